@@ -15,8 +15,8 @@ import (
 	"github.com/pingpost/pingpost/internal/httpserver"
 )
 
-// refusalBody is the specification's error response.
-type refusalBody struct {
+// errorBody is the specification's error response.
+type errorBody struct {
 	OK          bool           `json:"ok"`
 	Message     string         `json:"message"`
 	Errors      []apperr.Field `json:"errors,omitempty"`
@@ -54,15 +54,15 @@ func statusOf(f *apperr.Error) int {
 	return cmp.Or(statuses[f.Code], http.StatusInternalServerError)
 }
 
-// refuse answers an error. What is not a fault is ours: it is logged, and the
+// writeError answers an error. What is not a fault is ours: it is logged, and the
 // partner learns that it happened and under which request id.
-func (s *server) refuse(c *gin.Context, rec *httpserver.Record, err error) {
+func (s *server) writeError(c *gin.Context, rec *httpserver.Record, err error) {
 	f := apperr.As(err)
 	if f == nil {
 		f = apperr.Wrap(err, apperr.Internal, "error", "An unexpected failure in the service")
 	}
 	rec.Outcome, rec.Cause = f.Reason, errors.Unwrap(f)
-	body := refusalBody{Message: f.Message, Errors: f.Fields, LeadID: f.LeadID}
+	body := errorBody{Message: f.Message, Errors: f.Fields, LeadID: f.LeadID}
 	if f.Code == apperr.Internal {
 		body.Message += " (request " + rec.IDText + ")"
 	}

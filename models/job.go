@@ -6,7 +6,7 @@ import (
 	"github.com/google/uuid"
 )
 
-// JobKind is what a piece of long work makes.
+// JobKind is the kind of a job.
 type JobKind string
 
 const (

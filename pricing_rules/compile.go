@@ -39,7 +39,7 @@ type Table struct {
 	prices     [][Classes]int64 // by industry × market
 }
 
-// excludedPrice stands in prices for an excluded cell.
+// excludedPrice is the price of an excluded cell.
 const excludedPrice = -1
 
 // Price is one look-up. The indexes are those of the table's own taxonomy and

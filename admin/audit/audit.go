@@ -10,8 +10,8 @@ import (
 	"github.com/pingpost/pingpost/templates/ui"
 )
 
-// actionFilters are what the audit trail tells of, for its filter; a dot at the end stands
-// for all that begin so.
+// actionFilters are the options of the action filter. A value that ends with a dot selects all
+// actions with that prefix.
 var actionFilters = []ui.Option{
 	{Value: "login", Label: "Signing in"},
 	{Value: "confirm", Label: "Confirming it is still them"},

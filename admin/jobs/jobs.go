@@ -43,7 +43,7 @@ func (h *Handlers) job(k *web.Request) (w models.Job, err error) {
 	return w, web.OrNotFound(err)
 }
 
-// live is a row of the list, which comes anew by itself.
+// live renders a row of the list, which reloads itself.
 func (h *Handlers) live(k *web.Request) error {
 	w, err := h.job(k)
 	if err != nil {

@@ -36,7 +36,7 @@ func (h *Handlers) overview(k *web.Request) error {
 	return k.Show(http.StatusOK, view.Page(v))
 }
 
-// attention is what waits for a person.
+// attention lists what needs attention.
 func (h *Handlers) attention(k *web.Request) ([]ui.AttentionItem, error) {
 	partners, err := h.partnerAttention(k)
 	if err != nil {

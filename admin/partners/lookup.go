@@ -5,7 +5,7 @@ import (
 	"github.com/pingpost/pingpost/internal/id"
 )
 
-// URLForID is the page of a partner, or of a request of theirs that was refused.
+// URLForID returns the page of a partner or of a partner's rejected request.
 func (h *Handlers) URLForID(k *web.Request, text string) string {
 	sc, ok := k.ScopeOf(web.ReadPartners)
 	if !ok {

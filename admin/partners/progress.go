@@ -35,7 +35,7 @@ func (h *Handlers) progress(k *web.Request, p models.Partner) (s progress, err e
 	return s, err
 }
 
-// hasSignedPost reports whether a signed post has been taken.
+// hasSignedPost reports whether a signed post was accepted.
 func (s progress) hasSignedPost() bool { return len(s.used) > 0 }
 
 // lastSecretEnd is when the last of the secrets ends; zero where one does not, or none is.
@@ -51,7 +51,7 @@ func (s progress) lastSecretEnd() (at time.Time) {
 	return at
 }
 
-// attention is what waits for a person.
+// attention lists what needs attention.
 func (s progress) attention(p models.Partner, url string, now time.Time) (all []ui.AttentionItem) {
 	need := func(text, path, detail string) {
 		all = append(all, ui.AttentionItem{Text: text, URL: url + path, Detail: detail})

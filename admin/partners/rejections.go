@@ -42,7 +42,7 @@ func (h *Handlers) rejectionsTab(k *web.Request, p models.Partner) error {
 	if err != nil {
 		return err
 	}
-	for _, r := range found.Refusals {
+	for _, r := range found.Rejections {
 		v.Refusals = append(v.Refusals, view.RejectionRow{
 			At:        r.At,
 			Endpoint:  web.Title(r.Endpoint),
@@ -52,8 +52,8 @@ func (h *Handlers) rejectionsTab(k *web.Request, p models.Partner) error {
 			RequestID: id.Format(id.Request, r.RequestID),
 		})
 	}
-	if n := len(found.Refusals); n > 0 {
-		v.Pager = web.KeyPager(head.URL, q, found.Newer, found.Older, found.Refusals[0].ID, found.Refusals[n-1].ID)
+	if n := len(found.Rejections); n > 0 {
+		v.Pager = web.KeyPager(head.URL, q, found.Newer, found.Older, found.Rejections[0].ID, found.Rejections[n-1].ID)
 	}
 	return k.Show(http.StatusOK, view.PartnerRejections(v))
 }

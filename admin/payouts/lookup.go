@@ -5,7 +5,7 @@ import (
 	"github.com/pingpost/pingpost/internal/id"
 )
 
-// URLForID is the page of a payout run or a return.
+// URLForID returns the page of a payout run or a return.
 func (h *Handlers) URLForID(k *web.Request, text string) string {
 	sc, ok := k.ScopeOf(web.ReadPayouts)
 	if !ok {

@@ -95,7 +95,7 @@ func bulkChanges(b ratecard.Bulk, rows []ratecard.GridRow) (all bulkOf, lines []
 	return all, lines
 }
 
-// baseText is a row's base.
+// baseText formats a row's base.
 func baseText(row ratecard.GridRow) string {
 	if row.Base.Rule < 0 {
 		return "none"

@@ -109,7 +109,7 @@ func (h *Handlers) editable(k *web.Request) (d ratecard.Draft, err error) {
 	return d, web.ErrResponseWritten
 }
 
-// draftShell is what stands around a form's page of a draft.
+// draftShell returns the frame of a form that belongs to a draft.
 func (h *Handlers) draftShell(k *web.Request, d ratecard.Draft, title, tab string) ui.Shell {
 	return k.Shell(title, allPricing, ui.Link{
 		Label: web.DraftName(d.RateCard),

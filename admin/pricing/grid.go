@@ -181,7 +181,7 @@ func (h *Handlers) pricingPage(k *web.Request) error {
 	return k.Show(http.StatusOK, view.Home(v))
 }
 
-// gridInput is what a person typed into a grid and what is wrong with it, by the row.
+// gridInput holds the amounts typed into a grid and their errors, by row.
 type gridInput struct {
 	typed, wrong map[string]string
 	was          map[string]int64 // the bases that rejected amounts were typed over

@@ -4,7 +4,7 @@ import (
 	"github.com/pingpost/pingpost/admin/web"
 )
 
-// URLForID is the page of a draft of prices, or of the version that it became.
+// URLForID returns the page of a draft, or of the version that it became.
 func (h *Handlers) URLForID(k *web.Request, text string) string {
 	if !k.May(web.ReadPricing) {
 		return ""

@@ -94,7 +94,7 @@ func pageOfRules(rows []view.RuleRow, q url.Values, path string) ([]view.RuleRow
 	return shown, p
 }
 
-// effectTexts says what a rule does, an effect a line.
+// effectTexts describes the effects of a rule, one a line.
 func effectTexts(r pricingrules.Rule) (words []string) {
 	for _, one := range []struct {
 		name    string

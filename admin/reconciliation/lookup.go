@@ -5,7 +5,7 @@ import (
 	"github.com/pingpost/pingpost/internal/id"
 )
 
-// URLForID is the page of a reconciliation that the person may see.
+// URLForID returns the page of a reconciliation that the user may see.
 func (h *Handlers) URLForID(k *web.Request, text string) string {
 	sc, ok := k.ScopeOf(web.ReadReconciliation)
 	named, err := id.Parse(id.Reconciliation, text)

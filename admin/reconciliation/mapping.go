@@ -214,7 +214,7 @@ func formChoices[F ~string](possible []F, value F, hint func(F) string) (all []u
 	return web.SelectOption(all, string(value))
 }
 
-// contentsText says what a column holds.
+// contentsText describes the contents of a column.
 func contentsText(c reconcile.Column) string {
 	switch {
 	case c.Filled == 0:

@@ -11,7 +11,7 @@ import (
 	"github.com/pingpost/pingpost/templates/ui"
 )
 
-// accessPage answers what a person may do, and why.
+// accessPage shows what a member may do, and why.
 func (h *Handlers) accessPage(k *web.Request) error {
 	p, err := h.member(k)
 	if err != nil {

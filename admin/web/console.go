@@ -136,5 +136,5 @@ func (k *Request) Production() bool { return k.console.production() }
 
 func (c *Console) production() bool { return c.Environment == "production" }
 
-// ErrResponseWritten is what a handler returns when the response has been written already.
+// ErrResponseWritten is returned by a handler that has already written the response.
 var ErrResponseWritten = errors.New("answered already")

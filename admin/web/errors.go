@@ -97,7 +97,7 @@ func (k *Request) fail(err error) {
 	_ = k.Show(status, ui.ErrorPage(v))
 }
 
-// AuditRejection records in the audit trail that the user was refused.
+// AuditRejection records in the audit trail that the request was rejected.
 func AuditRejection(k *Request, f *apperr.Error) {
 	if !k.SignedIn() {
 		return

@@ -11,7 +11,7 @@ import (
 // rejectionReason says in words why a request was refused, and what the partner changes.
 type rejectionReason struct{ words, Fix string }
 
-// RejectionReasons are by the counters' names for them.
+// RejectionReasons maps the reason codes of the counters to labels and fixes.
 var RejectionReasons = map[string]rejectionReason{
 	"json":                         {"no valid JSON", "Send one JSON object in UTF-8, with each name once and nothing after it."},
 	"payload":                      {"a field is missing or wrong", "Mend the fields that are named; the answer that they got says how."},
@@ -57,7 +57,7 @@ func ReasonLabel(outcome string) string {
 	return strings.ReplaceAll(outcome, "_", " ")
 }
 
-// OutcomeLabel says how a request ended, and how good that is.
+// OutcomeLabel returns the label of an outcome and the kind of its badge.
 func OutcomeLabel(outcome string) (words, kind string, refused bool) {
 	if known, ok := outcomes[models.Outcome(outcome)]; ok {
 		return known.words, known.kind, false
@@ -65,7 +65,7 @@ func OutcomeLabel(outcome string) (words, kind string, refused bool) {
 	return ReasonLabel(outcome), "bad", true
 }
 
-// RejectionOptions are the reasons as a filter.
+// RejectionOptions returns the reasons as options of a filter.
 func RejectionOptions(names []string) (all []ui.Option) {
 	for _, name := range names {
 		all = append(all, ui.Option{Value: name, Label: Title(ReasonLabel(name))})
@@ -73,7 +73,7 @@ func RejectionOptions(names []string) (all []ui.Option) {
 	return all
 }
 
-// RejectionLabel says where and why.
+// RejectionLabel returns the endpoint and the reason of a rejection.
 func RejectionLabel(r reporting.RejectionCount) string {
 	return Title(r.Endpoint) + ": " + ReasonLabel(r.Reason)
 }

@@ -89,7 +89,7 @@ func (k *Request) inArea(path string) bool {
 	return here == path || path != "/" && strings.HasPrefix(here, path+"/")
 }
 
-// ScopeLabels says roles with where they hold.
+// ScopeLabels returns the roles, each with the partners that it covers.
 func ScopeLabels(roles []models.StaffRole, slugs PartnerNames) []string {
 	words := make([]string, len(roles))
 	for i, r := range roles {

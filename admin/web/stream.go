@@ -7,7 +7,7 @@ import (
 	"github.com/pingpost/pingpost/internal/clock"
 )
 
-// extendDeadlines lets a long request go on: the server's time-outs are meant for pages,
+// extendDeadlines lets a long request go on: the server's timeouts are meant for pages,
 // and count from the request's beginning. A connection on which nothing moves any more
 // is cut off as any other.
 func extendDeadlines(k *Request) {
@@ -47,7 +47,7 @@ func SendCSV(k *Request, name string, write func(to io.Writer) error) error {
 	panic(http.ErrAbortHandler)
 }
 
-// fileResponse is a file from its first byte on.
+// fileResponse sends a file and sets its headers with the first byte.
 type fileResponse struct {
 	k     *Request
 	name  string

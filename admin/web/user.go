@@ -70,7 +70,7 @@ func (u User) roleLabel() string {
 	return strings.Join(words, ", ")
 }
 
-// RoleNamesGranting names the roles that give a permission.
+// RoleNamesGranting returns the names of the roles that have a permission.
 func (u User) RoleNamesGranting(p authz.Permission) string {
 	var names []string
 	for _, r := range u.Access.RolesGranting(p) {

@@ -194,7 +194,7 @@ func publishNext(draft models.RateCard) string {
 		draftText(draft), ratecard.ID(draft.ID))
 }
 
-// draftText names a draft and whose it is.
+// draftText names a draft and its author.
 func draftText(draft models.RateCard) string {
 	return fmt.Sprintf("%s (%s, by %s)", ratecard.ID(draft.ID), cmp.Or(draft.Title, "untitled"), draft.Author)
 }

@@ -133,7 +133,7 @@ func (b *lineBuffer) run(ctx context.Context) {
 	}
 }
 
-// flushHandler has the buffer flushed behind a warning or an error.
+// flushHandler signals the buffer to flush after a warning or an error.
 type flushHandler struct {
 	slog.Handler
 	buffer *lineBuffer

@@ -155,7 +155,7 @@ func (a *App) ready(w http.ResponseWriter, _ *http.Request, states map[string]st
 	}{ready, states})
 }
 
-// firstFew names the first of many.
+// firstFew lists the first few names of many.
 func firstFew(names []string) string {
 	const shown = 3
 	if len(names) <= shown {

@@ -112,7 +112,7 @@ func (a *App) restoreSnapshot() string {
 	return snapshotUsed
 }
 
-// expireSnapshot drops what was restored when it is too old.
+// expireSnapshot drops a restored snapshot that is too old.
 func (a *App) expireSnapshot() {
 	s := a.snapshots
 	if a.loaded.Load() || s.restored.IsZero() || a.clock.Now().Sub(s.restored) <= snapshotLife {

@@ -67,7 +67,7 @@ func Write(tx *gorm.DB, at time.Time, by Actor, e Event) error {
 	return write(tx, at, by, e, models.AuditDone)
 }
 
-// LogRejected appends an action that was refused, in a transaction of its own.
+// LogRejected appends a rejected action in a transaction of its own.
 func (l *Log) LogRejected(ctx context.Context, by Actor, e Event) error {
 	return l.db.Transaction(ctx, func(tx *gorm.DB) error {
 		return write(tx, l.clock.Now(), by, e, models.AuditRejected)

@@ -36,7 +36,7 @@ type Permission struct{ Object, Action string }
 
 func (p Permission) String() string { return p.Object + ", " + p.Action }
 
-// PolicyRule is one of the policy: a role may do something.
+// PolicyRule is a line of the policy: a role and a permission that it has.
 type PolicyRule struct {
 	Role models.Role
 	Permission
@@ -186,7 +186,7 @@ func (a *Access) Explain(staff uuid.UUID) (all []Grant) {
 	return all
 }
 
-// RolesGranting lists the roles that may do something: whom to ask.
+// RolesGranting lists the roles that have a permission.
 func (a *Access) RolesGranting(p Permission) (roles []models.Role) {
 	for _, line := range a.policy {
 		if line.Permission == p {

@@ -74,7 +74,7 @@ func Start(t testing.TB) *Browser {
 	return &Browser{ctx: ctx}
 }
 
-// Emulation is how a page is looked at.
+// Emulation is the window and colour scheme in which a page is tested.
 type Emulation struct {
 	Width, Height int // 1280 by 800 when they are zero
 	Dark          bool
@@ -111,7 +111,7 @@ func (b *Browser) Page(t testing.TB, look Emulation) *Page {
 	return p
 }
 
-// Emulate changes how the page is looked at, without loading it again.
+// Emulate changes the emulation of a page without reloading it.
 func (p *Page) Emulate(look Emulation) {
 	p.t.Helper()
 	scheme := "light"

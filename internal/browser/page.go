@@ -110,7 +110,7 @@ func press(selector string) chromedp.Action[chromedp.Void] {
 	}
 }
 
-// MouseDown presses the mouse on what the selector finds and does not let go: letGo does.
+// MouseDown presses the mouse button on the selected element until letGo is called.
 func (p *Page) MouseDown(selector string) (letGo func()) {
 	p.t.Helper()
 	at := Eval[[2]float64](p,

@@ -29,7 +29,7 @@ const isOurs = `id = @id AND job_id = @job AND state = 'running'`
 
 func (r *Run) owner() map[string]any { return map[string]any{"id": r.ID, "job": *r.JobID} }
 
-// ErrSuperseded says that the work was cancelled, or taken from this worker.
+// ErrSuperseded means that the work was cancelled or given to another worker.
 var ErrSuperseded = apperr.New(apperr.Conflict, "work_lost", "The work was cancelled, or another node took it over.")
 
 // update changes the work's row while this run may write.

@@ -19,7 +19,7 @@ func (s *Store) DeliverTogether(ctx context.Context, all ...*Delivery) []error {
 	return errs
 }
 
-// WithScanLimits is the reader that examines no more leads than these.
+// WithScanLimits returns a reader that examines at most these numbers of leads.
 func (o *Reader) WithScanLimits(everybodys, partners int) *Reader {
 	less := *o
 	less.look = scanLimits{everybodys, partners}

@@ -23,7 +23,7 @@ import (
 // MaxDailyLeads bounds a partner's cap: beyond it somebody mistyped.
 const MaxDailyLeads = 10_000_000
 
-// Pricing is what a partner has of its own, as the console changes it.
+// Pricing is a partner's own pricing, as the console changes it.
 type Pricing struct {
 	Price
 	Unread    bool // its exclusions are not understood: no price is given until they are set anew
@@ -62,7 +62,7 @@ func exclusionText(list []pricingrules.PartnerExclusion, between string) string 
 	return strings.Join(words, between)
 }
 
-// Pricing reads what a partner has of its own.
+// Pricing reads a partner's own pricing.
 func (s *Service) Pricing(ctx context.Context, p models.Partner) (Pricing, error) {
 	return ownPrice(s.db.Gorm.WithContext(ctx), p.ID)
 }

@@ -31,7 +31,7 @@ var (
 	errSecretKnown = clash("secret_known", "import", "This secret is in use on the platform already: choose another.")
 )
 
-// CreatedSecret is a new secret with its plaintext, which is shown once and never again.
+// CreatedSecret is a new secret with its plaintext, which is shown only once.
 type CreatedSecret struct {
 	models.SigningSecret
 	Plain string

@@ -135,7 +135,7 @@ func (e *Entry) record(into []string) []string {
 		e.OccurredAt.Format(TimeLayout), strconv.FormatInt(e.ID, 10), csvcell.Escape(e.Reference), run, string(e.RunState), csvcell.Escape(e.Note))
 }
 
-// TimeLayout is the form of exported times, which are UTC.
+// TimeLayout is the layout of exported times, in UTC.
 const TimeLayout = "2006-01-02T15:04:05.000Z"
 
 // ExportRetention is how long an export can be fetched.

@@ -139,7 +139,7 @@ func (s *Service) AcceptReturn(ctx context.Context, sc scope.Scope, ret uuid.UUI
 	})
 }
 
-// RejectReturn leaves the ledger as it is. Its answer is for staff.
+// RejectReturn rejects a return and leaves the ledger unchanged. Only staff see the answer.
 func (s *Service) RejectReturn(ctx context.Context, sc scope.Scope, ret uuid.UUID, why string) error {
 	why, err := requiredText("answer", why, "Enter a reason for rejecting the return.")
 	if err != nil {

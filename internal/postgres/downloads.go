@@ -10,7 +10,7 @@ import (
 // under way: a download holds one for as long as somebody reads, and posts need them.
 const connectionsPerDownload = 10
 
-// ErrTooManyDownloads says that as many downloads are under way as the pool bears.
+// ErrTooManyDownloads means that the limit of concurrent downloads is reached.
 var ErrTooManyDownloads = apperr.New(apperr.TooMany, "downloads",
 	"As many files are being sent as this node can send at once: try again in a minute. A large part of the ledger can be prepared as a file.").Retry(time.Minute)
 

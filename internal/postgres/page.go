@@ -14,7 +14,7 @@ type Page struct {
 	Size                 int
 }
 
-// Apply narrows a query to the page, and one row more by which Cut tells whether there
+// Apply narrows a query to the page, and one row more by which SplitPage tells whether there
 // are others.
 func (p Page) Apply(q *gorm.DB) *gorm.DB {
 	q = q.Limit(p.Size + 1)
@@ -47,7 +47,7 @@ func SplitPage[T any](p Page, found []T) (rows []T, newer, older bool) {
 	return SplitPageAt(found, p.Size, p.OlderThan > 0, p.NewerThan > 0)
 }
 
-// SplitPageAt is Cut for a list by another key: whether the page comes after a row, or was
+// SplitPageAt is SplitPage for a list by another key: whether the page comes after a row, or was
 // read backwards from the one that it comes before.
 func SplitPageAt[T any](found []T, size int, after, before bool) (rows []T, newer, older bool) {
 	more := len(found) > size

@@ -52,7 +52,7 @@ func profile(list io.Reader) (p Profile, err error) {
 	return p, nil
 }
 
-// columnStats is what was seen of a column so far.
+// columnStats holds counts and date ranges of the values in a column.
 type columnStats struct {
 	filled, leads, coded int
 	codes                currencies

@@ -100,7 +100,7 @@ type copyReader struct {
 	err  error
 }
 
-// copyChunkSize is how many bytes are made ready for COPY.
+// copyChunkSize is the size in bytes of the chunks sent with COPY.
 const copyChunkSize = 64 << 10
 
 func (c *copyReader) Read(p []byte) (int, error) {

@@ -168,7 +168,7 @@ func copyList(ctx context.Context, tx pgx.Tx, list *reader, r Reconciliation, te
 	return postgres.Translate(err)
 }
 
-// classifyLines writes the lines, and says what they come to.
+// classifyLines writes the lines with their findings and returns the totals.
 func (s *Service) classifyLines(ctx context.Context, tx pgx.Tx, r Reconciliation) (result Result, asOf time.Time, err error) {
 	asOf = s.clock.Now()
 	everything := r.Mapping.Coverage == FullCoverage

@@ -13,7 +13,7 @@ import (
 
 var errNotCompared = apperr.New(apperr.Conflict, "not_compared", "Only a comparison can be kept: compare the list first.")
 
-// Save makes the dry run the result, which never changes. The file goes.
+// Save makes the dry run the final result and deletes the file.
 func (s *Service) Save(ctx context.Context, sc scope.Scope, reconciliation uuid.UUID, version int) error {
 	return s.change(ctx, sc, reconciliation, version, "reconciliation.keep", nil, func(tx *gorm.DB, r models.Reconciliation) (map[string]any, error) {
 		if r.State != models.ReconciliationCompared {

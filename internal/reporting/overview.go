@@ -42,7 +42,7 @@ type Step struct {
 	Pings, Posts int64
 }
 
-// RejectionCount is how often one reason refused.
+// RejectionCount is how many requests were rejected for one reason.
 type RejectionCount struct {
 	Endpoint, Reason string
 	Count            int64

@@ -23,19 +23,19 @@ type RejectedRequest struct {
 	Fields    []string `gorm:"serializer:json"`
 }
 
-// RejectionFilter narrows a list; what is zero narrows nothing.
+// RejectionFilter selects rejections. A zero field selects all.
 type RejectionFilter struct {
 	Partner, Request uuid.UUID
 	Outcome          string
 }
 
-// RejectionPage is a page of refusals, the newest first.
+// RejectionPage is a page of rejections, newest first.
 type RejectionPage struct {
-	Refusals     []RejectedRequest
+	Rejections   []RejectedRequest
 	Newer, Older bool // whether there are more on either side
 }
 
-// Rejections finds refusals among the recent ones that are kept of each partner.
+// Rejections lists the recent rejections of a partner's requests.
 func (in *Reader) Rejections(
 	ctx context.Context, sc scope.Scope, f RejectionFilter, p postgres.Page,
 ) (out RejectionPage, err error) {
@@ -49,10 +49,10 @@ func (in *Reader) Rejections(
 	if f.Outcome != "" {
 		q = q.Where("outcome = ?", f.Outcome)
 	}
-	if err := p.Apply(q).Find(&out.Refusals).Error; err != nil {
+	if err := p.Apply(q).Find(&out.Rejections).Error; err != nil {
 		return out, postgres.Translate(err)
 	}
-	out.Refusals, out.Newer, out.Older = postgres.SplitPage(p, out.Refusals)
+	out.Rejections, out.Newer, out.Older = postgres.SplitPage(p, out.Rejections)
 	return out, nil
 }
 

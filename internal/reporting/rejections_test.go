@@ -36,7 +36,7 @@ func TestReadRejections(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		for _, r := range found.Refusals {
+		for _, r := range found.Rejections {
 			which += strings.Join(r.Fields[1:], "")
 			if i := slices.Index(requests, r.RequestID); !r.At.Equal(now.Add(time.Duration(i)*time.Second)) ||
 				r.Endpoint != "post" || r.Fields[0] != "answers.roof, flat" {
@@ -49,11 +49,11 @@ func TestReadRejections(t *testing.T) {
 	if which != "jihg" || first.Newer || !first.Older {
 		t.Errorf("the first page is %s, %t, %t", which, first.Newer, first.Older)
 	}
-	second, which := list(scope.System, reporting.RejectionFilter{}, postgres.Page{Size: 4, OlderThan: first.Refusals[3].ID})
+	second, which := list(scope.System, reporting.RejectionFilter{}, postgres.Page{Size: 4, OlderThan: first.Rejections[3].ID})
 	if which != "fedc" || !second.Newer || !second.Older {
 		t.Errorf("the second page is %s, %t, %t", which, second.Newer, second.Older)
 	}
-	if back, which := list(scope.System, reporting.RejectionFilter{}, postgres.Page{Size: 4, NewerThan: second.Refusals[0].ID}); which != "jihg" || back.Newer || !back.Older {
+	if back, which := list(scope.System, reporting.RejectionFilter{}, postgres.Page{Size: 4, NewerThan: second.Rejections[0].ID}); which != "jihg" || back.Newer || !back.Older {
 		t.Errorf("back is %s, %t, %t", which, back.Newer, back.Older)
 	}
 	for name, c := range map[string]struct {

@@ -21,7 +21,7 @@ import (
 const (
 	minPassword = 12
 	maxPassword = 256
-	// hashTimeout bounds the wait for a place to hash.
+	// hashTimeout bounds the wait for a slot to hash a password.
 	hashTimeout = 3 * time.Second
 )
 

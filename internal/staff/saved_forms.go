@@ -22,7 +22,7 @@ const (
 	expiredFor = 24 * time.Hour
 )
 
-// SavedForm is what a person typed into a form whose session had expired.
+// SavedForm is a form that was submitted after its session had expired.
 type SavedForm struct {
 	Action string // the path that the form was sent to
 	Values url.Values
@@ -44,7 +44,7 @@ func (s *Service) ExpiredSession(ctx context.Context, token string) (person uuid
 	return person, err == nil, postgres.Translate(err)
 }
 
-// SaveForm keeps a form for a person, in place of an earlier one.
+// SaveForm saves a form of a user and replaces an earlier one.
 func (s *Service) SaveForm(ctx context.Context, person uuid.UUID, f SavedForm) error {
 	text, err := json.Marshal(f)
 	if err != nil {
@@ -56,7 +56,7 @@ func (s *Service) SaveForm(ctx context.Context, person uuid.UUID, f SavedForm) e
 	return postgres.Translate(err)
 }
 
-// TakeSavedForm deletes and returns the form that is kept for a person, or nil.
+// TakeSavedForm deletes and returns the saved form of a user, or nil.
 func (s *Service) TakeSavedForm(ctx context.Context, person uuid.UUID) (*SavedForm, error) {
 	var value []byte
 	var at time.Time

@@ -82,7 +82,7 @@ var (
 // InvitationLife is how long an invitation can be accepted.
 const InvitationLife = 72 * time.Hour
 
-// NewMember is whom to invite.
+// NewMember is an invitation: email, name and roles.
 type NewMember struct {
 	Email, Name string
 	Roles       []models.StaffRole // StaffID is filled in
@@ -249,7 +249,7 @@ func described(p models.Staff, roles []models.StaffRole) map[string]any {
 	return map[string]any{"email": p.Email, "name": p.Name, "roles": roleTexts(roles)}
 }
 
-// Member is one of the staff as lists and pages show them.
+// Member is a member of staff with roles and status, for lists and pages.
 type Member struct {
 	models.Staff
 	Roles  []models.StaffRole

@@ -24,7 +24,7 @@ import (
 	"github.com/pingpost/pingpost/models"
 )
 
-// RejectionsPerPartner is how many refusals a Platform keeps for each partner.
+// RejectionsPerPartner is how many rejections a Platform keeps for each partner.
 const RejectionsPerPartner = 5
 
 // StartTime is when a Platform's clock stands still at first. It has milliseconds,

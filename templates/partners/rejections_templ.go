@@ -14,7 +14,7 @@ import (
 	"github.com/pingpost/pingpost/templates/ui"
 )
 
-// PartnerRejectionsView is the recent refusals. Filter names: request, outcome.
+// PartnerRejectionsView shows the recent rejections of a partner. Filter names: request, outcome.
 type PartnerRejectionsView struct {
 	Head     PartnerHead
 	Request  string
@@ -26,7 +26,7 @@ type PartnerRejectionsView struct {
 	CheckURL string
 }
 
-// RejectionRow is one of them: no value that was sent.
+// RejectionRow is a rejected request, without any value that was sent.
 type RejectionRow struct {
 	At                time.Time
 	Endpoint, Outcome string // in words
@@ -35,7 +35,7 @@ type RejectionRow struct {
 	RequestID         string
 }
 
-var refusalColumns = []ui.Column{{Label: "Time (UTC)"}, {Label: "Why, and the mend"}, {Label: "Fields at fault"}, {Label: "Request id"}}
+var rejectionColumns = []ui.Column{{Label: "Time (UTC)"}, {Label: "Why, and the mend"}, {Label: "Fields at fault"}, {Label: "Request id"}}
 
 func PartnerRejections(v PartnerRejectionsView) templ.Component {
 	return templruntime.GeneratedTemplate(func(templ_7745c5c3_Input templruntime.GeneratedComponentInput) (templ_7745c5c3_Err error) {
@@ -146,7 +146,7 @@ func PartnerRejections(v PartnerRejectionsView) templ.Component {
 				}
 				ctx = templ.InitializeContext(ctx)
 				for _, r := range v.Refusals {
-					templ_7745c5c3_Err = refusalRow(r, v.Head.Shell.Now).Render(ctx, templ_7745c5c3_Buffer)
+					templ_7745c5c3_Err = rejectionRow(r, v.Head.Shell.Now).Render(ctx, templ_7745c5c3_Buffer)
 					if templ_7745c5c3_Err != nil {
 						return templ_7745c5c3_Err
 					}
@@ -174,14 +174,14 @@ func PartnerRejections(v PartnerRejectionsView) templ.Component {
 						}
 						return nil
 					})
-					templ_7745c5c3_Err = ui.BlankRow(refusalColumns).Render(templ.WithChildren(ctx, templ_7745c5c3_Var6), templ_7745c5c3_Buffer)
+					templ_7745c5c3_Err = ui.BlankRow(rejectionColumns).Render(templ.WithChildren(ctx, templ_7745c5c3_Var6), templ_7745c5c3_Buffer)
 					if templ_7745c5c3_Err != nil {
 						return templ_7745c5c3_Err
 					}
 				}
 				return nil
 			})
-			templ_7745c5c3_Err = ui.Table("Recent refusals of "+v.Head.Name+", newest first", refusalColumns).Render(templ.WithChildren(ctx, templ_7745c5c3_Var5), templ_7745c5c3_Buffer)
+			templ_7745c5c3_Err = ui.Table("Recent refusals of "+v.Head.Name+", newest first", rejectionColumns).Render(templ.WithChildren(ctx, templ_7745c5c3_Var5), templ_7745c5c3_Buffer)
 			if templ_7745c5c3_Err != nil {
 				return templ_7745c5c3_Err
 			}
@@ -203,7 +203,7 @@ func PartnerRejections(v PartnerRejectionsView) templ.Component {
 	})
 }
 
-func refusalRow(r RejectionRow, now time.Time) templ.Component {
+func rejectionRow(r RejectionRow, now time.Time) templ.Component {
 	return templruntime.GeneratedTemplate(func(templ_7745c5c3_Input templruntime.GeneratedComponentInput) (templ_7745c5c3_Err error) {
 		templ_7745c5c3_W, ctx := templ_7745c5c3_Input.Writer, templ_7745c5c3_Input.Context
 		if templ_7745c5c3_CtxErr := ctx.Err(); templ_7745c5c3_CtxErr != nil {

@@ -14,7 +14,7 @@ import (
 	"github.com/pingpost/pingpost/templates/ui"
 )
 
-// SecretCreatedView shows a secret, this once.
+// SecretCreatedView shows a new secret. It is shown only once.
 type SecretCreatedView struct {
 	Shell       ui.Shell
 	PartnerName string

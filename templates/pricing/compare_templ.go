@@ -72,7 +72,7 @@ func (r CompareRow) kind() string {
 	return "changed"
 }
 
-// changeText is a change in a word, or as a percentage of the old price.
+// changeText describes a change, or gives it as a percentage of the old price.
 func (r CompareRow) changeText() string {
 	switch r.kind() {
 	case "excluded":

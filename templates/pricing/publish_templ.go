@@ -42,13 +42,13 @@ type PublishRace struct {
 	CompareURL       string
 }
 
-// MergeConflictsView says what bringing a draft up to date could not take over.
+// MergeConflictsView lists the changes that updating a draft could not keep.
 type MergeConflictsView struct {
 	Head DraftHead
 	Kept []MergeConflict
 }
 
-// MergeConflict is a rule that both changed: the published one stays.
+// MergeConflict is a rule that the draft and the published version both changed. The published one stays.
 type MergeConflict struct {
 	Target, Yours string
 }
@@ -1242,7 +1242,7 @@ func publishWithdraw(v PublishView) templ.Component {
 
 var mergeConflictColumns = []ui.Column{{Label: "Rule for"}, {Label: "What the draft wanted"}}
 
-// MergeConflicts comes after a draft was brought up to date.
+// MergeConflicts is the page shown after a draft was updated to the current version.
 func MergeConflicts(v MergeConflictsView) templ.Component {
 	return templruntime.GeneratedTemplate(func(templ_7745c5c3_Input templruntime.GeneratedComponentInput) (templ_7745c5c3_Err error) {
 		templ_7745c5c3_W, ctx := templ_7745c5c3_Input.Writer, templ_7745c5c3_Input.Context

@@ -1275,7 +1275,7 @@ func (v ComparisonLive) words() string {
 	}
 }
 
-// Announcement is what somebody who cannot see the page is told: not each row, but each phase.
+// Announcement is the text that screen readers announce: each phase, not each row.
 func (v ComparisonLive) Announcement() string {
 	switch {
 	case v.Ended:

@@ -8,7 +8,7 @@ package ui
 import "github.com/a-h/templ"
 import templruntime "github.com/a-h/templ/runtime"
 
-// AttentionItem is something that waits for a person.
+// AttentionItem is something that needs attention.
 type AttentionItem struct {
 	Text, URL, Detail string
 }

@@ -66,7 +66,7 @@ func span(d time.Duration) string {
 	return fmt.Sprintf("%d s", d/time.Second)
 }
 
-// DurationText is a duration as it is measured: 840 µs, 12.4 ms, 3.1 s, 4 min 12 s, 2 h 05 min.
+// DurationText formats a duration: 840 µs, 12.4 ms, 3.1 s, 4 min 12 s, 2 h 05 min.
 func DurationText(d time.Duration) string {
 	switch {
 	case d < time.Millisecond:

@@ -8,7 +8,7 @@ package ui
 import "github.com/a-h/templ"
 import templruntime "github.com/a-h/templ/runtime"
 
-// JobStatus is how far a piece of long work is.
+// JobStatus is the progress of a job.
 type JobStatus struct {
 	State       string // "waiting", "running", "done", "failed" or "cancelled"; "" where there is none
 	Phase       string // what it does just now
@@ -20,7 +20,7 @@ type JobStatus struct {
 // Open reports whether it goes on.
 func (s JobStatus) Open() bool { return s.State == "waiting" || s.State == "running" }
 
-// Announcement is what somebody who cannot see the page is told when the state changes.
+// Announcement is the text that screen readers announce when the state changes.
 func (s JobStatus) Announcement(what string) string {
 	switch s.State {
 	case "waiting":

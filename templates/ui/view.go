@@ -35,7 +35,7 @@ type NavItem struct {
 	Current          bool
 }
 
-// User is whoever is signed in, with the roles in words.
+// User is the signed-in user, with the labels of the roles.
 type User struct {
 	Name, Role string
 }

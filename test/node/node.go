@@ -155,7 +155,7 @@ func (n *Node) StartPeer(t *testing.T, options ...Option) *Node {
 	return other
 }
 
-// TryStartPeer is Beside for a node that may fail to start.
+// TryStartPeer is StartPeer for a node that may fail to start.
 func (n *Node) TryStartPeer(t *testing.T, options ...Option) (*Node, error) {
 	t.Helper()
 	other, config := *n, *n.Config

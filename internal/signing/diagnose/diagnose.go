@@ -76,7 +76,7 @@ func Signature(timestamp, body, signature string, keys []CandidateKey, now time.
 	return d
 }
 
-// explain finds the secret, and what is wrong beyond the form of the headers.
+// explain finds the secret and what is wrong with a signature whose headers are well formed.
 func (d *Diagnosis) explain(
 	t *matcher, timestamp, body string, sent sentTime, keys []CandidateKey, malformed bool,
 ) (found []finding) {
