@@ -4,9 +4,7 @@ import (
 	"context"
 	"errors"
 
-	"github.com/pingpost/pingpost/internal/envelope"
 	"github.com/pingpost/pingpost/internal/leads"
-	"github.com/pingpost/pingpost/internal/scope"
 )
 
 // deliver stores the lead, or finds that its transaction holds one already. Its error
@@ -35,16 +33,12 @@ func (in *Intake) deliver(ctx context.Context, p authenticated) (PostResult, err
 	return result.withReceipt(receipt), nil
 }
 
-// store seals the contact record and stores the lead. Without a data key an
-// earlier delivery can still be found, so that a retry gets its answer.
+// store seals the contact record and stores the lead.
 func (in *Intake) store(ctx context.Context, p authenticated, industry string) (leads.Receipt, bool, error) {
-	key, keyErr := in.dataKey(ctx)
-	if keyErr != nil {
-		receipt, err := in.Leads.Find(ctx, scope.System, p.quote.ID)
-		if err != nil {
-			return receipt, false, keyErr
-		}
-		return receipt, false, nil
+	key, err := in.dataKey(ctx)
+	if err != nil {
+		receipt, err := in.findWhileVaultUnavailable(ctx, p, err)
+		return receipt, false, err
 	}
 	defer key.Zero()
 	delivery, err := in.newDelivery(p, key, industry)
@@ -56,17 +50,4 @@ func (in *Intake) store(ctx context.Context, p authenticated, industry string) (
 		err = errNotStored.WithCause(err)
 	}
 	return receipt, stored, err
-}
-
-// dataKey takes a data key that Vault, or the local key, has wrapped. While Vault is away
-// there are keys until those held ready are used up (package envelope), and then an error.
-func (in *Intake) dataKey(ctx context.Context) (envelope.DataKey, error) {
-	if !in.Wrappers.Configured() {
-		return envelope.DataKey{}, errNoWrapper
-	}
-	key, err := in.Wrappers.DataKey(ctx)
-	if err != nil {
-		return key, errNotStored.WithCause(err)
-	}
-	return key, nil
 }
