@@ -54,9 +54,9 @@ func (s *draftRules) clone() *draftRules {
 func (s *draftRules) put(at int, rule pricingrules.Rule) {
 	s.drop(at)
 	s.rules[at] = rule
-	list := append(s.byTarget[rule.Target()], at)
-	slices.Sort(list)
-	s.byTarget[rule.Target()] = list
+	list := s.byTarget[rule.Target()]
+	i, _ := slices.BinarySearch(list, at)
+	s.byTarget[rule.Target()] = slices.Insert(list, i, at)
 	s.last = max(s.last, at)
 }
 
