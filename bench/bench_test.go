@@ -22,9 +22,9 @@ func TestMain(m *testing.M) {
 // tiny is a plan that only shows that everything works.
 func tiny() plan {
 	return plan{
-		PingRounds: 1, PingRound: 100 * time.Millisecond,
-		PostRounds: 1, PostRound: 600 * time.Millisecond, Connections: 2,
-		FineRounds: 1, FineRound: 200 * time.Millisecond,
+		PingRounds: 1, PingRound: 50 * time.Millisecond,
+		PostRounds: 1, PostRound: 200 * time.Millisecond, Connections: 2,
+		FineRounds: 1, FineRound: 100 * time.Millisecond,
 		MicroRounds: 1, MicroTime: time.Millisecond,
 		ManyPartners: 500, MemoryPings: 500,
 		ReplayPings: 3000, ReplayRounds: 1,

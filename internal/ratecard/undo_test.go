@@ -114,8 +114,8 @@ func TestUndoRevertsAllEdits(t *testing.T) {
 				continue
 			}
 			states = append(states, now)
-			w.checkCompiled(t, rt, card.ID)
 		}
+		w.checkCompiled(t, rt, card.ID)
 		for i := len(states) - 2; i >= 0; i-- {
 			must(t, w.Undo(t.Context(), card.ID, w.last(t, card.ID).ID))
 			same(rt, w.rules(t, card.ID), states[i])

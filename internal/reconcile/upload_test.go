@@ -3,9 +3,11 @@ package reconcile_test
 import (
 	"bytes"
 	"errors"
+	"io"
 	"slices"
 	"strings"
 	"testing"
+	"testing/iotest"
 
 	"github.com/google/uuid"
 
@@ -133,39 +135,17 @@ func TestList(t *testing.T) {
 	}
 }
 
-// A file is bounded, whatever its sender says; nothing of it stays.
-func TestTooLargeAFile(t *testing.T) {
+// Nothing stays of an upload that breaks off.
+func TestBrokenUploadLeavesNoFile(t *testing.T) {
 	t.Parallel()
 	o := newReconcilePlatform(t)
 	acme := o.AddPartner(t, "acme", models.SigningRequired)
-	_, err := o.Upload(t.Context(), scope.Everywhere, acme.ID, "x.csv", &repeated{
-		left: []byte("leadId,amount\n"),
-		line: []byte("x," + strings.Repeat("x", 4000) + "\n"),
-	})
-	if apperr.As(err) == nil || apperr.As(err).Reason != "file_size" {
-		t.Errorf("%v", err)
-	}
 	broken := errors.New("the connection broke")
-	if _, err := o.Upload(t.Context(), scope.Everywhere, acme.ID, "x.csv", &repeated{line: bytes.Repeat([]byte("lead,x\n"), 100_000), failed: broken}); !errors.Is(err, broken) {
+	half := io.MultiReader(bytes.NewReader(bytes.Repeat([]byte("lead,x\n"), 100_000)), iotest.ErrReader(broken))
+	if _, err := o.Upload(t.Context(), scope.Everywhere, acme.ID, "x.csv", half); !errors.Is(err, broken) {
 		t.Errorf("%v", err)
 	}
 	if n := testkit.Value[int64](t, o.DB, `SELECT count(*) FROM files`); n != 0 {
 		t.Errorf("%d files stayed", n)
 	}
-}
-
-type repeated struct {
-	line, left []byte
-	failed     error
-}
-
-func (r *repeated) Read(p []byte) (n int, err error) {
-	if len(r.left) == 0 {
-		r.left = r.line
-	} else if r.failed != nil {
-		return 0, r.failed
-	}
-	n = copy(p, r.left)
-	r.left = r.left[n:]
-	return n, nil
 }
