@@ -51,17 +51,16 @@ func serve(t *testing.T) *httptest.Server {
 	return server
 }
 
-// looks are those in which every page is tried. The second of each pair differs in its
-// colours only.
+// looks are those in which every page is tested: all rules once, those about colours in
+// both colour schemes, those about layout at both widths.
 var looks = []struct {
-	name    string
-	look    browser.Emulation
-	colours bool
+	name string
+	look browser.Emulation
+	axe  func(*browser.Page)
 }{
-	{"light", browser.Emulation{}, false},
-	{"dark", browser.Emulation{Dark: true}, true},
-	{"narrow-dark", browser.Emulation{Width: 320, Height: 700, Dark: true}, false},
-	{"narrow", browser.Emulation{Width: 320, Height: 700}, true},
+	{"light", browser.Emulation{}, (*browser.Page).Axe},
+	{"dark", browser.Emulation{Dark: true}, (*browser.Page).AxeColours},
+	{"narrow", browser.Emulation{Width: 320, Height: 700}, (*browser.Page).AxeLayout},
 }
 
 // TestInBrowser tries the pages in one Chromium, side by side.
@@ -104,10 +103,6 @@ func tryLooks(p *browser.Page, name string) {
 		p.At(name + " " + one.name)
 		p.Emulate(one.look)
 		p.CheckNoOverflow()
-		if one.colours {
-			p.AxeColours()
-		} else {
-			p.Axe()
-		}
+		one.axe(p)
 	}
 }

@@ -53,6 +53,9 @@ func Start(t testing.TB) *Browser {
 		chromedp.Flag("hide-scrollbars", true),
 		chromedp.Flag("force-color-profile", "srgb"),
 		chromedp.Flag("font-render-hinting", "none"),
+		// A page does not live long enough for what the optimizing compiler costs: without it a
+		// run takes a tenth less processor time.
+		chromedp.Flag("js-flags", "--no-opt"),
 	}
 	shell, _ := exec.LookPath(headlessShell)
 	if program := cmp.Or(os.Getenv("CHROMIUM"), shell); program != "" {

@@ -39,7 +39,6 @@ func unbroken(t *testing.T, h *admintest.Console, p *browser.Page, pages []addre
 	}
 	h.Exec(t, renames)
 	for _, one := range pages {
-		p.Emulate(browser.Emulation{})
 		p.Open(h.URL + one.path)
 		for _, width := range []int{320, 400, 1280} {
 			p.At(fmt.Sprintf("%s, long names, %d wide", one.name, width))
