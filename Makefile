@@ -5,6 +5,9 @@ GO    ?= go
 LINT   = $(GO) tool -modfile=tools/lint/go.mod
 FUZZ  ?= 20s
 
+# The race detector waits a second before each process ends, and tests start hundreds.
+export GORACE ?= atexit_sleep_ms=50
+
 .DEFAULT_GOAL := help
 
 .PHONY: help
