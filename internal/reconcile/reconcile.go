@@ -31,11 +31,13 @@ type Service struct {
 	queue *jobs.Queue
 	files *blobstore.Store
 	by    audit.Actor
+
+	maxFile int // MaxFile, or less in a test
 }
 
 // NewService handles comparisons at the queue.
 func NewService(db *postgres.DB, c clock.Clock, queue *jobs.Queue, blobs *blobstore.Store) *Service {
-	s := &Service{db: db.WithConstraints(constraints()), clock: c, queue: queue, files: blobs, by: audit.Service}
+	s := &Service{db: db.WithConstraints(constraints()), clock: c, queue: queue, files: blobs, by: audit.Service, maxFile: MaxFile}
 	queue.Handle(models.WorkReconciliation, jobs.Handler{
 		Object: id.Reconciliation, Do: s.compare, Undo: s.undo, Constraints: constraints(),
 	})

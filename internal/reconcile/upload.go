@@ -52,7 +52,7 @@ func (s *Service) Upload(
 			s.files.Delete(context.WithoutCancel(ctx), file.ID) //nolint:errcheck // a file that is left expires
 		}
 	}()
-	found, err := storeUpload(file, list)
+	found, err := storeUpload(file, list, s.maxFile)
 	if err != nil {
 		return r, err
 	}
@@ -99,10 +99,10 @@ func (s *Service) known(ctx context.Context, sc scope.Scope, partner uuid.UUID) 
 	return postgres.Translate(err)
 }
 
-// storeUpload writes a list into its file while it is looked at.
-func storeUpload(file *blobstore.Writer, list io.Reader) (p Profile, err error) {
+// storeUpload writes a list of at most maxFile bytes into its file while it is looked at.
+func storeUpload(file *blobstore.Writer, list io.Reader, maxFile int) (p Profile, err error) {
 	out := bufio.NewWriterSize(file, sampleSize)
-	p, err = profile(io.TeeReader(&limited{from: list, left: MaxFile}, out))
+	p, err = profile(io.TeeReader(&limited{from: list, left: maxFile}, out))
 	if err == nil {
 		err = out.Flush()
 	}

@@ -135,15 +135,25 @@ func TestList(t *testing.T) {
 	}
 }
 
-// Nothing stays of an upload that breaks off.
-func TestBrokenUploadLeavesNoFile(t *testing.T) {
+// An upload that is too large, whatever its sender says, or that breaks off leaves no file
+// behind.
+func TestFailedUploadLeavesNoFile(t *testing.T) {
 	t.Parallel()
 	o := newReconcilePlatform(t)
 	acme := o.AddPartner(t, "acme", models.SigningRequired)
+	const limit = 600_000
+	o.SetMaxFile(limit)
+	list := append([]byte("leadId,amount\n"), bytes.Repeat([]byte("lead,1\n"), 100_000)...)
+	upload := func(list io.Reader) error {
+		_, err := o.Upload(t.Context(), scope.Everywhere, acme.ID, "x.csv", list)
+		return err
+	}
+	if err := upload(bytes.NewReader(list)); apperr.As(err) == nil || apperr.As(err).Reason != "file_size" {
+		t.Errorf("%d bytes of at most %d: %v", len(list), limit, err)
+	}
 	broken := errors.New("the connection broke")
-	half := io.MultiReader(bytes.NewReader(bytes.Repeat([]byte("lead,x\n"), 100_000)), iotest.ErrReader(broken))
-	if _, err := o.Upload(t.Context(), scope.Everywhere, acme.ID, "x.csv", half); !errors.Is(err, broken) {
-		t.Errorf("%v", err)
+	if err := upload(io.MultiReader(bytes.NewReader(list[:limit/2]), iotest.ErrReader(broken))); !errors.Is(err, broken) {
+		t.Errorf("an upload that breaks off: %v", err)
 	}
 	if n := testkit.Value[int64](t, o.DB, `SELECT count(*) FROM files`); n != 0 {
 		t.Errorf("%d files stayed", n)
