@@ -33,11 +33,12 @@ func (in *Intake) deliver(ctx context.Context, p authenticated) (PostResult, err
 	return result.withReceipt(receipt), nil
 }
 
-// store seals the contact record and stores the lead.
+// store seals the contact record and stores the lead. It returns false and the earlier
+// receipt if the transaction has a lead already.
 func (in *Intake) store(ctx context.Context, p authenticated, industry string) (leads.Receipt, bool, error) {
-	key, err := in.dataKey(ctx)
-	if err != nil {
-		receipt, err := in.findWhileVaultUnavailable(ctx, p, err)
+	key, noKey := in.dataKey(ctx)
+	if noKey != nil {
+		receipt, err := in.findWithoutDataKey(ctx, p, noKey)
 		return receipt, false, err
 	}
 	defer key.Zero()

@@ -1,0 +1,41 @@
+package intake
+
+import (
+	"github.com/pingpost/pingpost/internal/partners"
+	"github.com/pingpost/pingpost/internal/signing"
+)
+
+// checkSignature returns the secret that signed the post. It is known already when
+// the partner was found by it.
+func (in *Intake) checkSignature(p post, who owner) (*partners.Secret, error) {
+	partner, secret := who.account.Partner, who.secret
+	if ok, wait := in.posts.left(partner.ID, p.start); !ok {
+		return secret, errTooMany.Retry(wait)
+	}
+	if secret == nil {
+		secret = in.verify(p, partner)
+	}
+	if secret == nil {
+		return nil, signing.ErrSignature
+	}
+	in.posts.spend(partner.ID, p.start)
+	return secret, nil
+}
+
+// verify returns the partner's secret that signed the post, or nil.
+func (in *Intake) verify(p post, partner *partners.Partner) *partners.Secret {
+	if !partner.CanSign(p.start) {
+		in.verifyDummy(p)
+		return nil
+	}
+	return partner.Verify(p.claim, p.Body, p.start)
+}
+
+// verifyDummy checks a signed post against a secret that nobody has. Without it, a post for
+// an unknown partner would be rejected sooner than one with a wrong signature, and response
+// times would tell which partnerIds exist (D13).
+func (in *Intake) verifyDummy(p post) {
+	v := in.dummyVerifiers.Get().(*signing.Verifier)
+	v.Verify(p.claim, p.Body)
+	in.dummyVerifiers.Put(v)
+}
