@@ -1,0 +1,40 @@
+package payouts
+
+import (
+	"context"
+	"time"
+
+	"github.com/google/uuid"
+	"gorm.io/gorm"
+
+	"github.com/pingpost/pingpost/internal/scope"
+	"github.com/pingpost/pingpost/models"
+)
+
+// CheckApprove returns the reason why the user cannot approve r, or nil. The permission
+// is the caller's to check.
+func CheckApprove(r models.PayoutRun, user uuid.UUID) error {
+	switch {
+	case r.State != models.RunPrepared:
+		return ErrStaleRun
+	case r.PreparerID == user:
+		return errSameUser
+	case r.Payouts == 0:
+		return errEmptyRun
+	}
+	return nil
+}
+
+// ApproveRun approves a run and records its payees. The user who prepared the run cannot
+// approve it.
+func (s *Service) ApproveRun(ctx context.Context, sc scope.Scope, run uuid.UUID, version int) error {
+	return s.change(ctx, sc, run, version, func(tx *gorm.DB, r models.PayoutRun, now time.Time) (t transition, err error) {
+		if err := CheckApprove(r, s.by.Staff); err != nil {
+			return t, err
+		}
+		return transition{
+			action: "payout_run.approve", to: models.RunApproved,
+			columns: map[string]any{"approver": s.by.Name, "approver_id": s.by.Staff, "approved_at": now},
+		}, freezePayees(tx, r.ID)
+	})
+}

@@ -1,0 +1,41 @@
+package payouts
+
+import (
+	"context"
+	"time"
+
+	"github.com/google/uuid"
+	"gorm.io/gorm"
+
+	"github.com/pingpost/pingpost/internal/scope"
+	"github.com/pingpost/pingpost/models"
+)
+
+// CheckCancel returns the reason why r cannot be cancelled, or nil. A run that is being
+// prepared ends by cancelling its job.
+func CheckCancel(r models.PayoutRun) error {
+	switch r.State {
+	case models.RunPrepared, models.RunApproved:
+		return nil
+	case models.RunPreparing:
+		return errPreparing
+	default:
+		return ErrStaleRun
+	}
+}
+
+// CancelRun cancels a run that is not paid. Its entries are then free for the next run.
+func (s *Service) CancelRun(ctx context.Context, sc scope.Scope, run uuid.UUID, version int, why string) error {
+	why, err := requiredText("why", why, "Say why: whoever prepared the run asks.")
+	if err != nil {
+		return err
+	}
+	return s.change(ctx, sc, run, version, func(tx *gorm.DB, r models.PayoutRun, _ time.Time) (t transition, err error) {
+		if err := CheckCancel(r); err != nil {
+			return t, err
+		}
+		return transition{
+			action: "payout_run.cancel", to: models.RunCancelled, why: why, columns: map[string]any{"ended_why": why},
+		}, release(tx, r.ID)
+	})
+}

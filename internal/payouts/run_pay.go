@@ -1,0 +1,94 @@
+package payouts
+
+import (
+	"context"
+	"fmt"
+	"strings"
+	"time"
+	"unicode/utf8"
+
+	"github.com/google/uuid"
+	"gorm.io/gorm"
+
+	"github.com/pingpost/pingpost/internal/apperr"
+	"github.com/pingpost/pingpost/internal/ledger"
+	"github.com/pingpost/pingpost/internal/scope"
+	"github.com/pingpost/pingpost/models"
+)
+
+// maxReference bounds what a bank calls a payment.
+const maxReference = 140
+
+// CheckPay returns the reason why r cannot be marked as paid, or nil.
+func CheckPay(r models.PayoutRun) error {
+	if r.State != models.RunApproved {
+		return ErrStaleRun
+	}
+	return nil
+}
+
+// PayRun writes down that the bank has paid: each account's payment into the ledger, and
+// the run stays as it is from then on. reference is the bank's.
+func (s *Service) PayRun(ctx context.Context, sc scope.Scope, run uuid.UUID, version int, reference string) error {
+	reference = strings.TrimSpace(reference)
+	if reference == "" || utf8.RuneCountInString(reference) > maxReference || !isPlainText(reference) ||
+		strings.ContainsAny(reference, "\n\t") {
+		return field("reference", apperr.InvalidValue,
+			fmt.Sprintf("Give the reference by which the bank knows the payment: 1 to %d characters.", maxReference))
+	}
+	return s.change(ctx, sc, run, version, func(tx *gorm.DB, r models.PayoutRun, now time.Time) (t transition, err error) {
+		if err := CheckPay(r); err != nil {
+			return t, err
+		}
+		// During a rolling update, a node of the previous release approves runs without this.
+		if err := freezePayees(tx, r.ID); err != nil {
+			return t, err
+		}
+		return transition{
+			action: "payout_run.pay", to: models.RunPaid, why: reference,
+			columns: map[string]any{"payer": s.by.Name, "paid_at": now, "reference": reference},
+		}, s.pay(tx, r, reference, now)
+	})
+}
+
+// pay adds to the ledger what offsets each statement that is paid, and adds those entries
+// to the run, so that the run's entries of each account sum to zero.
+func (s *Service) pay(tx *gorm.DB, r models.PayoutRun, reference string, now time.Time) error {
+	if err := extendStatementTimeout(tx); err != nil {
+		return err
+	}
+	var due []models.Statement
+	if err := tx.Where("run_id = ? AND outcome = 'pays'", r.ID).Order("account_id").Find(&due).Error; err != nil {
+		return err
+	}
+	payments := make([]models.LedgerEntry, len(due))
+	for i, one := range due {
+		payments[i] = ledger.Payment(r, one, reference, s.by.Name, now)
+	}
+	if err := tx.CreateInBatches(&payments, 1000).Error; err != nil {
+		return err
+	}
+	claims := make([]models.PayoutRunEntry, len(payments))
+	for i, p := range payments {
+		claims[i] = models.PayoutRunEntry{EntryID: p.ID, RunID: r.ID}
+	}
+	if err := tx.CreateInBatches(&claims, 5000).Error; err != nil {
+		return err
+	}
+	// What is paid is what was approved, to the cent, whatever else went wrong.
+	var left int64
+	err := tx.Raw(`SELECT count(*) FROM (SELECT FROM payout_run_entries c JOIN ledger_entries e ON e.id = c.entry_id WHERE c.run_id = ?
+		GROUP BY e.account_id HAVING sum(e.amount_minor) <> 0) AS uneven`, r.ID).Scan(&left).Error
+	if err == nil && left > 0 {
+		err = fmt.Errorf("%d accounts of run %s do not come to nothing with their payment", left, RunID(r.ID))
+	}
+	return err
+}
+
+// CheckPayments returns the reason why r has no list of payments, or nil.
+func CheckPayments(r models.PayoutRun) error {
+	if r.State != models.RunApproved && r.State != models.RunPaid {
+		return errNotApproved
+	}
+	return nil
+}
