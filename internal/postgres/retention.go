@@ -2,6 +2,7 @@ package postgres
 
 import (
 	"context"
+	"time"
 
 	"github.com/jackc/pgx/v5/pgxpool"
 )
@@ -24,4 +25,11 @@ func InBatches(ctx context.Context, pool *pgxpool.Pool, sql string, bound any) (
 			return total, nil
 		}
 	}
+}
+
+// DeleteTrafficMinutes deletes the counters before the given moment, but for those that
+// another node is deleting, and returns how many.
+func (db *DB) DeleteTrafficMinutes(ctx context.Context, before time.Time) (int64, error) {
+	return InBatches(ctx, db.Pool, `DELETE FROM traffic_minutes WHERE ctid = ANY (ARRAY(
+		SELECT ctid FROM traffic_minutes WHERE minute < $1 LIMIT $2 FOR UPDATE SKIP LOCKED))`, before)
 }

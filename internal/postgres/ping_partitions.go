@@ -74,10 +74,3 @@ func (db *DB) changePartitions(ctx context.Context, sql string, args ...any) (n 
 		}
 	}
 }
-
-// DeleteTrafficMinutes deletes the counters before the given moment, but for those that
-// another node is deleting, and returns how many.
-func (db *DB) DeleteTrafficMinutes(ctx context.Context, before time.Time) (int64, error) {
-	return InBatches(ctx, db.Pool, `DELETE FROM traffic_minutes WHERE ctid = ANY (ARRAY(
-		SELECT ctid FROM traffic_minutes WHERE minute < $1 LIMIT $2 FOR UPDATE SKIP LOCKED))`, before)
-}

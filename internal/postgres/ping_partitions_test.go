@@ -82,36 +82,3 @@ func TestDropPingPartitionsDoesNotHoldUpPings(t *testing.T) {
 		t.Errorf("dropped %d (%v), want 1", r.dropped, r.err)
 	}
 }
-
-const insertTraffic = `INSERT INTO traffic_minutes SELECT $1, gen_random_uuid(), gen_random_uuid(), gen_random_uuid(), 'post', 'delivered', 1, '{1}'
-	FROM generate_series(1, $2::int)`
-
-func TestDeleteTraffic(t *testing.T) {
-	d := testkit.NewDatabase(t)
-	for _, minute := range []time.Time{began.Add(-time.Minute), began, began.Add(time.Minute)} {
-		d.Exec(t, insertTraffic, minute, 1)
-	}
-	if n, err := d.DeleteTrafficMinutes(t.Context(), began); err != nil || n != 1 {
-		t.Errorf("deleted %d (%v), want 1", n, err)
-	}
-	if n := testkit.Value[int](t, d, `SELECT count(*) FROM traffic_minutes`); n != 2 {
-		t.Errorf("%d rows are left, want 2", n)
-	}
-}
-
-// Many counters go in several statements, and one that another node is at does
-// not hold up the rest.
-func TestDeleteTrafficInBatches(t *testing.T) {
-	d := testkit.NewDatabase(t)
-	d.Exec(t, insertTraffic, began.Add(-time.Hour), 1)
-	d.Exec(t, insertTraffic, began.Add(-time.Minute), 12_000)
-	other := testkit.Connect(t, d.AppURL)
-	for _, sql := range []string{`BEGIN`, `DELETE FROM traffic_minutes WHERE minute = (SELECT min(minute) FROM traffic_minutes)`} {
-		if _, err := other.Exec(t.Context(), sql); err != nil {
-			t.Fatal(err)
-		}
-	}
-	if n, err := d.DeleteTrafficMinutes(t.Context(), began); err != nil || n != 12_000 {
-		t.Errorf("deleted %d (%v), want all but the other's", n, err)
-	}
-}
