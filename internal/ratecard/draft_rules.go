@@ -20,7 +20,7 @@ const MaxRules = 50_000
 type draftRules struct {
 	rules map[int]pricingrules.Rule
 	last  int
-	// byTarget finds the positions of a target's rules.
+	// byTarget holds the positions of each target's rules, in ascending order.
 	byTarget map[pricingrules.Target][]int
 }
 

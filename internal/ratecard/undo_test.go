@@ -83,8 +83,8 @@ func TestEditsArePaged(t *testing.T) {
 	}
 }
 
-// Whatever is done to a draft, undone step by step it is the identical card again, and
-// what its compiled card says is always what the stored rules come to.
+// Undoing every edit of a draft, one by one, gives back the identical card. Meanwhile, the
+// compiled card agrees with the stored rules.
 func TestUndoRevertsAllEdits(t *testing.T) {
 	w := newRateCards(t, everywhere(900, pricingrules.Rule{Industry: "locksmith", Exclude: pricingrules.ExcludeTrue}),
 		everywhere(1000, pricingrules.Rule{Urgency: "urgent", Multiplier: 12_000}, pricingrules.Rule{
@@ -114,8 +114,10 @@ func TestUndoRevertsAllEdits(t *testing.T) {
 				continue
 			}
 			states = append(states, now)
+			if rapid.IntRange(0, 2).Draw(rt, "compare") == 0 { // comparing takes ten times as long as an edit
+				w.checkCompiled(t, rt, card.ID)
+			}
 		}
-		w.checkCompiled(t, rt, card.ID)
 		for i := len(states) - 2; i >= 0; i-- {
 			must(t, w.Undo(t.Context(), card.ID, w.last(t, card.ID).ID))
 			same(rt, w.rules(t, card.ID), states[i])
