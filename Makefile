@@ -5,8 +5,9 @@ GO    ?= go
 LINT   = $(GO) tool -modfile=tools/lint/go.mod
 FUZZ  ?= 20s
 
-# The race detector waits a second before each process ends, and tests start hundreds.
-export GORACE ?= atexit_sleep_ms=50
+# A program with the race detector sleeps for a second before it exits, and a test run
+# starts hundreds.
+export GORACE ?= atexit_sleep_ms=0
 
 .DEFAULT_GOAL := help
 

@@ -134,16 +134,23 @@ func TestStatuses(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	have := strings.Split(got.String(), "\n")
-	lines := strings.Split(string(want), "\n")
-	for _, line := range have {
-		if !slices.Contains(lines, line) {
+	gotLines, wantLines := lineSet(got.String()), lineSet(string(want))
+	for line := range strings.Lines(got.String()) {
+		if !wantLines[line] {
 			t.Errorf("not in %s: %s", statusFile, line)
 		}
 	}
-	for _, line := range lines {
-		if !slices.Contains(have, line) {
+	for line := range strings.Lines(string(want)) {
+		if !gotLines[line] {
 			t.Errorf("is missing: %s", line)
 		}
 	}
+}
+
+func lineSet(text string) map[string]bool {
+	set := map[string]bool{}
+	for line := range strings.Lines(text) {
+		set[line] = true
+	}
+	return set
 }

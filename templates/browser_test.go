@@ -51,8 +51,8 @@ func serve(t *testing.T) *httptest.Server {
 	return server
 }
 
-// looks are those in which every page is tested: all rules once, those about colours in
-// both colour schemes, those about layout at both widths.
+// looks are those in which every page is checked: with all rules at both widths, and with
+// the rules about colours in both colour schemes.
 var looks = []struct {
 	name string
 	look browser.Emulation
@@ -60,7 +60,7 @@ var looks = []struct {
 }{
 	{"light", browser.Emulation{}, (*browser.Page).Axe},
 	{"dark", browser.Emulation{Dark: true}, (*browser.Page).AxeColours},
-	{"narrow", browser.Emulation{Width: 320, Height: 700}, (*browser.Page).AxeLayout},
+	{"narrow", browser.Emulation{Width: 320, Height: 700}, (*browser.Page).Axe},
 }
 
 // TestInBrowser tries the pages in one Chromium, side by side.

@@ -33,31 +33,32 @@ type violation struct {
 	}
 }
 
-const allRules = `["wcag2a", "wcag2aa", "wcag21a", "wcag21aa", "wcag22aa", "best-practice"]`
+const allTags = `["wcag2a", "wcag2aa", "wcag21a", "wcag21aa", "wcag22aa", "best-practice"]`
 
 // Axe looks for what keeps people from using the page, and fails the test for each
 // finding. It comes in through the debugger, which the page's policy does not
 // concern: the policy stays as it is, and is still measured.
 func (p *Page) Axe() {
 	p.t.Helper()
-	p.axe(`{runOnly: ` + allRules + `}`)
+	p.axe(`{runOnly: ` + allTags + `}`)
 }
 
-// colourRules are the rules about colours. They take more than half of the time of all.
+// colourRules are the rules about colours. They take more than half of the time that all
+// rules take.
 const colourRules = `["color-contrast", "link-in-text-block"]`
 
-// AxeColours applies the rules about colours: for a page that Axe has tested in another
-// colour scheme.
+// AxeColours applies only the rules about colours: for a page that Axe has checked in the
+// other colour scheme.
 func (p *Page) AxeColours() {
 	p.t.Helper()
 	p.axe(`{runOnly: {type: "rule", values: ` + colourRules + `}}`)
 }
 
-// AxeLayout applies all rules but those about colours: for a page whose colours are tested
-// at another width.
-func (p *Page) AxeLayout() {
+// AxeExceptColours applies all rules but those about colours: for a page whose colours are
+// checked at another width.
+func (p *Page) AxeExceptColours() {
 	p.t.Helper()
-	p.axe(`{runOnly: ` + allRules + `, rules: Object.fromEntries(` + colourRules + `.map((rule) => [rule, {enabled: false}]))}`)
+	p.axe(`{runOnly: ` + allTags + `, rules: Object.fromEntries(` + colourRules + `.map((rule) => [rule, {enabled: false}]))}`)
 }
 
 func (p *Page) axe(options string) {

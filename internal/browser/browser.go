@@ -53,8 +53,8 @@ func Start(t testing.TB) *Browser {
 		chromedp.Flag("hide-scrollbars", true),
 		chromedp.Flag("force-color-profile", "srgb"),
 		chromedp.Flag("font-render-hinting", "none"),
-		// A page does not live long enough for what the optimizing compiler costs: without it a
-		// run takes a tenth less processor time.
+		// Pages are too short-lived for optimized code to pay off: without the optimizing
+		// compiler, a test run takes a tenth less processor time.
 		chromedp.Flag("js-flags", "--no-opt"),
 	}
 	shell, _ := exec.LookPath(headlessShell)

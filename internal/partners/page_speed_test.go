@@ -2,7 +2,7 @@ package partners_test
 
 import (
 	"context"
-	"slices"
+	"math"
 	"sync/atomic"
 	"testing"
 	"time"
@@ -67,24 +67,21 @@ func TestPageOfManyPartners(t *testing.T) {
 				t.Fatal(err)
 			}
 			q.After = first.Older
-			var took []time.Duration
-			for range 7 {
+			// Up to seven attempts: tests that run at the same time can slow one down.
+			best := time.Duration(math.MaxInt64)
+			for attempt := 0; attempt < 7 && best > quickEnough; attempt++ {
 				sent.n.Store(0)
 				began := time.Now()
 				if _, err := service.Page(t.Context(), scope.System, q); err != nil {
 					t.Fatal(err)
 				}
-				took = append(took, time.Since(began))
+				best = min(best, time.Since(began))
 				if n := sent.n.Load(); n != 1 {
 					t.Fatalf("sorted by %q, %s: %d queries, want one", sort, name, n)
 				}
 			}
-			slices.Sort(took)
-			median := took[len(took)/2]
-			t.Logf("sorted by %q, %s: %s, at best %s, with %d found", sort, name, median.Round(10*time.Microsecond),
-				took[0].Round(10*time.Microsecond), first.Count)
-			if took[0] > quickEnough {
-				t.Errorf("sorted by %q, %s: %s at best, want %s at most", sort, name, took[0], quickEnough)
+			if best > quickEnough {
+				t.Errorf("sorted by %q, %s: %s at best, want %s at most", sort, name, best, quickEnough)
 			}
 		}
 	}

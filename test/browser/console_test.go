@@ -270,9 +270,9 @@ func sentOnce(t *testing.T, chromium *browser.Browser) {
 	}
 }
 
-// see tests a page: its layout wide, and all of it narrow and dark. The templates' own tests
-// test the colours of every component in both schemes. Pictures are taken light, dark and
-// narrow.
+// see checks a page with every rule when it is narrow and dark, and with all but the rules
+// about colours when it is wide and light. The templates' tests check the colours of each
+// component in the other looks. Pictures are taken light, dark and narrow.
 func see(p *browser.Page, name string) {
 	folder := os.Getenv("SCREENSHOTS")
 	for _, one := range []struct {
@@ -280,7 +280,7 @@ func see(p *browser.Page, name string) {
 		look browser.Emulation
 		axe  func(*browser.Page) // nil for a look that is only a picture
 	}{
-		{"light", browser.Emulation{}, (*browser.Page).AxeLayout},
+		{"light", browser.Emulation{}, (*browser.Page).AxeExceptColours},
 		{"dark", browser.Emulation{Dark: true}, nil},
 		{"narrow-dark", browser.Emulation{Width: 320, Height: 700, Dark: true}, (*browser.Page).Axe},
 		{"narrow", browser.Emulation{Width: 320, Height: 700}, nil},
