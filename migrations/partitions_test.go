@@ -6,27 +6,11 @@ import (
 	"testing"
 	"time"
 
-	"github.com/jackc/pgx/v5"
-
 	"github.com/pingpost/pingpost/internal/testkit"
 )
 
 const insertPing = `INSERT INTO pings (issued_at, sandbox, term_id, country, postcode, urgency, job_type, budget, outcome, price_minor, currency, card_version, duration_us)
 	VALUES ($1, false, 1072, 'GB', 'SW1A 1AA', '', '', '', 'priced', 4560, 'GBP', 1, 100)`
-
-func partitions(t *testing.T, conn *pgx.Conn) []string {
-	t.Helper()
-	rows, err := conn.Query(t.Context(),
-		`SELECT inhrelid::regclass::text FROM pg_inherits WHERE inhparent = 'pings'::regclass ORDER BY 1`)
-	if err != nil {
-		t.Fatal(err)
-	}
-	names, err := pgx.CollectRows(rows, pgx.RowTo[string])
-	if err != nil {
-		t.Fatal(err)
-	}
-	return names
-}
 
 // The session's time zone and style of dates are the caller's; days are UTC's.
 func TestPartitionsAreDaysOfUTC(t *testing.T) {
@@ -37,7 +21,7 @@ func TestPartitionsAreDaysOfUTC(t *testing.T) {
 	if n := value[int](t, app, `SELECT ensure_ping_partitions('2026-12-31'::date, 2)`); n != 2 {
 		t.Errorf("made %d", n)
 	}
-	if got, want := partitions(t, app), []string{"pings_20261231", "pings_20270101"}; !slices.Equal(got, want) {
+	if got, want := d.PingPartitions(t), []string{"pings_20261231", "pings_20270101"}; !slices.Equal(got, want) {
 		t.Errorf("made %v, want %v", got, want)
 	}
 	midnight := time.Date(2027, 1, 1, 0, 0, 0, 0, time.UTC)
@@ -74,7 +58,7 @@ func TestPartitionsAreDroppedWholeDaysAtATime(t *testing.T) {
 	if n := value[int](t, app, `SELECT drop_ping_partitions('2026-01-01')`); n != 2 {
 		t.Errorf("dropped %d, want 2", n)
 	}
-	if got, want := partitions(t, app), []string{"pings_20260101", "pings_20260102"}; !slices.Equal(got, want) {
+	if got, want := d.PingPartitions(t), []string{"pings_20260101", "pings_20260102"}; !slices.Equal(got, want) {
 		t.Errorf("left %v, want %v", got, want)
 	}
 	if n := value[int](t, app, `SELECT drop_ping_partitions('2026-01-01')`); n != 0 {
@@ -101,7 +85,7 @@ func TestPartitionsOfTheLastDayAreNotDropped(t *testing.T) {
 		refuses(t, app, invalidParameter, "pings_younger_than_a_day", `SELECT drop_ping_partitions(`+before+`)`)
 	}
 	want := []string{today.AddDate(0, 0, -1).Format("pings_20060102"), today.Format("pings_20060102")}
-	if got := partitions(t, app); !slices.Equal(got, want) {
+	if got := d.PingPartitions(t); !slices.Equal(got, want) {
 		t.Errorf("left %v, want %v", got, want)
 	}
 }
@@ -124,7 +108,7 @@ func TestPartitionsAreMadeAndDroppedByManyAtOnce(t *testing.T) {
 	}
 	all.Wait()
 	want := []string{"pings_20260103", "pings_20260104", "pings_20260105"}
-	if got := partitions(t, testkit.Connect(t, d.AppURL)); !slices.Equal(got, want) {
+	if got := d.PingPartitions(t); !slices.Equal(got, want) {
 		t.Errorf("left %v, want %v", got, want)
 	}
 }

@@ -6,24 +6,8 @@ import (
 	"testing"
 	"time"
 
-	"github.com/jackc/pgx/v5"
-
 	"github.com/pingpost/pingpost/internal/testkit"
 )
-
-func partitions(t *testing.T, d *testkit.Database) []string {
-	t.Helper()
-	rows, err := d.Pool.Query(t.Context(),
-		`SELECT inhrelid::regclass::text FROM pg_inherits WHERE inhparent = 'pings'::regclass ORDER BY 1`)
-	if err != nil {
-		t.Fatal(err)
-	}
-	names, err := pgx.CollectRows(rows, pgx.RowTo[string])
-	if err != nil {
-		t.Fatal(err)
-	}
-	return names
-}
 
 // From the day before, for requests that straddle midnight, to the days ahead.
 func TestPingPartitions(t *testing.T) {
@@ -32,13 +16,13 @@ func TestPingPartitions(t *testing.T) {
 	if err := d.EnsurePingPartitions(t.Context(), newYear, 2); err != nil {
 		t.Fatal(err)
 	}
-	if got, want := partitions(t, d), []string{"pings_20241231", "pings_20250101", "pings_20250102", "pings_20250103"}; !slices.Equal(got, want) {
+	if got, want := d.PingPartitions(t), []string{"pings_20241231", "pings_20250101", "pings_20250102", "pings_20250103"}; !slices.Equal(got, want) {
 		t.Errorf("%v, want %v", got, want)
 	}
 	if n, err := d.DropPingPartitions(t.Context(), newYear.AddDate(0, 0, 1).Add(23*time.Hour)); err != nil || n != 2 {
 		t.Errorf("dropped %d (%v), want the 2 whole days before", n, err)
 	}
-	if got, want := partitions(t, d), []string{"pings_20250102", "pings_20250103"}; !slices.Equal(got, want) {
+	if got, want := d.PingPartitions(t), []string{"pings_20250102", "pings_20250103"}; !slices.Equal(got, want) {
 		t.Errorf("%v, want %v", got, want)
 	}
 }

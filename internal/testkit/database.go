@@ -209,3 +209,10 @@ func Connect(t testing.TB, url string) *pgx.Conn {
 	})
 	return conn
 }
+
+// PingPartitions lists the partitions of the pings, in their order.
+func (d *Database) PingPartitions(t testing.TB) []string {
+	t.Helper()
+	return Value[[]string](t, d, `SELECT array_agg(inhrelid::regclass::text ORDER BY inhrelid::regclass::text)
+		FROM pg_inherits WHERE inhparent = 'pings'::regclass`)
+}
