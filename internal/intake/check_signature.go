@@ -31,9 +31,9 @@ func (in *Intake) verify(p post, partner *partners.Partner) *partners.Secret {
 	return partner.Verify(p.claim, p.Body, p.start)
 }
 
-// verifyDummy checks a signed post against a secret that nobody has. Without it, a post for
-// an unknown partner would be rejected sooner than one with a wrong signature, and response
-// times would tell which partnerIds exist (D13).
+// verifyDummy checks a signed post against a secret that no partner has. Without it, a post
+// for an unknown partner would be rejected sooner than one with a wrong signature, and
+// response times would reveal which partnerIds exist (D13).
 func (in *Intake) verifyDummy(p post) {
 	v := in.dummyVerifiers.Get().(*signing.Verifier)
 	v.Verify(p.claim, p.Body)

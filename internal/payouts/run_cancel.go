@@ -26,7 +26,7 @@ func CheckCancel(r models.PayoutRun) error {
 
 // CancelRun cancels a run that is not paid. Its entries are then free for the next run.
 func (s *Service) CancelRun(ctx context.Context, sc scope.Scope, run uuid.UUID, version int, why string) error {
-	why, err := requiredText("why", why, "Say why: whoever prepared the run asks.")
+	why, err := requiredText("why", why, "Enter a reason. The user who prepared the run will see it.")
 	if err != nil {
 		return err
 	}

@@ -83,8 +83,8 @@ func TestEditsArePaged(t *testing.T) {
 	}
 }
 
-// Undoing every edit of a draft, one by one, gives back the identical card. Meanwhile, the
-// compiled card agrees with the stored rules.
+// Undoing every edit of a draft, one by one, gives back the identical card, and the
+// compiled card agrees with the stored rules throughout.
 func TestUndoRevertsAllEdits(t *testing.T) {
 	w := newRateCards(t, everywhere(900, pricingrules.Rule{Industry: "locksmith", Exclude: pricingrules.ExcludeTrue}),
 		everywhere(1000, pricingrules.Rule{Urgency: "urgent", Multiplier: 12_000}, pricingrules.Rule{
