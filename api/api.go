@@ -17,7 +17,7 @@ import (
 	view "github.com/pingpost/pingpost/templates/docs"
 )
 
-// MaxBody is the largest request body in bytes (D22).
+// MaxBody is the largest request body in bytes (decision 22).
 const MaxBody = 64 << 10
 
 // Options are what the API is built from. All but SupportContact,

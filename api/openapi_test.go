@@ -132,7 +132,7 @@ func encodeExample(t *testing.T, value any) []byte {
 	return text
 }
 
-// The specification's Errors table, then what D3 and D22 add.
+// The specification's Errors table, then what decisions 3 and 22 add.
 func TestEveryErrorIsDocumented(t *testing.T) {
 	const ping, post, read = "ping", "post", "industries"
 	table := []struct {

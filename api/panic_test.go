@@ -28,7 +28,7 @@ func (c *bursting) Now() time.Time {
 
 // A panic on the way becomes a 500 that tells the request id. What it panicked
 // with may hold anything: it is in neither answer nor log, where the stack is
-// found by the same id (D22).
+// found by the same id (decision 22).
 func TestAPanicIsA500WithTheRequestID(t *testing.T) {
 	t.Parallel()
 	p := newPlatform(t)

@@ -44,7 +44,7 @@ func (s *server) ping(c *gin.Context, rec *httpserver.Record) error {
 //	{"accepted":false,"bidPrice":0,"currency":"EUR","reason":"excluded"}
 //
 // bidPrice is in major units. The responses to a ping and a post are appended rather than
-// marshalled: amounts are exact decimals (D10), and every text in them is ours and needs
+// marshalled: amounts are exact decimals (decision 10), and every text in them is ours and needs
 // no escaping.
 func appendPing(b []byte, r *intake.PingResult) []byte {
 	b = append(b, `{"accepted":`...)

@@ -62,7 +62,7 @@ func unread(c *gin.Context, err error) error {
 	if errors.As(err, &tooLarge) {
 		return errTooLarge
 	}
-	// Too slow, half-closed, or a broken chunk (D26).
+	// Too slow, half-closed, or a broken chunk (decision 26).
 	c.Writer.Header()["Connection"] = []string{"close"}
 	return errCutOff
 }

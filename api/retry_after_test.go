@@ -7,7 +7,7 @@ import (
 )
 
 // Retry-After is in whole seconds and rounded up: whoever comes back when it says
-// is not turned away again (D22).
+// is not turned away again (decision 22).
 func TestRetryAfterIsRoundedUp(t *testing.T) {
 	t.Parallel()
 	p := newPlatform(t)

@@ -12,7 +12,7 @@ import (
 	pricingrules "github.com/pingpost/pingpost/pricing_rules"
 )
 
-// setTimingHeaders sets Server-Timing and X-Response-Time (D11).
+// setTimingHeaders sets Server-Timing and X-Response-Time (decision 11).
 func (s *server) setTimingHeaders(c *gin.Context, rec *httpserver.Record, q *quote.Quote, industry string, t intake.Timing) {
 	total := s.Clock.Now().Sub(rec.Start)
 	b := make([]byte, 0, 160)

@@ -64,7 +64,7 @@ func timings(t *testing.T, header string) (auction, cell, total time.Duration) {
 }
 
 // Both answers tell how long they took by the service's clock: Server-Timing in
-// milliseconds, X-Response-Time in whole ones rounded up (D11).
+// milliseconds, X-Response-Time in whole ones rounded up (decision 11).
 func TestResponsesUseServiceClock(t *testing.T) {
 	t.Parallel()
 	p := newPlatform(t)

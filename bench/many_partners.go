@@ -27,7 +27,7 @@ import (
 
 const (
 	// candidates of them post to the shared address and may be recognised by their
-	// secret; D13 has no more.
+	// secret; decision 13 has no more.
 	candidates = 100
 )
 

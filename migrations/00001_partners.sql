@@ -110,7 +110,7 @@ CREATE TRIGGER signing_secrets_changed AFTER INSERT OR UPDATE ON signing_secrets
 GRANT SELECT, INSERT, UPDATE ON partners, accounts, signing_secrets TO pingpost_app;
 
 -- The house account takes unsigned posts that name nobody, where the platform's
--- default signing mode lets them in (D13).
+-- default signing mode lets them in (decision 13).
 INSERT INTO partners (id, slug, name, status, signing_mode, shared_address, created_at, updated_at)
 VALUES ('00000000-0000-7000-8000-000000000001', 'house', 'House', 'approved', 'default', false, now(), now());
 INSERT INTO accounts (id, partner_id, identifier, name, is_default, sandbox, status, signing_mode, created_at, updated_at)

@@ -8,7 +8,7 @@
 -- may delete them.
 CREATE TABLE leads (
     id              uuid        CONSTRAINT leads_pkey PRIMARY KEY,
-    transaction     uuid        NOT NULL CONSTRAINT leads_transaction_key UNIQUE, -- one lead per transaction (D3)
+    transaction     uuid        NOT NULL CONSTRAINT leads_transaction_key UNIQUE, -- one lead per transaction (decision 3)
     transaction_id  text        NOT NULL, -- as the partner holds it
     partner_id      uuid        NOT NULL,
     account_id      uuid        NOT NULL,
@@ -34,7 +34,7 @@ CREATE TABLE leads (
     email_digest    bytea,
     phone_digest    bytea,
     phone_flagged   boolean     NOT NULL, -- not a number of the lead's country; kept as sent
-    body_digest     bytea, -- kept 24 hours (D3)
+    body_digest     bytea, -- kept 24 hours (decision 3)
 
     ciphertext      bytea,
     iv              bytea       CONSTRAINT leads_iv_size CHECK (length(iv) = 12),
@@ -101,7 +101,7 @@ BEGIN
     RAISE EXCEPTION '% is append-only', TG_TABLE_NAME USING ERRCODE = 'insufficient_privilege';
 END
 $$;
--- Consents of sandbox leads go with their leads after 7 days (D25); no other does.
+-- Consents of sandbox leads go with their leads after 7 days (decision 25); no other does.
 CREATE FUNCTION refuse_consent_change() RETURNS trigger LANGUAGE plpgsql AS $$
 BEGIN
     IF TG_OP = 'DELETE' AND OLD.sandbox THEN

@@ -2,7 +2,7 @@
 
 -- +goose Up
 
--- A log: no unique constraint, nothing refers to it, posts never write it (D2).
+-- A log: no unique constraint, nothing refers to it, posts never write it (decision 2).
 CREATE TABLE pings (
     transaction  uuid, -- null when no price was given
     issued_at    timestamptz NOT NULL,
@@ -76,7 +76,7 @@ CREATE TABLE traffic_minutes (
 );
 CREATE INDEX traffic_minutes_by_partner ON traffic_minutes (partner_id, minute);
 
--- A ring for each partner: no value that was sent, only the names of the fields (D24).
+-- A ring for each partner: no value that was sent, only the names of the fields (decision 24).
 CREATE TABLE refusals (
     id         bigint      GENERATED ALWAYS AS IDENTITY CONSTRAINT refusals_pkey PRIMARY KEY,
     partner_id uuid        NOT NULL,

@@ -1,4 +1,4 @@
--- Delivered leads by partner and UTC day, for the partners' daily caps (D29).
+-- Delivered leads by partner and UTC day, for the partners' daily caps (decision 29).
 
 -- +goose Up
 CREATE TABLE daily_lead_counts (

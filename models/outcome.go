@@ -8,7 +8,7 @@ type Outcome string
 const (
 	OutcomePriced Outcome = "priced"
 
-	// Why a valid ping gets no price (D4): the reason in its answer too.
+	// Why a valid ping gets no price (decision 4): the reason in its answer too.
 	OutcomeExcluded Outcome = "excluded"
 	OutcomePaused   Outcome = "paused"
 	OutcomeCapped   Outcome = "capped"
@@ -17,7 +17,7 @@ const (
 	OutcomeReplayed  Outcome = "replayed"
 
 	// An unsigned post that was accepted, where signing is off and where it is
-	// report-only (D14).
+	// report-only (decision 14).
 	OutcomeDeliveredUnsigned   = OutcomeDelivered + "_unsigned"
 	OutcomeDeliveredReportOnly = OutcomeDelivered + "_would_be_refused"
 	OutcomeReplayedUnsigned    = OutcomeReplayed + "_unsigned"

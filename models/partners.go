@@ -17,7 +17,7 @@ const (
 	PartnerSuspended PartnerStatus = "suspended"
 )
 
-// SigningMode says what happens to an unsigned post (D14).
+// SigningMode says what happens to an unsigned post (decision 14).
 type SigningMode string
 
 const (
@@ -48,7 +48,7 @@ type Partner struct {
 	UpdatedAt      time.Time `gorm:"autoUpdateTime:false"`
 }
 
-// PlatformIDs is the partner of unsigned posts that name nobody (D13). The first
+// PlatformIDs is the partner of unsigned posts that name nobody (decision 13). The first
 // migration makes it.
 var PlatformIDs = struct{ Partner, Account uuid.UUID }{
 	uuid.MustParse("00000000-0000-7000-8000-000000000001"),
@@ -88,7 +88,7 @@ const (
 )
 
 // SigningSecret is an HMAC secret of a partner. Sealed holds it under a platform
-// key; Digest, keyed too, makes it unique on the platform (D13, D16).
+// key; Digest, keyed too, makes it unique on the platform (decisions 13, 16).
 type SigningSecret struct {
 	ID        uuid.UUID `gorm:"primaryKey"`
 	PartnerID uuid.UUID

@@ -93,7 +93,7 @@ type PricingRule struct {
 	Note       string
 }
 
-// PartnerPrice is what a partner has of its own: D4, D5.
+// PartnerPrice is what a partner has of its own: decisions 4, 5.
 type PartnerPrice struct {
 	PartnerID    uuid.UUID `gorm:"primaryKey"`
 	Adjustment   int       // ten-thousandths added to the price

@@ -2,7 +2,7 @@ package pricingrules
 
 import "strings"
 
-// Class is how urgent a lead is, as far as its price goes (D8).
+// Class is how urgent a lead is, as far as its price goes (decision 8).
 type Class uint8
 
 // The numbers are sealed into quotes: they never change.
@@ -20,7 +20,7 @@ const Classes = 5
 var classNames = [Classes]string{"standard", "emergency", "immediate", "urgent", "flexible"}
 
 // ClassOf reads the urgency that a partner sent: trimmed of Unicode space and in
-// lower case. Whatever is not one of the four words is Standard (D8).
+// lower case. Whatever is not one of the four words is Standard (decision 8).
 func ClassOf(urgency string) Class {
 	switch strings.ToLower(strings.TrimSpace(urgency)) {
 	case "emergency":

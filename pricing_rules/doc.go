@@ -12,7 +12,7 @@
 // again, an urgency before any. A cell's price is made in this order:
 //
 //   - Exclude: the most specific rule that sets it decides. true means that the
-//     cell is not bought (D4); false takes it back below a broader exclusion.
+//     cell is not bought (decision 4); false takes it back below a broader exclusion.
 //   - Base: the most specific rule that gives one in the currency of the cell's
 //     market. Bases in other currencies are passed over.
 //   - Multipliers, at most three, one of each kind, each the most specific of its

@@ -135,7 +135,7 @@ func (e Explanation) String() string {
 	return b.String()
 }
 
-// Name is the cell's: "plumber/GB/emergency" (D11).
+// Name is the cell's: "plumber/GB/emergency" (decision 11).
 func (e Explanation) Name() string {
 	return cellName(e.Industry, e.Market, e.Class)
 }

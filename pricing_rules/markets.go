@@ -28,7 +28,7 @@ type Markets struct {
 }
 
 // Index is the market of a country. Whatever is not the code of a market of its
-// own is OtherMarket (the specification's "any other code", D7).
+// own is OtherMarket (the specification's "any other code", decision 7).
 func (m *Markets) Index(country [2]byte) int {
 	a, b := country[0]-'A', country[1]-'A'
 	if a >= letters || b >= letters {

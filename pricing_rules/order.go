@@ -1,7 +1,7 @@
 package pricingrules
 
 // Inversion is a cell whose urgency does not do to its price what the word promises
-// (D8): a raising one that gives no more than standard, or flexible that gives no less.
+// (decision 8): a raising one that gives no more than standard, or flexible that gives no less.
 type Inversion struct {
 	Industry        Industry
 	Market          Market

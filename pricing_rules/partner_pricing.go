@@ -6,7 +6,7 @@ import (
 	"strings"
 )
 
-// PartnerPricing is what a partner has of its own, which comes last (D4, D5). The zero value is
+// PartnerPricing is what a partner has of its own, which comes last (decisions 4, 5). The zero value is
 // nothing.
 type PartnerPricing struct {
 	Adjustment int // ten-thousandths added to the rate card's price

@@ -25,7 +25,7 @@ func shippedTable(t testing.TB) *Table {
 	return table
 }
 
-// D4 and D8 over all cells: every industry is priced in every country, what is
+// Decisions 4 and 8 over all cells: every industry is priced in every country, what is
 // wanted sooner gives strictly more, and what can wait strictly less.
 func TestShippedCardPricesEveryCellInOrder(t *testing.T) {
 	table := shippedTable(t)

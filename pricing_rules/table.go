@@ -8,7 +8,7 @@ import (
 )
 
 // Cell is the price of an industry in a market at a class. Minor is above 0 in
-// minor units of Currency, or 0 when the card excludes the cell (D4), or, in what
+// minor units of Currency, or 0 when the card excludes the cell (decision 4), or, in what
 // Examine makes, when the card gives it no price.
 type Cell struct {
 	Minor    int64

@@ -38,7 +38,7 @@ type transaction struct {
 	lead string
 }
 
-// model says which answers one transaction can give, in which order (D3).
+// model says which answers one transaction can give, in which order (decision 3).
 var model = porcupine.NondeterministicModel{
 	Init: func() []any { return []any{transaction{}} },
 	Step: func(state, input, output any) []any {

@@ -19,7 +19,7 @@ func (h *Handlers) accountNewPage(k *web.Request) error {
 	if err != nil {
 		return err
 	}
-	// The first is for trying out: its leads pay nobody (D25).
+	// The first is for trying out: its leads pay nobody (decision 25).
 	v := view.AccountFormView{
 		Sandbox: len(all) == 0,
 		Signing: web.SelectOption(h.modes(k, models.SigningInherit), string(models.SigningInherit)),

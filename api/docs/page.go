@@ -90,7 +90,7 @@ type industryGroup struct {
 // proxy that puts a prefix before both.
 func (e endpointDoc) Link() string { return strings.TrimPrefix(e.Path, "/") }
 
-// ownBase starts the paths of a partner's own base URL (D13).
+// ownBase starts the paths of a partner's own base URL (decision 13).
 const ownBase = "/p/{partnerSlug}"
 
 func newGeneralPage(doc node, origin, support string) (*generalPage, error) {

@@ -180,7 +180,7 @@ func TestDocsPageIsComplete(t *testing.T) {
 	wanted("https://leads.example.com/p/{partnerSlug}")
 	wanted("Alternatives, in this order: contact.fullName, name.")
 	wanted("At most 10,000 characters.")
-	for _, not := range []string{"{origin}", "x-source", "`", "D12", "<no value>", "//api"} {
+	for _, not := range []string{"{origin}", "x-source", "`", "decision 12", "<no value>", "//api"} {
 		if strings.Contains(text, not) {
 			t.Errorf("the page has %q", not)
 		}

@@ -59,7 +59,7 @@ func TestPartnerPageIsSoundHTML(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			page, text := pageOf(t, models.SigningRequired, pending, accounts...)
 			isSoundHTML(t, page, "../docs", "../docs.css", "../api/industries")
-			for _, not := range []string{"{origin}", "{partnerSlug}", "<no value>", "x-source", "D12", "ZgotmplZ"} {
+			for _, not := range []string{"{origin}", "{partnerSlug}", "<no value>", "x-source", "decision 12", "ZgotmplZ"} {
 				if strings.Contains(text, not) {
 					t.Errorf("the page has %q", not)
 				}

@@ -15,7 +15,7 @@ import (
 	"github.com/pingpost/pingpost/internal/transit"
 )
 
-// Keys are the configured key wrappers (D23). One writes, every one reads.
+// Keys are the configured key wrappers (decision 23). One writes, every one reads.
 type Keys struct {
 	Wrappers *envelope.Wrappers
 	Vault    *transit.Wrapper // nil when it is not configured

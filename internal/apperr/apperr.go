@@ -28,7 +28,7 @@ const (
 	Internal     Code = "internal"
 )
 
-// FieldCode classifies the problem of a field. Its constants are the closed set of D19.
+// FieldCode classifies the problem of a field. Its constants are the closed set of decision 19.
 type FieldCode string
 
 const (
@@ -60,7 +60,7 @@ type Error struct {
 	RetryAfter time.Duration
 
 	// LeadID and DeliveredAt let a partner that lost an answer find its lead
-	// again (D3). They are set only for the partner that delivered it.
+	// again (decision 3). They are set only for the partner that delivered it.
 	LeadID      string
 	DeliveredAt time.Time
 

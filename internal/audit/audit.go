@@ -3,7 +3,7 @@
 // change it records, and each holding the hash of the one before. The database
 // refuses to change or take out events; the chain shows it if that was circumvented.
 //
-// It does not keep what partners did: that is traffic and refusals (D24).
+// It does not keep what partners did: that is traffic and refusals (decision 24).
 package audit
 
 import (

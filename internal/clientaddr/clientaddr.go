@@ -7,7 +7,7 @@ import "net/netip"
 const ipv6Prefix = 64
 
 // Group returns what a client's address counts as: an IPv4 address is itself, an
-// IPv6 address is its /64 network (D28). All texts that are not addresses are one
+// IPv6 address is its /64 network (decision 28). All texts that are not addresses are one
 // group, the zero Addr.
 func Group(text string) netip.Addr {
 	address, err := netip.ParseAddr(text)

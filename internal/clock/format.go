@@ -2,7 +2,7 @@ package clock
 
 import "time"
 
-// AppendMillis appends a time in UTC and in milliseconds (D11):
+// AppendMillis appends a time in UTC and in milliseconds (decision 11):
 // 2026-01-02T03:04:05.678Z. By hand, since every ping writes two.
 func AppendMillis(b []byte, t time.Time) []byte {
 	t = t.UTC()

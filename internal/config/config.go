@@ -142,7 +142,7 @@ func (c *Config) validateWriter(ps *Problems) {
 }
 
 // Wrapper is what wraps new data keys: the one named, else the one configured,
-// else none (""). With none, posts get 503 (D21).
+// else none (""). With none, posts get 503 (decision 21).
 func (c *Config) Wrapper() Wrapper {
 	switch {
 	case c.Keys.WriteWith != "":

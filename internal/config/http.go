@@ -11,13 +11,13 @@ import (
 )
 
 // HTTP says where the service listens and how long it waits for a client. The
-// size of a body is not here: D22 fixes it at 64 KiB.
+// size of a body is not here: decision 22 fixes it at 64 KiB.
 type HTTP struct {
 	APIAddr   string // partners' requests; host:port or :port
 	AdminAddr string // the console
 	OpsAddr   string // health, metrics and profiles: not for the public
 
-	PublicURL      string   // origin of the base URLs handed to partners, without a trailing slash (D13)
+	PublicURL      string   // origin of the base URLs handed to partners, without a trailing slash (decision 13)
 	SupportContact string   // shown to partners: an e-mail address or an https URL; "" for none
 	TrustedProxies []string // CIDR ranges whose X-Forwarded-For is believed
 
@@ -29,7 +29,7 @@ type HTTP struct {
 	ReadTimeout time.Duration
 	// WriteTimeout is from the end of the headers to the end of the response, so it
 	// includes reading the body. Warnings names less than ReadTimeout and the 5 s that a
-	// post may take after that (D27).
+	// post may take after that (decision 27).
 	WriteTimeout time.Duration
 	// IdleTimeout is between two requests of a connection. It belongs above the idle time
 	// of a load balancer (usually 60 s), which nothing here can check.

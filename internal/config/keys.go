@@ -5,7 +5,7 @@ import "encoding/base64"
 // keySize is the length of every key in bytes.
 const keySize = 32
 
-// Wrapper names a key wrapper: what wraps the data keys of leads (D23).
+// Wrapper names a key wrapper: what wraps the data keys of leads (decision 23).
 type Wrapper string
 
 const (
@@ -13,7 +13,7 @@ const (
 	WrapperVault Wrapper = "vault" // Vault Transit
 )
 
-// Keys holds the platform keys and the key wrapper (D23). Keys are kept as they
+// Keys holds the platform keys and the key wrapper (decision 23). Keys are kept as they
 // were given, in base64, so that a print of the section shows none of their
 // bytes; PlatformKeys and LocalKEK decode them.
 type Keys struct {

@@ -5,14 +5,14 @@ import "time"
 // Limits bounds what the service takes on at once. A number of 0 lifts its
 // limit; a wait of 0 refuses at once, because no wait is ever unbounded.
 type Limits struct {
-	MatchConcurrency       int           // matches by secret at once (D13)
+	MatchConcurrency       int           // matches by secret at once (decision 13)
 	MatchWait              time.Duration // for a place among them, then 429
 	MatchFailuresPerMinute int           // per client address, then 429
 
 	SignatureFailuresPerMinute int // per client address, then 429
 	PingsPerAddress            int // on partners' base URLs a second, then 429
 	SharedPingsPerAddress      int // on the shared address a second, then 429
-	PostsPerPartner            int // verified signed posts a second, then 429 (D28)
+	PostsPerPartner            int // verified signed posts a second, then 429 (decision 28)
 	UnsignedPostsPerAddress    int // a second, then 429
 
 	PostConcurrency int           // posts at the database at once

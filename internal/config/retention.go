@@ -3,9 +3,9 @@ package config
 // Retention says how long the records around leads are kept. Leads themselves
 // have rules of their own and are not here.
 type Retention struct {
-	PingsDays          int // the pings log (D2)
-	RefusalsPerPartner int // the ring of recent refusals (D24)
-	TrafficDays        int // the counters by minute (D24)
+	PingsDays          int // the pings log (decision 2)
+	RefusalsPerPartner int // the ring of recent refusals (decision 24)
+	TrafficDays        int // the counters by minute (decision 24)
 }
 
 func defaultRetention() Retention {

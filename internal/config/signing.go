@@ -1,6 +1,6 @@
 package config
 
-// SigningMode says what becomes of a post without a signature (D14).
+// SigningMode says what becomes of a post without a signature (decision 14).
 type SigningMode string
 
 const (
@@ -10,7 +10,7 @@ const (
 )
 
 // Signing holds the platform's default, which also rules the house account and
-// posts of an unknown partnerId (D13).
+// posts of an unknown partnerId (decision 13).
 type Signing struct {
 	DefaultMode SigningMode
 }

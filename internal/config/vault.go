@@ -15,7 +15,7 @@ const (
 )
 
 // Vault says where the key is that wraps the data keys of leads, and how to log
-// in to it (D23). Without an address there is no Vault.
+// in to it (decision 23). Without an address there is no Vault.
 type Vault struct {
 	Address   string
 	Namespace string

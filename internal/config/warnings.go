@@ -7,7 +7,7 @@ import (
 	"time"
 )
 
-// longestAnswer is what a post may take once its body has been read (D27).
+// longestAnswer is what a post may take once its body has been read (decision 27).
 const longestAnswer = 5 * time.Second
 
 // Warnings lists settings that are legal but seldom intended, sorted by path.

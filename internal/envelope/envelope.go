@@ -1,4 +1,4 @@
-// Package envelope encrypts a lead's contact record under a key of its own (D20).
+// Package envelope encrypts a lead's contact record under a key of its own (decision 20).
 //
 // Each lead has a data key. A key wrapper (the local key, or Vault Transit)
 // wraps it; what is stored and what the partner receives holds the wrapped form
@@ -47,7 +47,7 @@ type DataKey struct {
 // Zero forgets the plaintext key.
 func (k *DataKey) Zero() { clear(k.Plain[:]) }
 
-// KeyWrapper wraps data keys and nothing else (D23). What Wrap returns names
+// KeyWrapper wraps data keys and nothing else (decision 23). What Wrap returns names
 // the wrapper and its key version, so that several can be read at once. Keys go
 // in batches, since a wrapper may be across a network; an error is the whole
 // batch's.

@@ -49,7 +49,7 @@ func NewPooledWrappers(pool *Pool, others ...KeyWrapper) *Wrappers {
 }
 
 // Configured reports whether there is a wrapper to write with. Without one
-// posts get the specification's 503 (D21).
+// posts get the specification's 503 (decision 21).
 func (w *Wrappers) Configured() bool { return w.writer != nil }
 
 // Writer names the writing wrapper; "" when there is none.

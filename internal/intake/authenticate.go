@@ -22,7 +22,7 @@ type authenticated struct {
 
 // authenticate decides whose post it is, whether it must be signed, and whether
 // the signature is right. Unsigned posts and wrong signatures spend the budget of
-// the client's address, verified signed posts that of their partner (D28). With an
+// the client's address, verified signed posts that of their partner (decision 28). With an
 // error the owner is whom the rejection is counted for.
 func (in *Intake) authenticate(ctx context.Context, p post) (owner, error) {
 	if !p.claim.Signed {
@@ -57,7 +57,7 @@ func (in *Intake) authenticateUnsigned(ctx context.Context, p post) (owner, erro
 
 // findOwner decides whose post it is: the first that is present of partnerId,
 // base URL, the quote's partner, and the secret (signed) or the house account
-// (unsigned), without falling through to the next (D13).
+// (unsigned), without falling through to the next (decision 13).
 func (in *Intake) findOwner(ctx context.Context, p post) (owner, error) {
 	var account *partners.Account
 	switch quoted := quotedPartner(p); {

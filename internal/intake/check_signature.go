@@ -33,7 +33,7 @@ func (in *Intake) verify(p post, partner *partners.Partner) *partners.Secret {
 
 // verifyDummy checks a signed post against a secret that no partner has. Without it, a post
 // for an unknown partner would be rejected sooner than one with a wrong signature, and
-// response times would reveal which partnerIds exist (D13).
+// response times would reveal which partnerIds exist (decision 13).
 func (in *Intake) verifyDummy(p post) {
 	v := in.dummyVerifiers.Get().(*signing.Verifier)
 	v.Verify(p.claim, p.Body)

@@ -52,7 +52,7 @@ func TestPostsAtOnce(t *testing.T) {
 	t.Run("rival partners", func(t *testing.T) { rivalPartners(t, n) })
 }
 
-// One lead and one payout a transaction, however many posts arrive at once (D3).
+// One lead and one payout a transaction, however many posts arrive at once (decision 3).
 func identicalPosts(t *testing.T, n *node) {
 	r := n.signed(n.Required, n.Required.Slug, body(n.quote(t, n.Required.Slug)))
 	posts := make([]intake.PostRequest, 200)

@@ -8,7 +8,7 @@ import (
 	"github.com/pingpost/pingpost/internal/testkit"
 )
 
-// TestDatabaseUnavailable: pings are priced, and posts get a 503 (D21).
+// TestDatabaseUnavailable: pings are priced, and posts get a 503 (decision 21).
 func TestDatabaseUnavailable(t *testing.T) {
 	t.Parallel()
 	d, proxy := testkit.NewDatabaseBehind(t)

@@ -10,7 +10,7 @@ import (
 )
 
 // The partner sealed in a quote decides whose post it is also when the quote has
-// expired: it is told so, and whoever else signs is not let in (D13).
+// expired: it is told so, and whoever else signs is not let in (decision 13).
 func TestAnExpiredQuotesPartnerDecides(t *testing.T) {
 	t.Parallel()
 	n := newNode(t)

@@ -43,7 +43,7 @@ func notFound(t testing.TB, f *apperr.Error) {
 }
 
 // A refusal of a delivered transaction leads its deliverer, and nobody else,
-// back to the lead (D3). The transaction was sealed for the shared address, so
+// back to the lead (decision 3). The transaction was sealed for the shared address, so
 // that anybody may try.
 func lostAnswersAreFoundAgain(t *testing.T, n *node) {
 	at := n.Time.Now()

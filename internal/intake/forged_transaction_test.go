@@ -11,7 +11,7 @@ import (
 )
 
 // A forged transactionId is refused while the database is away: it is asked for
-// nothing, so that forging costs the service nothing (D1).
+// nothing, so that forging costs the service nothing (decision 1).
 func TestForgedTransactionNeedsNoQuery(t *testing.T) {
 	t.Parallel()
 	d, proxy := testkit.NewDatabaseBehind(t)
@@ -53,7 +53,7 @@ func TestForgedTransactionNeedsNoQuery(t *testing.T) {
 
 // Of a nonce's 24 bytes the last eight are random, beside the transaction's
 // identity: two pings of the same millisecond differ in every one of them now and
-// then, and in all together always (D1).
+// then, and in all together always (decision 1).
 func TestANonceEndsInRandomBytes(t *testing.T) {
 	t.Parallel()
 	n := newNode(t)

@@ -8,7 +8,7 @@ import (
 )
 
 // A client that hangs up does not cancel a commit under way: the lead is stored,
-// and the retry gets its answer (D21).
+// and the retry gets its answer (decision 21).
 func TestAClientThatHangsUpCancelsNoCommit(t *testing.T) {
 	t.Parallel()
 	n := newNode(t)

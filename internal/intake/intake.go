@@ -4,7 +4,7 @@
 // database. What either did is offered to the recorder and counted as traffic,
 // neither of which a request ever waits for.
 //
-// intake owns the order of the checks (D12), whose post it is (D13), what a
+// intake owns the order of the checks (decision 12), whose post it is (decision 13), what a
 // refusal is called, and the record of pings and refusals. It does not know
 // HTTP: api turns its results and faults into answers.
 package intake
@@ -47,7 +47,7 @@ var (
 	errTooMany       = apperr.New(apperr.TooMany, "too_many", "Too Many Requests")
 )
 
-// retryAfter is what a 503 asks for (D21).
+// retryAfter is what a 503 asks for (decision 21).
 const retryAfter = 2 * time.Second
 
 // Settings are the configured choices.
@@ -92,7 +92,7 @@ type Intake struct {
 	storingUnsigned *admission // separate, so that unsigned posts never fill the one above
 
 	pings           *rateLimiter[netip.Addr] // of partners' base URLs
-	posts           *rateLimiter[uuid.UUID]  // of partners: spent by verified signed posts only (D28)
+	posts           *rateLimiter[uuid.UUID]  // of partners: spent by verified signed posts only (decision 28)
 	unsigned        *rateLimiter[netip.Addr]
 	unmatched       *rateLimiter[netip.Addr] // signatures for which a partner was searched in vain
 	wrongSignatures *rateLimiter[netip.Addr] // wrong signatures, whomever they name
@@ -146,7 +146,7 @@ func (in *Intake) admission(claim signing.Claim) *admission {
 	return in.storingUnsigned
 }
 
-// Timing is what Server-Timing tells (D11).
+// Timing is what Server-Timing tells (decision 11).
 type Timing struct {
 	Auction time.Duration // finding the price
 	Cell    time.Duration // of which the table look-up
@@ -198,7 +198,7 @@ func (in *Intake) recordRejection(k TrafficKey, request uuid.UUID, start time.Ti
 	k.Outcome = cmp.Or(k.Outcome, outcome)
 	in.Traffic.Count(k, start, in.Clock.Now().Sub(start))
 	if f := apperr.As(err); f != nil && f.Code == apperr.Incomplete {
-		return // nothing about it is recorded but the counter (D26)
+		return // nothing about it is recorded but the counter (decision 26)
 	}
 	in.Traffic.recordRejection(rejection{TrafficKey: k, request: request, at: start, fields: fields})
 }

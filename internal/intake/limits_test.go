@@ -86,7 +86,7 @@ func postsOfAPartner(t *testing.T, n *node) {
 }
 
 // An address has its unsigned posts each second, whatever they say and whichever
-// partner they name. Signed posts do not spend that budget (D28).
+// partner they name. Signed posts do not spend that budget (decision 28).
 func unsignedPostsOfAnAddress(t *testing.T, n *node) {
 	n = n.with(intake.Settings{UnsignedRate: 2, PostRate: 1})
 	from := func(address, slug string, body []byte) intake.PostRequest {

@@ -103,7 +103,7 @@ func (n *node) refused(t testing.TB, r intake.PostRequest, want refusal) *apperr
 	return want.check(t, err)
 }
 
-// unavailable sends a post that must be asked to come back in two seconds (D21).
+// unavailable sends a post that must be asked to come back in two seconds (decision 21).
 func (n *node) unavailable(t testing.TB, by testkit.Partner, body []byte, want refusal) {
 	t.Helper()
 	if f := n.refused(t, n.signed(by, by.Slug, body), want); f.RetryAfter.Seconds() != 2 {
@@ -117,7 +117,7 @@ type refusal struct {
 	reason string
 }
 
-// The rejections of the specification, of D3 and of D22.
+// The rejections of the specification, of decision 3 and of decision 22.
 var (
 	timestampMissing = refusal{apperr.Unauthorized, "timestamp_missing"}
 	timestampFormat  = refusal{apperr.Unauthorized, "timestamp_format"}
@@ -165,7 +165,7 @@ type stored struct{ leads, consents, accruals, events int64 }
 var (
 	nothing = stored{}
 	oneLead = stored{1, 1, 1, 1}
-	oneTest = stored{1, 1, 0, 1} // a sandbox lead earns nothing (D25)
+	oneTest = stored{1, 1, 0, 1} // a sandbox lead earns nothing (decision 25)
 )
 
 func (n *node) stored(t testing.TB) stored {

@@ -70,7 +70,7 @@ func foundOrNot(t *testing.T, n *node) {
 }
 
 // An address that keeps failing is turned away before its signature is looked
-// at, until the minute is over (D13, D22).
+// at, until the minute is over (decisions 13, 22).
 func failedMatchesHaveABudget(t *testing.T, n *node) {
 	n = n.withBudget(2)
 	const here, there = "192.0.2.1", "192.0.2.2"
@@ -147,7 +147,7 @@ func namedFailuresCostNothing(t *testing.T, n *node) {
 	n.post(t, n.anonymous(t, n.Off.Secret, "192.0.2.1"))
 }
 
-// Secrets are in force from their beginning to before their end (D16).
+// Secrets are in force from their beginning to before their end (decision 16).
 func secretsInForce(t *testing.T, n *node) {
 	rotated, err := n.Partners.RotateSecret(t.Context(), n.Required.Partner, "", time.Hour, false)
 	if err != nil {

@@ -32,7 +32,7 @@ type attempt struct {
 	delivered bool
 }
 
-// rule is a check of D12. Two rules that share a part cannot be broken at once.
+// rule is a check of decision 12. Two rules that share a part cannot be broken at once.
 type rule struct {
 	name   string
 	breaks func(*attempt)
@@ -60,7 +60,7 @@ func signedRules(n *node) []rule {
 }
 
 // An unsigned post may have no timestamp; one that is there is judged once it
-// is known that the post needs no signature (D15).
+// is known that the post needs no signature (decision 15).
 func unsignedRules(n *node) []rule {
 	late := strconv.FormatInt(n.Time.Now().Unix()+301, 10)
 	return append([]rule{
@@ -145,7 +145,7 @@ func (c *course) try(t *testing.T, a attempt) (uuid.UUID, error) {
 }
 
 // Each rule alone, and each pair of rules broken at once: the earlier one is
-// what the partner is told (D12, D13, D14, D15, D5, D3).
+// what the partner is told (decisions 12, 13, 14, 15, 5, 3).
 func TestOrderOfChecks(t *testing.T) {
 	t.Parallel()
 	n := newNode(t).withDefault(models.SigningOff)

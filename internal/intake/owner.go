@@ -8,7 +8,7 @@ import (
 // owner is whose post it is, as far as the checks have come.
 type owner struct {
 	base     *partners.Partner // of the base URL; nil for the shared address
-	account  *partners.Account // nil until D13 has decided
+	account  *partners.Account // nil until decision 13 has decided
 	secret   *partners.Secret  // nil until the signature has been verified
 	inactive bool              // the account, its partner or its secret is; only its staff learn that
 }

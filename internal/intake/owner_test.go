@@ -31,7 +31,7 @@ func TestWhosePostItIs(t *testing.T) {
 	t.Run("unknown mode is required", func(t *testing.T) { unknownModeIsRequired(t, n) })
 }
 
-// What decides first does not fall through to the next (D13).
+// What decides first does not fall through to the next (decision 13).
 func whoseSignedPostItIs(t *testing.T, n *node) {
 	trial := n.AddPartner(t, "no-default-active", models.SigningOff)
 	n.DB.Exec(t, `UPDATE accounts SET status = 'suspended' WHERE id = $1`, trial.Accounts[0].ID)
@@ -86,7 +86,7 @@ func whoseSignedPostItIs(t *testing.T, n *node) {
 }
 
 // An unsigned post that names nobody is the house's, which the platform's
-// default mode lets in or not (D13, D14).
+// default mode lets in or not (decisions 13, 14).
 func houseAccount(t *testing.T, n *node) {
 	for _, mode := range modes {
 		n := n.withDefault(mode)
@@ -108,7 +108,7 @@ func houseAccount(t *testing.T, n *node) {
 }
 
 // Nobody learns which partners there are: an unknown partnerId and one that is
-// not active are told the same (D13).
+// not active are told the same (decision 13).
 func unknownPartner(t *testing.T, n *node) {
 	gone := n.AddPartner(t, "gone", models.SigningOff)
 	n.setStatus(t, gone, models.PartnerSuspended)
@@ -145,7 +145,7 @@ func unknownPartner(t *testing.T, n *node) {
 	}
 }
 
-// The account's mode, else its partner's, else the platform's (D14).
+// The account's mode, else its partner's, else the platform's (decision 14).
 func signingModes(t *testing.T, n *node) {
 	type row struct {
 		account, partner, platform models.SigningMode

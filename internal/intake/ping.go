@@ -102,7 +102,7 @@ func (in *Intake) price(
 	return r, nil
 }
 
-// adjustment is a partner's own, on its own base URL only (D5).
+// adjustment is a partner's own, on its own base URL only (decision 5).
 func adjustment(partner *partners.Partner) int {
 	if partner == nil || partner.Price == nil {
 		return 0

@@ -27,7 +27,7 @@ func (n *node) cell(industry, country, urgency string) pricingrules.Cell {
 	return card.Table.Price(i, card.Markets.Index([2]byte([]byte(country))), pricingrules.ClassOf(urgency))
 }
 
-// setPrice gives a partner something of its own, agreed an hour ago (D5).
+// setPrice gives a partner something of its own, agreed an hour ago (decision 5).
 func (n *node) setPrice(t testing.TB, p testkit.Partner, adjustment int, exclusions string, dailyCap any) {
 	t.Helper()
 	n.DB.Exec(t, `INSERT INTO partner_prices (partner_id, adjustment, exclusions, daily_lead_cap, agreed_at, updated_at) VALUES ($1, $2, $3, $4, $5, $5)
@@ -168,7 +168,7 @@ func ownExclusions(t *testing.T, n *node) {
 	}
 }
 
-// The rate card's own exclusions hold for everybody, at either address (D4).
+// The rate card's own exclusions hold for everybody, at either address (decision 4).
 func TestExcludedByTheRateCard(t *testing.T) {
 	t.Parallel()
 	n := newNode(t)

@@ -13,7 +13,7 @@ import (
 	"github.com/pingpost/pingpost/models"
 )
 
-// Post verifies a post and delivers its lead, in the order of D12. ctx ends
+// Post verifies a post and delivers its lead, in the order of decision 12. ctx ends
 // with the client's connection; a commit under way is not undone by that. Whatever
 // the post waits for, the answer comes within leads.DeliverTimeout.
 func (in *Intake) Post(ctx context.Context, req PostRequest) (PostResult, error) {
@@ -60,7 +60,7 @@ func (in *Intake) post(ctx context.Context, req PostRequest, start time.Time) (P
 }
 
 // checkQuote judges the transactionId, then whether this account may use it
-// (D5), then its age.
+// (decision 5), then its age.
 func checkQuote(p authenticated) error {
 	expired := errors.Is(p.quoteErr, quote.ErrExpired)
 	if p.quoteErr != nil && !expired {

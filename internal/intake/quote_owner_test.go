@@ -8,7 +8,7 @@ import (
 	"github.com/pingpost/pingpost/models"
 )
 
-// A quote belongs to whom it was made for (D5). Each row is a quote from one
+// A quote belongs to whom it was made for (decision 5). Each row is a quote from one
 // base URL and a post by a partner at another; "" is the shared address.
 func TestQuotesBelongToWhomTheyWereMadeFor(t *testing.T) {
 	t.Parallel()

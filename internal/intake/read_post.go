@@ -39,7 +39,7 @@ type post struct {
 
 // readPost reads all of a post before any of it is judged: the payload says whose
 // secret to check the signature with, and its errors are reported only after that
-// check (D12). It fails for posts that need no more than their headers.
+// check (decision 12). It fails for posts that need no more than their headers.
 func (in *Intake) readPost(req PostRequest, d *partners.Directory, start time.Time) (post, error) {
 	p := post{PostRequest: req, start: start, directory: d}
 	if d == nil || !d.ServesPosts() {

@@ -19,7 +19,7 @@ const (
 	// recorderBatch rows wake the writer; fewer wait for the next tick.
 	recorderBatch = 8192
 	// recorderQueue rows wait at most, and recorderBytes of them: a ping is 200
-	// bytes as a rule, and a hostile one 600. A full queue drops (D2).
+	// bytes as a rule, and a hostile one 600. A full queue drops (decision 2).
 	recorderQueue = 65536
 	recorderBytes = 16 << 20
 	recorderTick  = 250 * time.Millisecond

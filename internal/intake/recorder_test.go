@@ -96,7 +96,7 @@ func (n *node) eventuallyFlushed(t testing.TB, written int64) {
 	stop()
 }
 
-// A full queue drops and counts; it never makes a ping wait (D2). What is queued
+// A full queue drops and counts; it never makes a ping wait (decision 2). What is queued
 // at the shutdown is written, and what comes after that is counted.
 func TestFullQueueDrops(t *testing.T) {
 	t.Parallel()

@@ -41,7 +41,7 @@ func (n *node) refusals(t testing.TB, p testkit.Partner) []refusalRow {
 	return found
 }
 
-// Each partner keeps its own newest refusals; nobody's are counted only (D24).
+// Each partner keeps its own newest refusals; nobody's are counted only (decision 24).
 func TestRejectionsAreARing(t *testing.T) {
 	t.Parallel()
 	n := newNode(t)
@@ -82,7 +82,7 @@ func TestRejectionsAreARing(t *testing.T) {
 }
 
 // A refused request leaves nothing of what it held, in no table and in no line
-// of the log: names of fields alone are kept (D24).
+// of the log: names of fields alone are kept (decision 24).
 func TestRejectionsHoldNoValues(t *testing.T) {
 	t.Parallel()
 	n := newNode(t)

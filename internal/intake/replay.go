@@ -20,7 +20,7 @@ const findTimeout = time.Second
 
 // findReplay answers a post that the check of its quote rejects. If its partner has
 // delivered a lead on the transaction, the answer is that of any delivered
-// transaction, whatever has changed since; expiry keeps its precedence (D3, D31).
+// transaction, whatever has changed since; expiry keeps its precedence (decisions 3, 31).
 //
 // A partner treats "Invalid transactionId format" as final. When the database
 // cannot say whether there is a lead, the post gets the 503 of a delivery instead,
@@ -76,7 +76,7 @@ func (in *Intake) find(ctx context.Context, p authenticated) (leads.Receipt, err
 }
 
 // replay answers a post on a transaction that holds a lead already: the post
-// that stored it gets its answer again, any other the 409 (D3).
+// that stored it gets its answer again, any other the 409 (decision 3).
 func (in *Intake) replay(p authenticated, result PostResult, receipt leads.Receipt) (PostResult, error) {
 	if receipt.PartnerID != p.owner.account.Partner.ID {
 		return PostResult{}, errDelivered
@@ -89,7 +89,7 @@ func (in *Intake) replay(p authenticated, result PostResult, receipt leads.Recei
 }
 
 // withDeliveredLead adds the lead that the post's owner has delivered to a rejection, if the
-// post proved to be that owner's (D3).
+// post proved to be that owner's (decision 3).
 func withDeliveredLead(f *apperr.Error, who owner, r leads.Receipt) error {
 	if who.secret == nil {
 		return f

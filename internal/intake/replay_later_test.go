@@ -46,7 +46,7 @@ func (n *beforeOwnPrices) leadsBack(t *testing.T, body []byte, want refusal) {
 }
 
 // What a partner delivered before it got prices of its own is found again, and
-// all else on quotes that name nobody is refused (D3, D5).
+// all else on quotes that name nobody is refused (decisions 3, 5).
 func TestLeadsFromBeforeOwnPricesAreFoundAgain(t *testing.T) {
 	t.Parallel()
 	n := newBeforeOwnPrices(t, testkit.NewDatabase(t))

@@ -9,7 +9,7 @@ import (
 	"github.com/pingpost/pingpost/internal/intake"
 )
 
-// again checks that a post gets the first answer (D3).
+// again checks that a post gets the first answer (decision 3).
 func (n *node) again(t testing.TB, first intake.PostResult, r intake.PostRequest, verified bool) {
 	t.Helper()
 	got := n.post(t, r)
@@ -76,7 +76,7 @@ func replayOfAnUnsignedPost(t *testing.T, n *node) {
 }
 
 // The body's digest is kept a day; without it a retry cannot be told from
-// another post (D3).
+// another post (decision 3).
 func replayAfterTheDigestIsForgotten(t *testing.T, n *node) {
 	b := body(n.quote(t, shared))
 	first := n.post(t, n.signed(n.Off, n.Off.Slug, b))

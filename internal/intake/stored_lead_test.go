@@ -46,7 +46,7 @@ func (n *node) contact(t testing.TB, row models.Lead) (c leads.Contact) {
 	return c
 }
 
-// quotedColumns are those of a lead's row that repeat its quote (D2).
+// quotedColumns are those of a lead's row that repeat its quote (decision 2).
 type quotedColumns struct {
 	transaction            uuid.UUID
 	transactionID          string
@@ -128,7 +128,7 @@ func TestTheLeadRowCarriesItsWholeQuote(t *testing.T) {
 }
 
 // A person is found again by keyed digests of the normalised e-mail and phone,
-// however either was typed (D20).
+// however either was typed (decision 20).
 func TestLookUpDigestsAreOfTheNormalisedForms(t *testing.T) {
 	t.Parallel()
 	n := newNode(t)
@@ -182,7 +182,7 @@ func TestTheRowNamesTheKeyThatWrapsIt(t *testing.T) {
 }
 
 // A phone is read as it is dialled in the lead's country, which need not be the
-// quote's (D17).
+// quote's (decision 17).
 func TestThePhoneIsDialledInTheLeadsCountry(t *testing.T) {
 	t.Parallel()
 	n := newNode(t)

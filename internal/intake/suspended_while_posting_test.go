@@ -18,7 +18,7 @@ func TestConcurrentChange(t *testing.T) {
 }
 
 // What was suspended, revoked or retired a moment ago stores nothing, although
-// the node's directory has not heard of it (D21).
+// the node's directory has not heard of it (decision 21).
 func signedMeanwhile(t *testing.T, n *node) {
 	for name, change := range map[string]func(*testing.T, testkit.Partner){
 		"partner-suspended": func(t *testing.T, p testkit.Partner) { n.setStatus(t, p, models.PartnerSuspended) },

@@ -24,7 +24,7 @@ func (c ticking) Now() time.Time {
 }
 
 // What is recorded of a ping is how long its price took, in microseconds, priced
-// or not, and its traffic is counted by the same time (D2).
+// or not, and its traffic is counted by the same time (decision 2).
 func TestTheTimingIsRecorded(t *testing.T) {
 	t.Parallel()
 	n := newNode(t)
@@ -58,7 +58,7 @@ func TestTheTimingIsRecorded(t *testing.T) {
 }
 
 // The queue is bounded in bytes as well as in rows: 16 MiB of long pings are all
-// that waits for the database, and when they are written there is room again (D2).
+// that waits for the database, and when they are written there is room again (decision 2).
 func TestAQueueOfLongPingsIsFullAt16MiB(t *testing.T) {
 	t.Parallel()
 	n := newRecording(t, testkit.NewDatabase(t))

@@ -42,7 +42,7 @@ type tally struct {
 }
 
 // Traffic counts requests by minute and keeps each partner's recent refusals
-// (D24). Requests only touch memory; a writer adds to the database every two
+// (decision 24). Requests only touch memory; a writer adds to the database every two
 // seconds and once more at the end.
 type Traffic struct {
 	pool    *pgxpool.Pool

@@ -55,7 +55,7 @@ func TestFailedWriteIsMergedWithNewCounts(t *testing.T) {
 
 // A request that was refused before it could be read is counted and kept like any
 // other: by its fault's reason, and as an error when it is none. The reason of a
-// fault is of a closed set; an error's text may hold anything (D24).
+// fault is of a closed set; an error's text may hold anything (decision 24).
 func TestARequestThatCouldNotBeReadIsCounted(t *testing.T) {
 	t.Parallel()
 	n := newNode(t)

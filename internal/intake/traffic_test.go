@@ -113,7 +113,7 @@ func TestTrafficByMinuteAndOutcome(t *testing.T) {
 	}
 }
 
-// What a partner would lose if it had to sign is told apart, retries included (D14).
+// What a partner would lose if it had to sign is told apart, retries included (decision 14).
 func TestTrafficCountsUnsignedPostsBySigningMode(t *testing.T) {
 	t.Parallel()
 	n := newNode(t)

@@ -17,7 +17,7 @@ func (n *node) withWrapper(w envelope.KeyWrapper) *node {
 }
 
 // TestVaultUnavailable: without a data key, posts get a 503 and nothing is stored.
-// Pings are priced, and a lead that was delivered before is found (D21, D23).
+// Pings are priced, and a lead that was delivered before is found (decisions 21, 23).
 func TestVaultUnavailable(t *testing.T) {
 	t.Parallel()
 	whole := newNode(t)

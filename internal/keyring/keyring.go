@@ -1,4 +1,4 @@
-// Package keyring holds the platform keys and what derives from them (D23).
+// Package keyring holds the platform keys and what derives from them (decision 23).
 //
 // From each platform key HKDF-SHA256 derives, by purpose, the quote key, the
 // key that seals secrets at rest, and the digest keys. The first platform key
@@ -33,9 +33,9 @@ const (
 	LogIn Purpose = "log-in"
 	// LookUp digests normalised e-mail addresses and phone numbers.
 	LookUp Purpose = "look-up"
-	// Body digests a post's bytes, so that a retry is told from another post (D3).
+	// Body digests a post's bytes, so that a retry is told from another post (decision 3).
 	Body Purpose = "body"
-	// Uniqueness digests secrets, so that no two on the platform are equal (D13).
+	// Uniqueness digests secrets, so that no two on the platform are equal (decision 13).
 	Uniqueness Purpose = "secret-uniqueness"
 
 	// File seals files that are kept for a while: a partner's list, an export.

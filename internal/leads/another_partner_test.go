@@ -9,7 +9,7 @@ import (
 )
 
 // A delivery whose secret or account is another partner's stores nothing, however
-// active everyone is: the statement is the last to look (D21).
+// active everyone is: the statement is the last to look (decision 21).
 func TestNothingUnderAnothersAccountOrSecret(t *testing.T) {
 	p := platform(t)
 	for name, change := range map[string]func(*leads.Delivery){

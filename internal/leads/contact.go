@@ -26,7 +26,7 @@ func NewDelivery(lead models.Lead, post payload.Post, keys *keyring.Keys, key en
 }
 
 // Contact is the plaintext of the envelope: everything personal that a lead may
-// hold, and nothing else (D20).
+// hold, and nothing else (decision 20).
 type Contact struct {
 	Email   string          `json:"email"`
 	Name    string          `json:"name,omitempty"`

@@ -125,7 +125,7 @@ func (s *Store) answer(ctx context.Context, rows []*waitingDelivery, stored map[
 
 // readBack asks on a fresh connection what became of a statement whose answer
 // was lost. Not found is no proof that it never commits, so that is a failure
-// too: the same post again gives the truth (D21).
+// too: the same post again gives the truth (decision 21).
 func (s *Store) readBack(ctx context.Context, rows []*waitingDelivery, lost error) {
 	transactions := make([]uuid.UUID, len(rows))
 	for i, w := range rows {

@@ -12,7 +12,7 @@ import (
 )
 
 // DeliverTimeout bounds a delivery and a lookup. It leaves a post's answer a second of the
-// 5 that it may take (D27).
+// 5 that it may take (decision 27).
 const DeliverTimeout = 4 * time.Second
 
 // readBackTimeout is the part of DeliverTimeout that is kept for the read-back of a commit
@@ -37,7 +37,7 @@ type Receipt struct {
 }
 
 // ErrInactive says that partner, account or secret stopped being active between
-// the directory's look and the database's (D21). Nothing was stored.
+// the directory's look and the database's (decision 21). Nothing was stored.
 var ErrInactive = apperr.New(apperr.Unauthorized, "inactive", "Invalid HMAC SHA-256 signature")
 
 // receipt is the answer to the post that stored the lead.

@@ -10,7 +10,7 @@ import (
 	"github.com/pingpost/pingpost/internal/testkit"
 )
 
-// frozenFor is the longest that an answer may take (D27).
+// frozenFor is the longest that an answer may take (decision 27).
 const frozenFor = 5 * time.Second
 
 // A connection that has died without a word keeps no post waiting: the server's

@@ -177,7 +177,7 @@ func TestFindPhoneNeedsACountryForANationalNumber(t *testing.T) {
 }
 
 // One person's leads are found however their domain was written, also those whose
-// digest is from before domains were normalised (D30).
+// digest is from before domains were normalised (decision 30).
 func TestFindEmailNormalisesTheDomain(t *testing.T) {
 	t.Parallel()
 	o := newLeadReader(t)

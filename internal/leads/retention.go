@@ -9,9 +9,9 @@ import (
 )
 
 const (
-	// KeepBodyDigest is how long a retry can be told from another post (D3).
+	// KeepBodyDigest is how long a retry can be told from another post (decision 3).
 	KeepBodyDigest = 24 * time.Hour
-	// KeepSandbox is how long a sandbox lead is kept (D25).
+	// KeepSandbox is how long a sandbox lead is kept (decision 25).
 	KeepSandbox = 7 * 24 * time.Hour
 )
 

@@ -126,16 +126,16 @@ func optionalUUID(name string, field func(*models.Lead) **uuid.UUID) column {
 	})
 }
 
-// accrual is a column of a lead's ledger entry. deliverSQL stores none for a sandbox lead (D25).
+// accrual is a column of a lead's ledger entry. deliverSQL stores none for a sandbox lead (decision 25).
 func accrual[T any](name, kind string, value func(models.LedgerEntry) T) column {
 	return newColumn(name, kind, func(d *Delivery) T { return value(ledger.Accrual(&d.Lead)) })
 }
 
 // deliverSQL stores a group of leads with their consents, ledger entries and
 // timeline events in one round trip and one transaction. The unique transaction
-// is the guard (D3): of many posts at once one inserts, the others find a
+// is the guard (decision 3): of many posts at once one inserts, the others find a
 // conflict and store nothing. Who delivers must be active now, whatever a
-// snapshot said (D21): senders and secrets are few, and looked up once each for
+// snapshot said (decision 21): senders and secrets are few, and looked up once each for
 // all of their posts; they are written as look-ups, else a plan made for small
 // tables might join all of them. Children are stored only for the leads that were.
 // Rows go in by transaction, so that two groups cannot wait for each other.

@@ -1,4 +1,4 @@
-// Package money holds amounts as integers of a currency's minor unit (D10).
+// Package money holds amounts as integers of a currency's minor unit (decision 10).
 //
 // Nothing here is a float, and amounts of different currencies never mix.
 package money
@@ -67,7 +67,7 @@ func (a Amount) Decimal() string {
 }
 
 // AppendDecimal appends minor units as the shortest exact decimal of major
-// units, the form of the API's numbers: 4560 is 45.6, 4500 is 45 (D10).
+// units, the form of the API's numbers: 4560 is 45.6, 4500 is 45 (decision 10).
 func AppendDecimal(dst []byte, minor int64) []byte {
 	if minor < 0 {
 		dst = append(dst, '-')

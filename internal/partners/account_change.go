@@ -57,7 +57,7 @@ func (s *Service) FindAccount(ctx context.Context, sc scope.Scope, partner model
 
 // SetAccount changes an account. The default may be suspended: posts that name no
 // account are then refused, until it is active or another is the default. Nothing of a
-// suspended account is stored from now on (D21).
+// suspended account is stored from now on (decision 21).
 func (s *Service) SetAccount(ctx context.Context, sc scope.Scope, account uuid.UUID, version int, c AccountChange) error {
 	c.Name = strings.TrimSpace(c.Name)
 	if err := c.check(); err != nil {
@@ -121,7 +121,7 @@ func orNoAccount(err error) error {
 
 // moveDefault makes the account the default where that is asked for, or where the
 // default is a sandbox and this one is active again: a partner does not go on unpaid
-// (D25, as in CreateAccount). It returns the account that has been the default.
+// (decision 25, as in CreateAccount). It returns the account that has been the default.
 func (c AccountChange) moveDefault(e *edit, had models.Account, all []models.Account) (last *models.Account, err error) {
 	inEarnest := false
 	for i, one := range all {

@@ -20,7 +20,7 @@ type NewAccount struct {
 }
 
 // CreateAccount gives a partner an account. Its first ordinary account is its
-// default; until there is one, a sandbox account is (D25): a partner that begins
+// default; until there is one, a sandbox account is (decision 25): a partner that begins
 // with trial posts must not go on unpaid once it posts in earnest.
 func (s *Service) CreateAccount(ctx context.Context, partner models.Partner, n NewAccount) (models.Account, error) {
 	if n.Signing == "" {

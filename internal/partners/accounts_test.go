@@ -84,7 +84,7 @@ func TestCreateAccountRejects(t *testing.T) {
 }
 
 // A partner that begins in the sandbox is paid once it has an account in earnest,
-// and a sandbox that it adds later changes nothing (D25).
+// and a sandbox that it adds later changes nothing (decision 25).
 func TestTheSandboxIsDefaultUntilThereIsAnother(t *testing.T) {
 	o := newPartnerService(t)
 	p := o.partner(t, "harbour-leads")

@@ -87,7 +87,7 @@ func (s *Service) SetStatus(ctx context.Context, sc scope.Scope, partner uuid.UU
 }
 
 // SetStatusAt approves or suspends. Suspended, a partner's posts are refused on
-// every node within a second, and nothing of it is stored from now on (D21).
+// every node within a second, and nothing of it is stored from now on (decision 21).
 func (s *Service) SetStatusAt(
 	ctx context.Context, sc scope.Scope, partner uuid.UUID, version int, to models.PartnerStatus,
 ) error {
@@ -102,8 +102,8 @@ func (s *Service) SetStatusAt(
 	})
 }
 
-// SetSigning says what happens to a partner's unsigned posts (D14), and whether it is
-// recognised by its secret alone (D13); in force on every node within a second.
+// SetSigning says what happens to a partner's unsigned posts (decision 14), and whether it is
+// recognised by its secret alone (decision 13); in force on every node within a second.
 func (s *Service) SetSigning(
 	ctx context.Context, sc scope.Scope, partner uuid.UUID, version int, mode models.SigningMode, sharedAddress bool,
 ) error {

@@ -64,7 +64,7 @@ func (a *Account) Mode(platform models.SigningMode) models.SigningMode {
 }
 
 // EffectiveMode is the account's signing mode, else its partner's, else the
-// platform's default (D14).
+// platform's default (decision 14).
 func EffectiveMode(account, partner, platform models.SigningMode) models.SigningMode {
 	switch {
 	case account != models.SigningInherit:
@@ -75,7 +75,7 @@ func EffectiveMode(account, partner, platform models.SigningMode) models.Signing
 	return platform
 }
 
-// Price is what a partner has of its own (D4, D5).
+// Price is what a partner has of its own (decisions 4, 5).
 type Price struct {
 	pricingrules.PartnerPricing
 	DailyLeadCap int       // 0 for none
@@ -88,7 +88,7 @@ type Price struct {
 const agreementGrace = 2 * quote.MaxAhead
 
 // InEffect reports whether there are terms, and a quote issued at that time is
-// subject to them (D5).
+// subject to them (decision 5).
 func (p *Price) InEffect(issued time.Time) bool {
 	return p != nil && issued.After(p.AgreedAt.Add(agreementGrace))
 }

@@ -108,7 +108,7 @@ func TestAccountIsActiveWithItsPartner(t *testing.T) {
 	}
 }
 
-// The account's mode, else its partner's, else the platform's (D14).
+// The account's mode, else its partner's, else the platform's (decision 14).
 func TestSigningModes(t *testing.T) {
 	o := newPartnerService(t)
 	every := []models.SigningMode{models.SigningRequired, models.SigningReportOnly, models.SigningOff}

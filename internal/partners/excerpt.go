@@ -8,7 +8,7 @@ import (
 )
 
 // PingDirectory is what pings need of a directory. It holds no secrets, and no caps,
-// which are not applied without a database (D29).
+// which are not applied without a database (decision 29).
 type PingDirectory []ExcerptPartner
 
 // ExcerptPartner is a partner of an Excerpt.

@@ -33,7 +33,7 @@ var errFoldBehind = fmt.Errorf("more than %d ledger entries are not counted yet"
 const byIndex = `SELECT set_config('enable_seqscan', 'off', true)`
 
 // uncounted are the ledger entries after those in daily_lead_counts. today has those
-// that count on the UTC day that begins at $1. Sandbox leads have no entries (D25). A
+// that count on the UTC day that begins at $1. Sandbox leads have no entries (decision 25). A
 // statement reads entries and daily_lead_counts in one snapshot.
 const uncounted = `
 WITH uncounted AS MATERIALIZED (

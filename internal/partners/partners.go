@@ -5,7 +5,7 @@
 // It does not own prices (ratecard, pricing_rules) beyond a partner's own
 // adjustment, exclusions and cap, nor traffic and the figures in the list of
 // partners (reporting), and it never logs or returns a secret except in the
-// answer that creates it (D16).
+// answer that creates it (decision 16).
 //
 // Its times:
 //
@@ -173,7 +173,7 @@ func (s *Service) List(ctx context.Context, sc scope.Scope) ([]Summary, error) {
 }
 
 // Find looks a partner up by slug or by id in its prefixed form. The house is
-// none: it has no secrets, and the platform's default mode rules its posts (D13).
+// none: it has no secrets, and the platform's default mode rules its posts (decision 13).
 func (s *Service) Find(ctx context.Context, sc scope.Scope, slugOrID string) (models.Partner, error) {
 	q := restrict(s.db.Gorm.WithContext(ctx), sc, "id").Where("id <> ?", models.PlatformIDs.Partner)
 	if partnerID, err := id.Parse(id.Partner, slugOrID); err == nil {

@@ -67,7 +67,7 @@ func TestPriceProposal(t *testing.T) {
 		t.Errorf("%v waits for others, %v", all, err)
 	}
 
-	// What is agreed begins with the approval (D5).
+	// What is agreed begins with the approval (decision 5).
 	o.clock.Advance(time.Hour)
 	isFault(t, "approved", bob.ApprovePrice(t.Context(), scope.System, p.ID, first.ID), "", "")
 	if own := o.ownPrice(t, p); own.Adjustment != 500 || own.Version != 1 || !own.AgreedAt.Equal(o.clock.Now()) ||

@@ -93,7 +93,7 @@ func priceOf(row models.PartnerPrice) (p Price, err error) {
 
 // SetPricing replaces what a partner has of its own; in force on every node within a
 // second. It holds on the partner's own base URL, and a quote that was given before is
-// honoured (D5). version is the pricing's that the change was decided on. Under a
+// honoured (decision 5). version is the pricing's that the change was decided on. Under a
 // policy with a second person it proposes the change instead.
 func (s *Service) SetPricing(
 	ctx context.Context, sc scope.Scope, partner uuid.UUID, version int, form PriceForm, tax *pricingrules.Taxonomy,

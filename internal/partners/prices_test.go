@@ -106,7 +106,7 @@ func TestSetOwnPrice(t *testing.T) {
 }
 
 // Terms are agreed when the first of them begins: an edit keeps the time, and terms
-// that begin again after they ended have a new one (D5).
+// that begin again after they ended have a new one (decision 5).
 func TestTermsAreAgreedWhenTheFirstBegins(t *testing.T) {
 	o, tax := newPartnerService(t), taxonomy(t)
 	p := o.partner(t, "harbour-leads")

@@ -11,7 +11,7 @@ import (
 )
 
 // MaxSharedAddress bounds how many partners may be recognised by their secret
-// alone (D13): each costs every anonymous post one comparison.
+// alone (decision 13): each costs every anonymous post one comparison.
 const MaxSharedAddress = 100
 
 var errAddressFull = clash("shared_address_full", "shared_address",

@@ -11,7 +11,7 @@ import (
 )
 
 // Each partner at the shared address costs every anonymous post a comparison, so
-// that the places are bounded, however many are made at once (D13).
+// that the places are bounded, however many are made at once (decision 13).
 func TestPlacesAtTheSharedAddress(t *testing.T) {
 	o := newPartnerService(t)
 	if _, err := o.Create(t.Context(), partners.NewPartner{Slug: "elsewhere", Name: "Elsewhere", NoSharedAddress: true}); err != nil {

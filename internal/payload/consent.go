@@ -19,7 +19,7 @@ type consentFields struct {
 }
 
 // consent reads the consent record. A consent that is no object is reported on
-// acknowledged, the field that it fails to give (D17).
+// acknowledged, the field that it fails to give (decision 17).
 func (p *problems) consent(f *postFields) Consent {
 	in, isObject := consentFields{}, true
 	if f.consent != nil {

@@ -13,7 +13,7 @@ import (
 )
 
 // NormaliseEmail returns the form of an address that lookup digests are made of
-// (D20, D30): trimmed, in NFC, in lower case as a whole, with the domain in its
+// (decisions 20, 30): trimmed, in NFC, in lower case as a whole, with the domain in its
 // ASCII form. RFC 5321 lets a mailbox distinguish the letter case of its local
 // part, but none in use does, and a person who asks for erasure must be found
 // however the address was typed. The lead itself keeps the address as it was sent.
@@ -66,7 +66,7 @@ const (
 	maxLabel     = 63
 )
 
-// IsEmail reports whether a text is one e-mail address, as a post's (D17).
+// IsEmail reports whether a text is one e-mail address, as a post's (decision 17).
 func IsEmail(text string) bool {
 	return utf8.ValidString(text) && utf8.RuneCountInString(text) <= maxEmail && isEmail([]byte(text))
 }

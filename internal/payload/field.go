@@ -17,7 +17,7 @@ const noLimit = math.MaxInt
 // aliases the body.
 type raw []byte
 
-// given is nil for null too: null counts as not given, for every field (D17).
+// given is nil for null too: null counts as not given, for every field (decision 17).
 func (r raw) given() raw {
 	if len(r) > 0 && r[0] == 'n' {
 		return nil
@@ -26,7 +26,7 @@ func (r raw) given() raw {
 }
 
 // filled is nil for the empty string as well, for the few fields where that
-// counts as not given (D6, D7).
+// counts as not given (decisions 6, 7).
 func (r raw) filled() raw {
 	if string(r) == `""` {
 		return nil
@@ -49,7 +49,7 @@ func (f field) path() []string {
 }
 
 // first is the first given one of a field's alternatives, which stand in the
-// specification's order; the others are not looked at (D17). Without any it is
+// specification's order; the others are not looked at (decision 17). Without any it is
 // the field under its own name, not given.
 func first(alternatives ...field) field {
 	for _, f := range alternatives {
@@ -116,7 +116,7 @@ func (p *problems) object(f field) (members, bool) {
 
 // postcode reads a postal code: trimmed, 1 to 16 characters, no control
 // characters; nothing about its form, because the partner's customer typed it
-// (D9).
+// (decision 9).
 func (p *problems) postcode(f field) []byte {
 	if f.raw != nil && f.raw[0] != '"' {
 		p.add(f, apperr.InvalidType, "must be a string: a number would lose its leading zero")
@@ -140,7 +140,7 @@ func (p *problems) postcode(f field) []byte {
 	return nil
 }
 
-// country reads two ASCII letters, trimmed, into upper case (D7). Only ASCII is
+// country reads two ASCII letters, trimmed, into upper case (decision 7). Only ASCII is
 // raised: Unicode would also turn a dotless i into an I.
 func (p *problems) country(f field) ([2]byte, bool) {
 	var code [2]byte

@@ -5,8 +5,8 @@ type locationFields struct {
 	postcode, postalCode, address, streetAddress, country raw
 }
 
-// location reads where the job is, by the ping's rules (D9). An empty country
-// counts as not given, as it does in a ping (D7); an empty postcode is a value.
+// location reads where the job is, by the ping's rules (decision 9). An empty country
+// counts as not given, as it does in a ping (decision 7); an empty postcode is a value.
 func (p *problems) location(f *postFields) Location {
 	var in locationFields
 	if object, ok := p.object(field{raw: f.location, name: "location"}); ok {

@@ -3,7 +3,7 @@
 // logging, and it keeps nothing between calls.
 //
 // Each parser works in two passes. The first finds out whether the body is JSON
-// by D18 and leaves that judgement to jsontext. The second walks bytes that are
+// by decision 18 and leaves that judgement to jsontext. The second walks bytes that are
 // known to be sound, picks the fields it knows, and checks them. What it returns
 // is copied, so the caller may reuse the body's buffer.
 package payload
@@ -19,7 +19,7 @@ var (
 	ErrPost = apperr.New(apperr.Invalid, "payload", "Invalid lead post payload")
 )
 
-// The longest texts, in code points (D17). A longer one is refused with too_long,
+// The longest texts, in code points (decision 17). A longer one is refused with too_long,
 // never cut.
 const (
 	maxUrgency        = 64

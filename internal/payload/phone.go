@@ -5,7 +5,7 @@ import "github.com/nyaruka/phonenumbers"
 // NormalisePhone brings a phone that was sent under an alias to E.164, reading
 // it as it is dialled in country, the lead's: two letters, upper case. It fills
 // Contact.PhoneE164 and clears Contact.PhoneFlagged; a phone that it cannot
-// bring to that form stays as it is, flagged (D17). It does nothing to one that
+// bring to that form stays as it is, flagged (decision 17). It does nothing to one that
 // is in that form already.
 func (p *Post) NormalisePhone(country string) {
 	c := &p.Contact

@@ -7,7 +7,7 @@ import (
 	pricingrules "github.com/pingpost/pingpost/pricing_rules"
 )
 
-// defaultCountry is the country of a ping that names none (D7).
+// defaultCountry is the country of a ping that names none (decision 7).
 const defaultCountry = "GB"
 
 // Ping is a valid ping request. Optional texts that were not given are "".
@@ -28,8 +28,8 @@ type pingFields struct {
 	jobType, jobTypeAlias, budget      raw
 }
 
-// ParsePing reads a ping request by the specification's field table and D6 to
-// D9. The error is ErrJSON, or ErrPing with an entry for every problem, in the
+// ParsePing reads a ping request by the specification's field table and decision 6 to
+// decision 9. The error is ErrJSON, or ErrPing with an entry for every problem, in the
 // order industry, postcode, country, urgency, job_type, budget. Nothing in the
 // result aliases body.
 func ParsePing(body []byte, tax *pricingrules.Taxonomy) (Ping, error) {
@@ -105,7 +105,7 @@ func pickPing(object members) pingFields {
 	return f
 }
 
-// industry reads the one of the three names of an industry that was sent (D6).
+// industry reads the one of the three names of an industry that was sent (decision 6).
 // Of two or three, the second is the conflict, and only the first is looked at:
 // sending one alone is the mend, whatever the others hold.
 func (p *problems) industry(tax *pricingrules.Taxonomy, f *pingFields) int {
@@ -150,7 +150,7 @@ func (p *problems) slug(tax *pricingrules.Taxonomy, f field) int {
 const maxTermDigits = 9
 
 // termID reads the taxonomy's integer for an industry, a JSON number or a
-// string of digits: no sign, fraction, exponent or leading zero (D6).
+// string of digits: no sign, fraction, exponent or leading zero (decision 6).
 func (p *problems) termID(tax *pricingrules.Taxonomy, f field) int {
 	digits := []byte(f.raw)
 	switch {
@@ -194,7 +194,7 @@ func decimal(digits []byte) (int, bool) {
 }
 
 // pingPostcode reads postcode or postal_code; both only when they are equal
-// after trimming (D6).
+// after trimming (decision 6).
 func (p *problems) pingPostcode(f *pingFields) []byte {
 	one := field{raw: f.postcode.filled(), name: "postcode"}
 	other := field{raw: f.postalCode.filled(), name: "postal_code"}

@@ -19,7 +19,7 @@ func base(change func(*Ping)) Ping {
 	return p
 }
 
-// One row a rule of D6 to D9.
+// One row a rule of decisions 6 to 9.
 func TestPingAccepted(t *testing.T) {
 	const industry, postcode = `"industry":"plumber"`, `"postcode":"75001"`
 	const both = industry + "," + postcode

@@ -28,7 +28,7 @@ type Contact struct {
 	// PhoneE164 is Phone in E.164 form, "" while there is none. An alias gets it
 	// from Post.NormalisePhone.
 	PhoneE164 string
-	// PhoneFlagged marks a phone that was given and has no E.164 form (D17).
+	// PhoneFlagged marks a phone that was given and has no E.164 form (decision 17).
 	PhoneFlagged bool
 }
 
@@ -49,15 +49,15 @@ type Consent struct {
 	ThirdPartyLeadID      string
 }
 
-// ParsePost reads a post request by the specification's field table, D9 and
-// D17. The error is ErrJSON, or ErrPost with an entry for every problem, in the
+// ParsePost reads a post request by the specification's field table, decision 9 and
+// decision 17. The error is ErrJSON, or ErrPost with an entry for every problem, in the
 // order of the table. Nothing in the result aliases body. The phone is left to
 // NormalisePhone, because the lead's country may stand in the quote alone.
 //
 // With an error the Post holds at most TransactionID and PartnerID: the texts
 // under these names that were read before the failure, whatever their length.
-// They serve only to choose the key that the signature is checked with (D12,
-// D13); no value of a refused post goes any further.
+// They serve only to choose the key that the signature is checked with (decision 12,
+// decision 13); no value of a refused post goes any further.
 func ParsePost(body []byte) (Post, error) {
 	if !strict(body) {
 		return salvage(body), ErrJSON
@@ -138,7 +138,7 @@ func (p *problems) transactionID(f *postFields) string {
 	if id.raw == nil {
 		p.add(id, apperr.Required, "is required: send the transactionId of the ping's answer")
 	}
-	return p.copied(id, noLimit) // one that is too long has not the format of a ping's (D1)
+	return p.copied(id, noLimit) // one that is too long has not the format of a ping's (decision 1)
 }
 
 // partnerID refuses "", which names no account but would look like a post that

@@ -124,7 +124,7 @@ func TestPostRejected(t *testing.T) {
 	})
 }
 
-// What a refused post still gives serves to choose the key (D12, D13).
+// What a refused post still gives serves to choose the key (decisions 12, 13).
 func TestRejectedPostNamesItsPartner(t *testing.T) {
 	long := strings.Repeat("x", 300)
 	for name, c := range map[string]struct{ body, transaction, partner string }{

@@ -6,10 +6,10 @@ import (
 	"github.com/go-json-experiment/json/jsontext"
 )
 
-// maxDepth is how deep values may nest; the outermost object is 1 (D18).
+// maxDepth is how deep values may nest; the outermost object is 1 (decision 18).
 const maxDepth = 32
 
-// strict reports whether body is exactly one JSON value by D18: UTF-8 without a
+// strict reports whether body is exactly one JSON value by decision 18: UTF-8 without a
 // byte-order mark, no lone surrogate, no duplicate name at any level, nothing
 // after the value, and no nesting beyond maxDepth.
 //

@@ -13,7 +13,7 @@ import (
 	"pgregory.net/rapid"
 )
 
-// One row a rule of D18. Each body would be a good ping without its flaw.
+// One row a rule of decision 18. Each body would be a good ping without its flaw.
 func TestInvalidJSON(t *testing.T) {
 	const good = `"industry":"plumber","postcode":"SW1A 1AA"`
 	tax := taxonomy(t)
@@ -146,7 +146,7 @@ func TestShallowCountsOnlyStructure(t *testing.T) {
 	})
 }
 
-// sound is D18 written a second time on the standard library, for the fuzz
+// sound is decision 18 written a second time on the standard library, for the fuzz
 // targets to compare with.
 func sound(body []byte) bool {
 	return utf8.Valid(body) && json.Valid(body) && paired(body) && distinct(json.NewDecoder(bytes.NewReader(body)), 1) == nil

@@ -36,7 +36,7 @@ func aeadOf(t testing.TB, fill byte) cipher.AEAD {
 }
 
 // The nonce is the transaction's identity and then the caller's last eight random
-// bytes, none of which is used twice (D1).
+// bytes, none of which is used twice (decision 1).
 func TestTheNonceIsIdentityAndRandomBytes(t *testing.T) {
 	s, r := sealer(t, 1), random()
 	token, q, err := s.Append(nil, sample(), at, r)
@@ -49,9 +49,9 @@ func TestTheNonceIsIdentityAndRandomBytes(t *testing.T) {
 	}
 }
 
-// Version and key id are additional data: a token made by hand as D1 has it
+// Version and key id are additional data: a token made by hand as decision 1 has it
 // opens, one that authenticates anything else does not, and what Append seals
-// opens by hand (D1).
+// opens by hand (decision 1).
 func TestVersionAndKeyIDAreAuthenticated(t *testing.T) {
 	s, aead := sealer(t, 1), aeadOf(t, 1)
 	token, _ := seal(t, s, sample(), at)

@@ -1,4 +1,4 @@
-// Package quote seals and opens transactionIds (D1): the price a partner was
+// Package quote seals and opens transactionIds (decision 1): the price a partner was
 // told, in a token that only this platform can make and nobody can change.
 //
 // A token is "tx_" and unpadded base64url of
@@ -136,7 +136,7 @@ func (s *Sealer) Append(dst []byte, q Quote, now time.Time, random [RandomSize]b
 }
 
 // Open reads a token and judges its age at now. ErrExpired comes with the
-// quote, since an expired transaction may still hold a lead (D3).
+// quote, since an expired transaction may still hold a lead (decision 3).
 func (s *Sealer) Open(token string, now time.Time) (Quote, error) {
 	if len(token) > MaxLength || len(token) < len(Prefix) || token[:len(Prefix)] != Prefix {
 		return Quote{}, ErrFormat

@@ -55,7 +55,7 @@ type Payout struct {
 	Leads  int64
 }
 
-// Figures are what passed in a range. Sandbox accounts are left out (D25).
+// Figures are what passed in a range. Sandbox accounts are left out (decision 25).
 type Figures struct {
 	Steps     []Step // all of the range, the quiet ones too
 	Pings     int64  // all, including rejected ones

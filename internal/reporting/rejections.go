@@ -12,7 +12,7 @@ import (
 )
 
 // RejectedRequest is one request that was refused: why, and the names of the fields at
-// fault, never their values (D24).
+// fault, never their values (decision 24).
 type RejectedRequest struct {
 	ID        int64
 	At        time.Time

@@ -278,7 +278,7 @@ func TestAnIdleRollupWritesNothing(t *testing.T) {
 	}
 }
 
-// Sandbox leads pay nobody and count in no figure (D25).
+// Sandbox leads pay nobody and count in no figure (decision 25).
 func TestRollupKnowsNoSandbox(t *testing.T) {
 	t.Parallel()
 	p := testkit.NewPlatform(t, testkit.NewDatabase(t))

@@ -1,6 +1,6 @@
 // Package signing checks the signature of a post: HMAC-SHA256, hex, over the
 // X-Timestamp header's text, a dot, and the body's exact bytes (the
-// specification's Authentication; D12, D15).
+// specification's Authentication; decisions 12, 15).
 //
 // The package is pure: it is given the headers, the time and the secrets.
 package signing
@@ -44,7 +44,7 @@ type Claim struct {
 }
 
 // Check judges the headers' form and the timestamp's window at now, in the
-// order of D12. An unsigned post may have no timestamp; one that is there is
+// order of decision 12. An unsigned post may have no timestamp; one that is there is
 // still checked.
 func Check(h Headers, now time.Time) (Claim, error) {
 	claim := Claim{Signed: len(h.Signature)+len(h.Alias) > 0}
@@ -139,7 +139,7 @@ type Verifier struct {
 	sum  [sha256.Size]byte
 }
 
-// NewVerifier takes the secret's UTF-8 bytes exactly as shown to the partner (D16).
+// NewVerifier takes the secret's UTF-8 bytes exactly as shown to the partner (decision 16).
 func NewVerifier(secret []byte) *Verifier {
 	return &Verifier{mac: hmac.New(sha256.New, secret), head: make([]byte, 0, 32)}
 }

@@ -198,7 +198,7 @@ func TestAttackLocksOutNoUser(t *testing.T) {
 	}
 }
 
-// The addresses of an IPv6 network count as one (D28), and one that has used up its
+// The addresses of an IPv6 network count as one (decision 28), and one that has used up its
 // budget writes nothing for further e-mail addresses.
 func TestAnIPv6NetworkIsOneAddress(t *testing.T) {
 	t.Parallel()

@@ -146,7 +146,7 @@ func (c *Contract) ValidateExchange(req *http.Request, reqBody []byte, resp *htt
 // the single answer that it must have had.
 func (c *Contract) match(req *http.Request) (*openapi3filter.RequestValidationInput, error) {
 	// The copy keeps the caller's request as it was sent. The media type is not
-	// enforced (D18), so a request without it is as valid as one with it.
+	// enforced (decision 18), so a request without it is as valid as one with it.
 	req = req.Clone(req.Context())
 	req.Header.Set("Content-Type", "application/json")
 	head := req.Method == http.MethodHead

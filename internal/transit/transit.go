@@ -1,4 +1,4 @@
-// Package transit is the key wrapper on HashiCorp Vault's Transit engine (D23).
+// Package transit is the key wrapper on HashiCorp Vault's Transit engine (decision 23).
 //
 // Vault wraps and unwraps data keys; the wrapping key never leaves it. The
 // service's identity may encrypt and decrypt with exactly one key and nothing

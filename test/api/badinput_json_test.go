@@ -7,7 +7,7 @@ import (
 	"github.com/pingpost/pingpost/test/node"
 )
 
-// badJSON sends bodies that are no JSON by D18, to both endpoints: the posts
+// badJSON sends bodies that are no JSON by decision 18, to both endpoints: the posts
 // are signed, so that nothing else is wrong with them.
 func badJSON(t *testing.T, n *node.Node) {
 	for name, body := range map[string]string{

@@ -15,7 +15,7 @@ import (
 
 // accountSelection walks through the order in which a post finds its partner: the
 // body's partnerId, the base URL, the quote's partner, the secret, the house
-// account (D13).
+// account (decision 13).
 func accountSelection(t *testing.T, n *node.Node) {
 	const shared = "/api/lead/post"
 	named := func(account string) string {

@@ -16,7 +16,7 @@ import (
 )
 
 // partnerPrices checks what was agreed with one partner and holds for no other: its
-// prices, what it does not sell, its cap (D4, D5), and a sandbox (D25).
+// prices, what it does not sell, its cap (decisions 4, 5), and a sandbox (decision 25).
 func partnerPrices(t *testing.T, n *node.Node) {
 	p := n.NewPartner(t, "special", models.SigningRequired)
 	ordinary := n.Ping(t, "", node.MinimalPing)

@@ -14,7 +14,7 @@ import (
 	"github.com/pingpost/pingpost/test/spec"
 )
 
-// serverTiming is the specification's header as D11 has it.
+// serverTiming is the specification's header as decision 11 has it.
 var serverTiming = regexp.MustCompile(`^auction;dur=[0-9]+\.[0-9]{3};desc="rate card v1", ` +
 	`buyer_cell;dur=[0-9]+\.[0-9]{3};desc="[a-z-]+/[A-Z]{2}/(emergency|immediate|urgent|standard|flexible)", total;dur=[0-9]+\.[0-9]{3}$`)
 

@@ -12,7 +12,7 @@ import (
 )
 
 // replays sends posts more than once: the same one is answered as before, any
-// other is refused, and whoever delivered the lead can always find it again (D3).
+// other is refused, and whoever delivered the lead can always find it again (decision 3).
 func replays(t *testing.T, n *node.Node) {
 	t.Run("the same post", func(t *testing.T) { samePost(t, n) })
 	t.Run("at once", func(t *testing.T) { samePostAtOnce(t, n) })

@@ -16,7 +16,7 @@ import (
 
 // TestRetryAfterTheDefaultAccountWentLive delivers a sandbox lead, gives the partner
 // a live default account, and retries: the first answer comes again, another body
-// gets 409, and expiry keeps its precedence (D3, D31).
+// gets 409, and expiry keeps its precedence (decisions 3, 31).
 func TestRetryAfterTheDefaultAccountWentLive(t *testing.T) {
 	t.Parallel()
 	n := node.Start(t)

@@ -12,7 +12,7 @@ import (
 )
 
 // A request whose body does not arrive whole is answered 408 and nothing else about it
-// is judged: not its signature, its timestamp, its JSON or its base URL (D26). The same
+// is judged: not its signature, its timestamp, its JSON or its base URL (decision 26). The same
 // post sent whole delivers the lead.
 func TestBlackboxIncompleteBody(t *testing.T) {
 	t.Parallel()

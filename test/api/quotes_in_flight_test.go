@@ -17,7 +17,7 @@ import (
 // TestAgreementHonoursQuotesInFlight prices leads on the shared address, on two
 // nodes whose clocks differ, and then agrees a price, an exclusion or a cap with a
 // partner. The partner's posts on those quotes are accepted for their 15 minutes,
-// and its posts on later quotes of the shared address are rejected (D5).
+// and its posts on later quotes of the shared address are rejected (decision 5).
 func TestAgreementHonoursQuotesInFlight(t *testing.T) {
 	t.Parallel()
 	n := node.Start(t)

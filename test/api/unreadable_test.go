@@ -17,7 +17,7 @@ import (
 // TestUnreadableRequestsAreCounted sends bodies that are too large or break off:
 // they are counted by endpoint and outcome like every other rejection, and those that
 // are too large are kept for the partner of the base URL, under the request id that
-// the answer carried (D24, D26).
+// the answer carried (decisions 24, 26).
 func TestUnreadableRequestsAreCounted(t *testing.T) {
 	t.Parallel()
 	n := node.Start(t)
@@ -32,7 +32,7 @@ func TestUnreadableRequestsAreCounted(t *testing.T) {
 				}
 				line := fmt.Sprint(partner, " ", endpoint, " ", outcome)
 				traffic[line]++
-				if base != "" && outcome != "incomplete" { // nothing of that is kept (D26)
+				if base != "" && outcome != "incomplete" { // nothing of that is kept (decision 26)
 					refusals[line+" "+a.Header.Get("X-Request-Id")]++
 				}
 			}

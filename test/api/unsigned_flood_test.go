@@ -12,7 +12,7 @@ import (
 
 // TestUnsignedFloodDoesNotSpendAPartnersBudget floods a partner's address with
 // unsigned posts from one client while the partner delivers as many signed posts
-// as its budget holds (D28).
+// as its budget holds (decision 28).
 func TestUnsignedFloodDoesNotSpendAPartnersBudget(t *testing.T) {
 	t.Parallel()
 	const signedPosts, budget, flood = 20, 10, 500

@@ -13,7 +13,7 @@ import (
 	"github.com/pingpost/pingpost/test/spec"
 )
 
-// longestAnswer is what no answer of the partner API may exceed (D27).
+// longestAnswer is what no answer of the partner API may exceed (decision 27).
 const longestAnswer = 5 * time.Second
 
 // TestPostsToAFrozenDatabase freezes the database at each moment of a post. Posts

@@ -33,8 +33,8 @@ func checkKept(t *testing.T, n *node.Node, at time.Time) (k kept) {
 }
 
 // TestRetentionDeletesExpiredData starts a node on what another has left behind
-// at several moments: body digests go after 24 hours (D3), sandbox leads after 7
-// days (D25), pings and traffic when the configuration says, and nothing else.
+// at several moments: body digests go after 24 hours (decision 3), sandbox leads after 7
+// days (decision 25), pings and traffic when the configuration says, and nothing else.
 func TestRetentionDeletesExpiredData(t *testing.T) {
 	t.Parallel()
 	n := node.Start(t, func(n *node.Node) { n.Config.Retention.PingsDays, n.Config.Retention.TrafficDays = 7, 7 })

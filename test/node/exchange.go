@@ -22,7 +22,7 @@ func (n *Node) FreshPost(t *testing.T, p Partner) string {
 }
 
 // PricedBody is the whole answer to a ping. Its amount is an exact decimal with
-// no zero too many (D10).
+// no zero too many (decision 10).
 var PricedBody = regexp.MustCompile(`^\{"accepted":true,"bidPrice":((?:0|[1-9][0-9]*)(?:\.[0-9]?[1-9])?),"currency":"[A-Z]{3}",` +
 	`"transactionId":"tx_[A-Za-z0-9_-]{60,197}","expiresAt":"[0-9-]{10}T[0-9:]{8}\.[0-9]{3}Z"\}$`)
 

@@ -259,7 +259,7 @@ func (n *Node) CheckStopped(t *testing.T) {
 		t.Errorf("something panicked:\n%s", log)
 	}
 	count := "SELECT count(*) FROM pings"
-	if n.LosesAnswers { // a batch whose answer is lost is written once more: pings are a log without a key (D2)
+	if n.LosesAnswers { // a batch whose answer is lost is written once more: pings are a log without a key (decision 2)
 		count = "SELECT count(DISTINCT transaction) FROM pings"
 	}
 	var recorded int

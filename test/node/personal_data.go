@@ -80,7 +80,7 @@ func (n *Node) leaksIn(text string) []string {
 }
 
 // clear are the columns that hold what was sent in clear: the consent record,
-// where the job is, and what a ping says of it (D2, D20).
+// where the job is, and what a ping says of it (decisions 2, 20).
 var clear = []string{
 	"consents.disclosure_text", "consents.form_cert_url", "consents.third_party_lead_id",
 	"pings.budget", "pings.job_type", "pings.urgency", "pings.postcode",

@@ -1,5 +1,5 @@
 // Package spec holds the messages that partners rely on: those of the
-// specification, and of D3, D22 and D26. No test repeats them.
+// specification, and of decisions 3, 22 and 26. No test repeats them.
 package spec
 
 const (

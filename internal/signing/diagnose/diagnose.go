@@ -11,7 +11,7 @@ import (
 	"github.com/pingpost/pingpost/internal/signing"
 )
 
-// MaxDiagnosed bounds the body that is diagnosed: a post has no more (D22).
+// MaxDiagnosed bounds the body that is diagnosed: a post has no more (decision 22).
 const MaxDiagnosed = 64 << 10
 
 // The states of a CandidateKey key.
