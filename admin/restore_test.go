@@ -216,7 +216,7 @@ func TestFormsAreRestored(t *testing.T) {
 		"/payouts/adjust":                          {models.Finance, "/payouts/adjust?partner=harbour-leads", "/payouts/adjust"},
 		"/payouts/returns/new":                     {models.Finance, "/payouts/returns/new?lead=" + lead, "/payouts/returns/new"},
 		"/payouts/returns/{id}/accept":             {models.Finance, ret, ret + "/accept"},
-		"/payouts/returns/{id}/refuse":             {models.Finance, ret, ret + "/accept"},
+		"/payouts/returns/{id}/reject":             {models.Finance, ret, ret + "/accept"},
 		"/payouts/runs/new":                        {models.Finance, "/payouts/runs/new", "/payouts/runs/new"},
 		"/payouts/runs/{id}/pay":                   {models.Finance, approved + "/pay", approved + "/pay"},
 		"/payouts/runs/{id}/cancel":                {models.Finance, approved + "/cancel", approved + "/cancel"},

@@ -114,8 +114,8 @@ func tryRoute(h *admintest.Console, t *testing.T, b *admintest.Client, who model
 	t.Helper()
 	sc, may := h.Options.Access.Get().Scope(who.ID, r.Needs)
 	may = may && (sc.All() || !web.ConcernsPlatform(r.Needs)) || r.Open || r.Own
-	refused := `outcome = 'refused' AND object_kind = 'route'`
-	before := h.Count(t, "audit_events", refused)
+	rejected := `outcome = 'refused' AND object_kind = 'route'`
+	before := h.Count(t, "audit_events", rejected)
 	p := b.Send(t, r.Method, admintest.FillIn(r.Path, objectID(h, r)),
 		strings.NewReader(admintest.WithFormKey(nil).Encode()),
 		http.Header{"Content-Type": {"application/x-www-form-urlencoded"}})
@@ -133,7 +133,7 @@ func tryRoute(h *admintest.Console, t *testing.T, b *admintest.Client, who model
 	case !may && !strings.Contains(p.Body, web.PermissionLabel(r.Needs)):
 		t.Errorf("%s: does not say what is missing: %s", name, p.Text())
 	}
-	if now := h.Count(t, "audit_events", refused); !may && now != before+1 {
+	if now := h.Count(t, "audit_events", rejected); !may && now != before+1 {
 		t.Errorf("%s: %d refusals more are in the audit trail", name, now-before)
 	}
 }

@@ -189,7 +189,7 @@ func TestStepUpIsNeeded(t *testing.T) {
 			"why":      {"Bonus"},
 		}},
 		ret + "/accept": {models.Finance, url.Values{"answer": {"Agreed"}}},
-		ret + "/refuse": {models.Finance, url.Values{"answer": {"No"}}},
+		ret + "/reject": {models.Finance, url.Values{"answer": {"No"}}},
 		"/payouts/runs/new": {models.Finance, url.Values{
 			"currency": {"EUR"},
 			"cutoff":   {c.Time.Now().Format(payoutpages.CutoffForm)},

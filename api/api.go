@@ -74,7 +74,7 @@ func New(o Options) (http.Handler, error) {
 		Log:       o.Log,
 		AccessLog: o.AccessLog,
 		Metrics:   o.Metrics,
-		Refuse:    s.writeError,
+		Reject:    s.writeError,
 	}
 	get := func(path string, handle httpserver.Handler) { httpserver.Get(engine, path, l.Endpoint(path, handle)) }
 

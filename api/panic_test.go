@@ -37,16 +37,16 @@ func TestAPanicIsA500WithTheRequestID(t *testing.T) {
 	c.lit.Store(true)
 	for _, endpoint := range []string{"ping", "post"} {
 		a := s.send(base(p.Required, endpoint), leastPing)
-		var refusal struct {
+		var rejection struct {
 			OK      *bool
 			Message string
 		}
-		if err := json.Unmarshal(a.Body.Bytes(), &refusal); err != nil {
+		if err := json.Unmarshal(a.Body.Bytes(), &rejection); err != nil {
 			t.Fatal(err)
 		}
 		id := a.Header().Get("X-Request-Id")
-		if a.Code != http.StatusInternalServerError || refusal.OK == nil || *refusal.OK ||
-			!strings.HasPrefix(id, "rq_") || !strings.Contains(refusal.Message, id) {
+		if a.Code != http.StatusInternalServerError || rejection.OK == nil || *rejection.OK ||
+			!strings.HasPrefix(id, "rq_") || !strings.Contains(rejection.Message, id) {
 			t.Errorf("%s: answered %d %s, request %s", endpoint, a.Code, a.Body, id)
 		}
 		var all strings.Builder

@@ -79,25 +79,25 @@ func without(t *testing.T, d *database, table string, check func()) {
 	}
 }
 
-func metrics(recorded, full, refused int) string {
+func metrics(recorded, full, rejected int) string {
 	return fmt.Sprintf(`# HELP pingpost_pings_recorded_total Pings written to the log.
 # TYPE pingpost_pings_recorded_total counter
 pingpost_pings_recorded_total %d
 pingpost_pings_dropped_total{reason="queue_full"} %d
-pingpost_pings_dropped_total{reason="refused"} %d
+pingpost_pings_dropped_total{reason="rejected"} %d
 pingpost_pings_dropped_total{reason="shutdown"} 0
 pingpost_pings_dropped_total{reason="daily_limit"} 0
 pingpost_pings_queued 7
-`, recorded, full, refused)
+`, recorded, full, rejected)
 }
 
 func TestDroppedPingsAreNoticed(t *testing.T) {
-	for name, c := range map[string]struct{ recorded, full, refused int }{
+	for name, c := range map[string]struct{ recorded, full, rejected int }{
 		"by a full queue": {999, 1, 0},
 		"by the database": {998, 0, 2},
 	} {
 		ops := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
-			io.WriteString(w, metrics(c.recorded, c.full, c.refused))
+			io.WriteString(w, metrics(c.recorded, c.full, c.rejected))
 		}))
 		err := checkPings(t.Context(), nil, ops.Listener.Addr().String(), 1000)
 		if err == nil || !strings.Contains(err.Error(), "dropped") {

@@ -110,11 +110,11 @@ func TestRatiosAreRoundByRound(t *testing.T) {
 }
 
 func TestRejectionTimesSkipRoundsWithoutAny(t *testing.T) {
-	got := refusalMillis([]round{{}, {Refused: 3, Refusal: 1500 * time.Microsecond}, {Count: 7}})
+	got := rejectionMillis([]round{{}, {Rejected: 3, Rejection: 1500 * time.Microsecond}, {Count: 7}})
 	if !slices.Equal(got, []float64{1.5}) {
 		t.Errorf("%v", got)
 	}
-	if got := refusalMillis([]round{{Count: 7}}); got != nil {
+	if got := rejectionMillis([]round{{Count: 7}}); got != nil {
 		t.Errorf("%v", got)
 	}
 }

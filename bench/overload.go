@@ -90,7 +90,7 @@ func (b *bench) press(ctx context.Context, p overloadTest) error {
 		}
 		recoveries = append(recoveries, recovery.Seconds())
 		b.progress("overload, %s: %.0f a second answered, %.0f stored; refusals within %s; as usual again after %s",
-			p.name, r.answered(), r.rate(), r.Refusal.Round(time.Microsecond), recovery.Round(time.Millisecond))
+			p.name, r.answered(), r.rate(), r.Rejection.Round(time.Microsecond), recovery.Round(time.Millisecond))
 	}
 	b.report.overload(p.name, greatest, pressed, recoveries)
 	return nil

@@ -130,11 +130,11 @@ func sendPings(ctx context.Context, job pingsJob) (round, error) {
 // runLoad runs a load process to its end. A server that refuses spoils a
 // measurement.
 func runLoad(ctx context.Context, role string, job any) (round, error) {
-	return runRefused(ctx, role, job, 0)
+	return runRejected(ctx, role, job, 0)
 }
 
 // runRefused allows a share of the requests to be refused.
-func runRefused(ctx context.Context, role string, job any, share float64) (round, error) {
+func runRejected(ctx context.Context, role string, job any, share float64) (round, error) {
 	process, err := child.Start(ctx, role, job)
 	if err != nil {
 		return round{}, err
@@ -142,20 +142,20 @@ func runRefused(ctx context.Context, role string, job any, share float64) (round
 	var said loadResult
 	err = process.Receive(&said)
 	r := round{
-		Count:   said.Acknowledged,
-		Elapsed: said.Elapsed,
-		Load:    said.CPU,
-		P99:     said.P99,
-		Refused: said.Refused,
-		Refusal: said.RefusedP99,
+		Count:     said.Acknowledged,
+		Elapsed:   said.Elapsed,
+		Load:      said.CPU,
+		P99:       said.P99,
+		Rejected:  said.Rejected,
+		Rejection: said.RejectedP99,
 	}
 	if err = errors.Join(err, process.Stop()); err != nil {
 		return r, err
 	}
 	switch {
-	case float64(said.Refused) > share*float64(said.Refused+said.Acknowledged):
-		err = fmt.Errorf("%d of %d requests were refused, the first with\n%s", said.Refused,
-			said.Refused+said.Acknowledged, said.Refusal)
+	case float64(said.Rejected) > share*float64(said.Rejected+said.Acknowledged):
+		err = fmt.Errorf("%d of %d requests were refused, the first with\n%s", said.Rejected,
+			said.Rejected+said.Acknowledged, said.Rejection)
 	case said.Acknowledged == 0:
 		err = errors.New("no request was answered")
 	}

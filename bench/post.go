@@ -102,11 +102,11 @@ func (p *product) deliverAs(job postsJob) func(context.Context, time.Duration) (
 	return func(ctx context.Context, length time.Duration) (round, error) {
 		job.Address, job.Partner, job.QuoteKeys = p.at.Address, p.partner, p.keys.QuoteKeys()
 		job.For, job.Count = length, int(float64(cmp.Or(job.Rate, p.fastestPosts))*length.Seconds())
-		mayRefuse := 2 * job.Bad
+		mayReject := 2 * job.Bad
 		if job.Shed {
-			mayRefuse = 1
+			mayReject = 1
 		}
-		return runRefused(ctx, rolePosts, job, mayRefuse)
+		return runRejected(ctx, rolePosts, job, mayReject)
 	}
 }
 

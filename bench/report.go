@@ -280,18 +280,18 @@ func (r *report) overload(name string, greatest, pressed *subject, recoveries []
 			values: pressed.series(round.answered),
 		},
 	)
-	if refusals := refusalMillis(pressed.rounds); len(refusals) > 0 {
-		r.add(figure{part: part, what: "99th percentile until a refusal was in" + in, unit: "ms", values: refusals})
+	if rejections := rejectionMillis(pressed.rounds); len(rejections) > 0 {
+		r.add(figure{part: part, what: "99th percentile until a refusal was in" + in, unit: "ms", values: rejections})
 	}
 	r.others(part, greatest, pressed)
 }
 
 // refusalMillis leaves out the rounds in which nothing was refused: there was no time
 // to measure.
-func refusalMillis(rounds []round) (millis []float64) {
+func rejectionMillis(rounds []round) (millis []float64) {
 	for _, r := range rounds {
-		if r.Refused > 0 {
-			millis = append(millis, float64(r.Refusal.Microseconds())/1e3)
+		if r.Rejected > 0 {
+			millis = append(millis, float64(r.Rejection.Microseconds())/1e3)
 		}
 	}
 	return millis

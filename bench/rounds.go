@@ -25,22 +25,22 @@ type subject struct {
 
 // round is what a contender did in one of its turns.
 type round struct {
-	Count    int64
-	Elapsed  time.Duration
-	CPU      time.Duration // of the process that serves or stores
-	Load     time.Duration // processor time of the load generator
-	P99      time.Duration // until an acknowledgement was in
-	Refused  int64
-	Refusal  time.Duration // the 99th percentile until a refusal was in
-	postgres time.Duration // processor time of Postgres
-	others   float64       // share of the machine that others took
-	idle     float64       // share of the machine that nobody took
+	Count     int64
+	Elapsed   time.Duration
+	CPU       time.Duration // of the process that serves or stores
+	Load      time.Duration // processor time of the load generator
+	P99       time.Duration // until an acknowledgement was in
+	Rejected  int64
+	Rejection time.Duration // the 99th percentile until a refusal was in
+	postgres  time.Duration // processor time of Postgres
+	others    float64       // share of the machine that others took
+	idle      float64       // share of the machine that nobody took
 }
 
 func (r round) rate() float64 { return float64(r.Count) / r.Elapsed.Seconds() }
 
 // answered is acknowledgements and refusals a second.
-func (r round) answered() float64 { return float64(r.Count+r.Refused) / r.Elapsed.Seconds() }
+func (r round) answered() float64 { return float64(r.Count+r.Rejected) / r.Elapsed.Seconds() }
 
 // each is microseconds of processor time for one request.
 func (r round) each(spent time.Duration) float64 {

@@ -21,12 +21,12 @@ func TestEvenTheOwnerCannotRewriteHistory(t *testing.T) {
 			exec(t, conn, `INSERT INTO audit_events (at, actor, role, action, object_kind, object_id, partner_id, reason, address, request_id, outcome, prev_hash, hash)
 				VALUES (now(), 'somebody', '', 'partner.approve', 'partner', '', NULL, '', '', '', 'done', sha256($1), sha256($1))`, []byte(name))
 			for _, table := range []string{"ledger_entries", "consents", "audit_events"} {
-				refuses(t, conn, insufficientPrivilege, "", `UPDATE `+table+` SET partner_id = gen_random_uuid()`)
-				refuses(t, conn, insufficientPrivilege, "", `DELETE FROM `+table)
-				refuses(t, conn, insufficientPrivilege, "", `TRUNCATE `+table+` CASCADE`) // else what refers to it would refuse already
+				rejects(t, conn, insufficientPrivilege, "", `UPDATE `+table+` SET partner_id = gen_random_uuid()`)
+				rejects(t, conn, insufficientPrivilege, "", `DELETE FROM `+table)
+				rejects(t, conn, insufficientPrivilege, "", `TRUNCATE `+table+` CASCADE`) // else what refers to it would refuse already
 			}
-			refuses(t, conn, insufficientPrivilege, "", `TRUNCATE leads CASCADE`)
-			refuses(t, conn, foreignKeyViolation, "", `DELETE FROM leads`)
+			rejects(t, conn, insufficientPrivilege, "", `TRUNCATE leads CASCADE`)
+			rejects(t, conn, foreignKeyViolation, "", `DELETE FROM leads`)
 		})
 	}
 	if n := testkit.Value[int](t, d, `SELECT (SELECT count(*) FROM ledger_entries) + (SELECT count(*) FROM consents)`); n != 4 {
@@ -42,8 +42,8 @@ func TestSandboxLeadsGoThroughTheFunctionOnly(t *testing.T) {
 	onTheDot := putLead(t, app, partner, true, day.Add(time.Hour))
 	ordinary := putLead(t, app, partner, false, day)
 
-	refuses(t, app, insufficientPrivilege, "", `DELETE FROM leads WHERE sandbox`)
-	refuses(t, app, insufficientPrivilege, "", `DELETE FROM consents WHERE sandbox`)
+	rejects(t, app, insufficientPrivilege, "", `DELETE FROM leads WHERE sandbox`)
+	rejects(t, app, insufficientPrivilege, "", `DELETE FROM consents WHERE sandbox`)
 	remove := func(before time.Time, atMost int) int64 {
 		t.Helper()
 		return value[int64](t, app, `SELECT delete_sandbox_leads($1, $2)`, before, atMost)
@@ -76,7 +76,7 @@ func TestAnOrdinaryLeadDoesNotBecomeDeletable(t *testing.T) {
 	app, owner := testkit.Connect(t, d.AppURL), testkit.Connect(t, d.OwnerURL)
 	putLead(t, app, uuid.New(), false, testkit.StartTime())
 	exec(t, owner, `UPDATE leads SET sandbox = true`)
-	refuses(t, app, insufficientPrivilege, "", `SELECT delete_sandbox_leads(now() + interval '100 years', 10)`)
+	rejects(t, app, insufficientPrivilege, "", `SELECT delete_sandbox_leads(now() + interval '100 years', 10)`)
 	if n := value[int](t, app, `SELECT count(*) FROM leads`); n != 1 {
 		t.Errorf("%d leads are left, want 1", n)
 	}

@@ -201,7 +201,7 @@ func TestServiceRoleIsDenied(t *testing.T) {
 		`CREATE TABLE pings_20990101 PARTITION OF pings FOR VALUES FROM ('2099-01-01') TO ('2099-01-02')`,
 		`SET session_replication_role = replica`, `SET ROLE pingpost_owner`, `CREATE ROLE mine`,
 	} {
-		refuses(t, app, insufficientPrivilege, "", sql)
+		rejects(t, app, insufficientPrivilege, "", sql)
 	}
 	// Ownership is told apart in other words, under the same SQLSTATE.
 	for _, sql := range []string{
@@ -209,7 +209,7 @@ func TestServiceRoleIsDenied(t *testing.T) {
 		`DROP TRIGGER ledger_entries_append_only ON ledger_entries`, `CREATE INDEX ON leads (postcode)`,
 		`DROP FUNCTION refuse_change() CASCADE`, `ALTER FUNCTION delete_sandbox_leads(timestamptz, integer) SECURITY INVOKER`,
 	} {
-		refuses(t, app, insufficientPrivilege, "", sql)
+		rejects(t, app, insufficientPrivilege, "", sql)
 	}
 	if n := value[int](t, app, `SELECT (SELECT count(*) FROM ledger_entries) + (SELECT count(*) FROM consents) + (SELECT count(*) FROM leads)`); n != 3 {
 		t.Errorf("%d rows are left of a lead, a consent and an entry", n)

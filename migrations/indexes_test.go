@@ -25,7 +25,7 @@ func TestALeadAccruesOnce(t *testing.T) {
 	app := testkit.Connect(t, testkit.NewDatabaseURLs(t).AppURL)
 	partner := uuid.New()
 	lead := putLead(t, app, partner, false, testkit.StartTime())
-	refuses(t, app, uniqueViolation, "ledger_entries_by_lead_once", insertAnyEntry, lead, partner, "accrual", 4560)
+	rejects(t, app, uniqueViolation, "ledger_entries_by_lead_once", insertAnyEntry, lead, partner, "accrual", 4560)
 	exec(t, app, insertAnyEntry, lead, partner, "return", -4560)
 	exec(t, app, insertAnyEntry, lead, partner, "adjustment", 100)
 	exec(t, app, insertAnyEntry, lead, partner, "adjustment", 100)
@@ -43,10 +43,10 @@ func TestAnEntryIsMadeOnce(t *testing.T) {
 	lead := putLead(t, app, partner, false, testkit.StartTime())
 	for kind, minor := range map[string]int{"return": -4560, "adjustment": 100, "payment": -100} {
 		exec(t, app, insertSameEntry, lead, partner, kind, minor)
-		refuses(t, app, uniqueViolation, "ledger_entries_reference_key", insertSameEntry, lead, partner, kind, minor)
+		rejects(t, app, uniqueViolation, "ledger_entries_reference_key", insertSameEntry, lead, partner, kind, minor)
 		exec(t, app, insertSameEntry, lead, other, kind, minor)
 	}
-	refuses(t, app, uniqueViolation, "ledger_entries_reference_key", insertSameEntry, nil, partner, "adjustment", 200)
+	rejects(t, app, uniqueViolation, "ledger_entries_reference_key", insertSameEntry, nil, partner, "adjustment", 200)
 }
 
 // What is looked up of one lead has an index, the guard of its deletion among them.
@@ -101,8 +101,8 @@ func TestStep15AndStep16IndexesAndBack(t *testing.T) {
 		}
 		guarded := func(accrual string) {
 			t.Helper()
-			refuses(t, conn, uniqueViolation, accrual, insertAnyEntry, lead, partner, "accrual", 4560)
-			refuses(t, conn, uniqueViolation, "ledger_entries_reference_key", insertSameEntry, lead, partner, "return", -4560)
+			rejects(t, conn, uniqueViolation, accrual, insertAnyEntry, lead, partner, "accrual", 4560)
+			rejects(t, conn, uniqueViolation, "ledger_entries_reference_key", insertSameEntry, lead, partner, "return", -4560)
 		}
 		guarded(step.after)
 		downTo(t, owner, step.to-1)

@@ -63,7 +63,7 @@ func (p lockTimeoutLocker) SessionUnlock(ctx context.Context, conn *sql.Conn) er
 func nextStep(ctx context.Context, p *goose.Provider) (*goose.MigrationResult, error) {
 	for try := 1; ; try++ {
 		step, err := p.UpByOne(ctx)
-		if refused, ok := errors.AsType[*pgconn.PgError](err); try == lockTries || !ok || refused.Code != lockNotAvailable {
+		if rejected, ok := errors.AsType[*pgconn.PgError](err); try == lockTries || !ok || rejected.Code != lockNotAvailable {
 			return step, err
 		}
 		select {

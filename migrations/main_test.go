@@ -65,7 +65,7 @@ func exec(t *testing.T, conn *pgx.Conn, sql string, args ...any) {
 
 // refuses runs a statement that must fail with the SQLSTATE, and with the
 // constraint where one is given.
-func refuses(t *testing.T, conn *pgx.Conn, state, constraint, sql string, args ...any) {
+func rejects(t *testing.T, conn *pgx.Conn, state, constraint, sql string, args ...any) {
 	t.Helper()
 	_, err := conn.Exec(t.Context(), sql, args...)
 	var pg *pgconn.PgError

@@ -116,15 +116,15 @@ func Status(ctx context.Context, db *sql.DB) ([]Step, error) {
 // explain names the mend: of what happens with the service's own URL, and what
 // else the database hints at.
 func explain(err error) error {
-	var refused *pgconn.PgError
+	var rejected *pgconn.PgError
 	switch {
-	case !errors.As(err, &refused):
-	case refused.Code == "42501": // insufficient privilege
+	case !errors.As(err, &rejected):
+	case rejected.Code == "42501": // insufficient privilege
 		return errors.New("this role may not migrate: give the URL of pingpost_owner, which owns the tables")
-	case refused.Code == lockNotAvailable:
+	case rejected.Code == lockNotAvailable:
 		return errors.New("a table that has to change is in use by a transaction that does not end, a backup perhaps: pg_stat_activity shows it; migrate again when it is over, nothing is half done")
-	case refused.Hint != "":
-		return fmt.Errorf("%w: %s", err, refused.Hint)
+	case rejected.Hint != "":
+		return fmt.Errorf("%w: %s", err, rejected.Hint)
 	}
 	return err
 }

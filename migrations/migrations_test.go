@@ -104,7 +104,7 @@ func TestStepsKeepRows(t *testing.T) {
 	gone := func(tables ...string) {
 		t.Helper()
 		for _, table := range tables {
-			refuses(t, conn, undefinedTable, "", "SELECT FROM "+table)
+			rejects(t, conn, undefinedTable, "", "SELECT FROM "+table)
 		}
 	}
 

@@ -32,8 +32,8 @@ func TestPartitionsAreDaysOfUTC(t *testing.T) {
 			t.Errorf("%s has %d rows, want 1", table, n)
 		}
 	}
-	refuses(t, app, noPartition, "", insertPing, midnight.AddDate(0, 0, 1))
-	refuses(t, app, noPartition, "", insertPing, midnight.AddDate(0, 0, -1).Add(-time.Microsecond))
+	rejects(t, app, noPartition, "", insertPing, midnight.AddDate(0, 0, 1))
+	rejects(t, app, noPartition, "", insertPing, midnight.AddDate(0, 0, -1).Add(-time.Microsecond))
 }
 
 func TestPartitionsAreMadeOnce(t *testing.T) {
@@ -54,7 +54,7 @@ func TestPartitionsAreDroppedWholeDaysAtATime(t *testing.T) {
 	d := testkit.NewDatabaseURLs(t)
 	app := testkit.Connect(t, d.AppURL)
 	exec(t, app, `SELECT ensure_ping_partitions('2025-12-30', 4)`)
-	refuses(t, app, insufficientPrivilege, "", `DROP TABLE pings_20251230`)
+	rejects(t, app, insufficientPrivilege, "", `DROP TABLE pings_20251230`)
 	if n := value[int](t, app, `SELECT drop_ping_partitions('2026-01-01')`); n != 2 {
 		t.Errorf("dropped %d, want 2", n)
 	}
@@ -82,7 +82,7 @@ func TestPartitionsOfTheLastDayAreNotDropped(t *testing.T) {
 	exec(t, app, `COMMIT`)
 	for _, before := range []string{`'infinity'`, `current_date + 365`, `(now() AT TIME ZONE 'UTC')::date + 1`,
 		`(now() AT TIME ZONE 'UTC')::date`} {
-		refuses(t, app, invalidParameter, "pings_younger_than_a_day", `SELECT drop_ping_partitions(`+before+`)`)
+		rejects(t, app, invalidParameter, "pings_younger_than_a_day", `SELECT drop_ping_partitions(`+before+`)`)
 	}
 	want := []string{today.AddDate(0, 0, -1).Format("pings_20060102"), today.Format("pings_20060102")}
 	if got := d.PingPartitions(t); !slices.Equal(got, want) {

@@ -23,7 +23,7 @@ func TestARevokedSecretStaysRevoked(t *testing.T) {
 			exec(t, conn, insertSecret, secret, partner)
 			exec(t, conn, `UPDATE signing_secrets SET retires_at = now() WHERE id = $1`, secret)
 			exec(t, conn, `UPDATE signing_secrets SET state = 'revoked', revoked_at = now() WHERE id = $1`, secret)
-			refuses(t, conn, integrityViolation, "signing_secrets_stay_revoked",
+			rejects(t, conn, integrityViolation, "signing_secrets_stay_revoked",
 				`UPDATE signing_secrets SET state = 'active', revoked_at = NULL WHERE id = $1`, secret)
 			exec(t, conn, `UPDATE signing_secrets SET sealed = $2, digest = $2 WHERE id = $1`, secret, []byte(name)) // under another platform key
 		})
@@ -38,10 +38,10 @@ func TestExclusionsAreAList(t *testing.T) {
 	exec(t, conn, insertPartner, partner, "a-partner")
 	const insert = `INSERT INTO partner_prices (partner_id, exclusions, updated_at) VALUES ($1, $2::jsonb, now())`
 	for _, exclusions := range []string{`{}`, `"none"`, `null`, `true`, `1`} {
-		refuses(t, conn, checkViolation, "partner_prices_exclusions_list", insert, partner, exclusions)
+		rejects(t, conn, checkViolation, "partner_prices_exclusions_list", insert, partner, exclusions)
 	}
 	exec(t, conn, insert, partner, `[{"country": "GB"}]`)
-	refuses(t, conn, checkViolation, "partner_prices_exclusions_list", `UPDATE partner_prices SET exclusions = '{}'`)
+	rejects(t, conn, checkViolation, "partner_prices_exclusions_list", `UPDATE partner_prices SET exclusions = '{}'`)
 	exec(t, conn, `UPDATE partner_prices SET exclusions = '[]'`)
 }
 

@@ -38,39 +38,39 @@ func TestAPaidRunStays(t *testing.T) {
 			conn := testkit.Connect(t, url)
 			run, preparer := uuid.New(), uuid.New()
 			exec(t, conn, insertRun, run, "GBP", preparer)
-			refuses(t, conn, uniqueViolation, "payout_runs_one_open", insertRun, uuid.New(), "GBP", preparer)
+			rejects(t, conn, uniqueViolation, "payout_runs_one_open", insertRun, uuid.New(), "GBP", preparer)
 			one := entry(t, conn)
 			exec(t, conn, insertClaim, one, run)
 			exec(t, conn, insertStatement, run, "pays", 4560)
-			refuses(t, conn, checkViolation, "statements_outcome_net", insertStatement, run, "pays", -1)
-			refuses(t, conn, checkViolation, "payout_runs_approved_when", paid, run)
+			rejects(t, conn, checkViolation, "statements_outcome_net", insertStatement, run, "pays", -1)
+			rejects(t, conn, checkViolation, "payout_runs_approved_when", paid, run)
 			exec(t, conn, prepared, run)
-			refuses(t, conn, integrityViolation, runImmutable, insertClaim, entry(t, conn), run)
-			refuses(t, conn, integrityViolation, runImmutable, insertStatement, run, "pays", 1)
-			refuses(t, conn, integrityViolation, runImmutable, `UPDATE payout_runs SET total_minor = 1 WHERE id = $1`, run)
-			refuses(t, conn, integrityViolation, runImmutable, `UPDATE payout_runs SET state = 'preparing' WHERE id = $1`, run)
-			refuses(t, conn, checkViolation, "payout_runs_two_people", approved, run, preparer)
+			rejects(t, conn, integrityViolation, runImmutable, insertClaim, entry(t, conn), run)
+			rejects(t, conn, integrityViolation, runImmutable, insertStatement, run, "pays", 1)
+			rejects(t, conn, integrityViolation, runImmutable, `UPDATE payout_runs SET total_minor = 1 WHERE id = $1`, run)
+			rejects(t, conn, integrityViolation, runImmutable, `UPDATE payout_runs SET state = 'preparing' WHERE id = $1`, run)
+			rejects(t, conn, checkViolation, "payout_runs_two_people", approved, run, preparer)
 			exec(t, conn, approved, run, uuid.New())
 			payment := entry(t, conn)
 			exec(t, conn, insertClaim, payment, run)
-			refuses(t, conn, uniqueViolation, "payout_run_entries_pkey", insertClaim, one, run)
+			rejects(t, conn, uniqueViolation, "payout_run_entries_pkey", insertClaim, one, run)
 			exec(t, conn, paid, run)
-			refuses(t, conn, integrityViolation, runImmutable, insertClaim, entry(t, conn), run)
-			refuses(t, conn, integrityViolation, runImmutable, `UPDATE payout_runs SET state = 'cancelled' WHERE id = $1`, run)
-			refuses(t, conn, integrityViolation, runImmutable, `UPDATE payout_runs SET reference = 'another' WHERE id = $1`, run)
-			refuses(t, conn, integrityViolation, runImmutable, `SELECT release_payout_run($1)`, run)
-			refuses(t, conn, insufficientPrivilege, "",
+			rejects(t, conn, integrityViolation, runImmutable, insertClaim, entry(t, conn), run)
+			rejects(t, conn, integrityViolation, runImmutable, `UPDATE payout_runs SET state = 'cancelled' WHERE id = $1`, run)
+			rejects(t, conn, integrityViolation, runImmutable, `UPDATE payout_runs SET reference = 'another' WHERE id = $1`, run)
+			rejects(t, conn, integrityViolation, runImmutable, `SELECT release_payout_run($1)`, run)
+			rejects(t, conn, insufficientPrivilege, "",
 				`UPDATE statements SET net_minor = 0, accrued_minor = 0 WHERE run_id = $1`, run)
-			refuses(t, conn, insufficientPrivilege, "", `DELETE FROM statements WHERE run_id = $1`, run)
-			refuses(t, conn, insufficientPrivilege, "", `TRUNCATE statements`)
-			refuses(t, conn, insufficientPrivilege, "", `UPDATE payout_run_entries SET run_id = run_id WHERE run_id = $1`, run)
-			refuses(t, conn, insufficientPrivilege, "", `TRUNCATE payout_run_entries`)
-			refuses(t, conn, insufficientPrivilege, "", `TRUNCATE payout_runs CASCADE`)
+			rejects(t, conn, insufficientPrivilege, "", `DELETE FROM statements WHERE run_id = $1`, run)
+			rejects(t, conn, insufficientPrivilege, "", `TRUNCATE statements`)
+			rejects(t, conn, insufficientPrivilege, "", `UPDATE payout_run_entries SET run_id = run_id WHERE run_id = $1`, run)
+			rejects(t, conn, insufficientPrivilege, "", `TRUNCATE payout_run_entries`)
+			rejects(t, conn, insufficientPrivilege, "", `TRUNCATE payout_runs CASCADE`)
 			deleted, constraint := insufficientPrivilege, ""
 			if name == "owner" {
 				deleted, constraint = integrityViolation, runImmutable
 			}
-			refuses(t, conn, deleted, constraint, `DELETE FROM payout_run_entries WHERE run_id = $1`, run)
+			rejects(t, conn, deleted, constraint, `DELETE FROM payout_run_entries WHERE run_id = $1`, run)
 		})
 	}
 }
@@ -92,10 +92,10 @@ func TestGuardsLookAtTheRealTables(t *testing.T) {
 	exec(t, conn, `CREATE TEMP TABLE reconciliations AS SELECT id, 'comparing' AS state FROM public.reconciliations`)
 	exec(t, conn, `CREATE TEMP TABLE rate_cards AS SELECT id, 'draft' AS state FROM public.rate_cards`)
 	exec(t, conn, `CREATE TEMP TABLE added (run_id uuid, reconciliation_id uuid)`)
-	refuses(t, conn, integrityViolation, runImmutable, insertClaim, claimed, run)
-	refuses(t, conn, integrityViolation, runImmutable, insertStatement, run, "pays", 1)
-	refuses(t, conn, integrityViolation, reconciliationImmutable, insertLine, list, 1)
-	refuses(t, conn, integrityViolation, "pricing_rules_immutable", `DELETE FROM pricing_rules WHERE rate_card_id = $1`, card)
+	rejects(t, conn, integrityViolation, runImmutable, insertClaim, claimed, run)
+	rejects(t, conn, integrityViolation, runImmutable, insertStatement, run, "pays", 1)
+	rejects(t, conn, integrityViolation, reconciliationImmutable, insertLine, list, 1)
+	rejects(t, conn, integrityViolation, "pricing_rules_immutable", `DELETE FROM pricing_rules WHERE rate_card_id = $1`, card)
 }
 
 func TestUnpaidRunReleasesEntries(t *testing.T) {
@@ -106,7 +106,7 @@ func TestUnpaidRunReleasesEntries(t *testing.T) {
 	one := entry(t, app)
 	exec(t, app, insertClaim, one, run)
 	exec(t, app, prepared, run)
-	refuses(t, app, insufficientPrivilege, "", `DELETE FROM payout_run_entries`)
+	rejects(t, app, insufficientPrivilege, "", `DELETE FROM payout_run_entries`)
 	if n := value[int64](t, app, `SELECT release_payout_run($1)`, run); n != 1 {
 		t.Errorf("%d claims were let go", n)
 	}

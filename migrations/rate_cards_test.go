@@ -33,28 +33,28 @@ func TestPublishedRateCardsDoNotChange(t *testing.T) {
 
 			for _, state := range []string{"published", "superseded"} {
 				exec(t, conn, `UPDATE rate_cards SET state = $2 WHERE id = $1`, card, state)
-				refuses(t, conn, integrityViolation, rulesImmutable, addRule, card, 2)
-				refuses(t, conn, integrityViolation, rulesImmutable,
+				rejects(t, conn, integrityViolation, rulesImmutable, addRule, card, 2)
+				rejects(t, conn, integrityViolation, rulesImmutable,
 					`UPDATE pricing_rules SET note = 'x' WHERE rate_card_id = $1`, card)
-				refuses(t, conn, integrityViolation, rulesImmutable, `DELETE FROM pricing_rules WHERE rate_card_id = $1`, card)
-				refuses(t, conn, integrityViolation, rulesImmutable,
+				rejects(t, conn, integrityViolation, rulesImmutable, `DELETE FROM pricing_rules WHERE rate_card_id = $1`, card)
+				rejects(t, conn, integrityViolation, rulesImmutable,
 					`UPDATE pricing_rules SET rate_card_id = $2, position = 9 WHERE rate_card_id = $1`, card, draft)
-				refuses(t, conn, integrityViolation, rulesImmutable,
+				rejects(t, conn, integrityViolation, rulesImmutable,
 					`UPDATE pricing_rules SET rate_card_id = $2, position = 9 WHERE rate_card_id = $1`, draft, card)
 				for _, other := range []string{"draft", "submitted", "scheduled", "discarded"} {
-					refuses(t, conn, integrityViolation, cardsImmutable,
+					rejects(t, conn, integrityViolation, cardsImmutable,
 						`UPDATE rate_cards SET state = $2 WHERE id = $1`, card, other)
 				}
 				for _, change := range []string{"version = 7", "title = 'x'", "based_on = 1", "submitter = 'x'",
 					"approver = 'x'", "note = 'x'", "effective_at = now() + interval '1 day'", "effective_at = NULL"} {
-					refuses(t, conn, integrityViolation, cardsImmutable, `UPDATE rate_cards SET `+change+` WHERE id = $1`, card)
+					rejects(t, conn, integrityViolation, cardsImmutable, `UPDATE rate_cards SET `+change+` WHERE id = $1`, card)
 				}
-				refused := integrityViolation
+				rejected := integrityViolation
 				if name == "service" {
-					refused = insufficientPrivilege // who made a card, and when, is written once
+					rejected = insufficientPrivilege // who made a card, and when, is written once
 				}
-				refuses(t, conn, refused, "", `UPDATE rate_cards SET author = 'x' WHERE id = $1`, card)
-				refuses(t, conn, refused, "", `UPDATE rate_cards SET created_at = now() - interval '1 day' WHERE id = $1`, card)
+				rejects(t, conn, rejected, "", `UPDATE rate_cards SET author = 'x' WHERE id = $1`, card)
+				rejects(t, conn, rejected, "", `UPDATE rate_cards SET created_at = now() - interval '1 day' WHERE id = $1`, card)
 			}
 			if n := value[int](t, conn, `SELECT count(*) FROM pricing_rules WHERE rate_card_id = $1 AND base = '{"GBP": 4560}'`, card); n != 1 {
 				t.Errorf("the published rule is there %d times", n)
@@ -205,11 +205,11 @@ func TestOnlyRulesOfDraftsChange(t *testing.T) {
 			for _, state := range []string{"submitted", "scheduled", "discarded"} {
 				card, draft := putCard(t, conn), putCard(t, conn)
 				exec(t, conn, `UPDATE rate_cards SET state = $2, effective_at = now() WHERE id = $1`, card, state)
-				refuses(t, conn, integrityViolation, rulesImmutable, addRule, card, 2)
-				refuses(t, conn, integrityViolation, rulesImmutable,
+				rejects(t, conn, integrityViolation, rulesImmutable, addRule, card, 2)
+				rejects(t, conn, integrityViolation, rulesImmutable,
 					`UPDATE pricing_rules SET note = 'x' WHERE rate_card_id = $1`, card)
-				refuses(t, conn, integrityViolation, rulesImmutable, `DELETE FROM pricing_rules WHERE rate_card_id = $1`, card)
-				refuses(t, conn, integrityViolation, rulesImmutable,
+				rejects(t, conn, integrityViolation, rulesImmutable, `DELETE FROM pricing_rules WHERE rate_card_id = $1`, card)
+				rejects(t, conn, integrityViolation, rulesImmutable,
 					`UPDATE pricing_rules SET rate_card_id = $2, position = 9 WHERE rate_card_id = $1`, draft, card)
 				exec(t, conn, `UPDATE rate_cards SET state = 'draft', effective_at = NULL WHERE id = $1`, card)
 				exec(t, conn, addRule, card, 2)
@@ -235,17 +235,17 @@ func TestStatesOfARateCard(t *testing.T) {
 		{"rate_cards_effective_when_published", "state = 'published', version = 1"},
 		{"rate_cards_effective_when_published", "state = 'scheduled'"},
 	} {
-		refuses(t, app, checkViolation, c.constraint, change+c.columns+` WHERE id = $1`, card)
+		rejects(t, app, checkViolation, c.constraint, change+c.columns+` WHERE id = $1`, card)
 	}
 	exec(t, app, change+`state = 'scheduled', effective_at = now() WHERE id = $1`, card)
 	second := putCard(t, app)
-	refuses(t, app, uniqueViolation, "rate_cards_one_scheduled",
+	rejects(t, app, uniqueViolation, "rate_cards_one_scheduled",
 		change+`state = 'scheduled', effective_at = now() + interval '1 day' WHERE id = $1`, second)
 	exec(t, app, change+`state = 'submitted' WHERE id = $1`, card)
 	exec(t, app, change+`state = 'scheduled', effective_at = now() + interval '1 day' WHERE id = $1`, second)
 	exec(t, app, publish, card, 1)
 	exec(t, app, change+`state = 'superseded' WHERE id = $1`, card)
-	refuses(t, app, uniqueViolation, "rate_cards_version_key", publish, second, 1)
+	rejects(t, app, uniqueViolation, "rate_cards_version_key", publish, second, 1)
 }
 
 // A step back has no drafts without numbers: they get some, above the versions', and

@@ -27,25 +27,25 @@ func TestSavedReconciliationIsRetained(t *testing.T) {
 			one := uuid.New()
 			exec(t, conn, insertReconciliation, one)
 			exec(t, conn, insertLine, one, 1)
-			refuses(t, conn, checkViolation, "reconciliations_compared_when", kept, one)
+			rejects(t, conn, checkViolation, "reconciliations_compared_when", kept, one)
 			exec(t, conn, compared, one)
-			refuses(t, conn, integrityViolation, reconciliationImmutable, insertLine, one, 2)
+			rejects(t, conn, integrityViolation, reconciliationImmutable, insertLine, one, 2)
 			exec(t, conn, kept, one)
-			refuses(t, conn, integrityViolation, reconciliationImmutable, insertLine, one, 2)
-			refuses(t, conn, integrityViolation, reconciliationImmutable, `SELECT drop_reconciliation_lines($1, 9)`, one)
-			refuses(t, conn, integrityViolation, reconciliationImmutable,
+			rejects(t, conn, integrityViolation, reconciliationImmutable, insertLine, one, 2)
+			rejects(t, conn, integrityViolation, reconciliationImmutable, `SELECT drop_reconciliation_lines($1, 9)`, one)
+			rejects(t, conn, integrityViolation, reconciliationImmutable,
 				`UPDATE reconciliations SET result = '{"rows": 9}' WHERE id = $1`, one)
-			refuses(t, conn, integrityViolation, reconciliationImmutable,
+			rejects(t, conn, integrityViolation, reconciliationImmutable,
 				`UPDATE reconciliations SET state = 'discarded', kept_at = NULL WHERE id = $1`, one)
-			refuses(t, conn, insufficientPrivilege, "",
+			rejects(t, conn, insufficientPrivilege, "",
 				`UPDATE reconciliation_lines SET finding = 'matched' WHERE reconciliation_id = $1`, one)
 			exec(t, conn, `UPDATE reconciliations SET file_id = NULL WHERE id = $1`, one)
 			exec(t, conn,
 				`INSERT INTO reconciliation_settlements (reconciliation_id, line, note, settler, at) VALUES ($1, 1, 'agreed', 'dmitri', now())`,
 				one)
-			refuses(t, conn, insufficientPrivilege, "",
+			rejects(t, conn, insufficientPrivilege, "",
 				`UPDATE reconciliation_settlements SET note = 'x' WHERE reconciliation_id = $1`, one)
-			refuses(t, conn, insufficientPrivilege, "",
+			rejects(t, conn, insufficientPrivilege, "",
 				`DELETE FROM reconciliation_settlements WHERE reconciliation_id = $1`, one)
 
 			another := uuid.New()
@@ -58,7 +58,7 @@ func TestSavedReconciliationIsRetained(t *testing.T) {
 				}
 			}
 			exec(t, conn, compared, another)
-			refuses(t, conn, integrityViolation, reconciliationImmutable, `SELECT drop_reconciliation_lines($1, 9)`, another)
+			rejects(t, conn, integrityViolation, reconciliationImmutable, `SELECT drop_reconciliation_lines($1, 9)`, another)
 		})
 	}
 }
@@ -74,11 +74,11 @@ func TestStep24LeftOutLinesStayOnTheWayDown(t *testing.T) {
 	const insertLeftOut = `INSERT INTO reconciliation_lines (reconciliation_id, line, finding) VALUES ($1, $2, 'left_out')`
 	exec(t, conn, insertReconciliation, one)
 	exec(t, conn, insertLine, one, 1)
-	refuses(t, conn, checkViolation, "reconciliation_lines_finding_known", insertLeftOut, one, 2)
+	rejects(t, conn, checkViolation, "reconciliation_lines_finding_known", insertLeftOut, one, 2)
 	upTo(t, owner, step)
 	exec(t, conn, insertLeftOut, one, 2)
 	downTo(t, owner, step-1)
-	refuses(t, conn, checkViolation, "reconciliation_lines_finding_known", insertLeftOut, one, 3)
+	rejects(t, conn, checkViolation, "reconciliation_lines_finding_known", insertLeftOut, one, 3)
 	if n := value[int](t, conn, `SELECT count(*) FROM reconciliation_lines`); n != 2 {
 		t.Errorf("%d lines, want 2", n)
 	}

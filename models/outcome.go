@@ -19,9 +19,9 @@ const (
 	// An unsigned post that was accepted, where signing is off and where it is
 	// report-only (decision 14).
 	OutcomeDeliveredUnsigned   = OutcomeDelivered + "_unsigned"
-	OutcomeDeliveredReportOnly = OutcomeDelivered + "_would_be_refused"
+	OutcomeDeliveredReportOnly = OutcomeDelivered + "_would_be_rejected"
 	OutcomeReplayedUnsigned    = OutcomeReplayed + "_unsigned"
-	OutcomeReplayedReportOnly  = OutcomeReplayed + "_would_be_refused"
+	OutcomeReplayedReportOnly  = OutcomeReplayed + "_would_be_rejected"
 
 	// OutcomeInactive is a rejection of which the partner learns no more than that
 	// the post was not authorised.

@@ -83,10 +83,10 @@ func TestParseBasesFindsColumns(t *testing.T) {
 	}
 }
 
-func baseRefusals() []refusal {
+func baseRejections() []rejection {
 	const head = "industry,country,base\n"
 	const full = "category,industry,country,urgency,base,currency\n"
-	return []refusal{
+	return []rejection{
 		{"empty", "", "f.yaml:1"},
 		{"only line breaks", "\r\n\r\n", "f.yaml:1"},
 		{"only the header", head, "f.yaml:1"},
@@ -139,8 +139,8 @@ f.yaml:4`},
 
 func TestParseBasesRejects(t *testing.T) {
 	tax, markets, _ := shipped(t)
-	refuses(t, func(file string, data []byte) error { _, err := ParseBases(file, data, tax, markets); return err },
-		baseRefusals())
+	rejects(t, func(file string, data []byte) error { _, err := ParseBases(file, data, tax, markets); return err },
+		baseRejections())
 }
 
 // A line further down is named by where it begins, whatever is above it.

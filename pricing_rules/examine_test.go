@@ -68,9 +68,9 @@ func TestExamineEqualsTheNaiveReading(t *testing.T) {
 			}
 		})
 		_, err := Compile(card, tax, markets)
-		var refused Problems
-		if errors.As(err, &refused); !slices.Equal(problems, refused) {
-			t.Fatalf("the problems are\n%v\nand Compile's\n%v", problems, refused)
+		var rejected Problems
+		if errors.As(err, &rejected); !slices.Equal(problems, rejected) {
+			t.Fatalf("the problems are\n%v\nand Compile's\n%v", problems, rejected)
 		}
 		if hasGap {
 			gaps++

@@ -10,7 +10,7 @@ import (
 )
 
 func FuzzParseCard(f *testing.F) {
-	for _, c := range ruleRefusals() {
+	for _, c := range ruleRejections() {
 		f.Add([]byte("rules:\n  - " + c.file + "\n"))
 	}
 	f.Fuzz(func(t *testing.T, data []byte) {
@@ -27,7 +27,7 @@ func FuzzParseCard(f *testing.F) {
 
 func FuzzParseBases(f *testing.F) {
 	tax, markets, _ := shipped(f)
-	for _, c := range baseRefusals() {
+	for _, c := range baseRejections() {
 		if len(c.file) < 1000 {
 			f.Add([]byte(c.file))
 		}

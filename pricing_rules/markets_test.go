@@ -60,7 +60,7 @@ func TestMarketsByCode(t *testing.T) {
 
 func TestParseMarketsRejects(t *testing.T) {
 	const tail = "other: {name: Others, currency: GBP}\n"
-	refuses(t, func(file string, data []byte) error { _, err := ParseMarkets(file, data); return err }, []refusal{
+	rejects(t, func(file string, data []byte) error { _, err := ParseMarkets(file, data); return err }, []rejection{
 		{"empty", "", "f.yaml:1"},
 		{"a list", "[]", "f.yaml:1\n" +
 			"f.yaml:1"},

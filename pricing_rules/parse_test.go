@@ -56,8 +56,8 @@ rules:
 }
 
 // ruleRefusals are cards whose second rule, from line 3 on, is wrong by itself.
-func ruleRefusals() []refusal {
-	return []refusal{
+func ruleRejections() []rejection {
+	return []rejection{
 		{"unknown key", "{base: {GBP: 1}, price: 5}", `f.yaml:3 "price"`},
 		{"duplicate key", "base: {GBP: 1}\n    base: {GBP: 2}", `f.yaml:4 "base"`},
 		{"duplicate currency", "base: {GBP: 1, GBP: 2}", `f.yaml:3 "GBP"`},
@@ -113,22 +113,22 @@ f.yaml:3 "soon"`},
 }
 
 func TestParseCardRejectsRules(t *testing.T) {
-	cases := ruleRefusals()
+	cases := ruleRejections()
 	for i := range cases {
 		cases[i].file = "rules:\n  - exclude: false\n  - " + cases[i].file + "\n"
 	}
 	t.Run("ParseCard", func(t *testing.T) {
-		refuses(t, func(file string, data []byte) error { _, err := ParseCard(file, data); return err }, cases)
+		rejects(t, func(file string, data []byte) error { _, err := ParseCard(file, data); return err }, cases)
 	})
 	// Load says the same, and nothing of the gaps that a bad rule leaves.
 	tax, markets, _ := shipped(t)
 	t.Run("Load", func(t *testing.T) {
-		refuses(t, func(file string, data []byte) error { _, _, err := Load(file, data, tax, markets); return err }, cases)
+		rejects(t, func(file string, data []byte) error { _, _, err := Load(file, data, tax, markets); return err }, cases)
 	})
 }
 
 func TestParseCardRejectsFiles(t *testing.T) {
-	refuses(t, func(file string, data []byte) error { _, err := ParseCard(file, data); return err }, []refusal{
+	rejects(t, func(file string, data []byte) error { _, err := ParseCard(file, data); return err }, []rejection{
 		{"empty", "", "f.yaml:1"},
 		{"no mapping", "- base: {GBP: 1}\n", "f.yaml:1"},
 		{"no rules", "# none\n{}\n", "f.yaml:2"},
@@ -147,7 +147,7 @@ f.yaml:1`},
 func TestLoadRejectsWhatDoesNotExist(t *testing.T) {
 	tax, markets, _ := shipped(t)
 	const all = "rules:\n  - base: {GBP: 10, EUR: 10, USD: 10, CAD: 10, AUD: 10}\n"
-	refuses(t, func(file string, data []byte) error { _, _, err := Load(file, data, tax, markets); return err }, []refusal{
+	rejects(t, func(file string, data []byte) error { _, _, err := Load(file, data, tax, markets); return err }, []rejection{
 		{"industry", all + "  - multiplier: 2\n    industry: plumbr\n", `f.yaml:4 "plumbr"`},
 		{"category", all + "  - category: plumber\n    multiplier: 2\n", `f.yaml:3 "plumber"`},
 		{"country", all + "  - {country: PL, multiplier: 2}\n",

@@ -31,9 +31,9 @@ func essence(err error) string {
 }
 
 // refusal is a bad file with the essence of its error.
-type refusal struct{ name, file, want string }
+type rejection struct{ name, file, want string }
 
-func refuses(t *testing.T, parse func(file string, data []byte) error, cases []refusal) {
+func rejects(t *testing.T, parse func(file string, data []byte) error, cases []rejection) {
 	t.Helper()
 	for _, c := range cases {
 		t.Run(c.name, func(t *testing.T) {

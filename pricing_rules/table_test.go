@@ -201,7 +201,7 @@ func smallCards() *rapid.Generator[Card] {
 
 func TestCompileEqualsTheNaiveReading(t *testing.T) {
 	tax, markets := small(t)
-	compiled, refused := 0, 0
+	compiled, rejected := 0, 0
 	rapid.Check(t, func(t *rapid.T) {
 		card := smallCards().Draw(t, "card")
 		table, err := Compile(card, tax, markets)
@@ -227,11 +227,11 @@ func TestCompileEqualsTheNaiveReading(t *testing.T) {
 		if err == nil {
 			compiled++
 		} else {
-			refused++
+			rejected++
 		}
 	})
-	if compiled < 10 || refused < 10 {
-		t.Errorf("%d cards compiled and %d were refused: the drawing is one-sided", compiled, refused)
+	if compiled < 10 || rejected < 10 {
+		t.Errorf("%d cards compiled and %d were refused: the drawing is one-sided", compiled, rejected)
 	}
 }
 

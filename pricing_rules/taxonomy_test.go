@@ -108,7 +108,7 @@ func TestTaxonomyGivesCopies(t *testing.T) {
 
 func TestParseTaxonomyRejects(t *testing.T) {
 	const head = "categories:\n  - slug: trades\n    name: Trades\n    industries:\n      1: plumber\n" // the next line is 6
-	refuses(t, func(file string, data []byte) error { _, err := ParseTaxonomy(file, data); return err }, []refusal{
+	rejects(t, func(file string, data []byte) error { _, err := ParseTaxonomy(file, data); return err }, []rejection{
 		{"empty", "", "f.yaml:1"},
 		{"nothing", "# only a comment\n", "f.yaml:1"},
 		{"null", "~\n", "f.yaml:1"},

@@ -208,8 +208,8 @@ func (c *clients) post(n *node, body []byte) (a answer, payout string, sent bool
 	resp, failure := c.send(n, body, c.p.secret)
 	if failure != nil {
 		var dial *net.OpError
-		refused := errors.As(failure, &dial) && dial.Op == "dial" && errors.Is(failure, syscall.ECONNREFUSED)
-		return a, "", !refused, nil
+		rejected := errors.As(failure, &dial) && dial.Op == "dial" && errors.Is(failure, syscall.ECONNREFUSED)
+		return a, "", !rejected, nil
 	}
 	defer resp.Body.Close()
 	text, failure := io.ReadAll(resp.Body)

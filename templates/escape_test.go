@@ -220,11 +220,11 @@ func partnersOf(s ui.Shell, text, address string) map[string]templ.Component {
 			Result:    &diagnose.Diagnosis{Verdict: text, Fix: text, Notes: []string{text}, Signed: []byte(text)},
 		}),
 		"refusals": partnersview.PartnerRejections(partnersview.PartnerRejectionsView{
-			Head:     head,
-			Request:  text,
-			Kept:     text,
-			CheckURL: address,
-			Refusals: []partnersview.RejectionRow{{Endpoint: text, Outcome: text, Fix: text, Fields: []string{text}, RequestID: text}},
+			Head:       head,
+			Request:    text,
+			Kept:       text,
+			CheckURL:   address,
+			Rejections: []partnersview.RejectionRow{{Endpoint: text, Outcome: text, Fix: text, Fields: []string{text}, RequestID: text}},
 		}),
 		"handover": partnersview.PartnerDocumentation(partnersview.PartnerDocumentationView{Head: head, Created: s.Now, CanWrite: true}),
 		"link": partnersview.LinkCreated(partnersview.LinkCreatedView{

@@ -107,9 +107,9 @@ func partnerLists() map[string]templ.Component {
 		Managers: managers(),
 		Modes:    modes(),
 	}
-	refused := made
-	refused.Name, refused.Slug = "Harbour Leads", "Harbour Leads"
-	refused.Errors = ui.Errors{
+	rejected := made
+	rejected.Name, rejected.Slug = "Harbour Leads", "Harbour Leads"
+	rejected.Errors = ui.Errors{
 		{Field: "slug", Message: "Use small letters, digits and hyphens, like harbour-leads"},
 		{Field: "signing", Message: "Choose one of these"},
 	}
@@ -119,7 +119,7 @@ func partnerLists() map[string]templ.Component {
 		"partners-no-match":  partnersview.Partners(nothing),
 		"partners-failed":    partnersview.Partners(failed),
 		"partner-new":        partnersview.PartnerNew(made),
-		"partner-new-errors": partnersview.PartnerNew(refused),
+		"partner-new-errors": partnersview.PartnerNew(rejected),
 	}
 }
 

@@ -54,7 +54,7 @@ func partnerSigning() map[string]templ.Component {
 	wrong := check
 	wrong.Timestamp, wrong.Signature = "1795287764", "7a74ddb6c5eee22d6198e210cf7a4aae6004fa7dc07f66752779c1d480cc319f"
 	wrong.Body = "{\n  \"transactionId\": \"tx_01M7Q5A2E9\",\n  \"email\": \"someone@example.com\"\n}\n"
-	right, refused := wrong, wrong
+	right, rejected := wrong, wrong
 	wrong.Result = &diagnose.Diagnosis{
 		Verdict: "No secret of this partner made this signature",
 		Fix:     "It fits the same body without its last line end: sign the bytes exactly as they are sent.",
@@ -66,7 +66,7 @@ func partnerSigning() map[string]templ.Component {
 		Verdict: "Signed with “live 2026” (…9f3K)",
 		Signed:  []byte("1795287764.{}"),
 	}
-	refused.Errors = ui.Errors{
+	rejected.Errors = ui.Errors{
 		{Field: "timestamp", Message: "These are milliseconds; send seconds"},
 		{Field: "body", Message: "Paste the body; an empty one is never signed"},
 		{Field: "signature", Message: "This has 63 digits, and a signature 64"},
@@ -80,7 +80,7 @@ func partnerSigning() map[string]templ.Component {
 		"check":                    partnersview.SignatureCheck(check),
 		"check-wrong":              partnersview.SignatureCheck(wrong),
 		"check-right":              partnersview.SignatureCheck(right),
-		"check-errors":             partnersview.SignatureCheck(refused),
+		"check-errors":             partnersview.SignatureCheck(rejected),
 	}
 }
 

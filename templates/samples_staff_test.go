@@ -68,9 +68,9 @@ func staff() map[string]templ.Component {
 		Roles:  roles(),
 		StepUp: ui.StepUp{Needed: true, Code: true},
 	}
-	refused := invite
-	refused.Name, refused.Email = "Hedy Lamarr", "hedy@pingpost"
-	refused.Errors = ui.Errors{
+	rejected := invite
+	rejected.Name, rejected.Email = "Hedy Lamarr", "hedy@pingpost"
+	rejected.Errors = ui.Errors{
 		{Field: "email", Message: "Write a whole address, like hedy@example.com"},
 		{Field: "partners-manager", Message: "There is no partner north-raod; did you mean north-road?"},
 		{Field: "proof", Message: "This is neither your password nor a code that is valid now"},
@@ -80,7 +80,7 @@ func staff() map[string]templ.Component {
 		"staff-empty":         staffview.StaffList(none),
 		"staff-no-match":      staffview.StaffList(nothing),
 		"staff-invite":        staffview.StaffInvite(invite),
-		"staff-invite-errors": staffview.StaffInvite(refused),
+		"staff-invite-errors": staffview.StaffInvite(rejected),
 		"staff-invited": staffview.StaffInvited(staffview.StaffInvitedView{
 			Shell:      shell("Invitation for Hedy Lamarr", "staff", staffCrumb),
 			Name:       "Hedy Lamarr",

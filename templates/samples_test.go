@@ -196,7 +196,7 @@ func overviews() map[string]templ.Component {
 			{Label: "Accepted", Value: "97.2%", Note: "of posts; 95.9% the day before", URL: "/traffic?endpoint=post&outcome=accepted"},
 			{Label: "Leads", Value: "40,062", Note: "from 14 partners", URL: "/leads"},
 		},
-		Refusals: []ui.Bar{
+		Rejections: []ui.Bar{
 			{Label: "The quote had expired", URL: "/traffic?reason=expired", Count: 512},
 			{Label: "Wrong signature", URL: "/traffic?reason=signature", Count: 301},
 			{Label: "No consent", URL: "/traffic?reason=consent", Count: 188},

@@ -30,14 +30,14 @@ func partnerTraffic() map[string]templ.Component {
 			{Endpoint: "Ping", Outcome: "priced", Kind: "good", Count: 8102, Share: "67.3%"},
 			{Endpoint: "Ping", Outcome: "no buyer", Kind: "warn", Count: 3942, Share: "32.7%"},
 			{Endpoint: "Post", Outcome: "delivered", Kind: "good", Count: 1131, Share: "93.9%"},
-			{Endpoint: "Post", Outcome: "wrong signature", Kind: "bad", Count: 41, Share: "3.4%", URL: harbour + "?tab=refusals&outcome=signature"},
+			{Endpoint: "Post", Outcome: "wrong signature", Kind: "bad", Count: 41, Share: "3.4%", URL: harbour + "?tab=rejections&outcome=signature"},
 			{
 				Endpoint: "Post",
 				Outcome:  "the transaction had expired",
 				Kind:     "bad",
 				Count:    32,
 				Share:    "2.7%",
-				URL:      harbour + "?tab=refusals&outcome=expired",
+				URL:      harbour + "?tab=rejections&outcome=expired",
 			},
 		},
 		Latency: []partnersview.LatencyRow{
@@ -59,7 +59,7 @@ func partnerTraffic() map[string]templ.Component {
 	}
 	quiet.Traffic = []ui.TrafficStep{{Label: "18:00"}, {Label: "19:00"}}
 	failed.Failed, failed.RetryURL = "The figures took longer than five seconds. Nothing is lost; partners are not affected.", harbour+"?tab=traffic"
-	refusals := partnersview.PartnerRejectionsView{
+	rejections := partnersview.PartnerRejectionsView{
 		Head: head("Refusals"),
 		Outcomes: []ui.Option{
 			{Value: "signature", Label: "Wrong signature"},
@@ -67,9 +67,9 @@ func partnerTraffic() map[string]templ.Component {
 		},
 		Kept:     "the newest 500 are kept",
 		CheckURL: harbour + "/check",
-		State:    ui.ListState{ClearURL: harbour + "?tab=refusals"},
+		State:    ui.ListState{ClearURL: harbour + "?tab=rejections"},
 		Pager:    ui.Pager{Count: "about 120 refusals", Older: "/o"},
-		Refusals: []partnersview.RejectionRow{
+		Rejections: []partnersview.RejectionRow{
 			{
 				At:        ago(20 * time.Second),
 				Endpoint:  "Post",
@@ -88,17 +88,17 @@ func partnerTraffic() map[string]templ.Component {
 			{At: ago(3 * time.Hour), Endpoint: "Post", Outcome: "the transaction had expired", RequestID: "rq_01M7Q4C8D7E6F5G4H3J2K1M0N9"},
 		},
 	}
-	none := refusals
-	none.Refusals, none.Pager = nil, ui.Pager{}
+	none := rejections
+	none.Rejections, none.Pager = nil, ui.Pager{}
 	nothing := none
 	nothing.Request, nothing.State.Filtered = "rq_01M7ZZ", true
 	return map[string]templ.Component{
 		"partner-traffic":           partnersview.PartnerTraffic(full),
 		"partner-traffic-quiet":     partnersview.PartnerTraffic(quiet),
 		"partner-traffic-failed":    partnersview.PartnerTraffic(failed),
-		"partner-refusals":          partnersview.PartnerRejections(refusals),
-		"partner-refusals-none":     partnersview.PartnerRejections(none),
-		"partner-refusals-no-match": partnersview.PartnerRejections(nothing),
+		"partner-rejections":          partnersview.PartnerRejections(rejections),
+		"partner-rejections-none":     partnersview.PartnerRejections(none),
+		"partner-rejections-no-match": partnersview.PartnerRejections(nothing),
 	}
 }
 

@@ -111,7 +111,7 @@ func (h *Console) AddSellingPartner(t *testing.T) (path string) {
 			kind[1], kind[2], (kind[5]::float * (1.2 + sin(extract(hour FROM hour) / 4 - 2)))::bigint + 1, ARRAY[40, 30, 20, 5, 3, 1, 0, 0, 0, 0, 0, 1]
 		FROM generate_series($1::timestamptz - interval '2 days', $1, interval '1 hour') AS hour,
 			(VALUES (ARRAY['ping', 'priced', 'main', '', '840']), (ARRAY['ping', 'excluded', 'main', '', '21']), (ARRAY['post', 'delivered', 'main', 'old', '60']), (ARRAY['post', 'delivered', 'main', 'new', '85']),
-				(ARRAY['post', 'delivered_would_be_refused', 'sandbox', '', '3']), (ARRAY['post', 'signature', 'main', '', '2']), (ARRAY['post', 'payload', 'main', '', '1'])) AS kinds(kind)`,
+				(ARRAY['post', 'delivered_would_be_rejected', 'sandbox', '', '3']), (ARRAY['post', 'signature', 'main', '', '2']), (ARRAY['post', 'payload', 'main', '', '1'])) AS kinds(kind)`,
 		h.Time.Now(), p.ID, sandbox.ID, account.ID, old.ID, fresh.ID)
 	for i, outcome := range []string{"inactive", "expired", "timestamp_window", "signature", "payload"} {
 		h.Exec(t, `INSERT INTO refusals (partner_id, at, request_id, endpoint, outcome, fields) VALUES ($1, $2, $3, 'post', $4, $5)`, p.ID, h.Time.Now().Add(-time.Duration(5-i)*time.Minute), id.New(h.Time.Now()), outcome,

@@ -27,8 +27,8 @@ func (h *Handlers) overview(k *web.Request) error {
 		v.Traffic = append(v.Traffic, ui.TrafficStep{Label: s.At.Format(r.Layout), Pings: s.Pings, Posts: s.Posts})
 	}
 	v.Tiles, v.Payouts = tiles(f), f.Payouts
-	for _, one := range f.Refusals {
-		v.Refusals = append(v.Refusals, ui.Bar{Label: web.RejectionLabel(one), Count: one.Count})
+	for _, one := range f.Rejections {
+		v.Rejections = append(v.Rejections, ui.Bar{Label: web.RejectionLabel(one), Count: one.Count})
 	}
 	if v.Attention, err = h.attention(k); err != nil {
 		return err
@@ -174,7 +174,7 @@ func (h *Handlers) partnerAttention(k *web.Request) (all []ui.AttentionItem, err
 
 func tiles(f reporting.Figures) []ui.StatTile {
 	rejected := map[string]int64{}
-	for _, r := range f.Refusals {
+	for _, r := range f.Rejections {
 		rejected[r.Endpoint] += r.Count
 	}
 	return []ui.StatTile{

@@ -18,7 +18,7 @@ func (h *Handlers) URLForID(k *web.Request, text string) string {
 	}
 	if request, err := id.Parse(id.Request, text); err == nil {
 		if r, there, err := h.Reporting.FindRejection(k.R.Context(), sc, request); err == nil && there {
-			return web.PartnerURL(r.Partner) + "?tab=refusals&request=" + id.Format(id.Request, request)
+			return web.PartnerURL(r.Partner) + "?tab=rejections&request=" + id.Format(id.Request, request)
 		}
 	}
 	return ""

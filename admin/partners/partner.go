@@ -43,7 +43,7 @@ func (h *Handlers) partnerTabs() []partnerTab {
 		{"secrets", "Secrets", h.secretsTab},
 		{"prices", "Prices", h.pricesTab},
 		{"traffic", "Traffic", h.trafficTab},
-		{"refusals", "Refusals", h.rejectionsTab},
+		{"rejections", "Rejections", h.rejectionsTab},
 		{"documentation", "Documentation", h.documentationTab},
 		{"audit", "Audit", h.partnerAuditTab},
 	}

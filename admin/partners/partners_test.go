@@ -79,7 +79,7 @@ func TestOnboarding(t *testing.T) {
 	if p := step(`id="first-post"`); !slices.Equal(p.Values("data-state"), want) {
 		t.Errorf("the states are %q, want %q: %s", p.Values("data-state"), want, p.Text())
 	}
-	for _, tab := range []string{"", "?tab=details", "?tab=signing", "?tab=secrets", "?tab=traffic", "?tab=refusals",
+	for _, tab := range []string{"", "?tab=details", "?tab=signing", "?tab=secrets", "?tab=traffic", "?tab=rejections",
 		"?tab=documentation", "?tab=audit", "?tab=nothing", "/onboarding", "/onboarding/live", "/check"} {
 		if p := b.Get(t, partner+tab); p.Status != http.StatusOK || strings.Contains(p.Body, secret) ||
 			strings.Contains(p.Body, link) {
@@ -390,22 +390,22 @@ func TestRejections(t *testing.T) {
 			o.PartnerID, o.Time.Now(), requests[i], outcome, fields)
 	}
 	one := id.Format(id.Request, requests[1])
-	if p := o.Get(t, "/jump?q="+one); p.Location() != o.PartnerURL+"?tab=refusals&request="+one {
+	if p := o.Get(t, "/jump?q="+one); p.Location() != o.PartnerURL+"?tab=rejections&request="+one {
 		t.Errorf("the jump leads to %q", p.Location())
 	}
-	p := o.Get(t, o.PartnerURL+"?tab=refusals&request="+strings.ToLower(one))
+	p := o.Get(t, o.PartnerURL+"?tab=rejections&request="+strings.ToLower(one))
 	if !strings.Contains(p.Body, one) || !strings.Contains(p.Body, "contact.email") ||
 		strings.Contains(p.Body, id.Format(id.Request, requests[0])) {
 		t.Errorf("%s", p.Text())
 	}
-	if p := o.Get(t, o.PartnerURL+"?tab=refusals&outcome=signature"); !strings.Contains(p.Body, web.Title(web.ReasonLabel("signature"))) || strings.Contains(p.Body, "contact.email") || !strings.Contains(p.Body, `rel="next"`) {
+	if p := o.Get(t, o.PartnerURL+"?tab=rejections&outcome=signature"); !strings.Contains(p.Body, web.Title(web.ReasonLabel("signature"))) || strings.Contains(p.Body, "contact.email") || !strings.Contains(p.Body, `rel="next"`) {
 		t.Errorf("%s", p.Text())
 	}
-	if p := o.Get(t, o.PartnerURL+"?tab=refusals&request=rq_nonsense"); !slices.Equal(p.Values("data-empty"), []string{"filtered"}) {
+	if p := o.Get(t, o.PartnerURL+"?tab=rejections&request=rq_nonsense"); !slices.Equal(p.Values("data-empty"), []string{"filtered"}) {
 		t.Errorf("%s", p.Text())
 	}
 	other := o.AddPartner(t, "meadow")
-	if p := o.Get(t, web.PartnerURL(other)+"?tab=refusals&request="+one); !slices.Equal(p.Values("data-empty"), []string{"filtered"}) {
+	if p := o.Get(t, web.PartnerURL(other)+"?tab=rejections&request="+one); !slices.Equal(p.Values("data-empty"), []string{"filtered"}) {
 		t.Errorf("another partner's page shows it: %s", p.Text())
 	}
 }

@@ -17,7 +17,7 @@ import (
 )
 
 func (h *Handlers) rejectionsTab(k *web.Request, p models.Partner) error {
-	head, err := h.head(k, p, "refusals")
+	head, err := h.head(k, p, "rejections")
 	if err != nil {
 		return err
 	}
@@ -26,7 +26,7 @@ func (h *Handlers) rejectionsTab(k *web.Request, p models.Partner) error {
 		Head:     head,
 		Request:  web.Short(q.Get("request")),
 		Outcomes: web.SelectOption(web.RejectionOptions(slices.Sorted(maps.Keys(web.RejectionReasons))), q.Get("outcome")),
-		State:    ui.ListState{Filtered: web.IsFiltered(q, "request", "outcome"), ClearURL: head.URL + "?tab=refusals"},
+		State:    ui.ListState{Filtered: web.IsFiltered(q, "request", "outcome"), ClearURL: head.URL + "?tab=rejections"},
 		Kept:     "the newest " + ui.Number(int64(h.RejectionsPerPartner)) + " are kept",
 	}
 	if head.CanWrite {
@@ -43,7 +43,7 @@ func (h *Handlers) rejectionsTab(k *web.Request, p models.Partner) error {
 		return err
 	}
 	for _, r := range found.Rejections {
-		v.Refusals = append(v.Refusals, view.RejectionRow{
+		v.Rejections = append(v.Rejections, view.RejectionRow{
 			At:        r.At,
 			Endpoint:  web.Title(r.Endpoint),
 			Outcome:   web.Title(web.ReasonLabel(r.Outcome)),

@@ -91,12 +91,12 @@ func (h *Handlers) submitSecret(k *web.Request, rotate bool, do func(models.Part
 			}
 			return "", h.showCreated(k, p, made, rotate)
 		},
-		Show: func(r web.Rejected) error { return h.secretRefused(k, r.Status, p, rotate, r.Errors) },
+		Show: func(r web.Rejected) error { return h.secretRejected(k, r.Status, p, rotate, r.Errors) },
 	})
 }
 
 // secretRefused shows the form again: with what was typed, save a secret.
-func (h *Handlers) secretRefused(k *web.Request, status int, p models.Partner, rotate bool, mistakes ui.Errors) error {
+func (h *Handlers) secretRejected(k *web.Request, status int, p models.Partner, rotate bool, mistakes ui.Errors) error {
 	v, err := h.secretForm(k, p, rotate)
 	if err != nil {
 		return err

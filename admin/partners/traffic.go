@@ -59,7 +59,7 @@ func outcomeRows(all []reporting.Outcome, partner string) (rows []view.OutcomeRo
 		total[o.Endpoint] += o.Count
 	}
 	for _, o := range all {
-		words, kind, refused := web.OutcomeLabel(o.Outcome)
+		words, kind, rejected := web.OutcomeLabel(o.Outcome)
 		row := view.OutcomeRow{
 			Endpoint: web.Title(o.Endpoint),
 			Outcome:  web.Title(words),
@@ -67,8 +67,8 @@ func outcomeRows(all []reporting.Outcome, partner string) (rows []view.OutcomeRo
 			Count:    o.Count,
 			Share:    web.Share(o.Count, total[o.Endpoint]),
 		}
-		if refused {
-			row.URL = partner + "?tab=refusals&outcome=" + url.QueryEscape(o.Outcome)
+		if rejected {
+			row.URL = partner + "?tab=rejections&outcome=" + url.QueryEscape(o.Outcome)
 		}
 		rows = append(rows, row)
 	}
@@ -95,6 +95,6 @@ func partnerTiles(all []reporting.Outcome) []ui.StatTile {
 	return []ui.StatTile{
 		web.PingsTile(total["ping"], rejected["ping"]), web.AcceptedTile(priced, total["ping"], "#outcomes"), web.PostsTile(total["post"], retries, rejected["post"]),
 		{Name: "leads", Label: "Leads", Value: ui.Number(leads), Note: "sandbox included", URL: "#outcomes"},
-		{Label: "Rejected", Value: ui.Number(rejected["ping"] + rejected["post"]), URL: "?tab=refusals"},
+		{Label: "Rejected", Value: ui.Number(rejected["ping"] + rejected["post"]), URL: "?tab=rejections"},
 	}
 }

@@ -65,7 +65,7 @@ func (h *Handlers) requestReturn(k *web.Request) error {
 			return returnURL(r.ID), err
 		},
 		Show: func(r web.Rejected) error {
-			if refused := apperr.As(r.Err); refused != nil && refused.Code == apperr.NotFound {
+			if rejected := apperr.As(r.Err); rejected != nil && rejected.Code == apperr.NotFound {
 				r.Status, r.Errors = http.StatusUnprocessableEntity, ui.Errors{{Field: "lead", Message: noSuchLead}}
 			}
 			return h.showReturnNew(k, r.Status, f, r.Errors)

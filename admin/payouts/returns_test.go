@@ -34,10 +34,10 @@ func TestReturn(t *testing.T) {
 		!strings.Contains(p.Body, `data-empty="filtered"`) {
 		t.Errorf("%s", p.Text())
 	}
-	c.Post(t, at+"/refuse", url.Values{"answer": {""}}).Expect(t, "refused without a word",
+	c.Post(t, at+"/reject", url.Values{"answer": {""}}).Expect(t, "refused without a word",
 		http.StatusUnprocessableEntity, `id="f-answer-error"`)
 	mine.Post(t, at+"/accept", url.Values{"answer": {"Agreed"}}).ExpectRedirect(t, at)
-	c.Post(t, at+"/refuse", url.Values{"answer": {"No"}}).Expect(t, "decided twice", http.StatusConflict,
+	c.Post(t, at+"/reject", url.Values{"answer": {"No"}}).Expect(t, "decided twice", http.StatusConflict,
 		`data-errors="1"`, `data-state="accepted"`, "Agreed")
 	c.Get(t, "/payouts?lead="+lead).Expect(t, "the ledger", http.StatusOK, "−45.60<span", `href="/payouts/returns?lead=`+lead+`"`)
 	second := c.Post(t, "/payouts/returns/new", url.Values{
@@ -45,7 +45,7 @@ func TestReturn(t *testing.T) {
 		"reason":   {"fraud"},
 		"evidence": {"x"},
 	}).Location()
-	c.Post(t, second+"/refuse", url.Values{"answer": {"Not shown"}}).ExpectRedirect(t, second)
+	c.Post(t, second+"/reject", url.Values{"answer": {"Not shown"}}).ExpectRedirect(t, second)
 	c.Get(t, second).Expect(t, "refused", http.StatusOK, `data-state="refused"`, "Not shown")
 	if p := mine.Get(t, second); p.Status != http.StatusNotFound || p.Body != mine.Get(t, "/no-such-page").Body {
 		t.Errorf("another partner's return: %d", p.Status)

@@ -51,7 +51,7 @@ func (h *Handlers) Routes() []web.Route {
 		},
 		{Method: get, Path: "/payouts/returns/{id}", Needs: web.ReadPayouts, Handle: h.returnPage},
 		{Method: post, Path: "/payouts/returns/{id}/accept", Needs: web.ApprovePayouts, Form: "/payouts/returns/{id}", Handle: h.acceptReturn},
-		{Method: post, Path: "/payouts/returns/{id}/refuse", Needs: web.ApprovePayouts, Form: "/payouts/returns/{id}", Handle: h.rejectReturn},
+		{Method: post, Path: "/payouts/returns/{id}/reject", Needs: web.ApprovePayouts, Form: "/payouts/returns/{id}", Handle: h.rejectReturn},
 		{Method: get, Path: "/payouts/runs", Needs: web.ReadPayouts, Handle: h.runsPage},
 		{Method: get, Path: "/payouts/runs/new", Needs: web.WritePayouts, Handle: h.runNewPage},
 		{

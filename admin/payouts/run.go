@@ -202,13 +202,13 @@ func (h *Handlers) runConflict(k *web.Request, r models.PayoutRun, action string
 
 // runRefused shows the run as it is by now, and what was done to it since the form was
 // made that asked for the action.
-func (h *Handlers) runRefused(k *web.Request, action string, refused error) error {
-	return web.Reject(k, refused, web.Form{Show: func(r web.Rejected) error {
+func (h *Handlers) runRejected(k *web.Request, action string, rejected error) error {
+	return web.Reject(k, rejected, web.Form{Show: func(r web.Rejected) error {
 		run, err := h.run(k)
 		if err != nil {
 			return err
 		}
-		if !web.IsStale(refused) {
+		if !web.IsStale(rejected) {
 			return h.showRun(k, r.Status, run, nil, r.Errors)
 		}
 		conflict, err := h.runConflict(k, run, action)

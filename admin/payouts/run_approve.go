@@ -16,7 +16,7 @@ func (h *Handlers) approveRun(k *web.Request) error {
 		},
 		Show: func(r web.Rejected) error {
 			if r.Err != nil {
-				return h.runRefused(k, "payout_run.approve", r.Err)
+				return h.runRejected(k, "payout_run.approve", r.Err)
 			}
 			return h.showRun(k, r.Status, run, nil, r.Errors)
 		},

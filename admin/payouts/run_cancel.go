@@ -54,7 +54,7 @@ func (h *Handlers) cancelRun(k *web.Request) error {
 		FieldOf: web.Field("reason"),
 		Show: func(r web.Rejected) error {
 			if r.Err != nil && apperr.As(r.Err).Code != apperr.Invalid {
-				return h.runRefused(k, "payout_run.cancel", r.Err)
+				return h.runRejected(k, "payout_run.cancel", r.Err)
 			}
 			return h.showCancelRun(k, r.Status, run, r.Version, r.Errors)
 		},

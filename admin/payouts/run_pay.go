@@ -45,7 +45,7 @@ func (h *Handlers) payRun(k *web.Request) error {
 		return err
 	}
 	if run.RowVersion != web.FormRowVersion(k) || payouts.CheckPay(run) != nil {
-		return h.runRefused(k, "payout_run.pay", payouts.ErrStaleRun)
+		return h.runRejected(k, "payout_run.pay", payouts.ErrStaleRun)
 	}
 	var mistakes ui.Errors
 	total := web.AmountOf(run.TotalMinor, run.Currency).Decimal()
@@ -64,7 +64,7 @@ func (h *Handlers) payRun(k *web.Request) error {
 		},
 		Show: func(r web.Rejected) error {
 			if r.Err != nil && apperr.As(r.Err).Code != apperr.Invalid {
-				return h.runRefused(k, "payout_run.pay", r.Err)
+				return h.runRejected(k, "payout_run.pay", r.Err)
 			}
 			return h.showPayRun(k, r.Status, run, r.Version, r.Errors)
 		},

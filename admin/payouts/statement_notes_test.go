@@ -30,7 +30,7 @@ func TestStatementShowsNotes(t *testing.T) {
 		}).Location()
 	}
 	c.Post(t, request(returned, "duplicate")+"/accept", url.Values{"answer": {admintest.HostileText + "\nsecond line"}})
-	c.Post(t, request(kept, "fraud")+"/refuse", url.Values{"answer": {"internal answer"}})
+	c.Post(t, request(kept, "fraud")+"/reject", url.Values{"answer": {"internal answer"}})
 	formula := `=HYPERLINK("https://example.com")`
 	form := c.Get(t, "/payouts/adjust?partner=harbour-leads")
 	account := id.Format(id.Account, c.Harbour.Account.ID)

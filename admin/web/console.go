@@ -65,7 +65,7 @@ func New(o Options, routes []Route) (http.Handler, error) {
 		Log:       o.Log,
 		AccessLog: o.AccessLog,
 		Metrics:   o.Metrics,
-		Refuse:    c.refuse,
+		Reject:    c.reject,
 	}
 	engine.Use(c.secure, c.rejectCrossSite())
 	engine.NoRoute(c.serve(Route{Open: true, Handle: func(*Request) error { return ErrNotFound }}))
@@ -88,10 +88,10 @@ func New(o Options, routes []Route) (http.Handler, error) {
 // rejectCrossSite refuses what a page of another site asks a browser to send.
 func (c *Console) rejectCrossSite() gin.HandlerFunc {
 	protection := http.NewCrossOriginProtection()
-	refuse := c.serve(Route{Open: true, Handle: func(*Request) error { return errCrossSite }})
+	reject := c.serve(Route{Open: true, Handle: func(*Request) error { return errCrossSite }})
 	return func(g *gin.Context) {
 		if protection.Check(g.Request) != nil {
-			refuse(g)
+			reject(g)
 			g.Abort()
 		}
 	}

@@ -58,7 +58,7 @@ func ReasonLabel(outcome string) string {
 }
 
 // OutcomeLabel returns the label of an outcome and the kind of its badge.
-func OutcomeLabel(outcome string) (words, kind string, refused bool) {
+func OutcomeLabel(outcome string) (words, kind string, rejected bool) {
 	if known, ok := outcomes[models.Outcome(outcome)]; ok {
 		return known.words, known.kind, false
 	}

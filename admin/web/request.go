@@ -108,7 +108,7 @@ func (k *Request) answer() error {
 }
 
 // refuse answers a panic as any failure of ours.
-func (c *Console) refuse(g *gin.Context, rec *httpserver.Record, _ error) {
+func (c *Console) reject(g *gin.Context, rec *httpserver.Record, _ error) {
 	if k, ok := g.Get(requestKey); ok {
 		k.(*Request).fail(errBroken)
 		return

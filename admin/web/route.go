@@ -52,7 +52,7 @@ func (r Route) within() time.Duration {
 // action names the route in the audit trail.
 func (r Route) action() string {
 	if r.Needs == (authz.Permission{}) {
-		return "console.refused"
+		return "console.deny"
 	}
 	return r.Needs.Object + "." + r.Needs.Action
 }

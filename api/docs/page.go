@@ -53,7 +53,7 @@ type endpointDoc struct {
 	Headers, Fields   []fieldRow
 	Requests          []sample
 	Answer            answerDoc
-	Refusals          []refusalDoc
+	Rejections        []rejectionDoc
 }
 
 // answerDoc is an endpoint's 200.
@@ -64,7 +64,7 @@ type answerDoc struct {
 	Samples []sample
 }
 
-type refusalDoc struct {
+type rejectionDoc struct {
 	Status string
 	Text   []span
 }
@@ -181,7 +181,7 @@ func newEndpoint(op operation) endpointDoc {
 	e.Fields, e.Requests = fieldRows("", body.get("schema")), samples(body)
 	for status, response := range op.get("responses").entries() {
 		if status != "200" {
-			e.Refusals = append(e.Refusals, refusalDoc{Status: status, Text: spans(response.text("description"))})
+			e.Rejections = append(e.Rejections, rejectionDoc{Status: status, Text: spans(response.text("description"))})
 			continue
 		}
 		content := response.get("content", mediaJSON)
@@ -201,12 +201,12 @@ func newEndpoint(op operation) endpointDoc {
 func (e *endpointDoc) addOwn(op operation) {
 	e.OwnPath, e.OwnBlocks = op.path, blocks(op.text("description"))
 	for status, response := range op.get("responses").entries() {
-		same := func(r refusalDoc) bool { return r.Status == status }
-		if status != "200" && !slices.ContainsFunc(e.Refusals, same) {
-			e.Refusals = append(e.Refusals, refusalDoc{Status: status, Text: spans(response.text("description"))})
+		same := func(r rejectionDoc) bool { return r.Status == status }
+		if status != "200" && !slices.ContainsFunc(e.Rejections, same) {
+			e.Rejections = append(e.Rejections, rejectionDoc{Status: status, Text: spans(response.text("description"))})
 		}
 	}
-	slices.SortFunc(e.Refusals, func(a, b refusalDoc) int { return cmp.Compare(a.Status, b.Status) })
+	slices.SortFunc(e.Rejections, func(a, b rejectionDoc) int { return cmp.Compare(a.Status, b.Status) })
 }
 
 func newSample(example node) sample {

@@ -46,11 +46,11 @@ type Job struct {
 // Result is what came of a run. Every request that was sent was answered.
 type Result struct {
 	Acknowledged int64         // answered with 200
-	Refused      int64         // answered with anything else
-	Refusal      string        // the first of these
+	Rejected     int64         // answered with anything else
+	Rejection    string        // the first of these
 	Elapsed      time.Duration // from the first request to the last answer
 	Median, P99  time.Duration // of the time until an acknowledgement was in
-	RefusedP99   time.Duration // of the time from sending until a refusal was in
+	RejectedP99  time.Duration // of the time from sending until a refusal was in
 }
 
 // Rate is acknowledged requests a second.
@@ -59,11 +59,11 @@ func (r Result) Rate() float64 { return float64(r.Acknowledged) / r.Elapsed.Seco
 // run is the connections' common state.
 type run struct {
 	Job
-	next, acknowledged, refused atomic.Int64
-	over                        atomic.Bool
-	refusal                     atomic.Pointer[string]
-	start                       time.Time
-	took, turnedAway            [][]time.Duration // of each connection
+	next, acknowledged, rejected atomic.Int64
+	over                         atomic.Bool
+	rejection                    atomic.Pointer[string]
+	start                        time.Time
+	took, turnedAway             [][]time.Duration // of each connection
 }
 
 // Run opens the connections, sends, and returns when every answer is in. The
@@ -110,13 +110,13 @@ func Run(ctx context.Context, j Job) (Result, error) {
 	all.Wait()
 	result := Result{
 		Acknowledged: r.acknowledged.Load(),
-		Refused:      r.refused.Load(),
+		Rejected:     r.rejected.Load(),
 		Elapsed:      clock.System{}.Now().Sub(r.start),
 	}
 	result.Median, result.P99 = quantiles(r.took)
-	_, result.RefusedP99 = quantiles(r.turnedAway)
-	if text := r.refusal.Load(); text != nil {
-		result.Refusal = *text
+	_, result.RejectedP99 = quantiles(r.turnedAway)
+	if text := r.rejection.Load(); text != nil {
+		result.Rejection = *text
 	}
 	return result, context.Cause(ctx)
 }
@@ -168,9 +168,9 @@ func (r *run) converse(ctx context.Context, c net.Conn, n int) error {
 			continue
 		}
 		r.turnedAway[n] = append(r.turnedAway[n], now.Sub(sent))
-		r.refused.Add(1)
+		r.rejected.Add(1)
 		text := string(answer)
-		r.refusal.CompareAndSwap(nil, &text)
+		r.rejection.CompareAndSwap(nil, &text)
 	}
 	return nil
 }

@@ -39,7 +39,7 @@ func TestEveryRequestIsAnswered(t *testing.T) {
 		served.Store(0)
 		j.Address, j.Requests = address, [][]byte{[]byte(get)}
 		r, err := Run(t.Context(), j)
-		if err != nil || r.Refused != 0 || r.Acknowledged == 0 || r.Acknowledged != served.Load() {
+		if err != nil || r.Rejected != 0 || r.Acknowledged == 0 || r.Acknowledged != served.Load() {
 			t.Errorf("%s: %d served, %+v, %v", name, served.Load(), r, err)
 		}
 		if j.Count > 0 && r.Acknowledged != j.Count {
@@ -80,8 +80,8 @@ func TestRejectionsAreCountedAndShown(t *testing.T) {
 		}
 	})
 	r, err := Run(t.Context(), Job{Address: address, Requests: [][]byte{[]byte(get)}, Count: 1000})
-	if err != nil || r.Acknowledged != 900 || r.Refused != 100 || !strings.Contains(r.Refusal, "418") ||
-		!strings.Contains(r.Refusal, "not you") {
+	if err != nil || r.Acknowledged != 900 || r.Rejected != 100 || !strings.Contains(r.Rejection, "418") ||
+		!strings.Contains(r.Rejection, "not you") {
 		t.Errorf("%+v, %v", r, err)
 	}
 }

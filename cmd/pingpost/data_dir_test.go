@@ -23,7 +23,7 @@ func TestDataFolder(t *testing.T) {
 	first := startDev(t, nil, "--data-dir", dir)
 	kept := first.partner(0).deliver(t)
 	t.Run("one at a time", func(t *testing.T) {
-		tryDev(t, "--data-dir", dir).refused(t, 1, dir)
+		tryDev(t, "--data-dir", dir).fails(t, 1, dir)
 	})
 	if code := first.stop(t, syscall.SIGTERM); code != 0 {
 		t.Errorf("exit code %d: %s", code, first.stderr.String())
@@ -117,7 +117,7 @@ func damagedFolder(t *testing.T, dir string) {
 			if c.content != "" {
 				writeLike(t, aside, path, c.content)
 			}
-			tryDev(t, "--data-dir", dir).refused(t, 1, c.says...)
+			tryDev(t, "--data-dir", dir).fails(t, 1, c.says...)
 			if err := os.Rename(aside, path); err != nil {
 				t.Fatal(err)
 			}
@@ -190,26 +190,26 @@ func TestDevRejects(t *testing.T) {
 	for _, listener := range []string{"api", "admin", "ops"} {
 		flag := "--" + listener + "-addr"
 		tryDev(t, "--data-dir", dir, flag, taken.Addr().String()).
-			refused(t, 1, taken.Addr().String(), flag)
+			fails(t, 1, taken.Addr().String(), flag)
 	}
 	tryDev(t, "--data-dir", dir, "--api-addr", taken.Addr().String(), "--ops-addr", taken.Addr().String()).
-		refused(t, 1, "--api-addr", "--ops-addr") // told at once
+		fails(t, 1, "--api-addr", "--ops-addr") // told at once
 	for _, nonsense := range []string{"foo", "127.0.0.1:99999", "203.0.113.7:0"} {
-		tryDev(t, "--data-dir", dir, "--admin-addr", nonsense).refused(t, 1, nonsense, "--admin-addr")
+		tryDev(t, "--data-dir", dir, "--admin-addr", nonsense).fails(t, 1, nonsense, "--admin-addr")
 	}
 	for _, path := range []string{filepath.Join(dir, "ready.json"), filepath.Dir(file), filepath.Join(file, "ready.json")} {
 		o := tryDev(t, "--data-dir", dir, "--ready-file", path)
-		o.refused(t, 1, path, "--ready-file")
+		o.fails(t, 1, path, "--ready-file")
 		if strings.Count(o.stderr, "\n") != 1 {
 			t.Errorf("more than one line: %s", o.stderr)
 		}
 	}
 	gone(t, dir) // a port in use costs no start of Postgres
-	tryDev(t, "--data-dir", file).refused(t, 1, file, "--data-dir")
-	tryDev(t, "--data-dir", dir, "--ephemeral").refused(t, 2, "--ephemeral", "--data-dir")
-	tryDev(t, "--dat-dir", dir).refused(t, 2, "--dat-dir", "pingpost dev --help")
-	tryDev(t, "--data-dir", dir, "--clock-offset", "soon").refused(t, 2, "--clock-offset")
+	tryDev(t, "--data-dir", file).fails(t, 1, file, "--data-dir")
+	tryDev(t, "--data-dir", dir, "--ephemeral").fails(t, 2, "--ephemeral", "--data-dir")
+	tryDev(t, "--dat-dir", dir).fails(t, 2, "--dat-dir", "pingpost dev --help")
+	tryDev(t, "--data-dir", dir, "--clock-offset", "soon").fails(t, 2, "--clock-offset")
 	call(t, "", []string{"PINGPOST_HTTP_API_ADR=:1", "PINGPOST_LOG_LEVEL=loud"}, "dev", "--data-dir", dir).
-		refused(t, 1, "PINGPOST_HTTP_API_ADR", "PINGPOST_HTTP_API_ADDR", "log.level")
+		fails(t, 1, "PINGPOST_HTTP_API_ADR", "PINGPOST_HTTP_API_ADDR", "log.level")
 	gone(t, dir)
 }

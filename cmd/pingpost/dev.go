@@ -158,16 +158,16 @@ func readyFileWritable(path string) error {
 	if path == "" {
 		return nil
 	}
-	refused := func(reason any) error {
+	rejected := func(reason any) error {
 		return fmt.Errorf("the ready file %s cannot be written (%v): --ready-file needs a file in a folder that is there and that you may write to",
 			path, reason)
 	}
 	if info, err := os.Stat(path); err == nil && info.IsDir() {
-		return refused("it is a folder")
+		return rejected("it is a folder")
 	}
 	probe, err := os.CreateTemp(filepath.Dir(path), ".pingpost-ready-*")
 	if err != nil {
-		return refused(errors.Unwrap(err))
+		return rejected(errors.Unwrap(err))
 	}
 	return errors.Join(probe.Close(), os.Remove(probe.Name()))
 }

@@ -19,7 +19,7 @@ func TestID(t *testing.T) {
 		}
 	}
 	for _, wrong := range []string{"", "ld_", "xx_" + digits, "ld_" + digits + "0", uuid[:35]} {
-		pingpost(t, "id", wrong).refused(t, 2)
+		pingpost(t, "id", wrong).fails(t, 2)
 	}
-	pingpost(t, "id").refused(t, 2, "id --help")
+	pingpost(t, "id").fails(t, 2, "id --help")
 }

@@ -337,7 +337,7 @@ func TestKeysMoveAsThePageSays(t *testing.T) {
 	stored := tr.delivered()
 	f.settings["PINGPOST_PLATFORM_KEYS"] = thirdKey + "," + newKey
 	for _, command := range []string{"reseal", "rewrap"} {
-		call(t, "", f.environment(), "keys", command).refused(t, 1, "pingpost-rewrap")
+		call(t, "", f.environment(), "keys", command).fails(t, 1, "pingpost-rewrap")
 	}
 	f.settings["PINGPOST_VAULT_ROLE_ID"], f.settings["PINGPOST_VAULT_SECRET_ID"] = v.Roles[devvault.Rewrap].RoleID, v.Roles[devvault.Rewrap].SecretID
 	if said := call(t, "", f.environment(), "keys", "reseal").ok(t); !strings.Contains(said, fmt.Sprintf("\n%d ", stored)) {

@@ -138,7 +138,7 @@ func TestFromTheLocalKeyToVaultAndOn(t *testing.T) {
 	d.stop(t, syscall.SIGTERM)
 
 	d = startDev(t, nil, "--data-dir", dir) // without Vault: the node says what it lacks
-	if pingpost(t, "keys", "rotate", "--data-dir", dir).refused(t, 1, "vault.address"); !strings.Contains(d.stderr.String(), "vault v2") {
+	if pingpost(t, "keys", "rotate", "--data-dir", dir).fails(t, 1, "vault.address"); !strings.Contains(d.stderr.String(), "vault v2") {
 		t.Errorf("the log does not tell of the leads that cannot be read: %s", d.stderr.String())
 	}
 }

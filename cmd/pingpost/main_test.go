@@ -132,15 +132,15 @@ func (o outcome) ok(t *testing.T) string {
 // the error code.
 func (o outcome) rejected(t *testing.T, code string, parts ...string) {
 	t.Helper()
-	o.refused(t, 1, parts...)
+	o.fails(t, 1, parts...)
 	if !strings.HasSuffix(o.stderr, " ["+code+"]\n") {
 		t.Errorf("the code is not %s: %s", code, o.stderr)
 	}
 }
 
-// refused fails the test unless the command failed with the exit code and one
-// plain message that has all the parts, and printed nothing else.
-func (o outcome) refused(t *testing.T, code int, parts ...string) {
+// fails checks that the command exited with this code, printed one plain
+// message that has all the parts, and printed nothing else.
+func (o outcome) fails(t *testing.T, code int, parts ...string) {
 	t.Helper()
 	if o.code != code || o.stdout != "" {
 		t.Errorf("exit code %d, want %d; printed %q; %s", o.code, code, o.stdout, o.stderr)

@@ -46,7 +46,7 @@ func TestOperator(t *testing.T) {
 	t.Run("partners", func(t *testing.T) { partnerCommands(t, p) })
 	t.Run("secrets", func(t *testing.T) { secretCommands(t, p) })
 	t.Run("suspension", func(t *testing.T) { suspension(t, p) })
-	t.Run("refusals", func(t *testing.T) { operatorRefusals(t, p) })
+	t.Run("refusals", func(t *testing.T) { operatorRejections(t, p) })
 	t.Run("next steps", func(t *testing.T) { nextSteps(t, p) })
 	t.Run("staff", func(t *testing.T) { staffCommands(t, p) })
 	t.Run("audit", func(t *testing.T) { auditCommands(t, p) })
@@ -54,7 +54,7 @@ func TestOperator(t *testing.T) {
 	if code := p.stop(t, syscall.SIGTERM); code != 0 {
 		t.Errorf("exit code %d: %s", code, p.stderr.String())
 	}
-	p.on(t, "partner", "list").refused(t, 1, p.dir)
+	p.on(t, "partner", "list").fails(t, 1, p.dir)
 }
 
 func partnerCommands(t *testing.T, p *platform) {
@@ -209,7 +209,7 @@ func suspension(t *testing.T, p *platform) {
 	p.follows(t, c, http.StatusOK)
 }
 
-func operatorRefusals(t *testing.T, p *platform) {
+func operatorRejections(t *testing.T, p *platform) {
 	slug := p.Partners[0].Slug
 	const noSecret = "sk_00000000000000000000000000"
 	for _, c := range []struct {
@@ -247,7 +247,7 @@ func operatorRefusals(t *testing.T, p *platform) {
 		{[]string{"secret", "retire", slug, noSecret}, "--in"},
 		{[]string{"secret", "revoke", slug}, "secret revoke --help"},
 	} {
-		p.on(t, c.args...).refused(t, 2, c.names)
+		p.on(t, c.args...).fails(t, 2, c.names)
 	}
 	taken := call(t, p.Partners[1].Secret, nil, "secret", "import", slug, "--data-dir", p.dir)
 	taken.rejected(t, "conflict/secret_known")
@@ -255,9 +255,9 @@ func operatorRefusals(t *testing.T, p *platform) {
 		t.Error("the secret is in the message")
 	}
 	for _, args := range [][]string{{"partner", "list"}, {"migrate", "status"}} {
-		pingpost(t, args...).refused(t, 1, "database.url", "PINGPOST_DATABASE_URL", "--data-dir")
+		pingpost(t, args...).fails(t, 1, "database.url", "PINGPOST_DATABASE_URL", "--data-dir")
 	}
-	pingpost(t, "partner", "list", "--data-dir", filepath.Join(p.dir, "nowhere")).refused(t, 1,
+	pingpost(t, "partner", "list", "--data-dir", filepath.Join(p.dir, "nowhere")).fails(t, 1,
 		filepath.Join(p.dir, "nowhere"), "PINGPOST_DATABASE_URL")
 }
 
@@ -285,7 +285,7 @@ func TestUsage(t *testing.T) {
 		{"sign extra", []string{"`pingpost sign --help`"}},
 		{"secret list", []string{"`pingpost secret list --help`"}},
 	} {
-		pingpost(t, strings.Fields(c.args)...).refused(t, 2, append(c.names, "--help")...)
+		pingpost(t, strings.Fields(c.args)...).fails(t, 2, append(c.names, "--help")...)
 	}
 	for _, args := range []string{"", "--help", "partner", "help secret", "dev --help"} {
 		if out := pingpost(t, strings.Fields(args)...).ok(t); !strings.Contains(out, "Usage:") {
@@ -309,7 +309,7 @@ func TestSign(t *testing.T) {
 	if out := call(t, body, secret, "sign", "--timestamp", "1767322290").ok(t); out != want {
 		t.Errorf("printed %s", out)
 	}
-	call(t, body, nil, "sign").refused(t, 2, "PINGPOST_SECRET")
-	call(t, body, secret, "sign", "--url", "http://127.0.0.1:1/api/lead/post").refused(t, 1, "127.0.0.1:1")
-	call(t, body, secret, "sign", "--url", ":").refused(t, 2, "--url")
+	call(t, body, nil, "sign").fails(t, 2, "PINGPOST_SECRET")
+	call(t, body, secret, "sign", "--url", "http://127.0.0.1:1/api/lead/post").fails(t, 1, "127.0.0.1:1")
+	call(t, body, secret, "sign", "--url", ":").fails(t, 2, "--url")
 }

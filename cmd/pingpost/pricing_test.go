@@ -27,7 +27,7 @@ func TestPricing(t *testing.T) {
 	t.Run("there and back", func(t *testing.T) { exportImport(t, p) })
 	t.Run("a file", func(t *testing.T) { importChanged(t, p) })
 	t.Run("bad files", func(t *testing.T) { importBad(t, p) })
-	t.Run("bad words", func(t *testing.T) { pricingRefusals(t, p) })
+	t.Run("bad words", func(t *testing.T) { pricingRejections(t, p) })
 	t.Run("set", func(t *testing.T) { setPrices(t, p) })
 	t.Run("at once", func(t *testing.T) { setAtOncePrices(t, p) })
 	t.Run("explain", func(t *testing.T) { explainPrices(t, p) })
@@ -209,7 +209,7 @@ func importBad(t *testing.T, p *platform) {
 		path := p.file(t, "bad.yaml", c.text)
 		started := clock.System{}.Now()
 		for _, args := range [][]string{{"--dry-run"}, nil} {
-			p.on(t, append([]string{"pricing", "import", path}, args...)...).refused(t, 1, append(c.says, path)...)
+			p.on(t, append([]string{"pricing", "import", path}, args...)...).fails(t, 1, append(c.says, path)...)
 		}
 		if took := (clock.System{}).Now().Sub(started); took > 5*time.Second {
 			t.Errorf("%s: refused after %s", name, took)
@@ -218,13 +218,13 @@ func importBad(t *testing.T, p *platform) {
 	if after := p.state(t); after != before {
 		t.Error("something was done")
 	}
-	p.on(t, "pricing", "import", filepath.Join(p.dir, "nowhere.yaml")).refused(t, 1, "nowhere.yaml")
-	p.on(t, "pricing", "import", filepath.Dir(p.dir)).refused(t, 1, filepath.Dir(p.dir))
-	p.on(t, "pricing", "import", "-", "--draft", "rc_none").refused(t, 1, ":1: ")
+	p.on(t, "pricing", "import", filepath.Join(p.dir, "nowhere.yaml")).fails(t, 1, "nowhere.yaml")
+	p.on(t, "pricing", "import", filepath.Dir(p.dir)).fails(t, 1, filepath.Dir(p.dir))
+	p.on(t, "pricing", "import", "-", "--draft", "rc_none").fails(t, 1, ":1: ")
 }
 
 // pricingRefusals are wrong uses, which exit with 2, and what cannot be, with 1.
-func pricingRefusals(t *testing.T, p *platform) {
+func pricingRejections(t *testing.T, p *platform) {
 	before := p.state(t)
 	cell := []string{"set", "--industry", "plumber", "--country", "GB"}
 	with := func(first []string, more ...string) []string { return append(append([]string{}, first...), more...) }
@@ -258,7 +258,7 @@ func pricingRefusals(t *testing.T, p *platform) {
 		{with(cell, "--base", "5", "--publish", "--note", "x", "--draft", "rc_1"), "--draft"},
 		{[]string{"explain", "--industry", "plumber"}, "--country"},
 	} {
-		p.on(t, append([]string{"pricing"}, c.args...)...).refused(t, 2, c.names)
+		p.on(t, append([]string{"pricing"}, c.args...)...).fails(t, 2, c.names)
 	}
 	for _, c := range []struct {
 		args []string

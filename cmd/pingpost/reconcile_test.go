@@ -69,7 +69,7 @@ func TestReconcile(t *testing.T) {
 		if o := p.on(t, good...); !strings.Contains(o.ok(t)+o.stderr, "rn_") {
 			t.Errorf("it is not noticed: %s", o.stderr)
 		}
-		p.on(t, append(good, "--keep")...).refused(t, 2, "--again")
+		p.on(t, append(good, "--keep")...).fails(t, 2, "--again")
 		p.on(t, append(good, "--keep", "--again")...).ok(t)
 		p.reconciliations(t, map[models.ReconciliationState]int{
 			models.ReconciliationDiscarded: 3,
@@ -78,7 +78,7 @@ func TestReconcile(t *testing.T) {
 	})
 	t.Run("what is left open", func(t *testing.T) {
 		open := list("open.csv", "leadId,net,gross,when\n"+one.id+",\"1,234\",\"1,234\",01/02/2026\n")
-		p.on(t, open...).refused(t, 2, "--amount ", "--currency ", "--decimal ", "--dates ", "--from ", "--to ", `"gross"`)
+		p.on(t, open...).fails(t, 2, "--amount ", "--currency ", "--decimal ", "--dates ", "--from ", "--to ", `"gross"`)
 		p.on(t,
 			append(open, "--amount", "gross", "--currency", "GBP", "--decimal", "dot", "--dates", "dmy", "--from", day,
 				"--to", last)...).ok(t)
@@ -100,17 +100,17 @@ func TestReconcile(t *testing.T) {
 			int64(countOf(whole.Tallies, models.Missing)) != partly.LeftOut.Leads {
 			t.Errorf("%+v", whole)
 		}
-		p.on(t, append(euros, "--coverage", "some")...).refused(t, 2, "--coverage ")
+		p.on(t, append(euros, "--coverage", "some")...).fails(t, 2, "--coverage ")
 	})
 	t.Run("refusals", func(t *testing.T) {
-		p.on(t, "reconcile", "--partner", seller.slug).refused(t, 2, "--partner", "--file")
-		p.on(t, append(good, "--decimal", "point")...).refused(t, 2, "--decimal")
-		p.on(t, append(good, "--from", "1/2/2026")...).refused(t, 2, "--from")
+		p.on(t, "reconcile", "--partner", seller.slug).fails(t, 2, "--partner", "--file")
+		p.on(t, append(good, "--decimal", "point")...).fails(t, 2, "--decimal")
+		p.on(t, append(good, "--from", "1/2/2026")...).fails(t, 2, "--from")
 		p.reconciliations(t, map[models.ReconciliationState]int{
 			models.ReconciliationDiscarded: 9,
 			models.ReconciliationKept:      2,
 		}) // as before
-		p.on(t, append(good, "--amount", "nothing")...).refused(t, 2, "--amount", `"Payout"`)
+		p.on(t, append(good, "--amount", "nothing")...).fails(t, 2, "--amount", `"Payout"`)
 		p.on(t, list("empty.csv", "")...).rejected(t, "invalid/file_empty")
 		p.on(t, "reconcile", "--partner", "nobody", "--file", good[len(good)-1]).rejected(t, "not_found/partner")
 	})

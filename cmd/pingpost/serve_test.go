@@ -41,7 +41,7 @@ func (p *platform) production(t *testing.T, change ...string) []string {
 func serving(t *testing.T, p *platform) {
 	t.Run("node", func(t *testing.T) { secondNode(t, p) })
 	t.Run("database away", func(t *testing.T) { serveWaits(t, p) })
-	t.Run("refusals", func(t *testing.T) { serveRefuses(t, p) })
+	t.Run("refusals", func(t *testing.T) { serveRejects(t, p) })
 	t.Run("from nothing", func(t *testing.T) { fromNothing(t, p) })
 	t.Run("configuration", func(t *testing.T) { configurationCommands(t, p) })
 }
@@ -157,7 +157,7 @@ func (o outcome) logsFatal(t *testing.T, parts ...string) (lines []string) {
 	return lines
 }
 
-func serveRefuses(t *testing.T, p *platform) {
+func serveRejects(t *testing.T, p *platform) {
 	running, err := devstack.ReadRunning(p.dir)
 	if err != nil {
 		t.Fatal(err)
@@ -263,7 +263,7 @@ func fromNothing(t *testing.T, p *platform) {
 	}
 	behind() // there is a table of versions now, which the role may not read
 	for _, step := range []string{"up", "status"} {
-		call(t, "", app, "migrate", step).refused(t, 1, "pingpost_owner")
+		call(t, "", app, "migrate", step).fails(t, 1, "pingpost_owner")
 	}
 	applied := call(t, "", owner, "migrate", "up").ok(t)
 	if strings.Count(applied, "applied ") != len(steps) {
@@ -312,7 +312,7 @@ func configurationCommands(t *testing.T, p *platform) {
 		}
 	}
 	for _, name := range []string{"check", "show"} {
-		pingpost(t, "config", name).refused(t, 1, "database.url", "keys.platform_keys")
+		pingpost(t, "config", name).fails(t, 1, "database.url", "keys.platform_keys")
 	}
 	withoutKEK := call(t, "", append(env, "LEAD_VAULT_KEK="), "config", "check").ok(t)
 	if !strings.Contains(withoutKEK, "warning:") {

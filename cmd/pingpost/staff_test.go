@@ -105,7 +105,7 @@ func staffCommands(t *testing.T, p *platform) {
 		p.on(t, args...).rejected(t, want)
 	}
 	p.on(t, "staff", "create", "x@example.com", "--role", "administrator@harbour-leads").rejected(t, "invalid/role")
-	p.on(t, "staff", "create", "x@example.com").refused(t, 2, "--role")
+	p.on(t, "staff", "create", "x@example.com").fails(t, 2, "--role")
 	call(t, "\n", nil, "staff", "create", "y@example.com", "--role", "auditor", "--password-stdin", "--data-dir",
 		p.dir).rejected(t, "invalid/password")
 }

@@ -59,5 +59,5 @@ func TestVersion(t *testing.T) {
 	if flag := pingpost(t, "--version").ok(t); flag != told {
 		t.Errorf("--version prints %q, version %q", flag, told)
 	}
-	pingpost(t, "version", "extra").refused(t, 2, "version --help")
+	pingpost(t, "version", "extra").fails(t, 2, "version --help")
 }

@@ -165,7 +165,7 @@ func (a *App) build(ctx context.Context, o Options) (err error) {
 	a.audit = audit.New(a.db, a.clock)
 	a.staff = staff.NewService(a.db, keys, a.clock, staffSettings(a.cfg.Console))
 	a.recorder = intake.NewRecorder(a.db.Pool, a.log, int64(a.cfg.Limits.PingLogMiBPerDay)<<20, a.ensurePartitions)
-	a.traffic = intake.NewTraffic(a.db.Pool, a.log, a.cfg.Retention.RefusalsPerPartner)
+	a.traffic = intake.NewTraffic(a.db.Pool, a.log, a.cfg.Retention.RejectionsPerPartner)
 	a.newJobServices(keys)
 	a.registerMetrics()
 	a.readiness = newReadiness(a.registry)
@@ -265,7 +265,7 @@ func (a *App) handlers(o Options, parts intake.Deps, prices *ratecard.Service, d
 		Reporting:            reporting.NewReader(a.db),
 		PublicURL:            a.cfg.HTTP.PublicURL,
 		DefaultSigning:       models.SigningMode(a.cfg.Signing.DefaultMode),
-		RejectionsPerPartner: a.cfg.Retention.RefusalsPerPartner,
+		RejectionsPerPartner: a.cfg.Retention.RejectionsPerPartner,
 		TrustedProxies:       proxies,
 		AccessLog:            a.accessLog(),
 		Metrics:              httpserver.NewMetrics(a.registry, "pingpost_console", "the console"),

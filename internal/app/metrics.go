@@ -31,8 +31,8 @@ func (a *App) registerMetrics() {
 		stats(func(s intake.RecorderStats) int64 { return s.DroppedFull }))
 	count(dropped, droppedHelp, prometheus.Labels{"reason": "daily_limit"},
 		stats(func(s intake.RecorderStats) int64 { return s.DroppedDaily }))
-	count(dropped, droppedHelp, prometheus.Labels{"reason": "refused"},
-		stats(func(s intake.RecorderStats) int64 { return s.DroppedRefused }))
+	count(dropped, droppedHelp, prometheus.Labels{"reason": "rejected"},
+		stats(func(s intake.RecorderStats) int64 { return s.DroppedRejected }))
 	count(dropped, droppedHelp, prometheus.Labels{"reason": "shutdown"},
 		stats(func(s intake.RecorderStats) int64 { return s.DroppedClosed }))
 	gauge("pingpost_pings_queued", "Pings waiting to be recorded.", func() float64 { return float64(a.recorder.Stats().Queued) })

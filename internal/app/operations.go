@@ -31,7 +31,7 @@ func (a *App) operations() (http.Handler, error) {
 	if err != nil {
 		return nil, err
 	}
-	refuse := func(c *gin.Context, rec *httpserver.Record, err error) {
+	reject := func(c *gin.Context, rec *httpserver.Record, err error) {
 		rec.Outcome = "error"
 		status := http.StatusInternalServerError
 		if f := apperr.As(err); f != nil && f.Code == apperr.NotFound {
@@ -43,7 +43,7 @@ func (a *App) operations() (http.Handler, error) {
 		Clock:   a.clock,
 		Log:     a.log,
 		Metrics: httpserver.NewMetrics(a.registry, "pingpost_ops", "the ops listener"),
-		Refuse:  refuse,
+		Reject:  reject,
 	}
 	get := func(path string, serve http.HandlerFunc) {
 		handle := l.Endpoint(path, func(c *gin.Context, rec *httpserver.Record) error {

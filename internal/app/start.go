@@ -59,7 +59,7 @@ func (a *App) inspect(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(ctx, pingTimeout)
 	defer cancel()
 	state, err := a.db.Inspect(ctx)
-	if refused, ok := errors.AsType[*postgres.Err](err); ok && refused.SQLState != "" {
+	if rejected, ok := errors.AsType[*postgres.Err](err); ok && rejected.SQLState != "" {
 		return fmt.Errorf("the database cannot be used: %w", err)
 	}
 	if err != nil {

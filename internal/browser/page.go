@@ -103,7 +103,7 @@ func press(selector string) chromedp.Action[chromedp.Void] {
 	return func(ctx context.Context, t *chromedp.Target) (chromedp.Void, error) {
 		for {
 			done, err := click(ctx, t)
-			if refused, ok := errors.AsType[*cdproto.Error](err); !ok || refused.Message != "Could not find node with given id" {
+			if rejected, ok := errors.AsType[*cdproto.Error](err); !ok || rejected.Message != "Could not find node with given id" {
 				return done, err
 			}
 		}

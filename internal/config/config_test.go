@@ -58,7 +58,7 @@ limits:
   ping_log_mib_per_day: 4096
 retention:
   pings_days: 90
-  refusals_per_partner: 200
+  rejections_per_partner: 200
   traffic_days: 400
 console:
   second_factor_roles: ["administrator", "account_manager", "pricing_manager", "finance", "auditor"]

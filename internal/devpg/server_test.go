@@ -122,8 +122,8 @@ func testSecrets(t *testing.T, s *Server, l layout) {
 		}
 	}
 	_, err = pgx.Connect(t.Context(), s.URL(superuser, "wrong", "postgres"))
-	var refused *pgconn.PgError
-	if !errors.As(err, &refused) || refused.Code != "28P01" {
+	var rejected *pgconn.PgError
+	if !errors.As(err, &rejected) || rejected.Code != "28P01" {
 		t.Errorf("with a wrong password: %v", err)
 	}
 }

@@ -40,7 +40,7 @@ type Listener struct {
 	Log       *slog.Logger
 	AccessLog *AccessLog
 	Metrics   *Metrics
-	Refuse    func(*gin.Context, *Record, error) // writes the response to an error
+	Reject    func(*gin.Context, *Record, error) // writes the response to an error
 }
 
 // ErrPanic is what a handler that panicked has returned.
@@ -72,7 +72,7 @@ func (l *Listener) Endpoint(route string, handle Handler) gin.HandlerFunc {
 		case errors.Is(err, http.ErrAbortHandler):
 			rec.Outcome = outcomeAborted
 		default:
-			l.Refuse(c, rec, err)
+			l.Reject(c, rec, err)
 		}
 		l.recordRequest(c, rec, counted)
 		rec.Cause = nil

@@ -29,16 +29,16 @@ func TestDatabaseUnavailable(t *testing.T) {
 		n.withWrapper(nil).unavailable(t, n.Required, done, noKeyWrapper)
 		n.Time.Advance(1e6)
 		// What needs no database is told as ever; which lead it was cannot be.
-		f := n.refused(t, n.signed(n.Required, n.Required.Slug, done), expired)
+		f := n.rejected(t, n.signed(n.Required, n.Required.Slug, done), expired)
 		notFound(t, f)
 		if f.RetryAfter.Seconds() != 2 {
 			t.Errorf("an outcome that cannot be looked up is final: Retry-After %s", f.RetryAfter)
 		}
-		n.refused(t, n.signed(n.Required, n.Required.Slug, body(old)), expired)
+		n.rejected(t, n.signed(n.Required, n.Required.Slug, body(old)), expired)
 	})
 	proxy.Up()
 	n.stores(t, oneLead, func() { n.post(t, n.signed(n.Required, n.Required.Slug, fresh)) })
-	if f := n.refused(t, n.signed(n.Required, n.Required.Slug, done), expired); f.LeadID != id.Format(id.Lead, first.LeadID) {
+	if f := n.rejected(t, n.signed(n.Required, n.Required.Slug, done), expired); f.LeadID != id.Format(id.Lead, first.LeadID) {
 		t.Errorf("the deliverer is told lead %q", f.LeadID)
 	}
 }

@@ -28,7 +28,7 @@ func TestPostVerifiesDummyForUnknownPartner(t *testing.T) {
 	for name, c := range map[string]struct {
 		base      *partners.Partner
 		partnerID string
-		refuse    func(*Intake, post) error
+		reject    func(*Intake, post) error
 	}{
 		"unknown":             {nil, "nobodys", find},
 		"not active":          {suspended, "", find},
@@ -51,7 +51,7 @@ func TestPostVerifiesDummyForUnknownPartner(t *testing.T) {
 				payload:   payload.Post{PartnerID: c.partnerID},
 				base:      c.base,
 			}
-			if err := c.refuse(in, p); !errors.Is(err, signing.ErrSignature) {
+			if err := c.reject(in, p); !errors.Is(err, signing.ErrSignature) {
 				t.Errorf("refused with %v", err)
 			}
 			if asked != 1 {

@@ -24,10 +24,10 @@ func TestAnExpiredQuotesPartnerDecides(t *testing.T) {
 	n.Time.Advance(quote.Validity + time.Millisecond)
 	n.stores(t, nothing, func() {
 		for p, b := range bodies {
-			n.refused(t, n.signed(*p, shared, b), expired)
-			n.refused(t, n.signed(n.ReportOnly, shared, b), badSignature)
+			n.rejected(t, n.signed(*p, shared, b), expired)
+			n.rejected(t, n.signed(n.ReportOnly, shared, b), badSignature)
 		}
-		n.refused(t, unsigned(shared, bodies[&n.Off]), expired) // it need not sign, and the house must
-		n.refused(t, unsigned(shared, bodies[&n.Required]), noSignature)
+		n.rejected(t, unsigned(shared, bodies[&n.Off]), expired) // it need not sign, and the house must
+		n.rejected(t, unsigned(shared, bodies[&n.Required]), noSignature)
 	})
 }

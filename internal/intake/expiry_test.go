@@ -23,7 +23,7 @@ func validUpToFifteenMinutes(t *testing.T, n *node) {
 		n.Time.Advance(15 * time.Minute)
 		n.stores(t, oneLead, func() { n.post(t, n.signed(n.Required, slug, body(last))) })
 		n.Time.Advance(time.Millisecond)
-		n.stores(t, nothing, func() { notFound(t, n.refused(t, n.signed(n.Required, slug, body(late)), expired)) })
+		n.stores(t, nothing, func() { notFound(t, n.rejected(t, n.signed(n.Required, slug, body(late)), expired)) })
 	}
 	ahead := n.quote(t, shared)
 	n.Time.Advance(-quote.MaxAhead)
@@ -31,7 +31,7 @@ func validUpToFifteenMinutes(t *testing.T, n *node) {
 	n.Time.Advance(quote.MaxAhead)
 	tooFar := n.quote(t, shared)
 	n.Time.Advance(-quote.MaxAhead - time.Millisecond)
-	n.refused(t, n.signed(n.Required, shared, body(tooFar)), badTransactionID)
+	n.rejected(t, n.signed(n.Required, shared, body(tooFar)), badTransactionID)
 }
 
 // notFound checks that a refusal gives no lead away.
@@ -51,10 +51,10 @@ func lostAnswersAreFoundAgain(t *testing.T, n *node) {
 	first := n.post(t, n.signed(n.Off, n.Off.Slug, body(tx)))
 	other := body(tx, `"notes":"another"`)
 
-	seek := func(want refusal, bodies ...[]byte) {
+	seek := func(want rejection, bodies ...[]byte) {
 		t.Helper()
 		for _, b := range bodies {
-			f := n.refused(t, n.signed(n.Off, n.Off.Slug, b), want)
+			f := n.rejected(t, n.signed(n.Off, n.Off.Slug, b), want)
 			if f.LeadID != id.Format(id.Lead, first.LeadID) || !f.DeliveredAt.Equal(at) {
 				t.Errorf("the deliverer is told lead %q of %s", f.LeadID, f.DeliveredAt)
 			}
@@ -63,13 +63,13 @@ func lostAnswersAreFoundAgain(t *testing.T, n *node) {
 				"by another partner":  n.signed(n.Required, n.Required.Slug, b),
 				"by another, unnamed": n.signed(n.ReportOnly, shared, b),
 			} {
-				if f := n.refused(t, r, want); f.LeadID != "" || !f.DeliveredAt.IsZero() {
+				if f := n.rejected(t, r, want); f.LeadID != "" || !f.DeliveredAt.IsZero() {
 					t.Errorf("%s: the refusal %q gives the lead away", name, f.Reason)
 				}
 			}
 			forged := n.signed(n.Off, n.Off.Slug, b)
 			forged.Headers = n.Required.Sign(n.Time.Now(), b)
-			notFound(t, n.refused(t, forged, badSignature))
+			notFound(t, n.rejected(t, forged, badSignature))
 		}
 	}
 	n.stores(t, nothing, func() {

@@ -42,12 +42,12 @@ func TestForgedTransactionNeedsNoQuery(t *testing.T) {
 			"longer than any may be": genuine + strings.Repeat("A", quote.MaxLength),
 		} {
 			t.Run(name, func(t *testing.T) {
-				n.refused(t, n.signed(n.Required, n.Required.Slug, body(forged)), badTransactionID)
-				n.refused(t, n.signed(n.Required, shared, body(forged)), badTransactionID)
-				n.refused(t, unsigned(n.Off.Slug, body(forged)), badTransactionID)
+				n.rejected(t, n.signed(n.Required, n.Required.Slug, body(forged)), badTransactionID)
+				n.rejected(t, n.signed(n.Required, shared, body(forged)), badTransactionID)
+				n.rejected(t, unsigned(n.Off.Slug, body(forged)), badTransactionID)
 			})
 		}
-		n.refused(t, n.signed(n.Required, n.Required.Slug, body(genuine)), notSaved) // the database is away indeed
+		n.rejected(t, n.signed(n.Required, n.Required.Slug, body(genuine)), notSaved) // the database is away indeed
 	})
 }
 

@@ -66,7 +66,7 @@ func postsOfAPartner(t *testing.T, n *node) {
 	forged := own()
 	forged.Headers = testkit.SignWith(someSecret, n.Time.Now(), forged.Body)
 	for range 5 {
-		n.refused(t, forged, badSignature)
+		n.rejected(t, forged, badSignature)
 	}
 	first := own()
 	var delivered intake.PostResult
@@ -75,7 +75,7 @@ func postsOfAPartner(t *testing.T, n *node) {
 	third := own()
 	n.stores(t, nothing, func() {
 		for _, r := range []intake.PostRequest{third, forged, n.anonymous(t, n.Required.Secret, "")} {
-			if f := n.refused(t, r, tooMany); f.RetryAfter != time.Second {
+			if f := n.rejected(t, r, tooMany); f.RetryAfter != time.Second {
 				t.Errorf("come back after %s", f.RetryAfter)
 			}
 		}
@@ -95,10 +95,10 @@ func unsignedPostsOfAnAddress(t *testing.T, n *node) {
 		return r
 	}
 	junk := func(address, slug string) intake.PostRequest { return from(address, slug, []byte(`{}`)) }
-	n.refused(t, junk("2001:db8::1", n.Required.Slug), noSignature)
-	n.refused(t, junk("2001:db8::2", n.Off.Slug), badPost)
+	n.rejected(t, junk("2001:db8::1", n.Required.Slug), noSignature)
+	n.rejected(t, junk("2001:db8::2", n.Off.Slug), badPost)
 	for _, slug := range []string{n.Required.Slug, n.ReportOnly.Slug, n.Off.Slug, shared} {
-		if f := n.refused(t, junk("2001:db8::3", slug), tooMany); f.RetryAfter != time.Second {
+		if f := n.rejected(t, junk("2001:db8::3", slug), tooMany); f.RetryAfter != time.Second {
 			t.Errorf("retry after %s", f.RetryAfter)
 		}
 	}
@@ -106,7 +106,7 @@ func unsignedPostsOfAnAddress(t *testing.T, n *node) {
 	signed.Address = clientaddr.Group("2001:db8::1")
 	n.post(t, signed)
 	// The partner's budget is spent now, by that post alone.
-	n.refused(t, n.signed(n.Off, n.Off.Slug, body(n.quote(t, n.Off.Slug))), tooMany)
+	n.rejected(t, n.signed(n.Off, n.Off.Slug, body(n.quote(t, n.Off.Slug))), tooMany)
 	n.post(t, from("2001:db8:0:1::1", n.Off.Slug, body(n.quote(t, n.Off.Slug))))
 	n.Time.Advance(time.Second)
 	n.post(t, from("2001:db8::1", n.Off.Slug, body(n.quote(t, n.Off.Slug))))
@@ -123,13 +123,13 @@ func forgeriesOfAnAddress(t *testing.T, n *node) {
 		return r
 	}
 	n.post(t, signed(n.Off.Secret, n.Off.Slug, here))
-	n.refused(t, signed(someSecret, n.Off.Slug, here), badSignature)
-	n.refused(t, signed(someSecret, n.Required.Slug, here), badSignature)
+	n.rejected(t, signed(someSecret, n.Off.Slug, here), badSignature)
+	n.rejected(t, signed(someSecret, n.Required.Slug, here), badSignature)
 	nobody := unsigned(shared, []byte(`{"partnerId":"nobody-at-all"}`))
 	nobody.Address, nobody.Headers = clientaddr.Group(here), testkit.SignWith(n.Off.Secret, n.Time.Now(), nobody.Body)
-	n.refused(t, nobody, badSignature)
+	n.rejected(t, nobody, badSignature)
 	for _, r := range []intake.PostRequest{signed(n.Off.Secret, n.Off.Slug, here), nobody, signed(n.Off.Secret, shared, here)} {
-		if f := n.refused(t, r, tooMany); f.RetryAfter != time.Minute {
+		if f := n.rejected(t, r, tooMany); f.RetryAfter != time.Minute {
 			t.Errorf("come back after %s", f.RetryAfter)
 		}
 	}

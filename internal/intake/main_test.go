@@ -97,54 +97,54 @@ func (n *node) post(t testing.TB, r intake.PostRequest) intake.PostResult {
 }
 
 // refused sends a post that must be refused in that way, and returns the fault.
-func (n *node) refused(t testing.TB, r intake.PostRequest, want refusal) *apperr.Error {
+func (n *node) rejected(t testing.TB, r intake.PostRequest, want rejection) *apperr.Error {
 	t.Helper()
 	_, err := n.in.Post(t.Context(), r)
 	return want.check(t, err)
 }
 
 // unavailable sends a post that must be asked to come back in two seconds (decision 21).
-func (n *node) unavailable(t testing.TB, by testkit.Partner, body []byte, want refusal) {
+func (n *node) unavailable(t testing.TB, by testkit.Partner, body []byte, want rejection) {
 	t.Helper()
-	if f := n.refused(t, n.signed(by, by.Slug, body), want); f.RetryAfter.Seconds() != 2 {
+	if f := n.rejected(t, n.signed(by, by.Slug, body), want); f.RetryAfter.Seconds() != 2 {
 		t.Errorf("asked to come back after %s", f.RetryAfter)
 	}
 }
 
 // refusal is the code and reason of a rejection.
-type refusal struct {
+type rejection struct {
 	code   apperr.Code
 	reason string
 }
 
 // The rejections of the specification, of decision 3 and of decision 22.
 var (
-	timestampMissing = refusal{apperr.Unauthorized, "timestamp_missing"}
-	timestampFormat  = refusal{apperr.Unauthorized, "timestamp_format"}
-	timestampWindow  = refusal{apperr.Unauthorized, "timestamp_window"}
-	badSignature     = refusal{apperr.Unauthorized, "signature"}
-	noSignature      = refusal{apperr.Unauthorized, "signature_missing"}
-	badJSON          = refusal{apperr.Invalid, "json"}
-	badPing          = refusal{apperr.Invalid, "payload"}
-	badPost          = refusal{apperr.Invalid, "payload"}
-	badTransactionID = refusal{apperr.Invalid, "transaction_format"}
-	notYourQuote     = refusal{apperr.Invalid, "quote_owner"}
-	expired          = refusal{apperr.Expired, "expired"}
-	delivered        = refusal{apperr.Delivered, "already_delivered"}
-	noKeyWrapper     = refusal{apperr.Unavailable, "no_key_wrapper"}
-	notSaved         = refusal{apperr.Unavailable, "storing"}
-	tooLargeToMatch  = refusal{apperr.TooLarge, "match_too_large"}
-	tooMany          = refusal{apperr.TooMany, "too_many"}
-	unknownSlug      = refusal{apperr.NotFound, "unknown_partner"}
+	timestampMissing = rejection{apperr.Unauthorized, "timestamp_missing"}
+	timestampFormat  = rejection{apperr.Unauthorized, "timestamp_format"}
+	timestampWindow  = rejection{apperr.Unauthorized, "timestamp_window"}
+	badSignature     = rejection{apperr.Unauthorized, "signature"}
+	noSignature      = rejection{apperr.Unauthorized, "signature_missing"}
+	badJSON          = rejection{apperr.Invalid, "json"}
+	badPing          = rejection{apperr.Invalid, "payload"}
+	badPost          = rejection{apperr.Invalid, "payload"}
+	badTransactionID = rejection{apperr.Invalid, "transaction_format"}
+	notYourQuote     = rejection{apperr.Invalid, "quote_owner"}
+	expired          = rejection{apperr.Expired, "expired"}
+	delivered        = rejection{apperr.Delivered, "already_delivered"}
+	noKeyWrapper     = rejection{apperr.Unavailable, "no_key_wrapper"}
+	notSaved         = rejection{apperr.Unavailable, "storing"}
+	tooLargeToMatch  = rejection{apperr.TooLarge, "match_too_large"}
+	tooMany          = rejection{apperr.TooMany, "too_many"}
+	unknownSlug      = rejection{apperr.NotFound, "unknown_partner"}
 )
 
-func (want refusal) check(t testing.TB, err error) *apperr.Error {
+func (want rejection) check(t testing.TB, err error) *apperr.Error {
 	t.Helper()
 	var f *apperr.Error
 	if !errors.As(err, &f) {
 		t.Fatalf("got %v, want %+v", err, want)
 	}
-	if diff := cmp.Diff(want, refusal{f.Code, f.Reason}, cmp.AllowUnexported(refusal{})); diff != "" {
+	if diff := cmp.Diff(want, rejection{f.Code, f.Reason}, cmp.AllowUnexported(rejection{})); diff != "" {
 		t.Errorf("rejected with %v (-want +got):\n%s", err, diff)
 	}
 	return f

@@ -61,7 +61,7 @@ func foundOrNot(t *testing.T, n *node) {
 	n.Reload(t)
 	n.stores(t, nothing, func() {
 		for _, secret := range []string{someSecret, away.Secret, none.Secret, n.Off.Secret, ""} {
-			n.refused(t, n.anonymous(t, secret, ""), badSignature)
+			n.rejected(t, n.anonymous(t, secret, ""), badSignature)
 		}
 	})
 	n.setStatus(t, n.Off, models.PartnerApproved)
@@ -76,18 +76,18 @@ func failedMatchesHaveABudget(t *testing.T, n *node) {
 	const here, there = "192.0.2.1", "192.0.2.2"
 	n.post(t, n.anonymous(t, n.Off.Secret, here)) // found: costs nothing
 	for range 2 {
-		n.refused(t, n.anonymous(t, someSecret, here), badSignature)
+		n.rejected(t, n.anonymous(t, someSecret, here), badSignature)
 	}
 	n.Time.Advance(15 * time.Second)
 	n.stores(t, nothing, func() {
 		for _, secret := range []string{someSecret, n.Off.Secret} {
-			if f := n.refused(t, n.anonymous(t, secret, here), tooMany); f.RetryAfter != 45*time.Second {
+			if f := n.rejected(t, n.anonymous(t, secret, here), tooMany); f.RetryAfter != 45*time.Second {
 				t.Errorf("come back after %s, want the rest of the minute", f.RetryAfter)
 			}
 		}
 	})
 	n.post(t, n.anonymous(t, n.Off.Secret, there))
-	n.refused(t, n.anonymous(t, someSecret, there), badSignature)
+	n.rejected(t, n.anonymous(t, someSecret, there), badSignature)
 
 	// The budget is of posts that name nobody.
 	own := n.signed(n.Off, n.Off.Slug, body(n.quote(t, shared)))
@@ -106,10 +106,10 @@ func aNetworkHasABudget(t *testing.T, n *node) {
 	n.post(t, n.anonymous(t, n.Off.Secret, matched))
 	for i := range 4 {
 		for range 2 {
-			n.refused(t, n.anonymous(t, someSecret, fmt.Sprintf("2001:db8:1:%d::1", 10+i)), badSignature)
+			n.rejected(t, n.anonymous(t, someSecret, fmt.Sprintf("2001:db8:1:%d::1", 10+i)), badSignature)
 		}
 	}
-	if f := n.refused(t, n.anonymous(t, n.Off.Secret, stranger), tooMany); f.RetryAfter != time.Minute {
+	if f := n.rejected(t, n.anonymous(t, n.Off.Secret, stranger), tooMany); f.RetryAfter != time.Minute {
 		t.Errorf("retry after %s", f.RetryAfter)
 	}
 	n.post(t, n.anonymous(t, n.Off.Secret, matched))
@@ -127,7 +127,7 @@ func largeBodiesNameTheirPartner(t *testing.T, n *node) {
 		return n.signed(n.Off, slug, b)
 	}
 	const most = 16 << 10
-	n.stores(t, nothing, func() { n.refused(t, large(most+1, shared), tooLargeToMatch) })
+	n.stores(t, nothing, func() { n.rejected(t, large(most+1, shared), tooLargeToMatch) })
 	for _, r := range []intake.PostRequest{
 		large(most, shared), large(most+1, n.Off.Slug), large(most+1, shared, partnerID(n.Off.Accounts[0].Identifier)),
 	} {
@@ -142,7 +142,7 @@ func namedFailuresCostNothing(t *testing.T, n *node) {
 	for range 3 {
 		forged := n.anonymous(t, someSecret, "192.0.2.1")
 		forged.Slug = n.Off.Slug
-		n.refused(t, forged, badSignature)
+		n.rejected(t, forged, badSignature)
 	}
 	n.post(t, n.anonymous(t, n.Off.Secret, "192.0.2.1"))
 }
@@ -167,9 +167,9 @@ func secretsInForce(t *testing.T, n *node) {
 	n.post(t, try(n.Required, n.Required.Slug))
 	n.Time.Advance(time.Nanosecond)
 	for _, slug := range []string{shared, newer.Slug} {
-		n.stores(t, nothing, func() { n.refused(t, try(n.Required, slug), badSignature) })
+		n.stores(t, nothing, func() { n.rejected(t, try(n.Required, slug), badSignature) })
 		n.post(t, try(newer, slug))
 	}
 	n.Time.Advance(-time.Hour - time.Millisecond)
-	n.stores(t, nothing, func() { n.refused(t, try(newer, newer.Slug), badSignature) })
+	n.stores(t, nothing, func() { n.rejected(t, try(newer, newer.Slug), badSignature) })
 }

@@ -36,7 +36,7 @@ type attempt struct {
 type rule struct {
 	name   string
 	breaks func(*attempt)
-	want   refusal
+	want   rejection
 	known  bool // whose post it is has been decided by then
 	parts  string
 }

@@ -75,7 +75,7 @@ func whoseSignedPostItIs(t *testing.T, n *node) {
 			}
 			n.stores(t, want, func() {
 				if want == nothing {
-					n.refused(t, n.signed(c.by, c.at, b), badSignature)
+					n.rejected(t, n.signed(c.by, c.at, b), badSignature)
 				} else if got := n.post(t, n.signed(c.by, c.at, b)); n.bookedOn(t, got.LeadID) != c.account.ID ||
 					got.Partner != c.by.ID {
 					t.Errorf("booked on another account of %s", got.Partner)
@@ -92,7 +92,7 @@ func houseAccount(t *testing.T, n *node) {
 		n := n.withDefault(mode)
 		b := body(n.quote(t, shared))
 		if mode == models.SigningRequired {
-			n.stores(t, nothing, func() { n.refused(t, unsigned(shared, b), noSignature) })
+			n.stores(t, nothing, func() { n.rejected(t, unsigned(shared, b), noSignature) })
 			continue
 		}
 		n.stores(t, oneLead, func() {
@@ -103,7 +103,7 @@ func houseAccount(t *testing.T, n *node) {
 			}
 		})
 		// It cannot have what was quoted for a partner: that names one.
-		n.stores(t, nothing, func() { n.refused(t, unsigned(shared, body(n.quote(t, n.Required.Slug))), noSignature) })
+		n.stores(t, nothing, func() { n.rejected(t, unsigned(shared, body(n.quote(t, n.Required.Slug))), noSignature) })
 	}
 }
 
@@ -126,12 +126,12 @@ func unknownPartner(t *testing.T, n *node) {
 			t.Run(string(mode)+" "+name, func(t *testing.T) {
 				b := body(n.quote(t, shared), partnerID(by.named))
 				n.stores(t, nothing, func() {
-					n.refused(t, n.signed(gone, by.slug, b), badSignature)
+					n.rejected(t, n.signed(gone, by.slug, b), badSignature)
 					if mode == models.SigningRequired {
-						n.refused(t, unsigned(by.slug, b), noSignature)
+						n.rejected(t, unsigned(by.slug, b), noSignature)
 						return
 					}
-					f := n.refused(t, unsigned(by.slug, b), badPost)
+					f := n.rejected(t, unsigned(by.slug, b), badPost)
 					if len(f.Fields) != 1 || f.Fields[0].Code != apperr.InvalidValue ||
 						strings.Join(f.Fields[0].Path, ".") != "partnerId" {
 						t.Errorf("listed %+v", f.Fields)
@@ -171,7 +171,7 @@ func signingModes(t *testing.T, n *node) {
 			n := n.withDefault(c.platform)
 			b := body(n.quote(t, p.Slug))
 			if c.required {
-				n.stores(t, nothing, func() { n.refused(t, unsigned(p.Slug, b), noSignature) })
+				n.stores(t, nothing, func() { n.rejected(t, unsigned(p.Slug, b), noSignature) })
 			} else {
 				n.stores(t, oneLead, func() {
 					if n.post(t, unsigned(p.Slug, b)).HMACVerified {
@@ -182,7 +182,7 @@ func signingModes(t *testing.T, n *node) {
 			// A signature that is there is verified under every mode.
 			forged := n.signed(p, p.Slug, b)
 			forged.Headers = n.Required.Sign(n.Time.Now(), b)
-			n.refused(t, forged, badSignature)
+			n.rejected(t, forged, badSignature)
 			signedBody := body(n.quote(t, p.Slug))
 			if !n.post(t, n.signed(p, p.Slug, signedBody)).HMACVerified {
 				t.Error("signed, and not verified")
@@ -194,5 +194,5 @@ func signingModes(t *testing.T, n *node) {
 // A mode that nobody knows must not let unsigned posts in.
 func unknownModeIsRequired(t *testing.T, n *node) {
 	n = &node{n.Platform, n.Intake(intake.Settings{}), n.sees}
-	n.refused(t, unsigned(shared, body(n.quote(t, shared))), noSignature)
+	n.rejected(t, unsigned(shared, body(n.quote(t, shared))), noSignature)
 }

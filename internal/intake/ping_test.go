@@ -58,7 +58,7 @@ func TestPing(t *testing.T) {
 	t.Parallel()
 	n := newNode(t)
 	t.Run("ping at either address", func(t *testing.T) { pingAtEitherAddress(t, n) })
-	t.Run("ping refused", func(t *testing.T) { pingRefused(t, n) })
+	t.Run("ping refused", func(t *testing.T) { pingRejected(t, n) })
 	t.Run("unknown base u r l", func(t *testing.T) { unknownBaseURL(t, n) })
 	t.Run("own adjustment", func(t *testing.T) { ownAdjustment(t, n) })
 	t.Run("own exclusions", func(t *testing.T) { ownExclusions(t, n) })
@@ -91,9 +91,9 @@ func pingAtEitherAddress(t *testing.T, n *node) {
 	}
 }
 
-func pingRefused(t *testing.T, n *node) {
+func pingRejected(t *testing.T, n *node) {
 	for _, slug := range []string{shared, n.Required.Slug} {
-		for body, want := range map[string]refusal{"{": badJSON, "[]": badPing, `{"industry":"plumber"}`: badPing} {
+		for body, want := range map[string]rejection{"{": badJSON, "[]": badPing, `{"industry":"plumber"}`: badPing} {
 			r, err := n.in.Ping(intake.PingRequest{ID: uuid.New(), Slug: slug, Body: []byte(body)})
 			want.check(t, err)
 			if slug == n.Required.Slug && r.Quote.Partner != n.Required.ID {
@@ -110,7 +110,7 @@ func unknownBaseURL(t *testing.T, n *node) {
 		t.Error("a ping's refusal is not ErrUnknownSlug")
 	}
 	n.stores(t, nothing, func() {
-		n.refused(t, n.signed(n.Required, strings.ToUpper(n.Required.Slug), body(n.quote(t, shared))), unknownSlug)
+		n.rejected(t, n.signed(n.Required, strings.ToUpper(n.Required.Slug), body(n.quote(t, shared))), unknownSlug)
 	})
 }
 

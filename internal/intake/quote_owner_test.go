@@ -28,7 +28,7 @@ func TestQuotesBelongToWhomTheyWereMadeFor(t *testing.T) {
 		by     testkit.Partner
 		at     string
 		with   string // a partnerId; "" for none
-		want   *refusal
+		want   *rejection
 		stored stored
 	}{
 		{"own quote at the own base URL", n.Required.Slug, n.Required, n.Required.Slug, "", nil, oneLead},
@@ -60,7 +60,7 @@ func TestQuotesBelongToWhomTheyWereMadeFor(t *testing.T) {
 			}
 			n.stores(t, c.stored, func() {
 				if r := n.signed(c.by, c.at, text); c.want != nil {
-					n.refused(t, r, *c.want)
+					n.rejected(t, r, *c.want)
 				} else if got := n.post(t, r); got.Partner != c.by.ID || got.Payout != got.Quote.Price {
 					t.Errorf("paid %s for %s to %s", got.Payout, got.Quote.Price, got.Partner)
 				}

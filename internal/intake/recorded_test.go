@@ -109,7 +109,7 @@ func TestPingsAreRecorded(t *testing.T) {
 	}
 	n.eventuallyFlushed(t, 2)
 	got := n.readPings(t)
-	p, refused := got[0], got[1]
+	p, rejected := got[0], got[1]
 	if p.Quote != (quote.Quote{ID: p.Quote.ID, Price: priced.Quote.Price, Country: [2]byte{'F', 'R'}, TermID: priced.Quote.TermID, Postcode: "É1", CardVersion: 1, Partner: n.Required.ID}) ||
 		p.Quote.ID != priced.Quote.ID || p.JobType != "répair" || p.Budget != "£1" || p.Outcome != "priced" ||
 		!p.IssuedAt.Equal(n.Time.Now()) {
@@ -118,8 +118,8 @@ func TestPingsAreRecorded(t *testing.T) {
 	if !strings.EqualFold(strings.TrimSpace(p.Urgency), "asap") {
 		t.Errorf("the urgency was recorded as %q", p.Urgency)
 	}
-	if refused.Quote.ID != uuid.Nil || refused.Outcome != string(models.OutcomeExcluded) ||
-		refused.Quote.Price.Minor != 0 || refused.Quote.Partner != n.Off.ID {
-		t.Errorf("recorded %+v", refused)
+	if rejected.Quote.ID != uuid.Nil || rejected.Outcome != string(models.OutcomeExcluded) ||
+		rejected.Quote.Price.Minor != 0 || rejected.Quote.Partner != n.Off.ID {
+		t.Errorf("recorded %+v", rejected)
 	}
 }

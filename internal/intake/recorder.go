@@ -50,7 +50,7 @@ type Recorder struct {
 	closed   bool
 	wake     chan struct{}
 
-	written, dropFull, dropDaily, dropRefused, dropClosed atomic.Int64
+	written, dropFull, dropDaily, dropRejected, dropClosed atomic.Int64
 }
 
 // NewRecorder needs Run to be started before it writes.
@@ -60,8 +60,8 @@ func NewRecorder(pool *pgxpool.Pool, log *slog.Logger, dailyBytes int64, partiti
 
 // RecorderStats are counts since the start.
 type RecorderStats struct {
-	Written, DroppedFull, DroppedDaily, DroppedRefused, DroppedClosed int64
-	Queued                                                            int
+	Written, DroppedFull, DroppedDaily, DroppedRejected, DroppedClosed int64
+	Queued                                                             int
 }
 
 // Stats reads the counts.
@@ -69,7 +69,7 @@ func (r *Recorder) Stats() RecorderStats {
 	r.mu.Lock()
 	queued := r.rows
 	r.mu.Unlock()
-	return RecorderStats{r.written.Load(), r.dropFull.Load(), r.dropDaily.Load(), r.dropRefused.Load(),
+	return RecorderStats{r.written.Load(), r.dropFull.Load(), r.dropDaily.Load(), r.dropRejected.Load(),
 		r.dropClosed.Load(), queued}
 }
 
@@ -195,7 +195,7 @@ func (r *Recorder) write(ctx context.Context, batch []byte, rows int) error {
 			r.written.Add(int64(rows))
 			return nil
 		case isServerRejection(err):
-			r.dropRefused.Add(int64(rows))
+			r.dropRejected.Add(int64(rows))
 			r.log.Error("the database refuses a batch of pings", "rows", rows, "error", err)
 			return nil
 		}
@@ -228,8 +228,8 @@ func (r *Recorder) attempt(ctx context.Context, batch []byte) error {
 }
 
 func isServerRejection(err error) bool {
-	var refused *postgres.Err
-	return errors.As(err, &refused) && refused.SQLState != "" && !refused.Temporary()
+	var rejected *postgres.Err
+	return errors.As(err, &rejected) && rejected.SQLState != "" && !rejected.Temporary()
 }
 
 func (r *Recorder) copy(ctx context.Context, batch []byte) error {

@@ -210,12 +210,12 @@ func TestRejectedBatchIsDropped(t *testing.T) {
 	bad.Urgency = "not UTF-8: \xff"
 	n.Recorder.Offer(bad)
 	n.Recorder.Offer(bad)
-	n.eventually(t, "the batch is given up", func(s intake.RecorderStats) bool { return s.DroppedRefused > 0 })
+	n.eventually(t, "the batch is given up", func(s intake.RecorderStats) bool { return s.DroppedRejected > 0 })
 	n.offer(0, 4)
 	n.eventually(t, "the next rows are written", func(s intake.RecorderStats) bool { return s.Written == 4 })
 	stop()
 	stats := n.Recorder.Stats()
-	if stats.DroppedRefused+stats.Written != 6 || stats.DroppedRefused != 2 {
+	if stats.DroppedRejected+stats.Written != 6 || stats.DroppedRejected != 2 {
 		t.Errorf("counted %+v", stats)
 	}
 	n.recorded(t, 4)

@@ -25,17 +25,17 @@ func (q *rejectionQueue) addNumbered(partner, number int) int64 {
 func TestRejectionQueueIsSharedFairly(t *testing.T) {
 	for seed := range uint64(10) {
 		random := rand.New(rand.NewPCG(seed, 0))
-		keep, partners := 1+random.IntN(3*maxQueuedRefusals), 1+random.IntN(300)
-		q := newRefusalQueue(keep)
+		keep, partners := 1+random.IntN(3*maxQueuedRejections), 1+random.IntN(300)
+		q := newRejectionQueue(keep)
 		sent := make([]int, partners)
 		var lost int64
-		for range 3 * maxQueuedRefusals {
+		for range 3 * maxQueuedRejections {
 			p := int(float64(partners) * random.ExpFloat64() / 8) // a few send most
 			p = min(p, partners-1)
 			sent[p]++
 			lost += q.addNumbered(p, sent[p])
 		}
-		size, share := 0, maxQueuedRefusals/len(q.of)
+		size, share := 0, maxQueuedRejections/len(q.of)
 		for p, n := range sent {
 			list := q.of[numberedPartner(p)]
 			size += len(list)
@@ -48,10 +48,10 @@ func TestRejectionQueueIsSharedFairly(t *testing.T) {
 				}
 			}
 		}
-		if size != q.size || size > maxQueuedRefusals {
+		if size != q.size || size > maxQueuedRejections {
 			t.Errorf("seed %d: %d refusals, counted as %d", seed, size, q.size)
 		}
-		if size < maxQueuedRefusals && lost > 0 {
+		if size < maxQueuedRejections && lost > 0 {
 			t.Errorf("seed %d: %d lost while there is room", seed, lost)
 		}
 	}
@@ -59,20 +59,20 @@ func TestRejectionQueueIsSharedFairly(t *testing.T) {
 
 // More partners than there is room for: each newest refusal still gets in.
 func TestRejectionQueueWithMorePartnersThanRoom(t *testing.T) {
-	q := newRefusalQueue(200)
-	for i := range 2 * maxQueuedRefusals {
-		if lost := q.addNumbered(i, 1); lost != int64(i/maxQueuedRefusals) {
+	q := newRejectionQueue(200)
+	for i := range 2 * maxQueuedRejections {
+		if lost := q.addNumbered(i, 1); lost != int64(i/maxQueuedRejections) {
 			t.Fatalf("partner %d: %d lost", i, lost)
 		}
-		if len(q.of[numberedPartner(i)]) != 1 || q.size != min(i+1, maxQueuedRefusals) {
+		if len(q.of[numberedPartner(i)]) != 1 || q.size != min(i+1, maxQueuedRejections) {
 			t.Fatalf("partner %d has %d of %d", i, len(q.of[numberedPartner(i)]), q.size)
 		}
 	}
 }
 
 func BenchmarkRejectionQueueFlooded(b *testing.B) {
-	q := newRefusalQueue(200)
-	for i := range 2 * maxQueuedRefusals {
+	q := newRejectionQueue(200)
+	for i := range 2 * maxQueuedRejections {
 		q.addNumbered(i%1000, i)
 	}
 	b.ReportAllocs()

@@ -7,7 +7,7 @@ import (
 )
 
 // maxQueuedRefusals bounds the refusals in memory between two writes.
-const maxQueuedRefusals = 5_000
+const maxQueuedRejections = 5_000
 
 type rejection struct {
 	TrafficKey
@@ -25,7 +25,7 @@ type rejectionQueue struct {
 	of   map[uuid.UUID][]rejection
 }
 
-func newRefusalQueue(keep int) *rejectionQueue {
+func newRejectionQueue(keep int) *rejectionQueue {
 	return &rejectionQueue{keep: keep, of: map[uuid.UUID][]rejection{}}
 }
 
@@ -34,7 +34,7 @@ func (q *rejectionQueue) add(r rejection) (lost int64) {
 	switch mine := len(q.of[r.Partner]); {
 	case mine >= q.keep:
 		q.removeOldest(r.Partner)
-	case q.size >= maxQueuedRefusals:
+	case q.size >= maxQueuedRejections:
 		q.removeOldest(q.longest(r.Partner))
 		lost = 1
 	}
@@ -46,7 +46,7 @@ func (q *rejectionQueue) add(r rejection) (lost int64) {
 // longest returns the partner with the most refusals. One with its equal share of
 // the room already is taken for it, so that a flood pays for no search.
 func (q *rejectionQueue) longest(adding uuid.UUID) uuid.UUID {
-	if mine := len(q.of[adding]); mine > 0 && mine >= maxQueuedRefusals/len(q.of) {
+	if mine := len(q.of[adding]); mine > 0 && mine >= maxQueuedRejections/len(q.of) {
 		return adding
 	}
 	var longest uuid.UUID

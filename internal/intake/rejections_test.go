@@ -17,7 +17,7 @@ import (
 	"github.com/pingpost/pingpost/models"
 )
 
-type refusalRow struct {
+type rejectionRow struct {
 	request           uuid.UUID
 	at                time.Time
 	endpoint, outcome string
@@ -25,14 +25,14 @@ type refusalRow struct {
 }
 
 // refusals are a partner's, the newest first.
-func (n *node) refusals(t testing.TB, p testkit.Partner) []refusalRow {
+func (n *node) rejections(t testing.TB, p testkit.Partner) []rejectionRow {
 	t.Helper()
 	rows, err := n.sees.Query(t.Context(),
 		`SELECT request_id, at, endpoint, outcome, fields FROM refusals WHERE partner_id = $1 ORDER BY id DESC`, p.ID)
 	if err != nil {
 		t.Fatal(err)
 	}
-	found, err := pgx.CollectRows(rows, func(row pgx.CollectableRow) (r refusalRow, err error) {
+	found, err := pgx.CollectRows(rows, func(row pgx.CollectableRow) (r rejectionRow, err error) {
 		return r, row.Scan(&r.request, &r.at, &r.endpoint, &r.outcome, &r.fields)
 	})
 	if err != nil {
@@ -50,17 +50,17 @@ func TestRejectionsAreARing(t *testing.T) {
 		for range 3 {
 			n.Time.Advance(time.Second)
 			r := n.signed(n.Required, n.Required.Slug, []byte(`{"contact":{"email":""},"answers":7}`))
-			n.refused(t, r, badPost)
+			n.rejected(t, r, badPost)
 			sent = slices.Insert(sent, 0, r.ID)
 		}
 		if round == 0 {
-			n.refused(t, unsigned(shared, []byte("{")), noSignature) // the house's
-			n.refused(t, n.signed(n.Off, n.Off.Slug, []byte("{")), badJSON)
-			n.refused(t, n.signed(n.Off, shared, body("tx_1", partnerID(nobodys))), badSignature) // nobody's
+			n.rejected(t, unsigned(shared, []byte("{")), noSignature) // the house's
+			n.rejected(t, n.signed(n.Off, n.Off.Slug, []byte("{")), badJSON)
+			n.rejected(t, n.signed(n.Off, shared, body("tx_1", partnerID(nobodys))), badSignature) // nobody's
 		}
 		n.Traffic.Flush(t.Context())
 	}
-	kept := n.refusals(t, n.Required)
+	kept := n.rejections(t, n.Required)
 	if len(kept) != testkit.RejectionsPerPartner {
 		t.Fatalf("%d refusals kept, want %d", len(kept), testkit.RejectionsPerPartner)
 	}
@@ -73,7 +73,7 @@ func TestRejectionsAreARing(t *testing.T) {
 			t.Errorf("the fields at fault are %v, want %v", r.fields, want)
 		}
 	}
-	if kept := n.refusals(t, n.Off); len(kept) != 1 || kept[0].outcome != "json" || len(kept[0].fields) != 0 {
+	if kept := n.rejections(t, n.Off); len(kept) != 1 || kept[0].outcome != "json" || len(kept[0].fields) != 0 {
 		t.Errorf("the other partner's: %+v", kept)
 	}
 	if all := see[int64](t, n, `SELECT count(*) FROM refusals`); all != testkit.RejectionsPerPartner+2 {
@@ -101,7 +101,7 @@ func TestRejectionsHoldNoValues(t *testing.T) {
 		string(body("tx_"+canary, `"name":"`+canary+`"`)),
 		string(body(n.quote(t, n.Off.Slug), partnerID(n.Required.Accounts[0].Identifier), `"name":"`+canary+`"`)),
 	}
-	refuse := func(r intake.PostRequest) {
+	reject := func(r intake.PostRequest) {
 		t.Helper()
 		if _, err := n.in.Post(t.Context(), r); err == nil {
 			t.Fatalf("accepted: %.80s", r.Body)
@@ -111,8 +111,8 @@ func TestRejectionsHoldNoValues(t *testing.T) {
 	}
 	for _, text := range everywhere {
 		for _, slug := range []string{shared, n.Required.Slug} {
-			refuse(n.signed(n.Required, slug, []byte(text)))
-			refuse(unsigned(slug, []byte(text)))
+			reject(n.signed(n.Required, slug, []byte(text)))
+			reject(unsigned(slug, []byte(text)))
 			if _, err := n.in.Ping(intake.PingRequest{ID: uuid.New(), Slug: slug, Body: []byte(text)}); err == nil {
 				t.Fatalf("priced: %.80s", text)
 			}
@@ -125,7 +125,7 @@ func TestRejectionsHoldNoValues(t *testing.T) {
 	} {
 		r := unsigned(n.Off.Slug, body("tx_1"))
 		r.Headers, r.Address = headers, clientaddr.Group(canary)
-		refuse(r)
+		reject(r)
 	}
 	_, _ = n.in.Post(t.Context(), unsigned(canary, body("tx_1")))
 	n.Traffic.Flush(t.Context())
@@ -159,11 +159,11 @@ func TestRejectionsOfTheInactive(t *testing.T) {
 	gone := n.AddPartner(t, "gone", models.SigningRequired)
 	n.DB.Exec(t, `UPDATE partners SET status = 'suspended' WHERE id = $1`, gone.ID)
 	n.Reload(t)
-	n.refused(t, n.signed(gone, gone.Slug, body("tx_1")), badSignature)
-	n.refused(t, n.signed(gone, shared, body("tx_1", partnerID(gone.Accounts[1].Identifier))), badSignature)
-	n.refused(t, unsigned(gone.Slug, body("tx_1")), noSignature)
+	n.rejected(t, n.signed(gone, gone.Slug, body("tx_1")), badSignature)
+	n.rejected(t, n.signed(gone, shared, body("tx_1", partnerID(gone.Accounts[1].Identifier))), badSignature)
+	n.rejected(t, unsigned(gone.Slug, body("tx_1")), noSignature)
 	n.Traffic.Flush(t.Context())
-	got := n.refusals(t, gone)
+	got := n.rejections(t, gone)
 	if len(got) != 3 {
 		t.Fatalf("%d refusals: %+v", len(got), got)
 	}

@@ -36,13 +36,13 @@ func newBeforeOwnPrices(t *testing.T, d *testkit.Database) *beforeOwnPrices {
 
 // leadsBack checks that a signed post is refused with its lead, and an unsigned
 // one without.
-func (n *beforeOwnPrices) leadsBack(t *testing.T, body []byte, want refusal) {
+func (n *beforeOwnPrices) leadsBack(t *testing.T, body []byte, want rejection) {
 	t.Helper()
-	f := n.refused(t, n.signed(n.Off, n.Off.Slug, body), want)
+	f := n.rejected(t, n.signed(n.Off, n.Off.Slug, body), want)
 	if f.LeadID != id.Format(id.Lead, n.first.LeadID) || !f.DeliveredAt.Equal(n.at) {
 		t.Errorf("the deliverer is told lead %q of %s", f.LeadID, f.DeliveredAt)
 	}
-	notFound(t, n.refused(t, unsigned(n.Off.Slug, body), want))
+	notFound(t, n.rejected(t, unsigned(n.Off.Slug, body), want))
 }
 
 // What a partner delivered before it got prices of its own is found again, and
@@ -50,11 +50,11 @@ func (n *beforeOwnPrices) leadsBack(t *testing.T, body []byte, want refusal) {
 func TestLeadsFromBeforeOwnPricesAreFoundAgain(t *testing.T) {
 	t.Parallel()
 	n := newBeforeOwnPrices(t, testkit.NewDatabase(t))
-	refused := func(bodies ...[]byte) {
+	rejected := func(bodies ...[]byte) {
 		t.Helper()
 		for _, b := range bodies {
-			notFound(t, n.refused(t, n.signed(n.Off, n.Off.Slug, b), notYourQuote))
-			notFound(t, n.refused(t, unsigned(n.Off.Slug, b), notYourQuote))
+			notFound(t, n.rejected(t, n.signed(n.Off, n.Off.Slug, b), notYourQuote))
+			notFound(t, n.rejected(t, unsigned(n.Off.Slug, b), notYourQuote))
 		}
 	}
 	n.stores(t, nothing, func() {
@@ -65,11 +65,11 @@ func TestLeadsFromBeforeOwnPricesAreFoundAgain(t *testing.T) {
 			node.again(t, n.first, unsigned(n.Off.Slug, n.body), false)
 		}
 		n.leadsBack(t, n.other, delivered)
-		refused(n.fresh, n.taken)
+		rejected(n.fresh, n.taken)
 		n.Time.Advance(quote.Validity)
 		n.leadsBack(t, n.body, expired) // expiry is judged first
 		n.leadsBack(t, n.other, expired)
-		refused(n.fresh, n.taken)
+		rejected(n.fresh, n.taken)
 	})
 }
 
@@ -86,8 +86,8 @@ func TestLeadsFromBeforeOwnPricesWhileTheDatabaseIsAway(t *testing.T) {
 			n.unavailable(t, n.Off, b, notSaved)
 		}
 		// What needs no database is told as ever.
-		n.refused(t, n.signed(n.Off, n.Off.Slug, theirs), notYourQuote)
-		n.refused(t, n.signed(n.Off, n.Off.Slug, body("tx_none")), badTransactionID)
+		n.rejected(t, n.signed(n.Off, n.Off.Slug, theirs), notYourQuote)
+		n.rejected(t, n.signed(n.Off, n.Off.Slug, body("tx_none")), badTransactionID)
 		n.Time.Advance(quote.Validity + time.Millisecond)
 		n.unavailable(t, n.Off, n.body, notSaved)
 	})

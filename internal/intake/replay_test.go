@@ -56,9 +56,9 @@ func replaySigned(t *testing.T, n *node) {
 		another.again(t, first, another.signed(n.Off, n.Off.Slug, b), true)
 
 		// Another body, by one byte that means nothing.
-		n.refused(t, n.signed(n.Off, n.Off.Slug, append(b[:len(b):len(b)], ' ')), delivered)
+		n.rejected(t, n.signed(n.Off, n.Off.Slug, append(b[:len(b):len(b)], ' ')), delivered)
 		// The same bytes by another partner.
-		notFound(t, n.refused(t, n.signed(n.Required, n.Required.Slug, b), delivered))
+		notFound(t, n.rejected(t, n.signed(n.Required, n.Required.Slug, b), delivered))
 	})
 }
 
@@ -82,7 +82,7 @@ func replayAfterTheDigestIsForgotten(t *testing.T, n *node) {
 	first := n.post(t, n.signed(n.Off, n.Off.Slug, b))
 	n.DB.Exec(t, `UPDATE leads SET body_digest = NULL`)
 	n.stores(t, nothing, func() {
-		f := n.refused(t, n.signed(n.Off, n.Off.Slug, b), delivered)
+		f := n.rejected(t, n.signed(n.Off, n.Off.Slug, b), delivered)
 		if f.LeadID != id.Format(id.Lead, first.LeadID) {
 			t.Errorf("the deliverer is told lead %q", f.LeadID)
 		}

@@ -64,8 +64,8 @@ func unsignedMeanwhile(t *testing.T, n *node) {
 	b := body(n.quote(t, n.Off.Slug))
 	n.setStatus(t, n.Off, models.PartnerSuspended)
 	n.stores(t, nothing, func() {
-		n.refused(t, unsigned(n.Off.Slug, b), noSignature)
-		n.withDefault(models.SigningOff).refused(t, unsigned(n.Off.Slug, b), badPost)
+		n.rejected(t, unsigned(n.Off.Slug, b), noSignature)
+		n.withDefault(models.SigningOff).rejected(t, unsigned(n.Off.Slug, b), badPost)
 	})
 	n.setStatus(t, n.Off, models.PartnerApproved)
 	n.stores(t, oneLead, func() { n.post(t, unsigned(n.Off.Slug, b)) })

@@ -50,14 +50,14 @@ type Traffic struct {
 	keep    int // refusals kept for each partner
 	dropped atomic.Int64
 
-	mu       sync.Mutex
-	tallies  map[minuteKey]*tally
-	refusals *rejectionQueue
+	mu         sync.Mutex
+	tallies    map[minuteKey]*tally
+	rejections *rejectionQueue
 }
 
 // NewTraffic keeps so many refusals for each partner.
 func NewTraffic(pool *pgxpool.Pool, log *slog.Logger, keep int) *Traffic {
-	return &Traffic{pool: pool, log: log, keep: keep, tallies: map[minuteKey]*tally{}, refusals: newRefusalQueue(keep)}
+	return &Traffic{pool: pool, log: log, keep: keep, tallies: map[minuteKey]*tally{}, rejections: newRejectionQueue(keep)}
 }
 
 // Dropped is how many counts and refusals were lost to the bounds above.
@@ -97,7 +97,7 @@ func (t *Traffic) recordRejection(r rejection) {
 	}
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	t.dropped.Add(t.refusals.add(r))
+	t.dropped.Add(t.rejections.add(r))
 }
 
 // Run writes until ctx ends, and then what is left.
@@ -118,15 +118,15 @@ func (t *Traffic) Run(ctx context.Context) {
 // back, up to the bounds.
 func (t *Traffic) Flush(ctx context.Context) {
 	t.mu.Lock()
-	tallies, refusals := t.tallies, t.refusals
-	t.tallies, t.refusals = map[minuteKey]*tally{}, newRefusalQueue(t.keep)
+	tallies, rejections := t.tallies, t.rejections
+	t.tallies, t.rejections = map[minuteKey]*tally{}, newRejectionQueue(t.keep)
 	t.mu.Unlock()
 
 	ctx, cancel := context.WithTimeout(ctx, flushTimeout)
 	defer cancel()
 	t.settle("traffic counters", t.writeTallies(ctx, tallies), func() { t.lose(tallies) }, func() { t.putBack(tallies) })
-	t.settle("refusals", t.writeRefusals(ctx, refusals), func() { t.dropped.Add(int64(refusals.size)) },
-		func() { t.putBackRefusals(refusals) })
+	t.settle("refusals", t.writeRejections(ctx, rejections), func() { t.dropped.Add(int64(rejections.size)) },
+		func() { t.putBackRejections(rejections) })
 }
 
 // settle ends a write that failed. What may be in is not written again: it is
@@ -171,11 +171,11 @@ func (t *Traffic) putBack(tallies map[minuteKey]*tally) {
 
 // putBackRefusals keeps them before those that came meanwhile: which are a
 // partner's newest is told by their order.
-func (t *Traffic) putBackRefusals(older *rejectionQueue) {
+func (t *Traffic) putBackRejections(older *rejectionQueue) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	newer := t.refusals
-	t.refusals = older
+	newer := t.rejections
+	t.rejections = older
 	for _, list := range newer.of {
 		for _, r := range list {
 			t.dropped.Add(older.add(r))
@@ -217,22 +217,22 @@ func compareKeys(a, b minuteKey) int {
 }
 
 // trimRefusals keeps the newest of each partner's refusals.
-const trimRefusals = `DELETE FROM refusals r USING unnest($1::uuid[]) AS p(id)
+const trimRejections = `DELETE FROM refusals r USING unnest($1::uuid[]) AS p(id)
 	WHERE r.partner_id = p.id AND r.id <= (
 		SELECT k.id FROM refusals k WHERE k.partner_id = p.id ORDER BY k.id DESC OFFSET $2 LIMIT 1)`
 
-func (t *Traffic) writeRefusals(ctx context.Context, refusals *rejectionQueue) error {
-	if refusals.size == 0 {
+func (t *Traffic) writeRejections(ctx context.Context, rejections *rejectionQueue) error {
+	if rejections.size == 0 {
 		return nil
 	}
 	batch := &pgx.Batch{}
-	for _, list := range refusals.of {
+	for _, list := range rejections.of {
 		for _, r := range list {
 			batch.Queue(`INSERT INTO refusals (partner_id, at, request_id, endpoint, outcome, fields) VALUES ($1, $2, $3, $4, $5, $6)`,
 				r.Partner, r.at, r.request, r.Endpoint, r.Outcome, r.fields)
 		}
 	}
-	batch.Queue(trimRefusals, slices.Collect(maps.Keys(refusals.of)), t.keep)
+	batch.Queue(trimRejections, slices.Collect(maps.Keys(rejections.of)), t.keep)
 	return t.inTransaction(ctx, batch)
 }
 

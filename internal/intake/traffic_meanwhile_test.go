@@ -27,13 +27,13 @@ func TestFailedWriteIsMergedWithNewCounts(t *testing.T) {
 	for range 3 {
 		n.Traffic.Count(k, n.Time.Now(), time.Microsecond)
 	}
-	n.refused(t, before, badTransactionID)
+	n.rejected(t, before, badTransactionID)
 	// Neither transaction begins: nothing of either can be in.
 	proxy.DropResponse("BEGIN", func() {
 		for range 2 {
 			n.Traffic.Count(k, n.Time.Now(), time.Hour)
 		}
-		proxy.DropResponse("BEGIN", func() { n.refused(t, meanwhile, badTransactionID) })
+		proxy.DropResponse("BEGIN", func() { n.rejected(t, meanwhile, badTransactionID) })
 	})
 	n.Traffic.Flush(t.Context())
 	if n.Log.Count(`"level":"WARN"`) != 2 || len(n.counters(t)) != 0 {
@@ -47,7 +47,7 @@ func TestFailedWriteIsMergedWithNewCounts(t *testing.T) {
 	if got := n.counters(t)[counter{minute, k}]; got.count != 5 || !slices.Equal(got.latency, latency) {
 		t.Errorf("counted %+v, want 3 quick ones and 2 slow", got)
 	}
-	kept := n.refusals(t, n.Off) // the newest first
+	kept := n.rejections(t, n.Off) // the newest first
 	if len(kept) != 2 || kept[0].request != meanwhile.ID || kept[1].request != before.ID || n.Traffic.Dropped() != 0 {
 		t.Errorf("kept %+v; %d dropped", kept, n.Traffic.Dropped())
 	}
@@ -73,7 +73,7 @@ func TestARequestThatCouldNotBeReadIsCounted(t *testing.T) {
 	if got := n.counts(t); !maps.Equal(got, want) {
 		t.Errorf("counted %v\nwant %v", got, want)
 	}
-	kept := n.refusals(t, n.Off)
+	kept := n.rejections(t, n.Off)
 	if len(kept) != 1 || kept[0].request != request || kept[0].endpoint != "ping" || kept[0].outcome != "error" ||
 		len(kept[0].fields) != 0 || !kept[0].at.Equal(at) {
 		t.Errorf("kept %+v", kept)

@@ -81,11 +81,11 @@ func TestTrafficByMinuteAndOutcome(t *testing.T) {
 	n.post(t, unsigned(n.Off.Slug, body(tx)))
 	n.post(t, n.signed(n.Off, n.Off.Slug, body(tx)))
 	n.post(t, n.signed(n.Off, n.Off.Slug, body(n.quote(t, shared))))
-	n.refused(t, n.signed(n.Off, n.Off.Slug, body("tx_junk")), badTransactionID)
-	n.refused(t, n.signed(n.Off, n.Off.Slug, body(tx, partnerID(n.Off.Accounts[0].Identifier))), delivered)
+	n.rejected(t, n.signed(n.Off, n.Off.Slug, body("tx_junk")), badTransactionID)
+	n.rejected(t, n.signed(n.Off, n.Off.Slug, body(tx, partnerID(n.Off.Accounts[0].Identifier))), delivered)
 	n.Time.Set(minute.Add(time.Minute))
-	n.refused(t, unsigned(n.Required.Slug, body(tx)), noSignature)
-	n.refused(t, n.signed(n.Required, shared, body(tx, partnerID(nobodys))), badSignature)
+	n.rejected(t, unsigned(n.Required.Slug, body(tx)), noSignature)
+	n.rejected(t, n.signed(n.Required, shared, body(tx, partnerID(nobodys))), badSignature)
 	n.Traffic.Flush(t.Context())
 
 	none := uuid.Nil
@@ -118,7 +118,7 @@ func TestTrafficCountsUnsignedPostsBySigningMode(t *testing.T) {
 	t.Parallel()
 	n := newNode(t)
 	for partner, outcomes := range map[*testkit.Partner][2]string{
-		&n.ReportOnly: {"delivered_would_be_refused", "replayed_would_be_refused"},
+		&n.ReportOnly: {"delivered_would_be_rejected", "replayed_would_be_rejected"},
 		&n.Off:        {"delivered_unsigned", "replayed_unsigned"},
 	} {
 		b := body(n.quote(t, partner.Slug))
@@ -203,7 +203,7 @@ func TestTrafficOutlivesTheDatabase(t *testing.T) {
 	n.Traffic.Count(only, n.Time.Now(), time.Second)
 	n.Traffic.Count(both, n.Time.Now(), time.Second)
 	before := n.signed(n.Off, n.Off.Slug, body("tx_1"))
-	n.refused(t, before, badTransactionID)
+	n.rejected(t, before, badTransactionID)
 	proxy.Down()
 	d.Pool.Reset() // no connection is half-way through anything
 	n.Traffic.Flush(t.Context())
@@ -212,23 +212,23 @@ func TestTrafficOutlivesTheDatabase(t *testing.T) {
 	}
 	n.Traffic.Count(both, n.Time.Now(), time.Microsecond)
 	after := n.signed(n.Off, n.Off.Slug, body("tx_2"))
-	n.refused(t, after, badTransactionID)
+	n.rejected(t, after, badTransactionID)
 	proxy.Up()
 	run(t, n.Traffic.Run)() // writes once more at its end
 	got := n.counts(t)
 	minute := n.Time.Now().Truncate(time.Minute)
-	refused := intake.TrafficKey{
+	rejected := intake.TrafficKey{
 		Partner:  n.Off.ID,
 		Account:  n.Off.Accounts[0].ID,
 		Secret:   n.Off.SecretID,
 		Endpoint: "post",
 		Outcome:  "transaction_format",
 	}
-	want := map[counter]int64{{minute, only}: 1, {minute, both}: 2, {minute, refused}: 2}
+	want := map[counter]int64{{minute, only}: 1, {minute, both}: 2, {minute, rejected}: 2}
 	if !maps.Equal(got, want) {
 		t.Errorf("counted %v\nwant %v", got, want)
 	}
-	kept := n.refusals(t, n.Off) // the newest first
+	kept := n.rejections(t, n.Off) // the newest first
 	if len(kept) != 2 || kept[0].request != after.ID || kept[1].request != before.ID || n.Traffic.Dropped() != 0 {
 		t.Errorf("kept %+v; %d dropped", kept, n.Traffic.Dropped())
 	}
@@ -290,7 +290,7 @@ func TestJunkPushesOutNoOtherPartnersRejections(t *testing.T) {
 		want uuid.UUID
 		kept int
 	}{{n.Required, before, 1}, {n.ReportOnly, after, 1}, {n.Off, newest, testkit.RejectionsPerPartner}} {
-		if got := n.refusals(t, c.p); len(got) != c.kept || got[0].request != c.want {
+		if got := n.rejections(t, c.p); len(got) != c.kept || got[0].request != c.want {
 			t.Errorf("%s: kept %+v", c.p.Slug, got)
 		}
 	}

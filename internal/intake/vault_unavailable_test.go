@@ -25,7 +25,7 @@ func TestVaultUnavailable(t *testing.T) {
 	vault.Seal(t)
 	for name, c := range map[string]struct {
 		wrapper envelope.KeyWrapper
-		want    refusal
+		want    rejection
 	}{
 		"no key wrapper is set": {nil, noKeyWrapper},
 		"Vault is sealed":       {vault.Wrapper(t, devvault.Serve), notSaved},
@@ -39,15 +39,15 @@ func TestVaultUnavailable(t *testing.T) {
 			n.stores(t, nothing, func() {
 				n.unavailable(t, n.Required, fresh, c.want)
 				n.again(t, first, n.signed(n.Required, n.Required.Slug, done), true)
-				f := n.refused(t,
+				f := n.rejected(t,
 					n.signed(n.Required, n.Required.Slug, body(first.TransactionID, `"notes":"another"`)), delivered)
 				if f.LeadID != id.Format(id.Lead, first.LeadID) {
 					t.Errorf("the deliverer is told lead %q", f.LeadID)
 				}
-				notFound(t, n.refused(t, n.signed(n.Off, n.Off.Slug, done), delivered))
+				notFound(t, n.rejected(t, n.signed(n.Off, n.Off.Slug, done), delivered))
 				// Signatures and payloads are judged as ever.
-				n.refused(t, n.signed(n.Off, n.Required.Slug, fresh), badSignature)
-				n.refused(t, n.signed(n.Off, n.Off.Slug, []byte("{}")), badPost)
+				n.rejected(t, n.signed(n.Off, n.Required.Slug, fresh), badSignature)
+				n.rejected(t, n.signed(n.Off, n.Off.Slug, []byte("{}")), badPost)
 			})
 			// The transaction was not spent.
 			whole.stores(t, oneLead, func() { whole.post(t, whole.signed(whole.Required, whole.Required.Slug, fresh)) })

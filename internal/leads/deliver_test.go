@@ -184,8 +184,8 @@ func TestAGroupAnswersEachOfItsPosts(t *testing.T) {
 		case i%20 == 3: // refused by a constraint of the schema
 			d.Lead.IV = []byte("short")
 			_, _, err := p.Leads.Deliver(t.Context(), d)
-			var refused *postgres.Err
-			if !errors.As(err, &refused) || refused.Constraint != "leads_iv_size" {
+			var rejected *postgres.Err
+			if !errors.As(err, &rejected) || rejected.Constraint != "leads_iv_size" {
 				return fmt.Errorf("a bad row: %w", err)
 			}
 			bad.Store(i, true)

@@ -85,11 +85,11 @@ func checkLines(field, what, text string) *apperr.Error {
 		fmt.Sprintf("%s have at most %d characters, and no control characters but line breaks.", what, maxLines))
 }
 
-func checkText(field, text string, most int, refused func(rune) bool, message string) *apperr.Error {
+func checkText(field, text string, most int, rejected func(rune) bool, message string) *apperr.Error {
 	switch {
 	case utf8.RuneCountInString(text) > most:
 		return invalid("text", apperr.TooLong, field, message)
-	case !utf8.ValidString(text) || strings.ContainsFunc(text, refused):
+	case !utf8.ValidString(text) || strings.ContainsFunc(text, rejected):
 		return invalid("text", apperr.InvalidValue, field, message)
 	}
 	return nil

@@ -128,7 +128,7 @@ func TestASecretIsUniqueOnThePlatform(t *testing.T) {
 	rotated := func(fills ...byte) *partners.Service {
 		return partners.NewService(o.db.DB, testkit.PlatformKeys(t, fills...), o.clock)
 	}
-	refused := func(what string) {
+	rejected := func(what string) {
 		t.Helper()
 		for name, s := range map[string]*partners.Service{
 			"with the same key":      o.Service,
@@ -141,11 +141,11 @@ func TestASecretIsUniqueOnThePlatform(t *testing.T) {
 			}
 		}
 	}
-	refused("active")
+	rejected("active")
 	if err := o.RevokeSecret(t.Context(), p, mine.ID); err != nil {
 		t.Fatal(err)
 	}
-	refused("revoked")
+	rejected("revoked")
 
 	const plain = "the same secret for everybody"
 	errs := atOnce(8, func(i int) error {

@@ -43,7 +43,7 @@ func TestAnswersAccepted(t *testing.T) {
 
 func TestAnswersRejected(t *testing.T) {
 	given := func(answers string) string { return least + `,"answers":` + answers }
-	checkRefused(t, map[string]refusedPost{
+	checkRejected(t, map[string]rejectedPost{
 		"a text":                    {given(`"{}"`), []string{"invalid_type answers"}},
 		"empty text":                {given(`""`), []string{"invalid_type answers"}},
 		"a list":                    {given(`[{"a":1}]`), []string{"invalid_type answers"}},

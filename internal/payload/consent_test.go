@@ -45,7 +45,7 @@ func TestConsentAccepted(t *testing.T) {
 
 func TestConsentRejected(t *testing.T) {
 	given := func(consent string) string { return unconsented + `,"consent":` + consent }
-	checkRefused(t, map[string]refusedPost{
+	checkRejected(t, map[string]rejectedPost{
 		"absent":                  {unconsented, []string{"required consent.acknowledged"}},
 		"null":                    {given(`null`), []string{"required consent.acknowledged"}},
 		"empty":                   {given(`{}`), []string{"required consent.acknowledged"}},

@@ -49,7 +49,7 @@ func TestContactAccepted(t *testing.T) {
 }
 
 func TestContactRejected(t *testing.T) {
-	checkRefused(t, map[string]refusedPost{
+	checkRejected(t, map[string]rejectedPost{
 		"no e-mail":                     {person, []string{"required contact.email"}},
 		"e-mails null":                  {person + `,"email":null,"contact":{"email":null}`, []string{"required contact.email"}},
 		"contact.email a number":        {person + `,"contact":{"email":7}`, []string{"invalid_type contact.email"}},

@@ -30,7 +30,7 @@ func TestLocationAccepted(t *testing.T) {
 }
 
 func TestLocationRejected(t *testing.T) {
-	checkRefused(t, map[string]refusedPost{
+	checkRejected(t, map[string]rejectedPost{
 		"location.postcode a number":    {least + `,"location":{"postcode":1}`, []string{"invalid_type location.postcode"}},
 		"location.postal_code a number": {least + `,"location":{"postal_code":1}`, []string{"invalid_type location.postal_code"}},
 		"postcode empty":                {least + `,"postcode":""`, []string{"invalid_value postcode"}},

@@ -43,12 +43,12 @@ func checkAccepted(t *testing.T, rows map[string]acceptedPost) {
 	}
 }
 
-type refusedPost struct {
+type rejectedPost struct {
 	body string
 	want []string
 }
 
-func checkRefused(t *testing.T, rows map[string]refusedPost) {
+func checkRejected(t *testing.T, rows map[string]rejectedPost) {
 	t.Helper()
 	for name, c := range rows {
 		t.Run(name, func(t *testing.T) {
@@ -96,7 +96,7 @@ func TestPostAccepted(t *testing.T) {
 func TestPostRejected(t *testing.T) {
 	const consent = `"consent":{"acknowledged":true}`
 	const email = `"email":"a@b.example"`
-	checkRefused(t, map[string]refusedPost{
+	checkRejected(t, map[string]rejectedPost{
 		"nothing":                   {``, []string{"required transactionId", "required contact.email", "required consent.acknowledged"}},
 		"no transactionId":          {email + "," + consent, []string{"required transactionId"}},
 		"transactionId null":        {`"transactionId":null,` + email + "," + consent, []string{"required transactionId"}},

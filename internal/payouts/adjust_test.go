@@ -53,14 +53,14 @@ func TestAdjustments(t *testing.T) {
 		a := good
 		c.change(&a)
 		_, err := tr.Adjust(ctx, c.sc, a)
-		refused(t, name, err, apperr.Invalid, c.want)
+		rejected(t, name, err, apperr.Invalid, c.want)
 	}
 	e, err := tr.Adjust(ctx, scope.Partners(tr.Required.ID), good)
 	if err != nil || e.AmountMinor != -120 || *e.LeadID != d.lead || e.Note != good.Reason || e.MadeBy != tr.dmitri.who.Name {
 		t.Fatalf("%+v (%v)", e, err)
 	}
 	_, err = tr.Adjust(ctx, scope.Everywhere, good)
-	refused(t, "the same again", err, apperr.Conflict, "adjusted")
+	rejected(t, "the same again", err, apperr.Conflict, "adjusted")
 	if got := tr.owed(t, tr.Required.ID, money.GBP); got != d.payout.Minor-120 {
 		t.Errorf("%d are owed", got)
 	}

@@ -113,9 +113,9 @@ func TestAPreparedExport(t *testing.T) {
 		t.Errorf("%s (%v)", text, err)
 	}
 	_, err = tr.fay.Export(ctx, e.ID)
-	refused(t, "for somebody else", err, apperr.NotFound, "export")
+	rejected(t, "for somebody else", err, apperr.NotFound, "export")
 	_, err = tr.OpenExport(ctx, scope.Partners(tr.Off.ID), e)
-	refused(t, "for who may not see it any more", err, apperr.NotFound, "export")
+	rejected(t, "for who may not see it any more", err, apperr.NotFound, "export")
 	if !tr.ExportAvailable(e) {
 		t.Error("the file is said not to be kept")
 	}

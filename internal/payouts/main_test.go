@@ -169,7 +169,7 @@ func (tr *paidLedger) pays(t testing.TB, r models.PayoutRun) models.PayoutRun {
 }
 
 // refused checks that something was refused in this way.
-func refused(t testing.TB, what string, err error, code apperr.Code, reason string) {
+func rejected(t testing.TB, what string, err error, code apperr.Code, reason string) {
 	t.Helper()
 	var f *apperr.Error
 	if !errors.As(err, &f) || f.Code != code || f.Reason != reason {

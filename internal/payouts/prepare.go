@@ -72,13 +72,13 @@ func (s *Service) BeginRun(ctx context.Context, sc scope.Scope, n NewRun) (r mod
 }
 
 // blocked names the run in a currency that has to end before another one begins.
-func (s *Service) blocked(ctx context.Context, currency string, refused *apperr.Error) error {
+func (s *Service) blocked(ctx context.Context, currency string, rejected *apperr.Error) error {
 	var open models.PayoutRun
 	q := s.db.Gorm.WithContext(ctx).Where("currency = ? AND state IN ('preparing', 'prepared', 'approved')", currency).Limit(1).Find(&open)
 	if q.Error != nil || q.RowsAffected == 0 { // it has ended since
-		return refused
+		return rejected
 	}
-	named := *refused
+	named := *rejected
 	named.Object = RunID(open.ID)
 	named.Message = fmt.Sprintf("Payout run %s in %s is still open. Pay or cancel it before you start another one.",
 		named.Object, currency)

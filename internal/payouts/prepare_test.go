@@ -53,7 +53,7 @@ func TestWhatARunHolds(t *testing.T) {
 		got["meadow-media"] != models.StatementEven || got["tinker-forms"] != models.StatementNegative {
 		t.Errorf("%v (%v)", got, err)
 	}
-	refused(t, "a run that pays nobody", tr.fay.ApproveRun(ctx, scope.Everywhere, r.ID, r.RowVersion), apperr.Conflict, "stale")
+	rejected(t, "a run that pays nobody", tr.fay.ApproveRun(ctx, scope.Everywhere, r.ID, r.RowVersion), apperr.Conflict, "stale")
 	adjust(tr.Off, 700)
 	tr.Time.Advance(time.Hour)
 	r = tr.pays(t, tr.run(t, money.GBP, 0))
@@ -133,7 +133,7 @@ func TestABlockedRunNamesTheOpenOne(t *testing.T) {
 	tr.Time.Advance(time.Hour)
 	first := tr.run(t, money.GBP, 0)
 	_, err := tr.dmitri.BeginRun(t.Context(), scope.Everywhere, payouts.NewRun{Currency: money.GBP, Cutoff: tr.Time.Now()})
-	refused(t, "a second run", err, apperr.Conflict, "open_run")
+	rejected(t, "a second run", err, apperr.Conflict, "open_run")
 	if f := apperr.As(err); f == nil || f.Object != payouts.RunID(first.ID) || !strings.Contains(f.Message, f.Object) {
 		t.Errorf("%+v, want %s", f, payouts.RunID(first.ID))
 	}
@@ -157,7 +157,7 @@ func TestOneRunOfACurrencyAtATime(t *testing.T) {
 			made++
 			continue
 		}
-		refused(t, "a second run", err, apperr.Conflict, "open_run")
+		rejected(t, "a second run", err, apperr.Conflict, "open_run")
 	}
 	if made != 1 {
 		t.Errorf("%d runs were begun", made)
@@ -187,12 +187,12 @@ func TestBadRuns(t *testing.T) {
 		n := good
 		c.change(&n)
 		_, err := tr.dmitri.BeginRun(t.Context(), scope.Everywhere, n)
-		refused(t, name, err, apperr.Invalid, c.reason)
+		rejected(t, name, err, apperr.Invalid, c.reason)
 	}
 	_, err := tr.dmitri.BeginRun(t.Context(), scope.Partners(tr.Required.ID), good)
-	refused(t, "somebody of one partner", err, apperr.NotFound, "run")
+	rejected(t, "somebody of one partner", err, apperr.NotFound, "run")
 	_, err = tr.Run(t.Context(), scope.Everywhere, uuid.New())
-	refused(t, "a run that does not exist", err, apperr.NotFound, "run")
+	rejected(t, "a run that does not exist", err, apperr.NotFound, "run")
 }
 
 // A step of a run is bounded by the entries that it claims, and by accounts where those

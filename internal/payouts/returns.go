@@ -180,7 +180,7 @@ func (s *Service) decide(
 		}
 		action := map[models.ReturnState]string{
 			models.ReturnAccepted: "return.accept",
-			models.ReturnRejected: "return.refuse",
+			models.ReturnRejected: "return.reject",
 		}[state]
 		return s.auditChange(tx, action, "return", id.Format(id.Return, r.ID), r.PartnerID,
 			map[string]any{

@@ -42,7 +42,7 @@ func TestAReturnIsAcceptedOnce(t *testing.T) {
 			accepted++
 			continue
 		}
-		refused(t, "a second time", err, apperr.Conflict, "decided")
+		rejected(t, "a second time", err, apperr.Conflict, "decided")
 	}
 	entries, _, _, err := tr.Entries(ctx, scope.Everywhere, payouts.Filter{Lead: d.lead}, page(10))
 	if err != nil || accepted != 1 || len(entries) != 2 || entries[0].Kind != models.EntryReturn ||
@@ -59,7 +59,7 @@ func TestAReturnIsAcceptedOnce(t *testing.T) {
 		t.Errorf("%+v (%v)", got, err)
 	}
 	_, err = tr.RequestReturn(ctx, scope.Everywhere, d.lead, models.Fraud, "again")
-	refused(t, "returned again", err, apperr.Conflict, "returned")
+	rejected(t, "returned again", err, apperr.Conflict, "returned")
 }
 
 func TestARejectedReturn(t *testing.T) {
@@ -70,7 +70,7 @@ func TestARejectedReturn(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	refused(t, "without saying why", tr.RejectReturn(ctx, scope.Everywhere, r.ID, " "), apperr.Invalid, "answer")
+	rejected(t, "without saying why", tr.RejectReturn(ctx, scope.Everywhere, r.ID, " "), apperr.Invalid, "answer")
 	if err := tr.RejectReturn(ctx, scope.Everywhere, r.ID, "last week's was for another house"); err != nil {
 		t.Fatal(err)
 	}
@@ -121,16 +121,16 @@ func TestWhatCannotBeReturned(t *testing.T) {
 	} {
 		tr.Time.Set(testkit.StartTime().Add(c.after))
 		_, err := tr.RequestReturn(ctx, c.sc, c.lead, c.reason, c.evidence)
-		refused(t, name, err, c.code, c.want)
+		rejected(t, name, err, c.code, c.want)
 	}
 	tr.Time.Set(testkit.StartTime().Add(window))
 	r, err := tr.RequestReturn(ctx, scope.Everywhere, d.lead, models.Fraud, strings.Repeat("é", payouts.MaxNote))
 	if err != nil {
 		t.Errorf("at the last moment: %v", err)
 	}
-	refused(t, "accepted by another partner's people", tr.AcceptReturn(ctx, scope.Partners(tr.Off.ID), r.ID, ""),
+	rejected(t, "accepted by another partner's people", tr.AcceptReturn(ctx, scope.Partners(tr.Off.ID), r.ID, ""),
 		apperr.NotFound, "return")
-	refused(t, "accepted with too long an answer",
+	rejected(t, "accepted with too long an answer",
 		tr.AcceptReturn(ctx, scope.Everywhere, r.ID, strings.Repeat("x", payouts.MaxNote+1)), apperr.Invalid, "answer")
 }
 

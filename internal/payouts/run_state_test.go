@@ -29,19 +29,19 @@ func TestARunIsPreparedApprovedAndPaid(t *testing.T) {
 		t.Errorf("%d are owed before anything is paid", got)
 	}
 	ctx := t.Context()
-	refused(t, "approved by whoever prepared it", tr.dmitri.ApproveRun(ctx, scope.Everywhere, r.ID, r.RowVersion),
+	rejected(t, "approved by whoever prepared it", tr.dmitri.ApproveRun(ctx, scope.Everywhere, r.ID, r.RowVersion),
 		apperr.Forbidden, "same_person")
-	refused(t, "paid before it is approved", tr.dmitri.PayRun(ctx, scope.Everywhere, r.ID, r.RowVersion, "BACS"),
+	rejected(t, "paid before it is approved", tr.dmitri.PayRun(ctx, scope.Everywhere, r.ID, r.RowVersion, "BACS"),
 		apperr.Conflict, "stale")
-	refused(t, "approved by somebody of one partner",
+	rejected(t, "approved by somebody of one partner",
 		tr.fay.ApproveRun(ctx, scope.Partners(tr.Required.ID), r.ID, r.RowVersion), apperr.NotFound, "run")
-	refused(t, "approved at the command line", tr.By(audit.Operator).ApproveRun(ctx, scope.System, r.ID, r.RowVersion),
+	rejected(t, "approved at the command line", tr.By(audit.Operator).ApproveRun(ctx, scope.System, r.ID, r.RowVersion),
 		apperr.Forbidden, "person")
-	refused(t, "approved as it was", tr.fay.ApproveRun(ctx, scope.Everywhere, r.ID, r.RowVersion-1), apperr.Conflict, "stale")
+	rejected(t, "approved as it was", tr.fay.ApproveRun(ctx, scope.Everywhere, r.ID, r.RowVersion-1), apperr.Conflict, "stale")
 	if err := tr.fay.ApproveRun(ctx, scope.Everywhere, r.ID, r.RowVersion); err != nil {
 		t.Fatal(err)
 	}
-	refused(t, "paid without a reference", tr.dmitri.PayRun(ctx, scope.Everywhere, r.ID, r.RowVersion+1, " "),
+	rejected(t, "paid without a reference", tr.dmitri.PayRun(ctx, scope.Everywhere, r.ID, r.RowVersion+1, " "),
 		apperr.Invalid, "reference")
 	if err := tr.dmitri.PayRun(ctx, scope.Everywhere, r.ID, r.RowVersion+1, "BACS 77"); err != nil {
 		t.Fatal(err)
@@ -54,7 +54,7 @@ func TestARunIsPreparedApprovedAndPaid(t *testing.T) {
 		"paid again": tr.dmitri.PayRun(ctx, scope.Everywhere, r.ID, r.RowVersion, "BACS 78"),
 		"cancelled":  tr.dmitri.CancelRun(ctx, scope.Everywhere, r.ID, r.RowVersion, "a mistake"),
 	} {
-		refused(t, name, err, apperr.Conflict, "stale")
+		rejected(t, name, err, apperr.Conflict, "stale")
 	}
 	if got := tr.owed(t, tr.Required.ID, money.GBP); got != 0 {
 		t.Errorf("%d are owed after it was paid", got)
@@ -68,7 +68,7 @@ func TestARunIsPreparedApprovedAndPaid(t *testing.T) {
 		t.Errorf("the statement: %+v (%v)", v, err)
 	}
 	_, err = tr.PartnerStatement(ctx, scope.Partners(tr.Off.ID), r.ID, tr.Required.ID)
-	refused(t, "the statement for another partner's people", err, apperr.NotFound, "statement")
+	rejected(t, "the statement for another partner's people", err, apperr.NotFound, "statement")
 }
 
 // Two people who press the button at once pay once.
@@ -95,7 +95,7 @@ func TestARunIsPaidOnce(t *testing.T) {
 			paid++
 			continue
 		}
-		refused(t, "the second", err, apperr.Conflict, "stale")
+		rejected(t, "the second", err, apperr.Conflict, "stale")
 	}
 	sums, err := tr.Sums(t.Context(), scope.Everywhere, payouts.Filter{Run: r.ID})
 	if err != nil || paid != 1 || len(sums) != 1 || sums[0].Paid != -d.payout.Minor || sums[0].Owed() != 0 {

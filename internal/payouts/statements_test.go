@@ -41,7 +41,7 @@ func TestARunThatWasStoppedHasNoStatements(t *testing.T) {
 		t.Errorf("the run's: %+v (%v)", all, err)
 	}
 	_, err = tr.PartnerStatement(ctx, scope.Everywhere, r.ID, tr.Required.ID)
-	refused(t, "the partner's", err, apperr.NotFound, "statement")
+	rejected(t, "the partner's", err, apperr.NotFound, "statement")
 	if all, err := tr.RunsOf(ctx, scope.Everywhere, tr.Required.ID, 10); err != nil || len(all) != 0 {
 		t.Errorf("the partner's runs: %v (%v)", all, err)
 	}
@@ -74,5 +74,5 @@ func TestTheRunsOfAPartner(t *testing.T) {
 		t.Errorf("%v (%v), want %v", all, err, paid)
 	}
 	_, err := tr.RunsOf(ctx, scope.Partners(tr.Off.ID), tr.Required.ID, 2)
-	refused(t, "for another partner's people", err, apperr.NotFound, "statement")
+	rejected(t, "for another partner's people", err, apperr.NotFound, "statement")
 }

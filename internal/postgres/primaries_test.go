@@ -101,16 +101,16 @@ func TestThePoolStaysOnTheNewestPrimary(t *testing.T) {
 		t.Fatalf("timelines %v, want the second of the same cluster", seen)
 	}
 	for _, c := range []struct {
-		name    string
-		seen    []postgres.Timeline
-		refused bool
+		name     string
+		seen     []postgres.Timeline
+		rejected bool
 	}{
 		{"the timeline was seen", seen, true},
 		{"it was seen of another cluster", []postgres.Timeline{{System: seen[0].System + 1, ID: 9}}, false},
 		{"this one was seen", before, false},
 	} {
 		_, err := openWith(t, was.AppURL, c.seen).Inspect(t.Context())
-		if refused := err != nil && strings.Contains(err.Error(), "replaced by a newer primary"); refused != c.refused || !refused && err != nil {
+		if rejected := err != nil && strings.Contains(err.Error(), "replaced by a newer primary"); rejected != c.rejected || !rejected && err != nil {
 			t.Errorf("%s: %v", c.name, err)
 		}
 	}

@@ -71,12 +71,12 @@ func TestEditsAndPublishingTakeTurns(t *testing.T) {
 	now := w.now(t, card.ID)
 	switch {
 	case published == nil:
-		refused(t, edited, apperr.Conflict, "state", "published as version 2")
+		rejected(t, edited, apperr.Conflict, "state", "published as version 2")
 		if now.State != models.RateCardPublished || len(w.rules(t, card.ID)) != 1 {
 			t.Errorf("it is %s with %v", now.State, w.rules(t, card.ID))
 		}
 	default: // the publisher had not seen the edit
-		refused(t, published, apperr.Conflict, "changed")
+		rejected(t, published, apperr.Conflict, "changed")
 		if edited != nil || now.State != models.RateCardDraft || len(w.rules(t, card.ID)) != 2 {
 			t.Errorf("it is %s with %v (%v)", now.State, w.rules(t, card.ID), edited)
 		}
@@ -91,6 +91,6 @@ func TestACardHasSoManyRules(t *testing.T) {
 		many.Rules = append(many.Rules, pricingrules.Rule{Multiplier: int64(n + 1)})
 	}
 	_, err := w.Replace(t.Context(), card.ID, card.RowVersion, "too many", many)
-	refused(t, err, apperr.Invalid, "too_many_rules", "50000")
+	rejected(t, err, apperr.Invalid, "too_many_rules", "50000")
 	w.has(t, card.ID, numbered(everywhere(1000).Rules...))
 }

@@ -209,7 +209,7 @@ func (s *Service) check(next *draftRules) error {
 			fmt.Sprintf("A rate card has at most %d rules: say with a category what many industries have in common.", MaxRules))
 	}
 	if problems := pricingrules.Check(next.card(), s.taxonomy, s.markets); len(problems) > 0 {
-		return refusal(problems)
+		return rejection(problems)
 	}
 	return nil
 }

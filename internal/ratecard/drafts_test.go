@@ -38,7 +38,7 @@ func TestBegin(t *testing.T) {
 		w.trail(t, card.ID, "ann@example.com pricing.begin")
 	}
 	_, err := w.CreateDraft(t.Context(), "", 3)
-	refused(t, err, apperr.NotFound, "version")
+	rejected(t, err, apperr.NotFound, "version")
 	for _, title := range []string{strings.Repeat("é", 201), "two\nlines", "\xff"} {
 		_, err := w.CreateDraft(t.Context(), title, 0)
 		if f := apperr.As(err); f == nil || f.Code != apperr.Invalid || len(f.Fields) != 1 || f.Fields[0].Path[0] != "title" {
@@ -62,7 +62,7 @@ func TestBeginHasItsLimits(t *testing.T) {
 		last = w.draft(t)
 	}
 	_, err := w.CreateDraft(t.Context(), "", 0)
-	refused(t, err, apperr.Conflict, "too_many_drafts")
+	rejected(t, err, apperr.Conflict, "too_many_drafts")
 	must(t, w.Discard(t.Context(), last.ID, last.RowVersion))
 	w.draft(t)
 }
@@ -77,27 +77,27 @@ func TestRename(t *testing.T) {
 		!now.UpdatedAt.Equal(w.clock.Now()) || now.RowVersion != card.RowVersion+1 {
 		t.Errorf("renamed to %+v", now)
 	}
-	refused(t, w.Rename(t.Context(), card.ID, card.RowVersion, "Autumn"), apperr.Conflict, "changed")
+	rejected(t, w.Rename(t.Context(), card.ID, card.RowVersion, "Autumn"), apperr.Conflict, "changed")
 	must(t, w.Rename(t.Context(), card.ID, now.RowVersion, "Summer")) // as it is already
 	if again := w.now(t, card.ID); again.Title != "Summer" || again.RowVersion != now.RowVersion {
 		t.Errorf("after a rename to the same: %+v", again)
 	}
-	refused(t, w.Rename(t.Context(), uuid.New(), 1, "x"), apperr.NotFound, "draft")
-	refused(t, w.Rename(t.Context(), card.ID, now.RowVersion, "a\tb"), apperr.Invalid, "text")
+	rejected(t, w.Rename(t.Context(), uuid.New(), 1, "x"), apperr.NotFound, "draft")
+	rejected(t, w.Rename(t.Context(), card.ID, now.RowVersion, "a\tb"), apperr.Invalid, "text")
 	w.trail(t, card.ID, "ann@example.com pricing.begin", "bob@example.com pricing.rename")
 }
 
 func TestDiscard(t *testing.T) {
 	w := newRateCards(t, everywhere(1000))
 	card := w.draft(t)
-	refused(t, w.Discard(t.Context(), card.ID, card.RowVersion+1), apperr.Conflict, "changed")
+	rejected(t, w.Discard(t.Context(), card.ID, card.RowVersion+1), apperr.Conflict, "changed")
 	must(t, w.Discard(t.Context(), card.ID, card.RowVersion))
 	now := w.now(t, card.ID)
 	if now.State != models.RateCardDiscarded {
 		t.Errorf("it is %s", now.State)
 	}
-	refused(t, w.Discard(t.Context(), card.ID, now.RowVersion), apperr.Conflict, "state")
-	refused(t, w.Rename(t.Context(), card.ID, now.RowVersion, "x"), apperr.Conflict, "state")
+	rejected(t, w.Discard(t.Context(), card.ID, now.RowVersion), apperr.Conflict, "state")
+	rejected(t, w.Rename(t.Context(), card.ID, now.RowVersion, "x"), apperr.Conflict, "state")
 	if _, err := w.SetBases(t.Context(), card.ID, now.RowVersion, "x", []ratecard.BaseChange{{Target: plumbers, Minor: 5}}); err == nil {
 		t.Error("a discarded draft was changed")
 	}
@@ -138,7 +138,7 @@ func TestDrafts(t *testing.T) {
 	}
 	for _, ref := range []string{"", "1", first.ID.String(), ratecard.ID(uuid.New())} {
 		_, err := w.Draft(t.Context(), ref)
-		refused(t, err, apperr.NotFound, "draft")
+		rejected(t, err, apperr.NotFound, "draft")
 	}
 }
 
@@ -182,7 +182,7 @@ func TestVersions(t *testing.T) {
 	}
 	for _, n := range []int{0, 6, -1} {
 		_, err := w.Version(t.Context(), n)
-		refused(t, err, apperr.NotFound, "version")
+		rejected(t, err, apperr.NotFound, "version")
 	}
 }
 

@@ -34,13 +34,13 @@ func TestSetBase(t *testing.T) {
 
 	// Ann still sees hers: nothing is overwritten.
 	err := w.SetBase(t.Context(), card.ID, plumbers, 4560, 5000)
-	refused(t, err, apperr.Conflict, "cell_changed", "48.00 GBP")
+	rejected(t, err, apperr.Conflict, "cell_changed", "48.00 GBP")
 	w.has(t, card.ID, numbered(everywhere(1000).Rules[0], own(4800)))
 
 	must(t, w.SetBase(t.Context(), card.ID, plumbers, 4800, 0)) // inherits again: the rule sets nothing, and goes
 	w.has(t, card.ID, numbered(everywhere(1000).Rules[0]))
 	err = w.bob.SetBase(t.Context(), card.ID, plumbers, 4800, 5000)
-	refused(t, err, apperr.Conflict, "cell_changed")
+	rejected(t, err, apperr.Conflict, "cell_changed")
 	w.has(t, card.ID, numbered(everywhere(1000).Rules[0]))
 	before := w.now(t, card.ID)
 	must(t, w.SetBase(t.Context(), card.ID, plumbers, 0, 0))
@@ -113,12 +113,12 @@ func TestSetBaseRejects(t *testing.T) {
 		"an absurd amount":  {plumbers, pricingrules.MaxAmount + 1, "amount", "1000000"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			refused(t, w.SetBase(t.Context(), card.ID, c.target, 0, c.minor), apperr.Invalid, c.reason, c.name)
+			rejected(t, w.SetBase(t.Context(), card.ID, c.target, 0, c.minor), apperr.Invalid, c.reason, c.name)
 			_, err := w.SetBases(t.Context(), card.ID, card.RowVersion, "many", []ratecard.BaseChange{
 				{Target: plumbers, Minor: 5},
 				{Target: c.target, Minor: c.minor},
 			})
-			refused(t, err, apperr.Invalid, c.reason, c.name)
+			rejected(t, err, apperr.Invalid, c.reason, c.name)
 		})
 	}
 	w.has(t, card.ID, numbered(everywhere(1000).Rules...))
@@ -132,12 +132,12 @@ func TestSetBases(t *testing.T) {
 	french := pricingrules.Target{Category: "home-services", Country: "FR", Urgency: "urgent"}
 	changes := []ratecard.BaseChange{{Target: plumbers, Minor: 0}, {Target: french, Minor: 77}}
 	_, err := w.SetBases(t.Context(), card.ID, card.RowVersion+1, "too late", changes)
-	refused(t, err, apperr.Conflict, "changed")
+	rejected(t, err, apperr.Conflict, "changed")
 	_, err = w.SetBases(t.Context(), card.ID, card.RowVersion, "bad", append(changes, ratecard.BaseChange{
 		Target: pricingrules.Target{Industry: "roofer", Country: "GB"},
 		Minor:  pricingrules.MaxAmount + 1,
 	}))
-	refused(t, err, apperr.Invalid, "amount", "industry roofer")
+	rejected(t, err, apperr.Invalid, "amount", "industry roofer")
 	w.has(t, card.ID,
 		numbered(everywhere(1000, pricingrules.Rule{Base: pricingrules.Amounts{money.GBP: 5}}.For(plumbers)).Rules...))
 
@@ -169,12 +169,12 @@ func TestPutAndDropRule(t *testing.T) {
 	must(t, w.PutRule(t.Context(), card.ID, card.RowVersion, 0, double))
 	double.Line = 0
 	w.has(t, card.ID, numbered(first, double))
-	refused(t, w.PutRule(t.Context(), card.ID, card.RowVersion, 0, double), apperr.Conflict, "changed")
-	refused(t, w.DropRule(t.Context(), card.ID, card.RowVersion, 2), apperr.Conflict, "changed")
+	rejected(t, w.PutRule(t.Context(), card.ID, card.RowVersion, 0, double), apperr.Conflict, "changed")
+	rejected(t, w.DropRule(t.Context(), card.ID, card.RowVersion, 2), apperr.Conflict, "changed")
 
 	version := w.now(t, card.ID).RowVersion
 	err := w.PutRule(t.Context(), card.ID, version, 0, pricingrules.Rule{Industry: "plumber", Multiplier: 30_000})
-	refused(t, err, apperr.Invalid, "rules", "industry plumber", "rule 2")
+	rejected(t, err, apperr.Invalid, "rules", "industry plumber", "rule 2")
 	for _, wrong := range []pricingrules.Rule{
 		{Industry: "plumber"},
 		{Industry: "plumber", Category: "home-services", Multiplier: 1},
@@ -182,10 +182,10 @@ func TestPutAndDropRule(t *testing.T) {
 		{Base: all(-5)},
 		{Multiplier: 1, Note: "a\nb"},
 	} {
-		refused(t, w.PutRule(t.Context(), card.ID, version, 0, wrong), apperr.Invalid, "rules")
+		rejected(t, w.PutRule(t.Context(), card.ID, version, 0, wrong), apperr.Invalid, "rules")
 	}
-	refused(t, w.PutRule(t.Context(), card.ID, version, 9, double), apperr.NotFound, "rule")
-	refused(t, w.DropRule(t.Context(), card.ID, version, 9), apperr.NotFound, "rule")
+	rejected(t, w.PutRule(t.Context(), card.ID, version, 9, double), apperr.NotFound, "rule")
+	rejected(t, w.DropRule(t.Context(), card.ID, version, 9), apperr.NotFound, "rule")
 	w.has(t, card.ID, numbered(first, double))
 
 	roofers := pricingrules.Rule{Industry: "roofer", Country: "FR", Exclude: pricingrules.ExcludeTrue}
@@ -220,9 +220,9 @@ func TestReplace(t *testing.T) {
 		t.Errorf("the same rules in another order changed %d (%v)", rules, err)
 	}
 	_, err = w.Replace(t.Context(), card.ID, card.RowVersion, "Too late", everywhere(5))
-	refused(t, err, apperr.Conflict, "changed")
+	rejected(t, err, apperr.Conflict, "changed")
 	_, err = w.Replace(t.Context(), card.ID, now.RowVersion, "Clash", everywhere(5, a, a))
-	refused(t, err, apperr.Invalid, "rules", "industry plumber")
+	rejected(t, err, apperr.Invalid, "rules", "industry plumber")
 	edits, _, _, err := w.Edits(t.Context(), card.ID, firstPage)
 	must(t, err)
 	must(t, w.Undo(t.Context(), card.ID, edits[0].ID))
@@ -241,11 +241,11 @@ func TestOnlyDraftsAreEdited(t *testing.T) {
 			version = "2"
 		}
 		w.Exec(t, `UPDATE rate_cards SET state = $2, effective_at = now(), version = `+version+` WHERE id = $1`, card.ID, state)
-		refused(t, w.SetBase(t.Context(), card.ID, plumbers, 0, 5), apperr.Conflict, "state")
-		refused(t, w.DropRule(t.Context(), card.ID, card.RowVersion, 1), apperr.Conflict, "state")
-		refused(t, w.Undo(t.Context(), card.ID, 1), apperr.Conflict, "state")
+		rejected(t, w.SetBase(t.Context(), card.ID, plumbers, 0, 5), apperr.Conflict, "state")
+		rejected(t, w.DropRule(t.Context(), card.ID, card.RowVersion, 1), apperr.Conflict, "state")
+		rejected(t, w.Undo(t.Context(), card.ID, 1), apperr.Conflict, "state")
 		_, err := w.Update(t.Context(), card.ID, card.RowVersion)
-		refused(t, err, apperr.Conflict, "state")
+		rejected(t, err, apperr.Conflict, "state")
 		w.has(t, card.ID, numbered(everywhere(1000).Rules...))
 		w.Exec(t,
 			`ALTER TABLE rate_cards DISABLE TRIGGER USER; UPDATE rate_cards SET state = 'discarded', version = NULL WHERE version = 2 OR state = 'scheduled'; ALTER TABLE rate_cards ENABLE TRIGGER USER`)

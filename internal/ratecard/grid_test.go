@@ -185,7 +185,7 @@ func TestBulkOnADraft(t *testing.T) {
 		return w.Grid(compiled, nil, view)
 	}
 	_, err := w.SetBases(t.Context(), card.ID, card.RowVersion, "+5 %", ratecard.Bulk{Percent: 500}.Changes(grid()))
-	refused(t, err, apperr.Invalid, "amount", "industry roofer, country GB")
+	rejected(t, err, apperr.Invalid, "amount", "industry roofer, country GB")
 	view.Search = "lock"
 	rules, err := w.SetBases(t.Context(), card.ID, card.RowVersion, "+5 %", ratecard.Bulk{Percent: 500}.Changes(grid()))
 	if err != nil || rules != len(grid())-1 || rules == 0 {
@@ -246,11 +246,11 @@ func TestExplain(t *testing.T) {
 		{Industry: "home-services", Country: "GB"},
 	} {
 		_, err := ratecard.Explain(compiled, lead, own)
-		refused(t, err, apperr.Invalid, "industry")
+		rejected(t, err, apperr.Invalid, "industry")
 	}
 	for _, country := range []string{"", "GBR", "G", "G1", "ÄÖ", "é"} {
 		_, err := ratecard.Explain(compiled, ratecard.Lead{Industry: "plumber", Country: country}, own)
-		refused(t, err, apperr.Invalid, "country")
+		rejected(t, err, apperr.Invalid, "country")
 	}
 }
 

@@ -198,7 +198,7 @@ func (w *rateCards) snapshotNumber(t testing.TB) int64 {
 }
 
 // refused requires a fault of a code and reason whose message has all of the words.
-func refused(t testing.TB, err error, code apperr.Code, reason string, words ...string) {
+func rejected(t testing.TB, err error, code apperr.Code, reason string, words ...string) {
 	t.Helper()
 	f := apperr.As(err)
 	if f == nil || f.Code != code || f.Reason != reason {

@@ -13,7 +13,7 @@ import (
 const shownProblems = 20
 
 // refusal is what a person is told of rules that are wrong.
-func refusal(problems pricingrules.Problems) *apperr.Error {
+func rejection(problems pricingrules.Problems) *apperr.Error {
 	var lines []string
 	for i, p := range problems {
 		if i == shownProblems {

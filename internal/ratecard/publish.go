@@ -143,7 +143,7 @@ func (s *Service) mayPublish(tx *gorm.DB, card models.RateCard) error {
 		return errNothing
 	}
 	if _, err := pricingrules.Compile(rules, s.taxonomy, s.markets); err != nil {
-		return refusal(problemsOf(err))
+		return rejection(problemsOf(err))
 	}
 	return nil
 }

@@ -36,15 +36,15 @@ func TestPublish(t *testing.T) {
 		strings.Repeat("x", 201): "text",
 	} {
 		_, err := w.bob.Publish(t.Context(), card.ID, card.RowVersion, note, at0)
-		refused(t, err, apperr.Invalid, reason)
+		rejected(t, err, apperr.Invalid, reason)
 		if f := apperr.As(err); f != nil && (len(f.Fields) != 1 || f.Fields[0].Path[0] != "note") {
 			t.Errorf("the note %q: %+v", note, f.Fields)
 		}
 	}
 	_, err := w.Publish(t.Context(), card.ID, card.RowVersion-1, "Too late", at0)
-	refused(t, err, apperr.Conflict, "changed")
+	rejected(t, err, apperr.Conflict, "changed")
 	_, err = w.Publish(t.Context(), uuid.New(), 1, "Which?", at0)
-	refused(t, err, apperr.NotFound, "draft")
+	rejected(t, err, apperr.NotFound, "draft")
 	if after := w.snapshotNumber(t); after != before {
 		t.Error("a refusal raised the number")
 	}
@@ -67,8 +67,8 @@ func TestPublish(t *testing.T) {
 		t.Errorf("in force is %+v (%v)", snapshot, err)
 	}
 	_, err = w.Publish(t.Context(), card.ID, now.RowVersion, "Again", at0)
-	refused(t, err, apperr.Conflict, "state", "2")
-	refused(t, w.Withdraw(t.Context(), card.ID, now.RowVersion), apperr.Conflict, "state")
+	rejected(t, err, apperr.Conflict, "state", "2")
+	rejected(t, w.Withdraw(t.Context(), card.ID, now.RowVersion), apperr.Conflict, "state")
 	w.trail(t, card.ID, "ann@example.com pricing.begin", "ann@example.com pricing.edit", "bob@example.com pricing.publish")
 	if got := testkit.Value[string](t, w.Database, `SELECT before::text || after::text FROM audit_events WHERE action = 'pricing.publish'`); got != `{"version":1}{"note":"Dearer","version":2}` {
 		t.Errorf("the audit trail says %s", got)
@@ -97,7 +97,7 @@ func TestPublishRejectsACard(t *testing.T) {
 			if c.names == nil {
 				reason = "nothing"
 			}
-			refused(t, err, apperr.Invalid, reason, c.names...)
+			rejected(t, err, apperr.Invalid, reason, c.names...)
 			if now := w.now(t, card.ID); now.State != models.RateCardDraft || now.Note != "" ||
 				now.RowVersion != card.RowVersion {
 				t.Errorf("the draft became %+v", now)
@@ -115,7 +115,7 @@ func TestRejectionsAreBounded(t *testing.T) {
 		`INSERT INTO pricing_rules (rate_card_id, position, industry, multiplier) SELECT $1, 10 + n, 'trade-' || n, 5 FROM generate_series(1, 25) n`,
 		card.ID)
 	_, err := w.Publish(t.Context(), card.ID, card.RowVersion, "A note", at0)
-	refused(t, err, apperr.Invalid, "rules", "trade-20", "And 5 more.")
+	rejected(t, err, apperr.Invalid, "rules", "trade-20", "And 5 more.")
 	if f := apperr.As(err); f != nil && strings.Contains(f.Message, "trade-21") {
 		t.Errorf("it lists %s", f.Message)
 	}
@@ -130,7 +130,7 @@ func TestPublishSuperseded(t *testing.T) {
 	}
 	_, err := w.Publish(t.Context(), mine.ID, mine.RowVersion, "Mine", at0)
 	// Ann began the other draft; it was Bob who published it.
-	refused(t, err, apperr.Conflict, "superseded", "bob@example.com", "(Bob's reason)")
+	rejected(t, err, apperr.Conflict, "superseded", "bob@example.com", "(Bob's reason)")
 	if now := w.now(t, mine.ID); now.State != models.RateCardDraft || now.Note != "" {
 		t.Errorf("the draft became %+v", now)
 	}
@@ -139,7 +139,7 @@ func TestPublishSuperseded(t *testing.T) {
 	}
 	// Both changed the one rule: theirs stays, and nothing is left to publish.
 	_, err = w.Publish(t.Context(), mine.ID, w.now(t, mine.ID).RowVersion, "Mine", at0)
-	refused(t, err, apperr.Invalid, "nothing")
+	rejected(t, err, apperr.Invalid, "nothing")
 	must(t, w.PutRule(t.Context(), mine.ID, w.now(t, mine.ID).RowVersion, 0, times(12_000, "plumber")))
 	if now, err := w.Publish(t.Context(), mine.ID, w.now(t, mine.ID).RowVersion, "Mine", at0); err != nil || now.Version != 3 {
 		t.Errorf("brought up to date it is version %d (%v)", now.Version, err)
@@ -165,7 +165,7 @@ func TestPublishAtOnce(t *testing.T) {
 	}
 	loser := 1 - winner
 	must(t, errs[winner])
-	refused(t, errs[loser], apperr.Conflict, "superseded", names[winner], "("+notes[winner]+")")
+	rejected(t, errs[loser], apperr.Conflict, "superseded", names[winner], "("+notes[winner]+")")
 	if now := w.now(t, cards[winner].ID); now.Version != 2 || now.State != models.RateCardPublished {
 		t.Errorf("the winner is %+v", now)
 	}
@@ -191,18 +191,18 @@ func TestASecondPerson(t *testing.T) {
 	card := w.changed(t, 2000)
 	number := w.snapshotNumber(t)
 	_, err := bobs.Approve(t.Context(), card.ID, card.RowVersion)
-	refused(t, err, apperr.Conflict, "state")
+	rejected(t, err, apperr.Conflict, "state")
 	sent, err := anns.Publish(t.Context(), card.ID, card.RowVersion, "Dearer", at0)
 	must(t, err)
 	if sent.State != models.RateCardSubmitted || sent.Submitter != ann.Name || sent.Note != "Dearer" || sent.Version != 0 {
 		t.Errorf("submitted %+v", sent)
 	}
-	refused(t, anns.PutRule(t.Context(), card.ID, sent.RowVersion, 0, times(5, "plumber")), apperr.Conflict, "state")
-	refused(t, anns.Rename(t.Context(), card.ID, sent.RowVersion, "x"), apperr.Conflict, "state")
+	rejected(t, anns.PutRule(t.Context(), card.ID, sent.RowVersion, 0, times(5, "plumber")), apperr.Conflict, "state")
+	rejected(t, anns.Rename(t.Context(), card.ID, sent.RowVersion, "x"), apperr.Conflict, "state")
 	_, err = anns.Approve(t.Context(), card.ID, sent.RowVersion)
-	refused(t, err, apperr.Forbidden, "same_person")
+	rejected(t, err, apperr.Forbidden, "same_person")
 	_, err = bobs.Approve(t.Context(), card.ID, card.RowVersion)
-	refused(t, err, apperr.Conflict, "changed")
+	rejected(t, err, apperr.Conflict, "changed")
 
 	must(t, anns.Withdraw(t.Context(), card.ID, sent.RowVersion))
 	back := w.now(t, card.ID)
@@ -210,7 +210,7 @@ func TestASecondPerson(t *testing.T) {
 		t.Errorf("taken back it is %+v", back)
 	}
 	_, err = bobs.Approve(t.Context(), card.ID, back.RowVersion)
-	refused(t, err, apperr.Conflict, "state")
+	rejected(t, err, apperr.Conflict, "state")
 	must(t, anns.PutRule(t.Context(), card.ID, back.RowVersion, 0, times(12_000, "plumber")))
 	if after := w.snapshotNumber(t); after != number {
 		t.Errorf("the number went from %d to %d with nothing published", number, after)
@@ -239,7 +239,7 @@ func TestApproveChecksDraftAgain(t *testing.T) {
 	must(t, err)
 	w.supersede(t, 2, everywhere(5, pricingrules.Rule{Urgency: "urgent", Multiplier: 20_000}))
 	_, err = w.bob.Approve(t.Context(), card.ID, sent.RowVersion)
-	refused(t, err, apperr.Conflict, "superseded", "2")
+	rejected(t, err, apperr.Conflict, "superseded", "2")
 	if now := w.now(t, card.ID); now.State != models.RateCardSubmitted {
 		t.Errorf("it is %s", now.State)
 	}

@@ -93,7 +93,7 @@ func TestRequestReplay(t *testing.T) {
 	w, card := replayed(t)
 	for _, days := range []int{0, -1, ratecard.MaxReplayDays + 1} {
 		_, err := w.RequestReplay(t.Context(), card, days)
-		refused(t, err, apperr.Invalid, "days", "1 to 90 days")
+		rejected(t, err, apperr.Invalid, "days", "1 to 90 days")
 	}
 	if _, found, err := w.Replay(t.Context(), card.ID); err != nil || found {
 		t.Errorf("before any was asked for: %t (%v)", found, err)
@@ -138,7 +138,7 @@ func TestOneReplayRunsAtATime(t *testing.T) {
 		}
 	}
 	_, err := w.RequestReplay(t.Context(), w.draft(t), 1)
-	refused(t, err, apperr.Conflict, "replays", "20 replays are under way")
+	rejected(t, err, apperr.Conflict, "replays", "20 replays are under way")
 	if _, err := w.RequestReplay(t.Context(), cards[7], 1); err != nil {
 		t.Errorf("one that waits was not asked for anew: %v", err)
 	}

@@ -37,7 +37,7 @@ func TestSchedule(t *testing.T) {
 	card := w.changed(t, 2000)
 	for _, at := range []time.Time{w.clock.Now(), w.clock.Now().Add(-time.Hour), w.clock.Now().Add(ratecard.MaxAhead + time.Second)} {
 		_, err := w.Publish(t.Context(), card.ID, card.RowVersion, "When?", at)
-		refused(t, err, apperr.Invalid, "at")
+		rejected(t, err, apperr.Invalid, "at")
 	}
 	w.due(t, false) // nothing is scheduled
 	must(t, w.Discard(t.Context(), card.ID, card.RowVersion))
@@ -68,10 +68,10 @@ func TestNoOtherVersionIsPublishedDuringRelease(t *testing.T) {
 	other, card := w.changed(t, 3000), w.scheduled(t)
 	for _, at := range []time.Time{at0, w.clock.Now().Add(time.Minute)} {
 		_, err := w.bob.Publish(t.Context(), other.ID, other.RowVersion, "Mine first", at)
-		refused(t, err, apperr.Conflict, "scheduled", "ann@example.com")
+		rejected(t, err, apperr.Conflict, "scheduled", "ann@example.com")
 	}
 	must(t, w.SetBase(t.Context(), other.ID, plumbers, 0, 5)) // work goes on
-	refused(t, w.SetBase(t.Context(), card.ID, plumbers, 0, 5), apperr.Conflict, "state")
+	rejected(t, w.SetBase(t.Context(), card.ID, plumbers, 0, 5), apperr.Conflict, "state")
 	must(t, w.bob.Withdraw(t.Context(), card.ID, card.RowVersion))
 	if now := w.now(t, card.ID); now.State != models.RateCardDraft || now.EffectiveAt != nil || now.Submitter != "" {
 		t.Errorf("taken back it is %+v", now)

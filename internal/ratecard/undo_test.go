@@ -32,27 +32,27 @@ func TestUndo(t *testing.T) {
 	w := newRateCards(t, everywhere(1000))
 	card := w.draft(t)
 	number := w.snapshotNumber(t)
-	refused(t, w.Undo(t.Context(), card.ID, 1), apperr.Conflict, "undone")
+	rejected(t, w.Undo(t.Context(), card.ID, 1), apperr.Conflict, "undone")
 	must(t, w.SetBase(t.Context(), card.ID, plumbers, 0, 10))
 	first := w.last(t, card.ID)
 	must(t,
 		w.bob.PutRule(t.Context(), card.ID, w.now(t, card.ID).RowVersion, 0,
 			pricingrules.Rule{Urgency: "urgent", Multiplier: 12_000}))
 	had := w.rules(t, card.ID)
-	refused(t, w.Undo(t.Context(), card.ID, first.ID), apperr.Conflict, "changed", "bob@example.com", "urgency urgent")
+	rejected(t, w.Undo(t.Context(), card.ID, first.ID), apperr.Conflict, "changed", "bob@example.com", "urgency urgent")
 	w.has(t, card.ID, had)
 
 	second := w.last(t, card.ID)
 	must(t, w.Undo(t.Context(), card.ID, second.ID))
 	delete(had, 3)
 	w.has(t, card.ID, had)
-	refused(t, w.Undo(t.Context(), card.ID, second.ID), apperr.Conflict, "changed") // the same button twice
+	rejected(t, w.Undo(t.Context(), card.ID, second.ID), apperr.Conflict, "changed") // the same button twice
 	w.has(t, card.ID, had)
 	must(t, w.SetBase(t.Context(), card.ID, plumbers, 10, 20)) // another way on from here
 	must(t, w.Undo(t.Context(), card.ID, w.last(t, card.ID).ID))
 	must(t, w.bob.Undo(t.Context(), card.ID, first.ID))
 	w.has(t, card.ID, numbered(everywhere(1000).Rules...))
-	refused(t, w.Undo(t.Context(), card.ID, first.ID), apperr.Conflict, "undone")
+	rejected(t, w.Undo(t.Context(), card.ID, first.ID), apperr.Conflict, "undone")
 
 	edits, _, _, err := w.Edits(t.Context(), card.ID, firstPage)
 	if err != nil || len(edits) != 3 || edits[2].UndoneBy != bob.Name || edits[2].UndoneAt == nil ||
@@ -64,7 +64,7 @@ func TestUndo(t *testing.T) {
 	if after := w.snapshotNumber(t); after != number {
 		t.Errorf("the number went from %d to %d", number, after)
 	}
-	refused(t, w.Undo(t.Context(), uuid.New(), 1), apperr.NotFound, "draft")
+	rejected(t, w.Undo(t.Context(), uuid.New(), 1), apperr.NotFound, "draft")
 }
 
 func TestEditsArePaged(t *testing.T) {

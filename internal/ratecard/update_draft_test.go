@@ -106,7 +106,7 @@ func TestUpdate(t *testing.T) {
 			w.supersede(t, 2, everywhere(1000, c.theirs...))
 			before := w.now(t, card.ID)
 			_, err := w.Update(t.Context(), card.ID, before.RowVersion-1)
-			refused(t, err, apperr.Conflict, "changed")
+			rejected(t, err, apperr.Conflict, "changed")
 
 			kept, err := w.Update(t.Context(), card.ID, before.RowVersion)
 			must(t, err)

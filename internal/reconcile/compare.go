@@ -167,54 +167,54 @@ func (s *Service) GetLive(ctx context.Context, sc scope.Scope, reconciliation uu
 // check finds what is missing in a mapping, all of it at once.
 func (m Mapping) check(p Profile, from, to time.Time) error {
 	var wrong []apperr.Field
-	refuse := func(field string, kind apperr.FieldCode, message string) {
+	reject := func(field string, kind apperr.FieldCode, message string) {
 		wrong = append(wrong, apperr.Field{Code: kind, Path: []string{field}, Message: message})
 	}
 	column := func(field, name, missing string) bool {
 		if name == "" {
-			refuse(field, apperr.Required, missing)
+			reject(field, apperr.Required, missing)
 			return false
 		}
 		if _, ok := p.Column(name); !ok {
-			refuse(field, apperr.InvalidValue, "The list has no such column: choose one that it has.")
+			reject(field, apperr.InvalidValue, "The list has no such column: choose one that it has.")
 			return false
 		}
 		return true
 	}
 	column("lead_id", m.LeadID, "Choose the column of the leadIds.")
 	if column("amount", m.Amount, "Choose the column of the amounts.") && m.Amount == m.LeadID {
-		refuse("amount", apperr.FieldClash, "The leadIds are in this column: choose another.")
+		reject("amount", apperr.FieldClash, "The leadIds are in this column: choose another.")
 	}
 	switch {
 	case m.Currency != "" && m.Fixed != 0:
-		refuse("fixed", apperr.FieldClash, "Choose a column of currencies or one currency, not both.")
+		reject("fixed", apperr.FieldClash, "Choose a column of currencies or one currency, not both.")
 	case m.Currency != "":
 		if column("currency", m.Currency, "") && (m.Currency == m.LeadID || m.Currency == m.Amount) {
-			refuse("currency", apperr.FieldClash,
+			reject("currency", apperr.FieldClash,
 				"The leadIds or the amounts are in this column: choose another, or the currency that all amounts are in.")
 		}
 	case m.Fixed == 0:
-		refuse("currency", apperr.Required, "Choose the column of the currencies, or the currency that all amounts are in.")
+		reject("currency", apperr.Required, "Choose the column of the currencies, or the currency that all amounts are in.")
 	case !m.Fixed.Valid():
-		refuse("fixed", apperr.InvalidValue, "Choose one of GBP, EUR, USD, CAD, AUD.")
+		reject("fixed", apperr.InvalidValue, "Choose one of GBP, EUR, USD, CAD, AUD.")
 	}
 	if !slices.Contains(NumberForms, m.Numbers) {
-		refuse("numbers", apperr.Required, "Say how the list writes amounts: 1,234.56 or 1.234,56.")
+		reject("numbers", apperr.Required, "Say how the list writes amounts: 1,234.56 or 1.234,56.")
 	}
 	if m.Date != "" && column("date", m.Date, "") && !slices.Contains(DateForms, m.Dates) {
-		refuse("dates", apperr.Required, "Say how the list writes dates: year, day or month first.")
+		reject("dates", apperr.Required, "Say how the list writes dates: year, day or month first.")
 	}
 	if m.Coverage != "" && !slices.Contains(Coverages, m.Coverage) {
-		refuse("coverage", apperr.InvalidValue, "Choose file or all.")
+		reject("coverage", apperr.InvalidValue, "Choose file or all.")
 	}
 	if from.IsZero() {
-		refuse("from", apperr.Required, "Give the first day that the list covers.")
+		reject("from", apperr.Required, "Give the first day that the list covers.")
 	}
 	switch {
 	case to.IsZero():
-		refuse("to", apperr.Required, "Give the last day that the list covers.")
+		reject("to", apperr.Required, "Give the last day that the list covers.")
 	case to.Before(from):
-		refuse("to", apperr.InvalidValue, "The last day is before the first: change one of them.")
+		reject("to", apperr.InvalidValue, "The last day is before the first: change one of them.")
 	}
 	if len(wrong) == 0 {
 		return nil

@@ -38,12 +38,12 @@ func (in *Reader) Activity(
 	if err != nil {
 		return nil, err
 	}
-	refused, err := ofPartner[refusedRequest](ctx, in.db, sc, partner, `SELECT at, request_id, endpoint, outcome, fields
+	rejected, err := ofPartner[rejectedRequest](ctx, in.db, sc, partner, `SELECT at, request_id, endpoint, outcome, fields
 		FROM refusals WHERE partner_id = $1 AND at >= $2 ORDER BY id DESC LIMIT $3`, since, n)
 	if err != nil {
 		return nil, err
 	}
-	all := make([]ActivityItem, 0, len(leads)+len(refused))
+	all := make([]ActivityItem, 0, len(leads)+len(rejected))
 	for _, l := range leads {
 		currency, err := money.ParseCurrency(l.Currency)
 		if err != nil {
@@ -54,7 +54,7 @@ func (in *Reader) Activity(
 			Price: money.Amount{Minor: l.Minor, Currency: currency}, Industry: l.Industry,
 		})
 	}
-	for _, r := range refused {
+	for _, r := range rejected {
 		all = append(all, ActivityItem{
 			At:       r.At,
 			Request:  r.Request,
@@ -76,7 +76,7 @@ type storedLead struct {
 	Currency, Industry string
 }
 
-type refusedRequest struct {
+type rejectedRequest struct {
 	At                time.Time
 	Request           uuid.UUID
 	Endpoint, Outcome string

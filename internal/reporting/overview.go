@@ -57,14 +57,14 @@ type Payout struct {
 
 // Figures are what passed in a range. Sandbox accounts are left out (decision 25).
 type Figures struct {
-	Steps     []Step // all of the range, the quiet ones too
-	Pings     int64  // all, including rejected ones
-	Priced    int64
-	Posts     int64 // all, including retries and rejected ones
-	Replayed  int64 // retries that got the first answer again
-	Delivered int64 // leads
-	Refusals  []RejectionCount
-	Payouts   []Payout
+	Steps      []Step // all of the range, the quiet ones too
+	Pings      int64  // all, including rejected ones
+	Priced     int64
+	Posts      int64 // all, including retries and rejected ones
+	Replayed   int64 // retries that got the first answer again
+	Delivered  int64 // leads
+	Rejections []RejectionCount
+	Payouts    []Payout
 }
 
 // Figures adds up. Whoever sees some partners only, gets the figures of these.
@@ -85,7 +85,7 @@ func (f *Figures) readTraffic(ctx context.Context, db *postgres.DB, sc scope.Sco
 		return err
 	}
 	defer rows.Close()
-	refused := map[RejectionCount]int64{}
+	rejected := map[RejectionCount]int64{}
 	for rows.Next() {
 		var step int
 		var endpoint, outcome string
@@ -109,14 +109,14 @@ func (f *Figures) readTraffic(ctx context.Context, db *postgres.DB, sc scope.Sco
 		case models.KindReplayed:
 			f.Replayed += n
 		case models.KindRejected:
-			refused[RejectionCount{Endpoint: endpoint, Reason: outcome}] += n
+			rejected[RejectionCount{Endpoint: endpoint, Reason: outcome}] += n
 		}
 	}
-	for key, n := range refused {
+	for key, n := range rejected {
 		key.Count = n
-		f.Refusals = append(f.Refusals, key)
+		f.Rejections = append(f.Rejections, key)
 	}
-	slices.SortFunc(f.Refusals, func(a, b RejectionCount) int {
+	slices.SortFunc(f.Rejections, func(a, b RejectionCount) int {
 		if a.Count != b.Count {
 			return int(b.Count - a.Count)
 		}

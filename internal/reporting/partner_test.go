@@ -162,8 +162,8 @@ func TestReadUnsigned(t *testing.T) {
 	f := openTraffic(t)
 	now := testkit.StartTime()
 	minute := now.Truncate(time.Minute)
-	for i, outcome := range []string{"delivered", "delivered_unsigned", "replayed", "replayed_would_be_refused",
-		"signature_missing", "already_delivered", "delivered_would_be_refused", "replayed_unsigned"} {
+	for i, outcome := range []string{"delivered", "delivered_unsigned", "replayed", "replayed_would_be_rejected",
+		"signature_missing", "already_delivered", "delivered_would_be_rejected", "replayed_unsigned"} {
 		f.count(t, now.Add(-time.Duration(i)*time.Minute), f.mine, f.account, uuid.Nil, "post", outcome, 1, 0)
 		f.count(t, now.Add(-25*time.Hour), f.mine, f.account, uuid.Nil, "post", outcome, 1000, 0) // too old
 		f.count(t, now, f.theirs, f.account, uuid.Nil, "post", outcome, 1000, 0)
@@ -187,7 +187,7 @@ func TestReadUnsigned(t *testing.T) {
 	}
 }
 
-func (f *traffic) refuse(t *testing.T, partner uuid.UUID, at time.Time, outcome string, fields ...string) uuid.UUID {
+func (f *traffic) reject(t *testing.T, partner uuid.UUID, at time.Time, outcome string, fields ...string) uuid.UUID {
 	t.Helper()
 	request := uuid.New()
 	if _, err := f.Pool.Exec(t.Context(), `INSERT INTO refusals (partner_id, at, request_id, endpoint, outcome, fields) VALUES ($1, $2, $3, 'post', $4, $5)`,
@@ -214,12 +214,12 @@ func TestArrivals(t *testing.T) {
 	now := testkit.StartTime()
 	at := func(seconds int) time.Time { return now.Add(time.Duration(seconds) * time.Second) }
 	f.lead(t, f.mine, f.account, nil, at(-1), 1) // before the moment
-	f.refuse(t, f.mine, at(-1), "signature")
+	f.reject(t, f.mine, at(-1), "signature")
 	first := f.lead(t, f.mine, f.sandbox, &f.fresh, at(0), 100)
-	second := f.refuse(t, f.mine, at(1), "payload", "contact.email", "consent")
+	second := f.reject(t, f.mine, at(1), "payload", "contact.email", "consent")
 	third := f.lead(t, f.mine, f.account, nil, at(2), 200)
 	f.lead(t, f.theirs, f.theirs, nil, at(3), 1)
-	f.refuse(t, f.theirs, at(3), "signature")
+	f.reject(t, f.theirs, at(3), "signature")
 
 	want := []reporting.ActivityItem{
 		{At: at(2), Lead: third, Account: f.account, Price: money.Amount{Minor: 200, Currency: money.EUR}, Industry: "plumber"},

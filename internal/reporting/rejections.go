@@ -39,7 +39,7 @@ type RejectionPage struct {
 func (in *Reader) Rejections(
 	ctx context.Context, sc scope.Scope, f RejectionFilter, p postgres.Page,
 ) (out RejectionPage, err error) {
-	q := refusals(ctx, in.db, sc)
+	q := rejections(ctx, in.db, sc)
 	if f.Partner != uuid.Nil {
 		q = q.Where("partner_id = ?", f.Partner)
 	}
@@ -59,14 +59,14 @@ func (in *Reader) Rejections(
 // FindRejection looks a refused request up by the id that the partner was answered with.
 func (in *Reader) FindRejection(ctx context.Context, sc scope.Scope, request uuid.UUID) (RejectedRequest, bool, error) {
 	var found []RejectedRequest
-	err := refusals(ctx, in.db, sc).Where("request_id = ?", request).Order("id DESC").Limit(1).Find(&found).Error
+	err := rejections(ctx, in.db, sc).Where("request_id = ?", request).Order("id DESC").Limit(1).Find(&found).Error
 	if err != nil || len(found) == 0 {
 		return RejectedRequest{}, false, postgres.Translate(err)
 	}
 	return found[0], true, nil
 }
 
-func refusals(ctx context.Context, db *postgres.DB, sc scope.Scope) *gorm.DB {
+func rejections(ctx context.Context, db *postgres.DB, sc scope.Scope) *gorm.DB {
 	q := db.Gorm.WithContext(ctx).Table("refusals").Select("id, at, partner_id, request_id, endpoint, outcome, to_json(fields) AS fields")
 	if sc.All() {
 		return q

@@ -28,7 +28,7 @@ func TestReadRejections(t *testing.T) {
 			outcome = "signature"
 		}
 		requests = append(requests,
-			f.refuse(t, partner, now.Add(time.Duration(i)*time.Second), outcome, "answers.roof, flat", string(rune('a'+i))))
+			f.reject(t, partner, now.Add(time.Duration(i)*time.Second), outcome, "answers.roof, flat", string(rune('a'+i))))
 	}
 	list := func(sc scope.Scope, filter reporting.RejectionFilter, p postgres.Page) (found reporting.RejectionPage, which string) {
 		t.Helper()

@@ -58,14 +58,14 @@ func (s *Service) Login(ctx context.Context, a LoginAttempt) (token string, sess
 		return "", session, err
 	}
 	if !right {
-		return "", session, errors.Join(errLogin, s.refuse(ctx, p, a.By, "login", "wrong password"))
+		return "", session, errors.Join(errLogin, s.reject(ctx, p, a.By, "login", "wrong password"))
 	}
 	return s.begin(ctx, p, a)
 }
 
 // refuse writes a refused login to the audit trail; of somebody unknown too, and
 // without what they called themselves.
-func (s *Service) refuse(ctx context.Context, p models.Staff, by audit.Actor, action, why string) error {
+func (s *Service) reject(ctx context.Context, p models.Staff, by audit.Actor, action, why string) error {
 	e := audit.Event{Action: action, Kind: "staff", Reason: why}
 	by.Name = audit.Anonymous.Name
 	if p.Email != "" {
@@ -130,7 +130,7 @@ func (s *Service) VerifyCode(ctx context.Context, by audit.Actor, session Sessio
 	case errors.Is(err, errSessionExpired):
 		return "", errors.Join(err, s.End(ctx, session, "too many wrong codes"))
 	case err == nil && !right:
-		err = errors.Join(errCode, s.refuse(ctx, session.Staff, by, "login", "wrong code"))
+		err = errors.Join(errCode, s.reject(ctx, session.Staff, by, "login", "wrong code"))
 	}
 	return token, err
 }

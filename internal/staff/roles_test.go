@@ -172,7 +172,7 @@ func TestTheLastAdministratorStays(t *testing.T) {
 		ada, bob := h.person(t, "ada@example.com", models.Administrator), h.person(t, "bob@example.com", models.Administrator)
 		h.Exec(t, `DELETE FROM staff_roles`)
 		h.Exec(t, `INSERT INTO staff_roles SELECT id, 'administrator' FROM staff`)
-		var refused atomic.Int64
+		var rejected atomic.Int64
 		var all sync.WaitGroup
 		for _, pair := range [][2]models.Staff{{ada, bob}, {bob, ada}} {
 			version := h.find(t, pair[1].ID).RowVersion
@@ -180,15 +180,15 @@ func TestTheLastAdministratorStays(t *testing.T) {
 				err := h.SetRoles(t.Context(), audit.Actor{Staff: pair[0].ID, Name: pair[0].Email}, pair[1].ID,
 					version, everywhere(models.Auditor))
 				if reason(err) == "last_administrator" {
-					refused.Add(1)
+					rejected.Add(1)
 				} else if err != nil {
 					t.Error(err)
 				}
 			})
 		}
 		all.Wait()
-		if left := testkit.Value[int](t, h.Database, `SELECT count(*) FROM staff_roles WHERE role = 'administrator'`); left != 1 || refused.Load() != 1 {
-			t.Fatalf("%d administrators are left, %d were refused", left, refused.Load())
+		if left := testkit.Value[int](t, h.Database, `SELECT count(*) FROM staff_roles WHERE role = 'administrator'`); left != 1 || rejected.Load() != 1 {
+			t.Fatalf("%d administrators are left, %d were refused", left, rejected.Load())
 		}
 	}
 }

@@ -195,7 +195,7 @@ func (s *Service) verifyAndAudit(
 ) error {
 	ok, err := s.attempt(ctx, budgets, right)
 	if err == nil && !ok {
-		err = errors.Join(errWrong, s.refuse(ctx, session.Staff, by, "confirm", "wrong password or code"))
+		err = errors.Join(errWrong, s.reject(ctx, session.Staff, by, "confirm", "wrong password or code"))
 	}
 	return err
 }

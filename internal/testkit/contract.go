@@ -157,13 +157,13 @@ func (c *Contract) match(req *http.Request) (*openapi3filter.RequestValidationIn
 	route, params, err := c.router.FindRoute(req)
 	switch {
 	case errors.Is(err, routers.ErrPathNotFound):
-		route = c.refusal(http.StatusNotFound, c.doc.Components.Responses["NotFound"])
+		route = c.rejection(http.StatusNotFound, c.doc.Components.Responses["NotFound"])
 	case errors.Is(err, routers.ErrMethodNotAllowed):
 		other, err := c.otherMethod(req)
 		if err != nil {
 			return nil, err
 		}
-		route = c.refusal(http.StatusMethodNotAllowed, other.Operation.Responses.Status(http.StatusMethodNotAllowed))
+		route = c.rejection(http.StatusMethodNotAllowed, other.Operation.Responses.Status(http.StatusMethodNotAllowed))
 	case err != nil:
 		return nil, err
 	}
@@ -184,7 +184,7 @@ func (c *Contract) match(req *http.Request) (*openapi3filter.RequestValidationIn
 }
 
 // refusal is a route whose only answer is the given one.
-func (c *Contract) refusal(status int, response *openapi3.ResponseRef) *routers.Route {
+func (c *Contract) rejection(status int, response *openapi3.ResponseRef) *routers.Route {
 	return &routers.Route{Spec: c.doc, PathItem: &openapi3.PathItem{}, Operation: &openapi3.Operation{
 		Responses: openapi3.NewResponses(openapi3.WithStatus(status, response)),
 	}}

@@ -70,7 +70,7 @@ func explainAnswer(answered *api.ResponseError) error {
 	case statusUnavailable:
 		e.Reason, e.text = "sealed", "Vault is sealed or has no active node"
 	default:
-		e.Reason, e.text = "refused", "Vault refused the call"
+		e.Reason, e.text = "rejected", "Vault rejected the call"
 	}
 	if said != "" {
 		e.text += " (" + said + ")"

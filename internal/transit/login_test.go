@@ -90,8 +90,8 @@ func TestLoginsThatFail(t *testing.T) {
 	}
 	hands.Advance(time.Hour)
 	_, err := w.Wrap(t.Context(), randomKeys(1))
-	var refused *transit.Error
-	if !errors.As(err, &refused) || refused.Reason != "login" {
+	var rejected *transit.Error
+	if !errors.As(err, &rejected) || rejected.Reason != "login" {
 		t.Errorf("with a credential that was destroyed: %v", err)
 	}
 }

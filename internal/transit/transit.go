@@ -279,8 +279,8 @@ func (w *Wrapper) write(ctx context.Context, operation, path string, body []byte
 			return nil, err
 		}
 		answer, err := w.attempt(ctx, operation, path, body)
-		var refused *Error
-		if errors.As(err, &refused) && refused.Status == statusForbidden && !again && w.session.markRejected(token) {
+		var rejected *Error
+		if errors.As(err, &rejected) && rejected.Status == statusForbidden && !again && w.session.markRejected(token) {
 			continue
 		}
 		if err == nil {

@@ -160,8 +160,8 @@ func TestLeastPrivilege(t *testing.T) {
 			"rotate":  func() error { return w.Rotate(t.Context()) },
 		} {
 			err := try()
-			var refused *transit.Error
-			if denied := errors.As(err, &refused) && refused.Status == 403; denied == may[operation] || err != nil && !denied {
+			var rejected *transit.Error
+			if denied := errors.As(err, &rejected) && rejected.Status == 403; denied == may[operation] || err != nil && !denied {
 				t.Errorf("%s, %s: %v", role, operation, err)
 			}
 		}

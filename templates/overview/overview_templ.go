@@ -24,7 +24,7 @@ type View struct {
 	Tiles      []ui.StatTile // pings, posts, accepted share, leads
 	StepHead   string        // what a step of the chart is: "Hour (UTC)"
 	Traffic    []ui.TrafficStep
-	Refusals   []ui.Bar // by reason, most first
+	Rejections []ui.Bar // by reason, most first
 	Payouts    []reporting.Payout
 	Failed     string // the figures could not be read; empty when they could
 	RetryURL   string
@@ -94,7 +94,7 @@ func Page(v View) templ.Component {
 				if templ_7745c5c3_Err != nil {
 					return templ_7745c5c3_Err
 				}
-				templ_7745c5c3_Err = ui.BarChart("refusals", "Refusals by reason", v.refusals(), "Reason", "Refused", v.Refusals).Render(ctx, templ_7745c5c3_Buffer)
+				templ_7745c5c3_Err = ui.BarChart("refusals", "Refusals by reason", v.rejections(), "Reason", "Refused", v.Rejections).Render(ctx, templ_7745c5c3_Buffer)
 				if templ_7745c5c3_Err != nil {
 					return templ_7745c5c3_Err
 				}
@@ -121,15 +121,15 @@ func Page(v View) templ.Component {
 	})
 }
 
-func (v View) refusals() string {
-	if len(v.Refusals) == 0 {
+func (v View) rejections() string {
+	if len(v.Rejections) == 0 {
 		return "Nothing was refused " + v.RangeWords + "."
 	}
 	var all int64
-	for _, r := range v.Refusals {
+	for _, r := range v.Rejections {
 		all += r.Count
 	}
-	most := v.Refusals[0]
+	most := v.Rejections[0]
 	return fmt.Sprintf("%s refused %s. Most common: %s (%d%%).", ui.Number(all), v.RangeWords, most.Label, 100*most.Count/max(all, 1))
 }
 

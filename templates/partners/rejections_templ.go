@@ -16,14 +16,14 @@ import (
 
 // PartnerRejectionsView shows the recent rejections of a partner. Filter names: request, outcome.
 type PartnerRejectionsView struct {
-	Head     PartnerHead
-	Request  string
-	Outcomes []ui.Option
-	State    ui.ListState
-	Refusals []RejectionRow
-	Pager    ui.Pager
-	Kept     string // "the newest 500 are kept"
-	CheckURL string
+	Head       PartnerHead
+	Request    string
+	Outcomes   []ui.Option
+	State      ui.ListState
+	Rejections []RejectionRow
+	Pager      ui.Pager
+	Kept       string // "the newest 500 are kept"
+	CheckURL   string
 }
 
 // RejectionRow is a rejected request, without any value that was sent.
@@ -107,7 +107,7 @@ func PartnerRejections(v PartnerRejectionsView) templ.Component {
 					}()
 				}
 				ctx = templ.InitializeContext(ctx)
-				templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 4, "<input type=\"hidden\" name=\"tab\" value=\"refusals\">")
+				templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 4, "<input type=\"hidden\" name=\"tab\" value=\"rejections\">")
 				if templ_7745c5c3_Err != nil {
 					return templ_7745c5c3_Err
 				}
@@ -145,7 +145,7 @@ func PartnerRejections(v PartnerRejectionsView) templ.Component {
 					}()
 				}
 				ctx = templ.InitializeContext(ctx)
-				for _, r := range v.Refusals {
+				for _, r := range v.Rejections {
 					templ_7745c5c3_Err = rejectionRow(r, v.Head.Shell.Now).Render(ctx, templ_7745c5c3_Buffer)
 					if templ_7745c5c3_Err != nil {
 						return templ_7745c5c3_Err
@@ -155,7 +155,7 @@ func PartnerRejections(v PartnerRejectionsView) templ.Component {
 				if templ_7745c5c3_Err != nil {
 					return templ_7745c5c3_Err
 				}
-				if len(v.Refusals) == 0 {
+				if len(v.Rejections) == 0 {
 					templ_7745c5c3_Var6 := templruntime.GeneratedTemplate(func(templ_7745c5c3_Input templruntime.GeneratedComponentInput) (templ_7745c5c3_Err error) {
 						templ_7745c5c3_W, ctx := templ_7745c5c3_Input.Writer, templ_7745c5c3_Input.Context
 						templ_7745c5c3_Buffer, templ_7745c5c3_IsBuffer := templruntime.GetBuffer(templ_7745c5c3_W)

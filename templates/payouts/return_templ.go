@@ -14,7 +14,7 @@ import (
 	"github.com/pingpost/pingpost/templates/ui"
 )
 
-// ReturnView is one return. Forms go to URL/accept and URL/refuse. Field names: answer, proof.
+// ReturnView is one return. Forms go to URL/accept and URL/reject. Field names: answer, proof.
 type ReturnView struct {
 	Shell              ui.Shell
 	URL, ID            string
@@ -315,7 +315,7 @@ func returnDecision(v ReturnView) templ.Component {
 			return templ_7745c5c3_Err
 		}
 		var templ_7745c5c3_Var12 string
-		templ_7745c5c3_Var12, templ_7745c5c3_Err = templ.ResolveAttributeValue(templ.URL(v.URL + "/refuse"))
+		templ_7745c5c3_Var12, templ_7745c5c3_Err = templ.ResolveAttributeValue(templ.URL(v.URL + "/reject"))
 		if templ_7745c5c3_Err != nil {
 			return templ.Error{Err: templ_7745c5c3_Err, FileName: `payouts/return.templ`, Line: 72, Col: 82}
 		}

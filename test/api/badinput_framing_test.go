@@ -18,7 +18,7 @@ func badFraming(t *testing.T, n *node.Node) {
 		return node.RawRequest{Path: "/api/lead/ping", Length: strings.Join(lengths, "\r\n"), Body: body}
 	}
 	incomplete := func(name string, w node.RawRequest) badInput {
-		return badInput{name: name, send: w, status: http.StatusRequestTimeout, want: refusal(spec.RequestTimeout)}
+		return badInput{name: name, send: w, status: http.StatusRequestTimeout, want: rejection(spec.RequestTimeout)}
 	}
 	size := strconv.Itoa(len(node.MinimalPing))
 	endure(t, n, []badInput{
@@ -106,10 +106,10 @@ func badTargets(t *testing.T, n *node.Node) {
 		return node.RawRequest{Path: path, Line: requestLine, Body: node.MinimalPing}
 	}
 	notFound := func(name string, w node.RawRequest) badInput {
-		return badInput{name: name, send: w, status: http.StatusNotFound, want: refusal(spec.NotFound)}
+		return badInput{name: name, send: w, status: http.StatusNotFound, want: rejection(spec.NotFound)}
 	}
 	notPost := func(name string, w node.RawRequest) badInput {
-		return badInput{name: name, send: w, status: http.StatusMethodNotAllowed, want: refusal(spec.MethodNotAllowed)}
+		return badInput{name: name, send: w, status: http.StatusMethodNotAllowed, want: rejection(spec.MethodNotAllowed)}
 	}
 	old := target("/api/lead/ping", "POST /api/lead/ping HTTP/1.0")
 	endure(t, n, []badInput{

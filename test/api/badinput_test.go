@@ -165,7 +165,7 @@ func badSizes(t *testing.T, n *node.Node) {
 			name:   name,
 			send:   w,
 			status: http.StatusRequestEntityTooLarge,
-			want:   refusal(spec.PayloadTooLarge),
+			want:   rejection(spec.PayloadTooLarge),
 		}
 	}
 	inPieces := func(w node.RawRequest) node.RawRequest {

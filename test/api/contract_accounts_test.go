@@ -37,7 +37,7 @@ func accountSelection(t *testing.T, n *node.Node) {
 			stored: node.OneLead,
 		}
 	}
-	refused := func(name string, by func(*node.Node) node.Partner, path, body, message string, change ...func(*node.Request)) scenario {
+	rejected := func(name string, by func(*node.Node) node.Partner, path, body, message string, change ...func(*node.Request)) scenario {
 		return scenario{
 			name:   name,
 			by:     by,
@@ -45,7 +45,7 @@ func accountSelection(t *testing.T, n *node.Node) {
 			body:   body,
 			change: change,
 			status: http.StatusUnauthorized,
-			want:   refusal(message),
+			want:   rejection(message),
 		}
 	}
 	play(t, n, []scenario{
@@ -58,18 +58,18 @@ func accountSelection(t *testing.T, n *node.Node) {
 		accepted("shared, by the secret", required, shared, node.MinimalPost),
 		accepted("shared, by the secret of another", reportOnly, shared, node.MinimalPost),
 
-		refused("an unknown partnerId", required, shared, named(node.Marker), spec.BadSignature),
-		refused("partnerId in another letter case", required, shared, named(strings.ToUpper(n.Required.Accounts[0])),
+		rejected("an unknown partnerId", required, shared, named(node.Marker), spec.BadSignature),
+		rejected("partnerId in another letter case", required, shared, named(strings.ToUpper(n.Required.Accounts[0])),
 			spec.BadSignature),
-		refused("a partnerId of another partner, on the own base URL", required, "", named(n.Off.Accounts[0]), spec.BadSignature),
-		refused("a partnerId does not fall through to the secret", required, shared, named(n.Off.Accounts[0]), spec.BadSignature),
-		refused("the quote's partner does not fall through to the secret", required, shared, quotedFor(n.Off), spec.BadSignature),
-		refused("a secret that nobody has", required, shared, node.MinimalPost, spec.BadSignature,
+		rejected("a partnerId of another partner, on the own base URL", required, "", named(n.Off.Accounts[0]), spec.BadSignature),
+		rejected("a partnerId does not fall through to the secret", required, shared, named(n.Off.Accounts[0]), spec.BadSignature),
+		rejected("the quote's partner does not fall through to the secret", required, shared, quotedFor(n.Off), spec.BadSignature),
+		rejected("a secret that nobody has", required, shared, node.MinimalPost, spec.BadSignature,
 			with(signatureHeader, strings.Repeat("0", 64))),
-		refused("an unknown partnerId, unsigned", off, shared, named(node.Marker), spec.SignatureMissing, unsigned...),
-		refused("nobody is named, unsigned: the house account", off, shared, node.MinimalPost, spec.SignatureMissing,
+		rejected("an unknown partnerId, unsigned", off, shared, named(node.Marker), spec.SignatureMissing, unsigned...),
+		rejected("nobody is named, unsigned: the house account", off, shared, node.MinimalPost, spec.SignatureMissing,
 			unsigned...),
-		refused("the quote's partner signs, so an unsigned post is refused", required, shared, quotedFor(n.Required),
+		rejected("the quote's partner signs, so an unsigned post is refused", required, shared, quotedFor(n.Required),
 			spec.SignatureMissing, unsigned...),
 	})
 	t.Run("accounts", func(t *testing.T) { accountsOf(t, n) })

@@ -27,7 +27,7 @@ func addresses(t *testing.T, n *node.Node) {
 			path:   path,
 			body:   node.MinimalPing,
 			status: http.StatusNotFound,
-			want:   refusal(spec.NotFound),
+			want:   rejection(spec.NotFound),
 			header: map[string]string{"Content-Type": "application/json; charset=utf-8", "Location": ""},
 		}
 	}
@@ -83,7 +83,7 @@ func methods(t *testing.T, n *node.Node) {
 				method: method,
 				path:   path,
 				status: http.StatusMethodNotAllowed,
-				want:   refusal(spec.MethodNotAllowed),
+				want:   rejection(spec.MethodNotAllowed),
 				header: map[string]string{"Allow": "POST", "Content-Type": "application/json; charset=utf-8"},
 			}
 			if method == "HEAD" {
@@ -95,7 +95,7 @@ func methods(t *testing.T, n *node.Node) {
 	for _, path := range []string{"/api/industries", "/openapi.yaml", "/docs", "/docs.css"} {
 		rows = append(rows, scenario{
 			name: "POST " + path, path: path, status: http.StatusMethodNotAllowed,
-			want: refusal(spec.MethodNotAllowed), header: map[string]string{"Allow": "GET, HEAD"},
+			want: rejection(spec.MethodNotAllowed), header: map[string]string{"Allow": "GET, HEAD"},
 		})
 	}
 	play(t, n, rows)
@@ -131,21 +131,21 @@ func sizes(t *testing.T, n *node.Node) {
 			path:   "/api/lead/ping",
 			body:   filled(node.MinimalPing, limit+1),
 			status: http.StatusRequestEntityTooLarge,
-			want:   refusal(spec.PayloadTooLarge),
+			want:   rejection(spec.PayloadTooLarge),
 		},
 		{
 			name:   "post, a byte more",
 			by:     required,
 			body:   filled(post(), limit+1),
 			status: http.StatusRequestEntityTooLarge,
-			want:   refusal(spec.PayloadTooLarge),
+			want:   rejection(spec.PayloadTooLarge),
 		},
 		{
 			name:   "post, a megabyte",
 			by:     required,
 			body:   filled(post(), 1<<20),
 			status: http.StatusRequestEntityTooLarge,
-			want:   refusal(spec.PayloadTooLarge),
+			want:   rejection(spec.PayloadTooLarge),
 		},
 		{
 			name:   "the size is judged before the signature",
@@ -153,7 +153,7 @@ func sizes(t *testing.T, n *node.Node) {
 			body:   filled(node.MinimalPing, limit+1),
 			change: []func(*node.Request){with(signatureHeader, node.Marker)},
 			status: http.StatusRequestEntityTooLarge,
-			want:   refusal(spec.PayloadTooLarge),
+			want:   rejection(spec.PayloadTooLarge),
 		},
 	})
 }

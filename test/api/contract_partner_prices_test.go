@@ -64,7 +64,7 @@ func partnerPrices(t *testing.T, n *node.Node) {
 			by:     func(*node.Node) node.Partner { return p },
 			body:   node.WithTransaction(node.MinimalPost, later.TransactionID),
 			status: http.StatusBadRequest,
-			want:   refusal(spec.InvalidTransactionID),
+			want:   rejection(spec.InvalidTransactionID),
 		},
 	})
 	t.Run("changed", func(t *testing.T) {

@@ -204,14 +204,14 @@ func entry(code string, path ...string) string {
 	return `{"code":"` + code + `","path":` + string(text) + `,"message":"`
 }
 
-func pingRefusals(t *testing.T, n *node.Node) {
-	refused := func(name, body string, entries ...string) scenario {
+func pingRejections(t *testing.T, n *node.Node) {
+	rejected := func(name, body string, entries ...string) scenario {
 		s := scenario{
 			name:   name,
 			path:   "/api/lead/ping",
 			body:   body,
 			status: http.StatusBadRequest,
-			want:   refusal(spec.InvalidJSON),
+			want:   rejection(spec.InvalidJSON),
 		}
 		if entries != nil {
 			s.want = append([]string{`{"ok":false,"message":"` + spec.InvalidPing + `","errors":[` + entries[0]}, entries...)
@@ -220,38 +220,38 @@ func pingRefusals(t *testing.T, n *node.Node) {
 		return s
 	}
 	play(t, n, []scenario{
-		refused("no JSON", `{"industry":"`+node.Marker),
-		refused("no body", ""),
-		refused("nothing", `{}`, entry("required", "industry"), entry("required", "postcode")),
-		refused("no industry", `{"postcode":"1"}`, entry("required", "industry")),
-		refused("an empty industry", `{"industry":"","postcode":"1"}`, entry("required", "industry")),
-		refused("no postcode", `{"industry":"plumber"}`, entry("required", "postcode")),
-		refused("null for both", `{"industry":null,"postcode":null}`, entry("required", "industry"),
+		rejected("no JSON", `{"industry":"`+node.Marker),
+		rejected("no body", ""),
+		rejected("nothing", `{}`, entry("required", "industry"), entry("required", "postcode")),
+		rejected("no industry", `{"postcode":"1"}`, entry("required", "industry")),
+		rejected("an empty industry", `{"industry":"","postcode":"1"}`, entry("required", "industry")),
+		rejected("no postcode", `{"industry":"plumber"}`, entry("required", "postcode")),
+		rejected("null for both", `{"industry":null,"postcode":null}`, entry("required", "industry"),
 			entry("required", "postcode")),
-		refused("two names of the industry", `{"vertical":"plumber","industry":"plumber","postcode":"1"}`,
+		rejected("two names of the industry", `{"vertical":"plumber","industry":"plumber","postcode":"1"}`,
 			entry("conflict", "vertical")),
-		refused("the other two", `{"taxonomyTermId":1,"vertical":"plumber","postcode":"1"}`, entry("conflict", "taxonomyTermId")),
-		refused("three names", `{"taxonomyTermId":1,"vertical":"plumber","industry":"plumber","postcode":"1"}`,
+		rejected("the other two", `{"taxonomyTermId":1,"vertical":"plumber","postcode":"1"}`, entry("conflict", "taxonomyTermId")),
+		rejected("three names", `{"taxonomyTermId":1,"vertical":"plumber","industry":"plumber","postcode":"1"}`,
 			entry("conflict", "vertical")),
-		refused("an unknown slug", `{"industry":"`+node.Marker+`","postcode":"1"}`, entry("invalid_value", "industry")),
-		refused("a slug in capitals", `{"vertical":"Plumber","postcode":"1"}`, entry("invalid_value", "vertical")),
-		refused("an unknown term", `{"taxonomyTermId":65000,"postcode":"1"}`, entry("invalid_value", "taxonomyTermId")),
-		refused("a fraction", `{"taxonomyTermId":1001.0,"postcode":"1"}`, entry("invalid_value", "taxonomyTermId")),
-		refused("a leading zero", `{"taxonomyTermId":"01001","postcode":"1"}`, entry("invalid_value", "taxonomyTermId")),
-		refused("a truth for a term", `{"taxonomyTermId":true,"postcode":"1"}`, entry("invalid_type", "taxonomyTermId")),
-		refused("postcodes that differ", `{"industry":"plumber","postcode":"1","postal_code":"2"}`,
+		rejected("an unknown slug", `{"industry":"`+node.Marker+`","postcode":"1"}`, entry("invalid_value", "industry")),
+		rejected("a slug in capitals", `{"vertical":"Plumber","postcode":"1"}`, entry("invalid_value", "vertical")),
+		rejected("an unknown term", `{"taxonomyTermId":65000,"postcode":"1"}`, entry("invalid_value", "taxonomyTermId")),
+		rejected("a fraction", `{"taxonomyTermId":1001.0,"postcode":"1"}`, entry("invalid_value", "taxonomyTermId")),
+		rejected("a leading zero", `{"taxonomyTermId":"01001","postcode":"1"}`, entry("invalid_value", "taxonomyTermId")),
+		rejected("a truth for a term", `{"taxonomyTermId":true,"postcode":"1"}`, entry("invalid_type", "taxonomyTermId")),
+		rejected("postcodes that differ", `{"industry":"plumber","postcode":"1","postal_code":"2"}`,
 			entry("conflict", "postal_code")),
-		refused("a blank postcode", `{"industry":"plumber","postcode":" "}`, entry("invalid_value", "postcode")),
-		refused("a long postcode", `{"industry":"plumber","postal_code":"12345678901234567"}`, entry("too_long", "postal_code")),
-		refused("a control character", `{"industry":"plumber","postcode":"1\u00072"}`, entry("invalid_value", "postcode")),
-		refused("a long urgency", `{"industry":"plumber","postcode":"1","urgency":"`+strings.Repeat("ä", 65)+`"}`,
+		rejected("a blank postcode", `{"industry":"plumber","postcode":" "}`, entry("invalid_value", "postcode")),
+		rejected("a long postcode", `{"industry":"plumber","postal_code":"12345678901234567"}`, entry("too_long", "postal_code")),
+		rejected("a control character", `{"industry":"plumber","postcode":"1\u00072"}`, entry("invalid_value", "postcode")),
+		rejected("a long urgency", `{"industry":"plumber","postcode":"1","urgency":"`+strings.Repeat("ä", 65)+`"}`,
 			entry("too_long", "urgency")),
-		refused("a long budget", `{"industry":"plumber","postcode":"1","budget":"`+strings.Repeat("ä", 257)+`"}`,
+		rejected("a long budget", `{"industry":"plumber","postcode":"1","budget":"`+strings.Repeat("ä", 257)+`"}`,
 			entry("too_long", "budget")),
-		refused("a country in three letters", `{"industry":"plumber","postcode":"1","country":"GBR"}`,
+		rejected("a country in three letters", `{"industry":"plumber","postcode":"1","country":"GBR"}`,
 			entry("invalid_value", "country")),
-		refused("a country of others", `{"industry":"plumber","postcode":"1","country":"ÄÖ"}`, entry("invalid_value", "country")),
-		refused("everything at once", `{"industry":1,"postcode":1,"country":1,"urgency":1,"job_type":1,"budget":1}`,
+		rejected("a country of others", `{"industry":"plumber","postcode":"1","country":"ÄÖ"}`, entry("invalid_value", "country")),
+		rejected("everything at once", `{"industry":1,"postcode":1,"country":1,"urgency":1,"job_type":1,"budget":1}`,
 			entry("invalid_type", "industry"), entry("invalid_type", "postcode"), entry("invalid_type", "country"),
 			entry("invalid_type", "urgency"), entry("invalid_type", "job_type"), entry("invalid_type", "budget")),
 	})

@@ -14,10 +14,10 @@ import (
 )
 
 // postRefusals checks what is wrong with the body of a validly signed post.
-func postRefusals(t *testing.T, n *node.Node) {
-	refused := func(name, body string, entries ...string) scenario {
+func postRejections(t *testing.T, n *node.Node) {
+	rejected := func(name, body string, entries ...string) scenario {
 		s := scenario{name: name, by: required, body: body, status: http.StatusBadRequest, not: []string{"leadId"}}
-		if s.want = refusal(spec.InvalidJSON); entries != nil {
+		if s.want = rejection(spec.InvalidJSON); entries != nil {
 			s.want = append([]string{`{"ok":false,"message":"` + spec.InvalidPost + `","errors":[` + entries[0]}, entries...)
 			s.errors = len(entries)
 		}
@@ -26,45 +26,45 @@ func postRefusals(t *testing.T, n *node.Node) {
 	const tx, email, yes = `"transactionId":"$TX"`, `"email":"` + node.PersonEmail + `"`, `"consent":{"acknowledged":true}`
 	noConsent := func(code string) string { return entry(code, "consent", "acknowledged") + spec.ConsentRequired + `"}` }
 	play(t, n, []scenario{
-		refused("no JSON", `{`+tx+`,`+email+`,`+yes),
-		refused("no body", ""),
-		refused("nothing", `{}`, entry("required", "transactionId"), entry("required", "contact", "email"),
+		rejected("no JSON", `{`+tx+`,`+email+`,`+yes),
+		rejected("no body", ""),
+		rejected("nothing", `{}`, entry("required", "transactionId"), entry("required", "contact", "email"),
 			noConsent("required")),
-		refused("no transactionId", `{`+email+`,`+yes+`}`, entry("required", "transactionId")),
-		refused("a number for a transactionId", `{"transactionId":7,`+email+`,`+yes+`}`, entry("invalid_type", "transactionId")),
-		refused("no e-mail address", `{`+tx+`,"contact":{"name":"`+node.Marker+`"},`+yes+`}`,
+		rejected("no transactionId", `{`+email+`,`+yes+`}`, entry("required", "transactionId")),
+		rejected("a number for a transactionId", `{"transactionId":7,`+email+`,`+yes+`}`, entry("invalid_type", "transactionId")),
+		rejected("no e-mail address", `{`+tx+`,"contact":{"name":"`+node.Marker+`"},`+yes+`}`,
 			entry("required", "contact", "email")),
-		refused("no consent", `{`+tx+`,`+email+`}`, noConsent("required")),
-		refused("null for consent", `{`+tx+`,`+email+`,"consent":null}`, noConsent("required")),
-		refused("consent that says nothing", `{`+tx+`,`+email+`,"consent":{"acknowledged":null}}`, noConsent("required")),
-		refused("consent refused", `{`+tx+`,`+email+`,"consent":{"acknowledged":false}}`, noConsent("invalid_value")),
-		refused("consent as a text", `{`+tx+`,`+email+`,"consent":{"acknowledged":"true"}}`, noConsent("invalid_type")),
-		refused("consent as a number", `{`+tx+`,`+email+`,"consent":{"acknowledged":1}}`, noConsent("invalid_type")),
-		refused("consent that is no object", `{`+tx+`,`+email+`,"consent":true}`, noConsent("invalid_type")),
-		refused("an e-mail address that is none", `{`+tx+`,"email":"`+node.Marker+`",`+yes+`}`, entry("invalid_value", "email")),
-		refused("two e-mail addresses",
+		rejected("no consent", `{`+tx+`,`+email+`}`, noConsent("required")),
+		rejected("null for consent", `{`+tx+`,`+email+`,"consent":null}`, noConsent("required")),
+		rejected("consent that says nothing", `{`+tx+`,`+email+`,"consent":{"acknowledged":null}}`, noConsent("required")),
+		rejected("consent refused", `{`+tx+`,`+email+`,"consent":{"acknowledged":false}}`, noConsent("invalid_value")),
+		rejected("consent as a text", `{`+tx+`,`+email+`,"consent":{"acknowledged":"true"}}`, noConsent("invalid_type")),
+		rejected("consent as a number", `{`+tx+`,`+email+`,"consent":{"acknowledged":1}}`, noConsent("invalid_type")),
+		rejected("consent that is no object", `{`+tx+`,`+email+`,"consent":true}`, noConsent("invalid_type")),
+		rejected("an e-mail address that is none", `{`+tx+`,"email":"`+node.Marker+`",`+yes+`}`, entry("invalid_value", "email")),
+		rejected("two e-mail addresses",
 			`{`+tx+`,"contact":{"email":"a@`+node.Marker+`.example, b@c.example"},`+yes+`}`,
 			entry("invalid_value", "contact", "email")),
-		refused("a number for a contact", `{`+tx+`,"contact":7,`+yes+`}`, entry("invalid_type", "contact"),
+		rejected("a number for a contact", `{`+tx+`,"contact":7,`+yes+`}`, entry("invalid_type", "contact"),
 			entry("required", "contact", "email")),
-		refused("a phone not in E.164", `{`+tx+`,"contact":{`+email+`,"phoneE164":"`+node.PersonLocal+`"},`+yes+`}`,
+		rejected("a phone not in E.164", `{`+tx+`,"contact":{`+email+`,"phoneE164":"`+node.PersonLocal+`"},`+yes+`}`,
 			entry("invalid_value", "contact", "phoneE164")),
-		refused("an empty partnerId", `{`+tx+`,"partnerId":"",`+email+`,`+yes+`}`, entry("invalid_value", "partnerId")),
-		refused("texts that are too long", `{`+tx+`,"email":"`+strings.Repeat("a", 250)+`@b.example","name":"`+
+		rejected("an empty partnerId", `{`+tx+`,"partnerId":"",`+email+`,`+yes+`}`, entry("invalid_value", "partnerId")),
+		rejected("texts that are too long", `{`+tx+`,"email":"`+strings.Repeat("a", 250)+`@b.example","name":"`+
 			strings.Repeat("ä", 201)+`","phone":"`+strings.Repeat("1", 65)+
 			`","address":"`+strings.Repeat("x", 501)+`","postcode":"12345678901234567","notes":"`+
 			strings.Repeat("x", 10001)+`",`+yes+`}`,
 			entry("too_long", "email"), entry("too_long", "name"), entry("too_long", "phone"), entry("too_long", "postcode"), entry("too_long", "address"), entry("too_long", "notes")),
-		refused("a consent record that is none", `{`+tx+`,`+email+
+		rejected("a consent record that is none", `{`+tx+`,`+email+
 			`,"consent":{"acknowledged":true,"acknowledgedAt":"yesterday, says `+node.Marker+`","recipientHash":"abc",
 			"thirdPartyFormCertUrl":"http://c.example/`+node.Marker+`","thirdPartyLeadId":7,"disclosureText":["`+
 			node.Marker+`"]}}`,
 			entry("invalid_value", "consent", "acknowledgedAt"), entry("invalid_type", "consent", "disclosureText"), entry("invalid_value", "consent", "recipientHash"),
 			entry("invalid_value", "consent", "thirdPartyFormCertUrl"), entry("invalid_type", "consent", "thirdPartyLeadId")),
-		refused("answers that are a list", `{`+tx+`,`+email+`,`+yes+`,"answers":["`+node.Marker+`"]}`,
+		rejected("answers that are a list", `{`+tx+`,`+email+`,`+yes+`,"answers":["`+node.Marker+`"]}`,
 			entry("invalid_type", "answers")),
-		refused("too many answers", `{`+tx+`,`+email+`,`+yes+`,"answers":{`+manyKeys(101)+`}}`, entry("too_many", "answers")),
-		refused("fields in other letter case", `{"transactionid":"$TX","Email":"`+node.PersonEmail+
+		rejected("too many answers", `{`+tx+`,`+email+`,`+yes+`,"answers":{`+manyKeys(101)+`}}`, entry("too_many", "answers")),
+		rejected("fields in other letter case", `{"transactionid":"$TX","Email":"`+node.PersonEmail+
 			`","Consent":{"acknowledged":true}}`,
 			entry("required", "transactionId"), entry("required", "contact", "email"), noConsent("required")),
 	})
@@ -84,7 +84,7 @@ func transactions(t *testing.T, n *node.Node) {
 		tx := change(n.Ping(t, n.Required.Base(), node.MinimalPing).TransactionID)
 		return scenario{
 			name: name, by: required, body: node.WithTransaction(node.MinimalPost, tx),
-			status: http.StatusBadRequest, want: refusal(spec.InvalidTransactionID),
+			status: http.StatusBadRequest, want: rejection(spec.InvalidTransactionID),
 		}
 	}
 	same := func(tx string) string { return tx }
@@ -98,7 +98,7 @@ func transactions(t *testing.T, n *node.Node) {
 			n.Ping(t, n.Required.Base(), node.MinimalPing).TransactionID),
 			"{", `{"partnerId":"`+n.Off.Accounts[0]+`",`, 1),
 		status: http.StatusBadRequest,
-		want:   refusal(spec.InvalidTransactionID),
+		want:   rejection(spec.InvalidTransactionID),
 	}
 	play(t, n, []scenario{
 		{
@@ -124,14 +124,14 @@ func transactions(t *testing.T, n *node.Node) {
 		other, own,
 		{name: "at 15 minutes", by: required, body: node.MinimalPost, wait: 15 * time.Minute, status: http.StatusOK, stored: node.OneLead},
 		{name: "a millisecond after", by: required, body: node.MinimalPost, wait: 15*time.Minute + time.Millisecond,
-			status: http.StatusBadRequest, want: refusal(spec.TransactionExpired)},
+			status: http.StatusBadRequest, want: rejection(spec.TransactionExpired)},
 		{
 			name:   "a day after",
 			by:     required,
 			body:   node.MinimalPost,
 			wait:   24 * time.Hour,
 			status: http.StatusBadRequest,
-			want:   refusal(spec.TransactionExpired),
+			want:   rejection(spec.TransactionExpired),
 		},
 		{
 			name:   "5 seconds before its ping",
@@ -142,7 +142,7 @@ func transactions(t *testing.T, n *node.Node) {
 			stored: node.OneLead,
 		},
 		{name: "further before its ping", by: required, body: node.MinimalPost, wait: -5001 * time.Millisecond,
-			status: http.StatusBadRequest, want: refusal(spec.InvalidTransactionID)},
+			status: http.StatusBadRequest, want: rejection(spec.InvalidTransactionID)},
 	})
 }
 

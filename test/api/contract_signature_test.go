@@ -30,9 +30,9 @@ func signatures(t *testing.T, n *node.Node) {
 		s.status, s.want, s.stored = http.StatusOK, []string{`"status":"success"`, `"hmacVerified":true`}, node.OneLead
 		rows = append(rows, s)
 	}
-	refused := func(name, message string, change ...func(*node.Request)) {
+	rejected := func(name, message string, change ...func(*node.Request)) {
 		s := post(name, change...)
-		s.status, s.want = http.StatusUnauthorized, refusal(message)
+		s.status, s.want = http.StatusUnauthorized, rejection(message)
 		rows = append(rows, s)
 	}
 	signature := func(change func(string) string) func(*node.Request) {
@@ -54,41 +54,41 @@ func signatures(t *testing.T, n *node.Node) {
 	accepted("leading zeros", at("000"+now))
 	accepted("another media type", with("Content-Type", "text/plain"))
 
-	refused("no X-Timestamp", spec.TimestampMissing, away(timestampHeader))
-	refused("no X-Timestamp, and a signature that is none", spec.TimestampMissing, away(timestampHeader),
+	rejected("no X-Timestamp", spec.TimestampMissing, away(timestampHeader))
+	rejected("no X-Timestamp, and a signature that is none", spec.TimestampMissing, away(timestampHeader),
 		with(signatureHeader, node.Marker))
-	refused("an empty X-Timestamp", spec.TimestampFormat, at(""))
-	refused("an X-Timestamp in words", spec.TimestampFormat, at(node.Marker))
-	refused("a negative X-Timestamp", spec.TimestampFormat, at("-"+now))
-	refused("a plus sign", spec.TimestampFormat, at("+"+now))
-	refused("a fraction", spec.TimestampFormat, at(now+".0"))
-	refused("hex digits", spec.TimestampFormat, at("0x6956e945"))
-	refused("a date", spec.TimestampFormat, at("2026-01-02T03:04:05Z"))
-	refused("two X-Timestamps", spec.TimestampFormat, with(timestampHeader, now, now))
-	refused("301 s late", spec.TimestampWindow, at(n.NowPlus(-301)))
-	refused("301 s early", spec.TimestampWindow, at(n.NowPlus(301)))
-	refused("milliseconds", spec.TimestampWindow, at(now+"678"))
-	refused("more than an integer holds", spec.TimestampWindow, at(strings.Repeat("9", 40)))
-	refused("the window is judged before the signature", spec.TimestampWindow, at("0"), with(signatureHeader, node.Marker))
+	rejected("an empty X-Timestamp", spec.TimestampFormat, at(""))
+	rejected("an X-Timestamp in words", spec.TimestampFormat, at(node.Marker))
+	rejected("a negative X-Timestamp", spec.TimestampFormat, at("-"+now))
+	rejected("a plus sign", spec.TimestampFormat, at("+"+now))
+	rejected("a fraction", spec.TimestampFormat, at(now+".0"))
+	rejected("hex digits", spec.TimestampFormat, at("0x6956e945"))
+	rejected("a date", spec.TimestampFormat, at("2026-01-02T03:04:05Z"))
+	rejected("two X-Timestamps", spec.TimestampFormat, with(timestampHeader, now, now))
+	rejected("301 s late", spec.TimestampWindow, at(n.NowPlus(-301)))
+	rejected("301 s early", spec.TimestampWindow, at(n.NowPlus(301)))
+	rejected("milliseconds", spec.TimestampWindow, at(now+"678"))
+	rejected("more than an integer holds", spec.TimestampWindow, at(strings.Repeat("9", 40)))
+	rejected("the window is judged before the signature", spec.TimestampWindow, at("0"), with(signatureHeader, node.Marker))
 
-	refused("another secret", spec.BadSignature, func(r *node.Request) { node.SignAt(r, n.Off.Secret, now) })
-	refused("another timestamp", spec.BadSignature, with(timestampHeader, n.NowPlus(1)))
-	refused("another body", spec.BadSignature,
+	rejected("another secret", spec.BadSignature, func(r *node.Request) { node.SignAt(r, n.Off.Secret, now) })
+	rejected("another timestamp", spec.BadSignature, with(timestampHeader, n.NowPlus(1)))
+	rejected("another body", spec.BadSignature,
 		func(r *node.Request) { r.Body = strings.Replace(r.Body, `"consent"`, ` "consent"`, 1) })
-	refused("an empty signature", spec.BadSignature, with(signatureHeader, ""))
-	refused("a signature that is none", spec.BadSignature, with(signatureHeader, node.Marker))
-	refused("a digit too few", spec.BadSignature, signature(func(s string) string { return s[1:] }))
-	refused("a digit too many", spec.BadSignature, signature(func(s string) string { return s + "0" }))
-	refused("a digit that is none", spec.BadSignature, signature(func(s string) string { return s[1:] + "g" }))
-	refused("a digit changed", spec.BadSignature, signature(func(s string) string { return swap(s, 7) }))
-	refused("a prefix", spec.BadSignature, signature(func(s string) string { return "sha256=" + s }))
-	refused("two signatures", spec.BadSignature, func(r *node.Request) {
+	rejected("an empty signature", spec.BadSignature, with(signatureHeader, ""))
+	rejected("a signature that is none", spec.BadSignature, with(signatureHeader, node.Marker))
+	rejected("a digit too few", spec.BadSignature, signature(func(s string) string { return s[1:] }))
+	rejected("a digit too many", spec.BadSignature, signature(func(s string) string { return s + "0" }))
+	rejected("a digit that is none", spec.BadSignature, signature(func(s string) string { return s[1:] + "g" }))
+	rejected("a digit changed", spec.BadSignature, signature(func(s string) string { return swap(s, 7) }))
+	rejected("a prefix", spec.BadSignature, signature(func(s string) string { return "sha256=" + s }))
+	rejected("two signatures", spec.BadSignature, func(r *node.Request) {
 		r.SetHeader(signatureHeader, r.Header.Get(signatureHeader), r.Header.Get(signatureHeader))
 	})
-	refused("two names with different values", spec.BadSignature, with(aliasHeader, strings.Repeat("0", 64)))
-	refused("an empty alias beside a signature", spec.BadSignature, with(aliasHeader, ""))
-	refused("not signed", spec.SignatureMissing, away(timestampHeader), away(signatureHeader))
-	refused("not signed, with a timestamp", spec.SignatureMissing, away(signatureHeader))
+	rejected("two names with different values", spec.BadSignature, with(aliasHeader, strings.Repeat("0", 64)))
+	rejected("an empty alias beside a signature", spec.BadSignature, with(aliasHeader, ""))
+	rejected("not signed", spec.SignatureMissing, away(timestampHeader), away(signatureHeader))
+	rejected("not signed, with a timestamp", spec.SignatureMissing, away(signatureHeader))
 	play(t, n, rows)
 	t.Run("not enforced", func(t *testing.T) { unenforced(t, n) })
 	t.Run("several secrets", func(t *testing.T) { severalSecrets(t, n) })
@@ -134,7 +134,7 @@ func unenforced(t *testing.T, n *node.Node) {
 				body:   node.MinimalPost,
 				change: []func(*node.Request){unsigned[1], with(timestampHeader, node.Marker)},
 				status: http.StatusUnauthorized,
-				want:   refusal(spec.TimestampFormat),
+				want:   rejection(spec.TimestampFormat),
 			},
 			{
 				name:   name + ", unsigned with an old timestamp",
@@ -142,7 +142,7 @@ func unenforced(t *testing.T, n *node.Node) {
 				body:   node.MinimalPost,
 				change: []func(*node.Request){unsigned[1], with(timestampHeader, n.NowPlus(-301))},
 				status: http.StatusUnauthorized,
-				want:   refusal(spec.TimestampWindow),
+				want:   rejection(spec.TimestampWindow),
 			},
 			{
 				name:   name + ", wrongly signed",
@@ -150,7 +150,7 @@ func unenforced(t *testing.T, n *node.Node) {
 				body:   node.MinimalPost,
 				change: []func(*node.Request){with(signatureHeader, strings.Repeat("0", 64))},
 				status: http.StatusUnauthorized,
-				want:   refusal(spec.BadSignature),
+				want:   rejection(spec.BadSignature),
 			},
 			{
 				name:   name + ", signed without a timestamp",
@@ -158,7 +158,7 @@ func unenforced(t *testing.T, n *node.Node) {
 				body:   node.MinimalPost,
 				change: unsigned[:1],
 				status: http.StatusUnauthorized,
-				want:   refusal(spec.TimestampMissing),
+				want:   rejection(spec.TimestampMissing),
 			},
 			{
 				name:   name + ", unsigned and no JSON",
@@ -166,7 +166,7 @@ func unenforced(t *testing.T, n *node.Node) {
 				body:   "{",
 				change: unsigned,
 				status: http.StatusBadRequest,
-				want:   refusal(spec.InvalidJSON),
+				want:   rejection(spec.InvalidJSON),
 			},
 		})
 	}

@@ -18,9 +18,9 @@ func TestContract(t *testing.T) {
 	}{
 		{"Prices", prices},
 		{"PingFields", pingFields},
-		{"PingRefusals", pingRefusals},
+		{"PingRefusals", pingRejections},
 		{"PostFields", postFields},
-		{"PostRefusals", postRefusals},
+		{"PostRefusals", postRejections},
 		{"Transactions", transactions},
 		{"Signatures", signatures},
 		{"WhosePostItIs", accountSelection},

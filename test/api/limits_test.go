@@ -30,11 +30,11 @@ func TestFailedMatches(t *testing.T) {
 			body:   node.MinimalPost,
 			change: append(change, from(address)),
 			status: http.StatusUnauthorized,
-			want:   refusal(spec.BadSignature),
+			want:   rejection(spec.BadSignature),
 		}
 	}
 	tooMany := func(s scenario, retryAfter string) scenario {
-		s.status, s.want, s.header = http.StatusTooManyRequests, refusal(spec.TooManyRequests), map[string]string{"Retry-After": retryAfter}
+		s.status, s.want, s.header = http.StatusTooManyRequests, rejection(spec.TooManyRequests), map[string]string{"Retry-After": retryAfter}
 		return s
 	}
 	delivered := func(s scenario) scenario {

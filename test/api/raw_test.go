@@ -71,7 +71,7 @@ func (b badInput) check(t *testing.T, a node.Answer) {
 // The answers of bad input, to keep the tables readable.
 
 func invalidJSON(name string, w node.RawRequest) badInput {
-	return badInput{name: name, send: w, status: http.StatusBadRequest, want: refusal(spec.InvalidJSON)}
+	return badInput{name: name, send: w, status: http.StatusBadRequest, want: rejection(spec.InvalidJSON)}
 }
 
 func invalidPayload(name string, w node.RawRequest, entries ...string) badInput {
@@ -84,7 +84,7 @@ func invalidPayload(name string, w node.RawRequest, entries ...string) badInput 
 }
 
 func unauthorized(name string, w node.RawRequest, message string) badInput {
-	return badInput{name: name, send: w, status: http.StatusUnauthorized, want: refusal(message)}
+	return badInput{name: name, send: w, status: http.StatusUnauthorized, want: rejection(message)}
 }
 
 func bare(name string, w node.RawRequest, status int) badInput {

@@ -109,4 +109,4 @@ func (s scenario) check(t *testing.T, a node.Answer) {
 }
 
 // refusal is the whole answer of a refusal that has nothing but its message.
-func refusal(message string) []string { return []string{`{"ok":false,"message":"` + message + `"}`} }
+func rejection(message string) []string { return []string{`{"ok":false,"message":"` + message + `"}`} }

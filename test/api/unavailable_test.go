@@ -28,7 +28,7 @@ func TestWithoutKeyWrapper(t *testing.T) {
 			body:   node.MinimalPost,
 			change: []func(*node.Request){with(signatureHeader, node.Marker)},
 			status: http.StatusUnauthorized,
-			want:   refusal(spec.BadSignature),
+			want:   rejection(spec.BadSignature),
 		},
 		{name: "a wrong transactionId is told first", by: required, body: node.MinimalPing, status: http.StatusBadRequest, errors: 3},
 		{
@@ -37,7 +37,7 @@ func TestWithoutKeyWrapper(t *testing.T) {
 			body:   node.MinimalPost,
 			wait:   16 * time.Minute,
 			status: http.StatusBadRequest,
-			want:   refusal(spec.TransactionExpired),
+			want:   rejection(spec.TransactionExpired),
 		},
 	})
 	n.Manual.Advance(-16 * time.Minute)

@@ -22,7 +22,7 @@ func TestUnreadableRequestsAreCounted(t *testing.T) {
 	t.Parallel()
 	n := node.Start(t)
 	large := strings.Repeat(" ", 64<<10) + "{}"
-	traffic, refusals := map[string]int{}, map[string]int{}
+	traffic, rejections := map[string]int{}, map[string]int{}
 	for _, endpoint := range []string{"ping", "post"} {
 		for base, partner := range map[string]string{"": "nobody", n.Required.Base(): n.Required.Slug} {
 			expect := func(a node.Answer, status int, outcome string) {
@@ -33,7 +33,7 @@ func TestUnreadableRequestsAreCounted(t *testing.T) {
 				line := fmt.Sprint(partner, " ", endpoint, " ", outcome)
 				traffic[line]++
 				if base != "" && outcome != "incomplete" { // nothing of that is kept (decision 26)
-					refusals[line+" "+a.Header.Get("X-Request-Id")]++
+					rejections[line+" "+a.Header.Get("X-Request-Id")]++
 				}
 			}
 			w := node.RawRequest{Path: base + "/api/lead/" + endpoint, Body: large}
@@ -53,7 +53,7 @@ func TestUnreadableRequestsAreCounted(t *testing.T) {
 		FROM refusals r JOIN partners p ON p.id = r.partner_id WHERE fields = '{}' GROUP BY 1`) {
 		kept[line] = count
 	}
-	for line, count := range refusals {
+	for line, count := range rejections {
 		text := line[strings.LastIndexByte(line, ' ')+1:]
 		request, err := id.Parse(id.Request, text)
 		if err != nil {
@@ -63,8 +63,8 @@ func TestUnreadableRequestsAreCounted(t *testing.T) {
 			t.Errorf("%s is kept %d times in %v", stored, kept[stored], kept)
 		}
 	}
-	if len(kept) != len(refusals) {
-		t.Errorf("%d refusals are kept, want %d", len(kept), len(refusals))
+	if len(kept) != len(rejections) {
+		t.Errorf("%d refusals are kept, want %d", len(kept), len(rejections))
 	}
 }
 

@@ -74,7 +74,7 @@ func returnsInBrowser(c *admintest.ConsoleWithLedger, t *testing.T, p, fay *brow
 	fay.Open(c.URL + "/")
 	fay.Submit(`.needs a[href="/payouts/returns?state=open"]`)
 	fay.Submit(`#list a[href="` + address + `"]`)
-	fay.Submit(`button[formaction$="/refuse"]`)
+	fay.Submit(`button[formaction$="/reject"]`)
 	see(fay, "return-refused-without-a-word")
 	fay.Type(`textarea[name="answer"]`, "Agreed: we take it back")
 	fay.Submit(`form[action$="/accept"] button.button-primary`)

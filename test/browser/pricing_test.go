@@ -133,7 +133,7 @@ func gridInBrowser(t *testing.T, chromium *browser.Browser) {
 	p.Press(kb.ArrowUp)
 	p.at("arborist")
 
-	refusedInGrid(t, p)
+	rejectedInGrid(t, p)
 
 	// A change of the category shows in the rows that inherit it, below the one with the focus.
 	p.Click(cell("category-home-services"))
@@ -147,7 +147,7 @@ func gridInBrowser(t *testing.T, chromium *browser.Browser) {
 }
 
 // refusedInGrid types what no cell can hold, from the cell of arborists.
-func refusedInGrid(t *testing.T, p gridOf) {
+func rejectedInGrid(t *testing.T, p gridOf) {
 	t.Helper()
 	// What is refused stays in its cell, which says why, while somebody goes on below.
 	p.Press("45,60" + kb.Enter)

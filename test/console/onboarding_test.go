@@ -163,7 +163,7 @@ func rotates(t *testing.T, n *node.Node, _ *browser.Browser, p *browser.Page) {
 	secret.Store(&who.Secret)
 	stop := make(chan struct{})
 	var posts sync.WaitGroup
-	var sent, refused atomic.Int64
+	var sent, rejected atomic.Int64
 	for range 2 {
 		posts.Go(func() {
 			for {
@@ -176,7 +176,7 @@ func rotates(t *testing.T, n *node.Node, _ *browser.Browser, p *browser.Page) {
 				now.Secret = *secret.Load()
 				sent.Add(1)
 				if status := postStatus(t, n, now); status != http.StatusOK {
-					refused.Add(1)
+					rejected.Add(1)
 					t.Errorf("a post was answered %d", status)
 				}
 			}
@@ -200,8 +200,8 @@ func rotates(t *testing.T, n *node.Node, _ *browser.Browser, p *browser.Page) {
 	}
 	close(stop)
 	posts.Wait()
-	if sent.Load() < before+50 || refused.Load() > 0 {
-		t.Errorf("%d of %d posts were refused", refused.Load(), sent.Load())
+	if sent.Load() < before+50 || rejected.Load() > 0 {
+		t.Errorf("%d of %d posts were refused", rejected.Load(), sent.Load())
 	}
 	// All has moved: the older one ends now.
 	older := `main a[href$="/retire"]:not([href*="` + newestSecret(t, n, who) + `"])`

@@ -63,8 +63,8 @@ func TestLeadsMoveUnderLoad(t *testing.T) {
 	after := l.stored.Load()
 	testkit.Eventually(t, 30*time.Second, "posts go on", func() bool { return l.stored.Load() > after+100 })
 	l.end(t)
-	if l.refused.Load() > 0 {
-		t.Errorf("%d posts were refused", l.refused.Load())
+	if l.rejected.Load() > 0 {
+		t.Errorf("%d posts were refused", l.rejected.Load())
 	}
 	n.allReadable(t, wrappers, l.stored.Load())
 }

@@ -61,12 +61,12 @@ func (n *vaultNode) status(url string) int {
 // load pings and posts until it is stopped. A ping must succeed; a post must, or
 // get the specification's 503 and succeed with the very same body later.
 type load struct {
-	n               *vaultNode
-	stop            chan struct{}
-	wait            sync.WaitGroup
-	stored, refused atomic.Int64
-	mu              sync.Mutex
-	unspent         []string // bodies that were refused
+	n                *vaultNode
+	stop             chan struct{}
+	wait             sync.WaitGroup
+	stored, rejected atomic.Int64
+	mu               sync.Mutex
+	unspent          []string // bodies that were refused
 }
 
 func (n *vaultNode) load(t *testing.T) *load { return n.loadWith(t, 0) }
@@ -113,7 +113,7 @@ func (l *load) post(t *testing.T, body string) (stored bool) {
 		return true
 	case a.Status == http.StatusServiceUnavailable && a.Body == `{"ok":false,"message":"`+spec.NotSaved+`"}` &&
 		a.Header.Get("Retry-After") == "2":
-		l.refused.Add(1)
+		l.rejected.Add(1)
 	default:
 		t.Errorf("a post was answered %d: %s", a.Status, a.Body)
 	}
@@ -138,7 +138,7 @@ func (l *load) end(t *testing.T) {
 	if leads != l.stored.Load() || whole != leads {
 		t.Errorf("%d posts were acknowledged, %d leads are stored, %d of them whole", l.stored.Load(), leads, whole)
 	}
-	t.Logf("%d posts stored, %d refused", l.stored.Load(), l.refused.Load())
+	t.Logf("%d posts stored, %d refused", l.stored.Load(), l.rejected.Load())
 }
 
 // Whatever becomes of Vault, pings go on, posts get a 200 or the specified 503,
@@ -166,7 +166,7 @@ func TestVaultFaults(t *testing.T) {
 			n := startWithVault(t)
 			l := n.load(t)
 			mend := disturb(t, n)
-			testkit.Eventually(t, 60*time.Second, "the data keys are used up", func() bool { return l.refused.Load() > 20 })
+			testkit.Eventually(t, 60*time.Second, "the data keys are used up", func() bool { return l.rejected.Load() > 20 })
 			if got := n.status(n.Ops + "/readyz"); got != http.StatusServiceUnavailable {
 				t.Errorf("/readyz answers %d without data keys", got)
 			}
@@ -193,8 +193,8 @@ func TestVaultTokensEnd(t *testing.T) {
 		}
 		testkit.Eventually(t, 20*time.Second, "data keys are asked for", n.asks(l))
 		l.end(t)
-		if l.refused.Load() > 0 {
-			t.Errorf("%d posts were refused", l.refused.Load())
+		if l.rejected.Load() > 0 {
+			t.Errorf("%d posts were refused", l.rejected.Load())
 		}
 	})
 	// A role's greatest life of a token is outlived: several times under full load,
@@ -217,8 +217,8 @@ func TestVaultTokensEnd(t *testing.T) {
 			before := l.stored.Load()
 			testkit.Eventually(t, 5*time.Second, "posts go on", func() bool { return l.stored.Load() > before })
 			l.end(t)
-			if l.refused.Load() > 0 {
-				t.Errorf("%d posts were refused", l.refused.Load())
+			if l.rejected.Load() > 0 {
+				t.Errorf("%d posts were refused", l.rejected.Load())
 			}
 		})
 	}
@@ -249,8 +249,8 @@ func TestVaultKeyRotatesUnderLoad(t *testing.T) {
 		})
 	}
 	l.end(t)
-	if l.refused.Load() > 0 {
-		t.Errorf("%d posts were refused", l.refused.Load())
+	if l.rejected.Load() > 0 {
+		t.Errorf("%d posts were refused", l.rejected.Load())
 	}
 }
 

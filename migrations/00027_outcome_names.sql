@@ -1,0 +1,7 @@
+-- Outcomes of unsigned posts in the report-only mode, as metrics and the console name them.
+
+-- +goose Up
+UPDATE traffic_minutes SET outcome = replace(outcome, '_would_be_refused', '_would_be_rejected') WHERE outcome LIKE '%\_would\_be\_refused';
+
+-- +goose Down
+UPDATE traffic_minutes SET outcome = replace(outcome, '_would_be_rejected', '_would_be_refused') WHERE outcome LIKE '%\_would\_be\_rejected';
