@@ -1,0 +1,250 @@
+// Package docs checks the documentation: that decisions and pages that are cited
+// exist, and that no text uses a word of words.txt.
+package docs
+
+import (
+	"go/scanner"
+	"go/token"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"strconv"
+	"strings"
+	"testing"
+)
+
+const root = ".."
+
+// texts returns the repository's source and documentation files with their contents,
+// without generated code.
+func texts(t *testing.T) map[string]string {
+	t.Helper()
+	list := exec.CommandContext(t.Context(), "git", "ls-files", "-co", "--exclude-standard")
+	list.Dir = root
+	out, err := list.Output()
+	if err != nil {
+		t.Fatal("listing the files of the repository:", err)
+	}
+	files := map[string]string{}
+	for path := range strings.Lines(string(out)) {
+		path = strings.TrimSpace(path)
+		if strings.HasSuffix(path, "_templ.go") {
+			continue
+		}
+		switch filepath.Ext(path) {
+		case ".go", ".templ", ".html", ".md", ".sql", ".yaml", ".yml", ".csv", ".js", ".css", "":
+		default:
+			continue
+		}
+		text, err := os.ReadFile(filepath.Join(root, path))
+		if os.IsNotExist(err) { // deleted and not committed yet
+			continue
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+		files[path] = string(text)
+	}
+	if len(files) < 500 {
+		t.Fatalf("found %d files, want all of the repository", len(files))
+	}
+	return files
+}
+
+var (
+	citation = regexp.MustCompile(`(?i)\bdecisions?(?: |\n\s*(?://|--|#) )(\d+(?:(?:, and |, | and | or | to |–)\d+)*)`)
+	number   = regexp.MustCompile(`\d+`)
+)
+
+func TestDecisionsResolve(t *testing.T) {
+	records, err := filepath.Glob("decisions/[0-9]*.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	index, err := os.ReadFile("decisions/README.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	known := map[int]bool{}
+	for _, record := range records {
+		name := filepath.Base(record)
+		n, err := strconv.Atoi(name[:strings.Index(name, "-")])
+		if err != nil || known[n] {
+			t.Errorf("%s: the number is not unique", record)
+		}
+		known[n] = true
+		if !strings.Contains(string(index), "("+name+")") {
+			t.Errorf("decisions/README.md does not list %s", name)
+		}
+		text, err := os.ReadFile(record)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, part := range []string{"## Context\n", "## Decision\n", "## Consequences\n", "## Alternatives\n"} {
+			if !strings.Contains(string(text), part) {
+				t.Errorf("%s has no %q", record, strings.TrimSpace(part))
+			}
+		}
+	}
+	for n := 1; n <= len(known); n++ {
+		if !known[n] {
+			t.Errorf("there are %d records, and none with number %d", len(known), n)
+		}
+	}
+	cited := 0
+	for path, text := range texts(t) {
+		for _, found := range citation.FindAllStringSubmatch(text, -1) {
+			for _, digits := range number.FindAllString(found[1], -1) {
+				cited++
+				if n, err := strconv.Atoi(digits); err != nil || !known[n] {
+					t.Errorf("%s cites decision %s, which has no record", path, digits)
+				}
+			}
+		}
+	}
+	if cited < 200 {
+		t.Errorf("found %d citations; the pattern misses some", cited)
+	}
+}
+
+var link = regexp.MustCompile(`\]\(([^)\s]+)\)`)
+
+// Links between the repository's pages lead to a file and, after a #, to a heading.
+func TestLinksResolve(t *testing.T) {
+	for path, text := range texts(t) {
+		if filepath.Ext(path) != ".md" {
+			continue
+		}
+		for _, found := range link.FindAllStringSubmatch(text, -1) {
+			target, heading, _ := strings.Cut(found[1], "#")
+			if strings.Contains(target, "://") || strings.HasPrefix(target, "mailto:") {
+				continue
+			}
+			file := filepath.Join(root, filepath.Dir(path), target)
+			if target == "" {
+				file = filepath.Join(root, path)
+			}
+			page, err := os.Stat(file)
+			if err != nil {
+				t.Errorf("%s links to %s, which does not exist", path, found[1])
+				continue
+			}
+			if heading == "" || page.IsDir() || filepath.Ext(file) != ".md" {
+				continue
+			}
+			linked, err := os.ReadFile(file)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if !hasHeading(string(linked), heading) {
+				t.Errorf("%s links to %s, which has no such heading", path, found[1])
+			}
+		}
+	}
+}
+
+var notInAnchor = regexp.MustCompile(`[^\p{L}\p{N}_ -]`)
+
+// hasHeading reports whether a Markdown page has the heading with an anchor, as
+// GitHub makes anchors.
+func hasHeading(page, anchor string) bool {
+	for line := range strings.Lines(page) {
+		title := strings.TrimLeft(line, "#")
+		if title == line {
+			continue
+		}
+		title = notInAnchor.ReplaceAllString(strings.ToLower(strings.TrimSpace(title)), "")
+		if strings.ReplaceAll(title, " ", "-") == anchor {
+			return true
+		}
+	}
+	return false
+}
+
+// avoided is a line of words.txt.
+type avoided struct {
+	word    *regexp.Regexp
+	instead string
+	except  *strings.Replacer // removes the phrases in which the word is right
+}
+
+func readWords(t *testing.T) (words []avoided) {
+	t.Helper()
+	list, err := os.ReadFile("words.txt")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for line := range strings.Lines(string(list)) {
+		if strings.HasPrefix(line, "#") || strings.TrimSpace(line) == "" {
+			continue
+		}
+		parts := strings.Split(line, " | ")
+		if len(parts) < 2 {
+			t.Fatalf("words.txt: %q has no replacement", line)
+		}
+		var phrases []string
+		if len(parts) == 3 {
+			for phrase := range strings.SplitSeq(parts[2], ", ") {
+				phrases = append(phrases, strings.TrimSpace(phrase), "")
+			}
+		}
+		word := strings.ReplaceAll(regexp.QuoteMeta(parts[0]), " ", `\s+`)
+		if strings.HasSuffix(parts[0], ":") {
+			word = `(?i)\b` + word
+		} else {
+			word = `(?i)\b` + word + `\b`
+		}
+		words = append(words, avoided{regexp.MustCompile(word), strings.TrimSpace(parts[1]), strings.NewReplacer(phrases...)})
+	}
+	return words
+}
+
+// prose returns the parts of a file that people read, with the line each begins on.
+func prose(path, text string) map[int]string {
+	parts := map[int]string{}
+	switch filepath.Ext(path) {
+	case ".go":
+		files := token.NewFileSet()
+		file := files.AddFile(path, -1, len(text))
+		var s scanner.Scanner
+		s.Init(file, []byte(text), nil, scanner.ScanComments)
+		for {
+			at, kind, literal := s.Scan()
+			switch kind {
+			case token.EOF:
+				return parts
+			case token.COMMENT, token.STRING:
+				parts[file.Line(at)] += literal + "\n"
+			}
+		}
+	case ".sql":
+		n := 0
+		for line := range strings.Lines(text) {
+			n++
+			if _, comment, ok := strings.Cut(line, "--"); ok {
+				parts[n] = comment
+			}
+		}
+	case ".templ", ".html", ".md", ".yaml", ".yml":
+		n := 0
+		for line := range strings.Lines(text) {
+			n++
+			parts[n] = line
+		}
+	}
+	return parts
+}
+
+func TestWords(t *testing.T) {
+	words := readWords(t)
+	for path, text := range texts(t) {
+		for line, part := range prose(path, text) {
+			for _, w := range words {
+				if found := w.word.FindString(w.except.Replace(part)); found != "" {
+					t.Errorf("%s:%d: %q: write %s", path, line, found, w.instead)
+				}
+			}
+		}
+	}
+}
