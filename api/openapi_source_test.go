@@ -40,8 +40,9 @@ func TestReferences(t *testing.T) {
 // Schemas and answers of the API's own name their source, in the form that
 // readers of the specification can follow; nothing else cites decisions.
 func TestSources(t *testing.T) {
-	source := regexp.MustCompile(`^(Specification: [A-Z][A-Za-z, ]+|D[0-9]+(, D[0-9]+)*)(; D[0-9]+(, D[0-9]+)*)?$`)
-	cites := regexp.MustCompile(`\bD[0-9]+\b`)
+	source := regexp.MustCompile(`^(Specification: [A-Z][A-Za-z, ]+; )?(decision [0-9]+|decisions [0-9]+(, [0-9]+)+)$` +
+		`|^Specification: [A-Z][A-Za-z, ]+$`)
+	cites := regexp.MustCompile(`(?i)\bdecisions? [0-9]+\b`)
 	var root yaml.Node
 	if err := yaml.Unmarshal(api.Document(), &root); err != nil {
 		t.Fatal(err)
