@@ -56,7 +56,7 @@ test-short: assets ## run the tests that need no browser and kill nothing, witho
 	$(GO) test -timeout 5m $$(comm -23 <($(GO) list ./... | sort) <($(GO) list $(SLOW_TESTS) | sort))
 
 .PHONY: check
-check: assets ## format, vet, golangci-lint, generated files, import rules, known vulnerabilities
+check: assets ## format, vet, golangci-lint, generated files, import rules, documentation, known vulnerabilities
 	@unformatted=$$(git ls-files -co --exclude-standard '*.go' | grep -v '_templ\.go$$' | xargs gofmt -l); \
 		[ -z "$$unformatted" ] || { echo "not formatted (make fmt mends it):"; echo "$$unformatted"; exit 1; }
 	$(GO) mod verify
@@ -64,7 +64,7 @@ check: assets ## format, vet, golangci-lint, generated files, import rules, know
 	$(GO) vet ./...
 	$(LINT) golangci-lint run
 	@.ci/generated
-	$(GO) test -count=1 ./internal/imports
+	$(GO) test -count=1 ./internal/imports ./docs
 	@.ci/vulnerabilities $(LINT) govulncheck ./...
 
 .PHONY: generate

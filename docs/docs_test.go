@@ -162,42 +162,41 @@ func hasHeading(page, anchor string) bool {
 	return false
 }
 
-// avoided is a line of words.txt.
-type avoided struct {
-	word    *regexp.Regexp
-	instead string
-	except  *strings.Replacer // removes the phrases in which the word is right
+// words is the content of words.txt.
+type words struct {
+	any     *regexp.Regexp    // all of them
+	instead map[string]string // by the word in lower case
+	right   *strings.Replacer // removes the phrases in which a word is right
 }
 
-func readWords(t *testing.T) (words []avoided) {
+func readWords(t *testing.T) words {
 	t.Helper()
 	list, err := os.ReadFile("words.txt")
 	if err != nil {
 		t.Fatal(err)
 	}
+	w := words{instead: map[string]string{}}
+	var patterns, phrases []string
 	for line := range strings.Lines(string(list)) {
-		if strings.HasPrefix(line, "#") || strings.TrimSpace(line) == "" {
+		line = strings.TrimSpace(line)
+		if line == "" || strings.HasPrefix(line, "#") {
 			continue
 		}
 		parts := strings.Split(line, " | ")
 		if len(parts) < 2 {
 			t.Fatalf("words.txt: %q has no replacement", line)
 		}
-		var phrases []string
-		if len(parts) == 3 {
+		w.instead[parts[0]] = parts[1]
+		patterns = append(patterns, regexp.QuoteMeta(parts[0]))
+		if len(parts) > 2 {
 			for phrase := range strings.SplitSeq(parts[2], ", ") {
-				phrases = append(phrases, strings.TrimSpace(phrase), "")
+				phrases = append(phrases, phrase, "")
 			}
 		}
-		word := strings.ReplaceAll(regexp.QuoteMeta(parts[0]), " ", `\s+`)
-		if strings.HasSuffix(parts[0], ":") {
-			word = `(?i)\b` + word
-		} else {
-			word = `(?i)\b` + word + `\b`
-		}
-		words = append(words, avoided{regexp.MustCompile(word), strings.TrimSpace(parts[1]), strings.NewReplacer(phrases...)})
 	}
-	return words
+	w.any = regexp.MustCompile(`(?i)\b(?:` + strings.Join(patterns, "|") + `)(?:\b|$)`)
+	w.right = strings.NewReplacer(phrases...)
+	return w
 }
 
 // prose returns the parts of a file that people read, with the line each begins on.
@@ -240,10 +239,8 @@ func TestWords(t *testing.T) {
 	words := readWords(t)
 	for path, text := range texts(t) {
 		for line, part := range prose(path, text) {
-			for _, w := range words {
-				if found := w.word.FindString(w.except.Replace(part)); found != "" {
-					t.Errorf("%s:%d: %q: write %s", path, line, found, w.instead)
-				}
+			for _, found := range words.any.FindAllString(words.right.Replace(part), -1) {
+				t.Errorf("%s:%d: %q: write %s", path, line, found, words.instead[strings.ToLower(found)])
 			}
 		}
 	}
