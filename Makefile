@@ -71,6 +71,10 @@ check: assets ## format, vet, golangci-lint, generated files, import rules, docu
 generate: ## write the files that are generated from others
 	$(GO) tool templ generate -path templates -log-level error
 
+.PHONY: reference
+reference: ## write the pages of docs/reference that are generated from the code
+	UPDATE_REFERENCE=1 $(GO) test -count=1 -run 'Reference$$' ./cmd/pingpost ./internal/authz ./test/vault
+
 .PHONY: fmt
 fmt: ## format the code
 	gofmt -w $$(git ls-files -co --exclude-standard '*.go' | grep -v '_templ\.go$$')

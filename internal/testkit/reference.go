@@ -1,0 +1,24 @@
+package testkit
+
+import (
+	"os"
+	"testing"
+)
+
+// Reference compares a page of the documentation with what the code generates.
+// `make reference` sets UPDATE_REFERENCE and writes the page instead.
+func Reference(t *testing.T, path, page string) {
+	t.Helper()
+	if os.Getenv("UPDATE_REFERENCE") != "" {
+		if err := os.WriteFile(path, []byte(page), 0o644); err != nil { //nolint:gosec // documentation is for everyone
+			t.Fatal(err)
+		}
+	}
+	written, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if string(written) != page {
+		t.Errorf("%s is out of date: run `make reference` and commit the result", path)
+	}
+}
