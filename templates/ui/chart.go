@@ -12,8 +12,8 @@ func (s Series) at(i int) int64 {
 	return 0
 }
 
-// top is a round number that no value exceeds, and that can be halved: the middle
-// of the scale is then a whole number as well.
+// top returns the end of the scale: an even, round number that no value exceeds. Half of it
+// labels the middle of the scale.
 func (c Chart) top() int64 {
 	var most int64
 	for _, s := range c.Series {
@@ -33,7 +33,7 @@ func (c Chart) top() int64 {
 	}
 }
 
-// path goes through the values of a series in a box of 1000 by 100.
+// path returns the SVG path through the values of a series, in a box of 1000 by 100.
 func (c Chart) path(s Series) string {
 	var d strings.Builder
 	top := float64(c.top())
@@ -47,7 +47,7 @@ func (c Chart) path(s Series) string {
 	return d.String()
 }
 
-// area is what lies under a series.
+// area returns the SVG path of the area under a series.
 func (c Chart) area(s Series) string {
 	if len(s.Values) < 2 {
 		return ""
@@ -57,7 +57,7 @@ func (c Chart) area(s Series) string {
 
 type tick struct{ label, at, anchor string }
 
-// ticks are the labels under the drawing, each under its step: at most five.
+// ticks returns at most five labels for the x axis, with their positions.
 func (c Chart) ticks() []tick {
 	last := len(c.Labels) - 1
 	var ticks []tick
@@ -77,7 +77,7 @@ func (c Chart) ticks() []tick {
 	return ticks
 }
 
-// share is a bar's length beside the longest one.
+// share returns the length of a bar as a percentage of the longest one.
 func share(count int64, bars []Bar) string {
 	var most int64 = 1
 	for _, b := range bars {

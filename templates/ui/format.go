@@ -9,7 +9,7 @@ import (
 	"github.com/pingpost/pingpost/internal/money"
 )
 
-// Number groups the digits of n by three: 1,204.
+// Number formats n with thousands separators: 1,204.
 func Number[N ~int | ~int64](n N) string {
 	s := strconv.FormatInt(int64(n), 10)
 	sign := ""
@@ -22,7 +22,7 @@ func Number[N ~int | ~int64](n N) string {
 	return sign + s
 }
 
-// Amount is the figure of a sum of money, without its currency: 1,204.50.
+// Amount formats an amount of money without its currency: 1,204.50.
 func Amount(a money.Amount) string {
 	figure, _, _ := strings.Cut(a.String(), " ")
 	whole, cents, _ := strings.Cut(strings.TrimPrefix(figure, "-"), ".")
@@ -39,7 +39,7 @@ func UTC(at time.Time) string { return at.UTC().Format("2006-01-02 15:04:05 UTC"
 
 func RFC3339(at time.Time) string { return at.UTC().Format(time.RFC3339) }
 
-// Ago is the time from at to now as a person says it.
+// Ago formats the time since at: "just now", "4 min ago", "in 23 h".
 func Ago(at, now time.Time) string {
 	d := now.Sub(at)
 	switch {
@@ -52,7 +52,7 @@ func Ago(at, now time.Time) string {
 	}
 }
 
-// span is a length of time in its largest unit, rounded down.
+// span formats a duration in its largest unit, rounded down.
 func span(d time.Duration) string {
 	const day = 24 * time.Hour
 	for _, unit := range []struct {
@@ -82,7 +82,7 @@ func DurationText(d time.Duration) string {
 	}
 }
 
-// Plural puts a number before the right form of a word.
+// Plural formats a number with a noun: "1 ping", "2 pings".
 func Plural[N ~int | ~int64](n N, one, many string) string {
 	if n == 1 {
 		return "1 " + one
@@ -90,8 +90,8 @@ func Plural[N ~int | ~int64](n N, one, many string) string {
 	return Number(n) + " " + many
 }
 
-// FieldID is the id of a field's control. Forms that share a page set themselves
-// apart by a prefix.
+// FieldID returns the id of a field's control. A prefix makes it unique if a page has several
+// forms.
 func FieldID(prefix, name string) string {
 	if prefix == "" {
 		return "f-" + name

@@ -4,13 +4,13 @@ import (
 	"fmt"
 )
 
-// TrafficStep is a step of the chart.
+// TrafficStep is the traffic in one step of a chart.
 type TrafficStep struct {
 	Label        string
 	Pings, Posts int64
 }
 
-// TrafficChart draws pings and posts; words end its sentence: "in the last hour".
+// TrafficChart charts pings and posts. Words ends its summary: "in the last hour".
 func TrafficChart(steps []TrafficStep, head, words string) Chart {
 	c := Chart{ID: "traffic", Title: "Pings and posts", Steps: head, Series: []Series{{Name: "Pings"}, {Name: "Posts"}}}
 	var pings, posts int64
@@ -26,7 +26,7 @@ func TrafficChart(steps []TrafficStep, head, words string) Chart {
 	}
 	c.Summary = fmt.Sprintf("%s and %s %s", Plural(pings, "ping", "pings"), Plural(posts, "post", "posts"), words)
 	if busiest.Pings > 0 {
-		c.Summary += fmt.Sprintf("; most at %s, with %s", busiest.Label, Plural(busiest.Pings, "ping", "pings"))
+		c.Summary += fmt.Sprintf(". Busiest: %s, with %s", busiest.Label, Plural(busiest.Pings, "ping", "pings"))
 	}
 	c.Summary += "."
 	return c
