@@ -16,10 +16,10 @@ func (h *Handlers) discardResultView(k *web.Request, r reconcile.Reconciliation,
 		what = "The file and the result of the dry run are deleted."
 	}
 	return ui.ConfirmView{
-		Shell:       k.Shell("Discard this reconciliation", allReconciliations, ui.Link{Label: r.FileName, URL: address}),
+		Shell:       k.Shell("Discard reconciliation", allReconciliations, ui.Link{Label: r.FileName, URL: address}),
 		Action:      address + "/discard",
-		Consequence: what + " To reconcile the list after all, give it again.",
-		Submit:      "Discard",
+		Consequence: what + " To reconcile the file later, upload it again.",
+		Submit:      "Discard reconciliation",
 		Cancel:      address,
 		Hidden:      []ui.Hidden{{Name: "version", Value: strconv.Itoa(r.RowVersion)}},
 		Errors:      mistakes,

@@ -10,7 +10,7 @@ import (
 	"github.com/pingpost/pingpost/models"
 )
 
-// linesCSV sends the lines, or those of one finding, while they are read.
+// linesCSV streams all lines, or the lines with one finding, as CSV.
 func (h *Handlers) linesCSV(k *web.Request) error {
 	r, err := h.reconciliation(k)
 	if err != nil {
@@ -22,7 +22,7 @@ func (h *Handlers) linesCSV(k *web.Request) error {
 	name, f := "reconciliation-"+reconcile.ID(r.ID), models.Finding(k.R.URL.Query().Get("finding"))
 	if f != "" {
 		if _, known := findingOf(f); !known {
-			return apperr.New(apperr.Invalid, "finding", "There is no such finding.")
+			return apperr.New(apperr.Invalid, "finding", "This finding does not exist. Choose one of the tabs.")
 		}
 		name += "-" + strings.ReplaceAll(string(f), "_", "-")
 	}

@@ -4,7 +4,7 @@ import (
 	"github.com/pingpost/pingpost/admin/web"
 )
 
-// saveResult makes the dry run the result.
+// saveResult makes the dry run the final result.
 func (h *Handlers) saveResult(k *web.Request) error {
 	r, err := h.reconciliation(k)
 	if err != nil {

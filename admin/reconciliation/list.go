@@ -16,10 +16,10 @@ import (
 )
 
 var reconciliationStates = []ui.Option{
-	{Value: string(models.ReconciliationUploaded), Label: "Waits for its columns"},
-	{Value: string(models.ReconciliationComparing), Label: "Being compared"},
-	{Value: string(models.ReconciliationCompared), Label: "Dry run, not kept yet"},
-	{Value: string(models.ReconciliationKept), Label: "Kept"},
+	{Value: string(models.ReconciliationUploaded), Label: "Not compared yet"},
+	{Value: string(models.ReconciliationComparing), Label: "Comparing"},
+	{Value: string(models.ReconciliationCompared), Label: "Dry run, not saved"},
+	{Value: string(models.ReconciliationKept), Label: "Saved"},
 	{Value: string(models.ReconciliationDiscarded), Label: "Discarded"},
 }
 
@@ -72,8 +72,8 @@ func (h *Handlers) reconciliationsList(k *web.Request) error {
 	return k.Show(http.StatusOK, view.List(v))
 }
 
-// reconciliationQuery reads the filter; none says that nothing can match it. A key of a
-// page that is none is the first page.
+// reconciliationQuery reads the filter. none is true if nothing can match it. An invalid
+// page key selects the first page.
 func (h *Handlers) reconciliationQuery(k *web.Request, q url.Values) (query reconcile.Query, none bool, err error) {
 	query.Size = ReconciliationPage
 	query.Before, _ = id.Parse(id.Reconciliation, q.Get("before"))
@@ -94,7 +94,7 @@ func (h *Handlers) reconciliationQuery(k *web.Request, q url.Values) (query reco
 	return query, none || query.Partner == uuid.Nil && q.Get("partner") != "", nil
 }
 
-// selectedLabel is what an option says, "" where there is none of this value.
+// selectedLabel returns the label of the option with a value, "" if there is no such option.
 func selectedLabel(options []ui.Option, value string) string {
 	for _, o := range options {
 		if o.Value == value {

@@ -16,17 +16,17 @@ import (
 	"github.com/pingpost/pingpost/templates/ui"
 )
 
-// mapping is the form that says what a list's columns are.
+// mapping holds the values of the column mapping form.
 type mapping struct {
 	reconcile.Mapping
 	from, to   string
 	remembered bool
 }
 
-// inColumn stands before a column's name where the currency is in one.
+// inColumn is the prefix of a column name in the currency field.
 const inColumn = "in:"
 
-// mappingOf is what the form begins with: what was compared last, else what suggests itself.
+// mappingOf returns the initial values of the form: the last mapping that was compared, or a suggestion.
 func (h *Handlers) mappingOf(k *web.Request, r reconcile.Reconciliation) (*mapping, error) {
 	if r.Mapping != nil {
 		return &mapping{Mapping: *r.Mapping, from: dayText(r.PeriodFrom), to: dayText(r.PeriodTo)}, nil
@@ -37,8 +37,8 @@ func (h *Handlers) mappingOf(k *web.Request, r reconcile.Reconciliation) (*mappi
 	return m, err
 }
 
-// readMapping reads the form. How texts are read is taken from it only where the column
-// leaves that open.
+// readMapping reads the form. The formats are read from it only if the column can be
+// read in more than one.
 func readMapping(p reconcile.Profile, f url.Values) *mapping {
 	m := &mapping{from: web.Short(f.Get("from")), to: web.Short(f.Get("to"))}
 	m.Coverage = reconcile.Coverage(web.Short(f.Get("coverage")))
@@ -46,17 +46,17 @@ func readMapping(p reconcile.Profile, f url.Values) *mapping {
 	if column, ok := strings.CutPrefix(web.Short(f.Get("currency")), inColumn); ok {
 		m.Currency = column
 	} else {
-		m.Fixed, _ = money.ParseCurrency(column) // what is none is refused as one
+		m.Fixed, _ = money.ParseCurrency(column) // Compare rejects an invalid currency
 	}
 	m.Numbers = reconcile.ChooseForm(openNumbers(p, m.Amount), reconcile.NumberForm(f.Get("numbers")))
 	m.Dates = reconcile.ChooseForm(openDates(p, m.Date), reconcile.DateForm(f.Get("dates")))
 	if m.from == "" && m.to == "" {
-		m.propose(p.Period(m.Date, m.Dates)) // which the page could not while the form was open
+		m.propose(p.Period(m.Date, m.Dates)) // the page could not suggest a period before the format was chosen
 	}
 	return m
 }
 
-// propose takes the days that the list's dates have, where they have any.
+// propose sets the period, unless from is zero.
 func (m *mapping) propose(from, to time.Time) {
 	if !from.IsZero() {
 		m.from, m.to = from.Format(time.DateOnly), to.Format(time.DateOnly)
@@ -73,8 +73,8 @@ func openDates(p reconcile.Profile, column string) []reconcile.DateForm {
 	return openForms(c.Dates, reconcile.DateForms)
 }
 
-// openForms are the ways in which a column may be meant: those that its texts have, and
-// where they have none, any.
+// openForms returns the formats that the values of a column can have: found, or all if
+// none was found.
 func openForms[F ~string](found, all []F) []F {
 	if len(found) == 0 {
 		return all
@@ -88,7 +88,7 @@ func (h *Handlers) compareList(k *web.Request) error {
 		return err
 	}
 	m := readMapping(r.Profile, k.R.PostForm)
-	from, _ := time.Parse(time.DateOnly, m.from) // what is no day is refused as none
+	from, _ := time.Parse(time.DateOnly, m.from) // Compare rejects a zero day
 	to, _ := time.Parse(time.DateOnly, m.to)
 	return h.submit(k, r, m, func() (string, error) {
 		err := h.reconciliations(k).Compare(k.R.Context(), k.Scope, r.ID, web.FormRowVersion(k), m.Mapping, from, to)
@@ -96,7 +96,7 @@ func (h *Handlers) compareList(k *web.Request) error {
 	})
 }
 
-// fixedIsCurrency puts a refusal of the one currency beside the field that asks for both.
+// fixedIsCurrency moves errors for the fixed currency to the currency field, which sets both.
 func fixedIsCurrency(err error) error {
 	f := apperr.As(err)
 	if f == nil {
@@ -111,7 +111,7 @@ func fixedIsCurrency(err error) error {
 	return f.WithFields(fields...)
 }
 
-// mappingForm is the form with its choices.
+// mappingForm returns the form with its options.
 func mappingForm(p reconcile.Profile, m mapping) *view.MappingForm {
 	f := &view.MappingForm{
 		Delimiter:  p.Delimiter,
@@ -147,23 +147,22 @@ var coverages = []ui.Option{
 	{
 		Value: string(reconcile.FileCoverage),
 		Label: "Leads covered by the file",
-		Hint:  "Leads in the currencies of the file, on accounts that have a lead in the file. Other leads are reported as left out.",
+		Hint:  "Leads in the currencies and accounts that occur in the file. Other leads are reported as left out.",
 	},
 	{
 		Value: string(reconcile.FullCoverage),
-		Label: "All leads of the period",
+		Label: "All leads in the period",
 		Hint:  "Every lead that is not in the file is reported as missing, whatever its currency or account.",
 	},
 }
 
-// currencyChoices are the currencies that all amounts may be in, and the columns that
-// may say it for each: those that hold currencies first, then any, for a few cells that
-// hold none are no reason to read all others by one.
+// currencyChoices returns the options for the currency: columns that contain currencies,
+// then one currency for every row, then all other columns.
 func currencyChoices(p reconcile.Profile, m mapping) []ui.Option {
-	all := []ui.Option{{Label: "Choose the currency, or its column"}}
+	all := []ui.Option{{Label: "Choose a currency or a column"}}
 	var others []ui.Option
 	for _, c := range p.Columns {
-		choice := ui.Option{Value: inColumn + c.Name, Label: "in " + c.Name + " (" + contentsText(c) + ")"}
+		choice := ui.Option{Value: inColumn + c.Name, Label: "Column " + c.Name + " (" + contentsText(c) + ")"}
 		if len(c.Currencies) > 0 {
 			all = append(all, choice)
 		} else {
@@ -184,26 +183,26 @@ func currencyChoices(p reconcile.Profile, m mapping) []ui.Option {
 }
 
 var numberHints = map[reconcile.NumberForm]string{
-	reconcile.DotDecimal:   "A point parts pounds and pence: 1,234 is one thousand two hundred and thirty-four, 1.23 is one pound 23.",
-	reconcile.CommaDecimal: "A comma parts euros and cents: 1.234 is one thousand two hundred and thirty-four, 1,23 is one euro 23.",
+	reconcile.DotDecimal:   "The decimal separator is a point. 1,234 means one thousand two hundred and thirty-four.",
+	reconcile.CommaDecimal: "The decimal separator is a comma. 1.234 means one thousand two hundred and thirty-four.",
 }
 
 var dateHints = map[reconcile.DateForm]string{
 	reconcile.YearFirst:  "The year comes first.",
-	reconcile.DayFirst:   "The day comes first: 02/03/2026 is the second of March.",
-	reconcile.MonthFirst: "The month comes first: 02/03/2026 is the third of February.",
+	reconcile.DayFirst:   "The day comes first. 02/03/2026 is 2 March.",
+	reconcile.MonthFirst: "The month comes first. 02/03/2026 is 3 February.",
 }
 
-// dateHint says what a form means, and of which days the list is then.
+// dateHint explains a date format and states the period that the file has with it.
 func dateHint(p reconcile.Profile, column string, form reconcile.DateForm) string {
 	from, to := p.Period(column, form)
 	if from.IsZero() {
 		return dateHints[form]
 	}
-	return dateHints[form] + " The list is then of " + from.Format(time.DateOnly) + " to " + to.Format(time.DateOnly) + "."
+	return dateHints[form] + " The file then covers " + from.Format(time.DateOnly) + " to " + to.Format(time.DateOnly) + "."
 }
 
-// formChoices ask how texts are written, where the column leaves it open.
+// formChoices returns the options for a format, nil if only one is possible.
 func formChoices[F ~string](possible []F, value F, hint func(F) string) (all []ui.Option) {
 	if len(possible) < 2 {
 		return nil
@@ -218,17 +217,17 @@ func formChoices[F ~string](possible []F, value F, hint func(F) string) (all []u
 func contentsText(c reconcile.Column) string {
 	switch {
 	case c.Filled == 0:
-		return "nothing"
+		return "empty"
 	case c.LeadIDs > 0:
 		return web.CountText(int64(c.LeadIDs), false, "leadId", "leadIds")
 	case len(c.Currencies) > 0:
 		return "currencies: " + strings.Join(c.Currencies, ", ")
 	case len(c.Days) == 1:
-		return fmt.Sprintf("days, %s to %s", c.Days[0].First, c.Days[0].Last)
+		return fmt.Sprintf("dates, %s to %s", c.Days[0].First, c.Days[0].Last)
 	case len(c.Dates) > 0:
 		return "dates"
 	case len(c.Numbers) > 0:
 		return "amounts"
 	}
-	return "texts"
+	return "text"
 }

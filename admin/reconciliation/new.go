@@ -17,17 +17,17 @@ import (
 	"github.com/pingpost/pingpost/templates/ui"
 )
 
-// MaxList bounds the request that brings a list: the file, and a form's worth around it.
+// MaxList is the largest upload request in bytes: the file and the other fields.
 const MaxList = reconcile.MaxFile + web.MaxForm
 
 var (
 	errListSize = atField("file", apperr.TooLarge, "file_size",
-		fmt.Sprintf("The file is larger than %d MiB: cut it by days, and give each part by itself.", reconcile.MaxFile>>20))
-	errListPartner = atField("partner", apperr.Invalid, "partner", "Choose whose list it is.")
-	errListFile    = atField("file", apperr.Invalid, "file", "Choose the file.")
+		fmt.Sprintf("The file is larger than %d MiB. Split it by date and upload each part.", reconcile.MaxFile>>20))
+	errListPartner = atField("partner", apperr.Invalid, "partner", "Choose a partner.")
+	errListFile    = atField("file", apperr.Invalid, "file", "Choose a file.")
 )
 
-// atField is a refusal that stands beside a field of the form.
+// atField returns an error that is shown next to a field of the form.
 func atField(field string, code apperr.Code, reason, message string) *apperr.Error {
 	return apperr.New(code, reason, message).WithFields(apperr.Field{
 		Code:    apperr.InvalidValue,
@@ -47,7 +47,7 @@ func (h *Handlers) showReconciliationNew(k *web.Request, status int, partner str
 	}
 	first := []ui.Option{{Label: "Choose a partner"}}
 	return k.Show(status, view.New(view.NewView{
-		Shell:    k.Shell("Reconcile a list", allReconciliations),
+		Shell:    k.Shell("Reconcile a file", allReconciliations),
 		Partners: web.SelectOption(append(first, partners...), partner),
 		Errors:   mistakes,
 		MaxBytes: reconcile.MaxFile,
@@ -56,14 +56,14 @@ func (h *Handlers) showReconciliationNew(k *web.Request, status int, partner str
 	}))
 }
 
-// reconciliationNew takes a list in while it comes: no more of it is in memory than is
-// on its way.
+// reconciliationNew stores an uploaded file while reading it, so that it is never in
+// memory as a whole.
 func (h *Handlers) reconciliationNew(k *web.Request) error {
 	slug := ""
 	made, err := models.Reconciliation{}, error(errListSize)
 	if k.R.ContentLength <= MaxList {
 		slug, made, err = h.takeList(k)
-		// A browser that is cut off while it sends shows that, and not our answer.
+		// Read the rest: a browser shows no response if the connection closes during the upload.
 		_, _ = io.Copy(io.Discard, k.R.Body)
 	}
 	if err == nil {
@@ -77,7 +77,7 @@ func (h *Handlers) reconciliationNew(k *web.Request) error {
 	})
 }
 
-// takeList reads the form's parts in their order: its key, whose list it is, then the list.
+// takeList reads the parts of the form in order: form key, partner, file.
 func (h *Handlers) takeList(k *web.Request) (slug string, made models.Reconciliation, err error) {
 	web.AllowSlowBody(k)
 	parts, err := k.R.MultipartReader()
@@ -134,8 +134,7 @@ func (h *Handlers) takeFile(k *web.Request, slug string, part *multipart.Part) (
 	return h.reconciliations(k).Upload(k.R.Context(), k.Scope, p.ID, part.FileName(), part)
 }
 
-// badPart says of a request that is no form, breaks off or is too long what a form
-// says of it.
+// badPart returns the error for a request that is not a form, is incomplete or is too long.
 func badPart(err error) error {
 	var tooLarge *http.MaxBytesError
 	if errors.As(err, &tooLarge) {
@@ -144,7 +143,7 @@ func badPart(err error) error {
 	return web.ErrForm.WithCause(err)
 }
 
-// badList is badPart for what came of reading the list, which fails for other reasons too.
+// badList is badPart for errors from reading the file. Other errors are returned unchanged.
 func badList(err error) error {
 	var tooLarge *http.MaxBytesError
 	if errors.As(err, &tooLarge) || errors.Is(err, io.ErrUnexpectedEOF) {

@@ -21,9 +21,9 @@ func (h *Handlers) reconciliationPage(k *web.Request) error {
 	return h.showReconciliation(k, http.StatusOK, r, shownReconciliation{Rejected: web.Rejected{Version: r.RowVersion}})
 }
 
-// shownReconciliation is what a page shows besides the reconciliation as it is.
+// shownReconciliation is the rejected form that a page shows with the reconciliation.
 type shownReconciliation struct {
-	typed *mapping // what was sent, and refused
+	typed *mapping // submitted values of a rejected form
 	web.Rejected
 }
 
@@ -62,7 +62,7 @@ func (h *Handlers) showReconciliation(k *web.Request, status int, r reconcile.Re
 	return k.Show(status, view.Details(v))
 }
 
-// fillReconciliation adds what the state asks for.
+// fillReconciliation adds the parts of the page that depend on the state.
 func (h *Handlers) fillReconciliation(
 	k *web.Request, v *view.DetailsView, r reconcile.Reconciliation, s shownReconciliation,
 ) (err error) {
@@ -116,7 +116,7 @@ func (h *Handlers) fillSame(k *web.Request, v *view.DetailsView, r reconcile.Rec
 	return err
 }
 
-// lastFailure is why the last comparison came to nothing, "" where there was none.
+// lastFailure returns the reason why the last comparison failed or was cancelled, "" if it did not.
 func (h *Handlers) lastFailure(k *web.Request, r reconcile.Reconciliation) (string, error) {
 	w, found, err := h.Jobs.Latest(k.R.Context(), r.ID)
 	if err != nil || !found || w.State != models.WorkFailed && w.State != models.WorkCancelled {
@@ -125,8 +125,8 @@ func (h *Handlers) lastFailure(k *web.Request, r reconcile.Reconciliation) (stri
 	return w.Failure, nil
 }
 
-// comparisonLive is the part of the page that comes anew by itself. Once the comparison
-// is over, the whole page is another.
+// comparisonLive answers the part of the page that polls. After the comparison it makes
+// the browser reload the page.
 func (h *Handlers) comparisonLive(k *web.Request) error {
 	r, err := h.reconciliation(k)
 	if err != nil {
@@ -156,8 +156,8 @@ func (h *Handlers) comparisonPart(k *web.Request, r reconcile.Reconciliation) (v
 	return v, nil
 }
 
-// submit submits a form about a reconciliation. A rejected form is shown on the
-// reconciliation as it is by now.
+// submit submits a form about a reconciliation. A rejected form is shown with the current
+// state of the reconciliation.
 func (h *Handlers) submit(k *web.Request, r reconcile.Reconciliation, typed *mapping, do func() (string, error)) error {
 	return web.Submit(k, web.Form{
 		Do: do,
@@ -169,7 +169,7 @@ func (h *Handlers) submit(k *web.Request, r reconcile.Reconciliation, typed *map
 			return r.RowVersion, conflict, err
 		},
 		Show: func(rejected web.Rejected) (err error) {
-			if rejected.Status == http.StatusConflict && rejected.Conflict == nil { // it is no more what the page was
+			if rejected.Status == http.StatusConflict && rejected.Conflict == nil { // the state has changed
 				if r, err = h.reconciliation(k); err != nil {
 					return err
 				}
@@ -187,7 +187,7 @@ func dayText(day *time.Time) string {
 	return day.Format(time.DateOnly)
 }
 
-// sizeText is a file's size as a person says it.
+// sizeText formats the size of a file, such as "1.2 MB".
 func sizeText(bytes int64) string {
 	switch {
 	case bytes < 1<<10:

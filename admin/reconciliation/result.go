@@ -19,7 +19,7 @@ import (
 
 const linesPage = 50
 
-// reconciliationResult is what a comparison came to, with the lines that the address asks for.
+// reconciliationResult returns the result of a comparison with the lines that the query selects.
 func (h *Handlers) reconciliationResult(k *web.Request, r reconcile.Reconciliation) (*view.Result, error) {
 	q, address := k.R.URL.Query(), reconciliationURL(r.ID)
 	counts, settled := r.Result.Counts(), r.State == models.ReconciliationKept
@@ -40,7 +40,7 @@ func (h *Handlers) reconciliationResult(k *web.Request, r reconcile.Reconciliati
 		Findings: findingSums(r.Result, address),
 		Tabs:     findingTabs(address, f, counts, open, settled),
 		Finding:  f.Name,
-		Means:    f.means,
+		Means:    f.explanation,
 		CSV:      linesFile(address, f.Finding, f.Name, counts[f.Finding]),
 	}
 	v.Compared, v.LeftOut = r.Result.Summary(ui.Number)
@@ -56,11 +56,11 @@ func (h *Handlers) reconciliationResult(k *web.Request, r reconcile.Reconciliati
 	return v, h.fillLines(k, v, r, f, q)
 }
 
-// fillLines adds a page of the lines of a finding.
+// fillLines adds a page of lines with a finding.
 func (h *Handlers) fillLines(k *web.Request, v *view.Result, r reconcile.Reconciliation, f finding, q url.Values) error {
 	address := reconciliationURL(r.ID)
 	query := reconcile.LineQuery{Reconciliation: r.ID, Finding: f.Finding, Size: linesPage}
-	query.Before, query.After = lineNumber(q.Get("before")), lineNumber(q.Get("after")) // what is no line is the first page
+	query.Before, query.After = lineNumber(q.Get("before")), lineNumber(q.Get("after")) // an invalid number selects the first page
 	if v.Settles = r.State == models.ReconciliationKept && reconcile.Settleable(f.Finding); v.Settles {
 		query.Open = q.Get("open") == "yes"
 		v.Which = []ui.Tab{
@@ -84,13 +84,13 @@ func (h *Handlers) fillLines(k *web.Request, v *view.Result, r reconcile.Reconci
 		after = strconv.Itoa(lines[len(lines)-1].Line)
 	}
 	q = maps.Clone(q)
-	q.Set("finding", string(f.Finding)) // another page is of the same finding, whatever comes first
+	q.Set("finding", string(f.Finding)) // the other pages show the same finding
 	v.Pager = web.CursorPager(address, q, before, after)
 	v.Pager.BySize = true
 	return nil
 }
 
-// lineNumber is a line's number in an address, 0 where it is none.
+// lineNumber parses a line number in a URL. It returns 0 if it is not valid.
 func lineNumber(text string) int {
 	n, err := strconv.ParseInt(text, 10, 32)
 	if err != nil {
@@ -107,7 +107,7 @@ func linesURL(address string, f models.Finding, open string) string {
 	return address + "?" + q.Encode() + "#lines"
 }
 
-// linesFile is the link to lines as CSV, with what the file holds.
+// linesFile returns the link to lines as CSV, with a description of the file.
 func linesFile(address string, f models.Finding, name string, lines int64) ui.Download {
 	to := address + "/lines.csv"
 	if f != "" {
@@ -117,11 +117,11 @@ func linesFile(address string, f models.Finding, name string, lines int64) ui.Do
 		URL:   to,
 		Label: "CSV",
 		Holds: name + ", " + web.CountText(lines, false, "row", "rows") +
-			", with notes and who wrote them; no contact data of leads",
+			", with notes and their authors; no contact data",
 	}
 }
 
-// firstFinding is what a person looks at first: what does not match.
+// firstFinding returns the first finding other than matched that has lines.
 func firstFinding(counts map[models.Finding]int64) finding {
 	for _, f := range Findings[1:] {
 		if counts[f.Finding] > 0 {
@@ -131,7 +131,7 @@ func firstFinding(counts map[models.Finding]int64) finding {
 	return Findings[0]
 }
 
-// findingTabs have their counts, and of a kept result how many lines are to be settled.
+// findingTabs returns a tab for each finding, with its lines and, in a saved result, its unsettled lines.
 func findingTabs(address string, now finding, counts, open map[models.Finding]int64, kept bool) (all []ui.Tab) {
 	for _, f := range Findings {
 		count, data := ui.Number(counts[f.Finding]), templ.Attributes{"data-tab": string(f.Finding)}
@@ -150,7 +150,7 @@ func findingTabs(address string, now finding, counts, open map[models.Finding]in
 	return all
 }
 
-// totals are the sums by currency of all that was compared.
+// totals returns the totals of compared leads by currency.
 func totals(result *reconcile.Result) (all []view.Sum) {
 	sums := map[string]reconcile.Tally{}
 	for _, t := range result.Tallies {
@@ -183,7 +183,7 @@ func findingSums(result *reconcile.Result, address string) (all []view.Sum) {
 }
 
 func sumRow(t reconcile.Tally, name, to string) view.Sum {
-	currency, _ := money.ParseCurrency(t.Currency) // the comparison wrote it; "" is none
+	currency, _ := money.ParseCurrency(t.Currency) // valid or "" in a stored result
 	amount := func(minor int64) money.Amount { return money.Amount{Minor: minor, Currency: currency} }
 	return view.Sum{
 		Finding:    string(t.Finding),
@@ -197,7 +197,7 @@ func sumRow(t reconcile.Tally, name, to string) view.Sum {
 	}
 }
 
-// lineRow is a line as the page shows it.
+// lineRow returns the view of a line.
 func (h *Handlers) lineRow(k *web.Request, r reconcile.Reconciliation, l reconcile.Line) view.Line {
 	v := view.Line{
 		Anchor:   lineAnchor(l.Line),
@@ -220,7 +220,7 @@ func (h *Handlers) lineRow(k *web.Request, r reconcile.Reconciliation, l reconci
 	}
 	if l.LeadID != nil {
 		v.LeadID = id.Format(id.Lead, *l.LeadID)
-		// A lead without an account of this partner's is none of theirs.
+		// Only leads of this partner have an account here.
 		if l.AccountID != nil && k.MayAt(web.ReadLeads, r.PartnerID) {
 			v.LeadURL = "/leads/" + v.LeadID
 		}
@@ -236,7 +236,7 @@ func (h *Handlers) lineRow(k *web.Request, r reconcile.Reconciliation, l reconci
 
 func lineAnchor(line int) string { return "line-" + strconv.Itoa(line) }
 
-// amountIfAny is a sum that a line may lack.
+// amountIfAny returns an amount, nil if the line has none.
 func amountIfAny(minor *int64, code *string) *money.Amount {
 	if minor == nil || code == nil {
 		return nil
@@ -245,13 +245,13 @@ func amountIfAny(minor *int64, code *string) *money.Amount {
 	return &sum
 }
 
-// findingReason says why a line has its finding, where the finding does not.
+// findingReason returns the reason for the finding of a line, "" if the finding says it all.
 func findingReason(l reconcile.Line) string {
 	switch {
 	case l.Finding == models.Duplicated && l.FirstRow != nil:
-		return "Row " + ui.Number(int64(*l.FirstRow)) + " has it already."
+		return "Row " + ui.Number(int64(*l.FirstRow)) + " has the same lead."
 	case l.Finding == models.Unknown && l.OtherPartner != "":
-		return "A lead of " + l.OtherPartner + "."
+		return "This lead belongs to " + l.OtherPartner + "."
 	case l.Problem != "":
 		return reconcile.ProblemText(l.Problem)
 	}

@@ -1,4 +1,4 @@
-// Package reconciliation is the pages and forms of reconciliation.
+// Package reconciliation serves the pages and forms of reconciliation.
 package reconciliation
 
 import (
@@ -16,18 +16,19 @@ import (
 	"github.com/pingpost/pingpost/templates/ui"
 )
 
-// Handlers answers the pages and forms of reconciliation.
+// Handlers serves the pages and forms of reconciliation.
 type Handlers struct {
 	Jobs      *jobs.Queue
 	Partners  *partners.Service
 	Reconcile *reconcile.Service
 }
 
+// ReconciliationPage is the number of reconciliations on a page of the list.
 const ReconciliationPage = 50
 
 var allReconciliations = ui.Link{Label: "Reconciliation", URL: "/reconciliation"}
 
-// Routes are the pages and forms about partners' own lists.
+// Routes returns the routes of reconciliation.
 func (h *Handlers) Routes() []web.Route {
 	const get, post = http.MethodGet, http.MethodPost
 	return []web.Route{
@@ -66,10 +67,10 @@ func reconciliationURL(reconciliation uuid.UUID) string {
 	return "/reconciliation/" + reconcile.ID(reconciliation)
 }
 
-// reconciliations is the service on behalf of whoever asks.
+// reconciliations returns the service acting for the user.
 func (h *Handlers) reconciliations(k *web.Request) *reconcile.Service { return h.Reconcile.By(k.By) }
 
-// reconciliation is the one that the address names, as far as this person may see it.
+// reconciliation returns the reconciliation in the URL, or not found if the user may not see it.
 func (h *Handlers) reconciliation(k *web.Request) (r reconcile.Reconciliation, err error) {
 	named, err := web.PathID(k, "id", id.Reconciliation)
 	if err != nil {
@@ -79,7 +80,7 @@ func (h *Handlers) reconciliation(k *web.Request) (r reconcile.Reconciliation, e
 	return r, web.OrNotFound(err)
 }
 
-// partnerOptions are the partners at whom the person may do something, by their slugs.
+// partnerOptions returns the partners for which the user has a permission. Values are slugs.
 func (h *Handlers) partnerOptions(k *web.Request, needs authz.Permission) ([]ui.Option, error) {
 	sc, _ := k.ScopeOf(needs)
 	all, err := h.Partners.List(k.R.Context(), sc)
@@ -93,29 +94,29 @@ func (h *Handlers) partnerOptions(k *web.Request, needs authz.Permission) ([]ui.
 	return options, err
 }
 
-// finding is one of the findings of a comparison, in words.
+// finding is a finding with its texts.
 type finding struct {
 	models.Finding
-	Name, short, means string
+	Name, short, explanation string
 }
 
-// Findings are all of them, in the order of their tabs.
+// Findings lists all findings in the order of their tabs.
 var Findings = []finding{
-	{models.Matched, "Matched", "matched", "The list and the ledger say the same."},
-	{models.AmountDiffers, "Amount differs", "with another amount",
-		"The lead is in the ledger with another amount, or in another currency. A lead that was returned has 0 there."},
-	{models.Unknown, "Unknown leadId", "unknown", "No lead of this partner has this id; sandbox leads count as unknown."},
-	{models.Duplicated, "Duplicate", "duplicate", "The list has the lead in an earlier row, which is the one that counts."},
-	{models.Missing, "Missing from the file", "missing", "Leads that we received in these days and that the list lacks."},
+	{models.Matched, "Matched", "matched", "The file and the ledger agree."},
+	{models.AmountDiffers, "Amount differs", "with a different amount",
+		"The ledger has a different amount or currency for the lead. The ledger amount of a returned lead is 0."},
+	{models.Unknown, "Unknown leadId", "unknown", "The partner has no lead with this leadId. Sandbox leads count as unknown."},
+	{models.Duplicated, "Duplicate", "duplicate", "An earlier row of the file has the same lead. Only the earlier row counts."},
+	{models.Missing, "Missing from the file", "missing", "Leads received in the period that are not in the file."},
 	{models.OutsidePeriod, "Outside the period", "outside the period",
-		"We received the lead on another day than those that were compared."},
+		"The lead was received outside the compared period."},
 	{models.Unreadable, "Unreadable", "unreadable",
-		"The row could not be read as the columns were said to be: mend the list and give it again."},
+		"The row cannot be read with the chosen columns and formats. Correct the file and upload it again."},
 	{models.LeftOut, "Left out", "left out",
-		"Leads that we received in these days in currencies or on accounts that the file does not cover. They were not compared."},
+		"Leads received in the period, in currencies or accounts that the file does not cover. They were not compared."},
 }
 
-// findingOf is a finding by its name in the address.
+// findingOf returns the finding with a name.
 func findingOf(name models.Finding) (f finding, known bool) {
 	for _, f := range Findings {
 		if f.Finding == name {

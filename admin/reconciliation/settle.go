@@ -17,7 +17,7 @@ func settleURL(r reconcile.Reconciliation, line int) string {
 	return reconciliationURL(r.ID) + "/lines/" + strconv.Itoa(line) + "/settle"
 }
 
-// line is the one that the address names, of a kept result, if it is one to be settled.
+// line returns the line in the URL, or not found if it cannot be settled.
 func (h *Handlers) line(k *web.Request, r reconcile.Reconciliation) (l reconcile.Line, err error) {
 	n := lineNumber(k.R.PathValue("line"))
 	if n < 1 || r.State != models.ReconciliationKept {
@@ -55,7 +55,7 @@ func (h *Handlers) showSettle(
 	row := h.lineRow(k, r, l)
 	title := "Settle row " + ui.Number(int64(row.Row))
 	if row.Row == 0 {
-		title = "Settle a missing lead"
+		title = "Settle missing lead"
 	}
 	f, _ := findingOf(l.Finding)
 	address := reconciliationURL(r.ID)
@@ -70,7 +70,7 @@ func (h *Handlers) showSettle(
 	}))
 }
 
-// lineURL is where a line stands on the page of its finding.
+// lineURL returns the URL of a line on the page of its finding.
 func (h *Handlers) lineURL(k *web.Request, r reconcile.Reconciliation, l reconcile.Line) string {
 	q := "?finding=" + web.Escape(string(l.Finding))
 	if l.Line > 1 {
@@ -92,7 +92,7 @@ func (h *Handlers) settle(k *web.Request) error {
 	return web.Submit(k, web.Form{
 		Do: func() (string, error) {
 			if !web.ValidText(note) {
-				return "", atField("note", apperr.Invalid, "note", "The note holds characters that are no text: write it anew.")
+				return "", atField("note", apperr.Invalid, "note", "The note contains invalid characters. Enter it again.")
 			}
 			return h.lineURL(k, r, l), h.reconciliations(k).Settle(k.R.Context(), k.Scope, r.ID, l.Line, note)
 		},
@@ -102,7 +102,7 @@ func (h *Handlers) settle(k *web.Request) error {
 	})
 }
 
-// shortNote is a note as far as the form repeats it.
+// shortNote returns a note for the form, cut and without invalid characters.
 func shortNote(note string) string {
 	const most = 4000
 	runes := []rune(strings.ToValidUTF8(strings.ReplaceAll(note, "\x00", "\ufffd"), "\ufffd"))

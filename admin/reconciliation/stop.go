@@ -5,8 +5,8 @@ import (
 	"github.com/pingpost/pingpost/models"
 )
 
-// stopComparison gives a comparison up that is under way; of one that is over by now,
-// the page says what came of it.
+// stopComparison cancels a running comparison. If it has already ended, it redirects to
+// the result.
 func (h *Handlers) stopComparison(k *web.Request) error {
 	r, err := h.reconciliation(k)
 	if err != nil {

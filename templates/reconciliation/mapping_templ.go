@@ -10,21 +10,21 @@ import templruntime "github.com/a-h/templ/runtime"
 
 import "github.com/pingpost/pingpost/templates/ui"
 
-// MappingForm says what the columns of a list are. Field names: lead_id, amount,
+// MappingForm is the form that maps the columns of a file. Field names: lead_id, amount,
 // currency ("GBP" or "in:column"), date, numbers, dates, coverage, from, to, version.
 type MappingForm struct {
-	Delimiter  string // "," ";" or a tab
-	Encoding   string // empty for a list from before it was recorded
+	Delimiter  string // ",", ";" or a tab
+	Encoding   string // empty for old files, for which it was not recorded
 	Columns    []Column
-	Remembered bool // preselected is what this partner's last list had
+	Remembered bool // the partner's last file with the same columns is preselected
 
 	LeadIDs, Amounts, Currencies, Dates []ui.Option
-	Numbers, DateForms                  []ui.Option // empty where nothing has to be asked
+	Numbers, DateForms                  []ui.Option // empty if the format is clear
 	Coverages                           []ui.Option
 	From, To                            string
 }
 
-// Column is a column of the file with what it holds, in words.
+// Column is a column of the file with a description of its contents.
 type Column struct {
 	Name   string
 	Filled int
@@ -45,7 +45,7 @@ func (f MappingForm) format() string {
 	return words
 }
 
-var listColumns = []ui.Column{{Label: "Column"}, {Label: "Filled rows", Number: true}, {Label: "Holds"}}
+var listColumns = []ui.Column{{Label: "Column"}, {Label: "Filled rows", Number: true}, {Label: "Contents"}}
 
 func mappingForm(f MappingForm, v DetailsView) templ.Component {
 	return templruntime.GeneratedTemplate(func(templ_7745c5c3_Input templruntime.GeneratedComponentInput) (templ_7745c5c3_Err error) {
@@ -68,7 +68,7 @@ func mappingForm(f MappingForm, v DetailsView) templ.Component {
 			templ_7745c5c3_Var1 = templ.NopComponent
 		}
 		ctx = templ.ClearChildren(ctx)
-		templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 1, "<div class=\"grid-two\"><section aria-labelledby=\"found\"><h2 id=\"found\" class=\"mb-2\">What was found</h2><p class=\"hint mb-2\" data-delimiter=\"")
+		templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 1, "<div class=\"grid-two\"><section aria-labelledby=\"found\"><h2 id=\"found\" class=\"mb-2\">File contents</h2><p class=\"hint mb-2\" data-delimiter=\"")
 		if templ_7745c5c3_Err != nil {
 			return templ_7745c5c3_Err
 		}
@@ -242,7 +242,7 @@ func mappingForm(f MappingForm, v DetailsView) templ.Component {
 						}
 						return nil
 					})
-					templ_7745c5c3_Err = ui.Cell("Holds").Render(templ.WithChildren(ctx, templ_7745c5c3_Var12), templ_7745c5c3_Buffer)
+					templ_7745c5c3_Err = ui.Cell("Contents").Render(templ.WithChildren(ctx, templ_7745c5c3_Var12), templ_7745c5c3_Buffer)
 					if templ_7745c5c3_Err != nil {
 						return templ_7745c5c3_Err
 					}
@@ -255,7 +255,7 @@ func mappingForm(f MappingForm, v DetailsView) templ.Component {
 			}
 			return nil
 		})
-		templ_7745c5c3_Err = ui.Table("Columns of the file", listColumns).Render(templ.WithChildren(ctx, templ_7745c5c3_Var6), templ_7745c5c3_Buffer)
+		templ_7745c5c3_Err = ui.Table("Columns in the file", listColumns).Render(templ.WithChildren(ctx, templ_7745c5c3_Var6), templ_7745c5c3_Buffer)
 		if templ_7745c5c3_Err != nil {
 			return templ_7745c5c3_Err
 		}
@@ -264,12 +264,12 @@ func mappingForm(f MappingForm, v DetailsView) templ.Component {
 			return templ_7745c5c3_Err
 		}
 		if v.CanWrite {
-			templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 11, "<section aria-labelledby=\"mapping\"><h2 id=\"mapping\" class=\"mb-2\">What the columns are</h2>")
+			templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 11, "<section aria-labelledby=\"mapping\"><h2 id=\"mapping\" class=\"mb-2\">Column mapping</h2>")
 			if templ_7745c5c3_Err != nil {
 				return templ_7745c5c3_Err
 			}
 			if f.Remembered {
-				templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 12, "<p class=\"hint mb-2\" data-remembered>Preselected as last time: this partner's list had the same columns.</p>")
+				templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 12, "<p class=\"hint mb-2\" data-remembered>Filled in from this partner's last file with the same columns.</p>")
 				if templ_7745c5c3_Err != nil {
 					return templ_7745c5c3_Err
 				}
@@ -333,16 +333,16 @@ func mappingFields(f MappingForm, v DetailsView) templ.Component {
 		if templ_7745c5c3_Err != nil {
 			return templ_7745c5c3_Err
 		}
-		templ_7745c5c3_Err = ui.FormField(ui.Field{Name: "lead_id", Label: "LeadIds are in", Type: "select", Options: f.LeadIDs, Error: v.Errors.For("lead_id")}).Render(ctx, templ_7745c5c3_Buffer)
+		templ_7745c5c3_Err = ui.FormField(ui.Field{Name: "lead_id", Label: "Lead ID column", Type: "select", Options: f.LeadIDs, Error: v.Errors.For("lead_id")}).Render(ctx, templ_7745c5c3_Buffer)
 		if templ_7745c5c3_Err != nil {
 			return templ_7745c5c3_Err
 		}
-		templ_7745c5c3_Err = ui.FormField(ui.Field{Name: "amount", Label: "Amounts are in", Type: "select", Options: f.Amounts, Error: v.Errors.For("amount")}).Render(ctx, templ_7745c5c3_Buffer)
+		templ_7745c5c3_Err = ui.FormField(ui.Field{Name: "amount", Label: "Amount column", Type: "select", Options: f.Amounts, Error: v.Errors.For("amount")}).Render(ctx, templ_7745c5c3_Buffer)
 		if templ_7745c5c3_Err != nil {
 			return templ_7745c5c3_Err
 		}
 		if len(f.Numbers) > 0 {
-			templ_7745c5c3_Err = ui.Radios(ui.Field{Name: "numbers", Label: "How the amounts are written", Hint: "Both are possible in this column: say which it is.", Options: f.Numbers, Error: v.Errors.For("numbers")}).Render(ctx, templ_7745c5c3_Buffer)
+			templ_7745c5c3_Err = ui.Radios(ui.Field{Name: "numbers", Label: "Amount format", Hint: "The amounts in this column can be read in two ways.", Options: f.Numbers, Error: v.Errors.For("numbers")}).Render(ctx, templ_7745c5c3_Buffer)
 			if templ_7745c5c3_Err != nil {
 				return templ_7745c5c3_Err
 			}
@@ -351,12 +351,12 @@ func mappingFields(f MappingForm, v DetailsView) templ.Component {
 		if templ_7745c5c3_Err != nil {
 			return templ_7745c5c3_Err
 		}
-		templ_7745c5c3_Err = ui.FormField(ui.Field{Name: "date", Label: "Dates are in", Type: "select", Options: f.Dates, Optional: true, Error: v.Errors.For("date"), Hint: "They are looked at only to read the days that the list covers."}).Render(ctx, templ_7745c5c3_Buffer)
+		templ_7745c5c3_Err = ui.FormField(ui.Field{Name: "date", Label: "Date column", Type: "select", Options: f.Dates, Optional: true, Error: v.Errors.For("date"), Hint: "The dates are only used to suggest the period."}).Render(ctx, templ_7745c5c3_Buffer)
 		if templ_7745c5c3_Err != nil {
 			return templ_7745c5c3_Err
 		}
 		if len(f.DateForms) > 0 {
-			templ_7745c5c3_Err = ui.Radios(ui.Field{Name: "dates", Label: "How the dates are written", Hint: "More than one way is possible in this column: say which it is.", Options: f.DateForms, Error: v.Errors.For("dates")}).Render(ctx, templ_7745c5c3_Buffer)
+			templ_7745c5c3_Err = ui.Radios(ui.Field{Name: "dates", Label: "Date format", Hint: "The dates in this column can be read in more than one way.", Options: f.DateForms, Error: v.Errors.For("dates")}).Render(ctx, templ_7745c5c3_Buffer)
 			if templ_7745c5c3_Err != nil {
 				return templ_7745c5c3_Err
 			}
@@ -385,11 +385,11 @@ func mappingFields(f MappingForm, v DetailsView) templ.Component {
 		if templ_7745c5c3_Err != nil {
 			return templ_7745c5c3_Err
 		}
-		templ_7745c5c3_Err = ui.Submit("primary", "Compare").Render(ctx, templ_7745c5c3_Buffer)
+		templ_7745c5c3_Err = ui.Submit("primary", "Compare with ledger").Render(ctx, templ_7745c5c3_Buffer)
 		if templ_7745c5c3_Err != nil {
 			return templ_7745c5c3_Err
 		}
-		templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 20, "</div><p class=\"hint\">A dry run: nothing is kept before you have seen what comes of it.</p></form>")
+		templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 20, "</div><p class=\"hint\">This is a dry run. You can check the result before you save it.</p></form>")
 		if templ_7745c5c3_Err != nil {
 			return templ_7745c5c3_Err
 		}

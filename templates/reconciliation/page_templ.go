@@ -15,8 +15,8 @@ import (
 	"github.com/pingpost/pingpost/templates/ui"
 )
 
-// DetailsView is one reconciliation. What it shows goes by its state: the form
-// that says what the columns are, how far the comparison is, or what came of it.
+// DetailsView is one reconciliation. Depending on its state, it shows the column
+// mapping, the progress of the comparison, or the result.
 type DetailsView struct {
 	Shell    ui.Shell
 	URL, ID  string
@@ -32,20 +32,20 @@ type DetailsView struct {
 	Keeper   string
 	Kept     time.Time
 	Same     []SameFile
-	Failure  string // why the last comparison came to nothing
-	FileGone bool   // it has to be given again
+	Failure  string // why the last comparison did not finish
+	FileGone bool   // the file has expired and must be uploaded again
 	CanWrite bool
 	Version  int
 	Conflict *ui.Conflict
 	Mapping  *MappingForm
 	Live     *ComparisonLive
 	Result   *Result
-	Discard  *ui.ConfirmView // nil where there is nothing to discard, or it is not theirs
+	Discard  *ui.ConfirmView // nil if it cannot be discarded, or not by this user
 	NewURL   string
 	Errors   ui.Errors
 }
 
-// SameFile is another reconciliation of the very same file.
+// SameFile is an earlier reconciliation of the same file.
 type SameFile struct {
 	URL   string
 	State string
@@ -153,7 +153,7 @@ func Details(v DetailsView) templ.Component {
 						}()
 					}
 					ctx = templ.InitializeContext(ctx)
-					templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 5, "This reconciliation was discarded: neither its file nor a result is kept.")
+					templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 5, "This reconciliation was discarded. Its file and result were deleted.")
 					if templ_7745c5c3_Err != nil {
 						return templ_7745c5c3_Err
 					}
@@ -184,8 +184,8 @@ func Details(v DetailsView) templ.Component {
 	})
 }
 
-// reconciliationConflict is unlike a form's: what would have been done is not about
-// what is there now.
+// reconciliationConflict reports that another user changed the reconciliation. It shows
+// no submitted values, unlike the conflict of a form.
 func reconciliationConflict(c ui.Conflict, now time.Time) templ.Component {
 	return templruntime.GeneratedTemplate(func(templ_7745c5c3_Input templruntime.GeneratedComponentInput) (templ_7745c5c3_Err error) {
 		templ_7745c5c3_W, ctx := templ_7745c5c3_Input.Writer, templ_7745c5c3_Input.Context
@@ -241,7 +241,7 @@ func reconciliationConflict(c ui.Conflict, now time.Time) templ.Component {
 		if templ_7745c5c3_Err != nil {
 			return templ_7745c5c3_Err
 		}
-		templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 10, ". Nothing was done. What follows is how it is now.</p></div></div>")
+		templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 10, ". Your change was not made. This page shows the current state.</p></div></div>")
 		if templ_7745c5c3_Err != nil {
 			return templ_7745c5c3_Err
 		}
@@ -465,7 +465,7 @@ func reconciliationFacts(v DetailsView) templ.Component {
 			}
 			return nil
 		})
-		templ_7745c5c3_Err = ui.SummaryItem("Made").Render(templ.WithChildren(ctx, templ_7745c5c3_Var18), templ_7745c5c3_Buffer)
+		templ_7745c5c3_Err = ui.SummaryItem("Created").Render(templ.WithChildren(ctx, templ_7745c5c3_Var18), templ_7745c5c3_Buffer)
 		if templ_7745c5c3_Err != nil {
 			return templ_7745c5c3_Err
 		}
@@ -540,7 +540,7 @@ func reconciliationFacts(v DetailsView) templ.Component {
 				}
 				return nil
 			})
-			templ_7745c5c3_Err = ui.SummaryItem("Days (UTC)").Render(templ.WithChildren(ctx, templ_7745c5c3_Var20), templ_7745c5c3_Buffer)
+			templ_7745c5c3_Err = ui.SummaryItem("Period (UTC)").Render(templ.WithChildren(ctx, templ_7745c5c3_Var20), templ_7745c5c3_Buffer)
 			if templ_7745c5c3_Err != nil {
 				return templ_7745c5c3_Err
 			}
@@ -605,7 +605,7 @@ func reconciliationFacts(v DetailsView) templ.Component {
 				}
 				return nil
 			})
-			templ_7745c5c3_Err = ui.SummaryItem("Kept").Render(templ.WithChildren(ctx, templ_7745c5c3_Var26), templ_7745c5c3_Buffer)
+			templ_7745c5c3_Err = ui.SummaryItem("Saved").Render(templ.WithChildren(ctx, templ_7745c5c3_Var26), templ_7745c5c3_Buffer)
 			if templ_7745c5c3_Err != nil {
 				return templ_7745c5c3_Err
 			}
@@ -628,7 +628,7 @@ func reconciliationFacts(v DetailsView) templ.Component {
 			}
 			return nil
 		})
-		templ_7745c5c3_Err = ui.SummaryItem("Id").Render(templ.WithChildren(ctx, templ_7745c5c3_Var28), templ_7745c5c3_Buffer)
+		templ_7745c5c3_Err = ui.SummaryItem("ID").Render(templ.WithChildren(ctx, templ_7745c5c3_Var28), templ_7745c5c3_Buffer)
 		if templ_7745c5c3_Err != nil {
 			return templ_7745c5c3_Err
 		}
@@ -674,7 +674,7 @@ func sameFile(v DetailsView) templ.Component {
 					}()
 				}
 				ctx = templ.InitializeContext(ctx)
-				templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 30, "<p>This very file was given before:</p><ul data-same=\"")
+				templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 30, "<p>This file was uploaded before:</p><ul data-same=\"")
 				if templ_7745c5c3_Err != nil {
 					return templ_7745c5c3_Err
 				}
@@ -705,14 +705,14 @@ func sameFile(v DetailsView) templ.Component {
 					if templ_7745c5c3_Err != nil {
 						return templ_7745c5c3_Err
 					}
-					templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 33, "\">the reconciliation of ")
+					templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 33, "\">Reconciliation created on ")
 					if templ_7745c5c3_Err != nil {
 						return templ_7745c5c3_Err
 					}
 					var templ_7745c5c3_Var33 string
 					templ_7745c5c3_Var33, templ_7745c5c3_Err = templ.JoinStringErrs(ui.UTC(s.Made))
 					if templ_7745c5c3_Err != nil {
-						return templ.Error{Err: templ_7745c5c3_Err, FileName: `reconciliation/page.templ`, Line: 134, Col: 62}
+						return templ.Error{Err: templ_7745c5c3_Err, FileName: `reconciliation/page.templ`, Line: 134, Col: 66}
 					}
 					_, templ_7745c5c3_Err = templ_7745c5c3_Buffer.WriteString(templ.EscapeString(templ_7745c5c3_Var33))
 					if templ_7745c5c3_Err != nil {
@@ -780,14 +780,14 @@ func reconciliationUploaded(v DetailsView) templ.Component {
 					}()
 				}
 				ctx = templ.InitializeContext(ctx)
-				templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 37, "The last comparison came to nothing. ")
+				templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 37, "The last comparison did not finish. ")
 				if templ_7745c5c3_Err != nil {
 					return templ_7745c5c3_Err
 				}
 				var templ_7745c5c3_Var36 string
 				templ_7745c5c3_Var36, templ_7745c5c3_Err = templ.JoinStringErrs(v.Failure)
 				if templ_7745c5c3_Err != nil {
-					return templ.Error{Err: templ_7745c5c3_Err, FileName: `reconciliation/page.templ`, Line: 146, Col: 51}
+					return templ.Error{Err: templ_7745c5c3_Err, FileName: `reconciliation/page.templ`, Line: 146, Col: 50}
 				}
 				_, templ_7745c5c3_Err = templ_7745c5c3_Buffer.WriteString(templ.EscapeString(templ_7745c5c3_Var36))
 				if templ_7745c5c3_Err != nil {
@@ -820,7 +820,7 @@ func reconciliationUploaded(v DetailsView) templ.Component {
 	})
 }
 
-// reconciliationForm is the form of the columns, or why there is none.
+// reconciliationForm is the column mapping, or the reason why it cannot be shown.
 func reconciliationForm(v DetailsView) templ.Component {
 	return templruntime.GeneratedTemplate(func(templ_7745c5c3_Input templruntime.GeneratedComponentInput) (templ_7745c5c3_Err error) {
 		templ_7745c5c3_W, ctx := templ_7745c5c3_Input.Writer, templ_7745c5c3_Input.Context
@@ -855,7 +855,7 @@ func reconciliationForm(v DetailsView) templ.Component {
 					}()
 				}
 				ctx = templ.InitializeContext(ctx)
-				templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 40, "<span data-file-gone>The file is not kept any more: it waited too long.</span> ")
+				templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 40, "<span data-file-gone>The file has expired.</span> ")
 				if templ_7745c5c3_Err != nil {
 					return templ_7745c5c3_Err
 				}
@@ -873,7 +873,7 @@ func reconciliationForm(v DetailsView) templ.Component {
 					if templ_7745c5c3_Err != nil {
 						return templ_7745c5c3_Err
 					}
-					templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 42, "\">Give it again</a>")
+					templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 42, "\">Upload it again</a>")
 					if templ_7745c5c3_Err != nil {
 						return templ_7745c5c3_Err
 					}
@@ -886,7 +886,7 @@ func reconciliationForm(v DetailsView) templ.Component {
 			}
 		} else if v.Mapping != nil {
 			if !v.CanWrite {
-				templ_7745c5c3_Err = ui.Locked("Your roles let you look at reconciliations, not make them.").Render(ctx, templ_7745c5c3_Buffer)
+				templ_7745c5c3_Err = ui.Locked("Your roles let you view reconciliations, but not change them.").Render(ctx, templ_7745c5c3_Buffer)
 				if templ_7745c5c3_Err != nil {
 					return templ_7745c5c3_Err
 				}
@@ -937,7 +937,7 @@ func reconciliationCompared(v DetailsView) templ.Component {
 				}()
 			}
 			ctx = templ.InitializeContext(ctx)
-			templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 44, "<p data-dry-run><strong>This is a dry run: nothing is kept yet.</strong> Kept, it never changes any more, its lines can be settled one by one, and the file is deleted.</p>")
+			templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 44, "<p data-dry-run><strong>This is a dry run. Nothing is saved yet.</strong> Saving the result makes it final and deletes the file. You can then settle its lines.</p>")
 			if templ_7745c5c3_Err != nil {
 				return templ_7745c5c3_Err
 			}
@@ -963,7 +963,7 @@ func reconciliationCompared(v DetailsView) templ.Component {
 				if templ_7745c5c3_Err != nil {
 					return templ_7745c5c3_Err
 				}
-				templ_7745c5c3_Err = ui.Submit("primary", "Keep the result").Render(ctx, templ_7745c5c3_Buffer)
+				templ_7745c5c3_Err = ui.Submit("primary", "Save result").Render(ctx, templ_7745c5c3_Buffer)
 				if templ_7745c5c3_Err != nil {
 					return templ_7745c5c3_Err
 				}
@@ -991,7 +991,7 @@ func reconciliationCompared(v DetailsView) templ.Component {
 			return templ_7745c5c3_Err
 		}
 		if v.CanWrite {
-			templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 49, "<section class=\"section\" aria-labelledby=\"again\"><h2 id=\"again\" class=\"mb-2\">Compare once more</h2><p class=\"hint mb-3\">Choose other columns, days or leads. The new result replaces the one above.</p>")
+			templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 49, "<section class=\"section\" aria-labelledby=\"again\"><h2 id=\"again\" class=\"mb-2\">Compare again</h2><p class=\"hint mb-3\">Choose other columns, another period or other leads. The new result replaces the one above.</p>")
 			if templ_7745c5c3_Err != nil {
 				return templ_7745c5c3_Err
 			}
@@ -1030,7 +1030,7 @@ func discardLink(v DetailsView) templ.Component {
 		}
 		ctx = templ.ClearChildren(ctx)
 		if v.Discard != nil {
-			templ_7745c5c3_Err = ui.DialogLink("", "Discard", v.URL+"/discard", "discard").Render(ctx, templ_7745c5c3_Buffer)
+			templ_7745c5c3_Err = ui.DialogLink("", "Discard reconciliation", v.URL+"/discard", "discard").Render(ctx, templ_7745c5c3_Buffer)
 			if templ_7745c5c3_Err != nil {
 				return templ_7745c5c3_Err
 			}
@@ -1039,17 +1039,17 @@ func discardLink(v DetailsView) templ.Component {
 	})
 }
 
-// ComparisonLive is how far a comparison is; it comes by itself while scripts run.
+// ComparisonLive is the progress of a comparison, which scripts update.
 type ComparisonLive struct {
-	URL         string // of the reconciliation
+	URL         string // URL of the reconciliation
 	Phase       string
 	Done, Total int64
 	Waiting     bool
-	Ended       bool // the page says something else by now
+	Ended       bool // the comparison has ended and the page has to be reloaded
 	CanStop     bool
 }
 
-// ComparisonPart asks for itself again every two seconds until the comparison is over.
+// ComparisonPart reloads itself every two seconds until the comparison has ended.
 func ComparisonPart(v ComparisonLive) templ.Component {
 	return templruntime.GeneratedTemplate(func(templ_7745c5c3_Input templruntime.GeneratedComponentInput) (templ_7745c5c3_Err error) {
 		templ_7745c5c3_W, ctx := templ_7745c5c3_Input.Writer, templ_7745c5c3_Input.Context
@@ -1071,7 +1071,7 @@ func ComparisonPart(v ComparisonLive) templ.Component {
 			templ_7745c5c3_Var44 = templ.NopComponent
 		}
 		ctx = templ.ClearChildren(ctx)
-		templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 51, "<section id=\"comparison\" aria-label=\"The comparison\" data-news=\"")
+		templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 51, "<section id=\"comparison\" aria-label=\"Comparison\" data-news=\"")
 		if templ_7745c5c3_Err != nil {
 			return templ_7745c5c3_Err
 		}
@@ -1125,20 +1125,20 @@ func ComparisonPart(v ComparisonLive) templ.Component {
 			return templ_7745c5c3_Err
 		}
 		if v.Ended {
-			templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 57, "<p>The comparison is over. <a href=\"")
+			templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 57, "<p>The comparison has ended. <a href=\"")
 			if templ_7745c5c3_Err != nil {
 				return templ_7745c5c3_Err
 			}
 			var templ_7745c5c3_Var48 templ.SafeURL
 			templ_7745c5c3_Var48, templ_7745c5c3_Err = templ.JoinURLErrs(v.URL)
 			if templ_7745c5c3_Err != nil {
-				return templ.Error{Err: templ_7745c5c3_Err, FileName: `reconciliation/page.templ`, Line: 225, Col: 45}
+				return templ.Error{Err: templ_7745c5c3_Err, FileName: `reconciliation/page.templ`, Line: 225, Col: 47}
 			}
 			_, templ_7745c5c3_Err = templ_7745c5c3_Buffer.WriteString(templ.EscapeString(templ_7745c5c3_Var48))
 			if templ_7745c5c3_Err != nil {
 				return templ_7745c5c3_Err
 			}
-			templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 58, "\">See what came of it</a></p>")
+			templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 58, "\">Show reconciliation</a></p>")
 			if templ_7745c5c3_Err != nil {
 				return templ_7745c5c3_Err
 			}
@@ -1210,7 +1210,7 @@ func ComparisonPart(v ComparisonLive) templ.Component {
 			if templ_7745c5c3_Err != nil {
 				return templ_7745c5c3_Err
 			}
-			templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 66, "\">Look again</a></p>")
+			templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 66, "\">Refresh page</a></p>")
 			if templ_7745c5c3_Err != nil {
 				return templ_7745c5c3_Err
 			}
@@ -1232,7 +1232,7 @@ func ComparisonPart(v ComparisonLive) templ.Component {
 				if templ_7745c5c3_Err != nil {
 					return templ_7745c5c3_Err
 				}
-				templ_7745c5c3_Err = ui.Submit("", "Stop").Render(ctx, templ_7745c5c3_Buffer)
+				templ_7745c5c3_Err = ui.Submit("", "Stop comparison").Render(ctx, templ_7745c5c3_Buffer)
 				if templ_7745c5c3_Err != nil {
 					return templ_7745c5c3_Err
 				}
@@ -1250,7 +1250,7 @@ func ComparisonPart(v ComparisonLive) templ.Component {
 	})
 }
 
-// state is the state of the comparison itself.
+// state is the state of the comparison: ended, waiting or running.
 func (v ComparisonLive) state() string {
 	switch {
 	case v.Ended:
@@ -1265,21 +1265,21 @@ func (v ComparisonLive) state() string {
 func (v ComparisonLive) words() string {
 	switch {
 	case v.Waiting:
-		return "Waits for its turn"
+		return "Waiting to start"
 	case v.Total > 0:
 		return v.Phase + ": " + ui.Number(v.Done) + " of " + ui.Number(v.Total)
 	case v.Phase == "":
-		return "Begins"
+		return "Starting"
 	default:
 		return v.Phase
 	}
 }
 
-// Announcement is the text that screen readers announce: each phase, not each row.
+// Announcement is the text that screen readers announce. It changes with the phase, not with each row.
 func (v ComparisonLive) Announcement() string {
 	switch {
 	case v.Ended:
-		return "The comparison is over"
+		return "The comparison has ended"
 	case v.Waiting || v.Phase == "":
 		return v.words()
 	default:
