@@ -1,9 +1,10 @@
-// Package audit keeps what staff, operators and the service itself did: an
-// append-only chain of events, each written in the database transaction of the
-// change it records, and each holding the hash of the one before. The database
-// refuses to change or take out events; the chain shows it if that was circumvented.
+// Package audit is the audit log of changes by staff, operators and the service itself. An
+// event is written in the database transaction of the change, and contains the hash of the
+// event before. The database rejects changes of events, and the chain of hashes shows
+// tampering that bypasses the database's rules.
 //
-// It does not keep what partners did: that is traffic and refusals (decision 24).
+// Requests of partners are not in the audit log. They are in the traffic and rejection
+// records (decision 24).
 package audit
 
 import (
@@ -23,33 +24,33 @@ import (
 	"github.com/pingpost/pingpost/models"
 )
 
-// Actor is who acts, and from where.
+// Actor is the user or process that acts, with its address.
 type Actor struct {
-	Staff     uuid.UUID // Nil for the service and its operators
-	Name      string    // an e-mail address, or one of the names below
+	Staff     uuid.UUID // uuid.Nil for the service and its operators
+	Name      string    // an email address, or the name of one of the actors below
 	Role      string    // the role that permits the action
 	Address   string
 	RequestID string
-	Form      Submission // of a console form that creates something, or the zero value
+	Form      Submission // the submitted console form if it creates something, or the zero value
 }
 
 var (
-	// Service acts for itself: retention, scheduled publishing.
+	// Service is the actor of automatic changes, such as retention and scheduled publishing.
 	Service = Actor{Name: "the service"}
-	// Operator is whoever runs a command on the service's machine.
+	// Operator is the actor of changes on the command line.
 	Operator = Actor{Name: "the command line"}
-	// Anonymous is an unknown actor, as of a rejected login.
+	// Anonymous is an unknown actor, such as that of a rejected login.
 	Anonymous = Actor{Name: "unknown"}
 )
 
-// Event is an action. Before and After hold what changed, under the names of the
-// fields, and never a secret or a lead's personal data.
+// Event is a recorded action. Before and After contain the changed fields by name, and never
+// secrets or personal data of leads.
 type Event struct {
-	Action        string // "partner.approve"
-	Kind, Object  string // "partner", and its id in the prefixed form
+	Action        string // such as "partner.approve"
+	Kind, Object  string // such as "partner", with its prefixed id
 	Partner       uuid.UUID
 	Before, After map[string]any
-	Reason        string // why, as the person wrote it; of a refusal, what was missing
+	Reason        string // the reason that the user entered, or the cause of a rejection
 }
 
 // Log writes and reads events.
@@ -58,30 +59,30 @@ type Log struct {
 	clock clock.Clock
 }
 
-// New is a log on the service's database.
+// New returns the audit log in a database.
 func New(db *postgres.DB, c clock.Clock) *Log { return &Log{db, c} }
 
-// Write appends the event in the caller's transaction, as the last thing that it
-// does: from here to the commit it holds the chain, and every other change waits.
+// Write appends an event in the caller's transaction. It must be the last statement, because
+// other changes wait for the chain's lock until the commit.
 func Write(tx *gorm.DB, at time.Time, by Actor, e Event) error {
 	return write(tx, at, by, e, models.AuditDone)
 }
 
-// LogRejected appends a rejected action in a transaction of its own.
+// LogRejected appends a rejected action in its own transaction.
 func (l *Log) LogRejected(ctx context.Context, by Actor, e Event) error {
 	return l.db.Transaction(ctx, func(tx *gorm.DB) error {
 		return write(tx, l.clock.Now(), by, e, models.AuditRejected)
 	})
 }
 
-// LogDone appends an action that changed nothing else in the database.
+// LogDone appends an action that changes nothing else in the database, in its own transaction.
 func (l *Log) LogDone(ctx context.Context, by Actor, e Event) error {
 	return l.db.Transaction(ctx, func(tx *gorm.DB) error { return Write(tx, l.clock.Now(), by, e) })
 }
 
 func write(tx *gorm.DB, at time.Time, by Actor, e Event, outcome models.AuditOutcome) error {
 	if by.Name == "" || e.Action == "" {
-		return errors.New("an audit event names who did what")
+		return errors.New("writing audit event: actor or action is empty")
 	}
 	row := models.AuditEvent{
 		At:         at.UTC().Truncate(time.Microsecond),
@@ -143,8 +144,8 @@ func encode(fields map[string]any) (*string, error) {
 	return &out, nil
 }
 
-// hash is SHA-256 over the event before and everything that this one says, each
-// part led by its length, so that no two events read the same.
+// hash returns the SHA-256 of the previous hash and all fields of an event. Each field has its
+// length as a prefix, so that different events have different inputs.
 func hash(e *models.AuditEvent) [sha256.Size]byte {
 	var b []byte
 	add := func(part []byte) {
@@ -153,7 +154,7 @@ func hash(e *models.AuditEvent) [sha256.Size]byte {
 	}
 	optional := func(given bool, part string) {
 		if !given {
-			b = binary.BigEndian.AppendUint64(b, ^uint64(0)) // not the same as an empty one
+			b = binary.BigEndian.AppendUint64(b, ^uint64(0)) // differs from the length of an empty field
 			return
 		}
 		add([]byte(part))

@@ -12,37 +12,38 @@ import (
 	"github.com/pingpost/pingpost/models"
 )
 
-// Filter narrows a list; what is zero narrows nothing.
+// Filter selects events. Zero fields select all.
 type Filter struct {
 	Kind, Object string
-	Actor        string // a part of the actor's name or e-mail address, in any case
-	Action       string // or how it begins: "secret."
+	Actor        string // part of the actor's name or email address; case is ignored
+	Action       string // an action or a prefix, such as "secret."
 	About        Subject
 	Outcome      models.AuditOutcome
 	From, Until  time.Time
 }
 
-// Subject is a person: what they did, and what was done to them.
+// Subject selects the events of a user, as actor or as object.
 type Subject struct {
 	Staff uuid.UUID
-	ID    string // in the prefixed form
+	ID    string // the prefixed id
 }
 
-// Page is where a list begins.
+// Page selects a page of a list.
 type Page = postgres.Page
 
-// countBound is how far matching events are counted.
+// countBound is the most events that List counts.
 const countBound = 10_000
 
-// ListResult is a page of events, the newest first.
+// ListResult is a page of events, newest first.
 type ListResult struct {
 	Events       []models.AuditEvent
-	Newer, Older bool  // whether there are more on either side
-	Count        int64 // of all that match, up to a bound
+	Newer, Older bool  // whether there are newer or older pages
+	Count        int64 // matching events, up to countBound
 	CountBounded bool
 }
 
-// List finds events. Whoever sees some partners only, sees the events of these.
+// List returns a page of the events that match a filter. A limited scope selects only events
+// of its partners.
 func (l *Log) List(ctx context.Context, sc scope.Scope, f Filter, p Page) (out ListResult, err error) {
 	q := f.apply(l.db.Gorm.WithContext(ctx).Model(&models.AuditEvent{}))
 	if !sc.All() {

@@ -14,14 +14,14 @@ import (
 // Submission identifies one submission of a console form that creates something. The
 // form carries a random key, so that a form that is submitted twice creates once.
 type Submission struct {
-	Path string // the form's address
+	Path string // path of the form
 	Key  uuid.UUID
 }
 
 var errSubmitted = apperr.New(apperr.Conflict, "submitted", "You already submitted this form. Nothing new was created.")
 
-// claim records the submission in the transaction that creates something. Another
-// transaction that claimed it makes this one fail; one that is still open is waited for.
+// claim records the submission in the transaction that creates something. It waits for open
+// transactions that claimed the same submission, and fails if one was committed.
 func (s Submission) claim(tx *gorm.DB, at time.Time, by Actor, e Event) error {
 	if s.Key == uuid.Nil {
 		return nil
@@ -39,8 +39,8 @@ func (s Submission) claim(tx *gorm.DB, at time.Time, by Actor, e Event) error {
 	return err
 }
 
-// Submitted returns the id of what a submission created, in its prefixed form; ok is
-// false where it created nothing.
+// Submitted returns the prefixed id of the object that a submission created. ok is false if it
+// created none.
 func (l *Log) Submitted(ctx context.Context, staff uuid.UUID, s Submission) (object string, ok bool, err error) {
 	var found []string
 	err = l.db.Gorm.WithContext(ctx).Raw(`SELECT object_id FROM form_submissions WHERE staff_id = ? AND path = ? AND key = ?`,

@@ -12,30 +12,28 @@ import (
 	"github.com/pingpost/pingpost/models"
 )
 
-// Verdict is what a look at the whole chain found.
+// Verdict is the result of verifying the chain.
 type Verdict struct {
 	Events int64
-	Head   string // hex of the last event's hash; "" when there is none
-	// BrokenAt is the first event that does not follow from the one before; 0 when
-	// all do.
+	Head   string // hash of the last event in hex; "" if there are no events
+	// BrokenAt is the id of the first event whose hash or previous hash is wrong, or 0.
 	BrokenAt int64
-	// HeadMissing says that the head that was asked for is in no event: the chain was
-	// cut behind it, or written anew.
+	// HeadMissing means that no event has the expected hash. The chain was cut or rewritten.
 	HeadMissing bool
 }
 
-// Intact reports whether nothing was changed, added or taken out.
+// Intact reports whether no event was changed, added or removed.
 func (v Verdict) Intact() bool { return v.BrokenAt == 0 && !v.HeadMissing }
 
 const verifyBatch = 5000
 
-// Verify reads the chain from its beginning. head, if it is not "", is a hash that
-// was noted earlier (the service logs it hourly) and must still be in the chain:
-// without it, events taken off the end leave no trace.
+// Verify checks the chain from its beginning. If head is not "", it is a hash from the logs,
+// where the service writes it every hour, and must be in the chain. Without head, the removal
+// of the last events cannot be detected.
 func (l *Log) Verify(ctx context.Context, head string) (v Verdict, err error) {
 	noted, err := hex.DecodeString(head)
 	if err != nil || head != "" && len(noted) != sha256.Size {
-		return v, apperr.New(apperr.Invalid, "head", "A head is 64 hexadecimal digits, as the service logs it.")
+		return v, apperr.New(apperr.Invalid, "head", "The head must have 64 hexadecimal digits. Copy it from the log.")
 	}
 	v.HeadMissing = head != ""
 	prev := make([]byte, sha256.Size)
@@ -64,7 +62,7 @@ func (l *Log) Verify(ctx context.Context, head string) (v Verdict, err error) {
 	}
 }
 
-// Head is the last event's number and hash, for the log; zero when there is none.
+// Head returns the id and the hash of the last event, or zero values if there are no events.
 func (l *Log) Head(ctx context.Context) (id int64, head string, err error) {
 	var last []models.AuditEvent
 	err = l.db.Gorm.WithContext(ctx).Select("id", "hash").Order("id DESC").Limit(1).Find(&last).Error

@@ -1,6 +1,6 @@
-// Package authz decides what staff may do: a reviewed policy in the repository
-// says what each role may, rows say who has which role where, and what neither
-// says is refused. Decisions come as a scope: which partners' rows it is about.
+// Package authz decides what staff may do. The embedded policy lists the permissions of each
+// role, and the database has the roles of each user, for all partners or for some. Everything
+// else is denied. A decision is a scope: the partners for which a user has a permission.
 package authz
 
 import (
@@ -28,22 +28,22 @@ var (
 	policyText string
 )
 
-// everywhere is the domain of a role that holds at every partner.
+// everywhere is the domain of a role that applies to all partners.
 const everywhere = "*"
 
-// Permission is an action on a kind of object: {"secrets", "write"}.
+// Permission is an action on a kind of object, such as {"secrets", "write"}.
 type Permission struct{ Object, Action string }
 
 func (p Permission) String() string { return p.Object + ", " + p.Action }
 
-// PolicyRule is a line of the policy: a role and a permission that it has.
+// PolicyRule is a line of the policy: a role and one of its permissions.
 type PolicyRule struct {
 	Role models.Role
 	Permission
-	Number int // in the file
+	Number int // line number in the file
 }
 
-// Policy reads the embedded policy. Its error is a mistake in the file, by line.
+// Policy parses the embedded policy. An error names the line of the file.
 func Policy() ([]PolicyRule, error) { return parse(policyText) }
 
 func parse(text string) (lines []PolicyRule, err error) {
@@ -62,7 +62,7 @@ func parse(text string) (lines []PolicyRule, err error) {
 				number, models.Roles)
 		}
 		if before, twice := seen[line]; twice {
-			return nil, fmt.Errorf("policy.csv, line %d: the same as line %d", number, before)
+			return nil, fmt.Errorf("policy.csv, line %d: duplicate of line %d", number, before)
 		}
 		seen[line] = number
 		lines = append(lines, PolicyRule{models.Role(parts[1]), Permission{parts[2], parts[3]}, number})
@@ -70,13 +70,13 @@ func parse(text string) (lines []PolicyRule, err error) {
 	return lines, nil
 }
 
-// Access is who may do what at one moment: it does not change, and is replaced
-// whole after a change.
+// Access holds the policy and the roles of all active staff. It is immutable. After a change
+// of roles, it is replaced.
 type Access struct {
 	enforcer *casbin.Enforcer
 	policy   []PolicyRule
-	roles    map[uuid.UUID][]models.StaffRole // of active staff
-	decided  sync.Map                         // of decision: the engine takes long where a person has many partners
+	roles    map[uuid.UUID][]models.StaffRole // roles of active staff
+	decided  sync.Map                         // cache by decision, because the enforcer is slow for users with many partners
 }
 
 type decision struct {
@@ -84,7 +84,7 @@ type decision struct {
 	Permission
 }
 
-// Load reads the roles of active staff.
+// Load reads the roles of active staff from the database.
 func Load(ctx context.Context, db *postgres.DB) (*Access, error) {
 	var rows []models.StaffRole
 	err := db.Gorm.WithContext(ctx).Raw(`SELECT r.staff_id, r.role, r.partner_id FROM staff_roles r JOIN staff s ON s.id = r.staff_id
@@ -95,7 +95,7 @@ func Load(ctx context.Context, db *postgres.DB) (*Access, error) {
 	return New(rows)
 }
 
-// New is the access that the roles give.
+// New returns the access for a set of roles.
 func New(rows []models.StaffRole) (*Access, error) {
 	policy, err := Policy()
 	if err != nil {
@@ -130,11 +130,10 @@ func domain(partner *uuid.UUID) string {
 	return partner.String()
 }
 
-// Roles lists a person's roles.
+// Roles returns the roles of a user.
 func (a *Access) Roles(staff uuid.UUID) []models.StaffRole { return slices.Clone(a.roles[staff]) }
 
-// Scope says where a person may do something: everywhere, or at some partners. ok
-// is false where it is nowhere.
+// Scope returns the partners for which a user has a permission. ok is false if there are none.
 func (a *Access) Scope(staff uuid.UUID, p Permission) (sc scope.Scope, ok bool) {
 	if len(a.roles[staff]) == 0 {
 		return scope.Scope{}, false
@@ -161,20 +160,20 @@ func (a *Access) decide(staff uuid.UUID, p Permission) scope.Scope {
 	return scope.Partners(partners...)
 }
 
-// allows fails closed: an error of the engine is a refusal.
+// allows reports whether a user has a permission. It fails closed, so an error means no.
 func (a *Access) allows(staff uuid.UUID, dom string, p Permission) bool {
 	ok, err := a.enforcer.Enforce(staff.String(), dom, p.Object, p.Action)
 	return err == nil && ok
 }
 
-// Grant is a permission with why it is one.
+// Grant is a permission of a user with the role and the partner that grant it.
 type Grant struct {
 	PolicyRule
-	Partner *uuid.UUID // nil for everywhere
+	Partner *uuid.UUID // nil for all partners
 }
 
-// Explain lists everything that a person may do, and why, in the policy's order.
-// Each was asked of the engine that decides, not read off the policy.
+// Explain lists the permissions of a user with the rules that grant them, in the order of
+// roles and rules. Each is checked with the enforcer.
 func (a *Access) Explain(staff uuid.UUID) (all []Grant) {
 	for _, row := range a.roles[staff] {
 		for _, line := range a.policy {

@@ -1,9 +1,8 @@
-// Package blobstore keeps files for as long as somebody needs them: what a partner sent,
-// what a person is to fetch. Any node can read what another wrote.
+// Package blobstore stores files in the database until they expire, such as uploads from
+// partners and exports for users. Any node can read a file that another node wrote.
 //
-// A file is a stream, compressed and cut into parts, each sealed under the platform keys
-// and bound to its file and place: a partner's list may hold anything. A file that was
-// not written to its end is none.
+// A file is compressed and split into parts. Each part is sealed with the platform keys and
+// bound to its file and position. A file can only be read after it was written completely.
 package blobstore
 
 import (
@@ -26,23 +25,23 @@ import (
 	"github.com/pingpost/pingpost/internal/postgres"
 )
 
-// partSize is how much of the compressed stream a row holds.
+// partSize is the size of a part of the compressed stream, in bytes.
 const partSize = 512 << 10
 
-// Store is where files are.
+// Store stores files.
 type Store struct {
 	db    *postgres.DB
 	keys  *keyring.Keys
 	clock clock.Clock
 }
 
-// NewStore is one in the service's database.
+// NewStore returns a store in a database.
 func NewStore(db *postgres.DB, keys *keyring.Keys, c clock.Clock) *Store {
 	return &Store{db, keys, c}
 }
 
-// Writer takes a file in. Close makes it one that can be read; without it the file is
-// deleted with those that have expired.
+// Writer writes a file. After Close the file can be read. A file that is not closed is
+// deleted when it expires.
 type Writer struct {
 	ID uuid.UUID
 
@@ -56,7 +55,7 @@ type Writer struct {
 	failed error
 }
 
-// Create begins a file that is kept until then at the longest.
+// Create starts a file that expires at until.
 func (c *Store) Create(ctx context.Context, until time.Time) (*Writer, error) {
 	now := c.clock.Now()
 	w := &Writer{ID: id.New(now), ctx: ctx, blobs: c, sum: sha256.New(), buf: make([]byte, 0, partSize)}
@@ -68,18 +67,20 @@ func (c *Store) Create(ctx context.Context, until time.Time) (*Writer, error) {
 	return w, err
 }
 
-// Write takes plain bytes.
+// Write writes unencrypted, uncompressed bytes.
 func (w *Writer) Write(p []byte) (int, error) {
 	w.sum.Write(p)
 	w.size += int64(len(p))
 	return w.zip.Write(p)
 }
 
-// Size is how many bytes were written, SHA256 their digest.
-func (w *Writer) Size() int64    { return w.size }
+// Size returns the number of bytes written.
+func (w *Writer) Size() int64 { return w.size }
+
+// SHA256 returns the digest of the bytes written.
 func (w *Writer) SHA256() []byte { return w.sum.Sum(nil) }
 
-// Close writes what is left, and that this is all.
+// Close writes the rest of the file and marks it as complete.
 func (w *Writer) Close() error {
 	if err := w.zip.Close(); err != nil {
 		return err
@@ -92,7 +93,7 @@ func (w *Writer) Close() error {
 	return postgres.Translate(err)
 }
 
-// compressed is where the compressed stream goes.
+// compressed writes the compressed stream as parts.
 type compressed struct{ w *Writer }
 
 func (c compressed) Write(p []byte) (n int, err error) {
@@ -118,19 +119,19 @@ func (w *Writer) flush() error {
 	return postgres.Translate(err)
 }
 
-// place binds a part to its file and its number in it.
+// place returns the associated data that binds a part to its file and number.
 func place(file uuid.UUID, part int) []byte {
 	return binary.BigEndian.AppendUint32(append([]byte(nil), file[:]...), uint32(part)) //nolint:gosec // a file has fewer parts
 }
 
-// ErrGone says that there is no such file any more, or that it was never written whole.
-var ErrGone = apperr.New(apperr.NotFound, "file_gone", "The file is not kept any more: give it, or ask for it, again.")
+// ErrGone means that the file does not exist, has expired or was not written completely.
+var ErrGone = apperr.New(apperr.NotFound, "file_gone", "The file has expired. Upload or export it again.")
 
-// ErrUnreadable says that the platform key that sealed a file was taken away.
+// ErrUnreadable means that the platform key that sealed the file is not configured.
 var ErrUnreadable = apperr.New(apperr.Internal, "file_sealed",
-	"The file cannot be read: the platform key that sealed it is not configured any more. Give it, or ask for it, again.")
+	"The file cannot be read, because its platform key is no longer configured. Upload or export it again.")
 
-// Open reads a file from its beginning, as the plain bytes that were written.
+// Open returns a reader for the bytes of a file.
 func (c *Store) Open(ctx context.Context, file uuid.UUID) (io.ReadCloser, error) {
 	var whole bool
 	err := c.db.Pool.QueryRow(ctx, `SELECT whole FROM files WHERE id = $1 AND expires_at > $2`, file, c.clock.Now()).Scan(&whole)
@@ -143,7 +144,7 @@ func (c *Store) Open(ctx context.Context, file uuid.UUID) (io.ReadCloser, error)
 	return gzip.NewReader(&parts{ctx: ctx, blobs: c, file: file})
 }
 
-// parts reads the compressed stream, a row at a time: no statement is open between.
+// parts reads the compressed stream, one row at a time. It holds no connection between reads.
 type parts struct {
 	ctx   context.Context
 	blobs *Store
@@ -158,7 +159,7 @@ func (p *parts) Read(into []byte) (int, error) {
 		err := p.blobs.db.Pool.QueryRow(p.ctx, `SELECT sealed FROM file_parts WHERE file_id = $1 AND part = $2`,
 			p.file, p.next).Scan(&value)
 		if errors.Is(err, pgx.ErrNoRows) {
-			return 0, io.EOF // a file that lost its end is found out by its checksum
+			return 0, io.EOF // the gzip checksum detects a missing part
 		}
 		if err != nil {
 			return 0, postgres.Translate(err)
@@ -173,7 +174,7 @@ func (p *parts) Read(into []byte) (int, error) {
 	return n, nil
 }
 
-// Delete lets go of a file; of one that is gone already, nothing.
+// Delete deletes a file. It does nothing if the file does not exist.
 func (c *Store) Delete(ctx context.Context, file uuid.UUID) error {
 	_, err := c.db.Pool.Exec(ctx, `DELETE FROM files WHERE id = $1`, file)
 	return postgres.Translate(err)
@@ -185,8 +186,8 @@ func (c *Store) DeleteExpired(ctx context.Context) (int64, error) {
 		`DELETE FROM files WHERE id IN (SELECT id FROM files WHERE expires_at < $1 LIMIT $2)`, c.clock.Now())
 }
 
-// SealUses counts the files by the platform key that sealed them. They are not moved to
-// another: they expire before the key may be taken away.
+// SealUses counts the files by the platform key that sealed them. Files are not resealed,
+// because they expire soon; a key can be removed when no file uses it.
 func (c *Store) SealUses(ctx context.Context) (map[keyring.KeyID]int64, error) {
 	uses := map[keyring.KeyID]int64{}
 	rows, err := c.db.Pool.Query(ctx, `SELECT substring(sealed FROM 1 FOR 6) FROM file_parts WHERE part = 0`)

@@ -6,13 +6,13 @@ import (
 	"github.com/pingpost/pingpost/internal/money"
 )
 
-// amount is what a text says: minor units, and which currencies its sign or code allows.
+// amount is a parsed amount in minor units, with the currencies that its sign or code allows.
 type amount struct {
 	minor  int64
-	signed currencies // 0 where the text names none
+	signed currencies // 0 if there is no sign or code
 }
 
-// currencies is a set of the five; a dollar sign names three of them.
+// currencies is a set of currencies. A dollar sign stands for three of them.
 type currencies uint8
 
 func setOf(all ...money.Currency) (s currencies) {
@@ -24,8 +24,8 @@ func setOf(all ...money.Currency) (s currencies) {
 
 func (s currencies) allows(c money.Currency) bool { return s == 0 || s&(1<<c) != 0 }
 
-// signs are the ways to name a currency beside an amount; the longer before those that
-// they end with.
+// signs lists the currency signs and codes. US$ comes before $, so that the longest sign
+// is matched.
 var signs = []struct {
 	text string
 	of   currencies
@@ -52,12 +52,12 @@ func (f NumberForm) marks() (decimal, group byte) {
 	return '.', ','
 }
 
-// maxWhole bounds an amount's digits before the decimal mark: what is longer is no amount
-// of money, and the sum of MaxRows of them would not fit into 64 bits.
+// maxWhole is the most digits before the decimal mark. The sum of MaxRows longer amounts
+// would not fit into 64 bits.
 const maxWhole = 10
 
-// parseAmount reads a text in a form. A problem of decimals means that the text is a
-// number in this form, yet not an amount.
+// parseAmount parses text in a number format. problemDecimals means that the text is a
+// number in this format, but has too many decimals for an amount.
 func parseAmount(text string, form NumberForm) (a amount, problem string) {
 	body, negative, signed, ok := strip(text)
 	if !ok {
@@ -94,8 +94,8 @@ func parseAmount(text string, form NumberForm) (a amount, problem string) {
 	return a, ""
 }
 
-// strip takes the sign, the brackets and the currency off a number, each once at most,
-// in any order, at either end.
+// strip removes the sign, the brackets and the currency from either end of a number: each
+// at most once, in any order.
 func strip(text string) (body string, negative bool, signed currencies, ok bool) {
 	body = strings.TrimSpace(text)
 	minus := false
@@ -148,12 +148,12 @@ func cutCurrency(s string) (rest string, of currencies, found bool) {
 	return s, 0, false
 }
 
-// blanks are what groups of digits stand apart by, beside the form's own mark: a blank,
-// the blanks that do not break a line, apostrophes.
+// blanks separate groups of digits, as the group mark of the number format does: spaces,
+// non-breaking spaces and apostrophes.
 var blanks = []string{" ", "\u00a0", "\u202f", "\u2009", "'", "\u2019"}
 
-// wholeUnits are the digits before the decimal mark. Groups have three digits, and one
-// mark between them throughout.
+// wholeUnits returns the digits before the decimal mark, without group marks. All groups
+// but the first have three digits, and all marks are the same.
 func wholeUnits(whole string, group byte) (units string, ok bool) {
 	if digits(whole) {
 		return strings.TrimLeft(whole, "0"), true
@@ -171,7 +171,7 @@ func wholeUnits(whole string, group byte) (units string, ok bool) {
 			return "", false
 		}
 	}
-	if groups[0][0] == '0' { // 0,123 is not grouped: its comma is a decimal mark
+	if groups[0][0] == '0' { // the comma in 0,123 is a decimal mark
 		return "", false
 	}
 	return strings.Join(groups, ""), true
@@ -179,7 +179,7 @@ func wholeUnits(whole string, group byte) (units string, ok bool) {
 
 func isDigit(c byte) bool { return c >= '0' && c <= '9' }
 
-// digits reports whether s has nothing else; "" has nothing at all.
+// digits reports whether s contains only digits. It is true for "".
 func digits(s string) bool {
 	for i := range len(s) {
 		if !isDigit(s[i]) {

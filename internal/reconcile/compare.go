@@ -19,15 +19,16 @@ import (
 )
 
 var (
-	errStale     = apperr.New(apperr.Conflict, "stale", "Somebody changed this reconciliation meanwhile: load the page again.")
+	errStale     = apperr.New(apperr.Conflict, "stale", "Another user changed this reconciliation. Reload the page.")
 	errComparing = apperr.New(apperr.Conflict, "comparing",
-		"This list is being compared: wait for it, or cancel that work first.")
-	errEnded  = apperr.New(apperr.Conflict, "ended", "This reconciliation was kept or discarded: it does not change any more.")
-	errNoFile = apperr.New(apperr.Conflict, "file_gone", "The list is not kept any more: give the file again.")
+		"A comparison is running. Wait until it ends, or stop it first.")
+	errEnded  = apperr.New(apperr.Conflict, "ended", "This reconciliation was saved or discarded, so it can no longer change.")
+	errNoFile = apperr.New(apperr.Conflict, "file_gone", "The file has expired. Upload it again.")
 )
 
-// Compare asks for a comparison, a dry run; from and to are days, both included. Refusals name the field:
-// lead_id, amount, currency, fixed, date, numbers, dates, coverage, from, to.
+// Compare enqueues a comparison, which is a dry run. from and to are days, both included.
+// Errors name the field: lead_id, amount, currency, fixed, date, numbers, dates, coverage,
+// from, to.
 func (s *Service) Compare(
 	ctx context.Context, sc scope.Scope, reconciliation uuid.UUID, version int, m Mapping, from, to time.Time,
 ) error {
@@ -37,7 +38,7 @@ func (s *Service) Compare(
 	})
 }
 
-// CompareNow does it at once, for the command line.
+// CompareNow runs a comparison without the queue, for the command line.
 func (s *Service) CompareNow(
 	ctx context.Context, sc scope.Scope, reconciliation uuid.UUID, version int, m Mapping, from, to time.Time,
 	progress func(phase string, done, total int64),
@@ -49,13 +50,13 @@ func (s *Service) CompareNow(
 	alone := jobs.NewInlineRun(s.db, s.clock, models.Job{Kind: models.WorkReconciliation, ObjectID: reconciliation})
 	if err = s.runComparison(ctx, alone, progress); err != nil {
 		err = errors.Join(err, s.db.Transaction(context.WithoutCancel(ctx), func(tx *gorm.DB) error {
-			return s.undo(tx.Where("row_version = ?", version+1), alone.Job) // not what somebody began meanwhile
+			return s.undo(tx.Where("row_version = ?", version+1), alone.Job) // not a comparison that was started since
 		}))
 	}
 	return err
 }
 
-// begin writes down what is to be compared, and how.
+// begin stores the mapping and the period of a comparison, and calls ask in the same transaction.
 func (s *Service) begin(
 	ctx context.Context, sc scope.Scope, reconciliation uuid.UUID, version int, m Mapping, from, to time.Time,
 	ask func(*gorm.DB, models.Reconciliation) error,
@@ -93,13 +94,13 @@ func (s *Service) begin(
 
 func day(t time.Time) time.Time { return t.UTC().Truncate(24 * time.Hour) }
 
-// change does something to a reconciliation that is not kept, not discarded, not being
-// compared, and that nobody else changed meanwhile.
+// change updates a reconciliation with the columns that do returns. The reconciliation must
+// not be saved, discarded or being compared, and must still have the row version.
 func (s *Service) change(
 	ctx context.Context, sc scope.Scope, reconciliation uuid.UUID, version int, action string, after map[string]any,
 	do func(tx *gorm.DB, r models.Reconciliation) (columns map[string]any, err error),
 ) error {
-	// Whether it is being compared is asked before: the queue's row may be waited for.
+	// Check before the transaction, because reading the job can block.
 	busy, err := s.busy(ctx, reconciliation)
 	if err != nil {
 		return err
@@ -131,8 +132,8 @@ func (s *Service) change(
 	})
 }
 
-// busy reports whether a comparison is under way, at the queue or on a command line. One
-// that is said to be and is not was a command line's, which died.
+// busy reports whether a comparison is running, as a job or on the command line. If the
+// state is comparing and busy is false, the command crashed.
 func (s *Service) busy(ctx context.Context, reconciliation uuid.UUID) (bool, error) {
 	w, found, err := s.queue.Latest(ctx, reconciliation)
 	if err != nil || found && (w.State == models.WorkWaiting || w.State == models.WorkRunning) {
@@ -143,11 +144,11 @@ func (s *Service) busy(ctx context.Context, reconciliation uuid.UUID) (bool, err
 	return !free, postgres.Translate(err)
 }
 
-// lockOf is what a command line holds while it compares $1: it goes with its connection.
+// lockOf is the advisory lock that a command holds while it compares $1. It ends with the connection.
 const lockOf = `hashtextextended('reconciliation ' || $1::uuid, 0)`
 
-// GetLive is Get as people see it: what a command that died was comparing waits for its
-// columns again.
+// GetLive is Get, except that a reconciliation whose comparison crashed on the command line
+// has the state uploaded, so that it can be compared again.
 func (s *Service) GetLive(ctx context.Context, sc scope.Scope, reconciliation uuid.UUID) (Reconciliation, error) {
 	r, err := s.Get(ctx, sc, reconciliation)
 	if err != nil || r.State != models.ReconciliationComparing {
@@ -164,7 +165,7 @@ func (s *Service) GetLive(ctx context.Context, sc scope.Scope, reconciliation uu
 	return now, err
 }
 
-// check finds what is missing in a mapping, all of it at once.
+// check returns an error with a field for each mistake in a mapping.
 func (m Mapping) check(p Profile, from, to time.Time) error {
 	var wrong []apperr.Field
 	reject := func(field string, kind apperr.FieldCode, message string) {
@@ -176,45 +177,45 @@ func (m Mapping) check(p Profile, from, to time.Time) error {
 			return false
 		}
 		if _, ok := p.Column(name); !ok {
-			reject(field, apperr.InvalidValue, "The list has no such column: choose one that it has.")
+			reject(field, apperr.InvalidValue, "The file has no column with this name. Choose another column.")
 			return false
 		}
 		return true
 	}
-	column("lead_id", m.LeadID, "Choose the column of the leadIds.")
-	if column("amount", m.Amount, "Choose the column of the amounts.") && m.Amount == m.LeadID {
-		reject("amount", apperr.FieldClash, "The leadIds are in this column: choose another.")
+	column("lead_id", m.LeadID, "Choose the lead ID column.")
+	if column("amount", m.Amount, "Choose the amount column.") && m.Amount == m.LeadID {
+		reject("amount", apperr.FieldClash, "This is the lead ID column. Choose another column.")
 	}
 	switch {
 	case m.Currency != "" && m.Fixed != 0:
-		reject("fixed", apperr.FieldClash, "Choose a column of currencies or one currency, not both.")
+		reject("fixed", apperr.FieldClash, "Choose a currency column or one currency, not both.")
 	case m.Currency != "":
 		if column("currency", m.Currency, "") && (m.Currency == m.LeadID || m.Currency == m.Amount) {
 			reject("currency", apperr.FieldClash,
-				"The leadIds or the amounts are in this column: choose another, or the currency that all amounts are in.")
+				"This is the lead ID column or the amount column. Choose another column or one currency.")
 		}
 	case m.Fixed == 0:
-		reject("currency", apperr.Required, "Choose the column of the currencies, or the currency that all amounts are in.")
+		reject("currency", apperr.Required, "Choose a currency column, or one currency for all rows.")
 	case !m.Fixed.Valid():
 		reject("fixed", apperr.InvalidValue, "Choose one of GBP, EUR, USD, CAD, AUD.")
 	}
 	if !slices.Contains(NumberForms, m.Numbers) {
-		reject("numbers", apperr.Required, "Say how the list writes amounts: 1,234.56 or 1.234,56.")
+		reject("numbers", apperr.Required, "Choose the amount format: 1,234.56 or 1.234,56.")
 	}
 	if m.Date != "" && column("date", m.Date, "") && !slices.Contains(DateForms, m.Dates) {
-		reject("dates", apperr.Required, "Say how the list writes dates: year, day or month first.")
+		reject("dates", apperr.Required, "Choose the date format: year, day or month first.")
 	}
 	if m.Coverage != "" && !slices.Contains(Coverages, m.Coverage) {
 		reject("coverage", apperr.InvalidValue, "Choose file or all.")
 	}
 	if from.IsZero() {
-		reject("from", apperr.Required, "Give the first day that the list covers.")
+		reject("from", apperr.Required, "Enter the first day of the period.")
 	}
 	switch {
 	case to.IsZero():
-		reject("to", apperr.Required, "Give the last day that the list covers.")
+		reject("to", apperr.Required, "Enter the last day of the period.")
 	case to.Before(from):
-		reject("to", apperr.InvalidValue, "The last day is before the first: change one of them.")
+		reject("to", apperr.InvalidValue, "The last day is before the first day. Change one of them.")
 	}
 	if len(wrong) == 0 {
 		return nil
@@ -222,8 +223,8 @@ func (m Mapping) check(p Profile, from, to time.Time) error {
 	return apperr.New(apperr.Invalid, "mapping", wrong[0].Message).WithFields(wrong...)
 }
 
-// undo gives a comparison up that was cancelled or failed. Its lines would have come
-// with its end: there are none.
+// undo resets a reconciliation whose comparison was cancelled or failed. There are no lines
+// to delete, because they are written when a comparison ends.
 func (s *Service) undo(tx *gorm.DB, w models.Job) error {
 	return tx.Model(&models.Reconciliation{}).Where("id = ? AND state = 'comparing'", w.ObjectID).
 		Updates(map[string]any{

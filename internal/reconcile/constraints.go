@@ -2,7 +2,7 @@ package reconcile
 
 import "github.com/pingpost/pingpost/internal/postgres"
 
-// constraints are the errors for what the schema rejects of this package's rows.
+// constraints maps constraints of the schema to errors of this package.
 func constraints() postgres.Constraints {
 	return postgres.Constraints{"reconciliations_immutable": errStale}
 }

@@ -8,27 +8,27 @@ import (
 	"github.com/pingpost/pingpost/models"
 )
 
-// Coverage says which leads of the period a list is compared with.
+// Coverage selects the leads of the period that a file is compared with.
 type Coverage string
 
 const (
-	FileCoverage Coverage = "file" // those in the currencies and of the accounts that the list names
+	FileCoverage Coverage = "file" // leads in the currencies and accounts that occur in the file
 	FullCoverage Coverage = "all"
 )
 
-// Coverages are all of them.
+// Coverages lists all values.
 var Coverages = []Coverage{FileCoverage, FullCoverage}
 
-// Covered says which leads of the period were compared. How many were left out, by
-// currency, is in the tallies.
+// Covered describes the leads of the period that were compared. The tallies have the number
+// of leads that were left out, by currency.
 type Covered struct {
-	Leads        int64    `json:"leads"`                   // compared; with those left out, all leads of the period
-	Currencies   []string `json:"currencies,omitempty"`    // that were compared; empty for all
-	Accounts     int      `json:"accounts,omitempty"`      // how many were left out in these currencies
-	AccountNames []string `json:"account_names,omitempty"` // identifiers of the first maxNamed of them
+	Leads        int64    `json:"leads"`                   // compared leads; with the left-out leads, all leads of the period
+	Currencies   []string `json:"currencies,omitempty"`    // currencies that were compared; empty for all
+	Accounts     int      `json:"accounts,omitempty"`      // accounts that were left out in these currencies
+	AccountNames []string `json:"account_names,omitempty"` // identifiers of the first maxNamed left-out accounts
 }
 
-// Summary state what was compared and what was left out, such as "28 leads in GBP" and
+// Summary states what was compared and what was left out, such as "28 leads in GBP" and
 // "700 leads in EUR, 469 leads in USD"; leftOut is "" if all leads were compared.
 func (r *Result) Summary(number func(int64) string) (compared, leftOut string) {
 	if r.Covered == nil {
@@ -66,6 +66,6 @@ func (c *Covered) accountText(number func(int64) string) string {
 	return words + ")"
 }
 
-// Settleable reports whether lines with a finding are settled: not those that agree, nor
-// those that were not compared.
+// Settleable reports whether lines with a finding can be settled, which is true for all
+// findings except matched and left_out.
 func Settleable(f models.Finding) bool { return f != models.Matched && f != models.LeftOut }

@@ -6,8 +6,8 @@ import (
 	"time"
 )
 
-// parseDay reads the day of a date, with or without a time. A time with a zone counts
-// where it falls in UTC, as the ledger's days do.
+// parseDay parses a date, with or without a time, and returns its day. A time with a zone is
+// converted to UTC, as in the ledger.
 func parseDay(text string, form DateForm) (day time.Time, ok bool) {
 	text = strings.TrimSpace(text)
 	date, clock := text, ""
@@ -36,7 +36,7 @@ func parseDay(text string, form DateForm) (day time.Time, ok bool) {
 	month, _ := strconv.Atoi(m)
 	number, _ := strconv.Atoi(d)
 	day = time.Date(year, time.Month(month), number, 0, 0, 0, 0, time.UTC)
-	if year < 1900 || int(day.Month()) != month || day.Day() != number { // the 31st of June would be the 1st of July
+	if year < 1900 || int(day.Month()) != month || day.Day() != number { // time.Date turns 31 June into 1 July
 		return day, false
 	}
 	if clock == "" {
@@ -61,14 +61,14 @@ func threeParts(date string) (parts [3]string, ok bool) {
 	return parts, ok
 }
 
-// clockForms are the times that may follow a day.
+// clockForms lists the layouts of a time after the date.
 var clockForms = []string{"15:04:05Z07:00", "15:04Z07:00", "15:04:05", "15:04", "15:04:05 Z07:00", "15:04:05Z0700",
 	"3:04 PM", "3:04:05 PM", "15:04:05 MST"}
 
 func atClock(day time.Time, text string) (time.Time, bool) {
 	for _, form := range clockForms {
 		if strings.HasSuffix(form, "MST") && !strings.HasSuffix(text, " UTC") && !strings.HasSuffix(text, " GMT") {
-			continue // of other names of zones several mean two things
+			continue // other zone names are ambiguous
 		}
 		at, err := time.Parse(form, strings.ToUpper(text))
 		if err == nil {

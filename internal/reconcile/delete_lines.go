@@ -9,28 +9,28 @@ import (
 	"github.com/pingpost/pingpost/internal/postgres"
 )
 
-// deleteBatchSize is how many lines go in a transaction: few enough for a page to wait for.
+// deleteBatchSize is the number of lines deleted in a transaction. A page can wait for it.
 const deleteBatchSize = 20_000
 
-// deleteSomeLines lets go of lines of what is neither compared nor kept.
+// deleteSomeLines deletes a batch of lines of a reconciliation that is neither compared nor saved.
 func deleteSomeLines(tx *gorm.DB, reconciliation uuid.UUID) error {
 	return tx.Exec(`SELECT drop_reconciliation_lines(?, ?)`, reconciliation, deleteBatchSize).Error
 }
 
-// hasLines reports whether there are lines left.
+// hasLines reports whether a reconciliation has lines.
 func (s *Service) hasLines(ctx context.Context, reconciliation uuid.UUID) (has bool, err error) {
 	err = s.db.Pool.QueryRow(ctx, `SELECT EXISTS (SELECT FROM reconciliation_lines WHERE reconciliation_id = $1)`,
 		reconciliation).Scan(&has)
 	return has, postgres.Translate(err)
 }
 
-// DeleteLines lets go of the lines that a comparison left which was discarded or given up;
-// there may be millions.
+// DeleteLines deletes the lines of a reconciliation that was discarded or is compared again.
+// There may be millions, so it deletes them in batches.
 func (s *Service) DeleteLines(ctx context.Context, reconciliation uuid.UUID) error {
 	return s.deleteLines(ctx, reconciliation, func(drop func(*gorm.DB) error) error { return s.db.Transaction(ctx, drop) })
 }
 
-// deleteLines drops them in steps.
+// deleteLines deletes lines in batches, each in a transaction that step runs.
 func (s *Service) deleteLines(ctx context.Context, reconciliation uuid.UUID, step func(drop func(*gorm.DB) error) error) error {
 	for {
 		has, err := s.hasLines(ctx, reconciliation)
@@ -43,7 +43,8 @@ func (s *Service) deleteLines(ctx context.Context, reconciliation uuid.UUID, ste
 	}
 }
 
-// DeleteExpired lets go of all such lines, and returns of how many reconciliations.
+// DeleteExpired deletes the leftover lines of uploaded and discarded reconciliations. It
+// returns the number of reconciliations.
 func (s *Service) DeleteExpired(ctx context.Context) (n int64, err error) {
 	var left []uuid.UUID
 	err = s.db.Gorm.WithContext(ctx).Raw(`SELECT id FROM reconciliations r WHERE state IN ('uploaded', 'discarded')

@@ -21,18 +21,19 @@ import (
 	"github.com/pingpost/pingpost/models"
 )
 
-// Columns are those of an exported result. row is as a spreadsheet numbers the list;
-// amounts are in major units and difference is theirs less ours; of two currencies the
-// list's is first and there is no difference. partner_id is what the partner sends as
-// partnerId; times are UTC.
+// Columns lists the columns of an exported result. row is the row number in a spreadsheet.
+// Amounts are in major units, and difference is theirs minus ours. If the currencies differ,
+// the file's comes first and difference is empty. partner_id is the partnerId that the
+// partner sends. Times are UTC.
 var Columns = []string{
 	"row", "finding", "problem", "lead_id", "partner_id", "theirs", "ours", "difference", "currency", "received_at", "settled_by", "settled_at", "note",
 }
 
-// exportBatchSize is how many lines are in memory while they are written.
+// exportBatchSize is the number of lines read at a time.
 const exportBatchSize = 2000
 
-// CSV writes the lines, with a head, in bounded memory; finding "" is all of them.
+// CSV writes a header and the lines with a finding, or all lines if it is "". It uses bounded
+// memory and returns the number of lines.
 func (s *Service) CSV(
 	ctx context.Context, sc scope.Scope, reconciliation uuid.UUID, finding models.Finding, to io.Writer,
 ) (rows int64, err error) {
@@ -40,7 +41,7 @@ func (s *Service) CSV(
 	if err != nil {
 		return 0, err
 	}
-	end, err := s.db.AcquireDownload() // it holds a connection for as long as somebody reads
+	end, err := s.db.AcquireDownload() // a download occupies a connection until the client has read it
 	if err != nil {
 		return 0, err
 	}
@@ -51,7 +52,7 @@ func (s *Service) CSV(
 	if err != nil {
 		return 0, err
 	}
-	w := csv.NewWriter(bufio.NewWriterSize(to, 64<<10)) // whose buffer it takes for its own
+	w := csv.NewWriter(bufio.NewWriterSize(to, 64<<10)) // csv.NewWriter uses a large enough bufio.Writer as its buffer
 	if err := w.Write(Columns); err != nil {
 		return 0, err
 	}
@@ -67,7 +68,7 @@ func (s *Service) CSV(
 	return rows, err
 }
 
-// each calls do for every line that is asked for, in order, as they were when it began.
+// each calls do for every line of a query, in order, in one snapshot of the database.
 func (s *Service) each(ctx context.Context, sc scope.Scope, q LineQuery, do func(*Line) error) error {
 	tx, err := s.db.Pool.BeginTx(ctx, pgx.TxOptions{IsoLevel: pgx.RepeatableRead, AccessMode: pgx.ReadOnly})
 	if err != nil {
@@ -91,7 +92,7 @@ func (s *Service) each(ctx context.Context, sc scope.Scope, q LineQuery, do func
 	}
 }
 
-// record is the line's row.
+// record returns the cells of a line in the order of Columns, in the memory of into.
 func (l *Line) record(into []string) []string {
 	row, problem, lead, received, settled := "", l.Problem, "", "", ""
 	if l.FileRow != nil {
@@ -117,7 +118,7 @@ func (l *Line) record(into []string) []string {
 		received, csvcell.Escape(l.Settler), settled, csvcell.Escape(l.Note))
 }
 
-// amounts are the line's as they are written: "" for what there is none of.
+// amounts formats the amounts of a line for the export. A missing amount is "".
 func (l *Line) amounts() (theirs, ours, difference, currency string) {
 	decimal := func(minor int64) string { return money.Amount{Minor: minor}.Decimal() }
 	if l.TheirsMinor != nil {

@@ -13,10 +13,11 @@ import (
 	"github.com/pingpost/pingpost/models"
 )
 
-// linesSQL reads the lines l of a page, which stands for %s, with how they were settled,
-// the newest note of each; $1 is the reconciliation, $2 the partners of a restricted
-// scope, null for none. Whose lead an unknown one is, is told to those who may see that
-// partner. The page is cut first: joined first, a million lines would be joined for each.
+// linesSQL reads a page of lines with the newest settlement of each. The first %s is the
+// condition of the page, the second its order. $1 is the reconciliation, $2 the partners of
+// a restricted scope or null. The other partner of an unknown lead is read only if the scope
+// includes it. The subquery limits the page before the joins, which would otherwise read
+// every line.
 const linesSQL = `SELECT l.reconciliation_id, l.line, l.file_row, l.finding, l.problem, l.lead_id, l.account_id,
 		CASE WHEN $2::uuid[] IS NULL OR l.other_partner = ANY ($2) THEN l.other_partner END, l.first_row,
 		l.currency, l.theirs_minor, l.our_currency, l.ours_minor, l.received_at,
@@ -28,10 +29,10 @@ const linesSQL = `SELECT l.reconciliation_id, l.line, l.file_row, l.finding, l.p
 			WHERE s.reconciliation_id = l.reconciliation_id AND s.line = l.line ORDER BY s.id DESC LIMIT 1) s ON true
 	ORDER BY l.line %s`
 
-// unsettled narrows lines to those that nobody has settled.
+// unsettled is the condition for lines without a settlement.
 const unsettled = ` AND l.finding <> 'left_out' AND NOT EXISTS (SELECT FROM reconciliation_settlements s WHERE s.reconciliation_id = l.reconciliation_id AND s.line = l.line)`
 
-// restricted are the partners of a scope; nil, which the database has for null, for all.
+// restricted returns the partners of a scope, or nil (null in SQL) if it includes all partners.
 func restricted(sc scope.Scope) []uuid.UUID {
 	if sc.All() {
 		return nil
@@ -51,10 +52,10 @@ func scanLine(row pgx.CollectableRow) (l Line, err error) {
 	return l, err
 }
 
-// Lines is a page of lines, in the file's order.
+// Lines returns a page of lines in file order, and whether there are newer and older pages.
 func (s *Service) Lines(ctx context.Context, sc scope.Scope, q LineQuery) (all []Line, newer, older bool, err error) {
 	r, err := s.Get(ctx, sc, q.Reconciliation)
-	if err != nil || r.Result == nil { // lines that are there all the same are about to go
+	if err != nil || r.Result == nil { // without a result, remaining lines are about to be deleted
 		return nil, false, false, err
 	}
 	if all, err = page(ctx, s.db.Pool, sc, q); err != nil {
@@ -64,12 +65,12 @@ func (s *Service) Lines(ctx context.Context, sc scope.Scope, q LineQuery) (all [
 	return all, newer, older, nil
 }
 
-// querier is the pool, or a transaction.
+// querier is a pool or a transaction.
 type querier interface {
 	Query(ctx context.Context, sql string, args ...any) (pgx.Rows, error)
 }
 
-// page reads a page of lines and one more; what comes before a line is read backwards.
+// page reads a page of lines and one more. Lines before q.Before are read in descending order.
 func page(ctx context.Context, from querier, sc scope.Scope, q LineQuery) ([]Line, error) {
 	sql, args, order := "", []any{q.Reconciliation, restricted(sc)}, "ASC"
 	and := func(condition string, arg any) {
@@ -80,7 +81,7 @@ func page(ctx context.Context, from querier, sc scope.Scope, q LineQuery) ([]Lin
 		and("l.finding = $%d", q.Finding)
 	}
 	if (q.Finding != "" || q.Open) && q.Finding != models.Matched {
-		sql += ` AND l.finding <> 'matched'` // in the text, so that the planner knows its index
+		sql += ` AND l.finding <> 'matched'` // a literal, so that the planner can use the partial index
 	}
 	if q.Open {
 		sql += unsettled
@@ -101,8 +102,8 @@ func page(ctx context.Context, from querier, sc scope.Scope, q LineQuery) ([]Lin
 	return all, postgres.Translate(err)
 }
 
-// OpenLines counts, by finding, the settleable lines that are not settled:
-// those of the result without those that have a note, which are few.
+// OpenLines counts the unsettled lines by finding, among findings that can be settled. It
+// subtracts the settled lines, which are few, from the counts of the result.
 func (s *Service) OpenLines(ctx context.Context, sc scope.Scope, reconciliation uuid.UUID) (map[models.Finding]int64, error) {
 	r, err := s.Get(ctx, sc, reconciliation)
 	if err != nil || r.Result == nil {

@@ -12,13 +12,13 @@ import (
 	"github.com/pingpost/pingpost/models"
 )
 
-// stored is a reconciliation as the database has it, with its partner.
+// stored is a row of reconciliations with its partner.
 type stored struct {
 	models.Reconciliation
 	Slug, Name string
 }
 
-// visible are the reconciliations in the scope.
+// visible returns a query for the reconciliations in the scope.
 func (s *Service) visible(ctx context.Context, sc scope.Scope) *gorm.DB {
 	q := s.db.Gorm.WithContext(ctx).Table("reconciliations r").Select("r.*, p.slug, p.name").Joins("JOIN partners p ON p.id = r.partner_id")
 	if !sc.All() {
@@ -27,7 +27,7 @@ func (s *Service) visible(ctx context.Context, sc scope.Scope) *gorm.DB {
 	return q
 }
 
-// read decodes what was found.
+// read decodes the JSON columns of rows.
 func read(found []stored) ([]Reconciliation, error) {
 	all := make([]Reconciliation, len(found))
 	for i, f := range found {
@@ -50,7 +50,7 @@ func read(found []stored) ([]Reconciliation, error) {
 	return all, nil
 }
 
-// find runs a query of visible's.
+// find runs a query that visible returned.
 func find(q *gorm.DB) ([]Reconciliation, error) {
 	var found []stored
 	if err := q.Find(&found).Error; err != nil {
@@ -59,7 +59,7 @@ func find(q *gorm.DB) ([]Reconciliation, error) {
 	return read(found)
 }
 
-// Get is one in the scope.
+// Get returns a reconciliation in the scope, or errNotFound.
 func (s *Service) Get(ctx context.Context, sc scope.Scope, reconciliation uuid.UUID) (Reconciliation, error) {
 	all, err := find(s.visible(ctx, sc).Where("r.id = ?", reconciliation))
 	if err != nil {
@@ -71,7 +71,7 @@ func (s *Service) Get(ctx context.Context, sc scope.Scope, reconciliation uuid.U
 	return all[0], nil
 }
 
-// List is a page, the newest first.
+// List returns a page of reconciliations, newest first, and whether there are newer and older pages.
 func (s *Service) List(ctx context.Context, sc scope.Scope, q Query) (all []Reconciliation, newer, older bool, err error) {
 	db := postgres.AroundID(s.visible(ctx, sc), "r.id", q.Before, q.After, q.Size)
 	if q.Partner != uuid.Nil {
@@ -87,10 +87,11 @@ func (s *Service) List(ctx context.Context, sc scope.Scope, q Query) (all []Reco
 	return all, newer, older, nil
 }
 
-// sameShown bounds how many of the same file are told.
+// sameShown is the most reconciliations that SameFile returns.
 const sameShown = 20
 
-// SameFile are the earlier reconciliations, not discarded, of the very same file that the person may see.
+// SameFile returns earlier reconciliations of the same file in the scope, without discarded
+// ones, newest first.
 func (s *Service) SameFile(ctx context.Context, sc scope.Scope, r Reconciliation) ([]Reconciliation, error) {
 	return find(s.visible(ctx, sc).Where("r.file_sha256 = ? AND (r.made_at, r.id) < (?, ?) AND r.state <> 'discarded'",
 		r.FileSHA256, r.MadeAt, r.ID).Order("r.id DESC").Limit(sameShown))

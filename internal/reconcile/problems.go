@@ -8,7 +8,8 @@ import (
 	"github.com/pingpost/pingpost/internal/id"
 )
 
-// Why a row cannot be read, or differs; what a line holds instead of the row's texts.
+// Codes for the reason why a row cannot be read, differs or was left out. Lines store the code
+// instead of the row's text.
 const (
 	problemCells      = "cells"
 	problemHead       = "head_again"
@@ -26,36 +27,36 @@ const (
 	problemSign       = "amount_currency"
 	problemNoCurrency = "currency_missing"
 	problemCurrency   = "currency_unknown"
-	problemDiffers    = "currency" // not unreadable: the amounts are in two currencies
+	problemDiffers    = "currency" // the row is readable, but its currency differs from the ledger's
 
-	problemOtherCurrency = "currency_not_in_file" // why a lead was left out
+	problemOtherCurrency = "currency_not_in_file" // reasons why a lead was left out
 	problemOtherAccount  = "account_not_in_file"
 )
 
 var problemWords = map[string]string{
-	problemCells:      "The row has another number of cells than the first row: put quotes around texts that hold the delimiter.",
-	problemHead:       "The row repeats the names of the columns: take it out.",
-	problemQuotes:     "A quotation mark stands where none can: write it twice inside a quoted text.",
-	problemNoLead:     "There is no leadId: give it as the API answered it.",
-	problemLead:       "The leadId has a character that none has: give it as the API answered it.",
-	problemLeadBlanks: "There are blanks within the leadId: take them out.",
-	problemLeadPrefix: "This is not a leadId: one begins with ld_.",
-	problemLeadLength: "The leadId is cut off or too long: ld_ is followed by 26 letters and digits.",
-	problemFormula:    "The cell is a formula: save the list with values only.",
-	problemNoAmount:   "There is no amount: give one, 0 where the lead earned nothing.",
-	problemAmount:     "The amount cannot be read in the form that was chosen for its column: write it as the others.",
-	problemDecimals:   "The amount has more than two decimals: round it as it was invoiced.",
-	problemLarge:      "The amount is too large to be one: look whether another number is in its place.",
-	problemSign:       "The sign beside the amount is another currency's than the row's: mend the one that is wrong.",
-	problemNoCurrency: "There is no currency: give its code, like GBP.",
-	problemCurrency:   "The currency is none of GBP, EUR, USD, CAD, AUD: give its code.",
-	problemDiffers:    "The amounts are in two currencies: agree with the partner which it is.",
+	problemCells:      "The number of cells differs from the first row. Put quotation marks around cells that contain the separator.",
+	problemHead:       "The row repeats the column names. Remove it.",
+	problemQuotes:     "A quotation mark is in the wrong place. Inside a quoted cell, write it twice.",
+	problemNoLead:     "The leadId is missing. Enter the leadId from the API response.",
+	problemLead:       "The leadId contains an invalid character. Enter the leadId from the API response.",
+	problemLeadBlanks: "The leadId contains spaces. Remove them.",
+	problemLeadPrefix: "This is not a leadId. A leadId starts with ld_.",
+	problemLeadLength: "The leadId has the wrong length. It must have 26 letters and digits after ld_.",
+	problemFormula:    "The cell contains a formula. Save the file with values only.",
+	problemNoAmount:   "The amount is missing. Enter 0 if the lead earned nothing.",
+	problemAmount:     "The amount does not match the chosen amount format. Write it like the other amounts.",
+	problemDecimals:   "The amount has more than two decimals. Round it to the invoiced amount.",
+	problemLarge:      "The amount is too large. Check whether the column contains another number.",
+	problemSign:       "The currency sign of the amount differs from the currency of the row. Correct one of them.",
+	problemNoCurrency: "The currency is missing. Enter a code such as GBP.",
+	problemCurrency:   "The currency is not supported. Enter GBP, EUR, USD, CAD or AUD.",
+	problemDiffers:    "The file and the ledger have different currencies. Agree on one with the partner.",
 
 	problemOtherCurrency: "The file has no readable amount in this currency.",
 	problemOtherAccount:  "The file has no lead on this account.",
 }
 
-// ProblemText says why a row could not be read, with the mend.
+// ProblemText explains a problem code and how to fix the problem.
 func ProblemText(problem string) string {
 	if words, ok := problemWords[problem]; ok {
 		return words
@@ -63,7 +64,7 @@ func ProblemText(problem string) string {
 	return problem
 }
 
-// shapeProblem is of a text that is no amount.
+// shapeProblem returns the problem of a text that is not an amount.
 func shapeProblem(text string) string {
 	switch text = strings.TrimSpace(text); {
 	case text == "":
@@ -74,8 +75,8 @@ func shapeProblem(text string) string {
 	return problemAmount
 }
 
-// isLead reports whether a text is a leadId. Most texts of a list are none, and told so
-// by their length.
+// isLead reports whether a text is a leadId. It compares the length first, which excludes
+// most texts.
 func isLead(text string) bool {
 	if text = strings.TrimSpace(text); len(text) != leadLength {
 		return false
@@ -84,13 +85,13 @@ func isLead(text string) bool {
 	return err == nil
 }
 
-// leadLength is how long every leadId is.
+// leadLength is the length of a leadId.
 var leadLength = len(id.Format(id.Lead, uuid.Nil))
 
-// formula reports whether a spreadsheet would reckon with a text that is no number.
+// formula reports whether a spreadsheet would evaluate a text, which is not a number, as a formula.
 func formula(text string) bool { return text != "" && strings.ContainsRune("=+-@", rune(text[0])) }
 
-// parseLead reads a leadId, in either case, with blanks around it.
+// parseLead parses a leadId in upper or lower case, with or without spaces around it.
 func parseLead(text string) (lead uuid.UUID, problem string) {
 	text = strings.TrimSpace(text)
 	lead, err := id.Parse(id.Lead, text)

@@ -11,7 +11,7 @@ import (
 	"github.com/pingpost/pingpost/internal/money"
 )
 
-// profile looks at every row of a list, once.
+// profile reads all rows of a file once and describes its columns.
 func profile(list io.Reader) (p Profile, err error) {
 	t, err := openTable(list)
 	if err != nil {
@@ -28,7 +28,7 @@ func profile(list io.Reader) (p Profile, err error) {
 		}
 		if t.rows > MaxRows {
 			return p, invalidFile("file_rows",
-				fmt.Sprintf("The list has more than %d rows: cut it by days, and give each part by itself.", MaxRows))
+				fmt.Sprintf("The file has more than %d rows. Split it by date and upload each part.", MaxRows))
 		}
 		if r.problem != "" {
 			continue
@@ -38,7 +38,7 @@ func profile(list io.Reader) (p Profile, err error) {
 		}
 	}
 	if t.rows == 0 {
-		return p, invalidFile("file_empty", "The list has no row below the names of its columns: export it again.")
+		return p, invalidFile("file_empty", "The file has column names but no rows. Export it again.")
 	}
 	p = Profile{
 		Delimiter: string(t.delimiter),
@@ -61,8 +61,9 @@ type columnStats struct {
 	first, last          [3]time.Time
 }
 
-// tally is of one form: the texts that it may be, those that it alone may be or is
-// otherwise than in another form, and those that it reads without a problem.
+// tally counts values for one format: fits is the values that match it, alone those that
+// match no other format, differs those that mean something else in another format, and reads
+// those without a problem.
 type tally struct{ fits, alone, differs, reads int }
 
 func (l *columnStats) at(text string) {
@@ -73,7 +74,7 @@ func (l *columnStats) at(text string) {
 	l.filled++
 	if isLead(text) {
 		l.leads++
-		return // and nothing else
+		return // a leadId is neither a currency, a number nor a date
 	}
 	if c, ok := parseCode(text); ok {
 		l.coded++
@@ -116,7 +117,7 @@ func (l *columnStats) atDate(text string) {
 			read++
 		}
 	}
-	differ := read == 2 && days[1] != days[2] // what is read year first is not read otherwise
+	differ := read == 2 && days[1] != days[2] // a date that matches YearFirst matches no other format
 	for i := range DateForms {
 		l.dates[i].count(fits[i], fits[i] && read == 1, fits[i] && differ)
 		if !fits[i] {
@@ -143,7 +144,7 @@ func (t *tally) count(fits, alone, differs bool) {
 	}
 }
 
-// column is what the column was found to hold.
+// column returns the description of the column.
 func (l *columnStats) column(name string) Column {
 	c := Column{Name: name, Filled: l.filled, LeadIDs: l.leads}
 	if l.filled == 0 {
@@ -158,7 +159,7 @@ func (l *columnStats) column(name string) Column {
 	}
 	numbers := l.forms(l.numbers[:])
 	if len(numbers) == 1 && l.numbers[numbers[0]].reads < l.numbers[1-numbers[0]].reads {
-		numbers = []int{0, 1} // what speaks for the one may be a slip: the other reads more
+		numbers = []int{0, 1} // the other format reads more values, so the evidence may be a typing error
 	}
 	for _, i := range numbers {
 		c.Numbers = append(c.Numbers, NumberForms[i])
@@ -170,12 +171,11 @@ func (l *columnStats) column(name string) Column {
 	return c
 }
 
-// mostly reports whether so many of the column's texts are all but a few, one in twenty.
+// mostly reports whether n values are at least 19 in 20 of the filled values.
 func (l *columnStats) mostly(n int) bool { return n > 0 && (l.filled-n)*20 <= l.filled }
 
-// forms are those in which all the column's texts but a few can be read.
-// Two are left only where they read something differently and no text speaks for one of
-// them alone.
+// forms returns the indexes of the formats that match most values of the column. It returns
+// several only if they read some value differently and the values do not show which is right.
 func (l *columnStats) forms(all []tally) (fit []int) {
 	for i, t := range all {
 		if l.mostly(t.fits) {
@@ -195,7 +195,7 @@ func (l *columnStats) forms(all []tally) (fit []int) {
 	return fit
 }
 
-// parseCode reads a currency's code.
+// parseCode parses a currency code.
 func parseCode(text string) (money.Currency, bool) {
 	if text = strings.TrimSpace(text); len(text) != 3 {
 		return 0, false

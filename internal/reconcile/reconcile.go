@@ -1,11 +1,11 @@
-// Package reconcile puts a partner's own list of leads beside the ledger, line by line.
+// Package reconcile compares a partner's file with the ledger, lead by lead.
 //
-// A list comes as a file of any usual form: its columns are named by its first row, in
-// any order. Reading it never guesses: where a number or a date could mean two things,
-// whoever compares it says which. The comparison is a dry run until somebody keeps it;
-// what was kept never changes, and each of its lines can be settled with a note.
+// A file is a CSV file whose first row contains the column names. If its numbers or dates
+// can be read in several ways, the user must choose the format. A comparison is a dry run
+// until a user saves it. A saved result never changes, and its lines can be settled with a
+// note.
 //
-// Totals that agree say nothing here: two errors that cancel out are two findings.
+// Leads are compared one by one, because errors that cancel out do not change the totals.
 package reconcile
 
 import (
@@ -24,7 +24,7 @@ import (
 	"github.com/pingpost/pingpost/models"
 )
 
-// Service does everything in the name of somebody.
+// Service compares files with the ledger. It acts for a user, who is recorded in the audit log.
 type Service struct {
 	db    *postgres.DB
 	clock clock.Clock
@@ -32,10 +32,10 @@ type Service struct {
 	files *blobstore.Store
 	by    audit.Actor
 
-	maxFile int // MaxFile, or less in a test
+	maxFile int // MaxFile; less in tests
 }
 
-// NewService handles comparisons at the queue.
+// NewService returns a service and registers its handler for comparison jobs.
 func NewService(db *postgres.DB, c clock.Clock, queue *jobs.Queue, blobs *blobstore.Store) *Service {
 	s := &Service{db: db.WithConstraints(constraints()), clock: c, queue: queue, files: blobs, by: audit.Service, maxFile: MaxFile}
 	queue.Handle(models.WorkReconciliation, jobs.Handler{
@@ -44,23 +44,23 @@ func NewService(db *postgres.DB, c clock.Clock, queue *jobs.Queue, blobs *blobst
 	return s
 }
 
-// By is the service on behalf of somebody.
+// By returns a copy of the service that acts for a user.
 func (s *Service) By(who audit.Actor) *Service {
 	mine := *s
 	mine.by = who
 	return &mine
 }
 
-// ID is how a reconciliation is named to people.
+// ID returns the public id of a reconciliation, such as rn_….
 func ID(reconciliation uuid.UUID) string { return id.Format(id.Reconciliation, reconciliation) }
 
-// MaxFile bounds a list in bytes, MaxRows in rows.
+// MaxFile is the largest file in bytes, MaxRows the most rows.
 const (
 	MaxFile = 256 << 20
 	MaxRows = 2_000_000
 )
 
-// NumberForm is how a list writes amounts.
+// NumberForm is the format of amounts in a file.
 type NumberForm string
 
 const (
@@ -68,10 +68,10 @@ const (
 	CommaDecimal NumberForm = "1.234,56" // also 1234,56, 1 234,56
 )
 
-// NumberForms are all of them; parseAmount reads each by its decimal mark.
+// NumberForms lists all number formats.
 var NumberForms = []NumberForm{DotDecimal, CommaDecimal}
 
-// DateForm is how a list writes dates.
+// DateForm is the format of dates in a file.
 type DateForm string
 
 const (
@@ -80,11 +80,10 @@ const (
 	MonthFirst DateForm = "01/31/2006"
 )
 
-// DateForms are all of them.
+// DateForms lists all date formats.
 var DateForms = []DateForm{YearFirst, DayFirst, MonthFirst}
 
-// ChooseForm is the one form that is possible, or of several the one that was chosen; "" where
-// that is none of them.
+// ChooseForm returns the only possible format, or the chosen one if it is possible, or "".
 func ChooseForm[F ~string](possible []F, chosen F) (none F) {
 	switch {
 	case len(possible) == 1:
@@ -95,32 +94,32 @@ func ChooseForm[F ~string](possible []F, chosen F) (none F) {
 	return none
 }
 
-// Column is what a column of a file holds, without its values.
+// Column describes the contents of a column, without its values.
 type Column struct {
 	Name       string       `json:"name"`
-	Filled     int          `json:"filled"`               // rows with something in it
+	Filled     int          `json:"filled"`               // rows with a value
 	LeadIDs    int          `json:"lead_ids,omitempty"`   // rows with a leadId
-	Currencies []string     `json:"currencies,omitempty"` // where every filled row but a few has a currency's code: which
-	Numbers    []NumberForm `json:"numbers,omitempty"`    // the forms in which every filled row but a few is an amount; two are a question
-	Dates      []DateForm   `json:"dates,omitempty"`      // as Numbers
-	Days       []Days       `json:"days,omitempty"`       // as each of Dates has them
+	Currencies []string     `json:"currencies,omitempty"` // the currencies, if most values are currency codes
+	Numbers    []NumberForm `json:"numbers,omitempty"`    // formats in which most values are amounts; the user must choose if there are two
+	Dates      []DateForm   `json:"dates,omitempty"`      // formats in which most values are dates
+	Days       []Days       `json:"days,omitempty"`       // the period in each format of Dates
 }
 
-// Days are the earliest and the latest of a column, as 2006-01-31.
+// Days are the first and last day of a column, in the format 2006-01-31.
 type Days struct {
 	First string `json:"first"`
 	Last  string `json:"last"`
 }
 
-// Profile is what was found in a file when it was taken in.
+// Profile describes a file. It is created when the file is uploaded.
 type Profile struct {
-	Delimiter string   `json:"delimiter"` // "," ";" or a tab
-	Encoding  string   `json:"encoding"`  // UTF8 or Windows1252; empty for a list from before it was recorded
-	Rows      int      `json:"rows"`      // below the head
+	Delimiter string   `json:"delimiter"` // ",", ";" or a tab
+	Encoding  string   `json:"encoding"`  // UTF8 or Windows1252; empty for old files, for which it was not recorded
+	Rows      int      `json:"rows"`      // without the header
 	Columns   []Column `json:"columns"`
 }
 
-// Column is a column by its name.
+// Column returns the column with a name.
 func (p Profile) Column(name string) (Column, bool) {
 	i := slices.IndexFunc(p.Columns, func(c Column) bool { return c.Name == name })
 	if i < 0 || name == "" {
@@ -129,8 +128,8 @@ func (p Profile) Column(name string) (Column, bool) {
 	return p.Columns[i], true
 }
 
-// Period is from the first to the last day of a column whose dates have a form; zero
-// where they cannot have it.
+// Period returns the first and last day of a column that is read with a date format. The
+// days are zero if the column does not have this format.
 func (p Profile) Period(column string, form DateForm) (from, to time.Time) {
 	c, _ := p.Column(column)
 	if i := slices.Index(c.Dates, form); i >= 0 {
@@ -140,28 +139,27 @@ func (p Profile) Period(column string, form DateForm) (from, to time.Time) {
 	return from, to
 }
 
-// Mapping says what the columns are, by name, and how their texts are read.
+// Mapping names the columns to compare, and the formats of their values.
 type Mapping struct {
 	LeadID   string         `json:"lead_id"`
 	Amount   string         `json:"amount"`
-	Currency string         `json:"currency,omitempty"` // a column; "" where every amount is in Fixed
+	Currency string         `json:"currency,omitempty"` // a column; "" if all amounts are in Fixed
 	Fixed    money.Currency `json:"fixed,omitempty"`
-	Date     string         `json:"date,omitempty"` // a column; "" for none
+	Date     string         `json:"date,omitempty"` // a column; "" if there is none
 	Numbers  NumberForm     `json:"numbers"`
 	Dates    DateForm       `json:"dates,omitempty"`
 	Coverage Coverage       `json:"coverage,omitempty"` // "" is FileCoverage
 }
 
-// Suggestion is a mapping to begin with: the one that this partner's last list with the
-// same columns had, else what the columns look like. What could be read in two ways is
-// empty in it.
+// Suggestion is a proposed mapping. It comes from the partner's last file with the same
+// columns, or else from the names and contents of the columns. Ambiguous fields are empty.
 type Suggestion struct {
 	Mapping
-	From, To   time.Time // days; zero where no date says
+	From, To   time.Time // days; zero if the file has no dates
 	Remembered bool
 }
 
-// Reconciliation is one with what its JSON says.
+// Reconciliation is a stored reconciliation with its decoded JSON columns.
 type Reconciliation struct {
 	models.Reconciliation
 	Partner     string // slug
@@ -171,25 +169,25 @@ type Reconciliation struct {
 	Result      *Result
 }
 
-// Tally is how many lines have a finding, and what they come to in one currency.
-// Theirs and Ours are minor units; lines without an amount count as 0.
+// Tally is the number of lines with a finding and their totals in one currency. Theirs and
+// Ours are minor units; lines without an amount count as 0.
 type Tally struct {
 	Finding  models.Finding `json:"finding"`
-	Currency string         `json:"currency,omitempty"` // "" of lines without any amount
+	Currency string         `json:"currency,omitempty"` // "" for lines without an amount
 	Lines    int64          `json:"lines"`
 	Theirs   int64          `json:"theirs"`
 	Ours     int64          `json:"ours"`
 }
 
-// Result is what a comparison came to: each finding by currency, in a fixed order.
+// Result is the result of a comparison. Tallies are in the order of Findings, then by currency.
 type Result struct {
 	Rows    int      `json:"rows"`
 	Tallies []Tally  `json:"tallies"`
 	Took    string   `json:"took"`              // "4.2 s"
-	Covered *Covered `json:"covered,omitempty"` // nil in results from before it was recorded
+	Covered *Covered `json:"covered,omitempty"` // nil in old results, for which it was not recorded
 }
 
-// Counts are the lines by finding, whatever their currency.
+// Counts returns the number of lines with each finding, in all currencies.
 func (r *Result) Counts() map[models.Finding]int64 {
 	counts := map[models.Finding]int64{}
 	for _, t := range r.Tallies {
@@ -198,33 +196,33 @@ func (r *Result) Counts() map[models.Finding]int64 {
 	return counts
 }
 
-// Line is a line with how it was settled.
+// Line is a line with its newest settlement.
 type Line struct {
 	models.ReconciliationLine
-	Account       string // identifier of our lead's account
-	OtherPartner  string // slug, for those who may see that partner
+	Account       string // identifier of the account of the lead
+	OtherPartner  string // slug; "" if the scope does not include this partner
 	Note, Settler string // "" while the line is not settled
 	SettledAt     time.Time
 }
 
-// Query chooses reconciliations; Before and After are ids of a page's ends.
+// Query selects a page of reconciliations: those before or after an id.
 type Query struct {
-	Partner       uuid.UUID // Nil: any
+	Partner       uuid.UUID // uuid.Nil for any
 	State         models.ReconciliationState
 	Before, After uuid.UUID
 	Size          int
 }
 
-// LineQuery chooses lines of a reconciliation; Before and After are line numbers.
+// LineQuery selects a page of lines: those before or after a line number.
 type LineQuery struct {
 	Reconciliation uuid.UUID
-	Finding        models.Finding // "": any
-	Open           bool           // not settled yet
+	Finding        models.Finding // "" for any
+	Open           bool           // only unsettled lines
 	Before, After  int
 	Size           int
 }
 
-// Findings are all of them, in the order in which they are told: what asks for somebody first.
+// Findings lists all findings, those that need attention first.
 var Findings = []models.Finding{
 	models.AmountDiffers, models.Unknown, models.Duplicated, models.Missing, models.OutsidePeriod, models.Unreadable, models.LeftOut, models.Matched,
 }

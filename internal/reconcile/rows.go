@@ -11,20 +11,20 @@ import (
 	"github.com/pingpost/pingpost/internal/money"
 )
 
-// entry is a row of a list as it was read: of one with a problem, what could be.
+// entry is a parsed row. If it has a problem, some fields may be missing.
 type entry struct {
 	row      int
-	lead     uuid.UUID // Nil where it could not be read
+	lead     uuid.UUID // uuid.Nil if it cannot be read
 	minor    int64
 	currency money.Currency
 	problem  string
 }
 
-// reader reads a list by its mapping.
+// reader reads the rows of a file with a mapping.
 type reader struct {
 	*table
 	Mapping
-	lead, amount, currency int // columns; the last -1 where there is none
+	lead, amount, currency int // column indexes; currency is -1 if there is no such column
 }
 
 func newReader(list io.Reader, m Mapping) (*reader, error) {
@@ -44,12 +44,12 @@ func newReader(list io.Reader, m Mapping) (*reader, error) {
 		}
 	}
 	if r.lead < 0 || r.amount < 0 || m.Currency != "" && r.currency < 0 {
-		return nil, errors.New("the list lacks a column that its profile has")
+		return nil, errors.New("reading reconciliation file: a mapped column is missing")
 	}
 	return r, nil
 }
 
-// next is the next row; io.EOF after the last.
+// next returns the next row, or io.EOF after the last.
 func (r *reader) next() (e entry, err error) {
 	row, err := r.table.next()
 	if err != nil {
@@ -89,8 +89,8 @@ func readCode(text string) (money.Currency, string) {
 	return 0, problemCurrency
 }
 
-// copyReader is a list in COPY's text form, row by row as it is asked for: line, row, lead,
-// minor units, currency, problem.
+// copyReader produces the rows of a file in the text format of COPY: line, row, lead, minor
+// units, currency, problem. It calls told with the number of rows read.
 type copyReader struct {
 	from *reader
 	line int

@@ -20,22 +20,22 @@ import (
 	"github.com/pingpost/pingpost/models"
 )
 
-// listSQL is the list as it was read, for the length of the transaction.
+// listSQL creates the table for the rows of the file, which is dropped at the end of the transaction.
 const listSQL = `CREATE TEMP TABLE list (line integer, file_row integer, lead_id uuid, minor bigint, currency char(3), problem text) ON COMMIT DROP`
 
-// compareSQL writes a line for each row of the list, then one for each lead of the period
-// that no row names, and adds them up. It is one statement, so that all of it is
-// compared with the ledger of one moment.
+// compareSQL writes a line for each row of the file and for each other lead of the period,
+// and returns the totals. It is one statement, so that it sees one snapshot of the ledger.
 //
-// A lead that no row names is missing if the list covers it: its currency is one that the
-// readable rows have, and its account one of the leads that they name. Other leads are left
-// out. Without readable rows the list covers every currency; without leads of the partner
-// in them, every account.
+// A lead that is not in the file is missing if the file covers it: a readable row has its
+// currency, and a readable row has a lead on its account. Other leads are left out. A file
+// without readable rows covers every currency, and a file without leads of the partner
+// covers every account.
 //
-// Of the ledger it reads what each half needs, the list's leads and the partner's
-// period: ours is not materialized, which would be every lead of every partner.
+// "ours" is not materialized, because it would contain the leads of all partners. Each use
+// reads only the leads in the file or the partner's period.
 //
-// A lead's accrual came about when the lead was received; sandbox leads have none.
+// The accrual of a lead has the time at which the lead was received. Sandbox leads have no
+// accrual.
 const compareSQL = `
 WITH others AS MATERIALIZED (
 	SELECT lead_id, currency, sum(amount_minor)::bigint AS minor FROM ledger_entries
@@ -89,16 +89,16 @@ UNION ALL
 SELECT outcome, CASE outcome WHEN '` + problemOtherAccount + `' THEN account_id END, '', currency, count(*), 0, sum(minor)::bigint
 FROM unlisted GROUP BY 1, 2, 4`
 
-// compare is the queue's.
+// compare handles a comparison job.
 func (s *Service) compare(ctx context.Context, w *jobs.Run) error {
 	return s.runComparison(ctx, w, func(string, int64, int64) {})
 }
 
-// runComparison puts the list beside the ledger. All of it is one transaction on one connection:
-// what fails leaves nothing behind.
+// runComparison compares a file with the ledger. The lines and the result are written in one
+// transaction, so a failed comparison leaves nothing behind.
 func (s *Service) runComparison(ctx context.Context, w *jobs.Run, progress func(phase string, done, total int64)) error {
 	began := s.clock.Now()
-	r, err := s.Get(ctx, scope.System, w.ObjectID) // whoever asked might
+	r, err := s.Get(ctx, scope.System, w.ObjectID) // the scope was checked when the job was enqueued
 	if err != nil {
 		return err
 	}
@@ -119,7 +119,7 @@ func (s *Service) runComparison(ctx context.Context, w *jobs.Run, progress func(
 		progress(phase, done, total)
 	}
 	err = s.deleteLines(ctx, r.ID, func(drop func(*gorm.DB) error) error {
-		tell("dropping what was found before", 0, 0)
+		tell("deleting the previous result", 0, 0)
 		return w.Step(ctx, drop)
 	})
 	if err != nil {
@@ -130,7 +130,7 @@ func (s *Service) runComparison(ctx context.Context, w *jobs.Run, progress func(
 		return postgres.Translate(err)
 	}
 	defer tx.Rollback(context.WithoutCancel(ctx))
-	if w.JobID == nil { // nobody else knows that it is under way
+	if w.JobID == nil { // busy cannot see this comparison in the queue
 		if _, err := tx.Exec(ctx, `SELECT pg_advisory_xact_lock(`+lockOf+`)`, r.ID); err != nil {
 			return postgres.Translate(err)
 		}
@@ -138,7 +138,7 @@ func (s *Service) runComparison(ctx context.Context, w *jobs.Run, progress func(
 	if err := copyList(ctx, tx, list, r, tell); err != nil {
 		return err
 	}
-	tell("comparing with the ledger, and writing the findings", 0, 0) // the database does not say how far it is
+	tell("comparing with the ledger", 0, 0) // one statement, so there is no progress
 	result, asOf, err := s.classifyLines(ctx, tx, r)
 	if err != nil {
 		return err
@@ -146,18 +146,18 @@ func (s *Service) runComparison(ctx context.Context, w *jobs.Run, progress func(
 	return w.CommitPgx(ctx, tx, func() error { return s.compared(ctx, tx, r, result, asOf, began) })
 }
 
-// copyList reads the list into its table.
+// copyList copies the rows of the file into the temporary table.
 func copyList(ctx context.Context, tx pgx.Tx, list *reader, r Reconciliation, tell func(phase string, done, total int64)) error {
 	for _, sql := range []string{
 		`SET LOCAL statement_timeout = '30min'`,
-		`SET LOCAL work_mem = '64MB'`, // of a pool of two such, beside everybody else's 4
+		`SET LOCAL work_mem = '64MB'`, // at most two comparisons run at a time; other connections use 4 MB
 		listSQL,
 	} {
 		if _, err := tx.Exec(ctx, sql); err != nil {
 			return postgres.Translate(err)
 		}
 	}
-	source := &copyReader{from: list, told: func(rows int64) { tell("reading the list", rows, int64(r.Profile.Rows)) }}
+	source := &copyReader{from: list, told: func(rows int64) { tell("reading the file", rows, int64(r.Profile.Rows)) }}
 	if _, err := tx.Conn().PgConn().CopyFrom(ctx, source, `COPY list FROM STDIN`); err != nil {
 		if source.err != nil && !errors.Is(source.err, io.EOF) {
 			return source.err
@@ -196,7 +196,7 @@ func (s *Service) classifyLines(ctx context.Context, tx pgx.Tx, r Reconciliation
 	return result, asOf, err
 }
 
-// maxNamed bounds how many of the accounts that were left out are named in a result.
+// maxNamed is the most left-out accounts that a result names.
 const maxNamed = 20
 
 func accountNames(ctx context.Context, tx pgx.Tx, accounts map[uuid.UUID]bool) ([]string, error) {
@@ -219,7 +219,7 @@ func durationText(d time.Duration) string {
 	return fmt.Sprintf("%.1f s", d.Seconds())
 }
 
-// compared writes what the comparison came to, unless it was given up meanwhile.
+// compared stores the result, unless the comparison was cancelled.
 func (s *Service) compared(ctx context.Context, tx pgx.Tx, r Reconciliation, result Result, asOf, began time.Time) error {
 	now := s.clock.Now()
 	result.Took = durationText(now.Sub(began))

@@ -11,7 +11,7 @@ import (
 	"github.com/pingpost/pingpost/models"
 )
 
-var errNotCompared = apperr.New(apperr.Conflict, "not_compared", "Only a comparison can be kept: compare the list first.")
+var errNotCompared = apperr.New(apperr.Conflict, "not_compared", "There is no result to save. Compare the file first.")
 
 // Save makes the dry run the final result and deletes the file.
 func (s *Service) Save(ctx context.Context, sc scope.Scope, reconciliation uuid.UUID, version int) error {
@@ -27,8 +27,8 @@ func (s *Service) Save(ctx context.Context, sc scope.Scope, reconciliation uuid.
 	})
 }
 
-// Discard gives up what was not kept: neither a result nor the file stays. Of many lines
-// the rest goes afterwards (DeleteLines).
+// Discard deletes the result and the file of a reconciliation that was not saved. It deletes
+// the first batch of lines; DeleteLines or DeleteExpired deletes the rest.
 func (s *Service) Discard(ctx context.Context, sc scope.Scope, reconciliation uuid.UUID, version int) error {
 	err := s.change(ctx, sc, reconciliation, version, "reconciliation.discard", nil, func(tx *gorm.DB, r models.Reconciliation) (map[string]any, error) {
 		return map[string]any{
@@ -47,7 +47,7 @@ func (s *Service) Discard(ctx context.Context, sc scope.Scope, reconciliation uu
 	return err
 }
 
-// deleteFile lets go of the list, which its reconciliation does not name any more then.
+// deleteFile deletes the file of a reconciliation. The foreign key sets its file id to null.
 func deleteFile(tx *gorm.DB, r models.Reconciliation) error {
 	if r.FileID == nil {
 		return nil

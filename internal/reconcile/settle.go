@@ -15,21 +15,21 @@ import (
 	"github.com/pingpost/pingpost/models"
 )
 
-// MaxNote bounds what is written about a line, in characters.
+// MaxNote is the most characters in a note.
 const MaxNote = 2000
 
 var (
-	errNotSaved = apperr.New(apperr.Conflict, "not_kept", "Only lines of a kept result are settled: keep the comparison first.")
+	errNotSaved = apperr.New(apperr.Conflict, "not_kept", "Lines can only be settled in a saved result. Save the result first.")
 	errNoLine   = apperr.New(apperr.NotFound, "reconciliation_line", "Not Found")
 )
 
-// Settle writes down how a line of a kept result was settled. Said again, the newest
-// note counts and the others stay.
+// Settle adds a note to a line of a saved result. If a line is settled again, earlier notes
+// are kept and the newest is shown.
 func (s *Service) Settle(ctx context.Context, sc scope.Scope, reconciliation uuid.UUID, line int, note string) error {
 	note = strings.TrimSpace(note)
 	if note == "" || utf8.RuneCountInString(note) > MaxNote || !plain(note) {
 		return apperr.AtField(apperr.Invalid, "note", apperr.InvalidValue, "note",
-			fmt.Sprintf("Say how it was settled, in at most %d characters and without control characters.", MaxNote))
+			fmt.Sprintf("Enter a note of at most %d characters, without control characters.", MaxNote))
 	}
 	r, err := s.Get(ctx, sc, reconciliation)
 	if err != nil {

@@ -10,16 +10,15 @@ import (
 	"github.com/pingpost/pingpost/internal/scope"
 )
 
-// remembered is how many of a partner's last lists are looked at for one of the same columns.
+// remembered is the number of the partner's last files that are searched for the same columns.
 const remembered = 20
 
-// Suggest is a mapping to begin with.
+// Suggest proposes a mapping.
 func (s *Service) Suggest(ctx context.Context, r Reconciliation) (Suggestion, error) {
 	return s.SuggestWith(ctx, r, Mapping{})
 }
 
-// SuggestWith is a mapping to begin with where some of it is known: what is not empty in
-// given stays.
+// SuggestWith proposes a mapping that keeps the fields of given that are not empty.
 func (s *Service) SuggestWith(ctx context.Context, r Reconciliation, given Mapping) (Suggestion, error) {
 	last, err := find(s.visible(ctx, scope.Partners(r.PartnerID)).
 		Where("r.id <> ? AND r.state IN ('compared', 'kept')", r.ID).Order("r.id DESC").Limit(remembered))
@@ -38,7 +37,7 @@ func (s *Service) SuggestWith(ctx context.Context, r Reconciliation, given Mappi
 	return suggestion, nil
 }
 
-// names are those of the columns, in an order of their own: lists are the same in any.
+// names returns the sorted names of the columns. The order of columns does not matter.
 func (p Profile) names() (all []string) {
 	for _, c := range p.Columns {
 		all = append(all, c.Name)
@@ -47,8 +46,8 @@ func (p Profile) names() (all []string) {
 	return all
 }
 
-// take puts what is known in place of what was guessed. What was known of another column
-// says nothing of the one that is given instead: neither its form nor its currency.
+// take replaces suggested fields with the fields of m. The format and the currency of a
+// replaced column are dropped.
 func (s *Suggestion) take(m Mapping) {
 	if m.Amount != "" && m.Amount != s.Amount {
 		s.Numbers = ""
@@ -66,8 +65,8 @@ func (s *Suggestion) take(m Mapping) {
 	}
 }
 
-// fit settles how texts are read by what this very list shows: a form that was chosen
-// for another list stays where both are possible, and one that is given wherever.
+// fit sets the formats to those that the file allows. A remembered format is kept if it is
+// possible, and a given format is always kept. It then sets the period.
 func (s *Suggestion) fit(p Profile, given Mapping) {
 	if c, ok := p.Column(s.Amount); ok {
 		s.Numbers = ChooseForm(c.Numbers, s.Numbers)
@@ -78,18 +77,18 @@ func (s *Suggestion) fit(p Profile, given Mapping) {
 	s.From, s.To = p.Period(s.Date, s.Dates)
 }
 
-// What columns are named, the surest names first; compared without case and marks.
+// Usual names of columns, the most specific first. Case and punctuation are ignored.
 var (
 	leadNames   = []string{"leadid", "lead", "pingpostlead", "pingpostleadid", "id", "reference", "leadreference"}
 	amountNames = []string{"amount", "payout", "price", "value", "earnings", "revenue", "commission", "betrag",
-		"montant", "importe"} // two are a question
+		"montant", "importe"}
 	currencyNames = []string{"currency", "currencycode", "ccy", "curr", "währung", "devise", "moneda"}
 	dateNames     = []string{"date", "receivedat", "received", "deliveredat", "delivered", "createdat", "created",
 		"leaddate", "day", "time", "timestamp", "datum", "fecha"}
 )
 
-// guess says what the columns look like: by what they hold, and of several that could
-// be it by their names.
+// guess proposes a mapping by the contents of the columns. If several columns fit, their
+// names decide.
 func guess(p Profile) (m Mapping) {
 	m.LeadID = p.pick(leadNames, func(c Column) bool { return c.LeadIDs*2 > c.Filled })
 	m.Currency = p.pick(currencyNames, func(c Column) bool { return len(c.Currencies) > 0 })
@@ -101,8 +100,8 @@ func guess(p Profile) (m Mapping) {
 	return m
 }
 
-// money is the one column of numbers whose name says that they are amounts; "" where that
-// is none or two: which of them is meant is not for us to say.
+// money returns the only column of numbers that is named like an amount, or "" if there are
+// none or several.
 func (p Profile) money() (found string) {
 	for _, c := range p.Columns {
 		if len(c.Numbers) == 0 || len(c.Dates) > 0 || !saysMoney(c.Name) {
@@ -121,8 +120,8 @@ func saysMoney(name string) bool {
 	return named(name).Valid() || strings.ContainsAny(name, "£€$") || isOne(bare(name)) || slices.ContainsFunc(words(name), isOne)
 }
 
-// pick is the one column that holds what is looked for; of several the one with the
-// surest name; "" where that is none or two.
+// pick returns the only column for which holds is true. If there are several, it returns the
+// one with the most specific name, or "" if two have it.
 func (p Profile) pick(names []string, holds func(Column) bool) string {
 	var all []string
 	for _, c := range p.Columns {
@@ -150,7 +149,7 @@ func (p Profile) pick(names []string, holds func(Column) bool) string {
 	return ""
 }
 
-// bare is a name in lower case without anything but letters and digits.
+// bare returns a name in lower case, without ASCII characters other than letters and digits.
 func bare(name string) string {
 	return strings.Map(func(c rune) rune {
 		if c < 0x80 && !isDigit(byte(c)) && (c < 'a' || c > 'z') { //nolint:gosec // c is ASCII here
@@ -160,7 +159,7 @@ func bare(name string) string {
 	}, strings.ToLower(name))
 }
 
-// named is the currency in a column's name, as in "amount_gbp" or "Payout (EUR)".
+// named returns the currency in the name of a column, as in "amount_gbp" or "Payout (EUR)".
 func named(column string) money.Currency {
 	for _, c := range money.Currencies {
 		if slices.Contains(words(column), strings.ToLower(c.String())) {

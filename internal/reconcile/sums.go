@@ -7,23 +7,23 @@ import (
 	"github.com/pingpost/pingpost/models"
 )
 
-// onlyNamed is the outcome of leads that only unreadable rows name; they have no line of their own.
+// onlyNamed is the outcome of leads that occur only in unreadable rows. They have no other line.
 const onlyNamed = "named"
 
 // resultRow is a row of compareSQL's result: lines with one outcome in one pair of currencies.
 // An outcome is a finding, onlyNamed, or the reason why leads were left out.
 type resultRow struct {
 	outcome             string
-	account             *uuid.UUID // of leads that were left out because of their account
+	account             *uuid.UUID // for leads that were left out because of their account
 	theirIn, ourIn      string
 	lines, theirs, ours int64
 }
 
-// sums adds up the parts of a comparison.
+// sums adds up the rows of compareSQL's result.
 type sums struct {
 	tallies       map[Tally]*Tally // by finding and currency
-	leads         int64            // of the period that were compared
-	currencies    map[string]bool  // that readable rows have
+	leads         int64            // compared leads of the period
+	currencies    map[string]bool  // currencies of readable rows
 	otherAccounts map[uuid.UUID]bool
 }
 
@@ -62,11 +62,11 @@ func (s *sums) add(p resultRow) {
 	t := s.tally(finding, in)
 	t.Lines, t.Theirs = t.Lines+p.lines, t.Theirs+p.theirs
 	if p.ourIn != "" {
-		s.tally(finding, p.ourIn).Ours += p.ours // in two currencies: each sum in its own
+		s.tally(finding, p.ourIn).Ours += p.ours // if the currencies differ, each amount counts in its own
 	}
 }
 
-// sorted are the tallies in the order of Findings and of the currencies.
+// sorted returns the tallies in the order of Findings, then of money.Currencies.
 func (s *sums) sorted() (all []Tally) {
 	for _, finding := range Findings {
 		if t := s.tallies[Tally{Finding: finding}]; t != nil {

@@ -16,7 +16,7 @@ import (
 	"github.com/pingpost/pingpost/internal/apperr"
 )
 
-// The encodings of lists.
+// The encodings of files.
 const (
 	UTF8        = "UTF-8"
 	Windows1252 = "Windows-1252"
@@ -29,35 +29,35 @@ const (
 	sampleSize = 64 << 10
 )
 
-// invalidFile is a list that cannot be taken at all; the words say the mend.
+// invalidFile returns the error for a file that is rejected. The message says how to fix it.
 func invalidFile(reason, message string) *apperr.Error {
 	return apperr.AtField(apperr.Invalid, reason, apperr.InvalidValue, "file", message)
 }
 
-// table reads a list, row by row, in bounded memory.
+// table reads the rows of a CSV file in bounded memory.
 type table struct {
 	names     []string
 	delimiter rune
-	rows      int // read so far, below the head
+	rows      int // rows read, without the header
 
-	bom     bool // the list says that it is UTF-8
-	utf8    bool // a cell so far has characters beyond ASCII, in UTF-8
-	western bool // a cell so far is not UTF-8, and was read as Windows-1252
+	bom     bool // the file has a UTF-8 byte-order mark
+	utf8    bool // a cell has non-ASCII characters in UTF-8
+	western bool // a cell is not UTF-8 and was read as Windows-1252
 	csv     *csv.Reader
 	guard   *rowLimitReader
-	row     int // of the row read last, as a spreadsheet numbers it
-	line    int // where it ended
+	row     int // number of the last row in a spreadsheet
+	line    int // line at which the last row ended
 }
 
-// row is a row of a list. Its cells are good until the next one is read; of one with a
-// problem there may be none.
+// row is a row of a file. Its cells are valid until the next row is read, and may be missing
+// if it has a problem.
 type row struct {
 	number  int
 	cells   []string
 	problem string
 }
 
-// openTable reads as far as the names of the columns.
+// openTable detects the delimiter and reads the column names.
 func openTable(list io.Reader) (*table, error) {
 	in := bufio.NewReaderSize(list, sampleSize)
 	sample, err := in.Peek(sampleSize)
@@ -91,27 +91,27 @@ func openTable(list io.Reader) (*table, error) {
 	return t, err
 }
 
-// looksLikeText refuses what is no CSV, by how it begins.
+// looksLikeText rejects files that do not start like a CSV file.
 func looksLikeText(sample []byte) error {
 	switch {
 	case len(bytes.TrimSpace(bytes.TrimPrefix(sample, []byte("\ufeff")))) == 0:
-		return invalidFile("file_empty", "The file is empty: export the list again.")
+		return invalidFile("file_empty", "The file is empty. Export it again.")
 	case bytes.HasPrefix(sample, []byte("PK\x03\x04")), bytes.HasPrefix(sample, []byte("\xd0\xcf\x11\xe0")):
-		return invalidFile("file_workbook", "This is a spreadsheet's own file: save the list as CSV UTF-8, and give that.")
+		return invalidFile("file_workbook", "This is a spreadsheet file. Save it as CSV UTF-8 and upload that file.")
 	case bytes.HasPrefix(sample, []byte("\xff\xfe")), bytes.HasPrefix(sample, []byte("\xfe\xff")), looksLikeUTF16(sample):
-		return invalidFile("file_utf16", "The file is in UTF-16: save the list as CSV UTF-8, and give that.")
+		return invalidFile("file_utf16", "The file is in UTF-16. Save it as CSV UTF-8 and upload it again.")
 	case bytes.IndexByte(sample, 0) >= 0:
 		return errBinary
 	case len(sample) == sampleSize && bytes.IndexByte(sample, '\n') < 0:
 		return invalidFile("file_lines",
-			"The file has no line end in its first 64 KiB, so that it is no list: save the list as CSV UTF-8, and give that.")
+			"The first 64 KiB of the file have no line break. Save it as CSV UTF-8 and upload it again.")
 	}
 	return nil
 }
 
-var errBinary = invalidFile("file_binary", "This is not a CSV file: save the list as CSV UTF-8, and give that.")
+var errBinary = invalidFile("file_binary", "This is not a CSV file. Save it as CSV UTF-8 and upload that file.")
 
-// looksLikeUTF16 reports whether every other byte at the beginning is 0, as in UTF-16 without a mark.
+// looksLikeUTF16 reports whether every other byte at the beginning is 0, as in UTF-16 without a byte-order mark.
 func looksLikeUTF16(sample []byte) bool {
 	sample = sample[:min(len(sample), 64)]
 	n := bytes.Count(sample, []byte{0})
@@ -120,8 +120,9 @@ func looksLikeUTF16(sample []byte) bool {
 
 const delimiters = ",;\t"
 
-// findDelimiter is the mark by which the first rows fall into cells: the one that frees
-// the most leadIds, else the one by which the most rows have as many cells as the first.
+// findDelimiter returns the delimiter with which the most of the first rows have a leadId in
+// a cell. If there is a tie, it prefers the one with which the most rows have the same number
+// of cells, and then the most cells.
 func findDelimiter(sample []byte) rune {
 	if end := bytes.LastIndexByte(sample, '\n'); end > 0 && len(sample) >= sampleSize-len("\ufeff") {
 		sample = sample[:end]
@@ -152,19 +153,19 @@ func findDelimiter(sample []byte) rune {
 	return best
 }
 
-// readNames takes the first row for the names of the columns.
+// readNames reads the column names from the first row.
 func (t *table) readNames() error {
 	head, err := t.next()
 	switch {
 	case errors.Is(err, io.EOF):
-		return invalidFile("file_empty", "The file is empty: export the list again.")
+		return invalidFile("file_empty", "The file is empty. Export it again.")
 	case err != nil:
 		return err
 	case head.problem != "":
-		return invalidFile("file_head", "The first row, which names the columns, cannot be read. "+ProblemText(head.problem))
+		return invalidFile("file_head", "The row with the column names cannot be read. "+ProblemText(head.problem))
 	case len(head.cells) > maxColumns:
 		return invalidFile("file_columns",
-			fmt.Sprintf("The list has %d columns and at most %d are taken: leave out those that are not needed.",
+			fmt.Sprintf("The file has %d columns, but at most %d are allowed. Remove columns that are not needed.",
 				len(head.cells), maxColumns))
 	}
 	t.rows = 0
@@ -174,15 +175,15 @@ func (t *table) readNames() error {
 		}
 		if isLead(name) || isAmount(name) {
 			return invalidFile("file_head",
-				"The first row has to name the columns, and it holds a leadId or an amount: add a row of names before it.")
+				"The first row contains a leadId or an amount instead of column names. Insert a row with column names.")
 		}
 		if len(name) > maxName || strings.ContainsAny(name, "\r\n") {
 			return invalidFile("file_head",
-				fmt.Sprintf("The name of column %d is too long or has a line end in it: the first row has to name the columns, in a line of its own.",
+				fmt.Sprintf("The name of column %d is too long or contains a line break. Shorten it and keep it on one line.",
 					i+1))
 		}
 		if slices.Contains(t.names, name) {
-			return invalidFile("file_head", fmt.Sprintf("Two columns are named %q: give each a name of its own.", name))
+			return invalidFile("file_head", fmt.Sprintf("Two columns are named %q. Rename one of them.", name))
 		}
 		t.names = append(t.names, name)
 	}
@@ -198,7 +199,7 @@ func isAmount(text string) bool {
 	return false
 }
 
-// next is the next row that has something in it; io.EOF after the last.
+// next returns the next row that is not blank, or io.EOF after the last.
 func (t *table) next() (r row, err error) {
 	for {
 		t.guard.left = maxRow
@@ -207,24 +208,24 @@ func (t *table) next() (r row, err error) {
 		switch {
 		case errors.Is(t.guard.failed, errLongRow):
 			return r, invalidFile("file_row",
-				fmt.Sprintf("Row %d is longer than 1 MiB: perhaps a quotation mark in it is opened and not closed. Mend that row.",
+				fmt.Sprintf("Row %d is longer than 1 MiB. Check the row for a quotation mark that is not closed.",
 					t.row+1))
 		case t.guard.failed != nil:
 			return r, t.guard.failed
 		case errors.As(err, &wrong) && wrong.Line > wrong.StartLine:
 			return r, invalidFile("file_quotes",
-				fmt.Sprintf("A quotation mark in row %d is not closed before the row ends: mend that row.",
+				fmt.Sprintf("A quotation mark in row %d is not closed. Correct the row.",
 					t.row+wrong.StartLine-t.line))
 		case wrong != nil:
 			t.row += wrong.Line - t.line
 			t.line, t.rows = wrong.Line, t.rows+1
-			return row{number: t.row, problem: problemQuotes}, nil //nolint:nilerr // a problem of the row, and the rows after it are read
+			return row{number: t.row, problem: problemQuotes}, nil //nolint:nilerr // the problem is reported with the row, and reading continues
 		case err != nil:
 			return r, err
 		}
 		first, _ := t.csv.FieldPos(0)
 		last, _ := t.csv.FieldPos(len(cells) - 1)
-		t.row += first - t.line // blank lines are rows of a spreadsheet too
+		t.row += first - t.line // spreadsheets number blank lines too
 		t.line = last + strings.Count(cells[len(cells)-1], "\n")
 		if blank(cells) {
 			continue
@@ -247,9 +248,9 @@ func (t *table) next() (r row, err error) {
 	}
 }
 
-// decode reads a cell that is not UTF-8 as Windows-1252, in which Excel writes CSV files
-// in much of Europe. A list has one encoding: it is UTF-8 when it says so, or when another
-// cell has characters beyond ASCII in UTF-8.
+// decode reads a cell that is not UTF-8 as Windows-1252, which Excel uses for CSV files in
+// much of Europe. It rejects files that mix the encodings: those with a byte-order mark or
+// with non-ASCII characters in UTF-8.
 func (t *table) decode(cell *string) error {
 	if utf8.ValidString(*cell) {
 		t.utf8 = t.utf8 || len(*cell) != utf8.RuneCountInString(*cell)
@@ -257,20 +258,20 @@ func (t *table) decode(cell *string) error {
 		text, err := charmap.Windows1252.NewDecoder().String(*cell)
 		if err != nil || t.bom || strings.ContainsRune(text, utf8.RuneError) {
 			return invalidFile("file_utf8",
-				fmt.Sprintf("Row %d has bytes that are neither UTF-8 nor Windows-1252. Save the list as CSV UTF-8 and upload it again.",
+				fmt.Sprintf("Row %d has bytes that are neither UTF-8 nor Windows-1252. Save the file as CSV UTF-8 and upload it again.",
 					t.row))
 		}
 		*cell, t.western = text, true
 	}
 	if t.utf8 && t.western {
 		return invalidFile("file_encoding",
-			fmt.Sprintf("The list mixes UTF-8 and Windows-1252 (found at row %d). Save it as CSV UTF-8 and upload it again.",
+			fmt.Sprintf("The file mixes UTF-8 and Windows-1252 (found at row %d). Save it as CSV UTF-8 and upload it again.",
 				t.row))
 	}
 	return nil
 }
 
-// encoding is that of the rows read so far.
+// encoding returns the encoding of the rows that were read.
 func (t *table) encoding() string {
 	if t.western {
 		return Windows1252
@@ -296,14 +297,14 @@ func blank(cells []string) bool {
 	return true
 }
 
-// rowLimitReader bounds a row, and lets no NUL through. What failed stays so.
+// rowLimitReader limits the length of a row and rejects NUL bytes. Its errors are sticky.
 type rowLimitReader struct {
 	from   io.Reader
 	left   int // of the row
 	failed error
 }
 
-var errLongRow = errors.New("a row is too long")
+var errLongRow = errors.New("row too long")
 
 func (g *rowLimitReader) Read(p []byte) (int, error) {
 	if g.left <= 0 {

@@ -25,17 +25,17 @@ import (
 	"github.com/pingpost/pingpost/models"
 )
 
-// filesKept is how long a list waits to be compared and kept.
+// filesKept is the time until an uploaded file expires.
 const filesKept = 7 * 24 * time.Hour
 
 var (
 	errNotFound  = apperr.New(apperr.NotFound, "reconciliation", "Not Found")
 	errNoPartner = apperr.New(apperr.NotFound, "partner", "Not Found")
 	errTooLarge  = invalidFile("file_size",
-		fmt.Sprintf("The file is larger than %d MiB: cut it by days, and give each part by itself.", MaxFile>>20))
+		fmt.Sprintf("The file is larger than %d MiB. Split it by date and upload each part.", MaxFile>>20))
 )
 
-// Upload takes a partner's list in, looks at every row of it, and keeps it sealed.
+// Upload stores a partner's file encrypted, and profiles its columns while reading it.
 func (s *Service) Upload(
 	ctx context.Context, sc scope.Scope, partner uuid.UUID, name string, list io.Reader,
 ) (r models.Reconciliation, err error) {
@@ -49,7 +49,7 @@ func (s *Service) Upload(
 	}
 	defer func() {
 		if err != nil {
-			s.files.Delete(context.WithoutCancel(ctx), file.ID) //nolint:errcheck // a file that is left expires
+			s.files.Delete(context.WithoutCancel(ctx), file.ID) //nolint:errcheck // the file expires if this fails
 		}
 	}()
 	found, err := storeUpload(file, list, s.maxFile)
@@ -86,7 +86,7 @@ func (s *Service) Upload(
 	return r, err
 }
 
-// known refuses a partner whom the person may not see as one that does not exist.
+// known returns errNoPartner if the partner does not exist or is not in the scope.
 func (s *Service) known(ctx context.Context, sc scope.Scope, partner uuid.UUID) error {
 	if !sc.Allows(partner) {
 		return errNoPartner
@@ -99,7 +99,7 @@ func (s *Service) known(ctx context.Context, sc scope.Scope, partner uuid.UUID) 
 	return postgres.Translate(err)
 }
 
-// storeUpload writes a list of at most maxFile bytes into its file while it is looked at.
+// storeUpload writes at most maxFile bytes of list to file and returns its profile.
 func storeUpload(file *blobstore.Writer, list io.Reader, maxFile int) (p Profile, err error) {
 	out := bufio.NewWriterSize(file, sampleSize)
 	p, err = profile(io.TeeReader(&limited{from: list, left: maxFile}, out))
@@ -112,7 +112,7 @@ func storeUpload(file *blobstore.Writer, list io.Reader, maxFile int) (p Profile
 	return p, err
 }
 
-// limited refuses what is longer than it may be, whatever its sender said of its length.
+// limited fails with errTooLarge after left bytes.
 type limited struct {
 	from io.Reader
 	left int
@@ -126,11 +126,11 @@ func (l *limited) Read(p []byte) (int, error) {
 	return n, err
 }
 
-// maxFileName bounds a file's name, in characters.
+// maxFileName is the most characters in a file name.
 const maxFileName = 120
 
-// shown is a file's name as it can be shown: without folders, control characters or an
-// end that is of no use.
+// shown returns a file name for display: without folders and unprintable characters, and cut
+// to maxFileName.
 func shown(name string) string {
 	name = path.Base(strings.ReplaceAll(name, `\`, "/"))
 	name = strings.TrimSpace(strings.Map(func(c rune) rune {
@@ -148,7 +148,7 @@ func shown(name string) string {
 	return name
 }
 
-// auditChange writes the change's audit event, as the last statement of its transaction.
+// auditChange writes the audit event of a change. It must be the last statement of the transaction.
 func (s *Service) auditChange(tx *gorm.DB, action string, r models.Reconciliation, after map[string]any) error {
 	return audit.Write(tx, s.clock.Now(), s.by, audit.Event{
 		Action: action, Kind: "reconciliation", Object: ID(r.ID), Partner: r.PartnerID, After: after,

@@ -1,7 +1,7 @@
-// Package scope says what a caller may see: every partner, or a named few.
+// Package scope limits what a caller can see to all partners or to some of them.
 //
-// Each query on rows that belong to a partner takes a Scope right after ctx, so
-// that a missing restriction is visible where the call is made.
+// Each query for rows of partners takes a Scope directly after ctx, so that a missing limit
+// is visible in the call.
 package scope
 
 import (
@@ -10,29 +10,28 @@ import (
 	"github.com/google/uuid"
 )
 
-// Scope is immutable. Its zero value sees nothing.
+// Scope is a set of visible partners. It is immutable, and its zero value is empty.
 type Scope struct {
 	all      bool
 	partners []uuid.UUID
 }
 
-// System sees everything. Name it where it is used: the service acting for
-// itself, or an operator at the command line.
+// System includes all partners. It is for the service itself and for the command line.
 var System = Scope{all: true}
 
-// Everywhere sees as much: of a person whose role holds at every partner.
+// Everywhere includes all partners. It is for users whose role is not limited to some partners.
 var Everywhere = Scope{all: true}
 
-// Partners sees the named partners' rows and no others.
+// Partners returns a scope of the given partners.
 func Partners(ids ...uuid.UUID) Scope { return Scope{partners: slices.Clone(ids)} }
 
-// All reports whether the scope has no restriction.
+// All reports whether the scope includes all partners.
 func (s Scope) All() bool { return s.all }
 
-// IDs lists the partners of a restricted scope.
+// IDs returns the partners of a scope that does not include all.
 func (s Scope) IDs() []uuid.UUID { return slices.Clone(s.partners) }
 
-// Allows reports whether rows of this partner may be seen.
+// Allows reports whether the scope includes a partner.
 func (s Scope) Allows(partner uuid.UUID) bool {
 	return s.all || slices.Contains(s.partners, partner)
 }

@@ -15,29 +15,29 @@ func TestScopeAllows(t *testing.T) {
 		all   bool
 		sees  []uuid.UUID
 	}{
-		{"the zero value", Scope{}, false, nil},
+		{"zero value", Scope{}, false, nil},
 		{"no partners", Partners(), false, nil},
-		{"one", Partners(one), false, []uuid.UUID{one}},
-		{"two", Partners(one, two), false, []uuid.UUID{one, two}},
-		{"the system", System, true, []uuid.UUID{one, two, other, uuid.Nil}},
+		{"one partner", Partners(one), false, []uuid.UUID{one}},
+		{"two partners", Partners(one, two), false, []uuid.UUID{one, two}},
+		{"system", System, true, []uuid.UUID{one, two, other, uuid.Nil}},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			if c.scope.All() != c.all {
-				t.Errorf("All is %t", c.scope.All())
+				t.Errorf("All() = %t, want %t", c.scope.All(), c.all)
 			}
 			for _, partner := range []uuid.UUID{one, two, other, uuid.Nil} {
 				if want := slices.Contains(c.sees, partner); c.scope.Allows(partner) != want {
-					t.Errorf("Allows(%s) is %t", partner, !want)
+					t.Errorf("Allows(%s) = %t, want %t", partner, !want, want)
 				}
 			}
 			if ids := c.scope.IDs(); !c.all && !slices.Equal(ids, c.sees) {
-				t.Errorf("IDs are %v, want %v", ids, c.sees)
+				t.Errorf("IDs() = %v, want %v", ids, c.sees)
 			}
 		})
 	}
 }
 
-// A scope is handed around: whoever holds its lists must not be able to widen it.
+// Changing a slice that was passed in or returned must not widen a scope.
 func TestScopeIsImmutable(t *testing.T) {
 	one, other := uuid.New(), uuid.New()
 	given := []uuid.UUID{one}
@@ -45,6 +45,6 @@ func TestScopeIsImmutable(t *testing.T) {
 	given[0] = other
 	s.IDs()[0] = other
 	if s.Allows(other) || !s.Allows(one) {
-		t.Error("the scope was changed from outside")
+		t.Error("changing a slice changed the scope")
 	}
 }

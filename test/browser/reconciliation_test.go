@@ -171,7 +171,7 @@ func comparing(b admintest.ConsoleWithDeliveries, t *testing.T) (at string) {
 	at = b.UploadList(t, "harbour-leads", "leadId,amount,currency", id.Format(id.Lead, uuid.New())+",1,GBP")
 	b.Exec(t, `UPDATE reconciliations SET state = 'comparing' WHERE id = $1`, admintest.IDOf(t, at))
 	b.Exec(t, `INSERT INTO work (kind, object_id, partner_id, asked_by, state, phase, done, total, asked_at, started_at, beat_at, job_id)
-		VALUES ('reconciliation', $1, $2, 'finance@example.com', 'running', 'reading the list', 431000, 1204000, $3, $3, $3::timestamptz + interval '1 year', 0)`, admintest.IDOf(t, at), b.Harbour().ID, b.Console.Time.Now())
+		VALUES ('reconciliation', $1, $2, 'finance@example.com', 'running', 'reading the file', 431000, 1204000, $3, $3, $3::timestamptz + interval '1 year', 0)`, admintest.IDOf(t, at), b.Harbour().ID, b.Console.Time.Now())
 	return at
 }
 
