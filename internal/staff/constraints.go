@@ -5,9 +5,9 @@ import (
 	"github.com/pingpost/pingpost/internal/postgres"
 )
 
-// constraints are the errors for what the schema rejects of this package's rows.
+// constraints maps constraints of the schema to errors of this package.
 func constraints() postgres.Constraints {
 	return postgres.Constraints{
-		"staff_email_folded": apperr.New(apperr.Conflict, "email_taken", "There is somebody with this e-mail address already."),
+		"staff_email_folded": apperr.New(apperr.Conflict, "email_taken", "Another user already has this email address."),
 	}
 }

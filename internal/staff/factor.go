@@ -31,19 +31,19 @@ const (
 )
 
 var (
-	errNoEnrolment = apperr.New(apperr.Conflict, "enrolment", "Begin again: there is no second factor that is being set up.")
+	errNoEnrolment = apperr.New(apperr.Conflict, "enrolment", "The setup of the second factor is no longer valid. Start again.")
 	errEnrolled    = apperr.New(apperr.Conflict, "enrolled",
-		"A second factor has been set up since you began. Sign in again and use it.")
+		"A second factor was set up since you opened this page. Log in again and use it.")
 	errOwnFactor = apperr.New(apperr.Forbidden, "own_factor",
-		"Nobody resets their own second factor: pair another authenticator on your account, or ask another administrator.")
-	errNoFactor = apperr.New(apperr.Conflict, "no_factor", "Recovery codes stand in for a second factor: set one up first.")
+		"You cannot reset your own second factor. Set up another authenticator app on your account page, or ask another administrator.")
+	errNoFactor = apperr.New(apperr.Conflict, "no_factor", "Recovery codes require a second factor. Set up a second factor first.")
 	base32Text  = base32.StdEncoding.WithPadding(base32.NoPadding)
 )
 
-// BeginSecondFactor makes a seed for an authenticator app. It counts once a code of
-// it was given.
+// BeginSecondFactor creates a seed for an authenticator app. It takes effect when
+// FinishSecondFactor gets a valid code.
 func (s *Service) BeginSecondFactor(ctx context.Context, session Session) (*otp.Key, error) {
-	if len(session.TOTPSealed) > 0 { // the page was only loaded again
+	if len(session.TOTPSealed) > 0 { // the page was reloaded
 		if seed, err := s.keys.Open(keyring.SecondFactor, session.ID[:], session.TOTPSealed); err == nil {
 			return s.key(session.Staff.Email, seed)
 		}
@@ -61,16 +61,15 @@ func (s *Service) key(account string, seed []byte) (*otp.Key, error) {
 	return totp.Generate(totp.GenerateOpts{Issuer: issuer, AccountName: account, Secret: seed})
 }
 
-// isCode reports whether a text looks like a code of a second factor. No password is
-// that short.
+// isCode reports whether text looks like a code from an authenticator app. Passwords are longer.
 func isCode(text string) bool {
 	text = plainCode(text)
 	return len(text) == codeDigits && strings.Trim(text, "0123456789") == ""
 }
 
-// FinishSecondFactor takes the first code, opens the session under a new token
-// where it was not open yet (token is "" where it was), ends the person's others, and
-// returns recovery codes, which are shown once.
+// FinishSecondFactor checks the first code and enables the second factor. It ends the user's
+// other sessions and returns recovery codes, which are shown once. If the session was not
+// open yet, it opens it and returns its new token; otherwise token is "".
 func (s *Service) FinishSecondFactor(
 	ctx context.Context, by audit.Actor, session Session, code string,
 ) (token string, codes []string, err error) {
@@ -125,8 +124,8 @@ func (s *Service) FinishSecondFactor(
 	return token, codes, err
 }
 
-// newRecoveryCodes replaces a person's recovery codes: 80 bits each, so that their
-// plain hash is enough.
+// newRecoveryCodes replaces a user's recovery codes. Each has 80 random bits, so a fast hash
+// is sufficient.
 func (s *Service) newRecoveryCodes(tx *gorm.DB, person uuid.UUID) (codes []string, err error) {
 	if err := tx.Where("staff_id = ?", person).Delete(&models.RecoveryCode{}).Error; err != nil {
 		return nil, err
@@ -142,8 +141,7 @@ func (s *Service) newRecoveryCodes(tx *gorm.DB, person uuid.UUID) (codes []strin
 	return codes, tx.Create(&rows).Error
 }
 
-// NewRecoveryCodes replaces a person's recovery codes; the ones before are worth
-// nothing from then on.
+// NewRecoveryCodes replaces a user's recovery codes. The previous codes become invalid.
 func (s *Service) NewRecoveryCodes(ctx context.Context, by audit.Actor, person uuid.UUID) (codes []string, err error) {
 	err = s.change(ctx, person, func(tx *gorm.DB, p *models.Staff) (err error) {
 		if len(p.TOTPSealed) == 0 {
@@ -157,7 +155,7 @@ func (s *Service) NewRecoveryCodes(ctx context.Context, by audit.Actor, person u
 	return codes, err
 }
 
-// plainCode is a code without what people put between its characters.
+// plainCode returns a code in lower case, without spaces and hyphens.
 func plainCode(text string) string {
 	return strings.ToLower(strings.NewReplacer(" ", "", "-", "", "\t", "").Replace(strings.TrimSpace(text)))
 }
@@ -167,8 +165,8 @@ func recoveryDigest(code string) []byte {
 	return sum[:]
 }
 
-// useCode uses up a code of the second factor or a recovery code, of a person whose
-// row the caller has locked.
+// useCode checks and uses up an authenticator code or a recovery code. The caller must have
+// locked the user's row. It returns errCode if the code is wrong.
 func (s *Service) useCode(tx *gorm.DB, p *models.Staff, code string) error {
 	err := s.useTOTP(tx, p, code)
 	if !errors.Is(err, errCode) {
@@ -182,7 +180,7 @@ func (s *Service) useCode(tx *gorm.DB, p *models.Staff, code string) error {
 	return res.Error
 }
 
-// useTOTP uses up a code: neither it nor an earlier one is taken again.
+// useTOTP checks and uses up an authenticator code. This code and earlier ones become invalid.
 func (s *Service) useTOTP(tx *gorm.DB, p *models.Staff, code string) error {
 	if len(p.TOTPSealed) == 0 {
 		return errCode
@@ -202,8 +200,8 @@ func (s *Service) useTOTP(tx *gorm.DB, p *models.Staff, code string) error {
 	return res.Error
 }
 
-// matchTOTP finds the step whose code it is: this one, the one before, or the next,
-// for clocks that are a little off.
+// matchTOTP returns the time step of a code. It accepts the current, the previous and the next
+// step, so that clocks may differ a little.
 func (s *Service) matchTOTP(seed []byte, code string) (found int64, ok bool) {
 	code = plainCode(code)
 	now := s.clock.Now()
@@ -217,8 +215,9 @@ func (s *Service) matchTOTP(seed []byte, code string) (found int64, ok bool) {
 	return found, ok
 }
 
-// ResetSecondFactor takes a person's second factor away, who has lost it, and ends
-// their sessions. Where their role needs one, they set up another at the next login.
+// ResetSecondFactor removes the second factor and the recovery codes of a user who lost them,
+// and ends the user's sessions. If a role requires a second factor, the user sets up a new
+// one at the next login.
 func (s *Service) ResetSecondFactor(ctx context.Context, by audit.Actor, person uuid.UUID) error {
 	if by.Staff == person {
 		return errOwnFactor
@@ -239,7 +238,7 @@ func (s *Service) ResetSecondFactor(ctx context.Context, by audit.Actor, person 
 	})
 }
 
-// RecoveryCodesLeft counts the codes that a person has not used.
+// RecoveryCodesLeft counts a user's unused recovery codes.
 func (s *Service) RecoveryCodesLeft(ctx context.Context, person uuid.UUID) (n int64, err error) {
 	err = s.db.Gorm.WithContext(ctx).Model(&models.RecoveryCode{}).Where("staff_id = ? AND used_at IS NULL", person).Count(&n).Error
 	return n, postgres.Translate(err)

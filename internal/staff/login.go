@@ -17,29 +17,29 @@ import (
 )
 
 var (
-	errLogin = apperr.New(apperr.Unauthorized, "login", "The e-mail address or the password is not right.")
+	errLogin = apperr.New(apperr.Unauthorized, "login", "The email address or the password is wrong.")
 	errCode  = apperr.New(apperr.Unauthorized, "code",
-		"This code is not right, or has been used already: wait for the next one.")
-	errSessionExpired = apperr.New(apperr.Unauthorized, "again", "Log in again, please.")
+		"This code is wrong or was already used. Wait for the next code.")
+	errSessionExpired = apperr.New(apperr.Unauthorized, "again", "Your session has ended. Log in again.")
 )
 
-// codeAttempts is how many wrong codes end a login.
+// codeAttempts is the number of wrong codes that ends a login.
 const codeAttempts = 5
 
-// LoginAttempt is somebody who wants in. By says from where.
+// LoginAttempt is an attempt to log in. By has the client address.
 type LoginAttempt struct {
 	Email, Password string
 	UserAgent       string
 	By              audit.Actor
 }
 
-// Login checks a password. What comes back is a session that is open, or that
-// awaits a code, or one in which a second factor has to be set up first. Who is
-// unknown, deactivated or without a password is told the same, after as long.
+// Login checks a password and returns a new session. It is open, waits for a code, or requires
+// that a second factor is set up first. For users who are unknown, deactivated or have no
+// password, the error and the time taken are the same as for a wrong password.
 func (s *Service) Login(ctx context.Context, a LoginAttempt) (token string, session Session, err error) {
 	email := strings.TrimSpace(a.Email)
 	if len(email) > 254 || !utf8.ValidString(email) || strings.ContainsRune(email, 0) {
-		email = "" // nobody has it, and the database would not take it
+		email = "" // no user can have it, and the database would reject it
 	}
 	var p models.Staff
 	if err := s.db.Gorm.WithContext(ctx).Where("lower(email) = lower(?)", email).Limit(1).Find(&p).Error; err != nil {
@@ -63,8 +63,8 @@ func (s *Service) Login(ctx context.Context, a LoginAttempt) (token string, sess
 	return s.begin(ctx, p, a)
 }
 
-// refuse writes a refused login to the audit trail; of somebody unknown too, and
-// without what they called themselves.
+// reject writes a rejected login to the audit log. The email address of an unknown user is
+// not recorded.
 func (s *Service) reject(ctx context.Context, p models.Staff, by audit.Actor, action, why string) error {
 	e := audit.Event{Action: action, Kind: "staff", Reason: why}
 	by.Name = audit.Anonymous.Name
@@ -77,7 +77,7 @@ func (s *Service) reject(ctx context.Context, p models.Staff, by audit.Actor, ac
 
 func (s *Service) trail() *audit.Log { return audit.New(s.db, s.clock) }
 
-// begin makes the session that a right password leads to.
+// begin creates the session after a correct password.
 func (s *Service) begin(ctx context.Context, p models.Staff, a LoginAttempt) (token string, session Session, err error) {
 	roles, err := s.rolesOf(ctx, p.ID)
 	if err != nil {
@@ -96,7 +96,7 @@ func (s *Service) begin(ctx context.Context, p models.Staff, a LoginAttempt) (to
 			return err
 		}
 		if stage != models.StageOpen {
-			return nil // not in yet
+			return nil // the login is audited when it is complete
 		}
 		return audit.Write(tx, row.CreatedAt, as(p, a.By), event("login", p, nil, nil))
 	})
@@ -112,8 +112,8 @@ func (s *Service) needsSecondFactor(roles []models.StaffRole) bool {
 	return slices.ContainsFunc(roles, func(r models.StaffRole) bool { return slices.Contains(s.settings.SecondFactor, r.Role) })
 }
 
-// VerifyCode finishes a login with a code of the second factor or a recovery code. The
-// session gets a new token.
+// VerifyCode finishes a login with an authenticator code or a recovery code, and returns the
+// new token of the session.
 func (s *Service) VerifyCode(ctx context.Context, by audit.Actor, session Session, code string) (token string, err error) {
 	budgets, err := s.codeBudget(ctx, session.Staff, by.Address)
 	if err != nil {
@@ -135,9 +135,9 @@ func (s *Service) VerifyCode(ctx context.Context, by audit.Actor, session Sessio
 	return token, err
 }
 
-// openWithCode opens a session that awaits a code. A session takes five codes.
+// openWithCode opens a session that waits for a code. A session accepts codeAttempts codes.
 func (s *Service) openWithCode(ctx context.Context, by audit.Actor, session Session, code string) (string, error) {
-	// Counted before it is looked at: many at once get no more attempts.
+	// Count the attempt first, so that concurrent attempts get no additional guesses.
 	counted, err := s.db.Pool.Exec(ctx, `UPDATE staff_sessions SET attempts = attempts + 1
 		WHERE id = $1 AND stage = 'code' AND ended_at IS NULL AND attempts < $2`, session.ID, codeAttempts)
 	if err != nil {
@@ -160,7 +160,7 @@ func (s *Service) openWithCode(ctx context.Context, by audit.Actor, session Sess
 	return token, err
 }
 
-// promote opens a session under a new token: whoever saw the old one has nothing.
+// promote opens a session with a new token, so that the old token becomes useless.
 func (s *Service) promote(tx *gorm.DB, session Session, tokenHash []byte) error {
 	now := s.clock.Now()
 	res := tx.Model(&models.StaffSession{}).Where("id = ? AND ended_at IS NULL AND stage <> ?", session.ID, models.StageOpen).

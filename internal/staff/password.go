@@ -21,27 +21,27 @@ import (
 const (
 	minPassword = 12
 	maxPassword = 256
-	// hashTimeout bounds the wait for a slot to hash a password.
+	// hashTimeout is the longest wait for a slot to hash a password.
 	hashTimeout = 3 * time.Second
 )
 
 var (
 	errPassword = apperr.New(apperr.Invalid, "password",
-		"A password has 12 to 256 characters and does not contain the e-mail address.")
+		"A password must have 12 to 256 characters and must not contain the email address.")
 	errInvitation = apperr.New(apperr.NotFound, "invitation",
-		"This invitation is not valid any more: ask an administrator for another.")
-	errWrong = apperr.New(apperr.Invalid, "confirmation", "That is neither your password nor a code of your second factor.")
-	errBusy  = apperr.New(apperr.Unavailable, "busy", "Too many people are logging in at this moment: try again.").Retry(2 * time.Second)
+		"This invitation is no longer valid. Ask an administrator for a new one.")
+	errWrong = apperr.New(apperr.Invalid, "confirmation", "This is neither your password nor a valid code.")
+	errBusy  = apperr.New(apperr.Unavailable, "busy", "Too many users are logging in. Try again in a few seconds.").Retry(2 * time.Second)
 )
 
-// newDummyHash makes the hash of a password that nobody has: whoever is unknown costs as
-// much time as whoever is known.
+// newDummyHash returns the hash of a random password. Checking it makes a login of an unknown
+// user take as long as that of a known user.
 func newDummyHash(cost *argon2id.Params) (string, error) {
 	token, _ := newToken()
 	return argon2id.CreateHash(token, cost)
 }
 
-// newToken draws 256 bits, and the hash under which a row keeps them.
+// newToken returns a random token of 256 bits and its hash for the database.
 func newToken() (token string, hash []byte) {
 	var raw [32]byte
 	rand.Read(raw[:])
@@ -49,7 +49,7 @@ func newToken() (token string, hash []byte) {
 	return token, hashToken(token)
 }
 
-// hashToken needs no salt and no cost: a token cannot be guessed.
+// hashToken returns the hash of a token. Tokens cannot be guessed, so SHA-256 is sufficient.
 func hashToken(token string) []byte {
 	sum := sha256.Sum256([]byte(token))
 	return sum[:]
@@ -76,8 +76,7 @@ func (s *Service) hash(ctx context.Context, password string) (string, error) {
 	return argon2id.CreateHash(password, s.settings.PasswordCost)
 }
 
-// matches compares a password with a person's hash, and takes as long for one who
-// has none.
+// matches compares a password with a hash. If hash is "", it takes as long and returns false.
 func (s *Service) matches(ctx context.Context, password, hash string) (bool, error) {
 	leave, err := s.acquireHashSlot(ctx)
 	if err != nil {
@@ -91,7 +90,7 @@ func (s *Service) matches(ctx context.Context, password, hash string) (bool, err
 		}
 	}
 	if len(password) > 4*maxPassword {
-		password = "" // no one has it; hashing megabytes would cost more than the answer is worth
+		password = "" // it is too long to be right, and hashing it would be expensive
 	}
 	ok, err := argon2id.ComparePasswordAndHash(password, hash)
 	return ok && known, err
@@ -106,7 +105,7 @@ func checkPassword(password, email string) error {
 	return nil
 }
 
-// Invitation finds whom a token invites.
+// Invitation returns the user that a token invites.
 func (s *Service) Invitation(ctx context.Context, token string) (models.Staff, error) {
 	var p models.Staff
 	err := s.db.Transaction(ctx, func(tx *gorm.DB) (err error) {
@@ -131,7 +130,7 @@ func (s *Service) invitee(tx *gorm.DB, token string) (models.Staff, error) {
 	return p, err
 }
 
-// Accept sets the password of whom the token invites, once.
+// Accept accepts an invitation: it sets the password of the user and deletes the token.
 func (s *Service) Accept(ctx context.Context, by audit.Actor, token, password string) (models.Staff, error) {
 	p, err := s.Invitation(ctx, token)
 	if err != nil {
@@ -160,8 +159,8 @@ func (s *Service) Accept(ctx context.Context, by audit.Actor, token, password st
 	return p, err
 }
 
-// SetPassword changes a person's own password and ends their other sessions. It takes
-// the old password, whatever the session has confirmed; a code does not do.
+// SetPassword changes a user's own password and ends the user's other sessions. It always
+// requires the old password. A code or a recent confirmation is not enough.
 func (s *Service) SetPassword(ctx context.Context, by audit.Actor, session Session, old, password string) error {
 	if err := s.checkPasswordOf(ctx, by, session, old); err != nil {
 		return err

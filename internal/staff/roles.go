@@ -17,14 +17,14 @@ import (
 
 var (
 	errLastAdministrator = apperr.New(apperr.Conflict, "last_administrator",
-		"This is the last administrator: make somebody else one first.")
+		"This is the last administrator. Make another user an administrator first.")
 	errOwnRole = apperr.New(apperr.Forbidden, "own_role",
-		"Nobody gives a role to themselves: ask another administrator.")
-	errSelf            = apperr.New(apperr.Forbidden, "self", "Nobody deactivates themselves: ask another administrator.")
-	errAdministratorAt = apperr.New(apperr.Invalid, "role", "An administrator is one everywhere, not at some partners.")
+		"You cannot give yourself a role. Ask another administrator.")
+	errSelf            = apperr.New(apperr.Forbidden, "self", "You cannot deactivate or reactivate yourself. Ask another administrator.")
+	errAdministratorAt = apperr.New(apperr.Invalid, "role", "Administrators cannot be limited to some partners.")
 )
 
-// rolesOf checks roles, and makes them a person's.
+// rolesOf validates roles and returns them for a user, without duplicates.
 func rolesOf(person uuid.UUID, roles []models.StaffRole) (out []models.StaffRole, err error) {
 	for _, r := range roles {
 		if !slices.Contains(models.Roles[:], r.Role) {
@@ -44,13 +44,13 @@ func rolesOf(person uuid.UUID, roles []models.StaffRole) (out []models.StaffRole
 	return out, nil
 }
 
-// same compares roles and where they hold.
+// same reports whether two roles and their partners are equal.
 func same(a, b models.StaffRole) bool {
 	return a.Role == b.Role && (a.PartnerID == nil) == (b.PartnerID == nil) &&
 		(a.PartnerID == nil || *a.PartnerID == *b.PartnerID)
 }
 
-// roleTexts says roles in an event, in a fixed order.
+// roleTexts formats roles for an audit event, sorted.
 func roleTexts(roles []models.StaffRole) []string {
 	texts := make([]string, len(roles))
 	for i, r := range roles {
@@ -69,8 +69,8 @@ func (s *Service) rolesOf(ctx context.Context, person uuid.UUID) (roles []models
 	return roles, postgres.Translate(err)
 }
 
-// SetRoles replaces a person's roles, in force on every node within a second.
-// version is the row's that the change was decided on.
+// SetRoles replaces a user's roles. It takes effect on every node within a second. version is
+// the row version that the caller read; if it has changed, SetRoles returns an error.
 func (s *Service) SetRoles(ctx context.Context, by audit.Actor, person uuid.UUID, version int, roles []models.StaffRole) error {
 	wanted, err := rolesOf(person, roles)
 	if err != nil {
@@ -102,8 +102,8 @@ func (s *Service) SetRoles(ctx context.Context, by audit.Actor, person uuid.UUID
 	})
 }
 
-// changeRoles runs what may take the last administrator away; one at a time, so that
-// two do not each take the other's.
+// changeRoles runs a change that may remove the last administrator. It allows one at a time,
+// so that two administrators cannot remove each other.
 func (s *Service) changeRoles(
 	ctx context.Context, person uuid.UUID, do func(tx *gorm.DB, p *models.Staff, had []models.StaffRole) error,
 ) error {
@@ -136,7 +136,7 @@ func (s *Service) requireAdministrator(tx *gorm.DB, had []models.StaffRole) erro
 	return err
 }
 
-// Deactivate ends a person's access at once, everywhere.
+// Deactivate ends a user's access and sessions on all nodes immediately.
 func (s *Service) Deactivate(ctx context.Context, by audit.Actor, person uuid.UUID, version int) error {
 	if by.Staff == person {
 		return errSelf
@@ -151,14 +151,14 @@ func (s *Service) Deactivate(ctx context.Context, by audit.Actor, person uuid.UU
 		if err := tx.Where("staff_id = ?", p.ID).Delete(&models.Invitation{}).Error; err != nil {
 			return err
 		}
-		if err := s.endAll(tx, p.ID, uuid.Nil, "the person was deactivated"); err != nil {
+		if err := s.endAll(tx, p.ID, uuid.Nil, "the user was deactivated"); err != nil {
 			return err
 		}
 		return s.requireAdministrator(tx, had)
 	})
 }
 
-// Reactivate lets a person log in again, with the password and roles that they had.
+// Reactivate lets a deactivated user log in again, with the previous password and roles.
 func (s *Service) Reactivate(ctx context.Context, by audit.Actor, person uuid.UUID, version int) error {
 	if by.Staff == person {
 		return errSelf
@@ -189,5 +189,5 @@ func (s *Service) setStatus(tx *gorm.DB, by audit.Actor, p *models.Staff, to mod
 	return audit.Write(tx, s.clock.Now(), by, event(action, *p, map[string]any{"status": p.Status}, map[string]any{"status": to}))
 }
 
-// RoleName says a role in words.
+// RoleName returns the name of a role for display.
 func RoleName(r models.Role) string { return strings.ReplaceAll(string(r), "_", " ") }

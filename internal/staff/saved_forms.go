@@ -16,9 +16,9 @@ import (
 )
 
 const (
-	// savedFormTTL is how long a form can be restored.
+	// savedFormTTL is the time during which a form can be restored.
 	savedFormTTL = 30 * time.Minute
-	// expiredFor is how long after its last use an expired session may still leave a form.
+	// expiredFor is the time after its last use during which an expired session can save a form.
 	expiredFor = 24 * time.Hour
 )
 
@@ -28,8 +28,8 @@ type SavedForm struct {
 	Values url.Values
 }
 
-// ExpiredSession finds whose session had this token, where it has expired within the last
-// day. It finds nothing for a session that was ended, or whose user is not active.
+// ExpiredSession returns the user of a session that has expired within the last day. ok is
+// false for a session that was ended, or whose user is not active.
 func (s *Service) ExpiredSession(ctx context.Context, token string) (person uuid.UUID, ok bool, err error) {
 	if token == "" {
 		return uuid.Nil, false, nil

@@ -17,23 +17,22 @@ import (
 )
 
 const (
-	// seenEvery is how often a session's last use is written down.
+	// seenEvery is the interval at which the last use of a session is recorded.
 	seenEvery = time.Minute
-	// confirmedFor is how long a person counts as being there after a password or
-	// code.
+	// confirmedFor is the time during which a password or code confirms a session.
 	confirmedFor = 10 * time.Minute
 	maxUserAgent = 200
 )
 
-var errNoSession = apperr.New(apperr.NotFound, "session", "There is no such session, or it has ended.")
+var errNoSession = apperr.New(apperr.NotFound, "session", "This session has already ended.")
 
-// Session is a login with its person.
+// Session is a session with its user.
 type Session struct {
 	models.StaffSession
 	Staff models.Staff
 }
 
-// Confirmed reports whether the person proved to be there a moment ago.
+// Confirmed reports whether the user entered a password or code within confirmedFor.
 func (s Session) Confirmed(now time.Time) bool {
 	return s.ConfirmedAt != nil && now.Sub(*s.ConfirmedAt) < confirmedFor
 }
@@ -53,9 +52,9 @@ func (s *Service) newSession(p models.Staff, stage models.SessionStage, a LoginA
 	return row, token
 }
 
-// Session finds the session with this token and counts it as used. It fails with an
-// Unauthorized fault when there is no such session or it has ended. It asks the database
-// each time, so a session that was ended on any node is over at once.
+// Session returns the session with a token and records its use. If the session does not exist
+// or has ended, the error has the code apperr.Unauthorized. It queries the database each
+// time, so a session that is ended on one node is invalid on all nodes.
 func (s *Service) Session(ctx context.Context, token string) (Session, error) {
 	out, err := s.PeekSession(ctx, token)
 	if now := s.clock.Now(); err == nil && now.Sub(out.SeenAt) > seenEvery {
@@ -64,8 +63,8 @@ func (s *Service) Session(ctx context.Context, token string) (Session, error) {
 	return out, err
 }
 
-// PeekSession is Session without counting as use, for what a page requests by itself:
-// an open page does not keep an idle session alive.
+// PeekSession is Session without recording a use. It is for requests that a page makes without
+// the user, so that an open page does not keep an idle session alive.
 func (s *Service) PeekSession(ctx context.Context, token string) (out Session, err error) {
 	if token == "" {
 		return out, errSessionExpired
@@ -87,24 +86,24 @@ func (s *Service) PeekSession(ctx context.Context, token string) (out Session, e
 	return out, nil
 }
 
-// usable are the sessions that have not ended, by whatever end.
+// usable returns a query for sessions that have neither ended nor expired.
 func (s *Service) usable(db *gorm.DB, now time.Time) *gorm.DB {
 	return db.Where("ended_at IS NULL AND expires_at > ? AND seen_at > ?", now, now.Add(-s.settings.Idle))
 }
 
-// Sessions lists a person's sessions that may still be used, the newest first.
+// Sessions lists a user's active sessions, newest first.
 func (s *Service) Sessions(ctx context.Context, person uuid.UUID) (all []models.StaffSession, err error) {
 	err = s.usable(s.db.Gorm.WithContext(ctx), s.clock.Now()).Where("staff_id = ?", person).
 		Order("created_at DESC, id DESC").Find(&all).Error
 	return all, postgres.Translate(err)
 }
 
-// End ends a session of one's own.
+// End ends a session. It writes no audit event.
 func (s *Service) End(ctx context.Context, session Session, why string) error {
 	return postgres.Translate(s.end(s.db.Gorm.WithContext(ctx), why, "id = ?", session.ID).Error)
 }
 
-// Logout ends the session and says so in the audit trail.
+// Logout ends a session and writes an audit event.
 func (s *Service) Logout(ctx context.Context, by audit.Actor, session Session) error {
 	return s.db.Transaction(ctx, func(tx *gorm.DB) error {
 		if res := s.end(tx, "logged out", "id = ?", session.ID); res.Error != nil || res.RowsAffected == 0 {
@@ -114,7 +113,7 @@ func (s *Service) Logout(ctx context.Context, by audit.Actor, session Session) e
 	})
 }
 
-// EndSession ends one of a person's sessions, on every node at once.
+// EndSession ends one of a user's sessions on all nodes.
 func (s *Service) EndSession(ctx context.Context, by audit.Actor, person, session uuid.UUID) error {
 	return s.change(ctx, person, func(tx *gorm.DB, p *models.Staff) error {
 		res := s.end(tx, "ended by "+by.Name, "id = ? AND staff_id = ?", session, person)
@@ -129,7 +128,7 @@ func (s *Service) EndSession(ctx context.Context, by audit.Actor, person, sessio
 	})
 }
 
-// EndSessions ends a person's sessions, all but one where that is given.
+// EndSessions ends a user's sessions except for the session but, if it is not uuid.Nil.
 func (s *Service) EndSessions(ctx context.Context, by audit.Actor, person, but uuid.UUID) error {
 	return s.change(ctx, person, func(tx *gorm.DB, p *models.Staff) error {
 		if err := s.endAll(tx, person, but, "ended by "+by.Name); err != nil {
@@ -144,13 +143,12 @@ func (s *Service) end(db *gorm.DB, why string, where string, args ...any) *gorm.
 		Updates(map[string]any{"ended_at": s.clock.Now(), "ended_why": why})
 }
 
-// endAll ends a person's sessions but one.
+// endAll ends a user's sessions except for one.
 func (s *Service) endAll(tx *gorm.DB, person, but uuid.UUID, why string) error {
 	return s.end(tx, why, "staff_id = ? AND id <> ?", person, but).Error
 }
 
-// Confirm lets a person prove to be there, with their password or a code of their
-// second factor.
+// Confirm confirms a session with the user's password or an authenticator code.
 func (s *Service) Confirm(ctx context.Context, by audit.Actor, session Session, proof string) error {
 	check := s.checkPasswordOf
 	if isCode(proof) {
@@ -200,11 +198,11 @@ func (s *Service) verifyAndAudit(
 	return err
 }
 
-// keepEnded is how long what has ended is kept: for the person's page, and to know
-// the addresses they log in from.
+// keepEnded is the time for which ended sessions are stored. They show the addresses from
+// which a user has logged in.
 const keepEnded = knownFor
 
-// DeleteExpired deletes expired sessions, invitations and kept forms, and login attempts and
+// DeleteExpired deletes expired sessions, invitations and saved forms, and login attempts and
 // form submissions from more than a day ago. It returns the number of deleted rows.
 func (s *Service) DeleteExpired(ctx context.Context) (gone int64, err error) {
 	now := s.clock.Now()

@@ -1,8 +1,8 @@
-// Package staff owns the people of the console: who they are, how they log in,
-// their second factor, their sessions, and which roles they have where.
+// Package staff manages the users of the console: their logins, second factors, sessions and
+// roles.
 //
-// It does not decide what a role may do: that is authz. What it changes, it writes
-// to the audit trail in the same transaction.
+// Package authz decides what a role may do. Each change is written to the audit log in the
+// same transaction.
 package staff
 
 import (
@@ -28,28 +28,28 @@ import (
 	"github.com/pingpost/pingpost/models"
 )
 
-// Settings are the platform's rules for staff.
+// Settings are the settings for logins and sessions.
 type Settings struct {
-	SecondFactor []models.Role    // which need a second factor
-	Idle         time.Duration    // after which a session that is not used ends
-	Lifetime     time.Duration    // after which any session ends
-	PasswordCost *argon2id.Params // of new password hashes; nil means OWASP's second choice for argon2id
+	SecondFactor []models.Role    // roles that require a second factor
+	Idle         time.Duration    // time after which an unused session expires
+	Lifetime     time.Duration    // time after which any session expires
+	PasswordCost *argon2id.Params // cost of new password hashes; nil for OWASP's second recommendation for argon2id
 }
 
-// Service changes staff, and lets them in.
+// Service manages users and logins.
 type Service struct {
 	db        *postgres.DB
 	keys      *keyring.Keys
 	clock     clock.Clock
 	settings  Settings
 	dummyHash func() (string, error)
-	hashing   chan struct{} // places for passwords that are hashed at once: each takes memory and a core
+	hashing   chan struct{} // slots for hashing passwords, which uses much memory and a core
 }
 
-// maxConcurrentHashes bounds how many passwords are hashed at once.
+// maxConcurrentHashes is the most passwords that are hashed at the same time.
 const maxConcurrentHashes = 2
 
-// NewService needs the platform keys to seal second factors.
+// NewService returns a service. The platform keys seal second factors and saved forms.
 func NewService(db *postgres.DB, keys *keyring.Keys, c clock.Clock, s Settings) *Service {
 	if s.PasswordCost == nil {
 		s.PasswordCost = &argon2id.Params{
@@ -68,34 +68,33 @@ func NewService(db *postgres.DB, keys *keyring.Keys, c clock.Clock, s Settings) 
 }
 
 var (
-	errStaffNotFound = apperr.New(apperr.NotFound, "staff", "No such person: `pingpost staff list` shows them all.")
+	errStaffNotFound = apperr.New(apperr.NotFound, "staff", "This user does not exist. List all users with `pingpost staff list`.")
 	errEmail         = apperr.New(apperr.Invalid, "email",
-		"An e-mail address has the form name@example.com and at most 254 characters.")
-	errName   = apperr.New(apperr.Invalid, "name", "A name has 1 to 100 characters and no control characters.")
+		"Enter an email address such as name@example.com, with at most 254 characters.")
+	errName   = apperr.New(apperr.Invalid, "name", "Enter a name of 1 to 100 characters, without control characters.")
 	errNoRole = apperr.New(apperr.Invalid, "role",
-		"Give at least one role: administrator, account_manager, pricing_manager, finance or auditor.")
-	errInvited = apperr.New(apperr.Conflict, "accepted", "The invitation has been accepted already.")
+		"Choose at least one role: administrator, account_manager, pricing_manager, finance or auditor.")
+	errInvited = apperr.New(apperr.Conflict, "accepted", "The invitation was already accepted.")
 	errStale   = apperr.New(apperr.Conflict, "changed",
-		"Somebody else changed this person meanwhile: look at the change, then decide again.")
+		"Another user changed this user. Check the change, then try again.")
 )
 
-// InvitationLife is how long an invitation can be accepted.
+// InvitationLife is the time after which an invitation expires.
 const InvitationLife = 72 * time.Hour
 
-// NewMember is an invitation: email, name and roles.
+// NewMember is a user to create.
 type NewMember struct {
 	Email, Name string
-	Roles       []models.StaffRole // StaffID is filled in
+	Roles       []models.StaffRole // StaffID is ignored
 }
 
-// Invited is a person with the token that lets them choose a password, which is
-// shown once and never again.
+// Invited is an invited user with the token of the invitation, which is shown only once.
 type Invited struct {
 	models.Staff
 	Token string
 }
 
-// Invite makes a person who has yet to choose a password.
+// Invite creates a user who sets a password when accepting the invitation.
 func (s *Service) Invite(ctx context.Context, by audit.Actor, n NewMember) (Invited, error) {
 	p, roles, err := s.newPerson(n)
 	if err != nil {
@@ -114,8 +113,8 @@ func (s *Service) Invite(ctx context.Context, by audit.Actor, n NewMember) (Invi
 	return Invited{p, token}, err
 }
 
-// RenewInvitation gives a person who has not accepted yet another token; the one before
-// is worth nothing from then on.
+// RenewInvitation creates a new token for a user who has not accepted the invitation. The
+// previous token becomes invalid.
 func (s *Service) RenewInvitation(ctx context.Context, by audit.Actor, person uuid.UUID) (Invited, error) {
 	var out Invited
 	err := s.change(ctx, person, func(tx *gorm.DB, p *models.Staff) error {
@@ -135,8 +134,8 @@ func (s *Service) RenewInvitation(ctx context.Context, by audit.Actor, person uu
 	return out, err
 }
 
-// Seed makes a person with a password and no second factor, as the embedded default
-// does. Of whoever is there already only another password is taken on.
+// Seed creates a user with a password and no second factor. It is for the development mode. If
+// the user exists, it only changes the password.
 func (s *Service) Seed(ctx context.Context, by audit.Actor, n NewMember, password string) (models.Staff, error) {
 	p, roles, err := s.newPerson(n)
 	if err != nil {
@@ -215,7 +214,7 @@ func (s *Service) newInvitation(person uuid.UUID, now time.Time) (token string, 
 	return token, models.Invitation{TokenHash: hash, StaffID: person, ExpiresAt: now.Add(InvitationLife)}
 }
 
-// change runs what alters a person under a lock on their row.
+// change runs do in a transaction that has locked the user's row.
 func (s *Service) change(ctx context.Context, person uuid.UUID, do func(tx *gorm.DB, p *models.Staff) error) error {
 	return s.db.Transaction(ctx, func(tx *gorm.DB) error {
 		p, err := locked(tx, person)
@@ -234,13 +233,13 @@ func locked(tx *gorm.DB, person uuid.UUID) (p models.Staff, err error) {
 	return p, err
 }
 
-// update changes columns of a person's row, which the caller has locked.
+// update updates columns of a user's row, which the caller must have locked.
 func (s *Service) update(tx *gorm.DB, p *models.Staff, columns map[string]any) error {
 	columns["updated_at"], columns["row_version"] = s.clock.Now(), p.RowVersion+1
 	return tx.Model(&models.Staff{}).Where("id = ?", p.ID).Updates(columns).Error
 }
 
-// event tells of a person.
+// event returns an audit event about a user.
 func event(action string, p models.Staff, before, after map[string]any) audit.Event {
 	return audit.Event{Action: action, Kind: "staff", Object: id.Format(id.Staff, p.ID), Before: before, After: after}
 }
@@ -249,17 +248,17 @@ func described(p models.Staff, roles []models.StaffRole) map[string]any {
 	return map[string]any{"email": p.Email, "name": p.Name, "roles": roleTexts(roles)}
 }
 
-// Member is a member of staff with roles and status, for lists and pages.
+// Member is a user with roles and the time of the last use.
 type Member struct {
 	models.Staff
 	Roles  []models.StaffRole
 	SeenAt time.Time // zero for never
 }
 
-// SecondFactor reports whether the person has one.
+// SecondFactor reports whether the user has a second factor.
 func (p Member) SecondFactor() bool { return len(p.TOTPSealed) > 0 }
 
-// List returns everybody by name: there are dozens, not thousands.
+// List returns all users by name. There are too few for pages.
 func (s *Service) List(ctx context.Context) ([]Member, error) {
 	var rows []struct {
 		models.Staff
@@ -288,7 +287,7 @@ func (s *Service) List(ctx context.Context) ([]Member, error) {
 	return people, nil
 }
 
-// Find looks a person up by e-mail address or by id in its prefixed form.
+// Find returns the user with an email address or a prefixed id.
 func (s *Service) Find(ctx context.Context, emailOrID string) (Member, error) {
 	people, err := s.List(ctx)
 	if err != nil {

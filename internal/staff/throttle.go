@@ -17,34 +17,34 @@ import (
 )
 
 const (
-	// forgetAfter is how long a failure is remembered at most, but for wrong codes.
+	// forgetAfter is the time after the last failure at which failures are forgotten, except for
+	// wrong codes.
 	forgetAfter = time.Hour
-	// firstWait doubles with each further failure, up to longestWait: nobody is
-	// locked out for ever, and nobody gets more than a hundred guesses a day.
+	// firstWait doubles with each further failure, up to longestWait. Users are never locked out
+	// permanently, and attackers get at most about a hundred guesses a day.
 	firstWait   = 30 * time.Second
 	longestWait = 15 * time.Minute
-	// knownFor is how long an address from which a person has logged in is theirs.
+	// knownFor is the time after a login during which its address is known.
 	knownFor = 30 * 24 * time.Hour
 )
 
-// attemptLimit is a number of failures that cost nothing, for what an attempt is counted
-// against.
+// attemptLimit is a counter of failed attempts, with the number of failures before a wait.
 type attemptLimit struct {
 	digest  []byte
 	free    int
-	cleared bool // a right attempt clears the count; otherwise it takes back only itself
-	lasting bool // the count is not forgotten with time
+	cleared bool // a successful attempt resets the counter; otherwise it is only not counted
+	lasting bool // failures are not forgotten after forgetAfter
 }
 
 func (s *Service) budgetDigest(parts ...string) []byte {
 	return s.keys.Digest(keyring.LogIn, []byte(strings.Join(parts, "\x00")))
 }
 
-// passwordBudgets are what an attempt with a password is counted against: the client
-// address, the person at this address, and the person anywhere. The address comes
-// first, so that one that has used up its budget writes no rows for further people.
-// The last does not hold at an address from which the person has logged in before: an
-// attacker elsewhere cannot lock them out.
+// passwordBudgets returns the limits for a password attempt: for the client address, for the
+// user at this address, and for the user at unknown addresses. The address comes first, so
+// that an address over its limit writes no rows for other users. The last limit does not
+// apply at an address from which the user has logged in before, so that an attacker elsewhere
+// cannot lock the user out.
 func (s *Service) passwordBudgets(ctx context.Context, person models.Staff, email, address string) ([]attemptLimit, error) {
 	email, address = strings.ToLower(email), clientaddr.Group(address).String()
 	all := []attemptLimit{
@@ -61,10 +61,9 @@ func (s *Service) passwordBudgets(ctx context.Context, person models.Staff, emai
 	return all, nil
 }
 
-// codeBudget is what an attempt with a code of the second factor is counted against:
-// the person, whatever the session, or the person at this address where they have
-// logged in from it before. Only a right code clears the count. The wait starts with
-// the 20th wrong code.
+// codeBudget returns the limit for an authenticator code. It applies to the user in all
+// sessions, or to the user at this address if the user has logged in from it before. Only a
+// correct code resets it. The wait starts with the 20th wrong code.
 func (s *Service) codeBudget(ctx context.Context, person models.Staff, address string) ([]attemptLimit, error) {
 	address = clientaddr.Group(address).String()
 	known, err := s.knownAddress(ctx, person, address)
@@ -78,7 +77,7 @@ func (s *Service) codeBudget(ctx context.Context, person models.Staff, address s
 	return []attemptLimit{b}, nil
 }
 
-// knownAddress reports whether the person has logged in from this group of addresses.
+// knownAddress reports whether the user has logged in from this group of addresses.
 func (s *Service) knownAddress(ctx context.Context, person models.Staff, group string) (bool, error) {
 	rows, err := s.db.Pool.Query(ctx, `SELECT DISTINCT address FROM staff_sessions
 		WHERE staff_id = $1 AND stage = 'open' AND created_at > $2`, person.ID, s.clock.Now().Add(-knownFor))
@@ -90,9 +89,9 @@ func (s *Service) knownAddress(ctx context.Context, person models.Staff, group s
 	return known, postgres.Translate(err)
 }
 
-// attempt makes one attempt. It reports whether it was right, or fails with a TooMany
-// fault when a budget is used up; then right was not run. One that could not be judged
-// is not counted.
+// attempt runs right and reports whether the attempt succeeded. If a limit is reached, it does
+// not run right and returns an error with the code apperr.TooMany. If right fails with an
+// error, the attempt is not counted.
 func (s *Service) attempt(ctx context.Context, budgets []attemptLimit, right func() (bool, error)) (bool, error) {
 	if err := s.spend(ctx, budgets); err != nil {
 		return false, err
@@ -107,9 +106,8 @@ func (s *Service) attempt(ctx context.Context, budgets []attemptLimit, right fun
 	return ok, err
 }
 
-// spend counts an attempt as failed before it is made, so that many at once do not
-// get more guesses. It fails with how long to wait when a
-// budget is used up.
+// spend counts an attempt as failed before it is made, so that concurrent attempts get no
+// additional guesses. If a limit is reached, it returns an error with the time to wait.
 func (s *Service) spend(ctx context.Context, all []attemptLimit) error {
 	for i, b := range all {
 		wait, err := s.spendOne(ctx, b)
@@ -120,7 +118,7 @@ func (s *Service) spend(ctx context.Context, all []attemptLimit) error {
 			return err
 		}
 		if wait > 0 {
-			return apperr.New(apperr.TooMany, "throttled", "Too many wrong attempts.").Retry(wait)
+			return apperr.New(apperr.TooMany, "throttled", "Too many failed attempts. Try again later.").Retry(wait)
 		}
 	}
 	return nil
@@ -153,19 +151,18 @@ func (s *Service) spendOne(ctx context.Context, b attemptLimit) (wait time.Durat
 	return max(free.Sub(now), time.Second), nil
 }
 
-// succeeded records that an attempt was right.
+// succeeded updates the counters after a successful attempt.
 func (s *Service) succeeded(ctx context.Context, all []attemptLimit) {
 	for _, b := range all {
 		if b.cleared {
-			_, _ = s.db.Pool.Exec(ctx, `DELETE FROM login_attempts WHERE digest = $1`, b.digest) // as below
+			_, _ = s.db.Pool.Exec(ctx, `DELETE FROM login_attempts WHERE digest = $1`, b.digest) // a failure is harmless, see refundAttempt
 		} else {
 			s.refundAttempt(ctx, []attemptLimit{b})
 		}
 	}
 }
 
-// refundAttempt takes an attempt back that was none. What cannot be given back costs a
-// person a guess, and nobody's security.
+// refundAttempt uncounts an attempt. It ignores errors, because the user only loses a guess.
 func (s *Service) refundAttempt(ctx context.Context, all []attemptLimit) {
 	for _, b := range all {
 		_, _ = s.db.Pool.Exec(ctx,
