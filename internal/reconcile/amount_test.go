@@ -15,7 +15,7 @@ func TestAmounts(t *testing.T) {
 	for _, c := range []struct {
 		text       string
 		dot, comma int64
-		problem    string // where neither form reads it
+		problem    string // if neither format can read it
 	}{
 		{"1234.56", 123456, no, ""},
 		{"1234,56", no, 123456, ""},
@@ -25,7 +25,7 @@ func TestAmounts(t *testing.T) {
 		{"1.234.567,8", no, 123456780, ""},
 		{"1,234", 123400, no, ""},
 		{"1.234", no, 123400, ""},
-		{"0,123", no, no, ""}, // three decimals, or nothing
+		{"0,123", no, no, ""}, // three decimals, or not valid
 		{"1 234,56", no, 123456, ""},
 		{"1\u00a0234,56", no, 123456, ""},
 		{"1\u202f234.56", 123456, no, ""},
@@ -70,7 +70,7 @@ func TestAmounts(t *testing.T) {
 			want := []int64{c.dot, c.comma}[i]
 			got, problem := parseAmount(c.text, form)
 			if want == no && problem == "" || want != no && (problem != "" || got.minor != want) {
-				t.Errorf("%q as %s: %d, problem %q, want %d", c.text, form, got.minor, problem, want)
+				t.Errorf("parseAmount(%q, %s) = %d, problem %q, want %d", c.text, form, got.minor, problem, want)
 			}
 			if i == 0 && c.problem != "" && problem != c.problem {
 				t.Errorf("%q: problem %q, want %q", c.text, problem, c.problem)
@@ -95,15 +95,15 @@ func TestSigns(t *testing.T) {
 		a, problem := parseAmount(text, DotDecimal)
 		for _, c := range money.Currencies {
 			if problem != "" || a.signed.allows(c) != slices.Contains(want, c) {
-				t.Errorf("%q and %s: %t (%s)", text, c, a.signed.allows(c), problem)
+				t.Errorf("parseAmount(%q) allows %s: %t (problem %q)", text, c, a.signed.allows(c), problem)
 			}
 		}
 	}
 }
 
-// Every amount is read back from every way to write it, and the other form either agrees
-// or refuses it, but for the one that nobody can tell.
-func TestAmountsComeBack(t *testing.T) {
+// An amount in any notation is read correctly. The other format reads the same amount or
+// rejects it.
+func TestAmountRoundTrip(t *testing.T) {
 	r := rand.New(rand.NewPCG(1, 2))
 	for range 20_000 {
 		minor := r.Int64N(1_000_000_000_000) >> r.IntN(40)
@@ -125,14 +125,14 @@ func TestAmountsComeBack(t *testing.T) {
 			text, want = []string{"-" + text, text + "-", "(" + text + ")", "\u2212" + text}[r.IntN(4)], -want
 		}
 		if got, problem := parseAmount(text, form); got.minor != want || problem != "" {
-			t.Fatalf("%q as %s: %d (%s), want %d", text, form, got.minor, problem, want)
+			t.Fatalf("parseAmount(%q, %s) = %d, problem %q, want %d", text, form, got.minor, problem, want)
 		}
 		other := NumberForms[0]
 		if form == other {
 			other = NumberForms[1]
 		}
 		if got, problem := parseAmount(text, other); problem == "" && got.minor != want {
-			t.Fatalf("%q as %s: %d, want %d or nothing", text, other, got.minor, want)
+			t.Fatalf("parseAmount(%q, %s) = %d, want %d or a problem", text, other, got.minor, want)
 		}
 	}
 }
@@ -145,10 +145,10 @@ func FuzzAmount(f *testing.F) {
 		for _, form := range NumberForms {
 			a, problem := parseAmount(text, form)
 			if problem == "" && (a.minor > 1e13 || a.minor < -1e13 || !strings.ContainsAny(text, "0123456789")) {
-				t.Errorf("%q is read as %d", text, a.minor)
+				t.Errorf("parseAmount(%q) = %d, which is out of range or has no digits", text, a.minor)
 			}
 			if problem != "" && ProblemText(problem) == problem {
-				t.Errorf("%q: no words for %q", text, problem)
+				t.Errorf("parseAmount(%q): problem %q has no text", text, problem)
 			}
 		}
 	})

@@ -26,13 +26,13 @@ var inColumns = reconcile.Mapping{
 	Numbers:  reconcile.DotDecimal,
 }
 
-// comparison is what a list came to.
+// comparison is a reconciliation with its lines.
 type comparison struct {
 	reconcile.Reconciliation
 	lines []reconcile.Line
 }
 
-// compare has a list compared over the first days of January.
+// compare compares a file with the period from 1 January to last.
 func (o *reconcilePlatform) compare(t testing.TB, r reconcile.Reconciliation, m reconcile.Mapping, last int) comparison {
 	t.Helper()
 	err := o.CompareNow(t.Context(), scope.Everywhere, r.ID, r.RowVersion, m, january(1), january(last),
@@ -56,7 +56,7 @@ func january(day int) time.Time { return time.Date(2026, 1, day, 0, 0, 0, 0, tim
 
 func decimal(minor int64) string { return money.Amount{Minor: minor, Currency: money.GBP}.Decimal() }
 
-// write puts an entry into the ledger.
+// write writes a ledger entry.
 func (o *reconcilePlatform) write(t testing.TB, e models.LedgerEntry) {
 	t.Helper()
 	if err := o.DB.Gorm.Create(&e).Error; err != nil {
@@ -73,7 +73,7 @@ func TestFindings(t *testing.T) {
 		Sandbox:    true,
 	})
 	beta := o.AddPartner(t, "beta", models.SigningRequired)
-	late, price := o.deliver(t, acme, 0) // the 2nd
+	late, price := o.deliver(t, acme, 0) // 2 January
 	sandbox, _ := o.deliver(t, acme, 1)
 	theirs, _ := o.deliver(t, beta, 0)
 	even, _ := o.deliver(t, acme, 0)
@@ -84,7 +84,7 @@ func TestFindings(t *testing.T) {
 	broken, _ := o.deliver(t, acme, 0)
 	missing, _ := o.deliver(t, acme, 0)
 	o.Time.Advance(24 * time.Hour)
-	outside, _ := o.deliver(t, acme, 0) // the 3rd
+	outside, _ := o.deliver(t, acme, 0) // 3 January
 	account := acme.Accounts[0].ID
 	o.write(t, ledger.Return(models.Return{
 		PartnerID:   acme.ID,
@@ -97,7 +97,7 @@ func TestFindings(t *testing.T) {
 		ledger.Adjustment(acme.ID, account, &adjusted, money.Amount{Minor: -100, Currency: money.GBP}, uuid.New(), "x",
 			"x", o.Time.Now()))
 
-	nobodys := uuid.New()
+	unknown := uuid.New()
 	row := func(lead uuid.UUID, minor int64, currency string) string {
 		return leadID(lead) + "," + decimal(minor) + "," + currency
 	}
@@ -109,15 +109,15 @@ func TestFindings(t *testing.T) {
 		row(foreign, price, "EUR"),                             // 6 amount_differs, currency
 		row(returned, price, "GBP"),                            // 7 amount_differs: ours is 0
 		row(adjusted, price-100, "GBP"),                        // 8 matched
-		row(nobodys, 100, "GBP"),                               // 9 unknown
-		row(nobodys, 100, "GBP"),                               // 10 duplicate
-		row(theirs, price, "GBP"),                              // 11 unknown, another's
+		row(unknown, 100, "GBP"),                               // 9 unknown
+		row(unknown, 100, "GBP"),                               // 10 duplicate
+		row(theirs, price, "GBP"),                              // 11 unknown, of another partner
 		row(sandbox, price, "GBP"),                             // 12 unknown
 		row(outside, price, "GBP"),                             // 13 outside_period
-		leadID(broken)+",12.345,GBP",                           // 14 unreadable, but named
+		leadID(broken)+",12.345,GBP",                           // 14 unreadable, with a readable leadId
 		leadID(broken)[:20]+",12.34,GBP",                       // 15 unreadable
 		row(late, price, "XYZ"),                                // 16 unreadable
-		row(late, price, "GBP"),                                // 17 matched: the row before does not count
+		row(late, price, "GBP"),                                // 17 matched, because row 16 is unreadable
 		"=cmd(),1,GBP", leadID(late)+",£1,EUR", "Total,12,GBP", // 18 to 20 unreadable
 	), inColumns, 2)
 	want := []string{
@@ -125,23 +125,23 @@ func TestFindings(t *testing.T) {
 		"11 unknown beta", "12 unknown", "13 outside_period", "14 unreadable amount_decimals", "15 unreadable lead_id_length", "16 unreadable currency_unknown", "17 matched",
 		"18 unreadable formula", "19 unreadable amount_currency", "20 unreadable lead_id_prefix", "missing",
 	}
-	var said []string
+	var findings []string
 	for i, l := range got.lines {
 		if l.Line != i+1 {
-			t.Errorf("line %d is numbered %d", i+1, l.Line)
+			t.Errorf("line %d has number %d", i+1, l.Line)
 		}
-		said = append(said, told(l))
+		findings = append(findings, findingText(l))
 	}
-	if !slices.Equal(said, want) {
-		t.Errorf("found:\n%s\nwant:\n%s", strings.Join(said, "\n"), strings.Join(want, "\n"))
+	if !slices.Equal(findings, want) {
+		t.Errorf("findings:\n%s\nwant:\n%s", strings.Join(findings, "\n"), strings.Join(want, "\n"))
 	}
 	last := got.lines[len(got.lines)-1]
 	if *last.LeadID != missing || *last.OursMinor != price || last.Account != "acme-1" ||
 		!last.ReceivedAt.Equal(testkit.StartTime()) {
-		t.Errorf("missing: %+v", last)
+		t.Errorf("line of the missing lead: %+v", last)
 	}
 	if l := got.lines[4]; *l.OursMinor != 0 || *l.TheirsMinor != price {
-		t.Errorf("the returned one: %+v", l)
+		t.Errorf("line of the returned lead: %+v", l)
 	}
 	tallies := fmt.Sprint(got.Result.Tallies)
 	wantTallies := fmt.Sprint([]reconcile.Tally{
@@ -156,16 +156,17 @@ func TestFindings(t *testing.T) {
 	})
 	if tallies != wantTallies || got.Result.Rows != 18 || got.State != models.ReconciliationCompared ||
 		!got.AsOf.Equal(o.Time.Now()) {
-		t.Errorf("tallies\n%s, want\n%s; %d rows, %s", tallies, wantTallies, got.Result.Rows, got.State)
+		t.Errorf("tallies\n%s, want\n%s; got %d rows, state %s", tallies, wantTallies, got.Result.Rows, got.State)
 	}
 	for _, l := range o.lines(t, scope.Partners(acme.ID), got.ID) {
 		if l.OtherPartner != "" || l.ReconciliationLine.OtherPartner != nil {
-			t.Errorf("who may not see beta sees that it is theirs: %+v", l)
+			t.Errorf("a scope without beta shows that the lead is beta's: %+v", l)
 		}
 	}
 }
 
-func told(l reconcile.Line) string {
+// findingText formats the row, the finding and the reason of a line.
+func findingText(l reconcile.Line) string {
 	var b strings.Builder
 	if l.FileRow != nil {
 		fmt.Fprintf(&b, "%d ", *l.FileRow)
@@ -182,8 +183,8 @@ func told(l reconcile.Line) string {
 	return b.String()
 }
 
-// Two errors that cancel out are two findings.
-func TestErrorsThatCancelOut(t *testing.T) {
+// Two wrong amounts with the correct total are two findings.
+func TestReportsErrorsThatCancelOut(t *testing.T) {
 	t.Parallel()
 	o := newReconcilePlatform(t)
 	acme := o.AddPartner(t, "acme", models.SigningRequired)
@@ -194,11 +195,11 @@ func TestErrorsThatCancelOut(t *testing.T) {
 		leadID(two)+";"+strings.ReplaceAll(decimal(price-5), ".", ",")),
 		reconcile.Mapping{LeadID: "leadId", Amount: "amount", Fixed: money.GBP, Numbers: reconcile.CommaDecimal}, 2)
 	if len(got.Result.Tallies) != 1 || got.Result.Tallies[0] != (reconcile.Tally{Finding: models.AmountDiffers, Currency: "GBP", Lines: 2, Theirs: 2 * price, Ours: 2 * price}) {
-		t.Errorf("%+v", got.Result.Tallies)
+		t.Errorf("tallies = %+v", got.Result.Tallies)
 	}
 }
 
-func TestMappingsThatAreRejected(t *testing.T) {
+func TestCompareRejectsInvalidMappings(t *testing.T) {
 	t.Parallel()
 	o := newReconcilePlatform(t)
 	acme, beta := o.AddPartner(t, "acme", models.SigningRequired), o.AddPartner(t, "beta", models.SigningRequired)
@@ -210,18 +211,18 @@ func TestMappingsThatAreRejected(t *testing.T) {
 		from, to time.Time
 		fields   string
 	}{
-		"nothing":        {fields: "lead_id amount currency numbers from to"},
-		"another column": {with(func(m *reconcile.Mapping) { m.LeadID = "id" }), january(1), january(2), "lead_id"},
-		"amounts, too":   {with(func(m *reconcile.Mapping) { m.Currency = "amount" }), january(1), january(2), "currency"},
-		"leadIds, too":   {with(func(m *reconcile.Mapping) { m.Currency = "leadId" }), january(1), january(2), "currency"},
-		"one column":     {with(func(m *reconcile.Mapping) { m.Amount = "leadId" }), january(1), january(2), "amount"},
-		"two currencies": {with(func(m *reconcile.Mapping) { m.Fixed = money.GBP }), january(1), january(2), "fixed"},
-		"no currency":    {with(func(m *reconcile.Mapping) { m.Currency, m.Fixed = "", 9 }), january(1), january(2), "fixed"},
-		"no form":        {with(func(m *reconcile.Mapping) { m.Numbers = "1" }), january(1), january(2), "numbers"},
-		"no form of day": {with(func(m *reconcile.Mapping) { m.Date = "date" }), january(1), january(2), "dates"},
-		"no such date":   {with(func(m *reconcile.Mapping) { m.Date = "day" }), january(1), january(2), "date"},
-		"no end":         {good, january(1), time.Time{}, "to"},
-		"backwards":      {good, january(2), january(1), "to"},
+		"empty":                      {fields: "lead_id amount currency numbers from to"},
+		"unknown column":             {with(func(m *reconcile.Mapping) { m.LeadID = "id" }), january(1), january(2), "lead_id"},
+		"amount column as currency":  {with(func(m *reconcile.Mapping) { m.Currency = "amount" }), january(1), january(2), "currency"},
+		"lead ID column as currency": {with(func(m *reconcile.Mapping) { m.Currency = "leadId" }), january(1), january(2), "currency"},
+		"same column twice":          {with(func(m *reconcile.Mapping) { m.Amount = "leadId" }), january(1), january(2), "amount"},
+		"two currencies":             {with(func(m *reconcile.Mapping) { m.Fixed = money.GBP }), january(1), january(2), "fixed"},
+		"invalid currency":           {with(func(m *reconcile.Mapping) { m.Currency, m.Fixed = "", 9 }), january(1), january(2), "fixed"},
+		"invalid amount format":      {with(func(m *reconcile.Mapping) { m.Numbers = "1" }), january(1), january(2), "numbers"},
+		"no date format":             {with(func(m *reconcile.Mapping) { m.Date = "date" }), january(1), january(2), "dates"},
+		"unknown date column":        {with(func(m *reconcile.Mapping) { m.Date = "day" }), january(1), january(2), "date"},
+		"no last day":                {good, january(1), time.Time{}, "to"},
+		"last day before first day":  {good, january(2), january(1), "to"},
 	} {
 		var fields []string
 		f := apperr.As(o.Compare(t.Context(), scope.Everywhere, r.ID, r.RowVersion, c.m, c.from, c.to))
@@ -231,30 +232,30 @@ func TestMappingsThatAreRejected(t *testing.T) {
 			}
 		}
 		if f == nil || strings.Join(fields, " ") != c.fields {
-			t.Errorf("%s: %v, want %s", name, fields, c.fields)
+			t.Errorf("%s: error for fields %v, want %s", name, fields, c.fields)
 		}
 	}
 	for name, c := range map[string]struct {
 		err  error
 		code apperr.Code
 	}{
-		"in another's scope": {o.Compare(t.Context(), scope.Partners(beta.ID), r.ID, r.RowVersion, good, january(1),
+		"other scope": {o.Compare(t.Context(), scope.Partners(beta.ID), r.ID, r.RowVersion, good, january(1),
 			january(2)), apperr.NotFound},
-		"what is not": {o.Compare(t.Context(), scope.Everywhere, uuid.New(), 1, good, january(1), january(2)), apperr.NotFound},
-		"stale": {o.Compare(t.Context(), scope.Everywhere, r.ID, r.RowVersion+1, good, january(1),
+		"unknown id": {o.Compare(t.Context(), scope.Everywhere, uuid.New(), 1, good, january(1), january(2)), apperr.NotFound},
+		"stale version": {o.Compare(t.Context(), scope.Everywhere, r.ID, r.RowVersion+1, good, january(1),
 			january(2)), apperr.Conflict},
-		"not compared": {o.Save(t.Context(), scope.Everywhere, r.ID, r.RowVersion), apperr.Conflict},
+		"save before comparing": {o.Save(t.Context(), scope.Everywhere, r.ID, r.RowVersion), apperr.Conflict},
 	} {
 		if f := apperr.As(c.err); f == nil || f.Code != c.code {
-			t.Errorf("%s: %v", name, c.err)
+			t.Errorf("%s: %v, want %s", name, c.err, c.code)
 		}
 	}
 	if got := o.get(t, r.ID); got.State != models.ReconciliationUploaded || got.RowVersion != r.RowVersion {
-		t.Errorf("%s, version %d", got.State, got.RowVersion)
+		t.Errorf("after rejected changes: state %s, version %d, want uploaded, %d", got.State, got.RowVersion, r.RowVersion)
 	}
 }
 
-// From a dry run to the result: compared twice, kept, and then as it is for good.
+// A file is compared twice and saved. After that it cannot change.
 func TestUploadCompareSave(t *testing.T) {
 	t.Parallel()
 	o := newReconcilePlatform(t)
@@ -266,18 +267,18 @@ func TestUploadCompareSave(t *testing.T) {
 		t.Fatal(err)
 	}
 	if err := o.Compare(t.Context(), scope.Partners(acme.ID), r.ID, r.RowVersion, inColumns, january(1), january(31)); apperr.As(err) == nil {
-		t.Errorf("twice at once: %v", err)
+		t.Errorf("comparing while a comparison runs: %v, want an error", err)
 	}
 	compared := func() bool { return o.get(t, r.ID).State == models.ReconciliationCompared }
-	testkit.Eventually(t, time.Minute, "it is compared", compared)
+	testkit.Eventually(t, time.Minute, "first comparison", compared)
 	first := o.get(t, r.ID)
 	if err := o.Compare(t.Context(), scope.Partners(acme.ID), r.ID, first.RowVersion, inColumns, january(3), january(31)); err != nil {
 		t.Fatal(err)
 	}
-	testkit.Eventually(t, time.Minute, "it is compared again", compared)
+	testkit.Eventually(t, time.Minute, "second comparison", compared)
 	r = o.get(t, r.ID)
 	if lines := o.lines(t, scope.Everywhere, r.ID); len(lines) != 2 || lines[0].Finding != models.OutsidePeriod {
-		t.Errorf("the second comparison: %+v", lines)
+		t.Errorf("lines of the second comparison: %+v", lines)
 	}
 	if err := o.Save(t.Context(), scope.Everywhere, r.ID, r.RowVersion); err != nil {
 		t.Fatal(err)
@@ -285,23 +286,23 @@ func TestUploadCompareSave(t *testing.T) {
 	r = o.get(t, r.ID)
 	if r.State != models.ReconciliationKept || r.Keeper != o.who.Name || r.FileID != nil ||
 		testkit.Value[int64](t, o.DB, `SELECT count(*) FROM files`) != 0 {
-		t.Errorf("%+v", r)
+		t.Errorf("after saving: %+v", r)
 	}
 	for name, err := range map[string]error{
-		"compared":  o.Compare(t.Context(), scope.Everywhere, r.ID, r.RowVersion, inColumns, january(1), january(2)),
-		"kept":      o.Save(t.Context(), scope.Everywhere, r.ID, r.RowVersion),
-		"discarded": o.Discard(t.Context(), scope.Everywhere, r.ID, r.RowVersion),
+		"compare": o.Compare(t.Context(), scope.Everywhere, r.ID, r.RowVersion, inColumns, january(1), january(2)),
+		"save":    o.Save(t.Context(), scope.Everywhere, r.ID, r.RowVersion),
+		"discard": o.Discard(t.Context(), scope.Everywhere, r.ID, r.RowVersion),
 	} {
 		if f := apperr.As(err); f == nil || f.Code != apperr.Conflict {
-			t.Errorf("%s once kept: %v", name, err)
+			t.Errorf("%s a saved reconciliation: %v, want a conflict", name, err)
 		}
 	}
 	next := o.upload(t, acme.ID, "leadId,amount,currency", leadID(one)+",1,GBP")
 	if s, err := o.Suggest(t.Context(), next); err != nil || !s.Remembered || s.Mapping != inColumns {
-		t.Errorf("the next list: %+v, %v", s, err)
+		t.Errorf("suggestion for a file with the same columns: %+v, %v", s, err)
 	}
 	if other := o.upload(t, acme.ID, "leadId,amount,ccy", leadID(one)+",1,GBP"); second(o.Suggest(t.Context(), other)) != nil || first2(o.Suggest(t.Context(), other)).Remembered {
-		t.Error("a list of other columns remembers it")
+		t.Error("the mapping is suggested for a file with other columns")
 	}
 }
 
@@ -314,18 +315,17 @@ func TestDiscard(t *testing.T) {
 	got := o.compare(t, o.upload(t, acme.ID, "leadId,amount,currency", leadID(uuid.New())+",1,GBP"), inColumns, 2)
 	if f := apperr.As(o.Discard(t.Context(), scope.Partners(beta.ID), got.ID, got.RowVersion)); f == nil ||
 		f.Code != apperr.NotFound {
-		t.Errorf("another's: %v", f)
+		t.Errorf("discarding with another scope: %v, want not found", f)
 	}
 	if err := o.Discard(t.Context(), scope.Everywhere, got.ID, got.RowVersion); err != nil {
 		t.Fatal(err)
 	}
 	if got = (comparison{o.get(t, got.ID), o.lines(t, scope.Everywhere, got.ID)}); got.State != models.ReconciliationDiscarded || len(got.lines) != 0 || got.FileID != nil || got.Result != nil || got.Mapping != nil {
-		t.Errorf("%+v", got)
+		t.Errorf("after discarding: %+v", got)
 	}
 }
 
-// A file that has gone is told as such, and the list can be given again.
-func TestFileThatHasGone(t *testing.T) {
+func TestCompareReportsExpiredFile(t *testing.T) {
 	t.Parallel()
 	o := newReconcilePlatform(t)
 	acme := o.AddPartner(t, "acme", models.SigningRequired)
@@ -337,12 +337,12 @@ func TestFileThatHasGone(t *testing.T) {
 			january(2), func(string, int64, int64) {}))
 	}
 	if f := compare(); f == nil || f.Reason != "file_gone" {
-		t.Errorf("expired: %v", f)
+		t.Errorf("expired file: %v, want file_gone", f)
 	}
-	if _, err := o.cab.DeleteExpired(t.Context()); err != nil {
+	if _, err := o.files.DeleteExpired(t.Context()); err != nil {
 		t.Fatal(err)
 	}
 	if f := compare(); f == nil || f.Reason != "file_gone" || o.get(t, r.ID).State != models.ReconciliationUploaded {
-		t.Errorf("deleted: %v, %s", f, o.get(t, r.ID).State)
+		t.Errorf("deleted file: %v, want file_gone; state %s", f, o.get(t, r.ID).State)
 	}
 }

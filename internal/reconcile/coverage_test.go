@@ -17,7 +17,7 @@ import (
 	"github.com/pingpost/pingpost/models"
 )
 
-// earned is a lead as the ledger has it.
+// earned is a lead with its accrual.
 type earned struct {
 	lead     uuid.UUID
 	account  int
@@ -49,7 +49,7 @@ func newPartnerHistory(t testing.TB) *partnerHistory {
 				w.leads = append(w.leads, earned{lead, account, from.currency, minor, inPeriod})
 			}
 		}
-		o.Time.Advance(48 * time.Hour) // to the 4th
+		o.Time.Advance(48 * time.Hour) // to 4 January
 	}
 	o.deliver(t, o.AddPartner(t, "beta", models.SigningRequired), 0)
 	return w
@@ -57,7 +57,7 @@ func newPartnerHistory(t testing.TB) *partnerHistory {
 
 func (e earned) row() string { return leadID(e.lead) + "," + decimal(e.minor) + "," + e.currency }
 
-// pick returns the leads of the period that a test wants.
+// pick returns the leads of the period for which want is true.
 func (w *partnerHistory) pick(want func(earned) bool) (all []earned) {
 	for _, l := range w.leads {
 		if l.inPeriod && want(l) {
@@ -72,7 +72,7 @@ func (w *partnerHistory) compareRows(t testing.TB, m reconcile.Mapping, rows ...
 	return w.compare(t, w.upload(t, w.partner.ID, append([]string{"leadId,amount,currency"}, rows...)...), m, 2)
 }
 
-// found counts lines of a finding by currency.
+// found counts the lines with a finding by currency.
 func (c comparison) found(f models.Finding) map[string]int64 {
 	n := map[string]int64{}
 	for _, tally := range c.Result.Tallies {
@@ -110,17 +110,17 @@ func TestComparesOnlyCurrenciesAndAccountsOfTheFile(t *testing.T) {
 		}, 2, sorted(first[0].currency, first[1].currency)},
 		"only unknown leads": {inColumns, []string{stranger("EUR")}, map[string]int64{"EUR": 3},
 			map[string]int64{"GBP": 3, "USD": 3}, 0, []string{"EUR"}},
-		"nothing readable": {inColumns, []string{"x,1,GBP"},
+		"no readable rows": {inColumns, []string{"x,1,GBP"},
 			map[string]int64{"GBP": 3, "EUR": 3, "USD": 3}, nil, 0, nil},
-		"all leads of the period": {full, []string{pounds[0].row()},
+		"full coverage": {full, []string{pounds[0].row()},
 			map[string]int64{"GBP": 2, "EUR": 3, "USD": 3}, nil, 0, nil},
-		"a lead in another currency": {inColumns, []string{leadID(pounds[0].lead) + ",1,EUR"},
+		"lead in another currency": {inColumns, []string{leadID(pounds[0].lead) + ",1,EUR"},
 			map[string]int64{"EUR": 1}, map[string]int64{"GBP": 2, "EUR": 2, "USD": 3}, 2, []string{"EUR"}},
-		"named by an unreadable row": {inColumns,
+		"lead in an unreadable row": {inColumns,
 			[]string{pounds[0].row(), leadID(first[1].lead) + ",1.234," + first[1].currency, leadID(first[1].lead) + ",,"},
 			nil, nil, 2, []string{"GBP"}},
-		"every lead": {inColumns, rowsOf(w.pick(all)), nil, nil, 0, sorted("GBP", "EUR", "USD")},
-		"a duplicate and another's id": {inColumns, append(rowsOf(pounds), pounds[0].row()), nil,
+		"all leads in the file": {inColumns, rowsOf(w.pick(all)), nil, nil, 0, sorted("GBP", "EUR", "USD")},
+		"duplicate row": {inColumns, append(rowsOf(pounds), pounds[0].row()), nil,
 			map[string]int64{"EUR": 3, "USD": 3}, 0, []string{"GBP"}},
 	} {
 		got := w.compareRows(t, c.mapping, c.rows...)
@@ -140,7 +140,7 @@ func TestComparesOnlyCurrenciesAndAccountsOfTheFile(t *testing.T) {
 	}
 }
 
-// The coverage that was chosen for a list is proposed for the partner's next one.
+// The chosen coverage is suggested for the partner's next file.
 func TestCoverageIsRemembered(t *testing.T) {
 	t.Parallel()
 	o := newReconcilePlatform(t)
@@ -155,12 +155,12 @@ func TestCoverageIsRemembered(t *testing.T) {
 		reconcile.FileCoverage: reconcile.FileCoverage,
 	} {
 		if s, err := o.SuggestWith(t.Context(), next, reconcile.Mapping{Coverage: given}); err != nil || s.Coverage != want {
-			t.Errorf("given %q: %q (%v), want %q", given, s.Coverage, err, want)
+			t.Errorf("suggested coverage with %q given: %q (%v), want %q", given, s.Coverage, err, want)
 		}
 	}
 }
 
-// sorted puts currencies in the order of results.
+// sorted sorts currencies in the order of results.
 func sorted(codes ...string) (all []string) {
 	for _, c := range money.Currencies {
 		if slices.Contains(codes, c.String()) {
@@ -177,8 +177,8 @@ func rowsOf(leads []earned) (rows []string) {
 	return rows
 }
 
-// Whatever a file holds, each lead of the period is named in it, missing from it or left
-// out, and what is left out is in a currency or of an account that the file does not name.
+// With any file, each lead of the period is in the file, missing or left out. A lead is left
+// out only if the file has no lead in its currency or account.
 func TestComparedAndLeftOutAreAllLeadsOfThePeriod(t *testing.T) {
 	t.Parallel()
 	if err := flag.Set("rapid.checks", "60"); err != nil {
@@ -221,17 +221,17 @@ func TestComparedAndLeftOutAreAllLeadsOfThePeriod(t *testing.T) {
 		found := map[uuid.UUID]models.Finding{}
 		for i, l := range c.lines {
 			if l.Line != i+1 {
-				rt.Fatalf("line %d is numbered %d", i+1, l.Line)
+				rt.Fatalf("line %d has number %d", i+1, l.Line)
 			}
 			if l.FileRow == nil {
 				found[*l.LeadID] = l.Finding
 			}
 		}
 		if !maps.Equal(found, want) {
-			rt.Fatalf("found %v, want %v", found, want)
+			rt.Fatalf("findings %v, want %v", found, want)
 		}
 		if all := len(w.pick(func(earned) bool { return true })); c.Result.Covered.Leads+c.Result.Counts()[models.LeftOut] != int64(all) {
-			rt.Fatalf("%d compared and %d left out of %d", c.Result.Covered.Leads, c.Result.Counts()[models.LeftOut], all)
+			rt.Fatalf("%d leads compared and %d left out, want %d in total", c.Result.Covered.Leads, c.Result.Counts()[models.LeftOut], all)
 		}
 	})
 }

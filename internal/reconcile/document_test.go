@@ -9,8 +9,8 @@ import (
 	"github.com/pingpost/pingpost/internal/money"
 )
 
-// The tables of docs/reconciliation.md are what is done.
-func TestDocument(t *testing.T) {
+// The tables of formats in docs/reconciliation.md match parseAmount and parseDay.
+func TestDocumentedFormats(t *testing.T) {
 	page, err := os.ReadFile("../../docs/reconciliation.md")
 	if err != nil {
 		t.Fatal(err)
@@ -41,10 +41,10 @@ func TestDocument(t *testing.T) {
 			}
 		}
 		if checked++; strings.Join(got, " ") != want {
-			t.Errorf("%q is read as %v, and the page says %s", text, got, want)
+			t.Errorf("%q is read as %v, documented as %s", text, got, want)
 		}
 	}
 	if checked != 23 {
-		t.Errorf("%d rows were checked", checked)
+		t.Errorf("checked %d rows, want 23", checked)
 	}
 }

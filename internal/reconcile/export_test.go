@@ -1,6 +1,6 @@
 package reconcile
 
-// Constraints are the errors for what the schema rejects.
+// Constraints exports constraints.
 var Constraints = constraints
 
 // SetMaxFile lowers MaxFile.

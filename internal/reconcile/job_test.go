@@ -14,9 +14,8 @@ import (
 	"github.com/pingpost/pingpost/models"
 )
 
-// A comparison that is cancelled while it writes leaves nothing, and can be asked for
-// again.
-func TestComparisonIsCancelled(t *testing.T) {
+// A comparison that is cancelled while it writes leaves no lines and can be repeated.
+func TestCancelComparison(t *testing.T) {
 	t.Parallel()
 	o := newReconcilePlatform(t)
 	acme := o.AddPartner(t, "acme", models.SigningRequired)
@@ -30,9 +29,9 @@ func TestComparisonIsCancelled(t *testing.T) {
 	if err := o.Compare(t.Context(), scope.Everywhere, r.ID, r.RowVersion, inColumns, january(1), january(2)); err != nil {
 		t.Fatal(err)
 	}
-	hold(`BEGIN; LOCK TABLE reconciliation_lines IN SHARE MODE`) // it can be read, and not written
+	hold(`BEGIN; LOCK TABLE reconciliation_lines IN SHARE MODE`) // allows reading, but not writing
 	o.works(t)
-	testkit.Eventually(t, time.Minute, "it waits to write", func() bool {
+	testkit.Eventually(t, time.Minute, "comparison waits for the lock", func() bool {
 		return testkit.Value[bool](t, o.DB,
 			`SELECT EXISTS (SELECT FROM pg_stat_activity WHERE datname = current_database() AND wait_event_type = 'Lock')`)
 	})
@@ -46,21 +45,21 @@ func TestComparisonIsCancelled(t *testing.T) {
 	hold(`COMMIT`)
 	r = o.get(t, r.ID)
 	if r.State != models.ReconciliationUploaded {
-		t.Errorf("it is %s", r.State)
+		t.Errorf("state = %s, want uploaded", r.State)
 	}
 	if err := o.Compare(t.Context(), scope.Everywhere, r.ID, r.RowVersion, inColumns, january(1), january(2)); err != nil {
 		t.Fatal(err)
 	}
-	testkit.Eventually(t, time.Minute, "it is compared",
+	testkit.Eventually(t, time.Minute, "comparison",
 		func() bool { return o.get(t, r.ID).State == models.ReconciliationCompared })
 	if lines := o.lines(t, scope.Everywhere, r.ID); len(lines) != 1 {
-		t.Errorf("%d lines", len(lines))
+		t.Errorf("got %d lines, want 1", len(lines))
 	}
 }
 
-// A command that died while it compared does not hold the list for ever; one that lives
-// does.
-func TestComparisonOfACommandThatDied(t *testing.T) {
+// A command that crashed during a comparison does not block the reconciliation. A running
+// command does.
+func TestComparisonByCrashedCommand(t *testing.T) {
 	t.Parallel()
 	o := newReconcilePlatform(t)
 	acme := o.AddPartner(t, "acme", models.SigningRequired)
@@ -74,7 +73,7 @@ func TestComparisonOfACommandThatDied(t *testing.T) {
 	}
 	o.DB.Exec(t, `UPDATE reconciliations SET state = 'comparing' WHERE id = $1`, r.ID)
 	if got := state(); got != models.ReconciliationUploaded {
-		t.Errorf("of one that died it is %s", got)
+		t.Errorf("after a crash: state = %s, want uploaded", got)
 	}
 	looked := false
 	err := o.CompareNow(t.Context(), scope.Everywhere, r.ID, r.RowVersion, inColumns, january(1), january(2), func(phase string, _, _ int64) {
@@ -83,21 +82,21 @@ func TestComparisonOfACommandThatDied(t *testing.T) {
 		}
 		looked = true
 		if got := state(); got != models.ReconciliationComparing {
-			t.Errorf("while it lives it is %s", got)
+			t.Errorf("while the command runs: state = %s, want comparing", got)
 		}
 		err := o.Compare(t.Context(), scope.Everywhere, r.ID, o.get(t, r.ID).RowVersion, inColumns, january(1), january(2))
 		if f := apperr.As(err); f == nil || f.Reason != "comparing" {
-			t.Errorf("begun a second time: %v", err)
+			t.Errorf("comparing while the command runs: %v, want comparing", err)
 		}
 	})
 	if got := state(); err != nil || !looked || got != models.ReconciliationCompared ||
 		len(o.lines(t, scope.Everywhere, r.ID)) != 1 {
-		t.Errorf("%v, %t, %s", err, looked, got)
+		t.Errorf("%v, state %s, want compared; progress reported: %t", err, got, looked)
 	}
 }
 
-// A command whose comparison was overtaken leaves the other's alone.
-func TestACommandThatWasOvertaken(t *testing.T) {
+// A command that fails because of a newer comparison does not reset the newer comparison.
+func TestCommandKeepsNewerComparison(t *testing.T) {
 	t.Parallel()
 	o := newReconcilePlatform(t)
 	acme := o.AddPartner(t, "acme", models.SigningRequired)
@@ -111,11 +110,11 @@ func TestACommandThatWasOvertaken(t *testing.T) {
 	})
 	if got := o.get(t, r.ID); apperr.As(err) == nil || got.State != models.ReconciliationComparing ||
 		got.RowVersion != r.RowVersion+2 {
-		t.Errorf("%v; it is %s, version %d", err, got.State, got.RowVersion)
+		t.Errorf("%v; state %s, version %d, want an error, comparing and %d", err, got.State, got.RowVersion, r.RowVersion+2)
 	}
 }
 
-func TestCompareNowReturnsTheErrorOfUndoing(t *testing.T) {
+func TestCompareNowReturnsUndoError(t *testing.T) {
 	t.Parallel()
 	o := newReconcilePlatform(t)
 	acme := o.AddPartner(t, "acme", models.SigningRequired)
@@ -127,12 +126,12 @@ func TestCompareNowReturnsTheErrorOfUndoing(t *testing.T) {
 	err := o.CompareNow(t.Context(), scope.Everywhere, r.ID, r.RowVersion, inColumns, january(1), january(2),
 		func(string, int64, int64) {})
 	if err == nil || !strings.Contains(err.Error(), "ZZ001") || !strings.Contains(err.Error(), "ZZ002") {
-		t.Error(err)
+		t.Errorf("got %v, want ZZ001 and ZZ002", err)
 	}
 }
 
-// Lines of many rows go in steps, before the list is compared anew and after it was discarded.
-func TestManyLinesGo(t *testing.T) {
+// Lines are deleted in batches, before a file is compared again and after it was discarded.
+func TestLinesAreDeletedInBatches(t *testing.T) {
 	t.Parallel()
 	o := newReconcilePlatform(t)
 	acme := o.AddPartner(t, "acme", models.SigningRequired)
@@ -147,16 +146,16 @@ func TestManyLinesGo(t *testing.T) {
 	got := o.compare(t, o.upload(t, acme.ID, "leadId,amount,currency", leadID(uuid.New())+",1,GBP"), inColumns, 2)
 	many(got.Reconciliation)
 	if got = o.compare(t, o.get(t, got.ID), inColumns, 2); len(got.lines) != 1 || left() != 1 {
-		t.Errorf("compared anew it has %d lines, and there are %d", len(got.lines), left())
+		t.Errorf("after comparing again: %d lines shown and %d stored, want 1", len(got.lines), left())
 	}
 	many(got.Reconciliation)
 	if err := o.Discard(t.Context(), scope.Everywhere, got.ID, got.RowVersion); err != nil {
 		t.Fatal(err)
 	}
 	if shown := o.lines(t, scope.Everywhere, got.ID); len(shown) != 0 || left() != 1 {
-		t.Errorf("discarded it shows %d lines, and there are %d", len(shown), left())
+		t.Errorf("after discarding: %d lines shown and %d stored, want 0 and 1", len(shown), left())
 	}
 	if n, err := o.DeleteExpired(t.Context()); err != nil || n != 1 || left() != 0 {
-		t.Errorf("%d went, %d are left: %v", n, left(), err)
+		t.Errorf("DeleteExpired = %d, %v with %d lines left, want 1 and 0 lines", n, err, left())
 	}
 }

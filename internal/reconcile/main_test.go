@@ -25,14 +25,14 @@ import (
 
 func TestMain(m *testing.M) { testkit.Main(m) }
 
-// reconcilePlatform is a platform with somebody who compares its partners' lists.
+// reconcilePlatform is a platform with a reconcile service that acts for a finance user.
 type reconcilePlatform struct {
 	*testkit.Platform
 	*reconcile.Service
 	queue *jobs.Queue
 	in    *intake.Intake
 	who   audit.Actor
-	cab   *blobstore.Store
+	files *blobstore.Store
 }
 
 func newReconcilePlatform(t testing.TB) *reconcilePlatform {
@@ -48,18 +48,18 @@ func newReconcilePlatform(t testing.TB) *reconcilePlatform {
 	p.DB.Exec(t,
 		`INSERT INTO staff (id, email, name, status, created_at, updated_at) VALUES ($1, $2, 'Dmitri', 'invited', now(), now())`,
 		o.who.Staff, o.who.Name)
-	o.cab = blobstore.NewStore(p.DB.DB, p.Keys, p.Time)
-	o.Service = reconcile.NewService(p.DB.DB, p.Time, queue, o.cab).By(o.who)
+	o.files = blobstore.NewStore(p.DB.DB, p.Keys, p.Time)
+	o.Service = reconcile.NewService(p.DB.DB, p.Time, queue, o.files).By(o.who)
 	return o
 }
 
-// deliver is a lead, delivered now: its id and what it earned.
+// deliver delivers a lead and returns its id and its payout in minor units.
 func (o *reconcilePlatform) deliver(t testing.TB, by testkit.Partner, account int) (uuid.UUID, int64) {
 	t.Helper()
 	return o.deliverFrom(t, by, account, "GB")
 }
 
-// deliverFrom is deliver in another country, whose currency the lead earns.
+// deliverFrom is deliver for a country, which decides the currency.
 func (o *reconcilePlatform) deliverFrom(t testing.TB, by testkit.Partner, account int, country string) (uuid.UUID, int64) {
 	t.Helper()
 	o.Reload(t)
@@ -68,7 +68,7 @@ func (o *reconcilePlatform) deliverFrom(t testing.TB, by testkit.Partner, accoun
 		Body: fmt.Appendf(nil, `{"industry":"plumber","postcode":"SW1A 1AA","country":%q}`, country),
 	})
 	if err != nil || !q.Accepted {
-		t.Fatalf("a ping: %+v, %v", q, err)
+		t.Fatalf("ping: %+v, %v", q, err)
 	}
 	body := fmt.Appendf(nil,
 		`{"transactionId":%q,"partnerId":%q,"email":"ann@example.com","consent":{"acknowledged":true}}`,
@@ -85,7 +85,7 @@ func (o *reconcilePlatform) deliverFrom(t testing.TB, by testkit.Partner, accoun
 	return r.LeadID, r.Payout.Minor
 }
 
-// works has the queue work until the test ends, or until stop is called.
+// works runs the queue until the test ends or stop is called.
 func (o *reconcilePlatform) works(t testing.TB) (stop func()) {
 	t.Helper()
 	ctx, cancel := context.WithCancel(context.WithoutCancel(t.Context()))
@@ -96,14 +96,14 @@ func (o *reconcilePlatform) works(t testing.TB) (stop func()) {
 	return stop
 }
 
-// upload takes a list in.
+// upload uploads a file with the given lines.
 func (o *reconcilePlatform) upload(t testing.TB, partner uuid.UUID, list ...string) reconcile.Reconciliation {
 	t.Helper()
 	r, err := o.Upload(t.Context(), scope.Everywhere, partner, "march.csv", strings.NewReader(strings.Join(list, "\n")))
 	if err != nil {
 		t.Fatal(err)
 	}
-	o.Time.Advance(time.Second) // the next one is newer
+	o.Time.Advance(time.Second) // later uploads are newer
 	return o.get(t, r.ID)
 }
 

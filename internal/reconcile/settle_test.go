@@ -34,7 +34,7 @@ func TestSettleAndExport(t *testing.T) {
 		return ""
 	}
 	if code := settle(scope.Everywhere, 1, "x"); code != apperr.Conflict {
-		t.Errorf("a dry run: %q", code)
+		t.Errorf("settling a line of a dry run: %q, want a conflict", code)
 	}
 	if err := o.Save(t.Context(), scope.Everywhere, got.ID, got.RowVersion); err != nil {
 		t.Fatal(err)
@@ -42,12 +42,12 @@ func TestSettleAndExport(t *testing.T) {
 	for name, c := range map[string]struct {
 		code, want apperr.Code
 	}{
-		"no note":     {settle(scope.Everywhere, 1, " \n"), apperr.Invalid},
-		"too long":    {settle(scope.Everywhere, 1, strings.Repeat("é", reconcile.MaxNote+1)), apperr.Invalid},
-		"a NUL":       {settle(scope.Everywhere, 1, "a\x00b"), apperr.Invalid},
-		"another's":   {settle(scope.Partners(beta.ID), 1, "x"), apperr.NotFound},
-		"no line":     {settle(scope.Everywhere, 99, "x"), apperr.NotFound},
-		"a good note": {settle(scope.Everywhere, 1, strings.Repeat("é", reconcile.MaxNote)), ""},
+		"empty note":   {settle(scope.Everywhere, 1, " \n"), apperr.Invalid},
+		"too long":     {settle(scope.Everywhere, 1, strings.Repeat("é", reconcile.MaxNote+1)), apperr.Invalid},
+		"NUL":          {settle(scope.Everywhere, 1, "a\x00b"), apperr.Invalid},
+		"other scope":  {settle(scope.Partners(beta.ID), 1, "x"), apperr.NotFound},
+		"unknown line": {settle(scope.Everywhere, 99, "x"), apperr.NotFound},
+		"longest note": {settle(scope.Everywhere, 1, strings.Repeat("é", reconcile.MaxNote)), ""},
 	} {
 		if c.code != c.want {
 			t.Errorf("%s: %q, want %q", name, c.code, c.want)
@@ -56,7 +56,7 @@ func TestSettleAndExport(t *testing.T) {
 	settle(scope.Partners(acme.ID), 1, "=they were right")
 	open, err := o.OpenLines(t.Context(), scope.Everywhere, got.ID)
 	if want := map[models.Finding]int64{models.AmountDiffers: 1, models.Unknown: 1, models.Duplicated: 1, models.Unreadable: 1, models.Missing: 1}; err != nil || fmt.Sprint(open) != fmt.Sprint(want) {
-		t.Errorf("open: %v, %v", open, err)
+		t.Errorf("OpenLines = %v, %v, want %v", open, err, want)
 	}
 	left, _, _, err := o.Lines(t.Context(), scope.Everywhere, reconcile.LineQuery{
 		Reconciliation: got.ID,
@@ -65,7 +65,7 @@ func TestSettleAndExport(t *testing.T) {
 		Size:           9,
 	})
 	if err != nil || len(left) != 1 || left[0].Line != 2 {
-		t.Errorf("open lines: %+v, %v", left, err)
+		t.Errorf("unsettled lines: %+v, %v, want line 2", left, err)
 	}
 	at := o.Time.Now().Format("2006-01-02T15:04:05.000Z")
 	received := testkit.StartTime().Format("2006-01-02T15:04:05.000Z")
@@ -80,24 +80,24 @@ func TestSettleAndExport(t *testing.T) {
 		fmt.Sprintf(",missing,,%s,acme-1,,%s,,GBP,%s,,,", leadID(missing), decimal(price), received), "",
 	}, "\n")
 	if text := csvOf(t, o, scope.Everywhere, got.ID, ""); text != want {
-		t.Errorf("exported\n%s, want\n%s", text, want)
+		t.Errorf("CSV:\n%s\nwant:\n%s", text, want)
 	}
 	if text := csvOf(t, o, scope.Partners(acme.ID), got.ID, models.Unknown); strings.Contains(text, "beta") ||
 		strings.Count(text, "\n") != 2 {
-		t.Errorf("who may not see beta: %s", text)
+		t.Errorf("CSV for a scope without beta: %s", text)
 	}
-	for name, sc := range map[string]scope.Scope{"another's": scope.Partners(beta.ID), "nobody's": scope.Partners()} {
+	for name, sc := range map[string]scope.Scope{"other scope": scope.Partners(beta.ID), "empty scope": scope.Partners()} {
 		if _, err := o.CSV(t.Context(), sc, got.ID, "", new(bytes.Buffer)); apperr.As(err) == nil ||
 			apperr.As(err).Code != apperr.NotFound {
 			t.Errorf("%s: %v", name, err)
 		}
 	}
 	if n := testkit.Value[int64](t, o.DB, `SELECT count(*) FROM audit_events WHERE action IN ('reconciliation.settle', 'reconciliation.export', 'reconciliation.keep', 'reconciliation.compare')`); n != 6 {
-		t.Errorf("%d audit events were written", n)
+		t.Errorf("got %d audit events, want 6", n)
 	}
 }
 
-// An export of more lines than are read at once has each of them once, in order.
+// An export of more than exportBatchSize lines has each line once, in order.
 func TestExportOfManyLines(t *testing.T) {
 	t.Parallel()
 	o := newReconcilePlatform(t)
@@ -122,20 +122,19 @@ func TestExportOfManyLines(t *testing.T) {
 		Before:         101,
 	})
 	if err != nil || len(page) != 10 || page[0].Line != 91 || !newer || !older {
-		t.Errorf("the page before line 101: %d lines from %d, %t, %t, %v", len(page), page[0].Line, newer, older, err)
+		t.Errorf("page before line 101: %d lines from line %d, newer %t, older %t, %v", len(page), page[0].Line, newer, older, err)
 	}
 }
 
-// A line belongs to a reconciliation that is being compared: of none, or of one that was
-// compared, the database takes none.
-func TestLinesOfNothing(t *testing.T) {
+// The database rejects lines of a reconciliation that does not exist or is not being compared.
+func TestDatabaseRejectsLinesWithoutComparison(t *testing.T) {
 	t.Parallel()
 	o := newReconcilePlatform(t)
 	acme := o.AddPartner(t, "acme", models.SigningRequired)
 	done := o.compare(t, o.upload(t, acme.ID, "leadId,amount,currency", leadID(uuid.New())+",1,GBP"), inColumns, 2)
-	for name, r := range map[string]uuid.UUID{"none": uuid.New(), "one that was compared": done.ID} {
+	for name, r := range map[string]uuid.UUID{"unknown": uuid.New(), "compared": done.ID} {
 		if err := o.DB.Gorm.Create(&models.ReconciliationLine{ReconciliationID: r, Line: 9, Finding: models.Matched}).Error; err == nil {
-			t.Errorf("a line of %s is taken", name)
+			t.Errorf("the database accepts a line of an %s reconciliation", name)
 		}
 	}
 }

@@ -11,7 +11,7 @@ import (
 	"github.com/pingpost/pingpost/models"
 )
 
-// What a list shows is taken, what it leaves open is not, and what is given goes before both.
+// Suggestions contain the fields that the file decides, and given fields. Ambiguous fields are empty.
 func TestSuggestions(t *testing.T) {
 	t.Parallel()
 	o := newReconcilePlatform(t)
@@ -24,41 +24,41 @@ func TestSuggestions(t *testing.T) {
 		want  reconcile.Mapping
 		days  string
 	}{
-		"another column's currency": {[]string{"leadId,amount_gbp,eur", one + ",1.5,2.5"}, reconcile.Mapping{Amount: "eur"}, reconcile.Mapping{
+		"currency in the name of another column": {[]string{"leadId,amount_gbp,eur", one + ",1.5,2.5"}, reconcile.Mapping{Amount: "eur"}, reconcile.Mapping{
 			LeadID:  "leadId",
 			Amount:  "eur",
 			Fixed:   money.EUR,
 			Numbers: dot,
 		}, ""},
-		"a column without a currency": {[]string{"leadId,amount_gbp,net", one + ",1.5,2.5"}, reconcile.Mapping{Amount: "net"}, reconcile.Mapping{
+		"column without a currency": {[]string{"leadId,amount_gbp,net", one + ",1.5,2.5"}, reconcile.Mapping{Amount: "net"}, reconcile.Mapping{
 			LeadID:  "leadId",
 			Amount:  "net",
 			Numbers: dot,
 		}, ""},
-		"a currency that is given": {[]string{"leadId,amount_gbp,net", one + ",1.5,2.5"}, reconcile.Mapping{Amount: "net", Fixed: money.CAD}, reconcile.Mapping{
+		"given currency": {[]string{"leadId,amount_gbp,net", one + ",1.5,2.5"}, reconcile.Mapping{Amount: "net", Fixed: money.CAD}, reconcile.Mapping{
 			LeadID:  "leadId",
 			Amount:  "net",
 			Fixed:   money.CAD,
 			Numbers: dot,
 		}, ""},
-		"a column of currencies": {[]string{"leadId,amount_gbp,net,ccy", one + ",1.5,2.5,EUR"}, reconcile.Mapping{Amount: "net"}, reconcile.Mapping{
+		"currency column": {[]string{"leadId,amount_gbp,net,ccy", one + ",1.5,2.5,EUR"}, reconcile.Mapping{Amount: "net"}, reconcile.Mapping{
 			LeadID:   "leadId",
 			Amount:   "net",
 			Currency: "ccy",
 			Numbers:  dot,
 		}, ""},
-		"two columns of amounts": {[]string{"leadId,price,payout", one + ",1.5,2.5"}, reconcile.Mapping{},
+		"two amount columns": {[]string{"leadId,price,payout", one + ",1.5,2.5"}, reconcile.Mapping{},
 			reconcile.Mapping{LeadID: "leadId"}, ""},
-		"one of numbers, one of money": {[]string{"leadId,age,lead price", one + ",15,2.5"}, reconcile.Mapping{}, reconcile.Mapping{
+		"number column and amount column": {[]string{"leadId,age,lead price", one + ",15,2.5"}, reconcile.Mapping{}, reconcile.Mapping{
 			LeadID:  "leadId",
 			Amount:  "lead price",
 			Numbers: dot,
 		}, ""},
-		"numbers that are not of money": {[]string{"leadId,age", one + ",15"}, reconcile.Mapping{},
+		"numbers that are not amounts": {[]string{"leadId,age", one + ",15"}, reconcile.Mapping{},
 			reconcile.Mapping{LeadID: "leadId"}, ""},
-		"a date that is open": {[]string{"leadId,amount,date", one + ",1.5,02/03/2026", one + ",1.5,03/04/2026"}, reconcile.Mapping{},
+		"ambiguous dates": {[]string{"leadId,amount,date", one + ",1.5,02/03/2026", one + ",1.5,03/04/2026"}, reconcile.Mapping{},
 			reconcile.Mapping{LeadID: "leadId", Amount: "amount", Date: "date", Numbers: dot}, ""},
-		"the day first": {[]string{"leadId,amount,date", one + ",1.5,02/03/2026", one + ",1.5,03/04/2026"}, reconcile.Mapping{Dates: reconcile.DayFirst},
+		"day first": {[]string{"leadId,amount,date", one + ",1.5,02/03/2026", one + ",1.5,03/04/2026"}, reconcile.Mapping{Dates: reconcile.DayFirst},
 			reconcile.Mapping{
 				LeadID:  "leadId",
 				Amount:  "amount",
@@ -66,7 +66,7 @@ func TestSuggestions(t *testing.T) {
 				Numbers: dot,
 				Dates:   reconcile.DayFirst,
 			}, "2026-03-02..2026-04-03"},
-		"the month first": {[]string{"leadId,amount,date", one + ",1.5,02/03/2026", one + ",1.5,03/04/2026"}, reconcile.Mapping{Dates: reconcile.MonthFirst},
+		"month first": {[]string{"leadId,amount,date", one + ",1.5,02/03/2026", one + ",1.5,03/04/2026"}, reconcile.Mapping{Dates: reconcile.MonthFirst},
 			reconcile.Mapping{
 				LeadID:  "leadId",
 				Amount:  "amount",
@@ -81,13 +81,13 @@ func TestSuggestions(t *testing.T) {
 			days = s.From.Format(time.DateOnly) + ".." + s.To.Format(time.DateOnly)
 		}
 		if err != nil || s.Mapping != c.want || days != c.days {
-			t.Errorf("%s: %+v, %s, %v", name, s.Mapping, days, err)
+			t.Errorf("%s: suggested %+v, days %q, %v, want %+v, %q", name, s.Mapping, days, err, c.want, c.days)
 		}
 	}
 }
 
-// A list with the same columns is read as the last one was, whatever their order; what
-// was said of one column is not said of another.
+// The last mapping is suggested for a file with the same columns in any order. Its format is
+// not used for another column.
 func TestMappingIsRemembered(t *testing.T) {
 	t.Parallel()
 	o := newReconcilePlatform(t)
@@ -97,10 +97,10 @@ func TestMappingIsRemembered(t *testing.T) {
 	o.compare(t, o.upload(t, acme.ID, "leadId;net;gross", one+";1.234;1.234"), m, 2)
 	next := o.upload(t, acme.ID, "gross;leadId;net", "1.234;"+one+";1.234")
 	if s, err := o.Suggest(t.Context(), next); err != nil || !s.Remembered || s.Mapping != m {
-		t.Errorf("in another order: %+v, %v", s, err)
+		t.Errorf("columns in another order: %+v, %v", s, err)
 	}
 	s, err := o.SuggestWith(t.Context(), next, reconcile.Mapping{Amount: "gross"})
 	if want := (reconcile.Mapping{LeadID: "leadId", Amount: "gross"}); err != nil || s.Mapping != want {
-		t.Errorf("of another column: %+v, %v", s.Mapping, err)
+		t.Errorf("another amount column: %+v, %v, want %+v", s.Mapping, err, want)
 	}
 }

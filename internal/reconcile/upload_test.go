@@ -44,31 +44,31 @@ func TestUpload(t *testing.T) {
 	}
 	if err != nil || s.Mapping != want || s.Remembered || s.From.Format("2006-01-02") != "2026-01-31" ||
 		s.To.Format("2006-01-02") != "2026-02-01" {
-		t.Errorf("it suggests %+v, %v", s, err)
+		t.Errorf("Suggest = %+v, %v, want %+v", s, err, want)
 	}
 	for name, err := range map[string]error{
-		"get another's":     second(o.Get(t.Context(), scope.Partners(beta.ID), made.ID)),
-		"get what is not":   second(o.Get(t.Context(), scope.Everywhere, uuid.New())),
-		"give for another":  second(o.Upload(t.Context(), scope.Partners(beta.ID), acme.ID, "x", strings.NewReader(list))),
-		"give for nobody":   second(o.Upload(t.Context(), scope.Everywhere, uuid.New(), "x", strings.NewReader(list))),
-		"a list of nothing": second(o.Upload(t.Context(), scope.Everywhere, acme.ID, "x", strings.NewReader(""))),
+		"Get with another scope":    second(o.Get(t.Context(), scope.Partners(beta.ID), made.ID)),
+		"Get an unknown id":         second(o.Get(t.Context(), scope.Everywhere, uuid.New())),
+		"Upload with another scope": second(o.Upload(t.Context(), scope.Partners(beta.ID), acme.ID, "x", strings.NewReader(list))),
+		"Upload for no partner":     second(o.Upload(t.Context(), scope.Everywhere, uuid.New(), "x", strings.NewReader(list))),
+		"Upload an empty file":      second(o.Upload(t.Context(), scope.Everywhere, acme.ID, "x", strings.NewReader(""))),
 	} {
 		f := apperr.As(err)
-		if f == nil || f.Code != apperr.NotFound && name != "a list of nothing" {
+		if f == nil || f.Code != apperr.NotFound && name != "Upload an empty file" {
 			t.Errorf("%s: %v", name, err)
 		}
 	}
 	if n := testkit.Value[int64](t, o.DB, `SELECT count(*) FROM files`); n != 1 {
-		t.Errorf("%d files, want the one that was taken", n)
+		t.Errorf("got %d files, want 1", n)
 	}
 	if n := testkit.Value[int64](t, o.DB, `SELECT count(*) FROM audit_events WHERE action = 'reconciliation.upload' AND partner_id = $1`, acme.ID); n != 1 {
-		t.Errorf("%d events", n)
+		t.Errorf("got %d audit events, want 1", n)
 	}
 }
 
 func second[T any](_ T, err error) error { return err }
 
-func TestTheSameFile(t *testing.T) {
+func TestSameFile(t *testing.T) {
 	t.Parallel()
 	o := newReconcilePlatform(t)
 	acme, beta := o.AddPartner(t, "acme", models.SigningRequired), o.AddPartner(t, "beta", models.SigningRequired)
@@ -85,7 +85,7 @@ func TestTheSameFile(t *testing.T) {
 	} {
 		same, err := o.SameFile(t.Context(), c.sc, two)
 		if got := ids(same); err != nil || !slices.Equal(got, c.want) {
-			t.Errorf("%s: %v, %v", name, got, err)
+			t.Errorf("%s: SameFile = %v, %v, want %v", name, got, err, c.want)
 		}
 	}
 }
@@ -115,14 +115,14 @@ func TestList(t *testing.T) {
 		want         []int
 		newer, older bool
 	}{
-		"the newest":    {scope.Everywhere, reconcile.Query{Size: 2}, []int{4, 3}, false, true},
-		"after":         {scope.Everywhere, reconcile.Query{Size: 2, After: made[3]}, []int{2, 1}, true, true},
-		"the last":      {scope.Everywhere, reconcile.Query{Size: 2, After: made[1]}, []int{0}, true, false},
-		"before":        {scope.Everywhere, reconcile.Query{Size: 2, Before: made[0]}, []int{2, 1}, true, true},
-		"in the scope":  {scope.Partners(beta.ID), reconcile.Query{Size: 9}, []int{2}, false, false},
-		"nobody's":      {scope.Partners(), reconcile.Query{Size: 9}, nil, false, false},
-		"one partner's": {scope.Everywhere, reconcile.Query{Size: 9, Partner: beta.ID}, []int{2}, false, false},
-		"of a state":    {scope.Everywhere, reconcile.Query{Size: 9, State: models.ReconciliationKept}, nil, false, false},
+		"first page":        {scope.Everywhere, reconcile.Query{Size: 2}, []int{4, 3}, false, true},
+		"after an id":       {scope.Everywhere, reconcile.Query{Size: 2, After: made[3]}, []int{2, 1}, true, true},
+		"last page":         {scope.Everywhere, reconcile.Query{Size: 2, After: made[1]}, []int{0}, true, false},
+		"before an id":      {scope.Everywhere, reconcile.Query{Size: 2, Before: made[0]}, []int{2, 1}, true, true},
+		"limited scope":     {scope.Partners(beta.ID), reconcile.Query{Size: 9}, []int{2}, false, false},
+		"empty scope":       {scope.Partners(), reconcile.Query{Size: 9}, nil, false, false},
+		"filter by partner": {scope.Everywhere, reconcile.Query{Size: 9, Partner: beta.ID}, []int{2}, false, false},
+		"filter by state":   {scope.Everywhere, reconcile.Query{Size: 9, State: models.ReconciliationKept}, nil, false, false},
 	} {
 		all, newer, older, err := o.List(t.Context(), c.sc, c.q)
 		var want []uuid.UUID
@@ -130,13 +130,12 @@ func TestList(t *testing.T) {
 			want = append(want, made[i])
 		}
 		if err != nil || !slices.Equal(ids(all), want) || newer != c.newer || older != c.older {
-			t.Errorf("%s: %v, %t, %t, %v", name, ids(all), newer, older, err)
+			t.Errorf("%s: %v, newer %t, older %t, %v, want %v, %t, %t", name, ids(all), newer, older, err, want, c.newer, c.older)
 		}
 	}
 }
 
-// An upload that is too large, whatever its sender says, or that breaks off leaves no file
-// behind.
+// An upload that is too large or incomplete leaves no file.
 func TestFailedUploadLeavesNoFile(t *testing.T) {
 	t.Parallel()
 	o := newReconcilePlatform(t)
@@ -149,13 +148,13 @@ func TestFailedUploadLeavesNoFile(t *testing.T) {
 		return err
 	}
 	if err := upload(bytes.NewReader(list)); apperr.As(err) == nil || apperr.As(err).Reason != "file_size" {
-		t.Errorf("%d bytes of at most %d: %v", len(list), limit, err)
+		t.Errorf("uploading %d bytes with a limit of %d: %v, want file_size", len(list), limit, err)
 	}
-	broken := errors.New("the connection broke")
+	broken := errors.New("connection lost")
 	if err := upload(io.MultiReader(bytes.NewReader(list[:limit/2]), iotest.ErrReader(broken))); !errors.Is(err, broken) {
-		t.Errorf("an upload that breaks off: %v", err)
+		t.Errorf("incomplete upload: %v, want %v", err, broken)
 	}
 	if n := testkit.Value[int64](t, o.DB, `SELECT count(*) FROM files`); n != 0 {
-		t.Errorf("%d files stayed", n)
+		t.Errorf("got %d files, want 0", n)
 	}
 }

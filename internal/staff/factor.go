@@ -33,7 +33,7 @@ const (
 var (
 	errNoEnrolment = apperr.New(apperr.Conflict, "enrolment", "The setup of the second factor is no longer valid. Start again.")
 	errEnrolled    = apperr.New(apperr.Conflict, "enrolled",
-		"A second factor was set up since you opened this page. Log in again and use it.")
+		"A second factor was set up since you opened this page. Sign in again and use it.")
 	errOwnFactor = apperr.New(apperr.Forbidden, "own_factor",
 		"You cannot reset your own second factor. Set up another authenticator app on your account page, or ask another administrator.")
 	errNoFactor = apperr.New(apperr.Conflict, "no_factor", "Recovery codes require a second factor. Set up a second factor first.")

@@ -20,7 +20,7 @@ var (
 	errLogin = apperr.New(apperr.Unauthorized, "login", "The email address or the password is wrong.")
 	errCode  = apperr.New(apperr.Unauthorized, "code",
 		"This code is wrong or was already used. Wait for the next code.")
-	errSessionExpired = apperr.New(apperr.Unauthorized, "again", "Your session has ended. Log in again.")
+	errSessionExpired = apperr.New(apperr.Unauthorized, "again", "Your session has ended. Sign in again.")
 )
 
 // codeAttempts is the number of wrong codes that ends a login.

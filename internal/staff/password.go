@@ -31,7 +31,7 @@ var (
 	errInvitation = apperr.New(apperr.NotFound, "invitation",
 		"This invitation is no longer valid. Ask an administrator for a new one.")
 	errWrong = apperr.New(apperr.Invalid, "confirmation", "This is neither your password nor a valid code.")
-	errBusy  = apperr.New(apperr.Unavailable, "busy", "Too many users are logging in. Try again in a few seconds.").Retry(2 * time.Second)
+	errBusy  = apperr.New(apperr.Unavailable, "busy", "Too many users are signing in. Try again in a few seconds.").Retry(2 * time.Second)
 )
 
 // newDummyHash returns the hash of a random password. Checking it makes a login of an unknown
