@@ -11,8 +11,8 @@ import (
 	"github.com/pingpost/pingpost/templates/ui"
 )
 
-// What a partner's file calls its columns, and people write, is text on the page.
-func TestReconciliationTextIsNeverMarkup(t *testing.T) {
+// Column names of a file and texts of users are escaped.
+func TestReconciliationEscapesText(t *testing.T) {
 	const hostile = "<script>alert(1)</script>\"'><img src=x onerror=alert(1)>\x00"
 	const address = "javascript:alert(1)"
 	s := shell(hostile, "reconciliation")
@@ -130,7 +130,7 @@ func TestReconciliationTextIsNeverMarkup(t *testing.T) {
 		}
 		for _, bad := range []string{"<script>alert", "<img src=x", `""'>`, "'><img", address, " style="} {
 			if at := strings.Index(b.String(), bad); at >= 0 {
-				t.Errorf("%s: %q comes through: %s", name, bad, b.String()[max(at-80, 0):at+40])
+				t.Errorf("%s contains %q: %s", name, bad, b.String()[max(at-80, 0):at+40])
 			}
 		}
 	}

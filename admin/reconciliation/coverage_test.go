@@ -11,8 +11,8 @@ import (
 	"github.com/pingpost/pingpost/models"
 )
 
-// The page and the exported file show which leads were left out, and a comparison with
-// all leads of the period reports them as missing.
+// The page and the export show the left-out leads. A comparison with full coverage reports them
+// as missing.
 func TestReconciliationShowsWhatWasLeftOut(t *testing.T) {
 	t.Parallel()
 	b := admintest.NewConsoleWithDeliveries(t)
@@ -27,11 +27,11 @@ func TestReconciliationShowsWhatWasLeftOut(t *testing.T) {
 		`data-lines="1" data-finding="" data-currency="GBP"`, `href="`+at+`?finding=left_out#lines"`)
 	b.Get(t, at+"?finding=left_out").ExpectTexts(t, http.StatusOK, euro)
 	if p := b.Get(t, at+"?finding=missing"); strings.Contains(p.Body, euro) {
-		t.Error("a lead in a currency that the file does not have is missing from it")
+		t.Error("a lead in a currency that is not in the file is reported as missing")
 	}
 	if p := b.Get(t, at+"/lines.csv?finding=left_out"); p.Status != http.StatusOK ||
 		!strings.Contains(p.Body, "\n,left_out,currency_not_in_file,"+euro+",") {
-		t.Errorf("%d %s", p.Status, p.Body)
+		t.Errorf("lines.csv: status %d, body %s", p.Status, p.Body)
 	}
 
 	form := b.ColumnForm(t, at)
@@ -49,12 +49,12 @@ func TestReconciliationShowsWhatWasLeftOut(t *testing.T) {
 	b.Compare(t, at, form)
 	b.Post(t, at+"/keep", url.Values{"version": {b.Version(t, at)}}).ExpectRedirect(t, at)
 	if n := b.Count(t, "reconciliation_lines", `finding = 'left_out'`); n != 1 || b.StateOf(t, at) != models.ReconciliationKept {
-		t.Errorf("%d lines, %s", n, b.StateOf(t, at))
+		t.Errorf("got %d left-out lines, state %s, want 1 and kept", n, b.StateOf(t, at))
 	}
 	if p := b.Get(t, at+"?finding=left_out"); strings.Contains(p.Body, "/settle") {
-		t.Error("a lead that was left out can be settled")
+		t.Error("the page has a link to settle a left-out lead")
 	}
 	if p := b.Get(t, at+"/lines/2/settle"); p.Status != http.StatusNotFound {
-		t.Errorf("settling a lead that was left out: %d", p.Status)
+		t.Errorf("settling a left-out lead: status %d, want 404", p.Status)
 	}
 }

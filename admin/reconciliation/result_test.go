@@ -21,7 +21,7 @@ import (
 	"github.com/pingpost/pingpost/models"
 )
 
-// From the file to a line that is settled, as the finance person does it.
+// A finance user uploads, compares and saves a file, settles a line and exports the result.
 func TestReconciliation(t *testing.T) {
 	t.Parallel()
 	b := admintest.NewConsoleWithDeliveries(t)
@@ -31,7 +31,7 @@ func TestReconciliation(t *testing.T) {
 		`value="amount" selected`, `value="in:currency" selected`)
 	if p := b.Get(t, "/reconciliation"); p.State() != "uploaded" || len(p.Values("data-finding")) > 0 ||
 		!strings.Contains(p.Body, `href="`+at+`"`) {
-		t.Errorf("%s, findings %q: %s", p.State(), p.Values("data-finding"), p.Text())
+		t.Errorf("state %s, findings %q, want uploaded and none: %s", p.State(), p.Values("data-finding"), p.Text())
 	}
 	expectConflict(t, b.Post(t, at+"/keep", url.Values{"version": {"1"}}), "not_compared")
 	form := b.ColumnForm(t, at)
@@ -41,10 +41,10 @@ func TestReconciliation(t *testing.T) {
 	dry.ExpectTexts(t, http.StatusOK, "data-dry-run", `finding=amount_differs#lines" aria-current="page"`, "−2.50",
 		`action="`+at+`/compare"`, `action="`+at+`/keep"`)
 	if strings.Contains(dry.Body, "/settle") {
-		t.Error("a dry run's lines can be settled")
+		t.Error("the page of a dry run has links to settle lines")
 	}
 	if p := b.Get(t, at+"/lines/2/settle"); p.Status != http.StatusNotFound {
-		t.Errorf("settling a dry run: %d", p.Status)
+		t.Errorf("settling a line of a dry run: status %d, want 404", p.Status)
 	}
 	for finding, want := range map[string]string{
 		"matched":        "/leads/ld_",
@@ -58,19 +58,19 @@ func TestReconciliation(t *testing.T) {
 		b.Get(t, at+"?finding="+finding).ExpectTexts(t, http.StatusOK, want)
 	}
 	if p := b.Get(t, at+"?finding=unknown"); strings.Contains(p.Body, `href="/leads/`+foreign) {
-		t.Error("another partner's lead is linked")
+		t.Error("another partner's lead is a link")
 	}
 
-	// What somebody else did meanwhile is told, and nothing is done over it.
+	// A stale form shows the conflict and changes nothing.
 	b.Post(t, at+"/keep", form).ExpectTexts(t, http.StatusConflict, `data-conflict="changed"`)
 	if got := b.StateOf(t, at); got != models.ReconciliationCompared {
-		t.Errorf("it is %s", got)
+		t.Errorf("state = %s, want compared", got)
 	}
 	b.Post(t, at+"/keep", url.Values{"version": {b.Version(t, at)}}).ExpectRedirect(t, at)
 	kept := b.Get(t, at)
 	kept.ExpectTexts(t, http.StatusOK, "finance@example.com", "/lines/2/settle")
 	if kept.State() != "kept" || !slices.Equal(kept.Values("data-open"), []string{"1", "2", "1", "1", "1", "2"}) {
-		t.Errorf("%s, open lines %q", kept.State(), kept.Values("data-open"))
+		t.Errorf("state %s, unsettled lines %q", kept.State(), kept.Values("data-open"))
 	}
 	expectConflict(t, b.Post(t, at+"/discard", url.Values{"version": {b.Version(t, at)}}), "ended")
 	expectConflict(t, b.Post(t, at+"/compare", form), "ended")
@@ -79,7 +79,7 @@ func TestReconciliation(t *testing.T) {
 		{"matched", "amount_differs", "unknown", "duplicate", "missing", "outside_period", "unreadable", "left_out"},
 		{"1", "1", "2", "1", "1", "1", "2", "1"},
 	}) {
-		t.Errorf("the list has %v", got)
+		t.Errorf("findings in the list = %v", got)
 	}
 
 	checkSettlements(b, t, at)
@@ -88,32 +88,32 @@ func TestReconciliation(t *testing.T) {
 	b.CheckAuditTrail(t)
 }
 
-// expectConflict fails the test unless the response is a conflict for a reason.
+// expectConflict fails the test unless the response is a conflict with a reason.
 func expectConflict(t *testing.T, p admintest.Response, reason string) {
 	t.Helper()
 	if p.Status != http.StatusConflict || !slices.Equal(p.Codes(), []string{reason}) {
-		t.Errorf("%d, want the conflict %s: %s", p.Status, reason, p.Text())
+		t.Errorf("status %d, want the conflict %s: %s", p.Status, reason, p.Text())
 	}
 }
 
-// checkSettlements settles the line of row 3, whose amount differs.
+// checkSettlements settles line 2, which is row 3 with the finding amount_differs.
 func checkSettlements(b admintest.ConsoleWithDeliveries, t *testing.T, at string) {
 	t.Helper()
 	line := at + "/lines/2/settle"
 	b.Get(t, line).ExpectTexts(t, http.StatusOK, `action="`+line+`"`, `data-row="3"`, `data-finding="amount_differs"`)
 	for name, note := range map[string]string{
-		"nothing":  "",
-		"blanks":   "  \n",
-		"no text":  "a\x00b",
-		"too much": strings.Repeat("x", 2001),
+		"empty":    "",
+		"blank":    "  \n",
+		"NUL":      "a\x00b",
+		"too long": strings.Repeat("x", 2001),
 	} {
 		if p := b.Post(t, line, url.Values{"note": {note}}); p.Status != http.StatusUnprocessableEntity ||
 			!strings.Contains(p.Body, `id="f-note-error"`) {
-			t.Errorf("%s: %d %s", name, p.Status, p.Text())
+			t.Errorf("%s: status %d, want 422 with an error at the note: %s", name, p.Status, p.Text())
 		}
 	}
 	if n := b.Count(t, "reconciliation_settlements", "true"); n != 0 {
-		t.Errorf("%d settlements", n)
+		t.Errorf("got %d settlements, want 0", n)
 	}
 	b.Post(t, line, url.Values{"note": {"Agreed by phone:\n<b>2.50 is theirs</b>"}}).ExpectRedirect(t, at+"?finding=amount_differs&after=1#line-2")
 	b.Get(t, at+"?finding=amount_differs").ExpectTexts(t, http.StatusOK,
@@ -122,9 +122,9 @@ func checkSettlements(b admintest.ConsoleWithDeliveries, t *testing.T, at string
 	b.Get(t, at+"?finding=amount_differs&after=3000000000").ExpectTexts(t, http.StatusOK, "Agreed by phone")
 	b.Get(t, at+"?finding=amount_differs&open=yes").ExpectTexts(t, http.StatusOK, `data-empty="filtered"`)
 	for _, one := range []string{"/lines/1/settle", "/lines/99/settle", "/lines/0/settle", "/lines/x/settle",
-		"/lines/3000000000/settle", "/lines/99999999999999999999/settle"} { // the first has matched
+		"/lines/3000000000/settle", "/lines/99999999999999999999/settle"} { // line 1 is matched
 		if p := b.Get(t, at+one); p.Status != http.StatusNotFound {
-			t.Errorf("%s: %d", one, p.Status)
+			t.Errorf("%s: status %d, want 404", one, p.Status)
 		}
 	}
 }
@@ -137,22 +137,22 @@ func checkExports(b admintest.ConsoleWithDeliveries, t *testing.T, at string) {
 		rows, err := csv.NewReader(strings.NewReader(p.Body)).ReadAll()
 		if err != nil || len(rows) != want+1 || p.Header.Get("Content-Type") != "text/csv; charset=utf-8" ||
 			!strings.HasPrefix(p.Header.Get("Content-Disposition"), `attachment; filename="reconciliation-rn_`) {
-			t.Errorf("%q: %d rows, %v, %v", query, len(rows), err, p.Header)
+			t.Errorf("lines.csv%s: %d rows, want %d (%v), headers %v", query, len(rows), want+1, err, p.Header)
 		}
 		if strings.Contains(p.Body, "=1+1") {
-			t.Errorf("%q: a formula comes through", query)
+			t.Errorf("lines.csv%s contains a formula", query)
 		}
 	}
 	if p := b.Get(t, at+"/lines.csv?finding=zebra"); p.Status != http.StatusBadRequest {
-		t.Errorf("%d", p.Status)
+		t.Errorf("exporting an unknown finding: status %d, want 400", p.Status)
 	}
 	if n := b.Count(t, "audit_events", `action = 'reconciliation.export'`); n != 3 {
-		t.Errorf("%d exports are in the audit trail", n)
+		t.Errorf("got %d exports in the audit log, want 3", n)
 	}
 }
 
-// What the columns are is asked where it is open, and what is missing is said there.
-func TestMappingsThatAreRejected(t *testing.T) {
+// The form has fields for ambiguous formats. A rejected mapping shows errors at its fields.
+func TestRejectsInvalidMappings(t *testing.T) {
 	t.Parallel()
 	b := admintest.NewConsoleWithDeliveries(t)
 	lead, _ := b.Deliver(t, b.Harbour())
@@ -169,20 +169,20 @@ func TestMappingsThatAreRejected(t *testing.T) {
 		"to":       {"2026-01-31"},
 	}
 	for name, c := range map[string]struct{ field, value, wrong string }{
-		"no leadIds":         {"lead_id", "", "lead_id"},
-		"no such column":     {"lead_id", admintest.HostileText, "lead_id"},
-		"no amounts":         {"amount", "", "amount"},
-		"the same column":    {"amount", "leadId", "amount"},
-		"no currency":        {"currency", "", "currency"},
-		"none of ours":       {"currency", "XBT", "currency"},
-		"no such currencies": {"currency", "in:" + admintest.HostileText, "currency"},
-		"numbers not said":   {"numbers", "", "numbers"},
-		"numbers somehow":    {"numbers", "1_234", "numbers"},
-		"dates not said":     {"date", "when", "dates"},
-		"no first day":       {"from", "", "from"},
-		"no day":             {"from", "2026-02-30", "from"},
-		"the last first":     {"to", "2025-12-31", "to"},
-		"a NUL":              {"from", "\x00", "from"},
+		"no lead ID column":       {"lead_id", "", "lead_id"},
+		"unknown column":          {"lead_id", admintest.HostileText, "lead_id"},
+		"no amount column":        {"amount", "", "amount"},
+		"same column twice":       {"amount", "leadId", "amount"},
+		"no currency":             {"currency", "", "currency"},
+		"unknown currency":        {"currency", "XBT", "currency"},
+		"unknown currency column": {"currency", "in:" + admintest.HostileText, "currency"},
+		"no amount format":        {"numbers", "", "numbers"},
+		"unknown amount format":   {"numbers", "1_234", "numbers"},
+		"no date format":          {"date", "when", "dates"},
+		"no first day":            {"from", "", "from"},
+		"invalid day":             {"from", "2026-02-30", "from"},
+		"last day before first":   {"to", "2025-12-31", "to"},
+		"NUL":                     {"from", "\x00", "from"},
 	} {
 		form := url.Values{}
 		for field, values := range good {
@@ -192,10 +192,10 @@ func TestMappingsThatAreRejected(t *testing.T) {
 		p := b.Post(t, at+"/compare", form)
 		if p.Status != http.StatusUnprocessableEntity || !strings.Contains(p.Body, `id="f-`+c.wrong+`-error"`) ||
 			strings.Contains(p.Body, "<script>alert") {
-			t.Errorf("%s: %d %s", name, p.Status, p.Text())
+			t.Errorf("%s: status %d, want 422 with an error at %s: %s", name, p.Status, c.wrong, p.Text())
 		}
 		if c.field != "to" && !strings.Contains(p.Body, `value="2026-01-31"`) {
-			t.Errorf("%s: what was typed is lost", name)
+			t.Errorf("%s: the submitted values are lost", name)
 		}
 	}
 	form := url.Values{"version": {"7"}}
@@ -206,15 +206,15 @@ func TestMappingsThatAreRejected(t *testing.T) {
 	}
 	b.Post(t, at+"/compare", form).ExpectTexts(t, http.StatusConflict, `data-conflict="changed"`, `value="1.234,56" checked`)
 	if got := b.StateOf(t, at); got != models.ReconciliationUploaded {
-		t.Errorf("it is %s", got)
+		t.Errorf("state = %s, want uploaded", got)
 	}
 	b.Compare(t, at, good)
-	b.Get(t, at).ExpectTexts(t, http.StatusOK, `data-reason="amount_decimals"`) // 1,234 has three, and is no amount
+	b.Get(t, at).ExpectTexts(t, http.StatusOK, `data-reason="amount_decimals"`) // with the chosen format, 1,234 has three decimals
 }
 
-// Of dates that may be meant in two ways each way says of which days the list is, and
-// what is chosen is taken where no days are given.
-func TestDaysOfTheDatesThatWereMeant(t *testing.T) {
+// The options for an ambiguous date format state the period. The period of the chosen format is
+// used if no days are entered.
+func TestAmbiguousDates(t *testing.T) {
 	t.Parallel()
 	b := admintest.NewConsoleWithDeliveries(t)
 	at := b.UploadList(t, "harbour-leads", "leadId,amount,when,currency", "x,1.50,02/03/2026,GBP", "y,1.50,03/04/2026,GBP")
@@ -225,7 +225,7 @@ func TestDaysOfTheDatesThatWereMeant(t *testing.T) {
 	} {
 		_, hint, _ := strings.Cut(page, `id="f-dates-`+form+`-hint"`)
 		if hint, _, _ = strings.Cut(hint, "</p>"); !strings.Contains(hint, days[0]) || !strings.Contains(hint, days[1]) {
-			t.Errorf("the hint of %s lacks %v: %q", form, days, hint)
+			t.Errorf("hint of %s does not contain %v: %q", form, days, hint)
 		}
 	}
 	form := url.Values{
@@ -241,8 +241,8 @@ func TestDaysOfTheDatesThatWereMeant(t *testing.T) {
 	b.Get(t, at).ExpectTexts(t, http.StatusOK, `data-from="2026-02-03" data-to="2026-03-04"`)
 }
 
-// A currency that is none of ours makes its row unreadable, not the column unusable.
-func TestAColumnOfCurrenciesWithAnother(t *testing.T) {
+// A column with an unsupported currency can be used. Its row is unreadable.
+func TestUnsupportedCurrencyInRow(t *testing.T) {
 	t.Parallel()
 	b := admintest.NewConsoleWithDeliveries(t)
 	at := b.UploadList(t, "harbour-leads", "leadId,amount,currency", "x,1.50,GBP", id.Format(id.Lead, uuid.New())+",1.50,CHF")
@@ -251,8 +251,8 @@ func TestAColumnOfCurrenciesWithAnother(t *testing.T) {
 	b.Get(t, at+"?finding=unreadable").ExpectTexts(t, http.StatusOK, `data-reason="currency_unknown"`)
 }
 
-// The same file again is noticed, and the columns are what they were last time.
-func TestTheSameListAgain(t *testing.T) {
+// The page links to earlier reconciliations of the same file and preselects the last mapping.
+func TestSameFileAgain(t *testing.T) {
 	t.Parallel()
 	b := admintest.NewConsoleWithDeliveries(t)
 	rows, _ := admintest.EveryFinding(b, t)
@@ -262,26 +262,26 @@ func TestTheSameListAgain(t *testing.T) {
 	second := b.UploadList(t, "harbour-leads", rows...)
 	b.Get(t, second).ExpectTexts(t, http.StatusOK, `data-same="1"`, `href="`+first+`"`, "data-remembered")
 	if p := b.Get(t, first); strings.Contains(p.Body, "data-same") {
-		t.Error("the first is told of one that was given later")
+		t.Error("the first reconciliation links to a later one")
 	}
 	b.Get(t, second+"/discard").ExpectTexts(t, http.StatusOK, `action="`+second+`/discard"`)
 	b.Post(t, second+"/discard", url.Values{"version": {"1"}}).ExpectRedirect(t, "/reconciliation")
 	b.Get(t, second).ExpectTexts(t, http.StatusOK, `data-state="discarded"`)
 	if p := b.Get(t, second+"/lines.csv"); p.Status != http.StatusNotFound {
-		t.Errorf("lines of what was discarded: %d", p.Status)
+		t.Errorf("lines.csv of a discarded reconciliation: status %d, want 404", p.Status)
 	}
 	third := b.UploadList(t, "harbour-leads", "leadId,amount", "x,1")
 	b.Exec(t, `DELETE FROM files WHERE id = (SELECT file_id FROM reconciliations WHERE id = $1)`, admintest.IDOf(t, third))
 	b.Get(t, third).ExpectTexts(t, http.StatusOK, "data-file-gone", `href="/reconciliation/new?partner=harbour-leads"`)
 }
 
-// Whoever looks after some partners sees and makes reconciliations of those only; of
-// another's there is nothing, to the byte, and nothing of another's is in theirs.
-func TestReconciliationsOfSomePartners(t *testing.T) {
+// A user who is limited to some partners can only see and create their reconciliations. Pages of
+// other reconciliations are identical to pages that do not exist.
+func TestScopeOfReconciliations(t *testing.T) {
 	t.Parallel()
 	b := admintest.NewConsoleWithDeliveries(t)
 	rows, _ := admintest.EveryFinding(b, t)
-	mine, theirs := b.UploadList(t, "harbour-leads", rows...), b.UploadList(t, "meadow-media", "leadId,amount,currency", "x,1,GBP")
+	mine, other := b.UploadList(t, "harbour-leads", rows...), b.UploadList(t, "meadow-media", "leadId,amount,currency", "x,1,GBP")
 	b.Compare(t, mine, b.ColumnForm(t, mine))
 	partner := b.Harbour().ID
 	b.AddStaff(t, "mine@example.com", models.StaffRole{Role: models.Finance, PartnerID: &partner})
@@ -289,15 +289,15 @@ func TestReconciliationsOfSomePartners(t *testing.T) {
 	v := b.Console.NewClient(t)
 	v.SignIn(t, "mine@example.com")
 
-	none := v.Get(t, "/no-such-page")
+	missing := v.Get(t, "/no-such-page")
 	for _, r := range b.Routes("/reconciliation") {
 		if !strings.Contains(r.Path, "{id}") {
 			continue
 		}
-		path := admintest.FillIn(r.Path, strings.TrimPrefix(theirs, "/reconciliation/"))
+		path := admintest.FillIn(r.Path, strings.TrimPrefix(other, "/reconciliation/"))
 		p := v.Send(t, r.Method, path, strings.NewReader(""), http.Header{"Content-Type": {"application/x-www-form-urlencoded"}})
-		if p.Status != http.StatusNotFound || r.Method == http.MethodGet && p.Body != none.Body {
-			t.Errorf("%s %s: %d %s", r.Method, r.Path, p.Status, p.Text())
+		if p.Status != http.StatusNotFound || r.Method == http.MethodGet && p.Body != missing.Body {
+			t.Errorf("%s %s: status %d, want the page for 404: %s", r.Method, r.Path, p.Status, p.Text())
 		}
 	}
 	if p := v.Get(t, "/reconciliation"); strings.Contains(p.Body, "meadow") || !strings.Contains(p.Body, mine) {
@@ -311,18 +311,18 @@ func TestReconciliationsOfSomePartners(t *testing.T) {
 	for _, path := range []string{mine + "?finding=unknown", mine + "/lines.csv", mine + "/lines.csv?finding=unknown"} {
 		if p := v.Get(t, path); p.Status != http.StatusOK || strings.Contains(p.Body, "meadow") ||
 			strings.Contains(p.Body, id.Format(id.Partner, b.Other.ID)) {
-			t.Errorf("%s: %d tells whose lead it is: %s", path, p.Status, p.Text())
+			t.Errorf("%s: status %d, want 200 without the other partner: %s", path, p.Status, p.Text())
 		}
 	}
 	auditor := b.Console.SignedInAs(t, models.Auditor)
 	if p := auditor.Get(t, mine); p.Status != http.StatusOK ||
 		strings.Contains(p.Body, mine+"/") && strings.Contains(p.Body, `action="`+mine) {
-		t.Errorf("an auditor is offered what they may not: %d", p.Status)
+		t.Errorf("the page for an auditor has forms (status %d)", p.Status)
 	}
 }
 
-// A comparison can be stopped; the page says so, and what the columns were is kept.
-func TestStoppingAComparison(t *testing.T) {
+// After a comparison was stopped, the page shows the reason and the mapping.
+func TestStopComparison(t *testing.T) {
 	t.Parallel()
 	h := admintest.NewConsole(t, admintest.Setup{}) // without a running job queue
 	b := admintest.ConsoleWithDeliveries{
@@ -335,40 +335,40 @@ func TestStoppingAComparison(t *testing.T) {
 	b.Get(t, at).ExpectTexts(t, http.StatusOK, `data-state="waiting"`, `hx-get="`+at+`/live"`, at+"/stop")
 	if p := b.Get(t, at+"/live"); p.Status != http.StatusOK || strings.Contains(p.Body, "<main") ||
 		p.Header.Get("HX-Refresh") != "" {
-		t.Errorf("%d %s", p.Status, p.Body)
+		t.Errorf("live part: status %d, headers %v: %s", p.Status, p.Header, p.Body)
 	}
 	expectConflict(t, b.Post(t, at+"/discard", url.Values{"version": {b.Version(t, at)}}), "comparing")
-	for range 2 { // pressed again, it is over already
+	for range 2 { // the second request finds no running comparison
 		b.Post(t, at+"/stop", nil).ExpectRedirect(t, at)
 	}
 	b.Get(t, at).ExpectTexts(t, http.StatusOK, `data-notice="bad"`, "finance@example.com", `value="2026-01-31"`,
 		`value="in:currency" selected`)
 	if p := b.Get(t, at+"/live"); p.Header.Get("HX-Refresh") != "true" {
-		t.Errorf("%v", p.Header)
+		t.Errorf("live part: headers %v, want HX-Refresh", p.Header)
 	}
 	if n := b.Count(t, "work", `state = 'cancelled'`); n != 1 {
-		t.Errorf("%d cancelled jobs", n)
+		t.Errorf("got %d cancelled jobs, want 1", n)
 	}
 	if n := b.Count(t, "audit_events", `action = 'work.cancel' AND outcome = $1`, models.AuditDone); n != 1 {
-		t.Errorf("%d events", n)
+		t.Errorf("got %d audit events, want 1", n)
 	}
 }
 
-// What a command that died was comparing can be compared or discarded in the console.
-func TestAComparisonThatDied(t *testing.T) {
+// A reconciliation whose command crashed can be compared or discarded in the console.
+func TestComparisonByCrashedCommand(t *testing.T) {
 	t.Parallel()
 	b := admintest.NewConsoleWithDeliveries(t)
 	at := b.UploadList(t, "harbour-leads", "leadId,amount,currency", "x,1,GBP")
 	b.Exec(t, `UPDATE reconciliations SET state = 'comparing' WHERE id = $1`, admintest.IDOf(t, at))
 	b.Get(t, at).ExpectTexts(t, http.StatusOK, `action="`+at+`/compare"`, at+"/discard")
 	if p := b.Get(t, at+"/live"); p.Header.Get("HX-Refresh") != "true" {
-		t.Errorf("%v", p.Header)
+		t.Errorf("live part: headers %v, want HX-Refresh", p.Header)
 	}
 	b.Compare(t, at, b.ColumnForm(t, at))
 }
 
-// The list is paged by key, within its filter.
-func TestReconciliationsByPage(t *testing.T) {
+// The pages of the list keep the filter.
+func TestListPages(t *testing.T) {
 	t.Parallel()
 	b := admintest.NewConsoleWithDeliveries(t)
 	b.Get(t, "/reconciliation").ExpectTexts(t, http.StatusOK, `data-empty="none"`, `href="/reconciliation/new"`)
@@ -382,12 +382,12 @@ func TestReconciliationsByPage(t *testing.T) {
 	p := b.Get(t, "/reconciliation?partner=harbour-leads")
 	older := b.Get(t, p.Link("next"))
 	if !strings.Contains(older.Link("prev"), "partner=harbour-leads") || len(older.Values("data-state")) != 1 {
-		t.Errorf("newer page %q, states %q: %s", older.Link("prev"), older.Values("data-state"), older.Text())
+		t.Errorf("link to the newer page %q, states %q: %s", older.Link("prev"), older.Values("data-state"), older.Text())
 	}
 	b.Get(t, "/reconciliation?state=kept").ExpectTexts(t, http.StatusOK, `data-empty="filtered"`)
-	for _, odd := range []string{"?state=zebra", "?partner=nobody", "?partner=%00", "?before=x", "?after=%ff", "?state=%27"} {
-		if p := b.Get(t, "/reconciliation"+odd); p.Status != http.StatusOK {
-			t.Errorf("%s: %d", odd, p.Status)
+	for _, query := range []string{"?state=zebra", "?partner=unknown", "?partner=%00", "?before=x", "?after=%ff", "?state=%27"} {
+		if p := b.Get(t, "/reconciliation"+query); p.Status != http.StatusOK {
+			t.Errorf("%s: status %d, want 200", query, p.Status)
 		}
 	}
 }

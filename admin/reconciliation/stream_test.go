@@ -15,36 +15,36 @@ import (
 	"github.com/pingpost/pingpost/models"
 )
 
-// A list may take longer to come than the server lets a page take, as long as it comes.
+// An upload may take longer than the timeouts of the server while data arrives.
 func TestSlowUpload(t *testing.T) {
 	t.Parallel()
 	h := admintest.NewConsole(t, admintest.Setup{})
 	h.AddPartner(t, "harbour-leads")
 	b := h.SignedInAs(t, models.Finance)
-	const most = 250 * time.Millisecond
+	const timeout = 250 * time.Millisecond
 	handler, err := admin.New(h.Options)
 	if err != nil {
 		t.Fatal(err)
 	}
 	server := httptest.NewUnstartedServer(handler)
-	server.Config.ReadTimeout, server.Config.WriteTimeout = most, most
+	server.Config.ReadTimeout, server.Config.WriteTimeout = timeout, timeout
 	server.Start()
 	t.Cleanup(server.Close)
 
-	list, writer := io.Pipe()
+	file, writer := io.Pipe()
 	go func() {
-		every := time.NewTicker(most / 5)
+		every := time.NewTicker(timeout / 5)
 		defer every.Stop()
 		io.WriteString(writer, keyPart()+"--x\r\nContent-Disposition: form-data; name=\"partner\"\r\n\r\nharbour-leads\r\n"+
 			"--x\r\nContent-Disposition: form-data; name=\"file\"; filename=\"slow.csv\"\r\n\r\nleadId,amount\n")
-		for range 15 { // three times as long as a page may take
+		for range 15 { // three times the timeout
 			<-every.C
 			io.WriteString(writer, id.Format(id.Lead, uuid.New())+",12.50\n")
 		}
 		io.WriteString(writer, "\r\n--x--\r\n")
 		writer.Close()
 	}()
-	req, err := http.NewRequestWithContext(t.Context(), http.MethodPost, server.URL+"/reconciliation/new", list)
+	req, err := http.NewRequestWithContext(t.Context(), http.MethodPost, server.URL+"/reconciliation/new", file)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -55,6 +55,6 @@ func TestSlowUpload(t *testing.T) {
 	}
 	resp.Body.Close()
 	if n := h.Count(t, "reconciliations", "(profile->>'rows')::int = 15"); resp.StatusCode != http.StatusSeeOther || n != 1 {
-		t.Errorf("%d, %d lists", resp.StatusCode, n)
+		t.Errorf("status %d and %d reconciliations, want 303 and 1", resp.StatusCode, n)
 	}
 }

@@ -66,7 +66,7 @@ func TestChain(t *testing.T) {
 	t.Parallel()
 	c := newChain(t)
 	if v := c.verify(t, ""); !v.Intact() || v.Events != 0 || v.Head != "" {
-		t.Errorf("no event: %+v", v)
+		t.Errorf("empty chain: %+v", v)
 	}
 	for n := range 3 {
 		c.write(t, n)
@@ -79,27 +79,27 @@ func TestChain(t *testing.T) {
 		t.Errorf("%+v", v)
 	}
 	if _, head, err := c.Head(t.Context()); err != nil || head != v.Head {
-		t.Errorf("the head is %s, %v, want %s", head, err, v.Head)
+		t.Errorf("Head = %s, %v, want %s", head, err, v.Head)
 	}
 	c.write(t, 5)
 	if again := c.verify(t, v.Head); !again.Intact() || again.Events != 5 {
-		t.Errorf("with an earlier head: %+v", again)
+		t.Errorf("verifying an earlier head: %+v", again)
 	}
 	if other := c.verify(t, strings.Repeat("0", 64)); other.Intact() || !other.HeadMissing {
-		t.Errorf("with a head of another chain: %+v", other)
+		t.Errorf("verifying a head of another chain: %+v", other)
 	}
 	for _, bad := range []string{"x", "00", strings.Repeat("0", 63)} {
 		if _, err := c.Verify(t.Context(), bad); apperr.As(err) == nil {
-			t.Errorf("the head %q: %v", bad, err)
+			t.Errorf("verifying the head %q: %v", bad, err)
 		}
 	}
 }
 
-// An event exists only if its change does.
+// An event is rolled back with the transaction of its change.
 func TestEventRollsBackWithItsChange(t *testing.T) {
 	t.Parallel()
 	c := newChain(t)
-	undone := apperr.New(apperr.Conflict, "undone", "It is undone.")
+	undone := apperr.New(apperr.Conflict, "undone", "The change was undone.")
 	err := c.DB.Transaction(t.Context(), func(tx *gorm.DB) error {
 		return errors.Join(audit.Write(tx, testkit.StartTime(), who, event(1)), undone)
 	})
@@ -107,20 +107,20 @@ func TestEventRollsBackWithItsChange(t *testing.T) {
 		t.Fatal(err)
 	}
 	if v := c.verify(t, ""); v.Events != 0 {
-		t.Errorf("%d events of a change that was rolled back", v.Events)
+		t.Errorf("got %d events after a rollback, want 0", v.Events)
 	}
-	for name, by := range map[string]audit.Actor{"nobody": {}, "no action": who} {
+	for name, by := range map[string]audit.Actor{"no actor": {}, "no action": who} {
 		e := event(1)
 		if name == "no action" {
 			e.Action = ""
 		}
 		if err := c.LogDone(t.Context(), by, e); err == nil {
-			t.Errorf("%s: written", name)
+			t.Errorf("%s: the event was written", name)
 		}
 	}
 }
 
-func TestManyAtOnceAreOneChain(t *testing.T) {
+func TestConcurrentWritesFormOneChain(t *testing.T) {
 	t.Parallel()
 	c := newChain(t)
 	var all sync.WaitGroup
@@ -130,7 +130,7 @@ func TestManyAtOnceAreOneChain(t *testing.T) {
 				if err := audit.Write(tx, testkit.StartTime(), who, event(n)); err != nil || n%4 > 0 {
 					return err
 				}
-				return context.Canceled // undone
+				return context.Canceled // rolls back
 			})
 			if (err != nil) != (n%4 == 0) {
 				t.Error(err)
@@ -143,29 +143,29 @@ func TestManyAtOnceAreOneChain(t *testing.T) {
 	}
 }
 
-// Whoever gets round the triggers is found out, whatever they change.
-func TestTamperingShows(t *testing.T) {
+// Verify detects any change of an event that bypasses the triggers.
+func TestVerifyDetectsTampering(t *testing.T) {
 	t.Parallel()
 	for name, sql := range map[string]string{
-		"a time":         `UPDATE audit_events SET at = at + interval '1 microsecond' WHERE object_id = 'pt_2'`,
-		"an actor":       `UPDATE audit_events SET actor = 'eve@example.com' WHERE object_id = 'pt_2'`,
-		"a role":         `UPDATE audit_events SET role = '' WHERE object_id = 'pt_2'`,
-		"an action":      `UPDATE audit_events SET action = 'partner.suspend' WHERE object_id = 'pt_2'`,
-		"an object":      `UPDATE audit_events SET object_id = 'pt_9' WHERE object_id = 'pt_2'`,
-		"a boundary":     `UPDATE audit_events SET object_kind = 'partnerp', object_id = 't_2' WHERE object_id = 'pt_2'`,
-		"a partner":      `UPDATE audit_events SET partner_id = gen_random_uuid() WHERE object_id = 'pt_2'`,
-		"before":         `UPDATE audit_events SET before = '{"status":"suspended"}' WHERE object_id = 'pt_2'`,
-		"a blank in it":  `UPDATE audit_events SET before = '{"status": "pending"}' WHERE object_id = 'pt_2'`,
-		"no before":      `UPDATE audit_events SET before = NULL WHERE object_id = 'pt_2'`,
-		"after":          `UPDATE audit_events SET after = NULL WHERE object_id = 'pt_2'`,
-		"a reason":       `UPDATE audit_events SET reason = '' WHERE object_id = 'pt_2'`,
-		"an address":     `UPDATE audit_events SET address = '192.0.2.9' WHERE object_id = 'pt_2'`,
-		"a request":      `UPDATE audit_events SET request_id = '' WHERE object_id = 'pt_2'`,
-		"an outcome":     `UPDATE audit_events SET outcome = 'refused' WHERE object_id = 'pt_2'`,
-		"its hash":       `UPDATE audit_events SET hash = sha256('x') WHERE object_id = 'pt_2'`,
-		"one taken out":  `DELETE FROM audit_events WHERE object_id = 'pt_2'`,
-		"the first gone": `DELETE FROM audit_events WHERE object_id = 'pt_0'`,
-		"the end cut":    `DELETE FROM audit_events WHERE object_id IN ('pt_3', 'pt_4')`,
+		"time":                   `UPDATE audit_events SET at = at + interval '1 microsecond' WHERE object_id = 'pt_2'`,
+		"actor":                  `UPDATE audit_events SET actor = 'eve@example.com' WHERE object_id = 'pt_2'`,
+		"role":                   `UPDATE audit_events SET role = '' WHERE object_id = 'pt_2'`,
+		"action":                 `UPDATE audit_events SET action = 'partner.suspend' WHERE object_id = 'pt_2'`,
+		"object":                 `UPDATE audit_events SET object_id = 'pt_9' WHERE object_id = 'pt_2'`,
+		"boundary of two fields": `UPDATE audit_events SET object_kind = 'partnerp', object_id = 't_2' WHERE object_id = 'pt_2'`,
+		"partner":                `UPDATE audit_events SET partner_id = gen_random_uuid() WHERE object_id = 'pt_2'`,
+		"before":                 `UPDATE audit_events SET before = '{"status":"suspended"}' WHERE object_id = 'pt_2'`,
+		"space in before":        `UPDATE audit_events SET before = '{"status": "pending"}' WHERE object_id = 'pt_2'`,
+		"no before":              `UPDATE audit_events SET before = NULL WHERE object_id = 'pt_2'`,
+		"after":                  `UPDATE audit_events SET after = NULL WHERE object_id = 'pt_2'`,
+		"reason":                 `UPDATE audit_events SET reason = '' WHERE object_id = 'pt_2'`,
+		"address":                `UPDATE audit_events SET address = '192.0.2.9' WHERE object_id = 'pt_2'`,
+		"request":                `UPDATE audit_events SET request_id = '' WHERE object_id = 'pt_2'`,
+		"outcome":                `UPDATE audit_events SET outcome = 'refused' WHERE object_id = 'pt_2'`,
+		"hash":                   `UPDATE audit_events SET hash = sha256('x') WHERE object_id = 'pt_2'`,
+		"one event deleted":      `DELETE FROM audit_events WHERE object_id = 'pt_2'`,
+		"first event deleted":    `DELETE FROM audit_events WHERE object_id = 'pt_0'`,
+		"last events deleted":    `DELETE FROM audit_events WHERE object_id IN ('pt_3', 'pt_4')`,
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -178,9 +178,9 @@ func TestTamperingShows(t *testing.T) {
 			c.Exec(t, sql)
 			v := c.verify(t, head)
 			if v.Intact() {
-				t.Errorf("unseen: %+v", v)
+				t.Errorf("tampering was not detected: %+v", v)
 			}
-			if cut := name == "the end cut"; cut != (v.BrokenAt == 0) {
+			if cut := name == "last events deleted"; cut != (v.BrokenAt == 0) {
 				t.Errorf("%+v", v)
 			}
 		})
@@ -214,40 +214,40 @@ func TestList(t *testing.T) {
 	}
 	first, objects := list(scope.System, audit.Filter{}, audit.Page{Size: 4})
 	if objects != "9876" || first.Newer || !first.Older || first.Count != 10 {
-		t.Errorf("the first page is %s, %+v", objects, first)
+		t.Errorf("first page = %s, %+v", objects, first)
 	}
 	second, objects := list(scope.System, audit.Filter{}, audit.Page{Size: 4, OlderThan: first.Events[3].ID})
 	if objects != "5432" || !second.Newer || !second.Older {
-		t.Errorf("the second page is %s, %+v", objects, second)
+		t.Errorf("second page = %s, %+v", objects, second)
 	}
 	if last, objects := list(scope.System, audit.Filter{}, audit.Page{Size: 4, OlderThan: second.Events[3].ID}); objects != "10" || last.Older {
-		t.Errorf("the last page is %s, %+v", objects, last)
+		t.Errorf("last page = %s, %+v", objects, last)
 	}
 	if back, objects := list(scope.System, audit.Filter{}, audit.Page{Size: 4, NewerThan: second.Events[0].ID}); objects != "9876" || back.Newer || !back.Older {
-		t.Errorf("back again is %s, %+v", objects, back)
+		t.Errorf("page before the last = %s, %+v", objects, back)
 	}
 	for name, c := range map[string]struct {
 		scope scope.Scope
 		f     audit.Filter
 		want  string
 	}{
-		"one partner's":     {scope.Partners(mine), audit.Filter{}, "86420"},
-		"nobody's":          {scope.Partners(), audit.Filter{}, ""},
-		"an action":         {scope.System, audit.Filter{Action: "secret.create"}, "97531"},
-		"a kind of action":  {scope.System, audit.Filter{Action: "secret."}, "97531"},
-		"an object":         {scope.System, audit.Filter{Kind: "partner", Object: "pt_3"}, "3"},
-		"somebody else":     {scope.System, audit.Filter{Actor: "eve@example.com"}, ""},
-		"part of an e-mail": {scope.System, audit.Filter{Actor: "ADA@Exam"}, "9876543210"},
-		"not a wildcard":    {scope.System, audit.Filter{Actor: "ada%"}, ""},
-		"refusals":          {scope.System, audit.Filter{Outcome: models.AuditRejected}, ""},
-		"a wildcard is one": {scope.System, audit.Filter{Action: "%"}, ""},
+		"scope of one partner":     {scope.Partners(mine), audit.Filter{}, "86420"},
+		"empty scope":              {scope.Partners(), audit.Filter{}, ""},
+		"action":                   {scope.System, audit.Filter{Action: "secret.create"}, "97531"},
+		"action prefix":            {scope.System, audit.Filter{Action: "secret."}, "97531"},
+		"object":                   {scope.System, audit.Filter{Kind: "partner", Object: "pt_3"}, "3"},
+		"other actor":              {scope.System, audit.Filter{Actor: "eve@example.com"}, ""},
+		"part of an email address": {scope.System, audit.Filter{Actor: "ADA@Exam"}, "9876543210"},
+		"wildcard in actor":        {scope.System, audit.Filter{Actor: "ada%"}, ""},
+		"rejections":               {scope.System, audit.Filter{Outcome: models.AuditRejected}, ""},
+		"wildcard in action":       {scope.System, audit.Filter{Action: "%"}, ""},
 	} {
 		if _, objects := list(c.scope, c.f, audit.Page{Size: 20}); objects != c.want {
-			t.Errorf("%s: %q, want %q", name, objects, c.want)
+			t.Errorf("%s: events %q, want %q", name, objects, c.want)
 		}
 	}
 	if raw, err := hex.DecodeString(c.verify(t, "").Head); err != nil ||
 		!slices.Equal(raw, testkit.Value[[]byte](t, c.Database, `SELECT hash FROM audit_events ORDER BY id DESC LIMIT 1`)) {
-		t.Errorf("the head is not the last event's hash: %v", err)
+		t.Errorf("Head is not the hash of the last event: %v", err)
 	}
 }

@@ -11,8 +11,8 @@ import (
 	"github.com/pingpost/pingpost/internal/testkit"
 )
 
-// A submission is claimed by the transaction that creates something, whatever number of
-// events it writes, and by no other one.
+// A submission is claimed by the transaction that creates something, which may write several
+// events. Other transactions with the same submission fail.
 func TestSubmissionIsClaimedOnce(t *testing.T) {
 	t.Parallel()
 	c := newChain(t)
@@ -39,21 +39,21 @@ func TestSubmissionIsClaimedOnce(t *testing.T) {
 		t.Fatal(err)
 	}
 	if _, found, err := c.Submitted(t.Context(), by.Staff, by.Form); found || err != nil {
-		t.Errorf("before: %t, %v", found, err)
+		t.Errorf("Submitted before the submission: %t, %v, want false", found, err)
 	}
 	if err := write(by, "first", "second"); err != nil {
 		t.Fatal(err)
 	}
 	if err := write(by, "third"); apperr.As(err) == nil || apperr.As(err).Reason != "submitted" {
-		t.Errorf("another transaction: %v", err)
+		t.Errorf("second transaction: %v, want submitted", err)
 	}
 	elsewhere := by
 	elsewhere.Form.Path = "/payouts/runs/new"
 	if err := write(elsewhere, "fourth"); err != nil {
-		t.Errorf("the key on another form: %v", err)
+		t.Errorf("same key on another form: %v", err)
 	}
 	if object, found, err := c.Submitted(t.Context(), by.Staff, by.Form); object != "first" || !found || err != nil {
-		t.Errorf("%q, %t, %v", object, found, err)
+		t.Errorf("Submitted = %q, %t, %v", object, found, err)
 	}
 	if n := testkit.Value[int](t, c.Database, `SELECT count(*) FROM audit_events WHERE outcome = 'done'`); n != 3 {
 		t.Errorf("%d events", n)

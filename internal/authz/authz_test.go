@@ -36,32 +36,32 @@ func TestScope(t *testing.T) {
 		ok         bool
 		sees       []uuid.UUID
 	}{
-		{"an administrator invites", ada, Permission{"staff", "write"}, true, []uuid.UUID{mine, theirs, uuid.New()}},
-		{"and does not create secrets", ada, Permission{"secrets", "write"}, false, nil},
-		{"an account manager creates secrets of one partner", bob, Permission{"secrets", "write"}, true, []uuid.UUID{mine}},
-		{"and sees two partners", bob, Permission{"partners", "read"}, true, []uuid.UUID{mine, theirs}},
-		{"but sees the payouts of one", bob, Permission{"payouts", "read"}, true, []uuid.UUID{theirs}},
-		{"and no staff page but for one partner's auditor", bob, Permission{"staff", "write"}, false, nil},
-		{"nobody", eve, Permission{"overview", "read"}, false, nil},
-		{"the zero id", uuid.Nil, Permission{"overview", "read"}, false, nil},
-		{"no such object", ada, Permission{"everything", "read"}, false, nil},
-		{"a wildcard is none", ada, Permission{"*", "*"}, false, nil},
+		{"administrator, staff", ada, Permission{"staff", "write"}, true, []uuid.UUID{mine, theirs, uuid.New()}},
+		{"administrator, secrets", ada, Permission{"secrets", "write"}, false, nil},
+		{"account manager of one partner", bob, Permission{"secrets", "write"}, true, []uuid.UUID{mine}},
+		{"roles at two partners", bob, Permission{"partners", "read"}, true, []uuid.UUID{mine, theirs}},
+		{"permission of one of two roles", bob, Permission{"payouts", "read"}, true, []uuid.UUID{theirs}},
+		{"permission of no role", bob, Permission{"staff", "write"}, false, nil},
+		{"no roles", eve, Permission{"overview", "read"}, false, nil},
+		{"zero id", uuid.Nil, Permission{"overview", "read"}, false, nil},
+		{"unknown object", ada, Permission{"everything", "read"}, false, nil},
+		{"wildcards", ada, Permission{"*", "*"}, false, nil},
 	} {
 		sc, ok := a.Scope(c.staff, c.permission)
 		if ok != c.ok {
-			t.Errorf("%s: %t", c.name, ok)
+			t.Errorf("%s: Scope ok = %t", c.name, ok)
 		}
 		for _, partner := range []uuid.UUID{mine, theirs} {
 			if got := sc.Allows(partner); got != slices.Contains(c.sees, partner) {
-				t.Errorf("%s: sees a partner: %t", c.name, got)
+				t.Errorf("%s: allows a partner = %t", c.name, got)
 			}
 		}
 	}
 }
 
-// Whatever roles there are, a person may do exactly what the policy's lines for
-// these roles say, where these roles hold; and the explanation is the same.
-func TestDecisionsAreThePolicys(t *testing.T) {
+// With any roles, a user has exactly the permissions that the policy grants to these roles at
+// their partners. Explain lists the same permissions.
+func TestDecisionsFollowPolicy(t *testing.T) {
 	policy, err := Policy()
 	if err != nil {
 		t.Fatal(err)
@@ -91,48 +91,48 @@ func TestDecisionsAreThePolicys(t *testing.T) {
 		for _, line := range policy {
 			sc, ok := a.Scope(staff, line.Permission)
 			if sc.All() != may(line.Permission, nil) {
-				t.Fatalf("%s everywhere: %t", line.Permission, sc.All())
+				t.Fatalf("%s at all partners = %t", line.Permission, sc.All())
 			}
 			for _, partner := range partners {
 				want := may(line.Permission, &partner)
 				if sc.Allows(partner) != want || want && !ok {
-					t.Fatalf("%s at a partner: %t, want %t", line.Permission, sc.Allows(partner), want)
+					t.Fatalf("%s at a partner = %t, want %t", line.Permission, sc.Allows(partner), want)
 				}
 				told := slices.ContainsFunc(explained, func(g Grant) bool {
 					return g.Permission == line.Permission && (g.Partner == nil || *g.Partner == partner)
 				})
 				if told != want {
-					t.Fatalf("%s at a partner is explained: %t, want %t", line.Permission, told, want)
+					t.Fatalf("%s at a partner is listed by Explain = %t, want %t", line.Permission, told, want)
 				}
 			}
 		}
 	})
 }
 
-func TestPolicyIsRead(t *testing.T) {
+func TestPolicy(t *testing.T) {
 	lines, err := Policy()
 	if err != nil || len(lines) < 20 {
-		t.Fatalf("%d lines, %v", len(lines), err)
+		t.Fatalf("Policy() has %d lines, %v", len(lines), err)
 	}
 	for _, role := range models.Roles {
 		if !slices.ContainsFunc(lines, func(l PolicyRule) bool { return l.Role == role }) {
-			t.Errorf("%s may do nothing at all", role)
+			t.Errorf("%s has no permissions", role)
 		}
 	}
 	for _, line := range lines {
 		if line.Role == models.Auditor && !slices.Contains([]string{"read", "verify", "find", "export"}, line.Action) {
-			t.Errorf("an auditor changes something: %s", line.Permission)
+			t.Errorf("auditor has a permission that changes something: %s", line.Permission)
 		}
 	}
 	for name, text := range map[string]string{
-		"another role":   "p, owner, staff, read",
-		"a part missing": "p, auditor, staff",
-		"a blank more":   "p, auditor, , read",
-		"another kind":   "g, auditor, staff, read",
-		"twice":          "p, auditor, staff, read\n\np, auditor, staff, read",
+		"unknown role": "p, owner, staff, read",
+		"missing part": "p, auditor, staff",
+		"empty part":   "p, auditor, , read",
+		"wrong type":   "g, auditor, staff, read",
+		"duplicate":    "p, auditor, staff, read\n\np, auditor, staff, read",
 	} {
 		if _, err := parse(text); err == nil || !strings.Contains(err.Error(), "line ") {
-			t.Errorf("%s: %v", name, err)
+			t.Errorf("%s: %v, want an error with the line", name, err)
 		}
 	}
 }
@@ -140,13 +140,13 @@ func TestPolicyIsRead(t *testing.T) {
 func TestRolesGranting(t *testing.T) {
 	a := access(t)
 	if got := a.RolesGranting(Permission{"pricing", "publish"}); !slices.Equal(got, []models.Role{models.PricingManager}) {
-		t.Errorf("%v", got)
+		t.Errorf("RolesGranting = %v, want pricing_manager", got)
 	}
 	if sc, ok := a.Scope(uuid.New(), Permission{"overview", "read"}); ok || sc.Allows(uuid.New()) || sc.All() {
-		t.Error("somebody without roles sees something")
+		t.Error("a user without roles has a permission")
 	}
 	if sc := (scope.Scope{}); sc.All() {
-		t.Error("nothing is everything")
+		t.Error("the zero scope includes all partners")
 	}
 }
 

@@ -17,7 +17,7 @@ import (
 
 func TestMain(m *testing.M) { testkit.Main(m) }
 
-// noise does not compress: parts are full.
+// noise returns random bytes, which do not compress.
 func noise(n int) []byte {
 	b := make([]byte, n)
 	r := rand.NewChaCha8([32]byte{1})
@@ -36,7 +36,7 @@ func TestFiles(t *testing.T) {
 			t.Fatal(err)
 		}
 		if _, err := c.Open(t.Context(), w.ID); !errors.Is(err, blobstore.ErrGone) {
-			t.Errorf("%d bytes: it can be read before it is whole: %v", size, err)
+			t.Errorf("%d bytes: opening an incomplete file: %v, want ErrGone", size, err)
 		}
 		if _, err := io.Copy(w, bytes.NewReader(want)); err != nil {
 			t.Fatal(err)
@@ -49,12 +49,12 @@ func TestFiles(t *testing.T) {
 			t.Fatal(err)
 		}
 		if got, err := io.ReadAll(r); err != nil || !bytes.Equal(got, want) {
-			t.Errorf("%d bytes: %d come back (%v)", size, len(got), err)
+			t.Errorf("%d bytes: read %d bytes (%v)", size, len(got), err)
 		}
 	}
 }
 
-// What is in the database says nothing: it is sealed, and a part fits its place only.
+// Parts are encrypted in the database and bound to their positions.
 func TestFilesAreSealed(t *testing.T) {
 	t.Parallel()
 	d, now := testkit.NewDatabase(t), clock.NewManual(testkit.StartTime())
@@ -80,13 +80,13 @@ func TestFilesAreSealed(t *testing.T) {
 	canary := []byte("canary@example.com")
 	one, two := put(bytes.Repeat(canary, 1000)), put(noise(2<<20))
 	if testkit.Value[bool](t, d, `SELECT bool_or(position($1::bytea IN sealed) > 0) FROM file_parts`, canary) {
-		t.Error("the file is there in clear")
+		t.Error("the database contains plaintext")
 	}
-	owner := testkit.Connect(t, d.OwnerURL) // the service itself may change no part
+	owner := testkit.Connect(t, d.OwnerURL) // the service has no permission to change parts
 	for name, sql := range map[string]string{
-		"parts that changed places": `UPDATE file_parts SET part = CASE part WHEN 0 THEN 1 WHEN 1 THEN 0 ELSE part END WHERE file_id = $1`,
-		"a part of another file":    `UPDATE file_parts SET sealed = (SELECT sealed FROM file_parts WHERE file_id <> $1 LIMIT 1) WHERE file_id = $1 AND part = 0`,
-		"an end that is missing":    `DELETE FROM file_parts WHERE file_id = $1 AND part = (SELECT max(part) FROM file_parts WHERE file_id = $1)`,
+		"swapped parts":        `UPDATE file_parts SET part = CASE part WHEN 0 THEN 1 WHEN 1 THEN 0 ELSE part END WHERE file_id = $1`,
+		"part of another file": `UPDATE file_parts SET sealed = (SELECT sealed FROM file_parts WHERE file_id <> $1 LIMIT 1) WHERE file_id = $1 AND part = 0`,
+		"missing last part":    `DELETE FROM file_parts WHERE file_id = $1 AND part = (SELECT max(part) FROM file_parts WHERE file_id = $1)`,
 	} {
 		file := put(noise(2 << 20))
 		if err := read(file); err != nil {
@@ -99,26 +99,26 @@ func TestFilesAreSealed(t *testing.T) {
 			t.Fatal(err)
 		}
 		if err := read(file); err == nil {
-			t.Errorf("%s: it is read", name)
+			t.Errorf("%s: reading succeeds, want an error", name)
 		}
 	}
 	if err := errors.Join(read(one), read(two)); err != nil {
 		t.Error(err)
 	}
 	if uses, err := c.SealUses(t.Context()); err != nil || len(uses) != 1 {
-		t.Errorf("sealed by %v (%v)", uses, err)
+		t.Errorf("SealUses = %v, %v", uses, err)
 	}
 	other := blobstore.NewStore(d.DB, testkit.PlatformKeys(t, 2), now)
 	if r, err := other.Open(t.Context(), one); err == nil {
 		if _, err = io.ReadAll(r); !errors.Is(err, blobstore.ErrUnreadable) {
-			t.Errorf("under another key: %v", err)
+			t.Errorf("opening without the key: %v", err)
 		}
 	} else if !errors.Is(err, blobstore.ErrUnreadable) {
-		t.Errorf("under another key: %v", err)
+		t.Errorf("opening without the key: %v", err)
 	}
 }
 
-func TestFilesGo(t *testing.T) {
+func TestFilesExpire(t *testing.T) {
 	t.Parallel()
 	d, now := testkit.NewDatabase(t), clock.NewManual(testkit.StartTime())
 	c := blobstore.NewStore(d.DB, testkit.PlatformKeys(t, 1), now)
@@ -132,12 +132,12 @@ func TestFilesGo(t *testing.T) {
 	}
 	now.Advance(2 * time.Hour)
 	if _, err := c.Open(t.Context(), w.ID); !errors.Is(err, blobstore.ErrGone) {
-		t.Errorf("after its end: %v", err)
+		t.Errorf("opening an expired file: %v, want ErrGone", err)
 	}
 	if n, err := c.DeleteExpired(t.Context()); n != 1 || err != nil {
-		t.Errorf("%d files went: %v", n, err)
+		t.Errorf("deleted %d files, %v", n, err)
 	}
 	if n := testkit.Value[int64](t, d, `SELECT count(*) FROM file_parts`); n != 0 {
-		t.Errorf("%d parts are left", n)
+		t.Errorf("%d parts left, want 0", n)
 	}
 }

@@ -1,4 +1,4 @@
 package staff
 
-// Constraints are the errors for what the schema rejects.
+// Constraints exports constraints.
 var Constraints = constraints

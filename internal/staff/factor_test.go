@@ -25,13 +25,13 @@ func TestSecondFactor(t *testing.T) {
 	h.session(t, first)
 	h.over(t, other, "another session after the second factor was set up")
 	if len(recovery) != 10 {
-		t.Fatalf("%d recovery codes", len(recovery))
+		t.Fatalf("got %d recovery codes, want 10", len(recovery))
 	}
 	login := func() string {
 		t.Helper()
 		token, session := h.in(t, "ada@example.com")
 		if session.Stage != models.StageCode || h.session(t, token).Stage != models.StageCode {
-			t.Fatalf("without a code the session is %s", session.Stage)
+			t.Fatalf("stage before the code = %s, want code", session.Stage)
 		}
 		return token
 	}
@@ -42,7 +42,7 @@ func TestSecondFactor(t *testing.T) {
 
 	token := login()
 	if _, err := try(token, h.code(t, secret)); reason(err) != "code" {
-		t.Errorf("the code of the enrolment again: %v", err)
+		t.Errorf("reusing the code of the setup: %v", err)
 	}
 	h.time.Advance(30 * time.Second)
 	code := h.code(t, secret)
@@ -52,65 +52,65 @@ func TestSecondFactor(t *testing.T) {
 	}
 	h.over(t, token, "the token from before the code")
 	if _, err := try(login(), code); reason(err) != "code" {
-		t.Errorf("a used code again: %v", err)
+		t.Errorf("reusing a code: %v", err)
 	}
 	h.time.Advance(30 * time.Second)
 	late := h.code(t, secret)
 	h.time.Advance(30 * time.Second)
 	if _, err := try(login(), late); err != nil {
-		t.Errorf("the code before: %v", err)
+		t.Errorf("code of the previous step: %v", err)
 	}
 	h.time.Advance(5 * time.Minute)
 	old := h.code(t, secret)
 	h.time.Advance(time.Minute)
 	if _, err := try(login(), old); reason(err) != "code" {
-		t.Errorf("a code that is two steps old: %v", err)
+		t.Errorf("code from two steps ago: %v", err)
 	}
 
 	if _, err := try(login(), strings.ToUpper(recovery[3])); err != nil {
-		t.Errorf("a recovery code: %v", err)
+		t.Errorf("recovery code: %v", err)
 	}
 	if _, err := try(login(), recovery[3]); reason(err) != "code" {
-		t.Errorf("a used recovery code: %v", err)
+		t.Errorf("reusing a recovery code: %v", err)
 	}
 	if left, err := h.RecoveryCodesLeft(t.Context(), ada.ID); err != nil || left != 9 {
-		t.Errorf("%d recovery codes are left, %v", left, err)
+		t.Errorf("%d recovery codes left, %v", left, err)
 	}
 
 	token = login()
 	for _, bad := range []string{"", "000000", "12345", "abcdef", strings.Repeat("1", 1<<16)} {
 		if _, err := try(token, bad); reason(err) != "code" {
-			t.Errorf("the code %.20q: %v", bad, err)
+			t.Errorf("code %.20q: %v", bad, err)
 		}
 	}
 	h.time.Advance(30 * time.Second)
 	if _, err := try(token, h.code(t, secret)); reason(err) != "again" {
-		t.Errorf("the right code after five wrong ones: %v", err)
+		t.Errorf("correct code after five wrong ones: %v", err)
 	}
 	h.over(t, token, "five wrong codes")
 
 	if err := h.ResetSecondFactor(t.Context(), audit.Actor{Staff: ada.ID, Name: ada.Email}, ada.ID); reason(err) != "own_factor" {
-		t.Errorf("one's own second factor: %v", err)
+		t.Errorf("resetting the own second factor: %v", err)
 	}
 	if err := h.ResetSecondFactor(t.Context(), audit.Operator, ada.ID); err != nil {
 		t.Fatal(err)
 	}
 	h.over(t, open, "the second factor was reset")
 	if _, session := h.in(t, "ada@example.com"); session.Stage != models.StageOpen {
-		t.Errorf("after the reset the session is %s", session.Stage)
+		t.Errorf("stage after the reset = %s", session.Stage)
 	}
 	h.intact(t)
 }
 
-// One code opens one session, however many try it at once.
-func TestACodeIsUsedOnce(t *testing.T) {
+// A code that is used concurrently opens one session.
+func TestCodeIsUsedOnce(t *testing.T) {
 	t.Parallel()
 	h := newStaffPlatform(t, settings())
 	h.person(t, "ada@example.com", models.Administrator)
 	token, _ := h.in(t, "ada@example.com")
 	_, secret, recovery := h.enrol(t, token)
 	h.time.Advance(30 * time.Second)
-	for name, code := range map[string]string{"a code": h.code(t, secret), "a recovery code": recovery[0]} {
+	for name, code := range map[string]string{"code": h.code(t, secret), "recovery code": recovery[0]} {
 		var opened atomic.Int64
 		var all sync.WaitGroup
 		for range 8 {
@@ -128,13 +128,13 @@ func TestACodeIsUsedOnce(t *testing.T) {
 		}
 		all.Wait()
 		if opened.Load() != 1 {
-			t.Errorf("%s opened %d sessions", name, opened.Load())
+			t.Errorf("%s opened %d sessions, want 1", name, opened.Load())
 		}
 	}
 	h.intact(t)
 }
 
-// Where a role needs a second factor, nothing is open until it is there.
+// If a role requires a second factor, a session is not open until the user has one.
 func TestSecondFactorByRole(t *testing.T) {
 	t.Parallel()
 	s := settings()
@@ -143,38 +143,38 @@ func TestSecondFactorByRole(t *testing.T) {
 	h.person(t, "ada@example.com", models.Auditor, models.Finance)
 	h.person(t, "bob@example.com", models.Auditor)
 	if _, session := h.in(t, "bob@example.com"); session.Stage != models.StageOpen {
-		t.Errorf("an auditor's session is %s", session.Stage)
+		t.Errorf("stage of an auditor = %s, want open", session.Stage)
 	}
 	token, session := h.in(t, "ada@example.com")
 	if session.Stage != models.StageEnrol || h.session(t, token).Stage != models.StageEnrol {
-		t.Fatalf("finance's session is %s", session.Stage)
+		t.Fatalf("stage of finance = %s, want enrol", session.Stage)
 	}
 	if _, err := h.VerifyCode(t.Context(), at(home), h.session(t, token), "000000"); reason(err) != "again" {
-		t.Errorf("a code where none is awaited: %v", err)
+		t.Errorf("code before a second factor is set up: %v, want again", err)
 	}
 	token, _ = h.in(t, "ada@example.com")
 	if _, _, err := h.FinishSecondFactor(t.Context(), at(home), h.session(t, token), "000000"); reason(err) != "enrolment" {
-		t.Errorf("finished before it was begun: %v", err)
+		t.Errorf("finishing before beginning: %v, want enrolment", err)
 	}
 	key, err := h.BeginSecondFactor(t.Context(), h.session(t, token))
 	if err != nil {
 		t.Fatal(err)
 	}
 	if again, err := h.BeginSecondFactor(t.Context(), h.session(t, token)); err != nil || again.Secret() != key.Secret() {
-		t.Errorf("the page loaded again has another seed, %v", err)
+		t.Errorf("the seed changes when the page is reloaded (%v)", err)
 	}
 	if _, _, err := h.FinishSecondFactor(t.Context(), at(home), h.session(t, token), "000000"); reason(err) != "code" {
-		t.Errorf("a wrong first code: %v", err)
+		t.Errorf("wrong first code: %v, want code", err)
 	}
 	open, _, _ := h.enrol(t, token)
 	h.over(t, token, "the token from before the second factor")
 	if got := h.session(t, open).Stage; got != models.StageOpen {
-		t.Errorf("the session is %s", got)
+		t.Errorf("stage = %s, want open", got)
 	}
 }
 
-// Two people with the same password begin to set up a second factor; the first to
-// finish has it, and the other gets neither in nor a factor of their own.
+// If two sessions of a user set up a second factor, the first to finish wins. The other is
+// rejected.
 func TestSecondFactorIsSetUpOnce(t *testing.T) {
 	t.Parallel()
 	s := settings()
@@ -196,19 +196,19 @@ func TestSecondFactorIsSetUpOnce(t *testing.T) {
 		t.Fatal(err)
 	}
 	if enrolled := h.find(t, p.ID).TOTPAt; enrolled == nil || !enrolled.Equal(h.time.Now()) {
-		t.Errorf("set up at %v", enrolled)
+		t.Errorf("second factor set up at %v", enrolled)
 	}
 	if token, _, err := h.FinishSecondFactor(t.Context(), at(away), sessions[1], codes[1]); reason(err) != "enrolled" || token != "" {
-		t.Errorf("the second one: %q, %v", token, err)
+		t.Errorf("finishing the second setup: %q, %v, want enrolled", token, err)
 	}
 	h.session(t, token)
 	if err := h.ResetSecondFactor(t.Context(), audit.Operator, p.ID); err != nil || h.find(t, p.ID).TOTPAt != nil {
-		t.Errorf("after the reset: %v, %v", h.find(t, p.ID).TOTPAt, err)
+		t.Errorf("second factor after the reset: %v, %v", h.find(t, p.ID).TOTPAt, err)
 	}
 }
 
-// wrongCodes logs in with the right password and gives wrong codes, five in each of
-// as many logins, and returns how many were judged and the wait that the last got.
+// wrongCodes logs in with the correct password and enters five wrong codes in each of a number
+// of logins. It returns the number of codes that were checked, and the wait of the last.
 func (h staffPlatform) wrongCodes(t *testing.T, logins int, address func(login int) string) (judged int, wait time.Duration) {
 	t.Helper()
 	for login := range logins {
@@ -231,9 +231,8 @@ func (h staffPlatform) wrongCodes(t *testing.T, logins int, address func(login i
 	return judged, wait
 }
 
-// With the right password, at most 20 wrong codes are judged before the waits begin,
-// over however many sessions and addresses. The owner gets in at a known address all
-// the while.
+// With the correct password, at most 20 wrong codes are checked before the wait starts, in all
+// sessions and at all addresses together. The user can still log in at a known address.
 func TestWrongCodesAreCountedAcrossSessions(t *testing.T) {
 	t.Parallel()
 	for name, address := range map[string]func(int) string{
@@ -246,12 +245,12 @@ func TestWrongCodesAreCountedAcrossSessions(t *testing.T) {
 			t.Parallel()
 			h := newStaffPlatform(t, settings())
 			h.person(t, "ada@example.com", models.Administrator)
-			token, _ := h.in(t, "ada@example.com") // home is known from now on
+			token, _ := h.in(t, "ada@example.com") // makes home a known address
 			_, secret, _ := h.enrol(t, token)
 			h.time.Advance(30 * time.Second)
 			judged, wait := h.wrongCodes(t, 30, address)
 			if judged != 20 || wait != 30*time.Second {
-				t.Fatalf("%d wrong codes were judged, then a wait of %s", judged, wait)
+				t.Fatalf("%d wrong codes were checked before a wait of %s", judged, wait)
 			}
 			right := func(where string) error {
 				t.Helper()
@@ -259,45 +258,45 @@ func TestWrongCodesAreCountedAcrossSessions(t *testing.T) {
 				if err != nil {
 					t.Fatal(err)
 				}
-				h.time.Advance(30 * time.Second) // a code is used once
+				h.time.Advance(30 * time.Second) // a code can be used only once
 				_, err = h.VerifyCode(t.Context(), at(where), h.session(t, token), h.code(t, secret))
 				return err
 			}
 			if err := right(home); err != nil {
-				t.Errorf("the owner at a known address: %v", err)
+				t.Errorf("login at a known address: %v", err)
 			}
 			var waits []time.Duration
 			for range 6 {
 				h.time.Advance(15 * time.Minute)
 				if judged, wait = h.wrongCodes(t, 1, address); judged != 1 {
-					t.Errorf("%d wrong codes were judged after a wait", judged)
+					t.Errorf("%d wrong codes were checked after a wait, want 1", judged)
 				}
 				waits = append(waits, wait)
 			}
 			if !slices.IsSorted(waits) || waits[0] < time.Minute || waits[5] != 15*time.Minute {
-				t.Errorf("waits of %v", waits)
+				t.Errorf("waits = %v, want at least 1 min rising to 15 min", waits)
 			}
-			h.time.Advance(48 * time.Hour) // neither time nor the owner's codes elsewhere clear the count
+			h.time.Advance(48 * time.Hour) // neither time nor correct codes at other addresses reset the count
 			if _, err := h.DeleteExpired(t.Context()); err != nil {
 				t.Fatal(err)
 			}
 			if judged, _ := h.wrongCodes(t, 1, address); judged != 1 {
-				t.Errorf("%d wrong codes were judged two days later", judged)
+				t.Errorf("%d wrong codes were checked two days later, want 1", judged)
 			}
 			h.time.Advance(15 * time.Minute)
 			if err := right(address(0)); err != nil {
-				t.Errorf("the right code after the wait: %v", err)
+				t.Errorf("correct code after the wait: %v", err)
 			}
 			if judged, _ := h.wrongCodes(t, 2, address); judged != 10 {
-				t.Errorf("%d of 10 wrong codes were judged after a right one", judged)
+				t.Errorf("%d of 10 wrong codes were checked after a correct one, want 10", judged)
 			}
 			h.intact(t)
 		})
 	}
 }
 
-// Wrong codes at once are counted like wrong codes one after the other.
-func TestManyWrongCodesAtOnce(t *testing.T) {
+// Concurrent wrong codes are counted like sequential ones.
+func TestConcurrentWrongCodes(t *testing.T) {
 	t.Parallel()
 	h := newStaffPlatform(t, settings())
 	h.person(t, "ada@example.com", models.Administrator)
@@ -324,18 +323,18 @@ func TestManyWrongCodesAtOnce(t *testing.T) {
 	}
 	all.Wait()
 	if judged.Load() != 20 {
-		t.Errorf("%d wrong codes were judged", judged.Load())
+		t.Errorf("%d wrong codes were checked", judged.Load())
 	}
 }
 
-// Codes that are guessed in an open session count as those at the login do.
+// Wrong codes in an open session are counted like wrong codes at the login.
 func TestWrongCodesInAnOpenSessionAreCounted(t *testing.T) {
 	t.Parallel()
 	h := newStaffPlatform(t, settings())
 	h.person(t, "ada@example.com", models.Administrator)
 	token, _ := h.in(t, "ada@example.com")
 	token, secret, _ := h.enrol(t, token)
-	judged, wrong := 0, h.code(t, secret) // which has been used
+	judged, wrong := 0, h.code(t, secret) // a used code
 	for range 40 {
 		if err := h.Confirm(t.Context(), at(away), h.session(t, token), wrong); reason(err) == "confirmation" {
 			judged++
@@ -344,11 +343,11 @@ func TestWrongCodesInAnOpenSessionAreCounted(t *testing.T) {
 		}
 	}
 	if judged != 20 {
-		t.Errorf("%d wrong codes were judged", judged)
+		t.Errorf("%d wrong codes were checked", judged)
 	}
 	h.time.Advance(30 * time.Second)
 	if err := h.Confirm(t.Context(), at(home), h.session(t, token), h.code(t, secret)); err != nil {
-		t.Errorf("the owner at a known address: %v", err)
+		t.Errorf("login at a known address: %v", err)
 	}
 }
 
@@ -361,15 +360,15 @@ func TestConfirm(t *testing.T) {
 	by := at(home)
 	confirmed := func() bool { return h.session(t, token).Confirmed(h.time.Now()) }
 	if !confirmed() {
-		t.Error("not confirmed at login")
+		t.Error("the session is not confirmed after the login")
 	}
 	for _, proof := range []func() string{func() string { return password }, func() string { return h.code(t, secret) }} {
 		h.time.Advance(10 * time.Minute)
 		if confirmed() {
-			t.Error("confirmed ten minutes later")
+			t.Error("the session is still confirmed after ten minutes")
 		}
 		if err := h.Confirm(t.Context(), by, h.session(t, token), proof()); err != nil || !confirmed() {
-			t.Errorf("not confirmed: %v", err)
+			t.Errorf("confirming: %v", err)
 		}
 	}
 	h.time.Advance(10 * time.Minute)
@@ -380,16 +379,16 @@ func TestConfirm(t *testing.T) {
 	h.time.Advance(10 * time.Minute)
 	for _, wrong := range []string{"", "wrong", code, recovery[0]} {
 		if err := h.Confirm(t.Context(), by, h.session(t, token), wrong); reason(err) != "confirmation" || confirmed() {
-			t.Errorf("%q: %v", wrong, err)
+			t.Errorf("confirming with %q: %v", wrong, err)
 		}
 	}
 	for range 5 {
 		_ = h.Confirm(t.Context(), by, h.session(t, token), "wrong")
 	}
 	if err := h.Confirm(t.Context(), by, h.session(t, token), password); !isFault(err, apperr.TooMany) {
-		t.Errorf("guesses in an open session are not slowed down: %v", err)
+		t.Errorf("guesses in an open session are not throttled: %v", err)
 	}
 	if n := h.events(t, "confirm", models.AuditRejected); n < 5 {
-		t.Errorf("%d refused confirmations are in the audit trail", n)
+		t.Errorf("got %d rejected confirmations in the audit log", n)
 	}
 }

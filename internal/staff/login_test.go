@@ -33,7 +33,7 @@ func TestLogin(t *testing.T) {
 			t.Errorf("%q: %+v, %v", email, session.Stage, err)
 		}
 		if got := h.events(t, "login", models.AuditDone); got != n+1 {
-			t.Errorf("%d logins are in the audit trail", got)
+			t.Errorf("got %d logins in the audit log, want %d", got, n+1)
 		}
 	}
 	var first string
@@ -41,8 +41,8 @@ func TestLogin(t *testing.T) {
 		{"ada@example.com", "wrong"},
 		{"ada@example.com", ""},
 		{"", password},
-		{"nobody@example.com", password},
-		{"nobody@example.com", ""},
+		{"stranger@example.com", password},
+		{"stranger@example.com", ""},
 		{"gone@example.com", password},
 		{"new@example.com", ""},
 		{"new@example.com", password},
@@ -53,28 +53,28 @@ func TestLogin(t *testing.T) {
 		{"ada@example.com", strings.Repeat("a", 1<<20)},
 		{"%@example.com", password},
 	} {
-		address := fmt.Sprint("203.0.113.", n) // none is throttled
+		address := fmt.Sprint("203.0.113.", n) // a new address, to avoid throttling
 		token, _, err := h.login(t, c.email, c.password, address)
 		if reason(err) != "login" || token != "" {
-			t.Errorf("%.40q: %v", c.email, err)
+			t.Errorf("login as %.40q: %v, want login", c.email, err)
 		}
 		if n == 0 {
 			first = err.Error()
 		}
 		if err.Error() != first {
-			t.Errorf("%.40q: %v, and for a wrong password %s", c.email, err, first)
+			t.Errorf("login as %.40q: %v, want the same error as for a wrong password: %s", c.email, err, first)
 		}
 	}
 	if n := h.events(t, "login", models.AuditRejected); n != 14 {
-		t.Errorf("%d refusals are in the audit trail", n)
+		t.Errorf("got %d rejected logins in the audit log, want 14", n)
 	}
-	if n := testkit.Value[int](t, h.Database, `SELECT count(*) FROM audit_events WHERE outcome = 'refused' AND (actor LIKE 'nobody%' OR reason LIKE '%nobody%')`); n != 0 {
-		t.Error("the audit trail repeats what an unknown person called themselves")
+	if n := testkit.Value[int](t, h.Database, `SELECT count(*) FROM audit_events WHERE outcome = 'refused' AND (actor LIKE 'stranger%' OR reason LIKE '%stranger%')`); n != 0 {
+		t.Error("the audit log contains the email address of an unknown user")
 	}
 	h.intact(t)
 }
 
-func TestPasswordsAreHashedAtOWASPsCost(t *testing.T) {
+func TestPasswordCostFollowsOWASP(t *testing.T) {
 	t.Parallel()
 	production := settings()
 	production.PasswordCost = nil
@@ -85,7 +85,7 @@ func TestPasswordsAreHashedAtOWASPsCost(t *testing.T) {
 	}
 }
 
-// Unknown people cost what known ones do: a hash.
+// A login as an unknown user hashes a password too.
 func TestUnknownUsersTakeAsLong(t *testing.T) {
 	t.Parallel()
 	production := settings()
@@ -96,7 +96,7 @@ func TestUnknownUsersTakeAsLong(t *testing.T) {
 	for n := range 9 {
 		for email, took := range map[string]*[]time.Duration{
 			"ada@example.com":    &known,
-			"nobody@example.com": &unknown,
+			"stranger@example.com": &unknown,
 		} {
 			start := time.Now()
 			if _, _, err := h.login(t, email, "wrong", fmt.Sprintf("203.0.113.%d", n)); reason(err) != "login" {
@@ -108,7 +108,7 @@ func TestUnknownUsersTakeAsLong(t *testing.T) {
 	slices.Sort(known)
 	slices.Sort(unknown)
 	if a, b := known[0], unknown[0]; a > 2*b || b > 2*a {
-		t.Errorf("at the fastest, a known person took %s and an unknown one %s", a, b)
+		t.Errorf("fastest login of a known user took %s, of an unknown user %s", a, b)
 	}
 }
 
@@ -121,7 +121,7 @@ func TestThrottling(t *testing.T) {
 		_, _, err := h.login(t, email, "wrong", address)
 		return err
 	}
-	for range 6 { // five cost nothing, the sixth starts the wait
+	for range 6 { // five are free, the sixth starts the wait
 		if err := fail("ada@example.com", away); reason(err) != "login" {
 			t.Fatal(err)
 		}
@@ -131,50 +131,50 @@ func TestThrottling(t *testing.T) {
 		err := fail("ada@example.com", away)
 		f := apperr.As(err)
 		if f == nil || f.Code != apperr.TooMany {
-			t.Fatalf("not throttled: %v", err)
+			t.Fatalf("login during the wait: %v, want too many", err)
 		}
 		if _, _, err := h.login(t, "ada@example.com", password, away); !isFault(err, apperr.TooMany) {
-			t.Errorf("the right password got in during the wait: %v", err)
+			t.Errorf("correct password during the wait: %v, want too many", err)
 		}
 		waits = append(waits, f.RetryAfter)
 		h.time.Advance(f.RetryAfter)
 		if err := fail("ada@example.com", away); reason(err) != "login" {
-			t.Fatalf("after the wait: %v", err)
+			t.Fatalf("wrong password after the wait: %v, want login", err)
 		}
 	}
 	if !slices.IsSorted(waits) || waits[0] != 30*time.Second || waits[6] != 15*time.Minute {
-		t.Errorf("waits of %v", waits)
+		t.Errorf("waits = %v, want 30 s rising to 15 min", waits)
 	}
 	if _, _, err := h.login(t, "bob@example.com", password, away); err != nil {
-		t.Errorf("another person at the same address: %v", err)
+		t.Errorf("other user at the same address: %v", err)
 	}
 	if _, _, err := h.login(t, "ada@example.com", password, home); err != nil {
-		t.Errorf("the same person elsewhere: %v", err)
+		t.Errorf("same user at another address: %v", err)
 	}
 	h.time.Advance(15 * time.Minute)
 	if _, _, err := h.login(t, "ada@example.com", password, away); err != nil {
-		t.Errorf("the right password after the longest wait: %v", err)
+		t.Errorf("correct password after the longest wait: %v", err)
 	}
-	for range 5 { // what was wrong before is forgotten
+	for range 5 { // earlier failures are forgotten
 		if err := fail("ada@example.com", away); reason(err) != "login" {
-			t.Errorf("a mistake after the right password: %v", err)
+			t.Errorf("wrong password after a correct one: %v, want login", err)
 		}
 	}
 	h.time.Advance(time.Hour + time.Second)
 	for range 5 {
 		if err := fail("ada@example.com", away); reason(err) != "login" {
-			t.Errorf("an hour later: %v", err)
+			t.Errorf("wrong password an hour later: %v, want login", err)
 		}
 	}
 }
 
-// Whoever guesses from many addresses is slowed down, and does not lock the person
-// out where they usually log in.
+// An attacker who guesses from many addresses is throttled, and cannot lock out the user at
+// the user's known addresses.
 func TestAttackLocksOutNoUser(t *testing.T) {
 	t.Parallel()
 	h := newStaffPlatform(t, settings())
 	h.person(t, "ada@example.com", models.Administrator)
-	h.in(t, "ada@example.com") // home is known from now on
+	h.in(t, "ada@example.com") // makes home a known address
 	throttled := 0
 	for n := range 40 {
 		if _, _, err := h.login(t, "ada@example.com", "wrong", fmt.Sprintf("203.0.113.%d", n)); isFault(err, apperr.TooMany) {
@@ -182,25 +182,25 @@ func TestAttackLocksOutNoUser(t *testing.T) {
 		}
 	}
 	if throttled < 15 {
-		t.Errorf("%d of 40 guesses from as many addresses were slowed down", throttled)
+		t.Errorf("%d of 40 guesses from different addresses were throttled, want at least 15", throttled)
 	}
 	for range 3 {
 		if _, _, err := h.login(t, "ada@example.com", password, home); err != nil {
-			t.Errorf("at home: %v", err)
+			t.Errorf("login at a known address: %v", err)
 		}
 	}
 	if _, _, err := h.login(t, "ada@example.com", password, "203.0.113.99"); !isFault(err, apperr.TooMany) {
-		t.Errorf("from a new address during the attack: %v", err)
+		t.Errorf("login at a new address during the attack: %v, want too many", err)
 	}
 	h.time.Advance(15 * time.Minute)
 	if _, _, err := h.login(t, "ada@example.com", password, "203.0.113.99"); err != nil {
-		t.Errorf("from a new address after it: %v", err)
+		t.Errorf("login at a new address after the attack: %v", err)
 	}
 }
 
-// The addresses of an IPv6 network count as one (decision 28), and one that has used up its
-// budget writes nothing for further e-mail addresses.
-func TestAnIPv6NetworkIsOneAddress(t *testing.T) {
+// The addresses of an IPv6 network count as one (decision 28). A network over its limit writes
+// no rows for other email addresses.
+func TestThrottlesIPv6NetworkAsOneAddress(t *testing.T) {
 	t.Parallel()
 	h := newStaffPlatform(t, settings())
 	judged, rows := 0, 0
@@ -215,18 +215,18 @@ func TestAnIPv6NetworkIsOneAddress(t *testing.T) {
 		}
 	}
 	if judged != 31 {
-		t.Errorf("%d attempts from one network were judged", judged)
+		t.Errorf("%d attempts from one network were checked, want 31", judged)
 	}
 	if got := testkit.Value[int](t, h.Database, `SELECT count(*) FROM login_attempts`); got != rows {
-		t.Errorf("%d rows, %d of them for attempts that were not judged", got, got-rows)
+		t.Errorf("got %d rows, %d of them for throttled attempts, want 0", got, got-rows)
 	}
 	if _, _, err := h.login(t, "person1@example.com", "wrong", "2001:db8:1:3::1"); reason(err) != "login" {
-		t.Errorf("the next network: %v", err)
+		t.Errorf("login from another network: %v, want login", err)
 	}
 }
 
-// Guesses at once are counted like guesses one after the other.
-func TestManyGuessesAtOnce(t *testing.T) {
+// Concurrent guesses are counted like sequential ones.
+func TestConcurrentGuesses(t *testing.T) {
 	t.Parallel()
 	h := newStaffPlatform(t, settings())
 	h.person(t, "ada@example.com", models.Administrator)
@@ -247,7 +247,7 @@ func TestManyGuessesAtOnce(t *testing.T) {
 	}
 	all.Wait()
 	if guesses.Load() > 6 || guesses.Load()+throttled.Load() != 30 {
-		t.Errorf("%d guesses, %d throttled", guesses.Load(), throttled.Load())
+		t.Errorf("%d guesses checked and %d throttled, want at most 6 checked and 30 in total", guesses.Load(), throttled.Load())
 	}
 	h.intact(t)
 }
@@ -259,7 +259,7 @@ func TestSessionsEnd(t *testing.T) {
 	h.person(t, "root@example.com", models.Administrator)
 	idle, _ := h.in(t, "ada@example.com")
 	h.time.Advance(29 * time.Minute)
-	h.session(t, idle) // used: counts anew
+	h.session(t, idle) // use resets the idle timeout
 	h.time.Advance(29 * time.Minute)
 	h.session(t, idle)
 	h.time.Advance(30 * time.Minute)
@@ -297,7 +297,7 @@ func TestSessionsEnd(t *testing.T) {
 	h.intact(t)
 }
 
-func TestForget(t *testing.T) {
+func TestDeleteExpired(t *testing.T) {
 	t.Parallel()
 	h := newStaffPlatform(t, settings())
 	h.person(t, "ada@example.com", models.Administrator)
@@ -314,10 +314,10 @@ func TestForget(t *testing.T) {
 	}
 	h.session(t, token)
 	if rows() != before {
-		t.Errorf("%d rows of %d are left at once", rows(), before)
+		t.Errorf("%d rows left, want %d", rows(), before)
 	}
 	h.time.Advance(31 * 24 * time.Hour)
 	if _, err := h.DeleteExpired(t.Context()); err != nil || rows() != 0 {
-		t.Errorf("%d rows are left after a month, %v", rows(), err)
+		t.Errorf("%d rows left after a month (%v), want 0", rows(), err)
 	}
 }

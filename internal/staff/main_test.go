@@ -23,7 +23,7 @@ const (
 	away     = "198.51.100.7"
 )
 
-// staffPlatform is a platform with staff on a test's own database.
+// staffPlatform is a staff service with its own database.
 type staffPlatform struct {
 	*testkit.Database
 	*staff.Service
@@ -53,7 +53,7 @@ func everywhere(roles ...models.Role) (all []models.StaffRole) {
 	return all
 }
 
-// person is one of the staff with the usual password.
+// person creates a user with the password password.
 func (h staffPlatform) person(t *testing.T, email string, roles ...models.Role) models.Staff {
 	t.Helper()
 	p, err := h.Seed(t.Context(), audit.Operator, staff.NewMember{
@@ -77,7 +77,7 @@ func (h staffPlatform) login(t *testing.T, email, with, address string) (string,
 	})
 }
 
-// in logs in, and fails where that does not work at once.
+// in logs in with the correct password and fails the test on an error.
 func (h staffPlatform) in(t *testing.T, email string) (string, staff.Session) {
 	t.Helper()
 	token, session, err := h.login(t, email, password, home)
@@ -96,7 +96,7 @@ func (h staffPlatform) session(t *testing.T, token string) staff.Session {
 	return s
 }
 
-// over fails when a token still opens a session.
+// over fails the test if a token has an active session.
 func (h staffPlatform) over(t *testing.T, token, when string) {
 	t.Helper()
 	if s, err := h.Session(t.Context(), token); reason(err) != "again" {
@@ -123,7 +123,7 @@ func (h staffPlatform) code(t *testing.T, secret string) string {
 	return code
 }
 
-// enrol gives a person a second factor in an open or an enrolling session.
+// enrol sets up a second factor in an open or enrolling session.
 func (h staffPlatform) enrol(t *testing.T, token string) (next, secret string, recovery []string) {
 	t.Helper()
 	key, err := h.BeginSecondFactor(t.Context(), h.session(t, token))
@@ -146,12 +146,12 @@ func (h staffPlatform) events(t *testing.T, action string, outcome models.AuditO
 		action, string(outcome))
 }
 
-// intact checks the audit trail at a test's end.
+// intact verifies the audit log.
 func (h staffPlatform) intact(t *testing.T) {
 	t.Helper()
 	v, err := audit.New(h.DB, h.time).Verify(t.Context(), "")
 	if err != nil || !v.Intact() {
-		t.Errorf("the audit trail: %+v, %v", v, err)
+		t.Errorf("verifying the audit log: %+v, %v", v, err)
 	}
 }
 

@@ -12,49 +12,49 @@ import (
 	"github.com/pingpost/pingpost/models"
 )
 
-// under is the same house with other platform keys.
+// under returns the platform with other platform keys.
 func (h staffPlatform) under(t *testing.T, keys ...byte) staffPlatform {
 	t.Helper()
 	h.Service = staff.NewService(h.DB, testkit.PlatformKeys(t, keys...), h.time, settings())
 	return h
 }
 
-// A second factor follows the platform's keys, so that an older one can be taken away.
+// Reseal moves second factors to the first key, so that older keys can be removed.
 func TestReseal(t *testing.T) {
 	t.Parallel()
 	h := newStaffPlatform(t, settings()).under(t, 1)
 	ada := h.person(t, "ada@example.com", models.Administrator)
 	token, _ := h.in(t, "ada@example.com")
 	_, secret, _ := h.enrol(t, token)
-	h.person(t, "bob@example.com", models.Auditor) // has none
+	h.person(t, "bob@example.com", models.Auditor) // has no second factor
 
 	h = h.under(t, 2, 1)
 	older := testkit.PlatformKeys(t, 1).IDs()[0]
 	if uses, err := h.SealUses(t.Context()); err != nil || len(uses) != 1 || uses[older] != 1 {
-		t.Errorf("%v, %v", uses, err)
+		t.Errorf("SealUses = %v, %v", uses, err)
 	}
 	for want := range []int{1, 0} {
 		if moved, unread, err := h.Reseal(t.Context()); err != nil || moved != 1-want || len(unread) != 0 {
-			t.Errorf("moved %d, unread %v, %v", moved, unread, err)
+			t.Errorf("Reseal moved %d, unread %v, %v, want %d moved", moved, unread, err, 1-want)
 		}
 	}
 	h = h.under(t, 2)
 	if uses, err := h.SealUses(t.Context()); err != nil || uses[testkit.PlatformKeys(t, 2).IDs()[0]] != 1 {
-		t.Errorf("%v, %v", uses, err)
+		t.Errorf("SealUses = %v, %v", uses, err)
 	}
 	h.time.Advance(time.Minute)
 	token, _ = h.in(t, "ada@example.com")
 	if _, err := h.VerifyCode(t.Context(), at(home), h.session(t, token), h.code(t, secret)); err != nil {
-		t.Errorf("a code after the move: %v", err)
+		t.Errorf("code after resealing: %v", err)
 	}
 	if moved, unread, err := h.under(t, 3).Reseal(t.Context()); err != nil || moved != 0 ||
 		!slices.Equal(unread, []string{id.Format(id.Staff, ada.ID)}) {
-		t.Errorf("under another key: moved %d, unread %v, %v", moved, unread, err)
+		t.Errorf("Reseal without the key: moved %d, unread %v, %v, want 0 moved and one unread", moved, unread, err)
 	}
 	var none keyring.KeyID
 	for _, value := range [][]byte{nil, {1}, {1, 2, 3, 4, 5}, {9, 2, 3, 4, 5, 6}} {
 		if key, ok := keyring.KeyOf(value); ok || key != none {
-			t.Errorf("% x names the key %s", value, key)
+			t.Errorf("KeyOf(% x) = %s, want no key", value, key)
 		}
 	}
 }

@@ -63,27 +63,27 @@ func TestInvitation(t *testing.T) {
 		"a\x00bcdefghijklm":      "password",
 	} {
 		if err := accept(ada.Token, bad); reason(err) != want {
-			t.Errorf("the password %.20q: %v", bad, err)
+			t.Errorf("accepting with password %.20q: %v", bad, err)
 		}
 	}
 	if err := accept("another token", password); reason(err) != "invitation" {
-		t.Errorf("another token: %v", err)
+		t.Errorf("accepting with an unknown token: %v, want invitation", err)
 	}
 	again, err := h.RenewInvitation(t.Context(), audit.Operator, ada.ID)
 	if err != nil {
 		t.Fatal(err)
 	}
 	if err := accept(ada.Token, password); reason(err) != "invitation" {
-		t.Errorf("the first of two invitations: %v", err)
+		t.Errorf("accepting a replaced invitation: %v, want invitation", err)
 	}
 	if err := accept(again.Token, password); err != nil {
 		t.Fatal(err)
 	}
 	if err := accept(again.Token, password); reason(err) != "invitation" {
-		t.Errorf("accepted twice: %v", err)
+		t.Errorf("accepting twice: %v, want invitation", err)
 	}
 	if _, err := h.RenewInvitation(t.Context(), audit.Operator, ada.ID); reason(err) != "accepted" {
-		t.Errorf("invited again after it was accepted: %v", err)
+		t.Errorf("renewing an accepted invitation: %v", err)
 	}
 	h.in(t, "ada@example.com")
 
@@ -93,7 +93,7 @@ func TestInvitation(t *testing.T) {
 	}
 	h.time.Advance(72 * time.Hour)
 	if err := accept(late.Token, password); reason(err) != "invitation" {
-		t.Errorf("three days later: %v", err)
+		t.Errorf("accepting after three days: %v", err)
 	}
 	partner := uuid.New()
 	for name, n := range map[string]staff.NewMember{
@@ -111,7 +111,7 @@ func TestInvitation(t *testing.T) {
 		}
 	}
 	if _, err := invite(staff.NewMember{Email: "ADA@example.com", Name: "Ada", Roles: everywhere(models.Auditor)}); !isFault(err, apperr.Conflict) {
-		t.Errorf("the same address twice: %v", err)
+		t.Errorf("inviting the same address twice: %v, want a conflict", err)
 	}
 	h.intact(t)
 }
@@ -132,40 +132,40 @@ func TestRoles(t *testing.T) {
 		t.Fatal(err)
 	}
 	if _, ok := access.Scope(bob.ID, authz.Permission{Object: "payouts", Action: "write"}); !ok {
-		t.Error("a role that was given is not in force")
+		t.Error("a new role is not effective")
 	}
 	for name, c := range map[string]struct {
 		err  error
 		want string
 	}{
-		"a role for oneself":         {set(actor(ada), ada, models.Administrator, models.Finance), "own_role"},
-		"the last administrator":     {set(audit.Operator, ada, models.Auditor), "last_administrator"},
-		"by themselves":              {set(actor(ada), ada, models.Auditor), "own_role"},
-		"deactivated":                {h.deactivate(t, ada.ID), "last_administrator"},
-		"oneself deactivated":        {h.Deactivate(t.Context(), actor(ada), ada.ID, 1), "self"},
-		"a page that is stale":       {h.SetRoles(t.Context(), actor(ada), bob.ID, 1, everywhere(models.Auditor)), "changed"},
-		"a stale page, deactivating": {h.Deactivate(t.Context(), actor(ada), bob.ID, 1), "changed"},
-		"nobody":                     {h.SetRoles(t.Context(), actor(ada), uuid.New(), 1, everywhere(models.Auditor)), "staff"},
-		"no role at all":             {set(actor(ada), bob), "role"},
+		"own new role":                        {set(actor(ada), ada, models.Administrator, models.Finance), "own_role"},
+		"last administrator":                  {set(audit.Operator, ada, models.Auditor), "last_administrator"},
+		"own last role":                       {set(actor(ada), ada, models.Auditor), "own_role"},
+		"deactivating the last administrator": {h.deactivate(t, ada.ID), "last_administrator"},
+		"deactivating oneself":                {h.Deactivate(t.Context(), actor(ada), ada.ID, 1), "self"},
+		"stale version":                       {h.SetRoles(t.Context(), actor(ada), bob.ID, 1, everywhere(models.Auditor)), "changed"},
+		"deactivating a stale version":        {h.Deactivate(t.Context(), actor(ada), bob.ID, 1), "changed"},
+		"unknown user":                        {h.SetRoles(t.Context(), actor(ada), uuid.New(), 1, everywhere(models.Auditor)), "staff"},
+		"no roles":                            {set(actor(ada), bob), "role"},
 	} {
 		if reason(c.err) != c.want {
 			t.Errorf("%s: %v, want %s", name, c.err, c.want)
 		}
 	}
 	if got := h.find(t, ada.ID).Roles; len(got) != 1 || got[0].Role != models.Administrator {
-		t.Errorf("what was refused was half done: %+v", got)
+		t.Errorf("rejected changes had an effect: %+v", got)
 	}
 	if err := set(actor(ada), bob, models.Administrator); err != nil {
 		t.Fatal(err)
 	}
 	if err := set(actor(bob), ada, models.Auditor); err != nil {
-		t.Errorf("another administrator takes the role away: %v", err)
+		t.Errorf("other administrator removes the role: %v", err)
 	}
 	h.intact(t)
 }
 
-// Of two administrators who take the role from each other at once, one is left.
-func TestTheLastAdministratorStays(t *testing.T) {
+// If two administrators remove each other concurrently, one remains.
+func TestKeepsLastAdministrator(t *testing.T) {
 	t.Parallel()
 	h := newStaffPlatform(t, settings())
 	for range 5 {
@@ -188,7 +188,7 @@ func TestTheLastAdministratorStays(t *testing.T) {
 		}
 		all.Wait()
 		if left := testkit.Value[int](t, h.Database, `SELECT count(*) FROM staff_roles WHERE role = 'administrator'`); left != 1 || rejected.Load() != 1 {
-			t.Fatalf("%d administrators are left, %d were refused", left, rejected.Load())
+			t.Fatalf("%d administrators left and %d changes rejected, want 1 and 1", left, rejected.Load())
 		}
 	}
 }
@@ -201,15 +201,15 @@ func TestPasswordChange(t *testing.T) {
 	other, _ := h.in(t, "ada@example.com")
 	by := audit.Actor{Staff: session.Staff.ID, Name: session.Staff.Email}
 	if err := h.SetPassword(t.Context(), by, session, "wrong", "a new long password"); reason(err) != "confirmation" {
-		t.Errorf("with a wrong old one: %v", err)
+		t.Errorf("wrong old password: %v, want confirmation", err)
 	}
 	_, secret, _ := h.enrol(t, token)
 	h.time.Advance(30 * time.Second)
 	if err := h.SetPassword(t.Context(), by, h.session(t, token), h.code(t, secret), "a new long password"); reason(err) != "confirmation" {
-		t.Errorf("with a code instead of the old password: %v", err)
+		t.Errorf("code instead of the old password: %v, want confirmation", err)
 	}
 	if err := h.SetPassword(t.Context(), by, session, password, "short"); reason(err) != "password" {
-		t.Errorf("to a short one: %v", err)
+		t.Errorf("short new password: %v, want password", err)
 	}
 	if err := h.SetPassword(t.Context(), by, session, password, "a new long password"); err != nil {
 		t.Fatal(err)
@@ -217,12 +217,12 @@ func TestPasswordChange(t *testing.T) {
 	h.session(t, token)
 	h.over(t, other, "the password was changed elsewhere")
 	if _, _, err := h.login(t, "ada@example.com", password, home); reason(err) != "login" {
-		t.Errorf("the old password: %v", err)
+		t.Errorf("login with the old password: %v, want login", err)
 	}
 	if _, _, err := h.login(t, "ada@example.com", "a new long password", home); err != nil {
 		t.Error(err)
 	}
 	if n := testkit.Value[int](t, h.Database, `SELECT count(*) FROM audit_events WHERE coalesce(before::text, '') || coalesce(after::text, '') || reason LIKE '%password"%' OR after::text LIKE '%argon2%'`); n != 0 {
-		t.Error("a password is in the audit trail")
+		t.Error("the audit log contains a password")
 	}
 }
