@@ -82,7 +82,7 @@ func openForms[F ~string](found, all []F) []F {
 	return found
 }
 
-func (h *Handlers) compareList(k *web.Request) error {
+func (h *Handlers) compareFile(k *web.Request) error {
 	r, err := h.reconciliation(k)
 	if err != nil {
 		return err

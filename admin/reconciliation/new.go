@@ -17,14 +17,14 @@ import (
 	"github.com/pingpost/pingpost/templates/ui"
 )
 
-// MaxList is the largest upload request in bytes: the file and the other fields.
-const MaxList = reconcile.MaxFile + web.MaxForm
+// MaxUpload is the largest upload request in bytes: the file and the other fields.
+const MaxUpload = reconcile.MaxFile + web.MaxForm
 
 var (
-	errListSize = atField("file", apperr.TooLarge, "file_size",
+	errFileSize = atField("file", apperr.TooLarge, "file_size",
 		fmt.Sprintf("The file is larger than %d MiB. Split it by date and upload each part.", reconcile.MaxFile>>20))
-	errListPartner = atField("partner", apperr.Invalid, "partner", "Choose a partner.")
-	errListFile    = atField("file", apperr.Invalid, "file", "Choose a file.")
+	errNoPartner = atField("partner", apperr.Invalid, "partner", "Choose a partner.")
+	errNoFile    = atField("file", apperr.Invalid, "file", "Choose a file.")
 )
 
 // atField returns an error that is shown next to a field of the form.
@@ -51,7 +51,7 @@ func (h *Handlers) showReconciliationNew(k *web.Request, status int, partner str
 		Partners: web.SelectOption(append(first, partners...), partner),
 		Errors:   mistakes,
 		MaxBytes: reconcile.MaxFile,
-		TooLarge: errListSize.Message,
+		TooLarge: errFileSize.Message,
 		Limits:   fmt.Sprintf("At most %d MiB and %s rows.", reconcile.MaxFile>>20, ui.Number(reconcile.MaxRows)),
 	}))
 }
@@ -60,9 +60,9 @@ func (h *Handlers) showReconciliationNew(k *web.Request, status int, partner str
 // memory as a whole.
 func (h *Handlers) reconciliationNew(k *web.Request) error {
 	slug := ""
-	made, err := models.Reconciliation{}, error(errListSize)
-	if k.R.ContentLength <= MaxList {
-		slug, made, err = h.takeList(k)
+	made, err := models.Reconciliation{}, error(errFileSize)
+	if k.R.ContentLength <= MaxUpload {
+		slug, made, err = h.readUpload(k)
 		// Read the rest: a browser shows no response if the connection closes during the upload.
 		_, _ = io.Copy(io.Discard, k.R.Body)
 	}
@@ -77,8 +77,8 @@ func (h *Handlers) reconciliationNew(k *web.Request) error {
 	})
 }
 
-// takeList reads the parts of the form in order: form key, partner, file.
-func (h *Handlers) takeList(k *web.Request) (slug string, made models.Reconciliation, err error) {
+// readUpload reads the parts of the form in order: form key, partner, file.
+func (h *Handlers) readUpload(k *web.Request) (slug string, made models.Reconciliation, err error) {
 	web.AllowSlowBody(k)
 	parts, err := k.R.MultipartReader()
 	if err != nil {
@@ -87,22 +87,22 @@ func (h *Handlers) takeList(k *web.Request) (slug string, made models.Reconcilia
 	for {
 		part, err := parts.NextPart()
 		if errors.Is(err, io.EOF) {
-			return slug, made, errListFile
+			return slug, made, errNoFile
 		}
 		if err != nil {
-			return slug, made, badPart(err)
+			return slug, made, formError(err)
 		}
 		switch part.FormName() {
 		case "partner":
 			text, err := io.ReadAll(io.LimitReader(part, 300))
 			if err != nil {
-				return slug, made, badPart(err)
+				return slug, made, formError(err)
 			}
 			slug = string(text)
 		case ui.FormKeyField:
 			key, err := io.ReadAll(io.LimitReader(part, 300))
 			if err != nil {
-				return slug, made, badPart(err)
+				return slug, made, formError(err)
 			}
 			if err := web.UseFormKey(k, string(key)); err != nil {
 				return slug, made, err
@@ -111,43 +111,43 @@ func (h *Handlers) takeList(k *web.Request) (slug string, made models.Reconcilia
 			if k.By.Form.Key == uuid.Nil {
 				return slug, made, web.ErrFormKey
 			}
-			made, err = h.takeFile(k, slug, part)
-			return slug, made, badList(err)
+			made, err = h.storeFile(k, slug, part)
+			return slug, made, uploadError(err)
 		}
 	}
 }
 
-func (h *Handlers) takeFile(k *web.Request, slug string, part *multipart.Part) (made models.Reconciliation, err error) {
+func (h *Handlers) storeFile(k *web.Request, slug string, part *multipart.Part) (made models.Reconciliation, err error) {
 	if !web.ValidText(slug) || slug == "" {
-		return made, errListPartner
+		return made, errNoPartner
 	}
 	p, err := h.Partners.Find(k.R.Context(), k.Scope, slug)
 	if f := apperr.As(err); f != nil && f.Code == apperr.NotFound {
-		return made, errListPartner
+		return made, errNoPartner
 	}
 	if err != nil {
 		return made, err
 	}
 	if part.FileName() == "" {
-		return made, errListFile
+		return made, errNoFile
 	}
 	return h.reconciliations(k).Upload(k.R.Context(), k.Scope, p.ID, part.FileName(), part)
 }
 
-// badPart returns the error for a request that is not a form, is incomplete or is too long.
-func badPart(err error) error {
+// formError returns the error for a request that is not a form, is incomplete or is too long.
+func formError(err error) error {
 	var tooLarge *http.MaxBytesError
 	if errors.As(err, &tooLarge) {
-		return errListSize
+		return errFileSize
 	}
 	return web.ErrForm.WithCause(err)
 }
 
-// badList is badPart for errors from reading the file. Other errors are returned unchanged.
-func badList(err error) error {
+// uploadError is formError for errors from reading the file. Other errors are returned unchanged.
+func uploadError(err error) error {
 	var tooLarge *http.MaxBytesError
 	if errors.As(err, &tooLarge) || errors.Is(err, io.ErrUnexpectedEOF) {
-		return badPart(err)
+		return formError(err)
 	}
 	return err
 }

@@ -129,7 +129,7 @@ func TestRejectsTooLargeUpload(t *testing.T) {
 		body, _ := io.ReadAll(resp.Body)
 		resp.Body.Close()
 		if read := file.read.Load(); !hasLength && read < reconcile.MaxFile || hasLength && read > 64<<20 ||
-			read > reconciliationpages.MaxList+(64<<20) {
+			read > reconciliationpages.MaxUpload+(64<<20) {
 			t.Errorf("%s: the server read %d bytes", name, read)
 		}
 		if text := string(body); resp.StatusCode/100 != 4 || !strings.Contains(text, `data-error="file"`) ||

@@ -145,7 +145,7 @@ type Mapping struct {
 	Amount   string         `json:"amount"`
 	Currency string         `json:"currency,omitempty"` // a column; "" if all amounts are in Fixed
 	Fixed    money.Currency `json:"fixed,omitempty"`
-	Date     string         `json:"date,omitempty"` // a column; "" if there is none
+	Date     string         `json:"date,omitempty"` // a column; "" if there are no dates
 	Numbers  NumberForm     `json:"numbers"`
 	Dates    DateForm       `json:"dates,omitempty"`
 	Coverage Coverage       `json:"coverage,omitempty"` // "" is FileCoverage
@@ -187,7 +187,7 @@ type Result struct {
 	Covered *Covered `json:"covered,omitempty"` // nil in old results, for which it was not recorded
 }
 
-// Counts returns the number of lines with each finding, in all currencies.
+// Counts returns the number of lines with each finding.
 func (r *Result) Counts() map[models.Finding]int64 {
 	counts := map[models.Finding]int64{}
 	for _, t := range r.Tallies {

@@ -90,14 +90,14 @@ func readCode(text string) (money.Currency, string) {
 }
 
 // copyReader produces the rows of a file in the text format of COPY: line, row, lead, minor
-// units, currency, problem. It calls told with the number of rows read.
+// units, currency, problem. It calls report with the number of rows read.
 type copyReader struct {
-	from *reader
-	line int
-	told func(rows int64)
-	buf  []byte
-	left []byte
-	err  error
+	from   *reader
+	line   int
+	report func(rows int64)
+	buf    []byte
+	left   []byte
+	err    error
 }
 
 // copyChunkSize is the size in bytes of the chunks sent with COPY.
@@ -126,7 +126,7 @@ func (c *copyReader) fill() {
 		c.line++
 		c.buf = e.append(c.buf, c.line)
 	}
-	c.told(int64(c.line))
+	c.report(int64(c.line))
 	c.left = c.buf
 }
 

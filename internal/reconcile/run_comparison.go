@@ -114,12 +114,12 @@ func (s *Service) runComparison(ctx context.Context, w *jobs.Run, progress func(
 	if err != nil {
 		return err
 	}
-	tell := func(phase string, done, total int64) {
+	report := func(phase string, done, total int64) {
 		w.Progress(phase, done, total)
 		progress(phase, done, total)
 	}
 	err = s.deleteLines(ctx, r.ID, func(drop func(*gorm.DB) error) error {
-		tell("deleting the previous result", 0, 0)
+		report("deleting the previous result", 0, 0)
 		return w.Step(ctx, drop)
 	})
 	if err != nil {
@@ -135,10 +135,10 @@ func (s *Service) runComparison(ctx context.Context, w *jobs.Run, progress func(
 			return postgres.Translate(err)
 		}
 	}
-	if err := copyList(ctx, tx, list, r, tell); err != nil {
+	if err := copyList(ctx, tx, list, r, report); err != nil {
 		return err
 	}
-	tell("comparing with the ledger", 0, 0) // one statement, so there is no progress
+	report("comparing with the ledger", 0, 0) // one statement, so there is no progress
 	result, asOf, err := s.classifyLines(ctx, tx, r)
 	if err != nil {
 		return err
@@ -147,7 +147,7 @@ func (s *Service) runComparison(ctx context.Context, w *jobs.Run, progress func(
 }
 
 // copyList copies the rows of the file into the temporary table.
-func copyList(ctx context.Context, tx pgx.Tx, list *reader, r Reconciliation, tell func(phase string, done, total int64)) error {
+func copyList(ctx context.Context, tx pgx.Tx, list *reader, r Reconciliation, report func(phase string, done, total int64)) error {
 	for _, sql := range []string{
 		`SET LOCAL statement_timeout = '30min'`,
 		`SET LOCAL work_mem = '64MB'`, // at most two comparisons run at a time; other connections use 4 MB
@@ -157,7 +157,7 @@ func copyList(ctx context.Context, tx pgx.Tx, list *reader, r Reconciliation, te
 			return postgres.Translate(err)
 		}
 	}
-	source := &copyReader{from: list, told: func(rows int64) { tell("reading the file", rows, int64(r.Profile.Rows)) }}
+	source := &copyReader{from: list, report: func(rows int64) { report("reading the file", rows, int64(r.Profile.Rows)) }}
 	if _, err := tx.Conn().PgConn().CopyFrom(ctx, source, `COPY list FROM STDIN`); err != nil {
 		if source.err != nil && !errors.Is(source.err, io.EOF) {
 			return source.err

@@ -126,8 +126,8 @@ func (s *Service) FinishSecondFactor(
 
 // newRecoveryCodes replaces a user's recovery codes. Each has 80 random bits, so a fast hash
 // is sufficient.
-func (s *Service) newRecoveryCodes(tx *gorm.DB, person uuid.UUID) (codes []string, err error) {
-	if err := tx.Where("staff_id = ?", person).Delete(&models.RecoveryCode{}).Error; err != nil {
+func (s *Service) newRecoveryCodes(tx *gorm.DB, user uuid.UUID) (codes []string, err error) {
+	if err := tx.Where("staff_id = ?", user).Delete(&models.RecoveryCode{}).Error; err != nil {
 		return nil, err
 	}
 	rows := make([]models.RecoveryCode, recoveryCodes)
@@ -136,14 +136,14 @@ func (s *Service) newRecoveryCodes(tx *gorm.DB, person uuid.UUID) (codes []strin
 		rand.Read(raw[:])
 		text := strings.ToLower(base32Text.EncodeToString(raw[:]))
 		codes = append(codes, text[:4]+"-"+text[4:8]+"-"+text[8:12]+"-"+text[12:])
-		rows[i] = models.RecoveryCode{StaffID: person, Digest: recoveryDigest(codes[i])}
+		rows[i] = models.RecoveryCode{StaffID: user, Digest: recoveryDigest(codes[i])}
 	}
 	return codes, tx.Create(&rows).Error
 }
 
 // NewRecoveryCodes replaces a user's recovery codes. The previous codes become invalid.
-func (s *Service) NewRecoveryCodes(ctx context.Context, by audit.Actor, person uuid.UUID) (codes []string, err error) {
-	err = s.change(ctx, person, func(tx *gorm.DB, p *models.Staff) (err error) {
+func (s *Service) NewRecoveryCodes(ctx context.Context, by audit.Actor, user uuid.UUID) (codes []string, err error) {
+	err = s.change(ctx, user, func(tx *gorm.DB, p *models.Staff) (err error) {
 		if len(p.TOTPSealed) == 0 {
 			return errNoFactor
 		}
@@ -218,11 +218,11 @@ func (s *Service) matchTOTP(seed []byte, code string) (found int64, ok bool) {
 // ResetSecondFactor removes the second factor and the recovery codes of a user who lost them,
 // and ends the user's sessions. If a role requires a second factor, the user sets up a new
 // one at the next login.
-func (s *Service) ResetSecondFactor(ctx context.Context, by audit.Actor, person uuid.UUID) error {
-	if by.Staff == person {
+func (s *Service) ResetSecondFactor(ctx context.Context, by audit.Actor, user uuid.UUID) error {
+	if by.Staff == user {
 		return errOwnFactor
 	}
-	return s.change(ctx, person, func(tx *gorm.DB, p *models.Staff) error {
+	return s.change(ctx, user, func(tx *gorm.DB, p *models.Staff) error {
 		if err := tx.Where("staff_id = ?", p.ID).Delete(&models.RecoveryCode{}).Error; err != nil {
 			return err
 		}
@@ -239,7 +239,7 @@ func (s *Service) ResetSecondFactor(ctx context.Context, by audit.Actor, person 
 }
 
 // RecoveryCodesLeft counts a user's unused recovery codes.
-func (s *Service) RecoveryCodesLeft(ctx context.Context, person uuid.UUID) (n int64, err error) {
-	err = s.db.Gorm.WithContext(ctx).Model(&models.RecoveryCode{}).Where("staff_id = ? AND used_at IS NULL", person).Count(&n).Error
+func (s *Service) RecoveryCodesLeft(ctx context.Context, user uuid.UUID) (n int64, err error) {
+	err = s.db.Gorm.WithContext(ctx).Model(&models.RecoveryCode{}).Where("staff_id = ? AND used_at IS NULL", user).Count(&n).Error
 	return n, postgres.Translate(err)
 }

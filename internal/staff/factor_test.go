@@ -18,18 +18,18 @@ import (
 func TestSecondFactor(t *testing.T) {
 	t.Parallel()
 	h := newStaffPlatform(t, settings())
-	ada := h.person(t, "ada@example.com", models.Administrator)
-	first, _ := h.in(t, "ada@example.com")
-	other, _ := h.in(t, "ada@example.com")
+	ada := h.addUser(t, "ada@example.com", models.Administrator)
+	first, _ := h.signIn(t, "ada@example.com")
+	other, _ := h.signIn(t, "ada@example.com")
 	first, secret, recovery := h.enrol(t, first)
 	h.session(t, first)
-	h.over(t, other, "another session after the second factor was set up")
+	h.expectEnded(t, other, "another session after the second factor was set up")
 	if len(recovery) != 10 {
 		t.Fatalf("got %d recovery codes, want 10", len(recovery))
 	}
 	login := func() string {
 		t.Helper()
-		token, session := h.in(t, "ada@example.com")
+		token, session := h.signIn(t, "ada@example.com")
 		if session.Stage != models.StageCode || h.session(t, token).Stage != models.StageCode {
 			t.Fatalf("stage before the code = %s, want code", session.Stage)
 		}
@@ -50,7 +50,7 @@ func TestSecondFactor(t *testing.T) {
 	if err != nil || h.session(t, open).Stage != models.StageOpen {
 		t.Fatal(err)
 	}
-	h.over(t, token, "the token from before the code")
+	h.expectEnded(t, token, "the token from before the code")
 	if _, err := try(login(), code); reason(err) != "code" {
 		t.Errorf("reusing a code: %v", err)
 	}
@@ -87,7 +87,7 @@ func TestSecondFactor(t *testing.T) {
 	if _, err := try(token, h.code(t, secret)); reason(err) != "again" {
 		t.Errorf("correct code after five wrong ones: %v", err)
 	}
-	h.over(t, token, "five wrong codes")
+	h.expectEnded(t, token, "five wrong codes")
 
 	if err := h.ResetSecondFactor(t.Context(), audit.Actor{Staff: ada.ID, Name: ada.Email}, ada.ID); reason(err) != "own_factor" {
 		t.Errorf("resetting the own second factor: %v", err)
@@ -95,8 +95,8 @@ func TestSecondFactor(t *testing.T) {
 	if err := h.ResetSecondFactor(t.Context(), audit.Operator, ada.ID); err != nil {
 		t.Fatal(err)
 	}
-	h.over(t, open, "the second factor was reset")
-	if _, session := h.in(t, "ada@example.com"); session.Stage != models.StageOpen {
+	h.expectEnded(t, open, "the second factor was reset")
+	if _, session := h.signIn(t, "ada@example.com"); session.Stage != models.StageOpen {
 		t.Errorf("stage after the reset = %s", session.Stage)
 	}
 	h.intact(t)
@@ -106,15 +106,15 @@ func TestSecondFactor(t *testing.T) {
 func TestCodeIsUsedOnce(t *testing.T) {
 	t.Parallel()
 	h := newStaffPlatform(t, settings())
-	h.person(t, "ada@example.com", models.Administrator)
-	token, _ := h.in(t, "ada@example.com")
+	h.addUser(t, "ada@example.com", models.Administrator)
+	token, _ := h.signIn(t, "ada@example.com")
 	_, secret, recovery := h.enrol(t, token)
 	h.time.Advance(30 * time.Second)
 	for name, code := range map[string]string{"code": h.code(t, secret), "recovery code": recovery[0]} {
 		var opened atomic.Int64
 		var all sync.WaitGroup
 		for range 8 {
-			token, _ := h.in(t, "ada@example.com")
+			token, _ := h.signIn(t, "ada@example.com")
 			session := h.session(t, token)
 			all.Go(func() {
 				switch _, err := h.VerifyCode(t.Context(), at(home), session, code); reason(err) {
@@ -140,19 +140,19 @@ func TestSecondFactorByRole(t *testing.T) {
 	s := settings()
 	s.SecondFactor = []models.Role{models.Finance}
 	h := newStaffPlatform(t, s)
-	h.person(t, "ada@example.com", models.Auditor, models.Finance)
-	h.person(t, "bob@example.com", models.Auditor)
-	if _, session := h.in(t, "bob@example.com"); session.Stage != models.StageOpen {
+	h.addUser(t, "ada@example.com", models.Auditor, models.Finance)
+	h.addUser(t, "bob@example.com", models.Auditor)
+	if _, session := h.signIn(t, "bob@example.com"); session.Stage != models.StageOpen {
 		t.Errorf("stage of an auditor = %s, want open", session.Stage)
 	}
-	token, session := h.in(t, "ada@example.com")
+	token, session := h.signIn(t, "ada@example.com")
 	if session.Stage != models.StageEnrol || h.session(t, token).Stage != models.StageEnrol {
 		t.Fatalf("stage of finance = %s, want enrol", session.Stage)
 	}
 	if _, err := h.VerifyCode(t.Context(), at(home), h.session(t, token), "000000"); reason(err) != "again" {
 		t.Errorf("code before a second factor is set up: %v, want again", err)
 	}
-	token, _ = h.in(t, "ada@example.com")
+	token, _ = h.signIn(t, "ada@example.com")
 	if _, _, err := h.FinishSecondFactor(t.Context(), at(home), h.session(t, token), "000000"); reason(err) != "enrolment" {
 		t.Errorf("finishing before beginning: %v, want enrolment", err)
 	}
@@ -167,7 +167,7 @@ func TestSecondFactorByRole(t *testing.T) {
 		t.Errorf("wrong first code: %v, want code", err)
 	}
 	open, _, _ := h.enrol(t, token)
-	h.over(t, token, "the token from before the second factor")
+	h.expectEnded(t, token, "the token from before the second factor")
 	if got := h.session(t, open).Stage; got != models.StageOpen {
 		t.Errorf("stage = %s, want open", got)
 	}
@@ -180,11 +180,11 @@ func TestSecondFactorIsSetUpOnce(t *testing.T) {
 	s := settings()
 	s.SecondFactor = []models.Role{models.Finance}
 	h := newStaffPlatform(t, s)
-	p := h.person(t, "ada@example.com", models.Finance)
+	p := h.addUser(t, "ada@example.com", models.Finance)
 	var sessions [2]staff.Session
 	var codes [2]string
 	for i := range sessions {
-		token, _ := h.in(t, "ada@example.com")
+		token, _ := h.signIn(t, "ada@example.com")
 		key, err := h.BeginSecondFactor(t.Context(), h.session(t, token))
 		if err != nil {
 			t.Fatal(err)
@@ -231,8 +231,8 @@ func (h staffPlatform) wrongCodes(t *testing.T, logins int, address func(login i
 	return judged, wait
 }
 
-// With the correct password, at most 20 wrong codes are checked before the wait starts, in all
-// sessions and at all addresses together. The user can still log in at a known address.
+// With the correct password, at most 20 wrong codes are checked before the wait starts, across
+// all sessions and addresses. The user can still log in at a known address.
 func TestWrongCodesAreCountedAcrossSessions(t *testing.T) {
 	t.Parallel()
 	for name, address := range map[string]func(int) string{
@@ -244,8 +244,8 @@ func TestWrongCodesAreCountedAcrossSessions(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			h := newStaffPlatform(t, settings())
-			h.person(t, "ada@example.com", models.Administrator)
-			token, _ := h.in(t, "ada@example.com") // makes home a known address
+			h.addUser(t, "ada@example.com", models.Administrator)
+			token, _ := h.signIn(t, "ada@example.com") // makes home a known address
 			_, secret, _ := h.enrol(t, token)
 			h.time.Advance(30 * time.Second)
 			judged, wait := h.wrongCodes(t, 30, address)
@@ -299,8 +299,8 @@ func TestWrongCodesAreCountedAcrossSessions(t *testing.T) {
 func TestConcurrentWrongCodes(t *testing.T) {
 	t.Parallel()
 	h := newStaffPlatform(t, settings())
-	h.person(t, "ada@example.com", models.Administrator)
-	token, _ := h.in(t, "ada@example.com")
+	h.addUser(t, "ada@example.com", models.Administrator)
+	token, _ := h.signIn(t, "ada@example.com")
 	h.enrol(t, token)
 	var judged atomic.Int64
 	var all sync.WaitGroup
@@ -331,8 +331,8 @@ func TestConcurrentWrongCodes(t *testing.T) {
 func TestWrongCodesInAnOpenSessionAreCounted(t *testing.T) {
 	t.Parallel()
 	h := newStaffPlatform(t, settings())
-	h.person(t, "ada@example.com", models.Administrator)
-	token, _ := h.in(t, "ada@example.com")
+	h.addUser(t, "ada@example.com", models.Administrator)
+	token, _ := h.signIn(t, "ada@example.com")
 	token, secret, _ := h.enrol(t, token)
 	judged, wrong := 0, h.code(t, secret) // a used code
 	for range 40 {
@@ -354,8 +354,8 @@ func TestWrongCodesInAnOpenSessionAreCounted(t *testing.T) {
 func TestConfirm(t *testing.T) {
 	t.Parallel()
 	h := newStaffPlatform(t, settings())
-	h.person(t, "ada@example.com", models.Administrator)
-	token, _ := h.in(t, "ada@example.com")
+	h.addUser(t, "ada@example.com", models.Administrator)
+	token, _ := h.signIn(t, "ada@example.com")
 	token, secret, recovery := h.enrol(t, token)
 	by := at(home)
 	confirmed := func() bool { return h.session(t, token).Confirmed(h.time.Now()) }

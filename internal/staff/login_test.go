@@ -19,8 +19,8 @@ import (
 func TestLogin(t *testing.T) {
 	t.Parallel()
 	h := newStaffPlatform(t, settings())
-	ada := h.person(t, "Ada@example.com", models.Administrator)
-	gone := h.person(t, "gone@example.com", models.Auditor)
+	ada := h.addUser(t, "Ada@example.com", models.Administrator)
+	gone := h.addUser(t, "gone@example.com", models.Auditor)
 	if err := h.Deactivate(t.Context(), audit.Operator, gone.ID, gone.RowVersion); err != nil {
 		t.Fatal(err)
 	}
@@ -79,7 +79,7 @@ func TestPasswordCostFollowsOWASP(t *testing.T) {
 	production := settings()
 	production.PasswordCost = nil
 	h := newStaffPlatform(t, production)
-	h.person(t, "ada@example.com", models.Administrator)
+	h.addUser(t, "ada@example.com", models.Administrator)
 	if hash := testkit.Value[string](t, h.Database, `SELECT password_hash FROM staff`); !strings.HasPrefix(hash, "$argon2id$v=19$m=19456,t=2,p=1$") {
 		t.Error(hash[:min(len(hash), 40)])
 	}
@@ -91,11 +91,11 @@ func TestUnknownUsersTakeAsLong(t *testing.T) {
 	production := settings()
 	production.PasswordCost = nil
 	h := newStaffPlatform(t, production)
-	h.person(t, "ada@example.com", models.Administrator)
+	h.addUser(t, "ada@example.com", models.Administrator)
 	var known, unknown []time.Duration
 	for n := range 9 {
 		for email, took := range map[string]*[]time.Duration{
-			"ada@example.com":    &known,
+			"ada@example.com":      &known,
 			"stranger@example.com": &unknown,
 		} {
 			start := time.Now()
@@ -115,8 +115,8 @@ func TestUnknownUsersTakeAsLong(t *testing.T) {
 func TestThrottling(t *testing.T) {
 	t.Parallel()
 	h := newStaffPlatform(t, settings())
-	h.person(t, "ada@example.com", models.Administrator)
-	h.person(t, "bob@example.com", models.Auditor)
+	h.addUser(t, "ada@example.com", models.Administrator)
+	h.addUser(t, "bob@example.com", models.Auditor)
 	fail := func(email, address string) error {
 		_, _, err := h.login(t, email, "wrong", address)
 		return err
@@ -173,8 +173,8 @@ func TestThrottling(t *testing.T) {
 func TestAttackLocksOutNoUser(t *testing.T) {
 	t.Parallel()
 	h := newStaffPlatform(t, settings())
-	h.person(t, "ada@example.com", models.Administrator)
-	h.in(t, "ada@example.com") // makes home a known address
+	h.addUser(t, "ada@example.com", models.Administrator)
+	h.signIn(t, "ada@example.com") // makes home a known address
 	throttled := 0
 	for n := range 40 {
 		if _, _, err := h.login(t, "ada@example.com", "wrong", fmt.Sprintf("203.0.113.%d", n)); isFault(err, apperr.TooMany) {
@@ -229,7 +229,7 @@ func TestThrottlesIPv6NetworkAsOneAddress(t *testing.T) {
 func TestConcurrentGuesses(t *testing.T) {
 	t.Parallel()
 	h := newStaffPlatform(t, settings())
-	h.person(t, "ada@example.com", models.Administrator)
+	h.addUser(t, "ada@example.com", models.Administrator)
 	var guesses, throttled atomic.Int64
 	var all sync.WaitGroup
 	for range 30 {
@@ -255,23 +255,23 @@ func TestConcurrentGuesses(t *testing.T) {
 func TestSessionsEnd(t *testing.T) {
 	t.Parallel()
 	h := newStaffPlatform(t, settings())
-	ada := h.person(t, "ada@example.com", models.Administrator)
-	h.person(t, "root@example.com", models.Administrator)
-	idle, _ := h.in(t, "ada@example.com")
+	ada := h.addUser(t, "ada@example.com", models.Administrator)
+	h.addUser(t, "root@example.com", models.Administrator)
+	idle, _ := h.signIn(t, "ada@example.com")
 	h.time.Advance(29 * time.Minute)
 	h.session(t, idle) // use resets the idle timeout
 	h.time.Advance(29 * time.Minute)
 	h.session(t, idle)
 	h.time.Advance(30 * time.Minute)
-	h.over(t, idle, "idle")
+	h.expectEnded(t, idle, "idle")
 
-	busy, _ := h.in(t, "ada@example.com")
+	busy, _ := h.signIn(t, "ada@example.com")
 	for range 35 {
 		h.time.Advance(20 * time.Minute)
 		h.session(t, busy)
 	}
 	h.time.Advance(20 * time.Minute)
-	h.over(t, busy, "twelve hours old")
+	h.expectEnded(t, busy, "twelve hours old")
 
 	for name, end := range map[string]func(session staff.Session) error{
 		"logged out": func(s staff.Session) error {
@@ -280,19 +280,19 @@ func TestSessionsEnd(t *testing.T) {
 		"revoked":     func(s staff.Session) error { return h.EndSession(t.Context(), audit.Operator, ada.ID, s.ID) },
 		"deactivated": func(staff.Session) error { return h.deactivate(t, ada.ID) },
 	} {
-		token, session := h.in(t, "ada@example.com")
+		token, session := h.signIn(t, "ada@example.com")
 		h.session(t, token)
 		if err := end(session); err != nil {
 			t.Fatalf("%s: %v", name, err)
 		}
-		h.over(t, token, name)
+		h.expectEnded(t, token, name)
 		if name == "deactivated" {
 			h.reactivate(t, ada.ID)
-			h.over(t, token, "reactivated")
+			h.expectEnded(t, token, "reactivated")
 		}
 	}
 	for _, token := range []string{"", "x", strings.Repeat("a", 1<<16), "\x00"} {
-		h.over(t, token, "not a token")
+		h.expectEnded(t, token, "not a token")
 	}
 	h.intact(t)
 }
@@ -300,8 +300,8 @@ func TestSessionsEnd(t *testing.T) {
 func TestDeleteExpired(t *testing.T) {
 	t.Parallel()
 	h := newStaffPlatform(t, settings())
-	h.person(t, "ada@example.com", models.Administrator)
-	token, _ := h.in(t, "ada@example.com")
+	h.addUser(t, "ada@example.com", models.Administrator)
+	token, _ := h.signIn(t, "ada@example.com")
 	rows := func() int {
 		return testkit.Value[int](t, h.Database,
 			`SELECT (SELECT count(*) FROM staff_sessions) + (SELECT count(*) FROM login_attempts)`)

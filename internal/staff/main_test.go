@@ -53,8 +53,8 @@ func everywhere(roles ...models.Role) (all []models.StaffRole) {
 	return all
 }
 
-// person creates a user with the password password.
-func (h staffPlatform) person(t *testing.T, email string, roles ...models.Role) models.Staff {
+// addUser creates a user with the password of this file.
+func (h staffPlatform) addUser(t *testing.T, email string, roles ...models.Role) models.Staff {
 	t.Helper()
 	p, err := h.Seed(t.Context(), audit.Operator, staff.NewMember{
 		Email: email,
@@ -72,13 +72,13 @@ func (h staffPlatform) login(t *testing.T, email, with, address string) (string,
 	return h.Login(t.Context(), staff.LoginAttempt{
 		Email:     email,
 		Password:  with,
-		UserAgent: "a browser",
+		UserAgent: "browser",
 		By:        at(address),
 	})
 }
 
-// in logs in with the correct password and fails the test on an error.
-func (h staffPlatform) in(t *testing.T, email string) (string, staff.Session) {
+// signIn logs in with the correct password and fails the test on an error.
+func (h staffPlatform) signIn(t *testing.T, email string) (string, staff.Session) {
 	t.Helper()
 	token, session, err := h.login(t, email, password, home)
 	if err != nil {
@@ -96,8 +96,8 @@ func (h staffPlatform) session(t *testing.T, token string) staff.Session {
 	return s
 }
 
-// over fails the test if a token has an active session.
-func (h staffPlatform) over(t *testing.T, token, when string) {
+// expectEnded fails the test if a token has an active session.
+func (h staffPlatform) expectEnded(t *testing.T, token, when string) {
 	t.Helper()
 	if s, err := h.Session(t.Context(), token); reason(err) != "again" {
 		t.Errorf("%s: %+v, %v", when, s.ID, err)

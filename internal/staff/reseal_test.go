@@ -23,10 +23,10 @@ func (h staffPlatform) under(t *testing.T, keys ...byte) staffPlatform {
 func TestReseal(t *testing.T) {
 	t.Parallel()
 	h := newStaffPlatform(t, settings()).under(t, 1)
-	ada := h.person(t, "ada@example.com", models.Administrator)
-	token, _ := h.in(t, "ada@example.com")
+	ada := h.addUser(t, "ada@example.com", models.Administrator)
+	token, _ := h.signIn(t, "ada@example.com")
 	_, secret, _ := h.enrol(t, token)
-	h.person(t, "bob@example.com", models.Auditor) // has no second factor
+	h.addUser(t, "bob@example.com", models.Auditor) // has no second factor
 
 	h = h.under(t, 2, 1)
 	older := testkit.PlatformKeys(t, 1).IDs()[0]
@@ -43,7 +43,7 @@ func TestReseal(t *testing.T) {
 		t.Errorf("SealUses = %v, %v", uses, err)
 	}
 	h.time.Advance(time.Minute)
-	token, _ = h.in(t, "ada@example.com")
+	token, _ = h.signIn(t, "ada@example.com")
 	if _, err := h.VerifyCode(t.Context(), at(home), h.session(t, token), h.code(t, secret)); err != nil {
 		t.Errorf("code after resealing: %v", err)
 	}

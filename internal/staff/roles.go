@@ -25,7 +25,7 @@ var (
 )
 
 // rolesOf validates roles and returns them for a user, without duplicates.
-func rolesOf(person uuid.UUID, roles []models.StaffRole) (out []models.StaffRole, err error) {
+func rolesOf(user uuid.UUID, roles []models.StaffRole) (out []models.StaffRole, err error) {
 	for _, r := range roles {
 		if !slices.Contains(models.Roles[:], r.Role) {
 			return nil, errNoRole
@@ -33,7 +33,7 @@ func rolesOf(person uuid.UUID, roles []models.StaffRole) (out []models.StaffRole
 		if r.Role == models.Administrator && r.PartnerID != nil {
 			return nil, errAdministratorAt
 		}
-		r.StaffID = person
+		r.StaffID = user
 		if !slices.ContainsFunc(out, func(o models.StaffRole) bool { return same(o, r) }) {
 			out = append(out, r)
 		}
@@ -64,28 +64,28 @@ func roleTexts(roles []models.StaffRole) []string {
 	return texts
 }
 
-func (s *Service) rolesOf(ctx context.Context, person uuid.UUID) (roles []models.StaffRole, err error) {
-	err = s.db.Gorm.WithContext(ctx).Where("staff_id = ?", person).Order("role, partner_id").Find(&roles).Error
+func (s *Service) rolesOf(ctx context.Context, user uuid.UUID) (roles []models.StaffRole, err error) {
+	err = s.db.Gorm.WithContext(ctx).Where("staff_id = ?", user).Order("role, partner_id").Find(&roles).Error
 	return roles, postgres.Translate(err)
 }
 
 // SetRoles replaces a user's roles. It takes effect on every node within a second. version is
 // the row version that the caller read; if it has changed, SetRoles returns an error.
-func (s *Service) SetRoles(ctx context.Context, by audit.Actor, person uuid.UUID, version int, roles []models.StaffRole) error {
-	wanted, err := rolesOf(person, roles)
+func (s *Service) SetRoles(ctx context.Context, by audit.Actor, user uuid.UUID, version int, roles []models.StaffRole) error {
+	wanted, err := rolesOf(user, roles)
 	if err != nil {
 		return err
 	}
-	return s.changeRoles(ctx, person, func(tx *gorm.DB, p *models.Staff, had []models.StaffRole) error {
+	return s.changeRoles(ctx, user, func(tx *gorm.DB, p *models.Staff, had []models.StaffRole) error {
 		if p.RowVersion != version {
 			return errStale
 		}
-		if by.Staff == person && slices.ContainsFunc(wanted, func(w models.StaffRole) bool {
+		if by.Staff == user && slices.ContainsFunc(wanted, func(w models.StaffRole) bool {
 			return !slices.ContainsFunc(had, func(h models.StaffRole) bool { return same(w, h) })
 		}) {
 			return errOwnRole
 		}
-		if err := tx.Where("staff_id = ?", person).Delete(&models.StaffRole{}).Error; err != nil {
+		if err := tx.Where("staff_id = ?", user).Delete(&models.StaffRole{}).Error; err != nil {
 			return err
 		}
 		if err := tx.Create(&wanted).Error; err != nil {
@@ -105,18 +105,18 @@ func (s *Service) SetRoles(ctx context.Context, by audit.Actor, person uuid.UUID
 // changeRoles runs a change that may remove the last administrator. It allows one at a time,
 // so that two administrators cannot remove each other.
 func (s *Service) changeRoles(
-	ctx context.Context, person uuid.UUID, do func(tx *gorm.DB, p *models.Staff, had []models.StaffRole) error,
+	ctx context.Context, user uuid.UUID, do func(tx *gorm.DB, p *models.Staff, had []models.StaffRole) error,
 ) error {
 	return s.db.Transaction(ctx, func(tx *gorm.DB) error {
 		if err := tx.Exec(`SELECT pg_advisory_xact_lock(hashtext('staff administrators'))`).Error; err != nil {
 			return err
 		}
-		p, err := locked(tx, person)
+		p, err := locked(tx, user)
 		if err != nil {
 			return err
 		}
 		var had []models.StaffRole
-		if err := tx.Where("staff_id = ?", person).Find(&had).Error; err != nil {
+		if err := tx.Where("staff_id = ?", user).Find(&had).Error; err != nil {
 			return err
 		}
 		return do(tx, &p, had)
@@ -137,11 +137,11 @@ func (s *Service) requireAdministrator(tx *gorm.DB, had []models.StaffRole) erro
 }
 
 // Deactivate ends a user's access and sessions on all nodes immediately.
-func (s *Service) Deactivate(ctx context.Context, by audit.Actor, person uuid.UUID, version int) error {
-	if by.Staff == person {
+func (s *Service) Deactivate(ctx context.Context, by audit.Actor, user uuid.UUID, version int) error {
+	if by.Staff == user {
 		return errSelf
 	}
-	return s.changeRoles(ctx, person, func(tx *gorm.DB, p *models.Staff, had []models.StaffRole) error {
+	return s.changeRoles(ctx, user, func(tx *gorm.DB, p *models.Staff, had []models.StaffRole) error {
 		if p.RowVersion != version {
 			return errStale
 		}
@@ -159,11 +159,11 @@ func (s *Service) Deactivate(ctx context.Context, by audit.Actor, person uuid.UU
 }
 
 // Reactivate lets a deactivated user log in again, with the previous password and roles.
-func (s *Service) Reactivate(ctx context.Context, by audit.Actor, person uuid.UUID, version int) error {
-	if by.Staff == person {
+func (s *Service) Reactivate(ctx context.Context, by audit.Actor, user uuid.UUID, version int) error {
+	if by.Staff == user {
 		return errSelf
 	}
-	return s.change(ctx, person, func(tx *gorm.DB, p *models.Staff) error {
+	return s.change(ctx, user, func(tx *gorm.DB, p *models.Staff) error {
 		if p.RowVersion != version {
 			return errStale
 		}

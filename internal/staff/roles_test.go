@@ -85,7 +85,7 @@ func TestInvitation(t *testing.T) {
 	if _, err := h.RenewInvitation(t.Context(), audit.Operator, ada.ID); reason(err) != "accepted" {
 		t.Errorf("renewing an accepted invitation: %v", err)
 	}
-	h.in(t, "ada@example.com")
+	h.signIn(t, "ada@example.com")
 
 	late, err := invite(staff.NewMember{Email: "late@example.com", Name: "Late", Roles: everywhere(models.Auditor)})
 	if err != nil {
@@ -119,7 +119,7 @@ func TestInvitation(t *testing.T) {
 func TestRoles(t *testing.T) {
 	t.Parallel()
 	h := newStaffPlatform(t, settings())
-	ada, bob := h.person(t, "ada@example.com", models.Administrator), h.person(t, "bob@example.com", models.Auditor)
+	ada, bob := h.addUser(t, "ada@example.com", models.Administrator), h.addUser(t, "bob@example.com", models.Auditor)
 	actor := func(p models.Staff) audit.Actor { return audit.Actor{Staff: p.ID, Name: p.Email} }
 	set := func(by audit.Actor, person models.Staff, roles ...models.Role) error {
 		return h.SetRoles(t.Context(), by, person.ID, h.find(t, person.ID).RowVersion, everywhere(roles...))
@@ -169,7 +169,7 @@ func TestKeepsLastAdministrator(t *testing.T) {
 	t.Parallel()
 	h := newStaffPlatform(t, settings())
 	for range 5 {
-		ada, bob := h.person(t, "ada@example.com", models.Administrator), h.person(t, "bob@example.com", models.Administrator)
+		ada, bob := h.addUser(t, "ada@example.com", models.Administrator), h.addUser(t, "bob@example.com", models.Administrator)
 		h.Exec(t, `DELETE FROM staff_roles`)
 		h.Exec(t, `INSERT INTO staff_roles SELECT id, 'administrator' FROM staff`)
 		var rejected atomic.Int64
@@ -196,9 +196,9 @@ func TestKeepsLastAdministrator(t *testing.T) {
 func TestPasswordChange(t *testing.T) {
 	t.Parallel()
 	h := newStaffPlatform(t, settings())
-	h.person(t, "ada@example.com", models.Administrator)
-	token, session := h.in(t, "ada@example.com")
-	other, _ := h.in(t, "ada@example.com")
+	h.addUser(t, "ada@example.com", models.Administrator)
+	token, session := h.signIn(t, "ada@example.com")
+	other, _ := h.signIn(t, "ada@example.com")
 	by := audit.Actor{Staff: session.Staff.ID, Name: session.Staff.Email}
 	if err := h.SetPassword(t.Context(), by, session, "wrong", "a new long password"); reason(err) != "confirmation" {
 		t.Errorf("wrong old password: %v, want confirmation", err)
@@ -215,7 +215,7 @@ func TestPasswordChange(t *testing.T) {
 		t.Fatal(err)
 	}
 	h.session(t, token)
-	h.over(t, other, "the password was changed elsewhere")
+	h.expectEnded(t, other, "the password was changed elsewhere")
 	if _, _, err := h.login(t, "ada@example.com", password, home); reason(err) != "login" {
 		t.Errorf("login with the old password: %v, want login", err)
 	}

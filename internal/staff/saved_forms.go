@@ -30,37 +30,37 @@ type SavedForm struct {
 
 // ExpiredSession returns the user of a session that has expired within the last day. ok is
 // false for a session that was ended, or whose user is not active.
-func (s *Service) ExpiredSession(ctx context.Context, token string) (person uuid.UUID, ok bool, err error) {
+func (s *Service) ExpiredSession(ctx context.Context, token string) (user uuid.UUID, ok bool, err error) {
 	if token == "" {
 		return uuid.Nil, false, nil
 	}
 	now := s.clock.Now()
 	err = s.db.Pool.QueryRow(ctx, `SELECT p.id FROM staff_sessions e JOIN staff p ON p.id = e.staff_id AND p.status = $2
 		WHERE e.token_hash = $1 AND e.stage = $3 AND e.ended_at IS NULL AND e.seen_at > $4 AND (e.expires_at <= $5 OR e.seen_at <= $6)`,
-		hashToken(token), string(models.StaffActive), string(models.StageOpen), now.Add(-expiredFor), now, now.Add(-s.settings.Idle)).Scan(&person)
+		hashToken(token), string(models.StaffActive), string(models.StageOpen), now.Add(-expiredFor), now, now.Add(-s.settings.Idle)).Scan(&user)
 	if errors.Is(err, pgx.ErrNoRows) {
 		return uuid.Nil, false, nil
 	}
-	return person, err == nil, postgres.Translate(err)
+	return user, err == nil, postgres.Translate(err)
 }
 
 // SaveForm saves a form of a user and replaces an earlier one.
-func (s *Service) SaveForm(ctx context.Context, person uuid.UUID, f SavedForm) error {
+func (s *Service) SaveForm(ctx context.Context, user uuid.UUID, f SavedForm) error {
 	text, err := json.Marshal(f)
 	if err != nil {
 		return err
 	}
 	_, err = s.db.Pool.Exec(ctx, `INSERT INTO kept_forms (staff_id, sealed, kept_at) VALUES ($1, $2, $3)
 		ON CONFLICT (staff_id) DO UPDATE SET sealed = excluded.sealed, kept_at = excluded.kept_at`,
-		person, s.keys.Seal(keyring.SavedForm, person[:], text), s.clock.Now())
+		user, s.keys.Seal(keyring.SavedForm, user[:], text), s.clock.Now())
 	return postgres.Translate(err)
 }
 
 // TakeSavedForm deletes and returns the saved form of a user, or nil.
-func (s *Service) TakeSavedForm(ctx context.Context, person uuid.UUID) (*SavedForm, error) {
+func (s *Service) TakeSavedForm(ctx context.Context, user uuid.UUID) (*SavedForm, error) {
 	var value []byte
 	var at time.Time
-	err := s.db.Pool.QueryRow(ctx, `DELETE FROM kept_forms WHERE staff_id = $1 RETURNING sealed, kept_at`, person).Scan(&value, &at)
+	err := s.db.Pool.QueryRow(ctx, `DELETE FROM kept_forms WHERE staff_id = $1 RETURNING sealed, kept_at`, user).Scan(&value, &at)
 	switch {
 	case errors.Is(err, pgx.ErrNoRows):
 		return nil, nil
@@ -69,7 +69,7 @@ func (s *Service) TakeSavedForm(ctx context.Context, person uuid.UUID) (*SavedFo
 	case s.clock.Now().Sub(at) > savedFormTTL:
 		return nil, nil
 	}
-	text, err := s.keys.Open(keyring.SavedForm, person[:], value)
+	text, err := s.keys.Open(keyring.SavedForm, user[:], value)
 	if err != nil {
 		return nil, err
 	}

@@ -92,8 +92,8 @@ func (s *Service) usable(db *gorm.DB, now time.Time) *gorm.DB {
 }
 
 // Sessions lists a user's active sessions, newest first.
-func (s *Service) Sessions(ctx context.Context, person uuid.UUID) (all []models.StaffSession, err error) {
-	err = s.usable(s.db.Gorm.WithContext(ctx), s.clock.Now()).Where("staff_id = ?", person).
+func (s *Service) Sessions(ctx context.Context, user uuid.UUID) (all []models.StaffSession, err error) {
+	err = s.usable(s.db.Gorm.WithContext(ctx), s.clock.Now()).Where("staff_id = ?", user).
 		Order("created_at DESC, id DESC").Find(&all).Error
 	return all, postgres.Translate(err)
 }
@@ -114,9 +114,9 @@ func (s *Service) Logout(ctx context.Context, by audit.Actor, session Session) e
 }
 
 // EndSession ends one of a user's sessions on all nodes.
-func (s *Service) EndSession(ctx context.Context, by audit.Actor, person, session uuid.UUID) error {
-	return s.change(ctx, person, func(tx *gorm.DB, p *models.Staff) error {
-		res := s.end(tx, "ended by "+by.Name, "id = ? AND staff_id = ?", session, person)
+func (s *Service) EndSession(ctx context.Context, by audit.Actor, user, session uuid.UUID) error {
+	return s.change(ctx, user, func(tx *gorm.DB, p *models.Staff) error {
+		res := s.end(tx, "ended by "+by.Name, "id = ? AND staff_id = ?", session, user)
 		if res.Error == nil && res.RowsAffected == 0 {
 			return errNoSession
 		}
@@ -129,9 +129,9 @@ func (s *Service) EndSession(ctx context.Context, by audit.Actor, person, sessio
 }
 
 // EndSessions ends a user's sessions except for the session but, if it is not uuid.Nil.
-func (s *Service) EndSessions(ctx context.Context, by audit.Actor, person, but uuid.UUID) error {
-	return s.change(ctx, person, func(tx *gorm.DB, p *models.Staff) error {
-		if err := s.endAll(tx, person, but, "ended by "+by.Name); err != nil {
+func (s *Service) EndSessions(ctx context.Context, by audit.Actor, user, but uuid.UUID) error {
+	return s.change(ctx, user, func(tx *gorm.DB, p *models.Staff) error {
+		if err := s.endAll(tx, user, but, "ended by "+by.Name); err != nil {
 			return err
 		}
 		return audit.Write(tx, s.clock.Now(), by, event("staff.end_sessions", *p, nil, nil))
@@ -144,8 +144,8 @@ func (s *Service) end(db *gorm.DB, why string, where string, args ...any) *gorm.
 }
 
 // endAll ends a user's sessions except for one.
-func (s *Service) endAll(tx *gorm.DB, person, but uuid.UUID, why string) error {
-	return s.end(tx, why, "staff_id = ? AND id <> ?", person, but).Error
+func (s *Service) endAll(tx *gorm.DB, user, but uuid.UUID, why string) error {
+	return s.end(tx, why, "staff_id = ? AND id <> ?", user, but).Error
 }
 
 // Confirm confirms a session with the user's password or an authenticator code.

@@ -96,7 +96,7 @@ type Invited struct {
 
 // Invite creates a user who sets a password when accepting the invitation.
 func (s *Service) Invite(ctx context.Context, by audit.Actor, n NewMember) (Invited, error) {
-	p, roles, err := s.newPerson(n)
+	p, roles, err := s.newUser(n)
 	if err != nil {
 		return Invited{}, err
 	}
@@ -115,9 +115,9 @@ func (s *Service) Invite(ctx context.Context, by audit.Actor, n NewMember) (Invi
 
 // RenewInvitation creates a new token for a user who has not accepted the invitation. The
 // previous token becomes invalid.
-func (s *Service) RenewInvitation(ctx context.Context, by audit.Actor, person uuid.UUID) (Invited, error) {
+func (s *Service) RenewInvitation(ctx context.Context, by audit.Actor, user uuid.UUID) (Invited, error) {
 	var out Invited
-	err := s.change(ctx, person, func(tx *gorm.DB, p *models.Staff) error {
+	err := s.change(ctx, user, func(tx *gorm.DB, p *models.Staff) error {
 		if p.Status != models.StaffInvited {
 			return errInvited
 		}
@@ -137,7 +137,7 @@ func (s *Service) RenewInvitation(ctx context.Context, by audit.Actor, person uu
 // Seed creates a user with a password and no second factor. It is for the development mode. If
 // the user exists, it only changes the password.
 func (s *Service) Seed(ctx context.Context, by audit.Actor, n NewMember, password string) (models.Staff, error) {
-	p, roles, err := s.newPerson(n)
+	p, roles, err := s.newUser(n)
 	if err != nil {
 		return p, err
 	}
@@ -172,7 +172,7 @@ func (s *Service) Seed(ctx context.Context, by audit.Actor, n NewMember, passwor
 	return p, err
 }
 
-func (s *Service) newPerson(n NewMember) (models.Staff, []models.StaffRole, error) {
+func (s *Service) newUser(n NewMember) (models.Staff, []models.StaffRole, error) {
 	now := s.clock.Now()
 	p := models.Staff{
 		ID: id.New(now), Email: strings.TrimSpace(n.Email), Name: strings.TrimSpace(n.Name),
@@ -209,15 +209,15 @@ func create(tx *gorm.DB, p *models.Staff, roles []models.StaffRole) error {
 	return tx.Create(&roles).Error
 }
 
-func (s *Service) newInvitation(person uuid.UUID, now time.Time) (token string, row models.Invitation) {
+func (s *Service) newInvitation(user uuid.UUID, now time.Time) (token string, row models.Invitation) {
 	token, hash := newToken()
-	return token, models.Invitation{TokenHash: hash, StaffID: person, ExpiresAt: now.Add(InvitationLife)}
+	return token, models.Invitation{TokenHash: hash, StaffID: user, ExpiresAt: now.Add(InvitationLife)}
 }
 
 // change runs do in a transaction that has locked the user's row.
-func (s *Service) change(ctx context.Context, person uuid.UUID, do func(tx *gorm.DB, p *models.Staff) error) error {
+func (s *Service) change(ctx context.Context, user uuid.UUID, do func(tx *gorm.DB, p *models.Staff) error) error {
 	return s.db.Transaction(ctx, func(tx *gorm.DB) error {
-		p, err := locked(tx, person)
+		p, err := locked(tx, user)
 		if err != nil {
 			return err
 		}
@@ -225,8 +225,8 @@ func (s *Service) change(ctx context.Context, person uuid.UUID, do func(tx *gorm
 	})
 }
 
-func locked(tx *gorm.DB, person uuid.UUID) (p models.Staff, err error) {
-	err = tx.Raw(`SELECT * FROM staff WHERE id = ? FOR UPDATE`, person).Scan(&p).Error
+func locked(tx *gorm.DB, user uuid.UUID) (p models.Staff, err error) {
+	err = tx.Raw(`SELECT * FROM staff WHERE id = ? FOR UPDATE`, user).Scan(&p).Error
 	if err == nil && p.ID == uuid.Nil {
 		err = errStaffNotFound
 	}

@@ -45,13 +45,13 @@ func (s *Service) budgetDigest(parts ...string) []byte {
 // that an address over its limit writes no rows for other users. The last limit does not
 // apply at an address from which the user has logged in before, so that an attacker elsewhere
 // cannot lock the user out.
-func (s *Service) passwordBudgets(ctx context.Context, person models.Staff, email, address string) ([]attemptLimit, error) {
+func (s *Service) passwordBudgets(ctx context.Context, user models.Staff, email, address string) ([]attemptLimit, error) {
 	email, address = strings.ToLower(email), clientaddr.Group(address).String()
 	all := []attemptLimit{
 		{digest: s.budgetDigest("address", address), free: 30},
 		{digest: s.budgetDigest("both", email, address), free: 5, cleared: true},
 	}
-	known, err := s.knownAddress(ctx, person, address)
+	known, err := s.knownAddress(ctx, user, address)
 	if err != nil {
 		return nil, err
 	}
@@ -64,23 +64,23 @@ func (s *Service) passwordBudgets(ctx context.Context, person models.Staff, emai
 // codeBudget returns the limit for an authenticator code. It applies to the user in all
 // sessions, or to the user at this address if the user has logged in from it before. Only a
 // correct code resets it. The wait starts with the 20th wrong code.
-func (s *Service) codeBudget(ctx context.Context, person models.Staff, address string) ([]attemptLimit, error) {
+func (s *Service) codeBudget(ctx context.Context, user models.Staff, address string) ([]attemptLimit, error) {
 	address = clientaddr.Group(address).String()
-	known, err := s.knownAddress(ctx, person, address)
+	known, err := s.knownAddress(ctx, user, address)
 	if err != nil {
 		return nil, err
 	}
-	b := attemptLimit{digest: s.budgetDigest("code", person.ID.String()), free: 19, cleared: true, lasting: true}
+	b := attemptLimit{digest: s.budgetDigest("code", user.ID.String()), free: 19, cleared: true, lasting: true}
 	if known {
-		b.digest = s.budgetDigest("code", person.ID.String(), address)
+		b.digest = s.budgetDigest("code", user.ID.String(), address)
 	}
 	return []attemptLimit{b}, nil
 }
 
 // knownAddress reports whether the user has logged in from this group of addresses.
-func (s *Service) knownAddress(ctx context.Context, person models.Staff, group string) (bool, error) {
+func (s *Service) knownAddress(ctx context.Context, user models.Staff, group string) (bool, error) {
 	rows, err := s.db.Pool.Query(ctx, `SELECT DISTINCT address FROM staff_sessions
-		WHERE staff_id = $1 AND stage = 'open' AND created_at > $2`, person.ID, s.clock.Now().Add(-knownFor))
+		WHERE staff_id = $1 AND stage = 'open' AND created_at > $2`, user.ID, s.clock.Now().Add(-knownFor))
 	if err != nil {
 		return false, postgres.Translate(err)
 	}
