@@ -98,11 +98,11 @@ func TestDecisionsFollowPolicy(t *testing.T) {
 				if sc.Allows(partner) != want || want && !ok {
 					t.Fatalf("%s at a partner = %t, want %t", line.Permission, sc.Allows(partner), want)
 				}
-				told := slices.ContainsFunc(explained, func(g Grant) bool {
+				listed := slices.ContainsFunc(explained, func(g Grant) bool {
 					return g.Permission == line.Permission && (g.Partner == nil || *g.Partner == partner)
 				})
-				if told != want {
-					t.Fatalf("%s at a partner is listed by Explain = %t, want %t", line.Permission, told, want)
+				if listed != want {
+					t.Fatalf("%s at a partner is listed by Explain = %t, want %t", line.Permission, listed, want)
 				}
 			}
 		}
