@@ -61,7 +61,7 @@ func (s *Service) passwordBudgets(ctx context.Context, user models.Staff, email,
 	return all, nil
 }
 
-// codeBudget returns the limit for an authenticator code. It applies to the user in all
+// codeBudget returns the limit for an authenticator code. It applies to the user across all
 // sessions, or to the user at this address if the user has logged in from it before. Only a
 // correct code resets it. The wait starts with the 20th wrong code.
 func (s *Service) codeBudget(ctx context.Context, user models.Staff, address string) ([]attemptLimit, error) {
