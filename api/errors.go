@@ -59,7 +59,7 @@ func statusOf(f *apperr.Error) int {
 func (s *server) writeError(c *gin.Context, rec *httpserver.Record, err error) {
 	f := apperr.As(err)
 	if f == nil {
-		f = apperr.Wrap(err, apperr.Internal, "error", "An unexpected failure in the service")
+		f = apperr.Wrap(err, apperr.Internal, "error", "An unexpected error occurred in the service")
 	}
 	rec.Outcome, rec.Cause = f.Reason, errors.Unwrap(f)
 	body := errorBody{Message: f.Message, Errors: f.Fields, LeadID: f.LeadID}
@@ -75,7 +75,7 @@ func (s *server) writeError(c *gin.Context, rec *httpserver.Record, err error) {
 	}
 	answer, err := json.Marshal(body)
 	if err != nil { // a struct of texts does not fail to marshal
-		answer = []byte(`{"ok":false,"message":"An unexpected failure in the service"}`)
+		answer = []byte(`{"ok":false,"message":"An unexpected error occurred in the service"}`)
 	}
 	rec.Answer = append(rec.Answer[:0], answer...)
 	write(c, rec, statusOf(f))

@@ -25,24 +25,23 @@ func TestReferences(t *testing.T) {
 		}
 		used[target] = true
 		if at := lookUp(root.Content[0], strings.Split(target, "/")); !ok || at == nil {
-			t.Errorf("%s: there is no %s", path, n.Value)
+			t.Errorf("%s: %s does not exist", path, n.Value)
 		}
 	})
 	for _, kind := range keysOf(lookUp(root.Content[0], []string{"components"})) {
 		for _, name := range keysOf(lookUp(root.Content[0], []string{"components", kind})) {
 			if place := "components/" + kind + "/" + name; !used[place] && kind != "securitySchemes" {
-				t.Errorf("nothing refers to %s", place)
+				t.Errorf("%s is not referenced", place)
 			}
 		}
 	}
 }
 
-// Schemas and answers of the API's own name their source, in the form that
-// readers of the specification can follow; nothing else cites decisions.
+// TestSources checks that every schema and response of the API itself has an x-source
+// that cites the specification or decisions, and that no other text cites decisions.
 func TestSources(t *testing.T) {
-	source := regexp.MustCompile(`^(Specification: [A-Z][A-Za-z, ]+; )?(decision [0-9]+|decisions [0-9]+(, [0-9]+)+)$` +
-		`|^Specification: [A-Z][A-Za-z, ]+$`)
-	cites := regexp.MustCompile(`(?i)\bdecisions? [0-9]+\b`)
+	source := regexp.MustCompile(`^(Specification: [A-Z][A-Za-z, ]+|decisions? [0-9]+(, [0-9]+)*)(; decisions? [0-9]+(, [0-9]+)*)?$`)
+	cites := regexp.MustCompile(`\bdecisions? [0-9]+\b`)
 	var root yaml.Node
 	if err := yaml.Unmarshal(api.Document(), &root); err != nil {
 		t.Fatal(err)
@@ -50,17 +49,17 @@ func TestSources(t *testing.T) {
 	walkYAML(root.Content[0], "", func(path string, n *yaml.Node) {
 		if strings.HasSuffix(path, "/x-source") {
 			if !source.MatchString(n.Value) {
-				t.Errorf("%s: %q is no source", path, n.Value)
+				t.Errorf("%s: %q is not a source", path, n.Value)
 			}
 		} else if cites.MatchString(n.Value) {
 			t.Errorf("%s cites a decision outside x-source", path)
 		}
 	})
-	ours := []string{"Document", "Page", "Stylesheet", "NotModified"} // HTTP's own rules
+	httpOnly := []string{"Document", "Page", "Stylesheet", "NotModified"} // follow the rules of HTTP
 	for _, kind := range []string{"schemas", "responses"} {
 		for _, name := range keysOf(lookUp(root.Content[0], []string{"components", kind})) {
-			if !slices.Contains(ours, name) && lookUp(root.Content[0], []string{"components", kind, name, "x-source"}) == nil {
-				t.Errorf("%s/%s names no source", kind, name)
+			if !slices.Contains(httpOnly, name) && lookUp(root.Content[0], []string{"components", kind, name, "x-source"}) == nil {
+				t.Errorf("%s/%s has no x-source", kind, name)
 			}
 		}
 	}

@@ -1,5 +1,5 @@
-// Package docs makes the documentation for partners from the OpenAPI document: the page
-// for all of them, and one for each partner with what is its own.
+// Package docs renders the partner documentation from the OpenAPI document: one page for
+// all partners, and one page for each partner with its own configuration.
 package docs
 
 import (
@@ -18,17 +18,17 @@ import (
 	view "github.com/pingpost/pingpost/templates/docs"
 )
 
-// Options are what the pages are made from. All but SupportContact are required.
+// Options configures New. All fields except SupportContact are required.
 type Options struct {
 	Document       []byte // the OpenAPI document
-	PublicURL      string // the origin that partners reach the service at, such as https://leads.example.com
+	PublicURL      string // the origin of the service, such as https://leads.example.com
 	SupportContact string // an e-mail address or a URL; "" for none
 	Taxonomy       *pricingrules.Taxonomy
 	Markets        *pricingrules.Markets
-	DefaultMode    models.SigningMode // of partners without their own
+	DefaultMode    models.SigningMode // the signing mode of partners without one of their own
 }
 
-// Pages renders the pages. What is the same for all partners is read once.
+// Pages renders the documentation pages. New reads the parts that all partners share once.
 type Pages struct {
 	general     *generalPage
 	templates   *htmltemplate.Template
@@ -40,8 +40,8 @@ type Pages struct {
 	defaultMode models.SigningMode
 }
 
-// New reads the OpenAPI document. The error is a document that the pages cannot be made
-// from, or a PublicURL that is not absolute.
+// New reads the OpenAPI document. It returns an error if the document lacks a required
+// part, or if PublicURL is not absolute.
 func New(o Options) (*Pages, error) {
 	general, err := read(o.Document, o.PublicURL, o.SupportContact)
 	if err != nil {
@@ -81,11 +81,11 @@ func New(o Options) (*Pages, error) {
 func read(document []byte, publicURL, support string) (*generalPage, error) {
 	origin, err := url.Parse(publicURL)
 	if err != nil || origin.Host == "" || origin.Scheme != "https" && origin.Scheme != "http" {
-		return nil, errors.New("the public URL must be absolute, like https://leads.example.com")
+		return nil, errors.New("public URL must be absolute, such as https://leads.example.com")
 	}
 	root, err := yamldoc.Parse(document)
 	if err != nil {
-		return nil, fmt.Errorf("the OpenAPI document cannot be read as YAML: %w", err)
+		return nil, fmt.Errorf("parsing OpenAPI document as YAML: %w", err)
 	}
 	return newGeneralPage(node{at: root, root: root}, strings.TrimSuffix(publicURL, "/"), support)
 }
@@ -96,7 +96,7 @@ func (p *Pages) General() ([]byte, error) { return p.execute("docs", p.general) 
 func (p *Pages) execute(name string, page any) ([]byte, error) {
 	var out bytes.Buffer
 	if err := p.templates.ExecuteTemplate(&out, name, page); err != nil {
-		return nil, fmt.Errorf("rendering the documentation: %w", err)
+		return nil, fmt.Errorf("rendering documentation: %w", err)
 	}
 	return out.Bytes(), nil
 }

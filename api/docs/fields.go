@@ -13,13 +13,13 @@ type fieldRow struct {
 	Alternatives []string
 }
 
-// shape is one form that an answer may have. Title is "" when there is one form.
+// shape is one form that a response can have. Title is "" if there is only one.
 type shape struct {
 	Title  string
 	Fields []fieldRow
 }
 
-// shapes lists the forms of an answer.
+// shapes lists the forms of a response.
 func shapes(schema node) []shape {
 	if !schema.has("oneOf") {
 		return []shape{{Fields: fieldRows("", schema)}}
@@ -31,9 +31,8 @@ func shapes(schema node) []shape {
 	return list
 }
 
-// fieldRows flattens an object: a field of a nested one is named with a dot, an
-// item of a list with brackets. Alternatives stand in the row of the field that
-// they replace.
+// fieldRows flattens an object. Names of nested fields have dots, and those of list
+// items have brackets. Alternatives are listed in the row of the field that they replace.
 func fieldRows(prefix string, schema node) []fieldRow {
 	var rows []fieldRow
 	for name, property := range schema.get("properties").entries() {
@@ -55,8 +54,8 @@ func newFieldRow(prefix, name string, object, property node) fieldRow {
 	if slices.Contains(texts(object.get("required")), name) {
 		row.Required = "yes"
 	}
-	if says := property.text("x-required"); says != "" {
-		row.Required = says
+	if required := property.text("x-required"); required != "" {
+		row.Required = required
 	}
 	row.Alternatives = texts(property.get("x-alternatives"))
 	return row
@@ -78,8 +77,8 @@ func texts(list node) []string {
 	return all
 }
 
-// typeOf names a field's JSON types. null is left out: it means the same for
-// every field, and the page says so once.
+// typeOf names a field's JSON types, without null. It means the same for every field,
+// and the page explains it once.
 func typeOf(schema node) string {
 	var types []string
 	add := func(s node) {
@@ -97,12 +96,12 @@ func typeOf(schema node) string {
 	return strings.Join(types, " or ")
 }
 
-// maxListed is how many values a table's cell names. The industries are more, and
-// have a part of the page of their own.
+// maxListed is the largest number of values that a table cell lists. The industries
+// exceed it, and have their own section.
 const maxListed = 10
 
-// rules is a field's description and those of its limits that are numbers or
-// lists; the description says the others in words.
+// rules returns a field's description, followed by its allowed values, its maximum
+// length or number of keys, and its default. The description covers all other rules.
 func rules(schema node) []span {
 	text := oneLine(schema.text("description"))
 	if values := texts(schema.get("enum")); len(values) > 1 && len(values) <= maxListed &&
@@ -124,7 +123,7 @@ func rules(schema node) []span {
 	return spans(strings.TrimSpace(text))
 }
 
-// grouped writes a whole number of up to six digits with its thousands apart.
+// grouped adds a thousands separator to a whole number of up to six digits.
 func grouped(digits string) string {
 	if len(digits) > 3 {
 		return digits[:len(digits)-3] + "," + digits[len(digits)-3:]

@@ -9,22 +9,22 @@ import (
 	"go.yaml.in/yaml/v4"
 )
 
-// mediaJSON is the key under which the document has JSON bodies.
+// mediaJSON is the media type of JSON bodies, and their key in the document.
 const mediaJSON = "application/json"
 
-// node is a place in the OpenAPI document. References are followed on the way;
-// a place that does not exist is the zero node, of which everything is empty.
+// node is a place in the OpenAPI document. References are followed automatically. A
+// place that does not exist is the zero node, which is empty.
 type node struct {
 	at   *yaml.Node // after following the reference
 	root *yaml.Node
 
-	// beside is the object that held the reference: its keys come first, since
-	// OpenAPI 3.1 lets a description stand next to a $ref.
+	// beside is the object that held the reference. Its keys take precedence, since
+	// OpenAPI 3.1 allows a description next to a $ref.
 	beside *yaml.Node
 }
 
-// follow resolves a reference inside the document. A chain of references is
-// followed to its end; the document's tests see to it that there is one.
+// follow resolves a reference inside the document, and a chain of references to its
+// end. TestReferences ensures that every reference has a target.
 func (n node) follow() node {
 	for target, ok := child(n.at, "$ref"); ok; target, ok = child(n.at, "$ref") {
 		place := n.root
@@ -51,7 +51,7 @@ func child(object *yaml.Node, key string) (*yaml.Node, bool) {
 	return nil, false
 }
 
-// get goes down the keys.
+// get returns the node at the path of keys.
 func (n node) get(keys ...string) node {
 	for _, key := range keys {
 		next, ok := child(n.beside, key)
@@ -65,7 +65,7 @@ func (n node) get(keys ...string) node {
 
 func (n node) has(key string) bool { return n.get(key).at != nil }
 
-// text is the scalar under a key, "" without one.
+// text returns the scalar at key, or "".
 func (n node) text(key string) string {
 	if v := n.get(key); v.at != nil {
 		return strings.TrimSpace(v.at.Value)
@@ -73,13 +73,13 @@ func (n node) text(key string) string {
 	return ""
 }
 
-// integer is the number under a key, 0 without one.
+// integer returns the number at key, or 0.
 func (n node) integer(key string) int {
-	i, _ := strconv.Atoi(n.text(key)) // 0 is what no number means, too
+	i, _ := strconv.Atoi(n.text(key)) // Atoi returns 0 with an error
 	return i
 }
 
-// entries walks an object in the document's order.
+// entries yields the entries of an object in the document's order.
 func (n node) entries() iter.Seq2[string, node] {
 	return func(yield func(string, node) bool) {
 		if n.at == nil || n.at.Kind != yaml.MappingNode {
@@ -93,7 +93,7 @@ func (n node) entries() iter.Seq2[string, node] {
 	}
 }
 
-// items walks a list.
+// items yields the items of a list.
 func (n node) items() iter.Seq[node] {
 	return func(yield func(node) bool) {
 		if n.at == nil || n.at.Kind != yaml.SequenceNode {
@@ -107,9 +107,8 @@ func (n node) items() iter.Seq[node] {
 	}
 }
 
-// json writes the node as JSON in the document's order, so that an example reads
-// as its author put it. Without an indent it is one line. A node that does not
-// exist is "".
+// json encodes the node as JSON with its keys in the document's order. Without an indent
+// the result is one line. The zero node is encoded as "".
 func (n node) json(indent string) string {
 	if n.at == nil {
 		return ""
@@ -117,7 +116,7 @@ func (n node) json(indent string) string {
 	text := jsontext.Value(appendJSON(nil, n.at))
 	if indent != "" {
 		if err := text.Indent(jsontext.WithIndent(indent)); err != nil {
-			panic("docs: JSON that was written here does not parse: " + err.Error())
+			panic("docs: indenting generated JSON: " + err.Error())
 		}
 	}
 	return string(text)
@@ -154,7 +153,7 @@ func appendJSON(dst []byte, n *yaml.Node) []byte {
 func appendText(dst []byte, text string) []byte {
 	dst, err := jsontext.AppendQuote(dst, text)
 	if err != nil {
-		panic("docs: a text of the document is not UTF-8: " + err.Error()) // yaml refuses it first
+		panic("docs: document has a string that is not UTF-8: " + err.Error()) // the YAML parser rejects it first
 	}
 	return dst
 }

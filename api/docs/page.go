@@ -10,7 +10,7 @@ import (
 	"go.yaml.in/yaml/v4"
 )
 
-// generalPage is what the template shows.
+// generalPage is the data of the general template.
 type generalPage struct {
 	Origin, Title, Version, Summary string
 	Support                         string // an e-mail address or a URL; "" for none
@@ -19,7 +19,7 @@ type generalPage struct {
 	Guide       []guideSection
 	Signing     signingGuide
 	Endpoints   []endpointDoc
-	Others      []endpointDoc // what is read and has no JSON of its own to explain
+	Others      []endpointDoc // endpoints without a documented JSON response
 	Errors      []errorRow
 	ErrorBodies []sample
 	ErrorFields []fieldRow
@@ -27,7 +27,7 @@ type generalPage struct {
 	Categories  []industryGroup
 }
 
-// SupportLink is where a click on the support contact goes.
+// SupportLink is the link to the support contact: a URL, or a mailto link.
 func (p *generalPage) SupportLink() string {
 	if strings.HasPrefix(p.Support, "https://") {
 		return p.Support
@@ -43,7 +43,7 @@ type guideSection struct {
 type signingGuide struct {
 	Blocks                             []block
 	Secret, Timestamp, Body, Signature string
-	PingBody, Transaction              string // of the smallest requests
+	PingBody, Transaction              string // of the smallest request examples
 }
 
 type endpointDoc struct {
@@ -56,7 +56,7 @@ type endpointDoc struct {
 	Rejections        []rejectionDoc
 }
 
-// answerDoc is an endpoint's 200.
+// answerDoc is the 200 response of an endpoint.
 type answerDoc struct {
 	Text    []span
 	Headers []fieldRow
@@ -74,7 +74,7 @@ type sample struct {
 	JSON  string
 }
 
-// errorRow is one cause of an error and its mend.
+// errorRow is one cause of an error and its fix.
 type errorRow struct {
 	Status, Message string
 	Where           []string
@@ -86,11 +86,11 @@ type industryGroup struct {
 	Slugs []string
 }
 
-// Link is the endpoint's address relative to the page, which may stand behind a
-// proxy that puts a prefix before both.
+// Link is the endpoint's path relative to the page. It is relative because a proxy may
+// add a prefix to both.
 func (e endpointDoc) Link() string { return strings.TrimPrefix(e.Path, "/") }
 
-// ownBase starts the paths of a partner's own base URL (decision 13).
+// ownBase is the path prefix of a partner's own base URL (decision 13).
 const ownBase = "/p/{partnerSlug}"
 
 func newGeneralPage(doc node, origin, support string) (*generalPage, error) {
@@ -130,7 +130,7 @@ func newGeneralPage(doc node, origin, support string) (*generalPage, error) {
 	}
 	page.Errors = errorRows(doc.get("paths"))
 	if page.Title == "" || page.Signing.Signature == "" || page.ErrorBodies[0].JSON == "" || len(page.Endpoints) == 0 {
-		return nil, errors.New("the OpenAPI document lacks its title, its endpoints, or the examples that the page is made of")
+		return nil, errors.New("OpenAPI document lacks its title, its endpoints or a required example")
 	}
 	return page, nil
 }
@@ -141,7 +141,7 @@ type operation struct {
 	node
 }
 
-// operations walks them in the document's order.
+// operations yields the operations in the document's order.
 func operations(paths node) iter.Seq[operation] {
 	return func(yield func(operation) bool) {
 		for path, item := range paths.entries() {
@@ -154,8 +154,8 @@ func operations(paths node) iter.Seq[operation] {
 	}
 }
 
-// endpoints lists the operations. One on a partner's own base URL is a note to
-// its twin on the shared one.
+// endpoints lists the operations. An operation on a partner's own base URL is merged
+// into the same operation on the shared one.
 func endpoints(paths node) []endpointDoc {
 	var list []endpointDoc
 	for op := range operations(paths) {
@@ -197,7 +197,7 @@ func newEndpoint(op operation) endpointDoc {
 	return e
 }
 
-// addOwn notes what is different on a partner's own base URL.
+// addOwn adds the path, description and responses of the same operation on a partner's own base URL.
 func (e *endpointDoc) addOwn(op operation) {
 	e.OwnPath, e.OwnBlocks = op.path, blocks(op.text("description"))
 	for status, response := range op.get("responses").entries() {
@@ -221,8 +221,8 @@ func samples(content node) []sample {
 	return list
 }
 
-// errorRows collects the examples of all errors, by status, in the order in
-// which the document first has them.
+// errorRows collects the examples of all errors, sorted by status, then by their first
+// occurrence in the document.
 func errorRows(paths node) []errorRow {
 	var rows []errorRow
 	index := map[*yaml.Node]int{}
@@ -250,8 +250,8 @@ func errorRows(paths node) []errorRow {
 	return rows
 }
 
-// newErrorRow reads the document's convention for examples of errors: the
-// summary is the cause, the description the mend.
+// newErrorRow reads the example of an error, whose summary is the cause and whose
+// description is what to do.
 func newErrorRow(status string, example node) errorRow {
 	return errorRow{
 		Status: status, Message: example.get("value").text("message"),

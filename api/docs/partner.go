@@ -10,19 +10,19 @@ import (
 	pricingrules "github.com/pingpost/pingpost/pricing_rules"
 )
 
-// industryTerms is a category with what a ping takes for its industries.
+// industryTerms is a category with its industries: their slugs and term ids.
 type industryTerms struct {
 	Name       string
 	Industries []pricingrules.Industry
 }
 
-// partnerPage is what the template shows.
+// partnerPage is the data of the partner template.
 type partnerPage struct {
 	*generalPage
 	Name, BaseURL string
 	Pending       bool
 	Accounts      []accountRow
-	Sandbox       string // the partnerId to try things with; "" without a sandbox account
+	Sandbox       string // the partnerId of the sandbox account, or ""
 	SandboxIsDef  bool
 	SampleAccount string // the partnerId in the samples
 	Example       signedExample
@@ -38,19 +38,19 @@ type accountRow struct {
 	Mode                        signingWords
 }
 
-// signingWords say what a signing mode means for whoever posts.
+// signingWords describes a signing mode to a partner.
 type signingWords struct {
 	Mode           models.SigningMode
 	Title, Meaning string
 }
 
-// signedExample is the worked example with what checks it by command.
+// signedExample is the worked example, with the key in hex and a command that computes the signature.
 type signedExample struct {
 	signingGuide
 	KeyHex, Command string
 }
 
-// Partner renders the page of a partner as it is now.
+// Partner renders the page for a partner from its current configuration.
 func (p *Pages) Partner(partner models.Partner, accounts []models.Account) ([]byte, error) {
 	page := partnerPage{
 		generalPage: p.general,
@@ -89,7 +89,7 @@ func (p *Pages) Partner(partner models.Partner, accounts []models.Account) ([]by
 	return p.execute("partner", page)
 }
 
-// example signs a post of the partner's with the example's secret.
+// example signs a post for partnerID with the secret of the worked example.
 func (p *Pages) example(partnerID string) (signedExample, error) {
 	e := signedExample{signingGuide: p.general.Signing}
 	post := newPostExample(partnerID)
@@ -108,10 +108,10 @@ func (p *Pages) example(partnerID string) (signedExample, error) {
 func wordsOf(mode models.SigningMode) signingWords {
 	switch mode {
 	case models.SigningOff:
-		return signingWords{mode, "Not required", "An unsigned post is accepted. Sign all the same: a signature that is sent is always verified."}
+		return signingWords{mode, "Not required", "Unsigned posts are accepted. Sign posts if you can. A signature that is sent is always verified."}
 	case models.SigningReportOnly:
-		return signingWords{mode, "Not required yet", "An unsigned post is still accepted, and counted as one that will be refused once signing is required. Sign every post."}
+		return signingWords{mode, "Not required yet", "Unsigned posts are still accepted, but will be rejected when signing becomes required. Sign every post."}
 	default:
-		return signingWords{mode, "Required", "An unsigned post is refused with 401."}
+		return signingWords{mode, "Required", "Unsigned posts are rejected with 401."}
 	}
 }

@@ -12,13 +12,13 @@ import (
 	"unicode/utf8"
 )
 
-// samplesFS holds the code samples of a partner's page, a template each.
+// samplesFS holds the templates of the code samples on a partner's page.
 //
 //go:embed samples/*.tmpl
 var samplesFS embed.FS
 
-// language is one in which the page shows how to deliver a lead. Run is the
-// command for a sample that was saved as File.
+// language is a programming language with a code sample. Run is the command that runs
+// the sample saved as File.
 type language struct{ ID, Name, File, Needs, Run string }
 
 func languages() []language {
@@ -26,17 +26,16 @@ func languages() []language {
 		{"curl", "curl and openssl", "post.sh", "bash, curl and openssl", "bash post.sh"},
 		{"go", "Go", "post.go", "Go 1.18 or newer and its standard library", "go run post.go"},
 		{"python", "Python", "post.py", "Python 3.7 or newer and its standard library", "python3 post.py"},
-		{"node", "Node.js", "post.mjs", "Node.js 18 or newer and nothing else", "node post.mjs"},
-		{"php", "PHP", "post.php", "PHP 8.0 or newer with its curl extension", "php post.php"},
-		{"java", "Java", "Post.java", "Java 17 or newer and nothing else", "java Post.java"},
+		{"node", "Node.js", "post.mjs", "Node.js 18 or newer, without packages", "node post.mjs"},
+		{"php", "PHP", "post.php", "PHP 8.0 or newer with the curl extension", "php post.php"},
+		{"java", "Java", "Post.java", "Java 17 or newer, without libraries", "java Post.java"},
 		{"csharp", "C#", "Program.cs",
-			"the .NET SDK 8 or newer and nothing else; the file is the Program.cs of what `dotnet new console` makes",
+			"the .NET SDK 8 or newer, without packages, and a project made with `dotnet new console`, whose Program.cs it replaces",
 			"dotnet run"},
 	}
 }
 
-// pingExample and postExample are what a sample sends. They are written in the
-// order of their fields.
+// pingExample and postExample are the requests that a sample sends.
 type pingExample struct {
 	Industry string `json:"industry"`
 	Postcode string `json:"postcode"`
@@ -54,19 +53,19 @@ type postExample struct {
 	} `json:"consent"`
 }
 
-// newPostExample is a post for one of the partner's accounts, "" for the default.
-// The name is not ASCII: signing is about bytes.
+// newPostExample returns a post for one of the partner's accounts, or for the default
+// account if partnerID is "". The name is not ASCII, to show that bytes are signed.
 func newPostExample(partnerID string) postExample {
 	p := postExample{PartnerID: partnerID}
 	p.Contact.Email, p.Contact.Name, p.Consent.Acknowledged = "zoe.example@example.org", "Zoë Example", true
 	return p
 }
 
-// sampleData is what the templates of the samples are filled with.
+// sampleData is the data of the sample templates.
 type sampleData struct {
 	BaseURL string
 	Ping    pingExample
-	Rest    postExample // the post without its transactionId, which a sample reads from the ping's answer
+	Rest    postExample // the post without its transactionId, which a sample takes from the ping's response
 }
 
 type codeSample struct {
@@ -74,8 +73,8 @@ type codeSample struct {
 	Code string
 }
 
-// readSamples parses the templates. Whatever is put into one goes through the
-// function of its language, which writes it as a literal.
+// readSamples parses the templates. Every inserted value passes through the function of
+// its language, which writes it as a literal.
 func readSamples() (*template.Template, error) {
 	return template.New("samples").Funcs(template.FuncMap{
 		"json": compactJSON, "afterTransaction": afterTransaction,
@@ -89,7 +88,7 @@ func renderSamples(t *template.Template, data sampleData) ([]codeSample, error) 
 	for _, l := range languages() {
 		var code bytes.Buffer
 		if err := t.ExecuteTemplate(&code, l.File+".tmpl", data); err != nil {
-			return nil, fmt.Errorf("rendering the sample %s: %w", l.File, err)
+			return nil, fmt.Errorf("rendering sample %s: %w", l.File, err)
 		}
 		all = append(all, codeSample{l, code.String()})
 	}
@@ -104,8 +103,8 @@ func compactJSON(value any) (string, error) {
 	return strings.TrimSuffix(out.String(), "\n"), err
 }
 
-// afterTransaction turns an object into what follows a transactionId at the
-// beginning of the same object, for languages that have no JSON of their own.
+// afterTransaction turns a JSON object into the text that follows the value of
+// transactionId in the same object, for languages without a JSON library.
 func afterTransaction(object string) string { return `",` + strings.TrimPrefix(object, "{") }
 
 func shellLiteral(text string) string {
@@ -116,8 +115,8 @@ func phpLiteral(text string) string {
 	return "'" + strings.NewReplacer(`\`, `\\`, `'`, `\'`).Replace(text) + "'"
 }
 
-// unicodeLiteral is a text in double quotes as JavaScript, Java and C# read it,
-// whatever encoding the file is saved in. It is JSON with nothing but ASCII.
+// unicodeLiteral quotes text as an ASCII-only JSON string, which JavaScript, Java and C#
+// read correctly in any file encoding.
 func unicodeLiteral(text string) (string, error) {
 	quoted, err := compactJSON(text)
 	if err != nil {

@@ -2,8 +2,8 @@ package docs
 
 import "strings"
 
-// The document's descriptions keep to a small part of Markdown, which is all
-// that the page reads: paragraphs, lists, "## " headings, and `code`.
+// Descriptions in the document use a small part of Markdown: paragraphs, lists, "## "
+// headings and `code`. The page supports nothing else.
 
 // block is a paragraph, or a list when Items is set.
 type block struct {
@@ -12,7 +12,7 @@ type block struct {
 	Ordered bool
 }
 
-// span is a run of text in one face.
+// span is a run of text, either plain or code.
 type span struct {
 	Text string
 	Code bool
@@ -29,8 +29,8 @@ func guide(text string) (intro []block, sections []guideSection) {
 	return blocks(parts[0]), sections
 }
 
-// blocks reads paragraphs and lists. Blank lines part them; a line that starts
-// neither goes on with the one before it.
+// blocks reads paragraphs and lists, which are separated by blank lines. Any other line
+// continues the paragraph or item before it.
 func blocks(text string) []block {
 	var all []block
 	fresh := true
@@ -69,7 +69,7 @@ func listItem(line string) (text string, ordered, ok bool) {
 	return text, true, true
 }
 
-// spans parts text at its backticks.
+// spans splits text at its backticks.
 func spans(text string) []span {
 	var all []span
 	for i, part := range strings.Split(text, "`") {
@@ -80,8 +80,8 @@ func spans(text string) []span {
 	return all
 }
 
-// oneLine joins the lines of a description for a table's cell. A list would not
-// fit there: what follows the first paragraph is left out, and shown elsewhere.
+// oneLine joins the lines of a description's first paragraph for a table cell. The rest,
+// such as a list, is shown elsewhere on the page.
 func oneLine(text string) string {
 	first, _, _ := strings.Cut(text, "\n\n")
 	return strings.Join(strings.Fields(first), " ")

@@ -1,8 +1,8 @@
-// Package signing checks the signature of a post: HMAC-SHA256, hex, over the
-// X-Timestamp header's text, a dot, and the body's exact bytes (the
-// specification's Authentication; decisions 12, 15).
+// Package signing checks the signature of a post: HMAC-SHA256 in hex, over the text of
+// the X-Timestamp header, a dot, and the exact bytes of the body (specification:
+// Authentication; decisions 12, 15).
 //
-// The package is pure: it is given the headers, the time and the secrets.
+// The package does no I/O. Callers pass the headers, the time and the secrets.
 package signing
 
 import (
@@ -15,10 +15,10 @@ import (
 	"github.com/pingpost/pingpost/internal/apperr"
 )
 
-// Tolerance is how far a timestamp may be from the service's clock, either way.
+// Tolerance is the largest difference between a timestamp and the service's clock.
 const Tolerance = 300 * time.Second
 
-// The specification's refusals. Each is a 401.
+// The rejections in the specification. Each has status 401.
 var (
 	ErrNoSignature = apperr.New(apperr.Unauthorized, "signature_missing", "Missing required X-Signature-SHA256 header")
 	ErrSignature   = apperr.New(apperr.Unauthorized, "signature", "Invalid HMAC SHA-256 signature")
@@ -28,24 +28,23 @@ var (
 	ErrTimestampWindow = apperr.New(apperr.Unauthorized, "timestamp_window", "Timestamp outside allowed 300s tolerance window")
 )
 
-// Headers are the values as they were sent, one entry each time a name occurs.
+// Headers holds the header values as sent, with one entry per occurrence.
 type Headers struct {
 	Timestamp []string // X-Timestamp
 	Signature []string // X-Signature-SHA256
 	Alias     []string // X-Signature
 }
 
-// Claim is what the headers say once their form has been checked. It proves
-// nothing until Verify does.
+// Claim is the content of well-formed headers. It proves nothing until it is verified.
 type Claim struct {
 	Signed    bool
 	timestamp string // as sent, surrounding blanks trimmed: part of the signed bytes
 	mac       [sha256.Size]byte
 }
 
-// Check judges the headers' form and the timestamp's window at now, in the
-// order of decision 12. An unsigned post may have no timestamp; one that is there is
-// still checked.
+// Check checks the form of the headers and that the timestamp is within the window at
+// now, in the order of decision 12. An unsigned post needs no timestamp, but one that is
+// sent is still checked.
 func Check(h Headers, now time.Time) (Claim, error) {
 	claim := Claim{Signed: len(h.Signature)+len(h.Alias) > 0}
 	switch {
@@ -76,7 +75,7 @@ func CheckTimestamp(text string, now time.Time) error {
 	if text == "" {
 		return ErrTimestampFormat
 	}
-	const beyond = 1 << 50 // far outside the window: a number that no integer holds ends here too
+	const beyond = 1 << 50 // far outside the window; also caps numbers that overflow an int64
 	var seconds int64
 	for i := range len(text) {
 		if text[i] < '0' || text[i] > '9' {
@@ -90,7 +89,7 @@ func CheckTimestamp(text string, now time.Time) error {
 	return nil
 }
 
-// ParseSignature decodes the signature of the headers; ok is false if its form is wrong.
+// ParseSignature decodes the signature in the headers. ok is false if it is malformed.
 func ParseSignature(h Headers) (mac [sha256.Size]byte, ok bool) {
 	if len(h.Signature) > 1 || len(h.Alias) > 1 {
 		return mac, false
@@ -109,14 +108,14 @@ func ParseSignature(h Headers) (mac [sha256.Size]byte, ok bool) {
 			return mac, false
 		}
 		if i == 1 && len(h.Signature) == 1 && one != mac {
-			return mac, false // the two names with different values
+			return mac, false // the two headers have different values
 		}
 		mac = one
 	}
 	return mac, true
 }
 
-// TrimBlanks removes what HTTP calls optional white space, and nothing else: a
+// TrimBlanks removes the optional white space of HTTP, which is spaces and tabs. A
 // no-break space is part of the value and makes it malformed.
 func TrimBlanks(s string) string {
 	for s != "" && blank(s[0]) {
@@ -130,16 +129,16 @@ func TrimBlanks(s string) string {
 
 func blank(c byte) bool { return c == ' ' || c == '\t' }
 
-// Verifier checks claims against one secret without deriving its pads each
-// time. It is not safe for concurrent use; Reset between posts is implied.
+// Verifier checks claims against one secret, and derives the HMAC pads only once. It is
+// not safe for concurrent use.
 type Verifier struct {
 	mac hash.Hash
-	// What crosses hash.Hash's interface is otherwise allocated for each post.
+	// head and sum avoid an allocation per post in calls to mac.
 	head []byte
 	sum  [sha256.Size]byte
 }
 
-// NewVerifier takes the secret's UTF-8 bytes exactly as shown to the partner (decision 16).
+// NewVerifier returns a Verifier for a secret: its UTF-8 bytes exactly as shown to the partner (decision 16).
 func NewVerifier(secret []byte) *Verifier {
 	return &Verifier{mac: hmac.New(sha256.New, secret), head: make([]byte, 0, 32)}
 }
@@ -160,7 +159,7 @@ func (v *Verifier) append(dst []byte, timestamp string, body []byte) []byte {
 	return v.mac.Sum(dst)
 }
 
-// Sign is the signature that a partner sends: hex, lower case.
+// Sign returns the signature that a partner sends, in lower-case hex.
 func Sign(secret []byte, timestamp string, body []byte) string {
 	return hex.EncodeToString(NewVerifier(secret).append(nil, timestamp, body))
 }

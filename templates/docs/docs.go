@@ -1,5 +1,5 @@
-// Package docs has the pages of the partners' documentation, as html/template: they are
-// rendered from the OpenAPI document, whose shape is known when the service starts.
+// Package docs contains the html/template pages of the partner documentation, which are
+// rendered from the OpenAPI document when the service starts.
 package docs
 
 import (
@@ -13,22 +13,22 @@ var (
 	general string
 	//go:embed partner.html
 	partner string
-	// Stylesheet is of both pages, to be served at /docs.css. They have no inline style,
-	// which a strict Content-Security-Policy would refuse.
+	// Stylesheet is the stylesheet of both pages, served at /docs.css. The pages have no
+	// inline styles, which a strict Content-Security-Policy would block.
 	//
 	//go:embed docs.css
 	Stylesheet []byte
 )
 
-// Pages parses the general page, "docs", and a partner's own, "partner", which is made of
-// the same parts.
+// Pages parses the general page, "docs", and the page for one partner, "partner", which
+// share their partial templates.
 func Pages() (*template.Template, error) {
 	pages, err := template.New("docs").Parse(general)
 	if err == nil {
 		_, err = pages.New("partner").Parse(partner)
 	}
 	if err != nil {
-		return nil, fmt.Errorf("parsing the templates of the documentation: %w", err)
+		return nil, fmt.Errorf("parsing documentation templates: %w", err)
 	}
 	return pages, nil
 }

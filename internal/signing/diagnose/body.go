@@ -2,23 +2,23 @@ package diagnose
 
 import "bytes"
 
-// variant is a message that may have been signed instead, and what that means.
+// variant is a message that may have been signed instead, with the mistake that this means.
 type variant struct {
 	bytes            []byte
 	cause, what, fix string
 }
 
-// and is the finding of two mistakes at once.
+// and returns the finding for both mistakes at once.
 func (v variant) and(other variant) finding {
 	if other.what == "" {
 		return finding{v.cause, v.what, v.fix}
 	}
-	return finding{v.cause + "+" + other.cause, v.what + " And: " + other.what, v.fix + " " + other.fix}
+	return finding{v.cause + "+" + other.cause, v.what + " Also: " + other.what, v.fix + " " + other.fix}
 }
 
-const sameBytes = "Sign the very bytes that are sent: write the body once, keep it, sign it and send it."
+const sameBytes = "Encode the body once, then sign and send the same bytes."
 
-// bodyVariants are what may have been signed instead of the body, the likely first.
+// bodyVariants returns the messages that may have been signed instead of the body, most likely first.
 func bodyVariants(body []byte) (out []variant) {
 	bom := []byte("\ufeff")
 	lf := bytes.ReplaceAll(body, []byte("\r\n"), []byte("\n"))
@@ -33,14 +33,14 @@ func bodyVariants(body []byte) (out []variant) {
 		cause, what string
 		bytes       []byte
 	}{
-		{"body_newline_signed", "A line break at the body's end was signed, and not sent.", append(bytes.Clone(body), '\n')},
-		{"body_newline_sent", "A line break at the body's end was sent, and not signed.", bytes.TrimSuffix(bytes.TrimSuffix(body, []byte("\n")), []byte("\r"))},
-		{"body_crlf_signed", "A Windows line break at the body's end was signed, and not sent.", append(bytes.Clone(body), '\r', '\n')},
-		{"body_blanks_sent", "Line breaks or blanks around the body were sent, and not signed.", bytes.TrimSpace(body)},
-		{"body_lf_signed", "The body was signed with the line breaks of Unix, and is here with those of Windows. A text that is pasted into a form may change so.", lf},
-		{"body_crlf_inside_signed", "The body was signed with the line breaks of Windows, and sent with those of Unix.", bytes.ReplaceAll(lf, []byte("\n"), []byte("\r\n"))},
-		{"body_bom_sent", "A byte-order mark in front of the body was sent, and not signed.", bytes.TrimPrefix(body, bom)},
-		{"body_bom_signed", "A byte-order mark in front of the body was signed, and not sent.", append(bytes.Clone(bom), body...)},
+		{"body_newline_signed", "A line break at the end of the body was signed but not sent.", append(bytes.Clone(body), '\n')},
+		{"body_newline_sent", "A line break at the end of the body was sent but not signed.", bytes.TrimSuffix(bytes.TrimSuffix(body, []byte("\n")), []byte("\r"))},
+		{"body_crlf_signed", "A Windows line break at the end of the body was signed but not sent.", append(bytes.Clone(body), '\r', '\n')},
+		{"body_blanks_sent", "Spaces or line breaks around the body were sent but not signed.", bytes.TrimSpace(body)},
+		{"body_lf_signed", "The body was signed with Unix line breaks, but the body here has Windows line breaks. Pasting it into a form can change them.", lf},
+		{"body_crlf_inside_signed", "The body was signed with Windows line breaks, but sent with Unix line breaks.", bytes.ReplaceAll(lf, []byte("\n"), []byte("\r\n"))},
+		{"body_bom_sent", "A byte-order mark before the body was sent but not signed.", bytes.TrimPrefix(body, bom)},
+		{"body_bom_signed", "A byte-order mark before the body was signed but not sent.", append(bytes.Clone(bom), body...)},
 	} {
 		add(variant{m.bytes, m.cause, m.what, sameBytes})
 	}

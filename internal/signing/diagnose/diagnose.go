@@ -1,4 +1,4 @@
-// Package diagnose finds out what is wrong with a signature, for the partner who made it.
+// Package diagnose finds the mistake that made a partner's signature wrong.
 package diagnose
 
 import (
@@ -11,53 +11,53 @@ import (
 	"github.com/pingpost/pingpost/internal/signing"
 )
 
-// MaxDiagnosed bounds the body that is diagnosed: a post has no more (decision 22).
+// MaxDiagnosed is the largest body that is diagnosed, in bytes. Larger posts are rejected (decision 22).
 const MaxDiagnosed = 64 << 10
 
-// The states of a CandidateKey key.
+// The states of a CandidateKey.
 const (
 	KeyActive  = "active"
 	KeyRetired = "retired"
 	KeyRevoked = "revoked"
 )
 
-// CandidateKey is a secret that a signature may have been made with. Name tells it from
-// others in the diagnosis, in which Key never is.
+// CandidateKey is a secret that a signature may have been made with. Name identifies it
+// in the diagnosis, which never contains Key.
 type CandidateKey struct {
 	Name  string
 	Key   []byte
 	State string
 }
 
-// Diagnosis says which secret made a signature, or the first mistake that explains it.
+// Diagnosis reports which secret made a signature, or the first mistake that explains it.
 type Diagnosis struct {
-	Matches      bool     // the signature is one of an active secret, in the form that is accepted
-	Key          int      // of the secrets that were given; -1 when none explains the signature
-	Causes       []string // the mistakes by name, that of the verdict first; none for a right signature
-	Verdict, Fix string   // Fix is empty if nothing is wrong
-	Notes        []string // what else there is to know
-	Signed       []byte   // what the service takes to be signed
+	Matches      bool     // the signature has a valid form and was made with an active secret
+	Key          int      // index of the secret; -1 if no secret explains the signature
+	Causes       []string // names of the mistakes, with that of Verdict first; empty if the signature is valid
+	Verdict, Fix string   // Fix is "" if nothing is wrong
+	Notes        []string // further remarks
+	Signed       []byte   // the bytes that the service expects to be signed
 }
 
-// finding is a mistake, and how it is mended.
+// finding is a mistake and its fix.
 type finding struct{ cause, verdict, fix string }
 
-// Signature judges a signature as signing.Check and Verify do, and when it is wrong tries what
-// partners get wrong. A post that was sent a while ago is out of the window now: that
-// is told, and does not make its signature wrong.
+// Signature checks a signature as signing.Check and Verify do. If it is wrong, Signature
+// tries the usual mistakes. A timestamp outside the window at now is reported, but does
+// not make the signature wrong, because the post may have been sent earlier.
 func Signature(timestamp, body, signature string, keys []CandidateKey, now time.Time) Diagnosis {
 	timestamp = signing.TrimBlanks(timestamp)
 	d := Diagnosis{Key: -1, Signed: []byte(timestamp + "." + body)}
 	switch {
 	case len(body) > MaxDiagnosed:
 		d.Causes = []string{"body_too_large"}
-		d.Verdict = fmt.Sprintf("The body has %d bytes, and a post at most %d: it was refused before its signature was looked at.",
+		d.Verdict = fmt.Sprintf("The body has %d bytes. A post can have at most %d, and a larger one is rejected before its signature is checked.",
 			len(body), MaxDiagnosed)
-		d.Fix = "Send less."
+		d.Fix = "Send a shorter body."
 		return d
 	case len(keys) == 0:
 		d.Causes = []string{"no_secret"}
-		d.Verdict, d.Fix = "This partner has no secret that a signature could be made with.", "Make a secret, and hand it over."
+		d.Verdict, d.Fix = "This partner has no signing secret.", "Create a secret and send it to the partner."
 		return d
 	}
 	sig := readSignature(signing.TrimBlanks(signature))
@@ -76,7 +76,7 @@ func Signature(timestamp, body, signature string, keys []CandidateKey, now time.
 	return d
 }
 
-// explain finds the secret and what is wrong with a signature whose headers are well formed.
+// explain finds the secret and the mistake of a signature that could be decoded.
 func (d *Diagnosis) explain(
 	t *matcher, timestamp, body string, sent sentTime, keys []CandidateKey, malformed bool,
 ) (found []finding) {
@@ -86,10 +86,10 @@ func (d *Diagnosis) explain(
 			d.Key, found = key, append(found, f)
 		}
 	} else {
-		d.Key = t.otherHash(d.Signed) // that it is another hash was found before
+		d.Key = t.otherHash(d.Signed) // readSignature has reported the wrong hash
 	}
 	if t.overBudget() {
-		d.Notes = append(d.Notes, "The body is long and the secrets are many: not every combination of mistakes was tried.")
+		d.Notes = append(d.Notes, "Not every combination of mistakes was tried, because the body is long and there are many secrets.")
 	}
 	if d.Key < 0 {
 		return found
@@ -98,17 +98,17 @@ func (d *Diagnosis) explain(
 	if key := keys[d.Key]; key.State != KeyActive {
 		found = append(found, finding{
 			"secret_" + key.State,
-			"The signature was made with the secret " + key.Name + ", which is " + key.State + ".",
-			"Sign with a secret that is active.",
+			"The signature was made with secret " + key.Name + ", which is " + key.State + ".",
+			"Sign with an active secret.",
 		})
 	} else if !right || malformed {
-		d.Notes = append(d.Notes, "The secret is the right one: "+key.Name+".")
+		d.Notes = append(d.Notes, "The secret is correct: "+key.Name+".")
 	}
 	d.Matches = len(found) == 0 && !malformed
 	return found
 }
 
-// conclude puts the first finding into the verdict and the others into the notes.
+// conclude makes the first finding the verdict and adds the others to the notes.
 func (d *Diagnosis) conclude(found []finding, sent sentTime, keys []CandidateKey) {
 	for _, f := range slices.Concat(found, []finding{sent.outside}) {
 		if f.cause != "" {
@@ -119,16 +119,16 @@ func (d *Diagnosis) conclude(found []finding, sent sentTime, keys []CandidateKey
 	case len(found) > 0:
 		d.Verdict, d.Fix = found[0].verdict, found[0].fix
 		for _, f := range found[1:] {
-			d.Notes = append(d.Notes, "Besides: "+f.verdict+" "+f.fix)
+			d.Notes = append(d.Notes, "Also: "+f.verdict+" "+f.fix)
 		}
 		if sent.outside.verdict != "" {
 			d.Notes = append(d.Notes, sent.outside.verdict+" "+sent.outside.fix)
 		}
 	case sent.outside.verdict != "":
-		d.Verdict = "The signature is right: it was made with the secret " + keys[d.Key].Name + ". " + sent.outside.verdict
+		d.Verdict = "The signature is valid. It was made with secret " + keys[d.Key].Name + ". " + sent.outside.verdict
 		d.Fix = sent.outside.fix
 	default:
-		d.Verdict = "The signature is right: it was made with the secret " + keys[d.Key].Name + "."
+		d.Verdict = "The signature is valid. It was made with secret " + keys[d.Key].Name + "."
 	}
 	kept := d.Notes[:0]
 	for _, note := range d.Notes {

@@ -13,26 +13,25 @@ import (
 	"github.com/pingpost/pingpost/internal/signing"
 )
 
-// readSig is a signature as far as it can be read. mac is nil when it cannot be; its
-// length is that of whatever hash it is of.
+// readSig is a decoded signature. mac is nil if it could not be decoded. Its length
+// depends on the hash that was used.
 type readSig struct {
 	mac   []byte
 	wrong finding
 	note  string
 }
 
-const digitsAlone = "Send the 64 hex digits alone."
+const digitsAlone = "Send only the 64 hex digits."
 
-// readSignature reads what is no signature by the rules all the same, to say what it
-// is instead.
+// readSignature decodes a signature, also one in a wrong form that it recognises.
 func readSignature(text string) readSig {
 	if text == "" {
-		return readSig{wrong: finding{"signature_missing", "There is no signature.", "Send it as X-Signature-SHA256: 64 hex digits."}}
+		return readSig{wrong: finding{"signature_missing", "The signature is missing.", "Send the signature in X-Signature-SHA256, as 64 hex digits."}}
 	}
 	if mac, ok := signing.ParseSignature(signing.Headers{Signature: []string{text}}); ok {
 		out := readSig{mac: mac[:]}
 		if text != strings.ToLower(text) {
-			out.note = "The hex digits are in upper case: that is accepted."
+			out.note = "The hex digits are in upper case, which is accepted."
 		}
 		return out
 	}
@@ -42,7 +41,7 @@ func readSignature(text string) readSig {
 	if bare != text && bare != "" {
 		if inner := readSignature(bare); inner.mac != nil {
 			if inner.wrong.verdict == "" {
-				inner.wrong = finding{"signature_quoted", "The signature has quotes, blanks or invisible characters around it.", digitsAlone}
+				inner.wrong = finding{"signature_quoted", "The signature has quotes, spaces or invisible characters around it.", digitsAlone}
 			}
 			return inner
 		}
@@ -53,11 +52,11 @@ func readSignature(text string) readSig {
 		}
 	}
 	return readSig{wrong: finding{"signature_form", fmt.Sprintf(
-		"The signature is not 64 hex digits: it has %d characters, and they are neither hex nor base64 of a hash.",
+		"The signature is not 64 hex digits. It has %d characters, which are neither hex nor base64 of a hash.",
 		len([]rune(text))), digitsAlone}}
 }
 
-// prefixedHex knows sha256=…, v1=…, 0x… and t=…,v1=….
+// prefixedHex decodes sha256=…, v1=…, 0x… and t=…,v1=….
 func prefixedHex(text string) readSig {
 	at := len(text)
 	for at > 0 && isHex(text[at-1]) {
@@ -73,7 +72,7 @@ func prefixedHex(text string) readSig {
 	}
 }
 
-// quotePrefix shows a prefix that is one, and of anything longer only that it is there.
+// quotePrefix quotes a short printable prefix, and calls any other "a text".
 func quotePrefix(text string) string {
 	if len(text) <= 20 && strings.IndexFunc(text, func(r rune) bool { return r > unicode.MaxASCII || !unicode.IsPrint(r) }) < 0 {
 		return "the prefix " + text
@@ -81,7 +80,7 @@ func quotePrefix(text string) string {
 	return "a text"
 }
 
-// pairs knows AB-CD-… and ab:cd:….
+// pairs decodes AB-CD-… and ab:cd:….
 func pairs(text string) readSig {
 	joined := strings.NewReplacer("-", "", ":", "", " ", "").Replace(text)
 	mac, err := hex.DecodeString(joined)
@@ -91,11 +90,11 @@ func pairs(text string) readSig {
 	return readSig{
 		mac: mac,
 		wrong: finding{"signature_separated", "The signature's hex digits are separated.", digitsAlone +
-			" C# writes such pairs with BitConverter.ToString: use Convert.ToHexString."},
+			" In C#, use Convert.ToHexString instead of BitConverter.ToString."},
 	}
 }
 
-// countedHex knows hex digits that are too few, too many, or of another hash.
+// countedHex recognises too few hex digits, too many, or those of another hash.
 func countedHex(text string) readSig {
 	for i := range len(text) {
 		if !isHex(text[i]) {
@@ -112,15 +111,15 @@ func countedHex(text string) readSig {
 	if len(padded)%2 == 0 && (hashName(len(padded)/2) != "") {
 		mac, _ = hex.DecodeString(padded)
 	}
-	f := finding{"signature_length", fmt.Sprintf("The signature has %d hex digits, and not 64.", n), "Send all 64 of them: two for each of the 32 bytes of HMAC SHA-256, leading zeros included."}
+	f := finding{"signature_length", fmt.Sprintf("The signature has %d hex digits instead of 64.", n), "Send two hex digits for each of the 32 bytes of the HMAC SHA-256, including leading zeros."}
 	if padded == text && mac != nil {
-		f = finding{"signature_hash", fmt.Sprintf("The signature has %d hex digits, as of %s, and not the 64 of HMAC SHA-256.",
-			n, hashName(len(mac))), "Use SHA-256."}
+		f = finding{"signature_hash", fmt.Sprintf("The signature has %d hex digits, like %s, instead of the 64 of HMAC SHA-256.",
+			n, hashName(len(mac))), "Use HMAC SHA-256."}
 	}
 	return readSig{mac: mac, wrong: f}
 }
 
-// inBase64 knows base64 of the bytes, and of the hex digits.
+// inBase64 decodes base64 of the bytes or of the hex digits.
 func inBase64(text string) readSig {
 	plain := strings.TrimRight(text, "=")
 	name := "base64"
@@ -135,7 +134,7 @@ func inBase64(text string) readSig {
 	if inner, err := hex.DecodeString(string(mac)); err == nil && len(inner) == sha256.Size {
 		return readSig{
 			mac:   inner,
-			wrong: finding{"signature_base64_of_hex", "The signature is " + name + " of its hex digits.", digitsAlone},
+			wrong: finding{"signature_base64_of_hex", "The signature is the " + name + " encoding of its hex digits.", digitsAlone},
 		}
 	}
 	if hashName(len(mac)) == "" {
@@ -143,7 +142,7 @@ func inBase64(text string) readSig {
 	}
 	return readSig{
 		mac:   mac,
-		wrong: finding{"signature_base64", "The signature is in " + name + ", and not in hex.", "Write the 32 bytes of the HMAC as 64 hex digits."},
+		wrong: finding{"signature_base64", "The signature is in " + name + " instead of hex.", "Encode the 32 bytes of the HMAC as 64 hex digits."},
 	}
 }
 
@@ -155,7 +154,7 @@ func prefixedBase64(text string) readSig {
 	out := inBase64(strings.TrimSpace(text[at+1:]))
 	if out.wrong.verdict != "" {
 		out.wrong = finding{"signature_prefix_base64", "The signature has " + quotePrefix(text[:at+1]) +
-			" in front, and is in base64 and not in hex.", "Write the 32 bytes of the HMAC as 64 hex digits, and nothing else."}
+			" before it, and is in base64 instead of hex.", "Encode the 32 bytes of the HMAC as 64 hex digits, without a prefix."}
 	}
 	return out
 }
@@ -164,16 +163,16 @@ func isHex(c byte) bool {
 	return c >= '0' && c <= '9' || c >= 'a' && c <= 'f' || c >= 'A' && c <= 'F'
 }
 
-// sentTime is a timestamp as far as it can be read.
+// sentTime is a decoded timestamp.
 type sentTime struct {
 	wrong   finding
-	outside finding  // a right one that is out of the window now
-	instead []string // the texts that may have been signed instead
+	outside finding  // set if the timestamp is valid but outside the window now
+	instead []string // texts that may have been signed instead
 }
 
 func readTimestamp(text string, now time.Time) sentTime {
 	if text == "" {
-		return sentTime{wrong: finding{"timestamp_missing", "There is no timestamp.", "Send the time of signing as X-Timestamp: Unix time in whole seconds."}}
+		return sentTime{wrong: finding{"timestamp_missing", "The timestamp is missing.", "Send the time of signing in X-Timestamp, as Unix time in whole seconds."}}
 	}
 	digits := strings.TrimLeft(text, "0")
 	for i := range len(text) {
@@ -183,16 +182,16 @@ func readTimestamp(text string, now time.Time) sentTime {
 	}
 	seconds, err := strconv.ParseInt("0"+digits, 10, 64)
 	if err != nil {
-		return sentTime{wrong: finding{"timestamp_too_large", "The timestamp is no time in seconds: the number is too large.", "Send Unix time in whole seconds."}}
+		return sentTime{wrong: finding{"timestamp_too_large", "The timestamp is too large to be a time in seconds.", "Send Unix time in whole seconds."}}
 	}
 	for _, unit := range []struct {
 		per  int64
 		name string
 	}{{1e9, "nanoseconds"}, {1e6, "microseconds"}, {1e3, "milliseconds"}} {
-		if whole := seconds / unit.per; whole >= 1e8 { // as a number of seconds it would be after the year 5138
+		if whole := seconds / unit.per; whole >= 1e8 { // 1e11 seconds would be in the year 5138
 			right := strconv.FormatInt(whole, 10)
 			return sentTime{
-				wrong:   finding{"timestamp_" + unit.name, "The timestamp is in " + unit.name + ".", "Send whole seconds, and sign the text that is sent: " + right + "."},
+				wrong:   finding{"timestamp_" + unit.name, "The timestamp is in " + unit.name + ".", "Use whole seconds, and sign exactly what you send: " + right + "."},
 				instead: []string{right},
 			}
 		}
@@ -204,23 +203,23 @@ func readTimestamp(text string, now time.Time) sentTime {
 	return out
 }
 
-// outside tells how far a timestamp is from the window's middle.
+// outside reports how far a timestamp is from the service's clock.
 func outside(age int64) finding {
-	const again = "Sign each post right before it is sent, a retry too"
+	const again = "Sign each post, including a retry, just before you send it."
 	if age > 0 {
-		return finding{"timestamp_late", fmt.Sprintf("Its timestamp is %d s before the service's clock, and 300 s are allowed: sent now, it would be refused.",
+		return finding{"timestamp_late", fmt.Sprintf("The timestamp is %d s behind the service's clock, and 300 s are allowed. The post would be rejected now.",
 			age),
-			again + fmt.Sprintf("; if it was signed just now, the clock is %d s slow.", age)}
+			again + fmt.Sprintf(" If you signed it just now, your clock is %d s slow.", age)}
 	}
-	return finding{"timestamp_early", fmt.Sprintf("Its timestamp is %d s after the service's clock, and 300 s are allowed: sent now, it would be refused.",
+	return finding{"timestamp_early", fmt.Sprintf("The timestamp is %d s ahead of the service's clock, and 300 s are allowed. The post would be rejected now.",
 		-age),
-		fmt.Sprintf("The clock is %d s fast: set it by a time server.", -age)}
+		fmt.Sprintf("Your clock is %d s fast. Synchronise it with a time server.", -age)}
 }
 
 func notDigits(text string) sentTime {
 	if bare := strings.Trim(text, "\"'+ \u00a0\r\n\t"); bare != text && bare != "" {
 		return sentTime{
-			wrong:   finding{"timestamp_quoted", "The timestamp has quotes, blanks or a sign around its digits.", "Send the digits alone."},
+			wrong:   finding{"timestamp_quoted", "The timestamp has quotes, spaces or a sign around its digits.", "Send only the digits."},
 			instead: []string{bare},
 		}
 	}
@@ -229,16 +228,16 @@ func notDigits(text string) sentTime {
 		if at, err := time.Parse(layout, text); err == nil {
 			right := strconv.FormatInt(at.Unix(), 10)
 			return sentTime{
-				wrong:   finding{"timestamp_date", "The timestamp is a date.", "Send Unix time in whole seconds, and sign the text that is sent: " + right + "."},
+				wrong:   finding{"timestamp_date", "The timestamp is a date.", "Use Unix time in whole seconds, and sign exactly what you send: " + right + "."},
 				instead: []string{right},
 			}
 		}
 	}
 	if whole, _, cut := strings.Cut(text, "."); cut && whole != "" && strings.Trim(text, "0123456789.") == "" {
 		return sentTime{
-			wrong:   finding{"timestamp_fraction", "The timestamp has a fraction.", "Send whole seconds, and sign the text that is sent: " + whole + "."},
+			wrong:   finding{"timestamp_fraction", "The timestamp has a fraction.", "Use whole seconds, and sign exactly what you send: " + whole + "."},
 			instead: []string{whole},
 		}
 	}
-	return sentTime{wrong: finding{"timestamp_form", "The timestamp is no whole number.", "Send Unix time in whole seconds: digits, and nothing else."}}
+	return sentTime{wrong: finding{"timestamp_form", "The timestamp is not a whole number.", "Send Unix time in whole seconds, digits only."}}
 }

@@ -11,7 +11,7 @@ import (
 	"unicode/utf16"
 )
 
-// style is how a library writes JSON.
+// style describes how a library writes JSON.
 type style struct {
 	spacing
 	escapes
@@ -25,31 +25,31 @@ type escapes struct {
 	unicode, upper, slash, html, dn bool
 }
 
-// spacings and the escapes below begin with what most libraries write.
+// spacings and escapeStyles begin with the most common styles.
 func spacings() []spacing {
 	return []spacing{
 		{"compact", "", ",", ":"},
-		{"with a blank after each comma and colon, as Python writes it", "", ", ", ": "},
-		{"indented by 2 blanks", "  ", ",", ": "},
-		{"indented by 4 blanks", "    ", ",", ": "},
+		{"with a space after each comma and colon, as in Python", "", ", ", ": "},
+		{"indented by 2 spaces", "  ", ",", ": "},
+		{"indented by 4 spaces", "    ", ",", ": "},
 		{"indented by tabs", "\t", ",", ": "},
-		{"with a blank after each colon", "", ",", ": "},
+		{"with a space after each colon", "", ",", ": "},
 	}
 }
 
 func escapeStyles() []escapes {
 	return []escapes{
-		{name: "with its characters as they are"},
-		{name: `with \uXXXX for what is not ASCII, as Python writes it`, unicode: true},
+		{name: "without escaped characters"},
+		{name: `with \uXXXX for non-ASCII characters, as in Python`, unicode: true},
 		{name: `with \/ for slashes`, slash: true},
-		{name: `with \uXXXX for what is not ASCII and \/ for slashes, as PHP writes it`, unicode: true, slash: true},
-		{name: `with \u003c, \u003e and \u0026 for <, > and &, as Go writes it`, html: true},
-		{name: `with \uXXXX for what is not ASCII and for signs of HTML, as .NET writes it`, unicode: true, upper: true, html: true, dn: true},
+		{name: `with \uXXXX for non-ASCII characters and \/ for slashes, as in PHP`, unicode: true, slash: true},
+		{name: `with \u003c, \u003e and \u0026 for <, > and &, as in Go`, html: true},
+		{name: `with \uXXXX for non-ASCII and HTML characters, as in .NET`, unicode: true, upper: true, html: true, dn: true},
 	}
 }
 
-// rewritten are the ways in which libraries write the body's JSON; none when it is not
-// JSON.
+// rewritten returns the body's JSON in the styles of various libraries, or nil if the
+// body is not JSON.
 func rewritten(body []byte) (out []variant) {
 	root, ok := parse(body)
 	if !ok {
@@ -64,7 +64,7 @@ func rewritten(body []byte) (out []variant) {
 		}
 	}
 	texts := make([][]byte, len(styles))
-	sent := style{} // how the body itself is written, when it is one of the styles
+	sent := style{} // the style of the body itself, if it is one of styles
 	for i, s := range styles {
 		texts[i] = s.write(nil, root, 0)
 		if sent == (style{}) && bytes.Equal(texts[i], bytes.TrimSpace(body)) {
@@ -82,7 +82,7 @@ func rewritten(body []byte) (out []variant) {
 	return out
 }
 
-// describe says what was signed, without what it has in common with what was sent.
+// describe reports how the signed JSON differs from the JSON that was sent.
 func (s style) describe(sent style, end string) string {
 	var differs []string
 	if s.spacing != sent.spacing {
@@ -92,16 +92,16 @@ func (s style) describe(sent style, end string) string {
 		differs = append(differs, s.escapes.name)
 	}
 	if s.sorted {
-		differs = append(differs, "with its names sorted")
+		differs = append(differs, "with sorted names")
 	}
 	if end != "" {
-		differs = append(differs, "with a line break at its end")
+		differs = append(differs, "with a line break at the end")
 	}
-	return "The body's JSON was written twice, once to sign it and once to send it: what was signed is " +
+	return "The JSON was encoded twice, once for signing and once for sending. The signed JSON is " +
 		strings.Join(differs, ", ") + "."
 }
 
-// node is JSON with the order of its names, and with its numbers as they were written.
+// node is a JSON value that preserves the order of names and the text of numbers.
 type node struct {
 	kind  byte // { [ " or 0 for a number, true, false and null
 	text  string
@@ -111,8 +111,8 @@ type node struct {
 
 const (
 	deepest = 64
-	// maxWritten bounds what deep indentation makes of a body: what was sent in a
-	// post was hardly longer before.
+	// maxWritten bounds the size of a body after deep indentation. The JSON that a
+	// partner signed is hardly longer.
 	maxWritten = 4 * MaxDiagnosed
 )
 
@@ -138,7 +138,7 @@ func parseNode(d *json.Decoder, depth int) (n node, err error) {
 	case json.Delim:
 		n.kind = byte(token) //nolint:gosec // a bracket
 		if depth == deepest {
-			return n, fmt.Errorf("deeper than %d", deepest)
+			return n, fmt.Errorf("nested deeper than %d", deepest)
 		}
 		for d.More() {
 			if n.kind == '{' {
@@ -163,7 +163,7 @@ func parseNode(d *json.Decoder, depth int) (n node, err error) {
 	return node{text: fmt.Sprint(token)}, nil
 }
 
-// write stops soon after maxWritten.
+// write appends n in the style, and stops soon after maxWritten bytes.
 func (s style) write(out []byte, n node, depth int) []byte {
 	switch {
 	case len(out) > maxWritten:

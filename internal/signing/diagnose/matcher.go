@@ -3,7 +3,7 @@ package diagnose
 import (
 	"bytes"
 	"crypto/hmac"
-	"crypto/sha1" //nolint:gosec // to name the mistake when a partner used it
+	"crypto/sha1" //nolint:gosec // to recognise signatures made with it
 	"crypto/sha256"
 	"crypto/sha512"
 	"encoding/base64"
@@ -14,10 +14,10 @@ import (
 	"strings"
 )
 
-// maxHashed bounds the bytes that one diagnosis hashes: a second or so of work, at worst.
+// maxHashed bounds the bytes that one diagnosis hashes, to about a second of work.
 const maxHashed = 128 << 20
 
-// matcher compares one signature with what secrets make of messages.
+// matcher compares one signature with the signatures of messages with each secret.
 type matcher struct {
 	mac    []byte
 	keys   [][]byte
@@ -36,7 +36,7 @@ func newTrial(mac []byte, keys []CandidateKey) *matcher {
 
 func (t *matcher) overBudget() bool { return t.hashed > maxHashed }
 
-// hmac returns which secret signed the message; -1 for none.
+// hmac returns the index of the secret that signed the message, or -1.
 func (t *matcher) hmac(message []byte) int {
 	return t.any(len(message), func(i int) []byte {
 		t.macs[i].Reset()
@@ -45,8 +45,8 @@ func (t *matcher) hmac(message []byte) int {
 	})
 }
 
-// any returns for which secret sum is the signature. Each comparison takes the same
-// time, and so does finding none at first and at last.
+// any returns the index of the secret for which sum returns the signature, or -1. It
+// compares all secrets in constant time, regardless of which one matches.
 func (t *matcher) any(size int, sum func(key int) []byte) int {
 	found := -1
 	for i := range t.keys {
@@ -61,7 +61,7 @@ func (t *matcher) any(size int, sum func(key int) []byte) int {
 	return found
 }
 
-// explain tries one mistake after the other, the likely ones first, then two at once.
+// explain tries one mistake at a time, the most likely first, then two together.
 func (t *matcher) explain(timestamp, body string, sent sentTime) (finding, int) {
 	bodies := bodyVariants([]byte(body))
 	for _, try := range []func() (finding, int){
@@ -87,38 +87,38 @@ func nothingFits(signed string) finding {
 	}
 	return finding{
 		"unexplained",
-		"No secret of this partner gives this signature for this timestamp and body, and none of the usual mistakes explains it.",
-		fmt.Sprintf("Compare what is signed, byte by byte: here it has %d bytes and begins with %s. If it is the same there, the secret is another: compare its last characters, and whether it belongs to this partner.",
+		"The signature does not match any secret of this partner with this timestamp and body, and no common mistake explains it.",
+		fmt.Sprintf("Compare the signed bytes. The service expects %d bytes, beginning with %s. If your program signs the same bytes, its secret differs. Compare the last characters of the secret, and check that it belongs to this partner.",
 			len(signed), begins),
 	}
 }
 
-// joins are the ways to put timestamp and body together that are not ours.
+// joins returns the wrong ways to combine timestamp and body.
 func joins(timestamp string, body []byte) []variant {
-	const mend = "Sign the timestamp, a dot and the body: {timestamp}.{body}."
+	const fix = "Sign the timestamp, a dot and the body: {timestamp}.{body}."
 	join := func(cause, what string, parts ...string) variant {
-		return variant{cause: cause, what: what, fix: mend, bytes: []byte(strings.Join(parts, ""))}
+		return variant{cause: cause, what: what, fix: fix, bytes: []byte(strings.Join(parts, ""))}
 	}
 	b := string(body)
 	out := []variant{
-		join("joined_body_alone", "The body alone was signed, without the timestamp.", b),
-		join("joined_without_dot", "There is no dot between timestamp and body in what was signed.", timestamp, b),
+		join("joined_body_alone", "The body was signed without the timestamp.", b),
+		join("joined_without_dot", "The timestamp and body were signed without a dot between them.", timestamp, b),
 		join("joined_timestamp_last", "The timestamp was signed after the body.", b, ".", timestamp),
 		join("joined_timestamp_last_without_dot", "The timestamp was signed after the body, without a dot.", b, timestamp),
-		join("joined_as_slack", "What was signed is v0:{timestamp}:{body}, as Slack has it.", "v0:", timestamp, ":", b),
+		join("joined_as_slack", "The signed text is v0:{timestamp}:{body}, as in Slack.", "v0:", timestamp, ":", b),
 	}
 	for _, other := range []struct{ cause, name, between string }{
 		{"newline", "a line break", "\n"},
 		{"colon", "a colon", ":"},
 		{"comma", "a comma", ","},
-		{"blank", "a blank", " "},
-		{"bar", "a bar", "|"},
+		{"blank", "a space", " "},
+		{"bar", "a vertical bar", "|"},
 		{"hyphen", "a hyphen", "-"},
 		{"semicolon", "a semicolon", ";"},
 	} {
 		out = append(out,
 			join("joined_with_"+other.cause,
-				"There is "+other.name+" and not a dot between timestamp and body in what was signed.", timestamp,
+				"The timestamp and body were signed with "+other.name+" instead of a dot between them.", timestamp,
 				other.between, b))
 	}
 	return out
@@ -148,17 +148,17 @@ func (t *matcher) bodies(timestamp string, bodies []variant) (finding, int) {
 func (t *matcher) timestamps(body string, sent sentTime) (finding, int) {
 	for _, text := range sent.instead {
 		if key := t.hmac([]byte(text + "." + body)); key >= 0 {
-			return finding{"timestamp_differs", "The timestamp that was signed is not the text that was sent: " +
-				text + " was signed.", "Sign the very text that X-Timestamp holds."}, key
+			return finding{"timestamp_differs", "The signed timestamp differs from the one that was sent: " +
+				text + " was signed.", "Sign the exact text of X-Timestamp."}, key
 		}
 	}
 	return finding{}, -1
 }
 
-// matchTwoCauses tries another way of joining with another body.
+// matchTwoCauses combines each way of joining with each variant of the body.
 func (t *matcher) matchTwoCauses(timestamp string, bodies []variant) (finding, int) {
 	for _, v := range bodies {
-		if t.overBudget() { // the joining costs time as well
+		if t.overBudget() { // joining takes time as well
 			break
 		}
 		if f, key := t.joined(timestamp, v); key >= 0 {
@@ -168,44 +168,44 @@ func (t *matcher) matchTwoCauses(timestamp string, bodies []variant) (finding, i
 	return finding{}, -1
 }
 
-// otherKeys tries what becomes of a secret on its way into a program.
+// otherKeys tries secrets that were changed on the way into a program.
 func (t *matcher) otherKeys(signed string) (finding, int) {
-	const mend = "Take the secret as it was shown, as UTF-8, prefix included and nothing decoded, cut off or added."
+	const fix = "Use the secret exactly as shown, in UTF-8 and with its prefix. Do not decode, trim or extend it."
 	cut := func(key []byte) []byte { return bytes.TrimPrefix(key, []byte("pp_")) }
 	for _, m := range []struct {
 		cause, what string
 		of          func(key []byte) []byte
 	}{
-		{"secret_newline", "The secret that was signed with has a line break at its end, as one that is read from a file has.", func(k []byte) []byte {
+		{"secret_newline", "The secret was used with a line break at its end. This often happens when it is read from a file.", func(k []byte) []byte {
 			return append(bytes.Clone(k), '\n')
 		}},
-		{"secret_crlf", "The secret that was signed with has a Windows line break at its end.", func(k []byte) []byte {
+		{"secret_crlf", "The secret was used with a Windows line break at its end.", func(k []byte) []byte {
 			return append(bytes.Clone(k), '\r', '\n')
 		}},
-		{"secret_blank_behind", "The secret that was signed with has a blank at its end.", func(k []byte) []byte {
+		{"secret_blank_behind", "The secret was used with a space at its end.", func(k []byte) []byte {
 			return append(bytes.Clone(k), ' ')
 		}},
-		{"secret_blank_in_front", "The secret that was signed with has a blank in front.", func(k []byte) []byte {
+		{"secret_blank_in_front", "The secret was used with a space before it.", func(k []byte) []byte {
 			return append([]byte{' '}, k...)
 		}},
-		{"secret_quoted", "The secret that was signed with has quotes around it.", func(k []byte) []byte {
+		{"secret_quoted", "The secret was used with quotes around it.", func(k []byte) []byte {
 			return []byte(`"` + string(k) + `"`)
 		}},
-		{"secret_trimmed", "The blanks at the ends of the secret were cut off.", bytes.TrimSpace},
-		{"secret_without_prefix", "The secret's prefix was cut off.", cut},
+		{"secret_trimmed", "The spaces at the start or end of the secret were removed.", bytes.TrimSpace},
+		{"secret_without_prefix", "The secret's prefix was removed.", cut},
 		{"secret_from_hex", "The secret was decoded as hex.", func(k []byte) []byte {
 			return decoded(hex.DecodeString(string(k)))
 		}},
 		{"secret_from_base64", "The secret was decoded as base64.", fromBase64},
-		{"secret_without_prefix_from_base64", "The secret's prefix was cut off, and the rest decoded as base64.", func(k []byte) []byte {
+		{"secret_without_prefix_from_base64", "The secret's prefix was removed and the rest was decoded as base64.", func(k []byte) []byte {
 			return fromBase64(cut(k))
 		}},
-		{"secret_without_prefix_from_hex", "The secret's prefix was cut off, and the rest decoded as hex.", func(k []byte) []byte {
+		{"secret_without_prefix_from_hex", "The secret's prefix was removed and the rest was decoded as hex.", func(k []byte) []byte {
 			return decoded(hex.DecodeString(string(cut(k))))
 		}},
 	} {
 		if key := t.any(len(signed), func(i int) []byte { return macOf(sha256.New, m.of(t.keys[i]), signed) }); key >= 0 {
-			return finding{m.cause, m.what, mend}, key
+			return finding{m.cause, m.what, fix}, key
 		}
 	}
 	return finding{}, -1
@@ -219,7 +219,7 @@ func fromBase64(key []byte) []byte {
 	return decoded(base64.RawURLEncoding.DecodeString(text))
 }
 
-// decoded is nil for what is not in the form.
+// decoded returns key, or nil if decoding failed.
 func decoded(key []byte, err error) []byte {
 	if err != nil {
 		return nil
@@ -236,18 +236,18 @@ func macOf(hash func() hash.Hash, key []byte, signed string) []byte {
 	return mac.Sum(nil)
 }
 
-// plainHash knows SHA-256 without HMAC, and even without a secret.
+// plainHash recognises SHA-256 without HMAC, with or without the secret.
 func (t *matcher) plainHash(timestamp, body string) (finding, int) {
-	const mend = "Use HMAC SHA-256 with the secret as its key: it is a function of its own, and not the hash of a text that holds the secret."
+	const fix = "Use HMAC SHA-256 with the secret as the key. It is not the same as a hash of a text that contains the secret."
 	for _, text := range []string{body, timestamp + "." + body} {
 		if key := t.any(len(text), func(i int) []byte { return sha(text + string(t.keys[i])) }); key >= 0 {
-			return finding{"plain_hash_secret_behind", "The signature is the plain SHA-256 of the text with the secret behind it, and no HMAC.", mend}, key
+			return finding{"plain_hash_secret_behind", "The signature is a plain SHA-256 of the text followed by the secret, instead of an HMAC.", fix}, key
 		}
 		if key := t.any(len(text), func(i int) []byte { return sha(string(t.keys[i]) + text) }); key >= 0 {
-			return finding{"plain_hash_secret_in_front", "The signature is the plain SHA-256 of the secret with the text behind it, and no HMAC.", mend}, key
+			return finding{"plain_hash_secret_in_front", "The signature is a plain SHA-256 of the secret followed by the text, instead of an HMAC.", fix}, key
 		}
 		if hmac.Equal(sha(text), t.mac) {
-			return finding{"plain_hash", "The signature is the plain SHA-256 of the text: no secret is in it.", mend}, -1
+			return finding{"plain_hash", "The signature is a plain SHA-256 of the text, without a secret.", fix}, -1
 		}
 	}
 	return finding{}, -1
@@ -258,7 +258,7 @@ func sha(text string) []byte {
 	return sum[:]
 }
 
-// hashName is the HMAC that a signature of n bytes may be; empty for none.
+// hashName names the HMAC whose signatures have n bytes. It returns "" if there is none.
 func hashName(n int) string {
 	switch n {
 	case sha1.Size:
@@ -273,7 +273,7 @@ func hashName(n int) string {
 	return ""
 }
 
-// otherHash returns which secret made a signature of another hash.
+// otherHash returns the index of the secret that made a signature with another hash, or -1.
 func (t *matcher) otherHash(signed []byte) int {
 	other := map[int]func() hash.Hash{
 		sha1.Size:      sha1.New,
