@@ -8,11 +8,11 @@ import (
 	"github.com/pingpost/pingpost/internal/httpserver"
 )
 
-// countedByServer is how long an answer is surely given its length by net/http,
-// for less than a header of our own costs; longer ones it would send in chunks.
+// countedByServer is a size up to which net/http sets Content-Length itself, which is
+// cheaper. It would send longer responses in chunks.
 const countedByServer = 1 << 10
 
-// write sends rec.Answer.
+// write sends rec.Answer with the status.
 func write(c *gin.Context, rec *httpserver.Record, status int) {
 	h := c.Writer.Header()
 	h["Content-Type"] = contentJSON

@@ -1,5 +1,5 @@
-// Package api is the partner API: routes, wire types, and the one map from
-// faults to HTTP. It decides nothing: what a ping or post means is intake's.
+// Package api is the HTTP layer of the partner API: routes, wire types, and the mapping
+// from errors to HTTP statuses. Package intake handles pings and posts.
 package api
 
 import (
@@ -20,15 +20,15 @@ import (
 // MaxBody is the largest request body in bytes (decision 22).
 const MaxBody = 64 << 10
 
-// Options are what the API is built from. All but SupportContact,
-// TrustedProxies and AccessLog are required.
+// Options configures New. All fields except SupportContact, TrustedProxies and AccessLog
+// are required.
 type Options struct {
 	Intake         *intake.Intake
-	Partners       *partners.Service // knows the links to partners' own pages
+	Partners       *partners.Service // resolves the links to partner pages
 	Taxonomy       *pricingrules.Taxonomy
 	Markets        *pricingrules.Markets
-	DefaultMode    models.SigningMode // of partners without their own
-	PublicURL      string             // the origin that the documentation names
+	DefaultMode    models.SigningMode // the signing mode of partners without one of their own
+	PublicURL      string             // the origin shown in the documentation
 	SupportContact string             // an e-mail address or a URL, for the documentation; "" for none
 	TrustedProxies []netip.Prefix
 	Clock          clock.Clock
@@ -37,13 +37,13 @@ type Options struct {
 	Metrics        *httpserver.Metrics
 }
 
-// server answers requests; *gin.Context travels no further than its methods.
+// server handles requests. Only its methods use *gin.Context.
 type server struct {
 	Options
 	pages *docs.Pages
 }
 
-// New builds the handler of the api listener.
+// New returns the handler of the api listener.
 func New(o Options) (http.Handler, error) {
 	pages, err := docs.New(docs.Options{
 		Document:       Document(),
@@ -91,7 +91,7 @@ func New(o Options) (http.Handler, error) {
 	get("/openapi.yaml", publish("application/yaml; charset=utf-8", Document()).serve)
 	get("/docs", publish(contentHTML, general).serve)
 	get("/docs.css", publish("text/css; charset=utf-8", view.Stylesheet).serve)
-	// The route and never the path goes to the log and the metrics: the token is a secret.
+	// The log and the metrics contain the route instead of the path, because the token is a secret.
 	get("/partner/:token", s.partnerPage)
 	return engine, nil
 }

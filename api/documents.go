@@ -14,7 +14,7 @@ import (
 
 const contentHTML = "text/html; charset=utf-8"
 
-// published is something published that does not change while the service runs.
+// published is a document that does not change while the service runs.
 type published struct {
 	contentType string
 	body        []byte
@@ -57,10 +57,10 @@ func (d published) serve(c *gin.Context, rec *httpserver.Record) error {
 	return nil
 }
 
-// pagePolicy lets a page have the service's own style sheet and nothing else.
+// pagePolicy allows a page to load only stylesheets of the service.
 const pagePolicy = "default-src 'none'; style-src 'self'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
 
-// writeDocument answers GET, and HEAD with the same headers.
+// writeDocument responds to GET, and to HEAD with the same headers.
 func writeDocument(c *gin.Context, contentType string, body []byte) {
 	h := c.Writer.Header()
 	h.Set("Content-Type", contentType)
@@ -71,7 +71,7 @@ func writeDocument(c *gin.Context, contentType string, body []byte) {
 	}
 }
 
-// matches reads If-None-Match: a list of tags, weak or not, or a star.
+// matches reports whether an If-None-Match header, a list of tags or "*", contains tag.
 func matches(header, tag string) bool {
 	for one := range strings.SplitSeq(header, ",") {
 		if one = strings.TrimPrefix(strings.TrimSpace(one), "W/"); one == tag || one == "*" {
@@ -81,9 +81,8 @@ func matches(header, tag string) bool {
 	return false
 }
 
-// partnerPage is GET {origin}/partner/{token}. The token is a secret: it stands in
-// no log and no metric, and what the answer says to browsers keeps it from search
-// engines, caches and the addresses that a page tells others.
+// partnerPage handles GET {origin}/partner/{token}. The token is a secret. It is not logged,
+// and the response headers keep it out of search engines, caches and Referer headers.
 func (s *server) partnerPage(c *gin.Context, rec *httpserver.Record) error {
 	h := c.Writer.Header()
 	h.Set("X-Robots-Tag", "noindex, nofollow, noarchive")

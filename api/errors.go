@@ -15,7 +15,7 @@ import (
 	"github.com/pingpost/pingpost/internal/httpserver"
 )
 
-// errorBody is the specification's error response.
+// errorBody is the error response of the specification.
 type errorBody struct {
 	OK          bool           `json:"ok"`
 	Message     string         `json:"message"`
@@ -24,7 +24,7 @@ type errorBody struct {
 	DeliveredAt string         `json:"deliveredAt,omitempty"`
 }
 
-// Outcomes of the HTTP layer itself.
+// Errors of the HTTP layer itself.
 var (
 	errTooLarge = apperr.New(apperr.TooLarge, "too_large", "Payload Too Large")
 	errNotFound = apperr.New(apperr.NotFound, "not_found", "Not Found")
@@ -32,7 +32,7 @@ var (
 	errCutOff   = apperr.New(apperr.Incomplete, "incomplete", "Request Timeout")
 )
 
-// statuses is the one map from a fault's code to an HTTP status.
+// statuses maps error codes to HTTP statuses.
 var statuses = map[apperr.Code]int{
 	apperr.Invalid:      http.StatusBadRequest,
 	apperr.Expired:      http.StatusBadRequest,
@@ -54,8 +54,8 @@ func statusOf(f *apperr.Error) int {
 	return cmp.Or(statuses[f.Code], http.StatusInternalServerError)
 }
 
-// writeError answers an error. What is not a fault is ours: it is logged, and the
-// partner learns that it happened and under which request id.
+// writeError sends an error response. An error that is not an *apperr.Error is logged, and
+// the partner receives only a general message with the request id.
 func (s *server) writeError(c *gin.Context, rec *httpserver.Record, err error) {
 	f := apperr.As(err)
 	if f == nil {
@@ -74,7 +74,7 @@ func (s *server) writeError(c *gin.Context, rec *httpserver.Record, err error) {
 		h["Retry-After"] = []string{strconv.Itoa(int(math.Ceil(f.RetryAfter.Seconds())))}
 	}
 	answer, err := json.Marshal(body)
-	if err != nil { // a struct of texts does not fail to marshal
+	if err != nil { // not possible for this struct
 		answer = []byte(`{"ok":false,"message":"An unexpected error occurred in the service"}`)
 	}
 	rec.Answer = append(rec.Answer[:0], answer...)
@@ -84,7 +84,7 @@ func (s *server) writeError(c *gin.Context, rec *httpserver.Record, err error) {
 func (s *server) notFound(*gin.Context, *httpserver.Record) error { return errNotFound }
 
 func (s *server) methodNotAllowed(c *gin.Context, _ *httpserver.Record) error {
-	// The router lists what the path takes; both endpoints take POST alone.
+	// For other paths, the router has set Allow. The ping and post endpoints accept POST only.
 	if c.Writer.Header().Get("Allow") == "" {
 		c.Writer.Header().Set("Allow", http.MethodPost)
 	}

@@ -9,12 +9,12 @@ import (
 //go:embed openapi.yaml
 var openapiYAML string
 
-// Document is the OpenAPI 3.1 description of the partner API, in YAML, as it is
-// served at /openapi.yaml. The bytes are the caller's own.
+// Document returns the OpenAPI 3.1 description of the partner API in YAML, which is served
+// at /openapi.yaml. The caller may modify the bytes.
 func Document() []byte { return []byte(openapiYAML) }
 
-// etag is the strong entity tag of an answer that never changes while the
-// service runs: 16 hex digits of its SHA-256, quoted (RFC 9110, ETag).
+// etag returns the strong entity tag of content that does not change while the service
+// runs: the first 16 hex digits of its SHA-256, quoted (RFC 9110, ETag).
 func etag(content []byte) string {
 	sum := sha256.Sum256(content)
 	return `"` + hex.EncodeToString(sum[:8]) + `"`

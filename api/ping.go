@@ -15,7 +15,7 @@ import (
 	"github.com/pingpost/pingpost/models"
 )
 
-// ping is POST {base_url}/api/lead/ping.
+// ping handles POST {base_url}/api/lead/ping.
 func (s *server) ping(c *gin.Context, rec *httpserver.Record) error {
 	slug, err := s.readPartnerBody(c, rec, intake.EndpointPing)
 	if err != nil {
@@ -43,9 +43,9 @@ func (s *server) ping(c *gin.Context, rec *httpserver.Record) error {
 //	{"accepted":true,"bidPrice":45.6,"currency":"GBP","transactionId":"tx_…","expiresAt":"2026-01-02T03:19:05.678Z"}
 //	{"accepted":false,"bidPrice":0,"currency":"EUR","reason":"excluded"}
 //
-// bidPrice is in major units. The responses to a ping and a post are appended rather than
-// marshalled: amounts are exact decimals (decision 10), and every text in them is ours and needs
-// no escaping.
+// bidPrice is in major units. The responses to pings and posts are appended instead of
+// marshalled, because amounts are exact decimals (decision 10) and no string in them needs
+// escaping.
 func appendPing(b []byte, r *intake.PingResult) []byte {
 	b = append(b, `{"accepted":`...)
 	b = strconv.AppendBool(b, r.Accepted)

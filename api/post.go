@@ -15,7 +15,8 @@ import (
 	"github.com/pingpost/pingpost/internal/signing"
 )
 
-// post is POST {base_url}/api/lead/post. The listener logs it: see [httpserver.AccessLog].
+// post handles POST {base_url}/api/lead/post. The listener logs posts in the
+// [httpserver.AccessLog].
 func (s *server) post(c *gin.Context, rec *httpserver.Record) error {
 	slug, err := s.readPartnerBody(c, rec, intake.EndpointPost)
 	if err != nil {

@@ -10,7 +10,7 @@ import (
 	"github.com/pingpost/pingpost/internal/httpserver"
 )
 
-// readPartnerBody takes in the body and says whose base URL it was sent to.
+// readPartnerBody reads the body and returns the slug of the base URL that it was sent to.
 func (s *server) readPartnerBody(c *gin.Context, rec *httpserver.Record, endpoint string) (slug string, err error) {
 	slug, unknown := baseSlug(c)
 	if err := readBody(c, rec); err != nil {
@@ -22,8 +22,8 @@ func (s *server) readPartnerBody(c *gin.Context, rec *httpserver.Record, endpoin
 	return slug, unknown
 }
 
-// baseSlug is the slug in the base URL, "" for the shared one. The router takes
-// an empty segment for a slug, and /p//api/… would pass for the shared one.
+// baseSlug returns the slug in the base URL, or "" for the shared base URL. It rejects
+// /p//api/…, which the router accepts with an empty slug.
 func baseSlug(c *gin.Context) (string, error) {
 	slug, own := c.Params.Get("slug")
 	if own && slug == "" {
@@ -38,7 +38,7 @@ func readBody(c *gin.Context, rec *httpserver.Record) error {
 		return errTooLarge
 	}
 	r := c.Request.Body
-	if c.Request.ContentLength < 0 { // a body with a declared length ends there by itself
+	if c.Request.ContentLength < 0 { // net/http limits a body with a declared length
 		r = http.MaxBytesReader(c.Writer, r, MaxBody)
 	}
 	for {
@@ -56,13 +56,13 @@ func readBody(c *gin.Context, rec *httpserver.Record) error {
 	}
 }
 
-// unread says why a body could not be read.
+// unread returns the error for a body that could not be read.
 func unread(c *gin.Context, err error) error {
 	var tooLarge *http.MaxBytesError
 	if errors.As(err, &tooLarge) {
 		return errTooLarge
 	}
-	// Too slow, half-closed, or a broken chunk (decision 26).
+	// The body was too slow, half-closed or had a broken chunk (decision 26).
 	c.Writer.Header()["Connection"] = []string{"close"}
 	return errCutOff
 }

@@ -37,10 +37,10 @@ func (s *server) setTimingHeaders(c *gin.Context, rec *httpserver.Record, q *quo
 	}
 }
 
-// oneMillisecond is nearly every answer's time, rounded up.
+// oneMillisecond is the rounded time of nearly all responses.
 var oneMillisecond = []string{"1ms"}
 
-// appendMillis writes a duration as milliseconds with three decimals.
+// appendMillis appends a duration in milliseconds with three decimals.
 func appendMillis(b []byte, d time.Duration) []byte {
 	us := max(d.Microseconds(), 0)
 	b = strconv.AppendInt(b, us/1000, 10)

@@ -5,42 +5,44 @@ import (
 	"time"
 )
 
-// admission lets a bounded number through at once; of the rest a bounded number waits,
-// for a bounded time. Who finds even the queue full is told so at once: under ten
-// times the load, waiting would only make everybody late.
+// admission bounds the number of concurrent requests. A bounded number of others wait, for
+// a bounded time. If the queue is full, requests are rejected at once, because under
+// overload waiting would only delay all of them.
 type admission struct {
-	places chan struct{} // nil for no bound
-	queue  chan struct{}
-	wait   time.Duration
+	slots chan struct{} // nil if unlimited
+	queue chan struct{}
+	wait  time.Duration
 }
 
-func newAdmission(places, queue int, wait time.Duration) *admission {
+func newAdmission(slots, queue int, wait time.Duration) *admission {
 	g := &admission{queue: make(chan struct{}, queue), wait: wait}
-	if places > 0 {
-		g.places = make(chan struct{}, places)
+	if slots > 0 {
+		g.slots = make(chan struct{}, slots)
 	}
 	return g
 }
 
-// full reports whether whoever comes now is refused.
+// full reports whether a request would be rejected now.
 func (g *admission) full() bool {
-	return g.places != nil && len(g.queue) == cap(g.queue) && len(g.places) == cap(g.places)
+	return g.slots != nil && len(g.queue) == cap(g.queue) && len(g.slots) == cap(g.slots)
 }
 
-// tryEnter takes a slot if one is free, without waiting. The caller must leave it.
+// tryEnter takes a slot if one is free, without waiting. If it reports true, the caller
+// must call leave.
 func (g *admission) tryEnter() bool {
-	if g.places == nil {
+	if g.slots == nil {
 		return true
 	}
 	select {
-	case g.places <- struct{}{}:
+	case g.slots <- struct{}{}:
 		return true
 	default:
 		return false
 	}
 }
 
-// enter waits for a slot and reports whether it got one in time. The caller must leave it.
+// enter waits for a slot and reports whether it got one in time. If so, the caller must
+// call leave.
 func (g *admission) enter(ctx context.Context) bool {
 	if g.tryEnter() {
 		return true
@@ -54,7 +56,7 @@ func (g *admission) enter(ctx context.Context) bool {
 	timer := time.NewTimer(g.wait)
 	defer timer.Stop()
 	select {
-	case g.places <- struct{}{}:
+	case g.slots <- struct{}{}:
 		return true
 	case <-timer.C:
 	case <-ctx.Done():
@@ -63,7 +65,7 @@ func (g *admission) enter(ctx context.Context) bool {
 }
 
 func (g *admission) leave() {
-	if g.places != nil {
-		<-g.places
+	if g.slots != nil {
+		<-g.slots
 	}
 }

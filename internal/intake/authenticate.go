@@ -14,16 +14,16 @@ import (
 	"github.com/pingpost/pingpost/models"
 )
 
-// authenticated is a post that its owner may deliver.
+// authenticated is a post with a known owner and a valid signature, if one is required.
 type authenticated struct {
 	post
 	owner owner
 }
 
-// authenticate decides whose post it is, whether it must be signed, and whether
-// the signature is right. Unsigned posts and wrong signatures spend the budget of
-// the client's address, verified signed posts that of their partner (decision 28). With an
-// error the owner is whom the rejection is counted for.
+// authenticate finds the owner of a post and checks its signature. Unsigned posts and
+// invalid signatures count against the rate limit of the client address, and verified
+// signed posts against that of the partner (decision 28). With an error, the owner is the
+// one that the rejection is counted for.
 func (in *Intake) authenticate(ctx context.Context, p post) (owner, error) {
 	if !p.claim.Signed {
 		return in.authenticateUnsigned(ctx, p)
@@ -55,9 +55,9 @@ func (in *Intake) authenticateUnsigned(ctx context.Context, p post) (owner, erro
 	return who, p.claimErr
 }
 
-// findOwner decides whose post it is: the first that is present of partnerId,
-// base URL, the quote's partner, and the secret (signed) or the house account
-// (unsigned), without falling through to the next (decision 13).
+// findOwner finds the account that a post belongs to. The first of these that is present
+// decides: partnerId, base URL, partner of the quote. Otherwise the secret decides for a
+// signed post, and an unsigned post belongs to the platform account (decision 13).
 func (in *Intake) findOwner(ctx context.Context, p post) (owner, error) {
 	var account *partners.Account
 	switch quoted := quotedPartner(p); {
@@ -93,8 +93,8 @@ func quotedPartner(p post) uuid.UUID {
 	return p.quote.Partner
 }
 
-// rejectUnknownOwner is the refusal of a post whose partner is unknown or not active. It
-// tells no more than that, so that nobody learns which partners there are.
+// rejectUnknownOwner returns the error for a post whose owner is unknown or not active. It
+// does not reveal which partners exist.
 func (in *Intake) rejectUnknownOwner(p post) error {
 	switch {
 	case p.claim.Signed:
@@ -104,7 +104,7 @@ func (in *Intake) rejectUnknownOwner(p post) error {
 	}
 	return payload.ErrPost.WithFields(apperr.Field{
 		Code: apperr.InvalidValue, Path: []string{"partnerId"},
-		Message: "name an active account of yours, or post to your own base URL",
+		Message: "is not an active account. Send the partnerId of an active account, or post to your own base URL",
 	})
 }
 

@@ -7,8 +7,8 @@ import (
 	"github.com/pingpost/pingpost/internal/leads"
 )
 
-// deliver stores the lead, or finds that its transaction holds one already. Its error
-// is leads.ErrInactive when the owner has stopped being active.
+// deliver stores the lead, or replays the post if its transaction already has a lead. It
+// returns leads.ErrInactive if the owner is no longer active.
 func (in *Intake) deliver(ctx context.Context, p authenticated) (PostResult, error) {
 	gate := in.admission(p.claim)
 	if !gate.enter(ctx) {
@@ -33,8 +33,8 @@ func (in *Intake) deliver(ctx context.Context, p authenticated) (PostResult, err
 	return result.withReceipt(receipt), nil
 }
 
-// store seals the contact record and stores the lead. It returns false and the earlier
-// receipt if the transaction has a lead already.
+// store encrypts the contact record and stores the lead. If the transaction already has a
+// lead, it returns the receipt of that lead and false.
 func (in *Intake) store(ctx context.Context, p authenticated, industry string) (leads.Receipt, bool, error) {
 	key, noKey := in.dataKey(ctx)
 	if noKey != nil {

@@ -1,12 +1,12 @@
-// Package intake is the main use case: a ping is priced, a post is delivered.
+// Package intake prices pings and delivers posts.
 //
-// A ping does no I/O before its answer. A post does one round trip to the
-// database. What either did is offered to the recorder and counted as traffic,
-// neither of which a request ever waits for.
+// A ping does no I/O before its response. A post does one round trip to the database. Pings
+// are recorded and all requests are counted in the background, so requests do not wait for
+// it.
 //
-// intake owns the order of the checks (decision 12), whose post it is (decision 13), what a
-// refusal is called, and the record of pings and refusals. It does not know
-// HTTP: api turns its results and faults into answers.
+// intake implements the order of the checks (decision 12), finds the owner of a post
+// (decision 13), names outcomes, and records pings and rejections. It does not use HTTP.
+// Package api converts its results and errors to responses.
 package intake
 
 import (
@@ -32,7 +32,7 @@ import (
 	"github.com/pingpost/pingpost/models"
 )
 
-// The specification's refusals that are intake's own.
+// Rejections that intake itself returns, with the specification's messages.
 var (
 	ErrUnknownSlug   = apperr.New(apperr.NotFound, "unknown_partner", "Not Found")
 	errTransactionID = apperr.New(apperr.Invalid, "transaction_format", "Invalid transactionId format")
@@ -43,29 +43,29 @@ var (
 		"Lead intake encryption key (LEAD_VAULT_KEK) is not configured.").Retry(retryAfter)
 	errNotStored     = apperr.New(apperr.Unavailable, "storing", "Unable to save lead record.").Retry(retryAfter)
 	errMatchTooLarge = apperr.New(apperr.TooLarge, "match_too_large", "Payload Too Large")
-	errNotLoaded     = apperr.New(apperr.Internal, "not_loaded", "The prices are not loaded yet. Send the ping again.")
+	errNotLoaded     = apperr.New(apperr.Internal, "not_loaded", "The prices are not loaded yet. Send the request again.")
 	errTooMany       = apperr.New(apperr.TooMany, "too_many", "Too Many Requests")
 )
 
-// retryAfter is what a 503 asks for (decision 21).
+// retryAfter is the Retry-After of a 503 (decision 21).
 const retryAfter = 2 * time.Second
 
-// Settings are the configured choices.
+// Settings are the configurable limits and modes.
 type Settings struct {
-	DefaultMode      models.SigningMode // of partners without their own, and of the house account
-	MatchConcurrency int                // matches by secret at once; 0 for no bound
-	MatchWait        time.Duration      // for a place among them
-	MatchFailures    int                // failed matches an address may have a minute; 0 for no bound
-	WrongSignatures  int                // wrong signatures an address may send a minute; 0 for no bound
-	PingRate         int                // pings an address may send to partners' base URLs a second; 0 for no bound
-	SharedPingRate   int                // pings an address may send to the shared address a second; 0 for no bound
-	PostRate         int                // verified signed posts a partner may send a second; 0 for no bound
-	UnsignedRate     int                // unsigned posts an address may send a second; 0 for no bound
-	PostConcurrency  int                // posts at the database at once; 0 for no bound
-	PostWait         time.Duration      // for a place among them
+	DefaultMode      models.SigningMode // for partners without their own, and for the platform account
+	MatchConcurrency int                // concurrent matches by secret; 0 for no limit
+	MatchWait        time.Duration      // maximum wait for a match slot
+	MatchFailures    int                // failed matches per minute and address; 0 for no limit
+	WrongSignatures  int                // invalid signatures per minute and address; 0 for no limit
+	PingRate         int                // pings to partners' base URLs per second and address; 0 for no limit
+	SharedPingRate   int                // pings to the shared base URL per second and address; 0 for no limit
+	PostRate         int                // verified signed posts per second and partner; 0 for no limit
+	UnsignedRate     int                // unsigned posts per second and address; 0 for no limit
+	PostConcurrency  int                // concurrent posts at the database; 0 for no limit
+	PostWait         time.Duration      // maximum wait for a post slot
 }
 
-// Deps are what intake works with. All are required.
+// Deps are the dependencies of Intake. All are required.
 type Deps struct {
 	Directory *snapshot.Holder[partners.Directory]
 	Card      *snapshot.Holder[ratecard.CompiledVersion]
@@ -79,43 +79,42 @@ type Deps struct {
 	Clock     clock.Clock
 }
 
-// Intake answers pings and posts. Safe for concurrent use.
+// Intake handles pings and posts. It is safe for concurrent use.
 type Intake struct {
 	Deps
 	settings       Settings
-	dummyVerifiers sync.Pool // verifiers of a secret that nobody has
+	dummyVerifiers sync.Pool // verifiers with a random secret that no partner has
 
 	match           *admission
 	matchReserved   *admission      // for addresses that matched recently
-	matched         recentAddresses // those addresses
+	matched         recentAddresses // addresses that matched recently
 	storing         *admission
-	storingUnsigned *admission // separate, so that unsigned posts never fill the one above
+	storingUnsigned *admission // separate, so that unsigned posts cannot fill storing
 
-	pings           *rateLimiter[netip.Addr] // of partners' base URLs
-	posts           *rateLimiter[uuid.UUID]  // of partners: spent by verified signed posts only (decision 28)
+	pings           *rateLimiter[netip.Addr] // on partners' base URLs
+	posts           *rateLimiter[uuid.UUID]  // by partner; counts verified signed posts only (decision 28)
 	unsigned        *rateLimiter[netip.Addr]
-	unmatched       *rateLimiter[netip.Addr] // signatures for which a partner was searched in vain
-	wrongSignatures *rateLimiter[netip.Addr] // wrong signatures, whomever they name
+	unmatched       *rateLimiter[netip.Addr] // signatures that matched no partner
+	wrongSignatures *rateLimiter[netip.Addr] // all invalid signatures
 
 	sharedPings    *rateLimiter[netip.Addr]
 	unmatchedSites *rateLimiter[netip.Addr] // unmatched, by IPv6 /48
 }
 
 const (
-	// matchQueue is how many posts wait for their partner to be searched: at well
-	// under a millisecond each, as many as are served within the wait.
+	// matchQueue is the maximum number of posts that wait to be matched by secret. A match
+	// takes well under a millisecond, so all of them can be matched within the wait.
 	matchQueue = 64
-	// siteFailures is how many times the failures of an address an IPv6 /48 may have.
+	// siteFailures is the limit of failures for an IPv6 /48, as a multiple of that for an address.
 	siteFailures = 4
-	// postQueue is how many posts wait for each that is on its way to the database:
-	// with a database at its usual speed, a second's.
+	// postQueue is the maximum number of waiting posts for each concurrent one. At its usual
+	// speed, the database stores that many in a second.
 	postQueue = 4
-	// unsignedShare is the fraction of the posts at the database, 1 in so many, that
-	// may be unsigned.
+	// unsignedShare limits unsigned posts to 1/unsignedShare of the posts at the database.
 	unsignedShare = 4
 )
 
-// New puts the parts to work.
+// New returns an Intake with the given dependencies and settings.
 func New(p Deps, s Settings) *Intake {
 	unsignedConcurrency := (s.PostConcurrency + unsignedShare - 1) / unsignedShare
 	in := &Intake{
@@ -138,7 +137,7 @@ func New(p Deps, s Settings) *Intake {
 	return in
 }
 
-// admission is where a post waits for the database.
+// admission returns the admission through which a post reaches the database.
 func (in *Intake) admission(claim signing.Claim) *admission {
 	if claim.Signed {
 		return in.storing
@@ -146,14 +145,14 @@ func (in *Intake) admission(claim signing.Claim) *admission {
 	return in.storingUnsigned
 }
 
-// Timing is what Server-Timing tells (decision 11).
+// Timing has the durations for the Server-Timing header (decision 11).
 type Timing struct {
-	Auction time.Duration // finding the price
-	Cell    time.Duration // of which the table look-up
+	Auction time.Duration // total time to find the price
+	Cell    time.Duration // time of the price table lookup, included in Auction
 }
 
-// findBasePartner finds the partner of a base URL: nil for the shared address. It fails for an
-// unknown slug and on a node that has not loaded a directory yet.
+// findBasePartner returns the partner of a base URL, or nil for the shared base URL. It
+// returns an error for an unknown slug, and on a node that has not loaded a directory yet.
 func findBasePartner(d *partners.Directory, slug string) (*partners.Partner, error) {
 	if d == nil {
 		return nil, errNotLoaded
@@ -175,8 +174,8 @@ func partnerID(p *partners.Partner) uuid.UUID {
 	return p.ID
 }
 
-// RecordRejection counts a request that was refused before it could be read: too large,
-// or cut off on its way.
+// RecordRejection records a request that was rejected before it was read completely, because
+// it was too large or incomplete.
 func (in *Intake) RecordRejection(endpoint, slug string, request uuid.UUID, start time.Time, err error) {
 	partner, unknown := findBasePartner(in.Directory.Get(), slug)
 	if unknown == nil {
@@ -184,9 +183,9 @@ func (in *Intake) RecordRejection(endpoint, slug string, request uuid.UUID, star
 	}
 }
 
-// recordRejection counts a refusal and keeps it for its partner, by the names of the
-// fields at fault and never their values. Its outcome is the error's, unless staff
-// are told more than the partner is.
+// recordRejection counts a rejection and records it for its partner, with the names of the
+// invalid fields but never their values. Its outcome is the reason of err, unless k already
+// has a more specific one for staff.
 func (in *Intake) recordRejection(k TrafficKey, request uuid.UUID, start time.Time, err error) {
 	outcome, fields := "error", []string{}
 	if f := apperr.As(err); f != nil {
@@ -198,7 +197,7 @@ func (in *Intake) recordRejection(k TrafficKey, request uuid.UUID, start time.Ti
 	k.Outcome = cmp.Or(k.Outcome, outcome)
 	in.Traffic.Count(k, start, in.Clock.Now().Sub(start))
 	if f := apperr.As(err); f != nil && f.Code == apperr.Incomplete {
-		return // nothing about it is recorded but the counter (decision 26)
+		return // incomplete requests are only counted (decision 26)
 	}
 	in.Traffic.recordRejection(rejection{TrafficKey: k, request: request, at: start, fields: fields})
 }

@@ -7,15 +7,14 @@ import (
 	"github.com/pingpost/pingpost/internal/signing"
 )
 
-// maxMatchBody bounds the body of a post whose partner is searched: each secret
-// costs a hash of it.
+// maxMatchBody is the largest body that is matched by secret, in bytes. Every candidate
+// secret needs a hash of the body.
 const maxMatchBody = 16 << 10
 
-// matchSecret finds the partner whose secret signed the post. Every candidate
-// costs a hash of the body, so large bodies are rejected, the scan runs behind a
-// gate, and an address or IPv6 site that keeps failing gets 429 before it.
-// Addresses that matched recently have a place reserved behind the gate, and their
-// site's failures do not count against them.
+// matchSecret finds the partner whose secret signed the post. Every candidate needs a hash
+// of the body, so large bodies are rejected, concurrent matches are limited, and an address
+// or IPv6 site with too many failures gets 429. Addresses that matched recently have a
+// reserved slot, and the failures of their site do not count against them.
 func (in *Intake) matchSecret(ctx context.Context, p post) (owner, error) {
 	if len(p.Body) > maxMatchBody {
 		return owner{}, errMatchTooLarge
@@ -47,7 +46,7 @@ func (in *Intake) matchSecret(ctx context.Context, p post) (owner, error) {
 	return owner{}, signing.ErrSignature
 }
 
-// enterMatch returns the gate that it entered, or waited for in vain.
+// enterMatch enters the admission for the address, and reports whether it got a slot.
 func (in *Intake) enterMatch(ctx context.Context, matchedBefore bool) (*admission, bool) {
 	switch {
 	case !matchedBefore:

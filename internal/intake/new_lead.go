@@ -13,7 +13,7 @@ import (
 	pricingrules "github.com/pingpost/pingpost/pricing_rules"
 )
 
-// newDelivery is all that the post stores.
+// newDelivery returns everything that the post stores.
 func (in *Intake) newDelivery(p authenticated, key envelope.DataKey, industry string) (*leads.Delivery, error) {
 	lead := in.newLead(p, industry)
 	d, err := leads.NewDelivery(lead, p.payload, in.Keys, key)
@@ -28,7 +28,7 @@ func (in *Intake) newDelivery(p authenticated, key envelope.DataKey, industry st
 	return d, err
 }
 
-// newLead is the row without what is personal, which leads fills in.
+// newLead returns the row of the lead without personal data, which leads.NewDelivery adds.
 func (in *Intake) newLead(p authenticated, industry string) models.Lead {
 	account, q := p.owner.account, p.quote
 	lead := models.Lead{

@@ -5,16 +5,16 @@ import (
 	"github.com/pingpost/pingpost/models"
 )
 
-// owner is whose post it is, as far as the checks have come.
+// owner is the owner of a post, as far as the checks have found it.
 type owner struct {
-	base     *partners.Partner // of the base URL; nil for the shared address
-	account  *partners.Account // nil until decision 13 has decided
+	base     *partners.Partner // of the base URL; nil for the shared base URL
+	account  *partners.Account // nil until it is found (decision 13)
 	secret   *partners.Secret  // nil until the signature has been verified
-	inactive bool              // the account, its partner or its secret is; only its staff learn that
+	inactive bool              // the account, its partner or its secret is inactive; shown to staff only
 }
 
-// key is what the post's traffic is counted by, without the outcome unless that is
-// the owner's own.
+// key returns the key that the post is counted by. Its outcome is set only if the owner is
+// inactive.
 func (o owner) key() TrafficKey {
 	k := TrafficKey{Endpoint: EndpointPost}
 	switch {

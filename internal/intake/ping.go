@@ -18,22 +18,22 @@ import (
 	pricingrules "github.com/pingpost/pingpost/pricing_rules"
 )
 
-// usualToken is the capacity for a transactionId: a longer one costs a second allocation.
+// usualToken is the initial capacity for a transactionId. A longer one needs another allocation.
 const usualToken = 128
 
-// PingRequest is a ping as it arrived. Body is not kept.
+// PingRequest is a ping as received. Body is not retained.
 type PingRequest struct {
 	ID      uuid.UUID
-	Slug    string     // of the base URL; "" for the shared address
+	Slug    string     // of the base URL; "" for the shared base URL
 	Address netip.Addr // of the client, grouped by clientaddr
 	Body    []byte
 }
 
-// PingResult is the answer to a valid ping.
+// PingResult is the result of a valid ping.
 type PingResult struct {
 	Accepted      bool
-	Reason        string      // when not accepted
-	Quote         quote.Quote // without an ID and with a price of 0 when not accepted
+	Reason        string      // set if not accepted
+	Quote         quote.Quote // without an ID and with a price of 0 if not accepted
 	TransactionID []byte
 	Industry      string
 	Timing        Timing
@@ -54,11 +54,11 @@ func (in *Intake) Ping(req PingRequest) (PingResult, error) {
 	ping, err := in.readPing(req, card, start)
 	if err != nil {
 		in.recordRejection(k, req.ID, start, err)
-		return PingResult{Quote: quote.Quote{Partner: k.Partner}}, err // whose refusal it was, for the log
+		return PingResult{Quote: quote.Quote{Partner: k.Partner}}, err // the partner is for the log
 	}
 	result, err := in.price(card, partner, &ping, start)
 	if err != nil {
-		return PingResult{}, apperr.Wrap(err, apperr.Internal, "sealing", "The price could not be sealed: ping again.")
+		return PingResult{}, apperr.Wrap(err, apperr.Internal, "sealing", "The price could not be sealed. Send the ping again.")
 	}
 	in.recordPing(k, &ping, &result, start)
 	return result, nil
@@ -102,7 +102,7 @@ func (in *Intake) price(
 	return r, nil
 }
 
-// adjustment is a partner's own, on its own base URL only (decision 5).
+// adjustment returns a partner's price adjustment, or 0 on the shared base URL (decision 5).
 func adjustment(partner *partners.Partner) int {
 	if partner == nil || partner.Price == nil {
 		return 0
@@ -118,7 +118,7 @@ func (in *Intake) seal(r *PingResult, minor int64, start time.Time) (err error) 
 	return err
 }
 
-// unpricedReason says why there is no price; "" when there is one.
+// unpricedReason returns the reason why a ping gets no price, or "".
 func (in *Intake) unpricedReason(
 	cell pricingrules.Cell, partner *partners.Partner, industry pricingrules.Industry, country [2]byte,
 ) string {

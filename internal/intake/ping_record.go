@@ -10,7 +10,7 @@ import (
 	"github.com/pingpost/pingpost/internal/quote"
 )
 
-// PingRecord is a row of the log.
+// PingRecord is a row in pings.
 type PingRecord struct {
 	Quote    quote.Quote
 	IssuedAt time.Time
@@ -34,7 +34,7 @@ var (
 	copyTrailer = []byte{0xff, 0xff}
 )
 
-// postgresEpoch is where timestamptz counts microseconds from.
+// postgresEpoch is the epoch of timestamptz.
 var postgresEpoch = time.Date(2000, 1, 1, 0, 0, 0, 0, time.UTC)
 
 func appendPing(b []byte, p *PingRecord) []byte {
@@ -57,7 +57,7 @@ func appendPing(b []byte, p *PingRecord) []byte {
 	return appendInt32(b, int32(min(p.Took.Microseconds(), 1<<31-1)))
 }
 
-// shortened cuts a free text, so that no ping takes much more of the log than another.
+// shortened truncates free text to bound the size of a row.
 func shortened(s string) string {
 	const most = 64
 	if len(s) <= most {

@@ -13,9 +13,9 @@ import (
 	"github.com/pingpost/pingpost/models"
 )
 
-// Post verifies a post and delivers its lead, in the order of decision 12. ctx ends
-// with the client's connection; a commit under way is not undone by that. Whatever
-// the post waits for, the answer comes within leads.DeliverTimeout.
+// Post verifies a post and delivers its lead, in the order of decision 12. It returns within
+// leads.DeliverTimeout. ctx ends when the client disconnects, but this does not cancel a
+// commit in progress.
 func (in *Intake) Post(ctx context.Context, req PostRequest) (PostResult, error) {
 	ctx, cancel := context.WithTimeout(ctx, leads.DeliverTimeout)
 	defer cancel()
@@ -24,7 +24,7 @@ func (in *Intake) Post(ctx context.Context, req PostRequest) (PostResult, error)
 	k := who.key()
 	if err != nil {
 		in.recordRejection(k, req.ID, start, err)
-		return PostResult{Partner: k.Partner}, err // whose refusal it was, for the log
+		return PostResult{Partner: k.Partner}, err // the partner is for the log
 	}
 	result.Outcome = in.outcome(result, who.account)
 	k.Outcome = result.Outcome
@@ -32,8 +32,8 @@ func (in *Intake) Post(ctx context.Context, req PostRequest) (PostResult, error)
 	return result, nil
 }
 
-// post reads the post, decides whose it is, checks its quote and stores its lead. The
-// owner is returned with errors too, for the traffic to be counted by.
+// post reads a post, finds its owner, checks its quote and stores its lead. It returns the
+// owner with errors too, because rejections are counted by owner.
 func (in *Intake) post(ctx context.Context, req PostRequest, start time.Time) (PostResult, owner, error) {
 	p, err := in.readPost(req, in.Directory.Get(), start)
 	if err != nil {
@@ -59,7 +59,7 @@ func (in *Intake) post(ctx context.Context, req PostRequest, start time.Time) (P
 	return result, who, err
 }
 
-// checkQuote judges the transactionId, then whether this account may use it
+// checkQuote checks the format of the transactionId, then whether the account may use it
 // (decision 5), then its age.
 func checkQuote(p authenticated) error {
 	expired := errors.Is(p.quoteErr, quote.ErrExpired)
@@ -78,7 +78,7 @@ func checkQuote(p authenticated) error {
 	return nil
 }
 
-// outcome names how a post was accepted.
+// outcome returns the outcome of an accepted post.
 func (in *Intake) outcome(r PostResult, account *partners.Account) string {
 	reportOnly := account.Mode(in.settings.DefaultMode) == models.SigningReportOnly
 	switch {

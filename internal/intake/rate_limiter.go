@@ -5,14 +5,14 @@ import (
 	"time"
 )
 
-// maxLimiterKeys bounds the memory of a budget. Beyond it everything is forgotten
-// at once: an attacker with that many addresses is not held by a budget of each.
+// maxLimiterKeys bounds the memory of a rateLimiter. Beyond it, all counts are reset, because
+// a limit per address does not stop an attacker with that many addresses.
 const maxLimiterKeys = 100_000
 
-// rateLimiter counts what each spender (an address, a partner) spends in a window of
-// time. A new window begins with the first look at it after the last is over.
+// rateLimiter limits the number of requests of each key, such as an address or a partner, in
+// a window of time. The first call after a window ends begins the next one.
 type rateLimiter[K comparable] struct {
-	most   int // 0 for no bound
+	most   int // 0 for no limit
 	window time.Duration
 
 	mu    sync.Mutex
@@ -24,13 +24,13 @@ func newRateLimiter[K comparable](most int, window time.Duration) *rateLimiter[K
 	return &rateLimiter[K]{most: most, window: window, spent: map[K]int{}}
 }
 
-// left reports whether somebody may spend, and if not, how long until they may
-// again. What is under way at the same time may go beyond the bound by as much.
+// left reports whether a key is below its limit, and if not, how long until the next
+// window. Concurrent requests that have not called spend yet can exceed the limit.
 func (b *rateLimiter[K]) left(who K, now time.Time) (bool, time.Duration) {
 	return b.ask(who, now, false)
 }
 
-// take spends if there is something left.
+// take is left followed by spend, if the key is below its limit.
 func (b *rateLimiter[K]) take(who K, now time.Time) (bool, time.Duration) {
 	return b.ask(who, now, true)
 }
@@ -51,7 +51,7 @@ func (b *rateLimiter[K]) ask(who K, now time.Time, spend bool) (bool, time.Durat
 	return true, 0
 }
 
-// spend counts whatever is left.
+// spend counts a request, even beyond the limit.
 func (b *rateLimiter[K]) spend(who K, now time.Time) {
 	if b.most == 0 {
 		return
@@ -62,7 +62,7 @@ func (b *rateLimiter[K]) spend(who K, now time.Time) {
 	b.spent[who]++
 }
 
-// turn begins a new window when the last is over, or the clock was set back.
+// turn begins a new window if the last one has ended or the clock was set back.
 func (b *rateLimiter[K]) turn(now time.Time) {
 	if passed := now.Sub(b.since); passed >= b.window || passed < 0 || len(b.spent) > maxLimiterKeys {
 		b.since, b.spent = now, map[K]int{}

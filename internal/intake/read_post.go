@@ -12,23 +12,22 @@ import (
 	"github.com/pingpost/pingpost/internal/signing"
 )
 
-// PostRequest is a post as it arrived. Body is not kept.
+// PostRequest is a post as received. Body is not retained.
 type PostRequest struct {
 	ID      uuid.UUID
-	Slug    string     // of the base URL; "" for the shared address
+	Slug    string     // of the base URL; "" for the shared base URL
 	Address netip.Addr // of the client, grouped by clientaddr
 	Headers signing.Headers
 	Body    []byte
 }
 
-// post is a post as it was read. Nothing in it is verified, and nothing in it
-// changes. It has one directory from first to last: a partner has a different
-// entry in the next one.
+// post is a parsed but unverified post. It is immutable. It uses the same directory
+// throughout, because a partner has a different entry in the next one.
 type post struct {
 	PostRequest
 	start      time.Time
 	directory  *partners.Directory
-	base       *partners.Partner // of the base URL; nil for the shared address
+	base       *partners.Partner // of the base URL; nil for the shared base URL
 	claim      signing.Claim
 	claimErr   error // of an unsigned post
 	payload    payload.Post
@@ -37,13 +36,13 @@ type post struct {
 	quoteErr   error
 }
 
-// readPost reads all of a post before any of it is judged: the payload says whose
-// secret to check the signature with, and its errors are reported only after that
-// check (decision 12). It fails for posts that need no more than their headers.
+// readPost parses a post before its signature is checked, because the payload names the
+// partner whose secret is needed. Errors in the payload are kept in post, and reported only
+// after that check (decision 12). readPost returns errors that do not depend on the body.
 func (in *Intake) readPost(req PostRequest, d *partners.Directory, start time.Time) (post, error) {
 	p := post{PostRequest: req, start: start, directory: d}
 	if d == nil || !d.ServesPosts() {
-		return p, errNotStored // the database has been away since the start
+		return p, errNotStored // the database has been unavailable since the start
 	}
 	var err error
 	if p.base, err = findBasePartner(d, req.Slug); err != nil {
@@ -53,7 +52,7 @@ func (in *Intake) readPost(req PostRequest, d *partners.Directory, start time.Ti
 		return p, p.claimErr
 	}
 	if in.admission(p.claim).full() {
-		return p, errNotStored // before its bytes have cost anything: there are more than can be stored
+		return p, errNotStored // overloaded; reject before parsing
 	}
 	p.payload, p.payloadErr = payload.ParsePost(req.Body)
 	p.quote, p.quoteErr = in.Quotes.Open(p.payload.TransactionID, start)

@@ -7,15 +7,15 @@ import (
 )
 
 const (
-	// recentWindow is how long an address is remembered at least, unless others
-	// displace it; it is forgotten after twice that.
+	// recentWindow is the minimum time for which an address is remembered, unless others
+	// displace it. It is forgotten after twice that time.
 	recentWindow = 12 * time.Hour
-	// maxRecentAddresses bounds the memory: twice as many are remembered at most.
+	// maxRecentAddresses bounds each of the two windows.
 	maxRecentAddresses = 10_000
 )
 
-// recentAddresses remembers the addresses of the current window and of the one before. A
-// window ends early when it is full.
+// recentAddresses remembers the addresses in the current and the previous window. A window
+// ends early if it is full.
 type recentAddresses struct {
 	mu              sync.Mutex
 	since           time.Time

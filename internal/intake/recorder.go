@@ -16,34 +16,33 @@ import (
 )
 
 const (
-	// recorderBatch rows wake the writer; fewer wait for the next tick.
+	// recorderBatch is the number of rows that wake the writer. Fewer wait for the next tick.
 	recorderBatch = 8192
-	// recorderQueue rows wait at most, and recorderBytes of them: a ping is 200
-	// bytes as a rule, and a hostile one 600. A full queue drops (decision 2).
+	// recorderQueue and recorderBytes limit the queued rows and their size. A ping usually
+	// has 200 bytes, and at most 600. A full queue drops pings (decision 2).
 	recorderQueue = 65536
 	recorderBytes = 16 << 20
 	recorderTick  = 250 * time.Millisecond
 	secondsPerDay = 24 * 60 * 60
 	copyTimeout   = 10 * time.Second
-	// copyPart bytes of a batch are sent at once, which Postgres inserts at once, and
-	// copyPause lies between: a batch in one piece keeps it busy for many milliseconds
-	// on end, which pings on the same processors wait for.
+	// A batch is sent in parts of copyPart bytes, with pauses of copyPause. A whole batch
+	// would keep Postgres busy for many milliseconds and delay pings on the same processors.
 	copyPart  = 64 << 10
 	copyPause = 3 * time.Millisecond
 )
 
-// Recorder writes pings with COPY, behind a bounded queue that no ping ever
-// waits for. Rows are encoded as they are offered: the queue is a few large
-// buffers of bytes, and nothing of a ping is kept alive for it.
+// Recorder writes pings to the database with COPY, from a bounded queue. Pings never wait
+// for it. Rows are encoded when they are offered, so the queue is a few large byte buffers
+// and retains no references to pings.
 type Recorder struct {
 	pool       *pgxpool.Pool
 	log        *slog.Logger
-	dailyBytes int64                       // of rows in a UTC day; 0 for no bound
-	partitions func(context.Context) error // makes the partition that a row lacks; fails as store does
+	dailyBytes int64                       // limit of rows in a UTC day; 0 for no limit
+	partitions func(context.Context) error // creates missing partitions; its errors are *postgres.Err
 
 	mu       sync.Mutex
 	day      int64 // Unix days
-	today    int64 // bytes of rows queued in it
+	today    int64 // bytes of rows queued that day
 	reported int64 // the last day whose limit was reported
 	buf      []byte
 	rows     int
@@ -53,7 +52,7 @@ type Recorder struct {
 	written, dropFull, dropDaily, dropRejected, dropClosed atomic.Int64
 }
 
-// NewRecorder needs Run to be started before it writes.
+// NewRecorder returns a Recorder. It writes only while Run is running.
 func NewRecorder(pool *pgxpool.Pool, log *slog.Logger, dailyBytes int64, partitions func(context.Context) error) *Recorder {
 	return &Recorder{pool: pool, log: log, dailyBytes: dailyBytes, partitions: partitions, wake: make(chan struct{}, 1)}
 }
@@ -64,7 +63,7 @@ type RecorderStats struct {
 	Queued                                                             int
 }
 
-// Stats reads the counts.
+// Stats returns the current counts.
 func (r *Recorder) Stats() RecorderStats {
 	r.mu.Lock()
 	queued := r.rows
@@ -108,7 +107,7 @@ func (r *Recorder) Offer(p PingRecord) {
 
 func (r *Recorder) dayIsFull() bool { return r.dailyBytes > 0 && r.today >= r.dailyBytes }
 
-// reportFullDay logs, once a day, that the day's limit has been reached.
+// reportFullDay logs once a day that the daily limit has been reached.
 func (r *Recorder) reportFullDay() {
 	r.mu.Lock()
 	report := r.dayIsFull() && r.reported != r.day
@@ -121,13 +120,13 @@ func (r *Recorder) reportFullDay() {
 	}
 }
 
-// Run writes until ctx ends, and then what is left. The batch that fails is
-// kept and tried again while the database is away: new rows queue behind it.
+// Run writes until ctx ends, and then writes the remaining rows. While the database is
+// unavailable, it retries the failed batch, and new rows wait in the queue.
 func (r *Recorder) Run(ctx context.Context) {
 	tick := time.NewTicker(recorderTick)
 	defer tick.Stop()
 	var spare []byte
-	var away error // why the database did not take the last batch when the service stopped
+	var away error // why the last batch was not written at shutdown
 	for ctx.Err() == nil {
 		select {
 		case <-ctx.Done():
@@ -153,7 +152,7 @@ func (r *Recorder) take(spare []byte) ([]byte, int) {
 	return batch, rows
 }
 
-// finish writes the last rows, unless the database has not taken those before them.
+// finish writes the last rows, unless the batch before them failed.
 func (r *Recorder) finish(ctx context.Context, spare []byte, away error) {
 	r.mu.Lock()
 	r.closed = true
@@ -166,10 +165,10 @@ func (r *Recorder) finish(ctx context.Context, spare []byte, away error) {
 		r.lose(rows, away)
 		return
 	}
-	_ = r.tryLast(ctx, batch, rows) // which has said so
+	_ = r.tryLast(ctx, batch, rows) // tryLast logs its error
 }
 
-// tryLast writes rows once, when the service stops.
+// tryLast makes one attempt to write rows at shutdown.
 func (r *Recorder) tryLast(ctx context.Context, batch []byte, rows int) error {
 	err := r.attempt(ctx, batch)
 	if err != nil {
@@ -182,11 +181,11 @@ func (r *Recorder) tryLast(ctx context.Context, batch []byte, rows int) error {
 
 func (r *Recorder) lose(rows int, err error) {
 	r.dropClosed.Add(int64(rows))
-	r.log.Error("pings were lost at shutdown: the database did not take them", "rows", rows, "error", err)
+	r.log.Error("pings lost at shutdown, database unavailable", "rows", rows, "error", err)
 }
 
-// write tries until the batch is in or is refused for good. When the service stops
-// meanwhile it tries once more; the error is why that failed.
+// write retries until the batch is written or the database rejects it. If the service stops
+// first, it makes one last attempt and returns its error.
 func (r *Recorder) write(ctx context.Context, batch []byte, rows int) error {
 	for wait := recorderTick; ; wait = min(2*wait, 5*time.Second) {
 		err := r.attempt(context.WithoutCancel(ctx), batch)
@@ -196,10 +195,10 @@ func (r *Recorder) write(ctx context.Context, batch []byte, rows int) error {
 			return nil
 		case isServerRejection(err):
 			r.dropRejected.Add(int64(rows))
-			r.log.Error("the database refuses a batch of pings", "rows", rows, "error", err)
+			r.log.Error("database rejected a batch of pings", "rows", rows, "error", err)
 			return nil
 		}
-		r.log.Warn("pings wait: the database does not take them", "rows", rows, "error", err)
+		r.log.Warn("database unavailable, retrying to write pings", "rows", rows, "error", err)
 		select {
 		case <-ctx.Done():
 			return r.tryLast(context.WithoutCancel(ctx), batch, rows)
@@ -208,9 +207,9 @@ func (r *Recorder) write(ctx context.Context, batch []byte, rows int) error {
 	}
 }
 
-// attempt writes the batch once. A refusal most likely means that the day's
-// partition is missing: it is made, and the batch written again. When the
-// database goes away meanwhile, that is the failure, and the batch can wait.
+// attempt writes the batch once. If the database rejects it, the day's partition is most
+// likely missing, so attempt creates it and writes the batch again. If the database becomes
+// unavailable while it does so, that error is returned, and the batch can be retried.
 func (r *Recorder) attempt(ctx context.Context, batch []byte) error {
 	err := r.copy(ctx, batch)
 	if !isServerRejection(err) {
@@ -245,21 +244,21 @@ func (r *Recorder) copy(ctx context.Context, batch []byte) error {
 	return postgres.Translate(err)
 }
 
-// pause leaves the processors to pings for a moment.
+// pause yields the processors to pings, unless the recorder is behind or stops.
 func (r *Recorder) pause() {
 	if !r.hurried() {
 		time.Sleep(copyPause)
 	}
 }
 
-// hurried tells that the next batch is complete already, or that the service stops.
+// hurried reports whether the next batch is already complete or the service is stopping.
 func (r *Recorder) hurried() bool {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	return r.closed || r.rows >= recorderBatch
 }
 
-// pacedReader reads a batch part by part, and calls between before each but the first.
+// pacedReader reads a batch in parts, and calls between before each part except the first.
 type pacedReader struct {
 	of      *bytes.Reader
 	between func()

@@ -6,7 +6,7 @@ import (
 	"github.com/google/uuid"
 )
 
-// maxQueuedRefusals bounds the refusals in memory between two writes.
+// maxQueuedRejections bounds the rejections in memory between two writes.
 const maxQueuedRejections = 5_000
 
 type rejection struct {
@@ -16,11 +16,10 @@ type rejection struct {
 	fields  []string
 }
 
-// rejectionQueue holds the newest refusals of each partner, oldest first, until they
-// are written. When it is full, the room is shared equally: the partner with the
-// most gives up its oldest.
+// rejectionQueue holds the newest rejections of each partner, oldest first, until they are
+// written. If it is full, the oldest rejection of the partner with the most is dropped.
 type rejectionQueue struct {
-	keep int // of a partner: the database keeps no more
+	keep int // per partner; the database keeps no more
 	size int
 	of   map[uuid.UUID][]rejection
 }
@@ -29,7 +28,7 @@ func newRejectionQueue(keep int) *rejectionQueue {
 	return &rejectionQueue{keep: keep, of: map[uuid.UUID][]rejection{}}
 }
 
-// add returns how many refusals were lost to the bound.
+// add queues a rejection, and returns the number of rejections dropped because the queue was full.
 func (q *rejectionQueue) add(r rejection) (lost int64) {
 	switch mine := len(q.of[r.Partner]); {
 	case mine >= q.keep:
@@ -43,8 +42,8 @@ func (q *rejectionQueue) add(r rejection) (lost int64) {
 	return lost
 }
 
-// longest returns the partner with the most refusals. One with its equal share of
-// the room already is taken for it, so that a flood pays for no search.
+// longest returns the partner with the most rejections. If adding already has its equal share,
+// it returns adding, so that a flood does not cause a search for each rejection.
 func (q *rejectionQueue) longest(adding uuid.UUID) uuid.UUID {
 	if mine := len(q.of[adding]); mine > 0 && mine >= maxQueuedRejections/len(q.of) {
 		return adding

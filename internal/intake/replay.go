@@ -15,18 +15,17 @@ import (
 	"github.com/pingpost/pingpost/internal/scope"
 )
 
-// findTimeout bounds what a rejection waits for the lead that it may name.
+// findTimeout bounds the search for the lead that a rejection may name.
 const findTimeout = time.Second
 
-// findReplay answers a post that the check of its quote rejects. If its partner has
-// delivered a lead on the transaction, the answer is that of any delivered
-// transaction, whatever has changed since; expiry keeps its precedence (decisions 3, 31).
+// findReplay handles a post that checkQuote rejects. If the partner has already delivered a
+// lead on the transaction, the post is a replay, whatever has changed since. An expired
+// transaction is still rejected, with the lead (decisions 3, 31).
 //
-// A partner treats "Invalid transactionId format" as final. When the database
-// cannot say whether there is a lead, the post gets the 503 of a delivery instead,
-// so that a paid lead is not written off. "Transaction has expired" is true either
-// way and is sent without the lead, with a Retry-After because it is not the last
-// word.
+// Partners treat "Invalid transactionId format" as final. If the lookup of the lead fails,
+// the post gets a 503 instead, so that the partner does not write off a paid lead. For an
+// expired transaction, it gets "Transaction has expired" without the lead, but with a
+// Retry-After, because a retry may return the lead.
 func (in *Intake) findReplay(ctx context.Context, p authenticated, rejection error) (PostResult, error) {
 	if !p.mayHaveDelivered(rejection) {
 		return PostResult{}, rejection
@@ -50,9 +49,9 @@ func (in *Intake) findReplay(ctx context.Context, p authenticated, rejection err
 	return PostResult{}, errNotStored.WithCause(err)
 }
 
-// mayHaveDelivered reports whether a lead could change the rejection: not if the
-// quote was made for another partner or is not one, and not if it has expired and
-// the post is unsigned, because only a verified post learns its lead.
+// mayHaveDelivered reports whether a delivered lead would change the rejection. It would not
+// if the transactionId is invalid or another partner's, or if the quote has expired and the
+// post is unsigned, because only verified posts receive the lead.
 func (p authenticated) mayHaveDelivered(rejection error) bool {
 	switch {
 	case errors.Is(rejection, errTransactionID):
@@ -63,7 +62,7 @@ func (p authenticated) mayHaveDelivered(rejection error) bool {
 	return p.quote.Partner == uuid.Nil || p.quote.Partner == p.owner.account.Partner.ID
 }
 
-// find reads the lead that the post's partner has delivered on the transaction.
+// find looks up the lead that the post's partner delivered on the transaction.
 func (in *Intake) find(ctx context.Context, p authenticated) (leads.Receipt, error) {
 	gate := in.admission(p.claim)
 	if !gate.enter(ctx) {
@@ -75,8 +74,8 @@ func (in *Intake) find(ctx context.Context, p authenticated) (leads.Receipt, err
 	return in.Leads.Find(ctx, scope.Partners(p.owner.account.Partner.ID), p.quote.ID)
 }
 
-// replay answers a post on a transaction that holds a lead already: the post
-// that stored it gets its answer again, any other the 409 (decision 3).
+// replay handles a post on a transaction that already has a lead. The post that delivered
+// the lead gets the first result again, and any other gets a 409 (decision 3).
 func (in *Intake) replay(p authenticated, result PostResult, receipt leads.Receipt) (PostResult, error) {
 	if receipt.PartnerID != p.owner.account.Partner.ID {
 		return PostResult{}, errDelivered
@@ -88,8 +87,8 @@ func (in *Intake) replay(p authenticated, result PostResult, receipt leads.Recei
 	return result.withReceipt(receipt), nil
 }
 
-// withDeliveredLead adds the lead that the post's owner has delivered to a rejection, if the
-// post proved to be that owner's (decision 3).
+// withDeliveredLead adds the delivered lead to a rejection, if the post has a verified
+// signature (decision 3).
 func withDeliveredLead(f *apperr.Error, who owner, r leads.Receipt) error {
 	if who.secret == nil {
 		return f

@@ -10,7 +10,7 @@ import (
 	"github.com/pingpost/pingpost/internal/quote"
 )
 
-// PostResult is the answer to an accepted post.
+// PostResult is the result of an accepted post.
 type PostResult struct {
 	LeadID        uuid.UUID
 	Payout        money.Amount
@@ -25,13 +25,13 @@ type PostResult struct {
 	Timing        Timing
 }
 
-// newResult is what the answer says before it is known which lead it is of.
+// newResult returns the part of the result that does not depend on the lead.
 func (in *Intake) newResult(p authenticated) (PostResult, error) {
 	taxonomy := in.Card.Get().Taxonomy
 	industry, ok := taxonomy.ByTermID(p.quote.TermID)
 	if !ok {
 		return PostResult{}, apperr.New(apperr.Internal, "taxonomy",
-			"The quote names an industry that this service no longer knows: ping again.")
+			"The industry of this quote no longer exists. Send the ping again.")
 	}
 	r := PostResult{
 		TransactionID: p.payload.TransactionID, HMACVerified: p.owner.secret != nil,

@@ -23,12 +23,12 @@ import (
 const (
 	trafficTick  = 2 * time.Second
 	flushTimeout = 10 * time.Second
-	// maxTrafficKeys bounds the counters in memory between two writes; what is beyond is
-	// dropped and counted.
+	// maxTrafficKeys bounds the counters in memory between two writes. Requests beyond it
+	// are counted as dropped.
 	maxTrafficKeys = 50_000
 )
 
-// buckets are those of models.LatencyBounds, and that of everything slower.
+// buckets is the number of latency buckets: those of models.LatencyBounds, and one for slower requests.
 const buckets = len(models.LatencyBounds) + 1
 
 type minuteKey struct {
@@ -41,13 +41,13 @@ type tally struct {
 	latency [buckets]int64
 }
 
-// Traffic counts requests by minute and keeps each partner's recent refusals
-// (decision 24). Requests only touch memory; a writer adds to the database every two
-// seconds and once more at the end.
+// Traffic counts requests by minute and records each partner's recent rejections
+// (decision 24). Requests only change memory. Run adds the counts to the database every two
+// seconds and at shutdown.
 type Traffic struct {
 	pool    *pgxpool.Pool
 	log     *slog.Logger
-	keep    int // refusals kept for each partner
+	keep    int // rejections kept for each partner
 	dropped atomic.Int64
 
 	mu         sync.Mutex
@@ -55,12 +55,12 @@ type Traffic struct {
 	rejections *rejectionQueue
 }
 
-// NewTraffic keeps so many refusals for each partner.
+// NewTraffic returns a Traffic that keeps the given number of rejections for each partner.
 func NewTraffic(pool *pgxpool.Pool, log *slog.Logger, keep int) *Traffic {
 	return &Traffic{pool: pool, log: log, keep: keep, tallies: map[minuteKey]*tally{}, rejections: newRejectionQueue(keep)}
 }
 
-// Dropped is how many counts and refusals were lost to the bounds above.
+// Dropped returns the number of requests and rejections that were lost.
 func (t *Traffic) Dropped() int64 { return t.dropped.Load() }
 
 // Count adds one request.
@@ -90,7 +90,7 @@ func bucket(took time.Duration) int {
 	return len(models.LatencyBounds)
 }
 
-// recordRejection keeps a refusal that is a known partner's.
+// recordRejection queues a rejection if its partner is known.
 func (t *Traffic) recordRejection(r rejection) {
 	if r.Partner == uuid.Nil {
 		return
@@ -100,7 +100,7 @@ func (t *Traffic) recordRejection(r rejection) {
 	t.dropped.Add(t.rejections.add(r))
 }
 
-// Run writes until ctx ends, and then what is left.
+// Run writes until ctx ends, and then writes the remaining counts.
 func (t *Traffic) Run(ctx context.Context) {
 	tick := time.NewTicker(trafficTick)
 	defer tick.Stop()
@@ -108,14 +108,14 @@ func (t *Traffic) Run(ctx context.Context) {
 		select {
 		case <-ctx.Done():
 		case <-tick.C:
-			t.Flush(context.WithoutCancel(ctx)) // it has a time-out of its own; cut off, it might count twice
+			t.Flush(context.WithoutCancel(ctx)) // Flush has its own timeout; if canceled, it could count twice
 		}
 	}
 	t.Flush(context.WithoutCancel(ctx))
 }
 
-// Flush writes what has been counted. What the database does not take is put
-// back, up to the bounds.
+// Flush writes the counts and rejections. If a write fails, they are queued again, within the
+// bounds.
 func (t *Traffic) Flush(ctx context.Context) {
 	t.mu.Lock()
 	tallies, rejections := t.tallies, t.rejections
@@ -125,12 +125,12 @@ func (t *Traffic) Flush(ctx context.Context) {
 	ctx, cancel := context.WithTimeout(ctx, flushTimeout)
 	defer cancel()
 	t.settle("traffic counters", t.writeTallies(ctx, tallies), func() { t.lose(tallies) }, func() { t.putBack(tallies) })
-	t.settle("refusals", t.writeRejections(ctx, rejections), func() { t.dropped.Add(int64(rejections.size)) },
+	t.settle("rejections", t.writeRejections(ctx, rejections), func() { t.dropped.Add(int64(rejections.size)) },
 		func() { t.putBackRejections(rejections) })
 }
 
-// settle ends a write that failed. What may be in is not written again: it is
-// there once or not at all, never twice.
+// settle handles the error of a write. Data that may have been committed is not written
+// again, so that it is never counted twice.
 func (t *Traffic) settle(what string, err error, lose, putBack func()) {
 	switch {
 	case err == nil:
@@ -139,7 +139,7 @@ func (t *Traffic) settle(what string, err error, lose, putBack func()) {
 		t.log.Warn(what+" may be lost", "error", err)
 	default:
 		putBack()
-		t.log.Warn(what+" wait: the database does not take them", "error", err)
+		t.log.Warn("database unavailable, retrying to write "+what, "error", err)
 	}
 }
 
@@ -169,8 +169,8 @@ func (t *Traffic) putBack(tallies map[minuteKey]*tally) {
 	}
 }
 
-// putBackRefusals keeps them before those that came meanwhile: which are a
-// partner's newest is told by their order.
+// putBackRejections queues older rejections before those added since, because the order
+// determines which are the newest.
 func (t *Traffic) putBackRejections(older *rejectionQueue) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -193,7 +193,7 @@ func (t *Traffic) writeTallies(ctx context.Context, tallies map[minuteKey]*tally
 	if len(tallies) == 0 {
 		return nil
 	}
-	// One order on every node: two that add to the same rows cannot deadlock.
+	// All nodes use the same order, so that they cannot deadlock on the same rows.
 	keys := slices.SortedFunc(maps.Keys(tallies), compareKeys)
 	batch := &pgx.Batch{}
 	for _, k := range keys {
@@ -216,7 +216,7 @@ func compareKeys(a, b minuteKey) int {
 	return strings.Compare(a.Endpoint+a.Outcome, b.Endpoint+b.Outcome)
 }
 
-// trimRefusals keeps the newest of each partner's refusals.
+// trimRejections deletes all but the newest rejections of each partner.
 const trimRejections = `DELETE FROM refusals r USING unnest($1::uuid[]) AS p(id)
 	WHERE r.partner_id = p.id AND r.id <= (
 		SELECT k.id FROM refusals k WHERE k.partner_id = p.id ORDER BY k.id DESC OFFSET $2 LIMIT 1)`
@@ -236,8 +236,8 @@ func (t *Traffic) writeRejections(ctx context.Context, rejections *rejectionQueu
 	return t.inTransaction(ctx, batch)
 }
 
-// errLost is a transaction of which nobody knows whether it was committed.
-var errLost = errors.New("the database did not answer")
+// errLost is returned if it is unknown whether a transaction was committed.
+var errLost = errors.New("database did not respond")
 
 func (t *Traffic) inTransaction(ctx context.Context, batch *pgx.Batch) error {
 	began := false

@@ -9,11 +9,11 @@ import (
 )
 
 // While Vault is unavailable, pings are priced as usual. Posts use the data keys that
-// envelope.Pool holds ready. Once those are used up, a post gets a 503 and nothing is stored,
-// so the partner sends it again later; a retry of a post that was stored gets its answer.
+// envelope.Pool has prepared. After those are used up, posts get a 503 and nothing is stored,
+// so the partner retries later. A retry of a stored post still gets its result.
 
-// dataKey takes a data key that Vault, or the local key, has wrapped. It returns
-// errNoWrapper if neither is configured, and errNotStored if there is no key to use.
+// dataKey returns a data key wrapped by Vault or by the local key. It returns errNoWrapper if
+// neither is configured, and errNotStored if no key is available.
 func (in *Intake) dataKey(ctx context.Context) (envelope.DataKey, error) {
 	if !in.Wrappers.Configured() {
 		return envelope.DataKey{}, errNoWrapper
@@ -25,8 +25,8 @@ func (in *Intake) dataKey(ctx context.Context) (envelope.DataKey, error) {
 	return key, nil
 }
 
-// findWithoutDataKey answers a post for which there is no data key: with the receipt
-// if its transaction was delivered before, otherwise with noKey, the error of dataKey.
+// findWithoutDataKey handles a post without a data key. It returns the receipt if the
+// transaction has a lead, and otherwise noKey, the error of dataKey.
 func (in *Intake) findWithoutDataKey(ctx context.Context, p authenticated, noKey error) (leads.Receipt, error) {
 	receipt, err := in.Leads.Find(ctx, scope.System, p.quote.ID)
 	if err != nil {

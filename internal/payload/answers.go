@@ -8,10 +8,9 @@ import (
 	"github.com/pingpost/pingpost/internal/apperr"
 )
 
-// answers reads the answers to the partner form's own questions: an object
-// whose values may be anything, kept with the bytes that were sent. It reports
-// each rule it breaks once, on answers as a whole, because a path through the
-// keys would repeat what was sent.
+// answers reads the answers to the partner form's own questions: an object with any
+// values, returned as the bytes that were sent. Each broken rule is reported once, with
+// the path answers, because a longer path would repeat keys that were sent.
 func (p *problems) answers(f field) []byte {
 	object, ok := p.object(f)
 	if !ok {
@@ -29,12 +28,12 @@ func (p *problems) answers(f field) []byte {
 		p.add(f, apperr.TooLong, "must have keys of at most "+strconv.Itoa(maxAnswerKey)+" characters")
 	}
 	if escapesNUL(f.raw) {
-		p.add(f, apperr.InvalidValue, "must not contain the character U+0000, neither in keys nor in values")
+		p.add(f, apperr.InvalidValue, "must not contain the character U+0000 in keys or values")
 	}
 	return bytes.Clone(f.raw)
 }
 
-// escapesNUL finds U+0000 in sound JSON, where it can only stand as an escape.
+// escapesNUL reports whether valid JSON contains U+0000, which must be escaped there.
 func escapesNUL(json []byte) bool {
 	for {
 		at := bytes.IndexByte(json, '\\')

@@ -8,18 +8,18 @@ import (
 	"github.com/pingpost/pingpost/internal/apperr"
 )
 
-// affirmative is the message for every consent but the JSON literal true, which
-// the specification words.
+// affirmative is the specification's message for any consent other than the JSON
+// literal true.
 const affirmative = "affirmative consent acknowledged: true is required"
 
-// consentFields are the members of consent, unread.
+// consentFields are the unparsed members of consent.
 type consentFields struct {
 	acknowledged, acknowledgedAt, disclosureText raw
 	recipientHash, formCertURL, thirdPartyLead   raw
 }
 
-// consent reads the consent record. A consent that is no object is reported on
-// acknowledged, the field that it fails to give (decision 17).
+// consent reads the consent record. If consent is not an object, the problem is reported
+// on acknowledged, which is then missing (decision 17).
 func (p *problems) consent(f *postFields) Consent {
 	in, isObject := consentFields{}, true
 	if f.consent != nil {
@@ -74,8 +74,8 @@ func pickConsent(object members) consentFields {
 	return f
 }
 
-// acknowledged accepts the literal true inside an object and nothing else: a
-// lead without consent must never get in by a lenient reading.
+// acknowledged accepts only the literal true inside an object, so that lenient parsing
+// can never accept a lead without consent.
 func (p *problems) acknowledged(f field, inObject bool) {
 	code := apperr.InvalidType
 	switch {
@@ -90,7 +90,7 @@ func (p *problems) acknowledged(f field, inObject bool) {
 	p.add(f, code, affirmative)
 }
 
-// hash reads a SHA-256 in hex of either case into lower case.
+// hash reads a SHA-256 hash in hex of either case, and returns it in lower case.
 func (p *problems) hash(f field) string {
 	text, ok := p.text(f, noLimit)
 	if !ok {
@@ -115,18 +115,17 @@ func isSHA256(text []byte) bool {
 	return true
 }
 
-// certURL reads the certificate's address, which is never fetched on the
-// request's path.
+// certURL reads the URL of the certificate. It is never fetched while a request is handled.
 func (p *problems) certURL(f field) string {
 	text, ok := p.text(f, maxCertURL)
 	if ok && !isPlainHTTPS(string(text)) {
-		p.add(f, apperr.InvalidValue, "must be an https URL with a host and without user name, password or blanks")
+		p.add(f, apperr.InvalidValue, "must be an https URL with a host and without a user name, password or spaces")
 	}
 	return string(text)
 }
 
-// isPlainHTTPS refuses a user name because what stands before the @ is often
-// taken for the host by whoever reads the address in the console.
+// isPlainHTTPS reports whether text is an https URL with a host. It rejects user names,
+// because staff could mistake the text before an @ for the host.
 func isPlainHTTPS(text string) bool {
 	for _, r := range text {
 		if unicode.IsSpace(r) || unicode.IsControl(r) {

@@ -2,13 +2,13 @@ package payload
 
 import "github.com/pingpost/pingpost/internal/apperr"
 
-// contactFields are the members of contact, unread.
+// contactFields are the unparsed members of contact.
 type contactFields struct {
 	email, name, fullName, phoneE164, phone raw
 }
 
-// contact reads the person's e-mail address, name and phone, each from contact
-// or from its alternatives.
+// contact reads the e-mail address, name and phone of the person, each from contact or
+// from the field's alternatives.
 func (p *problems) contact(f *postFields) Contact {
 	var in contactFields
 	if object, ok := p.object(field{raw: f.contact, name: "contact"}); ok {
@@ -64,7 +64,7 @@ func (p *problems) email(f field) string {
 	address, ok := p.text(f, maxEmail)
 	if ok && !isEmail(address) {
 		p.add(f, apperr.InvalidValue,
-			"must be one e-mail address, like name@example.com, without a display name, blanks or invisible characters")
+			"must be one e-mail address, such as name@example.com, without a display name, spaces or invisible characters")
 	}
 	return string(address)
 }
@@ -73,7 +73,7 @@ func (p *problems) phoneE164(f field) string {
 	number, ok := p.text(f, maxPhone)
 	if ok && !isE164(string(number)) {
 		p.add(f, apperr.InvalidValue,
-			"must be in E.164 form: a plus sign, the country code and the number, at most 15 digits; send other forms as phone")
+			"must be in E.164 format: a plus sign, the country code and the number, with at most 15 digits. Send other formats as phone")
 	}
 	return string(number)
 }

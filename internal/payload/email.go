@@ -12,11 +12,11 @@ import (
 	"golang.org/x/text/unicode/norm"
 )
 
-// NormaliseEmail returns the form of an address that lookup digests are made of
-// (decisions 20, 30): trimmed, in NFC, in lower case as a whole, with the domain in its
-// ASCII form. RFC 5321 lets a mailbox distinguish the letter case of its local
-// part, but none in use does, and a person who asks for erasure must be found
-// however the address was typed. The lead itself keeps the address as it was sent.
+// NormaliseEmail returns the form of an address that is used for lookup digests
+// (decisions 20, 30): trimmed, in NFC, in lower case, with the domain in its ASCII form.
+// RFC 5321 allows case-sensitive local parts, but mail providers do not use them, and an
+// erasure request must find the address in any letter case. The lead itself stores the
+// address as sent.
 func NormaliseEmail(address string) string {
 	address = strings.TrimSpace(address)
 	if isASCII(address) {
@@ -30,9 +30,9 @@ func NormaliseEmail(address string) string {
 	return local + domain
 }
 
-// EmailForms returns the forms under which the leads of an address may be stored:
-// the normalised one first, then those from before domains were normalised, when
-// an address was stored as it was typed, in lower case.
+// EmailForms returns the forms under which leads with an address may be stored: first the
+// normalised form, then the forms from before domains were normalised, when addresses were
+// only converted to lower case.
 func EmailForms(address string) []string {
 	normalised := NormaliseEmail(address)
 	earlier := []string{strings.ToLower(strings.TrimSpace(address))}
@@ -49,7 +49,7 @@ func EmailForms(address string) []string {
 	return forms
 }
 
-// splitEmail cuts an address after its last @, which goes with the local part.
+// splitEmail splits an address after its last @. The local part includes the @.
 func splitEmail(address string) (local, domain string) {
 	at := strings.LastIndexByte(address, '@') + 1
 	return address[:at], address[at:]
@@ -66,18 +66,17 @@ const (
 	maxLabel     = 63
 )
 
-// IsEmail reports whether a text is one e-mail address, as a post's (decision 17).
+// IsEmail reports whether text is one e-mail address by the rules for posts (decision 17).
 func IsEmail(text string) bool {
 	return utf8.ValidString(text) && utf8.RuneCountInString(text) <= maxEmail && isEmail([]byte(text))
 }
 
-// isEmail reports whether address has the form of RFC 5321's Mailbox, in which
-// non-ASCII characters count as letters (RFC 6531). It is stricter in refusing
-// blanks, also where a quoted local part may hold them, and what nobody sees:
-// nobody's address has any, and a pasted one does. With one it would be another
-// address than the one that is seen, and a look-up by that would miss it.
+// isEmail reports whether address is a Mailbox of RFC 5321, with non-ASCII characters
+// allowed as letters (RFC 6531). Unlike RFC 5321, it rejects white space, even in a quoted
+// local part, and invisible characters. They come from copying and pasting, and a lookup
+// of the visible address would not find the lead.
 func isEmail(address []byte) bool {
-	at := bytes.LastIndexByte(address, '@') // a quoted local part may hold others
+	at := bytes.LastIndexByte(address, '@') // a quoted local part may contain others
 	if at < 1 || at > maxLocalPart || len(address)-at-1 > maxDomain {
 		return false
 	}
@@ -105,7 +104,7 @@ func isQuotedString(local []byte) bool {
 	}
 	inner := local[1 : len(local)-1]
 	for i := 0; i < len(inner); {
-		if inner[i] == '\\' { // takes the next character whatever it is
+		if inner[i] == '\\' { // escapes any next character
 			i++
 		} else if inner[i] == '"' {
 			return false
@@ -133,7 +132,7 @@ func isDomain(domain []byte) bool {
 	return true
 }
 
-// isAddressLiteral reads the bracketed IP address that may stand for a domain.
+// isAddressLiteral reports whether domain is an IP address in brackets.
 func isAddressLiteral(domain []byte) bool {
 	inner, opened := bytes.CutPrefix(domain, []byte{'['})
 	inner, closed := bytes.CutSuffix(inner, []byte{']'})
@@ -145,7 +144,7 @@ func isAddressLiteral(domain []byte) bool {
 	return err == nil && ip.Zone() == "" && ip.Is4() == !tagged
 }
 
-// isLetter is ASCII's letters and everything beyond ASCII that is visible.
+// isLetter reports whether r is an ASCII letter or a visible non-ASCII character.
 func isLetter(r rune) bool {
 	if r < utf8.RuneSelf {
 		return 'a' <= r|0x20 && r|0x20 <= 'z'
@@ -153,8 +152,8 @@ func isLetter(r rune) bool {
 	return isVisible(r)
 }
 
-// isVisible is false for blanks, controls, and what leaves no trace on a screen:
-// formats, joiners, fillers and variation selectors.
+// isVisible reports false for white space, control characters, and invisible characters
+// such as formats, joiners, fillers and variation selectors.
 func isVisible(r rune) bool {
 	return !unicode.IsSpace(r) && !unicode.IsControl(r) &&
 		!unicode.In(r, unicode.Cf, unicode.Other_Default_Ignorable_Code_Point, unicode.Variation_Selector)

@@ -10,14 +10,13 @@ import (
 	"github.com/pingpost/pingpost/internal/apperr"
 )
 
-// noLimit is for texts whose length another rule bounds.
+// noLimit is the limit for strings whose length another rule bounds.
 const noLimit = math.MaxInt
 
-// raw is one value as it stands in the body, nil when the field is absent. It
-// aliases the body.
+// raw is the JSON of one value, or nil if the field is absent. It aliases the body.
 type raw []byte
 
-// given is nil for null too: null counts as not given, for every field (decision 17).
+// given returns nil for null, which is the same as an absent field (decision 17).
 func (r raw) given() raw {
 	if len(r) > 0 && r[0] == 'n' {
 		return nil
@@ -25,8 +24,8 @@ func (r raw) given() raw {
 	return r
 }
 
-// filled is nil for the empty string as well, for the few fields where that
-// counts as not given (decisions 6, 7).
+// filled returns nil for the empty string. It is used for the few fields where that is the
+// same as an absent field (decisions 6, 7).
 func (r raw) filled() raw {
 	if string(r) == `""` {
 		return nil
@@ -34,7 +33,7 @@ func (r raw) filled() raw {
 	return r
 }
 
-// field is a value and the name it was sent under, for the path of its problem.
+// field is a value with the name under which it was sent, for the path of a problem.
 type field struct {
 	raw
 	parent string // "" at the top level
@@ -48,9 +47,9 @@ func (f field) path() []string {
 	return []string{f.parent, f.name}
 }
 
-// first is the first given one of a field's alternatives, which stand in the
-// specification's order; the others are not looked at (decision 17). Without any it is
-// the field under its own name, not given.
+// first returns the first alternative that was sent. The alternatives are in the
+// specification's order, and the others are ignored (decision 17). If none was sent, it
+// returns the first one.
 func first(alternatives ...field) field {
 	for _, f := range alternatives {
 		if f.raw != nil {
@@ -60,18 +59,18 @@ func first(alternatives ...field) field {
 	return alternatives[0]
 }
 
-// problems collects what is wrong with a payload, at most one entry for a field
-// apart from answers. Its methods read one kind of field each and note what
-// they refuse; a field that is not given is no problem to them.
+// problems collects the problems of a payload, with at most one entry per field except
+// for answers. Each method reads one kind of field and adds the problem that it finds. An
+// absent field is not a problem.
 type problems []apperr.Field
 
 func (p *problems) add(f field, code apperr.FieldCode, message string) {
 	*p = append(*p, apperr.Field{Code: code, Path: f.path(), Message: message})
 }
 
-// text reads a string of at most limit code points without U+0000, which
-// Postgres cannot store. The result may alias the body; false stands for a
-// field that is not given or was refused.
+// text reads a string of at most limit code points without U+0000, which Postgres cannot
+// store. The result may alias the body. It returns false if the field is absent or was
+// rejected.
 func (p *problems) text(f field, limit int) ([]byte, bool) {
 	if f.raw == nil {
 		return nil, false
@@ -81,7 +80,7 @@ func (p *problems) text(f field, limit int) ([]byte, bool) {
 		return nil, false
 	}
 	text, escaped := unquote(f.raw)
-	if escaped && bytes.IndexByte(text, 0) >= 0 { // unescaped, it is no JSON
+	if escaped && bytes.IndexByte(text, 0) >= 0 { // an unescaped U+0000 is not valid JSON
 		p.add(f, apperr.InvalidValue, "must not contain the character U+0000")
 		return nil, false
 	}
@@ -92,7 +91,7 @@ func (p *problems) text(f field, limit int) ([]byte, bool) {
 	return text, true
 }
 
-// copied is text as a string of its own, "" when there is none.
+// copied is text that returns a copy, or "".
 func (p *problems) copied(f field, limit int) string {
 	text, _ := p.text(f, limit)
 	return string(text)
@@ -102,7 +101,7 @@ func (p *problems) tooLong(f field, limit int) {
 	p.add(f, apperr.TooLong, "must be at most "+strconv.Itoa(limit)+" characters long")
 }
 
-// object opens an object; false when the field is not given or is none.
+// object returns the members of an object, and false if the field is absent or not an object.
 func (p *problems) object(f field) (members, bool) {
 	if f.raw == nil {
 		return members{}, false
@@ -114,12 +113,12 @@ func (p *problems) object(f field) (members, bool) {
 	return m, ok
 }
 
-// postcode reads a postal code: trimmed, 1 to 16 characters, no control
-// characters; nothing about its form, because the partner's customer typed it
+// postcode reads a postal code: trimmed, 1 to 16 characters, without control characters.
+// It does not check the format, because the partner's customer typed the code
 // (decision 9).
 func (p *problems) postcode(f field) []byte {
 	if f.raw != nil && f.raw[0] != '"' {
-		p.add(f, apperr.InvalidType, "must be a string: a number would lose its leading zero")
+		p.add(f, apperr.InvalidType, "must be a string, because a number loses leading zeros")
 		return nil
 	}
 	text, ok := p.text(f, noLimit)
@@ -129,7 +128,7 @@ func (p *problems) postcode(f field) []byte {
 	text = bytes.TrimSpace(text)
 	switch {
 	case len(text) == 0:
-		p.add(f, apperr.InvalidValue, "must not be blank: send the postal code of the job")
+		p.add(f, apperr.InvalidValue, "must not be blank. Send the postal code of the job")
 	case len(text) > maxPostcode && utf8.RuneCount(text) > maxPostcode:
 		p.tooLong(f, maxPostcode)
 	case bytes.ContainsFunc(text, unicode.IsControl):
@@ -140,8 +139,8 @@ func (p *problems) postcode(f field) []byte {
 	return nil
 }
 
-// country reads two ASCII letters, trimmed, into upper case (decision 7). Only ASCII is
-// raised: Unicode would also turn a dotless i into an I.
+// country reads a code of two ASCII letters, trimmed and converted to upper case
+// (decision 7). It does not use Unicode's conversion, which turns a dotless i into an I.
 func (p *problems) country(f field) ([2]byte, bool) {
 	var code [2]byte
 	text, ok := p.text(f, noLimit)
@@ -155,12 +154,12 @@ func (p *problems) country(f field) ([2]byte, bool) {
 		ok = 'A' <= code[i] && code[i] <= 'Z'
 	}
 	if !ok {
-		p.add(f, apperr.InvalidValue, "must be the two letters of an ISO 3166-1 alpha-2 country code, like GB")
+		p.add(f, apperr.InvalidValue, "must be a two-letter ISO 3166-1 alpha-2 country code, such as GB")
 	}
 	return code, ok
 }
 
-// notAnObject is the one problem of a payload that is valid JSON of another kind.
+// notAnObject is the problem of a payload that is valid JSON but not an object.
 func notAnObject() apperr.Field {
 	return apperr.Field{Code: apperr.InvalidType, Path: []string{}, Message: "the payload must be a JSON object"}
 }

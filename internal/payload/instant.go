@@ -7,7 +7,7 @@ import (
 	"github.com/pingpost/pingpost/internal/apperr"
 )
 
-// instant reads a time of RFC 3339 and turns it to UTC.
+// instant reads an RFC 3339 time and converts it to UTC.
 func (p *problems) instant(f field) (time.Time, bool) {
 	text, ok := p.text(f, maxAcknowledgedAt)
 	if !ok {
@@ -15,14 +15,14 @@ func (p *problems) instant(f field) (time.Time, bool) {
 	}
 	at, ok := parseRFC3339(text)
 	if !ok {
-		p.add(f, apperr.InvalidValue, "must be a time of ISO 8601 with its offset, like 2026-01-02T03:04:05Z")
+		p.add(f, apperr.InvalidValue, "must be an ISO 8601 time with a UTC offset, such as 2026-01-02T03:04:05Z")
 	}
 	return at, ok
 }
 
-// parseRFC3339 reads a time and turns it to UTC. Lower-case t and z are valid.
-// Years that a time in UTC cannot be written with again, or that Postgres does
-// not have, are refused, and so is a leap second, which time.Time does not have.
+// parseRFC3339 reads a time and converts it to UTC. Lower-case t and z are valid. Years
+// outside 1 to 9999 in UTC are rejected, because they cannot be formatted or stored in
+// Postgres. Leap seconds are rejected, because time.Time cannot represent them.
 func parseRFC3339(text []byte) (time.Time, bool) {
 	upper := bytes.ToUpper(text)
 	if !isRFC3339(upper) {
@@ -33,8 +33,8 @@ func parseRFC3339(text []byte) (time.Time, bool) {
 	return at, err == nil && at.Year() >= 1 && at.Year() <= 9999
 }
 
-// isRFC3339 checks what time.Parse is lax about: it would read an hour of one
-// digit, a comma before the fraction, and an offset of 24 hours or 60 minutes.
+// isRFC3339 checks the form that time.Parse is lax about. It accepts a one-digit hour, a
+// comma before the fraction, and an offset of 24 hours or 60 minutes.
 func isRFC3339(text []byte) bool {
 	const form = "dddd-dd-ddTdd:dd:dd"
 	if len(text) <= len(form) || !hasForm(text[:len(form)], form) {

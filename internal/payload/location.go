@@ -1,12 +1,12 @@
 package payload
 
-// locationFields are the members of location, unread.
+// locationFields are the unparsed members of location.
 type locationFields struct {
 	postcode, postalCode, address, streetAddress, country raw
 }
 
-// location reads where the job is, by the ping's rules (decision 9). An empty country
-// counts as not given, as it does in a ping (decision 7); an empty postcode is a value.
+// location reads the location of the job by the rules for pings (decision 9). An empty
+// country is the same as an absent one (decision 7), but an empty postcode is a value.
 func (p *problems) location(f *postFields) Location {
 	var in locationFields
 	if object, ok := p.object(field{raw: f.location, name: "location"}); ok {

@@ -1,26 +1,23 @@
-// Package payload reads the partner API's two requests: strict JSON into typed
-// values, with every problem named at once. It is pure: no I/O, no clock, no
-// logging, and it keeps nothing between calls.
+// Package payload parses the two requests of the partner API from strict JSON into typed
+// values, and reports all problems at once. It has no I/O, clock, logging or state.
 //
-// Each parser works in two passes. The first finds out whether the body is JSON
-// by decision 18 and leaves that judgement to jsontext. The second walks bytes that are
-// known to be sound, picks the fields it knows, and checks them. What it returns
-// is copied, so the caller may reuse the body's buffer.
+// Each parser works in two passes. The first uses jsontext to check that the body is
+// valid JSON by decision 18. The second walks the valid JSON, and picks and checks the
+// known fields. Results are copied, so the caller may reuse the body's buffer.
 package payload
 
 import "github.com/pingpost/pingpost/internal/apperr"
 
-// The refusals, with the specification's messages. ErrPing and ErrPost are
-// returned as copies that list every problem, in the order of the
-// specification's field tables.
+// The rejections, with the specification's messages. ErrPing and ErrPost are returned as
+// copies that list every problem, in the order of the specification's field tables.
 var (
 	ErrJSON = apperr.New(apperr.Invalid, "json", "Invalid JSON payload")
 	ErrPing = apperr.New(apperr.Invalid, "payload", "Invalid lead ping payload")
 	ErrPost = apperr.New(apperr.Invalid, "payload", "Invalid lead post payload")
 )
 
-// The longest texts, in code points (decision 17). A longer one is refused with too_long,
-// never cut.
+// Maximum string lengths, in code points (decision 17). A longer string is rejected with
+// too_long, and never truncated.
 const (
 	maxUrgency        = 64
 	maxJobType        = 256

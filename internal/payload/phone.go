@@ -2,11 +2,10 @@ package payload
 
 import "github.com/nyaruka/phonenumbers"
 
-// NormalisePhone brings a phone that was sent under an alias to E.164, reading
-// it as it is dialled in country, the lead's: two letters, upper case. It fills
-// Contact.PhoneE164 and clears Contact.PhoneFlagged; a phone that it cannot
-// bring to that form stays as it is, flagged (decision 17). It does nothing to one that
-// is in that form already.
+// NormalisePhone converts a phone number that was sent under an alias to E.164. The number
+// is interpreted as dialled in country, the lead's country as two upper-case letters. It
+// sets Contact.PhoneE164 and clears Contact.PhoneFlagged. A number that it cannot convert
+// remains unchanged and flagged (decision 17). It ignores numbers that were sent in E.164.
 func (p *Post) NormalisePhone(country string) {
 	c := &p.Contact
 	if !c.PhoneFlagged {
@@ -17,10 +16,9 @@ func (p *Post) NormalisePhone(country string) {
 	}
 }
 
-// E164 is the international form of a phone, read as it is dialled in country. A
-// number need only have a possible length, not lie in an assigned range: the
-// ranges known here are older than some customers' numbers, and the purpose is
-// one form to find a person by.
+// E164 returns a phone number in E.164 format, interpreted as dialled in country. The
+// number must have a possible length, but need not be in an assigned range: the known
+// ranges can be out of date, and the format only needs to be unique for lookups.
 func E164(phone, country string) (text string, ok bool) {
 	number, err := phonenumbers.Parse(phone, country)
 	if err != nil || phonenumbers.IsPossibleNumberWithReason(number) != phonenumbers.IS_POSSIBLE {
@@ -30,8 +28,8 @@ func E164(phone, country string) (text string, ok bool) {
 	return text, isE164(text)
 }
 
-// isE164 reports whether text is a plus sign and 2 to 15 digits, the first of
-// them no zero.
+// isE164 reports whether text is a plus sign and 2 to 15 digits, of which the first is
+// not zero.
 func isE164(text string) bool {
 	if len(text) < 3 || len(text) > 16 || text[0] != '+' || text[1] == '0' {
 		return false

@@ -7,20 +7,20 @@ import (
 	pricingrules "github.com/pingpost/pingpost/pricing_rules"
 )
 
-// defaultCountry is the country of a ping that names none (decision 7).
+// defaultCountry is the country of a ping without one (decision 7).
 const defaultCountry = "GB"
 
-// Ping is a valid ping request. Optional texts that were not given are "".
+// Ping is a valid ping request. Optional strings are "" if absent.
 type Ping struct {
 	Industry int     // index in the taxonomy
 	Postcode string  // trimmed
-	Country  [2]byte // upper case; GB when not given
-	Urgency  string  // trimmed, in the letter case it was sent in
+	Country  [2]byte // upper case; GB if absent
+	Urgency  string  // trimmed, in its original letter case
 	JobType  string
 	Budget   string
 }
 
-// pingFields are a ping's known fields, unread.
+// pingFields are the unparsed known fields of a ping.
 type pingFields struct {
 	industry, vertical, taxonomyTermID raw
 	postcode, postalCode               raw
@@ -28,10 +28,9 @@ type pingFields struct {
 	jobType, jobTypeAlias, budget      raw
 }
 
-// ParsePing reads a ping request by the specification's field table and decision 6 to
-// decision 9. The error is ErrJSON, or ErrPing with an entry for every problem, in the
-// order industry, postcode, country, urgency, job_type, budget. Nothing in the
-// result aliases body.
+// ParsePing parses a ping request by the specification's field table and decisions 6 to 9.
+// The error is ErrJSON, or ErrPing with an entry for every problem, in the order industry,
+// postcode, country, urgency, job_type, budget. The result does not alias body.
 func ParsePing(body []byte, tax *pricingrules.Taxonomy) (Ping, error) {
 	if !strict(body) {
 		return Ping{}, ErrJSON
@@ -61,8 +60,8 @@ func ParsePing(body []byte, tax *pricingrules.Taxonomy) (Ping, error) {
 	return ping, nil
 }
 
-// keep copies the texts out of the body. They share one allocation: a ping is
-// the hot path, and it lives and dies as a whole.
+// keep copies the strings out of the body. They share one allocation, because pings are
+// the hot path.
 func (ping *Ping) keep(postcode, urgency, jobType, budget []byte) {
 	var room [128]byte
 	joined := append(room[:0], postcode...)
@@ -105,9 +104,9 @@ func pickPing(object members) pingFields {
 	return f
 }
 
-// industry reads the one of the three names of an industry that was sent (decision 6).
-// Of two or three, the second is the conflict, and only the first is looked at:
-// sending one alone is the mend, whatever the others hold.
+// industry reads the industry from the one of the three fields that was sent (decision 6).
+// If several were sent, only the first is checked, and the second is reported as the
+// conflict.
 func (p *problems) industry(tax *pricingrules.Taxonomy, f *pingFields) int {
 	index, count := 0, 0
 	for i, sent := range [...]field{
@@ -140,17 +139,17 @@ func (p *problems) slug(tax *pricingrules.Taxonomy, f field) int {
 	}
 	index, ok := tax.BySlug(string(slug))
 	if !ok {
-		p.add(f, apperr.InvalidValue, "is not a known industry: send one of the listed slugs exactly, in lower case")
+		p.add(f, apperr.InvalidValue, "is not a known industry. Send one of the listed slugs exactly, in lower case")
 	}
 	return index
 }
 
-// maxTermDigits keeps a term id within an int on every platform; the taxonomy's
-// own are far shorter.
+// maxTermDigits ensures that a term id fits an int on every platform. The ids in the
+// taxonomy are much shorter.
 const maxTermDigits = 9
 
-// termID reads the taxonomy's integer for an industry, a JSON number or a
-// string of digits: no sign, fraction, exponent or leading zero (decision 6).
+// termID reads the taxonomy's number for an industry, from a JSON number or a string of
+// digits without sign, fraction, exponent or leading zero (decision 6).
 func (p *problems) termID(tax *pricingrules.Taxonomy, f field) int {
 	digits := []byte(f.raw)
 	switch {
@@ -162,18 +161,18 @@ func (p *problems) termID(tax *pricingrules.Taxonomy, f field) int {
 	}
 	term, ok := decimal(digits)
 	if !ok {
-		p.add(f, apperr.InvalidValue, "must be plain digits, without sign, fraction, exponent or leading zero")
+		p.add(f, apperr.InvalidValue, "must be plain digits, without a sign, fraction, exponent or leading zero")
 		return 0
 	}
 	index, ok := tax.ByTermID(term)
 	if !ok {
-		p.add(f, apperr.InvalidValue, "is not a term of the industry taxonomy")
+		p.add(f, apperr.InvalidValue, "is not a known taxonomyTermId. Send a number listed by GET /api/industries")
 	}
 	return index
 }
 
-// decimal reads a number that is written in the one plain way. A number with
-// more digits than any term id reads as -1, which is no term's.
+// decimal parses plain digits without a leading zero. It returns -1, which is not a term
+// id, for numbers with more than maxTermDigits digits.
 func decimal(digits []byte) (int, bool) {
 	if len(digits) == 0 || (digits[0] == '0' && len(digits) > 1) {
 		return 0, false
@@ -193,8 +192,8 @@ func decimal(digits []byte) (int, bool) {
 	return n, true
 }
 
-// pingPostcode reads postcode or postal_code; both only when they are equal
-// after trimming (decision 6).
+// pingPostcode reads postcode or postal_code. Both may be sent only if they are equal after
+// trimming (decision 6).
 func (p *problems) pingPostcode(f *pingFields) []byte {
 	one := field{raw: f.postcode.filled(), name: "postcode"}
 	other := field{raw: f.postalCode.filled(), name: "postal_code"}
@@ -211,13 +210,13 @@ func (p *problems) pingPostcode(f *pingFields) []byte {
 		return postcode
 	}
 	if one.raw[0] != '"' || other.raw[0] != '"' {
-		p.postcode(other) // nothing to compare, but its own type may be wrong
+		p.postcode(other) // not comparable, but its type may be wrong too
 		return postcode
 	}
 	first, _ := unquote(one.raw)
 	second, _ := unquote(other.raw)
 	if !bytes.Equal(bytes.TrimSpace(first), bytes.TrimSpace(second)) {
-		p.add(other, apperr.FieldClash, "differs from postcode: send one of the two, or both alike")
+		p.add(other, apperr.FieldClash, "differs from postcode. Send only one of them, or the same value in both")
 	}
 	return postcode
 }

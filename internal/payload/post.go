@@ -8,40 +8,39 @@ import (
 	"github.com/pingpost/pingpost/internal/apperr"
 )
 
-// Post is a valid post request. Optional texts that were not given are "".
+// Post is a valid post request. Optional strings are "" if absent.
 type Post struct {
-	TransactionID string // its format is not checked here: quote.Open does that
-	PartnerID     string // "" when not given
+	TransactionID string // quote.Open checks its format
+	PartnerID     string // "" if absent
 	Contact       Contact
 	Location      Location
 	Consent       Consent
 	Notes         string
-	Answers       []byte // the JSON object with the bytes that were sent; nil when not given
+	Answers       []byte // the JSON object as sent; nil if absent
 }
 
 // Contact is the person asking for the quote.
 type Contact struct {
-	Email string // as sent; NormaliseEmail gives its look-up form
+	Email string // as sent; NormaliseEmail returns the form for lookups
 	Name  string
 	Phone string // as sent
 
-	// PhoneE164 is Phone in E.164 form, "" while there is none. An alias gets it
-	// from Post.NormalisePhone.
+	// PhoneE164 is Phone in E.164 format, or "". For an alias, Post.NormalisePhone sets it.
 	PhoneE164 string
-	// PhoneFlagged marks a phone that was given and has no E.164 form (decision 17).
+	// PhoneFlagged marks a phone without an E.164 form (decision 17).
 	PhoneFlagged bool
 }
 
-// Location is where the job is; what is "" takes the ping's value.
+// Location is the location of the job. Empty fields default to the ping's values.
 type Location struct {
 	Postcode string // trimmed
 	Address  string
 	Country  string // two letters, upper case
 }
 
-// Consent is the record of an acknowledged consent: ParsePost returns no other.
+// Consent is the consent record. ParsePost only accepts acknowledged consent.
 type Consent struct {
-	AcknowledgedAt        time.Time // UTC; means nothing unless HasAcknowledgedAt
+	AcknowledgedAt        time.Time // UTC; valid only if HasAcknowledgedAt
 	HasAcknowledgedAt     bool
 	DisclosureText        string
 	RecipientHash         string // 64 hex digits, lower case
@@ -49,15 +48,14 @@ type Consent struct {
 	ThirdPartyLeadID      string
 }
 
-// ParsePost reads a post request by the specification's field table, decision 9 and
-// decision 17. The error is ErrJSON, or ErrPost with an entry for every problem, in the
-// order of the table. Nothing in the result aliases body. The phone is left to
-// NormalisePhone, because the lead's country may stand in the quote alone.
+// ParsePost parses a post request by the specification's field table and decisions 9 and
+// 17. The error is ErrJSON, or ErrPost with an entry for every problem, in the order of
+// the table. The result does not alias body. NormalisePhone converts the phone later,
+// because the lead's country may only be in the quote.
 //
-// With an error the Post holds at most TransactionID and PartnerID: the texts
-// under these names that were read before the failure, whatever their length.
-// They serve only to choose the key that the signature is checked with (decision 12,
-// decision 13); no value of a refused post goes any further.
+// With an error, the Post has at most TransactionID and PartnerID, of any length, as far
+// as they could be read. They are used only to choose the secret for checking the
+// signature (decisions 12, 13). Other values of a rejected post are not returned.
 func ParsePost(body []byte) (Post, error) {
 	if !strict(body) {
 		return salvage(body), ErrJSON
@@ -81,7 +79,7 @@ func ParsePost(body []byte) (Post, error) {
 	return post, nil
 }
 
-// postFields are a post's known fields at the top level, unread.
+// postFields are the unparsed known fields at the top level of a post.
 type postFields struct {
 	transactionID, partnerID             raw
 	contact, email, name, phone          raw
@@ -136,23 +134,22 @@ func pickPost(object members) postFields {
 func (p *problems) transactionID(f *postFields) string {
 	id := field{raw: f.transactionID, name: "transactionId"}
 	if id.raw == nil {
-		p.add(id, apperr.Required, "is required: send the transactionId of the ping's answer")
+		p.add(id, apperr.Required, "is required. Send the transactionId from the response to the ping")
 	}
-	return p.copied(id, noLimit) // one that is too long has not the format of a ping's (decision 1)
+	return p.copied(id, noLimit) // quote.Open rejects one that is too long (decision 1)
 }
 
-// partnerID refuses "", which names no account but would look like a post that
-// names none.
+// partnerID rejects "", which would otherwise be treated like a missing partnerId.
 func (p *problems) partnerID(f *postFields) string {
 	id := field{raw: f.partnerID, name: "partnerId"}
 	text, ok := p.text(id, maxPartnerID)
 	if ok && len(text) == 0 {
-		p.add(id, apperr.InvalidValue, "must not be empty: send an account's identifier or leave the field out")
+		p.add(id, apperr.InvalidValue, "must not be empty. Send the partnerId of an account, or leave the field out")
 	}
 	return string(text)
 }
 
-// anyText is a value's text when it is one.
+// anyText returns a value if it is a string, and otherwise "".
 func anyText(value raw) string {
 	if value == nil || value[0] != '"' {
 		return ""
@@ -161,8 +158,8 @@ func anyText(value raw) string {
 	return string(text)
 }
 
-// salvage reads the two texts of a refused body up to where it breaks. It is
-// the slow way, which a sound post never takes.
+// salvage reads transactionId and partnerId from a body that is not valid JSON, up to the
+// error. It is slow, but valid posts do not need it.
 func salvage(body []byte) Post {
 	var post Post
 	in := jsontext.NewDecoder(bytes.NewBuffer(body))

@@ -6,22 +6,20 @@ import (
 	"github.com/go-json-experiment/json/jsontext"
 )
 
-// maxDepth is how deep values may nest; the outermost object is 1 (decision 18).
+// maxDepth is the maximum depth of nesting. The outermost object has depth 1 (decision 18).
 const maxDepth = 32
 
 // strict reports whether body is exactly one JSON value by decision 18: UTF-8 without a
-// byte-order mark, no lone surrogate, no duplicate name at any level, nothing
-// after the value, and no nesting beyond maxDepth.
+// byte-order mark, lone surrogates, duplicate names at any level, data after the value, or
+// nesting beyond maxDepth.
 //
-// Value.IsValid draws on jsontext's own pool of decoders, so that this costs no
-// allocation and needs no pool here.
+// It does not allocate, because Value.IsValid uses jsontext's pool of decoders.
 func strict(body []byte) bool {
 	return jsontext.Value(body).IsValid() && shallow(body)
 }
 
-// shallow reports whether sound JSON nests no deeper than maxDepth. Nearly
-// every body has too few brackets to do so, and counting them is much cheaper
-// than telling those of the structure from those inside texts.
+// shallow reports whether the nesting of valid JSON is within maxDepth. Nearly all bodies
+// have few brackets, and counting them is much faster than skipping those in strings.
 func shallow(body []byte) bool {
 	if bytes.Count(body, []byte{'{'})+bytes.Count(body, []byte{'['}) <= maxDepth {
 		return true
@@ -42,8 +40,8 @@ func shallow(body []byte) bool {
 	return true
 }
 
-// members walks the members of one object in the order they were sent. It reads
-// only what strict has passed and relies on that for its bounds.
+// members iterates over the members of an object in the order of the body. The body must
+// have passed strict, because members does not check bounds.
 type members struct {
 	src []byte
 	at  int // on the opening brace, a comma or the closing brace
@@ -52,14 +50,13 @@ type members struct {
 	value raw
 }
 
-// objectIn finds the object that sound JSON consists of; false when it is
-// another kind of value.
+// objectIn returns the members of valid JSON, and false if it is not an object.
 func objectIn(src []byte) (members, bool) {
 	at := skipBlanks(src, 0)
 	return members{src: src, at: at}, src[at] == '{'
 }
 
-// next moves to the following member and reports whether there is one.
+// next advances to the next member and reports whether there is one.
 func (m *members) next() bool {
 	if m.src[m.at] == '}' {
 		return false
@@ -79,8 +76,8 @@ func (m *members) next() bool {
 	return true
 }
 
-// unquote is the text of a sound JSON string and whether it had escapes. Without
-// any, the text aliases quoted.
+// unquote returns the text of a valid JSON string, and whether it had escapes. Without
+// escapes, the text aliases quoted.
 func unquote(quoted []byte) (text []byte, escaped bool) {
 	text = quoted[1 : len(quoted)-1]
 	if bytes.IndexByte(text, '\\') < 0 {
@@ -88,8 +85,7 @@ func unquote(quoted []byte) (text []byte, escaped bool) {
 	}
 	text, err := jsontext.AppendUnquote(nil, quoted)
 	if err != nil {
-		// strict has passed this string, so jsontext would have to contradict itself.
-		panic("payload: a string of sound JSON cannot be unquoted")
+		panic("payload: cannot unquote a string that jsontext accepted as valid")
 	}
 	return text, true
 }
@@ -101,7 +97,7 @@ func skipBlanks(src []byte, at int) int {
 	return at
 }
 
-// stringEnd is the index after the string that starts at at.
+// stringEnd returns the index after the string that starts at at.
 func stringEnd(src []byte, at int) int {
 	for at++; src[at] != '"'; at++ {
 		if src[at] == '\\' {
@@ -111,7 +107,7 @@ func stringEnd(src []byte, at int) int {
 	return at + 1
 }
 
-// valueEnd is the index after the value that starts at at, a member of an object.
+// valueEnd returns the index after the value that starts at at, in an object.
 func valueEnd(src []byte, at int) int {
 	switch src[at] {
 	case '"':

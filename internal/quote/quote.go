@@ -1,15 +1,15 @@
-// Package quote seals and opens transactionIds (decision 1): the price a partner was
-// told, in a token that only this platform can make and nobody can change.
+// Package quote seals and opens transactionIds (decision 1): tokens with the price quoted to
+// a partner, which only this platform can create or change.
 //
 // A token is "tx_" and unpadded base64url of
 //
 //	version (1) | key id (1) | nonce (24) | ciphertext | tag (16)
 //
-// under XChaCha20-Poly1305, version and key id as additional data. The first 16
+// encrypted with XChaCha20-Poly1305, with version and key id as additional data. The first 16
 // bytes of the nonce are a UUIDv7: the issue time and the transaction's
-// identity. Nothing is stored to make a quote and nothing is read to check one.
+// identity. Sealing and opening a quote need no storage.
 //
-// The package is pure: time and randomness are the caller's.
+// The package does no I/O. Callers pass the time and random bytes.
 package quote
 
 import (
@@ -33,13 +33,13 @@ import (
 const (
 	// Prefix starts every transactionId.
 	Prefix = "tx_"
-	// Validity is how long a price holds: up to and including this age.
+	// Validity is the maximum age of a valid quote, inclusive.
 	Validity = 15 * time.Minute
-	// MaxAhead is how far another node's clock may be ahead of ours.
+	// MaxAhead is the maximum difference by which another node's clock may be ahead.
 	MaxAhead = 5 * time.Second
-	// MaxLength bounds a transactionId in characters.
+	// MaxLength is the maximum length of a transactionId in characters.
 	MaxLength = 200
-	// RandomSize is how many random bytes a quote needs.
+	// RandomSize is the number of random bytes that a quote needs.
 	RandomSize = 10 + 8
 
 	version  = 1
@@ -50,43 +50,43 @@ const (
 
 var encoding = base64.RawURLEncoding.Strict()
 
-// Quote is what a ping promised and a post needs.
+// Quote is a price from a ping and the data that a post on it needs.
 type Quote struct {
-	// ID is the transaction's identity; its time is the issue time in ms.
-	// Seal sets it.
+	// ID is the transaction's identity. Its time is the issue time in ms. Append sets it.
 	ID uuid.UUID
 
 	Price       money.Amount
-	Country     [2]byte // ISO 3166-1 alpha-2, as the ping gave it
+	Country     [2]byte // ISO 3166-1 alpha-2, from the ping
 	TermID      int     // the industry's taxonomy term id
 	Urgency     uint8   // pricing_rules' urgency class
 	Postcode    string
 	CardVersion int       // the rate card that priced it
-	Partner     uuid.UUID // the partner it was made for; Nil when the ping named none
+	Partner     uuid.UUID // the partner that the quote was made for; Nil for the shared base URL
 	Sandbox     bool
 }
 
-// IssuedAt is the moment of the ping, in whole milliseconds.
+// IssuedAt returns the time of the ping, in whole milliseconds.
 func (q Quote) IssuedAt() time.Time { return id.Time(q.ID) }
 
-// ExpiresAt is the last moment at which the quote is valid.
+// ExpiresAt returns the last time at which the quote is valid.
 func (q Quote) ExpiresAt() time.Time { return q.IssuedAt().Add(Validity) }
 
-// ErrFormat is every token that this platform did not make, or not in this
-// form: wrong prefix, alphabet, length, version, key, tag, or encoding.
-var ErrFormat = errors.New("the transactionId does not have the format that a ping returned")
+// ErrFormat is returned for tokens that this platform did not issue: those with a wrong
+// prefix, alphabet, length, version, key, tag or encoding.
+var ErrFormat = errors.New("transactionId does not have the format of the ping response")
 
-// ErrExpired is a genuine quote past its validity.
-var ErrExpired = errors.New("the quote has expired")
+// ErrExpired is returned for a genuine quote that has expired.
+var ErrExpired = errors.New("quote has expired")
 
-// Sealer seals with its first key and opens with all. Safe for concurrent use.
+// Sealer seals with its first key and opens with any. It is safe for concurrent use.
 type Sealer struct {
 	keys  []cipher.AEAD
 	ids   []byte
 	heads [][head]byte
 }
 
-// NewSealer takes 32-byte keys, the sealing one first (keyring.Keys.QuoteKeys).
+// NewSealer returns a Sealer with 32-byte keys, of which the first seals
+// (keyring.Keys.QuoteKeys).
 func NewSealer(keys [][]byte) (*Sealer, error) {
 	if len(keys) == 0 {
 		return nil, errors.New("no quote key")
@@ -105,16 +105,16 @@ func NewSealer(keys [][]byte) (*Sealer, error) {
 	return s, nil
 }
 
-// idOf names a key by one byte: the tag of nothing under a fixed nonce that a
-// quote never has (a UUIDv7's version bits are not zero). Two keys may share an
-// id; Open then tries both.
+// idOf returns a one-byte id of a key: the first byte of the tag of an empty message with a
+// zero nonce. A quote never has a zero nonce, because the version bits of a UUIDv7 are not
+// zero. Two keys may have the same id. Open then tries both.
 func idOf(aead cipher.AEAD) byte {
 	return aead.Seal(nil, make([]byte, chacha20poly1305.NonceSizeX), nil, nil)[0]
 }
 
-// Append seals the quote, issued at now, and appends the token to dst. It
-// returns the quote with its identity. The error is a quote that cannot be
-// written: a price below zero, or a postcode beyond its 16 characters.
+// Append seals a quote issued at now, and appends the token to dst. It returns the quote
+// with its identity. It returns an error if a field is out of range, such as a negative
+// price or a postcode longer than 16 characters.
 func (s *Sealer) Append(dst []byte, q Quote, now time.Time, random [RandomSize]byte) ([]byte, Quote, error) {
 	if err := q.check(); err != nil {
 		return dst, q, err
@@ -135,8 +135,8 @@ func (s *Sealer) Append(dst []byte, q Quote, now time.Time, random [RandomSize]b
 	return encoding.AppendEncode(dst, buf), q, nil
 }
 
-// Open reads a token and judges its age at now. ErrExpired comes with the
-// quote, since an expired transaction may still hold a lead (decision 3).
+// Open opens a token and checks its age at now. With ErrExpired it also returns the quote,
+// because an expired transaction may have a lead (decision 3).
 func (s *Sealer) Open(token string, now time.Time) (Quote, error) {
 	if len(token) > MaxLength || len(token) < len(Prefix) || token[:len(Prefix)] != Prefix {
 		return Quote{}, ErrFormat
@@ -145,9 +145,8 @@ func (s *Sealer) Open(token string, now time.Time) (Quote, error) {
 	defer scratches.Put(space)
 	text := space.text[:copy(space.text[:], token[len(Prefix):])]
 	n, err := encoding.Decode(space.raw[:], text)
-	// Strict refuses spare bits but still skips line breaks: without the check of
-	// the length several texts would open as one quote, and none but the text that
-	// was issued is the transactionId.
+	// Only the issued text is a valid transactionId. Strict rejects spare bits, but
+	// skips line breaks, so the length is checked as well.
 	if err != nil || encoding.EncodedLen(n) != len(text) || n < overhead || space.raw[0] != version {
 		return Quote{}, ErrFormat
 	}
@@ -164,8 +163,8 @@ func (s *Sealer) Open(token string, now time.Time) (Quote, error) {
 	return q, nil
 }
 
-// scratch is the room that a quote is sealed or opened in. It is kept: what
-// crosses cipher.AEAD's interface is otherwise allocated anew for each quote.
+// scratch is the buffer for sealing or opening a quote. It is pooled, because buffers that
+// are passed to the cipher.AEAD interface escape to the heap.
 type scratch struct {
 	text, raw [MaxLength]byte
 	plain     [maxPlain]byte
@@ -179,7 +178,7 @@ func (s *Sealer) open(q *Quote, raw []byte, space *scratch) bool {
 		if keyID != raw[1] {
 			continue
 		}
-		// Not in place: a failed Open wipes what another key of this id may still open.
+		// Not in place, because a failed Open wipes the buffer, and another key may have this id.
 		plain, err := s.keys[i].Open(space.plain[:0], nonce, body, raw[:head])
 		if err != nil {
 			continue
@@ -190,7 +189,7 @@ func (s *Sealer) open(q *Quote, raw []byte, space *scratch) bool {
 	return false
 }
 
-// Flags of the plaintext's first byte; the urgency class takes the low bits.
+// Flags of the plaintext's first byte. The low bits are the urgency class.
 const (
 	flagPartner = 1 << 7
 	flagSandbox = 1 << 6
@@ -202,11 +201,11 @@ const (
 func (q Quote) check() error {
 	switch {
 	case q.Price.Minor < 0 || q.Price.Minor > maxNumber || !q.Price.Currency.Valid():
-		return fmt.Errorf("a quote cannot hold the price %s", q.Price)
+		return fmt.Errorf("price %s is out of range for a quote", q.Price)
 	case len(q.Postcode) > maxPostcode && utf8.RuneCountInString(q.Postcode) > maxPostcode, !utf8.ValidString(q.Postcode):
-		return errors.New("a quote holds a postcode of at most 16 characters")
+		return errors.New("postcode of a quote exceeds 16 characters")
 	case q.Urgency > urgencyMask || q.TermID < 0 || q.TermID > maxNumber || q.CardVersion < 0 || q.CardVersion > maxNumber:
-		return errors.New("a quote's urgency, term id or rate card version is out of range")
+		return errors.New("urgency, term id or rate card version is out of range for a quote")
 	}
 	return nil
 }
@@ -229,8 +228,8 @@ func (q Quote) append(dst []byte) []byte {
 	return append(dst, q.Postcode...)
 }
 
-// parse reads what append wrote. The bytes are authenticated, so that a
-// failure means a format of another version, never an attack.
+// parse reads the format that append writes. The bytes are authenticated, so a failure means
+// a format of another version, not an attack.
 func (q *Quote) parse(b []byte) bool {
 	if len(b) < 4 {
 		return false
@@ -260,9 +259,8 @@ func (q *Quote) parse(b []byte) bool {
 	return true
 }
 
-// Identity is the transaction of a token of the present form: what leads are found by.
-// It opens nothing, so that a token from elsewhere has one too; whoever looks a lead up
-// compares the whole token.
+// Identity returns the transaction of a token, by which leads are looked up. It does not
+// authenticate the token, so callers must compare the whole token with that of the lead.
 func Identity(token string) (uuid.UUID, error) {
 	text, ours := strings.CutPrefix(token, Prefix)
 	raw, err := encoding.DecodeString(text)
