@@ -15,7 +15,7 @@ import (
 	"github.com/pingpost/pingpost/internal/quote"
 )
 
-// The responses are appended by hand. encoding/json writes the same bytes.
+// Responses are appended by hand. encoding/json must write the same bytes.
 func TestResponsesAreWrittenAsJSON(t *testing.T) {
 	q := quote.Quote{
 		ID:    id.New(time.Date(2026, 1, 2, 3, 4, 5, 678e6, time.UTC)),
@@ -75,13 +75,13 @@ func TestResponsesAreWrittenAsJSON(t *testing.T) {
 		},
 	} {
 		if string(c.got) != want {
-			t.Errorf("wrote %s, want %s", c.got, want)
+			t.Errorf("got %s, want %s", c.got, want)
 		}
 		if err := json.Unmarshal(c.got, c.as); err != nil {
 			t.Errorf("%s: %v", c.got, err)
 		}
 		if marshalled, err := json.Marshal(c.as); err != nil || !bytes.Equal(marshalled, c.got) {
-			t.Errorf("wrote %s, encoding/json writes %s (%v)", c.got, marshalled, err)
+			t.Errorf("got %s, encoding/json writes %s (%v)", c.got, marshalled, err)
 		}
 	}
 }

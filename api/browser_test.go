@@ -13,9 +13,9 @@ import (
 	"github.com/pingpost/pingpost/models"
 )
 
-// TestPartnerPageInBrowser looks at the page where people read it: nothing keeps
-// them from using it, nothing is wider than the window, and the page's own policy
-// has nothing to complain of. With SCREENSHOTS it writes pictures into that folder.
+// TestPartnerPageInBrowser checks accessibility, that nothing is wider than the window, and
+// that the page does not violate its own policy. With SCREENSHOTS, it saves screenshots in
+// that folder.
 func TestPartnerPageInBrowser(t *testing.T) {
 	s := newService(t, newPlatform(t), nil, nil)
 	server := httptest.NewServer(s.handler)
@@ -45,8 +45,8 @@ func TestPartnerPageInBrowser(t *testing.T) {
 	}
 }
 
-// lookAt tries a page wide and light, narrow and dark; the other looks are for
-// the pictures.
+// lookAt checks a page in a wide, light window and in a narrow, dark one. The other
+// variants are for screenshots.
 func lookAt(p *browser.Page, name string) {
 	folder := os.Getenv("SCREENSHOTS")
 	for _, one := range []struct {
@@ -71,7 +71,7 @@ func lookAt(p *browser.Page, name string) {
 	}
 }
 
-// samplesUnfold opens a sample by its heading, without any script.
+// samplesUnfold opens a sample by its heading, without scripts.
 func samplesUnfold(t *testing.T, chromium *browser.Browser, url string) {
 	t.Helper()
 	p := chromium.Page(t, browser.Emulation{NoScript: true})
@@ -80,17 +80,17 @@ func samplesUnfold(t *testing.T, chromium *browser.Browser, url string) {
 		return browser.Eval[bool](p, `document.getElementById("code-`+id+`").checkVisibility()`)
 	}
 	if !shown("curl") || shown("python") {
-		t.Error("not the first sample, and it alone, is unfolded")
+		t.Error("want only the first sample open")
 	}
 	p.Click(`nav a[href="#run-go"]`)
 	if !shown("go") {
-		t.Error("the link in the contents does not unfold its sample")
+		t.Error("the link in the contents does not open its sample")
 	}
 	p.Click("#sample-python > summary")
 	if !shown("curl") || !shown("python") {
-		t.Error("a sample does not unfold beside the first")
+		t.Error("a second sample does not open")
 	}
 	if p.Emulate(browser.Emulation{NoScript: true, Print: true}); !shown("java") || !shown("csharp") {
-		t.Error("paper does not have what is folded")
+		t.Error("closed samples are not printed")
 	}
 }

@@ -11,12 +11,12 @@ import (
 	"github.com/pingpost/pingpost/api"
 )
 
-// clientTools is where .ci/needs installs the generators and linters, in the
+// clientTools is the folder in which .ci/needs installs the generators and linters, in the
 // versions of the lock file.
 const clientTools = "../tools/clients/node_modules"
 
-// clients are programs that use what each generator makes of the document. They
-// send every request example and read the answers, without casts.
+// clients are programs that use the output of each generator. They send every request
+// example and read the responses, without casts.
 var clients = []struct {
 	name     string
 	generate []string
@@ -88,7 +88,7 @@ func TestLintersAcceptTheDocument(t *testing.T) {
 	runTool(t, dir, "spectral", "lint", "--ruleset", "spectral.yaml", "openapi.yaml")
 }
 
-// clientFolder holds the document, beside the tools that read it.
+// clientFolder returns a folder with the document and links to the tools.
 func clientFolder(t *testing.T) string {
 	t.Helper()
 	dir := t.TempDir()

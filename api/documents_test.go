@@ -15,11 +15,11 @@ import (
 	"github.com/pingpost/pingpost/models"
 )
 
-// What integrators ask has a section of its own in the contents, which holds the codes
-// and numbers of the answer and fits on a screen.
+// Each frequent question of integrators has a section that is listed in the contents, has
+// the codes and numbers of the answer, and fits on a screen.
 func TestDocsAnswerQuestions(t *testing.T) {
 	d := config.Defaults(config.Serve)
-	number := func(n int) string { // as the page writes it
+	number := func(n int) string { // formatted as on the page
 		return regexp.MustCompile(`(\d)(\d{3})$`).ReplaceAllString(strconv.Itoa(n), "$1,$2")
 	}
 	reasons := []string{number(d.Payouts.ReturnDays) + " days", "leadId"}

@@ -14,7 +14,7 @@ import (
 	pricingrules "github.com/pingpost/pingpost/pricing_rules"
 )
 
-// requestError is what the document says against a request body.
+// requestError returns the error of a request body by the document.
 func requestError(contract *testkit.Contract, path, body string) error {
 	req := httptest.NewRequest(http.MethodPost, path, nil)
 	resp := &http.Response{StatusCode: http.StatusMethodNotAllowed, Header: http.Header{
@@ -23,7 +23,7 @@ func requestError(contract *testkit.Contract, path, body string) error {
 	return contract.ValidateExchange(req, []byte(body), resp, []byte(`{"ok":false,"message":"Method Not Allowed"}`), true)
 }
 
-// parsers are the service's own judges of the two requests.
+// parsers returns the service's own parsers of the two requests.
 func parsers(t testing.TB) map[string]func(body string) error {
 	t.Helper()
 	taxonomy, _, _, err := pricingrules.Shipped()
@@ -36,11 +36,11 @@ func parsers(t testing.TB) map[string]func(body string) error {
 	}
 }
 
-// What a schema can say and what it cannot.
+// Expected results of the document and of the service.
 const (
-	accepted = iota // by both
-	rejected        // by both
-	beyond          // by the service alone: the description has the rule
+	accepted = iota // accepted by both
+	rejected        // rejected by both
+	beyond          // rejected by the service only, by a rule in a description
 )
 
 func TestDocumentAndServiceAgree(t *testing.T) {
@@ -161,10 +161,10 @@ func TestDocumentAndServiceAgree(t *testing.T) {
 	} {
 		service, document := judges[c.path](c.body), requestError(contract, c.path, c.body)
 		if (service == nil) != (c.want == accepted) {
-			t.Errorf("%s %.200s: the service says %v", c.path, c.body, service)
+			t.Errorf("%s %.200s: the service returns %v", c.path, c.body, service)
 		}
 		if (document == nil) != (c.want != rejected) {
-			t.Errorf("%s %.200s: the document says %v", c.path, c.body, document)
+			t.Errorf("%s %.200s: the document returns %v", c.path, c.body, document)
 		}
 	}
 }
@@ -181,8 +181,8 @@ func answers(n int) string {
 	return string(text)
 }
 
-// soundValues are values that a field takes; a name that stands in two objects
-// takes the same in both.
+// soundValues are valid values of fields. A name that occurs in two objects has the same
+// values in both.
 var soundValues = map[string][]string{
 	"name":                  {`"A"`},
 	"fullName":              {`"😀"`},
@@ -206,11 +206,10 @@ var soundValues = map[string][]string{
 	"partnerId":             {`"acme"`},
 }
 
-// Whatever the service accepts, the document allows.
 func TestDocumentNeverRejectsWhatTheServiceAccepts(t *testing.T) {
 	contract, judges := newContract(t), parsers(t)
-	// object draws some of the named fields, now and then with a value that they
-	// do not take: where an alternative before them is given, nobody looks at it.
+	// object draws some of the named fields, sometimes with an invalid value. It is ignored
+	// if an earlier alternative is present.
 	object := func(t *rapid.T, label, fixed string, names ...string) string {
 		fields := []string{fixed}
 		for _, name := range rapid.SliceOfDistinct(rapid.SampledFrom(names), rapid.ID[string]).Draw(t, label) {
@@ -247,6 +246,6 @@ func TestDocumentNeverRejectsWhatTheServiceAccepts(t *testing.T) {
 		}
 	})
 	if compared == 0 {
-		t.Error("the service accepted no body, so nothing was compared")
+		t.Error("the service accepted none of the bodies")
 	}
 }

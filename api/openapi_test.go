@@ -40,8 +40,8 @@ func loadDocument(t testing.TB) *openapi3.T {
 	return doc
 }
 
-// operations calls visit for every operation, with a path that has its
-// parameters filled in from their examples.
+// operations calls visit for every operation, with the path parameters replaced by their
+// examples.
 func operations(doc *openapi3.T, visit func(method, path string, item *openapi3.PathItem, operation *openapi3.Operation)) {
 	for _, path := range doc.Paths.InMatchingOrder() {
 		item := doc.Paths.Value(path)
@@ -64,7 +64,7 @@ func TestEveryExampleIsAnExchange(t *testing.T) {
 					sent := http.Header{}
 					for header, h := range response.Value.Headers {
 						if h.Value.Example == nil {
-							t.Fatalf("the header %s has no example", header)
+							t.Fatalf("header %s has no example", header)
 						}
 						sent.Set(header, fmt.Sprint(h.Value.Example))
 					}
@@ -91,7 +91,8 @@ func TestEveryExampleIsAnExchange(t *testing.T) {
 	})
 }
 
-// answerExamples are the examples of an answer. One that is not JSON stands for itself.
+// answerExamples returns the examples of a response. For one that is not JSON, it returns
+// the document or no body.
 func answerExamples(t *testing.T, content openapi3.Content) map[string][]byte {
 	all := map[string][]byte{}
 	media := content["application/json"]
@@ -104,7 +105,7 @@ func answerExamples(t *testing.T, content openapi3.Content) map[string][]byte {
 		return all
 	}
 	if len(media.Examples) == 0 {
-		t.Error("an answer has no example")
+		t.Error("a response has no example")
 	}
 	for name, example := range media.Examples {
 		all[name] = encodeExample(t, example.Value.Value)
@@ -132,7 +133,7 @@ func encodeExample(t *testing.T, value any) []byte {
 	return text
 }
 
-// The specification's Errors table, then what decisions 3 and 22 add.
+// The specification's Errors table, followed by the additions in decisions 3 and 22.
 func TestEveryErrorIsDocumented(t *testing.T) {
 	const ping, post, read = "ping", "post", "industries"
 	table := []struct {
@@ -162,7 +163,7 @@ func TestEveryErrorIsDocumented(t *testing.T) {
 	named := map[string]int{}
 	operations(loadDocument(t), func(_, _ string, _ *openapi3.PathItem, operation *openapi3.Operation) {
 		for status, response := range operation.Responses.Map() {
-			if status < "400" || status == "500" { // a 500's message is its own
+			if status < "400" || status == "500" { // the message of a 500 varies
 				continue
 			}
 			for _, example := range response.Value.Content["application/json"].Examples {
@@ -170,7 +171,7 @@ func TestEveryErrorIsDocumented(t *testing.T) {
 				documented[operation.OperationID+" "+status+" "+message] = true
 				named[status+" "+message]++
 				if example.Value.Summary == "" || example.Value.Description == "" {
-					t.Errorf("%s %s has no cause or no mend", status, message)
+					t.Errorf("%s %s has no summary or no description", status, message)
 				}
 			}
 		}
@@ -184,7 +185,7 @@ func TestEveryErrorIsDocumented(t *testing.T) {
 		delete(named, row.status+" "+row.message)
 	}
 	for message := range named {
-		t.Errorf("%s is documented, and no rule has it", message)
+		t.Errorf("%s is documented, but not in the table", message)
 	}
 }
 
@@ -193,16 +194,16 @@ func TestOwnBaseURLsHaveTheSameEndpoints(t *testing.T) {
 	for _, path := range []string{"/api/lead/ping", "/api/lead/post"} {
 		shared, own := paths.Value(path).Post, paths.Value("/p/{partnerSlug}"+path).Post
 		if shared.RequestBody.Ref != own.RequestBody.Ref || len(shared.Parameters) != len(own.Parameters) {
-			t.Errorf("%s takes other requests on a partner's own base URL", path)
+			t.Errorf("%s has a different request on a partner's own base URL", path)
 		}
 		for status, response := range own.Responses.Map() {
 			same := shared.Responses.Value(status)
 			if status != "404" && (same == nil || same.Ref != response.Ref) {
-				t.Errorf("%s answers %s otherwise on a partner's own base URL", path, status)
+				t.Errorf("%s has a different response %s on a partner's own base URL", path, status)
 			}
 		}
 		if own.Responses.Len() != shared.Responses.Len()+1 {
-			t.Errorf("%s lacks an answer on a partner's own base URL", path)
+			t.Errorf("%s has a different number of responses on a partner's own base URL", path)
 		}
 	}
 }
@@ -217,7 +218,7 @@ func TestSigningExampleIsReal(t *testing.T) {
 	mac := hmac.New(sha256.New, []byte(example.Secret))
 	mac.Write([]byte(example.Timestamp + "." + example.Body))
 	if want := hex.EncodeToString(mac.Sum(nil)); example.Signature != want {
-		t.Errorf("the signature is %s, the example says %s", want, example.Signature)
+		t.Errorf("computed signature %s, the example has %s", want, example.Signature)
 	}
 	for name, want := range map[string]string{
 		"Timestamp":      example.Timestamp,
@@ -225,11 +226,11 @@ func TestSigningExampleIsReal(t *testing.T) {
 		"SignatureAlias": example.Signature,
 	} {
 		if got := doc.Components.Parameters[name].Value.Example; got != want {
-			t.Errorf("the example of %s is %v, the worked example has %s", name, got, want)
+			t.Errorf("example of %s: got %v, want %s", name, got, want)
 		}
 	}
 	if err := requestError(newContract(t), "/api/lead/post", example.Body); err != nil {
-		t.Errorf("the body is no post: %v", err)
+		t.Errorf("the body is not a valid post: %v", err)
 	}
 }
 
@@ -238,16 +239,16 @@ func TestFieldCodes(t *testing.T) {
 	want := []any{string(apperr.Required), string(apperr.InvalidType), string(apperr.InvalidValue), string(apperr.TooLong),
 		string(apperr.TooManyItems), string(apperr.FieldClash)}
 	if !slices.Equal(code.Enum, want) {
-		t.Errorf("codes %v, want %v", code.Enum, want)
+		t.Errorf("got codes %v, want %v", code.Enum, want)
 	}
 	for _, c := range want {
 		if !strings.Contains(code.Description, fmt.Sprintf("`%s`", c)) {
-			t.Errorf("%s is not explained", c)
+			t.Errorf("%s is not described", c)
 		}
 	}
 }
 
-func TestIndustriesAreTheTaxonomys(t *testing.T) {
+func TestIndustriesMatchTheTaxonomy(t *testing.T) {
 	taxonomy, _, _, err := pricingrules.Shipped()
 	if err != nil {
 		t.Fatal(err)
@@ -260,7 +261,7 @@ func TestIndustriesAreTheTaxonomys(t *testing.T) {
 	}
 	schema := loadDocument(t).Components.Schemas["IndustrySlug"].Value
 	if len(want) != 336 || !slices.Equal(schema.Enum, want) {
-		t.Errorf("the document lists %d industries, the taxonomy %d, or in another order", len(schema.Enum), len(want))
+		t.Errorf("the document has %d industries, the taxonomy %d, or their order differs", len(schema.Enum), len(want))
 	}
 	var listed []struct {
 		Slug, Name string

@@ -13,7 +13,7 @@ import (
 
 const canary = "KANARIENVOGEL"
 
-// bursting is a clock that panics, once it is set off, whenever it is asked.
+// bursting is a clock that panics on each call after it is armed.
 type bursting struct {
 	*clock.Manual
 	lit atomic.Bool
@@ -26,9 +26,9 @@ func (c *bursting) Now() time.Time {
 	return c.Manual.Now()
 }
 
-// A panic on the way becomes a 500 that tells the request id. What it panicked
-// with may hold anything: it is in neither answer nor log, where the stack is
-// found by the same id (decision 22).
+// A panic becomes a 500 with the request id. The panic value may contain anything, so it is
+// neither in the response nor in the log. The log has the stack under the request id
+// (decision 22).
 func TestAPanicIsA500WithTheRequestID(t *testing.T) {
 	t.Parallel()
 	p := newPlatform(t)
@@ -47,24 +47,24 @@ func TestAPanicIsA500WithTheRequestID(t *testing.T) {
 		id := a.Header().Get("X-Request-Id")
 		if a.Code != http.StatusInternalServerError || rejection.OK == nil || *rejection.OK ||
 			!strings.HasPrefix(id, "rq_") || !strings.Contains(rejection.Message, id) {
-			t.Errorf("%s: answered %d %s, request %s", endpoint, a.Code, a.Body, id)
+			t.Errorf("%s: got %d %s, request %s", endpoint, a.Code, a.Body, id)
 		}
 		var all strings.Builder
 		if err := a.Header().Write(&all); err != nil {
 			t.Fatal(err)
 		}
 		if strings.Contains(all.String()+a.Body.String(), canary) || strings.Contains(a.Body.String(), ".go") {
-			t.Errorf("%s: the answer tells what it panicked with, or where: %s", endpoint, a.Body)
+			t.Errorf("%s: the response contains the panic value or the stack: %s", endpoint, a.Body)
 		}
 		if s.lines.Count(`"msg":"panic","request_id":"`+id+`"`) != 1 || s.lines.Count("panic_test.go") == 0 {
-			t.Errorf("%s: the log does not say where it panicked: %s", endpoint, s.lines)
+			t.Errorf("%s: the log has no stack: %s", endpoint, s.lines)
 		}
 	}
 	if s.lines.Count(canary) != 0 || s.lines.Count("ann@example.com") != 0 {
-		t.Errorf("the log tells what it panicked with: %s", s.lines)
+		t.Errorf("the log contains the panic value: %s", s.lines)
 	}
 	c.lit.Store(false)
 	if a := s.send(base(p.Required, "ping"), leastPing); a.Code != http.StatusOK {
-		t.Errorf("the next request is answered %d %s", a.Code, a.Body)
+		t.Errorf("next request: got %d %s", a.Code, a.Body)
 	}
 }

@@ -6,8 +6,8 @@ import (
 	"time"
 )
 
-// Retry-After is in whole seconds and rounded up: whoever comes back when it says
-// is not turned away again (decision 22).
+// Retry-After is rounded up to whole seconds, so that a client that waits for it is not
+// rejected again (decision 22).
 func TestRetryAfterIsRoundedUp(t *testing.T) {
 	t.Parallel()
 	p := newPlatform(t)
@@ -18,7 +18,7 @@ func TestRetryAfterIsRoundedUp(t *testing.T) {
 		return a.Code, a.Header().Get("Retry-After")
 	}
 	if status, after := post(); status != http.StatusUnauthorized || after != "" {
-		t.Fatalf("the first wrong signature: %d, Retry-After %q", status, after)
+		t.Fatalf("first invalid signature: got %d, Retry-After %q", status, after)
 	}
 	for _, c := range []struct {
 		later time.Duration
@@ -34,11 +34,11 @@ func TestRetryAfterIsRoundedUp(t *testing.T) {
 	} {
 		p.Time.Advance(c.later)
 		if status, after := post(); status != http.StatusTooManyRequests || after != c.want {
-			t.Errorf("%s later: %d, Retry-After %q, want %q", c.later, status, after, c.want)
+			t.Errorf("%s later: got %d, Retry-After %q, want %q", c.later, status, after, c.want)
 		}
 	}
 	p.Time.Advance(time.Nanosecond)
 	if status, after := post(); status != http.StatusUnauthorized || after != "" {
-		t.Errorf("back in time: %d, Retry-After %q", status, after)
+		t.Errorf("clock set back: got %d, Retry-After %q", status, after)
 	}
 }

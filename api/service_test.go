@@ -22,15 +22,15 @@ func TestMain(m *testing.M) { testkit.Main(m) }
 
 const leastPing = `{"industry":"plumber","postcode":"SW1A 1AA"}`
 
-// service is the partner API over a platform of its own, without a network.
+// service is the partner API on its own platform, without a network.
 type service struct {
 	*testkit.Platform
 	handler http.Handler
 	lines   *testkit.Log // the service's log and the access log
 }
 
-// newService builds it with a clock for the API and one for intake: the
-// platform's, which stands still, where nil is given.
+// newService returns a service with one clock for the API and one for intake. A nil clock
+// stands for that of the platform, which stands still.
 func newService(t testing.TB, p *testkit.Platform, ofAPI, ofIntake clock.Clock) *service {
 	t.Helper()
 	if ofAPI == nil {
@@ -63,12 +63,12 @@ func newPlatform(t testing.TB) *testkit.Platform {
 	return testkit.NewPlatform(t, testkit.NewDatabase(t))
 }
 
-// send is a POST without a signature.
+// send sends a POST without a signature.
 func (s *service) send(path, body string) *httptest.ResponseRecorder {
 	return s.serve(httptest.NewRequest(http.MethodPost, path, strings.NewReader(body)))
 }
 
-// sign is a POST that was signed with a secret at that moment.
+// sign sends a POST that is signed with a secret at that time.
 func (s *service) sign(secret string, at time.Time, path, body string) *httptest.ResponseRecorder {
 	r := httptest.NewRequest(http.MethodPost, path, strings.NewReader(body))
 	headers := testkit.SignWith(secret, at, []byte(body))
@@ -82,10 +82,10 @@ func (s *service) serve(r *http.Request) *httptest.ResponseRecorder {
 	return answer
 }
 
-// least is a post with the least that is required.
+// least returns a post with the required fields only.
 func least(transactionID string) string {
 	return fmt.Sprintf(`{"transactionId":%q,"email":"ann@example.com","consent":{"acknowledged":true}}`, transactionID)
 }
 
-// base is the path of an endpoint on a partner's own base URL.
+// base returns the path of an endpoint on a partner's own base URL.
 func base(p testkit.Partner, endpoint string) string { return "/p/" + p.Slug + "/api/lead/" + endpoint }

@@ -14,8 +14,8 @@ import (
 	"github.com/pingpost/pingpost/internal/testkit"
 )
 
-// ticking is a clock that moves on by a step whenever it is read, and remembers
-// what it told.
+// ticking is a clock that advances by a step on each call, and records the times that it
+// returned.
 type ticking struct {
 	step time.Duration
 
@@ -31,8 +31,7 @@ func (c *ticking) Now() time.Time {
 	return now
 }
 
-// during returns an answer and what the clock told while it was made, counted
-// from the first.
+// during returns a response and the times that the clock returned, relative to the first.
 func (c *ticking) during(send func() *httptest.ResponseRecorder) (answer *httptest.ResponseRecorder, ages []time.Duration) {
 	before := len(c.told)
 	answer = send()
@@ -45,7 +44,7 @@ func (c *ticking) during(send func() *httptest.ResponseRecorder) (answer *httpte
 var durations = regexp.MustCompile(`^auction;dur=([0-9]+)\.([0-9]{3});desc="rate card v1", ` +
 	`buyer_cell;dur=([0-9]+)\.([0-9]{3});desc="plumber/GB/standard", total;dur=([0-9]+)\.([0-9]{3})$`)
 
-// timings are Server-Timing's three, read as milliseconds.
+// timings returns the three durations in Server-Timing, in milliseconds.
 func timings(t *testing.T, header string) (auction, cell, total time.Duration) {
 	t.Helper()
 	found := durations.FindStringSubmatch(header)
@@ -63,16 +62,16 @@ func timings(t *testing.T, header string) (auction, cell, total time.Duration) {
 	return all[0], all[1], all[2]
 }
 
-// Both answers tell how long they took by the service's clock: Server-Timing in
-// milliseconds, X-Response-Time in whole ones rounded up (decision 11).
+// Both responses report their duration by the service's clock: Server-Timing in
+// milliseconds, and X-Response-Time in whole milliseconds, rounded up (decision 11).
 func TestResponsesUseServiceClock(t *testing.T) {
 	t.Parallel()
 	p := newPlatform(t)
 	for _, step := range []time.Duration{
-		time.Millisecond, // whole: not rounded any further
+		time.Millisecond, // a whole millisecond is not rounded up
 		time.Millisecond + time.Nanosecond,
 		400 * time.Microsecond,
-		time.Microsecond, // less than one in all
+		time.Microsecond, // less than 1 ms in total
 		999_999 * time.Nanosecond,
 		2*time.Second + 7*time.Microsecond,
 	} {
@@ -82,7 +81,7 @@ func TestResponsesUseServiceClock(t *testing.T) {
 			ping, ages := c.during(func() *httptest.ResponseRecorder { return s.send(base(p.Required, "ping"), leastPing) })
 			auction, cell := tellsTheTime(t, ping, step, ages)
 			if cell != step.Truncate(time.Microsecond) || auction <= cell {
-				t.Errorf("the auction took %s, of which the look-up %s", auction, cell)
+				t.Errorf("got auction %s with lookup %s", auction, cell)
 			}
 			var quoted struct{ TransactionID string }
 			if err := json.Unmarshal(ping.Body.Bytes(), &quoted); err != nil {
@@ -96,30 +95,30 @@ func TestResponsesUseServiceClock(t *testing.T) {
 	}
 }
 
-// tellsTheTime checks one answer against what the clock told while it was made.
+// tellsTheTime checks the headers of a response against the times that the clock returned.
 func tellsTheTime(
 	t *testing.T, a *httptest.ResponseRecorder, step time.Duration, ages []time.Duration,
 ) (auction, cell time.Duration) {
 	t.Helper()
 	if a.Code != http.StatusOK {
-		t.Fatalf("answered %d %s", a.Code, a.Body)
+		t.Fatalf("got %d %s", a.Code, a.Body)
 	}
 	auction, cell, total := timings(t, a.Header().Get("Server-Timing"))
 	at := slices.IndexFunc(ages, func(age time.Duration) bool { return age.Truncate(time.Microsecond) == total })
 	if at < 1 {
-		t.Fatalf("%s in all, of which the clock told none: %v", total, ages)
+		t.Fatalf("got total %s, want one of the clock's %v", total, ages)
 	}
 	if part := (auction + step/2) / step; part < 1 ||
 		auction != (part*step).Truncate(time.Microsecond) || //nolint:durationcheck // part counts steps
 		auction >= total {
-		t.Errorf("the auction took %s of %s in steps of %s", auction, total, step)
+		t.Errorf("got auction %s of total %s with steps of %s", auction, total, step)
 	}
 	whole := ages[at] / time.Millisecond
 	if ages[at]%time.Millisecond > 0 {
 		whole++
 	}
 	if got, want := a.Header().Get("X-Response-Time"), strconv.Itoa(int(whole))+"ms"; got != want {
-		t.Errorf("X-Response-Time: %s after %s, want %s", got, ages[at], want)
+		t.Errorf("X-Response-Time %s after %s, want %s", got, ages[at], want)
 	}
 	return auction, cell
 }

@@ -9,7 +9,7 @@ import (
 	"pgregory.net/rapid"
 )
 
-// keys is an object of n keys.
+// keys returns an object with n keys.
 func keys(n int) string {
 	var b strings.Builder
 	for i := range n {

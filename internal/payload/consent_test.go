@@ -9,10 +9,10 @@ import (
 	"github.com/pingpost/pingpost/internal/apperr"
 )
 
-// unconsented is the members of a post without consent.
+// unconsented has the members of a post without consent.
 const unconsented = `"transactionId":"tx_1","email":"a@b.example"`
 
-// consenting is the least post with further members in its consent.
+// consenting returns a minimal post with additional members in its consent.
 func consenting(members string) string {
 	return unconsented + `,"consent":{` + members + `,"acknowledged":true}`
 }
@@ -89,7 +89,8 @@ func TestConsentRejected(t *testing.T) {
 	})
 }
 
-// The specification words this message for whatever is sent instead of true.
+// TestMissingConsentSaysWhatIsRequired checks the message that the specification fixes for
+// any value other than true.
 func TestMissingConsentSaysWhatIsRequired(t *testing.T) {
 	for _, consent := range []string{`null`, `{}`, `{"acknowledged":false}`, `{"acknowledged":"yes"}`, `[]`} {
 		_, err := ParsePost([]byte("{" + unconsented + `,"consent":` + consent + "}"))

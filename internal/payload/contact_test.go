@@ -5,7 +5,7 @@ import (
 	"testing"
 )
 
-// person is the members of a post without e-mail address.
+// person has the members of a post without an e-mail address.
 const person = `"transactionId":"tx_1","consent":{"acknowledged":true}`
 
 func TestContactAccepted(t *testing.T) {

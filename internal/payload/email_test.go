@@ -33,7 +33,7 @@ func TestIsEmail(t *testing.T) {
 		"IPv6 literal":           "jo@[IPv6:2001:db8::1]",
 	} {
 		if !isEmail([]byte(address)) {
-			t.Errorf("%s: %q was refused", name, address)
+			t.Errorf("%s: %q was rejected", name, address)
 		}
 	}
 }
@@ -104,12 +104,12 @@ func TestIsEmailRejects(t *testing.T) {
 	}
 }
 
-// What nobody sees would make two addresses of one, and a look-up by what is seen
-// would miss the other.
+// Invisible characters would make two different addresses look the same, and a lookup of
+// the visible address would miss the other.
 const invisible = "\u00ad\u034f\u061c\u115f\u1160\u17b4\u180b\u180e\u200b\u200c\u200d\u200e\u202a\u202e\u2060\u2066\u206f\u3164\ufe00\ufe0f\ufeff\uffa0\ufff9" +
 	"\U000110bd\U00013430\U0001bca0\U0001d173\U000e0001\U000e0061\U000e0100\U000e0fff"
 
-func TestIsEmailRejectsWhatNobodySees(t *testing.T) {
+func TestIsEmailRejectsInvisibleCharacters(t *testing.T) {
 	for _, r := range invisible {
 		for _, address := range []string{"jo" + string(r) + "@example.com", `"jo` + string(r) + `"@example.com`,
 			`"jo\` + string(r) + `"@example.com`, "jo@exa" + string(r) + "mple.com"} {
@@ -154,7 +154,7 @@ func TestNormaliseEmail(t *testing.T) {
 			rapid.StringOf(rapid.RuneFrom([]rune("aB@.-_xn\u00fc\u0308\u00df\u0130\u3002\uff20\u212b\u200d\u05d0")))).Draw(t, "address")
 		once := NormaliseEmail(address)
 		if again := NormaliseEmail(once); again != once {
-			t.Fatalf("%q became %q", once, again)
+			t.Fatalf("normalising %q again gives %q", once, again)
 		}
 	})
 }

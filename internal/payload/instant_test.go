@@ -36,14 +36,14 @@ func TestParseRFC3339(t *testing.T) {
 	}
 }
 
-func TestParseRFC3339ReadsWhatIsWritten(t *testing.T) {
+func TestParseRFC3339ReadsFormattedTimes(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		seconds := rapid.Int64Range(-62_135_596_800+86_400, 253_402_300_799-86_400).Draw(t, "seconds")
 		zone := time.FixedZone("", rapid.IntRange(-23*60-59, 23*60+59).Draw(t, "minutes")*60)
 		at := time.Unix(seconds, rapid.Int64Range(0, 999_999_999).Draw(t, "nanoseconds"))
 		text := at.In(zone).Format(time.RFC3339Nano)
 		if got, ok := parseRFC3339([]byte(text)); !ok || !got.Equal(at) || got.Location() != time.UTC {
-			t.Fatalf("%s reads as %v, %v", text, got, ok)
+			t.Fatalf("parsing %s: got %v, %v", text, got, ok)
 		}
 	})
 }

@@ -12,7 +12,7 @@ import (
 	pricingrules "github.com/pingpost/pingpost/pricing_rules"
 )
 
-// taxonomy is a small one: plumber is 1001, electrician 1002, dentist 2001.
+// taxonomy returns a small taxonomy: plumber is 1001, electrician 1002 and dentist 2001.
 func taxonomy(t testing.TB) *pricingrules.Taxonomy {
 	t.Helper()
 	tax, err := pricingrules.ParseTaxonomy("taxonomy.yaml", []byte(`
@@ -33,8 +33,8 @@ categories:
 	return tax
 }
 
-// listed writes a fault's fields as "code parent.name", sorted by nothing: the
-// order is part of what is promised.
+// listed returns the fields of an error as "code parent.name", in their original order,
+// because the order is part of the contract.
 func listed(err error) []string {
 	var out []string
 	if f := apperr.As(err); f != nil {
@@ -45,28 +45,28 @@ func listed(err error) []string {
 	return out
 }
 
-// checkFault fails unless err is the endpoint's payload fault with exactly these
-// entries, each with a path and a message that are fit to be sent.
+// checkFault fails unless err is a copy of base with exactly the wanted fields, each with a
+// path and a message.
 func checkFault(t testing.TB, err error, base *apperr.Error, want ...string) {
 	t.Helper()
 	f := apperr.As(err)
 	if f == nil || f.Code != base.Code || f.Reason != base.Reason || f.Message != base.Message {
-		t.Fatalf("the error is %v, want %v", err, base)
+		t.Fatalf("got error %v, want %v", err, base)
 	}
 	if got := listed(err); !slices.Equal(got, want) {
-		t.Errorf("problems %q, want %q", got, want)
+		t.Errorf("got problems %q, want %q", got, want)
 	}
 	for _, p := range f.Fields {
 		if p.Path == nil || p.Message == "" {
-			t.Errorf("entry %+v lacks a path or a message", p)
+			t.Errorf("entry %+v has no path or no message", p)
 		}
 	}
 	if base.Fields != nil {
-		t.Fatal("the declared fault was changed")
+		t.Fatal("the package-level error was modified")
 	}
 }
 
-// with is a JSON object of alternating names and raw values.
+// with returns a JSON object of alternating names and raw values.
 func with(members ...string) string {
 	var b strings.Builder
 	for i := 0; i < len(members); i += 2 {
@@ -75,11 +75,11 @@ func with(members ...string) string {
 	return "{" + strings.TrimPrefix(b.String(), ",") + "}"
 }
 
-// chars is a JSON string of n characters of two bytes each, so that counting
-// bytes instead of code points shows.
+// chars returns a JSON string of n two-byte characters, to detect code that counts bytes
+// instead of code points.
 func chars(n int) string { return `"` + strings.Repeat("é", n) + `"` }
 
-func TestMessagesNeverRepeatWhatWasSent(t *testing.T) {
+func TestMessagesNeverRepeatValues(t *testing.T) {
 	const canary = "canary"
 	values := []string{`"canary"`, `"canary\u0000"`, `["canary"]`, `{"canary":"canary"}`,
 		`"` + strings.Repeat(canary, 3000) + `"`, `"+canary"`, `"https://canary@"`}
@@ -119,13 +119,13 @@ func TestMessagesNeverRepeatWhatWasSent(t *testing.T) {
 				t.Fatalf("%.80s was accepted", body)
 			}
 			if strings.Contains(fmt.Sprintf("%+v %v", *f, err), canary) {
-				t.Errorf("%.80s: the fault repeats what was sent: %+v", body, f.Fields)
+				t.Errorf("%.80s: the error repeats a value: %+v", body, f.Fields)
 			}
 		}
 	}
 }
 
-// quote is text as a JSON string, escaped where it must be.
+// quote returns text as a JSON string, with only the required escapes.
 func quote(text string) string {
 	quoted, err := json.Marshal(text)
 	if err != nil {
@@ -134,7 +134,7 @@ func quote(text string) string {
 	return string(quoted)
 }
 
-// everyCharacterEscaped is text as a JSON string of \u escapes alone.
+// everyCharacterEscaped returns text as a JSON string of \u escapes.
 func everyCharacterEscaped(text string) string {
 	var b strings.Builder
 	for _, unit := range utf16.Encode([]rune(text)) {

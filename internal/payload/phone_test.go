@@ -25,7 +25,7 @@ func TestIsE164(t *testing.T) {
 
 func TestNormalisePhone(t *testing.T) {
 	for name, c := range map[string]struct {
-		sent, country, want string // "" when it stays flagged
+		sent, country, want string // "" if it remains flagged
 	}{
 		"British":                     {"020 7946 0123", "GB", "+442079460123"},
 		"British mobile, reserved":    {"07700 900123", "GB", "+447700900123"},
@@ -55,17 +55,17 @@ func TestNormalisePhone(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			p := Post{Contact: Contact{Phone: c.sent, PhoneFlagged: true}}
-			for range 2 { // a second time changes nothing
+			for range 2 { // the second call changes nothing
 				p.NormalisePhone(c.country)
 				if want := (Contact{Phone: c.sent, PhoneE164: c.want, PhoneFlagged: c.want == ""}); p.Contact != want {
-					t.Fatalf("gives %+v, want %+v", p.Contact, want)
+					t.Fatalf("got %+v, want %+v", p.Contact, want)
 				}
 			}
 		})
 	}
 }
 
-func TestNormalisePhoneLeavesOthersAlone(t *testing.T) {
+func TestNormalisePhoneIgnoresUnflaggedPhones(t *testing.T) {
 	for name, c := range map[string]Contact{
 		"none given":         {},
 		"in E.164 as it was": {Phone: "+442079460123", PhoneE164: "+442079460123"},
@@ -74,7 +74,7 @@ func TestNormalisePhoneLeavesOthersAlone(t *testing.T) {
 		p := Post{Contact: c}
 		p.NormalisePhone("GB")
 		if p.Contact != c {
-			t.Errorf("%s: became %+v", name, p.Contact)
+			t.Errorf("%s: changed to %+v", name, p.Contact)
 		}
 	}
 }
@@ -86,7 +86,7 @@ func TestNormalisePhoneYieldsE164OrNothing(t *testing.T) {
 		p.NormalisePhone(rapid.StringMatching(`[A-Z]{2}`).Draw(t, "country"))
 		c := p.Contact
 		if c.Phone != sent || c.PhoneFlagged != (c.PhoneE164 == "") || c.PhoneE164 != "" && !isE164(c.PhoneE164) {
-			t.Fatalf("%q gives %+v", sent, c)
+			t.Fatalf("%q: got %+v", sent, c)
 		}
 	})
 }

@@ -10,7 +10,7 @@ import (
 	"pgregory.net/rapid"
 )
 
-// base is what a ping with industry plumber and postcode 75001 reads as.
+// base returns the result for a ping with industry plumber and postcode 75001.
 func base(change func(*Ping)) Ping {
 	p := Ping{Industry: 0, Postcode: "75001", Country: [2]byte{'G', 'B'}}
 	if change != nil {
@@ -19,7 +19,7 @@ func base(change func(*Ping)) Ping {
 	return p
 }
 
-// One row a rule of decisions 6 to 9.
+// TestPingAccepted has one row for each rule of decisions 6 to 9.
 func TestPingAccepted(t *testing.T) {
 	const industry, postcode = `"industry":"plumber"`, `"postcode":"75001"`
 	const both = industry + "," + postcode
@@ -94,13 +94,13 @@ func TestPingAccepted(t *testing.T) {
 				t.Fatal(err, listed(err))
 			}
 			if got != c.want {
-				t.Errorf("read %+v, want %+v", got, c.want)
+				t.Errorf("got %+v, want %+v", got, c.want)
 			}
 		})
 	}
 }
 
-// One row a rule, and the order of the problems.
+// TestPingRejected has one row for each rule, and checks the order of the problems.
 func TestPingRejected(t *testing.T) {
 	const industry, postcode = `"industry":"plumber"`, `"postcode":"75001"`
 	const both = industry + "," + postcode
@@ -203,15 +203,14 @@ func TestPingRejected(t *testing.T) {
 			got, err := ParsePing([]byte("{"+c.body+"}"), tax)
 			checkFault(t, err, ErrPing, c.want...)
 			if got != (Ping{}) {
-				t.Errorf("a refused ping reads as %+v", got)
+				t.Errorf("got %+v from a rejected ping", got)
 			}
 		})
 	}
 }
 
-// The order of members, blanks between them and the way texts are escaped are
-// the sender's business.
-func TestPingReadsTheSameHoweverItIsWritten(t *testing.T) {
+// The order of members, white space and string escapes do not affect the result.
+func TestPingIgnoresOrderAndEscapes(t *testing.T) {
 	tax := taxonomy(t)
 	rapid.Check(t, func(t *rapid.T) {
 		text := rapid.StringN(0, 16, 64).Filter(func(s string) bool {
@@ -235,11 +234,11 @@ func TestPingReadsTheSameHoweverItIsWritten(t *testing.T) {
 		}
 		other, err := ParsePing([]byte("\n{"+strings.Join(fancy, ",")+"} "), tax)
 		if err != nil || one != other {
-			t.Fatalf("%+v and %+v (%v)", one, other, err)
+			t.Fatalf("got %+v and %+v (%v)", one, other, err)
 		}
 		want := Ping{2, "AB 1", [2]byte{'C', 'A'}, strings.TrimSpace(members[7]), members[9], members[11]}
 		if one != want {
-			t.Fatalf("read %+v, want %+v", one, want)
+			t.Fatalf("got %+v, want %+v", one, want)
 		}
 	})
 }
@@ -254,12 +253,12 @@ func TestPingDoesNotAliasTheBody(t *testing.T) {
 		body[i] = 'X'
 	}
 	if want := (Ping{2, "AB1", [2]byte{'C', 'A'}, "Urgent", "repair", "500"}); ping != want {
-		t.Errorf("reads %+v after the buffer's reuse, want %+v", ping, want)
+		t.Errorf("after reusing the buffer: got %+v, want %+v", ping, want)
 	}
 }
 
-// The fewest of many runs counts: the race detector makes pools, jsontext's
-// among them, forget at random.
+// TestParsePingAllocations uses the minimum of many runs, because the race detector
+// randomly empties pools, including that of jsontext.
 func TestParsePingAllocations(t *testing.T) {
 	tax := taxonomy(t)
 	body := []byte(typicalPing)
@@ -272,7 +271,7 @@ func TestParsePingAllocations(t *testing.T) {
 		}))
 	}
 	if fewest != 1 {
-		t.Errorf("%v allocations a ping, want the one that holds its texts", fewest)
+		t.Errorf("got %v allocations per ping, want 1 for its strings", fewest)
 	}
 }
 
@@ -310,14 +309,14 @@ func FuzzParsePing(f *testing.F) {
 		sent := slices.Clone(body)
 		ping, err := ParsePing(body, tax)
 		if (err == error(ErrJSON)) == sound(sent) {
-			t.Fatalf("JSON by the standard library: %v, here: %v", sound(sent), err)
+			t.Fatalf("valid JSON for the standard library: %v, ParsePing: %v", sound(sent), err)
 		}
 		if !slices.Equal(sent, body) {
-			t.Fatal("the body was changed")
+			t.Fatal("ParsePing modified the body")
 		}
 		if err != nil {
 			if err != error(ErrJSON) && len(listed(err)) == 0 {
-				t.Fatal("refused without a reason")
+				t.Fatal("rejected without a reason")
 			}
 			return
 		}
@@ -325,15 +324,15 @@ func FuzzParsePing(f *testing.F) {
 			body[i] = '#'
 		}
 		if again, err := ParsePing(sent, tax); err != nil || again != ping {
-			t.Fatalf("%+v became %+v (%v)", ping, again, err)
+			t.Fatalf("parsing again: %+v became %+v (%v)", ping, again, err)
 		}
 		var loose map[string]any
 		if err := json.Unmarshal(sent, &loose); err != nil {
-			t.Fatal("the standard library refuses it:", err)
+			t.Fatal("encoding/json rejects the body:", err)
 		}
 		if n := utf8.RuneCountInString(ping.Postcode); n < 1 || n > maxPostcode ||
 			utf8.RuneCountInString(ping.Urgency) > maxUrgency {
-			t.Fatalf("read %+v", ping)
+			t.Fatalf("got %+v", ping)
 		}
 	})
 }

@@ -12,7 +12,7 @@ import (
 	"pgregory.net/rapid"
 )
 
-// least is the members of the least post there is.
+// least has the members of a minimal post.
 const least = `"transactionId":"tx_1","contact":{"email":"a@b.example"},"consent":{"acknowledged":true}`
 
 func leastPost(change func(*Post)) Post {
@@ -55,7 +55,7 @@ func checkRejected(t *testing.T, rows map[string]rejectedPost) {
 			got, err := ParsePost([]byte("{" + c.body + "}"))
 			checkFault(t, err, ErrPost, c.want...)
 			if diff := cmp.Diff(Post{TransactionID: got.TransactionID, PartnerID: got.PartnerID}, got); diff != "" {
-				t.Errorf("a rejected post (-want +got):\n%s", diff)
+				t.Errorf("rejected post (-want +got):\n%s", diff)
 			}
 		})
 	}
@@ -124,7 +124,8 @@ func TestPostRejected(t *testing.T) {
 	})
 }
 
-// What a refused post still gives serves to choose the key (decisions 12, 13).
+// TestRejectedPostNamesItsPartner checks the fields of a rejected post that are used to
+// choose the secret (decisions 12, 13).
 func TestRejectedPostNamesItsPartner(t *testing.T) {
 	long := strings.Repeat("x", 300)
 	for name, c := range map[string]struct{ body, transaction, partner string }{
@@ -196,12 +197,12 @@ func TestPostDoesNotAliasTheBody(t *testing.T) {
 		Answers: []byte(`{ "rooms": 3, "owner": true }`),
 	}
 	if diff := cmp.Diff(want, post); diff != "" {
-		t.Errorf("after the buffer's reuse (-want +got):\n%s", diff)
+		t.Errorf("after reusing the buffer (-want +got):\n%s", diff)
 	}
 }
 
-// Every known text may be written in escapes, and members come in any order.
-func TestPostReadsTheSameHoweverItIsWritten(t *testing.T) {
+// Every known string may have escapes, and members may be in any order.
+func TestPostIgnoresOrderAndEscapes(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		text := rapid.StringN(0, 40, -1).Filter(func(s string) bool { return !strings.ContainsRune(s, 0) })
 		name, address, disclosure, notes := text.Draw(t, "name"), text.Draw(t, "address"), text.Draw(t, "disclosure"), text.Draw(t, "notes")
@@ -265,21 +266,21 @@ func FuzzParsePost(f *testing.F) {
 		sent := slices.Clone(body)
 		post, err := ParsePost(body)
 		if (err == error(ErrJSON)) == sound(sent) {
-			t.Fatalf("JSON by the standard library: %v, here: %v", sound(sent), err)
+			t.Fatalf("valid JSON for the standard library: %v, ParsePost: %v", sound(sent), err)
 		}
 		if !slices.Equal(sent, body) {
-			t.Fatal("the body was changed")
+			t.Fatal("ParsePost modified the body")
 		}
 		for i := range body {
 			body[i] = '#'
 		}
 		again, _ := ParsePost(sent)
 		if diff := cmp.Diff(post, again); diff != "" {
-			t.Fatalf("read again (-first +second):\n%s", diff)
+			t.Fatalf("parsed again (-first +second):\n%s", diff)
 		}
 		if err != nil {
 			if err != error(ErrJSON) && len(listed(err)) == 0 {
-				t.Fatal("refused without a reason")
+				t.Fatal("rejected without a reason")
 			}
 			return
 		}
@@ -287,19 +288,19 @@ func FuzzParsePost(f *testing.F) {
 	})
 }
 
-// checkFuzzed holds an accepted post against what the standard library reads.
+// checkFuzzed compares an accepted post with the result of encoding/json.
 func checkFuzzed(t *testing.T, body []byte, post Post) {
 	t.Helper()
 	var loose map[string]json.RawMessage
 	if err := json.Unmarshal(body, &loose); err != nil {
-		t.Fatal("the standard library refuses it:", err)
+		t.Fatal("encoding/json rejects the body:", err)
 	}
 	var consent map[string]json.RawMessage // a struct would match names in any letter case
 	if err := json.Unmarshal(loose["consent"], &consent); err != nil || string(consent["acknowledged"]) != "true" {
 		t.Fatal("accepted without consent")
 	}
 	if post.Answers != nil && !bytes.Equal(post.Answers, loose["answers"]) {
-		t.Fatalf("answers %s, sent %s", post.Answers, loose["answers"])
+		t.Fatalf("got answers %s, want %s", post.Answers, loose["answers"])
 	}
 	for _, country := range []string{"GB", "US", "ZZ"} {
 		normal := post

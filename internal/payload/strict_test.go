@@ -13,7 +13,8 @@ import (
 	"pgregory.net/rapid"
 )
 
-// One row a rule of decision 18. Each body would be a good ping without its flaw.
+// TestInvalidJSON has one row for each rule of decision 18. Each body would be a valid ping
+// without its error.
 func TestInvalidJSON(t *testing.T) {
 	const good = `"industry":"plumber","postcode":"SW1A 1AA"`
 	tax := taxonomy(t)
@@ -72,10 +73,10 @@ func TestInvalidJSON(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			if ping, err := ParsePing([]byte(body), tax); err != error(ErrJSON) || ping != (Ping{}) {
-				t.Errorf("ParsePing answered %+v, %v", ping, err)
+				t.Errorf("ParsePing: got %+v, %v", ping, err)
 			}
 			if _, err := ParsePost([]byte(body)); err != error(ErrJSON) {
-				t.Errorf("ParsePost answered %v", err)
+				t.Errorf("ParsePost: got error %v", err)
 			}
 		})
 	}
@@ -109,19 +110,19 @@ func TestValidJSON(t *testing.T) {
 				t.Fatal(err, listed(err))
 			}
 			if ping != (Ping{Industry: 0, Postcode: "SW1A 1AA", Country: [2]byte{'G', 'B'}}) {
-				t.Errorf("read %+v", ping)
+				t.Errorf("got %+v", ping)
 			}
 		})
 	}
 }
 
-func TestValidJSONOfAnotherKind(t *testing.T) {
+func TestPayloadMustBeAnObject(t *testing.T) {
 	tax := taxonomy(t)
 	for _, body := range []string{`null`, `true`, `false`, `0`, `-1.5e3`, `""`, `"{}"`, `[]`, ` [{"industry":"plumber"}] `} {
 		ping, err := ParsePing([]byte(body), tax)
 		checkFault(t, err, ErrPing, "invalid_type")
 		if ping != (Ping{}) {
-			t.Errorf("%s: read %+v", body, ping)
+			t.Errorf("%s: got %+v", body, ping)
 		}
 		_, err = ParsePost([]byte(body))
 		checkFault(t, err, ErrPost, "invalid_type")
@@ -141,18 +142,18 @@ func TestShallowCountsOnlyStructure(t *testing.T) {
 			}
 		}
 		if want := depth <= maxDepth; strict([]byte(body)) != want {
-			t.Fatalf("strict is %v at depth %d", !want, depth)
+			t.Fatalf("strict = %v at depth %d", !want, depth)
 		}
 	})
 }
 
-// sound is decision 18 written a second time on the standard library, for the fuzz
-// targets to compare with.
+// sound implements decision 18 with the standard library, as a reference for the fuzz
+// tests.
 func sound(body []byte) bool {
 	return utf8.Valid(body) && json.Valid(body) && paired(body) && distinct(json.NewDecoder(bytes.NewReader(body)), 1) == nil
 }
 
-// paired reports whether every surrogate escape of valid JSON has its other half.
+// paired reports whether every surrogate escape of valid JSON is part of a pair.
 func paired(body []byte) bool {
 	for i := 0; i < len(body); i++ {
 		if body[i] != '\\' {
@@ -183,7 +184,7 @@ func escaped(after []byte) uint64 {
 	return r
 }
 
-// distinct reads one value of valid JSON: no name twice, no depth beyond 32.
+// distinct reads one value of valid JSON, and rejects duplicate names and depths beyond 32.
 func distinct(in *json.Decoder, depth int) error {
 	in.UseNumber()
 	token, err := in.Token()

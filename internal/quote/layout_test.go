@@ -35,9 +35,9 @@ func aeadOf(t testing.TB, fill byte) cipher.AEAD {
 	return aead
 }
 
-// The nonce is the transaction's identity and then the caller's last eight random
-// bytes, none of which is used twice (decision 1).
-func TestTheNonceIsIdentityAndRandomBytes(t *testing.T) {
+// The nonce is the identity of the transaction followed by the last eight random bytes,
+// without reusing any byte (decision 1).
+func TestNonceIsIdentityAndRandomBytes(t *testing.T) {
 	s, r := sealer(t, 1), random()
 	token, q, err := s.Append(nil, sample(), at, r)
 	if err != nil {
@@ -45,13 +45,13 @@ func TestTheNonceIsIdentityAndRandomBytes(t *testing.T) {
 	}
 	want := append(q.ID[:], r[RandomSize-8:]...)
 	if nonce := rawOf(t, string(token))[nonceAt:bodyAt]; !bytes.Equal(nonce, want) {
-		t.Errorf("the nonce is %x, want %x", nonce, want)
+		t.Errorf("got nonce %x, want %x", nonce, want)
 	}
 }
 
-// Version and key id are additional data: a token made by hand as decision 1 has it
-// opens, one that authenticates anything else does not, and what Append seals
-// opens by hand (decision 1).
+// Version and key id are additional data (decision 1). A token made by hand in that way
+// opens, one with other additional data does not, and tokens from Append can be opened by
+// hand.
 func TestVersionAndKeyIDAreAuthenticated(t *testing.T) {
 	s, aead := sealer(t, 1), aeadOf(t, 1)
 	token, _ := seal(t, s, sample(), at)
@@ -59,7 +59,7 @@ func TestVersionAndKeyIDAreAuthenticated(t *testing.T) {
 	nonce := raw[nonceAt:bodyAt]
 	plain, err := aead.Open(nil, nonce, raw[bodyAt:], raw[:nonceAt])
 	if err != nil {
-		t.Fatalf("a token does not open under its version and key id: %v", err)
+		t.Fatalf("opening a token made by hand: %v", err)
 	}
 	id := raw[1]
 	for name, c := range map[string]struct {
@@ -78,15 +78,15 @@ func TestVersionAndKeyIDAreAuthenticated(t *testing.T) {
 			t.Errorf("%s: %v, want %v", name, err, c.want)
 		}
 	}
-	later := append([]byte{2, id}, nonce...) // genuine, and of a version to come
+	later := append([]byte{2, id}, nonce...) // a genuine token of a future version
 	if _, err := s.Open(tokenOf(aead.Seal(later, nonce, plain, []byte{2, id})), at); !errors.Is(err, ErrFormat) {
-		t.Errorf("a version that this program does not know: %v", err)
+		t.Errorf("unknown version: got error %v", err)
 	}
 }
 
-// A token whose version or key id was changed does not open, whichever keys there
-// are: one, two that share an id, or one for nearly every id.
-func TestAChangedHeadDoesNotOpen(t *testing.T) {
+// A token with a changed version or key id does not open with one key, with two keys that
+// share an id, or with keys for nearly every id.
+func TestTokenWithChangedHeadDoesNotOpen(t *testing.T) {
 	all := make([]byte, 256)
 	for i := range all {
 		all[i] = byte(i)
@@ -110,7 +110,7 @@ func TestAChangedHeadDoesNotOpen(t *testing.T) {
 	}
 }
 
-// twins are two keys that share an id.
+// twins returns two keys that share an id.
 func twins(t testing.TB) (one, other byte) {
 	t.Helper()
 	known := map[byte]byte{}
@@ -121,11 +121,11 @@ func twins(t testing.TB) (one, other byte) {
 		}
 		known[id] = byte(fill)
 	}
-	t.Fatal("no two of 256 keys share an id of one byte")
+	t.Fatal("none of 256 keys share an id")
 	return 0, 0
 }
 
-// What a lead is found by needs no key, and is what Open gives.
+// TestIdentity checks that Identity returns the same identity as Open, without a key.
 func TestIdentity(t *testing.T) {
 	s, r := sealer(t, 1), random()
 	token, q, err := s.Append(nil, sample(), at, r)
@@ -133,7 +133,7 @@ func TestIdentity(t *testing.T) {
 		t.Fatal(err)
 	}
 	if got, err := Identity(string(token)); err != nil || got != q.ID {
-		t.Errorf("%s, %v; want %s", got, err, q.ID)
+		t.Errorf("got %s, %v; want %s", got, err, q.ID)
 	}
 	raw := rawOf(t, string(token))
 	older := append([]byte{version + 1}, raw[1:]...)
@@ -149,7 +149,7 @@ func TestIdentity(t *testing.T) {
 		"a line break":     string(token[:10]) + "\n" + string(token[10:]),
 	} {
 		if got, err := Identity(text); !errors.Is(err, ErrFormat) {
-			t.Errorf("%s: %s, %v", name, got, err)
+			t.Errorf("%s: got %s, %v", name, got, err)
 		}
 	}
 }

@@ -72,7 +72,7 @@ func TestSealedQuoteOpensUnchanged(t *testing.T) {
 			t.Fatal(err)
 		}
 		if len(token) > MaxLength {
-			t.Fatalf("%d characters", len(token))
+			t.Fatalf("token has %d characters", len(token))
 		}
 		got, err := s.Open(string(token), issued)
 		if err != nil || got != sealed {
@@ -80,7 +80,7 @@ func TestSealedQuoteOpensUnchanged(t *testing.T) {
 		}
 		q.ID = sealed.ID
 		if got != q {
-			t.Fatalf("given %+v, opened %+v", q, got)
+			t.Fatalf("sealed %+v, opened %+v", q, got)
 		}
 	})
 }
@@ -88,7 +88,7 @@ func TestSealedQuoteOpensUnchanged(t *testing.T) {
 func TestUsualLength(t *testing.T) {
 	token, _ := seal(t, sealer(t, 1), sample(), at)
 	if len(token) > 100 || !strings.HasPrefix(token, Prefix) {
-		t.Errorf("%d characters: %s", len(token), token)
+		t.Errorf("token has %d characters: %s", len(token), token)
 	}
 }
 
@@ -114,7 +114,7 @@ func TestValidityToTheMillisecond(t *testing.T) {
 			t.Errorf("after %s: %v, want %v", c.after, err, c.want)
 		}
 		if errors.Is(err, ErrExpired) && q.ID != sealed.ID {
-			t.Errorf("after %s: an expired quote does not say which it was", c.after)
+			t.Errorf("after %s: ErrExpired came without the quote", c.after)
 		}
 	}
 }
@@ -122,10 +122,10 @@ func TestValidityToTheMillisecond(t *testing.T) {
 func TestKeysRotate(t *testing.T) {
 	token, _ := seal(t, sealer(t, 1), sample(), at)
 	if _, err := sealer(t, 2, 1).Open(token, at); err != nil {
-		t.Errorf("the older key no longer opens: %v", err)
+		t.Errorf("opening with the older key: %v", err)
 	}
 	if _, err := sealer(t, 2).Open(token, at); !errors.Is(err, ErrFormat) {
-		t.Errorf("opened without its key: %v", err)
+		t.Errorf("opening without its key: got error %v", err)
 	}
 }
 
@@ -140,11 +140,11 @@ func TestTwoKeysWithOneID(t *testing.T) {
 		}
 		token, _ := seal(t, sealer(t, byte(fill)), sample(), at)
 		if _, err := sealer(t, other, byte(fill)).Open(token, at); err != nil {
-			t.Errorf("a key hides another of the same id: %v", err)
+			t.Errorf("opening with two keys of the same id: %v", err)
 		}
 		return
 	}
-	t.Fatal("no two of 256 keys share an id of one byte")
+	t.Fatal("none of 256 keys share an id")
 }
 
 func TestEveryChangedCharacterIsRejected(t *testing.T) {
@@ -157,7 +157,7 @@ func TestEveryChangedCharacterIsRejected(t *testing.T) {
 			}
 			changed := token[:i] + string(c) + token[i+1:]
 			if _, err := s.Open(changed, at); !errors.Is(err, ErrFormat) {
-				t.Fatalf("character %d set to %q: %v", i, c, err)
+				t.Fatalf("with character %d set to %q: got error %v", i, c, err)
 			}
 		}
 		for name, changed := range map[string]string{
@@ -172,16 +172,16 @@ func TestEveryChangedCharacterIsRejected(t *testing.T) {
 	}
 }
 
-func TestOnlyTheCanonicalTextOpens(t *testing.T) {
+func TestOnlyTheIssuedTokenOpens(t *testing.T) {
 	s := sealer(t, 1)
-	// With this postcode the last character has spare bits, which a lenient
-	// decoder ignores.
+	// With this postcode, the last character has spare bits, which a lenient decoder
+	// ignores.
 	q := sample()
 	q.Postcode = "SW1A 1A"
 	token, _ := seal(t, s, q, at)
 	raw, err := base64.RawURLEncoding.DecodeString(token[len(Prefix):])
 	if err != nil || len(raw)%3 == 0 {
-		t.Fatalf("%d bytes leave no spare bits (%v)", len(raw), err)
+		t.Fatalf("token of %d bytes has no spare bits (%v)", len(raw), err)
 	}
 	opened := 0
 	const alphabet = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_"
@@ -191,7 +191,7 @@ func TestOnlyTheCanonicalTextOpens(t *testing.T) {
 		}
 	}
 	if opened != 1 {
-		t.Errorf("%d texts open as this one quote", opened)
+		t.Errorf("%d texts open as the same quote, want 1", opened)
 	}
 	for _, other := range []string{
 		strings.ToUpper(Prefix) + token[3:], token + "=", token + "==", " " + token, token + " ",
@@ -203,7 +203,7 @@ func TestOnlyTheCanonicalTextOpens(t *testing.T) {
 	}
 }
 
-func TestAppendRejectsWhatItCannotHold(t *testing.T) {
+func TestAppendRejectsOutOfRangeFields(t *testing.T) {
 	s := sealer(t, 1)
 	for name, change := range map[string]func(*Quote){
 		"negative price":    func(q *Quote) { q.Price.Minor = -1 },
@@ -223,7 +223,7 @@ func TestAppendRejectsWhatItCannotHold(t *testing.T) {
 
 func FuzzOpen(f *testing.F) {
 	s := sealer(f, 1)
-	// Fixed, because the processes that share the fuzzing share this one token.
+	// The token is fixed, because all fuzzing processes must use the same one.
 	sealed, _, err := s.Append(nil, sample(), at, [RandomSize]byte{1, 2, 3})
 	if err != nil {
 		f.Fatal(err)

@@ -20,7 +20,7 @@ var (
 
 func stamp(offset int64) string { return strconv.FormatInt(now.Unix()+offset, 10) }
 
-// headers signs body at ts and lets change spoil it.
+// headers returns the headers that sign body at ts, after change has modified them.
 func headers(ts string, change func(*Headers)) Headers {
 	h := Headers{Timestamp: []string{ts}, Signature: []string{Sign(secret, ts, body)}}
 	if change != nil {
@@ -33,7 +33,7 @@ func TestKnownSignature(t *testing.T) {
 	// printf %s '1767323045.{"a":1}' | openssl dgst -sha256 -hmac 'key'
 	const want = "7a74ddb6c5eee22d6198e210cf7a4aae6004fa7dc07f66752779c1d480cc319f"
 	if got := Sign([]byte("key"), "1767323045", []byte(`{"a":1}`)); got != want {
-		t.Errorf("%s, want %s", got, want)
+		t.Errorf("got %s, want %s", got, want)
 	}
 }
 
@@ -110,7 +110,7 @@ func TestVerifyRejectsAnythingElse(t *testing.T) {
 		}
 	}
 	if !v.Verify(claim, body) {
-		t.Error("the verifier does not recover from the refusals before")
+		t.Error("a valid signature is rejected after invalid ones")
 	}
 }
 
@@ -126,7 +126,7 @@ func TestOnlyTheSignedBytesVerify(t *testing.T) {
 		}
 		v := NewVerifier(key)
 		if !v.Verify(claim, signed) || v.Verify(claim, sent) != bytes.Equal(signed, sent) {
-			t.Fatal("verified other bytes than were signed, or not those")
+			t.Fatal("Verify accepts bytes that were not signed, or rejects those that were")
 		}
 	})
 }
@@ -137,7 +137,7 @@ func FuzzHeaders(f *testing.F) {
 	f.Fuzz(func(t *testing.T, ts, sig, alias string) {
 		claim, err := Check(Headers{Timestamp: []string{ts}, Signature: []string{sig}, Alias: []string{alias}}, now)
 		if err == nil && NewVerifier([]byte("an unknown secret")).Verify(claim, body) {
-			t.Fatal("verified against a secret that nobody signed with")
+			t.Fatal("verified with a secret that did not sign the body")
 		}
 	})
 }
@@ -156,7 +156,7 @@ func BenchmarkVerify2KiB(b *testing.B) {
 	}
 }
 
-// BenchmarkHash2KiB is the floor under BenchmarkVerify2KiB on this machine.
+// BenchmarkHash2KiB is the lower bound for BenchmarkVerify2KiB on this machine.
 func BenchmarkHash2KiB(b *testing.B) {
 	big := bytes.Repeat([]byte("x"), 2048)
 	for b.Loop() {

@@ -21,7 +21,7 @@ var now = time.Date(2026, 1, 2, 3, 4, 5, 999_000_000, time.UTC)
 
 func stamp(offset int64) string { return strconv.FormatInt(now.Unix()+offset, 10) }
 
-// secrets are two of a partner's, and what became of others.
+// secrets has active, retired and revoked secrets of one partner.
 var secrets = []CandidateKey{
 	{"first (…aaaa)", []byte("pp_Zm9yIHRoZSBmaXJzdCBzZWNyZXQgb2YgdGhlbQ"), KeyActive},
 	{"second (…bbbb)", []byte("  00112233445566778899aabbccddeeff "), KeyActive},
@@ -49,13 +49,13 @@ func TestDiagnoseFindsTheSecret(t *testing.T) {
 		if (d.Fix == "") != d.Matches || key.State != KeyActive && !slices.Equal(d.Causes, []string{"secret_" + key.State}) {
 			t.Errorf("%s: %s %s", key.Name, d.Verdict, d.Fix)
 		}
-		if len(d.Notes) != 1 { // that upper case is accepted
+		if len(d.Notes) != 1 { // upper case is accepted
 			t.Errorf("%s: %q", key.Name, d.Notes)
 		}
 	}
 }
 
-// A signature that is right stays right when its time is over; how far it is off is told.
+// A valid signature remains valid after its window, and the difference is reported.
 func TestDiagnoseReportsWindow(t *testing.T) {
 	for _, c := range []struct {
 		offset       int64
@@ -87,7 +87,7 @@ func TestDiagnoseMalformedSignatures(t *testing.T) {
 		{"sha256=", compact, "sha256=" + right, "signature_prefix"},
 		{"hmac-sha256:", compact, "hmac-sha256: " + right, "signature_prefix"},
 		{"v1=", compact, "v1=" + right, "signature_prefix"},
-		{"as Stripe has it", compact, "t=" + ts + ",v1=" + right, "signature_prefix"},
+		{"as in Stripe", compact, "t=" + ts + ",v1=" + right, "signature_prefix"},
 		{"a long prefix", compact, "HMAC-SHA256 Signature=\u00e9" + right, "signature_prefix"},
 		{"0x", compact, "0x" + right, "signature_prefix"},
 		{"base64", compact, base64.StdEncoding.EncodeToString(raw), "signature_base64"},
@@ -117,14 +117,14 @@ func TestDiagnoseMalformedSignatures(t *testing.T) {
 			t.Errorf("%s: %+v", name, d)
 		}
 	}
-	// Two things wrong: the form first, and the other is not kept back.
+	// With two mistakes, the form is reported first, and the other one in the notes.
 	d := Signature(ts, compact, "sha256="+macHex(string(key), compact), secrets, now)
 	if want := []string{"signature_prefix", "joined_body_alone"}; !slices.Equal(d.Causes, want) || len(d.Notes) != 2 {
 		t.Errorf("two: %v %q", d.Causes, d.Notes)
 	}
 }
 
-// leadingZero is a body whose signature begins with one zero.
+// leadingZero returns a body whose signature begins with exactly one zero.
 func leadingZero(key []byte) string {
 	for i := 0; ; i++ {
 		body := `{"n":` + strconv.Itoa(i) + `}`
@@ -185,12 +185,12 @@ func TestDiagnoseWhatWasSigned(t *testing.T) {
 		{"a colon", compact, first, ts + ":" + compact, "joined_with_colon"},
 		{"the timestamp last", compact, first, compact + "." + ts, "joined_timestamp_last"},
 		{"the timestamp last, no dot", compact, first, compact + ts, "joined_timestamp_last_without_dot"},
-		{"as Slack", compact, first, "v0:" + ts + ":" + compact, "joined_as_slack"},
+		{"as in Slack", compact, first, "v0:" + ts + ":" + compact, "joined_as_slack"},
 		{"a newline more", compact, first, ts + "." + compact + "\n", "body_newline_signed"},
 		{"a newline less", compact + "\n", first, ts + "." + compact, "body_newline_sent"},
 		{"a Windows newline more", compact, first, ts + "." + compact + "\r\n", "body_crlf_signed"},
 		{"a Windows newline less", compact + "\r\n", first, ts + "." + compact, "body_newline_sent"},
-		{"blanks around", "  " + compact + "\n\n", first, ts + "." + compact, "body_blanks_sent"},
+		{"spaces around", "  " + compact + "\n\n", first, ts + "." + compact, "body_blanks_sent"},
 		{"Unix signed", windows, first, ts + "." + strings.ReplaceAll(windows, "\r", ""), "body_lf_signed"},
 		{"Windows signed", strings.ReplaceAll(windows, "\r", ""), first, ts + "." + windows, "body_crlf_inside_signed"},
 		{"a BOM sent", "\ufeff" + compact, first, ts + "." + compact, "body_bom_sent"},
@@ -207,9 +207,9 @@ func TestDiagnoseWhatWasSigned(t *testing.T) {
 		{"Python's ASCII signed", `{"a":"é😀","b":[1,2]}`, first, ts + `.{"a": "\u00e9\ud83d\ude00", "b": [1, 2]}`,
 			"json_rewritten"},
 		{"raw signed", `{"a":"\u00e9\ud83d\ude00"}`, first, ts + `.{"a":"é😀"}`, "json_rewritten"},
-		{"2 blanks", `{"a":{"b":[1,{}]}}`, first,
+		{"2 spaces", `{"a":{"b":[1,{}]}}`, first,
 			ts + ".{\n  \"a\": {\n    \"b\": [\n      1,\n      {}\n    ]\n  }\n}", "json_rewritten"},
-		{"4 blanks", `{"a":1}`, first, ts + ".{\n    \"a\": 1\n}", "json_rewritten"},
+		{"4 spaces", `{"a":1}`, first, ts + ".{\n    \"a\": 1\n}", "json_rewritten"},
 		{"tabs", `{"a":1}`, first, ts + ".{\n\t\"a\": 1\n}", "json_rewritten"},
 		{"sorted", `{"b":1,"a":{"d":1,"c":2}}`, first, ts + `.{"a":{"c":2,"d":1},"b":1}`, "json_rewritten"},
 		{"PHP", `{"u":"https://a/é"}`, first, ts + `.{"u":"https:\/\/a\/\u00e9"}`, "json_rewritten"},
@@ -233,9 +233,9 @@ func TestDiagnoseWhatWasSigned(t *testing.T) {
 		name, key, causes string
 		which             int
 	}{
-		{"blanks cut off", strings.TrimSpace(string(secrets[1].Key)), "secret_trimmed", 1},
+		{"spaces trimmed", strings.TrimSpace(string(secrets[1].Key)), "secret_trimmed", 1},
 		{"decoded as hex", string(decoded(hex.DecodeString(string(secrets[2].Key)))), "secret_from_hex", 2},
-		{"of a retired one", string(secrets[3].Key) + "\n", "secret_newline secret_retired", 3},
+		{"of a retired secret", string(secrets[3].Key) + "\n", "secret_newline secret_retired", 3},
 	} {
 		d := Signature(ts, compact, macHex(c.key, ts+"."+compact), secrets, now)
 		if d.Matches || d.Key != c.which || strings.Join(d.Causes, " ") != c.causes || len(d.Notes) != 1 {
@@ -249,7 +249,7 @@ func TestDiagnoseWhatWasSigned(t *testing.T) {
 }
 
 func TestDiagnoseFindsNothing(t *testing.T) {
-	d := Signature(stamp(0), compact, macHex("somebody else's secret", stamp(0)+"."+compact), secrets, now)
+	d := Signature(stamp(0), compact, macHex("another partner's secret", stamp(0)+"."+compact), secrets, now)
 	if d.Matches || d.Key != -1 || !slices.Equal(d.Causes, []string{"unexplained"}) ||
 		!strings.Contains(d.Fix, strconv.Itoa(len(compact)+11)) || !strings.Contains(d.Fix, stamp(0)+`.{"zip"`) {
 		t.Errorf("%+v", d)
@@ -263,7 +263,7 @@ func TestDiagnoseFindsNothing(t *testing.T) {
 	}
 }
 
-// The most that can be asked for is bounded work, and it is said when that was not enough.
+// The work is bounded, and a note reports when the bound was reached.
 func TestDiagnoseIsBounded(t *testing.T) {
 	many := make([]CandidateKey, 100)
 	for i := range many {
@@ -276,12 +276,12 @@ func TestDiagnoseIsBounded(t *testing.T) {
 			size += len(v.bytes)
 		}
 		if size > 64<<20 {
-			t.Errorf("%.8s… is tried as %d bytes", body, size)
+			t.Errorf("%.8s… has variants with a total of %d bytes", body, size)
 		}
 		work := newTrial(make([]byte, 32), many)
 		work.explain(stamp(0), body, sentTime{})
 		if work.hashed > maxHashed+maxWritten {
-			t.Errorf("%.8s…: %d bytes were hashed", body, work.hashed)
+			t.Errorf("%.8s…: hashed %d bytes", body, work.hashed)
 		}
 	}
 	d := Signature(stamp(0), strings.Repeat("[", MaxDiagnosed), strings.Repeat("0", 64), many, now)
@@ -314,7 +314,7 @@ func FuzzDiagnose(f *testing.F) {
 		for _, k := range secrets {
 			if text := d.Verdict + d.Fix + strings.Join(d.Notes, ""); strings.Contains(text, string(k.Key)) &&
 				!strings.Contains(timestamp+body+signature, string(k.Key)) {
-				t.Fatal("a key is in the diagnosis")
+				t.Fatal("the diagnosis contains a key")
 			}
 		}
 	})
