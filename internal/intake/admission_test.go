@@ -14,34 +14,34 @@ import (
 	"github.com/pingpost/pingpost/internal/signing"
 )
 
-func TestGateLetsABoundedNumberThrough(t *testing.T) {
+func TestAdmissionBoundsConcurrency(t *testing.T) {
 	g := newAdmission(2, 64, time.Nanosecond)
 	for range 2 {
 		if !g.enter(t.Context()) {
-			t.Fatal("two places, and one was refused")
+			t.Fatal("rejected within two slots")
 		}
 	}
 	if g.enter(t.Context()) {
-		t.Fatal("a third entered")
+		t.Fatal("a third request entered two slots")
 	}
 	g.leave()
 	if !g.enter(t.Context()) {
-		t.Fatal("the place that was given free was refused")
+		t.Fatal("rejected although a slot was released")
 	}
 }
 
-func TestGateWaitsForAPlace(t *testing.T) {
+func TestAdmissionWaitsForASlot(t *testing.T) {
 	g := newAdmission(1, 64, time.Hour)
 	g.enter(t.Context())
 	entered := make(chan bool)
 	go func() { entered <- g.enter(t.Context()) }()
 	g.leave()
 	if !<-entered {
-		t.Fatal("refused although a place came free in time")
+		t.Fatal("rejected although a slot was released in time")
 	}
 }
 
-func TestGateKeepsABoundedNumberWaiting(t *testing.T) {
+func TestAdmissionBoundsTheQueue(t *testing.T) {
 	g := newAdmission(1, 2, time.Hour)
 	g.enter(t.Context())
 	gone, cancel := context.WithCancel(t.Context())
@@ -54,36 +54,36 @@ func TestGateKeepsABoundedNumberWaiting(t *testing.T) {
 		runtime.Gosched()
 	}
 	if g.enter(t.Context()) {
-		t.Fatal("entered a full gate")
+		t.Fatal("entered a full admission")
 	}
 	cancel()
 	waiting.Wait()
 	if g.full() {
-		t.Fatal("nobody waits, and the queue is full")
+		t.Fatal("the queue is full without waiting requests")
 	}
 }
 
-func TestGateDoesNotOutwaitTheClient(t *testing.T) {
+func TestAdmissionStopsWaitingWhenTheClientLeaves(t *testing.T) {
 	g := newAdmission(1, 64, time.Hour)
 	g.enter(t.Context())
 	gone, cancel := context.WithCancel(t.Context())
 	cancel()
 	if g.enter(gone) {
-		t.Fatal("entered a full gate")
+		t.Fatal("entered a full admission")
 	}
 }
 
-func TestGateWithoutABound(t *testing.T) {
+func TestUnlimitedAdmission(t *testing.T) {
 	g := newAdmission(0, 64, 0)
 	for range 1000 {
 		if !g.enter(t.Context()) {
-			t.Fatal("refused without a bound")
+			t.Fatal("rejected without a limit")
 		}
 	}
 	g.leave()
 }
 
-func TestGateNeverHoldsMore(t *testing.T) {
+func TestAdmissionNeverExceedsItsLimit(t *testing.T) {
 	const places = 3
 	g := newAdmission(places, 64, time.Hour)
 	var mu sync.Mutex
@@ -92,7 +92,7 @@ func TestGateNeverHoldsMore(t *testing.T) {
 	for range 64 {
 		wg.Go(func() {
 			if !g.enter(t.Context()) {
-				t.Error("refused within the hour")
+				t.Error("rejected within the wait")
 				return
 			}
 			defer g.leave()
@@ -107,22 +107,22 @@ func TestGateNeverHoldsMore(t *testing.T) {
 	}
 	wg.Wait()
 	if most > places {
-		t.Errorf("%d at once through %d places", most, places)
+		t.Errorf("got %d concurrent requests with %d slots", most, places)
 	}
 }
 
-// full is a gate without a place left.
+// full returns an admission without a free slot.
 func full(t *testing.T) *admission {
 	g := newAdmission(1, 64, time.Nanosecond)
 	if !g.enter(t.Context()) {
-		t.Fatal("an empty gate refused")
+		t.Fatal("an empty admission rejected a request")
 	}
 	return g
 }
 
-// While strangers fill the gate of the match, an address that matched recently has
-// a place reserved.
-func TestReservedPlaceToMatch(t *testing.T) {
+// While other addresses fill the match admission, one that matched recently has a reserved
+// slot.
+func TestReservedMatchSlot(t *testing.T) {
 	const stranger, known = "192.0.2.1", "192.0.2.2"
 	in := New(Deps{}, Settings{MatchConcurrency: 1, MatchWait: time.Nanosecond})
 	try := func(address string) error {
@@ -136,80 +136,79 @@ func TestReservedPlaceToMatch(t *testing.T) {
 	in.matched.add(clientaddr.Group(known), budgetStart)
 	for _, address := range []string{stranger, known} {
 		if err := try(address); !errors.Is(err, signing.ErrSignature) {
-			t.Errorf("%s with a free gate: %v", address, err)
+			t.Errorf("%s with a free slot: %v", address, err)
 		}
 	}
 	in.match.enter(t.Context())
-	for range 2 { // the place is given back
+	for range 2 { // the slot is released
 		if err := try(stranger); !errors.Is(err, errTooMany) {
-			t.Errorf("a stranger at the full gate: %v", err)
+			t.Errorf("an unknown address without a free slot: %v", err)
 		}
 		if err := try(known); !errors.Is(err, signing.ErrSignature) {
-			t.Errorf("a known address at the full gate: %v", err)
+			t.Errorf("a known address without a free slot: %v", err)
 		}
 	}
 	in.matchReserved.enter(t.Context())
 	if err := try(known); !errors.Is(err, errTooMany) {
-		t.Errorf("a known address without any place: %v", err)
+		t.Errorf("a known address without a reserved slot: %v", err)
 	}
 	in.match.leave()
 	if err := try(known); !errors.Is(err, signing.ErrSignature) {
-		t.Errorf("a known address once the gate is free: %v", err)
+		t.Errorf("a known address after a slot is released: %v", err)
 	}
 }
 
-// A match that finds no place in time is asked to come back; a failure is not
-// counted against its address, because nothing was compared.
-func TestNoPlaceToMatch(t *testing.T) {
+// A match that gets no slot in time is rejected with a Retry-After. It does not count as a
+// failure of its address, because nothing was compared.
+func TestNoMatchSlot(t *testing.T) {
 	in := New(Deps{}, Settings{MatchFailures: 1})
 	in.match = full(t)
 	for range 2 {
 		_, err := in.matchSecret(t.Context(), post{directory: &partners.Directory{}})
 		if f := apperr.As(err); !errors.Is(err, errTooMany) || f.RetryAfter != retryAfter {
-			t.Errorf("refused with %v", err)
+			t.Errorf("rejected with %v", err)
 		}
 	}
 }
 
-// A post that could not even wait is refused before anything of it is looked at.
-func TestNoPlaceToWait(t *testing.T) {
+// A post that cannot even wait is rejected before it is parsed.
+func TestFullPostQueue(t *testing.T) {
 	in := &Intake{storingUnsigned: newAdmission(1, 0, time.Hour)}
 	in.storingUnsigned.enter(t.Context())
 	_, err := in.readPost(PostRequest{}, &partners.Directory{}, budgetStart)
 	if f := apperr.As(err); !errors.Is(err, errNotStored) || f.RetryAfter != retryAfter {
-		t.Errorf("refused with %v", err)
+		t.Errorf("rejected with %v", err)
 	}
 }
 
-// Unsigned posts that fill their gate leave the signed ones' free.
-func TestUnsignedPostsHaveAGateOfTheirOwn(t *testing.T) {
+// Unsigned posts that fill their own admission do not block signed posts.
+func TestUnsignedPostsHaveTheirOwnSlots(t *testing.T) {
 	for places, unsigned := range map[int]int{0: 0, 1: 1, 256: 64} {
 		in := New(Deps{}, Settings{PostConcurrency: places, PostWait: time.Nanosecond})
 		for range unsigned {
 			if !in.admission(signing.Claim{}).enter(t.Context()) {
-				t.Fatalf("%d places: an unsigned post found none", places)
+				t.Fatalf("%d slots: an unsigned post got none", places)
 			}
 		}
 		if in.admission(signing.Claim{}).enter(t.Context()) != (places == 0) {
-			t.Errorf("%d places: want %d for unsigned posts", places, unsigned)
+			t.Errorf("%d slots: want %d for unsigned posts", places, unsigned)
 		}
 		for range places {
 			if !in.admission(signing.Claim{Signed: true}).enter(t.Context()) {
-				t.Fatalf("%d places: a signed post found none", places)
+				t.Fatalf("%d slots: a signed post got none", places)
 			}
 		}
 	}
 }
 
-// What looks for a lead takes a place too: quotes that cost nothing must not
-// crowd the database.
-func TestNoPlaceToStore(t *testing.T) {
+// A lookup of a lead needs a slot too, so that free quotes cannot overload the database.
+func TestNoPostSlot(t *testing.T) {
 	in := &Intake{storingUnsigned: full(t), storing: full(t)}
 	_, delivering := in.deliver(t.Context(), authenticated{})
 	_, finding := in.findReplay(t.Context(), authenticated{owner: owner{account: &partners.Account{}}}, errQuoteOwner)
 	for _, err := range []error{delivering, finding} {
 		if f := apperr.As(err); !errors.Is(err, errNotStored) || f.RetryAfter != retryAfter {
-			t.Errorf("refused with %v", err)
+			t.Errorf("rejected with %v", err)
 		}
 	}
 	signed := authenticated{owner: owner{
@@ -217,6 +216,6 @@ func TestNoPlaceToStore(t *testing.T) {
 		secret:  &partners.Secret{},
 	}}
 	if _, err := in.findReplay(t.Context(), signed, errExpired); !errors.Is(err, errExpired) {
-		t.Errorf("an expired quote: %v", err)
+		t.Errorf("expired quote: got error %v", err)
 	}
 }

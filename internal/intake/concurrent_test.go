@@ -52,7 +52,8 @@ func TestPostsAtOnce(t *testing.T) {
 	t.Run("rival partners", func(t *testing.T) { rivalPartners(t, n) })
 }
 
-// One lead and one payout a transaction, however many posts arrive at once (decision 3).
+// A transaction has one lead and one payout, no matter how many posts arrive at once
+// (decision 3).
 func identicalPosts(t *testing.T, n *node) {
 	r := n.signed(n.Required, n.Required.Slug, body(n.quote(t, n.Required.Slug)))
 	posts := make([]intake.PostRequest, 200)
@@ -71,19 +72,19 @@ func identicalPosts(t *testing.T, n *node) {
 			firsts++
 		}
 		if !sameAnswer(a.PostResult, answers[0].PostResult) || !a.HMACVerified {
-			t.Errorf("post %d is answered otherwise", i)
+			t.Errorf("post %d has a different result", i)
 		}
 	}
 	if firsts != 1 {
-		t.Errorf("%d answers say that theirs was the first", firsts)
+		t.Errorf("got %d first deliveries, want 1", firsts)
 	}
 	if lead := see[uuid.UUID](t, n, `SELECT id FROM leads WHERE transaction = $1`, answers[0].Quote.ID); lead != answers[0].LeadID {
-		t.Errorf("answered with lead %s, stored %s", answers[0].LeadID, lead)
+		t.Errorf("got lead %s, stored %s", answers[0].LeadID, lead)
 	}
 }
 
-// Distinct posts, their duplicates and, for some, a rival with another body: each
-// transaction gets exactly one lead, and every rival of it the 409.
+// Distinct posts, their duplicates and, for some, a competing post with a different body:
+// each transaction gets exactly one lead, and every competing post gets a 409.
 func distinctAndDuplicatePosts(t *testing.T, n *node) {
 	const transactions, copies = 40, 5
 	var posts []intake.PostRequest
@@ -102,14 +103,14 @@ func distinctAndDuplicatePosts(t *testing.T, n *node) {
 	var answers []answer
 	n.stores(t, stored{transactions, transactions, transactions, transactions}, func() { answers = n.atOnce(t, posts) })
 
-	leads := map[string]uuid.UUID{} // by body: whoever was answered with a lead
+	leads := map[string]uuid.UUID{} // by body
 	firsts := map[uuid.UUID]int{}
 	for i, a := range answers {
 		if a.err != nil {
 			continue
 		}
 		if known, ok := leads[string(posts[i].Body)]; ok && known != a.LeadID {
-			t.Errorf("one body has the leads %s and %s", known, a.LeadID)
+			t.Errorf("a body got two leads, %s and %s", known, a.LeadID)
 		}
 		leads[string(posts[i].Body)] = a.LeadID
 		if !a.Replayed {
@@ -117,14 +118,14 @@ func distinctAndDuplicatePosts(t *testing.T, n *node) {
 		}
 	}
 	if len(leads) != transactions || len(firsts) != transactions {
-		t.Errorf("%d bodies were answered with a lead and %d were first, of %d transactions", len(leads), len(firsts),
+		t.Errorf("%d bodies got a lead and %d were first, for %d transactions", len(leads), len(firsts),
 			transactions)
 	}
 	known := map[string]bool{}
 	for lead, times := range firsts {
 		known[id.Format(id.Lead, lead)] = true
 		if times != 1 {
-			t.Errorf("lead %s was answered as the first %d times", lead, times)
+			t.Errorf("lead %s was delivered first %d times, want 1", lead, times)
 		}
 	}
 	for i, a := range answers {
@@ -132,13 +133,13 @@ func distinctAndDuplicatePosts(t *testing.T, n *node) {
 			continue
 		}
 		if f := delivered.check(t, a.err); !known[f.LeadID] || leads[string(posts[i].Body)] != uuid.Nil {
-			t.Errorf("a rival is told lead %q", f.LeadID)
+			t.Errorf("a competing post got lead %q", f.LeadID)
 		}
 	}
 }
 
-// Of two partners that race for a transaction of the shared address one gets the
-// lead, and the other learns nothing of it.
+// If two partners compete for a transaction from the shared base URL, one gets the lead,
+// and the other learns nothing about it.
 func rivalPartners(t *testing.T, n *node) {
 	const transactions = 20
 	var posts []intake.PostRequest
@@ -154,7 +155,7 @@ func rivalPartners(t *testing.T, n *node) {
 			won, lost = lost, won
 		}
 		if won.err != nil || won.Replayed {
-			t.Fatalf("nobody got the lead: %v", won.err)
+			t.Fatalf("neither partner got the lead: %v", won.err)
 		}
 		delivered.check(t, lost.err)
 		notFound(t, apperr.As(lost.err))

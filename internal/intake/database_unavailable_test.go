@@ -8,7 +8,7 @@ import (
 	"github.com/pingpost/pingpost/internal/testkit"
 )
 
-// TestDatabaseUnavailable: pings are priced, and posts get a 503 (decision 21).
+// While the database is unavailable, pings are priced and posts get a 503 (decision 21).
 func TestDatabaseUnavailable(t *testing.T) {
 	t.Parallel()
 	d, proxy := testkit.NewDatabaseBehind(t)
@@ -22,23 +22,23 @@ func TestDatabaseUnavailable(t *testing.T) {
 	proxy.Down()
 	n.stores(t, nothing, func() {
 		if r := n.ping(t, n.Required.Slug, leastPing); !r.Accepted {
-			t.Error("no price while the database is away")
+			t.Error("no price while the database is unavailable")
 		}
 		n.unavailable(t, n.Required, fresh, notSaved)
 		n.unavailable(t, n.Required, done, notSaved)
 		n.withWrapper(nil).unavailable(t, n.Required, done, noKeyWrapper)
 		n.Time.Advance(1e6)
-		// What needs no database is told as ever; which lead it was cannot be.
+		// Checks that need no database still return their errors, but without the lead.
 		f := n.rejected(t, n.signed(n.Required, n.Required.Slug, done), expired)
 		notFound(t, f)
 		if f.RetryAfter.Seconds() != 2 {
-			t.Errorf("an outcome that cannot be looked up is final: Retry-After %s", f.RetryAfter)
+			t.Errorf("a failed lookup is final: Retry-After %s", f.RetryAfter)
 		}
 		n.rejected(t, n.signed(n.Required, n.Required.Slug, body(old)), expired)
 	})
 	proxy.Up()
 	n.stores(t, oneLead, func() { n.post(t, n.signed(n.Required, n.Required.Slug, fresh)) })
 	if f := n.rejected(t, n.signed(n.Required, n.Required.Slug, done), expired); f.LeadID != id.Format(id.Lead, first.LeadID) {
-		t.Errorf("the deliverer is told lead %q", f.LeadID)
+		t.Errorf("the partner got lead %q", f.LeadID)
 	}
 }

@@ -11,8 +11,8 @@ import (
 	"github.com/pingpost/pingpost/internal/signing"
 )
 
-// Whoever is unknown, not active or without a secret is refused after as much
-// work as whoever signs wrongly: the verifier of nobody's secret was asked.
+// A post by an unknown partner, an inactive one or one without a secret is rejected after
+// as much work as an invalid signature: it uses the dummy verifier.
 func TestPostVerifiesDummyForUnknownPartner(t *testing.T) {
 	now := time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)
 	claim, err := signing.Check(signing.Headers{
@@ -52,10 +52,10 @@ func TestPostVerifiesDummyForUnknownPartner(t *testing.T) {
 				base:      c.base,
 			}
 			if err := c.reject(in, p); !errors.Is(err, signing.ErrSignature) {
-				t.Errorf("refused with %v", err)
+				t.Errorf("rejected with %v", err)
 			}
 			if asked != 1 {
-				t.Errorf("%d verifiers were asked, want one", asked)
+				t.Errorf("used %d dummy verifiers, want 1", asked)
 			}
 		})
 	}

@@ -9,9 +9,9 @@ import (
 	"github.com/pingpost/pingpost/models"
 )
 
-// The partner sealed in a quote decides whose post it is also when the quote has
-// expired: it is told so, and whoever else signs is not let in (decision 13).
-func TestAnExpiredQuotesPartnerDecides(t *testing.T) {
+// The partner in a quote owns the post even after the quote has expired. Other signers are
+// rejected (decision 13).
+func TestExpiredQuoteStillDeterminesTheOwner(t *testing.T) {
 	t.Parallel()
 	n := newNode(t)
 	away := n.AddPartner(t, "not-at-the-shared-address", models.SigningRequired)
@@ -27,7 +27,7 @@ func TestAnExpiredQuotesPartnerDecides(t *testing.T) {
 			n.rejected(t, n.signed(*p, shared, b), expired)
 			n.rejected(t, n.signed(n.ReportOnly, shared, b), badSignature)
 		}
-		n.rejected(t, unsigned(shared, bodies[&n.Off]), expired) // it need not sign, and the house must
+		n.rejected(t, unsigned(shared, bodies[&n.Off]), expired) // the partner need not sign, but the platform account must
 		n.rejected(t, unsigned(shared, bodies[&n.Required]), noSignature)
 	})
 }

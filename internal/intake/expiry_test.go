@@ -13,7 +13,7 @@ import (
 func TestExpiry(t *testing.T) {
 	t.Parallel()
 	n := newNode(t)
-	t.Run("lost answers are found again", func(t *testing.T) { lostAnswersAreFoundAgain(t, n) })
+	t.Run("lost responses are found again", func(t *testing.T) { lostResponsesAreFoundAgain(t, n) })
 	t.Run("valid up to fifteen minutes", func(t *testing.T) { validUpToFifteenMinutes(t, n) })
 }
 
@@ -34,18 +34,18 @@ func validUpToFifteenMinutes(t *testing.T, n *node) {
 	n.rejected(t, n.signed(n.Required, shared, body(tooFar)), badTransactionID)
 }
 
-// notFound checks that a refusal gives no lead away.
+// notFound checks that a rejection does not contain a lead.
 func notFound(t testing.TB, f *apperr.Error) {
 	t.Helper()
 	if f.LeadID != "" || !f.DeliveredAt.IsZero() {
-		t.Errorf("the refusal %q gives the lead away", f.Reason)
+		t.Errorf("rejection %q contains the lead", f.Reason)
 	}
 }
 
-// A refusal of a delivered transaction leads its deliverer, and nobody else,
-// back to the lead (decision 3). The transaction was sealed for the shared address, so
-// that anybody may try.
-func lostAnswersAreFoundAgain(t *testing.T, n *node) {
+// A rejection for a delivered transaction contains the lead only for the partner that
+// delivered it (decision 3). The transaction is from the shared base URL, so that any
+// partner can post on it.
+func lostResponsesAreFoundAgain(t *testing.T, n *node) {
 	at := n.Time.Now()
 	tx := n.quote(t, shared)
 	first := n.post(t, n.signed(n.Off, n.Off.Slug, body(tx)))
@@ -56,7 +56,7 @@ func lostAnswersAreFoundAgain(t *testing.T, n *node) {
 		for _, b := range bodies {
 			f := n.rejected(t, n.signed(n.Off, n.Off.Slug, b), want)
 			if f.LeadID != id.Format(id.Lead, first.LeadID) || !f.DeliveredAt.Equal(at) {
-				t.Errorf("the deliverer is told lead %q of %s", f.LeadID, f.DeliveredAt)
+				t.Errorf("the partner got lead %q of %s", f.LeadID, f.DeliveredAt)
 			}
 			for name, r := range map[string]intake.PostRequest{
 				"unsigned":            unsigned(n.Off.Slug, b),
@@ -64,7 +64,7 @@ func lostAnswersAreFoundAgain(t *testing.T, n *node) {
 				"by another, unnamed": n.signed(n.ReportOnly, shared, b),
 			} {
 				if f := n.rejected(t, r, want); f.LeadID != "" || !f.DeliveredAt.IsZero() {
-					t.Errorf("%s: the refusal %q gives the lead away", name, f.Reason)
+					t.Errorf("%s: rejection %q contains the lead", name, f.Reason)
 				}
 			}
 			forged := n.signed(n.Off, n.Off.Slug, b)
@@ -76,9 +76,9 @@ func lostAnswersAreFoundAgain(t *testing.T, n *node) {
 		n.Time.Advance(time.Minute)
 		seek(delivered, other)
 		n.Time.Advance(quote.Validity)
-		seek(expired, body(tx), other) // expiry is judged first
+		seek(expired, body(tx), other) // expiry is checked first
 	})
 	if stored := n.post(t, n.signed(n.Required, shared, body(n.quote(t, shared)))); stored.LeadID == first.LeadID {
-		t.Error("two transactions share a lead")
+		t.Error("two transactions have the same lead")
 	}
 }

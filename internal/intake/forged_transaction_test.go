@@ -10,8 +10,8 @@ import (
 	"github.com/pingpost/pingpost/internal/testkit"
 )
 
-// A forged transactionId is refused while the database is away: it is asked for
-// nothing, so that forging costs the service nothing (decision 1).
+// A forged transactionId is rejected even while the database is unavailable, so that
+// forgeries cost no query (decision 1).
 func TestForgedTransactionNeedsNoQuery(t *testing.T) {
 	t.Parallel()
 	d, proxy := testkit.NewDatabaseBehind(t)
@@ -47,14 +47,14 @@ func TestForgedTransactionNeedsNoQuery(t *testing.T) {
 				n.rejected(t, unsigned(n.Off.Slug, body(forged)), badTransactionID)
 			})
 		}
-		n.rejected(t, n.signed(n.Required, n.Required.Slug, body(genuine)), notSaved) // the database is away indeed
+		n.rejected(t, n.signed(n.Required, n.Required.Slug, body(genuine)), notSaved) // the database is unavailable
 	})
 }
 
-// Of a nonce's 24 bytes the last eight are random, beside the transaction's
-// identity: two pings of the same millisecond differ in every one of them now and
-// then, and in all together always (decision 1).
-func TestANonceEndsInRandomBytes(t *testing.T) {
+// The last eight of the 24 bytes of a nonce are random, after the identity of the
+// transaction. They differ as a whole between any two pings, and each byte varies (decision
+// 1).
+func TestNonceEndsInRandomBytes(t *testing.T) {
 	t.Parallel()
 	n := newNode(t)
 	const pings, head, identity, tail = 200, 2, 16, 8
@@ -70,7 +70,7 @@ func TestANonceEndsInRandomBytes(t *testing.T) {
 			t.Fatal(err)
 		}
 		if [identity]byte(raw[head:]) != r.Quote.ID {
-			t.Errorf("the nonce begins %x, the transaction is %x", raw[head:head+identity], r.Quote.ID)
+			t.Errorf("got nonce prefix %x, want transaction %x", raw[head:head+identity], r.Quote.ID)
 		}
 		end := [tail]byte(raw[head+identity:])
 		tails[end] = true
@@ -79,11 +79,11 @@ func TestANonceEndsInRandomBytes(t *testing.T) {
 		}
 	}
 	if len(tails) != pings {
-		t.Errorf("%d nonces of %d end differently", len(tails), pings)
+		t.Errorf("got %d different nonce suffixes for %d pings", len(tails), pings)
 	}
 	for i, seen := range values {
-		if len(seen) < pings/4 { // of 256 values 139 are to be expected
-			t.Errorf("byte %d of the nonce has %d values in %d pings", identity+i, len(seen), pings)
+		if len(seen) < pings/4 { // 139 of 256 values are expected
+			t.Errorf("byte %d of the nonce has only %d values in %d pings", identity+i, len(seen), pings)
 		}
 	}
 }

@@ -7,9 +7,9 @@ import (
 	"github.com/pingpost/pingpost/internal/testkit"
 )
 
-// A client that hangs up does not cancel a commit under way: the lead is stored,
-// and the retry gets its answer (decision 21).
-func TestAClientThatHangsUpCancelsNoCommit(t *testing.T) {
+// A client that disconnects does not cancel a commit in progress. The lead is stored, and a
+// retry gets its result (decision 21).
+func TestDisconnectDoesNotCancelTheCommit(t *testing.T) {
 	t.Parallel()
 	n := newNode(t)
 	r := n.signed(n.Required, n.Required.Slug, body(n.quote(t, shared)))
@@ -19,13 +19,13 @@ func TestAClientThatHangsUpCancelsNoCommit(t *testing.T) {
 			return a
 		})
 		if first.err != nil {
-			t.Fatalf("the commit was cancelled: %v", first.err)
+			t.Fatalf("the commit was canceled: %v", first.err)
 		}
 		n.again(t, first.PostResult, r, true)
 	})
 }
 
-// hangUpDuring ends the context of a post while the database is at work on it.
+// hangUpDuring cancels the context of a post while the database processes it.
 func (n *node) hangUpDuring(t *testing.T, post func(context.Context) answer) answer {
 	t.Helper()
 	holder := testkit.Connect(t, n.DB.RootURL)

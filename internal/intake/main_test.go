@@ -21,14 +21,14 @@ func TestMain(m *testing.M) { testkit.Main(m) }
 
 const (
 	leastPing = `{"industry":"plumber","postcode":"SW1A 1AA"}`
-	shared    = "" // the slug of the shared address
+	shared    = "" // the slug of the shared base URL
 )
 
-// node is intake at work on a database of its own. Nothing runs beside it.
+// node is an intake with its own database, and nothing else.
 type node struct {
 	*testkit.Platform
 	in   *intake.Intake
-	sees *pgx.Conn // past any proxy, for a test to look at what is there
+	sees *pgx.Conn // a connection without a proxy, for checks
 }
 
 func newNode(t testing.TB) *node { return nodeOn(t, testkit.NewDatabase(t)) }
@@ -42,7 +42,7 @@ func nodeOn(t testing.TB, d *testkit.Database) *node {
 
 func settings() intake.Settings { return intake.Settings{DefaultMode: models.SigningRequired} }
 
-// withDefault is the same node under another default signing mode.
+// withDefault returns the same node with a different default signing mode.
 func (n *node) withDefault(mode models.SigningMode) *node {
 	return &node{n.Platform, n.Intake(intake.Settings{DefaultMode: mode}), n.sees}
 }
@@ -51,22 +51,22 @@ func (n *node) ping(t testing.TB, slug, body string) intake.PingResult {
 	t.Helper()
 	r, err := n.in.Ping(intake.PingRequest{ID: uuid.New(), Slug: slug, Body: []byte(body)})
 	if err != nil {
-		t.Fatalf("the ping at %q: %v", slug, err)
+		t.Fatalf("ping to %q: %v", slug, err)
 	}
 	return r
 }
 
-// quote is the transactionId of a priced ping at a partner's base URL.
+// quote returns the transactionId of a priced ping to a partner's base URL.
 func (n *node) quote(t testing.TB, slug string) string {
 	t.Helper()
 	r := n.ping(t, slug, leastPing)
 	if !r.Accepted {
-		t.Fatalf("the ping at %q got no price: %s", slug, r.Reason)
+		t.Fatalf("ping to %q got no price: %s", slug, r.Reason)
 	}
 	return string(r.TransactionID)
 }
 
-// body is a post's with the least that is required, and further members.
+// body returns a post with the required fields and additional members.
 func body(transactionID string, members ...string) []byte {
 	all := append([]string{
 		fmt.Sprintf(`"transactionId":%q`, transactionID), `"email":"ann@example.com"`, `"consent":{"acknowledged":true}`,
@@ -80,7 +80,7 @@ func unsigned(slug string, body []byte) intake.PostRequest {
 	return intake.PostRequest{ID: uuid.New(), Slug: slug, Address: clientaddr.Group("192.0.2.1"), Body: body}
 }
 
-// signed is a post that the partner signs now.
+// signed returns a post signed by the partner now.
 func (n *node) signed(by testkit.Partner, slug string, body []byte) intake.PostRequest {
 	r := unsigned(slug, body)
 	r.Headers = by.Sign(n.Time.Now(), body)
@@ -91,33 +91,34 @@ func (n *node) post(t testing.TB, r intake.PostRequest) intake.PostResult {
 	t.Helper()
 	result, err := n.in.Post(t.Context(), r)
 	if err != nil {
-		t.Fatalf("the post at %q: %v", r.Slug, err)
+		t.Fatalf("post to %q: %v", r.Slug, err)
 	}
 	return result
 }
 
-// refused sends a post that must be refused in that way, and returns the fault.
+// rejected sends a post, checks that it is rejected as wanted, and returns the error.
 func (n *node) rejected(t testing.TB, r intake.PostRequest, want rejection) *apperr.Error {
 	t.Helper()
 	_, err := n.in.Post(t.Context(), r)
 	return want.check(t, err)
 }
 
-// unavailable sends a post that must be asked to come back in two seconds (decision 21).
+// unavailable sends a post that must be rejected with a Retry-After of two seconds
+// (decision 21).
 func (n *node) unavailable(t testing.TB, by testkit.Partner, body []byte, want rejection) {
 	t.Helper()
 	if f := n.rejected(t, n.signed(by, by.Slug, body), want); f.RetryAfter.Seconds() != 2 {
-		t.Errorf("asked to come back after %s", f.RetryAfter)
+		t.Errorf("got Retry-After %s", f.RetryAfter)
 	}
 }
 
-// refusal is the code and reason of a rejection.
+// rejection is the code and reason of a rejection.
 type rejection struct {
 	code   apperr.Code
 	reason string
 }
 
-// The rejections of the specification, of decision 3 and of decision 22.
+// The rejections of the specification and of decisions 3 and 22.
 var (
 	timestampMissing = rejection{apperr.Unauthorized, "timestamp_missing"}
 	timestampFormat  = rejection{apperr.Unauthorized, "timestamp_format"}
@@ -159,7 +160,7 @@ func see[T any](t testing.TB, n *node, sql string, args ...any) (v T) {
 	return v
 }
 
-// stored is how many rows of each kind there are.
+// stored is the number of rows of each kind.
 type stored struct{ leads, consents, accruals, events int64 }
 
 var (
@@ -175,7 +176,7 @@ func (n *node) stored(t testing.TB) stored {
 	return stored{c[0], c[1], c[2], c[3]}
 }
 
-// stores checks what a piece of a test stores, and that it stores no more.
+// stores checks that a test stores exactly the wanted rows.
 func (n *node) stores(t testing.TB, want stored, do func()) {
 	t.Helper()
 	before := n.stored(t)

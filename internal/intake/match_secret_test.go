@@ -15,7 +15,7 @@ import (
 
 const someSecret = "a-secret-that-nobody-has"
 
-// anonymous is a post that names nobody, signed with a secret.
+// anonymous returns a post that names no partner, signed with a secret.
 func (n *node) anonymous(t testing.TB, secret, address string) intake.PostRequest {
 	t.Helper()
 	r := unsigned(shared, body(n.quote(t, shared)))
@@ -23,13 +23,13 @@ func (n *node) anonymous(t testing.TB, secret, address string) intake.PostReques
 	return r
 }
 
-// with is the same node with other settings.
+// with returns the same node with other settings.
 func (n *node) with(s intake.Settings) *node {
 	s.DefaultMode = models.SigningRequired
 	return &node{n.Platform, n.Intake(s), n.sees}
 }
 
-// withBudget is the same node with a budget of failed matches.
+// withBudget returns the same node with a limit of failed matches.
 func (n *node) withBudget(failures int) *node {
 	return n.with(intake.Settings{MatchFailures: failures})
 }
@@ -37,12 +37,12 @@ func (n *node) withBudget(failures int) *node {
 func TestMatchBySecret(t *testing.T) {
 	t.Parallel()
 	n := newNode(t)
-	t.Run("failed matches have a budget", func(t *testing.T) { failedMatchesHaveABudget(t, n) })
-	t.Run("a network has a budget", func(t *testing.T) { aNetworkHasABudget(t, n) })
+	t.Run("failed matches are limited", func(t *testing.T) { failedMatchesAreLimited(t, n) })
+	t.Run("a network has a limit", func(t *testing.T) { networksAreLimited(t, n) })
 	t.Run("large bodies name their partner", func(t *testing.T) { largeBodiesNameTheirPartner(t, n) })
-	t.Run("named failures cost nothing", func(t *testing.T) { namedFailuresCostNothing(t, n) })
+	t.Run("named failures do not count", func(t *testing.T) { namedFailuresDoNotCount(t, n) })
 	t.Run("found or not", func(t *testing.T) { foundOrNot(t, n) })
-	t.Run("secrets in force", func(t *testing.T) { secretsInForce(t, n) })
+	t.Run("active secrets", func(t *testing.T) { activeSecrets(t, n) })
 }
 
 func foundOrNot(t *testing.T, n *node) {
@@ -65,16 +65,16 @@ func foundOrNot(t *testing.T, n *node) {
 		}
 	})
 	n.setStatus(t, n.Off, models.PartnerApproved)
-	// Whoever is not recognised by the secret alone names itself.
+	// A partner that is not recognised by its secret alone must name itself.
 	n.stores(t, oneLead, func() { n.post(t, n.signed(away, away.Slug, body(n.quote(t, shared)))) })
 }
 
-// An address that keeps failing is turned away before its signature is looked
-// at, until the minute is over (decisions 13, 22).
-func failedMatchesHaveABudget(t *testing.T, n *node) {
+// An address with too many failures is rejected before its signature is checked, until the
+// minute is over (decisions 13, 22).
+func failedMatchesAreLimited(t *testing.T, n *node) {
 	n = n.withBudget(2)
 	const here, there = "192.0.2.1", "192.0.2.2"
-	n.post(t, n.anonymous(t, n.Off.Secret, here)) // found: costs nothing
+	n.post(t, n.anonymous(t, n.Off.Secret, here)) // a match does not count
 	for range 2 {
 		n.rejected(t, n.anonymous(t, someSecret, here), badSignature)
 	}
@@ -82,14 +82,14 @@ func failedMatchesHaveABudget(t *testing.T, n *node) {
 	n.stores(t, nothing, func() {
 		for _, secret := range []string{someSecret, n.Off.Secret} {
 			if f := n.rejected(t, n.anonymous(t, secret, here), tooMany); f.RetryAfter != 45*time.Second {
-				t.Errorf("come back after %s, want the rest of the minute", f.RetryAfter)
+				t.Errorf("got Retry-After %s, want the rest of the minute", f.RetryAfter)
 			}
 		}
 	})
 	n.post(t, n.anonymous(t, n.Off.Secret, there))
 	n.rejected(t, n.anonymous(t, someSecret, there), badSignature)
 
-	// The budget is of posts that name nobody.
+	// The limit applies to posts that name no partner.
 	own := n.signed(n.Off, n.Off.Slug, body(n.quote(t, shared)))
 	own.Address = clientaddr.Group(here)
 	n.post(t, own)
@@ -97,9 +97,9 @@ func failedMatchesHaveABudget(t *testing.T, n *node) {
 	n.post(t, n.anonymous(t, n.Off.Secret, here))
 }
 
-// An IPv6 /48 has four times the budget of one /64, however many of those it
-// holds. An address that matched before is not held to it.
-func aNetworkHasABudget(t *testing.T, n *node) {
+// The limit of an IPv6 /48 is four times that of a /64, no matter how many it contains. It
+// does not apply to addresses that matched before.
+func networksAreLimited(t *testing.T, n *node) {
 	n = n.withBudget(2)
 	n.Time.Advance(time.Minute)
 	const matched, stranger, neighbour = "2001:db8:1:1::1", "2001:db8:1:2::1", "2001:db8:2::1"
@@ -110,7 +110,7 @@ func aNetworkHasABudget(t *testing.T, n *node) {
 		}
 	}
 	if f := n.rejected(t, n.anonymous(t, n.Off.Secret, stranger), tooMany); f.RetryAfter != time.Minute {
-		t.Errorf("retry after %s", f.RetryAfter)
+		t.Errorf("got Retry-After %s", f.RetryAfter)
 	}
 	n.post(t, n.anonymous(t, n.Off.Secret, matched))
 	n.post(t, n.anonymous(t, n.Off.Secret, neighbour))
@@ -118,8 +118,7 @@ func aNetworkHasABudget(t *testing.T, n *node) {
 	n.post(t, n.anonymous(t, n.Off.Secret, stranger))
 }
 
-// The search hashes the body once for each secret, so a large one must name its
-// partner.
+// A match hashes the body once for each secret, so a large post must name its partner.
 func largeBodiesNameTheirPartner(t *testing.T, n *node) {
 	large := func(size int, slug string, members ...string) intake.PostRequest {
 		b := body(n.quote(t, shared), members...)
@@ -135,9 +134,9 @@ func largeBodiesNameTheirPartner(t *testing.T, n *node) {
 	}
 }
 
-// A wrong signature on a post that names its partner costs one comparison and
-// nothing of the budget.
-func namedFailuresCostNothing(t *testing.T, n *node) {
+// An invalid signature on a post that names its partner needs one comparison and does not
+// count as a failed match.
+func namedFailuresDoNotCount(t *testing.T, n *node) {
 	n = n.withBudget(1)
 	for range 3 {
 		forged := n.anonymous(t, someSecret, "192.0.2.1")
@@ -147,8 +146,8 @@ func namedFailuresCostNothing(t *testing.T, n *node) {
 	n.post(t, n.anonymous(t, n.Off.Secret, "192.0.2.1"))
 }
 
-// Secrets are in force from their beginning to before their end (decision 16).
-func secretsInForce(t *testing.T, n *node) {
+// A secret is active from its start until just before its end (decision 16).
+func activeSecrets(t *testing.T, n *node) {
 	rotated, err := n.Partners.RotateSecret(t.Context(), n.Required.Partner, "", time.Hour, false)
 	if err != nil {
 		t.Fatal(err)

@@ -16,8 +16,8 @@ import (
 	"github.com/pingpost/pingpost/models"
 )
 
-// attempt is a post with everything that can be wrong with it. The zero value,
-// once it has a timestamp and a partnerId, is accepted.
+// attempt is a post with everything that can be wrong with it. The zero value with a
+// timestamp and a partnerId is accepted.
 type attempt struct {
 	stamps    []string // X-Timestamp
 	unsigned  bool
@@ -26,24 +26,24 @@ type attempt struct {
 	partnerID string
 	broken    bool // the JSON
 	noConsent bool
-	junk      bool // the transactionId; the next three are of its quote
+	junk      bool // the transactionId; the next three concern its quote
 	foreign   bool
 	expired   bool
 	delivered bool
 }
 
-// rule is a check of decision 12. Two rules that share a part cannot be broken at once.
+// rule is a check of decision 12. Two rules that share a part cannot be broken together.
 type rule struct {
 	name   string
 	breaks func(*attempt)
 	want   rejection
-	known  bool // whose post it is has been decided by then
+	known  bool // the owner is known by then
 	parts  string
 }
 
 const nobodys = "nobody-has-this"
 
-// What is wrong with the headers of a signed post comes first.
+// The headers of a signed post are checked first.
 func signedRules(n *node) []rule {
 	late := strconv.FormatInt(n.Time.Now().Unix()-301, 10)
 	return append([]rule{
@@ -59,8 +59,8 @@ func signedRules(n *node) []rule {
 	}, contentRules()...)
 }
 
-// An unsigned post may have no timestamp; one that is there is judged once it
-// is known that the post needs no signature (decision 15).
+// An unsigned post needs no timestamp. One that is sent is checked after it is known that
+// the post need not be signed (decision 15).
 func unsignedRules(n *node) []rule {
 	late := strconv.FormatInt(n.Time.Now().Unix()+301, 10)
 	return append([]rule{
@@ -82,7 +82,7 @@ func contentRules() []rule {
 	}
 }
 
-// course is the partner whose posts are tried, with a transaction of every kind.
+// course is the partner under test, with a transaction of every kind.
 type course struct {
 	*node
 	own    testkit.Partner
@@ -144,8 +144,8 @@ func (c *course) try(t *testing.T, a attempt) (uuid.UUID, error) {
 	return result.Partner, err
 }
 
-// Each rule alone, and each pair of rules broken at once: the earlier one is
-// what the partner is told (decisions 12, 13, 14, 15, 5, 3).
+// TestOrderOfChecks breaks each rule alone and each pair of rules. The earlier rule must
+// determine the error (decisions 12, 13, 14, 15, 5, 3).
 func TestOrderOfChecks(t *testing.T) {
 	t.Parallel()
 	n := newNode(t).withDefault(models.SigningOff)
@@ -176,7 +176,7 @@ func (c *course) hold(t *testing.T, rules []rule, fair attempt) {
 	})
 	c.stores(t, oneLead, func() {
 		if whose, err := c.try(t, fair); err != nil || whose != c.own.ID {
-			t.Errorf("with nothing wrong: %v", err)
+			t.Errorf("valid post: got error %v", err)
 		}
 	})
 }
@@ -189,7 +189,7 @@ func (c *course) holdRule(t *testing.T, first, second rule, fair attempt) {
 		whose, err := c.try(t, a)
 		first.want.check(t, err)
 		if known := whose != uuid.Nil; known != first.known {
-			t.Errorf("whose post it is: %s", whose)
+			t.Errorf("got owner %s", whose)
 		}
 	})
 }

@@ -15,24 +15,25 @@ import (
 
 var modes = []models.SigningMode{models.SigningRequired, models.SigningReportOnly, models.SigningOff}
 
-// bookedOn is the account of a lead.
+// bookedOn returns the account of a lead.
 func (n *node) bookedOn(t testing.TB, lead uuid.UUID) uuid.UUID {
 	t.Helper()
 	return see[uuid.UUID](t, n, `SELECT account_id FROM leads WHERE id = $1`, lead)
 }
 
-func TestWhosePostItIs(t *testing.T) {
+func TestOwnerOfAPost(t *testing.T) {
 	t.Parallel()
 	n := newNode(t)
-	t.Run("whose signed post it is", func(t *testing.T) { whoseSignedPostItIs(t, n) })
-	t.Run("house account", func(t *testing.T) { houseAccount(t, n) })
+	t.Run("owner of a signed post", func(t *testing.T) { ownerOfASignedPost(t, n) })
+	t.Run("platform account", func(t *testing.T) { platformAccountPosts(t, n) })
 	t.Run("unknown partner", func(t *testing.T) { unknownPartner(t, n) })
 	t.Run("signing modes", func(t *testing.T) { signingModes(t, n) })
 	t.Run("unknown mode is required", func(t *testing.T) { unknownModeIsRequired(t, n) })
 }
 
-// What decides first does not fall through to the next (decision 13).
-func whoseSignedPostItIs(t *testing.T, n *node) {
+// The first criterion that is present decides, without falling through to the next
+// (decision 13).
+func ownerOfASignedPost(t *testing.T, n *node) {
 	trial := n.AddPartner(t, "no-default-active", models.SigningOff)
 	n.DB.Exec(t, `UPDATE accounts SET status = 'suspended' WHERE id = $1`, trial.Accounts[0].ID)
 	n.Reload(t)
@@ -41,7 +42,7 @@ func whoseSignedPostItIs(t *testing.T, n *node) {
 		name              string
 		quoted, at, named string
 		by                testkit.Partner
-		account           models.Account // the zero value: refused
+		account           models.Account // zero if rejected
 		sandbox           bool
 	}{
 		{"partnerId", shared, shared, r.Accounts[0].Identifier, r, r.Accounts[0], false},
@@ -78,16 +79,16 @@ func whoseSignedPostItIs(t *testing.T, n *node) {
 					n.rejected(t, n.signed(c.by, c.at, b), badSignature)
 				} else if got := n.post(t, n.signed(c.by, c.at, b)); n.bookedOn(t, got.LeadID) != c.account.ID ||
 					got.Partner != c.by.ID {
-					t.Errorf("booked on another account of %s", got.Partner)
+					t.Errorf("booked on a different account of %s", got.Partner)
 				}
 			})
 		})
 	}
 }
 
-// An unsigned post that names nobody is the house's, which the platform's
-// default mode lets in or not (decisions 13, 14).
-func houseAccount(t *testing.T, n *node) {
+// An unsigned post that names no partner belongs to the platform account. The platform's
+// default mode determines whether it is accepted (decisions 13, 14).
+func platformAccountPosts(t *testing.T, n *node) {
 	for _, mode := range modes {
 		n := n.withDefault(mode)
 		b := body(n.quote(t, shared))
@@ -102,13 +103,13 @@ func houseAccount(t *testing.T, n *node) {
 				t.Errorf("%s: verified %t, of partner %s", mode, got.HMACVerified, got.Partner)
 			}
 		})
-		// It cannot have what was quoted for a partner: that names one.
+		// It cannot use a quote made for a partner, because such a quote names one.
 		n.stores(t, nothing, func() { n.rejected(t, unsigned(shared, body(n.quote(t, n.Required.Slug))), noSignature) })
 	}
 }
 
-// Nobody learns which partners there are: an unknown partnerId and one that is
-// not active are told the same (decision 13).
+// An unknown partnerId and an inactive one get the same response, so that it does not
+// reveal which partners exist (decision 13).
 func unknownPartner(t *testing.T, n *node) {
 	gone := n.AddPartner(t, "gone", models.SigningOff)
 	n.setStatus(t, gone, models.PartnerSuspended)
@@ -134,10 +135,10 @@ func unknownPartner(t *testing.T, n *node) {
 					f := n.rejected(t, unsigned(by.slug, b), badPost)
 					if len(f.Fields) != 1 || f.Fields[0].Code != apperr.InvalidValue ||
 						strings.Join(f.Fields[0].Path, ".") != "partnerId" {
-						t.Errorf("listed %+v", f.Fields)
+						t.Errorf("got fields %+v", f.Fields)
 					}
 					if strings.Contains(f.Fields[0].Message, by.named) {
-						t.Error("the message repeats what was sent")
+						t.Error("the message contains the value")
 					}
 				})
 			})
@@ -145,7 +146,8 @@ func unknownPartner(t *testing.T, n *node) {
 	}
 }
 
-// The account's mode, else its partner's, else the platform's (decision 14).
+// The mode is that of the account, otherwise of its partner, otherwise of the platform
+// (decision 14).
 func signingModes(t *testing.T, n *node) {
 	type row struct {
 		account, partner, platform models.SigningMode
@@ -175,23 +177,23 @@ func signingModes(t *testing.T, n *node) {
 			} else {
 				n.stores(t, oneLead, func() {
 					if n.post(t, unsigned(p.Slug, b)).HMACVerified {
-						t.Error("unsigned, and verified")
+						t.Error("an unsigned post is reported as verified")
 					}
 				})
 			}
-			// A signature that is there is verified under every mode.
+			// A signature is verified in every mode.
 			forged := n.signed(p, p.Slug, b)
 			forged.Headers = n.Required.Sign(n.Time.Now(), b)
 			n.rejected(t, forged, badSignature)
 			signedBody := body(n.quote(t, p.Slug))
 			if !n.post(t, n.signed(p, p.Slug, signedBody)).HMACVerified {
-				t.Error("signed, and not verified")
+				t.Error("a signed post is reported as not verified")
 			}
 		})
 	}
 }
 
-// A mode that nobody knows must not let unsigned posts in.
+// An unknown mode must not accept unsigned posts.
 func unknownModeIsRequired(t *testing.T, n *node) {
 	n = &node{n.Platform, n.Intake(intake.Settings{}), n.sees}
 	n.rejected(t, unsigned(shared, body(n.quote(t, shared))), noSignature)

@@ -18,7 +18,8 @@ import (
 	"github.com/pingpost/pingpost/internal/quote"
 )
 
-// fields cuts a row of Postgres's binary COPY format into its columns; nil is null.
+// fields splits a row of Postgres's binary COPY format into its columns. A nil column is
+// null.
 func fields(t interface{ Fatalf(string, ...any) }, row []byte) [][]byte {
 	n := int(binary.BigEndian.Uint16(row))
 	row = row[2:]
@@ -58,22 +59,20 @@ func TestAppendPing(t *testing.T) {
 		[]byte("priced"), {0, 0, 0, 0, 0, 0, 17, 208}, []byte("EUR"), {0, 0, 0, 7}, {0, 0, 0, 42},
 	} {
 		if !bytes.Equal(got[i], want) || (got[i] == nil) != (want == nil) {
-			t.Errorf("column %d is %v, want %v", i+1, got[i], want)
+			t.Errorf("column %d: got %v, want %v", i+1, got[i], want)
 		}
 	}
 }
 
-// A ping that took longer than the column holds, which is 35 minutes, keeps the
-// most that it holds.
+// A duration beyond the maximum of the column, 35 minutes, is stored as the maximum.
 func TestAppendPingBoundsTheDuration(t *testing.T) {
 	got := fields(t, appendPing(nil, &PingRecord{IssuedAt: postgresEpoch, Took: time.Hour}))
 	if took := binary.BigEndian.Uint32(got[pingColumns-1]); took != math.MaxInt32 {
-		t.Errorf("an hour is %d µs", took)
+		t.Errorf("one hour: got %d µs", took)
 	}
 }
 
-// Whatever the texts are, each ends where it should: nothing that a partner
-// sends can shift the columns after it.
+// No text that a partner sends can shift the columns after it.
 func TestAppendPingKeepsColumnsApart(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		text := rapid.String()
@@ -87,21 +86,20 @@ func TestAppendPingKeepsColumnsApart(t *testing.T) {
 		got := fields(t, appendPing(nil, &p))
 		for i, want := range []string{p.Quote.Postcode, p.Urgency, shortened(p.JobType), shortened(p.Budget)} {
 			if string(got[6+i]) != want {
-				t.Fatalf("column %d is %q, want %q", 7+i, got[6+i], want)
+				t.Fatalf("column %d: got %q, want %q", 7+i, got[6+i], want)
 			}
 		}
 		for _, text := range []string{p.JobType, p.Budget} {
 			short := shortened(text)
 			if !strings.HasPrefix(text, short) || !utf8.ValidString(short) || len(short) > 64 ||
 				len(short) < min(len(text), 64-utf8.UTFMax+1) {
-				t.Fatalf("%q is shortened to %q", text, short)
+				t.Fatalf("shortened(%q) = %q", text, short)
 			}
 		}
 	})
 }
 
-// A batch arrives as it was, in parts that are not too large, with one pause between
-// each two of them.
+// A batch is copied unchanged, in parts of bounded size with one pause between them.
 func TestBatchIsCopiedInParts(t *testing.T) {
 	t.Parallel()
 	rapid.Check(t, func(t *rapid.T) {
@@ -113,7 +111,7 @@ func TestBatchIsCopiedInParts(t *testing.T) {
 		for {
 			n, err := p.Read(space)
 			if n > copyPart {
-				t.Fatalf("a part of %d bytes", n)
+				t.Fatalf("got a part of %d bytes", n)
 			}
 			got = append(got, space[:n]...)
 			if errors.Is(err, io.EOF) {
@@ -125,38 +123,38 @@ func TestBatchIsCopiedInParts(t *testing.T) {
 			reads++
 		}
 		if !bytes.Equal(got, batch) {
-			t.Fatalf("%d bytes arrived of %d, or others", len(got), len(batch))
+			t.Fatalf("got %d bytes of %d, or different ones", len(got), len(batch))
 		}
 		if pauses != max(0, reads-1) {
-			t.Fatalf("%d pauses between %d parts", pauses, reads)
+			t.Fatalf("got %d pauses for %d parts", pauses, reads)
 		}
 	})
 }
 
-func TestRecorderHurries(t *testing.T) {
+func TestRecorderSkipsPausesWhenBehind(t *testing.T) {
 	t.Parallel()
 	r := NewRecorder(nil, nil, 0, nil)
 	for range recorderBatch - 1 {
 		r.Offer(PingRecord{})
 	}
 	if r.hurried() {
-		t.Error("it hurries while the next batch fills")
+		t.Error("hurried() = true while the next batch fills")
 	}
 	r.Offer(PingRecord{})
 	if !r.hurried() {
-		t.Error("it does not hurry when the next batch is complete")
+		t.Error("hurried() = false with a complete batch")
 	}
 	r.take(nil)
 	if r.hurried() {
-		t.Error("it hurries with nothing to follow")
+		t.Error("hurried() = true without rows")
 	}
 	r.closed = true
 	if !r.hurried() {
-		t.Error("it does not hurry at the end")
+		t.Error("hurried() = false at shutdown")
 	}
 }
 
-// The two free texts of a row are cut to 64 bytes, never within a character.
+// The two free texts of a row are truncated to 64 bytes, at a character boundary.
 func TestAppendPingShortensFreeTexts(t *testing.T) {
 	for text, want := range map[string]string{
 		"":                             "",
@@ -171,7 +169,7 @@ func TestAppendPingShortensFreeTexts(t *testing.T) {
 	} {
 		row := fields(t, appendPing(nil, &PingRecord{JobType: text, Budget: text}))
 		if string(row[8]) != want || string(row[9]) != want {
-			t.Errorf("%q and %q are logged of %q, want %q", row[8], row[9], text, want)
+			t.Errorf("got %q and %q for %q, want %q", row[8], row[9], text, want)
 		}
 	}
 }

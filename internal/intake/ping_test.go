@@ -20,14 +20,14 @@ import (
 	pricingrules "github.com/pingpost/pingpost/pricing_rules"
 )
 
-// cell is the rate card's own price.
+// cell returns the rate card's price.
 func (n *node) cell(industry, country, urgency string) pricingrules.Cell {
 	card := n.Card.Get()
 	i, _ := card.Taxonomy.BySlug(industry)
 	return card.Table.Price(i, card.Markets.Index([2]byte([]byte(country))), pricingrules.ClassOf(urgency))
 }
 
-// setPrice gives a partner something of its own, agreed an hour ago (decision 5).
+// setPrice gives a partner its own terms, agreed an hour ago (decision 5).
 func (n *node) setPrice(t testing.TB, p testkit.Partner, adjustment int, exclusions string, dailyCap any) {
 	t.Helper()
 	n.DB.Exec(t, `INSERT INTO partner_prices (partner_id, adjustment, exclusions, daily_lead_cap, agreed_at, updated_at) VALUES ($1, $2, $3, $4, $5, $5)
@@ -43,7 +43,7 @@ func (n *node) setStatus(t testing.TB, p testkit.Partner, to models.PartnerStatu
 	}
 }
 
-// notPriced pings and checks that the answer is a price of 0 for that reason.
+// notPriced sends a ping and checks for a price of 0 with that reason.
 func (n *node) notPriced(t testing.TB, slug, body, reason string, currency money.Currency) {
 	t.Helper()
 	r := n.ping(t, slug, body)
@@ -57,14 +57,14 @@ func (n *node) notPriced(t testing.TB, slug, body, reason string, currency money
 func TestPing(t *testing.T) {
 	t.Parallel()
 	n := newNode(t)
-	t.Run("ping at either address", func(t *testing.T) { pingAtEitherAddress(t, n) })
-	t.Run("ping refused", func(t *testing.T) { pingRejected(t, n) })
-	t.Run("unknown base u r l", func(t *testing.T) { unknownBaseURL(t, n) })
+	t.Run("ping to either base URL", func(t *testing.T) { pingToEitherBaseURL(t, n) })
+	t.Run("ping rejected", func(t *testing.T) { pingRejected(t, n) })
+	t.Run("unknown base URL", func(t *testing.T) { unknownBaseURL(t, n) })
 	t.Run("own adjustment", func(t *testing.T) { ownAdjustment(t, n) })
 	t.Run("own exclusions", func(t *testing.T) { ownExclusions(t, n) })
 }
 
-func pingAtEitherAddress(t *testing.T, n *node) {
+func pingToEitherBaseURL(t *testing.T, n *node) {
 	for slug, partner := range map[string]uuid.UUID{
 		shared:          uuid.Nil,
 		n.Required.Slug: n.Required.ID,
@@ -76,14 +76,14 @@ func pingAtEitherAddress(t *testing.T, n *node) {
 		}
 		opened, err := n.Quotes.Open(string(r.TransactionID), n.Time.Now())
 		if err != nil || opened != r.Quote {
-			t.Errorf("at %q: the transactionId holds %+v, the answer %+v: %v", slug, opened, r.Quote, err)
+			t.Errorf("at %q: the transactionId has %+v, the result %+v: %v", slug, opened, r.Quote, err)
 		}
 		q, want := r.Quote, n.cell("plumber", "FR", "urgent")
 		if q.Partner != partner || q.Sandbox || q.Postcode != "75001" || q.Country != [2]byte{'F', 'R'} || q.CardVersion != 1 {
-			t.Errorf("at %q: the quote is %+v", slug, q)
+			t.Errorf("at %q: got quote %+v", slug, q)
 		}
 		if q.Price != (money.Amount{Minor: want.Minor, Currency: money.EUR}) {
-			t.Errorf("at %q: priced %s, the rate card has %s", slug, q.Price, want)
+			t.Errorf("at %q: got price %s, want %s", slug, q.Price, want)
 		}
 		if !q.IssuedAt().Equal(n.Time.Now()) || !q.ExpiresAt().Equal(n.Time.Now().Add(15*time.Minute)) {
 			t.Errorf("at %q: from %s to %s", slug, q.IssuedAt(), q.ExpiresAt())
@@ -97,7 +97,7 @@ func pingRejected(t *testing.T, n *node) {
 			r, err := n.in.Ping(intake.PingRequest{ID: uuid.New(), Slug: slug, Body: []byte(body)})
 			want.check(t, err)
 			if slug == n.Required.Slug && r.Quote.Partner != n.Required.ID {
-				t.Errorf("the log is not told whose ping it was: %s", r.Quote.Partner)
+				t.Errorf("the result has the wrong partner: %s", r.Quote.Partner)
 			}
 		}
 	}
@@ -107,7 +107,7 @@ func unknownBaseURL(t *testing.T, n *node) {
 	_, err := n.in.Ping(intake.PingRequest{ID: uuid.New(), Slug: "nobody", Body: []byte(leastPing)})
 	unknownSlug.check(t, err)
 	if !errors.Is(err, intake.ErrUnknownSlug) {
-		t.Error("a ping's refusal is not ErrUnknownSlug")
+		t.Error("the error is not ErrUnknownSlug")
 	}
 	n.stores(t, nothing, func() {
 		n.rejected(t, n.signed(n.Required, strings.ToUpper(n.Required.Slug), body(n.quote(t, shared))), unknownSlug)
@@ -119,11 +119,11 @@ func ownAdjustment(t *testing.T, n *node) {
 	for adjustment, times := range map[int]int64{10_000: 2, 90_000: 10} {
 		n.setPrice(t, n.Required, adjustment, `[]`, nil)
 		if got := n.ping(t, n.Required.Slug, leastPing).Quote.Price.Minor; got != times*base {
-			t.Errorf("%d ten-thousandths on %d made %d", adjustment, base, got)
+			t.Errorf("adjusting by %d/10,000 from %d: got %d", adjustment, base, got)
 		}
 		for _, slug := range []string{shared, n.Off.Slug} {
 			if got := n.ping(t, slug, leastPing).Quote.Price.Minor; got != base {
-				t.Errorf("at %q the price became %d: the adjustment is another partner's", slug, got)
+				t.Errorf("at %q: got price %d with the adjustment of another partner", slug, got)
 			}
 		}
 	}
@@ -132,7 +132,7 @@ func ownAdjustment(t *testing.T, n *node) {
 	quoted, _ := n.Quotes.Open(tx, n.Time.Now())
 	n.setPrice(t, n.Required, 500, `[]`, nil)
 	if r := n.post(t, n.signed(n.Required, n.Required.Slug, body(tx))); r.Payout != quoted.Price {
-		t.Errorf("paid %s, the ping said %s", r.Payout, quoted.Price)
+		t.Errorf("got payout %s, want %s", r.Payout, quoted.Price)
 	}
 }
 
@@ -157,7 +157,7 @@ func ownExclusions(t *testing.T, n *node) {
 			}
 			n.notPriced(t, n.Required.Slug, ping, string(models.OutcomeExcluded), currency)
 			if !n.ping(t, shared, ping).Accepted || !n.ping(t, n.Off.Slug, ping).Accepted {
-				t.Errorf("%s holds for others too", exclusion)
+				t.Errorf("%s applies to other partners", exclusion)
 			}
 		}
 		for _, ping := range []string{at("roofer", "US"), at("electrician", "AU")} {
@@ -168,7 +168,8 @@ func ownExclusions(t *testing.T, n *node) {
 	}
 }
 
-// The rate card's own exclusions hold for everybody, at either address (decision 4).
+// The exclusions of the rate card apply to all partners and the shared base URL (decision
+// 4).
 func TestExcludedByTheRateCard(t *testing.T) {
 	t.Parallel()
 	n := newNode(t)
@@ -217,7 +218,7 @@ func TestPaused(t *testing.T) {
 	n.setStatus(t, n.Off, models.PartnerApproved)
 	n.Reload(t)
 	if !n.ping(t, n.Off.Slug, leastPing).Accepted {
-		t.Error("approved, and still not priced")
+		t.Error("an approved partner gets no price")
 	}
 }
 
@@ -233,18 +234,18 @@ func TestDailyCap(t *testing.T) {
 	}
 	issued := n.quote(t, own)
 	for range 3 {
-		deliver(n.quote(t, own), partnerID(n.Required.Accounts[1].Identifier)) // a sandbox's do not count
+		deliver(n.quote(t, own), partnerID(n.Required.Accounts[1].Identifier)) // sandbox leads do not count
 	}
 	deliver(n.quote(t, own))
 	if !n.ping(t, own, leastPing).Accepted {
-		t.Fatal("capped at one lead of two")
+		t.Fatal("capped after one lead of two")
 	}
 	deliver(n.quote(t, own))
 	n.notPriced(t, own, leastPing, string(models.OutcomeCapped), money.GBP)
 	if !n.ping(t, shared, leastPing).Accepted || !n.ping(t, n.Off.Slug, leastPing).Accepted {
-		t.Error("the cap holds for others too")
+		t.Error("the cap applies to other partners")
 	}
-	// A price that was told holds.
+	// A quoted price remains valid.
 	n.stores(t, oneLead, func() { deliver(issued) })
 	n.notPriced(t, own, leastPing, string(models.OutcomeCapped), money.GBP)
 

@@ -8,9 +8,9 @@ import (
 	"github.com/pingpost/pingpost/models"
 )
 
-// A quote belongs to whom it was made for (decision 5). Each row is a quote from one
-// base URL and a post by a partner at another; "" is the shared address.
-func TestQuotesBelongToWhomTheyWereMadeFor(t *testing.T) {
+// Only the partner that a quote was made for can post on it (decision 5). Each row has a
+// quote from one base URL and a post to another. "" is the shared base URL.
+func TestQuotesBelongToTheirPartner(t *testing.T) {
 	t.Parallel()
 	n := newNode(t)
 	trial := n.AddPartner(t, "trial-only", models.SigningRequired,
@@ -27,7 +27,7 @@ func TestQuotesBelongToWhomTheyWereMadeFor(t *testing.T) {
 		quoted string // where
 		by     testkit.Partner
 		at     string
-		with   string // a partnerId; "" for none
+		with   string // a partnerId, or ""
 		want   *rejection
 		stored stored
 	}{
@@ -62,12 +62,12 @@ func TestQuotesBelongToWhomTheyWereMadeFor(t *testing.T) {
 				if r := n.signed(c.by, c.at, text); c.want != nil {
 					n.rejected(t, r, *c.want)
 				} else if got := n.post(t, r); got.Partner != c.by.ID || got.Payout != got.Quote.Price {
-					t.Errorf("paid %s for %s to %s", got.Payout, got.Quote.Price, got.Partner)
+					t.Errorf("got payout %s for price %s to %s", got.Payout, got.Quote.Price, got.Partner)
 				}
 			})
 		})
 	}
 	if !n.ping(t, trial.Slug, leastPing).Quote.Sandbox || n.ping(t, n.Required.Slug, leastPing).Quote.Sandbox {
-		t.Error("a quote is a sandbox's when the base URL's default account is one")
+		t.Error("want a sandbox quote if the default account is a sandbox")
 	}
 }

@@ -2,5 +2,5 @@
 
 package intake_test
 
-// raceAllocations is how many allocations the race detector adds to a ping.
+// raceAllocations is the number of allocations that the race detector adds to a ping.
 const raceAllocations = 1

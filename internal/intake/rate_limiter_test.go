@@ -8,12 +8,12 @@ import (
 
 var budgetStart = time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)
 
-func TestBudgetOfEach(t *testing.T) {
+func TestRateLimitPerKey(t *testing.T) {
 	now := budgetStart
 	b := newRateLimiter[string](2, time.Minute)
 	for range 2 {
 		if ok, _ := b.left("a", now); !ok {
-			t.Fatal("nothing left of 2 before they were spent")
+			t.Fatal("limited before the limit was reached")
 		}
 		b.spend("a", now)
 	}
@@ -24,7 +24,7 @@ func TestBudgetOfEach(t *testing.T) {
 		}
 	}
 	if ok, _ := b.take("b", now); !ok {
-		t.Error("one spends another's budget")
+		t.Error("requests of one key count for another")
 	}
 	now = now.Add(40*time.Second - 1)
 	if ok, wait := b.left("a", now); ok || wait != 1 {
@@ -33,43 +33,43 @@ func TestBudgetOfEach(t *testing.T) {
 	now = now.Add(1)
 	for want := range 2 {
 		if ok, _ := b.take("a", now); !ok {
-			t.Errorf("the next minute begins with %d", want)
+			t.Errorf("at the start of the next minute: want %d", want)
 		}
 	}
 	if ok, _ := b.take("a", now); ok {
-		t.Error("a third was taken of 2")
+		t.Error("got a third request with a limit of 2")
 	}
 }
 
-func TestBudgetWithoutABound(t *testing.T) {
+func TestUnlimitedRate(t *testing.T) {
 	b := newRateLimiter[string](0, time.Minute)
 	for range 10 {
 		b.spend("a", budgetStart)
 		if ok, _ := b.take("a", budgetStart); !ok {
-			t.Fatal("refused without a bound")
+			t.Fatal("rejected without a limit")
 		}
 	}
 	if ok, _ := b.left("a", budgetStart); !ok || len(b.spent) != 0 {
-		t.Errorf("left: %t, with %d remembered", ok, len(b.spent))
+		t.Errorf("left: %t, with %d keys stored", ok, len(b.spent))
 	}
 }
 
-// A clock that is set back does not keep anybody out until it has caught up.
-func TestBudgetWhenTheClockIsSetBack(t *testing.T) {
+// A clock that is set back does not block requests until it has caught up.
+func TestRateLimitWhenTheClockIsSetBack(t *testing.T) {
 	b := newRateLimiter[string](1, time.Minute)
 	b.spend("a", budgetStart)
 	if ok, _ := b.left("a", budgetStart.Add(-time.Hour)); !ok {
-		t.Error("refused for an hour")
+		t.Error("rejected for an hour")
 	}
 }
 
-// The memory of a budget is bounded, whatever the number of spenders.
-func TestBudgetForgets(t *testing.T) {
+// The memory of a rateLimiter is bounded for any number of keys.
+func TestRateLimiterBoundsMemory(t *testing.T) {
 	b := newRateLimiter[string](1, time.Minute)
 	for i := range maxLimiterKeys + 2 {
 		b.spend(strconv.Itoa(i), budgetStart)
 	}
 	if len(b.spent) != 1 {
-		t.Errorf("%d are remembered, want the last alone", len(b.spent))
+		t.Errorf("got %d keys, want only the last one", len(b.spent))
 	}
 }

@@ -30,7 +30,7 @@ func TestRecentRemembersForAWindow(t *testing.T) {
 		}
 	}
 	if r.has(numbered(2), now) {
-		t.Error("remembers an address that was never added")
+		t.Error("has reports an address that was not added")
 	}
 }
 
@@ -39,10 +39,10 @@ func TestRecentIsBounded(t *testing.T) {
 	for i := range 5 * maxRecentAddresses {
 		r.add(numbered(i), budgetStart)
 		if !r.has(numbered(i), budgetStart) || !r.has(numbered(max(i-maxRecentAddresses+1, 0)), budgetStart) {
-			t.Fatalf("%d: one of the last %d is forgotten", i, maxRecentAddresses)
+			t.Fatalf("%d: one of the last %d addresses was forgotten", i, maxRecentAddresses)
 		}
 	}
 	if n := len(r.current) + len(r.before); n > 2*maxRecentAddresses {
-		t.Errorf("%d addresses are remembered", n)
+		t.Errorf("got %d addresses", n)
 	}
 }

@@ -15,13 +15,13 @@ import (
 	"github.com/pingpost/pingpost/models"
 )
 
-// Every column arrives as it was offered; the day's partition is made on the way,
-// also when the first rows are written at the shutdown.
+// Every column is written as offered. The recorder creates the day's partition when it
+// needs it, even if the first rows are written at shutdown.
 func TestRecordedAsOffered(t *testing.T) {
 	t.Parallel()
 	n := newRecording(t, testkit.NewDatabase(t))
 	if see[int64](t, n, `SELECT count(*) FROM pg_inherits WHERE inhparent = 'pings'::regclass`) != 0 {
-		t.Fatal("there is a partition before the first ping")
+		t.Fatal("a partition exists before the first ping")
 	}
 	rows := []intake.PingRecord{
 		{
@@ -49,20 +49,20 @@ func TestRecordedAsOffered(t *testing.T) {
 	n.stats(t, intake.RecorderStats{Written: 2})
 	got := n.readPings(t)
 	if len(got) != len(rows) {
-		t.Fatalf("%d rows arrived of %d", len(got), len(rows))
+		t.Fatalf("got %d rows of %d", len(got), len(rows))
 	}
 	for i, want := range rows {
 		if !got[i].IssuedAt.Equal(want.IssuedAt) {
-			t.Errorf("row %d is of %s, want %s", i, got[i].IssuedAt, want.IssuedAt)
+			t.Errorf("row %d: got time %s, want %s", i, got[i].IssuedAt, want.IssuedAt)
 		}
 		got[i].IssuedAt = want.IssuedAt
 		if got[i] != want {
-			t.Errorf("row %d arrived as %+v\noffered %+v", i, got[i], want)
+			t.Errorf("row %d: got %+v\nwant %+v", i, got[i], want)
 		}
 	}
 }
 
-// readPings reads the log back, in the order of the price, the dearest first.
+// readPings reads the pings by price, highest first.
 func (n *node) readPings(t testing.TB) []intake.PingRecord {
 	t.Helper()
 	rows, err := n.sees.Query(t.Context(), `SELECT transaction, issued_at, partner_id, sandbox, term_id, country, postcode, urgency,
@@ -96,7 +96,7 @@ func (n *node) readPings(t testing.TB) []intake.PingRecord {
 	return got
 }
 
-// What a ping was answered is what is recorded of it, refused pings excepted.
+// Pings are recorded with their results, except for rejected pings.
 func TestPingsAreRecorded(t *testing.T) {
 	t.Parallel()
 	n := newNode(t)
@@ -113,13 +113,13 @@ func TestPingsAreRecorded(t *testing.T) {
 	if p.Quote != (quote.Quote{ID: p.Quote.ID, Price: priced.Quote.Price, Country: [2]byte{'F', 'R'}, TermID: priced.Quote.TermID, Postcode: "É1", CardVersion: 1, Partner: n.Required.ID}) ||
 		p.Quote.ID != priced.Quote.ID || p.JobType != "répair" || p.Budget != "£1" || p.Outcome != "priced" ||
 		!p.IssuedAt.Equal(n.Time.Now()) {
-		t.Errorf("recorded %+v", p)
+		t.Errorf("got %+v", p)
 	}
 	if !strings.EqualFold(strings.TrimSpace(p.Urgency), "asap") {
-		t.Errorf("the urgency was recorded as %q", p.Urgency)
+		t.Errorf("got urgency %q", p.Urgency)
 	}
 	if rejected.Quote.ID != uuid.Nil || rejected.Outcome != string(models.OutcomeExcluded) ||
 		rejected.Quote.Price.Minor != 0 || rejected.Quote.Partner != n.Off.ID {
-		t.Errorf("recorded %+v", rejected)
+		t.Errorf("got %+v", rejected)
 	}
 }

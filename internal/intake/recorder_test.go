@@ -19,8 +19,8 @@ const (
 	recorderQueue = 65536
 )
 
-// run starts what runs until it is stopped. The returned function stops it and
-// waits; the test's end does so too.
+// run runs a function in the background until the returned function or the end of the test
+// stops it and waits.
 func run(t testing.TB, f func(context.Context)) (stop func()) {
 	t.Helper()
 	ctx, cancel := context.WithCancel(t.Context())
@@ -37,7 +37,7 @@ func run(t testing.TB, f func(context.Context)) (stop func()) {
 	return stop
 }
 
-// newRecording is a node with nothing but the recorder and the traffic.
+// newRecording returns a node with only the recorder and the traffic.
 func newRecording(t testing.TB, d *testkit.Database) *node {
 	t.Helper()
 	log, lines := testkit.NewLog()
@@ -49,7 +49,7 @@ func newRecording(t testing.TB, d *testkit.Database) *node {
 	return &node{Platform: p, sees: testkit.Connect(t, d.RootURL)}
 }
 
-// row is a valid row that the recorder may be offered.
+// row returns a valid row to offer to the recorder.
 func (n *node) row(i int) intake.PingRecord {
 	return intake.PingRecord{
 		Quote: quote.Quote{
@@ -66,21 +66,21 @@ func (n *node) offer(from, to int) {
 	}
 }
 
-// recorded checks that exactly the rows from 0 to count have arrived, once each.
+// recorded checks that exactly the rows from 0 to count were written, once each.
 func (n *node) recorded(t testing.TB, count int) {
 	t.Helper()
 	got := see[[]int64](t, n,
 		`SELECT ARRAY[count(*), count(DISTINCT term_id), coalesce(min(term_id), 0), coalesce(max(term_id), -1)] FROM pings`)
 	want := []int64{int64(count), int64(count), 0, int64(count - 1)}
 	if fmt.Sprint(got) != fmt.Sprint(want) {
-		t.Errorf("rows, distinct, first and last are %v, want %v", got, want)
+		t.Errorf("rows, distinct, first and last: got %v, want %v", got, want)
 	}
 }
 
 func (n *node) stats(t testing.TB, want intake.RecorderStats) {
 	t.Helper()
 	if got := n.Recorder.Stats(); got != want {
-		t.Errorf("counted %+v, want %+v", got, want)
+		t.Errorf("got stats %+v, want %+v", got, want)
 	}
 }
 
@@ -96,8 +96,8 @@ func (n *node) eventuallyFlushed(t testing.TB, written int64) {
 	stop()
 }
 
-// A full queue drops and counts; it never makes a ping wait (decision 2). What is queued
-// at the shutdown is written, and what comes after that is counted.
+// A full queue drops and counts pings, and never blocks them (decision 2). Queued rows are
+// written at shutdown, and later ones are counted.
 func TestFullQueueDrops(t *testing.T) {
 	t.Parallel()
 	n := newRecording(t, testkit.NewDatabase(t))
@@ -110,8 +110,7 @@ func TestFullQueueDrops(t *testing.T) {
 	n.recorded(t, recorderQueue)
 }
 
-// While the database is away the batch that failed is kept, and new rows queue
-// behind it: nothing that was queued is lost.
+// While the database is unavailable, the failed batch and the queued rows are kept.
 func TestRecorderOutlivesTheDatabase(t *testing.T) {
 	t.Parallel()
 	d, proxy := testkit.NewDatabaseBehind(t)
@@ -131,8 +130,8 @@ func TestRecorderOutlivesTheDatabase(t *testing.T) {
 	n.recorded(t, 30)
 }
 
-// Beyond the bytes of a UTC day rows are dropped and counted, which is logged once.
-// The next day has its own, also when a ping of the day before arrives late.
+// Beyond the daily limit, rows are dropped and counted, which is logged once. The next UTC
+// day has its own limit, even if a ping from the day before arrives late.
 func TestDailyLimitDrops(t *testing.T) {
 	t.Parallel()
 	d := testkit.NewDatabase(t)
@@ -151,7 +150,7 @@ func TestDailyLimitDrops(t *testing.T) {
 	first := n.Recorder.Stats()
 	fit := 1000 - first.DroppedDaily
 	if fit < 5 || fit > 10 { // 100 to 200 bytes each
-		t.Errorf("%d rows fit into 1,000 bytes", fit)
+		t.Errorf("got %d rows in 1,000 bytes", fit)
 	}
 	limited(1)
 	late := n.row(0)
@@ -160,15 +159,15 @@ func TestDailyLimitDrops(t *testing.T) {
 	n.Recorder.Offer(late)
 	n.offer(0, 10)
 	if got := n.Recorder.Stats().DroppedDaily - first.DroppedDaily; got != 12-fit {
-		t.Errorf("on the next day %d rows were dropped, want %d", got, 12-fit)
+		t.Errorf("next day: got %d dropped rows, want %d", got, 12-fit)
 	}
 	limited(2)
 	stop()
 	n.stats(t, intake.RecorderStats{Written: 2 * fit, DroppedDaily: 1012 - 2*fit})
 }
 
-// A service that stops while the database is away says how many rows it lost.
-func TestRecorderStopsWithoutTheDatabase(t *testing.T) {
+// A service that stops while the database is unavailable logs the number of rows lost.
+func TestRecorderLogsLostRowsAtShutdown(t *testing.T) {
 	t.Parallel()
 	d, proxy := testkit.NewDatabaseBehind(t)
 	n := newRecording(t, d)
@@ -183,9 +182,8 @@ func TestRecorderStopsWithoutTheDatabase(t *testing.T) {
 	n.recorded(t, 0)
 }
 
-// A service that stops while a batch waits for its next try tries once more: the
-// database may be back.
-func TestRecorderTriesOnceMoreWhenItStops(t *testing.T) {
+// A service that stops while a batch waits for a retry makes one more attempt.
+func TestRecorderRetriesAtShutdown(t *testing.T) {
 	t.Parallel()
 	d, proxy := testkit.NewDatabaseBehind(t)
 	n := newRecording(t, d)
@@ -200,8 +198,7 @@ func TestRecorderTriesOnceMoreWhenItStops(t *testing.T) {
 	n.recorded(t, 12)
 }
 
-// A batch that the database will never take is dropped and counted, and does
-// not hold up those behind it.
+// A batch that the database rejects is dropped and counted, and does not block later ones.
 func TestRejectedBatchIsDropped(t *testing.T) {
 	t.Parallel()
 	n := newRecording(t, testkit.NewDatabase(t))
@@ -216,16 +213,16 @@ func TestRejectedBatchIsDropped(t *testing.T) {
 	stop()
 	stats := n.Recorder.Stats()
 	if stats.DroppedRejected+stats.Written != 6 || stats.DroppedRejected != 2 {
-		t.Errorf("counted %+v", stats)
+		t.Errorf("got stats %+v", stats)
 	}
 	n.recorded(t, 4)
 	if strings.Contains(n.Log.String(), "not UTF-8") {
-		t.Error("the log repeats what was sent")
+		t.Error("the log contains values from the ping")
 	}
 }
 
-// A day later the next partition is missing, and is made on the way.
-func TestMissingPartitionIsMade(t *testing.T) {
+// A day later, the next day's partition is missing, and the recorder creates it.
+func TestMissingPartitionIsCreated(t *testing.T) {
 	t.Parallel()
 	n := newRecording(t, testkit.NewDatabase(t))
 	run(t, n.Recorder.Run)
@@ -237,9 +234,9 @@ func TestMissingPartitionIsMade(t *testing.T) {
 	n.recorded(t, 2)
 }
 
-// A database that goes away just when the partition is to be made has refused
-// nothing for good: the batch waits.
-func TestDatabaseGoesWhileThePartitionIsMade(t *testing.T) {
+// If the database becomes unavailable while a partition is created, the batch is not
+// rejected but retried.
+func TestDatabaseUnavailableWhileCreatingThePartition(t *testing.T) {
 	t.Parallel()
 	d, proxy := testkit.NewDatabaseBehind(t)
 	n := newRecording(t, d)

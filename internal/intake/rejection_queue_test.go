@@ -13,15 +13,15 @@ func numberedPartner(i int) (u uuid.UUID) {
 	return u
 }
 
-// addNumbered adds a refusal whose request id is its number among its partner's.
+// addNumbered adds a rejection whose request id is its number for the partner.
 func (q *rejectionQueue) addNumbered(partner, number int) int64 {
 	r := rejection{TrafficKey: TrafficKey{Partner: numberedPartner(partner)}}
 	binary.BigEndian.PutUint64(r.request[:], uint64(number))
 	return q.add(r)
 }
 
-// Whatever is sent, the queue is bounded, each partner keeps its newest in order, and
-// none with fewer than an equal share loses one to a partner with more.
+// The queue is bounded, keeps the newest rejections of each partner in order, and never
+// drops one of a partner with less than an equal share in favour of a partner with more.
 func TestRejectionQueueIsSharedFairly(t *testing.T) {
 	for seed := range uint64(10) {
 		random := rand.New(rand.NewPCG(seed, 0))
@@ -40,29 +40,29 @@ func TestRejectionQueueIsSharedFairly(t *testing.T) {
 			list := q.of[numberedPartner(p)]
 			size += len(list)
 			if len(list) > keep || len(list) < min(n, keep, share) {
-				t.Errorf("seed %d: partner %d has %d of %d; kept are %d, a share is %d", seed, p, len(list), n, keep, share)
+				t.Errorf("seed %d: partner %d has %d of %d; limit %d, share %d", seed, p, len(list), n, keep, share)
 			}
 			for i, r := range list {
 				if got, want := binary.BigEndian.Uint64(r.request[:]), uint64(n-len(list)+1+i); got != want {
-					t.Fatalf("seed %d: partner %d has number %d where %d belongs", seed, p, got, want)
+					t.Fatalf("seed %d: partner %d: got number %d, want %d", seed, p, got, want)
 				}
 			}
 		}
 		if size != q.size || size > maxQueuedRejections {
-			t.Errorf("seed %d: %d refusals, counted as %d", seed, size, q.size)
+			t.Errorf("seed %d: got %d rejections, size is %d", seed, size, q.size)
 		}
 		if size < maxQueuedRejections && lost > 0 {
-			t.Errorf("seed %d: %d lost while there is room", seed, lost)
+			t.Errorf("seed %d: %d dropped from a queue that is not full", seed, lost)
 		}
 	}
 }
 
-// More partners than there is room for: each newest refusal still gets in.
+// With more partners than the queue can hold, each newest rejection is still added.
 func TestRejectionQueueWithMorePartnersThanRoom(t *testing.T) {
 	q := newRejectionQueue(200)
 	for i := range 2 * maxQueuedRejections {
 		if lost := q.addNumbered(i, 1); lost != int64(i/maxQueuedRejections) {
-			t.Fatalf("partner %d: %d lost", i, lost)
+			t.Fatalf("partner %d: %d dropped", i, lost)
 		}
 		if len(q.of[numberedPartner(i)]) != 1 || q.size != min(i+1, maxQueuedRejections) {
 			t.Fatalf("partner %d has %d of %d", i, len(q.of[numberedPartner(i)]), q.size)

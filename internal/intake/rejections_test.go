@@ -24,7 +24,7 @@ type rejectionRow struct {
 	fields            []string
 }
 
-// refusals are a partner's, the newest first.
+// rejections returns a partner's rejections, newest first.
 func (n *node) rejections(t testing.TB, p testkit.Partner) []rejectionRow {
 	t.Helper()
 	rows, err := n.sees.Query(t.Context(),
@@ -41,8 +41,9 @@ func (n *node) rejections(t testing.TB, p testkit.Partner) []rejectionRow {
 	return found
 }
 
-// Each partner keeps its own newest refusals; nobody's are counted only (decision 24).
-func TestRejectionsAreARing(t *testing.T) {
+// Each partner keeps its newest rejections. Those without a partner are only counted
+// (decision 24).
+func TestNewestRejectionsAreKept(t *testing.T) {
 	t.Parallel()
 	n := newNode(t)
 	var sent []uuid.UUID // of Required, the newest first
@@ -54,35 +55,35 @@ func TestRejectionsAreARing(t *testing.T) {
 			sent = slices.Insert(sent, 0, r.ID)
 		}
 		if round == 0 {
-			n.rejected(t, unsigned(shared, []byte("{")), noSignature) // the house's
+			n.rejected(t, unsigned(shared, []byte("{")), noSignature) // of the platform account
 			n.rejected(t, n.signed(n.Off, n.Off.Slug, []byte("{")), badJSON)
-			n.rejected(t, n.signed(n.Off, shared, body("tx_1", partnerID(nobodys))), badSignature) // nobody's
+			n.rejected(t, n.signed(n.Off, shared, body("tx_1", partnerID(nobodys))), badSignature) // of no partner
 		}
 		n.Traffic.Flush(t.Context())
 	}
 	kept := n.rejections(t, n.Required)
 	if len(kept) != testkit.RejectionsPerPartner {
-		t.Fatalf("%d refusals kept, want %d", len(kept), testkit.RejectionsPerPartner)
+		t.Fatalf("got %d rejections, want %d", len(kept), testkit.RejectionsPerPartner)
 	}
 	for i, r := range kept {
 		at := n.Time.Now().Add(-time.Duration(i) * time.Second)
 		if r.request != sent[i] || !r.at.Equal(at) || r.endpoint != "post" || r.outcome != "payload" {
-			t.Errorf("refusal %d is %+v", i, r)
+			t.Errorf("rejection %d: got %+v", i, r)
 		}
 		if want := []string{"transactionId", "contact.email", "consent.acknowledged", "answers"}; !slices.Equal(r.fields, want) {
-			t.Errorf("the fields at fault are %v, want %v", r.fields, want)
+			t.Errorf("got fields %v, want %v", r.fields, want)
 		}
 	}
 	if kept := n.rejections(t, n.Off); len(kept) != 1 || kept[0].outcome != "json" || len(kept[0].fields) != 0 {
-		t.Errorf("the other partner's: %+v", kept)
+		t.Errorf("other partner: got %+v", kept)
 	}
 	if all := see[int64](t, n, `SELECT count(*) FROM refusals`); all != testkit.RejectionsPerPartner+2 {
-		t.Errorf("%d refusals in all: nobody's was kept", all)
+		t.Errorf("got %d rejections, including one without a partner", all)
 	}
 }
 
-// A refused request leaves nothing of what it held, in no table and in no line
-// of the log: names of fields alone are kept (decision 24).
+// A rejected request stores none of its values in any table or log line, only the names of
+// fields (decision 24).
 func TestRejectionsHoldNoValues(t *testing.T) {
 	t.Parallel()
 	n := newNode(t)
@@ -106,7 +107,7 @@ func TestRejectionsHoldNoValues(t *testing.T) {
 		if _, err := n.in.Post(t.Context(), r); err == nil {
 			t.Fatalf("accepted: %.80s", r.Body)
 		} else if strings.Contains(err.Error(), canary) {
-			t.Errorf("the refusal repeats what was sent: %v", err)
+			t.Errorf("the rejection contains values: %v", err)
 		}
 	}
 	for _, text := range everywhere {
@@ -132,15 +133,15 @@ func TestRejectionsHoldNoValues(t *testing.T) {
 	run(t, n.Recorder.Run)()
 
 	if see[int64](t, n, `SELECT count(*) FROM refusals`) < testkit.RejectionsPerPartner {
-		t.Error("no refusals were kept: the search below would find nothing anyhow")
+		t.Error("no rejections were recorded, so the search below would be pointless")
 	}
 	for _, table := range n.tables(t) {
 		if rows := see[int64](t, n, `SELECT count(*) FROM `+table+` AS row WHERE row::text ILIKE '%' || $1 || '%'`, canary); rows != 0 {
-			t.Errorf("%d rows of %s hold what was sent", rows, table)
+			t.Errorf("%d rows of %s contain values", rows, table)
 		}
 	}
 	if strings.Contains(n.Log.String(), canary) {
-		t.Error("the log holds what was sent")
+		t.Error("the log contains values")
 	}
 }
 
@@ -151,9 +152,9 @@ func (n *node) tables(t testing.TB) []string {
 	return see[[]string](t, n, `SELECT array_agg(tablename::text ORDER BY tablename) FROM pg_tables WHERE schemaname = 'public'`)
 }
 
-// A partner that is not active is told what a stranger is told; whoever looks after
-// it sees why, whichever of its identifiers the post named.
-func TestRejectionsOfTheInactive(t *testing.T) {
+// An inactive partner gets the same response as an unknown one, but staff see the reason,
+// for any identifier that the post named.
+func TestRejectionsOfInactivePartners(t *testing.T) {
 	t.Parallel()
 	n := newNode(t)
 	gone := n.AddPartner(t, "gone", models.SigningRequired)
@@ -165,17 +166,17 @@ func TestRejectionsOfTheInactive(t *testing.T) {
 	n.Traffic.Flush(t.Context())
 	got := n.rejections(t, gone)
 	if len(got) != 3 {
-		t.Fatalf("%d refusals: %+v", len(got), got)
+		t.Fatalf("got %d rejections: %+v", len(got), got)
 	}
 	for _, r := range got {
 		if r.outcome != "inactive" {
-			t.Errorf("the refusal says %q", r.outcome)
+			t.Errorf("got outcome %q", r.outcome)
 		}
 	}
 	sandbox := see[int](t, n,
 		`SELECT count(*) FROM traffic_minutes WHERE partner_id = $1 AND account_id = $2 AND outcome = 'inactive'`,
 		gone.ID, gone.Accounts[1].ID)
 	if sandbox != 1 {
-		t.Errorf("%d counters of the account that was named", sandbox)
+		t.Errorf("got %d counters of the named account", sandbox)
 	}
 }

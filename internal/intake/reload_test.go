@@ -8,14 +8,14 @@ import (
 	"github.com/pingpost/pingpost/internal/apperr"
 )
 
-// A post is judged by the partners as they were when it arrived. Of two
-// directories the partner of its base URL and that of its account are not the
-// same, and the post would be another partner's.
-func TestAReloadDoesNotDisturbPosts(t *testing.T) {
+// A post uses the directory from its start. The partner of its base URL and that of its
+// account are different objects in the next directory, so the post would seem to belong to
+// another partner.
+func TestReloadDoesNotAffectPosts(t *testing.T) {
 	t.Parallel()
 	n := newNode(t)
 	p := n.Required
-	// Long, so that a reload falls between the two looks.
+	// The list is long, so that a reload falls between the two lookups.
 	b := body("tx_none", partnerID(p.Accounts[0].Identifier), `"notes":"`+strings.Repeat("x", 9_000)+`"`)
 	r := n.signed(p, p.Slug, b)
 	over := make(chan struct{})
@@ -30,7 +30,7 @@ func TestAReloadDoesNotDisturbPosts(t *testing.T) {
 				}
 				_, err := n.in.Post(t.Context(), r)
 				if f := apperr.As(err); f == nil || f.Reason != badTransactionID.reason {
-					t.Errorf("a post of the partner's own, during a reload: %v", err)
+					t.Errorf("post during a reload: %v", err)
 					return
 				}
 			}

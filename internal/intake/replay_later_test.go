@@ -10,15 +10,15 @@ import (
 	"github.com/pingpost/pingpost/internal/testkit"
 )
 
-// beforeOwnPrices is a partner that has got prices of its own since it delivered
-// a lead on a quote that names nobody, and other posts on such quotes.
+// beforeOwnPrices is a partner that agreed its own prices after it delivered a lead on a
+// quote from the shared base URL, with other posts on such quotes.
 type beforeOwnPrices struct {
 	*node
 	first intake.PostResult
 	at    time.Time
 	body  []byte // first's
 	other []byte // on the same transaction
-	fresh []byte // delivered by nobody
+	fresh []byte // not delivered
 	taken []byte // delivered by another partner
 }
 
@@ -34,19 +34,19 @@ func newBeforeOwnPrices(t *testing.T, d *testkit.Database) *beforeOwnPrices {
 	return n
 }
 
-// leadsBack checks that a signed post is refused with its lead, and an unsigned
-// one without.
+// leadsBack checks that a signed post is rejected with its lead, and an unsigned one
+// without.
 func (n *beforeOwnPrices) leadsBack(t *testing.T, body []byte, want rejection) {
 	t.Helper()
 	f := n.rejected(t, n.signed(n.Off, n.Off.Slug, body), want)
 	if f.LeadID != id.Format(id.Lead, n.first.LeadID) || !f.DeliveredAt.Equal(n.at) {
-		t.Errorf("the deliverer is told lead %q of %s", f.LeadID, f.DeliveredAt)
+		t.Errorf("the partner got lead %q of %s", f.LeadID, f.DeliveredAt)
 	}
 	notFound(t, n.rejected(t, unsigned(n.Off.Slug, body), want))
 }
 
-// What a partner delivered before it got prices of its own is found again, and
-// all else on quotes that name nobody is refused (decisions 3, 5).
+// Leads that a partner delivered before it agreed its own prices are found again. Other
+// posts on quotes from the shared base URL are rejected (decisions 3, 5).
 func TestLeadsFromBeforeOwnPricesAreFoundAgain(t *testing.T) {
 	t.Parallel()
 	n := newBeforeOwnPrices(t, testkit.NewDatabase(t))
@@ -67,15 +67,15 @@ func TestLeadsFromBeforeOwnPricesAreFoundAgain(t *testing.T) {
 		n.leadsBack(t, n.other, delivered)
 		rejected(n.fresh, n.taken)
 		n.Time.Advance(quote.Validity)
-		n.leadsBack(t, n.body, expired) // expiry is judged first
+		n.leadsBack(t, n.body, expired) // expiry is checked first
 		n.leadsBack(t, n.other, expired)
 		rejected(n.fresh, n.taken)
 	})
 }
 
-// The refusal is final to a partner. While nobody can say whether the lead is
-// there, it is asked to come back, as it would be on any delivery.
-func TestLeadsFromBeforeOwnPricesWhileTheDatabaseIsAway(t *testing.T) {
+// Partners treat the rejection as final. If the lookup of the lead fails, the post gets a
+// 503 with a Retry-After instead.
+func TestLeadsFromBeforeOwnPricesWhileTheDatabaseIsUnavailable(t *testing.T) {
 	t.Parallel()
 	d, proxy := testkit.NewDatabaseBehind(t)
 	n := newBeforeOwnPrices(t, d)
@@ -85,7 +85,7 @@ func TestLeadsFromBeforeOwnPricesWhileTheDatabaseIsAway(t *testing.T) {
 		for _, b := range [][]byte{n.body, n.other, n.fresh} {
 			n.unavailable(t, n.Off, b, notSaved)
 		}
-		// What needs no database is told as ever.
+		// Checks that need no database still return their errors.
 		n.rejected(t, n.signed(n.Off, n.Off.Slug, theirs), notYourQuote)
 		n.rejected(t, n.signed(n.Off, n.Off.Slug, body("tx_none")), badTransactionID)
 		n.Time.Advance(quote.Validity + time.Millisecond)

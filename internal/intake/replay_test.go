@@ -9,7 +9,7 @@ import (
 	"github.com/pingpost/pingpost/internal/intake"
 )
 
-// again checks that a post gets the first answer (decision 3).
+// again checks that a post gets the first result (decision 3).
 func (n *node) again(t testing.TB, first intake.PostResult, r intake.PostRequest, verified bool) {
 	t.Helper()
 	got := n.post(t, r)
@@ -17,12 +17,12 @@ func (n *node) again(t testing.TB, first intake.PostResult, r intake.PostRequest
 		t.Errorf("replayed %t, verified %t; want true, %t", got.Replayed, got.HMACVerified, verified)
 	}
 	if !sameAnswer(got, first) {
-		t.Errorf("answered %+v\nat first %+v", got, first)
+		t.Errorf("got %+v\nwant %+v", got, first)
 	}
 }
 
-// sameAnswer compares what a partner is told, but for hmacVerified and the
-// replay's header, which are of the request.
+// sameAnswer compares two results except for HMACVerified and Replayed, which depend on the
+// request.
 func sameAnswer(a, b intake.PostResult) bool {
 	return a.LeadID == b.LeadID && a.Payout == b.Payout && a.TransactionID == b.TransactionID &&
 		reflect.DeepEqual(a.Envelope, b.Envelope) && a.Quote == b.Quote && a.Industry == b.Industry && a.Partner == b.Partner
@@ -34,14 +34,14 @@ func TestReplay(t *testing.T) {
 	t.Run("replay signed", func(t *testing.T) { replaySigned(t, n) })
 	t.Run("replay of an unsigned post", func(t *testing.T) { replayOfAnUnsignedPost(t, n) })
 	t.Run("replay in a sandbox", func(t *testing.T) { replayInASandbox(t, n) })
-	t.Run("replay after the digest is forgotten", func(t *testing.T) { replayAfterTheDigestIsForgotten(t, n) })
+	t.Run("replay after the digest is deleted", func(t *testing.T) { replayAfterTheDigestIsForgotten(t, n) })
 }
 
 func replaySigned(t *testing.T, n *node) {
 	b := body(n.quote(t, shared))
 	first := n.post(t, n.signed(n.Off, n.Off.Slug, b))
 	if first.Replayed || !first.HMACVerified || first.Envelope.Salt != nil {
-		t.Errorf("the first answer: replayed %t, verified %t, salt %d bytes", first.Replayed, first.HMACVerified,
+		t.Errorf("first result: replayed %t, verified %t, salt %d bytes", first.Replayed, first.HMACVerified,
 			len(first.Envelope.Salt))
 	}
 	n.stores(t, nothing, func() {
@@ -51,23 +51,24 @@ func replaySigned(t *testing.T, n *node) {
 		n.again(t, first, n.signed(n.Off, shared, b), true)
 		n.again(t, first, unsigned(n.Off.Slug, b), false)
 
-		// Another node, which shares the database and the keys alone.
+		// Another node, which shares only the database and the keys.
 		another := &node{n.Platform, n.Intake(settings()), n.sees}
 		another.again(t, first, another.signed(n.Off, n.Off.Slug, b), true)
 
-		// Another body, by one byte that means nothing.
+		// A body that differs by one insignificant byte.
 		n.rejected(t, n.signed(n.Off, n.Off.Slug, append(b[:len(b):len(b)], ' ')), delivered)
-		// The same bytes by another partner.
+		// The same bytes from another partner.
 		notFound(t, n.rejected(t, n.signed(n.Required, n.Required.Slug, b), delivered))
 	})
 }
 
-// What was first unsigned says so then, and of each later post by itself.
+// An unsigned first post is reported as unverified, and each later post by its own
+// signature.
 func replayOfAnUnsignedPost(t *testing.T, n *node) {
 	b := body(n.quote(t, n.ReportOnly.Slug))
 	first := n.post(t, unsigned(n.ReportOnly.Slug, b))
 	if first.HMACVerified {
-		t.Error("unsigned, and verified")
+		t.Error("an unsigned post is reported as verified")
 	}
 	n.stores(t, nothing, func() {
 		n.again(t, first, n.signed(n.ReportOnly, n.ReportOnly.Slug, b), true)
@@ -75,8 +76,8 @@ func replayOfAnUnsignedPost(t *testing.T, n *node) {
 	})
 }
 
-// The body's digest is kept a day; without it a retry cannot be told from
-// another post (decision 3).
+// The digest of the body is kept for a day. Without it, a retry cannot be distinguished
+// from a different post (decision 3).
 func replayAfterTheDigestIsForgotten(t *testing.T, n *node) {
 	b := body(n.quote(t, shared))
 	first := n.post(t, n.signed(n.Off, n.Off.Slug, b))
@@ -84,7 +85,7 @@ func replayAfterTheDigestIsForgotten(t *testing.T, n *node) {
 	n.stores(t, nothing, func() {
 		f := n.rejected(t, n.signed(n.Off, n.Off.Slug, b), delivered)
 		if f.LeadID != id.Format(id.Lead, first.LeadID) {
-			t.Errorf("the deliverer is told lead %q", f.LeadID)
+			t.Errorf("the partner got lead %q", f.LeadID)
 		}
 	})
 }

@@ -17,7 +17,7 @@ import (
 	"github.com/pingpost/pingpost/models"
 )
 
-// storedLead is a lead's row.
+// storedLead returns the row of a lead.
 func (n *node) storedLead(t testing.TB, lead uuid.UUID) models.Lead {
 	t.Helper()
 	var row models.Lead
@@ -27,7 +27,7 @@ func (n *node) storedLead(t testing.TB, lead uuid.UUID) models.Lead {
 	return row
 }
 
-// contact opens a stored lead's contact record.
+// contact decrypts the contact record of a stored lead.
 func (n *node) contact(t testing.TB, row models.Lead) (c leads.Contact) {
 	t.Helper()
 	key := n.Wrappers.Unwrap(t.Context(), [][]byte{row.WrappedKey})[0]
@@ -46,7 +46,7 @@ func (n *node) contact(t testing.TB, row models.Lead) (c leads.Contact) {
 	return c
 }
 
-// quotedColumns are those of a lead's row that repeat its quote (decision 2).
+// quotedColumns are the columns of a lead's row that copy its quote (decision 2).
 type quotedColumns struct {
 	transaction            uuid.UUID
 	transactionID          string
@@ -57,7 +57,7 @@ type quotedColumns struct {
 	at                     time.Time
 	minor                  int64
 	currency               string
-	leadCountry, leadPlace string // the lead's own, beside the quote's
+	leadCountry, leadPlace string // of the lead, not of the quote
 }
 
 func columnsOf(row models.Lead) quotedColumns {
@@ -82,12 +82,12 @@ func columnsOf(row models.Lead) quotedColumns {
 	return c
 }
 
-// The lead's row carries its whole quote, and the transactionId as the partner
-// holds it: whatever becomes of prices and partners, it says what was promised.
-func TestTheLeadRowCarriesItsWholeQuote(t *testing.T) {
+// The row of a lead has its whole quote, and the transactionId as the partner has it, even
+// if prices and partners change later.
+func TestLeadRowHasItsWholeQuote(t *testing.T) {
 	t.Parallel()
 	n := newNode(t)
-	n.Card.Get().Version = 7 // told from the 1 that a fresh database has
+	n.Card.Get().Version = 7 // a new database has 1
 	for _, c := range []struct {
 		name, slug, ping string
 		members          []string // of the post
@@ -121,15 +121,15 @@ func TestTheLeadRowCarriesItsWholeQuote(t *testing.T) {
 				t.Errorf("stored\n%+v\nwant\n%+v", got, c.want)
 			}
 			if !row.ReceivedAt.Equal(n.Time.Now()) || c.want.termID == 0 || c.want.minor == 0 {
-				t.Errorf("received at %s with term %d and %d minor units", row.ReceivedAt, c.want.termID, c.want.minor)
+				t.Errorf("got time %s, term %d and %d minor units", row.ReceivedAt, c.want.termID, c.want.minor)
 			}
 		})
 	}
 }
 
-// A person is found again by keyed digests of the normalised e-mail and phone,
-// however either was typed (decision 20).
-func TestLookUpDigestsAreOfTheNormalisedForms(t *testing.T) {
+// A lead is found by keyed digests of the normalised e-mail address and phone number, in
+// any spelling (decision 20).
+func TestLookupDigestsUseNormalisedForms(t *testing.T) {
 	t.Parallel()
 	n := newNode(t)
 	for name, c := range map[string]struct {
@@ -149,14 +149,14 @@ func TestLookUpDigestsAreOfTheNormalisedForms(t *testing.T) {
 			post := n.post(t, n.signed(n.Required, n.Required.Slug, body(n.quote(t, shared), `"contact":{`+c.contact+`}`)))
 			row := n.storedLead(t, post.LeadID)
 			if !bytes.Equal(row.EmailDigest, n.Keys.Digest(keyring.LookUp, []byte(c.email))) {
-				t.Errorf("the e-mail's digest %x is not of %s", row.EmailDigest, c.email)
+				t.Errorf("email digest %x is not that of %s", row.EmailDigest, c.email)
 			}
 			var want []byte
 			if c.phone != "" {
 				want = n.Keys.Digest(keyring.LookUp, []byte(c.phone))
 			}
 			if !bytes.Equal(row.PhoneDigest, want) || row.PhoneFlagged != c.flagged {
-				t.Errorf("the phone's digest %x is not of %q; flagged %t", row.PhoneDigest, c.phone, row.PhoneFlagged)
+				t.Errorf("phone digest %x is not that of %q; flagged %t", row.PhoneDigest, c.phone, row.PhoneFlagged)
 			}
 			if other := testkit.PlatformKeys(t, 2); other.Matches(keyring.LookUp, []byte(c.email), row.EmailDigest) {
 				t.Error("the digest is not keyed")
@@ -165,9 +165,9 @@ func TestLookUpDigestsAreOfTheNormalisedForms(t *testing.T) {
 	}
 }
 
-// Which key wraps a lead is told by its row as by the wrapped key itself: that is
-// what leads are moved by when a key is rotated.
-func TestTheRowNamesTheKeyThatWrapsIt(t *testing.T) {
+// The row names the key that wraps the lead, like the wrapped key itself. Key rotation uses
+// these columns.
+func TestLeadRowNamesItsWrappingKey(t *testing.T) {
 	t.Parallel()
 	n := newNode(t)
 	row := n.storedLead(t, n.post(t, n.signed(n.Required, n.Required.Slug, body(n.quote(t, shared)))).LeadID)
@@ -177,13 +177,13 @@ func TestTheRowNamesTheKeyThatWrapsIt(t *testing.T) {
 	}
 	if row.KeyWrapper != wrapper || row.KeyVersion != version ||
 		!strings.HasPrefix(string(row.WrappedKey), wrapper+":"+version+":") {
-		t.Errorf("the row says %q, %q; the key was wrapped by %q, %q", row.KeyWrapper, row.KeyVersion, wrapper, version)
+		t.Errorf("got %q, %q; want %q, %q", row.KeyWrapper, row.KeyVersion, wrapper, version)
 	}
 }
 
-// A phone is read as it is dialled in the lead's country, which need not be the
-// quote's (decision 17).
-func TestThePhoneIsDialledInTheLeadsCountry(t *testing.T) {
+// A phone number is interpreted for the lead's country, which can differ from the quote's
+// (decision 17).
+func TestPhoneUsesTheLeadsCountry(t *testing.T) {
 	t.Parallel()
 	n := newNode(t)
 	const inParis, inLondon = "01 42 68 53 00", "020 7946 0958"
@@ -199,18 +199,18 @@ func TestThePhoneIsDialledInTheLeadsCountry(t *testing.T) {
 			row := n.storedLead(t, n.post(t, n.signed(n.Required, n.Required.Slug, b)).LeadID)
 			got := n.contact(t, row)
 			if got.E164 != c.want || got.Phone != c.phone || row.PhoneFlagged {
-				t.Errorf("%q became %q (kept as %q, flagged %t), want %q", c.phone, got.E164, got.Phone, row.PhoneFlagged, c.want)
+				t.Errorf("%q: got %q (stored as %q, flagged %t), want %q", c.phone, got.E164, got.Phone, row.PhoneFlagged, c.want)
 			}
 			if !bytes.Equal(row.PhoneDigest, n.Keys.Digest(keyring.LookUp, []byte(c.want))) {
-				t.Error("the phone's digest is of another number")
+				t.Error("the phone digest is that of another number")
 			}
 		})
 	}
 }
 
-// The timeline's first line says which request delivered the lead, and whether it
+// The first event in the timeline names the request that delivered the lead, and whether it
 // was signed.
-func TestTheTimelineNamesTheRequest(t *testing.T) {
+func TestTimelineNamesTheRequest(t *testing.T) {
 	t.Parallel()
 	n := newNode(t)
 	for name, c := range map[string]struct {
@@ -230,7 +230,7 @@ func TestTheTimelineNamesTheRequest(t *testing.T) {
 		got := see[string](t, n, `SELECT concat_ws(' ', kind, jsonb_typeof(detail->'hmac_verified'), detail->>'hmac_verified', detail->>'request_id')
 			FROM lead_events WHERE lead_id = $1`, lead)
 		if want := "delivered boolean " + c.verified + " " + id.Format(id.Request, request); got != want {
-			t.Errorf("%s: the timeline says %q, want %q", name, got, want)
+			t.Errorf("%s: got %q, want %q", name, got, want)
 		}
 	}
 }

@@ -13,13 +13,13 @@ import (
 func TestConcurrentChange(t *testing.T) {
 	t.Parallel()
 	n := newNode(t)
-	t.Run("unsigned meanwhile", func(t *testing.T) { unsignedMeanwhile(t, n) })
-	t.Run("signed meanwhile", func(t *testing.T) { signedMeanwhile(t, n) })
+	t.Run("unsigned", func(t *testing.T) { suspendedBeforeUnsignedPost(t, n) })
+	t.Run("signed", func(t *testing.T) { suspendedBeforeSignedPost(t, n) })
 }
 
-// What was suspended, revoked or retired a moment ago stores nothing, although
-// the node's directory has not heard of it (decision 21).
-func signedMeanwhile(t *testing.T, n *node) {
+// A partner, account or secret that was just suspended, revoked or retired cannot store a
+// lead, even if the node's directory is out of date (decision 21).
+func suspendedBeforeSignedPost(t *testing.T, n *node) {
 	for name, change := range map[string]func(*testing.T, testkit.Partner){
 		"partner-suspended": func(t *testing.T, p testkit.Partner) { n.setStatus(t, p, models.PartnerSuspended) },
 		"partner-pending":   func(t *testing.T, p testkit.Partner) { n.setStatus(t, p, models.PartnerPending) },
@@ -51,7 +51,7 @@ func signedMeanwhile(t *testing.T, n *node) {
 					result, err := n.in.Post(t.Context(), n.signed(p, slug, b))
 					badSignature.check(t, err)
 					if result.LeadID != uuid.Nil {
-						t.Error("the refusal carries a lead")
+						t.Error("the rejection contains a lead")
 					}
 				}
 			})
@@ -59,8 +59,8 @@ func signedMeanwhile(t *testing.T, n *node) {
 	}
 }
 
-// Unsigned, such a post is told what an unknown partner is.
-func unsignedMeanwhile(t *testing.T, n *node) {
+// An unsigned post gets the same response as for an unknown partner.
+func suspendedBeforeUnsignedPost(t *testing.T, n *node) {
 	b := body(n.quote(t, n.Off.Slug))
 	n.setStatus(t, n.Off, models.PartnerSuspended)
 	n.stores(t, nothing, func() {

@@ -12,7 +12,7 @@ import (
 	"github.com/pingpost/pingpost/models"
 )
 
-// ticking is a clock that moves on by a step whenever it is read.
+// ticking is a clock that advances by a step on each call.
 type ticking struct {
 	*clock.Manual
 	step time.Duration
@@ -23,9 +23,9 @@ func (c ticking) Now() time.Time {
 	return c.Manual.Now()
 }
 
-// What is recorded of a ping is how long its price took, in microseconds, priced
-// or not, and its traffic is counted by the same time (decision 2).
-func TestTheTimingIsRecorded(t *testing.T) {
+// The recorder and the traffic use the time that it took to price the ping, in
+// microseconds, for priced and unpriced pings (decision 2).
+func TestTimingIsRecorded(t *testing.T) {
 	t.Parallel()
 	n := newNode(t)
 	n.setPrice(t, n.Off, 0, `[{"industry":"plumber"}]`, nil)
@@ -39,27 +39,27 @@ func TestTheTimingIsRecorded(t *testing.T) {
 	for i, name := range []string{"priced", string(models.OutcomeExcluded)} {
 		took := answers[i].Timing.Auction
 		if cell := answers[i].Timing.Cell; cell != step || took <= cell || took%step != 0 {
-			t.Errorf("%s: the price took %s, of which the look-up %s", name, took, cell)
+			t.Errorf("%s: got auction %s with lookup %s", name, took, cell)
 		}
 		if recorded[i].Outcome != name || recorded[i].Took != took {
-			t.Errorf("%s took %s, recorded as %s %s", name, took, recorded[i].Outcome, recorded[i].Took)
+			t.Errorf("%s: took %s, recorded as %s %s", name, took, recorded[i].Outcome, recorded[i].Took)
 		}
 		want := make([]int64, len(models.LatencyBounds)+1)
 		want[slices.IndexFunc(models.LatencyBounds[:], func(bound time.Duration) bool { return took <= bound })] = 1
 		for k, c := range counters {
 			if k.Outcome == name && !slices.Equal(c.latency, want) {
-				t.Errorf("%s took %s, counted as %v", name, took, c.latency)
+				t.Errorf("%s took %s, but counts are %v", name, took, c.latency)
 			}
 		}
 	}
 	if len(counters) != 2 {
-		t.Errorf("counted %v", counters)
+		t.Errorf("got counts %v", counters)
 	}
 }
 
-// The queue is bounded in bytes as well as in rows: 16 MiB of long pings are all
-// that waits for the database, and when they are written there is room again (decision 2).
-func TestAQueueOfLongPingsIsFullAt16MiB(t *testing.T) {
+// The queue is bounded in bytes as well as in rows, to 16 MiB. After the rows are written,
+// new ones are accepted (decision 2).
+func TestQueueIsFullAt16MiB(t *testing.T) {
 	t.Parallel()
 	n := newRecording(t, testkit.NewDatabase(t))
 	long := n.row(0)

@@ -26,7 +26,7 @@ type counted struct {
 	latency []int64
 }
 
-// counters reads the traffic, and checks that each row's buckets add up.
+// counters reads the traffic and checks that each row's buckets add up to its count.
 func (n *node) counters(t testing.TB) map[counter]counted {
 	t.Helper()
 	rows, err := n.sees.Query(t.Context(),
@@ -44,7 +44,7 @@ func (n *node) counters(t testing.TB) map[counter]counted {
 			sum += n
 		}
 		if sum != c.count || len(c.latency) != len(models.LatencyBounds)+1 {
-			t.Errorf("%+v: %d in the buckets %v", k, c.count, c.latency)
+			t.Errorf("%+v: count %d, buckets %v", k, c.count, c.latency)
 		}
 		k.minute = k.minute.UTC()
 		found[k] = counted{c.count, slices.Clone(c.latency)}
@@ -105,15 +105,16 @@ func TestTrafficByMinuteAndOutcome(t *testing.T) {
 		{next, intake.TrafficKey{none, none, none, "post", "signature"}}:                                       1,
 	}
 	if got := n.counts(t); !maps.Equal(got, want) {
-		t.Errorf("counted %v\nwant %v", got, want)
+		t.Errorf("got %v\nwant %v", got, want)
 	}
-	n.Traffic.Flush(t.Context()) // nothing new: nothing is added
+	n.Traffic.Flush(t.Context()) // nothing to add
 	if got := n.counts(t); !maps.Equal(got, want) {
-		t.Errorf("counted again: %v", got)
+		t.Errorf("counts after another flush: %v", got)
 	}
 }
 
-// What a partner would lose if it had to sign is told apart, retries included (decision 14).
+// Unsigned posts that required signing would reject are counted separately, including
+// retries (decision 14).
 func TestTrafficCountsUnsignedPostsBySigningMode(t *testing.T) {
 	t.Parallel()
 	n := newNode(t)
@@ -124,7 +125,7 @@ func TestTrafficCountsUnsignedPostsBySigningMode(t *testing.T) {
 		b := body(n.quote(t, partner.Slug))
 		for _, want := range outcomes {
 			if got := n.post(t, unsigned(partner.Slug, b)); got.Outcome != want {
-				t.Errorf("%s: %q, want %q", partner.Slug, got.Outcome, want)
+				t.Errorf("%s: got %q, want %q", partner.Slug, got.Outcome, want)
 			}
 		}
 		n.Traffic.Flush(t.Context())
@@ -136,7 +137,7 @@ func TestTrafficCountsUnsignedPostsBySigningMode(t *testing.T) {
 				Outcome:  want,
 			}}
 			if got := n.counts(t)[k]; got != 1 {
-				t.Errorf("%s: %s counted %d times", partner.Slug, want, got)
+				t.Errorf("%s: %s has count %d", partner.Slug, want, got)
 			}
 		}
 	}
@@ -148,7 +149,7 @@ func TestLatencyBuckets(t *testing.T) {
 	k := intake.TrafficKey{Endpoint: intake.EndpointPost, Outcome: "delivered"}
 	want := make([]int64, len(models.LatencyBounds)+1)
 	for i, bound := range models.LatencyBounds {
-		n.Traffic.Count(k, n.Time.Now(), bound) // a bound is its bucket's
+		n.Traffic.Count(k, n.Time.Now(), bound) // a bound belongs to its bucket
 		n.Traffic.Count(k, n.Time.Now(), bound+1)
 		want[i]++
 		want[i+1]++
@@ -158,11 +159,11 @@ func TestLatencyBuckets(t *testing.T) {
 	n.Traffic.Flush(t.Context())
 	got := n.counters(t)
 	if c := got[counter{n.Time.Now().Truncate(time.Minute), k}]; len(got) != 1 || !slices.Equal(c.latency, want) {
-		t.Errorf("%d rows, buckets %v, want %v", len(got), c.latency, want)
+		t.Errorf("got %d rows, buckets %v, want %v", len(got), c.latency, want)
 	}
 }
 
-// Two nodes add to the same rows, at the same time and in any order.
+// Two nodes can add to the same rows at the same time.
 func TestTwoWritersAdd(t *testing.T) {
 	t.Parallel()
 	n := newRecording(t, testkit.NewDatabase(t))
@@ -185,16 +186,16 @@ func TestTwoWritersAdd(t *testing.T) {
 	got := n.counts(t)
 	for k, count := range got {
 		if count != 2*flushes {
-			t.Errorf("%s: counted %d, want %d", k.Outcome, count, 2*flushes)
+			t.Errorf("%s: got %d, want %d", k.Outcome, count, 2*flushes)
 		}
 	}
 	if len(got) != keys || lines.Count(`"level":"WARN"`) != 0 {
-		t.Errorf("%d rows, want %d; %s", len(got), keys, lines)
+		t.Errorf("got %d rows, want %d; %s", len(got), keys, lines)
 	}
 }
 
-// What the database does not take is put back and added to what came after.
-func TestTrafficOutlivesTheDatabase(t *testing.T) {
+// If a write fails, its data is queued again and merged with later data.
+func TestTrafficSurvivesADatabaseOutage(t *testing.T) {
 	t.Parallel()
 	d, proxy := testkit.NewDatabaseBehind(t)
 	n := nodeOn(t, d)
@@ -205,16 +206,16 @@ func TestTrafficOutlivesTheDatabase(t *testing.T) {
 	before := n.signed(n.Off, n.Off.Slug, body("tx_1"))
 	n.rejected(t, before, badTransactionID)
 	proxy.Down()
-	d.Pool.Reset() // no connection is half-way through anything
+	d.Pool.Reset() // so that no connection is in use
 	n.Traffic.Flush(t.Context())
 	if n.Log.Count(`"level":"WARN"`) != 2 {
-		t.Errorf("the log does not say what waits: %s", n.Log)
+		t.Errorf("want a warning for each failed write: %s", n.Log)
 	}
 	n.Traffic.Count(both, n.Time.Now(), time.Microsecond)
 	after := n.signed(n.Off, n.Off.Slug, body("tx_2"))
 	n.rejected(t, after, badTransactionID)
 	proxy.Up()
-	run(t, n.Traffic.Run)() // writes once more at its end
+	run(t, n.Traffic.Run)() // writes at shutdown
 	got := n.counts(t)
 	minute := n.Time.Now().Truncate(time.Minute)
 	rejected := intake.TrafficKey{
@@ -226,15 +227,15 @@ func TestTrafficOutlivesTheDatabase(t *testing.T) {
 	}
 	want := map[counter]int64{{minute, only}: 1, {minute, both}: 2, {minute, rejected}: 2}
 	if !maps.Equal(got, want) {
-		t.Errorf("counted %v\nwant %v", got, want)
+		t.Errorf("got %v\nwant %v", got, want)
 	}
-	kept := n.rejections(t, n.Off) // the newest first
+	kept := n.rejections(t, n.Off) // newest first
 	if len(kept) != 2 || kept[0].request != after.ID || kept[1].request != before.ID || n.Traffic.Dropped() != 0 {
-		t.Errorf("kept %+v; %d dropped", kept, n.Traffic.Dropped())
+		t.Errorf("got %+v; %d dropped", kept, n.Traffic.Dropped())
 	}
 }
 
-// A commit whose answer is lost may have counted: it is not counted again.
+// A commit with an unknown outcome is not written again, so that it is not counted twice.
 func TestTrafficIsNeverCountedTwice(t *testing.T) {
 	t.Parallel()
 	d, proxy := testkit.NewDatabaseBehind(t)
@@ -244,15 +245,15 @@ func TestTrafficIsNeverCountedTwice(t *testing.T) {
 	proxy.DropResponse("COMMIT", nil)
 	n.Traffic.Flush(t.Context())
 	if n.Traffic.Dropped() == 0 {
-		t.Error("what may be lost is not counted as dropped")
+		t.Error("possibly lost counts are not counted as dropped")
 	}
 	n.Traffic.Flush(t.Context())
 	if got := n.counts(t); !maps.Equal(got, map[counter]int64{{n.Time.Now().Truncate(time.Minute), k}: 1}) {
-		t.Errorf("counted %v", got)
+		t.Errorf("got %v", got)
 	}
 }
 
-// The counters between two writes are bounded; what is beyond is counted.
+// The counters between two writes are bounded. Requests beyond are counted as dropped.
 func TestTrafficIsBounded(t *testing.T) {
 	t.Parallel()
 	n := newNode(t)
@@ -260,15 +261,15 @@ func TestTrafficIsBounded(t *testing.T) {
 	for i := range keys + 3 {
 		n.Traffic.Count(intake.TrafficKey{Endpoint: "ping", Outcome: fmt.Sprint(i)}, n.Time.Now(), 0)
 	}
-	n.Traffic.Count(intake.TrafficKey{Endpoint: "ping", Outcome: "0"}, n.Time.Now(), 0) // known: no further room taken
+	n.Traffic.Count(intake.TrafficKey{Endpoint: "ping", Outcome: "0"}, n.Time.Now(), 0) // an existing key
 	if got := n.Traffic.Dropped(); got != 3 {
-		t.Errorf("%d counts dropped, want 3", got)
+		t.Errorf("got %d dropped counts, want 3", got)
 	}
 }
 
-// Junk sent to one partner's address leaves the rejections of others in place, those
-// from before it and those from after it.
-func TestJunkPushesOutNoOtherPartnersRejections(t *testing.T) {
+// A flood of invalid requests to one partner's base URL does not displace other partners'
+// rejections, earlier or later.
+func TestFloodKeepsOtherPartnersRejections(t *testing.T) {
 	t.Parallel()
 	n := newNode(t)
 	junk := func(slug string) uuid.UUID {
@@ -291,10 +292,10 @@ func TestJunkPushesOutNoOtherPartnersRejections(t *testing.T) {
 		kept int
 	}{{n.Required, before, 1}, {n.ReportOnly, after, 1}, {n.Off, newest, testkit.RejectionsPerPartner}} {
 		if got := n.rejections(t, c.p); len(got) != c.kept || got[0].request != c.want {
-			t.Errorf("%s: kept %+v", c.p.Slug, got)
+			t.Errorf("%s: got %+v", c.p.Slug, got)
 		}
 	}
 	if got := n.Traffic.Dropped(); got != 0 {
-		t.Errorf("%d dropped, and none was lost", got)
+		t.Errorf("got %d dropped, want 0", got)
 	}
 }

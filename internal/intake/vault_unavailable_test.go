@@ -9,15 +9,15 @@ import (
 	"github.com/pingpost/pingpost/internal/testkit"
 )
 
-// withWrapper is the same node with another key wrapper; nil for none.
+// withWrapper returns the same node with another key wrapper, or none if nil.
 func (n *node) withWrapper(w envelope.KeyWrapper) *node {
 	parts := *n.Platform
 	parts.Wrappers = envelope.NewWrappers(w)
 	return &node{&parts, parts.Intake(settings()), n.sees}
 }
 
-// TestVaultUnavailable: without a data key, posts get a 503 and nothing is stored.
-// Pings are priced, and a lead that was delivered before is found (decisions 21, 23).
+// Without a data key, posts get a 503 and nothing is stored. Pings are priced, and leads
+// that were delivered before are found (decisions 21, 23).
 func TestVaultUnavailable(t *testing.T) {
 	t.Parallel()
 	whole := newNode(t)
@@ -35,21 +35,21 @@ func TestVaultUnavailable(t *testing.T) {
 			first := whole.post(t, whole.signed(whole.Required, whole.Required.Slug, done))
 
 			n := whole.withWrapper(c.wrapper)
-			fresh := body(n.quote(t, shared)) // pings go on
+			fresh := body(n.quote(t, shared)) // pings still work
 			n.stores(t, nothing, func() {
 				n.unavailable(t, n.Required, fresh, c.want)
 				n.again(t, first, n.signed(n.Required, n.Required.Slug, done), true)
 				f := n.rejected(t,
 					n.signed(n.Required, n.Required.Slug, body(first.TransactionID, `"notes":"another"`)), delivered)
 				if f.LeadID != id.Format(id.Lead, first.LeadID) {
-					t.Errorf("the deliverer is told lead %q", f.LeadID)
+					t.Errorf("the partner got lead %q", f.LeadID)
 				}
 				notFound(t, n.rejected(t, n.signed(n.Off, n.Off.Slug, done), delivered))
-				// Signatures and payloads are judged as ever.
+				// Signatures and payloads are still checked.
 				n.rejected(t, n.signed(n.Off, n.Required.Slug, fresh), badSignature)
 				n.rejected(t, n.signed(n.Off, n.Off.Slug, []byte("{}")), badPost)
 			})
-			// The transaction was not spent.
+			// The transaction can still be used.
 			whole.stores(t, oneLead, func() { whole.post(t, whole.signed(whole.Required, whole.Required.Slug, fresh)) })
 		})
 	}

@@ -14,9 +14,8 @@ import (
 	"github.com/pingpost/pingpost/models"
 )
 
-// What a write could not bring in is added to what came while it was under way,
-// and stands before it: no count is lost, and which refusals are the newest stays
-// as it was.
+// Counts and rejections from a failed write are merged with those added since, before them.
+// No count is lost, and the order of rejections is preserved.
 func TestFailedWriteIsMergedWithNewCounts(t *testing.T) {
 	t.Parallel()
 	d, proxy := testkit.NewDatabaseBehind(t)
@@ -28,7 +27,7 @@ func TestFailedWriteIsMergedWithNewCounts(t *testing.T) {
 		n.Traffic.Count(k, n.Time.Now(), time.Microsecond)
 	}
 	n.rejected(t, before, badTransactionID)
-	// Neither transaction begins: nothing of either can be in.
+	// Neither transaction begins, so neither can be committed.
 	proxy.DropResponse("BEGIN", func() {
 		for range 2 {
 			n.Traffic.Count(k, n.Time.Now(), time.Hour)
@@ -37,7 +36,7 @@ func TestFailedWriteIsMergedWithNewCounts(t *testing.T) {
 	})
 	n.Traffic.Flush(t.Context())
 	if n.Log.Count(`"level":"WARN"`) != 2 || len(n.counters(t)) != 0 {
-		t.Fatalf("the writes did not fail: %s", n.Log)
+		t.Fatalf("want failed writes: %s", n.Log)
 	}
 	n.Traffic.Flush(t.Context())
 
@@ -45,18 +44,18 @@ func TestFailedWriteIsMergedWithNewCounts(t *testing.T) {
 	latency[0], latency[len(models.LatencyBounds)] = 3, 2
 	minute := n.Time.Now().Truncate(time.Minute)
 	if got := n.counters(t)[counter{minute, k}]; got.count != 5 || !slices.Equal(got.latency, latency) {
-		t.Errorf("counted %+v, want 3 quick ones and 2 slow", got)
+		t.Errorf("got %+v, want 3 fast requests and 2 slow ones", got)
 	}
-	kept := n.rejections(t, n.Off) // the newest first
+	kept := n.rejections(t, n.Off) // newest first
 	if len(kept) != 2 || kept[0].request != meanwhile.ID || kept[1].request != before.ID || n.Traffic.Dropped() != 0 {
-		t.Errorf("kept %+v; %d dropped", kept, n.Traffic.Dropped())
+		t.Errorf("got %+v; %d dropped", kept, n.Traffic.Dropped())
 	}
 }
 
-// A request that was refused before it could be read is counted and kept like any
-// other: by its fault's reason, and as an error when it is none. The reason of a
-// fault is of a closed set; an error's text may hold anything (decision 24).
-func TestARequestThatCouldNotBeReadIsCounted(t *testing.T) {
+// A request that is rejected before it was read is recorded like any other, by the reason
+// of its *apperr.Error, or as "error". The text of an error could contain anything and is
+// not recorded (decision 24).
+func TestUnreadableRequestsAreCounted(t *testing.T) {
 	t.Parallel()
 	n := newNode(t)
 	at := n.Time.Now()
@@ -71,11 +70,11 @@ func TestARequestThatCouldNotBeReadIsCounted(t *testing.T) {
 		{minute, intake.TrafficKey{Endpoint: "post", Outcome: "unknown_partner"}}:          1,
 	}
 	if got := n.counts(t); !maps.Equal(got, want) {
-		t.Errorf("counted %v\nwant %v", got, want)
+		t.Errorf("got %v\nwant %v", got, want)
 	}
 	kept := n.rejections(t, n.Off)
 	if len(kept) != 1 || kept[0].request != request || kept[0].endpoint != "ping" || kept[0].outcome != "error" ||
 		len(kept[0].fields) != 0 || !kept[0].at.Equal(at) {
-		t.Errorf("kept %+v", kept)
+		t.Errorf("got %+v", kept)
 	}
 }
