@@ -12,7 +12,7 @@ func TestRetryAfterIsRoundedUp(t *testing.T) {
 	t.Parallel()
 	p := newPlatform(t)
 	s := newService(t, p, nil, nil)
-	const nobodys = "a-secret-that-nobody-has"
+	const nobodys = "a-secret-of-no-partner"
 	post := func() (int, string) {
 		a := s.sign(nobodys, p.Time.Now(), "/api/lead/post", leastPing)
 		return a.Code, a.Header().Get("Retry-After")

@@ -8,7 +8,7 @@ import (
 	pricingrules "github.com/pingpost/pingpost/pricing_rules"
 )
 
-// document is the OpenAPI document.
+// document returns the OpenAPI document.
 func document(t *testing.T) []byte {
 	t.Helper()
 	content, err := os.ReadFile("../openapi.yaml")
@@ -44,7 +44,7 @@ func newPages(t *testing.T, platform models.SigningMode) *Pages {
 	return pages
 }
 
-// renderGeneral is the page for all partners.
+// renderGeneral renders the page for all partners.
 func renderGeneral(o Options) (string, error) {
 	pages, err := New(o)
 	if err != nil {

@@ -9,7 +9,7 @@ import (
 func TestGrouped(t *testing.T) {
 	for digits, want := range map[string]string{"1": "1", "200": "200", "2048": "2,048", "10000": "10,000"} {
 		if got := grouped(digits); got != want {
-			t.Errorf("%s is written %s, want %s", digits, got, want)
+			t.Errorf("grouped(%s) = %s, want %s", digits, got, want)
 		}
 	}
 }

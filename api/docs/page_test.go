@@ -26,7 +26,7 @@ func renderedDocs(t *testing.T) string {
 	return rendered
 }
 
-// elements reads the page tag by tag and fails where tags do not nest.
+// elements calls visit for each tag, and fails if tags do not nest.
 func elements(t *testing.T, page string, visit func(name string, attr map[string]string, within []string)) {
 	t.Helper()
 	void := []string{"meta", "link", "br"}
@@ -53,13 +53,13 @@ func elements(t *testing.T, page string, visit func(name string, attr map[string
 			}
 		case xml.EndElement:
 			if len(open) == 0 || open[len(open)-1] != tag.Name.Local {
-				t.Fatalf("</%s> closes nothing in %v", tag.Name.Local, open)
+				t.Fatalf("</%s> has no opening tag in %v", tag.Name.Local, open)
 			}
 			open = open[:len(open)-1]
 		}
 	}
 	if len(open) > 0 {
-		t.Errorf("never closed: %v", open)
+		t.Errorf("tags without an end: %v", open)
 	}
 }
 
@@ -67,7 +67,7 @@ func TestDocsPageIsSoundHTML(t *testing.T) {
 	isSoundHTML(t, renderedDocs(t), "openapi.yaml", "api/industries", "docs", "docs.css")
 }
 
-// isSoundHTML checks what holds for both pages; leaves are where their links may go.
+// isSoundHTML checks the HTML of a page. leaves are the allowed targets of its links outside the page.
 func isSoundHTML(t *testing.T, page string, leaves ...string) {
 	t.Helper()
 	ids, links := map[string]int{}, []string{}
@@ -89,14 +89,14 @@ func isSoundHTML(t *testing.T, page string, leaves ...string) {
 			level = next
 		}
 		if name == "th" && attr["scope"] == "" {
-			t.Error("a table's heading does not say what it is the heading of")
+			t.Error("a th has no scope")
 		}
 		if slices.Contains(within, "p") && slices.Contains([]string{"p", "ul", "ol", "dl", "table", "pre", "figure"}, name) {
 			t.Errorf("<%s> within a paragraph", name)
 		}
 		for key := range attr {
 			if key == "style" || strings.HasPrefix(key, "on") {
-				t.Errorf("<%s %s>: the page may have neither inline style nor script", name, key)
+				t.Errorf("<%s %s>: inline styles and scripts are not allowed", name, key)
 			}
 		}
 	})
@@ -112,27 +112,27 @@ func isSoundHTML(t *testing.T, page string, leaves ...string) {
 		"img":    0,
 	} {
 		if count[name] != want {
-			t.Errorf("%d of <%s>, want %d", count[name], name, want)
+			t.Errorf("got %d <%s>, want %d", count[name], name, want)
 		}
 	}
 	for id, n := range ids {
 		if n > 1 {
-			t.Errorf("the id %s stands %d times", id, n)
+			t.Errorf("id %s occurs %d times", id, n)
 		}
 	}
 	for _, link := range links {
 		if id, inside := strings.CutPrefix(link, "#"); inside && ids[id] == 0 {
-			t.Errorf("a link goes to %s, which is nowhere", link)
+			t.Errorf("link to missing id %s", link)
 		} else if !inside && !slices.Contains(leaves, link) {
-			t.Errorf("a link leaves the service or its prefix: %s", link)
+			t.Errorf("link outside the service or its prefix: %s", link)
 		}
 	}
 	if links[0] != "#content" || ids["content"] != 1 {
-		t.Error("the first link does not skip to the content")
+		t.Error("the first link is not the skip link")
 	}
 }
 
-// Everything that the document names must be found on the page.
+// TestDocsPageIsComplete checks that every name in the document is on the page.
 func TestDocsPageIsComplete(t *testing.T) {
 	text := html.UnescapeString(regexp.MustCompile(`<[^>]*>`).ReplaceAllString(renderedDocs(t), ""))
 	var root yaml.Node
@@ -142,7 +142,7 @@ func TestDocsPageIsComplete(t *testing.T) {
 	doc := node{at: root.Content[0], root: root.Content[0]}
 	wanted := func(what string) {
 		if what == "" || !strings.Contains(text, what) {
-			t.Errorf("the page does not have %q", what)
+			t.Errorf("the page lacks %q", what)
 		}
 	}
 	for path := range doc.get("paths").entries() {
@@ -182,7 +182,7 @@ func TestDocsPageIsComplete(t *testing.T) {
 	wanted("At most 10,000 characters.")
 	for _, not := range []string{"{origin}", "x-source", "`", "decision 12", "<no value>", "//api"} {
 		if strings.Contains(text, not) {
-			t.Errorf("the page has %q", not)
+			t.Errorf("the page contains %q", not)
 		}
 	}
 }
@@ -212,17 +212,17 @@ func TestRenderDocsEscapes(t *testing.T) {
 	o.Document = []byte(strings.Replace(string(o.Document), "title: Lead", "title: <script>Lead", 1))
 	rendered, err := renderGeneral(o)
 	if err != nil || strings.Contains(rendered, "<script>") {
-		t.Errorf("a tag in the document became one of the page (%v)", err)
+		t.Errorf("a tag in the document was not escaped (%v)", err)
 	}
 }
 
-// WCAG 2.2, 1.4.3: text has 4.5:1 against what it stands on.
+// WCAG 2.2, 1.4.3: text has a contrast of at least 4.5:1 with its background.
 func TestDocsContrast(t *testing.T) {
 	css := string(view.Stylesheet)
 	variable := regexp.MustCompile(`--([a-z]+): #([0-9a-f]{6});`)
 	schemes := strings.Split(css, ":root {")[1:]
 	if len(schemes) != 3 {
-		t.Fatalf("%d colour schemes, want light, dark and print", len(schemes))
+		t.Fatalf("got %d colour schemes, want light, dark and print", len(schemes))
 	}
 	for i, scheme := range schemes {
 		colour := map[string]float64{}
@@ -234,14 +234,14 @@ func TestDocsContrast(t *testing.T) {
 			for _, ground := range []string{"paper", "code"} {
 				a, b := colour[text], colour[ground]
 				if ratio := (max(a, b) + 0.05) / (min(a, b) + 0.05); ratio < 4.5 {
-					t.Errorf("scheme %d: %s on %s has %.2f:1", i, text, ground, ratio)
+					t.Errorf("scheme %d: %s on %s: got a contrast of %.2f:1", i, text, ground, ratio)
 				}
 			}
 		}
 	}
 	for _, outside := range []string{"url(", "@import", "http"} {
 		if strings.Contains(css, outside) {
-			t.Errorf("the stylesheet reaches outside: %s", outside)
+			t.Errorf("the stylesheet loads external content: %s", outside)
 		}
 	}
 }
@@ -264,8 +264,8 @@ func luminance(t *testing.T, hex string) float64 {
 	return sum
 }
 
-// The support section has a mail link for an e-mail address, and a URL as it is. Without
-// a contact it has no link.
+// The support section has a mailto link for an e-mail address, a link for a URL, and no
+// link without a contact.
 func TestDocsShowTheSupportContact(t *testing.T) {
 	o := options(t)
 	for contact, link := range map[string]string{

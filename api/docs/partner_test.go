@@ -13,7 +13,7 @@ import (
 	"github.com/pingpost/pingpost/models"
 )
 
-// pageOf is the page of a partner, and the text that people read on it.
+// pageOf returns the page of a partner, and its text without tags.
 func pageOf(t *testing.T, platform models.SigningMode, p models.Partner, accounts ...models.Account) (page, text string) {
 	t.Helper()
 	rendered, err := newPages(t, platform).Partner(p, accounts)
@@ -61,7 +61,7 @@ func TestPartnerPageIsSoundHTML(t *testing.T) {
 			isSoundHTML(t, page, "../docs", "../docs.css", "../api/industries")
 			for _, not := range []string{"{origin}", "{partnerSlug}", "<no value>", "x-source", "decision 12", "ZgotmplZ"} {
 				if strings.Contains(text, not) {
-					t.Errorf("the page has %q", not)
+					t.Errorf("the page contains %q", not)
 				}
 			}
 		})
@@ -87,7 +87,7 @@ func TestPartnerPageIsComplete(t *testing.T) {
 	_, sandbox, _ := strings.Cut(page, `<section id="sandbox">`)
 	sandbox, _, _ = strings.Cut(sandbox, "</section>")
 	if !strings.Contains(sandbox, "<code>northgate-trial</code>") || !regexp.MustCompile(`\b7\b`).MatchString(sandbox) {
-		t.Errorf("the sandbox account, or the days that its leads are kept, are missing: %s", sandbox)
+		t.Errorf("the sandbox account or the retention of its leads is missing: %s", sandbox)
 	}
 	for _, e := range pages.general.Errors {
 		wanted = append(wanted, e.Message)
@@ -108,15 +108,15 @@ func TestPartnerPageIsComplete(t *testing.T) {
 	}
 	for _, want := range wanted {
 		if !strings.Contains(text, want) {
-			t.Errorf("the page does not have %q", want)
+			t.Errorf("the page lacks %q", want)
 		}
 	}
 	if industries != 336 || len(pages.markets) < 10 || len(pages.general.Errors) < 13 || len(pages.general.Signing.Blocks) == 0 {
-		t.Errorf("%d industries, %d markets, %d errors", industries, len(pages.markets), len(pages.general.Errors))
+		t.Errorf("got %d industries, %d markets, %d errors", industries, len(pages.markets), len(pages.general.Errors))
 	}
 }
 
-// What a partner reads of itself is as it is set up.
+// TestPartnerPageShowsConfiguration checks that the page shows the partner's configuration.
 func TestPartnerPageShowsConfiguration(t *testing.T) {
 	suspended, own, trialAsDefault := paid("northgate-old"), paid("northgate-own"), trial("northgate-trial")
 	suspended.Status, own.SigningMode, trialAsDefault.IsDefault = models.AccountSuspended, models.SigningOff, true
@@ -127,7 +127,7 @@ func TestPartnerPageShowsConfiguration(t *testing.T) {
 		partner  models.Partner
 		platform models.SigningMode
 		accounts []models.Account
-		sample   string   // the account that the samples post for
+		sample   string   // the account of the samples
 		rows     []string // account, status and mode
 		notices  []string
 	}{
@@ -163,19 +163,18 @@ func TestPartnerPageShowsConfiguration(t *testing.T) {
 				want := slices.ContainsFunc(c.rows, func(row string) bool { return strings.HasSuffix(row, " "+string(mode)) })
 				if words := wordsOf(mode); strings.Contains(text, words.Title+". "+words.Meaning) != want ||
 					strings.Contains(words.Meaning, "401") != (mode == required) {
-					t.Errorf("what %s means is on the page: %t", mode, !want)
+					t.Errorf("the description of mode %s is on the page: %t", mode, !want)
 				}
 			}
 			if c.sample != "" && !strings.Contains(text, `partnerId: "`+c.sample+`"`) ||
 				c.sample == "" && strings.Contains(text, "partnerId: ") {
-				t.Error("the samples post for another account")
+				t.Error("the samples post for a different account")
 			}
 		})
 	}
 }
 
-// The figures of the worked example are of one calculation, with a secret that no
-// partner can have been given.
+// The values in the worked example belong together, and its secret is not a valid one.
 func TestWorkedExampleOfPartner(t *testing.T) {
 	page, _ := pageOf(t, models.SigningRequired, northgate, paid("northgate-web"))
 	figure := map[string]string{}
@@ -184,18 +183,18 @@ func TestWorkedExampleOfPartner(t *testing.T) {
 	}
 	if figure["signed"] != figure["timestamp"]+"."+figure["body"] ||
 		!strings.Contains(figure["body"], `"partnerId":"northgate-web"`) {
-		t.Errorf("signs %s", figure["signed"])
+		t.Errorf("got signed text %s", figure["signed"])
 	}
 	if got := signing.Sign([]byte(figure["secret"]), figure["timestamp"], []byte(figure["body"])); got != figure["signature"] {
-		t.Errorf("the signature is %s, not %s", got, figure["signature"])
+		t.Errorf("computed signature %s, the page has %s", got, figure["signature"])
 	}
 	if figure["key"] != hex.EncodeToString([]byte(figure["secret"])) ||
 		!strings.Contains(figure["secret"], "example") || strings.HasPrefix(figure["secret"], "pp_") {
-		t.Errorf("the secret %s has the key %s", figure["secret"], figure["key"])
+		t.Errorf("secret %s, key %s", figure["secret"], figure["key"])
 	}
 }
 
-// Nothing that a partner is called becomes a part of the page.
+// Names and identifiers are escaped.
 func TestPartnerPageEscapes(t *testing.T) {
 	plain, _ := pageOf(t, models.SigningRequired, northgate, paid("a"))
 	p, a := northgate, paid(`"'><script>alert(1)</script>`)
@@ -206,9 +205,9 @@ func TestPartnerPageEscapes(t *testing.T) {
 		return n
 	}
 	if got, want := count(page), count(plain); got != want {
-		t.Errorf("%d elements, %d without the signs", got, want)
+		t.Errorf("got %d elements, want %d", got, want)
 	}
 	if !strings.Contains(text, p.Name) || !strings.Contains(text, a.Identifier) {
-		t.Error("the page does not show them as they are")
+		t.Error("the page does not show the name and the identifier")
 	}
 }

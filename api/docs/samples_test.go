@@ -36,12 +36,12 @@ func usualSample(partnerID string) sampleData {
 	}
 }
 
-// TestSamplesSayWhatTheyMust reads each sample; those whose language is at hand are
-// run in test/console, and PHP and C# are only read, here.
-func TestSamplesSayWhatTheyMust(t *testing.T) {
+// TestSamplesHaveTheRequiredParts checks the text of each sample. test/console runs the
+// samples whose language is installed, which excludes PHP and C#.
+func TestSamplesHaveTheRequiredParts(t *testing.T) {
 	with, without := samplesFor(t, usualSample("northgate.trial")), samplesFor(t, usualSample(""))
 	if len(with) != 7 {
-		t.Errorf("%d samples", len(with))
+		t.Errorf("got %d samples, want 7", len(with))
 	}
 	for id, s := range with {
 		for what, pattern := range map[string]string{
@@ -60,26 +60,26 @@ func TestSamplesSayWhatTheyMust(t *testing.T) {
 		} {
 			if found := regexp.MustCompile(pattern).FindAllString(s.Code, -1); found == nil ||
 				strings.Contains(what, "once") && len(found) > 1 {
-				t.Errorf("%s: %s is there %d times", id, what, len(found))
+				t.Errorf("%s: found %s %d times", id, what, len(found))
 			}
 		}
 		if strings.Contains(without[id].Code, "partnerId") || strings.Contains(s.Code, "<no value>") ||
 			strings.Contains(s.Code, "pp_") {
-			t.Errorf("%s has what it must not", id)
+			t.Errorf("%s has an unwanted partnerId, value or secret", id)
 		}
 		if s.Run == "" || s.Needs == "" || s.File == "" {
-			t.Errorf("%s: nobody is told how to run it", id)
+			t.Errorf("%s has no file, command or requirements", id)
 		}
 	}
 }
 
-// TestSamplesAreBalanced is as much of a compiler as there is for languages that
-// are not at hand: brackets outside texts and comments pair up, and texts end.
+// TestSamplesAreBalanced checks that brackets outside strings and comments are balanced,
+// and that strings end. It covers languages that are not installed.
 func TestSamplesAreBalanced(t *testing.T) {
 	for _, data := range []sampleData{usualSample("northgate.trial"), usualSample("")} {
 		for id, s := range samplesFor(t, data) {
 			if id == "curl" {
-				continue // bash has brackets of its own kind, and runs the sample
+				continue // bash has different brackets, and runs the sample
 			}
 			if err := balanced(s.Code, id == "python"); err != nil {
 				t.Errorf("%s: %v", id, err)
@@ -88,7 +88,7 @@ func TestSamplesAreBalanced(t *testing.T) {
 	}
 	for _, wrong := range []string{"f(", "f)", "[(])", `"abc`, "{ '}' "} {
 		if balanced(wrong, false) == nil {
-			t.Errorf("%s passes", wrong)
+			t.Errorf("%s is accepted", wrong)
 		}
 	}
 }
@@ -109,7 +109,7 @@ func balanced(code string, hash bool) error {
 			}
 			open = open[:len(open)-1]
 		case '"', '\'':
-			return fmt.Errorf("a text does not end")
+			return fmt.Errorf("a string does not end")
 		}
 	}
 	if len(open) > 0 {
@@ -118,10 +118,10 @@ func balanced(code string, hash bool) error {
 	return nil
 }
 
-// hostile is what no identifier can be: a literal must hold it all the same.
+// hostile has every character that is special in one of the languages.
 const hostile = "a'b\"c\\d$HOME`id`$(id)%s\\u0022{{.}}</code>\tline\nnext é東😀 \\"
 
-// TestLiterals has each language print what was put into its literal.
+// TestLiterals prints a literal in each language.
 func TestLiterals(t *testing.T) {
 	java, err := unicodeLiteral(hostile)
 	if err != nil {
@@ -143,11 +143,11 @@ func TestLiterals(t *testing.T) {
 			cmd := exec.CommandContext(t.Context(), words[0], words[1:]...)
 			cmd.Dir = folder
 			if said, err := cmd.CombinedOutput(); err != nil || string(said) != hostile {
-				t.Errorf("%v: prints %q of %s", err, said, c.code)
+				t.Errorf("%v: got %q from %s", err, said, c.code)
 			}
 		})
 	}
 	if got, want := phpLiteral(`it's a \ and $x "y"`), `'it\'s a \\ and $x "y"'`; got != want {
-		t.Errorf("PHP: %s, want %s", got, want)
+		t.Errorf("PHP: got %s, want %s", got, want)
 	}
 }

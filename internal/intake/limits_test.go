@@ -125,10 +125,10 @@ func invalidSignaturesOfAnAddress(t *testing.T, n *node) {
 	n.post(t, signed(n.Off.Secret, n.Off.Slug, here))
 	n.rejected(t, signed(someSecret, n.Off.Slug, here), badSignature)
 	n.rejected(t, signed(someSecret, n.Required.Slug, here), badSignature)
-	nobody := unsigned(shared, []byte(`{"partnerId":"nobody-at-all"}`))
-	nobody.Address, nobody.Headers = clientaddr.Group(here), testkit.SignWith(n.Off.Secret, n.Time.Now(), nobody.Body)
-	n.rejected(t, nobody, badSignature)
-	for _, r := range []intake.PostRequest{signed(n.Off.Secret, n.Off.Slug, here), nobody, signed(n.Off.Secret, shared, here)} {
+	unknown := unsigned(shared, []byte(`{"partnerId":"no-such-account"}`))
+	unknown.Address, unknown.Headers = clientaddr.Group(here), testkit.SignWith(n.Off.Secret, n.Time.Now(), unknown.Body)
+	n.rejected(t, unknown, badSignature)
+	for _, r := range []intake.PostRequest{signed(n.Off.Secret, n.Off.Slug, here), unknown, signed(n.Off.Secret, shared, here)} {
 		if f := n.rejected(t, r, tooMany); f.RetryAfter != time.Minute {
 			t.Errorf("got Retry-After %s", f.RetryAfter)
 		}

@@ -13,7 +13,7 @@ import (
 	"github.com/pingpost/pingpost/models"
 )
 
-const someSecret = "a-secret-that-nobody-has"
+const someSecret = "a-secret-of-no-partner"
 
 // anonymous returns a post that names no partner, signed with a secret.
 func (n *node) anonymous(t testing.TB, secret, address string) intake.PostRequest {

@@ -41,7 +41,7 @@ type rule struct {
 	parts  string
 }
 
-const nobodys = "nobody-has-this"
+const nobodys = "no-such-account"
 
 // The headers of a signed post are checked first.
 func signedRules(n *node) []rule {

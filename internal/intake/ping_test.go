@@ -104,7 +104,7 @@ func pingRejected(t *testing.T, n *node) {
 }
 
 func unknownBaseURL(t *testing.T, n *node) {
-	_, err := n.in.Ping(intake.PingRequest{ID: uuid.New(), Slug: "nobody", Body: []byte(leastPing)})
+	_, err := n.in.Ping(intake.PingRequest{ID: uuid.New(), Slug: "no-such-partner", Body: []byte(leastPing)})
 	unknownSlug.check(t, err)
 	if !errors.Is(err, intake.ErrUnknownSlug) {
 		t.Error("the error is not ErrUnknownSlug")

@@ -42,12 +42,12 @@ func TestQuotesBelongToTheirPartner(t *testing.T) {
 
 		{"own prices: own quote", priced.Slug, priced, priced.Slug, "", nil, oneLead},
 		{"own prices: own quote, shared address", priced.Slug, priced, shared, "", nil, oneLead},
-		{"own prices: quote that names nobody", shared, priced, priced.Slug, "", &notYourQuote, nothing},
-		{"own prices: quote that names nobody, shared address", shared, priced, shared, "", &notYourQuote, nothing},
-		{"own prices: their quote is refused for others", priced.Slug, n.Required, n.Required.Slug, "", &notYourQuote, nothing},
+		{"own prices: quote from the shared base URL", shared, priced, priced.Slug, "", &notYourQuote, nothing},
+		{"own prices: quote from the shared base URL, posted there", shared, priced, shared, "", &notYourQuote, nothing},
+		{"own prices: their quote is rejected for others", priced.Slug, n.Required, n.Required.Slug, "", &notYourQuote, nothing},
 
 		{"sandbox quote for the sandbox account", trial.Slug, trial, trial.Slug, "", nil, oneTest},
-		{"sandbox quote for an account that is none", trial.Slug, trial, trial.Slug, trial.Accounts[1].Identifier,
+		{"sandbox quote for a paid account", trial.Slug, trial, trial.Slug, trial.Accounts[1].Identifier,
 			&notYourQuote, nothing},
 		{"shared quote for the sandbox account", shared, trial, trial.Slug, "", nil, oneTest},
 		{"own quote for the partner's sandbox account", n.Required.Slug, n.Required, n.Required.Slug,

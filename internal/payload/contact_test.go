@@ -38,7 +38,7 @@ func TestContactAccepted(t *testing.T) {
 		"contact.phone": {person +
 			`,"phone":7,"contact":{"phone":"020 7946 0123","phoneE164":null,"email":"a@b.example"}`, phone(Contact{Phone: "020 7946 0123", PhoneFlagged: true})},
 		"phone":                  {least + `,"phone":" 020 "`, phone(Contact{Phone: " 020 ", PhoneFlagged: true})},
-		"phone that is none":     {least + `,"phone":"ask Jo"`, phone(Contact{Phone: "ask Jo", PhoneFlagged: true})},
+		"not a phone number":     {least + `,"phone":"ask Jo"`, phone(Contact{Phone: "ask Jo", PhoneFlagged: true})},
 		"phone empty is a value": {least + `,"phone":""`, phone(Contact{PhoneFlagged: true})},
 		"phone of 64": {least + `,"phone":` + chars(64), phone(Contact{
 			Phone:        strings.Repeat("é", 64),

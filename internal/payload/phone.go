@@ -28,7 +28,7 @@ func E164(phone, country string) (text string, ok bool) {
 	return text, isE164(text)
 }
 
-// isE164 reports whether text is a plus sign and 2 to 15 digits, of which the first is
+// isE164 reports whether text is a plus sign and 2 to 15 digits, and the first digit is
 // not zero.
 func isE164(text string) bool {
 	if len(text) < 3 || len(text) > 16 || text[0] != '+' || text[1] == '0' {

@@ -85,7 +85,7 @@ type Sealer struct {
 	heads [][head]byte
 }
 
-// NewSealer returns a Sealer with 32-byte keys, of which the first seals
+// NewSealer returns a Sealer with 32-byte keys. The first one seals
 // (keyring.Keys.QuoteKeys).
 func NewSealer(keys [][]byte) (*Sealer, error) {
 	if len(keys) == 0 {

@@ -10,9 +10,9 @@ import (
 	"github.com/pingpost/pingpost/test/spec"
 )
 
-// badFraming sends requests whose end is in doubt: what one server takes for the
-// body, another takes for the next request. The HTTP library refuses the most
-// part of them by itself, an encoding that it does not know with 501.
+// badFraming sends requests with an ambiguous end, which two servers could read
+// differently. The HTTP library rejects most of them itself, and an unknown encoding with
+// 501.
 func badFraming(t *testing.T, n *node.Node) {
 	framed := func(body string, lengths ...string) node.RawRequest {
 		return node.RawRequest{Path: "/api/lead/ping", Length: strings.Join(lengths, "\r\n"), Body: body}
@@ -35,7 +35,7 @@ func badFraming(t *testing.T, n *node.Node) {
 		bare("two transfer encodings",
 			framed(chunked(node.MinimalPing), chunkedEncoding, "Transfer-Encoding: identity"),
 			http.StatusNotImplemented),
-		incomplete("a chunk size that is none", framed("zz\r\n"+node.MinimalPing+"\r\n0\r\n\r\n", chunkedEncoding)),
+		incomplete("an invalid chunk size", framed("zz\r\n"+node.MinimalPing+"\r\n0\r\n\r\n", chunkedEncoding)),
 		incomplete("a negative chunk size", framed("-1\r\n"+node.MinimalPing+"\r\n0\r\n\r\n", chunkedEncoding)),
 		incomplete("a chunk size that overflows", framed("fffffffffffffffff\r\n"+node.MinimalPing, chunkedEncoding)),
 		incomplete("a chunk longer than its size", framed("5\r\n"+node.MinimalPing+"\r\n0\r\n\r\n", chunkedEncoding)),
@@ -47,12 +47,11 @@ func badFraming(t *testing.T, n *node.Node) {
 			"\r\n0\r\nX-Trailer: "+node.Marker+"\r\n\r\n", chunkedEncoding)),
 	})
 	t.Run("a length and chunks", func(t *testing.T) { lengthAndChunks(t, n) })
-	t.Run("bodies that break off", func(t *testing.T) { brokenOff(t, n) })
+	t.Run("incomplete bodies", func(t *testing.T) { brokenOff(t, n) })
 }
 
-// lengthAndChunks sends both framings at once, the way that requests are
-// smuggled past a proxy. The chunks alone count, and what follows them is the
-// next request: two servers that hold to RFC 9112, 6.3, never differ on it.
+// lengthAndChunks sends both framings at once, as in request smuggling. Only the chunks
+// count, and the data after them is the next request, as RFC 9112, 6.3 requires.
 func lengthAndChunks(t *testing.T, n *node.Node) {
 	for name, lengths := range map[string]string{
 		"the length first": "Content-Length: 4\r\n" + chunkedEncoding,
@@ -68,10 +67,10 @@ func lengthAndChunks(t *testing.T, n *node.Node) {
 				l := n.Dial(t)
 				l.Send(w.String() + next.String())
 				if a := n.ReadAnswer(t, l, w); a.Status != http.StatusOK {
-					t.Errorf("answered %d %s", a.Status, a.Body)
+					t.Errorf("got %d %s", a.Status, a.Body)
 				}
 				if a := n.ReadAnswer(t, l, next); a.Status != http.StatusNotFound {
-					t.Errorf("what came after the chunks is answered %d %s", a.Status, a.Body)
+					t.Errorf("request after the chunks: got %d %s", a.Status, a.Body)
 				}
 			})
 			n.CheckServes(t)
@@ -79,8 +78,8 @@ func lengthAndChunks(t *testing.T, n *node.Node) {
 	}
 }
 
-// brokenOff hangs up in the middle of a signed post, and only stops sending in
-// the middle of another: neither is half a lead.
+// brokenOff disconnects in the middle of a signed post, and stops sending in the middle of
+// another. Neither is stored.
 func brokenOff(t *testing.T, n *node.Node) {
 	n.Stores(t, node.Nothing, func() {
 		w := n.RawSigned(n.Required, n.FreshPost(t, n.Required)).String()
@@ -94,13 +93,13 @@ func brokenOff(t *testing.T, n *node.Node) {
 			t.Fatal(err)
 		}
 		if a := half.Receive(t, http.MethodPost); a.Status != http.StatusRequestTimeout {
-			t.Errorf("answered %d %s", a.Status, a.Body)
+			t.Errorf("got %d %s", a.Status, a.Body)
 		}
 	})
 	n.CheckServes(t)
 }
 
-// badTargets sends request lines that are unusual or wrong.
+// badTargets sends unusual or invalid request lines.
 func badTargets(t *testing.T, n *node.Node) {
 	target := func(path, requestLine string) node.RawRequest {
 		return node.RawRequest{Path: path, Line: requestLine, Body: node.MinimalPing}
@@ -129,9 +128,9 @@ func badTargets(t *testing.T, n *node.Node) {
 		bare("a blank in the target", target("", "POST /api/lead/ping x HTTP/1.1"), http.StatusBadRequest),
 		bare("a bad escape in the target", target("", "POST /api/%zz HTTP/1.1"), http.StatusBadRequest),
 		bare("NUL in the target", target("", "POST /api/lead/ping\x00 HTTP/1.1"), http.StatusBadRequest),
-		bare("a method that is none", target("", "PO ST /api/lead/ping HTTP/1.1"), http.StatusBadRequest),
+		bare("an invalid method", target("", "PO ST /api/lead/ping HTTP/1.1"), http.StatusBadRequest),
 		bare("a method beyond ASCII", target("", "PÖST /api/lead/ping HTTP/1.1"), http.StatusBadRequest),
-		bare("a version that is none", target("", "POST /api/lead/ping HTTP/1.x"), http.StatusBadRequest),
+		bare("an invalid version", target("", "POST /api/lead/ping HTTP/1.x"), http.StatusBadRequest),
 		bare("a version to come", target("", "POST /api/lead/ping HTTP/3.0"), http.StatusHTTPVersionNotSupported),
 		bare("no HTTP at all", target("", "\x16\x03\x01\x02\x00\x01\x00"), http.StatusBadRequest),
 		bare("two hosts", node.RawRequest{
@@ -139,24 +138,24 @@ func badTargets(t *testing.T, n *node.Node) {
 			Line:    "POST /api/lead/ping HTTP/1.1",
 			Headers: []string{"Host: other.example"},
 		}, http.StatusBadRequest),
-		bare("a host that is none", node.RawRequest{
+		bare("an invalid host", node.RawRequest{
 			Line:   "POST /api/lead/ping HTTP/1.1\r\nHost: a b",
 			Length: "X-Nothing: 1",
 		}, http.StatusBadRequest),
 		priced("HTTP/1.0", old),
 		notFound("a path that a browser would clean", target("", "POST /api/lead/../lead/ping HTTP/1.1")),
 	})
-	t.Run("HTTP/1.0 hangs up afterwards", func(t *testing.T) {
+	t.Run("HTTP/1.0 closes the connection", func(t *testing.T) {
 		l := n.Dial(t)
 		l.Send(old.String() + old.String())
 		n.ReadAnswer(t, l, old)
 		if second := l.Receive(t, http.MethodPost); second.Status != 0 {
-			t.Errorf("a second answer: %d", second.Status)
+			t.Errorf("got a second response: %d", second.Status)
 		}
 	})
 }
 
-// pipelined sends requests without waiting for the answers, which come in order.
+// pipelined sends requests without waiting for the responses, which arrive in order.
 func pipelined(t *testing.T, n *node.Node) {
 	good := n.RawSigned(n.Required, n.FreshPost(t, n.Required))
 	wrong := n.RawSigned(n.Required, n.FreshPost(t, n.Required))
@@ -183,7 +182,7 @@ func pipelined(t *testing.T, n *node.Node) {
 		l.Send(all.String())
 		for i, q := range queue {
 			if a := n.ReadAnswer(t, l, q.send); a.Status != q.status {
-				t.Fatalf("answer %d: %d %s, want %d", i+1, a.Status, a.Body, q.status)
+				t.Fatalf("response %d: got %d %s, want %d", i+1, a.Status, a.Body, q.status)
 			}
 		}
 	})

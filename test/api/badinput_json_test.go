@@ -7,7 +7,7 @@ import (
 	"github.com/pingpost/pingpost/test/node"
 )
 
-// badJSON sends bodies that are no JSON by decision 18, to both endpoints: the posts
+// badJSON sends bodies that are not valid JSON by decision 18 to both endpoints. The posts
 // are signed, so that nothing else is wrong with them.
 func badJSON(t *testing.T, n *node.Node) {
 	for name, body := range map[string]string{
@@ -65,7 +65,7 @@ func badJSON(t *testing.T, n *node.Node) {
 	})
 }
 
-// badTypes sends JSON that is sound and not what a field takes.
+// badTypes sends valid JSON with values that the fields do not accept.
 func badTypes(t *testing.T, n *node.Node) {
 	for name, body := range map[string]string{
 		"null":          "null",

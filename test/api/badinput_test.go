@@ -12,9 +12,9 @@ import (
 	"github.com/pingpost/pingpost/test/spec"
 )
 
-// TestBadInput sends one node, byte by byte, what no client library would: each
-// is answered with the specification's error, or by the HTTP library where no
-// handler has run yet, stores nothing, and harms no other request.
+// TestBadInput sends raw requests that no client library would send. Each gets the error of
+// the specification, or that of the HTTP library if no handler ran, stores nothing, and
+// does not affect other requests.
 func TestBadInput(t *testing.T) {
 	t.Parallel()
 	n := node.Start(t)
@@ -88,7 +88,7 @@ func badHeaders(t *testing.T, n *node.Node) {
 			http.StatusRequestHeaderFieldsTooLarge),
 		accepted("blanks around both values", send("X-Timestamp: \t "+ts+" \t", "X-Signature-SHA256:   "+signature+"\t")),
 	})
-	// A line break before the value is white space too (RFC 9112, 5.2).
+	// A line break before the value is also white space (RFC 9112, 5.2).
 	folded := n.FreshPost(t, n.Required)
 	endure(t, n, []badInput{accepted("a value on the next line",
 		node.RawPost(n.Required, folded, "X-Timestamp:\r\n "+ts,
@@ -193,7 +193,7 @@ func badSizes(t *testing.T, n *node.Node) {
 		tooLarge("blanks after the object", node.RawPing(node.MinimalPing+strings.Repeat(" ", limit))),
 		tooLarge("a length that no memory holds", endless),
 		invalidJSON("gzip", compressed),
-		invalidJSON("gzip that nobody announces", node.RawPing(zipped.String())),
+		invalidJSON("gzip without Content-Encoding", node.RawPing(zipped.String())),
 		invalidJSON("gzip that was signed", n.RawSigned(n.Off, zipped.String())),
 	})
 }

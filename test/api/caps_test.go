@@ -18,9 +18,8 @@ func metricOf(t *testing.T, n *node.Node, name string) string {
 	return value
 }
 
-// TestCapOverNodes reaches a cap by posts to two nodes. Neither of them quotes
-// a price after that, and a node that starts then does not either. A quote from before
-// is honoured.
+// TestCapOverNodes reaches a cap with posts to two nodes. After that, neither of them
+// quotes a price, nor does a node that starts later. An earlier quote is honoured.
 func TestCapOverNodes(t *testing.T) {
 	t.Parallel()
 	n := node.Start(t)
@@ -42,13 +41,13 @@ func TestCapOverNodes(t *testing.T) {
 		testkit.Eventually(t, 3*time.Second, "the cap is reached", func() bool { return quoted(each).Reason == "capped" })
 	}
 	if got := quoted(n.StartPeer(t)); got.Reason != "capped" {
-		t.Errorf("a node that starts after the cap was reached answers %+v", got)
+		t.Errorf("node that starts after the cap was reached: got %+v", got)
 	}
 	node.Decode[node.Delivered](t, n.Post(t, p, posts[4]))
 }
 
-// TestStartWithoutLeadCounts starts a node while leads cannot be counted. It starts, it
-// applies no caps, and says so in a metric and a warning until it has counted.
+// TestStartWithoutLeadCounts starts a node while leads cannot be counted. The node applies
+// no caps, and reports this in a metric and a warning until it has counted.
 func TestStartWithoutLeadCounts(t *testing.T) {
 	t.Parallel()
 	n := node.Start(t)
@@ -67,11 +66,11 @@ func TestStartWithoutLeadCounts(t *testing.T) {
 	}
 	beside := n.StartPeer(t)
 	if got := quoted(beside); !got.Accepted {
-		t.Errorf("a node that has not counted answers %+v", got)
+		t.Errorf("node without counts: got %+v", got)
 	}
 	n.Manual.Advance(10 * time.Second)
 	if got := metricOf(t, beside, "pingpost_caps_age_seconds"); got != "10" {
-		t.Errorf("the count is %s s old, want 10", got)
+		t.Errorf("got a count of age %s s, want 10", got)
 	}
 	testkit.Eventually(t, 2*node.Patience, "the node warns", func() bool { return n.Log.Count(`"level":"WARN"`) > 0 })
 	if err := tx.Rollback(t.Context()); err != nil {

@@ -13,9 +13,9 @@ import (
 	"github.com/pingpost/pingpost/test/spec"
 )
 
-// accountSelection walks through the order in which a post finds its partner: the
-// body's partnerId, the base URL, the quote's partner, the secret, the house
-// account (decision 13).
+// accountSelection tests the order in which the account of a post is found: the partnerId
+// in the body, the base URL, the quote's partner, the secret, the platform account
+// (decision 13).
 func accountSelection(t *testing.T, n *node.Node) {
 	const shared = "/api/lead/post"
 	named := func(account string) string {
@@ -64,33 +64,32 @@ func accountSelection(t *testing.T, n *node.Node) {
 		rejected("a partnerId of another partner, on the own base URL", required, "", named(n.Off.Accounts[0]), spec.BadSignature),
 		rejected("a partnerId does not fall through to the secret", required, shared, named(n.Off.Accounts[0]), spec.BadSignature),
 		rejected("the quote's partner does not fall through to the secret", required, shared, quotedFor(n.Off), spec.BadSignature),
-		rejected("a secret that nobody has", required, shared, node.MinimalPost, spec.BadSignature,
+		rejected("an unknown secret", required, shared, node.MinimalPost, spec.BadSignature,
 			with(signatureHeader, strings.Repeat("0", 64))),
 		rejected("an unknown partnerId, unsigned", off, shared, named(node.Marker), spec.SignatureMissing, unsigned...),
-		rejected("nobody is named, unsigned: the house account", off, shared, node.MinimalPost, spec.SignatureMissing,
+		rejected("unsigned and without a partner: the platform account", off, shared, node.MinimalPost, spec.SignatureMissing,
 			unsigned...),
-		rejected("the quote's partner signs, so an unsigned post is refused", required, shared, quotedFor(n.Required),
+		rejected("the quote's partner must sign, so an unsigned post is rejected", required, shared, quotedFor(n.Required),
 			spec.SignatureMissing, unsigned...),
 	})
 	t.Run("accounts", func(t *testing.T) { accountsOf(t, n) })
 	t.Run("suspended", func(t *testing.T) { suspended(t, n) })
 }
 
-// accountsOf checks which account a lead is booked on.
+// accountsOf checks the account of each lead.
 func accountsOf(t *testing.T, n *node.Node) {
 	for account, body := range map[string]string{
 		n.Required.Accounts[0]: node.MinimalPost,
 		n.Required.Accounts[1]: strings.Replace(node.MinimalPost, "{", `{"partnerId":"`+n.Required.Accounts[1]+`",`, 1),
 	} {
 		if l := n.Lead(t, n.Deliver(t, n.Required, body).LeadID); l.Account != account || l.PartnerID != n.Required.ID {
-			t.Errorf("booked on %s of %s, want %s", l.Account, l.PartnerID, account)
+			t.Errorf("got account %s of %s, want %s", l.Account, l.PartnerID, account)
 		}
 	}
 }
 
-// suspended takes a partner out while the node runs. Its posts are refused at
-// once, whatever the node's directory still says, and its prices pause within a
-// second.
+// suspended suspends a partner while the node runs. Its posts are rejected at once, even if
+// the node's directory is out of date, and its pings are declined within a second.
 func suspended(t *testing.T, n *node.Node) {
 	p := n.NewPartner(t, "leaving", models.SigningOff)
 	tx := n.Ping(t, p.Base(), node.MinimalPing).TransactionID
@@ -100,11 +99,11 @@ func suspended(t *testing.T, n *node.Node) {
 	n.Stores(t, node.Nothing, func() {
 		if a := n.Post(t, p, node.WithTransaction(node.MinimalPost, tx)); a.Status != http.StatusUnauthorized ||
 			!strings.Contains(a.Body, spec.BadSignature) {
-			t.Errorf("signed: answered %d %s", a.Status, a.Body)
+			t.Errorf("signed: got %d %s", a.Status, a.Body)
 		}
 		a := n.Do(t, node.Request{Path: p.Base() + "/api/lead/post", Body: node.WithTransaction(node.MinimalPost, tx)})
 		if a.Status != http.StatusUnauthorized || !strings.Contains(a.Body, spec.SignatureMissing) {
-			t.Errorf("unsigned: answered %d %s", a.Status, a.Body)
+			t.Errorf("unsigned: got %d %s", a.Status, a.Body)
 		}
 	})
 	testkit.Eventually(t, 2*time.Second, "prices pause", func() bool {

@@ -9,7 +9,8 @@ import (
 	"github.com/pingpost/pingpost/test/spec"
 )
 
-// both are the two endpoints, on the shared base URL and on a partner's own.
+// both returns the paths of the two endpoints, on the shared base URL and on a partner's
+// own.
 func both(n *node.Node) []string {
 	return []string{
 		"/api/lead/ping", "/api/lead/post",
@@ -17,8 +18,7 @@ func both(n *node.Node) []string {
 	}
 }
 
-// addresses checks that an address is exact: what is only nearly one is not
-// found, and never a redirect.
+// addresses checks that similar paths return 404, and never a redirect.
 func addresses(t *testing.T, n *node.Node) {
 	notFound := func(method, path string) scenario {
 		return scenario{
@@ -57,21 +57,21 @@ func addresses(t *testing.T, n *node.Node) {
 	}
 	play(t, n, rows)
 
-	t.Run("a query is not part of it", func(t *testing.T) {
+	t.Run("a query is ignored", func(t *testing.T) {
 		if a := n.Do(t, node.Request{Path: "/api/lead/ping?email=" + node.PersonEmail, Body: node.MinimalPing}); a.Status != http.StatusOK {
-			t.Errorf("answered %d %s", a.Status, a.Body)
+			t.Errorf("got %d %s", a.Status, a.Body)
 		}
 	})
-	t.Run("a signed post to nobody's base URL", func(t *testing.T) {
+	t.Run("a signed post to an unknown base URL", func(t *testing.T) {
 		r := n.Signed(n.Required, node.MinimalPost)
 		r.Path = "/p/" + node.Marker + "/api/lead/post"
 		if a := n.Do(t, r); a.Status != http.StatusNotFound {
-			t.Errorf("answered %d %s", a.Status, a.Body)
+			t.Errorf("got %d %s", a.Status, a.Body)
 		}
 	})
 }
 
-// methods checks that both endpoints take POST and nothing else.
+// methods checks that both endpoints accept POST only.
 func methods(t *testing.T, n *node.Node) {
 	var rows []scenario
 	for _, path := range both(n) {
@@ -101,7 +101,7 @@ func methods(t *testing.T, n *node.Node) {
 	play(t, n, rows)
 }
 
-// sizes checks the limit of a body, 64 KiB, on both sides of it.
+// sizes checks the limit of a body, 64 KiB, on both sides.
 func sizes(t *testing.T, n *node.Node) {
 	filled := func(body string, size int) string {
 		return strings.Replace(body, "{", `{"filler":"`+strings.Repeat("x", size-len(body)-len(`"filler":"",`))+`",`, 1)

@@ -10,7 +10,7 @@ import (
 	"github.com/pingpost/pingpost/test/node"
 )
 
-// documents reads what the API publishes about itself.
+// documents reads the documents that the API serves.
 func documents(t *testing.T, n *node.Node) {
 	for _, c := range []struct{ path, contentType, want string }{
 		{"/api/industries", "application/json; charset=utf-8", `{"slug":"plumber","taxonomyTermId":`},
@@ -21,7 +21,7 @@ func documents(t *testing.T, n *node.Node) {
 		t.Run(c.path, func(t *testing.T) { document(t, n, c.path, c.contentType, c.want) })
 	}
 	if got := n.Do(t, node.Request{Method: "GET", Path: "/openapi.yaml"}); !bytes.Equal([]byte(got.Body), api.Document()) {
-		t.Error("/openapi.yaml is not the document that the tests hold answers against")
+		t.Error("/openapi.yaml is not the document that the tests use")
 	}
 }
 
@@ -31,15 +31,15 @@ func document(t *testing.T, n *node.Node, path, contentType, want string) {
 	tag := a.Header.Get("ETag")
 	if a.Status != http.StatusOK || a.Header.Get("Content-Type") != contentType ||
 		!strings.Contains(a.Body, want) || len(tag) < 4 {
-		t.Fatalf("answered %d %v, with %q: %t", a.Status, a.Header, want, strings.Contains(a.Body, want))
+		t.Fatalf("got %d %v, with %q: %t", a.Status, a.Header, want, strings.Contains(a.Body, want))
 	}
 	if a.Header.Get("Content-Security-Policy") == "" || a.Header.Get("X-Content-Type-Options") != "nosniff" {
-		t.Errorf("headers %v", a.Header)
+		t.Errorf("got headers %v", a.Header)
 	}
 	head := n.Do(t, node.Request{Method: "HEAD", Path: path})
 	if head.Status != http.StatusOK || head.Body != "" || head.Header.Get("ETag") != tag ||
 		head.Header.Get("Content-Length") != a.Header.Get("Content-Length") {
-		t.Errorf("HEAD: answered %d %v", head.Status, head.Header)
+		t.Errorf("HEAD: got %d %v", head.Status, head.Header)
 	}
 	for condition, status := range map[string]int{
 		tag:                    http.StatusNotModified,
@@ -53,7 +53,7 @@ func document(t *testing.T, n *node.Node, path, contentType, want string) {
 		get.Header = http.Header{"If-None-Match": {condition}}
 		got := n.Do(t, get)
 		if got.Status != status || got.Header.Get("ETag") != tag || (got.Body == "") != (status == http.StatusNotModified) {
-			t.Errorf("If-None-Match %s: answered %d with %d bytes, want %d", condition, got.Status, len(got.Body), status)
+			t.Errorf("If-None-Match %s: got %d with %d bytes, want %d", condition, got.Status, len(got.Body), status)
 		}
 	}
 }

@@ -15,18 +15,18 @@ import (
 	"github.com/pingpost/pingpost/test/spec"
 )
 
-// partnerPrices checks what was agreed with one partner and holds for no other: its
-// prices, what it does not sell, its cap (decisions 4, 5), and a sandbox (decision 25).
+// partnerPrices checks one partner's own prices, exclusions and cap (decisions 4, 5), and a
+// sandbox account (decision 25).
 func partnerPrices(t *testing.T, n *node.Node) {
 	p := n.NewPartner(t, "special", models.SigningRequired)
 	ordinary := n.Ping(t, "", node.MinimalPing)
 	if own := n.Ping(t, p.Base(), node.MinimalPing); own.BidPrice != ordinary.BidPrice {
-		t.Errorf("before anything is agreed it is paid %s, others %s", own.BidPrice, ordinary.BidPrice)
+		t.Errorf("before an agreement: got price %s, others get %s", own.BidPrice, ordinary.BidPrice)
 	}
 	const notSold = "category legal-services\nindustry roofer, country DE"
 	own := agreePrice(t, n, p, 0, partners.PriceForm{Adjustment: "+5", Exclusions: notSold})
 	if got, want := minor(t, own.BidPrice), minor(t, ordinary.BidPrice)*105; got*100 < want-50 || got*100 > want+50 {
-		t.Errorf("it is paid %s where others are paid %s, want 5 %% more", own.BidPrice, ordinary.BidPrice)
+		t.Errorf("got price %s, others get %s, want 5 %% more", own.BidPrice, ordinary.BidPrice)
 	}
 	n.Manual.Advance(time.Minute)
 	later := n.Ping(t, "", node.MinimalPing)
@@ -38,21 +38,21 @@ func partnerPrices(t *testing.T, n *node.Node) {
 		declined("a category that it does not sell", `{"industry":"tax-lawyer","postcode":"1","country":"US"}`, "USD"),
 		declined("an industry that it does not sell there", `{"industry":"roofer","postcode":"1","country":"DE"}`, "EUR"),
 		{
-			name:   "the industry elsewhere",
+			name:   "the industry in another country",
 			path:   p.Base() + "/api/lead/ping",
 			body:   `{"industry":"roofer","postcode":"1"}`,
 			status: http.StatusOK,
 			want:   []string{`"accepted":true`},
 		},
 		{
-			name:   "others sell it",
+			name:   "other partners can sell it",
 			path:   "/api/lead/ping",
 			body:   `{"industry":"tax-lawyer","postcode":"1"}`,
 			status: http.StatusOK,
 			want:   []string{`"accepted":true`},
 		},
 		{
-			name:   "on a quote of the shared address from before",
+			name:   "on an earlier quote from the shared base URL",
 			by:     func(*node.Node) node.Partner { return p },
 			body:   node.WithTransaction(node.MinimalPost, ordinary.TransactionID),
 			status: http.StatusOK,
@@ -60,7 +60,7 @@ func partnerPrices(t *testing.T, n *node.Node) {
 			stored: node.OneLead,
 		},
 		{
-			name:   "on a later quote of the shared address",
+			name:   "on a later quote from the shared base URL",
 			by:     func(*node.Node) node.Partner { return p },
 			body:   node.WithTransaction(node.MinimalPost, later.TransactionID),
 			status: http.StatusBadRequest,
@@ -70,23 +70,23 @@ func partnerPrices(t *testing.T, n *node.Node) {
 	t.Run("changed", func(t *testing.T) {
 		half := agreePrice(t, n, p, 1, partners.PriceForm{Adjustment: "-50", DailyLeadCap: "4", Exclusions: notSold})
 		if got, want := 2*minor(t, half.BidPrice), minor(t, ordinary.BidPrice); got < want-1 || got > want+1 {
-			t.Errorf("it is paid %s where others are paid %s, want half", half.BidPrice, ordinary.BidPrice)
+			t.Errorf("got price %s, others get %s, want half", half.BidPrice, ordinary.BidPrice)
 		}
 		if shared := n.Ping(t, "", node.MinimalPing); shared.BidPrice != ordinary.BidPrice {
-			t.Errorf("on the shared address %s became %s", ordinary.BidPrice, shared.BidPrice)
+			t.Errorf("shared base URL: price changed from %s to %s", ordinary.BidPrice, shared.BidPrice)
 		}
-		// What was told before is what is paid.
+		// The price quoted before is paid.
 		told := node.Decode[node.Delivered](t, n.Post(t, p, node.WithTransaction(node.MinimalPost, own.TransactionID)))
 		if l := n.Lead(t, told.LeadID); l.Price != minor(t, own.BidPrice) || l.Accrued != l.Price {
-			t.Errorf("it was promised %s and booked %d", own.BidPrice, l.Accrued)
+			t.Errorf("quoted %s, booked %d", own.BidPrice, l.Accrued)
 		}
 	})
 	t.Run("cap", func(t *testing.T) { capped(t, n, p) })
 	t.Run("sandbox", func(t *testing.T) { sandboxed(t, n) })
 }
 
-// agreePrice changes what a partner has of its own, as the console does, and returns the
-// first ping that is answered by it: within a second.
+// agreePrice changes a partner's terms like the console, and returns the first ping that
+// uses them, which must be within a second.
 func agreePrice(t *testing.T, n *node.Node, p node.Partner, version int, f partners.PriceForm) (first node.Quoted) {
 	t.Helper()
 	taxonomy, _, _, err := pricingrules.Shipped()
@@ -104,21 +104,21 @@ func agreePrice(t *testing.T, n *node.Node, p node.Partner, version int, f partn
 	return first
 }
 
-// capped sells a partner's two leads of the day. A price quoted before that holds, and
-// the shared address is not affected.
+// capped delivers a partner's two leads of the day. An earlier quote remains valid, and the
+// shared base URL is not affected.
 func capped(t *testing.T, n *node.Node, p node.Partner) {
 	told := n.FreshPost(t, p)
 	n.Deliver(t, p, node.MinimalPost)
 	l := n.Lead(t, n.Deliver(t, p, node.MinimalPost).LeadID)
 	if l.Price != l.Accrued {
-		t.Errorf("it was promised %d and booked %d", l.Price, l.Accrued)
+		t.Errorf("quoted %d, booked %d", l.Price, l.Accrued)
 	}
 	testkit.Eventually(t, 3*time.Second, "the cap is reached", func() bool {
 		q := n.Ping(t, p.Base(), node.MinimalPing)
 		return !q.Accepted && q.Reason == "capped" && q.BidPrice == "0" && q.TransactionID == ""
 	})
 	if !n.Ping(t, "", node.MinimalPing).Accepted {
-		t.Error("the shared address gives no price either")
+		t.Error("the shared base URL gives no price")
 	}
 	n.Stores(t, node.OneLead, func() { node.Decode[node.Delivered](t, n.Post(t, p, told)) })
 	n.Manual.Advance(24 * time.Hour)
@@ -126,8 +126,8 @@ func capped(t *testing.T, n *node.Node, p node.Partner) {
 		func() bool { return n.Ping(t, p.Base(), node.MinimalPing).Accepted })
 }
 
-// sandboxed delivers to a sandbox: a lead like any other, but for the money. Its
-// price buys nothing once the partner has an account in earnest.
+// sandboxed delivers to a sandbox account, which stores a lead without a payout. A sandbox
+// quote cannot be used after the partner has a paid account.
 func sandboxed(t *testing.T, n *node.Node) {
 	p := n.NewPartner(t, "trying", models.SigningRequired, partners.NewAccount{
 		Identifier: "trying-sandbox",
@@ -148,12 +148,12 @@ func sandboxed(t *testing.T, n *node.Node) {
 	}
 	earnest := strings.Replace(node.MinimalPost, "{", `{"partnerId":"trying-real",`, 1)
 	n.Stores(t, node.Stored{}, func() {
-		testkit.Eventually(t, 3*time.Second, "a price of the sandbox is refused for a real lead", func() bool {
+		testkit.Eventually(t, 3*time.Second, "a sandbox quote is rejected for a real lead", func() bool {
 			a := n.Post(t, p, node.WithTransaction(earnest, tx)) // 401 until the node knows the account
 			return a.Status == http.StatusBadRequest && strings.Contains(a.Body, spec.InvalidTransactionID)
 		})
 	})
 	if l := n.Lead(t, n.Deliver(t, p, earnest).LeadID); l.Price == 0 || l.Accrued != l.Price {
-		t.Errorf("in earnest it was promised %d and booked %d", l.Price, l.Accrued)
+		t.Errorf("paid account: quoted %d, booked %d", l.Price, l.Accrued)
 	}
 }

@@ -14,11 +14,11 @@ import (
 	"github.com/pingpost/pingpost/test/spec"
 )
 
-// serverTiming is the specification's header as decision 11 has it.
+// serverTiming matches the Server-Timing header (decision 11).
 var serverTiming = regexp.MustCompile(`^auction;dur=[0-9]+\.[0-9]{3};desc="rate card v1", ` +
 	`buyer_cell;dur=[0-9]+\.[0-9]{3};desc="[a-z-]+/[A-Z]{2}/(emergency|immediate|urgent|standard|flexible)", total;dur=[0-9]+\.[0-9]{3}$`)
 
-// minor is an amount in hundredths.
+// minor returns an amount in hundredths.
 func minor(t testing.TB, amount json.Number) int64 {
 	t.Helper()
 	whole, rest, _ := strings.Cut(amount.String(), ".")
@@ -29,20 +29,20 @@ func minor(t testing.TB, amount json.Number) int64 {
 	return n
 }
 
-// price is what a ping is answered with. The expression stands in for the
-// OpenAPI document, which takes too long for so many pings.
+// price returns the response to a ping. It uses an expression instead of the OpenAPI
+// document, which is too slow for so many pings.
 func price(t *testing.T, n *node.Node, body string) json.Number {
 	t.Helper()
 	_, a := n.Send(t, node.Request{Path: "/api/lead/ping", Body: body})
 	found := node.PricedBody.FindStringSubmatch(a.Body)
 	if found == nil {
-		t.Fatalf("%s: answered %d %s", body, a.Status, a.Body)
+		t.Fatalf("%s: got %d %s", body, a.Status, a.Body)
 	}
 	return json.Number(found[1])
 }
 
-// prices checks that every industry is priced, by each of its names alike, and
-// which way urgency moves the price.
+// prices checks that every industry gets the same price by slug and by term, and in which
+// direction urgency changes the price.
 func prices(t *testing.T, n *node.Node) {
 	var listed struct {
 		Industries []struct {
@@ -51,20 +51,20 @@ func prices(t *testing.T, n *node.Node) {
 		}
 	}
 	if err := json.Unmarshal([]byte(n.Get(t, n.API+"/api/industries")), &listed); err != nil || len(listed.Industries) != 336 {
-		t.Fatalf("%d industries: %v", len(listed.Industries), err)
+		t.Fatalf("got %d industries: %v", len(listed.Industries), err)
 	}
-	decimals := map[int]bool{} // how many digits there were after the point
+	decimals := map[int]bool{} // numbers of decimals seen
 	for _, industry := range listed.Industries {
 		bySlug := price(t, n, fmt.Sprintf(`{"industry":%q,"postcode":"1"}`, industry.Slug))
 		byTerm := price(t, n, fmt.Sprintf(`{"taxonomyTermId":%d,"postcode":"1"}`, industry.TaxonomyTermID))
 		if bySlug != byTerm || minor(t, bySlug) <= 0 {
-			t.Errorf("%s costs %s, and %s by its term", industry.Slug, bySlug, byTerm)
+			t.Errorf("%s: got price %s by slug, %s by term", industry.Slug, bySlug, byTerm)
 		}
 		_, rest, _ := strings.Cut(bySlug.String(), ".")
 		decimals[len(rest)] = true
 	}
 	if len(decimals) != 3 {
-		t.Errorf("amounts with %v decimals: whole ones, tenths and hundredths were to be seen", decimals)
+		t.Errorf("got amounts with %v decimals, want 0, 1 and 2", decimals)
 	}
 	for i := 0; i < len(listed.Industries); i += 12 {
 		for _, country := range []string{"GB", "DE", "US", "CA", "AU", "ZZ"} {
@@ -86,7 +86,7 @@ func urgencyMovesThePrice(t *testing.T, n *node.Node, industry, country string) 
 		}
 	}
 	if with("flexible") >= neutral || with("") != neutral {
-		t.Errorf("%s in %s: flexible does not lower the price, or none changes it", industry, country)
+		t.Errorf("%s in %s: flexible does not lower the price, or an empty urgency changes it", industry, country)
 	}
 }
 
@@ -113,7 +113,7 @@ func pingFields(t *testing.T, n *node.Node) {
 		"":     "GBP",
 	} {
 		if got := n.Ping(t, "", fmt.Sprintf(`{"industry":"plumber","postcode":"1","country":%q}`, country)).Currency; got != currency {
-			t.Errorf("%q is priced in %s, want %s", country, got, currency)
+			t.Errorf("%q: got currency %s, want %s", country, got, currency)
 		}
 	}
 	plumber := n.Ping(t, "", node.MinimalPing).BidPrice.String()
@@ -158,7 +158,7 @@ func pingFields(t *testing.T, n *node.Node) {
 	}
 }
 
-// pingAnswer checks the headers and times of a ping's answer.
+// pingAnswer checks the headers and times in the response to a ping.
 func pingAnswer(t *testing.T, n *node.Node) {
 	a := n.Do(t, node.Request{
 		Path: "/api/lead/ping",
@@ -166,24 +166,24 @@ func pingAnswer(t *testing.T, n *node.Node) {
 	})
 	q := node.Decode[node.Quoted](t, a)
 	if want := n.Clock.Now().Add(15 * time.Minute); !q.ExpiresAt.Equal(want) {
-		t.Errorf("expires at %s, want %s", q.ExpiresAt, want)
+		t.Errorf("got expiresAt %s, want %s", q.ExpiresAt, want)
 	}
 	if want := `"expiresAt":"` + n.Clock.Now().Add(15*time.Minute).Format("2006-01-02T15:04:05.000Z") +
 		`"}`; !strings.HasSuffix(a.Body, want) {
-		t.Errorf("the time is not written as %s: %s", want, a.Body)
+		t.Errorf("want a time like %s, got %s", want, a.Body)
 	}
 	if !strings.HasPrefix(q.TransactionID, "tx_") || len(q.TransactionID) > 200 {
-		t.Errorf("transactionId %s", q.TransactionID)
+		t.Errorf("got transactionId %s", q.TransactionID)
 	}
 	if got := a.Header.Get("Server-Timing"); !serverTiming.MatchString(got) ||
 		!strings.Contains(got, `desc="plumber/DE/urgent"`) {
-		t.Errorf("Server-Timing: %s", got)
+		t.Errorf("got Server-Timing %s", got)
 	}
 	if got := a.Header.Get("X-Response-Time"); got != "1ms" { // the clock stands still
-		t.Errorf("X-Response-Time: %s", got)
+		t.Errorf("got X-Response-Time %s", got)
 	}
 	if again := n.Ping(t, "", node.MinimalPing).TransactionID; again == n.Ping(t, "", node.MinimalPing).TransactionID {
-		t.Error("two pings have one transaction")
+		t.Error("two pings have the same transaction")
 	}
 }
 
@@ -193,12 +193,12 @@ func termOf(t *testing.T, n *node.Node, slug string) int {
 	digits, _, _ := strings.Cut(after, ",")
 	term, err := strconv.Atoi(digits)
 	if !found || err != nil {
-		t.Fatalf("no term of %s: %v", slug, err)
+		t.Fatalf("no term for %s: %v", slug, err)
 	}
 	return term
 }
 
-// entry is one of a refusal's errors, up to its message.
+// entry returns the start of an entry in errors, up to its message.
 func entry(code string, path ...string) string {
 	text, _ := json.Marshal(append([]string{}, path...))
 	return `{"code":"` + code + `","path":` + string(text) + `,"message":"`

@@ -13,10 +13,10 @@ import (
 	"github.com/pingpost/pingpost/test/node"
 )
 
-// hash is a SHA-256 as a partner may send it.
+// hash is a SHA-256 hash as a partner can send it.
 const hash = "475A7CDB32C3661DB2C8E9259C3A2C506E675B9B5E983068E23CB795C191E7A0"
 
-// fullPost has every field of the specification, and one that it has not.
+// fullPost has every field of the specification, and an unknown one.
 const fullPost = `{"transactionId":"$TX","partnerId":"harbour-leads-second",
 	"contact":{"email":"` + node.PersonEmail + `","name":"Ottilie Quillfeather","phoneE164":"` + node.PersonPhone + `"},
 	"location":{"postcode":"EC1A 1BB","address":"` + node.PersonAddress + `","country":"ie"},
@@ -28,7 +28,7 @@ const fullPost = `{"transactionId":"$TX","partnerId":"harbour-leads-second",
 
 func postFields(t *testing.T, n *node.Node) {
 	t.Run("every field", func(t *testing.T) { everyField(t, n) })
-	t.Run("the least", func(t *testing.T) { leastFields(t, n) })
+	t.Run("required fields only", func(t *testing.T) { leastFields(t, n) })
 	t.Run("alternatives", func(t *testing.T) { alternatives(t, n) })
 }
 
@@ -40,14 +40,14 @@ func everyField(t *testing.T, n *node.Node) {
 	d := node.Decode[node.Delivered](t, a)
 	if d.Status != "success" || !strings.HasPrefix(d.LeadID, "ld_") || d.Payout != ping.BidPrice ||
 		d.TransactionID != ping.TransactionID || !d.HMACVerified {
-		t.Errorf("answered %s", a.Body)
+		t.Errorf("got %s", a.Body)
 	}
 	if got := a.Header.Get("Server-Timing"); !serverTiming.MatchString(got) ||
 		!strings.Contains(got, `desc="roofer/DE/immediate"`) {
-		t.Errorf("Server-Timing: %s", got)
+		t.Errorf("got Server-Timing %s", got)
 	}
 	if a.Header.Get("X-Response-Time") != "1ms" || a.Header.Get("Idempotent-Replayed") != "" {
-		t.Errorf("headers %v", a.Header)
+		t.Errorf("got headers %v", a.Header)
 	}
 	l := n.Lead(t, d.LeadID)
 	now := n.Clock.Now().Truncate(time.Millisecond)
@@ -56,13 +56,13 @@ func everyField(t *testing.T, n *node.Node) {
 		l.QuotedPostcode != "SW1A 1AA" ||
 		l.Currency != "EUR" || l.Price != minor(t, ping.BidPrice) || l.Accrued != l.Price || l.PhoneFlagged ||
 		!l.QuotedAt.Equal(now.Add(-time.Minute)) || !l.ReceivedAt.Equal(now) {
-		t.Errorf("stored %+v", l)
+		t.Errorf("got lead %+v", l)
 	}
 	if !l.AcknowledgedAt.Equal(time.Date(2026, 1, 2, 2, 50, 40, 0, time.UTC)) ||
 		*l.DisclosureText != "I agree to be called by "+node.Marker+"." ||
 		*l.RecipientHash != strings.ToLower(hash) || *l.FormCertURL != "https://certs.example/"+node.Marker ||
 		*l.ThirdPartyLeadID != "token-"+node.Marker {
-		t.Errorf("consented %+v", l)
+		t.Errorf("got consent %+v", l)
 	}
 	want := map[string]any{
 		"email":     node.PersonEmail,
@@ -74,26 +74,26 @@ func everyField(t *testing.T, n *node.Node) {
 		"answers":   map[string]any{"ownsHome": true, "bird": node.Marker, "rooms": []any{1.0, 2.5, nil}},
 	}
 	if diff := cmp.Diff(want, l.Contact); diff != "" {
-		t.Errorf("sealed (-want +got):\n%s", diff)
+		t.Errorf("contact record (-want +got):\n%s", diff)
 	}
 	envelopeIsTheLeads(t, a, d, l)
 }
 
-// envelopeIsTheLeads checks that the answer's envelope is, in standard base64,
-// what is stored, without the salt that opens it.
+// envelopeIsTheLeads checks that the envelope in the response is the stored one in standard
+// base64, without its salt.
 func envelopeIsTheLeads(t *testing.T, a node.Answer, d node.Delivered, l node.Lead) {
 	t.Helper()
 	e := d.Envelope
 	if !bytes.Equal(e.PIICiphertext, l.Ciphertext) || !bytes.Equal(e.WrappedDEK, l.Wrapped) ||
 		!bytes.Equal(e.IV, l.IV) || !bytes.Equal(e.AuthTag, l.AuthTag) {
-		t.Errorf("the envelope of the answer is not the stored one: %s", a.Body)
+		t.Errorf("the envelope is not the stored one: %s", a.Body)
 	}
 	if len(e.IV) != 12 || len(e.AuthTag) != 16 {
-		t.Errorf("an iv of %d bytes and a tag of %d", len(e.IV), len(e.AuthTag))
+		t.Errorf("got an iv of %d bytes and a tag of %d", len(e.IV), len(e.AuthTag))
 	}
 	var raw struct{ Envelope map[string]string }
 	if err := json.Unmarshal([]byte(a.Body), &raw); err != nil || len(raw.Envelope) != 4 {
-		t.Errorf("an envelope of %v: %v", raw.Envelope, err)
+		t.Errorf("got envelope %v: %v", raw.Envelope, err)
 	}
 	for name, text := range raw.Envelope {
 		if _, err := base64.StdEncoding.Strict().DecodeString(text); err != nil {
@@ -101,7 +101,7 @@ func envelopeIsTheLeads(t *testing.T, a node.Answer, d node.Delivered, l node.Le
 		}
 	}
 	if strings.Contains(a.Body, base64.StdEncoding.EncodeToString(l.Salt)) {
-		t.Error("the salt is in the answer")
+		t.Error("the response contains the salt")
 	}
 }
 
@@ -116,25 +116,25 @@ func leastFields(t *testing.T, n *node.Node) {
 	})
 	d := node.Decode[node.Delivered](t, a)
 	if d.HMACVerified {
-		t.Error("an unsigned post is said to be verified")
+		t.Error("an unsigned post is reported as verified")
 	}
 	l := n.Lead(t, d.LeadID)
 	if l.Country != "FR" || l.Postcode != "SW1A 1AA" || l.Signed || l.HMACVerified ||
 		l.Account != n.Off.Accounts[0] || l.Accrued != minor(t, ping.BidPrice) {
-		t.Errorf("stored %+v", l)
+		t.Errorf("got lead %+v", l)
 	}
 	if l.AcknowledgedAt != nil || l.DisclosureText != nil || l.RecipientHash != nil || l.FormCertURL != nil ||
 		l.ThirdPartyLeadID != nil {
-		t.Errorf("consented to more than was sent: %+v", l)
+		t.Errorf("got more consent fields than were sent: %+v", l)
 	}
 	if diff := cmp.Diff(map[string]any{"email": node.PersonEmail}, l.Contact); diff != "" {
-		t.Errorf("sealed (-want +got):\n%s", diff)
+		t.Errorf("contact record (-want +got):\n%s", diff)
 	}
 	envelopeIsTheLeads(t, a, d, l)
 }
 
-// alternatives sends each field under each of its names, and of several the one
-// that comes first in the specification.
+// alternatives sends each field under each of its names, and several together, of which the
+// first in the specification is used.
 func alternatives(t *testing.T, n *node.Node) {
 	const consent = `"consent":{"acknowledged":true}`
 	for _, c := range []struct{ name, fields, field, want string }{
@@ -197,10 +197,10 @@ func alternatives(t *testing.T, n *node.Node) {
 				got = *v
 			}
 			if got != c.want {
-				t.Errorf("%s is %v, want %s", c.field, got, c.want)
+				t.Errorf("%s: got %v, want %s", c.field, got, c.want)
 			}
 			if c.field == "phone" && l.PhoneFlagged != (c.want != node.PersonLocal) {
-				t.Errorf("flagged: %t", l.PhoneFlagged)
+				t.Errorf("got phone flagged: %t", l.PhoneFlagged)
 			}
 		})
 	}

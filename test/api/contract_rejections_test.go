@@ -13,7 +13,7 @@ import (
 	"github.com/pingpost/pingpost/test/spec"
 )
 
-// postRefusals checks what is wrong with the body of a validly signed post.
+// postRejections tests invalid bodies of validly signed posts.
 func postRejections(t *testing.T, n *node.Node) {
 	rejected := func(name, body string, entries ...string) scenario {
 		s := scenario{name: name, by: required, body: body, status: http.StatusBadRequest, not: []string{"leadId"}}
@@ -37,11 +37,11 @@ func postRejections(t *testing.T, n *node.Node) {
 		rejected("no consent", `{`+tx+`,`+email+`}`, noConsent("required")),
 		rejected("null for consent", `{`+tx+`,`+email+`,"consent":null}`, noConsent("required")),
 		rejected("consent that says nothing", `{`+tx+`,`+email+`,"consent":{"acknowledged":null}}`, noConsent("required")),
-		rejected("consent refused", `{`+tx+`,`+email+`,"consent":{"acknowledged":false}}`, noConsent("invalid_value")),
+		rejected("consent not given", `{`+tx+`,`+email+`,"consent":{"acknowledged":false}}`, noConsent("invalid_value")),
 		rejected("consent as a text", `{`+tx+`,`+email+`,"consent":{"acknowledged":"true"}}`, noConsent("invalid_type")),
 		rejected("consent as a number", `{`+tx+`,`+email+`,"consent":{"acknowledged":1}}`, noConsent("invalid_type")),
 		rejected("consent that is no object", `{`+tx+`,`+email+`,"consent":true}`, noConsent("invalid_type")),
-		rejected("an e-mail address that is none", `{`+tx+`,"email":"`+node.Marker+`",`+yes+`}`, entry("invalid_value", "email")),
+		rejected("an invalid e-mail address", `{`+tx+`,"email":"`+node.Marker+`",`+yes+`}`, entry("invalid_value", "email")),
 		rejected("two e-mail addresses",
 			`{`+tx+`,"contact":{"email":"a@`+node.Marker+`.example, b@c.example"},`+yes+`}`,
 			entry("invalid_value", "contact", "email")),
@@ -55,7 +55,7 @@ func postRejections(t *testing.T, n *node.Node) {
 			`","address":"`+strings.Repeat("x", 501)+`","postcode":"12345678901234567","notes":"`+
 			strings.Repeat("x", 10001)+`",`+yes+`}`,
 			entry("too_long", "email"), entry("too_long", "name"), entry("too_long", "phone"), entry("too_long", "postcode"), entry("too_long", "address"), entry("too_long", "notes")),
-		rejected("a consent record that is none", `{`+tx+`,`+email+
+		rejected("an invalid consent record", `{`+tx+`,`+email+
 			`,"consent":{"acknowledged":true,"acknowledgedAt":"yesterday, says `+node.Marker+`","recipientHash":"abc",
 			"thirdPartyFormCertUrl":"http://c.example/`+node.Marker+`","thirdPartyLeadId":7,"disclosureText":["`+
 			node.Marker+`"]}}`,
@@ -78,7 +78,7 @@ func manyKeys(count int) string {
 	return strings.Join(keys, ",")
 }
 
-// transactions checks the transactionId: its form, its age, and whose it is.
+// transactions tests the format, age and owner of the transactionId.
 func transactions(t *testing.T, n *node.Node) {
 	badForm := func(name string, change func(tx string) string) scenario {
 		tx := change(n.Ping(t, n.Required.Base(), node.MinimalPing).TransactionID)
@@ -146,8 +146,8 @@ func transactions(t *testing.T, n *node.Node) {
 	})
 }
 
-// swap changes one character of a token, or of a signature, into a digit, which
-// both alphabets have and which has no letter case.
+// swap replaces one character of a token or signature with a digit, which is valid in both
+// alphabets and has no letter case.
 func swap(text string, at int) string {
 	other := "0"
 	if text[at] == '0' {
@@ -156,9 +156,8 @@ func swap(text string, at int) string {
 	return text[:at] + other + text[at+1:]
 }
 
-// unknownIndustry seals, with the node's own key, a quote for an industry that
-// the taxonomy does not have: the one unexpected failure that a request can
-// bring about from outside.
+// unknownIndustry seals a quote for an industry that is not in the taxonomy, with the
+// node's own key. This is the only unexpected error that a request can cause.
 func unknownIndustry(t *testing.T, n *node.Node) string {
 	t.Helper()
 	sealer, err := quote.NewSealer(n.Keys.QuoteKeys())

@@ -11,12 +11,12 @@ import (
 	"github.com/pingpost/pingpost/test/spec"
 )
 
-// replays sends posts more than once: the same one is answered as before, any
-// other is refused, and whoever delivered the lead can always find it again (decision 3).
+// replays sends posts more than once. The same post gets the same response, a different one
+// is rejected, and the partner that delivered the lead can always find it (decision 3).
 func replays(t *testing.T, n *node.Node) {
 	t.Run("the same post", func(t *testing.T) { samePost(t, n) })
-	t.Run("at once", func(t *testing.T) { samePostAtOnce(t, n) })
-	t.Run("another body", func(t *testing.T) { anotherBody(t, n) })
+	t.Run("concurrently", func(t *testing.T) { samePostAtOnce(t, n) })
+	t.Run("a different body", func(t *testing.T) { anotherBody(t, n) })
 	t.Run("another partner", func(t *testing.T) { anotherPartner(t, n) })
 	t.Run("expired", func(t *testing.T) { expiredAfterDelivery(t, n) })
 }
@@ -27,7 +27,7 @@ func samePost(t *testing.T, n *node.Node) {
 	body := node.WithTransaction(fullOf(p), tx)
 	first := n.Post(t, p, body)
 	if first.Header.Get("Idempotent-Replayed") != "" {
-		t.Error("the first post is called a replay")
+		t.Error("the first post is reported as a replay")
 	}
 	n.Manual.Advance(14 * time.Minute)
 	n.Stores(t, node.Nothing, func() {
@@ -35,18 +35,18 @@ func samePost(t *testing.T, n *node.Node) {
 			n.Manual.Advance(time.Second)
 			a := n.Post(t, p, body) // a new timestamp and signature
 			if a.Status != http.StatusOK || a.Body != first.Body || a.Header.Get("Idempotent-Replayed") != "true" {
-				t.Errorf("answered %d %v %s, want %s", a.Status, a.Header, a.Body, first.Body)
+				t.Errorf("got %d %v %s, want %s", a.Status, a.Header, a.Body, first.Body)
 			}
 		}
-		// hmacVerified is of this request.
+		// hmacVerified depends on this request.
 		a := n.Do(t, node.Request{Path: p.Base() + "/api/lead/post", Body: body})
 		if want := strings.Replace(first.Body, `"hmacVerified":true`, `"hmacVerified":false`, 1); a.Body != want || a.Header.Get("Idempotent-Replayed") != "true" {
-			t.Errorf("unsigned: answered %d %s, want %s", a.Status, a.Body, want)
+			t.Errorf("unsigned: got %d %s, want %s", a.Status, a.Body, want)
 		}
 	})
 }
 
-// fullOf is every field, for an account of the partner.
+// fullOf returns a post with every field for an account of the partner.
 func fullOf(p node.Partner) string {
 	return strings.Replace(fullPost, "harbour-leads-second", p.Accounts[1], 1)
 }
@@ -65,14 +65,14 @@ func samePostAtOnce(t *testing.T, n *node.Node) {
 	fresh := 0
 	for _, a := range answers {
 		if a.Status != http.StatusOK || a.Body != answers[0].Body {
-			t.Errorf("answered %d %s, another one %s", a.Status, a.Body, answers[0].Body)
+			t.Errorf("got %d %s and %s", a.Status, a.Body, answers[0].Body)
 		}
 		if a.Header.Get("Idempotent-Replayed") == "" {
 			fresh++
 		}
 	}
 	if fresh != 1 {
-		t.Errorf("%d answers are not called a replay, want 1", fresh)
+		t.Errorf("got %d first deliveries, want 1", fresh)
 	}
 }
 
@@ -84,19 +84,19 @@ func anotherBody(t *testing.T, n *node.Node) {
 	n.Manual.Advance(time.Minute)
 	const message = `{"ok":false,"message":"` + spec.AlreadyDelivered + `"`
 	n.Stores(t, node.Nothing, func() {
-		// A blank more is another body.
+		// An additional space makes a different body.
 		other := n.Post(t, n.Off, body+" ")
 		if want := message + foundAgain(first, deliveredAt); other.Status != http.StatusConflict || other.Body != want {
-			t.Errorf("answered %d %s, want %s", other.Status, other.Body, want)
+			t.Errorf("got %d %s, want %s", other.Status, other.Body, want)
 		}
 		unsigned := n.Do(t, node.Request{Path: n.Off.Base() + "/api/lead/post", Body: body + " "})
 		if unsigned.Status != http.StatusConflict || unsigned.Body != message+"}" {
-			t.Errorf("unsigned: answered %d %s", unsigned.Status, unsigned.Body)
+			t.Errorf("unsigned: got %d %s", unsigned.Status, unsigned.Body)
 		}
 	})
 }
 
-// foundAgain is what tells a partner which lead it delivered, and when.
+// foundAgain returns the fields that name the delivered lead, and the end of the body.
 func foundAgain(d node.Delivered, at time.Time) string {
 	return `,"leadId":"` + d.LeadID + `","deliveredAt":"` + at.UTC().Format("2006-01-02T15:04:05.000Z") + `"}`
 }
@@ -108,7 +108,7 @@ func anotherPartner(t *testing.T, n *node.Node) {
 	n.Stores(t, node.Nothing, func() {
 		a := n.Post(t, n.Off, body) // the same bytes, on its own base URL
 		if a.Status != http.StatusConflict || a.Body != spec.Rejected(spec.AlreadyDelivered) {
-			t.Errorf("answered %d %s; %s is not its own", a.Status, a.Body, first.LeadID)
+			t.Errorf("got %d %s; %s belongs to another partner", a.Status, a.Body, first.LeadID)
 		}
 	})
 }
@@ -123,12 +123,12 @@ func expiredAfterDelivery(t *testing.T, n *node.Node) {
 		const message = `{"ok":false,"message":"` + spec.TransactionExpired + `"`
 		for name, sent := range map[string]string{"the same body": body, "another": body + " "} {
 			if a, want := n.Post(t, n.Off, sent), message+foundAgain(first, deliveredAt); a.Status != http.StatusBadRequest || a.Body != want {
-				t.Errorf("%s: answered %d %s, want %s", name, a.Status, a.Body, want)
+				t.Errorf("%s: got %d %s, want %s", name, a.Status, a.Body, want)
 			}
 		}
 		unsigned := n.Do(t, node.Request{Path: n.Off.Base() + "/api/lead/post", Body: body})
 		if unsigned.Status != http.StatusBadRequest || unsigned.Body != message+"}" {
-			t.Errorf("unsigned: answered %d %s", unsigned.Status, unsigned.Body)
+			t.Errorf("unsigned: got %d %s", unsigned.Status, unsigned.Body)
 		}
 	})
 }

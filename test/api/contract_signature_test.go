@@ -18,8 +18,8 @@ const (
 	aliasHeader     = "X-Signature"
 )
 
-// signatures sends posts whose headers are right and wrong in every way that a
-// client library still lets through; the raw ones are among the bad input.
+// signatures sends valid headers, and invalid ones that a client library can send.
+// TestBadInput sends raw ones.
 func signatures(t *testing.T, n *node.Node) {
 	post := func(name string, change ...func(*node.Request)) scenario {
 		return scenario{name: name, by: required, body: node.MinimalPost, change: change}
@@ -55,7 +55,7 @@ func signatures(t *testing.T, n *node.Node) {
 	accepted("another media type", with("Content-Type", "text/plain"))
 
 	rejected("no X-Timestamp", spec.TimestampMissing, away(timestampHeader))
-	rejected("no X-Timestamp, and a signature that is none", spec.TimestampMissing, away(timestampHeader),
+	rejected("no X-Timestamp, and an invalid signature", spec.TimestampMissing, away(timestampHeader),
 		with(signatureHeader, node.Marker))
 	rejected("an empty X-Timestamp", spec.TimestampFormat, at(""))
 	rejected("an X-Timestamp in words", spec.TimestampFormat, at(node.Marker))
@@ -76,10 +76,10 @@ func signatures(t *testing.T, n *node.Node) {
 	rejected("another body", spec.BadSignature,
 		func(r *node.Request) { r.Body = strings.Replace(r.Body, `"consent"`, ` "consent"`, 1) })
 	rejected("an empty signature", spec.BadSignature, with(signatureHeader, ""))
-	rejected("a signature that is none", spec.BadSignature, with(signatureHeader, node.Marker))
+	rejected("an invalid signature", spec.BadSignature, with(signatureHeader, node.Marker))
 	rejected("a digit too few", spec.BadSignature, signature(func(s string) string { return s[1:] }))
 	rejected("a digit too many", spec.BadSignature, signature(func(s string) string { return s + "0" }))
-	rejected("a digit that is none", spec.BadSignature, signature(func(s string) string { return s[1:] + "g" }))
+	rejected("an invalid digit", spec.BadSignature, signature(func(s string) string { return s[1:] + "g" }))
 	rejected("a digit changed", spec.BadSignature, signature(func(s string) string { return swap(s, 7) }))
 	rejected("a prefix", spec.BadSignature, signature(func(s string) string { return "sha256=" + s }))
 	rejected("two signatures", spec.BadSignature, func(r *node.Request) {
@@ -90,12 +90,12 @@ func signatures(t *testing.T, n *node.Node) {
 	rejected("not signed", spec.SignatureMissing, away(timestampHeader), away(signatureHeader))
 	rejected("not signed, with a timestamp", spec.SignatureMissing, away(signatureHeader))
 	play(t, n, rows)
-	t.Run("not enforced", func(t *testing.T) { unenforced(t, n) })
+	t.Run("not required", func(t *testing.T) { unenforced(t, n) })
 	t.Run("several secrets", func(t *testing.T) { severalSecrets(t, n) })
 }
 
-// unenforced checks partners from whom unsigned posts are taken: what they do
-// send is checked all the same.
+// unenforced tests partners from which unsigned posts are accepted. Signatures that they
+// send are still checked.
 func unenforced(t *testing.T, n *node.Node) {
 	for name, by := range map[string]func(*node.Node) node.Partner{"report_only": reportOnly, "off": off} {
 		unsigned := []func(*node.Request){away(timestampHeader), away(signatureHeader)}
@@ -129,7 +129,7 @@ func unenforced(t *testing.T, n *node.Node) {
 				stored: node.OneLead,
 			},
 			{
-				name:   name + ", unsigned with a timestamp that is none",
+				name:   name + ", unsigned with an invalid timestamp",
 				by:     by,
 				body:   node.MinimalPost,
 				change: []func(*node.Request){unsigned[1], with(timestampHeader, node.Marker)},
@@ -172,8 +172,8 @@ func unenforced(t *testing.T, n *node.Node) {
 	}
 }
 
-// severalSecrets rotates and revokes while the node runs: it follows within a
-// second, and what was revoked signs nothing from the moment on.
+// severalSecrets rotates and revokes secrets while the node runs. The node uses the changes
+// within a second, and a revoked secret is rejected at once.
 func severalSecrets(t *testing.T, n *node.Node) {
 	p := n.NewPartner(t, "rotating", models.SigningRequired)
 	older, err := n.Partners.Secrets(t.Context(), p.Partner)
@@ -197,7 +197,7 @@ func severalSecrets(t *testing.T, n *node.Node) {
 		}
 		tx := n.Ping(t, p.Base(), node.MinimalPing).TransactionID
 		if a := n.Post(t, p, node.WithTransaction(node.MinimalPost, tx)); a.Status != http.StatusUnauthorized {
-			t.Errorf("a revoked secret: answered %d %s", a.Status, a.Body)
+			t.Errorf("revoked secret: got %d %s", a.Status, a.Body)
 		}
 	})
 	n.Manual.Advance(partners.DefaultOverlap)

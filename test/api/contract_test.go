@@ -6,9 +6,9 @@ import (
 	"github.com/pingpost/pingpost/test/node"
 )
 
-// TestContract sends the partner API everything that the specification speaks
-// of, over HTTP, to one node. Every exchange is held against the OpenAPI
-// document; in the end nothing that was sent may be found where it must not be.
+// TestContract tests everything in the specification over HTTP on one node. Every exchange
+// is checked against the OpenAPI document. At the end, no sent value may be stored or
+// logged where it is not allowed.
 func TestContract(t *testing.T) {
 	t.Parallel()
 	n := node.Start(t)
@@ -18,9 +18,9 @@ func TestContract(t *testing.T) {
 	}{
 		{"Prices", prices},
 		{"PingFields", pingFields},
-		{"PingRefusals", pingRejections},
+		{"PingRejections", pingRejections},
 		{"PostFields", postFields},
-		{"PostRefusals", postRejections},
+		{"PostRejections", postRejections},
 		{"Transactions", transactions},
 		{"Signatures", signatures},
 		{"WhosePostItIs", accountSelection},

@@ -14,9 +14,9 @@ import (
 	"github.com/pingpost/pingpost/test/spec"
 )
 
-// TestRetryAfterTheDefaultAccountWentLive delivers a sandbox lead, gives the partner
-// a live default account, and retries: the first answer comes again, another body
-// gets 409, and expiry keeps its precedence (decisions 3, 31).
+// TestRetryAfterTheDefaultAccountWentLive delivers a sandbox lead, gives the partner a live
+// default account, and retries. The same post gets the first response, a different body
+// gets 409, and an expired transaction is still rejected (decisions 3, 31).
 func TestRetryAfterTheDefaultAccountWentLive(t *testing.T) {
 	t.Parallel()
 	n := node.Start(t)
@@ -38,14 +38,14 @@ func TestRetryAfterTheDefaultAccountWentLive(t *testing.T) {
 		t.Helper()
 		a := n.Post(t, p, body)
 		if a.Status != status || !strings.Contains(a.Body, message) || strings.Contains(a.Body, lead) != leadID {
-			t.Errorf("answered %d %s", a.Status, a.Body)
+			t.Errorf("got %d %s", a.Status, a.Body)
 		}
 	}
 	another := strings.Replace(body, "{", `{"notes":"another",`, 1)
 	n.Stores(t, node.Nothing, func() {
 		if a := n.Post(t, p, body); a.Status != http.StatusOK || a.Body != first.Body ||
 			a.Header.Get("Idempotent-Replayed") != "true" {
-			t.Errorf("the retry: answered %d %s, want %s", a.Status, a.Body, first.Body)
+			t.Errorf("retry: got %d %s, want %s", a.Status, a.Body, first.Body)
 		}
 		rejected(another, http.StatusConflict, spec.AlreadyDelivered, true)
 		rejected(undelivered, http.StatusBadRequest, spec.InvalidTransactionID, false)

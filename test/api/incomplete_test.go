@@ -11,9 +11,8 @@ import (
 	"github.com/pingpost/pingpost/test/spec"
 )
 
-// A request whose body does not arrive whole is answered 408 and nothing else about it
-// is judged: not its signature, its timestamp, its JSON or its base URL (decision 26). The same
-// post sent whole delivers the lead.
+// A request with an incomplete body gets a 408, without any other check of its signature,
+// timestamp, JSON or base URL (decision 26). The complete post then delivers the lead.
 func TestBlackboxIncompleteBody(t *testing.T) {
 	t.Parallel()
 	n := node.Start(t, func(n *node.Node) {
@@ -30,13 +29,13 @@ func TestBlackboxIncompleteBody(t *testing.T) {
 	inPieces.Length = chunkedEncoding
 	broken := node.RawPing("5\r\n{\"a\":\r\nZZ\r\n")
 	broken.Length = chunkedEncoding
-	// The two ways of stopping: to send nothing more, or to close this direction.
+	// A client stops by sending nothing more, or by closing its side of the connection.
 	stalls := func(*node.Connection) error { return nil }
 	closes := func(l *node.Connection) error { return l.Conn.(interface{ CloseWrite() error }).CloseWrite() }
 	for _, c := range []struct {
 		name string
 		send node.RawRequest
-		left int // bytes of the body that are not sent
+		left int // number of bytes of the body that are not sent
 		end  func(*node.Connection) error
 	}{
 		{"a ping stalls", ping, 10, stalls},
@@ -65,12 +64,12 @@ func TestBlackboxIncompleteBody(t *testing.T) {
 				head, body, _ := strings.Cut(string(raw), "\r\n\r\n")
 				if !strings.HasPrefix(head, "HTTP/1.1 408 Request Timeout\r\n") || body != spec.Rejected(spec.RequestTimeout) ||
 					!strings.Contains(head, "\r\nConnection: close") || !strings.Contains(head, "\r\nX-Request-Id: rq_") {
-					t.Errorf("answered %s", raw)
+					t.Errorf("got %s", raw)
 				}
 			})
 		})
 	}
 	if a := exchange(t, n, whole); a.Status != http.StatusOK {
-		t.Errorf("the same post, sent whole: %d %s", a.Status, a.Body)
+		t.Errorf("complete post: got %d %s", a.Status, a.Body)
 	}
 }

@@ -10,9 +10,9 @@ import (
 	"github.com/pingpost/pingpost/test/spec"
 )
 
-// TestFailedMatches keeps sending signatures that nobody has to the shared base
-// URL: the address is turned away before its signatures are looked at, for a
-// minute, and nobody else is.
+// TestFailedMatches sends signatures that match no partner to the shared base URL. The
+// address is rejected for a minute before its signatures are checked, and other addresses
+// are not affected.
 func TestFailedMatches(t *testing.T) {
 	t.Parallel()
 	n := node.Start(t, func(n *node.Node) {
@@ -47,18 +47,18 @@ func TestFailedMatches(t *testing.T) {
 	n.Manual.Advance(20 * time.Second)
 	play(t, n, []scenario{
 		tooMany(failing, "40"),
-		delivered(post(shared, neighbour)), // by its secret
-		delivered(post("", attacker)),      // on its own base URL no secret is searched for
+		delivered(post(shared, neighbour)), // matched by its secret
+		delivered(post("", attacker)),      // its own base URL needs no match
 		post("", attacker, wrong),
-		tooMany(post(shared, "198.51.100.1, "+attacker), "40"), // what a client says of itself counts for nothing
+		tooMany(post(shared, "198.51.100.1, "+attacker), "40"), // an address that the client itself sends is ignored
 	})
 	n.Manual.Advance(40 * time.Second)
 	play(t, n, []scenario{delivered(post(shared, attacker))})
 	n.CheckNoPersonalData(t)
 }
 
-// TestForwardedAddressNeedsTrust sends X-Forwarded-For to a node that trusts no
-// proxy: it changes nothing.
+// TestForwardedAddressNeedsTrust sends X-Forwarded-For to a node without trusted proxies,
+// which ignores it.
 func TestForwardedAddressNeedsTrust(t *testing.T) {
 	t.Parallel()
 	n := node.Start(t, func(n *node.Node) { n.Config.Limits.MatchFailuresPerMinute = 1 })
@@ -67,14 +67,13 @@ func TestForwardedAddressNeedsTrust(t *testing.T) {
 		node.SignAt(&r, node.Marker, n.Now())
 		r.SetHeader("X-Forwarded-For", "192.0.2."+string(rune('1'+i)))
 		if a := n.Do(t, r); a.Status != status {
-			t.Errorf("post %d: answered %d, want %d: %s", i+1, a.Status, status, a.Body)
+			t.Errorf("post %d: got %d, want %d: %s", i+1, a.Status, status, a.Body)
 		}
 	}
 }
 
-// TestRates sends more pings from an address and more posts of a partner than a
-// second may bring: beyond it they are asked to come back, and a second later they
-// are answered.
+// TestRates exceeds the limits per second of pings from an address and of posts of a
+// partner. They get a 429, and are accepted a second later.
 func TestRates(t *testing.T) {
 	t.Parallel()
 	n := node.Start(t, func(n *node.Node) { n.Config.Limits.SharedPingsPerAddress, n.Config.Limits.PostsPerPartner = 10, 2 })
@@ -82,10 +81,10 @@ func TestRates(t *testing.T) {
 		t.Helper()
 		if a.Status != http.StatusTooManyRequests || a.Header.Get("Retry-After") != "1" ||
 			a.Body != spec.Rejected(spec.TooManyRequests) {
-			t.Errorf("%s: answered %d, Retry-After %q, %s", what, a.Status, a.Header.Get("Retry-After"), a.Body)
+			t.Errorf("%s: got %d, Retry-After %q, %s", what, a.Status, a.Header.Get("Retry-After"), a.Body)
 		}
 	}
-	n.Manual.Advance(time.Second) // whatever was sent to get here
+	n.Manual.Advance(time.Second) // resets the limits after the setup
 	bodies := make([]string, 3)
 	for i := range bodies {
 		bodies[i] = n.FreshPost(t, n.Required)
@@ -97,15 +96,15 @@ func TestRates(t *testing.T) {
 	tooMany(n.Do(t, ping), "the eleventh ping")
 	for _, body := range bodies[:2] {
 		if a := n.Do(t, n.Signed(n.Required, body)); a.Status != http.StatusOK {
-			t.Errorf("a post: answered %d %s", a.Status, a.Body)
+			t.Errorf("post: got %d %s", a.Status, a.Body)
 		}
 	}
 	tooMany(n.Do(t, n.Signed(n.Required, bodies[2])), "the third post")
 	n.Manual.Advance(time.Second)
 	if a := n.Do(t, ping); a.Status != http.StatusOK {
-		t.Errorf("a second later: answered %d %s", a.Status, a.Body)
+		t.Errorf("after a second: got %d %s", a.Status, a.Body)
 	}
 	if a := n.Do(t, n.Signed(n.Required, bodies[2])); a.Status != http.StatusOK {
-		t.Errorf("a second later: answered %d %s", a.Status, a.Body)
+		t.Errorf("after a second: got %d %s", a.Status, a.Body)
 	}
 }

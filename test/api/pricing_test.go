@@ -17,7 +17,7 @@ import (
 	"github.com/pingpost/pingpost/test/node"
 )
 
-// pricesOf is the service that publishes, as the console has it.
+// pricesOf returns the service that the console uses to publish versions.
 func pricesOf(t testing.TB, n *node.Node) *ratecard.Service {
 	t.Helper()
 	s, err := ratecard.NewService(n.DB.DB, n.Clock)
@@ -27,8 +27,8 @@ func pricesOf(t testing.TB, n *node.Node) *ratecard.Service {
 	return s.By(audit.Operator)
 }
 
-// publishAt makes a version in which every cell costs as many major units as the
-// version's number says.
+// publishAt publishes a version in which every cell's price in major units is the number of
+// the version.
 func publishAt(t testing.TB, s *ratecard.Service, version int) {
 	t.Helper()
 	var base pricingrules.Amounts
@@ -47,14 +47,14 @@ func publishAt(t testing.TB, s *ratecard.Service, version int) {
 		t.Fatal(err)
 	}
 	if now.Version != version {
-		t.Fatalf("version %d was published, want %d", now.Version, version)
+		t.Fatalf("published version %d, want %d", now.Version, version)
 	}
 }
 
 var cardVersion = regexp.MustCompile(`auction;dur=[0-9.]+;desc="rate card v([0-9]+)"`)
 
-// Under full load prices change again and again. No ping fails, each is priced wholly
-// by one version, which its answer names, and every version is in force within a second.
+// Prices change repeatedly under full load. No ping fails, each is priced by exactly one
+// version, which its response names, and every version is current within a second.
 func TestPricesChangeUnderLoad(t *testing.T) {
 	n := node.Start(t, node.OnMachineClock)
 	s := pricesOf(t, n)
@@ -75,7 +75,7 @@ func TestPricesChangeUnderLoad(t *testing.T) {
 				_, a := n.Send(t, node.Request{Path: "/api/lead/ping", Body: node.MinimalPing})
 				named := cardVersion.FindStringSubmatch(a.Header.Get("Server-Timing"))
 				if a.Status != http.StatusOK || named == nil {
-					t.Errorf("answered %d with %q", a.Status, a.Header.Get("Server-Timing"))
+					t.Errorf("got %d with %q", a.Status, a.Header.Get("Server-Timing"))
 					return
 				}
 				want := named[1]
@@ -83,7 +83,7 @@ func TestPricesChangeUnderLoad(t *testing.T) {
 					want = shipped
 				}
 				if got := node.Decode[node.Quoted](t, a); !got.Accepted || got.BidPrice.String() != want {
-					t.Errorf("version %s priced it at %s, want %s", named[1], got.BidPrice, want)
+					t.Errorf("version %s: got price %s, want %s", named[1], got.BidPrice, want)
 				}
 				version, err := strconv.ParseInt(named[1], 10, 64)
 				if err != nil {
@@ -104,13 +104,13 @@ func TestPricesChangeUnderLoad(t *testing.T) {
 	close(stop)
 	senders.Wait()
 	if pings.Load() < versions {
-		t.Errorf("%d pings were sent while %d versions were published", pings.Load(), versions-1)
+		t.Errorf("got %d pings while %d versions were published", pings.Load(), versions-1)
 	}
 }
 
-// The price that was told is paid, whatever was published since, and the lead names the
-// version that made it.
-func TestAQuoteOutlivesItsVersion(t *testing.T) {
+// The quoted price is paid even if another version was published since, and the lead names
+// the version of the quote.
+func TestQuoteOutlivesItsVersion(t *testing.T) {
 	n := node.Start(t)
 	s := pricesOf(t, n)
 	publishAt(t, s, 2)
@@ -122,16 +122,16 @@ func TestAQuoteOutlivesItsVersion(t *testing.T) {
 		func() bool { return n.Ping(t, n.Off.Base(), node.MinimalPing).BidPrice.String() == "3" })
 	got := node.Decode[node.Delivered](t, n.Post(t, n.Off, node.WithTransaction(node.MinimalPost, quote.TransactionID)))
 	if got.Payout.String() != "2" {
-		t.Errorf("paid %s for a lead that was quoted at 2", got.Payout)
+		t.Errorf("got payout %s, want 2", got.Payout)
 	}
 	if version := testkit.Value[int](t, n.DB, `SELECT card_version FROM leads`); version != 2 {
-		t.Errorf("the lead names version %d", version)
+		t.Errorf("got version %d", version)
 	}
 }
 
-// A draft and its edits touch no price, and no node loads the prices anew for them. At
-// its time a scheduled draft is published by the service itself.
-func TestAScheduledDraftIsPublishedAtItsTime(t *testing.T) {
+// A draft and its edits change no price and cause no reload. The service publishes a
+// scheduled draft at its time.
+func TestScheduledDraftIsPublishedAtItsTime(t *testing.T) {
 	n := node.Start(t)
 	s := pricesOf(t, n)
 	was := n.Ping(t, "", node.MinimalPing).BidPrice
@@ -149,15 +149,15 @@ func TestAScheduledDraftIsPublishedAtItsTime(t *testing.T) {
 		t.Fatal(err)
 	}
 	if after := testkit.Value[int64](t, n.DB, loads); after != before {
-		t.Errorf("the prices were to be loaded anew %d times", after-before)
+		t.Errorf("got %d reloads of prices, want 0", after-before)
 	}
 	if now := n.Ping(t, "", node.MinimalPing).BidPrice; now != was {
-		t.Errorf("before its time the price is %s, was %s", now, was)
+		t.Errorf("price before the scheduled time: got %s, want %s", now, was)
 	}
 	n.Manual.Set(at)
 	testkit.Eventually(t, 5*time.Second, "the draft is published",
 		func() bool { return n.Ping(t, "", node.MinimalPing).BidPrice.String() == "123" })
 	if by := testkit.Value[string](t, n.DB, `SELECT actor FROM audit_events WHERE action = 'pricing.publish' ORDER BY id DESC LIMIT 1`); by != audit.Service.Name {
-		t.Errorf("published by %s", by)
+		t.Errorf("got publisher %s", by)
 	}
 }

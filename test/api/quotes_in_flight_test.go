@@ -14,10 +14,10 @@ import (
 	"github.com/pingpost/pingpost/test/spec"
 )
 
-// TestAgreementHonoursQuotesInFlight prices leads on the shared address, on two
-// nodes whose clocks differ, and then agrees a price, an exclusion or a cap with a
-// partner. The partner's posts on those quotes are accepted for their 15 minutes,
-// and its posts on later quotes of the shared address are rejected (decision 5).
+// TestAgreementHonoursQuotesInFlight prices leads on the shared base URL, on two nodes with
+// different clocks, and then agrees a price, an exclusion or a cap with a partner. The
+// partner's posts on those quotes are accepted for their 15 minutes, and its posts on later
+// quotes from the shared base URL are rejected (decision 5).
 func TestAgreementHonoursQuotesInFlight(t *testing.T) {
 	t.Parallel()
 	n := node.Start(t)
@@ -30,7 +30,7 @@ func TestAgreementHonoursQuotesInFlight(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			p := n.NewPartner(t, "terms-"+name, models.SigningRequired)
-			n.Deliver(t, p, node.MinimalPost) // a cap of 1 is reached
+			n.Deliver(t, p, node.MinimalPost) // reaches a cap of 1
 			ahead.Set(n.Manual.Now().Add(quote.MaxAhead))
 			shared := func() node.Quoted { return n.Ping(t, "", node.MinimalPing) }
 			before, expiring := shared(), shared()
@@ -56,8 +56,8 @@ func TestAgreementHonoursQuotesInFlight(t *testing.T) {
 	t.Run("terms that end and begin again", func(t *testing.T) { termsBeginAgain(t, n) })
 }
 
-// termsBeginAgain removes a partner's terms and agrees others. Quotes issued in between
-// are honoured, and editing active terms changes nothing.
+// termsBeginAgain removes a partner's terms and agrees new ones. Quotes issued in between
+// are honoured, and edits of active terms change nothing.
 func termsBeginAgain(t *testing.T, n *node.Node) {
 	p := n.NewPartner(t, "twice-agreed", models.SigningRequired)
 	agreePrice(t, n, p, 0, partners.PriceForm{Adjustment: "-10"})
@@ -81,7 +81,7 @@ func rejects(t *testing.T, n *node.Node, p node.Partner, q node.Quoted, message 
 	t.Helper()
 	n.Stores(t, node.Nothing, func() {
 		if a := n.Post(t, p, node.WithTransaction(node.MinimalPost, q.TransactionID)); a.Status != http.StatusBadRequest || !strings.Contains(a.Body, message) {
-			t.Errorf("answered %d %s", a.Status, a.Body)
+			t.Errorf("got %d %s", a.Status, a.Body)
 		}
 	})
 }

@@ -10,7 +10,7 @@ import (
 	"github.com/pingpost/pingpost/test/spec"
 )
 
-// chunked is a body in chunks, the last of them included.
+// chunked returns a body in chunks, including the last one.
 func chunked(chunks ...string) string {
 	var b strings.Builder
 	for _, c := range append(chunks, "") {
@@ -21,7 +21,7 @@ func chunked(chunks ...string) string {
 
 const chunkedEncoding = "Transfer-Encoding: chunked"
 
-// exchange sends one request on a fresh connection and reads its answer.
+// exchange sends one request on a new connection and reads its response.
 func exchange(t testing.TB, n *node.Node, w node.RawRequest) node.Answer {
 	t.Helper()
 	l := n.Dial(t)
@@ -30,19 +30,19 @@ func exchange(t testing.TB, n *node.Node, w node.RawRequest) node.Answer {
 	return n.ReadAnswer(t, l, w)
 }
 
-// badInput is one request of the bad kind and what must come of it.
+// badInput is one invalid request and its expected result.
 type badInput struct {
 	name string
 	send node.RawRequest
 
-	status int      // 0 when the connection just ends
-	want   []string // parts of the answer's body
-	bare   bool     // the HTTP library's own refusal, before any handler ran
+	status int      // 0 if the connection closes without a response
+	want   []string // parts of the body of the response
+	bare   bool     // rejected by the HTTP library, before any handler
 	stored node.Stored
 }
 
-// endure sends every row, checks what came of it, and that the next request on
-// a fresh connection works.
+// endure sends every row, checks the result, and checks that the next request on a new
+// connection works.
 func endure(t *testing.T, n *node.Node, rows []badInput) {
 	t.Helper()
 	for _, b := range rows {
@@ -56,19 +56,19 @@ func endure(t *testing.T, n *node.Node, rows []badInput) {
 func (b badInput) check(t *testing.T, a node.Answer) {
 	t.Helper()
 	if a.Status != b.status {
-		t.Fatalf("answered %d, want %d: %s", a.Status, b.status, a.Body)
+		t.Fatalf("got %d, want %d: %s", a.Status, b.status, a.Body)
 	}
 	for _, part := range b.want {
 		if !strings.Contains(a.Body, part) {
-			t.Errorf("the answer has not %s: %s", part, a.Body)
+			t.Errorf("the response lacks %s: %s", part, a.Body)
 		}
 	}
 	if own := a.Header.Get("X-Request-Id") != ""; own == b.bare || b.bare && strings.Contains(a.Body, "{") {
-		t.Errorf("the service's own answer: %t, want %t: %v %s", own, !b.bare, a.Header, a.Body)
+		t.Errorf("response of the service itself: %t, want %t: %v %s", own, !b.bare, a.Header, a.Body)
 	}
 }
 
-// The answers of bad input, to keep the tables readable.
+// The expected responses to bad input.
 
 func invalidJSON(name string, w node.RawRequest) badInput {
 	return badInput{name: name, send: w, status: http.StatusBadRequest, want: rejection(spec.InvalidJSON)}

@@ -9,36 +9,35 @@ import (
 	"github.com/pingpost/pingpost/test/node"
 )
 
-// away takes a header off a request.
+// away removes a header from a request.
 func away(name string) func(*node.Request) { return func(r *node.Request) { r.SetHeader(name) } }
 
-// with sets a header of a request, several times for several values.
+// with sets a header of a request, and repeats it for several values.
 func with(name string, values ...string) func(*node.Request) {
 	return func(r *node.Request) { r.SetHeader(name, values...) }
 }
 
-// scenario is one exchange as a row of a table: what is sent, and all that must
-// and must not come of it.
+// scenario is one exchange in a table: the request, and what must and must not result.
 type scenario struct {
 	name string
 
-	// A post says who signs it: nobody when by is nil. It goes to its signer's
-	// own base URL unless path says otherwise.
+	// by is the partner that signs a post. If by is nil, the post is unsigned. The post
+	// goes to the partner's own base URL unless path is set.
 	by     func(*node.Node) node.Partner
 	method string
 	path   string
-	// body is sent as it stands, with the transactionId of a ping made before,
-	// on the same base URL, where it says $TX; wait passes between the two.
+	// body is sent with $TX replaced by the transactionId of a previous ping on the same
+	// base URL. wait is the time between the two.
 	body string
 	wait time.Duration
-	// change is made to the finished request, after it was signed.
+	// change modifies the finished request, after it was signed.
 	change []func(*node.Request)
 
 	status int
-	want   []string          // parts of the answer's body
-	errors int               // entries of a refused payload; 0 for no such list
-	not    []string          // what must not be in it
-	header map[string]string // headers of the answer; "" for none
+	want   []string          // parts of the body of the response
+	errors int               // number of entries in errors; 0 if absent
+	not    []string          // what the body must not contain
+	header map[string]string // headers of the response; "" if absent
 	stored node.Stored
 }
 
@@ -48,7 +47,7 @@ func reportOnly(n *node.Node) node.Partner { return n.ReportOnly }
 
 func off(n *node.Node) node.Partner { return n.Off }
 
-// play sends every row and checks what came of it.
+// play sends every row and checks the result.
 func play(t *testing.T, n *node.Node, rows []scenario) {
 	t.Helper()
 	for _, s := range rows {
@@ -83,30 +82,30 @@ func stage(t *testing.T, n *node.Node, s scenario) node.Request {
 func (s scenario) check(t *testing.T, a node.Answer) {
 	t.Helper()
 	if a.Status != s.status {
-		t.Fatalf("answered %d, want %d: %s", a.Status, s.status, a.Body)
+		t.Fatalf("got %d, want %d: %s", a.Status, s.status, a.Body)
 	}
 	for _, part := range s.want {
 		if !strings.Contains(a.Body, part) {
-			t.Errorf("the answer has not %s: %s", part, a.Body)
+			t.Errorf("the response lacks %s: %s", part, a.Body)
 		}
 	}
 	for _, part := range s.not {
 		if strings.Contains(a.Body, part) {
-			t.Errorf("the answer has %s: %s", part, a.Body)
+			t.Errorf("the response contains %s: %s", part, a.Body)
 		}
 	}
 	if got := strings.Count(a.Body, `{"code":"`); got != s.errors {
-		t.Errorf("%d problems, want %d: %s", got, s.errors, a.Body)
+		t.Errorf("got %d problems, want %d: %s", got, s.errors, a.Body)
 	}
 	for name, value := range s.header {
 		if got := a.Header.Get(name); got != value {
-			t.Errorf("%s is %q, want %q", name, got, value)
+			t.Errorf("%s: got %q, want %q", name, got, value)
 		}
 	}
 	if a.Status >= http.StatusBadRequest && s.method != http.MethodHead && !strings.HasPrefix(a.Body, `{"ok":false,"message":"`) {
-		t.Errorf("a refusal without ok: false and a message: %s", a.Body)
+		t.Errorf("a rejection without ok: false and a message: %s", a.Body)
 	}
 }
 
-// refusal is the whole answer of a refusal that has nothing but its message.
+// rejection returns the whole body of a rejection that has only a message.
 func rejection(message string) []string { return []string{`{"ok":false,"message":"` + message + `"}`} }

@@ -10,9 +10,9 @@ import (
 	"github.com/pingpost/pingpost/test/spec"
 )
 
-// TestSlowClients sends requests that take too long. Headers that do not come
-// end the connection, with no answer or the HTTP library's own; a body that does
-// not come is answered like one that broke off.
+// TestSlowClients sends requests too slowly. Without complete headers, the connection
+// closes without a response, or with that of the HTTP library. An incomplete body gets the
+// same response as one that breaks off.
 func TestSlowClients(t *testing.T) {
 	t.Parallel()
 	n := node.Start(t, func(n *node.Node) {
@@ -30,10 +30,10 @@ func TestSlowClients(t *testing.T) {
 	malformed := node.Answer{
 		Status: http.StatusBadRequest,
 		Body:   "400 Bad Request",
-	} // the library's, of the line as far as it came
+	} // from the HTTP library, for the incomplete line
 	rows := []struct {
 		name, text string
-		drip       string // sent on, byte by byte
+		drip       string // sent byte by byte after text
 		want       node.Answer
 	}{
 		{name: "nothing at all"},
@@ -59,14 +59,14 @@ func TestSlowClients(t *testing.T) {
 			defer close(stop)
 			go drip(lines[i], r.drip, stop)
 		}
-		n.CheckServes(t) // while they all are under way
+		n.CheckServes(t) // while all of them are in progress
 		for i, r := range rows {
 			a := lines[i].Receive(t, http.MethodPost)
 			if a.Status != r.want.Status || a.Body != r.want.Body {
-				t.Errorf("%s: answered %d %q, want %d %q", r.name, a.Status, a.Body, r.want.Status, r.want.Body)
+				t.Errorf("%s: got %d %q, want %d %q", r.name, a.Status, a.Body, r.want.Status, r.want.Body)
 			}
 			if next := lines[i].Receive(t, http.MethodPost); next.Status != 0 {
-				t.Errorf("%s: the connection goes on with %d", r.name, next.Status)
+				t.Errorf("%s: the connection stays open: got %d", r.name, next.Status)
 			}
 		}
 	})
@@ -74,7 +74,7 @@ func TestSlowClients(t *testing.T) {
 	n.CheckNoPersonalData(t)
 }
 
-// drip sends a text over and over, a byte at a time.
+// drip sends a text repeatedly, one byte at a time.
 func drip(l *node.Connection, text string, stop <-chan struct{}) {
 	tick := time.NewTicker(10 * time.Millisecond)
 	defer tick.Stop()

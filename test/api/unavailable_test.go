@@ -11,9 +11,8 @@ import (
 
 func withoutKEK(n *node.Node) { n.Config.Keys.Local = "" }
 
-// TestWithoutKeyWrapper runs a node that has no key to encrypt leads with:
-// pings go on, posts are checked in full and then refused, and a node that has
-// the key takes the very same post.
+// TestWithoutKeyWrapper runs a node without a key for leads. Pings work, posts are fully
+// checked and then rejected, and a node with the key accepts the same post.
 func TestWithoutKeyWrapper(t *testing.T) {
 	t.Parallel()
 	n := node.Start(t, withoutKEK)
@@ -23,16 +22,16 @@ func TestWithoutKeyWrapper(t *testing.T) {
 	n.Stores(t, node.Nothing, func() { n.CheckUnavailable(t, n.Post(t, n.Required, body), spec.NoKeyWrapper) })
 	play(t, n, []scenario{
 		{
-			name:   "a wrong signature is told first",
+			name:   "an invalid signature is reported first",
 			by:     required,
 			body:   node.MinimalPost,
 			change: []func(*node.Request){with(signatureHeader, node.Marker)},
 			status: http.StatusUnauthorized,
 			want:   rejection(spec.BadSignature),
 		},
-		{name: "a wrong transactionId is told first", by: required, body: node.MinimalPing, status: http.StatusBadRequest, errors: 3},
+		{name: "an invalid transactionId is reported first", by: required, body: node.MinimalPing, status: http.StatusBadRequest, errors: 3},
 		{
-			name:   "an expired transaction is told first",
+			name:   "an expired transaction is reported first",
 			by:     required,
 			body:   node.MinimalPost,
 			wait:   16 * time.Minute,
@@ -47,10 +46,10 @@ func TestWithoutKeyWrapper(t *testing.T) {
 	n.Stores(t, node.OneLead, func() { first = node.Decode[node.Delivered](t, withKey.Post(t, n.Required, body)) })
 	withKey.Lead(t, first.LeadID)
 
-	// The node without the key cannot seal, but it finds what was delivered.
+	// The node without the key cannot encrypt, but it finds delivered leads.
 	a := n.Post(t, n.Required, body)
 	if again := node.Decode[node.Delivered](t, a); again.LeadID != first.LeadID || a.Header.Get("Idempotent-Replayed") != "true" {
-		t.Errorf("answered %s, want the lead %s", a.Body, first.LeadID)
+		t.Errorf("got %s, want lead %s", a.Body, first.LeadID)
 	}
 	withKey.Close(t)
 	n.CheckNoPersonalData(t)

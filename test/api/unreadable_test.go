@@ -14,25 +14,25 @@ import (
 	"github.com/pingpost/pingpost/test/node"
 )
 
-// TestUnreadableRequestsAreCounted sends bodies that are too large or break off:
-// they are counted by endpoint and outcome like every other rejection, and those that
-// are too large are kept for the partner of the base URL, under the request id that
-// the answer carried (decisions 24, 26).
+// TestUnreadableRequestsAreCounted sends bodies that are too large or incomplete. They are
+// counted by endpoint and outcome like other rejections. Those that are too large are
+// recorded for the partner of the base URL, with the request id of the response (decisions
+// 24, 26).
 func TestUnreadableRequestsAreCounted(t *testing.T) {
 	t.Parallel()
 	n := node.Start(t)
 	large := strings.Repeat(" ", 64<<10) + "{}"
 	traffic, rejections := map[string]int{}, map[string]int{}
 	for _, endpoint := range []string{"ping", "post"} {
-		for base, partner := range map[string]string{"": "nobody", n.Required.Base(): n.Required.Slug} {
+		for base, partner := range map[string]string{"": "unknown", n.Required.Base(): n.Required.Slug} {
 			expect := func(a node.Answer, status int, outcome string) {
 				t.Helper()
 				if a.Status != status {
-					t.Errorf("%s%s: answered %d %s, want %d", base, endpoint, a.Status, a.Body, status)
+					t.Errorf("%s%s: got %d %s, want %d", base, endpoint, a.Status, a.Body, status)
 				}
 				line := fmt.Sprint(partner, " ", endpoint, " ", outcome)
 				traffic[line]++
-				if base != "" && outcome != "incomplete" { // nothing of that is kept (decision 26)
+				if base != "" && outcome != "incomplete" { // incomplete requests are not recorded (decision 26)
 					rejections[line+" "+a.Header.Get("X-Request-Id")]++
 				}
 			}
@@ -44,9 +44,9 @@ func TestUnreadableRequestsAreCounted(t *testing.T) {
 		}
 	}
 	n.Shutdown(t)
-	if got := countLines(t, n, `SELECT coalesce(p.slug, 'nobody') || ' ' || endpoint || ' ' || outcome, sum(count)::bigint
+	if got := countLines(t, n, `SELECT coalesce(p.slug, 'unknown') || ' ' || endpoint || ' ' || outcome, sum(count)::bigint
 		FROM traffic_minutes t LEFT JOIN partners p ON p.id = t.partner_id GROUP BY 1`); !maps.Equal(got, traffic) {
-		t.Errorf("counted %v\nwant %v", got, traffic)
+		t.Errorf("got %v\nwant %v", got, traffic)
 	}
 	kept := map[string]int{}
 	for line, count := range countLines(t, n, `SELECT p.slug || ' ' || endpoint || ' ' || outcome || ' ' || request_id, count(*)
@@ -60,15 +60,15 @@ func TestUnreadableRequestsAreCounted(t *testing.T) {
 			t.Fatal(err)
 		}
 		if stored := strings.TrimSuffix(line, text) + request.String(); kept[stored] != count {
-			t.Errorf("%s is kept %d times in %v", stored, kept[stored], kept)
+			t.Errorf("%s is recorded %d times in %v", stored, kept[stored], kept)
 		}
 	}
 	if len(kept) != len(rejections) {
-		t.Errorf("%d refusals are kept, want %d", len(kept), len(rejections))
+		t.Errorf("got %d recorded rejections, want %d", len(kept), len(rejections))
 	}
 }
 
-// breakOff sends half a request and no more.
+// breakOff sends half a request.
 func breakOff(t *testing.T, n *node.Node, w node.RawRequest) node.Answer {
 	t.Helper()
 	l := n.Dial(t)
@@ -81,7 +81,7 @@ func breakOff(t *testing.T, n *node.Node, w node.RawRequest) node.Answer {
 	return n.ReadAnswer(t, l, w)
 }
 
-// countLines reads lines and their counts.
+// countLines reads lines with their counts.
 func countLines(t *testing.T, n *node.Node, sql string) map[string]int {
 	t.Helper()
 	rows, err := n.Root.Query(context.Background(), sql)

@@ -10,9 +10,9 @@ import (
 	"github.com/pingpost/pingpost/test/node"
 )
 
-// TestUnsignedFloodDoesNotSpendAPartnersBudget floods a partner's address with
-// unsigned posts from one client while the partner delivers as many signed posts
-// as its budget holds (decision 28).
+// TestUnsignedFloodDoesNotSpendAPartnersBudget sends unsigned posts from one client to a
+// partner's base URL, while the partner delivers as many signed posts as its limit allows
+// (decision 28).
 func TestUnsignedFloodDoesNotSpendAPartnersBudget(t *testing.T) {
 	t.Parallel()
 	const signedPosts, budget, flood = 20, 10, 500
@@ -22,7 +22,7 @@ func TestUnsignedFloodDoesNotSpendAPartnersBudget(t *testing.T) {
 	})
 	for _, c := range []struct {
 		p        node.Partner
-		rejected int // an unsigned `{}` within the client's budget
+		rejected int // status of an unsigned `{}` within the client's limit
 	}{
 		{n.Required, http.StatusUnauthorized},
 		{n.ReportOnly, http.StatusBadRequest},
@@ -33,7 +33,7 @@ func TestUnsignedFloodDoesNotSpendAPartnersBudget(t *testing.T) {
 			for i := range bodies {
 				bodies[i] = n.FreshPost(t, c.p)
 			}
-			n.Manual.Advance(time.Second) // a new window for every budget
+			n.Manual.Advance(time.Second) // a new window for every limit
 			var statuses counts
 			n.Stores(t, node.StoredLeads(signedPosts), func() {
 				var senders sync.WaitGroup
@@ -47,16 +47,16 @@ func TestUnsignedFloodDoesNotSpendAPartnersBudget(t *testing.T) {
 				}
 				for _, body := range bodies {
 					if a := n.Post(t, c.p, body); a.Status != http.StatusOK {
-						t.Errorf("signed post: %d %s", a.Status, a.Body)
+						t.Errorf("signed post: got %d %s", a.Status, a.Body)
 					}
 				}
 				senders.Wait()
 			})
 			if got := statuses.of(c.rejected); got != budget {
-				t.Errorf("%d unsigned posts got %d, want %d", got, c.rejected, budget)
+				t.Errorf("%d unsigned posts got status %d, want %d", got, c.rejected, budget)
 			}
 			if got := statuses.of(http.StatusTooManyRequests); got != flood-budget {
-				t.Errorf("%d unsigned posts got 429, want %d", got, flood-budget)
+				t.Errorf("got %d unsigned posts with 429, want %d", got, flood-budget)
 			}
 		})
 	}

@@ -46,7 +46,7 @@ func (t *matcher) hmac(message []byte) int {
 }
 
 // any returns the index of the secret for which sum returns the signature, or -1. It
-// compares all secrets in constant time, regardless of which one matches.
+// compares all secrets in constant time, even after a match.
 func (t *matcher) any(size int, sum func(key int) []byte) int {
 	found := -1
 	for i := range t.keys {
@@ -258,7 +258,7 @@ func sha(text string) []byte {
 	return sum[:]
 }
 
-// hashName names the HMAC whose signatures have n bytes. It returns "" if there is none.
+// hashName names the HMAC whose signatures have n bytes, or returns "".
 func hashName(n int) string {
 	switch n {
 	case sha1.Size:
