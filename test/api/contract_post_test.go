@@ -133,8 +133,8 @@ func leastFields(t *testing.T, n *node.Node) {
 	envelopeIsTheLeads(t, a, d, l)
 }
 
-// alternatives sends each field under each of its names, and several together, of which the
-// first in the specification is used.
+// alternatives sends each field under each of its names, and several together. The first
+// one in the specification is used.
 func alternatives(t *testing.T, n *node.Node) {
 	const consent = `"consent":{"acknowledged":true}`
 	for _, c := range []struct{ name, fields, field, want string }{

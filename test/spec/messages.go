@@ -1,5 +1,5 @@
-// Package spec holds the messages that partners rely on: those of the
-// specification, and of decisions 3, 22 and 26. No test repeats them.
+// Package spec has the messages that partners rely on, from the specification and from
+// decisions 3, 22 and 26. Tests use these constants instead of literals.
 package spec
 
 const (
@@ -24,5 +24,5 @@ const (
 	NotSaved             = "Unable to save lead record."
 )
 
-// Rejected is the body of a rejection that has nothing but its message.
+// Rejected returns the body of a rejection that has only a message.
 func Rejected(message string) string { return `{"ok":false,"message":"` + message + `"}` }
