@@ -19,24 +19,24 @@ import (
 type ticking struct {
 	step time.Duration
 
-	mu   sync.Mutex
-	told []time.Time
+	mu       sync.Mutex
+	returned []time.Time
 }
 
 func (c *ticking) Now() time.Time {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	now := testkit.StartTime().Add(time.Duration(len(c.told)) * c.step)
-	c.told = append(c.told, now)
+	now := testkit.StartTime().Add(time.Duration(len(c.returned)) * c.step)
+	c.returned = append(c.returned, now)
 	return now
 }
 
 // during returns a response and the times that the clock returned, relative to the first.
 func (c *ticking) during(send func() *httptest.ResponseRecorder) (answer *httptest.ResponseRecorder, ages []time.Duration) {
-	before := len(c.told)
+	before := len(c.returned)
 	answer = send()
-	for _, at := range c.told[before:] {
-		ages = append(ages, at.Sub(c.told[before]))
+	for _, at := range c.returned[before:] {
+		ages = append(ages, at.Sub(c.returned[before]))
 	}
 	return answer, ages
 }
@@ -79,7 +79,7 @@ func TestResponsesUseServiceClock(t *testing.T) {
 			c := &ticking{step: step}
 			s := newService(t, p, c, c)
 			ping, ages := c.during(func() *httptest.ResponseRecorder { return s.send(base(p.Required, "ping"), leastPing) })
-			auction, cell := tellsTheTime(t, ping, step, ages)
+			auction, cell := checkTimingHeaders(t, ping, step, ages)
 			if cell != step.Truncate(time.Microsecond) || auction <= cell {
 				t.Errorf("got auction %s with lookup %s", auction, cell)
 			}
@@ -90,13 +90,13 @@ func TestResponsesUseServiceClock(t *testing.T) {
 			post, ages := c.during(func() *httptest.ResponseRecorder {
 				return s.sign(p.Required.Secret, c.Now(), base(p.Required, "post"), least(quoted.TransactionID))
 			})
-			tellsTheTime(t, post, step, ages[1:])
+			checkTimingHeaders(t, post, step, ages[1:])
 		})
 	}
 }
 
-// tellsTheTime checks the headers of a response against the times that the clock returned.
-func tellsTheTime(
+// checkTimingHeaders checks the headers of a response against the times that the clock returned.
+func checkTimingHeaders(
 	t *testing.T, a *httptest.ResponseRecorder, step time.Duration, ages []time.Duration,
 ) (auction, cell time.Duration) {
 	t.Helper()

@@ -32,16 +32,16 @@ func TestQuotesBelongToTheirPartner(t *testing.T) {
 		stored stored
 	}{
 		{"own quote at the own base URL", n.Required.Slug, n.Required, n.Required.Slug, "", nil, oneLead},
-		{"own quote at the shared address", n.Required.Slug, n.Required, shared, "", nil, oneLead},
+		{"own quote on the shared base URL", n.Required.Slug, n.Required, shared, "", nil, oneLead},
 		{"shared quote at the own base URL", shared, n.Required, n.Required.Slug, "", nil, oneLead},
-		{"shared quote at the shared address", shared, n.Required, shared, "", nil, oneLead},
+		{"shared quote on the shared base URL", shared, n.Required, shared, "", nil, oneLead},
 		{"another's quote at the own base URL", n.Off.Slug, n.Required, n.Required.Slug, "", &notYourQuote, nothing},
 		{"another's quote, partnerId given", n.Off.Slug, n.Required, shared, n.Required.Accounts[0].Identifier,
 			&notYourQuote, nothing},
 		{"another's quote decides whose post it is", n.Off.Slug, n.Required, shared, "", &badSignature, nothing},
 
 		{"own prices: own quote", priced.Slug, priced, priced.Slug, "", nil, oneLead},
-		{"own prices: own quote, shared address", priced.Slug, priced, shared, "", nil, oneLead},
+		{"own prices: own quote, shared base URL", priced.Slug, priced, shared, "", nil, oneLead},
 		{"own prices: quote from the shared base URL", shared, priced, priced.Slug, "", &notYourQuote, nothing},
 		{"own prices: quote from the shared base URL, posted there", shared, priced, shared, "", &notYourQuote, nothing},
 		{"own prices: their quote is rejected for others", priced.Slug, n.Required, n.Required.Slug, "", &notYourQuote, nothing},

@@ -76,8 +76,8 @@ func partnerPrices(t *testing.T, n *node.Node) {
 			t.Errorf("shared base URL: price changed from %s to %s", ordinary.BidPrice, shared.BidPrice)
 		}
 		// The price quoted before is paid.
-		told := node.Decode[node.Delivered](t, n.Post(t, p, node.WithTransaction(node.MinimalPost, own.TransactionID)))
-		if l := n.Lead(t, told.LeadID); l.Price != minor(t, own.BidPrice) || l.Accrued != l.Price {
+		delivered := node.Decode[node.Delivered](t, n.Post(t, p, node.WithTransaction(node.MinimalPost, own.TransactionID)))
+		if l := n.Lead(t, delivered.LeadID); l.Price != minor(t, own.BidPrice) || l.Accrued != l.Price {
 			t.Errorf("quoted %s, booked %d", own.BidPrice, l.Accrued)
 		}
 	})
@@ -107,7 +107,7 @@ func agreePrice(t *testing.T, n *node.Node, p node.Partner, version int, f partn
 // capped delivers a partner's two leads of the day. An earlier quote remains valid, and the
 // shared base URL is not affected.
 func capped(t *testing.T, n *node.Node, p node.Partner) {
-	told := n.FreshPost(t, p)
+	quoted := n.FreshPost(t, p)
 	n.Deliver(t, p, node.MinimalPost)
 	l := n.Lead(t, n.Deliver(t, p, node.MinimalPost).LeadID)
 	if l.Price != l.Accrued {
@@ -120,7 +120,7 @@ func capped(t *testing.T, n *node.Node, p node.Partner) {
 	if !n.Ping(t, "", node.MinimalPing).Accepted {
 		t.Error("the shared base URL gives no price")
 	}
-	n.Stores(t, node.OneLead, func() { node.Decode[node.Delivered](t, n.Post(t, p, told)) })
+	n.Stores(t, node.OneLead, func() { node.Decode[node.Delivered](t, n.Post(t, p, quoted)) })
 	n.Manual.Advance(24 * time.Hour)
 	testkit.Eventually(t, 3*time.Second, "a new day begins",
 		func() bool { return n.Ping(t, p.Base(), node.MinimalPing).Accepted })

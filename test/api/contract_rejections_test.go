@@ -91,7 +91,7 @@ func transactions(t *testing.T, n *node.Node) {
 	other := badForm("quoted for another partner", same)
 	other.by = off
 	own := scenario{
-		name: "quoted for another partner, on the shared address",
+		name: "quoted for another partner, on the shared base URL",
 		by:   off,
 		path: "/api/lead/post",
 		body: strings.Replace(node.WithTransaction(node.MinimalPost,
