@@ -11,7 +11,7 @@ import (
 	"github.com/pingpost/pingpost/templates/ui"
 )
 
-// What leads are looked up by.
+// The keys that leads can be searched by.
 const (
 	byID    = "id"
 	byEmail = "email"
@@ -20,7 +20,7 @@ const (
 
 var leadKeys = []ui.Option{
 	{Value: byID, Label: "Id: leadId, transactionId or request id"},
-	{Value: byEmail, Label: "E-mail address"},
+	{Value: byEmail, Label: "Email address"},
 	{Value: byPhone, Label: "Phone number"},
 }
 
@@ -39,27 +39,27 @@ func (h *Handlers) findForm(k *web.Request, by, value, country string, mistakes 
 	}
 }
 
-// findLead looks up a lead by its id, or a person's by address or number. These are
-// never in an address: the answer to the form is the page.
+// findLead finds a lead by id, or a consumer's leads by email address or phone number. It
+// responds to the form with a page, so that personal data is never in a URL.
 func (h *Handlers) findLead(k *web.Request) error {
 	f := k.R.PostForm
 	by, value, country := f.Get("by"), strings.TrimSpace(f.Get("value")), f.Get("country")
 	var found leads.SearchResult
-	err := error(apperr.New(apperr.Invalid, "value", "Type what to look up: it is compared as a whole."))
-	office, what := h.Leads.By(k.By), "e-mail address"
+	err := error(apperr.New(apperr.Invalid, "value", "Enter an id, email address or phone number."))
+	reader, what := h.Leads.By(k.By), "email address"
 	switch {
 	case value == "" || !web.ValidText(value):
 	case by == byEmail:
-		found, err = office.FindEmail(k.R.Context(), k.Scope, value)
+		found, err = reader.FindEmail(k.R.Context(), k.Scope, value)
 	case by == byPhone:
 		what = "phone number"
-		found, err = office.FindPhone(k.R.Context(), k.Scope, value, country)
+		found, err = reader.FindPhone(k.R.Context(), k.Scope, value, country)
 	default:
 		if to := h.URLForID(k, value); to != "" {
 			return k.Redirect(to)
 		}
 		err = apperr.New(apperr.Invalid, "no_lead",
-			"There is no lead with this id that you can see. A leadId begins with ld_, a transactionId with tx_, and the id of the request that delivered the lead with rq_.")
+			"There is no lead with this id that you can see. A leadId starts with ld_, a transactionId with tx_, and the id of the request that delivered the lead with rq_.")
 	}
 	if err != nil {
 		return web.Reject(k, err, web.Form{
@@ -71,7 +71,7 @@ func (h *Handlers) findLead(k *web.Request) error {
 			},
 			Show: func(r web.Rejected) error {
 				return k.Show(r.Status, view.Find(view.FindView{
-					Shell: k.Shell("Look up a lead", allLeads),
+					Shell: k.Shell("Find a lead", allLeads),
 					Find:  h.findForm(k, by, web.Short(value), country, r.Errors),
 				}))
 			},
@@ -81,7 +81,7 @@ func (h *Handlers) findLead(k *web.Request) error {
 		return k.Redirect(web.LeadURL(found.Rows[0].ID))
 	}
 	return k.Show(http.StatusOK, view.Found(view.FoundView{
-		Shell: k.Shell("Leads of one person", allLeads),
+		Shell: k.Shell("Search results", allLeads),
 		By:    what,
 		Leads: h.leadRows(k, found.Rows),
 		More:  found.More,

@@ -41,7 +41,7 @@ func (h *Handlers) leadPage(k *web.Request) error {
 }
 
 func (h *Handlers) leadView(k *web.Request, l leads.Details, returns []models.Return) view.DetailsView {
-	currency, _ := money.ParseCurrency(l.Currency) // the database knows the five only
+	currency, _ := money.ParseCurrency(l.Currency) // the database has only valid ones
 	in := func(states ...models.ReturnState) bool {
 		return slices.ContainsFunc(returns, func(r models.Return) bool { return slices.Contains(states, r.State) })
 	}
@@ -74,18 +74,18 @@ func (h *Handlers) leadView(k *web.Request, l leads.Details, returns []models.Re
 	return v
 }
 
-// leadTimeline is what happened to a lead, in order.
+// leadTimeline returns the events in a lead's history, oldest first.
 func (h *Handlers) leadTimeline(k *web.Request, l leads.Details) []view.Step {
-	quoted, signed := "For no partner in particular", "Without a signature"
+	quoted, signed := "For any partner", "Not signed"
 	if l.QuotedFor != "" {
 		quoted = "For " + l.QuotedFor
 	}
 	if l.HMACVerified {
-		signed = fmt.Sprintf("Signed with the secret “%s”, %s…%s", l.Secret.Label, l.Secret.Prefix, l.Secret.LastFour)
+		signed = fmt.Sprintf("Signed with secret “%s” (%s…%s)", l.Secret.Label, l.Secret.Prefix, l.Secret.LastFour)
 	}
 	steps := []view.Step{
 		{At: l.QuotedAt, Event: "pinged", What: "Pinged", Detail: quoted},
-		{At: l.QuotedAt, Event: "priced", What: "Priced", Detail: "With the rate card in force", More: h.cardLink(k, l.CardVersion)},
+		{At: l.QuotedAt, Event: "priced", What: "Priced", Detail: "With rate card", More: h.cardLink(k, l.CardVersion)},
 		{At: l.ReceivedAt, Event: "posted", What: "Posted", Detail: signed},
 	}
 	for _, e := range l.Events {
@@ -96,7 +96,7 @@ func (h *Handlers) leadTimeline(k *web.Request, l leads.Details) []view.Step {
 		}, web.Fields(&e.Detail)
 		switch e.Kind {
 		case models.EventDelivered:
-			step.What, step.Detail = "Stored and answered", "Request "+web.FieldText(detail, "request_id")
+			step.What, step.Detail = "Delivered", "Request "+web.FieldText(detail, "request_id")
 		case models.EventReturned:
 			step.Reason = web.FieldText(detail, "reason")
 			step.Detail = web.Title(payouts.ReturnReasonLabel(models.ReturnReason(step.Reason)))
@@ -113,7 +113,7 @@ func returnLink(name string) ui.Link {
 	return ui.Link{Label: name, URL: "/payouts/returns/" + name}
 }
 
-// cardLink leads to a version where this person may see prices.
+// cardLink returns the name of a rate card version, linked if the user may see prices.
 func (h *Handlers) cardLink(k *web.Request, version int) ui.Link {
 	link := ui.Link{Label: web.VersionName(version)}
 	if k.May(web.ReadPricing) {
@@ -137,7 +137,7 @@ func consentView(c models.Consent) view.Consent {
 	return v
 }
 
-// sent is a text that need not be there.
+// sent returns the text, or "" if none was sent.
 func sent(text *string) string {
 	if text == nil {
 		return ""

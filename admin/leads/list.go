@@ -34,7 +34,7 @@ func (h *Handlers) leadsList(k *web.Request) error {
 		return err
 	}
 	var found leads.Page
-	if len(mistakes) == 0 { // of a partner that is none it would be everybody's
+	if len(mistakes) == 0 { // a query without its partner would match all partners
 		if found, err = h.Leads.List(k.R.Context(), k.Scope, query); err != nil {
 			return err
 		}
@@ -57,8 +57,8 @@ func (h *Handlers) leadsList(k *web.Request) error {
 			Filtered: web.IsFiltered(q, "partner", "account", "industry", "country", "state", "from", "to"),
 			ClearURL: "/leads",
 		},
-		Looked: found.ScannedTo,
-		Pager:  web.CursorPager("/leads", q, leadCursor(found.Newer), leadCursor(found.Older)),
+		ScannedTo: found.ScannedTo,
+		Pager:     web.CursorPager("/leads", q, leadCursor(found.Newer), leadCursor(found.Older)),
 	}
 	v.Shell.Notices = append(v.Shell.Notices, mistakes...)
 	if k.May(web.FindLeads) {
@@ -75,7 +75,8 @@ func leadCursor(at uuid.UUID) string {
 	return id.Format(id.Lead, at)
 }
 
-// leadQuery reads the filters; what names nothing is told.
+// leadQuery reads the filters. mistakes report dates that are not valid, and partners and
+// accounts that do not exist.
 func (h *Handlers) leadQuery(k *web.Request, q url.Values) (query leads.Query, mistakes []web.Notice, err error) {
 	query = leads.Query{
 		Industry: web.SearchText(q, "industry"),
@@ -83,9 +84,9 @@ func (h *Handlers) leadQuery(k *web.Request, q url.Values) (query leads.Query, m
 		State:    web.SearchText(q, "state"),
 		Size:     LeadsPage,
 	}
-	query.Before, _ = id.Parse(id.Lead, q.Get("before")) // what is no cursor is the first page
+	query.Before, _ = id.Parse(id.Lead, q.Get("before")) // an invalid cursor means the first page
 	query.After, _ = id.Parse(id.Lead, q.Get("after"))
-	tell := func(code, text string) {
+	report := func(code, text string) {
 		mistakes = append(mistakes, web.Notice{Kind: "warn", Code: code, Text: text})
 	}
 	query.From, query.To, mistakes = web.DateRange(q)
@@ -93,7 +94,7 @@ func (h *Handlers) leadQuery(k *web.Request, q url.Values) (query leads.Query, m
 		p, err := h.Partners.Find(k.R.Context(), k.Scope, ref)
 		switch f := apperr.As(err); {
 		case f != nil && f.Code == apperr.NotFound:
-			tell("no_partner", "There is no partner of this slug or id that you may see: write it as its page has it.")
+			report("no_partner", "There is no partner with this slug or id that you can see. Check it in the list of partners.")
 		case err != nil:
 			return query, nil, err
 		}
@@ -103,7 +104,7 @@ func (h *Handlers) leadQuery(k *web.Request, q url.Values) (query leads.Query, m
 		account, err := h.Leads.Account(k.R.Context(), k.Scope, name)
 		switch f := apperr.As(err); {
 		case f != nil && f.Code == apperr.NotFound, err == nil && query.Partner != uuid.Nil && query.Partner != account.PartnerID:
-			tell("no_account", "There is no account of this partnerId that you may see: it is written exactly as a post has it.")
+			report("no_account", "There is no account with this partnerId that you can see. Enter the partnerId exactly as in a post.")
 		case err != nil:
 			return query, nil, err
 		}
@@ -129,7 +130,7 @@ func (h *Handlers) leadRows(k *web.Request, found []leads.Row) (rows []view.Row)
 	return rows
 }
 
-// stateLabels say what became of a lead.
+// stateLabels returns the states of a lead, or "delivered" if it has no other.
 func stateLabels(erased, sandbox, returned bool) (words []string) {
 	if sandbox {
 		words = append(words, leads.StateSandbox)

@@ -20,12 +20,11 @@ import (
 	view "github.com/pingpost/pingpost/templates/leads"
 )
 
-// leadEntries bounds the ledger entries that a lead's page shows: beside what it earned
-// and its return there are adjustments, by hand.
+// leadEntries is the most ledger entries that a lead's page shows. A lead has one accrual, at
+// most one return, and any number of adjustments.
 const leadEntries = 100
 
-// leadMoney shows what a lead earned and what became of it, and adds to the timeline that
-// it was paid.
+// leadMoney fills in a lead's ledger entries and returns, and adds payments to the timeline.
 func (h *Handlers) leadMoney(k *web.Request, l leads.Details, returns []models.Return, v *view.DetailsView) error {
 	sc, _ := k.ScopeOf(web.ReadPayouts)
 	entries, _, _, err := h.Payouts.Entries(k.R.Context(), sc, payouts.Filter{Lead: l.ID}, postgres.Page{Size: leadEntries})
@@ -64,8 +63,8 @@ func (h *Handlers) leadMoney(k *web.Request, l leads.Details, returns []models.R
 	return nil
 }
 
-// leadPaid adds to the timeline that what a lead earned was paid: with the rest of its
-// account, by one payment of the run. An account that came to nothing has none.
+// leadPaid adds the payment of a lead's accrual to the timeline. A run pays an account with one
+// payment, or with none if the account's net is zero.
 func (h *Handlers) leadPaid(k *web.Request, sc scope.Scope, earned payouts.Entry, v *view.DetailsView) error {
 	f := payouts.Filter{Account: earned.AccountID, Run: earned.Run, Kind: models.EntryPayment}
 	payments, _, _, err := h.Payouts.Entries(k.R.Context(), sc, f, postgres.Page{Size: 1})
@@ -74,7 +73,7 @@ func (h *Handlers) leadPaid(k *web.Request, sc scope.Scope, earned payouts.Entry
 			At:     p.OccurredAt,
 			Event:  "paid",
 			What:   "Paid",
-			Detail: "With its account's balance; the bank's reference is " + p.Note,
+			Detail: "Bank reference " + p.Note,
 			More:   web.RunLink(k, p),
 		})
 		slices.SortStableFunc(v.Timeline, func(a, b view.Step) int { return a.At.Compare(b.At) })
@@ -82,7 +81,7 @@ func (h *Handlers) leadPaid(k *web.Request, sc scope.Scope, earned payouts.Entry
 	return err
 }
 
-// leadQuote is what a lead was quoted, with the steps to it for whoever sees prices.
+// leadQuote returns a lead's quote and, if the user may see prices, how it was calculated.
 func (h *Handlers) leadQuote(k *web.Request, l leads.Details, price money.Amount) (q view.Quote, err error) {
 	q = view.Quote{
 		Industry: l.Industry,
@@ -98,7 +97,7 @@ func (h *Handlers) leadQuote(k *web.Request, l leads.Details, price money.Amount
 	}
 	card, err := h.Prices.Version(k.R.Context(), l.CardVersion)
 	if f := apperr.As(err); f != nil && f.Code == apperr.NotFound {
-		q.Why = "The version that priced it is not among the rate cards: the steps to the price cannot be shown."
+		q.Why = "The price calculation cannot be shown, because the rate card version no longer exists."
 		return q, nil
 	}
 	if err != nil {
@@ -120,7 +119,7 @@ func (h *Handlers) leadQuote(k *web.Request, l leads.Details, price money.Amount
 		Urgency:  l.Urgency,
 	}, pricingrules.PartnerPricing{Adjustment: own.Adjustment})
 	if f := apperr.As(err); f != nil && f.Code == apperr.Invalid {
-		q.Why = "The industry is no longer in the taxonomy: the steps to the price cannot be shown."
+		q.Why = "The price calculation cannot be shown, because the industry is no longer in the taxonomy."
 		return q, nil
 	}
 	if err != nil {

@@ -1,4 +1,4 @@
-// Package leads is the pages of leads.
+// Package leads serves the pages for leads.
 package leads
 
 import (
@@ -11,7 +11,7 @@ import (
 	"github.com/pingpost/pingpost/internal/ratecard"
 )
 
-// Handlers answers the pages of leads.
+// Handlers serves the pages for leads.
 type Handlers struct {
 	Leads    *leads.Reader
 	Partners *partners.Service
@@ -19,7 +19,7 @@ type Handlers struct {
 	Prices   *ratecard.Service
 }
 
-// Routes are the pages about leads.
+// Routes returns the routes for leads.
 func (h *Handlers) Routes() []web.Route {
 	return []web.Route{
 		{Method: http.MethodGet, Path: "/leads", Needs: web.ReadLeads, Handle: h.leadsList},

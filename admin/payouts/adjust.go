@@ -22,8 +22,8 @@ func (h *Handlers) adjustPage(k *web.Request) error {
 	return h.showAdjust(k, http.StatusOK, k.R.URL.Query(), nil)
 }
 
-// showAdjust shows the form with what was typed. Every form has an id of its own, by
-// which the same adjustment sent twice is one.
+// showAdjust shows the form with the values in f. Each form has its own adjustment id, so that
+// sending the form twice makes one adjustment.
 func (h *Handlers) showAdjust(k *web.Request, status int, f url.Values, mistakes ui.Errors) error {
 	v := view.AdjustView{
 		Shell:        k.Shell("Adjust a balance", allEntries),
@@ -47,7 +47,7 @@ func (h *Handlers) showAdjust(k *web.Request, status int, f url.Values, mistakes
 	case p.ID == uuid.Max:
 		status, v.Errors = http.StatusUnprocessableEntity, ui.Errors{{
 			Field:   "partner",
-			Message: "There is no partner of this slug or id: look it up among the partners.",
+			Message: "There is no partner with this slug or id. Check it in the list of partners.",
 		}}
 	case p.ID != uuid.Nil:
 		v.Name = p.Name
@@ -76,56 +76,56 @@ func (h *Handlers) adjust(k *web.Request) error {
 		StepUp: web.StepUpRequired,
 		Do: func() (string, error) {
 			_, err := h.payouts(k).Adjust(k.R.Context(), k.Scope, a)
-			if errors.Is(err, payouts.ErrAdjusted) { // before this one, or at once with it
-				same, other := h.sameAdjustment(k, a)
-				if other != nil {
-					return "", other
+			if errors.Is(err, payouts.ErrAdjusted) {
+				same, readErr := h.sameAdjustment(k, a)
+				if readErr != nil {
+					return "", readErr
 				}
 				if same {
 					err = nil
 				} else {
-					f.Set("own", "") // another one is made with a form of its own
+					f.Set("own", "") // showAdjust makes a new id
 				}
 			}
 			return "/payouts?account=" + id.Format(id.Account, a.Account), err
 		},
 		Show: func(r web.Rejected) error {
 			if r.Err != nil && f.Get("own") == "" {
-				r.Errors = ui.Errors{{Message: "An adjustment with other values was made with this form before, and is in the ledger. Nothing more was done: send it again to make this one too."}}
+				r.Errors = ui.Errors{{Message: "This form was already sent with other values, and that adjustment is in the ledger. Send the form again to add this adjustment too."}}
 			}
 			return h.showAdjust(k, r.Status, f, r.Errors)
 		},
 	})
 }
 
-// readAdjustment reads the form; what the service cannot be asked is told here.
+// readAdjustment reads the form. mistakes are values that cannot be parsed.
 func readAdjustment(f url.Values) (a payouts.NewAdjustment, mistakes ui.Errors) {
 	mistake := func(name, message string) {
 		mistakes = append(mistakes, ui.FieldError{Field: name, Message: message})
 	}
 	var err error
 	if a.ID, err = id.Parse(id.Adjustment, f.Get("own")); err != nil {
-		mistake("", "The form was not whole: send it again.")
+		mistake("", "The form was incomplete. Send it again.")
 	}
 	if a.Account, err = id.Parse(id.Account, f.Get("account")); err != nil {
 		mistake("account", "Choose one of the partner's accounts.")
 	}
 	if a.Amount.Minor, err = money.ParseDecimal(strings.TrimSpace(f.Get("amount"))); err != nil {
-		mistake("amount", "Write digits and at most two decimals, like 12.50 or -12.50.")
+		mistake("amount", "Enter an amount with at most two decimals, such as 12.50 or -12.50.")
 	}
 	if a.Amount.Currency, err = money.ParseCurrency(f.Get("currency")); err != nil {
-		mistake("currency", "Choose the currency.")
+		mistake("currency", "Choose a currency.")
 	}
 	if lead := strings.TrimSpace(f.Get("lead")); lead != "" {
 		if a.Lead, err = id.Parse(id.Lead, lead); err != nil {
-			mistake("lead", "A lead's id begins with ld_ and has 26 letters and digits.")
+			mistake("lead", "Enter a lead id: ld_ and 26 letters and digits.")
 		}
 	}
 	a.Reason = f.Get("why")
 	return a, mistakes
 }
 
-// sameAdjustment reports whether what the form made before is what it asks for now.
+// sameAdjustment reports whether the ledger has a with the same id and the same values.
 func (h *Handlers) sameAdjustment(k *web.Request, a payouts.NewAdjustment) (bool, error) {
 	f := payouts.Filter{Account: a.Account, Kind: models.EntryAdjustment, Currency: a.Amount.Currency, Lead: a.Lead}
 	last, _, _, err := h.Payouts.Entries(k.R.Context(), k.Scope, f, postgres.Page{Size: web.PageSize})

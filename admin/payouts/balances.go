@@ -9,7 +9,7 @@ import (
 	"github.com/pingpost/pingpost/templates/ui"
 )
 
-// BalancesPartners is how many partners' balances are added up for a page.
+// BalancesPartners is the number of partners on a page of balances.
 const BalancesPartners = 25
 
 func (h *Handlers) balancesPage(k *web.Request) error {

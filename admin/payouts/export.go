@@ -15,7 +15,7 @@ import (
 	"github.com/pingpost/pingpost/templates/ui"
 )
 
-// prepareExport asks for the file of what would take too long to wait for.
+// prepareExport enqueues an export of the filtered entries.
 func (h *Handlers) prepareExport(k *web.Request) error {
 	f, err := h.ledgerFilter(k, k.R.PostForm)
 	if err != nil {
@@ -34,7 +34,7 @@ func (h *Handlers) prepareExport(k *web.Request) error {
 	return k.Redirect(web.ExportURL(e.ID))
 }
 
-// requestedExport is the one that the address names, for whoever asked for it.
+// requestedExport returns the export named in the URL, if the user requested it.
 func (h *Handlers) requestedExport(k *web.Request) (e models.Export, err error) {
 	export, err := web.PathID(k, "id", id.Export)
 	if err != nil {
@@ -50,12 +50,12 @@ func (h *Handlers) exportPage(k *web.Request) error {
 		return err
 	}
 	return k.Show(http.StatusOK, view.ExportPage(view.ExportView{
-		Shell: k.Shell("Export of the ledger", allEntries),
+		Shell: k.Shell("Ledger export", allEntries),
 		Live:  live,
 	}))
 }
 
-// exportLive is the part of the page that comes anew by itself.
+// exportLive renders the part of the page that reloads itself.
 func (h *Handlers) exportLive(k *web.Request) error {
 	live, err := h.exportPart(k)
 	if err != nil {
@@ -86,14 +86,14 @@ func (h *Handlers) exportPart(k *web.Request) (v view.ExportLive, err error) {
 	if h.Payouts.ExportAvailable(e) {
 		v.File = ui.Download{
 			URL:   v.URL + "/file",
-			Label: "Fetch the file",
-			Holds: "CSV, " + web.CountText(e.Rows, false, "entry", "entries") + ", no personal data.",
+			Label: "Download CSV",
+			Holds: web.CountText(e.Rows, false, "entry", "entries") + ", no personal data.",
 		}
 	}
 	return v, nil
 }
 
-// exportFile sends the file that was prepared; that it was asked for is written down already.
+// exportFile sends the prepared file.
 func (h *Handlers) exportFile(k *web.Request) error {
 	e, err := h.requestedExport(k)
 	if err != nil {

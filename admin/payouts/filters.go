@@ -14,8 +14,8 @@ import (
 	"github.com/pingpost/pingpost/templates/ui"
 )
 
-// partnerNamed finds the partner that a filter names by slug or id. One that is not
-// there, or not theirs to see, is the one that no row has.
+// partnerNamed returns the partner with the slug or id in a filter. If there is none that the
+// user may see, it returns one with the id uuid.Max, which matches no rows.
 func (h *Handlers) partnerNamed(k *web.Request, q url.Values, name string) (models.Partner, error) {
 	text := web.SearchText(q, name)
 	if text == "" {
@@ -28,7 +28,8 @@ func (h *Handlers) partnerNamed(k *web.Request, q url.Values, name string) (mode
 	return p, err
 }
 
-// idFilter reads a filter by an id; what is none is what no row has.
+// idFilter returns the id in a filter. For an id that is not valid, it returns uuid.Max, which
+// matches no rows.
 func idFilter(q url.Values, name string, kind id.Kind) uuid.UUID {
 	text := strings.TrimSpace(q.Get(name))
 	if text == "" {
@@ -41,7 +42,8 @@ func idFilter(q url.Values, name string, kind id.Kind) uuid.UUID {
 	return object
 }
 
-// cursor is a page's: the id that it comes before or after; what is none is the first page.
+// cursor returns the id that a page starts before or after. An id that is not valid means the
+// first page.
 func cursor(q url.Values, name string, kind id.Kind) uuid.UUID {
 	at, _ := id.Parse(kind, q.Get(name))
 	return at
@@ -55,7 +57,7 @@ func currencyOptions(code string) []ui.Option {
 	return web.SelectOption(all, code)
 }
 
-// pagerBetween leads to what is before the first and after the last of a page of n rows.
+// pagerBetween returns the links to the pages before the first and after the last of n rows.
 func pagerBetween(path string, q url.Values, newer, older bool, n int, key func(int) string) ui.Pager {
 	before, after := "", ""
 	if newer && n > 0 {

@@ -17,11 +17,11 @@ import (
 	"github.com/pingpost/pingpost/templates/ui"
 )
 
-// entriesCounted bounds how many entries are counted, and what is better prepared as a
-// file than waited for.
+// entriesCounted is the most entries that are counted. For more, the page offers a prepared
+// export.
 const entriesCounted = 100_000
 
-// statementsListed is how many of a partner's statements its ledger leads to.
+// statementsListed is how many of a partner's statements its ledger links to.
 const statementsListed = 24
 
 var (
@@ -35,15 +35,16 @@ var (
 	openOptions = []ui.Option{{Value: "1", Label: "Not in a run yet"}}
 )
 
-// ledgerSelection is a filter of the ledger as the service takes it, with whom it is about.
+// ledgerSelection is a filter of the ledger with its partner, and with the reasons why the
+// filter is not valid.
 type ledgerSelection struct {
 	payouts.Filter
 	partner  models.Partner
 	mistakes []web.Notice
 }
 
-// ledgerFilter reads the filter of an address or of a form. One that cannot be read is
-// told, and chooses nothing.
+// ledgerFilter reads the filter from a URL or a form. A filter that is not valid has mistakes
+// and matches nothing.
 func (h *Handlers) ledgerFilter(k *web.Request, q url.Values) (f ledgerSelection, err error) {
 	if f.partner, err = h.partnerNamed(k, q, "partner"); err != nil {
 		return f, err
@@ -56,23 +57,24 @@ func (h *Handlers) ledgerFilter(k *web.Request, q url.Values) (f ledgerSelection
 	if f.Account == uuid.Max && f.Partner == uuid.Nil {
 		f.mistakes = append(f.mistakes, web.Notice{
 			Kind: "warn",
-			Text: "An account is found by its id, ac_…, or by its partnerId once its partner is chosen too.",
+			Text: "To filter by partnerId, enter the partner too. Or enter the account id, which starts with ac_.",
 		})
 	}
 	if code := web.SearchText(q, "currency"); code != "" {
 		if f.Currency, err = money.ParseCurrency(code); err != nil {
-			f.Account = uuid.Max // nothing is in such a currency
+			f.Account = uuid.Max // matches nothing
 		}
 	}
-	var undated []web.Notice
-	if f.From, f.To, undated = web.DateRange(q); len(undated) > 0 {
+	var badDates []web.Notice
+	if f.From, f.To, badDates = web.DateRange(q); len(badDates) > 0 {
 		f.Account = uuid.Max
 	}
-	f.mistakes = append(f.mistakes, undated...)
+	f.mistakes = append(f.mistakes, badDates...)
 	return f, nil
 }
 
-// accountNamed is an account by its id, or by its partnerId where the partner is known.
+// accountNamed returns the id of the account with this id or, if the partner is known, with this
+// partnerId. It returns uuid.Max if there is none.
 func (h *Handlers) accountNamed(k *web.Request, p models.Partner, text string) (uuid.UUID, error) {
 	if text == "" {
 		return uuid.Nil, nil
@@ -142,7 +144,8 @@ func (h *Handlers) showLedger(k *web.Request, status int, q url.Values, f ledger
 	return k.Show(status, view.Ledger(v))
 }
 
-// ledgerSums are of one partner, account, lead or run: of a whole ledger nobody waits for them.
+// ledgerSums fills in the totals if the filter has a partner, account, lead or run. Totals of
+// the whole ledger would take too long.
 func (h *Handlers) ledgerSums(k *web.Request, f ledgerSelection, v *view.LedgerView) error {
 	if len(v.Entries) == 0 || f.Partner == uuid.Nil && f.Account == uuid.Nil && f.Lead == uuid.Nil && f.Run == uuid.Nil {
 		return nil
@@ -151,7 +154,7 @@ func (h *Handlers) ledgerSums(k *web.Request, f ledgerSelection, v *view.LedgerV
 	if err != nil {
 		return err
 	}
-	v.SumsOf = "what is chosen"
+	v.SumsOf = "these entries"
 	if f.partner.Name != "" {
 		v.SumsOf = f.partner.Name
 	}
@@ -164,7 +167,7 @@ func (h *Handlers) ledgerSums(k *web.Request, f ledgerSelection, v *view.LedgerV
 	runs, err := h.Payouts.RunsOf(k.R.Context(), k.Scope, f.Partner, statementsListed)
 	for _, r := range runs {
 		v.Statements = append(v.Statements, ui.Link{
-			Label: payouts.RunID(r) + " of " + id.Time(r).Format("2 January 2006"),
+			Label: payouts.RunID(r) + ", " + id.Time(r).Format("2 January 2006"),
 			URL:   web.StatementURL(r, f.Partner),
 		})
 	}

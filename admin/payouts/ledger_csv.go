@@ -14,7 +14,8 @@ import (
 	"github.com/pingpost/pingpost/templates/ui"
 )
 
-// ledgerExport is how what the filter chooses is taken away.
+// ledgerExport returns the exports offered for the filter q. It matches n entries, or more than
+// n if more is set.
 func (h *Handlers) ledgerExport(k *web.Request, q url.Values, n int64, more bool) (e view.LedgerExport) {
 	if !k.May(web.ExportPayouts) || n == 0 {
 		return e
@@ -29,13 +30,13 @@ func (h *Handlers) ledgerExport(k *web.Request, q url.Values, n int64, more bool
 	e.CSV = ui.Download{
 		URL:   "/payouts/ledger.csv?" + filter.Encode(),
 		Label: "Export CSV",
-		Holds: "The current filter, " + web.CountText(n, more, "entry", "entries") + ", no personal data.",
+		Holds: web.Title(web.CountText(n, more, "entry", "entries")) + " that match the filter, no personal data.",
 	}
 	e.Large = more
 	return e
 }
 
-// ledgerCSV streams what the filter of the address chooses.
+// ledgerCSV streams the entries that match the filter in the URL.
 func (h *Handlers) ledgerCSV(k *web.Request) error {
 	q := k.R.URL.Query()
 	f, err := h.ledgerFilter(k, q)
@@ -52,7 +53,7 @@ func (h *Handlers) ledgerCSV(k *web.Request) error {
 	})
 }
 
-// streamEntries sends entries of the ledger, once it is written down that they were taken.
+// streamEntries writes the audit event e, then streams the entries.
 func (h *Handlers) streamEntries(k *web.Request, f payouts.Filter, name string, e audit.Event) error {
 	e.After = f.Describe()
 	if e.Partner == uuid.Max {
@@ -64,7 +65,7 @@ func (h *Handlers) streamEntries(k *web.Request, f payouts.Filter, name string, 
 	})
 }
 
-// sendAuditedCSV sends a file, once it is written down that it was taken.
+// sendAuditedCSV writes the audit event e, then sends the file.
 func (h *Handlers) sendAuditedCSV(k *web.Request, name string, e audit.Event, write func(to io.Writer) error) error {
 	if err := h.Audit.LogDone(k.R.Context(), k.By, e); err != nil {
 		return err

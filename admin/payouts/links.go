@@ -17,8 +17,8 @@ var (
 
 func returnURL(r uuid.UUID) string { return "/payouts/returns/" + id.Format(id.Return, r) }
 
-// ledgerURL is a partner's part of the ledger. The house is found by its account alone: as
-// a partner it is none that people look after.
+// ledgerURL returns the URL of a partner's ledger entries. For the platform account it filters by
+// account, because staff cannot find its partner.
 func ledgerURL(partner uuid.UUID, name string, account uuid.UUID) string {
 	if partner == models.PlatformIDs.Partner {
 		return "/payouts?account=" + id.Format(id.Account, account)
@@ -26,7 +26,7 @@ func ledgerURL(partner uuid.UUID, name string, account uuid.UUID) string {
 	return "/payouts?partner=" + web.Escape(name)
 }
 
-// leadLink is a lead's id, with its page where this person may see it.
+// leadLink returns a lead's id, linked to its page if the user may see it.
 func (h *Handlers) leadLink(k *web.Request, lead *uuid.UUID, partner uuid.UUID) (l ui.Link) {
 	if lead == nil {
 		return l

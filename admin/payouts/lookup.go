@@ -5,7 +5,8 @@ import (
 	"github.com/pingpost/pingpost/internal/id"
 )
 
-// URLForID returns the page of a payout run or a return.
+// URLForID returns the URL of the page of the payout run or return with this id. It returns "" if
+// there is none that the user may see.
 func (h *Handlers) URLForID(k *web.Request, text string) string {
 	sc, ok := k.ScopeOf(web.ReadPayouts)
 	if !ok {

@@ -11,7 +11,7 @@ import (
 	"github.com/pingpost/pingpost/models"
 )
 
-// paymentColumns say what to pay to whom. Amounts are in major units.
+// paymentColumns are the columns of the payments file. Amounts are in major units.
 var paymentColumns = []string{"partner", "partner_id", "legal_name", "amount", "currency", "reference"}
 
 // paymentBatchSize is how many payments are in memory while they are written.
@@ -26,7 +26,7 @@ func (h *Handlers) paymentsCSV(k *web.Request) error {
 		return err
 	}
 	name := payouts.RunID(r.ID)
-	// Not an event of the run itself, which a download does not change.
+	// The kind is not payout_run, because a download does not change the run.
 	e := audit.Event{
 		Action: "payout_run.payments",
 		Kind:   "ledger",
@@ -43,7 +43,7 @@ func (h *Handlers) paymentsCSV(k *web.Request) error {
 				csvcell.Escape(s.Partner), csvcell.Escape(s.Identifier), csvcell.Escape(s.LegalName), web.AmountOf(s.NetMinor, r.Currency).Decimal(), r.Currency, paymentReference(r),
 			})
 		})
-		if err == nil { // else a page can tell what failed, as long as nothing was sent
+		if err == nil { // after an error, a page can still be sent if nothing was flushed
 			w.Flush()
 			err = w.Error()
 		}
@@ -51,7 +51,7 @@ func (h *Handlers) paymentsCSV(k *web.Request) error {
 	})
 }
 
-// eachPayment goes through what a run pays, some accounts at a time.
+// eachPayment calls each for every account that the run pays, reading them in batches.
 func (h *Handlers) eachPayment(k *web.Request, r models.PayoutRun, each func(payouts.AccountStatement) error) error {
 	q := payouts.StatementQuery{Run: r.ID, Outcome: models.StatementPays, Size: paymentBatchSize}
 	for {

@@ -15,7 +15,7 @@ import (
 	"github.com/pingpost/pingpost/templates/ui"
 )
 
-// requestedReturn is the one that the address names.
+// requestedReturn returns the return named in the URL.
 func (h *Handlers) requestedReturn(k *web.Request) (r models.Return, err error) {
 	object, err := web.PathID(k, "id", id.Return)
 	if err != nil {
@@ -39,7 +39,7 @@ func (h *Handlers) showReturn(k *web.Request, status int, r models.Return, mista
 		return err
 	}
 	if !there {
-		return fmt.Errorf("%s is of a lead that earned nothing", id.Format(id.Return, r.ID))
+		return fmt.Errorf("return %s: its lead has no accrual", id.Format(id.Return, r.ID))
 	}
 	v := view.ReturnView{
 		Shell:     k.Shell("Return of a lead", allReturns),
@@ -64,7 +64,7 @@ func (h *Handlers) showReturn(k *web.Request, status int, r models.Return, mista
 	return k.Show(status, view.Return(v))
 }
 
-// earned is a lead that this person may see, with what it earned.
+// earned returns a lead with its accrual; there is false if the lead has none that the user may see.
 func (h *Handlers) earned(k *web.Request, lead uuid.UUID) (l view.ReturnLead, there bool, err error) {
 	all, _, _, err := h.Payouts.Entries(k.R.Context(), k.Scope, payouts.Filter{Lead: lead, Kind: models.EntryAccrual},
 		postgres.Page{Size: 1})

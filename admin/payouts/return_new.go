@@ -15,7 +15,7 @@ import (
 	"github.com/pingpost/pingpost/templates/ui"
 )
 
-const noSuchLead = "There is no lead of this id that earned anything."
+const noSuchLead = "There is no lead with this id that earned a payout."
 
 func (h *Handlers) returnNewPage(k *web.Request) error {
 	return h.showReturnNew(k, http.StatusOK, k.R.URL.Query(), nil)
@@ -55,7 +55,7 @@ func (h *Handlers) requestReturn(k *web.Request) error {
 	lead, err := id.Parse(id.Lead, strings.TrimSpace(f.Get("lead")))
 	if err != nil {
 		f.Set("lead", "")
-		mistakes = ui.Errors{{Field: "lead", Message: "A lead's id begins with ld_ and has 26 letters and digits."}}
+		mistakes = ui.Errors{{Field: "lead", Message: "Enter a lead id: ld_ and 26 letters and digits."}}
 	}
 	return web.Submit(k, web.Form{
 		Errors: mistakes,

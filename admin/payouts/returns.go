@@ -14,9 +14,9 @@ import (
 )
 
 var returnStates = []ui.Option{
-	{Value: string(models.ReturnOpen), Label: "Waits for a decision"},
+	{Value: string(models.ReturnOpen), Label: "Awaiting decision"},
 	{Value: string(models.ReturnAccepted), Label: "Accepted"},
-	{Value: string(models.ReturnRejected), Label: "Refused"},
+	{Value: string(models.ReturnRejected), Label: "Rejected"},
 }
 
 func (h *Handlers) returnsPage(k *web.Request) error {

@@ -1,4 +1,4 @@
-// Package payouts is the pages and forms of the ledger, balances, returns and payout runs.
+// Package payouts serves the pages and forms for the ledger, balances, returns and payout runs.
 package payouts
 
 import (
@@ -12,7 +12,7 @@ import (
 	"github.com/pingpost/pingpost/templates/ui"
 )
 
-// Handlers answers the pages and forms of the ledger, balances, returns and payout runs.
+// Handlers serves the pages and forms for the ledger, balances, returns and payout runs.
 type Handlers struct {
 	Audit    *audit.Log
 	Jobs     *jobs.Queue
@@ -20,7 +20,7 @@ type Handlers struct {
 	Payouts  *payouts.Service
 }
 
-// Routes are the pages and forms about the ledger, returns and payout runs.
+// Routes returns the routes for the ledger, balances, returns and payout runs.
 func (h *Handlers) Routes() []web.Route {
 	const get, post = http.MethodGet, http.MethodPost
 	return []web.Route{
@@ -75,10 +75,10 @@ func (h *Handlers) Routes() []web.Route {
 	}
 }
 
-// payouts is the service on behalf of whoever asks.
+// payouts returns the service acting as the request's user.
 func (h *Handlers) payouts(k *web.Request) *payouts.Service { return h.Payouts.By(k.By) }
 
-// payoutTabs are the parts of the area; runs are the whole platform's.
+// payoutTabs returns the tabs. Users who see only some partners have no tab for payout runs.
 func (h *Handlers) payoutTabs(k *web.Request, current string) (all []ui.Tab) {
 	for _, t := range []struct{ name, label, path string }{
 		{"ledger", "Ledger", "/payouts"},

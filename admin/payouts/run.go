@@ -14,7 +14,7 @@ import (
 	"github.com/pingpost/pingpost/templates/ui"
 )
 
-// run is the one that the address names.
+// run returns the payout run named in the URL.
 func (h *Handlers) run(k *web.Request) (r models.PayoutRun, err error) {
 	object, err := web.PathID(k, "id", id.Payout)
 	if err != nil {
@@ -45,7 +45,7 @@ func (h *Handlers) showRun(k *web.Request, status int, r models.PayoutRun, confl
 	}))
 }
 
-// runLive is the part of the page that comes anew by itself.
+// runLive renders the part of the page that reloads itself.
 func (h *Handlers) runLive(k *web.Request) error {
 	r, err := h.run(k)
 	if err != nil {
@@ -87,9 +87,8 @@ func (h *Handlers) runPart(k *web.Request, r models.PayoutRun, mistakes ui.Error
 	if k.MayForAllPartners(web.ExportPayouts) && payouts.CheckPayments(r) == nil {
 		v.Payments = ui.Download{
 			URL:   url + "/payments.csv",
-			Label: "Payments CSV",
-			Holds: "What to pay to whom: " + web.CountText(int64(r.Payouts), false, "payment", "payments") +
-				", with each partner's legal name.",
+			Label: "Download payments CSV",
+			Holds: web.CountText(int64(r.Payouts), false, "payment", "payments") + ", with legal names.",
 		}
 	}
 	if r.State == models.RunPreparing {
@@ -106,7 +105,7 @@ func (h *Handlers) runPart(k *web.Request, r models.PayoutRun, mistakes ui.Error
 // approvalBlocked returns the reason why the user cannot approve the run, or "".
 func approvalBlocked(k *web.Request, r models.PayoutRun) string {
 	if !k.MayForAllPartners(web.ApprovePayouts) {
-		return "It waits for somebody who may approve payouts."
+		return "You do not have permission to approve payouts. A user with permission must approve this payout run."
 	}
 	if err := payouts.CheckApprove(r, k.By.Staff); err != nil {
 		return apperr.As(err).Message
@@ -114,7 +113,8 @@ func approvalBlocked(k *web.Request, r models.PayoutRun) string {
 	return ""
 }
 
-// runState is the state that pages show: a cancelled run that had nothing to pay is empty.
+// runState returns the state for pages. It is "empty" for a run that was cancelled because it
+// had nothing to pay.
 func runState(r models.PayoutRun) string {
 	if r.State == models.RunCancelled && r.PreparedAt != nil && r.Payouts == 0 {
 		return "empty"
@@ -127,10 +127,10 @@ func runActions(r models.PayoutRun) (all []view.RunAction) {
 		what, who string
 		at        *time.Time
 	}{
-		{"Begun by", r.Preparer, &r.MadeAt},
-		{"Prepared", "the service", r.PreparedAt},
+		{"Started by", r.Preparer, &r.MadeAt},
+		{"Prepared by", "the service", r.PreparedAt},
 		{"Approved by", r.Approver, r.ApprovedAt},
-		{"Paid by", r.Payer, r.PaidAt},
+		{"Marked as paid by", r.Payer, r.PaidAt},
 	} {
 		if d.at != nil {
 			all = append(all, view.RunAction{What: d.what, Actor: d.who, At: *d.at})
@@ -151,9 +151,9 @@ func outcomeOptions(run models.RunState) []ui.Option {
 	}
 	return []ui.Option{
 		{Value: string(models.StatementPays), Label: pays},
-		{Value: string(models.StatementBelowMinimum), Label: "Held: below the minimum"},
-		{Value: string(models.StatementNegative), Label: "Held: below zero"},
-		{Value: string(models.StatementEven), Label: "Comes to nothing"},
+		{Value: string(models.StatementBelowMinimum), Label: "Held: below minimum payout"},
+		{Value: string(models.StatementNegative), Label: "Held: negative"},
+		{Value: string(models.StatementEven), Label: "Net is zero"},
 	}
 }
 
@@ -181,7 +181,7 @@ func (h *Handlers) runStatements(k *web.Request, r models.PayoutRun, v *view.Run
 			Earned:   web.AmountOf(s.AccruedMinor, r.Currency),
 			Returned: web.AmountOf(s.ReturnedMinor, r.Currency),
 			Adjusted: web.AmountOf(s.AdjustedMinor, r.Currency),
-			Comes:    web.AmountOf(s.NetMinor, r.Currency),
+			Net:      web.AmountOf(s.NetMinor, r.Currency),
 		})
 	}
 	v.Pager = pagerBetween(v.URL, q, newer, older, len(all), func(i int) string { return all[i].Identifier })
@@ -189,8 +189,8 @@ func (h *Handlers) runStatements(k *web.Request, r models.PayoutRun, v *view.Run
 	return nil
 }
 
-// runConflict is what was done to a run while a form was open, perhaps by the form itself:
-// sent twice, it finds its own deed done.
+// runConflict returns the last change of a run. Its Already is set if that change was the
+// user's own action, as when a form is sent twice.
 func (h *Handlers) runConflict(k *web.Request, r models.PayoutRun, action string) (*ui.Conflict, error) {
 	last, err := web.LastChange(k, audit.Filter{Kind: "payout_run", Object: payouts.RunID(r.ID)})
 	conflict := &ui.Conflict{Actor: last.Actor, At: last.At, Changes: web.Changes(last.Before, last.After)}
@@ -200,8 +200,8 @@ func (h *Handlers) runConflict(k *web.Request, r models.PayoutRun, action string
 	return conflict, err
 }
 
-// runRefused shows the run as it is by now, and what was done to it since the form was
-// made that asked for the action.
+// runRejected shows the current run with the reason why the action was rejected, and with the
+// changes that were made after the form was opened.
 func (h *Handlers) runRejected(k *web.Request, action string, rejected error) error {
 	return web.Reject(k, rejected, web.Form{Show: func(r web.Rejected) error {
 		run, err := h.run(k)

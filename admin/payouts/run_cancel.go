@@ -21,18 +21,18 @@ func (h *Handlers) cancelRunPage(k *web.Request) error {
 
 func (h *Handlers) showCancelRun(k *web.Request, status int, r models.PayoutRun, version int, mistakes ui.Errors) error {
 	if payouts.CheckCancel(r) != nil {
-		return k.Redirect(web.RunURL(r.ID)) // which says what it is by now
+		return k.Redirect(web.RunURL(r.ID)) // which shows its state
 	}
 	return k.Show(status, ui.Confirm(ui.ConfirmView{
-		Shell: k.Shell("Cancel a payout run", allRuns, ui.Link{
+		Shell: k.Shell("Cancel payout run", allRuns, ui.Link{
 			Label: payouts.RunID(r.ID),
 			URL:   web.RunURL(r.ID),
 		}),
 		Action:        web.RunURL(r.ID) + "/cancel",
-		Consequence:   "Its entries are let go, for the next run to take. Make sure that the bank was not told to pay it. This cannot be undone.",
+		Consequence:   "The entries become available for the next payout run. Make sure that you have not sent the payments to the bank. This cannot be undone.",
 		RequireReason: true,
 		StepUp:        web.StepUp(k),
-		Submit:        "Cancel the run",
+		Submit:        "Cancel payout run",
 		Cancel:        web.RunURL(r.ID),
 		Hidden:        []ui.Hidden{{Name: "version", Value: strconv.Itoa(version)}},
 		Reason:        k.R.PostForm.Get("reason"),

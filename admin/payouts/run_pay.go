@@ -22,11 +22,11 @@ func (h *Handlers) payRunPage(k *web.Request) error {
 
 func (h *Handlers) showPayRun(k *web.Request, status int, r models.PayoutRun, version int, mistakes ui.Errors) error {
 	if payouts.CheckPay(r) != nil {
-		return k.Redirect(web.RunURL(r.ID)) // which says what comes first
+		return k.Redirect(web.RunURL(r.ID)) // which shows its state
 	}
 	total := web.AmountOf(r.TotalMinor, r.Currency)
 	return k.Show(status, view.RunPay(view.RunPayView{
-		Shell:     k.Shell("Payout run is paid", allRuns, ui.Link{Label: payouts.RunID(r.ID), URL: web.RunURL(r.ID)}),
+		Shell:     k.Shell("Mark payout run as paid", allRuns, ui.Link{Label: payouts.RunID(r.ID), URL: web.RunURL(r.ID)}),
 		URL:       web.RunURL(r.ID),
 		Total:     total,
 		Payouts:   r.Payouts,
@@ -52,7 +52,7 @@ func (h *Handlers) payRun(k *web.Request) error {
 	if strings.ReplaceAll(strings.TrimSpace(k.R.PostForm.Get("name")), ",", "") != total {
 		mistakes = append(mistakes, ui.FieldError{
 			Field:   "name",
-			Message: "Type " + total + ", to be sure that it is this run.",
+			Message: "Enter the total, " + total + ", to confirm.",
 		})
 	}
 	return web.Submit(k, web.Form{

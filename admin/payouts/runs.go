@@ -10,7 +10,7 @@ import (
 	"github.com/pingpost/pingpost/templates/ui"
 )
 
-// requirePlatformScope has what is the whole platform's be no page for whoever sees a part of it.
+// requirePlatformScope returns web.ErrNotFound for users who see only some partners.
 func (h *Handlers) requirePlatformScope(k *web.Request) error {
 	if !k.Scope.All() {
 		return web.ErrNotFound

@@ -13,7 +13,7 @@ import (
 	"github.com/pingpost/pingpost/templates/ui"
 )
 
-// statement is the one that the address names, for whoever may see its partner.
+// statement returns the statement named in the URL, if the user may see its partner.
 func (h *Handlers) statement(k *web.Request) (s payouts.PartnerStatement, err error) {
 	run, err := web.PathID(k, "id", id.Payout)
 	if err != nil {
@@ -53,7 +53,7 @@ func (h *Handlers) statementPage(k *web.Request) error {
 		Total:         web.AmountOf(0, s.Run.Currency),
 		Minimum:       web.AmountOf(s.Run.MinimumMinor, s.Run.Currency),
 	}
-	if s.Run.State != models.RunCancelled { // which has let its entries go
+	if s.Run.State != models.RunCancelled { // a cancelled run has no entries
 		v.LedgerURL = ledgerURL(s.Partner.ID, id.Format(id.Partner, s.Partner.ID), s.Accounts[0].AccountID) + "&run=" + payouts.RunID(s.Run.ID)
 	}
 	var entries int64
@@ -66,7 +66,7 @@ func (h *Handlers) statementPage(k *web.Request) error {
 			Earned:     in(a.AccruedMinor),
 			Returned:   in(a.ReturnedMinor),
 			Adjusted:   in(a.AdjustedMinor),
-			Comes:      in(a.NetMinor),
+			Net:        in(a.NetMinor),
 		})
 		if a.Outcome == models.StatementPays {
 			v.Total.Minor += a.NetMinor
@@ -78,9 +78,8 @@ func (h *Handlers) statementPage(k *web.Request) error {
 	if k.MayAt(web.ExportPayouts, s.Partner.ID) && s.Run.State != models.RunCancelled {
 		v.CSV = ui.Download{
 			URL:   web.StatementURL(s.Run.ID, s.Partner.ID) + "/entries.csv",
-			Label: "Entries CSV",
-			Holds: "The " + web.CountText(entries, false, "entry", "entries") +
-				" that the run closes, and their payments. No personal data.",
+			Label: "Download CSV",
+			Holds: web.CountText(entries, false, "entry", "entries") + ", and their payments if paid. No personal data.",
 		}
 	}
 	if err := h.fillCorrections(k, &v, s); err != nil {
@@ -89,7 +88,7 @@ func (h *Handlers) statementPage(k *web.Request) error {
 	return k.Show(http.StatusOK, view.Statement(v))
 }
 
-// correctionsShown is how many returns and adjustments a statement lists; the file has all.
+// correctionsShown is how many returns and adjustments a statement lists. The CSV file has all.
 const correctionsShown = 200
 
 func (h *Handlers) fillCorrections(k *web.Request, v *view.StatementView, s payouts.PartnerStatement) error {
@@ -114,7 +113,7 @@ func (h *Handlers) fillCorrections(k *web.Request, v *view.StatementView, s payo
 	return nil
 }
 
-// paymentReference is what a transfer says of itself: at most 35 characters, as banks take.
+// paymentReference returns the reference for a bank transfer. Banks accept at most 35 characters.
 func paymentReference(r models.PayoutRun) string { return payouts.RunID(r.ID) }
 
 func (h *Handlers) statementCSV(k *web.Request) error {

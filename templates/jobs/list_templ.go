@@ -14,27 +14,27 @@ import (
 	"github.com/pingpost/pingpost/templates/ui"
 )
 
-// ListView is the list of long work.
+// ListView is a page of the list of jobs.
 type ListView struct {
 	Shell ui.Shell
 	Rows  []Row
 	Pager ui.Pager
 }
 
-// Row is a piece of it.
+// Row is a job in the list.
 type Row struct {
 	LiveURL string
-	Key     string // sets the row apart
-	Kind    string // in words
+	Key     string // unique on the page
+	Kind    string // a label
 	For     ui.Link
-	Partner string // empty where it is not one partner's
+	Partner string // "" if the job is not for one partner
 	AskedBy string
 	Asked   time.Time
 	Ended   time.Time
 	Status  ui.JobStatus
 }
 
-var workColumns = []ui.Column{{Label: "What"}, {Label: "State"}, {Label: "Asked for"}, {Label: "Ended"}, {Label: "Stop", NoLabel: true}}
+var jobColumns = []ui.Column{{Label: "Job"}, {Label: "State"}, {Label: "Requested"}, {Label: "Ended"}, {Label: "Cancel", NoLabel: true}}
 
 func List(v ListView) templ.Component {
 	return templruntime.GeneratedTemplate(func(templ_7745c5c3_Input templruntime.GeneratedComponentInput) (templ_7745c5c3_Err error) {
@@ -69,7 +69,7 @@ func List(v ListView) templ.Component {
 				}()
 			}
 			ctx = templ.InitializeContext(ctx)
-			templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 1, "<p class=\"hint mb-4 max-w-3xl\">What takes longer than a page may wait for. A node that stops hands its work to another one; what ended is listed for 30 days.</p><div id=\"list\">")
+			templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 1, "<p class=\"hint mb-4 max-w-3xl\">Jobs are listed until 30 days after they end.</p><div id=\"list\">")
 			if templ_7745c5c3_Err != nil {
 				return templ_7745c5c3_Err
 			}
@@ -108,20 +108,20 @@ func List(v ListView) templ.Component {
 							}()
 						}
 						ctx = templ.InitializeContext(ctx)
-						templ_7745c5c3_Err = ui.EmptyState("wait", "No long work", "Payout runs, reconciliations and large exports are listed here while they are made, and for 30 days after.").Render(ctx, templ_7745c5c3_Buffer)
+						templ_7745c5c3_Err = ui.EmptyState("wait", "No background jobs", "Jobs appear here when you prepare a payout run, prepare a large export or upload a file for reconciliation.").Render(ctx, templ_7745c5c3_Buffer)
 						if templ_7745c5c3_Err != nil {
 							return templ_7745c5c3_Err
 						}
 						return nil
 					})
-					templ_7745c5c3_Err = ui.BlankRow(workColumns).Render(templ.WithChildren(ctx, templ_7745c5c3_Var4), templ_7745c5c3_Buffer)
+					templ_7745c5c3_Err = ui.BlankRow(jobColumns).Render(templ.WithChildren(ctx, templ_7745c5c3_Var4), templ_7745c5c3_Buffer)
 					if templ_7745c5c3_Err != nil {
 						return templ_7745c5c3_Err
 					}
 				}
 				return nil
 			})
-			templ_7745c5c3_Err = ui.Table("Long work, newest first", workColumns).Render(templ.WithChildren(ctx, templ_7745c5c3_Var3), templ_7745c5c3_Buffer)
+			templ_7745c5c3_Err = ui.Table("Background jobs, newest first", jobColumns).Render(templ.WithChildren(ctx, templ_7745c5c3_Var3), templ_7745c5c3_Buffer)
 			if templ_7745c5c3_Err != nil {
 				return templ_7745c5c3_Err
 			}
@@ -143,7 +143,7 @@ func List(v ListView) templ.Component {
 	})
 }
 
-// Line is a row that asks for itself again while its work goes on.
+// Line is a row that reloads itself until its job ends.
 func Line(r Row, now time.Time) templ.Component {
 	return templruntime.GeneratedTemplate(func(templ_7745c5c3_Input templruntime.GeneratedComponentInput) (templ_7745c5c3_Err error) {
 		templ_7745c5c3_W, ctx := templ_7745c5c3_Input.Writer, templ_7745c5c3_Input.Context
@@ -353,7 +353,7 @@ func Line(r Row, now time.Time) templ.Component {
 			}
 			return nil
 		})
-		templ_7745c5c3_Err = ui.Cell("Asked for").Render(templ.WithChildren(ctx, templ_7745c5c3_Var13), templ_7745c5c3_Buffer)
+		templ_7745c5c3_Err = ui.Cell("Requested").Render(templ.WithChildren(ctx, templ_7745c5c3_Var13), templ_7745c5c3_Buffer)
 		if templ_7745c5c3_Err != nil {
 			return templ_7745c5c3_Err
 		}

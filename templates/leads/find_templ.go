@@ -10,26 +10,26 @@ import templruntime "github.com/a-h/templ/runtime"
 
 import "github.com/pingpost/pingpost/templates/ui"
 
-// FindForm looks leads up. Its fields are by, value and country; it goes to
-// /leads/find, never into an address.
+// FindForm is the form that searches for a lead. Its fields are by, value and country. It is
+// posted to /leads/find, so that the search term is never in a URL.
 type FindForm struct {
 	By        []ui.Option
-	Value     string // as it was typed, where it has to be mended
+	Value     string // as typed, if it has an error
 	Countries []ui.Option
 	Errors    ui.Errors
 }
 
-// FoundView is what a look-up by e-mail address or phone number found. It does not
-// say whom it was for.
+// FoundView is the result of a search by email address or phone number. It does not contain
+// the search term.
 type FoundView struct {
 	Shell ui.Shell
-	By    string // "e-mail address" or "phone number"
+	By    string // "email address" or "phone number"
 	Leads []Row
 	More  bool
 	Find  FindForm
 }
 
-// FindView is the form again, with what has to be mended.
+// FindView is the form with its errors.
 type FindView struct {
 	Shell ui.Shell
 	Find  FindForm
@@ -80,13 +80,13 @@ func Found(v FoundView) templ.Component {
 					}()
 				}
 				ctx = templ.InitializeContext(ctx)
-				templ_7745c5c3_Err = ui.EmptyState("search", "No lead found", "No lead that you may see came with this "+v.By+". A lead that was erased cannot be found by it any more.").Render(ctx, templ_7745c5c3_Buffer)
+				templ_7745c5c3_Err = ui.EmptyState("search", "No leads found", "No lead that you can see has this "+v.By+". Erased leads cannot be found by "+v.By+".").Render(ctx, templ_7745c5c3_Buffer)
 				if templ_7745c5c3_Err != nil {
 					return templ_7745c5c3_Err
 				}
 				return nil
 			})
-			templ_7745c5c3_Err = leadTable("Leads of this "+v.By+", newest first", v.Leads, v.Shell.Now).Render(templ.WithChildren(ctx, templ_7745c5c3_Var3), templ_7745c5c3_Buffer)
+			templ_7745c5c3_Err = leadTable("Leads with this "+v.By+", newest first", v.Leads, v.Shell.Now).Render(templ.WithChildren(ctx, templ_7745c5c3_Var3), templ_7745c5c3_Buffer)
 			if templ_7745c5c3_Err != nil {
 				return templ_7745c5c3_Err
 			}
@@ -95,25 +95,25 @@ func Found(v FoundView) templ.Component {
 				return templ_7745c5c3_Err
 			}
 			if v.More {
-				templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 2, "<p class=\"hint mt-2\">These are the ")
+				templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 2, "<p class=\"hint mt-2\">Only the ")
 				if templ_7745c5c3_Err != nil {
 					return templ_7745c5c3_Err
 				}
 				var templ_7745c5c3_Var4 string
 				templ_7745c5c3_Var4, templ_7745c5c3_Err = templ.JoinStringErrs(ui.Number(len(v.Leads)))
 				if templ_7745c5c3_Err != nil {
-					return templ.Error{Err: templ_7745c5c3_Err, FileName: `leads/find.templ`, Line: 36, Col: 63}
+					return templ.Error{Err: templ_7745c5c3_Err, FileName: `leads/find.templ`, Line: 36, Col: 58}
 				}
 				_, templ_7745c5c3_Err = templ_7745c5c3_Buffer.WriteString(templ.EscapeString(templ_7745c5c3_Var4))
 				if templ_7745c5c3_Err != nil {
 					return templ_7745c5c3_Err
 				}
-				templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 3, " newest; there are more.</p>")
+				templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 3, " newest leads are shown.</p>")
 				if templ_7745c5c3_Err != nil {
 					return templ_7745c5c3_Err
 				}
 			}
-			templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 4, " <p class=\"hint mt-2 mb-6\">The audit trail has that you looked somebody up, and how many leads there were; not whom.</p>")
+			templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 4, " <p class=\"hint mt-2 mb-6\">This search is recorded in the audit log, without the search term.</p>")
 			if templ_7745c5c3_Err != nil {
 				return templ_7745c5c3_Err
 			}
@@ -186,7 +186,7 @@ func Find(v FindView) templ.Component {
 	})
 }
 
-// leadFinding is the form folded away above the list.
+// leadFinding is the form above the list, collapsed.
 func leadFinding(f *FindForm) templ.Component {
 	return templruntime.GeneratedTemplate(func(templ_7745c5c3_Input templruntime.GeneratedComponentInput) (templ_7745c5c3_Err error) {
 		templ_7745c5c3_W, ctx := templ_7745c5c3_Input.Writer, templ_7745c5c3_Input.Context
@@ -209,7 +209,7 @@ func leadFinding(f *FindForm) templ.Component {
 		}
 		ctx = templ.ClearChildren(ctx)
 		if f != nil {
-			templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 6, "<details class=\"panel mb-4\"><summary class=\"cursor-pointer font-medium\">Look up a lead by its id, an e-mail address or a phone number</summary><div class=\"mt-4\">")
+			templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 6, "<details class=\"panel mb-4\"><summary class=\"cursor-pointer font-medium\">Find a lead by id, email address or phone number</summary><div class=\"mt-4\">")
 			if templ_7745c5c3_Err != nil {
 				return templ_7745c5c3_Err
 			}
@@ -247,27 +247,27 @@ func leadFindForm(f FindForm) templ.Component {
 			templ_7745c5c3_Var8 = templ.NopComponent
 		}
 		ctx = templ.ClearChildren(ctx)
-		templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 8, "<form class=\"form form-wide\" action=\"/leads/find\" method=\"post\" aria-label=\"Look up leads\" autocomplete=\"off\"><div class=\"form-row\">")
+		templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 8, "<form class=\"form form-wide\" action=\"/leads/find\" method=\"post\" aria-label=\"Find leads\" autocomplete=\"off\"><div class=\"form-row\">")
 		if templ_7745c5c3_Err != nil {
 			return templ_7745c5c3_Err
 		}
-		templ_7745c5c3_Err = ui.FormField(ui.Field{Prefix: "find", Name: "by", Label: "Look up by", Type: "select", Options: f.By, Error: f.Errors.For("by")}).Render(ctx, templ_7745c5c3_Buffer)
+		templ_7745c5c3_Err = ui.FormField(ui.Field{Prefix: "find", Name: "by", Label: "Search by", Type: "select", Options: f.By, Error: f.Errors.For("by")}).Render(ctx, templ_7745c5c3_Buffer)
 		if templ_7745c5c3_Err != nil {
 			return templ_7745c5c3_Err
 		}
-		templ_7745c5c3_Err = ui.FormField(ui.Field{Prefix: "find", Name: "value", Label: "Exactly", Value: f.Value, Autocomplete: "off", Error: f.Errors.For("value")}).Render(ctx, templ_7745c5c3_Buffer)
+		templ_7745c5c3_Err = ui.FormField(ui.Field{Prefix: "find", Name: "value", Label: "Id, email address or phone number", Value: f.Value, Autocomplete: "off", Error: f.Errors.For("value")}).Render(ctx, templ_7745c5c3_Buffer)
 		if templ_7745c5c3_Err != nil {
 			return templ_7745c5c3_Err
 		}
-		templ_7745c5c3_Err = ui.FormField(ui.Field{Prefix: "find", Name: "country", Label: "A phone's country", Type: "select", Optional: true, Options: f.Countries, Error: f.Errors.For("country")}).Render(ctx, templ_7745c5c3_Buffer)
+		templ_7745c5c3_Err = ui.FormField(ui.Field{Prefix: "find", Name: "country", Label: "Country (for national numbers)", Type: "select", Optional: true, Options: f.Countries, Error: f.Errors.For("country")}).Render(ctx, templ_7745c5c3_Buffer)
 		if templ_7745c5c3_Err != nil {
 			return templ_7745c5c3_Err
 		}
-		templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 9, "</div><p class=\"hint\">An address is found however its letters' case; a number in its international form, or as it is dialled in the country. Neither is kept: not in the address, not in the log, not in the audit trail, which has that somebody looked.</p><div class=\"buttons\">")
+		templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 9, "</div><p class=\"hint\">Enter the complete value. Searches for people are recorded in the audit log, without the search term.</p><div class=\"buttons\">")
 		if templ_7745c5c3_Err != nil {
 			return templ_7745c5c3_Err
 		}
-		templ_7745c5c3_Err = ui.Submit("primary", "Look up").Render(ctx, templ_7745c5c3_Buffer)
+		templ_7745c5c3_Err = ui.Submit("primary", "Find lead").Render(ctx, templ_7745c5c3_Buffer)
 		if templ_7745c5c3_Err != nil {
 			return templ_7745c5c3_Err
 		}

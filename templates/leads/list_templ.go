@@ -15,21 +15,21 @@ import (
 	"github.com/pingpost/pingpost/templates/ui"
 )
 
-// ListView is the list of leads. Filter names: partner, account, industry, country,
+// ListView is a page of the list of leads. Filter names: partner, account, industry, country,
 // state, from, to.
 type ListView struct {
 	Shell              ui.Shell
-	Partner, Account   string // as they were typed
+	Partner, Account   string // as typed
 	Country, From, To  string
 	Industries, States []ui.Option
 	State              ui.ListState
 	Leads              []Row
-	Looked             time.Time // how far the page looked where it gave up; zero where it did not
+	ScannedTo          time.Time // how far back the page searched, if it stopped early; else zero
 	Pager              ui.Pager
-	Find               *FindForm // nil where this person may not look up people
+	Find               *FindForm // nil if the user may not search for people
 }
 
-// Row is a lead without what is personal in it.
+// Row is a lead in the list, without personal data.
 type Row struct {
 	ID, URL           string
 	Received          time.Time
@@ -169,8 +169,8 @@ func List(v ListView) templ.Component {
 					}()
 				}
 				ctx = templ.InitializeContext(ctx)
-				if !v.Looked.IsZero() {
-					templ_7745c5c3_Err = ui.EmptyState("search", "Nothing among these", "The filters leave none of the leads that this page looked through. There may be some beyond.").Render(ctx, templ_7745c5c3_Buffer)
+				if !v.ScannedTo.IsZero() {
+					templ_7745c5c3_Err = ui.EmptyState("search", "No matching leads on this page", "The search stopped early. Other pages may have matching leads.").Render(ctx, templ_7745c5c3_Buffer)
 					if templ_7745c5c3_Err != nil {
 						return templ_7745c5c3_Err
 					}
@@ -186,15 +186,15 @@ func List(v ListView) templ.Component {
 			if templ_7745c5c3_Err != nil {
 				return templ_7745c5c3_Err
 			}
-			if !v.Looked.IsZero() {
-				templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 9, "<p class=\"hint mt-2\">Looked no further than <time datetime=\"")
+			if !v.ScannedTo.IsZero() {
+				templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 9, "<p class=\"hint mt-2\">Few leads match these filters, so the search stopped at <time datetime=\"")
 				if templ_7745c5c3_Err != nil {
 					return templ_7745c5c3_Err
 				}
 				var templ_7745c5c3_Var5 string
-				templ_7745c5c3_Var5, templ_7745c5c3_Err = templ.ResolveAttributeValue(ui.RFC3339(v.Looked))
+				templ_7745c5c3_Var5, templ_7745c5c3_Err = templ.ResolveAttributeValue(ui.RFC3339(v.ScannedTo))
 				if templ_7745c5c3_Err != nil {
-					return templ.Error{Err: templ_7745c5c3_Err, FileName: `leads/list.templ`, Line: 58, Col: 85}
+					return templ.Error{Err: templ_7745c5c3_Err, FileName: `leads/list.templ`, Line: 58, Col: 121}
 				}
 				_, templ_7745c5c3_Err = templ_7745c5c3_Buffer.WriteString(templ_7745c5c3_Var5)
 				if templ_7745c5c3_Err != nil {
@@ -205,15 +205,15 @@ func List(v ListView) templ.Component {
 					return templ_7745c5c3_Err
 				}
 				var templ_7745c5c3_Var6 string
-				templ_7745c5c3_Var6, templ_7745c5c3_Err = templ.JoinStringErrs(ui.UTC(v.Looked))
+				templ_7745c5c3_Var6, templ_7745c5c3_Err = templ.JoinStringErrs(ui.UTC(v.ScannedTo))
 				if templ_7745c5c3_Err != nil {
-					return templ.Error{Err: templ_7745c5c3_Err, FileName: `leads/list.templ`, Line: 58, Col: 106}
+					return templ.Error{Err: templ_7745c5c3_Err, FileName: `leads/list.templ`, Line: 58, Col: 145}
 				}
 				_, templ_7745c5c3_Err = templ_7745c5c3_Buffer.WriteString(templ.EscapeString(templ_7745c5c3_Var6))
 				if templ_7745c5c3_Err != nil {
 					return templ_7745c5c3_Err
 				}
-				templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 11, "</time>: what the filters leave is rare there. The next page goes on from it; a partner or dates are quicker.</p>")
+				templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 11, "</time>. Continue on the next page, or filter by partner or date.</p>")
 				if templ_7745c5c3_Err != nil {
 					return templ_7745c5c3_Err
 				}
@@ -257,7 +257,7 @@ func noLeads() templ.Component {
 			templ_7745c5c3_Var7 = templ.NopComponent
 		}
 		ctx = templ.ClearChildren(ctx)
-		templ_7745c5c3_Err = ui.EmptyState("leads", "No leads yet", "What a partner posts, and the service answers with a leadId, is a lead. The first one comes with a partner's first accepted post.").Render(ctx, templ_7745c5c3_Buffer)
+		templ_7745c5c3_Err = ui.EmptyState("leads", "No leads yet", "Leads appear here when partners deliver them.").Render(ctx, templ_7745c5c3_Buffer)
 		if templ_7745c5c3_Err != nil {
 			return templ_7745c5c3_Err
 		}

@@ -16,14 +16,14 @@ import (
 	"github.com/pingpost/pingpost/templates/ui"
 )
 
-// Money is what the ledger has for a lead, and its returns.
+// Money is a lead's ledger entries and returns.
 type Money struct {
-	Sandbox bool // it earned nothing
+	Sandbox bool // a sandbox lead, which earns nothing
 	Entries []Entry
 	Returns []Return
 }
 
-// Entry is a ledger entry of the lead. Run is empty while no payout run has it.
+// Entry is a ledger entry for the lead. Run is empty until a payout run claims the entry.
 type Entry struct {
 	At         time.Time
 	Kind, Note string
@@ -40,19 +40,19 @@ type Return struct {
 	At            time.Time
 }
 
-// Quote is what was quoted, and how it came about.
+// Quote is the price that was quoted for a lead, and how it was calculated.
 type Quote struct {
 	Industry, Country, Postcode, Urgency, For string
 	Card                                      ui.Link
 	Price                                     money.Amount
-	Steps                                     []ui.ExplainStep // none where this person sees no prices, or Why
+	Steps                                     []ui.ExplainStep // empty if the user may not see prices, or if Why is set
 	Currency                                  string           // of the steps
 	Why                                       string           // why the steps cannot be shown
-	Differs                                   bool             // they come to another price: the partner's own prices changed since
+	Differs                                   bool             // the steps give another price, because partner pricing has changed
 }
 
-var leadEntryColumns = []ui.Column{{Label: "Entry"}, {Label: "When"}, {Label: "Amount", Number: true}, {Label: "Payout run"}}
-var leadReturnColumns = []ui.Column{{Label: "Return"}, {Label: "Asked"}, {Label: "Reason"}, {Label: "State"}}
+var leadEntryColumns = []ui.Column{{Label: "Entry"}, {Label: "Time (UTC)"}, {Label: "Amount", Number: true}, {Label: "Payout run"}}
+var leadReturnColumns = []ui.Column{{Label: "Return"}, {Label: "Requested"}, {Label: "Reason"}, {Label: "State"}}
 
 func leadMoney(m Money, now time.Time) templ.Component {
 	return templruntime.GeneratedTemplate(func(templ_7745c5c3_Input templruntime.GeneratedComponentInput) (templ_7745c5c3_Err error) {
@@ -120,7 +120,7 @@ func leadMoney(m Money, now time.Time) templ.Component {
 							return templ_7745c5c3_Err
 						}
 					} else {
-						templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 4, "<p class=\"text-sm text-soft py-2\" data-empty=\"none\">The ledger has nothing for this lead.</p>")
+						templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 4, "<p class=\"text-sm text-soft py-2\" data-empty=\"none\">This lead has no ledger entries.</p>")
 						if templ_7745c5c3_Err != nil {
 							return templ_7745c5c3_Err
 						}
@@ -134,7 +134,7 @@ func leadMoney(m Money, now time.Time) templ.Component {
 			}
 			return nil
 		})
-		templ_7745c5c3_Err = ui.Table("Ledger entries of this lead", leadEntryColumns).Render(templ.WithChildren(ctx, templ_7745c5c3_Var2), templ_7745c5c3_Buffer)
+		templ_7745c5c3_Err = ui.Table("Ledger entries for this lead", leadEntryColumns).Render(templ.WithChildren(ctx, templ_7745c5c3_Var2), templ_7745c5c3_Buffer)
 		if templ_7745c5c3_Err != nil {
 			return templ_7745c5c3_Err
 		}
@@ -163,7 +163,7 @@ func leadMoney(m Money, now time.Time) templ.Component {
 				}
 				return nil
 			})
-			templ_7745c5c3_Err = ui.Table("Returns of this lead, newest first", leadReturnColumns).Render(templ.WithChildren(ctx, templ_7745c5c3_Var4), templ_7745c5c3_Buffer)
+			templ_7745c5c3_Err = ui.Table("Returns for this lead, newest first", leadReturnColumns).Render(templ.WithChildren(ctx, templ_7745c5c3_Var4), templ_7745c5c3_Buffer)
 			if templ_7745c5c3_Err != nil {
 				return templ_7745c5c3_Err
 			}
@@ -285,7 +285,7 @@ func leadEntry(e Entry, now time.Time) templ.Component {
 				}
 				return nil
 			})
-			templ_7745c5c3_Err = ui.Cell("When").Render(templ.WithChildren(ctx, templ_7745c5c3_Var10), templ_7745c5c3_Buffer)
+			templ_7745c5c3_Err = ui.Cell("Time (UTC)").Render(templ.WithChildren(ctx, templ_7745c5c3_Var10), templ_7745c5c3_Buffer)
 			if templ_7745c5c3_Err != nil {
 				return templ_7745c5c3_Err
 			}
@@ -332,7 +332,7 @@ func leadEntry(e Entry, now time.Time) templ.Component {
 				}
 				ctx = templ.InitializeContext(ctx)
 				if e.Run.Label == "" {
-					templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 14, "<span class=\"text-soft\" data-run=\"none\">in none yet</span>")
+					templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 14, "<span class=\"text-soft\" data-run=\"none\">not in a run yet</span>")
 					if templ_7745c5c3_Err != nil {
 						return templ_7745c5c3_Err
 					}
@@ -537,7 +537,7 @@ func leadReturn(r Return, now time.Time) templ.Component {
 				}
 				return nil
 			})
-			templ_7745c5c3_Err = ui.Cell("Asked").Render(templ.WithChildren(ctx, templ_7745c5c3_Var23), templ_7745c5c3_Buffer)
+			templ_7745c5c3_Err = ui.Cell("Requested").Render(templ.WithChildren(ctx, templ_7745c5c3_Var23), templ_7745c5c3_Buffer)
 			if templ_7745c5c3_Err != nil {
 				return templ_7745c5c3_Err
 			}
@@ -758,7 +758,7 @@ func leadPrice(q Quote) templ.Component {
 			}
 			return nil
 		})
-		templ_7745c5c3_Err = ui.SummaryItem("With").Render(templ.WithChildren(ctx, templ_7745c5c3_Var31), templ_7745c5c3_Buffer)
+		templ_7745c5c3_Err = ui.SummaryItem("Rate card").Render(templ.WithChildren(ctx, templ_7745c5c3_Var31), templ_7745c5c3_Buffer)
 		if templ_7745c5c3_Err != nil {
 			return templ_7745c5c3_Err
 		}
@@ -877,7 +877,7 @@ func leadPrice(q Quote) templ.Component {
 				}()
 			}
 			ctx = templ.InitializeContext(ctx)
-			templ_7745c5c3_Err = ui.ValueOrPlaceholder(q.For, "no partner in particular").Render(ctx, templ_7745c5c3_Buffer)
+			templ_7745c5c3_Err = ui.ValueOrPlaceholder(q.For, "any partner").Render(ctx, templ_7745c5c3_Buffer)
 			if templ_7745c5c3_Err != nil {
 				return templ_7745c5c3_Err
 			}
@@ -924,7 +924,7 @@ func leadPrice(q Quote) templ.Component {
 						}()
 					}
 					ctx = templ.InitializeContext(ctx)
-					templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 40, "<span data-differs>The steps below come to another price than was quoted: the partner's own prices have changed since. The quote holds.</span>")
+					templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 40, "<span data-differs>These steps give a different price, because the partner's pricing has changed since the quote. The partner is paid the quoted price.</span>")
 					if templ_7745c5c3_Err != nil {
 						return templ_7745c5c3_Err
 					}
@@ -935,7 +935,7 @@ func leadPrice(q Quote) templ.Component {
 					return templ_7745c5c3_Err
 				}
 			}
-			templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 41, " <p class=\"hint mb-2\">The version's rules never change; the partner's own adjustment is the one that it has now.</p>")
+			templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 41, " <p class=\"hint mb-2\">The rules are from the rate card version of the quote. The partner pricing is current.</p>")
 			if templ_7745c5c3_Err != nil {
 				return templ_7745c5c3_Err
 			}
@@ -959,7 +959,7 @@ func leadPrice(q Quote) templ.Component {
 				}
 				return nil
 			})
-			templ_7745c5c3_Err = ui.Table("The steps to the price", ui.ExplainColumns).Render(templ.WithChildren(ctx, templ_7745c5c3_Var45), templ_7745c5c3_Buffer)
+			templ_7745c5c3_Err = ui.Table("Price calculation", ui.ExplainColumns).Render(templ.WithChildren(ctx, templ_7745c5c3_Var45), templ_7745c5c3_Buffer)
 			if templ_7745c5c3_Err != nil {
 				return templ_7745c5c3_Err
 			}

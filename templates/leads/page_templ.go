@@ -17,7 +17,7 @@ import (
 	"github.com/pingpost/pingpost/templates/ui"
 )
 
-// DetailsView is a lead without what is personal in it.
+// DetailsView is the page of a lead, without personal data.
 type DetailsView struct {
 	Shell             ui.Shell
 	ID, TransactionID string
@@ -26,9 +26,9 @@ type DetailsView struct {
 	Received          time.Time
 	Partner           ui.Link
 	Account           string
-	ReturnURL         string // empty where it cannot be returned, or not by this person
+	ReturnURL         string // "" if the lead cannot be returned, or the user may not
 	Timeline          []Step
-	Money             *Money // nil where this person sees no ledger
+	Money             *Money // nil if the user may not see the ledger
 	Quote             Quote
 	Contact           Contact
 	Consent           Consent
@@ -38,19 +38,19 @@ type DetailsView struct {
 // Step is a line of a lead's timeline.
 type Step struct {
 	At           time.Time
-	Event        string // what, as a code: "posted"
+	Event        string // code, such as "posted"
 	What, Detail string
-	Reason       string  // of a return, as a code: "fraud"
-	More         ui.Link // empty for none
+	Reason       string  // code of the return reason, such as "fraud"
+	More         ui.Link // empty if there is none
 }
 
-// Contact says what is sealed.
+// Contact describes the encrypted contact data.
 type Contact struct {
 	Erased, ByEmail, ByPhone, PhoneFlagged bool
 	Country, Postcode                      string
 }
 
-// Consent is the evidence that the person agreed. Empty texts were not sent.
+// Consent is the evidence that the consumer agreed. Texts that were not sent are empty.
 type Consent struct {
 	Acknowledged                                   bool
 	At                                             time.Time
@@ -58,7 +58,7 @@ type Consent struct {
 	Received                                       time.Time
 }
 
-// Envelope is what is known of it without opening it.
+// Envelope is what is known about the envelope without decrypting it.
 type Envelope struct {
 	Wrapper, Version string
 	leads.Sizes
@@ -384,7 +384,7 @@ func leadActions(v DetailsView) templ.Component {
 	})
 }
 
-var leadStepColumns = []ui.Column{{Label: "What"}, {Label: "When"}, {Label: "Detail"}}
+var leadStepColumns = []ui.Column{{Label: "Event"}, {Label: "Time (UTC)"}, {Label: "Details"}}
 
 func leadTimeline(v DetailsView) templ.Component {
 	return templruntime.GeneratedTemplate(func(templ_7745c5c3_Input templruntime.GeneratedComponentInput) (templ_7745c5c3_Err error) {
@@ -519,7 +519,7 @@ func leadTimeline(v DetailsView) templ.Component {
 						}
 						return nil
 					})
-					templ_7745c5c3_Err = ui.Cell("When").Render(templ.WithChildren(ctx, templ_7745c5c3_Var21), templ_7745c5c3_Buffer)
+					templ_7745c5c3_Err = ui.Cell("Time (UTC)").Render(templ.WithChildren(ctx, templ_7745c5c3_Var21), templ_7745c5c3_Buffer)
 					if templ_7745c5c3_Err != nil {
 						return templ_7745c5c3_Err
 					}
@@ -608,7 +608,7 @@ func leadTimeline(v DetailsView) templ.Component {
 						}
 						return nil
 					})
-					templ_7745c5c3_Err = ui.Cell("Detail").Render(templ.WithChildren(ctx, templ_7745c5c3_Var22), templ_7745c5c3_Buffer)
+					templ_7745c5c3_Err = ui.Cell("Details").Render(templ.WithChildren(ctx, templ_7745c5c3_Var22), templ_7745c5c3_Buffer)
 					if templ_7745c5c3_Err != nil {
 						return templ_7745c5c3_Err
 					}
@@ -621,7 +621,7 @@ func leadTimeline(v DetailsView) templ.Component {
 			}
 			return nil
 		})
-		templ_7745c5c3_Err = ui.Table("What happened to this lead, in order", leadStepColumns).Render(templ.WithChildren(ctx, templ_7745c5c3_Var15), templ_7745c5c3_Buffer)
+		templ_7745c5c3_Err = ui.Table("Events for this lead, oldest first", leadStepColumns).Render(templ.WithChildren(ctx, templ_7745c5c3_Var15), templ_7745c5c3_Buffer)
 		if templ_7745c5c3_Err != nil {
 			return templ_7745c5c3_Err
 		}
@@ -672,12 +672,12 @@ func leadContact(c Contact) templ.Component {
 			return templ_7745c5c3_Err
 		}
 		if c.Erased {
-			templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 28, "<p class=\"text-sm max-w-3xl\">Erased: the key of the contact record was destroyed. Nobody can read it any more. The consent and the ledger stay.</p>")
+			templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 28, "<p class=\"text-sm max-w-3xl\">The contact data was erased and cannot be recovered. The consent and the ledger entries remain.</p>")
 			if templ_7745c5c3_Err != nil {
 				return templ_7745c5c3_Err
 			}
 		} else {
-			templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 29, "<p class=\"text-sm max-w-3xl mb-3\">Sealed: e-mail address, name, phone number, street address, notes and answers. Nothing of it is opened for this page.</p>")
+			templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 29, "<p class=\"text-sm max-w-3xl mb-3\">Email address, name, phone number, street address, notes and answers are encrypted. They are not decrypted here.</p>")
 			if templ_7745c5c3_Err != nil {
 				return templ_7745c5c3_Err
 			}
@@ -704,7 +704,7 @@ func leadContact(c Contact) templ.Component {
 			}
 			return nil
 		})
-		templ_7745c5c3_Err = ui.SummaryItem("E-mail address").Render(templ.WithChildren(ctx, templ_7745c5c3_Var29), templ_7745c5c3_Buffer)
+		templ_7745c5c3_Err = ui.SummaryItem("Email address").Render(templ.WithChildren(ctx, templ_7745c5c3_Var29), templ_7745c5c3_Buffer)
 		if templ_7745c5c3_Err != nil {
 			return templ_7745c5c3_Err
 		}
@@ -729,7 +729,7 @@ func leadContact(c Contact) templ.Component {
 				return templ_7745c5c3_Err
 			}
 			if c.PhoneFlagged {
-				templ_7745c5c3_Err = ui.Status("warn", "phone_flagged", "not a number of its country, kept as sent").Render(ctx, templ_7745c5c3_Buffer)
+				templ_7745c5c3_Err = ui.Status("warn", "phone_flagged", "not valid in its country; stored as sent").Render(ctx, templ_7745c5c3_Buffer)
 				if templ_7745c5c3_Err != nil {
 					return templ_7745c5c3_Err
 				}
@@ -804,7 +804,7 @@ func (c Contact) state() string {
 	return "sealed"
 }
 
-// masked stands in the place of something personal.
+// masked is a placeholder for personal data.
 func masked(erased, there bool) templ.Component {
 	return templruntime.GeneratedTemplate(func(templ_7745c5c3_Input templruntime.GeneratedComponentInput) (templ_7745c5c3_Err error) {
 		templ_7745c5c3_W, ctx := templ_7745c5c3_Input.Writer, templ_7745c5c3_Input.Context
@@ -832,12 +832,12 @@ func masked(erased, there bool) templ.Component {
 				return templ_7745c5c3_Err
 			}
 		} else if there {
-			templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 34, "<span><span aria-hidden=\"true\">••••••</span> <span class=\"text-soft\">sealed; can be looked up</span></span>")
+			templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 34, "<span><span aria-hidden=\"true\">••••••</span> <span class=\"text-soft\">encrypted; searchable</span></span>")
 			if templ_7745c5c3_Err != nil {
 				return templ_7745c5c3_Err
 			}
 		} else {
-			templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 35, "<span class=\"text-soft\">none was sent</span>")
+			templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 35, "<span class=\"text-soft\">not sent</span>")
 			if templ_7745c5c3_Err != nil {
 				return templ_7745c5c3_Err
 			}
@@ -913,7 +913,7 @@ func leadConsent(c Consent, now time.Time) templ.Component {
 			}
 			ctx = templ.InitializeContext(ctx)
 			if c.At.IsZero() {
-				templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 37, "<span class=\"text-soft\">no time was sent</span>")
+				templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 37, "<span class=\"text-soft\">not sent</span>")
 				if templ_7745c5c3_Err != nil {
 					return templ_7745c5c3_Err
 				}
@@ -925,7 +925,7 @@ func leadConsent(c Consent, now time.Time) templ.Component {
 			}
 			return nil
 		})
-		templ_7745c5c3_Err = ui.SummaryItem("At").Render(templ.WithChildren(ctx, templ_7745c5c3_Var37), templ_7745c5c3_Buffer)
+		templ_7745c5c3_Err = ui.SummaryItem("Given").Render(templ.WithChildren(ctx, templ_7745c5c3_Var37), templ_7745c5c3_Buffer)
 		if templ_7745c5c3_Err != nil {
 			return templ_7745c5c3_Err
 		}
@@ -955,7 +955,7 @@ func leadConsent(c Consent, now time.Time) templ.Component {
 		if templ_7745c5c3_Err != nil {
 			return templ_7745c5c3_Err
 		}
-		templ_7745c5c3_Err = evidence("Disclosure as it was shown", c.Disclosure).Render(ctx, templ_7745c5c3_Buffer)
+		templ_7745c5c3_Err = evidence("Disclosure text", c.Disclosure).Render(ctx, templ_7745c5c3_Buffer)
 		if templ_7745c5c3_Err != nil {
 			return templ_7745c5c3_Err
 		}
@@ -979,8 +979,8 @@ func leadConsent(c Consent, now time.Time) templ.Component {
 	})
 }
 
-// evidence is a text as the partner sent it. A certificate's address is no link: who
-// follows it says to its host that this lead is looked at.
+// evidence is a text as the partner sent it. A certificate URL is not a link, because following
+// it would show its host that someone is viewing this lead.
 func evidence(name, text string) templ.Component {
 	return templruntime.GeneratedTemplate(func(templ_7745c5c3_Input templruntime.GeneratedComponentInput) (templ_7745c5c3_Err error) {
 		templ_7745c5c3_W, ctx := templ_7745c5c3_Input.Writer, templ_7745c5c3_Input.Context
@@ -1015,7 +1015,7 @@ func evidence(name, text string) templ.Component {
 			}
 			ctx = templ.InitializeContext(ctx)
 			if text == "" {
-				templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 40, "<span class=\"text-soft\">none was sent</span>")
+				templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 40, "<span class=\"text-soft\">not sent</span>")
 				if templ_7745c5c3_Err != nil {
 					return templ_7745c5c3_Err
 				}
@@ -1096,7 +1096,7 @@ func leadEnvelope(e Envelope) templ.Component {
 			}
 			return nil
 		})
-		templ_7745c5c3_Err = ui.SummaryItem("Key wrapped by").Render(templ.WithChildren(ctx, templ_7745c5c3_Var43), templ_7745c5c3_Buffer)
+		templ_7745c5c3_Err = ui.SummaryItem("Key wrapper").Render(templ.WithChildren(ctx, templ_7745c5c3_Var43), templ_7745c5c3_Buffer)
 		if templ_7745c5c3_Err != nil {
 			return templ_7745c5c3_Err
 		}
@@ -1189,7 +1189,7 @@ func leadEnvelope(e Envelope) templ.Component {
 			}
 			return nil
 		})
-		templ_7745c5c3_Err = ui.SummaryItem("Tag").Render(templ.WithChildren(ctx, templ_7745c5c3_Var49), templ_7745c5c3_Buffer)
+		templ_7745c5c3_Err = ui.SummaryItem("Authentication tag").Render(templ.WithChildren(ctx, templ_7745c5c3_Var49), templ_7745c5c3_Buffer)
 		if templ_7745c5c3_Err != nil {
 			return templ_7745c5c3_Err
 		}

@@ -10,13 +10,13 @@ import templruntime "github.com/a-h/templ/runtime"
 
 import "github.com/pingpost/pingpost/templates/ui"
 
-// AdjustView corrects what is owed. Field names: own, partner, account, amount, currency,
-// lead, why, proof. Without a partner only that is asked.
+// AdjustView is the form that adjusts a balance. Field names: own, partner, account, amount,
+// currency, lead, why, proof. Until a partner is chosen, it has only the partner field.
 type AdjustView struct {
 	Shell                                   ui.Shell
 	Partner                                 string
-	Name                                    string      // the partner's; empty while none is chosen
-	Accounts, Currencies                    []ui.Option // without accounts there is nothing to adjust
+	Name                                    string      // the partner's; "" until one is chosen
+	Accounts, Currencies                    []ui.Option // empty if the partner has only sandbox accounts
 	AdjustmentID, Amount, Lead, Why, Cancel string
 	StepUp                                  ui.StepUp
 	Errors                                  ui.Errors
@@ -59,7 +59,7 @@ func Adjust(v AdjustView) templ.Component {
 			if templ_7745c5c3_Err != nil {
 				return templ_7745c5c3_Err
 			}
-			templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 1, " <p class=\"hint mb-4 max-w-3xl\">An adjustment is an entry of its own: nothing that is in the ledger changes. The next payout run takes it along, and the partner reads it on the statement.</p>")
+			templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 1, " <p class=\"hint mb-4 max-w-3xl\">An adjustment adds an entry to the ledger and changes no existing entry. The next payout run includes it, and the partner sees it on the statement.</p>")
 			if templ_7745c5c3_Err != nil {
 				return templ_7745c5c3_Err
 			}
@@ -77,7 +77,7 @@ func Adjust(v AdjustView) templ.Component {
 				if templ_7745c5c3_Err != nil {
 					return templ_7745c5c3_Err
 				}
-				templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 3, " has no account with a balance: sandbox accounts earn nothing. <a href=\"/payouts/adjust\">Another partner</a></p>")
+				templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 3, " has only sandbox accounts, which have no balance. <a href=\"/payouts/adjust\">Choose another partner</a></p>")
 				if templ_7745c5c3_Err != nil {
 					return templ_7745c5c3_Err
 				}
@@ -86,7 +86,7 @@ func Adjust(v AdjustView) templ.Component {
 				if templ_7745c5c3_Err != nil {
 					return templ_7745c5c3_Err
 				}
-				templ_7745c5c3_Err = ui.FormField(ui.Field{Name: "partner", Label: "Partner", Value: v.Partner, Autocomplete: "off", Autofocus: len(v.Errors) == 0, Hint: "The slug, such as harbour-leads, or the id.", Error: v.Errors.For("partner")}).Render(ctx, templ_7745c5c3_Buffer)
+				templ_7745c5c3_Err = ui.FormField(ui.Field{Name: "partner", Label: "Partner", Value: v.Partner, Autocomplete: "off", Autofocus: len(v.Errors) == 0, Hint: "Slug, such as harbour-leads, or id.", Error: v.Errors.For("partner")}).Render(ctx, templ_7745c5c3_Buffer)
 				if templ_7745c5c3_Err != nil {
 					return templ_7745c5c3_Err
 				}
@@ -94,7 +94,7 @@ func Adjust(v AdjustView) templ.Component {
 				if templ_7745c5c3_Err != nil {
 					return templ_7745c5c3_Err
 				}
-				templ_7745c5c3_Err = ui.Submit("primary", "Go on").Render(ctx, templ_7745c5c3_Buffer)
+				templ_7745c5c3_Err = ui.Submit("primary", "Continue").Render(ctx, templ_7745c5c3_Buffer)
 				if templ_7745c5c3_Err != nil {
 					return templ_7745c5c3_Err
 				}
@@ -178,7 +178,7 @@ func adjustForm(v AdjustView) templ.Component {
 		if templ_7745c5c3_Err != nil {
 			return templ_7745c5c3_Err
 		}
-		templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 10, "</strong> (<a href=\"/payouts/adjust\">another</a>)</p>")
+		templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 10, "</strong> (<a href=\"/payouts/adjust\">change</a>)</p>")
 		if templ_7745c5c3_Err != nil {
 			return templ_7745c5c3_Err
 		}
@@ -190,7 +190,7 @@ func adjustForm(v AdjustView) templ.Component {
 		if templ_7745c5c3_Err != nil {
 			return templ_7745c5c3_Err
 		}
-		templ_7745c5c3_Err = ui.FormField(ui.Field{Name: "amount", Label: "Amount", Value: v.Amount, Autocomplete: "off", Hint: "12.50 is owed more, -12.50 less.", Error: v.Errors.For("amount")}).Render(ctx, templ_7745c5c3_Buffer)
+		templ_7745c5c3_Err = ui.FormField(ui.Field{Name: "amount", Label: "Amount", Value: v.Amount, Autocomplete: "off", Hint: "12.50 increases the balance, -12.50 reduces it.", Error: v.Errors.For("amount")}).Render(ctx, templ_7745c5c3_Buffer)
 		if templ_7745c5c3_Err != nil {
 			return templ_7745c5c3_Err
 		}
@@ -202,7 +202,7 @@ func adjustForm(v AdjustView) templ.Component {
 		if templ_7745c5c3_Err != nil {
 			return templ_7745c5c3_Err
 		}
-		templ_7745c5c3_Err = ui.FormField(ui.Field{Name: "lead", Label: "Lead id", Value: v.Lead, Optional: true, Autocomplete: "off", Hint: "Where it is about one lead: ld_…, in the currency that it earned.", Error: v.Errors.For("lead")}).Render(ctx, templ_7745c5c3_Buffer)
+		templ_7745c5c3_Err = ui.FormField(ui.Field{Name: "lead", Label: "Lead id", Value: v.Lead, Optional: true, Autocomplete: "off", Hint: "If the adjustment is for one lead. It starts with ld_.", Error: v.Errors.For("lead")}).Render(ctx, templ_7745c5c3_Buffer)
 		if templ_7745c5c3_Err != nil {
 			return templ_7745c5c3_Err
 		}
@@ -218,7 +218,7 @@ func adjustForm(v AdjustView) templ.Component {
 		if templ_7745c5c3_Err != nil {
 			return templ_7745c5c3_Err
 		}
-		templ_7745c5c3_Err = ui.Submit("primary", "Adjust").Render(ctx, templ_7745c5c3_Buffer)
+		templ_7745c5c3_Err = ui.Submit("primary", "Adjust balance").Render(ctx, templ_7745c5c3_Buffer)
 		if templ_7745c5c3_Err != nil {
 			return templ_7745c5c3_Err
 		}

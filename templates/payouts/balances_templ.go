@@ -14,7 +14,7 @@ import (
 	"github.com/pingpost/pingpost/templates/ui"
 )
 
-// BalancesView is what is owed, partner by partner.
+// BalancesView is a page of balances by partner.
 type BalancesView struct {
 	Shell    ui.Shell
 	Tabs     []ui.Tab
@@ -22,7 +22,7 @@ type BalancesView struct {
 	Pager    ui.Pager
 }
 
-// BalanceRow is an account in a currency.
+// BalanceRow is the balance of an account in one currency.
 type BalanceRow struct {
 	Partner, Account ui.Link
 	Sum              Sum
@@ -65,7 +65,7 @@ func Balances(v BalancesView) templ.Component {
 				}()
 			}
 			ctx = templ.InitializeContext(ctx)
-			templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 1, "<p class=\"hint mb-4 max-w-3xl\">Each is the sum of its ledger entries, added up as the page is opened. Below zero, the partner owes: later leads make up for it before anything is paid.</p><div id=\"list\">")
+			templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 1, "<p class=\"hint mb-4 max-w-3xl\">A balance is the sum of its ledger entries. A negative balance is deducted from later earnings.</p><div id=\"list\">")
 			if templ_7745c5c3_Err != nil {
 				return templ_7745c5c3_Err
 			}
@@ -200,7 +200,7 @@ func Balances(v BalancesView) templ.Component {
 							}()
 						}
 						ctx = templ.InitializeContext(ctx)
-						templ_7745c5c3_Err = ui.EmptyState("payouts", "No balances yet", "A partner has one from its first delivered lead on.").Render(ctx, templ_7745c5c3_Buffer)
+						templ_7745c5c3_Err = ui.EmptyState("payouts", "No balances yet", "Balances appear here when a partner delivers its first lead.").Render(ctx, templ_7745c5c3_Buffer)
 						if templ_7745c5c3_Err != nil {
 							return templ_7745c5c3_Err
 						}

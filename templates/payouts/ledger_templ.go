@@ -17,8 +17,8 @@ import (
 	"github.com/pingpost/pingpost/templates/ui"
 )
 
-// LedgerView is the ledger. Filter names: partner, account, lead, run, kind, currency,
-// from, to, open.
+// LedgerView is a page of the ledger. Filter names: partner, account, lead, run, kind,
+// currency, from, to, open.
 type LedgerView struct {
 	Shell                       ui.Shell
 	Tabs                        []ui.Tab
@@ -28,22 +28,22 @@ type LedgerView struct {
 	State                       ui.ListState
 	Entries                     []LedgerRow
 	Pager                       ui.Pager
-	SumsOf                      string // whose the sums are; empty where there are none
+	SumsOf                      string // a partner's name, or "these entries"; "" if there are no totals
 	Sums                        []Sum
-	Statements                  []ui.Link // of the one partner that is chosen
+	Statements                  []ui.Link // the selected partner's
 	Export                      LedgerExport
-	AdjustURL, ReturnURL        string // empty where this person may not
+	AdjustURL, ReturnURL        string // "" if the user may not
 	JobsURL                     string
 }
 
-// LedgerExport is how the entries that are chosen are taken away.
+// LedgerExport offers the filtered entries as a file.
 type LedgerExport struct {
-	CSV     ui.Download // no URL where this person may not
+	CSV     ui.Download // no URL if the user may not export
 	Prepare []ui.Hidden // the filter
-	Large   bool        // so much that it is better prepared
+	Large   bool        // too many entries for a direct download
 }
 
-// LedgerRow is an entry.
+// LedgerRow is a ledger entry.
 type LedgerRow struct {
 	Number     int64
 	At         time.Time
@@ -51,13 +51,13 @@ type LedgerRow struct {
 	Note, By   string
 	Partner    ui.Link
 	Identifier string
-	Lead, Run  ui.Link // no label where there is none
+	Lead, Run  ui.Link // no label if the entry has none
 	RunState   string
-	Return     string // where the return is; empty where there is none
+	Return     string // URL of the return; "" for other entries
 	Amount     money.Amount
 }
 
-var ledgerColumns = []ui.Column{{Label: "Time (UTC)"}, {Label: "What"}, {Label: "Partner, account"}, {Label: "Lead, run"}, {Label: "Amount", Number: true}}
+var ledgerColumns = []ui.Column{{Label: "Time (UTC)"}, {Label: "Kind"}, {Label: "Partner, account"}, {Label: "Lead, payout run"}, {Label: "Amount", Number: true}}
 
 func Ledger(v LedgerView) templ.Component {
 	return templruntime.GeneratedTemplate(func(templ_7745c5c3_Input templruntime.GeneratedComponentInput) (templ_7745c5c3_Err error) {
@@ -152,7 +152,7 @@ func Ledger(v LedgerView) templ.Component {
 				if templ_7745c5c3_Err != nil {
 					return templ_7745c5c3_Err
 				}
-				templ_7745c5c3_Err = ui.FilterSelect("open", "Paid out", "In a run or not", v.Opens).Render(ctx, templ_7745c5c3_Buffer)
+				templ_7745c5c3_Err = ui.FilterSelect("open", "Payout status", "Any status", v.Opens).Render(ctx, templ_7745c5c3_Buffer)
 				if templ_7745c5c3_Err != nil {
 					return templ_7745c5c3_Err
 				}
@@ -221,7 +221,7 @@ func Ledger(v LedgerView) templ.Component {
 							}()
 						}
 						ctx = templ.InitializeContext(ctx)
-						templ_7745c5c3_Err = ui.ListPlaceholder(v.State, ui.EmptyState("payouts", "No entries yet", "Every lead that is delivered adds what it earns; returns, adjustments and payments follow. Entries are never changed or removed.")).Render(ctx, templ_7745c5c3_Buffer)
+						templ_7745c5c3_Err = ui.ListPlaceholder(v.State, ui.EmptyState("payouts", "No entries yet", "The ledger lists earnings from delivered leads, returns, adjustments and payments. The first entry appears when a partner delivers a lead.")).Render(ctx, templ_7745c5c3_Buffer)
 						if templ_7745c5c3_Err != nil {
 							return templ_7745c5c3_Err
 						}
@@ -289,7 +289,7 @@ func ledgerActions(v LedgerView) templ.Component {
 		if templ_7745c5c3_Err != nil {
 			return templ_7745c5c3_Err
 		}
-		templ_7745c5c3_Err = ui.LinkButton("", "", "Long work", v.JobsURL).Render(ctx, templ_7745c5c3_Buffer)
+		templ_7745c5c3_Err = ui.LinkButton("", "", "Background jobs", v.JobsURL).Render(ctx, templ_7745c5c3_Buffer)
 		if templ_7745c5c3_Err != nil {
 			return templ_7745c5c3_Err
 		}
@@ -300,7 +300,7 @@ func ledgerActions(v LedgerView) templ.Component {
 			}
 		}
 		if v.AdjustURL != "" {
-			templ_7745c5c3_Err = ui.LinkButton("primary", "plus", "Adjust", v.AdjustURL).Render(ctx, templ_7745c5c3_Buffer)
+			templ_7745c5c3_Err = ui.LinkButton("primary", "plus", "Adjust a balance", v.AdjustURL).Render(ctx, templ_7745c5c3_Buffer)
 			if templ_7745c5c3_Err != nil {
 				return templ_7745c5c3_Err
 			}
@@ -512,7 +512,7 @@ func ledgerRow(e LedgerRow, now time.Time) templ.Component {
 				}
 				return nil
 			})
-			templ_7745c5c3_Err = ui.Cell("What").Render(templ.WithChildren(ctx, templ_7745c5c3_Var12), templ_7745c5c3_Buffer)
+			templ_7745c5c3_Err = ui.Cell("Kind").Render(templ.WithChildren(ctx, templ_7745c5c3_Var12), templ_7745c5c3_Buffer)
 			if templ_7745c5c3_Err != nil {
 				return templ_7745c5c3_Err
 			}
@@ -620,14 +620,14 @@ func ledgerRow(e LedgerRow, now time.Time) templ.Component {
 						return templ_7745c5c3_Err
 					}
 				} else {
-					templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 39, "<span class=\"text-soft\">in no run yet</span>")
+					templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 39, "<span class=\"text-soft\">not in a run yet</span>")
 					if templ_7745c5c3_Err != nil {
 						return templ_7745c5c3_Err
 					}
 				}
 				return nil
 			})
-			templ_7745c5c3_Err = ui.Cell("Lead, run").Render(templ.WithChildren(ctx, templ_7745c5c3_Var20), templ_7745c5c3_Buffer)
+			templ_7745c5c3_Err = ui.Cell("Lead, payout run").Render(templ.WithChildren(ctx, templ_7745c5c3_Var20), templ_7745c5c3_Buffer)
 			if templ_7745c5c3_Err != nil {
 				return templ_7745c5c3_Err
 			}
@@ -689,20 +689,20 @@ func ledgerSums(v LedgerView) templ.Component {
 		}
 		ctx = templ.ClearChildren(ctx)
 		if len(v.Sums) > 0 {
-			templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 41, "<section class=\"mb-6\" aria-labelledby=\"sums\"><h2 id=\"sums\" class=\"mb-2\">What the entries of ")
+			templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 41, "<section class=\"mb-6\" aria-labelledby=\"sums\"><h2 id=\"sums\" class=\"mb-2\">Totals for ")
 			if templ_7745c5c3_Err != nil {
 				return templ_7745c5c3_Err
 			}
 			var templ_7745c5c3_Var24 string
 			templ_7745c5c3_Var24, templ_7745c5c3_Err = templ.JoinStringErrs(v.SumsOf)
 			if templ_7745c5c3_Err != nil {
-				return templ.Error{Err: templ_7745c5c3_Err, FileName: `payouts/ledger.templ`, Line: 145, Col: 60}
+				return templ.Error{Err: templ_7745c5c3_Err, FileName: `payouts/ledger.templ`, Line: 145, Col: 51}
 			}
 			_, templ_7745c5c3_Err = templ_7745c5c3_Buffer.WriteString(templ.EscapeString(templ_7745c5c3_Var24))
 			if templ_7745c5c3_Err != nil {
 				return templ_7745c5c3_Err
 			}
-			templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 42, " come to</h2>")
+			templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 42, "</h2>")
 			if templ_7745c5c3_Err != nil {
 				return templ_7745c5c3_Err
 			}
@@ -783,11 +783,11 @@ func ledgerSums(v LedgerView) templ.Component {
 				}
 				return nil
 			})
-			templ_7745c5c3_Err = ui.Table("Sums of "+v.SumsOf+", by currency", ledgerSumColumns()).Render(templ.WithChildren(ctx, templ_7745c5c3_Var25), templ_7745c5c3_Buffer)
+			templ_7745c5c3_Err = ui.Table("Totals for "+v.SumsOf+" by currency", ledgerSumColumns()).Render(templ.WithChildren(ctx, templ_7745c5c3_Var25), templ_7745c5c3_Buffer)
 			if templ_7745c5c3_Err != nil {
 				return templ_7745c5c3_Err
 			}
-			templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 46, "<p class=\"hint mt-1\">Of the entries that the filter chooses. Currencies are never summed.</p></section>")
+			templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 46, "<p class=\"hint mt-1\">Totals cover all entries that match the filter. Currencies are not converted.</p></section>")
 			if templ_7745c5c3_Err != nil {
 				return templ_7745c5c3_Err
 			}
@@ -871,11 +871,11 @@ func ledgerExport(e LedgerExport) templ.Component {
 						return templ_7745c5c3_Err
 					}
 				}
-				templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 52, "<p class=\"hint mb-2 max-w-3xl\">So many entries take minutes, and a download that breaks off begins anew. Prepared, the file is written in the background, is kept for seven days, and can be fetched again.</p>")
+				templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 52, "<p class=\"hint mb-2 max-w-3xl\">Downloading this many entries takes minutes. You can also prepare the file in the background. It is then available for seven days.</p>")
 				if templ_7745c5c3_Err != nil {
 					return templ_7745c5c3_Err
 				}
-				templ_7745c5c3_Err = ui.Submit("", "Prepare the file").Render(ctx, templ_7745c5c3_Buffer)
+				templ_7745c5c3_Err = ui.Submit("", "Prepare file").Render(ctx, templ_7745c5c3_Buffer)
 				if templ_7745c5c3_Err != nil {
 					return templ_7745c5c3_Err
 				}
@@ -915,7 +915,7 @@ func ledgerStatements(v LedgerView) templ.Component {
 		}
 		ctx = templ.ClearChildren(ctx)
 		if len(v.Statements) > 0 {
-			templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 55, "<section class=\"section\" aria-labelledby=\"statements\"><h2 id=\"statements\" class=\"mb-2\">Statements of this partner</h2><ul class=\"text-sm\">")
+			templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 55, "<section class=\"section\" aria-labelledby=\"statements\"><h2 id=\"statements\" class=\"mb-2\">Statements for this partner</h2><ul class=\"text-sm\">")
 			if templ_7745c5c3_Err != nil {
 				return templ_7745c5c3_Err
 			}

@@ -24,21 +24,21 @@ type ReturnsView struct {
 	State         ui.ListState
 	Returns       []ReturnRow
 	Pager         ui.Pager
-	NewURL        string // empty where this person may not
+	NewURL        string // "" if the user may not request returns
 }
 
-// ReturnRow is a return.
+// ReturnRow is a return in the list.
 type ReturnRow struct {
 	ID, Lead ui.Link
 	Partner  string
-	Reason   string // in words
-	State    string // "open", "accepted" or "refused"
+	Reason   string // a label
+	State    string // "open", "accepted" or "rejected"
 	Amount   money.Amount
 	AskedBy  string
 	AskedAt  time.Time
 }
 
-var returnColumns = []ui.Column{{Label: "Return, lead"}, {Label: "State"}, {Label: "Partner"}, {Label: "Reason"}, {Label: "Asked for"}, {Label: "Amount", Number: true}}
+var returnColumns = []ui.Column{{Label: "Return, lead"}, {Label: "State"}, {Label: "Partner"}, {Label: "Reason"}, {Label: "Requested"}, {Label: "Amount", Number: true}}
 
 func Returns(v ReturnsView) templ.Component {
 	return templruntime.GeneratedTemplate(func(templ_7745c5c3_Input templruntime.GeneratedComponentInput) (templ_7745c5c3_Err error) {
@@ -255,7 +255,7 @@ func noReturns(url string) templ.Component {
 			}
 			return nil
 		})
-		templ_7745c5c3_Err = ui.EmptyState("undo", "No returns yet", "A lead that should not have been paid for is returned: somebody asks for it with a reason, somebody decides, and what it earned is taken back.").Render(templ.WithChildren(ctx, templ_7745c5c3_Var8), templ_7745c5c3_Buffer)
+		templ_7745c5c3_Err = ui.EmptyState("undo", "No returns yet", "Return a lead that should not be paid for. When the return is accepted, the lead's earnings are reversed.").Render(templ.WithChildren(ctx, templ_7745c5c3_Var8), templ_7745c5c3_Buffer)
 		if templ_7745c5c3_Err != nil {
 			return templ_7745c5c3_Err
 		}
@@ -461,7 +461,7 @@ func returnRow(r ReturnRow, now time.Time) templ.Component {
 				}
 				return nil
 			})
-			templ_7745c5c3_Err = ui.Cell("Asked for").Render(templ.WithChildren(ctx, templ_7745c5c3_Var17), templ_7745c5c3_Buffer)
+			templ_7745c5c3_Err = ui.Cell("Requested").Render(templ.WithChildren(ctx, templ_7745c5c3_Var17), templ_7745c5c3_Buffer)
 			if templ_7745c5c3_Err != nil {
 				return templ_7745c5c3_Err
 			}
@@ -524,7 +524,7 @@ func returnState(word string) templ.Component {
 		ctx = templ.ClearChildren(ctx)
 		switch word {
 		case "open":
-			templ_7745c5c3_Err = ui.Status("wait", word, "waits for a decision").Render(ctx, templ_7745c5c3_Buffer)
+			templ_7745c5c3_Err = ui.Status("wait", word, "awaiting decision").Render(ctx, templ_7745c5c3_Buffer)
 			if templ_7745c5c3_Err != nil {
 				return templ_7745c5c3_Err
 			}
@@ -543,17 +543,17 @@ func returnState(word string) templ.Component {
 	})
 }
 
-// ReturnNewView asks for a lead's return. Field names: lead, reason, evidence.
+// ReturnNewView is the form that requests a return. Field names: lead, reason, evidence.
 type ReturnNewView struct {
 	Shell          ui.Shell
 	Lead, Evidence string
-	Earned         *ReturnLead // nil while no lead is chosen
+	Earned         *ReturnLead // nil until a lead is chosen
 	Reasons        []ui.Option
 	Window         string // "30 days"
 	Errors         ui.Errors
 }
 
-// ReturnLead is what is to be returned.
+// ReturnLead is the lead of a return, with its earnings.
 type ReturnLead struct {
 	Lead       ui.Link
 	Partner    string
@@ -599,20 +599,20 @@ func ReturnNew(v ReturnNewView) templ.Component {
 			if templ_7745c5c3_Err != nil {
 				return templ_7745c5c3_Err
 			}
-			templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 16, " <p class=\"hint mb-4 max-w-3xl\">A lead can be returned for ")
+			templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 16, " <p class=\"hint mb-4 max-w-3xl\">A lead can be returned within ")
 			if templ_7745c5c3_Err != nil {
 				return templ_7745c5c3_Err
 			}
 			var templ_7745c5c3_Var23 string
 			templ_7745c5c3_Var23, templ_7745c5c3_Err = templ.JoinStringErrs(v.Window)
 			if templ_7745c5c3_Err != nil {
-				return templ.Error{Err: templ_7745c5c3_Err, FileName: `payouts/returns.templ`, Line: 132, Col: 70}
+				return templ.Error{Err: templ_7745c5c3_Err, FileName: `payouts/returns.templ`, Line: 132, Col: 73}
 			}
 			_, templ_7745c5c3_Err = templ_7745c5c3_Buffer.WriteString(templ.EscapeString(templ_7745c5c3_Var23))
 			if templ_7745c5c3_Err != nil {
 				return templ_7745c5c3_Err
 			}
-			templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 17, " after it was delivered. What it earned is taken back once somebody who may decide accepts the return; until then the ledger stays as it is.</p>")
+			templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 17, " of its delivery. Its earnings are reversed when the return is accepted.</p>")
 			if templ_7745c5c3_Err != nil {
 				return templ_7745c5c3_Err
 			}
@@ -621,7 +621,7 @@ func ReturnNew(v ReturnNewView) templ.Component {
 				if templ_7745c5c3_Err != nil {
 					return templ_7745c5c3_Err
 				}
-				templ_7745c5c3_Err = ui.FormField(ui.Field{Name: "lead", Label: "Lead id", Value: v.Lead, Autocomplete: "off", Autofocus: len(v.Errors) == 0, Hint: "It begins with ld_.", Error: v.Errors.For("lead")}).Render(ctx, templ_7745c5c3_Buffer)
+				templ_7745c5c3_Err = ui.FormField(ui.Field{Name: "lead", Label: "Lead id", Value: v.Lead, Autocomplete: "off", Autofocus: len(v.Errors) == 0, Hint: "It starts with ld_.", Error: v.Errors.For("lead")}).Render(ctx, templ_7745c5c3_Buffer)
 				if templ_7745c5c3_Err != nil {
 					return templ_7745c5c3_Err
 				}
@@ -629,7 +629,7 @@ func ReturnNew(v ReturnNewView) templ.Component {
 				if templ_7745c5c3_Err != nil {
 					return templ_7745c5c3_Err
 				}
-				templ_7745c5c3_Err = ui.Submit("primary", "Go on").Render(ctx, templ_7745c5c3_Buffer)
+				templ_7745c5c3_Err = ui.Submit("primary", "Continue").Render(ctx, templ_7745c5c3_Buffer)
 				if templ_7745c5c3_Err != nil {
 					return templ_7745c5c3_Err
 				}
@@ -667,11 +667,11 @@ func ReturnNew(v ReturnNewView) templ.Component {
 				if templ_7745c5c3_Err != nil {
 					return templ_7745c5c3_Err
 				}
-				templ_7745c5c3_Err = ui.Radios(ui.Field{Name: "reason", Label: "Why it is returned", Options: v.Reasons, Error: v.Errors.For("reason")}).Render(ctx, templ_7745c5c3_Buffer)
+				templ_7745c5c3_Err = ui.Radios(ui.Field{Name: "reason", Label: "Return reason", Options: v.Reasons, Error: v.Errors.For("reason")}).Render(ctx, templ_7745c5c3_Buffer)
 				if templ_7745c5c3_Err != nil {
 					return templ_7745c5c3_Err
 				}
-				templ_7745c5c3_Err = ui.FormField(ui.Field{Name: "evidence", Label: "What shows it", Type: "textarea", Value: v.Evidence, Hint: "What the person said, when they were called, the other leadId. No names, addresses or numbers.", Error: v.Errors.For("evidence")}).Render(ctx, templ_7745c5c3_Buffer)
+				templ_7745c5c3_Err = ui.FormField(ui.Field{Name: "evidence", Label: "Evidence", Type: "textarea", Value: v.Evidence, Hint: "For example what the consumer said, when you called, or the id of the duplicate lead. Do not include names, addresses or phone numbers.", Error: v.Errors.For("evidence")}).Render(ctx, templ_7745c5c3_Buffer)
 				if templ_7745c5c3_Err != nil {
 					return templ_7745c5c3_Err
 				}
@@ -679,7 +679,7 @@ func ReturnNew(v ReturnNewView) templ.Component {
 				if templ_7745c5c3_Err != nil {
 					return templ_7745c5c3_Err
 				}
-				templ_7745c5c3_Err = ui.Submit("primary", "Ask for the return").Render(ctx, templ_7745c5c3_Buffer)
+				templ_7745c5c3_Err = ui.Submit("primary", "Request return").Render(ctx, templ_7745c5c3_Buffer)
 				if templ_7745c5c3_Err != nil {
 					return templ_7745c5c3_Err
 				}

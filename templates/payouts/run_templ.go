@@ -16,7 +16,7 @@ import (
 	"github.com/pingpost/pingpost/templates/ui"
 )
 
-// RunView is one run.
+// RunView is the page of a payout run.
 type RunView struct {
 	Shell    ui.Shell
 	Live     RunLive
@@ -24,8 +24,8 @@ type RunView struct {
 	Errors   ui.Errors
 }
 
-// RunLive is the whole of it; while it is prepared it comes by itself where scripts run.
-// Forms go to URL/…; filter name of its statements: outcome.
+// RunLive is the content of the page, which reloads itself while the run is being prepared.
+// Forms go to URL/…; the filter of its statements is named outcome.
 type RunLive struct {
 	URL, LiveURL, ID          string
 	State                     string
@@ -34,13 +34,13 @@ type RunLive struct {
 	Note, Reference, EndedWhy string
 	Entries                   int64
 	Payouts, Held             int
-	Prepared                  bool // what it comes to is known
+	Prepared                  bool // the totals are known
 	Actions                   []RunAction
 	Work                      ui.JobStatus
 	EntriesURL                string
-	Payments                  ui.Download // no URL where there is nothing to pay yet, or it is not theirs
+	Payments                  ui.Download // no URL before approval, or if the user may not export
 	Version                   int
-	ApprovalBlocked           string // why this user cannot approve it; "" where it can be approved
+	ApprovalBlocked           string // why this user cannot approve the run; "" if they can
 	CanPay, CanCancel         bool
 	StepUp                    ui.StepUp
 	Outcomes                  []ui.Option
@@ -56,13 +56,13 @@ type RunAction struct {
 	At          time.Time
 }
 
-// StatementRow is what an account gets of it.
+// StatementRow is an account's statement in the list.
 type StatementRow struct {
-	Account                           ui.Link
-	Partner                           string
-	Outcome                           string
-	Entries                           int64
-	Earned, Returned, Adjusted, Comes money.Amount
+	Account                         ui.Link
+	Partner                         string
+	Outcome                         string
+	Entries                         int64
+	Earned, Returned, Adjusted, Net money.Amount
 }
 
 func Run(v RunView) templ.Component {
@@ -130,7 +130,7 @@ func Run(v RunView) templ.Component {
 	})
 }
 
-// RunPart asks for itself again every two seconds until it is prepared.
+// RunPart reloads itself every two seconds until the run is prepared.
 func RunPart(v RunLive, now time.Time) templ.Component {
 	return templruntime.GeneratedTemplate(func(templ_7745c5c3_Input templruntime.GeneratedComponentInput) (templ_7745c5c3_Err error) {
 		templ_7745c5c3_W, ctx := templ_7745c5c3_Input.Writer, templ_7745c5c3_Input.Context
@@ -198,7 +198,7 @@ func RunPart(v RunLive, now time.Time) templ.Component {
 		}
 		switch v.State {
 		case "preparing":
-			templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 8, "<section aria-labelledby=\"preparing\"><h2 id=\"preparing\" class=\"mb-2\">Being prepared</h2>")
+			templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 8, "<section aria-labelledby=\"preparing\"><h2 id=\"preparing\" class=\"mb-2\">Preparation</h2>")
 			if templ_7745c5c3_Err != nil {
 				return templ_7745c5c3_Err
 			}
@@ -231,14 +231,14 @@ func RunPart(v RunLive, now time.Time) templ.Component {
 					}()
 				}
 				ctx = templ.InitializeContext(ctx)
-				templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 11, "It was cancelled, and its entries are for the next run. ")
+				templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 11, "This payout run was cancelled. Its entries are available for the next run. Reason: ")
 				if templ_7745c5c3_Err != nil {
 					return templ_7745c5c3_Err
 				}
 				var templ_7745c5c3_Var7 string
 				templ_7745c5c3_Var7, templ_7745c5c3_Err = templ.JoinStringErrs(v.EndedWhy)
 				if templ_7745c5c3_Err != nil {
-					return templ.Error{Err: templ_7745c5c3_Err, FileName: `payouts/run.templ`, Line: 93, Col: 73}
+					return templ.Error{Err: templ_7745c5c3_Err, FileName: `payouts/run.templ`, Line: 93, Col: 100}
 				}
 				_, templ_7745c5c3_Err = templ_7745c5c3_Buffer.WriteString(templ.EscapeString(templ_7745c5c3_Var7))
 				if templ_7745c5c3_Err != nil {
@@ -263,7 +263,7 @@ func RunPart(v RunLive, now time.Time) templ.Component {
 					}()
 				}
 				ctx = templ.InitializeContext(ctx)
-				templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 12, "There is nothing to pay or approve. At the cutoff, no account was owed at least the minimum payout. The entries remain available for the next run.")
+				templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 12, "There is nothing to pay. No account was owed the minimum payout at the cutoff. The entries are available for the next run.")
 				if templ_7745c5c3_Err != nil {
 					return templ_7745c5c3_Err
 				}
@@ -293,11 +293,16 @@ func RunPart(v RunLive, now time.Time) templ.Component {
 	})
 }
 
+// Announcement is the text that screen readers announce when the state changes.
 func (v RunLive) Announcement() string {
-	if v.State == "preparing" {
-		return v.Work.Announcement("The preparation")
+	switch v.State {
+	case "preparing":
+		return v.Work.Announcement("Preparation")
+	case "empty":
+		return "The payout run has nothing to pay"
+	default:
+		return "The payout run is " + v.State
 	}
-	return "The run is " + v.State
 }
 
 func runFacts(v RunLive, now time.Time) templ.Component {
@@ -365,7 +370,7 @@ func runFacts(v RunLive, now time.Time) templ.Component {
 			}
 			return nil
 		})
-		templ_7745c5c3_Err = ui.SummaryItem("Entries before").Render(templ.WithChildren(ctx, templ_7745c5c3_Var11), templ_7745c5c3_Buffer)
+		templ_7745c5c3_Err = ui.SummaryItem("Cutoff").Render(templ.WithChildren(ctx, templ_7745c5c3_Var11), templ_7745c5c3_Buffer)
 		if templ_7745c5c3_Err != nil {
 			return templ_7745c5c3_Err
 		}
@@ -423,7 +428,7 @@ func runFacts(v RunLive, now time.Time) templ.Component {
 				var templ_7745c5c3_Var14 string
 				templ_7745c5c3_Var14, templ_7745c5c3_Err = templ.ResolveAttributeValue(fmt.Sprint(v.Payouts))
 				if templ_7745c5c3_Err != nil {
-					return templ.Error{Err: templ_7745c5c3_Err, FileName: `payouts/run.templ`, Line: 130, Col: 46}
+					return templ.Error{Err: templ_7745c5c3_Err, FileName: `payouts/run.templ`, Line: 135, Col: 46}
 				}
 				_, templ_7745c5c3_Err = templ_7745c5c3_Buffer.WriteString(templ_7745c5c3_Var14)
 				if templ_7745c5c3_Err != nil {
@@ -436,7 +441,7 @@ func runFacts(v RunLive, now time.Time) templ.Component {
 				var templ_7745c5c3_Var15 string
 				templ_7745c5c3_Var15, templ_7745c5c3_Err = templ.ResolveAttributeValue(fmt.Sprint(v.Held))
 				if templ_7745c5c3_Err != nil {
-					return templ.Error{Err: templ_7745c5c3_Err, FileName: `payouts/run.templ`, Line: 130, Col: 79}
+					return templ.Error{Err: templ_7745c5c3_Err, FileName: `payouts/run.templ`, Line: 135, Col: 79}
 				}
 				_, templ_7745c5c3_Err = templ_7745c5c3_Buffer.WriteString(templ_7745c5c3_Var15)
 				if templ_7745c5c3_Err != nil {
@@ -449,7 +454,7 @@ func runFacts(v RunLive, now time.Time) templ.Component {
 				var templ_7745c5c3_Var16 string
 				templ_7745c5c3_Var16, templ_7745c5c3_Err = templ.JoinStringErrs(paymentsText(v.State, v.Payouts))
 				if templ_7745c5c3_Err != nil {
-					return templ.Error{Err: templ_7745c5c3_Err, FileName: `payouts/run.templ`, Line: 130, Col: 116}
+					return templ.Error{Err: templ_7745c5c3_Err, FileName: `payouts/run.templ`, Line: 135, Col: 116}
 				}
 				_, templ_7745c5c3_Err = templ_7745c5c3_Buffer.WriteString(templ.EscapeString(templ_7745c5c3_Var16))
 				if templ_7745c5c3_Err != nil {
@@ -462,7 +467,7 @@ func runFacts(v RunLive, now time.Time) templ.Component {
 				var templ_7745c5c3_Var17 string
 				templ_7745c5c3_Var17, templ_7745c5c3_Err = templ.JoinStringErrs(ui.Number(v.Held))
 				if templ_7745c5c3_Err != nil {
-					return templ.Error{Err: templ_7745c5c3_Err, FileName: `payouts/run.templ`, Line: 130, Col: 139}
+					return templ.Error{Err: templ_7745c5c3_Err, FileName: `payouts/run.templ`, Line: 135, Col: 139}
 				}
 				_, templ_7745c5c3_Err = templ_7745c5c3_Buffer.WriteString(templ.EscapeString(templ_7745c5c3_Var17))
 				if templ_7745c5c3_Err != nil {
@@ -498,13 +503,13 @@ func runFacts(v RunLive, now time.Time) templ.Component {
 					var templ_7745c5c3_Var19 string
 					templ_7745c5c3_Var19, templ_7745c5c3_Err = templ.JoinStringErrs(ui.Number(v.Entries))
 					if templ_7745c5c3_Err != nil {
-						return templ.Error{Err: templ_7745c5c3_Err, FileName: `payouts/run.templ`, Line: 134, Col: 27}
+						return templ.Error{Err: templ_7745c5c3_Err, FileName: `payouts/run.templ`, Line: 139, Col: 27}
 					}
 					_, templ_7745c5c3_Err = templ_7745c5c3_Buffer.WriteString(templ.EscapeString(templ_7745c5c3_Var19))
 					if templ_7745c5c3_Err != nil {
 						return templ_7745c5c3_Err
 					}
-					templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 24, ", let go")
+					templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 24, ", released")
 					if templ_7745c5c3_Err != nil {
 						return templ_7745c5c3_Err
 					}
@@ -516,7 +521,7 @@ func runFacts(v RunLive, now time.Time) templ.Component {
 					var templ_7745c5c3_Var20 templ.SafeURL
 					templ_7745c5c3_Var20, templ_7745c5c3_Err = templ.JoinURLErrs(v.EntriesURL)
 					if templ_7745c5c3_Err != nil {
-						return templ.Error{Err: templ_7745c5c3_Err, FileName: `payouts/run.templ`, Line: 136, Col: 27}
+						return templ.Error{Err: templ_7745c5c3_Err, FileName: `payouts/run.templ`, Line: 141, Col: 27}
 					}
 					_, templ_7745c5c3_Err = templ_7745c5c3_Buffer.WriteString(templ.EscapeString(templ_7745c5c3_Var20))
 					if templ_7745c5c3_Err != nil {
@@ -529,7 +534,7 @@ func runFacts(v RunLive, now time.Time) templ.Component {
 					var templ_7745c5c3_Var21 string
 					templ_7745c5c3_Var21, templ_7745c5c3_Err = templ.JoinStringErrs(ui.Number(v.Entries))
 					if templ_7745c5c3_Err != nil {
-						return templ.Error{Err: templ_7745c5c3_Err, FileName: `payouts/run.templ`, Line: 136, Col: 52}
+						return templ.Error{Err: templ_7745c5c3_Err, FileName: `payouts/run.templ`, Line: 141, Col: 52}
 					}
 					_, templ_7745c5c3_Err = templ_7745c5c3_Buffer.WriteString(templ.EscapeString(templ_7745c5c3_Var21))
 					if templ_7745c5c3_Err != nil {
@@ -565,7 +570,7 @@ func runFacts(v RunLive, now time.Time) templ.Component {
 			}
 			return nil
 		})
-		templ_7745c5c3_Err = ui.SummaryItem("Least that is paid").Render(templ.WithChildren(ctx, templ_7745c5c3_Var22), templ_7745c5c3_Buffer)
+		templ_7745c5c3_Err = ui.SummaryItem("Minimum payout").Render(templ.WithChildren(ctx, templ_7745c5c3_Var22), templ_7745c5c3_Buffer)
 		if templ_7745c5c3_Err != nil {
 			return templ_7745c5c3_Err
 		}
@@ -588,7 +593,7 @@ func runFacts(v RunLive, now time.Time) templ.Component {
 				}
 				return nil
 			})
-			templ_7745c5c3_Err = ui.SummaryItem("Bank's reference").Render(templ.WithChildren(ctx, templ_7745c5c3_Var23), templ_7745c5c3_Buffer)
+			templ_7745c5c3_Err = ui.SummaryItem("Bank reference").Render(templ.WithChildren(ctx, templ_7745c5c3_Var23), templ_7745c5c3_Buffer)
 			if templ_7745c5c3_Err != nil {
 				return templ_7745c5c3_Err
 			}
@@ -639,7 +644,7 @@ func runFacts(v RunLive, now time.Time) templ.Component {
 				var templ_7745c5c3_Var26 string
 				templ_7745c5c3_Var26, templ_7745c5c3_Err = templ.JoinStringErrs(d.Actor)
 				if templ_7745c5c3_Err != nil {
-					return templ.Error{Err: templ_7745c5c3_Err, FileName: `payouts/run.templ`, Line: 155, Col: 19}
+					return templ.Error{Err: templ_7745c5c3_Err, FileName: `payouts/run.templ`, Line: 160, Col: 19}
 				}
 				_, templ_7745c5c3_Err = templ_7745c5c3_Buffer.WriteString(templ.EscapeString(templ_7745c5c3_Var26))
 				if templ_7745c5c3_Err != nil {
@@ -680,7 +685,7 @@ func runFacts(v RunLive, now time.Time) templ.Component {
 				var templ_7745c5c3_Var28 string
 				templ_7745c5c3_Var28, templ_7745c5c3_Err = templ.JoinStringErrs(v.Note)
 				if templ_7745c5c3_Err != nil {
-					return templ.Error{Err: templ_7745c5c3_Err, FileName: `payouts/run.templ`, Line: 161, Col: 46}
+					return templ.Error{Err: templ_7745c5c3_Err, FileName: `payouts/run.templ`, Line: 166, Col: 46}
 				}
 				_, templ_7745c5c3_Err = templ_7745c5c3_Buffer.WriteString(templ.EscapeString(templ_7745c5c3_Var28))
 				if templ_7745c5c3_Err != nil {
@@ -705,7 +710,7 @@ func runFacts(v RunLive, now time.Time) templ.Component {
 	})
 }
 
-// runNext is what comes next, and who may do it.
+// runNext shows the next step and the buttons for it.
 func runNext(v RunLive) templ.Component {
 	return templruntime.GeneratedTemplate(func(templ_7745c5c3_Input templruntime.GeneratedComponentInput) (templ_7745c5c3_Err error) {
 		templ_7745c5c3_W, ctx := templ_7745c5c3_Input.Writer, templ_7745c5c3_Input.Context
@@ -733,7 +738,7 @@ func runNext(v RunLive) templ.Component {
 		}
 		switch v.State {
 		case "prepared":
-			templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 35, "<h2 id=\"next\" class=\"mb-2\">Waits for approval</h2>")
+			templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 35, "<h2 id=\"next\" class=\"mb-2\">Approval</h2>")
 			if templ_7745c5c3_Err != nil {
 				return templ_7745c5c3_Err
 			}
@@ -750,7 +755,7 @@ func runNext(v RunLive) templ.Component {
 				var templ_7745c5c3_Var30 templ.SafeURL
 				templ_7745c5c3_Var30, templ_7745c5c3_Err = templ.JoinURLErrs(v.URL + "/approve")
 				if templ_7745c5c3_Err != nil {
-					return templ.Error{Err: templ_7745c5c3_Err, FileName: `payouts/run.templ`, Line: 176, Col: 56}
+					return templ.Error{Err: templ_7745c5c3_Err, FileName: `payouts/run.templ`, Line: 181, Col: 56}
 				}
 				_, templ_7745c5c3_Err = templ_7745c5c3_Buffer.WriteString(templ.EscapeString(templ_7745c5c3_Var30))
 				if templ_7745c5c3_Err != nil {
@@ -764,14 +769,14 @@ func runNext(v RunLive) templ.Component {
 				if templ_7745c5c3_Err != nil {
 					return templ_7745c5c3_Err
 				}
-				templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 38, "<p class=\"text-sm\">Approved, it can be paid as it is: ")
+				templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 38, "<p class=\"text-sm\">Approve the payment of ")
 				if templ_7745c5c3_Err != nil {
 					return templ_7745c5c3_Err
 				}
 				var templ_7745c5c3_Var31 string
 				templ_7745c5c3_Var31, templ_7745c5c3_Err = templ.JoinStringErrs(ui.Amount(v.Total))
 				if templ_7745c5c3_Err != nil {
-					return templ.Error{Err: templ_7745c5c3_Err, FileName: `payouts/run.templ`, Line: 178, Col: 80}
+					return templ.Error{Err: templ_7745c5c3_Err, FileName: `payouts/run.templ`, Line: 183, Col: 68}
 				}
 				_, templ_7745c5c3_Err = templ_7745c5c3_Buffer.WriteString(templ.EscapeString(templ_7745c5c3_Var31))
 				if templ_7745c5c3_Err != nil {
@@ -784,7 +789,7 @@ func runNext(v RunLive) templ.Component {
 				var templ_7745c5c3_Var32 string
 				templ_7745c5c3_Var32, templ_7745c5c3_Err = templ.JoinStringErrs(v.Total.Currency.String())
 				if templ_7745c5c3_Err != nil {
-					return templ.Error{Err: templ_7745c5c3_Err, FileName: `payouts/run.templ`, Line: 178, Col: 110}
+					return templ.Error{Err: templ_7745c5c3_Err, FileName: `payouts/run.templ`, Line: 183, Col: 98}
 				}
 				_, templ_7745c5c3_Err = templ_7745c5c3_Buffer.WriteString(templ.EscapeString(templ_7745c5c3_Var32))
 				if templ_7745c5c3_Err != nil {
@@ -797,7 +802,7 @@ func runNext(v RunLive) templ.Component {
 				var templ_7745c5c3_Var33 string
 				templ_7745c5c3_Var33, templ_7745c5c3_Err = templ.JoinStringErrs(ui.Plural(v.Payouts, "account", "accounts"))
 				if templ_7745c5c3_Err != nil {
-					return templ.Error{Err: templ_7745c5c3_Err, FileName: `payouts/run.templ`, Line: 178, Col: 161}
+					return templ.Error{Err: templ_7745c5c3_Err, FileName: `payouts/run.templ`, Line: 183, Col: 149}
 				}
 				_, templ_7745c5c3_Err = templ_7745c5c3_Buffer.WriteString(templ.EscapeString(templ_7745c5c3_Var33))
 				if templ_7745c5c3_Err != nil {
@@ -815,7 +820,7 @@ func runNext(v RunLive) templ.Component {
 				if templ_7745c5c3_Err != nil {
 					return templ_7745c5c3_Err
 				}
-				templ_7745c5c3_Err = ui.Submit("primary", "Approve").Render(ctx, templ_7745c5c3_Buffer)
+				templ_7745c5c3_Err = ui.Submit("primary", "Approve payout run").Render(ctx, templ_7745c5c3_Buffer)
 				if templ_7745c5c3_Err != nil {
 					return templ_7745c5c3_Err
 				}
@@ -825,12 +830,12 @@ func runNext(v RunLive) templ.Component {
 				}
 			}
 		case "approved":
-			templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 44, "<h2 id=\"next\" class=\"mb-2\">To be paid</h2><p class=\"mb-3 max-w-3xl text-sm\">Have the bank pay what the payments file says, then write its reference down here: the ledger gets each account's payment, and the run is closed.</p>")
+			templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 44, "<h2 id=\"next\" class=\"mb-2\">Payment</h2><p class=\"mb-3 max-w-3xl text-sm\">Make the payments in the payments file at your bank. Then mark the payout run as paid and enter the bank reference.</p>")
 			if templ_7745c5c3_Err != nil {
 				return templ_7745c5c3_Err
 			}
 		default:
-			templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 45, "<h2 id=\"next\" class=\"mb-2\">Paid</h2><p class=\"mb-3 max-w-3xl text-sm\">Each account's payment is in the ledger. The run does not change any more: what was wrong is corrected by adjustments and returns, which the next run takes along.</p>")
+			templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 45, "<h2 id=\"next\" class=\"mb-2\">Paid</h2><p class=\"mb-3 max-w-3xl text-sm\">The payments are in the ledger. To correct one, add an adjustment or return a lead. The next payout run includes the correction.</p>")
 			if templ_7745c5c3_Err != nil {
 				return templ_7745c5c3_Err
 			}
@@ -846,13 +851,13 @@ func runNext(v RunLive) templ.Component {
 			return templ_7745c5c3_Err
 		}
 		if v.CanPay {
-			templ_7745c5c3_Err = ui.LinkButton("primary", "", "Paid by the bank…", v.URL+"/pay").Render(ctx, templ_7745c5c3_Buffer)
+			templ_7745c5c3_Err = ui.LinkButton("primary", "", "Mark as paid…", v.URL+"/pay").Render(ctx, templ_7745c5c3_Buffer)
 			if templ_7745c5c3_Err != nil {
 				return templ_7745c5c3_Err
 			}
 		}
 		if v.CanCancel {
-			templ_7745c5c3_Err = ui.LinkButton("", "", "Cancel the run…", v.URL+"/cancel").Render(ctx, templ_7745c5c3_Buffer)
+			templ_7745c5c3_Err = ui.LinkButton("", "", "Cancel payout run…", v.URL+"/cancel").Render(ctx, templ_7745c5c3_Buffer)
 			if templ_7745c5c3_Err != nil {
 				return templ_7745c5c3_Err
 			}
@@ -865,7 +870,7 @@ func runNext(v RunLive) templ.Component {
 	})
 }
 
-var statementColumns = []ui.Column{{Label: "Account"}, {Label: "Outcome"}, {Label: "Entries", Number: true}, {Label: "Earned", Number: true}, {Label: "Returned", Number: true}, {Label: "Adjusted", Number: true}, {Label: "Comes to", Number: true}}
+var statementColumns = []ui.Column{{Label: "Account"}, {Label: "Outcome"}, {Label: "Entries", Number: true}, {Label: "Earned", Number: true}, {Label: "Returned", Number: true}, {Label: "Adjusted", Number: true}, {Label: "Net", Number: true}}
 
 func runStatements(v RunLive) templ.Component {
 	return templruntime.GeneratedTemplate(func(templ_7745c5c3_Input templruntime.GeneratedComponentInput) (templ_7745c5c3_Err error) {
@@ -953,7 +958,7 @@ func runStatements(v RunLive) templ.Component {
 						}()
 					}
 					ctx = templ.InitializeContext(ctx)
-					templ_7745c5c3_Err = ui.ListPlaceholder(v.List, ui.EmptyState("payouts", "No statements", "No account has an entry that this run could take.")).Render(ctx, templ_7745c5c3_Buffer)
+					templ_7745c5c3_Err = ui.ListPlaceholder(v.List, ui.EmptyState("payouts", "No statements", "No account has unpaid entries before the cutoff.")).Render(ctx, templ_7745c5c3_Buffer)
 					if templ_7745c5c3_Err != nil {
 						return templ_7745c5c3_Err
 					}
@@ -966,7 +971,7 @@ func runStatements(v RunLive) templ.Component {
 			}
 			return nil
 		})
-		templ_7745c5c3_Err = ui.Table("Statements of this run, by account", statementColumns).Render(templ.WithChildren(ctx, templ_7745c5c3_Var36), templ_7745c5c3_Buffer)
+		templ_7745c5c3_Err = ui.Table("Statements in this payout run, by account", statementColumns).Render(templ.WithChildren(ctx, templ_7745c5c3_Var36), templ_7745c5c3_Buffer)
 		if templ_7745c5c3_Err != nil {
 			return templ_7745c5c3_Err
 		}
@@ -1034,7 +1039,7 @@ func statementRow(s StatementRow, run string) templ.Component {
 				var templ_7745c5c3_Var41 templ.SafeURL
 				templ_7745c5c3_Var41, templ_7745c5c3_Err = templ.JoinURLErrs(s.Account.URL)
 				if templ_7745c5c3_Err != nil {
-					return templ.Error{Err: templ_7745c5c3_Err, FileName: `payouts/run.templ`, Line: 233, Col: 53}
+					return templ.Error{Err: templ_7745c5c3_Err, FileName: `payouts/run.templ`, Line: 238, Col: 53}
 				}
 				_, templ_7745c5c3_Err = templ_7745c5c3_Buffer.WriteString(templ.EscapeString(templ_7745c5c3_Var41))
 				if templ_7745c5c3_Err != nil {
@@ -1047,7 +1052,7 @@ func statementRow(s StatementRow, run string) templ.Component {
 				var templ_7745c5c3_Var42 string
 				templ_7745c5c3_Var42, templ_7745c5c3_Err = templ.JoinStringErrs(s.Account.Label)
 				if templ_7745c5c3_Err != nil {
-					return templ.Error{Err: templ_7745c5c3_Err, FileName: `payouts/run.templ`, Line: 233, Col: 73}
+					return templ.Error{Err: templ_7745c5c3_Err, FileName: `payouts/run.templ`, Line: 238, Col: 73}
 				}
 				_, templ_7745c5c3_Err = templ_7745c5c3_Buffer.WriteString(templ.EscapeString(templ_7745c5c3_Var42))
 				if templ_7745c5c3_Err != nil {
@@ -1060,7 +1065,7 @@ func statementRow(s StatementRow, run string) templ.Component {
 				var templ_7745c5c3_Var43 string
 				templ_7745c5c3_Var43, templ_7745c5c3_Err = templ.JoinStringErrs(s.Partner)
 				if templ_7745c5c3_Err != nil {
-					return templ.Error{Err: templ_7745c5c3_Err, FileName: `payouts/run.templ`, Line: 234, Col: 34}
+					return templ.Error{Err: templ_7745c5c3_Err, FileName: `payouts/run.templ`, Line: 239, Col: 34}
 				}
 				_, templ_7745c5c3_Err = templ_7745c5c3_Buffer.WriteString(templ.EscapeString(templ_7745c5c3_Var43))
 				if templ_7745c5c3_Err != nil {
@@ -1121,7 +1126,7 @@ func statementRow(s StatementRow, run string) templ.Component {
 				var templ_7745c5c3_Var46 string
 				templ_7745c5c3_Var46, templ_7745c5c3_Err = templ.JoinStringErrs(ui.Number(s.Entries))
 				if templ_7745c5c3_Err != nil {
-					return templ.Error{Err: templ_7745c5c3_Err, FileName: `payouts/run.templ`, Line: 240, Col: 25}
+					return templ.Error{Err: templ_7745c5c3_Err, FileName: `payouts/run.templ`, Line: 245, Col: 25}
 				}
 				_, templ_7745c5c3_Err = templ_7745c5c3_Buffer.WriteString(templ.EscapeString(templ_7745c5c3_Var46))
 				if templ_7745c5c3_Err != nil {
@@ -1231,7 +1236,7 @@ func statementRow(s StatementRow, run string) templ.Component {
 				if templ_7745c5c3_Err != nil {
 					return templ_7745c5c3_Err
 				}
-				templ_7745c5c3_Err = ui.Money(s.Comes).Render(ctx, templ_7745c5c3_Buffer)
+				templ_7745c5c3_Err = ui.Money(s.Net).Render(ctx, templ_7745c5c3_Buffer)
 				if templ_7745c5c3_Err != nil {
 					return templ_7745c5c3_Err
 				}
@@ -1241,7 +1246,7 @@ func statementRow(s StatementRow, run string) templ.Component {
 				}
 				return nil
 			})
-			templ_7745c5c3_Err = ui.NumberCell("Comes to").Render(templ.WithChildren(ctx, templ_7745c5c3_Var50), templ_7745c5c3_Buffer)
+			templ_7745c5c3_Err = ui.NumberCell("Net").Render(templ.WithChildren(ctx, templ_7745c5c3_Var50), templ_7745c5c3_Buffer)
 			if templ_7745c5c3_Err != nil {
 				return templ_7745c5c3_Err
 			}
@@ -1296,17 +1301,17 @@ func statementOutcome(outcome, run string) templ.Component {
 				}
 			}
 		case "below_minimum":
-			templ_7745c5c3_Err = ui.Status("wait", outcome, "held: below the minimum").Render(ctx, templ_7745c5c3_Buffer)
+			templ_7745c5c3_Err = ui.Status("wait", outcome, "held: below minimum payout").Render(ctx, templ_7745c5c3_Buffer)
 			if templ_7745c5c3_Err != nil {
 				return templ_7745c5c3_Err
 			}
 		case "negative":
-			templ_7745c5c3_Err = ui.Status("warn", outcome, "held: below zero").Render(ctx, templ_7745c5c3_Buffer)
+			templ_7745c5c3_Err = ui.Status("warn", outcome, "held: negative").Render(ctx, templ_7745c5c3_Buffer)
 			if templ_7745c5c3_Err != nil {
 				return templ_7745c5c3_Err
 			}
 		default:
-			templ_7745c5c3_Err = ui.Status("idle", outcome, "comes to nothing").Render(ctx, templ_7745c5c3_Buffer)
+			templ_7745c5c3_Err = ui.Status("idle", outcome, "net is zero").Render(ctx, templ_7745c5c3_Buffer)
 			if templ_7745c5c3_Err != nil {
 				return templ_7745c5c3_Err
 			}
@@ -1315,13 +1320,13 @@ func statementOutcome(outcome, run string) templ.Component {
 	})
 }
 
-// RunPayView writes down that the bank has paid. Field names: version, reference, name, proof.
+// RunPayView is the form that marks a run as paid. Field names: version, reference, name, proof.
 type RunPayView struct {
 	Shell           ui.Shell
 	URL             string
 	Total           money.Amount
 	Payouts         int
-	Typed           string // what has to be typed
+	Typed           string // the text to type as confirmation
 	Version         int
 	Reference, Name string
 	StepUp          ui.StepUp
@@ -1372,7 +1377,7 @@ func RunPay(v RunPayView) templ.Component {
 			var templ_7745c5c3_Var54 templ.SafeURL
 			templ_7745c5c3_Var54, templ_7745c5c3_Err = templ.JoinURLErrs(v.URL + "/pay")
 			if templ_7745c5c3_Err != nil {
-				return templ.Error{Err: templ_7745c5c3_Err, FileName: `payouts/run.templ`, Line: 295, Col: 44}
+				return templ.Error{Err: templ_7745c5c3_Err, FileName: `payouts/run.templ`, Line: 300, Col: 44}
 			}
 			_, templ_7745c5c3_Err = templ_7745c5c3_Buffer.WriteString(templ.EscapeString(templ_7745c5c3_Var54))
 			if templ_7745c5c3_Err != nil {
@@ -1386,27 +1391,27 @@ func RunPay(v RunPayView) templ.Component {
 			if templ_7745c5c3_Err != nil {
 				return templ_7745c5c3_Err
 			}
-			templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 66, "<p>The ledger gets a payment for ")
+			templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 66, "<p>Mark the payout run as paid only after the bank has made the payments. This adds ")
 			if templ_7745c5c3_Err != nil {
 				return templ_7745c5c3_Err
 			}
 			var templ_7745c5c3_Var55 string
-			templ_7745c5c3_Var55, templ_7745c5c3_Err = templ.JoinStringErrs(ui.Plural(v.Payouts, "account", "accounts"))
+			templ_7745c5c3_Var55, templ_7745c5c3_Err = templ.JoinStringErrs(ui.Plural(v.Payouts, "payment", "payments"))
 			if templ_7745c5c3_Err != nil {
-				return templ.Error{Err: templ_7745c5c3_Err, FileName: `payouts/run.templ`, Line: 297, Col: 81}
+				return templ.Error{Err: templ_7745c5c3_Err, FileName: `payouts/run.templ`, Line: 302, Col: 132}
 			}
 			_, templ_7745c5c3_Err = templ_7745c5c3_Buffer.WriteString(templ.EscapeString(templ_7745c5c3_Var55))
 			if templ_7745c5c3_Err != nil {
 				return templ_7745c5c3_Err
 			}
-			templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 67, ", over ")
+			templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 67, " to the ledger, ")
 			if templ_7745c5c3_Err != nil {
 				return templ_7745c5c3_Err
 			}
 			var templ_7745c5c3_Var56 string
 			templ_7745c5c3_Var56, templ_7745c5c3_Err = templ.JoinStringErrs(ui.Amount(v.Total))
 			if templ_7745c5c3_Err != nil {
-				return templ.Error{Err: templ_7745c5c3_Err, FileName: `payouts/run.templ`, Line: 297, Col: 110}
+				return templ.Error{Err: templ_7745c5c3_Err, FileName: `payouts/run.templ`, Line: 302, Col: 170}
 			}
 			_, templ_7745c5c3_Err = templ_7745c5c3_Buffer.WriteString(templ.EscapeString(templ_7745c5c3_Var56))
 			if templ_7745c5c3_Err != nil {
@@ -1419,21 +1424,21 @@ func RunPay(v RunPayView) templ.Component {
 			var templ_7745c5c3_Var57 string
 			templ_7745c5c3_Var57, templ_7745c5c3_Err = templ.JoinStringErrs(v.Total.Currency.String())
 			if templ_7745c5c3_Err != nil {
-				return templ.Error{Err: templ_7745c5c3_Err, FileName: `payouts/run.templ`, Line: 297, Col: 140}
+				return templ.Error{Err: templ_7745c5c3_Err, FileName: `payouts/run.templ`, Line: 302, Col: 200}
 			}
 			_, templ_7745c5c3_Err = templ_7745c5c3_Buffer.WriteString(templ.EscapeString(templ_7745c5c3_Var57))
 			if templ_7745c5c3_Err != nil {
 				return templ_7745c5c3_Err
 			}
-			templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 69, " in all, and the run does not change any more. This cannot be undone. Do it once the bank has paid.</p>")
+			templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 69, " in total. It cannot be undone.</p>")
 			if templ_7745c5c3_Err != nil {
 				return templ_7745c5c3_Err
 			}
-			templ_7745c5c3_Err = ui.FormField(ui.Field{Name: "reference", Label: "The bank's reference", Value: v.Reference, Autocomplete: "off", Autofocus: len(v.Errors) == 0, Hint: "By which the bank knows the payment. Partners read it on their statement.", Error: v.Errors.For("reference")}).Render(ctx, templ_7745c5c3_Buffer)
+			templ_7745c5c3_Err = ui.FormField(ui.Field{Name: "reference", Label: "Bank reference", Value: v.Reference, Autocomplete: "off", Autofocus: len(v.Errors) == 0, Hint: "Partners see it on their statements.", Error: v.Errors.For("reference")}).Render(ctx, templ_7745c5c3_Buffer)
 			if templ_7745c5c3_Err != nil {
 				return templ_7745c5c3_Err
 			}
-			templ_7745c5c3_Err = ui.FormField(ui.Field{Name: "name", Label: "Type " + v.Typed + ", the total, to confirm", Value: v.Name, Autocomplete: "off", Error: v.Errors.For("name")}).Render(ctx, templ_7745c5c3_Buffer)
+			templ_7745c5c3_Err = ui.FormField(ui.Field{Name: "name", Label: "Type the total, " + v.Typed + ", to confirm", Value: v.Name, Autocomplete: "off", Error: v.Errors.For("name")}).Render(ctx, templ_7745c5c3_Buffer)
 			if templ_7745c5c3_Err != nil {
 				return templ_7745c5c3_Err
 			}
@@ -1445,7 +1450,7 @@ func RunPay(v RunPayView) templ.Component {
 			if templ_7745c5c3_Err != nil {
 				return templ_7745c5c3_Err
 			}
-			templ_7745c5c3_Err = ui.Submit("danger", "It is paid").Render(ctx, templ_7745c5c3_Buffer)
+			templ_7745c5c3_Err = ui.Submit("danger", "Mark as paid").Render(ctx, templ_7745c5c3_Buffer)
 			if templ_7745c5c3_Err != nil {
 				return templ_7745c5c3_Err
 			}

@@ -22,21 +22,21 @@ type RunsView struct {
 	Tabs   []ui.Tab
 	Runs   []RunRow
 	Pager  ui.Pager
-	NewURL string // empty where this person may not
+	NewURL string // "" if the user may not start one
 }
 
-// RunRow is a run.
+// RunRow is a payout run in the list.
 type RunRow struct {
 	ID            ui.Link
 	State         string
 	Cutoff, Made  time.Time
 	Preparer      string
 	Payouts, Held int
-	Prepared      bool // what it comes to is known
+	Prepared      bool // the totals are known
 	Total         money.Amount
 }
 
-var runColumns = []ui.Column{{Label: "Run"}, {Label: "State"}, {Label: "Entries before (UTC)"}, {Label: "Prepared by"}, {Label: "Accounts", Number: true}, {Label: "Total", Number: true}}
+var runColumns = []ui.Column{{Label: "Run"}, {Label: "State"}, {Label: "Cutoff (UTC)"}, {Label: "Prepared by"}, {Label: "Accounts", Number: true}, {Label: "Total", Number: true}}
 
 func Runs(v RunsView) templ.Component {
 	return templruntime.GeneratedTemplate(func(templ_7745c5c3_Input templruntime.GeneratedComponentInput) (templ_7745c5c3_Err error) {
@@ -167,7 +167,7 @@ func newRunButton(url string) templ.Component {
 		}
 		ctx = templ.ClearChildren(ctx)
 		if url != "" {
-			templ_7745c5c3_Err = ui.LinkButton("primary", "plus", "New run", url).Render(ctx, templ_7745c5c3_Buffer)
+			templ_7745c5c3_Err = ui.LinkButton("primary", "plus", "New payout run", url).Render(ctx, templ_7745c5c3_Buffer)
 			if templ_7745c5c3_Err != nil {
 				return templ_7745c5c3_Err
 			}
@@ -215,7 +215,7 @@ func noRuns(url string) templ.Component {
 			}
 			return nil
 		})
-		templ_7745c5c3_Err = ui.EmptyState("payouts", "No payout runs yet", "A run pays, in one currency, what is owed to every account until a cutoff. One person prepares it, another approves it, and the bank's reference closes it.").Render(templ.WithChildren(ctx, templ_7745c5c3_Var7), templ_7745c5c3_Buffer)
+		templ_7745c5c3_Err = ui.EmptyState("payouts", "No payout runs yet", "A payout run pays all accounts in one currency for everything before a cutoff. One user prepares it and another approves it.").Render(templ.WithChildren(ctx, templ_7745c5c3_Var7), templ_7745c5c3_Buffer)
 		if templ_7745c5c3_Err != nil {
 			return templ_7745c5c3_Err
 		}
@@ -326,7 +326,7 @@ func runRow(r RunRow, now time.Time) templ.Component {
 				}
 				return nil
 			})
-			templ_7745c5c3_Err = ui.Cell("Before").Render(templ.WithChildren(ctx, templ_7745c5c3_Var12), templ_7745c5c3_Buffer)
+			templ_7745c5c3_Err = ui.Cell("Cutoff (UTC)").Render(templ.WithChildren(ctx, templ_7745c5c3_Var12), templ_7745c5c3_Buffer)
 			if templ_7745c5c3_Err != nil {
 				return templ_7745c5c3_Err
 			}
@@ -373,7 +373,7 @@ func runRow(r RunRow, now time.Time) templ.Component {
 				}
 				return nil
 			})
-			templ_7745c5c3_Err = ui.Cell("By").Render(templ.WithChildren(ctx, templ_7745c5c3_Var13), templ_7745c5c3_Buffer)
+			templ_7745c5c3_Err = ui.Cell("Prepared by").Render(templ.WithChildren(ctx, templ_7745c5c3_Var13), templ_7745c5c3_Buffer)
 			if templ_7745c5c3_Err != nil {
 				return templ_7745c5c3_Err
 			}
@@ -505,7 +505,7 @@ func runRow(r RunRow, now time.Time) templ.Component {
 	})
 }
 
-// paymentsText is how many accounts a run pays, as far as it has come.
+// paymentsText returns the number of accounts that a run in the given state pays, as text.
 func paymentsText(state string, payouts int) string {
 	switch state {
 	case "paid":
@@ -540,17 +540,17 @@ func runState(word string) templ.Component {
 		ctx = templ.ClearChildren(ctx)
 		switch word {
 		case "preparing":
-			templ_7745c5c3_Err = ui.Status("busy", word, "being prepared").Render(ctx, templ_7745c5c3_Buffer)
+			templ_7745c5c3_Err = ui.Status("busy", word, "preparing").Render(ctx, templ_7745c5c3_Buffer)
 			if templ_7745c5c3_Err != nil {
 				return templ_7745c5c3_Err
 			}
 		case "prepared":
-			templ_7745c5c3_Err = ui.Status("wait", word, "waits for approval").Render(ctx, templ_7745c5c3_Buffer)
+			templ_7745c5c3_Err = ui.Status("wait", word, "awaiting approval").Render(ctx, templ_7745c5c3_Buffer)
 			if templ_7745c5c3_Err != nil {
 				return templ_7745c5c3_Err
 			}
 		case "approved":
-			templ_7745c5c3_Err = ui.Status("info", word, "approved, to be paid").Render(ctx, templ_7745c5c3_Buffer)
+			templ_7745c5c3_Err = ui.Status("info", word, "awaiting payment").Render(ctx, templ_7745c5c3_Buffer)
 			if templ_7745c5c3_Err != nil {
 				return templ_7745c5c3_Err
 			}
@@ -574,7 +574,7 @@ func runState(word string) templ.Component {
 	})
 }
 
-// RunNewView begins a run. Field names: currency, cutoff, minimum, note, proof.
+// RunNewView is the form that starts a run. Field names: currency, cutoff, minimum, note, proof.
 type RunNewView struct {
 	Shell                 ui.Shell
 	Currencies            []ui.Option
@@ -620,7 +620,7 @@ func RunNew(v RunNewView) templ.Component {
 			if templ_7745c5c3_Err != nil {
 				return templ_7745c5c3_Err
 			}
-			templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 17, " <p class=\"hint mb-4 max-w-3xl\">The run takes every entry of the currency before the cutoff that no run has, and stragglers of earlier periods. What is owed to an account below the minimum, or below zero, is carried forward. Nothing is paid before somebody else approves it.</p><form class=\"form\" action=\"/payouts/runs/new\" method=\"post\">")
+			templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 17, " <p class=\"hint mb-4 max-w-3xl\">A payout run includes all entries in the currency before the cutoff that no other run has paid. Balances that are negative or below the minimum payout are carried forward. Another user must approve the run before it is paid.</p><form class=\"form\" action=\"/payouts/runs/new\" method=\"post\">")
 			if templ_7745c5c3_Err != nil {
 				return templ_7745c5c3_Err
 			}
@@ -632,11 +632,11 @@ func RunNew(v RunNewView) templ.Component {
 			if templ_7745c5c3_Err != nil {
 				return templ_7745c5c3_Err
 			}
-			templ_7745c5c3_Err = ui.FormField(ui.Field{Name: "cutoff", Label: "Cutoff, in UTC", Type: "datetime-local", Value: v.Cutoff, Autocomplete: "off", Hint: "Entries before this moment. Offered is the end of last month.", Error: v.Errors.For("cutoff")}).Render(ctx, templ_7745c5c3_Buffer)
+			templ_7745c5c3_Err = ui.FormField(ui.Field{Name: "cutoff", Label: "Cutoff (UTC)", Type: "datetime-local", Value: v.Cutoff, Autocomplete: "off", Hint: "Defaults to the end of last month.", Error: v.Errors.For("cutoff")}).Render(ctx, templ_7745c5c3_Buffer)
 			if templ_7745c5c3_Err != nil {
 				return templ_7745c5c3_Err
 			}
-			templ_7745c5c3_Err = ui.FormField(ui.Field{Name: "minimum", Label: "Least that is paid to an account", Value: v.Minimum, Optional: true, Autocomplete: "off", Hint: "In the run's currency, such as 25.00. Less is carried forward.", Error: v.Errors.For("minimum")}).Render(ctx, templ_7745c5c3_Buffer)
+			templ_7745c5c3_Err = ui.FormField(ui.Field{Name: "minimum", Label: "Minimum payout", Value: v.Minimum, Optional: true, Autocomplete: "off", Hint: "Smaller balances are carried forward. Example: 25.00.", Error: v.Errors.For("minimum")}).Render(ctx, templ_7745c5c3_Buffer)
 			if templ_7745c5c3_Err != nil {
 				return templ_7745c5c3_Err
 			}
@@ -652,7 +652,7 @@ func RunNew(v RunNewView) templ.Component {
 			if templ_7745c5c3_Err != nil {
 				return templ_7745c5c3_Err
 			}
-			templ_7745c5c3_Err = ui.Submit("primary", "Prepare the run").Render(ctx, templ_7745c5c3_Buffer)
+			templ_7745c5c3_Err = ui.Submit("primary", "Prepare payout run").Render(ctx, templ_7745c5c3_Buffer)
 			if templ_7745c5c3_Err != nil {
 				return templ_7745c5c3_Err
 			}

@@ -16,7 +16,7 @@ import (
 	"github.com/pingpost/pingpost/templates/ui"
 )
 
-// StatementView is what a partner gets of a run. It prints as a letter.
+// StatementView is a partner's statement for a run. It prints as a letter.
 type StatementView struct {
 	Shell                    ui.Shell
 	LegalName, Slug          string
@@ -27,23 +27,23 @@ type StatementView struct {
 	Currency                 string
 	Total, Minimum           money.Amount
 	Accounts                 []StatementAccount
-	Corrections              []StatementCorrection // the oldest first
-	MoreCorrections          bool                  // than are listed
-	LedgerURL                string                // empty where the ledger does not know them by the run
-	CSV                      ui.Download           // no URL where this person may not
+	Corrections              []StatementCorrection // oldest first
+	MoreCorrections          bool                  // there are more than are listed
+	LedgerURL                string                // "" if the run was cancelled
+	CSV                      ui.Download           // no URL if the user may not export
 }
 
-// StatementAccount is an account on it.
+// StatementAccount is an account on a statement.
 type StatementAccount struct {
-	Identifier, Outcome               string
-	Entries                           int64
-	Earned, Returned, Adjusted, Comes money.Amount
+	Identifier, Outcome             string
+	Entries                         int64
+	Earned, Returned, Adjusted, Net money.Amount
 }
 
-// StatementCorrection is a return or an adjustment with the note that the partner reads.
+// StatementCorrection is a return or an adjustment, with the note for the partner.
 type StatementCorrection struct {
 	At                        time.Time
-	Kind, Account, Lead, Note string // Lead is empty for what is not about one lead
+	Kind, Account, Lead, Note string // Lead is "" if the adjustment is not for one lead
 	Amount                    money.Amount
 }
 
@@ -85,7 +85,7 @@ func Statement(v StatementView) templ.Component {
 				return templ_7745c5c3_Err
 			}
 			if v.cancelled() {
-				templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 2, "<p class=\"mb-4\"><strong>This payout run was cancelled: nothing is paid by it.</strong> What is owed stays owed, and is for the next run.</p>")
+				templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 2, "<p class=\"mb-4\"><strong>This payout run was cancelled and pays nothing.</strong> The balance is carried forward to the next payout run.</p>")
 				if templ_7745c5c3_Err != nil {
 					return templ_7745c5c3_Err
 				}
@@ -121,14 +121,14 @@ func Statement(v StatementView) templ.Component {
 				return templ_7745c5c3_Err
 			}
 			if v.TaxID != "" {
-				templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 6, "<p>Tax id ")
+				templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 6, "<p>Tax ID: ")
 				if templ_7745c5c3_Err != nil {
 					return templ_7745c5c3_Err
 				}
 				var templ_7745c5c3_Var5 string
 				templ_7745c5c3_Var5, templ_7745c5c3_Err = templ.JoinStringErrs(v.TaxID)
 				if templ_7745c5c3_Err != nil {
-					return templ.Error{Err: templ_7745c5c3_Err, FileName: `payouts/statement.templ`, Line: 53, Col: 25}
+					return templ.Error{Err: templ_7745c5c3_Err, FileName: `payouts/statement.templ`, Line: 53, Col: 26}
 				}
 				_, templ_7745c5c3_Err = templ_7745c5c3_Buffer.WriteString(templ.EscapeString(templ_7745c5c3_Var5))
 				if templ_7745c5c3_Err != nil {
@@ -151,7 +151,7 @@ func Statement(v StatementView) templ.Component {
 			if templ_7745c5c3_Err != nil {
 				return templ_7745c5c3_Err
 			}
-			templ_7745c5c3_Err = ui.Pair("Entries before", ui.UTC(v.Cutoff), "").Render(ctx, templ_7745c5c3_Buffer)
+			templ_7745c5c3_Err = ui.Pair("Cutoff", ui.UTC(v.Cutoff), "").Render(ctx, templ_7745c5c3_Buffer)
 			if templ_7745c5c3_Err != nil {
 				return templ_7745c5c3_Err
 			}
@@ -180,7 +180,7 @@ func Statement(v StatementView) templ.Component {
 				if templ_7745c5c3_Err != nil {
 					return templ_7745c5c3_Err
 				}
-				templ_7745c5c3_Err = ui.Pair("Bank's reference", v.BankReference, "not paid yet").Render(ctx, templ_7745c5c3_Buffer)
+				templ_7745c5c3_Err = ui.Pair("Bank reference", v.BankReference, "not paid yet").Render(ctx, templ_7745c5c3_Buffer)
 				if templ_7745c5c3_Err != nil {
 					return templ_7745c5c3_Err
 				}
@@ -220,20 +220,20 @@ func Statement(v StatementView) templ.Component {
 			if templ_7745c5c3_Err != nil {
 				return templ_7745c5c3_Err
 			}
-			templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 15, "<p class=\"hint mt-4\">In ")
+			templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 15, "<p class=\"hint mt-4\">This statement covers ")
 			if templ_7745c5c3_Err != nil {
 				return templ_7745c5c3_Err
 			}
 			var templ_7745c5c3_Var7 string
 			templ_7745c5c3_Var7, templ_7745c5c3_Err = templ.JoinStringErrs(v.Currency)
 			if templ_7745c5c3_Err != nil {
-				return templ.Error{Err: templ_7745c5c3_Err, FileName: `payouts/statement.templ`, Line: 85, Col: 39}
+				return templ.Error{Err: templ_7745c5c3_Err, FileName: `payouts/statement.templ`, Line: 85, Col: 58}
 			}
 			_, templ_7745c5c3_Err = templ_7745c5c3_Buffer.WriteString(templ.EscapeString(templ_7745c5c3_Var7))
 			if templ_7745c5c3_Err != nil {
 				return templ_7745c5c3_Err
 			}
-			templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 16, " alone: what is owed in another currency is on a statement of its own. Entries that an earlier run has closed are on the statement of that run.</p></article>")
+			templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 16, " only. Other currencies have separate statements. Entries from earlier payout runs are on the statements for those runs.</p></article>")
 			if templ_7745c5c3_Err != nil {
 				return templ_7745c5c3_Err
 			}
@@ -297,11 +297,11 @@ func (v StatementView) cancelled() bool { return v.State == "cancelled" }
 func (v StatementView) totalText() string {
 	switch v.State {
 	case "paid":
-		return "Paid with this run"
+		return "Paid"
 	case "cancelled":
-		return "Nothing is paid. It would have been"
+		return "Not paid"
 	default:
-		return "To be paid with this run, once it is approved and paid"
+		return "To be paid"
 	}
 }
 
@@ -356,7 +356,7 @@ func statementAccount(a StatementAccount, v StatementView) templ.Component {
 		if templ_7745c5c3_Err != nil {
 			return templ_7745c5c3_Err
 		}
-		templ_7745c5c3_Err = statementLine("Earned by delivered leads", a.Earned).Render(ctx, templ_7745c5c3_Buffer)
+		templ_7745c5c3_Err = statementLine("Delivered leads", a.Earned).Render(ctx, templ_7745c5c3_Buffer)
 		if templ_7745c5c3_Err != nil {
 			return templ_7745c5c3_Err
 		}
@@ -368,7 +368,7 @@ func statementAccount(a StatementAccount, v StatementView) templ.Component {
 		if templ_7745c5c3_Err != nil {
 			return templ_7745c5c3_Err
 		}
-		templ_7745c5c3_Err = statementLine("Comes to", a.Comes).Render(ctx, templ_7745c5c3_Buffer)
+		templ_7745c5c3_Err = statementLine("Net", a.Net).Render(ctx, templ_7745c5c3_Buffer)
 		if templ_7745c5c3_Err != nil {
 			return templ_7745c5c3_Err
 		}
@@ -684,20 +684,20 @@ func statementCorrections(v StatementView) templ.Component {
 				return templ_7745c5c3_Err
 			}
 			if v.MoreCorrections {
-				templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 40, "<p class=\"hint mt-2\">These are the first ")
+				templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 40, "<p class=\"hint mt-2\">Only the first ")
 				if templ_7745c5c3_Err != nil {
 					return templ_7745c5c3_Err
 				}
 				var templ_7745c5c3_Var28 string
 				templ_7745c5c3_Var28, templ_7745c5c3_Err = templ.JoinStringErrs(ui.Number(len(v.Corrections)))
 				if templ_7745c5c3_Err != nil {
-					return templ.Error{Err: templ_7745c5c3_Err, FileName: `payouts/statement.templ`, Line: 160, Col: 76}
+					return templ.Error{Err: templ_7745c5c3_Err, FileName: `payouts/statement.templ`, Line: 160, Col: 71}
 				}
 				_, templ_7745c5c3_Err = templ_7745c5c3_Buffer.WriteString(templ.EscapeString(templ_7745c5c3_Var28))
 				if templ_7745c5c3_Err != nil {
 					return templ_7745c5c3_Err
 				}
-				templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 41, ". The CSV file has all of them.</p>")
+				templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 41, " are shown. The CSV file has all of them.</p>")
 				if templ_7745c5c3_Err != nil {
 					return templ_7745c5c3_Err
 				}
@@ -761,23 +761,23 @@ func statementLine(name string, a money.Amount) templ.Component {
 	})
 }
 
-// outcomeText says what becomes of the balance.
+// outcomeText explains what happens to the account's balance.
 func (v StatementView) outcomeText(a StatementAccount) string {
 	switch {
 	case v.cancelled():
-		return "The run was cancelled: nothing of it is paid or closed, and the next run takes it along."
+		return "The payout run was cancelled. The balance is carried forward to the next one."
 	case a.Outcome == "pays" && v.State == "paid":
-		return "It is paid with this run."
+		return "Paid in this payout run."
 	case a.Outcome == "pays":
-		return "It is to be paid with this run, once it is approved and paid."
+		return "To be paid in this payout run after approval."
 	case a.Outcome == "below_minimum":
-		return "It is carried forward: it is below " + ui.Amount(v.Minimum) + " " + v.Currency + ", the least that this run pays. The next run takes it along."
+		return "Carried forward to the next payout run, because the amount is below the minimum payout of " + ui.Amount(v.Minimum) + " " + v.Currency + "."
 	case a.Outcome == "negative":
-		return "It is carried forward: it is below zero, and later leads make up for it."
+		return "Carried forward and deducted from later earnings, because the amount is negative."
 	case v.State == "paid":
-		return "It comes to nothing, and is closed with this run."
+		return "The net amount is zero. Nothing is carried forward."
 	default:
-		return "It comes to nothing, and is closed with this run, once that is paid."
+		return "The net amount is zero. Nothing will be carried forward."
 	}
 }
 
