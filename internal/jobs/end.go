@@ -10,9 +10,9 @@ import (
 	"github.com/pingpost/pingpost/models"
 )
 
-var errEnded = apperr.New(apperr.Conflict, "work_ended", "This has ended already: load the page again.")
+var errEnded = apperr.New(apperr.Conflict, "work_ended", "This job has already ended. Reload the page.")
 
-// change changes work that has not ended, whoever has it.
+// change updates a job that has not ended, whichever worker has it.
 func (q *Queue) change(tx *gorm.DB, w models.Job, columns map[string]any) error {
 	result := tx.Model(&models.Job{}).Where("id = ? AND state IN ?", w.ID,
 		[]models.JobState{models.WorkWaiting, models.WorkRunning}).Updates(columns)
@@ -22,7 +22,8 @@ func (q *Queue) change(tx *gorm.DB, w models.Job, columns map[string]any) error 
 	return result.Error
 }
 
-// end gives work up: cancelled, or failed for good. Nobody writes for it meanwhile.
+// end ends a job as cancelled or failed, and undoes it. The caller must make sure that no worker
+// writes for the job.
 func (q *Queue) end(tx *gorm.DB, w models.Job, state models.JobState, failure string) error {
 	if err := q.change(tx, w, map[string]any{"state": state, "failure": failure, "ended_at": q.clock.Now()}); err != nil {
 		return err
@@ -33,7 +34,7 @@ func (q *Queue) end(tx *gorm.DB, w models.Job, state models.JobState, failure st
 	return nil
 }
 
-// fail gives work up for good, in nobody's name.
+// fail ends a job as failed. The audit event has no user.
 func (q *Queue) fail(tx *gorm.DB, w models.Job, failure string) error {
 	if err := q.end(tx, w, models.WorkFailed, failure); err != nil {
 		return err
@@ -41,8 +42,7 @@ func (q *Queue) fail(tx *gorm.DB, w models.Job, failure string) error {
 	return q.auditChange(tx, audit.Service, "work.fail", w, failure)
 }
 
-// auditChange writes how the work ended to the audit trail, as the last statement of its
-// transaction.
+// auditChange writes an audit event for the job. It must be the last statement of its transaction.
 func (q *Queue) auditChange(tx *gorm.DB, by audit.Actor, action string, w models.Job, why string) error {
 	return audit.Write(tx, q.clock.Now(), by, audit.Event{
 		Action:  action,

@@ -1,4 +1,4 @@
 package jobs
 
-// Quiet is the log for River.
-var Quiet = riverLog
+// RiverLog is riverLog for tests.
+var RiverLog = riverLog

@@ -13,9 +13,9 @@ import (
 	"github.com/pingpost/pingpost/models"
 )
 
-// A step may take minutes: meanwhile it shows how far the work is, and who wants to stop it
-// need not wait for its end.
-func TestALongStepIsSeenAndStopped(t *testing.T) {
+// A step may take minutes. While it runs, the job's progress is visible and the job can be
+// cancelled.
+func TestLongStepReportsProgressAndCanBeCancelled(t *testing.T) {
 	t.Parallel()
 	s := newLineQueue(t)
 	ended := make(chan error, 1)
@@ -30,9 +30,9 @@ func TestALongStepIsSeenAndStopped(t *testing.T) {
 		ended <- err
 		return err
 	}})
-	runs(t, s.Queue)
-	w := s.ask(t, uuid.Nil)
-	testkit.Eventually(t, soon, "the step is under way and shows how far the work is", func() bool {
+	startQueue(t, s.Queue)
+	w := s.enqueue(t, uuid.Nil)
+	testkit.Eventually(t, soon, "the step is running and the job's progress is saved", func() bool {
 		return s.get(t, w).Done == 3 && testkit.Value[bool](t, s.db,
 			`SELECT EXISTS (SELECT FROM pg_stat_activity WHERE datname = current_database() AND wait_event = 'PgSleep')`)
 	})
@@ -40,9 +40,9 @@ func TestALongStepIsSeenAndStopped(t *testing.T) {
 		t.Fatal(err)
 	}
 	if err := <-ended; err == nil {
-		t.Error("the step went on to its end")
+		t.Error("the step finished, want an error")
 	}
 	if w = s.get(t, w); w.State != models.WorkCancelled || w.Done != 3 || s.wrote(t) != 0 {
-		t.Errorf("%s at %d, %d lines", w.State, w.Done, s.wrote(t))
+		t.Errorf("got state %s, progress %d and %d lines, want cancelled, 3 and 0", w.State, w.Done, s.wrote(t))
 	}
 }

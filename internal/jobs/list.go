@@ -15,8 +15,8 @@ import (
 
 var errNotFound = apperr.New(apperr.NotFound, "work", "Not Found")
 
-// visible narrows a query to what a person may see: of the partners in the scope, and
-// what they asked for themselves.
+// visible returns a query for the jobs that a user may see: those for partners in the scope, and
+// those that the user requested.
 func (q *Queue) visible(ctx context.Context, sc scope.Scope, staff uuid.UUID) *gorm.DB {
 	query := q.db.Gorm.WithContext(ctx).Model(&models.Job{})
 	if !sc.All() {
@@ -25,7 +25,7 @@ func (q *Queue) visible(ctx context.Context, sc scope.Scope, staff uuid.UUID) *g
 	return query
 }
 
-// Get is a piece of work that the person may see.
+// Get returns a job that the user may see.
 func (q *Queue) Get(ctx context.Context, sc scope.Scope, staff uuid.UUID, number int64) (w models.Job, err error) {
 	result := q.visible(ctx, sc, staff).Where("id = ?", number).Limit(1).Find(&w)
 	if result.Error == nil && result.RowsAffected == 0 {
@@ -34,14 +34,14 @@ func (q *Queue) Get(ctx context.Context, sc scope.Scope, staff uuid.UUID, number
 	return w, postgres.Translate(result.Error)
 }
 
-// Latest returns the newest work on an object; found is false if there is none. The caller
-// must be allowed to see the object.
+// Latest returns the newest job for an object. found is false if there is none. It does not check
+// whether the user may see the object.
 func (q *Queue) Latest(ctx context.Context, object uuid.UUID) (w models.Job, found bool, err error) {
 	result := q.db.Gorm.WithContext(ctx).Where("object_id = ?", object).Order("id DESC").Limit(1).Find(&w)
 	return w, result.RowsAffected > 0, postgres.Translate(result.Error)
 }
 
-// List is a page of work, the newest first.
+// List returns a page of jobs, newest first.
 func (q *Queue) List(
 	ctx context.Context, sc scope.Scope, staff uuid.UUID, p postgres.Page,
 ) (all []models.Job, newer, older bool, err error) {
@@ -52,16 +52,16 @@ func (q *Queue) List(
 	return all, newer, older, nil
 }
 
-// FailedSince counts the work that failed for good after a moment.
+// FailedSince counts the jobs that failed after the given time.
 func (q *Queue) FailedSince(ctx context.Context, sc scope.Scope, staff uuid.UUID, at time.Time) (n int64, err error) {
 	err = q.visible(ctx, sc, staff).Where("state = ? AND ended_at > ?", models.WorkFailed, at).Count(&n).Error
 	return n, postgres.Translate(err)
 }
 
-// keepEnded is how long ended work is listed.
+// keepEnded is how long a job is kept after it ends.
 const keepEnded = 30 * 24 * time.Hour
 
-// DeleteExpired deletes work that ended long ago and returns how much.
+// DeleteExpired deletes jobs that ended more than keepEnded ago and returns how many.
 func (q *Queue) DeleteExpired(ctx context.Context) (int64, error) {
 	return postgres.InBatches(ctx, q.db.Pool,
 		`DELETE FROM work WHERE id IN (SELECT id FROM work WHERE ended_at < $1 LIMIT $2)`,

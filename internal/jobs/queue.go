@@ -1,18 +1,17 @@
-// Package jobs runs work that a page cannot wait for: payout runs, reconciliations,
-// large exports. A row in table work holds the state, progress and outcome that users
-// see. River assigns the work's job to a node, retries it and cancels it. The states
-// are those of models.JobState.
+// Package jobs runs background jobs, which take too long for a request: payout runs,
+// reconciliations and large exports. A row in the table work has the state, progress and outcome
+// that users see. For each row there is a River job, which River assigns to a node, retries and
+// cancels. The states are those of models.JobState.
 //
-// Only one job may write for a piece of work at a time: the one in the row's job_id.
-// Every transaction of a Run checks that it still is that job (Run.Step, Run.Commit).
-// A worker whose work was cancelled or given to another worker cannot write any more.
-// fence.go has the whole protocol.
+// Only one River job at a time may write for a job: the one in the row's job_id. Every transaction
+// of a Run checks that it still is that one (Run.Step, Run.Commit). A worker whose job was cancelled
+// or given to another worker can no longer write. fence.go documents the protocol.
 //
-// Its times: asked_at, started_at, beat_at and ended_at are the service's clock.
-// started_at is when the first attempt began. beat_at is when a worker last reported
-// progress; after heartbeatTimeout without a report, another worker takes over. Cancel sets
-// beat_at too, so that work whose cancellation failed halfway runs again after
-// heartbeatTimeout. River's times are the system's clock. Ended work is deleted after keepEnded.
+// asked_at, started_at, beat_at and ended_at come from the service's clock. started_at is when the
+// first attempt began. beat_at is when a worker last reported progress. After heartbeatTimeout
+// without a report, another worker takes over. Cancel also sets beat_at, so that a job whose
+// cancellation failed halfway runs again after heartbeatTimeout. River's times come from the
+// system's clock. Jobs are deleted keepEnded after they end.
 package jobs
 
 import (
@@ -32,22 +31,22 @@ import (
 	"github.com/pingpost/pingpost/models"
 )
 
-// Handler is how a kind of work is done.
+// Handler runs the jobs of one kind.
 type Handler struct {
-	// Object is the kind of the object's id. The audit trail shows the id with its prefix.
+	// Object is the kind of the object's id. The audit log shows the id with its prefix.
 	Object id.Kind
-	// Do does the work and ends with Run.Commit. It may be called again after it failed,
-	// was killed or was stopped halfway. A fault that it returns is final and is told to
-	// whoever asked; anything else is tried again.
+	// Do runs the job and ends with Run.Commit. It may be called again after it failed, was
+	// killed or was stopped halfway. If it returns an apperr.Error, the job fails and the user
+	// sees the error's message. After any other error, the job is retried.
 	Do func(context.Context, *Run) error
-	// Undo brings what the work was for back to where it can be asked for again, in the
-	// transaction that gives the work up.
+	// Undo resets the job's object, so that the job can be requested again. It runs in the
+	// transaction that ends the job as cancelled or failed.
 	Undo func(tx *gorm.DB, w models.Job) error
 	// Constraints are the errors for violations in the transactions of a Run and in Undo.
 	Constraints postgres.Constraints
 }
 
-// Queue takes work in, and works on it.
+// Queue enqueues jobs and runs them.
 type Queue struct {
 	db       *postgres.DB
 	clock    clock.Clock
@@ -56,18 +55,18 @@ type Queue struct {
 	river    *river.Client[*sql.Tx]
 }
 
-// NewQueue is a queue on the service's database. Handle its kinds before anything is asked.
+// NewQueue returns a queue in the service's database. Call Handle for each kind before enqueuing jobs.
 func NewQueue(db *postgres.DB, c clock.Clock, log *slog.Logger) *Queue {
 	q := &Queue{db: db, clock: c, log: log, handlers: map[models.JobKind]Handler{}}
 	q.river = q.newRiver()
 	return q
 }
 
-// Handle says how a kind of work is done.
+// Handle registers the handler for a kind of job.
 func (q *Queue) Handle(kind models.JobKind, by Handler) { q.handlers[kind] = by }
 
-// Enqueue puts work in, in the caller's transaction: it is done when that commits, and not
-// when it does not. partner is Nil for what is not one partner's.
+// Enqueue adds a job in the caller's transaction. The job runs only if the transaction commits.
+// partner is uuid.Nil if the job is not for one partner.
 func (q *Queue) Enqueue(tx *gorm.DB, by audit.Actor, kind models.JobKind, object, partner uuid.UUID) (models.Job, error) {
 	w := models.Job{Kind: kind, ObjectID: object, AskedBy: by.Name, State: models.WorkWaiting, AskedAt: q.clock.Now()}
 	if partner != uuid.Nil {
@@ -83,14 +82,14 @@ func (q *Queue) Enqueue(tx *gorm.DB, by audit.Actor, kind models.JobKind, object
 	return w, err
 }
 
-// Cancel gives up work that has not ended. What it wrote so far is undone.
+// Cancel cancels a job that has not ended, and undoes its writes.
 func (q *Queue) Cancel(ctx context.Context, sc scope.Scope, by audit.Actor, number int64) error {
 	w, err := q.Get(ctx, sc, by.Staff, number)
 	if err != nil {
 		return err
 	}
-	// First the work has no job, so that its worker lets go of the step that it is at.
-	// Should what follows fail, the work is taken up again.
+	// First remove the River job, so that the worker leaves its current step. If the second
+	// transaction fails, the job runs again.
 	err = q.db.Transaction(ctx, func(tx *gorm.DB) error {
 		if err := q.change(tx, w, map[string]any{"job_id": nil, "state": models.WorkWaiting, "beat_at": q.clock.Now()}); err != nil {
 			return err

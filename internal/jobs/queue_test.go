@@ -26,7 +26,8 @@ func TestMain(m *testing.M) { testkit.Main(m) }
 
 const soon = 30 * time.Second
 
-// lineQueue is a queue that writes lines into a table of its own.
+// lineQueue is a queue whose jobs write lines: rows of exports, which has no constraints that
+// matter here.
 type lineQueue struct {
 	*jobs.Queue
 	db    *testkit.Database
@@ -42,24 +43,24 @@ func newLineQueue(t *testing.T) *lineQueue {
 	return s
 }
 
-// queue is another node's, on the same database.
+// queue returns the queue of another node with the same database.
 func (s *lineQueue) queue(t *testing.T) *jobs.Queue {
 	t.Helper()
 	return jobs.NewQueue(s.db.DB, s.clock, slog.New(slog.DiscardHandler))
 }
 
-// runs has a queue work until the test ends, or until stop is called.
-func runs(t *testing.T, d *jobs.Queue) (stop func()) {
+// startQueue runs a queue until the test ends or stop is called.
+func startQueue(t *testing.T, q *jobs.Queue) (stop func()) {
 	t.Helper()
 	ctx, cancel := context.WithCancel(context.WithoutCancel(t.Context()))
 	var done sync.WaitGroup
-	done.Go(func() { d.Run(ctx) })
+	done.Go(func() { q.Run(ctx) })
 	stop = func() { cancel(); done.Wait() }
 	t.Cleanup(stop)
 	return stop
 }
 
-func (s *lineQueue) ask(t *testing.T, partner uuid.UUID) models.Job {
+func (s *lineQueue) enqueue(t *testing.T, partner uuid.UUID) models.Job {
 	t.Helper()
 	var w models.Job
 	err := s.db.Transaction(t.Context(), func(tx *gorm.DB) (err error) {
@@ -81,13 +82,13 @@ func (s *lineQueue) get(t *testing.T, w models.Job) models.Job {
 	return now
 }
 
-func (s *lineQueue) becomes(t *testing.T, w models.Job, state models.JobState) models.Job {
+func (s *lineQueue) awaitState(t *testing.T, w models.Job, state models.JobState) models.Job {
 	t.Helper()
-	testkit.Eventually(t, soon, "the work is "+string(state), func() bool { return s.get(t, w).State == state })
+	testkit.Eventually(t, soon, "the job is "+string(state), func() bool { return s.get(t, w).State == state })
 	return s.get(t, w)
 }
 
-// wrote is how many lines the work has written: rows of exports, which has no rules.
+// wrote returns the number of lines that jobs have written.
 func (s *lineQueue) wrote(t *testing.T) int64 {
 	return testkit.Value[int64](t, s.db, `SELECT count(*) FROM exports`)
 }
@@ -101,25 +102,25 @@ func line(tx *gorm.DB) error {
 	}).Error
 }
 
-func TestWorkIsDone(t *testing.T) {
+func TestJobIsDone(t *testing.T) {
 	t.Parallel()
 	s := newLineQueue(t)
 	s.Handle(models.WorkExport, jobs.Handler{Do: func(ctx context.Context, r *jobs.Run) error {
 		r.Progress("writing lines", 7, 9)
 		return r.Commit(ctx, line)
 	}})
-	runs(t, s.Queue)
-	w := s.becomes(t, s.ask(t, uuid.Nil), models.WorkDone)
+	startQueue(t, s.Queue)
+	w := s.awaitState(t, s.enqueue(t, uuid.Nil), models.WorkDone)
 	if w.Phase != "writing lines" || w.Done != 7 || w.Total != 9 || w.Attempt != 1 || w.EndedAt == nil ||
 		w.AskedBy != s.by.Name || *w.StaffID != s.by.Staff {
 		t.Errorf("%+v", w)
 	}
 	if n := s.wrote(t); n != 1 {
-		t.Errorf("%d lines", n)
+		t.Errorf("got %d lines, want 1", n)
 	}
 }
 
-// What is asked for in a transaction that does not commit is not done.
+// A job that is enqueued in a transaction that rolls back does not run.
 func TestEnqueueCommitsWithTransaction(t *testing.T) {
 	t.Parallel()
 	s := newLineQueue(t)
@@ -133,24 +134,24 @@ func TestEnqueueCommitsWithTransaction(t *testing.T) {
 		if lost, err = s.Enqueue(tx, s.by, models.WorkExport, uuid.New(), uuid.Nil); err != nil {
 			return err
 		}
-		return errors.New("changed my mind")
+		return errors.New("rollback")
 	})
 	if err == nil || lost.ID == 0 {
-		t.Fatalf("%v, work %d", err, lost.ID)
+		t.Fatalf("got error %v and job %d, want an error and an id", err, lost.ID)
 	}
-	runs(t, s.Queue)
-	w := s.ask(t, uuid.Nil)
+	startQueue(t, s.Queue)
+	w := s.enqueue(t, uuid.Nil)
 	if got := <-begun; got != w.ID {
-		t.Errorf("work %d was begun, and %d was asked for", got, w.ID)
+		t.Errorf("job %d ran, want %d", got, w.ID)
 	}
 }
 
-// A violation in a handler's transactions has the handler's error: work that runs into
-// one fails at once, and a cancellation that does is rejected with it.
+// A constraint violation in a handler's transaction becomes the handler's error. A job with such a
+// violation fails at once. A cancellation with one is rejected.
 func TestHandlerConstraints(t *testing.T) {
 	t.Parallel()
 	s := newLineQueue(t)
-	exists := apperr.New(apperr.Conflict, "exists", "The export exists already.")
+	exists := apperr.New(apperr.Conflict, "exists", "The export already exists.")
 	twice := func(tx *gorm.DB) error {
 		return tx.Exec(`INSERT INTO exports (id, staff_id, filter, made_at) SELECT $1, $1, '{}', now() FROM generate_series(1, 2)`,
 			uuid.New()).Error
@@ -160,22 +161,21 @@ func TestHandlerConstraints(t *testing.T) {
 		Undo:        func(tx *gorm.DB, w models.Job) error { return twice(tx) },
 		Constraints: postgres.Constraints{"exports_pkey": exists},
 	})
-	if err := s.Cancel(t.Context(), scope.Everywhere, s.by, s.ask(t, uuid.Nil).ID); !errors.Is(err, exists) {
-		t.Errorf("cancelling: %v", err)
+	if err := s.Cancel(t.Context(), scope.Everywhere, s.by, s.enqueue(t, uuid.Nil).ID); !errors.Is(err, exists) {
+		t.Errorf("Cancel returned %v, want %v", err, exists)
 	}
 	s.Handle(models.WorkExport, jobs.Handler{
 		Do:          func(ctx context.Context, r *jobs.Run) error { return r.Commit(ctx, twice) },
 		Constraints: postgres.Constraints{"exports_pkey": exists},
 	})
-	runs(t, s.Queue)
-	if w := s.becomes(t, s.ask(t, uuid.Nil), models.WorkFailed); w.Attempt != 1 || w.Failure != exists.Message {
-		t.Errorf("after %d attempts: %q", w.Attempt, w.Failure)
+	startQueue(t, s.Queue)
+	if w := s.awaitState(t, s.enqueue(t, uuid.Nil), models.WorkFailed); w.Attempt != 1 || w.Failure != exists.Message {
+		t.Errorf("failed after %d attempts with %q, want 1 and %q", w.Attempt, w.Failure, exists.Message)
 	}
 }
 
-// Whoever cancels stops what is under way; its next write comes to nothing, and what it
-// wrote before is undone.
-func TestWorkIsCancelled(t *testing.T) {
+// Cancel stops a running job. The job's later writes fail, and its earlier writes are undone.
+func TestRunningJobIsCancelled(t *testing.T) {
 	t.Parallel()
 	s := newLineQueue(t)
 	written, ended := make(chan struct{}), make(chan error, 1)
@@ -191,23 +191,23 @@ func TestWorkIsCancelled(t *testing.T) {
 		},
 		Undo: func(tx *gorm.DB, w models.Job) error { return tx.Exec(`DELETE FROM exports`).Error },
 	})
-	runs(t, s.Queue)
-	w := s.ask(t, uuid.Nil)
+	startQueue(t, s.Queue)
+	w := s.enqueue(t, uuid.Nil)
 	<-written
 	if err := s.Cancel(t.Context(), scope.Partners(uuid.New()), audit.Actor{Name: "another", Staff: uuid.New()}, w.ID); apperr.As(err) == nil || apperr.As(err).Code != apperr.NotFound {
-		t.Errorf("somebody who may not see it: %v", err)
+		t.Errorf("a user who may not see the job: got %v, want not found", err)
 	}
 	if err := s.Cancel(t.Context(), scope.Everywhere, s.by, w.ID); err != nil {
 		t.Fatal(err)
 	}
 	if err := <-ended; !errors.Is(err, jobs.ErrSuperseded) {
-		t.Errorf("its commit: %v", err)
+		t.Errorf("the job's commit returned %v, want ErrSuperseded", err)
 	}
 	if w = s.get(t, w); w.State != models.WorkCancelled || !strings.Contains(w.Failure, s.by.Name) || s.wrote(t) != 0 {
-		t.Errorf("%s, %q, %d lines", w.State, w.Failure, s.wrote(t))
+		t.Errorf("got state %s, failure %q and %d lines, want cancelled, the user's name and 0", w.State, w.Failure, s.wrote(t))
 	}
 	if err := s.Cancel(t.Context(), scope.Everywhere, s.by, w.ID); apperr.As(err) == nil ||
 		apperr.As(err).Code != apperr.Conflict {
-		t.Errorf("again: %v", err)
+		t.Errorf("the second Cancel returned %v, want a conflict", err)
 	}
 }

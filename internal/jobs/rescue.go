@@ -11,14 +11,14 @@ import (
 	"github.com/pingpost/pingpost/models"
 )
 
-// stranded is work that nobody does: its worker is not heard of, or it waits and the queue
-// will not give its job to anybody, for the node that had it died before it said so, or the
-// job had its last attempt.
+// stranded selects jobs that no worker runs. Either the worker no longer reports progress, or the
+// job is waiting but River will not run it again, because its node died before it recorded the
+// outcome or because the River job has no attempts left.
 const stranded = `coalesce(beat_at, asked_at) < ? AND (state = 'running' OR (state = 'waiting'
 	AND NOT EXISTS (SELECT FROM river.river_job j WHERE j.id = work.job_id AND j.state IN ('available', 'pending', 'retryable', 'scheduled'))))`
 
-// rescueLoop gives work whose worker was not heard of to another. What that worker
-// may still be doing comes to nothing: its job is not the work's any more.
+// rescueLoop gives stranded jobs to other workers. The old worker may still be running, but it can
+// no longer write.
 func (q *Queue) rescueLoop(ctx context.Context) {
 	tick := time.NewTicker(searchEvery)
 	defer tick.Stop()
@@ -27,11 +27,11 @@ func (q *Queue) rescueLoop(ctx context.Context) {
 		err := q.db.Gorm.WithContext(ctx).Raw(`SELECT id FROM work WHERE `+stranded+` LIMIT 100`,
 			q.clock.Now().Add(-heartbeatTimeout)).Scan(&found).Error
 		if err != nil && ctx.Err() == nil {
-			q.log.Warn("work of workers that died was not looked for", "error", postgres.Translate(err))
+			q.log.Warn("searching for stranded jobs failed", "error", postgres.Translate(err))
 		}
-		for _, work := range found { // one by one: what cannot be taken up does not keep the others
+		for _, work := range found { // one transaction each, so that one failure does not affect the others
 			if err := q.rescue(ctx, work); err != nil && ctx.Err() == nil {
-				q.log.Warn("work of a worker that died was not taken up", "work", work, "error", err)
+				q.log.Warn("rescuing a job failed", "work", work, "error", err)
 			}
 		}
 		select {
@@ -58,7 +58,7 @@ func (q *Queue) rescue(ctx context.Context, work int64) error {
 		}
 		if w.Attempt >= maxAttempts {
 			return q.fail(tx, w,
-				fmt.Sprintf("It was begun %d times, and each time its worker was lost. Ask for it again when the service is well.",
+				fmt.Sprintf("The job stopped unexpectedly %d times. Try again later.",
 					w.Attempt))
 		}
 		return q.insertJob(tx, &w)

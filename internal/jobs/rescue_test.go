@@ -13,8 +13,8 @@ import (
 	"github.com/pingpost/pingpost/models"
 )
 
-// A worker that is not heard of loses its work to another node, and cannot write any
-// more, though it lives.
+// A worker that reports no progress loses its job to another node. It can no longer write, even
+// if it is still running.
 func TestJobOfSilentWorkerIsRescued(t *testing.T) {
 	t.Parallel()
 	s := newLineQueue(t)
@@ -24,73 +24,72 @@ func TestJobOfSilentWorkerIsRescued(t *testing.T) {
 			return r.Commit(ctx, line)
 		}
 		first <- r
-		<-late // it does not notice anything
+		<-late // the worker does not notice that it lost the job
 		return r.Commit(context.WithoutCancel(ctx), line)
 	}}
 	s.Handle(models.WorkExport, handler)
-	runs(t, s.Queue)
-	w := s.ask(t, uuid.Nil)
+	startQueue(t, s.Queue)
+	w := s.enqueue(t, uuid.Nil)
 	silent := <-first
 
 	another := s.queue(t)
 	another.Handle(models.WorkExport, handler)
-	runs(t, another)
-	// The first one's heart goes on beating, and what it says is overwritten: it is as if
-	// it were not heard.
-	testkit.Eventually(t, soon, "it is taken up", func() bool {
+	startQueue(t, another)
+	// The first worker still reports progress. Overwrite its reports.
+	testkit.Eventually(t, soon, "the second worker starts the job", func() bool {
 		s.db.Exec(t, `UPDATE work SET beat_at = $1 WHERE id = $2 AND attempt = 1`, testkit.StartTime().Add(-time.Hour), w.ID)
 		return s.get(t, w).Attempt == 2
 	})
-	s.becomes(t, w, models.WorkDone)
+	s.awaitState(t, w, models.WorkDone)
 	close(late)
 	if err := silent.Commit(t.Context(), line); !errors.Is(err, jobs.ErrSuperseded) {
-		t.Errorf("the first worker's commit: %v", err)
+		t.Errorf("the first worker's commit returned %v, want ErrSuperseded", err)
 	}
 	if n := s.wrote(t); n != 1 {
-		t.Errorf("%d lines, want the second worker's", n)
+		t.Errorf("got %d lines, want only the second worker's", n)
 	}
 }
 
-// Work waits for a job that nobody will do: its node died between taking it and saying so,
-// or the queue gave it up.
+// A job is rescued if no worker will run its River job, because the node died after fetching it or
+// River gave it up.
 func TestStrandedJobIsRescued(t *testing.T) {
 	t.Parallel()
 	for name, job := range map[string]string{
-		"the node died":      `UPDATE river.river_job SET state = 'running', attempt = 1, attempted_at = now(), attempted_by = '{dead}' WHERE id = $1`,
-		"the job was put by": `UPDATE river.river_job SET state = 'discarded', finalized_at = now() WHERE id = $1`,
-		"the job is gone":    `DELETE FROM river.river_job WHERE id = $1`,
+		"node died":           `UPDATE river.river_job SET state = 'running', attempt = 1, attempted_at = now(), attempted_by = '{dead}' WHERE id = $1`,
+		"River job discarded": `UPDATE river.river_job SET state = 'discarded', finalized_at = now() WHERE id = $1`,
+		"River job deleted":   `DELETE FROM river.river_job WHERE id = $1`,
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			s := newLineQueue(t)
 			s.Handle(models.WorkExport,
 				jobs.Handler{Do: func(ctx context.Context, r *jobs.Run) error { return r.Commit(ctx, line) }})
-			w := s.ask(t, uuid.Nil)
+			w := s.enqueue(t, uuid.Nil)
 			s.db.Exec(t, job, *w.JobID)
 			s.clock.Advance(time.Minute)
-			runs(t, s.Queue)
+			startQueue(t, s.Queue)
 			dead := *w.JobID
-			if w = s.becomes(t, w, models.WorkDone); w.Attempt != 1 || s.wrote(t) != 1 {
-				t.Errorf("attempt %d, %d lines", w.Attempt, s.wrote(t))
+			if w = s.awaitState(t, w, models.WorkDone); w.Attempt != 1 || s.wrote(t) != 1 {
+				t.Errorf("got %d attempts and %d lines, want 1 and 1", w.Attempt, s.wrote(t))
 			}
 			if testkit.Value[bool](t, s.db, `SELECT EXISTS (SELECT FROM river.river_job WHERE id = $1 AND state = 'running' AND NOT metadata ? 'cancel_attempted_at')`, dead) {
-				t.Error("the dead worker's job runs forever, want it cancelled")
+				t.Error("the dead worker's River job is still running, want cancelled")
 			}
 		})
 	}
 }
 
-// Work whose worker was lost has the attempts that are left, not five more.
+// A rescued job has only the attempts that were left.
 func TestRescuedJobKeepsItsAttempts(t *testing.T) {
 	t.Parallel()
 	s := newLineQueue(t)
 	s.Handle(models.WorkExport, jobs.Handler{Do: func(context.Context, *jobs.Run) error { return errors.New("the network") }})
-	w := s.ask(t, uuid.Nil)
+	w := s.enqueue(t, uuid.Nil)
 	s.db.Exec(t, `UPDATE river.river_job SET state = 'running', attempt = 4, attempted_at = now() WHERE id = $1`, *w.JobID)
 	s.db.Exec(t, `UPDATE work SET state = 'running', attempt = 4, beat_at = $1 WHERE id = $2`,
 		testkit.StartTime().Add(-time.Hour), w.ID)
-	runs(t, s.Queue)
-	if w = s.becomes(t, w, models.WorkFailed); w.Attempt != 5 {
+	startQueue(t, s.Queue)
+	if w = s.awaitState(t, w, models.WorkFailed); w.Attempt != 5 {
 		t.Errorf("failed after attempt %d, want 5", w.Attempt)
 	}
 }

@@ -18,24 +18,24 @@ import (
 	"github.com/pingpost/pingpost/models"
 )
 
-// job is what River carries: which work.
+// job is the arguments of a River job: the id of its row in work.
 type job struct {
 	Work int64 `json:"work"`
 }
 
-// Kind names the job to River.
+// Kind returns the kind of the River job.
 func (job) Kind() string { return "work" }
 
-// newRiver returns River's client. It works on GORM's connections, so that jobs are put in
-// and cancelled in GORM's transactions; it polls, without LISTEN.
+// newRiver returns River's client. It uses GORM's connections, so that jobs can be inserted and
+// cancelled in GORM's transactions. It polls instead of using LISTEN.
 func (q *Queue) newRiver() *river.Client[*sql.Tx] {
 	workers := river.NewWorkers()
 	river.AddWorker(workers, river.WorkFunc(q.do))
 	client, err := river.NewClient(riverdatabasesql.New(q.db.SQL), &river.Config{
 		Schema: migrations.RiverSchema, Logger: riverLog(q.log), Workers: workers,
 		Queues:            map[string]river.QueueConfig{river.QueueDefault: {MaxWorkers: maxConcurrentJobs}},
-		FetchPollInterval: lookEvery, JobTimeout: -1, RetryPolicy: retryPolicy{},
-		ReindexerSchedule: river.NeverSchedule(), // it would need to own the tables
+		FetchPollInterval: pollInterval, JobTimeout: -1, RetryPolicy: retryPolicy{},
+		ReindexerSchedule: river.NeverSchedule(), // the service does not own the tables
 	})
 	if err != nil {
 		panic("jobs: " + err.Error()) // River rejects the settings above
@@ -43,23 +43,24 @@ func (q *Queue) newRiver() *river.Client[*sql.Tx] {
 	return client
 }
 
-// attemptOf counts over all jobs of the work: a later job has the attempts that were left.
+// attemptOf returns the number of the attempt among all River jobs for the same job. A later River
+// job has only the attempts that were left.
 func attemptOf(j *rivertype.JobRow) int { return maxAttempts - j.MaxAttempts + j.Attempt }
 
-// retryPolicy waits a second longer after each attempt. It uses the system's clock
-// because River ignores a time that is before its own now.
+// retryPolicy waits one second longer after each attempt. It uses the system's clock, because
+// River ignores times before its own current time.
 type retryPolicy struct{}
 
 func (retryPolicy) NextRetry(j *rivertype.JobRow) time.Time {
 	return clock.System{}.Now().Add(time.Duration(attemptOf(j)) * time.Second)
 }
 
-// insertJob gives the work a new job with the attempts that are left, the only job that
-// may write from now on.
+// insertJob gives the job a new River job with the attempts that are left. From then on, only that
+// River job may write.
 func (q *Queue) insertJob(tx *gorm.DB, w *models.Job) error {
 	own, ok := tx.Statement.ConnPool.(*sql.Tx)
 	if !ok {
-		return errors.New("work is asked for in a transaction")
+		return errors.New("jobs must be enqueued in a transaction")
 	}
 	inserted, err := q.river.InsertTx(tx.Statement.Context, own, job{Work: w.ID},
 		&river.InsertOpts{MaxAttempts: maxAttempts - w.Attempt})
@@ -73,7 +74,7 @@ func (q *Queue) insertJob(tx *gorm.DB, w *models.Job) error {
 	}).Error
 }
 
-// cancelJob has River cancel the work's job, and the context of its worker.
+// cancelJob cancels the job's River job and the context of its worker.
 func (q *Queue) cancelJob(tx *gorm.DB, w models.Job) error {
 	if w.JobID == nil {
 		return nil
@@ -85,8 +86,8 @@ func (q *Queue) cancelJob(tx *gorm.DB, w models.Job) error {
 	return err
 }
 
-// riverLog is the log for River, which tells of each of its steps otherwise, and of errors in
-// the words of the driver: with hosts, users and databases.
+// riverLog returns a logger for River that logs errors only. It removes hosts, users and database
+// names from them.
 func riverLog(log *slog.Logger) *slog.Logger { return slog.New(errorsOnly{log.Handler()}) }
 
 type errorsOnly struct{ slog.Handler }
@@ -103,7 +104,7 @@ func (h errorsOnly) Handle(ctx context.Context, r slog.Record) error {
 	r.Attrs(func(a slog.Attr) bool {
 		if err, ok := a.Value.Any().(error); ok {
 			safe.AddAttrs(slog.Any(a.Key, postgres.Translate(err)))
-		} else if a.Key != "err" && a.Key != "error" { // a text by now, which nobody can translate
+		} else if a.Key != "err" && a.Key != "error" { // a string, which cannot be translated
 			safe.AddAttrs(a)
 		}
 		return true

@@ -14,7 +14,7 @@ import (
 	"github.com/pingpost/pingpost/models"
 )
 
-// Run is a piece of work under way.
+// Run is a running job.
 type Run struct {
 	models.Job
 	db    *postgres.DB
@@ -25,15 +25,14 @@ type Run struct {
 	done, total int64
 }
 
-// NewInlineRun is a run that nobody asked for at the queue: of the command line, which does the
-// work itself and is there to see it end.
+// NewInlineRun returns a run without the queue, for commands that run the job themselves.
 func NewInlineRun(db *postgres.DB, c clock.Clock, w models.Job) *Run {
 	w.JobID = nil
 	return &Run{Job: w, db: db, clock: c}
 }
 
-// Progress says how far the work is: done of total, in whatever it counts; a total of 0
-// is not known. It costs next to nothing: the heart writes it down.
+// Progress sets the job's progress: done of total, in any unit. A total of 0 means unknown. It only
+// writes to memory. beat saves it.
 func (r *Run) Progress(phase string, done, total int64) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -46,9 +45,9 @@ func (r *Run) progress() map[string]any {
 	return map[string]any{"phase": r.phase, "done": r.done, "total": r.total, "beat_at": r.clock.Now()}
 }
 
-// Step writes a part of the work that stays when the rest fails: what was done by an
-// earlier attempt is not done again. It may take minutes: the work's row stays free, for the
-// heart that says how far the work is, and for whoever stops it.
+// Step runs fn in a transaction whose writes remain if the job fails later, so that the next attempt
+// need not repeat them. It may take minutes, because it does not lock the job's row: progress can
+// be saved and the job can be cancelled during a step.
 func (r *Run) Step(ctx context.Context, fn func(tx *gorm.DB) error) error {
 	return r.db.Transaction(ctx, func(tx *gorm.DB) error {
 		if err := r.hold(tx); err != nil {
@@ -58,7 +57,7 @@ func (r *Run) Step(ctx context.Context, fn func(tx *gorm.DB) error) error {
 	})
 }
 
-// Commit writes what the work comes to, and that it is done, at once.
+// Commit runs fn and marks the job as done, in one transaction.
 func (r *Run) Commit(ctx context.Context, fn func(tx *gorm.DB) error) error {
 	columns := r.progress()
 	columns["state"], columns["ended_at"], columns["failure"] = models.WorkDone, r.clock.Now(), ""
@@ -70,9 +69,9 @@ func (r *Run) Commit(ctx context.Context, fn func(tx *gorm.DB) error) error {
 	})
 }
 
-// CommitPgx is Commit for work that writes with pgx, in a transaction that it began
-// itself. last writes what others may be waiting to change: it comes after the work's own
-// row, which whoever cancels the work takes first.
+// CommitPgx is Commit for jobs that write with pgx, in a transaction that they began themselves. last
+// writes rows that other transactions may be waiting for. It runs after the update of the job's row,
+// because Cancel locks that row first.
 func (r *Run) CommitPgx(ctx context.Context, tx pgx.Tx, last func() error) error {
 	if r.JobID != nil {
 		args := pgx.NamedArgs(r.progress())
@@ -93,7 +92,7 @@ func (r *Run) CommitPgx(ctx context.Context, tx pgx.Tx, last func() error) error
 	return postgres.Translate(tx.Commit(ctx))
 }
 
-// beat writes down how far the work is until ctx ends.
+// beat saves the progress at intervals until ctx ends.
 func (r *Run) beat(ctx context.Context) {
 	tick := time.NewTicker(heartbeatInterval)
 	defer tick.Stop()
@@ -102,7 +101,7 @@ func (r *Run) beat(ctx context.Context) {
 		case <-ctx.Done():
 			return
 		case <-tick.C:
-			r.update(r.db.Gorm.WithContext(ctx), r.progress()) //nolint:errcheck // Step and Commit look again
+			r.update(r.db.Gorm.WithContext(ctx), r.progress()) //nolint:errcheck // Step and Commit check again
 		}
 	}
 }

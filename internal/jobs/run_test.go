@@ -24,24 +24,24 @@ func commitWithPgx(ctx context.Context, s *lineQueue, r *jobs.Run) error {
 	})
 }
 
-func TestCommitPgxWritesTheResultAndTheState(t *testing.T) {
+func TestCommitPgxWritesResultAndState(t *testing.T) {
 	t.Parallel()
 	s := newLineQueue(t)
 	s.Handle(models.WorkExport, jobs.Handler{Do: func(ctx context.Context, r *jobs.Run) error {
 		r.Progress("writing lines", 7, 9)
 		return commitWithPgx(ctx, s, r)
 	}})
-	runs(t, s.Queue)
-	w := s.becomes(t, s.ask(t, uuid.Nil), models.WorkDone)
+	startQueue(t, s.Queue)
+	w := s.awaitState(t, s.enqueue(t, uuid.Nil), models.WorkDone)
 	if w.Phase != "writing lines" || w.Done != 7 || w.Total != 9 || w.EndedAt == nil || !w.EndedAt.Equal(s.clock.Now()) {
 		t.Errorf("%+v", w)
 	}
 	if n := s.wrote(t); n != 1 {
-		t.Errorf("%d lines, want 1", n)
+		t.Errorf("got %d lines, want 1", n)
 	}
 }
 
-func TestCommitPgxOfLostWorkWritesNothing(t *testing.T) {
+func TestCommitPgxAfterCancelWritesNothing(t *testing.T) {
 	t.Parallel()
 	s := newLineQueue(t)
 	begun, ended := make(chan struct{}), make(chan error, 1)
@@ -52,8 +52,8 @@ func TestCommitPgxOfLostWorkWritesNothing(t *testing.T) {
 		ended <- err
 		return err
 	}})
-	runs(t, s.Queue)
-	w := s.ask(t, uuid.Nil)
+	startQueue(t, s.Queue)
+	w := s.enqueue(t, uuid.Nil)
 	<-begun
 	if err := s.Cancel(t.Context(), scope.Everywhere, s.by, w.ID); err != nil {
 		t.Fatal(err)
@@ -62,6 +62,6 @@ func TestCommitPgxOfLostWorkWritesNothing(t *testing.T) {
 		t.Errorf("CommitPgx returned %v, want ErrSuperseded", err)
 	}
 	if w = s.get(t, w); w.State != models.WorkCancelled || s.wrote(t) != 0 {
-		t.Errorf("%s, %d lines, want cancelled and no line", w.State, s.wrote(t))
+		t.Errorf("got state %s and %d lines, want cancelled and 0", w.State, s.wrote(t))
 	}
 }

@@ -1,9 +1,8 @@
-// Package ledger makes the entries that move money. Their signs, kinds and
-// references are decided here and nowhere else; the entries are append-only and
-// what is owed to a partner is always their sum.
+// Package ledger makes ledger entries. It is the only package that sets their signs, kinds and
+// references. Entries are append-only, and a balance is the sum of its entries.
 //
-// A reference names what an entry is for, once in a partner's entries of a kind: the
-// same thing done twice is refused by the database.
+// A reference identifies the reason for an entry. It is unique among a partner's entries of one
+// kind, so the database rejects a second entry for the same reason.
 package ledger
 
 import (
@@ -16,8 +15,8 @@ import (
 	"github.com/pingpost/pingpost/models"
 )
 
-// Accrual is what a delivered lead earns its partner. Its reference is the
-// leadId, so that a lead can earn once only.
+// Accrual returns the entry for a delivered lead. Its reference is the leadId, so that a lead earns
+// only once.
 func Accrual(lead *models.Lead) models.LedgerEntry {
 	return models.LedgerEntry{
 		PartnerID: lead.PartnerID, AccountID: lead.AccountID, LeadID: &lead.ID,
@@ -26,9 +25,8 @@ func Accrual(lead *models.Lead) models.LedgerEntry {
 	}
 }
 
-// Return takes back what a lead had earned. Its reference is the leadId as well, so
-// that a lead can be returned once only. Its note, which the partner reads, is the reason
-// and the answer.
+// Return returns the entry that reverses a lead's accrual. Its reference is the leadId, so that a
+// lead is returned only once. Its note, which the partner sees, is the reason and the answer.
 func Return(r models.Return, by string, at time.Time) models.LedgerEntry {
 	note := string(r.Reason)
 	if r.Answer != "" {
@@ -41,9 +39,9 @@ func Return(r models.Return, by string, at time.Time) models.LedgerEntry {
 	}
 }
 
-// Adjustment corrects what is owed, up or down, and says why. Its reference is its own:
-// the form that it is made with carries it, so that sending the form twice adjusts once.
-// lead is nil for what is not about one lead.
+// Adjustment returns an entry that increases or reduces a balance, with the reason why as its
+// note. Its reference is the adjustment's id, own, which the form contains, so that sending the
+// form twice adjusts only once. lead is nil if the adjustment is not for one lead.
 func Adjustment(
 	partner, account uuid.UUID, lead *uuid.UUID, amount money.Amount, own uuid.UUID, why, by string, at time.Time,
 ) models.LedgerEntry {
@@ -54,8 +52,8 @@ func Adjustment(
 	}
 }
 
-// Payment is what a run pays an account. Its reference names run and account: a run
-// pays an account once only.
+// Payment returns the entry for a run's payment to an account. Its reference has the ids of the run
+// and the account, so that a run pays an account only once. bank is the bank reference.
 func Payment(run models.PayoutRun, s models.Statement, bank, by string, at time.Time) models.LedgerEntry {
 	return models.LedgerEntry{
 		PartnerID: s.PartnerID, AccountID: s.AccountID,

@@ -15,31 +15,32 @@ import (
 	"github.com/pingpost/pingpost/models"
 )
 
-// NewAdjustment corrects what is owed to an account.
+// NewAdjustment corrects an account's balance.
 type NewAdjustment struct {
-	ID      uuid.UUID // the adjustment's own id: the same one again adjusts nothing more
+	ID      uuid.UUID // of the adjustment; an id can be used once
 	Account uuid.UUID
-	Lead    uuid.UUID // Nil where it is not about one lead
+	Lead    uuid.UUID // uuid.Nil if the adjustment is not for one lead
 	Amount  money.Amount
 	Reason  string
 }
 
-// MaxAdjustment bounds an adjustment in minor units: more is a slip of the hand.
+// MaxAdjustment is the largest adjustment, in minor units. Larger ones are probably typing errors.
 const MaxAdjustment = 100_000_000
 
 // ErrAdjusted means that the ledger has an adjustment with the same id.
-var ErrAdjusted = apperr.New(apperr.Conflict, "adjusted", "This adjustment is in the ledger already.")
+var ErrAdjusted = apperr.New(apperr.Conflict, "adjusted", "This adjustment is already in the ledger.")
 
-// Adjust adds a correction to the ledger. Nothing that is there changes.
+// Adjust adds an adjustment to the ledger. It returns ErrAdjusted if the ledger has one with the
+// same id.
 func (s *Service) Adjust(ctx context.Context, sc scope.Scope, a NewAdjustment) (e models.LedgerEntry, err error) {
 	if a.Reason, err = requiredText("why", a.Reason, "Enter a reason. The partner will see it on the statement."); err != nil {
 		return e, err
 	}
 	if a.Amount.Minor == 0 || a.Amount.Minor > MaxAdjustment || a.Amount.Minor < -MaxAdjustment {
-		return e, field("amount", apperr.InvalidValue, "An adjustment is between -1,000,000 and 1,000,000, and not 0.")
+		return e, field("amount", apperr.InvalidValue, "Enter an amount between -1,000,000 and 1,000,000 that is not 0.")
 	}
 	if !a.Amount.Currency.Valid() {
-		return e, field("currency", apperr.Required, "Choose the currency.")
+		return e, field("currency", apperr.Required, "Choose a currency.")
 	}
 	now := s.clock.Now()
 	err = s.db.Transaction(ctx, func(tx *gorm.DB) error {
@@ -74,8 +75,8 @@ func (s *Service) Adjust(ctx context.Context, sc scope.Scope, a NewAdjustment) (
 	return e, err
 }
 
-// adjustedLead returns the lead that the adjustment is about, or nil. It must be the
-// account's, and in its currency.
+// adjustedLead returns the lead that the adjustment is for, or nil. The lead must be the
+// account's, and its accrual must be in the adjustment's currency.
 func (s *Service) adjustedLead(tx *gorm.DB, sc scope.Scope, a NewAdjustment, account models.Account) (*uuid.UUID, error) {
 	if a.Lead == uuid.Nil {
 		return nil, nil
@@ -83,17 +84,17 @@ func (s *Service) adjustedLead(tx *gorm.DB, sc scope.Scope, a NewAdjustment, acc
 	l, earned, err := earnedBy(tx, sc, a.Lead)
 	switch f := apperr.As(err); {
 	case f != nil:
-		return nil, field("lead", apperr.InvalidValue, "The account has no lead of this id that earned anything.")
+		return nil, field("lead", apperr.InvalidValue, "The account has no lead with this id that earned a payout.")
 	case err != nil:
 		return nil, err
 	case l.AccountID != account.ID:
-		return nil, field("lead", apperr.InvalidValue, "The account has no lead of this id that earned anything.")
+		return nil, field("lead", apperr.InvalidValue, "The account has no lead with this id that earned a payout.")
 	case earned.Currency != a.Amount.Currency.String():
 		return nil, field("currency", apperr.InvalidValue,
-			"This lead earned "+earned.Currency+": an adjustment of it is in the same currency.")
+			"This lead's payout is in "+earned.Currency+". Choose the same currency.")
 	}
 	return &l.ID, nil
 }
 
-// NewAdjustmentID is for the form of a new adjustment.
+// NewAdjustmentID returns a new id for an adjustment.
 func (s *Service) NewAdjustmentID() uuid.UUID { return id.New(s.clock.Now()) }

@@ -12,7 +12,7 @@ import (
 	"github.com/pingpost/pingpost/internal/scope"
 )
 
-// Balance is what is owed to an account in a currency.
+// Balance is the balance of an account in one currency.
 type Balance struct {
 	Sum
 	PartnerID   uuid.UUID
@@ -22,18 +22,18 @@ type Balance struct {
 	Identifier  string
 }
 
-// BalancePage is some partners' balances, by slug. After and Before are where the next
-// and the previous page begin; "" where there is none.
+// BalancePage is a page of balances, ordered by the partners' slugs. After and Before are the
+// cursors of the next and the previous page, or "" if there is none.
 type BalancePage struct {
 	Balances      []Balance
 	After, Before string
 }
 
-// balancesTimeout bounds the sum of a page of balances.
+// balancesTimeout limits the query for a page of balances.
 const balancesTimeout = "20s"
 
-// Balances are those of a page of partners that have entries: after a slug, or before
-// one, or from the beginning. Each is the sum of its entries, added up anew.
+// Balances returns the balances of up to partners partners that have entries: those after a
+// slug, those before one, or the first ones. Each balance is the current sum of its entries.
 func (s *Service) Balances(
 	ctx context.Context, sc scope.Scope, after, before string, partners int,
 ) (page BalancePage, err error) {
@@ -63,7 +63,7 @@ func (s *Service) Balances(
 	return page, postgres.Translate(err)
 }
 
-// partnersWithEntries are the slugs of some partners that have entries.
+// partnersWithEntries returns the slugs of up to limit partners that have entries.
 func partnersWithEntries(ctx context.Context, tx pgx.Tx, sc scope.Scope, after, before string, limit int) ([]string, error) {
 	c, order := &conditions{}, "ASC"
 	c.sql = append(c.sql,

@@ -7,14 +7,14 @@ import (
 
 var (
 	// errEntryExists means that the partner has a ledger entry of this kind and reference.
-	errEntryExists = apperr.New(apperr.Conflict, "entry_exists", "This ledger entry exists already.")
+	errEntryExists = apperr.New(apperr.Conflict, "entry_exists", "This ledger entry already exists.")
 
 	errOpenRun = apperr.New(apperr.Conflict, "open_run",
-		"Another payout run in this currency was open a moment ago. Try again.")
-	errReturned = apperr.New(apperr.Conflict, "returned", "This lead is being returned already, or was.")
+		"Another payout run in this currency was still open. Try again.")
+	errReturned = apperr.New(apperr.Conflict, "returned", "This lead already has a return that is open or accepted.")
 )
 
-// constraints are the errors for what the schema rejects of this package's rows.
+// constraints maps constraints of the schema to this package's errors.
 func constraints() postgres.Constraints {
 	return postgres.Constraints{
 		"returns_one_a_lead":           errReturned,

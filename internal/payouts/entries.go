@@ -14,24 +14,24 @@ import (
 	"github.com/pingpost/pingpost/models"
 )
 
-// Entry is a ledger entry as people read it.
+// Entry is a ledger entry with the names for display.
 type Entry struct {
 	models.LedgerEntry
-	TransactionID string // the lead's, as the partner holds it
+	TransactionID string // the lead's, as the partner received it
 	Partner       string // slug
 	PartnerName   string
 	Identifier    string    // the account's, "partnerId" in a post
-	Run           uuid.UUID // Nil while no run has it
+	Run           uuid.UUID // uuid.Nil until a run claims the entry
 	RunState      models.RunState
 }
 
-// Amount is the entry's, with its currency.
+// Amount returns the entry's amount with its currency.
 func (e Entry) Amount() money.Amount {
-	c, _ := money.ParseCurrency(e.Currency) // the database knows the five only
+	c, _ := money.ParseCurrency(e.Currency) // the database has only valid ones
 	return money.Amount{Minor: e.AmountMinor, Currency: c}
 }
 
-// entriesSQL reads what among chooses.
+// entriesSQL selects entries e with their claims c. Callers append a WHERE clause.
 const entriesSQL = `SELECT e.id, e.partner_id, e.account_id, e.lead_id, e.kind, e.reference, e.amount_minor, e.currency, e.occurred_at, e.note, e.made_by,
 		coalesce(l.transaction_id, ''), p.slug, p.name, a.identifier, coalesce(c.run_id, '00000000-0000-0000-0000-000000000000'), coalesce(r.state, '')
 	FROM ledger_entries e
@@ -56,7 +56,7 @@ func collectEntries(rows pgx.Rows) ([]Entry, error) {
 	})
 }
 
-// Entries is a page of the ledger, the newest entry first.
+// Entries returns a page of the ledger, newest first.
 func (s *Service) Entries(
 	ctx context.Context, sc scope.Scope, f Filter, p postgres.Page,
 ) (all []Entry, newer, older bool, err error) {
@@ -80,7 +80,7 @@ func (s *Service) Entries(
 	return all, newer, older, nil
 }
 
-// Count is how many entries the filter chooses, counted up to a bound: more says that
+// Count returns the number of entries that match the filter, up to bound. more reports that
 // there are more.
 func (s *Service) Count(ctx context.Context, sc scope.Scope, f Filter, bound int64) (n int64, more bool, err error) {
 	c := f.conditions(sc)
@@ -92,22 +92,22 @@ func (s *Service) Count(ctx context.Context, sc scope.Scope, f Filter, bound int
 	return min(n, bound), n > bound, nil
 }
 
-// Sum is what entries of a currency come to, by kind.
+// Sum is the total of entries in one currency, by kind.
 type Sum struct {
 	Currency                          money.Currency
 	Entries                           int64
 	Accrued, Returned, Adjusted, Paid int64 // minor units, signed as in the ledger
 }
 
-// Owed is what is owed: the sum of it all.
+// Owed returns the balance, which is the sum of all kinds.
 func (s Sum) Owed() int64 { return s.Accrued + s.Returned + s.Adjusted + s.Paid }
 
 const sumColumns = `count(*),
 	coalesce(sum(e.amount_minor) FILTER (WHERE e.kind = 'accrual'), 0), coalesce(sum(e.amount_minor) FILTER (WHERE e.kind = 'return'), 0),
 	coalesce(sum(e.amount_minor) FILTER (WHERE e.kind = 'adjustment'), 0), coalesce(sum(e.amount_minor) FILTER (WHERE e.kind = 'payment'), 0)`
 
-// Sums adds up what the filter chooses, by currency. Over a whole large ledger that
-// takes seconds: ask it of a partner, an account, a run.
+// Sums returns the totals of the entries that match the filter, by currency. For a whole ledger
+// this can take seconds, so filter by partner, account or run.
 func (s *Service) Sums(ctx context.Context, sc scope.Scope, f Filter) ([]Sum, error) {
 	c := f.conditions(sc)
 	rows, err := s.db.Pool.Query(ctx, `SELECT e.currency, `+sumColumns+

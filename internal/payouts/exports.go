@@ -23,18 +23,17 @@ import (
 	"github.com/pingpost/pingpost/models"
 )
 
-// Columns are those of ledger.csv. Amounts are in major units, signed as in the ledger;
-// times are UTC. partner is the slug, partner_id what the partner sends as partnerId.
+// Columns are the columns of ledger.csv. Amounts are in major units, signed as in the ledger.
+// Times are in UTC. partner is the slug, and partner_id is what the partner sends as partnerId.
 var Columns = []string{
 	"lead_id", "transaction_id", "partner", "partner_id", "kind", "amount", "currency", "occurred_at", "entry", "reference", "run", "run_state", "note",
 }
 
-// exportBatchSize is how many entries are in memory while they are streamed.
+// exportBatchSize is how many entries are held in memory while streaming.
 const exportBatchSize = 2000
 
-// Stream calls each for every entry that the filter chooses, the oldest first, as the
-// ledger was when it began. It holds some thousand entries at most, whatever there are;
-// the statement's time-out is for each such part.
+// Stream calls each for every entry that matches the filter, oldest first. It reads a snapshot
+// of the ledger in batches of exportBatchSize. The statement timeout applies to each batch.
 func (s *Service) Stream(ctx context.Context, sc scope.Scope, f Filter, each func(*Entry) error) error {
 	tx, err := s.db.Pool.BeginTx(ctx, pgx.TxOptions{IsoLevel: pgx.RepeatableRead, AccessMode: pgx.ReadOnly})
 	if err != nil {
@@ -42,50 +41,50 @@ func (s *Service) Stream(ctx context.Context, sc scope.Scope, f Filter, each fun
 	}
 	defer tx.Rollback(context.WithoutCancel(ctx))
 	c := f.conditions(sc)
-	// The rows are wanted as they come: what is sorted first takes its time before the first.
+	// Prefer a plan that returns the first rows soon over one that sorts all rows first.
 	if _, err := tx.Exec(ctx, "SET LOCAL cursor_tuple_fraction = 0.001"); err != nil {
 		return postgres.Translate(err)
 	}
 	if _, err := tx.Exec(ctx, "DECLARE entries NO SCROLL CURSOR FOR "+entriesSQL+c.where()+" ORDER BY e.id", c.args...); err != nil {
 		return postgres.Translate(err)
 	}
-	some := make([]Entry, 0, exportBatchSize)
+	batch := make([]Entry, 0, exportBatchSize)
 	for {
-		// All of a part is taken before the first of it is handed on: while the server
-		// sends, its time-out runs, and whoever reads may be slow.
-		if some, err = fetch(ctx, tx, some[:0]); err != nil {
+		// Read the whole batch before calling each: a slow client must not use up the
+		// statement timeout.
+		if batch, err = fetch(ctx, tx, batch[:0]); err != nil {
 			return postgres.Translate(err)
 		}
-		for i := range some {
-			if err := each(&some[i]); err != nil {
+		for i := range batch {
+			if err := each(&batch[i]); err != nil {
 				return err
 			}
 		}
-		if len(some) < exportBatchSize {
+		if len(batch) < exportBatchSize {
 			return nil
 		}
 	}
 }
 
-// fetch appends the cursor's next entries.
-func fetch(ctx context.Context, tx pgx.Tx, some []Entry) ([]Entry, error) {
+// fetch appends the cursor's next entries to batch.
+func fetch(ctx context.Context, tx pgx.Tx, batch []Entry) ([]Entry, error) {
 	rows, err := tx.Query(ctx, fmt.Sprintf("FETCH %d FROM entries", exportBatchSize))
 	if err != nil {
-		return some, err
+		return batch, err
 	}
 	defer rows.Close()
 	for rows.Next() {
-		some = append(some, Entry{})
-		if err := scanEntry(rows, &some[len(some)-1]); err != nil {
-			return some, err
+		batch = append(batch, Entry{})
+		if err := scanEntry(rows, &batch[len(batch)-1]); err != nil {
+			return batch, err
 		}
 	}
-	return some, rows.Err()
+	return batch, rows.Err()
 }
 
-// CSV sends the entries that the filter chooses, with a head, to somebody who waits for
-// them, and returns how many. A few are sent at once, since each holds a connection: begin
-// is called when this is one of them.
+// CSV writes the entries that match the filter to a waiting client, with a header row, and
+// returns how many. Each download holds a connection, so only a few may run at a time. CSV calls
+// begin once the download may start.
 func (s *Service) CSV(ctx context.Context, sc scope.Scope, f Filter, to io.Writer, begin func() error) (rows int64, err error) {
 	end, err := s.db.AcquireDownload()
 	if err != nil {
@@ -98,29 +97,29 @@ func (s *Service) CSV(ctx context.Context, sc scope.Scope, f Filter, to io.Write
 	return s.writeCSV(ctx, sc, f, to, func(int64) {})
 }
 
-// writeCSV calls pause at intervals with the number of rows so far.
+// writeCSV calls progress after every batch with the number of rows written.
 func (s *Service) writeCSV(
-	ctx context.Context, sc scope.Scope, f Filter, to io.Writer, pause func(rows int64),
+	ctx context.Context, sc scope.Scope, f Filter, to io.Writer, progress func(rows int64),
 ) (rows int64, err error) {
-	w := csv.NewWriter(bufio.NewWriterSize(to, 64<<10)) // whose buffer it takes for its own
+	w := csv.NewWriter(bufio.NewWriterSize(to, 64<<10)) // csv.NewWriter uses this buffer instead of a smaller one
 	if err := w.Write(Columns); err != nil {
 		return 0, err
 	}
 	record := make([]string, len(Columns))
 	err = s.Stream(ctx, sc, f, func(e *Entry) error {
 		if rows++; rows%exportBatchSize == 0 {
-			pause(rows)
+			progress(rows)
 		}
 		return w.Write(e.record(record))
 	})
-	if err == nil { // else what failed before the first part was written can still be told
+	if err == nil { // without a flush, an early error can still be shown as a page
 		w.Flush()
 		err = w.Error()
 	}
 	return rows, err
 }
 
-// record is the entry's row.
+// record returns the entry as a row of the CSV file, reusing into.
 func (e *Entry) record(into []string) []string {
 	lead, run := "", ""
 	if e.LeadID != nil {
@@ -138,10 +137,10 @@ func (e *Entry) record(into []string) []string {
 // TimeLayout is the layout of exported times, in UTC.
 const TimeLayout = "2006-01-02T15:04:05.000Z"
 
-// ExportRetention is how long an export can be fetched.
+// ExportRetention is how long the file of an export is available.
 const ExportRetention = 7 * 24 * time.Hour
 
-// exportRequest is an export's filter with what its asker may see.
+// exportRequest is the filter of an export with the scope of the user who requested it.
 type exportRequest struct {
 	Filter
 	All      bool        `json:"all,omitempty"`
@@ -155,10 +154,10 @@ func (w exportRequest) scope() scope.Scope {
 	return scope.Partners(w.Partners...)
 }
 
-// RequestExport asks for entries as a file: more than a page can wait for.
+// RequestExport enqueues the job that writes the entries to a file.
 func (s *Service) RequestExport(ctx context.Context, sc scope.Scope, f Filter) (e models.Export, err error) {
 	if s.by.Staff == uuid.Nil {
-		return e, errNoReader
+		return e, errExportNeedsUser
 	}
 	filter, err := json.Marshal(exportRequest{Filter: f, All: sc.All(), Partners: sc.IDs()})
 	if err != nil {
@@ -178,7 +177,7 @@ func (s *Service) RequestExport(ctx context.Context, sc scope.Scope, f Filter) (
 	return e, err
 }
 
-// writeExport writes the file.
+// writeExport is the job that writes the file.
 func (s *Service) writeExport(ctx context.Context, w *jobs.Run) error {
 	var e models.Export
 	if err := s.db.Gorm.WithContext(ctx).Where("id = ?", w.ObjectID).Take(&e).Error; err != nil {
@@ -197,23 +196,23 @@ func (s *Service) writeExport(ctx context.Context, w *jobs.Run) error {
 		err = file.Close()
 	}
 	if err != nil {
-		s.files.Delete(context.WithoutCancel(ctx), file.ID) //nolint:errcheck // a file that is left expires
+		s.files.Delete(context.WithoutCancel(ctx), file.ID) //nolint:errcheck // a file that is not deleted expires
 		return err
 	}
 	w.Progress("writing entries", rows, rows)
-	// A commit that fails may have come about all the same: its file goes when it has expired.
+	// Keep the file if the commit fails: the commit may have succeeded. The file expires anyway.
 	return w.Commit(ctx, func(tx *gorm.DB) error {
 		return tx.Model(&models.Export{}).Where("id = ?", e.ID).Updates(map[string]any{"file_id": file.ID, "rows": rows}).Error
 	})
 }
 
 var (
-	errNoExport = apperr.New(apperr.NotFound, "export", "Not Found")
-	errNoReader = apperr.New(apperr.Forbidden, "person",
-		"A prepared export is for the person who asked for it: the command line is none.")
+	errNoExport        = apperr.New(apperr.NotFound, "export", "Not Found")
+	errExportNeedsUser = apperr.New(apperr.Forbidden, "person",
+		"Exports need a signed-in user. Start one in the console.")
 )
 
-// Export is one that this person asked for; nobody else's.
+// Export returns an export that the user requested. Users cannot see each other's exports.
 func (s *Service) Export(ctx context.Context, export uuid.UUID) (e models.Export, err error) {
 	q := s.db.Gorm.WithContext(ctx).Where("id = ? AND staff_id = ?", export, s.by.Staff).Limit(1).Find(&e)
 	if q.Error == nil && (q.RowsAffected == 0 || s.by.Staff == uuid.Nil) {
@@ -222,12 +221,13 @@ func (s *Service) Export(ctx context.Context, export uuid.UUID) (e models.Export
 	return e, postgres.Translate(q.Error)
 }
 
-// ExportAvailable reports whether the file of an export that was written can still be fetched.
+// ExportAvailable reports whether the file of an export is ready and has not expired.
 func (s *Service) ExportAvailable(e models.Export) bool {
 	return e.FileID != nil && s.clock.Now().Before(e.MadeAt.Add(ExportRetention))
 }
 
-// OpenExport opens an export's file. Whoever may see less by now than when they asked asks anew.
+// OpenExport opens an export's file. It returns a NotFound error if the user's scope no longer
+// covers the scope of the export.
 func (s *Service) OpenExport(ctx context.Context, sc scope.Scope, e models.Export) (io.ReadCloser, error) {
 	var want exportRequest
 	if err := json.Unmarshal([]byte(e.Filter), &want); err != nil {
@@ -243,12 +243,12 @@ func (s *Service) OpenExport(ctx context.Context, sc scope.Scope, e models.Expor
 	}
 	if e.FileID == nil {
 		return nil, apperr.New(apperr.Conflict, "export_unfinished",
-			"This export is not ready: it is still being written, or its file is not kept any more. Ask for it again.")
+			"This export is not ready or has expired. Wait for it, or export again from the ledger.")
 	}
 	return s.files.Open(ctx, *e.FileID)
 }
 
-// DeleteExpiredExports deletes those whose file has gone and returns how many.
+// DeleteExpiredExports deletes exports whose files have expired and returns how many.
 func (s *Service) DeleteExpiredExports(ctx context.Context) (int64, error) {
 	return postgres.InBatches(ctx, s.db.Pool,
 		`DELETE FROM exports WHERE id IN (SELECT id FROM exports WHERE made_at < $1 LIMIT $2)`,

@@ -14,7 +14,7 @@ import (
 	"github.com/pingpost/pingpost/models"
 )
 
-// Filter chooses entries of the ledger. What is zero does not restrict.
+// Filter selects ledger entries. Zero fields match all entries.
 type Filter struct {
 	Partner  uuid.UUID        `json:"partner,omitzero"`
 	Account  uuid.UUID        `json:"account,omitzero"`
@@ -22,18 +22,18 @@ type Filter struct {
 	Run      uuid.UUID        `json:"run,omitzero"`
 	Kind     models.EntryKind `json:"kind,omitempty"`
 	Currency money.Currency   `json:"currency,omitempty"`
-	From     time.Time        `json:"from,omitzero"`  // included
-	To       time.Time        `json:"to,omitzero"`    // not included
-	Open     bool             `json:"open,omitempty"` // in no run yet
+	From     time.Time        `json:"from,omitzero"`  // inclusive
+	To       time.Time        `json:"to,omitzero"`    // exclusive
+	Open     bool             `json:"open,omitempty"` // not in a run yet
 }
 
-// conditions is a condition on entries e and their claims c, with its arguments.
+// conditions is a WHERE clause on entries e and their claims c, with its arguments.
 type conditions struct {
 	sql  []string
 	args []any
 }
 
-// and adds a condition whose only placeholder is %d, the argument's number.
+// and adds a condition. Its only verb is %d, for the number of the argument.
 func (c *conditions) and(sql string, arg any) {
 	c.args = append(c.args, arg)
 	c.sql = append(c.sql, fmt.Sprintf(sql, len(c.args)))
@@ -46,7 +46,7 @@ func (c *conditions) where() string {
 	return " WHERE " + strings.Join(c.sql, " AND ")
 }
 
-// conditions is what the filter chooses of what the scope allows.
+// conditions returns the conditions of the filter and the scope.
 func (f Filter) conditions(sc scope.Scope) *conditions {
 	c := &conditions{}
 	if !sc.All() {
@@ -54,7 +54,7 @@ func (f Filter) conditions(sc scope.Scope) *conditions {
 	}
 	if f.Partner != uuid.Nil {
 		c.and("e.partner_id = $%d", f.Partner)
-		c.and("e.account_id IN (SELECT id FROM accounts WHERE partner_id = $%d)", f.Partner) // which has the index
+		c.and("e.account_id IN (SELECT id FROM accounts WHERE partner_id = $%d)", f.Partner) // for the index on account_id
 	}
 	if f.Account != uuid.Nil {
 		c.and("e.account_id = $%d", f.Account)
@@ -67,7 +67,7 @@ func (f Filter) conditions(sc scope.Scope) *conditions {
 	}
 	kinds := []models.EntryKind{models.EntryAccrual, models.EntryReturn, models.EntryAdjustment, models.EntryPayment}
 	if slices.Contains(kinds, f.Kind) {
-		c.sql = append(c.sql, "e.kind = '"+string(f.Kind)+"'") // in the text, so that the planner knows its index
+		c.sql = append(c.sql, "e.kind = '"+string(f.Kind)+"'") // a literal, so that the planner can use the partial index
 	} else if f.Kind != "" {
 		c.sql = append(c.sql, "false")
 	}
@@ -86,7 +86,7 @@ func (f Filter) conditions(sc scope.Scope) *conditions {
 	return c
 }
 
-// Describe say the filter to people, in the audit trail.
+// Describe returns the filter for the audit log, by field name.
 func (f Filter) Describe() map[string]any {
 	words := map[string]any{}
 	for name, named := range map[string]struct {
@@ -117,7 +117,7 @@ func (f Filter) Describe() map[string]any {
 		words["run"] = "none yet"
 	}
 	if len(words) == 0 {
-		words["entries"] = "all that this person may see"
+		words["entries"] = "all that the user may see"
 	}
 	return words
 }

@@ -1,29 +1,27 @@
-// Package payouts owns what happens to money after a lead has earned it: the ledger as
-// people read it, returns and adjustments, payout runs with their statements, and
-// exports of it all.
+// Package payouts manages money after a lead has earned it: reading the ledger, returns,
+// adjustments, payout runs with their statements, and exports.
 //
-// It does not own what a ledger entry is and its sign (ledger), accruals, which are stored
-// with their leads (leads), totals by day and partner (reporting), permissions (authz,
-// admin), or how jobs are queued, resumed and cancelled (jobs).
+// Other packages define ledger entries and their signs (ledger), store accruals with their leads
+// (leads), report totals by day and partner (reporting), check permissions (authz, admin), and
+// enqueue, resume and cancel jobs (jobs).
 //
-// Its times, all from the service's clock but received_at, which is intake's:
+// All times come from the service's clock, except received_at, which intake sets:
 //
-//   - The occurred_at of an accrual is its lead's received_at, of a return its decision, of
-//     an adjustment its creation, and of a payment the moment that a user marks the run as
-//     paid, whatever day the bank pays.
+//   - occurred_at is the lead's received_at for an accrual, the time of the decision for a
+//     return, the time of creation for an adjustment, and for a payment the time when a user
+//     marks the run as paid, on whatever day the bank pays.
 //   - A run takes the entries before its cutoff that no run has claimed. They include
 //     old ones that earlier runs could not see because their transactions had not ended.
-//     The order of entries is their id.
+//     Entries are ordered by id.
 //   - A run's made_at is when its preparer started it, and prepared_at when its job
 //     finished.
-//   - A lead can be returned for Policy.ReturnWindow after its received_at. What counts is
-//     when the return is requested.
+//   - A return can be requested for Policy.ReturnWindow after the lead's received_at.
 //   - An export is available for ExportRetention after its made_at.
 //
 // [models.RunState] lists the states of a run and what changes them: BeginRun, the job
 // (prepare, finish, undoRun), ApproveRun, PayRun and CancelRun.
 //
-// Invariants that the schema holds:
+// Invariants that the schema enforces:
 //
 //   - Ledger entries, statements and payees never change.
 //   - Paid and cancelled runs never change.
@@ -31,10 +29,10 @@
 //   - The user who approves a run is not the one who prepared it.
 //   - A lead has at most one return that is open or accepted.
 //
-// Invariants that this package holds:
+// Invariants that this package enforces:
 //
-//   - A statement is the sum of exactly those entries that the run claimed or held for
-//     the account: one SQL statement adds up and claims.
+//   - A statement is the sum of exactly those entries that the run claimed or held for the
+//     account, because one SQL statement both adds them up and claims them.
 //   - The entries of a paid run, payments included, sum to zero for each account.
 //   - A cancelled run claims no entries.
 package payouts
@@ -54,23 +52,24 @@ import (
 	"github.com/pingpost/pingpost/models"
 )
 
-// Policy is what the platform's owner settles.
+// Policy is the configuration of payouts.
 type Policy struct {
-	ReturnWindow time.Duration // how long after its delivery a lead can be returned
+	ReturnWindow time.Duration // how long a lead can be returned after its delivery
 }
 
-// Service does everything in the name of somebody.
+// Service manages the ledger, returns, payout runs and exports. It acts as one user or as the
+// service (By).
 type Service struct {
 	db     *postgres.DB
 	clock  clock.Clock
 	queue  *jobs.Queue
 	files  *blobstore.Store
 	policy Policy
-	atOnce int // accounts that a run claims in a transaction at most
+	atOnce int // most accounts that a run claims in one transaction
 	by     audit.Actor
 }
 
-// NewService handles the kinds of work that are its own at the queue.
+// NewService returns a Service and registers its job handlers with the queue.
 func NewService(db *postgres.DB, c clock.Clock, queue *jobs.Queue, blobs *blobstore.Store, p Policy) *Service {
 	s := &Service{
 		db: db.WithConstraints(constraints()), clock: c, queue: queue, files: blobs,
@@ -86,17 +85,17 @@ func NewService(db *postgres.DB, c clock.Clock, queue *jobs.Queue, blobs *blobst
 	return s
 }
 
-// By is the service on behalf of somebody.
+// By returns the service acting as who.
 func (s *Service) By(who audit.Actor) *Service {
 	mine := *s
 	mine.by = who
 	return &mine
 }
 
-// Policy is the one in force.
+// Policy returns the configuration.
 func (s *Service) Policy() Policy { return s.policy }
 
-// auditChange writes the change's audit event, as the last statement of its transaction.
+// auditChange writes an audit event. It must be the last statement of its transaction.
 func (s *Service) auditChange(
 	tx *gorm.DB, action, kind, object string, partner uuid.UUID, after map[string]any, why string,
 ) error {
@@ -105,11 +104,11 @@ func (s *Service) auditChange(
 	})
 }
 
-// RunID is how a run is named to people.
+// RunID returns a run's id as pages and files show it.
 func RunID(run uuid.UUID) string { return id.Format(id.Payout, run) }
 
-// extendStatementTimeout lets a statement of a piece of work take its time: the pool's time-out
-// is for what a person or a partner waits for.
+// extendStatementTimeout gives the statements of a job more time. The pool's timeout is meant for
+// requests.
 func extendStatementTimeout(tx *gorm.DB) error {
 	return tx.Exec(`SET LOCAL statement_timeout = '15min'`).Error
 }

@@ -26,11 +26,11 @@ type NewRun struct {
 	Note     string
 }
 
-// MaxMinimum bounds the least that is paid out, in minor units.
+// MaxMinimum is the largest minimum payout, in minor units.
 const MaxMinimum = 100_000_000
 
-// BeginRun starts a run and enqueues the job that prepares it. A run is the whole
-// platform's: a scope that is restricted has none.
+// BeginRun starts a run and enqueues the job that prepares it. Runs cover all partners, so the
+// scope must too.
 func (s *Service) BeginRun(ctx context.Context, sc scope.Scope, n NewRun) (r models.PayoutRun, err error) {
 	now := s.clock.Now()
 	note, err := optionalText("note", n.Note)
@@ -40,11 +40,11 @@ func (s *Service) BeginRun(ctx context.Context, sc scope.Scope, n NewRun) (r mod
 	case s.by.Staff == uuid.Nil:
 		return r, errNoUser
 	case !n.Currency.Valid():
-		return r, field("currency", apperr.Required, "Choose the currency.")
+		return r, field("currency", apperr.Required, "Choose a currency.")
 	case n.Cutoff.IsZero() || n.Cutoff.After(now):
-		return r, field("cutoff", apperr.InvalidValue, "The cutoff is a moment that has passed.")
+		return r, field("cutoff", apperr.InvalidValue, "Enter a cutoff in the past.")
 	case n.Minimum < 0 || n.Minimum > MaxMinimum:
-		return r, field("minimum", apperr.InvalidValue, "The minimum payout is between 0 and 1,000,000.")
+		return r, field("minimum", apperr.InvalidValue, "Enter a minimum payout between 0 and 1,000,000.")
 	case err != nil:
 		return r, err
 	}
@@ -71,7 +71,7 @@ func (s *Service) BeginRun(ctx context.Context, sc scope.Scope, n NewRun) (r mod
 	return r, err
 }
 
-// blocked names the run in a currency that has to end before another one begins.
+// blocked returns rejected with the id of the open run in the currency.
 func (s *Service) blocked(ctx context.Context, currency string, rejected *apperr.Error) error {
 	var open models.PayoutRun
 	q := s.db.Gorm.WithContext(ctx).Where("currency = ? AND state IN ('preparing', 'prepared', 'approved')", currency).Limit(1).Find(&open)
@@ -85,25 +85,25 @@ func (s *Service) blocked(ctx context.Context, currency string, rejected *apperr
 	return &named
 }
 
-// A step claims the entries of some accounts: of as many as have about entryBatchSize,
-// which takes seconds, judging by those before; at first of a few. An account is claimed
-// whole, however many it has: its sum decides whether it is claimed at all.
+// A step claims the entries of several accounts. It starts with accountsAtFirst and then adapts,
+// so that a step claims about entryBatchSize entries, which takes seconds. All entries of an
+// account are in one step, because their sum decides whether they are claimed.
 const (
 	accountBatchSize = 200
 	accountsAtFirst  = 8
 	entryBatchSize   = 20_000
 )
 
-// accountsNext is how many accounts the next step takes, after one that took some and
-// claimed so many entries of them.
+// accountsNext returns the number of accounts for the next step, after a step that claimed
+// the given number of entries from took accounts.
 func accountsNext(took int, claimed int64) int {
 	return max(1, int(min(int64(took)*entryBatchSize/max(claimed, 1), 2*int64(took))))
 }
 
-// claimSQL gives a run every entry of some accounts before its cutoff that no run has,
-// and each account its statement: of one that is paid, or that comes to nothing, the
-// entries are claimed; of one that is held they are left for the next run. It is one
-// statement, so that the sums are those of the very entries that it claims.
+// claimSQL writes the statements of some accounts, for their entries before the cutoff that no
+// run has claimed. It claims those entries if the account is paid or its net is zero, and leaves
+// them for the next run if the account is held. It is one SQL statement, so that the sums are
+// exactly those of the claimed entries.
 const claimSQL = `
 WITH open AS MATERIALIZED (
 	SELECT e.id, e.partner_id, e.account_id, e.kind, e.amount_minor FROM ledger_entries e
@@ -126,8 +126,8 @@ WITH open AS MATERIALIZED (
 INSERT INTO payout_run_entries (entry_id, run_id)
 SELECT open.id, CAST(@run AS uuid) FROM open JOIN made USING (account_id) WHERE made.outcome IN ('pays', 'even')`
 
-// prepare claims a run's entries, some accounts at a time: what a try has claimed stays
-// claimed, and the next one goes on behind it.
+// prepare is the job that claims a run's entries, several accounts at a time. Claims are kept
+// when an attempt fails, and the next attempt continues after them.
 func (s *Service) prepare(ctx context.Context, w *jobs.Run) error {
 	var r models.PayoutRun
 	db := s.db.Gorm.WithContext(ctx)
@@ -135,26 +135,26 @@ func (s *Service) prepare(ctx context.Context, w *jobs.Run) error {
 		return err
 	}
 	if r.State != models.RunPreparing {
-		return apperr.New(apperr.Conflict, "run_state", "This run is not being prepared any more.")
+		return apperr.New(apperr.Conflict, "run_state", "This payout run is no longer being prepared.")
 	}
 	accounts, err := s.accountsLeft(ctx, r)
 	if err != nil {
 		return err
 	}
 	for done, next := 0, accountsAtFirst; done < len(accounts); {
-		w.Progress("claiming the entries of accounts", int64(done), int64(len(accounts)))
-		some := accounts[done:min(done+min(next, s.atOnce), len(accounts))]
+		w.Progress("preparing accounts", int64(done), int64(len(accounts)))
+		batch := accounts[done:min(done+min(next, s.atOnce), len(accounts))]
 		var claimed int64
 		err := w.Step(ctx, func(tx *gorm.DB) (err error) {
-			claimed, err = claim(tx, r, some)
+			claimed, err = claim(tx, r, batch)
 			return err
 		})
 		if err != nil {
 			return err
 		}
-		done, next = done+len(some), accountsNext(len(some), claimed)
+		done, next = done+len(batch), accountsNext(len(batch), claimed)
 	}
-	w.Progress("claiming the entries of accounts", int64(len(accounts)), int64(len(accounts)))
+	w.Progress("preparing accounts", int64(len(accounts)), int64(len(accounts)))
 	return w.Commit(ctx, func(tx *gorm.DB) error { return s.finish(tx, r) })
 }
 
@@ -166,7 +166,7 @@ func (s *Service) accountsLeft(ctx context.Context, r models.PayoutRun) (all []u
 	return all, err
 }
 
-// claim returns how many entries it claimed.
+// claim claims the entries of some accounts and returns how many.
 func claim(tx *gorm.DB, r models.PayoutRun, accounts []uuid.UUID) (int64, error) {
 	if err := extendStatementTimeout(tx); err != nil {
 		return 0, err
@@ -180,8 +180,8 @@ func claim(tx *gorm.DB, r models.PayoutRun, accounts []uuid.UUID) (int64, error)
 // nothingToPay is the recorded reason for ending a run without payments.
 const nothingToPay = "Nothing to pay."
 
-// finish writes the run's totals. A run without payments ends here and releases what it
-// claimed: there is nothing to approve, and the next run can begin.
+// finish writes the run's totals. A run without payments ends here and releases its entries,
+// so that the next run can begin without an approval.
 func (s *Service) finish(tx *gorm.DB, r models.PayoutRun) error {
 	if err := extendStatementTimeout(tx); err != nil {
 		return err
@@ -237,7 +237,7 @@ func (s *Service) finish(tx *gorm.DB, r models.PayoutRun) error {
 	})
 }
 
-// undoRun gives up a run whose preparation was cancelled or failed.
+// undoRun cancels a run whose preparation was cancelled or failed.
 func (s *Service) undoRun(tx *gorm.DB, w models.Job) error {
 	if err := release(tx, w.ObjectID); err != nil {
 		return err
@@ -245,7 +245,7 @@ func (s *Service) undoRun(tx *gorm.DB, w models.Job) error {
 	return tx.Model(&models.PayoutRun{}).Where("id = ? AND state = 'preparing'", w.ObjectID).
 		Updates(map[string]any{
 			"state":       models.RunCancelled,
-			"ended_why":   "Its preparation did not come to an end.",
+			"ended_why":   "Preparation was cancelled or failed.",
 			"row_version": gorm.Expr("row_version + 1"),
 		}).Error
 }

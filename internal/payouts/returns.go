@@ -18,22 +18,22 @@ import (
 	"github.com/pingpost/pingpost/models"
 )
 
-// Reasons are why a lead may be returned, with what each stands for.
+// Reasons are the reasons for which a lead can be returned, with their labels.
 var Reasons = []struct {
 	Reason models.ReturnReason
 	Words  string
 }{
-	{models.WrongContact, "the person cannot be reached at this number or address"},
-	{models.Duplicate, "the same person asked for the same before"},
-	{models.NoConsent, "the person did not agree to be contacted"},
-	{models.WrongService, "the person wants another service"},
-	{models.OutsideArea, "the job is outside the area"},
-	{models.NotACustomer, "the person is not looking for anybody: a competitor, a job seeker"},
-	{models.Fraud, "the lead was made up"},
-	{models.OtherReason, "another reason, which the evidence says"},
+	{models.WrongContact, "the consumer cannot be reached at this number or address"},
+	{models.Duplicate, "the same consumer already made the same request"},
+	{models.NoConsent, "the consumer did not agree to be contacted"},
+	{models.WrongService, "the consumer wants another service"},
+	{models.OutsideArea, "the location is outside the area"},
+	{models.NotACustomer, "not a customer, such as a competitor or a job seeker"},
+	{models.Fraud, "the lead is fake"},
+	{models.OtherReason, "another reason, described in the evidence"},
 }
 
-// ReturnReasonLabel says a reason.
+// ReturnReasonLabel returns the label of a reason, or the reason itself if it is unknown.
 func ReturnReasonLabel(r models.ReturnReason) string {
 	for _, one := range Reasons {
 		if one.Reason == r {
@@ -46,16 +46,16 @@ func ReturnReasonLabel(r models.ReturnReason) string {
 var (
 	errNoLead   = apperr.New(apperr.NotFound, "lead", "Not Found")
 	errNoReturn = apperr.New(apperr.NotFound, "return", "Not Found")
-	errSandbox  = apperr.New(apperr.Conflict, "sandbox", "A sandbox lead earned nothing, so that there is nothing to return.")
-	errDecided  = apperr.New(apperr.Conflict, "decided", "Somebody decided this return meanwhile: load the page again.")
+	errSandbox  = apperr.New(apperr.Conflict, "sandbox", "This is a sandbox lead. It earned nothing and cannot be returned.")
+	errDecided  = apperr.New(apperr.Conflict, "decided", "This return has already been decided. Reload the page.")
 )
 
-// RequestReturn asks for what a lead earned back. The ledger does not change before the
-// return is accepted.
+// RequestReturn requests the return of a lead. The ledger does not change until the return is
+// accepted.
 func (s *Service) RequestReturn(
 	ctx context.Context, sc scope.Scope, lead uuid.UUID, reason models.ReturnReason, evidence string,
 ) (r models.Return, err error) {
-	if evidence, err = requiredText("evidence", evidence, "Say what shows it: what the person said, when they were called, the other leadId."); err != nil {
+	if evidence, err = requiredText("evidence", evidence, "Enter the evidence, such as what the consumer said, when you called, or the id of the duplicate lead."); err != nil {
 		return r, err
 	}
 	if ReturnReasonLabel(reason) == string(reason) {
@@ -69,7 +69,7 @@ func (s *Service) RequestReturn(
 		}
 		if ends := l.ReceivedAt.Add(s.policy.ReturnWindow); now.After(ends) {
 			return apperr.New(apperr.Conflict, "window",
-				fmt.Sprintf("This lead could be returned until %s UTC. Correct what is owed with an adjustment.",
+				fmt.Sprintf("This lead could be returned until %s UTC. Adjust the balance instead.",
 					ends.UTC().Format("2 Jan 2006 15:04")))
 		}
 		r = models.Return{
@@ -97,7 +97,7 @@ func (s *Service) RequestReturn(
 	return r, err
 }
 
-// earnedBy is a lead in the scope with its accrual.
+// earnedBy returns a lead in the scope with its accrual.
 func earnedBy(tx *gorm.DB, sc scope.Scope, lead uuid.UUID) (l models.Lead, e models.LedgerEntry, err error) {
 	q := tx.Select("id", "partner_id", "account_id", "sandbox", "received_at").Where("id = ?", lead).Limit(1).Find(&l)
 	if q.Error != nil {
@@ -113,8 +113,8 @@ func earnedBy(tx *gorm.DB, sc scope.Scope, lead uuid.UUID) (l models.Lead, e mod
 	return l, e, err
 }
 
-// AcceptReturn takes what the lead earned back: the entry's mirror, once. The partner reads
-// the answer on the statement.
+// AcceptReturn accepts a return and adds a ledger entry that reverses the lead's accrual. The
+// partner sees the answer on the statement.
 func (s *Service) AcceptReturn(ctx context.Context, sc scope.Scope, ret uuid.UUID, answer string) error {
 	answer, err := optionalText("answer", answer)
 	if err != nil {
@@ -191,7 +191,7 @@ func (s *Service) decide(
 	})
 }
 
-// Return is one in the scope.
+// Return returns a return in the scope.
 func (s *Service) Return(ctx context.Context, sc scope.Scope, ret uuid.UUID) (r models.Return, err error) {
 	q := s.db.Gorm.WithContext(ctx).Where("id = ?", ret).Limit(1).Find(&r)
 	if q.Error == nil && (q.RowsAffected == 0 || !sc.Allows(r.PartnerID)) {
@@ -200,7 +200,7 @@ func (s *Service) Return(ctx context.Context, sc scope.Scope, ret uuid.UUID) (r 
 	return r, postgres.Translate(q.Error)
 }
 
-// ReturnsOf are a lead's returns in the scope, the newest first.
+// ReturnsOf returns a lead's returns in the scope, newest first.
 func (s *Service) ReturnsOf(ctx context.Context, sc scope.Scope, lead uuid.UUID) (all []models.Return, err error) {
 	q := s.db.Gorm.WithContext(ctx).Where("lead_id = ?", lead)
 	if !sc.All() {
@@ -210,15 +210,15 @@ func (s *Service) ReturnsOf(ctx context.Context, sc scope.Scope, lead uuid.UUID)
 	return all, postgres.Translate(err)
 }
 
-// ReturnQuery chooses returns. Before and After are cursors.
+// ReturnQuery selects returns. Before and After are cursors.
 type ReturnQuery struct {
-	Partner, Lead uuid.UUID // Nil: any
+	Partner, Lead uuid.UUID // uuid.Nil for any
 	State         models.ReturnState
 	Before, After uuid.UUID
 	Size          int
 }
 
-// Returns is a page, the newest first.
+// Returns returns a page of returns, newest first.
 func (s *Service) Returns(
 	ctx context.Context, sc scope.Scope, f ReturnQuery,
 ) (all []models.Return, newer, older bool, err error) {
@@ -242,7 +242,7 @@ func (s *Service) Returns(
 	return all, newer, older, nil
 }
 
-// OpenReturns counts those that wait for a decision.
+// OpenReturns counts the returns that await a decision.
 func (s *Service) OpenReturns(ctx context.Context, sc scope.Scope) (n int64, err error) {
 	q := s.db.Gorm.WithContext(ctx).Model(&models.Return{}).Where("state = 'open'")
 	if !sc.All() {

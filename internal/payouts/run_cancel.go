@@ -11,8 +11,8 @@ import (
 	"github.com/pingpost/pingpost/models"
 )
 
-// CheckCancel returns the reason why r cannot be cancelled, or nil. A run that is being
-// prepared ends by cancelling its job.
+// CheckCancel returns the reason why r cannot be cancelled, or nil. To cancel a run that is
+// being prepared, cancel its job.
 func CheckCancel(r models.PayoutRun) error {
 	switch r.State {
 	case models.RunPrepared, models.RunApproved:
@@ -24,7 +24,7 @@ func CheckCancel(r models.PayoutRun) error {
 	}
 }
 
-// CancelRun cancels a run that is not paid. Its entries are then free for the next run.
+// CancelRun cancels a run that is not paid and releases its entries for the next run.
 func (s *Service) CancelRun(ctx context.Context, sc scope.Scope, run uuid.UUID, version int, why string) error {
 	why, err := requiredText("why", why, "Enter a reason. The user who prepared the run will see it.")
 	if err != nil {

@@ -16,7 +16,7 @@ import (
 	"github.com/pingpost/pingpost/models"
 )
 
-// maxReference bounds what a bank calls a payment.
+// maxReference is the maximum length of a bank reference, in characters.
 const maxReference = 140
 
 // CheckPay returns the reason why r cannot be marked as paid, or nil.
@@ -27,20 +27,21 @@ func CheckPay(r models.PayoutRun) error {
 	return nil
 }
 
-// PayRun writes down that the bank has paid: each account's payment into the ledger, and
-// the run stays as it is from then on. reference is the bank's.
+// PayRun marks a run as paid and adds each account's payment to the ledger. A paid run can no
+// longer change. reference is the bank's.
 func (s *Service) PayRun(ctx context.Context, sc scope.Scope, run uuid.UUID, version int, reference string) error {
 	reference = strings.TrimSpace(reference)
 	if reference == "" || utf8.RuneCountInString(reference) > maxReference || !isPlainText(reference) ||
 		strings.ContainsAny(reference, "\n\t") {
 		return field("reference", apperr.InvalidValue,
-			fmt.Sprintf("Give the reference by which the bank knows the payment: 1 to %d characters.", maxReference))
+			fmt.Sprintf("Enter the bank reference, with at most %d characters.", maxReference))
 	}
 	return s.change(ctx, sc, run, version, func(tx *gorm.DB, r models.PayoutRun, now time.Time) (t transition, err error) {
 		if err := CheckPay(r); err != nil {
 			return t, err
 		}
-		// During a rolling update, a node of the previous release approves runs without this.
+		// During a rolling update, a node with the previous release may have approved the run without
+		// recording payees.
 		if err := freezePayees(tx, r.ID); err != nil {
 			return t, err
 		}
@@ -51,8 +52,8 @@ func (s *Service) PayRun(ctx context.Context, sc scope.Scope, run uuid.UUID, ver
 	})
 }
 
-// pay adds to the ledger what offsets each statement that is paid, and adds those entries
-// to the run, so that the run's entries of each account sum to zero.
+// pay adds a payment to the ledger for each statement that is paid, and claims it for the run, so
+// that the run's entries sum to zero for each account.
 func (s *Service) pay(tx *gorm.DB, r models.PayoutRun, reference string, now time.Time) error {
 	if err := extendStatementTimeout(tx); err != nil {
 		return err
@@ -75,17 +76,17 @@ func (s *Service) pay(tx *gorm.DB, r models.PayoutRun, reference string, now tim
 	if err := tx.CreateInBatches(&claims, 5000).Error; err != nil {
 		return err
 	}
-	// What is paid is what was approved, to the cent, whatever else went wrong.
+	// Check that the payments match the approved amounts exactly.
 	var left int64
 	err := tx.Raw(`SELECT count(*) FROM (SELECT FROM payout_run_entries c JOIN ledger_entries e ON e.id = c.entry_id WHERE c.run_id = ?
 		GROUP BY e.account_id HAVING sum(e.amount_minor) <> 0) AS uneven`, r.ID).Scan(&left).Error
 	if err == nil && left > 0 {
-		err = fmt.Errorf("%d accounts of run %s do not come to nothing with their payment", left, RunID(r.ID))
+		err = fmt.Errorf("%d accounts in run %s do not sum to zero after payment", left, RunID(r.ID))
 	}
 	return err
 }
 
-// CheckPayments returns the reason why r has no list of payments, or nil.
+// CheckPayments returns the reason why r has no payments file, or nil.
 func CheckPayments(r models.PayoutRun) error {
 	if r.State != models.RunApproved && r.State != models.RunPaid {
 		return errNotApproved

@@ -16,15 +16,15 @@ import (
 
 var (
 	// ErrStaleRun means that the run has changed since the caller read it.
-	ErrStaleRun = apperr.New(apperr.Conflict, "stale", "Somebody changed this run meanwhile: load the page again.")
+	ErrStaleRun = apperr.New(apperr.Conflict, "stale", "This payout run has changed since you opened it. Reload the page.")
 
 	errNoRun  = apperr.New(apperr.NotFound, "run", "Not Found")
-	errNoUser = apperr.New(apperr.Forbidden, "person", "A payout run needs people: the command line is none.")
+	errNoUser = apperr.New(apperr.Forbidden, "person", "Payout runs need a signed-in user. Start one in the console.")
 
-	errSameUser    = apperr.New(apperr.Forbidden, "same_person", "You prepared this run: somebody else approves it.")
-	errEmptyRun    = apperr.New(apperr.Conflict, "empty_run", "Nobody is paid in this run: cancel it.")
-	errPreparing   = apperr.New(apperr.Conflict, "preparing", "This run is still being prepared: stop that work first.")
-	errNotApproved = apperr.New(apperr.Conflict, "not_approved", "This run is not approved: there is nothing to pay yet.")
+	errSameUser    = apperr.New(apperr.Forbidden, "same_person", "You prepared this payout run. Another user must approve it.")
+	errEmptyRun    = apperr.New(apperr.Conflict, "empty_run", "This payout run has no payments. Cancel it.")
+	errPreparing   = apperr.New(apperr.Conflict, "preparing", "This payout run is still being prepared. Cancel its job first.")
+	errNotApproved = apperr.New(apperr.Conflict, "not_approved", "This payout run is not approved yet, so it has no payments.")
 )
 
 // transition is a user's change of a run's state.
@@ -32,12 +32,11 @@ type transition struct {
 	action  string // of the audit event
 	to      models.RunState
 	why     string         // of the audit event
-	columns map[string]any // written besides state and row_version
+	columns map[string]any // written in addition to state and row_version
 }
 
-// change locks a run, has do check and prepare its transition, and writes that with its
-// audit event, in one transaction. It returns ErrStaleRun where the run's version is
-// another one.
+// change locks a run, calls do to check and prepare the transition, and writes it with its
+// audit event, all in one transaction. It returns ErrStaleRun if the run has another version.
 func (s *Service) change(
 	ctx context.Context, sc scope.Scope, run uuid.UUID, version int,
 	do func(tx *gorm.DB, r models.PayoutRun, now time.Time) (transition, error),
@@ -76,6 +75,7 @@ func (s *Service) change(
 	})
 }
 
+// release removes the run's claims, so that the next run can take the entries.
 func release(tx *gorm.DB, run uuid.UUID) error {
 	if err := extendStatementTimeout(tx); err != nil {
 		return err

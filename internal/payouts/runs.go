@@ -11,7 +11,7 @@ import (
 	"github.com/pingpost/pingpost/models"
 )
 
-// Run is one; of the whole platform, so that a restricted scope has none.
+// Run returns a run. Runs cover all partners, so the scope must too.
 func (s *Service) Run(ctx context.Context, sc scope.Scope, run uuid.UUID) (r models.PayoutRun, err error) {
 	q := s.db.Gorm.WithContext(ctx).Where("id = ?", run).Limit(1).Find(&r)
 	if q.Error == nil && (q.RowsAffected == 0 || !sc.All()) {
@@ -20,7 +20,7 @@ func (s *Service) Run(ctx context.Context, sc scope.Scope, run uuid.UUID) (r mod
 	return r, postgres.Translate(q.Error)
 }
 
-// Runs is a page of runs, the newest first: after one, or before one.
+// Runs returns a page of runs, newest first. before and after are cursors.
 func (s *Service) Runs(
 	ctx context.Context, sc scope.Scope, before, after uuid.UUID, size int,
 ) (all []models.PayoutRun, newer, older bool, err error) {
@@ -35,7 +35,7 @@ func (s *Service) Runs(
 	return all, newer, older, nil
 }
 
-// WaitingRuns returns the prepared runs that another user prepared, the oldest first.
+// WaitingRuns returns the prepared runs that another user prepared, oldest first.
 func (s *Service) WaitingRuns(ctx context.Context, sc scope.Scope, who audit.Actor) (all []models.PayoutRun, err error) {
 	if !sc.All() {
 		return nil, nil

@@ -14,25 +14,25 @@ import (
 	"github.com/pingpost/pingpost/models"
 )
 
-// AccountStatement is an account's statement with its names.
+// AccountStatement is an account's statement with the names for display.
 type AccountStatement struct {
 	models.Statement
 	Partner     string // slug
 	PartnerName string
-	LegalName   string // of the payee; the partner's name where it has no legal name
+	LegalName   string // of the payee; the partner's name if it has no legal name
 	Identifier  string
 }
 
-// Payee is who is paid: the partner's current details until the run is approved, and
-// those at its approval from then on.
+// Payee is the recipient of a payment. It has the partner's current details until the run is
+// approved, and those at the time of approval afterwards.
 type Payee struct {
 	LegalName, Address, TaxID string
 }
 
-// payeeOf is the SQL for a payee's name; the console's payeeName is the same rule.
+// payeeOf is the SQL for a payee's name. The console's payeeName has the same rule.
 const payeeOf = "coalesce(nullif(p.legal_name, ''), p.name)"
 
-// freezePayees records whom a run pays. Payees that are recorded stay as they are.
+// freezePayees records the payees of a run. It does not change payees that are already recorded.
 func freezePayees(tx *gorm.DB, run uuid.UUID) error {
 	return tx.Exec(`INSERT INTO payees (run_id, partner_id, legal_name, address, tax_id)
 		SELECT ?, p.id, `+payeeOf+`, p.address, p.tax_id FROM partners p
@@ -44,8 +44,8 @@ const statementsSQL = `SELECT s.run_id, s.account_id, s.partner_id, s.outcome, s
 	payeeOf + `), a.identifier
 	FROM statements s JOIN partners p ON p.id = s.partner_id JOIN accounts a ON a.id = s.account_id`
 
-// wasPrepared keeps to runs that were prepared to their end: of another, some accounts'
-// statements may be there, and they say nothing.
+// wasPrepared selects runs whose preparation finished. Other runs may have some statements, which
+// are incomplete.
 const wasPrepared = "EXISTS (SELECT FROM payout_runs r WHERE r.id = s.run_id AND r.prepared_at IS NOT NULL)"
 
 func scanStatement(row pgx.CollectableRow) (s AccountStatement, err error) {
@@ -54,16 +54,17 @@ func scanStatement(row pgx.CollectableRow) (s AccountStatement, err error) {
 	return s, err
 }
 
-// StatementQuery chooses statements of a run. Before and After are accounts' identifiers,
-// by which they are listed.
+// StatementQuery selects statements in a run. They are listed by account identifier. Before and
+// After are cursors.
 type StatementQuery struct {
 	Run           uuid.UUID
-	Outcome       models.StatementOutcome // "": any
+	Outcome       models.StatementOutcome // "" for any
 	Before, After string
 	Size          int
 }
 
-// Statements is a page of a run's, by the account's identifier, of the partners in the scope.
+// Statements returns a page of a run's statements for the partners in the scope, by account
+// identifier.
 func (s *Service) Statements(
 	ctx context.Context, sc scope.Scope, f StatementQuery,
 ) (all []AccountStatement, newer, older bool, err error) {
@@ -95,7 +96,7 @@ func (s *Service) Statements(
 	return all, newer, older, nil
 }
 
-// PartnerStatement is what a partner gets of a run, account by account.
+// PartnerStatement is a partner's statement for a run, with one part for each account.
 type PartnerStatement struct {
 	Run      models.PayoutRun
 	Partner  models.Partner
@@ -105,8 +106,8 @@ type PartnerStatement struct {
 
 var errNoStatement = apperr.New(apperr.NotFound, "statement", "Not Found")
 
-// PartnerStatement is a partner's in a run that was prepared, for whoever may see the
-// partner: more of the run than its currency, dates and reference is not theirs to see.
+// PartnerStatement returns a partner's statement in a prepared run, if the partner is in the
+// scope. Users with a limited scope may see only the run's currency, dates and reference.
 func (s *Service) PartnerStatement(ctx context.Context, sc scope.Scope, run, partner uuid.UUID) (v PartnerStatement, err error) {
 	if !sc.Allows(partner) {
 		return v, errNoStatement
@@ -135,8 +136,8 @@ func (s *Service) PartnerStatement(ctx context.Context, sc scope.Scope, run, par
 	return v, postgres.Translate(err)
 }
 
-// Corrections are the returns and adjustments that a run has claimed for a partner, the
-// oldest first, with the notes that the partner reads; more says that there are others.
+// Corrections returns the returns and adjustments that a run has claimed for a partner, oldest
+// first, with the notes for the partner. more reports that there are more than size.
 func (s *Service) Corrections(
 	ctx context.Context, sc scope.Scope, run, partner uuid.UUID, size int,
 ) (all []Entry, more bool, err error) {
@@ -152,7 +153,7 @@ func (s *Service) Corrections(
 	return all[:min(len(all), size)], len(all) > size, nil
 }
 
-// RunsOf are the newest runs that have a partner's statement, and were not cancelled.
+// RunsOf returns the newest runs with a statement for the partner, except cancelled ones.
 func (s *Service) RunsOf(ctx context.Context, sc scope.Scope, partner uuid.UUID, size int) (all []uuid.UUID, err error) {
 	if !sc.Allows(partner) {
 		return nil, errNoStatement
