@@ -8,15 +8,15 @@ import (
 	"github.com/pingpost/pingpost/internal/leads"
 )
 
-// A delivery whose secret or account is another partner's stores nothing, however
-// active everyone is: the statement is the last to look (decision 21).
-func TestNothingUnderAnothersAccountOrSecret(t *testing.T) {
+// A delivery with another partner's secret or account stores nothing, even if all of them are
+// active. The statement makes the final check (decision 21).
+func TestDeliverRejectsAnotherPartnersAccountOrSecret(t *testing.T) {
 	p := platform(t)
 	for name, change := range map[string]func(*leads.Delivery){
-		"another's secret":            func(d *leads.Delivery) { d.Lead.SecretID = &p.Off.SecretID },
-		"another's account":           func(d *leads.Delivery) { d.Lead.AccountID = p.Off.Accounts[0].ID },
-		"another's account, unsigned": func(d *leads.Delivery) { d.Lead.AccountID, d.Lead.SecretID = p.Off.Accounts[0].ID, nil },
-		"account and secret another's": func(d *leads.Delivery) {
+		"another partner's secret":            func(d *leads.Delivery) { d.Lead.SecretID = &p.Off.SecretID },
+		"another partner's account":           func(d *leads.Delivery) { d.Lead.AccountID = p.Off.Accounts[0].ID },
+		"another partner's account, unsigned": func(d *leads.Delivery) { d.Lead.AccountID, d.Lead.SecretID = p.Off.Accounts[0].ID, nil },
+		"another partner's account and secret": func(d *leads.Delivery) {
 			d.Lead.AccountID, d.Lead.SecretID = p.Off.Accounts[0].ID, &p.Off.SecretID
 		},
 		"another partner": func(d *leads.Delivery) { d.Lead.PartnerID = p.Off.ID },
@@ -26,21 +26,21 @@ func TestNothingUnderAnothersAccountOrSecret(t *testing.T) {
 			change(d)
 			d.Lead.HMACVerified = d.Lead.SecretID != nil
 			if _, isNew, err := p.Leads.Deliver(t.Context(), d); !errors.Is(err, leads.ErrInactive) || isNew {
-				t.Errorf("new %v, %v", isNew, err)
+				t.Errorf("got stored %v and error %v, want ErrInactive", isNew, err)
 			}
 			if got := stored(t, p); got != "0/0/0/0" {
-				t.Errorf("stored %s", got)
+				t.Errorf("stored %s rows, want 0/0/0/0", got)
 			}
 		})
 	}
 	unchanged := delivery(p, p.Required)
 	if _, isNew, err := p.Leads.Deliver(t.Context(), unchanged); err != nil || !isNew {
-		t.Errorf("a delivery of its own: new %v, %v", isNew, err)
+		t.Errorf("a valid delivery: got stored %v and error %v", isNew, err)
 	}
 }
 
-// Posts of several senders that share a statement are judged each by its own.
-func TestSendersOfAGroupAreKeptApart(t *testing.T) {
+// Posts from several senders that share a statement are checked independently.
+func TestGroupChecksEachSender(t *testing.T) {
 	p := platform(t)
 	const posts = 300
 	inParallel(t, posts, func(i int) error {
@@ -59,13 +59,13 @@ func TestSendersOfAGroupAreKeptApart(t *testing.T) {
 		d.Lead.HMACVerified = d.Lead.SecretID != nil
 		switch _, isNew, err := p.Leads.Deliver(t.Context(), d); {
 		case active && (err != nil || !isNew):
-			return fmt.Errorf("post %d, whose sender is active: new %v, %w", i, isNew, err)
+			return fmt.Errorf("post %d from an active sender: stored %v, %w", i, isNew, err)
 		case !active && !errors.Is(err, leads.ErrInactive):
-			return fmt.Errorf("post %d, under another's account or secret: new %v, %w", i, isNew, err)
+			return fmt.Errorf("post %d with another partner's account or secret: stored %v, %w", i, isNew, err)
 		}
 		return nil
 	})
 	if got := stored(t, p); got != "180/180/180/180" {
-		t.Errorf("stored %s: three of five", got)
+		t.Errorf("stored %s rows, want 180 (three of five)", got)
 	}
 }

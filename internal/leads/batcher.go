@@ -10,19 +10,19 @@ import (
 )
 
 const (
-	// groupSize bounds the posts that share a database transaction.
+	// groupSize is the most posts that share a database transaction.
 	groupSize = 128
-	// writers is how many groups are at the database at once. While they are at
-	// it the next ones form by themselves: nobody waits for company.
+	// writers is how many groups are stored at the same time. Posts that arrive while all
+	// writers are busy form the next groups. A post never waits for a group to fill.
 	writers = 2
-	// commitTimeout is how long before its deadline a post leaves the queue, so that
-	// its group has time for the statement and the read-back.
+	// commitTimeout is how long before its deadline a post leaves the queue, so that there is
+	// time for the statement and the read-back.
 	commitTimeout = readBackTimeout + 500*time.Millisecond
 )
 
 var errBusy = apperr.New(apperr.Unavailable, "busy", "Unable to save lead record.")
 
-// waitingDelivery is a post on its way into a group.
+// waitingDelivery is a post that waits for a group.
 type waitingDelivery struct {
 	delivery *Delivery
 	deadline time.Time
@@ -46,14 +46,13 @@ type result struct {
 	err     error
 }
 
-// batcher lets concurrent posts share a database transaction. There is no writer
-// of its own: of the posts that wait, one takes all that are there, its own
-// included or not, and stores them for the others. A lone post finds nobody and
-// goes at once.
+// batcher lets concurrent posts share a database transaction. It has no goroutine: when there is a
+// free slot, the goroutine of one waiting post stores a group of waiting posts, which may or may not
+// include its own. A post that arrives alone is stored at once.
 type batcher struct {
 	commit func(context.Context, []*waitingDelivery)
 	size   int
-	slots  chan struct{} // one place for each writer
+	slots  chan struct{} // one slot for each writer
 
 	mu    sync.Mutex
 	queue []*waitingDelivery
@@ -63,9 +62,9 @@ func newBatcher(size, writers int, commit func(context.Context, []*waitingDelive
 	return &batcher{commit: commit, size: size, slots: make(chan struct{}, writers)}
 }
 
-// deliver returns when the post has been stored, or could not be stored by ctx's
-// deadline, which is required. ctx serves the group's other posts too and must not end
-// with one client.
+// deliver returns when the post has been stored, or could not be stored by ctx's deadline. ctx must
+// have a deadline. It is also used for the other posts in the group, so it must not end when one
+// client disconnects.
 func (b *batcher) deliver(ctx context.Context, d *Delivery) result {
 	deadline, _ := ctx.Deadline()
 	queued, cancel := context.WithDeadline(ctx, deadline.Add(-commitTimeout))
@@ -87,41 +86,41 @@ func (b *batcher) await(ctx context.Context, w *waitingDelivery) result {
 		case <-w.done:
 			return w.result
 		case b.slots <- struct{}{}:
-			if w.answered() { // both were ready, and select chose: nobody waits for this post
+			if w.answered() { // both cases were ready; the post is done
 				<-b.slots
 				return w.result
 			}
 			if !b.commitNext(ctx) {
-				<-w.done // nobody waits, so another writer has it
+				<-w.done // the queue is empty, so another writer has the post
 				return w.result
 			}
 		case <-w.queued.Done():
 			if b.withdraw(w) {
 				return result{err: errBusy}
 			}
-			<-w.done // taken already: whoever took it answers
+			<-w.done // another writer already has the post
 			return w.result
 		}
 	}
 }
 
-// commitNext stores the next group and gives the place free; false when nobody waits.
+// commitNext stores the next group and frees the slot. It returns false if the queue is empty.
 func (b *batcher) commitNext(ctx context.Context) bool {
 	defer func() { <-b.slots }()
-	// Whoever is about to join runs first. Nobody is waited for: with nothing else
-	// to do this takes no time, and under load the groups become larger.
+	// Let goroutines that are about to join the queue run first. This makes groups larger under
+	// load, and takes no time otherwise.
 	runtime.Gosched()
 	taken := b.take()
 	if len(taken) == 0 {
 		return false
 	}
-	// Whatever happens to the writer, nobody waits for ever.
+	// Release the other posts even if the writer panics.
 	defer func() {
 		for _, w := range taken {
 			close(w.done)
 		}
 	}()
-	// A post that has too little time left does not take it from the others.
+	// Leave out posts with too little time left, because the earliest deadline applies to the group.
 	var earliest time.Time
 	inTime := make([]*waitingDelivery, 0, len(taken))
 	for _, w := range taken {
@@ -150,12 +149,12 @@ func (b *batcher) take() []*waitingDelivery {
 	taken := b.queue[:n:n]
 	b.queue = b.queue[n:]
 	if len(b.queue) == 0 {
-		b.queue = nil // the taken ones hold the array
+		b.queue = nil // release the array when the group is done
 	}
 	return taken
 }
 
-// withdraw takes a post out of the queue; false when a writer has it already.
+// withdraw removes a post from the queue. It returns false if a writer already has the post.
 func (b *batcher) withdraw(w *waitingDelivery) bool {
 	b.mu.Lock()
 	defer b.mu.Unlock()

@@ -6,8 +6,8 @@ import (
 	"time"
 )
 
-// A post whose answer is there takes it. It does not go on to store what others
-// have brought since: under load that would never end.
+// A post whose result is ready returns it. It does not store more groups first, because under load
+// that would never end.
 func TestAwaitPrefersReadyResult(t *testing.T) {
 	for range 100 {
 		committed := 0
@@ -18,27 +18,26 @@ func TestAwaitPrefersReadyResult(t *testing.T) {
 		g.take()
 		mine.stored = true
 		close(mine.done)
-		g.join(t.Context(), &Delivery{}, deadline) // another's, and both writers are free
+		g.join(t.Context(), &Delivery{}, deadline) // another post, while both writers are free
 		if got := g.await(ctx, mine); !got.stored || committed > 0 {
-			t.Fatalf("stored %t, after %d groups of others", got.stored, committed)
+			t.Fatalf("got stored %t after committing %d groups, want true after 0", got.stored, committed)
 		}
 		if len(g.slots) > 0 {
-			t.Fatal("a writer's place is lost")
+			t.Fatal("a slot was not freed")
 		}
 		cancel()
 	}
 }
 
-// A post that has too little time left is answered and does not take time from the
-// others of its group.
-func TestALatePostDoesNotShortenItsGroup(t *testing.T) {
+// A post with too little time left gets an error and does not shorten the time for its group.
+func TestLatePostDoesNotShortenItsGroup(t *testing.T) {
 	t.Parallel()
 	near, far := time.Now().Add(time.Second), time.Now().Add(time.Minute)
 	var stored []*waitingDelivery
 	g := newBatcher(10, 1, func(ctx context.Context, group []*waitingDelivery) {
 		stored = group
 		if deadline, _ := ctx.Deadline(); !deadline.Equal(far) {
-			t.Errorf("the group ends at %s, want %s", deadline, far)
+			t.Errorf("got deadline %s for the group, want %s", deadline, far)
 		}
 		for _, w := range group {
 			w.result = result{stored: true}
@@ -48,12 +47,12 @@ func TestALatePostDoesNotShortenItsGroup(t *testing.T) {
 	cancel()
 	late, other := g.join(over, &Delivery{}, near), g.join(t.Context(), &Delivery{}, far)
 	if r := g.await(t.Context(), other); r.err != nil || !r.stored {
-		t.Errorf("the other post: %+v", r)
+		t.Errorf("the other post: got %+v, want stored", r)
 	}
 	if r := g.await(t.Context(), late); r.err != errBusy {
-		t.Errorf("the late post: %+v", r)
+		t.Errorf("the late post: got %+v, want errBusy", r)
 	}
 	if len(stored) != 1 || stored[0] != other {
-		t.Errorf("%d posts were stored, want the other one alone", len(stored))
+		t.Errorf("stored %d posts, want only the other one", len(stored))
 	}
 }

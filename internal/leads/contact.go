@@ -9,9 +9,9 @@ import (
 	"github.com/pingpost/pingpost/models"
 )
 
-// NewDelivery completes a lead with what its post says: the consent, the contact
-// record sealed under the key, and the digests to find the person by. The phone is
-// read as it is dialled in the lead's country.
+// NewDelivery completes a lead with the content of its post: the consent, the contact record
+// encrypted with key, and the digests for searching. National phone numbers are read as numbers in
+// the lead's country.
 func NewDelivery(lead models.Lead, post payload.Post, keys *keyring.Keys, key envelope.DataKey) (*Delivery, error) {
 	post.NormalisePhone(lead.Country)
 	c := post.Contact
@@ -25,8 +25,8 @@ func NewDelivery(lead models.Lead, post payload.Post, keys *keyring.Keys, key en
 	return &Delivery{Lead: lead, Consent: consent(post.Consent)}, err
 }
 
-// Contact is the plaintext of the envelope: everything personal that a lead may
-// hold, and nothing else (decision 20).
+// Contact is the plaintext of the envelope. It has all personal data in a lead, and nothing else
+// (decision 20).
 type Contact struct {
 	Email   string          `json:"email"`
 	Name    string          `json:"name,omitempty"`
@@ -37,9 +37,8 @@ type Contact struct {
 	Answers json.RawMessage `json:"answers,omitempty"`
 }
 
-// Digests are the look-up digests of e-mail and phone under the writing platform
-// key, so that a person can be found again without anything readable in the
-// clear; phone's is nil when there is none.
+// Digests returns the lookup digests of email and phone, made with the current platform key. They
+// allow searches without storing plaintext. phone is nil if the contact has no phone number.
 func (c Contact) Digests(keys *keyring.Keys) (email, phone []byte) {
 	email = keys.Digest(keyring.LookUp, []byte(payload.NormaliseEmail(c.Email)))
 	switch {

@@ -13,7 +13,7 @@ import (
 	"github.com/pingpost/pingpost/models"
 )
 
-func TestNewDeliverySealsTheContact(t *testing.T) {
+func TestNewDeliveryEncryptsContact(t *testing.T) {
 	kek, err := envelope.NewLocal(bytes.Repeat([]byte{0xEE}, envelope.KeySize))
 	if err != nil {
 		t.Fatal(err)
@@ -57,11 +57,11 @@ func TestNewDeliverySealsTheContact(t *testing.T) {
 			t.Fatal(err)
 		}
 		if string(plain) != want.record {
-			t.Errorf("%q: %s, want %s", phone, plain, want.record)
+			t.Errorf("%q: got record %s, want %s", phone, plain, want.record)
 		}
 		if l.PhoneFlagged != want.flagged || !bytes.Equal(l.PhoneDigest, keys.Digest(keyring.LookUp, []byte(want.digestOf))) ||
 			!bytes.Equal(l.EmailDigest, keys.Digest(keyring.LookUp, []byte("ann@example.com"))) {
-			t.Errorf("%q: flagged %v, digests of e-mail %x and phone %x", phone, l.PhoneFlagged, l.EmailDigest, l.PhoneDigest)
+			t.Errorf("%q: got flagged %v, email digest %x and phone digest %x", phone, l.PhoneFlagged, l.EmailDigest, l.PhoneDigest)
 		}
 	}
 }

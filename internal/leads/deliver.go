@@ -12,11 +12,11 @@ import (
 	"github.com/pingpost/pingpost/internal/postgres"
 )
 
-// NewStore uses the service's pool.
+// NewStore returns a Store that uses pool.
 func NewStore(pool *pgxpool.Pool) *Store { return newStore(pool, groupSize, writers) }
 
-// NewUnbatchedStore gives each post a transaction of its own, and as many at once as
-// the pool has connections. It is what sharing is measured against.
+// NewUnbatchedStore returns a Store that stores each post in its own transaction, with as many
+// transactions at once as the pool has connections. Benchmarks compare batching with it.
 func NewUnbatchedStore(pool *pgxpool.Pool) *Store {
 	return newStore(pool, 1, int(pool.Config().MaxConns))
 }
@@ -27,10 +27,9 @@ func newStore(pool *pgxpool.Pool, size, writers int) *Store {
 	return s
 }
 
-// Deliver stores the lead, or finds the one that its transaction already holds;
-// stored tells which. Posts that arrive together share a database transaction,
-// so ctx must outlive the client's connection: pass one that does not end with
-// it. Deliver returns by ctx's deadline, or within DeliverTimeout if that is earlier.
+// Deliver stores the lead, or finds the lead that its transaction already has; stored reports which.
+// Posts that arrive together share a database transaction, so ctx must not end when the client
+// disconnects. Deliver returns by ctx's deadline, or within DeliverTimeout if that is earlier.
 // Errors: ErrInactive, or a failure after which the same post may be sent again.
 func (s *Store) Deliver(ctx context.Context, d *Delivery) (r Receipt, stored bool, err error) {
 	ctx, cancel := context.WithTimeout(ctx, DeliverTimeout)
@@ -39,7 +38,7 @@ func (s *Store) Deliver(ctx context.Context, d *Delivery) (r Receipt, stored boo
 	return got.receipt, got.stored, got.err
 }
 
-// commit stores a group and fills in everyone's result.
+// commit stores a group and sets the result of each post.
 func (s *Store) commit(ctx context.Context, rows []*waitingDelivery) {
 	stored, err := s.insert(ctx, rows)
 	switch {
@@ -48,7 +47,7 @@ func (s *Store) commit(ctx context.Context, rows []*waitingDelivery) {
 	case postgres.Ambiguous(err):
 		s.readBack(ctx, rows, err)
 	case len(rows) > 1 && postgres.IsInvalidData(err):
-		// One bad row fails alone: halve until it is found.
+		// Halve the group until only the invalid row fails.
 		half := len(rows) / 2
 		s.commit(ctx, rows[:half])
 		s.commit(ctx, rows[half:])
@@ -59,18 +58,18 @@ func (s *Store) commit(ctx context.Context, rows []*waitingDelivery) {
 	}
 }
 
-// keepPlan has Postgres keep one plan for the statement, until the end of the
-// transaction. By itself it plans anew each time, because it can count the rows in
-// the arrays; that took most of the time of a post that comes alone.
+// keepPlan makes Postgres use a generic plan for the statement until the end of the transaction.
+// Otherwise Postgres plans the statement each time, because it can count the rows in the arrays.
+// Planning took most of the time of a single post.
 //
-// The plan, and those of the foreign keys' checks, are made when the tables may be
-// tiny and kept while they grow: one that reads a whole table would be the quickest
-// then, and the slowest ever after. Every condition has its index.
+// Postgres makes this plan, and those for the foreign key checks, when the tables may be tiny, and
+// keeps them while the tables grow. A sequential scan would be fastest at first and slow later, so
+// sequential scans are off. Every condition has an index.
 const keepPlan = `SELECT set_config('plan_cache_mode', 'force_generic_plan', true), set_config('enable_seqscan', 'off', true)`
 
-// insert runs the statement and returns which leads it stored. It leaves time for
-// a read-back before ctx's deadline. The server's own timeout does not help when
-// the network in between is gone.
+// insert runs the statement and returns the leads that it stored. It has its own timeout, which
+// leaves time for a read-back before ctx's deadline, because the server's timeout does not help
+// when the network is down.
 func (s *Store) insert(ctx context.Context, rows []*waitingDelivery) (stored map[uuid.UUID]bool, err error) {
 	deadline, _ := ctx.Deadline()
 	ctx, cancel := context.WithDeadline(ctx, deadline.Add(-readBackTimeout))
@@ -79,7 +78,7 @@ func (s *Store) insert(ctx context.Context, rows []*waitingDelivery) (stored map
 	batch.Queue(keepPlan)
 	batch.Queue(s.statement.sql, s.statement.arguments(rows)...)
 	results := s.pool.SendBatch(ctx, batch)
-	// It is committed when all has been read, and not before.
+	// The transaction is committed only after all results have been read.
 	defer func() { err = cmp.Or(err, results.Close()) }()
 	if _, err := results.Exec(); err != nil {
 		return nil, err
@@ -97,8 +96,8 @@ func (s *Store) insert(ctx context.Context, rows []*waitingDelivery) (stored map
 	return stored, err
 }
 
-// answer fills in the results of a group that was committed: what was not
-// stored is a lead that the transaction held already, or nobody's any more.
+// answer sets the results of a committed group. A lead that was not stored was delivered before, or
+// its partner, account or secret is not active.
 func (s *Store) answer(ctx context.Context, rows []*waitingDelivery, stored map[uuid.UUID]bool) {
 	var others []uuid.UUID
 	for _, w := range rows {
@@ -123,9 +122,9 @@ func (s *Store) answer(ctx context.Context, rows []*waitingDelivery, stored map[
 	}
 }
 
-// readBack asks on a fresh connection what became of a statement whose answer
-// was lost. Not found is no proof that it never commits, so that is a failure
-// too: the same post again gives the truth (decision 21).
+// readBack finds out on a new connection whether a statement was committed whose answer was lost. A
+// lead that is not found may still be committed later, so that is also a failure. Sending the same
+// post again gives the result (decision 21).
 func (s *Store) readBack(ctx context.Context, rows []*waitingDelivery, lost error) {
 	transactions := make([]uuid.UUID, len(rows))
 	for i, w := range rows {

@@ -21,7 +21,7 @@ import (
 	"github.com/pingpost/pingpost/models"
 )
 
-// delivery is a post of the partner's default account on a fresh transaction.
+// delivery returns a post for the partner's default account, with a new transaction.
 func delivery(p *testkit.Platform, partner testkit.Partner) *leads.Delivery {
 	now := p.Time.Now()
 	account := partner.Accounts[0]
@@ -65,32 +65,32 @@ func platform(t *testing.T) *testkit.Platform {
 	return testkit.NewPlatform(t, testkit.NewDatabase(t))
 }
 
-// stored counts leads, consents, accruals and events, which must be equal.
+// stored returns the numbers of leads, consents, ledger entries and events, such as "1/1/1/1".
 func stored(t *testing.T, p *testkit.Platform) string {
 	t.Helper()
 	return testkit.Value[string](t, p.DB, `SELECT concat_ws('/', (SELECT count(*) FROM leads), (SELECT count(*) FROM consents),
 		(SELECT count(*) FROM ledger_entries), (SELECT count(*) FROM lead_events))`)
 }
 
-func TestDeliverStoresAllOrFindsWhatIsThere(t *testing.T) {
+func TestDeliverIsIdempotent(t *testing.T) {
 	p := platform(t)
 	first := delivery(p, p.Required)
 	receipt, isNew, err := p.Leads.Deliver(t.Context(), first)
 	if err != nil || !isNew || receipt.LeadID != first.Lead.ID ||
 		receipt.Payout != (money.Amount{Minor: 4560, Currency: money.GBP}) {
-		t.Fatalf("%+v, new %v, %v", receipt, isNew, err)
+		t.Fatalf("got receipt %+v, stored %v and error %v", receipt, isNew, err)
 	}
 	again := delivery(p, p.Required)
 	again.Lead.Transaction = first.Lead.Transaction
 	second, isNew, err := p.Leads.Deliver(t.Context(), again)
 	if err != nil || isNew || fmt.Sprint(second) != fmt.Sprint(receipt) {
-		t.Fatalf("the transaction's lead is %+v, then %+v (new %v, %v)", receipt, second, isNew, err)
+		t.Fatalf("the first receipt is %+v, the second is %+v (stored %v, error %v)", receipt, second, isNew, err)
 	}
 	if got := stored(t, p); got != "1/1/1/1" {
-		t.Errorf("stored %s", got)
+		t.Errorf("stored %s rows, want 1/1/1/1", got)
 	}
 	if receipt.Envelope.Salt != nil || second.Envelope.Salt != nil {
-		t.Error("a receipt gives the salt away")
+		t.Error("a receipt contains the salt")
 	}
 }
 
@@ -139,14 +139,14 @@ func TestEveryColumnIsStored(t *testing.T) {
 	}
 }
 
-// deref makes two leads comparable as text: pointers print as addresses.
+// deref makes leads comparable as text, because pointers print as addresses.
 func deref(l models.Lead) any {
 	secret, quoted := *l.SecretID, *l.QuotedPartner
 	l.SecretID, l.QuotedPartner = nil, nil
 	return []any{l, secret, quoted}
 }
 
-func TestManyAtOnceStoreOneLead(t *testing.T) {
+func TestConcurrentPostsStoreOneLead(t *testing.T) {
 	p := platform(t)
 	transaction := id.New(p.Time.Now())
 	const posts = 1000
@@ -169,11 +169,11 @@ func TestManyAtOnceStoreOneLead(t *testing.T) {
 	n := 0
 	fresh.Range(func(_, _ any) bool { n++; return true })
 	if got := stored(t, p); got != "1/1/1/1" || n != 1 {
-		t.Errorf("stored %s, told %d that theirs was the first", got, n)
+		t.Errorf("stored %s rows and reported %d posts as stored, want 1/1/1/1 and 1", got, n)
 	}
 }
 
-func TestAGroupAnswersEachOfItsPosts(t *testing.T) {
+func TestGroupAnswersEachPost(t *testing.T) {
 	p := platform(t)
 	var bad, inactive, doubled sync.Map
 	shared := id.New(p.Time.Now())
@@ -181,16 +181,16 @@ func TestAGroupAnswersEachOfItsPosts(t *testing.T) {
 	inParallel(t, posts, func(i int) error {
 		d := delivery(p, p.Required)
 		switch {
-		case i%20 == 3: // refused by a constraint of the schema
+		case i%20 == 3: // rejected by a constraint
 			d.Lead.IV = []byte("short")
 			_, _, err := p.Leads.Deliver(t.Context(), d)
 			var rejected *postgres.Err
 			if !errors.As(err, &rejected) || rejected.Constraint != "leads_iv_size" {
-				return fmt.Errorf("a bad row: %w", err)
+				return fmt.Errorf("an invalid row: %w", err)
 			}
 			bad.Store(i, true)
 			return nil
-		case i%20 == 7: // nobody's
+		case i%20 == 7: // unknown secret
 			other := uuid.New()
 			d.Lead.SecretID = &other
 			if _, _, err := p.Leads.Deliver(t.Context(), d); !errors.Is(err, leads.ErrInactive) {
@@ -198,7 +198,7 @@ func TestAGroupAnswersEachOfItsPosts(t *testing.T) {
 			}
 			inactive.Store(i, true)
 			return nil
-		case i%20 == 11: // one transaction among them all
+		case i%20 == 11: // the same transaction for all of these
 			d.Lead.Transaction = shared
 			_, isNew, err := p.Leads.Deliver(t.Context(), d)
 			if isNew {
@@ -208,43 +208,43 @@ func TestAGroupAnswersEachOfItsPosts(t *testing.T) {
 		}
 		receipt, isNew, err := p.Leads.Deliver(t.Context(), d)
 		if err == nil && (!isNew || receipt.LeadID != d.Lead.ID) {
-			err = errors.New("a good row got another's answer")
+			err = errors.New("a valid row got the result of another row")
 		}
 		return err
 	})
 	count := func(m *sync.Map) (n int) { m.Range(func(_, _ any) bool { n++; return true }); return n }
 	if count(&bad) != 20 || count(&inactive) != 20 || count(&doubled) != 1 {
-		t.Errorf("bad %d, inactive %d, first of the shared transaction %d", count(&bad), count(&inactive), count(&doubled))
+		t.Errorf("got %d invalid, %d inactive and %d stored with the shared transaction, want 20, 20 and 1", count(&bad), count(&inactive), count(&doubled))
 	}
 	if got := stored(t, p); got != "341/341/341/341" {
-		t.Errorf("stored %s: 340 good ones and one shared", got)
+		t.Errorf("stored %s rows, want 341 (340 valid and one shared)", got)
 	}
 }
 
 func TestDeliverRejectsInactiveSenders(t *testing.T) {
 	p := platform(t)
 	for name, change := range map[string]string{
-		"partner suspended": `UPDATE partners SET status = 'suspended' WHERE id = $1`,
-		"partner pending":   `UPDATE partners SET status = 'pending' WHERE id = $1`,
-		"account suspended": `UPDATE accounts SET status = 'suspended' WHERE partner_id = $1`,
-		"secret revoked":    `UPDATE signing_secrets SET state = 'revoked', revoked_at = now() WHERE partner_id = $1`,
-		"secret retired":    `UPDATE signing_secrets SET retires_at = '2026-01-02 03:04:05.678Z' WHERE partner_id = $1`,
-		"secret to come":    `UPDATE signing_secrets SET not_before = '2026-01-02 03:04:05.679Z' WHERE partner_id = $1`,
+		"partner suspended":    `UPDATE partners SET status = 'suspended' WHERE id = $1`,
+		"partner pending":      `UPDATE partners SET status = 'pending' WHERE id = $1`,
+		"account suspended":    `UPDATE accounts SET status = 'suspended' WHERE partner_id = $1`,
+		"secret revoked":       `UPDATE signing_secrets SET state = 'revoked', revoked_at = now() WHERE partner_id = $1`,
+		"secret retired":       `UPDATE signing_secrets SET retires_at = '2026-01-02 03:04:05.678Z' WHERE partner_id = $1`,
+		"secret not valid yet": `UPDATE signing_secrets SET not_before = '2026-01-02 03:04:05.679Z' WHERE partner_id = $1`,
 	} {
 		t.Run(name, func(t *testing.T) {
 			partner := p.AddPartner(t, strings.ReplaceAll(name, " ", "-"), models.SigningRequired)
 			p.DB.Exec(t, change, partner.ID)
 			if _, _, err := p.Leads.Deliver(t.Context(), delivery(p, partner)); !errors.Is(err, leads.ErrInactive) {
-				t.Errorf("%v", err)
+				t.Errorf("got %v, want ErrInactive", err)
 			}
 			if got := stored(t, p); got != "0/0/0/0" {
-				t.Errorf("stored %s", got)
+				t.Errorf("stored %s rows, want 0/0/0/0", got)
 			}
 		})
 	}
 }
 
-func TestASandboxLeadEarnsNothing(t *testing.T) {
+func TestSandboxLeadEarnsNothing(t *testing.T) {
 	p := platform(t)
 	d := delivery(p, p.Required)
 	d.Lead.AccountID, d.Lead.Sandbox = p.Required.Accounts[1].ID, true
@@ -252,40 +252,40 @@ func TestASandboxLeadEarnsNothing(t *testing.T) {
 		t.Fatal(err)
 	}
 	if got := stored(t, p); got != "1/1/0/1" {
-		t.Errorf("stored %s", got)
+		t.Errorf("stored %s rows, want 1/1/0/1", got)
 	}
 }
 
-func TestALostAnswerIsReadBack(t *testing.T) {
+func TestLostAnswerIsReadBack(t *testing.T) {
 	db, proxy := testkit.NewDatabaseBehind(t)
 	p := testkit.NewPlatform(t, db)
 	d := delivery(p, p.Required)
 	proxy.DropResponse(string(d.Lead.ID[:]), nil)
 	receipt, isNew, err := p.Leads.Deliver(t.Context(), d)
 	if err != nil || !isNew || receipt.LeadID != d.Lead.ID {
-		t.Fatalf("committed, yet %+v, new %v, %v", receipt, isNew, err)
+		t.Fatalf("got receipt %+v, stored %v and error %v, want the committed lead", receipt, isNew, err)
 	}
 	if got := stored(t, p); got != "1/1/1/1" {
-		t.Errorf("stored %s", got)
+		t.Errorf("stored %s rows, want 1/1/1/1", got)
 	}
 }
 
-func TestWithoutADatabaseNothingIsClaimed(t *testing.T) {
+func TestDeliverWithoutDatabaseFails(t *testing.T) {
 	db, proxy := testkit.NewDatabaseBehind(t)
 	p := testkit.NewPlatform(t, db)
 	proxy.Down()
 	d := delivery(p, p.Required)
 	_, isNew, err := p.Leads.Deliver(t.Context(), d)
 	if err == nil || isNew || apperr.As(err) != nil {
-		t.Fatalf("no database, yet new %v, %v", isNew, err)
+		t.Fatalf("without a database: got stored %v and error %v", isNew, err)
 	}
 	proxy.Up()
 	if receipt, isNew, err := p.Leads.Deliver(t.Context(), d); err != nil || !isNew || receipt.LeadID != d.Lead.ID {
-		t.Fatalf("the same post again: %+v, new %v, %v", receipt, isNew, err)
+		t.Fatalf("the same post again: got receipt %+v, stored %v and error %v", receipt, isNew, err)
 	}
 }
 
-func TestFindKeepsToItsScope(t *testing.T) {
+func TestFindChecksScope(t *testing.T) {
 	p := platform(t)
 	d := delivery(p, p.Required)
 	if _, _, err := p.Leads.Deliver(t.Context(), d); err != nil {
@@ -297,14 +297,14 @@ func TestFindKeepsToItsScope(t *testing.T) {
 		found       bool
 	}{
 		"system":              {scope.System, d.Lead.Transaction, true},
-		"its partner":         {scope.Partners(p.Required.ID), d.Lead.Transaction, true},
+		"the lead's partner":  {scope.Partners(p.Required.ID), d.Lead.Transaction, true},
 		"another partner":     {scope.Partners(p.Off.ID), d.Lead.Transaction, false},
-		"nobody":              {scope.Scope{}, d.Lead.Transaction, false},
+		"empty scope":         {scope.Scope{}, d.Lead.Transaction, false},
 		"unknown transaction": {scope.System, uuid.New(), false},
 	} {
 		_, err := p.Leads.Find(t.Context(), c.scope, c.transaction)
 		if f := apperr.As(err); (err == nil) != c.found || (err != nil && (f == nil || f.Code != apperr.NotFound)) {
-			t.Errorf("%s: %v", name, err)
+			t.Errorf("%s: got error %v, want found %v", name, err, c.found)
 		}
 	}
 }

@@ -11,36 +11,36 @@ import (
 	"github.com/pingpost/pingpost/models"
 )
 
-// DeliverTimeout bounds a delivery and a lookup. It leaves a post's answer a second of the
-// 5 that it may take (decision 27).
+// DeliverTimeout limits a delivery and a lookup. It leaves one of the five seconds that a post may
+// take (decision 27) for the rest of the request.
 const DeliverTimeout = 4 * time.Second
 
-// readBackTimeout is the part of DeliverTimeout that is kept for the read-back of a commit
-// whose outcome is unknown.
+// readBackTimeout is the part of DeliverTimeout that is reserved for the read-back of a commit
+// whose result is unknown.
 const readBackTimeout = time.Second
 
-// Delivery is all that a post stores, at once or not at all.
+// Delivery is everything that a post stores, in one transaction.
 type Delivery struct {
 	Lead    models.Lead
 	Consent models.Consent
 	Event   models.LeadEvent
 }
 
-// Receipt is what a delivered transaction answers, the first time and every time.
+// Receipt is the data for the answer to a delivered transaction. It is the same for every replay.
 type Receipt struct {
 	LeadID     uuid.UUID
 	PartnerID  uuid.UUID
 	Payout     money.Amount
 	ReceivedAt time.Time
 	Envelope   envelope.Envelope // without the salt
-	BodyDigest []byte            // nil once it has been forgotten
+	BodyDigest []byte            // nil after KeepBodyDigest
 }
 
-// ErrInactive says that partner, account or secret stopped being active between
-// the directory's look and the database's (decision 21). Nothing was stored.
+// ErrInactive means that the partner, account or secret became inactive after the directory was
+// read (decision 21). Nothing was stored.
 var ErrInactive = apperr.New(apperr.Unauthorized, "inactive", "Invalid HMAC SHA-256 signature")
 
-// receipt is the answer to the post that stored the lead.
+// receipt returns the receipt for the post that stored the lead.
 func (d *Delivery) receipt() (Receipt, error) {
 	currency, err := money.ParseCurrency(d.Lead.Currency)
 	l := &d.Lead

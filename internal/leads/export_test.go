@@ -2,8 +2,8 @@ package leads
 
 import "context"
 
-// DeliverTogether stores deliveries as one group, in this order. Which posts
-// happen to share a group is otherwise up to their arrival.
+// DeliverTogether stores deliveries as one group, in this order. Otherwise the time of arrival
+// decides which posts share a group.
 func (s *Store) DeliverTogether(ctx context.Context, all ...*Delivery) []error {
 	group := make([]*waitingDelivery, len(all))
 	for i, d := range all {
@@ -20,11 +20,11 @@ func (s *Store) DeliverTogether(ctx context.Context, all ...*Delivery) []error {
 }
 
 // WithScanLimits returns a reader that examines at most these numbers of leads.
-func (o *Reader) WithScanLimits(everybodys, partners int) *Reader {
-	less := *o
-	less.look = scanLimits{everybodys, partners}
-	return &less
+func (o *Reader) WithScanLimits(allPartners, onePartner int) *Reader {
+	limited := *o
+	limited.limit = scanLimits{allPartners, onePartner}
+	return &limited
 }
 
-// PersonSQL looks the leads of a person up by "email" or "phone".
+// PersonSQL is personSQL for tests.
 var PersonSQL = personSQL

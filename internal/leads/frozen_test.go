@@ -13,27 +13,27 @@ import (
 // frozenFor is the longest that an answer may take (decision 27).
 const frozenFor = 5 * time.Second
 
-// A connection that has died without a word keeps no post waiting: the server's
-// time-out cannot be heard through it, so that the client has one of its own.
+// A dead connection does not block a post. The server's timeout error cannot reach the client, so
+// the client has its own timeout.
 func TestFrozenConnectionTimesOut(t *testing.T) {
 	t.Parallel()
-	t.Run("while it stores", func(t *testing.T) {
+	t.Run("while storing", func(t *testing.T) {
 		t.Parallel()
 		p, freeze := frozen(t)
 		d := delivery(p, p.Required)
 		freeze(d.Lead.ID)
-		givenUp(t, func() {
-			// Stored before the connection froze, as a fresh one knows.
+		returnsInTime(t, func() {
+			// The lead was stored before the connection froze. Deliver reads it on a new one.
 			receipt, isNew, err := p.Leads.Deliver(t.Context(), d)
 			if err != nil || !isNew || receipt.LeadID != d.Lead.ID {
-				t.Errorf("%+v, new %v, %v", receipt, isNew, err)
+				t.Errorf("got receipt %+v, stored %v and error %v", receipt, isNew, err)
 			}
 		})
 		if got := stored(t, p); got != "1/1/1/1" {
-			t.Errorf("stored %s", got)
+			t.Errorf("stored %s rows, want 1/1/1/1", got)
 		}
 	})
-	t.Run("while it looks", func(t *testing.T) {
+	t.Run("while finding", func(t *testing.T) {
 		t.Parallel()
 		p, freeze := frozen(t)
 		d := delivery(p, p.Required)
@@ -41,15 +41,15 @@ func TestFrozenConnectionTimesOut(t *testing.T) {
 			t.Fatal(err)
 		}
 		freeze(d.Lead.ID)
-		givenUp(t, func() {
+		returnsInTime(t, func() {
 			_, err := p.Leads.Find(t.Context(), scope.System, d.Lead.Transaction)
-			nobodyToBlame(t, err)
+			expectDatabaseError(t, err)
 		})
 	})
 }
 
-// frozen is a platform behind a network that freezes, until the test ends, when
-// the database answers with a lead's id.
+// frozen returns a platform whose database connection freezes when the database sends the id of
+// the given lead, until the test ends.
 func frozen(t *testing.T) (p *testkit.Platform, freeze func(lead uuid.UUID)) {
 	t.Helper()
 	db, proxy := testkit.NewDatabaseBehind(t)
@@ -60,7 +60,8 @@ func frozen(t *testing.T) (p *testkit.Platform, freeze func(lead uuid.UUID)) {
 	}
 }
 
-func givenUp(t *testing.T, call func()) {
+// returnsInTime fails the test if call takes longer than frozenFor.
+func returnsInTime(t *testing.T, call func()) {
 	t.Helper()
 	ended := make(chan struct{})
 	go func() {

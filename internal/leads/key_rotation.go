@@ -13,33 +13,32 @@ import (
 )
 
 const (
-	// moveBatch leads are moved by one call to the wrapper and one statement.
-	moveBatch = 256
-	// moveAgain is the pause after a call that failed, and moveTries how often it
-	// is made.
-	moveAgain = time.Second
-	moveTries = 30
+	// rotationBatchSize is how many leads are changed by one call to the wrapper and one statement.
+	rotationBatchSize = 256
+	// retryWait is the wait after a failed attempt at a batch, and maxTries the number of attempts.
+	retryWait = time.Second
+	maxTries  = 30
 )
 
-// RotationProgress is how far a move has come.
+// RotationProgress is the progress of a key rotation.
 type RotationProgress struct {
-	Leads  int64 // moved
-	Failed int64 // cannot be moved: they stay as they are
+	Leads  int64 // changed
+	Failed int64 // could not be changed
 	Cause  error // of the latest failure
 }
 
-// KeyRotation brings leads to other keys, in batches, each of them done or not: it may
-// be stopped at any time and run again. After each batch it rests for twice as long
-// as that took: posts are in a hurry, and it is not.
+// KeyRotation changes the keys of leads in batches. Each batch is atomic, so a rotation can be
+// stopped at any time and run again. After each batch it pauses for twice the time that the batch
+// took, because posts have priority.
 type KeyRotation struct {
 	Leads      *Store
 	Wrappers   *envelope.Wrappers
 	Clock      clock.Clock
-	OnProgress func(RotationProgress) // hears how far it is
+	OnProgress func(RotationProgress) // called after each batch
 }
 
-// Rewrap brings the data keys of all leads to the writing wrapper's newest key
-// version. The contact records are not touched.
+// Rewrap encrypts the lead keys of all leads with the newest key version of the current wrapper. It
+// does not change the contact records.
 func (m *KeyRotation) Rewrap(ctx context.Context) (RotationProgress, error) {
 	var done RotationProgress
 	wrapper, version, err := m.Wrappers.CurrentKeyVersion(ctx)
@@ -55,7 +54,7 @@ func (m *KeyRotation) Rewrap(ctx context.Context) (RotationProgress, error) {
 			continue
 		}
 		err := m.run(ctx, &done, func(after uuid.UUID) (*rotationBatch, error) {
-			return m.Leads.moving(ctx, `key_wrapper = $3 AND key_version = $4`, after, use.Wrapper, use.Version)
+			return m.Leads.nextBatch(ctx, `key_wrapper = $3 AND key_version = $4`, after, use.Wrapper, use.Version)
 		}, m.rewrap)
 		if err != nil {
 			return done, err
@@ -64,19 +63,19 @@ func (m *KeyRotation) Rewrap(ctx context.Context) (RotationProgress, error) {
 	return done, nil
 }
 
-// Reseal brings the look-up digests of all leads to the first platform key. It
-// has to open each contact record: a digest cannot be turned into another.
+// Reseal makes the lookup digests of all leads again with the first platform key. It must decrypt
+// each contact record, because a digest cannot be converted.
 func (m *KeyRotation) Reseal(ctx context.Context, keys *keyring.Keys) (RotationProgress, error) {
 	var done RotationProgress
 	first := keys.IDs()[0]
 	err := m.run(ctx, &done, func(after uuid.UUID) (*rotationBatch, error) {
-		return m.Leads.moving(ctx, `(substring(email_digest FOR 4) <> $3 OR substring(phone_digest FOR 4) <> $3)`,
+		return m.Leads.nextBatch(ctx, `(substring(email_digest FOR 4) <> $3 OR substring(phone_digest FOR 4) <> $3)`,
 			after, first[:])
 	}, func(ctx context.Context, b *rotationBatch) (RotationProgress, error) { return m.reseal(ctx, b, keys) })
 	return done, err
 }
 
-// run moves batch after batch until there is none.
+// run changes batch after batch until there are no more.
 func (m *KeyRotation) run(
 	ctx context.Context, done *RotationProgress,
 	next func(after uuid.UUID) (*rotationBatch, error), move func(context.Context, *rotationBatch) (RotationProgress, error),
@@ -104,15 +103,15 @@ func (m *KeyRotation) run(
 	}
 }
 
-// withRetry tries again what failed as a whole: a wrapper or a database that is
-// away for a moment.
+// withRetry calls move again if the whole batch failed, as when the wrapper or the database is
+// briefly unavailable.
 func (m *KeyRotation) withRetry(ctx context.Context, move func() (RotationProgress, error)) (RotationProgress, error) {
 	for tries := 1; ; tries++ {
 		moved, err := move()
-		if err == nil || tries == moveTries {
+		if err == nil || tries == maxTries {
 			return moved, err
 		}
-		if err := sleep(ctx, moveAgain); err != nil {
+		if err := sleep(ctx, retryWait); err != nil {
 			return moved, err
 		}
 	}
@@ -127,7 +126,7 @@ func sleep(ctx context.Context, d time.Duration) error {
 	}
 }
 
-// rotationBatch is a batch of leads on their way to another key.
+// rotationBatch is a batch of leads whose key is being changed.
 type rotationBatch struct {
 	ids, partners []uuid.UUID
 	envelopes     []envelope.Envelope
@@ -141,11 +140,11 @@ func (b *rotationBatch) wrapped() [][]byte {
 	return out
 }
 
-// moving reads the next batch of leads for which the condition holds.
-func (s *Store) moving(ctx context.Context, condition string, after uuid.UUID, args ...any) (*rotationBatch, error) {
+// nextBatch returns the next batch of leads with ids greater than after that satisfy the condition.
+func (s *Store) nextBatch(ctx context.Context, condition string, after uuid.UUID, args ...any) (*rotationBatch, error) {
 	rows, err := s.pool.Query(ctx, `SELECT id, partner_id, ciphertext, iv, auth_tag, salt, wrapped_key FROM leads
 		WHERE id > $1 AND wrapped_key IS NOT NULL AND `+condition+
-		` ORDER BY id LIMIT $2`, append([]any{after, moveBatch}, args...)...)
+		` ORDER BY id LIMIT $2`, append([]any{after, rotationBatchSize}, args...)...)
 	if err != nil {
 		return nil, postgres.Translate(err)
 	}

@@ -20,7 +20,7 @@ import (
 	"github.com/pingpost/pingpost/internal/testkit"
 )
 
-// sealedLead stores a lead whose contact record is really sealed.
+// sealedLead stores a lead with a contact record that is really encrypted.
 func sealedLead(t testing.TB, p *testkit.Platform, w *envelope.Wrappers, n int) *leads.Delivery {
 	t.Helper()
 	d := delivery(p, p.Required)
@@ -43,7 +43,7 @@ func sealedLead(t testing.TB, p *testkit.Platform, w *envelope.Wrappers, n int) 
 	return d
 }
 
-// readable fails unless the stored record opens as what was posted.
+// readable fails the test if the stored contact record cannot be decrypted.
 func readable(t testing.TB, p *testkit.Platform, w *envelope.Wrappers, d *leads.Delivery) {
 	t.Helper()
 	read := func(column string) []byte {
@@ -62,11 +62,11 @@ func readable(t testing.TB, p *testkit.Platform, w *envelope.Wrappers, d *leads.
 	}
 	plain, err := envelope.Open(e, one.Key, d.Lead.ID, d.Lead.PartnerID)
 	if err != nil || !bytes.Contains(plain, []byte("@example.com")) {
-		t.Fatalf("%q, %v", plain, err)
+		t.Fatalf("got contact record %q and error %v", plain, err)
 	}
 }
 
-func mover(p *testkit.Platform, w *envelope.Wrappers) *leads.KeyRotation {
+func newRotation(p *testkit.Platform, w *envelope.Wrappers) *leads.KeyRotation {
 	return &leads.KeyRotation{
 		Leads:      p.Leads,
 		Wrappers:   w,
@@ -89,15 +89,15 @@ func uses(t testing.TB, p *testkit.Platform) map[string]int64 {
 	for i, use := range counted {
 		found[use.Wrapper+" "+use.Version] = use.Leads
 		if i >= len(listed) || listed[i].Wrapper != use.Wrapper || listed[i].Version != use.Version {
-			t.Errorf("counted %v, listed %v", counted, listed)
+			t.Errorf("KeyUses returned %v, Keys returned %v", counted, listed)
 		}
 	}
 	return found
 }
 
-// From the local key to Vault, to Vault's next version, and back: every lead
-// stays readable, and a retry gets what it got at first.
-func TestLeadsMoveBetweenKeys(t *testing.T) {
+// Leads are rewrapped from the local key to Vault, to Vault's next key version, and back. They stay
+// readable, and replays get the first answer.
+func TestRewrapBetweenKeyWrappers(t *testing.T) {
 	t.Parallel()
 	p, v := platform(t), testkit.NewVault(t)
 	local, err := envelope.NewLocal(bytes.Repeat([]byte{7}, envelope.KeySize))
@@ -120,27 +120,27 @@ func TestLeadsMoveBetweenKeys(t *testing.T) {
 		prepare func()
 		with    *envelope.Wrappers
 		want    string
-		moved   int64
+		changed int64
 	}{
 		{"to Vault", func() {}, onVault, "vault v1", n},
-		{"again", func() {}, onVault, "vault v1", 0},
+		{"to Vault again", func() {}, onVault, "vault v1", 0},
 		{"to the next version", func() { rotate(t, v) }, onVault, "vault v2", n},
-		{"back", func() {}, onLocal, "", n},
+		{"back to the local key", func() {}, onLocal, "", n},
 	} {
 		step.prepare()
-		done, err := mover(p, step.with).Rewrap(t.Context())
-		if err != nil || done.Leads != step.moved || done.Failed != 0 {
-			t.Fatalf("%s: %+v, %v", step.name, done, err)
+		done, err := newRotation(p, step.with).Rewrap(t.Context())
+		if err != nil || done.Leads != step.changed || done.Failed != 0 {
+			t.Fatalf("%s: got %+v and error %v, want %d leads", step.name, done, err, step.changed)
 		}
 		if got := uses(t, p); len(got) != 1 || step.want != "" && got[step.want] != n {
-			t.Errorf("%s: %v", step.name, got)
+			t.Errorf("%s: got key uses %v", step.name, got)
 		}
 		for _, i := range []int{0, 1, n / 2, n - 1} {
 			readable(t, p, step.with, all[i])
 		}
 		if again, err := p.Leads.Find(t.Context(), scope.System, all[0].Lead.Transaction); err != nil ||
 			!bytes.Equal(again.Envelope.Wrapped, first.Envelope.Wrapped) {
-			t.Errorf("%s: a retry gets another data key: %q, %v", step.name, again.Envelope.Wrapped, err)
+			t.Errorf("%s: a replay gets another lead key: %q, %v", step.name, again.Envelope.Wrapped, err)
 		}
 	}
 	p.Time.Advance(2 * leads.KeepBodyDigest)
@@ -148,7 +148,7 @@ func TestLeadsMoveBetweenKeys(t *testing.T) {
 		t.Fatal(err)
 	}
 	if kept := testkit.Value[int64](t, p.DB, `SELECT count(*) FROM leads WHERE answered_key IS NOT NULL`); kept != 0 {
-		t.Errorf("%d answered keys are kept for no retry", kept)
+		t.Errorf("got %d answered keys after KeepBodyDigest, want 0", kept)
 	}
 }
 
@@ -159,8 +159,8 @@ func rotate(t testing.TB, v *testkit.Vault) {
 	}
 }
 
-// A move that is stopped halfway loses nothing and goes on where it was; a lead
-// that cannot be moved is told and stays.
+// A rotation that is stopped halfway can be continued. A lead that cannot be changed is reported and
+// stays as it is.
 func TestKeyRotationStopsAndResumes(t *testing.T) {
 	t.Parallel()
 	p, v := platform(t), testkit.NewVault(t)
@@ -174,27 +174,27 @@ func TestKeyRotationStopsAndResumes(t *testing.T) {
 	rotate(t, v)
 	for range 2 {
 		ctx, stop := context.WithCancel(t.Context())
-		m := mover(p, w)
+		m := newRotation(p, w)
 		m.OnProgress = func(leads.RotationProgress) { stop() }
 		if _, err := m.Rewrap(ctx); !errors.Is(err, context.Canceled) {
-			t.Fatalf("stopped: %v", err)
+			t.Fatalf("got %v, want context.Canceled", err)
 		}
 	}
 	if got := uses(t, p); got["vault v1"] == 0 || got["vault v2"] == 0 || got["vault v1"]+got["vault v2"] != n {
-		t.Errorf("halfway: %v", got)
+		t.Errorf("halfway: got key uses %v", got)
 	}
-	done, err := mover(p, w).Rewrap(t.Context())
+	done, err := newRotation(p, w).Rewrap(t.Context())
 	if err != nil || done.Failed != 1 || !errors.Is(done.Cause, envelope.ErrNotWrapped) {
-		t.Errorf("%+v, %v", done, err)
+		t.Errorf("got %+v and error %v, want 1 failed lead", done, err)
 	}
 	if got := uses(t, p); got["vault v1"] != 1 || got["vault v2"] != n-1 {
-		t.Errorf("at the end: %v", got)
+		t.Errorf("at the end: got key uses %v", got)
 	}
 	readable(t, p, w, all[n-1])
 }
 
-// A wrapper that is away is waited for: nothing is wrong with the leads.
-func TestAMoveWaitsForVault(t *testing.T) {
+// A rotation waits while the wrapper is unavailable and does not count leads as failed.
+func TestKeyRotationWaitsForVault(t *testing.T) {
 	t.Parallel()
 	p, v := platform(t), testkit.NewVault(t)
 	w := envelope.NewWrappers(v.Wrapper(t, devvault.Rewrap))
@@ -202,20 +202,20 @@ func TestAMoveWaitsForVault(t *testing.T) {
 		sealedLead(t, p, w, i)
 	}
 	rotate(t, v)
-	m, told := mover(p, w), 0
+	m, calls := newRotation(p, w), 0
 	m.OnProgress = func(leads.RotationProgress) {
-		if told++; told == 1 {
+		if calls++; calls == 1 {
 			v.Seal(t)
 			go v.Unseal(t)
 		}
 	}
 	if done, err := m.Rewrap(t.Context()); err != nil || done.Leads != 300 || done.Failed != 0 {
-		t.Errorf("%+v, %v", done, err)
+		t.Errorf("got %+v and error %v, want 300 leads", done, err)
 	}
 }
 
-// Look-up digests move to the first platform key by the contact records.
-func TestDigestsMoveToTheFirstPlatformKey(t *testing.T) {
+// Reseal makes lookup digests with the first platform key from the contact records.
+func TestResealUsesFirstPlatformKey(t *testing.T) {
 	t.Parallel()
 	p := platform(t)
 	var all []*leads.Delivery
@@ -223,25 +223,25 @@ func TestDigestsMoveToTheFirstPlatformKey(t *testing.T) {
 		all = append(all, sealedLead(t, p, p.Wrappers, i))
 	}
 	next := testkit.PlatformKeys(t, 9, 1)
-	done, err := mover(p, p.Wrappers).Reseal(t.Context(), next)
+	done, err := newRotation(p, p.Wrappers).Reseal(t.Context(), next)
 	if err != nil || done.Leads != 5 || done.Failed != 0 {
-		t.Fatalf("%+v, %v", done, err)
+		t.Fatalf("got %+v and error %v, want 5 leads", done, err)
 	}
-	moved, err := p.Leads.DigestUses(t.Context())
-	if err != nil || len(moved) != 1 || moved[next.IDs()[0]] != 5 {
-		t.Errorf("%v, %v", moved, err)
+	counts, err := p.Leads.DigestUses(t.Context())
+	if err != nil || len(counts) != 1 || counts[next.IDs()[0]] != 5 {
+		t.Errorf("got digest uses %v and error %v, want 5 with the first key", counts, err)
 	}
 	only := testkit.PlatformKeys(t, 9)
 	find := func(column string, digests [][]byte) []uuid.UUID {
 		return testkit.Value[[]uuid.UUID](t, p.DB, `SELECT array_agg(id) FROM leads WHERE `+column+` = ANY ($1)`, digests)
 	}
 	if got := find("email_digest", only.Digests(keyring.LookUp, []byte("person3@example.com"))); !slices.Equal(got, []uuid.UUID{all[3].Lead.ID}) {
-		t.Errorf("by e-mail: %v", got)
+		t.Errorf("by email: got %v, want lead 3", got)
 	}
 	if got := find("phone_digest", only.Digests(keyring.LookUp, []byte("+442079460000"))); len(got) != 3 {
-		t.Errorf("by phone: %v", got)
+		t.Errorf("by phone: got %v, want 3 leads", got)
 	}
-	if done, err := mover(p, p.Wrappers).Reseal(t.Context(), next); err != nil || done.Leads != 0 {
-		t.Errorf("again: %+v, %v", done, err)
+	if done, err := newRotation(p, p.Wrappers).Reseal(t.Context(), next); err != nil || done.Leads != 0 {
+		t.Errorf("again: got %+v and error %v, want 0 leads", done, err)
 	}
 }

@@ -9,13 +9,13 @@ import (
 	"github.com/pingpost/pingpost/internal/postgres"
 )
 
-// KeyUse is a key version of a wrapper, and how many leads' data keys it wraps.
+// KeyUse is a key version of a wrapper with the number of lead keys that it wraps.
 type KeyUse struct {
 	Wrapper, Version string
 	Leads            int64
 }
 
-// KeyUses counts the leads under every key version. It reads all leads.
+// KeyUses counts the leads for each key version. It reads all leads.
 func (s *Store) KeyUses(ctx context.Context) ([]KeyUse, error) {
 	rows, err := s.pool.Query(ctx,
 		`SELECT key_wrapper, key_version, count(*) FROM leads WHERE wrapped_key IS NOT NULL GROUP BY 1, 2 ORDER BY 1, 2`)
@@ -26,8 +26,8 @@ func (s *Store) KeyUses(ctx context.Context) ([]KeyUse, error) {
 	return uses, postgres.Translate(err)
 }
 
-// Keys lists the key versions that leads are under, without counting: it jumps
-// from one to the next in the index, however many leads there are.
+// Keys returns the key versions in use, without counts. It is fast for any number of leads, because
+// it skips from one version to the next in the index.
 func (s *Store) Keys(ctx context.Context) ([]KeyUse, error) {
 	rows, err := s.pool.Query(ctx, `WITH RECURSIVE used AS (
 			(SELECT key_wrapper, key_version FROM leads ORDER BY key_wrapper, key_version LIMIT 1)
@@ -43,8 +43,7 @@ func (s *Store) Keys(ctx context.Context) ([]KeyUse, error) {
 	return uses, postgres.Translate(err)
 }
 
-// DigestUses counts the leads by the platform key of their look-up digest. It
-// reads all leads.
+// DigestUses counts the leads by the platform key of their lookup digests. It reads all leads.
 func (s *Store) DigestUses(ctx context.Context) (map[keyring.KeyID]int64, error) {
 	rows, err := s.pool.Query(ctx,
 		`SELECT substring(email_digest FOR 4), count(*) FROM leads WHERE length(email_digest) > 4 GROUP BY 1`)

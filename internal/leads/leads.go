@@ -1,13 +1,12 @@
-// Package leads owns stored leads: putting one in, once; finding one again; and
-// letting go of what may not be kept.
+// Package leads stores leads exactly once, finds them, and deletes what must not be kept.
 //
-// Its times: quoted_at is the ping's moment, received_at the post's, both by the
-// service's clock. A lead's id is a UUIDv7 of received_at.
+// quoted_at is the time of the ping and received_at the time of the post, both from the service's
+// clock. A lead's id is a UUIDv7 of received_at.
 package leads
 
 import "github.com/jackc/pgx/v5/pgxpool"
 
-// Store keeps leads in the database.
+// Store stores leads in the database.
 type Store struct {
 	pool      *pgxpool.Pool
 	statement statement

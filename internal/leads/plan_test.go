@@ -8,10 +8,9 @@ import (
 	"github.com/pingpost/pingpost/internal/testkit"
 )
 
-// The tables of a young platform are small when Postgres first looks at them, and
-// it keeps the plans that it makes then, those of the foreign keys' checks too. Were
-// one of them to read a whole table, each post would be slower than the one before,
-// until the next ANALYZE.
+// On a new platform, Postgres plans the statement and the foreign key checks while the tables are
+// small, and keeps these plans. With a sequential scan in one of them, each post would be slower
+// than the one before, until the next ANALYZE.
 func TestPlansSurviveGrowth(t *testing.T) {
 	t.Parallel()
 	p := platform(t)
@@ -26,19 +25,19 @@ func TestPlansSurviveGrowth(t *testing.T) {
 	inserted := func() int {
 		return testkit.Value[int](t, p.DB, `SELECT n_tup_ins::int FROM pg_stat_user_tables WHERE relname = 'leads'`)
 	}
-	testkit.Eventually(t, 10*time.Second, "the first lead is counted", func() bool { return inserted() == 1 })
+	testkit.Eventually(t, 10*time.Second, "statistics include the first lead", func() bool { return inserted() == 1 })
 	before := scans()
 
 	other := testkit.Open(t, p.DB.AppURL)
-	fresh := leads.NewStore(other.Pool) // whose connections have made no plan yet
+	fresh := leads.NewStore(other.Pool) // its connections have no plans yet
 	for range 20 {
 		if _, isNew, err := fresh.Deliver(t.Context(), delivery(p, p.Required)); err != nil || !isNew {
 			t.Fatal(isNew, err)
 		}
 	}
-	other.Close() // a connection tells its figures at its end
-	testkit.Eventually(t, 10*time.Second, "the other leads are counted", func() bool { return inserted() == 21 })
+	other.Close() // closing a connection flushes its statistics
+	testkit.Eventually(t, 10*time.Second, "statistics include the other leads", func() bool { return inserted() == 21 })
 	if n := scans() - before; n > 0 {
-		t.Errorf("20 posts read a whole table %d times", n)
+		t.Errorf("20 posts made %d sequential scans, want 0", n)
 	}
 }

@@ -21,18 +21,18 @@ import (
 	"github.com/pingpost/pingpost/models"
 )
 
-// MaxFound is how many leads a look-up of a person finds at most.
+// MaxFound is the most leads that a search for a consumer returns.
 const MaxFound = 100
 
 var errNoAccount = apperr.New(apperr.NotFound, "account", "Not Found")
 
-// SearchResult holds a person's leads, the newest first.
+// SearchResult is a consumer's leads, newest first. More reports that there are more than MaxFound.
 type SearchResult struct {
 	Rows []Row
 	More bool
 }
 
-// FindTransaction is the lead of a transactionId as the partner holds it.
+// FindTransaction returns the lead with a transactionId, as the partner received it.
 func (o *Reader) FindTransaction(ctx context.Context, sc scope.Scope, token string) (lead uuid.UUID, err error) {
 	transaction, err := quote.Identity(token)
 	if err != nil {
@@ -47,12 +47,12 @@ func (o *Reader) FindTransaction(ctx context.Context, sc scope.Scope, token stri
 	return lead, postgres.Translate(err)
 }
 
-// requestWindow is how long after a request's id its lead's id is made at the latest:
-// the body arrives in between.
+// requestWindow is the longest time between a request's id and its lead's id. The body arrives in
+// between.
 const requestWindow = time.Minute
 
-// FindRequest finds the lead that a request delivered. Both ids hold their time, so the
-// search reads a minute of the primary key and needs no index of its own.
+// FindRequest returns the lead that a request delivered. Both ids contain their time, so the
+// search reads one minute of the primary key and needs no other index.
 func (o *Reader) FindRequest(ctx context.Context, sc scope.Scope, request uuid.UUID) (lead uuid.UUID, err error) {
 	at := id.Time(request)
 	var partner uuid.UUID
@@ -65,12 +65,11 @@ func (o *Reader) FindRequest(ctx context.Context, sc scope.Scope, request uuid.U
 	return lead, postgres.Translate(err)
 }
 
-// FindEmail finds a person's leads by their address, in any letter case and with the
-// domain in its Unicode or its ASCII form. The audit trail records the search without
-// the address.
+// FindEmail returns a consumer's leads by email address, in any letter case and with the domain in
+// Unicode or ASCII form. The audit log records the search without the address.
 func (o *Reader) FindEmail(ctx context.Context, sc scope.Scope, address string) (SearchResult, error) {
 	if !payload.IsEmail(strings.TrimSpace(address)) {
-		return SearchResult{}, invalidField("email", "Type one whole e-mail address, such as name@example.com.")
+		return SearchResult{}, invalidField("email", "Enter a complete email address, such as name@example.com.")
 	}
 	var digests [][]byte
 	for _, form := range payload.EmailForms(address) {
@@ -79,14 +78,14 @@ func (o *Reader) FindEmail(ctx context.Context, sc scope.Scope, address string) 
 	return o.find(ctx, sc, "email", digests)
 }
 
-// FindPhone finds a person's leads by the number in its international form, or as it is
-// dialled in a country of two letters. It also compares the number as it was typed: one
-// that is not valid in its country is stored as sent. Without a + it needs the country.
+// FindPhone returns a consumer's leads by phone number, in international form or as dialled in the
+// country with the given two-letter code. It also searches for the number as typed, because numbers
+// that are not valid in their country are stored as sent. A number without + needs the country.
 func (o *Reader) FindPhone(ctx context.Context, sc scope.Scope, number, country string) (SearchResult, error) {
 	number = strings.TrimSpace(number)
 	if country == "" && !strings.HasPrefix(number, "+") && strings.ContainsAny(number, "0123456789") {
 		return SearchResult{}, invalidField("country",
-			"Choose the country of this number, or type it with + and the country code.")
+			"Choose the country of this number, or enter it with + and the country code.")
 	}
 	digests := o.keys.Digests(keyring.LookUp, []byte(number))
 	text, ok := payload.E164(number, country)
@@ -95,7 +94,7 @@ func (o *Reader) FindPhone(ctx context.Context, sc scope.Scope, number, country 
 	}
 	if !ok && !strings.ContainsAny(number, "0123456789") {
 		return SearchResult{}, invalidField("phone",
-			"Type a phone number: with + and the country's code, or as it is dialled in the country.")
+			"Enter a phone number with + and the country code, or as dialled in the country.")
 	}
 	return o.find(ctx, sc, "phone", digests)
 }
@@ -104,20 +103,20 @@ func invalidField(field, message string) error {
 	return apperr.AtField(apperr.Invalid, field, apperr.InvalidValue, field, message)
 }
 
-// findPersonSQL looks each key up that a person's leads may have: some milliseconds for a
-// year of them. OFFSET has it look them up, also where Postgres has not counted yet how
-// rare they are and might read every lead.
+// findPersonSQL looks up each index key that a consumer's leads may have. This takes a few
+// milliseconds for a year of leads. OFFSET 0 forces the lookups, because Postgres might read all
+// leads if it has no statistics yet.
 const findPersonSQL = `SELECT l.id FROM (SELECT DISTINCT unnest($1::bytea[])) AS near (key) CROSS JOIN LATERAL (
 		SELECT d.id, d.partner_id FROM leads d WHERE substr(uuid_send(d.id), 1, 3) || substr(d.%[1]s_digest, 5, 4) = near.key
 			AND d.%[1]s_digest = ANY ($2) OFFSET 0) l
 	WHERE $3 OR l.partner_id = ANY ($4) ORDER BY l.id DESC LIMIT %[2]d`
 
-// personSQL looks the leads of a person up by "email" or "phone".
+// personSQL returns the query for a consumer's leads by "email" or "phone".
 func personSQL(by string) string { return fmt.Sprintf(findPersonSQL, by, MaxFound+1) }
 
-// nearKeys are the keys that the index has for digests of the leads between two times:
-// the first three of the id's bytes, which are spans of 2^24 ms, and four of the digest
-// after the name of its key.
+// nearKeys returns the index keys for the digests of leads between two times. A key is the first
+// three bytes of the lead's id, which are a span of 2^24 ms, and the four bytes of the digest after
+// its key id.
 func nearKeys(from, until time.Time, digests [][]byte) (keys [][]byte) {
 	for span := from.UnixMilli() >> 24; span <= until.UnixMilli()>>24; span++ {
 		for _, d := range digests {
@@ -148,7 +147,7 @@ func (o *Reader) find(ctx context.Context, sc scope.Scope, by string, digests []
 	return f, audit.New(o.db, o.clock).LogDone(ctx, o.by, note)
 }
 
-// Account is the account of a "partnerId", matched exactly; a NotFound fault when there
+// Account returns the account with this "partnerId", matched exactly, or a NotFound error if there
 // is none in the scope.
 func (o *Reader) Account(ctx context.Context, sc scope.Scope, identifier string) (a models.Account, err error) {
 	q := o.db.Gorm.WithContext(ctx).Where("identifier = ?", identifier).Limit(1).Find(&a)

@@ -20,8 +20,8 @@ import (
 	"github.com/pingpost/pingpost/internal/testkit"
 )
 
-// of gives a delivery the digests of a person.
-func (o *leadReader) of(email, phone, e164 string) func(*leads.Delivery) {
+// withContact gives a delivery the digests of a contact.
+func (o *leadReader) withContact(email, phone, e164 string) func(*leads.Delivery) {
 	return func(d *leads.Delivery) {
 		d.Lead.EmailDigest, d.Lead.PhoneDigest = leads.Contact{Email: email, Phone: phone, E164: e164}.Digests(o.Keys)
 	}
@@ -51,23 +51,23 @@ func TestFindTransaction(t *testing.T) {
 	}
 	lead := o.add(t, "a", o.Required, func(d *leads.Delivery) { d.Lead.Transaction, d.Lead.TransactionID = q.ID, string(token) })
 	if got, err := o.FindTransaction(t.Context(), scope.Partners(o.Required.ID), string(token)); err != nil || got != lead {
-		t.Errorf("%s, %v", got, err)
+		t.Errorf("got %s and error %v, want %s", got, err, lead)
 	}
 	last := len(token) - 1
-	forged := string(token[:last]) + map[bool]string{true: "Q", false: "A"}[token[last] == 'A'] // the tag's end: the identity is the same
+	forged := string(token[:last]) + map[bool]string{true: "Q", false: "A"}[token[last] == 'A'] // only the tag differs
 	for name, text := range map[string]string{
-		"another tag":  forged,
-		"cut":          string(token[:40]),
-		"none":         "",
-		"no token":     "tx_test",
-		"another kind": "ld_" + string(token[3:]),
+		"another tag":    forged,
+		"truncated":      string(token[:40]),
+		"empty":          "",
+		"invalid token":  "tx_test",
+		"another prefix": "ld_" + string(token[3:]),
 	} {
 		if got, err := o.FindTransaction(t.Context(), scope.Everywhere, text); !notFound(err) {
-			t.Errorf("%s: %s, %v", name, got, err)
+			t.Errorf("%s: got %s and error %v, want not found", name, got, err)
 		}
 	}
 	if got, err := o.FindTransaction(t.Context(), scope.Partners(o.Off.ID), string(token)); !notFound(err) || got != uuid.Nil {
-		t.Errorf("another partner's: %s, %v", got, err)
+		t.Errorf("another partner's lead: got %s and error %v, want not found", got, err)
 	}
 }
 
@@ -77,7 +77,7 @@ func TestFindRequest(t *testing.T) {
 	requests := map[string]uuid.UUID{}
 	deliver := func(name string, partner testkit.Partner) uuid.UUID {
 		return o.add(t, name, partner, func(d *leads.Delivery) {
-			requests[name] = id.New(d.Lead.ReceivedAt.Add(-5 * time.Second)) // its body came slowly
+			requests[name] = id.New(d.Lead.ReceivedAt.Add(-5 * time.Second)) // a slow body
 			d.Event.Detail = `{"request_id": "` + id.Format(id.Request, requests[name]) + `"}`
 		})
 	}
@@ -85,34 +85,34 @@ func TestFindRequest(t *testing.T) {
 	o.erase(t, other)
 	mine := scope.Partners(o.Required.ID)
 	if got, err := o.FindRequest(t.Context(), mine, requests["a"]); err != nil || got != lead {
-		t.Errorf("%s, %v", got, err)
+		t.Errorf("got %s and error %v, want %s", got, err, lead)
 	}
 	if got, err := o.FindRequest(t.Context(), scope.Everywhere, requests["b"]); err != nil || got != other {
-		t.Errorf("of an erased lead: %s, %v", got, err)
+		t.Errorf("erased lead: got %s and error %v, want %s", got, err, other)
 	}
 	for name, request := range map[string]uuid.UUID{
-		"another partner's": requests["b"],
-		"a retry's":         id.New(id.Time(requests["a"])),
-		"the first":         uuid.Nil,
-		"the last":          uuid.Max,
+		"another partner's request": requests["b"],
+		"request of a replay":       id.New(id.Time(requests["a"])),
+		"lowest id":                 uuid.Nil,
+		"highest id":                uuid.Max,
 	} {
 		if got, err := o.FindRequest(t.Context(), mine, request); !notFound(err) || got != uuid.Nil {
-			t.Errorf("%s: %s, %v", name, got, err)
+			t.Errorf("%s: got %s and error %v, want not found", name, got, err)
 		}
 	}
 }
 
-func TestFindAPerson(t *testing.T) {
+func TestFindEmailAndPhone(t *testing.T) {
 	t.Parallel()
 	o := newLeadReader(t)
-	o.add(t, "a", o.Required, o.of("Jo.Bloggs@Example.com", "020 7946 0018", "+442079460018"))
+	o.add(t, "a", o.Required, o.withContact("Jo.Bloggs@Example.com", "020 7946 0018", "+442079460018"))
 	o.Time.Advance(30 * 24 * time.Hour)
-	// The platform's key changes: older leads keep the digest of the one before.
+	// The platform key changes. Older leads keep the digests of the previous key.
 	o.Keys = testkit.PlatformKeys(t, 9, 1)
 	o.Reader = leads.NewReader(o.DB.DB, o.Keys, o.Time).By(audit.Actor{Name: "eve@example.com", Role: "auditor"})
-	o.add(t, "b", o.ReportOnly, o.of("jo.bloggs@example.com", "", ""))
-	o.add(t, "c", o.Required, o.of("sam@example.com", "12", ""))
-	o.erase(t, o.add(t, "d", o.Required, o.of("jo.bloggs@example.com", "", "+442079460018")))
+	o.add(t, "b", o.ReportOnly, o.withContact("jo.bloggs@example.com", "", ""))
+	o.add(t, "c", o.Required, o.withContact("sam@example.com", "12", ""))
+	o.erase(t, o.add(t, "d", o.Required, o.withContact("jo.bloggs@example.com", "", "+442079460018")))
 	all, mine := scope.Everywhere, scope.Partners(o.Required.ID)
 	email := func(text string) func(scope.Scope) (leads.SearchResult, error) {
 		return func(sc scope.Scope) (leads.SearchResult, error) { return o.FindEmail(t.Context(), sc, text) }
@@ -125,32 +125,32 @@ func TestFindAPerson(t *testing.T) {
 		find func(scope.Scope) (leads.SearchResult, error)
 		want string
 	}{
-		"an address under both keys":     {all, email("jo.bloggs@example.com"), "ba"},
-		"typed otherwise":                {all, email(" JO.Bloggs@EXAMPLE.com "), "ba"},
-		"of one partner":                 {mine, email("jo.bloggs@example.com"), "a"},
-		"of nobody":                      {scope.Scope{}, email("jo.bloggs@example.com"), ""},
-		"nobody's":                       {all, email("jo@example.com"), ""},
-		"a number":                       {all, phone("+442079460018", ""), "a"},
-		"as it is written":               {all, phone(" +44 20 7946 0018 ", ""), "a"},
-		"as it is dialled":               {all, phone("(020) 7946-0018", "GB"), "a"},
-		"as another country dials it":    {all, phone("020 7946 0018", "DE"), ""},
-		"a number that no country dials": {all, phone("12", "GB"), "c"},
+		"email with both keys":         {all, email("jo.bloggs@example.com"), "ba"},
+		"email in another letter case": {all, email(" JO.Bloggs@EXAMPLE.com "), "ba"},
+		"email, one partner":           {mine, email("jo.bloggs@example.com"), "a"},
+		"email, empty scope":           {scope.Scope{}, email("jo.bloggs@example.com"), ""},
+		"unknown email":                {all, email("jo@example.com"), ""},
+		"phone in E.164":               {all, phone("+442079460018", ""), "a"},
+		"phone with spaces":            {all, phone(" +44 20 7946 0018 ", ""), "a"},
+		"phone in national form":       {all, phone("(020) 7946-0018", "GB"), "a"},
+		"phone with another country":   {all, phone("020 7946 0018", "DE"), ""},
+		"phone that is not valid":      {all, phone("12", "GB"), "c"},
 	} {
-		const looks = `SELECT count(*) FROM audit_events WHERE action = 'lead.find' AND actor = 'eve@example.com' AND role = 'auditor'`
-		before := testkit.Value[int](t, o.DB, looks)
+		const countSearches = `SELECT count(*) FROM audit_events WHERE action = 'lead.find' AND actor = 'eve@example.com' AND role = 'auditor'`
+		before := testkit.Value[int](t, o.DB, countSearches)
 		found, err := c.find(c.sc)
 		if err != nil || o.named(found) != c.want || found.More {
-			t.Errorf("%s: %q, want %q, %v", name, o.named(found), c.want, err)
+			t.Errorf("%s: got %q and error %v, want %q", name, o.named(found), err, c.want)
 		}
-		if n := testkit.Value[int](t, o.DB, looks); n != before+1 {
-			t.Errorf("%s: %d events, want %d", name, n, before+1)
+		if n := testkit.Value[int](t, o.DB, countSearches); n != before+1 {
+			t.Errorf("%s: got %d audit events, want %d", name, n, before+1)
 		}
 	}
-	trail := strings.ToLower(testkit.Value[string](t, o.DB, `SELECT string_agg(e::text, ' ') FROM audit_events e`))
-	// Parts long enough not to occur in a random id or a time.
+	log := strings.ToLower(testkit.Value[string](t, o.DB, `SELECT string_agg(e::text, ' ') FROM audit_events e`))
+	// These parts are too long to occur in a random id or a time.
 	for _, personal := range []string{"bloggs", "7946 0018", "7946-0018", "79460018", "sam@"} {
-		if strings.Contains(trail, personal) {
-			t.Errorf("the audit trail has %q", personal)
+		if strings.Contains(log, personal) {
+			t.Errorf("the audit log contains %q", personal)
 		}
 	}
 	if n := testkit.Value[string](t, o.DB, `SELECT after::text FROM audit_events WHERE after::jsonb ->> 'found' = '2' LIMIT 1`); !strings.Contains(n, "email") {
@@ -158,51 +158,51 @@ func TestFindAPerson(t *testing.T) {
 	}
 }
 
-// A number in national form means nothing without its country: that is an error of the
-// country's field, not "no lead found", and no lookup is recorded.
-func TestFindPhoneNeedsACountryForANationalNumber(t *testing.T) {
+// A national number without a country is an error for the country field, not an empty result, and
+// the search is not recorded.
+func TestFindPhoneRequiresCountryForNationalNumber(t *testing.T) {
 	t.Parallel()
 	o := newLeadReader(t)
-	o.add(t, "a", o.Required, o.of("jo@example.com", "020 7946 0018", "+442079460018"))
+	o.add(t, "a", o.Required, o.withContact("jo@example.com", "020 7946 0018", "+442079460018"))
 	for _, number := range []string{"020 7946 0018", "00442079460018", "442079460018", "12"} {
 		_, err := o.FindPhone(t.Context(), scope.Everywhere, number, "")
 		f := apperr.As(err)
 		if f == nil || f.Code != apperr.Invalid || len(f.Fields) != 1 || !slices.Equal(f.Fields[0].Path, []string{"country"}) {
-			t.Errorf("%s: %v", number, err)
+			t.Errorf("%s: got %v, want an error for the country", number, err)
 		}
 	}
 	if n := testkit.Value[int](t, o.DB, `SELECT count(*) FROM audit_events WHERE action = 'lead.find'`); n != 0 {
-		t.Errorf("%d lookups are recorded", n)
+		t.Errorf("got %d audit events, want 0", n)
 	}
 }
 
-// One person's leads are found however their domain was written, also those whose
-// digest is from before domains were normalised (decision 30).
-func TestFindEmailNormalisesTheDomain(t *testing.T) {
+// A consumer's leads are found for every form of the email domain, including leads with digests from
+// before domains were normalised (decision 30).
+func TestFindEmailNormalisesDomain(t *testing.T) {
 	t.Parallel()
 	o := newLeadReader(t)
 	const composed, decomposed, ascii = "Jo@B\u00fccher.example", "jo@bu\u0308cher.example", "jo@XN--bcher-kva.example"
-	before := func(stored string) func(*leads.Delivery) {
+	notNormalised := func(stored string) func(*leads.Delivery) {
 		return func(d *leads.Delivery) {
 			d.Lead.EmailDigest = o.Keys.Digest(keyring.LookUp, []byte(strings.ToLower(stored)))
 		}
 	}
-	o.add(t, "a", o.Required, before(composed))
-	o.add(t, "b", o.Required, before(decomposed))
-	o.add(t, "c", o.Required, before(ascii))
-	o.add(t, "d", o.Required, o.of(composed, "", ""))
-	o.add(t, "e", o.Required, o.of(decomposed, "", ""))
-	o.add(t, "f", o.Required, o.of(ascii, "", ""))
-	o.add(t, "g", o.Required, o.of("jo@bucher.example", "", ""))
+	o.add(t, "a", o.Required, notNormalised(composed))
+	o.add(t, "b", o.Required, notNormalised(decomposed))
+	o.add(t, "c", o.Required, notNormalised(ascii))
+	o.add(t, "d", o.Required, o.withContact(composed, "", ""))
+	o.add(t, "e", o.Required, o.withContact(decomposed, "", ""))
+	o.add(t, "f", o.Required, o.withContact(ascii, "", ""))
+	o.add(t, "g", o.Required, o.withContact("jo@bucher.example", "", ""))
 	for _, typed := range []string{composed, decomposed, ascii, " JO@B\u00dcCHER.EXAMPLE "} {
 		if found, err := o.FindEmail(t.Context(), scope.Everywhere, typed); err != nil || o.named(found) != "fedcba" {
-			t.Errorf("%q finds %q, %v", typed, o.named(found), err)
+			t.Errorf("%q: got %q and error %v, want fedcba", typed, o.named(found), err)
 		}
 	}
 }
 
-// A person is looked for among all leads: by the index, else each of them would be read.
-func TestAPersonIsLookedUp(t *testing.T) {
+// A search for a consumer must use the index. Otherwise it would read all leads.
+func TestFindUsesIndex(t *testing.T) {
 	t.Parallel()
 	conn := testkit.Connect(t, testkit.NewDatabaseURLs(t).AppURL)
 	if _, err := conn.Exec(t.Context(), `SET enable_seqscan = off`); err != nil {
@@ -216,12 +216,12 @@ func TestAPersonIsLookedUp(t *testing.T) {
 		}
 		if !strings.Contains(plan, `"Index Name": "`+index+`"`) ||
 			!strings.Contains(plan, `"Index Cond": "((substr(uuid_send(id)`) {
-			t.Errorf("by %s it does not use %s:\n%s", by, index, plan)
+			t.Errorf("the search by %s does not use %s:\n%s", by, index, plan)
 		}
 	}
 }
 
-func TestFindRejects(t *testing.T) {
+func TestFindRejectsInvalidInput(t *testing.T) {
 	t.Parallel()
 	o := newLeadReader(t)
 	for text, find := range map[string]func(string) error{
@@ -231,23 +231,23 @@ func TestFindRejects(t *testing.T) {
 	} {
 		var f *apperr.Error
 		if err := find(text); !errors.As(err, &f) || f.Code != apperr.Invalid || len(f.Fields) != 1 {
-			t.Errorf("%q: %v", text, err)
+			t.Errorf("%q: got %v, want a field error", text, err)
 		}
 	}
 	if n := testkit.Value[int](t, o.DB, `SELECT count(*) FROM audit_events WHERE action = 'lead.find'`); n != 0 {
-		t.Errorf("%d events of look-ups that were none", n)
+		t.Errorf("got %d audit events, want 0", n)
 	}
 }
 
-func TestFindTheNewestOfVeryMany(t *testing.T) {
+func TestFindReturnsNewestLeads(t *testing.T) {
 	t.Parallel()
 	o := newLeadReader(t)
 	for range leads.MaxFound + 3 {
-		o.add(t, "x", o.Required, o.of("jo@example.com", "", ""))
+		o.add(t, "x", o.Required, o.withContact("jo@example.com", "", ""))
 	}
-	last := o.add(t, "y", o.Required, o.of("jo@example.com", "", ""))
+	last := o.add(t, "y", o.Required, o.withContact("jo@example.com", "", ""))
 	found, err := o.FindEmail(t.Context(), scope.Everywhere, "jo@example.com")
 	if err != nil || len(found.Rows) != leads.MaxFound || !found.More || found.Rows[0].ID != last {
-		t.Errorf("%d, more %t, %v", len(found.Rows), found.More, err)
+		t.Errorf("got %d leads, more %t and error %v, want the %d newest and more", len(found.Rows), found.More, err, leads.MaxFound)
 	}
 }

@@ -11,36 +11,36 @@ import (
 	"github.com/pingpost/pingpost/internal/scope"
 )
 
-// States are what became of a lead, as people look for it.
+// The states of leads in the list's filter.
 const (
-	StateDelivered = "delivered" // and nothing since
+	StateDelivered = "delivered" // and neither returned nor erased
 	StateReturned  = "returned"
 	StateErased    = "erased" // returned or not
 	StateSandbox   = "sandbox"
 )
 
-// Query chooses leads; what is zero does not restrict. Before and After are cursors of a
-// Page, one of them at most.
+// Query selects leads. Zero fields match all leads. Before and After are cursors from a Page. At
+// most one of them may be set.
 type Query struct {
 	Partner, Account  uuid.UUID
 	Industry, Country string
 	State             string
-	From, To          time.Time // of the delivery; To is not included
+	From, To          time.Time // of the delivery; To is exclusive
 	Before, After     uuid.UUID
 	Size              int
 }
 
-// Page is a part of a list, the newest first. Newer and Older are the cursors of the
-// pages beside it, Nil where there is none. Looked is how far the page came where it
-// examined enough before it was full, else zero: the page beside it goes on from there.
+// Page is a page of the list, newest first. Newer and Older are the cursors of the adjacent pages,
+// or uuid.Nil if there is none. ScannedTo is set if the search reached its limit before the page was
+// full. The adjacent page continues from there.
 type Page struct {
 	Rows         []Row
 	Newer, Older uuid.UUID
 	ScannedTo    time.Time
 }
 
-// List is a page of the leads in the scope. Identifiers are times, so that a page is a
-// part of an index; where filters have none, it examines so many leads and no more.
+// List returns a page of the leads in the scope. Ids contain the time, so a page is a range of an
+// index. With filters that have no index, List examines only a limited number of leads.
 func (o *Reader) List(ctx context.Context, sc scope.Scope, q Query) (page Page, err error) {
 	w := newWindow(sc, q)
 	if w.empty() {
@@ -75,13 +75,13 @@ func (o *Reader) List(ctx context.Context, sc scope.Scope, q Query) (page Page, 
 	return page, nil
 }
 
-// rare reports whether the filters may leave next to nothing of very many leads.
+// rare reports whether the filters may match few out of many leads.
 func (q Query) rare() bool {
 	return q.Account != uuid.Nil || q.Industry != "" || q.Country != "" || q.State != ""
 }
 
-// window is what of a query an index answers: from an identifier on and before another,
-// upwards or down, everybody's leads or those of some partners.
+// window is the part of a query that an index can answer: the leads with ids from from to before to,
+// ascending or descending, of all or some partners.
 type window struct {
 	from, to uuid.UUID
 	up       bool
@@ -89,8 +89,8 @@ type window struct {
 	partners []uuid.UUID
 }
 
-// newWindow takes a cursor as a cut: newer pages have the leads from it on, older ones
-// those before it.
+// newWindow returns the window of a query. A newer page has the leads from the cursor on, and an
+// older page those before it.
 func newWindow(sc scope.Scope, q Query) window {
 	w := window{to: uuid.Max, up: q.Before != uuid.Nil, all: sc.All(), partners: sc.IDs()}
 	if q.Partner != uuid.Nil {
@@ -117,7 +117,7 @@ func (w window) empty() bool {
 	return !w.all && len(w.partners) == 0 || compare(w.from, w.to) >= 0
 }
 
-// endAt makes a lead the last that is looked at.
+// endAt makes last the last lead in the window. uuid.Nil changes nothing.
 func (w *window) endAt(last uuid.UUID) {
 	switch {
 	case last == uuid.Nil:
@@ -130,7 +130,7 @@ func (w *window) endAt(last uuid.UUID) {
 
 func compare(a, b uuid.UUID) int { return slices.Compare(a[:], b[:]) }
 
-// next is the identifier that follows one.
+// next returns the id that follows u.
 func next(u uuid.UUID) uuid.UUID {
 	for i := len(u) - 1; i >= 0; i-- {
 		if u[i]++; u[i] != 0 {

@@ -16,7 +16,7 @@ import (
 	"github.com/pingpost/pingpost/internal/testkit"
 )
 
-// leadReader is a platform whose leads people look at, each with a name of one letter.
+// leadReader is a platform and a reader of its leads. Each lead has a name of one letter.
 type leadReader struct {
 	*testkit.Platform
 	*leads.Reader
@@ -29,7 +29,7 @@ func newLeadReader(t *testing.T) *leadReader {
 	return &leadReader{p, leads.NewReader(p.DB.DB, p.Keys, p.Time), map[uuid.UUID]string{}}
 }
 
-// add delivers a lead a minute after the one before.
+// add delivers a lead one minute after the last one.
 func (o *leadReader) add(t *testing.T, name string, partner testkit.Partner, change func(*leads.Delivery)) uuid.UUID {
 	t.Helper()
 	o.Time.Advance(time.Minute)
@@ -44,7 +44,7 @@ func (o *leadReader) add(t *testing.T, name string, partner testkit.Partner, cha
 	return d.Lead.ID
 }
 
-// returned puts a return of a lead there, in a state.
+// returned adds a return of a lead in the given state.
 func (o *leadReader) returned(t *testing.T, lead uuid.UUID, state string) {
 	t.Helper()
 	o.DB.Exec(t, `INSERT INTO returns (id, lead_id, partner_id, account_id, amount_minor, currency, reason, evidence, state, asked_by, asked_at, decided_at)
@@ -58,7 +58,7 @@ func (o *leadReader) erase(t *testing.T, lead uuid.UUID) {
 		lead)
 }
 
-// list is a page, and the names on it.
+// list returns a page and the names of its leads.
 func (o *leadReader) list(t *testing.T, by *leads.Reader, sc scope.Scope, q leads.Query) (page leads.Page, names string) {
 	t.Helper()
 	if q.Size == 0 {
@@ -91,44 +91,44 @@ func TestListFilters(t *testing.T) {
 		q    leads.Query
 		want string
 	}{
-		"everything": {all, leads.Query{}, "gfedcba"},
-		"a partner":  {all, leads.Query{Partner: o.Required.ID}, "edca"},
+		"all leads": {all, leads.Query{}, "gfedcba"},
+		"a partner": {all, leads.Query{Partner: o.Required.ID}, "edca"},
 		"an account": {all, leads.Query{
 			Partner: o.Required.ID,
 			Account: o.Required.Accounts[1].ID,
 		}, "c"},
-		"an account without it": {all, leads.Query{Account: o.Required.Accounts[1].ID}, "c"},
-		"another's account":     {all, leads.Query{Partner: o.Off.ID, Account: o.Required.Accounts[1].ID}, ""},
-		"an industry":           {all, leads.Query{Industry: "roofer"}, "b"},
-		"a country":             {all, leads.Query{Country: "DE"}, "d"},
-		"delivered":             {all, leads.Query{State: "delivered"}, "gfba"},
-		"returned":              {all, leads.Query{State: "returned"}, "d"},
-		"erased":                {all, leads.Query{State: "erased"}, "e"},
-		"sandbox":               {all, leads.Query{State: "sandbox"}, "c"},
-		"no state":              {all, leads.Query{State: "lost"}, ""},
-		"from a moment":         {all, leads.Query{From: began.Add(time.Second)}, "gfe"},
-		"until a moment":        {all, leads.Query{To: began}, "cba"},
-		"its own moment":        {all, leads.Query{From: began, To: began.Add(time.Millisecond)}, "d"},
-		"no time":               {all, leads.Query{From: began, To: began}, ""},
-		"several": {all, leads.Query{
+		"an account without a partner": {all, leads.Query{Account: o.Required.Accounts[1].ID}, "c"},
+		"another partner's account":    {all, leads.Query{Partner: o.Off.ID, Account: o.Required.Accounts[1].ID}, ""},
+		"an industry":                  {all, leads.Query{Industry: "roofer"}, "b"},
+		"a country":                    {all, leads.Query{Country: "DE"}, "d"},
+		"delivered":                    {all, leads.Query{State: "delivered"}, "gfba"},
+		"returned":                     {all, leads.Query{State: "returned"}, "d"},
+		"erased":                       {all, leads.Query{State: "erased"}, "e"},
+		"sandbox":                      {all, leads.Query{State: "sandbox"}, "c"},
+		"an unknown state":             {all, leads.Query{State: "lost"}, ""},
+		"from a time":                  {all, leads.Query{From: began.Add(time.Second)}, "gfe"},
+		"until a time":                 {all, leads.Query{To: began}, "cba"},
+		"one millisecond":              {all, leads.Query{From: began, To: began.Add(time.Millisecond)}, "d"},
+		"an empty period":              {all, leads.Query{From: began, To: began}, ""},
+		"several filters": {all, leads.Query{
 			Partner:  o.Required.ID,
 			State:    "delivered",
 			Industry: "plumber",
 			Country:  "GB",
 			From:     began.Add(-time.Hour),
 		}, "a"},
-		"one partner's":              {mine, leads.Query{}, "edca"},
-		"one partner's, delivered":   {mine, leads.Query{State: "delivered"}, "a"},
-		"two partners'":              {scope.Partners(o.Off.ID, o.ReportOnly.ID), leads.Query{}, "gfb"},
-		"two partners', an industry": {scope.Partners(o.Off.ID, o.ReportOnly.ID), leads.Query{Industry: "plumber"}, "gf"},
-		"a partner out of scope":     {mine, leads.Query{Partner: o.Off.ID}, ""},
-		"an account out of scope":    {mine, leads.Query{Account: o.Off.Accounts[0].ID}, ""},
-		"nobody's":                   {scope.Scope{}, leads.Query{}, ""},
+		"scope of one partner":               {mine, leads.Query{}, "edca"},
+		"scope of one partner, delivered":    {mine, leads.Query{State: "delivered"}, "a"},
+		"scope of two partners":              {scope.Partners(o.Off.ID, o.ReportOnly.ID), leads.Query{}, "gfb"},
+		"scope of two partners, an industry": {scope.Partners(o.Off.ID, o.ReportOnly.ID), leads.Query{Industry: "plumber"}, "gf"},
+		"a partner out of scope":             {mine, leads.Query{Partner: o.Off.ID}, ""},
+		"an account out of scope":            {mine, leads.Query{Account: o.Off.Accounts[0].ID}, ""},
+		"empty scope":                        {scope.Scope{}, leads.Query{}, ""},
 	} {
 		t.Run(name, func(t *testing.T) {
 			if page, got := o.list(t, o.Reader, c.sc, c.q); got != c.want || page.Newer != uuid.Nil ||
 				page.Older != uuid.Nil || !page.ScannedTo.IsZero() {
-				t.Errorf("%q, want %q; %+v", got, c.want, page)
+				t.Errorf("got %q, want %q; page %+v", got, c.want, page)
 			}
 		})
 	}
@@ -137,11 +137,11 @@ func TestListFilters(t *testing.T) {
 	if r.PartnerName != "harbour-leads" || r.Identifier != "harbour-leads-main" ||
 		r.Price != (money.Amount{Minor: 4560, Currency: money.GBP}) || !r.Returned || r.Sandbox ||
 		r.State != "delivered" || !r.ReceivedAt.Equal(began) {
-		t.Errorf("%+v", r)
+		t.Errorf("got row %+v", r)
 	}
 }
 
-func TestListPagesBothWays(t *testing.T) {
+func TestListPagesInBothDirections(t *testing.T) {
 	t.Parallel()
 	o := newLeadReader(t)
 	want := ""
@@ -155,19 +155,19 @@ func TestListPagesBothWays(t *testing.T) {
 		})
 		want = name + want
 	}
-	// Whatever a page may examine, all of them together have every lead once, in both directions.
+	// With any scan limit, the pages together have every lead once, in both directions.
 	for name, c := range map[string]struct {
 		sc scope.Scope
 		q  leads.Query
 		of func(i int) bool
 	}{
-		"all":         {scope.Everywhere, leads.Query{}, func(int) bool { return true }},
-		"an industry": {scope.Everywhere, leads.Query{Industry: "roofer"}, func(i int) bool { return i%3 == 0 }},
-		"no industry": {scope.Everywhere, leads.Query{Industry: "zebra"}, func(int) bool { return false }},
+		"all":                 {scope.Everywhere, leads.Query{}, func(int) bool { return true }},
+		"an industry":         {scope.Everywhere, leads.Query{Industry: "roofer"}, func(i int) bool { return i%3 == 0 }},
+		"an unknown industry": {scope.Everywhere, leads.Query{Industry: "zebra"}, func(int) bool { return false }},
 		"two partners": {scope.Partners(o.Required.ID, o.ReportOnly.ID), leads.Query{Industry: "roofer"}, func(i int) bool {
 			return i%3 == 0
 		}},
-		"one of several": {scope.Partners(o.Required.ID, o.Off.ID), leads.Query{Industry: "roofer"}, func(i int) bool {
+		"one of two partners": {scope.Partners(o.Required.ID, o.Off.ID), leads.Query{Industry: "roofer"}, func(i int) bool {
 			return i%6 == 0
 		}},
 		"within a period": {scope.Everywhere, leads.Query{
@@ -182,9 +182,9 @@ func TestListPagesBothWays(t *testing.T) {
 			}
 			return -1
 		}, want)
-		for _, look := range []int{1, 4, 7, 1000} {
-			t.Run(fmt.Sprintf("%s, %d at once", name, look), func(t *testing.T) {
-				by, q := o.WithScanLimits(look, look), c.q
+		for _, limit := range []int{1, 4, 7, 1000} {
+			t.Run(fmt.Sprintf("%s, scan limit %d", name, limit), func(t *testing.T) {
+				by, q := o.WithScanLimits(limit, limit), c.q
 				q.Size = 3
 				down, pages := "", 0
 				var last leads.Page
@@ -192,10 +192,10 @@ func TestListPagesBothWays(t *testing.T) {
 					page, names := o.list(t, by, c.sc, q)
 					down, last = down+names, page
 					if pages++; pages > 100 {
-						t.Fatal("there is no end")
+						t.Fatal("the pages do not end")
 					}
 					if !page.ScannedTo.IsZero() && len(names) >= q.Size {
-						t.Errorf("a full page gave up at %s", page.ScannedTo)
+						t.Errorf("a full page has ScannedTo %s, want zero", page.ScannedTo)
 					}
 					if page.Older == uuid.Nil {
 						break
@@ -207,25 +207,25 @@ func TestListPagesBothWays(t *testing.T) {
 					q.After, q.Before = uuid.Nil, at
 					page, names := o.list(t, by, c.sc, q)
 					if up = append(up, names); len(up) > 100 {
-						t.Fatal("there is no beginning")
+						t.Fatal("the pages do not reach the first one")
 					}
 					if page.Older != at {
-						t.Errorf("a page upwards leads down to %s, want %s", page.Older, at)
+						t.Errorf("got Older %s on a newer page, want %s", page.Older, at)
 					}
 					at = page.Newer
 				}
 				_, bottom := o.list(t, by, c.sc, func() leads.Query { q.Before, q.After = uuid.Nil, last.Newer; return q }())
 				slices.Reverse(up)
 				if got := strings.Join(up, "") + bottom; down != wanted || got != wanted {
-					t.Errorf("down %q, up %q, want %q", down, got, wanted)
+					t.Errorf("got %q to older pages and %q to newer pages, want %q", down, got, wanted)
 				}
 			})
 		}
 	}
 }
 
-// A filter that leaves nothing reads no more of the table than a page may.
-func TestListExaminesSoManyLeads(t *testing.T) {
+// With a filter that matches nothing, List stops at the scan limit.
+func TestListStopsAtScanLimit(t *testing.T) {
 	t.Parallel()
 	o := newLeadReader(t)
 	var ids []uuid.UUID
@@ -233,12 +233,12 @@ func TestListExaminesSoManyLeads(t *testing.T) {
 		ids = append(ids, o.add(t, "x", o.Required, nil))
 	}
 	for name, sc := range map[string]scope.Scope{
-		"everybody's": scope.Everywhere,
-		"a partner's": scope.Partners(o.Required.ID),
+		"all partners": scope.Everywhere,
+		"one partner":  scope.Partners(o.Required.ID),
 	} {
 		page, names := o.list(t, o.WithScanLimits(5, 5), sc, leads.Query{Industry: "zebra", Size: 2})
 		if names != "" || page.Older != ids[len(ids)-5] || !page.ScannedTo.Equal(id.Time(ids[len(ids)-5])) {
-			t.Errorf("%s: %q, %+v", name, names, page)
+			t.Errorf("%s: got %q and page %+v", name, names, page)
 		}
 	}
 }

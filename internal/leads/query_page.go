@@ -14,40 +14,40 @@ import (
 	"github.com/pingpost/pingpost/models"
 )
 
-// Details is all there is about a lead, apart from what is personal in it. What its
-// envelope holds is not read, and its digests are not either.
+// Details is everything about a lead except personal data. The content of the envelope and the
+// digests are not read.
 type Details struct {
-	models.Lead // without digests, and without what is sealed
+	models.Lead // without digests and encrypted data
 	PartnerName string
 	Identifier  string // the account's, "partnerId" in a post
 	AccountName string
 	QuotedFor   string // the name of the partner that the quote was made for; "" for none
-	Secret      Secret // the zero one where nobody signed
+	Secret      Secret // zero if the post was not signed
 	Envelope    Sizes
-	ByEmail     bool // it can be found by an e-mail address
-	ByPhone     bool
+	ByEmail     bool // can be found by email address
+	ByPhone     bool // can be found by phone number
 	Consent     models.Consent
-	Events      []models.LeadEvent // the oldest first
+	Events      []models.LeadEvent // oldest first
 }
 
-// Secret is which one signed a post, in what may be shown of it.
+// Secret identifies the signing secret of a post, without revealing it.
 type Secret struct{ Label, Prefix, LastFour string }
 
-// Sizes are those of an envelope's parts, in bytes.
+// Sizes are the sizes of an envelope's parts, in bytes.
 type Sizes struct{ Ciphertext, IV, AuthTag, Salt, WrappedKey int }
 
-const fileSQL = `SELECT %s, l.state, l.email_digest IS NOT NULL, l.phone_digest IS NOT NULL,
+const detailsSQL = `SELECT %s, l.state, l.email_digest IS NOT NULL, l.phone_digest IS NOT NULL,
 		coalesce(length(l.ciphertext), 0), coalesce(length(l.iv), 0), coalesce(length(l.auth_tag), 0), coalesce(length(l.salt), 0), coalesce(length(l.wrapped_key), 0),
 		p.name, a.identifier, a.name, coalesce(q.name, ''), coalesce(s.label, ''), coalesce(s.prefix, ''), coalesce(s.last_four, '')
 	FROM leads l JOIN partners p ON p.id = l.partner_id JOIN accounts a ON a.id = l.account_id
 		LEFT JOIN partners q ON q.id = l.quoted_partner LEFT JOIN signing_secrets s ON s.id = l.secret_id
 	WHERE l.id = $1`
 
-// Get reads a lead; a NotFound fault when there is none in the scope. The partner that
-// its quote was made for is named where the scope has that one too.
+// Get returns a lead, or a NotFound error if there is none in the scope. It includes the partner
+// that the quote was made for only if that partner is also in the scope.
 func (o *Reader) Get(ctx context.Context, sc scope.Scope, lead uuid.UUID) (f Details, err error) {
 	e, shown := &f.Envelope, readableColumns()
-	err = o.db.Pool.QueryRow(ctx, fmt.Sprintf(fileSQL, names("l.", shown)), lead).Scan(append(fields(shown, &f.Lead), &f.State, &f.ByEmail, &f.ByPhone,
+	err = o.db.Pool.QueryRow(ctx, fmt.Sprintf(detailsSQL, names("l.", shown)), lead).Scan(append(fields(shown, &f.Lead), &f.State, &f.ByEmail, &f.ByPhone,
 		&e.Ciphertext, &e.IV, &e.AuthTag, &e.Salt, &e.WrappedKey,
 		&f.PartnerName, &f.Identifier, &f.AccountName, &f.QuotedFor, &f.Secret.Label, &f.Secret.Prefix, &f.Secret.LastFour)...)
 	if errors.Is(err, pgx.ErrNoRows) || err == nil && !sc.Allows(f.PartnerID) {

@@ -11,7 +11,7 @@ import (
 	"github.com/pingpost/pingpost/models"
 )
 
-func TestPageOfALead(t *testing.T) {
+func TestGet(t *testing.T) {
 	t.Parallel()
 	o := newLeadReader(t)
 	text, url, other := "I agree", "https://cert.example.com/1", o.Off.ID
@@ -27,48 +27,48 @@ func TestPageOfALead(t *testing.T) {
 		f.Identifier != "harbour-leads-main" || f.QuotedFor != "tinker-forms" || f.PriceMinor != 4560 ||
 		!f.PhoneFlagged || !f.HMACVerified || !f.ByEmail || f.ByPhone || !f.ReceivedAt.Equal(o.Time.Now()) ||
 		f.KeyVersion != "1" {
-		t.Errorf("%+v", f)
+		t.Errorf("got %+v", f)
 	}
 	if f.Secret.Prefix == "" || len(f.Secret.LastFour) != 4 {
-		t.Errorf("the secret is %+v", f.Secret)
+		t.Errorf("got secret %+v", f.Secret)
 	}
 	if want := (leads.Sizes{Ciphertext: 10, IV: 12, AuthTag: 16, Salt: 16, WrappedKey: 9}); f.Envelope != want {
-		t.Errorf("the envelope is %+v", f.Envelope)
+		t.Errorf("got envelope %+v, want %+v", f.Envelope, want)
 	}
 	if *f.Consent.DisclosureText != text || *f.Consent.FormCertURL != url || len(f.Events) != 1 ||
 		f.Events[0].Kind != models.EventDelivered {
-		t.Errorf("%+v %+v", f.Consent, f.Events)
+		t.Errorf("got consent %+v and events %+v", f.Consent, f.Events)
 	}
 	if f.Ciphertext != nil || f.EmailDigest != nil || f.Salt != nil || f.WrappedKey != nil || f.BodyDigest != nil {
-		t.Error("something sealed was read")
+		t.Error("Get read encrypted data or digests")
 	}
-	// Whoever may not see the partner that it was quoted for is not told its name.
+	// The partner of the quote is left out if it is not in the scope.
 	if f, err = o.Get(t.Context(), scope.Partners(o.Required.ID), lead); err != nil || f.QuotedFor != "" ||
 		f.QuotedPartner != nil {
-		t.Errorf("%q, %v", f.QuotedFor, err)
+		t.Errorf("got QuotedFor %q and error %v, want none", f.QuotedFor, err)
 	}
 	o.erase(t, lead)
 	if f, err = o.Get(t.Context(), scope.Everywhere, lead); err != nil || f.State != "erased" ||
 		f.Envelope.Salt != 0 || f.ByEmail || f.Consent.LeadID != lead {
-		t.Errorf("erased: %+v, %v", f, err)
+		t.Errorf("erased lead: got %+v and error %v", f, err)
 	}
-	_, absent := o.Get(t.Context(), scope.Everywhere, uuid.New())
-	_, anothers := o.Get(t.Context(), scope.Partners(o.Off.ID), lead)
-	if !notFound(absent) || fmt.Sprint(absent) != fmt.Sprint(anothers) {
-		t.Errorf("%v; %v", absent, anothers)
+	_, unknown := o.Get(t.Context(), scope.Everywhere, uuid.New())
+	_, outOfScope := o.Get(t.Context(), scope.Partners(o.Off.ID), lead)
+	if !notFound(unknown) || fmt.Sprint(unknown) != fmt.Sprint(outOfScope) {
+		t.Errorf("got %v for an unknown lead and %v out of scope, want the same error", unknown, outOfScope)
 	}
 }
 
-func TestAccountByItsPartnerID(t *testing.T) {
+func TestAccountByPartnerID(t *testing.T) {
 	t.Parallel()
 	o := newLeadReader(t)
 	a, err := o.Account(t.Context(), scope.Partners(o.Required.ID), "harbour-leads-main")
 	if err != nil || a.ID != o.Required.Accounts[0].ID || a.PartnerID != o.Required.ID {
-		t.Errorf("%+v, %v", a, err)
+		t.Errorf("got %+v and error %v", a, err)
 	}
 	for _, name := range []string{"Harbour-Leads-Main", "tinker-forms-main", "", "zebra"} {
 		if _, err := o.Account(t.Context(), scope.Partners(o.Required.ID), name); !notFound(err) {
-			t.Errorf("%q: %v", name, err)
+			t.Errorf("%q: got %v, want not found", name, err)
 		}
 	}
 }

@@ -15,7 +15,7 @@ import (
 	"github.com/pingpost/pingpost/models"
 )
 
-// Row is a lead of a list.
+// Row is a lead in a list.
 type Row struct {
 	ID                uuid.UUID
 	ReceivedAt        time.Time
@@ -29,12 +29,12 @@ type Row struct {
 	Returned          bool
 }
 
-// rowsSQL has what a page shows of the leads that it has chosen.
+// rowsSQL selects the columns of a list for the leads chosen by a subquery.
 const rowsSQL = `SELECT l.id, l.received_at, l.partner_id, p.name, a.identifier, l.industry, l.country, l.price_minor, l.currency, l.state, l.sandbox,
 		EXISTS (SELECT FROM returns r WHERE r.lead_id = l.id AND r.state = 'accepted')
 	FROM (%s) chosen JOIN leads l ON l.id = chosen.id JOIN partners p ON p.id = l.partner_id JOIN accounts a ON a.id = l.account_id ORDER BY l.id %s`
 
-// rows are the page's, and one more where there are others, in the order of the window.
+// rows returns the rows of a page in the order of the window, and one more if there are others.
 func (o *Reader) rows(ctx context.Context, w window, q Query) ([]Row, error) {
 	c := w.conditions()
 	c.filter(q)
@@ -61,13 +61,13 @@ func (o *Reader) collect(ctx context.Context, sql string, args ...any) ([]Row, e
 	return all, postgres.Translate(err)
 }
 
-// horizon is the last lead that a page examines, Nil where it may examine all. Several
-// partners share what there is to examine: then it is as far as all of them were
-// looked at.
+// horizon returns the last lead that a page may examine, or uuid.Nil if it may examine all. If the
+// window has several partners, they share the limit, and the horizon is the point up to which the
+// leads of all of them are examined.
 func (o *Reader) horizon(ctx context.Context, w window, size int) (last uuid.UUID, err error) {
-	c, each := w.conditions(), o.look.allPartners
+	c, each := w.conditions(), o.limit.allPartners
 	if !w.all {
-		each = max(size+1, o.look.onePartner/len(w.partners))
+		each = max(size+1, o.limit.onePartner/len(w.partners))
 	}
 	sql := w.each(c, fmt.Sprintf("OFFSET %d LIMIT 1", each-1)) + " ORDER BY one.id " + w.order() + " LIMIT 1"
 	err = o.db.Pool.QueryRow(ctx, sql, c.args...).Scan(&last)
@@ -84,8 +84,8 @@ func (w window) order() string {
 	return "DESC"
 }
 
-// each chooses leads l of the window by their id, those of each partner apart: asked for several at
-// once, Postgres may read everybody's to find them.
+// each returns the query for the ids of leads l in the window. It reads each partner separately,
+// because for several partners at once Postgres might read the leads of all partners.
 func (w window) each(c *conditions, limit string) string {
 	if w.all {
 		return fmt.Sprintf("SELECT one.id FROM (SELECT l.id FROM leads l WHERE %s ORDER BY l.id %s %s) one", c.text(),
@@ -96,13 +96,13 @@ func (w window) each(c *conditions, limit string) string {
 		c.arg(w.partners), c.text(), w.order(), limit)
 }
 
-// conditions are those on leads l, with their arguments.
+// conditions is a WHERE clause on leads l, with its arguments.
 type conditions struct {
 	sql  []string
 	args []any
 }
 
-// conditions are the window's own: $1 and $2 are its ends.
+// conditions returns the conditions of the window. $1 and $2 are its ends.
 func (w window) conditions() *conditions {
 	c := &conditions{}
 	c.and("l.id >= %s", w.from)
@@ -110,12 +110,13 @@ func (w window) conditions() *conditions {
 	return c
 }
 
-// arg is the placeholder of an argument.
+// arg adds an argument and returns its placeholder.
 func (c *conditions) arg(value any) string {
 	c.args = append(c.args, value)
 	return fmt.Sprintf("$%d", len(c.args))
 }
 
+// and adds a condition. Each %s in sql becomes the placeholder of an argument.
 func (c *conditions) and(sql string, args ...any) {
 	for i := range args {
 		args[i] = c.arg(args[i])
@@ -125,8 +126,8 @@ func (c *conditions) and(sql string, args ...any) {
 
 func (c *conditions) text() string { return strings.Join(c.sql, " AND ") }
 
-// returned says that a return of l was accepted. The window's ends are said again, so
-// that whatever plan it becomes, it reads no more returns than leads.
+// returned is the condition that a return of l was accepted. It repeats the ends of the window, so
+// that no plan reads more returns than leads.
 const returned = "EXISTS (SELECT FROM returns r WHERE r.lead_id = l.id AND r.state = 'accepted' AND r.lead_id >= $1 AND r.lead_id < $2)"
 
 func (c *conditions) filter(q Query) {

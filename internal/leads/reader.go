@@ -7,28 +7,27 @@ import (
 	"github.com/pingpost/pingpost/internal/postgres"
 )
 
-// Reader is where people look at leads, without what is personal in them. What
-// partners deliver is the Store's.
+// Reader reads leads for the console, without personal data. Store handles deliveries.
 type Reader struct {
 	db    *postgres.DB
 	keys  *keyring.Keys
 	clock clock.Clock
 	by    audit.Actor
-	look  scanLimits
+	limit scanLimits
 }
 
-// scanLimits is how many leads a page of the list examines at most. Those of some partners lie
-// scattered among everybody's: a lead is a page of the disk then.
+// scanLimits is the most leads that a page of the list examines. The limit for single partners is
+// lower, because their leads are scattered: each may need another page from disk.
 type scanLimits struct{ allPartners, onePartner int }
 
 var defaultScanLimits = scanLimits{allPartners: 10_000, onePartner: 3_000}
 
-// NewReader is one on the service's database; keys make the digests of a look-up.
+// NewReader returns a Reader. keys make the digests for searches.
 func NewReader(db *postgres.DB, keys *keyring.Keys, c clock.Clock) *Reader {
-	return &Reader{db: db, keys: keys, clock: c, by: audit.Service, look: defaultScanLimits}
+	return &Reader{db: db, keys: keys, clock: c, by: audit.Service, limit: defaultScanLimits}
 }
 
-// By is the reader on behalf of somebody.
+// By returns the reader acting as who.
 func (o *Reader) By(who audit.Actor) *Reader {
 	mine := *o
 	mine.by = who

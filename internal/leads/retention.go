@@ -9,16 +9,15 @@ import (
 )
 
 const (
-	// KeepBodyDigest is how long a retry can be told from another post (decision 3).
+	// KeepBodyDigest is how long a retry can be distinguished from another post (decision 3).
 	KeepBodyDigest = 24 * time.Hour
-	// KeepSandbox is how long a sandbox lead is kept (decision 25).
+	// KeepSandbox is how long sandbox leads are kept (decision 25).
 	KeepSandbox = 7 * 24 * time.Hour
 )
 
-// DeleteExpiredBodies drops what only a retry needs, body digest and answered key, of
-// leads received before the day that ends at now, and returns how many. Lead ids
-// are times, so that the bound is one of the partial index on the leads that
-// still have a digest.
+// DeleteExpiredBodies deletes the data that only retries need, the body digest and the answered key,
+// of leads received more than KeepBodyDigest before now. It returns how many leads it changed. Lead
+// ids contain the time, so it can use the partial index on leads that still have a digest.
 func (s *Store) DeleteExpiredBodies(ctx context.Context, now time.Time) (int64, error) {
 	before := id.NewV7(now.Add(-KeepBodyDigest), [10]byte{})
 	return postgres.InBatches(ctx, s.pool, `WITH old AS (

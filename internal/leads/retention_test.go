@@ -8,7 +8,7 @@ import (
 	"github.com/pingpost/pingpost/internal/testkit"
 )
 
-func TestForgetBodiesAfterADay(t *testing.T) {
+func TestDeleteExpiredBodies(t *testing.T) {
 	p := platform(t)
 	for range 2 {
 		if _, _, err := p.Leads.Deliver(t.Context(), delivery(p, p.Required)); err != nil {
@@ -23,22 +23,22 @@ func TestForgetBodiesAfterADay(t *testing.T) {
 	}{{0, 0}, {time.Millisecond, 1}, {0, 0}, {2 * time.Hour, 1}} {
 		p.Time.Advance(c.later)
 		if n, err := p.Leads.DeleteExpiredBodies(t.Context(), p.Time.Now()); err != nil || n != c.want {
-			t.Errorf("%s later: forgot %d, want %d (%v)", c.later, n, c.want, err)
+			t.Errorf("%s later: got %d and error %v, want %d", c.later, n, err, c.want)
 		}
 	}
 	if left := testkit.Value[int64](t, p.DB, `SELECT count(*) FROM leads WHERE body_digest IS NOT NULL`); left != 0 {
-		t.Errorf("%d digests are left", left)
+		t.Errorf("got %d digests, want 0", left)
 	}
 	if all := testkit.Value[int64](t, p.DB, `SELECT count(*) FROM leads WHERE ciphertext IS NOT NULL`); all != 2 {
-		t.Errorf("%d leads are left", all)
+		t.Errorf("got %d leads, want 2", all)
 	}
 }
 
-func TestSandboxLeadsGoAfterAWeekAndOthersStay(t *testing.T) {
+func TestDeleteSandboxKeepsOtherLeads(t *testing.T) {
 	p := platform(t)
-	trial := delivery(p, p.Required)
-	trial.Lead.AccountID, trial.Lead.Sandbox = p.Required.Accounts[1].ID, true
-	for _, d := range []*leads.Delivery{trial, delivery(p, p.Required)} {
+	sandbox := delivery(p, p.Required)
+	sandbox.Lead.AccountID, sandbox.Lead.Sandbox = p.Required.Accounts[1].ID, true
+	for _, d := range []*leads.Delivery{sandbox, delivery(p, p.Required)} {
 		if _, _, err := p.Leads.Deliver(t.Context(), d); err != nil {
 			t.Fatal(err)
 		}
@@ -49,10 +49,10 @@ func TestSandboxLeadsGoAfterAWeekAndOthersStay(t *testing.T) {
 		want int64
 	}{{week, 0}, {week.Add(time.Millisecond), 1}, {week.Add(time.Hour), 0}} {
 		if n, err := p.Leads.DeleteSandbox(t.Context(), c.now); err != nil || n != c.want {
-			t.Errorf("at %s: deleted %d, want %d (%v)", c.now, n, c.want, err)
+			t.Errorf("at %s: got %d and error %v, want %d", c.now, n, err, c.want)
 		}
 	}
 	if got := stored(t, p); got != "1/1/1/1" {
-		t.Errorf("stored %s", got)
+		t.Errorf("stored %s rows, want 1/1/1/1", got)
 	}
 }

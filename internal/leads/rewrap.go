@@ -14,8 +14,8 @@ import (
 	"github.com/pingpost/pingpost/internal/postgres"
 )
 
-// rewrapSQL changes a lead only where its key is still the one that was moved:
-// an erased lead gets none back. What a partner was sent stays for its retries.
+// rewrapSQL changes a lead only if it still has the old key, so that an erased lead gets no key
+// again. It keeps the key that the partner received, for replays.
 const rewrapSQL = `UPDATE leads l SET
 		wrapped_key = n.new, key_wrapper = n.wrapper, key_version = n.version,
 		answered_key = CASE WHEN l.body_digest IS NOT NULL THEN coalesce(l.answered_key, l.wrapped_key) END
@@ -36,7 +36,7 @@ func (m *KeyRotation) rewrap(ctx context.Context, b *rotationBatch) (RotationPro
 		}
 		if err != nil {
 			if !errors.Is(err, envelope.ErrNotWrapped) {
-				return RotationProgress{}, err // the wrapper did not do it: nothing is wrong with the lead
+				return RotationProgress{}, err // the wrapper failed, not the lead
 			}
 			done.fail(b.ids[i], err)
 			continue
@@ -93,7 +93,7 @@ func openContact(e envelope.Envelope, key [envelope.KeySize]byte, lead, partner 
 	}
 	defer clear(plain)
 	if json.Unmarshal(plain, &c) != nil {
-		return c, errors.New("the contact record is not one of ours") // the parser's words may quote it
+		return c, errors.New("invalid contact record") // the parser's error may quote personal data
 	}
 	return c, nil
 }

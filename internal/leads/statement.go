@@ -13,15 +13,15 @@ import (
 	"github.com/pingpost/pingpost/models"
 )
 
-// column is a parameter of deliverSQL: a value of each post of a group.
+// column is a parameter of deliverSQL, with one value for each post in a group.
 type column struct {
 	name  string
 	kind  string                          // its Postgres type
-	array func([]*waitingDelivery) any    // its values of a group
-	field func(into *models.Lead) (p any) // where a lead's is scanned to; nil for what is not in leads
+	array func([]*waitingDelivery) any    // its values for a group
+	field func(into *models.Lead) (p any) // the field to scan into; nil if it is not a column of leads
 }
 
-// readableColumns are the columns of leads that a lead's page shows.
+// readableColumns returns the columns of leads that a lead's page may show.
 func readableColumns() []column {
 	return []column{
 		leadUUID("id", func(l *models.Lead) *uuid.UUID { return &l.ID }),
@@ -51,8 +51,7 @@ func readableColumns() []column {
 	}
 }
 
-// internalColumns are the columns of leads that are not shown: digests, and what is
-// sealed.
+// internalColumns returns the columns of leads that are never shown: digests and encrypted data.
 func internalColumns() []column {
 	return []column{
 		leadColumn("email_digest", "bytea", func(l *models.Lead) *[]byte { return &l.EmailDigest }),
@@ -66,7 +65,7 @@ func internalColumns() []column {
 	}
 }
 
-// consentColumns are the columns of consents that are not a lead's too.
+// consentColumns returns the columns of consents that leads does not have.
 func consentColumns() []column {
 	return []column{
 		newColumn("acknowledged_at", "timestamptz", func(d *Delivery) *time.Time { return d.Consent.AcknowledgedAt }),
@@ -77,7 +76,7 @@ func consentColumns() []column {
 	}
 }
 
-// childColumns are the values of a post's ledger entry and timeline event.
+// childColumns returns the columns of a post's ledger entry and event.
 func childColumns() []column {
 	return []column{
 		accrual("entry_kind", "text", func(e models.LedgerEntry) string { return string(e.Kind) }),
@@ -102,7 +101,7 @@ func leadColumn[T any](name, kind string, field func(*models.Lead) *T) column {
 	return leadColumnAs(name, kind, field, func(v T) T { return v })
 }
 
-// leadColumnAs is a column of leads whose values are sent to Postgres as another type.
+// leadColumnAs returns a column of leads whose values are sent to Postgres as another type.
 func leadColumnAs[T, A any](name, kind string, field func(*models.Lead) *T, argument func(T) A) column {
 	c := newColumn(name, kind, func(d *Delivery) A { return argument(*field(&d.Lead)) })
 	c.field = func(l *models.Lead) any { return field(l) }
@@ -126,20 +125,21 @@ func optionalUUID(name string, field func(*models.Lead) **uuid.UUID) column {
 	})
 }
 
-// accrual is a column of a lead's ledger entry. deliverSQL stores none for a sandbox lead (decision 25).
+// accrual returns a column of a lead's ledger entry. deliverSQL stores no entry for a sandbox lead
+// (decision 25).
 func accrual[T any](name, kind string, value func(models.LedgerEntry) T) column {
 	return newColumn(name, kind, func(d *Delivery) T { return value(ledger.Accrual(&d.Lead)) })
 }
 
-// deliverSQL stores a group of leads with their consents, ledger entries and
-// timeline events in one round trip and one transaction. The unique transaction
-// is the guard (decision 3): of many posts at once one inserts, the others find a
-// conflict and store nothing. Who delivers must be active now, whatever a
-// snapshot said (decision 21): senders and secrets are few, and looked up once each for
-// all of their posts; they are written as look-ups, else a plan made for small
-// tables might join all of them. Children are stored only for the leads that were.
-// Rows go in by transaction, so that two groups cannot wait for each other.
-// newStatement fills in the lists of columns.
+// deliverSQL stores a group of leads with their consents, ledger entries and events in one round
+// trip and one transaction. newStatement fills in the lists of columns.
+//
+// The unique transaction makes deliveries idempotent (decision 3): one of several posts at once
+// inserts the lead, and the others store nothing. The partner, account and secret must be active
+// now, whatever the snapshot said (decision 21). There are few of them in a group, and each is
+// looked up once. They are subqueries instead of joins, because a plan made for small tables might
+// join all rows. Consents, entries and events are stored only for inserted leads. Rows are inserted
+// in the order of transaction, so that two groups cannot deadlock.
 const deliverSQL = `
 WITH post AS MATERIALIZED (
 	SELECT * FROM unnest(%[1]s) AS post (%[2]s)
@@ -171,7 +171,7 @@ WITH post AS MATERIALIZED (
 )
 SELECT id FROM lead`
 
-// statement is deliverSQL with its lists filled in, and the columns of its parameters.
+// statement is deliverSQL with its lists of columns filled in, and the columns of its parameters.
 type statement struct {
 	sql     string
 	columns []column
@@ -190,7 +190,7 @@ func newStatement() statement {
 	}
 }
 
-// arguments are the statement's parameters for a group.
+// arguments returns the statement's arguments for a group.
 func (s statement) arguments(rows []*waitingDelivery) []any {
 	args := make([]any, len(s.columns))
 	for i, c := range s.columns {
@@ -199,7 +199,7 @@ func (s statement) arguments(rows []*waitingDelivery) []any {
 	return args
 }
 
-// names lists columns, each with a prefix.
+// names returns the names of columns, each with a prefix.
 func names(prefix string, columns []column) string {
 	list := make([]string, len(columns))
 	for i, c := range columns {
@@ -208,7 +208,7 @@ func names(prefix string, columns []column) string {
 	return strings.Join(list, ", ")
 }
 
-// fields are where the columns of a lead are scanned to.
+// fields returns the fields of into that the columns are scanned into.
 func fields(columns []column, into *models.Lead) []any {
 	list := make([]any, len(columns))
 	for i, c := range columns {

@@ -12,9 +12,8 @@ import (
 	"github.com/pingpost/pingpost/internal/testkit"
 )
 
-// Two nodes store the same three transactions, each as one group, and had them in
-// opposite orders. Both are held up at the second: when it is let go, neither may
-// wait for what the other has stored before it.
+// Two nodes store the same three transactions as one group each, received in opposite orders. Both
+// block at the second transaction. When it is released, neither may wait for the other.
 func TestTwoNodesDoNotDeadlock(t *testing.T) {
 	p := platform(t)
 	nodes := []*leads.Store{p.Leads, leads.NewStore(testkit.Open(t, p.DB.AppURL).Pool)}
@@ -23,13 +22,13 @@ func TestTwoNodesDoNotDeadlock(t *testing.T) {
 		t.Fatal(err)
 	}
 	transactions := []uuid.UUID{id.New(p.Time.Now()), known.Lead.Transaction, id.New(p.Time.Now())}
-	release := takeAway(t, p, known.Lead.ID)
+	release := lockLead(t, p, known.Lead.ID)
 	ended := make(chan []error, len(nodes))
 	for _, node := range nodes {
 		group := make([]*leads.Delivery, len(transactions))
 		for i, transaction := range transactions {
 			d := delivery(p, p.Required)
-			d.Lead.ID, d.Lead.Transaction = id.New(p.Time.Now().Add(time.Duration(i)*time.Millisecond)), transaction // ids as they came
+			d.Lead.ID, d.Lead.Transaction = id.New(p.Time.Now().Add(time.Duration(i)*time.Millisecond)), transaction // in the order of arrival
 			group[i] = d
 		}
 		slices.Reverse(transactions)
@@ -45,13 +44,13 @@ func TestTwoNodesDoNotDeadlock(t *testing.T) {
 		}
 	}
 	if got := stored(t, p); got != "3/3/3/3" {
-		t.Errorf("stored %s", got)
+		t.Errorf("stored %s rows, want 3/3/3/3", got)
 	}
 }
 
-// takeAway deletes a lead, and puts it back when it is released: until then
-// nobody can tell whether its transaction is taken.
-func takeAway(t *testing.T, p *testkit.Platform, lead uuid.UUID) (release func()) {
+// lockLead deletes a lead in a transaction, which release rolls back. Until then, inserts of its
+// transaction wait.
+func lockLead(t *testing.T, p *testkit.Platform, lead uuid.UUID) (release func()) {
 	t.Helper()
 	conn := testkit.Connect(t, p.DB.RootURL)
 	exec := func(sql string, args ...any) {
@@ -60,7 +59,7 @@ func takeAway(t *testing.T, p *testkit.Platform, lead uuid.UUID) (release func()
 			t.Fatal(err)
 		}
 	}
-	exec("SET session_replication_role = replica") // what refers to it stays
+	exec("SET session_replication_role = replica") // keep rows that refer to the lead
 	exec("BEGIN")
 	exec("DELETE FROM leads WHERE id = $1", lead)
 	return func() { exec("ROLLBACK") }

@@ -14,17 +14,17 @@ import (
 	"github.com/pingpost/pingpost/internal/testkit"
 )
 
-// nobodyToBlame checks a failure after which the same post may be sent again: no
-// fault that a partner would be told, and safe to log.
-func nobodyToBlame(t *testing.T, err error) {
+// expectDatabaseError checks that err is a database error that is safe to log, not one for the
+// partner, so that the same post may be sent again.
+func expectDatabaseError(t *testing.T, err error) {
 	t.Helper()
 	var safe *postgres.Err
 	if !errors.As(err, &safe) || apperr.As(err) != nil {
-		t.Errorf("%v, want a failure of the database", err)
+		t.Errorf("got %v, want a database error", err)
 	}
 }
 
-// lock keeps every post from storing until it is released.
+// lock locks a table until release is called, so that no post can be stored.
 func lock(t *testing.T, p *testkit.Platform, table string) (release func()) {
 	t.Helper()
 	conn := testkit.Connect(t, p.DB.RootURL)
@@ -45,12 +45,12 @@ const storing = `FROM pg_stat_activity WHERE datname = current_database() AND wa
 
 func waitForStoring(t *testing.T, p *testkit.Platform, n int) {
 	t.Helper()
-	testkit.Eventually(t, 10*time.Second, "posts are at the database", func() bool {
+	testkit.Eventually(t, 10*time.Second, "posts wait in the database", func() bool {
 		return testkit.Value[int](t, p.DB, `SELECT count(*) `+storing) == n
 	})
 }
 
-func TestABackendKilledHalfwayStoresNothing(t *testing.T) {
+func TestKilledBackendStoresNothing(t *testing.T) {
 	p := platform(t)
 	d := delivery(p, p.Required)
 	release := lock(t, p, "consents")
@@ -61,18 +61,18 @@ func TestABackendKilledHalfwayStoresNothing(t *testing.T) {
 	}()
 	waitForStoring(t, p, 1)
 	p.DB.Exec(t, `SELECT pg_terminate_backend(pid) `+storing)
-	nobodyToBlame(t, <-ended)
+	expectDatabaseError(t, <-ended)
 	release()
 	if got := stored(t, p); got != "0/0/0/0" {
-		t.Errorf("stored %s", got)
+		t.Errorf("stored %s rows, want 0/0/0/0", got)
 	}
 	if receipt, isNew, err := p.Leads.Deliver(t.Context(), d); err != nil || !isNew || receipt.LeadID != d.Lead.ID {
-		t.Errorf("the same post again: %+v, new %v, %v", receipt, isNew, err)
+		t.Errorf("the same post again: got receipt %+v, stored %v and error %v", receipt, isNew, err)
 	}
 }
 
-// The answer that was lost may have said that the transaction holds another lead.
-func TestAnotherPostsLeadIsReadBack(t *testing.T) {
+// The lost answer may be that the transaction already has a lead.
+func TestReadBackFindsLeadOfAnotherPost(t *testing.T) {
 	db, proxy := testkit.NewDatabaseBehind(t)
 	p := testkit.NewPlatform(t, db)
 	first, second := delivery(p, p.Required), delivery(p, p.Required)
@@ -84,35 +84,35 @@ func TestAnotherPostsLeadIsReadBack(t *testing.T) {
 	proxy.DropResponse("SELECT 0\x00", nil)
 	got, isNew, err := p.Leads.Deliver(t.Context(), second)
 	if err != nil || isNew || fmt.Sprint(got) != fmt.Sprint(want) {
-		t.Errorf("%+v, new %v, %v, want %+v", got, isNew, err, want)
+		t.Errorf("got %+v, stored %v and error %v, want %+v", got, isNew, err, want)
 	}
 }
 
-// When nothing can be read back either, nothing is claimed, and the same post
-// again gives the truth.
-func TestALostAnswerAndNoWayToReadItBack(t *testing.T) {
+// If the read-back also fails, Deliver returns an error. Sending the same post again gives the
+// result.
+func TestLostAnswerWithFailedReadBack(t *testing.T) {
 	db, proxy := testkit.NewDatabaseBehind(t)
 	p := testkit.NewPlatform(t, db)
 	d := delivery(p, p.Required)
 	proxy.DropResponse(string(d.Lead.ID[:]), proxy.Down)
 	_, isNew, err := p.Leads.Deliver(t.Context(), d)
 	if isNew {
-		t.Error("a lead was claimed that nobody could see")
+		t.Error("Deliver reported a lead as stored, want an error")
 	}
-	nobodyToBlame(t, err)
+	expectDatabaseError(t, err)
 	proxy.Up()
 	again := delivery(p, p.Required)
 	again.Lead.Transaction = d.Lead.Transaction
 	if receipt, isNew, err := p.Leads.Deliver(t.Context(), again); err != nil || isNew || receipt.LeadID != d.Lead.ID {
-		t.Errorf("the truth is %+v, new %v, %v", receipt, isNew, err)
+		t.Errorf("the same post again: got receipt %+v, stored %v and error %v", receipt, isNew, err)
 	}
 	if got := stored(t, p); got != "1/1/1/1" {
-		t.Errorf("stored %s", got)
+		t.Errorf("stored %s rows, want 1/1/1/1", got)
 	}
 }
 
-// A group whose answer is lost gets it post by post.
-func TestALostAnswerOfAGroup(t *testing.T) {
+// If the answer for a group is lost, each of its posts gets its own result.
+func TestLostAnswerForGroup(t *testing.T) {
 	db, proxy := testkit.NewDatabaseBehind(t)
 	p := testkit.NewPlatform(t, db)
 	const posts = 100
@@ -124,25 +124,25 @@ func TestALostAnswerOfAGroup(t *testing.T) {
 	inParallel(t, posts, func(i int) error {
 		receipt, isNew, err := p.Leads.Deliver(t.Context(), all[i])
 		if err == nil && (!isNew || receipt.LeadID != all[i].Lead.ID) {
-			err = errors.New("another's answer")
+			err = errors.New("got the result of another post")
 		}
 		return err
 	})
 	if got := stored(t, p); got != "100/100/100/100" {
-		t.Errorf("stored %s", got)
+		t.Errorf("stored %s rows, want 100/100/100/100", got)
 	}
 }
 
-// Who finds no place at the database in time is sent away with nothing stored;
-// who has one is not disturbed.
+// A post that gets no slot in time gets an error, and nothing is stored. Posts with a slot are not
+// affected.
 func TestDeliverTimesOutWithoutSlot(t *testing.T) {
 	p := platform(t)
 	release := lock(t, p, "consents")
 	var early sync.WaitGroup
-	for i := range 2 { // as many as write at once
+	for i := range 2 { // all slots
 		early.Go(func() {
 			if _, isNew, err := p.Leads.Deliver(t.Context(), delivery(p, p.Required)); err != nil || !isNew {
-				t.Errorf("early: new %v, %v", isNew, err)
+				t.Errorf("early post: got stored %v and error %v", isNew, err)
 			}
 		})
 		waitForStoring(t, p, i+1)
@@ -152,28 +152,28 @@ func TestDeliverTimesOutWithoutSlot(t *testing.T) {
 	defer cancel()
 	_, isNew, err := p.Leads.Deliver(ctx, late)
 	if f := apperr.As(err); isNew || f == nil || f.Code != apperr.Unavailable {
-		t.Errorf("late: new %v, %v, want to hear that it is unavailable", isNew, err)
+		t.Errorf("late post: got stored %v and error %v, want Unavailable", isNew, err)
 	}
 	release()
 	early.Wait()
 	if got := stored(t, p); got != "2/2/2/2" {
-		t.Errorf("stored %s", got)
+		t.Errorf("stored %s rows, want 2/2/2/2", got)
 	}
 	if _, isNew, err := p.Leads.Deliver(t.Context(), late); err != nil || !isNew {
-		t.Errorf("late, once more: new %v, %v", isNew, err)
+		t.Errorf("late post again: got stored %v and error %v", isNew, err)
 	}
 }
 
-// A client that hangs up does not undo a commit: the caller passes a context
-// that outlives it, and one that has ended stores nothing.
-func TestAContextThatHasEndedStoresNothing(t *testing.T) {
+// Deliver stores nothing if its context has already ended. Callers pass a context that does not end
+// when the client disconnects.
+func TestDeliverWithEndedContextStoresNothing(t *testing.T) {
 	p := platform(t)
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
 	if _, isNew, err := p.Leads.Deliver(ctx, delivery(p, p.Required)); err == nil || isNew {
-		t.Errorf("new %v, %v", isNew, err)
+		t.Errorf("got stored %v and error %v, want an error", isNew, err)
 	}
 	if got := stored(t, p); got != "0/0/0/0" {
-		t.Errorf("stored %s", got)
+		t.Errorf("stored %s rows, want 0/0/0/0", got)
 	}
 }

@@ -18,10 +18,10 @@ func TestAccrual(t *testing.T) {
 	e := Accrual(&lead)
 
 	if e.AmountMinor != 4560 || e.Currency != "EUR" || e.Kind != models.EntryAccrual {
-		t.Errorf("%d %s, %s: an accrual adds what the lead earned", e.AmountMinor, e.Currency, e.Kind)
+		t.Errorf("got %d %s of kind %s, want 4560 EUR of kind accrual", e.AmountMinor, e.Currency, e.Kind)
 	}
 	if e.Reference != id.Format(id.Lead, lead.ID) || *e.LeadID != lead.ID || e.PartnerID != lead.PartnerID ||
 		e.AccountID != lead.AccountID || !e.OccurredAt.Equal(lead.ReceivedAt) {
-		t.Errorf("the entry does not name its lead: %+v", e)
+		t.Errorf("the entry does not refer to its lead: %+v", e)
 	}
 }
