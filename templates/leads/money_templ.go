@@ -621,7 +621,7 @@ func leadReturn(r Return, now time.Time) templ.Component {
 						return templ_7745c5c3_Err
 					}
 				default:
-					templ_7745c5c3_Err = ui.Status("idle", r.State, r.State).Render(ctx, templ_7745c5c3_Buffer)
+					templ_7745c5c3_Err = ui.Status("idle", r.State, "rejected").Render(ctx, templ_7745c5c3_Buffer)
 					if templ_7745c5c3_Err != nil {
 						return templ_7745c5c3_Err
 					}

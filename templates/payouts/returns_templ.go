@@ -32,7 +32,7 @@ type ReturnRow struct {
 	ID, Lead ui.Link
 	Partner  string
 	Reason   string // a label
-	State    string // "open", "accepted" or "rejected"
+	State    string // a models.ReturnState
 	Amount   money.Amount
 	AskedBy  string
 	AskedAt  time.Time
@@ -534,7 +534,7 @@ func returnState(word string) templ.Component {
 				return templ_7745c5c3_Err
 			}
 		default:
-			templ_7745c5c3_Err = ui.Status("idle", word, word).Render(ctx, templ_7745c5c3_Buffer)
+			templ_7745c5c3_Err = ui.Status("idle", word, "rejected").Render(ctx, templ_7745c5c3_Buffer)
 			if templ_7745c5c3_Err != nil {
 				return templ_7745c5c3_Err
 			}
