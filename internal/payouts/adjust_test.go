@@ -27,28 +27,28 @@ func TestAdjustments(t *testing.T) {
 		sc     scope.Scope
 		want   string
 	}{
-		"of nothing": {func(a *payouts.NewAdjustment) { a.Amount.Minor = 0 }, scope.Everywhere, "amount"},
-		"of too much": {func(a *payouts.NewAdjustment) {
+		"zero amount": {func(a *payouts.NewAdjustment) { a.Amount.Minor = 0 }, scope.Everywhere, "amount"},
+		"amount too high": {func(a *payouts.NewAdjustment) {
 			a.Amount.Minor = payouts.MaxAdjustment + 1
 		}, scope.Everywhere, "amount"},
-		"of too little": {func(a *payouts.NewAdjustment) {
+		"amount too low": {func(a *payouts.NewAdjustment) {
 			a.Amount.Minor = -payouts.MaxAdjustment - 1
 		}, scope.Everywhere, "amount"},
-		"in no currency": {func(a *payouts.NewAdjustment) { a.Amount.Currency = 0 }, scope.Everywhere, "currency"},
-		"in another currency": {func(a *payouts.NewAdjustment) {
+		"no currency": {func(a *payouts.NewAdjustment) { a.Amount.Currency = 0 }, scope.Everywhere, "currency"},
+		"not the lead's currency": {func(a *payouts.NewAdjustment) {
 			a.Amount.Currency = money.EUR
 		}, scope.Everywhere, "currency"},
-		"of no account": {func(a *payouts.NewAdjustment) { a.Account = uuid.New() }, scope.Everywhere, "account"},
-		"of a sandbox account": {func(a *payouts.NewAdjustment) {
+		"unknown account": {func(a *payouts.NewAdjustment) { a.Account = uuid.New() }, scope.Everywhere, "account"},
+		"sandbox account": {func(a *payouts.NewAdjustment) {
 			a.Account = tr.Required.Accounts[1].ID
 		}, scope.Everywhere, "account"},
-		"of another's account": {func(*payouts.NewAdjustment) {}, scope.Partners(tr.Off.ID), "account"},
-		"of another's lead": {func(a *payouts.NewAdjustment) {
+		"account out of scope": {func(*payouts.NewAdjustment) {}, scope.Partners(tr.Off.ID), "account"},
+		"another account's lead": {func(a *payouts.NewAdjustment) {
 			a.Account = tr.Off.Accounts[0].ID
 		}, scope.Everywhere, "lead"},
-		"of a lead that is none":   {func(a *payouts.NewAdjustment) { a.Lead = uuid.New() }, scope.Everywhere, "lead"},
-		"without saying why":       {func(a *payouts.NewAdjustment) { a.Reason = "" }, scope.Everywhere, "why"},
-		"with a control character": {func(a *payouts.NewAdjustment) { a.Reason = "a\x1bb" }, scope.Everywhere, "why"},
+		"unknown lead":      {func(a *payouts.NewAdjustment) { a.Lead = uuid.New() }, scope.Everywhere, "lead"},
+		"no reason":         {func(a *payouts.NewAdjustment) { a.Reason = "" }, scope.Everywhere, "why"},
+		"control character": {func(a *payouts.NewAdjustment) { a.Reason = "a\x1bb" }, scope.Everywhere, "why"},
 	} {
 		a := good
 		c.change(&a)
@@ -57,11 +57,11 @@ func TestAdjustments(t *testing.T) {
 	}
 	e, err := tr.Adjust(ctx, scope.Partners(tr.Required.ID), good)
 	if err != nil || e.AmountMinor != -120 || *e.LeadID != d.lead || e.Note != good.Reason || e.MadeBy != tr.dmitri.who.Name {
-		t.Fatalf("%+v (%v)", e, err)
+		t.Fatalf("got %+v and error %v", e, err)
 	}
 	_, err = tr.Adjust(ctx, scope.Everywhere, good)
-	rejected(t, "the same again", err, apperr.Conflict, "adjusted")
-	if got := tr.owed(t, tr.Required.ID, money.GBP); got != d.payout.Minor-120 {
-		t.Errorf("%d are owed", got)
+	rejected(t, "the same adjustment again", err, apperr.Conflict, "adjusted")
+	if got := tr.balance(t, tr.Required.ID, money.GBP); got != d.payout.Minor-120 {
+		t.Errorf("got balance %d, want %d", got, d.payout.Minor-120)
 	}
 }

@@ -7,4 +7,4 @@ import (
 	"github.com/pingpost/pingpost/internal/testkit"
 )
 
-func TestConstraintsAreTheSchemas(t *testing.T) { testkit.CheckConstraints(t, payouts.Constraints()) }
+func TestConstraintsExistInSchema(t *testing.T) { testkit.CheckConstraints(t, payouts.Constraints()) }

@@ -18,39 +18,39 @@ import (
 
 func page(size int) postgres.Page { return postgres.Page{Size: size} }
 
-func TestTheLedgerByFilter(t *testing.T) {
+func TestEntriesFilters(t *testing.T) {
 	t.Parallel()
 	tr := newPaidLedger(t)
-	tr.works(t)
+	tr.runJobs(t)
 	ctx := t.Context()
 	a := tr.deliver(t, tr.Required, "GB")
 	tr.Time.Advance(time.Hour)
 	b := tr.deliver(t, tr.Off, "DE")
 	tr.Time.Advance(time.Hour)
-	r := tr.pays(t, tr.run(t, money.GBP, 0))
+	r := tr.pay(t, tr.run(t, money.GBP, 0))
 	c := tr.deliver(t, tr.Required, "GB")
 	began := testkit.StartTime()
 	lead := func(d delivered) string { return id.Format(id.Lead, d.lead) }
 	for name, one := range map[string]struct {
 		sc   scope.Scope
 		f    payouts.Filter
-		want []string // leads, or kinds, the newest first
+		want []string // leads, or kinds of entries without one, newest first
 	}{
-		"everything":            {scope.Everywhere, payouts.Filter{}, []string{lead(c), "payment", lead(b), lead(a)}},
-		"a partner":             {scope.Everywhere, payouts.Filter{Partner: tr.Off.ID}, []string{lead(b)}},
-		"an account":            {scope.Everywhere, payouts.Filter{Account: tr.Required.Accounts[0].ID}, []string{lead(c), "payment", lead(a)}},
-		"a currency":            {scope.Everywhere, payouts.Filter{Currency: money.EUR}, []string{lead(b)}},
-		"a kind":                {scope.Everywhere, payouts.Filter{Kind: models.EntryPayment}, []string{"payment"}},
-		"a kind that is none":   {scope.Everywhere, payouts.Filter{Kind: "x' OR true --"}, nil},
-		"a lead":                {scope.Everywhere, payouts.Filter{Lead: b.lead}, []string{lead(b)}},
-		"a run":                 {scope.Everywhere, payouts.Filter{Run: r.ID}, []string{"payment", lead(a)}},
-		"in no run":             {scope.Everywhere, payouts.Filter{Open: true}, []string{lead(c), lead(b)}},
-		"from, which is in":     {scope.Everywhere, payouts.Filter{From: began.Add(time.Hour)}, []string{lead(c), "payment", lead(b)}},
-		"to, which is not":      {scope.Everywhere, payouts.Filter{To: began.Add(time.Hour)}, []string{lead(a)}},
-		"the scope":             {scope.Partners(tr.Off.ID), payouts.Filter{}, []string{lead(b)}},
-		"what is not in scope":  {scope.Partners(tr.Off.ID), payouts.Filter{Partner: tr.Required.ID}, nil},
-		"a scope of nobody":     {scope.Partners(), payouts.Filter{}, nil},
-		"another partner's run": {scope.Partners(tr.Off.ID), payouts.Filter{Run: r.ID}, nil},
+		"all entries":            {scope.Everywhere, payouts.Filter{}, []string{lead(c), "payment", lead(b), lead(a)}},
+		"a partner":              {scope.Everywhere, payouts.Filter{Partner: tr.Off.ID}, []string{lead(b)}},
+		"an account":             {scope.Everywhere, payouts.Filter{Account: tr.Required.Accounts[0].ID}, []string{lead(c), "payment", lead(a)}},
+		"a currency":             {scope.Everywhere, payouts.Filter{Currency: money.EUR}, []string{lead(b)}},
+		"a kind":                 {scope.Everywhere, payouts.Filter{Kind: models.EntryPayment}, []string{"payment"}},
+		"an unknown kind":        {scope.Everywhere, payouts.Filter{Kind: "x' OR true --"}, nil},
+		"a lead":                 {scope.Everywhere, payouts.Filter{Lead: b.lead}, []string{lead(b)}},
+		"a run":                  {scope.Everywhere, payouts.Filter{Run: r.ID}, []string{"payment", lead(a)}},
+		"not in a run":           {scope.Everywhere, payouts.Filter{Open: true}, []string{lead(c), lead(b)}},
+		"from (inclusive)":       {scope.Everywhere, payouts.Filter{From: began.Add(time.Hour)}, []string{lead(c), "payment", lead(b)}},
+		"to (exclusive)":         {scope.Everywhere, payouts.Filter{To: began.Add(time.Hour)}, []string{lead(a)}},
+		"a scope":                {scope.Partners(tr.Off.ID), payouts.Filter{}, []string{lead(b)}},
+		"a partner out of scope": {scope.Partners(tr.Off.ID), payouts.Filter{Partner: tr.Required.ID}, nil},
+		"an empty scope":         {scope.Partners(), payouts.Filter{}, nil},
+		"another partner's run":  {scope.Partners(tr.Off.ID), payouts.Filter{Run: r.ID}, nil},
 	} {
 		all, newer, older, err := tr.Entries(ctx, one.sc, one.f, page(10))
 		var got []string
@@ -62,19 +62,19 @@ func TestTheLedgerByFilter(t *testing.T) {
 			got = append(got, id.Format(id.Lead, *e.LeadID))
 		}
 		if err != nil || newer || older || !slices.Equal(got, one.want) {
-			t.Errorf("%s: %v (%v), want %v", name, got, err, one.want)
+			t.Errorf("%s: got %v and error %v, want %v", name, got, err, one.want)
 		}
 		if n, more, err := tr.Count(ctx, one.sc, one.f, 100); err != nil || more || n != int64(len(one.want)) {
-			t.Errorf("%s: counted as %d (%v)", name, n, err)
+			t.Errorf("%s: Count returned %d and error %v, want %d", name, n, err, len(one.want))
 		}
 		var streamed []string
 		var file bytes.Buffer
 		if rows, err := tr.CSV(ctx, one.sc, one.f, &file, atOnce); err != nil || rows != int64(len(one.want)) {
-			t.Errorf("%s: %d rows are exported (%v)", name, rows, err)
+			t.Errorf("%s: CSV returned %d and error %v, want %d", name, rows, err, len(one.want))
 		}
 		records, err := csv.NewReader(&file).ReadAll()
 		if err != nil || !slices.Equal(records[0], payouts.Columns) {
-			t.Fatalf("%s: %v (%v)", name, records, err)
+			t.Fatalf("%s: got CSV %v and error %v", name, records, err)
 		}
 		for _, record := range records[1:] {
 			if streamed = append(streamed, record[0]); record[0] == "" {
@@ -83,23 +83,23 @@ func TestTheLedgerByFilter(t *testing.T) {
 		}
 		slices.Reverse(streamed)
 		if !slices.Equal(streamed, one.want) {
-			t.Errorf("%s: exported as %v", name, streamed)
+			t.Errorf("%s: exported %v, want %v", name, streamed, one.want)
 		}
 	}
 	if n, more, err := tr.Count(ctx, scope.Everywhere, payouts.Filter{}, 2); n != 2 || !more || err != nil {
-		t.Errorf("counted up to 2: %d, %t (%v)", n, more, err)
+		t.Errorf("Count with bound 2: got %d, more %t and error %v, want 2 and more", n, more, err)
 	}
 	first, _, older, err := tr.Entries(ctx, scope.Everywhere, payouts.Filter{}, page(2))
 	if err != nil || len(first) != 2 || !older {
-		t.Fatalf("%v %v", first, err)
+		t.Fatalf("the first page: got %v and error %v", first, err)
 	}
 	next, newer, _, err := tr.Entries(ctx, scope.Everywhere, payouts.Filter{}, postgres.Page{Size: 2, OlderThan: first[1].ID})
 	if err != nil || len(next) != 2 || !newer || *next[1].LeadID != a.lead ||
 		next[1].TransactionID != a.transaction || next[1].Run != r.ID || next[1].RunState != models.RunPaid {
-		t.Errorf("the next page: %+v (%v)", next, err)
+		t.Errorf("the next page: got %+v and error %v", next, err)
 	}
 	back, _, _, err := tr.Entries(ctx, scope.Everywhere, payouts.Filter{}, postgres.Page{Size: 2, NewerThan: next[0].ID})
 	if err != nil || len(back) != 2 || back[0].ID != first[0].ID {
-		t.Errorf("and back: %+v (%v)", back, err)
+		t.Errorf("back to the first page: got %+v and error %v", back, err)
 	}
 }

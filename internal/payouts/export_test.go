@@ -1,11 +1,11 @@
 package payouts
 
-// AccountsNext is how many accounts the next step of a run takes.
+// AccountsNext is accountsNext for tests.
 var AccountsNext = accountsNext
 
-// InSmallSteps has runs claim one account in a transaction, so that a test can stop one
-// between.
-func (s *Service) InSmallSteps() { s.atOnce = 1 }
+// ClaimOneAccountPerStep makes runs claim one account per transaction, so that a test can stop a
+// run between two of them.
+func (s *Service) ClaimOneAccountPerStep() { s.atOnce = 1 }
 
-// Constraints are the errors for what the schema rejects.
+// Constraints is constraints for tests.
 var Constraints = constraints

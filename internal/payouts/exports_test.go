@@ -21,9 +21,9 @@ import (
 	"github.com/pingpost/pingpost/internal/testkit"
 )
 
-// Cells that a spreadsheet would take for formulas are led by an apostrophe; amounts are
-// numbers, whatever their sign.
-func TestExportedCells(t *testing.T) {
+// Cells that a spreadsheet would treat as formulas are prefixed with an apostrophe. Amounts are
+// numbers, also if they are negative.
+func TestExportEscapesFormulas(t *testing.T) {
 	t.Parallel()
 	tr := newPaidLedger(t)
 	d := tr.deliver(t, tr.Required, "GB")
@@ -44,21 +44,21 @@ func TestExportedCells(t *testing.T) {
 	}
 	records, err := csv.NewReader(&file).ReadAll()
 	if err != nil || len(records) != 7 {
-		t.Fatalf("%v (%v)", records, err)
+		t.Fatalf("got %v and error %v, want 7 records", records, err)
 	}
 	want := []string{id.Format(id.Lead, d.lead), d.transaction, "harbour-leads", "harbour-leads-main", "accrual",
 		d.payout.Decimal(), "GBP", "2026-01-02T03:04:05.678Z"}
 	if !slices.Equal(records[1][:8], want) {
-		t.Errorf("%v, want %v", records[1][:8], want)
+		t.Errorf("got %v, want %v", records[1][:8], want)
 	}
 	for i, note := range []string{`'=HYPERLINK("http://x")`, "'+1", "'-1", "'@x", `a "quoted", one`} {
 		if got := records[i+2]; got[12] != note || got[5] != "-0.05" {
-			t.Errorf("%q, %q, want %q", got[5], got[12], note)
+			t.Errorf("got amount %q and note %q, want -0.05 and %q", got[5], got[12], note)
 		}
 	}
 }
 
-// An export holds some thousand entries at a time, whatever there are.
+// An export holds only one batch of entries in memory.
 func TestExportsAreStreamed(t *testing.T) {
 	tr := newPaidLedger(t)
 	const entries = 200_000
@@ -78,17 +78,17 @@ func TestExportsAreStreamed(t *testing.T) {
 		return len(p), nil
 	}), atOnce)
 	if err != nil || rows != entries || most == 0 {
-		t.Fatalf("%d rows in %d parts (%v)", rows, parts, err)
+		t.Fatalf("got %d rows in %d writes and error %v, want %d rows", rows, parts, err, entries)
 	}
 	if grown := int64(most) - int64(before.HeapAlloc); grown > 8<<20 {
-		t.Errorf("%d bytes more are held while %d entries are streamed", grown, entries)
+		t.Errorf("the heap grew by %d bytes while streaming %d entries, want at most 8 MiB", grown, entries)
 	}
 }
 
-func TestAPreparedExport(t *testing.T) {
+func TestPreparedExport(t *testing.T) {
 	t.Parallel()
 	tr := newPaidLedger(t)
-	tr.works(t)
+	tr.runJobs(t)
 	ctx := t.Context()
 	mine, _ := tr.deliver(t, tr.Required, "GB"), tr.deliver(t, tr.Off, "GB")
 	sc := scope.Partners(tr.Required.ID)
@@ -101,7 +101,7 @@ func TestAPreparedExport(t *testing.T) {
 		return err != nil || e.FileID != nil
 	})
 	if err != nil || e.Rows != 1 {
-		t.Fatalf("%+v (%v)", e, err)
+		t.Fatalf("got %+v and error %v, want 1 row", e, err)
 	}
 	file, err := tr.OpenExport(ctx, sc, e)
 	if err != nil {
@@ -110,33 +110,33 @@ func TestAPreparedExport(t *testing.T) {
 	text, err := io.ReadAll(file)
 	if err != nil || !strings.Contains(string(text), id.Format(id.Lead, mine.lead)) ||
 		strings.Contains(string(text), tr.Off.Slug) {
-		t.Errorf("%s (%v)", text, err)
+		t.Errorf("got file %s and error %v", text, err)
 	}
 	_, err = tr.fay.Export(ctx, e.ID)
-	rejected(t, "for somebody else", err, apperr.NotFound, "export")
+	rejected(t, "for another user", err, apperr.NotFound, "export")
 	_, err = tr.OpenExport(ctx, scope.Partners(tr.Off.ID), e)
-	rejected(t, "for who may not see it any more", err, apperr.NotFound, "export")
+	rejected(t, "for a scope that no longer covers it", err, apperr.NotFound, "export")
 	if !tr.ExportAvailable(e) {
-		t.Error("the file is said not to be kept")
+		t.Error("ExportAvailable returned false for a new file")
 	}
 	tr.Time.Advance(8 * 24 * time.Hour)
 	if tr.ExportAvailable(e) {
-		t.Error("the file is said to be kept for ever")
+		t.Error("ExportAvailable returned true for an expired file")
 	}
 	if n, err := tr.DeleteExpiredExports(ctx); n != 1 || err != nil {
-		t.Errorf("%d went (%v)", n, err)
+		t.Errorf("DeleteExpiredExports returned %d and error %v, want 1", n, err)
 	}
 }
 
-// Whoever reads slowly keeps no statement waiting: what is fetched is taken whole before
-// the first of it is handed on. And each holds a connection, so that only a few may.
+// A slow reader does not use up the statement timeout, because each batch is read completely before
+// it is sent. Downloads hold connections, so only a few may run at the same time.
 func TestSlowReaders(t *testing.T) {
 	t.Parallel()
 	tr := newPaidLedger(t)
 	tr.DB.Exec(t, `INSERT INTO ledger_entries (partner_id, account_id, kind, reference, amount_minor, currency, occurred_at, note)
 		SELECT $1, $2, 'adjustment', 'ad_' || n, n, 'GBP', $3, repeat('x', 20000) FROM generate_series(1, 1000) n`, tr.Required.ID, tr.Required.Accounts[0].ID, testkit.StartTime())
 	err := tr.Stream(t.Context(), scope.Everywhere, payouts.Filter{}, func(*payouts.Entry) error {
-		testkit.Eventually(t, time.Minute, "no statement is under way", func() bool {
+		testkit.Eventually(t, time.Minute, "no statement is running", func() bool {
 			return testkit.Value[bool](t, tr.DB,
 				`SELECT EXISTS (SELECT FROM pg_stat_activity WHERE datname = current_database() AND query LIKE 'FETCH %' AND state = 'idle in transaction')`)
 		})
@@ -149,7 +149,7 @@ func TestSlowReaders(t *testing.T) {
 	var all sync.WaitGroup
 	_, err = tr.CSV(t.Context(), scope.Everywhere, payouts.Filter{}, writer(func(p []byte) (int, error) {
 		var begun sync.Once
-		for range 20 { // more than may be under way, whatever the pool
+		for range 20 { // more than may run at the same time
 			all.Go(func() {
 				_, err := tr.CSV(t.Context(), scope.Everywhere, payouts.Filter{},
 					writer(func(p []byte) (int, error) { <-read; return len(p), nil }), atOnce)
@@ -169,7 +169,7 @@ func TestSlowReaders(t *testing.T) {
 		t.Error(err)
 	}
 	if _, err := tr.CSV(t.Context(), scope.Everywhere, payouts.Filter{}, io.Discard, atOnce); err != nil {
-		t.Errorf("when the others have ended: %v", err)
+		t.Errorf("after the other downloads have ended: got %v, want nil", err)
 	}
 }
 

@@ -11,20 +11,20 @@ import (
 	"github.com/pingpost/pingpost/models"
 )
 
-// Browsers end each line of what a person writes with CR and LF.
-func TestWhatIsWrittenOnSeveralLines(t *testing.T) {
+// Browsers end the lines of a text with CR and LF.
+func TestTextsWithSeveralLines(t *testing.T) {
 	t.Parallel()
 	tr := newPaidLedger(t)
 	ctx, d := t.Context(), tr.deliver(t, tr.Required, "GB")
 	ret, err := tr.RequestReturn(ctx, scope.Everywhere, d.lead, models.Duplicate, "a\r\nb")
 	if err != nil || ret.Evidence != "a\nb" {
-		t.Fatalf("%q (%v)", ret.Evidence, err)
+		t.Fatalf("got evidence %q and error %v", ret.Evidence, err)
 	}
 	if err := tr.AcceptReturn(ctx, scope.Everywhere, ret.ID, " a\r\nb\r\n"); err != nil {
 		t.Fatal(err)
 	}
 	if ret, err = tr.Return(ctx, scope.Everywhere, ret.ID); err != nil || ret.Answer != "a\nb" {
-		t.Errorf("%q (%v)", ret.Answer, err)
+		t.Errorf("got answer %q and error %v", ret.Answer, err)
 	}
 	r, err := tr.BeginRun(ctx, scope.Everywhere, payouts.NewRun{
 		Currency: money.GBP,
@@ -32,11 +32,11 @@ func TestWhatIsWrittenOnSeveralLines(t *testing.T) {
 		Note:     "a\r\nb",
 	})
 	if err != nil || r.Note != "a\nb" {
-		t.Errorf("%q (%v)", r.Note, err)
+		t.Errorf("got note %q and error %v", r.Note, err)
 	}
 	var f *apperr.Error
 	err = tr.AcceptReturn(ctx, scope.Everywhere, ret.ID, "a\x00b")
 	if !errors.As(err, &f) || len(f.Fields) != 1 || f.Fields[0].Code != apperr.InvalidValue {
-		t.Errorf("a control character: %v", err)
+		t.Errorf("a control character: got %v, want a field error", err)
 	}
 }

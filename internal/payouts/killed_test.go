@@ -19,8 +19,8 @@ import (
 	"github.com/pingpost/pingpost/models"
 )
 
-// nodeDatabase, set, has this test binary be a node that works for the database of that
-// address, until it is killed; nodeTime is its clock's.
+// If nodeDatabase is set, this test binary runs as a node with the database at that URL until it is
+// killed. nodeTime is the time of its clock.
 const (
 	nodeDatabase = "PAYOUTS_TEST_DATABASE"
 	nodeTime     = "PAYOUTS_TEST_TIME"
@@ -28,12 +28,12 @@ const (
 
 func TestMain(m *testing.M) {
 	if url := os.Getenv(nodeDatabase); url != "" {
-		beNode(url)
+		runNode(url)
 	}
 	testkit.Main(m)
 }
 
-func beNode(url string) {
+func runNode(url string) {
 	at, err := time.Parse(time.RFC3339Nano, os.Getenv(nodeTime))
 	if err != nil {
 		panic(err)
@@ -49,12 +49,12 @@ func beNode(url string) {
 	}
 	now := clock.NewManual(at)
 	queue := jobs.NewQueue(db, now, slog.New(slog.NewTextHandler(os.Stderr, nil)))
-	payouts.NewService(db, now, queue, blobstore.NewStore(db, nil, now), payouts.Policy{ReturnWindow: window}).InSmallSteps()
+	payouts.NewService(db, now, queue, blobstore.NewStore(db, nil, now), payouts.Policy{ReturnWindow: window}).ClaimOneAccountPerStep()
 	queue.Run(context.Background())
 }
 
-// A run whose node is killed, again and again, claims every entry once.
-func TestARunIsKilledHalfway(t *testing.T) {
+// A run whose nodes are killed repeatedly claims every entry exactly once.
+func TestRunSurvivesKilledNodes(t *testing.T) {
 	t.Parallel()
 	tr := newPaidLedger(t)
 	const accounts, kills = 400, 3
@@ -70,18 +70,18 @@ func TestARunIsKilledHalfway(t *testing.T) {
 	done := func() int64 {
 		return testkit.Value[int64](t, tr.DB, `SELECT count(*) FROM statements WHERE run_id = $1`, r.ID)
 	}
-	waits := func() bool {
+	blocked := func() bool {
 		return testkit.Value[bool](t, tr.DB,
 			`SELECT EXISTS (SELECT FROM pg_stat_activity WHERE datname = current_database() AND wait_event_type = 'Lock' AND query LIKE '%payout_run_entries%')`)
 	}
 	root := testkit.Connect(t, tr.DB.RootURL)
 	for i := range kills {
-		// An entry in the middle is held, so that the node stops there, in its transaction.
-		held, err := root.Begin(t.Context())
+		// Lock an entry, so that the node blocks there in its transaction.
+		lock, err := root.Begin(t.Context())
 		if err != nil {
 			t.Fatal(err)
 		}
-		if _, err := held.Exec(t.Context(), `SELECT FROM ledger_entries WHERE account_id = (SELECT id FROM accounts WHERE NOT sandbox ORDER BY id OFFSET $1 LIMIT 1) FOR UPDATE`, 100*(i+1)); err != nil {
+		if _, err := lock.Exec(t.Context(), `SELECT FROM ledger_entries WHERE account_id = (SELECT id FROM accounts WHERE NOT sandbox ORDER BY id OFFSET $1 LIMIT 1) FOR UPDATE`, 100*(i+1)); err != nil {
 			t.Fatal(err)
 		}
 		node := exec.Command(os.Args[0])
@@ -90,32 +90,32 @@ func TestARunIsKilledHalfway(t *testing.T) {
 		if err := node.Start(); err != nil {
 			t.Fatal(err)
 		}
-		testkit.Eventually(t, time.Minute, "the node waits for the entry that is held", waits)
+		testkit.Eventually(t, time.Minute, "the node waits for the locked entry", blocked)
 		before := done()
 		if err := node.Process.Kill(); err != nil {
 			t.Fatal(err)
 		}
-		node.Wait() // its error is that it was killed
-		if err := held.Rollback(t.Context()); err != nil {
+		node.Wait() // the error is that the node was killed
+		if err := lock.Rollback(t.Context()); err != nil {
 			t.Fatal(err)
 		}
-		testkit.Eventually(t, time.Minute, "the killed node's statement has ended", func() bool { return !waits() })
+		testkit.Eventually(t, time.Minute, "the killed node's statement has ended", func() bool { return !blocked() })
 		if before < int64(90*(i+1)) || before >= accounts {
-			t.Fatalf("killed after %d statements of %d", before, accounts)
+			t.Fatalf("killed after %d of %d statements", before, accounts)
 		}
-		tr.Time.Advance(time.Minute) // it is not heard of any more
+		tr.Time.Advance(time.Minute) // past the heartbeat timeout
 	}
-	tr.works(t)
+	tr.runJobs(t)
 	testkit.Eventually(t, time.Minute, "the run is prepared", func() bool { return tr.get(t, r).State != models.RunPreparing })
 	if r = tr.get(t, r); r.State != models.RunPrepared || r.Payouts != accounts || r.Entries != 7*accounts ||
 		r.TotalMinor != 28*accounts {
-		t.Errorf("%+v", r)
+		t.Errorf("got run %+v", r)
 	}
 	if n := testkit.Value[int64](t, tr.DB, `SELECT count(*) FROM payout_run_entries WHERE run_id = $1`, r.ID); n != 7*accounts {
-		t.Errorf("%d entries are claimed, want %d", n, 7*accounts)
+		t.Errorf("got %d claimed entries, want %d", n, 7*accounts)
 	}
-	tr.pays(t, r)
-	if got := tr.owed(t, tr.Required.ID, money.GBP); got != 0 {
-		t.Errorf("%d are owed after all was paid", got)
+	tr.pay(t, r)
+	if got := tr.balance(t, tr.Required.ID, money.GBP); got != 0 {
+		t.Errorf("got balance %d after payment, want 0", got)
 	}
 }

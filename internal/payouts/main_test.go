@@ -24,16 +24,16 @@ import (
 
 const window = 30 * 24 * time.Hour
 
-// paidLedger is a platform with people who pay its partners.
+// paidLedger is a platform with two finance users who pay its partners.
 type paidLedger struct {
 	*testkit.Platform
 	in    *intake.Intake
 	queue *jobs.Queue
 	financeUser
-	dmitri, fay financeUser // two people of finance
+	dmitri, fay financeUser
 }
 
-// financeUser is the service on behalf of one person.
+// financeUser is the service acting as one user.
 type financeUser struct {
 	*payouts.Service
 	who audit.Actor
@@ -52,23 +52,23 @@ func newPaidLedger(t testing.TB) *paidLedger {
 	tr.queue = jobs.NewQueue(p.DB.DB, p.Time, log)
 	s := payouts.NewService(p.DB.DB, p.Time, tr.queue, blobstore.NewStore(p.DB.DB, p.Keys, p.Time),
 		payouts.Policy{ReturnWindow: window})
-	person := func(name string) financeUser {
+	user := func(name string) financeUser {
 		who := testkit.Actor(t, p.DB, name+"@example.com")
 		return financeUser{s.By(who), who}
 	}
-	tr.dmitri, tr.fay = person("dmitri"), person("fay")
+	tr.dmitri, tr.fay = user("dmitri"), user("fay")
 	tr.financeUser = tr.dmitri
 	return tr
 }
 
-// delivered is a lead as its partner knows it.
+// delivered is a lead as its partner sees it.
 type delivered struct {
 	lead        uuid.UUID
 	transaction string
 	payout      money.Amount
 }
 
-// quote is a ping's transactionId.
+// quote sends a ping and returns its transactionId.
 func (tr *paidLedger) quote(t testing.TB, country string) string {
 	t.Helper()
 	r, err := tr.in.Ping(intake.PingRequest{
@@ -76,13 +76,13 @@ func (tr *paidLedger) quote(t testing.TB, country string) string {
 		Body: fmt.Appendf(nil, `{"industry":"plumber","postcode":"SW1A 1AA","country":%q}`, country),
 	})
 	if err != nil || !r.Accepted {
-		t.Fatalf("a ping: %+v, %v", r, err)
+		t.Fatalf("ping: got %+v and error %v", r, err)
 	}
 	return string(r.TransactionID)
 }
 
-// sandboxQuote is a quote of the sandbox account of the partner that signatures are
-// required of.
+// sandboxQuote returns a quote for the sandbox account of the partner whose signing mode is
+// required.
 func (tr *paidLedger) sandboxQuote(t testing.TB) string {
 	t.Helper()
 	r, err := tr.in.Ping(intake.PingRequest{
@@ -91,12 +91,12 @@ func (tr *paidLedger) sandboxQuote(t testing.TB) string {
 		Body: []byte(`{"industry":"plumber","postcode":"SW1A 1AA"}`),
 	})
 	if err != nil || !r.Accepted {
-		t.Fatalf("a ping: %+v, %v", r, err)
+		t.Fatalf("ping: got %+v and error %v", r, err)
 	}
 	return string(r.TransactionID)
 }
 
-// post delivers a lead on a quote, signed by the partner, for one of its accounts.
+// post delivers a lead with a quote, signed by the partner, for one of its accounts.
 func (tr *paidLedger) post(t testing.TB, by testkit.Partner, account int, transaction string) (delivered, error) {
 	t.Helper()
 	body := fmt.Appendf(nil,
@@ -111,7 +111,7 @@ func (tr *paidLedger) post(t testing.TB, by testkit.Partner, account int, transa
 	return delivered{r.LeadID, transaction, r.Payout}, err
 }
 
-// deliver is a lead, delivered now.
+// deliver pings and posts a lead.
 func (tr *paidLedger) deliver(t testing.TB, by testkit.Partner, country string) delivered {
 	t.Helper()
 	d, err := tr.post(t, by, 0, tr.quote(t, country))
@@ -121,8 +121,8 @@ func (tr *paidLedger) deliver(t testing.TB, by testkit.Partner, country string) 
 	return d
 }
 
-// works has the queue work until the test ends, or until stop is called.
-func (tr *paidLedger) works(t testing.TB) (stop func()) {
+// runJobs runs jobs until the test ends or stop is called.
+func (tr *paidLedger) runJobs(t testing.TB) (stop func()) {
 	t.Helper()
 	ctx, cancel := context.WithCancel(context.WithoutCancel(t.Context()))
 	ended := make(chan struct{})
@@ -132,7 +132,7 @@ func (tr *paidLedger) works(t testing.TB) (stop func()) {
 	return stop
 }
 
-// run begins one of everything until now, and waits until it is prepared.
+// run starts a run with the current time as cutoff and waits until it is prepared.
 func (tr *paidLedger) run(t testing.TB, c money.Currency, minimum int64) models.PayoutRun {
 	t.Helper()
 	r, err := tr.dmitri.BeginRun(t.Context(), scope.Everywhere, payouts.NewRun{
@@ -156,8 +156,8 @@ func (tr *paidLedger) get(t testing.TB, r models.PayoutRun) models.PayoutRun {
 	return r
 }
 
-// pays has a run approved by another person and paid.
-func (tr *paidLedger) pays(t testing.TB, r models.PayoutRun) models.PayoutRun {
+// pay has a run approved by another user and marked as paid.
+func (tr *paidLedger) pay(t testing.TB, r models.PayoutRun) models.PayoutRun {
 	t.Helper()
 	if err := tr.fay.ApproveRun(t.Context(), scope.Everywhere, r.ID, r.RowVersion); err != nil {
 		t.Fatal(err)
@@ -168,17 +168,17 @@ func (tr *paidLedger) pays(t testing.TB, r models.PayoutRun) models.PayoutRun {
 	return tr.get(t, r)
 }
 
-// refused checks that something was refused in this way.
+// rejected checks that err has this code and reason.
 func rejected(t testing.TB, what string, err error, code apperr.Code, reason string) {
 	t.Helper()
 	var f *apperr.Error
 	if !errors.As(err, &f) || f.Code != code || f.Reason != reason {
-		t.Errorf("%s: %v, want %s, %s", what, err, code, reason)
+		t.Errorf("%s: got %v, want code %s and reason %s", what, err, code, reason)
 	}
 }
 
-// owed is what the ledger has for a partner in a currency.
-func (tr *paidLedger) owed(t testing.TB, partner uuid.UUID, c money.Currency) int64 {
+// balance returns a partner's balance in a currency.
+func (tr *paidLedger) balance(t testing.TB, partner uuid.UUID, c money.Currency) int64 {
 	t.Helper()
 	sums, err := tr.Sums(t.Context(), scope.Everywhere, payouts.Filter{Partner: partner, Currency: c})
 	if err != nil {

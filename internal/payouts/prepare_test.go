@@ -16,12 +16,12 @@ import (
 	"github.com/pingpost/pingpost/models"
 )
 
-// What comes to less than nothing, or to less than the minimum, is left for a later run;
-// what comes to nothing is closed.
-func TestWhatARunHolds(t *testing.T) {
+// Accounts with a negative net or a net below the minimum payout are held for a later run. Accounts
+// with a net of zero are closed.
+func TestRunHoldsAccounts(t *testing.T) {
 	t.Parallel()
 	tr := newPaidLedger(t)
-	tr.works(t)
+	tr.runJobs(t)
 	ctx := t.Context()
 	small, even, negative := tr.deliver(t, tr.Required, "GB"), tr.deliver(t, tr.ReportOnly, "GB"), tr.deliver(t, tr.Off, "GB")
 	adjust := func(p testkit.Partner, minor int64) {
@@ -42,7 +42,7 @@ func TestWhatARunHolds(t *testing.T) {
 	r := tr.run(t, money.GBP, small.payout.Minor+1)
 	if r.State != models.RunCancelled || r.EndedWhy == "" || r.PreparedAt == nil || r.Payouts != 0 ||
 		r.Held != 2 || r.TotalMinor != 0 || r.Entries != 2 {
-		t.Errorf("%+v", r)
+		t.Errorf("got run %+v", r)
 	}
 	all, _, _, err := tr.Statements(ctx, scope.Everywhere, payouts.StatementQuery{Run: r.ID, Size: 10})
 	got := map[string]models.StatementOutcome{}
@@ -51,27 +51,27 @@ func TestWhatARunHolds(t *testing.T) {
 	}
 	if err != nil || len(got) != 3 || got["harbour-leads"] != models.StatementBelowMinimum ||
 		got["meadow-media"] != models.StatementEven || got["tinker-forms"] != models.StatementNegative {
-		t.Errorf("%v (%v)", got, err)
+		t.Errorf("got outcomes %v and error %v", got, err)
 	}
-	rejected(t, "a run that pays nobody", tr.fay.ApproveRun(ctx, scope.Everywhere, r.ID, r.RowVersion), apperr.Conflict, "stale")
+	rejected(t, "a run without payments", tr.fay.ApproveRun(ctx, scope.Everywhere, r.ID, r.RowVersion), apperr.Conflict, "stale")
 	adjust(tr.Off, 700)
 	tr.Time.Advance(time.Hour)
-	r = tr.pays(t, tr.run(t, money.GBP, 0))
+	r = tr.pay(t, tr.run(t, money.GBP, 0))
 	if r.Payouts != 2 || r.TotalMinor != small.payout.Minor+200 {
-		t.Errorf("the next run: %+v, want what was held and what became of the rest", r)
+		t.Errorf("the next run: got %+v, want the held accounts paid", r)
 	}
 }
 
-// An entry that an earlier run could not see, for its transaction had not ended, is the
-// next one's, whatever its time.
-func TestStragglers(t *testing.T) {
+// An entry that an earlier run could not see, because its transaction had not ended, is in the next
+// run, even if it is before the earlier cutoff.
+func TestRunIncludesLateEntries(t *testing.T) {
 	t.Parallel()
 	tr := newPaidLedger(t)
-	tr.works(t)
+	tr.runJobs(t)
 	first := tr.deliver(t, tr.Required, "GB")
 	tr.Time.Advance(time.Hour)
 	cutoff := tr.Time.Now()
-	late := tr.deliver(t, tr.Required, "GB") // after the cutoff …
+	afterCutoff := tr.deliver(t, tr.Required, "GB")
 	tr.Time.Advance(time.Hour)
 	prepare := func(cutoff time.Time) models.PayoutRun {
 		t.Helper()
@@ -82,64 +82,64 @@ func TestStragglers(t *testing.T) {
 		testkit.Eventually(t, time.Minute, "the run is prepared", func() bool { return tr.get(t, r).State == models.RunPrepared })
 		return tr.get(t, r)
 	}
-	r := tr.pays(t, prepare(cutoff))
+	r := tr.pay(t, prepare(cutoff))
 	if r.TotalMinor != first.payout.Minor {
-		t.Errorf("%d are paid, want the lead before the cutoff", r.TotalMinor)
+		t.Errorf("got total %d, want %d for the lead before the cutoff", r.TotalMinor, first.payout.Minor)
 	}
-	// … and one whose time is before it, which commits only now.
-	straggler := models.LedgerEntry{
+	// This entry is before the cutoff, but is committed only now.
+	late := models.LedgerEntry{
 		PartnerID:   tr.Required.ID,
 		AccountID:   tr.Required.Accounts[0].ID,
 		Kind:        models.EntryAdjustment,
-		Reference:   "ad_straggler",
+		Reference:   "ad_late",
 		AmountMinor: 123,
 		Currency:    "GBP",
 		OccurredAt:  cutoff.Add(-time.Minute),
 		Note:        "late",
 	}
-	if err := tr.DB.Gorm.Create(&straggler).Error; err != nil {
+	if err := tr.DB.Gorm.Create(&late).Error; err != nil {
 		t.Fatal(err)
 	}
-	if r = tr.pays(t, prepare(tr.Time.Now())); r.TotalMinor != late.payout.Minor+123 {
-		t.Errorf("%d are paid, want the late lead and the straggler", r.TotalMinor)
+	if r = tr.pay(t, prepare(tr.Time.Now())); r.TotalMinor != afterCutoff.payout.Minor+123 {
+		t.Errorf("got total %d, want %d for the later lead and the late entry", r.TotalMinor, afterCutoff.payout.Minor+123)
 	}
 }
 
-// A run without entries ends by itself, and does not block the next one.
-func TestARunWithoutEntriesEnds(t *testing.T) {
+// A run without entries ends automatically and does not block the next one.
+func TestRunWithoutEntriesEnds(t *testing.T) {
 	t.Parallel()
 	tr := newPaidLedger(t)
-	tr.works(t)
+	tr.runJobs(t)
 	r := tr.run(t, money.GBP, 0)
 	if r.State != models.RunCancelled || r.PreparedAt == nil || r.Entries != 0 || r.Payouts != 0 || r.Held != 0 {
-		t.Errorf("%+v", r)
+		t.Errorf("got run %+v, want cancelled and empty", r)
 	}
 	if waiting, err := tr.WaitingRuns(t.Context(), scope.Everywhere, tr.fay.who); err != nil || len(waiting) != 0 {
-		t.Errorf("%d runs wait for approval (%v)", len(waiting), err)
+		t.Errorf("got %d runs awaiting approval and error %v, want 0", len(waiting), err)
 	}
 	d := tr.deliver(t, tr.Required, "GB")
 	tr.Time.Advance(time.Hour)
-	if r = tr.pays(t, tr.run(t, money.GBP, 0)); r.State != models.RunPaid || r.TotalMinor != d.payout.Minor {
-		t.Errorf("the next run: %+v", r)
+	if r = tr.pay(t, tr.run(t, money.GBP, 0)); r.State != models.RunPaid || r.TotalMinor != d.payout.Minor {
+		t.Errorf("the next run: got %+v, want paid", r)
 	}
 }
 
-// The error about an open run names that run.
-func TestABlockedRunNamesTheOpenOne(t *testing.T) {
+// The error about an open run has the id of that run.
+func TestBeginRunErrorNamesOpenRun(t *testing.T) {
 	t.Parallel()
 	tr := newPaidLedger(t)
-	tr.works(t)
+	tr.runJobs(t)
 	tr.deliver(t, tr.Required, "GB")
 	tr.Time.Advance(time.Hour)
 	first := tr.run(t, money.GBP, 0)
 	_, err := tr.dmitri.BeginRun(t.Context(), scope.Everywhere, payouts.NewRun{Currency: money.GBP, Cutoff: tr.Time.Now()})
 	rejected(t, "a second run", err, apperr.Conflict, "open_run")
 	if f := apperr.As(err); f == nil || f.Object != payouts.RunID(first.ID) || !strings.Contains(f.Message, f.Object) {
-		t.Errorf("%+v, want %s", f, payouts.RunID(first.ID))
+		t.Errorf("got %+v, want an error about run %s", f, payouts.RunID(first.ID))
 	}
 }
 
-func TestOneRunOfACurrencyAtATime(t *testing.T) {
+func TestOneOpenRunPerCurrency(t *testing.T) {
 	t.Parallel()
 	tr := newPaidLedger(t)
 	tr.deliver(t, tr.Required, "GB")
@@ -160,15 +160,15 @@ func TestOneRunOfACurrencyAtATime(t *testing.T) {
 		rejected(t, "a second run", err, apperr.Conflict, "open_run")
 	}
 	if made != 1 {
-		t.Errorf("%d runs were begun", made)
+		t.Errorf("got %d runs, want 1", made)
 	}
 	n.Currency = money.EUR
 	if _, err := tr.dmitri.BeginRun(t.Context(), scope.Everywhere, n); err != nil {
-		t.Errorf("of another currency: %v", err)
+		t.Errorf("a run in another currency: got %v, want nil", err)
 	}
 }
 
-func TestBadRuns(t *testing.T) {
+func TestBeginRunRejectsInvalidInput(t *testing.T) {
 	t.Parallel()
 	tr := newPaidLedger(t)
 	good := payouts.NewRun{Currency: money.GBP, Cutoff: tr.Time.Now()}
@@ -178,10 +178,10 @@ func TestBadRuns(t *testing.T) {
 	}{
 		"no currency":      {func(n *payouts.NewRun) { n.Currency = 0 }, "currency"},
 		"no cutoff":        {func(n *payouts.NewRun) { n.Cutoff = time.Time{} }, "cutoff"},
-		"a cutoff to come": {func(n *payouts.NewRun) { n.Cutoff = tr.Time.Now().Add(time.Second) }, "cutoff"},
+		"future cutoff":    {func(n *payouts.NewRun) { n.Cutoff = tr.Time.Now().Add(time.Second) }, "cutoff"},
 		"minimum below 0":  {func(n *payouts.NewRun) { n.Minimum = -1 }, "minimum"},
 		"minimum too high": {func(n *payouts.NewRun) { n.Minimum = payouts.MaxMinimum + 1 }, "minimum"},
-		"a long note":      {func(n *payouts.NewRun) { n.Note = string(make([]byte, payouts.MaxNote+1)) }, "note"},
+		"note too long":    {func(n *payouts.NewRun) { n.Note = string(make([]byte, payouts.MaxNote+1)) }, "note"},
 		"U+0000":           {func(n *payouts.NewRun) { n.Note = "a\x00b" }, "note"},
 	} {
 		n := good
@@ -190,13 +190,12 @@ func TestBadRuns(t *testing.T) {
 		rejected(t, name, err, apperr.Invalid, c.reason)
 	}
 	_, err := tr.dmitri.BeginRun(t.Context(), scope.Partners(tr.Required.ID), good)
-	rejected(t, "somebody of one partner", err, apperr.NotFound, "run")
+	rejected(t, "a user with one partner", err, apperr.NotFound, "run")
 	_, err = tr.Run(t.Context(), scope.Everywhere, uuid.New())
 	rejected(t, "a run that does not exist", err, apperr.NotFound, "run")
 }
 
-// A step of a run is bounded by the entries that it claims, and by accounts where those
-// have few.
+// The size of a step depends on the number of entries that the last step claimed.
 func TestStepSize(t *testing.T) {
 	for _, c := range []struct {
 		took    int
@@ -213,7 +212,7 @@ func TestStepSize(t *testing.T) {
 		{200, 20_000, 200},
 	} {
 		if got := payouts.AccountsNext(c.took, c.claimed); got != c.want {
-			t.Errorf("after %d accounts with %d entries: %d, want %d", c.took, c.claimed, got, c.want)
+			t.Errorf("after %d accounts with %d entries: got %d, want %d", c.took, c.claimed, got, c.want)
 		}
 	}
 }

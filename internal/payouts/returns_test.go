@@ -16,19 +16,19 @@ import (
 	"github.com/pingpost/pingpost/models"
 )
 
-func TestAReturnIsAcceptedOnce(t *testing.T) {
+func TestReturnIsAcceptedOnce(t *testing.T) {
 	t.Parallel()
 	tr := newPaidLedger(t)
 	ctx, d := t.Context(), tr.deliver(t, tr.Required, "GB")
 	r, err := tr.RequestReturn(ctx, scope.Everywhere, d.lead, models.WrongContact, " the number is a bakery's\r\n ")
 	if err != nil || r.Evidence != "the number is a bakery's" || r.AmountMinor != d.payout.Minor || r.State != models.ReturnOpen {
-		t.Fatalf("%+v (%v)", r, err)
+		t.Fatalf("got return %+v and error %v", r, err)
 	}
-	if got := tr.owed(t, tr.Required.ID, money.GBP); got != d.payout.Minor {
-		t.Errorf("%d are owed while nobody has decided", got)
+	if got := tr.balance(t, tr.Required.ID, money.GBP); got != d.payout.Minor {
+		t.Errorf("got balance %d before the decision, want %d", got, d.payout.Minor)
 	}
 	if n, err := tr.OpenReturns(ctx, scope.Partners(tr.Required.ID)); n != 1 || err != nil {
-		t.Errorf("%d wait (%v)", n, err)
+		t.Errorf("OpenReturns returned %d and error %v, want 1", n, err)
 	}
 	errs := make([]error, 8)
 	var all sync.WaitGroup
@@ -42,27 +42,27 @@ func TestAReturnIsAcceptedOnce(t *testing.T) {
 			accepted++
 			continue
 		}
-		rejected(t, "a second time", err, apperr.Conflict, "decided")
+		rejected(t, "accepted twice", err, apperr.Conflict, "decided")
 	}
 	entries, _, _, err := tr.Entries(ctx, scope.Everywhere, payouts.Filter{Lead: d.lead}, page(10))
 	if err != nil || accepted != 1 || len(entries) != 2 || entries[0].Kind != models.EntryReturn ||
 		entries[0].AmountMinor != -d.payout.Minor || entries[0].MadeBy != tr.fay.who.Name ||
 		entries[0].Note != "wrong_contact: heard the recording" {
-		t.Errorf("%d were let through; the lead's entries: %+v (%v)", accepted, entries, err)
+		t.Errorf("got %d successful calls, entries %+v and error %v, want 1 and 2 entries", accepted, entries, err)
 	}
 	if n := testkit.Value[int](t, tr.DB, `SELECT count(*) FROM lead_events WHERE lead_id = $1 AND kind = 'returned'`, d.lead); n != 1 {
-		t.Errorf("the lead's timeline has %d returns", n)
+		t.Errorf("got %d returned events for the lead, want 1", n)
 	}
 	got, err := tr.Return(ctx, scope.Everywhere, r.ID)
 	if err != nil || got.State != models.ReturnAccepted || got.DecidedBy != tr.fay.who.Name ||
 		got.Answer != "heard the recording" {
-		t.Errorf("%+v (%v)", got, err)
+		t.Errorf("got return %+v and error %v", got, err)
 	}
 	_, err = tr.RequestReturn(ctx, scope.Everywhere, d.lead, models.Fraud, "again")
 	rejected(t, "returned again", err, apperr.Conflict, "returned")
 }
 
-func TestARejectedReturn(t *testing.T) {
+func TestRejectedReturn(t *testing.T) {
 	t.Parallel()
 	tr := newPaidLedger(t)
 	ctx, d := t.Context(), tr.deliver(t, tr.Required, "GB")
@@ -70,27 +70,27 @@ func TestARejectedReturn(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	rejected(t, "without saying why", tr.RejectReturn(ctx, scope.Everywhere, r.ID, " "), apperr.Invalid, "answer")
+	rejected(t, "no answer", tr.RejectReturn(ctx, scope.Everywhere, r.ID, " "), apperr.Invalid, "answer")
 	if err := tr.RejectReturn(ctx, scope.Everywhere, r.ID, "last week's was for another house"); err != nil {
 		t.Fatal(err)
 	}
-	if got := tr.owed(t, tr.Required.ID, money.GBP); got != d.payout.Minor {
-		t.Errorf("%d are owed", got)
+	if got := tr.balance(t, tr.Required.ID, money.GBP); got != d.payout.Minor {
+		t.Errorf("got balance %d, want %d", got, d.payout.Minor)
 	}
 	tr.Time.Advance(time.Second)
 	if _, err := tr.RequestReturn(ctx, scope.Everywhere, d.lead, models.Duplicate, "here is the other leadId"); err != nil {
-		t.Errorf("a lead whose return was refused may be returned again: %v", err)
+		t.Errorf("a new return after a rejected one: got %v, want nil", err)
 	}
 	all, err := tr.ReturnsOf(ctx, scope.Everywhere, d.lead)
 	if err != nil || len(all) != 2 || all[0].State != models.ReturnOpen || all[1].State != models.ReturnRejected {
-		t.Errorf("%+v (%v)", all, err)
+		t.Errorf("got returns %+v and error %v", all, err)
 	}
 	if all, _ := tr.ReturnsOf(ctx, scope.Partners(tr.Off.ID), d.lead); len(all) != 0 {
-		t.Errorf("another partner's people see %+v", all)
+		t.Errorf("another partner's scope: got %+v, want no returns", all)
 	}
 }
 
-func TestWhatCannotBeReturned(t *testing.T) {
+func TestRequestReturnRejectsInvalidInput(t *testing.T) {
 	t.Parallel()
 	tr := newPaidLedger(t)
 	ctx, d := t.Context(), tr.deliver(t, tr.Required, "GB")
@@ -107,16 +107,16 @@ func TestWhatCannotBeReturned(t *testing.T) {
 		code     apperr.Code
 		want     string
 	}{
-		"another partner's":    {scope.Partners(tr.Off.ID), d.lead, models.Fraud, "x", 0, apperr.NotFound, "lead"},
-		"no lead":              {scope.Everywhere, uuid.New(), models.Fraud, "x", 0, apperr.NotFound, "lead"},
-		"a sandbox lead":       {scope.Everywhere, sandbox.lead, models.Fraud, "x", 0, apperr.Conflict, "sandbox"},
-		"for no reason":        {scope.Everywhere, d.lead, "", "x", 0, apperr.Invalid, "reason"},
-		"for a reason made up": {scope.Everywhere, d.lead, "bored", "x", 0, apperr.Invalid, "reason"},
-		"without evidence":     {scope.Everywhere, d.lead, models.Fraud, "\n", 0, apperr.Invalid, "evidence"},
-		"with too much of it": {scope.Everywhere, d.lead, models.Fraud, strings.Repeat("é", payouts.MaxNote+1), 0,
+		"lead out of scope": {scope.Partners(tr.Off.ID), d.lead, models.Fraud, "x", 0, apperr.NotFound, "lead"},
+		"unknown lead":      {scope.Everywhere, uuid.New(), models.Fraud, "x", 0, apperr.NotFound, "lead"},
+		"sandbox lead":      {scope.Everywhere, sandbox.lead, models.Fraud, "x", 0, apperr.Conflict, "sandbox"},
+		"no reason":         {scope.Everywhere, d.lead, "", "x", 0, apperr.Invalid, "reason"},
+		"unknown reason":    {scope.Everywhere, d.lead, "bored", "x", 0, apperr.Invalid, "reason"},
+		"no evidence":       {scope.Everywhere, d.lead, models.Fraud, "\n", 0, apperr.Invalid, "evidence"},
+		"evidence too long": {scope.Everywhere, d.lead, models.Fraud, strings.Repeat("é", payouts.MaxNote+1), 0,
 			apperr.Invalid, "evidence"},
-		"with U+0000": {scope.Everywhere, d.lead, models.Fraud, "a\x00b", 0, apperr.Invalid, "evidence"},
-		"a moment after its days": {scope.Everywhere, d.lead, models.Fraud, "x", window + time.Millisecond,
+		"U+0000": {scope.Everywhere, d.lead, models.Fraud, "a\x00b", 0, apperr.Invalid, "evidence"},
+		"after the return window": {scope.Everywhere, d.lead, models.Fraud, "x", window + time.Millisecond,
 			apperr.Conflict, "window"},
 	} {
 		tr.Time.Set(testkit.StartTime().Add(c.after))
@@ -126,15 +126,15 @@ func TestWhatCannotBeReturned(t *testing.T) {
 	tr.Time.Set(testkit.StartTime().Add(window))
 	r, err := tr.RequestReturn(ctx, scope.Everywhere, d.lead, models.Fraud, strings.Repeat("é", payouts.MaxNote))
 	if err != nil {
-		t.Errorf("at the last moment: %v", err)
+		t.Errorf("at the end of the return window: got %v, want nil", err)
 	}
-	rejected(t, "accepted by another partner's people", tr.AcceptReturn(ctx, scope.Partners(tr.Off.ID), r.ID, ""),
+	rejected(t, "accepted with another partner's scope", tr.AcceptReturn(ctx, scope.Partners(tr.Off.ID), r.ID, ""),
 		apperr.NotFound, "return")
-	rejected(t, "accepted with too long an answer",
+	rejected(t, "answer too long",
 		tr.AcceptReturn(ctx, scope.Everywhere, r.ID, strings.Repeat("x", payouts.MaxNote+1)), apperr.Invalid, "answer")
 }
 
-func TestReturnsByPage(t *testing.T) {
+func TestReturnsPages(t *testing.T) {
 	t.Parallel()
 	tr := newPaidLedger(t)
 	ctx := t.Context()
@@ -157,14 +157,14 @@ func TestReturnsByPage(t *testing.T) {
 		want         []uuid.UUID
 		newer, older bool
 	}{
-		"the first page": {scope.Everywhere, payouts.ReturnQuery{Size: 2}, made[:2], false, true},
-		"the next":       {scope.Everywhere, payouts.ReturnQuery{Size: 2, After: made[1]}, made[2:4], true, true},
-		"and back":       {scope.Everywhere, payouts.ReturnQuery{Size: 2, Before: made[2]}, made[:2], false, true},
-		"open ones":      {scope.Everywhere, payouts.ReturnQuery{Size: 9, State: models.ReturnOpen}, made[1:], false, false},
-		"of a partner": {scope.Everywhere, payouts.ReturnQuery{Size: 9, Partner: tr.Off.ID},
+		"first page":    {scope.Everywhere, payouts.ReturnQuery{Size: 2}, made[:2], false, true},
+		"next page":     {scope.Everywhere, payouts.ReturnQuery{Size: 2, After: made[1]}, made[2:4], true, true},
+		"previous page": {scope.Everywhere, payouts.ReturnQuery{Size: 2, Before: made[2]}, made[:2], false, true},
+		"open returns":  {scope.Everywhere, payouts.ReturnQuery{Size: 9, State: models.ReturnOpen}, made[1:], false, false},
+		"one partner": {scope.Everywhere, payouts.ReturnQuery{Size: 9, Partner: tr.Off.ID},
 			[]uuid.UUID{made[1], made[3]}, false, false},
-		"of the scope": {scope.Partners(tr.Off.ID), payouts.ReturnQuery{Size: 9}, []uuid.UUID{made[1], made[3]}, false, false},
-		"of neither":   {scope.Partners(tr.Off.ID), payouts.ReturnQuery{Size: 9, Partner: tr.Required.ID}, nil, false, false},
+		"one partner's scope":  {scope.Partners(tr.Off.ID), payouts.ReturnQuery{Size: 9}, []uuid.UUID{made[1], made[3]}, false, false},
+		"partner out of scope": {scope.Partners(tr.Off.ID), payouts.ReturnQuery{Size: 9, Partner: tr.Required.ID}, nil, false, false},
 	} {
 		all, newer, older, err := tr.Returns(ctx, c.sc, c.q)
 		var got []uuid.UUID
@@ -172,12 +172,12 @@ func TestReturnsByPage(t *testing.T) {
 			got = append(got, r.ID)
 		}
 		if err != nil || newer != c.newer || older != c.older || len(got) != len(c.want) {
-			t.Errorf("%s: %v, %t, %t (%v), want %v", name, got, newer, older, err, c.want)
+			t.Errorf("%s: got %v, newer %t, older %t and error %v, want %v", name, got, newer, older, err, c.want)
 			continue
 		}
 		for i := range got {
 			if got[i] != c.want[i] {
-				t.Errorf("%s: %v, want %v", name, got, c.want)
+				t.Errorf("%s: got %v, want %v", name, got, c.want)
 			}
 		}
 	}

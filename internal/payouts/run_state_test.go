@@ -13,31 +13,31 @@ import (
 	"github.com/pingpost/pingpost/models"
 )
 
-func TestARunIsPreparedApprovedAndPaid(t *testing.T) {
+func TestRunIsPreparedApprovedAndPaid(t *testing.T) {
 	t.Parallel()
 	tr := newPaidLedger(t)
-	tr.works(t)
+	tr.runJobs(t)
 	one, two, euro := tr.deliver(t, tr.Required, "GB"), tr.deliver(t, tr.Required, "GB"), tr.deliver(t, tr.Off, "DE")
 	tr.Time.Advance(time.Hour)
 	r := tr.run(t, money.GBP, 0)
 	total := one.payout.Minor + two.payout.Minor
 	if r.State != models.RunPrepared || r.Payouts != 1 || r.Held != 0 || r.Entries != 2 ||
 		r.TotalMinor != total || r.PreparedAt == nil {
-		t.Fatalf("prepared: %+v, want 2 leads of %d", r, total)
+		t.Fatalf("prepared: got %+v, want 2 leads with a total of %d", r, total)
 	}
-	if got := tr.owed(t, tr.Required.ID, money.GBP); got != total {
-		t.Errorf("%d are owed before anything is paid", got)
+	if got := tr.balance(t, tr.Required.ID, money.GBP); got != total {
+		t.Errorf("got balance %d before payment, want %d", got, total)
 	}
 	ctx := t.Context()
-	rejected(t, "approved by whoever prepared it", tr.dmitri.ApproveRun(ctx, scope.Everywhere, r.ID, r.RowVersion),
+	rejected(t, "approved by its preparer", tr.dmitri.ApproveRun(ctx, scope.Everywhere, r.ID, r.RowVersion),
 		apperr.Forbidden, "same_person")
 	rejected(t, "paid before it is approved", tr.dmitri.PayRun(ctx, scope.Everywhere, r.ID, r.RowVersion, "BACS"),
 		apperr.Conflict, "stale")
-	rejected(t, "approved by somebody of one partner",
+	rejected(t, "approved by a user with one partner",
 		tr.fay.ApproveRun(ctx, scope.Partners(tr.Required.ID), r.ID, r.RowVersion), apperr.NotFound, "run")
-	rejected(t, "approved at the command line", tr.By(audit.Operator).ApproveRun(ctx, scope.System, r.ID, r.RowVersion),
+	rejected(t, "approved on the command line", tr.By(audit.Operator).ApproveRun(ctx, scope.System, r.ID, r.RowVersion),
 		apperr.Forbidden, "person")
-	rejected(t, "approved as it was", tr.fay.ApproveRun(ctx, scope.Everywhere, r.ID, r.RowVersion-1), apperr.Conflict, "stale")
+	rejected(t, "approved with an old version", tr.fay.ApproveRun(ctx, scope.Everywhere, r.ID, r.RowVersion-1), apperr.Conflict, "stale")
 	if err := tr.fay.ApproveRun(ctx, scope.Everywhere, r.ID, r.RowVersion); err != nil {
 		t.Fatal(err)
 	}
@@ -48,7 +48,7 @@ func TestARunIsPreparedApprovedAndPaid(t *testing.T) {
 	}
 	r = tr.get(t, r)
 	if r.State != models.RunPaid || r.Reference != "BACS 77" || r.Approver != tr.fay.who.Name || r.Payer != tr.dmitri.who.Name {
-		t.Errorf("paid: %+v", r)
+		t.Errorf("paid: got %+v", r)
 	}
 	for name, err := range map[string]error{
 		"paid again": tr.dmitri.PayRun(ctx, scope.Everywhere, r.ID, r.RowVersion, "BACS 78"),
@@ -56,26 +56,26 @@ func TestARunIsPreparedApprovedAndPaid(t *testing.T) {
 	} {
 		rejected(t, name, err, apperr.Conflict, "stale")
 	}
-	if got := tr.owed(t, tr.Required.ID, money.GBP); got != 0 {
-		t.Errorf("%d are owed after it was paid", got)
+	if got := tr.balance(t, tr.Required.ID, money.GBP); got != 0 {
+		t.Errorf("got balance %d after payment, want 0", got)
 	}
-	if got := tr.owed(t, tr.Off.ID, money.EUR); got != euro.payout.Minor {
-		t.Errorf("%d EUR are owed, which the run does not touch", got)
+	if got := tr.balance(t, tr.Off.ID, money.EUR); got != euro.payout.Minor {
+		t.Errorf("got balance %d EUR, want the unchanged %d", got, euro.payout.Minor)
 	}
 	v, err := tr.PartnerStatement(ctx, scope.Partners(tr.Required.ID), r.ID, tr.Required.ID)
 	if err != nil || len(v.Accounts) != 1 || v.Accounts[0].NetMinor != total ||
 		v.Accounts[0].Outcome != models.StatementPays || v.Accounts[0].Identifier != "harbour-leads-main" {
-		t.Errorf("the statement: %+v (%v)", v, err)
+		t.Errorf("got statement %+v and error %v", v, err)
 	}
 	_, err = tr.PartnerStatement(ctx, scope.Partners(tr.Off.ID), r.ID, tr.Required.ID)
-	rejected(t, "the statement for another partner's people", err, apperr.NotFound, "statement")
+	rejected(t, "the statement with another partner's scope", err, apperr.NotFound, "statement")
 }
 
-// Two people who press the button at once pay once.
-func TestARunIsPaidOnce(t *testing.T) {
+// A run that two users mark as paid at the same time is paid once.
+func TestRunIsPaidOnce(t *testing.T) {
 	t.Parallel()
 	tr := newPaidLedger(t)
-	tr.works(t)
+	tr.runJobs(t)
 	d := tr.deliver(t, tr.Required, "GB")
 	tr.Time.Advance(time.Hour)
 	r := tr.run(t, money.GBP, 0)
@@ -95,10 +95,10 @@ func TestARunIsPaidOnce(t *testing.T) {
 			paid++
 			continue
 		}
-		rejected(t, "the second", err, apperr.Conflict, "stale")
+		rejected(t, "paid twice", err, apperr.Conflict, "stale")
 	}
 	sums, err := tr.Sums(t.Context(), scope.Everywhere, payouts.Filter{Run: r.ID})
 	if err != nil || paid != 1 || len(sums) != 1 || sums[0].Paid != -d.payout.Minor || sums[0].Owed() != 0 {
-		t.Errorf("%d were let through, %+v (%v)", paid, sums, err)
+		t.Errorf("got %d successful calls, totals %+v and error %v, want 1", paid, sums, err)
 	}
 }

@@ -14,9 +14,8 @@ import (
 	"github.com/pingpost/pingpost/models"
 )
 
-// What was prepared in part and then stopped has statements of some accounts, which are
-// nobody's to see.
-func TestARunThatWasStoppedHasNoStatements(t *testing.T) {
+// A run whose preparation was cancelled may have statements for some accounts. They are not shown.
+func TestCancelledPreparationShowsNoStatements(t *testing.T) {
 	t.Parallel()
 	tr := newPaidLedger(t)
 	tr.deliver(t, tr.Required, "GB")
@@ -35,24 +34,23 @@ func TestARunThatWasStoppedHasNoStatements(t *testing.T) {
 		t.Fatal(err)
 	}
 	if got := tr.get(t, r).State; got != models.RunCancelled {
-		t.Fatalf("the run is %s", got)
+		t.Fatalf("got state %s, want cancelled", got)
 	}
 	if all, _, _, err := tr.Statements(ctx, scope.Everywhere, payouts.StatementQuery{Run: r.ID, Size: 10}); err != nil || len(all) != 0 {
-		t.Errorf("the run's: %+v (%v)", all, err)
+		t.Errorf("got statements %+v and error %v, want none", all, err)
 	}
 	_, err = tr.PartnerStatement(ctx, scope.Everywhere, r.ID, tr.Required.ID)
-	rejected(t, "the partner's", err, apperr.NotFound, "statement")
+	rejected(t, "the partner's statement", err, apperr.NotFound, "statement")
 	if all, err := tr.RunsOf(ctx, scope.Everywhere, tr.Required.ID, 10); err != nil || len(all) != 0 {
-		t.Errorf("the partner's runs: %v (%v)", all, err)
+		t.Errorf("got runs %v for the partner and error %v, want none", all, err)
 	}
 }
 
-// However many accounts a partner has, its newest runs are listed, each once, and none that
-// was cancelled.
-func TestTheRunsOfAPartner(t *testing.T) {
+// RunsOf lists each run once for a partner with several accounts, and omits cancelled runs.
+func TestRunsOf(t *testing.T) {
 	t.Parallel()
 	tr := newPaidLedger(t)
-	tr.works(t)
+	tr.runJobs(t)
 	ctx := t.Context()
 	tr.DB.Exec(t, `INSERT INTO accounts (id, partner_id, identifier, name, is_default, sandbox, status, signing_mode, created_at, updated_at)
 		SELECT gen_random_uuid(), $1, 'many-' || n, 'Many', false, false, 'active', 'inherit', now(), now() FROM generate_series(1, 5) n`, tr.Required.ID)
@@ -68,11 +66,11 @@ func TestTheRunsOfAPartner(t *testing.T) {
 			}
 			continue
 		}
-		paid = append([]uuid.UUID{tr.pays(t, r).ID}, paid...)
+		paid = append([]uuid.UUID{tr.pay(t, r).ID}, paid...)
 	}
 	if all, err := tr.RunsOf(ctx, scope.Partners(tr.Required.ID), tr.Required.ID, 2); err != nil || !slices.Equal(all, paid) {
-		t.Errorf("%v (%v), want %v", all, err, paid)
+		t.Errorf("got %v and error %v, want %v", all, err, paid)
 	}
 	_, err := tr.RunsOf(ctx, scope.Partners(tr.Off.ID), tr.Required.ID, 2)
-	rejected(t, "for another partner's people", err, apperr.NotFound, "statement")
+	rejected(t, "with another partner's scope", err, apperr.NotFound, "statement")
 }
