@@ -45,8 +45,8 @@ func TestLeadsList(t *testing.T) {
 		"to=2026-01-01":                                "",
 		"partner=harbour-leads&account=meadow-media-main": "",
 		"state=nonsense":   "",
-		"partner=nobody":   "",
-		"account=nobody":   "",
+		"partner=unknown":  "",
+		"account=unknown":  "",
 		"from=yesterday":   "",
 		"before=x&after=y": "first trial others",
 		"partner=%00":      "",
@@ -59,27 +59,27 @@ func TestLeadsList(t *testing.T) {
 			}
 		}
 		if p.Status != http.StatusOK || got != want {
-			t.Errorf("%s: %d %q, want %q: %s", query, p.Status, got, want, p.Text())
+			t.Errorf("%s: got status %d and leads %q, want %q: %s", query, p.Status, got, want, p.Text())
 		}
 		if want == "" && query != "" && !slices.Equal(p.Values("data-empty"), []string{"filtered"}) {
-			t.Errorf("%s does not say that nothing matches", query)
+			t.Errorf("%s: the page does not say that nothing matches", query)
 		}
 		admintest.ExpectNoPersonalData(t, query, p.Body)
 	}
 	for query, want := range map[string]string{
-		"partner=nobody": "no_partner",
-		"account=nobody": "no_account",
-		"from=yesterday": "date",
+		"partner=unknown": "no_partner",
+		"account=unknown": "no_account",
+		"from=yesterday":  "date",
 	} {
 		if p := b.Get(t, "/leads?"+query); !slices.Equal(p.Codes(), []string{want}) {
-			t.Errorf("%s: %s", query, p.Text())
+			t.Errorf("%s: want a notice with code %s: %s", query, want, p.Text())
 		}
 	}
 	if p := b.Get(t, web.PartnerURL(s.Harbour.ID)); !strings.Contains(p.Body, `href="/leads?partner=`+id.Format(id.Partner, s.Harbour.ID)+`"`) {
-		t.Error("the partner's page does not lead to its leads")
+		t.Error("the partner's page does not link to its leads")
 	}
 	if p := admintest.NewConsoleWithLeads(t).SignedInAs(t, models.Finance).Get(t, "/leads"); !slices.Equal(p.Values("data-empty"), []string{"none"}) {
-		t.Errorf("with none: %s", p.Text())
+		t.Errorf("without leads: want an empty state: %s", p.Text())
 	}
 }
 
@@ -93,11 +93,11 @@ func TestLeadsPages(t *testing.T) {
 	older := b.Get(t, "/leads?state=delivered").Link("next")
 	p := b.Get(t, older)
 	if n := strings.Count(p.Body, `data-copy="ld_`); n != 2 || !strings.Contains(older, "state=delivered") {
-		t.Fatalf("%s has %d leads: %s", older, n, p.Text())
+		t.Fatalf("%s: got %d leads, want 2: %s", older, n, p.Text())
 	}
 	newer := p.Link("prev")
 	if p := b.Get(t, newer); strings.Count(p.Body, `data-copy="ld_`) != leadpages.LeadsPage {
-		t.Errorf("%s: %s", newer, p.Text())
+		t.Errorf("%s: want a full page: %s", newer, p.Text())
 	}
 }
 
@@ -120,7 +120,7 @@ func TestLeadPage(t *testing.T) {
 	} {
 		p := s.SignedInAs(t, role).Get(t, page)
 		if p.Status != http.StatusOK {
-			t.Fatalf("%s: %d %s", role, p.Status, p.Text())
+			t.Fatalf("%s: got status %d: %s", role, p.Status, p.Text())
 		}
 		for _, want := range append(c.has, always...) {
 			if !strings.Contains(p.Body, want) {
@@ -134,10 +134,10 @@ func TestLeadPage(t *testing.T) {
 		}
 		admintest.ExpectNoPersonalData(t, string(role), p.Body)
 	}
-	// The partner's own prices are those of now.
+	// The page uses the current partner pricing.
 	s.Exec(t, `INSERT INTO partner_prices (partner_id, adjustment, updated_at) VALUES ($1, 500, now())`, s.Harbour.ID)
 	if p := s.SignedInAs(t, models.Auditor).Get(t, page); !strings.Contains(p.Body, "data-differs") {
-		t.Errorf("a changed adjustment is not told: %s", p.Text())
+		t.Errorf("the page does not report the changed pricing: %s", p.Text())
 	}
 }
 
@@ -148,41 +148,41 @@ func TestLeadPageShowsReturnsAndErasure(t *testing.T) {
 	trial := s.AddLead(t, s.Harbour, admintest.SamContact,
 		func(l *models.Lead) { l.AccountID, l.Sandbox = s.Harbour.Trial.ID, true })
 	b := s.SignedInAs(t, models.Finance)
-	says := func(l models.Lead, wants ...string) {
+	expect := func(l models.Lead, wants ...string) {
 		t.Helper()
 		p := b.Get(t, web.LeadURL(l.ID))
 		for _, want := range wants {
 			not := strings.HasPrefix(want, "!")
 			if strings.Contains(p.Body, strings.TrimPrefix(want, "!")) == not {
-				t.Errorf("%s: %s", want, p.Text())
+				t.Errorf("want %s: %s", want, p.Text())
 			}
 		}
 	}
-	const asks, returned = "/payouts/returns/new?lead=", `data-state="returned"`
-	says(trial, `data-state="sandbox"`, `data-empty="sandbox"`, "!"+asks)
+	const returnForm, returned = "/payouts/returns/new?lead=", `data-state="returned"`
+	expect(trial, `data-state="sandbox"`, `data-empty="sandbox"`, "!"+returnForm)
 	r, err := s.Options.Payouts.RequestReturn(t.Context(), scope.Everywhere, lead.ID, models.Fraud,
-		"Nobody of this name lives there.")
+		"No one with this name lives there.")
 	if err != nil {
 		t.Fatal(err)
 	}
-	says(lead, "!"+asks, "/payouts/returns/"+id.Format(id.Return, r.ID), `data-state="open"`, `data-reason="fraud"`, "!"+returned)
+	expect(lead, "!"+returnForm, "/payouts/returns/"+id.Format(id.Return, r.ID), `data-state="open"`, `data-reason="fraud"`, "!"+returned)
 	if err := s.Options.Payouts.AcceptReturn(t.Context(), scope.Everywhere, r.ID, ""); err != nil {
 		t.Fatal(err)
 	}
-	says(lead, returned, `data-event="returned" data-reason="fraud"`, "−45.60", "!"+asks)
+	expect(lead, returned, `data-event="returned" data-reason="fraud"`, "−45.60", "!"+returnForm)
 	s.Exec(t,
 		`UPDATE leads SET state = 'erased', salt = NULL, wrapped_key = NULL, email_digest = NULL, phone_digest = NULL WHERE id = $1`,
 		lead.ID)
-	says(lead, `data-contact="erased"`, `data-state="erased"`, `data-bytes="0"`, "I agree to be called about my request.")
+	expect(lead, `data-contact="erased"`, `data-state="erased"`, `data-bytes="0"`, "I agree to be called about my request.")
 	late := s.AddLead(t, s.Harbour, admintest.SamContact, nil)
-	says(late, asks)
+	expect(late, returnForm)
 	s.Time.Advance(s.Options.Payouts.Policy().ReturnWindow + time.Second)
 	b = s.SignedInAs(t, models.Finance)
-	says(late, "!"+asks)
+	expect(late, "!"+returnForm)
 }
 
-// Whoever sees one partner's leads finds no trace of another's.
-func TestLeadsOfOnePartner(t *testing.T) {
+// A user with one partner sees nothing about the leads of other partners.
+func TestLeadsScope(t *testing.T) {
 	t.Parallel()
 	s := admintest.NewConsoleWithLeads(t)
 	own, others := s.AddLead(t, s.Harbour, admintest.JoContact, nil), s.AddLead(t, s.Other, admintest.JoContact, nil)
@@ -193,21 +193,21 @@ func TestLeadsOfOnePartner(t *testing.T) {
 	absent, theirs := b.Get(t, web.LeadURL(uuid.New())), b.Get(t, web.LeadURL(others.ID))
 	if absent.Status != http.StatusNotFound || theirs.Status != http.StatusNotFound ||
 		!bytes.Equal([]byte(absent.Body), []byte(theirs.Body)) {
-		t.Errorf("%d and %d differ", absent.Status, theirs.Status)
+		t.Errorf("got status %d for an unknown lead and %d for another partner's, want the same 404 page", absent.Status, theirs.Status)
 	}
 	for what, p := range map[string]admintest.Response{
-		"the list":            b.Get(t, "/leads"),
-		"the other's list":    b.Get(t, "/leads?partner=meadow-media"),
-		"the other's account": b.Get(t, "/leads?account=meadow-media-main"),
-		"a jump":              b.Get(t, "/jump?q="+others.TransactionID),
-		"a look-up by id":     b.Post(t, "/leads/find", url.Values{"by": {"id"}, "value": {others.TransactionID}}),
+		"the list":                  b.Get(t, "/leads"),
+		"another partner's list":    b.Get(t, "/leads?partner=meadow-media"),
+		"another partner's account": b.Get(t, "/leads?account=meadow-media-main"),
+		"a jump":                    b.Get(t, "/jump?q="+others.TransactionID),
+		"a search by id":            b.Post(t, "/leads/find", url.Values{"by": {"id"}, "value": {others.TransactionID}}),
 	} {
 		if strings.Contains(p.Body, admintest.LeadIDOf(others)) ||
 			strings.Contains(p.Location(), admintest.LeadIDOf(others)) || strings.Contains(p.Body, "Meadow-media") {
-			t.Errorf("%s tells of another's lead: %d %s", what, p.Status, p.Text())
+			t.Errorf("%s shows another partner's lead: status %d: %s", what, p.Status, p.Text())
 		}
 	}
 	if p := b.Post(t, "/leads/find", url.Values{"by": {"email"}, "value": {"jo.bloggs@example.com"}}); p.Location() != web.LeadURL(own.ID) {
-		t.Errorf("a look-up by e-mail: %d %q", p.Status, p.Location())
+		t.Errorf("a search by email: got status %d and location %q", p.Status, p.Location())
 	}
 }

@@ -15,8 +15,8 @@ import (
 	"github.com/pingpost/pingpost/internal/testkit"
 )
 
-// Every form about payouts, with what no form of ours sends: nothing is written, nothing
-// breaks, and no markup comes back as it came.
+// Invalid input in the payout forms changes nothing, causes no server error, and is escaped on the
+// page.
 func TestBadPayoutForms(t *testing.T) {
 	t.Parallel()
 	c := admintest.NewConsoleWithLedger(t)
@@ -27,7 +27,7 @@ func TestBadPayoutForms(t *testing.T) {
 		"reason":   {"fraud"},
 		"evidence": {"x"},
 	}).Location()
-	c.Time.Advance(11 * time.Minute) // so that each asks for the password, too
+	c.Time.Advance(11 * time.Minute) // so that forms with step-up ask for the password
 	b := c.SignedInColleague(t, "fay@example.com")
 	c.Time.Advance(11 * time.Minute)
 	state := func() string {
@@ -45,21 +45,21 @@ func TestBadPayoutForms(t *testing.T) {
 	}
 	before := state()
 	for name, body := range map[string]string{
-		"nothing":        "",
-		"empty fields":   everywhere(""),
-		"long fields":    everywhere(strings.Repeat("x", 3_000)),
-		"hostile":        everywhere(admintest.HostileText),
-		"NUL":            everywhere("a\x00b"),
-		"no UTF-8":       everywhere("\xff\xc3\x28"),
-		"bad escapes":    "amount=%zz&why=%",
-		"a megabyte":     "why=" + strings.Repeat("x", 1<<20),
-		"another kind":   `{"amount":1}`,
-		"a huge version": "version=99999999999999999999&proof=x",
-		"no proof":       "version=2&reference=x&reason=x&answer=x&name=58.00",
+		"empty body":    "",
+		"empty fields":  everywhere(""),
+		"long fields":   everywhere(strings.Repeat("x", 3_000)),
+		"hostile":       everywhere(admintest.HostileText),
+		"NUL":           everywhere("a\x00b"),
+		"invalid UTF-8": everywhere("\xff\xc3\x28"),
+		"bad escapes":   "amount=%zz&why=%",
+		"one megabyte":  "why=" + strings.Repeat("x", 1<<20),
+		"JSON body":     `{"amount":1}`,
+		"huge version":  "version=99999999999999999999&proof=x",
+		"no proof":      "version=2&reference=x&reason=x&answer=x&name=58.00",
 	} {
 		for _, r := range c.Routes("/payouts") {
-			if r.Method != http.MethodPost || r.Path == "/payouts/exports" && name != "a megabyte" && name != "bad escapes" {
-				continue // an export takes any filter, or none
+			if r.Method != http.MethodPost || r.Path == "/payouts/exports" && name != "one megabyte" && name != "bad escapes" {
+				continue // an export accepts any filter
 			}
 			path := strings.Replace(r.Path, "/payouts/runs/{id}", run, 1)
 			path = strings.Replace(path, "/payouts/returns/{id}", ret, 1)
@@ -68,20 +68,20 @@ func TestBadPayoutForms(t *testing.T) {
 			switch p.Status {
 			case http.StatusBadRequest, http.StatusConflict, http.StatusRequestEntityTooLarge, http.StatusUnprocessableEntity, http.StatusTooManyRequests:
 			default:
-				t.Errorf("%s: %s: %d %.200s", name, r.Path, p.Status, p.Text())
+				t.Errorf("%s: %s: got status %d: %.200s", name, r.Path, p.Status, p.Text())
 			}
 			if strings.Contains(p.Body, "<script>alert") {
-				t.Errorf("%s: %s repeats markup as it came", name, r.Path)
+				t.Errorf("%s: %s does not escape markup", name, r.Path)
 			}
 			if now := state(); now != before {
-				t.Fatalf("%s: %s changed something", name, r.Path)
+				t.Fatalf("%s: %s changed the database", name, r.Path)
 			}
 		}
 	}
 	c.CheckAuditTrail(t)
 }
 
-// A filter is text from an address: whatever it holds, the page and the file are there.
+// Invalid filters in the URL cause no server error.
 func TestBadPayoutFilters(t *testing.T) {
 	t.Parallel()
 	c := admintest.NewConsoleWithLedger(t)
@@ -97,10 +97,10 @@ func TestBadPayoutFilters(t *testing.T) {
 			}
 			p := c.Get(t, path+"?"+q.Encode())
 			if p.Status != http.StatusOK && p.Status != http.StatusUnprocessableEntity {
-				t.Errorf("%s of %.20q: %d %s", path, value, p.Status, p.Text())
+				t.Errorf("%s with %.20q: got status %d: %s", path, value, p.Status, p.Text())
 			}
 			if strings.Contains(p.Body, "<script>alert") {
-				t.Errorf("%s repeats markup as it came", path)
+				t.Errorf("%s does not escape markup", path)
 			}
 		}
 	}

@@ -12,7 +12,7 @@ import (
 	"github.com/pingpost/pingpost/internal/testkit"
 )
 
-// A run without entries ends as nothing to pay, and another one can begin.
+// A run without entries ends with nothing to pay, and another one can start.
 func TestRunWithoutEntriesEnds(t *testing.T) {
 	t.Parallel()
 	c := admintest.NewConsoleWithLedger(t)
@@ -31,18 +31,18 @@ func TestRunWithoutEntriesEnds(t *testing.T) {
 	page.Expect(t, "the run", http.StatusOK, `data-state="empty"`, `data-payouts="0" data-held="0"`)
 	for _, not := range []string{`data-state="prepared"`, at + "/cancel", at + "/approve"} {
 		if strings.Contains(page.Body, not) {
-			t.Errorf("a run that has nothing to pay offers %q", not)
+			t.Errorf("the page of an empty run has %q", not)
 		}
 	}
 	c.Get(t, "/payouts/runs").Expect(t, "the list", http.StatusOK, `data-state="empty"`)
 	if next := begin(); next == at {
-		t.Errorf("%s again", next)
+		t.Errorf("got run %s again, want a new one", next)
 	}
 	c.CheckAuditTrail(t)
 }
 
 // The error about an open run links to it.
-func TestBlockedRunLinksToTheOpenOne(t *testing.T) {
+func TestBlockedRunLinksToOpenRun(t *testing.T) {
 	t.Parallel()
 	c := admintest.NewConsoleWithLedger(t)
 	c.RunJobs(t)

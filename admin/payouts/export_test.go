@@ -16,32 +16,32 @@ import (
 	"github.com/pingpost/pingpost/internal/testkit"
 )
 
-// A filter that cannot be read chooses nothing, and nothing is taken away by it: else a
-// slip of the hand would be everybody's ledger.
-func TestUnreadableFilter(t *testing.T) {
+// An invalid filter matches nothing and cannot be exported. Otherwise a typing error would export
+// the whole ledger.
+func TestInvalidFilter(t *testing.T) {
 	t.Parallel()
 	c := admintest.NewConsoleWithLedger(t)
 	for _, query := range []string{"from=2026-02-30", "to=yesterday&from=%00", "account=harbour-leads-1"} {
 		p := c.Get(t, "/payouts?"+query)
 		p.Expect(t, query, http.StatusOK, `data-empty="filtered"`)
 		if strings.Count(p.Body, `data-notice="warn"`) != 1 || strings.Contains(p.Body, "/payouts/ledger.csv") {
-			t.Errorf("%s: %s", query, p.Text())
+			t.Errorf("%s: want one warning and no export: %s", query, p.Text())
 		}
-		c.Get(t, "/payouts/ledger.csv?"+query).Expect(t, query+", the file", http.StatusUnprocessableEntity)
+		c.Get(t, "/payouts/ledger.csv?"+query).Expect(t, query+", CSV", http.StatusUnprocessableEntity)
 		form, err := url.ParseQuery(query)
 		if err != nil {
 			t.Fatal(err)
 		}
-		c.Post(t, "/payouts/exports", form).Expect(t, query+", prepared", http.StatusUnprocessableEntity)
+		c.Post(t, "/payouts/exports", form).Expect(t, query+", prepared export", http.StatusUnprocessableEntity)
 	}
 	if n := c.Console.Count(t, "exports", "true") + c.Console.Count(t, "audit_events", "action = 'ledger.export'"); n != 0 {
-		t.Errorf("%d exports", n)
+		t.Errorf("got %d exports and events, want 0", n)
 	}
 }
 
-// What a spreadsheet would take for a formula is a text in the file; that it was taken is
-// written down, with the filter and no rows.
-func TestLedgerFile(t *testing.T) {
+// The ledger's CSV file escapes formulas. The download is recorded in the audit log with its filter
+// and without rows.
+func TestLedgerCSV(t *testing.T) {
 	t.Parallel()
 	c := admintest.NewConsoleWithLedger(t)
 	p := c.Get(t, "/payouts/ledger.csv?partner=meadow-media")
@@ -49,31 +49,31 @@ func TestLedgerFile(t *testing.T) {
 	if len(rows) != 1 || rows[0]["transaction_id"] != "'=tx" || rows[0]["amount"] != "20.00" ||
 		rows[0]["currency"] != "GBP" || rows[0]["partner_id"] != "meadow-media-1" ||
 		rows[0]["lead_id"] != admintest.LeadID(c.Leads[3]) {
-		t.Errorf("%v", rows)
+		t.Errorf("got rows %v", rows)
 	}
 	if got := p.Header.Get("Content-Disposition"); got != `attachment; filename="ledger-20260102-0404.csv"` {
-		t.Errorf("%s", got)
+		t.Errorf("got Content-Disposition %s", got)
 	}
 	after := testkit.Value[string](t, c.Database,
 		`SELECT after::text FROM audit_events WHERE action = 'ledger.export' AND partner_id = $1`, c.Meadow.ID)
 	if !strings.Contains(after, id.Format(id.Partner, c.Meadow.ID)) ||
 		strings.Contains(after, "20") && strings.Contains(after, "amount") {
-		t.Errorf("%s", after)
+		t.Errorf("got audit event %s", after)
 	}
 	if c.Console.Count(t, "audit_events", "action = 'ledger.export'") != 1 {
-		t.Error("it is not written down once")
+		t.Error("want one ledger.export event")
 	}
 	c.Get(t, "/payouts/ledger.csv?currency=EUR&from=2026-01-02&to=2026-01-02&open=1")
 	c.Post(t, "/payouts/exports", url.Values{"currency": {"EUR"}})
-	trail := c.Get(t, "/audit?action=ledger.export")
-	if trail.Expect(t, "the audit trail", http.StatusOK, "EUR", "2026-01-03T00:00:00Z", id.Format(id.Partner, c.Meadow.ID)); strings.Contains(trail.Body, "map[") || strings.Contains(trail.Body, "currency:2") {
-		t.Errorf("a filter is not in words: %s", trail.Body)
+	log := c.Get(t, "/audit?action=ledger.export")
+	if log.Expect(t, "the audit log", http.StatusOK, "EUR", "2026-01-03T00:00:00Z", id.Format(id.Partner, c.Meadow.ID)); strings.Contains(log.Body, "map[") || strings.Contains(log.Body, "currency:2") {
+		t.Errorf("the audit log shows a filter as a Go value: %s", log.Body)
 	}
 	c.CheckAuditTrail(t)
 }
 
-// What fails before the first row is told on a page: there is no file then.
-func TestAFileThatDoesNotBegin(t *testing.T) {
+// An export that fails before the first row shows an error page instead of a file.
+func TestExportFailsBeforeFirstRow(t *testing.T) {
 	t.Parallel()
 	c := admintest.NewConsoleWithLedger(t)
 	c.RunJobs(t)
@@ -85,20 +85,20 @@ func TestAFileThatDoesNotBegin(t *testing.T) {
 		p := c.Get(t, path)
 		if p.Status != http.StatusServiceUnavailable || p.Header.Get("Content-Disposition") != "" ||
 			!strings.HasPrefix(p.Header.Get("Content-Type"), "text/html") {
-			t.Errorf("%s: %d %s: %.200s", path, p.Status, p.Header.Get("Content-Type"), p.Body)
+			t.Errorf("%s: got status %d, content type %s: %.200s", path, p.Status, p.Header.Get("Content-Type"), p.Body)
 		}
 	}
 }
 
-// A file that breaks off halfway cannot be mistaken for a whole one.
-func TestAFileThatBreaksOff(t *testing.T) {
+// An interrupted download ends with an error, so that it cannot be mistaken for a complete file.
+func TestInterruptedExportEndsWithError(t *testing.T) {
 	t.Parallel()
 	c := admintest.NewConsoleWithLedger(t)
 	c.Exec(t, `INSERT INTO ledger_entries (partner_id, account_id, kind, reference, amount_minor, currency, occurred_at, note)
 		SELECT $1, $2, 'adjustment', 'ad_' || n, 1, 'GBP', $3, repeat('x', 300) FROM generate_series(1, 60000) AS n`, c.Harbour.ID, c.Harbour.Account.ID, c.Time.Now())
 	whole := c.Get(t, "/payouts/ledger.csv?kind=adjustment")
 	if got := strings.Count(whole.Body, "\n"); got != 60001 {
-		t.Fatalf("%d lines", got)
+		t.Fatalf("got %d lines, want 60001", got)
 	}
 	req, err := http.NewRequestWithContext(t.Context(), http.MethodGet, c.URL+"/payouts/ledger.csv", nil)
 	if err != nil {
@@ -111,7 +111,7 @@ func TestAFileThatBreaksOff(t *testing.T) {
 	}
 	defer resp.Body.Close()
 	if coding := resp.Header.Get("Content-Encoding"); coding != "" {
-		t.Errorf("the file is compressed with %s", coding)
+		t.Errorf("got Content-Encoding %s, want none", coding)
 	}
 	if _, err := resp.Body.Read(make([]byte, 100)); err != nil {
 		t.Fatal(err)
@@ -120,12 +120,12 @@ func TestAFileThatBreaksOff(t *testing.T) {
 		`SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE datname = current_database() AND query LIKE 'FETCH%' AND pid <> pg_backend_pid()`)
 	var rest bytes.Buffer
 	if n, err := rest.ReadFrom(resp.Body); err == nil {
-		t.Errorf("the file ended well after %d bytes of %d", n, len(whole.Body))
+		t.Errorf("the download ended without an error after %d of %d bytes", n, len(whole.Body))
 	}
 }
 
-// A file takes as long as it takes, whatever the connection's time-outs for pages are.
-func TestAFileOutlastsPages(t *testing.T) {
+// A download may take longer than the timeouts for pages.
+func TestExportOutlastsPageTimeouts(t *testing.T) {
 	t.Parallel()
 	c := admintest.NewConsoleWithLedger(t)
 	handler, err := admin.New(c.Options)
@@ -139,7 +139,7 @@ func TestAFileOutlastsPages(t *testing.T) {
 	b := &admintest.Client{
 		Client:  c.Client.Client,
 		Console: &admintest.Console{URL: server.URL},
-	} // a cookie is a host's, whatever the port
+	} // cookies do not depend on the port
 	lock, err := testkit.Connect(t, c.RootURL).Begin(t.Context())
 	if err == nil {
 		_, err = lock.Exec(t.Context(), `LOCK TABLE payout_runs`)
@@ -147,15 +147,15 @@ func TestAFileOutlastsPages(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	var asked sync.WaitGroup
-	asked.Go(func() {
+	var download sync.WaitGroup
+	download.Go(func() {
 		if rows := records(t, b.Get(t, "/payouts/ledger.csv")); len(rows) != 4 {
-			t.Errorf("%d rows", len(rows))
+			t.Errorf("got %d rows, want 4", len(rows))
 		}
 	})
-	defer asked.Wait()
+	defer download.Wait()
 	c.AwaitLockOn(t, "payout_runs")
-	// From now on it takes twice as long as a page may.
+	// Make the download take twice as long as a page may.
 	if _, err := lock.Exec(t.Context(), `SELECT pg_sleep(0.6)`); err != nil {
 		t.Fatal(err)
 	}
@@ -164,7 +164,7 @@ func TestAFileOutlastsPages(t *testing.T) {
 	}
 }
 
-// More than a page can wait for is written in the background, for whoever asked alone.
+// A prepared export is written in the background, and only the user who requested it can see it.
 func TestPreparedExport(t *testing.T) {
 	t.Parallel()
 	c := admintest.NewConsoleWithLedger(t)
@@ -174,13 +174,13 @@ func TestPreparedExport(t *testing.T) {
 	}).ExpectCreated(t, "/payouts/exports/ex_")
 	c.Get(t, at).Expect(t, "waiting", http.StatusOK, `data-state="waiting"`, `hx-get="`+at+`/live"`)
 	if p := c.Get(t, at+"/file"); p.Status != http.StatusConflict {
-		t.Errorf("not ready: %d", p.Status)
+		t.Errorf("a file that is not ready: got status %d, want 409", p.Status)
 	}
 	fay, mine := c.SignedInColleague(t, "fay@example.com"), c.SignedInColleague(t, "of-harbour@example.com")
 	for _, path := range []string{at, at + "/live", at + "/file"} {
 		for _, b := range []*admintest.Client{fay, mine} {
 			if p := b.Get(t, path); p.Status != http.StatusNotFound || p.Body != b.Get(t, "/no-such-page").Body {
-				t.Errorf("%s for somebody else: %d", path, p.Status)
+				t.Errorf("%s for another user: got status %d, want 404", path, p.Status)
 			}
 		}
 	}
@@ -188,11 +188,11 @@ func TestPreparedExport(t *testing.T) {
 	testkit.Eventually(t, time.Minute, "the file is written",
 		func() bool { return strings.Contains(c.Get(t, at+"/live").Body, `href="`+at+`/file"`) })
 	if rows := records(t, c.Get(t, at+"/file")); len(rows) != 2 || rows[0]["lead_id"] != admintest.LeadID(c.Leads[0]) {
-		t.Errorf("%v", rows)
+		t.Errorf("got rows %v", rows)
 	}
 	fay.Get(t, "/work").Expect(t, "the list", http.StatusOK, `data-state="done"`, "finance@example.com")
 	if p := fay.Get(t, "/work"); strings.Contains(p.Body, `href="`+at) {
-		t.Error("it leads to what only its asker may see")
+		t.Error("the list links to another user's export")
 	}
 	c.CheckAuditTrail(t)
 }

@@ -12,8 +12,7 @@ import (
 	"github.com/pingpost/pingpost/internal/id"
 )
 
-// A payout run pays the payees that were approved, whatever is changed about the
-// partner afterwards.
+// A payout run pays the payees at the time of approval, also if the partner changes afterwards.
 func TestPayeeIsFrozenAtApproval(t *testing.T) {
 	t.Parallel()
 	c := admintest.NewConsoleWithLedger(t)
@@ -35,22 +34,22 @@ func TestPayeeIsFrozenAtApproval(t *testing.T) {
 		rename("After Approval Ltd")
 		if p := c.Get(t, statement); p.Status != http.StatusOK || strings.Count(p.Body, "At Approval Ltd") != 3 ||
 			strings.Contains(p.Body, "After Approval Ltd") {
-			t.Errorf("%s: the statement: %d %s", when, p.Status, p.Text())
+			t.Errorf("%s: statement: got status %d: %s", when, p.Status, p.Text())
 		}
 		paid := map[string]string{}
 		for _, row := range records(t, c.Get(t, at+"/payments.csv")) {
 			paid[row["partner"]] = row["legal_name"]
 		}
-		// The other one is a formula's beginning, which a spreadsheet must not run.
+		// The other name starts like a formula, so it is escaped.
 		if len(paid) != 2 || paid["harbour-leads"] != "At Approval Ltd" || paid["meadow-media"] != "'=Meadow Limited" {
-			t.Errorf("%s: the payments: %v", when, paid)
+			t.Errorf("%s: got payees %v", when, paid)
 		}
 	}
 	check("approved")
 	c.Post(t, at+"/pay", url.Values{"version": {"3"}, "reference": {"BANK-1"}, "name": {"78.00"}}).ExpectRedirect(t, at)
 	check("paid")
 	if n := c.Count(t, "payees", "run_id = $1", runOf(t, at)); n != 2 {
-		t.Errorf("%d payees", n)
+		t.Errorf("got %d payees, want 2", n)
 	}
 	c.CheckAuditTrail(t)
 }

@@ -16,12 +16,12 @@ import (
 	"github.com/pingpost/pingpost/internal/money"
 )
 
-// records are the rows of a CSV file, each by its columns.
+// records returns the rows of a CSV file by column name.
 func records(t testing.TB, p admintest.Response) (all []map[string]string) {
 	t.Helper()
 	lines, err := csv.NewReader(strings.NewReader(p.Body)).ReadAll()
 	if err != nil || p.Status != http.StatusOK || p.Header.Get("Content-Type") != "text/csv; charset=utf-8" {
-		t.Fatalf("%d %s: %v in %.300s", p.Status, p.Header.Get("Content-Type"), err, p.Body)
+		t.Fatalf("got status %d, content type %s and error %v: %.300s", p.Status, p.Header.Get("Content-Type"), err, p.Body)
 	}
 	for _, line := range lines[1:] {
 		row := map[string]string{}
@@ -33,17 +33,17 @@ func records(t testing.TB, p admintest.Response) (all []map[string]string) {
 	return all
 }
 
-// The page, its sums and its file have the same entries, whatever the filter, and whoever asks.
+// The page, its totals and its CSV file have the same entries, for every filter and user.
 func TestLedger(t *testing.T) {
 	t.Parallel()
 	c := admintest.NewConsoleWithLedger(t)
 	mine := c.SignedInColleague(t, "of-harbour@example.com")
-	for query, want := range map[string][2]int{ // to everybody's finance, and to harbour's
+	for query, want := range map[string][2]int{ // for finance with all partners, and with harbour only
 		"":                      {4, 3},
 		"partner=harbour-leads": {3, 3},
 		"partner=" + id.Format(id.Partner, c.Meadow.ID):          {1, 0},
 		"partner=meadow-media":                                   {1, 0},
-		"partner=nobody":                                         {0, 0},
+		"partner=unknown":                                        {0, 0},
 		"partner=harbour-leads&account=HARBOUR-leads-1":          {3, 3},
 		"account=" + id.Format(id.Account, c.Harbour.Account.ID): {3, 3},
 		"partner=harbour-leads&account=x":                        {0, 0},
@@ -66,20 +66,20 @@ func TestLedger(t *testing.T) {
 		for i, b := range []*admintest.Client{c.Client, mine} {
 			p := b.Get(t, "/payouts?"+query)
 			if got := len(regexp.MustCompile(`data-entry="\d`).FindAllString(p.Body, -1)); p.Status != http.StatusOK || got != want[i] {
-				t.Errorf("%s, %d: %d with %d entries, want %d", query, i, p.Status, got, want[i])
+				t.Errorf("%s, user %d: got status %d and %d entries, want %d", query, i, p.Status, got, want[i])
 			}
 			if query == "older=1" {
 				continue
 			}
 			if got := len(records(t, b.Get(t, "/payouts/ledger.csv?"+query))); got != want[i] {
-				t.Errorf("%s, %d: %d rows in the file, want %d", query, i, got, want[i])
+				t.Errorf("%s, user %d: got %d rows in the CSV file, want %d", query, i, got, want[i])
 			}
 		}
 	}
 	c.Get(t, "/payouts?partner=harbour-leads").Expect(t, "sums", http.StatusOK, "58.00<span", "99.00<span",
 		`href="/payouts/ledger.csv?partner=harbour-leads"`, "Harbour Leads")
 	if p := mine.Get(t, "/payouts"); strings.Contains(p.Body, "=Meadow") || strings.Contains(p.Body, `href="/payouts/runs"`) {
-		t.Errorf("%s", p.Text())
+		t.Errorf("the page shows another partner or payout runs: %s", p.Text())
 	}
 	c.CheckAuditTrail(t)
 }
@@ -87,17 +87,17 @@ func TestLedger(t *testing.T) {
 func TestBalances(t *testing.T) {
 	t.Parallel()
 	c := admintest.NewConsoleWithLedger(t)
-	c.Get(t, "/payouts/balances").Expect(t, "everybody's", http.StatusOK, "58.00<span", "99.00<span", "20.00<span",
+	c.Get(t, "/payouts/balances").Expect(t, "all partners", http.StatusOK, "58.00<span", "99.00<span", "20.00<span",
 		"=Meadow", `href="/payouts?partner=harbour-leads"`)
 	p := c.SignedInColleague(t, "of-harbour@example.com").Get(t, "/payouts/balances")
-	if p.Expect(t, "harbour's", http.StatusOK, "58.00<span"); strings.Contains(p.Body, "=Meadow") {
-		t.Error("another partner's balance is there")
+	if p.Expect(t, "harbour only", http.StatusOK, "58.00<span"); strings.Contains(p.Body, "=Meadow") {
+		t.Error("the page shows another partner's balance")
 	}
 	for i := range payoutpages.BalancesPartners {
 		c.DeliverLead(t, c.AddPayee(t, fmt.Sprintf("zeta-%02d", i), "Zeta"), money.Amount{Minor: 100, Currency: money.USD})
 	}
 	p = c.Get(t, "/payouts/balances")
 	p.Expect(t, "the first page", http.StatusOK, `href="/payouts/balances?after=zeta-22"`)
-	c.Get(t, "/payouts/balances?after=zeta-22").Expect(t, "the second", http.StatusOK, "zeta-24-1",
+	c.Get(t, "/payouts/balances?after=zeta-22").Expect(t, "the second page", http.StatusOK, "zeta-24-1",
 		`href="/payouts/balances?before=zeta-23"`)
 }

@@ -14,9 +14,10 @@ import (
 	"github.com/pingpost/pingpost/admin/admintest"
 	"github.com/pingpost/pingpost/internal/id"
 	"github.com/pingpost/pingpost/internal/testkit"
+	"github.com/pingpost/pingpost/models"
 )
 
-// A lead is returned by one form and decided by another.
+// One user requests a return and another decides it.
 func TestReturn(t *testing.T) {
 	t.Parallel()
 	c := admintest.NewConsoleWithLedger(t)
@@ -24,7 +25,7 @@ func TestReturn(t *testing.T) {
 	c.Get(t, "/payouts/returns/new?lead="+lead).Expect(t, "the form", http.StatusOK, "45.60<span", `name="evidence"`)
 	form := url.Values{"lead": {lead}, "reason": {"duplicate"}, "evidence": {"Asked on Monday too"}}
 	at := c.Post(t, "/payouts/returns/new", form).ExpectCreated(t, "/payouts/returns/rt_")
-	c.Post(t, "/payouts/returns/new", form).Expect(t, "asked again", http.StatusConflict, `data-errors="1"`,
+	c.Post(t, "/payouts/returns/new", form).Expect(t, "requested twice", http.StatusConflict, `data-errors="1"`,
 		"Asked on Monday too")
 	c.Get(t, "/").Expect(t, "the overview", http.StatusOK, `href="/payouts/returns?state=open" data-need`)
 	mine := c.SignedInColleague(t, "of-harbour@example.com")
@@ -32,9 +33,9 @@ func TestReturn(t *testing.T) {
 		at, `data-state="open"`, "45.60<span")
 	if p := c.Get(t, "/payouts/returns?state=accepted"); strings.Contains(p.Body, at) ||
 		!strings.Contains(p.Body, `data-empty="filtered"`) {
-		t.Errorf("%s", p.Text())
+		t.Errorf("the list of accepted returns shows an open one: %s", p.Text())
 	}
-	c.Post(t, at+"/reject", url.Values{"answer": {""}}).Expect(t, "refused without a word",
+	c.Post(t, at+"/reject", url.Values{"answer": {""}}).Expect(t, "rejected without an answer",
 		http.StatusUnprocessableEntity, `id="f-answer-error"`)
 	mine.Post(t, at+"/accept", url.Values{"answer": {"Agreed"}}).ExpectRedirect(t, at)
 	c.Post(t, at+"/reject", url.Values{"answer": {"No"}}).Expect(t, "decided twice", http.StatusConflict,
@@ -46,30 +47,30 @@ func TestReturn(t *testing.T) {
 		"evidence": {"x"},
 	}).Location()
 	c.Post(t, second+"/reject", url.Values{"answer": {"Not shown"}}).ExpectRedirect(t, second)
-	c.Get(t, second).Expect(t, "refused", http.StatusOK, `data-state="refused"`, "Not shown")
+	c.Get(t, second).Expect(t, "rejected", http.StatusOK, `data-state="`+string(models.ReturnRejected)+`"`, "Not shown")
 	if p := mine.Get(t, second); p.Status != http.StatusNotFound || p.Body != mine.Get(t, "/no-such-page").Body {
-		t.Errorf("another partner's return: %d", p.Status)
+		t.Errorf("another partner's return: got status %d, want 404", p.Status)
 	}
 	c.CheckAuditTrail(t)
 }
 
-// What is wrong with a form is next to its field, what was typed is kept, and a lead of
-// another partner is as one that does not exist.
-func TestBadReturns(t *testing.T) {
+// An error is shown at its field, the input is kept, and another partner's lead gets the same error
+// as an unknown one.
+func TestInvalidReturns(t *testing.T) {
 	t.Parallel()
 	c := admintest.NewConsoleWithLedger(t)
 	mine := c.SignedInColleague(t, "of-harbour@example.com")
 	for name, change := range map[string]struct{ field, value, mistake string }{
-		"no lead":         {"lead", "", "lead"},
-		"no id":           {"lead", "x", "lead"},
-		"an unknown lead": {"lead", admintest.LeadID(uuid.New()), "lead"},
-		"another's lead":  {"lead", admintest.LeadID(c.Leads[3]), "lead"},
-		"no reason":       {"reason", "", "reason"},
-		"another reason":  {"reason", "boredom", "reason"},
-		"no evidence":     {"evidence", " ", "evidence"},
-		"NUL":             {"evidence", "a\x00", "evidence"},
-		"no UTF-8":        {"evidence", "\xff", "evidence"},
-		"a long one":      {"evidence", strings.Repeat("x", 2001), "evidence"},
+		"no lead":           {"lead", "", "lead"},
+		"invalid id":        {"lead", "x", "lead"},
+		"unknown lead":      {"lead", admintest.LeadID(uuid.New()), "lead"},
+		"lead out of scope": {"lead", admintest.LeadID(c.Leads[3]), "lead"},
+		"no reason":         {"reason", "", "reason"},
+		"unknown reason":    {"reason", "boredom", "reason"},
+		"no evidence":       {"evidence", " ", "evidence"},
+		"NUL":               {"evidence", "a\x00", "evidence"},
+		"invalid UTF-8":     {"evidence", "\xff", "evidence"},
+		"too long":          {"evidence", strings.Repeat("x", 2001), "evidence"},
 	} {
 		form := url.Values{
 			"lead":     {admintest.LeadID(c.Leads[0])},
@@ -80,22 +81,22 @@ func TestBadReturns(t *testing.T) {
 		p := mine.Post(t, "/payouts/returns/new", form)
 		p.Expect(t, name, http.StatusUnprocessableEntity, `id="f-`+change.mistake+`-error"`, `href="#f-`+change.mistake+`"`)
 		if strings.Contains(p.Body, "<script>alert") {
-			t.Errorf("%s: repeats markup as it came", name)
+			t.Errorf("%s: the page does not escape markup", name)
 		}
 	}
 	if n := c.Console.Count(t, "returns", "true"); n != 0 {
-		t.Errorf("%d returns were made", n)
+		t.Errorf("got %d returns, want 0", n)
 	}
 }
 
 var shownOwn = regexp.MustCompile(`name="own" value="(ad_[0-9A-Z]+)"`)
 
-// An adjustment that is sent twice is made once, and another one is never taken for it.
+// A form that is sent twice makes one adjustment. With other values, it is rejected.
 func TestAdjust(t *testing.T) {
 	t.Parallel()
 	c := admintest.NewConsoleWithLedger(t)
-	c.Get(t, "/payouts/adjust").Expect(t, "for whom", http.StatusOK, `name="partner"`)
-	c.Get(t, "/payouts/adjust?partner=nobody").Expect(t, "nobody", http.StatusUnprocessableEntity, `id="f-partner-error"`)
+	c.Get(t, "/payouts/adjust").Expect(t, "without a partner", http.StatusOK, `name="partner"`)
+	c.Get(t, "/payouts/adjust?partner=unknown").Expect(t, "unknown partner", http.StatusUnprocessableEntity, `id="f-partner-error"`)
 	p := c.Get(t, "/payouts/adjust?partner=harbour-leads")
 	p.Expect(t, "the form", http.StatusOK, "harbour-leads-1", `name="amount"`)
 	account := id.Format(id.Account, c.Harbour.Account.ID)
@@ -114,17 +115,18 @@ func TestAdjust(t *testing.T) {
 	c.Get(t, "/payouts?account="+account).Expect(t, "the ledger", http.StatusOK, "−12.50<span", "set-up fee", "45.50<span")
 	form.Set("amount", "99")
 	p = c.Post(t, "/payouts/adjust", form)
-	p.Expect(t, "another one with the same form", http.StatusConflict, `data-errors="1"`, `value="99"`)
+	p.Expect(t, "other values with the same form", http.StatusConflict, `data-errors="1"`, `value="99"`)
 	form.Set("own", shownOwn.FindStringSubmatch(p.Body)[1])
 	c.Post(t, "/payouts/adjust", form).ExpectRedirect(t, "/payouts?account="+account)
 	if got := testkit.Value[string](t, c.Database, `SELECT string_agg(amount_minor::text, ' ' ORDER BY id) FROM ledger_entries WHERE kind = 'adjustment'`); got != "-1250 9900" {
-		t.Errorf("in the ledger is %s", got)
+		t.Errorf("got adjustments %s, want -1250 9900", got)
 	}
 	c.CheckAuditTrail(t)
 }
 
-// The same form sent twice at once: the second waits for the first, and finds it made.
-func TestAdjustAtOnce(t *testing.T) {
+// If a form is sent twice at the same time, the second request waits for the first and makes no
+// adjustment.
+func TestConcurrentAdjustments(t *testing.T) {
 	t.Parallel()
 	c := admintest.NewConsoleWithLedger(t)
 	own, account := id.Format(id.Adjustment, uuid.New()), id.Format(id.Account, c.Harbour.Account.ID)
@@ -147,11 +149,11 @@ func TestAdjustAtOnce(t *testing.T) {
 	var second sync.WaitGroup
 	second.Go(func() {
 		if p := c.Post(t, "/payouts/adjust", form); p.Location() != "/payouts?account="+account {
-			t.Errorf("%d %s", p.Status, p.Text())
+			t.Errorf("the second request: got status %d: %s", p.Status, p.Text())
 		}
 	})
 	defer second.Wait()
-	testkit.Eventually(t, time.Minute, "the second waits", func() bool {
+	testkit.Eventually(t, time.Minute, "the second request waits", func() bool {
 		return testkit.Value[bool](t, c.Database,
 			`SELECT EXISTS (SELECT FROM pg_stat_activity WHERE datname = current_database() AND wait_event_type = 'Lock' AND query LIKE 'INSERT INTO "ledger_entries"%')`)
 	})
@@ -160,42 +162,42 @@ func TestAdjustAtOnce(t *testing.T) {
 	}
 }
 
-// A partner whose accounts are all for trying out has no balance to adjust.
-func TestAdjustWithoutAnAccount(t *testing.T) {
+// A partner that has only sandbox accounts has no balance to adjust.
+func TestAdjustWithoutAccount(t *testing.T) {
 	t.Parallel()
 	c := admintest.NewConsoleWithLedger(t)
 	c.Exec(t, `UPDATE accounts SET sandbox = true WHERE id = $1`, c.Meadow.Account.ID)
 	p := c.Get(t, "/payouts/adjust?partner=meadow-media")
-	if p.Expect(t, "none", http.StatusOK, c.Meadow.Name, `href="/payouts/adjust"`); strings.Contains(p.Body, `name="amount"`) {
-		t.Errorf("it asks for an amount: %s", p.Text())
+	if p.Expect(t, "the page", http.StatusOK, c.Meadow.Name, `href="/payouts/adjust"`); strings.Contains(p.Body, `name="amount"`) {
+		t.Errorf("the page has a form: %s", p.Text())
 	}
 }
 
-func TestBadAdjustments(t *testing.T) {
+func TestInvalidAdjustments(t *testing.T) {
 	t.Parallel()
 	c := admintest.NewConsoleWithLedger(t)
 	mine := c.SignedInColleague(t, "of-harbour@example.com")
 	for name, change := range map[string]struct{ field, value, mistake string }{
-		"no account":              {"account", "", "account"},
-		"another's account":       {"account", id.Format(id.Account, c.Meadow.Account.ID), "account"},
-		"an unknown account":      {"account", id.Format(id.Account, uuid.New()), "account"},
-		"nothing":                 {"amount", "0", "amount"},
-		"no amount":               {"amount", "", "amount"},
-		"three decimals":          {"amount", "1.234", "amount"},
-		"words":                   {"amount", "ten", "amount"},
-		"too much":                {"amount", "1000000.01", "amount"},
-		"huge":                    {"amount", strings.Repeat("9", 40), "amount"},
-		"markup":                  {"amount", admintest.HostileText, "amount"},
-		"no currency":             {"currency", "", "currency"},
-		"another currency":        {"currency", "JPY", "currency"},
-		"no lead's id":            {"lead", "x", "lead"},
-		"an unknown lead":         {"lead", admintest.LeadID(uuid.New()), "lead"},
-		"another's lead":          {"lead", admintest.LeadID(c.Leads[3]), "lead"},
-		"another currency's lead": {"lead", admintest.LeadID(c.Leads[2]), "currency"},
-		"no reason":               {"why", " ", "why"},
-		"NUL":                     {"why", "a\x00b", "why"},
-		"too long":                {"why", strings.Repeat("x", 2001), "why"},
-		"no own id":               {"own", "", ""},
+		"no account":               {"account", "", "account"},
+		"account out of scope":     {"account", id.Format(id.Account, c.Meadow.Account.ID), "account"},
+		"unknown account":          {"account", id.Format(id.Account, uuid.New()), "account"},
+		"zero":                     {"amount", "0", "amount"},
+		"no amount":                {"amount", "", "amount"},
+		"three decimals":           {"amount", "1.234", "amount"},
+		"words":                    {"amount", "ten", "amount"},
+		"too high":                 {"amount", "1000000.01", "amount"},
+		"huge":                     {"amount", strings.Repeat("9", 40), "amount"},
+		"markup":                   {"amount", admintest.HostileText, "amount"},
+		"no currency":              {"currency", "", "currency"},
+		"unknown currency":         {"currency", "JPY", "currency"},
+		"invalid lead id":          {"lead", "x", "lead"},
+		"unknown lead":             {"lead", admintest.LeadID(uuid.New()), "lead"},
+		"lead out of scope":        {"lead", admintest.LeadID(c.Leads[3]), "lead"},
+		"lead in another currency": {"lead", admintest.LeadID(c.Leads[2]), "currency"},
+		"no reason":                {"why", " ", "why"},
+		"NUL":                      {"why", "a\x00b", "why"},
+		"too long":                 {"why", strings.Repeat("x", 2001), "why"},
+		"no adjustment id":         {"own", "", ""},
 	} {
 		form := url.Values{
 			"own":      {id.Format(id.Adjustment, uuid.New())},
@@ -209,13 +211,13 @@ func TestBadAdjustments(t *testing.T) {
 		p := mine.Post(t, "/payouts/adjust", form)
 		p.Expect(t, name, http.StatusUnprocessableEntity, `id="error-summary"`)
 		if change.mistake != "" && !strings.Contains(p.Body, `id="f-`+change.mistake+`-error"`) {
-			t.Errorf("%s: not next to %s: %s", name, change.mistake, p.Text())
+			t.Errorf("%s: no error at field %s: %s", name, change.mistake, p.Text())
 		}
 		if strings.Contains(p.Body, "<script>alert") {
-			t.Errorf("%s: repeats markup as it came", name)
+			t.Errorf("%s: the page does not escape markup", name)
 		}
 	}
 	if n := c.Console.Count(t, "ledger_entries", "kind = 'adjustment'"); n != 0 {
-		t.Errorf("%d adjustments were made", n)
+		t.Errorf("got %d adjustments, want 0", n)
 	}
 }

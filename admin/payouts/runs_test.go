@@ -18,12 +18,13 @@ import (
 	"github.com/pingpost/pingpost/models"
 )
 
-// A run goes from one person to another, to the bank, and to the partner.
+// One user prepares a run, another approves it and marks it as paid, and the partner gets a
+// statement.
 func TestRun(t *testing.T) {
 	t.Parallel()
 	c := admintest.NewConsoleWithLedger(t)
 	if p := c.Get(t, "/payouts/runs/new"); !strings.Contains(p.Body, `value="2026-01-01T00:00"`) {
-		t.Errorf("the cutoff that is offered: %s", p.Text())
+		t.Errorf("want the start of the month as cutoff: %s", p.Text())
 	}
 	fay := c.SignedInColleague(t, "fay@example.com")
 	p := c.Post(t, "/payouts/runs/new", url.Values{
@@ -39,74 +40,75 @@ func TestRun(t *testing.T) {
 	p.Expect(t, "prepared", http.StatusOK, "58.00<span", `data-state="prepared"`, `data-payouts="1" data-held="1"`,
 		`data-state="below_minimum"`, `data-state="pays"`, "finance@example.com")
 	if strings.Contains(p.Body, at+"/approve") {
-		t.Errorf("whoever prepared it is offered to approve it: %s", p.Text())
+		t.Errorf("the preparer's page has the approval form: %s", p.Text())
 	}
 	version := url.Values{"version": {"2"}}
-	c.Post(t, at+"/approve", version).Expect(t, "approved by whoever prepared it", http.StatusForbidden)
+	c.Post(t, at+"/approve", version).Expect(t, "approved by its preparer", http.StatusForbidden)
 	if p := c.Get(t, at+"/payments.csv"); p.Status != http.StatusConflict {
-		t.Errorf("payments of what nobody approved: %d", p.Status)
+		t.Errorf("payments file before approval: got status %d, want 409", p.Status)
 	}
 	fay.Get(t, "/").Expect(t, "the overview", http.StatusOK, `href="`+at+`" data-need`)
 	if p := c.Get(t, "/"); p.Status != http.StatusOK || strings.Contains(p.Body, `href="`+at+`" data-need`) {
-		t.Errorf("it waits for whoever prepared it: %d %s", p.Status, p.Text())
+		t.Errorf("the preparer's overview lists the run: status %d: %s", p.Status, p.Text())
 	}
-	fay.Post(t, at+"/approve", url.Values{"version": {"1"}}).Expect(t, "approved as it was", http.StatusConflict,
+	fay.Post(t, at+"/approve", url.Values{"version": {"1"}}).Expect(t, "approved with an old version", http.StatusConflict,
 		`data-conflict="changed"`, `data-state="prepared"`)
 	c.Get(t, "/payouts/runs").Expect(t, "the list", http.StatusOK, `data-payouts="1"`)
 	fay.Post(t, at+"/approve", version).ExpectRedirect(t, at)
 	rows := records(t, fay.Get(t, at+"/payments.csv"))
 	if len(rows) != 1 || rows[0]["legal_name"] != "Harbour Leads Limited" || rows[0]["amount"] != "58.00" ||
 		rows[0]["reference"] != strings.TrimPrefix(at, "/payouts/runs/") {
-		t.Errorf("%v", rows)
+		t.Errorf("got payments %v", rows)
 	}
 	form := url.Values{"version": {"3"}, "reference": {"BACS 77"}, "name": {"58"}}
-	fay.Post(t, at+"/pay", form).Expect(t, "another total", http.StatusUnprocessableEntity, `id="f-name-error"`,
+	fay.Post(t, at+"/pay", form).Expect(t, "wrong total", http.StatusUnprocessableEntity, `id="f-name-error"`,
 		`value="BACS 77"`)
 	form.Set("name", "58.00")
 	form.Set("reference", " ")
 	fay.Post(t, at+"/pay", form).Expect(t, "no reference", http.StatusUnprocessableEntity, `id="f-reference-error"`)
 	form.Set("reference", "BACS 77")
 	fay.Post(t, at+"/pay", form).ExpectRedirect(t, at)
-	fay.Get(t, at+"/payments.csv") // which changes nothing
+	fay.Get(t, at+"/payments.csv") // a download does not change the run
 	fay.Post(t, at+"/pay", form).Expect(t, "paid again", http.StatusConflict, `data-conflict="already"`, `data-state="paid"`)
-	c.Post(t, at+"/pay", form).Expect(t, "paid by another", http.StatusConflict, `data-conflict="changed"`,
+	c.Post(t, at+"/pay", form).Expect(t, "paid by another user", http.StatusConflict, `data-conflict="changed"`,
 		"fay@example.com", `data-state="paid"`)
 	fay.Get(t, at).Expect(t, "paid", http.StatusOK, `data-state="paid"`, `data-payouts="1" data-held="1"`, "BACS 77",
 		"fay@example.com")
-	statements(t, c, at)
+	checkStatements(t, c, at)
 	c.CheckAuditTrail(t)
 }
 
-// statements are what partners get of a paid run, each their own.
-func statements(t *testing.T, c *admintest.ConsoleWithLedger, at string) {
+// checkStatements checks the statements of a paid run, and that finance users with one partner
+// cannot see those of others.
+func checkStatements(t *testing.T, c *admintest.ConsoleWithLedger, at string) {
 	t.Helper()
 	mine := c.SignedInColleague(t, "of-harbour@example.com")
 	harbour, meadow := at+"/statements/"+id.Format(id.Partner, c.Harbour.ID), at+"/statements/"+id.Format(id.Partner, c.Meadow.ID)
-	mine.Get(t, harbour).Expect(t, "harbour's", http.StatusOK, "Harbour Leads Limited", "58.00<span",
+	mine.Get(t, harbour).Expect(t, "harbour's statement", http.StatusOK, "Harbour Leads Limited", "58.00<span",
 		`data-state="paid"`, `data-entries="2" data-outcome="pays"`, "BACS 77")
-	c.Get(t, meadow).Expect(t, "meadow's", http.StatusOK, `data-outcome="below_minimum"`, "25.00 GBP")
+	c.Get(t, meadow).Expect(t, "meadow's statement", http.StatusOK, `data-outcome="below_minimum"`, "25.00 GBP")
 	rows := records(t, mine.Get(t, harbour+"/entries.csv"))
 	if len(rows) != 3 || rows[2]["kind"] != "payment" || rows[2]["amount"] != "-58.00" {
-		t.Errorf("%v", rows)
+		t.Errorf("got statement entries %v", rows)
 	}
 	for _, path := range []string{"/audit", "/audit?action=ledger.export"} {
 		if p := mine.Get(t, path); strings.Contains(p.Body, "/payouts/runs/") || p.State() != "done" {
-			t.Errorf("%s leads to a run that is not theirs to see: %s", path, p.Text())
+			t.Errorf("%s links to a run that the user may not see: %s", path, p.Text())
 		}
 	}
 	mine.Get(t, web.LeadURL(c.Leads[0])).Expect(t, "the lead", http.StatusOK, "BACS 77", `href="`+harbour+`"`)
 	if p := mine.Get(t, web.LeadURL(c.Leads[2])); strings.Contains(p.Body, "BACS 77") {
-		t.Errorf("a lead in another currency is paid: %s", p.Text())
+		t.Errorf("a lead in another currency is shown as paid: %s", p.Text())
 	}
 	c.Get(t, web.LeadURL(c.Leads[0])).Expect(t, "the lead", http.StatusOK, `href="`+at+`"`)
 	none := mine.Get(t, "/no-such-page")
 	for _, path := range []string{meadow, meadow + "/entries.csv", at, at + "/live", "/payouts/runs",
 		"/payouts/runs/new", at + "/payments.csv", at + "/pay", at + "/cancel"} {
 		if p := mine.Get(t, path); p.Status != http.StatusNotFound || p.Body != none.Body {
-			t.Errorf("%s for harbour's finance: %d", path, p.Status)
+			t.Errorf("%s for harbour's finance user: got status %d, want 404", path, p.Status)
 		}
 	}
-	mine.Get(t, "/payouts?partner=harbour-leads").Expect(t, "the way there", http.StatusOK, `href="`+harbour+`"`)
+	mine.Get(t, "/payouts?partner=harbour-leads").Expect(t, "the ledger with a link to the statement", http.StatusOK, `href="`+harbour+`"`)
 }
 
 func TestRunIsCancelled(t *testing.T) {
@@ -114,7 +116,7 @@ func TestRunIsCancelled(t *testing.T) {
 	c := admintest.NewConsoleWithLedger(t)
 	c.RunJobs(t)
 	at := c.PreparedRun(t, "")
-	c.Get(t, at+"/cancel").Expect(t, "the question", http.StatusOK, `name="reason"`)
+	c.Get(t, at+"/cancel").Expect(t, "the confirmation", http.StatusOK, `name="reason"`)
 	c.Post(t, at+"/cancel", url.Values{"version": {"2"}, "reason": {" "}}).Expect(t, "no reason",
 		http.StatusUnprocessableEntity, `id="f-reason-error"`)
 	c.Post(t, at+"/cancel", url.Values{"version": {"2"}, "reason": {"A mistake"}}).ExpectRedirect(t, at)
@@ -123,30 +125,30 @@ func TestRunIsCancelled(t *testing.T) {
 	letter := c.Get(t, at+"/statements/"+id.Format(id.Partner, c.Harbour.ID))
 	letter.Expect(t, "the statement", http.StatusOK, `data-state="cancelled"`)
 	if strings.Contains(letter.Body, "/payouts?partner") {
-		t.Errorf("the statement of a cancelled run leads to the ledger: %s", letter.Text())
+		t.Errorf("the statement of a cancelled run links to the ledger: %s", letter.Text())
 	}
 	if p := c.Get(t, at); strings.Contains(p.Body, `data-state="pays"`) || strings.Contains(p.Body, `data-state="paid"`) {
-		t.Errorf("a cancelled run pays: %s", p.Text())
+		t.Errorf("a cancelled run is shown as paid: %s", p.Text())
 	}
 	if p := c.Get(t, at+"/cancel"); p.Location() != at {
-		t.Errorf("it can be cancelled again: %d %s", p.Status, p.Text())
+		t.Errorf("cancelling again: got status %d, want a redirect: %s", p.Status, p.Text())
 	}
 	if p := c.Get(t, at+"/pay"); p.Location() != at {
-		t.Errorf("%d", p.Status)
+		t.Errorf("paying a cancelled run: got status %d, want a redirect", p.Status)
 	}
 	c.Time.Advance(11 * time.Minute)
 	c.Post(t, "/payouts/runs/new", url.Values{
 		"currency": {"GBP"},
 		"cutoff":   {"2026-01-02T00:00"},
 		"note":     {"kept"},
-	}).Expect(t, "without proof", http.StatusUnprocessableEntity, `name="proof"`, "kept")
+	}).Expect(t, "without step-up", http.StatusUnprocessableEntity, `name="proof"`, "kept")
 	c.CheckAuditTrail(t)
 }
 
-// Long work is seen by those whom it concerns, and stopped by those who may.
-func TestWork(t *testing.T) {
+// Users see the jobs in their scope, and those with permission can cancel them.
+func TestJobs(t *testing.T) {
 	t.Parallel()
-	c := admintest.NewConsoleWithLedger(t) // no node runs jobs: it waits
+	c := admintest.NewConsoleWithLedger(t) // without a node to run jobs
 	at := c.Post(t, "/payouts/runs/new", url.Values{"currency": {"EUR"}, "cutoff": {"2026-01-02T00:00"}}).Location()
 	number := "/work/" + testkit.Value[string](t, c.Database, `SELECT id::text FROM work`)
 	c.Get(t, "/work").Expect(t, "the list", http.StatusOK, `href="`+at+`"`, `data-state="waiting"`,
@@ -156,27 +158,27 @@ func TestWork(t *testing.T) {
 	if p := mine.Get(t, "/work"); strings.Contains(p.Body, at) ||
 		mine.Get(t, number+"/live").Status != http.StatusNotFound ||
 		mine.Post(t, number+"/cancel", nil).Status != http.StatusNotFound {
-		t.Errorf("harbour's finance sees it: %s", p.Text())
+		t.Errorf("harbour's finance user can see or cancel the job: %s", p.Text())
 	}
 	if p := auditor.Get(t, "/work"); strings.Contains(p.Body, number+"/cancel") ||
 		auditor.Post(t, number+"/cancel", nil).Status != http.StatusForbidden {
-		t.Errorf("an auditor stops it: %s", p.Text())
+		t.Errorf("an auditor can cancel the job: %s", p.Text())
 	}
 	if p := c.Post(t, number+"/cancel", url.Values{"return": {at}}); p.Location() != at {
-		t.Errorf("%d to %s", p.Status, p.Location())
+		t.Errorf("got status %d to %s, want a redirect to %s", p.Status, p.Location(), at)
 	}
-	c.Get(t, at).Expect(t, "stopped", http.StatusOK, `data-state="cancelled"`)
+	c.Get(t, at).Expect(t, "cancelled", http.StatusOK, `data-state="cancelled"`)
 	if p := c.Get(t, at); strings.Contains(p.Body, "data-empty") || strings.Contains(p.Body, "data-held") {
-		t.Errorf("what a run that was never prepared comes to: %s", p.Text())
+		t.Errorf("a run that was never prepared shows totals: %s", p.Text())
 	}
-	c.Post(t, number+"/cancel", url.Values{"return": {"https://evil.example"}}).Expect(t, "stopped again", http.StatusConflict)
+	c.Post(t, number+"/cancel", url.Values{"return": {"https://evil.example"}}).Expect(t, "cancelled again", http.StatusConflict)
 	c.Exec(t, `UPDATE work SET state = 'failed', failure = 'It failed.', ended_at = $1`, c.Time.Now())
 	c.Get(t, "/").Expect(t, "the overview", http.StatusOK, `href="/work" data-need`)
 	c.CheckAuditTrail(t)
 }
 
-// Who sees every run, and does payouts at one partner, is offered nothing of the whole
-// platform's that would be refused.
+// A user who may see all runs, but may change payouts for one partner only, gets no buttons for
+// actions that would be rejected.
 func TestRunsOfAMixedRole(t *testing.T) {
 	t.Parallel()
 	c := admintest.NewConsoleWithLedger(t)
@@ -192,12 +194,12 @@ func TestRunsOfAMixedRole(t *testing.T) {
 	}).Location()
 	for _, path := range []string{at, "/work"} {
 		if p := mixed.Get(t, path); p.Status != http.StatusOK || strings.Contains(p.Body, "/cancel") {
-			t.Errorf("%s: %d, offers to stop what it may not: %s", path, p.Status, p.Text())
+			t.Errorf("%s: got status %d, want no cancel button: %s", path, p.Status, p.Text())
 		}
 	}
 	number := "/work/" + testkit.Value[string](t, c.Database, `SELECT id::text FROM work`)
 	if p := mixed.Post(t, number+"/cancel", nil); p.Status != http.StatusForbidden {
-		t.Errorf("stops it: %d", p.Status)
+		t.Errorf("cancelling the job: got status %d, want 403", p.Status)
 	}
 	c.RunJobs(t)
 	testkit.Eventually(t, time.Minute, "the run is prepared", func() bool { return c.Get(t, at+"/live").State() == "prepared" })
@@ -205,33 +207,33 @@ func TestRunsOfAMixedRole(t *testing.T) {
 		p := mixed.Get(t, path)
 		for _, not := range []string{at + "/approve", at + "/cancel", "/payouts/runs/new"} {
 			if p.Status != http.StatusOK || strings.Contains(p.Body, not) {
-				t.Errorf("%s: %d, offers %s", path, p.Status, not)
+				t.Errorf("%s: got status %d, want no link to %s", path, p.Status, not)
 			}
 		}
 	}
 	c.SignedInColleague(t, "fay@example.com").Post(t, at+"/approve", url.Values{"version": {"2"}})
 	if p := mixed.Get(t, at); strings.Contains(p.Body, at+"/pay\"") || !strings.Contains(p.Body, at+"/payments.csv") {
-		t.Errorf("offers to pay: %s", p.Text())
+		t.Errorf("want a payments file and no payment button: %s", p.Text())
 	}
 }
 
-// Whoever asked for an export may stop it, whatever else they may.
-func TestOwnExportIsStopped(t *testing.T) {
+// Users can always cancel the exports that they requested.
+func TestOwnExportIsCancelled(t *testing.T) {
 	t.Parallel()
-	c := admintest.NewConsoleWithLedger(t) // no node runs jobs: it waits
+	c := admintest.NewConsoleWithLedger(t) // without a node to run jobs
 	auditor := c.SignedInAs(t, models.Auditor)
 	at := auditor.Post(t, "/payouts/exports", url.Values{"kind": {"accrual"}}).Location()
 	number := "/work/" + testkit.Value[string](t, c.Database, `SELECT id::text FROM work`)
 	auditor.Get(t, "/work").Expect(t, "the list", http.StatusOK, `action="`+number+`/cancel"`, `href="`+at+`"`,
 		`aria-current="page"`)
 	if p := auditor.Post(t, number+"/cancel", nil); p.Location() != "/work" {
-		t.Errorf("%d %s", p.Status, p.Text())
+		t.Errorf("got status %d: %s", p.Status, p.Text())
 	}
-	auditor.Get(t, "/work").Expect(t, "stopped", http.StatusOK, `data-state="cancelled"`)
+	auditor.Get(t, "/work").Expect(t, "cancelled", http.StatusOK, `data-state="cancelled"`)
 }
 
-// The house is nobody's partner: its leads and entries are there, and lead to no page of
-// its own that is not.
+// Pages show the leads and entries of the platform account, without links to its partner page,
+// which does not exist.
 func TestLedgerShowsPlatformAccount(t *testing.T) {
 	t.Parallel()
 	c := admintest.NewConsoleWithLedger(t)
@@ -239,7 +241,7 @@ func TestLedgerShowsPlatformAccount(t *testing.T) {
 		Partner: models.Partner{ID: models.PlatformIDs.Partner},
 		Account: models.Account{ID: models.PlatformIDs.Account},
 	}, money.Amount{Minor: 700, Currency: money.GBP})
-	c.Time.Advance(time.Minute) // so that it is before a cutoff
+	c.Time.Advance(time.Minute) // so that the lead is before the cutoff
 	own := "/payouts?account=" + id.Format(id.Account, models.PlatformIDs.Account)
 	c.RunJobs(t)
 	at := c.PreparedRun(t, "")
@@ -260,20 +262,20 @@ func TestLedgerShowsPlatformAccount(t *testing.T) {
 		p := c.Get(t, path)
 		if p.Status != http.StatusOK || strings.Contains(p.Body, web.PartnerURL(models.PlatformIDs.Partner)) ||
 			strings.Contains(p.Body, "partner="+slug) {
-			t.Errorf("%s: %d, leads to a page of the house", path, p.Status)
+			t.Errorf("%s: got status %d, want no link to the platform's partner page", path, p.Status)
 		}
 	}
 }
 
-// What is asked for by lists of another kind, or for nothing, is no page.
-func TestBadRunCursors(t *testing.T) {
+// Cursors that are not valid, or point to nothing, cause no error.
+func TestInvalidCursors(t *testing.T) {
 	t.Parallel()
 	c := admintest.NewConsoleWithLedger(t)
 	for _, path := range []string{"/payouts/runs?before=x", "/payouts/runs?after=" + id.Format(id.Payout, uuid.New()),
 		"/payouts/returns?after=%00", "/payouts/balances?after=%ff", "/work?older=x", "/payouts?older=-1",
 		"/payouts?newer=99999999999999999999"} {
 		if p := c.Get(t, path); p.Status != http.StatusOK {
-			t.Errorf("%s: %d", path, p.Status)
+			t.Errorf("%s: got status %d, want 200", path, p.Status)
 		}
 	}
 }

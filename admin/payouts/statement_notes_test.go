@@ -12,8 +12,8 @@ import (
 	"github.com/pingpost/pingpost/internal/money"
 )
 
-// Notes that partners read are on the statement and in its CSV file, as text. Those of
-// rejected returns are on neither.
+// The statement and its CSV file show the notes for the partner as text. They do not show notes of
+// rejected returns.
 func TestStatementShowsNotes(t *testing.T) {
 	t.Parallel()
 	c := admintest.NewConsoleWithLedger(t)
@@ -59,7 +59,7 @@ func TestStatementShowsNotes(t *testing.T) {
 	}
 	if !strings.HasPrefix(notes["return"], "duplicate: ") ||
 		!strings.HasSuffix(notes["return"], "\nsecond line") || notes["adjustment"] != "'"+formula || notes["accrual"] != "" {
-		t.Errorf("the notes in the file: %q", notes)
+		t.Errorf("got notes %q in the CSV file", notes)
 	}
 	c.CheckAuditTrail(t)
 }
