@@ -118,14 +118,14 @@ func readAdjustment(f url.Values) (a payouts.NewAdjustment, mistakes ui.Errors) 
 	}
 	if lead := strings.TrimSpace(f.Get("lead")); lead != "" {
 		if a.Lead, err = id.Parse(id.Lead, lead); err != nil {
-			mistake("lead", "Enter a lead id: ld_ and 26 letters and digits.")
+			mistake("lead", "Enter a lead id, which is ld_ followed by 26 letters and digits.")
 		}
 	}
 	a.Reason = f.Get("why")
 	return a, mistakes
 }
 
-// sameAdjustment reports whether the ledger has a with the same id and the same values.
+// sameAdjustment reports whether the ledger has an adjustment with the id and the values of a.
 func (h *Handlers) sameAdjustment(k *web.Request, a payouts.NewAdjustment) (bool, error) {
 	f := payouts.Filter{Account: a.Account, Kind: models.EntryAdjustment, Currency: a.Amount.Currency, Lead: a.Lead}
 	last, _, _, err := h.Payouts.Entries(k.R.Context(), k.Scope, f, postgres.Page{Size: web.PageSize})

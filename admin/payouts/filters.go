@@ -14,8 +14,8 @@ import (
 	"github.com/pingpost/pingpost/templates/ui"
 )
 
-// partnerNamed returns the partner with the slug or id in a filter. If there is none that the
-// user may see, it returns one with the id uuid.Max, which matches no rows.
+// partnerNamed returns the partner with the slug or id in a filter. If it does not exist or the
+// user may not see it, the returned partner has the id uuid.Max, which matches no rows.
 func (h *Handlers) partnerNamed(k *web.Request, q url.Values, name string) (models.Partner, error) {
 	text := web.SearchText(q, name)
 	if text == "" {

@@ -74,7 +74,7 @@ func (h *Handlers) ledgerFilter(k *web.Request, q url.Values) (f ledgerSelection
 }
 
 // accountNamed returns the id of the account with this id or, if the partner is known, with this
-// partnerId. It returns uuid.Max if there is none.
+// partnerId. It returns uuid.Max if there is no such account.
 func (h *Handlers) accountNamed(k *web.Request, p models.Partner, text string) (uuid.UUID, error) {
 	if text == "" {
 		return uuid.Nil, nil

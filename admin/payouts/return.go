@@ -39,7 +39,7 @@ func (h *Handlers) showReturn(k *web.Request, status int, r models.Return, mista
 		return err
 	}
 	if !there {
-		return fmt.Errorf("return %s: its lead has no accrual", id.Format(id.Return, r.ID))
+		return fmt.Errorf("return %s: lead has no accrual", id.Format(id.Return, r.ID))
 	}
 	v := view.ReturnView{
 		Shell:     k.Shell("Return of a lead", allReturns),

@@ -55,7 +55,7 @@ func (h *Handlers) requestReturn(k *web.Request) error {
 	lead, err := id.Parse(id.Lead, strings.TrimSpace(f.Get("lead")))
 	if err != nil {
 		f.Set("lead", "")
-		mistakes = ui.Errors{{Field: "lead", Message: "Enter a lead id: ld_ and 26 letters and digits."}}
+		mistakes = ui.Errors{{Field: "lead", Message: "Enter a lead id, which is ld_ followed by 26 letters and digits."}}
 	}
 	return web.Submit(k, web.Form{
 		Errors: mistakes,

@@ -79,7 +79,7 @@ func (h *Handlers) statementPage(k *web.Request) error {
 		v.CSV = ui.Download{
 			URL:   web.StatementURL(s.Run.ID, s.Partner.ID) + "/entries.csv",
 			Label: "Download CSV",
-			Holds: web.CountText(entries, false, "entry", "entries") + ", and their payments if paid. No personal data.",
+			Holds: web.CountText(entries, false, "entry", "entries") + " and, once paid, their payments. No personal data.",
 		}
 	}
 	if err := h.fillCorrections(k, &v, s); err != nil {

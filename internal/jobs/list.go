@@ -34,7 +34,7 @@ func (q *Queue) Get(ctx context.Context, sc scope.Scope, staff uuid.UUID, number
 	return w, postgres.Translate(result.Error)
 }
 
-// Latest returns the newest job for an object. found is false if there is none. It does not check
+// Latest returns the newest job for an object. found is false if it has no jobs. It does not check
 // whether the user may see the object.
 func (q *Queue) Latest(ctx context.Context, object uuid.UUID) (w models.Job, found bool, err error) {
 	result := q.db.Gorm.WithContext(ctx).Where("object_id = ?", object).Order("id DESC").Limit(1).Find(&w)

@@ -14,8 +14,8 @@ import (
 
 var errNotFound = apperr.New(apperr.NotFound, "lead", "Not Found")
 
-// Find returns the receipt of a delivered transaction, or a NotFound error if there is none in the
-// scope.
+// Find returns the receipt of a delivered transaction, or a NotFound error if the scope has no such
+// transaction.
 func (s *Store) Find(ctx context.Context, sc scope.Scope, transaction uuid.UUID) (Receipt, error) {
 	found, err := s.findAll(ctx, []uuid.UUID{transaction})
 	if err != nil {

@@ -147,8 +147,8 @@ func (o *Reader) find(ctx context.Context, sc scope.Scope, by string, digests []
 	return f, audit.New(o.db, o.clock).LogDone(ctx, o.by, note)
 }
 
-// Account returns the account with this "partnerId", matched exactly, or a NotFound error if there
-// is none in the scope.
+// Account returns the account with this "partnerId", matched exactly, or a NotFound error if the
+// scope has no such account.
 func (o *Reader) Account(ctx context.Context, sc scope.Scope, identifier string) (a models.Account, err error) {
 	q := o.db.Gorm.WithContext(ctx).Where("identifier = ?", identifier).Limit(1).Find(&a)
 	if q.Error == nil && (q.RowsAffected == 0 || !sc.Allows(a.PartnerID)) {

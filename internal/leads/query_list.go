@@ -31,7 +31,7 @@ type Query struct {
 }
 
 // Page is a page of the list, newest first. Newer and Older are the cursors of the adjacent pages,
-// or uuid.Nil if there is none. ScannedTo is set if the search reached its limit before the page was
+// or uuid.Nil at the ends of the list. ScannedTo is set if the search reached its limit before the page was
 // full. The adjacent page continues from there.
 type Page struct {
 	Rows         []Row

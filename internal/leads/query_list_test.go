@@ -14,6 +14,7 @@ import (
 	"github.com/pingpost/pingpost/internal/money"
 	"github.com/pingpost/pingpost/internal/scope"
 	"github.com/pingpost/pingpost/internal/testkit"
+	"github.com/pingpost/pingpost/models"
 )
 
 // leadReader is a platform and a reader of its leads. Each lead has a name of one letter.
@@ -84,7 +85,7 @@ func TestListFilters(t *testing.T) {
 	began := o.Time.Now()
 	o.erase(t, o.add(t, "e", o.Required, nil))
 	o.returned(t, o.add(t, "f", o.ReportOnly, nil), "open")
-	o.returned(t, o.add(t, "g", o.ReportOnly, nil), "refused")
+	o.returned(t, o.add(t, "g", o.ReportOnly, nil), string(models.ReturnRejected))
 	all, mine := scope.Everywhere, scope.Partners(o.Required.ID)
 	for name, c := range map[string]struct {
 		sc   scope.Scope

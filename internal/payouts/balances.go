@@ -23,7 +23,7 @@ type Balance struct {
 }
 
 // BalancePage is a page of balances, ordered by the partners' slugs. After and Before are the
-// cursors of the next and the previous page, or "" if there is none.
+// cursors of the next and the previous page, or "" if there is no such page.
 type BalancePage struct {
 	Balances      []Balance
 	After, Before string

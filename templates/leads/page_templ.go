@@ -41,7 +41,7 @@ type Step struct {
 	Event        string // code, such as "posted"
 	What, Detail string
 	Reason       string  // code of the return reason, such as "fraud"
-	More         ui.Link // empty if there is none
+	More         ui.Link // may be empty
 }
 
 // Contact describes the encrypted contact data.
@@ -925,7 +925,7 @@ func leadConsent(c Consent, now time.Time) templ.Component {
 			}
 			return nil
 		})
-		templ_7745c5c3_Err = ui.SummaryItem("Given").Render(templ.WithChildren(ctx, templ_7745c5c3_Var37), templ_7745c5c3_Buffer)
+		templ_7745c5c3_Err = ui.SummaryItem("Time of consent").Render(templ.WithChildren(ctx, templ_7745c5c3_Var37), templ_7745c5c3_Buffer)
 		if templ_7745c5c3_Err != nil {
 			return templ_7745c5c3_Err
 		}
