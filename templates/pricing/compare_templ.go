@@ -17,25 +17,25 @@ import (
 	"github.com/pingpost/pingpost/templates/ui"
 )
 
-// CompareView is what differs between two versions. Field names: a, b.
+// CompareView compares two versions. Field names: a, b.
 type CompareView struct {
 	Shell    ui.Shell
-	A, B     string // as they were typed
+	A, B     string // as typed
 	Old, New ui.Link
-	Table    *CompareTable // nil until two are chosen
+	Table    *CompareTable // nil until two versions are chosen
 	Errors   ui.Errors
 }
 
-// CompareTable is prices before and after, the largest change first, with its filters:
-// q, country, urgency, category, only ("outliers").
+// CompareTable lists changed prices, largest change first. Filter names: q, country, urgency,
+// category, only ("outliers").
 type CompareTable struct {
 	Caption          string
 	OldHead, NewHead string
 	Counts           []CompareCount
 	Outliers         int
-	Percent          int // beyond which a change is an outlier
+	Percent          int // a larger change is an outlier
 	Action           string
-	Keep             []ui.Hidden // what the address holds besides the filters
+	Keep             []ui.Hidden // query parameters that are not filters
 	Search           string
 	Countries        []ui.Option
 	Urgencies        []ui.Option
@@ -46,20 +46,20 @@ type CompareTable struct {
 	Pager            ui.Pager
 }
 
-// CompareCount is how many prices of a currency differ, and how.
+// CompareCount counts the changed prices in one currency by kind of change.
 type CompareCount struct {
 	Currency                                      string
 	Changed, Up, Down, Excluded, Priced, Unpriced int64
 }
 
-// CompareRow is a price before and after.
+// CompareRow is one changed price.
 type CompareRow struct {
 	pricingrules.Change
-	Category string // its name
+	Category string // the category's name
 	Outlier  bool
 }
 
-// kind is what became of the price: "excluded", "unpriced", "priced" or "changed".
+// kind returns the kind of change: "excluded", "unpriced", "priced" or "changed".
 func (r CompareRow) kind() string {
 	switch {
 	case r.New.Excluded:
@@ -72,20 +72,20 @@ func (r CompareRow) kind() string {
 	return "changed"
 }
 
-// changeText describes a change, or gives it as a percentage of the old price.
+// changeText describes a change, as a percentage of the old price where there are two prices.
 func (r CompareRow) changeText() string {
 	switch r.kind() {
 	case "excluded":
 		return "newly excluded"
 	case "unpriced":
-		return "no price any more"
+		return "price removed"
 	case "priced":
 		return "newly priced"
 	}
 	return percentText(r.Old.Minor, r.New.Minor)
 }
 
-// percentText is by how much an amount differs from what it was: "+12.5 %".
+// percentText formats the change from one amount to another: "+12.5 %".
 func percentText(was, is int64) string {
 	switch {
 	case was == is:
@@ -150,7 +150,7 @@ func Compare(v CompareView) templ.Component {
 				return templ_7745c5c3_Err
 			}
 			if v.Table != nil {
-				templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 3, "<h2 class=\"mt-6\">What differs</h2><p class=\"mb-2 text-sm\">From <a href=\"")
+				templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 3, "<h2 class=\"mt-6\">Price changes</h2><p class=\"mb-2 text-sm\">From <a href=\"")
 				if templ_7745c5c3_Err != nil {
 					return templ_7745c5c3_Err
 				}
@@ -222,7 +222,7 @@ func Compare(v CompareView) templ.Component {
 				if templ_7745c5c3_Err != nil {
 					return templ_7745c5c3_Err
 				}
-				templ_7745c5c3_Err = compareList(*v.Table, ui.EmptyState("good", "No price differs", "Both versions give every lead the same price.")).Render(ctx, templ_7745c5c3_Buffer)
+				templ_7745c5c3_Err = compareList(*v.Table, ui.EmptyState("good", "No price changes", "Both versions give every lead the same price.")).Render(ctx, templ_7745c5c3_Buffer)
 				if templ_7745c5c3_Err != nil {
 					return templ_7745c5c3_Err
 				}
@@ -237,7 +237,7 @@ func Compare(v CompareView) templ.Component {
 	})
 }
 
-// compareForm chooses the two.
+// compareForm selects the two versions.
 func compareForm(a, b string, errors ui.Errors) templ.Component {
 	return templruntime.GeneratedTemplate(func(templ_7745c5c3_Input templruntime.GeneratedComponentInput) (templ_7745c5c3_Err error) {
 		templ_7745c5c3_W, ctx := templ_7745c5c3_Input.Writer, templ_7745c5c3_Input.Context
@@ -259,15 +259,15 @@ func compareForm(a, b string, errors ui.Errors) templ.Component {
 			templ_7745c5c3_Var7 = templ.NopComponent
 		}
 		ctx = templ.ClearChildren(ctx)
-		templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 10, "<form class=\"filters\" action=\"/pricing/compare\" method=\"get\" aria-label=\"Two versions\">")
+		templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 10, "<form class=\"filters\" action=\"/pricing/compare\" method=\"get\" aria-label=\"Versions to compare\">")
 		if templ_7745c5c3_Err != nil {
 			return templ_7745c5c3_Err
 		}
-		templ_7745c5c3_Err = ui.FormField(ui.Field{Name: "a", Label: "Version", Type: "number", Value: a, Autocomplete: "off", Error: errors.For("a")}).Render(ctx, templ_7745c5c3_Buffer)
+		templ_7745c5c3_Err = ui.FormField(ui.Field{Name: "a", Label: "From version", Type: "number", Value: a, Autocomplete: "off", Error: errors.For("a")}).Render(ctx, templ_7745c5c3_Buffer)
 		if templ_7745c5c3_Err != nil {
 			return templ_7745c5c3_Err
 		}
-		templ_7745c5c3_Err = ui.FormField(ui.Field{Name: "b", Label: "with version", Type: "number", Value: b, Autocomplete: "off", Error: errors.For("b")}).Render(ctx, templ_7745c5c3_Buffer)
+		templ_7745c5c3_Err = ui.FormField(ui.Field{Name: "b", Label: "To version", Type: "number", Value: b, Autocomplete: "off", Error: errors.For("b")}).Render(ctx, templ_7745c5c3_Buffer)
 		if templ_7745c5c3_Err != nil {
 			return templ_7745c5c3_Err
 		}
@@ -275,7 +275,7 @@ func compareForm(a, b string, errors ui.Errors) templ.Component {
 		if templ_7745c5c3_Err != nil {
 			return templ_7745c5c3_Err
 		}
-		templ_7745c5c3_Err = ui.Submit("", "Compare").Render(ctx, templ_7745c5c3_Buffer)
+		templ_7745c5c3_Err = ui.Submit("", "Compare versions").Render(ctx, templ_7745c5c3_Buffer)
 		if templ_7745c5c3_Err != nil {
 			return templ_7745c5c3_Err
 		}
@@ -291,7 +291,7 @@ var compareCountColumns = []ui.Column{
 	{Label: "Currency"}, {Label: "Prices changed", Number: true}, {Label: "Up", Number: true}, {Label: "Down", Number: true}, {Label: "Newly excluded", Number: true}, {Label: "Newly priced", Number: true}, {Label: "Without a price", Number: true},
 }
 
-// compareCounts says how many prices differ.
+// compareCounts shows how many prices changed, by currency.
 func compareCounts(t CompareTable) templ.Component {
 	return templruntime.GeneratedTemplate(func(templ_7745c5c3_Input templruntime.GeneratedComponentInput) (templ_7745c5c3_Err error) {
 		templ_7745c5c3_W, ctx := templ_7745c5c3_Input.Writer, templ_7745c5c3_Input.Context
@@ -412,7 +412,7 @@ func compareCounts(t CompareTable) templ.Component {
 				}
 				return nil
 			})
-			templ_7745c5c3_Err = ui.Table("How many prices differ, by currency", compareCountColumns).Render(templ.WithChildren(ctx, templ_7745c5c3_Var9), templ_7745c5c3_Buffer)
+			templ_7745c5c3_Err = ui.Table("Changed prices by currency", compareCountColumns).Render(templ.WithChildren(ctx, templ_7745c5c3_Var9), templ_7745c5c3_Buffer)
 			if templ_7745c5c3_Err != nil {
 				return templ_7745c5c3_Err
 			}
@@ -452,15 +452,11 @@ func compareCounts(t CompareTable) templ.Component {
 }
 
 func (t CompareTable) outlierText() string {
-	what := fmt.Sprintf("An outlier is a change of more than %d %%, or from or to no price at all; outliers come first.", t.Percent)
-	switch t.Outliers {
-	case 0:
-		return "None of them is an outlier. " + what
-	case 1:
-		return "One of them is an outlier. " + what
-	default:
-		return ui.Number(t.Outliers) + " of them are outliers. " + what
+	what := fmt.Sprintf("An outlier is a change of more than %d %%, or a price that was added or removed.", t.Percent)
+	if t.Outliers == 0 {
+		return "No outliers. " + what
 	}
+	return ui.Plural(t.Outliers, "outlier", "outliers") + ", listed first. " + what
 }
 
 func compareFilter(t CompareTable) templ.Component {
@@ -504,7 +500,7 @@ func compareFilter(t CompareTable) templ.Component {
 				var templ_7745c5c3_Var19 string
 				templ_7745c5c3_Var19, templ_7745c5c3_Err = templ.ResolveAttributeValue(h.Name)
 				if templ_7745c5c3_Err != nil {
-					return templ.Error{Err: templ_7745c5c3_Err, FileName: `pricing/compare.templ`, Line: 160, Col: 37}
+					return templ.Error{Err: templ_7745c5c3_Err, FileName: `pricing/compare.templ`, Line: 156, Col: 37}
 				}
 				_, templ_7745c5c3_Err = templ_7745c5c3_Buffer.WriteString(templ_7745c5c3_Var19)
 				if templ_7745c5c3_Err != nil {
@@ -517,7 +513,7 @@ func compareFilter(t CompareTable) templ.Component {
 				var templ_7745c5c3_Var20 string
 				templ_7745c5c3_Var20, templ_7745c5c3_Err = templ.ResolveAttributeValue(h.Value)
 				if templ_7745c5c3_Err != nil {
-					return templ.Error{Err: templ_7745c5c3_Err, FileName: `pricing/compare.templ`, Line: 160, Col: 55}
+					return templ.Error{Err: templ_7745c5c3_Err, FileName: `pricing/compare.templ`, Line: 156, Col: 55}
 				}
 				_, templ_7745c5c3_Err = templ_7745c5c3_Buffer.WriteString(templ_7745c5c3_Var20)
 				if templ_7745c5c3_Err != nil {
@@ -532,7 +528,7 @@ func compareFilter(t CompareTable) templ.Component {
 			if templ_7745c5c3_Err != nil {
 				return templ_7745c5c3_Err
 			}
-			templ_7745c5c3_Err = ui.FilterSearch("q", "Industry", t.Search, "A part of its name").Render(ctx, templ_7745c5c3_Buffer)
+			templ_7745c5c3_Err = ui.FilterSearch("q", "Industry", t.Search, "Part of the name").Render(ctx, templ_7745c5c3_Buffer)
 			if templ_7745c5c3_Err != nil {
 				return templ_7745c5c3_Err
 			}
@@ -584,8 +580,7 @@ func compareColumns(old, now string) []ui.Column {
 	return []ui.Column{{Label: "Industry"}, {Label: "Country"}, {Label: "Urgency"}, {Label: old, Number: true}, {Label: now, Number: true}, {Label: "Change", Number: true}}
 }
 
-// compareList is what replaces itself as the filters change; none is what it says when
-// nothing differs at all.
+// compareList is replaced when the filters change. It shows none if there are no changes.
 func compareList(t CompareTable, none templ.Component) templ.Component {
 	return templruntime.GeneratedTemplate(func(templ_7745c5c3_Input templruntime.GeneratedComponentInput) (templ_7745c5c3_Err error) {
 		templ_7745c5c3_W, ctx := templ_7745c5c3_Input.Writer, templ_7745c5c3_Input.Context
@@ -726,7 +721,7 @@ func compareRows(rows []CompareRow, old, now string) templ.Component {
 					var templ_7745c5c3_Var27 string
 					templ_7745c5c3_Var27, templ_7745c5c3_Err = templ.JoinStringErrs(r.Industry.Slug)
 					if templ_7745c5c3_Err != nil {
-						return templ.Error{Err: templ_7745c5c3_Err, FileName: `pricing/compare.templ`, Line: 196, Col: 40}
+						return templ.Error{Err: templ_7745c5c3_Err, FileName: `pricing/compare.templ`, Line: 191, Col: 40}
 					}
 					_, templ_7745c5c3_Err = templ_7745c5c3_Buffer.WriteString(templ.EscapeString(templ_7745c5c3_Var27))
 					if templ_7745c5c3_Err != nil {
@@ -739,7 +734,7 @@ func compareRows(rows []CompareRow, old, now string) templ.Component {
 					var templ_7745c5c3_Var28 string
 					templ_7745c5c3_Var28, templ_7745c5c3_Err = templ.JoinStringErrs(r.Category)
 					if templ_7745c5c3_Err != nil {
-						return templ.Error{Err: templ_7745c5c3_Err, FileName: `pricing/compare.templ`, Line: 197, Col: 36}
+						return templ.Error{Err: templ_7745c5c3_Err, FileName: `pricing/compare.templ`, Line: 192, Col: 36}
 					}
 					_, templ_7745c5c3_Err = templ_7745c5c3_Buffer.WriteString(templ.EscapeString(templ_7745c5c3_Var28))
 					if templ_7745c5c3_Err != nil {
@@ -774,7 +769,7 @@ func compareRows(rows []CompareRow, old, now string) templ.Component {
 					var templ_7745c5c3_Var30 string
 					templ_7745c5c3_Var30, templ_7745c5c3_Err = templ.JoinStringErrs(r.Market.Name)
 					if templ_7745c5c3_Err != nil {
-						return templ.Error{Err: templ_7745c5c3_Err, FileName: `pricing/compare.templ`, Line: 200, Col: 19}
+						return templ.Error{Err: templ_7745c5c3_Err, FileName: `pricing/compare.templ`, Line: 195, Col: 19}
 					}
 					_, templ_7745c5c3_Err = templ_7745c5c3_Buffer.WriteString(templ.EscapeString(templ_7745c5c3_Var30))
 					if templ_7745c5c3_Err != nil {
@@ -805,7 +800,7 @@ func compareRows(rows []CompareRow, old, now string) templ.Component {
 					var templ_7745c5c3_Var32 string
 					templ_7745c5c3_Var32, templ_7745c5c3_Err = templ.JoinStringErrs(r.Class.String())
 					if templ_7745c5c3_Err != nil {
-						return templ.Error{Err: templ_7745c5c3_Err, FileName: `pricing/compare.templ`, Line: 203, Col: 22}
+						return templ.Error{Err: templ_7745c5c3_Err, FileName: `pricing/compare.templ`, Line: 198, Col: 22}
 					}
 					_, templ_7745c5c3_Err = templ_7745c5c3_Buffer.WriteString(templ.EscapeString(templ_7745c5c3_Var32))
 					if templ_7745c5c3_Err != nil {
@@ -892,7 +887,7 @@ func compareRows(rows []CompareRow, old, now string) templ.Component {
 					var templ_7745c5c3_Var36 string
 					templ_7745c5c3_Var36, templ_7745c5c3_Err = templ.ResolveAttributeValue(r.kind())
 					if templ_7745c5c3_Err != nil {
-						return templ.Error{Err: templ_7745c5c3_Err, FileName: `pricing/compare.templ`, Line: 212, Col: 57}
+						return templ.Error{Err: templ_7745c5c3_Err, FileName: `pricing/compare.templ`, Line: 207, Col: 57}
 					}
 					_, templ_7745c5c3_Err = templ_7745c5c3_Buffer.WriteString(templ_7745c5c3_Var36)
 					if templ_7745c5c3_Err != nil {
@@ -905,7 +900,7 @@ func compareRows(rows []CompareRow, old, now string) templ.Component {
 					var templ_7745c5c3_Var37 string
 					templ_7745c5c3_Var37, templ_7745c5c3_Err = templ.JoinStringErrs(r.changeText())
 					if templ_7745c5c3_Err != nil {
-						return templ.Error{Err: templ_7745c5c3_Err, FileName: `pricing/compare.templ`, Line: 212, Col: 76}
+						return templ.Error{Err: templ_7745c5c3_Err, FileName: `pricing/compare.templ`, Line: 207, Col: 76}
 					}
 					_, templ_7745c5c3_Err = templ_7745c5c3_Buffer.WriteString(templ.EscapeString(templ_7745c5c3_Var37))
 					if templ_7745c5c3_Err != nil {
@@ -938,7 +933,7 @@ func compareRows(rows []CompareRow, old, now string) templ.Component {
 	})
 }
 
-// compareCell is a price, or in a word why there is none.
+// compareCell shows a price, or one word that says why there is none.
 func compareCell(c pricingrules.Cell) templ.Component {
 	return templruntime.GeneratedTemplate(func(templ_7745c5c3_Input templruntime.GeneratedComponentInput) (templ_7745c5c3_Err error) {
 		templ_7745c5c3_W, ctx := templ_7745c5c3_Input.Writer, templ_7745c5c3_Input.Context
@@ -968,7 +963,7 @@ func compareCell(c pricingrules.Cell) templ.Component {
 			var templ_7745c5c3_Var39 string
 			templ_7745c5c3_Var39, templ_7745c5c3_Err = templ.JoinStringErrs(c.String())
 			if templ_7745c5c3_Err != nil {
-				return templ.Error{Err: templ_7745c5c3_Err, FileName: `pricing/compare.templ`, Line: 224, Col: 38}
+				return templ.Error{Err: templ_7745c5c3_Err, FileName: `pricing/compare.templ`, Line: 219, Col: 38}
 			}
 			_, templ_7745c5c3_Err = templ_7745c5c3_Buffer.WriteString(templ.EscapeString(templ_7745c5c3_Var39))
 			if templ_7745c5c3_Err != nil {

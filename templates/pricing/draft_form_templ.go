@@ -10,13 +10,13 @@ import templruntime "github.com/a-h/templ/runtime"
 
 import "github.com/pingpost/pingpost/templates/ui"
 
-// DraftFormView begins a draft, or names one anew. Field names: title, from, version.
+// DraftFormView creates or renames a draft. Field names: title, from, version.
 type DraftFormView struct {
 	Shell    ui.Shell
 	Action   string
 	Cancel   string
 	Title    string
-	From     string // the version's number, for a new one
+	From     string // the version's number, for a new draft
 	FromName string
 	Version  int
 	Conflict *ui.Conflict
@@ -106,20 +106,20 @@ func DraftForm(v DraftFormView) templ.Component {
 				if templ_7745c5c3_Err != nil {
 					return templ_7745c5c3_Err
 				}
-				templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 5, "\"><p>It begins with the rules of ")
+				templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 5, "\"><p>The draft starts with the rules of ")
 				if templ_7745c5c3_Err != nil {
 					return templ_7745c5c3_Err
 				}
 				var templ_7745c5c3_Var5 string
 				templ_7745c5c3_Var5, templ_7745c5c3_Err = templ.JoinStringErrs(v.FromName)
 				if templ_7745c5c3_Err != nil {
-					return templ.Error{Err: templ_7745c5c3_Err, FileName: `pricing/draft_form.templ`, Line: 29, Col: 47}
+					return templ.Error{Err: templ_7745c5c3_Err, FileName: `pricing/draft_form.templ`, Line: 29, Col: 54}
 				}
 				_, templ_7745c5c3_Err = templ_7745c5c3_Buffer.WriteString(templ.EscapeString(templ_7745c5c3_Var5))
 				if templ_7745c5c3_Err != nil {
 					return templ_7745c5c3_Err
 				}
-				templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 6, ". Live prices stay as they are until it is published.</p>")
+				templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 6, ". Current prices do not change until you publish it.</p>")
 				if templ_7745c5c3_Err != nil {
 					return templ_7745c5c3_Err
 				}
@@ -129,7 +129,7 @@ func DraftForm(v DraftFormView) templ.Component {
 					return templ_7745c5c3_Err
 				}
 			}
-			templ_7745c5c3_Err = ui.FormField(ui.Field{Name: "title", Label: "Title", Value: v.Title, Optional: true, Autocomplete: "off", Autofocus: len(v.Errors) == 0 && v.Conflict == nil, Error: v.Errors.For("title"), Hint: "What the draft is for, such as “Spring prices, Germany”: in the list of drafts it says more than a date."}).Render(ctx, templ_7745c5c3_Buffer)
+			templ_7745c5c3_Err = ui.FormField(ui.Field{Name: "title", Label: "Title", Value: v.Title, Optional: true, Autocomplete: "off", Autofocus: len(v.Errors) == 0 && v.Conflict == nil, Error: v.Errors.For("title"), Hint: "The purpose of the draft, such as “Spring prices, Germany”."}).Render(ctx, templ_7745c5c3_Buffer)
 			if templ_7745c5c3_Err != nil {
 				return templ_7745c5c3_Err
 			}

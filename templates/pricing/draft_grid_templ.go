@@ -14,28 +14,28 @@ import (
 	"github.com/pingpost/pingpost/templates/ui"
 )
 
-// DraftGridView is the grid of a draft. A cell goes to Grid.Action; other field names:
+// DraftGridView is the Grid tab of a draft. Cells are posted to Grid.Action. Other field names:
 // by ("percent" or "set"), amount, edit, version.
 type DraftGridView struct {
 	Head    DraftHead
 	Filter  GridFilter
 	Grid    PriceGrid
-	Cells   string // where changes of many cells go
+	Cells   string // the URL that changes of many cells are posted to
 	UndoURL string
 	Undo    EditToUndo
-	Shown   int // industries
+	Shown   int // number of industries shown
 	Bulk    BulkForm
 	CSV     ui.Download
 	YAML    ui.Download
 	Errors  ui.Errors
 }
 
-// EditToUndo is the last edit; nothing where there is none.
+// EditToUndo is the last edit, empty if there is none.
 type EditToUndo struct {
 	Number, What string
 }
 
-// BulkForm is what was typed to change all that is shown.
+// BulkForm holds the input for changing all rows shown.
 type BulkForm struct {
 	Operations []ui.Option
 	Amount     string
@@ -96,7 +96,7 @@ func DraftGrid(v DraftGridView) templ.Component {
 					}()
 				}
 				ctx = templ.InitializeContext(ctx)
-				templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 2, "The service could not be reached, and what you typed was not saved. It is still in its cell: press Enter there again.")
+				templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 2, "Your change was not saved because the service could not be reached. The value is still in its cell. Press Enter there to try again.")
 				if templ_7745c5c3_Err != nil {
 					return templ_7745c5c3_Err
 				}
@@ -122,7 +122,7 @@ func DraftGrid(v DraftGridView) templ.Component {
 					}()
 				}
 				ctx = templ.InitializeContext(ctx)
-				templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 4, "<p>Somebody else changed this draft while you had it open. <a href=\"\">Load it again</a> before you change many rows.</p>")
+				templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 4, "<p>Another user changed this draft after you opened it. <a href=\"\">Reload the page</a> before you change many rows.</p>")
 				if templ_7745c5c3_Err != nil {
 					return templ_7745c5c3_Err
 				}
@@ -175,7 +175,7 @@ func DraftGrid(v DraftGridView) templ.Component {
 				return templ_7745c5c3_Err
 			}
 			if v.Head.CanWrite {
-				templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 9, "<p class=\"hint mt-2 needs-js\">Enter saves and goes down, Esc restores, the arrows go up and down. A column copied from a spreadsheet fills the rows from where it is pasted.</p><form id=\"paste\" action=\"")
+				templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 9, "<p class=\"hint mt-2 needs-js\">Press Enter to save and move down, Esc to restore the saved value, and the arrow keys to move up and down. A spreadsheet column that you paste fills the rows from that cell down.</p><form id=\"paste\" action=\"")
 				if templ_7745c5c3_Err != nil {
 					return templ_7745c5c3_Err
 				}
@@ -196,7 +196,7 @@ func DraftGrid(v DraftGridView) templ.Component {
 				if templ_7745c5c3_Err != nil {
 					return templ_7745c5c3_Err
 				}
-				templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 11, "<input type=\"hidden\" name=\"mode\" value=\"paste\"> <textarea name=\"lines\" aria-label=\"The column\"></textarea></form>")
+				templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 11, "<input type=\"hidden\" name=\"mode\" value=\"paste\"> <textarea name=\"lines\" aria-label=\"Pasted column\"></textarea></form>")
 				if templ_7745c5c3_Err != nil {
 					return templ_7745c5c3_Err
 				}
@@ -215,8 +215,8 @@ func DraftGrid(v DraftGridView) templ.Component {
 	})
 }
 
-// DraftGridPart is what a saved cell changed on the page: what has an id takes the
-// place of what has it there.
+// DraftGridPart holds the parts of the page that a saved cell changed. Each element with an id
+// replaces the one with the same id on the page.
 func DraftGridPart(v DraftGridView) templ.Component {
 	return templruntime.GeneratedTemplate(func(templ_7745c5c3_Input templruntime.GeneratedComponentInput) (templ_7745c5c3_Err error) {
 		templ_7745c5c3_W, ctx := templ_7745c5c3_Input.Writer, templ_7745c5c3_Input.Context
@@ -458,14 +458,14 @@ func bulkForm(v DraftGridView) templ.Component {
 		if templ_7745c5c3_Err != nil {
 			return templ_7745c5c3_Err
 		}
-		templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 31, "Change the bases of the ")
+		templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 31, "Change the base prices of the ")
 		if templ_7745c5c3_Err != nil {
 			return templ_7745c5c3_Err
 		}
 		var templ_7745c5c3_Var15 string
 		templ_7745c5c3_Var15, templ_7745c5c3_Err = templ.JoinStringErrs(ui.Plural(v.Shown, "industry", "industries"))
 		if templ_7745c5c3_Err != nil {
-			return templ.Error{Err: templ_7745c5c3_Err, FileName: `pricing/draft_grid.templ`, Line: 113, Col: 73}
+			return templ.Error{Err: templ_7745c5c3_Err, FileName: `pricing/draft_grid.templ`, Line: 113, Col: 79}
 		}
 		_, templ_7745c5c3_Err = templ_7745c5c3_Buffer.WriteString(templ.EscapeString(templ_7745c5c3_Var15))
 		if templ_7745c5c3_Err != nil {
@@ -496,7 +496,7 @@ func bulkForm(v DraftGridView) templ.Component {
 		if templ_7745c5c3_Err != nil {
 			return templ_7745c5c3_Err
 		}
-		templ_7745c5c3_Err = ui.FormField(ui.Field{Name: "by", Label: "How", Type: "select", Options: v.Bulk.Operations}).Render(ctx, templ_7745c5c3_Buffer)
+		templ_7745c5c3_Err = ui.FormField(ui.Field{Name: "by", Label: "Change", Type: "select", Options: v.Bulk.Operations}).Render(ctx, templ_7745c5c3_Buffer)
 		if templ_7745c5c3_Err != nil {
 			return templ_7745c5c3_Err
 		}
@@ -508,7 +508,7 @@ func bulkForm(v DraftGridView) templ.Component {
 		if templ_7745c5c3_Err != nil {
 			return templ_7745c5c3_Err
 		}
-		templ_7745c5c3_Err = ui.Submit("", "Show what would change").Render(ctx, templ_7745c5c3_Buffer)
+		templ_7745c5c3_Err = ui.Submit("", "Preview changes").Render(ctx, templ_7745c5c3_Buffer)
 		if templ_7745c5c3_Err != nil {
 			return templ_7745c5c3_Err
 		}
@@ -520,7 +520,7 @@ func bulkForm(v DraftGridView) templ.Component {
 	})
 }
 
-// DraftBulkView asks before many cells are changed.
+// DraftBulkView asks for confirmation before many cells are changed.
 type DraftBulkView struct {
 	Shell   ui.Shell
 	Action  string
@@ -529,14 +529,14 @@ type DraftBulkView struct {
 	What    string
 	Changes []CellChange
 	More    int
-	Passed  int // rows without a base, which a percentage does not change
+	Passed  int // rows without a base price, which a percentage cannot change
 	Submit  string
 }
 
-// CellChange is what a cell was and becomes.
+// CellChange is the old and the new base price of a cell.
 type CellChange struct {
 	Cell, Old, New string
-	Inherited      bool // Old was not its own
+	Inherited      bool // Old was inherited
 }
 
 func DraftBulk(v DraftBulkView) templ.Component {
@@ -585,7 +585,7 @@ func DraftBulk(v DraftBulkView) templ.Component {
 			if templ_7745c5c3_Err != nil {
 				return templ_7745c5c3_Err
 			}
-			templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 38, ". Nothing is changed yet.</p>")
+			templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 38, ". Nothing has changed yet.</p>")
 			if templ_7745c5c3_Err != nil {
 				return templ_7745c5c3_Err
 			}
@@ -611,7 +611,7 @@ func DraftBulk(v DraftBulkView) templ.Component {
 					if templ_7745c5c3_Err != nil {
 						return templ_7745c5c3_Err
 					}
-					templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 39, " no base that a percentage could change: set an amount there.")
+					templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 39, " no base price, so a percentage cannot change it. Set an amount instead.")
 					if templ_7745c5c3_Err != nil {
 						return templ_7745c5c3_Err
 					}
@@ -626,7 +626,7 @@ func DraftBulk(v DraftBulkView) templ.Component {
 			if templ_7745c5c3_Err != nil {
 				return templ_7745c5c3_Err
 			}
-			templ_7745c5c3_Err = cellChanges("What would change", v.Changes, v.More).Render(ctx, templ_7745c5c3_Buffer)
+			templ_7745c5c3_Err = cellChanges("Changes", v.Changes, v.More).Render(ctx, templ_7745c5c3_Buffer)
 			if templ_7745c5c3_Err != nil {
 				return templ_7745c5c3_Err
 			}
@@ -707,7 +707,7 @@ func DraftBulk(v DraftBulkView) templ.Component {
 
 var cellColumns = []ui.Column{{Label: "Cell"}, {Label: "From", Number: true}, {Label: "To", Number: true}}
 
-// cellChanges lists changes, and says how many more there are.
+// cellChanges lists changes and the number of changes not listed.
 func cellChanges(caption string, all []CellChange, more int) templ.Component {
 	return templruntime.GeneratedTemplate(func(templ_7745c5c3_Input templruntime.GeneratedComponentInput) (templ_7745c5c3_Err error) {
 		templ_7745c5c3_W, ctx := templ_7745c5c3_Input.Writer, templ_7745c5c3_Input.Context

@@ -14,7 +14,7 @@ import (
 	"github.com/pingpost/pingpost/templates/ui"
 )
 
-// DraftEditsView is what was done to a draft, the newest first.
+// DraftEditsView lists the edits of a draft, newest first.
 type DraftEditsView struct {
 	Head  DraftHead
 	Edits []EditRow
@@ -26,11 +26,11 @@ type EditRow struct {
 	At          time.Time
 	Actor, What string
 	Rules       int
-	Undone      time.Time // zero where it was not
+	Undone      time.Time // zero if it was not undone
 	UndoneBy    string
 }
 
-var editColumns = []ui.Column{{Label: "What"}, {Label: "Time (UTC)"}, {Label: "Who"}, {Label: "Rules", Number: true}, {Label: "Undone"}}
+var editColumns = []ui.Column{{Label: "Edit"}, {Label: "Time (UTC)"}, {Label: "User"}, {Label: "Rules changed", Number: true}, {Label: "Undone"}}
 
 func DraftEdits(v DraftEditsView) templ.Component {
 	return templruntime.GeneratedTemplate(func(templ_7745c5c3_Input templruntime.GeneratedComponentInput) (templ_7745c5c3_Err error) {
@@ -104,7 +104,7 @@ func DraftEdits(v DraftEditsView) templ.Component {
 							}()
 						}
 						ctx = templ.InitializeContext(ctx)
-						templ_7745c5c3_Err = ui.EmptyState("pricing", "No edits yet", "Every change of this draft is listed here, with who made it. The last one can be undone from the grid.").Render(ctx, templ_7745c5c3_Buffer)
+						templ_7745c5c3_Err = ui.EmptyState("pricing", "No edits yet", "Changes to this draft will be listed here. You can undo the last one on the Grid tab.").Render(ctx, templ_7745c5c3_Buffer)
 						if templ_7745c5c3_Err != nil {
 							return templ_7745c5c3_Err
 						}
@@ -252,7 +252,7 @@ func editRow(e EditRow, now time.Time) templ.Component {
 				}
 				return nil
 			})
-			templ_7745c5c3_Err = ui.Cell("Who").Render(templ.WithChildren(ctx, templ_7745c5c3_Var10), templ_7745c5c3_Buffer)
+			templ_7745c5c3_Err = ui.Cell("User").Render(templ.WithChildren(ctx, templ_7745c5c3_Var10), templ_7745c5c3_Buffer)
 			if templ_7745c5c3_Err != nil {
 				return templ_7745c5c3_Err
 			}
@@ -283,7 +283,7 @@ func editRow(e EditRow, now time.Time) templ.Component {
 				}
 				return nil
 			})
-			templ_7745c5c3_Err = ui.NumberCell("Rules").Render(templ.WithChildren(ctx, templ_7745c5c3_Var12), templ_7745c5c3_Buffer)
+			templ_7745c5c3_Err = ui.NumberCell("Rules changed").Render(templ.WithChildren(ctx, templ_7745c5c3_Var12), templ_7745c5c3_Buffer)
 			if templ_7745c5c3_Err != nil {
 				return templ_7745c5c3_Err
 			}

@@ -14,17 +14,17 @@ import (
 	"github.com/pingpost/pingpost/templates/ui"
 )
 
-// ExplainView prices a lead. Field names: industry, country, urgency, partner, version,
-// draft.
+// ExplainView shows how a lead is priced. Field names: industry, country, urgency, partner,
+// version, draft.
 type ExplainView struct {
 	Shell                                               ui.Shell
-	Industry, Country, Urgency, Partner, Version, Draft string // as they were typed
+	Industry, Country, Urgency, Partner, Version, Draft string // as typed
 	Industries                                          []string
 	Countries, Urgencies                                []ui.Option
-	With                                                ui.Link // the version or draft that it is priced with
-	Seller                                              ui.Link // the partner; empty where none is named
+	With                                                ui.Link // the version or draft that the lead is priced with
+	Seller                                              ui.Link // the partner, empty if none was entered
 	Result                                              *ratecard.Explanation
-	Steps                                               []ui.ExplainStep // of the result
+	Steps                                               []ui.ExplainStep // how Result was calculated
 	Errors                                              ui.Errors
 }
 
@@ -83,7 +83,7 @@ func Explain(v ExplainView) templ.Component {
 					return templ_7745c5c3_Err
 				}
 			}
-			templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 3, " <section class=\"section\" aria-labelledby=\"order\"><h2 id=\"order\" class=\"mb-2\">Which rule wins</h2><p class=\"text-sm max-w-3xl\">The most specific one: industry before category before any; then country before any; then urgency before any. It gives the base, each multiplier by industry, by country and by urgency, the floor, the ceiling, and whether the lead is bought at all. The multipliers apply one after the other, then the floor, then the ceiling, then the partner's own adjustment; the sum is rounded once, at the end, half to even.</p><p class=\"hint mt-2 max-w-3xl\">A partner that is suspended or has reached its cap of the day gets no price, whatever this page says.</p></section>")
+			templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 3, " <section class=\"section\" aria-labelledby=\"order\"><h2 id=\"order\" class=\"mb-2\">Which rule wins</h2><p class=\"text-sm max-w-3xl\">For each effect, the most specific rule wins: a rule for the industry before one for its category, then a rule for the country, then a rule for the urgency. A price starts from the base price. Multipliers for industry, country and urgency apply first, then the floor, the ceiling and the partner's adjustment. The result is rounded once, half to even.</p><p class=\"hint mt-2 max-w-3xl\">This page does not check whether a partner is suspended or has reached its daily cap. In both cases the partner gets no price.</p></section>")
 			if templ_7745c5c3_Err != nil {
 				return templ_7745c5c3_Err
 			}
@@ -118,7 +118,7 @@ func explainForm(v ExplainView) templ.Component {
 			templ_7745c5c3_Var3 = templ.NopComponent
 		}
 		ctx = templ.ClearChildren(ctx)
-		templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 4, "<form class=\"form form-wide\" action=\"/pricing/explain\" method=\"get\" aria-label=\"A lead\"><div class=\"form-row\">")
+		templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 4, "<form class=\"form form-wide\" action=\"/pricing/explain\" method=\"get\" aria-label=\"Lead\"><div class=\"form-row\">")
 		if templ_7745c5c3_Err != nil {
 			return templ_7745c5c3_Err
 		}
@@ -142,7 +142,7 @@ func explainForm(v ExplainView) templ.Component {
 		if templ_7745c5c3_Err != nil {
 			return templ_7745c5c3_Err
 		}
-		templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 5, "</div><p class=\"hint\">Country: two letters, GB where it is empty. Urgency: any word; those that are not known count as standard. Partner: its slug or id, for its own adjustment and exclusions.</p><datalist id=\"industries\">")
+		templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 5, "</div><p class=\"hint\">Country: two letters, GB if empty. Urgency: unknown words count as standard. Partner: a slug or ID, to apply the partner's adjustment and exclusions.</p><datalist id=\"industries\">")
 		if templ_7745c5c3_Err != nil {
 			return templ_7745c5c3_Err
 		}
@@ -228,7 +228,7 @@ func explainForm(v ExplainView) templ.Component {
 		if templ_7745c5c3_Err != nil {
 			return templ_7745c5c3_Err
 		}
-		templ_7745c5c3_Err = ui.Submit("primary", "Price it").Render(ctx, templ_7745c5c3_Buffer)
+		templ_7745c5c3_Err = ui.Submit("primary", "Price lead").Render(ctx, templ_7745c5c3_Buffer)
 		if templ_7745c5c3_Err != nil {
 			return templ_7745c5c3_Err
 		}
@@ -240,7 +240,8 @@ func explainForm(v ExplainView) templ.Component {
 	})
 }
 
-// explainCard chooses what it is priced with: a draft that the address names, else a version.
+// explainCard selects the draft or version to price with. The draft field is shown only if the
+// URL names a draft.
 func explainCard(v ExplainView) templ.Component {
 	return templruntime.GeneratedTemplate(func(templ_7745c5c3_Input templruntime.GeneratedComponentInput) (templ_7745c5c3_Err error) {
 		templ_7745c5c3_W, ctx := templ_7745c5c3_Input.Writer, templ_7745c5c3_Input.Context
@@ -263,12 +264,12 @@ func explainCard(v ExplainView) templ.Component {
 		}
 		ctx = templ.ClearChildren(ctx)
 		if v.Draft != "" {
-			templ_7745c5c3_Err = ui.FormField(ui.Field{Name: "draft", Label: "With the draft", Value: v.Draft, Optional: true, Autocomplete: "off", Error: v.Errors.For("draft")}).Render(ctx, templ_7745c5c3_Buffer)
+			templ_7745c5c3_Err = ui.FormField(ui.Field{Name: "draft", Label: "Draft", Value: v.Draft, Optional: true, Autocomplete: "off", Error: v.Errors.For("draft")}).Render(ctx, templ_7745c5c3_Buffer)
 			if templ_7745c5c3_Err != nil {
 				return templ_7745c5c3_Err
 			}
 		} else {
-			templ_7745c5c3_Err = ui.FormField(ui.Field{Name: "version", Label: "With version", Type: "number", Value: v.Version, Optional: true, Autocomplete: "off", Error: v.Errors.For("version")}).Render(ctx, templ_7745c5c3_Buffer)
+			templ_7745c5c3_Err = ui.FormField(ui.Field{Name: "version", Label: "Version", Type: "number", Value: v.Version, Optional: true, Autocomplete: "off", Error: v.Errors.For("version")}).Render(ctx, templ_7745c5c3_Buffer)
 			if templ_7745c5c3_Err != nil {
 				return templ_7745c5c3_Err
 			}
@@ -277,7 +278,7 @@ func explainCard(v ExplainView) templ.Component {
 	})
 }
 
-// explainField is a text that offers what there is.
+// explainField is a text field with suggestions.
 func explainField(f ui.Field, list string) templ.Component {
 	return templruntime.GeneratedTemplate(func(templ_7745c5c3_Input templruntime.GeneratedComponentInput) (templ_7745c5c3_Err error) {
 		templ_7745c5c3_W, ctx := templ_7745c5c3_Input.Writer, templ_7745c5c3_Input.Context
@@ -306,7 +307,7 @@ func explainField(f ui.Field, list string) templ.Component {
 		var templ_7745c5c3_Var10 string
 		templ_7745c5c3_Var10, templ_7745c5c3_Err = templ.ResolveAttributeValue(f.InputID())
 		if templ_7745c5c3_Err != nil {
-			return templ.Error{Err: templ_7745c5c3_Err, FileName: `pricing/explain.templ`, Line: 81, Col: 26}
+			return templ.Error{Err: templ_7745c5c3_Err, FileName: `pricing/explain.templ`, Line: 82, Col: 26}
 		}
 		_, templ_7745c5c3_Err = templ_7745c5c3_Buffer.WriteString(templ_7745c5c3_Var10)
 		if templ_7745c5c3_Err != nil {
@@ -319,7 +320,7 @@ func explainField(f ui.Field, list string) templ.Component {
 		var templ_7745c5c3_Var11 string
 		templ_7745c5c3_Var11, templ_7745c5c3_Err = templ.JoinStringErrs(f.Label)
 		if templ_7745c5c3_Err != nil {
-			return templ.Error{Err: templ_7745c5c3_Err, FileName: `pricing/explain.templ`, Line: 82, Col: 12}
+			return templ.Error{Err: templ_7745c5c3_Err, FileName: `pricing/explain.templ`, Line: 83, Col: 12}
 		}
 		_, templ_7745c5c3_Err = templ_7745c5c3_Buffer.WriteString(templ.EscapeString(templ_7745c5c3_Var11))
 		if templ_7745c5c3_Err != nil {
@@ -350,7 +351,7 @@ func explainField(f ui.Field, list string) templ.Component {
 		var templ_7745c5c3_Var12 string
 		templ_7745c5c3_Var12, templ_7745c5c3_Err = templ.ResolveAttributeValue(list)
 		if templ_7745c5c3_Err != nil {
-			return templ.Error{Err: templ_7745c5c3_Err, FileName: `pricing/explain.templ`, Line: 88, Col: 46}
+			return templ.Error{Err: templ_7745c5c3_Err, FileName: `pricing/explain.templ`, Line: 89, Col: 46}
 		}
 		_, templ_7745c5c3_Err = templ_7745c5c3_Buffer.WriteString(templ_7745c5c3_Var12)
 		if templ_7745c5c3_Err != nil {
@@ -363,7 +364,7 @@ func explainField(f ui.Field, list string) templ.Component {
 		var templ_7745c5c3_Var13 string
 		templ_7745c5c3_Var13, templ_7745c5c3_Err = templ.ResolveAttributeValue(f.Value)
 		if templ_7745c5c3_Err != nil {
-			return templ.Error{Err: templ_7745c5c3_Err, FileName: `pricing/explain.templ`, Line: 88, Col: 64}
+			return templ.Error{Err: templ_7745c5c3_Err, FileName: `pricing/explain.templ`, Line: 89, Col: 64}
 		}
 		_, templ_7745c5c3_Err = templ_7745c5c3_Buffer.WriteString(templ_7745c5c3_Var13)
 		if templ_7745c5c3_Err != nil {
@@ -413,7 +414,7 @@ func explainResult(v ExplainView, e ratecard.Explanation) templ.Component {
 		var templ_7745c5c3_Var15 string
 		templ_7745c5c3_Var15, templ_7745c5c3_Err = templ.JoinStringErrs(e.Industry.Slug)
 		if templ_7745c5c3_Err != nil {
-			return templ.Error{Err: templ_7745c5c3_Err, FileName: `pricing/explain.templ`, Line: 94, Col: 52}
+			return templ.Error{Err: templ_7745c5c3_Err, FileName: `pricing/explain.templ`, Line: 95, Col: 52}
 		}
 		_, templ_7745c5c3_Err = templ_7745c5c3_Buffer.WriteString(templ.EscapeString(templ_7745c5c3_Var15))
 		if templ_7745c5c3_Err != nil {
@@ -426,7 +427,7 @@ func explainResult(v ExplainView, e ratecard.Explanation) templ.Component {
 		var templ_7745c5c3_Var16 string
 		templ_7745c5c3_Var16, templ_7745c5c3_Err = templ.JoinStringErrs(e.Market.Name)
 		if templ_7745c5c3_Err != nil {
-			return templ.Error{Err: templ_7745c5c3_Err, FileName: `pricing/explain.templ`, Line: 94, Col: 73}
+			return templ.Error{Err: templ_7745c5c3_Err, FileName: `pricing/explain.templ`, Line: 95, Col: 73}
 		}
 		_, templ_7745c5c3_Err = templ_7745c5c3_Buffer.WriteString(templ.EscapeString(templ_7745c5c3_Var16))
 		if templ_7745c5c3_Err != nil {
@@ -439,7 +440,7 @@ func explainResult(v ExplainView, e ratecard.Explanation) templ.Component {
 		var templ_7745c5c3_Var17 string
 		templ_7745c5c3_Var17, templ_7745c5c3_Err = templ.JoinStringErrs(e.Class.String())
 		if templ_7745c5c3_Err != nil {
-			return templ.Error{Err: templ_7745c5c3_Err, FileName: `pricing/explain.templ`, Line: 94, Col: 95}
+			return templ.Error{Err: templ_7745c5c3_Err, FileName: `pricing/explain.templ`, Line: 95, Col: 95}
 		}
 		_, templ_7745c5c3_Err = templ_7745c5c3_Buffer.WriteString(templ.EscapeString(templ_7745c5c3_Var17))
 		if templ_7745c5c3_Err != nil {
@@ -452,7 +453,7 @@ func explainResult(v ExplainView, e ratecard.Explanation) templ.Component {
 		var templ_7745c5c3_Var18 string
 		templ_7745c5c3_Var18, templ_7745c5c3_Err = templ.ResolveAttributeValue(explainState(e))
 		if templ_7745c5c3_Err != nil {
-			return templ.Error{Err: templ_7745c5c3_Err, FileName: `pricing/explain.templ`, Line: 95, Col: 69}
+			return templ.Error{Err: templ_7745c5c3_Err, FileName: `pricing/explain.templ`, Line: 96, Col: 69}
 		}
 		_, templ_7745c5c3_Err = templ_7745c5c3_Buffer.WriteString(templ_7745c5c3_Var18)
 		if templ_7745c5c3_Err != nil {
@@ -486,7 +487,7 @@ func explainResult(v ExplainView, e ratecard.Explanation) templ.Component {
 		var templ_7745c5c3_Var19 templ.SafeURL
 		templ_7745c5c3_Var19, templ_7745c5c3_Err = templ.JoinURLErrs(v.With.URL)
 		if templ_7745c5c3_Err != nil {
-			return templ.Error{Err: templ_7745c5c3_Err, FileName: `pricing/explain.templ`, Line: 105, Col: 53}
+			return templ.Error{Err: templ_7745c5c3_Err, FileName: `pricing/explain.templ`, Line: 106, Col: 53}
 		}
 		_, templ_7745c5c3_Err = templ_7745c5c3_Buffer.WriteString(templ.EscapeString(templ_7745c5c3_Var19))
 		if templ_7745c5c3_Err != nil {
@@ -499,7 +500,7 @@ func explainResult(v ExplainView, e ratecard.Explanation) templ.Component {
 		var templ_7745c5c3_Var20 string
 		templ_7745c5c3_Var20, templ_7745c5c3_Err = templ.JoinStringErrs(v.With.Label)
 		if templ_7745c5c3_Err != nil {
-			return templ.Error{Err: templ_7745c5c3_Err, FileName: `pricing/explain.templ`, Line: 105, Col: 70}
+			return templ.Error{Err: templ_7745c5c3_Err, FileName: `pricing/explain.templ`, Line: 106, Col: 70}
 		}
 		_, templ_7745c5c3_Err = templ_7745c5c3_Buffer.WriteString(templ.EscapeString(templ_7745c5c3_Var20))
 		if templ_7745c5c3_Err != nil {
@@ -512,7 +513,7 @@ func explainResult(v ExplainView, e ratecard.Explanation) templ.Component {
 		var templ_7745c5c3_Var21 string
 		templ_7745c5c3_Var21, templ_7745c5c3_Err = templ.JoinStringErrs(explainText(e))
 		if templ_7745c5c3_Err != nil {
-			return templ.Error{Err: templ_7745c5c3_Err, FileName: `pricing/explain.templ`, Line: 105, Col: 94}
+			return templ.Error{Err: templ_7745c5c3_Err, FileName: `pricing/explain.templ`, Line: 106, Col: 94}
 		}
 		_, templ_7745c5c3_Err = templ_7745c5c3_Buffer.WriteString(templ.EscapeString(templ_7745c5c3_Var21))
 		if templ_7745c5c3_Err != nil {
@@ -530,7 +531,7 @@ func explainResult(v ExplainView, e ratecard.Explanation) templ.Component {
 			var templ_7745c5c3_Var22 templ.SafeURL
 			templ_7745c5c3_Var22, templ_7745c5c3_Err = templ.JoinURLErrs(v.Seller.URL)
 			if templ_7745c5c3_Err != nil {
-				return templ.Error{Err: templ_7745c5c3_Err, FileName: `pricing/explain.templ`, Line: 107, Col: 48}
+				return templ.Error{Err: templ_7745c5c3_Err, FileName: `pricing/explain.templ`, Line: 108, Col: 48}
 			}
 			_, templ_7745c5c3_Err = templ_7745c5c3_Buffer.WriteString(templ.EscapeString(templ_7745c5c3_Var22))
 			if templ_7745c5c3_Err != nil {
@@ -543,18 +544,18 @@ func explainResult(v ExplainView, e ratecard.Explanation) templ.Component {
 			var templ_7745c5c3_Var23 string
 			templ_7745c5c3_Var23, templ_7745c5c3_Err = templ.JoinStringErrs(v.Seller.Label)
 			if templ_7745c5c3_Err != nil {
-				return templ.Error{Err: templ_7745c5c3_Err, FileName: `pricing/explain.templ`, Line: 107, Col: 67}
+				return templ.Error{Err: templ_7745c5c3_Err, FileName: `pricing/explain.templ`, Line: 108, Col: 67}
 			}
 			_, templ_7745c5c3_Err = templ_7745c5c3_Buffer.WriteString(templ.EscapeString(templ_7745c5c3_Var23))
 			if templ_7745c5c3_Err != nil {
 				return templ_7745c5c3_Err
 			}
-			templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 39, "</a>, on its own base URL.</p>")
+			templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 39, "</a>, when it uses its own base URL.</p>")
 			if templ_7745c5c3_Err != nil {
 				return templ_7745c5c3_Err
 			}
 		}
-		templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 40, "</section><section class=\"section\" aria-labelledby=\"steps\"><h2 id=\"steps\" class=\"mb-2\">Step by step</h2>")
+		templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 40, "</section><section class=\"section\" aria-labelledby=\"steps\"><h2 id=\"steps\" class=\"mb-2\">Price calculation</h2>")
 		if templ_7745c5c3_Err != nil {
 			return templ_7745c5c3_Err
 		}
@@ -593,7 +594,7 @@ func explainResult(v ExplainView, e ratecard.Explanation) templ.Component {
 						}()
 					}
 					ctx = templ.InitializeContext(ctx)
-					templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 42, "<p class=\"text-sm text-soft py-2\">No rule gives this lead a base.</p>")
+					templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 42, "<p class=\"text-sm text-soft py-2\">No rule sets a base price for this lead.</p>")
 					if templ_7745c5c3_Err != nil {
 						return templ_7745c5c3_Err
 					}
@@ -606,7 +607,7 @@ func explainResult(v ExplainView, e ratecard.Explanation) templ.Component {
 			}
 			return nil
 		})
-		templ_7745c5c3_Err = ui.Table("The steps to the price", ui.ExplainColumns).Render(templ.WithChildren(ctx, templ_7745c5c3_Var24), templ_7745c5c3_Buffer)
+		templ_7745c5c3_Err = ui.Table("Price calculation", ui.ExplainColumns).Render(templ.WithChildren(ctx, templ_7745c5c3_Var24), templ_7745c5c3_Buffer)
 		if templ_7745c5c3_Err != nil {
 			return templ_7745c5c3_Err
 		}
@@ -618,7 +619,8 @@ func explainResult(v ExplainView, e ratecard.Explanation) templ.Component {
 	})
 }
 
-// explainState is "priced", or why there is no price: "own_exclusion", "excluded" or "no_price".
+// explainState returns "priced", or the reason why there is no price: "own_exclusion", "excluded"
+// or "no_price".
 func explainState(e ratecard.Explanation) string {
 	switch {
 	case e.PartnerExclusion:
@@ -632,15 +634,15 @@ func explainState(e ratecard.Explanation) string {
 	}
 }
 
-// explainText says what an answer without a price means for the partner.
+// explainText explains a missing price.
 func explainText(e ratecard.Explanation) string {
 	switch explainState(e) {
 	case "own_exclusion":
-		return "The partner's own exclusion covers it, whatever the rate card says: the ping is answered with accepted false."
+		return "The partner's pricing excludes this lead, so the answer to its pings is accepted: false."
 	case "excluded":
-		return "The rate card excludes it: the ping is answered with accepted false."
+		return "The rate card excludes this lead, so the answer to pings is accepted: false."
 	case "no_price":
-		return "The draft cannot be published like this: give it a base, or exclude it."
+		return "The draft cannot be published until this lead has a base price or is excluded."
 	default:
 		return ""
 	}

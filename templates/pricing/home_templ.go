@@ -14,21 +14,21 @@ import (
 	"github.com/pingpost/pingpost/templates/ui"
 )
 
-// HomeView is the prices in force, and the drafts on their way.
+// HomeView shows the current prices and the open drafts.
 type HomeView struct {
 	Shell    ui.Shell
 	Version  ui.Link
 	Since    time.Time
 	By, Note string
 	Drafts   []DraftRow
-	NewURL   string // empty where this person may not
+	NewURL   string // empty if the user may not create drafts
 	Filter   GridFilter
 	Grid     PriceGrid
 	CSV      ui.Download
 	YAML     ui.Download
 }
 
-// DraftRow is a draft that is open.
+// DraftRow is one open draft.
 type DraftRow struct {
 	Title, URL, Author string
 	State              string
@@ -37,7 +37,7 @@ type DraftRow struct {
 	Edits              int64
 }
 
-var draftColumns = []ui.Column{{Label: "Draft"}, {Label: "State"}, {Label: "Begun"}, {Label: "Last edit"}, {Label: "Edits", Number: true}}
+var draftColumns = []ui.Column{{Label: "Draft"}, {Label: "State"}, {Label: "Created"}, {Label: "Last edit"}, {Label: "Edits", Number: true}}
 
 func Home(v HomeView) templ.Component {
 	return templruntime.GeneratedTemplate(func(templ_7745c5c3_Input templruntime.GeneratedComponentInput) (templ_7745c5c3_Err error) {
@@ -120,7 +120,7 @@ func Home(v HomeView) templ.Component {
 				}
 				return nil
 			})
-			templ_7745c5c3_Err = ui.SummaryItem("In force").Render(templ.WithChildren(ctx, templ_7745c5c3_Var3), templ_7745c5c3_Buffer)
+			templ_7745c5c3_Err = ui.SummaryItem("Current version").Render(templ.WithChildren(ctx, templ_7745c5c3_Var3), templ_7745c5c3_Buffer)
 			if templ_7745c5c3_Err != nil {
 				return templ_7745c5c3_Err
 			}
@@ -142,7 +142,7 @@ func Home(v HomeView) templ.Component {
 				}
 				return nil
 			})
-			templ_7745c5c3_Err = ui.SummaryItem("Since").Render(templ.WithChildren(ctx, templ_7745c5c3_Var6), templ_7745c5c3_Buffer)
+			templ_7745c5c3_Err = ui.SummaryItem("Effective since").Render(templ.WithChildren(ctx, templ_7745c5c3_Var6), templ_7745c5c3_Buffer)
 			if templ_7745c5c3_Err != nil {
 				return templ_7745c5c3_Err
 			}
@@ -252,7 +252,7 @@ func Home(v HomeView) templ.Component {
 							}
 							return nil
 						})
-						templ_7745c5c3_Err = ui.EmptyState("pricing", "No drafts", "Prices change in a draft, and nothing of it is live before it is published.").Render(templ.WithChildren(ctx, templ_7745c5c3_Var12), templ_7745c5c3_Buffer)
+						templ_7745c5c3_Err = ui.EmptyState("pricing", "No drafts", "Drafts will be listed here. To change prices, create a draft and publish it.").Render(templ.WithChildren(ctx, templ_7745c5c3_Var12), templ_7745c5c3_Buffer)
 						if templ_7745c5c3_Err != nil {
 							return templ_7745c5c3_Err
 						}
@@ -265,11 +265,11 @@ func Home(v HomeView) templ.Component {
 				}
 				return nil
 			})
-			templ_7745c5c3_Err = ui.Table("Drafts, the last touched first", draftColumns).Render(templ.WithChildren(ctx, templ_7745c5c3_Var10), templ_7745c5c3_Buffer)
+			templ_7745c5c3_Err = ui.Table("Drafts, last edited first", draftColumns).Render(templ.WithChildren(ctx, templ_7745c5c3_Var10), templ_7745c5c3_Buffer)
 			if templ_7745c5c3_Err != nil {
 				return templ_7745c5c3_Err
 			}
-			templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 7, "</section><section class=\"section\"><div class=\"section-head\"><h2>Prices in force</h2>")
+			templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 7, "</section><section class=\"section\"><div class=\"section-head\"><h2>Current prices</h2>")
 			if templ_7745c5c3_Err != nil {
 				return templ_7745c5c3_Err
 			}
@@ -340,7 +340,7 @@ func homeActions(v HomeView) templ.Component {
 		if templ_7745c5c3_Err != nil {
 			return templ_7745c5c3_Err
 		}
-		templ_7745c5c3_Err = ui.LinkButton("quiet", "", "History", "/pricing/versions").Render(ctx, templ_7745c5c3_Buffer)
+		templ_7745c5c3_Err = ui.LinkButton("quiet", "", "Version history", "/pricing/versions").Render(ctx, templ_7745c5c3_Buffer)
 		if templ_7745c5c3_Err != nil {
 			return templ_7745c5c3_Err
 		}
@@ -529,7 +529,7 @@ func draftRow(d DraftRow, now time.Time) templ.Component {
 				}
 				return nil
 			})
-			templ_7745c5c3_Err = ui.Cell("Begun").Render(templ.WithChildren(ctx, templ_7745c5c3_Var22), templ_7745c5c3_Buffer)
+			templ_7745c5c3_Err = ui.Cell("Created").Render(templ.WithChildren(ctx, templ_7745c5c3_Var22), templ_7745c5c3_Buffer)
 			if templ_7745c5c3_Err != nil {
 				return templ_7745c5c3_Err
 			}
@@ -617,7 +617,7 @@ func draftRow(d DraftRow, now time.Time) templ.Component {
 	})
 }
 
-// precedence says which rule wins.
+// precedence explains which rule wins.
 func precedence() templ.Component {
 	return templruntime.GeneratedTemplate(func(templ_7745c5c3_Input templruntime.GeneratedComponentInput) (templ_7745c5c3_Err error) {
 		templ_7745c5c3_W, ctx := templ_7745c5c3_Input.Writer, templ_7745c5c3_Input.Context
@@ -639,7 +639,7 @@ func precedence() templ.Component {
 			templ_7745c5c3_Var27 = templ.NopComponent
 		}
 		ctx = templ.ClearChildren(ctx)
-		templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 23, "<p id=\"precedence\" class=\"hint mb-3\">The most specific rule wins: industry before category before any; then country before any; then urgency before any. Where no rule gives a base there is no price, and a draft with such a gap cannot be published. Own bases are black; inherited ones are grey, with whose they are.</p>")
+		templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 23, "<p id=\"precedence\" class=\"hint mb-3\">The most specific rule wins: a rule for the industry before one for its category, then a rule for the country, then a rule for the urgency. Inherited base prices are grey, with their source. A draft can be published only when every lead has a base price or is excluded.</p>")
 		if templ_7745c5c3_Err != nil {
 			return templ_7745c5c3_Err
 		}

@@ -14,7 +14,7 @@ import (
 	"github.com/pingpost/pingpost/templates/ui"
 )
 
-// DraftHead stands over each page of a draft of prices. Forms go to URL/…
+// DraftHead is the head of each page of a draft. Forms are posted to URL/…
 type DraftHead struct {
 	Shell            ui.Shell
 	URL              string // "/pricing/drafts/rc_…"
@@ -24,18 +24,18 @@ type DraftHead struct {
 	Created, Updated time.Time
 	UpdatedBy        string
 	Edits            int64
-	BasedOn          ui.Link // the version that it was begun from
-	Newer            ui.Link // what was published since; it leads to the comparison
-	Published        ui.Link // the version that it became
+	BasedOn          ui.Link // the version that the draft is based on
+	Newer            ui.Link // a version published since, with a link to the comparison
+	Published        ui.Link // the version that the draft became
 	EffectiveAt      time.Time
 	Tabs             []ui.Tab
 	Version          int
-	Locked           string // why nobody, or not this person, changes its rules; empty where they can
-	CanWrite         bool   // rules can be changed, and by this person
+	Locked           string // why the user cannot change the rules, empty if they can
+	CanWrite         bool   // the user can change the rules
 	CanPublish       bool
 }
 
-// draftPage is a page of a draft: what it is, whether it is behind, and its tabs.
+// draftPage is a page of a draft: its facts, a notice if it is out of date, and the tabs.
 func draftPage(h DraftHead, errors ui.Errors) templ.Component {
 	return templruntime.GeneratedTemplate(func(templ_7745c5c3_Input templruntime.GeneratedComponentInput) (templ_7745c5c3_Err error) {
 		templ_7745c5c3_W, ctx := templ_7745c5c3_Input.Writer, templ_7745c5c3_Input.Context
@@ -134,20 +134,20 @@ func draftPage(h DraftHead, errors ui.Errors) templ.Component {
 					if templ_7745c5c3_Err != nil {
 						return templ_7745c5c3_Err
 					}
-					templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 6, "</a> was published since this draft was begun from ")
+					templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 6, "</a> was published after this draft was created from ")
 					if templ_7745c5c3_Err != nil {
 						return templ_7745c5c3_Err
 					}
 					var templ_7745c5c3_Var6 string
 					templ_7745c5c3_Var6, templ_7745c5c3_Err = templ.JoinStringErrs(h.BasedOn.Label)
 					if templ_7745c5c3_Err != nil {
-						return templ.Error{Err: templ_7745c5c3_Err, FileName: `pricing/page.templ`, Line: 40, Col: 113}
+						return templ.Error{Err: templ_7745c5c3_Err, FileName: `pricing/page.templ`, Line: 40, Col: 115}
 					}
 					_, templ_7745c5c3_Err = templ_7745c5c3_Buffer.WriteString(templ.EscapeString(templ_7745c5c3_Var6))
 					if templ_7745c5c3_Err != nil {
 						return templ_7745c5c3_Err
 					}
-					templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 7, ". It can be published once it is brought up to date. ")
+					templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 7, ". Update the draft before you publish it. ")
 					if templ_7745c5c3_Err != nil {
 						return templ_7745c5c3_Err
 					}
@@ -173,7 +173,7 @@ func draftPage(h DraftHead, errors ui.Errors) templ.Component {
 						if templ_7745c5c3_Err != nil {
 							return templ_7745c5c3_Err
 						}
-						templ_7745c5c3_Err = ui.Submit("", "Bring it up to date").Render(ctx, templ_7745c5c3_Buffer)
+						templ_7745c5c3_Err = ui.Submit("", "Update draft").Render(ctx, templ_7745c5c3_Buffer)
 						if templ_7745c5c3_Err != nil {
 							return templ_7745c5c3_Err
 						}
@@ -193,7 +193,7 @@ func draftPage(h DraftHead, errors ui.Errors) templ.Component {
 			if templ_7745c5c3_Err != nil {
 				return templ_7745c5c3_Err
 			}
-			templ_7745c5c3_Err = ui.Tabs("Parts of this draft", h.Tabs).Render(ctx, templ_7745c5c3_Buffer)
+			templ_7745c5c3_Err = ui.Tabs("Draft sections", h.Tabs).Render(ctx, templ_7745c5c3_Buffer)
 			if templ_7745c5c3_Err != nil {
 				return templ_7745c5c3_Err
 			}
@@ -297,7 +297,7 @@ func draftFacts(h DraftHead) templ.Component {
 			}
 			return nil
 		})
-		templ_7745c5c3_Err = ui.SummaryItem("Begun by").Render(templ.WithChildren(ctx, templ_7745c5c3_Var10), templ_7745c5c3_Buffer)
+		templ_7745c5c3_Err = ui.SummaryItem("Created by").Render(templ.WithChildren(ctx, templ_7745c5c3_Var10), templ_7745c5c3_Buffer)
 		if templ_7745c5c3_Err != nil {
 			return templ_7745c5c3_Err
 		}
@@ -466,7 +466,7 @@ func draftFacts(h DraftHead) templ.Component {
 	})
 }
 
-// cardState is a rate card's state as a word.
+// cardState shows a rate card's state.
 func cardState(word string) templ.Component {
 	return templruntime.GeneratedTemplate(func(templ_7745c5c3_Input templruntime.GeneratedComponentInput) (templ_7745c5c3_Err error) {
 		templ_7745c5c3_W, ctx := templ_7745c5c3_Input.Writer, templ_7745c5c3_Input.Context
@@ -490,7 +490,7 @@ func cardState(word string) templ.Component {
 		ctx = templ.ClearChildren(ctx)
 		switch word {
 		case "published":
-			templ_7745c5c3_Err = ui.Status("good", word, "in force").Render(ctx, templ_7745c5c3_Buffer)
+			templ_7745c5c3_Err = ui.Status("good", word, "current").Render(ctx, templ_7745c5c3_Buffer)
 			if templ_7745c5c3_Err != nil {
 				return templ_7745c5c3_Err
 			}
@@ -500,7 +500,7 @@ func cardState(word string) templ.Component {
 				return templ_7745c5c3_Err
 			}
 		case "submitted":
-			templ_7745c5c3_Err = ui.Status("wait", word, "waits for approval").Render(ctx, templ_7745c5c3_Buffer)
+			templ_7745c5c3_Err = ui.Status("wait", word, "waiting for approval").Render(ctx, templ_7745c5c3_Buffer)
 			if templ_7745c5c3_Err != nil {
 				return templ_7745c5c3_Err
 			}
@@ -550,15 +550,15 @@ func draftActions(h DraftHead) templ.Component {
 			if templ_7745c5c3_Err != nil {
 				return templ_7745c5c3_Err
 			}
-			templ_7745c5c3_Err = ui.LinkButton("", "", "Rename", h.URL+"/title").Render(ctx, templ_7745c5c3_Buffer)
+			templ_7745c5c3_Err = ui.LinkButton("", "", "Rename draft", h.URL+"/title").Render(ctx, templ_7745c5c3_Buffer)
 			if templ_7745c5c3_Err != nil {
 				return templ_7745c5c3_Err
 			}
-			templ_7745c5c3_Err = ui.LinkButton("", "", "Import", h.URL+"/import").Render(ctx, templ_7745c5c3_Buffer)
+			templ_7745c5c3_Err = ui.LinkButton("", "", "Import prices", h.URL+"/import").Render(ctx, templ_7745c5c3_Buffer)
 			if templ_7745c5c3_Err != nil {
 				return templ_7745c5c3_Err
 			}
-			templ_7745c5c3_Err = ui.LinkButton("", "", "Discard", h.URL+"/discard").Render(ctx, templ_7745c5c3_Buffer)
+			templ_7745c5c3_Err = ui.LinkButton("", "", "Discard draft", h.URL+"/discard").Render(ctx, templ_7745c5c3_Buffer)
 			if templ_7745c5c3_Err != nil {
 				return templ_7745c5c3_Err
 			}

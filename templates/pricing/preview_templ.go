@@ -16,21 +16,21 @@ import (
 	"github.com/pingpost/pingpost/templates/ui"
 )
 
-// PreviewView is what publishing a draft would change.
+// PreviewView shows what publishing a draft would change.
 type PreviewView struct {
 	Head           DraftHead
 	Problems       []PreviewProblem
-	MoreProblems   int // that are not listed
+	MoreProblems   int // not listed
 	Inversions     []pricingrules.Inversion
 	MoreInversions int
 	Table          CompareTable
 }
 
-// PreviewProblem keeps a draft from being published.
+// PreviewProblem is a problem that prevents publishing.
 type PreviewProblem struct {
 	Text string
-	Rule string // what the rule at fault is about; empty where it is not one rule's
-	URL  string // where to mend it
+	Rule string // the selector of the rule with the problem, empty if there is no single rule
+	URL  string // the form of that rule
 }
 
 func Preview(v PreviewView) templ.Component {
@@ -78,7 +78,7 @@ func Preview(v PreviewView) templ.Component {
 			if templ_7745c5c3_Err != nil {
 				return templ_7745c5c3_Err
 			}
-			templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 2, " <section aria-labelledby=\"changes\"><div class=\"section-head\"><h2 id=\"changes\">What it changes</h2><a class=\"text-sm\" href=\"")
+			templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 2, " <section aria-labelledby=\"changes\"><div class=\"section-head\"><h2 id=\"changes\">Price changes</h2><a class=\"text-sm\" href=\"")
 			if templ_7745c5c3_Err != nil {
 				return templ_7745c5c3_Err
 			}
@@ -103,7 +103,7 @@ func Preview(v PreviewView) templ.Component {
 			if templ_7745c5c3_Err != nil {
 				return templ_7745c5c3_Err
 			}
-			templ_7745c5c3_Err = compareList(v.Table, ui.EmptyState("pricing", "No price changes", "The draft gives every lead the price that "+v.Head.BasedOn.Label+" gives it.")).Render(ctx, templ_7745c5c3_Buffer)
+			templ_7745c5c3_Err = compareList(v.Table, ui.EmptyState("pricing", "No price changes", "Every lead has the same price as in "+v.Head.BasedOn.Label+".")).Render(ctx, templ_7745c5c3_Buffer)
 			if templ_7745c5c3_Err != nil {
 				return templ_7745c5c3_Err
 			}
@@ -147,7 +147,7 @@ func previewProblems(all []PreviewProblem, more int) templ.Component {
 			if templ_7745c5c3_Err != nil {
 				return templ_7745c5c3_Err
 			}
-			templ_7745c5c3_Err = ui.Status("good", "complete", "Every lead has a price or is excluded, and no rules clash.").Render(ctx, templ_7745c5c3_Buffer)
+			templ_7745c5c3_Err = ui.Status("good", "complete", "Every lead has a price or is excluded, and no rules conflict.").Render(ctx, templ_7745c5c3_Buffer)
 			if templ_7745c5c3_Err != nil {
 				return templ_7745c5c3_Err
 			}
@@ -186,15 +186,15 @@ func previewProblems(all []PreviewProblem, more int) templ.Component {
 					return templ_7745c5c3_Err
 				}
 				var templ_7745c5c3_Var7 string
-				templ_7745c5c3_Var7, templ_7745c5c3_Err = templ.JoinStringErrs(ui.Plural(len(all)+more, "problem keeps", "problems keep"))
+				templ_7745c5c3_Var7, templ_7745c5c3_Err = templ.JoinStringErrs(ui.Plural(len(all)+more, "problem prevents", "problems prevent"))
 				if templ_7745c5c3_Err != nil {
-					return templ.Error{Err: templ_7745c5c3_Err, FileName: `pricing/preview.templ`, Line: 51, Col: 123}
+					return templ.Error{Err: templ_7745c5c3_Err, FileName: `pricing/preview.templ`, Line: 51, Col: 129}
 				}
 				_, templ_7745c5c3_Err = templ_7745c5c3_Buffer.WriteString(templ.EscapeString(templ_7745c5c3_Var7))
 				if templ_7745c5c3_Err != nil {
 					return templ_7745c5c3_Err
 				}
-				templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 9, " this draft from being published</h2><ul class=\"mt-1\">")
+				templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 9, " publishing</h2><ul class=\"mt-1\">")
 				if templ_7745c5c3_Err != nil {
 					return templ_7745c5c3_Err
 				}
@@ -217,7 +217,7 @@ func previewProblems(all []PreviewProblem, more int) templ.Component {
 						return templ_7745c5c3_Err
 					}
 					if p.Rule != "" {
-						templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 12, "<span class=\"text-soft\">– the rule for </span> ")
+						templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 12, "<span class=\"text-soft\">– rule for </span> ")
 						if templ_7745c5c3_Err != nil {
 							return templ_7745c5c3_Err
 						}
@@ -340,15 +340,15 @@ func previewInversions(all []pricingrules.Inversion, more int) templ.Component {
 					return templ_7745c5c3_Err
 				}
 				var templ_7745c5c3_Var15 string
-				templ_7745c5c3_Var15, templ_7745c5c3_Err = templ.JoinStringErrs(ui.Plural(len(all)+more, "price belies its urgency", "prices belie their urgency"))
+				templ_7745c5c3_Var15, templ_7745c5c3_Err = templ.JoinStringErrs(ui.Plural(len(all)+more, "price does not match its urgency", "prices do not match their urgency"))
 				if templ_7745c5c3_Err != nil {
-					return templ.Error{Err: templ_7745c5c3_Err, FileName: `pricing/preview.templ`, Line: 75, Col: 149}
+					return templ.Error{Err: templ_7745c5c3_Err, FileName: `pricing/preview.templ`, Line: 75, Col: 164}
 				}
 				_, templ_7745c5c3_Err = templ_7745c5c3_Buffer.WriteString(templ.EscapeString(templ_7745c5c3_Var15))
 				if templ_7745c5c3_Err != nil {
 					return templ_7745c5c3_Err
 				}
-				templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 20, "</h2><p>An urgent lead should cost more than a standard one, a flexible one less. These were right before. It can be published all the same.</p><ul class=\"mt-1\">")
+				templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 20, "</h2><p>An urgent lead should cost more than a standard one, and a flexible lead less. This draft breaks that order for the prices below. You can still publish it.</p><ul class=\"mt-1\">")
 				if templ_7745c5c3_Err != nil {
 					return templ_7745c5c3_Err
 				}

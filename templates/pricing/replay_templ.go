@@ -15,7 +15,7 @@ import (
 	"github.com/pingpost/pingpost/templates/ui"
 )
 
-// ReplayView puts a draft to recorded pings and posts. Field name: days.
+// ReplayView is the Replay tab of a draft. Field name: days.
 type ReplayView struct {
 	Head     DraftHead
 	Days     []ui.Option
@@ -24,35 +24,35 @@ type ReplayView struct {
 	Errors   ui.Errors
 }
 
-// ReplayLive is how far the last replay is, and what came of it; it comes by itself while
-// scripts run.
+// ReplayLive is the progress and the result of the last replay. With scripts, it reloads
+// automatically.
 type ReplayLive struct {
-	URL              string // of this part alone
-	State            string // "" where there is none, "waiting", "running", "done" or "failed"
+	URL              string // of this fragment
+	State            string // "waiting", "running", "done" or "failed", "" if there is no replay
 	Requester        string
 	Requested, Ended time.Time
-	From, To         string // days, both counted
+	From, To         string // the first and the last day
 	Days, Done       int
-	Stale            bool // the draft has changed since
+	Stale            bool // the draft has changed since the replay was requested
 	Result           *ReplayResult
 }
 
-// ReplayResult is what the draft makes of what was recorded. Currencies are never summed.
+// ReplayResult compares recorded prices with the draft's prices. Currencies are never added up.
 type ReplayResult struct {
 	Took                                   time.Duration
 	Total, Categories, Countries, Partners []ReplayLine
-	MorePartners                           int // that are not listed
+	MorePartners                           int // not listed
 }
 
-// ReplayLine is a part of the trade in one currency.
+// ReplayLine is one row of a result, in one currency.
 type ReplayLine struct {
 	Name, URL                 string
-	AcceptedThen, AcceptedNow string // of the pings, as a share
+	AcceptedThen, AcceptedNow string // percentage of the pings
 	Pings, Leads              ReplaySums
-	Lost                      int64 // leads that the draft gives no price
+	Lost                      int64 // leads without a price in the draft
 }
 
-// ReplaySums are what was recorded and what the draft makes of it.
+// ReplaySums are the recorded total, the total with the draft, and the difference.
 type ReplaySums struct {
 	Count                 int64
 	Then, Now, Difference money.Amount
@@ -91,7 +91,7 @@ func Replay(v ReplayView) templ.Component {
 				}()
 			}
 			ctx = templ.InitializeContext(ctx)
-			templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 1, "<p class=\"hint mb-4 max-w-3xl\">The pings and posts of the last days are priced once more, with the draft, and set beside what was recorded. Live prices are not touched.</p>")
+			templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 1, "<p class=\"hint mb-4 max-w-3xl\">A replay prices recent pings and leads with this draft and compares the results with the recorded prices. Current prices do not change.</p>")
 			if templ_7745c5c3_Err != nil {
 				return templ_7745c5c3_Err
 			}
@@ -113,7 +113,7 @@ func Replay(v ReplayView) templ.Component {
 				if templ_7745c5c3_Err != nil {
 					return templ_7745c5c3_Err
 				}
-				templ_7745c5c3_Err = ui.FormField(ui.Field{Name: "days", Label: "How far back", Type: "select", Options: v.Days, Error: v.Errors.For("days")}).Render(ctx, templ_7745c5c3_Buffer)
+				templ_7745c5c3_Err = ui.FormField(ui.Field{Name: "days", Label: "Period", Type: "select", Options: v.Days, Error: v.Errors.For("days")}).Render(ctx, templ_7745c5c3_Buffer)
 				if templ_7745c5c3_Err != nil {
 					return templ_7745c5c3_Err
 				}
@@ -121,7 +121,7 @@ func Replay(v ReplayView) templ.Component {
 				if templ_7745c5c3_Err != nil {
 					return templ_7745c5c3_Err
 				}
-				templ_7745c5c3_Err = ui.Submit("primary", "Replay").Render(ctx, templ_7745c5c3_Buffer)
+				templ_7745c5c3_Err = ui.Submit("primary", "Start replay").Render(ctx, templ_7745c5c3_Buffer)
 				if templ_7745c5c3_Err != nil {
 					return templ_7745c5c3_Err
 				}
@@ -156,8 +156,8 @@ func Replay(v ReplayView) templ.Component {
 	})
 }
 
-// ReplayPart is the last replay. It asks for itself again every two seconds until that is
-// over; console.js says data-news where it has changed.
+// ReplayPart shows the last replay. It reloads every two seconds until the replay has ended.
+// console.js announces data-news when it changes.
 func ReplayPart(v ReplayLive, now time.Time) templ.Component {
 	return templruntime.GeneratedTemplate(func(templ_7745c5c3_Input templruntime.GeneratedComponentInput) (templ_7745c5c3_Err error) {
 		templ_7745c5c3_W, ctx := templ_7745c5c3_Input.Writer, templ_7745c5c3_Input.Context
@@ -179,7 +179,7 @@ func ReplayPart(v ReplayLive, now time.Time) templ.Component {
 			templ_7745c5c3_Var4 = templ.NopComponent
 		}
 		ctx = templ.ClearChildren(ctx)
-		templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 8, "<section id=\"replay\" aria-label=\"The last replay\" data-news=\"")
+		templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 8, "<section id=\"replay\" aria-label=\"Last replay\" data-news=\"")
 		if templ_7745c5c3_Err != nil {
 			return templ_7745c5c3_Err
 		}
@@ -221,7 +221,7 @@ func ReplayPart(v ReplayLive, now time.Time) templ.Component {
 		}
 		switch v.State {
 		case "":
-			templ_7745c5c3_Err = ui.EmptyState("wait", "No replay yet", "It says what share of the pings the draft would have accepted, and what it would have offered and paid.").Render(ctx, templ_7745c5c3_Buffer)
+			templ_7745c5c3_Err = ui.EmptyState("wait", "No replay yet", "The result will be shown here: the share of pings that the draft would have accepted, and what it would have offered and paid.").Render(ctx, templ_7745c5c3_Buffer)
 			if templ_7745c5c3_Err != nil {
 				return templ_7745c5c3_Err
 			}
@@ -261,7 +261,7 @@ func ReplayPart(v ReplayLive, now time.Time) templ.Component {
 					}()
 				}
 				ctx = templ.InitializeContext(ctx)
-				templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 15, "The replay could not be finished; why is in the service's log. Nothing was changed: start it again.")
+				templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 15, "The replay failed. Start it again. If it keeps failing, an administrator can find the reason in the service's log.")
 				if templ_7745c5c3_Err != nil {
 					return templ_7745c5c3_Err
 				}
@@ -295,14 +295,13 @@ func ReplayPart(v ReplayLive, now time.Time) templ.Component {
 
 func (v ReplayLive) open() bool { return v.State == "waiting" || v.State == "running" }
 
-// Announcement is what somebody who cannot see the page is told: it differs from what was said
-// before only where the state does.
+// Announcement is the text that screen readers announce. It changes only with the state.
 func (v ReplayLive) Announcement() string {
 	switch v.State {
 	case "waiting":
-		return "The replay waits for its turn"
+		return "The replay is waiting"
 	case "running":
-		return "The replay is under way"
+		return "The replay is running"
 	case "done":
 		return "The replay is done"
 	case "failed":
@@ -374,7 +373,7 @@ func replayFacts(v ReplayLive, now time.Time) templ.Component {
 			var templ_7745c5c3_Var11 string
 			templ_7745c5c3_Var11, templ_7745c5c3_Err = templ.JoinStringErrs(v.From)
 			if templ_7745c5c3_Err != nil {
-				return templ.Error{Err: templ_7745c5c3_Err, FileName: `pricing/replay.templ`, Line: 127, Col: 11}
+				return templ.Error{Err: templ_7745c5c3_Err, FileName: `pricing/replay.templ`, Line: 126, Col: 11}
 			}
 			_, templ_7745c5c3_Err = templ_7745c5c3_Buffer.WriteString(templ.EscapeString(templ_7745c5c3_Var11))
 			if templ_7745c5c3_Err != nil {
@@ -387,7 +386,7 @@ func replayFacts(v ReplayLive, now time.Time) templ.Component {
 			var templ_7745c5c3_Var12 string
 			templ_7745c5c3_Var12, templ_7745c5c3_Err = templ.JoinStringErrs(v.To)
 			if templ_7745c5c3_Err != nil {
-				return templ.Error{Err: templ_7745c5c3_Err, FileName: `pricing/replay.templ`, Line: 127, Col: 23}
+				return templ.Error{Err: templ_7745c5c3_Err, FileName: `pricing/replay.templ`, Line: 126, Col: 23}
 			}
 			_, templ_7745c5c3_Err = templ_7745c5c3_Buffer.WriteString(templ.EscapeString(templ_7745c5c3_Var12))
 			if templ_7745c5c3_Err != nil {
@@ -418,7 +417,7 @@ func replayFacts(v ReplayLive, now time.Time) templ.Component {
 			var templ_7745c5c3_Var14 string
 			templ_7745c5c3_Var14, templ_7745c5c3_Err = templ.JoinStringErrs(v.Requester)
 			if templ_7745c5c3_Err != nil {
-				return templ.Error{Err: templ_7745c5c3_Err, FileName: `pricing/replay.templ`, Line: 130, Col: 22}
+				return templ.Error{Err: templ_7745c5c3_Err, FileName: `pricing/replay.templ`, Line: 129, Col: 22}
 			}
 			_, templ_7745c5c3_Err = templ_7745c5c3_Buffer.WriteString(templ.EscapeString(templ_7745c5c3_Var14))
 			if templ_7745c5c3_Err != nil {
@@ -434,7 +433,7 @@ func replayFacts(v ReplayLive, now time.Time) templ.Component {
 			}
 			return nil
 		})
-		templ_7745c5c3_Err = ui.SummaryItem("Asked for").Render(templ.WithChildren(ctx, templ_7745c5c3_Var13), templ_7745c5c3_Buffer)
+		templ_7745c5c3_Err = ui.SummaryItem("Requested by").Render(templ.WithChildren(ctx, templ_7745c5c3_Var13), templ_7745c5c3_Buffer)
 		if templ_7745c5c3_Err != nil {
 			return templ_7745c5c3_Err
 		}
@@ -457,7 +456,7 @@ func replayFacts(v ReplayLive, now time.Time) templ.Component {
 				}
 				return nil
 			})
-			templ_7745c5c3_Err = ui.SummaryItem("Took").Render(templ.WithChildren(ctx, templ_7745c5c3_Var15), templ_7745c5c3_Buffer)
+			templ_7745c5c3_Err = ui.SummaryItem("Duration").Render(templ.WithChildren(ctx, templ_7745c5c3_Var15), templ_7745c5c3_Buffer)
 			if templ_7745c5c3_Err != nil {
 				return templ_7745c5c3_Err
 			}
@@ -479,7 +478,7 @@ func replayFacts(v ReplayLive, now time.Time) templ.Component {
 					}()
 				}
 				ctx = templ.InitializeContext(ctx)
-				templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 23, "The draft has changed since this replay was asked for: the figures are those of the draft as it was then. Replay it again.")
+				templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 23, "The draft has changed since this replay was requested. Start a new replay to include the changes.")
 				if templ_7745c5c3_Err != nil {
 					return templ_7745c5c3_Err
 				}
@@ -517,12 +516,12 @@ func replayState(word string) templ.Component {
 		ctx = templ.ClearChildren(ctx)
 		switch word {
 		case "waiting":
-			templ_7745c5c3_Err = ui.Status("wait", word, "waits for its turn").Render(ctx, templ_7745c5c3_Buffer)
+			templ_7745c5c3_Err = ui.Status("wait", word, "waiting").Render(ctx, templ_7745c5c3_Buffer)
 			if templ_7745c5c3_Err != nil {
 				return templ_7745c5c3_Err
 			}
 		case "running":
-			templ_7745c5c3_Err = ui.Status("busy", word, "under way").Render(ctx, templ_7745c5c3_Buffer)
+			templ_7745c5c3_Err = ui.Status("busy", word, "running").Render(ctx, templ_7745c5c3_Buffer)
 			if templ_7745c5c3_Err != nil {
 				return templ_7745c5c3_Err
 			}
@@ -569,7 +568,7 @@ func replayProgress(v ReplayLive) templ.Component {
 		var templ_7745c5c3_Var19 string
 		templ_7745c5c3_Var19, templ_7745c5c3_Err = templ.JoinStringErrs(ui.Number(v.Done))
 		if templ_7745c5c3_Err != nil {
-			return templ.Error{Err: templ_7745c5c3_Err, FileName: `pricing/replay.templ`, Line: 160, Col: 61}
+			return templ.Error{Err: templ_7745c5c3_Err, FileName: `pricing/replay.templ`, Line: 159, Col: 61}
 		}
 		_, templ_7745c5c3_Err = templ_7745c5c3_Buffer.WriteString(templ.EscapeString(templ_7745c5c3_Var19))
 		if templ_7745c5c3_Err != nil {
@@ -582,7 +581,7 @@ func replayProgress(v ReplayLive) templ.Component {
 		var templ_7745c5c3_Var20 string
 		templ_7745c5c3_Var20, templ_7745c5c3_Err = templ.JoinStringErrs(ui.Plural(v.Days, "day", "days"))
 		if templ_7745c5c3_Err != nil {
-			return templ.Error{Err: templ_7745c5c3_Err, FileName: `pricing/replay.templ`, Line: 160, Col: 101}
+			return templ.Error{Err: templ_7745c5c3_Err, FileName: `pricing/replay.templ`, Line: 159, Col: 101}
 		}
 		_, templ_7745c5c3_Err = templ_7745c5c3_Buffer.WriteString(templ.EscapeString(templ_7745c5c3_Var20))
 		if templ_7745c5c3_Err != nil {
@@ -595,7 +594,7 @@ func replayProgress(v ReplayLive) templ.Component {
 		var templ_7745c5c3_Var21 string
 		templ_7745c5c3_Var21, templ_7745c5c3_Err = templ.ResolveAttributeValue(v.Days)
 		if templ_7745c5c3_Err != nil {
-			return templ.Error{Err: templ_7745c5c3_Err, FileName: `pricing/replay.templ`, Line: 161, Col: 40}
+			return templ.Error{Err: templ_7745c5c3_Err, FileName: `pricing/replay.templ`, Line: 160, Col: 40}
 		}
 		_, templ_7745c5c3_Err = templ_7745c5c3_Buffer.WriteString(templ_7745c5c3_Var21)
 		if templ_7745c5c3_Err != nil {
@@ -608,13 +607,13 @@ func replayProgress(v ReplayLive) templ.Component {
 		var templ_7745c5c3_Var22 string
 		templ_7745c5c3_Var22, templ_7745c5c3_Err = templ.ResolveAttributeValue(v.Done)
 		if templ_7745c5c3_Err != nil {
-			return templ.Error{Err: templ_7745c5c3_Err, FileName: `pricing/replay.templ`, Line: 161, Col: 57}
+			return templ.Error{Err: templ_7745c5c3_Err, FileName: `pricing/replay.templ`, Line: 160, Col: 57}
 		}
 		_, templ_7745c5c3_Err = templ_7745c5c3_Buffer.WriteString(templ_7745c5c3_Var22)
 		if templ_7745c5c3_Err != nil {
 			return templ_7745c5c3_Err
 		}
-		templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 28, "\" aria-labelledby=\"replay-days\"></progress><p class=\"without-js mt-2\"><a href=\"?tab=replay\">Look again</a></p>")
+		templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 28, "\" aria-labelledby=\"replay-days\"></progress><p class=\"without-js mt-2\"><a href=\"?tab=replay\">Refresh</a></p>")
 		if templ_7745c5c3_Err != nil {
 			return templ_7745c5c3_Err
 		}
@@ -644,12 +643,12 @@ func replayResult(r ReplayResult) templ.Component {
 		}
 		ctx = templ.ClearChildren(ctx)
 		if len(r.Total) == 0 {
-			templ_7745c5c3_Err = ui.EmptyState("overview", "Nothing was recorded", "No ping and no lead of these days is kept, sandboxes left out.").Render(ctx, templ_7745c5c3_Buffer)
+			templ_7745c5c3_Err = ui.EmptyState("overview", "No data", "There are no recorded pings or leads in this period. Sandbox accounts are not included.").Render(ctx, templ_7745c5c3_Buffer)
 			if templ_7745c5c3_Err != nil {
 				return templ_7745c5c3_Err
 			}
 		} else {
-			templ_7745c5c3_Err = replayTable("In all, by currency", "Currency", "", r.Total).Render(ctx, templ_7745c5c3_Buffer)
+			templ_7745c5c3_Err = replayTable("Totals by currency", "Currency", "", r.Total).Render(ctx, templ_7745c5c3_Buffer)
 			if templ_7745c5c3_Err != nil {
 				return templ_7745c5c3_Err
 			}
@@ -683,9 +682,10 @@ func replayResult(r ReplayResult) templ.Component {
 }
 
 func (r ReplayResult) partnerText() string {
-	words := "Those whose payout changes most come first. Pings that name no partner are in no line."
+	words := "Largest change in payout first. Pings without a partner are not included."
 	if r.MorePartners > 0 {
-		words += " " + ui.Plural(r.MorePartners, "line more is", "lines more are") + " not listed: with a smaller change, or of partners that are not yours to see."
+		words += " " + ui.Plural(r.MorePartners, "more row is", "more rows are") +
+			" not shown, because the change is smaller or you do not have access to the partner."
 	}
 	return words
 }
@@ -694,7 +694,7 @@ func replayColumns(head string) []ui.Column {
 	return []ui.Column{{Label: head}, {Label: "Pings", Number: true}, {Label: "Accepted", Number: true}, {Label: "Offered", Number: true}, {Label: "Leads", Number: true}, {Label: "Payout", Number: true}}
 }
 
-// replayTable sets what was recorded over what the draft makes of it.
+// replayTable compares recorded values with the draft's.
 func replayTable(title, head, hint string, lines []ReplayLine) templ.Component {
 	return templruntime.GeneratedTemplate(func(templ_7745c5c3_Input templruntime.GeneratedComponentInput) (templ_7745c5c3_Err error) {
 		templ_7745c5c3_W, ctx := templ_7745c5c3_Input.Writer, templ_7745c5c3_Input.Context
@@ -1208,7 +1208,7 @@ func replaySums(s ReplaySums) templ.Component {
 	})
 }
 
-// replayLimits says what a replay cannot know.
+// replayLimits explains how to read a replay and what it cannot show.
 func replayLimits() templ.Component {
 	return templruntime.GeneratedTemplate(func(templ_7745c5c3_Input templruntime.GeneratedComponentInput) (templ_7745c5c3_Err error) {
 		templ_7745c5c3_W, ctx := templ_7745c5c3_Input.Writer, templ_7745c5c3_Input.Context
@@ -1230,7 +1230,7 @@ func replayLimits() templ.Component {
 			templ_7745c5c3_Var50 = templ.NopComponent
 		}
 		ctx = templ.ClearChildren(ctx)
-		templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 62, "<section class=\"section\" aria-labelledby=\"limits\"><h2 id=\"limits\" class=\"mb-2\">How to read it</h2><ul class=\"list-disc pl-5 text-sm max-w-3xl\"><li class=\"py-0.5\">Left of the arrow is what was recorded, right of it what the draft makes of it. Offered is the sum of the prices offered for pings: the revenue that partners were offered. Payout is the sum of the prices of the leads that were delivered.</li><li class=\"py-0.5\">The same pings and the same leads are priced. That another price might have sold other leads, more or fewer, no replay knows.</li><li class=\"py-0.5\">What was paused or capped stays so: no rate card decides that.</li><li class=\"py-0.5\">Partners' own adjustments and exclusions are today's, not those of the day.</li><li class=\"py-0.5\">Sandboxes are left out. Pings are kept as long as the retention setting says, and some may not have been recorded under heavy load: of days that are not kept any more, only the leads count.</li></ul></section>")
+		templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 62, "<section class=\"section\" aria-labelledby=\"limits\"><h2 id=\"limits\" class=\"mb-2\">How to read it</h2><ul class=\"list-disc pl-5 text-sm max-w-3xl\"><li class=\"py-0.5\">Recorded values are left of the arrow, and values with the draft are right of it. Offered is the total of the prices offered for pings. Payout is the total of the prices of delivered leads.</li><li class=\"py-0.5\">A replay uses the recorded pings and leads. It cannot show how many leads partners would have sold at other prices.</li><li class=\"py-0.5\">Pings that were rejected because a partner was suspended or had reached its cap stay rejected.</li><li class=\"py-0.5\">Partners' current adjustments and exclusions are used, not those of the day.</li><li class=\"py-0.5\">Sandbox accounts are not included. Pings are deleted after the retention period, and some may not be recorded under heavy load. For days without pings, only leads are included.</li></ul></section>")
 		if templ_7745c5c3_Err != nil {
 			return templ_7745c5c3_Err
 		}

@@ -10,12 +10,12 @@ import templruntime "github.com/a-h/templ/runtime"
 
 import "github.com/pingpost/pingpost/templates/ui"
 
-// RuleFormView makes a rule, or changes one. Field names: industry, category, country,
-// urgency, base-GBP … ceiling-AUD, multiplier, exclude ("", "yes" or "no"), note, version.
+// RuleFormView adds or edits a rule. Field names: industry, category, country, urgency,
+// base-GBP … ceiling-AUD, multiplier, exclude ("", "yes" or "no"), note, version.
 type RuleFormView struct {
 	Shell                                       ui.Shell
 	Action, Cancel                              string
-	RemoveURL                                   string // empty for a new one
+	RemoveURL                                   string // empty for a new rule
 	Industries, Categories, Countries, Urgences []ui.Option
 	Amounts                                     []AmountFields
 	Multiplier                                  string
@@ -27,10 +27,10 @@ type RuleFormView struct {
 	Submit                                      string
 }
 
-// AmountFields are an amount's fields, one for each currency. Name is the effect's.
+// AmountFields are the fields of one effect ("base", "floor" or "ceiling"), one per currency.
 type AmountFields struct {
 	Name, Label, Hint string
-	Fields            []ui.Hidden // the currency and what its field holds
+	Fields            []ui.Hidden // currency and value
 }
 
 func RuleForm(v RuleFormView) templ.Component {
@@ -119,11 +119,11 @@ func RuleForm(v RuleFormView) templ.Component {
 			if templ_7745c5c3_Err != nil {
 				return templ_7745c5c3_Err
 			}
-			templ_7745c5c3_Err = ui.FormField(ui.Field{Name: "multiplier", Label: "Multiplier", Value: v.Multiplier, Optional: true, Autocomplete: "off", Error: v.Errors.For("multiplier"), Hint: "1.2 is 20 % more."}).Render(ctx, templ_7745c5c3_Buffer)
+			templ_7745c5c3_Err = ui.FormField(ui.Field{Name: "multiplier", Label: "Multiplier", Value: v.Multiplier, Optional: true, Autocomplete: "off", Error: v.Errors.For("multiplier"), Hint: "1.2 adds 20 %."}).Render(ctx, templ_7745c5c3_Buffer)
 			if templ_7745c5c3_Err != nil {
 				return templ_7745c5c3_Err
 			}
-			templ_7745c5c3_Err = ui.FormField(ui.Field{Name: "exclude", Label: "Leads", Type: "select", Options: v.Exclusions, Optional: true, Error: v.Errors.For("exclude"), Hint: "Whether they are bought at all."}).Render(ctx, templ_7745c5c3_Buffer)
+			templ_7745c5c3_Err = ui.FormField(ui.Field{Name: "exclude", Label: "Exclusion", Type: "select", Options: v.Exclusions, Optional: true, Error: v.Errors.For("exclude"), Hint: "Excluded leads are not bought."}).Render(ctx, templ_7745c5c3_Buffer)
 			if templ_7745c5c3_Err != nil {
 				return templ_7745c5c3_Err
 			}
@@ -131,7 +131,7 @@ func RuleForm(v RuleFormView) templ.Component {
 			if templ_7745c5c3_Err != nil {
 				return templ_7745c5c3_Err
 			}
-			templ_7745c5c3_Err = ui.FormField(ui.Field{Name: "note", Label: "Note", Value: v.Note, Optional: true, Autocomplete: "off", Error: v.Errors.For("note"), Hint: "Why the rule is there, for whoever reads it next."}).Render(ctx, templ_7745c5c3_Buffer)
+			templ_7745c5c3_Err = ui.FormField(ui.Field{Name: "note", Label: "Note", Value: v.Note, Optional: true, Autocomplete: "off", Error: v.Errors.For("note"), Hint: "The reason for this rule."}).Render(ctx, templ_7745c5c3_Buffer)
 			if templ_7745c5c3_Err != nil {
 				return templ_7745c5c3_Err
 			}
@@ -173,7 +173,7 @@ func RuleForm(v RuleFormView) templ.Component {
 				if templ_7745c5c3_Err != nil {
 					return templ_7745c5c3_Err
 				}
-				templ_7745c5c3_Err = ui.Submit("", "Take the rule out").Render(ctx, templ_7745c5c3_Buffer)
+				templ_7745c5c3_Err = ui.Submit("", "Remove rule").Render(ctx, templ_7745c5c3_Buffer)
 				if templ_7745c5c3_Err != nil {
 					return templ_7745c5c3_Err
 				}
@@ -221,7 +221,7 @@ func ruleSelector(v RuleFormView) templ.Component {
 		if templ_7745c5c3_Err != nil {
 			return templ_7745c5c3_Err
 		}
-		templ_7745c5c3_Err = ui.FormField(ui.Field{Name: "category", Label: "or category", Type: "select", Options: v.Categories, Optional: true, Error: v.Errors.For("category")}).Render(ctx, templ_7745c5c3_Buffer)
+		templ_7745c5c3_Err = ui.FormField(ui.Field{Name: "category", Label: "Category", Type: "select", Options: v.Categories, Optional: true, Error: v.Errors.For("category")}).Render(ctx, templ_7745c5c3_Buffer)
 		if templ_7745c5c3_Err != nil {
 			return templ_7745c5c3_Err
 		}

@@ -14,7 +14,7 @@ import (
 	"github.com/pingpost/pingpost/templates/ui"
 )
 
-// DraftRulesView is the rules of a draft. Filter names: q, only ("wrong").
+// DraftRulesView lists the rules of a draft. Filter names: q, only ("wrong").
 type DraftRulesView struct {
 	Head   DraftHead
 	Search string
@@ -25,17 +25,17 @@ type DraftRulesView struct {
 	Pager  ui.Pager
 }
 
-// RuleRow is one rule in words. Number is how messages call it.
+// RuleRow describes one rule. Error messages refer to it by Number.
 type RuleRow struct {
 	Number   int
-	URL      string // of its form; empty where this person may not
+	URL      string // the rule's form, empty if the user may not edit it
 	Selector string
 	Effects  []string
 	Note     string
 	Problems []string
 }
 
-var ruleColumns = []ui.Column{{Label: "Rule"}, {Label: "What it says"}, {Label: "Note"}}
+var ruleColumns = []ui.Column{{Label: "Rule"}, {Label: "Effects"}, {Label: "Note"}}
 
 func DraftRules(v DraftRulesView) templ.Component {
 	return templruntime.GeneratedTemplate(func(templ_7745c5c3_Input templruntime.GeneratedComponentInput) (templ_7745c5c3_Err error) {
@@ -94,7 +94,7 @@ func DraftRules(v DraftRulesView) templ.Component {
 				if templ_7745c5c3_Err != nil {
 					return templ_7745c5c3_Err
 				}
-				templ_7745c5c3_Err = ui.FilterSearch("q", "Search", v.Search, "A word of the rule or its note").Render(ctx, templ_7745c5c3_Buffer)
+				templ_7745c5c3_Err = ui.FilterSearch("q", "Search", v.Search, "Text in the rule or its note").Render(ctx, templ_7745c5c3_Buffer)
 				if templ_7745c5c3_Err != nil {
 					return templ_7745c5c3_Err
 				}
@@ -121,7 +121,7 @@ func DraftRules(v DraftRulesView) templ.Component {
 				if templ_7745c5c3_Err != nil {
 					return templ_7745c5c3_Err
 				}
-				templ_7745c5c3_Err = ui.LinkButton("", "plus", "Add a rule", v.NewURL).Render(ctx, templ_7745c5c3_Buffer)
+				templ_7745c5c3_Err = ui.LinkButton("", "plus", "Add rule", v.NewURL).Render(ctx, templ_7745c5c3_Buffer)
 				if templ_7745c5c3_Err != nil {
 					return templ_7745c5c3_Err
 				}
@@ -165,7 +165,7 @@ func DraftRules(v DraftRulesView) templ.Component {
 							}()
 						}
 						ctx = templ.InitializeContext(ctx)
-						templ_7745c5c3_Err = ui.ListPlaceholder(v.State, ui.EmptyState("pricing", "No rules", "Without rules no lead has a price.")).Render(ctx, templ_7745c5c3_Buffer)
+						templ_7745c5c3_Err = ui.ListPlaceholder(v.State, ui.EmptyState("pricing", "No rules", "Rules will be listed here. Without rules, leads have no price.")).Render(ctx, templ_7745c5c3_Buffer)
 						if templ_7745c5c3_Err != nil {
 							return templ_7745c5c3_Err
 						}
@@ -390,7 +390,7 @@ func ruleRow(r RuleRow) templ.Component {
 				}
 				return nil
 			})
-			templ_7745c5c3_Err = ui.Cell("Says").Render(templ.WithChildren(ctx, templ_7745c5c3_Var14), templ_7745c5c3_Buffer)
+			templ_7745c5c3_Err = ui.Cell("Effects").Render(templ.WithChildren(ctx, templ_7745c5c3_Var14), templ_7745c5c3_Buffer)
 			if templ_7745c5c3_Err != nil {
 				return templ_7745c5c3_Err
 			}

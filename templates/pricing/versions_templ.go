@@ -14,25 +14,25 @@ import (
 	"github.com/pingpost/pingpost/templates/ui"
 )
 
-// VersionsView is the history of the prices.
+// VersionsView lists the versions of the rate card.
 type VersionsView struct {
 	Shell    ui.Shell
 	Versions []VersionRow
-	A, B     string // the two that are offered for comparison
+	A, B     string // the versions preselected for comparison
 	Pager    ui.Pager
 }
 
-// VersionRow is a version, the newest first.
+// VersionRow is one version.
 type VersionRow struct {
 	Version                     ui.Link
 	State                       string // "published" or "superseded"
 	Since                       time.Time
 	Author, Submitter, Approver string
 	Note                        string
-	CompareURL                  string // with the one before; empty for the first
+	CompareURL                  string // comparison with the previous version, empty for the first
 }
 
-var versionColumns = []ui.Column{{Label: "Version"}, {Label: "State"}, {Label: "In force from"}, {Label: "By"}, {Label: "Note"}, {Label: "Compare", NoLabel: true}}
+var versionColumns = []ui.Column{{Label: "Version"}, {Label: "State"}, {Label: "Effective from"}, {Label: "Author"}, {Label: "Note"}, {Label: "Compare", NoLabel: true}}
 
 func Versions(v VersionsView) templ.Component {
 	return templruntime.GeneratedTemplate(func(templ_7745c5c3_Input templruntime.GeneratedComponentInput) (templ_7745c5c3_Err error) {
@@ -67,7 +67,7 @@ func Versions(v VersionsView) templ.Component {
 				}()
 			}
 			ctx = templ.InitializeContext(ctx)
-			templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 1, "<p class=\"hint mb-4 max-w-3xl\">A version never changes. To go back to one, begin a draft from it and publish that: it becomes the next version.</p>")
+			templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 1, "<p class=\"hint mb-4 max-w-3xl\">A version never changes. To go back to an earlier version, create a draft from it and publish the draft.</p>")
 			if templ_7745c5c3_Err != nil {
 				return templ_7745c5c3_Err
 			}
@@ -116,7 +116,7 @@ func Versions(v VersionsView) templ.Component {
 							}()
 						}
 						ctx = templ.InitializeContext(ctx)
-						templ_7745c5c3_Err = ui.EmptyState("pricing", "No versions here", "The prices that a draft publishes are a version.").Render(ctx, templ_7745c5c3_Buffer)
+						templ_7745c5c3_Err = ui.EmptyState("pricing", "No versions", "Published drafts will be listed here as versions.").Render(ctx, templ_7745c5c3_Buffer)
 						if templ_7745c5c3_Err != nil {
 							return templ_7745c5c3_Err
 						}
@@ -129,7 +129,7 @@ func Versions(v VersionsView) templ.Component {
 				}
 				return nil
 			})
-			templ_7745c5c3_Err = ui.Table("Versions of the prices, newest first", versionColumns).Render(templ.WithChildren(ctx, templ_7745c5c3_Var3), templ_7745c5c3_Buffer)
+			templ_7745c5c3_Err = ui.Table("Versions, newest first", versionColumns).Render(templ.WithChildren(ctx, templ_7745c5c3_Var3), templ_7745c5c3_Buffer)
 			if templ_7745c5c3_Err != nil {
 				return templ_7745c5c3_Err
 			}
@@ -280,7 +280,7 @@ func versionRow(r VersionRow, now time.Time) templ.Component {
 				}
 				return nil
 			})
-			templ_7745c5c3_Err = ui.Cell("From").Render(templ.WithChildren(ctx, templ_7745c5c3_Var11), templ_7745c5c3_Buffer)
+			templ_7745c5c3_Err = ui.Cell("Effective from").Render(templ.WithChildren(ctx, templ_7745c5c3_Var11), templ_7745c5c3_Buffer)
 			if templ_7745c5c3_Err != nil {
 				return templ_7745c5c3_Err
 			}
@@ -361,7 +361,7 @@ func versionRow(r VersionRow, now time.Time) templ.Component {
 				}
 				return nil
 			})
-			templ_7745c5c3_Err = ui.Cell("By").Render(templ.WithChildren(ctx, templ_7745c5c3_Var12), templ_7745c5c3_Buffer)
+			templ_7745c5c3_Err = ui.Cell("Author").Render(templ.WithChildren(ctx, templ_7745c5c3_Var12), templ_7745c5c3_Buffer)
 			if templ_7745c5c3_Err != nil {
 				return templ_7745c5c3_Err
 			}
@@ -421,7 +421,7 @@ func versionRow(r VersionRow, now time.Time) templ.Component {
 					if templ_7745c5c3_Err != nil {
 						return templ_7745c5c3_Err
 					}
-					templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 21, "\">What changed<span class=\"sr-only\">in ")
+					templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 21, "\">View changes<span class=\"sr-only\">in ")
 					if templ_7745c5c3_Err != nil {
 						return templ_7745c5c3_Err
 					}
@@ -464,14 +464,14 @@ type VersionView struct {
 	Author, Submitter, Approver string
 	Title, Note                 string
 	Explain                     string
-	EditsURL                    string  // how the draft came about; empty for what was no draft
-	BeginURL                    string  // empty where this person may not
-	Before                      ui.Link // the version before; empty for the first
+	EditsURL                    string  // the edits of the draft, empty for the first version
+	BeginURL                    string  // empty if the user may not create drafts
+	Before                      ui.Link // the previous version, empty for the first
 	CompareURL                  string
 	Changes                     CompareTable
-	More                        int // that are not listed
+	More                        int // changes not listed
 	Events                      []ui.AuditRow
-	AuditURL                    string // empty where this person may not see the audit trail
+	AuditURL                    string // empty if the user may not read the audit log
 }
 
 func Version(v VersionView) templ.Component {
@@ -516,7 +516,7 @@ func Version(v VersionView) templ.Component {
 				return templ_7745c5c3_Err
 			}
 			if v.BeginURL != "" && v.State == "superseded" {
-				templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 24, "<p id=\"rollback\" class=\"hint mb-4 max-w-3xl\">To go back to these prices, begin a draft from this version and publish it: it becomes the next version, and the history keeps both.</p>")
+				templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 24, "<p id=\"rollback\" class=\"hint mb-4 max-w-3xl\">To go back to these prices, create a draft from this version and publish it as the next version.</p>")
 				if templ_7745c5c3_Err != nil {
 					return templ_7745c5c3_Err
 				}
@@ -526,7 +526,7 @@ func Version(v VersionView) templ.Component {
 				return templ_7745c5c3_Err
 			}
 			if v.Before.URL != "" {
-				templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 26, "<section aria-labelledby=\"changed\"><div class=\"section-head\"><h2 id=\"changed\">What it changed</h2><a class=\"text-sm\" href=\"")
+				templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 26, "<section aria-labelledby=\"changed\"><div class=\"section-head\"><h2 id=\"changed\">Price changes</h2><a class=\"text-sm\" href=\"")
 				if templ_7745c5c3_Err != nil {
 					return templ_7745c5c3_Err
 				}
@@ -574,7 +574,7 @@ func Version(v VersionView) templ.Component {
 				return templ_7745c5c3_Err
 			}
 			if v.AuditURL != "" {
-				templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 31, "<section class=\"section\" aria-labelledby=\"trail\"><div class=\"section-head\"><h2 id=\"trail\">Audit trail</h2><a class=\"text-sm\" href=\"")
+				templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 31, "<section class=\"section\" aria-labelledby=\"trail\"><div class=\"section-head\"><h2 id=\"trail\">Audit log</h2><a class=\"text-sm\" href=\"")
 				if templ_7745c5c3_Err != nil {
 					return templ_7745c5c3_Err
 				}
@@ -587,11 +587,11 @@ func Version(v VersionView) templ.Component {
 				if templ_7745c5c3_Err != nil {
 					return templ_7745c5c3_Err
 				}
-				templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 32, "\">All of it</a></div>")
+				templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 32, "\">View all events</a></div>")
 				if templ_7745c5c3_Err != nil {
 					return templ_7745c5c3_Err
 				}
-				templ_7745c5c3_Err = ui.AuditTable("What was done to "+v.Shell.Title, v.Events, ui.ListState{}, v.Shell.Now).Render(ctx, templ_7745c5c3_Buffer)
+				templ_7745c5c3_Err = ui.AuditTable("Audit events of "+v.Shell.Title, v.Events, ui.ListState{}, v.Shell.Now).Render(ctx, templ_7745c5c3_Buffer)
 				if templ_7745c5c3_Err != nil {
 					return templ_7745c5c3_Err
 				}
@@ -648,7 +648,7 @@ func versionActions(v VersionView) templ.Component {
 			return templ_7745c5c3_Err
 		}
 		if v.BeginURL != "" {
-			templ_7745c5c3_Err = ui.LinkButton("primary", "", "Begin a draft from it", v.BeginURL).Render(ctx, templ_7745c5c3_Buffer)
+			templ_7745c5c3_Err = ui.LinkButton("primary", "", "Create draft from this version", v.BeginURL).Render(ctx, templ_7745c5c3_Buffer)
 			if templ_7745c5c3_Err != nil {
 				return templ_7745c5c3_Err
 			}
@@ -726,7 +726,7 @@ func versionFacts(v VersionView) templ.Component {
 			}
 			return nil
 		})
-		templ_7745c5c3_Err = ui.SummaryItem("In force from").Render(templ.WithChildren(ctx, templ_7745c5c3_Var28), templ_7745c5c3_Buffer)
+		templ_7745c5c3_Err = ui.SummaryItem("Effective from").Render(templ.WithChildren(ctx, templ_7745c5c3_Var28), templ_7745c5c3_Buffer)
 		if templ_7745c5c3_Err != nil {
 			return templ_7745c5c3_Err
 		}
@@ -753,7 +753,7 @@ func versionFacts(v VersionView) templ.Component {
 			}
 			return nil
 		})
-		templ_7745c5c3_Err = ui.SummaryItem("By").Render(templ.WithChildren(ctx, templ_7745c5c3_Var29), templ_7745c5c3_Buffer)
+		templ_7745c5c3_Err = ui.SummaryItem("Author").Render(templ.WithChildren(ctx, templ_7745c5c3_Var29), templ_7745c5c3_Buffer)
 		if templ_7745c5c3_Err != nil {
 			return templ_7745c5c3_Err
 		}
@@ -912,7 +912,7 @@ func versionFacts(v VersionView) templ.Component {
 						return templ_7745c5c3_Err
 					}
 				} else {
-					templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 42, "its edits")
+					templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 42, "View edits")
 					if templ_7745c5c3_Err != nil {
 						return templ_7745c5c3_Err
 					}
@@ -990,7 +990,7 @@ func versionChanges(v VersionView) templ.Component {
 						}()
 					}
 					ctx = templ.InitializeContext(ctx)
-					templ_7745c5c3_Err = ui.EmptyState("good", "No price changed", "Its rules differ, and give every lead the same price as before.").Render(ctx, templ_7745c5c3_Buffer)
+					templ_7745c5c3_Err = ui.EmptyState("good", "No price changes", "The rules changed, but every lead has the same price as before.").Render(ctx, templ_7745c5c3_Buffer)
 					if templ_7745c5c3_Err != nil {
 						return templ_7745c5c3_Err
 					}
@@ -1034,7 +1034,7 @@ func versionChanges(v VersionView) templ.Component {
 			if templ_7745c5c3_Err != nil {
 				return templ_7745c5c3_Err
 			}
-			templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 48, " more: <a href=\"")
+			templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 48, " more. <a href=\"")
 			if templ_7745c5c3_Err != nil {
 				return templ_7745c5c3_Err
 			}
@@ -1047,7 +1047,7 @@ func versionChanges(v VersionView) templ.Component {
 			if templ_7745c5c3_Err != nil {
 				return templ_7745c5c3_Err
 			}
-			templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 49, "\">compare them all</a>.</p>")
+			templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 49, "\">Compare all prices</a></p>")
 			if templ_7745c5c3_Err != nil {
 				return templ_7745c5c3_Err
 			}
