@@ -11,16 +11,16 @@ import (
 	"github.com/pingpost/pingpost/templates/ui"
 )
 
-// figure is an amount in words without its currency; other words stay as they are.
-func figure(words string) string {
-	text, _, _ := strings.Cut(words, " ")
-	if text == "" || text[0] < '0' || text[0] > '9' {
-		return words
+// figure returns a formatted amount without its currency. Other text is returned unchanged.
+func figure(text string) string {
+	number, _, _ := strings.Cut(text, " ")
+	if number == "" || number[0] < '0' || number[0] > '9' {
+		return text
 	}
-	return text
+	return number
 }
 
-// baseFigure is what a row's price starts from; "" where nothing says.
+// baseFigure formats a row's base price, "" if it has none.
 func baseFigure(row ratecard.GridRow) string {
 	if row.Base.Rule < 0 {
 		return ""
@@ -38,8 +38,8 @@ var (
 	commaGroups   = regexp.MustCompile(`^[0-9]{1,3}(,[0-9]{3})+(\.[0-9]{1,2})?$`)
 )
 
-// parseBase reads an amount as a person types it into a market's cell; empty is 0. The
-// second value is what is wrong with it, without a message where nothing is.
+// parseBase parses an amount typed into a cell of a market. Empty text is 0. The error has no
+// message if the amount is valid.
 func parseBase(text string, market pricingrules.Market) (minor int64, wrong ui.FieldError) {
 	text = strings.TrimSpace(text)
 	if text == "" {
@@ -48,26 +48,26 @@ func parseBase(text string, market pricingrules.Market) (minor int64, wrong ui.F
 	return parseAmount(text, market.Code, market.Currency)
 }
 
-// parseAmount reads an amount in a currency, whose name may stand beside it. An error
-// calls what is priced subject.
+// parseAmount parses an amount with or without the code or sign of its currency. Error messages
+// name subject, the country or field that the amount is for.
 func parseAmount(text, subject string, currency money.Currency) (minor int64, wrong ui.FieldError) {
 	text, other := withoutCurrency(text, currency)
 	if other != "" {
 		return 0, ui.FieldError{
 			Code:    "currency",
-			Message: fmt.Sprintf("%s is priced in %s, not in %s: write the amount in %s.", subject, currency, other, currency),
+			Message: fmt.Sprintf("Amounts for %s are in %s, not in %s. Enter the amount in %s.", subject, currency, other, currency),
 		}
 	}
 	switch {
 	case decimalComma.MatchString(text):
 		return 0, ui.FieldError{
 			Code:    "decimal_comma",
-			Message: fmt.Sprintf("Write %s, with a point: %s has a comma.", strings.Replace(text, ",", ".", 1), text),
+			Message: fmt.Sprintf("%s has a decimal comma. Enter %s instead.", text, strings.Replace(text, ",", ".", 1)),
 		}
 	case commaGroups.MatchString(text):
 		return 0, ui.FieldError{
 			Code:    "separators",
-			Message: fmt.Sprintf("Write %s, without commas.", strings.ReplaceAll(text, ",", "")),
+			Message: fmt.Sprintf("Enter %s, without commas.", strings.ReplaceAll(text, ",", "")),
 		}
 	}
 	minor, err := pricingrules.ParseAmount(text)
@@ -80,8 +80,8 @@ func parseAmount(text, subject string, currency money.Currency) (minor int64, wr
 	return 0, ui.FieldError{Code: "range", Message: "The amount " + err.Error() + "."}
 }
 
-// withoutCurrency takes the name or sign of a currency off an amount; other is the name
-// of one that is not the cell's.
+// withoutCurrency removes the code or sign of a currency from an amount. other is that currency if
+// it is not own.
 func withoutCurrency(text string, own money.Currency) (figures, other string) {
 	for sign, code := range currencySigns {
 		if rest := strings.TrimSpace(strings.Trim(text, sign)); rest != text && strings.Contains(text, sign) {
@@ -106,7 +106,7 @@ func withoutCurrency(text string, own money.Currency) (figures, other string) {
 	return text, ""
 }
 
-// parsePercent reads a percentage with its sign, like +5 or -2.5 %, into ten-thousandths.
+// parsePercent parses a signed percentage, such as +5 or -2.5 %, into ten-thousandths.
 func parsePercent(text string) (percent int64, wrong ui.FieldError) {
 	text = strings.TrimSpace(strings.TrimSuffix(strings.TrimSpace(text), "%"))
 	text = strings.TrimPrefix(strings.Replace(text, "−", "-", 1), "+")
@@ -115,14 +115,14 @@ func parsePercent(text string) (percent int64, wrong ui.FieldError) {
 	case err != nil:
 		return 0, ui.FieldError{
 			Code:    "format",
-			Message: "Write a percentage with at most two decimals, like +5 or -2.5.",
+			Message: "Enter a percentage with at most two decimals, such as +5 or -2.5.",
 		}
 	case percent == 0:
-		return 0, ui.FieldError{Code: "zero", Message: "0 % changes nothing: write how much, like +5 or -2.5."}
+		return 0, ui.FieldError{Code: "zero", Message: "0 % changes nothing. Enter a percentage such as +5 or -2.5."}
 	case percent < pricingrules.MinAdjustment || percent > pricingrules.MaxAdjustment:
 		return 0, ui.FieldError{
 			Code: "range",
-			Message: fmt.Sprintf("A percentage is between %s and %s.",
+			Message: fmt.Sprintf("The percentage must be between %s and %s.",
 				pricingrules.FormatAdjustment(pricingrules.MinAdjustment),
 				pricingrules.FormatAdjustment(pricingrules.MaxAdjustment)),
 		}

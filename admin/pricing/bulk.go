@@ -13,10 +13,10 @@ import (
 	"github.com/pingpost/pingpost/templates/ui"
 )
 
-// shownChanges is how many of the changes are listed before they are made.
+// shownChanges limits the changes listed for confirmation.
 const shownChanges = 20
 
-// bulk changes all rows that are shown; a first press shows how.
+// bulk changes all rows shown. The first request shows the changes for confirmation.
 func (h *Handlers) bulk(k *web.Request, d ratecard.Draft, selection ratecard.GridView, market pricingrules.Market) error {
 	f := k.R.PostForm
 	var b ratecard.Bulk
@@ -25,14 +25,14 @@ func (h *Handlers) bulk(k *web.Request, d ratecard.Draft, selection ratecard.Gri
 	switch f.Get("by") {
 	case "percent":
 		b.Percent, wrong = parsePercent(f.Get("amount"))
-		what = "Bases " + pricingrules.FormatAdjustment(int(b.Percent)) + ": "
+		what = "Base prices " + pricingrules.FormatAdjustment(int(b.Percent)) + ": "
 	case "set":
 		if b.Set, wrong = parseBase(f.Get("amount"), market); b.Set == 0 && wrong.Message == "" {
-			wrong = ui.FieldError{Code: "required", Message: "Write the amount that each base becomes."}
+			wrong = ui.FieldError{Code: "required", Message: "Enter the new base price."}
 		}
-		what = "Bases set to " + minorFigure(b.Set) + " " + market.Currency.String() + ": "
+		what = "Base prices set to " + minorFigure(b.Set) + " " + market.Currency.String() + ": "
 	default:
-		wrong = ui.FieldError{Code: "choice", Message: "Choose one of these."}
+		wrong = ui.FieldError{Code: "choice", Message: "Choose a type of change."}
 	}
 	e := gridInput{bulk: view.BulkForm{
 		Operations: web.SelectOption(bulkWays(nil, market.Currency.String()), f.Get("by")),
@@ -54,7 +54,7 @@ func (h *Handlers) bulk(k *web.Request, d ratecard.Draft, selection ratecard.Gri
 	}
 	changes, lines := bulkChanges(b, h.Prices.Grid(sheet, nil, selection))
 	if len(changes.made) == 0 {
-		return h.showCellErrors(k, selection, apperr.New(apperr.Invalid, "nothing", "No base would change."), e)
+		return h.showCellErrors(k, selection, apperr.New(apperr.Invalid, "nothing", "No base price would change. Enter another amount."), e)
 	}
 	what += viewText(selection)
 	if f.Get("apply") == "yes" {
@@ -66,13 +66,13 @@ func (h *Handlers) bulk(k *web.Request, d ratecard.Draft, selection ratecard.Gri
 	return h.askBulk(k, d, selection, what, changes, lines)
 }
 
-// bulkOf is what a bulk does to the rows of a grid.
-type bulkOf struct {
+// bulkResult is the effect of a bulk change on the rows of a grid.
+type bulkResult struct {
 	made   []ratecard.BaseChange
-	passed int // without a base
+	passed int // rows without a base price
 }
 
-func bulkChanges(b ratecard.Bulk, rows []ratecard.GridRow) (all bulkOf, lines []view.CellChange) {
+func bulkChanges(b ratecard.Bulk, rows []ratecard.GridRow) (all bulkResult, lines []view.CellChange) {
 	was := map[pricingrules.Target]ratecard.GridRow{}
 	for _, row := range rows {
 		was[row.Target] = row
@@ -95,7 +95,7 @@ func bulkChanges(b ratecard.Bulk, rows []ratecard.GridRow) (all bulkOf, lines []
 	return all, lines
 }
 
-// baseText formats a row's base.
+// baseText formats a row's base price.
 func baseText(row ratecard.GridRow) string {
 	if row.Base.Rule < 0 {
 		return "none"
@@ -104,12 +104,12 @@ func baseText(row ratecard.GridRow) string {
 }
 
 func (h *Handlers) askBulk(
-	k *web.Request, d ratecard.Draft, selection ratecard.GridView, what string, all bulkOf, lines []view.CellChange,
+	k *web.Request, d ratecard.Draft, selection ratecard.GridView, what string, all bulkResult, lines []view.CellChange,
 ) error {
 	f := k.R.PostForm
 	shown := min(len(lines), shownChanges)
 	return k.Show(http.StatusOK, view.DraftBulk(view.DraftBulkView{
-		Shell: k.Shell("Change "+web.CountText(int64(len(lines)), false, "base", "bases"), allPricing, ui.Link{
+		Shell: k.Shell("Change "+web.CountText(int64(len(lines)), false, "base price", "base prices"), allPricing, ui.Link{
 			Label: web.DraftName(d.RateCard),
 			URL:   web.DraftURL(d.ID),
 		}),
@@ -119,7 +119,7 @@ func (h *Handlers) askBulk(
 		Changes: lines[:shown],
 		More:    len(lines) - shown,
 		Passed:  all.passed,
-		Submit:  "Change " + web.CountText(int64(len(lines)), false, "base", "bases"),
+		Submit:  "Change " + web.CountText(int64(len(lines)), false, "base price", "base prices"),
 		Hidden: []ui.Hidden{
 			{Name: "version", Value: strconv.Itoa(d.RowVersion)},
 			{Name: "mode", Value: "bulk"},

@@ -13,7 +13,7 @@ import (
 	"github.com/pingpost/pingpost/templates/ui"
 )
 
-// market is the one that a view is of.
+// market returns the market of a view.
 func (h *Handlers) market(k *web.Request, v ratecard.GridView) (pricingrules.Market, error) {
 	at, ok := h.Prices.Markets().ByCode(v.Country)
 	if !ok {
@@ -22,8 +22,7 @@ func (h *Handlers) market(k *web.Request, v ratecard.GridView) (pricingrules.Mar
 	return h.Prices.Markets().At(at), nil
 }
 
-// cellView is gridView for a form, which may say itself which market and urgency it is
-// about.
+// cellView is gridView for a form, whose fields can override the market and the urgency.
 func (h *Handlers) cellView(k *web.Request) ratecard.GridView {
 	v := h.gridView(k)
 	for name, into := range map[string]*string{"country": &v.Country, "urgency": &v.Urgency} {
@@ -34,7 +33,7 @@ func (h *Handlers) cellView(k *web.Request) ratecard.GridView {
 	return v
 }
 
-// draftCell gives one cell its base, or lets it inherit again.
+// draftCell sets or clears the base price of one cell.
 func (h *Handlers) draftCell(k *web.Request) error {
 	d, err := h.draft(k)
 	if err != nil {
@@ -77,7 +76,7 @@ func (h *Handlers) draftCell(k *web.Request) error {
 				typed: map[string]string{key: web.Short(f.Get("base"))},
 				wrong: map[string]string{key: r.Message()},
 			}
-			if r.Err == nil { // otherwise the page shows what the cell has become
+			if r.Err == nil { // otherwise the page shows the cell's current base price
 				e.was = map[string]int64{key: was}
 			}
 			e.errors = ui.Errors{{Field: "base-" + key, Code: r.Errors[0].Code, Message: key + ": " + r.Message()}}
@@ -86,8 +85,8 @@ func (h *Handlers) draftCell(k *web.Request) error {
 	})
 }
 
-// cellSaved answers a cell that was saved: a script is told what changed with it,
-// anybody else sees the grid again where they were.
+// cellSaved responds to a saved cell: scripts get the changed rows, other clients are redirected to
+// the cell in the grid.
 func (h *Handlers) cellSaved(
 	k *web.Request, d ratecard.Draft, selection ratecard.GridView, target pricingrules.Target, key string,
 ) error {
@@ -97,7 +96,7 @@ func (h *Handlers) cellSaved(
 	return h.showCell(k, http.StatusOK, selection, target, gridInput{})
 }
 
-// showCell shows the grid, or a script the rows, as they are now.
+// showCell shows the current grid, or only the changed rows to scripts.
 func (h *Handlers) showCell(
 	k *web.Request, status int, selection ratecard.GridView, target pricingrules.Target, e gridInput,
 ) error {
@@ -108,7 +107,7 @@ func (h *Handlers) showCell(
 	if k.R.PostForm.Get("part") == "" {
 		return h.showGridOf(k, status, d, selection, e)
 	}
-	// An industry's cell changes its own row, a category's those of its industries.
+	// An industry's cell changes only its own row. A category's cell also changes its industries.
 	part := ratecard.GridView{
 		Country:  selection.Country,
 		Urgency:  selection.Urgency,
@@ -132,7 +131,7 @@ func (h *Handlers) showGridOf(k *web.Request, status int, d ratecard.Draft, sele
 	return k.Show(status, view.DraftGrid(v))
 }
 
-// draftCells changes many cells at once, all or none.
+// draftCells changes many cells at once. If one cannot be changed, none are.
 func (h *Handlers) draftCells(k *web.Request) error {
 	d, err := h.draft(k)
 	if err != nil {
@@ -152,7 +151,7 @@ func (h *Handlers) draftCells(k *web.Request) error {
 	return web.ErrForm
 }
 
-// showCellErrors shows the grid again with what was wrong, over what was typed.
+// showCellErrors shows the grid with the errors above the input.
 func (h *Handlers) showCellErrors(k *web.Request, selection ratecard.GridView, err error, e gridInput) error {
 	return web.Reject(k, err, web.Form{Show: func(r web.Rejected) error {
 		d, err := h.draft(k)
@@ -168,26 +167,26 @@ func (h *Handlers) showCellErrors(k *web.Request, selection ratecard.GridView, e
 	}})
 }
 
-// lastChangeText says who changed a draft last: whose change a stale form met.
+// lastChangeText describes the last change of a draft, for the user whose form is out of date.
 func lastChangeText(d ratecard.Draft) string {
-	return fmt.Sprintf("The last change was by %s, at %s.", d.UpdatedBy, d.UpdatedAt.UTC().Format("15:04:05 UTC"))
+	return fmt.Sprintf("%s made the last change at %s.", d.UpdatedBy, d.UpdatedAt.UTC().Format("15:04:05 UTC"))
 }
 
-// lockedText says why a draft's rules cannot be changed; "" where this person can.
+// lockedText explains why the user cannot change a draft's rules. It is "" if they can.
 func (h *Handlers) lockedText(k *web.Request, d ratecard.Draft) string {
 	switch d.State {
 	case models.RateCardDraft:
 		if !k.May(web.WritePricing) {
-			return "Your roles let you look at this draft, not change it."
+			return "Your roles let you view this draft, but not change it."
 		}
 		return ""
 	case models.RateCardSubmitted:
-		return "This draft waits for approval, and does not change meanwhile. Whoever may publish can take it back."
+		return "This draft is waiting for approval and cannot be changed. Users who can publish prices can withdraw it."
 	case models.RateCardScheduled:
-		return "This draft is to be published at its time, and does not change meanwhile. Whoever may publish can take it back."
+		return "This draft is scheduled and cannot be changed. Users who can publish prices can withdraw it."
 	case models.RateCardDiscarded:
-		return "This draft was discarded. Begin a new one."
+		return "This draft was discarded. Create a new one."
 	default:
-		return "This draft was published as " + web.VersionName(d.Version) + ", and does not change any more. Begin a new one."
+		return "This draft was published as " + web.VersionName(d.Version) + " and can no longer be changed. Create a new draft."
 	}
 }

@@ -21,13 +21,13 @@ import (
 )
 
 const (
-	// outlierPercent is beyond which a page points a change out; to or from no price at
-	// all always is.
+	// outlierPercent is the largest change that is not an outlier. A price that was added or removed
+	// is always an outlier.
 	outlierPercent = 25
 	comparedPage   = 100
 )
 
-// changeSize is by how much of the old price a cell changes, in ten-thousandths.
+// changeSize returns the size of a change relative to the old price, in ten-thousandths.
 func changeSize(c pricingrules.Change) int64 {
 	if c.Old.Minor == 0 || c.New.Minor == 0 {
 		return math.MaxInt64
@@ -46,7 +46,7 @@ func countOutliers(changes []pricingrules.Change) (n int) {
 	return n
 }
 
-// comparison is the cells that differ, the largest change first.
+// comparison returns the cells that differ, largest change first.
 func comparison(old, now *ratecard.ExaminedCard) []pricingrules.Change {
 	changes := pricingrules.Diff(old.Table, now.Table)
 	slices.SortStableFunc(changes, func(a, b pricingrules.Change) int { return cmp.Compare(changeSize(b), changeSize(a)) })
@@ -84,7 +84,7 @@ func compareCounts(changes []pricingrules.Change) (all []view.CompareCount) {
 	return all
 }
 
-// compareRows are cells as the tables show them.
+// compareRows converts changes to table rows.
 func (h *Handlers) compareRows(k *web.Request, changes []pricingrules.Change) []view.CompareRow {
 	names := h.categoryNames(k)
 	rows := make([]view.CompareRow, len(changes))
@@ -102,8 +102,8 @@ func (h *Handlers) categoryNames(k *web.Request) map[string]string {
 	return names
 }
 
-// compareTable is the part of the changes that the filters of the address leave. keep are
-// those of its words that a filter does not change.
+// compareTable filters changes by the query of the request. keep names the query parameters that
+// are not filters.
 func (h *Handlers) compareTable(k *web.Request, path string, changes []pricingrules.Change, keep ...string) view.CompareTable {
 	q := k.R.URL.Query()
 	filters := []string{"q", "country", "urgency", "category", "only"}
@@ -134,20 +134,20 @@ func (h *Handlers) compareTable(k *web.Request, path string, changes []pricingru
 	return v
 }
 
-// comparedAs reports whether a cell passes the filters.
+// comparedAs reports whether a change matches the filters.
 func comparedAs(c pricingrules.Change, q url.Values) bool {
 	is := func(name, value string) bool { return q.Get(name) == "" || q.Get(name) == value }
 	return is("country", c.Market.Code) && is("urgency", c.Class.String()) && is("category", c.Industry.Category) &&
 		strings.Contains(c.Industry.Slug, strings.ToLower(strings.TrimSpace(q.Get("q")))) && (q.Get("only") != "outliers" || isOutlier(c))
 }
 
-// compareKey names a cell in the address of a page.
+// compareKey identifies a cell in a URL.
 func compareKey(c pricingrules.Change) string {
 	return c.Industry.Slug + "/" + c.Market.Code + "/" + c.Class.String()
 }
 
-// comparePart is a page of the changes, before or after a cell; the keys lead to the pages
-// beside it. A cell that is not among them any more is the first page's.
+// comparePart returns one page of the changes, before or after a cell, with the keys for the
+// previous and the next page. An unknown cell gives the first page.
 func comparePart(changes []pricingrules.Change, before, after string) (part []pricingrules.Change, newer, older string) {
 	at := func(key string) int {
 		return slices.IndexFunc(changes, func(c pricingrules.Change) bool { return compareKey(c) == key })
@@ -172,7 +172,7 @@ func comparePart(changes []pricingrules.Change, before, after string) (part []pr
 	return part, newer, older
 }
 
-// comparePage shows what differs between two versions.
+// comparePage compares two versions.
 func (h *Handlers) comparePage(k *web.Request) error {
 	q := k.R.URL.Query()
 	v := view.CompareView{
@@ -192,7 +192,7 @@ func (h *Handlers) comparePage(k *web.Request) error {
 		return err
 	}
 	if len(v.Errors) == 0 && a.Version == b.Version {
-		v.Errors = ui.Errors{{Field: "b", Code: "same", Message: "That is the same version twice: choose another one."}}
+		v.Errors = ui.Errors{{Field: "b", Code: "same", Message: "Both versions are the same. Choose another one."}}
 	}
 	if len(v.Errors) > 0 {
 		return k.Show(http.StatusUnprocessableEntity, view.Compare(v))
@@ -207,7 +207,7 @@ func (h *Handlers) comparePage(k *web.Request) error {
 	}
 	table := h.compareTable(k, "/pricing/compare", comparison(old, now), "a", "b")
 	v.Old, v.New = h.versionLink(k, a), h.versionLink(k, b)
-	table.Caption = "Prices that differ between " + v.Old.Label + " and " + v.New.Label
+	table.Caption = "Price changes from " + v.Old.Label + " to " + v.New.Label
 	table.OldHead, table.NewHead = v.Old.Label, v.New.Label
 	v.Table = &table
 	return k.Show(http.StatusOK, view.Compare(v))
@@ -217,14 +217,14 @@ func (h *Handlers) versionLink(k *web.Request, card models.RateCard) ui.Link {
 	return ui.Link{Label: web.VersionName(card.Version), URL: web.VersionURL(card.Version)}
 }
 
-// versionNamed finds the version that a field names; a mistake is the form's to show.
+// versionNamed finds the version entered in a field. It adds invalid input to mistakes.
 func (h *Handlers) versionNamed(k *web.Request, field, text string, mistakes *ui.Errors) (models.RateCard, error) {
 	n, err := strconv.ParseInt(strings.TrimSpace(text), 10, 32)
 	if err != nil || n < 1 {
 		*mistakes = append(*mistakes, ui.FieldError{
 			Field:   field,
 			Code:    "format",
-			Message: "A version is a number, such as 3.",
+			Message: "Enter a version number, such as 3.",
 		})
 		return models.RateCard{}, nil //nolint:nilerr // the form shows the mistake
 	}

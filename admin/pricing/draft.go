@@ -10,13 +10,13 @@ import (
 	"github.com/pingpost/pingpost/templates/ui"
 )
 
-// draft is the one that the address names.
+// draft returns the draft in the URL.
 func (h *Handlers) draft(k *web.Request) (ratecard.Draft, error) {
 	d, err := h.Prices.Draft(k.R.Context(), k.R.PathValue("id"))
 	return d, web.OrNotFound(err)
 }
 
-// draftTab is one of the pages of a draft, by its name in the address.
+// draftTab is a tab of a draft. name is its value in the URL.
 type draftTab struct {
 	name, label string
 	show        func(*web.Request, ratecard.Draft) error
@@ -46,7 +46,7 @@ func (h *Handlers) draftPage(k *web.Request) error {
 	return h.gridTab(k, d)
 }
 
-// draftHead is what stands over each page of a draft.
+// draftHead builds the head of a draft's pages.
 func (h *Handlers) draftHead(k *web.Request, d ratecard.Draft, tab string) (view.DraftHead, error) {
 	live, err := h.Prices.Current(k.R.Context())
 	if err != nil {
@@ -70,7 +70,7 @@ func (h *Handlers) draftHead(k *web.Request, d ratecard.Draft, tab string) (view
 		CanWrite:    open && k.May(web.WritePricing),
 		CanPublish:  k.May(web.PublishPricing),
 	}
-	if d.BasedOn > 0 { // the first version is based on none
+	if d.BasedOn > 0 { // the first version is not based on another
 		v.BasedOn = ui.Link{Label: web.VersionName(d.BasedOn), URL: web.VersionURL(d.BasedOn)}
 	}
 	if d.Version > 0 {
@@ -85,7 +85,7 @@ func (h *Handlers) draftHead(k *web.Request, d ratecard.Draft, tab string) (view
 	return v, nil
 }
 
-// reloadDraft reads a draft again after somebody else changed it.
+// reloadDraft reloads a draft that another user changed.
 func (h *Handlers) reloadDraft(k *web.Request, d *ratecard.Draft) func() (int, *ui.Conflict, error) {
 	return func() (version int, conflict *ui.Conflict, err error) {
 		if *d, err = h.draft(k); err != nil {
@@ -96,8 +96,8 @@ func (h *Handlers) reloadDraft(k *web.Request, d *ratecard.Draft) func() (int, *
 	}
 }
 
-// editable is the draft that the address names, for a page with a form about its rules.
-// One that does not change any more has a page that says why.
+// editable returns the draft in the URL for a page that edits its rules. If the draft can no longer
+// be changed, it redirects to the draft's page, which says why.
 func (h *Handlers) editable(k *web.Request) (d ratecard.Draft, err error) {
 	if d, err = h.draft(k); err != nil {
 		return d, err
@@ -109,7 +109,7 @@ func (h *Handlers) editable(k *web.Request) (d ratecard.Draft, err error) {
 	return d, web.ErrResponseWritten
 }
 
-// draftShell returns the frame of a form that belongs to a draft.
+// draftShell returns the page frame for a form of a draft.
 func (h *Handlers) draftShell(k *web.Request, d ratecard.Draft, title, tab string) ui.Shell {
 	return k.Shell(title, allPricing, ui.Link{
 		Label: web.DraftName(d.RateCard),

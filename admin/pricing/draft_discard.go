@@ -13,10 +13,10 @@ import (
 func (h *Handlers) discardView(k *web.Request, d ratecard.Draft, version int, mistakes ui.Errors) ui.ConfirmView {
 	address, lost := web.DraftURL(d.ID), "Its "+web.CountText(int64(d.Edits), false, "edit", "edits")+" will not be published."
 	if d.Edits == 0 {
-		lost = "Nothing was changed in it."
+		lost = "It has no edits."
 	}
 	if d.State != models.RateCardDraft {
-		lost = "It is on its way to being published, and will not be. " + lost
+		lost = "It will not be published. " + lost
 	}
 	return ui.ConfirmView{
 		Shell: k.Shell("Discard "+web.DraftName(d.RateCard), allPricing, ui.Link{
@@ -24,9 +24,9 @@ func (h *Handlers) discardView(k *web.Request, d ratecard.Draft, version int, mi
 			URL:   address,
 		}),
 		Action:      address + "/discard",
-		Consequence: lost + " It cannot be taken up again; live prices stay as they are.",
+		Consequence: lost + " A discarded draft cannot be restored. Current prices do not change.",
 		TypeName:    "discard",
-		Submit:      "Discard",
+		Submit:      "Discard draft",
 		Cancel:      address,
 		Hidden:      []ui.Hidden{{Name: "version", Value: strconv.Itoa(version)}},
 		Name:        web.Short(k.R.PostForm.Get("name")),

@@ -13,21 +13,21 @@ func (h *Handlers) draftNewPage(k *web.Request) error {
 	return h.showDraftNew(k, http.StatusOK, k.R.URL.Query().Get("from"), view.DraftFormView{})
 }
 
-// showDraftNew is the form that begins a draft from a version, "" for the one in force.
+// showDraftNew shows the form that creates a draft from a version. An empty from is the current version.
 func (h *Handlers) showDraftNew(k *web.Request, status int, from string, v view.DraftFormView) error {
 	version, err := h.source(k, from)
 	if err != nil {
 		return err
 	}
-	v.Shell, v.Action, v.Cancel, v.Submit = k.Shell("New draft", allPricing), "/pricing/drafts/new", "/pricing", "Begin the draft"
+	v.Shell, v.Action, v.Cancel, v.Submit = k.Shell("New draft", allPricing), "/pricing/drafts/new", "/pricing", "Create draft"
 	v.From, v.FromName = from, web.VersionName(version.Version)
 	if from == "" {
-		v.FromName += ", the one in force"
+		v.FromName += " (the current version)"
 	}
 	return k.Show(status, view.DraftForm(v))
 }
 
-// source is the version that a draft begins from.
+// source returns the version that a draft is created from.
 func (h *Handlers) source(k *web.Request, from string) (models.RateCard, error) {
 	if from == "" {
 		card, err := h.Prices.Current(k.R.Context())

@@ -19,10 +19,10 @@ func (h *Handlers) draftTitlePage(k *web.Request) error {
 
 func (h *Handlers) showDraftTitle(k *web.Request, status int, d ratecard.Draft, v view.DraftFormView) error {
 	address := web.DraftURL(d.ID)
-	v.Shell, v.Action, v.Cancel, v.Submit = k.Shell("Rename the draft", allPricing, ui.Link{
+	v.Shell, v.Action, v.Cancel, v.Submit = k.Shell("Rename draft", allPricing, ui.Link{
 		Label: web.DraftName(d.RateCard),
 		URL:   address,
-	}), address+"/title", address, "Rename"
+	}), address+"/title", address, "Rename draft"
 	return k.Show(status, view.DraftForm(v))
 }
 

@@ -9,7 +9,7 @@ import (
 	view "github.com/pingpost/pingpost/templates/pricing"
 )
 
-// updateDraft brings a draft up to date, and says what it could not take over.
+// updateDraft updates a draft to the current version and shows conflicts, if any.
 func (h *Handlers) updateDraft(k *web.Request) error {
 	d, err := h.draft(k)
 	if err != nil {
@@ -17,16 +17,16 @@ func (h *Handlers) updateDraft(k *web.Request) error {
 	}
 	f := publishForm{note: d.Note}
 	return h.submitPublish(k, d, f, web.NoStepUp, func() (string, error) {
-		kept, err := h.prices(k).Update(k.R.Context(), d.ID, web.FormRowVersion(k))
-		if err != nil || len(kept) == 0 {
+		conflicts, err := h.prices(k).Update(k.R.Context(), d.ID, web.FormRowVersion(k))
+		if err != nil || len(conflicts) == 0 {
 			return web.DraftURL(d.ID) + "?tab=preview", err
 		}
-		return "", h.showMergeConflicts(k, kept)
+		return "", h.showMergeConflicts(k, conflicts)
 	})
 }
 
-// showMergeConflicts shows what a draft that was brought up to date could not take over.
-func (h *Handlers) showMergeConflicts(k *web.Request, kept []ratecard.Conflict) error {
+// showMergeConflicts lists the draft's changes that an update did not apply.
+func (h *Handlers) showMergeConflicts(k *web.Request, conflicts []ratecard.Conflict) error {
 	d, err := h.draft(k)
 	if err != nil {
 		return err
@@ -35,12 +35,12 @@ func (h *Handlers) showMergeConflicts(k *web.Request, kept []ratecard.Conflict) 
 	if v.Head, err = h.draftHead(k, d, "publish"); err != nil {
 		return err
 	}
-	for _, one := range kept {
-		row := view.MergeConflict{Target: one.Target.String(), Yours: "taken out"}
+	for _, one := range conflicts {
+		row := view.MergeConflict{Target: one.Target.String(), Yours: "removed"}
 		if one.Yours != nil {
 			row.Yours = strings.Join(effectTexts(*one.Yours), ", ")
 		}
-		v.Kept = append(v.Kept, row)
+		v.Conflicts = append(v.Conflicts, row)
 	}
 	return k.Show(http.StatusOK, view.MergeConflicts(v))
 }

@@ -17,14 +17,14 @@ import (
 	"github.com/pingpost/pingpost/templates/ui"
 )
 
-// explained is the card that a lead is priced with: a version, or a draft.
+// explained is the version or draft that a lead is priced with.
 type explained struct {
-	card models.RateCard
-	name ui.Link
-	mend string // the address of its rules' forms; empty where they cannot be changed
+	card     models.RateCard
+	name     ui.Link
+	rulesURL string // prefix of the URLs of its rules' forms, empty if the user cannot change them
 }
 
-// explainPage prices a lead, step by step.
+// explainPage prices a lead and shows each step.
 func (h *Handlers) explainPage(k *web.Request) error {
 	q := k.R.URL.Query()
 	v := view.ExplainView{
@@ -59,13 +59,13 @@ func (h *Handlers) explainPage(k *web.Request) error {
 		}
 	}
 	if len(v.Errors) > 0 {
-		v.Result = nil // all or nothing: of a partner that is none it would be another's price
+		v.Result = nil // with an unknown partner, the price would be wrong
 		return k.Show(http.StatusUnprocessableEntity, view.Explain(v))
 	}
 	return k.Show(http.StatusOK, view.Explain(v))
 }
 
-// explainWith finds the card that the address names; the version in force where it names none.
+// explainWith finds the draft or version in the URL. The default is the current version.
 func (h *Handlers) explainWith(k *web.Request, v view.ExplainView, mistakes *ui.Errors) (with explained, err error) {
 	switch {
 	case v.Draft != "":
@@ -73,7 +73,7 @@ func (h *Handlers) explainWith(k *web.Request, v view.ExplainView, mistakes *ui.
 		if f := apperr.As(err); f != nil && f.Code == apperr.NotFound {
 			*mistakes = append(*mistakes, ui.FieldError{
 				Field:   "draft",
-				Message: "There is no draft of this id: it begins with rc_.",
+				Message: "There is no draft with this ID. Draft IDs begin with rc_.",
 			})
 			return with, nil
 		}
@@ -82,7 +82,7 @@ func (h *Handlers) explainWith(k *web.Request, v view.ExplainView, mistakes *ui.
 		}
 		with.card, with.name = d.RateCard, ui.Link{Label: web.DraftName(d.RateCard), URL: web.DraftURL(d.ID)}
 		if d.State == models.RateCardDraft && k.May(web.WritePricing) {
-			with.mend = with.name.URL + "/rules/"
+			with.rulesURL = with.name.URL + "/rules/"
 		}
 		return with, nil
 	case strings.TrimSpace(v.Version) != "":
@@ -94,13 +94,13 @@ func (h *Handlers) explainWith(k *web.Request, v view.ExplainView, mistakes *ui.
 	return with, web.OrNotFound(err)
 }
 
-// explainOwn is what the partner that the address names has of its own.
+// explainOwn returns the pricing of the partner in the URL.
 func (h *Handlers) explainOwn(k *web.Request, v *view.ExplainView) (own pricingrules.PartnerPricing, err error) {
 	ref := strings.TrimSpace(v.Partner)
 	if ref == "" {
 		return own, nil
 	}
-	sc, _ := k.ScopeOf(web.ReadPartners) // nobody's, where they may see none
+	sc, _ := k.ScopeOf(web.ReadPartners) // empty if the user may not see partners
 	p, err := models.Partner{}, error(web.ErrNotFound)
 	if web.ValidText(ref) {
 		p, err = h.Partners.Find(k.R.Context(), sc, ref)
@@ -108,7 +108,7 @@ func (h *Handlers) explainOwn(k *web.Request, v *view.ExplainView) (own pricingr
 	if f := apperr.As(err); f != nil && f.Code == apperr.NotFound {
 		v.Errors = append(v.Errors, ui.FieldError{
 			Field:   "partner",
-			Message: "There is no partner of this slug or id that you may see.",
+			Message: "No partner with this slug or ID was found among the partners that you can see.",
 		})
 		return own, nil
 	}
@@ -139,10 +139,10 @@ func (h *Handlers) explainResult(k *web.Request, v *view.ExplainView, with expla
 		return other
 	}
 	v.Result, v.Steps = &e, web.ExplainSteps(e.Explanation, func(rule int) string {
-		if with.mend == "" {
+		if with.rulesURL == "" {
 			return ""
 		}
-		return with.mend + strconv.Itoa(sheet.Positions[rule])
+		return with.rulesURL + strconv.Itoa(sheet.Positions[rule])
 	})
 	return nil
 }

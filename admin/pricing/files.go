@@ -15,19 +15,18 @@ import (
 	"github.com/pingpost/pingpost/templates/ui"
 )
 
-// The kinds of file that prices travel in: the bases of a part of the grid, and a whole
-// rate card.
+// File formats: CSV holds the base prices of part of a grid, YAML a complete rate card.
 const (
 	kindCSV  = "csv"
 	kindYAML = "yaml"
 )
 
-// exports are the links to a card's files, with what each holds.
+// exports returns the download links of a rate card.
 func exports(address string, v ratecard.GridView, industries, rules int) (bases, card ui.Download) {
 	bases = ui.Download{
 		URL:   address + "/export?" + viewQuery(v, "format", kindCSV),
 		Label: "CSV",
-		Holds: "bases and prices of the " + web.CountText(int64(industries), false, "industry", "industries") + " shown",
+		Holds: "base prices and prices of the " + web.CountText(int64(industries), false, "industry", "industries") + " shown",
 	}
 	card = ui.Download{
 		URL:   address + "/export?format=" + kindYAML,
@@ -53,7 +52,7 @@ func (h *Handlers) draftExport(k *web.Request) error {
 	return h.export(k, d.RateCard, "rate-card-draft-"+ratecard.ID(d.ID))
 }
 
-// export sends a card, or a view of its grid, and writes down that it was taken.
+// export sends a rate card or a view of its grid and writes an audit event.
 func (h *Handlers) export(k *web.Request, card models.RateCard, name string) error {
 	sheet, err := h.Prices.ExamineCard(k.R.Context(), card)
 	if err != nil {
@@ -76,7 +75,7 @@ func (h *Handlers) export(k *web.Request, card models.RateCard, name string) err
 			web.FileNamePart(orWord(view.Urgency, "any"))
 		after["rows"], after["what"] = len(rows), viewText(view)
 	default:
-		return apperr.New(apperr.Invalid, "format", "A rate card is exported as csv or yaml.")
+		return apperr.New(apperr.Invalid, "format", "The format must be csv or yaml.")
 	}
 	if card.Version > 0 {
 		after["version"] = card.Version
@@ -90,7 +89,7 @@ func (h *Handlers) export(k *web.Request, card models.RateCard, name string) err
 	v.Set("Content-Disposition", `attachment; filename="`+name+"."+format+`"`)
 	v.Set("Content-Length", strconv.Itoa(file.Len()))
 	k.W.WriteHeader(http.StatusOK)
-	_, _ = file.WriteTo(k.W) // whoever hung up cannot be told
+	_, _ = file.WriteTo(k.W) // the client may have disconnected
 	return nil
 }
 

@@ -12,12 +12,12 @@ import (
 	"github.com/pingpost/pingpost/templates/ui"
 )
 
-// firstMarket is whose prices a grid shows where none is chosen.
+// firstMarket is the market that a grid shows by default.
 const firstMarket = "GB"
 
 var gridFilters = []string{"country", "urgency", "category", "q"}
 
-// gridView is what of a grid the address asks for.
+// gridView returns the part of a grid that the URL selects.
 func (h *Handlers) gridView(k *web.Request) ratecard.GridView {
 	q := k.R.URL.Query()
 	v := ratecard.GridView{
@@ -32,7 +32,7 @@ func (h *Handlers) gridView(k *web.Request) ratecard.GridView {
 	return v
 }
 
-// viewQuery is a view as an address has it, after fields of its own.
+// viewQuery encodes a view as a query string, with more names and values.
 func viewQuery(v ratecard.GridView, more ...string) string {
 	q := url.Values{"country": {v.Country}}
 	for i := 0; i+1 < len(more); i += 2 {
@@ -61,7 +61,7 @@ func (h *Handlers) gridFilter(k *web.Request, v ratecard.GridView, clear string)
 	}
 }
 
-// grid is a view's rows as a page shows them. Its market may be none: then it is empty.
+// grid builds the grid of a view. It is empty if the market is unknown.
 func (h *Handlers) grid(k *web.Request, rows []ratecard.GridRow, v ratecard.GridView) view.PriceGrid {
 	g := view.PriceGrid{
 		Caption:   "Prices by industry, " + viewText(v),
@@ -103,7 +103,7 @@ func gridRow(row ratecard.GridRow) view.PriceRow {
 	return r
 }
 
-// rowKey sets the rows of a grid apart.
+// rowKey identifies a row of a grid.
 func rowKey(row ratecard.GridRow) string {
 	if row.Target.Industry == "" {
 		return "category-" + row.Target.Category
@@ -111,7 +111,7 @@ func rowKey(row ratecard.GridRow) string {
 	return row.Target.Industry
 }
 
-// viewText says in words which part of a grid a view is.
+// viewText describes a view: "GB, any urgency, category trades".
 func viewText(v ratecard.GridView) string {
 	words := []string{v.Country, "any urgency"}
 	if v.Urgency != "" {
@@ -126,7 +126,7 @@ func viewText(v ratecard.GridView) string {
 	return strings.Join(words, ", ")
 }
 
-// industriesOf counts the rows that are no category's.
+// industriesOf counts the rows that are industries.
 func industriesOf(rows []ratecard.GridRow) (n int) {
 	for _, row := range rows {
 		if row.Target.Industry != "" {
@@ -184,7 +184,7 @@ func (h *Handlers) pricingPage(k *web.Request) error {
 // gridInput holds the amounts typed into a grid and their errors, by row.
 type gridInput struct {
 	typed, wrong map[string]string
-	was          map[string]int64 // the bases that rejected amounts were typed over
+	was          map[string]int64 // the base prices that the rejected amounts would have replaced
 	errors       ui.Errors
 	bulk         view.BulkForm
 }
@@ -201,7 +201,7 @@ func (h *Handlers) showGrid(k *web.Request, status int, d ratecard.Draft, e grid
 	return k.Show(status, view.DraftGrid(v))
 }
 
-// draftGrid is a view of a draft's grid, with what was typed where it was refused.
+// draftGrid builds a view of a draft's grid with the rejected input.
 func (h *Handlers) draftGrid(
 	k *web.Request, d ratecard.Draft, selection ratecard.GridView, e gridInput,
 ) (v view.DraftGridView, err error) {
@@ -236,8 +236,7 @@ func (h *Handlers) draftGrid(
 	return v, err
 }
 
-// bulkWays are how many cells can be changed at once; given are those of a form that
-// came back.
+// bulkWays returns the types of bulk change, or given if it is set.
 func bulkWays(given []ui.Option, currency string) []ui.Option {
 	if given != nil {
 		return given

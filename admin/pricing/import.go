@@ -19,21 +19,21 @@ import (
 )
 
 const (
-	// maxUpload is how much of a request is read so that a file that is too large gets an
-	// answer on the page: a browser that is cut off shows only that.
+	// maxUpload is well above pricingrules.MaxFile so that the page can report a file that is too
+	// large. If the connection were closed earlier, browsers would not show the response.
 	maxUpload = 64 << 20
-	// shownCells and shownProblems bound what a dry run lists.
+	// shownCells and shownProblems limit what a preview lists.
 	shownCells    = 200
 	shownProblems = 50
 )
 
 var errUpload = apperr.New(apperr.TooLarge, "file",
-	fmt.Sprintf("The file has more than %d MB: split it.", pricingrules.MaxFile>>20))
+	fmt.Sprintf("The file is larger than %d MB. Split it into smaller files.", pricingrules.MaxFile>>20))
 
-// uploadFields are what the form has beside the file.
+// uploadFields are the form's fields other than the file.
 var uploadFields = []string{"kind", "name", "text", "apply", "version"}
 
-// upload is a file of prices as it was sent.
+// upload is a submitted file.
 type upload struct {
 	kind, name, text string
 	pasted           bool
@@ -55,10 +55,10 @@ func (h *Handlers) showImport(k *web.Request, status int, d ratecard.Draft, u up
 	v.Kinds = web.SelectOption([]ui.Option{
 		{
 			Value: kindCSV,
-			Label: "Bases, as CSV",
-			Hint:  "Columns industry or category, country, urgency and base, as the CSV of the grid has them. Rows that are not in it stay as they are; an empty base inherits again. Commas, semicolons and a spreadsheet's UTF-8 are read.",
+			Label: "Base prices (CSV)",
+			Hint:  "The same columns as the CSV export of the grid, in UTF-8. Only the rows in the file change. An empty base means that the row inherits its base price.",
 		},
-		{Value: kindYAML, Label: "A whole rate card, as YAML", Hint: "All rules of the draft are replaced by those of the file."},
+		{Value: kindYAML, Label: "Complete rate card (YAML)", Hint: "Replaces all rules of the draft."},
 	}, u.kind)
 	if u.pasted {
 		v.Text = strings.ToValidUTF8(strings.ReplaceAll(u.text, "\x00", "\ufffd"), "\ufffd")
@@ -73,10 +73,10 @@ func (h *Handlers) importFile(k *web.Request) error {
 	}
 	u, err := h.upload(k)
 	if err == nil && strings.TrimSpace(u.text) == "" {
-		err = apperr.New(apperr.Invalid, "file", "Choose a file, or paste its text.")
+		err = apperr.New(apperr.Invalid, "file", "Choose a file or paste its text.")
 	}
 	if err == nil && u.kind != kindCSV && u.kind != kindYAML {
-		err = apperr.New(apperr.Invalid, "kind", "Choose what the file holds.")
+		err = apperr.New(apperr.Invalid, "kind", "Choose a file type.")
 	}
 	if f := apperr.As(err); f != nil && f.Reason == web.ErrForm.Reason {
 		return err
@@ -95,8 +95,7 @@ func (h *Handlers) importFile(k *web.Request) error {
 	return h.dryRun(k, http.StatusOK, d, u, nil)
 }
 
-// upload reads the form, whichever way it was sent. No more of a file is kept than a
-// rate card may have.
+// upload reads a multipart or URL-encoded form. It rejects files larger than pricingrules.MaxFile.
 func (h *Handlers) upload(k *web.Request) (u upload, err error) {
 	fields := map[string]string{}
 	if kind, _, _ := mime.ParseMediaType(k.R.Header.Get("Content-Type")); kind == "multipart/form-data" {
@@ -120,19 +119,19 @@ func (h *Handlers) upload(k *web.Request) (u upload, err error) {
 		u.text, u.name = fields["file"], fields["filename"]
 		u.kind = kindOf(u.name, u.kind)
 	}
-	// Browsers send the ends of lines their own way.
+	// Browsers send CRLF line endings.
 	u.text = strings.TrimPrefix(strings.ReplaceAll(u.text, "\r\n", "\n"), "\ufeff")
 	u.name = fileName(u.name)
 	if err == nil && len(u.text) > pricingrules.MaxFile {
 		err = errUpload
 	}
 	if errors.Is(err, errUpload) {
-		u.text = "" // nothing is read by halves
+		u.text = "" // never import part of a file
 	}
 	return u, err
 }
 
-// parts reads a form of several parts into its fields.
+// parts reads the fields of a multipart form.
 func (h *Handlers) parts(k *web.Request, fields map[string]string) error {
 	r, err := k.R.MultipartReader()
 	if err != nil {
@@ -140,7 +139,7 @@ func (h *Handlers) parts(k *web.Request, fields map[string]string) error {
 	}
 	tooLarge := false
 	for {
-		part, err := r.NextPart() // reads past what is left of the one before
+		part, err := r.NextPart() // discards the rest of the previous part
 		if errors.Is(err, io.EOF) {
 			break
 		}
@@ -150,7 +149,7 @@ func (h *Handlers) parts(k *web.Request, fields map[string]string) error {
 		if !slices.Contains(uploadFields, part.FormName()) && part.FormName() != "file" {
 			continue
 		}
-		// Each line may have come with one byte more at its end.
+		// CRLF line endings can make the upload larger than the file.
 		text, err := io.ReadAll(io.LimitReader(part, 2*pricingrules.MaxFile+1))
 		if err != nil {
 			return badUpload(err)
@@ -175,18 +174,18 @@ func badUpload(err error) error {
 	return web.ErrForm.WithCause(err)
 }
 
-// kindOf goes by the name of a file, which knows better than the form's first choice.
-func kindOf(name, said string) string {
+// kindOf returns the format that the file name implies, or chosen. The form's default may be wrong.
+func kindOf(name, chosen string) string {
 	switch lower := strings.ToLower(name); {
 	case strings.HasSuffix(lower, ".csv"):
 		return kindCSV
 	case strings.HasSuffix(lower, ".yaml"), strings.HasSuffix(lower, ".yml"):
 		return kindYAML
 	}
-	return said
+	return chosen
 }
 
-// fileName is a file's name as far as messages repeat it.
+// fileName shortens a file's name for messages and removes control characters.
 func fileName(name string) string {
 	const most = 60
 	name = strings.Map(func(r rune) rune {
@@ -198,22 +197,22 @@ func fileName(name string) string {
 	if runes := []rune(name); len(runes) > most {
 		name = string(runes[:most])
 	}
-	return orWord(name, "what was pasted")
+	return orWord(name, "the pasted text")
 }
 
-// imported is what a file does to a draft.
+// imported is the effect of a file on a draft.
 type imported struct {
 	bases   []ratecard.BaseChange // of a CSV
 	card    pricingrules.Card     // of YAML
 	changes []view.CellChange
-	rules   int // of YAML: that are new, different or gone
+	rules   int // of YAML: number of rules added and removed
 }
 
-// nothing reports that the file says what the draft has.
+// nothing reports whether the file changes nothing.
 func (i imported) nothing() bool { return len(i.changes) == 0 && i.rules == 0 }
 
-// read makes of a file what it would do. The error is the engine's Problems where the
-// file is wrong.
+// read computes the effect of a file on a draft. The error is pricingrules.Problems if the file is
+// not valid.
 func (h *Handlers) read(k *web.Request, d ratecard.Draft, u upload) (i imported, err error) {
 	sheet, err := h.Prices.ExamineCard(k.R.Context(), d.RateCard)
 	if err != nil {
@@ -262,7 +261,7 @@ func directPriceText(minor int64, c money.Currency) string {
 	return money.Amount{Minor: minor, Currency: c}.String()
 }
 
-// ruleChanges counts the rules that only one of two cards has.
+// ruleChanges counts the rules that only one of two rate cards has.
 func ruleChanges(old, new pricingrules.Card) (n int) {
 	count := map[pricingrules.Rule]int{}
 	for _, rule := range old.Rules {

@@ -13,8 +13,8 @@ import (
 	"github.com/pingpost/pingpost/templates/ui"
 )
 
-// dryRun shows what a file would change, or what is wrong with it. theirs is what
-// somebody else did where it was to be applied already.
+// dryRun previews the changes of a file, or shows its problems. theirs is another user's change
+// that prevented the file from being applied.
 func (h *Handlers) dryRun(k *web.Request, status int, d ratecard.Draft, u upload, theirs *ui.Conflict) error {
 	i, err := h.read(k, d, u)
 	var problems pricingrules.Problems
@@ -46,30 +46,31 @@ func (i imported) summary(u upload) string {
 	what := web.Short(u.name)
 	switch {
 	case i.nothing():
-		return "The draft has all that " + what + " says: nothing would change."
+		return "Nothing would change. The draft already matches " + what + "."
 	case u.kind == kindYAML && len(i.changes) == 0:
-		return fmt.Sprintf("With %s, %s would be new, different or gone; no price would change.", what,
+		return fmt.Sprintf("With %s, %s would be added or removed. No prices would change. Nothing has changed yet.", what,
 			web.CountText(int64(i.rules), false, "rule", "rules"))
 	case u.kind == kindYAML:
-		return fmt.Sprintf("With %s, %s would change; %s would be new, different or gone.", what,
+		return fmt.Sprintf("With %s, %s would change, and %s would be added or removed. Nothing has changed yet.", what,
 			web.CountText(int64(len(i.changes)), false, "price", "prices"),
 			web.CountText(int64(i.rules), false, "rule", "rules"))
 	}
-	return fmt.Sprintf("With %s, %s would change.", what, web.CountText(int64(len(i.changes)), false, "base", "bases"))
+	return fmt.Sprintf("With %s, %s would change. Nothing has changed yet.", what,
+		web.CountText(int64(len(i.changes)), false, "base price", "base prices"))
 }
 
-// submit is the button that applies it; "" where there is nothing to apply.
+// submit returns the label of the button that applies the file, "" if nothing would change.
 func (i imported) submit() string {
 	switch {
 	case i.nothing():
 		return ""
 	case len(i.changes) == 0:
-		return "Apply " + web.CountText(int64(i.rules), false, "change of a rule", "changes of rules")
+		return "Apply " + web.CountText(int64(i.rules), false, "rule change", "rule changes")
 	}
 	return "Apply " + web.CountText(int64(len(i.changes)), false, "change", "changes")
 }
 
-// applyImport does what the dry run showed, to the draft that it was shown for.
+// applyImport applies a file to the version of the draft that the preview was for.
 func (h *Handlers) applyImport(k *web.Request, d ratecard.Draft, u upload) error {
 	version, err := strconv.Atoi(u.version)
 	if err != nil || version < 1 {
@@ -86,9 +87,9 @@ func (h *Handlers) applyImport(k *web.Request, d ratecard.Draft, u upload) error
 	return web.Submit(k, web.Form{
 		Do: func() (_ string, err error) {
 			if u.kind == kindYAML {
-				_, err = h.prices(k).Replace(k.R.Context(), d.ID, version, "Imported the rate card "+u.name, i.card)
+				_, err = h.prices(k).Replace(k.R.Context(), d.ID, version, "Imported rate card from "+u.name, i.card)
 			} else {
-				_, err = h.prices(k).SetBases(k.R.Context(), d.ID, version, "Imported the bases of "+u.name, i.bases)
+				_, err = h.prices(k).SetBases(k.R.Context(), d.ID, version, "Imported base prices from "+u.name, i.bases)
 			}
 			return web.DraftURL(d.ID), err
 		},

@@ -4,7 +4,8 @@ import (
 	"github.com/pingpost/pingpost/admin/web"
 )
 
-// URLForID returns the page of a draft, or of the version that it became.
+// URLForID returns the URL of a draft, or of the version that it became. It is "" if the ID is
+// unknown or the user may not read prices.
 func (h *Handlers) URLForID(k *web.Request, text string) string {
 	if !k.May(web.ReadPricing) {
 		return ""

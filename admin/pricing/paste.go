@@ -11,7 +11,7 @@ import (
 	"github.com/pingpost/pingpost/templates/ui"
 )
 
-// paste gives a column of rows their bases. Each line names its row, a tab, and the cell.
+// paste sets the base prices of a column of rows. Each line is a row's key, a tab and an amount.
 func (h *Handlers) paste(k *web.Request, d ratecard.Draft, selection ratecard.GridView, market pricingrules.Market) error {
 	if d.RowVersion != web.FormRowVersion(k) {
 		return h.showCellErrors(k, selection, ratecard.ErrStale, gridInput{})
@@ -34,10 +34,10 @@ func (h *Handlers) paste(k *web.Request, d ratecard.Draft, selection ratecard.Gr
 		case key == "":
 			wrong = ui.FieldError{
 				Code:    "too_long",
-				Message: "the column is longer than the rows below the cell where it was pasted",
+				Message: "the pasted column has more lines than there are rows below the cell",
 			}
 		case !ok:
-			wrong = ui.FieldError{Code: "row", Message: "there is no such row here"}
+			wrong = ui.FieldError{Code: "row", Message: "the grid has no such row"}
 		}
 		if wrong.Message == "" {
 			e.typed[key] = web.Short(text)
@@ -55,17 +55,16 @@ func (h *Handlers) paste(k *web.Request, d ratecard.Draft, selection ratecard.Gr
 	}
 	if len(e.errors) > 0 {
 		return h.showCellErrors(k, selection,
-			apperr.New(apperr.Invalid, "amount", "The column was not taken, not even in part."), e.markUnsaved())
+			apperr.New(apperr.Invalid, "amount", "Nothing was saved. Fix the amounts below and paste the column again."), e.markUnsaved())
 	}
-	what := fmt.Sprintf("Pasted %d bases: %s", len(changes), viewText(selection))
+	what := fmt.Sprintf("Pasted %d base prices: %s", len(changes), viewText(selection))
 	if _, err := h.prices(k).SetBases(k.R.Context(), d.ID, web.FormRowVersion(k), what, changes); err != nil {
 		return h.showCellErrors(k, selection, err, e.markUnsaved())
 	}
 	return k.Redirect(gridURL(d, selection))
 }
 
-// markUnsaved leaves in their cells the amounts that nothing is wrong with, too: nothing
-// was saved of them.
+// markUnsaved marks valid amounts as not saved, because an error in one cell rejects them all.
 func (e gridInput) markUnsaved() gridInput {
 	for key := range e.typed {
 		if e.wrong[key] == "" {

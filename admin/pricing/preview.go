@@ -10,22 +10,22 @@ import (
 	view "github.com/pingpost/pingpost/templates/pricing"
 )
 
-// previewLimit bounds the lists of problems and warnings; their counts are told in full.
+// previewLimit limits the lists of problems and warnings, but not their counts.
 const previewLimit = 20
 
-// preview is what publishing a draft would do: measured from the version that it is based
-// on, so that what others published since is not taken for the draft's.
+// preview is the effect of publishing a draft. It is compared with the version that the draft is
+// based on, so that it does not include changes from newer versions.
 type preview struct {
 	draft, base *ratecard.ExaminedCard
 	changes     []pricingrules.Change
-	inversions  []pricingrules.Inversion // that the base has not
+	inversions  []pricingrules.Inversion // those that base does not have
 }
 
 func (h *Handlers) preview(k *web.Request, d ratecard.Draft) (p preview, err error) {
 	if p.draft, err = h.Prices.ExamineCard(k.R.Context(), d.RateCard); err != nil {
 		return p, err
 	}
-	p.base = p.draft // of the very first version, which is based on none
+	p.base = p.draft // the first version is not based on another
 	if d.BasedOn > 0 {
 		base, err := h.Prices.Version(k.R.Context(), d.BasedOn)
 		if err != nil {
@@ -40,7 +40,7 @@ func (h *Handlers) preview(k *web.Request, d ratecard.Draft) (p preview, err err
 	return p, nil
 }
 
-// newInversions are those that a table has and the one before it had not.
+// newInversions returns the inversions that now has and old has not.
 func newInversions(old, now *pricingrules.Table) (found []pricingrules.Inversion) {
 	type cell struct {
 		industry, market string
@@ -76,13 +76,13 @@ func (h *Handlers) previewTab(k *web.Request, d ratecard.Draft) error {
 		MoreInversions: max(0, len(p.inversions)-previewLimit),
 		Table:          h.compareTable(k, head.URL, p.changes, "tab"),
 	}
-	v.Table.Caption = "Prices that the draft changes, the largest change first"
+	v.Table.Caption = "Price changes, largest first"
 	v.Table.OldHead, v.Table.NewHead = web.VersionName(d.BasedOn), "Draft"
 	return k.Show(http.StatusOK, view.Preview(v))
 }
 
-// previewProblems are what blocks publishing, each with the rule to mend where it is one
-// rule's, and this person may change it.
+// previewProblems returns the problems that prevent publishing. Each has a link to its rule if there
+// is one and the user may change it.
 func previewProblems(head view.DraftHead, sheet *ratecard.ExaminedCard) (all []view.PreviewProblem) {
 	for _, p := range sheet.Problems[:min(len(sheet.Problems), previewLimit)] {
 		one := view.PreviewProblem{Text: web.Title(p.Message)}

@@ -12,10 +12,10 @@ import (
 	"github.com/pingpost/pingpost/templates/ui"
 )
 
-// raceCells is how many of another version's changes are shown at once.
+// raceCells limits the listed changes of a newer version.
 const raceCells = 20
 
-// publishForm is what was typed, and what became of it.
+// publishForm is the input of the publish form and why it was rejected.
 type publishForm struct {
 	note, at string
 	web.Rejected
@@ -45,7 +45,7 @@ func (h *Handlers) showPublish(k *web.Request, status int, d ratecard.Draft, f p
 	if v.Race, err = h.race(k, d); err != nil {
 		return err
 	}
-	v.Head.Newer = ui.Link{} // told with its changes, which says more than the head does
+	v.Head.Newer = ui.Link{} // this page shows the newer version in v.Race
 	p, err := h.preview(k, d)
 	if err != nil {
 		return err
@@ -59,7 +59,7 @@ func (h *Handlers) showPublish(k *web.Request, status int, d ratecard.Draft, f p
 	return k.Show(status, view.Publish(v))
 }
 
-// race is the version that was published since a draft was begun; nil where none was.
+// race returns the version that was published after a draft was created, nil if there is none.
 func (h *Handlers) race(k *web.Request, d ratecard.Draft) (*view.PublishRace, error) {
 	if d.State != models.RateCardDraft && d.State != models.RateCardSubmitted {
 		return nil, nil
@@ -113,7 +113,7 @@ func (h *Handlers) publishDraft(k *web.Request) error {
 	})
 }
 
-// publishedURL is the page of what a draft has become.
+// publishedURL returns the page of the version that a draft became, or else of the draft.
 func publishedURL(card models.RateCard) string {
 	if card.State == models.RateCardPublished {
 		return web.VersionURL(card.Version)
@@ -121,8 +121,7 @@ func publishedURL(card models.RateCard) string {
 	return web.DraftURL(card.ID) + "?tab=publish"
 }
 
-// submitPublish submits a form of the page that publishes a draft. A rejected form is shown
-// with the draft as it is by now.
+// submitPublish submits a form of the Publish tab. A rejected form is shown with the current draft.
 func (h *Handlers) submitPublish(
 	k *web.Request, d ratecard.Draft, f publishForm, proof web.StepUpRule, do func() (string, error),
 ) error {

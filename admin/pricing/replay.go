@@ -48,7 +48,7 @@ func (h *Handlers) startReplay(k *web.Request) error {
 		return err
 	}
 	text := k.R.PostForm.Get("days")
-	days, _ := strconv.Atoi(text) // what is no number of days is refused as one
+	days, _ := strconv.Atoi(text) // RequestReplay rejects 0
 	return web.Submit(k, web.Form{
 		Do: func() (string, error) {
 			_, err := h.prices(k).RequestReplay(k.R.Context(), d.RateCard, days)
@@ -58,7 +58,7 @@ func (h *Handlers) startReplay(k *web.Request) error {
 	})
 }
 
-// replayLive is the part of the page that comes anew by itself.
+// replayLive returns the part of the page that reloads automatically.
 func (h *Handlers) replayLive(k *web.Request) error {
 	d, err := h.draft(k)
 	if err != nil {
@@ -125,7 +125,7 @@ func (h *Handlers) replayResult(k *web.Request, r *ratecard.ReplayResult) (*view
 }
 
 func replayLine(l ratecard.ReplayLine, name string) view.ReplayLine {
-	currency, _ := money.ParseCurrency(l.Currency) // the replay wrote it
+	currency, _ := money.ParseCurrency(l.Currency) // the replay wrote a valid code
 	sums := func(f ratecard.ReplayTotals) view.ReplaySums {
 		amount := func(minor int64) money.Amount { return money.Amount{Minor: minor, Currency: currency} }
 		return view.ReplaySums{

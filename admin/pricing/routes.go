@@ -1,4 +1,5 @@
-// Package pricing is the pages and forms of prices: drafts, versions, explanations and replays.
+// Package pricing serves the console pages for the rate card: drafts, versions, price calculations
+// and replays.
 package pricing
 
 import (
@@ -13,7 +14,7 @@ import (
 	"github.com/pingpost/pingpost/templates/ui"
 )
 
-// Handlers answers the pages and forms of prices: drafts, versions, explanations and replays.
+// Handlers holds the handlers of the pricing pages.
 type Handlers struct {
 	Audit    *audit.Log
 	Partners *partners.Service
@@ -22,7 +23,7 @@ type Handlers struct {
 
 var allPricing = ui.Link{Label: "Pricing", URL: "/pricing"}
 
-// Routes are the pages and forms about the rate card.
+// Routes returns the routes of the pricing pages.
 func (h *Handlers) Routes() []web.Route {
 	const get, post = http.MethodGet, http.MethodPost
 	return []web.Route{
@@ -86,10 +87,10 @@ func (h *Handlers) Routes() []web.Route {
 	}
 }
 
-// prices is the service on behalf of the person who asks.
+// prices returns the service that acts for the signed-in user.
 func (h *Handlers) prices(k *web.Request) *ratecard.Service { return h.Prices.By(k.By) }
 
-// compiledCards are the rules of a draft and of the version in force.
+// compiledCards compiles a draft and the current version.
 func (h *Handlers) compiledCards(k *web.Request, d ratecard.Draft) (draft, live *ratecard.ExaminedCard, err error) {
 	card, err := h.Prices.Current(k.R.Context())
 	if err != nil {

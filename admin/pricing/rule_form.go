@@ -15,14 +15,14 @@ import (
 	"github.com/pingpost/pingpost/templates/ui"
 )
 
-// amountNames are a rule's amounts, by the names that their fields begin with.
+// amountNames are the effects of a rule that are amounts. Field names begin with Name.
 var amountNames = []view.AmountFields{
-	{Name: "base", Label: "Base", Hint: "What the price starts from, in each currency."},
-	{Name: "floor", Label: "Floor", Hint: "The price is never below it."},
-	{Name: "ceiling", Label: "Ceiling", Hint: "The price is never above it."},
+	{Name: "base", Label: "Base price", Hint: "The price before multipliers, floor and ceiling."},
+	{Name: "floor", Label: "Floor", Hint: "The lowest price before partner adjustments."},
+	{Name: "ceiling", Label: "Ceiling", Hint: "The highest price before partner adjustments."},
 }
 
-// ruleForm is a rule as the fields of its form.
+// ruleForm returns the form fields of a rule.
 func ruleForm(r pricingrules.Rule) url.Values {
 	f := url.Values{
 		"industry": {r.Industry},
@@ -48,7 +48,7 @@ func ruleForm(r pricingrules.Rule) url.Values {
 	return f
 }
 
-// readRule is the rule that a form's fields say, and what is wrong with them.
+// readRule reads a rule from form fields.
 func (h *Handlers) readRule(k *web.Request, f url.Values) (r pricingrules.Rule, mistakes ui.Errors) {
 	wrong := func(field, code, message string) {
 		mistakes = append(mistakes, ui.FieldError{Field: field, Code: code, Message: message})
@@ -70,7 +70,7 @@ func (h *Handlers) readRule(k *web.Request, f url.Values) (r pricingrules.Rule, 
 			if text == "" {
 				continue
 			}
-			minor, amount := parseAmount(text, "this", c)
+			minor, amount := parseAmount(text, "this field", c)
 			if amount.Message != "" {
 				wrong(field, amount.Code, amountNames[i].Label+" in "+c.String()+": "+amount.Message)
 			}
@@ -83,7 +83,7 @@ func (h *Handlers) readRule(k *web.Request, f url.Values) (r pricingrules.Rule, 
 			wrong("multiplier", "format", err.Error()+".")
 		} else if r.Multiplier == 0 || r.Multiplier > pricingrules.MaxMultiplier {
 			wrong("multiplier", "range",
-				"A multiplier is above 0 and at most "+pricingrules.FormatMultiplier(pricingrules.MaxMultiplier)+".")
+				"The multiplier must be above 0 and at most "+pricingrules.FormatMultiplier(pricingrules.MaxMultiplier)+".")
 		}
 	}
 	switch f.Get("exclude") {
@@ -93,7 +93,7 @@ func (h *Handlers) readRule(k *web.Request, f url.Values) (r pricingrules.Rule, 
 		r.Exclude = pricingrules.ExcludeFalse
 	}
 	if !web.ValidText(r.Note) {
-		wrong("note", "format", "A note is text.")
+		wrong("note", "format", "The note contains characters that are not allowed.")
 	}
 	return r, mistakes
 }
@@ -129,13 +129,13 @@ func (h *Handlers) rulePage(k *web.Request) error {
 	return h.showRule(k, http.StatusOK, d, position, ruleForm(sheet.Card.Rules[at]), view.RuleFormView{Version: d.RowVersion})
 }
 
-// showRule is the form of the rule at a position, 0 for a new one, with f in its fields.
+// showRule shows the form of the rule at a position, 0 for a new rule, filled with f.
 func (h *Handlers) showRule(k *web.Request, status int, d ratecard.Draft, position int, f url.Values, v view.RuleFormView) error {
 	address := web.DraftURL(d.ID)
-	v.Shell, v.Action, v.Submit = h.draftShell(k, d, "New rule", "rules"), address+"/rules/new", "Add the rule"
+	v.Shell, v.Action, v.Submit = h.draftShell(k, d, "New rule", "rules"), address+"/rules/new", "Add rule"
 	if position > 0 {
 		v.Action = fmt.Sprintf("%s/rules/%d", address, position)
-		v.Shell, v.RemoveURL, v.Submit = h.draftShell(k, d, "Change a rule", "rules"), v.Action+"/remove", "Change the rule"
+		v.Shell, v.RemoveURL, v.Submit = h.draftShell(k, d, "Edit rule", "rules"), v.Action+"/remove", "Save rule"
 	}
 	v.Cancel = address + "?tab=rules"
 	var industries []string
@@ -147,9 +147,9 @@ func (h *Handlers) showRule(k *web.Request, status int, d ratecard.Draft, positi
 	v.Countries = orAny("Any country", h.marketOptions(k), f.Get("country"))
 	v.Urgences = orAny("Any urgency", urgencyOptions(), f.Get("urgency"))
 	v.Exclusions = web.SelectOption([]ui.Option{
-		{Value: "", Label: "As broader rules say"},
-		{Value: "yes", Label: "Not bought"},
-		{Value: "no", Label: "Bought, whatever a broader rule excludes"},
+		{Value: "", Label: "As in broader rules"},
+		{Value: "yes", Label: "Excluded"},
+		{Value: "no", Label: "Not excluded, even if a broader rule excludes it"},
 	}, f.Get("exclude"))
 	v.Multiplier, v.Note = web.Short(f.Get("multiplier")), web.Short(f.Get("note"))
 	for _, one := range amountNames {
@@ -164,7 +164,7 @@ func (h *Handlers) showRule(k *web.Request, status int, d ratecard.Draft, positi
 	return k.Show(status, view.RuleForm(v))
 }
 
-// orAny puts the choice of any before options.
+// orAny puts an option with an empty value before options.
 func orAny(any string, options []ui.Option, value string) []ui.Option {
 	return web.SelectOption(append([]ui.Option{{Label: any}}, options...), value)
 }

@@ -15,7 +15,7 @@ import (
 	"github.com/pingpost/pingpost/templates/ui"
 )
 
-// RulesPage is how many rules a page lists.
+// RulesPage is the number of rules on a page.
 const RulesPage = 100
 
 func (h *Handlers) rulesTab(k *web.Request, d ratecard.Draft) error {
@@ -32,7 +32,7 @@ func (h *Handlers) rulesTab(k *web.Request, d ratecard.Draft) error {
 	v := view.DraftRulesView{
 		Head:   head,
 		Search: q.Get("q"),
-		Only:   web.SelectOption([]ui.Option{{Value: "wrong", Label: "Wrong ones"}}, q.Get("only")),
+		Only:   web.SelectOption([]ui.Option{{Value: "wrong", Label: "Rules with problems"}}, q.Get("only")),
 		State:  ui.ListState{Filtered: web.IsFiltered(q, "q", "only"), ClearURL: head.URL + "?tab=rules"},
 	}
 	v.Rules, v.Pager = pageOfRules(rows, q, head.URL)
@@ -42,7 +42,7 @@ func (h *Handlers) rulesTab(k *web.Request, d ratecard.Draft) error {
 	return k.Show(http.StatusOK, view.DraftRules(v))
 }
 
-// ruleRows are the rules that hold a word, in their order, with what is wrong with each.
+// ruleRows returns the rules that contain word, with their problems.
 func ruleRows(sheet *ratecard.ExaminedCard, head view.DraftHead, word string, onlyWrong bool) (rows []view.RuleRow) {
 	wrong := map[int][]string{}
 	for _, p := range sheet.Problems {
@@ -70,8 +70,7 @@ func ruleRows(sheet *ratecard.ExaminedCard, head view.DraftHead, word string, on
 	return rows
 }
 
-// pageOfRules cuts a page out of rules that are all at hand: after the rule that older
-// names, or before the one that newer names.
+// pageOfRules returns one page of rules, after or before the rule number in the query.
 func pageOfRules(rows []view.RuleRow, q url.Values, path string) ([]view.RuleRow, ui.Pager) {
 	count, page := web.CountText(int64(len(rows)), false, "rule", "rules"), web.KeyPage(q)
 	from := 0
@@ -94,7 +93,7 @@ func pageOfRules(rows []view.RuleRow, q url.Values, path string) ([]view.RuleRow
 	return shown, p
 }
 
-// effectTexts describes the effects of a rule, one a line.
+// effectTexts describes each effect of a rule.
 func effectTexts(r pricingrules.Rule) (words []string) {
 	for _, one := range []struct {
 		name    string
@@ -110,9 +109,9 @@ func effectTexts(r pricingrules.Rule) (words []string) {
 	switch r.Exclude {
 	case pricingrules.ExcludeUnset:
 	case pricingrules.ExcludeTrue:
-		words = append(words, "not bought")
+		words = append(words, "excluded")
 	case pricingrules.ExcludeFalse:
-		words = append(words, "bought, whatever a broader rule excludes")
+		words = append(words, "not excluded, even if a broader rule excludes it")
 	}
 	return words
 }
@@ -127,7 +126,7 @@ func amountText(a pricingrules.Amounts) string {
 	return strings.Join(words, ", ")
 }
 
-// position is that of the rule which the address names; false where it is none.
+// position returns the position in the URL, false if it is not valid.
 func (h *Handlers) position(k *web.Request) (int, bool) {
 	n, err := strconv.Atoi(k.R.PathValue("position"))
 	return n, err == nil && n > 0

@@ -12,7 +12,7 @@ import (
 	view "github.com/pingpost/pingpost/templates/pricing"
 )
 
-// pricedVersion is the version that the address names.
+// pricedVersion returns the version in the URL.
 func (h *Handlers) pricedVersion(k *web.Request) (models.RateCard, error) {
 	n, err := strconv.ParseInt(k.R.PathValue("n"), 10, 32)
 	if err != nil || n < 1 {
@@ -49,13 +49,13 @@ func (h *Handlers) versionPage(k *web.Request) error {
 	if err := h.versionChanges(k, card, &v); err != nil {
 		return err
 	}
-	if err := h.versionTrail(k, &v); err != nil {
+	if err := h.versionAudit(k, &v); err != nil {
 		return err
 	}
 	return k.Show(http.StatusOK, view.Version(v))
 }
 
-// versionChanges sets a version beside the one before it, where there is one.
+// versionChanges compares a version with the previous one, if there is one.
 func (h *Handlers) versionChanges(k *web.Request, card models.RateCard, v *view.VersionView) error {
 	earlier, _, err := h.Prices.Versions(k.R.Context(), card.Version, 1)
 	if err != nil || len(earlier) == 0 {
@@ -72,7 +72,7 @@ func (h *Handlers) versionChanges(k *web.Request, card models.RateCard, v *view.
 	changes := comparison(old, now)
 	v.Before, v.CompareURL = h.versionLink(k, earlier[0]), compareURL(earlier[0].Version, card.Version)
 	v.Changes = view.CompareTable{
-		Caption:  "What it changed, the largest change first",
+		Caption:  "Price changes, largest first",
 		OldHead:  v.Before.Label,
 		NewHead:  web.VersionName(card.Version),
 		Percent:  outlierPercent,
@@ -84,8 +84,8 @@ func (h *Handlers) versionChanges(k *web.Request, card models.RateCard, v *view.
 	return nil
 }
 
-// versionTrail is the version's part of the audit trail, for whoever may read all of that.
-func (h *Handlers) versionTrail(k *web.Request, v *view.VersionView) error {
+// versionAudit adds the version's audit events, if the user may read the whole audit log.
+func (h *Handlers) versionAudit(k *web.Request, v *view.VersionView) error {
 	sc, ok := k.ScopeOf(web.ReadAudit)
 	if !ok || !sc.All() {
 		return nil

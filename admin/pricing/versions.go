@@ -12,19 +12,19 @@ import (
 
 const (
 	versionsPerPage = 50
-	versionChanges  = 50 // of a version that its page shows at once
-	versionEvents   = 20
+	versionChanges  = 50 // listed on a version's page
+	versionEvents   = 20 // listed on a version's page
 )
 
-var allVersions = ui.Link{Label: "History", URL: "/pricing/versions"}
+var allVersions = ui.Link{Label: "Version history", URL: "/pricing/versions"}
 
 func (h *Handlers) versionsPage(k *web.Request) error {
-	before, _ := strconv.ParseInt(k.R.URL.Query().Get("before"), 10, 32) // what is no number is the first page
+	before, _ := strconv.ParseInt(k.R.URL.Query().Get("before"), 10, 32) // show the first page if it is not a number
 	list, more, err := h.Prices.Versions(k.R.Context(), int(before), versionsPerPage)
 	if err != nil {
 		return err
 	}
-	v := view.VersionsView{Shell: k.Shell("History of the prices", allPricing)}
+	v := view.VersionsView{Shell: k.Shell("Version history", allPricing)}
 	for _, card := range list {
 		row := view.VersionRow{
 			Version:   h.versionLink(k, card),

@@ -44,8 +44,8 @@ type PublishRace struct {
 
 // MergeConflictsView lists the changes that were lost when a draft was updated.
 type MergeConflictsView struct {
-	Head DraftHead
-	Kept []MergeConflict
+	Head      DraftHead
+	Conflicts []MergeConflict
 }
 
 // MergeConflict is a rule that both the draft and the published version changed. The published
@@ -1306,9 +1306,9 @@ func MergeConflicts(v MergeConflictsView) templ.Component {
 					return templ_7745c5c3_Err
 				}
 				var templ_7745c5c3_Var54 string
-				templ_7745c5c3_Var54, templ_7745c5c3_Err = templ.JoinStringErrs(ui.Plural(len(v.Kept), "rule had also changed in that version. The published rule was used", "rules had also changed in that version. The published rules were used"))
+				templ_7745c5c3_Var54, templ_7745c5c3_Err = templ.JoinStringErrs(ui.Plural(len(v.Conflicts), "rule had also changed in that version. The published rule was used", "rules had also changed in that version. The published rules were used"))
 				if templ_7745c5c3_Err != nil {
-					return templ.Error{Err: templ_7745c5c3_Err, FileName: `pricing/publish.templ`, Line: 269, Col: 245}
+					return templ.Error{Err: templ_7745c5c3_Err, FileName: `pricing/publish.templ`, Line: 269, Col: 250}
 				}
 				_, templ_7745c5c3_Err = templ_7745c5c3_Buffer.WriteString(templ.EscapeString(templ_7745c5c3_Var54))
 				if templ_7745c5c3_Err != nil {
@@ -1340,7 +1340,7 @@ func MergeConflicts(v MergeConflictsView) templ.Component {
 					}()
 				}
 				ctx = templ.InitializeContext(ctx)
-				for _, one := range v.Kept {
+				for _, one := range v.Conflicts {
 					templ_7745c5c3_Var56 := templruntime.GeneratedTemplate(func(templ_7745c5c3_Input templruntime.GeneratedComponentInput) (templ_7745c5c3_Err error) {
 						templ_7745c5c3_W, ctx := templ_7745c5c3_Input.Writer, templ_7745c5c3_Input.Context
 						templ_7745c5c3_Buffer, templ_7745c5c3_IsBuffer := templruntime.GetBuffer(templ_7745c5c3_W)
