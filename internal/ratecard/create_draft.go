@@ -11,8 +11,8 @@ import (
 	pricingrules "github.com/pingpost/pingpost/pricing_rules"
 )
 
-// CreateDraftWithBases makes a draft of the version in force with other bases. All of it
-// happens, or nothing: bases that change no rule leave no draft behind.
+// CreateDraftWithBases creates a draft from the current version and changes base prices in it. If
+// no rule would change, it creates no draft and returns an error (see IsNoChange).
 func (s *Service) CreateDraftWithBases(ctx context.Context, title, what string, changes []BaseChange) (models.RateCard, error) {
 	do, err := s.setBases(changes)
 	if err != nil {
@@ -21,7 +21,8 @@ func (s *Service) CreateDraftWithBases(ctx context.Context, title, what string, 
 	return s.beginWith(ctx, title, what, do)
 }
 
-// CreateDraftWithCard makes a draft that holds the rules of another card, in the same way.
+// CreateDraftWithCard creates a draft from the current version and replaces its rules. If no rule
+// would change, it creates no draft and returns an error.
 func (s *Service) CreateDraftWithCard(ctx context.Context, title, what string, with pricingrules.Card) (models.RateCard, error) {
 	return s.beginWith(ctx, title, what, func(_ models.RateCard, sh *draftRules) error {
 		sh.replace(with)
@@ -36,20 +37,20 @@ func (s *Service) beginWith(
 		return draft, err
 	}
 	err = s.db.Transaction(ctx, func(tx *gorm.DB) error {
-		var tell func() error
-		if draft, tell, err = s.makeWith(tx, title, what, do); err != nil {
+		var writeAudit func() error
+		if draft, writeAudit, err = s.makeWith(tx, title, what, do); err != nil {
 			return err
 		}
-		return tell()
+		return writeAudit()
 	})
 	return draft, err
 }
 
-// makeWith makes a draft and its first edit. To tell of both is left to the caller:
-// whoever writes to the audit trail holds it until the transaction ends.
+// makeWith creates a draft and its first edit. The caller must call writeAudit last, because
+// writing an audit event locks the audit log until the transaction ends.
 func (s *Service) makeWith(
 	tx *gorm.DB, title, what string, do func(models.RateCard, *draftRules) error,
-) (draft models.RateCard, tell func() error, err error) {
+) (draft models.RateCard, writeAudit func() error, err error) {
 	begun, source, err := s.begin(tx, title, 0)
 	if err != nil {
 		return draft, nil, err
@@ -59,7 +60,7 @@ func (s *Service) makeWith(
 		err = errSame
 	}
 	if err == nil {
-		err = s.keep(tx, begun, what, nil, p)
+		err = s.saveEdit(tx, begun, what, nil, p)
 	}
 	if err == nil {
 		err = tx.Where("id = ?", begun.ID).Take(&draft).Error
@@ -72,8 +73,7 @@ func (s *Service) makeWith(
 	}, err
 }
 
-// PublishBases is CreateDraftWithBases and Publish at once: where it cannot be published
-// nothing happened.
+// PublishBases does CreateDraftWithBases and Publish in one transaction.
 func (s *Service) PublishBases(ctx context.Context, what, note string, changes []BaseChange) (now models.RateCard, err error) {
 	do, err := s.setBases(changes)
 	if err != nil {
@@ -86,14 +86,14 @@ func (s *Service) PublishBases(ctx context.Context, what, note string, changes [
 		if err := lockVersions(tx); err != nil {
 			return err
 		}
-		draft, tell, err := s.makeWith(tx, "", what, do)
+		draft, writeAudit, err := s.makeWith(tx, "", what, do)
 		if err != nil {
 			return err
 		}
 		if err := s.mayPublish(tx, draft); err != nil {
 			return err
 		}
-		if err := tell(); err != nil {
+		if err := writeAudit(); err != nil {
 			return err
 		}
 		if err := s.submit(tx, draft, note, time.Time{}, s.clock.Now()); err != nil {
@@ -104,5 +104,5 @@ func (s *Service) PublishBases(ctx context.Context, what, note string, changes [
 	return now, err
 }
 
-// IsNoChange reports whether there was nothing to make a draft of, or to publish.
+// IsNoChange reports whether an error means that there was nothing to publish.
 func IsNoChange(err error) bool { return errors.Is(err, errNothing) }

@@ -13,10 +13,10 @@ import (
 	pricingrules "github.com/pingpost/pingpost/pricing_rules"
 )
 
-// MaxRules bounds a card.
+// MaxRules is the most rules that a rate card can have.
 const MaxRules = 50_000
 
-// draftRules is a draft's rules while they are changed, by position.
+// draftRules holds a draft's rules by position during an edit.
 type draftRules struct {
 	rules map[int]pricingrules.Rule
 	last  int
@@ -60,7 +60,7 @@ func (s *draftRules) put(at int, rule pricingrules.Rule) {
 	s.last = max(s.last, at)
 }
 
-// add puts a rule at a new position.
+// add appends a rule.
 func (s *draftRules) add(rule pricingrules.Rule) { s.put(s.last+1, rule) }
 
 func (s *draftRules) drop(at int) {
@@ -73,7 +73,7 @@ func (s *draftRules) drop(at int) {
 	s.byTarget[target] = slices.DeleteFunc(s.byTarget[target], func(p int) bool { return p == at })
 }
 
-// positions are those in use, in their order.
+// positions returns the positions in use, in ascending order.
 func (s *draftRules) positions() []int {
 	list := make([]int, 0, len(s.rules))
 	for at := range s.rules {
@@ -83,7 +83,7 @@ func (s *draftRules) positions() []int {
 	return list
 }
 
-// card is the rules in the order of their positions.
+// card returns the rules in the order of their positions.
 func (s *draftRules) card() pricingrules.Card {
 	card := pricingrules.Card{Rules: make([]pricingrules.Rule, 0, len(s.rules))}
 	for _, at := range s.positions() {
@@ -92,7 +92,7 @@ func (s *draftRules) card() pricingrules.Card {
 	return card
 }
 
-// base is a target's own base in a currency; 0 for none.
+// base returns a target's own base price in a currency, 0 if it has none.
 func (s *draftRules) base(target pricingrules.Target, currency money.Currency) int64 {
 	for _, at := range s.byTarget[target] {
 		if minor := s.rules[at].Base[currency]; minor != 0 {
@@ -102,9 +102,9 @@ func (s *draftRules) base(target pricingrules.Target, currency money.Currency) i
 	return 0
 }
 
-// setBase gives a target its own base in a currency, or with 0 takes it away. The rule
-// that has one is changed, else one with a base in other currencies, else any of the
-// target's, before a new one is made; one that sets nothing any more goes.
+// setBase sets a target's own base price in a currency, or removes it if minor is 0. It changes the
+// target's rule with a base price in this currency, else one with a base price in another, else any,
+// else it adds a rule. A rule that then sets nothing is removed.
 func (s *draftRules) setBase(target pricingrules.Target, currency money.Currency, minor int64) {
 	holder := 0
 	for _, at := range s.byTarget[target] {
@@ -130,8 +130,8 @@ func (s *draftRules) setBase(target pricingrules.Target, currency money.Currency
 	}
 }
 
-// ruleChange is what happened to the rule at one position; Was is nil for a new rule, Is for
-// one that is gone.
+// ruleChange is a change of the rule at one position. Was is nil for a new rule, Is for a removed
+// rule.
 type ruleChange struct {
 	At  int                `json:"at"`
 	Was *pricingrules.Rule `json:"was,omitempty"`
@@ -140,7 +140,7 @@ type ruleChange struct {
 
 type patch []ruleChange
 
-// diff is what makes the other set of rules of this one.
+// diff returns the patch that changes s into next.
 func (s *draftRules) diff(next *draftRules) (p patch) {
 	for _, at := range s.positions() {
 		was := s.rules[at]
@@ -161,7 +161,7 @@ func (s *draftRules) diff(next *draftRules) (p patch) {
 	return p
 }
 
-// inverse undoes a patch.
+// inverse returns the patch that undoes p.
 func (p patch) inverse() patch {
 	back := make(patch, len(p))
 	for i, one := range p {
@@ -170,7 +170,7 @@ func (p patch) inverse() patch {
 	return back
 }
 
-// write changes the rows of a card.
+// write applies the patch to the rows of a rate card.
 func (p patch) write(tx *gorm.DB, card uuid.UUID) error {
 	var gone []int
 	var rows []models.PricingRule
@@ -192,7 +192,7 @@ func (p patch) write(tx *gorm.DB, card uuid.UUID) error {
 			return done.Error
 		}
 		if done.RowsAffected != int64(len(part)) {
-			return fmt.Errorf("of %d rules %d were there", len(part), done.RowsAffected)
+			return fmt.Errorf("deleted %d rules, want %d", done.RowsAffected, len(part))
 		}
 	}
 	if len(rows) == 0 {
@@ -201,12 +201,12 @@ func (p patch) write(tx *gorm.DB, card uuid.UUID) error {
 	return tx.CreateInBatches(rows, 500).Error
 }
 
-// check refuses what a draft may not hold: rules that are wrong or clash. Cells without
-// a price are for whoever publishes.
+// check rejects rules that are not valid or conflict. A draft may have cells without a price until
+// it is published.
 func (s *Service) check(next *draftRules) error {
 	if len(next.rules) > MaxRules {
 		return apperr.New(apperr.Invalid, "too_many_rules",
-			fmt.Sprintf("A rate card has at most %d rules: say with a category what many industries have in common.", MaxRules))
+			fmt.Sprintf("A rate card can have at most %d rules. Use rules for categories instead of industries.", MaxRules))
 	}
 	if problems := pricingrules.Check(next.card(), s.taxonomy, s.markets); len(problems) > 0 {
 		return rejection(problems)

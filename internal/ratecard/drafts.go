@@ -20,35 +20,34 @@ import (
 	pricingrules "github.com/pingpost/pingpost/pricing_rules"
 )
 
-// MaxDrafts bounds how many cards may be open at once: beyond it somebody forgot some.
+// MaxDrafts is the most open drafts. More than this are probably forgotten ones.
 const MaxDrafts = 50
 
-// open are the states of a card that is on its way to being published.
+// open holds the states of an open draft.
 var open = []models.RateCardState{models.RateCardDraft, models.RateCardSubmitted, models.RateCardScheduled}
 
-// Draft is a card on its way, with how much was done to it.
+// Draft is a draft with its number of edits.
 type Draft struct {
 	models.RateCard
-	Edits int // not undone
+	Edits int // excluding undone edits
 }
 
-// ID is how a card is named: rc_…
+// ID formats the ID of a rate card: rc_…
 func ID(card uuid.UUID) string { return id.Format(id.RateCard, card) }
 
-// withEdits asks for cards as Drafts.
+// withEdits returns a query for Drafts.
 func (s *Service) withEdits(ctx context.Context) *gorm.DB {
 	return s.db.Gorm.WithContext(ctx).Model(&models.RateCard{}).
 		Select("rate_cards.*, (SELECT count(*) FROM rate_card_edits e WHERE e.rate_card_id = rate_cards.id AND e.undone_at IS NULL) AS edits")
 }
 
-// Drafts lists the cards that are on their way, the last touched first.
+// Drafts lists the open drafts, last edited first.
 func (s *Service) Drafts(ctx context.Context) (list []Draft, err error) {
 	err = s.withEdits(ctx).Where("state IN ?", open).Order("updated_at DESC, id DESC").Scan(&list).Error
 	return list, postgres.Translate(err)
 }
 
-// Draft finds a card that is on its way, or was discarded, by its id. Published it is a
-// version, and found as one too.
+// Draft finds a draft by its ID, including discarded and published drafts.
 func (s *Service) Draft(ctx context.Context, ref string) (d Draft, err error) {
 	card, bad := id.Parse(id.RateCard, ref)
 	if bad != nil {
@@ -61,8 +60,8 @@ func (s *Service) Draft(ctx context.Context, ref string) (d Draft, err error) {
 	return d, postgres.Translate(found.Error)
 }
 
-// CreateDraft makes a draft from a version, 0 for the one in force. What it is to replace is
-// the version in force in any case.
+// CreateDraft creates a draft with the rules of a version, 0 for the current version. The draft is
+// always based on the current version.
 func (s *Service) CreateDraft(ctx context.Context, title string, from int) (draft models.RateCard, err error) {
 	if title, err = checkLine("title", "title", title); err != nil {
 		return draft, err
@@ -84,7 +83,7 @@ func (s *Service) begin(tx *gorm.DB, title string, from int) (draft, source mode
 	}
 	if n >= MaxDrafts {
 		return draft, source, apperr.New(apperr.Conflict, "too_many_drafts",
-			fmt.Sprintf("There are %d drafts: publish or discard one first.", n))
+			fmt.Sprintf("There are already %d open drafts. Publish or discard one first.", n))
 	}
 	current, err := currentCard(tx)
 	if err != nil {
@@ -118,7 +117,7 @@ func (s *Service) auditBegin(tx *gorm.DB, draft, source models.RateCard) error {
 	})
 }
 
-// Rename says anew what a draft is for.
+// Rename changes a draft's title.
 func (s *Service) Rename(ctx context.Context, card uuid.UUID, version int, title string) error {
 	title, err := checkLine("title", "title", title)
 	if err != nil {
@@ -135,7 +134,7 @@ func (s *Service) Rename(ctx context.Context, card uuid.UUID, version int, title
 	})
 }
 
-// Discard puts a draft away for good. Its edits stay in the audit trail's reach.
+// Discard permanently closes a draft. Its edits stay in the database.
 func (s *Service) Discard(ctx context.Context, card uuid.UUID, version int) error {
 	return s.change(ctx, card, version, open, func(tx *gorm.DB, had models.RateCard) error {
 		if err := s.set(tx, &had, map[string]any{"state": models.RateCardDiscarded}); err != nil {
@@ -146,8 +145,8 @@ func (s *Service) Discard(ctx context.Context, card uuid.UUID, version int) erro
 	})
 }
 
-// change runs do on a card's locked row, which is in one of the states. version is the
-// row's that the change was decided on; anyVersion for whoever did not look.
+// change locks a rate card and runs do. It returns an error if the state is not one of in, or if
+// version is neither the row version nor anyVersion.
 func (s *Service) change(
 	ctx context.Context, card uuid.UUID, version int, in []models.RateCardState,
 	do func(*gorm.DB, models.RateCard) error,
@@ -182,32 +181,32 @@ func lock(tx *gorm.DB, card uuid.UUID, version int, in []models.RateCardState) (
 	return had, wrongState(had)
 }
 
-// wrongState says why a card cannot be changed like this.
+// wrongState returns an error that says why the state does not allow a change.
 func wrongState(card models.RateCard) error {
 	text := map[models.RateCardState]string{
-		models.RateCardDraft:     "This is a draft: nothing was submitted yet.",
-		models.RateCardSubmitted: "This draft waits for approval: take it back to change it.",
-		models.RateCardScheduled: "This draft is to be published at its time: take it back to change it.",
-		models.RateCardPublished: fmt.Sprintf("This draft was published as version %d, and does not change any more: begin a new one.",
+		models.RateCardDraft:     "This draft has not been submitted.",
+		models.RateCardSubmitted: "This draft is waiting for approval. Withdraw it to change it.",
+		models.RateCardScheduled: "This draft is scheduled. Withdraw it to change it.",
+		models.RateCardPublished: fmt.Sprintf("This draft was published as version %d and can no longer be changed. Create a new draft.",
 			card.Version),
-		models.RateCardSuperseded: fmt.Sprintf("This draft was published as version %d, and does not change any more: begin a new one.",
+		models.RateCardSuperseded: fmt.Sprintf("This draft was published as version %d and can no longer be changed. Create a new draft.",
 			card.Version),
-		models.RateCardDiscarded: "This draft was discarded: begin a new one.",
+		models.RateCardDiscarded: "This draft was discarded. Create a new one.",
 	}
 	return apperr.New(apperr.Conflict, "state", text[card.State])
 }
 
-// set changes columns of a card, and who changed it when.
+// set updates columns of a rate card, with the user, the time and the row version.
 func (s *Service) set(tx *gorm.DB, card *models.RateCard, columns map[string]any) error {
 	columns["updated_at"], columns["updated_by"], columns["row_version"] = s.clock.Now(), s.by.Name, gorm.Expr("row_version + 1")
 	done := tx.Model(&models.RateCard{}).Where("id = ? AND row_version = ?", card.ID, card.RowVersion).Updates(columns)
 	if done.Error == nil && done.RowsAffected != 1 {
-		return errors.New("the rate card's row was changed under its lock")
+		return errors.New("rate card changed while locked")
 	}
 	return done.Error
 }
 
-// auditChange writes to the audit trail, as the last thing that the transaction does.
+// auditChange writes an audit event. Call it last in a transaction, because it locks the audit log.
 func (s *Service) auditChange(tx *gorm.DB, action string, card models.RateCard, before, after map[string]any) error {
 	return audit.Write(tx, s.clock.Now(), s.by, audit.Event{
 		Action: action,
@@ -218,7 +217,7 @@ func (s *Service) auditChange(tx *gorm.DB, action string, card models.RateCard, 
 	})
 }
 
-// ExamineCard is a card's rules, compiled. Where the card has gaps or clashes, so has the compiled card.
+// ExamineCard compiles a rate card, which may have problems, and caches the result.
 func (s *Service) ExamineCard(ctx context.Context, card models.RateCard) (*ExaminedCard, error) {
 	key := cacheKey{card.ID, card.RowVersion}
 	if known := s.compiled.get(key); known != nil {
@@ -247,21 +246,21 @@ func (s *Service) ExamineCard(ctx context.Context, card models.RateCard) (*Exami
 		return nil, err
 	}
 	compiled.Table, compiled.Problems = pricingrules.Examine(compiled.Card, s.taxonomy, s.markets)
-	// The rows may be newer than the card that the caller read: kept under their own version.
+	// The rows may be newer than the caller's card, so cache them under their own version.
 	s.compiled.put(cacheKey{card.ID, now.RowVersion}, compiled)
 	return compiled, nil
 }
 
 const maxLine = 200
 
-// checkLine trims a text of one line.
+// checkLine trims a text and checks that it is one line of at most maxLine characters.
 func checkLine(name, what, text string) (string, error) {
 	text = strings.TrimSpace(text)
 	if utf8.RuneCountInString(text) > maxLine {
-		return "", field("text", apperr.TooLong, name, fmt.Sprintf("A %s has at most %d characters.", what, maxLine))
+		return "", field("text", apperr.TooLong, name, fmt.Sprintf("The %s can have at most %d characters.", what, maxLine))
 	}
 	if !utf8.ValidString(text) || strings.ContainsFunc(text, unicode.IsControl) {
-		return "", field("text", apperr.InvalidValue, name, fmt.Sprintf("A %s has no control characters or line breaks.", what))
+		return "", field("text", apperr.InvalidValue, name, fmt.Sprintf("The %s must not contain line breaks or control characters.", what))
 	}
 	return text, nil
 }

@@ -17,8 +17,8 @@ import (
 	pricingrules "github.com/pingpost/pingpost/pricing_rules"
 )
 
-// edit runs do on a copy of a draft's rules, and keeps what it changed with the way
-// back. It returns how many rules that were.
+// edit runs do on a copy of a draft's rules and saves the changes with the data to undo them. It
+// returns the number of changed rules.
 func (s *Service) edit(
 	ctx context.Context, card uuid.UUID, version int, what string, do func(models.RateCard, *draftRules) error,
 ) (rules int, err error) {
@@ -36,13 +36,13 @@ func (s *Service) editLocked(
 	if err != nil || len(p) == 0 && len(columns) == 0 {
 		return 0, err
 	}
-	if err := s.keep(tx, had, what, columns, p); err != nil {
+	if err := s.saveEdit(tx, had, what, columns, p); err != nil {
 		return 0, err
 	}
 	return len(p), s.auditEdit(tx, had, what, p)
 }
 
-// patchBy is what do makes of a draft's rules, which may hold what comes out.
+// patchBy runs do on a copy of a draft's rules, checks the result and returns the changes.
 func (s *Service) patchBy(tx *gorm.DB, had models.RateCard, do func(models.RateCard, *draftRules) error) (patch, error) {
 	rows, err := rowsOf(tx, had.ID)
 	if err != nil {
@@ -63,15 +63,15 @@ func (s *Service) patchBy(tx *gorm.DB, had models.RateCard, do func(models.RateC
 	return p, s.check(after)
 }
 
-// editUndo is what an edit keeps for the way back: what it did to the rules, and what the
-// draft was based on before.
+// editUndo is the data to undo an edit: the changed rules and the version that the draft was based
+// on before.
 type editUndo struct {
 	Rules   patch `json:"rules"`
 	BasedOn int   `json:"based_on"`
 }
 
-// keep writes a patch, the edit that tells of it, and the card's columns.
-func (s *Service) keep(tx *gorm.DB, had models.RateCard, what string, columns map[string]any, p patch) error {
+// saveEdit applies a patch, inserts its edit and updates the rate card.
+func (s *Service) saveEdit(tx *gorm.DB, had models.RateCard, what string, columns map[string]any, p patch) error {
 	text, err := json.Marshal(editUndo{p, had.BasedOn})
 	if err != nil {
 		return err
@@ -100,9 +100,9 @@ func (s *Service) auditEdit(tx *gorm.DB, card models.RateCard, what string, p pa
 	return s.auditChange(tx, "pricing.edit", card, nil, map[string]any{"what": what, "rules": len(p)})
 }
 
-// SetBase gives a target its own base, 0 to inherit again. was is what the target had
-// of its own when the person decided; where somebody else changed that meanwhile, the
-// error is a conflict and holds theirs.
+// SetBase sets a target's own base price. With minor 0, the target inherits its base price. was is the
+// target's own base price that the user saw. If another user has changed it, SetBase returns a
+// conflict with the current base price.
 func (s *Service) SetBase(ctx context.Context, card uuid.UUID, target pricingrules.Target, was, minor int64) error {
 	market, err := s.marketOf(target)
 	if err != nil {
@@ -113,12 +113,12 @@ func (s *Service) SetBase(ctx context.Context, card uuid.UUID, target pricingrul
 	}
 	_, err = s.edit(ctx, card, anyVersion, baseText(target, market.Currency, minor), func(_ models.RateCard, sh *draftRules) error {
 		if has := sh.base(target, market.Currency); has != was {
-			theirs := "inherits its base"
+			theirs := "inherited"
 			if has != 0 {
-				theirs = "is " + money.Amount{Minor: has, Currency: market.Currency}.String()
+				theirs = money.Amount{Minor: has, Currency: market.Currency}.String()
 			}
 			return apperr.New(apperr.Conflict, "cell_changed",
-				fmt.Sprintf("Somebody else changed %s meanwhile: it %s now. Nothing was overwritten.", target, theirs))
+				fmt.Sprintf("Another user changed the base price for %s. It is now %s. Your change was not saved.", target, theirs))
 		}
 		sh.setBase(target, market.Currency, minor)
 		return nil
@@ -126,13 +126,14 @@ func (s *Service) SetBase(ctx context.Context, card uuid.UUID, target pricingrul
 	return err
 }
 
-// BaseChange is a new base for a target; 0 to inherit again.
+// BaseChange is a new base price for a target. With Minor 0, the target inherits its base price.
 type BaseChange struct {
 	Target pricingrules.Target
 	Minor  int64
 }
 
-// SetBases changes many, all or none. version is the draft's that they were decided on.
+// SetBases changes many base prices. If one change is not valid, none are saved. version is the row
+// version of the draft that the user saw.
 func (s *Service) SetBases(
 	ctx context.Context, card uuid.UUID, version int, what string, changes []BaseChange,
 ) (rules int, err error) {
@@ -161,21 +162,22 @@ func (s *Service) setBases(changes []BaseChange) (func(models.RateCard, *draftRu
 	}, nil
 }
 
-// marketOf is the market of a target that names one; its industry and urgency are known.
+// marketOf returns a target's market. It returns an error if the target names an unknown market,
+// industry or urgency.
 func (s *Service) marketOf(t pricingrules.Target) (market pricingrules.Market, err error) {
 	at, ok := s.markets.ByCode(t.Country)
 	if !ok {
 		return market, field("country", apperr.InvalidValue, "country",
-			fmt.Sprintf("There is no market %q: countries without prices of their own are %q together.", t.Country,
+			fmt.Sprintf("There is no market %q. Use %q for countries without their own prices.", t.Country,
 				pricingrules.OtherMarket))
 	}
 	if _, ok := s.taxonomy.BySlug(t.Industry); t.Industry != "" && !ok {
 		return market, field("industry", apperr.InvalidValue, "industry",
-			fmt.Sprintf("There is no industry %q: see the taxonomy for the slugs.", t.Industry))
+			fmt.Sprintf("There is no industry %q. The taxonomy lists the slugs.", t.Industry))
 	}
 	if _, ok := pricingrules.ParseClass(t.Urgency); t.Urgency != "" && !ok {
 		return market, field("urgency", apperr.InvalidValue, "urgency",
-			fmt.Sprintf("There is no urgency %q: it is one of %s.", t.Urgency, strings.Join(slices.Collect(Classes()), ", ")))
+			fmt.Sprintf("There is no urgency %q. Use one of %s.", t.Urgency, strings.Join(slices.Collect(Classes()), ", ")))
 	}
 	return s.markets.At(at), nil
 }
@@ -183,19 +185,19 @@ func (s *Service) marketOf(t pricingrules.Target) (market pricingrules.Market, e
 func checkBase(minor int64) error {
 	if minor < 0 || minor > pricingrules.MaxAmount {
 		return field("amount", apperr.InvalidValue, "base",
-			"A base is above 0 and at most "+string(money.AppendDecimal(nil, pricingrules.MaxAmount))+".")
+			"The base price must be above 0 and at most "+string(money.AppendDecimal(nil, pricingrules.MaxAmount))+".")
 	}
 	return nil
 }
 
 func baseText(t pricingrules.Target, c money.Currency, minor int64) string {
 	if minor == 0 {
-		return t.String() + ": base inherited again"
+		return t.String() + ": base price inherited"
 	}
-	return t.String() + ": base " + money.Amount{Minor: minor, Currency: c}.String()
+	return t.String() + ": base price " + money.Amount{Minor: minor, Currency: c}.String()
 }
 
-// PutRule changes the rule at a position, or with 0 adds one.
+// PutRule replaces the rule at a position, or adds a rule if position is 0.
 func (s *Service) PutRule(ctx context.Context, card uuid.UUID, version, position int, rule pricingrules.Rule) error {
 	rule.Line = 0
 	what := "Added a rule for " + rule.Selector()
@@ -208,7 +210,7 @@ func (s *Service) PutRule(ctx context.Context, card uuid.UUID, version, position
 			return nil
 		}
 		if _, ok := sh.rules[position]; !ok {
-			return apperr.New(apperr.NotFound, "rule", "The draft has no such rule any more.")
+			return apperr.New(apperr.NotFound, "rule", "This rule is no longer in the draft.")
 		}
 		sh.put(position, rule)
 		return nil
@@ -216,11 +218,11 @@ func (s *Service) PutRule(ctx context.Context, card uuid.UUID, version, position
 	return err
 }
 
-// DropRule takes a rule out.
+// DropRule removes a rule.
 func (s *Service) DropRule(ctx context.Context, card uuid.UUID, version, position int) error {
-	_, err := s.edit(ctx, card, version, "Took out a rule", func(_ models.RateCard, sh *draftRules) error {
+	_, err := s.edit(ctx, card, version, "Removed a rule", func(_ models.RateCard, sh *draftRules) error {
 		if _, ok := sh.rules[position]; !ok {
-			return apperr.New(apperr.NotFound, "rule", "The draft has no such rule any more.")
+			return apperr.New(apperr.NotFound, "rule", "This rule is no longer in the draft.")
 		}
 		sh.drop(position)
 		return nil
@@ -228,8 +230,8 @@ func (s *Service) DropRule(ctx context.Context, card uuid.UUID, version, positio
 	return err
 }
 
-// Replace makes a draft's rules those of another card. Rules that are in both keep
-// their positions. The card was loaded: every cell of it has a price or is excluded.
+// Replace replaces a draft's rules. Rules that are in both cards keep their positions. with must be
+// complete: every cell has a price or is excluded.
 func (s *Service) Replace(
 	ctx context.Context, card uuid.UUID, version int, what string, with pricingrules.Card,
 ) (rules int, err error) {
@@ -263,7 +265,7 @@ func (s *draftRules) replace(with pricingrules.Card) {
 	}
 }
 
-// Edits lists what was done to a draft, the newest first, undone edits included.
+// Edits lists the edits of a draft, newest first, including undone edits.
 func (s *Service) Edits(
 	ctx context.Context, card uuid.UUID, p postgres.Page,
 ) (rows []models.RateCardEdit, newer, older bool, err error) {
@@ -275,7 +277,7 @@ func (s *Service) Edits(
 	return rows, newer, older, nil
 }
 
-// LastEdit is the edit that Undo would take back.
+// LastEdit returns the edit that Undo would undo.
 func (s *Service) LastEdit(ctx context.Context, card uuid.UUID) (last models.RateCardEdit, there bool, err error) {
 	found := lastEdit(s.db.Gorm.WithContext(ctx).Omit("patch"), card, &last)
 	return last, found.RowsAffected > 0, postgres.Translate(found.Error)
@@ -285,8 +287,8 @@ func lastEdit(db *gorm.DB, card uuid.UUID, into *models.RateCardEdit) *gorm.DB {
 	return db.Where("rate_card_id = ? AND undone_at IS NULL", card).Order("id DESC").Limit(1).Find(into)
 }
 
-// Undo takes back the last edit of a draft that was not taken back, which is the one
-// that the person saw: any other is a conflict.
+// Undo undoes the last edit of a draft that has not been undone. It returns a conflict if that is
+// not the edit with the given ID, which the user saw.
 func (s *Service) Undo(ctx context.Context, card uuid.UUID, edit int64) error {
 	return s.change(ctx, card, anyVersion, []models.RateCardState{models.RateCardDraft}, func(tx *gorm.DB, had models.RateCard) error {
 		var last models.RateCardEdit
@@ -295,10 +297,10 @@ func (s *Service) Undo(ctx context.Context, card uuid.UUID, edit int64) error {
 		case found.Error != nil:
 			return found.Error
 		case found.RowsAffected == 0:
-			return apperr.New(apperr.Conflict, "undone", "There is nothing to undo.")
+			return apperr.New(apperr.Conflict, "undone", "There is no edit to undo.")
 		case last.ID != edit:
 			return apperr.New(apperr.Conflict, "changed",
-				fmt.Sprintf("The last edit is another one now, by %s: %s. Nothing was undone.", last.Editor, last.What))
+				fmt.Sprintf("%s has since made another edit: %s. Nothing was undone.", last.Editor, last.What))
 		}
 		var back editUndo
 		if err := json.Unmarshal([]byte(last.Patch), &back); err != nil {

@@ -8,18 +8,17 @@ import (
 	pricingrules "github.com/pingpost/pingpost/pricing_rules"
 )
 
-// cachedCards and cachedRules bound what is kept compiled. A page of a draft compares
-// two or three cards; the table of a large one takes a tenth of a second to make, and
-// its rules twenty megabytes.
+// cachedCards and cachedRules limit the cache. A page compares two or three rate cards. Compiling a
+// large one takes 0.1 s, and its rules take 20 MB.
 const (
 	cachedCards = 16
 	cachedRules = 2 * MaxRules
 )
 
-// cache keeps compiled cards as they were at one row version, which never change.
+// cache holds compiled rate cards by row version.
 type cache struct {
 	mu    sync.Mutex
-	order []cacheKey // the oldest first
+	order []cacheKey // oldest first
 	cards map[cacheKey]*ExaminedCard
 	rules int
 }
@@ -52,15 +51,15 @@ func (c *cache) put(key cacheKey, s *ExaminedCard) {
 	}
 }
 
-// ExaminedCard is the rules of a card with what they come to. It is shared: nobody changes it.
+// ExaminedCard is a compiled rate card that may have problems. It is shared and must not be changed.
 type ExaminedCard struct {
 	Card      pricingrules.Card
-	Positions []int               // of the rules, by which the database and the forms name them
-	Table     *pricingrules.Table // with gaps where the card has them
+	Positions []int               // of the rules in the database, used in URLs
+	Table     *pricingrules.Table // has gaps if the card has gaps
 	Problems  pricingrules.Problems
 }
 
-// RuleIndex is the index in Card.Rules of the rule at a position; -1 where there is none.
+// RuleIndex returns the index in Card.Rules of the rule at a position, -1 if there is none.
 func (s *ExaminedCard) RuleIndex(position int) int {
 	for i, at := range s.Positions {
 		if at == position {

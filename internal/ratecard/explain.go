@@ -8,30 +8,30 @@ import (
 	pricingrules "github.com/pingpost/pingpost/pricing_rules"
 )
 
-// Lead is what of a ping its price depends on, as a partner would send it: any country
-// of two letters, any urgency.
+// Lead holds the fields of a ping that its price depends on, as partners send them. Country is any
+// two letters, Urgency any text.
 type Lead struct{ Industry, Country, Urgency string }
 
-// Explanation is how a lead comes to its price, for a partner with prices of its own.
+// Explanation is the calculation of a lead's price, including partner pricing.
 type Explanation struct {
 	pricingrules.Explanation
-	PartnerExclusion bool // the partner does not sell this
+	PartnerExclusion bool // the partner's pricing excludes the lead
 }
 
-// Explain shows each step, with the rule that made it.
+// Explain calculates a lead's price and returns each step with its rule.
 func Explain(compiled *ExaminedCard, lead Lead, own pricingrules.PartnerPricing) (e Explanation, err error) {
 	tax, markets := compiled.Table.Taxonomy(), compiled.Table.Markets()
 	industry, known := tax.BySlug(strings.TrimSpace(lead.Industry))
 	if !known {
 		return e, field("industry", apperr.InvalidValue, "industry",
-			"There is no industry of this name: the taxonomy has their slugs, such as plumber.")
+			"There is no industry with this slug. Use a slug from the taxonomy, such as plumber.")
 	}
 	country := strings.TrimSpace(lead.Country)
 	market, known := markets.ByCode(country)
 	if !known {
 		country = strings.ToUpper(country)
 		if len(country) != 2 || strings.Trim(country, "ABCDEFGHIJKLMNOPQRSTUVWXYZ") != "" {
-			return e, field("country", apperr.InvalidValue, "country", "A country is two letters, such as GB.")
+			return e, field("country", apperr.InvalidValue, "country", "Enter a country as two letters, such as GB.")
 		}
 		market = markets.Index([2]byte([]byte(country)))
 	}
@@ -40,11 +40,11 @@ func Explain(compiled *ExaminedCard, lead Lead, own pricingrules.PartnerPricing)
 	return e, nil
 }
 
-// String is a small table for people.
+// String formats the explanation as a table.
 func (e Explanation) String() string {
 	text := e.Explanation.String()
 	if e.PartnerExclusion {
-		text += fmt.Sprintln("  the partner's own exclusion: no price is given")
+		text += fmt.Sprintln("  excluded by the partner's pricing: no price")
 	}
 	return text
 }

@@ -8,22 +8,22 @@ import (
 	pricingrules "github.com/pingpost/pingpost/pricing_rules"
 )
 
-// GridView is what of a card's grid is looked at: one market at one urgency, "" for rules
-// of every urgency; a category or all; and industries by a part of their slug.
+// GridView selects part of a rate card's grid: one market, one urgency ("" for rules without an
+// urgency), one category ("" for all), and industries whose slug contains Search.
 type GridView struct{ Country, Urgency, Category, Search string }
 
-// GridRow is a target of the view with its base; of an industry also what a lead costs.
-// A category's row comes before those of its industries.
+// GridRow is a target with its base price and, for an industry, its price. A category's row comes
+// before the rows of its industries.
 type GridRow struct {
 	pricingrules.BaseRow
 	Name     string            // of a category
 	Cell     pricingrules.Cell // of an industry
-	Live     pricingrules.Cell // of the version that the card is compared with
+	Live     pricingrules.Cell // in the version that the card is compared with
 	Compared bool
 }
 
-// Grid lists the rows of a view. with is the card that it is compared with, nil
-// for none. A view of a country that has no market is empty.
+// Grid lists the rows of a view. with is the card to compare with, or nil. The list is empty if the
+// country has no market.
 func (s *Service) Grid(compiled, with *ExaminedCard, v GridView) (rows []GridRow) {
 	market, ok := s.markets.ByCode(v.Country)
 	if !ok {
@@ -77,15 +77,15 @@ func (s *Service) gridRow(compiled *ExaminedCard, target pricingrules.Target, ca
 	return row
 }
 
-// Bulk is a change of the bases of many rows: set to an amount, or moved by a
-// percentage in ten-thousandths of the base that each has now, its own or inherited.
+// Bulk changes the base prices of many rows, to the amount Set or, if Set is 0, by Percent. Percent is
+// in ten-thousandths of each row's own or inherited base price.
 type Bulk struct {
 	Set     int64
 	Percent int64
 }
 
-// Changes are the bases that the bulk gives the industries of the rows, each rounded
-// half-even. Rows without a base are passed over.
+// Changes returns the new base prices of the industries in rows, each rounded half to even.
+// A percentage skips rows without a base price.
 func (b Bulk) Changes(rows []GridRow) (changes []BaseChange) {
 	for _, row := range rows {
 		if row.Target.Industry == "" {
@@ -103,7 +103,7 @@ func (b Bulk) Changes(rows []GridRow) (changes []BaseChange) {
 	return changes
 }
 
-// Classes are the names of the urgencies that a rule can name.
+// Classes yields the urgencies that a rule can name.
 func Classes() iter.Seq[string] {
 	return func(yield func(string) bool) {
 		for class := range pricingrules.Class(pricingrules.Classes) {

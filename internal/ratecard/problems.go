@@ -9,10 +9,10 @@ import (
 	pricingrules "github.com/pingpost/pingpost/pricing_rules"
 )
 
-// shownProblems bounds how many problems a message tells of; the pages list them all.
+// shownProblems limits the problems in an error message. The console lists all of them.
 const shownProblems = 20
 
-// refusal is what a person is told of rules that are wrong.
+// rejection returns the error for rules with problems.
 func rejection(problems pricingrules.Problems) *apperr.Error {
 	var lines []string
 	for i, p := range problems {
@@ -30,17 +30,17 @@ var (
 	errNoVersion = apperr.New(apperr.NotFound, "version", "There is no such version.")
 	// ErrStale means that the draft has changed since the form was opened.
 	ErrStale = apperr.New(apperr.Conflict, "changed",
-		"Somebody else changed this draft meanwhile: look at the change, then decide again.")
+		"Another user changed this draft after you opened it. Review the change and try again.")
 	errNothing = apperr.New(apperr.Invalid, "nothing",
-		"The draft changes no rule of the version in force: there is nothing to publish.")
-	errSame = apperr.New(apperr.Invalid, "nothing", "The version in force has these rules already: no draft was made.")
+		"There is nothing to publish. The draft has the same rules as the current version.")
+	errSame = apperr.New(apperr.Invalid, "nothing", "No draft was created, because the current version already has these rules.")
 )
 
 func field(reason string, kind apperr.FieldCode, name, message string) *apperr.Error {
 	return apperr.AtField(apperr.Invalid, reason, kind, name, message)
 }
 
-// problemsOf are the problems that an error of the engine holds.
+// problemsOf returns the problems in an error of package pricingrules.
 func problemsOf(err error) pricingrules.Problems {
 	problems, _ := errors.AsType[pricingrules.Problems](err)
 	return problems

@@ -19,11 +19,11 @@ import (
 	pricingrules "github.com/pingpost/pingpost/pricing_rules"
 )
 
-// MaxAhead is how far ahead a card may be scheduled.
+// MaxAhead is how far in the future a draft can be scheduled.
 const MaxAhead = 90 * 24 * time.Hour
 
-// Publish brings a draft into force, at once or at a time, or, where the policy asks for
-// a second person, submits it for approval. at is zero for at once.
+// Publish publishes a draft now if at is zero, or schedules it for at. If Policy.SecondPerson is set,
+// it submits the draft for approval instead.
 func (s *Service) Publish(ctx context.Context, card uuid.UUID, version int, note string, at time.Time) (models.RateCard, error) {
 	note, err := checkNote(note)
 	if err != nil {
@@ -32,7 +32,7 @@ func (s *Service) Publish(ctx context.Context, card uuid.UUID, version int, note
 	now := s.clock.Now()
 	if !at.IsZero() && (!at.After(now) || at.After(now.Add(MaxAhead))) {
 		return models.RateCard{}, field("at", apperr.InvalidValue, "at",
-			fmt.Sprintf("The time is in the future, and at most %d days ahead.", MaxAhead/(24*time.Hour)))
+			fmt.Sprintf("The time must be in the future and at most %d days ahead.", MaxAhead/(24*time.Hour)))
 	}
 	return s.release(ctx, card, version, models.RateCardDraft, func(tx *gorm.DB, had models.RateCard) error {
 		return s.submit(tx, had, note, at, now)
@@ -42,12 +42,12 @@ func (s *Service) Publish(ctx context.Context, card uuid.UUID, version int, note
 func checkNote(note string) (string, error) {
 	note, err := checkLine("note", "note", note)
 	if err == nil && note == "" {
-		err = field("note", apperr.Required, "note", "Say why the prices change: whoever reads the history wants to know.")
+		err = field("note", apperr.Required, "note", "Enter the reason for the change. The version history shows it.")
 	}
 	return note, err
 }
 
-// submit is what Publish does with a card that may be published.
+// submit publishes, schedules or submits a draft that may be published.
 func (s *Service) submit(tx *gorm.DB, had models.RateCard, note string, at, now time.Time) error {
 	columns := map[string]any{"note": note, "submitter": s.by.Name, "effective_at": nil}
 	if !at.IsZero() {
@@ -60,12 +60,12 @@ func (s *Service) submit(tx *gorm.DB, had models.RateCard, note string, at, now 
 	return s.publishOrSchedule(tx, had, columns, at, now)
 }
 
-// Approve publishes what somebody else submitted, or schedules it where its time is
-// still to come.
+// Approve publishes a draft that another user submitted, or schedules it if its time is in the
+// future.
 func (s *Service) Approve(ctx context.Context, card uuid.UUID, version int) (models.RateCard, error) {
 	return s.release(ctx, card, version, models.RateCardSubmitted, func(tx *gorm.DB, had models.RateCard) error {
 		if had.Submitter == s.by.Name {
-			return apperr.New(apperr.Forbidden, "same_person", "You submitted this draft: somebody else approves it.")
+			return apperr.New(apperr.Forbidden, "same_person", "You submitted this draft, so another user must approve it.")
 		}
 		var at time.Time
 		if had.EffectiveAt != nil {
@@ -75,7 +75,7 @@ func (s *Service) Approve(ctx context.Context, card uuid.UUID, version int) (mod
 	})
 }
 
-// Withdraw makes a draft again of what was submitted or scheduled.
+// Withdraw returns a submitted or scheduled draft to the state draft.
 func (s *Service) Withdraw(ctx context.Context, card uuid.UUID, version int) error {
 	pending := []models.RateCardState{models.RateCardSubmitted, models.RateCardScheduled}
 	return s.change(ctx, card, version, pending, func(tx *gorm.DB, had models.RateCard) error {
@@ -83,13 +83,12 @@ func (s *Service) Withdraw(ctx context.Context, card uuid.UUID, version int) err
 	})
 }
 
-// reopenDraft are the columns of a card that is not to be published after all.
+// reopenDraft returns the column values that make a rate card a draft again.
 func reopenDraft() map[string]any {
 	return map[string]any{"state": models.RateCardDraft, "effective_at": nil, "submitter": "", "approver": ""}
 }
 
-// release runs do on a locked card of a state that may be published now: nothing else
-// was published since it was begun, nothing else is scheduled, and every cell has a price.
+// release locks a rate card in a state, checks that it may be published (see mayPublish) and runs do.
 func (s *Service) release(
 	ctx context.Context, card uuid.UUID, version int, in models.RateCardState, do func(*gorm.DB, models.RateCard) error,
 ) (now models.RateCard, err error) {
@@ -112,6 +111,8 @@ func (s *Service) release(
 	return now, err
 }
 
+// mayPublish returns an error if a draft is not based on the current version, if another draft is
+// scheduled, if no rule changes, or if a cell has neither a price nor an exclusion.
 func (s *Service) mayPublish(tx *gorm.DB, card models.RateCard) error {
 	current, err := currentCard(tx)
 	if err != nil {
@@ -119,7 +120,7 @@ func (s *Service) mayPublish(tx *gorm.DB, card models.RateCard) error {
 	}
 	if current.Version != card.BasedOn {
 		return apperr.New(apperr.Conflict, "superseded", fmt.Sprintf(
-			"Version %d was published by %s meanwhile (%s), and this draft is based on version %d. Nothing was published: look at what changed, then bring the draft up to date.",
+			"%[2]s published version %[1]d (%[3]s), but this draft is based on version %[4]d. Nothing was published. Review the new version, then update the draft.",
 			current.Version, cmp.Or(current.Submitter, current.Author), orDash(current.Note), card.BasedOn))
 	}
 	var scheduled models.RateCard
@@ -128,7 +129,7 @@ func (s *Service) mayPublish(tx *gorm.DB, card models.RateCard) error {
 		return found.Error
 	}
 	if found.RowsAffected > 0 {
-		return apperr.New(apperr.Conflict, "scheduled", fmt.Sprintf("%s is to be published at %s, and nothing else before: take it back first, or wait.",
+		return apperr.New(apperr.Conflict, "scheduled", fmt.Sprintf("%s is scheduled for %s. Nothing else can be published until then. Wait, or withdraw it first.",
 			titled(scheduled), scheduled.EffectiveAt.UTC().Format("2006-01-02 15:04 UTC")))
 	}
 	rules, err := rulesOf(tx, card.ID)
@@ -156,7 +157,7 @@ func rulesOf(tx *gorm.DB, card uuid.UUID) (pricingrules.Card, error) {
 	return fromRows(rows)
 }
 
-// sameRules compares without the order, which means nothing.
+// sameRules compares rules in any order.
 func sameRules(a, b pricingrules.Card) bool {
 	if len(a.Rules) != len(b.Rules) {
 		return false
@@ -175,7 +176,7 @@ func titled(card models.RateCard) string {
 	if card.Title != "" {
 		return "The draft “" + card.Title + "”"
 	}
-	return "The draft of " + card.Author
+	return "The draft by " + card.Author
 }
 
 func orDash(note string) string {
@@ -185,7 +186,7 @@ func orDash(note string) string {
 	return strings.TrimRight(note, ".")
 }
 
-// publishOrSchedule publishes a card, now or at a time to come.
+// publishOrSchedule publishes a draft now, or schedules it if at is in the future.
 func (s *Service) publishOrSchedule(tx *gorm.DB, card models.RateCard, columns map[string]any, at, now time.Time) error {
 	if at.After(now) {
 		columns["state"], columns["effective_at"] = models.RateCardScheduled, at
@@ -200,7 +201,7 @@ func (s *Service) publishOrSchedule(tx *gorm.DB, card models.RateCard, columns m
 	return s.publish(tx, &card, now)
 }
 
-// move takes a card from one state to another.
+// move updates a rate card's columns and writes an audit event.
 func (s *Service) move(tx *gorm.DB, card models.RateCard, action string, columns map[string]any) error {
 	after := map[string]any{}
 	for name, value := range columns {
@@ -217,8 +218,8 @@ func (s *Service) move(tx *gorm.DB, card models.RateCard, action string, columns
 	return s.auditChange(tx, action, card, map[string]any{"state": card.State}, after)
 }
 
-// publish makes a card the next version, in force on every node within a second. The
-// caller has taken its turn.
+// publish makes a draft the next version, which every node uses within a second. The caller must hold
+// the lock of lockVersions.
 func (s *Service) publish(tx *gorm.DB, card *models.RateCard, now time.Time) error {
 	var last int
 	if err := tx.Model(&models.RateCard{}).Select("coalesce(max(version), 0)").Scan(&last).Error; err != nil {
@@ -242,9 +243,9 @@ func (s *Service) publish(tx *gorm.DB, card *models.RateCard, now time.Time) err
 	return s.auditChange(tx, "pricing.publish", *card, before, after)
 }
 
-// ReleaseDue publishes the scheduled card once its time has come, on whichever node
-// comes first. A card that no longer can be is a draft again, and the audit trail says
-// why. It reports whether it did anything.
+// ReleaseDue publishes the scheduled draft when its time has come. Every node calls it, and the first
+// one publishes. If the draft can no longer be published, it becomes a draft again and an audit event
+// gives the reason. ReleaseDue reports whether it did either.
 func (s *Service) ReleaseDue(ctx context.Context) (bool, error) {
 	var due models.RateCard
 	now := s.clock.Now()
@@ -260,7 +261,7 @@ func (s *Service) ReleaseDue(ctx context.Context) (bool, error) {
 		if err := lockVersions(tx); err != nil {
 			return err
 		}
-		// Locked, as somebody may be taking it back in this very moment.
+		// Lock the row, because a user may be withdrawing the draft.
 		found := isDue(tx).Clauses(clause.Locking{Strength: "UPDATE"}).Limit(1).Find(&due)
 		if found.Error != nil || found.RowsAffected == 0 {
 			return found.Error
@@ -286,5 +287,5 @@ func (s *Service) ReleaseDue(ctx context.Context) (bool, error) {
 	return done && err == nil, err
 }
 
-// isUserError reports whether a failure is one that a person mends.
+// isUserError reports whether users can fix an error.
 func isUserError(err error) bool { return apperr.As(err) != nil }

@@ -1,6 +1,5 @@
-// Package ratecard owns the rate card versions: in the database they are the
-// truth, in YAML they are the interchange format, and compiled they are the
-// snapshot that prices pings.
+// Package ratecard stores, edits and publishes rate cards. The database holds the drafts and the
+// versions, YAML is the interchange format, and a compiled version prices pings.
 package ratecard
 
 import (
@@ -17,16 +16,16 @@ import (
 	pricingrules "github.com/pingpost/pingpost/pricing_rules"
 )
 
-// CompiledVersion is a published version of the rate card. A ping is priced by one only.
+// CompiledVersion is a compiled version of the rate card. Each ping is priced with one version.
 type CompiledVersion struct {
 	Version  int
-	Card     pricingrules.Card // what Table was compiled from
+	Card     pricingrules.Card // the rules that Table was compiled from
 	Table    *pricingrules.Table
 	Taxonomy *pricingrules.Taxonomy
 	Markets  *pricingrules.Markets
 }
 
-// Service keeps the drafts and the versions.
+// Service manages drafts and versions.
 type Service struct {
 	db       *postgres.DB
 	clock    clock.Clock
@@ -37,21 +36,21 @@ type Service struct {
 	shipped  pricingrules.Card
 	compiled *cache
 
-	stepPages int // of the log, that a replay sums up at once
+	stepPages int // pages of the ping log in one step of a replay
 }
 
-// Policy is what publishing takes.
+// Policy sets the conditions for publishing.
 type Policy struct {
-	// SecondPerson asks that somebody else approves what one person submits.
+	// SecondPerson requires that another user approves what one user submits.
 	SecondPerson bool
 }
 
-// NewService reads and checks what the program ships. What it changes is the
-// service's own doing, unless By says whose it is.
+// NewService parses the shipped taxonomy, markets and rate card. Changes are recorded as made by the
+// service itself, unless By sets another actor.
 func NewService(db *postgres.DB, c clock.Clock) (*Service, error) {
 	taxonomy, markets, card, err := pricingrules.Shipped()
 	if err != nil {
-		return nil, fmt.Errorf("the shipped prices: %w", err)
+		return nil, fmt.Errorf("reading shipped prices: %w", err)
 	}
 	return &Service{
 		db: db.WithConstraints(constraints()), clock: c, by: audit.Service,
@@ -59,33 +58,35 @@ func NewService(db *postgres.DB, c clock.Clock) (*Service, error) {
 	}, nil
 }
 
-// By is the same service on behalf of somebody.
+// By returns a copy of the service that acts for an actor.
 func (s *Service) By(who audit.Actor) *Service {
 	c := *s
 	c.by = who
 	return &c
 }
 
-// WithPolicy is the same service with a policy.
+// WithPolicy returns a copy of the service with a policy.
 func (s *Service) WithPolicy(p Policy) *Service {
 	c := *s
 	c.policy = p
 	return &c
 }
 
-// SecondPerson reports whether publishing takes two.
+// SecondPerson reports whether another user must approve before a draft is published.
 func (s *Service) SecondPerson() bool { return s.policy.SecondPerson }
 
-// Taxonomy is the list of industries, Markets that of the countries with prices of their own.
+// Taxonomy returns the industries.
 func (s *Service) Taxonomy() *pricingrules.Taxonomy { return s.taxonomy }
-func (s *Service) Markets() *pricingrules.Markets   { return s.markets }
 
-// PublishShipped makes the shipped rate card version 1 of an empty database and
-// reports whether it did. From then on the database is the truth.
+// Markets returns the markets.
+func (s *Service) Markets() *pricingrules.Markets { return s.markets }
+
+// PublishShipped publishes the shipped rate card as version 1 if the database has no rate card. It
+// reports whether it did.
 func (s *Service) PublishShipped(ctx context.Context) (bool, error) {
 	published := false
 	err := s.db.Transaction(ctx, func(tx *gorm.DB) error {
-		// Two nodes that start at once take turns; the second finds a version.
+		// If two nodes start at the same time, the second one waits and finds a version.
 		if err := lockVersions(tx); err != nil {
 			return err
 		}
@@ -96,7 +97,7 @@ func (s *Service) PublishShipped(ctx context.Context) (bool, error) {
 		now := s.clock.Now()
 		card := models.RateCard{
 			ID: id.New(now), State: models.RateCardDraft, Author: "pingpost", UpdatedBy: "pingpost",
-			Note: "The rate card that the program ships.", CreatedAt: now, UpdatedAt: now,
+			Note: "The shipped rate card.", CreatedAt: now, UpdatedAt: now,
 		}
 		if err := tx.Create(&card).Error; err != nil {
 			return err
@@ -114,20 +115,20 @@ func (s *Service) PublishShipped(ctx context.Context) (bool, error) {
 	return published, err
 }
 
-// lockVersions makes one at a time of whoever publishes.
+// lockVersions serializes publishing until the transaction ends.
 func lockVersions(tx *gorm.DB) error {
 	return tx.Exec(`SELECT pg_advisory_xact_lock(hashtext('rate card versions'))`).Error
 }
 
-// LoadCurrent compiles the version in force: the highest that is published.
+// LoadCurrent loads and compiles the current version.
 func (s *Service) LoadCurrent(ctx context.Context) (*CompiledVersion, error) {
 	card, err := currentCard(s.db.Gorm.WithContext(ctx))
 	if err != nil {
-		return nil, fmt.Errorf("loading the rate card in force: %w", postgres.Translate(err))
+		return nil, fmt.Errorf("loading current rate card: %w", postgres.Translate(err))
 	}
 	rows, err := rowsOf(s.db.Gorm.WithContext(ctx), card.ID)
 	if err != nil {
-		return nil, fmt.Errorf("loading the rate card in force: %w", postgres.Translate(err))
+		return nil, fmt.Errorf("loading current rate card: %w", postgres.Translate(err))
 	}
 	rules, err := fromRows(rows)
 	if err != nil {

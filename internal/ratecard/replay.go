@@ -18,21 +18,21 @@ import (
 )
 
 const (
-	// MaxReplayDays is as far back as a replay goes; pings are kept as long as
-	// retention says.
+	// MaxReplayDays is the longest period of a replay. Pings may be deleted earlier, depending on
+	// the retention setting.
 	MaxReplayDays = 90
-	// replayLease is how long a node may be silent about a replay before another takes
-	// it over; replayStepTimeout bounds the work of one step from this side.
+	// replayLease is the time without progress after which another node takes over a replay.
+	// replayStepTimeout must be shorter.
 	replayLease       = 2 * time.Minute
 	replayStepTimeout = 90 * time.Second
 	maxWaiting        = 20
 )
 
-// RequestReplay asks for a card to be put to the pings and posts of the last days,
-// today's included. Earlier replays of the card go.
+// RequestReplay queues a replay of a draft on the pings and leads of the last days, including today.
+// It deletes earlier replays of the draft.
 func (s *Service) RequestReplay(ctx context.Context, card models.RateCard, days int) (r models.RateCardReplay, err error) {
 	if days < 1 || days > MaxReplayDays {
-		return r, field("days", apperr.InvalidValue, "days", fmt.Sprintf("A replay covers 1 to %d days.", MaxReplayDays))
+		return r, field("days", apperr.InvalidValue, "days", fmt.Sprintf("A replay can cover 1 to %d days.", MaxReplayDays))
 	}
 	now := s.clock.Now()
 	r = models.RateCardReplay{
@@ -47,7 +47,7 @@ func (s *Service) RequestReplay(ctx context.Context, card models.RateCard, days 
 		}
 		if waiting >= maxWaiting {
 			return apperr.New(apperr.Conflict, "replays",
-				fmt.Sprintf("%d replays are under way: try again in a minute.", waiting))
+				fmt.Sprintf("%d replays are waiting or running. Try again in a minute.", waiting))
 		}
 		if err := tx.Where("rate_card_id = ?", card.ID).Delete(&models.RateCardReplay{}).Error; err != nil {
 			return err
@@ -57,14 +57,14 @@ func (s *Service) RequestReplay(ctx context.Context, card models.RateCard, days 
 	return r, err
 }
 
-// Replay is the last one of a card; found is false where there is none.
+// Replay returns the last replay of a draft. found is false if there is none.
 func (s *Service) Replay(ctx context.Context, card uuid.UUID) (r models.RateCardReplay, found bool, err error) {
 	q := s.db.Gorm.WithContext(ctx).Where("rate_card_id = ?", card).Order("requested_at DESC").Limit(1).Find(&r)
 	return r, q.RowsAffected > 0, postgres.Translate(q.Error)
 }
 
-// ReplayNext works on the replay that waits longest, if one does, and reports whether
-// there was any. Nodes may do it side by side.
+// ReplayNext runs the replay that has waited longest and reports whether there was one. Several nodes
+// can call it at the same time.
 func (s *Service) ReplayNext(ctx context.Context) (bool, error) {
 	r, err := s.claimReplay(ctx)
 	if err != nil || r == nil {
@@ -93,7 +93,8 @@ func (s *Service) claimReplay(ctx context.Context) (*models.RateCardReplay, erro
 	return &r, nil
 }
 
-// updateReplay changes columns of a replay that this node works on.
+// updateReplay updates a replay that this node runs. It returns errTakenOver if the node no longer
+// holds the lease.
 func (s *Service) updateReplay(ctx context.Context, r *models.RateCardReplay, columns map[string]any) error {
 	q := s.db.Gorm.WithContext(ctx).Model(&models.RateCardReplay{}).Where(
 		"id = ? AND state = 'running' AND seen_at = ?", r.ID, *r.SeenAt).Updates(columns)
@@ -103,9 +104,9 @@ func (s *Service) updateReplay(ctx context.Context, r *models.RateCardReplay, co
 	return postgres.Translate(q.Error)
 }
 
-var errTakenOver = apperr.New(apperr.Conflict, "taken_over", "The replay was asked for anew, or taken over by another node.")
+var errTakenOver = apperr.New(apperr.Conflict, "taken_over", "The replay was requested again or taken over by another node.")
 
-func (s *Service) noteReplay(ctx context.Context, r *models.RateCardReplay, done int) error {
+func (s *Service) saveProgress(ctx context.Context, r *models.RateCardReplay, done int) error {
 	now := s.clock.Now().Truncate(time.Microsecond)
 	if err := s.updateReplay(ctx, r, map[string]any{"days_done": done, "seen_at": now}); err != nil {
 		return err
@@ -126,7 +127,7 @@ func (s *Service) endReplay(ctx context.Context, r *models.RateCardReplay, state
 	return s.updateReplay(ctx, r, columns)
 }
 
-// replay puts the card to some days after the other.
+// replay runs a replay step by step.
 func (s *Service) replay(ctx context.Context, r *models.RateCardReplay) (*ReplayResult, error) {
 	began := s.clock.Now()
 	var card models.RateCard
@@ -148,7 +149,7 @@ func (s *Service) replay(ctx context.Context, r *models.RateCardReplay) (*Replay
 			return nil, err
 		}
 		done += days
-		if err := s.noteReplay(ctx, r, done); err != nil {
+		if err := s.saveProgress(ctx, r, done); err != nil {
 			return nil, err
 		}
 	}
@@ -157,7 +158,7 @@ func (s *Service) replay(ctx context.Context, r *models.RateCardReplay) (*Replay
 	return result, nil
 }
 
-// partnerPricing are the partners' own, as they are now.
+// partnerPricing returns the current partner pricing by partner.
 func (s *Service) partnerPricing(ctx context.Context) (map[uuid.UUID]pricingrules.PartnerPricing, error) {
 	var rows []models.PartnerPrice
 	if err := s.db.Gorm.WithContext(ctx).Find(&rows).Error; err != nil {
@@ -167,7 +168,7 @@ func (s *Service) partnerPricing(ctx context.Context) (map[uuid.UUID]pricingrule
 	for _, row := range rows {
 		exclusions, err := pricingrules.ParseExclusions([]byte(row.Exclusions))
 		if err != nil {
-			exclusions = []pricingrules.PartnerExclusion{{}} // as the directory reads it: no price
+			exclusions = []pricingrules.PartnerExclusion{{}} // exclude everything, as package partners does
 		}
 		if row.Adjustment != 0 || len(exclusions) > 0 {
 			all[row.PartnerID] = pricingrules.PartnerPricing{Adjustment: row.Adjustment, Exclusions: exclusions}
@@ -176,7 +177,7 @@ func (s *Service) partnerPricing(ctx context.Context) (map[uuid.UUID]pricingrule
 	return all, nil
 }
 
-// ReadReplay reads the result of a replay that is done.
+// ReadReplay decodes the result of a completed replay.
 func ReadReplay(r models.RateCardReplay) (*ReplayResult, error) {
 	if r.Result == nil {
 		return nil, apperr.New(apperr.NotFound, "replay", "The replay has no result yet.")

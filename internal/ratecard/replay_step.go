@@ -15,9 +15,9 @@ import (
 	pricingrules "github.com/pingpost/pingpost/pricing_rules"
 )
 
-// What was recorded, as one shape: a ping has the outcome that it had then, a lead the
-// one that its ping had. Sandboxes' do not count. An expression costs as much here as
-// reading the row, so there are few, and each stands once.
+// These queries return pings and leads with the same columns. outcome is the recorded outcome of a
+// ping, or of a lead's ping. Sandbox accounts are not included. Each expression costs as much as
+// reading the row, so there are few.
 const (
 	recordedPings = `SELECT term_id, country, urgency, partner_id AS seller, outcome, currency, price_minor
 		FROM pings WHERE issued_at >= @from AND issued_at < @until AND NOT sandbox`
@@ -25,15 +25,14 @@ const (
 		CASE WHEN quoted_partner IS NULL THEN 'unnamed' ELSE 'priced' END AS outcome, currency, price_minor
 		FROM leads WHERE id >= @first AND id < @last AND NOT sandbox`
 
-	// By cell, and by partner only where a partner has prices of its own: the others
-	// are all priced alike.
+	// byCell groups by cell and, for partners with partner pricing, also by partner.
 	byCell = `SELECT term_id, country::text, urgency, CASE WHEN seller = ANY (@own) THEN seller END AS own, outcome, currency::text,
 			count(*), sum(price_minor)::bigint
 		FROM (%s) AS recorded GROUP BY term_id, country, urgency, own, outcome, currency`
 
-	// By partner, priced in the database with the draft's table: the arrays give an
-	// industry its place by its number, a country that of its market, and a place its
-	// price, with one 2^62 for each that has one. The sum holds both, and is numeric.
+	// byPartner groups by partner and prices in the database. The arrays map an industry's number and
+	// a country to an index into prices. Each price above 0 has 2^62 added, so that one numeric sum
+	// holds both the number of prices and their total.
 	byPartner = `SELECT seller, currency::text, outcome, count(*), sum(price_minor)::bigint,
 			coalesce(div(sum(price), 4611686018427387904), 0)::bigint, coalesce(mod(sum(price), 4611686018427387904), 0)::bigint
 		FROM (SELECT seller, currency, outcome, price_minor, (@prices::bigint[])[1 + nullif((@industries::int[])[term_id], -1) * @width::int
@@ -45,13 +44,11 @@ const (
 	hasPrice = 1 << 62
 )
 
-// stepPages is how much of the log is summed up at once, in pages of 8 KiB, a million
-// pings or so: less costs more for each ping, since fewer of them are alike, and more
-// makes people wait for a sign of progress.
+// stepPages is the size of a replay step in pages of 8 KiB, about a million pings. Smaller steps form
+// fewer equal groups and cost more per ping. Larger steps report progress too rarely.
 const stepPages = 128 << 20 / (8 << 10)
 
-// replayStep sums up the first days of those that are left, as many as make a step,
-// and returns how many that were.
+// replayStep adds the first days of the remaining ones to sum and returns the number of days.
 func (s *Service) replayStep(ctx context.Context, sum *tally, first time.Time, left int) (days int, err error) {
 	ctx, cancel := context.WithTimeout(ctx, replayStepTimeout)
 	defer cancel()
@@ -60,8 +57,8 @@ func (s *Service) replayStep(ctx context.Context, sum *tally, first time.Time, l
 		return 0, postgres.Translate(err)
 	}
 	defer tx.Rollback(context.WithoutCancel(ctx))
-	// A step takes longer than a page may, its groups want memory, and compiling its
-	// expressions takes longer than they do.
+	// A step takes longer than the usual timeout and needs memory for its groups. JIT compilation
+	// would take longer than it saves.
 	if _, err := tx.Exec(ctx, `SELECT set_config('statement_timeout', $1, true), set_config('work_mem', '64MB', true), set_config('jit', 'off', true)`,
 		fmt.Sprint(replayStepTimeout.Milliseconds())); err != nil {
 		return 0, postgres.Translate(err)
@@ -88,8 +85,8 @@ func (s *Service) replayStep(ctx context.Context, sum *tally, first time.Time, l
 	return days, nil
 }
 
-// stepDays is how many days from the first on make a step: at least one. The pages are
-// those of the last vacuum, so that no partition is waited for.
+// stepDays returns the number of days in a step, at least one. It uses the page counts of the last
+// vacuum, so that it does not wait for locks on partitions.
 func stepDays(ctx context.Context, tx pgx.Tx, first time.Time, left int, most int) (days int, err error) {
 	err = tx.QueryRow(ctx, `SELECT greatest(1, count(*) FILTER (WHERE so_far <= $3)) FROM (
 			SELECT sum(coalesce((SELECT greatest(relpages, 1) FROM pg_class WHERE oid = to_regclass('public.pings_' || to_char($1::date + day, 'YYYYMMDD'))), 0)) OVER (ORDER BY day) AS so_far
@@ -130,7 +127,7 @@ func (t *tally) partners(ctx context.Context, tx pgx.Tx, sql string, args pgx.Na
 	return err
 }
 
-// newTally sums up a replay with a table.
+// newTally returns an empty tally for a draft's table and the partner pricing.
 func newTally(table *pricingrules.Table, own map[uuid.UUID]pricingrules.PartnerPricing) *tally {
 	t := &tally{
 		table:      table,
@@ -141,7 +138,7 @@ func newTally(table *pricingrules.Table, own map[uuid.UUID]pricingrules.PartnerP
 		byPartner:  map[lineKey]*ReplayLine{},
 	}
 	tax, markets := table.Taxonomy(), table.Markets()
-	// A Postgres array counts from 1. Nulls in it would make each look-up a search.
+	// Postgres arrays are indexed from 1. Nulls would make each lookup a linear search.
 	industries := slices.Repeat([]int32{unknown}, pricingrules.MaxTermID)
 	for i := range tax.Len() {
 		industries[tax.At(i).TermID-1] = int32(i)
@@ -171,10 +168,10 @@ func newTally(table *pricingrules.Table, own map[uuid.UUID]pricingrules.PartnerP
 	return t
 }
 
-// unknown stands for no industry.
+// unknown is the index of a number without an industry.
 const unknown = -1
 
-// trimmed leaves out the end, where there is no industry.
+// trimmed removes unknown entries at the end.
 func trimmed(list []int32) []int32 {
 	for len(list) > 0 && list[len(list)-1] == unknown {
 		list = list[:len(list)-1]

@@ -12,26 +12,26 @@ import (
 	pricingrules "github.com/pingpost/pingpost/pricing_rules"
 )
 
-// maxPartnerLines is how many of the lines by partner a replay keeps: those whose
-// payout changes most.
+// maxPartnerLines limits the lines by partner to those whose payout changes most.
 const maxPartnerLines = 100
 
-// ReplayResult is what a card would have done. Lines are one for each currency; currencies
-// are never added up.
+// ReplayResult compares recorded prices with the draft's prices. Each line is in one currency, and
+// currencies are never added up.
 type ReplayResult struct {
 	Total, Categories, Countries, Partners []ReplayLine
-	MorePartners                           int // that are not told of one by one
+	MorePartners                           int // not listed
 	Took                                   time.Duration
 }
 
-// ReplayLine is a part of the trade: a category's slug, a market's code or a partner's UUID.
+// ReplayLine is one line of a result. Key is a category's slug, a market's code, a partner's UUID, or
+// "" for totals.
 type ReplayLine struct {
 	Key, Currency string
 	Pings, Leads  ReplayTotals
 }
 
-// ReplayTotals are what was recorded and what the draft makes of it. Minor units: of pings
-// what was offered for them, of leads what is paid for them.
+// ReplayTotals are recorded totals and totals with the draft. Amounts are in minor units: the prices
+// offered for pings, or the payout of leads.
 type ReplayTotals struct {
 	Count           int64
 	Then, ThenMinor int64 // had a price, as recorded
@@ -71,18 +71,17 @@ func (t *tally) line(of map[lineKey]*ReplayLine, key, currency string) *ReplayLi
 	return of[at]
 }
 
-// recordedGroup is what was recorded alike.
+// recordedGroup is a group of pings or leads that are priced alike.
 type recordedGroup struct {
 	term             int
 	country, urgency string
-	own              *uuid.UUID // a partner with prices of its own
+	own              *uuid.UUID // a partner with partner pricing
 	outcome          string
 	currency         string
 	count, minor     int64
 }
 
-// Outcomes of what was recorded that this card decides anew. What was paused or capped
-// stays so: no card decides that.
+// Outcomes that a replay prices again. Other outcomes, such as capped, do not depend on the rate card.
 const (
 	wasPriced   = string(models.OutcomePriced)
 	wasUnnamed  = "unnamed" // a lead on a quote that named no partner
@@ -93,7 +92,7 @@ func decides(outcome string) bool {
 	return outcome == wasPriced || outcome == wasUnnamed || outcome == wasExcluded
 }
 
-// recorded is what was recorded of an outcome.
+// recorded returns the recorded totals of a group.
 func recorded(outcome string, count, minor int64) ReplayTotals {
 	f := ReplayTotals{Count: count}
 	if outcome == wasPriced || outcome == wasUnnamed {
@@ -105,7 +104,7 @@ func recorded(outcome string, count, minor int64) ReplayTotals {
 func (t *tally) addCell(g recordedGroup, leads bool) {
 	f := recorded(g.outcome, g.count, g.minor)
 	market := t.table.Markets().Index([2]byte([]byte(g.country)))
-	industry, known := t.table.Taxonomy().ByTermID(g.term) // else one that the program had once: it has no price
+	industry, known := t.table.Taxonomy().ByTermID(g.term) // an unknown industry was removed from the taxonomy and has no price
 	if known {
 		if minor := t.price(g, industry, market); minor > 0 {
 			f.Now, f.NowMinor = g.count, g.count*minor
@@ -119,7 +118,7 @@ func (t *tally) addCell(g recordedGroup, leads bool) {
 	}
 }
 
-// price is what the draft gives one of the group; 0 for none.
+// price returns the draft's price for one ping or lead of the group, 0 if it has none.
 func (t *tally) price(g recordedGroup, industry, market int) int64 {
 	if !decides(g.outcome) {
 		return 0
@@ -146,7 +145,7 @@ func (t *tally) result() *ReplayResult {
 	return r
 }
 
-// more is how many keys only the rest has: a partner has a line for each currency.
+// more counts the keys that are only in rest. A partner can have a line for each currency.
 func more(shown, rest []ReplayLine) int {
 	keys := map[string]bool{}
 	for _, line := range rest {
@@ -158,8 +157,7 @@ func more(shown, rest []ReplayLine) int {
 	return len(keys)
 }
 
-// moved is by how much a line's payout changes, up or down, and its offers where no
-// lead was delivered.
+// moved returns the size of the change in a line's payout, or in its offers if the payout is the same.
 func (l ReplayLine) moved() int64 {
 	abs := func(n int64) int64 { return max(n, -n) }
 	return cmp.Or(abs(l.Leads.NowMinor-l.Leads.ThenMinor), abs(l.Pings.NowMinor-l.Pings.ThenMinor))

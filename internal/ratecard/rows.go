@@ -12,7 +12,7 @@ import (
 	pricingrules "github.com/pingpost/pingpost/pricing_rules"
 )
 
-// rowsOf reads a card's rules in their order.
+// rowsOf reads a rate card's rules, ordered by position.
 func rowsOf(db *gorm.DB, card uuid.UUID) (rows []models.PricingRule, err error) {
 	err = db.Where("rate_card_id = ?", card).Order("position").Find(&rows).Error
 	return rows, err
@@ -103,7 +103,7 @@ func amountsFromJSON(text *string, into *pricingrules.Amounts) error {
 	}
 	var set map[string]int64
 	if err := json.Unmarshal([]byte(*text), &set); err != nil {
-		return fmt.Errorf("an amount is not an object of minor units by currency: %w", err)
+		return fmt.Errorf("reading amounts by currency: %w", err)
 	}
 	for code, minor := range set {
 		c, err := money.ParseCurrency(code)

@@ -12,17 +12,16 @@ import (
 	pricingrules "github.com/pingpost/pingpost/pricing_rules"
 )
 
-// Conflict is a rule that both the draft and the version in force changed since the draft
-// was begun. Theirs stays; Yours is what the draft wanted, nil where it took the rule out.
+// Conflict is a rule that both the draft and the current version changed. The version's rule is used.
+// Yours is the draft's rule, nil if the draft removed it.
 type Conflict struct {
 	Target pricingrules.Target
 	Yours  *pricingrules.Rule
 }
 
-// Update brings a draft up to date with the version in force: what the draft changed of
-// the version that it was based on is done to the newer one. It is an edit like any
-// other, and can be undone. What both changed stays as published, and is returned.
-func (s *Service) Update(ctx context.Context, card uuid.UUID, version int) (kept []Conflict, err error) {
+// Update applies a draft's changes to the current version and bases the draft on it. It is one edit
+// and can be undone. Rules that both changed stay as published and are returned.
+func (s *Service) Update(ctx context.Context, card uuid.UUID, version int) (conflicts []Conflict, err error) {
 	err = s.change(ctx, card, version, []models.RateCardState{models.RateCardDraft}, func(tx *gorm.DB, had models.RateCard) error {
 		current, err := currentCard(tx)
 		if err != nil || current.Version == had.BasedOn {
@@ -36,16 +35,16 @@ func (s *Service) Update(ctx context.Context, card uuid.UUID, version int) (kept
 		if err != nil {
 			return err
 		}
-		what := fmt.Sprintf("Brought up to date with version %d", current.Version)
+		what := fmt.Sprintf("Updated to version %d", current.Version)
 		_, err = s.editLocked(tx, had, what, map[string]any{"based_on": current.Version}, func(_ models.RateCard, sh *draftRules) error {
 			var merged pricingrules.Card
-			merged, kept = merge(base, sh.card(), theirs)
+			merged, conflicts = merge(base, sh.card(), theirs)
 			sh.replace(merged)
 			return nil
 		})
 		return err
 	})
-	return kept, err
+	return conflicts, err
 }
 
 func versionRules(tx *gorm.DB, n int) (pricingrules.Card, error) {
@@ -56,9 +55,10 @@ func versionRules(tx *gorm.DB, n int) (pricingrules.Card, error) {
 	return rulesOf(tx, card.ID)
 }
 
-// merge does to theirs what yours did to base, target by target: a target whose rules
-// only yours changed has yours', one whose rules both changed has theirs, and is kept.
-func merge(base, yours, theirs pricingrules.Card) (merged pricingrules.Card, kept []Conflict) {
+// merge applies the changes from base to yours to theirs, target by target. If only yours changed a
+// target's rules, they are used. If both changed them, the rules of theirs are used and the target is
+// a conflict.
+func merge(base, yours, theirs pricingrules.Card) (merged pricingrules.Card, conflicts []Conflict) {
 	of := func(card pricingrules.Card) map[pricingrules.Target][]pricingrules.Rule {
 		rules := map[pricingrules.Target][]pricingrules.Rule{}
 		for _, rule := range card.Rules {
@@ -85,10 +85,10 @@ func merge(base, yours, theirs pricingrules.Card) (merged pricingrules.Card, kep
 			merged.Rules = append(merged.Rules, mine[target]...)
 		default:
 			merged.Rules = append(merged.Rules, now[target]...)
-			kept = append(kept, conflictOf(target, mine[target]))
+			conflicts = append(conflicts, conflictOf(target, mine[target]))
 		}
 	}
-	return merged, kept
+	return merged, conflicts
 }
 
 func conflictOf(target pricingrules.Target, rules []pricingrules.Rule) Conflict {

@@ -9,13 +9,13 @@ import (
 	"github.com/pingpost/pingpost/models"
 )
 
-// Current is the version that prices pings now.
+// Current returns the current version.
 func (s *Service) Current(ctx context.Context) (models.RateCard, error) {
 	card, err := currentCard(s.db.Gorm.WithContext(ctx))
 	return card, postgres.Translate(err)
 }
 
-// Version finds a version that is in force or was.
+// Version finds the version with a number.
 func (s *Service) Version(ctx context.Context, n int) (models.RateCard, error) {
 	card, err := version(s.db.Gorm.WithContext(ctx), n)
 	return card, postgres.Translate(err)
@@ -29,7 +29,7 @@ func version(db *gorm.DB, n int) (card models.RateCard, err error) {
 	return card, found.Error
 }
 
-// Versions lists them by their numbers, the newest first. before is 0 for the first page.
+// Versions lists versions below before, newest first. before is 0 for the first page.
 func (s *Service) Versions(ctx context.Context, before, size int) (list []models.RateCard, more bool, err error) {
 	q := s.db.Gorm.WithContext(ctx).Where("version IS NOT NULL").Order("version DESC").Limit(size + 1)
 	if before > 0 {
