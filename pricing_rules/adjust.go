@@ -7,14 +7,14 @@ import (
 	"github.com/pingpost/pingpost/internal/money"
 )
 
-// A partner's own adjustment, in ten-thousandths: 500 is + 5 %.
+// The range of a partner's adjustment in ten-thousandths: 500 is +5 %.
 const (
 	MinAdjustment = -9_000
 	MaxAdjustment = 90_000
 )
 
-// PriceFor is Price with a partner's own adjustment, which comes last and before
-// the one rounding. A price that is given is never below one minor unit.
+// PriceFor is Price with a partner's adjustment, which is applied last, before rounding. A price is
+// at least one minor unit.
 func (t *Table) PriceFor(industry, market int, class Class, adjustment int) Cell {
 	cell := t.Price(industry, market, class)
 	if adjustment == 0 || cell.Minor == 0 {
@@ -26,12 +26,12 @@ func (t *Table) PriceFor(industry, market int, class Class, adjustment int) Cell
 	return cell
 }
 
-// Adjust is an amount with an adjustment, half-even.
+// Adjust applies an adjustment to an amount and rounds half to even.
 func Adjust(minor int64, adjustment int) int64 {
 	return int64(adjusted(uint64(minor), 0, adjustment))
 }
 
-// FormatAdjustment is the sign and the percentage: 525 is "+5.25 %".
+// FormatAdjustment formats an adjustment as a signed percentage: 525 is "+5.25 %".
 func FormatAdjustment(adjustment int) string {
 	sign := "+"
 	if adjustment < 0 {
@@ -40,8 +40,7 @@ func FormatAdjustment(adjustment int) string {
 	return sign + decimal(int64(adjustment)) + " %"
 }
 
-// ParseAdjustment reads a percentage as a person writes it, "+5", "-2.5" or "5 %",
-// exactly into ten-thousandths; "" is none.
+// ParseAdjustment parses a percentage, such as "+5", "-2.5" or "5 %", into ten-thousandths. "" is 0.
 func ParseAdjustment(text string) (int, error) {
 	number := strings.TrimSpace(strings.TrimSuffix(strings.TrimSpace(text), "%"))
 	if number == "" && strings.TrimSpace(text) == "" {
@@ -53,7 +52,7 @@ func ParseAdjustment(text string) (int, error) {
 	}
 	hundredths, err := money.ParseDecimal(number)
 	if err != nil {
-		return 0, fmt.Errorf("%s is not a percentage: write digits and at most two decimals, like +5 or -2.5", quoted(text))
+		return 0, fmt.Errorf("%s is not a percentage; use digits with at most two decimals, such as +5 or -2.5", quoted(text))
 	}
 	if hundredths < MinAdjustment || hundredths > MaxAdjustment {
 		return 0, fmt.Errorf("%s is not between %s and %s", quoted(text), FormatAdjustment(MinAdjustment),

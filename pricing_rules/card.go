@@ -9,30 +9,30 @@ import (
 	"github.com/pingpost/pingpost/internal/money"
 )
 
-// Card is a rate card: the rules that price every lead. Their order means
-// nothing. File is where they were read from, "" otherwise.
+// Card is a rate card: the rules that price every lead, in any order. File is the name of the file
+// that they were read from, if any.
 type Card struct {
 	File  string
 	Rules []Rule
 }
 
-// Amounts holds minor units by currency, indexed with it; 0 is no amount.
-// Amounts{money.GBP: 4560} is 45.60 pounds and nothing in the other currencies.
+// Amounts holds minor units, indexed by currency. 0 is no amount: Amounts{money.GBP: 4560} is 45.60 GBP
+// and no amount in other currencies.
 type Amounts [money.AUD + 1]int64
 
-// Exclusion is what a rule says about selling at all.
+// Exclusion says whether a rule excludes cells.
 type Exclusion uint8
 
 const (
-	ExcludeUnset Exclusion = iota // the rule says nothing about it
-	ExcludeTrue                   // the cells are not bought
-	ExcludeFalse                  // bought after all, below a broader exclusion
+	ExcludeUnset Exclusion = iota // the rule does not set it
+	ExcludeTrue                   // the cells are excluded
+	ExcludeFalse                  // the cells are not excluded, even if a broader rule excludes them
 )
 
-// Rule selects cells and says what to do to their price. "" in a selector is any;
-// Industry and Category exclude each other. Country is the code of a market,
-// Urgency the name of a class. Multiplier is in ten-thousandths, 15000 is × 1.5,
-// and 0 is none. Line is the line in Card.File, 0 otherwise. Rules compare with ==.
+// Rule selects cells and sets effects on their price. An empty selector field matches everything. Only
+// one of Industry and Category can be set. Country is the code of a market, Urgency the name of a
+// class. Multiplier is in ten-thousandths: 15000 is × 1.5, and 0 is none. Line is the line in
+// Card.File, 0 if there is none. Rules can be compared with ==.
 type Rule struct {
 	Industry, Category, Country, Urgency string
 
@@ -45,9 +45,8 @@ type Rule struct {
 }
 
 const (
-	// MaxAmount is the largest base, floor, ceiling and price, in minor units:
-	// beyond it someone mistyped. That it is bounded is what keeps the
-	// arithmetic of a cell within 128 bits.
+	// MaxAmount is the largest base price, floor, ceiling and price, in minor units. A larger amount is
+	// probably a typing error. The limit also keeps the arithmetic within 128 bits.
 	MaxAmount = 100_000_000
 	// MultiplierOne is × 1.
 	MultiplierOne = 10_000
@@ -57,7 +56,7 @@ const (
 	MaxNote = 200
 )
 
-// Selector names in words the cells that the rule is about.
+// Selector describes the cells that the rule applies to: "industry plumber, country GB".
 func (r Rule) Selector() string {
 	var parts []string
 	for _, part := range []struct{ name, value string }{
@@ -73,24 +72,23 @@ func (r Rule) Selector() string {
 	return strings.Join(parts, ", ")
 }
 
-// SetsNothing reports that the rule has no effect.
+// SetsNothing reports whether the rule has no effect.
 func (r Rule) SetsNothing() bool {
 	return r.Base == (Amounts{}) && r.Floor == (Amounts{}) && r.Ceiling == (Amounts{}) && r.Multiplier == 0 &&
 		r.Exclude == ExcludeUnset
 }
 
-// finding is something wrong with one field of a rule; field is "" when it is the
-// rule as a whole.
+// finding is a problem with one field of a rule, or with the whole rule if field is "".
 type finding struct{ field, message string }
 
-// findings are what is wrong with a rule whatever the taxonomy and the markets.
+// findings returns the problems of a rule that do not depend on the taxonomy or the markets.
 func (r Rule) findings() []finding {
 	var found []finding
 	add := func(field, format string, args ...any) {
 		found = append(found, finding{field, fmt.Sprintf(format, args...)})
 	}
 	if r.Industry != "" && r.Category != "" {
-		add("category", "industry and category are both set: keep one")
+		add("category", "industry and category are both set; keep one")
 	}
 	if _, ok := ParseClass(r.Urgency); r.Urgency != "" && !ok {
 		add("urgency", "urgency %s is not one of %s", quoted(r.Urgency), strings.Join(classNames[:], ", "))
@@ -114,7 +112,7 @@ func (r Rule) findings() []finding {
 		add("note", "note: %v", err)
 	}
 	if r.SetsNothing() {
-		add("", "the rule sets nothing: give it a base, floor, ceiling, multiplier or exclude")
+		add("", "the rule has no effect; add a base, floor, ceiling, multiplier or exclude")
 	}
 	return found
 }
@@ -133,7 +131,7 @@ func checkAmount(minor int64) error {
 		return fmt.Errorf("must be above 0")
 	}
 	if minor > MaxAmount {
-		return fmt.Errorf("is above %s, the largest amount", decimal(MaxAmount))
+		return fmt.Errorf("must be at most %s", decimal(MaxAmount))
 	}
 	return nil
 }
@@ -143,7 +141,7 @@ func checkMultiplier(multiplier int64) error {
 		return fmt.Errorf("must be above 0")
 	}
 	if multiplier > MaxMultiplier {
-		return fmt.Errorf("is above %s, the largest", FormatMultiplier(MaxMultiplier))
+		return fmt.Errorf("must be at most %s", FormatMultiplier(MaxMultiplier))
 	}
 	return nil
 }
@@ -153,7 +151,7 @@ func checkNote(note string) error {
 		return fmt.Errorf("is not UTF-8")
 	}
 	if strings.ContainsFunc(note, unicode.IsControl) {
-		return fmt.Errorf("has a line break or another control character: write one line")
+		return fmt.Errorf("must not contain line breaks or control characters")
 	}
 	if utf8.RuneCountInString(note) > MaxNote {
 		return fmt.Errorf("is longer than %d characters", MaxNote)

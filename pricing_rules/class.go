@@ -2,25 +2,25 @@ package pricingrules
 
 import "strings"
 
-// Class is how urgent a lead is, as far as its price goes (decision 8).
+// Class is the urgency class of a lead, which affects its price (decision 8).
 type Class uint8
 
-// The numbers are sealed into quotes: they never change.
+// The numbers are part of sealed quotes and must not change.
 const (
-	Standard  Class = 0 // neither raises nor lowers
+	Standard  Class = 0
 	Emergency Class = 1
 	Immediate Class = 2
 	Urgent    Class = 3
 	Flexible  Class = 4
 )
 
-// Classes is how many there are; every class is below it.
+// Classes is the number of classes. Every class is less than Classes.
 const Classes = 5
 
 var classNames = [Classes]string{"standard", "emergency", "immediate", "urgent", "flexible"}
 
-// ClassOf reads the urgency that a partner sent: trimmed of Unicode space and in
-// lower case. Whatever is not one of the four words is Standard (decision 8).
+// ClassOf returns the class of an urgency that a partner sent, in any case and with surrounding spaces.
+// Other text is Standard (decision 8).
 func ClassOf(urgency string) Class {
 	switch strings.ToLower(strings.TrimSpace(urgency)) {
 	case "emergency":
@@ -35,7 +35,7 @@ func ClassOf(urgency string) Class {
 	return Standard
 }
 
-// ParseClass reads the exact name of a class, the form that rules use.
+// ParseClass parses the exact name of a class, as rules use it.
 func ParseClass(name string) (Class, bool) {
 	for i, n := range classNames {
 		if n == name {
@@ -45,10 +45,10 @@ func ParseClass(name string) (Class, bool) {
 	return Standard, false
 }
 
-// Valid reports whether c is one of the five.
+// Valid reports whether c is a defined class.
 func (c Class) Valid() bool { return c < Classes }
 
-// String is the class's name, the form that rules and counters use.
+// String returns the class's name, as rules and metrics use it.
 func (c Class) String() string {
 	if !c.Valid() {
 		return "unknown"

@@ -13,19 +13,18 @@ import (
 	"github.com/pingpost/pingpost/internal/money"
 )
 
-// MaxFile bounds a file of rules or prices, in bytes.
+// MaxFile is the largest size of a file of rules or prices, in bytes.
 const MaxFile = 5 << 20
 
-// BaseLine is a line of a CSV of bases: a target in one market, and its own base there.
-// Minor 0 is an empty cell: the target inherits.
+// BaseLine is a line of a CSV file with base prices: a target in one market and its own base price.
+// If Minor is 0, the cell is empty and the target inherits its base price.
 type BaseLine struct {
 	Line   int
 	Target Target
 	Minor  int64
 }
 
-// Columns of a CSV of bases. The last three are for people: they are written, and read
-// past.
+// Columns of a CSV file with base prices. ParseBases ignores the last three.
 const (
 	columnCategory  = "category"
 	columnIndustry  = "industry"
@@ -42,13 +41,13 @@ var baseColumns = []string{
 	columnCategory, columnIndustry, columnCountry, columnUrgency, columnBase, columnCurrency, columnInherited, columnSource, columnPrice,
 }
 
-// anyWord stands for no urgency, in a cell and on the pages.
+// anyWord stands for every urgency.
 const anyWord = "any"
 
-// ParseBases reads a CSV of bases, as FormatBases writes it or as a spreadsheet saves
-// it: with commas, semicolons or tabs, a byte-order mark or none, and with semicolons or
-// tabs also the decimal comma. Columns are found by their names. The error is Problems,
-// each with its line and column; all or nothing is read.
+// ParseBases parses a CSV file with base prices, as FormatBases writes it or as a spreadsheet saves it.
+// The separator is a comma, a semicolon or a tab. A byte-order mark is allowed. With semicolons or tabs,
+// amounts can have a decimal comma. Columns are found by name. The error is Problems with lines and
+// columns. If there is an error, no lines are returned.
 func ParseBases(file string, data []byte, tax *Taxonomy, markets *Markets) ([]BaseLine, error) {
 	r := &baseReader{file: file, tax: tax, markets: markets, seen: map[Target]int{}}
 	r.read(data)
@@ -76,12 +75,12 @@ func (r *baseReader) fail(line int, format string, args ...any) {
 
 func (r *baseReader) read(data []byte) {
 	if len(data) > MaxFile {
-		r.fail(0, "the file has more than %d MB: split it", MaxFile>>20)
+		r.fail(0, "the file is larger than %d MB; split it", MaxFile>>20)
 		return
 	}
 	data = bytes.TrimPrefix(data, []byte("\xef\xbb\xbf"))
 	if bytes.HasPrefix(data, []byte("\xff\xfe")) || bytes.HasPrefix(data, []byte("\xfe\xff")) || !utf8.Valid(data) {
-		r.fail(1, "the file is not UTF-8: save it as “CSV UTF-8”")
+		r.fail(1, "the file is not UTF-8; save it as “CSV UTF-8”")
 		return
 	}
 	first, _, _ := bytes.Cut(data, []byte("\n"))
@@ -118,7 +117,7 @@ func (r *baseReader) read(data []byte) {
 	if r.column == nil {
 		r.fail(1, "the file is empty")
 	} else if len(r.lines) == 0 && len(r.problems) == 0 {
-		r.fail(1, "there are no prices below the names of the columns")
+		r.fail(1, "the file has no rows below the column names")
 	}
 }
 
@@ -127,7 +126,7 @@ func (r *baseReader) header(line int, record []string) bool {
 	for i, name := range record {
 		name = strings.ToLower(strings.TrimSpace(name))
 		if _, twice := r.column[name]; twice && name != "" {
-			r.fail(line, "column %d: %s is there twice", i+1, quoted(name))
+			r.fail(line, "column %d: %s occurs twice", i+1, quoted(name))
 		} else if name != "" && !slices.Contains(baseColumns, name) {
 			r.fail(line, "column %d: %s is not one of %s", i+1, quoted(name), strings.Join(baseColumns, ", "))
 		}
@@ -136,11 +135,11 @@ func (r *baseReader) header(line int, record []string) bool {
 	_, industries := r.column[columnIndustry]
 	_, categories := r.column[columnCategory]
 	if !industries && !categories {
-		r.fail(line, "there is no column industry or category")
+		r.fail(line, "column industry or category is missing")
 	}
 	for _, name := range []string{columnCountry, columnBase} {
 		if _, ok := r.column[name]; !ok {
-			r.fail(line, "there is no column %s", name)
+			r.fail(line, "column %s is missing", name)
 		}
 	}
 	return len(r.problems) == 0
@@ -178,21 +177,21 @@ func (r *baseReader) line(line int, record []string) {
 	} else if _, ok := r.tax.byCategory[t.Category]; t.Category != "" && !ok {
 		r.fail(line, "column category: %s is not in the taxonomy", quoted(t.Category))
 	} else if t.Category == "" {
-		r.fail(line, "columns industry and category are both empty: name one")
+		r.fail(line, "columns industry and category are both empty; enter one")
 	}
 	if _, ok := ParseClass(t.Urgency); t.Urgency != "" && !ok {
 		r.fail(line, "column urgency: %s is not one of %s, %s", quoted(t.Urgency), anyWord, strings.Join(classNames[:], ", "))
 	}
 	market, ok := r.markets.ByCode(t.Country)
 	if !ok {
-		r.fail(line, "column country: %s has no market: countries without prices of their own are %q together",
+		r.fail(line, "column country: %s has no market; use %q for countries without their own prices",
 			quoted(t.Country), OtherMarket)
 	} else if currency := r.markets.At(market).Currency.String(); cell(columnCurrency) != "" && cell(columnCurrency) != currency {
 		r.fail(line, "column currency: %s is priced in %s, not in %s", t.Country, currency, quoted(cell(columnCurrency)))
 	}
 	if len(record) > r.width {
 		r.fail(line,
-			"there are %d cells, and %d columns: an amount with a comma needs quotes, or semicolons between the cells",
+			"the row has %d cells, but there are %d columns; quote amounts with a comma, or separate cells with semicolons",
 			len(record), r.width)
 	} else if minor, err := r.amount(cell(columnBase)); err != nil {
 		r.fail(line, "column base: %v", err)
@@ -203,7 +202,7 @@ func (r *baseReader) line(line int, record []string) {
 		return
 	}
 	if first, twice := r.seen[*t]; twice {
-		r.fail(line, "%s is there already, on line %d", *t, first)
+		r.fail(line, "%s is already on line %d", *t, first)
 		return
 	}
 	r.seen[*t] = line
@@ -220,7 +219,7 @@ func (r *baseReader) amount(text string) (int64, error) {
 	return ParseAmount(text)
 }
 
-// decimalPoint reads 45,60 as 45.60 where nothing else can be meant.
+// decimalPoint changes 45,60 to 45.60 if the comma can only be a decimal comma.
 func decimalPoint(text string) string {
 	if strings.Count(text, ",") == 1 && !strings.Contains(text, ".") {
 		return strings.Replace(text, ",", ".", 1)
@@ -228,27 +227,28 @@ func decimalPoint(text string) string {
 	return text
 }
 
-// ParseAmount reads an amount of a rule: above 0, at most two decimals, within bounds.
+// ParseAmount parses an amount of a rule into minor units. It must be above 0 and at most MaxAmount, with
+// at most two decimals.
 func ParseAmount(text string) (int64, error) {
 	minor, err := money.ParseDecimal(text)
 	if err != nil {
-		return 0, fmt.Errorf("%s is not an amount: write digits and at most two decimals, like 45.6", quoted(text))
+		return 0, fmt.Errorf("%s is not an amount; use digits with at most two decimals, such as 45.6", quoted(text))
 	}
 	return minor, checkAmount(minor)
 }
 
-// BaseRow is a line of the grid: what FormatBases writes.
+// BaseRow is a row of the grid, as FormatBases writes it.
 type BaseRow struct {
 	Category string
 	Target   Target
 	Currency money.Currency
 	Base     Base
-	Source   string // the target that an inherited base is from
-	Price    string // of industries
+	Source   string // the rule that an inherited base price comes from
+	Price    string // only for industries
 }
 
-// FormatBases writes rows as CSV that ParseBases reads: own bases under base, inherited
-// ones beside them, for people.
+// FormatBases writes rows as CSV that ParseBases can read. Own base prices are in column base, inherited
+// ones in column inherited.
 func FormatBases(to io.Writer, rows []BaseRow) error {
 	w := csv.NewWriter(to)
 	records := [][]string{baseColumns}

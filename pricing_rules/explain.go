@@ -8,8 +8,7 @@ import (
 	"text/tabwriter"
 )
 
-// Explanation is how a cell came to its price: the same rules and the same
-// arithmetic as the table's, step by step.
+// Explanation is the calculation of a cell's price, with the same rules and arithmetic as the table.
 type Explanation struct {
 	Industry Industry
 	Market   Market
@@ -18,10 +17,9 @@ type Explanation struct {
 	Cell     Cell
 }
 
-// Step is one thing that was done to the price. Rule is a position in the card's
-// rules, -1 for what no rule does. Effect is what the rule says ("× 1.5"), Value the
-// price after the step as an exact decimal in major units, "" for an exclusion.
-// Place ("line 41" or "rule 7"), Selector and Note are the rule's, "" where there is none.
+// Step is one step of a calculation. Rule is the index in the card's rules, -1 if the step has no rule.
+// Effect is the rule's effect ("× 1.5"). Value is the price after the step as an exact decimal in major
+// units, "" for an exclusion. Place ("line 41" or "rule 7"), Selector and Note describe the rule.
 type Step struct {
 	Name     string
 	Effect   string
@@ -32,12 +30,12 @@ type Step struct {
 	Note     string
 }
 
-// Explain shows the steps to the cell that Price returns for the same indexes.
+// Explain returns the calculation of the price that Price returns.
 func (t *Table) Explain(industry, market int, class Class) Explanation {
 	return t.ExplainFor(industry, market, class, 0)
 }
 
-// ExplainFor is Explain for PriceFor.
+// ExplainFor returns the calculation of the price that PriceFor returns.
 func (t *Table) ExplainFor(industry, market int, class Class, adjustment int) Explanation {
 	e := Explanation{
 		Industry: t.index.tax.At(industry), Market: t.index.markets.At(market), Class: class,
@@ -110,7 +108,7 @@ func (t *Table) step(name string, winner int32, effect, value string) Step {
 	}
 }
 
-// String is a small table for people, the cell and its price first.
+// String formats the explanation as a table, with the cell and its price in the first line.
 func (e Explanation) String() string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "%s: %s\n", e.Name(), e.outcome())
@@ -120,7 +118,7 @@ func (e Explanation) String() string {
 		switch {
 		case s.Value != "":
 			fmt.Fprintf(w, "\t= %s", s.Value)
-		case !e.Cell.Excluded: // keeps the columns of the steps that follow
+		case !e.Cell.Excluded: // align the columns of the following steps
 			fmt.Fprint(w, "\t")
 		}
 		if s.Rule >= 0 {
@@ -135,7 +133,7 @@ func (e Explanation) String() string {
 	return b.String()
 }
 
-// Name is the cell's: "plumber/GB/emergency" (decision 11).
+// Name returns the name of the cell: "plumber/GB/emergency" (decision 11).
 func (e Explanation) Name() string {
 	return cellName(e.Industry, e.Market, e.Class)
 }
@@ -151,7 +149,7 @@ func cellName(i Industry, m Market, c Class) string {
 	return i.Slug + "/" + m.Code + "/" + c.String()
 }
 
-// exactDecimal is digits / 10^places. It is for showing: prices are computed by exact.
+// exactDecimal is digits / 10^places. It is only for display. exact computes prices.
 type exactDecimal struct {
 	digits *big.Int
 	places int
@@ -171,7 +169,7 @@ func (d exactDecimal) scaled(places int) *big.Int {
 	return factor.Mul(factor, d.digits)
 }
 
-// String is the shortest exact form.
+// String returns the shortest exact form.
 func (d exactDecimal) String() string {
 	text := d.digits.String()
 	if missing := d.places + 1 - len(text); missing > 0 {

@@ -12,28 +12,27 @@ type flawKind uint8
 
 const (
 	sound   flawKind = iota
-	noBase           // no rule gives a base in the market's currency
+	noBase           // no rule sets a base price in the market's currency
 	nothing          // the price rounds to 0
 	tooMuch          // the price is above MaxAmount
 	crossed          // the floor is above the ceiling
 )
 
-// flaw is a reason why a cell has no price. The rules are the ones to mend, by
-// position plus one, 0 for none.
+// flaw is a reason why a cell has no price. rule and other are the rules to fix, by index plus one, 0 for
+// none.
 type flaw struct {
 	kind        flawKind
 	currency    money.Currency
 	rule, other int32
 }
 
-// cellIndex is one cell by its indexes.
+// cellIndex identifies a cell by indexes.
 type cellIndex struct {
 	industry, market int
 	class            Class
 }
 
-// flaws groups the cells without a price by reason: one missing base can leave
-// thousands, and a report of thousands of lines is read by nobody.
+// flaws groups cells without a price by reason, because one missing base price can affect thousands.
 type flaws struct {
 	order []flaw
 	spots map[flaw][]cellIndex
@@ -66,11 +65,11 @@ func (fs *flaws) problems(t *Table) Problems {
 func (t *Table) describe(f flaw) string {
 	switch f.kind {
 	case noBase:
-		return fmt.Sprintf("no rule gives a base in %s, add one or exclude the cells", f.currency)
+		return fmt.Sprintf("no rule sets a base price in %s; add one or exclude the cells", f.currency)
 	case nothing:
-		return fmt.Sprintf("the price in %s rounds to 0, raise it or add a floor", f.currency)
+		return fmt.Sprintf("the price in %s rounds to 0; raise it or add a floor", f.currency)
 	case tooMuch:
-		return fmt.Sprintf("the price is above %s %s, lower it or add a ceiling", decimal(MaxAmount), f.currency)
+		return fmt.Sprintf("the price is above %s %s; lower it or add a ceiling", decimal(MaxAmount), f.currency)
 	default: // crossed
 		return fmt.Sprintf("the floor of %s %s is above the ceiling of %s (%s)",
 			decimal(t.rule(f.rule).Floor[f.currency]), f.currency,
@@ -78,8 +77,8 @@ func (t *Table) describe(f flaw) string {
 	}
 }
 
-// areas describes cells in as few texts as there are shapes: industries that miss
-// the same countries and classes share one. The spots come ordered by industry.
+// areas describes cells with one text for all industries that miss the same countries and classes. spots
+// must be ordered by industry.
 func (t *Table) areas(spots []cellIndex) []string {
 	var order []string
 	industries := map[string][]int{}
@@ -140,7 +139,7 @@ func classesText(mask uint8) string {
 	return some(names, Classes, "every urgency")
 }
 
-// industriesText names a category when the industries are the whole of one.
+// industriesText describes industries by their category if they are all of its industries.
 func (t *Table) industriesText(list []int) string {
 	tax := t.index.tax
 	category := tax.categoryOf[list[0]]
@@ -161,7 +160,7 @@ func (t *Table) industriesText(list []int) string {
 	return some(slugs, tax.Len(), "every industry")
 }
 
-// some lists a few names and counts the rest; all of them have a name of their own.
+// some lists a few names and counts the rest. It returns every if the list has all names.
 func some(names []string, all int, every string) string {
 	const most = 5
 	switch {

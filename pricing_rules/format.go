@@ -8,8 +8,8 @@ import (
 	"github.com/pingpost/pingpost/internal/money"
 )
 
-// FormatCard writes a card as YAML that ParseCard reads back to equal rules; only
-// comments and line numbers are lost. Amounts and multipliers are exact.
+// FormatCard formats a rate card as YAML. ParseCard reads it back to the same rules, without comments and
+// with other line numbers.
 func FormatCard(card Card) []byte {
 	var b bytes.Buffer
 	if len(card.Rules) == 0 {
@@ -50,7 +50,7 @@ func FormatCard(card Card) []byte {
 	return b.Bytes()
 }
 
-// formatAmounts is the one-line form, {GBP: 45.6, EUR: 53}.
+// formatAmounts formats amounts on one line: {GBP: 45.6, EUR: 53}.
 func formatAmounts(amounts Amounts) string {
 	out := []byte{'{'}
 	for _, currency := range money.Currencies {
@@ -66,8 +66,8 @@ func formatAmounts(amounts Amounts) string {
 	return string(append(out, '}'))
 }
 
-// word writes slugs, countries and classes bare, and quotes whatever some reader
-// of YAML might take for something else. Go's escapes are a part of YAML's.
+// word formats a YAML string. Slugs and country codes are plain, and text that a YAML parser could
+// misread is quoted. Go's escapes are valid in YAML.
 func word(s string) string {
 	switch s {
 	case "true", "false", "null", "yes", "no", "NO", "on", "off", "y", "n":

@@ -6,24 +6,23 @@ import (
 	"github.com/pingpost/pingpost/internal/money"
 )
 
-// index finds the rules of a selector without a search: it has one slot for each
-// combination of (any, category, industry) × (any, market) × (any, class).
+// index finds the rules of a selector in constant time. It has one slot for each combination of (any,
+// category, industry) × (any, market) × (any, class).
 type index struct {
 	tax     *Taxonomy
 	markets *Markets
-	slots   []int32   // into effects; 0 where no rule has the selector
-	effects []effects // the first has nothing
+	slots   []int32   // indexes into effects, 0 if no rule has the selector
+	effects []effects // the first one is empty
 }
 
-// effects are the rules, by position plus one, that give one selector its
-// effects; 0 where none does. Different effects may come from different rules.
+// effects holds the rules that set the effects of one selector, by index plus one, 0 for none. Different
+// effects can come from different rules.
 type effects struct {
 	base, floor, ceiling [money.AUD + 1]int32
 	multiplier, exclude  int32
 }
 
-// selector is a rule's selector as numbers: 0 is any. In scope, categories come
-// before industries.
+// selector is a rule's selector as numbers. 0 is any. scope numbers categories first, then industries.
 type selector struct{ scope, market, class int }
 
 const anything = 0
@@ -44,11 +43,11 @@ func (ix *index) slot(s selector) int {
 	return (s.scope*(1+ix.markets.Len())+s.market)*(1+Classes) + s.class
 }
 
-// at is what the rules with exactly this selector say.
+// at returns the effects of the rules with exactly this selector.
 func (ix *index) at(s selector) *effects { return &ix.effects[ix.slots[ix.slot(s)]] }
 
-// selector looks the rule's words up; ok is false when one of them is wrong. What
-// findings do not say of them is said here.
+// selector converts a rule's selector. ok is false if a part of it is not valid. found has only the
+// problems that Rule.findings does not report.
 func (ix *index) selector(r Rule) (s selector, found []finding, ok bool) {
 	class, okUrgency := ParseClass(r.Urgency)
 	if okUrgency {
@@ -72,7 +71,7 @@ func (ix *index) selector(r Rule) (s selector, found []finding, ok bool) {
 		i, ok := ix.markets.ByCode(r.Country)
 		if !ok {
 			found = append(found, finding{"country", fmt.Sprintf(
-				"country %s has no market: countries without prices of their own are %q together", quoted(r.Country), OtherMarket)})
+				"country %s has no market; use %q for countries without their own prices", quoted(r.Country), OtherMarket)})
 		}
 		s.market = 1 + i
 	}
@@ -80,8 +79,8 @@ func (ix *index) selector(r Rule) (s selector, found []finding, ok bool) {
 	return s, found, ok
 }
 
-// add enters a rule under its selector. clash is told the effect and the position
-// of the earlier rule that already gives it to the same selector.
+// add adds a rule under its selector. It calls clash for each effect that an earlier rule, at index with,
+// already sets for the same selector.
 func (ix *index) add(s selector, position int, r Rule, clash func(field, effect string, with int)) {
 	slot := &ix.slots[ix.slot(s)]
 	if *slot == 0 {
@@ -114,17 +113,16 @@ func (ix *index) add(s selector, position int, r Rule, clash func(field, effect 
 	}
 }
 
-// winners are the rules, by position plus one, that decide one cell; 0 is none.
+// winners holds the rules that decide one cell, by index plus one, 0 for none.
 type winners struct {
 	base, floor, ceiling       int32
 	industry, country, urgency int32 // the multipliers, by kind
 	exclude                    int32
 }
 
-// resolve walks the selectors that a cell falls under from the most specific to
-// the least: industry before category before any, then country before any, then
-// urgency before any. The first to have an effect gives it. A multiplier's kind is
-// the last thing its selector names.
+// resolve checks the selectors that match a cell, from the most specific to the least: industry before
+// category before any, then country before any, then urgency before any. The first rule with an effect
+// decides it. The last part of a multiplier's selector is the multiplier's kind.
 func (ix *index) resolve(industry, market int, class Class) winners {
 	currency := ix.markets.list[market].Currency
 	scopes := [...]int{ix.ofIndustry(industry), ix.ofCategory(ix.tax.categoryOf[industry]), anything}

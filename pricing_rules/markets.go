@@ -6,11 +6,11 @@ import (
 	"github.com/pingpost/pingpost/internal/money"
 )
 
-// OtherMarket is the code of the market of every country without its own prices.
+// OtherMarket is the code of the market for all countries without their own prices.
 const OtherMarket = "other"
 
-// Market is a country with its own prices, or all the countries without. Code is
-// the country's ISO 3166-1 alpha-2 code, or OtherMarket.
+// Market is a country with its own prices, or all countries without. Code is the country's ISO 3166-1
+// alpha-2 code, or OtherMarket.
 type Market struct {
 	Code     string
 	Name     string
@@ -19,16 +19,16 @@ type Market struct {
 
 const letters = 26
 
-// Markets maps every country to its market. A market's index is its position in
-// the file, OtherMarket the last; it is good for one process and is never stored.
+// Markets maps every country to its market. A market's index is its position in the file, and OtherMarket
+// is the last one. Indexes are not stable between releases, so do not store them.
 type Markets struct {
 	list   []Market
 	index  [letters * letters]uint16
 	byCode map[string]int
 }
 
-// Index is the market of a country. Whatever is not the code of a market of its
-// own is OtherMarket (the specification's "any other code", decision 7).
+// Index returns the index of a country's market. Other codes are in OtherMarket (the specification's "any
+// other code", decision 7).
 func (m *Markets) Index(country [2]byte) int {
 	a, b := country[0]-'A', country[1]-'A'
 	if a >= letters || b >= letters {
@@ -37,19 +37,19 @@ func (m *Markets) Index(country [2]byte) int {
 	return int(m.index[int(a)*letters+int(b)])
 }
 
-// ByCode finds a market by the code that rules use: "GB" or "other".
+// ByCode returns the index of a market by its code in rules: "GB" or "other".
 func (m *Markets) ByCode(code string) (index int, ok bool) {
 	index, ok = m.byCode[code]
 	return index, ok
 }
 
-// At is the market with an index below Len.
+// At returns the market at an index below Len.
 func (m *Markets) At(i int) Market { return m.list[i] }
 
-// Len is the number of markets, OtherMarket included.
+// Len returns the number of markets, including OtherMarket.
 func (m *Markets) Len() int { return len(m.list) }
 
-// ParseMarkets reads markets.yaml. The error is Problems; file names the file in them.
+// ParseMarkets parses markets.yaml. The error is Problems, in which file is the file's name.
 func ParseMarkets(file string, data []byte) (*Markets, error) {
 	r := &reader{file: file}
 	m := &Markets{byCode: map[string]int{}}
@@ -63,7 +63,7 @@ func ParseMarkets(file string, data []byte) (*Markets, error) {
 		if e, ok := top["other"]; ok {
 			m.add(r.market(e.value, "the market other", "name", "currency"), OtherMarket)
 		} else {
-			r.fail(root.Line, "there is no market for other countries: give it a name and a currency under the key other")
+			r.fail(root.Line, "the market for other countries is missing; add its name and currency under the key other")
 		}
 	}
 	if err := r.problems.err(); err != nil {
@@ -80,10 +80,10 @@ func (m *Markets) readMarket(r *reader, node *yaml.Node) {
 	}
 	code := r.text(fields.country, "the country of a market")
 	if code != "" && !isCountry(code) {
-		r.fail(fields.country.Line, "%s is not a country: write two upper-case letters, the ISO 3166-1 code", quoted(code))
+		r.fail(fields.country.Line, "%s is not a country; use two upper-case letters, the ISO 3166-1 code", quoted(code))
 	}
 	if _, taken := m.byCode[code]; taken {
-		r.fail(fields.country.Line, "country %s is there already", quoted(code))
+		r.fail(fields.country.Line, "country %s occurs twice", quoted(code))
 	}
 	m.add(fields, code)
 }
@@ -108,7 +108,7 @@ type marketFields struct {
 	currency money.Currency
 }
 
-// market reads what all markets have; each of keys must be there.
+// market reads the fields of a market. All keys are required.
 func (r *reader) market(node *yaml.Node, what string, keys ...string) marketFields {
 	var m marketFields
 	fields := r.fields(node, what, keys...)
@@ -137,7 +137,7 @@ func (r *reader) currency(node *yaml.Node) money.Currency {
 	}
 	currency, err := money.ParseCurrency(code)
 	if err != nil {
-		r.fail(node.Line, "%s is not a currency: it is one of %s", quoted(code), currencyCodes())
+		r.fail(node.Line, "%s is not a currency; use one of %s", quoted(code), currencyCodes())
 	}
 	return currency
 }

@@ -8,10 +8,10 @@ import (
 
 const multiplierDigits = 4
 
-// ParseMultiplier reads a plain decimal with at most four places into
-// ten-thousandths: "1.5" is 15000. It does not judge the size.
+// ParseMultiplier parses a decimal with at most four decimals into ten-thousandths: "1.5" is 15000. It
+// does not check the range.
 func ParseMultiplier(text string) (int64, error) {
-	bad := fmt.Errorf("%s is not a multiplier: write digits and at most four decimals, like 1.5", quoted(text))
+	bad := fmt.Errorf("%s is not a multiplier; use digits with at most four decimals, such as 1.5", quoted(text))
 	whole, frac, dotted := strings.Cut(text, ".")
 	if whole == "" || len(frac) > multiplierDigits || (dotted && frac == "") {
 		return 0, bad
@@ -27,7 +27,7 @@ func ParseMultiplier(text string) (int64, error) {
 	return m, nil
 }
 
-// FormatMultiplier is the shortest decimal of a multiplier: 15000 is "1.5".
+// FormatMultiplier formats a multiplier as the shortest decimal: 15000 is "1.5".
 func FormatMultiplier(m int64) string {
 	whole, frac := m/MultiplierOne, m%MultiplierOne
 	if frac == 0 {

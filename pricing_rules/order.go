@@ -1,7 +1,7 @@
 package pricingrules
 
-// Inversion is a cell whose urgency does not do to its price what the word promises
-// (decision 8): a raising one that gives no more than standard, or flexible that gives no less.
+// Inversion is a cell whose price does not match its urgency (decision 8): an urgent class that costs no
+// more than standard, or flexible that costs no less.
 type Inversion struct {
 	Industry        Industry
 	Market          Market
@@ -9,8 +9,8 @@ type Inversion struct {
 	Price, Standard Cell
 }
 
-// Inversions lists them in the order of the taxonomy, the markets and the classes. A
-// card may have them: whoever publishes it is told. Cells without a price are passed over.
+// Inversions lists the table's inversions in the order of the taxonomy, markets and classes. They are
+// warnings and do not prevent publishing. Cells without a price are skipped.
 func (t *Table) Inversions() (found []Inversion) {
 	for i, industry := range t.index.tax.industries {
 		for m, market := range t.index.markets.list {

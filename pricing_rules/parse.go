@@ -8,23 +8,21 @@ import (
 	"github.com/pingpost/pingpost/internal/money"
 )
 
-// source is a card with what its problems need to know of the reading: nothing
-// for a card that is not from a file.
+// source is a rate card with the data that problems need to report lines.
 type source struct {
 	card    Card
-	reading []reading // by rule, or nil
+	reading []reading // by rule, nil if the card is not from a file
 }
 
 // reading is how one rule was read.
 type reading struct {
-	lines   map[string]int // of each key
-	partial bool           // something in it could not be read
-	loose   bool           // that may be its selector, so what was read may select more than was meant
+	lines   map[string]int // lines of the keys
+	partial bool           // part of the rule could not be read
+	loose   bool           // the selector may be incomplete and match too many cells
 }
 
-// ParseCard reads a rate card from YAML. The error is Problems, with all that is
-// wrong with the rules by themselves; whether their industries, categories and
-// countries exist is for Compile, and Load does both.
+// ParseCard parses a rate card from YAML. The error is Problems. ParseCard does not check whether
+// industries, categories and countries exist. Compile does, and Load does both.
 func ParseCard(file string, data []byte) (Card, error) {
 	src, problems := readCard(file, data)
 	for i := range src.card.Rules {
@@ -36,8 +34,8 @@ func ParseCard(file string, data []byte) (Card, error) {
 	return src.card, nil
 }
 
-// Load reads a rate card from YAML and compiles it. The error is Problems: all
-// that is wrong with the file, the rules and, once those are right, the cells.
+// Load parses a rate card from YAML and compiles it. The error is Problems with the file and the rules,
+// or, if those are valid, with the cells.
 func Load(file string, data []byte, tax *Taxonomy, markets *Markets) (Card, *Table, error) {
 	src, problems := readCard(file, data)
 	table, more := compile(src, tax, markets, len(problems) == 0)
@@ -47,7 +45,7 @@ func Load(file string, data []byte, tax *Taxonomy, markets *Markets) (Card, *Tab
 	return src.card, table, nil
 }
 
-// line is where a field of a rule stands, and the rule when that is not known.
+// line returns the line of a rule's field, or of the rule if that is not known.
 func (s source) line(rule int, field string) int {
 	if line, ok := s.read(rule).lines[field]; ok {
 		return line
@@ -66,8 +64,8 @@ func (s source) problem(rule int, field, message string) Problem {
 	return Problem{File: s.card.File, Line: s.line(rule, field), Rule: rule, Message: message}
 }
 
-// findings are the problems of a rule by itself. One that could not be read whole is
-// not blamed for setting nothing.
+// findings returns the problems of one rule. A rule that was partly read is not reported for having no
+// effect.
 func (s source) findings(rule int) (problems Problems) {
 	for _, f := range s.card.Rules[rule].findings() {
 		if f.field == "" && s.read(rule).partial {
@@ -88,14 +86,14 @@ func readCard(file string, data []byte) (source, Problems) {
 				src.add(r, node)
 			}
 		} else if root.Kind == yaml.MappingNode {
-			r.fail(root.Line, "there are no rules: list them under the key rules")
+			r.fail(root.Line, "the rules are missing; list them under the key rules")
 		}
 	}
 	return src, r.problems
 }
 
-// add reads one rule. What cannot be read is reported and left unset, so that the
-// rest of the rule is still judged.
+// add reads one rule. Fields that cannot be read are reported and left unset, so that the rest of the
+// rule is still checked.
 func (s *source) add(r *reader, node *yaml.Node) {
 	before := len(r.problems)
 	rule, lines := Rule{Line: node.Line}, map[string]int{}
@@ -142,12 +140,12 @@ func (s *source) add(r *reader, node *yaml.Node) {
 func (r *reader) amounts(node *yaml.Node, key string, to *Amounts) {
 	entries := r.entries(node, key)
 	if node.Kind == yaml.MappingNode && len(node.Content) == 0 {
-		r.fail(node.Line, "%s has no amount: write one for each currency, like {GBP: 45.6}", key)
+		r.fail(node.Line, "%s has no amount; add one for each currency, such as {GBP: 45.6}", key)
 	}
 	for _, e := range entries {
 		currency, err := money.ParseCurrency(e.key)
 		if err != nil {
-			r.fail(e.line, "unknown key %s: %s takes %s", quoted(e.key), key, currencyCodes())
+			r.fail(e.line, "unknown key %s; %s can have %s", quoted(e.key), key, currencyCodes())
 			continue
 		}
 		what := key + " in " + e.key
@@ -155,10 +153,7 @@ func (r *reader) amounts(node *yaml.Node, key string, to *Amounts) {
 		if text == "" {
 			continue
 		}
-		minor, err := money.ParseDecimal(text)
-		if err == nil {
-			err = checkAmount(minor)
-		}
+		minor, err := ParseAmount(text)
 		if err != nil {
 			r.fail(e.value.Line, "%s: %v", what, err)
 			continue

@@ -6,21 +6,21 @@ import (
 	"strings"
 )
 
-// PartnerPricing is what a partner has of its own, which comes last (decisions 4, 5). The zero value is
-// nothing.
+// PartnerPricing is a partner's adjustment and exclusions, which apply last (decisions 4 and 5). The zero
+// value has no effect.
 type PartnerPricing struct {
 	Adjustment int // ten-thousandths added to the rate card's price
 	Exclusions []PartnerExclusion
 }
 
-// MaxExclusions bounds a partner's.
+// MaxExclusions is the most exclusions that a partner can have.
 const MaxExclusions = 200
 
-// PartnerExclusion is a part of the trade that the partner does not sell; "" is any.
+// PartnerExclusion excludes leads of a partner. An empty field matches everything.
 type PartnerExclusion struct {
 	Industry string `json:"industry,omitempty"`
 	Category string `json:"category,omitempty"`
-	Country  string `json:"country,omitempty"` // ISO 3166-1, also one without a market of its own
+	Country  string `json:"country,omitempty"` // ISO 3166-1 alpha-2, with or without its own market
 }
 
 // Covers reports whether the exclusion applies to a cell.
@@ -30,18 +30,18 @@ func (e PartnerExclusion) Covers(industry, category, country string) bool {
 		(e.Country == "" || e.Country == country)
 }
 
-// String is the exclusion as ParseExclusion reads it: "industry plumber, country FR".
+// String formats the exclusion for ParseExclusion: "industry plumber, country FR".
 func (e PartnerExclusion) String() string {
 	return Target{Industry: e.Industry, Category: e.Category, Country: e.Country}.String()
 }
 
-// ParseExclusion reads an exclusion as a person writes it, and checks that what it
-// names is there.
+// ParseExclusion parses an exclusion such as "industry plumber, country FR". It checks that the industry
+// or category exists.
 func ParseExclusion(text string, tax *Taxonomy) (e PartnerExclusion, err error) {
 	for part := range strings.SplitSeq(text, ",") {
 		words := strings.Fields(part)
 		if len(words) != 2 {
-			return e, fmt.Errorf("%s is not understood: write what it is and its name, like “industry plumber, country FR”",
+			return e, fmt.Errorf("%s is not an exclusion; use a form such as “industry plumber, country FR”",
 				quoted(strings.TrimSpace(part)))
 		}
 		if err := e.set(words[0], words[1], tax); err != nil {
@@ -49,7 +49,7 @@ func ParseExclusion(text string, tax *Taxonomy) (e PartnerExclusion, err error) 
 		}
 	}
 	if at, named := tax.BySlug(e.Industry); named && e.Category != "" && tax.At(at).Category != e.Category {
-		return e, fmt.Errorf("%s is in %s, not in %s: name one of the two", e.Industry, tax.At(at).Category, e.Category)
+		return e, fmt.Errorf("%s is in %s, not in %s; enter only one of the two", e.Industry, tax.At(at).Category, e.Category)
 	}
 	return e, nil
 }
@@ -60,7 +60,7 @@ func (e *PartnerExclusion) set(what, name string, tax *Taxonomy) error {
 		return fmt.Errorf("%s is not one of industry, category, country", quoted(what))
 	}
 	if *into != "" {
-		return fmt.Errorf("%s is named twice: write a line for each", what)
+		return fmt.Errorf("%s occurs twice; use one line for each", what)
 	}
 	_, industry := tax.BySlug(name)
 	_, category := tax.byCategory[name]
@@ -69,14 +69,14 @@ func (e *PartnerExclusion) set(what, name string, tax *Taxonomy) error {
 		return fmt.Errorf("%s %s is not in the taxonomy", what, quoted(name))
 	case what == "country":
 		if name = strings.ToUpper(name); !isCountry(name) {
-			return fmt.Errorf("country %s is not two letters, like FR", quoted(name))
+			return fmt.Errorf("country %s is not two letters, such as FR", quoted(name))
 		}
 	}
 	*into = name
 	return nil
 }
 
-// Excludes reports whether the partner does not sell an industry in a country.
+// Excludes reports whether an exclusion applies to an industry in a country.
 func (o PartnerPricing) Excludes(industry Industry, country string) bool {
 	for _, e := range o.Exclusions {
 		if e.Covers(industry.Slug, industry.Category, country) {
@@ -86,10 +86,10 @@ func (o PartnerPricing) Excludes(industry Industry, country string) bool {
 	return false
 }
 
-// ParseExclusions reads the list as it is stored.
+// ParseExclusions decodes the stored exclusions.
 func ParseExclusions(text []byte) (list []PartnerExclusion, err error) {
 	if err := json.Unmarshal(text, &list); err != nil {
-		return nil, fmt.Errorf("exclusions are no list of industry, category and country: %w", err)
+		return nil, fmt.Errorf("decoding exclusions: %w", err)
 	}
 	return list, nil
 }

@@ -8,9 +8,8 @@ import (
 	"strings"
 )
 
-// Problem is one thing that is wrong with a taxonomy, a list of markets or a
-// rate card. Line counts from 1; it is 0 when the problem has no place in a file.
-// Rule is the position in Card.Rules, -1 when the problem is not one rule's.
+// Problem is an error in a taxonomy, a list of markets or a rate card. Line counts from 1 and is 0 if the
+// problem has no line. Rule is the index in Card.Rules, -1 if the problem is not in one rule.
 type Problem struct {
 	File    string
 	Line    int
@@ -18,8 +17,8 @@ type Problem struct {
 	Message string
 }
 
-// String is "rate_card.yaml:41: …" for a rule read from a file and "rule 7: …",
-// counted from 1, for one that was not.
+// String returns "rate_card.yaml:41: …" for a rule from a file and "rule 7: …", counted from 1, for other
+// rules.
 func (p Problem) String() string {
 	switch {
 	case p.Line > 0:
@@ -32,11 +31,11 @@ func (p Problem) String() string {
 	return p.Message
 }
 
-// Problems is every problem that was found, in the order of the file. It is the
-// error of all that reads or compiles here; errors.As finds it.
+// Problems holds all problems, in the order of the file. It is the error type of the functions that parse
+// and compile.
 type Problems []Problem
 
-// Error has one line for each problem.
+// Error returns one line for each problem.
 func (ps Problems) Error() string {
 	lines := make([]string, len(ps))
 	for i, p := range ps {
@@ -45,8 +44,8 @@ func (ps Problems) Error() string {
 	return strings.Join(lines, "\n")
 }
 
-// err sorts the problems and returns them as an error, nil when there are none:
-// an empty Problems in an error would not be nil.
+// err sorts the problems and returns them as an error. It returns nil if there are none, because an error
+// that holds empty Problems is not nil.
 func (ps Problems) err() error {
 	if len(ps) == 0 {
 		return nil
@@ -61,7 +60,7 @@ func (ps Problems) sort() {
 	})
 }
 
-// order puts what belongs to the whole file after what belongs to a line.
+// order sorts problems of the whole file after problems with a line.
 func (p Problem) order() int {
 	if p.Line == 0 {
 		return math.MaxInt

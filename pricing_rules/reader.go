@@ -12,9 +12,8 @@ import (
 	"github.com/pingpost/pingpost/internal/yamldoc"
 )
 
-// reader walks the nodes of one YAML file and collects every problem with its
-// line. It reads the text of each scalar itself, so that an amount is never a
-// float and a key that nobody reads is never passed over.
+// reader reads one YAML file and collects problems with their lines. It works on nodes so that amounts are
+// never floats and unknown keys are reported.
 type reader struct {
 	file     string
 	problems Problems
@@ -24,7 +23,7 @@ func (r *reader) fail(line int, format string, args ...any) {
 	r.problems = append(r.problems, Problem{File: r.file, Line: line, Rule: -1, Message: fmt.Sprintf(format, args...)})
 }
 
-// root is the file's one document; nil, with a problem, when there is none.
+// root returns the file's only document. If there is none, it reports a problem and returns nil.
 func (r *reader) root(data []byte) *yaml.Node {
 	root, err := yamldoc.Parse(data)
 	if wrong, ok := errors.AsType[*yamldoc.Error](err); ok {
@@ -38,11 +37,11 @@ func (r *reader) root(data []byte) *yaml.Node {
 // entry is a key of a mapping with its value.
 type entry struct {
 	key   string
-	line  int // the key's
+	line  int // of the key
 	value *yaml.Node
 }
 
-// entries are the keys of a mapping in the file's order, each once.
+// entries returns the keys of a mapping in the order of the file. It reports duplicate keys.
 func (r *reader) entries(node *yaml.Node, what string) []entry {
 	if node.Kind != yaml.MappingNode {
 		r.fail(node.Line, "%s must be a mapping of keys to values, not %s", what, kindName(node))
@@ -51,9 +50,9 @@ func (r *reader) entries(node *yaml.Node, what string) []entry {
 	list := make([]entry, 0, len(node.Content)/2)
 	for key, value := range yamldoc.Entries(node, func(key *yaml.Node, first int) {
 		if key.Kind != yaml.ScalarNode {
-			r.fail(key.Line, "a key of %s must be a word, not %s", what, kindName(key))
+			r.fail(key.Line, "a key of %s must be a string, not %s", what, kindName(key))
 		} else {
-			r.fail(key.Line, "key %s is there already, on line %d", quoted(key.Value), first)
+			r.fail(key.Line, "key %s is already on line %d", quoted(key.Value), first)
 		}
 	}) {
 		list = append(list, entry{key: key.Value, line: key.Line, value: value})
@@ -61,7 +60,7 @@ func (r *reader) entries(node *yaml.Node, what string) []entry {
 	return list
 }
 
-// fields are the entries of a mapping by key; keys other than the known are problems.
+// fields returns the entries of a mapping by key. It reports unknown keys.
 func (r *reader) fields(node *yaml.Node, what string, known ...string) map[string]entry {
 	found := make(map[string]entry, len(known))
 	for _, e := range r.entries(node, what) {
@@ -74,7 +73,7 @@ func (r *reader) fields(node *yaml.Node, what string, known ...string) map[strin
 	return found
 }
 
-// list is the items of a sequence.
+// list returns the items of a sequence.
 func (r *reader) list(node *yaml.Node, what string) []*yaml.Node {
 	if node.Kind != yaml.SequenceNode {
 		r.fail(node.Line, "%s must be a list, not %s", what, kindName(node))
@@ -83,19 +82,19 @@ func (r *reader) list(node *yaml.Node, what string) []*yaml.Node {
 	return node.Content
 }
 
-// text is a scalar that is a text and not empty; "" after a problem.
+// text returns a non-empty string. After a problem it returns "".
 func (r *reader) text(node *yaml.Node, what string) string {
 	switch {
 	case node.Kind != yaml.ScalarNode || node.ShortTag() != "!!str":
-		r.fail(node.Line, "%s must be a text, not %s", what, kindName(node))
+		r.fail(node.Line, "%s must be a string, not %s", what, kindName(node))
 		return ""
 	case node.Value == "":
-		r.fail(node.Line, "%s is empty: write a text or leave the key out", what)
+		r.fail(node.Line, "%s is empty; enter a value or remove the key", what)
 	}
 	return node.Value
 }
 
-// number is the text of a scalar that YAML takes for a number; "" after a problem.
+// number returns the text of a number. After a problem it returns "".
 func (r *reader) number(node *yaml.Node, what string) string {
 	tag := node.ShortTag()
 	if node.Kind != yaml.ScalarNode || (tag != "!!int" && tag != "!!float") {
@@ -105,7 +104,7 @@ func (r *reader) number(node *yaml.Node, what string) string {
 	return node.Value
 }
 
-// kindName says what a node is, for messages.
+// kindName names the kind of a node for messages.
 func kindName(node *yaml.Node) string {
 	switch node.Kind {
 	case yaml.MappingNode:
@@ -113,11 +112,11 @@ func kindName(node *yaml.Node) string {
 	case yaml.SequenceNode:
 		return "a list"
 	case yaml.AliasNode:
-		return "an alias: write the value out"
+		return "an alias"
 	}
 	switch node.ShortTag() {
 	case "!!str":
-		return "a text"
+		return "a string"
 	case "!!int", "!!float":
 		return "a number"
 	case "!!bool":
@@ -127,10 +126,10 @@ func kindName(node *yaml.Node) string {
 	case "!!timestamp":
 		return "a date"
 	}
-	return "a value with a tag of its own"
+	return "a value with a custom tag"
 }
 
-// quoted shows a word of the file in a message, cut when it is absurdly long.
+// quoted quotes text from a file for a message and shortens it if it is long.
 func quoted(word string) string {
 	const most = 40
 	if runes := []rune(word); len(runes) > most {

@@ -5,9 +5,8 @@ import "embed"
 //go:embed taxonomy.yaml markets.yaml rate_card.yaml
 var files embed.FS
 
-// Shipped reads the taxonomy, the markets and the rate card that the service comes
-// with. The card is the first version of a new installation; from then on the
-// database holds the rules. An error means that the build is broken.
+// Shipped parses the embedded taxonomy, markets and rate card. The rate card is the first version of a new
+// installation. Later versions are in the database. An error means that the build is broken.
 func Shipped() (*Taxonomy, *Markets, Card, error) {
 	tax, err := read("taxonomy.yaml", ParseTaxonomy)
 	if err != nil {

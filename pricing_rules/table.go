@@ -7,19 +7,18 @@ import (
 	"github.com/pingpost/pingpost/internal/money"
 )
 
-// Cell is the price of an industry in a market at a class. Minor is above 0 in
-// minor units of Currency, or 0 when the card excludes the cell (decision 4), or, in what
-// Examine makes, when the card gives it no price.
+// Cell is the price of an industry in a market at an urgency class. Minor is in minor units of Currency.
+// It is 0 if the cell is excluded (decision 4) or, in a table from Examine, has no price.
 type Cell struct {
 	Minor    int64
 	Currency money.Currency
 	Excluded bool
 }
 
-// Gap reports that the card neither prices nor excludes the cell.
+// Gap reports whether the cell is neither priced nor excluded.
 func (c Cell) Gap() bool { return c.Minor == 0 && !c.Excluded }
 
-// String is for people: "45.60 GBP", "excluded" or "no price".
+// String returns "45.60 GBP", "excluded" or "no price".
 func (c Cell) String() string {
 	switch {
 	case c.Excluded:
@@ -30,8 +29,7 @@ func (c Cell) String() string {
 	return money.Amount{Minor: c.Minor, Currency: c.Currency}.String()
 }
 
-// Table is a compiled rate card: a price for every cell. It never changes, so any
-// number of readers share one without a lock.
+// Table is a compiled rate card: a price for every cell. It is immutable and safe for concurrent use.
 type Table struct {
 	card       Card
 	index      *index
@@ -42,8 +40,8 @@ type Table struct {
 // excludedPrice is the price of an excluded cell.
 const excludedPrice = -1
 
-// Price is one look-up. The indexes are those of the table's own taxonomy and
-// markets; others panic, as an index into a slice does.
+// Price returns the cell at the indexes of the table's taxonomy and markets. It panics if an index is out
+// of range.
 func (t *Table) Price(industry, market int, class Class) Cell {
 	cell := Cell{Currency: t.currencies[market]}
 	if minor := t.prices[industry*len(t.currencies)+market][class]; minor != excludedPrice {
@@ -54,18 +52,17 @@ func (t *Table) Price(industry, market int, class Class) Cell {
 	return cell
 }
 
-// Taxonomy is what the table's industry indexes refer to.
+// Taxonomy returns the taxonomy that the table's industry indexes refer to.
 func (t *Table) Taxonomy() *Taxonomy { return t.index.tax }
 
-// Markets is what the table's market indexes refer to.
+// Markets returns the markets that the table's market indexes refer to.
 func (t *Table) Markets() *Markets { return t.index.markets }
 
-// Rules are the card's rules, at the positions that Explain names.
+// Rules returns a copy of the rate card's rules. Step.Rule is an index into it.
 func (t *Table) Rules() []Rule { return slices.Clone(t.card.Rules) }
 
-// Compile prices every cell. The error is Problems: what is wrong with the rules
-// and, once those are right, the cells that they leave without a price, with a
-// floor above the ceiling, or above MaxAmount.
+// Compile prices every cell. The error is Problems with the rules, or, if those are valid, with cells that
+// have no price, a floor above the ceiling, or a price above MaxAmount.
 func Compile(card Card, tax *Taxonomy, markets *Markets) (*Table, error) {
 	table, problems := compile(source{card: card}, tax, markets, true)
 	if err := problems.err(); err != nil {
@@ -74,21 +71,20 @@ func Compile(card Card, tax *Taxonomy, markets *Markets) (*Table, error) {
 	return table, nil
 }
 
-// Examine is Compile for a card that is being worked on: its table has a price for
-// every cell that has one, and gaps for the others. Rules that are wrong are left
-// out, of two that clash the first decides. The problems are those of Compile.
+// Examine is Compile for a draft. Its table has gaps for cells without a price. It skips rules that are not
+// valid, and if two rules conflict, the first one wins. The problems are the same as from Compile.
 func Examine(card Card, tax *Taxonomy, markets *Markets) (*Table, Problems) {
 	table, wrong := enter(source{card: card}, tax, markets, false)
 	gaps := table.fill()
 	if len(wrong) > 0 {
-		return table, Check(card, tax, markets) // with the clashes of what was left out
+		return table, Check(card, tax, markets) // also reports conflicts with skipped rules
 	}
 	gaps.sort()
 	return table, gaps
 }
 
-// compile leaves the cells alone unless every rule is right, and was read whole:
-// gaps that follow from a rule already reported would bury the report.
+// compile prices the cells only if every rule is valid and was read completely. Otherwise the report would
+// be full of gaps that follow from problems with rules.
 func compile(src source, tax *Taxonomy, markets *Markets, whole bool) (*Table, Problems) {
 	table, problems := enter(src, tax, markets, true)
 	if len(problems) > 0 || !whole {
@@ -98,9 +94,8 @@ func compile(src source, tax *Taxonomy, markets *Markets, whole bool) (*Table, P
 	return table, problems
 }
 
-// enter puts the rules under their selectors; the cells are not priced yet. A rule
-// that is wrong by itself is entered only where clashes with it are to be reported
-// and nothing is priced.
+// enter adds the rules to an index without pricing the cells. Rules that are not valid are added only if
+// withWrong is set, to report conflicts with them.
 func enter(src source, tax *Taxonomy, markets *Markets, withWrong bool) (*Table, Problems) {
 	var problems Problems
 	ix := newIndex(tax, markets)
@@ -116,7 +111,7 @@ func enter(src source, tax *Taxonomy, markets *Markets, withWrong bool) (*Table,
 		}
 		ix.add(s, i, rule, func(field, effect string, with int) {
 			problems = append(problems, src.problem(i, field, fmt.Sprintf(
-				"%s is set twice for %s, here and by %s: keep one", effect, rule.Selector(), src.card.place(with))))
+				"%s for %s is already set by %s; keep one", effect, rule.Selector(), src.card.place(with))))
 		})
 	}
 	t := &Table{
@@ -130,7 +125,7 @@ func enter(src source, tax *Taxonomy, markets *Markets, withWrong bool) (*Table,
 	return t, problems
 }
 
-// fill prices the cells, and reports those that cannot be.
+// fill prices the cells and reports those that have no price.
 func (t *Table) fill() Problems {
 	var bad flaws
 	for industry := range t.index.tax.Len() {
@@ -148,8 +143,7 @@ func (t *Table) fill() Problems {
 	return bad.problems(t)
 }
 
-// evaluate is the meaning of the rules that decide a cell (the package comment
-// has it in words).
+// evaluate calculates the price of a cell from the rules that decide it, as the package comment describes.
 func (t *Table) evaluate(w winners, market int) (minor int64, f flaw) {
 	currency := t.currencies[market]
 	if w.exclude != 0 && t.rule(w.exclude).Exclude == ExcludeTrue {
@@ -172,14 +166,14 @@ func (t *Table) evaluate(w winners, market int) (minor int64, f flaw) {
 	return int64(price), flaw{}
 }
 
-// exact is the price of a sound cell before it is rounded.
+// exact returns the price of a sound cell before rounding.
 func (t *Table) exact(w winners, currency money.Currency) (whole, rest uint64) {
 	whole, rest = exact(t.rule(w.base).Base[currency],
 		t.multiplier(w.industry), t.multiplier(w.country), t.multiplier(w.urgency))
 	return clamp(whole, rest, t.rule(w.floor).Floor[currency], t.rule(w.ceiling).Ceiling[currency])
 }
 
-// rule is a winner's rule, an empty one for 0.
+// rule returns a winner's rule, an empty one for 0.
 func (t *Table) rule(winner int32) Rule {
 	if winner == 0 {
 		return Rule{}
@@ -194,7 +188,7 @@ func (t *Table) multiplier(winner int32) int64 {
 	return t.rule(winner).Multiplier
 }
 
-// place names a rule for people: by its line where it has one.
+// place describes a rule by its line, if it has one, or by its number.
 func (c Card) place(rule int) string {
 	if line := c.Rules[rule].Line; line > 0 {
 		return fmt.Sprintf("line %d", line)
@@ -202,8 +196,7 @@ func (c Card) place(rule int) string {
 	return fmt.Sprintf("rule %d", rule+1)
 }
 
-// Check reports what is wrong with the rules by themselves and with each other. The
-// cells are for Compile.
+// Check reports problems with single rules and conflicts between rules. It does not check the cells.
 func Check(card Card, tax *Taxonomy, markets *Markets) Problems {
 	_, problems := enter(source{card: card}, tax, markets, true)
 	problems.sort()

@@ -1,33 +1,30 @@
 package pricingrules
 
-// Target is what a rule selects; "" is any. Rules of one target give it their
-// effects together.
+// Target is the selector of a rule. An empty field matches everything.
 type Target struct{ Industry, Category, Country, Urgency string }
 
-// Target is the rule's.
+// Target returns the rule's target.
 func (r Rule) Target() Target { return Target{r.Industry, r.Category, r.Country, r.Urgency} }
 
-// For is the rule with another target.
+// For returns the rule with another target.
 func (r Rule) For(t Target) Rule {
 	r.Industry, r.Category, r.Country, r.Urgency = t.Industry, t.Category, t.Country, t.Urgency
 	return r
 }
 
-// String names in words the cells of the target.
+// String describes the cells of the target, as Rule.Selector does.
 func (t Target) String() string { return Rule{}.For(t).Selector() }
 
-// Base is what a target's price starts from in one market. Rule is the position of
-// the rule that gives it, -1 where none does. Own says that the rule's target is this
-// very one; else it is inherited from a broader one.
+// Base is the base price of a target in one market. Rule is the index of the rule that sets it, -1 if none
+// does. Direct reports whether that rule has exactly this target. Otherwise, the base price is inherited.
 type Base struct {
 	Minor  int64
 	Rule   int
 	Direct bool
 }
 
-// BaseOf is the base of a target, in the currency of its market: of the rules whose
-// target holds all of it, the most specific. A target without a market, or with words
-// that are not of the taxonomy, has none.
+// BaseOf returns the base price of a target in the currency of its market, from the most specific rule that
+// covers the target. A target without a market or with unknown names has none.
 func (t *Table) BaseOf(target Target) Base {
 	s, unknown, ok := t.index.selector(Rule{}.For(target))
 	if !ok || len(unknown) > 0 || s.market == anything {
@@ -47,7 +44,7 @@ func (t *Table) BaseOf(target Target) Base {
 	return Base{Rule: -1}
 }
 
-// broader is a scope and those that hold all of it, the most specific first.
+// broader returns a scope and the scopes that contain it, most specific first.
 func (ix *index) broader(scope int) []int {
 	switch {
 	case scope == anything:

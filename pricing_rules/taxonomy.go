@@ -7,25 +7,25 @@ import (
 	"go.yaml.in/yaml/v4"
 )
 
-// Industry is one of the specification's slugs. TermID is its taxonomyTermId and
-// Category the slug of its category.
+// Industry is one of the specification's industries. TermID is its taxonomyTermId, Category the slug of its
+// category.
 type Industry struct {
 	Slug     string
 	TermID   int
 	Category string
 }
 
-// Category groups industries. Slug is what rules name, Name what people read.
+// Category is a group of industries. Rules use Slug, and the console shows Name.
 type Category struct {
 	Slug string
 	Name string
 }
 
-// MaxTermID is the largest taxonomyTermId; every id fits two bytes.
+// MaxTermID is the largest taxonomyTermId. It fits in two bytes.
 const MaxTermID = 65535
 
-// Taxonomy is the closed list of industries. An industry's index is its position
-// in that list; it is good for one process and is never stored.
+// Taxonomy is the list of all industries. An industry's index is its position in the list. Indexes are not
+// stable between releases, so do not store them.
 type Taxonomy struct {
 	industries []Industry
 	categories []Category
@@ -35,31 +35,31 @@ type Taxonomy struct {
 	byCategory map[string]int
 }
 
-// BySlug finds an industry by its exact slug.
+// BySlug returns the index of an industry by its exact slug.
 func (t *Taxonomy) BySlug(slug string) (index int, ok bool) {
 	index, ok = t.bySlug[slug]
 	return index, ok
 }
 
-// ByTermID finds an industry by its taxonomyTermId.
+// ByTermID returns the index of an industry by its taxonomyTermId.
 func (t *Taxonomy) ByTermID(id int) (index int, ok bool) {
 	index, ok = t.byTermID[id]
 	return index, ok
 }
 
-// At is the industry with an index below Len.
+// At returns the industry at an index below Len.
 func (t *Taxonomy) At(index int) Industry { return t.industries[index] }
 
-// Len is the number of industries.
+// Len returns the number of industries.
 func (t *Taxonomy) Len() int { return len(t.industries) }
 
-// Industries lists them all in the order of the file.
+// Industries returns all industries in the order of the file.
 func (t *Taxonomy) Industries() []Industry { return slices.Clone(t.industries) }
 
-// Categories lists them all in the order of the file.
+// Categories returns all categories in the order of the file.
 func (t *Taxonomy) Categories() []Category { return slices.Clone(t.categories) }
 
-// ParseTaxonomy reads taxonomy.yaml. The error is Problems; file names the file in them.
+// ParseTaxonomy parses taxonomy.yaml. The error is Problems, in which file is the file's name.
 func ParseTaxonomy(file string, data []byte) (*Taxonomy, error) {
 	r := &reader{file: file}
 	t := &Taxonomy{bySlug: map[string]int{}, byTermID: map[int]int{}, byCategory: map[string]int{}}
@@ -71,7 +71,7 @@ func ParseTaxonomy(file string, data []byte) (*Taxonomy, error) {
 			}
 		}
 		if len(r.problems) == 0 && len(t.industries) == 0 {
-			r.fail(root.Line, "there are no industries: list them by category under the key categories")
+			r.fail(root.Line, "the industries are missing; list them by category under the key categories")
 		}
 	}
 	if err := r.problems.err(); err != nil {
@@ -99,7 +99,7 @@ func (t *Taxonomy) readCategory(r *reader, node *yaml.Node) {
 		Name: r.text(fields["name"].value, "the name of a category"),
 	}
 	if _, taken := t.byCategory[category.Slug]; taken {
-		r.fail(fields["slug"].line, "category %s is there already", quoted(category.Slug))
+		r.fail(fields["slug"].line, "category %s occurs twice", quoted(category.Slug))
 	}
 	r.slug(fields["slug"].line, category.Slug)
 	t.byCategory[category.Slug] = len(t.categories)
@@ -120,10 +120,10 @@ func (t *Taxonomy) readIndustry(r *reader, e entry) {
 		Category: t.categories[len(t.categories)-1].Slug,
 	}
 	if first, taken := t.byTermID[id]; taken {
-		r.fail(e.line, "taxonomyTermId %d is taken by %s: ids are never used twice", id, t.industries[first].Slug)
+		r.fail(e.line, "taxonomyTermId %d is already used by %s; use another number", id, t.industries[first].Slug)
 	}
 	if _, taken := t.bySlug[industry.Slug]; taken {
-		r.fail(e.line, "industry %s is there already", quoted(industry.Slug))
+		r.fail(e.line, "industry %s occurs twice", quoted(industry.Slug))
 	}
 	r.slug(e.value.Line, industry.Slug)
 	t.bySlug[industry.Slug] = len(t.industries)
@@ -132,10 +132,10 @@ func (t *Taxonomy) readIndustry(r *reader, e entry) {
 	t.categoryOf = append(t.categoryOf, len(t.categories)-1)
 }
 
-// slug checks the form of a slug; an empty one was reported when it was read.
+// slug checks the form of a slug. text has already reported an empty one.
 func (r *reader) slug(line int, slug string) {
 	if slug != "" && !isSlug(slug) {
-		r.fail(line, "%s is not a slug: write lower-case letters and digits, joined by single hyphens, a letter first",
+		r.fail(line, "%s is not a slug; use lower-case letters, digits and single hyphens, starting with a letter",
 			quoted(slug))
 	}
 }
