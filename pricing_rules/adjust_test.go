@@ -18,23 +18,22 @@ func TestAdjustedRoundsHalfEven(t *testing.T) {
 		want       uint64
 	}{
 		{4560, 0, 4560},
-		{4560, 500, 4788},   // + 5 %
-		{4560, -2500, 3420}, // − 25 %
-		{10, 500, 10},       // 10.5 to the even below
-		{30, 500, 32},       // 31.5 to the even above
+		{4560, 500, 4788},   // +5 %
+		{4560, -2500, 3420}, // -25 %
+		{10, 500, 10},       // 10.5 is rounded down to even
+		{30, 500, 32},       // 31.5 is rounded up to even
 		{10, 501, 11},       // 10.501
 		{30, 499, 31},       // 31.497
 		{4560, -9000, 456},
 		{MaxAmount, MaxAdjustment, 10 * MaxAmount},
 	} {
 		if got := adjusted(c.minor, 0, c.adjustment); got != c.want {
-			t.Errorf("adjusted(%d, %d) is %d, want %d", c.minor, c.adjustment, got, c.want)
+			t.Errorf("adjusted(%d, %d) = %d, want %d", c.minor, c.adjustment, got, c.want)
 		}
 	}
 }
 
-// Whatever the price and the adjustment, the result is the nearest minor unit to the
-// exact price, the even one of two as near: nothing was rounded before.
+// The result must be the minor unit nearest to the exact price, or the even one if two are equally near.
 func TestAdjustedIsTheNearest(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		whole := rapid.Uint64Range(0, MaxAmount).Draw(t, "whole")
@@ -50,10 +49,10 @@ func TestAdjustedIsTheNearest(t *testing.T) {
 		off := new(big.Rat).Sub(new(big.Rat).SetInt64(int64(got)), exact)
 		switch off.Abs(off).Cmp(big.NewRat(1, 2)) {
 		case 1:
-			t.Fatalf("%s became %d, which is not the nearest", exact, got)
+			t.Fatalf("%s was rounded to %d, which is not the nearest minor unit", exact, got)
 		case 0:
 			if got%2 != 0 {
-				t.Fatalf("%s became %d, the odd one of two as near", exact, got)
+				t.Fatalf("%s was rounded to %d, want the even minor unit", exact, got)
 			}
 		}
 	})
@@ -65,12 +64,12 @@ func TestAdjustedKeepsTheOrder(t *testing.T) {
 		more := rapid.Uint64Range(less, MaxAmount).Draw(t, "more")
 		adjustment := rapid.IntRange(MinAdjustment, MaxAdjustment).Draw(t, "adjustment")
 		if adjusted(less, 0, adjustment) > adjusted(more, 0, adjustment) {
-			t.Fatalf("%d became dearer than %d", less, more)
+			t.Fatalf("adjusted %d is more than adjusted %d", less, more)
 		}
 	})
 }
 
-// Rounding first would lose a hundredth.
+// Rounding before the adjustment would lose 0.01.
 func TestPriceForRoundsOnce(t *testing.T) {
 	tax, markets, _, err := Shipped()
 	if err != nil {
@@ -84,15 +83,15 @@ func TestPriceForRoundsOnce(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	// 0.50 × 1.29 is 0.645: 0.64 by itself, and twice as much is 1.29 and not 1.28.
+	// 0.50 × 1.29 is 0.645, which is rounded to 0.64. Doubled, it is 1.29 and not 1.28.
 	if got := table.Price(0, 0, Urgent).Minor; got != 64 {
-		t.Errorf("the price is %d", got)
+		t.Errorf("got price %d", got)
 	}
 	if got := table.PriceFor(0, 0, Urgent, 10_000).Minor; got != 129 {
-		t.Errorf("twice the price is %d", got)
+		t.Errorf("got doubled price %d", got)
 	}
 	if got := table.PriceFor(0, 0, Urgent, 0); got != table.Price(0, 0, Urgent) {
-		t.Errorf("without an adjustment it is %v", got)
+		t.Errorf("got %v without an adjustment", got)
 	}
 	const want = `%s/GB/urgent: 1.29 GBP
   base                  0.5     = 0.5    rule 1: every lead
@@ -101,12 +100,12 @@ func TestPriceForRoundsOnce(t *testing.T) {
 `
 	got := table.ExplainFor(0, 0, Urgent, 10_000)
 	if text, want := got.String(), fmt.Sprintf(want, tax.At(0).Slug); text != want {
-		t.Errorf("explained as\n%s, want\n%s", text, want)
+		t.Errorf("got explanation\n%s, want\n%s", text, want)
 	}
 }
 
-// A price that is given is never below one minor unit, however much is taken off.
-func TestPriceForIsNeverNothing(t *testing.T) {
+// A discount never reduces a price below one minor unit.
+func TestPriceForIsAtLeastOneMinorUnit(t *testing.T) {
 	tax, markets, _, err := Shipped()
 	if err != nil {
 		t.Fatal(err)
@@ -119,10 +118,10 @@ func TestPriceForIsNeverNothing(t *testing.T) {
 		t.Fatal(err)
 	}
 	if got := table.PriceFor(0, 0, Standard, MinAdjustment).Minor; got != 1 {
-		t.Errorf("a tenth of 0.01 is %d", got)
+		t.Errorf("got %d for 0.01 with -90 %%", got)
 	}
 	if got := table.PriceFor(1, 0, Standard, MaxAdjustment); !got.Excluded || got.Minor != 0 {
-		t.Errorf("an excluded cell costs %v", got)
+		t.Errorf("got %v for an excluded cell", got)
 	}
 }
 
@@ -155,7 +154,7 @@ func TestParseAdjustment(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		adjustment := rapid.IntRange(MinAdjustment, MaxAdjustment).Draw(t, "adjustment")
 		if got, err := ParseAdjustment(FormatAdjustment(adjustment)); err != nil || got != adjustment {
-			t.Fatalf("%s is read as %d (%v)", FormatAdjustment(adjustment), got, err)
+			t.Fatalf("%s was parsed as %d (%v)", FormatAdjustment(adjustment), got, err)
 		}
 	})
 }

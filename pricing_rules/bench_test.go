@@ -10,11 +10,11 @@ func BenchmarkPrice(b *testing.B) {
 	table := shippedTable(b)
 	b.ReportAllocs()
 	var sum int64
-	for i := 0; b.Loop(); i++ { // far apart, so that the cells are not all in the nearest cache
+	for i := 0; b.Loop(); i++ { // large steps, so that not all cells are in the L1 cache
 		sum += table.Price(i*97&255, i>>3&7, Class(i&3)).Minor
 	}
 	if sum == 0 {
-		b.Fatal("everything is free")
+		b.Fatal("all prices are 0")
 	}
 }
 
@@ -49,8 +49,8 @@ func BenchmarkCompile50000(b *testing.B) {
 	}
 }
 
-// manyRules has a rule with a base and a multiplier for every selector that there
-// is, and rules with a floor from the start again until there are n.
+// manyRules returns n rules: one with a base price and a multiplier for each selector, then rules with a
+// floor.
 func manyRules(t testing.TB, tax *Taxonomy, markets *Markets, n int) Card {
 	t.Helper()
 	var selectors []Rule

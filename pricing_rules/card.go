@@ -31,8 +31,8 @@ const (
 
 // Rule selects cells and sets effects on their price. An empty selector field matches everything. Only
 // one of Industry and Category can be set. Country is the code of a market, Urgency the name of a
-// class. Multiplier is in ten-thousandths: 15000 is × 1.5, and 0 is none. Line is the line in
-// Card.File, 0 if there is none. Rules can be compared with ==.
+// class. Multiplier is in ten-thousandths: 15000 is × 1.5, and 0 means no multiplier. Line is
+// the line in Card.File, if any. Rules can be compared with ==.
 type Rule struct {
 	Industry, Category, Country, Urgency string
 

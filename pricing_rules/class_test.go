@@ -19,16 +19,16 @@ func TestClassOfDoesNotAllocate(t *testing.T) {
 	var sum Class
 	n := testing.AllocsPerRun(100, func() { sum += ClassOf(" urgent ") + ClassOf("whenever") + ClassOf("") })
 	if n != 0 || sum == 0 {
-		t.Errorf("%v allocations, classes add up to %d", n, sum)
+		t.Errorf("got %v allocations, want 0 (sum of classes %d)", n, sum)
 	}
 }
 
-// The numbers are sealed into quotes that other nodes and later versions open.
+// The numbers are part of sealed quotes, which other nodes and later releases open.
 func TestClassNumbersAndNames(t *testing.T) {
 	for number, name := range []string{"standard", "emergency", "immediate", "urgent", "flexible"} {
 		class, ok := ParseClass(name)
 		if !ok || class != Class(number) || class.String() != name || !class.Valid() {
-			t.Errorf("%s is class %d (%v), named %s", name, class, ok, class)
+			t.Errorf("%s was parsed as class %d (%v), named %s", name, class, ok, class)
 		}
 	}
 	for _, name := range []string{"", "Emergency", " urgent", "unknown"} {

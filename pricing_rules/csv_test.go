@@ -10,18 +10,18 @@ import (
 	"pgregory.net/rapid"
 )
 
-// parsed reads a CSV of bases over the shipped taxonomy and markets.
+// parsed parses CSV with the shipped taxonomy and markets.
 func parsed(t testing.TB, text string) []BaseLine {
 	t.Helper()
 	tax, markets, _ := shipped(t)
 	lines, err := ParseBases("f.csv", []byte(text), tax, markets)
 	if err != nil {
-		t.Fatalf("%q is refused:\n%v", text, err)
+		t.Fatalf("%q was rejected:\n%v", text, err)
 	}
 	return lines
 }
 
-// What spreadsheets make of one table is read alike.
+// Different spreadsheet formats of the same table give the same lines.
 func TestParseBases(t *testing.T) {
 	want := []BaseLine{
 		{Line: 2, Target: Target{Industry: "plumber", Country: "GB"}, Minor: 4560},
@@ -48,13 +48,13 @@ func TestParseBases(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			if got := parsed(t, text); !slices.Equal(got, want) {
-				t.Errorf("read %+v, want %+v", got, want)
+				t.Errorf("got %+v, want %+v", got, want)
 			}
 		})
 	}
 }
 
-// Columns are found by their names, in any order; those for people are passed over.
+// Columns are found by name in any order. Informational columns are ignored.
 func TestParseBasesFindsColumns(t *testing.T) {
 	for text, want := range map[string]BaseLine{
 		"base,country,industry\n0.01,GB,plumber\n": {
@@ -143,7 +143,7 @@ func TestParseBasesRejects(t *testing.T) {
 		baseRejections())
 }
 
-// A line further down is named by where it begins, whatever is above it.
+// The line number is correct even after rows that span several lines.
 func TestParseBasesCountsLines(t *testing.T) {
 	tax, markets, _ := shipped(t)
 	_, err := ParseBases("f.csv",
@@ -153,8 +153,8 @@ func TestParseBasesCountsLines(t *testing.T) {
 	}
 }
 
-// What is written is read again: own bases as they are, inherited ones as inherited,
-// also after a spreadsheet that writes semicolons and decimal commas had it.
+// Formatted rows can be parsed again, even after a spreadsheet has saved them with semicolons and decimal
+// commas.
 func TestBasesRoundTrip(t *testing.T) {
 	tax, markets, _ := shipped(t)
 	targets := smallTargets(tax, markets)
@@ -190,13 +190,13 @@ func TestBasesRoundTrip(t *testing.T) {
 		}
 		for _, data := range [][]byte{text.Bytes(), spreadsheet(t, text.Bytes())} {
 			if got, err := ParseBases("f.csv", data, tax, markets); err != nil || !slices.Equal(got, want) {
-				t.Fatalf("%s\nwas read as %+v (%v), want %+v", data, got, err, want)
+				t.Fatalf("%s\nwas parsed as %+v (%v), want %+v", data, got, err, want)
 			}
 		}
 	})
 }
 
-// spreadsheet is the file as a spreadsheet of a country with decimal commas saves it.
+// spreadsheet returns the file as a spreadsheet with decimal commas would save it.
 func spreadsheet(t rapid.TB, data []byte) []byte {
 	records, err := csv.NewReader(bytes.NewReader(data)).ReadAll()
 	if err != nil {
@@ -238,12 +238,12 @@ home-services,roofer,GB,any,,GBP,,,no price
 func TestParseAmount(t *testing.T) {
 	for text, want := range map[string]int64{"45.6": 4560, "45.60": 4560, "0.01": 1, "1000000": MaxAmount, "007": 700} {
 		if got, err := ParseAmount(text); err != nil || got != want {
-			t.Errorf("%s is %d (%v), want %d", text, got, err, want)
+			t.Errorf("ParseAmount(%s) = %d (%v), want %d", text, got, err, want)
 		}
 	}
 	for _, text := range []string{"", " 5", "5 ", "+5", ".5", "5.", "0", "-1", "1000000.01", "1,5", "1_000", "٤", "NaN"} {
 		if got, err := ParseAmount(text); err == nil {
-			t.Errorf("%q is %d", text, got)
+			t.Errorf("ParseAmount(%q) = %d, want an error", text, got)
 		}
 	}
 }

@@ -11,7 +11,7 @@ import (
 	"github.com/pingpost/pingpost/internal/money"
 )
 
-// cells runs do on every cell of a taxonomy and markets.
+// cells calls do for every cell.
 func cells(tax *Taxonomy, markets *Markets, do func(industry, market int, class Class)) {
 	for i := range tax.Len() {
 		for m := range markets.Len() {
@@ -22,7 +22,7 @@ func cells(tax *Taxonomy, markets *Markets, do func(industry, market int, class 
 	}
 }
 
-// brokenRules are wrong by themselves, each in another way; all of them would decide cells.
+// brokenRules are not valid, each for a different reason. All of them match cells.
 var brokenRules = []Rule{
 	{Industry: "baker", Base: Amounts{money.GBP: 1}},
 	{Category: "food", Exclude: ExcludeTrue},
@@ -37,9 +37,8 @@ var brokenRules = []Rule{
 	{Country: "GB", Exclude: ExcludeTrue, Note: "two\nlines"},
 }
 
-// A card that is worked on has prices where it can, gaps elsewhere, and the problems
-// that Compile would refuse it for: wrong rules are left out, and of two that clash the
-// first decides.
+// Examine prices the cells that it can and reports the same problems as Compile. It skips rules that are
+// not valid, and if two rules conflict, the first one wins.
 func TestExamineEqualsTheNaiveReading(t *testing.T) {
 	tax, markets := small(t)
 	gaps, clashes, broken := 0, 0, 0
@@ -64,13 +63,13 @@ func TestExamineEqualsTheNaiveReading(t *testing.T) {
 				t.Fatalf("%s: %+v, want %+v", cellName(tax.At(i), markets.At(m), class), got, want)
 			}
 			if e := table.ExplainFor(i, m, class, 500); e.Cell.Excluded != excluded || e.String() == "" {
-				t.Fatalf("explained as %s", e)
+				t.Fatalf("got explanation %s", e)
 			}
 		})
 		_, err := Compile(card, tax, markets)
 		var rejected Problems
 		if errors.As(err, &rejected); !slices.Equal(problems, rejected) {
-			t.Fatalf("the problems are\n%v\nand Compile's\n%v", problems, rejected)
+			t.Fatalf("got problems\n%v\nand from Compile\n%v", problems, rejected)
 		}
 		if hasGap {
 			gaps++
@@ -80,28 +79,28 @@ func TestExamineEqualsTheNaiveReading(t *testing.T) {
 		}
 	})
 	if gaps < 5 || clashes < 5 || broken < 5 {
-		t.Errorf("%d cards with gaps, %d with clashes, %d with broken rules: the drawing is one-sided", gaps, clashes, broken)
+		t.Errorf("random cards are one-sided: %d with gaps, %d with conflicts, %d with broken rules", gaps, clashes, broken)
 	}
 }
 
-// Each rule that is wrong is reported, and prices nothing.
-func TestExamineLeavesOutWrongRules(t *testing.T) {
+// Rules that are not valid are reported and do not affect prices.
+func TestExamineSkipsInvalidRules(t *testing.T) {
 	tax, markets := small(t)
 	for _, rule := range brokenRules {
 		table, problems := Examine(Card{Rules: []Rule{rule, {Base: Amounts{money.GBP: 1000, money.EUR: 1200}}}}, tax, markets)
 		if len(problems) == 0 || problems[0].Rule != 0 {
-			t.Errorf("%+v: the problems are %v", rule, problems)
+			t.Errorf("%+v: got problems %v", rule, problems)
 		}
 		cells(tax, markets, func(i, m int, class Class) {
 			if got := table.Price(i, m, class).Minor; got != []int64{1000, 1200, 1000}[m] {
-				t.Errorf("%+v: %s is %d", rule, cellName(tax.At(i), markets.At(m), class), got)
+				t.Errorf("%+v: got price of %s %d", rule, cellName(tax.At(i), markets.At(m), class), got)
 			}
 		})
 	}
 }
 
-// A rule that is wrong also clashes: whoever mends the one learns of the other at once.
-func TestExamineReportsClashesWithWrongRules(t *testing.T) {
+// Conflicts with rules that are not valid are reported, so that both can be fixed together.
+func TestExamineReportsConflictsWithInvalidRules(t *testing.T) {
 	tax, markets := small(t)
 	_, problems := Examine(Card{Rules: []Rule{
 		{Base: Amounts{money.GBP: -1}},
@@ -113,8 +112,7 @@ func TestExamineReportsClashesWithWrongRules(t *testing.T) {
 	}
 }
 
-// A partner's price is the exact one with its adjustment, rounded once; without an
-// adjustment it is the card's.
+// PriceFor applies the adjustment to the exact price and rounds once.
 func TestPriceForEqualsTheNaiveReading(t *testing.T) {
 	tax, markets := small(t)
 	rapid.Check(t, func(t *rapid.T) {
@@ -125,7 +123,7 @@ func TestPriceForEqualsTheNaiveReading(t *testing.T) {
 		cells(tax, markets, func(i, m int, class Class) {
 			cell := table.Price(i, m, class)
 			if got := table.PriceFor(i, m, class, 0); got != cell {
-				t.Fatalf("without an adjustment %v is %v", cell, got)
+				t.Fatalf("got %v without an adjustment, want %v", got, cell)
 			}
 			want := cell
 			if cell.Minor > 0 {
@@ -136,7 +134,7 @@ func TestPriceForEqualsTheNaiveReading(t *testing.T) {
 				}
 			}
 			if got := table.PriceFor(i, m, class, adjustment); got != want {
-				t.Fatalf("%v with %s is %v, want %v", cell, FormatAdjustment(adjustment), got, want)
+				t.Fatalf("%v with %s: got %v, want %v", cell, FormatAdjustment(adjustment), got, want)
 			}
 		})
 	})
@@ -148,7 +146,7 @@ func TestInversions(t *testing.T) {
 	orderly := []Rule{all, {Urgency: "emergency", Multiplier: 16_000}, {Urgency: "immediate", Multiplier: 14_000},
 		{Urgency: "urgent", Multiplier: 12_000}, {Urgency: "flexible", Multiplier: 8_500}}
 	if found := compiled(t, tax, markets, orderly...).Inversions(); len(found) != 0 {
-		t.Errorf("an orderly card has %v", found)
+		t.Errorf("got %v, want no inversions", found)
 	}
 	rules := append(slices.Clone(orderly),
 		Rule{Industry: "plumber", Country: "GB", Urgency: "urgent", Multiplier: 10_000},   // no more than standard
@@ -160,12 +158,12 @@ func TestInversions(t *testing.T) {
 		got[0].Price.Minor != 1000 || got[0].Standard.Minor != 1000 ||
 		cellName(got[1].Industry, got[1].Market, got[1].Class) != "plumber/FR/flexible" ||
 		got[1].Price.Minor != 1320 || got[1].Standard.Minor != 1200 {
-		t.Errorf("found %+v", got)
+		t.Errorf("got %+v", got)
 	}
 	if found := shippedTable(t).Inversions(); len(found) != 0 {
-		t.Errorf("the shipped card has %v", found)
+		t.Errorf("got inversions %v in the shipped card", found)
 	}
-	// Gaps are not compared.
+	// Cells without a price are not inversions.
 	table, _ := Examine(Card{Rules: []Rule{
 		{Urgency: "urgent", Base: Amounts{money.GBP: 1}},
 		{Industry: "plumber", Base: Amounts{money.GBP: 2}},
@@ -173,11 +171,11 @@ func TestInversions(t *testing.T) {
 	if found := table.Inversions(); len(found) == 0 || slices.ContainsFunc(found, func(i Inversion) bool {
 		return i.Industry.Slug != "plumber" || i.Price.Minor != 2 && i.Class != Urgent || i.Market.Code == "FR"
 	}) {
-		t.Errorf("found %+v", found)
+		t.Errorf("got %+v", found)
 	}
 }
 
-func TestOwn(t *testing.T) {
+func TestPartnerPricingExcludes(t *testing.T) {
 	plumber := Industry{Slug: "plumber", Category: "home"}
 	for _, c := range []struct {
 		exclusions string
@@ -201,12 +199,12 @@ func TestOwn(t *testing.T) {
 			t.Fatal(err)
 		}
 		if got := (PartnerPricing{Adjustment: 500, Exclusions: list}).Excludes(plumber, c.country); got != c.want {
-			t.Errorf("%s in %s: %t, want %t", c.exclusions, c.country, got, c.want)
+			t.Errorf("%s in %s: got %t, want %t", c.exclusions, c.country, got, c.want)
 		}
 	}
 	for _, text := range []string{``, `{}`, `["plumber"]`, `[{"industry":1}]`} {
 		if list, err := ParseExclusions([]byte(text)); err == nil {
-			t.Errorf("%s was read as %v", text, list)
+			t.Errorf("%s was parsed as %v", text, list)
 		}
 	}
 }

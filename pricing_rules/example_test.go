@@ -7,9 +7,8 @@ import (
 	"testing"
 )
 
-// executes checks a text against a card: problems when it begins with the file's
-// name, else the explanation of the cell that its first line names, for a partner with
-// the adjustment that is among its steps.
+// executes checks the expected output for a card. want is either problems, starting with the file's name,
+// or the explanation of the cell in its first line, with the partner's adjustment in its steps.
 func executes(t *testing.T, card, want string) {
 	t.Helper()
 	tax, markets, _ := shipped(t)
@@ -23,18 +22,18 @@ func executes(t *testing.T, card, want string) {
 		return
 	}
 	if err != nil {
-		t.Fatalf("the card is refused:\n%v", err)
+		t.Fatalf("the card was rejected:\n%v", err)
 	}
 	name, _, _ := strings.Cut(want, ":")
 	parts := strings.Split(name, "/")
 	if len(parts) != 3 {
-		t.Fatalf("%q names no cell", name)
+		t.Fatalf("%q does not name a cell", name)
 	}
 	industry, okIndustry := tax.BySlug(parts[0])
 	market, okMarket := markets.ByCode(parts[1])
 	class, okClass := ParseClass(parts[2])
 	if !okIndustry || !okMarket || !okClass {
-		t.Fatalf("%q is no cell", name)
+		t.Fatalf("%q is not a cell", name)
 	}
 	adjustment := 0
 	if _, step, has := strings.Cut(want, "partner's adjustment "); has {
@@ -49,12 +48,11 @@ func executes(t *testing.T, card, want string) {
 	}
 }
 
-// Each file in testdata says in words what it shows, then has a card and, under
-// "-- answer --" once or more, what is asked of it and what comes out.
+// Each file in testdata has a description, a rate card and, after each "-- answer --", expected output.
 func TestGoldenCases(t *testing.T) {
 	paths, err := filepath.Glob("testdata/*.txt")
 	if err != nil || len(paths) == 0 {
-		t.Fatalf("no cases (%v)", err)
+		t.Fatalf("found no cases (%v)", err)
 	}
 	for _, path := range paths {
 		t.Run(strings.TrimSuffix(filepath.Base(path), ".txt"), func(t *testing.T) {
@@ -65,7 +63,7 @@ func TestGoldenCases(t *testing.T) {
 			words, rest, ok := strings.Cut(string(text), "\n-- card --\n")
 			sections := strings.Split(rest, "\n-- answer --\n")
 			if !ok || strings.TrimSpace(words) == "" || len(sections) < 2 {
-				t.Fatal("the file needs words, a card and an answer")
+				t.Fatal("the file must have a description, a card and an answer")
 			}
 			for _, answer := range sections[1:] {
 				executes(t, sections[0]+"\n", strings.TrimSuffix(answer, "\n")+"\n")
@@ -74,9 +72,9 @@ func TestGoldenCases(t *testing.T) {
 	}
 }
 
-// The page's YAML blocks are cards, and the text blocks after each its answers. CSV
-// blocks are read whole.
-func TestExamplesOfThePage(t *testing.T) {
+// In docs/pricing.md, YAML blocks are rate cards, followed by text blocks with their expected output. CSV
+// blocks must be valid.
+func TestDocumentationExamples(t *testing.T) {
 	page, err := os.ReadFile("../docs/pricing.md")
 	if err != nil {
 		t.Fatal(err)
@@ -96,11 +94,11 @@ func TestExamplesOfThePage(t *testing.T) {
 			tax, markets, _ := shipped(t)
 			if lines, err := ParseBases("page.csv", []byte(body), tax, markets); err != nil ||
 				len(lines) != strings.Count(body, "\n") {
-				t.Errorf("%d lines are read of\n%s\n%v", len(lines), body, err)
+				t.Errorf("got %d lines from\n%s\n%v", len(lines), body, err)
 			}
 		}
 	}
 	if answers < 8 {
-		t.Errorf("%d examples were executed", answers)
+		t.Errorf("ran only %d examples", answers)
 	}
 }

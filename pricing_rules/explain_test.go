@@ -6,7 +6,7 @@ import (
 	"pgregory.net/rapid"
 )
 
-// explained checks that the steps of every cell end in the table's price.
+// explained checks that the last step of every cell is the table's price.
 func explained(t rapid.TB, table *Table) {
 	t.Helper()
 	for i := range table.Taxonomy().Len() {
@@ -14,18 +14,18 @@ func explained(t rapid.TB, table *Table) {
 			for class := range Class(Classes) {
 				e, cell := table.Explain(i, m, class), table.Price(i, m, class)
 				if e.Cell != cell || len(e.Steps) == 0 {
-					t.Fatalf("explained as %+v in %d steps, the price is %+v\n%s", e.Cell, len(e.Steps), cell, e)
+					t.Fatalf("got %+v in %d steps, want %+v\n%s", e.Cell, len(e.Steps), cell, e)
 				}
 				last := e.Steps[len(e.Steps)-1]
 				if cell.Excluded && (len(e.Steps) != 1 || last.Name != "exclude" || last.Effect != "true") {
-					t.Fatalf("excluded, and explained by\n%s", e)
+					t.Fatalf("got explanation of an excluded cell\n%s", e)
 				}
 				if !cell.Excluded && last.Value != decimal(cell.Minor) {
-					t.Fatalf("ends in %s, the price is %v\n%s", last.Value, cell, e)
+					t.Fatalf("got last value %s, want %v\n%s", last.Value, cell, e)
 				}
 				for _, s := range e.Steps {
 					if s.Rule >= 0 && table.card.Rules[s.Rule].Selector() != s.Selector {
-						t.Fatalf("rule %d is not the one that %s names", s.Rule, s.Selector)
+						t.Fatalf("rule %d does not have the selector %s", s.Rule, s.Selector)
 					}
 				}
 			}

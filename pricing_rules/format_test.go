@@ -44,14 +44,14 @@ func TestFormatCard(t *testing.T) {
 	}
 }
 
-func TestFormatOfAnEmptyCard(t *testing.T) {
+func TestFormatEmptyCard(t *testing.T) {
 	card, err := ParseCard("f.yaml", FormatCard(Card{}))
 	if err != nil || len(card.Rules) != 0 {
-		t.Errorf("%d rules, %v", len(card.Rules), err)
+		t.Errorf("got %d rules, %v", len(card.Rules), err)
 	}
 }
 
-// withoutLines is what a card says, wherever it was read from.
+// withoutLines returns a card's rules without line numbers.
 func withoutLines(card Card) []Rule {
 	rules := slices.Clone(card.Rules)
 	for i := range rules {
@@ -65,10 +65,10 @@ func sameAfterFormatting(t rapid.TB, card Card) {
 	text := FormatCard(card)
 	again, err := ParseCard("f.yaml", text)
 	if err != nil {
-		t.Fatalf("the formatted card is refused:\n%v\n%s", err, text)
+		t.Fatalf("the formatted card was rejected:\n%v\n%s", err, text)
 	}
 	if !slices.Equal(withoutLines(again), withoutLines(card)) {
-		t.Fatalf("came back as\n%+v\nfrom\n%+v\nby\n%s", again.Rules, card.Rules, text)
+		t.Fatalf("got\n%+v\nwant\n%+v\nfrom\n%s", again.Rules, card.Rules, text)
 	}
 }
 
@@ -85,7 +85,7 @@ func TestCardRoundTrip(t *testing.T) {
 		}
 		return a
 	})
-	// Whatever YAML may read as something else than the text that it is.
+	// Texts that YAML could parse as other types.
 	text := rapid.OneOf(rapid.Just(""), rapid.StringN(0, 40, -1),
 		rapid.SampledFrom([]string{"true", "null", "~", "NO", "yes", "1", "0x1", "1.5", "2026-01-02", "- a", "a: b",
 			"#", "'", `"`, "<<", "*a", "&a", "!!int 1", "\u2028", "\ufeff", "é"}))

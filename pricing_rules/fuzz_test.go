@@ -17,7 +17,7 @@ func FuzzParseCard(f *testing.F) {
 		card, err := ParseCard("f.yaml", data)
 		if err != nil {
 			if err.Error() == "" {
-				t.Fatal("an error without a word")
+				t.Fatal("the error has no message")
 			}
 			return
 		}
@@ -37,7 +37,7 @@ func FuzzParseBases(f *testing.F) {
 		lines, err := ParseBases("f.csv", data, tax, markets)
 		if err != nil {
 			if err.Error() == "" || lines != nil {
-				t.Fatalf("%d lines beside the error %q", len(lines), err)
+				t.Fatalf("got %d lines with the error %q", len(lines), err)
 			}
 			return
 		}
@@ -67,7 +67,7 @@ func sameBasesAfterFormatting(t *testing.T, tax *Taxonomy, markets *Markets, lin
 		t.Fatal(err)
 	}
 	if again, err := ParseBases("f.csv", text.Bytes(), tax, markets); err != nil || !slices.Equal(again, lines) {
-		t.Fatalf("came back as\n%+v (%v)\nby\n%s", again, err, text.Bytes())
+		t.Fatalf("got\n%+v (%v)\nfrom\n%s", again, err, text.Bytes())
 	}
 }
 
@@ -96,10 +96,10 @@ func sameTaxonomyAfterFormatting(t *testing.T, tax *Taxonomy) {
 	text := formatTaxonomy(tax)
 	again, err := ParseTaxonomy("f.yaml", text)
 	if err != nil {
-		t.Fatalf("the formatted taxonomy is refused:\n%v\n%s", err, text)
+		t.Fatalf("the formatted taxonomy was rejected:\n%v\n%s", err, text)
 	}
 	if !slices.Equal(again.industries, tax.industries) || !slices.Equal(again.categories, tax.categories) {
-		t.Fatalf("came back as\n%+v\nby\n%s", again, text)
+		t.Fatalf("got\n%+v\nfrom\n%s", again, text)
 	}
 }
 
@@ -133,10 +133,10 @@ func FuzzParseMarkets(f *testing.F) {
 		text := formatMarkets(markets)
 		again, err := ParseMarkets("f.yaml", text)
 		if err != nil {
-			t.Fatalf("the formatted markets are refused:\n%v\n%s", err, text)
+			t.Fatalf("the formatted markets were rejected:\n%v\n%s", err, text)
 		}
 		if !slices.Equal(again.list, markets.list) || again.index != markets.index {
-			t.Fatalf("came back as\n%+v\nby\n%s", again.list, text)
+			t.Fatalf("got\n%+v\nfrom\n%s", again.list, text)
 		}
 	})
 }

@@ -6,17 +6,17 @@ import (
 	"github.com/pingpost/pingpost/internal/money"
 )
 
-// The specification's "Currency by country", every pair of letters.
-func TestShippedMarketsAreTheSpecifications(t *testing.T) {
+// The specification's "Currency by country", checked for every pair of letters.
+func TestShippedMarketsMatchTheSpecification(t *testing.T) {
 	_, markets, _ := shipped(t)
 	currencies := map[string]money.Currency{
 		"GB": money.GBP, "US": money.USD, "CA": money.CAD, "AU": money.AUD,
 		"FR": money.EUR, "BE": money.EUR, "DE": money.EUR, "AT": money.EUR,
 		"ES": money.EUR, "IT": money.EUR, "NL": money.EUR, "IE": money.EUR,
-		"CH": money.GBP, // "any other code, including CH", with prices of its own
+		"CH": money.GBP, // "any other code, including CH", but with its own prices
 	}
 	if markets.Len() != len(currencies)+1 {
-		t.Errorf("%d markets, want %d", markets.Len(), len(currencies)+1)
+		t.Errorf("got %d markets, want %d", markets.Len(), len(currencies)+1)
 	}
 	for a := byte('A'); a <= 'Z'; a++ {
 		for b := byte('A'); b <= 'Z'; b++ {
@@ -54,7 +54,7 @@ func TestMarketsByCode(t *testing.T) {
 		}
 	}
 	if _, ok := markets.ByCode("PL"); ok {
-		t.Error("PL has a market of its own")
+		t.Error("PL has its own market")
 	}
 }
 

@@ -36,7 +36,7 @@ func TestMultiplierText(t *testing.T) {
 	for _, text := range []string{"", ".", "1.", ".5", "1.00005", "-1", "+1", "1e2", "1,5", " 1", "0x1", "1_0",
 		"99999999999999999999"} {
 		if got, err := ParseMultiplier(text); err == nil {
-			t.Errorf("ParseMultiplier(%q) = %d", text, got)
+			t.Errorf("ParseMultiplier(%q) = %d, want an error", text, got)
 		}
 	}
 }
@@ -45,7 +45,7 @@ func TestMultiplierRoundTrip(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		m := rapid.Int64Range(0, math.MaxInt64).Draw(t, "multiplier")
 		if got, err := ParseMultiplier(FormatMultiplier(m)); err != nil || got != m {
-			t.Fatalf("%d came back as %d (%v)", m, got, err)
+			t.Fatalf("got %d (%v), want %d", got, err, m)
 		}
 	})
 }

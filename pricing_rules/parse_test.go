@@ -46,7 +46,7 @@ rules:
 		{Country: "other", Multiplier: 1, Line: 16},
 	}
 	if card.File != "f.yaml" || len(card.Rules) != len(want) {
-		t.Fatalf("%d rules of %s", len(card.Rules), card.File)
+		t.Fatalf("got %d rules from %s", len(card.Rules), card.File)
 	}
 	for i, rule := range card.Rules {
 		if rule != want[i] {
@@ -55,7 +55,7 @@ rules:
 	}
 }
 
-// ruleRefusals are cards whose second rule, from line 3 on, is wrong by itself.
+// ruleRejections returns cards whose second rule, from line 3 on, is not valid.
 func ruleRejections() []rejection {
 	return []rejection{
 		{"unknown key", "{base: {GBP: 1}, price: 5}", `f.yaml:3 "price"`},
@@ -120,7 +120,7 @@ func TestParseCardRejectsRules(t *testing.T) {
 	t.Run("ParseCard", func(t *testing.T) {
 		rejects(t, func(file string, data []byte) error { _, err := ParseCard(file, data); return err }, cases)
 	})
-	// Load says the same, and nothing of the gaps that a bad rule leaves.
+	// Load reports the same problems, without the gaps that follow from them.
 	tax, markets, _ := shipped(t)
 	t.Run("Load", func(t *testing.T) {
 		rejects(t, func(file string, data []byte) error { _, _, err := Load(file, data, tax, markets); return err }, cases)
@@ -144,7 +144,7 @@ f.yaml:1`},
 	})
 }
 
-func TestLoadRejectsWhatDoesNotExist(t *testing.T) {
+func TestLoadRejectsUnknownNames(t *testing.T) {
 	tax, markets, _ := shipped(t)
 	const all = "rules:\n  - base: {GBP: 10, EUR: 10, USD: 10, CAD: 10, AUD: 10}\n"
 	rejects(t, func(file string, data []byte) error { _, _, err := Load(file, data, tax, markets); return err }, []rejection{
@@ -163,7 +163,7 @@ f.yaml:4`},
 	})
 }
 
-// The console shows a problem beside its rule.
+// The console shows each problem next to its rule.
 func TestProblemsNameTheirRule(t *testing.T) {
 	_, err := ParseCard("f.yaml",
 		[]byte("rules:\n  - base: {GBP: 1}\n  - base: {GBP: 0}\n  - {urgency: soon, multiplier: 1}\nmore: 1\n"))
@@ -173,7 +173,7 @@ func TestProblemsNameTheirRule(t *testing.T) {
 	}
 	for i, want := range []int{1, 2, -1} {
 		if problems[i].Rule != want {
-			t.Errorf("%s is of rule %d, want %d", problems[i], problems[i].Rule, want)
+			t.Errorf("%s has rule %d, want %d", problems[i], problems[i].Rule, want)
 		}
 	}
 }

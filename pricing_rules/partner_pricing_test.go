@@ -10,17 +10,17 @@ func TestParseExclusion(t *testing.T) {
 	for text, want := range map[string]PartnerExclusion{
 		"industry plumber":                                     {Industry: "plumber"},
 		"category legal-services":                              {Category: "legal-services"},
-		"country fr":                                           {Country: "FR"}, // no market of its own is needed
+		"country fr":                                           {Country: "FR"}, // does not need its own market
 		" country  JP ,industry   plumber ":                    {Industry: "plumber", Country: "JP"},
 		"industry plumber, category home-services":             {Industry: "plumber", Category: "home-services"},
 		"category home-services, industry plumber, country GB": {Industry: "plumber", Category: "home-services", Country: "GB"},
 	} {
 		got, err := ParseExclusion(text, tax)
 		if err != nil || got != want {
-			t.Errorf("%q: %+v (%v), want %+v", text, got, err, want)
+			t.Errorf("%q: got %+v (%v), want %+v", text, got, err, want)
 		}
 		if again, err := ParseExclusion(got.String(), tax); err != nil || again != got {
-			t.Errorf("%s is read as %+v (%v)", got, again, err)
+			t.Errorf("%s was parsed as %+v (%v)", got, again, err)
 		}
 	}
 	for text, says := range map[string]string{

@@ -15,8 +15,7 @@ var (
 	quotedValue = regexp.MustCompile(`"[^"]*"`)
 )
 
-// essence is an error without its sentences: for each line its place, and the values
-// that it quotes.
+// essence reduces an error to the location and the quoted values of each line.
 func essence(err error) string {
 	var lines []string
 	for line := range strings.SplitSeq(err.Error(), "\n") {
@@ -30,7 +29,7 @@ func essence(err error) string {
 	return strings.Join(lines, "\n")
 }
 
-// refusal is a bad file with the essence of its error.
+// rejection is a file that is not valid, with the essence of its error.
 type rejection struct{ name, file, want string }
 
 func rejects(t *testing.T, parse func(file string, data []byte) error, cases []rejection) {
@@ -52,7 +51,7 @@ func rejects(t *testing.T, parse func(file string, data []byte) error, cases []r
 	}
 }
 
-func TestProblemsComeInTheFilesOrder(t *testing.T) {
+func TestProblemsAreInFileOrder(t *testing.T) {
 	err := Problems{
 		{File: "f.yaml", Rule: -1, Message: "of the whole file"},
 		{File: "f.yaml", Line: 9, Rule: 3, Message: "later"},
@@ -65,6 +64,6 @@ func TestProblemsComeInTheFilesOrder(t *testing.T) {
 		t.Errorf("got:\n%v\nwant:\n%s", err, want)
 	}
 	if err := (Problems{}).err(); err != nil {
-		t.Errorf("no problems are the error %v", err)
+		t.Errorf("got error %v for no problems", err)
 	}
 }

@@ -23,7 +23,7 @@ func (r *reader) fail(line int, format string, args ...any) {
 	r.problems = append(r.problems, Problem{File: r.file, Line: line, Rule: -1, Message: fmt.Sprintf(format, args...)})
 }
 
-// root returns the file's only document. If there is none, it reports a problem and returns nil.
+// root returns the file's only document. It reports a problem and returns nil if the file is empty.
 func (r *reader) root(data []byte) *yaml.Node {
 	root, err := yamldoc.Parse(data)
 	if wrong, ok := errors.AsType[*yamldoc.Error](err); ok {

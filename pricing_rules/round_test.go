@@ -7,7 +7,7 @@ import (
 	"pgregory.net/rapid"
 )
 
-// The largest product there is stays exact: nothing wraps.
+// The largest product does not overflow.
 func TestExactAtTheLimit(t *testing.T) {
 	whole, rest := exact(MaxAmount, MaxMultiplier, MaxMultiplier, MaxMultiplier)
 	if whole != MaxAmount*100*100*100 || rest != 0 {
@@ -38,7 +38,7 @@ func TestRoundHalfToEven(t *testing.T) {
 		{8, one / 2, 8}, {8, one/2 + 1, 9}, {0, one / 2, 0}, {0, one/2 + 1, 1},
 	} {
 		if got := round(c.whole, c.rest); got != c.want {
-			t.Errorf("%d + %d/10^12 becomes %d, want %d", c.whole, c.rest, got, c.want)
+			t.Errorf("%d + %d/10^12 was rounded to %d, want %d", c.whole, c.rest, got, c.want)
 		}
 	}
 }

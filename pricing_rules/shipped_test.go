@@ -25,8 +25,8 @@ func shippedTable(t testing.TB) *Table {
 	return table
 }
 
-// Decisions 4 and 8 over all cells: every industry is priced in every country, what is
-// wanted sooner gives strictly more, and what can wait strictly less.
+// Decisions 4 and 8: every industry has a price in every country, urgent leads cost more than standard
+// ones, and flexible leads cost less.
 func TestShippedCardPricesEveryCellInOrder(t *testing.T) {
 	table := shippedTable(t)
 	ladder := []Class{Flexible, Standard, Urgent, Immediate, Emergency}
@@ -38,7 +38,7 @@ func TestShippedCardPricesEveryCellInOrder(t *testing.T) {
 				cell := table.Price(i, m, class)
 				name := cellName(table.Taxonomy().At(i), table.Markets().At(m), class)
 				if cell.Excluded || cell.Minor <= below {
-					t.Errorf("%s: %v is not above %s, the class before", name, cell, decimal(below))
+					t.Errorf("%s: %v is not above %s, the price of the previous class", name, cell, decimal(below))
 				}
 				if cell.Currency != table.Markets().At(m).Currency {
 					t.Errorf("%s: %v is not in the market's currency", name, cell)
@@ -49,11 +49,11 @@ func TestShippedCardPricesEveryCellInOrder(t *testing.T) {
 		}
 	}
 	if want := 336 * 14 * Classes; cells != want {
-		t.Errorf("%d cells, want %d", cells, want)
+		t.Errorf("got %d cells, want %d", cells, want)
 	}
 }
 
-// Amounts stay within what the trade pays for a consumer's lead.
+// Prices must be realistic for consumer leads.
 func TestShippedPricesArePlausible(t *testing.T) {
 	table := shippedTable(t)
 	for i := range table.Taxonomy().Len() {
@@ -67,12 +67,12 @@ func TestShippedPricesArePlausible(t *testing.T) {
 	}
 }
 
-// The specification's example amount, 45.6, is a price that really occurs.
+// The specification's example price, 45.6, must occur.
 func TestShippedPlumber(t *testing.T) {
 	table := shippedTable(t)
 	plumber, _ := table.Taxonomy().BySlug("plumber")
 	gb := table.Markets().Index([2]byte{'G', 'B'})
 	if got := table.Price(plumber, gb, Standard); got != (Cell{Minor: 4560, Currency: money.GBP}) {
-		t.Errorf("plumber/GB/standard is %v, want 45.60 GBP", got)
+		t.Errorf("got plumber/GB/standard %v, want 45.60 GBP", got)
 	}
 }

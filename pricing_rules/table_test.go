@@ -13,8 +13,7 @@ import (
 	"github.com/pingpost/pingpost/internal/money"
 )
 
-// small is a taxonomy and markets with few enough cells for random cards to meet
-// in them: two categories, two currencies.
+// small returns a taxonomy and markets with so few cells that rules of random cards often overlap.
 func small(t testing.TB) (*Taxonomy, *Markets) {
 	t.Helper()
 	tax, err := ParseTaxonomy("t.yaml", []byte(`categories:
@@ -33,8 +32,7 @@ other: {name: Others, currency: GBP}`))
 	return tax, markets
 }
 
-// naive is what the package comment says of one cell, written without an index, a
-// shared walk or fixed-width arithmetic: for each effect, the best of all rules.
+// naive prices one cell as the package comment describes, without an index or fixed-width arithmetic.
 type naive struct {
 	card     Card
 	industry Industry
@@ -42,8 +40,7 @@ type naive struct {
 	class    Class
 }
 
-// best is the one rule with the effect that matches the cell most specifically;
-// tied reports that there are two such rules, a conflict.
+// best returns the most specific rule with an effect. tied reports a conflict between two rules.
 func (n naive) best(has func(Rule) bool) (rule *Rule, tied bool) {
 	highest := -1
 	for i, r := range n.card.Rules {
@@ -85,7 +82,7 @@ func (n naive) amount(of func(Rule) Amounts) *big.Rat {
 	return new(big.Rat).SetFrac64(of(*rule)[n.market.Currency], 1)
 }
 
-// price is in minor units; ok is false when the cell has no price.
+// price returns the price in minor units. ok is false if the cell has no price.
 func (n naive) price() (minor int64, excluded, ok bool) {
 	value, excluded, ok := n.value()
 	if excluded || !ok {
@@ -95,7 +92,7 @@ func (n naive) price() (minor int64, excluded, ok bool) {
 	return minor, false, minor > 0 && minor <= 100_000_000
 }
 
-// value is the price before it is rounded.
+// value returns the price before rounding.
 func (n naive) value() (value *big.Rat, excluded, ok bool) {
 	if rule, _ := n.best(func(r Rule) bool { return r.Exclude != ExcludeUnset }); rule != nil && rule.Exclude == ExcludeTrue {
 		return nil, true, true
@@ -133,7 +130,7 @@ func halfEven(v *big.Rat) int64 {
 	return floor.Int64()
 }
 
-// conflict reports whether two rules of one selector set one effect.
+// conflict reports whether two rules with the same selector set the same effect.
 func conflict(card Card) bool {
 	for i, a := range card.Rules {
 		for _, b := range card.Rules[:i] {
@@ -153,8 +150,8 @@ func conflict(card Card) bool {
 	return false
 }
 
-// smallCards draws cards over the small taxonomy. Half of them begin with a rule
-// that prices everything, so that cards without a gap are common too.
+// smallCards generates cards for the small taxonomy. Half of them start with a rule that prices every
+// cell, so that cards without gaps are common.
 func smallCards() *rapid.Generator[Card] {
 	amounts := rapid.Custom(func(t *rapid.T) Amounts {
 		amount := rapid.OneOf(rapid.Int64Range(1, 20), rapid.Int64Range(1, 9999), rapid.Just[int64](MaxAmount))
@@ -222,7 +219,7 @@ func TestCompileEqualsTheNaiveReading(t *testing.T) {
 			}
 		}
 		if (err != nil) != wrong {
-			t.Fatalf("wrong is %v, and the error:\n%v", wrong, err)
+			t.Fatalf("wrong = %v, but the error is:\n%v", wrong, err)
 		}
 		if err == nil {
 			compiled++
@@ -231,12 +228,12 @@ func TestCompileEqualsTheNaiveReading(t *testing.T) {
 		}
 	})
 	if compiled < 10 || rejected < 10 {
-		t.Errorf("%d cards compiled and %d were refused: the drawing is one-sided", compiled, rejected)
+		t.Errorf("random cards are one-sided: %d compiled, %d rejected", compiled, rejected)
 	}
 }
 
-// Rules from the database have no lines: their problems name the rule.
-func TestCompileJudgesRulesWithoutLines(t *testing.T) {
+// Rules from the database have no lines, so their problems have the rule's number.
+func TestCompileReportsRulesWithoutLines(t *testing.T) {
 	tax, markets := small(t)
 	all := Rule{Base: Amounts{money.GBP: 1000, money.EUR: 1200}}
 	for name, c := range map[string]struct {
@@ -259,12 +256,12 @@ func TestCompileJudgesRulesWithoutLines(t *testing.T) {
 	}
 }
 
-// A card without rules leaves every cell open, and says so in five lines, not 23,520.
+// A card without rules has 23,520 cells without a price, which are reported in five lines.
 func TestGapsAreGrouped(t *testing.T) {
 	tax, markets, _ := shipped(t)
 	_, err := Compile(Card{}, tax, markets)
 	if err == nil {
-		t.Fatal("was accepted")
+		t.Fatal("the card was accepted")
 	}
 	got := regexp.MustCompile(`\b[A-Z]{2,3}\b|\bother\b|\d+|\n`).FindAllString(err.Error(), -1)
 	const want = "GBP GB CH other \n EUR FR BE DE AT 4 \n USD US \n CAD CA \n AUD AU"
@@ -286,7 +283,7 @@ func TestPricePanicsOutsideTheTable(t *testing.T) {
 		func() {
 			defer func() {
 				if recover() == nil {
-					t.Errorf("%+v gave another cell's price", cell)
+					t.Errorf("%+v returned the price of another cell", cell)
 				}
 			}()
 			table.Price(cell.industry, cell.market, cell.class)
@@ -304,6 +301,6 @@ func TestTableKeepsItsOwnRules(t *testing.T) {
 	card.Rules[0].Base[money.GBP] = 1
 	table.Rules()[0].Base[money.GBP] = 2
 	if got := table.Explain(0, 0, Standard).Steps[0].Value; got != "10" {
-		t.Errorf("the base became %s", got)
+		t.Errorf("the base price changed to %s", got)
 	}
 }

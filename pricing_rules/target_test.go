@@ -8,7 +8,7 @@ import (
 	"github.com/pingpost/pingpost/internal/money"
 )
 
-// smallTargets are all that a rule over the small taxonomy can select.
+// smallTargets returns all targets in the small taxonomy.
 func smallTargets(tax *Taxonomy, markets *Markets) (list []Target) {
 	scopes := []Target{{}}
 	for _, category := range tax.Categories() {
@@ -28,8 +28,7 @@ func smallTargets(tax *Taxonomy, markets *Markets) (list []Target) {
 	return list
 }
 
-// inherits is what BaseOf says, by a look at every rule: of those whose target holds all
-// of this one, and that give a base in the currency, the most specific, the first of equals.
+// inherits computes BaseOf by checking every rule.
 func inherits(card Card, tax *Taxonomy, target Target, currency money.Currency) Base {
 	category := target.Category
 	if i, ok := tax.BySlug(target.Industry); ok {
@@ -55,8 +54,7 @@ func inherits(card Card, tax *Taxonomy, target Target, currency money.Currency) 
 	return best
 }
 
-// A target's base is the one that a look at every rule finds; of a whole cell it is what
-// its price is explained from.
+// BaseOf must agree with a check of every rule and with the first step of a cell's explanation.
 func TestBaseOfEqualsTheNaiveReading(t *testing.T) {
 	tax, markets := small(t)
 	own, inherited, none, steps := 0, 0, 0, 0
@@ -85,18 +83,18 @@ func TestBaseOfEqualsTheNaiveReading(t *testing.T) {
 			for _, step := range table.Explain(i, m, class).Steps {
 				if step.Name == "base" {
 					if steps++; step.Rule != got.Rule || step.Value != decimal(got.Minor) {
-						t.Fatalf("%s: %+v, and explained from %+v", target, got, step)
+						t.Fatalf("%s: got %+v, but the explanation has %+v", target, got, step)
 					}
 				}
 			}
 		}
 	})
 	if min(own, inherited, none, steps) < 10 {
-		t.Errorf("%d own, %d inherited, %d without, %d explained: the drawing is one-sided", own, inherited, none, steps)
+		t.Errorf("random cards are one-sided: %d own, %d inherited, %d without, %d explained", own, inherited, none, steps)
 	}
 }
 
-func TestBaseOfNoTarget(t *testing.T) {
+func TestBaseOfInvalidTarget(t *testing.T) {
 	tax, markets := small(t)
 	table := compiled(t, tax, markets, Rule{Base: Amounts{money.GBP: 1000, money.EUR: 1200}})
 	for _, target := range []Target{

@@ -8,9 +8,9 @@ import (
 	"testing"
 )
 
-// The specification's "Industry values": the categories in its order, each with
-// its count, its first and its last slug, and the first id of its block.
-func TestShippedTaxonomyIsTheSpecifications(t *testing.T) {
+// The specification's "Industry values": the categories in order, each with its count, first and last slug,
+// and first number.
+func TestShippedTaxonomyMatchesTheSpecification(t *testing.T) {
 	tax, _, _ := shipped(t)
 	spec := []struct {
 		name        string
@@ -34,7 +34,7 @@ func TestShippedTaxonomyIsTheSpecifications(t *testing.T) {
 		{"Emergency call-outs", 5, "fire-damage-restoration", "water-damage-restoration", 14001},
 	}
 	if tax.Len() != 336 || len(tax.Industries()) != 336 || len(tax.Categories()) != len(spec) {
-		t.Fatalf("%d industries in %d categories, want 336 in 14", tax.Len(), len(tax.Categories()))
+		t.Fatalf("got %d industries in %d categories, want 336 in 14", tax.Len(), len(tax.Categories()))
 	}
 	all := tax.Industries()
 	for i, want := range spec {
@@ -53,9 +53,9 @@ func TestShippedTaxonomyIsTheSpecifications(t *testing.T) {
 	}
 }
 
-// Partners have these numbers in their code, and quotes and leads hold them. Lines
-// are added to the file for new industries and never changed.
-func TestTermIDsAreForEver(t *testing.T) {
+// Partners, quotes and leads use these numbers. Add lines to the file for new industries, but never change
+// one.
+func TestTermIDsNeverChange(t *testing.T) {
 	tax, _, _ := shipped(t)
 	published, err := os.ReadFile("testdata/term_ids.tsv")
 	if err != nil {
@@ -63,7 +63,7 @@ func TestTermIDsAreForEver(t *testing.T) {
 	}
 	lines := strings.Split(strings.TrimSpace(string(published)), "\n")
 	if len(lines) != tax.Len() {
-		t.Errorf("%d numbers are published for %d industries", len(lines), tax.Len())
+		t.Errorf("got %d published numbers for %d industries", len(lines), tax.Len())
 	}
 	for _, line := range lines {
 		number, slug, _ := strings.Cut(line, "\t")
@@ -73,7 +73,7 @@ func TestTermIDsAreForEver(t *testing.T) {
 	}
 }
 
-func TestTaxonomyLookUps(t *testing.T) {
+func TestTaxonomyLookups(t *testing.T) {
 	tax, _, _ := shipped(t)
 	for i := range tax.Len() {
 		industry := tax.At(i)
@@ -86,17 +86,17 @@ func TestTaxonomyLookUps(t *testing.T) {
 	}
 	for _, slug := range []string{"", "Plumber", "plumber ", "home-services"} {
 		if _, ok := tax.BySlug(slug); ok {
-			t.Errorf("BySlug(%q) was found", slug)
+			t.Errorf("BySlug(%q) found an industry", slug)
 		}
 	}
 	for _, id := range []int{0, -1, 1000, 1105, 15001} {
 		if _, ok := tax.ByTermID(id); ok {
-			t.Errorf("ByTermID(%d) was found", id)
+			t.Errorf("ByTermID(%d) found an industry", id)
 		}
 	}
 }
 
-func TestTaxonomyGivesCopies(t *testing.T) {
+func TestTaxonomyReturnsCopies(t *testing.T) {
 	tax, _, _ := shipped(t)
 	before := tax.At(0)
 	tax.Industries()[0].Slug = "changed"

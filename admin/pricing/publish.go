@@ -59,7 +59,7 @@ func (h *Handlers) showPublish(k *web.Request, status int, d ratecard.Draft, f p
 	return k.Show(status, view.Publish(v))
 }
 
-// race returns the version that was published after a draft was created, nil if there is none.
+// race returns the version that was published after a draft was created, if any.
 func (h *Handlers) race(k *web.Request, d ratecard.Draft) (*view.PublishRace, error) {
 	if d.State != models.RateCardDraft && d.State != models.RateCardSubmitted {
 		return nil, nil

@@ -59,7 +59,7 @@ type ExaminedCard struct {
 	Problems  pricingrules.Problems
 }
 
-// RuleIndex returns the index in Card.Rules of the rule at a position, -1 if there is none.
+// RuleIndex returns the index in Card.Rules of the rule at a position, or -1.
 func (s *ExaminedCard) RuleIndex(position int) int {
 	for i, at := range s.Positions {
 		if at == position {

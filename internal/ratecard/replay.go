@@ -57,7 +57,7 @@ func (s *Service) RequestReplay(ctx context.Context, card models.RateCard, days 
 	return r, err
 }
 
-// Replay returns the last replay of a draft. found is false if there is none.
+// Replay returns the last replay of a draft and reports whether there is one.
 func (s *Service) Replay(ctx context.Context, card uuid.UUID) (r models.RateCardReplay, found bool, err error) {
 	q := s.db.Gorm.WithContext(ctx).Where("rate_card_id = ?", card).Order("requested_at DESC").Limit(1).Find(&r)
 	return r, q.RowsAffected > 0, postgres.Translate(q.Error)

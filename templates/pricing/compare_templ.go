@@ -933,7 +933,7 @@ func compareRows(rows []CompareRow, old, now string) templ.Component {
 	})
 }
 
-// compareCell shows a price, or one word that says why there is none.
+// compareCell shows a price, or one word that says why it is missing.
 func compareCell(c pricingrules.Cell) templ.Component {
 	return templruntime.GeneratedTemplate(func(templ_7745c5c3_Input templruntime.GeneratedComponentInput) (templ_7745c5c3_Err error) {
 		templ_7745c5c3_W, ctx := templ_7745c5c3_Input.Writer, templ_7745c5c3_Input.Context

@@ -30,7 +30,7 @@ type DraftGridView struct {
 	Errors  ui.Errors
 }
 
-// EditToUndo is the last edit, empty if there is none.
+// EditToUndo is the last edit. It is empty if there are no edits to undo.
 type EditToUndo struct {
 	Number, What string
 }

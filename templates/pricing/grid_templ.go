@@ -29,7 +29,7 @@ type PriceRow struct {
 	Category    bool
 	Name        string
 	Base        string // the row's own base price, empty if it is inherited
-	Inherited   string // the inherited base price, empty if there is none
+	Inherited   string // the inherited base price, if any
 	Source      string // the rule that Inherited comes from
 	Was         int64  // the row's own base price in minor units, 0 for none
 	Price, Live string // of an industry: an amount or a word. Live is set only if it differs.

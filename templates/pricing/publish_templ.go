@@ -690,7 +690,7 @@ func publishSummary(v PublishView) templ.Component {
 	})
 }
 
-// publishNext shows the form for the next step, or why there is none.
+// publishNext shows the form for the next step, or why the draft cannot be published.
 func publishNext(v PublishView) templ.Component {
 	return templruntime.GeneratedTemplate(func(templ_7745c5c3_Input templruntime.GeneratedComponentInput) (templ_7745c5c3_Err error) {
 		templ_7745c5c3_W, ctx := templ_7745c5c3_Input.Writer, templ_7745c5c3_Input.Context
