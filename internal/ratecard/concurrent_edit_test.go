@@ -12,9 +12,9 @@ import (
 	pricingrules "github.com/pingpost/pingpost/pricing_rules"
 )
 
-// Two people at two nodes work on one draft: what they do to different cells is all
-// there, and can be undone; of one cell the second is told of the first.
-func TestTwoPeopleEditOneDraft(t *testing.T) {
+// Two users edit one draft on two nodes. Edits of different cells are all saved and can be undone. For the
+// same cell, the second edit is a conflict.
+func TestTwoUsersEditOneDraft(t *testing.T) {
 	w := newRateCards(t, everywhere(1000))
 	card := w.draft(t)
 	number := w.snapshotNumber(t)
@@ -43,23 +43,22 @@ func TestTwoPeopleEditOneDraft(t *testing.T) {
 	all.Wait()
 	const edits = 11
 	if n := conflicts.Load(); n != 1 {
-		t.Errorf("%d were told of the other's change of the one cell", n)
+		t.Errorf("got %d conflicts, want 1", n)
 	}
 	if now, rules := w.now(t, card.ID), w.rules(t, card.ID); now.RowVersion != card.RowVersion+edits || len(rules) != 1+edits {
-		t.Errorf("%d rules after %d edits", len(rules), now.RowVersion-card.RowVersion)
+		t.Errorf("got %d rules after %d edits", len(rules), now.RowVersion-card.RowVersion)
 	}
 	for range edits {
 		must(t, w.Undo(t.Context(), card.ID, w.last(t, card.ID).ID))
 	}
 	w.has(t, card.ID, numbered(everywhere(1000).Rules...))
 	if after := w.snapshotNumber(t); after != number {
-		t.Errorf("the number went from %d to %d", number, after)
+		t.Errorf("snapshot number changed from %d to %d", number, after)
 	}
 }
 
-// An edit and a publication of one draft take turns: either the edit is in the version,
-// or it is refused, and then it is not.
-func TestEditsAndPublishingTakeTurns(t *testing.T) {
+// If a draft is edited and published at the same time, one of the two is rejected.
+func TestConcurrentEditAndPublish(t *testing.T) {
 	w := newRateCards(t, everywhere(1000))
 	card := w.changed(t, 2000)
 	editor, publisher := w.node(t, testkit.Open(t, w.AppURL)).By(bob), w.node(t, testkit.Open(t, w.AppURL)).By(ann)
@@ -73,17 +72,17 @@ func TestEditsAndPublishingTakeTurns(t *testing.T) {
 	case published == nil:
 		rejected(t, edited, apperr.Conflict, "state", "published as version 2")
 		if now.State != models.RateCardPublished || len(w.rules(t, card.ID)) != 1 {
-			t.Errorf("it is %s with %v", now.State, w.rules(t, card.ID))
+			t.Errorf("got state %s with rules %v", now.State, w.rules(t, card.ID))
 		}
-	default: // the publisher had not seen the edit
+	default: // the edit came first
 		rejected(t, published, apperr.Conflict, "changed")
 		if edited != nil || now.State != models.RateCardDraft || len(w.rules(t, card.ID)) != 2 {
-			t.Errorf("it is %s with %v (%v)", now.State, w.rules(t, card.ID), edited)
+			t.Errorf("got state %s with rules %v (%v)", now.State, w.rules(t, card.ID), edited)
 		}
 	}
 }
 
-func TestACardHasSoManyRules(t *testing.T) {
+func TestReplaceRejectsTooManyRules(t *testing.T) {
 	w := newRateCards(t, everywhere(1000))
 	card := w.draft(t)
 	var many pricingrules.Card

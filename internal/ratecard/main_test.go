@@ -39,8 +39,7 @@ func shippedCard(t *testing.T) pricingrules.Card {
 	return card
 }
 
-// put stores a card with its rules, a draft first, and gives it a version where its
-// state has one.
+// put stores a rate card in a state, with a version if the state has one.
 func put(t *testing.T, d *testkit.Database, version int, state models.RateCardState, card pricingrules.Card) uuid.UUID {
 	t.Helper()
 	now := testkit.StartTime()
@@ -69,13 +68,12 @@ func put(t *testing.T, d *testkit.Database, version int, state models.RateCardSt
 	return row.ID
 }
 
-// everywhere is a card that gives every cell one price, in each currency, and has more
-// rules besides.
+// everywhere returns a card with one price for every cell and more rules.
 func everywhere(minor int64, more ...pricingrules.Rule) pricingrules.Card {
 	return pricingrules.Card{Rules: append([]pricingrules.Rule{{Base: all(minor)}}, more...)}
 }
 
-// all is an amount in each currency.
+// all returns an amount in each currency.
 func all(minor int64) (a pricingrules.Amounts) {
 	for _, currency := range money.Currencies {
 		a[currency] = minor
@@ -83,7 +81,7 @@ func all(minor int64) (a pricingrules.Amounts) {
 	return a
 }
 
-// rateCards is a database with a version in force, and two people who change prices.
+// rateCards is a database with a current version and a service for two users, ann and bob.
 type rateCards struct {
 	*testkit.Database
 	*ratecard.Service // on behalf of ann
@@ -96,7 +94,7 @@ var (
 	bob = audit.Actor{Name: "bob@example.com", Role: "pricing"}
 )
 
-// newRateCards has the cards as its versions 1, 2 and so on, the last of them in force.
+// newRateCards publishes cards as versions 1, 2 and so on. The last one is current.
 func newRateCards(t *testing.T, cards ...pricingrules.Card) *rateCards {
 	t.Helper()
 	d, c := testkit.NewDatabase(t), clock.NewManual(testkit.StartTime())
@@ -113,7 +111,7 @@ func newRateCards(t *testing.T, cards ...pricingrules.Card) *rateCards {
 	return w
 }
 
-// node is another program's service on a pool of its own.
+// node returns the service of another node, with its own connection pool.
 func (w *rateCards) node(t *testing.T, db *postgres.DB) *ratecard.Service {
 	t.Helper()
 	s, err := ratecard.NewService(db, w.clock)
@@ -123,7 +121,7 @@ func (w *rateCards) node(t *testing.T, db *postgres.DB) *ratecard.Service {
 	return s
 }
 
-// draft begins one from the version in force.
+// draft creates a draft from the current version.
 func (w *rateCards) draft(t *testing.T) models.RateCard {
 	t.Helper()
 	card, err := w.CreateDraft(t.Context(), "", 0)
@@ -133,7 +131,7 @@ func (w *rateCards) draft(t *testing.T) models.RateCard {
 	return card
 }
 
-// now is a card's row as it is.
+// now returns a card's current row.
 func (w *rateCards) now(t testing.TB, card uuid.UUID) (row models.RateCard) {
 	t.Helper()
 	if err := w.Gorm.Where("id = ?", card).Take(&row).Error; err != nil {
@@ -142,7 +140,7 @@ func (w *rateCards) now(t testing.TB, card uuid.UUID) (row models.RateCard) {
 	return row
 }
 
-// rules are a card's by position.
+// rules returns a card's rules by position.
 func (w *rateCards) rules(t testing.TB, card uuid.UUID) map[int]pricingrules.Rule {
 	t.Helper()
 	var rows []models.PricingRule
@@ -160,15 +158,15 @@ func (w *rateCards) rules(t testing.TB, card uuid.UUID) map[int]pricingrules.Rul
 	return list
 }
 
-// has requires a card's rules, by position.
+// has checks a card's rules by position.
 func (w *rateCards) has(t testing.TB, card uuid.UUID, want map[int]pricingrules.Rule) {
 	t.Helper()
 	if got := w.rules(t, card); !maps.Equal(got, want) {
-		t.Errorf("the rules are %+v\nwant %+v", got, want)
+		t.Errorf("got rules %+v\nwant %+v", got, want)
 	}
 }
 
-// numbered are rules at the positions 1, 2 and so on.
+// numbered returns rules at the positions 1, 2 and so on.
 func numbered(rules ...pricingrules.Rule) map[int]pricingrules.Rule {
 	list := map[int]pricingrules.Rule{}
 	for i, rule := range rules {
@@ -177,7 +175,7 @@ func numbered(rules ...pricingrules.Rule) map[int]pricingrules.Rule {
 	return list
 }
 
-// trail requires what the audit trail has of a card, the oldest first.
+// trail checks the actions in a card's audit events, oldest first.
 func (w *rateCards) trail(t testing.TB, card uuid.UUID, want ...string) {
 	t.Helper()
 	var got []string
@@ -187,17 +185,17 @@ func (w *rateCards) trail(t testing.TB, card uuid.UUID, want ...string) {
 		t.Fatal(err)
 	}
 	if !slices.Equal(got, want) {
-		t.Errorf("the audit trail has %q, want %q", got, want)
+		t.Errorf("got audit events %q, want %q", got, want)
 	}
 }
 
-// snapshotNumber is what nodes watch to load the prices anew.
+// snapshotNumber returns the number that nodes watch to reload prices.
 func (w *rateCards) snapshotNumber(t testing.TB) int64 {
 	t.Helper()
 	return testkit.Value[int64](t, w.Database, `SELECT version FROM snapshot_versions WHERE name = 'rate_card'`)
 }
 
-// refused requires a fault of a code and reason whose message has all of the words.
+// rejected checks that err is an apperr.Error with a code and reason whose message contains all words.
 func rejected(t testing.TB, err error, code apperr.Code, reason string, words ...string) {
 	t.Helper()
 	f := apperr.As(err)
@@ -207,7 +205,7 @@ func rejected(t testing.TB, err error, code apperr.Code, reason string, words ..
 	}
 	for _, word := range words {
 		if !strings.Contains(f.Message, word) {
-			t.Errorf("%q does not say %q", f.Message, word)
+			t.Errorf("%q does not contain %q", f.Message, word)
 		}
 	}
 }

@@ -17,7 +17,7 @@ import (
 	"github.com/pingpost/pingpost/models"
 )
 
-// result reads that of a replay, which is done.
+// result returns the result of a completed replay.
 func (w *rateCards) result(t *testing.T, card, replay uuid.UUID) *ratecard.ReplayResult {
 	t.Helper()
 	r, found, err := w.Replay(t.Context(), card)
@@ -30,7 +30,7 @@ func (w *rateCards) result(t *testing.T, card, replay uuid.UUID) *ratecard.Repla
 	return result
 }
 
-// held keeps a day's pings from being read until it is let go.
+// held locks the partition of a day's pings until letGo is called.
 func (w *rateCards) held(t *testing.T, day string) (letGo func()) {
 	t.Helper()
 	conn := testkit.Connect(t, w.RootURL)
@@ -47,7 +47,7 @@ func (w *rateCards) held(t *testing.T, day string) (letGo func()) {
 	}
 }
 
-// waiting waits until so many readers of pings wait for a lock.
+// waiting waits until a number of readers of pings wait for a lock.
 func (w *rateCards) waiting(t *testing.T, readers int) {
 	t.Helper()
 	testkit.Eventually(t, 10*time.Second, "the replay waits", func() bool {
@@ -70,7 +70,7 @@ func play(t *testing.T, node *ratecard.Service) <-chan played {
 	return ended
 }
 
-// replayed is a world with a draft and two pings, of yesterday and of today.
+// replayed returns a draft and a database with two pings, one of yesterday and one of today.
 func replayed(t *testing.T) (*rateCards, models.RateCard) {
 	t.Helper()
 	w := newRateCards(t, everywhere(1000))
@@ -96,36 +96,36 @@ func TestRequestReplay(t *testing.T) {
 		rejected(t, err, apperr.Invalid, "days", "1 to 90 days")
 	}
 	if _, found, err := w.Replay(t.Context(), card.ID); err != nil || found {
-		t.Errorf("before any was asked for: %t (%v)", found, err)
+		t.Errorf("found a replay before the first request: %t (%v)", found, err)
 	}
 	if did, err := w.ReplayNext(t.Context()); err != nil || did {
-		t.Errorf("with none asked for: %t (%v)", did, err)
+		t.Errorf("ran a replay without a request: %t (%v)", did, err)
 	}
 	first, err := w.RequestReplay(t.Context(), card, 2)
 	must(t, err)
 	if !first.FirstDay.Equal(time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)) || first.Requester != ann.Name ||
 		first.RowVersion != card.RowVersion {
-		t.Errorf("asked for %+v", first)
+		t.Errorf("got request %+v", first)
 	}
 	if _, err := ratecard.ReadReplay(first); apperr.As(err) == nil || apperr.As(err).Code != apperr.NotFound {
-		t.Errorf("it has a result already (%v)", err)
+		t.Errorf("waiting replay has a result (%v)", err)
 	}
 	w.clock.Advance(time.Second)
 	second, err := w.bob.RequestReplay(t.Context(), card, 1)
 	must(t, err)
 	if n := testkit.Value[int](t, w.Database, `SELECT count(*) FROM rate_card_replays`); n != 1 {
-		t.Errorf("%d replays of one card are kept", n)
+		t.Errorf("got %d replays of one draft, want 1", n)
 	}
 	if did, err := w.ReplayNext(t.Context()); err != nil || !did {
 		t.Fatalf("replayed %t (%v)", did, err)
 	}
 	if result := w.result(t, card.ID, second.ID); len(result.Total) != 1 ||
 		result.Total[0].Pings != (ratecard.ReplayTotals{Count: 1, Then: 1, ThenMinor: 1000, Now: 1, NowMinor: 2000}) {
-		t.Errorf("it came to %+v", result.Total)
+		t.Errorf("got totals %+v", result.Total)
 	}
 }
 
-// What waits is done in its turn, and not without bound.
+// Replays run in the order of their requests, and the number of waiting replays is limited.
 func TestOneReplayRunsAtATime(t *testing.T) {
 	w, _ := replayed(t)
 	var cards []models.RateCard
@@ -138,9 +138,9 @@ func TestOneReplayRunsAtATime(t *testing.T) {
 		}
 	}
 	_, err := w.RequestReplay(t.Context(), w.draft(t), 1)
-	rejected(t, err, apperr.Conflict, "replays", "20 replays are under way")
+	rejected(t, err, apperr.Conflict, "replays", "20 replays are waiting or running")
 	if _, err := w.RequestReplay(t.Context(), cards[7], 1); err != nil {
-		t.Errorf("one that waits was not asked for anew: %v", err)
+		t.Errorf("requesting a waiting replay again: %v", err)
 	}
 	for range 2 {
 		if did, err := w.ReplayNext(t.Context()); err != nil || !did {
@@ -149,7 +149,7 @@ func TestOneReplayRunsAtATime(t *testing.T) {
 	}
 	for i, card := range cards {
 		if r, _, err := w.Replay(t.Context(), card.ID); err != nil || (r.State == models.ReplayDone) != (i < 2) {
-			t.Errorf("replay %d is %s (%v)", i, r.State, err)
+			t.Errorf("replay %d: got state %s (%v)", i, r.State, err)
 		}
 	}
 }
@@ -174,14 +174,14 @@ func TestNodesReplayOnce(t *testing.T) {
 	}
 	all.Wait()
 	if n := done.Load(); n != 1 {
-		t.Errorf("%d nodes did it", n)
+		t.Errorf("%d nodes ran the replay, want 1", n)
 	}
 	if result := w.result(t, card.ID, r.ID); result.Total[0].Pings.Count != 2 {
-		t.Errorf("it came to %+v", result.Total)
+		t.Errorf("got totals %+v", result.Total)
 	}
 }
 
-// A page shows how far a replay is.
+// A running replay reports its progress.
 func TestReplayReportsProgress(t *testing.T) {
 	w, card := replayed(t)
 	w.DayByDay()
@@ -193,7 +193,7 @@ func TestReplayReportsProgress(t *testing.T) {
 	r, _, err := w.Replay(t.Context(), card.ID)
 	if err != nil || r.State != models.ReplayRunning || r.DaysDone != 2 || r.Days != 3 || r.SeenAt == nil ||
 		!r.SeenAt.Equal(w.clock.Now()) || r.Result != nil {
-		t.Errorf("under way it is %+v (%v)", r, err)
+		t.Errorf("got running replay %+v (%v)", r, err)
 	}
 	letGo()
 	if got := <-ended; got.err != nil || !got.did {
@@ -202,8 +202,7 @@ func TestReplayReportsProgress(t *testing.T) {
 	w.result(t, card.ID, r.ID)
 }
 
-// A node that says nothing of its replay for too long has lost it to another; it finds
-// out, and stops.
+// A node that does not report progress loses its replay to another node and stops.
 func TestReplayIsTakenOver(t *testing.T) {
 	w, card := replayed(t)
 	r, err := w.RequestReplay(t.Context(), card, 2)
@@ -214,24 +213,24 @@ func TestReplayIsTakenOver(t *testing.T) {
 	w.waiting(t, 1)
 	w.clock.Advance(2 * time.Minute)
 	if did, err := other.ReplayNext(t.Context()); err != nil || did {
-		t.Errorf("it was taken over within its lease: %t (%v)", did, err)
+		t.Errorf("taken over before the lease expired: %t (%v)", did, err)
 	}
 	w.clock.Advance(time.Microsecond)
 	second := play(t, other)
 	w.waiting(t, 2)
 	letGo()
 	if got := <-first; !got.did || apperr.As(got.err) == nil || apperr.As(got.err).Reason != "taken_over" {
-		t.Errorf("the slow node: %+v", got)
+		t.Errorf("slow node: got %+v", got)
 	}
 	if got := <-second; !got.did || got.err != nil {
-		t.Errorf("the other: %+v", got)
+		t.Errorf("other node: got %+v", got)
 	}
 	if result := w.result(t, card.ID, r.ID); result.Total[0].Pings.Count != 2 {
-		t.Errorf("it came to %+v", result.Total)
+		t.Errorf("got totals %+v", result.Total)
 	}
 }
 
-// Whoever asks anew does not get the result of what was asked for before.
+// A new request replaces a running replay, whose result is discarded.
 func TestRequestReplayReplacesRunningReplay(t *testing.T) {
 	w, card := replayed(t)
 	_, err := w.RequestReplay(t.Context(), card, 2)
@@ -243,11 +242,11 @@ func TestRequestReplayReplacesRunningReplay(t *testing.T) {
 	must(t, err)
 	letGo()
 	if got := <-ended; apperr.As(got.err) == nil || apperr.As(got.err).Reason != "taken_over" {
-		t.Errorf("the first: %+v", got)
+		t.Errorf("first replay: got %+v", got)
 	}
 	if r, _, err := w.Replay(t.Context(), card.ID); err != nil || r.ID != anew.ID ||
 		r.State != models.ReplayWaiting || r.DaysDone != 0 {
-		t.Errorf("the second is %+v (%v)", r, err)
+		t.Errorf("second replay: got %+v (%v)", r, err)
 	}
 	if got := <-play(t, w.Service); got.err != nil || !got.did {
 		t.Errorf("%+v", got)
@@ -255,7 +254,7 @@ func TestRequestReplayReplacesRunningReplay(t *testing.T) {
 	w.result(t, card.ID, anew.ID)
 }
 
-// What cannot be done has failed, and does not come up again.
+// A replay with an error fails and is not run again.
 func TestReplayFails(t *testing.T) {
 	w, card := replayed(t)
 	w.Exec(t,
@@ -268,10 +267,10 @@ func TestReplayFails(t *testing.T) {
 	}
 	if r, _, err := w.Replay(t.Context(), card.ID); err != nil || r.State != models.ReplayFailed ||
 		r.EndedAt == nil || r.Result != nil {
-		t.Errorf("it is %+v (%v)", r, err)
+		t.Errorf("got replay %+v (%v)", r, err)
 	}
 	if did, err := w.ReplayNext(t.Context()); err != nil || did {
-		t.Errorf("it came up again: %t (%v)", did, err)
+		t.Errorf("failed replay ran again: %t (%v)", did, err)
 	}
 	w.Close()
 	if _, err := w.ReplayNext(t.Context()); err == nil || errors.Is(err, pgx.ErrNoRows) {
@@ -279,7 +278,7 @@ func TestReplayFails(t *testing.T) {
 	}
 }
 
-// reject makes the database fail updates of replays that meet a condition.
+// reject makes updates of replays fail if they match a condition.
 func (w *rateCards) reject(t *testing.T, condition, sqlState string) {
 	t.Helper()
 	name := "reject_" + sqlState
@@ -290,7 +289,7 @@ func (w *rateCards) reject(t *testing.T, condition, sqlState string) {
 			`) EXECUTE FUNCTION `+name+`()`)
 }
 
-func TestReplayFailsWhenItsProgressCannotBeRecorded(t *testing.T) {
+func TestReplayFailsWithoutProgressUpdates(t *testing.T) {
 	w, card := replayed(t)
 	w.reject(t, `NEW.state = 'running' AND NEW.days_done > 0`, "ZZ001")
 	_, err := w.RequestReplay(t.Context(), card, 1)
@@ -304,11 +303,11 @@ func TestReplayFailsWhenItsProgressCannotBeRecorded(t *testing.T) {
 		t.Errorf("%+v", got)
 	}
 	if r, _, err := w.Replay(t.Context(), card.ID); err != nil || r.State != models.ReplayFailed {
-		t.Errorf("it is %+v (%v)", r, err)
+		t.Errorf("got replay %+v (%v)", r, err)
 	}
 }
 
-func TestReplayReturnsTheErrorOfRecordingItsFailure(t *testing.T) {
+func TestReplayReturnsErrorOfRecordingFailure(t *testing.T) {
 	w, card := replayed(t)
 	w.reject(t, `NEW.state = 'running' AND NEW.days_done > 0`, "ZZ001")
 	w.reject(t, `NEW.state = 'failed'`, "ZZ002")
@@ -316,6 +315,6 @@ func TestReplayReturnsTheErrorOfRecordingItsFailure(t *testing.T) {
 	must(t, err)
 	did, err := w.ReplayNext(t.Context())
 	if !did || err == nil || !strings.Contains(err.Error(), "ZZ001") || !strings.Contains(err.Error(), "ZZ002") {
-		t.Errorf("did %t, %v", did, err)
+		t.Errorf("got %t, %v", did, err)
 	}
 }

@@ -13,7 +13,7 @@ import (
 	"github.com/pingpost/pingpost/models"
 )
 
-// scheduled is a draft that is to be published in an hour.
+// scheduled returns a draft that is scheduled in an hour.
 func (w *rateCards) scheduled(t *testing.T) models.RateCard {
 	t.Helper()
 	card := w.changed(t, 2000)
@@ -28,7 +28,7 @@ func (w *rateCards) scheduled(t *testing.T) models.RateCard {
 func (w *rateCards) due(t *testing.T, want bool) {
 	t.Helper()
 	if did, err := w.ReleaseDue(t.Context()); err != nil || did != want {
-		t.Errorf("released %t (%v), want %t", did, err, want)
+		t.Errorf("ReleaseDue = %t (%v), want %t", did, err, want)
 	}
 }
 
@@ -48,21 +48,21 @@ func TestSchedule(t *testing.T) {
 	w.clock.Advance(time.Hour - time.Microsecond)
 	w.due(t, false)
 	if after := w.snapshotNumber(t); after != number || w.now(t, card.ID).State != models.RateCardScheduled {
-		t.Error("it was published before its time")
+		t.Error("the draft was published before its time")
 	}
 	w.clock.Advance(time.Microsecond)
 	w.due(t, true)
 	now := w.now(t, card.ID)
 	if now.State != models.RateCardPublished || now.Version != 2 || now.Note != "Tomorrow's" ||
 		now.Submitter != ann.Name || !now.EffectiveAt.Equal(w.clock.Now()) {
-		t.Errorf("published %+v", now)
+		t.Errorf("got published card %+v", now)
 	}
 	w.due(t, false)
 	w.trail(t, card.ID, "ann@example.com pricing.begin", "ann@example.com pricing.edit",
 		"ann@example.com pricing.schedule", "ann@example.com pricing.publish")
 }
 
-// Until a scheduled card's time nothing else is published or scheduled.
+// While a draft is scheduled, nothing else can be published or scheduled.
 func TestNoOtherVersionIsPublishedDuringRelease(t *testing.T) {
 	w := newRateCards(t, everywhere(1000))
 	other, card := w.changed(t, 3000), w.scheduled(t)
@@ -70,11 +70,11 @@ func TestNoOtherVersionIsPublishedDuringRelease(t *testing.T) {
 		_, err := w.bob.Publish(t.Context(), other.ID, other.RowVersion, "Mine first", at)
 		rejected(t, err, apperr.Conflict, "scheduled", "ann@example.com")
 	}
-	must(t, w.SetBase(t.Context(), other.ID, plumbers, 0, 5)) // work goes on
+	must(t, w.SetBase(t.Context(), other.ID, plumbers, 0, 5)) // other drafts can still be edited
 	rejected(t, w.SetBase(t.Context(), card.ID, plumbers, 0, 5), apperr.Conflict, "state")
 	must(t, w.bob.Withdraw(t.Context(), card.ID, card.RowVersion))
 	if now := w.now(t, card.ID); now.State != models.RateCardDraft || now.EffectiveAt != nil || now.Submitter != "" {
-		t.Errorf("taken back it is %+v", now)
+		t.Errorf("got withdrawn draft %+v", now)
 	}
 	if now, err := w.bob.Publish(t.Context(), other.ID, other.RowVersion+1, "Mine first", at0); err != nil || now.Version != 2 {
 		t.Errorf("version %d (%v)", now.Version, err)
@@ -83,8 +83,8 @@ func TestNoOtherVersionIsPublishedDuringRelease(t *testing.T) {
 	w.due(t, false)
 }
 
-// An approval is for the time that was asked for, or at once where that has passed.
-func TestApproveWhatHasATime(t *testing.T) {
+// An approved draft is scheduled, or published immediately if its time has passed.
+func TestApproveScheduledDraft(t *testing.T) {
 	w := newRateCards(t, everywhere(1000))
 	two := w.WithPolicy(ratecard.Policy{SecondPerson: true})
 	for _, late := range []bool{false, true} {
@@ -93,7 +93,7 @@ func TestApproveWhatHasATime(t *testing.T) {
 		sent, err := two.Publish(t.Context(), card.ID, card.RowVersion, "A note", at)
 		must(t, err)
 		if sent.State != models.RateCardSubmitted || !sent.EffectiveAt.Equal(at) {
-			t.Errorf("submitted %+v", sent)
+			t.Errorf("got submitted draft %+v", sent)
 		}
 		want := models.RateCardScheduled
 		if late {
@@ -104,13 +104,13 @@ func TestApproveWhatHasATime(t *testing.T) {
 		must(t, err)
 		if now.State != want || now.Approver != bob.Name || (!late && !now.EffectiveAt.Equal(at)) ||
 			(late && !now.EffectiveAt.Equal(w.clock.Now())) {
-			t.Errorf("approved it is %+v", now)
+			t.Errorf("got approved draft %+v", now)
 		}
 		w.clock.Advance(time.Hour + time.Second)
 		w.due(t, !late)
 	}
 	if card, err := w.Current(t.Context()); err != nil || card.Version != 3 {
-		t.Errorf("in force is %+v (%v)", card, err)
+		t.Errorf("got current version %+v (%v)", card, err)
 	}
 }
 
@@ -134,18 +134,18 @@ func TestNodesReleaseOnce(t *testing.T) {
 	}
 	all.Wait()
 	if n := released.Load(); n != 1 {
-		t.Errorf("%d nodes published it", n)
+		t.Errorf("%d nodes published the draft, want 1", n)
 	}
 	if now := w.now(t, card.ID); now.Version != 2 {
-		t.Errorf("it is version %d", now.Version)
+		t.Errorf("got version %d", now.Version)
 	}
 	if n := testkit.Value[int](t, w.Database, `SELECT count(*) FROM audit_events WHERE action = 'pricing.publish'`); n != 1 {
-		t.Errorf("%d times in the audit trail", n)
+		t.Errorf("got %d audit events", n)
 	}
 }
 
-// What became impossible meanwhile is a draft again, and the audit trail says why.
-func TestAScheduledCardThatCannotBePublished(t *testing.T) {
+// A scheduled draft that can no longer be published becomes a draft again, with an audit event.
+func TestReleaseReopensUnpublishableDraft(t *testing.T) {
 	for name, c := range map[string]struct{ sql, reason string }{
 		"another was published": {`UPDATE rate_cards SET version = 7, note = 'in between' WHERE version = 1`, "in between"},
 		"a gap":                 {`UPDATE pricing_rules SET base = '{"GBP": 5}' WHERE rate_card_id = (SELECT id FROM rate_cards WHERE state = 'scheduled')`, "EUR"},
@@ -159,22 +159,21 @@ func TestAScheduledCardThatCannotBePublished(t *testing.T) {
 			w.due(t, true)
 			now := w.now(t, card.ID)
 			if now.State != models.RateCardDraft || now.EffectiveAt != nil || now.Submitter != "" || now.Version != 0 {
-				t.Errorf("it is %+v", now)
+				t.Errorf("got %+v", now)
 			}
 			const why = `SELECT reason FROM audit_events WHERE action = 'pricing.take_back' AND actor = 'ann@example.com' AND object_id = $1`
 			if got := testkit.Value[string](t, w.Database, why, ratecard.ID(card.ID)); !strings.Contains(got, c.reason) {
-				t.Errorf("the reason is %q, want %q in it", got, c.reason)
+				t.Errorf("got reason %q, want it to contain %q", got, c.reason)
 			}
 			if after := w.snapshotNumber(t); after != number {
-				t.Error("the nodes load what did not change")
+				t.Error("the snapshot number changed")
 			}
 			w.due(t, false)
 		})
 	}
 }
 
-// Somebody takes a card back in the moment that it is due: then it is not published, and
-// that is no failure.
+// A draft that is withdrawn while it is released is not published, and ReleaseDue returns no error.
 func TestWithdrawDuringRelease(t *testing.T) {
 	w := newRateCards(t, everywhere(1000))
 	card := w.scheduled(t)
@@ -202,9 +201,9 @@ func TestWithdrawDuringRelease(t *testing.T) {
 		t.Fatal(err)
 	}
 	if got := <-ended; got.did || got.err != nil {
-		t.Errorf("released %t (%v)", got.did, got.err)
+		t.Errorf("ReleaseDue = %t (%v)", got.did, got.err)
 	}
 	if now := w.now(t, card.ID); now.State != models.RateCardDraft {
-		t.Errorf("it is %s", now.State)
+		t.Errorf("got state %s", now.State)
 	}
 }
