@@ -12,8 +12,7 @@ import (
 	pricingrules "github.com/pingpost/pingpost/pricing_rules"
 )
 
-// begun is a service on a database with the shipped card, and how many rows there are
-// of what it may leave behind.
+// begun returns a service with the shipped card and a function that counts the rows of drafts.
 func begun(t *testing.T) (*ratecard.Service, *testkit.Database, func() [4]int) {
 	t.Helper()
 	d := testkit.NewDatabase(t)
@@ -33,8 +32,8 @@ func base(industry, country string, minor int64) []ratecard.BaseChange {
 	return []ratecard.BaseChange{{Target: pricingrules.Target{Industry: industry, Country: country}, Minor: minor}}
 }
 
-// A draft is made with its first edit, or not at all.
-func TestBeginWith(t *testing.T) {
+// CreateDraftWithBases saves a draft together with its first edit, or nothing.
+func TestCreateDraftWithBases(t *testing.T) {
 	s, d, rows := begun(t)
 	before := rows()
 	draft, err := s.CreateDraftWithBases(t.Context(), " Spring ", "a base", base("plumber", "GB", 5000))
@@ -44,11 +43,11 @@ func TestBeginWith(t *testing.T) {
 	}
 	rules := len(shippedCard(t).Rules)
 	if got, want := rows(), [4]int{before[0] + 1, before[1] + rules + 1, before[2] + 1, before[3] + 2}; got != want {
-		t.Errorf("%v rows, want %v", got, want)
+		t.Errorf("got %v rows, want %v", got, want)
 	}
 	var told []string
 	if err := d.Gorm.Model(&models.AuditEvent{}).Where("id > ?", before[3]).Order("id").Pluck("action", &told).Error; err != nil || !slices.Equal(told, []string{"pricing.begin", "pricing.edit"}) {
-		t.Errorf("told %q (%v)", told, err)
+		t.Errorf("got audit events %q (%v)", told, err)
 	}
 	found, err := s.Draft(t.Context(), ratecard.ID(draft.ID))
 	if err != nil || found.Edits != 1 || found.RowVersion != draft.RowVersion {
@@ -59,7 +58,7 @@ func TestBeginWith(t *testing.T) {
 		t.Fatalf("edits %+v (%v)", edits, err)
 	}
 	if n := testkit.Value[int](t, d, `SELECT count(*) FROM pricing_rules WHERE rate_card_id = $1`, draft.ID); n != rules {
-		t.Errorf("undone it has %d rules, want %d", n, rules)
+		t.Errorf("got %d rules after undo, want %d", n, rules)
 	}
 
 	if other, err := s.CreateDraftWithCard(t.Context(), "", "another card", everywhere(100)); err != nil ||
@@ -91,12 +90,11 @@ func TestBeginWith(t *testing.T) {
 		}
 	}
 	if got := rows(); got != before {
-		t.Errorf("%v rows, want %v", got, before)
+		t.Errorf("got %v rows, want %v", got, before)
 	}
 }
 
-// What is published at once is published alone, or nothing happened; of many at once
-// none is lost.
+// PublishBases publishes its change as one version, or saves nothing. Concurrent calls do not lose changes.
 func TestPublishBases(t *testing.T) {
 	s, d, rows := begun(t)
 	if now, err := s.PublishBases(t.Context(), "a base", "Storm", base("plumber", "GB", 5000)); err != nil ||
@@ -116,7 +114,7 @@ func TestPublishBases(t *testing.T) {
 		}
 	}
 	if n := testkit.Value[int](t, d, `SELECT count(*) FROM rate_cards WHERE state = 'superseded' AND based_on IS NOT DISTINCT FROM nullif(version - 1, 0)`); n != 7 {
-		t.Errorf("%d versions were each begun from the one before", n)
+		t.Errorf("got %d versions that are based on the previous one", n)
 	}
 	before := rows()
 	for name, publish := range map[string]func() (models.RateCard, error){
@@ -135,7 +133,7 @@ func TestPublishBases(t *testing.T) {
 		}
 	}
 	if got := rows(); got != before {
-		t.Errorf("%v rows, want %v", got, before)
+		t.Errorf("got %v rows, want %v", got, before)
 	}
 	careful := s.WithPolicy(ratecard.Policy{SecondPerson: true})
 	if now, err := careful.PublishBases(t.Context(), "a base", "Storm", base("plumber", "GB", 5100)); err != nil || now.State != models.RateCardSubmitted || now.Version != 0 || now.Submitter != audit.Operator.Name {

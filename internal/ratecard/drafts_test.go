@@ -16,7 +16,7 @@ import (
 	pricingrules "github.com/pingpost/pingpost/pricing_rules"
 )
 
-func TestBegin(t *testing.T) {
+func TestCreateDraft(t *testing.T) {
 	old, live := everywhere(1000), everywhere(2000, pricingrules.Rule{
 		Industry:   "plumber",
 		Multiplier: 12_000,
@@ -30,9 +30,9 @@ func TestBegin(t *testing.T) {
 			card.Author != ann.Name || card.UpdatedBy != ann.Name || !card.CreatedAt.Equal(w.clock.Now()) {
 			t.Errorf("from %d: %+v", from, card)
 		}
-		// What it would replace is the version in force, whatever its rules are from.
+		// A draft is always based on the current version, even if its rules are from another one.
 		if now := w.now(t, card.ID); now.BasedOn != 2 || now.RowVersion != card.RowVersion || now.Title != "Winter" {
-			t.Errorf("from %d it is stored as %+v", from, now)
+			t.Errorf("from %d: got row %+v", from, now)
 		}
 		w.has(t, card.ID, numbered(want.Rules...))
 		w.trail(t, card.ID, "ann@example.com pricing.begin")
@@ -46,15 +46,15 @@ func TestBegin(t *testing.T) {
 		}
 	}
 	if list, err := w.Drafts(t.Context()); err != nil || len(list) != 3 {
-		t.Errorf("%d drafts (%v), want the three that were not refused", len(list), err)
+		t.Errorf("got %d drafts (%v), want the 3 that were accepted", len(list), err)
 	}
 }
 
-// Nothing is begun where nothing is in force, and not without end.
-func TestBeginHasItsLimits(t *testing.T) {
+// A draft cannot be created without a current version or above the limit.
+func TestCreateDraftLimits(t *testing.T) {
 	w := newRateCards(t)
 	if _, err := w.CreateDraft(t.Context(), "", 0); apperr.As(err) == nil || apperr.As(err).Code != apperr.NotFound {
-		t.Errorf("beside no version: %v", err)
+		t.Errorf("without a version: %v", err)
 	}
 	put(t, w.Database, 1, models.RateCardPublished, everywhere(1000))
 	var last models.RateCard
@@ -75,12 +75,12 @@ func TestRename(t *testing.T) {
 	now := w.now(t, card.ID)
 	if now.Title != "Summer" || now.UpdatedBy != bob.Name || now.Author != ann.Name ||
 		!now.UpdatedAt.Equal(w.clock.Now()) || now.RowVersion != card.RowVersion+1 {
-		t.Errorf("renamed to %+v", now)
+		t.Errorf("got renamed draft %+v", now)
 	}
 	rejected(t, w.Rename(t.Context(), card.ID, card.RowVersion, "Autumn"), apperr.Conflict, "changed")
-	must(t, w.Rename(t.Context(), card.ID, now.RowVersion, "Summer")) // as it is already
+	must(t, w.Rename(t.Context(), card.ID, now.RowVersion, "Summer")) // unchanged
 	if again := w.now(t, card.ID); again.Title != "Summer" || again.RowVersion != now.RowVersion {
-		t.Errorf("after a rename to the same: %+v", again)
+		t.Errorf("got %+v after a rename to the same title", again)
 	}
 	rejected(t, w.Rename(t.Context(), uuid.New(), 1, "x"), apperr.NotFound, "draft")
 	rejected(t, w.Rename(t.Context(), card.ID, now.RowVersion, "a\tb"), apperr.Invalid, "text")
@@ -94,7 +94,7 @@ func TestDiscard(t *testing.T) {
 	must(t, w.Discard(t.Context(), card.ID, card.RowVersion))
 	now := w.now(t, card.ID)
 	if now.State != models.RateCardDiscarded {
-		t.Errorf("it is %s", now.State)
+		t.Errorf("got state %s", now.State)
 	}
 	rejected(t, w.Discard(t.Context(), card.ID, now.RowVersion), apperr.Conflict, "state")
 	rejected(t, w.Rename(t.Context(), card.ID, now.RowVersion, "x"), apperr.Conflict, "state")
@@ -102,15 +102,15 @@ func TestDiscard(t *testing.T) {
 		t.Error("a discarded draft was changed")
 	}
 	if list, err := w.Drafts(t.Context()); err != nil || len(list) != 0 {
-		t.Errorf("it is listed: %v (%v)", list, err)
+		t.Errorf("the discarded draft is listed: %v (%v)", list, err)
 	}
 	if found, err := w.Draft(t.Context(), ratecard.ID(card.ID)); err != nil || found.ID != card.ID {
-		t.Errorf("it is not found: %v", err)
+		t.Errorf("finding the discarded draft: %v", err)
 	}
 	w.trail(t, card.ID, "ann@example.com pricing.begin", "ann@example.com pricing.discard")
 }
 
-// Drafts are listed with what was done to them, the last touched first.
+// Drafts are listed with their edits, last edited first.
 func TestDrafts(t *testing.T) {
 	w := newRateCards(t, everywhere(1000))
 	first := w.draft(t)
@@ -130,11 +130,11 @@ func TestDrafts(t *testing.T) {
 		got[one.ID] = one.Edits
 	}
 	if len(list) != 2 || list[0].ID != first.ID || !maps.Equal(got, map[uuid.UUID]int{first.ID: 2, second.ID: 0}) {
-		t.Errorf("listed %+v", list)
+		t.Errorf("got %+v", list)
 	}
 	if one, err := w.Draft(t.Context(), strings.ToLower(ratecard.ID(first.ID))); err != nil ||
 		one.ID != first.ID || one.Edits != 2 {
-		t.Errorf("found %+v (%v)", one, err)
+		t.Errorf("got %+v (%v)", one, err)
 	}
 	for _, ref := range []string{"", "1", first.ID.String(), ratecard.ID(uuid.New())} {
 		_, err := w.Draft(t.Context(), ref)
@@ -171,14 +171,14 @@ func TestVersions(t *testing.T) {
 		{1, 5, "[]", false},
 	} {
 		if got, more := numbers(c.before, c.size); got != c.want || more != c.more {
-			t.Errorf("%d before %d are %s, more is %t, want %s", c.size, c.before, got, more, c.want)
+			t.Errorf("%d before %d: got %s, more %t, want %s", c.size, c.before, got, more, c.want)
 		}
 	}
 	if card, err := w.Version(t.Context(), 3); err != nil || card.Version != 3 || card.State != models.RateCardSuperseded {
-		t.Errorf("version 3 is %+v (%v)", card, err)
+		t.Errorf("got version 3 %+v (%v)", card, err)
 	}
 	if card, err := w.Current(t.Context()); err != nil || card.Version != 5 {
-		t.Errorf("in force is %+v (%v)", card, err)
+		t.Errorf("got current version %+v (%v)", card, err)
 	}
 	for _, n := range []int{0, 6, -1} {
 		_, err := w.Version(t.Context(), n)
@@ -186,8 +186,8 @@ func TestVersions(t *testing.T) {
 	}
 }
 
-// A compiled card shows what is wrong with a card, and where its rules are.
-func TestSheet(t *testing.T) {
+// ExamineCard returns a card's problems and the positions of its rules.
+func TestExamineCard(t *testing.T) {
 	w := newRateCards(t, everywhere(1000, pricingrules.Rule{Industry: "plumber", Country: "GB", Base: all(5)}))
 	card := w.draft(t)
 	must(t, w.DropRule(t.Context(), card.ID, card.RowVersion, 1))
@@ -196,22 +196,22 @@ func TestSheet(t *testing.T) {
 	must(t, err)
 	if len(compiled.Problems) == 0 || !slices.Equal(compiled.Positions, []int{2}) || compiled.RuleIndex(2) != 0 ||
 		compiled.RuleIndex(1) != -1 {
-		t.Errorf("positions %v, problems %v", compiled.Positions, compiled.Problems)
+		t.Errorf("got positions %v, problems %v", compiled.Positions, compiled.Problems)
 	}
 	if again, err := w.bob.ExamineCard(t.Context(), card); err != nil || again != compiled {
-		t.Errorf("what did not change was compiled again (%v)", err)
+		t.Errorf("an unchanged card was compiled again (%v)", err)
 	}
 	must(t, w.PutRule(t.Context(), card.ID, card.RowVersion, 0, pricingrules.Rule{Base: all(7)}))
 	next, err := w.ExamineCard(t.Context(), w.now(t, card.ID))
 	must(t, err)
 	if len(next.Problems) != 0 || len(next.Card.Rules) != 2 || len(compiled.Card.Rules) != 1 {
-		t.Errorf("after the change %d rules, problems %v", len(next.Card.Rules), next.Problems)
+		t.Errorf("got %d rules after the change, problems %v", len(next.Card.Rules), next.Problems)
 	}
 	if again, err := w.node(t, w.DB).ExamineCard(t.Context(), w.now(t, card.ID)); err != nil || len(again.Card.Rules) != 2 {
 		t.Errorf("another node: %v", err)
 	}
 	_, err = w.ExamineCard(t.Context(), models.RateCard{ID: uuid.New()})
 	if f := apperr.As(err); f == nil || f.Code != apperr.NotFound {
-		t.Errorf("of no card: %v", err)
+		t.Errorf("unknown card: %v", err)
 	}
 }

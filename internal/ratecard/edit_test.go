@@ -29,15 +29,15 @@ func TestSetBase(t *testing.T) {
 	must(t, w.bob.SetBase(t.Context(), card.ID, plumbers, 4560, 4800))
 	w.has(t, card.ID, numbered(everywhere(1000).Rules[0], own(4800)))
 	if now := w.now(t, card.ID); now.RowVersion != card.RowVersion+2 || now.UpdatedBy != bob.Name {
-		t.Errorf("after two edits the row is %+v", now)
+		t.Errorf("got row %+v after two edits", now)
 	}
 
-	// Ann still sees hers: nothing is overwritten.
+	// Ann has not seen the change, so her edit is rejected.
 	err := w.SetBase(t.Context(), card.ID, plumbers, 4560, 5000)
 	rejected(t, err, apperr.Conflict, "cell_changed", "48.00 GBP")
 	w.has(t, card.ID, numbered(everywhere(1000).Rules[0], own(4800)))
 
-	must(t, w.SetBase(t.Context(), card.ID, plumbers, 4800, 0)) // inherits again: the rule sets nothing, and goes
+	must(t, w.SetBase(t.Context(), card.ID, plumbers, 4800, 0)) // the rule has no effect any more and is removed
 	w.has(t, card.ID, numbered(everywhere(1000).Rules[0]))
 	err = w.bob.SetBase(t.Context(), card.ID, plumbers, 4800, 5000)
 	rejected(t, err, apperr.Conflict, "cell_changed")
@@ -45,7 +45,7 @@ func TestSetBase(t *testing.T) {
 	before := w.now(t, card.ID)
 	must(t, w.SetBase(t.Context(), card.ID, plumbers, 0, 0))
 	if now := w.now(t, card.ID); now.RowVersion != before.RowVersion {
-		t.Error("an edit that changed nothing was counted")
+		t.Error("an edit without a change was counted")
 	}
 
 	edits, newer, older, err := w.Edits(t.Context(), card.ID, firstPage)
@@ -56,12 +56,12 @@ func TestSetBase(t *testing.T) {
 	w.trail(t, card.ID, "ann@example.com pricing.begin", "ann@example.com pricing.edit",
 		"bob@example.com pricing.edit", "ann@example.com pricing.edit")
 	if after := w.snapshotNumber(t); after != number {
-		t.Errorf("edits of a draft raised the number from %d to %d", number, after)
+		t.Errorf("editing a draft changed the snapshot number from %d to %d", number, after)
 	}
 }
 
-// The rule that has the base is changed, and keeps what else it says.
-func TestSetBaseChangesTheRuleThatIsThere(t *testing.T) {
+// SetBase changes an existing rule and preserves its other effects.
+func TestSetBaseChangesExistingRule(t *testing.T) {
 	const gbp, eur = money.GBP, money.EUR
 	rule := func(base pricingrules.Amounts, multiplier int64) pricingrules.Rule {
 		return pricingrules.Rule{Base: base, Multiplier: multiplier, Note: "kept"}.For(plumbers)
@@ -125,7 +125,7 @@ func TestSetBaseRejects(t *testing.T) {
 	w.trail(t, card.ID, "ann@example.com pricing.begin")
 }
 
-// Many bases are one edit: all of them or none.
+// SetBases saves all changes as one edit, or none.
 func TestSetBases(t *testing.T) {
 	w := newRateCards(t, everywhere(1000, pricingrules.Rule{Base: pricingrules.Amounts{money.GBP: 5}}.For(plumbers)))
 	card := w.draft(t)
@@ -154,7 +154,7 @@ func TestSetBases(t *testing.T) {
 		t.Errorf("%+v (%v)", edits, err)
 	}
 	if rules, err := w.SetBases(t.Context(), card.ID, w.now(t, card.ID).RowVersion, "nothing", changes); err != nil || rules != 0 {
-		t.Errorf("the same again changed %d rules (%v)", rules, err)
+		t.Errorf("repeating the change changed %d rules (%v)", rules, err)
 	}
 	must(t, w.Undo(t.Context(), card.ID, edits[0].ID))
 	w.has(t, card.ID,
@@ -192,7 +192,7 @@ func TestPutAndDropRule(t *testing.T) {
 	must(t, w.PutRule(t.Context(), card.ID, version, 2, roofers))
 	w.has(t, card.ID, numbered(first, roofers))
 	must(t, w.DropRule(t.Context(), card.ID, version+1, 1))
-	w.has(t, card.ID, map[int]pricingrules.Rule{2: roofers}) // the cells without a price are for whoever publishes
+	w.has(t, card.ID, map[int]pricingrules.Rule{2: roofers}) // a draft may have cells without a price
 	edits, _, _, err := w.Edits(t.Context(), card.ID, firstPage)
 	if err != nil || len(edits) != 3 || !strings.Contains(edits[1].What, "industry roofer, country FR") ||
 		!strings.Contains(edits[2].What, "industry plumber") {
@@ -202,7 +202,7 @@ func TestPutAndDropRule(t *testing.T) {
 		"ann@example.com pricing.edit", "ann@example.com pricing.edit")
 }
 
-// Rules that are in both cards keep their positions, by which the pages name them.
+// Rules in both cards keep their positions, which the console uses in URLs.
 func TestReplace(t *testing.T) {
 	a, b, c := pricingrules.Rule{Industry: "plumber", Multiplier: 11_000}, pricingrules.Rule{Industry: "roofer", Multiplier: 12_000}, pricingrules.Rule{Industry: "locksmith", Multiplier: 13_000}
 	w := newRateCards(t, everywhere(1000, a, b))
@@ -217,7 +217,7 @@ func TestReplace(t *testing.T) {
 	w.has(t, card.ID, map[int]pricingrules.Rule{1: {Base: all(1000)}, 3: b, 4: c})
 	now := w.now(t, card.ID)
 	if rules, err := w.Replace(t.Context(), card.ID, now.RowVersion, "Again", pricingrules.Card{Rules: []pricingrules.Rule{b, c, {Base: all(1000)}}}); err != nil || rules != 0 || w.now(t, card.ID).RowVersion != now.RowVersion {
-		t.Errorf("the same rules in another order changed %d (%v)", rules, err)
+		t.Errorf("the same rules in another order changed %d rules (%v)", rules, err)
 	}
 	_, err = w.Replace(t.Context(), card.ID, card.RowVersion, "Too late", everywhere(5))
 	rejected(t, err, apperr.Conflict, "changed")
@@ -229,8 +229,8 @@ func TestReplace(t *testing.T) {
 	w.has(t, card.ID, numbered(everywhere(1000, a, b).Rules...))
 }
 
-// A card that is not a draft any more is not edited, and says why.
-func TestOnlyDraftsAreEdited(t *testing.T) {
+// Only drafts can be edited. For other states, the error gives the reason.
+func TestOnlyDraftsCanBeEdited(t *testing.T) {
 	w := newRateCards(t, everywhere(1000))
 	for _, state := range []models.RateCardState{
 		models.RateCardSubmitted, models.RateCardScheduled, models.RateCardPublished, models.RateCardSuperseded, models.RateCardDiscarded,

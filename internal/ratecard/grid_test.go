@@ -12,7 +12,7 @@ import (
 	pricingrules "github.com/pingpost/pingpost/pricing_rules"
 )
 
-// compiled is a card that is put into a draft.
+// compiled returns the compiled card of a draft with rules.
 func (w *rateCards) compiled(t *testing.T, rules ...pricingrules.Rule) *ratecard.ExaminedCard {
 	t.Helper()
 	compiled, err := w.ExamineCard(t.Context(),
@@ -44,17 +44,17 @@ func TestGrid(t *testing.T) {
 
 	rows := w.Grid(compiled, with, ratecard.GridView{Country: "GB"})
 	if want := w.Taxonomy().Len() + len(w.Taxonomy().Categories()); len(rows) != want {
-		t.Fatalf("%d rows, want %d: every industry under its category", len(rows), want)
+		t.Fatalf("got %d rows, want %d: every industry under its category", len(rows), want)
 	}
 	if first := rows[0]; first.Name != "Home services" ||
 		first.Target != (pricingrules.Target{Category: "home-services", Country: "GB"}) || first.Compared || rows[1].Name != "" {
-		t.Errorf("begins with %+v", first)
+		t.Errorf("got first row %+v", first)
 	}
 	find := func(rows []ratecard.GridRow, target pricingrules.Target) ratecard.GridRow {
 		t.Helper()
 		at := slices.IndexFunc(rows, func(r ratecard.GridRow) bool { return r.Target == target })
 		if at < 0 {
-			t.Fatalf("%s is not there", target)
+			t.Fatalf("row %s is missing", target)
 		}
 		return rows[at]
 	}
@@ -88,7 +88,7 @@ func TestGrid(t *testing.T) {
 	} {
 		row := find(c.rows, c.target)
 		if row.Base.Minor != c.minor || row.Base.Direct != c.own || row.Source != c.source || row.Price != c.price {
-			t.Errorf("%s is %+v", c.target, row)
+			t.Errorf("%s: got %+v", c.target, row)
 		}
 		if row.Compared != (c.lived != "") || (row.Compared && row.Live.String() != c.lived) {
 			t.Errorf("%s is compared with %v", c.target, row.Live)
@@ -98,7 +98,7 @@ func TestGrid(t *testing.T) {
 
 func TestGridOfAPart(t *testing.T) {
 	w := newRateCards(t)
-	compiled := w.compiled(t, pricingrules.Rule{Base: gbp(1000)}) // and gaps where other currencies hold
+	compiled := w.compiled(t, pricingrules.Rule{Base: gbp(1000)}) // with gaps in other currencies
 	for _, v := range []ratecard.GridView{
 		{Country: "PL"},
 		{Country: ""},
@@ -107,7 +107,7 @@ func TestGridOfAPart(t *testing.T) {
 		{Country: "GB", Search: "nobody-does-this"},
 	} {
 		if rows := w.Grid(compiled, nil, v); len(rows) != 0 {
-			t.Errorf("%+v has %d rows", v, len(rows))
+			t.Errorf("%+v: got %d rows", v, len(rows))
 		}
 	}
 	for _, v := range []ratecard.GridView{
@@ -138,7 +138,7 @@ func TestGridOfAPart(t *testing.T) {
 			}
 		}
 		if !slices.Equal(got, want) || len(got) < 2 {
-			t.Errorf("%+v has %v, want %v", v, got, want)
+			t.Errorf("%+v: got %v, want %v", v, got, want)
 		}
 	}
 }
@@ -156,7 +156,7 @@ func TestBulk(t *testing.T) {
 	}}
 	for _, c := range []struct{ minor, percent, want int64 }{
 		{1000, 500, 1050}, {1000, -1250, 875}, {1000, 0, 1000},
-		{10, 500, 10}, {30, 500, 32}, // 10.5 and 31.5, to the even
+		{10, 500, 10}, {30, 500, 32}, // 10.5 and 31.5, half to even
 		{10, 501, 11}, {30, 499, 31},
 		{1, -9000, 1}, {4, -9000, 1}, {100, -10_000, 1}, // at least 0.01
 		{pricingrules.MaxAmount, 1, 100_010_000},
@@ -173,8 +173,8 @@ func TestBulk(t *testing.T) {
 	}
 }
 
-// What a bulk change gives is what the grid then shows; a base that it would raise above
-// the largest amount names its cell, and nothing is changed.
+// The grid shows the result of a bulk change. If a base price would exceed the largest amount, the error
+// names the cell and nothing changes.
 func TestBulkOnADraft(t *testing.T) {
 	w := newRateCards(t, everywhere(1000, pricingrules.Rule{Industry: "roofer", Base: gbp(pricingrules.MaxAmount)}))
 	card := w.draft(t)
@@ -237,7 +237,7 @@ func TestExplain(t *testing.T) {
 			t.Errorf("%+v: %s at %v, own exclusion %t (%v)", c.lead, e.Name(), e.Cell, e.PartnerExclusion, err)
 		}
 		if text := e.String(); !strings.HasPrefix(text, c.name+": ") {
-			t.Errorf("%+v is told as\n%s", c.lead, text)
+			t.Errorf("%+v: got text\n%s", c.lead, text)
 		}
 	}
 	for _, lead := range []ratecard.Lead{
@@ -254,8 +254,8 @@ func TestExplain(t *testing.T) {
 	}
 }
 
-// Of a draft with gaps a cell without a price is explained as such.
-func TestExplainAGap(t *testing.T) {
+// Explain reports a cell without a price in a draft.
+func TestExplainGap(t *testing.T) {
 	w := newRateCards(t)
 	e, err := ratecard.Explain(w.compiled(t, pricingrules.Rule{Base: gbp(1000)}),
 		ratecard.Lead{Industry: "plumber", Country: "FR"}, pricingrules.PartnerPricing{Adjustment: 500})
@@ -266,11 +266,11 @@ func TestExplainAGap(t *testing.T) {
 
 func TestClasses(t *testing.T) {
 	if got := slices.Collect(ratecard.Classes()); !slices.Equal(got, []string{"standard", "emergency", "immediate", "urgent", "flexible"}) {
-		t.Errorf("they are %v", got)
+		t.Errorf("got %v", got)
 	}
 	for first := range ratecard.Classes() {
 		if first != "standard" {
-			t.Errorf("the first is %s", first)
+			t.Errorf("got %s first", first)
 		}
 		break
 	}

@@ -17,8 +17,8 @@ import (
 	pricingrules "github.com/pingpost/pingpost/pricing_rules"
 )
 
-// What prices pings is what the program ships, in every cell and rule by rule.
-func TestTheDatabasePricesLikeTheShippedCard(t *testing.T) {
+// The stored card prices every cell like the shipped card.
+func TestStoredCardPricesLikeShippedCard(t *testing.T) {
 	d := testkit.NewDatabase(t)
 	s := service(t, d)
 	if _, err := s.PublishShipped(t.Context()); err != nil {
@@ -37,28 +37,28 @@ func TestTheDatabasePricesLikeTheShippedCard(t *testing.T) {
 		t.Fatal(err)
 	}
 	if snapshot.Version != 1 || snapshot.Taxonomy != s.Taxonomy() || snapshot.Markets.Len() != markets.Len() {
-		t.Errorf("version %d, %d markets", snapshot.Version, snapshot.Markets.Len())
+		t.Errorf("got version %d, %d markets", snapshot.Version, snapshot.Markets.Len())
 	}
 	cells := 0
 	for industry := range taxonomy.Len() {
 		for market := range markets.Len() {
 			for class := range pricingrules.Class(pricingrules.Classes) {
 				if got, want := snapshot.Table.Price(industry, market, class), want.Price(industry, market, class); got != want {
-					t.Errorf("%s is %v, want %v", snapshot.Table.Explain(industry, market, class).Name(), got, want)
+					t.Errorf("%s: got %v, want %v", snapshot.Table.Explain(industry, market, class).Name(), got, want)
 				}
 				cells++
 			}
 		}
 	}
 	if cells != 336*14*pricingrules.Classes {
-		t.Errorf("%d cells were compared", cells)
+		t.Errorf("compared only %d cells", cells)
 	}
 	if rules := unplaced(want.Rules()); !slices.Equal(snapshot.Table.Rules(), rules) {
-		t.Errorf("%d rules differ from the shipped %d", len(snapshot.Table.Rules()), len(rules))
+		t.Errorf("got %d rules that differ from the shipped %d", len(snapshot.Table.Rules()), len(rules))
 	}
 }
 
-// unplaced takes away where rules were read from.
+// unplaced removes the rules' line numbers.
 func unplaced(rules []pricingrules.Rule) []pricingrules.Rule {
 	for i := range rules {
 		rules[i].Line = 0
@@ -66,13 +66,13 @@ func unplaced(rules []pricingrules.Rule) []pricingrules.Rule {
 	return rules
 }
 
-// The highest published version is in force; drafts and what it replaced are not.
-func TestTheVersionInForce(t *testing.T) {
+// The highest published version is current. Drafts and superseded versions are not.
+func TestLoadCurrent(t *testing.T) {
 	d := testkit.NewDatabase(t)
 	s := service(t, d)
 	_, err := s.LoadCurrent(t.Context())
 	if f := apperr.As(err); f == nil || f.Code != apperr.NotFound {
-		t.Errorf("without any: %v", err)
+		t.Errorf("without a version: %v", err)
 	}
 	inForce := func(want int) {
 		t.Helper()
@@ -82,7 +82,7 @@ func TestTheVersionInForce(t *testing.T) {
 		}
 		cell := snapshot.Table.Price(0, 0, pricingrules.Standard)
 		if snapshot.Version != want || cell.Minor != int64(want*1000) {
-			t.Errorf("version %d at %v is in force, want %d", snapshot.Version, cell, want)
+			t.Errorf("got current version %d at %v, want %d", snapshot.Version, cell, want)
 		}
 	}
 	put(t, d, 1, models.RateCardSuperseded, everywhere(1000))
@@ -95,8 +95,8 @@ func TestTheVersionInForce(t *testing.T) {
 	inForce(2)
 }
 
-// A version that cannot be read is named with its rule.
-func TestAVersionThatCannotBeRead(t *testing.T) {
+// The error for a version that cannot be read names the version and the rule.
+func TestLoadCurrentReportsUnreadableRule(t *testing.T) {
 	d := testkit.NewDatabase(t)
 	s := service(t, d)
 	for i, c := range []struct{ name, column, value, want string }{
@@ -124,10 +124,10 @@ func TestLoadFailsWithTheDatabase(t *testing.T) {
 	s := service(t, d)
 	d.Close()
 	if _, err := s.LoadCurrent(t.Context()); err == nil || apperr.As(err) != nil {
-		t.Errorf("%v, want a failure that is nobody's to mend", err)
+		t.Errorf("got %v, want an internal error", err)
 	}
 	if _, err := s.PublishShipped(t.Context()); err == nil || apperr.As(err) != nil {
-		t.Errorf("%v, want a failure that is nobody's to mend", err)
+		t.Errorf("got %v, want an internal error", err)
 	}
 }
 
@@ -140,7 +140,7 @@ func amounts(rt *rapid.T, name string) (a pricingrules.Amounts) {
 	return a
 }
 
-// Nothing of a rule is lost on its way to a row and back.
+// Converting rules to rows and back loses nothing.
 func TestRowsKeepRules(t *testing.T) {
 	rapid.Check(t, func(rt *rapid.T) {
 		card := pricingrules.Card{}
@@ -165,7 +165,7 @@ func TestRowsKeepRules(t *testing.T) {
 		}
 		for i, row := range rows {
 			if row.Position != i+1 {
-				rt.Fatalf("row %d has the position %d", i, row.Position)
+				rt.Fatalf("row %d has position %d", i, row.Position)
 			}
 		}
 		back, err := ratecard.FromRows(rows)
@@ -173,7 +173,7 @@ func TestRowsKeepRules(t *testing.T) {
 			rt.Fatal(err)
 		}
 		if !slices.Equal(back.Rules, card.Rules) {
-			rt.Fatalf("%+v came back as %+v", card.Rules, back.Rules)
+			rt.Fatalf("%+v was converted back to %+v", card.Rules, back.Rules)
 		}
 	})
 }

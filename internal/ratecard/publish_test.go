@@ -28,30 +28,29 @@ func TestPublishShipped(t *testing.T) {
 		t.Errorf("published %+v", card)
 	}
 	if n := testkit.Value[int](t, d, `SELECT count(*) FROM audit_events WHERE action = 'pricing.publish' AND actor = 'the service'`); n != 1 {
-		t.Errorf("%d times in the audit trail", n)
+		t.Errorf("got %d audit events", n)
 	}
 	if n := testkit.Value[int](t, d, `SELECT count(*) FROM pricing_rules`); n != len(shippedCard(t).Rules) {
-		t.Errorf("%d rules, want %d", n, len(shippedCard(t).Rules))
+		t.Errorf("got %d rules, want %d", n, len(shippedCard(t).Rules))
 	}
 }
 
-// From the first version on the database is the truth, whatever state it is in.
-func TestShippedIsNotPublishedBesideAnother(t *testing.T) {
+// The shipped card is not published if the database has any rate card.
+func TestShippedIsPublishedOnlyIntoEmptyDatabase(t *testing.T) {
 	for _, state := range []models.RateCardState{models.RateCardDraft, models.RateCardPublished, models.RateCardSuperseded} {
 		d := testkit.NewDatabase(t)
 		put(t, d, 7, state, everywhere(1000))
 		if published, err := service(t, d).PublishShipped(t.Context()); err != nil || published {
-			t.Errorf("beside a %s version: published %t (%v)", state, published, err)
+			t.Errorf("with a card in state %s: published %t (%v)", state, published, err)
 		}
 		if n := testkit.Value[int](t, d, `SELECT count(*) FROM rate_cards`); n != 1 {
-			t.Errorf("beside a %s version: %d versions", state, n)
+			t.Errorf("with a card in state %s: got %d versions", state, n)
 		}
 	}
 }
 
-// Nodes that start at once on a new database publish once between them, and all
-// can price when they are through.
-func TestShippedIsPublishedOnceByNodesAtOnce(t *testing.T) {
+// If several nodes start on a new database, one of them publishes and all can price.
+func TestConcurrentNodesPublishShippedOnce(t *testing.T) {
 	d := testkit.NewDatabaseURLs(t)
 	var published atomic.Int64
 	var all sync.WaitGroup
@@ -76,9 +75,9 @@ func TestShippedIsPublishedOnceByNodesAtOnce(t *testing.T) {
 	}
 	all.Wait()
 	if n := published.Load(); n != 1 {
-		t.Errorf("%d nodes published", n)
+		t.Errorf("%d nodes published, want 1", n)
 	}
 	if n := testkit.Value[int](t, d, `SELECT count(*) FROM pricing_rules`); n != len(shippedCard(t).Rules) {
-		t.Errorf("%d rules, want %d", n, len(shippedCard(t).Rules))
+		t.Errorf("got %d rules, want %d", n, len(shippedCard(t).Rules))
 	}
 }

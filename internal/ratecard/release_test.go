@@ -17,7 +17,7 @@ import (
 
 var at0 time.Time // at once
 
-// changed is a draft that makes every base another one.
+// changed returns a draft with another base price for every cell.
 func (w *rateCards) changed(t *testing.T, minor int64) models.RateCard {
 	t.Helper()
 	card := w.draft(t)
@@ -38,7 +38,7 @@ func TestPublish(t *testing.T) {
 		_, err := w.bob.Publish(t.Context(), card.ID, card.RowVersion, note, at0)
 		rejected(t, err, apperr.Invalid, reason)
 		if f := apperr.As(err); f != nil && (len(f.Fields) != 1 || f.Fields[0].Path[0] != "note") {
-			t.Errorf("the note %q: %+v", note, f.Fields)
+			t.Errorf("note %q: got fields %+v", note, f.Fields)
 		}
 	}
 	_, err := w.Publish(t.Context(), card.ID, card.RowVersion-1, "Too late", at0)
@@ -46,7 +46,7 @@ func TestPublish(t *testing.T) {
 	_, err = w.Publish(t.Context(), uuid.New(), 1, "Which?", at0)
 	rejected(t, err, apperr.NotFound, "draft")
 	if after := w.snapshotNumber(t); after != before {
-		t.Error("a refusal raised the number")
+		t.Error("a rejected request changed the snapshot number")
 	}
 
 	w.clock.Advance(time.Hour)
@@ -54,29 +54,29 @@ func TestPublish(t *testing.T) {
 	must(t, err)
 	if now.Version != 2 || now.State != models.RateCardPublished || now.Note != "Dearer" ||
 		now.Author != ann.Name || now.Submitter != bob.Name || now.Approver != "" || !now.EffectiveAt.Equal(w.clock.Now()) {
-		t.Errorf("published %+v", now)
+		t.Errorf("got published card %+v", now)
 	}
 	if old, err := w.Version(t.Context(), 1); err != nil || old.State != models.RateCardSuperseded {
-		t.Errorf("version 1 is %s (%v)", old.State, err)
+		t.Errorf("got version 1 in state %s (%v)", old.State, err)
 	}
 	if after := w.snapshotNumber(t); after == before {
-		t.Error("the nodes do not learn of it")
+		t.Error("the snapshot number did not change")
 	}
 	if snapshot, err := w.LoadCurrent(t.Context()); err != nil || snapshot.Version != 2 ||
 		snapshot.Table.Price(0, 0, 0).Minor != 2000 {
-		t.Errorf("in force is %+v (%v)", snapshot, err)
+		t.Errorf("got current version %+v (%v)", snapshot, err)
 	}
 	_, err = w.Publish(t.Context(), card.ID, now.RowVersion, "Again", at0)
 	rejected(t, err, apperr.Conflict, "state", "2")
 	rejected(t, w.Withdraw(t.Context(), card.ID, now.RowVersion), apperr.Conflict, "state")
 	w.trail(t, card.ID, "ann@example.com pricing.begin", "ann@example.com pricing.edit", "bob@example.com pricing.publish")
 	if got := testkit.Value[string](t, w.Database, `SELECT before::text || after::text FROM audit_events WHERE action = 'pricing.publish'`); got != `{"version":1}{"note":"Dearer","version":2}` {
-		t.Errorf("the audit trail says %s", got)
+		t.Errorf("got audit event %s", got)
 	}
 }
 
-// What cannot be published names what to mend, and leaves the draft as it was.
-func TestPublishRejectsACard(t *testing.T) {
+// A rejected publication names the problem and does not change the draft.
+func TestPublishRejectsInvalidCard(t *testing.T) {
 	w := newRateCards(t, everywhere(1000, times(12_000, "plumber")))
 	for name, c := range map[string]struct {
 		sql   string
@@ -100,14 +100,14 @@ func TestPublishRejectsACard(t *testing.T) {
 			rejected(t, err, apperr.Invalid, reason, c.names...)
 			if now := w.now(t, card.ID); now.State != models.RateCardDraft || now.Note != "" ||
 				now.RowVersion != card.RowVersion {
-				t.Errorf("the draft became %+v", now)
+				t.Errorf("the draft changed to %+v", now)
 			}
 			w.trail(t, card.ID, "ann@example.com pricing.begin")
 		})
 	}
 }
 
-// A refusal of a card with very many problems stays readable.
+// The error for a card with many problems lists only some of them.
 func TestRejectionsAreBounded(t *testing.T) {
 	w := newRateCards(t, everywhere(1000))
 	card := w.draft(t)
@@ -117,11 +117,11 @@ func TestRejectionsAreBounded(t *testing.T) {
 	_, err := w.Publish(t.Context(), card.ID, card.RowVersion, "A note", at0)
 	rejected(t, err, apperr.Invalid, "rules", "trade-20", "And 5 more.")
 	if f := apperr.As(err); f != nil && strings.Contains(f.Message, "trade-21") {
-		t.Errorf("it lists %s", f.Message)
+		t.Errorf("got message %s", f.Message)
 	}
 }
 
-// Of two drafts of one version the second is told of the first, and changes nothing.
+// If two drafts are based on one version, publishing the second is a conflict and changes nothing.
 func TestPublishSuperseded(t *testing.T) {
 	w := newRateCards(t, everywhere(1000))
 	mine, theirs := w.changed(t, 2000), w.changed(t, 3000)
@@ -129,26 +129,26 @@ func TestPublishSuperseded(t *testing.T) {
 		t.Fatal(err)
 	}
 	_, err := w.Publish(t.Context(), mine.ID, mine.RowVersion, "Mine", at0)
-	// Ann began the other draft; it was Bob who published it.
+	// Ann created the other draft, but Bob published it.
 	rejected(t, err, apperr.Conflict, "superseded", "bob@example.com", "(Bob's reason)")
 	if now := w.now(t, mine.ID); now.State != models.RateCardDraft || now.Note != "" {
-		t.Errorf("the draft became %+v", now)
+		t.Errorf("the draft changed to %+v", now)
 	}
 	if _, err := w.Update(t.Context(), mine.ID, mine.RowVersion); err != nil {
 		t.Fatal(err)
 	}
-	// Both changed the one rule: theirs stays, and nothing is left to publish.
+	// Both changed the same rule, so the published one wins and there is nothing left to publish.
 	_, err = w.Publish(t.Context(), mine.ID, w.now(t, mine.ID).RowVersion, "Mine", at0)
 	rejected(t, err, apperr.Invalid, "nothing")
 	must(t, w.PutRule(t.Context(), mine.ID, w.now(t, mine.ID).RowVersion, 0, times(12_000, "plumber")))
 	if now, err := w.Publish(t.Context(), mine.ID, w.now(t, mine.ID).RowVersion, "Mine", at0); err != nil || now.Version != 3 {
-		t.Errorf("brought up to date it is version %d (%v)", now.Version, err)
+		t.Errorf("got version %d after the update (%v)", now.Version, err)
 	}
 }
 
-// Two nodes publish at once: one draft is the next version; of the other nothing is
-// stored, and its person is told which version came first, whose, and why.
-func TestPublishAtOnce(t *testing.T) {
+// If two nodes publish at the same time, one draft is the next version. The other is a conflict that names
+// the version, its author and its note.
+func TestConcurrentPublish(t *testing.T) {
 	w := newRateCards(t, everywhere(1000))
 	cards := []models.RateCard{w.changed(t, 2000), w.changed(t, 3000)}
 	nodes := []*ratecard.Service{w.node(t, testkit.Open(t, w.AppURL)).By(ann), w.node(t, testkit.Open(t, w.AppURL)).By(bob)}
@@ -167,26 +167,26 @@ func TestPublishAtOnce(t *testing.T) {
 	must(t, errs[winner])
 	rejected(t, errs[loser], apperr.Conflict, "superseded", names[winner], "("+notes[winner]+")")
 	if now := w.now(t, cards[winner].ID); now.Version != 2 || now.State != models.RateCardPublished {
-		t.Errorf("the winner is %+v", now)
+		t.Errorf("got published draft %+v", now)
 	}
 	lost := w.now(t, cards[loser].ID)
 	if lost.State != models.RateCardDraft || lost.Version != 0 || lost.Note != "" || lost.Submitter != "" ||
 		lost.RowVersion != cards[loser].RowVersion || lost.BasedOn != 1 {
-		t.Errorf("the loser is %+v", lost)
+		t.Errorf("got rejected draft %+v", lost)
 	}
 	w.trail(t, cards[loser].ID, "ann@example.com pricing.begin", "ann@example.com pricing.edit")
 	if n := testkit.Value[int](t, w.Database, `SELECT count(*) FROM rate_cards WHERE state = 'published'`); n != 1 {
-		t.Errorf("%d versions are in force", n)
+		t.Errorf("got %d current versions, want 1", n)
 	}
 }
 
-// With a second person what one submits another approves.
-func TestASecondPerson(t *testing.T) {
+// With a second person, another user must approve a submitted draft.
+func TestSecondPersonApproves(t *testing.T) {
 	w := newRateCards(t, everywhere(1000))
 	two := ratecard.Policy{SecondPerson: true}
 	anns, bobs := w.WithPolicy(two), w.bob.WithPolicy(two)
 	if !anns.SecondPerson() || w.SecondPerson() {
-		t.Error("the policy is not the service's own")
+		t.Error("the policy does not belong to the service")
 	}
 	card := w.changed(t, 2000)
 	number := w.snapshotNumber(t)
@@ -195,7 +195,7 @@ func TestASecondPerson(t *testing.T) {
 	sent, err := anns.Publish(t.Context(), card.ID, card.RowVersion, "Dearer", at0)
 	must(t, err)
 	if sent.State != models.RateCardSubmitted || sent.Submitter != ann.Name || sent.Note != "Dearer" || sent.Version != 0 {
-		t.Errorf("submitted %+v", sent)
+		t.Errorf("got submitted draft %+v", sent)
 	}
 	rejected(t, anns.PutRule(t.Context(), card.ID, sent.RowVersion, 0, times(5, "plumber")), apperr.Conflict, "state")
 	rejected(t, anns.Rename(t.Context(), card.ID, sent.RowVersion, "x"), apperr.Conflict, "state")
@@ -207,13 +207,13 @@ func TestASecondPerson(t *testing.T) {
 	must(t, anns.Withdraw(t.Context(), card.ID, sent.RowVersion))
 	back := w.now(t, card.ID)
 	if back.State != models.RateCardDraft || back.Submitter != "" || back.EffectiveAt != nil {
-		t.Errorf("taken back it is %+v", back)
+		t.Errorf("got withdrawn draft %+v", back)
 	}
 	_, err = bobs.Approve(t.Context(), card.ID, back.RowVersion)
 	rejected(t, err, apperr.Conflict, "state")
 	must(t, anns.PutRule(t.Context(), card.ID, back.RowVersion, 0, times(12_000, "plumber")))
 	if after := w.snapshotNumber(t); after != number {
-		t.Errorf("the number went from %d to %d with nothing published", number, after)
+		t.Errorf("snapshot number changed from %d to %d, but nothing was published", number, after)
 	}
 	sent, err = anns.Publish(t.Context(), card.ID, back.RowVersion+1, "Dearer", at0)
 	must(t, err)
@@ -221,17 +221,17 @@ func TestASecondPerson(t *testing.T) {
 	must(t, err)
 	if now.State != models.RateCardPublished || now.Version != 2 || now.Submitter != ann.Name ||
 		now.Approver != bob.Name || now.Note != "Dearer" {
-		t.Errorf("approved %+v", now)
+		t.Errorf("got approved draft %+v", now)
 	}
 	w.trail(t, card.ID, "ann@example.com pricing.begin", "ann@example.com pricing.edit", "ann@example.com pricing.submit", "ann@example.com pricing.take_back",
 		"ann@example.com pricing.edit", "ann@example.com pricing.submit", "bob@example.com pricing.publish")
 	const last = `SELECT after::text FROM audit_events WHERE action = 'pricing.publish'`
 	if got := testkit.Value[string](t, w.Database, last); got != `{"approver":"bob@example.com","note":"Dearer","submitter":"ann@example.com","version":2}` {
-		t.Errorf("the audit trail says %s", got)
+		t.Errorf("got audit event %s", got)
 	}
 }
 
-// What was submitted is approved as long as nothing else was published meanwhile.
+// A submitted draft cannot be approved if another version was published since.
 func TestApproveChecksDraftAgain(t *testing.T) {
 	w := newRateCards(t, everywhere(1000))
 	card := w.changed(t, 2000)
@@ -241,7 +241,7 @@ func TestApproveChecksDraftAgain(t *testing.T) {
 	_, err = w.bob.Approve(t.Context(), card.ID, sent.RowVersion)
 	rejected(t, err, apperr.Conflict, "superseded", "2")
 	if now := w.now(t, card.ID); now.State != models.RateCardSubmitted {
-		t.Errorf("it is %s", now.State)
+		t.Errorf("got state %s", now.State)
 	}
 	must(t, w.bob.Discard(t.Context(), card.ID, sent.RowVersion))
 }

@@ -15,12 +15,11 @@ import (
 	pricingrules "github.com/pingpost/pingpost/pricing_rules"
 )
 
-// passed is something that was recorded: a ping, or a lead with the quote that it was
-// posted on.
+// passed is a recorded ping, or a lead and its quote.
 type passed struct {
 	lead, sandbox, named bool // named: the quote was made for the partner
 	at                   time.Time
-	partner              uuid.UUID // Nil for a ping on the shared address
+	partner              uuid.UUID // uuid.Nil for a ping on the shared base URL
 	term                 int
 	country, urgency     string
 	outcome              string
@@ -37,7 +36,7 @@ const (
 			decode(repeat('00', 12), 'hex'), decode(repeat('00', 16), 'hex'), decode(repeat('00', 16), 'hex'), '\x00', 'local', 'v1')`
 )
 
-// record stores rows as the service would have.
+// record stores rows as the service does.
 func (w *rateCards) record(t *testing.T, rows []passed) {
 	t.Helper()
 	conn := testkit.Connect(t, w.RootURL)
@@ -66,7 +65,7 @@ func (w *rateCards) record(t *testing.T, rows []passed) {
 	}
 }
 
-// partner makes one, with prices of its own where exclusions are given.
+// partner creates a partner, with partner pricing unless exclusions is empty.
 func (w *rateCards) partner(t *testing.T, slug string, adjustment int, exclusions string) uuid.UUID {
 	t.Helper()
 	partner := uuid.New()
@@ -81,7 +80,7 @@ func (w *rateCards) partner(t *testing.T, slug string, adjustment int, exclusion
 	return partner
 }
 
-// naive sums up what passed row by row, with nothing grouped and no database.
+// naive adds up rows one by one, without groups or a database.
 type naive struct {
 	table       *pricingrules.Table
 	own         map[uuid.UUID]pricingrules.PartnerPricing
@@ -99,7 +98,7 @@ func (n *naive) all(rows []passed) {
 			continue
 		}
 		market := n.table.Markets().Index([2]byte([]byte(one.country)))
-		// An industry that is no more has no category, and no price.
+		// An industry that no longer exists has no category and no price.
 		keys := []string{"", noKey, n.table.Markets().At(market).Code, noKey}
 		if known {
 			keys[1] = n.table.Taxonomy().At(industry).Category
@@ -133,7 +132,7 @@ func (n *naive) one(f *ratecard.ReplayTotals, one passed, industry, market int, 
 		f.ThenMinor += one.minor
 	}
 	if !known || (!one.lead && one.outcome != "priced" && one.outcome != "excluded") {
-		return // paused or capped: no card decides that
+		return // outcomes such as capped do not depend on the rate card
 	}
 	var own pricingrules.PartnerPricing
 	if !one.lead || one.named {
@@ -148,20 +147,20 @@ func (n *naive) one(f *ratecard.ReplayTotals, one passed, industry, market int, 
 	}
 }
 
-// agrees compares a part of a replay's result with the naive sum.
+// agrees compares part of a replay's result with the naive sum.
 func agrees(t *testing.T, what string, got []ratecard.ReplayLine, want map[[2]string]*ratecard.ReplayLine) {
 	t.Helper()
 	if len(got) != len(want) {
-		t.Errorf("%s: %d lines, want %d", what, len(got), len(want))
+		t.Errorf("%s: got %d lines, want %d", what, len(got), len(want))
 	}
 	for _, line := range got {
 		if is := want[[2]string{line.Key, line.Currency}]; is == nil || *is != line {
-			t.Errorf("%s: %+v, want %+v", what, line, is)
+			t.Errorf("%s: got %+v, want %+v", what, line, is)
 		}
 	}
 }
 
-// The result of a replay is what a reading row by row comes to, whatever was recorded.
+// A replay must give the same result as adding up the rows one by one.
 func TestReplayEqualsTheNaiveSum(t *testing.T) {
 	rules := []pricingrules.Rule{
 		{Category: "legal-services", Base: all(3333)},
@@ -200,7 +199,7 @@ func TestReplayEqualsTheNaiveSum(t *testing.T) {
 		r, err := w.RequestReplay(t.Context(), w.now(t, card.ID), days)
 		must(t, err)
 		if did, err := w.ReplayNext(t.Context()); err != nil || !did {
-			t.Fatalf("replayed %t (%v)", did, err)
+			t.Fatalf("ReplayNext = %t (%v)", did, err)
 		}
 		result := w.result(t, card.ID, r.ID)
 		want := naive{table: table, own: own, from: today.AddDate(0, 0, 1-days), until: today.AddDate(0, 0, 1)}
@@ -210,15 +209,15 @@ func TestReplayEqualsTheNaiveSum(t *testing.T) {
 		agrees(t, "by country", result.Countries, want.sums[2])
 		agrees(t, "by partner", result.Partners, want.sums[3])
 		if len(result.Total) < 4 || len(result.Partners) < 15 || len(result.Countries) < 5 || result.MorePartners != 0 {
-			t.Errorf("%d days: the rows are too much alike: %+v", days, result)
+			t.Errorf("%d days: the random rows are too similar: %+v", days, result)
 		}
 	}
 }
 
-// randomRows are pings and leads of seven days, up to the day after today.
+// randomRows returns pings and leads on seven days, up to the day after today.
 func randomRows(r *rand.Rand, w *rateCards, today time.Time, partners []uuid.UUID) (rows []passed) {
 	pick := func(from ...string) string { return from[r.IntN(len(from))] }
-	terms := []int{9} // an industry that the program had once
+	terms := []int{9} // an industry that no longer exists
 	for _, slug := range []string{"plumber", "roofer", "locksmith", "taxi", "adoption-lawyer", "accountant"} {
 		at, _ := w.Taxonomy().BySlug(slug)
 		terms = append(terms, w.Taxonomy().At(at).TermID)
@@ -235,13 +234,13 @@ func randomRows(r *rand.Rand, w *rateCards, today time.Time, partners []uuid.UUI
 			at:      today.AddDate(0, 0, r.IntN(7)-5).Add(time.Duration(r.Int64N(int64(24*time.Hour/time.Millisecond))) * time.Millisecond),
 		}
 		if r.IntN(10) == 0 {
-			one.at = one.at.Truncate(24 * time.Hour) // the first moment of a day is that day's
+			one.at = one.at.Truncate(24 * time.Hour) // midnight belongs to the day that starts
 		}
 		market := w.Markets().Index([2]byte([]byte(one.country)))
 		one.currency = w.Markets().At(market).Currency.String()
 		if one.lead {
 			one.partner, one.named = partners[1+r.IntN(len(partners)-1)], r.IntN(2) == 0
-			one.urgency = pricingrules.ClassOf(one.urgency).String() // as quotes hold it
+			one.urgency = pricingrules.ClassOf(one.urgency).String() // as in quotes
 		}
 		if one.lead || one.outcome == "priced" {
 			one.minor = 1 + r.Int64N(9_000)

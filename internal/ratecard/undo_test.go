@@ -15,19 +15,19 @@ import (
 	pricingrules "github.com/pingpost/pingpost/pricing_rules"
 )
 
-// last is the newest edit of a draft that was not undone.
+// last returns the last edit of a draft that was not undone.
 func (w *rateCards) last(t testing.TB, card uuid.UUID) models.RateCardEdit {
 	t.Helper()
 	edits, _, _, err := w.Edits(t.Context(), card, firstPage)
 	must(t, err)
 	at := slices.IndexFunc(edits, func(e models.RateCardEdit) bool { return e.UndoneAt == nil })
 	if at < 0 {
-		t.Fatal("there is nothing to undo")
+		t.Fatal("there is no edit to undo")
 	}
 	return edits[at]
 }
 
-// Edits are undone from the last to the first, and by whoever saw which is the last.
+// Edits are undone from the last to the first. The request must name the last edit.
 func TestUndo(t *testing.T) {
 	w := newRateCards(t, everywhere(1000))
 	card := w.draft(t)
@@ -46,9 +46,9 @@ func TestUndo(t *testing.T) {
 	must(t, w.Undo(t.Context(), card.ID, second.ID))
 	delete(had, 3)
 	w.has(t, card.ID, had)
-	rejected(t, w.Undo(t.Context(), card.ID, second.ID), apperr.Conflict, "changed") // the same button twice
+	rejected(t, w.Undo(t.Context(), card.ID, second.ID), apperr.Conflict, "changed") // repeated request
 	w.has(t, card.ID, had)
-	must(t, w.SetBase(t.Context(), card.ID, plumbers, 10, 20)) // another way on from here
+	must(t, w.SetBase(t.Context(), card.ID, plumbers, 10, 20)) // a new edit after undo
 	must(t, w.Undo(t.Context(), card.ID, w.last(t, card.ID).ID))
 	must(t, w.bob.Undo(t.Context(), card.ID, first.ID))
 	w.has(t, card.ID, numbered(everywhere(1000).Rules...))
@@ -62,7 +62,7 @@ func TestUndo(t *testing.T) {
 	w.trail(t, card.ID, "ann@example.com pricing.begin", "ann@example.com pricing.edit", "bob@example.com pricing.edit", "ann@example.com pricing.undo",
 		"ann@example.com pricing.edit", "ann@example.com pricing.undo", "bob@example.com pricing.undo")
 	if after := w.snapshotNumber(t); after != number {
-		t.Errorf("the number went from %d to %d", number, after)
+		t.Errorf("snapshot number changed from %d to %d", number, after)
 	}
 	rejected(t, w.Undo(t.Context(), uuid.New(), 1), apperr.NotFound, "draft")
 }
@@ -83,8 +83,7 @@ func TestEditsArePaged(t *testing.T) {
 	}
 }
 
-// Undoing every edit of a draft, one by one, gives back the identical card, and the
-// compiled card agrees with the stored rules throughout.
+// Undoing every edit restores the original card. The compiled card always matches the stored rules.
 func TestUndoRevertsAllEdits(t *testing.T) {
 	w := newRateCards(t, everywhere(900, pricingrules.Rule{Industry: "locksmith", Exclude: pricingrules.ExcludeTrue}),
 		everywhere(1000, pricingrules.Rule{Urgency: "urgent", Multiplier: 12_000}, pricingrules.Rule{
@@ -129,11 +128,11 @@ func TestUndoRevertsAllEdits(t *testing.T) {
 
 func same(rt *rapid.T, got, want map[int]pricingrules.Rule) {
 	if !maps.Equal(got, want) {
-		rt.Fatalf("the rules are %+v\nwant %+v", got, want)
+		rt.Fatalf("got rules %+v\nwant %+v", got, want)
 	}
 }
 
-// checkCompiled compares a draft's compiled card with its rows, read and compiled by themselves.
+// checkCompiled compares a draft's compiled card with its rows.
 func (w *rateCards) checkCompiled(t *testing.T, rt *rapid.T, card uuid.UUID) {
 	compiled, err := w.ExamineCard(t.Context(), w.now(t, card))
 	must(t, err)
@@ -145,12 +144,12 @@ func (w *rateCards) checkCompiled(t *testing.T, rt *rapid.T, card uuid.UUID) {
 	table, problems := pricingrules.Examine(read, w.Taxonomy(), w.Markets())
 	if !slices.Equal(problems, compiled.Problems) ||
 		!slices.Equal(compiled.Positions, slices.Sorted(maps.Keys(rules))) || len(pricingrules.Diff(table, compiled.Table)) > 0 {
-		rt.Fatalf("the compiled has the rules %+v at %v with %v; stored are %+v with %v", compiled.Card.Rules,
+		rt.Fatalf("got compiled rules %+v at %v with %v; stored rules are %+v with %v", compiled.Card.Rules,
 			compiled.Positions, compiled.Problems, rules, problems)
 	}
 }
 
-// randomEdit does one thing to a draft, which may be refused or change nothing.
+// randomEdit edits a draft at random. The edit may be rejected or change nothing.
 func (w *rateCards) randomEdit(t *testing.T, rt *rapid.T, card uuid.UUID, version int) error {
 	minor := rapid.Int64Range(0, 3).Draw(rt, "minor")
 	position := rapid.IntRange(1, 5).Draw(rt, "position")

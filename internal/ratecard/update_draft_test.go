@@ -15,7 +15,7 @@ import (
 	pricingrules "github.com/pingpost/pingpost/pricing_rules"
 )
 
-// supersede publishes a card beside the drafts that there are.
+// supersede publishes another card as a new version.
 func (w *rateCards) supersede(t *testing.T, version int, with pricingrules.Card) uuid.UUID {
 	t.Helper()
 	w.Exec(t, `UPDATE rate_cards SET state = 'superseded' WHERE state = 'published'`)
@@ -26,7 +26,7 @@ func times(multiplier int64, industry string) pricingrules.Rule {
 	return pricingrules.Rule{Industry: industry, Multiplier: multiplier}
 }
 
-// unordered counts a card's rules, whose order means nothing.
+// unordered counts a card's rules, ignoring their order.
 func (w *rateCards) unordered(t *testing.T, card uuid.UUID) map[pricingrules.Rule]int {
 	count := map[pricingrules.Rule]int{}
 	for _, rule := range w.rules(t, card) {
@@ -35,32 +35,30 @@ func (w *rateCards) unordered(t *testing.T, card uuid.UUID) map[pricingrules.Rul
 	return count
 }
 
-func sameKept(t *testing.T, got, want []ratecard.Conflict) {
+func sameConflicts(t *testing.T, got, want []ratecard.Conflict) {
 	t.Helper()
 	same := func(a, b ratecard.Conflict) bool {
 		return a.Target == b.Target && (a.Yours == nil) == (b.Yours == nil) && (a.Yours == nil || *a.Yours == *b.Yours)
 	}
 	if !slices.EqualFunc(got, want, same) {
-		t.Errorf("kept %+v, want %+v", got, want)
+		t.Errorf("got conflicts %+v, want %+v", got, want)
 	}
 }
 
-// upToDate requires that a draft was brought up to date with a version, and that there is
-// nothing to do a second time.
+// upToDate checks that a draft was updated to a version and that a second update does nothing.
 func (w *rateCards) upToDate(t *testing.T, card uuid.UUID, version int) {
 	t.Helper()
 	now := w.now(t, card)
 	if what := w.last(t, card).What; now.BasedOn != version || !strings.HasSuffix(what, " "+strconv.Itoa(version)) {
-		t.Errorf("based on %d after %q", now.BasedOn, what)
+		t.Errorf("got draft based on version %d after %q", now.BasedOn, what)
 	}
 	if again, err := w.Update(t.Context(), card, now.RowVersion); err != nil || again != nil ||
 		w.now(t, card).RowVersion != now.RowVersion {
-		t.Errorf("up to date already: kept %v (%v)", again, err)
+		t.Errorf("second update: got conflicts %v (%v)", again, err)
 	}
 }
 
-// What only one of the two changed is theirs who changed it; what both changed stays as
-// it was published, and is told.
+// Changes made on only one side are merged. Rules that both changed stay as published and are returned.
 func TestUpdate(t *testing.T) {
 	floor := pricingrules.Rule{Industry: "plumber", Floor: all(50)}
 	base := []pricingrules.Rule{times(11_000, "plumber"), times(12_000, "roofer"), times(13_000, "locksmith"),
@@ -110,27 +108,26 @@ func TestUpdate(t *testing.T) {
 
 			kept, err := w.Update(t.Context(), card.ID, before.RowVersion)
 			must(t, err)
-			sameKept(t, kept, c.kept)
+			sameConflicts(t, kept, c.kept)
 			want := map[pricingrules.Rule]int{}
 			for _, rule := range everywhere(1000, c.want...).Rules {
 				want[rule]++
 			}
 			if got := w.unordered(t, card.ID); !maps.Equal(got, want) {
-				t.Errorf("the rules are %+v, want %+v", got, want)
+				t.Errorf("got rules %+v, want %+v", got, want)
 			}
 			w.upToDate(t, card.ID, 2)
 			must(t, w.Undo(t.Context(), card.ID, w.last(t, card.ID).ID))
 			w.has(t, card.ID, had)
 			if now := w.now(t, card.ID); now.BasedOn != 1 {
-				t.Errorf("undone it is based on %d", now.BasedOn)
+				t.Errorf("got draft based on version %d after undo", now.BasedOn)
 			}
 		})
 	}
 }
 
-// A newer version may be two ahead, or have the very rules that the draft has: then the
-// draft is up to date all the same, and the edit says so.
-func TestUpdateWithoutADifferentRule(t *testing.T) {
+// An update is recorded as an edit even if the new version has the same rules as the draft.
+func TestUpdateWithoutRuleChanges(t *testing.T) {
 	w := newRateCards(t, everywhere(1000), everywhere(2000))
 	card, err := w.CreateDraft(t.Context(), "", 1) // rolls back to version 1
 	must(t, err)
@@ -138,11 +135,11 @@ func TestUpdateWithoutADifferentRule(t *testing.T) {
 	w.supersede(t, 4, everywhere(2000, times(12_000, "plumber")))
 	kept, err := w.Update(t.Context(), card.ID, card.RowVersion)
 	if err != nil || len(kept) != 0 {
-		t.Fatalf("kept %+v (%v)", kept, err)
+		t.Fatalf("got conflicts %+v (%v)", kept, err)
 	}
 	if got := w.unordered(t, card.ID); len(got) != 2 || got[everywhere(1000).Rules[0]] != 1 ||
 		got[times(12_000, "plumber")] != 1 {
-		t.Errorf("the rules are %+v", got)
+		t.Errorf("got rules %+v", got)
 	}
 	w.supersede(t, 5, everywhere(1000, times(12_000, "plumber")))
 	now := w.now(t, card.ID)
@@ -150,10 +147,10 @@ func TestUpdateWithoutADifferentRule(t *testing.T) {
 		t.Fatal(err)
 	}
 	if now := w.now(t, card.ID); now.BasedOn != 5 || w.last(t, card.ID).Rules != 0 {
-		t.Errorf("based on %d after an edit of %d rules", now.BasedOn, w.last(t, card.ID).Rules)
+		t.Errorf("got draft based on version %d after an edit of %d rules", now.BasedOn, w.last(t, card.ID).Rules)
 	}
 	must(t, w.Undo(t.Context(), card.ID, w.last(t, card.ID).ID))
 	if now := w.now(t, card.ID); now.BasedOn != 4 {
-		t.Errorf("undone it is based on %d", now.BasedOn)
+		t.Errorf("got draft based on version %d after undo", now.BasedOn)
 	}
 }
