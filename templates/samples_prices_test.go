@@ -52,7 +52,7 @@ func partnerPrices() map[string]templ.Component {
 		{Field: "adjustment", Message: `The adjustment "+901" is not between -90 % and +900 %.`},
 		{Field: "cap", Message: "A daily cap is a whole number, 1 to 10000000, in digits alone; leave it empty for none."},
 		{Field: "exclusions", Message: `Line 2 of the exclusions: industry "roofers" is not in the taxonomy.`},
-		{Field: "exclusions", Message: `Line 7 of the exclusions: country "France" is not two letters, like FR.`},
+		{Field: "exclusions", Message: `Line 7 of the exclusions: country "France" is not two letters, such as FR.`},
 	}
 	watcher.Head, watcher.Locked, watcher.Example = watched("Prices"), "Your roles let you look at these prices, not change them.", nil
 	unread.Unread, unread.Exclusions = true, ""

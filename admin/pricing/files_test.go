@@ -15,7 +15,7 @@ import (
 	pricingrules "github.com/pingpost/pingpost/pricing_rules"
 )
 
-// What is exported is read back; its taking is in the audit trail.
+// Exported files can be parsed again, and each export has an audit event.
 func TestExport(t *testing.T) {
 	t.Parallel()
 	d := admintest.NewConsoleWithDraft(t)
@@ -35,7 +35,7 @@ func TestExport(t *testing.T) {
 		t.Errorf("%v, %q", err, card.Header.Get("Content-Disposition"))
 	}
 	if n := d.Count(t, "audit_events", `action = 'pricing.export' AND object_kind = 'rate_card'`); n != 2 {
-		t.Errorf("%d exports are in the audit trail", n)
+		t.Errorf("got %d audit events for exports", n)
 	}
 	for path, status := range map[string]int{
 		d.DraftURL + "/export":                  http.StatusBadRequest,
@@ -53,17 +53,17 @@ func TestExport(t *testing.T) {
 	d.CheckAuditTrail(t)
 }
 
-// changes reports whether a dry run shows so many changes of prices, and of rules.
+// changes reports whether a preview shows these numbers of price and rule changes.
 func changes(p admintest.Response, prices, rules string) bool {
 	return slices.Equal(p.Values("data-changes"), []string{prices}) && slices.Equal(p.Values("data-rules"), []string{rules})
 }
 
-// applicable reports whether a dry run offers to apply its changes.
+// applicable reports whether a preview has a button to apply the changes.
 func applicable(p admintest.Response) bool {
 	return strings.Contains(p.Body, `name="apply" value="yes"`)
 }
 
-// A file changes nothing before its differences were shown, and then all of them.
+// A file is applied only after its changes were previewed, and then completely.
 func TestImport(t *testing.T) {
 	t.Parallel()
 	d := admintest.NewConsoleWithDraft(t)
@@ -87,7 +87,7 @@ func TestImport(t *testing.T) {
 	if p := d.Get(t, d.DraftURL); !strings.Contains(p.Body, lastEdit(t, d.Database)) || !strings.Contains(p.Body, "spring.csv") {
 		t.Errorf("%s", p.Text())
 	}
-	// The draft has changed since: what would change now is shown, with whose change it was.
+	// If the draft has changed since the preview, the page shows the conflict and a new preview.
 	apply["text"] = "industry,country,base\nplumber,GB,55\n"
 	if p := d.Upload(t, apply, "", ""); p.Status != http.StatusConflict || len(p.Values("data-conflict")) != 1 ||
 		!strings.Contains(p.Body, "pricing_manager@example.com") || !strings.Contains(p.Body, "61.50 GBP") ||
@@ -110,7 +110,7 @@ func TestImport(t *testing.T) {
 	d.CheckAuditTrail(t)
 }
 
-// problems returns what the engine finds wrong with a file.
+// problems returns the problems that package pricingrules reports for a file.
 func problems(d admintest.ConsoleWithDraft, kind, content string) (found pricingrules.Problems) {
 	taxonomy, markets := d.Options.Prices.Taxonomy(), d.Options.Prices.Markets()
 	var err error
@@ -123,7 +123,7 @@ func problems(d admintest.ConsoleWithDraft, kind, content string) (found pricing
 	return found
 }
 
-// A file that is wrong is told line by line, and nothing of it is taken.
+// A file with errors is rejected as a whole, with the line of each error.
 func TestImportMistakes(t *testing.T) {
 	t.Parallel()
 	d := admintest.NewConsoleWithDraft(t)
@@ -171,7 +171,7 @@ func TestImportMistakes(t *testing.T) {
 			lines := p.Values("data-line")
 			for i, problem := range found[:min(len(found), 50)] {
 				if lines[i] != strconv.Itoa(problem.Line) || !strings.Contains(p.Body, html.EscapeString(problem.Message)) {
-					t.Errorf("%s as %s: line %s lacks %v: %s", name, way, lines[i], problem, p.Text())
+					t.Errorf("%s as %s: line %s does not show %v: %s", name, way, lines[i], problem, p.Text())
 				}
 			}
 		}
@@ -183,6 +183,6 @@ func TestImportMistakes(t *testing.T) {
 		}
 	}
 	if now := d.Count(t, "rate_card_edits", "true"); now != before {
-		t.Errorf("%d edits were made", now-before)
+		t.Errorf("got %d edits, want 0", now-before)
 	}
 }

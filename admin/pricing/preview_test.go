@@ -21,13 +21,12 @@ import (
 	pricingrules "github.com/pingpost/pingpost/pricing_rules"
 )
 
-// expectChanges fails the test unless a page lists so many changed prices, or says that its
-// filters leave none.
+// expectChanges checks the number of changed prices on a page. For 0, the page must have an empty state.
 func expectChanges(t testing.TB, p admintest.Response, want int) {
 	t.Helper()
 	if got := len(p.Values("data-change")); got != want ||
 		want == 0 && !slices.Equal(p.Values("data-empty"), []string{"filtered"}) {
-		t.Errorf("%d changed prices, want %d: %s", got, want, p.Text())
+		t.Errorf("got %d changed prices, want %d: %s", got, want, p.Text())
 	}
 }
 
@@ -43,7 +42,7 @@ func TestPreview(t *testing.T) {
 	expectChanges(t, p, 21)
 	link := regexp.MustCompile(regexp.QuoteMeta(web.DraftURL(card.ID)) + `/rules/\d+`).FindString(p.Body)
 	if link == "" {
-		t.Error("the rule at fault has no link")
+		t.Error("the rule with the problem has no link")
 	}
 	order := func(first, second string) {
 		t.Helper()
@@ -69,7 +68,7 @@ func TestPreview(t *testing.T) {
 		p.Expect(t, filter, http.StatusOK, `name="tab" value="preview"`)
 		expectChanges(t, p, want)
 		if strings.Contains(p.Body, "<script>alert") {
-			t.Errorf("%s repeats markup as it came", filter)
+			t.Errorf("%s contains unescaped markup", filter)
 		}
 	}
 	d.Get(t, web.DraftURL(card.ID)+"?tab=publish").Expect(t, "publishing", http.StatusOK, `data-problems="1"`)
@@ -80,13 +79,13 @@ func TestPreview(t *testing.T) {
 	d.Get(t, web.DraftURL(same.ID)+"?tab=preview").Expect(t, "a draft that changes nothing", http.StatusOK,
 		`data-empty="none"`, `data-state="complete"`)
 	reader := d.SignedInAs(t, models.Auditor).Get(t, at)
-	reader.Expect(t, "an auditor's", http.StatusOK, "industry roofer, country GB")
+	reader.Expect(t, "as an auditor", http.StatusOK, "industry roofer, country GB")
 	if strings.Contains(reader.Body, "/rules/") {
-		t.Error("an auditor is led to a form")
+		t.Error("an auditor sees a link to a form")
 	}
 }
 
-// A long list is paged by its cells: every one once, in order, there and back.
+// Paging through a long list shows every cell once, in order, in both directions.
 func TestPreviewPages(t *testing.T) {
 	t.Parallel()
 	d := admintest.NewConsoleWithPrices(t, admintest.Setup{})
@@ -105,7 +104,7 @@ func TestPreviewPages(t *testing.T) {
 		pages++
 		for _, m := range row.FindAllStringSubmatch(p.Body, -1) {
 			if seen[m[1]] {
-				t.Errorf("%s twice", m[1])
+				t.Errorf("%s occurs twice", m[1])
 			}
 			seen[m[1]] = true
 		}
@@ -116,13 +115,13 @@ func TestPreviewPages(t *testing.T) {
 		p = d.Get(t, next)
 	}
 	if len(seen) != 336 || pages != 4 {
-		t.Errorf("%d industries on %d pages", len(seen), pages)
+		t.Errorf("got %d industries on %d pages", len(seen), pages)
 	}
 	for range pages - 1 {
 		p = d.Get(t, link(p, "prev"))
 	}
 	if link(p, "prev") != "" || len(row.FindAllString(p.Body, -1)) != 100 {
-		t.Errorf("the way back: %s", p.Text())
+		t.Errorf("paging back: %s", p.Text())
 	}
 }
 
@@ -145,19 +144,19 @@ func TestReplaying(t *testing.T) {
 	live := d.Get(t, at+"/replay/live")
 	live.Expect(t, "the part", http.StatusOK, `data-state="running"`, `max="7" value="3"`, `hx-trigger="every 2s"`)
 	if strings.Contains(live.Body, "<html") {
-		t.Error("the part is a whole page")
+		t.Error("the fragment is a whole page")
 	}
 	d.Exec(t, `UPDATE rate_card_replays SET state = 'waiting', days_done = 0, seen_at = NULL`)
 	if did, err := d.Options.Prices.ReplayNext(t.Context()); !did || err != nil {
 		t.Fatal(did, err)
 	}
 	done := d.Get(t, at+"?tab=replay")
-	// Of 500 British pings 20 were a sandbox's and 80 capped: 400 were priced at 45.60 and
-	// are at 50.00.
+	// Of 500 British pings, 20 were from a sandbox account and 80 were capped. The other 400 were priced at
+	// 45.60, and at 50.00 with the draft.
 	done.Expect(t, "done", http.StatusOK, "18,240.00", "20,000.00", "+1,760.00 (+9.6 %)", "3,192.00 →",
 		"−192.00 (−6.0 %)", "83.3 %", "GBP", "EUR", "United Kingdom", `>harbour-leads</a>`)
 	if strings.Contains(done.Body, "every 2s") || slices.Contains(d.Get(t, at+"/replay/live").Values("data-notice"), "warn") {
-		t.Error("what is done still asks, or is told as stale")
+		t.Error("a completed replay still reloads or is shown as stale")
 	}
 	d.Time.Advance(time.Minute)
 	d.AddRule(t, card, admintest.PlumbersIn("IE", money.EUR, 6000))
@@ -166,10 +165,10 @@ func TestReplaying(t *testing.T) {
 	d.Get(t, at+"/replay/live").Expect(t, "failed", http.StatusOK, `data-state="failed"`, `data-notice="bad"`)
 	reader := d.SignedInAs(t, models.Auditor)
 	if p := reader.Get(t, at+"?tab=replay"); strings.Contains(p.Body, `action="`+at+`/replay"`) {
-		t.Error("an auditor is offered a replay")
+		t.Error("an auditor sees the form to start a replay")
 	}
 	if p := reader.Post(t, at+"/replay", url.Values{"days": {"7"}}); p.Status != http.StatusForbidden {
-		t.Errorf("an auditor starts a replay: %d", p.Status)
+		t.Errorf("an auditor started a replay: %d", p.Status)
 	}
 }
 
@@ -190,7 +189,7 @@ func TestHistory(t *testing.T) {
 	}
 	d.Get(t, "/pricing/versions/3").Expect(t, "a version", http.StatusOK, "336", `data-more="286"`,
 		"/pricing/compare?a=2&amp;b=3", "Every standard lead")
-	d.Get(t, "/pricing/versions/2").Expect(t, "an old one", http.StatusOK, `data-state="superseded"`, `id="rollback"`,
+	d.Get(t, "/pricing/versions/2").Expect(t, "a superseded version", http.StatusOK, `data-state="superseded"`, `id="rollback"`,
 		"/pricing/drafts/new?from=2")
 	d.Get(t, "/pricing/versions/1").Expect(t, "the first", http.StatusOK,
 		html.EscapeString(testkit.Value[string](t, d.Database, `SELECT note FROM rate_cards WHERE version = 1`)))
@@ -200,12 +199,12 @@ func TestHistory(t *testing.T) {
 		}
 	}
 	reader := d.SignedInAs(t, models.AccountManager).Get(t, "/pricing/versions/2")
-	reader.Expect(t, "an account manager's", http.StatusOK, "Dearer")
+	reader.Expect(t, "as an account manager", http.StatusOK, "Dearer")
 	if strings.Contains(reader.Body, "/pricing/drafts/new") {
-		t.Error("an account manager is offered a draft")
+		t.Error("an account manager sees the button to create a draft")
 	}
 	if got := len(regexp.MustCompile(`href="/pricing/versions/\d+"`).FindAllString(list.Body, -1)); got != 3 {
-		t.Errorf("%d versions are listed", got)
+		t.Errorf("got %d versions", got)
 	}
 }
 
@@ -235,7 +234,7 @@ func TestComparing(t *testing.T) {
 		p := d.Get(t, "/pricing/compare?"+query)
 		p.Expect(t, query, http.StatusUnprocessableEntity, `data-code="`+c.code+`"`, `id="f-`+c.field+`-error"`)
 		if strings.Contains(p.Body, "<script>alert") {
-			t.Errorf("%s repeats markup as it came", query)
+			t.Errorf("%s contains unescaped markup", query)
 		}
 	}
 }
@@ -274,7 +273,7 @@ func TestPricingALead(t *testing.T) {
 		"industry=plumbing":                                  "industry",
 		"industry=plumber&country=GBR":                       "country",
 		"industry=plumber&country=G1":                        "country",
-		"industry=plumber&partner=nobody":                    "partner",
+		"industry=plumber&partner=unknown":                   "partner",
 		"industry=plumber&partner=%00%ff":                    "partner",
 		"industry=plumber&version=9":                         "version",
 		"industry=plumber&version=x":                         "version",
@@ -285,15 +284,15 @@ func TestPricingALead(t *testing.T) {
 		p := d.Get(t, at+query)
 		p.Expect(t, query, http.StatusUnprocessableEntity, `id="f-`+field+`-error"`)
 		if strings.Contains(p.Body, "<script>alert") {
-			t.Errorf("%s repeats markup as it came", query)
+			t.Errorf("%s contains unescaped markup", query)
 		}
 	}
-	d.Get(t, at+"industry=plumbing&country=GBR&partner=nobody&version=77").Expect(t, "two mistakes",
+	d.Get(t, at+"industry=plumbing&country=GBR&partner=unknown&version=77").Expect(t, "two errors",
 		http.StatusUnprocessableEntity, `id="f-partner-error"`, `id="f-version-error"`)
-	d.Get(t, at+"industry=plumbing&partner=nobody").Expect(t, "two others", http.StatusUnprocessableEntity,
+	d.Get(t, at+"industry=plumbing&partner=unknown").Expect(t, "two other errors", http.StatusUnprocessableEntity,
 		`id="f-industry-error"`, `id="f-partner-error"`)
 	reader := d.SignedInAs(t, models.Auditor).Get(t, at+"industry=plumber&draft="+web.DraftURL(card.ID)[16:])
 	if strings.Contains(reader.Body, "/rules/") || reader.Status != http.StatusOK {
-		t.Errorf("an auditor is led to a form: %d", reader.Status)
+		t.Errorf("an auditor sees a link to a form: %d", reader.Status)
 	}
 }

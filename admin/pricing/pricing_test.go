@@ -15,14 +15,14 @@ import (
 	pricingrules "github.com/pingpost/pingpost/pricing_rules"
 )
 
-// lastEdit returns the words of the newest edit, as pages show them.
+// lastEdit returns the description of the last edit.
 func lastEdit(t testing.TB, db *testkit.Database) string {
 	t.Helper()
 	return html.EscapeString(testkit.Value[string](t, db, `SELECT what FROM rate_card_edits ORDER BY id DESC LIMIT 1`))
 }
 
-// The way of a draft from its first form to the list of what was done to it.
-func TestPricing(t *testing.T) {
+// A draft is created, edited, renamed and discarded, and its edits are listed.
+func TestDraftLifecycle(t *testing.T) {
 	t.Parallel()
 	d := admintest.NewConsoleWithDraft(t)
 	home := d.Get(t, "/pricing")
@@ -30,7 +30,7 @@ func TestPricing(t *testing.T) {
 		`id="precedence"`, `id="row-plumber"`, "/pricing/versions/1/export?country=GB&amp;format=csv",
 		"/pricing/versions/1/export?format=yaml"} {
 		if !strings.Contains(home.Body, want) {
-			t.Errorf("the first page lacks %q: %s", want, home.Text())
+			t.Errorf("the first page does not contain %q: %s", want, home.Text())
 		}
 	}
 	if p := d.Get(t, "/pricing/drafts/new?from=1"); !strings.Contains(p.Body, `name="from" value="1"`) {
@@ -44,7 +44,7 @@ func TestPricing(t *testing.T) {
 		}
 	}
 	if p := d.Get(t, "/jump?q="+strings.TrimPrefix(d.DraftURL, "/pricing/drafts/")); p.Location() != d.DraftURL {
-		t.Errorf("a jump leads to %q", p.Location())
+		t.Errorf("the search redirects to %q", p.Location())
 	}
 	title := url.Values{
 		"title":   {"Winter, Germany"},
@@ -59,7 +59,7 @@ func TestPricing(t *testing.T) {
 	}
 	ask := d.Get(t, d.DraftURL+"/discard")
 	if p := d.Post(t, d.DraftURL+"/discard", url.Values{"name": {"yes"}, "version": {admintest.VersionAt(t, ask)}}); p.Status != http.StatusUnprocessableEntity {
-		t.Errorf("discarded without the word: %d", p.Status)
+		t.Errorf("discarded without confirmation: %d", p.Status)
 	}
 	if p := d.Post(t, d.DraftURL+"/discard", url.Values{"name": {"discard"}, "version": {admintest.VersionAt(t, ask)}}); p.Location() != "/pricing" {
 		t.Errorf("%d %s", p.Status, p.Text())
@@ -69,12 +69,12 @@ func TestPricing(t *testing.T) {
 		t.Errorf("%s", p.Text())
 	}
 	if p := d.Get(t, d.DraftURL+"/rules/new"); p.Location() != d.DraftURL {
-		t.Errorf("a rule of what is discarded: %d", p.Status)
+		t.Errorf("a rule of a discarded draft: %d", p.Status)
 	}
 	d.CheckAuditTrail(t)
 }
 
-// A cell takes an amount, and inherits again once it is empty; the last edit is undone.
+// A cell can be set, cleared so that it inherits, and undone.
 func TestCells(t *testing.T) {
 	t.Parallel()
 	d := admintest.NewConsoleWithDraft(t)
@@ -87,14 +87,14 @@ func TestCells(t *testing.T) {
 	for _, want := range []string{`value="61.50"`, d.DraftURL + "/undo?", lastEdit(t, d.Database), "<ins>",
 		`name="was" value="6150"`} {
 		if !strings.Contains(p.Body, want) {
-			t.Errorf("the grid lacks %s: %s", want, p.Text())
+			t.Errorf("the grid does not contain %s: %s", want, p.Text())
 		}
 	}
 	if p := d.Cell(t, "plumber", "6150", "£70", "part", "rows"); p.Status != http.StatusOK ||
 		!strings.Contains(p.Body, `id="grid-part" data-version="3"`) ||
 		!strings.Contains(p.Body, `id="row-plumber"`) || strings.Contains(p.Body, "<h1>") ||
 		strings.Contains(p.Body, `id="row-solicitor"`) {
-		t.Errorf("a part: %d %.300s", p.Status, p.Body)
+		t.Errorf("fragment: %d %.300s", p.Status, p.Body)
 	}
 	if p := d.Cell(t, "plumber", "7000", ""); p.Status != http.StatusSeeOther || d.Base(t, "plumber") != 0 {
 		t.Errorf("%d, base %d", p.Status, d.Base(t, "plumber"))
@@ -119,7 +119,7 @@ func TestCells(t *testing.T) {
 	d.CheckAuditTrail(t)
 }
 
-// What no cell can hold is refused at the cell, with what to write instead, and kept.
+// A rejected amount stays in its cell, with an error that says what to enter.
 func TestCellMistakes(t *testing.T) {
 	t.Parallel()
 	d := admintest.NewConsoleWithDraft(t)
@@ -151,7 +151,7 @@ func TestCellMistakes(t *testing.T) {
 				t.Errorf("%q: %d %v %s", typed, p.Status, p.Codes(), p.Text())
 			}
 			if typed != admintest.HostileText && !strings.Contains(p.Body, `value="`+typed+`"`) {
-				t.Errorf("%q is not kept", typed)
+				t.Errorf("%q is no longer in the cell", typed)
 			}
 		}
 	}
@@ -165,8 +165,8 @@ func TestCellMistakes(t *testing.T) {
 	}
 }
 
-// Two change one cell: the second sees the first's, and overwrites nothing unseen.
-func TestTwoChangeOneCell(t *testing.T) {
+// If two users change one cell, the second sees the first one's change before overwriting it.
+func TestConcurrentCellChanges(t *testing.T) {
 	t.Parallel()
 	d := admintest.NewConsoleWithDraft(t)
 	plumber := pricingrules.Target{Industry: "plumber", Country: "GB"}
@@ -180,19 +180,19 @@ func TestTwoChangeOneCell(t *testing.T) {
 		t.Errorf("%d, base %d: %s", p.Status, d.Base(t, "plumber"), p.Text())
 	}
 	if p := d.Cell(t, "plumber", "5100", "49"); p.Status != http.StatusSeeOther || d.Base(t, "plumber") != 4900 {
-		t.Errorf("knowing of it: %d", p.Status)
+		t.Errorf("after seeing the change: %d", p.Status)
 	}
 	stale := url.Values{"version": {"1"}, "mode": {"paste"}, "lines": {"plumber\t1\r\narborist\t2"}}
 	if p := d.Post(t, d.DraftURL+"/cells?country=GB", stale); p.Status != http.StatusConflict ||
 		!slices.Equal(p.Codes(), []string{"changed"}) ||
 		!strings.Contains(p.Body, "pricing_manager@example.com") || d.Base(t, "arborist") != 0 {
-		t.Errorf("a column on what has changed: %d %s", p.Status, p.Text())
+		t.Errorf("pasting a column into a changed draft: %d %s", p.Status, p.Text())
 	}
 }
 
-// A cell or a column that is rejected for a mistake keeps what it was made from, so that
-// its correction overwrites nobody's change unseen.
-func TestRejectedCellsKeepWhatTheyWereMadeFrom(t *testing.T) {
+// A rejected cell or column keeps the version that it was based on, so that its correction does not
+// overwrite another user's change.
+func TestRejectedCellsKeepVersion(t *testing.T) {
 	t.Parallel()
 	d := admintest.NewConsoleWithDraft(t)
 	opened := admintest.VersionAt(t, d.Get(t, d.DraftURL))
@@ -202,19 +202,19 @@ func TestRejectedCellsKeepWhatTheyWereMadeFrom(t *testing.T) {
 	}
 	p := d.Cell(t, "plumber", "0", "-1")
 	if p.Status != http.StatusUnprocessableEntity || strings.Contains(p.Body, `name="was" value="5100"`) {
-		t.Errorf("a mistake in a cell: %d %s", p.Status, p.Text())
+		t.Errorf("an error in a cell: %d %s", p.Status, p.Text())
 	}
 	column := url.Values{"version": {opened}, "mode": {"paste"}, "lines": {"plumber\t49\r\narborist\t-1"}}
 	if p := d.Post(t, d.DraftURL+"/cells?country=GB", column); p.Status != http.StatusConflict ||
 		!slices.Equal(p.Codes(), []string{"changed"}) {
-		t.Errorf("a mistake in a column of a stale form: %d %v %s", p.Status, p.Codes(), p.Text())
+		t.Errorf("an error in a column of a stale form: %d %v %s", p.Status, p.Codes(), p.Text())
 	}
 	if base := d.Base(t, "plumber"); base != 5100 {
-		t.Errorf("base %d", base)
+		t.Errorf("got base %d", base)
 	}
 }
 
-// A column is taken as a whole or not at all.
+// A pasted column is saved completely or not at all.
 func TestPastedColumn(t *testing.T) {
 	t.Parallel()
 	d := admintest.NewConsoleWithDraft(t)
@@ -245,12 +245,12 @@ func TestPastedColumn(t *testing.T) {
 			t.Errorf("%s: %d, base %d: %v %s", name, p.Status, d.Base(t, "arborist"), p.Codes(), p.Text())
 		}
 		if strings.HasPrefix(c.lines, "arborist\t50\r") && !strings.Contains(p.Body, `value="50"`) {
-			t.Errorf("%s: what was pasted is gone", name)
+			t.Errorf("%s: the pasted text is gone", name)
 		}
 	}
 }
 
-// All that is shown is changed at once, once somebody has seen how.
+// A bulk change applies to all rows shown, after a preview.
 func TestBulk(t *testing.T) {
 	t.Parallel()
 	d := admintest.NewConsoleWithDraft(t)
@@ -296,13 +296,13 @@ func TestBulk(t *testing.T) {
 		t.Fatalf("%d %s", p.Status, p.Text())
 	}
 	if rules := testkit.Value[int](t, d.Database, `SELECT rules FROM rate_card_edits`); rules < 50 {
-		t.Errorf("one edit of %d rules", rules)
+		t.Errorf("got one edit of %d rules", rules)
 	}
 	if p := send("set", "50", "apply", "yes"); p.Status != http.StatusSeeOther || d.Base(t, "plumber") != 5000 {
 		t.Errorf("%d, base %d", p.Status, d.Base(t, "plumber"))
 	}
 	if p := send("set", "50"); p.Status != http.StatusUnprocessableEntity || !slices.Equal(p.Codes(), []string{"nothing"}) {
-		t.Errorf("what is so already: %d %s", p.Status, p.Text())
+		t.Errorf("without a change: %d %s", p.Status, p.Text())
 	}
 	if p := send("set", "51", "version", "1"); p.Status != http.StatusConflict {
 		t.Errorf("stale: %d", p.Status)

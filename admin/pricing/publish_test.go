@@ -21,7 +21,7 @@ import (
 func expectState(t testing.TB, d admintest.ConsoleWithPrices, card models.RateCard, want string) {
 	t.Helper()
 	if got := d.State(t, card); got != want {
-		t.Fatalf("the draft is %q, want %q", got, want)
+		t.Fatalf("got draft state %q, want %q", got, want)
 	}
 }
 
@@ -50,7 +50,7 @@ func TestPublishing(t *testing.T) {
 		p := d.Post(t, at+"/publish", c.values)
 		p.Expect(t, name, http.StatusUnprocessableEntity, `id="f-`+c.field+`-error"`, `href="#f-`+c.field+`"`)
 		if strings.Contains(p.Body, "<script>alert") {
-			t.Errorf("%s: repeats markup as it came", name)
+			t.Errorf("%s: contains unescaped markup", name)
 		}
 	}
 	good := url.Values{"version": {version}, "note": {"Plumbers in Britain are short"}}
@@ -73,19 +73,19 @@ func TestPublishing(t *testing.T) {
 	d.CheckAuditTrail(t)
 }
 
-// expectPublished checks the page that publishes a draft after it was published as version 2.
+// expectPublished checks the Publish tab of a draft that was published as version 2.
 func expectPublished(t testing.TB, p admintest.Response, draft string) {
 	t.Helper()
 	p.Expect(t, "a published draft", http.StatusOK, `data-state="published"`, `data-notice="info"`, `href="/pricing/versions/2"`)
 	for _, form := range []string{"/publish", "/approve", "/take-back", "/update"} {
 		if strings.Contains(p.Body, `action="`+draft+form+`"`) {
-			t.Errorf("a published draft has the form %s", form)
+			t.Errorf("a published draft still has the form %s", form)
 		}
 	}
 }
 
-// Of two drafts the second is shown what the first one published, and loses nothing.
-func TestPublishingLosesARace(t *testing.T) {
+// If another draft is published first, the page shows its changes, and the update loses no edits.
+func TestPublishingAfterNewerVersion(t *testing.T) {
 	t.Parallel()
 	d := admintest.NewConsoleWithPrices(t, admintest.Setup{})
 	d.AddColleague(t)
@@ -106,17 +106,17 @@ func TestPublishingLosesARace(t *testing.T) {
 		"Their note", "pricing_manager@example.com", "/pricing/compare?a=1&amp;b=2", "70.00")
 	expectState(t, d, mine, "draft 0")
 	if n := strings.Count(p.Body, `action="`+web.DraftURL(mine.ID)+`/update"`); n != 1 {
-		t.Errorf("%d forms bring it up to date", n)
+		t.Errorf("got %d forms that update the draft", n)
 	}
 	updated := d.Post(t, web.DraftURL(mine.ID)+"/update", url.Values{"version": {admintest.VersionAt(t, p)}})
 	updated.Expect(t, "up to date", http.StatusOK, `data-notice="warn"`, `href="/pricing/versions/2"`,
 		"industry plumber, country GB", "50.00 GBP")
 	if strings.Contains(updated.Body, "country IE") {
-		t.Error("what only one of the two changed is told as kept")
+		t.Error("a change on only one side is shown as a conflict")
 	}
 	seen := d.Get(t, web.DraftURL(mine.ID)+"?tab=preview")
 	if seen.Expect(t, "the preview", http.StatusOK, "Ireland"); len(seen.Values("data-change")) != 5 {
-		t.Errorf("%d prices change", len(seen.Values("data-change")))
+		t.Errorf("got %d changed prices", len(seen.Values("data-change")))
 	}
 	form.Set("version", admintest.VersionAt(t, d.Get(t, web.DraftURL(mine.ID)+"?tab=publish")))
 	d.Post(t, web.DraftURL(mine.ID)+"/publish", form).ExpectRedirect(t, "/pricing/versions/3")
@@ -126,7 +126,7 @@ func TestPublishingLosesARace(t *testing.T) {
 	} {
 		d.Get(t, "/pricing/explain?industry=plumber&country="+c.country).Expect(t, name, http.StatusOK, c.want)
 	}
-	// Up to date it stays so, however often it is asked.
+	// Another update changes nothing.
 	next := d.AddDraft(t, "Next", admintest.PlumbersIn("FR", money.EUR, 6000))
 	if p := d.Post(t, web.DraftURL(next.ID)+"/update", url.Values{"version": {"2"}}); p.Location() != web.DraftURL(next.ID)+"?tab=preview" {
 		t.Errorf("%d %s", p.Status, p.Text())
@@ -134,7 +134,7 @@ func TestPublishingLosesARace(t *testing.T) {
 	d.CheckAuditTrail(t)
 }
 
-// What is published is what was looked at: an edit since then is shown instead.
+// A draft that was edited after the page was opened is not published. The page shows the edit.
 func TestPublishingAnEditedDraft(t *testing.T) {
 	t.Parallel()
 	d := admintest.NewConsoleWithPrices(t, admintest.Setup{})
@@ -152,7 +152,7 @@ func TestPublishingAnEditedDraft(t *testing.T) {
 	expectState(t, d, card, "draft 0")
 }
 
-// Where the policy asks for two, nobody publishes alone.
+// With a second person, users cannot publish alone.
 func TestPublishingRequiresTwoUsers(t *testing.T) {
 	t.Parallel()
 	d := admintest.NewConsoleWithPrices(t, admintest.Setup{Policy: ratecard.Policy{SecondPerson: true}})
@@ -171,15 +171,15 @@ func TestPublishingRequiresTwoUsers(t *testing.T) {
 	}
 	submit()
 	own := tab(d.Client)
-	own.Expect(t, "the submitter's", http.StatusOK, `data-state="submitted"`, `data-notice="info"`, `action="`+at+`/take-back"`)
+	own.Expect(t, "as the submitter", http.StatusOK, `data-state="submitted"`, `data-notice="info"`, `action="`+at+`/take-back"`)
 	if strings.Contains(own.Body, at+"/approve") {
-		t.Error("the submitter is offered to approve")
+		t.Error("the submitter sees the form to approve")
 	}
 	d.Post(t, at+"/approve", url.Values{"version": {admintest.VersionAt(t, own)}}).Expect(t, "the submitter approves",
 		http.StatusForbidden, `data-code="same_person"`)
 	if p := d.Post(t, at+"/take-back", url.Values{"version": {"1"}}); p.Status != http.StatusConflict ||
 		d.State(t, card) != "submitted 0" {
-		t.Errorf("taken back unseen: %d", p.Status)
+		t.Errorf("withdrawn with a stale form: %d", p.Status)
 	}
 	d.Post(t, at+"/take-back", url.Values{"version": {admintest.VersionAt(t, own)}}).ExpectRedirect(t, at+"?tab=publish")
 	expectState(t, d, card, "draft 0")
@@ -194,7 +194,7 @@ func TestPublishingRequiresTwoUsers(t *testing.T) {
 		"data-approver>colleague@example.com<")
 	reader := d.SignedInAs(t, models.Auditor)
 	if p := reader.Post(t, at+"/take-back", form); p.Status != http.StatusForbidden {
-		t.Errorf("an auditor takes back: %d", p.Status)
+		t.Errorf("an auditor withdrew the draft: %d", p.Status)
 	}
 	expectPublished(t, tab(reader), at)
 	d.CheckAuditTrail(t)
@@ -223,7 +223,7 @@ func TestPublishingAtATime(t *testing.T) {
 		"version": {admintest.VersionAt(t, d.Get(t, web.DraftURL(other.ID)+"?tab=publish"))},
 		"note":    {"Now"},
 	}).
-		Expect(t, "another meanwhile", http.StatusConflict, `data-code="scheduled"`, "Monday")
+		Expect(t, "another draft while one is scheduled", http.StatusConflict, `data-code="scheduled"`, "Monday")
 	d.Post(t, at+"/take-back", url.Values{"version": {admintest.VersionAt(t, waiting)}}).ExpectRedirect(t, at+"?tab=publish")
 	expectState(t, d, card, "draft 0")
 	schedule()
@@ -235,7 +235,7 @@ func TestPublishingAtATime(t *testing.T) {
 	b.Get(t, at+"?tab=publish").Expect(t, "afterwards", http.StatusOK, `href="/pricing/versions/2"`)
 }
 
-// Every form about a draft, with what no form of ours sends.
+// Forms that publish a draft, with requests that the console never sends.
 func TestBadPublishingForms(t *testing.T) {
 	t.Parallel()
 	d := admintest.NewConsoleWithPrices(t, admintest.Setup{})
@@ -273,7 +273,7 @@ func TestBadPublishingForms(t *testing.T) {
 				t.Errorf("%s: %s: %d %.200s", name, path, p.Status, p.Text())
 			}
 			if strings.Contains(p.Body, "<script>alert") {
-				t.Errorf("%s: %s repeats markup as it came", name, path)
+				t.Errorf("%s: %s contains unescaped markup", name, path)
 			}
 			if rows() != before {
 				t.Fatalf("%s: %s changed something", name, path)
@@ -281,7 +281,7 @@ func TestBadPublishingForms(t *testing.T) {
 		}
 	}
 	if p := d.Post(t, web.DraftURL(uuid.New())+"/publish", url.Values{"note": {"x"}}); p.Status != http.StatusNotFound {
-		t.Errorf("a draft that is none: %d", p.Status)
+		t.Errorf("a draft that does not exist: %d", p.Status)
 	}
 	d.CheckAuditTrail(t)
 }

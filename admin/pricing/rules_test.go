@@ -15,14 +15,14 @@ import (
 	"github.com/pingpost/pingpost/models"
 )
 
-// A rule is added, changed and taken out, each on the version that was seen.
+// A rule can be added, changed and removed, but not with a stale form.
 func TestRules(t *testing.T) {
 	t.Parallel()
 	d := admintest.NewConsoleWithDraft(t)
 	rule := func(more ...string) url.Values { return d.Rule(t, more...) }
 	d.Post(t, d.DraftURL+"/rules/new", rule()).ExpectRedirect(t, d.DraftURL+"?tab=rules")
 	if base := d.Base(t, "plumber"); base != 5800 {
-		t.Fatalf("the base is %d", base)
+		t.Fatalf("got base %d", base)
 	}
 	list := d.Get(t, d.DraftURL+"?tab=rules&q=scarce")
 	if !strings.Contains(list.Body, "industry plumber, country GB") ||
@@ -44,7 +44,7 @@ func TestRules(t *testing.T) {
 		t.Errorf("stale: %d %s", p.Status, p.Text())
 	}
 	if p := d.Post(t, at+"/remove", url.Values{"version": {"1"}}); p.Status != http.StatusConflict {
-		t.Errorf("taken out unseen: %d", p.Status)
+		t.Errorf("removed with a stale form: %d", p.Status)
 	}
 	if p := d.Post(t, at+"/remove", url.Values{"version": {admintest.VersionAt(t, d.Get(t, at))}}); p.Status != http.StatusSeeOther || d.Base(t, "plumber") != 0 {
 		t.Errorf("%d, base %d", p.Status, d.Base(t, "plumber"))
@@ -55,20 +55,20 @@ func TestRules(t *testing.T) {
 			t.Errorf("%s: %d", gone, p.Status)
 		}
 		if p := d.Post(t, gone, rule()); p.Status != http.StatusNotFound {
-			t.Errorf("sent to %s: %d", gone, p.Status)
+			t.Errorf("posted to %s: %d", gone, p.Status)
 		}
 	}
 	d.CheckAuditTrail(t)
 }
 
-// A rule that cannot be is refused beside its field.
+// A rule that is not valid is rejected with an error at its field.
 func TestRuleMistakes(t *testing.T) {
 	t.Parallel()
 	d := admintest.NewConsoleWithDraft(t)
 	d.Post(t, d.DraftURL+"/rules/new", d.Rule(t)).ExpectRedirect(t, d.DraftURL+"?tab=rules")
 	if p := d.Post(t, d.DraftURL+"/rules/new", d.Rule(t)); p.Status != http.StatusUnprocessableEntity ||
 		!slices.Equal(p.Codes(), []string{"rules"}) || !strings.Contains(p.Body, "industry plumber, country GB") {
-		t.Errorf("a second one: %d %s", p.Status, p.Text())
+		t.Errorf("a second rule: %d %s", p.Status, p.Text())
 	}
 	for field, text := range map[string]string{
 		"base-GBP":    "-1",
@@ -93,11 +93,11 @@ func TestRuleMistakes(t *testing.T) {
 		}
 	}
 	if p := d.Post(t, d.DraftURL+"/rules/new", url.Values{"version": {admintest.VersionAt(t, d.Get(t, d.DraftURL+"/rules/new"))}}); p.Status != http.StatusUnprocessableEntity || !slices.Equal(p.Codes(), []string{"rules"}) {
-		t.Errorf("an empty one: %d %s", p.Status, p.Text())
+		t.Errorf("an empty rule: %d %s", p.Status, p.Text())
 	}
 }
 
-// A rule that makes cells wrong is marked in the list; pages follow one another.
+// The list marks rules that cause problems and is paged.
 func TestRulesList(t *testing.T) {
 	t.Parallel()
 	d := admintest.NewConsoleWithDraft(t)
@@ -122,7 +122,7 @@ func TestRulesList(t *testing.T) {
 	}
 }
 
-// Whoever may only look sees a draft without its forms.
+// Users who cannot change prices see a draft without forms.
 func TestPricingRead(t *testing.T) {
 	t.Parallel()
 	d := admintest.NewConsoleWithDraft(t)
@@ -143,7 +143,7 @@ func TestPricingRead(t *testing.T) {
 	}
 }
 
-// A draft that waits for somebody's word does not change meanwhile.
+// A submitted draft cannot be changed.
 func TestSubmittedDraft(t *testing.T) {
 	t.Parallel()
 	d := admintest.NewConsoleWithDraft(t)
@@ -164,7 +164,7 @@ func TestSubmittedDraft(t *testing.T) {
 	}
 }
 
-// Every form about drafts, with what no form of ours sends, as who may send it.
+// All forms about drafts, with requests that the console never sends, as a user who may send them.
 func TestBadPricingForms(t *testing.T) {
 	t.Parallel()
 	d := admintest.NewConsoleWithDraft(t)
@@ -216,7 +216,7 @@ func TestBadPricingForms(t *testing.T) {
 			}
 			if strings.Contains(p.Body, "<script>alert") ||
 				strings.Contains(p.Body, "onerror=alert(1)>") && !strings.Contains(p.Body, "onerror=alert(1)&gt;") {
-				t.Errorf("%s: %s repeats markup as it came", name, r.Path)
+				t.Errorf("%s: %s contains unescaped markup", name, r.Path)
 			}
 			if now := state(); now != before {
 				t.Fatalf("%s: %s changed something", name, r.Path)
@@ -226,8 +226,8 @@ func TestBadPricingForms(t *testing.T) {
 	d.CheckAuditTrail(t)
 }
 
-// A form that is shown again because of a mistake keeps the version that it was opened with:
-// submitted once more, it does not overwrite what somebody else changed meanwhile.
+// A rejected form keeps the version that it was opened with, so that submitting it again does not overwrite
+// another user's change.
 func TestRejectedFormKeepsVersion(t *testing.T) {
 	t.Parallel()
 	d := admintest.NewConsoleWithDraft(t)
@@ -257,16 +257,16 @@ func TestRejectedFormKeepsVersion(t *testing.T) {
 			}
 			opened := admintest.VersionAt(t, d.Get(t, one.form))
 			if p := colleague.Post(t, one.form, form(opened, one.theirs)); p.Status != http.StatusSeeOther {
-				t.Fatalf("the colleague's change: %d %s", p.Status, p.Text())
+				t.Fatalf("changing it as another user: %d %s", p.Status, p.Text())
 			}
 			theirs := one.now(t)
 			again := d.Post(t, one.form, form(opened, one.mistake))
 			if again.Status != http.StatusUnprocessableEntity {
-				t.Fatalf("a mistake: %d %s", again.Status, again.Text())
+				t.Fatalf("with an error: %d %s", again.Status, again.Text())
 			}
 			conflict := d.Post(t, one.form, form(admintest.VersionAt(t, again), one.mine))
 			if conflict.Status != http.StatusConflict || len(conflict.Values("data-conflict")) != 1 || one.now(t) != theirs {
-				t.Fatalf("corrected: %d, %q became %q: %s", conflict.Status, theirs, one.now(t), conflict.Text())
+				t.Fatalf("after correcting the error: %d, %q changed to %q: %s", conflict.Status, theirs, one.now(t), conflict.Text())
 			}
 			p := d.Post(t, one.form, form(admintest.VersionAt(t, conflict), one.mine))
 			if p.Status != http.StatusSeeOther || one.now(t) == theirs {

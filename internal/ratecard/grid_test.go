@@ -104,7 +104,7 @@ func TestGridOfAPart(t *testing.T) {
 		{Country: ""},
 		{Country: "GB", Urgency: "soon"},
 		{Country: "GB", Category: "none"},
-		{Country: "GB", Search: "nobody-does-this"},
+		{Country: "GB", Search: "no-such-industry"},
 	} {
 		if rows := w.Grid(compiled, nil, v); len(rows) != 0 {
 			t.Errorf("%+v: got %d rows", v, len(rows))
