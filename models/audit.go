@@ -6,7 +6,7 @@ import (
 	"github.com/google/uuid"
 )
 
-// AuditOutcome is how an action ended.
+// AuditOutcome is the result of an action.
 type AuditOutcome string
 
 const (
@@ -14,8 +14,8 @@ const (
 	AuditRejected AuditOutcome = "refused"
 )
 
-// AuditEvent is an action of staff, of an operator or of the service itself. Before
-// and After are JSON objects without secrets and personal data of leads.
+// AuditEvent is a record of an action by a user, an operator or the service. Before
+// and After are JSON objects. They contain no secrets and no personal data of leads.
 type AuditEvent struct {
 	ID         int64 `gorm:"primaryKey"`
 	At         time.Time

@@ -15,24 +15,24 @@ const (
 	WorkExport         JobKind = "export"
 )
 
-// JobState is the state of a piece of work.
+// JobState is the state of a job.
 //
 //	waiting ◄──► running ──► done
 //	    │            │
 //	    └────────────┴─────► failed or cancelled
 //
-// Queue.Enqueue inserts work in state waiting. What changes its state, with the
-// function in internal/jobs:
+// Queue.Enqueue inserts a job in state waiting. The other changes of state, with the
+// function in internal/jobs that makes them:
 //
-//	waiting → running     a worker claims the work's job (claim)
+//	waiting → running     a worker claims the job (claim)
 //	running → waiting     the attempt failed, or its node is stopping (settle)
-//	running → waiting     its worker fell silent, and the work gets a new job (rescue)
-//	running → waiting     a user cancels the work: first it loses its job (Cancel)
+//	running → waiting     the worker stopped responding, and the job is queued again (rescue)
+//	running → waiting     a user cancels the job: it is first taken off the queue (Cancel)
 //	running → done        the handler commits the result (Run.Commit, Run.CommitPgx)
 //	running → failed      the handler's error is final, or the last attempt failed (giveUp)
-//	waiting → failed      the worker of the last attempt was lost (rescue)
-//	running → failed      the same
-//	waiting → cancelled   a user cancels the work (Cancel)
+//	waiting → failed      the last attempt's worker was lost (rescue)
+//	running → failed      the last attempt's worker was lost (rescue)
+//	waiting → cancelled   a user cancels the job (Cancel)
 //
 // Done, failed and cancelled are final.
 type JobState string
@@ -45,14 +45,14 @@ const (
 	WorkCancelled JobState = "cancelled"
 )
 
-// Job is a piece of work that takes longer than a page may. Total is 0 while nobody
-// knows how much there is to do.
+// Job is background work that takes too long for a page request. Total is 0 while the
+// amount of work is unknown.
 type Job struct {
 	ID        int64 `gorm:"primaryKey;autoIncrement"`
 	Kind      JobKind
 	ObjectID  uuid.UUID
-	PartnerID *uuid.UUID // nil: not one partner's
-	StaffID   *uuid.UUID // nil: the command line
+	PartnerID *uuid.UUID // nil if the job is not for one partner
+	StaffID   *uuid.UUID // nil if it was enqueued from the command line
 	AskedBy   string
 	State     JobState `gorm:"default:waiting"`
 	Phase     string
@@ -60,17 +60,17 @@ type Job struct {
 	Total     int64
 	Failure   string
 	Attempt   int
-	JobID     *int64 // the queue's job that may write
+	JobID     *int64 // the River job that may write results
 	AskedAt   time.Time
 	StartedAt *time.Time
 	BeatAt    *time.Time
 	EndedAt   *time.Time
 }
 
-// TableName is "work": there is no plural.
+// TableName returns the table name, which has no plural form.
 func (Job) TableName() string { return "work" }
 
-// File is kept sealed, in parts, for as long as somebody needs it.
+// File is an encrypted file, stored in parts until it is no longer needed.
 type File struct {
 	ID        uuid.UUID `gorm:"primaryKey"`
 	Whole     bool
@@ -80,7 +80,7 @@ type File struct {
 	ExpiresAt time.Time
 }
 
-// Export is a list that a person asked for and fetches when it is done.
+// Export is a CSV export that a user requested and downloads when it is done.
 type Export struct {
 	ID      uuid.UUID `gorm:"primaryKey"`
 	StaffID uuid.UUID

@@ -6,7 +6,7 @@ import (
 	"github.com/google/uuid"
 )
 
-// LeadState is delivered, or erased once the lead's salt is gone.
+// LeadState is delivered, or erased once the lead's salt has been deleted.
 type LeadState string
 
 const (
@@ -14,7 +14,7 @@ const (
 	LeadErased    LeadState = "erased"
 )
 
-// Lead is a stored lead with its whole quote and its sealed contact record.
+// Lead is a stored lead with its quote and its encrypted contact record.
 type Lead struct {
 	ID            uuid.UUID `gorm:"primaryKey"`
 	Transaction   uuid.UUID
@@ -54,7 +54,7 @@ type Lead struct {
 	KeyVersion string
 }
 
-// Consent is the immutable record that a person agreed to be contacted.
+// Consent is the immutable record that the consumer agreed to be contacted.
 type Consent struct {
 	LeadID           uuid.UUID `gorm:"primaryKey"`
 	PartnerID        uuid.UUID
@@ -68,7 +68,7 @@ type Consent struct {
 	ReceivedAt       time.Time
 }
 
-// LeadEventKind is what happened to a lead.
+// LeadEventKind is the kind of an event in a lead's timeline.
 type LeadEventKind string
 
 const (
@@ -76,7 +76,7 @@ const (
 	EventReturned  LeadEventKind = "returned"
 )
 
-// LeadEvent is a line of a lead's timeline.
+// LeadEvent is an event in a lead's timeline.
 type LeadEvent struct {
 	ID     int64 `gorm:"primaryKey;autoIncrement"`
 	LeadID uuid.UUID

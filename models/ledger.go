@@ -6,7 +6,7 @@ import (
 	"github.com/google/uuid"
 )
 
-// EntryKind is what a ledger entry stands for; its sign follows from it.
+// EntryKind is the kind of a ledger entry. It determines the sign of the amount.
 type EntryKind string
 
 const (
@@ -16,7 +16,7 @@ const (
 	EntryPayment    EntryKind = "payment"    // − a payout was paid
 )
 
-// LedgerEntry is a signed amount; what is owed is their sum. Append-only.
+// LedgerEntry is a signed amount. The sum of the entries is what is owed. Append-only.
 type LedgerEntry struct {
 	ID          int64 `gorm:"primaryKey;autoIncrement"`
 	PartnerID   uuid.UUID
@@ -28,10 +28,10 @@ type LedgerEntry struct {
 	Currency    string
 	OccurredAt  time.Time
 	Note        string
-	MadeBy      string // "" is the service itself
+	MadeBy      string // "" for the service
 }
 
-// ReturnReason is why a lead is returned.
+// ReturnReason is the reason for a return.
 type ReturnReason string
 
 const (
@@ -45,7 +45,7 @@ const (
 	OtherReason  ReturnReason = "other"
 )
 
-// ReturnState is where a return is.
+// ReturnState is the state of a return.
 type ReturnState string
 
 const (
@@ -54,13 +54,13 @@ const (
 	ReturnRejected ReturnState = "refused"
 )
 
-// Return asks for what a lead earned back; accepted, the ledger has its mirror.
+// Return disputes a delivered lead. If it is accepted, a ledger entry reverses the accrual.
 type Return struct {
 	ID          uuid.UUID `gorm:"primaryKey"`
 	LeadID      uuid.UUID
 	PartnerID   uuid.UUID
 	AccountID   uuid.UUID
-	AmountMinor int64 // what the lead had earned
+	AmountMinor int64 // what the lead earned
 	Currency    string
 	Reason      ReturnReason
 	Evidence    string
@@ -79,14 +79,14 @@ type Return struct {
 //	    │            │            │
 //	    └────────────┴────────────┴───────► cancelled
 //
-// A user starts a run in state preparing, and its job claims ledger entries. What
-// changes its state:
+// A user starts a run in state preparing, and its job claims ledger entries. The changes
+// of state:
 //
 //	preparing → prepared    the job has claimed all entries
-//	preparing → cancelled   nothing is to be paid, or the job was cancelled or failed
+//	preparing → cancelled   there is nothing to pay, or the job was cancelled or failed
 //	prepared  → approved    another user approves the run
 //	prepared  → cancelled   a user cancels the run
-//	approved  → paid        a user marks the run as paid: the ledger gets its payments
+//	approved  → paid        a user marks the run as paid, which adds its payments to the ledger
 //	approved  → cancelled   a user cancels the run
 //
 // Paid and cancelled are final. Cancelling releases the entries for the next run.
@@ -100,7 +100,7 @@ const (
 	RunCancelled RunState = "cancelled"
 )
 
-// PayoutRun pays, in one currency, every entry before its cutoff that no run has paid.
+// PayoutRun pays all unpaid entries before its cutoff in one currency.
 type PayoutRun struct {
 	ID           uuid.UUID `gorm:"primaryKey"`
 	Currency     string
@@ -126,13 +126,13 @@ type PayoutRun struct {
 	RowVersion   int `gorm:"default:1"`
 }
 
-// PayoutRunEntry says that a run has an entry: an entry is in one run at most.
+// PayoutRunEntry records that a run claimed an entry. An entry is in at most one run.
 type PayoutRunEntry struct {
 	EntryID int64 `gorm:"primaryKey"`
 	RunID   uuid.UUID
 }
 
-// StatementOutcome is what a run does with an account's balance.
+// StatementOutcome is the result for an account's balance in a payout run.
 type StatementOutcome string
 
 const (
@@ -142,8 +142,8 @@ const (
 	StatementEven         StatementOutcome = "even"
 )
 
-// Statement is what an account gets of a run, in the run's currency. What is not paid
-// is carried forward: its entries stay for the next run.
+// Statement is what one account is paid in a payout run, in the run's currency. A held
+// balance is carried forward: its entries stay for the next run.
 type Statement struct {
 	RunID         uuid.UUID `gorm:"primaryKey"`
 	AccountID     uuid.UUID `gorm:"primaryKey"`

@@ -1,14 +1,14 @@
 package models
 
-// Outcome is how a request ended, as in pings and traffic_minutes. A rejected request has
-// the reason of its error there.
+// Outcome is the result of a request, as stored in pings and traffic_minutes. For a
+// rejected request it is the reason of the error.
 type Outcome string
 
 // The outcomes of requests that were not rejected, and of one rejection.
 const (
 	OutcomePriced Outcome = "priced"
 
-	// Why a valid ping gets no price (decision 4): the reason in its answer too.
+	// Reasons why a valid ping gets no price (decision 4), also sent in the answer.
 	OutcomeExcluded Outcome = "excluded"
 	OutcomePaused   Outcome = "paused"
 	OutcomeCapped   Outcome = "capped"
@@ -16,31 +16,31 @@ const (
 	OutcomeDelivered Outcome = "delivered"
 	OutcomeReplayed  Outcome = "replayed"
 
-	// An unsigned post that was accepted, where signing is off and where it is
-	// report-only (decision 14).
+	// An unsigned post was accepted because the signing mode is off or report-only
+	// (decision 14).
 	OutcomeDeliveredUnsigned   = OutcomeDelivered + "_unsigned"
 	OutcomeDeliveredReportOnly = OutcomeDelivered + "_would_be_rejected"
 	OutcomeReplayedUnsigned    = OutcomeReplayed + "_unsigned"
 	OutcomeReplayedReportOnly  = OutcomeReplayed + "_would_be_rejected"
 
-	// OutcomeInactive is a rejection of which the partner learns no more than that
-	// the post was not authorised.
+	// OutcomeInactive is a rejection. The partner only learns that the post was not
+	// authorised.
 	OutcomeInactive Outcome = "inactive"
 )
 
-// OutcomeKind is what an outcome is counted as.
+// OutcomeKind groups outcomes for counting.
 type OutcomeKind int
 
 // The kinds of outcomes.
 const (
 	KindRejected OutcomeKind = iota
 	KindPriced
-	KindUnpriced // understood, and not priced
+	KindUnpriced // valid, but without a price
 	KindDelivered
 	KindReplayed
 )
 
-// KindOf is the kind of an outcome.
+// KindOf returns the kind of an outcome.
 func KindOf(outcome string) OutcomeKind {
 	switch Outcome(outcome) {
 	case OutcomePriced:
@@ -53,5 +53,5 @@ func KindOf(outcome string) OutcomeKind {
 		return KindReplayed
 	case OutcomeInactive:
 	}
-	return KindRejected // the reason of an error, OutcomeInactive among them
+	return KindRejected // an error's reason, or OutcomeInactive
 }

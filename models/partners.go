@@ -1,5 +1,5 @@
-// Package models holds the rows as GORM sees them: one file a table group. It
-// has no queries, no hooks, no JSON tags, and no field for a plaintext secret.
+// Package models contains the GORM models of the database rows, one file for each group of
+// tables. It has no queries, no hooks, no JSON tags, and no field for a plaintext secret.
 package models
 
 import (
@@ -8,7 +8,7 @@ import (
 	"github.com/google/uuid"
 )
 
-// PartnerStatus is where a partner is on its way to selling leads.
+// PartnerStatus is the status of a partner.
 type PartnerStatus string
 
 const (
@@ -17,18 +17,18 @@ const (
 	PartnerSuspended PartnerStatus = "suspended"
 )
 
-// SigningMode says what happens to an unsigned post (decision 14).
+// SigningMode decides what happens to unsigned posts (decision 14).
 type SigningMode string
 
 const (
-	SigningRequired   SigningMode = "required"    // refused
-	SigningReportOnly SigningMode = "report_only" // accepted, counted as "would have been refused"
+	SigningRequired   SigningMode = "required"    // rejected
+	SigningReportOnly SigningMode = "report_only" // accepted, counted as "would be rejected"
 	SigningOff        SigningMode = "off"         // accepted
-	SigningDefault    SigningMode = "default"     // a partner's: as the platform's configuration says
-	SigningInherit    SigningMode = "inherit"     // an account's: as its partner says
+	SigningDefault    SigningMode = "default"     // for a partner: the platform's configured mode
+	SigningInherit    SigningMode = "inherit"     // for an account: its partner's mode
 )
 
-// Partner is a tenant: whoever sells leads and is paid for them.
+// Partner is a company that sells leads on the platform.
 type Partner struct {
 	ID             uuid.UUID `gorm:"primaryKey"`
 	Slug           string
@@ -48,8 +48,8 @@ type Partner struct {
 	UpdatedAt      time.Time `gorm:"autoUpdateTime:false"`
 }
 
-// PlatformIDs is the partner of unsigned posts that name nobody (decision 13). The first
-// migration makes it.
+// PlatformIDs identifies the partner and the account of unsigned posts that name no partner
+// (decision 13). The first migration creates them.
 var PlatformIDs = struct{ Partner, Account uuid.UUID }{
 	uuid.MustParse("00000000-0000-7000-8000-000000000001"),
 	uuid.MustParse("00000000-0000-7000-8000-000000000002"),
@@ -79,7 +79,7 @@ type Account struct {
 	UpdatedAt   time.Time `gorm:"autoUpdateTime:false"`
 }
 
-// SecretState is active or revoked; retiring is an active secret with an end.
+// SecretState is active or revoked. An active secret with an expiry is shown as retiring.
 type SecretState string
 
 const (
@@ -87,8 +87,8 @@ const (
 	SecretRevoked SecretState = "revoked"
 )
 
-// SigningSecret is an HMAC secret of a partner. Sealed holds it under a platform
-// key; Digest, keyed too, makes it unique on the platform (decisions 13, 16).
+// SigningSecret is a partner's HMAC secret. Sealed is the secret encrypted with a platform
+// key. Digest, also keyed, makes it unique on the platform (decisions 13, 16).
 type SigningSecret struct {
 	ID        uuid.UUID `gorm:"primaryKey"`
 	PartnerID uuid.UUID
@@ -101,11 +101,11 @@ type SigningSecret struct {
 	NotBefore time.Time
 	RetiresAt *time.Time
 	RevokedAt *time.Time
-	CreatedBy string    // a name as the audit trail has it
+	CreatedBy string    // the user's name, as in the audit log
 	CreatedAt time.Time `gorm:"autoCreateTime:false"`
 }
 
-// PartnerLink leads to a partner's own documentation page.
+// PartnerLink is a link to a partner's own documentation page.
 type PartnerLink struct {
 	Digest    []byte `gorm:"primaryKey"` // SHA-256 of the token
 	PartnerID uuid.UUID

@@ -6,37 +6,37 @@ import (
 	"github.com/google/uuid"
 )
 
-// RateCardState is where a rate card is in its life.
+// RateCardState is the state of a rate card.
 type RateCardState string
 
 const (
 	RateCardDraft      RateCardState = "draft"
-	RateCardSubmitted  RateCardState = "submitted" // waits for a second person
-	RateCardScheduled  RateCardState = "scheduled" // waits for its time
-	RateCardPublished  RateCardState = "published" // in force where its version is the highest
+	RateCardSubmitted  RateCardState = "submitted" // waits for approval by a second user
+	RateCardScheduled  RateCardState = "scheduled" // approved, with a date in the future
+	RateCardPublished  RateCardState = "published" // current if its version is the highest
 	RateCardSuperseded RateCardState = "superseded"
 	RateCardDiscarded  RateCardState = "discarded"
 )
 
-// RateCard is the prices: a draft, or a version. Once published it does not change.
+// RateCard is a draft or a version of the rate card. A published version never changes.
 type RateCard struct {
 	ID          uuid.UUID `gorm:"primaryKey"`
 	Version     int       `gorm:"default:null"` // 0 until it is published
 	State       RateCardState
 	Title       string
-	BasedOn     int `gorm:"default:null"` // the version that a draft was begun from; 0 for none
+	BasedOn     int `gorm:"default:null"` // the version that the draft started from; 0 if there was none
 	Author      string
 	Submitter   string
 	Approver    string
 	Note        string
-	EffectiveAt *time.Time // from when; of a submitted card, when it is to be
+	EffectiveAt *time.Time // when it takes effect, or the requested time of a submitted card
 	CreatedAt   time.Time  `gorm:"autoCreateTime:false"`
 	UpdatedAt   time.Time  `gorm:"autoUpdateTime:false"`
 	UpdatedBy   string
 	RowVersion  int `gorm:"default:1"`
 }
 
-// RateCardEdit is something that was done to a draft. Patch is how to undo it.
+// RateCardEdit is one edit of a draft. Patch contains what is needed to undo it.
 type RateCardEdit struct {
 	ID         int64 `gorm:"primaryKey;autoIncrement"`
 	RateCardID uuid.UUID
@@ -49,7 +49,7 @@ type RateCardEdit struct {
 	UndoneBy   string
 }
 
-// ReplayState is where a replay is.
+// ReplayState is the state of a replay.
 type ReplayState string
 
 const (
@@ -59,11 +59,11 @@ const (
 	ReplayFailed  ReplayState = "failed"
 )
 
-// RateCardReplay is a card put to the pings and posts of some days.
+// RateCardReplay prices the pings and posts of past days with a rate card.
 type RateCardReplay struct {
 	ID          uuid.UUID `gorm:"primaryKey"`
 	RateCardID  uuid.UUID
-	RowVersion  int // the card's
+	RowVersion  int // of the rate card
 	Requester   string
 	RequestedAt time.Time
 	FirstDay    time.Time `gorm:"type:date"`
@@ -75,7 +75,7 @@ type RateCardReplay struct {
 	Result      *string `gorm:"type:jsonb"`
 }
 
-// PricingRule is a rule of a rate card; nil selectors mean any. Base, Floor and
+// PricingRule is a rule of a rate card. A nil selector matches everything. Base, Floor and
 // Ceiling are JSON objects of minor units by currency code.
 type PricingRule struct {
 	ID         int64 `gorm:"primaryKey;autoIncrement"`
@@ -88,31 +88,31 @@ type PricingRule struct {
 	Base       *string `gorm:"type:jsonb"`
 	Floor      *string `gorm:"type:jsonb"`
 	Ceiling    *string `gorm:"type:jsonb"`
-	Multiplier *int64  // ten-thousandths
+	Multiplier *int64  // in ten-thousandths
 	Exclude    *bool
 	Note       string
 }
 
-// PartnerPrice is what a partner has of its own: decisions 4, 5.
+// PartnerPrice is a partner's own pricing (decisions 4, 5).
 type PartnerPrice struct {
 	PartnerID    uuid.UUID `gorm:"primaryKey"`
-	Adjustment   int       // ten-thousandths added to the price
+	Adjustment   int       // added to the price, in ten-thousandths
 	Exclusions   string    `gorm:"type:jsonb;default:'[]'"`
 	DailyLeadCap *int
-	AgreedAt     time.Time // when the first of the present terms began
+	AgreedAt     time.Time // when the first of the current terms took effect
 	RowVersion   int       `gorm:"default:1"`
 	UpdatedAt    time.Time `gorm:"autoUpdateTime:false"`
 }
 
-// PartnerPriceProposal is a change of a partner's own prices that waits for a second
-// person to approve it.
+// PartnerPriceProposal is a change to a partner's pricing that waits for approval by a
+// second user.
 type PartnerPriceProposal struct {
 	PartnerID    uuid.UUID `gorm:"primaryKey"`
 	ID           uuid.UUID
-	Adjustment   int    // ten-thousandths added to the price
+	Adjustment   int    // added to the price, in ten-thousandths
 	Exclusions   string `gorm:"type:jsonb"`
 	DailyLeadCap *int
-	BasedOn      int // the PartnerPrice's row version; 0 where there was none
+	BasedOn      int // the PartnerPrice's row version; 0 if there was none
 	Proposer     string
 	ProposerID   uuid.UUID
 	ProposedAt   time.Time

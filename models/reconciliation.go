@@ -6,19 +6,19 @@ import (
 	"github.com/google/uuid"
 )
 
-// ReconciliationState is where a reconciliation is.
+// ReconciliationState is the state of a reconciliation.
 type ReconciliationState string
 
 const (
 	ReconciliationUploaded  ReconciliationState = "uploaded"
 	ReconciliationComparing ReconciliationState = "comparing"
-	ReconciliationCompared  ReconciliationState = "compared" // a dry run: not kept yet
+	ReconciliationCompared  ReconciliationState = "compared" // not saved yet
 	ReconciliationKept      ReconciliationState = "kept"
 	ReconciliationDiscarded ReconciliationState = "discarded"
 )
 
-// Reconciliation is a partner's own list beside the ledger. Profile, Mapping and Result
-// are JSON that package reconcile writes.
+// Reconciliation is a comparison of a partner's file with the ledger. Package reconcile
+// writes Profile, Mapping and Result as JSON.
 type Reconciliation struct {
 	ID         uuid.UUID `gorm:"primaryKey"`
 	PartnerID  uuid.UUID
@@ -41,7 +41,7 @@ type Reconciliation struct {
 	RowVersion int `gorm:"default:1"`
 }
 
-// Finding is what a row of a partner's list turned out to be.
+// Finding is the result for one row of a partner's file, or for a missing lead.
 type Finding string
 
 const (
@@ -49,13 +49,13 @@ const (
 	AmountDiffers Finding = "amount_differs"
 	Unknown       Finding = "unknown"
 	Duplicated    Finding = "duplicate"
-	Missing       Finding = "missing" // a lead of the period that the list lacks
+	Missing       Finding = "missing" // a lead in the period that is not in the file
 	OutsidePeriod Finding = "outside_period"
 	Unreadable    Finding = "unreadable"
-	LeftOut       Finding = "left_out" // a lead of the period in a currency or of an account that the list does not name
+	LeftOut       Finding = "left_out" // a lead in the period whose currency or account is not in the file
 )
 
-// ReconciliationLine is a row of the list with its finding, or a lead that it lacks.
+// ReconciliationLine is a row of the file with its finding, or a lead that is not in the file.
 type ReconciliationLine struct {
 	ReconciliationID uuid.UUID `gorm:"primaryKey"`
 	Line             int       `gorm:"primaryKey"`
@@ -73,7 +73,7 @@ type ReconciliationLine struct {
 	ReceivedAt       *time.Time
 }
 
-// ReconciliationSettlement says how a line was settled. The newest of a line counts.
+// ReconciliationSettlement records how a line was settled. A line's newest one counts.
 type ReconciliationSettlement struct {
 	ID               int64 `gorm:"primaryKey;autoIncrement"`
 	ReconciliationID uuid.UUID

@@ -6,7 +6,7 @@ import (
 	"github.com/google/uuid"
 )
 
-// Role is what a person does at the platform. What each may do is in the policy.
+// Role is a user's role. The policy defines the permissions of each role.
 type Role string
 
 const (
@@ -17,10 +17,10 @@ const (
 	Auditor        Role = "auditor"
 )
 
-// Roles lists them all in their fixed order.
+// Roles lists all roles in a fixed order.
 var Roles = [...]Role{Administrator, AccountManager, PricingManager, Finance, Auditor}
 
-// StaffStatus says whether a person may log in.
+// StaffStatus is the status of a user.
 type StaffStatus string
 
 const (
@@ -29,7 +29,7 @@ const (
 	StaffDeactivated StaffStatus = "deactivated"
 )
 
-// Staff is a person of the console.
+// Staff is a user of the console.
 type Staff struct {
 	ID           uuid.UUID `gorm:"primaryKey"`
 	Email        string
@@ -38,7 +38,7 @@ type Staff struct {
 	PasswordHash string
 	TOTPSealed   []byte     `gorm:"column:totp_sealed"`
 	TOTPStep     int64      `gorm:"column:totp_step"`
-	TOTPAt       *time.Time `gorm:"column:totp_at"` // when the second factor was set up; nil when that is not known
+	TOTPAt       *time.Time `gorm:"column:totp_at"` // when the second factor was set up; nil if unknown
 	RowVersion   int        `gorm:"default:1"`
 	CreatedAt    time.Time  `gorm:"autoCreateTime:false"`
 	UpdatedAt    time.Time  `gorm:"autoUpdateTime:false"`
@@ -47,14 +47,14 @@ type Staff struct {
 // TableName implements GORM's Tabler.
 func (Staff) TableName() string { return "staff" }
 
-// StaffRole is a role in one place: one partner's, or everywhere.
+// StaffRole is a role of a user, either for one partner or for all of them.
 type StaffRole struct {
 	StaffID   uuid.UUID
 	Role      Role
-	PartnerID *uuid.UUID // nil for everywhere
+	PartnerID *uuid.UUID // nil for all partners
 }
 
-// RecoveryCode stands in once for a second factor that is lost.
+// RecoveryCode replaces a lost second factor. It works once.
 type RecoveryCode struct {
 	StaffID uuid.UUID `gorm:"primaryKey"`
 	Digest  []byte    `gorm:"primaryKey"`
@@ -64,7 +64,7 @@ type RecoveryCode struct {
 // TableName implements GORM's Tabler.
 func (RecoveryCode) TableName() string { return "staff_recovery_codes" }
 
-// Invitation lets a person choose a password, once.
+// Invitation lets a user choose a password, once.
 type Invitation struct {
 	TokenHash []byte `gorm:"primaryKey"`
 	StaffID   uuid.UUID
@@ -74,17 +74,17 @@ type Invitation struct {
 // TableName implements GORM's Tabler.
 func (Invitation) TableName() string { return "staff_invitations" }
 
-// SessionStage is how far a login has come.
+// SessionStage is the stage of a login.
 type SessionStage string
 
 const (
-	StageCode  SessionStage = "code"  // the password was right; a code is awaited
+	StageCode  SessionStage = "code"  // the password was correct; a code is needed
 	StageEnrol SessionStage = "enrol" // a second factor has to be set up first
 	StageOpen  SessionStage = "open"
 )
 
-// StaffSession is a login. The row is the authority: what it does not allow, no
-// cookie does.
+// StaffSession is a login session. The row decides what the session allows, never the
+// cookie.
 type StaffSession struct {
 	ID          uuid.UUID `gorm:"primaryKey"`
 	StaffID     uuid.UUID

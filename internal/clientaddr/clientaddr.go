@@ -6,9 +6,9 @@ import "net/netip"
 // ipv6Prefix is the part of an IPv6 address that one client usually cannot change.
 const ipv6Prefix = 64
 
-// Group returns what a client's address counts as: an IPv4 address is itself, an
-// IPv6 address is its /64 network (decision 28). All texts that are not addresses are one
-// group, the zero Addr.
+// Group returns the address that a client is counted under: an IPv4 address as it is, and
+// the /64 network of an IPv6 address (decision 28). Text that is not an address counts
+// under the zero Addr.
 func Group(text string) netip.Addr {
 	address, err := netip.ParseAddr(text)
 	if err != nil {
@@ -22,10 +22,10 @@ func Group(text string) netip.Addr {
 	return network.Addr()
 }
 
-// sitePrefix is the most of the IPv6 space that one site is usually assigned.
+// sitePrefix is the largest IPv6 network that one site usually gets.
 const sitePrefix = 48
 
-// Site returns the /48 network of an IPv6 address. An IPv4 address is itself.
+// Site returns the /48 network of an IPv6 address. It returns an IPv4 address as it is.
 func Site(address netip.Addr) netip.Addr {
 	if !address.Is6() {
 		return address

@@ -33,7 +33,7 @@ func TestSite(t *testing.T) {
 		"":                     "invalid IP",
 	} {
 		if got := clientaddr.Site(clientaddr.Group(text)).String(); got != want {
-			t.Errorf("%q is in site %s, want %s", text, got, want)
+			t.Errorf("Site(%q) = %s, want %s", text, got, want)
 		}
 	}
 }

@@ -1,5 +1,5 @@
-// Package clock is the one place that reads the time. Everything else is given
-// a Clock, so that tests set it and `pingpost dev` can run ahead of the machine.
+// Package clock is the only package that reads the system time. All other packages receive
+// a Clock, so that tests can set the time and `pingpost dev` can run ahead of the machine.
 package clock
 
 import (
@@ -7,24 +7,24 @@ import (
 	"time"
 )
 
-// Clock tells the service's time. It is always UTC.
+// Clock returns the service's time, always in UTC.
 type Clock interface {
 	Now() time.Time
 }
 
-// System is the machine's clock, ahead by Offset (dev only; zero in production).
+// System is the machine's clock plus Offset, which is zero outside `pingpost dev`.
 type System struct{ Offset time.Duration }
 
 // Now implements Clock.
 func (s System) Now() time.Time { return time.Now().UTC().Add(s.Offset) }
 
-// Manual is a clock that stands still until it is moved. Tests use it.
+// Manual is a clock for tests. It stands still until a test moves it.
 type Manual struct {
 	mu  sync.RWMutex
 	now time.Time
 }
 
-// NewManual starts a manual clock at t.
+// NewManual returns a manual clock set to t.
 func NewManual(t time.Time) *Manual { return &Manual{now: t.UTC()} }
 
 // Now implements Clock.
@@ -41,7 +41,7 @@ func (m *Manual) Advance(d time.Duration) {
 	m.now = m.now.Add(d)
 }
 
-// Set moves the clock to t.
+// Set sets the clock to t.
 func (m *Manual) Set(t time.Time) {
 	m.mu.Lock()
 	defer m.mu.Unlock()

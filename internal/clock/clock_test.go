@@ -13,20 +13,20 @@ func TestManualStandsStillUntilItIsMoved(t *testing.T) {
 	want := func(step string, at time.Time) {
 		t.Helper()
 		if got := m.Now(); !got.Equal(at) || got.Location() != time.UTC {
-			t.Errorf("%s: %s, want %s in UTC", step, got, at.UTC())
+			t.Errorf("%s: got %s, want %s in UTC", step, got, at.UTC())
 		}
 	}
 	want("at first", start)
-	want("asked again", start)
+	want("second call", start)
 	m.Advance(90 * time.Minute)
 	want("advanced", start.Add(90*time.Minute))
 	m.Advance(-2 * time.Hour)
-	want("turned back", start.Add(-30*time.Minute))
+	want("moved back", start.Add(-30*time.Minute))
 	m.Set(start.AddDate(0, 1, 0))
 	want("set", start.AddDate(0, 1, 0))
 }
 
-// The race detector is what this test is for, besides the sum.
+// The sum is checked here; the race detector checks the rest.
 func TestManualIsSafeForConcurrentUse(t *testing.T) {
 	start := time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)
 	m := NewManual(start)
@@ -36,14 +36,14 @@ func TestManualIsSafeForConcurrentUse(t *testing.T) {
 			for range 100 {
 				m.Advance(time.Millisecond)
 				if m.Now().Before(start) {
-					t.Error("the clock went back")
+					t.Error("Now is earlier than the time before")
 				}
 			}
 		})
 	}
 	all.Wait()
 	if got := m.Now().Sub(start); got != 1600*time.Millisecond {
-		t.Errorf("1600 steps of 1 ms made %s", got)
+		t.Errorf("the clock moved by %s after 1600 steps of 1 ms", got)
 	}
 }
 
@@ -53,9 +53,9 @@ func TestSystemIsUTCAndAheadByItsOffset(t *testing.T) {
 	ahead := System{Offset: offset}.Now()
 	after := System{}.Now()
 	if ahead.Location() != time.UTC || before.Location() != time.UTC {
-		t.Errorf("%s and %s, want UTC", before.Location(), ahead.Location())
+		t.Errorf("got locations %s and %s, want UTC", before.Location(), ahead.Location())
 	}
 	if ahead.Before(before.Add(offset)) || ahead.After(after.Add(offset)) {
-		t.Errorf("%s is not %s ahead of a moment between %s and %s", ahead, offset, before, after)
+		t.Errorf("%s is not %s ahead of the time between %s and %s", ahead, offset, before, after)
 	}
 }

@@ -2,8 +2,8 @@ package clock
 
 import "time"
 
-// AppendMillis appends a time in UTC and in milliseconds (decision 11):
-// 2026-01-02T03:04:05.678Z. By hand, since every ping writes two.
+// AppendMillis appends a time in UTC with milliseconds (decision 11), such as
+// 2026-01-02T03:04:05.678Z. It does not use time.Format, because every ping writes two times.
 func AppendMillis(b []byte, t time.Time) []byte {
 	t = t.UTC()
 	year, month, day := t.Date()
@@ -18,7 +18,7 @@ func AppendMillis(b []byte, t time.Time) []byte {
 	return append(b, 'Z')
 }
 
-// appendDigits writes the last n digits of a number that is not negative.
+// appendDigits appends the last n digits of v, which must not be negative.
 func appendDigits(b []byte, v, n int) []byte {
 	b = append(b, "0000"[:n]...)
 	for i := len(b) - 1; n > 0; i, n = i-1, n-1 {

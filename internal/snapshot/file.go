@@ -10,32 +10,31 @@ import (
 )
 
 const (
-	// fileFormat begins a file in clear and is bound to what follows. A file of
-	// another format, older or newer, is not read.
+	// fileFormat is the plaintext start of a file. It is authenticated together with the
+	// rest. A file with another format, older or newer, is rejected.
 	fileFormat = "pingpost snapshot 1\n"
 	maxFile    = 256 << 20
 )
 
 var (
-	errFormat = errors.New("the file has another format: it was written by another version of this program or is not a snapshot")
-	errSize   = errors.New("the file is too large to be a snapshot")
+	errFormat = errors.New("unknown file format: not a snapshot, or written by another version of pingpost")
+	errSize   = errors.New("file too large for a snapshot")
 )
 
-// Sealer encrypts a value for an owner, and opens it again.
+// Sealer encrypts and decrypts values for an owner.
 type Sealer interface {
 	Seal(owner, plain []byte) []byte
 	Open(owner, value []byte) ([]byte, error)
 }
 
-// File keeps a value on disk, sealed, so that it outlives a restart. Several
-// processes may share one: the last to write wins.
+// File stores an encrypted value on disk, so that it survives a restart. Several processes
+// may share a file; the last write wins.
 type File struct {
 	Path   string
 	Sealer Sealer
 }
 
-// Write replaces the file in one step. A reader finds the value from before or
-// this one.
+// Write replaces the file atomically. A reader gets either the old or the new value.
 func (f File) Write(plain []byte) (err error) {
 	folder := filepath.Dir(f.Path)
 	if err := os.MkdirAll(folder, 0o700); err != nil {
@@ -47,7 +46,7 @@ func (f File) Write(plain []byte) (err error) {
 	}
 	defer func() {
 		if err != nil {
-			os.Remove(out.Name()) //nolint:errcheck // err is what went wrong
+			os.Remove(out.Name()) //nolint:errcheck // err is already set
 		}
 	}()
 	_, err = out.Write(append([]byte(fileFormat), f.Sealer.Seal([]byte(fileFormat), plain)...))
@@ -57,7 +56,7 @@ func (f File) Write(plain []byte) (err error) {
 	return os.Rename(out.Name(), f.Path)
 }
 
-// Read returns what was written last.
+// Read returns the value that was written last.
 func (f File) Read() ([]byte, error) {
 	in, err := os.Open(f.Path)
 	if err != nil {

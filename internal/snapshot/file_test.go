@@ -28,34 +28,34 @@ func fileIn(t *testing.T, fill byte) snapshot.File {
 func TestFile(t *testing.T) {
 	f := fileIn(t, 1)
 	if _, err := f.Read(); !errors.Is(err, fs.ErrNotExist) {
-		t.Errorf("before the first write: %v", err)
+		t.Errorf("reading before the first write: %v", err)
 	}
 	for _, value := range []string{"one", "", "another"} {
 		if err := f.Write([]byte(value)); err != nil {
 			t.Fatal(err)
 		}
 		if got, err := f.Read(); err != nil || string(got) != value {
-			t.Errorf("read %q %v, want %q", got, err, value)
+			t.Errorf("Read() = %q, %v, want %q", got, err, value)
 		}
 	}
 	info, err := os.Stat(f.Path)
 	if err != nil || info.Mode().Perm() != 0o600 {
-		t.Errorf("mode %v %v", info.Mode(), err)
+		t.Errorf("file mode %v, %v", info.Mode(), err)
 	}
 	if entries, err := os.ReadDir(filepath.Dir(f.Path)); err != nil || len(entries) != 1 {
-		t.Errorf("the folder has %v %v, want the file alone", entries, err)
+		t.Errorf("folder contains %v, %v, want only the file", entries, err)
 	}
 	other := snapshot.File{Path: f.Path, Sealer: testkit.PlatformKeys(t, 2).For(keyring.Snapshot)}
 	if _, err := other.Read(); !errors.Is(err, keyring.ErrNotOpened) {
-		t.Errorf("read with another key: %v", err)
+		t.Errorf("reading with another key: %v", err)
 	}
 	rotated := snapshot.File{Path: f.Path, Sealer: testkit.PlatformKeys(t, 2, 1).For(keyring.Snapshot)}
 	if got, err := rotated.Read(); err != nil || string(got) != "another" {
-		t.Errorf("read with the key second: %q %v", got, err)
+		t.Errorf("reading with the key in second place: %q, %v", got, err)
 	}
 }
 
-// Whatever is changed in the file, or cut off it, it is not read.
+// A changed or truncated file is rejected.
 func TestAChangedFileIsNotRead(t *testing.T) {
 	f := fileIn(t, 1)
 	if err := f.Write([]byte("the value")); err != nil {
@@ -77,12 +77,12 @@ func TestAChangedFileIsNotRead(t *testing.T) {
 			r.Fatal(err)
 		}
 		if got, err := f.Read(); err == nil {
-			r.Fatalf("read %q", got)
+			r.Fatalf("the changed file was read as %q", got)
 		}
 	})
 }
 
-// Two nodes may have one file: each read finds a whole value of one of them.
+// Two nodes may share a file. Each read returns a complete value from one of them.
 func TestAFileOfTwoNodes(t *testing.T) {
 	f := fileIn(t, 1)
 	value := func(of int) []byte { return bytes.Repeat([]byte(fmt.Sprint(of)), 100_000) }
@@ -97,7 +97,7 @@ func TestAFileOfTwoNodes(t *testing.T) {
 					t.Error(err)
 				}
 				if got, err := f.Read(); err != nil || !bytes.Equal(got, value(0)) && !bytes.Equal(got, value(1)) {
-					t.Errorf("read %d bytes, %v", len(got), err)
+					t.Errorf("Read() returned %d bytes, %v", len(got), err)
 				}
 			}
 		})

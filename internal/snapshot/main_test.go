@@ -16,21 +16,21 @@ import (
 
 func TestMain(m *testing.M) { testkit.Main(m) }
 
-// soon is what the package promises; the rest of it is for a busy machine.
+// soon is the delay that the package documents, with a margin for a busy machine.
 const soon = time.Second
 
-// names is a snapshot of the partners' and the rate cards' names, loaded anew
-// each time that one of them changes.
+// names is a snapshot of the names of the partners and rate cards, reloaded whenever one of
+// them changes.
 type names struct{ first string }
 
-// follower is a holder of names with the means to make its loading fail.
+// follower is a holder of names whose loading can be made to fail.
 type follower struct {
 	*snapshot.Holder[names]
 	loads   atomic.Int64
 	failing atomic.Bool
 }
 
-var errBroken = errors.New("the value cannot be loaded")
+var errBroken = errors.New("loading the value failed")
 
 func newFollower(pool *pgxpool.Pool, snapshotName, sql string) *follower {
 	f := &follower{}
@@ -46,7 +46,7 @@ func newFollower(pool *pgxpool.Pool, snapshotName, sql string) *follower {
 	return f
 }
 
-// watched is a watcher at work on a database of its own.
+// watched is a running watcher with its own database.
 type watched struct {
 	db                *testkit.Database
 	proxy             *testkit.Proxy
@@ -65,7 +65,7 @@ func watch(t *testing.T) *watched {
 	w.log = log
 	watcher := snapshot.NewWatcher(w.db.Pool, logger, w.directory, w.prices)
 	if w.directory.Get() != nil {
-		t.Error("there is a value before the first load")
+		t.Error("got a value before the first load")
 	}
 	if err := watcher.Load(t.Context()); err != nil {
 		t.Fatal(err)
@@ -81,8 +81,8 @@ func watch(t *testing.T) *watched {
 	return w
 }
 
-// listening waits for a LISTEN connection other than the given one and returns
-// its process.
+// listening waits for a LISTEN connection other than the given one and returns its process
+// id.
 func (w *watched) listening(t *testing.T, other int) (pid int) {
 	t.Helper()
 	testkit.Eventually(t, 10*time.Second, "a connection listens", func() bool {
@@ -93,7 +93,7 @@ func (w *watched) listening(t *testing.T, other int) (pid int) {
 	return pid
 }
 
-// rename changes the house behind the watcher's back.
+// rename changes the platform partner's name without going through the watcher.
 func (w *watched) rename(t *testing.T, to string) {
 	t.Helper()
 	w.db.Exec(t, `UPDATE partners SET name = $1 WHERE slug = 'house'`, to)
@@ -101,5 +101,5 @@ func (w *watched) rename(t *testing.T, to string) {
 
 func (w *watched) sees(t *testing.T, name string) {
 	t.Helper()
-	testkit.Eventually(t, soon, "the snapshot says "+name, func() bool { return w.directory.Get().first == name })
+	testkit.Eventually(t, soon, "the snapshot contains "+name, func() bool { return w.directory.Get().first == name })
 }

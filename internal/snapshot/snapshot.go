@@ -1,9 +1,9 @@
-// Package snapshot keeps read-mostly data in memory, the same on every node
-// within a second of a change, and readable without a lock.
+// Package snapshot keeps read-mostly data in memory. Every node has the same data within a
+// second of a change, and readers need no lock.
 //
-// A trigger in the database raises a version number and sends a NOTIFY with
-// every change. The NOTIFY makes a reload prompt; the number, read every 500 ms
-// and after each reconnection, makes it certain: a NOTIFY has no replay.
+// A database trigger increments a version and sends a NOTIFY with every change. The NOTIFY
+// makes the reload fast. A missed NOTIFY is not sent again, so each node also reads the
+// version every 500 ms and after each reconnection.
 package snapshot
 
 import (
@@ -17,8 +17,8 @@ import (
 	"github.com/jackc/pgx/v5/pgxpool"
 )
 
-// ErrVersions stands for pgx's own error, which names host and user.
-var ErrVersions = errors.New("the versions of the snapshots cannot be read: the database does not answer")
+// ErrVersions replaces pgx's own error, which contains the host and the user.
+var ErrVersions = errors.New("reading snapshot versions: the database does not respond")
 
 // Channel is the NOTIFY channel of the schema's triggers.
 const Channel = "pingpost_snapshot"
@@ -29,37 +29,38 @@ const (
 	reconnectAfter = 250 * time.Millisecond
 )
 
-// Holder holds the newest loaded value of one kind.
+// Holder holds the most recently loaded value of one snapshot.
 type Holder[T any] struct {
 	name    string
 	load    func(context.Context) (*T, error)
 	current atomic.Pointer[T]
-	version int64 // touched by Load and the watcher's one goroutine only
+	version int64 // used only by Load and the watcher's goroutine
 }
 
-// New names the row of snapshot_versions to follow and how to load the value.
+// New returns a holder that follows the given row of snapshot_versions and uses load to
+// read the value.
 func New[T any](name string, load func(context.Context) (*T, error)) *Holder[T] {
 	return &Holder[T]{name: name, load: load}
 }
 
-// Get returns the current value; nil before the first load.
+// Get returns the current value, or nil before the first load.
 func (h *Holder[T]) Get() *T { return h.current.Load() }
 
-// Restore sets a value from before a restart, or nil to drop it, until the first
-// load replaces it. It is for a Holder whose watcher does not run yet.
+// Restore sets a value from before a restart, or removes it if value is nil. The first load
+// replaces it. Call Restore only before the watcher runs.
 func (h *Holder[T]) Restore(value *T) {
 	h.current.Store(value)
 	h.version = restored
 }
 
-// restored is the version of a restored value: none in the database.
+// restored is the version of a restored value. The database never uses it.
 const restored = -1
 
-// Name is the row of snapshot_versions.
+// Name returns the name of the row in snapshot_versions.
 func (h *Holder[T]) Name() string { return h.name }
 
-// refresh loads when the version differs from the loaded one. The version was
-// read before the data: a change in between is caught by the next poll.
+// refresh loads the value if its version changed. The version was read before the data, so
+// the next poll detects a change in between.
 func (h *Holder[T]) refresh(ctx context.Context, version int64) (bool, error) {
 	if version == h.version && h.current.Load() != nil {
 		return false, nil
@@ -73,13 +74,13 @@ func (h *Holder[T]) refresh(ctx context.Context, version int64) (bool, error) {
 	return true, nil
 }
 
-// Follower is a Holder of any type.
+// Follower is a Holder with any type of value.
 type Follower interface {
 	Name() string
 	refresh(ctx context.Context, version int64) (bool, error)
 }
 
-// Watcher reloads followers when their numbers change.
+// Watcher reloads followers when their versions change.
 type Watcher struct {
 	pool      *pgxpool.Pool
 	log       *slog.Logger
@@ -88,7 +89,7 @@ type Watcher struct {
 	current   atomic.Bool
 }
 
-// NewWatcher follows the given holders.
+// NewWatcher returns a watcher for the given followers.
 func NewWatcher(pool *pgxpool.Pool, log *slog.Logger, followers ...Follower) *Watcher {
 	return &Watcher{pool: pool, log: log, followers: followers, nudge: make(chan struct{}, 1)}
 }
@@ -96,9 +97,9 @@ func NewWatcher(pool *pgxpool.Pool, log *slog.Logger, followers ...Follower) *Wa
 // Current reports whether the last Load succeeded.
 func (w *Watcher) Current() bool { return w.current.Load() }
 
-// Load reads the versions once and reloads what changed. One that cannot be
-// loaded keeps its last value and does not hold up the others. The service calls
-// it before it starts to listen; Run calls it from then on.
+// Load reads the versions once and reloads what changed. A value that cannot be loaded stays
+// as it is and does not delay the others. The service calls Load before it starts to listen,
+// and Run calls it from then on.
 func (w *Watcher) Load(ctx context.Context) error {
 	err := w.load(ctx)
 	w.current.Store(err == nil)
@@ -130,8 +131,8 @@ func (w *Watcher) load(ctx context.Context) error {
 	return failed
 }
 
-// Run follows until ctx ends. A database that is away leaves the last values in
-// force; it is reported once, and again when it is back.
+// Run reloads changed values until ctx ends. While the database is unavailable, the last
+// values stay in use. Run logs this once, and once more when the database is back.
 func (w *Watcher) Run(ctx context.Context) {
 	listening := make(chan struct{})
 	go func() {
@@ -154,15 +155,15 @@ func (w *Watcher) Run(ctx context.Context) {
 		err := w.Load(bounded)
 		cancel()
 		if err != nil && ctx.Err() == nil && !failing {
-			w.log.Warn("snapshots are not refreshed; the last values stay in force", "error", err.Error())
+			w.log.Warn("cannot refresh snapshots, using the last values", "error", err.Error())
 		} else if err == nil && failing {
-			w.log.Info("snapshots are refreshed again")
+			w.log.Info("refreshing snapshots again")
 		}
 		failing = err != nil
 	}
 }
 
-// listen turns notifications into nudges and reconnects for ever.
+// listen wakes the watcher for each notification. It reconnects until ctx ends.
 func (w *Watcher) listen(ctx context.Context) {
 	for ctx.Err() == nil {
 		w.listenOnce(ctx)
@@ -178,12 +179,12 @@ func (w *Watcher) listenOnce(ctx context.Context) {
 	if err != nil {
 		return
 	}
-	// Hijacked, so that the listener does not hold one of the pool's places.
+	// Hijacked so that the listener does not use one of the pool's connections.
 	conn := pooled.Hijack()
 	defer func() {
 		bounded, cancel := context.WithTimeout(context.WithoutCancel(ctx), time.Second)
 		defer cancel()
-		conn.Close(bounded) //nolint:errcheck // the connection is given up
+		conn.Close(bounded) //nolint:errcheck // the connection is no longer used
 	}()
 	if _, err := conn.Exec(ctx, "LISTEN "+Channel); err != nil {
 		return
@@ -199,6 +200,6 @@ func (w *Watcher) listenOnce(ctx context.Context) {
 func (w *Watcher) wake() {
 	select {
 	case w.nudge <- struct{}{}:
-	default: // one is pending already, and it reads everything
+	default: // a wake-up is already pending and will read everything
 	}
 }

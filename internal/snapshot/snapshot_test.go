@@ -18,8 +18,8 @@ import (
 	"github.com/pingpost/pingpost/internal/testkit"
 )
 
-// Changes one after the other, each made as soon as the one before was seen: by
-// polling alone each would take the whole half second to the next look.
+// Each change is made as soon as the previous one was seen. With polling alone, each would
+// take up to half a second.
 func TestChangesAreSeenAtOnce(t *testing.T) {
 	w := watch(t)
 	w.listening(t, 0)
@@ -31,11 +31,11 @@ func TestChangesAreSeenAtOnce(t *testing.T) {
 		w.sees(t, name)
 	}
 	if took := (clock.System{}).Now().Sub(before); took > changes*400*time.Millisecond {
-		t.Errorf("%d changes took %s: notifications are not listened to", changes, took)
+		t.Errorf("%d changes took %s, so notifications are not received", changes, took)
 	}
 }
 
-// A NOTIFY has no replay; the number is read all the same.
+// Without a NOTIFY the version is still polled.
 func TestChangesAreSeenWithoutNotifications(t *testing.T) {
 	w := watch(t)
 	w.listening(t, 0)
@@ -54,60 +54,60 @@ func TestChangesAreSeenWhenTheListenerIsKilled(t *testing.T) {
 		w.db.Exec(t, `SELECT pg_terminate_backend($1)`, pid)
 		w.rename(t, name)
 		w.sees(t, name)
-		pid = w.listening(t, pid) // it comes back by itself
+		pid = w.listening(t, pid) // it reconnects
 	}
 }
 
-// The last value stays in force while the database is away. Its going and its
-// coming back are reported, once each.
+// The last value stays in use while the database is unavailable. The loss and the recovery
+// are logged once each.
 func TestTheDatabaseGoesAndComesBack(t *testing.T) {
-	const gone, back = "snapshots are not refreshed", "snapshots are refreshed again"
+	const gone, back = "cannot refresh snapshots", "refreshing snapshots again"
 	w := watch(t)
 	pid := w.listening(t, 0)
 	w.proxy.Down()
-	w.rename(t, "changed meanwhile")
-	testkit.Eventually(t, 5*time.Second, "the loss is reported", func() bool { return w.log.Count(gone) == 1 })
+	w.rename(t, "changed during the outage")
+	testkit.Eventually(t, 5*time.Second, "the loss is logged", func() bool { return w.log.Count(gone) == 1 })
 	if got := w.directory.Get().first; got != "House" {
-		t.Errorf("without its database the snapshot says %s", got)
+		t.Errorf("without its database the snapshot contains %s", got)
 	}
 	w.proxy.Up()
-	w.sees(t, "changed meanwhile")
-	testkit.Eventually(t, 5*time.Second, "the return is reported", func() bool { return w.log.Count(back) == 1 })
+	w.sees(t, "changed during the outage")
+	testkit.Eventually(t, 5*time.Second, "the recovery is logged", func() bool { return w.log.Count(back) == 1 })
 	w.listening(t, pid)
 	w.stop()
 	if w.log.Count(gone) != 1 || w.log.Count(back) != 1 {
-		t.Errorf("reported more than once:\n%s", w.log)
+		t.Errorf("logged more than once:\n%s", w.log)
 	}
 }
 
-// What did not change is not loaded again.
+// Unchanged values are not reloaded.
 func TestOnlyWhatChangedIsLoaded(t *testing.T) {
 	w := watch(t)
 	w.db.Exec(t,
 		`INSERT INTO rate_cards (id, version, state, author, note, created_at, updated_at, effective_at) VALUES (gen_random_uuid(), 1, 'published', 'someone', 'a note', now(), now(), now())`)
-	testkit.Eventually(t, soon, "the rate card's note is seen", func() bool { return w.prices.Get().first == "a note" })
+	testkit.Eventually(t, soon, "the rate card's note is loaded", func() bool { return w.prices.Get().first == "a note" })
 	w.stop()
 	if n := w.directory.loads.Load(); n != 1 {
-		t.Errorf("the directory was loaded %d times, want once", n)
+		t.Errorf("directory loaded %d times, want 1", n)
 	}
 	if n := w.prices.loads.Load(); n != 2 {
-		t.Errorf("the prices were loaded %d times, want twice", n)
+		t.Errorf("prices loaded %d times, want 2", n)
 	}
 }
 
-// One that cannot be loaded keeps its last value and is tried again, and does not
-// keep the others from theirs: a broken directory must not hold back new prices.
+// A value that cannot be loaded stays as it is and is tried again. It does not delay the
+// others: a broken directory must not block new prices.
 func TestOneThatFailsDoesNotHoldUpTheOthers(t *testing.T) {
 	w := watch(t)
 	w.directory.failing.Store(true)
 	w.rename(t, "not loaded")
 	w.db.Exec(t,
 		`INSERT INTO rate_cards (id, version, state, author, note, created_at, updated_at, effective_at) VALUES (gen_random_uuid(), 1, 'published', 'someone', 'a note', now(), now(), now())`)
-	testkit.Eventually(t, soon, "the other is loaded", func() bool { return w.prices.Get().first == "a note" })
+	testkit.Eventually(t, soon, "the rate card's note is loaded", func() bool { return w.prices.Get().first == "a note" })
 	if got := w.directory.Get().first; got != "House" {
-		t.Errorf("the snapshot that cannot be loaded says %s", got)
+		t.Errorf("the failed snapshot contains %s", got)
 	}
-	testkit.Eventually(t, 5*time.Second, "the failure is reported", func() bool { return w.log.Count(errBroken.Error()) == 1 })
+	testkit.Eventually(t, 5*time.Second, "the failure is logged", func() bool { return w.log.Count(errBroken.Error()) == 1 })
 	w.directory.failing.Store(false)
 	w.sees(t, "not loaded")
 }
@@ -118,22 +118,22 @@ func TestLoadReportsFailures(t *testing.T) {
 	broken.failing.Store(true)
 	logger, _ := testkit.NewLog()
 	if err := snapshot.NewWatcher(d.Pool, logger, broken).Load(t.Context()); !errors.Is(err, errBroken) {
-		t.Errorf("%v, want what the loading says", err)
+		t.Errorf("got %v, want the error of the load function", err)
 	}
 	if broken.Get() != nil {
-		t.Error("a value that was not loaded is there")
+		t.Error("got a value although loading failed")
 	}
 	d.Close()
 	away := testkit.Open(t, "postgres://someone:secret@127.0.0.1:1/none")
 	for _, pool := range []*pgxpool.Pool{d.Pool, away.Pool} {
 		err := snapshot.NewWatcher(pool, logger, broken).Load(t.Context())
 		if err == nil || strings.Contains(err.Error(), "127.0.0.1") || strings.Contains(err.Error(), "someone") {
-			t.Errorf("%v, want to hear that there is no database, and no more of it", err)
+			t.Errorf("got %v, want only that the database does not respond", err)
 		}
 	}
 }
 
-// Readers take no lock. The race detector watches the swap.
+// Readers take no lock. The race detector checks the swap.
 func TestReadersWhileItChanges(t *testing.T) {
 	w := watch(t)
 	done, stop := context.WithCancel(t.Context())
@@ -144,10 +144,10 @@ func TestReadersWhileItChanges(t *testing.T) {
 		readers.Go(func() {
 			for done.Err() == nil {
 				if w.directory.Get().first == "" {
-					t.Error("half a value")
+					t.Error("got an incomplete value")
 					return
 				}
-				runtime.Gosched() // the watcher needs a processor too
+				runtime.Gosched() // let the watcher run
 			}
 		})
 	}
@@ -155,15 +155,15 @@ func TestReadersWhileItChanges(t *testing.T) {
 	w.sees(t, "one")
 }
 
-// Whatever it is doing when it is told to stop, nothing of it is left.
+// Run leaves no goroutine or connection behind, whatever it is doing when ctx ends.
 func TestRunEndsEverything(t *testing.T) {
-	testkit.Postgres(t) // its own goroutines are not the watcher's
+	testkit.Postgres(t) // start it first: its goroutines are not the watcher's
 	before := goleak.IgnoreCurrent()
 	for name, meanwhile := range map[string]func(*testing.T, *watched){
-		"at once":                    func(*testing.T, *watched) {},
+		"immediately":                func(*testing.T, *watched) {},
 		"while it listens":           func(t *testing.T, w *watched) { w.listening(t, 0) },
-		"while the database is away": func(_ *testing.T, w *watched) { w.proxy.Down() },
-		"while every connection is in use": func(t *testing.T, w *watched) {
+		"while the database is down": func(_ *testing.T, w *watched) { w.proxy.Down() },
+		"while all connections are in use": func(t *testing.T, w *watched) {
 			pid := w.listening(t, 0)
 			for range w.db.Pool.Config().MaxConns {
 				conn, err := w.db.Pool.Acquire(t.Context())

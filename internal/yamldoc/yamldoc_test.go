@@ -19,12 +19,12 @@ func TestParseReportsTheLine(t *testing.T) {
 		{"tab", "a:\n\tb: 1\n", 2},
 		{"open list", "a: 1\nb: [1,\n  2\n", 2},
 		{"open quote", "a: 1\nb: \"x\n\n\n", 2},
-		{"brace that is closed too late", "a:\n  - {b: 1\n  - {c: 2}\n", 3},
+		{"brace closed too late", "a:\n  - {b: 1\n  - {c: 2}\n", 3},
 		{"two values", "a: 1\nb: 1: 2\n", 2},
-		{"nothing in a list", "a: [\n", 2},
+		{"unclosed list", "a: [\n", 2},
 		{"not UTF-8", "a: 1\nb: \xff\n", 2},
 		{"control character", "a: 1\n\nb: \x00\n", 3},
-		{"alias of nothing", "a: 1\nb: *c\n", 2},
+		{"alias without an anchor", "a: 1\nb: *c\n", 2},
 		{"unknown tag handle", "a: 1\nb: !c!d 1\n", 2},
 		{"second document", "a: 1\n---\nb: 1\n", 2},
 		{"broken second document", "a: 1\n---\n\n[\n", 5},
@@ -36,7 +36,7 @@ func TestParseReportsTheLine(t *testing.T) {
 		if !ok {
 			t.Errorf("%s: %v", c.name, err)
 		} else if wrong.Line != c.line {
-			t.Errorf("%s: line %d, want %d", c.name, wrong.Line, c.line)
+			t.Errorf("%s: got line %d, want %d", c.name, wrong.Line, c.line)
 		}
 	}
 }
@@ -51,7 +51,7 @@ func TestParseReturnsTheRoot(t *testing.T) {
 		}
 	}
 	if root, err := Parse([]byte("a: 1\n---\nb: 1\n")); err == nil || root == nil || root.Content[0].Value != "a" {
-		t.Errorf("two documents: %+v, %v", root, err)
+		t.Errorf("two documents: got %+v, %v", root, err)
 	}
 }
 
