@@ -1,5 +1,5 @@
-// Package id shows UUIDv7 identifiers with a prefix that names their kind:
-// ld_01JD3Z…, 26 digits of Crockford base32, upper case; read in either case.
+// Package id formats UUIDv7 identifiers with a prefix for their kind: ld_01JD3Z…, with 26
+// digits of Crockford base32. It writes upper case and reads either case.
 package id
 
 import (
@@ -12,7 +12,7 @@ import (
 	"github.com/google/uuid"
 )
 
-// Kind is the prefix of an identifier, with its underscore.
+// Kind is the prefix of an identifier, including the underscore.
 type Kind string
 
 const (
@@ -34,10 +34,10 @@ const (
 
 const alphabet = "0123456789ABCDEFGHJKMNPQRSTVWXYZ"
 
-// digits is the length of 128 bits in base32.
+// digits is the number of base32 digits for 128 bits.
 const digits = 26
 
-// Append appends the identifier's text to dst.
+// Append appends the identifier as text to dst.
 func Append(dst []byte, kind Kind, u uuid.UUID) []byte {
 	dst = append(dst, kind...)
 	hi, lo := binary.BigEndian.Uint64(u[:8]), binary.BigEndian.Uint64(u[8:])
@@ -50,19 +50,19 @@ func Append(dst []byte, kind Kind, u uuid.UUID) []byte {
 	return append(dst, out[:]...)
 }
 
-// Format is the identifier's text.
+// Format returns the identifier as text.
 func Format(kind Kind, u uuid.UUID) string {
 	return string(Append(make([]byte, 0, len(kind)+digits), kind, u))
 }
 
-// Parse reads an identifier of the given kind, in either case. Crockford's
-// look-alikes (I and L for 1, O for 0) are read as what they were meant to be.
+// Parse parses an identifier of the given kind, in either case. As Crockford specifies, I
+// and L are read as 1, and O is read as 0.
 func Parse(kind Kind, text string) (uuid.UUID, error) {
 	if len(text) != len(kind)+digits || !strings.EqualFold(text[:len(kind)], string(kind)) {
 		return uuid.Nil, notOf(kind)
 	}
 	body := text[len(kind):]
-	if value(body[0]) > 7 { // 26 digits hold 130 bits, an identifier has 128
+	if value(body[0]) > 7 { // 26 digits are 130 bits, but an identifier has 128
 		return uuid.Nil, notOf(kind)
 	}
 	var hi, lo uint64
@@ -81,7 +81,7 @@ func Parse(kind Kind, text string) (uuid.UUID, error) {
 }
 
 func notOf(kind Kind) error {
-	return fmt.Errorf("not an identifier of the form %s followed by %d letters and digits", kind, digits)
+	return fmt.Errorf("not a valid identifier: use %s followed by %d letters and digits", kind, digits)
 }
 
 func value(c byte) int {
@@ -97,15 +97,15 @@ func value(c byte) int {
 	return strings.IndexByte(alphabet, c)
 }
 
-// New is the UUIDv7 of something new, made at a moment of the service's clock.
+// New returns a random UUIDv7 for the given time.
 func New(at time.Time) uuid.UUID {
 	var random [10]byte
-	rand.Read(random[:]) // never fails: crypto/rand ends the process instead
+	rand.Read(random[:]) // crypto/rand never returns an error
 	return NewV7(at, random)
 }
 
-// NewV7 builds a UUIDv7 from a time and ten random bytes, of which 74 bits are
-// used, for whoever has to choose them: a quote, and the bound of a search.
+// NewV7 builds a UUIDv7 from a time and ten random bytes, of which it uses 74 bits. It is
+// for callers that choose the bits, such as quotes and the bounds of a search.
 func NewV7(at time.Time, random [10]byte) uuid.UUID {
 	var u uuid.UUID
 	ms := uint64(at.UnixMilli())
@@ -117,7 +117,7 @@ func NewV7(at time.Time, random [10]byte) uuid.UUID {
 	return u
 }
 
-// Time is the millisecond that a UUIDv7 was made at.
+// Time returns the time of a UUIDv7, in milliseconds.
 func Time(u uuid.UUID) time.Time {
 	ms := int64(u[0])<<40 | int64(u[1])<<32 | int64(u[2])<<24 | int64(u[3])<<16 | int64(u[4])<<8 | int64(u[5])
 	return time.UnixMilli(ms).UTC()

@@ -1,8 +1,8 @@
-// Package keyring holds the platform keys and what derives from them (decision 23).
+// Package keyring contains the platform keys and the keys derived from them (decision 23).
 //
-// From each platform key HKDF-SHA256 derives, by purpose, the quote key, the
-// key that seals secrets at rest, and the digest keys. The first platform key
-// writes, all of them read; every sealed value and digest names its key.
+// HKDF-SHA256 derives a key for each purpose from each platform key: the quote key, the
+// keys that encrypt secrets at rest, and the digest keys. The first platform key is used
+// for writing, and all are used for reading. Sealed values and digests contain their key's id.
 package keyring
 
 import (
@@ -21,30 +21,30 @@ import (
 // KeySize is the length of a platform key in bytes.
 const KeySize = 32
 
-// Purpose separates derived keys: a value made for one never opens as another.
+// Purpose separates derived keys. A value sealed for one purpose never opens for another.
 type Purpose string
 
 const (
 	// SigningSecret seals partners' HMAC secrets.
 	SigningSecret Purpose = "signing-secret"
-	// SecondFactor seals the seeds of staff's one-time codes.
+	// SecondFactor seals the seeds of users' one-time codes.
 	SecondFactor Purpose = "second-factor"
-	// LogIn digests what attempts to log in have in common.
+	// LogIn digests the user and address of login attempts.
 	LogIn Purpose = "log-in"
-	// LookUp digests normalised e-mail addresses and phone numbers.
+	// LookUp digests normalised email addresses and phone numbers.
 	LookUp Purpose = "look-up"
-	// Body digests a post's bytes, so that a retry is told from another post (decision 3).
+	// Body digests a post's body, to distinguish a replay from a different post (decision 3).
 	Body Purpose = "body"
-	// Uniqueness digests secrets, so that no two on the platform are equal (decision 13).
+	// Uniqueness digests secrets, to keep them unique on the platform (decision 13).
 	Uniqueness Purpose = "secret-uniqueness"
 
-	// File seals files that are kept for a while: a partner's list, an export.
+	// File seals temporary files: a partner's file, an export.
 	File Purpose = "file"
-	// VaultCredential digests what a node logs in to Vault with.
+	// VaultCredential digests a node's Vault credential.
 	VaultCredential Purpose = "vault-credential" //nolint:gosec // the name of a purpose
 	// SavedForm seals what staff typed into a form whose session had expired.
 	SavedForm Purpose = "kept-form"
-	// Snapshot seals what a node keeps on disk for a restart.
+	// Snapshot seals a node's snapshot on disk.
 	Snapshot Purpose = "snapshot"
 
 	quotePurpose Purpose = "quote"
@@ -53,13 +53,13 @@ const (
 var purposes = [...]Purpose{SigningSecret, SecondFactor, LogIn, LookUp, Body, Uniqueness, File, VaultCredential,
 	SavedForm, Snapshot}
 
-// KeyID names a platform key: the first four bytes of a derived value that
-// reveals nothing of the key.
+// KeyID identifies a platform key. It is the first four bytes of a derived value, which
+// reveals nothing about the key.
 type KeyID [4]byte
 
 func (k KeyID) String() string { return fmt.Sprintf("%x", k[:]) }
 
-// Keys are the configured platform keys. It is immutable and safe for concurrent use.
+// Keys are the configured platform keys. Keys is immutable and safe for concurrent use.
 type Keys struct{ all []derived }
 
 type derived struct {
@@ -69,7 +69,7 @@ type derived struct {
 	digest map[Purpose][]byte
 }
 
-// NewKeys derives everything from the platform keys, the writing one first.
+// NewKeys derives all keys from the platform keys. The first platform key is used for writing.
 func NewKeys(platform [][]byte) (*Keys, error) {
 	if len(platform) == 0 {
 		return nil, errors.New("no platform key is configured: set PINGPOST_PLATFORM_KEYS")
@@ -77,7 +77,7 @@ func NewKeys(platform [][]byte) (*Keys, error) {
 	keys := &Keys{}
 	for i, raw := range platform {
 		if len(raw) != KeySize {
-			return nil, fmt.Errorf("platform key %d has %d bytes, it must have %d", i+1, len(raw), KeySize)
+			return nil, fmt.Errorf("platform key %d has %d bytes, want %d", i+1, len(raw), KeySize)
 		}
 		d, err := derive(raw)
 		if err != nil {
@@ -85,7 +85,7 @@ func NewKeys(platform [][]byte) (*Keys, error) {
 		}
 		for _, other := range keys.all {
 			if other.id == d.id {
-				return nil, fmt.Errorf("platform key %d is there twice, or shares its id with another: generate a new one", i+1)
+				return nil, fmt.Errorf("platform key %d or its id is already in use by another platform key: generate a new key", i+1)
 			}
 		}
 		keys.all = append(keys.all, d)
@@ -115,7 +115,7 @@ func derive(raw []byte) (derived, error) {
 	return d, failed
 }
 
-// QuoteKeys returns the derived quote keys, the writing one first.
+// QuoteKeys returns the derived quote keys, the one for writing first.
 func (k *Keys) QuoteKeys() [][]byte {
 	out := make([][]byte, len(k.all))
 	for i, d := range k.all {
@@ -124,7 +124,7 @@ func (k *Keys) QuoteKeys() [][]byte {
 	return out
 }
 
-// IDs names the configured keys, the writing one first.
+// IDs returns the ids of the configured keys, the one for writing first.
 func (k *Keys) IDs() []KeyID {
 	out := make([]KeyID, len(k.all))
 	for i, d := range k.all {
@@ -135,7 +135,8 @@ func (k *Keys) IDs() []KeyID {
 
 const sealVersion = 1
 
-// KeyOf names the platform key that sealed a value; false for what is none.
+// KeyOf returns the id of the platform key that sealed a value. ok is false if value is not
+// a sealed value.
 func KeyOf(value []byte) (key KeyID, ok bool) {
 	if len(value) <= 1+len(key) || value[0] != sealVersion {
 		return key, false
@@ -143,24 +144,24 @@ func KeyOf(value []byte) (key KeyID, ok bool) {
 	return KeyID(value[1 : 1+len(key)]), true
 }
 
-// Seal encrypts a value at rest: version (1) | key id (4) | nonce (24) |
-// ciphertext | tag (16). owner is bound as additional data, so that a value
-// copied to another row does not open there.
+// Seal encrypts a value at rest. The result is version (1) | key id (4) | nonce (24) |
+// ciphertext | tag (16). owner is authenticated as additional data, so that a value copied
+// to another row does not open there.
 func (k *Keys) Seal(purpose Purpose, owner, plain []byte) []byte {
 	d := k.all[0]
 	out := make([]byte, 0, 5+chacha20poly1305.NonceSizeX+len(plain)+chacha20poly1305.Overhead)
 	out = append(append(out, sealVersion), d.id[:]...)
 	head := len(out)
 	out = out[:head+chacha20poly1305.NonceSizeX]
-	rand.Read(out[head:]) // never fails: crypto/rand ends the process instead
+	rand.Read(out[head:]) // crypto/rand never returns an error
 	return d.seal[purpose].Seal(out, out[head:], plain, append(out[:head:head], owner...))
 }
 
-// ErrNotOpened says that a value was sealed by a key that is not configured,
-// for another owner or purpose, or was changed since.
-var ErrNotOpened = errors.New("a sealed value does not open: it was changed, or its platform key is not among PINGPOST_PLATFORM_KEYS")
+// ErrNotOpened means that a value was changed, or was sealed with a key that is not
+// configured, or for another owner or purpose.
+var ErrNotOpened = errors.New("cannot open a sealed value: it was changed, or its platform key is not in PINGPOST_PLATFORM_KEYS")
 
-// Open decrypts what Seal made for the same purpose and owner.
+// Open decrypts a value that Seal returned for the same purpose and owner.
 func (k *Keys) Open(purpose Purpose, owner, value []byte) ([]byte, error) {
 	const head = 1 + len(KeyID{})
 	if len(value) < head+chacha20poly1305.NonceSizeX+chacha20poly1305.Overhead || value[0] != sealVersion {
@@ -180,13 +181,13 @@ func (k *Keys) Open(purpose Purpose, owner, value []byte) ([]byte, error) {
 	return nil, ErrNotOpened
 }
 
-// Digest is key id (4) | HMAC-SHA256 (32) of value under the writing key.
+// Digest returns key id (4) | HMAC-SHA256 (32) of value with the key for writing.
 func (k *Keys) Digest(purpose Purpose, value []byte) []byte {
 	return k.all[0].mac(purpose, value)
 }
 
-// Digests are the digests of value under every key, the writing one first: a
-// look-up tries them all, since rows may have been written under any.
+// Digests returns the digests of value with every key, the one for writing first. A lookup
+// needs all of them, because a row may have been written with any of the keys.
 func (k *Keys) Digests(purpose Purpose, value []byte) [][]byte {
 	out := make([][]byte, len(k.all))
 	for i, d := range k.all {
@@ -195,7 +196,7 @@ func (k *Keys) Digests(purpose Purpose, value []byte) [][]byte {
 	return out
 }
 
-// Matches reports in constant time whether digest was made of value.
+// Matches reports in constant time whether digest is a digest of value.
 func (k *Keys) Matches(purpose Purpose, value, digest []byte) bool {
 	for _, d := range k.all {
 		if len(digest) > len(d.id) && bytes.Equal(d.id[:], digest[:len(d.id)]) {
@@ -211,19 +212,19 @@ func (d derived) mac(purpose Purpose, value []byte) []byte {
 	return h.Sum(append(make([]byte, 0, len(d.id)+sha256.Size), d.id[:]...))
 }
 
-// For is the keys bound to a purpose.
+// For returns a Sealer for one purpose.
 func (k *Keys) For(purpose Purpose) Sealer { return Sealer{k, purpose} }
 
-// Sealer seals and opens for one purpose.
+// Sealer seals and opens values for one purpose.
 type Sealer struct {
 	keys    *Keys
 	purpose Purpose
 }
 
-// Seal is Keys.Seal for the purpose.
+// Seal calls Keys.Seal with the purpose.
 func (s Sealer) Seal(owner, plain []byte) []byte { return s.keys.Seal(s.purpose, owner, plain) }
 
-// Open is Keys.Open for the purpose.
+// Open calls Keys.Open with the purpose.
 func (s Sealer) Open(owner, value []byte) ([]byte, error) {
 	return s.keys.Open(s.purpose, owner, value)
 }

@@ -50,10 +50,10 @@ func TestEveryChangedByteIsRejected(t *testing.T) {
 		at := rapid.IntRange(0, len(value)-1).Draw(t, "at")
 		value[at] ^= byte(rapid.IntRange(1, 255).Draw(t, "flip"))
 		if _, err := k.Open(SigningSecret, nil, value); err == nil {
-			t.Fatalf("byte %d was changed and the value still opened", at)
+			t.Fatalf("opened with byte %d changed", at)
 		}
 		if _, err := k.Open(SigningSecret, nil, value[:at]); err == nil {
-			t.Fatalf("opened when cut to %d bytes", at)
+			t.Fatalf("opened when truncated to %d bytes", at)
 		}
 	})
 }

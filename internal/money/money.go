@@ -1,6 +1,5 @@
-// Package money holds amounts as integers of a currency's minor unit (decision 10).
-//
-// Nothing here is a float, and amounts of different currencies never mix.
+// Package money represents amounts as integers in a currency's minor unit (decision 10).
+// It uses no floats and never mixes currencies.
 package money
 
 import (
@@ -9,10 +8,10 @@ import (
 	"strings"
 )
 
-// Currency is one of the five in which the platform trades.
+// Currency is one of the platform's five currencies.
 type Currency uint8
 
-// The numbers are sealed into quotes: they never change.
+// The numbers are sealed into quotes and must never change.
 const (
 	GBP Currency = iota + 1
 	EUR
@@ -21,15 +20,15 @@ const (
 	AUD
 )
 
-// Currencies lists them all in their fixed order.
+// Currencies lists all currencies in a fixed order.
 var Currencies = [...]Currency{GBP, EUR, USD, CAD, AUD}
 
 var codes = [...]string{"", "GBP", "EUR", "USD", "CAD", "AUD"}
 
-// Valid reports whether c is one of the five.
+// Valid reports whether c is one of the five currencies.
 func (c Currency) Valid() bool { return c >= GBP && c <= AUD }
 
-// String is the ISO 4217 code.
+// String returns the ISO 4217 code.
 func (c Currency) String() string {
 	if !c.Valid() {
 		return "XXX"
@@ -37,7 +36,7 @@ func (c Currency) String() string {
 	return codes[c]
 }
 
-// ParseCurrency reads an ISO 4217 code, upper case.
+// ParseCurrency parses an ISO 4217 code in upper case.
 func ParseCurrency(code string) (Currency, error) {
 	for _, c := range Currencies {
 		if codes[c] == code {
@@ -47,17 +46,17 @@ func ParseCurrency(code string) (Currency, error) {
 	return 0, fmt.Errorf("currency %q is not one of GBP, EUR, USD, CAD, AUD", code)
 }
 
-// Amount is a number of minor units of a currency: {4560, GBP} is 45.60 pounds.
+// Amount is a number of minor units in a currency: {4560, GBP} is 45.60 pounds.
 // All five currencies have two decimals.
 type Amount struct {
 	Minor    int64
 	Currency Currency
 }
 
-// String is for people: "45.60 GBP".
+// String returns the amount as shown to people, such as "45.60 GBP".
 func (a Amount) String() string { return a.Decimal() + " " + a.Currency.String() }
 
-// Decimal is the amount without its currency, for lists: "45.60".
+// Decimal returns the amount without its currency, such as "45.60".
 func (a Amount) Decimal() string {
 	sign, m := "", a.Minor
 	if m < 0 {
@@ -66,8 +65,8 @@ func (a Amount) Decimal() string {
 	return fmt.Sprintf("%s%d.%02d", sign, abs(m)/100, abs(m)%100)
 }
 
-// AppendDecimal appends minor units as the shortest exact decimal of major
-// units, the form of the API's numbers: 4560 is 45.6, 4500 is 45 (decision 10).
+// AppendDecimal appends minor units as the shortest exact decimal of major units, as the
+// API uses it: 4560 is 45.6, 4500 is 45 (decision 10).
 func AppendDecimal(dst []byte, minor int64) []byte {
 	if minor < 0 {
 		dst = append(dst, '-')
@@ -84,10 +83,10 @@ func AppendDecimal(dst []byte, minor int64) []byte {
 	}
 }
 
-// ParseDecimal reads a plain decimal of major units into minor units: digits,
-// at most two decimals, an optional minus. No exponent, no separator, no blank.
+// ParseDecimal parses a decimal of major units into minor units. It accepts digits, at most
+// two decimals and a minus sign, but no exponent, thousands separator or space.
 func ParseDecimal(s string) (int64, error) {
-	bad := fmt.Errorf("%q is not an amount: write digits and at most two decimals, like 45.6", s)
+	bad := fmt.Errorf("%q is not an amount: use digits and at most two decimals, such as 45.6", s)
 	body, negative := strings.CutPrefix(s, "-")
 	whole, frac, dotted := strings.Cut(body, ".")
 	if whole == "" || len(frac) > 2 || (dotted && frac == "") {
@@ -111,10 +110,10 @@ func ParseDecimal(s string) (int64, error) {
 	return minor, nil
 }
 
-// abs of the smallest int64 does not fit an int64, hence the unsigned result.
+// abs returns an unsigned result, because the absolute value of the smallest int64 does not fit an int64.
 func abs(m int64) uint64 {
 	if m < 0 {
-		return -uint64(m) //nolint:gosec // the absolute value of a negative number, of the smallest too
+		return -uint64(m) //nolint:gosec // correct for the smallest int64, too
 	}
 	return uint64(m)
 }

@@ -23,7 +23,7 @@ func TestDecimalRoundTrip(t *testing.T) {
 		minor := rapid.Int64Range(math.MinInt64+1, math.MaxInt64).Draw(t, "minor")
 		got, err := ParseDecimal(string(AppendDecimal(nil, minor)))
 		if err != nil || got != minor {
-			t.Fatalf("%d came back as %d (%v)", minor, got, err)
+			t.Fatalf("got %[2]d, %[3]v, want %[1]d", minor, got, err)
 		}
 	})
 }
@@ -49,7 +49,7 @@ func TestAmountString(t *testing.T) {
 func TestParseCurrency(t *testing.T) {
 	for _, c := range Currencies {
 		if got, err := ParseCurrency(c.String()); err != nil || got != c {
-			t.Errorf("%s came back as %s (%v)", c, got, err)
+			t.Errorf("got %[2]s, %[3]v, want %[1]s", c, got, err)
 		}
 	}
 	for _, s := range []string{"", "gbp", "CHF", "XXX"} {
