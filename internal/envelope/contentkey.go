@@ -6,11 +6,10 @@ import (
 	"crypto/subtle"
 )
 
-// contentKey is HKDF-SHA256 (RFC 5869) of a data key with a salt and the fixed
-// info, for one block of output: HMAC(HMAC(salt, key), info | 0x01). It is
-// written out on fixed arrays because the general one makes twenty small
-// allocations, which cost more than the eight blocks that are hashed; a test
-// holds it to crypto/hkdf.
+// contentKey returns HKDF-SHA256 (RFC 5869) of a data key with a salt and the fixed info,
+// one block long: HMAC(HMAC(salt, key), info | 0x01). It uses fixed arrays because
+// crypto/hkdf makes twenty small allocations, which cost more than hashing the eight
+// blocks. A test compares it with crypto/hkdf.
 func contentKey(dataKey *[KeySize]byte, salt *[SaltSize]byte) [KeySize]byte {
 	var pad [sha256.BlockSize]byte
 	copy(pad[:], salt[:])
@@ -21,7 +20,7 @@ func contentKey(dataKey *[KeySize]byte, salt *[SaltSize]byte) [KeySize]byte {
 	return hmacSHA256(&pad, infoBlock)
 }
 
-// infoBlock is what HKDF-Expand authenticates for its first block.
+// infoBlock is the message that HKDF-Expand authenticates for its first block.
 var infoBlock = append([]byte(info), 1)
 
 var (
@@ -29,8 +28,8 @@ var (
 	outerPad = bytes.Repeat([]byte{0x5c}, sha256.BlockSize)
 )
 
-// hmacSHA256 takes a key that is padded to a block with zeros, and a message of
-// at most a block.
+// hmacSHA256 returns the HMAC of a message of at most one block. key is padded with zeros
+// to a block.
 func hmacSHA256(key *[sha256.BlockSize]byte, message []byte) [sha256.Size]byte {
 	var inner [2 * sha256.BlockSize]byte
 	var outer [sha256.BlockSize + sha256.Size]byte

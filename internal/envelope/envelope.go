@@ -1,10 +1,10 @@
-// Package envelope encrypts a lead's contact record under a key of its own (decision 20).
+// Package envelope encrypts each lead's contact record with the lead's own key (decision 20).
 //
-// Each lead has a data key. A key wrapper (the local key, or Vault Transit)
-// wraps it; what is stored and what the partner receives holds the wrapped form
-// only. The content key is HKDF-SHA256(data key, salt): the salt stays in our
-// row alone, so that erasing it makes every copy of the envelope unreadable,
-// the partner's and the backups' included, whatever becomes of the wrapping key.
+// Each lead has a data key. A key wrapper (the local key, or Vault Transit) wraps it, and
+// only the wrapped key is stored and sent to the partner. The content key is
+// HKDF-SHA256(data key, salt). The salt is stored only in the lead's row. Erasing it makes
+// every copy of the envelope unreadable, including the partner's and those in backups, even
+// if the wrapping key still exists.
 package envelope
 
 import (
@@ -20,7 +20,7 @@ import (
 const (
 	// KeySize is the length of a data key in bytes (AES-256).
 	KeySize = 32
-	// SaltSize is the length of the salt that turns it into the content key.
+	// SaltSize is the length in bytes of the salt that the content key is derived with.
 	SaltSize = 16
 
 	ivSize  = 12
@@ -28,69 +28,70 @@ const (
 	info    = "pingpost/lead-envelope/v1"
 )
 
-// Envelope is a sealed contact record and what is needed, besides the key
-// wrapper, to open it. Salt never leaves the lead's row.
+// Envelope is an encrypted contact record with everything that is needed to decrypt it,
+// apart from the key wrapper. Salt never leaves the lead's row.
 type Envelope struct {
 	Ciphertext []byte
 	IV         []byte // 12 bytes
 	AuthTag    []byte // 16 bytes
-	Wrapped    []byte // the data key as the key wrapper returned it
+	Wrapped    []byte // the data key, wrapped by the key wrapper
 	Salt       []byte // 16 bytes
 }
 
-// DataKey is a fresh key and its wrapped form, for one lead only.
+// DataKey is a new key and its wrapped form, for a single lead.
 type DataKey struct {
 	Plain   [KeySize]byte
 	Wrapped []byte
 }
 
-// Zero forgets the plaintext key.
+// Zero overwrites the plaintext key.
 func (k *DataKey) Zero() { clear(k.Plain[:]) }
 
-// KeyWrapper wraps data keys and nothing else (decision 23). What Wrap returns names
-// the wrapper and its key version, so that several can be read at once. Keys go
-// in batches, since a wrapper may be across a network; an error is the whole
-// batch's.
+// KeyWrapper wraps data keys and nothing else (decision 23). Wrapped keys contain the names
+// of the wrapper and its key version, so that several wrappers can be used for reading.
+// Methods take batches, because a wrapper may need the network. An error applies to the
+// whole batch.
 type KeyWrapper interface {
-	// Name is the wrapper's first word in everything it wraps: "local", "vault".
+	// Name returns the prefix of all keys that it wraps: "local" or "vault".
 	Name() string
-	// Reads reports whether the wrapper holds a key version, as far as it can tell.
+	// Reads reports whether the wrapper has a key version, as far as it knows.
 	Reads(version string) bool
-	// Wrap encrypts data keys, all of them or none.
+	// Wrap encrypts data keys, either all or none.
 	Wrap(ctx context.Context, keys [][KeySize]byte) ([][]byte, error)
-	// Unwrap decrypts what Wrap returned, under any key version still held. Each
-	// has its own result: one that was changed must not hide the others.
+	// Unwrap decrypts keys that Wrap returned, with any key version that still exists. Each
+	// key has its own result, because a changed key must not affect the others.
 	Unwrap(ctx context.Context, wrapped [][]byte) ([]Unwrapped, error)
 }
 
-// Unwrapped is a data key, or why there is none.
+// Unwrapped is a data key, or the reason why it could not be unwrapped.
 type Unwrapped struct {
 	Key [KeySize]byte
 	Err error
 }
 
-// Rewrapper is a KeyWrapper that moves what it wrapped to its newest key version
-// by itself, so that no data key is seen on the way.
+// Rewrapper is a KeyWrapper that can rewrap keys with its newest key version without
+// revealing the data keys.
 type Rewrapper interface {
 	KeyWrapper
 	Rewrap(ctx context.Context, wrapped [][]byte) ([]Rewrapped, error)
 }
 
-// Rewrapped is a data key under the newest key version, or why there is none.
+// Rewrapped is a data key wrapped with the newest key version, or the reason why it could
+// not be rewrapped.
 type Rewrapped struct {
 	Wrapped []byte
 	Err     error
 }
 
 var (
-	// ErrNotOpened says that an envelope was changed, or belongs to another
-	// lead or partner, or that its salt was erased.
-	ErrNotOpened = errors.New("the contact record does not open: it was changed, moved from another lead, or erased")
-	// ErrNotWrapped says that a wrapped data key is not this wrapper's, or was changed.
-	ErrNotWrapped = errors.New("the data key does not unwrap: it was changed, or wrapped by a key that is not configured")
+	// ErrNotOpened means that an envelope was changed or belongs to another lead or partner,
+	// or that its salt was erased.
+	ErrNotOpened = errors.New("cannot decrypt the contact record: it was changed, moved from another lead, or erased")
+	// ErrNotWrapped means that a data key was wrapped by another wrapper, or was changed.
+	ErrNotWrapped = errors.New("cannot unwrap the data key: it was changed, or its wrapping key is not configured")
 )
 
-// NewDataKeys makes data keys and has them wrapped in one call.
+// NewDataKeys returns n new data keys, wrapped in one call.
 func NewDataKeys(ctx context.Context, w KeyWrapper, n int) ([]DataKey, error) {
 	plain := make([][KeySize]byte, n)
 	defer clear(plain)
@@ -108,10 +109,10 @@ func NewDataKeys(ctx context.Context, w KeyWrapper, n int) ([]DataKey, error) {
 	return keys, nil
 }
 
-// Seal encrypts a contact record for one lead of one partner.
+// Seal encrypts the contact record of a lead.
 func Seal(key DataKey, lead, partner uuid.UUID, plain []byte) (Envelope, error) {
-	// One allocation holds salt, iv, ciphertext and tag; the slices are cut so
-	// that none can grow into the next.
+	// One allocation contains the salt, the iv, the ciphertext and the tag. The slices have
+	// limited capacities, so that none can grow into the next.
 	buf := make([]byte, SaltSize+ivSize, SaltSize+ivSize+len(plain)+tagSize)
 	rand.Read(buf)
 	salt, iv := buf[:SaltSize:SaltSize], buf[SaltSize:SaltSize+ivSize:SaltSize+ivSize]
@@ -126,7 +127,7 @@ func Seal(key DataKey, lead, partner uuid.UUID, plain []byte) (Envelope, error) 
 	}, nil
 }
 
-// Open decrypts an envelope with its unwrapped data key.
+// Open decrypts an envelope with its data key.
 func Open(e Envelope, key [KeySize]byte, lead, partner uuid.UUID) ([]byte, error) {
 	if len(e.Salt) != SaltSize || len(e.IV) != ivSize || len(e.AuthTag) != tagSize {
 		return nil, ErrNotOpened
@@ -153,8 +154,8 @@ func contentCipher(dataKey *[KeySize]byte, salt *[SaltSize]byte) (cipher.AEAD, e
 	return cipher.NewGCM(block)
 }
 
-// additionalData ties a contact record to its lead and partner, so that a row's
-// ciphertext does not open in another row.
+// additionalData binds a contact record to its lead and partner, so that its ciphertext
+// cannot be decrypted in another row.
 func additionalData(lead, partner uuid.UUID) []byte {
 	return append(append(make([]byte, 0, 2*len(lead)), lead[:]...), partner[:]...)
 }

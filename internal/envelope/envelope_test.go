@@ -50,7 +50,7 @@ func TestRoundTrip(t *testing.T) {
 		lead, partner := uuid.New(), uuid.New()
 		e := sealFor(t, w, lead, partner, plain)
 		if got, err := open(t, w, e, lead, partner); err != nil || !bytes.Equal(got, plain) {
-			rt.Fatalf("%q came back as %q (%v)", plain, got, err)
+			rt.Fatalf("got %[2]q, %[3]v, want %[1]q", plain, got, err)
 		}
 	})
 }
@@ -76,11 +76,11 @@ func TestNothingElseOpens(t *testing.T) {
 		change(&c)
 		check(name, c, lead, partner)
 	}
-	swap("another's ciphertext",
+	swap("ciphertext from another lead",
 		func(c *Envelope) { c.Ciphertext, c.AuthTag, c.IV = theirs.Ciphertext, theirs.AuthTag, theirs.IV })
-	swap("another's data key", func(c *Envelope) { c.Wrapped = theirs.Wrapped })
-	swap("another's salt", func(c *Envelope) { c.Salt = theirs.Salt })
-	swap("another's iv", func(c *Envelope) { c.IV = theirs.IV })
+	swap("data key from another lead", func(c *Envelope) { c.Wrapped = theirs.Wrapped })
+	swap("salt from another lead", func(c *Envelope) { c.Salt = theirs.Salt })
+	swap("iv from another lead", func(c *Envelope) { c.IV = theirs.IV })
 	swap("salt erased", func(c *Envelope) { c.Salt = nil })
 	swap("no tag", func(c *Envelope) { c.AuthTag = nil })
 
@@ -92,7 +92,7 @@ func TestNothingElseOpens(t *testing.T) {
 		"salt":       func(c *Envelope) *[]byte { return &c.Salt },
 	} {
 		for i := range *part(&e) {
-			swap(name+": a flipped bit", func(c *Envelope) {
+			swap(name+": one bit changed", func(c *Envelope) {
 				changed := bytes.Clone(*part(c))
 				changed[i] ^= 1
 				*part(c) = changed
@@ -100,7 +100,7 @@ func TestNothingElseOpens(t *testing.T) {
 		}
 	}
 	if got, err := open(t, w, e, lead, partner); err != nil || string(got) != "person@example.com" {
-		t.Fatalf("the untouched envelope: %q, %v", got, err)
+		t.Fatalf("unchanged envelope: got %q, %v", got, err)
 	}
 }
 
@@ -122,15 +122,15 @@ func TestLocalKeysHaveDistinctVersions(t *testing.T) {
 	}
 	opened, err := two.Unwrap(t.Context(), [][]byte{keys[0].Wrapped})
 	if err != nil || !errors.Is(opened[0].Err, ErrNotWrapped) {
-		t.Errorf("another key unwrapped it: %v, %v", opened, err)
+		t.Errorf("another key unwrapped the data key: %v, %v", opened, err)
 	}
 	wrapper, version, err := ParseWrapped(keys[0].Wrapped)
 	if err != nil || wrapper != LocalName || len(version) != 8 || !one.Reads(version) || two.Reads(version) {
-		t.Errorf("origin %q %q, %v", wrapper, version, err)
+		t.Errorf("ParseWrapped() = %q, %q, %v", wrapper, version, err)
 	}
 	for _, bad := range []string{"", "local", "local:", "local:x", "::", ":x:y"} {
 		if _, _, err := ParseWrapped([]byte(bad)); err == nil {
-			t.Errorf("%q names an origin", bad)
+			t.Errorf("ParseWrapped(%q) did not fail", bad)
 		}
 	}
 }
@@ -138,13 +138,13 @@ func TestLocalKeysHaveDistinctVersions(t *testing.T) {
 func TestWithoutAWrapper(t *testing.T) {
 	w := NewWrappers(nil)
 	if w.Configured() || w.Writer() != "" {
-		t.Error("nothing is configured, yet there is a writer")
+		t.Error("got a writer, but none is configured")
 	}
 	if _, err := w.DataKey(t.Context()); err == nil {
-		t.Error("a data key without a wrapper")
+		t.Error("got a data key without a wrapper")
 	}
 	if one := w.Unwrap(t.Context(), [][]byte{[]byte("vault:v1:AAAA")})[0]; !errors.Is(one.Err, ErrNotWrapped) {
-		t.Errorf("unwrapped by nobody: %v", one.Err)
+		t.Errorf("unwrapping without a wrapper: %v", one.Err)
 	}
 }
 
@@ -157,7 +157,7 @@ func TestContentKeyIsHKDF(t *testing.T) {
 			t.Fatal(err)
 		}
 		if got := contentKey(&key, &salt); !bytes.Equal(got[:], want) {
-			t.Fatalf("%x, want %x", got, want)
+			t.Fatalf("got %x, want %x", got, want)
 		}
 	})
 }
@@ -170,7 +170,7 @@ func TestZeroForgetsTheKey(t *testing.T) {
 	key := &keys[0]
 	key.Zero()
 	if key.Plain != [KeySize]byte{} {
-		t.Error("the key is still there")
+		t.Error("the key was not overwritten")
 	}
 }
 

@@ -12,25 +12,25 @@ import (
 	"fmt"
 )
 
-// LocalName is the first word of what the local key wraps.
+// LocalName is the prefix of keys wrapped with the local key.
 const LocalName = "local"
 
-// Local wraps data keys with one key held by the process, LEAD_VAULT_KEK: the
-// embedded default. What it returns reads
+// Local wraps data keys with LEAD_VAULT_KEK, a key in the memory of the process. It is the
+// default. A wrapped key has the form
 //
 //	local:<key version>:<base64 of iv, ciphertext and tag>
 //
-// where the key version is a fingerprint of the key.
+// The key version is a fingerprint of the key.
 type Local struct {
 	aead    cipher.AEAD
 	version string
 	prefix  []byte
 }
 
-// NewLocal takes the 32 bytes of LEAD_VAULT_KEK.
+// NewLocal returns a wrapper with the 32 bytes of LEAD_VAULT_KEK.
 func NewLocal(kek []byte) (*Local, error) {
 	if len(kek) != KeySize {
-		return nil, fmt.Errorf("the lead key (LEAD_VAULT_KEK) has %d bytes, it must have %d", len(kek), KeySize)
+		return nil, fmt.Errorf("LEAD_VAULT_KEK has %d bytes, want %d", len(kek), KeySize)
 	}
 	block, err := aes.NewCipher(kek)
 	if err != nil {
@@ -51,7 +51,7 @@ func (l *Local) Name() string { return LocalName }
 // Reads implements KeyWrapper.
 func (l *Local) Reads(version string) bool { return version == l.version }
 
-// Wrap implements KeyWrapper. It does no I/O.
+// Wrap implements KeyWrapper. It needs no I/O.
 func (l *Local) Wrap(_ context.Context, keys [][KeySize]byte) ([][]byte, error) {
 	out := make([][]byte, len(keys))
 	for i := range keys {

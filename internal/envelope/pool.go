@@ -11,29 +11,28 @@ import (
 )
 
 const (
-	// PoolSize data keys are held ready at most: a quarter of a second of posts at
-	// full speed, and what a node has when the wrapper is away.
+	// PoolSize is the most data keys that are ready: enough for a quarter of a second at
+	// full load, and the node's supply when the wrapper is unavailable.
 	PoolSize = 1024
-	// PoolAge is how old a data key may be when it is used: how long a node may go
-	// on with a key version after a rotation.
+	// PoolAge is the maximum age of a data key when it is used. After a rotation, a node
+	// uses the old key version for at most this long.
 	PoolAge = 60 * time.Second
 
-	poolBatch   = 64 // data keys a call
-	poolCalls   = 4  // at once
+	poolBatch   = 64 // data keys per call
+	poolCalls   = 4  // concurrent calls
 	poolLow     = PoolSize * 3 / 4
-	poolWait    = time.Second // for a post that finds none
+	poolWait    = time.Second // how long a post waits for a key
 	poolTick    = time.Second
-	poolProbe   = 5 * time.Second        // without a call before one is made
-	poolRetry   = 100 * time.Millisecond // after a failure, doubled up to
+	poolProbe   = 5 * time.Second        // probe after this long without a call
+	poolRetry   = 100 * time.Millisecond // after a failure, then doubled up to poolRetryAt
 	poolRetryAt = 2 * time.Second
 )
 
-// ErrPoolEmpty says that no data key is ready and that the wrapper gives none.
-var ErrPoolEmpty = errors.New("no data key is ready")
+// ErrPoolEmpty means that no data key is ready and the wrapper returns none.
+var ErrPoolEmpty = errors.New("no data key available")
 
-// Pool holds data keys ready that the wrapper has wrapped already, so that a post
-// never waits for the wrapper's network. Each is used once. Safe for concurrent
-// use; Run fills it.
+// Pool contains data keys that are already wrapped, so that posts do not wait for the
+// wrapper's network. Each key is used once. Pool is safe for concurrent use. Run fills it.
 type Pool struct {
 	writer KeyWrapper
 	clock  clock.Clock
@@ -41,9 +40,9 @@ type Pool struct {
 	wake chan struct{}
 
 	mu      sync.Mutex
-	ready   []pooled  // the oldest first
-	version string    // of every ready key
-	since   time.Time // when the first key of that version was asked for
+	ready   []pooled  // oldest first
+	version string    // of all ready keys
+	since   time.Time // when the first key of that version was requested
 	failure error     // of the last call; nil after a success
 	arrived chan struct{}
 	called  time.Time // when the last call began
@@ -56,31 +55,31 @@ type pooled struct {
 	made time.Time
 }
 
-// NewPool needs Run to be started before it gives keys.
+// NewPool returns an empty pool. Run fills it.
 func NewPool(writer KeyWrapper, c clock.Clock) *Pool {
 	return &Pool{writer: writer, clock: c, wake: make(chan struct{}, 1), arrived: make(chan struct{})}
 }
 
-// PoolStats are the pool's state and counts since the start.
+// PoolStats contains the pool's state and its counts since the start.
 type PoolStats struct {
 	Ready   int
 	Version string // of the ready keys; "" before the first
 	Failure error  // of the last call to the wrapper; nil after a success
-	// Taken by posts; Waited for, of those; Expired and Purged unused.
+	// Keys taken by posts, those of them that a post waited for, and keys expired or purged unused.
 	Taken, Waited, Expired, Purged int64
 
 	made int64
 }
 
-// Stats reads the state.
+// Stats returns the state and the counts.
 func (p *Pool) Stats() PoolStats {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	return PoolStats{len(p.ready), p.version, p.failure, p.taken, p.waited, p.expired, p.purged, p.made}
 }
 
-// Take gives a data key that nobody else has. With none ready it waits a moment
-// for one, unless the wrapper is known to be away.
+// Take returns a data key that no other caller gets. If none is ready, it waits up to a
+// second, unless the wrapper is known to be unavailable.
 func (p *Pool) Take(ctx context.Context) (DataKey, error) {
 	timeout := time.NewTimer(poolWait)
 	defer timeout.Stop()
@@ -99,7 +98,7 @@ func (p *Pool) Take(ctx context.Context) (DataKey, error) {
 	}
 }
 
-// take gives a ready key, a failure, or what to wait for.
+// take returns a ready key, an error, or a channel to wait on.
 func (p *Pool) take(waiting bool) (key DataKey, arrived <-chan struct{}, err error) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -129,7 +128,7 @@ func (p *Pool) signal() {
 	}
 }
 
-// expire forgets keys that are too old to use.
+// expire removes keys that are too old.
 func (p *Pool) expire() {
 	oldest := p.clock.Now().Add(-PoolAge)
 	n := 0
@@ -140,7 +139,7 @@ func (p *Pool) expire() {
 	p.drop(n)
 }
 
-// drop takes the first n away and leaves nothing of them behind.
+// drop removes the first n keys and overwrites them.
 func (p *Pool) drop(n int) {
 	clear(p.ready[:n])
 	p.ready = p.ready[n:]
@@ -149,7 +148,7 @@ func (p *Pool) drop(n int) {
 	}
 }
 
-// Run keeps the pool filled until ctx ends, and then forgets what is in it.
+// Run keeps the pool filled until ctx ends, and then overwrites its keys.
 func (p *Pool) Run(ctx context.Context) {
 	tick := time.NewTicker(poolTick)
 	defer tick.Stop()
@@ -158,7 +157,7 @@ func (p *Pool) Run(ctx context.Context) {
 		before := p.Stats().made
 		if err := errors.Join(p.Fill(ctx), p.probe(ctx)); err != nil {
 			if p.Stats().made > before {
-				wait = poolRetry // it is there, and only some calls failed
+				wait = poolRetry // the wrapper is available, only some calls failed
 			}
 			select {
 			case <-ctx.Done():
@@ -178,8 +177,8 @@ func (p *Pool) Run(ctx context.Context) {
 	}
 }
 
-// Fill brings the pool to its size, in batches, a few of them at once. The error
-// is the first call's that failed.
+// Fill fills the pool with a few concurrent batches. It returns the error of the first call
+// that failed.
 func (p *Pool) Fill(ctx context.Context) error {
 	for {
 		missing := p.missing()
@@ -202,8 +201,8 @@ func (p *Pool) Fill(ctx context.Context) error {
 	}
 }
 
-// probe replaces a few keys of a pool that has not called for long, so that a
-// wrapper that is away, or has another key version, is known before it is needed.
+// probe replaces a few keys if the pool has made no call for a while. This detects a wrapper
+// that is unavailable or has a new key version before a post needs it.
 func (p *Pool) probe(ctx context.Context) error {
 	p.mu.Lock()
 	due := !p.clock.Now().Before(p.called.Add(poolProbe))
@@ -222,7 +221,7 @@ func (p *Pool) missing() int {
 }
 
 func (p *Pool) call(ctx context.Context, n int) error {
-	made := p.clock.Now() // before the call: a key is no younger than its key version
+	made := p.clock.Now() // before the call, so that a key never seems newer than its key version
 	p.mu.Lock()
 	p.called = made
 	p.mu.Unlock()
@@ -234,13 +233,13 @@ func (p *Pool) call(ctx context.Context, n int) error {
 	if err == nil {
 		err = p.add(keys, made)
 	}
-	close(p.arrived) // also after a failure: who waits learns of it
+	close(p.arrived) // also after a failure, so that waiting posts get the error
 	p.arrived = make(chan struct{})
 	return err
 }
 
-// add keeps keys of the newest key version alone. One that was asked for before
-// the first of that version, and comes with another, is late.
+// add adds keys of the newest key version. It drops keys of another version that were
+// requested before the first key of the newest version.
 func (p *Pool) add(keys []DataKey, made time.Time) error {
 	_, version, err := ParseWrapped(keys[0].Wrapped)
 	if err != nil {

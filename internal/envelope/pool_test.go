@@ -13,15 +13,14 @@ import (
 	"github.com/pingpost/pingpost/internal/clock"
 )
 
-// switched is a wrapper that can be told to fail, to wait, and to take another
-// key. What it wraps is real.
+// switched is a real wrapper that a test can make fail, block, or use another key.
 type switched struct {
 	mu      sync.Mutex
 	inner   *Local
 	failure error
 	calls   int
-	most    int           // keys in a call
-	gate    chan struct{} // closed: go on
+	most    int           // most keys in one call
+	gate    chan struct{} // calls wait until it is closed
 }
 
 func (s *switched) Name() string              { return LocalName }
@@ -51,7 +50,7 @@ func (s *switched) set(change func()) {
 	change()
 }
 
-var errAway = errors.New("the wrapper is away")
+var errAway = errors.New("the wrapper is unavailable")
 
 func newPool(t testing.TB) (*Pool, *switched, *clock.Manual) {
 	t.Helper()
@@ -70,7 +69,7 @@ func TestPoolReturnsEachKeyOnce(t *testing.T) {
 	p, w, _ := newPool(t)
 	fill(t, p)
 	if w.most > poolBatch || w.calls != PoolSize/poolBatch {
-		t.Errorf("%d calls of up to %d keys", w.calls, w.most)
+		t.Errorf("got %d calls with up to %d keys", w.calls, w.most)
 	}
 	var wg sync.WaitGroup
 	var mu sync.Mutex
@@ -85,11 +84,11 @@ func TestPoolReturnsEachKeyOnce(t *testing.T) {
 				}
 				opened, err := w.Unwrap(t.Context(), [][]byte{key.Wrapped})
 				if err != nil || opened[0].Err != nil || opened[0].Key != key.Plain {
-					t.Errorf("the wrapped key is another: %v", opened[0].Err)
+					t.Errorf("the wrapped key is a different key: %v", opened[0].Err)
 				}
 				mu.Lock()
 				if seen[key.Plain] {
-					t.Error("a key was given twice")
+					t.Error("a key was returned twice")
 				}
 				seen[key.Plain] = true
 				mu.Unlock()
@@ -102,15 +101,15 @@ func TestPoolReturnsEachKeyOnce(t *testing.T) {
 	}
 }
 
-// While the wrapper is away the pool gives what it has, and then fails at once;
-// it is filled again as soon as the wrapper is back.
-func TestTheWrapperIsAway(t *testing.T) {
+// While the wrapper is unavailable, the pool returns the keys it has and then fails without
+// waiting. It is refilled as soon as the wrapper is back.
+func TestPoolWithUnavailableWrapper(t *testing.T) {
 	p, w, _ := newPool(t)
 	fill(t, p)
 	w.set(func() { w.failure = errAway })
 	for range PoolSize {
 		if _, err := p.Take(t.Context()); err != nil {
-			t.Fatalf("with keys left: %v", err)
+			t.Fatalf("taking a key while some are left: %v", err)
 		}
 	}
 	if err := p.Fill(t.Context()); !errors.Is(err, errAway) {
@@ -123,7 +122,7 @@ func TestTheWrapperIsAway(t *testing.T) {
 		}
 	}
 	if took := (clock.System{}).Now().Sub(start); took > poolWait/2 {
-		t.Errorf("100 failures took %s: they waited", took)
+		t.Errorf("100 failures took %s, so they waited", took)
 	}
 	ctx, stop := context.WithCancel(t.Context())
 	ended := make(chan struct{})
@@ -136,14 +135,14 @@ func TestTheWrapperIsAway(t *testing.T) {
 		}
 		select {
 		case <-deadline:
-			t.Fatal("no key after the wrapper came back")
+			t.Fatal("got no key after the wrapper came back")
 		case <-time.After(time.Millisecond):
 		}
 	}
 	stop()
 	<-ended
 	if s := p.Stats(); s.Ready != 0 {
-		t.Errorf("%d keys are left in memory at the end", s.Ready)
+		t.Errorf("%d keys left in memory after Run", s.Ready)
 	}
 }
 
@@ -169,27 +168,27 @@ func TestTakeWaitsForACallUnderWay(t *testing.T) {
 	defer close(w.gate)
 	go p.Fill(t.Context())
 	if _, err := p.Take(t.Context()); !errors.Is(err, ErrPoolEmpty) {
-		t.Errorf("a call that does not end: %v", err)
+		t.Errorf("call that does not end: got %v", err)
 	}
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
 	if _, err := p.Take(ctx); !errors.Is(err, context.Canceled) {
-		t.Errorf("a request that has gone: %v", err)
+		t.Errorf("cancelled request: got %v", err)
 	}
 }
 
-// A pool that nobody takes from asks the wrapper now and then, so that one that
-// is away, or has another key version, is known before it is needed.
+// An idle pool calls the wrapper from time to time, to detect a wrapper that is unavailable
+// or has a new key version before a post needs it.
 func TestAnIdlePoolProbes(t *testing.T) {
 	p, w, c := newPool(t)
 	fill(t, p)
 	calls := w.calls
 	if err := p.probe(t.Context()); err != nil || w.calls != calls {
-		t.Errorf("asked at once (%v)", err)
+		t.Errorf("called the wrapper too early (%v)", err)
 	}
 	c.Advance(poolProbe)
 	if err := p.probe(t.Context()); err != nil || w.calls != calls+1 {
-		t.Errorf("did not ask (%v)", err)
+		t.Errorf("did not call the wrapper (%v)", err)
 	}
 	if s := p.Stats(); s.Ready != PoolSize || s.Expired != poolBatch {
 		t.Errorf("%+v", s)
@@ -197,10 +196,10 @@ func TestAnIdlePoolProbes(t *testing.T) {
 	c.Advance(poolProbe)
 	w.set(func() { w.failure = errAway })
 	if err := p.probe(t.Context()); !errors.Is(err, errAway) || !errors.Is(p.Stats().Failure, errAway) {
-		t.Errorf("a wrapper that is away: %v", err)
+		t.Errorf("unavailable wrapper: got %v", err)
 	}
 	if _, err := p.Take(t.Context()); err != nil {
-		t.Errorf("what is ready is good: %v", err)
+		t.Errorf("taking a ready key: %v", err)
 	}
 }
 
@@ -209,21 +208,21 @@ func TestKeysAreNotUsedWhenTheyAreOld(t *testing.T) {
 	fill(t, p)
 	c.Advance(PoolAge)
 	if _, err := p.Take(t.Context()); err != nil {
-		t.Errorf("at its age: %v", err)
+		t.Errorf("key at the maximum age: %v", err)
 	}
 	c.Advance(time.Millisecond)
 	w.set(func() { w.failure = errAway })
 	_ = p.Fill(t.Context())
 	if _, err := p.Take(t.Context()); !errors.Is(err, ErrPoolEmpty) {
-		t.Errorf("beyond it: %v", err)
+		t.Errorf("key above the maximum age: %v", err)
 	}
 	if s := p.Stats(); s.Expired != PoolSize-1 || s.Ready != 0 {
 		t.Errorf("%+v", s)
 	}
 }
 
-// After a rotation no key of the older version is left, even where a call that
-// began before it ends after.
+// After a rotation the pool contains no key of the older version, even if a call started
+// before the rotation and ended after it.
 func TestAnotherKeyVersionPurges(t *testing.T) {
 	p, w, c := newPool(t)
 	fill(t, p)
@@ -253,13 +252,13 @@ func TestAnotherKeyVersionPurges(t *testing.T) {
 			t.Fatal(err)
 		}
 		if _, version, _ := ParseWrapped(key.Wrapped); !w.inner.Reads(version) {
-			t.Fatalf("a key of version %s after the rotation", version)
+			t.Fatalf("got a key of version %s after the rotation", version)
 		}
 	}
 }
 
-// Moving between wrappers keeps every data key, and what cannot be moved fails
-// alone.
+// Rewrapping with another wrapper keeps every data key. Keys that cannot be rewrapped do not
+// affect the others.
 func TestMove(t *testing.T) {
 	from, to := local(t, 1), named{local(t, 2), "other"}
 	w := NewWrappers(to, from)
@@ -286,15 +285,15 @@ func TestMove(t *testing.T) {
 		for i, m := range w.Rewrap(t.Context(), wrapped) {
 			if bad[i] {
 				if !errors.Is(m.Err, ErrNotWrapped) || m.Wrapped != nil {
-					rt.Fatalf("%q was moved: %q, %v", wrapped[i], m.Wrapped, m.Err)
+					rt.Fatalf("%q was rewrapped: %q, %v", wrapped[i], m.Wrapped, m.Err)
 				}
 				continue
 			}
 			if name, _, err := ParseWrapped(m.Wrapped); m.Err != nil || err != nil || name != "other" {
-				rt.Fatalf("moved to %q (%v)", m.Wrapped, m.Err)
+				rt.Fatalf("rewrapped as %q (%v)", m.Wrapped, m.Err)
 			}
 			if one := w.Unwrap(t.Context(), [][]byte{m.Wrapped})[0]; one.Err != nil || one.Key != plain[i] {
-				rt.Fatalf("it became another key: %v", one.Err)
+				rt.Fatalf("rewrapping changed the key: %v", one.Err)
 			}
 		}
 	})
@@ -305,7 +304,7 @@ func TestMove(t *testing.T) {
 	}
 }
 
-// named is a wrapper under another first word.
+// named is a wrapper with another name.
 type named struct {
 	inner *Local
 	name  string

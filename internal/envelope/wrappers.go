@@ -7,8 +7,8 @@ import (
 	"fmt"
 )
 
-// ParseWrapped names the wrapper and key version of a wrapped data key: "local",
-// "5f1c09aa" of local:5f1c09aa:…; "vault", "v3" of vault:v3:….
+// ParseWrapped returns the wrapper and the key version of a wrapped data key: "local" and
+// "5f1c09aa" for local:5f1c09aa:…, "vault" and "v3" for vault:v3:….
 func ParseWrapped(wrapped []byte) (wrapper, version string, err error) {
 	parts := bytes.SplitN(wrapped, []byte(":"), 3)
 	if len(parts) != 3 || len(parts[0]) == 0 || len(parts[1]) == 0 {
@@ -17,19 +17,19 @@ func ParseWrapped(wrapped []byte) (wrapper, version string, err error) {
 	return string(parts[0]), string(parts[1]), nil
 }
 
-// ErrNoWrapper says that data keys cannot be made: no key wrapper is configured
-// to write.
+// ErrNoWrapper means that no key wrapper is configured for writing, so that no data keys
+// can be created.
 var ErrNoWrapper = errors.New("no key wrapper is configured")
 
-// Wrappers are the configured key wrappers: one writes, every one reads.
+// Wrappers are the configured key wrappers: one for writing, all for reading.
 type Wrappers struct {
 	writer KeyWrapper
 	pool   *Pool
 	all    map[string]KeyWrapper
 }
 
-// NewWrappers takes the writing wrapper, nil when none is configured, and
-// whichever others may be read.
+// NewWrappers returns wrappers that write with writer, which may be nil, and read with all
+// of them.
 func NewWrappers(writer KeyWrapper, others ...KeyWrapper) *Wrappers {
 	w := &Wrappers{writer: writer, all: map[string]KeyWrapper{}}
 	for _, one := range others {
@@ -41,18 +41,18 @@ func NewWrappers(writer KeyWrapper, others ...KeyWrapper) *Wrappers {
 	return w
 }
 
-// NewPooledWrappers writes with data keys that the pool holds ready.
+// NewPooledWrappers returns wrappers that write with data keys from a pool.
 func NewPooledWrappers(pool *Pool, others ...KeyWrapper) *Wrappers {
 	w := NewWrappers(pool.writer, others...)
 	w.pool = pool
 	return w
 }
 
-// Configured reports whether there is a wrapper to write with. Without one
-// posts get the specification's 503 (decision 21).
+// Configured reports whether there is a wrapper for writing. Without one, posts get the
+// specification's 503 (decision 21).
 func (w *Wrappers) Configured() bool { return w.writer != nil }
 
-// Writer names the writing wrapper; "" when there is none.
+// Writer returns the name of the wrapper for writing, or "".
 func (w *Wrappers) Writer() string {
 	if w.writer == nil {
 		return ""
@@ -60,15 +60,15 @@ func (w *Wrappers) Writer() string {
 	return w.writer.Name()
 }
 
-// Reads reports whether data keys of a wrapper's key version can be unwrapped, as
-// far as that can be told without trying.
+// Reads reports whether data keys with a wrapper's key version can be unwrapped, as far as
+// is known without trying.
 func (w *Wrappers) Reads(wrapper, version string) bool {
 	one, ok := w.all[wrapper]
 	return ok && one.Reads(version)
 }
 
-// DataKey is a fresh data key under the writing wrapper: from the pool, where
-// there is one.
+// DataKey returns a new data key from the wrapper for writing, through the pool if there is
+// one.
 func (w *Wrappers) DataKey(ctx context.Context) (DataKey, error) {
 	switch {
 	case w.writer == nil:
@@ -83,7 +83,7 @@ func (w *Wrappers) DataKey(ctx context.Context) (DataKey, error) {
 	return keys[0], nil
 }
 
-// CurrentKeyVersion names the writing wrapper and the key version that it writes with now.
+// CurrentKeyVersion returns the name and the current key version of the wrapper for writing.
 func (w *Wrappers) CurrentKeyVersion(ctx context.Context) (wrapper, version string, err error) {
 	if w.writer == nil {
 		return "", "", ErrNoWrapper
@@ -96,8 +96,8 @@ func (w *Wrappers) CurrentKeyVersion(ctx context.Context) (wrapper, version stri
 	return ParseWrapped(keys[0].Wrapped)
 }
 
-// Unwrap decrypts data keys, each with the wrapper that it names. A wrapper that
-// does not answer fails all of its keys and no other's.
+// Unwrap decrypts data keys, each with its own wrapper. If a wrapper does not respond, only
+// its keys fail.
 func (w *Wrappers) Unwrap(ctx context.Context, wrapped [][]byte) []Unwrapped {
 	out := make([]Unwrapped, len(wrapped))
 	w.each(wrapped, func(i int, err error) { out[i].Err = err }, func(one KeyWrapper, theirs [][]byte, at []int) error {
@@ -110,8 +110,8 @@ func (w *Wrappers) Unwrap(ctx context.Context, wrapped [][]byte) []Unwrapped {
 	return out
 }
 
-// Rewrap brings data keys to the writing wrapper's newest key version: by its own
-// rewrapping where it wrapped them and can, otherwise by unwrapping and wrapping.
+// Rewrap wraps data keys with the newest key version of the wrapper for writing. It uses the
+// wrapper's own rewrapping where possible, and otherwise unwraps and wraps.
 func (w *Wrappers) Rewrap(ctx context.Context, wrapped [][]byte) []Rewrapped {
 	out := make([]Rewrapped, len(wrapped))
 	if w.writer == nil {
@@ -160,8 +160,8 @@ func (w *Wrappers) move(ctx context.Context, from KeyWrapper, wrapped [][]byte) 
 	return out, nil
 }
 
-// each sorts wrapped keys by wrapper and has every wrapper do its own: theirs[j]
-// is wrapped[at[j]]. What no wrapper can do fails alone.
+// each groups wrapped keys by wrapper and calls do for each group: theirs[j] is
+// wrapped[at[j]]. It calls fail for keys that no wrapper can handle.
 func (w *Wrappers) each(wrapped [][]byte, fail func(i int, err error), do func(one KeyWrapper, theirs [][]byte, at []int) error) {
 	places := map[string][]int{}
 	for i, text := range wrapped {
