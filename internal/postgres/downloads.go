@@ -6,13 +6,13 @@ import (
 	"github.com/pingpost/pingpost/internal/apperr"
 )
 
-// connectionsPerDownload is how many connections a pool has for each download that may be
-// under way: a download holds one for as long as somebody reads, and posts need them.
+// connectionsPerDownload is how many connections the pool needs for each concurrent
+// download. A download uses one connection until it ends, and posts need the others.
 const connectionsPerDownload = 10
 
 // ErrTooManyDownloads means that the limit of concurrent downloads is reached.
 var ErrTooManyDownloads = apperr.New(apperr.TooMany, "downloads",
-	"As many files are being sent as this node can send at once: try again in a minute. A large part of the ledger can be prepared as a file.").Retry(time.Minute)
+	"Too many downloads are running. Try again in a minute. You can also export a large part of the ledger in the background.").Retry(time.Minute)
 
 // AcquireDownload takes a place for what is sent as it is read from the database, until end.
 func (db *DB) AcquireDownload() (end func(), err error) {

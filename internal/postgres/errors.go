@@ -14,9 +14,9 @@ import (
 	"github.com/pingpost/pingpost/internal/apperr"
 )
 
-// Constraints are the errors for what the schema rejects, by the name of the
-// constraint, index or trigger. Each package has those of the tables that it writes;
-// a violation that it does not name is a defect of the service, not of the request.
+// Constraints contains the errors for violations, by the name of the constraint, index or
+// trigger. Each package has the errors for the tables that it writes. A violation without an
+// error is a bug in the service and not a mistake in the request.
 type Constraints map[string]*apperr.Error
 
 // Translate is the package's Translate with these errors for violations.
@@ -33,8 +33,8 @@ func (c Constraints) Translate(err error) error {
 	return err
 }
 
-// Err is a failure of the database without the values of the statement: only
-// SQLSTATE, table and constraint. Postgres's own message and detail quote rows.
+// Err is a database error without the statement's values. It contains only the SQLSTATE, the
+// table and the constraint, because Postgres's message and detail quote rows.
 type Err struct {
 	SQLState, Table, Constraint string
 	kind                        string
@@ -49,29 +49,29 @@ func (e *Err) Error() string {
 	if e.Table != "" || e.Constraint != "" {
 		text += fmt.Sprintf(" (table %q, constraint %q)", e.Table, e.Constraint)
 	}
-	if mend, ok := operatorHints[e.SQLState]; ok {
-		text += ": " + mend
+	if hint, ok := operatorHints[e.SQLState]; ok {
+		text += ": " + hint
 	}
 	return text
 }
 
-// operatorHints say to an operator what the server's refusal means.
+// operatorHints explains SQLSTATEs to an operator.
 var operatorHints = map[string]string{
-	"28P01": "it refuses the role or its password: check database.url",
-	"28000": "it refuses the role from this address: check database.url and pg_hba.conf",
-	"3D000": "there is no database of this name: check database.url",
-	"42P01": "its schema is not there: run `pingpost migrate up` with the owner's URL",
-	"42501": "the role lacks a right: serve as pingpost_app, with the grants of `pingpost migrate up`",
-	"42704": "it does not know a parameter of the URL: check database.url",
-	"53100": "its disk is full",
-	"53300": "it has no connection left: raise its max_connections or lower database.max_connections",
-	"57P01": "it is stopping",
-	"57P03": "it is starting or stopping",
-	"25006": "it is read-only: a standby, perhaps",
+	"28P01": "role or password rejected: check database.url",
+	"28000": "login rejected for this role from this address: check database.url and pg_hba.conf",
+	"3D000": "no database with this name: check database.url",
+	"42P01": "the schema is missing: run `pingpost migrate up` with the owner's URL",
+	"42501": "the role lacks a privilege: use the role pingpost_app, with the grants from `pingpost migrate up`",
+	"42704": "unknown parameter in the URL: check database.url",
+	"53100": "the server's disk is full",
+	"53300": "no connections left: raise the server's max_connections or lower database.max_connections",
+	"57P01": "the server is stopping",
+	"57P03": "the server is starting or stopping",
+	"25006": "the server is read-only, perhaps a standby",
 }
 
-// Temporary reports whether the server refused because of its own state: it is
-// starting, stopping, read-only, out of room or of connections.
+// Temporary reports whether the error comes from the server's own state: it is starting,
+// stopping, read-only, or out of disk space or connections.
 func (e *Err) Temporary() bool {
 	if e.SQLState == "" {
 		return true
@@ -83,8 +83,8 @@ func (e *Err) Temporary() bool {
 	return false
 }
 
-// Temporary reports whether an error of this package, or one that wraps it, is
-// over when the database answers again.
+// Temporary reports whether an error of this package, or an error that wraps one, goes away
+// when the database is available again.
 func Temporary(err error) bool {
 	var safe *Err
 	return errors.As(err, &safe) && safe.Temporary()
@@ -95,8 +95,8 @@ func (e *Err) Is(target error) bool {
 	return (target == context.Canceled || target == context.DeadlineExceeded) && errors.Is(e.cause, target)
 }
 
-// Translate turns an error of pgx or GORM into an Err that is safe to log, and one
-// of no rows into a NotFound error. Errors of apperr pass through.
+// Translate turns an error from pgx or GORM into an Err, which is safe to log. If no row was
+// found, it returns a NotFound error. Errors of package apperr are returned as they are.
 func Translate(err error) error {
 	if err == nil || apperr.As(err) != nil {
 		return err
@@ -111,8 +111,8 @@ func Translate(err error) error {
 	return redact(err)
 }
 
-// redact keeps the kind of a failure and drops its text: connection errors name
-// hosts and users, and encoding errors quote values.
+// redact keeps the kind of an error and removes its text. Connection errors contain hosts and
+// users, and encoding errors quote values.
 func redact(err error) error {
 	var already *Err
 	if errors.As(err, &already) {
@@ -123,7 +123,7 @@ func redact(err error) error {
 	var connect *pgconn.ConnectError
 	switch {
 	case errors.Is(err, errReplaced):
-		kind = "the server was replaced by a newer primary, which does not answer"
+		kind = "the server was replaced by a newer primary, which does not respond"
 	case errors.Is(err, context.Canceled):
 		kind = "cancelled"
 	case errors.Is(err, context.DeadlineExceeded), errors.As(err, &netErr) && netErr.Timeout():
@@ -136,26 +136,25 @@ func redact(err error) error {
 	return &Err{kind: kind, cause: err}
 }
 
-// isUnmigrated recognises a table of versions that is not there, or that a
-// migration has made without coming to its end, where it grants the right to
-// read it.
+// isUnmigrated reports whether the versions table is missing or not yet readable, because a
+// migration that created it has not reached its grants.
 func isUnmigrated(err error) bool {
 	var pg *pgconn.PgError
 	return errors.As(err, &pg) && (pg.Code == "42P01" || pg.Code == "42501")
 }
 
-// Ambiguous reports whether a statement may have been committed although it
-// returned an error: the connection or the time ran out while the server may
-// have been at work. What the server itself refused was not.
+// Ambiguous reports whether a statement may have been committed although it returned an
+// error, because the connection or the time ran out while the server may have been executing
+// it. A statement that the server itself rejected was not committed.
 func Ambiguous(err error) bool {
 	var pg *pgconn.PgError
 	if errors.As(err, &pg) {
-		// 57014, a cancelled statement, may race with its commit; class 08 and
-		// 57P01-03 end the connection; the rest rolled back.
+		// 57014, a cancelled statement, may race with its commit. Class 08 and 57P01-03 end the
+		// connection. All other errors roll back.
 		return pg.Code == "57014" || pg.Code[:2] == "08" || pg.Code[:3] == "57P"
 	}
-	// Of a connection that closed while a statement was at work on it pgx may say
-	// "conn closed", which it calls safe to retry.
+	// If a connection closes during a statement, pgx may return "conn closed", which it
+	// reports as safe to retry.
 	if errors.Is(err, pgconn.ErrConnClosed) {
 		return true
 	}
@@ -163,8 +162,8 @@ func Ambiguous(err error) bool {
 	return err != nil && !errors.As(err, &connect) && !pgconn.SafeToRetry(err) && !errors.Is(err, pgx.ErrNoRows)
 }
 
-// IsInvalidData reports whether the server refused a statement for the values in it:
-// data exceptions and integrity violations (SQLSTATE classes 22 and 23).
+// IsInvalidData reports whether the server rejected a statement because of its values: data
+// exceptions and integrity violations (SQLSTATE classes 22 and 23).
 func IsInvalidData(err error) bool {
 	var safe *Err
 	return errors.As(Translate(err), &safe) && (strings.HasPrefix(safe.SQLState, "22") || strings.HasPrefix(safe.SQLState, "23"))

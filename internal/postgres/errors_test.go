@@ -19,11 +19,11 @@ import (
 	"github.com/pingpost/pingpost/internal/testkit"
 )
 
-// canary stands for whatever a statement holds: an e-mail address, a secret.
+// canary stands for any value in a statement, such as an email address or a secret.
 const canary = "canary-5f1c09aa"
 
-// every is an error in all the ways that a log or an answer may print it, with
-// each error that can be unwrapped from it.
+// every formats an error, and each error that it wraps, in all the ways in which a log or an
+// answer may print it.
 func every(err error) string {
 	var text bytes.Buffer
 	log := slog.New(slog.NewJSONHandler(&text, nil))
@@ -34,8 +34,8 @@ func every(err error) string {
 	return text.String()
 }
 
-// Whatever Postgres, the driver or GORM says about a statement, neither its
-// values nor its text come out of Translate.
+// Translate removes the statement and its values from all errors of Postgres, the driver and
+// GORM.
 func TestTranslateLeaksNothing(t *testing.T) {
 	d := testkit.NewDatabase(t)
 	partner := addPartner(t, d.DB, canary)
@@ -50,15 +50,15 @@ func TestTranslateLeaksNothing(t *testing.T) {
 		"unique": exec(insertPartner, uuid.New(), canary, canary, "required", canary),
 		"unique by GORM": gormExec(strings.NewReplacer("$1", "?", "$2", "?", "$3", "?", "$4", "?", "$5", "?").Replace(insertPartner),
 			uuid.New(), canary, canary, "required", canary),
-		"check":            exec(insertPartner, uuid.New(), "another", canary, canary, canary),
-		"check told apart": exec(insertPartner, uuid.New(), "Upper-"+canary, canary, "required", canary),
-		"not null":         exec(insertPartner, uuid.New(), canary, nil, "required", canary),
-		"foreign key":      exec(insertAccount, uuid.New(), canary, canary, true),
-		"too long":         exec(`INSERT INTO leads (country) VALUES ($1)`, canary),
-		"not a uuid":       exec(`SELECT $1::text::uuid`, canary),
-		"not a number":     exec(`SELECT $1::text::int`, canary),
-		"not JSON":         exec(`SELECT $1::text::jsonb`, canary+`{`),
-		"not encodable":    exec(`SELECT $1::int`, canary),
+		"check":         exec(insertPartner, uuid.New(), "another", canary, canary, canary),
+		"another check": exec(insertPartner, uuid.New(), "Upper-"+canary, canary, "required", canary),
+		"not null":      exec(insertPartner, uuid.New(), canary, nil, "required", canary),
+		"foreign key":   exec(insertAccount, uuid.New(), canary, canary, true),
+		"too long":      exec(`INSERT INTO leads (country) VALUES ($1)`, canary),
+		"not a uuid":    exec(`SELECT $1::text::uuid`, canary),
+		"not a number":  exec(`SELECT $1::text::int`, canary),
+		"not JSON":      exec(`SELECT $1::text::jsonb`, canary+`{`),
+		"not encodable": exec(`SELECT $1::int`, canary),
 		"raised by a function": exec(`DO $$ BEGIN RAISE EXCEPTION '` + canary + `' USING DETAIL = '` + canary +
 			`', HINT = '` + canary + `'; END $$`),
 		"wrong SQL":           exec(`SELECT ` + `'` + canary + `' FROM WHERE`),
@@ -68,19 +68,19 @@ func TestTranslateLeaksNothing(t *testing.T) {
 		"a scan that fails":   d.Pool.QueryRow(t.Context(), `SELECT $1::text`, canary).Scan(new(int)),
 		"cancelled":           d.Gorm.WithContext(cancelled).Exec(`SELECT '` + canary + `'`).Error,
 		"no such host":        connectTo(t, "postgres://"+canary+":"+canary+"@"+canary+".invalid:1/"+canary),
-		"nobody listens":      connectTo(t, "postgres://"+canary+":"+canary+"@127.0.0.1:1/"+canary),
+		"no server listening": connectTo(t, "postgres://"+canary+":"+canary+"@127.0.0.1:1/"+canary),
 		"no such database":    connectTo(t, strings.Replace(d.AppURL, "pingpost_test", canary, 1)),
-		"a wrong password":    connectTo(t, strings.Replace(d.AppURL, "app-of-tests", canary, 1)),
+		"wrong password":      connectTo(t, strings.Replace(d.AppURL, "app-of-tests", canary, 1)),
 		"joined with another": errors.Join(errors.New(canary), exec(insertAccount, partner, "x", "", true)),
 	} {
 		if err == nil {
-			t.Errorf("%s: nothing was refused", name)
+			t.Errorf("%s: no error", name)
 			continue
 		}
 		text := every(postgres.Translate(err))
 		for _, leak := range []string{canary, "INSERT", "SELECT", "UPDATE", "DELETE", "127.0.0.1", "app-of-tests"} {
 			if strings.Contains(text, leak) {
-				t.Errorf("%s: %q comes out: %s", name, leak, text)
+				t.Errorf("%s: the error contains %q: %s", name, leak, text)
 			}
 		}
 	}
@@ -95,8 +95,8 @@ func connectTo(t *testing.T, url string) error {
 	return err
 }
 
-// A violation has the error of the constraint, from a statement and from a
-// transaction, and no other error has one.
+// A violation gets its constraint's error, in a statement and in a transaction. Other errors
+// do not.
 func TestConstraintsTranslate(t *testing.T) {
 	d := testkit.NewDatabase(t)
 	addPartner(t, d.DB, "a-partner")
@@ -123,14 +123,14 @@ func TestConstraintsTranslate(t *testing.T) {
 			t.Errorf("%s: %v", name, err)
 		}
 		if strings.Contains(every(err), canary) {
-			t.Errorf("%s: the row comes out: %v", name, err)
+			t.Errorf("%s: the error contains the row: %v", name, err)
 		}
 	}
 	for name, err := range map[string]error{
-		"another constraint":    known.Translate(add("A-Partner")),
-		"no constraints":        postgres.Constraints(nil).Translate(add("a-partner")),
-		"a transaction without": inTransaction(d.DB),
-		"nil":                   known.Translate(nil),
+		"another constraint":              known.Translate(add("A-Partner")),
+		"no constraints":                  postgres.Constraints(nil).Translate(add("a-partner")),
+		"transaction without constraints": inTransaction(d.DB),
+		"nil":                             known.Translate(nil),
 	} {
 		if apperr.As(err) != nil {
 			t.Errorf("%s: %v", name, err)
@@ -141,33 +141,33 @@ func TestConstraintsTranslate(t *testing.T) {
 		"by GORM": postgres.Translate(d.Gorm.Table("partners").Where("false").Take(&map[string]any{}).Error),
 	} {
 		if f := apperr.As(err); f == nil || f.Code != apperr.NotFound || f.Reason != "not_found" {
-			t.Errorf("no row %s: %v", name, err)
+			t.Errorf("no row, %s: %v", name, err)
 		}
 	}
 }
 
-// What the schema refuses and nobody told apart is a defect of the service: it
-// keeps its SQLSTATE, table and constraint for the log.
+// A violation without an error is a bug in the service. It keeps its SQLSTATE, table and
+// constraint for the log.
 func TestTranslateKeepsWhatTheLogNeeds(t *testing.T) {
 	d := testkit.NewDatabase(t)
 	_, err := d.Pool.Exec(t.Context(), insertAccount, uuid.New(), "an-account", "An account", true)
 	err = postgres.Translate(err)
 	if apperr.As(err) != nil {
-		t.Errorf("%v is a fault, which a partner or an operator would be told", err)
+		t.Errorf("%v is an apperr, which would be shown to a partner or an operator", err)
 	}
 	if want := `database: SQLSTATE 23503 (table "accounts", constraint "accounts_partner_fkey")`; err == nil ||
 		err.Error() != want {
-		t.Errorf("%v, want %s", err, want)
+		t.Errorf("got %v, want %s", err, want)
 	}
 }
 
 func TestTranslatePassesOn(t *testing.T) {
 	if err := postgres.Translate(nil); err != nil {
-		t.Errorf("nil became %v", err)
+		t.Errorf("Translate(nil) = %v", err)
 	}
 	known := fmt.Errorf("creating: %w", apperr.New(apperr.Conflict, "taken", "Taken."))
 	if err := postgres.Translate(known); err != known {
-		t.Errorf("a fault became %v", err)
+		t.Errorf("Translate changed an apperr to %v", err)
 	}
 	for _, target := range []error{context.Canceled, context.DeadlineExceeded} {
 		err := postgres.Translate(fmt.Errorf("asking: %w", target))
@@ -175,11 +175,11 @@ func TestTranslatePassesOn(t *testing.T) {
 			t.Errorf("%v is no longer %v", err, target)
 		}
 		if again := postgres.Translate(fmt.Errorf("%s: %w", canary, err)); strings.Contains(again.Error(), canary) || !errors.Is(again, target) {
-			t.Errorf("translated twice it is %v", again)
+			t.Errorf("translated twice: %v", again)
 		}
 	}
 	if err := postgres.Translate(errors.New(canary)); errors.Is(err, context.Canceled) || strings.Contains(err.Error(), canary) {
-		t.Errorf("an unknown error became %v", err)
+		t.Errorf("unknown error: got %v", err)
 	}
 }
 
@@ -205,33 +205,33 @@ func TestTemporary(t *testing.T) {
 		var e *postgres.Err
 		if err := postgres.Translate(&pgconn.PgError{Code: state}); !errors.As(err, &e) ||
 			e.Temporary() != want || e.SQLState != state {
-			t.Errorf("%s: %v, want temporary %t", state, err, want)
+			t.Errorf("%s: got %v, want Temporary() = %t", state, err, want)
 		}
 	}
 	var e *postgres.Err
 	if err := postgres.Translate(errors.New("gone")); !errors.As(err, &e) || !e.Temporary() {
-		t.Error("a lost connection is temporary")
+		t.Error("a lost connection is not reported as temporary")
 	}
 }
 
-// Refused is for the values of a statement: another statement beside it may do
-// better, which is not so when the server is in the wrong state or we are.
+// IsInvalidData is true only for errors in a statement's values. Another statement may succeed
+// then, but not if the server or the service is in the wrong state.
 func TestRejected(t *testing.T) {
 	for state, want := range map[string]bool{
 		"23505": true, "23514": true, "23502": true, "22001": true, "22021": true,
 		"42501": false, "42P01": false, "40001": false, "53100": false, "57014": false, "57P01": false, "P0001": false,
 	} {
 		if got := postgres.IsInvalidData(&pgconn.PgError{Code: state}); got != want {
-			t.Errorf("%s: %t, want %t", state, got, want)
+			t.Errorf("%s: got %t, want %t", state, got, want)
 		}
 	}
 	known := postgres.Constraints{"partners_slug_key": apperr.New(apperr.Conflict, "taken", "Choose another slug.")}
 	if !postgres.IsInvalidData(known.Translate(&pgconn.PgError{Code: "23505", ConstraintName: "partners_slug_key"})) {
-		t.Error("what was told apart is refused no less")
+		t.Error("a violation with its own error is not reported as invalid data")
 	}
 	for _, err := range []error{nil, errors.New("gone"), context.DeadlineExceeded, apperr.New(apperr.Invalid, "form", "No.")} {
 		if postgres.IsInvalidData(err) {
-			t.Errorf("%v was not refused by the server", err)
+			t.Errorf("%v is reported as invalid data", err)
 		}
 	}
 }

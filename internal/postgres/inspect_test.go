@@ -24,18 +24,17 @@ func TestInspect(t *testing.T) {
 	}
 	after := clock.System{}.Now()
 	if s.Schema != latest || s.Role != "pingpost_app" || s.OwnsTables {
-		t.Errorf("%+v, want the schema %d and a role that owns nothing", s, latest)
+		t.Errorf("got %+v, want schema %d and a role that owns no tables", s, latest)
 	}
 	if s.Clock.Before(before.Add(-time.Millisecond)) || s.Clock.After(after.Add(time.Millisecond)) {
-		t.Errorf("the database's clock says %s between %s and %s", s.Clock, before, after)
+		t.Errorf("the database's clock is %s, want a time between %s and %s", s.Clock, before, after)
 	}
 	if err := s.CheckSchema(); err != nil {
 		t.Error(err)
 	}
 }
 
-// A role that could undo what its grants forbid is found, in whichever way it
-// came by that.
+// Inspect detects every way in which a role can undo what its grants forbid.
 func TestInspectFindsTheOwner(t *testing.T) {
 	d := testkit.NewDatabaseURLs(t)
 	owns := func(url string) bool {
@@ -47,23 +46,23 @@ func TestInspectFindsTheOwner(t *testing.T) {
 		return s.OwnsTables
 	}
 	if owns(d.AppURL) {
-		t.Error("pingpost_app owns nothing")
+		t.Error("pingpost_app is reported as an owner")
 	}
 	if !owns(d.OwnerURL) {
-		t.Error("pingpost_owner owns the tables")
+		t.Error("pingpost_owner is not reported as an owner")
 	}
 	if !owns(d.RootURL) {
-		t.Error("a superuser may do everything")
+		t.Error("a superuser is not reported as an owner")
 	}
 	d.Exec(t, `GRANT pingpost_owner TO pingpost_app`)
 	t.Cleanup(func() { d.Exec(t, `REVOKE pingpost_owner FROM pingpost_app`) })
 	if !owns(d.AppURL) {
-		t.Error("a member of the owner may do what the owner may")
+		t.Error("a member of the owner is not reported as an owner")
 	}
 	d.Exec(t, `ALTER ROLE pingpost_app NOINHERIT`)
 	t.Cleanup(func() { d.Exec(t, `ALTER ROLE pingpost_app INHERIT`) })
 	if !owns(d.AppURL) {
-		t.Error("a member that does not inherit becomes the owner with SET ROLE")
+		t.Error("a member that can SET ROLE to the owner is not reported as an owner")
 	}
 }
 
@@ -90,7 +89,7 @@ func TestSchemaThatIsBehind(t *testing.T) {
 	behind := func(s postgres.State, version int64) {
 		t.Helper()
 		if err := s.CheckSchema(); s.Schema != version || err == nil || !strings.Contains(err.Error(), "pingpost migrate up") {
-			t.Errorf("at %d, want %d: %v", s.Schema, version, err)
+			t.Errorf("schema %d, want %d, and an error with the command: %v", s.Schema, version, err)
 		}
 	}
 	behind(schema(), 0)
@@ -104,8 +103,8 @@ func TestSchemaThatIsBehind(t *testing.T) {
 		t.Fatal(err)
 	}
 	behind(schema(), latest-1)
-	// A node of the version before goes on while the next one is rolled out.
+	// A node of the previous version keeps running while the next one is rolled out.
 	if err := (postgres.State{Schema: latest + 1}).CheckSchema(); err != nil {
-		t.Errorf("a schema that is ahead: %v", err)
+		t.Errorf("newer schema: %v", err)
 	}
 }

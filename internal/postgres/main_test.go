@@ -12,7 +12,7 @@ import (
 
 func TestMain(m *testing.M) { testkit.Main(m) }
 
-// began is a moment of the service's clock.
+// began is a fixed time of the service's clock.
 var began = testkit.StartTime()
 
 func openOwner(t *testing.T, d *testkit.Database) *postgres.DB {
@@ -26,7 +26,7 @@ const insertPartner = `INSERT INTO partners (id, slug, name, status, signing_mod
 const insertAccount = `INSERT INTO accounts (id, partner_id, identifier, name, is_default, sandbox, status, signing_mode, created_at, updated_at)
 	VALUES (gen_random_uuid(), $1, $2, $3, $4, false, 'active', 'inherit', now(), now())`
 
-// addPartner stores one partner and returns its id.
+// addPartner inserts a partner and returns its id.
 func addPartner(t *testing.T, db *postgres.DB, slug string) uuid.UUID {
 	t.Helper()
 	id := uuid.New()

@@ -6,7 +6,7 @@ import (
 	"testing"
 )
 
-// captureOutput is what do writes to the process's standard output and error.
+// captureOutput returns what do writes to standard output and standard error.
 func captureOutput(t *testing.T, do func()) string {
 	t.Helper()
 	read, write, err := os.Pipe()

@@ -7,15 +7,15 @@ import (
 	"gorm.io/gorm"
 )
 
-// Page is where a list by id begins: after a row, towards older ones, or before one,
-// towards newer ones.
+// Page is a page of a list ordered by id, newest first. It starts after a row (older rows) or
+// ends before one (newer rows).
 type Page struct {
 	OlderThan, NewerThan int64
 	Size                 int
 }
 
-// Apply narrows a query to the page, and one row more by which SplitPage tells whether there
-// are others.
+// Apply restricts a query to the page. It reads one extra row, so that SplitPage knows whether
+// there are more.
 func (p Page) Apply(q *gorm.DB) *gorm.DB {
 	q = q.Limit(p.Size + 1)
 	switch {
@@ -27,9 +27,9 @@ func (p Page) Apply(q *gorm.DB) *gorm.DB {
 	return q.Order("id DESC")
 }
 
-// AroundID narrows a query to a page of a list by UUIDv7, the newest first: after a row,
-// towards older ones, or before one, towards newer ones; Nil is neither. As Apply, it reads
-// one row more, for SplitPageAt.
+// AroundID restricts a query to a page of a list ordered by UUIDv7, newest first. The page has
+// the rows older than after or newer than before; Nil means no bound. Like Apply, it reads
+// one extra row for SplitPageAt.
 func AroundID(q *gorm.DB, column string, before, after uuid.UUID, size int) *gorm.DB {
 	q = q.Limit(size + 1)
 	switch {
@@ -41,14 +41,14 @@ func AroundID(q *gorm.DB, column string, before, after uuid.UUID, size int) *gor
 	return q.Order(column + " DESC")
 }
 
-// SplitPage makes a page, in the order of its list, of what Apply found, and says whether there
-// are more rows on either side.
+// SplitPage returns the rows that Apply found in the order of the list, and whether there are
+// newer and older rows.
 func SplitPage[T any](p Page, found []T) (rows []T, newer, older bool) {
 	return SplitPageAt(found, p.Size, p.OlderThan > 0, p.NewerThan > 0)
 }
 
-// SplitPageAt is SplitPage for a list by another key: whether the page comes after a row, or was
-// read backwards from the one that it comes before.
+// SplitPageAt is SplitPage for a list with another key. after and before say which bound the
+// page was read with.
 func SplitPageAt[T any](found []T, size int, after, before bool) (rows []T, newer, older bool) {
 	more := len(found) > size
 	if more {

@@ -9,27 +9,27 @@ import (
 )
 
 const (
-	// partitionLockTimeout is how long a change of the partitions may wait for its
-	// lock: the recorder's COPY queues behind one that waits. A backup or a long
-	// report holds the lock for longer, so the change is tried again.
+	// partitionLockTimeout is how long a partition change may wait for its lock, because the
+	// recorder's COPY queues behind it. A backup or a long report may hold the lock for
+	// longer, so the change is retried.
 	partitionLockTimeout = "200ms"
-	partitionPause       = time.Second // between tries; COPY goes on in it
+	partitionPause       = time.Second // between attempts, so that COPY can proceed
 	partitionTries       = 20
 
 	lockNotAvailable = "55P03"
 )
 
-// EnsurePingPartitions makes the day partitions of pings from the day before
-// now, for requests that straddle midnight, to so many days ahead.
+// EnsurePingPartitions creates the daily partitions of pings. The first is for the day before
+// now, for requests around midnight; the last is days ahead.
 func (db *DB) EnsurePingPartitions(ctx context.Context, now time.Time, days int) error {
 	_, err := db.changePartitions(ctx, `SELECT ensure_ping_partitions($1::date, $2)`,
 		now.AddDate(0, 0, -1).Format(time.DateOnly), days+2)
 	return err
 }
 
-// DropPingPartitions drops whole days before the given moment and returns how
-// many, each in a transaction of its own, so that the lock is held briefly. The
-// database refuses to drop what is younger than a day by its own clock.
+// DropPingPartitions drops the partitions of whole days before the given time and returns
+// their number. Each has its own transaction, so that locks are brief. The database rejects
+// partitions that are less than a day old by its own clock.
 func (db *DB) DropPingPartitions(ctx context.Context, before time.Time) (dropped int64, err error) {
 	rows, err := db.Pool.Query(ctx, `SELECT (to_date(right(c.relname, 8), 'YYYYMMDD') + 1)::text
 		FROM pg_inherits i JOIN pg_class c ON c.oid = i.inhrelid
@@ -52,9 +52,9 @@ func (db *DB) DropPingPartitions(ctx context.Context, before time.Time) (dropped
 	return dropped, nil
 }
 
-// changePartitions runs a function that changes the partitions of pings and
-// returns its result. It never waits long for a lock; while another transaction
-// uses the tables it tries again, 20 times in all.
+// changePartitions runs a function that changes the partitions of pings and returns its
+// result. It waits only briefly for a lock, and retries up to 20 times while another
+// transaction uses the tables.
 func (db *DB) changePartitions(ctx context.Context, sql string, args ...any) (n int64, err error) {
 	for try := 1; ; try++ {
 		err = pgx.BeginFunc(ctx, db.Pool, func(tx pgx.Tx) error {

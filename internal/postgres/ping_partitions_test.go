@@ -9,7 +9,7 @@ import (
 	"github.com/pingpost/pingpost/internal/testkit"
 )
 
-// From the day before, for requests that straddle midnight, to the days ahead.
+// The partitions start the day before, for requests around midnight.
 func TestPingPartitions(t *testing.T) {
 	d := testkit.NewDatabase(t)
 	newYear := time.Date(2025, 1, 1, 0, 0, 0, 0, time.UTC)
@@ -17,19 +17,19 @@ func TestPingPartitions(t *testing.T) {
 		t.Fatal(err)
 	}
 	if got, want := d.PingPartitions(t), []string{"pings_20241231", "pings_20250101", "pings_20250102", "pings_20250103"}; !slices.Equal(got, want) {
-		t.Errorf("%v, want %v", got, want)
+		t.Errorf("got partitions %v, want %v", got, want)
 	}
 	if n, err := d.DropPingPartitions(t.Context(), newYear.AddDate(0, 0, 1).Add(23*time.Hour)); err != nil || n != 2 {
 		t.Errorf("dropped %d (%v), want the 2 whole days before", n, err)
 	}
 	if got, want := d.PingPartitions(t), []string{"pings_20250102", "pings_20250103"}; !slices.Equal(got, want) {
-		t.Errorf("%v, want %v", got, want)
+		t.Errorf("got partitions %v, want %v", got, want)
 	}
 }
 
-// Dropping a partition that a long transaction reads does not hold up new pings,
-// and succeeds once that transaction has ended.
-func TestDropPingPartitionsDoesNotHoldUpPings(t *testing.T) {
+// Dropping a partition that a long transaction reads does not delay new pings. It succeeds
+// when that transaction has ended.
+func TestDropPingPartitionsDoesNotDelayPings(t *testing.T) {
 	t.Parallel()
 	d := testkit.NewDatabase(t)
 	newYear := time.Date(2025, 1, 1, 0, 0, 0, 0, time.UTC)
@@ -56,7 +56,7 @@ func TestDropPingPartitionsDoesNotHoldUpPings(t *testing.T) {
 			VALUES ('2025-01-02 12:00+00', false, 1, 'GB', 'SW1A 1AA', '', '', '', 'excluded', 0, 'GBP', 1, 1)`)
 		cancel()
 		if err != nil {
-			t.Fatalf("a ping waits for the partition to be dropped: %v", err)
+			t.Fatalf("a ping waited for the partition to be dropped: %v", err)
 		}
 	}
 	if _, err := reader.Exec(t.Context(), `COMMIT`); err != nil {

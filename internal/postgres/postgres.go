@@ -1,7 +1,7 @@
-// Package postgres opens the database and translates what it refuses.
+// Package postgres opens the database and translates its errors.
 //
-// There is one pool. GORM works on it through database/sql; COPY, the posts'
-// statement and LISTEN use its pgx connections directly.
+// There is one pool. GORM uses it through database/sql. COPY, LISTEN and the statement that
+// stores a post use its pgx connections directly.
 package postgres
 
 import (
@@ -21,45 +21,44 @@ import (
 	"github.com/pingpost/pingpost/migrations"
 )
 
-// Options say which database and how hard it may be used.
+// Options select the database and limit its use.
 type Options struct {
 	URL              string
 	MaxConnections   int
 	ConnectTimeout   time.Duration
 	StatementTimeout time.Duration
-	Timelines        []Timeline // seen before: primaries on lower ones are refused
+	Timelines        []Timeline // seen before; primaries on lower timelines are rejected
 }
 
-// DB is the one pool, seen as pgx and as GORM.
+// DB is the pool, for use with pgx and with GORM.
 type DB struct {
 	Pool *pgxpool.Pool
 	Gorm *gorm.DB
-	SQL  *sql.DB // what GORM works on
+	SQL  *sql.DB // used by GORM
 
 	primaries   *primaries
 	downloads   chan struct{}
 	constraints Constraints
 }
 
-// WithConstraints is the same pool, whose transactions translate violations with
-// these errors.
+// WithConstraints returns the same pool with errors for violations in its transactions.
 func (db *DB) WithConstraints(c Constraints) *DB {
 	own := *db
 	own.constraints = c
 	return &own
 }
 
-// Open prepares the pool. It does not connect: whoever opens it says in its own
-// words what a database that does not answer means.
+// Open prepares the pool without connecting. Callers explain in their own words what an
+// unavailable database means for them.
 func Open(ctx context.Context, o Options) (*DB, error) {
 	cfg, err := pgxpool.ParseConfig(o.URL)
 	if err != nil {
 		// pgx quotes the URL, which holds the password.
-		return nil, errors.New("the database URL cannot be read: write postgres://user:password@host:port/database")
+		return nil, errors.New("invalid database URL: use postgres://user:password@host:port/database")
 	}
-	cfg.MaxConns = int32(max(o.MaxConnections, 2)) //nolint:gosec // the settings bound it
+	cfg.MaxConns = int32(max(o.MaxConnections, 2)) //nolint:gosec // limited by the configuration
 	cfg.ConnConfig.ConnectTimeout = o.ConnectTimeout
-	cfg.PingTimeout = time.Second // an idle connection whose other end is gone is not waited for
+	cfg.PingTimeout = time.Second // do not wait for an idle connection that is dead
 	params := cfg.ConnConfig.RuntimeParams
 	params["timezone"] = "UTC"
 	if params["application_name"] == "" {
@@ -76,8 +75,8 @@ func Open(ctx context.Context, o Options) (*DB, error) {
 	primaries.pool.Store(pool)
 	conn := stdlib.OpenDBFromPool(pool)
 	g, err := gorm.Open(postgres.New(postgres.Config{Conn: conn}), &gorm.Config{
-		// Only slow or failing statements would be logged, with their values in
-		// clear: errors are returned and logged, redacted, where they are handled.
+		// GORM would log slow and failing statements with their values. Errors are redacted,
+		// and logged by the code that handles them.
 		Logger:                 logger.Discard,
 		SkipDefaultTransaction: true,
 		DisableAutomaticPing:   true,
@@ -92,29 +91,29 @@ func Open(ctx context.Context, o Options) (*DB, error) {
 	}, nil
 }
 
-// Close ends all connections and waits for those in use.
+// Close closes all connections and waits for those in use.
 func (db *DB) Close() {
-	db.SQL.Close() //nolint:errcheck // it has nothing to write, and the pool is closed next
+	db.SQL.Close() //nolint:errcheck // there is nothing to write, and the pool is closed next
 	db.Pool.Close()
 }
 
-// Transaction runs fn in a database transaction. No network call belongs in it.
+// Transaction runs fn in a database transaction. fn must make no network calls.
 func (db *DB) Transaction(ctx context.Context, fn func(tx *gorm.DB) error) error {
 	return db.constraints.Translate(db.Gorm.WithContext(ctx).Transaction(fn))
 }
 
-// State is what /readyz and `serve` ask of the database.
+// State is the state of the database that /readyz and `serve` check.
 type State struct {
 	Clock      time.Time // the database's
 	Schema     int64     // the newest migration applied
 	Role       string
-	OwnsTables bool // the role could undo what its grants forbid
+	OwnsTables bool // the role can undo what its grants forbid
 	Encoding   string
 	ReadOnly   bool
 }
 
-// Inspect reads the state. A member of the tables' owner counts as the owner,
-// which it can become with SET ROLE.
+// Inspect reads the state. A member of the role that owns the tables counts as the owner,
+// because it can SET ROLE to it.
 func (db *DB) Inspect(ctx context.Context) (State, error) {
 	var s State
 	err := db.Pool.QueryRow(ctx, `SELECT clock_timestamp(), current_user,
@@ -128,8 +127,8 @@ func (db *DB) Inspect(ctx context.Context) (State, error) {
 	return s, err
 }
 
-// Commit commits a transaction that changes no row. Postgres confirms it as it
-// confirms a lead's, after a synchronous standby has it.
+// Commit commits a transaction that changes no rows. Postgres confirms it in the same way as
+// a lead's: after a synchronous standby has received it.
 func (db *DB) Commit(ctx context.Context) error {
 	_, err := db.Pool.Exec(ctx, `SELECT pg_logical_emit_message(true, 'pingpost', '')`)
 	return Translate(err)
@@ -144,8 +143,8 @@ func schemaVersion(ctx context.Context, pool *pgxpool.Pool) (int64, error) {
 	return v, Translate(err)
 }
 
-// CheckSchema says in plain words whether this program can work with the
-// database's schema.
+// CheckSchema returns an error for operators if this program cannot work with the database's
+// schema.
 func (s State) CheckSchema() error {
 	want, err := migrations.Latest()
 	if err != nil {
@@ -155,17 +154,17 @@ func (s State) CheckSchema() error {
 		return migrations.ErrEncoding
 	}
 	if s.Schema < want {
-		return fmt.Errorf("the schema is at version %d and this program needs %d: run `pingpost migrate up` with the owner's URL",
+		return fmt.Errorf("the schema has version %d, but this program needs %d: run `pingpost migrate up` with the owner's URL",
 			s.Schema, want)
 	}
 	return nil
 }
 
-// OpenOwner opens a plain connection for migrations, outside the pool.
+// OpenOwner opens a single connection for migrations, outside the pool.
 func OpenOwner(url string, timeout time.Duration) (*sql.DB, error) {
 	cfg, err := pgx.ParseConfig(url)
 	if err != nil {
-		return nil, errors.New("the database URL cannot be read: write postgres://user:password@host:port/database")
+		return nil, errors.New("invalid database URL: use postgres://user:password@host:port/database")
 	}
 	cfg.ConnectTimeout = timeout
 	return stdlib.OpenDB(*cfg), nil

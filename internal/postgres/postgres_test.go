@@ -13,7 +13,7 @@ import (
 	"github.com/pingpost/pingpost/models"
 )
 
-// A service starts without its database: pings need none.
+// The service starts without its database, because pings do not need it.
 func TestOpenDoesNotConnect(t *testing.T) {
 	db, err := postgres.Open(t.Context(), postgres.Options{
 		URL:            "postgres://someone:secret@127.0.0.1:1/none",
@@ -24,7 +24,7 @@ func TestOpenDoesNotConnect(t *testing.T) {
 	}
 	defer db.Close()
 	if _, err := db.Inspect(t.Context()); err == nil || strings.Contains(every(err), "secret") {
-		t.Errorf("asked for its state, it says %v", err)
+		t.Errorf("Inspect() error = %v", err)
 	}
 }
 
@@ -65,7 +65,7 @@ func TestSessionsAreSetUp(t *testing.T) {
 			t.Errorf("time zone %s, statement timeout %s, application %s, want UTC, 1500ms, %s", zone, timeout, application, name)
 		}
 		if got := db.Pool.Config().MaxConns; got != 2 {
-			t.Errorf("%d connections at most, want 2: the LISTEN connection begins as one of them", got)
+			t.Errorf("got at most %d connections, want 2, because the LISTEN connection starts in the pool", got)
 		}
 	}
 }
@@ -81,17 +81,17 @@ func TestTransaction(t *testing.T) {
 	}
 	if err := d.Transaction(t.Context(), func(tx *gorm.DB) error { return change(tx, committed) }); err != nil ||
 		status() != committed {
-		t.Errorf("%v; the status is %s", err, status())
+		t.Errorf("got error %v and status %s", err, status())
 	}
 	mine := errors.New("mine")
 	err := d.Transaction(t.Context(), func(tx *gorm.DB) error { return errors.Join(change(tx, rolledBack), mine) })
 	if err == nil || status() != committed {
-		t.Errorf("%v; the status is %s", err, status())
+		t.Errorf("got error %v and status %s", err, status())
 	}
 	func() {
 		defer func() {
 			if recover() == nil {
-				t.Error("the panic was swallowed")
+				t.Error("Transaction did not panic")
 			}
 		}()
 		_ = d.Transaction(t.Context(), func(tx *gorm.DB) error {
@@ -102,21 +102,21 @@ func TestTransaction(t *testing.T) {
 		})
 	}()
 	if status() != committed {
-		t.Errorf("after a panic the status is %s", status())
+		t.Errorf("got status %s after a panic", status())
 	}
 	if n := d.Pool.Stat().AcquiredConns(); n != 0 {
-		t.Errorf("%d connections were not given back", n)
+		t.Errorf("%d connections were not returned to the pool", n)
 	}
 }
 
-// GORM must not log: its lines hold the values of slow and failing statements.
+// GORM must not log, because its messages contain the values of slow and failing statements.
 func TestGORMLogsNothing(t *testing.T) {
 	d := testkit.NewDatabase(t)
 	out := captureOutput(t, func() {
 		if err := d.Gorm.Exec(`SELECT ? / 0`, canary).Error; err == nil {
-			t.Error("nothing failed")
+			t.Error("got no error")
 		}
-		if err := d.Gorm.Exec(`SELECT pg_sleep(0.25), ?::text`, canary).Error; err != nil { // GORM calls 200 ms slow
+		if err := d.Gorm.Exec(`SELECT pg_sleep(0.25), ?::text`, canary).Error; err != nil { // GORM reports 200 ms as slow
 			t.Error(err)
 		}
 	})
@@ -139,7 +139,7 @@ func TestCloseEndsEveryConnection(t *testing.T) {
 		t.Fatal(err)
 	}
 	db.Close()
-	testkit.Eventually(t, within, "the server has no connection of it", func() bool {
+	testkit.Eventually(t, within, "all connections are closed", func() bool {
 		return testkit.Value[int](t, d, `SELECT count(*) FROM pg_stat_activity WHERE application_name = 'to-be-closed'`) == 0
 	})
 }

@@ -24,24 +24,24 @@ const (
 	probeTimeout = 2 * time.Second
 )
 
-// Timeline is how far a cluster's history has branched on one of its servers.
-// Promoting a standby starts the next one.
+// Timeline is the timeline of a server in a cluster. Promoting a standby starts the next
+// timeline.
 type Timeline struct {
 	System int64 // the cluster's system identifier
 	ID     uint32
 }
 
-// errReplaced says that a server accepts writes although a standby was promoted
-// in its place.
+// errReplaced means that a server accepts writes although a standby was promoted to replace
+// it.
 var errReplaced = errors.New("replaced by a newer primary")
 
-// primaries keeps a pool on the newest primary. An old primary that comes back
-// accepts writes too, and what it stores is lost.
+// primaries keeps the pool on the newest primary. An old primary that returns also accepts
+// writes, but the data that it stores is lost.
 type primaries struct {
-	hosts []pgconn.Config // of the URL, each alone
+	hosts []pgconn.Config // one for each host in the URL
 	pool  atomic.Pointer[pgxpool.Pool]
 
-	surveying sync.Mutex // of the survey before the first connection
+	surveying sync.Mutex // held during the survey before the first connection
 	surveyed  bool
 
 	mu      sync.Mutex
@@ -50,7 +50,7 @@ type primaries struct {
 	open    map[*link]Timeline
 }
 
-// link is a connection as the network has it.
+// link is the network connection of a database connection.
 type link struct {
 	net.Conn
 	primaries *primaries
@@ -64,8 +64,8 @@ func (l *link) Close() error {
 	return l.Conn.Close()
 }
 
-// guard has every new connection of the pool checked. seen are timelines that are
-// known from before.
+// guard checks every new connection of the pool. seen contains the timelines known from
+// earlier.
 func guard(cfg *pgxpool.Config, seen []Timeline) *primaries {
 	p := &primaries{hosts: hostsOf(cfg.ConnConfig.Config), highest: map[int64]uint32{}, open: map[*link]Timeline{}}
 	for _, t := range seen {
@@ -101,8 +101,8 @@ func guard(cfg *pgxpool.Config, seen []Timeline) *primaries {
 	return p
 }
 
-// hostsOf splits a configuration by host. pgx has several entries for a host that
-// is tried with and without TLS.
+// hostsOf splits a configuration by host. pgx has several entries for a host that it tries
+// with and without TLS.
 func hostsOf(cfg pgconn.Config) (hosts []pgconn.Config) {
 	entries := append([]*pgconn.FallbackConfig{{Host: cfg.Host, Port: cfg.Port, TLSConfig: cfg.TLSConfig}}, cfg.Fallbacks...)
 	for _, e := range entries {
@@ -118,8 +118,8 @@ func hostsOf(cfg pgconn.Config) (hosts []pgconn.Config) {
 	return hosts
 }
 
-// newestFirst moves the newest primary to the front, so that no connection waits
-// for a host that is away or would be refused.
+// newestFirst moves the newest primary to the front, so that no connection waits for a host
+// that is down or would be rejected.
 func (p *primaries) newestFirst(cfg *pgx.ConnConfig) {
 	p.mu.Lock()
 	newest := p.newest
@@ -146,9 +146,8 @@ func linkOf(conn *pgconn.PgConn) *link {
 	return c.(*link)
 }
 
-// timelineOf asks a server for its timeline; a standby has none of its own. The
-// name of the log's current file shows it at once after a promotion, when
-// pg_control_checkpoint() does not yet.
+// timelineOf returns a server's timeline. A standby has none of its own. The name of the
+// current WAL file changes immediately on promotion; pg_control_checkpoint() changes later.
 func timelineOf(ctx context.Context, conn *pgconn.PgConn) (at Timeline, primary bool, err error) {
 	results, err := conn.Exec(ctx, `SELECT system_identifier, CASE WHEN NOT pg_is_in_recovery() THEN left(pg_walfile_name(pg_current_wal_lsn()), 8) END
 		FROM pg_control_system()`).ReadAll()
@@ -170,9 +169,9 @@ func timelineOf(ctx context.Context, conn *pgconn.PgConn) (at Timeline, primary 
 	return at, true, nil
 }
 
-// admit refuses a primary on a lower timeline than one that was seen. A higher
-// one than any before ends the connections to the others. l is nil where the
-// connection is not the pool's.
+// admit rejects a primary on a lower timeline than one that was seen. A higher timeline than
+// any before closes the connections to the other servers. l is nil if the connection is not
+// from the pool.
 func (p *primaries) admit(at Timeline, l *link) error {
 	p.mu.Lock()
 	highest := p.highest[at.System]
@@ -184,7 +183,7 @@ func (p *primaries) admit(at Timeline, l *link) error {
 	cut := false
 	for other, on := range p.open {
 		if on.System == at.System && on.ID < at.ID {
-			other.Conn.Close() //nolint:errcheck // the server behind it was replaced
+			other.Conn.Close() //nolint:errcheck // its server was replaced
 			cut = true
 		}
 	}
@@ -193,12 +192,12 @@ func (p *primaries) admit(at Timeline, l *link) error {
 	}
 	p.mu.Unlock()
 	if pool := p.pool.Load(); cut && pool != nil {
-		pool.Reset() // so that none of those that were cut is used
+		pool.Reset() // so that the pool drops the closed connections
 	}
 	return nil
 }
 
-// seen lists the highest timelines.
+// seen returns the highest timelines.
 func (p *primaries) seen() (list []Timeline) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -208,8 +207,8 @@ func (p *primaries) seen() (list []Timeline) {
 	return list
 }
 
-// surveyOnce surveys the hosts before the first connection, which would else go
-// to the first of the URL.
+// surveyOnce surveys the hosts before the first connection, which would otherwise go to the
+// first host in the URL.
 func (p *primaries) surveyOnce(ctx context.Context) {
 	p.surveying.Lock()
 	defer p.surveying.Unlock()
@@ -221,11 +220,10 @@ func (p *primaries) surveyOnce(ctx context.Context) {
 	p.surveyed = len(s.ask(ctx)) > 0
 }
 
-// hostProbe asks all hosts for their timelines, over a connection to each that is
-// kept.
+// hostProbe queries all hosts for their timelines. It keeps a connection to each.
 type hostProbe struct {
 	primaries *primaries
-	conns     []*pgconn.PgConn // nil while a host is away
+	conns     []*pgconn.PgConn // nil while a host is down
 }
 
 // primaryStatus is a host that accepts writes.
@@ -258,7 +256,7 @@ func (s *hostProbe) ask(ctx context.Context) (found []primaryStatus) {
 		})
 	}
 	all.Wait()
-	// The highest first, so that those below it are refused.
+	// Highest first, so that lower timelines are rejected.
 	slices.SortFunc(found, func(a, b primaryStatus) int { return cmp.Compare(b.at.ID, a.at.ID) })
 	for i := range found {
 		found[i].replaced = p.admit(found[i].at, nil) != nil
@@ -279,7 +277,7 @@ func (s *hostProbe) askHost(ctx context.Context, i int) (at Timeline, primary bo
 		}
 	}
 	if at, primary, err = timelineOf(ctx, s.conns[i]); err != nil {
-		s.conns[i].Close(ctx) //nolint:errcheck // err is what went wrong
+		s.conns[i].Close(ctx) //nolint:errcheck // err is already set
 		s.conns[i] = nil
 	}
 	return at, primary, err
@@ -288,14 +286,13 @@ func (s *hostProbe) askHost(ctx context.Context, i int) (at Timeline, primary bo
 func (s *hostProbe) close(ctx context.Context) {
 	for _, conn := range s.conns {
 		if conn != nil {
-			conn.Close(ctx) //nolint:errcheck // it only read
+			conn.Close(ctx) //nolint:errcheck // it was only used for reading
 		}
 	}
 }
 
-// FollowPrimaries moves the pool to another host of the URL when that is promoted,
-// until ctx ends. Without it a replaced primary is noticed when the next
-// connection is made.
+// FollowPrimaries moves the pool when another host in the URL is promoted, until ctx ends.
+// Without it, a replaced primary is only noticed when the next connection is made.
 func (db *DB) FollowPrimaries(ctx context.Context, log *slog.Logger) {
 	if len(db.primaries.hosts) == 1 {
 		return
@@ -310,7 +307,7 @@ func (db *DB) FollowPrimaries(ctx context.Context, log *slog.Logger) {
 		for _, f := range s.ask(ctx) {
 			replaced[f.host] = f.replaced
 			if f.replaced && !logged[f.host] {
-				log.Error("a primary that was replaced accepts writes; it is not used: shut it down", "host_in_url",
+				log.Error("a replaced primary still accepts writes and is not used; shut it down", "host_in_url",
 					f.host+1, "timeline", f.at.ID)
 			}
 		}
@@ -323,6 +320,6 @@ func (db *DB) FollowPrimaries(ctx context.Context, log *slog.Logger) {
 	}
 }
 
-// Timelines lists the highest timeline that was seen of each cluster, to be given
-// to Open after a restart.
+// Timelines returns the highest timeline seen for each cluster. Pass them to Open after a
+// restart.
 func (db *DB) Timelines() []Timeline { return db.primaries.seen() }

@@ -12,7 +12,7 @@ import (
 	"github.com/pingpost/pingpost/internal/testkit"
 )
 
-// both is a URL of two servers' database.
+// both returns a URL with the hosts of two servers.
 func both(t *testing.T, first, second *testkit.Database, options string) string {
 	t.Helper()
 	other, err := url.Parse(second.AppURL)
@@ -57,7 +57,7 @@ func TestThePoolStaysOnTheNewestPrimary(t *testing.T) {
 	port(lone)
 	before := lone.Timelines()
 	if len(before) != 1 || before[0].ID != 1 {
-		t.Fatalf("timelines %v, want the first of one cluster", before)
+		t.Fatalf("got timelines %v, want the first timeline of one cluster", before)
 	}
 
 	url := both(t, was, is, "sslmode=prefer&target_session_attrs=read-write")
@@ -76,7 +76,7 @@ func TestThePoolStaysOnTheNewestPrimary(t *testing.T) {
 		_, err := db.Pool.Exec(t.Context(), `SELECT pg_sleep(60)`)
 		busy <- err
 	}()
-	testkit.Eventually(t, within, "a statement is at work on the old primary", func() bool {
+	testkit.Eventually(t, within, "a statement is running on the old primary", func() bool {
 		return testkit.Value[bool](t, was, `SELECT EXISTS (SELECT FROM pg_stat_activity WHERE wait_event = 'PgSleep')`)
 	})
 
@@ -95,19 +95,19 @@ func TestThePoolStaysOnTheNewestPrimary(t *testing.T) {
 		t.Errorf("a new pool connected to port %d, want %d", got, standby.Port())
 	}
 
-	// What was seen holds for a pool that can reach the old primary alone.
+	// Known timelines also apply to a pool that can only reach the old primary.
 	seen := db.Timelines()
 	if len(seen) != 1 || seen[0].System != before[0].System || seen[0].ID != 2 {
-		t.Fatalf("timelines %v, want the second of the same cluster", seen)
+		t.Fatalf("got timelines %v, want the second timeline of the same cluster", seen)
 	}
 	for _, c := range []struct {
 		name     string
 		seen     []postgres.Timeline
 		rejected bool
 	}{
-		{"the timeline was seen", seen, true},
-		{"it was seen of another cluster", []postgres.Timeline{{System: seen[0].System + 1, ID: 9}}, false},
-		{"this one was seen", before, false},
+		{"newer timeline seen", seen, true},
+		{"newer timeline of another cluster", []postgres.Timeline{{System: seen[0].System + 1, ID: 9}}, false},
+		{"same timeline seen", before, false},
 	} {
 		_, err := openWith(t, was.AppURL, c.seen).Inspect(t.Context())
 		if rejected := err != nil && strings.Contains(err.Error(), "replaced by a newer primary"); rejected != c.rejected || !rejected && err != nil {
@@ -115,18 +115,18 @@ func TestThePoolStaysOnTheNewestPrimary(t *testing.T) {
 		}
 	}
 	if log.Count(logged) != 1 {
-		t.Errorf("reported more than once:\n%s", log)
+		t.Errorf("logged more than once:\n%s", log)
 	}
 }
 
-// A standby has no timeline of its own: what reads from one may go on.
+// A standby has no timeline of its own and may be used for reading.
 func TestReadinessSkipsStandby(t *testing.T) {
 	primary := testkit.NewServer(t)
 	primary.NewDatabase(t)
 	db := openWith(t, primary.Standby(t).URLs(t).AppURL, nil)
 	s, err := db.Inspect(t.Context())
 	if err != nil || !s.ReadOnly || len(db.Timelines()) != 0 {
-		t.Errorf("%+v %v, timelines %v; want a read-only server and no timeline", s, err, db.Timelines())
+		t.Errorf("got %+v, %v, timelines %v; want a read-only server and no timeline", s, err, db.Timelines())
 	}
 }
 

@@ -7,13 +7,13 @@ import (
 	"github.com/jackc/pgx/v5/pgxpool"
 )
 
-// Batch is how many rows retention changes in one statement: few enough for the
-// statement's time-out, and to hold no lock for long.
+// Batch is how many rows retention changes in one statement, to stay within the statement
+// timeout and to hold locks only briefly.
 const Batch = 5000
 
-// InBatches runs a statement, $1 being bound and $2 the most rows that it may
-// change, until it changes fewer, and returns how many it changed. What a batch
-// has changed stays changed when a later one fails or ctx ends.
+// InBatches runs a statement until it changes fewer rows than Batch, and returns how many rows
+// it changed. $1 is bound and $2 is Batch. Finished batches are kept if a later one fails or
+// ctx ends.
 func InBatches(ctx context.Context, pool *pgxpool.Pool, sql string, bound any) (int64, error) {
 	var total int64
 	for {
@@ -27,8 +27,8 @@ func InBatches(ctx context.Context, pool *pgxpool.Pool, sql string, bound any) (
 	}
 }
 
-// DeleteTrafficMinutes deletes the counters before the given moment, but for those that
-// another node is deleting, and returns how many.
+// DeleteTrafficMinutes deletes the counters before the given time and returns their number.
+// It skips counters that another node is deleting.
 func (db *DB) DeleteTrafficMinutes(ctx context.Context, before time.Time) (int64, error) {
 	return InBatches(ctx, db.Pool, `DELETE FROM traffic_minutes WHERE ctid = ANY (ARRAY(
 		SELECT ctid FROM traffic_minutes WHERE minute < $1 LIMIT $2 FOR UPDATE SKIP LOCKED))`, before)

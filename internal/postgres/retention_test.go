@@ -19,12 +19,12 @@ func TestDeleteTraffic(t *testing.T) {
 		t.Errorf("deleted %d (%v), want 1", n, err)
 	}
 	if n := testkit.Value[int](t, d, `SELECT count(*) FROM traffic_minutes`); n != 2 {
-		t.Errorf("%d rows are left, want 2", n)
+		t.Errorf("got %d rows left, want 2", n)
 	}
 }
 
-// Many counters go in several statements, and one that another node is at does
-// not hold up the rest.
+// Many counters are deleted in several statements. A counter that is locked by another node
+// does not delay the others.
 func TestDeleteTrafficInBatches(t *testing.T) {
 	d := testkit.NewDatabase(t)
 	d.Exec(t, insertTraffic, began.Add(-time.Hour), 1)
@@ -36,6 +36,6 @@ func TestDeleteTrafficInBatches(t *testing.T) {
 		}
 	}
 	if n, err := d.DeleteTrafficMinutes(t.Context(), began); err != nil || n != 12_000 {
-		t.Errorf("deleted %d (%v), want all but the other's", n, err)
+		t.Errorf("deleted %d (%v), want all except the locked one", n, err)
 	}
 }
