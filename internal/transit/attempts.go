@@ -13,30 +13,30 @@ import (
 )
 
 const (
-	// maxAttempts logins are made with a credential that Vault rejects. Vault locks
-	// an AppRole, for all of its users, after five.
+	// maxAttempts is how many logins Vault may reject for a credential. Vault locks an
+	// AppRole for all of its users after five.
 	maxAttempts = 3
-	// pauseLogins is a minute longer than the fifteen after which Vault forgets failed
-	// logins: it counts them from the last one.
+	// pauseLogins is one minute longer than Vault counts failed logins, which is 15 minutes
+	// from the last one.
 	pauseLogins = 16 * time.Minute
-	// attemptLasts is longer than a login may take. An attempt whose result is not
-	// recorded, because the node was killed, counts for that long.
+	// attemptLasts is longer than a login may take. An attempt without a recorded result,
+	// because the node was killed, counts for this long.
 	attemptLasts  = time.Minute
 	recordTimeout = time.Second
 )
 
-// Attempts limits AppRole logins with a rejected credential, for all nodes on a
-// database together and across their restarts. It stores a keyed digest of the
-// credential. A login needs the database, as the posts that it is for do.
+// Attempts limits AppRole logins with a rejected credential. The limit is shared by all nodes
+// on a database and survives restarts. Attempts stores a keyed digest of the credential. A
+// login needs the database, as do the posts that it is for.
 type Attempts struct {
 	db   *postgres.DB
 	keys *keyring.Keys
 }
 
-// NewAttempts returns the attempts recorded in a database.
+// NewAttempts returns the attempts that are recorded in a database.
 func NewAttempts(db *postgres.DB, keys *keyring.Keys) *Attempts { return &Attempts{db, keys} }
 
-// begin records an attempt before it is made. The returned function records its result.
+// begin records an attempt before it is made. The returned function records the result.
 func (a *Attempts) begin(ctx context.Context, login Login) (end func(context.Context, error), err error) {
 	if a == nil || login.Method != AppRole {
 		return func(context.Context, error) {}, nil
@@ -62,26 +62,26 @@ func (a *Attempts) begin(ctx context.Context, login Login) (end func(context.Con
 	case err != nil:
 		return nil, &Error{
 			Reason: "database",
-			text:   "logins to Vault are counted in the database: " + postgres.Translate(err).Error(),
+			text:   "counting Vault logins in the database: " + postgres.Translate(err).Error(),
 		}
 	case attempt == 0:
 		return nil, &Error{
 			Reason: "paused",
-			text: fmt.Sprintf("logins to Vault with this credential are paused until %s: %d attempts were rejected or have not ended; a different credential is tried at once",
+			text: fmt.Sprintf("Vault logins with this credential are paused until %s: %d attempts were rejected or have not ended; a different credential is tried immediately",
 				until.UTC().Format(time.RFC3339), maxAttempts),
 		}
 	}
 	return func(ctx context.Context, result error) { a.end(ctx, credential, attempt, result) }, nil
 }
 
-// end records the result of an attempt. A success clears the credential's attempts,
-// a rejection makes all of them count for the whole pause, and an attempt that
-// Vault did not judge does not count.
+// end records the result of an attempt. A success clears the credential's attempts. A
+// rejection makes all of them count for the whole pause. An attempt that Vault neither
+// accepted nor rejected does not count.
 func (a *Attempts) end(ctx context.Context, credential []byte, attempt int64, result error) {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), recordTimeout)
 	defer cancel()
 	record := func(sql string, args ...any) {
-		a.db.Pool.Exec(ctx, sql, args...) //nolint:errcheck // an attempt without a result counts for attemptLasts
+		a.db.Pool.Exec(ctx, sql, args...) //nolint:errcheck // without a result, the attempt counts for attemptLasts
 	}
 	switch {
 	case result == nil:

@@ -11,7 +11,7 @@ import (
 	"github.com/pingpost/pingpost/internal/transit"
 )
 
-// limited returns options of nodes that share a database.
+// limited returns options for nodes that share a database.
 func limited(t *testing.T, v *testkit.Vault, db *testkit.Database) transit.Options {
 	t.Helper()
 	keys, err := keyring.NewKeys([][]byte{make([]byte, keyring.KeySize)})
@@ -23,7 +23,7 @@ func limited(t *testing.T, v *testkit.Vault, db *testkit.Database) transit.Optio
 	return o
 }
 
-// together wraps with ten nodes at once and counts their logins by result.
+// together wraps a key on ten nodes at the same time and counts their logins by result.
 func together(t *testing.T, o transit.Options) map[string]int64 {
 	t.Helper()
 	var nodes sync.WaitGroup
@@ -64,12 +64,12 @@ func TestNodesShareTheAttemptsOfARejectedCredential(t *testing.T) {
 	if logins := together(t, wrong); logins["login"] != 0 || logins["paused"] != 10 {
 		t.Errorf("logins after a restart: %v", logins)
 	}
-	with(t, limited(t, v, db)).works(t) // another credential of the same role
+	with(t, limited(t, v, db)).works(t) // another credential for the same role
 	if got := counted(t, db); got != 3 {
 		t.Errorf("%d attempts count after another credential succeeded, want 3", got)
 	}
 	if got := testkit.Value[bool](t, db, `SELECT min(counts_until) BETWEEN now() + interval '15 minutes' AND now() + interval '16 minutes' FROM vault_logins`); !got {
-		t.Error("the attempts do not count for as long as Vault counts them")
+		t.Error("attempts expire before Vault stops counting them")
 	}
 }
 
@@ -81,11 +81,11 @@ func TestOnlyRejectedAttemptsCount(t *testing.T) {
 	away.Address = "http://" + testkit.FreeAddress(t)
 	for range 5 {
 		if _, err := with(t, away).Wrap(t.Context(), randomKeys(1)); err == nil {
-			t.Fatal("wrapped without Vault")
+			t.Fatal("wrapping succeeded without Vault")
 		}
 	}
 	if got := counted(t, db); got != 0 {
-		t.Errorf("%d attempts count although Vault was away", got)
+		t.Errorf("%d attempts count although Vault was unavailable", got)
 	}
 	for range 3 {
 		if logins := together(t, o); logins["login"] != 0 || logins["ok"] == 0 {
@@ -97,7 +97,7 @@ func TestOnlyRejectedAttemptsCount(t *testing.T) {
 	}
 }
 
-// Without the database logins cannot be counted, and none is made.
+// Without the database, logins cannot be counted, so none is made.
 func TestNoLoginWithoutTheDatabase(t *testing.T) {
 	t.Parallel()
 	v := testkit.NewVault(t)

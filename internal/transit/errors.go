@@ -20,17 +20,17 @@ const (
 	statusUnavailable = 503
 )
 
-// Error is a call that Vault did not do. Its text is for operators: it names
-// neither token nor path.
+// Error is a failed call to Vault. Its text is for operators and contains neither token nor
+// path.
 type Error struct {
-	Status int    // of Vault's answer; 0 when there was none
-	Reason string // a word for metrics: sealed, denied, login, paused, timeout, unreachable, refused, …
+	Status int    // of Vault's answer; 0 if there was none
+	Reason string // a word for metrics: sealed, denied, login, paused, timeout, unreachable, rejected, …
 	text   string
 }
 
 func (e *Error) Error() string { return e.text }
 
-// explain turns the library's errors into ours.
+// explain turns errors of Vault's client into an *Error.
 func explain(err error) error {
 	if err == nil {
 		return nil
@@ -45,16 +45,16 @@ func explain(err error) error {
 	}
 	var timeout net.Error
 	if errors.Is(err, context.DeadlineExceeded) || errors.As(err, &timeout) && timeout.Timeout() {
-		return &Error{0, "timeout", "Vault does not answer in time"}
+		return &Error{0, "timeout", "Vault did not respond in time"}
 	}
 	if errors.Is(err, context.Canceled) {
 		return &Error{0, "cancelled", "the call to Vault was cancelled"}
 	}
 	var outer *url.Error
-	if errors.As(err, &outer) { // without the address and path, which are configured
+	if errors.As(err, &outer) { // leave out the address and the path
 		err = outer.Err
 	}
-	return &Error{0, "unreachable", "Vault cannot be reached: " + err.Error()}
+	return &Error{0, "unreachable", "cannot reach Vault: " + err.Error()}
 }
 
 func explainAnswer(answered *api.ResponseError) error {
@@ -62,11 +62,11 @@ func explainAnswer(answered *api.ResponseError) error {
 	e := &Error{Status: answered.StatusCode}
 	switch answered.StatusCode {
 	case statusForbidden:
-		e.Reason, e.text = "denied", "Vault refuses this identity: its policy, its token, or its login has ended"
+		e.Reason, e.text = "denied", "Vault denied access: check the policy, and that the token or login has not expired"
 	case statusNotFound:
-		e.Reason, e.text = "not_found", "Vault has no such path: check vault.mount, vault.key and vault.auth_mount"
+		e.Reason, e.text = "not_found", "Vault path not found: check vault.mount, vault.key and vault.auth_mount"
 	case statusTooMany:
-		e.Reason, e.text = "too_many", "Vault has too many requests"
+		e.Reason, e.text = "too_many", "Vault is limiting requests"
 	case statusUnavailable:
 		e.Reason, e.text = "sealed", "Vault is sealed or has no active node"
 	default:
@@ -78,13 +78,13 @@ func explainAnswer(answered *api.ResponseError) error {
 	return e
 }
 
-// calls counts calls by operation and reason; the reason of a success is "ok".
+// calls counts calls by operation and reason. The reason for a success is "ok".
 type calls struct {
 	mu    sync.Mutex
 	total map[Call]int64
 }
 
-// Call is what calls are counted by.
+// Call is the key that calls are counted by.
 type Call struct{ Operation, Reason string }
 
 func (c *calls) count(operation string, err error) error {
@@ -105,7 +105,7 @@ func (c *calls) count(operation string, err error) error {
 	return err
 }
 
-// Calls are the counts since the start.
+// Calls returns the counts since the start.
 func (w *Wrapper) Calls() map[Call]int64 {
 	w.calls.mu.Lock()
 	defer w.calls.mu.Unlock()

@@ -14,14 +14,14 @@ import (
 	"github.com/pingpost/pingpost/internal/clock"
 )
 
-// Methods of logging in.
+// Login methods.
 const (
 	AppRole    = "approle"
 	Kubernetes = "kubernetes"
 	Token      = "token"
 )
 
-// Login says who we are to Vault.
+// Login contains the credential for Vault.
 type Login struct {
 	Method   string
 	Mount    string // of the auth method, such as "approle"; not for a token
@@ -33,42 +33,41 @@ type Login struct {
 }
 
 const (
-	// freshFor is the part of its life that a token is used without looking for
-	// another: then there is time to fail in.
+	// freshFor is the part of a token's life after which it is renewed. The rest leaves time
+	// for failed attempts.
 	freshFor = 0.6
-	// retryLogin is the pause after a login that failed, doubled up to retryLoginMax.
+	// retryLogin is the pause after a failed login, doubled up to retryLoginMax.
 	retryLogin    = 100 * time.Millisecond
 	retryLoginMax = 2 * time.Second
 	// retryRejected is the pause after an AppRole login that Vault rejected.
 	retryRejected = time.Minute
-	// settleLogin is how long a fresh token that was never taken is not replaced
-	// when it is refused: then it is the policy that refuses, and another login
-	// would not help.
+	// settleLogin is how long a new token that was never accepted is not replaced when it is
+	// rejected. The policy is the likely cause then, and another login would not help.
 	settleLogin = time.Second
 )
 
-// session is the token in use. Whoever needs one and finds it missing, refused or
-// near its end logs in; others wait for that.
+// session is the current token. A caller that finds it missing, rejected or about to expire
+// logs in, and other callers wait for the result.
 type session struct {
 	login    Login
 	attempts *Attempts
-	vault    *api.Client  // to log in with
-	use      func(string) // hands the token to whoever calls
+	vault    *api.Client  // used for logging in
+	use      func(string) // sets the token for calls
 	clock    clock.Clock
 	calls    *calls
 
 	mu       sync.Mutex
 	current  string
-	accepted bool // Vault has taken it
+	accepted bool // Vault accepted the token
 	since    time.Time
-	fresh    time.Time // until then no other is looked for; zero: for ever
-	ends     time.Time // zero: never
+	fresh    time.Time // renewed after this; zero means never
+	ends     time.Time // zero means never
 	wait     time.Duration
 	notYet   time.Time // no login before
 	failure  error     // of the last login
 }
 
-// token returns a token to use.
+// token returns the token, after logging in if necessary.
 func (s *session) token(ctx context.Context) (string, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -89,7 +88,7 @@ func (s *session) token(ctx context.Context) (string, error) {
 	return s.current, nil
 }
 
-// renew logs in. After a failure the next attempt has to wait.
+// renew logs in. After a failure, the next attempt has to wait.
 func (s *session) renew(ctx context.Context, now time.Time) error {
 	auth, err := s.attempt(ctx)
 	if s.calls.count("login", err) != nil {
@@ -121,13 +120,13 @@ func (s *session) attempt(ctx context.Context) (*api.SecretAuth, error) {
 	return auth, err
 }
 
-// markRejected says that Vault did not take the token, and reports whether another may
-// be had at once.
+// markRejected records that Vault rejected the token, and reports whether the caller may
+// retry with another token immediately.
 func (s *session) markRejected(token string) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if token != s.current {
-		return true // another has been had since
+		return true // it has been replaced since
 	}
 	if now := s.clock.Now(); !s.accepted && now.Sub(s.since) < settleLogin {
 		return false
@@ -136,15 +135,15 @@ func (s *session) markRejected(token string) bool {
 	return true
 }
 
-// markAccepted says that Vault took the token.
+// markAccepted records that Vault accepted the token.
 func (s *session) markAccepted(token string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.accepted = s.accepted || token == s.current
 }
 
-// life is how long the token may still be used; false when it has no end or
-// there is none.
+// life returns how long the token remains valid. It returns false if the token does not
+// expire or there is no token.
 func (s *session) life() (time.Duration, bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -154,8 +153,8 @@ func (s *session) life() (time.Duration, bool) {
 	return s.ends.Sub(s.clock.Now()), true
 }
 
-// TokenLife is how long the token in use lasts; false when it has no end, or
-// there is none.
+// TokenLife returns how long the current token remains valid. It returns false if the token
+// does not expire or there is no token.
 func (w *Wrapper) TokenLife() (time.Duration, bool) { return w.session.life() }
 
 func (s *session) authenticate(ctx context.Context) (*api.SecretAuth, error) {
@@ -169,13 +168,13 @@ func (s *session) authenticate(ctx context.Context) (*api.SecretAuth, error) {
 	case Token:
 		return s.ownToken(ctx)
 	default:
-		err = noLogin("vault.auth is none of approle, kubernetes and token")
+		err = noLogin("vault.auth is not approle, kubernetes or token")
 	}
 	if err != nil {
 		return nil, err
 	}
 	if secret == nil || secret.Auth == nil || secret.Auth.ClientToken == "" {
-		return nil, noLogin("Vault's answer to the login holds no token")
+		return nil, noLogin("Vault's answer to the login contains no token")
 	}
 	return secret.Auth, nil
 }
@@ -194,15 +193,15 @@ func (s *session) appRole(ctx context.Context) (*api.Secret, error) {
 func (s *session) kubernetes(ctx context.Context) (*api.Secret, error) {
 	jwt, err := os.ReadFile(s.login.JWTFile)
 	if err != nil {
-		return nil, noLogin("the service account's token (vault.jwt_file) cannot be read")
+		return nil, noLogin("cannot read the service account's token (vault.jwt_file)")
 	}
 	return s.vault.Logical().WriteWithContext(ctx, "auth/"+s.login.Mount+"/login", map[string]any{
 		"role": s.login.Role, "jwt": strings.TrimSpace(string(jwt)),
 	})
 }
 
-// ownToken has nothing to log in with but itself: its life is made as long as
-// Vault allows.
+// ownToken extends the configured token's life as far as Vault allows. There is no credential
+// to get another one with.
 func (s *session) ownToken(ctx context.Context) (*api.SecretAuth, error) {
 	s.vault.SetToken(s.login.Token)
 	self, err := s.vault.Auth().Token().LookupSelfWithContext(ctx)
@@ -221,7 +220,7 @@ func (s *session) ownToken(ctx context.Context) (*api.SecretAuth, error) {
 	return &api.SecretAuth{ClientToken: s.login.Token, LeaseDuration: int(life / time.Second)}, nil
 }
 
-// explainLogin tells a login that Vault refuses from a call that it refuses.
+// explainLogin distinguishes a rejected login from a rejected call.
 func explainLogin(err error) error {
 	err = explain(err)
 	var e *Error

@@ -38,7 +38,7 @@ func (o opened) works(t testing.TB) {
 	wrap(t, o.Wrapper, randomKeys(1)...)
 }
 
-// A token that nears its end is replaced before, and one that was revoked at once.
+// A token is replaced before it expires, and immediately if it was revoked.
 func TestTokensAreReplaced(t *testing.T) {
 	t.Parallel()
 	v := testkit.NewVault(t)
@@ -57,19 +57,19 @@ func TestTokensAreReplaced(t *testing.T) {
 		hands.Advance(step.later)
 		w.works(t)
 		if got := w.logins(); got != step.logins {
-			t.Errorf("%s later there were %d logins, want %d", step.later, got, step.logins)
+			t.Errorf("%s later: got %d logins, want %d", step.later, got, step.logins)
 		}
 	}
 	v.RevokeTokens(t)
 	w.works(t)
 	if got := w.logins(); got != 4 {
-		t.Errorf("%d logins after the token was revoked, want 4", got)
+		t.Errorf("got %d logins after the token was revoked, want 4", got)
 	}
 }
 
-// Without a login the old token serves as long as it lasts, attempts have their
-// pauses, and Vault's return is noticed without a restart.
-func TestLoginsThatFail(t *testing.T) {
+// While logins fail, the old token is used until it expires and attempts are paused. The node
+// recovers without a restart when Vault is back.
+func TestFailedLogins(t *testing.T) {
 	t.Parallel()
 	v := testkit.NewVault(t)
 	hands := clock.NewManual(time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC))
@@ -86,32 +86,32 @@ func TestLoginsThatFail(t *testing.T) {
 	w.works(t)
 	w.works(t)
 	if failed := w.Calls()[transit.Call{Operation: "login", Reason: "login"}]; failed != 1 {
-		t.Errorf("%d attempts at once, want one and a pause", failed)
+		t.Errorf("got %d attempts, want 1 and a pause", failed)
 	}
 	hands.Advance(time.Hour)
 	_, err := w.Wrap(t.Context(), randomKeys(1))
 	var rejected *transit.Error
 	if !errors.As(err, &rejected) || rejected.Reason != "login" {
-		t.Errorf("with a credential that was destroyed: %v", err)
+		t.Errorf("destroyed credential: %v", err)
 	}
 }
 
-// A policy that refuses is not answered with login after login.
+// A rejecting policy does not cause repeated logins.
 func TestRejectedLoginIsNotRetriedAtOnce(t *testing.T) {
 	t.Parallel()
 	v := testkit.NewVault(t)
-	w := with(t, v.Options(devvault.Rotate)) // may not encrypt
+	w := with(t, v.Options(devvault.Rotate)) // not allowed to encrypt
 	for range 20 {
 		if _, err := w.Wrap(t.Context(), randomKeys(1)); err == nil {
-			t.Fatal("it may not encrypt")
+			t.Fatal("the role can encrypt")
 		}
 	}
 	if got := w.logins(); got > 3 {
-		t.Errorf("%d logins for 20 refusals", got)
+		t.Errorf("got %d logins for 20 rejected calls", got)
 	}
 }
 
-func TestWhyVaultDoesNotAnswer(t *testing.T) {
+func TestErrorNamesReason(t *testing.T) {
 	t.Parallel()
 	v := testkit.NewVault(t)
 	reason := func(o transit.Options) string {
@@ -122,12 +122,12 @@ func TestWhyVaultDoesNotAnswer(t *testing.T) {
 			return ""
 		}
 		if strings.Contains(e.Error(), o.Address) || strings.Contains(e.Error(), o.Login.SecretID) {
-			t.Errorf("it tells address or secret: %s", e)
+			t.Errorf("the error contains the address or the secret: %s", e)
 		}
 		return e.Reason
 	}
 	slow := httptest.NewServer(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
-		io.Copy(io.Discard, r.Body) // until it is read, nobody notices that the client has gone
+		io.Copy(io.Discard, r.Body) // the server only notices that the client is gone after reading the body
 		<-r.Context().Done()
 	}))
 	defer slow.Close()
@@ -151,7 +151,7 @@ func TestWhyVaultDoesNotAnswer(t *testing.T) {
 	with(t, v.Options(devvault.Serve)).works(t)
 }
 
-func TestATokenOfItsOwn(t *testing.T) {
+func TestConfiguredToken(t *testing.T) {
 	t.Parallel()
 	v := testkit.NewVault(t)
 	made := v.Write(t, "auth/token/create", map[string]any{
@@ -168,18 +168,17 @@ func TestATokenOfItsOwn(t *testing.T) {
 	}
 	v.Write(t, "auth/token/revoke", map[string]any{"token": made.Auth.ClientToken})
 	if _, err := w.Wrap(t.Context(), randomKeys(1)); err == nil {
-		t.Error("a token that was revoked")
+		t.Error("a revoked token was accepted")
 	}
-	o.Login.Token = v.RootToken // one without an end
+	o.Login.Token = v.RootToken // does not expire
 	w = with(t, o)
 	w.works(t)
 	if _, ends := w.TokenLife(); ends {
-		t.Error("a root token has no end")
+		t.Error("a root token is reported to expire")
 	}
 }
 
-// The Kubernetes login is Vault's own; the cluster's answer to its question about
-// the service account is the only thing here that is not real.
+// This uses Vault's real Kubernetes login. Only the cluster's token review is simulated.
 func TestKubernetesLogin(t *testing.T) {
 	t.Parallel()
 	v := testkit.NewVault(t)
@@ -218,7 +217,7 @@ func TestKubernetesLogin(t *testing.T) {
 	o.Login = transit.Login{Method: transit.Kubernetes, Mount: "kubernetes", Role: "pingpost", JWTFile: file}
 	with(t, o).works(t)
 	if asked.Load() == 0 {
-		t.Error("Vault did not ask the cluster")
+		t.Error("Vault did not call the cluster")
 	}
 	o.Login.JWTFile = file + ".gone"
 	if _, err := with(t, o).Wrap(t.Context(), randomKeys(1)); err == nil ||
@@ -227,8 +226,8 @@ func TestKubernetesLogin(t *testing.T) {
 	}
 }
 
-// serviceAccount is a token in the form of Kubernetes'. The cluster, not Vault,
-// looks at its signature.
+// serviceAccount returns a token in Kubernetes' format. The cluster checks its signature, not
+// Vault.
 func serviceAccount(t testing.TB) string {
 	t.Helper()
 	part := func(v any) string {

@@ -1,11 +1,11 @@
-// Package transit is the key wrapper on HashiCorp Vault's Transit engine (decision 23).
+// Package transit is the key wrapper for HashiCorp Vault's Transit engine (decision 23).
 //
-// Vault wraps and unwraps data keys; the wrapping key never leaves it. The
-// service's identity may encrypt and decrypt with exactly one key and nothing
-// else: docs/vault.md has the policies and the commands that make them.
+// Vault wraps and unwraps data keys, and the wrapping key never leaves it. The service's
+// identity may only encrypt and decrypt, with exactly one key. docs/vault.md has the policies
+// and the commands that create them.
 //
-// Associated data is not used: Transit's rewrapping ignores it. What binds a data
-// key to its lead is the lead's own encryption (envelope).
+// Transit's rewrapping ignores associated data, so it is not used. The lead's own encryption
+// (package envelope) binds a data key to its lead.
 package transit
 
 import (
@@ -25,24 +25,24 @@ import (
 	"github.com/pingpost/pingpost/internal/envelope"
 )
 
-// Name is the first word of what Transit wraps: vault:v1:….
+// Name is the prefix of keys wrapped by Transit, such as vault:v1:….
 const Name = "vault"
 
-// Options say which Vault, which key, and who we are.
+// Options contains the address of Vault, the key and the login.
 type Options struct {
 	Address   string // https://vault.example:8200
-	Namespace string // of Vault Enterprise; "" for none
-	CAFile    string // the authority of Vault's certificate; "" for the system's
-	Mount     string // of the Transit engine: "transit"
-	Key       string // of the Transit engine: "pingpost-leads"
+	Namespace string // Vault Enterprise only; "" for none
+	CAFile    string // CA of Vault's certificate; "" for the system's
+	Mount     string // of the Transit engine, such as "transit"
+	Key       string // name of the Transit key, such as "pingpost-leads"
 	Login     Login
 	Attempts  *Attempts     // limits AppRole logins; nil for no limit
-	Timeout   time.Duration // of one call
+	Timeout   time.Duration // for one call
 	Clock     clock.Clock
 }
 
-// Wrapper implements envelope.Rewrapper. It is safe for concurrent use and logs
-// in by itself when it needs to.
+// Wrapper implements envelope.Rewrapper. It is safe for concurrent use and logs in when
+// necessary.
 type Wrapper struct {
 	vault   *api.Client
 	mount   string
@@ -54,7 +54,7 @@ type Wrapper struct {
 
 var _ envelope.Rewrapper = (*Wrapper)(nil)
 
-// New does not call Vault yet.
+// New returns a wrapper. It does not call Vault.
 func New(o Options) (*Wrapper, error) {
 	calling, err := newClient(o)
 	if err != nil {
@@ -85,9 +85,9 @@ func newClient(o Options) (*api.Client, error) {
 	if err != nil {
 		return nil, fmt.Errorf("vault.address: %w", err)
 	}
-	// The library takes both from VAULT_… variables, which are meant for Vault's
-	// own command line, and retries with pauses longer than a post can wait. A
-	// time-out of its own would end before a raw answer's body is read: write has one.
+	// The client reads both from VAULT_… variables, which are meant for Vault's command line,
+	// and its retries pause longer than a post can wait. A timeout here would end before a raw
+	// answer's body is read, so write sets one.
 	client.ClearToken()
 	client.ClearNamespace()
 	client.SetMaxRetries(0)
@@ -101,12 +101,12 @@ func newClient(o Options) (*api.Client, error) {
 // Name implements envelope.KeyWrapper.
 func (w *Wrapper) Name() string { return Name }
 
-// Reads implements envelope.KeyWrapper: which key versions Vault still holds, it
-// alone knows.
+// Reads implements envelope.KeyWrapper. It returns true for every Transit version, because
+// only Vault knows which versions still exist.
 func (w *Wrapper) Reads(version string) bool { return Version(version) > 0 }
 
-// Version is the number of a key version as wrapped data keys carry it, 3 of
-// "v3"; 0 for anything else.
+// Version returns the number of a key version, such as 3 for "v3", or 0 if text is not a key
+// version.
 func Version(text string) int {
 	if len(text) < 2 || text[0] != 'v' || text[1] < '1' || text[1] > '9' {
 		return 0
@@ -119,21 +119,21 @@ func Version(text string) int {
 }
 
 type encryptItem struct {
-	Plaintext []byte `json:"plaintext"` // base64, as encoding/json has it
+	Plaintext []byte `json:"plaintext"` // base64, by encoding/json
 }
 
 type ciphertextItem struct {
 	Ciphertext string `json:"ciphertext"`
 }
 
-// result is what Transit says of one item.
+// result is Transit's result for one item.
 type result struct {
 	Ciphertext string `json:"ciphertext"`
 	Plaintext  string `json:"plaintext"`
 	Error      string `json:"error"`
 }
 
-// Wrap implements envelope.KeyWrapper with one call.
+// Wrap implements envelope.KeyWrapper in one call.
 func (w *Wrapper) Wrap(ctx context.Context, keys [][envelope.KeySize]byte) ([][]byte, error) {
 	items := make([]encryptItem, len(keys))
 	for i := range keys {
@@ -152,7 +152,7 @@ func (w *Wrapper) Wrap(ctx context.Context, keys [][envelope.KeySize]byte) ([][]
 	return wrapped, nil
 }
 
-// Unwrap implements envelope.KeyWrapper with one call.
+// Unwrap implements envelope.KeyWrapper in one call.
 func (w *Wrapper) Unwrap(ctx context.Context, wrapped [][]byte) ([]envelope.Unwrapped, error) {
 	results, err := batch(ctx, w, "decrypt", ciphertexts(wrapped))
 	if err != nil {
@@ -165,7 +165,7 @@ func (w *Wrapper) Unwrap(ctx context.Context, wrapped [][]byte) ([]envelope.Unwr
 	return out, nil
 }
 
-// Rewrap implements envelope.Rewrapper with one call.
+// Rewrap implements envelope.Rewrapper in one call.
 func (w *Wrapper) Rewrap(ctx context.Context, wrapped [][]byte) ([]envelope.Rewrapped, error) {
 	results, err := batch(ctx, w, "rewrap", ciphertexts(wrapped))
 	if err != nil {
@@ -178,15 +178,15 @@ func (w *Wrapper) Rewrap(ctx context.Context, wrapped [][]byte) ([]envelope.Rewr
 	return out, nil
 }
 
-// Rotate makes a new version of the key, which then writes. It needs an identity
-// of its own: the service's may not.
+// Rotate creates a new version of the key, which is used from then on. It needs another
+// identity, because the service's is not allowed to rotate.
 func (w *Wrapper) Rotate(ctx context.Context) error {
 	_, err := w.write(ctx, "rotate", w.mount+"/keys/"+w.key+"/rotate", nil)
 	return err
 }
 
-// MayDecrypt reports whether the identity may decrypt with the key. It sends Vault a
-// decrypt call without a ciphertext, which Vault denies or finds incomplete.
+// MayDecrypt reports whether the identity may decrypt with the key. It sends a decrypt call
+// without a ciphertext, which Vault either denies or reports as incomplete.
 func (w *Wrapper) MayDecrypt(ctx context.Context) (bool, error) {
 	ctx, cancel := context.WithTimeout(ctx, w.timeout)
 	defer cancel()
@@ -195,7 +195,7 @@ func (w *Wrapper) MayDecrypt(ctx context.Context) (bool, error) {
 	}
 	response, err := w.vault.Logical().WriteRawWithContext(ctx, w.mount+"/decrypt/"+w.key, []byte("{}"))
 	if response != nil && response.Body != nil {
-		response.Body.Close() //nolint:errcheck // it was only read
+		response.Body.Close() //nolint:errcheck // it was only used for reading
 	}
 	err = explain(err)
 	var answered *Error
@@ -215,18 +215,18 @@ func ciphertexts(wrapped [][]byte) []ciphertextItem {
 
 func (r result) wrapped() ([]byte, error) {
 	if r.Error != "" {
-		return nil, fmt.Errorf("%w: Vault says: %s", envelope.ErrNotWrapped, r.Error)
+		return nil, fmt.Errorf("%w: Vault reports: %s", envelope.ErrNotWrapped, r.Error)
 	}
 	name, version, err := envelope.ParseWrapped([]byte(r.Ciphertext))
 	if err != nil || name != Name || Version(version) == 0 {
-		return nil, errors.New("what Vault answered is not a wrapped key")
+		return nil, errors.New("Vault's answer is not a wrapped key")
 	}
 	return []byte(r.Ciphertext), nil
 }
 
 func (r result) plain() (key [envelope.KeySize]byte, err error) {
 	if r.Error != "" {
-		return key, fmt.Errorf("%w: Vault says: %s", envelope.ErrNotWrapped, r.Error)
+		return key, fmt.Errorf("%w: Vault reports: %s", envelope.ErrNotWrapped, r.Error)
 	}
 	plain, err := base64.StdEncoding.Strict().DecodeString(r.Plaintext)
 	defer clear(plain)
@@ -236,15 +236,15 @@ func (r result) plain() (key [envelope.KeySize]byte, err error) {
 	return [envelope.KeySize]byte(plain), nil
 }
 
-// batch sends items to one of the engine's operations. There is a result for
-// each item or an error.
+// batch sends items to one of the engine's operations. It returns one result for each item, or
+// an error.
 func batch[T any](ctx context.Context, w *Wrapper, operation string, items []T) ([]result, error) {
 	if len(items) == 0 {
 		return nil, nil
 	}
 	body, err := json.Marshal(struct {
 		Items []T `json:"batch_input"`
-		// Without this a single bad item makes the whole answer an error.
+		// Without this, one invalid item turns the whole answer into an error.
 		OnPartialFailure int `json:"partial_failure_response_code"`
 	}{items, 200})
 	if err != nil {
@@ -260,16 +260,16 @@ func batch[T any](ctx context.Context, w *Wrapper, operation string, items []T) 
 	}
 	parsed := json.Unmarshal(answer, &said) == nil && len(said.Data.Results) == len(items)
 	switch {
-	case parsed: // also with an error: then every item was refused, each for its reason
+	case parsed: // even with an error, which means that every item was rejected with its own reason
 		return said.Data.Results, nil
 	case err != nil:
 		return nil, err
 	}
-	return nil, fmt.Errorf("the answer of Vault to %s has not one result for each of %d items", operation, len(items))
+	return nil, fmt.Errorf("Vault's answer to %s does not have one result for each of %d items", operation, len(items))
 }
 
-// write calls Vault as whoever the login makes us. A token that is refused is
-// replaced, once. The answer's body is returned even with an error.
+// write calls Vault with the session's token. It replaces a rejected token once. It returns the
+// answer's body even with an error.
 func (w *Wrapper) write(ctx context.Context, operation, path string, body []byte) ([]byte, error) {
 	ctx, cancel := context.WithTimeout(ctx, w.timeout)
 	defer cancel()

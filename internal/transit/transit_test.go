@@ -41,12 +41,12 @@ func unwrap(t testing.TB, w *transit.Wrapper, wrapped ...[]byte) []envelope.Unwr
 	return opened
 }
 
-// opensAs fails unless each wrapped key opens as the plain one.
+// opensAs checks that each wrapped key unwraps to the plain one.
 func opensAs(t testing.TB, w *transit.Wrapper, wrapped [][]byte, keys []dataKey) {
 	t.Helper()
 	for i, one := range unwrap(t, w, wrapped...) {
 		if one.Err != nil || one.Key != keys[i] {
-			t.Fatalf("key %d does not open as itself: %v", i, one.Err)
+			t.Fatalf("key %d unwraps to another key: %v", i, one.Err)
 		}
 	}
 }
@@ -60,18 +60,18 @@ func TestABatchIsOneCall(t *testing.T) {
 	if calls := w.Calls(); calls[transit.Call{Operation: "encrypt", Reason: "ok"}] != 1 ||
 		calls[transit.Call{Operation: "decrypt", Reason: "ok"}] != 1 ||
 		calls[transit.Call{Operation: "login", Reason: "ok"}] != 1 {
-		t.Errorf("calls %v", calls)
+		t.Errorf("got calls %v", calls)
 	}
 	name, version, err := envelope.ParseWrapped(wrapped[0])
 	if err != nil || name != transit.Name || transit.Version(version) != 1 || !w.Reads(version) {
-		t.Errorf("%s is of %q %q, %v", wrapped[0], name, version, err)
+		t.Errorf("%s has wrapper %q and version %q, %v", wrapped[0], name, version, err)
 	}
 	if none, err := w.Wrap(t.Context(), nil); err != nil || len(none) != 0 {
 		t.Errorf("nothing: %v, %v", none, err)
 	}
 }
 
-// One changed item fails, and fails alone; so do all when all are changed.
+// A changed item fails without affecting the others. If all are changed, each fails.
 func TestEachItemHasItsOwnResult(t *testing.T) {
 	t.Parallel()
 	v := testkit.NewVault(t)
@@ -81,15 +81,15 @@ func TestEachItemHasItsOwnResult(t *testing.T) {
 	flipped := bytes.Clone(wrapped[1])
 	flipped[len(flipped)-3] ^= 1
 	for name, bad := range map[string][]byte{
-		"flipped":           flipped,
-		"no text":           {},
-		"another wrapper's": []byte("local:00000000:AAAA"),
-		"cut":               wrapped[1][:20],
-		"a version to come": []byte("vault:v9" + string(wrapped[1][8:])),
+		"flipped":          flipped,
+		"no text":          {},
+		"another wrapper":  []byte("local:00000000:AAAA"),
+		"cut":              wrapped[1][:20],
+		"a future version": []byte("vault:v9" + string(wrapped[1][8:])),
 	} {
 		opened := unwrap(t, w, wrapped[0], bad, wrapped[2])
 		if opened[0].Key != keys[0] || opened[2].Key != keys[2] || opened[0].Err != nil || opened[2].Err != nil {
-			t.Errorf("%s: its neighbours: %v, %v", name, opened[0].Err, opened[2].Err)
+			t.Errorf("%s: neighbouring items: %v, %v", name, opened[0].Err, opened[2].Err)
 		}
 		if !errors.Is(opened[1].Err, envelope.ErrNotWrapped) || opened[1].Key != (dataKey{}) {
 			t.Errorf("%s: %v", name, opened[1].Err)
@@ -118,7 +118,7 @@ func TestRotationAndRewrap(t *testing.T) {
 		t.Fatal(err)
 	}
 	if _, version, _ := envelope.ParseWrapped(wrap(t, serve, randomKeys(1)...)[0]); version != "v2" {
-		t.Errorf("writes with %s after the rotation", version)
+		t.Errorf("wraps with %s after the rotation", version)
 	}
 	moved, err := mover.Rewrap(t.Context(), old)
 	if err != nil {
@@ -128,7 +128,7 @@ func TestRotationAndRewrap(t *testing.T) {
 	for i, m := range moved {
 		fresh[i] = m.Wrapped
 		if _, version, _ := envelope.ParseWrapped(m.Wrapped); version != "v2" || m.Err != nil {
-			t.Fatalf("moved to %s (%v)", m.Wrapped, m.Err)
+			t.Fatalf("rewrapped as %s (%v)", m.Wrapped, m.Err)
 		}
 	}
 	opensAs(t, mover, old, keys)
@@ -142,7 +142,7 @@ func TestRotationAndRewrap(t *testing.T) {
 	}
 }
 
-// Each identity may do what its policy says, and a typo makes no key.
+// Each identity may only do what its policy allows, and a typo does not create a key.
 func TestLeastPrivilege(t *testing.T) {
 	t.Parallel()
 	v := testkit.NewVault(t)
@@ -176,10 +176,10 @@ func TestLeastPrivilege(t *testing.T) {
 		t.Fatal(err)
 	}
 	if _, err := typo.Wrap(t.Context(), randomKeys(1)); err == nil {
-		t.Error("wrapped with a key that nobody made")
+		t.Error("wrapped with a key that does not exist")
 	}
 	if made, err := v.Root.Logical().ReadWithContext(t.Context(), devvault.Mount+"/keys/"+o.Key); err != nil || made != nil {
-		t.Errorf("the typo made a key: %v, %v", made, err)
+		t.Errorf("the typo created a key: %v, %v", made, err)
 	}
 }
 
@@ -198,7 +198,7 @@ func TestVersions(t *testing.T) {
 		"v99999999999999999999": 0,
 	} {
 		if got := transit.Version(text); got != want {
-			t.Errorf("%q: %d, want %d", text, got, want)
+			t.Errorf("Version(%q) = %d, want %d", text, got, want)
 		}
 	}
 }

@@ -1,11 +1,11 @@
-// Command vaultdev is a real Vault server for development and tests: Vault's own
-// core with the transit engine and the AppRole and Kubernetes logins, in memory.
-// Everything in it is gone when it ends.
+// Command vaultdev runs a real Vault server for development and tests. It is Vault's own core
+// with the transit engine and the AppRole and Kubernetes logins. All data is in memory and is
+// lost when the server stops.
 //
 //	vaultdev server -dev -dev-listen-address=127.0.0.1:8200
 //
-// It understands as much of `vault server -dev` as is needed to stand in for it,
-// and says what that says: the address, an unseal key, and a root token.
+// It supports enough of `vault server -dev` to replace it, and prints the same lines: the
+// address, an unseal key, and a root token.
 package main
 
 import (
@@ -32,14 +32,14 @@ func run(args []string, tell, log io.Writer) error {
 	}
 	flags := flag.NewFlagSet("vaultdev server", flag.ContinueOnError)
 	flags.SetOutput(log)
-	address := flags.String("dev-listen-address", "127.0.0.1:8200", "where to listen; port 0 for any that is free")
+	address := flags.String("dev-listen-address", "127.0.0.1:8200", "address to listen on; port 0 selects a free port")
 	level := flags.String("log-level", "info", "trace, debug, info, warn or error")
-	dev := flags.Bool("dev", false, "say that this is for development: there is no other mode")
+	dev := flags.Bool("dev", false, "required; vaultdev is for development only")
 	if err := flags.Parse(args[1:]); err != nil {
 		return err
 	}
 	if !*dev {
-		return errors.New("everything is in memory and the root token is printed: say -dev to agree")
+		return errors.New("vaultdev keeps all data in memory and prints the root token: add -dev to confirm")
 	}
 	listener, err := net.Listen("tcp", *address)
 	if err != nil {

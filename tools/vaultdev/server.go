@@ -21,14 +21,14 @@ import (
 	"github.com/hashicorp/vault/vault"
 )
 
-// stopTimeout bounds the end of requests under way: everything goes anyway.
+// stopTimeout limits the time for requests to end. All data is lost anyway.
 const stopTimeout = 100 * time.Millisecond
 
-// server is a Vault that is initialised and unsealed.
+// server is an initialised and unsealed Vault.
 type server struct {
 	core      *vault.Core
 	http      *http.Server
-	unsealKey string // base64, as `vault operator unseal` takes it
+	unsealKey string // in base64, as for `vault operator unseal`
 	rootToken string
 	failed    chan error
 }
@@ -45,7 +45,7 @@ func start(listener net.Listener, level string, log io.Writer) (*server, error) 
 		CredentialBackends: map[string]logical.Factory{"approle": approle.Factory, "kubernetes": kubernetes.Factory},
 		BuiltinRegistry:    builtins{},
 		Logger:             logger,
-		DisableMlock:       true, // nothing in it is worth a privilege
+		DisableMlock:       true, // it contains no secrets that need the privilege
 		RedirectAddr:       "http://" + listener.Addr().String(),
 	})
 	if err != nil {
@@ -66,7 +66,7 @@ func start(listener net.Listener, level string, log io.Writer) (*server, error) 
 	return s, nil
 }
 
-// open makes the one unseal key and the root token, and unseals.
+// open initialises Vault with one unseal key and a root token, and unseals it.
 func (s *server) open(ctx context.Context) error {
 	once := &vault.SealConfig{SecretShares: 1, SecretThreshold: 1}
 	made, err := s.core.Initialize(ctx, &vault.InitParams{BarrierConfig: once, RecoveryConfig: once})
@@ -76,7 +76,7 @@ func (s *server) open(ctx context.Context) error {
 	s.unsealKey, s.rootToken = base64.StdEncoding.EncodeToString(made.SecretShares[0]), made.RootToken
 	unsealed, err := s.core.Unseal(made.SecretShares[0])
 	if err == nil && !unsealed {
-		err = errors.New("it does not unseal with its own key")
+		err = errors.New("Vault stays sealed after unsealing")
 	}
 	return err
 }
@@ -90,7 +90,7 @@ func (s *server) stop() error {
 	return s.core.Shutdown()
 }
 
-// builtins names the engines that can be mounted.
+// builtins provides the engines that can be mounted.
 type builtins struct{}
 
 func kinds() map[consts.PluginType]map[string]logical.Factory {
