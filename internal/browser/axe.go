@@ -9,11 +9,11 @@ import (
 	"github.com/chromedp/chromedp"
 )
 
-// axeFile is where npm puts axe-core, seen from the root of the repository.
+// axeFile is where npm installs axe-core, relative to the root of the repository.
 const axeFile = "admin/assets/node_modules/axe-core/axe.min.js"
 
 var axeSource = sync.OnceValues(func() (string, error) {
-	// Tests run in their package's folder: the root is one of those above.
+	// Tests run in their package's folder, so the root is one of its parents.
 	path := axeFile
 	for range 6 {
 		if source, err := os.ReadFile(path); err == nil {
@@ -35,27 +35,25 @@ type violation struct {
 
 const allTags = `["wcag2a", "wcag2aa", "wcag21a", "wcag21aa", "wcag22aa", "best-practice"]`
 
-// Axe looks for what keeps people from using the page, and fails the test for each
-// finding. It comes in through the debugger, which the page's policy does not
-// concern: the policy stays as it is, and is still measured.
+// Axe runs all accessibility checks and fails the test for each finding. axe-core is injected
+// with the debugger, so that the page's Content-Security-Policy stays in effect.
 func (p *Page) Axe() {
 	p.t.Helper()
 	p.axe(`{runOnly: ` + allTags + `}`)
 }
 
-// colourRules are the rules about colours. They take more than half of the time that all
-// rules take.
+// colourRules are the rules about colours. They take more than half of the time of all rules.
 const colourRules = `["color-contrast", "link-in-text-block"]`
 
-// AxeColours applies only the rules about colours: for a page that Axe has checked in the
+// AxeColours runs only the rules about colours. Use it for a page that Axe has checked in the
 // other colour scheme.
 func (p *Page) AxeColours() {
 	p.t.Helper()
 	p.axe(`{runOnly: {type: "rule", values: ` + colourRules + `}}`)
 }
 
-// AxeExceptColours applies all rules but those about colours: for a page whose colours are
-// checked at another width.
+// AxeExceptColours runs all rules except those about colours. Use it for a page whose colours
+// are checked at another width.
 func (p *Page) AxeExceptColours() {
 	p.t.Helper()
 	p.axe(`{runOnly: ` + allTags + `, rules: Object.fromEntries(` + colourRules + `.map((rule) => [rule, {enabled: false}]))}`)
@@ -65,7 +63,7 @@ func (p *Page) axe(options string) {
 	p.t.Helper()
 	source, err := axeSource()
 	if err != nil {
-		p.t.Fatal("axe-core is not there: run `make assets`")
+		p.t.Fatal("axe-core is not installed: run `make assets`")
 	}
 	if Eval[bool](p, `!window.axe`) {
 		do(p, chromedp.Evaluate[chromedp.Void](source))

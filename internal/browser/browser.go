@@ -1,7 +1,6 @@
-// Package browser drives the system's Chromium in tests: what a page looks like
-// and does is tried where people use it. Whatever the browser complains about
-// (an error on the console, an exception, something that the page's own policy
-// forbids) fails the test.
+// Package browser drives Chromium in tests, to check what pages look like and do. A test fails
+// if the browser reports an error: on the console, an exception, or a violation of the page's
+// Content-Security-Policy.
 package browser
 
 import (
@@ -20,26 +19,25 @@ import (
 	"github.com/chromedp/chromedp"
 )
 
-// patience is how long a page may take to do what a test waits for.
+// patience is how long a test waits for a page.
 const patience = 20 * time.Second
 
-// Browser is one Chromium; tests that run side by side share it, each with pages
-// of its own.
+// Browser is a Chromium process. Parallel tests share it, and each has its own pages.
 type Browser struct {
 	ctx context.Context
 }
 
-// headlessShell is Chromium without windows, menus and an address bar. Chromium itself has
-// them when it runs headless too, and takes twice the processor time.
+// headlessShell is Chromium without a user interface. Chromium itself has one even in headless
+// mode and needs twice the processor time.
 const headlessShell = "chromium-headless-shell"
 
-// Start runs Chromium until the test ends: the program named in CHROMIUM, else the headless
-// shell, else the system's. Its profile is a new folder, removed afterwards.
+// Start runs Chromium until the test ends. It uses the program in CHROMIUM, then the headless
+// shell, then the system's Chromium. The profile is a temporary folder.
 func Start(t testing.TB) *Browser {
 	t.Helper()
 	options := []chromedp.ExecAllocatorOption{
 		chromedp.NoFirstRun, chromedp.NoDefaultBrowserCheck, chromedp.Headless, chromedp.DisableGPU,
-		chromedp.NoSandbox, // root has none, and the pages are our own
+		chromedp.NoSandbox, // root cannot use the sandbox, and the pages are our own
 		chromedp.Flag("disable-quic", true),
 		chromedp.Flag("disable-background-networking", true),
 		chromedp.Flag("disable-component-update", true),
@@ -53,8 +51,8 @@ func Start(t testing.TB) *Browser {
 		chromedp.Flag("hide-scrollbars", true),
 		chromedp.Flag("force-color-profile", "srgb"),
 		chromedp.Flag("font-render-hinting", "none"),
-		// Pages are too short-lived for optimized code to pay off: without the optimizing
-		// compiler, a test run takes a tenth less processor time.
+		// Pages are too short-lived to benefit from optimized code. Without the optimizing
+		// compiler, a test run needs a tenth less processor time.
 		chromedp.Flag("js-flags", "--no-opt"),
 	}
 	shell, _ := exec.LookPath(headlessShell)
@@ -62,31 +60,31 @@ func Start(t testing.TB) *Browser {
 		options = append(options, chromedp.ExecPath(program))
 	}
 	allocator, stop := chromedp.NewExecAllocator(context.Background(), options...)
-	// The library logs events that it does not know yet; they are no finding.
+	// Do not log events that are unknown to the library.
 	silent := func(string, ...any) {}
 	ctx, closeBrowser := chromedp.NewContext(allocator, chromedp.WithErrorf(silent), chromedp.WithLogf(silent))
 	if err := chromedp.Do(ctx); err != nil {
-		stop() // closeBrowser would wait for what never began
-		t.Fatalf("Chromium does not start: %v (install it, or name its program in CHROMIUM)", err)
+		stop() // closeBrowser would wait for a browser that never started
+		t.Fatalf("cannot start Chromium: %v (install it, or set CHROMIUM to its path)", err)
 	}
 	t.Cleanup(func() {
-		_ = chromedp.Cancel(ctx) // waits for the process, which is gone either way
+		_ = chromedp.Cancel(ctx) // waits for the process to exit, with or without an error
 		closeBrowser()
 		stop()
 	})
 	return &Browser{ctx: ctx}
 }
 
-// Emulation is the window and colour scheme in which a page is tested.
+// Emulation is the window size and colour scheme of a page.
 type Emulation struct {
-	Width, Height int // 1280 by 800 when they are zero
+	Width, Height int // 1280 by 800 if zero
 	Dark          bool
 	NoScript      bool
-	Print         bool // as on paper
+	Print         bool // print layout
 }
 
-// Page opens an empty page with storage and cookies of its own. It is closed when
-// the test ends, which then fails for each complaint.
+// Page opens an empty page with its own storage and cookies. It is closed when the test ends,
+// which then fails for each error that the browser reported.
 func (b *Browser) Page(t testing.TB, look Emulation) *Page {
 	t.Helper()
 	ctx, closePage := chromedp.NewContext(b.ctx, chromedp.WithNewBrowserContext())
@@ -94,7 +92,7 @@ func (b *Browser) Page(t testing.TB, look Emulation) *Page {
 	t.Cleanup(func() {
 		closePage()
 		for _, complaint := range p.ConsoleErrors() {
-			t.Errorf("the browser complains: %s", complaint)
+			t.Errorf("browser error: %s", complaint)
 		}
 	})
 	if err := chromedp.Listen(ctx, p.listen); err != nil {
@@ -109,12 +107,12 @@ func (b *Browser) Page(t testing.TB, look Emulation) *Page {
 	}
 	call(p, log.Enable, cdp.Empty{})
 	call(p, runtime.Enable, cdp.Empty{})
-	call(p, emulation.SetFocusEmulationEnabled, emulation.SetFocusEmulationEnabledParams{Enabled: true}) // as if each page were in front
+	call(p, emulation.SetFocusEmulationEnabled, emulation.SetFocusEmulationEnabledParams{Enabled: true}) // as if each page had the focus
 	p.Emulate(look)
 	return p
 }
 
-// Emulate changes the emulation of a page without reloading it.
+// Emulate changes a page's emulation without reloading the page.
 func (p *Page) Emulate(look Emulation) {
 	p.t.Helper()
 	scheme := "light"
@@ -137,14 +135,14 @@ func (p *Page) Emulate(look Emulation) {
 	})
 	call(p, emulation.SetScriptExecutionDisabled, emulation.SetScriptExecutionDisabledParams{Value: look.NoScript})
 	if !look.NoScript {
-		// What was asked for is there once it has been drawn.
+		// The change takes effect with the next frame.
 		do(p,
 			chromedp.Evaluate[bool](`new Promise((done) => requestAnimationFrame(() => requestAnimationFrame(() => done(true))))`,
 				chromedp.EvalAwaitPromise))
 	}
 }
 
-// call gives the page's tab a command that answers nothing.
+// call sends a command without a result to the page's tab.
 func call[P any](p *Page, command cdp.Command[P, cdp.Empty], params P) {
 	p.t.Helper()
 	if _, err := chromedp.Call(p.ctx, command, params); err != nil {

@@ -17,25 +17,25 @@ import (
 	"github.com/chromedp/chromedp/kb"
 )
 
-// Page is a tab. Its methods fail the test when they cannot do what they say.
+// Page is a tab. Its methods fail the test if they do not succeed.
 type Page struct {
 	t   testing.TB
 	ctx context.Context
 
 	mu         sync.Mutex
 	complaints []string
-	opened     string // its own status is not a complaint
-	name       string // of what is looked at now, for messages
+	opened     string // the URL of this page, whose own error status is not reported
+	name       string // of the current step, for messages
 }
 
-// At names what is looked at from now on, for the messages.
+// At names the current step, for messages.
 func (p *Page) At(name string) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.name = name
 }
 
-// do gives the value of an action, which must come in time.
+// do runs an action with a timeout and returns its value.
 func do[T any](p *Page, action chromedp.Action[T]) T {
 	p.t.Helper()
 	ctx, cancel := context.WithTimeout(p.ctx, patience)
@@ -47,8 +47,8 @@ func do[T any](p *Page, action chromedp.Action[T]) T {
 	return value
 }
 
-// listen keeps what the browser complains about; the policy's violations are
-// among the log's entries.
+// listen records errors that the browser reports. Content-Security-Policy violations are log
+// entries.
 func (p *Page) listen(event any) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -72,7 +72,7 @@ func (p *Page) listen(event any) {
 	}
 }
 
-// ConsoleErrors returns what the browser reported so far, and forgets it.
+// ConsoleErrors returns the errors that the browser has reported, and clears them.
 func (p *Page) ConsoleErrors() []string {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -81,7 +81,7 @@ func (p *Page) ConsoleErrors() []string {
 	return all
 }
 
-// Open goes to an address and waits until it is loaded.
+// Open goes to a URL and waits until the page is loaded.
 func (p *Page) Open(url string) {
 	p.t.Helper()
 	p.mu.Lock()
@@ -90,14 +90,14 @@ func (p *Page) Open(url string) {
 	do(p, chromedp.Navigate(url))
 }
 
-// Click presses what the selector finds, once it can be seen.
+// Click clicks the first element that matches the selector, once it is visible.
 func (p *Page) Click(selector string) {
 	p.t.Helper()
 	do(p, press(selector))
 }
 
-// press presses what the selector finds, once it can be seen. A part of the page that
-// comes anew by itself may take away what was found: then what came is pressed.
+// press clicks the first element that matches the selector, once it is visible. If a live part
+// of the page reloads and removes the element, it clicks the new element.
 func press(selector string) chromedp.Action[chromedp.Void] {
 	click := chromedp.Click(chromedp.CSS(selector), chromedp.NodeVisible)
 	return func(ctx context.Context, t *chromedp.Target) (chromedp.Void, error) {
@@ -110,7 +110,7 @@ func press(selector string) chromedp.Action[chromedp.Void] {
 	}
 }
 
-// MouseDown presses the mouse button on the selected element until letGo is called.
+// MouseDown holds the mouse button down on an element until letGo is called.
 func (p *Page) MouseDown(selector string) (letGo func()) {
 	p.t.Helper()
 	at := Eval[[2]float64](p,
@@ -130,7 +130,7 @@ func (p *Page) MouseDown(selector string) (letGo func()) {
 	return func() { p.t.Helper(); mouse(input.DispatchMouseEventTypeMouseReleased) }
 }
 
-// Submit presses a button or a link, and waits for the page that it leads to.
+// Submit clicks a button or link and waits for the next page.
 func (p *Page) Submit(selector string) {
 	p.t.Helper()
 	ctx, cancel := context.WithTimeout(p.ctx, patience)
@@ -140,18 +140,18 @@ func (p *Page) Submit(selector string) {
 	}
 }
 
-// Type writes into a field, after what it holds.
+// Type appends text to a field.
 func (p *Page) Type(selector, text string) {
 	p.t.Helper()
 	do(p, chromedp.SendKeys(chromedp.CSS(selector), text, chromedp.NodeVisible))
 }
 
-// Press presses a key (a letter, or one of chromedp's kb) with modifiers.
+// Press presses a key (a letter, or a constant of chromedp's kb) with modifiers.
 func (p *Page) Press(key string, modifiers ...chromedp.Modifier) {
 	p.t.Helper()
 	for _, r := range key {
-		// The letter goes with the key's press, as from a keyboard: a page that
-		// takes the press for itself then gets no letter.
+		// The text is sent with the key press, as from a keyboard. A page that handles the key
+		// press then gets no text.
 		events := kb.Encode(r)
 		for _, e := range events {
 			chromedp.KeyModifiers(modifiers...)(e)
@@ -167,26 +167,26 @@ func (p *Page) Press(key string, modifiers ...chromedp.Modifier) {
 	}
 }
 
-// Text is what can be read in the first element that the selector finds.
+// Text returns the visible text of the first element that matches the selector.
 func (p *Page) Text(selector string) string {
 	p.t.Helper()
 	return do(p, chromedp.Text(chromedp.CSS(selector)))
 }
 
-// Eval gives the value of an expression.
+// Eval returns the value of a JavaScript expression.
 func Eval[T any](p *Page, expression string) T {
 	p.t.Helper()
 	return do(p, chromedp.Evaluate[T](expression))
 }
 
-// Address is where the page is.
+// Address returns the page's URL.
 func (p *Page) Address() string {
 	p.t.Helper()
 	return do(p, chromedp.Location())
 }
 
-// Wait waits until an expression is true. The page may go elsewhere meanwhile: an
-// expression that cannot be asked then is not true yet.
+// Wait waits until a JavaScript expression is true. An expression that cannot be evaluated,
+// because the page is navigating, counts as false.
 func (p *Page) Wait(expression string) {
 	p.t.Helper()
 	ctx, cancel := context.WithTimeout(p.ctx, patience)
@@ -197,13 +197,13 @@ func (p *Page) Wait(expression string) {
 			return
 		}
 		if ctx.Err() != nil {
-			p.t.Fatalf("never came true: %s (%v)", expression, err)
+			p.t.Fatalf("never became true: %s (%v)", expression, err)
 		}
 	}
 }
 
-// CheckNoOverflow fails the test when the page is wider than the window, or a row of tabs scrolls
-// up and down.
+// CheckNoOverflow fails the test if the page is wider than the window, or if a row of tabs
+// scrolls vertically.
 func (p *Page) CheckNoOverflow() {
 	p.t.Helper()
 	wide := Eval[string](p, `(() => {
@@ -213,14 +213,14 @@ func (p *Page) CheckNoOverflow() {
 		return root.scrollWidth + " > " + most + ": " + over.slice(-3).map((e) => e.outerHTML.slice(0, 160)).join(" | ");
 	})()`)
 	if wide != "" {
-		p.t.Errorf("%s: the page scrolls sideways: %s", p.name, wide)
+		p.t.Errorf("%s: the page scrolls horizontally: %s", p.name, wide)
 	}
 	if tall := Eval[string](p, `[...document.querySelectorAll(".tabs")].map((e) => [e.scrollHeight, e.clientHeight]).filter(([all, shown]) => all > shown).join(" and ")`); tall != "" {
-		p.t.Errorf("%s: the tabs scroll up and down: %s", p.name, tall)
+		p.t.Errorf("%s: the tabs scroll vertically: %s", p.name, tall)
 	}
 }
 
-// Screenshot writes the whole page to a PNG file.
+// Screenshot saves a screenshot of the whole page as a PNG file.
 func (p *Page) Screenshot(file string) {
 	p.t.Helper()
 	small, err := shrink(do(p, chromedp.FullScreenshot(100)))

@@ -9,8 +9,8 @@ import (
 	"slices"
 )
 
-// shrink writes a picture with 256 of its colours, which is a third of the bytes. A
-// page has few; what is lost are shades at the edges of letters.
+// shrink encodes a picture with its 256 most useful colours, which takes a third of the bytes.
+// Pages have few colours. Only shades at the edges of letters are lost.
 func shrink(picture []byte) ([]byte, error) {
 	full, err := png.Decode(bytes.NewReader(picture))
 	if err != nil {
@@ -47,8 +47,8 @@ func shrink(picture []byte) ([]byte, error) {
 	return out.Bytes(), err
 }
 
-// choose takes the most frequent of each group of like colours first, so that a
-// small sign keeps its own, and then the most frequent of the others.
+// choose first selects the most frequent colour in each group of similar colours, so that a
+// small icon keeps its colour, and then the most frequent of the others.
 func choose(frequent []color.RGBA) color.Palette {
 	var first, others color.Palette
 	seen := map[uint32]bool{}
@@ -68,8 +68,8 @@ func rgba(picture image.Image, x, y int) color.RGBA {
 	return color.RGBAModel.Convert(picture.At(x, y)).(color.RGBA)
 }
 
-// shade orders colours that are as frequent as each other, so that the same page
-// gives the same file.
+// shade orders colours that are equally frequent, so that the same page always produces the
+// same file.
 func shade(c color.RGBA) uint32 {
 	return uint32(c.R)<<16 | uint32(c.G)<<8 | uint32(c.B)
 }

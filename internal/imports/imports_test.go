@@ -1,5 +1,5 @@
-// Package imports holds the project to its architecture: which package may
-// import which. It asks the go tool for direct imports, and nothing else.
+// Package imports enforces the architecture: which packages may import which. It only uses
+// the direct imports that the go tool lists.
 package imports
 
 import (
@@ -18,8 +18,8 @@ import (
 
 const module = "github.com/pingpost/pingpost/"
 
-// layers are those of docs/architecture.md. A package imports only from
-// lower ones, but for the sideways steps below.
+// layers are the layers in docs/architecture.md. A package imports only from lower layers,
+// except as sameLayerImports allows.
 var layers = map[string]int{
 	"internal/apperr":           0,
 	"internal/id":               0,
@@ -72,7 +72,7 @@ var layers = map[string]int{
 	"templates/pricing":         6,
 	"templates/reconciliation":  6,
 	"templates/staff":           6,
-	"templates":                 7, // its tests
+	"templates":                 7, // for its tests
 	"admin/web":                 6,
 	// The console's areas do not import each other.
 	"admin/account":        7,
@@ -95,17 +95,17 @@ var layers = map[string]int{
 	"cmd/pingpost":         10,
 }
 
-// excludedPackages are not part of the service: tests, benchmarks, tools.
+// excludedPackages are not part of the service: tests, benchmarks and tools.
 var excludedPackages = []string{"admin/admintest", "test", "internal/testkit", "internal/browser", "internal/imports",
 	"bench", "soak"}
 
-// sameLayerImports are the imports allowed between packages of one layer.
+// sameLayerImports lists the allowed imports between packages in one layer.
 var sameLayerImports = map[string][]string{
 	"internal/leads":     {"internal/partners", "internal/ratecard"},
 	"internal/reconcile": {"internal/payouts"},
 }
 
-// allowedImporters lists who may import a library; anyone else may not.
+// allowedImporters lists the only packages that may import a library.
 var allowedImporters = map[string][]string{
 	"github.com/gin-gonic/gin":      {"api", "admin", "internal/httpserver", "internal/app"},
 	"github.com/casbin/":            {"internal/authz"},
@@ -177,7 +177,7 @@ func within(name string, list []string) bool {
 func TestEveryPackageHasALayer(t *testing.T) {
 	for _, p := range packages(t) {
 		if _, known := layers[p.ImportPath]; !known && !within(p.ImportPath, excludedPackages) {
-			t.Errorf("%s has no layer: give it one here and in docs/architecture.md", p.ImportPath)
+			t.Errorf("%s has no layer: add it here and in docs/architecture.md", p.ImportPath)
 		}
 	}
 }
@@ -197,7 +197,7 @@ func TestImportsGoDown(t *testing.T) {
 			if !known {
 				t.Errorf("%s imports %s, which is not part of the service", p.ImportPath, name)
 			} else if below >= layer {
-				t.Errorf("%s (layer %d) imports %s (layer %d): imports go down", p.ImportPath, layer, name, below)
+				t.Errorf("%s (layer %d) imports %s (layer %d): want a lower layer", p.ImportPath, layer, name, below)
 			}
 		}
 	}
@@ -211,7 +211,7 @@ func TestLibrariesStayWhereTheyBelong(t *testing.T) {
 		for _, imported := range p.Imports {
 			for library, users := range allowedImporters {
 				if matches(imported, library) && !within(p.ImportPath, users) {
-					t.Errorf("%s imports %s, which only %s may", p.ImportPath, imported, strings.Join(users, ", "))
+					t.Errorf("%s imports %s, which only %s may import", p.ImportPath, imported, strings.Join(users, ", "))
 				}
 			}
 			part, _, _ := strings.Cut(p.ImportPath, "/")
@@ -224,8 +224,8 @@ func TestLibrariesStayWhereTheyBelong(t *testing.T) {
 	}
 }
 
-// matches treats a pattern that ends in a slash as a prefix, "net/http" and
-// other packages of the standard library as themselves, and a module as all of it.
+// matches treats a pattern that ends with a slash as a prefix. "net/http" and other packages in
+// the standard library match exactly. A module matches all of its packages.
 func matches(imported, pattern string) bool {
 	if strings.HasSuffix(pattern, "/") {
 		return strings.HasPrefix(imported, pattern) && imported != "net/http/"
@@ -233,8 +233,8 @@ func matches(imported, pattern string) bool {
 	return imported == pattern || (strings.Contains(pattern, ".") && strings.HasPrefix(imported, pattern+"/"))
 }
 
-// TestCallsStayWhereTheyBelong reads the code for calls that a rule forbids: the
-// time comes from clock, contexts from whoever started the work.
+// TestCallsStayWhereTheyBelong checks the code for forbidden calls: the time comes from package
+// clock, and contexts come from the caller.
 func TestCallsStayWhereTheyBelong(t *testing.T) {
 	rules := []struct {
 		pkg, fn string
@@ -262,7 +262,7 @@ func TestCallsStayWhereTheyBelong(t *testing.T) {
 			}
 			ast.Inspect(parsed, func(n ast.Node) bool {
 				if f, ok := n.(*ast.FuncDecl); ok && f.Name.Name == "init" && f.Recv == nil {
-					t.Errorf("%s has an init function: effects belong where they are seen", p.ImportPath)
+					t.Errorf("%s has an init function: use an explicit call instead", p.ImportPath)
 				}
 				call, ok := n.(*ast.SelectorExpr)
 				if !ok {
@@ -271,7 +271,7 @@ func TestCallsStayWhereTheyBelong(t *testing.T) {
 				of, ok := call.X.(*ast.Ident)
 				for _, rule := range rules {
 					if ok && of.Name == rule.pkg && call.Sel.Name == rule.fn && !within(p.ImportPath, rule.allowed) {
-						t.Errorf("%s uses %s.%s", p.ImportPath, rule.pkg, rule.fn)
+						t.Errorf("%s must not use %s.%s", p.ImportPath, rule.pkg, rule.fn)
 					}
 				}
 				return true

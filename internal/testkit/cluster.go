@@ -18,18 +18,18 @@ import (
 	"github.com/pingpost/pingpost/migrations"
 )
 
-// A prepared cluster has both roles and the migrated template. Making one takes seconds,
-// copying it a moment, so test processes share one: it is in the user's cache folder, under
-// the digest of what it is made of.
+// A prepared cluster has both roles and the migrated template database. Creating one takes
+// seconds and copying it is fast, so test processes share one. It is in the user's cache
+// folder, named after the digest of its sources.
 
-// clusterSources are the files that a prepared cluster is made of, seen from this folder.
+// clusterSources are the files that a prepared cluster depends on, relative to this folder.
 var clusterSources = []string{"../../go.mod", "../../migrations", "../devpg", "."}
 
 // clusterKeptFor is how long an outdated prepared cluster stays in the cache.
 const clusterKeptFor = 24 * time.Hour
 
-// copyPreparedCluster copies the prepared cluster to an empty folder, after making it if
-// it is missing.
+// copyPreparedCluster copies the prepared cluster to an empty folder. It creates the cluster
+// if it is missing.
 func copyPreparedCluster(ctx context.Context, to string) error {
 	cache, err := os.UserCacheDir()
 	if err != nil {
@@ -72,8 +72,8 @@ func clusterKey() (string, error) {
 	return hex.EncodeToString(sum.Sum(nil)[:12]), nil
 }
 
-// prepareCluster makes the prepared cluster. Of processes that do so at the same time, one
-// puts its cluster there.
+// prepareCluster creates the prepared cluster. If several processes do so at the same time,
+// one of them saves its cluster.
 func prepareCluster(ctx context.Context, cache, prepared string) error {
 	if err := os.MkdirAll(cache, 0o700); err != nil {
 		return err
@@ -81,7 +81,7 @@ func prepareCluster(ctx context.Context, cache, prepared string) error {
 	if err := removeOldClusters(cache); err != nil {
 		return err
 	}
-	made, err := os.MkdirTemp("", "pingpost-test-cluster-") // the cache may be closed to the user that Postgres runs as
+	made, err := os.MkdirTemp("", "pingpost-test-cluster-") // Postgres's user may not be able to read the cache
 	if err != nil {
 		return err
 	}
@@ -131,7 +131,7 @@ func removeOldClusters(cache string) error {
 	return nil
 }
 
-// copyFolder copies what is in a folder, with its owners.
+// copyFolder copies the contents of a folder and keeps their owners.
 func copyFolder(from, to string) error {
 	if out, err := exec.Command("cp", "-a", from+"/.", to).CombinedOutput(); err != nil {
 		return fmt.Errorf("copying the prepared cluster: %w: %s", err, out)

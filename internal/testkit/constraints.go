@@ -9,8 +9,8 @@ import (
 	"github.com/pingpost/pingpost/internal/postgres"
 )
 
-// CheckConstraints fails for a name that the schema does not have: no violation would
-// ever get its error.
+// CheckConstraints fails for each name that the schema does not have, because no violation
+// could ever get its error.
 func CheckConstraints(t *testing.T, known postgres.Constraints) {
 	t.Helper()
 	d := NewDatabase(t)
@@ -24,11 +24,11 @@ func CheckConstraints(t *testing.T, known postgres.Constraints) {
 		t.Fatal(err)
 	}
 	if len(known) == 0 {
-		t.Error("there are no constraints to check")
+		t.Error("no constraints to check")
 	}
 	for name := range known {
 		if !slices.Contains(names, name) {
-			t.Errorf("the schema has nothing named %s", name)
+			t.Errorf("the schema has no constraint, index or trigger named %s", name)
 		}
 	}
 }

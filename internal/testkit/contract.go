@@ -19,19 +19,18 @@ import (
 	"go.yaml.in/yaml/v4"
 )
 
-// Contract holds exchanges against the OpenAPI document. It is safe for
+// Contract checks requests and answers against the OpenAPI document. It is safe for
 // concurrent use.
 //
-// It is stricter than the document: an answer with a field that the document
-// does not name is a fault of the service, although partners are told to ignore
-// such fields.
+// It is stricter than the document: a field in an answer that the document does not name is an
+// error in the service, although partners must ignore such fields.
 type Contract struct {
 	doc    *openapi3.T
 	router routers.Router
 }
 
-// NewContract reads an OpenAPI 3.1 document and validates it, its examples
-// included, with its flat schemas and with their strict rules.
+// NewContract parses an OpenAPI 3.1 document and validates it and its examples, both with the
+// flat schemas and with their strict rules.
 func NewContract(document []byte) (*Contract, error) {
 	if _, err := load(document); err != nil {
 		return nil, err
@@ -45,7 +44,7 @@ func NewContract(document []byte) (*Contract, error) {
 		return nil, err
 	}
 	if doc.Components == nil || doc.Components.Responses["NotFound"] == nil {
-		return nil, errors.New("the OpenAPI document has no response NotFound, which other paths are held against")
+		return nil, errors.New("the OpenAPI document has no response NotFound, which is needed for unknown paths")
 	}
 	if err := closeAnswers(doc); err != nil {
 		return nil, err
@@ -68,8 +67,8 @@ func load(document []byte) (*openapi3.T, error) {
 	return doc, nil
 }
 
-// strict adds the rules of x-validation to the schemas. They replace the rules of
-// alternatives, which the service reads only where nothing before them is given.
+// strict adds the rules in x-validation to the schemas. They replace the rules for alternative
+// fields, which the service only reads if the preferred field is missing.
 func strict(document []byte) ([]byte, error) {
 	var doc map[string]any
 	if err := yaml.Load(document, &doc); err != nil {
@@ -95,7 +94,7 @@ func strict(document []byte) ([]byte, error) {
 	return json.Marshal(doc)
 }
 
-// closeAnswers forbids unnamed fields in every object that an answer consists of.
+// closeAnswers forbids unnamed fields in all objects in answers.
 func closeAnswers(doc *openapi3.T) error {
 	for _, response := range doc.Components.Responses {
 		for mediaType, content := range response.Value.Content {
@@ -110,20 +109,20 @@ func closeAnswers(doc *openapi3.T) error {
 				return nil
 			})
 			if err != nil {
-				return fmt.Errorf("closing the answers of the OpenAPI document: %w", err)
+				return fmt.Errorf("forbidding unnamed fields in the OpenAPI document: %w", err)
 			}
 		}
 	}
 	return nil
 }
 
-// ValidateExchange checks an answer against what the document says for its
-// request: the status, the headers, the media type and the body. With valid, the
-// request is checked too; leave it false for requests that are wrong on purpose.
-// The bodies are passed beside their messages, whose own have been read by now.
+// ValidateExchange checks an answer against the document: the status, the headers, the media
+// type and the body. If valid is true, it also checks the request; pass false for requests that
+// are wrong on purpose. The bodies are separate arguments because the messages' own bodies have
+// already been read.
 //
-// A path that the document does not name must have been answered 404, a method
-// that it does not name 405.
+// A path that is not in the document must be answered with 404, and a method that is not in it
+// with 405.
 func (c *Contract) ValidateExchange(req *http.Request, reqBody []byte, resp *http.Response, respBody []byte, valid bool) error {
 	exchange := fmt.Sprintf("%s %s, answered %d", req.Method, req.URL.Path, resp.StatusCode)
 	in, err := c.match(req)
@@ -133,25 +132,25 @@ func (c *Contract) ValidateExchange(req *http.Request, reqBody []byte, resp *htt
 	if valid {
 		in.Request.Body = io.NopCloser(bytes.NewReader(reqBody))
 		if err := openapi3filter.ValidateRequest(req.Context(), in); err != nil {
-			return fmt.Errorf("%s: the request: %w", exchange, err)
+			return fmt.Errorf("%s: request: %w", exchange, err)
 		}
 	}
 	if err := validateAnswer(in, resp, respBody); err != nil {
-		return fmt.Errorf("%s: the answer: %w", exchange, err)
+		return fmt.Errorf("%s: answer: %w", exchange, err)
 	}
 	return nil
 }
 
-// match finds the operation of a request. A request that has none gets one with
-// the single answer that it must have had.
+// match finds the operation for a request. For a request without an operation, it returns one
+// with the only answer that is correct.
 func (c *Contract) match(req *http.Request) (*openapi3filter.RequestValidationInput, error) {
-	// The copy keeps the caller's request as it was sent. The media type is not
-	// enforced (decision 18), so a request without it is as valid as one with it.
+	// The clone leaves the caller's request unchanged. The media type is not enforced
+	// (decision 18), so a request without it is also valid.
 	req = req.Clone(req.Context())
 	req.Header.Set("Content-Type", "application/json")
 	head := req.Method == http.MethodHead
 	if head {
-		req.Method = http.MethodGet // whose answer it has, without the body
+		req.Method = http.MethodGet // HEAD has the answer to GET without the body
 	}
 
 	route, params, err := c.router.FindRoute(req)
@@ -183,14 +182,14 @@ func (c *Contract) match(req *http.Request) (*openapi3filter.RequestValidationIn
 	}, nil
 }
 
-// refusal is a route whose only answer is the given one.
+// rejection returns a route with a single answer.
 func (c *Contract) rejection(status int, response *openapi3.ResponseRef) *routers.Route {
 	return &routers.Route{Spec: c.doc, PathItem: &openapi3.PathItem{}, Operation: &openapi3.Operation{
 		Responses: openapi3.NewResponses(openapi3.WithStatus(status, response)),
 	}}
 }
 
-// otherMethod finds the operation that the document does have at a path.
+// otherMethod finds the operation that the document has for a path.
 func (c *Contract) otherMethod(req *http.Request) (*routers.Route, error) {
 	for _, method := range []string{http.MethodGet, http.MethodPost} {
 		other := req.Clone(req.Context())
@@ -202,8 +201,8 @@ func (c *Contract) otherMethod(req *http.Request) (*routers.Route, error) {
 	return nil, fmt.Errorf("the document has neither GET nor POST at %s", req.URL.Path)
 }
 
-// dateTime reads RFC 3339 as it is written: the library's own form of date-time
-// refuses the lower-case letters that the RFC allows.
+// dateTime accepts RFC 3339 with lower-case letters, which the RFC allows and the library's
+// date-time format rejects.
 type dateTime struct{}
 
 func (dateTime) Validate(text string) error {
@@ -227,7 +226,7 @@ func validateAnswer(in *openapi3filter.RequestValidationInput, resp *http.Respon
 	})
 }
 
-// validateNotModified stands in for the library, which lets every 304 pass.
+// validateNotModified checks a 304, because the library accepts every one.
 func validateNotModified(operation *openapi3.Operation, resp *http.Response, body []byte) error {
 	documented := operation.Responses.Status(http.StatusNotModified)
 	if documented == nil {

@@ -14,14 +14,14 @@ import (
 	"github.com/pingpost/pingpost/internal/postgres"
 )
 
-// templateName is the migrated database that every test's own is cloned from.
+// templateName is the migrated database that each test's database is cloned from.
 const templateName = "pingpost_template"
 
 const connectTimeout = 5 * time.Second
 
 var passwords = devpg.Passwords{Owner: "owner-of-tests", App: "app-of-tests"}
 
-// Database is a test's own, migrated and empty.
+// Database is a test's own database, migrated and empty.
 type Database struct {
 	*postgres.DB        // as pingpost_app
 	AppURL       string // as pingpost_app
@@ -31,8 +31,8 @@ type Database struct {
 	root *rootPool
 }
 
-// rootPool keeps the superuser's connections to one database, since opening one takes
-// longer than most of a test's queries.
+// rootPool keeps the superuser's connections to one database, because opening one takes longer
+// than most of a test's queries.
 type rootPool struct {
 	once sync.Once
 	pool *pgxpool.Pool
@@ -52,7 +52,7 @@ func (r *rootPool) open(url string) (*pgxpool.Pool, error) {
 			return
 		}
 		config.MaxConns = 8
-		// A test changes tables between its queries, and stops the server.
+		// Tests change tables between queries and stop the server.
 		config.ConnConfig.DefaultQueryExecMode = pgx.QueryExecModeDescribeExec
 		config.PrepareConn = func(ctx context.Context, c *pgx.Conn) (bool, error) { return c.Ping(ctx) == nil, nil }
 		config.AfterRelease = func(c *pgx.Conn) bool {
@@ -72,10 +72,10 @@ func (r *rootPool) close() {
 	}
 }
 
-// do lends a connection.
+// do calls use with a connection.
 func (r *rootPool) do(t testing.TB, url string, use func(context.Context, *pgxpool.Conn) error) {
 	t.Helper()
-	// A context of its own: cleanups run after the test's has ended.
+	// Not the test's context, which has ended when cleanups run.
 	ctx, cancel := context.WithTimeout(context.Background(), 30*time.Second)
 	defer cancel()
 	pool, err := r.open(url)
@@ -84,8 +84,8 @@ func (r *rootPool) do(t testing.TB, url string, use func(context.Context, *pgxpo
 			if err := use(ctx, c); err != nil {
 				return err
 			}
-			// Statistics are reported at once, as when a connection ends: tests read them.
-			_, _ = c.Exec(ctx, "SELECT pg_stat_force_next_flush()") // the use may have ended the connection
+			// Report statistics now, because tests read them.
+			_, _ = c.Exec(ctx, "SELECT pg_stat_force_next_flush()") // use may have closed the connection
 			return nil
 		})
 	}
@@ -105,7 +105,7 @@ func (r *rootPool) exec(t testing.TB, url, sql string, args ...any) {
 	})
 }
 
-// NewDatabase clones a database for one test and drops it afterwards.
+// NewDatabase clones a database for one test and drops it when the test ends.
 func NewDatabase(t testing.TB) *Database {
 	t.Helper()
 	d := NewDatabaseURLs(t)
@@ -113,8 +113,8 @@ func NewDatabase(t testing.TB) *Database {
 	return d
 }
 
-// NewDatabaseBehind is NewDatabase, reached as pingpost_app through a proxy
-// that can take the network away.
+// NewDatabaseBehind is like NewDatabase, but pingpost_app connects through a proxy that can
+// interrupt the network.
 func NewDatabaseBehind(t testing.TB) (*Database, *Proxy) {
 	t.Helper()
 	d := NewDatabaseURLs(t)
@@ -124,7 +124,7 @@ func NewDatabaseBehind(t testing.TB) (*Database, *Proxy) {
 	return d, proxy
 }
 
-// Open opens a pool of its own on a test's database: another node's.
+// Open opens a new pool on a test's database, such as for another node.
 func Open(t testing.TB, url string) *postgres.DB {
 	t.Helper()
 	db, err := postgres.Open(t.Context(), postgres.Options{
@@ -144,14 +144,13 @@ func Open(t testing.TB, url string) *postgres.DB {
 func NewDatabaseURLs(t testing.TB) *Database {
 	t.Helper()
 	d, name := create(t, templateName)
-	// A clone has the template's tables but not its database's grants.
+	// A clone has the template's tables but not the grants on the database.
 	process.statement(t,
 		"REVOKE ALL ON DATABASE "+name+" FROM PUBLIC; GRANT CONNECT, TEMPORARY ON DATABASE "+name+" TO "+devpg.AppRole)
 	return d
 }
 
-// NewEmptyDatabase makes a database that no migration has been applied to, for
-// one test. Both roles exist.
+// NewEmptyDatabase creates a database without migrations for one test. Both roles exist.
 func NewEmptyDatabase(t testing.TB) *Database {
 	t.Helper()
 	d, _ := create(t, "template0")
@@ -162,20 +161,20 @@ func create(t testing.TB, from string) (d *Database, name string) {
 	t.Helper()
 	server := Postgres(t)
 	name = fmt.Sprintf("pingpost_test_%d", process.databases.Add(1))
-	// Postgres's own choice, to write every page to its log, takes twice the time.
+	// Postgres's default strategy writes every page to its log and takes twice as long.
 	process.statement(t, "CREATE DATABASE "+name+" TEMPLATE "+from+" OWNER "+devpg.OwnerRole+" STRATEGY file_copy")
 	t.Cleanup(func() { process.statement(t, "DROP DATABASE IF EXISTS "+name+" WITH (FORCE)") })
 	return newDatabase(t, server.URL(devpg.AppRole, passwords.App, name),
 		server.URL(devpg.OwnerRole, passwords.Owner, name), server.SuperuserURL(name)), name
 }
 
-// Exec runs a statement as the superuser, where a test needs to break something.
+// Exec runs a statement as the superuser, for tests that need to break something.
 func (d *Database) Exec(t testing.TB, sql string, args ...any) {
 	t.Helper()
 	d.root.exec(t, d.RootURL, sql, args...)
 }
 
-// Value reads one value as the superuser.
+// Value returns a single value from a query that it runs as the superuser.
 func Value[T any](t testing.TB, d *Database, sql string, args ...any) (v T) {
 	t.Helper()
 	d.root.do(t, d.RootURL, func(ctx context.Context, c *pgxpool.Conn) error {
@@ -187,7 +186,7 @@ func Value[T any](t testing.TB, d *Database, sql string, args ...any) (v T) {
 	return v
 }
 
-// AwaitLockOn returns when a statement waits for the table.
+// AwaitLockOn waits until a statement is waiting for a lock on the table.
 func (d *Database) AwaitLockOn(t testing.TB, table string) {
 	t.Helper()
 	Eventually(t, 30*time.Second, "a statement waits for "+table, func() bool {
@@ -195,7 +194,7 @@ func (d *Database) AwaitLockOn(t testing.TB, table string) {
 	})
 }
 
-// Connect opens a plain connection for one test.
+// Connect opens a single connection for one test.
 func Connect(t testing.TB, url string) *pgx.Conn {
 	t.Helper()
 	conn, err := pgx.Connect(t.Context(), url)
@@ -210,7 +209,7 @@ func Connect(t testing.TB, url string) *pgx.Conn {
 	return conn
 }
 
-// PingPartitions lists the partitions of the pings, in their order.
+// PingPartitions returns the partitions of pings in order.
 func (d *Database) PingPartitions(t testing.TB) []string {
 	t.Helper()
 	return Value[[]string](t, d, `SELECT array_agg(inhrelid::regclass::text ORDER BY inhrelid::regclass::text)

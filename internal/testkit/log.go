@@ -7,14 +7,13 @@ import (
 	"sync"
 )
 
-// Log keeps what was logged, for a test to look through.
+// Log records what was logged.
 type Log struct {
 	mu  sync.Mutex
 	buf bytes.Buffer
 }
 
-// NewLog makes a logger that keeps lines of every level: what leaks at any
-// level leaks.
+// NewLog returns a logger that records all levels, because a leak is a leak at any level.
 func NewLog() (*slog.Logger, *Log) {
 	l := &Log{}
 	return slog.New(slog.NewJSONHandler(l, &slog.HandlerOptions{Level: slog.LevelDebug})), l
@@ -27,12 +26,12 @@ func (l *Log) Write(p []byte) (int, error) {
 	return l.buf.Write(p)
 }
 
-// String is all that was logged.
+// String returns everything that was logged.
 func (l *Log) String() string {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	return l.buf.String()
 }
 
-// Count is how often a text was logged.
+// Count returns how often text was logged.
 func (l *Log) Count(text string) int { return strings.Count(l.String(), text) }

@@ -11,11 +11,11 @@ import (
 	"github.com/rs/zerolog"
 )
 
-// Network is the way to a server, which a test can spoil. Proxy is for what needs
-// to see the bytes that pass.
+// Network is a connection to a server that a test can disturb. Use Proxy if a test needs to see
+// the bytes.
 type Network struct{ proxy *toxiproxy.Proxy }
 
-// NewNetwork leads to the server at an address until the test ends.
+// NewNetwork forwards to the server at an address until the test ends.
 func NewNetwork(t testing.TB, server string) *Network {
 	t.Helper()
 	n := &Network{toxiproxy.NewProxy(toxiproxy.NewServer(toxiproxy.NewMetricsContainer(nil), zerolog.Nop()), "network",
@@ -25,13 +25,13 @@ func NewNetwork(t testing.TB, server string) *Network {
 	return n
 }
 
-// Address is where the server is reached this way.
+// Address returns the address that forwards to the server.
 func (n *Network) Address() string { return n.proxy.Listen }
 
-// Down cuts every connection and takes no new one.
+// Down closes all connections and accepts no new ones.
 func (n *Network) Down() { n.proxy.Stop() }
 
-// Up takes connections again.
+// Up accepts connections again.
 func (n *Network) Up(t testing.TB) {
 	t.Helper()
 	if err := n.proxy.Start(); err != nil {
@@ -39,9 +39,9 @@ func (n *Network) Up(t testing.TB) {
 	}
 }
 
-// AddFault disturbs what the server answers until the returned function is called:
-// with a kind of toxiproxy's toxics and its attributes as JSON.
-func (n *Network) AddFault(t testing.TB, kind, attributes string) (mend func()) {
+// AddFault disturbs the server's answers until the returned function is called. kind is a kind
+// of toxiproxy toxic, and attributes are its attributes in JSON.
+func (n *Network) AddFault(t testing.TB, kind, attributes string) (remove func()) {
 	t.Helper()
 	text := fmt.Sprintf(`{"name":"%s","type":"%s","stream":"downstream","toxicity":1,"attributes":%s}`, kind, kind, attributes)
 	if _, err := n.proxy.Toxics.AddToxicJson(strings.NewReader(text)); err != nil {
@@ -54,7 +54,7 @@ func (n *Network) AddFault(t testing.TB, kind, attributes string) (mend func()) 
 	}
 }
 
-// FreeAddress is one of this machine that nobody listens on.
+// FreeAddress returns an address on this machine that no server listens on.
 func FreeAddress(t testing.TB) string {
 	t.Helper()
 	l, err := net.Listen("tcp", "127.0.0.1:0")

@@ -2,8 +2,8 @@ package testkit
 
 import "github.com/alexedwards/argon2id"
 
-// CheapPasswords is a cost for password hashes. Hashing as in production would take most of
-// the time of tests that sign in.
+// CheapPasswords returns cheap parameters for hashing passwords. With the production
+// parameters, hashing would take most of the time of tests that sign in.
 func CheapPasswords() *argon2id.Params {
 	return &argon2id.Params{Memory: 64, Iterations: 1, Parallelism: 1, SaltLength: 16, KeyLength: 32}
 }

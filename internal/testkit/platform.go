@@ -27,18 +27,17 @@ import (
 // RejectionsPerPartner is how many rejections a Platform keeps for each partner.
 const RejectionsPerPartner = 5
 
-// StartTime is when a Platform's clock stands still at first. It has milliseconds,
-// so that whatever drops them is seen.
+// StartTime is the initial time of a Platform's clock. It has milliseconds, so that tests
+// notice code that drops them.
 func StartTime() time.Time { return time.Date(2026, 1, 2, 3, 4, 5, 678_000_000, time.UTC) }
 
-// Platform is everything that intake works with, on a test's own database, with
-// a clock that stands still, the shipped rate card published, and a partner for
-// each signing mode. Nothing runs in the background: the test starts what it
-// needs, and calls Reload after a change.
+// Platform contains everything that intake needs, on a test's own database: a manual clock, the
+// published default rate card, and a partner for each signing mode. Nothing runs in the
+// background. The test starts what it needs, and calls Reload after a change.
 type Platform struct {
 	intake.Deps
 	DB       *Database
-	Time     *clock.Manual // what Parts.Clock tells
+	Time     *clock.Manual // the clock in Deps
 	Partners *partners.Service
 	Cards    *ratecard.Service
 	Watcher  *snapshot.Watcher
@@ -47,15 +46,15 @@ type Platform struct {
 	Required, ReportOnly, Off Partner
 }
 
-// Partner is an approved partner with its secret and its accounts.
+// Partner is an approved partner with its secret and accounts.
 type Partner struct {
 	models.Partner
 	Secret   string
 	SecretID uuid.UUID
-	Accounts []models.Account // the default first
+	Accounts []models.Account // default account first
 }
 
-// NewPlatform builds on the given database.
+// NewPlatform returns a Platform on the given database.
 func NewPlatform(t testing.TB, d *Database) *Platform {
 	t.Helper()
 	p := &Platform{DB: d, Time: clock.NewManual(StartTime())}
@@ -98,7 +97,7 @@ func (p *Platform) build(t testing.TB) {
 	p.Traffic = intake.NewTraffic(p.DB.Pool, log, RejectionsPerPartner)
 }
 
-// PlatformKeys are the keys that derive from platform keys filled with these bytes.
+// PlatformKeys returns keys whose platform keys are filled with the given bytes.
 func PlatformKeys(t testing.TB, fills ...byte) *keyring.Keys {
 	t.Helper()
 	var raw [][]byte
@@ -112,8 +111,8 @@ func PlatformKeys(t testing.TB, fills ...byte) *keyring.Keys {
 	return keys
 }
 
-// AddPartner makes an approved partner with a secret and, unless others are
-// given, two accounts: <slug>-main, the default, and the sandbox <slug>-trial.
+// AddPartner adds an approved partner with a secret and the given accounts. By default it has
+// two: <slug>-main, the default account, and the sandbox account <slug>-trial.
 func (p *Platform) AddPartner(t testing.TB, slug string, mode models.SigningMode, accounts ...partners.NewAccount) Partner {
 	t.Helper()
 	if accounts == nil {
@@ -142,7 +141,7 @@ func (p *Platform) AddPartner(t testing.TB, slug string, mode models.SigningMode
 	return made
 }
 
-// Reload reads what changed in the database, as every node does within a second.
+// Reload loads changes from the database, as every node does within a second.
 func (p *Platform) Reload(t testing.TB) {
 	t.Helper()
 	if err := p.Watcher.Load(t.Context()); err != nil {
@@ -153,22 +152,21 @@ func (p *Platform) Reload(t testing.TB) {
 	}
 }
 
-// Intake puts the parts to work: a node of its own with the same parts.
+// Intake returns an intake with the platform's parts, like that of one node.
 func (p *Platform) Intake(s intake.Settings) *intake.Intake { return intake.New(p.Deps, s) }
 
-// Sign makes the headers of a post that the partner signed at that moment.
+// Sign returns the headers of a post that the partner signed at the given time.
 func (p Partner) Sign(at time.Time, body []byte) signing.Headers {
 	return SignWith(p.Secret, at, body)
 }
 
-// SignWith is Sign with any secret.
+// SignWith is Sign with another secret.
 func SignWith(secret string, at time.Time, body []byte) signing.Headers {
 	stamp := strconv.FormatInt(at.Unix(), 10)
 	return signing.Headers{Timestamp: []string{stamp}, Signature: []string{signing.Sign([]byte(secret), stamp, body)}}
 }
 
-// Actor is somebody of the staff, for the audit trail to name; without a role or a
-// password.
+// Actor adds a user for the audit log to name, without a role or a password.
 func Actor(t testing.TB, d *Database, email string) audit.Actor {
 	t.Helper()
 	who := audit.Actor{Staff: uuid.New(), Name: email, Role: "finance"}

@@ -1,5 +1,5 @@
-// Package testkit is what tests share: here, one real Postgres for a test
-// process. Only tests import it.
+// Package testkit contains helpers for tests, such as a real Postgres for each test process.
+// Only tests import it.
 package testkit
 
 import (
@@ -14,9 +14,8 @@ import (
 	"github.com/pingpost/pingpost/internal/devpg"
 )
 
-// process is package state, which production code may not have: between
-// TestMain and a test the testing package passes nothing, so the server that
-// the first test starts and Main stops has to be found here.
+// process is package state, which production code may not have. The testing package passes
+// nothing from TestMain to a test, and Main has to stop the server that the first test starts.
 var process sharedPostgres
 
 type sharedPostgres struct {
@@ -28,14 +27,14 @@ type sharedPostgres struct {
 	databases atomic.Int64 // made so far
 }
 
-// statement runs a statement as the superuser, in the database that is always there.
+// statement runs a statement as the superuser in the database postgres.
 func (p *sharedPostgres) statement(t testing.TB, sql string) {
 	t.Helper()
 	p.root.exec(t, p.server.SuperuserURL("postgres"), sql)
 }
 
-// Main is the TestMain of a package whose tests use Postgres. It ends the
-// process with the tests' result, and stops the Postgres that they started.
+// Main is the TestMain of packages whose tests use Postgres. It stops the tests' Postgres and
+// exits with their result.
 func Main(m *testing.M) {
 	devpg.RunIfChild()
 	code := m.Run()
@@ -46,21 +45,21 @@ func Main(m *testing.M) {
 	os.Exit(code)
 }
 
-// Postgres is the test process's Postgres, started for the first test that asks.
-// The package's TestMain must be Main. A test that cannot have it fails: one that
-// was skipped would pass for tested.
+// Postgres returns the test process's Postgres. The first call starts it. The package's
+// TestMain must be Main. If Postgres does not start, the test fails. A skipped test would look
+// as if it had passed.
 func Postgres(t testing.TB) *devpg.Server {
 	t.Helper()
 	process.once.Do(func() { process.start(t) })
 	if process.err != nil {
-		t.Fatalf("no Postgres for the tests: %v", process.err)
+		t.Fatalf("cannot start Postgres for tests: %v", process.err)
 	}
 	return process.server
 }
 
 func (p *sharedPostgres) start(t testing.TB) {
-	// Not the test's own temporary folder: that ends with the test, and is closed
-	// to the user that Postgres runs as when the tests run as root.
+	// Not the test's temporary folder: it is removed with the test, and Postgres's user cannot
+	// read it if the tests run as root.
 	if p.folder, p.err = os.MkdirTemp(serverParent(), "pingpost-test-"); p.err != nil {
 		return
 	}
@@ -69,7 +68,7 @@ func (p *sharedPostgres) start(t testing.TB) {
 	}
 	p.server, p.err = devpg.Start(t.Context(), devpg.Options{
 		DataDir:       p.folder,
-		Temporary:     true, // also when the tests are killed, or run out of time
+		Temporary:     true, // removed even if the tests are killed or time out
 		ExtraSettings: sharedSettings(),
 	})
 	if p.err != nil {
@@ -80,22 +79,22 @@ func (p *sharedPostgres) start(t testing.TB) {
 func sharedSettings() map[string]string {
 	return map[string]string{
 		"shared_buffers":  "64MB",
-		"wal_level":       "minimal", // nobody follows the log
+		"wal_level":       "minimal", // no standby
 		"max_wal_senders": "0",
-		"autovacuum":      "off", // it would hold on to a template that is being cloned
+		"autovacuum":      "off", // it would lock the template while it is cloned
 		"jit":             "off", // compiling takes longer than a test's queries
 	}
 }
 
-// memoryFolder is a file system in memory, on Linux. A test run makes and removes thousands
-// of databases of 300 files each; on a disk, most of its time goes to that.
+// memoryFolder is a file system in memory, on Linux. A test run creates and removes thousands of
+// databases with 300 files each, which takes most of its time on a disk.
 const memoryFolder = "/dev/shm"
 
-// memoryNeeded is how many bytes must be free in memoryFolder. A whole run uses less than 3 GiB.
+// memoryNeeded is how many bytes must be free in memoryFolder. A full run uses less than 3 GiB.
 const memoryNeeded = 6 << 30
 
-// serverParent returns the folder for data folders of Postgres: memoryFolder if it has room
-// and TMPDIR is not set, otherwise "", the default folder for temporary files.
+// serverParent returns the parent of Postgres's data folders: memoryFolder if it has room and
+// TMPDIR is not set, otherwise "" for the default temporary folder.
 func serverParent() string {
 	var s syscall.Statfs_t
 	if os.Getenv("TMPDIR") != "" || syscall.Statfs(memoryFolder, &s) != nil || s.Bavail*uint64(s.Bsize) < memoryNeeded {

@@ -9,8 +9,8 @@ import (
 	"github.com/jackc/pgx/v5"
 )
 
-// failVariable makes TestPostgres, in a copy of this test binary, print where
-// its Postgres is and then fail.
+// failVariable makes TestPostgres, in a copy of this test binary, print the location of its
+// Postgres and then fail.
 const failVariable = "TESTKIT_TEST_FAIL"
 
 func TestMain(m *testing.M) { Main(m) }
@@ -18,7 +18,7 @@ func TestMain(m *testing.M) { Main(m) }
 func TestPostgres(t *testing.T) {
 	s := Postgres(t)
 	if Postgres(t) != s {
-		t.Error("a second Postgres")
+		t.Error("started a second Postgres")
 	}
 	c, err := pgx.Connect(t.Context(), s.SuperuserURL("postgres"))
 	if err != nil {
@@ -36,7 +36,7 @@ func TestPostgres(t *testing.T) {
 			t.Fatal(err)
 		}
 		if got != want {
-			t.Errorf("%s is %s, want %s", name, got, want)
+			t.Errorf("got %s = %s, want %s", name, got, want)
 		}
 	}
 	if os.Getenv(failVariable) != "" {
@@ -44,14 +44,14 @@ func TestPostgres(t *testing.T) {
 	}
 }
 
-func TestFailureIsPassedOnAndNothingLeft(t *testing.T) {
+func TestMainReturnsFailureAndCleansUp(t *testing.T) {
 	out, code := copyOfTheTests(t, "^TestPostgres$", failVariable+"=1")
 	if code != 1 {
 		t.Errorf("exit code %d", code)
 	}
 	at := strings.Split(out, "|")
 	if len(at) != 3 {
-		t.Fatalf("the copy says %s", out)
+		t.Fatalf("output of the copy: %s", out)
 	}
 	folder := at[0][strings.LastIndex(at[0], " ")+1:]
 	if _, err := os.Stat(folder); !os.IsNotExist(err) {
@@ -59,14 +59,14 @@ func TestFailureIsPassedOnAndNothingLeft(t *testing.T) {
 	}
 	if c, err := pgx.Connect(t.Context(), at[1]); err == nil {
 		_ = c.Close(t.Context())
-		t.Error("its Postgres still runs")
+		t.Error("the copy's Postgres is still running")
 	}
 }
 
 func TestWithoutPostgresTestsFail(t *testing.T) {
 	nowhere := t.TempDir()
 	out, code := copyOfTheTests(t, "^TestPostgres$", "PINGPOST_POSTGRES_BIN="+nowhere)
-	if code != 1 || !strings.Contains(out, "no Postgres for the tests") || !strings.Contains(out, nowhere) {
+	if code != 1 || !strings.Contains(out, "cannot start Postgres for tests") || !strings.Contains(out, nowhere) {
 		t.Errorf("exit code %d: %s", code, out)
 	}
 }

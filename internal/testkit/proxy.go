@@ -8,10 +8,10 @@ import (
 	"testing"
 )
 
-// Proxy stands between a pool and its Postgres, so that a test can take the
-// network away without touching the server.
+// Proxy is between a pool and its Postgres, so that a test can interrupt the network without
+// touching the server.
 type Proxy struct {
-	URL string // reaches the same database through the proxy
+	URL string // of the same database, through the proxy
 
 	target   string
 	listener net.Listener
@@ -20,17 +20,17 @@ type Proxy struct {
 	mu        sync.Mutex
 	open      map[net.Conn]struct{}
 	down      bool
-	lose      []byte // of the answer that is lost; nil for none
-	meanwhile func() // called before the client learns
+	lose      []byte // text in the answer to drop; nil for none
+	meanwhile func() // called before the client's connection is closed
 }
 
-// NewProxy listens on a free port of this machine until the test ends. The
-// database URL must not ask for TLS: DropResponse reads the bytes that pass.
+// NewProxy listens on a free local port until the test ends. The database URL must not require
+// TLS, because DropResponse reads the bytes.
 func NewProxy(t testing.TB, databaseURL string) *Proxy {
 	t.Helper()
 	u, err := url.Parse(databaseURL)
 	if err != nil {
-		t.Fatal("the database URL cannot be read")
+		t.Fatal("invalid database URL")
 	}
 	p := &Proxy{target: u.Host, open: map[net.Conn]struct{}{}}
 	if p.listener, err = net.Listen("tcp4", "127.0.0.1:0"); err != nil {
@@ -47,7 +47,7 @@ func NewProxy(t testing.TB, databaseURL string) *Proxy {
 	return p
 }
 
-// Down cuts every connection and takes no new one.
+// Down closes all connections and accepts no new ones.
 func (p *Proxy) Down() {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -57,17 +57,16 @@ func (p *Proxy) Down() {
 	}
 }
 
-// Up takes connections again.
+// Up accepts connections again.
 func (p *Proxy) Up() {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.down = false
 }
 
-// DropResponse cuts the connection instead of passing on the first answer of the
-// server that contains text. It calls meanwhile, unless that is nil, before the
-// client learns. A statement outside a transaction has been committed by the time
-// it is answered.
+// DropResponse closes the connection instead of forwarding the server's first answer that
+// contains text. Before that, it calls meanwhile if it is not nil. A statement outside a
+// transaction is committed before the server answers.
 func (p *Proxy) DropResponse(text string, meanwhile func()) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -78,7 +77,7 @@ func (p *Proxy) accept() {
 	for {
 		client, err := p.listener.Accept()
 		if err != nil {
-			return // closed at the end of the test
+			return // closed when the test ends
 		}
 		if !p.keep(client) {
 			continue
@@ -97,7 +96,7 @@ func (p *Proxy) accept() {
 	}
 }
 
-// keep enters a connection among those that Down cuts.
+// keep adds a connection to those that Down closes.
 func (p *Proxy) keep(conn net.Conn) bool {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -116,7 +115,7 @@ func (p *Proxy) drop(conn net.Conn) {
 	_ = conn.Close()
 }
 
-// pass copies until either side ends, which ends the other.
+// pass copies until either side closes, and then closes the other.
 func (p *Proxy) pass(to, from net.Conn, lost func([]byte) (bool, func())) {
 	defer p.drop(from)
 	defer p.drop(to)

@@ -19,19 +19,19 @@ func TestProxy(t *testing.T) {
 	}
 	proxy.Down()
 	if err := conn.QueryRow(t.Context(), "SELECT 1").Scan(&n); err == nil {
-		t.Error("a connection outlived the network")
+		t.Error("a connection is still open after Down")
 	}
 	if c, err := pgx.Connect(t.Context(), proxy.URL); err == nil {
 		_ = c.Close(t.Context())
-		t.Error("a new connection was taken")
+		t.Error("a new connection was accepted")
 	}
 	proxy.Up()
 	if err := Connect(t, proxy.URL).QueryRow(t.Context(), "SELECT 1").Scan(&n); err != nil {
-		t.Error("the network is not back:", err)
+		t.Error("connecting after Up:", err)
 	}
 }
 
-func TestProxyLosesAnAnswerToWhatWasCommitted(t *testing.T) {
+func TestProxyDropsResponseToCommittedStatement(t *testing.T) {
 	d := NewDatabaseURLs(t)
 	proxy := NewProxy(t, d.AppURL)
 	var called atomic.Bool
@@ -40,7 +40,7 @@ func TestProxyLosesAnAnswerToWhatWasCommitted(t *testing.T) {
 	_, err := Connect(t, proxy.URL).Exec(t.Context(), `INSERT INTO refusals (partner_id, at, request_id, endpoint, outcome, fields)
 		VALUES (gen_random_uuid(), now(), gen_random_uuid(), 'post', 'payload', '{}')`)
 	if err == nil {
-		t.Error("the answer arrived")
+		t.Error("the answer was forwarded")
 	}
 	if !called.Load() {
 		t.Error("meanwhile was not called")
@@ -49,7 +49,7 @@ func TestProxyLosesAnAnswerToWhatWasCommitted(t *testing.T) {
 		t.Errorf("%d rows were committed, want 1", n)
 	}
 	if err := Connect(t, proxy.URL).Ping(t.Context()); err != nil {
-		t.Error("the next connection:", err)
+		t.Error("connecting again:", err)
 	}
 }
 
@@ -57,6 +57,6 @@ func TestEventually(t *testing.T) {
 	asked := 0
 	Eventually(t, time.Minute, "the third answer", func() bool { asked++; return asked == 3 })
 	if asked != 3 {
-		t.Errorf("asked %d times", asked)
+		t.Errorf("condition evaluated %d times", asked)
 	}
 }

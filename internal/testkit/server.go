@@ -13,14 +13,14 @@ import (
 	"github.com/pingpost/pingpost/migrations"
 )
 
-// Server is a whole Postgres of one test, for a test that stops it or changes
-// its settings. It can have standbys.
+// Server is a separate Postgres for a test that stops it or changes its settings. It can have
+// standbys.
 type Server struct {
 	*devpg.Server
 	options devpg.Options
 }
 
-// NewServer starts a Postgres that ends with the test.
+// NewServer starts a Postgres that stops when the test ends.
 func NewServer(t testing.TB) *Server {
 	t.Helper()
 	s := &Server{options: serverOptions(t)}
@@ -46,7 +46,7 @@ func serverOptions(t testing.TB) devpg.Options {
 	}
 }
 
-// Start starts the server, or starts it again on the port that it had.
+// Start starts the server, on the same port as before if it ran already.
 func (s *Server) Start(t testing.TB) {
 	t.Helper()
 	s.started(t, func() (*devpg.Server, error) { return devpg.Start(t.Context(), s.options) })
@@ -66,7 +66,7 @@ func (s *Server) started(t testing.TB, start func() (*devpg.Server, error)) {
 	})
 }
 
-// Halt stops the server until Start.
+// Halt stops the server. Start starts it again.
 func (s *Server) Halt(t testing.TB) {
 	t.Helper()
 	if err := s.Stop(); err != nil {
@@ -84,7 +84,7 @@ func (s *Server) Standby(t testing.TB) *Server {
 
 const serverDatabase = "pingpost"
 
-// NewDatabase makes the server's one database, migrated and empty.
+// NewDatabase creates the server's only database, migrated and empty.
 func (s *Server) NewDatabase(t testing.TB) *Database {
 	t.Helper()
 	if err := s.Provision(t.Context(), serverDatabase, passwords); err != nil {
@@ -103,26 +103,26 @@ func (s *Server) NewDatabase(t testing.TB) *Database {
 	return d
 }
 
-// URLs reach the server's one database; a standby has the same.
+// URLs returns the URLs of the server's only database. A standby has the same database.
 func (s *Server) URLs(t testing.TB) *Database {
 	return newDatabase(t, s.URL(devpg.AppRole, passwords.App, serverDatabase),
 		s.URL(devpg.OwnerRole, passwords.Owner, serverDatabase), s.SuperuserURL(serverDatabase))
 }
 
-// Set changes a setting of the whole server at once; "" takes the change back.
+// Set changes a setting for the whole server immediately; "" resets it.
 func (s *Server) Set(t testing.TB, name, value string) {
 	t.Helper()
 	change := "ALTER SYSTEM SET " + name + " = '" + value + "'"
 	if value == "" {
 		change = "ALTER SYSTEM RESET " + name
 	}
-	// Whatever the setting is, this session can write and waits for no standby.
+	// With any value of the setting, this session can write and waits for no standby.
 	url := s.SuperuserURL("postgres") + "&default_transaction_read_only=off&synchronous_commit=local"
 	statement(t, url, change)
 	statement(t, url, "SELECT pg_reload_conf()")
 }
 
-// statement runs a statement on a connection of its own, whose settings are in the URL.
+// statement runs a statement on a new connection. Settings are in the URL.
 func statement(t testing.TB, url, sql string, args ...any) {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(context.Background(), 30*time.Second)

@@ -11,16 +11,16 @@ import (
 	"github.com/pingpost/pingpost/internal/transit"
 )
 
-// Vault is a real Vault of one test's own, with the engine, the key, the policies
-// and the roles of docs/vault.md.
+// Vault is a real Vault for one test, with the engine, key, policies and roles from
+// docs/vault.md.
 type Vault struct {
 	*devvault.Server
-	Root  *api.Client // may do everything
+	Root  *api.Client // has all permissions
 	Roles map[string]devvault.Identity
 	Log   *Log
 }
 
-// NewVault starts one. It ends with the test.
+// NewVault starts a Vault. It stops when the test ends.
 func NewVault(t testing.TB) *Vault {
 	t.Helper()
 	v := NewBareVault(t)
@@ -31,12 +31,12 @@ func NewVault(t testing.TB) *Vault {
 	return v
 }
 
-// NewBareVault has nothing in it yet.
+// NewBareVault starts a Vault without engine, key, policies and roles.
 func NewBareVault(t testing.TB) *Vault {
 	t.Helper()
 	program, err := devvault.Find(t.Context(), func(text string) { t.Log(text) })
 	if err != nil {
-		t.Fatalf("no Vault for the tests: %v", err)
+		t.Fatalf("cannot start Vault for tests: %v", err)
 	}
 	v := &Vault{Log: &Log{}}
 	if v.Server, err = devvault.Start(t.Context(), program, v.Log); err != nil {
@@ -53,7 +53,7 @@ func NewBareVault(t testing.TB) *Vault {
 	return v
 }
 
-// Options are those of a node that logs in by one of the roles.
+// Options returns the options of a node that logs in with one of the roles.
 func (v *Vault) Options(role string) transit.Options {
 	return transit.Options{
 		Address: v.Address,
@@ -70,7 +70,7 @@ func (v *Vault) Options(role string) transit.Options {
 	}
 }
 
-// Wrapper is a key wrapper that logs in by one of the roles.
+// Wrapper returns a key wrapper that logs in with one of the roles.
 func (v *Vault) Wrapper(t testing.TB, role string) *transit.Wrapper {
 	t.Helper()
 	w, err := transit.New(v.Options(role))
@@ -80,7 +80,7 @@ func (v *Vault) Wrapper(t testing.TB, role string) *transit.Wrapper {
 	return w
 }
 
-// Write has the root do something.
+// Write sends a request with the root token.
 func (v *Vault) Write(t testing.TB, path string, data map[string]any) *api.Secret {
 	t.Helper()
 	secret, err := v.Root.Logical().WriteWithContext(t.Context(), path, data)
@@ -90,19 +90,19 @@ func (v *Vault) Write(t testing.TB, path string, data map[string]any) *api.Secre
 	return secret
 }
 
-// Seal shuts it: it answers nothing but that.
+// Seal seals Vault. It then rejects all requests.
 func (v *Vault) Seal(t testing.TB) { t.Helper(); v.Write(t, "sys/seal", nil) }
 
-// Unseal opens it again.
+// Unseal unseals Vault.
 func (v *Vault) Unseal(t testing.TB) {
 	t.Helper()
 	status, err := v.Root.Sys().UnsealWithContext(t.Context(), v.UnsealKey)
 	if err != nil || status.Sealed {
-		t.Fatalf("it stays sealed: %v", err)
+		t.Fatalf("Vault is still sealed: %v", err)
 	}
 }
 
-// RevokeTokens ends every token that the AppRole login gave.
+// RevokeTokens revokes all tokens from AppRole logins.
 func (v *Vault) RevokeTokens(t testing.TB) {
 	t.Helper()
 	v.Write(t, "sys/leases/revoke-prefix/auth/"+devvault.AuthMount+"/login", nil)

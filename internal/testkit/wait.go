@@ -5,8 +5,8 @@ import (
 	"time"
 )
 
-// Eventually asks until the answer is yes, and fails the test when it does not
-// come in time. It is for what another goroutine or process does.
+// Eventually evaluates a condition until it is true, and fails the test after the given time.
+// Use it for the effects of other goroutines and processes.
 func Eventually(t testing.TB, within time.Duration, what string, yes func() bool) {
 	t.Helper()
 	end := time.NewTimer(within)
@@ -16,7 +16,7 @@ func Eventually(t testing.TB, within time.Duration, what string, yes func() bool
 	for !yes() {
 		select {
 		case <-end.C:
-			t.Fatalf("not within %s: %s", within, what)
+			t.Fatalf("condition not met within %s: %s", within, what)
 		case <-ask.C:
 		}
 	}
