@@ -1,4 +1,4 @@
--- Rate cards with their rules, and what partners have of their own.
+-- Rate cards with their rules, and partner pricing.
 
 -- +goose Up
 CREATE TABLE rate_cards (
@@ -20,21 +20,21 @@ CREATE TABLE pricing_rules (
     position     integer NOT NULL,
     industry     text,
     category     text,
-    country      text, -- a market of markets.yaml: a country code, or "other"
+    country      text, -- a market in markets.yaml: a country code or "other"
     urgency      text,
-    base         jsonb, -- {"GBP": 4560}: minor units by currency
+    base         jsonb, -- {"GBP": 4560}: minor units by currency code
     floor        jsonb,
     ceiling      jsonb,
-    multiplier   bigint  CONSTRAINT pricing_rules_multiplier_positive CHECK (multiplier > 0), -- ten-thousandths
+    multiplier   bigint  CONSTRAINT pricing_rules_multiplier_positive CHECK (multiplier > 0), -- in ten-thousandths
     exclude      boolean,
     note         text    NOT NULL DEFAULT '',
     CONSTRAINT pricing_rules_position_key UNIQUE (rate_card_id, position),
     CONSTRAINT pricing_rules_one_selector CHECK (industry IS NULL OR category IS NULL)
 );
 
--- A published version is immutable: what priced a lead can always be read again.
--- FOR SHARE, so that a rule and the publication of its card take turns: a rule
--- that was committed after the publication would change a card in force.
+-- A published version is immutable, so that the prices of past leads can always be read.
+-- FOR SHARE serialises changes to a rule with the publication of its card. Otherwise a rule
+-- that is committed after the publication could change the current version.
 -- +goose StatementBegin
 CREATE FUNCTION refuse_published_rules() RETURNS trigger LANGUAGE plpgsql AS $$
 DECLARE card uuid := CASE WHEN TG_OP = 'DELETE' THEN OLD.rate_card_id ELSE NEW.rate_card_id END;
@@ -67,7 +67,7 @@ CREATE TRIGGER rate_cards_changed AFTER INSERT OR UPDATE OR DELETE ON rate_cards
 CREATE TABLE partner_prices (
     partner_id     uuid        CONSTRAINT partner_prices_pkey PRIMARY KEY
                                CONSTRAINT partner_prices_partner_fkey REFERENCES partners,
-    adjustment     integer     NOT NULL DEFAULT 0 -- ten-thousandths added to the price: 500 is +5 %
+    adjustment     integer     NOT NULL DEFAULT 0 -- added to the price, in ten-thousandths: 500 is +5 %
                                CONSTRAINT partner_prices_adjustment_range CHECK (adjustment BETWEEN -9000 AND 90000),
     exclusions     jsonb       NOT NULL DEFAULT '[]', -- [{"industry"|"category": …, "country": …}]
     daily_lead_cap integer     CONSTRAINT partner_prices_cap_positive CHECK (daily_lead_cap > 0),

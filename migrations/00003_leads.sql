@@ -2,17 +2,16 @@
 
 -- +goose Up
 
--- partner_id, account_id and secret_id have no foreign key on purpose: with one,
--- every post would lock the same few partner rows in share mode. The statement
--- that stores a lead reads all three and requires them to be active, and nobody
--- may delete them.
+-- partner_id, account_id and secret_id have no foreign keys on purpose. With them, every post
+-- would lock the same few partner rows in share mode. The statement that stores a lead reads
+-- all three rows and requires them to be active, and the service may not delete them.
 CREATE TABLE leads (
     id              uuid        CONSTRAINT leads_pkey PRIMARY KEY,
     transaction     uuid        NOT NULL CONSTRAINT leads_transaction_key UNIQUE, -- one lead per transaction (decision 3)
-    transaction_id  text        NOT NULL, -- as the partner holds it
+    transaction_id  text        NOT NULL, -- as the partner received it
     partner_id      uuid        NOT NULL,
     account_id      uuid        NOT NULL,
-    secret_id       uuid, -- which secret signed the post; null for an unsigned one
+    secret_id       uuid, -- the secret that signed the post; null if unsigned
     hmac_verified   boolean     NOT NULL,
     sandbox         boolean     NOT NULL,
     state           text        NOT NULL DEFAULT 'delivered' CONSTRAINT leads_state_known CHECK (state IN ('delivered', 'erased')),
@@ -23,7 +22,7 @@ CREATE TABLE leads (
     term_id         integer     NOT NULL,
     urgency         text        NOT NULL,
     card_version    integer     NOT NULL,
-    quoted_partner  uuid, -- the partner that the quote was made for
+    quoted_partner  uuid, -- the partner that the quote was issued to
     quoted_country  char(2)     NOT NULL,
     quoted_postcode text        NOT NULL,
     quoted_at       timestamptz NOT NULL,
@@ -33,8 +32,8 @@ CREATE TABLE leads (
     postcode        text        NOT NULL,
     email_digest    bytea,
     phone_digest    bytea,
-    phone_flagged   boolean     NOT NULL, -- not a number of the lead's country; kept as sent
-    body_digest     bytea, -- kept 24 hours (decision 3)
+    phone_flagged   boolean     NOT NULL, -- not a valid number in the lead's country; stored as sent
+    body_digest     bytea, -- deleted after 24 hours (decision 3)
 
     ciphertext      bytea,
     iv              bytea       CONSTRAINT leads_iv_size CHECK (length(iv) = 12),
@@ -46,10 +45,10 @@ CREATE TABLE leads (
     CONSTRAINT leads_sealed_or_erased CHECK ((state = 'erased') = (salt IS NULL)),
     CONSTRAINT leads_signed_by CHECK (hmac_verified = (secret_id IS NOT NULL))
 );
--- Identifiers are UUIDv7: an index on them is an index on time.
+-- Identifiers are UUIDv7, so an index on them is ordered by time.
 CREATE INDEX leads_by_partner ON leads (partner_id, id);
 CREATE INDEX leads_by_email ON leads (email_digest) WHERE email_digest IS NOT NULL;
-CREATE INDEX leads_with_body ON leads (id) WHERE body_digest IS NOT NULL; -- a day's worth, to be forgotten
+CREATE INDEX leads_with_body ON leads (id) WHERE body_digest IS NOT NULL; -- one day of leads, whose digests are to be deleted
 CREATE INDEX leads_by_phone ON leads (phone_digest) WHERE phone_digest IS NOT NULL;
 
 CREATE TABLE consents (
@@ -93,15 +92,15 @@ CREATE TABLE ledger_entries (
 );
 CREATE UNIQUE INDEX ledger_entries_one_accrual ON ledger_entries (lead_id) WHERE kind = 'accrual';
 
--- Append-only, by grant and by trigger: the grant keeps the service out, the
--- trigger keeps out whoever holds more rights than they should.
+-- Append-only by grant and by trigger. The grant stops the service, and the trigger stops
+-- roles with more rights than they should have.
 -- +goose StatementBegin
 CREATE FUNCTION refuse_change() RETURNS trigger LANGUAGE plpgsql AS $$
 BEGIN
     RAISE EXCEPTION '% is append-only', TG_TABLE_NAME USING ERRCODE = 'insufficient_privilege';
 END
 $$;
--- Consents of sandbox leads go with their leads after 7 days (decision 25); no other does.
+-- Consents of sandbox leads are deleted with their leads after 7 days (decision 25). No others are.
 CREATE FUNCTION refuse_consent_change() RETURNS trigger LANGUAGE plpgsql AS $$
 BEGIN
     IF TG_OP = 'DELETE' AND OLD.sandbox THEN
@@ -110,7 +109,7 @@ BEGIN
     RAISE EXCEPTION 'consents is append-only' USING ERRCODE = 'insufficient_privilege';
 END
 $$;
--- Runs as the owner: the service cannot delete leads, only ask for this.
+-- Runs as the owner. The service cannot delete leads, only call this function.
 CREATE FUNCTION delete_sandbox_leads(before timestamptz, at_most integer) RETURNS bigint
     LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, public, pg_temp AS $$
 DECLARE gone uuid[];

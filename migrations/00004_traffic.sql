@@ -1,10 +1,10 @@
--- What passed: the log of pings, counters by minute, and recent refusals.
+-- Traffic: the log of pings, counters by minute, and recent rejections.
 
 -- +goose Up
 
--- A log: no unique constraint, nothing refers to it, posts never write it (decision 2).
+-- A log without a unique constraint or references. Posts never write to it (decision 2).
 CREATE TABLE pings (
-    transaction  uuid, -- null when no price was given
+    transaction  uuid, -- null if there was no price
     issued_at    timestamptz NOT NULL,
     partner_id   uuid,
     sandbox      boolean     NOT NULL,
@@ -22,8 +22,8 @@ CREATE TABLE pings (
 ) PARTITION BY RANGE (issued_at);
 GRANT SELECT, INSERT ON pings TO pingpost_app;
 
--- Partitions are named pings_YYYYMMDD, a UTC day each. Both functions run as the
--- owner, so that serving needs no right to create or drop.
+-- Partitions are named pings_YYYYMMDD and contain one UTC day each. Both functions run as the
+-- owner, so that the service needs no right to create or drop tables.
 -- +goose StatementBegin
 CREATE FUNCTION ensure_ping_partitions(first date, days integer) RETURNS integer
     LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, public, pg_temp AS $$
@@ -62,7 +62,7 @@ $$;
 REVOKE ALL ON FUNCTION ensure_ping_partitions(date, integer), drop_ping_partitions(date) FROM PUBLIC;
 GRANT EXECUTE ON FUNCTION ensure_ping_partitions(date, integer), drop_ping_partitions(date) TO pingpost_app;
 
--- Whose column is unknown has the nil uuid, so that the key has no nulls.
+-- An unknown value in a key column is the nil uuid, so that the key has no nulls.
 CREATE TABLE traffic_minutes (
     minute     timestamptz NOT NULL,
     partner_id uuid        NOT NULL,
@@ -71,12 +71,12 @@ CREATE TABLE traffic_minutes (
     endpoint   text        NOT NULL,
     outcome    text        NOT NULL,
     count      bigint      NOT NULL,
-    latency    bigint[]    NOT NULL, -- counts by bucket; the bounds are intake's
+    latency    bigint[]    NOT NULL, -- counts by bucket; the bounds are in package models
     CONSTRAINT traffic_minutes_pkey PRIMARY KEY (minute, partner_id, account_id, secret_id, endpoint, outcome)
 );
 CREATE INDEX traffic_minutes_by_partner ON traffic_minutes (partner_id, minute);
 
--- A ring for each partner: no value that was sent, only the names of the fields (decision 24).
+-- The latest rejections of each partner, with the names of fields but no values (decision 24).
 CREATE TABLE refusals (
     id         bigint      GENERATED ALWAYS AS IDENTITY CONSTRAINT refusals_pkey PRIMARY KEY,
     partner_id uuid        NOT NULL,

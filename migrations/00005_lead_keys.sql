@@ -1,12 +1,12 @@
--- Leads move between keys.
+-- Rewrapping of leads with other keys.
 
 -- +goose Up
 
--- Which leads a key version still holds, and in which order they are moved on.
+-- For the number of leads with a key version, and the order in which they are rewrapped.
 CREATE INDEX leads_by_key ON leads (key_wrapper, key_version, id);
 
--- The wrapped data key that the partner was sent, once another has taken its
--- place: a retry gets the first answer again (decision 20). Kept as long as body_digest.
+-- The wrapped data key that the partner received, if the lead was rewrapped since. A replay of
+-- the post gets the first answer again (decision 20). Deleted together with body_digest.
 ALTER TABLE leads ADD COLUMN answered_key bytea;
 
 -- +goose Down

@@ -1,9 +1,9 @@
--- The service may change less: what a lead sold for, whose it is, and whom its
--- secret belongs to are written once.
+-- The service may change fewer columns. The price and the owner of a lead and the partner of
+-- a secret are written once.
 
 -- +goose Up
 
--- Deleting a lead asks for the entries that refer to it, of every kind.
+-- Deleting a lead looks up all ledger entries that refer to it.
 CREATE INDEX ledger_entries_by_lead ON ledger_entries (lead_id);
 
 REVOKE UPDATE ON partners, accounts, signing_secrets, leads FROM pingpost_app;
@@ -12,7 +12,7 @@ GRANT UPDATE (is_default, updated_at, row_version) ON accounts TO pingpost_app;
 GRANT UPDATE (state, revoked_at, retires_at, sealed, digest) ON signing_secrets TO pingpost_app;
 GRANT UPDATE (body_digest, answered_key, wrapped_key, key_wrapper, key_version, email_digest, phone_digest) ON leads TO pingpost_app;
 
--- The trigger says when; its arguments are the constraint's name and the message.
+-- The trigger has the condition. Its arguments are the constraint's name and the message.
 -- +goose StatementBegin
 CREATE FUNCTION refuse_row() RETURNS trigger LANGUAGE plpgsql AS $$
 BEGIN
@@ -27,13 +27,13 @@ CREATE TRIGGER rate_cards_stay_in_force BEFORE UPDATE ON rate_cards
     FOR EACH ROW WHEN (OLD.state <> 'draft' AND NEW.effective_at IS DISTINCT FROM OLD.effective_at)
     EXECUTE FUNCTION refuse_row('rate_cards_immutable', 'a published rate card does not change');
 
--- Not checked for the rows that are there: one that is no list costs its partner
--- its prices and is told by every node, and must not hold up a migration.
+-- NOT VALID: an existing value that is not a list only affects its partner's prices, every
+-- node reports it, and it must not block a migration.
 ALTER TABLE partner_prices ADD CONSTRAINT partner_prices_exclusions_list
     CHECK (jsonb_typeof(exclusions) = 'array') NOT VALID;
 
--- A partition that ended less than a day ago by this clock is not dropped,
--- whatever the caller's clock says.
+-- A partition that ended less than a day ago by this clock is not dropped, whatever the
+-- caller's clock is.
 -- +goose StatementBegin
 CREATE OR REPLACE FUNCTION drop_ping_partitions(before date) RETURNS integer
     LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, public, pg_temp AS $$

@@ -1,4 +1,4 @@
--- The people of the console: how they log in, what they may do, and what they did.
+-- Users of the console: their logins, their roles, and the audit log.
 
 -- +goose Up
 CREATE TABLE staff (
@@ -7,7 +7,7 @@ CREATE TABLE staff (
     name          text        NOT NULL CONSTRAINT staff_name_given CHECK (name <> ''),
     status        text        NOT NULL CONSTRAINT staff_status_known CHECK (status IN ('invited', 'active', 'deactivated')),
     password_hash text        NOT NULL DEFAULT '', -- argon2id; '' until the invitation is accepted
-    totp_sealed   bytea,                           -- NULL without a second factor
+    totp_sealed   bytea,                           -- NULL if there is no second factor
     totp_step     bigint      NOT NULL DEFAULT 0,  -- the last step whose code was used
     row_version   integer     NOT NULL DEFAULT 1,
     created_at    timestamptz NOT NULL,
@@ -23,7 +23,7 @@ CREATE TABLE staff_recovery_codes (
     CONSTRAINT staff_recovery_codes_pkey PRIMARY KEY (staff_id, digest)
 );
 
--- One row for each role in each place: everywhere, where partner_id is NULL.
+-- One row for each role of a user, for one partner, or for all if partner_id is NULL.
 CREATE TABLE staff_roles (
     staff_id   uuid NOT NULL CONSTRAINT staff_roles_staff_fkey REFERENCES staff,
     role       text NOT NULL CONSTRAINT staff_roles_role_known
@@ -51,16 +51,15 @@ CREATE TABLE staff_sessions (
     user_agent   text        NOT NULL,
     created_at   timestamptz NOT NULL,
     seen_at      timestamptz NOT NULL,
-    confirmed_at timestamptz,                      -- when the person last proved to be there
-    expires_at   timestamptz NOT NULL,             -- however busy it is
+    confirmed_at timestamptz,                      -- when the user last confirmed their identity
+    expires_at   timestamptz NOT NULL,             -- regardless of activity
     ended_at     timestamptz,
     ended_why    text        NOT NULL DEFAULT ''
 );
 CREATE INDEX staff_sessions_by_staff ON staff_sessions (staff_id, created_at);
 CREATE INDEX staff_sessions_by_expiry ON staff_sessions (expires_at);
 
--- Attempts to log in, by what they have in common: a keyed digest of the person,
--- of the address, or of both.
+-- Login attempts, counted by a keyed digest of the user, of the address, or of both.
 CREATE TABLE login_attempts (
     digest     bytea       CONSTRAINT login_attempts_pkey PRIMARY KEY,
     failures   integer     NOT NULL,
@@ -69,8 +68,8 @@ CREATE TABLE login_attempts (
 );
 CREATE INDEX login_attempts_by_time ON login_attempts (last_at);
 
--- Each event holds the hash of the one before: nothing can be changed or taken out
--- unseen. before and after are json, not jsonb: their text is part of the hash.
+-- Each event contains the hash of the one before, so that changes and deletions are detected.
+-- before and after are json, not jsonb, because their text is part of the hash.
 CREATE TABLE audit_events (
     id          bigint      GENERATED ALWAYS AS IDENTITY CONSTRAINT audit_events_pkey PRIMARY KEY,
     at          timestamptz NOT NULL,
@@ -103,7 +102,7 @@ CREATE TRIGGER staff_changed AFTER INSERT OR UPDATE OF status ON staff
 CREATE TRIGGER staff_roles_changed AFTER INSERT OR UPDATE OR DELETE ON staff_roles
     FOR EACH STATEMENT EXECUTE FUNCTION bump_snapshot('access');
 
--- No DELETE on staff: whoever did something stays on record.
+-- No DELETE on staff, so that users who made changes stay on record.
 GRANT SELECT, INSERT ON staff, audit_events TO pingpost_app;
 GRANT UPDATE (email, name, status, password_hash, totp_sealed, totp_step, row_version, updated_at) ON staff TO pingpost_app;
 GRANT SELECT, INSERT, DELETE ON staff_roles, staff_invitations TO pingpost_app;

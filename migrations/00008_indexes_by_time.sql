@@ -1,7 +1,7 @@
--- Digests are random: an index of them alone is written to all over, a page of it
--- for each lead, and each page whole after a checkpoint. With the day in front only
--- the day's part is written to; a look-up asks each day's part, which is a few
--- milliseconds for years.
+-- Digests are random, so an index on a digest alone writes to a different page for each lead,
+-- and each page is written in full after a checkpoint. With the day as the first column, only
+-- one part of the index is written. A lookup has to read each day's part, which takes a few
+-- milliseconds for years of data.
 
 -- +goose Up
 CREATE INDEX leads_by_day_email ON leads (((received_at AT TIME ZONE 'UTC')::date), email_digest) WHERE email_digest IS NOT NULL;
@@ -9,7 +9,7 @@ CREATE INDEX leads_by_day_phone ON leads (((received_at AT TIME ZONE 'UTC')::dat
 DROP INDEX leads_by_email;
 DROP INDEX leads_by_phone;
 
--- Entries come in the order of time: to add up a month, its pages are enough.
+-- Entries are stored in order of time, so the sum of a month only reads that month's pages.
 CREATE INDEX ledger_entries_by_time ON ledger_entries USING brin (occurred_at);
 
 -- +goose Down

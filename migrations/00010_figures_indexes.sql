@@ -1,17 +1,17 @@
--- What the partners' pages and the figures behind them look up.
+-- Indexes and columns for the partner pages and their figures.
 
 -- +goose Up
 
--- What a list of partners is searched for, in lower case already: to fold three
--- columns of each partner anew takes most of the time of a search.
+-- The text that a search in the list of partners matches, in lower case. Converting three
+-- columns of each partner for every search would take most of its time.
 ALTER TABLE partners ADD COLUMN searched text GENERATED ALWAYS AS (lower(name || E'\n' || legal_name || E'\n' || slug)) STORED;
 CREATE INDEX partners_by_name ON partners (lower(name), id);
 
--- When a secret was last used. Pings and unsigned posts have none.
+-- For the last use of a secret. Pings and unsigned posts have none.
 CREATE INDEX traffic_minutes_by_secret ON traffic_minutes (secret_id, minute) WHERE secret_id <> '00000000-0000-0000-0000-000000000000';
 
--- New pages of the ledger are summarised as they fill, and not at the next vacuum
--- only: until then each look at the last minute would read them all.
+-- Summarise new pages of the ledger as they fill, and not only at the next vacuum. Without
+-- this, each query for the last minute would read all of them.
 ALTER INDEX ledger_entries_by_time SET (autosummarize = on);
 SELECT brin_summarize_new_values('ledger_entries_by_time');
 

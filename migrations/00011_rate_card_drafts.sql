@@ -1,15 +1,15 @@
--- Drafts of rate cards: their edits, their way to being published, and replays.
+-- Drafts of rate cards with their edits, approval and replays.
 
 -- +goose Up
 
--- A version is a number that a card gets when it is published, and not before: of two
--- drafts nobody knows which will be the next.
+-- A card gets its version only when it is published, because drafts may be published in any
+-- order.
 ALTER TABLE rate_cards
     DROP CONSTRAINT rate_cards_state_known,
     DROP CONSTRAINT rate_cards_effective_when_published,
     ALTER COLUMN version DROP NOT NULL,
-    ADD COLUMN title       text        NOT NULL DEFAULT '', -- what a draft is for, in its author's words
-    ADD COLUMN based_on    integer,     -- the version in force that a draft was begun or brought up to date from
+    ADD COLUMN title       text        NOT NULL DEFAULT '', -- the purpose of the draft, from its author
+    ADD COLUMN based_on    integer,     -- the current version when the draft was created or last updated from it
     ADD COLUMN submitter   text        NOT NULL DEFAULT '',
     ADD COLUMN updated_by  text        NOT NULL DEFAULT '',
     ADD COLUMN updated_at  timestamptz,
@@ -22,12 +22,12 @@ ALTER TABLE rate_cards
     ADD CONSTRAINT rate_cards_effective_when_published CHECK (state NOT IN ('scheduled', 'published', 'superseded') OR effective_at IS NOT NULL),
     ADD CONSTRAINT rate_cards_version_when_published CHECK ((version IS NOT NULL) = (state IN ('published', 'superseded')));
 
--- One card at a time has a date to be published at; until then nothing else is, so
--- that what was approved is what comes.
+-- At most one card is scheduled. No other card is published before it, so that the approved
+-- card is the one that takes effect.
 CREATE UNIQUE INDEX rate_cards_one_scheduled ON rate_cards (state) WHERE state = 'scheduled';
 CREATE INDEX rate_cards_open ON rate_cards (updated_at) WHERE state IN ('draft', 'submitted', 'scheduled');
 
--- Rules change in a draft only: what was submitted is what is approved.
+-- Rules only change in drafts, so that the approved card is the one that was submitted.
 -- +goose StatementBegin
 CREATE OR REPLACE FUNCTION refuse_published_card() RETURNS trigger LANGUAGE plpgsql AS $$
 BEGIN
@@ -42,7 +42,7 @@ $$;
 -- +goose StatementEnd
 DROP TRIGGER rate_cards_stay_in_force ON rate_cards;
 
--- Nodes load the prices anew when those in force change, and not with every edit.
+-- Nodes reload the prices when the current version changes, and not with every edit.
 DROP TRIGGER rate_cards_changed ON rate_cards;
 CREATE TRIGGER rate_cards_made AFTER INSERT ON rate_cards
     FOR EACH ROW WHEN (NEW.state = 'published') EXECUTE FUNCTION bump_snapshot('rate_card');
@@ -51,26 +51,26 @@ CREATE TRIGGER rate_cards_changed AFTER UPDATE ON rate_cards
 CREATE TRIGGER rate_cards_gone AFTER DELETE ON rate_cards
     FOR EACH ROW WHEN (OLD.state = 'published') EXECUTE FUNCTION bump_snapshot('rate_card');
 
--- What was done to a draft, and how to undo it.
+-- Edits of a draft, with what is needed to undo them.
 CREATE TABLE rate_card_edits (
     id           bigint      GENERATED ALWAYS AS IDENTITY CONSTRAINT rate_card_edits_pkey PRIMARY KEY,
     rate_card_id uuid        NOT NULL CONSTRAINT rate_card_edits_rate_card_fkey REFERENCES rate_cards,
     at           timestamptz NOT NULL,
     editor       text        NOT NULL,
     what         text        NOT NULL,
-    rules        integer     NOT NULL, -- how many rules it changed
-    patch        jsonb       NOT NULL, -- {"rules": [{"at": position, "was": rule, "is": rule}], "based_on": what it was before}
+    rules        integer     NOT NULL, -- number of changed rules
+    patch        jsonb       NOT NULL, -- {"rules": [{"at": position, "was": rule, "is": rule}], "based_on": the value before}
     undone_at    timestamptz,
     undone_by    text        NOT NULL DEFAULT ''
 );
 CREATE INDEX rate_card_edits_by_card ON rate_card_edits (rate_card_id, id);
 
--- A draft put to recorded pings and posts. The node that works on one says so every
--- few seconds; another takes over what nobody works on any more.
+-- Replays price recorded pings and posts with a draft. The node that runs a replay updates it
+-- every few seconds. Another node takes over if the updates stop.
 CREATE TABLE rate_card_replays (
     id           uuid        CONSTRAINT rate_card_replays_pkey PRIMARY KEY,
     rate_card_id uuid        NOT NULL CONSTRAINT rate_card_replays_rate_card_fkey REFERENCES rate_cards,
-    row_version  integer     NOT NULL, -- the draft's: a later edit makes the result an old one
+    row_version  integer     NOT NULL, -- of the draft; a later edit makes the result outdated
     requester    text        NOT NULL,
     requested_at timestamptz NOT NULL,
     first_day    date        NOT NULL,
@@ -118,7 +118,7 @@ ALTER TABLE rate_cards
     DROP CONSTRAINT rate_cards_version_when_published,
     DROP CONSTRAINT rate_cards_effective_when_published,
     DROP CONSTRAINT rate_cards_state_known;
--- What was no draft and no version is a draft again, with a number of its own.
+-- Cards that are neither drafts nor versions become drafts again and get a number.
 ALTER TABLE rate_cards DISABLE TRIGGER USER;
 UPDATE rate_cards SET state = 'draft', version = (SELECT coalesce(max(version), 0) FROM rate_cards) + nth
     FROM (SELECT id, row_number() OVER (ORDER BY created_at, id) AS nth FROM rate_cards WHERE version IS NULL) AS without

@@ -9,20 +9,20 @@ import (
 	"github.com/riverqueue/river/rivermigrate"
 )
 
-// RiverSchema is where River keeps its tables, apart from ours.
+// RiverSchema is the schema with River's tables.
 const RiverSchema = "river"
 
 const (
 	riverStep = 12
 	riverName = "00012_river.go"
-	// riverVersion is the version of River's own schema that this program works with. A
-	// newer River brings its next versions in a step of their own. Version 8 changes
-	// nothing in Postgres and has none.
+	// riverVersion is the version of River's schema that this program needs. A newer River
+	// gets its own migration. Version 8 is not needed, because it changes nothing in Postgres.
 	riverVersion = 7
 )
 
-// riverTables is River's queue of background work, made by River's own migrations. They
-// need a transaction each, so that the step has none: broken off, it goes on where it was.
+// riverTables creates the tables of River, the job queue, with River's own migrations. They
+// need a transaction each, so this migration has none. If it is interrupted, it continues
+// where it stopped.
 func riverTables() *goose.Migration {
 	up := func(ctx context.Context, db *sql.DB) error {
 		if _, err := db.ExecContext(ctx, `CREATE SCHEMA IF NOT EXISTS river; REVOKE ALL ON SCHEMA river FROM PUBLIC`); err != nil {
@@ -44,7 +44,7 @@ func riverTables() *goose.Migration {
 	return goose.NewGoMigration(riverStep, &goose.GoFunc{RunDB: up}, &goose.GoFunc{RunDB: down})
 }
 
-// migrateRiver applies the versions of River's schema that are missing.
+// migrateRiver applies the missing migrations of River's schema.
 func migrateRiver(ctx context.Context, db *sql.DB) error {
 	m, err := rivermigrate.New(riverdatabasesql.New(db), &rivermigrate.Config{Schema: RiverSchema})
 	if err != nil {
@@ -54,7 +54,7 @@ func migrateRiver(ctx context.Context, db *sql.DB) error {
 	return err
 }
 
-// nameOf is a step's: goose knows none of those that are not files.
+// nameOf returns the file name of a migration. goose does not know it for Go migrations.
 func nameOf(source *goose.Source) string {
 	if source.Version == riverStep {
 		return riverName

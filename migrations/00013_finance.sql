@@ -1,36 +1,36 @@
--- Long work that people ask for, returns, payout runs, and reconciliations.
+-- Jobs that users start, returns, payout runs, and reconciliations.
 
 -- +goose Up
 
--- Temporary tables are what a partner's file is compared in. They hold nothing that
--- outlives a connection.
+-- Partner files are compared in temporary tables. They contain nothing that outlives a
+-- connection.
 -- +goose StatementBegin
 DO $$ BEGIN EXECUTE format('GRANT TEMPORARY ON DATABASE %I TO pingpost_app', current_database()); END $$;
 -- +goose StatementEnd
--- A temporary table is found before the real one of its name unless pg_temp is named: a
--- trigger that reads a table says where it looks, as everything that runs as the owner.
+-- A temporary table hides a real one with the same name unless pg_temp is in the search path.
+-- So triggers that read tables set the search path, as do functions that run as the owner.
 ALTER FUNCTION refuse_published_rules() SET search_path = pg_catalog, public, pg_temp;
 
--- What takes longer than a page may: asked for by a person, done by whichever node
--- takes it. job_id is the one job of the queue that may write: work that was taken up
--- anew has another, and a worker that only seemed dead finds that it lost it.
+-- Work that takes too long for a page request. A user enqueues it and any node may run it.
+-- job_id is the only River job that may write. Work that is queued again gets another job_id,
+-- so a worker that was wrongly considered dead notices that it lost the work.
 CREATE TABLE work (
     id         bigint      GENERATED ALWAYS AS IDENTITY CONSTRAINT work_pkey PRIMARY KEY,
     kind       text        NOT NULL CONSTRAINT work_kind_known CHECK (kind IN ('reconciliation', 'payout_run', 'export')),
     object_id  uuid        NOT NULL,
-    partner_id uuid, -- null: not one partner's
-    staff_id   uuid, -- null: the command line
+    partner_id uuid, -- null if not for one partner
+    staff_id   uuid, -- null if enqueued from the command line
     asked_by   text        NOT NULL,
     state      text        NOT NULL DEFAULT 'waiting' CONSTRAINT work_state_known CHECK (state IN ('waiting', 'running', 'done', 'failed', 'cancelled')),
-    phase      text        NOT NULL DEFAULT '', -- what is being done, in words
+    phase      text        NOT NULL DEFAULT '', -- description of the current phase
     done       bigint      NOT NULL DEFAULT 0,
-    total      bigint      NOT NULL DEFAULT 0, -- 0 while nobody knows
-    failure    text        NOT NULL DEFAULT '', -- what went wrong last, and the mend
+    total      bigint      NOT NULL DEFAULT 0, -- 0 while unknown
+    failure    text        NOT NULL DEFAULT '', -- the last error and what to do
     attempt    integer     NOT NULL DEFAULT 0,
     job_id     bigint,
     asked_at   timestamptz NOT NULL,
     started_at timestamptz,
-    beat_at    timestamptz, -- when its worker was last seen
+    beat_at    timestamptz, -- last heartbeat of the worker
     ended_at   timestamptz,
     CONSTRAINT work_ended_when CHECK ((state IN ('done', 'failed', 'cancelled')) = (ended_at IS NOT NULL))
 );
@@ -39,11 +39,11 @@ CREATE INDEX work_by_object ON work (object_id, id);
 GRANT SELECT, INSERT, DELETE ON work TO pingpost_app;
 GRANT UPDATE (state, phase, done, total, failure, attempt, job_id, started_at, beat_at, ended_at) ON work TO pingpost_app;
 
--- Files on their way: what a partner sent, what a person is to fetch. Sealed, in
--- parts, and deleted when they have done their service.
+-- Temporary files: partners' files and exports for users. They are encrypted, stored in parts,
+-- and deleted when they are no longer needed.
 CREATE TABLE files (
     id         uuid        CONSTRAINT files_pkey PRIMARY KEY,
-    whole      boolean     NOT NULL DEFAULT false, -- written to its end
+    whole      boolean     NOT NULL DEFAULT false, -- completely written
     size       bigint      NOT NULL DEFAULT 0,
     sha256     bytea,
     made_at    timestamptz NOT NULL,
@@ -60,8 +60,7 @@ CREATE INDEX files_by_end ON files (expires_at);
 GRANT SELECT, INSERT, DELETE ON files, file_parts TO pingpost_app;
 GRANT UPDATE (whole, size, sha256) ON files TO pingpost_app;
 
--- Why an adjustment was made, or the bank's reference of a payment: in the words that a
--- statement shows.
+-- The reason for an adjustment, or the bank's reference for a payment, as shown on statements.
 ALTER TABLE ledger_entries ADD COLUMN note text NOT NULL DEFAULT '';
 ALTER TABLE ledger_entries ADD COLUMN made_by text NOT NULL DEFAULT ''; -- '' is the service itself
 
@@ -70,7 +69,7 @@ CREATE TABLE returns (
     lead_id      uuid        NOT NULL CONSTRAINT returns_lead_fkey REFERENCES leads,
     partner_id   uuid        NOT NULL,
     account_id   uuid        NOT NULL,
-    amount_minor bigint      NOT NULL CONSTRAINT returns_amount_positive CHECK (amount_minor > 0), -- what the lead had earned
+    amount_minor bigint      NOT NULL CONSTRAINT returns_amount_positive CHECK (amount_minor > 0), -- what the lead earned
     currency     char(3)     NOT NULL CONSTRAINT returns_currency_known CHECK (currency IN ('GBP', 'EUR', 'USD', 'CAD', 'AUD')),
     reason       text        NOT NULL CONSTRAINT returns_reason_known CHECK (reason IN
                      ('wrong_contact', 'duplicate', 'no_consent', 'wrong_service', 'outside_area', 'not_a_customer', 'fraud', 'other')),
@@ -80,11 +79,11 @@ CREATE TABLE returns (
     asked_at     timestamptz NOT NULL,
     decided_by   text        NOT NULL DEFAULT '',
     decided_at   timestamptz,
-    answer       text        NOT NULL DEFAULT '', -- why it was refused or accepted
+    answer       text        NOT NULL DEFAULT '', -- the reason for rejecting or accepting it
     row_version  integer     NOT NULL DEFAULT 1,
     CONSTRAINT returns_decided_when CHECK ((state = 'open') = (decided_at IS NULL))
 );
--- One that is open or accepted; a lead whose return was refused may be returned again.
+-- One open or accepted return for each lead. After a rejection, a lead may be returned again.
 CREATE UNIQUE INDEX returns_one_a_lead ON returns (lead_id) WHERE state <> 'refused';
 CREATE INDEX returns_by_partner ON returns (partner_id, id);
 CREATE INDEX returns_open ON returns (id) WHERE state = 'open';
@@ -94,11 +93,11 @@ GRANT UPDATE (state, decided_by, decided_at, answer, row_version) ON returns TO 
 CREATE TABLE payout_runs (
     id            uuid        CONSTRAINT payout_runs_pkey PRIMARY KEY,
     currency      char(3)     NOT NULL CONSTRAINT payout_runs_currency_known CHECK (currency IN ('GBP', 'EUR', 'USD', 'CAD', 'AUD')),
-    cutoff        timestamptz NOT NULL, -- entries before this moment
+    cutoff        timestamptz NOT NULL, -- only entries before this time
     minimum_minor bigint      NOT NULL CONSTRAINT payout_runs_minimum_range CHECK (minimum_minor >= 0), -- smaller balances are held
     note          text        NOT NULL DEFAULT '',
     state         text        NOT NULL CONSTRAINT payout_runs_state_known CHECK (state IN ('preparing', 'prepared', 'approved', 'paid', 'cancelled')),
-    entries       bigint      NOT NULL DEFAULT 0, -- claimed; the payments not counted
+    entries       bigint      NOT NULL DEFAULT 0, -- claimed entries, without payments
     payouts       integer     NOT NULL DEFAULT 0, -- accounts that are paid
     held          integer     NOT NULL DEFAULT 0, -- accounts that are carried forward
     total_minor   bigint      NOT NULL DEFAULT 0, -- to pay
@@ -110,22 +109,22 @@ CREATE TABLE payout_runs (
     approved_at   timestamptz,
     payer         text        NOT NULL DEFAULT '',
     paid_at       timestamptz,
-    reference     text        NOT NULL DEFAULT '', -- of the payment, as the bank has it
-    ended_why     text        NOT NULL DEFAULT '', -- why it was cancelled
+    reference     text        NOT NULL DEFAULT '', -- the bank's reference for the payment
+    ended_why     text        NOT NULL DEFAULT '', -- the reason for cancelling
     made_at       timestamptz NOT NULL,
     row_version   integer     NOT NULL DEFAULT 1,
     CONSTRAINT payout_runs_two_people CHECK (approver_id IS NULL OR approver_id <> preparer_id),
     CONSTRAINT payout_runs_approved_when CHECK (state NOT IN ('approved', 'paid') OR (approver_id IS NOT NULL AND approved_at IS NOT NULL)),
     CONSTRAINT payout_runs_paid_when CHECK ((state = 'paid') = (paid_at IS NOT NULL) AND (state <> 'paid' OR reference <> ''))
 );
--- Two at once would divide the entries between them by chance.
+-- Two concurrent runs would divide the entries between them at random.
 CREATE UNIQUE INDEX payout_runs_one_open ON payout_runs (currency) WHERE state IN ('preparing', 'prepared', 'approved');
 CREATE INDEX payout_runs_by_time ON payout_runs (made_at, id);
 GRANT SELECT, INSERT ON payout_runs TO pingpost_app;
 GRANT UPDATE (state, entries, payouts, held, total_minor, prepared_at, approver, approver_id, approved_at, payer, paid_at, reference, ended_why, row_version)
     ON payout_runs TO pingpost_app;
 
--- An entry is in one run at most.
+-- An entry is in at most one run.
 CREATE TABLE payout_run_entries (
     entry_id bigint CONSTRAINT payout_run_entries_pkey PRIMARY KEY CONSTRAINT payout_run_entries_entry_fkey REFERENCES ledger_entries,
     run_id   uuid   NOT NULL CONSTRAINT payout_run_entries_run_fkey REFERENCES payout_runs
@@ -133,9 +132,8 @@ CREATE TABLE payout_run_entries (
 CREATE INDEX payout_run_entries_by_run ON payout_run_entries (run_id, entry_id);
 GRANT SELECT, INSERT ON payout_run_entries TO pingpost_app;
 
--- What an account gets of a run, or why it gets nothing this time. Its sums are those
--- of the entries that the run claimed for it; of one that is carried forward, of the
--- entries that it left alone.
+-- What an account is paid in a run, or why it is not paid. The sums are those of the entries
+-- that the run claimed, or, if the balance is carried forward, those that it did not claim.
 CREATE TABLE statements (
     run_id         uuid    NOT NULL CONSTRAINT statements_run_fkey REFERENCES payout_runs,
     partner_id     uuid    NOT NULL,
@@ -153,7 +151,7 @@ CREATE TABLE statements (
 CREATE INDEX statements_by_partner ON statements (partner_id, run_id);
 GRANT SELECT, INSERT ON statements TO pingpost_app;
 
--- A run that was paid or cancelled stays as it is, one that was prepared keeps its sums.
+-- A paid or cancelled run does not change. A prepared run keeps its sums.
 -- +goose StatementBegin
 CREATE FUNCTION refuse_run_change() RETURNS trigger LANGUAGE plpgsql AS $$
 BEGIN
@@ -165,8 +163,8 @@ BEGIN
     RETURN NEW;
 END
 $$;
--- Entries and statements go into a run while it is prepared, and its payments when it
--- is paid, in the transaction that pays it.
+-- Entries and statements are added while a run is being prepared. Payments are added in the
+-- transaction that marks it as paid.
 CREATE FUNCTION refuse_late_claim() RETURNS trigger LANGUAGE plpgsql SET search_path = pg_catalog, public, pg_temp AS $$
 BEGIN
     IF EXISTS (SELECT FROM payout_runs r WHERE r.id IN (SELECT run_id FROM added)
@@ -176,7 +174,7 @@ BEGIN
     RETURN NULL;
 END
 $$;
--- What a paid run claimed it keeps, whoever asks.
+-- A paid run keeps its claims, for every role.
 CREATE FUNCTION refuse_late_release() RETURNS trigger LANGUAGE plpgsql SET search_path = pg_catalog, public, pg_temp AS $$
 BEGIN
     IF EXISTS (SELECT FROM payout_runs r WHERE r.state = 'paid' AND r.id IN (SELECT run_id FROM gone)) THEN
@@ -185,8 +183,8 @@ BEGIN
     RETURN NULL;
 END
 $$;
--- Lets go of what a run claimed. Runs as the owner: the service cannot delete claims,
--- only ask for this, and not of a run that was paid.
+-- Releases the entries that a run claimed. Runs as the owner: the service cannot delete claims,
+-- only call this function, which rejects paid runs.
 CREATE FUNCTION release_payout_run(run uuid) RETURNS bigint
     LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, public, pg_temp AS $$
 DECLARE n bigint;
@@ -214,11 +212,11 @@ CREATE TRIGGER statements_in_time AFTER INSERT ON statements REFERENCING NEW TAB
 CREATE TRIGGER statements_stay BEFORE UPDATE OR DELETE ON statements FOR EACH ROW EXECUTE FUNCTION refuse_change();
 CREATE TRIGGER statements_no_truncate BEFORE TRUNCATE ON statements FOR EACH STATEMENT EXECUTE FUNCTION refuse_change();
 
--- Exports that were too large to wait for.
+-- Exports that are too large for a page request.
 CREATE TABLE exports (
     id       uuid        CONSTRAINT exports_pkey PRIMARY KEY,
-    staff_id uuid        NOT NULL, -- whoever asked, and nobody else, may fetch it
-    filter   jsonb       NOT NULL, -- with the partners that the person may see
+    staff_id uuid        NOT NULL, -- only this user may download it
+    filter   jsonb       NOT NULL, -- includes the user's scope
     file_id  uuid        CONSTRAINT exports_file_fkey REFERENCES files ON DELETE SET NULL,
     rows     bigint      NOT NULL DEFAULT 0,
     made_at  timestamptz NOT NULL
@@ -229,17 +227,17 @@ GRANT UPDATE (file_id, rows) ON exports TO pingpost_app;
 CREATE TABLE reconciliations (
     id          uuid        CONSTRAINT reconciliations_pkey PRIMARY KEY,
     partner_id  uuid        NOT NULL,
-    file_id     uuid        CONSTRAINT reconciliations_file_fkey REFERENCES files ON DELETE SET NULL, -- null once it is not needed
+    file_id     uuid        CONSTRAINT reconciliations_file_fkey REFERENCES files ON DELETE SET NULL, -- null when no longer needed
     file_name   text        NOT NULL,
     file_size   bigint      NOT NULL,
     file_sha256 bytea       NOT NULL,
-    profile     jsonb       NOT NULL, -- what the file's columns hold, without values
-    mapping     jsonb, -- which column is what, and how its texts are read
-    period_from date, -- the days that the file is said to cover, both included
+    profile     jsonb       NOT NULL, -- profile of the file's columns, without values
+    mapping     jsonb, -- the meaning of each column and the formats of its values
+    period_from date, -- the first and the last day of the file's coverage
     period_to   date,
     state       text        NOT NULL CONSTRAINT reconciliations_state_known CHECK (state IN ('uploaded', 'comparing', 'compared', 'kept', 'discarded')),
     result      jsonb, -- counts and sums
-    as_of       timestamptz, -- the ledger's state that was compared with
+    as_of       timestamptz, -- the time of the ledger that the file was compared with
     maker       text        NOT NULL,
     keeper      text        NOT NULL DEFAULT '',
     made_at     timestamptz NOT NULL,
@@ -254,24 +252,24 @@ CREATE INDEX reconciliations_by_file ON reconciliations (file_sha256);
 GRANT SELECT, INSERT ON reconciliations TO pingpost_app;
 GRANT UPDATE (file_id, mapping, period_from, period_to, state, result, as_of, keeper, compared_at, kept_at, row_version) ON reconciliations TO pingpost_app;
 
--- One for each row of the file, in its order, then one for each lead of the period that
--- the file lacks. Amounts are minor units; of what could not be read there are none.
+-- One line for each row of the file, in its order, and then one for each lead in the period that
+-- is not in the file. Amounts are in minor units, and null if they could not be read.
 CREATE TABLE reconciliation_lines (
-    reconciliation_id uuid    NOT NULL, -- of those that there are: a trigger looks once a statement, where a foreign key would once a row
+    reconciliation_id uuid    NOT NULL, -- checked by a trigger once per statement; a foreign key would be checked for each row
     line              integer NOT NULL,
-    file_row          integer, -- as a spreadsheet numbers it; null of what the file lacks
+    file_row          integer, -- the row number in a spreadsheet; null if not in the file
     finding           text    NOT NULL CONSTRAINT reconciliation_lines_finding_known CHECK (finding IN
                           ('matched', 'amount_differs', 'unknown', 'duplicate', 'missing', 'outside_period', 'unreadable')),
-    problem           text    NOT NULL DEFAULT '', -- why a row is unreadable; 'currency' where that differs
+    problem           text    NOT NULL DEFAULT '', -- why a row is unreadable; 'currency' if the currency differs
     lead_id           uuid,
-    account_id        uuid, -- of our lead
-    other_partner     uuid, -- whose lead it is, where it is another's; for those who may see that
-    first_row         integer, -- of a duplicate: the row that counts
-    currency          char(3), -- of the file's amount
+    account_id        uuid, -- the lead's account
+    other_partner     uuid, -- the lead's partner if it is another one; only for users who may see that partner
+    first_row         integer, -- for a duplicate: the row that counts
+    currency          char(3), -- currency of the amount in the file
     theirs_minor      bigint,
     our_currency      char(3),
-    ours_minor        bigint, -- what the ledger has for the lead in all
-    received_at       timestamptz, -- our lead's
+    ours_minor        bigint, -- the ledger's total for the lead
+    received_at       timestamptz, -- when the lead was received
     CONSTRAINT reconciliation_lines_pkey PRIMARY KEY (reconciliation_id, line)
 );
 CREATE INDEX reconciliation_lines_findings ON reconciliation_lines (reconciliation_id, finding, line) WHERE finding <> 'matched';
@@ -308,8 +306,8 @@ BEGIN
     RETURN NULL;
 END
 $$;
--- Lets go of lines, so many at most, of a comparison that was discarded or is made anew;
--- runs as the owner, as above. Lines are numbered without gaps, and go from the first.
+-- Deletes up to so many lines of a reconciliation that was discarded or is compared again. Runs
+-- as the owner, as above. Lines are numbered without gaps and deleted in order.
 CREATE FUNCTION drop_reconciliation_lines(reconciliation uuid, most integer) RETURNS bigint
     LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, public, pg_temp AS $$
 DECLARE n bigint;

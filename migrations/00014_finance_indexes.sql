@@ -1,15 +1,15 @@
--- What the books look up in the ledger. Leads go on being paid for while these are built,
--- which takes minutes of a large ledger; one that was broken off is built anew.
+-- Indexes for the ledger pages. Posts continue while the indexes are built, which takes minutes
+-- on a large ledger. An interrupted build starts again.
 
 -- +goose NO TRANSACTION
 
 -- +goose Up
-SET lock_timeout = 0; -- nobody waits behind what is built concurrently
+SET lock_timeout = 0; -- concurrent builds do not block other statements
 
--- An account's entries: its balance, its statement, what a run claims for it.
+-- An account's entries, for its balance, its statements and payout runs.
 DROP INDEX CONCURRENTLY IF EXISTS ledger_entries_by_account;
 CREATE INDEX CONCURRENTLY ledger_entries_by_account ON ledger_entries (account_id, id);
--- What is not a lead's first entry is rare, and looked for among very many that are.
+-- Entries that are not a lead's accrual. They are rare among very many accruals.
 DROP INDEX CONCURRENTLY IF EXISTS ledger_entries_others;
 CREATE INDEX CONCURRENTLY ledger_entries_others ON ledger_entries (id) WHERE kind <> 'accrual';
 DROP INDEX CONCURRENTLY IF EXISTS ledger_entries_of_lead;

@@ -1,20 +1,19 @@
--- Each index is one more place that every post writes to. Two of them repeated others:
--- an entry's lead and an event's number are found by what has to be unique anyway.
--- Leads go on being delivered meanwhile; what was broken off is built anew.
+-- Every post writes to each index. Two of them are redundant: the entries of a lead and the
+-- number of an event are found with unique indexes that are needed anyway. Posts continue while
+-- the indexes are built. An interrupted build starts again.
 
 -- +goose NO TRANSACTION
 
 -- +goose Up
-SET lock_timeout = 0; -- nobody waits behind what is built concurrently
+SET lock_timeout = 0; -- concurrent builds do not block other statements
 
--- One accrual a lead, as before, and the entries of a lead of every kind: the number
--- of an entry is never 0.
+-- One accrual for each lead, as before, and all entries of a lead. An entry's number is never 0.
 DROP INDEX CONCURRENTLY IF EXISTS ledger_entries_by_lead_once;
 CREATE UNIQUE INDEX CONCURRENTLY ledger_entries_by_lead_once ON ledger_entries (lead_id, (CASE WHEN kind = 'accrual' THEN 0 ELSE id END));
 DROP INDEX CONCURRENTLY IF EXISTS ledger_entries_one_accrual;
 DROP INDEX CONCURRENTLY IF EXISTS ledger_entries_by_lead;
 
--- Events are read lead by lead, and by nothing else.
+-- Events are only read by lead.
 DROP INDEX CONCURRENTLY IF EXISTS lead_events_key;
 CREATE UNIQUE INDEX CONCURRENTLY lead_events_key ON lead_events (lead_id, id);
 CALL pg_temp.when_free('ALTER TABLE lead_events DROP CONSTRAINT lead_events_pkey, ADD CONSTRAINT lead_events_pkey PRIMARY KEY USING INDEX lead_events_key');

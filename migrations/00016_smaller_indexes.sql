@@ -1,14 +1,13 @@
--- What a post writes to grows with the platform's years: these indexes grow less, so that
--- a post costs the same on large tables. Leads go on being delivered meanwhile; what was
--- broken off is built anew.
+-- Smaller indexes, so that a post costs the same on large tables. Posts continue while the
+-- indexes are built. An interrupted build starts again.
 
 -- +goose NO TRANSACTION
 
 -- +goose Up
-SET lock_timeout = 0; -- nobody waits behind what is built concurrently
+SET lock_timeout = 0; -- concurrent builds do not block other statements
 
--- A lead's accrual is referred to by its lead, and that is unique already: only the other
--- entries' references are left to be.
+-- An accrual's reference is its lead, which is already unique, so only the references of other
+-- entries need an index.
 DROP INDEX CONCURRENTLY IF EXISTS ledger_entries_reference_new;
 CREATE UNIQUE INDEX CONCURRENTLY ledger_entries_reference_new ON ledger_entries (partner_id, kind, reference) WHERE kind <> 'accrual';
 -- +goose StatementBegin
@@ -18,17 +17,17 @@ CALL pg_temp.when_free('
     ALTER INDEX ledger_entries_reference_new RENAME TO ledger_entries_reference_key');
 -- +goose StatementEnd
 
--- Seven bytes find a person's leads: when a lead came, in spans of 2^24 ms, which is how
--- its id begins, and how the digest goes on after the name of its key. Posts write to
--- the pages of the span, however many leads there are. Leads without one are in it too:
--- Postgres knows how rare a key is of whole indexes only.
+-- Seven bytes find a consumer's leads: the start of the lead's id, which is its time in spans of
+-- 2^24 ms, and the start of the digest after the name of its key. Posts only write to the pages
+-- of the current span. Leads without a digest are included too, because Postgres only has
+-- statistics on keys for complete indexes.
 DROP INDEX CONCURRENTLY IF EXISTS leads_by_span_email;
 CREATE INDEX CONCURRENTLY leads_by_span_email ON leads ((substr(uuid_send(id), 1, 3) || substr(email_digest, 5, 4)));
 DROP INDEX CONCURRENTLY IF EXISTS leads_by_span_phone;
 CREATE INDEX CONCURRENTLY leads_by_span_phone ON leads ((substr(uuid_send(id), 1, 3) || substr(phone_digest, 5, 4)));
 DROP INDEX CONCURRENTLY IF EXISTS leads_by_day_email;
 DROP INDEX CONCURRENTLY IF EXISTS leads_by_day_phone;
-ANALYZE leads; -- else it does not know yet
+ANALYZE leads; -- collects the statistics now
 
 -- +goose Down
 DROP INDEX CONCURRENTLY IF EXISTS leads_by_day_email;

@@ -1,5 +1,5 @@
--- Attempts to log in to Vault that count against a credential: Vault locks an AppRole for
--- all nodes after five failures. credential is a keyed digest.
+-- Vault logins that count against a credential, because Vault locks an AppRole for all nodes
+-- after five failures. credential is a keyed digest.
 
 -- +goose Up
 CREATE TABLE vault_logins (

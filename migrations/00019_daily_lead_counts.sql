@@ -8,17 +8,17 @@ CREATE TABLE daily_lead_counts (
     CONSTRAINT daily_lead_counts_pkey PRIMARY KEY (day, partner_id)
 );
 
--- How much of the ledger is in daily_lead_counts. Entries up to settling_to that were
--- not committed when it was set belong to one of the writers, which are virtual
--- transactions as pg_locks shows them.
+-- How much of the ledger is in daily_lead_counts. Entries up to settling_to that were not
+-- committed when it was set belong to one of the writers, which are virtual transactions as
+-- in pg_locks.
 CREATE TABLE daily_lead_counts_state (
     only_row    boolean CONSTRAINT daily_lead_counts_state_pkey PRIMARY KEY DEFAULT true CONSTRAINT daily_lead_counts_state_one CHECK (only_row),
     counted_to  bigint  NOT NULL, -- ledger_entries.id
     settling_to bigint  NOT NULL,
     writers     text[]  NOT NULL
 );
--- Counting starts with yesterday's first entry. OFFSET 0 keeps Postgres from walking
--- through all earlier entries by id.
+-- Counting starts with yesterday's first entry. OFFSET 0 stops Postgres from scanning all
+-- earlier entries by id.
 INSERT INTO daily_lead_counts_state (counted_to, settling_to, writers)
 SELECT first, first, '{}' FROM (SELECT coalesce(
     (SELECT min(id) - 1 FROM (

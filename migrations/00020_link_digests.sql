@@ -1,11 +1,11 @@
--- The database holds no link that can be opened, and the service cannot choose the id of
--- an audit event: one with the largest id would be the last of the chain for good.
+-- The database contains no link that can be opened, and the service cannot choose the id of an
+-- audit event. An event with the largest id would stay the last in the chain permanently.
 
 -- +goose Up
 
--- A token is 256 random bits, so its SHA-256 needs no key. The change of type rewrites the
--- table, so that no page of it holds a token any more. A node of the release before cannot
--- show the documentation of partners from here on.
+-- A token has 256 random bits, so its SHA-256 needs no key. Changing the type rewrites the table,
+-- so that no page contains a token. From here on, nodes of the previous release cannot show
+-- partners' documentation pages.
 ALTER TABLE partner_links ALTER COLUMN token TYPE bytea
     USING CASE WHEN token LIKE 'sha256:%' THEN decode(substr(token, 8), 'hex') ELSE sha256(convert_to(token, 'UTF8')) END;
 ALTER TABLE partner_links RENAME COLUMN token TO digest;
@@ -20,7 +20,7 @@ REVOKE INSERT (at, staff_id, actor, role, action, object_kind, object_id, partne
     ON audit_events FROM pingpost_app;
 GRANT INSERT ON audit_events TO pingpost_app;
 
--- No token has this form, so the links lead nowhere until the next step up.
+-- No token has this form, so the links do not work until this migration is applied again.
 ALTER TABLE partner_links DROP CONSTRAINT partner_links_digest_length;
 ALTER TABLE partner_links ALTER COLUMN digest TYPE text USING 'sha256:' || encode(digest, 'hex');
 ALTER TABLE partner_links RENAME COLUMN digest TO token;

@@ -1,5 +1,5 @@
--- Wrong codes of the second factor are counted until a right one, and the time at which
--- a second factor was set up is kept.
+-- Wrong second-factor codes are counted until a correct one, and the time when a second factor
+-- was set up is stored.
 
 -- +goose Up
 ALTER TABLE login_attempts ADD COLUMN lasting boolean NOT NULL DEFAULT false;

@@ -1,5 +1,5 @@
--- A form of the console that creates something carries a random key. The row is inserted
--- in the transaction that creates it, so that a form that is submitted twice creates once.
+-- A console form that creates something has a random key. The row is inserted in the same
+-- transaction, so that a form submitted twice creates one object.
 
 -- +goose Up
 CREATE TABLE form_submissions (
@@ -8,7 +8,7 @@ CREATE TABLE form_submissions (
     key         uuid        NOT NULL,
     object_kind text        NOT NULL, -- what it created, as in audit_events
     object_id   text        NOT NULL,
-    transaction xid8        NOT NULL DEFAULT pg_current_xact_id(), -- one that writes several audit events claims the key once
+    transaction xid8        NOT NULL DEFAULT pg_current_xact_id(), -- a transaction with several audit events claims the key once
     at          timestamptz NOT NULL,
     CONSTRAINT form_submissions_pkey PRIMARY KEY (staff_id, path, key)
 );

@@ -1,11 +1,11 @@
--- Who a payout run pays, as it was when the run was approved. A change of a partner's legal
--- name after that reaches the runs that are approved later.
+-- The payees of a payout run when it was approved. A later change of a partner's legal name only
+-- affects runs that are approved after it.
 
 -- +goose Up
 CREATE TABLE payees (
     run_id     uuid NOT NULL CONSTRAINT payees_run_fkey REFERENCES payout_runs,
     partner_id uuid NOT NULL CONSTRAINT payees_partner_fkey REFERENCES partners,
-    legal_name text NOT NULL CONSTRAINT payees_legal_name_given CHECK (legal_name <> ''), -- or the name, where the partner has no legal name
+    legal_name text NOT NULL CONSTRAINT payees_legal_name_given CHECK (legal_name <> ''), -- or the name, if the partner has no legal name
     address    text NOT NULL,
     tax_id     text NOT NULL,
     CONSTRAINT payees_pkey PRIMARY KEY (run_id, partner_id)
@@ -14,7 +14,7 @@ GRANT SELECT, INSERT ON payees TO pingpost_app;
 CREATE TRIGGER payees_stay BEFORE UPDATE OR DELETE ON payees FOR EACH ROW EXECUTE FUNCTION refuse_change();
 CREATE TRIGGER payees_no_truncate BEFORE TRUNCATE ON payees FOR EACH STATEMENT EXECUTE FUNCTION refuse_change();
 
--- Of runs that were approved before, today's payees are the best that is known.
+-- Runs that were approved earlier get today's payees, which are the best information available.
 INSERT INTO payees (run_id, partner_id, legal_name, address, tax_id)
     SELECT DISTINCT s.run_id, p.id, coalesce(nullif(p.legal_name, ''), p.name), p.address, p.tax_id
     FROM statements s JOIN payout_runs r ON r.id = s.run_id JOIN partners p ON p.id = s.partner_id

@@ -1,5 +1,5 @@
--- A lead of the period in a currency or of an account that a partner's list does not name
--- has a line with the finding left_out. Existing lines keep what they were checked for.
+-- A lead in the period whose currency or account is not in the partner's file gets a line with
+-- the finding left_out. Existing lines keep their findings.
 
 -- +goose Up
 ALTER TABLE reconciliation_lines DROP CONSTRAINT reconciliation_lines_finding_known,

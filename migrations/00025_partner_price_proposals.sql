@@ -1,15 +1,15 @@
--- Where pricing takes a second person, a change of what is agreed on prices with a partner
--- waits here until somebody else approves it.
+-- If pricing needs a second user, a change to partner pricing waits here until another user
+-- approves it.
 
 -- +goose Up
 CREATE TABLE partner_price_proposals (
     partner_id     uuid        CONSTRAINT partner_price_proposals_pkey PRIMARY KEY
                                CONSTRAINT partner_price_proposals_partner_fkey REFERENCES partners,
-    id             uuid        NOT NULL CONSTRAINT partner_price_proposals_id_key UNIQUE, -- tells one proposal from the next
+    id             uuid        NOT NULL CONSTRAINT partner_price_proposals_id_key UNIQUE, -- identifies the proposal
     adjustment     integer     NOT NULL CONSTRAINT partner_price_proposals_adjustment_range CHECK (adjustment BETWEEN -9000 AND 90000),
     exclusions     jsonb       NOT NULL,
     daily_lead_cap integer     CONSTRAINT partner_price_proposals_cap_positive CHECK (daily_lead_cap > 0),
-    based_on       integer     NOT NULL, -- partner_prices.row_version, 0 where there was no row
+    based_on       integer     NOT NULL, -- partner_prices.row_version, 0 if there was no row
     proposer       text        NOT NULL,
     proposer_id    uuid        NOT NULL CONSTRAINT partner_price_proposals_proposer_fkey REFERENCES staff,
     proposed_at    timestamptz NOT NULL

@@ -1,5 +1,5 @@
--- What a person typed into a form whose session had expired, until they have logged in
--- again: sealed, one form for each person, and deleted when it is shown or after 30 minutes.
+-- What a user typed into a form whose session had expired. It is encrypted, one form for each
+-- user, and deleted when it is shown after the next login, or after 30 minutes.
 
 -- +goose Up
 CREATE TABLE kept_forms (

@@ -12,10 +12,10 @@ import (
 	"github.com/pressly/goose/v3/lock"
 )
 
-// Whoever waits for a table keeps everybody waiting who comes after: a step behind a
-// long transaction, as a backup's, would stop the posts. It waits for less than the two
-// seconds that a post does, and for more than the one after which Postgres sends its own
-// vacuum away; it tries again when those that queued behind it are through.
+// A statement that waits for a table lock blocks all later statements on the table. A migration
+// that waits behind a long transaction, such as a backup, would stop posts. So it waits less
+// than the two seconds that a post waits, and more than the one second after which Postgres
+// cancels its own autovacuum. Then it pauses, so that queued statements can run, and retries.
 const (
 	lockTimeout = "1500ms"
 	lockPause   = 3 * time.Second
@@ -24,9 +24,9 @@ const (
 	lockNotAvailable = "55P03"
 )
 
-// lockTimeoutSQL bounds how long a step waits for a table, on the connection that it runs on.
-// when_free makes a change of a step that has no transaction, and tries that alone again:
-// the step from its beginning would build its indexes anew.
+// lockTimeoutSQL limits how long a migration waits for a table on its connection. when_free runs
+// one change of a migration without a transaction and retries only that change. Retrying the
+// whole migration would rebuild its indexes.
 const lockTimeoutSQL = `
 SET lock_timeout = '%[1]s';
 CREATE OR REPLACE PROCEDURE pg_temp.when_free(change text) LANGUAGE plpgsql AS $$
@@ -43,7 +43,7 @@ BEGIN
 	END LOOP;
 END $$`
 
-// lockTimeoutLocker has whoever migrates wait politely for as long as it is their turn.
+// lockTimeoutLocker sets the lock timeout while a process holds the migration lock.
 type lockTimeoutLocker struct{ lock.SessionLocker }
 
 func (p lockTimeoutLocker) SessionLock(ctx context.Context, conn *sql.Conn) error {
@@ -59,7 +59,7 @@ func (p lockTimeoutLocker) SessionUnlock(ctx context.Context, conn *sql.Conn) er
 	return errors.Join(err, p.SessionLocker.SessionUnlock(ctx, conn))
 }
 
-// nextStep applies one step, as often as it takes to get at its tables.
+// nextStep applies one migration. It retries while the tables are locked.
 func nextStep(ctx context.Context, p *goose.Provider) (*goose.MigrationResult, error) {
 	for try := 1; ; try++ {
 		step, err := p.UpByOne(ctx)

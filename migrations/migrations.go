@@ -1,7 +1,7 @@
-// Package migrations holds the schema as goose SQL, embedded, and applies it.
+// Package migrations contains the schema as embedded goose migrations and applies them.
 //
-// It runs as the role that owns the tables (pingpost_owner). The service runs
-// as pingpost_app, which owns nothing; see docs/operations.md.
+// Migrations run as the role that owns the tables (pingpost_owner). The service runs as
+// pingpost_app, which owns nothing; see docs/operations.md.
 package migrations
 
 import (
@@ -19,16 +19,16 @@ import (
 //go:embed *.sql
 var files embed.FS
 
-// Step is one migration and whether it has been applied.
+// Step is a migration and whether it has been applied.
 type Step struct {
 	Version int64  `json:"version"`
 	Name    string `json:"name"`
 	Applied bool   `json:"applied"`
 }
 
-// provider takes steps, or only looks: at a standby too, so that it writes nothing.
+// provider returns a goose provider. Without changes, it also works on a read-only standby.
 func provider(db *sql.DB, changes bool) (*goose.Provider, error) {
-	// Two nodes that migrate at once take turns.
+	// Concurrent migrations wait for each other.
 	turns, err := lock.NewPostgresSessionLocker()
 	if err != nil {
 		return nil, err
@@ -40,13 +40,13 @@ func provider(db *sql.DB, changes bool) (*goose.Provider, error) {
 		goose.WithGoMigrations(riverTables()))
 }
 
-// Encoding is what the database's must be: partners and people write in every script.
+// Encoding is the required encoding of the database, because names can be in any script.
 const Encoding = "UTF8"
 
-// ErrEncoding says that it is another, which cannot be changed in place.
-var ErrEncoding = errors.New("the database's encoding is not UTF8, and it would garble names: create another with CREATE DATABASE … ENCODING 'UTF8' TEMPLATE template0")
+// ErrEncoding means that the database has another encoding, which cannot be changed.
+var ErrEncoding = errors.New("the database's encoding is not UTF8, which is required: create a new database with CREATE DATABASE … ENCODING 'UTF8' TEMPLATE template0")
 
-// Up applies what is missing and returns the names of what it applied.
+// Up applies the missing migrations and returns their names.
 func Up(ctx context.Context, db *sql.DB) ([]string, error) {
 	var encoding string
 	if err := db.QueryRowContext(ctx, "SELECT current_setting('server_encoding')").Scan(&encoding); err != nil {
@@ -70,12 +70,12 @@ func Up(ctx context.Context, db *sql.DB) ([]string, error) {
 		}
 		names = append(names, nameOf(step.Source))
 	}
-	// The service asks for the schema's version with its own, lesser role.
+	// The service reads the schema's version with its own role.
 	_, err = db.ExecContext(ctx, "GRANT SELECT ON goose_db_version TO pingpost_app")
 	return names, err
 }
 
-// DownTo steps back to a version; 0 is an empty schema. Tests use it.
+// DownTo undoes the migrations after a version; 0 undoes all. Only tests use it.
 func DownTo(ctx context.Context, db *sql.DB, version int64) error {
 	p, err := provider(db, true)
 	if err != nil {
@@ -85,7 +85,7 @@ func DownTo(ctx context.Context, db *sql.DB, version int64) error {
 	return err
 }
 
-// UpTo steps up to a version. Tests use it to put rows in between.
+// UpTo applies the migrations up to a version. Only tests use it, to insert rows in between.
 func UpTo(ctx context.Context, db *sql.DB, version int64) error {
 	p, err := provider(db, true)
 	if err != nil {
@@ -95,7 +95,7 @@ func UpTo(ctx context.Context, db *sql.DB, version int64) error {
 	return err
 }
 
-// Status lists every migration that this program knows.
+// Status returns all migrations of this program.
 func Status(ctx context.Context, db *sql.DB) ([]Step, error) {
 	p, err := provider(db, false)
 	if err != nil {
@@ -113,23 +113,23 @@ func Status(ctx context.Context, db *sql.DB) ([]Step, error) {
 	return steps, explain(err)
 }
 
-// explain names the mend: of what happens with the service's own URL, and what
-// else the database hints at.
+// explain replaces or extends an error with what to do: for the service's own URL, for a locked
+// table, and for errors with a hint.
 func explain(err error) error {
 	var rejected *pgconn.PgError
 	switch {
 	case !errors.As(err, &rejected):
 	case rejected.Code == "42501": // insufficient privilege
-		return errors.New("this role may not migrate: give the URL of pingpost_owner, which owns the tables")
+		return errors.New("this role has no right to migrate: use the URL of pingpost_owner, which owns the tables")
 	case rejected.Code == lockNotAvailable:
-		return errors.New("a table that has to change is in use by a transaction that does not end, a backup perhaps: pg_stat_activity shows it; migrate again when it is over, nothing is half done")
+		return errors.New("a long transaction, perhaps a backup, is using a table that has to change: find it in pg_stat_activity, and migrate again when it has ended; no migration is left incomplete")
 	case rejected.Hint != "":
 		return fmt.Errorf("%w: %s", err, rejected.Hint)
 	}
 	return err
 }
 
-// Latest is the version that this program needs.
+// Latest returns the version of the schema that this program needs.
 func Latest() (int64, error) {
 	sources, err := files.ReadDir(".")
 	if err != nil {
