@@ -10,8 +10,8 @@ import (
 	"github.com/pingpost/pingpost/internal/testkit"
 )
 
-// The grants keep the service out; the triggers keep out whoever has more rights
-// than they should.
+// The grants stop the service, and the triggers stop roles with more rights than they should
+// have.
 func TestEvenTheOwnerCannotRewriteHistory(t *testing.T) {
 	d := testkit.NewDatabaseURLs(t)
 	for name, url := range map[string]string{"owner": d.OwnerURL, "superuser": d.RootURL} {
@@ -23,18 +23,18 @@ func TestEvenTheOwnerCannotRewriteHistory(t *testing.T) {
 			for _, table := range []string{"ledger_entries", "consents", "audit_events"} {
 				rejects(t, conn, insufficientPrivilege, "", `UPDATE `+table+` SET partner_id = gen_random_uuid()`)
 				rejects(t, conn, insufficientPrivilege, "", `DELETE FROM `+table)
-				rejects(t, conn, insufficientPrivilege, "", `TRUNCATE `+table+` CASCADE`) // else what refers to it would refuse already
+				rejects(t, conn, insufficientPrivilege, "", `TRUNCATE `+table+` CASCADE`) // CASCADE, because references would reject it first
 			}
 			rejects(t, conn, insufficientPrivilege, "", `TRUNCATE leads CASCADE`)
 			rejects(t, conn, foreignKeyViolation, "", `DELETE FROM leads`)
 		})
 	}
 	if n := testkit.Value[int](t, d, `SELECT (SELECT count(*) FROM ledger_entries) + (SELECT count(*) FROM consents)`); n != 4 {
-		t.Errorf("%d rows are left of 4", n)
+		t.Errorf("got %d rows left, want 4", n)
 	}
 }
 
-func TestSandboxLeadsGoThroughTheFunctionOnly(t *testing.T) {
+func TestOnlyTheFunctionDeletesSandboxLeads(t *testing.T) {
 	d := testkit.NewDatabaseURLs(t)
 	app := testkit.Connect(t, d.AppURL)
 	partner, day := uuid.New(), testkit.StartTime()
@@ -49,7 +49,7 @@ func TestSandboxLeadsGoThroughTheFunctionOnly(t *testing.T) {
 		return value[int64](t, app, `SELECT delete_sandbox_leads($1, $2)`, before, atMost)
 	}
 	if n := remove(day.Add(time.Hour), 10); n != 1 {
-		t.Errorf("%d leads went, want the one that is older", n)
+		t.Errorf("deleted %d leads, want only the older one", n)
 	}
 	left := func(lead uuid.UUID) int {
 		t.Helper()
@@ -58,33 +58,33 @@ func TestSandboxLeadsGoThroughTheFunctionOnly(t *testing.T) {
 	}
 	for lead, want := range map[uuid.UUID]int{old: 0, onTheDot: 3, ordinary: 3} {
 		if n := left(lead); n != want {
-			t.Errorf("%d rows of a lead are left, want %d", n, want)
+			t.Errorf("got %d rows of a lead left, want %d", n, want)
 		}
 	}
 	for range 3 {
 		putLead(t, app, partner, true, day)
 	}
 	if n := remove(day.Add(time.Hour), 2); n != 2 {
-		t.Errorf("%d leads went, want 2 at most", n)
+		t.Errorf("deleted %d leads, want at most 2", n)
 	}
 }
 
-// An ordinary lead must not become deletable by being called a sandbox one, even
-// by whoever may change the whole row.
-func TestAnOrdinaryLeadDoesNotBecomeDeletable(t *testing.T) {
+// An ordinary lead cannot be made deletable by marking it as a sandbox lead, even by a role that
+// may change the whole row.
+func TestOrdinaryLeadsCannotBecomeDeletable(t *testing.T) {
 	d := testkit.NewDatabaseURLs(t)
 	app, owner := testkit.Connect(t, d.AppURL), testkit.Connect(t, d.OwnerURL)
 	putLead(t, app, uuid.New(), false, testkit.StartTime())
 	exec(t, owner, `UPDATE leads SET sandbox = true`)
 	rejects(t, app, insufficientPrivilege, "", `SELECT delete_sandbox_leads(now() + interval '100 years', 10)`)
 	if n := value[int](t, app, `SELECT count(*) FROM leads`); n != 1 {
-		t.Errorf("%d leads are left, want 1", n)
+		t.Errorf("got %d leads left, want 1", n)
 	}
 }
 
-// A lead's deletion asks whether the ledger refers to it. That must not read the
-// ledger once for each of them, however long it has grown.
-func TestSandboxLeadsGoQuicklyBesideALongLedger(t *testing.T) {
+// Deleting a lead checks whether the ledger refers to it. The check must not read the whole
+// ledger for each lead.
+func TestDeletingSandboxLeadsIsFastWithLargeLedger(t *testing.T) {
 	const leads, entries = 1_000, 30_000
 	d := testkit.NewDatabaseURLs(t)
 	app := testkit.Connect(t, d.AppURL)
@@ -101,11 +101,11 @@ func TestSandboxLeadsGoQuicklyBesideALongLedger(t *testing.T) {
 	exec(t, app, `BEGIN`)
 	start := time.Now()
 	if n := value[int64](t, app, `SELECT delete_sandbox_leads($1, $2)`, day.Add(time.Hour), leads); n != leads {
-		t.Errorf("%d leads went", n)
+		t.Errorf("deleted %d leads", n)
 	}
-	t.Logf("%d leads beside %d entries went in %s", leads, entries, time.Since(start))
+	t.Logf("deleting %d leads with %d ledger entries took %s", leads, entries, time.Since(start))
 	if read := value[int64](t, app, `SELECT seq_tup_read FROM pg_stat_xact_user_tables WHERE relname = 'ledger_entries'`); read > entries {
-		t.Errorf("%d rows of the ledger were read on the way", read)
+		t.Errorf("deleting read %d rows of the ledger", read)
 	}
 	exec(t, app, `COMMIT`)
 }

@@ -10,16 +10,16 @@ import (
 	"github.com/pingpost/pingpost/internal/testkit"
 )
 
-// Rows that exist before a step get the right values from it, keep their own when it is
-// undone, and get the same values from it again. A step that needs more than this has a
-// test whose name begins with TestStep and its number.
+// A migration fills existing rows with the right values. Undoing it keeps the rows' own values,
+// and applying it again fills the same values. Migrations that need more than this have a test
+// whose name starts with TestStep and their number.
 func TestStepsFillExistingRows(t *testing.T) {
 	t.Parallel()
 	for _, c := range []struct {
 		step        int64
-		rows        func(*testing.T, *pgx.Conn) // inserts rows before the step
-		query, want string                      // what they hold after it
-		back, kept  string                      // what they hold when it is undone
+		rows        func(*testing.T, *pgx.Conn) // inserts rows before the migration
+		query, want string                      // what they contain after it
+		back, kept  string                      // what they contain when it is undone
 	}{
 		{
 			step:  7,
@@ -81,11 +81,11 @@ func TestStepsFillExistingRows(t *testing.T) {
 			for range 2 {
 				upTo(t, owner, c.step)
 				if got := value[string](t, conn, c.query); got != c.want {
-					t.Errorf("after the step the rows hold %q, want %q", got, c.want)
+					t.Errorf("after the migration: got rows %q, want %q", got, c.want)
 				}
 				downTo(t, owner, c.step-1)
 				if got := value[string](t, conn, c.back); got != c.kept {
-					t.Errorf("with the step undone the rows hold %q, want %q", got, c.kept)
+					t.Errorf("after undoing the migration: got rows %q, want %q", got, c.kept)
 				}
 			}
 		})

@@ -1,4 +1,4 @@
 package migrations
 
-// Explain is what a refused step's error becomes.
+// Explain exports explain for tests.
 var Explain = explain

@@ -11,12 +11,12 @@ import (
 	"github.com/pingpost/pingpost/internal/testkit"
 )
 
-// granted is everything that the service's role may do to tables. What is not
-// here is refused; nothing of it may be undone by the service itself.
+// granted contains all rights of the service's role on tables. Everything else is denied, and
+// the service must not be able to change that.
 var granted = map[string]string{
 	"goose_db_version":  "SELECT",
 	"snapshot_versions": "SELECT",
-	"partners":          "SELECT INSERT", // and updatable
+	"partners":          "SELECT INSERT", // and updatable, below
 	"accounts":          "SELECT INSERT",
 	"signing_secrets":   "SELECT INSERT",
 	"rate_cards":        "SELECT INSERT",
@@ -30,7 +30,7 @@ var granted = map[string]string{
 	"lead_events":     "SELECT INSERT",
 	"ledger_entries":  "SELECT INSERT",
 	"pings":           "SELECT INSERT",
-	"pings_20260102":  "", // through pings only
+	"pings_20260102":  "", // only through pings
 	"traffic_minutes": "SELECT INSERT UPDATE DELETE",
 	"refusals":        "SELECT INSERT DELETE",
 
@@ -58,7 +58,7 @@ var granted = map[string]string{
 	"daily_lead_counts":       "SELECT INSERT UPDATE DELETE",
 	"daily_lead_counts_state": "SELECT",
 
-	"staff":                "SELECT INSERT", // and updatable
+	"staff":                "SELECT INSERT", // and updatable, below
 	"staff_roles":          "SELECT INSERT DELETE",
 	"staff_invitations":    "SELECT INSERT DELETE",
 	"staff_recovery_codes": "SELECT INSERT UPDATE DELETE",
@@ -70,8 +70,8 @@ var granted = map[string]string{
 	"audit_events":         "SELECT",
 }
 
-// updatable are the columns that the service's role may change where it may not
-// change the whole row: what a lead sold for, and for whom, is written once.
+// updatable contains the columns that the service's role may change in tables where it may not
+// change the whole row. For example, a lead's price and partner are written once.
 var updatable = map[string]string{
 	"partners":        "name legal_name address tax_id contacts payment_terms status signing_mode shared_address account_manager notes row_version updated_at",
 	"accounts":        "name is_default status signing_mode row_version updated_at",
@@ -95,8 +95,8 @@ var updatable = map[string]string{
 	"rate_card_replays": "days_done state seen_at ended_at result",
 }
 
-// insertable are the columns that the service's role may write where it may not
-// write the whole row: it does not choose the id of an audit event.
+// insertable contains the columns that the service's role may insert in tables where it may not
+// insert the whole row. It does not choose the id of an audit event.
 var insertable = map[string]string{
 	"audit_events": "at staff_id actor role action object_kind object_id partner_id before after reason address request_id outcome prev_hash hash",
 }
@@ -123,17 +123,17 @@ func TestGrants(t *testing.T) {
 		}
 		seen[table] = true
 		if want := slices.Contains(strings.Fields(granted[table]), privilege); has != want {
-			t.Errorf("%s on %s: granted is %t, want %t", privilege, table, has, want)
+			t.Errorf("%s on %s: got granted %t, want %t", privilege, table, has, want)
 		}
 		if public {
-			t.Errorf("%s is granted to everybody", table)
+			t.Errorf("%s is granted to PUBLIC", table)
 		}
 	}
 	if err := rows.Err(); err != nil {
 		t.Fatal(err)
 	}
 	if want := slices.Sorted(maps.Keys(granted)); !slices.Equal(slices.Sorted(maps.Keys(seen)), want) {
-		t.Errorf("tables %v, want %v", slices.Sorted(maps.Keys(seen)), want)
+		t.Errorf("got tables %v, want %v", slices.Sorted(maps.Keys(seen)), want)
 	}
 }
 
@@ -160,7 +160,7 @@ func TestGrantsOnColumns(t *testing.T) {
 		}
 		want := map[string]map[string]string{"INSERT": insertable, "UPDATE": updatable}[privilege][table]
 		if columns != want {
-			t.Errorf("%s on columns of %s: %q, want %q", privilege, table, columns, want)
+			t.Errorf("%s on columns of %s: got %q, want %q", privilege, table, columns, want)
 		}
 		if want != "" {
 			seen++
@@ -170,7 +170,7 @@ func TestGrantsOnColumns(t *testing.T) {
 		t.Fatal(err)
 	}
 	if want := len(insertable) + len(updatable); seen != want {
-		t.Errorf("%d tables have columns to write, want %d", seen, want)
+		t.Errorf("got %d tables with writable columns, want %d", seen, want)
 	}
 }
 
@@ -203,7 +203,7 @@ func TestServiceRoleIsDenied(t *testing.T) {
 	} {
 		rejects(t, app, insufficientPrivilege, "", sql)
 	}
-	// Ownership is told apart in other words, under the same SQLSTATE.
+	// Missing ownership has the same SQLSTATE with another message.
 	for _, sql := range []string{
 		`ALTER TABLE ledger_entries DISABLE TRIGGER ALL`, `ALTER TABLE consents ADD COLUMN a int`, `DROP TABLE leads CASCADE`,
 		`DROP TRIGGER ledger_entries_append_only ON ledger_entries`, `CREATE INDEX ON leads (postcode)`,
@@ -212,12 +212,12 @@ func TestServiceRoleIsDenied(t *testing.T) {
 		rejects(t, app, insufficientPrivilege, "", sql)
 	}
 	if n := value[int](t, app, `SELECT (SELECT count(*) FROM ledger_entries) + (SELECT count(*) FROM consents) + (SELECT count(*) FROM leads)`); n != 3 {
-		t.Errorf("%d rows are left of a lead, a consent and an entry", n)
+		t.Errorf("got %d rows left of a lead, a consent and an entry", n)
 	}
 }
 
-// Whatever runs as the owner must not be led astray by the caller's search path,
-// and nobody but the service may call it.
+// Functions that run as the owner must not depend on the caller's search path, and only the
+// service may call them.
 func TestFunctionsOfTheOwner(t *testing.T) {
 	d := testkit.NewDatabaseURLs(t)
 	conn := testkit.Connect(t, d.OwnerURL)
@@ -236,15 +236,15 @@ func TestFunctionsOfTheOwner(t *testing.T) {
 		if err := rows.Scan(&name, &settings, &app, &everybody, &trigger); err != nil {
 			t.Fatal(err)
 		}
-		// Unless it is named, pg_temp is searched first, and the caller owns it.
+		// If pg_temp is not in the path, it is searched first, and the caller owns it.
 		if !strings.Contains(settings, "search_path=pg_catalog, public, pg_temp") {
-			t.Errorf("%s has the settings %q", name, settings)
+			t.Errorf("%s has settings %q", name, settings)
 		}
 		if trigger {
-			continue // which nobody can call
+			continue // which cannot be called
 		}
 		if everybody {
-			t.Errorf("everybody may call %s", name)
+			t.Errorf("PUBLIC may call %s", name)
 		}
 		if app {
 			callable = append(callable, name)
@@ -255,6 +255,6 @@ func TestFunctionsOfTheOwner(t *testing.T) {
 	}
 	slices.Sort(callable)
 	if want := []string{"delete_sandbox_leads", "drop_ping_partitions", "drop_reconciliation_lines", "ensure_ping_partitions", "release_payout_run"}; !slices.Equal(callable, want) {
-		t.Errorf("the service may call %v, want %v", callable, want)
+		t.Errorf("the service may call functions %v, want %v", callable, want)
 	}
 }

@@ -10,7 +10,7 @@ import (
 	"github.com/pingpost/pingpost/internal/testkit"
 )
 
-// An entry with a reference of its own, and one that has the same as every other.
+// A reference of an entry's own, and one that other entries have too.
 const (
 	insertAnyEntry  = insertEntryOf + `, gen_random_uuid()::text)`
 	insertSameEntry = insertEntryOf + `, 'once')`
@@ -19,9 +19,9 @@ const (
 		VALUES ($2, gen_random_uuid(), $1, $3, $4, 'GBP', now()`
 )
 
-// One index stands for two: a lead accrues once, whatever the reference, and has as
-// many other entries as it likes.
-func TestALeadAccruesOnce(t *testing.T) {
+// One index replaces two: a lead has one accrual, whatever its reference, and any number of other
+// entries.
+func TestLeadHasOneAccrual(t *testing.T) {
 	app := testkit.Connect(t, testkit.NewDatabaseURLs(t).AppURL)
 	partner := uuid.New()
 	lead := putLead(t, app, partner, false, testkit.StartTime())
@@ -36,8 +36,8 @@ func TestALeadAccruesOnce(t *testing.T) {
 	}
 }
 
-// What an entry is for happens once in a partner's entries of its kind.
-func TestAnEntryIsMadeOnce(t *testing.T) {
+// The reference of an entry is unique among a partner's entries of its kind.
+func TestEntryReferenceIsUnique(t *testing.T) {
 	app := testkit.Connect(t, testkit.NewDatabaseURLs(t).AppURL)
 	partner, other := uuid.New(), uuid.New()
 	lead := putLead(t, app, partner, false, testkit.StartTime())
@@ -49,8 +49,8 @@ func TestAnEntryIsMadeOnce(t *testing.T) {
 	rejects(t, app, uniqueViolation, "ledger_entries_reference_key", insertSameEntry, nil, partner, "adjustment", 200)
 }
 
-// What is looked up of one lead has an index, the guard of its deletion among them.
-func TestALeadsRowsHaveAnIndex(t *testing.T) {
+// Every lookup by lead uses an index, including the one that guards its deletion.
+func TestLookupsByLeadUseIndex(t *testing.T) {
 	app := testkit.Connect(t, testkit.NewDatabaseURLs(t).AppURL)
 	exec(t, app, `SET enable_seqscan = off`)
 	const ofLead = `WHERE lead_id = '00000000-0000-7000-8000-000000000001'`
@@ -66,8 +66,8 @@ func TestALeadsRowsHaveAnIndex(t *testing.T) {
 	}
 }
 
-// The steps that leave indexes out or make them smaller keep the rows, both ways, and
-// end what they had begun when they were broken off.
+// The migrations that remove indexes or make them smaller keep the rows in both directions, and
+// can be repeated after an interruption.
 func TestStep15AndStep16IndexesAndBack(t *testing.T) {
 	d := testkit.NewEmptyDatabase(t)
 	owner, conn := openOwner(t, d), testkit.Connect(t, d.OwnerURL)
@@ -77,8 +77,8 @@ func TestStep15AndStep16IndexesAndBack(t *testing.T) {
 	exec(t, conn, insertSameEntry, lead, partner, "return", -4560)
 	for _, step := range []struct {
 		to            int64
-		broken        []string // what it had done when it was broken off
-		before, after string   // the guard of the lead's accrual
+		broken        []string // what it had done when it was interrupted
+		before, after string   // the index that guards the lead's accrual
 	}{
 		{15, []string{
 			`CREATE INDEX lead_events_key ON lead_events (at)`, `CREATE INDEX ledger_entries_by_lead_once ON ledger_entries (occurred_at)`,
@@ -97,7 +97,7 @@ func TestStep15AndStep16IndexesAndBack(t *testing.T) {
 		upTo(t, owner, step.to)
 		after := readCatalogue(t, owner)
 		if slices.Equal(before, after) {
-			t.Fatalf("%d: the step changes nothing, or the catalogue does not tell", step.to)
+			t.Fatalf("%d: the migration does not change the catalogue", step.to)
 		}
 		guarded := func(accrual string) {
 			t.Helper()
@@ -107,12 +107,12 @@ func TestStep15AndStep16IndexesAndBack(t *testing.T) {
 		guarded(step.after)
 		downTo(t, owner, step.to-1)
 		if got := readCatalogue(t, owner); !slices.Equal(got, before) {
-			t.Errorf("%d: it does not leave on its way down what it found:\n%s", step.to, strings.Join(got, "\n"))
+			t.Errorf("%d: undoing it does not restore the catalogue:\n%s", step.to, strings.Join(got, "\n"))
 		}
 		guarded(step.before)
 		upTo(t, owner, step.to)
 		if got := readCatalogue(t, owner); !slices.Equal(got, after) {
-			t.Errorf("%d: it is not the same the second time:\n%s", step.to, strings.Join(got, "\n"))
+			t.Errorf("%d: applying it again gives another result:\n%s", step.to, strings.Join(got, "\n"))
 		}
 	}
 }

@@ -8,14 +8,14 @@ import (
 	"github.com/pingpost/pingpost/internal/testkit"
 )
 
-// Counting for daily caps starts with yesterday's first entry in the ledger, or with the
-// next entry.
+// Counting for daily caps starts with yesterday's first entry, or with the next entry if there is
+// none since.
 func TestStep19LeadCountsStartWithYesterday(t *testing.T) {
 	t.Parallel()
 	const entryAt = `INSERT INTO ledger_entries (partner_id, account_id, lead_id, kind, reference, amount_minor, currency, occurred_at)
 		VALUES ($1, $1, $1, 'return', gen_random_uuid()::text, -1, 'GBP', now() - $2::int * interval '1 day')`
 	for name, c := range map[string]struct {
-		daysAgo []int // an entry each, in the order of their ids
+		daysAgo []int // one entry each, in order of id
 		want    int64
 	}{
 		"an empty ledger":     {nil, 0},

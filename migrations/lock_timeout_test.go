@@ -11,17 +11,17 @@ import (
 	"github.com/pingpost/pingpost/migrations"
 )
 
-// A step that has to wait for a long transaction, as pg_dump's, does not keep posts
-// waiting behind it: Postgres lets nobody overtake whoever waits for a table.
-func TestPostsGoOnWhileAStepWaits(t *testing.T) {
+// A migration that waits for a long transaction, such as pg_dump's, does not block posts,
+// although Postgres queues later statements behind it.
+func TestPostsContinueWhileMigrationWaits(t *testing.T) {
 	steps := []struct {
 		name   string
 		before int64
-		table  string // read by the long transaction, and changed by a step
+		table  string // read by the long transaction and changed by a migration
 	}{
-		{"in a transaction", 12, "ledger_entries"},
-		{"an index's change of places", 14, "lead_events"},
-		{"a constraint's change of places", 15, "ledger_entries"},
+		{"migration in a transaction", 12, "ledger_entries"},
+		{"replacing an index", 14, "lead_events"},
+		{"replacing a constraint", 15, "ledger_entries"},
 	}
 	for _, step := range steps {
 		t.Run(step.name, func(t *testing.T) {
@@ -31,7 +31,7 @@ func TestPostsGoOnWhileAStepWaits(t *testing.T) {
 			upTo(t, owner, step.before)
 			posts, partner := testkit.Connect(t, d.OwnerURL), uuid.New()
 			exec(t, posts, insertPartner, partner, "a-partner")
-			exec(t, posts, `SET lock_timeout = '2s'`) // as long as a post waits for the database
+			exec(t, posts, `SET lock_timeout = '2s'`) // as for a post
 
 			dump, err := testkit.Connect(t, d.OwnerURL).Begin(t.Context())
 			if err != nil {
@@ -46,7 +46,7 @@ func TestPostsGoOnWhileAStepWaits(t *testing.T) {
 				_, err := migrations.Up(t.Context(), owner)
 				migrated <- err
 			}()
-			for range 2 { // it tries again, and is as polite then
+			for range 2 { // including a retry
 				d.AwaitLockOn(t, step.table)
 				putLead(t, posts, partner, false, testkit.StartTime())
 			}
@@ -59,17 +59,17 @@ func TestPostsGoOnWhileAStepWaits(t *testing.T) {
 					t.Error(err)
 				}
 			case <-time.After(time.Minute):
-				t.Error("the step did not go on when the long transaction was over")
+				t.Error("the migration did not continue after the long transaction")
 			}
 			if n := value[int](t, posts, `SELECT count(*) FROM ledger_entries`); n != 2 {
-				t.Errorf("%d entries, want 2", n)
+				t.Errorf("got %d entries, want 2", n)
 			}
 		})
 	}
 }
 
-// What the operator hears who migrates while a table is in use for good.
-func TestATableInUseIsExplained(t *testing.T) {
+// The operator gets an explanation if a table stays in use.
+func TestTableInUseIsExplained(t *testing.T) {
 	d := testkit.NewEmptyDatabase(t)
 	upTo(t, openOwner(t, d), 1)
 	reader, err := testkit.Connect(t, d.OwnerURL).Begin(t.Context())
@@ -81,11 +81,11 @@ func TestATableInUseIsExplained(t *testing.T) {
 	}
 	_, err = testkit.Connect(t, d.OwnerURL).Exec(t.Context(), `DO $$ BEGIN LOCK TABLE partners NOWAIT; END $$`)
 	if err == nil {
-		t.Fatal("the table was free")
+		t.Fatal("the table was not locked")
 	}
 	for _, want := range []string{"pg_stat_activity"} {
 		if got := migrations.Explain(err).Error(); !strings.Contains(got, want) {
-			t.Errorf("%q, want to hear %q", got, want)
+			t.Errorf("got %q, want an error with %q", got, want)
 		}
 	}
 }

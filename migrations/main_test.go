@@ -17,7 +17,7 @@ import (
 
 func TestMain(m *testing.M) { testkit.Main(m) }
 
-// SQLSTATEs that the schema refuses with.
+// SQLSTATEs with which the schema rejects statements.
 const (
 	insufficientPrivilege = "42501"
 	integrityViolation    = "23000"
@@ -29,7 +29,7 @@ const (
 	noPartition           = "23514"
 )
 
-// openOwner is how a database is migrated.
+// openOwner opens a database as its owner, for migrations.
 func openOwner(t *testing.T, d *testkit.Database) *sql.DB {
 	t.Helper()
 	owner, err := postgres.OpenOwner(d.OwnerURL, 5*time.Second)
@@ -40,7 +40,7 @@ func openOwner(t *testing.T, d *testkit.Database) *sql.DB {
 	return owner
 }
 
-// upTo applies the steps up to and including a version.
+// upTo applies the migrations up to and including a version.
 func upTo(t *testing.T, owner *sql.DB, version int64) {
 	t.Helper()
 	if err := migrations.UpTo(t.Context(), owner, version); err != nil {
@@ -48,7 +48,7 @@ func upTo(t *testing.T, owner *sql.DB, version int64) {
 	}
 }
 
-// downTo undoes the steps after a version.
+// downTo undoes the migrations after a version.
 func downTo(t *testing.T, owner *sql.DB, version int64) {
 	t.Helper()
 	if err := migrations.DownTo(t.Context(), owner, version); err != nil {
@@ -63,17 +63,17 @@ func exec(t *testing.T, conn *pgx.Conn, sql string, args ...any) {
 	}
 }
 
-// refuses runs a statement that must fail with the SQLSTATE, and with the
-// constraint where one is given.
+// rejects runs a statement that must fail with the SQLSTATE, and with the constraint if it is not
+// empty.
 func rejects(t *testing.T, conn *pgx.Conn, state, constraint, sql string, args ...any) {
 	t.Helper()
 	_, err := conn.Exec(t.Context(), sql, args...)
 	var pg *pgconn.PgError
 	switch {
 	case err == nil:
-		t.Errorf("%s: was let through", sql)
+		t.Errorf("%s: was accepted", sql)
 	case !errors.As(err, &pg) || pg.Code != state || (constraint != "" && pg.ConstraintName != constraint):
-		t.Errorf("%s: %v, want SQLSTATE %s %s", sql, err, state, constraint)
+		t.Errorf("%s: got %v, want SQLSTATE %s %s", sql, err, state, constraint)
 	}
 }
 
@@ -109,7 +109,7 @@ const insertEvent = `INSERT INTO lead_events (lead_id, kind, at) VALUES ($1, 'de
 const insertEntry = `INSERT INTO ledger_entries (partner_id, account_id, lead_id, kind, reference, amount_minor, currency, occurred_at)
 	VALUES ($2, gen_random_uuid(), $1::uuid, 'accrual', $1::uuid::text, 4560, 'GBP', now())`
 
-// putLead stores a lead as a post does; a sandbox lead accrues nothing.
+// putLead stores a lead as a post does. A sandbox lead has no accrual.
 func putLead(t *testing.T, conn *pgx.Conn, partner uuid.UUID, sandbox bool, received time.Time) uuid.UUID {
 	t.Helper()
 	lead := uuid.New()
@@ -122,12 +122,12 @@ func putLead(t *testing.T, conn *pgx.Conn, partner uuid.UUID, sandbox bool, rece
 	return lead
 }
 
-// insertDraft makes a card that can be changed.
+// insertDraft inserts a draft.
 const insertDraft = `INSERT INTO rate_cards (id, state, author, created_at, updated_at) VALUES ($1, 'draft', 'someone', now(), now())`
 
 const insertRule = `INSERT INTO pricing_rules (rate_card_id, position, base) VALUES ($1, 1, '{"GBP": 4560}')`
 
-// putCard makes a draft with one rule.
+// putCard inserts a draft with one rule.
 func putCard(t *testing.T, conn *pgx.Conn) uuid.UUID {
 	t.Helper()
 	card := uuid.New()
@@ -136,10 +136,10 @@ func putCard(t *testing.T, conn *pgx.Conn) uuid.UUID {
 	return card
 }
 
-// publish gives a card its version.
+// publish publishes a card.
 const publish = `UPDATE rate_cards SET state = 'published', version = $2, effective_at = now() WHERE id = $1`
 
-// catalogue describes everything that a migration makes, a line each.
+// catalogue describes everything that migrations create, one line each.
 const catalogue = `
 SELECT line FROM (
 	SELECT format('column %s.%s %s not null %s default %s', c.oid::regclass, a.attname, format_type(a.atttypid, a.atttypmod),

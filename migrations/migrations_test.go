@@ -21,25 +21,25 @@ func TestUpDownUp(t *testing.T) {
 	}
 	first := readCatalogue(t, owner)
 	if again, err := migrations.Up(t.Context(), owner); err != nil || len(again) != 0 {
-		t.Errorf("the second time up applied %v (%v), want nothing", again, err)
+		t.Errorf("applying again: applied %v (%v), want nothing", again, err)
 	}
 	downTo(t, owner, 0)
 	for _, line := range readCatalogue(t, owner) {
 		if !strings.Contains(line, "goose_db_version") && !strings.HasPrefix(line, "schema ") {
-			t.Errorf("left behind on the way down: %s", line)
+			t.Errorf("left after undoing all migrations: %s", line)
 		}
 	}
 	if again, err := migrations.Up(t.Context(), owner); err != nil || !slices.Equal(again, names) {
-		t.Fatalf("up again applied %v (%v), want %v", again, err, names)
+		t.Fatalf("after undoing: applied %v (%v), want %v", again, err, names)
 	}
 	second := readCatalogue(t, owner)
 	for _, line := range first {
 		if !slices.Contains(second, line) {
-			t.Errorf("gone after down and up: %s", line)
+			t.Errorf("missing after undoing and applying again: %s", line)
 		}
 	}
 	if len(first) != len(second) {
-		t.Errorf("%d lines of catalogue became %d", len(first), len(second))
+		t.Errorf("the catalogue had %d lines and now has %d", len(first), len(second))
 	}
 }
 
@@ -58,19 +58,19 @@ func TestStatus(t *testing.T) {
 			t.Fatal(err)
 		}
 		if int64(len(steps)) != latest {
-			t.Errorf("at %d: %d steps, want %d", at, len(steps), latest)
+			t.Errorf("at %d: got %d migrations, want %d", at, len(steps), latest)
 		}
 		for i, s := range steps {
 			if s.Version != int64(i+1) || s.Applied != (s.Version <= at) ||
 				!strings.HasPrefix(s.Name, fmt.Sprintf("%05d_", s.Version)) {
-				t.Errorf("at %d: step %+v", at, s)
+				t.Errorf("at %d: got migration %+v", at, s)
 			}
 		}
 	}
 }
 
-// A standby tells its status too: to look writes nothing.
-func TestStatusWhereNothingCanBeWritten(t *testing.T) {
+// Status works on a standby, because it writes nothing.
+func TestStatusOnReadOnlyServer(t *testing.T) {
 	d := testkit.NewEmptyDatabase(t)
 	if _, err := migrations.Up(t.Context(), openOwner(t, d)); err != nil {
 		t.Fatal(err)
@@ -82,11 +82,11 @@ func TestStatusWhereNothingCanBeWritten(t *testing.T) {
 		t.Errorf("%+v, %v", steps, err)
 	}
 	if _, err := migrations.Up(t.Context(), owner); err == nil {
-		t.Error("it can be written")
+		t.Error("the server accepts writes")
 	}
 }
 
-// Every step leaves the rows of the others alone, in both directions.
+// Every migration keeps the rows of others, in both directions.
 func TestStepsKeepRows(t *testing.T) {
 	d := testkit.NewEmptyDatabase(t)
 	owner := openOwner(t, d)
@@ -97,7 +97,7 @@ func TestStepsKeepRows(t *testing.T) {
 		t.Helper()
 		for table, n := range want {
 			if got := value[int](t, conn, "SELECT count(*) FROM "+table); got != n {
-				t.Errorf("%s has %d rows, want %d", table, got, n)
+				t.Errorf("%s: got %d rows, want %d", table, got, n)
 			}
 		}
 	}
@@ -117,7 +117,7 @@ func TestStepsKeepRows(t *testing.T) {
 		"accounts":          2,
 		"signing_secrets":   1,
 		"snapshot_versions": 2,
-	} // the house is one of each
+	} // includes the platform partner and account
 	holds(first)
 	upTo(t, owner, 2)
 	holds(first)
@@ -142,7 +142,7 @@ func TestStepsKeepRows(t *testing.T) {
 	holds(map[string]int{"pings": 1, "traffic_minutes": 0, "refusals": 0})
 	upTo(t, owner, 5)
 	holds(third)
-	exec(t, conn, `UPDATE partner_prices SET exclusions = '{}'`) // what 6 would refuse
+	exec(t, conn, `UPDATE partner_prices SET exclusions = '{}'`) // rejected by migration 6
 	before := readCatalogue(t, owner)
 	upTo(t, owner, 6)
 	holds(first)
@@ -151,7 +151,7 @@ func TestStepsKeepRows(t *testing.T) {
 	downTo(t, owner, 5)
 	for i, line := range readCatalogue(t, owner) {
 		if i >= len(before) || line != before[i] {
-			t.Fatalf("6 leaves behind on its way down: %s", line)
+			t.Fatalf("left after undoing migration 6: %s", line)
 		}
 	}
 	upTo(t, owner, 6)
@@ -174,8 +174,8 @@ func TestStepsKeepRows(t *testing.T) {
 	gone("partners", "leads", "pings", "snapshot_versions")
 }
 
-// Two nodes that migrate at once take turns.
-func TestTwoMigrateAtOnce(t *testing.T) {
+// Concurrent migrations wait for each other.
+func TestConcurrentMigrations(t *testing.T) {
 	d := testkit.NewEmptyDatabase(t)
 	latest, err := migrations.Latest()
 	if err != nil {
@@ -194,23 +194,23 @@ func TestTwoMigrateAtOnce(t *testing.T) {
 	}
 	all.Wait()
 	if n := len(applied[0]) + len(applied[1]); int64(n) != latest {
-		t.Errorf("%d steps were applied, want %d: %v", n, latest, applied)
+		t.Errorf("applied %d migrations, want %d: %v", n, latest, applied)
 	}
 }
 
-// A database whose roles were not prepared is told so, and left as it was.
-func TestWithoutTheServicesRole(t *testing.T) {
+// Without the service's role, the error says what to do, and the database stays unchanged.
+func TestMissingServiceRole(t *testing.T) {
 	d := testkit.NewEmptyDatabase(t)
 	owner := openOwner(t, d)
 	d.Exec(t, `ALTER ROLE pingpost_app RENAME TO someone_else`)
 	t.Cleanup(func() { d.Exec(t, `ALTER ROLE someone_else RENAME TO pingpost_app`) })
 	_, err := migrations.Up(t.Context(), owner)
-	for _, want := range []string{"pingpost_app does not exist", "CREATE ROLE pingpost_app LOGIN"} { // what is wrong, and the mend
+	for _, want := range []string{"pingpost_app does not exist", "CREATE ROLE pingpost_app LOGIN"} { // the problem and the fix
 		if err == nil || !strings.Contains(err.Error(), want) {
-			t.Errorf("%v, want to hear %q", err, want)
+			t.Errorf("got %v, want an error with %q", err, want)
 		}
 	}
 	if n := testkit.Value[int](t, d, `SELECT count(*) FROM pg_tables WHERE schemaname = 'public' AND tablename <> 'goose_db_version'`); n != 0 {
-		t.Errorf("%d tables were made", n)
+		t.Errorf("%d tables were created", n)
 	}
 }

@@ -19,12 +19,12 @@ var (
 	goosesTable = "goose_db_version"
 )
 
-// A name that Postgres chose differs between versions and says nothing in an
-// error; store tells people about refusals by the names of constraints.
+// Names that Postgres chooses differ between versions and explain nothing in an error. Packages
+// map violations to errors by name.
 func TestConstraintsAndIndexesAreNamedInTheSource(t *testing.T) {
 	files, err := filepath.Glob("*.sql")
 	if err != nil || len(files) == 0 {
-		t.Fatalf("%d files (%v)", len(files), err)
+		t.Fatalf("got %d files (%v)", len(files), err)
 	}
 	for _, file := range files {
 		raw, err := os.ReadFile(file)
@@ -35,21 +35,21 @@ func TestConstraintsAndIndexesAreNamedInTheSource(t *testing.T) {
 		found := 0
 		for _, at := range constraint.FindAllStringIndex(text, -1) {
 			if found++; !named.MatchString(text[:at[0]]) {
-				t.Errorf("%s: without a name: …%s", file, strings.TrimSpace(text[max(0, at[0]-60):at[1]+20]))
+				t.Errorf("%s: constraint without a name: …%s", file, strings.TrimSpace(text[max(0, at[0]-60):at[1]+20]))
 			}
 		}
 		for _, m := range index.FindAllStringSubmatch(text, -1) {
 			if found++; m[2] == "" {
-				t.Errorf("%s: an index without a name: %s", file, m[0])
+				t.Errorf("%s: index without a name: %s", file, m[0])
 			}
 		}
 		if found == 0 && strings.Contains(text, "CREATE TABLE") {
-			t.Errorf("%s: no constraint and no index was found: the test looks past them", file)
+			t.Errorf("%s: found no constraint or index, so the patterns no longer match", file)
 		}
 	}
 }
 
-// Names begin with their table's, so that an error says where.
+// Names start with the name of the table, so that errors are easy to locate.
 func TestConstraintsAndIndexesAreNamedAfterTheirTable(t *testing.T) {
 	d := testkit.NewDatabaseURLs(t)
 	conn := testkit.Connect(t, d.OwnerURL)
@@ -79,6 +79,6 @@ func TestConstraintsAndIndexesAreNamedAfterTheirTable(t *testing.T) {
 		t.Fatal(err)
 	}
 	if n < 40 {
-		t.Errorf("only %d names were seen", n)
+		t.Errorf("found only %d names", n)
 	}
 }

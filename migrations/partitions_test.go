@@ -12,45 +12,45 @@ import (
 const insertPing = `INSERT INTO pings (issued_at, sandbox, term_id, country, postcode, urgency, job_type, budget, outcome, price_minor, currency, card_version, duration_us)
 	VALUES ($1, false, 1072, 'GB', 'SW1A 1AA', '', '', '', 'priced', 4560, 'GBP', 1, 100)`
 
-// The session's time zone and style of dates are the caller's; days are UTC's.
+// Days are UTC days, whatever the caller's time zone and date style are.
 func TestPartitionsAreDaysOfUTC(t *testing.T) {
 	d := testkit.NewDatabaseURLs(t)
 	app := testkit.Connect(t, d.AppURL)
 	exec(t, app, `SET timezone = 'Pacific/Kiritimati'`) // UTC+14
 	exec(t, app, `SET datestyle = 'SQL, DMY'`)
 	if n := value[int](t, app, `SELECT ensure_ping_partitions('2026-12-31'::date, 2)`); n != 2 {
-		t.Errorf("made %d", n)
+		t.Errorf("created %d", n)
 	}
 	if got, want := d.PingPartitions(t), []string{"pings_20261231", "pings_20270101"}; !slices.Equal(got, want) {
-		t.Errorf("made %v, want %v", got, want)
+		t.Errorf("got partitions %v, want %v", got, want)
 	}
 	midnight := time.Date(2027, 1, 1, 0, 0, 0, 0, time.UTC)
 	exec(t, app, insertPing, midnight.Add(-time.Microsecond))
 	exec(t, app, insertPing, midnight)
 	for _, table := range []string{"pings_20261231", "pings_20270101"} {
 		if n := testkit.Value[int](t, d, `SELECT count(*) FROM `+table); n != 1 {
-			t.Errorf("%s has %d rows, want 1", table, n)
+			t.Errorf("%s: got %d rows, want 1", table, n)
 		}
 	}
 	rejects(t, app, noPartition, "", insertPing, midnight.AddDate(0, 0, 1))
 	rejects(t, app, noPartition, "", insertPing, midnight.AddDate(0, 0, -1).Add(-time.Microsecond))
 }
 
-func TestPartitionsAreMadeOnce(t *testing.T) {
+func TestPartitionsAreCreatedOnce(t *testing.T) {
 	d := testkit.NewDatabaseURLs(t)
 	app := testkit.Connect(t, d.AppURL)
 	if n := value[int](t, app, `SELECT ensure_ping_partitions('2026-01-01', 3)`); n != 3 {
-		t.Errorf("made %d, want 3", n)
+		t.Errorf("created %d, want 3", n)
 	}
 	if n := value[int](t, app, `SELECT ensure_ping_partitions('2026-01-02', 3)`); n != 1 {
-		t.Errorf("made %d more, want 1", n)
+		t.Errorf("created %d more, want 1", n)
 	}
 	if n := value[int](t, app, `SELECT ensure_ping_partitions('2026-02-01', 100000)`); n != 60 {
-		t.Errorf("made %d of a hundred thousand, want 60", n)
+		t.Errorf("asked for 100,000: created %d, want 60", n)
 	}
 }
 
-func TestPartitionsAreDroppedWholeDaysAtATime(t *testing.T) {
+func TestPartitionsAreDroppedByDay(t *testing.T) {
 	d := testkit.NewDatabaseURLs(t)
 	app := testkit.Connect(t, d.AppURL)
 	exec(t, app, `SELECT ensure_ping_partitions('2025-12-30', 4)`)
@@ -59,23 +59,23 @@ func TestPartitionsAreDroppedWholeDaysAtATime(t *testing.T) {
 		t.Errorf("dropped %d, want 2", n)
 	}
 	if got, want := d.PingPartitions(t), []string{"pings_20260101", "pings_20260102"}; !slices.Equal(got, want) {
-		t.Errorf("left %v, want %v", got, want)
+		t.Errorf("got partitions %v, want %v", got, want)
 	}
 	if n := value[int](t, app, `SELECT drop_ping_partitions('2026-01-01')`); n != 0 {
-		t.Errorf("dropped %d more", n)
+		t.Errorf("dropped %d more, want 0", n)
 	}
 }
 
-// A node whose clock is wrong, or whoever has its role, must not be able to drop
-// what has just been written.
+// Recent partitions cannot be dropped, even by a node with a wrong clock or another user of its
+// role.
 func TestPartitionsOfTheLastDayAreNotDropped(t *testing.T) {
 	d := testkit.NewDatabaseURLs(t)
 	app := testkit.Connect(t, d.AppURL)
-	exec(t, app, `SET timezone = 'Pacific/Kiritimati'`) // where it is another day, as a rule
-	exec(t, app, `BEGIN`)                               // of which now() is the start
+	exec(t, app, `SET timezone = 'Pacific/Kiritimati'`) // usually another day than in UTC
+	exec(t, app, `BEGIN`)                               // so that now() stays the same
 	today := value[time.Time](t, app, `SELECT (now() AT TIME ZONE 'UTC')::date`)
 	exec(t, app, `SELECT ensure_ping_partitions($1, 4)`, today.AddDate(0, 0, -3))
-	// The youngest that may go ended a whole day ago.
+	// The newest partition that may be dropped ended a day ago.
 	if n := value[int](t, app, `SELECT drop_ping_partitions($1)`, today.AddDate(0, 0, -1)); n != 2 {
 		t.Errorf("dropped %d, want 2", n)
 	}
@@ -86,12 +86,12 @@ func TestPartitionsOfTheLastDayAreNotDropped(t *testing.T) {
 	}
 	want := []string{today.AddDate(0, 0, -1).Format("pings_20060102"), today.Format("pings_20060102")}
 	if got := d.PingPartitions(t); !slices.Equal(got, want) {
-		t.Errorf("left %v, want %v", got, want)
+		t.Errorf("got partitions %v, want %v", got, want)
 	}
 }
 
-// Nodes do this side by side, every hour and at their start.
-func TestPartitionsAreMadeAndDroppedByManyAtOnce(t *testing.T) {
+// All nodes do this concurrently, when they start and then hourly.
+func TestConcurrentPartitionChanges(t *testing.T) {
 	d := testkit.NewDatabaseURLs(t)
 	var all sync.WaitGroup
 	for range 4 {
@@ -109,6 +109,6 @@ func TestPartitionsAreMadeAndDroppedByManyAtOnce(t *testing.T) {
 	all.Wait()
 	want := []string{"pings_20260103", "pings_20260104", "pings_20260105"}
 	if got := d.PingPartitions(t); !slices.Equal(got, want) {
-		t.Errorf("left %v, want %v", got, want)
+		t.Errorf("got partitions %v, want %v", got, want)
 	}
 }

@@ -11,9 +11,8 @@ import (
 	"github.com/pingpost/pingpost/internal/testkit"
 )
 
-// A secret that was revoked has been told to the wrong people, perhaps: neither
-// the service nor the owner brings it back.
-func TestARevokedSecretStaysRevoked(t *testing.T) {
+// A revoked secret may have leaked, so neither the service nor the owner can reactivate it.
+func TestRevokedSecretStaysRevoked(t *testing.T) {
 	d := testkit.NewDatabaseURLs(t)
 	for name, url := range map[string]string{"service": d.AppURL, "owner": d.OwnerURL} {
 		t.Run(name, func(t *testing.T) {
@@ -30,7 +29,7 @@ func TestARevokedSecretStaysRevoked(t *testing.T) {
 	}
 }
 
-// What is no list is understood by no node.
+// No node can read exclusions that are not a list.
 func TestExclusionsAreAList(t *testing.T) {
 	d := testkit.NewDatabaseURLs(t)
 	conn := testkit.Connect(t, d.AppURL)
@@ -45,8 +44,8 @@ func TestExclusionsAreAList(t *testing.T) {
 	exec(t, conn, `UPDATE partner_prices SET exclusions = '[]'`)
 }
 
-// Terms that exist when the column is added count as agreed at their last change. A
-// node of the release before, which does not name the column, can still write terms.
+// Existing terms count as agreed when they were last changed. A node of the previous release,
+// which does not know the column, can still write terms.
 func TestStep18TermsFromBeforeAgreedAt(t *testing.T) {
 	d := testkit.NewEmptyDatabase(t)
 	owner, conn := openOwner(t, d), testkit.Connect(t, d.OwnerURL)
@@ -60,19 +59,19 @@ func TestStep18TermsFromBeforeAgreedAt(t *testing.T) {
 	for range 2 {
 		upTo(t, owner, step)
 		if at := value[time.Time](t, conn, `SELECT agreed_at FROM partner_prices WHERE partner_id = '`+before.String()+`'`); !at.Equal(testkit.StartTime()) {
-			t.Errorf("agreed at %s", at)
+			t.Errorf("got agreed_at %s", at)
 		}
 		downTo(t, owner, step-1)
 	}
 	upTo(t, owner, step)
 	exec(t, conn, insert, after, testkit.StartTime())
 	if !value[bool](t, conn, `SELECT agreed_at > now() - interval '1 minute' FROM partner_prices WHERE partner_id = '`+after.String()+`'`) {
-		t.Error("new terms were not agreed just now")
+		t.Error("agreed_at of new terms is not the current time")
 	}
 }
 
-// A link that was issued before its token became a digest still leads to its partner,
-// also after a step back and up again.
+// A link that was issued before tokens were stored as digests still leads to its partner, also
+// after the migration is undone and applied again.
 func TestStep20IssuedLinksBecomeDigests(t *testing.T) {
 	d := testkit.NewEmptyDatabase(t)
 	owner := openOwner(t, d)
@@ -88,7 +87,7 @@ func TestStep20IssuedLinksBecomeDigests(t *testing.T) {
 		t.Helper()
 		digest := sha256.Sum256([]byte(token))
 		if got := value[uuid.UUID](t, conn, `SELECT partner_id FROM partner_links WHERE digest = $1`, digest[:]); got != partner {
-			t.Errorf("the link leads to %s, want %s", got, partner)
+			t.Errorf("the link leads to partner %s, want %s", got, partner)
 		}
 	}
 	for range 2 {
@@ -96,10 +95,10 @@ func TestStep20IssuedLinksBecomeDigests(t *testing.T) {
 		leads()
 		downTo(t, owner, step-1)
 		if n := value[int](t, conn, `SELECT count(*) FROM partner_links WHERE token = $1`, token); n != 0 {
-			t.Error("the token is back")
+			t.Error("the database contains the token")
 		}
 		if after := readCatalogue(t, owner); !slices.Equal(after, before) {
-			t.Errorf("left behind: %q", slices.DeleteFunc(after, func(line string) bool { return slices.Contains(before, line) }))
+			t.Errorf("left after undoing: %q", slices.DeleteFunc(after, func(line string) bool { return slices.Contains(before, line) }))
 		}
 	}
 }

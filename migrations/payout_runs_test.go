@@ -22,16 +22,16 @@ const (
 	runImmutable = "payout_runs_immutable"
 )
 
-// entry is a ledger entry of a lead of its own.
+// entry inserts a ledger entry with its own lead and returns its id.
 func entry(t *testing.T, conn *pgx.Conn) int64 {
 	t.Helper()
 	lead := putLead(t, conn, uuid.New(), false, testkit.StartTime())
 	return value[int64](t, conn, `SELECT id FROM ledger_entries WHERE lead_id = $1`, lead)
 }
 
-// A run takes entries while it is prepared, and its payments when it is paid; then
-// nothing of it changes, whoever tries.
-func TestAPaidRunStays(t *testing.T) {
+// Entries are added to a run while it is being prepared, and payments when it is marked as paid.
+// After that no role can change it.
+func TestPaidRunIsImmutable(t *testing.T) {
 	d := testkit.NewDatabaseURLs(t)
 	for name, url := range map[string]string{"service": d.AppURL, "owner": d.OwnerURL} {
 		t.Run(name, func(t *testing.T) {
@@ -75,9 +75,9 @@ func TestAPaidRunStays(t *testing.T) {
 	}
 }
 
-// A temporary table is found before the real one of its name, unless the search path says
-// otherwise: the service may make such tables, and must not lead a guard astray with one.
-func TestGuardsLookAtTheRealTables(t *testing.T) {
+// A temporary table hides the real one unless the search path prevents it. The service may create
+// temporary tables, and must not bypass a trigger with one.
+func TestTriggersIgnoreTemporaryTables(t *testing.T) {
 	d := testkit.NewDatabaseURLs(t)
 	conn := testkit.Connect(t, d.AppURL)
 	run, list, card := uuid.New(), uuid.New(), putCard(t, conn)
@@ -108,7 +108,7 @@ func TestUnpaidRunReleasesEntries(t *testing.T) {
 	exec(t, app, prepared, run)
 	rejects(t, app, insufficientPrivilege, "", `DELETE FROM payout_run_entries`)
 	if n := value[int64](t, app, `SELECT release_payout_run($1)`, run); n != 1 {
-		t.Errorf("%d claims were let go", n)
+		t.Errorf("released %d claims, want 1", n)
 	}
 	exec(t, app, `UPDATE payout_runs SET state = 'cancelled', ended_why = 'a slip' WHERE id = $1`, run)
 	exec(t, app, insertRun, next, "GBP", uuid.New())

@@ -51,20 +51,20 @@ func TestPublishedRateCardsDoNotChange(t *testing.T) {
 				}
 				rejected := integrityViolation
 				if name == "service" {
-					rejected = insufficientPrivilege // who made a card, and when, is written once
+					rejected = insufficientPrivilege // author and creation time are written once
 				}
 				rejects(t, conn, rejected, "", `UPDATE rate_cards SET author = 'x' WHERE id = $1`, card)
 				rejects(t, conn, rejected, "", `UPDATE rate_cards SET created_at = now() - interval '1 day' WHERE id = $1`, card)
 			}
 			if n := value[int](t, conn, `SELECT count(*) FROM pricing_rules WHERE rate_card_id = $1 AND base = '{"GBP": 4560}'`, card); n != 1 {
-				t.Errorf("the published rule is there %d times", n)
+				t.Errorf("got %d published rules, want 1", n)
 			}
 		})
 	}
 }
 
-// waits reports whether a statement waits for another's lock; it ends with the
-// test. done has its error.
+// waits runs a statement and reports whether it waits for a lock. The statement ends with the
+// test. done receives its error.
 func waits(t *testing.T, d *testkit.Database, conn *pgx.Conn, sql string, args ...any) (done <-chan error, blocked bool) {
 	t.Helper()
 	ended := make(chan error, 1)
@@ -74,7 +74,7 @@ func waits(t *testing.T, d *testkit.Database, conn *pgx.Conn, sql string, args .
 		ended <- err
 	}()
 	finished := false
-	testkit.Eventually(t, 10*time.Second, "the statement waits or ends", func() bool {
+	testkit.Eventually(t, 10*time.Second, "the statement waits for a lock or ends", func() bool {
 		blocked = testkit.Value[bool](t, d,
 			`SELECT coalesce(bool_or(wait_event_type = 'Lock'), false) FROM pg_stat_activity WHERE pid = $1`, pid)
 		finished = len(ended) > 0
@@ -83,9 +83,9 @@ func waits(t *testing.T, d *testkit.Database, conn *pgx.Conn, sql string, args .
 	return ended, blocked
 }
 
-// A rule that is being written while its card is published would otherwise be
-// committed into a card that nodes have loaded without it.
-func TestPublishingWaitsForRulesUnderWay(t *testing.T) {
+// Otherwise a rule that is written while its card is published could be committed to a card that
+// nodes have loaded without it.
+func TestPublishingWaitsForUncommittedRules(t *testing.T) {
 	d := testkit.NewDatabaseURLs(t)
 	editor, publisher := testkit.Connect(t, d.AppURL), testkit.Connect(t, d.AppURL)
 	card := putCard(t, editor)
@@ -93,7 +93,7 @@ func TestPublishingWaitsForRulesUnderWay(t *testing.T) {
 	exec(t, editor, addRule, card, 2)
 	done, blocked := waits(t, d, publisher, publish, card, 1)
 	if !blocked {
-		t.Error("the card was published while a rule of it was under way")
+		t.Error("the card was published while one of its rules was uncommitted")
 	}
 	exec(t, editor, `COMMIT`)
 	if err := <-done; err != nil {
@@ -101,7 +101,7 @@ func TestPublishingWaitsForRulesUnderWay(t *testing.T) {
 	}
 }
 
-func TestRulesWaitForPublishingUnderWay(t *testing.T) {
+func TestRulesWaitForUncommittedPublication(t *testing.T) {
 	d := testkit.NewDatabaseURLs(t)
 	editor, publisher := testkit.Connect(t, d.AppURL), testkit.Connect(t, d.AppURL)
 	card := putCard(t, editor)
@@ -113,16 +113,16 @@ func TestRulesWaitForPublishingUnderWay(t *testing.T) {
 	}
 	exec(t, publisher, `COMMIT`)
 	if err := <-done; err == nil {
-		t.Error("a published card got another rule")
+		t.Error("a rule was added to a published card")
 	}
 	if n := value[int](t, publisher, `SELECT count(*) FROM pricing_rules WHERE rate_card_id = $1`, card); n != 1 {
-		t.Errorf("the card has %d rules, want 1", n)
+		t.Errorf("got %d rules, want 1", n)
 	}
 }
 
-// Every change that a node must learn of raises its number and notifies, also
-// when the service's role makes it.
-func TestChangesAreNoticed(t *testing.T) {
+// Every change that affects nodes increments the snapshot's version and sends a notification,
+// even if the service's role makes it.
+func TestChangesNotifyNodes(t *testing.T) {
 	d := testkit.NewDatabaseURLs(t)
 	app, listener := testkit.Connect(t, d.AppURL), testkit.Connect(t, d.AppURL)
 	exec(t, listener, `LISTEN pingpost_snapshot`)
@@ -148,21 +148,20 @@ func TestChangesAreNoticed(t *testing.T) {
 		before := value[int64](t, app, number, c.snapshot)
 		exec(t, app, c.sql, c.args...)
 		if after := value[int64](t, app, number, c.snapshot); after != before+1 {
-			t.Errorf("%s: the number of %s went from %d to %d", c.sql, c.snapshot, before, after)
+			t.Errorf("%s: version of %s went from %d to %d", c.sql, c.snapshot, before, after)
 		}
 		n, err := listener.WaitForNotification(t.Context())
 		if err != nil {
 			t.Fatal(err)
 		}
 		if n.Payload != c.snapshot {
-			t.Errorf("%s: notified of %q, want %q", c.sql, n.Payload, c.snapshot)
+			t.Errorf("%s: got notification %q, want %q", c.sql, n.Payload, c.snapshot)
 		}
 	}
 }
 
-// Nodes load the prices anew when those in force change. What is done to a draft
-// would otherwise make every node do so with every edit.
-func TestChangesOfADraftAreNotNoticed(t *testing.T) {
+// Nodes reload the prices when the current version changes, and not with every edit of a draft.
+func TestChangesToDraftsDoNotNotifyNodes(t *testing.T) {
 	d := testkit.NewDatabaseURLs(t)
 	app := testkit.Connect(t, d.AppURL)
 	inForce := putCard(t, app)
@@ -187,16 +186,16 @@ func TestChangesOfADraftAreNotNoticed(t *testing.T) {
 	} {
 		exec(t, app, change, draft)
 		if after := number(); after != before {
-			t.Errorf("%s: the number went from %d to %d", change, before, after)
+			t.Errorf("%s: version went from %d to %d", change, before, after)
 		}
 	}
 	exec(t, app, `UPDATE rate_cards SET row_version = row_version + 1 WHERE id = $1`, inForce)
 	if after := number(); after != before {
-		t.Errorf("a change of no price: the number went from %d to %d", before, after)
+		t.Errorf("change without effect on prices: version went from %d to %d", before, after)
 	}
 }
 
-// What was submitted is what is approved: rules change in drafts only.
+// Only rules of drafts change, so that the approved card is the one that was submitted.
 func TestOnlyRulesOfDraftsChange(t *testing.T) {
 	d := testkit.NewDatabaseURLs(t)
 	for name, url := range map[string]string{"service": d.AppURL, "owner": d.OwnerURL} {
@@ -218,7 +217,7 @@ func TestOnlyRulesOfDraftsChange(t *testing.T) {
 	}
 }
 
-// A version is a number that a card gets when it is published, and its time with it.
+// A card gets its version and its time when it is published.
 func TestStatesOfARateCard(t *testing.T) {
 	d := testkit.NewDatabaseURLs(t)
 	app := testkit.Connect(t, d.AppURL)
@@ -248,8 +247,8 @@ func TestStatesOfARateCard(t *testing.T) {
 	rejects(t, app, uniqueViolation, "rate_cards_version_key", publish, second, 1)
 }
 
-// A step back has no drafts without numbers: they get some, above the versions', and
-// keep their rules; on the way up again they lose the numbers.
+// Undoing the migration gives drafts numbers above those of the versions and keeps their rules.
+// Applying it again removes the numbers.
 func TestStep11DraftsKeepTheirRulesOnTheWayDown(t *testing.T) {
 	d := testkit.NewEmptyDatabase(t)
 	owner := openOwner(t, d)
@@ -279,20 +278,20 @@ func TestStep11DraftsKeepTheirRulesOnTheWayDown(t *testing.T) {
 	cards := func(want string) {
 		t.Helper()
 		if got := value[string](t, conn, `SELECT string_agg(coalesce(version::text, 'none') || ' ' || state, ', ' ORDER BY version, created_at) FROM rate_cards`); got != want {
-			t.Errorf("the cards are %s, want %s", got, want)
+			t.Errorf("got cards %s, want %s", got, want)
 		}
 		if now := rules(); now != had {
-			t.Errorf("the rules are\n%s, and were\n%s", now, had)
+			t.Errorf("got rules\n%s, want\n%s", now, had)
 		}
 	}
 	downTo(t, owner, 10)
 	cards("3 superseded, 4 published, 5 draft, 6 draft, 7 draft, 8 draft")
 	if after := readCatalogue(t, owner); !slices.Equal(after, before) {
-		t.Errorf("left behind: %q", slices.DeleteFunc(after, func(line string) bool { return slices.Contains(before, line) }))
+		t.Errorf("left after undoing: %q", slices.DeleteFunc(after, func(line string) bool { return slices.Contains(before, line) }))
 	}
 	upTo(t, owner, 11)
 	cards("3 superseded, 4 published, none draft, none draft, none draft, none draft")
 	if n := value[int](t, conn, `SELECT count(*) FROM rate_cards WHERE updated_by = author AND updated_at = created_at AND row_version = 1`); n != 6 {
-		t.Errorf("%d cards say who changed them last", n)
+		t.Errorf("got %d cards with their last editor, want 6", n)
 	}
 }

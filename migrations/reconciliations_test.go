@@ -18,7 +18,7 @@ const (
 	reconciliationImmutable = "reconciliations_immutable"
 )
 
-// A result that was kept stays as it is; it may lose its file, and be settled.
+// A saved result does not change, apart from losing its file and being settled.
 func TestSavedReconciliationIsRetained(t *testing.T) {
 	d := testkit.NewDatabaseURLs(t)
 	for name, url := range map[string]string{"service": d.AppURL, "owner": d.OwnerURL} {
@@ -54,7 +54,7 @@ func TestSavedReconciliationIsRetained(t *testing.T) {
 			exec(t, conn, insertLine, another, 2)
 			for range 2 {
 				if n := value[int64](t, conn, `SELECT drop_reconciliation_lines($1, 1)`, another); n != 1 {
-					t.Errorf("%d lines went", n)
+					t.Errorf("deleted %d lines, want 1", n)
 				}
 			}
 			exec(t, conn, compared, another)
@@ -63,7 +63,7 @@ func TestSavedReconciliationIsRetained(t *testing.T) {
 	}
 }
 
-// Lines that were left out stay when the step is undone, and no new ones are taken.
+// left_out lines stay when the migration is undone, but no new ones are accepted.
 func TestStep24LeftOutLinesStayOnTheWayDown(t *testing.T) {
 	d := testkit.NewEmptyDatabase(t)
 	owner := openOwner(t, d)
@@ -80,6 +80,6 @@ func TestStep24LeftOutLinesStayOnTheWayDown(t *testing.T) {
 	downTo(t, owner, step-1)
 	rejects(t, conn, checkViolation, "reconciliation_lines_finding_known", insertLeftOut, one, 3)
 	if n := value[int](t, conn, `SELECT count(*) FROM reconciliation_lines`); n != 2 {
-		t.Errorf("%d lines, want 2", n)
+		t.Errorf("got %d lines, want 2", n)
 	}
 }
