@@ -95,7 +95,7 @@ func (b *bench) namesNobody(t *testing.T, m machine) {
 		t.Fatal(err)
 	}
 	text := string(document)
-	for _, part := range []string{"× ", " ns", " MB", "a second", m.CPU, m.Go, m.Postgres, m.System} {
+	for _, part := range []string{"× ", " ns", " MB", "per second", m.CPU, m.Go, m.Postgres, m.System} {
 		if part == "" || !strings.Contains(text, part) {
 			t.Errorf("the document does not tell %q", part)
 		}

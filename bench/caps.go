@@ -27,7 +27,7 @@ const (
 )
 
 // caps measures what it costs a node to keep the daily caps' counts up to date, at many
-// leads a day.
+// leads per day.
 func (b *bench) caps(ctx context.Context) (err error) {
 	d, err := b.stage.newDatabase(ctx, "caps")
 	if err != nil {

@@ -50,7 +50,7 @@ func (b *bench) exports(ctx context.Context) (err error) {
 		}
 		used := float64(max(e.Used.Peak, e.Used.Resident)-e.Idle.Resident) / megabyte
 		grown, rates = append(grown, max(used, 0)), append(rates, float64(e.Rows)/e.Seconds)
-		b.progress("export: round %d/%d: %.0f MB more, %.0f rows a second, %d MB", i+1, b.plan.FinanceRounds, used,
+		b.progress("export: round %d/%d: %.0f MB more, %.0f rows per second, %d MB", i+1, b.plan.FinanceRounds, used,
 			rates[i], e.Bytes/megabyte)
 	}
 	b.report.export(b.plan.FinanceRows, grown, rates)

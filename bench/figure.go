@@ -10,7 +10,7 @@ import (
 const (
 	met        = "met"
 	missed     = "missed"
-	atFloor    = "floor of this machine"
+	atFloor    = "machine limit"
 	notJudged  = ""
 	unmeasured = "not measured"
 )

@@ -136,7 +136,7 @@ func (b *bench) listMicros(ctx context.Context) ([]micro, error) {
 		return nil, err
 	}
 	return []micro{
-		{what: "price a cell, without an allocation", limit: 30, noAllocs: true, product: func(b *testing.B) {
+		{what: "price a cell, without allocations", limit: 30, noAllocs: true, product: func(b *testing.B) {
 			priceCell(b, table)
 		}},
 		{what: "seal a quote", limit: 600, product: func(b *testing.B) { sealQuote(b, quotes) }, floor: bare.sealQuote},
@@ -146,7 +146,7 @@ func (b *bench) listMicros(ctx context.Context) ([]micro, error) {
 			sealContact(ctx, b, wrappers)
 		}, floor: bare.sealContact},
 		{
-			what:    "refuse a post of 2 KiB that none of " + strconv.Itoa(candidates) + " partners signed",
+			what:    "reject a post of 2 KiB that none of " + strconv.Itoa(candidates) + " partners signed",
 			limit:   500_000,
 			product: b.manyPartners.search,
 			floor:   bare.hashPosts,

@@ -24,7 +24,7 @@ const (
 		CREATE TRIGGER bench_slow AFTER INSERT ON consents FOR EACH STATEMENT EXECUTE FUNCTION bench_slow()`
 )
 
-// overload sends ten times as many posts as are stored at best, and then as many
+// overload sends ten times as many posts as are stored at the highest rate, and then as many
 // as usual.
 func (b *bench) overload(ctx context.Context) (err error) {
 	p, err := b.stage.newProduct(ctx, "product_overload", productJob{})
@@ -34,7 +34,7 @@ func (b *bench) overload(ctx context.Context) (err error) {
 	defer func() { err = errors.Join(err, p.stop()) }()
 	fast := overloadTest{
 		product:     p,
-		name:        "database at its speed",
+		name:        "normal database",
 		steady:      steadyPosts,
 		connections: overloadFactor * load.Connections,
 		best:        load.Connections,
@@ -58,7 +58,7 @@ func (b *bench) overload(ctx context.Context) (err error) {
 type overloadTest struct {
 	*product
 	name        string
-	steady      int // posts a second when nothing presses
+	steady      int // posts per second when nothing presses
 	best        int // connections that bring the greatest rate
 	connections int // connections that bring too much
 }

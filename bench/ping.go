@@ -104,7 +104,7 @@ func (c *subject) serve(ctx context.Context, role string, job any) (err error) {
 	return err
 }
 
-// at is the same server at so many pings a second.
+// at is the same server at so many pings per second.
 func (c *subject) at(rate int) *subject {
 	return &subject{
 		name:    c.name,

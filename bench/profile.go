@@ -27,23 +27,23 @@ type area struct {
 // areas are looked through in this order for each function, from the innermost
 // outwards.
 var areas = []area{
-	{"reading and writing sockets and files (the kernel)", []string{"internal/runtime/syscall.", "syscall.", "internal/poll."}},
-	{"collecting garbage", []string{"runtime.gcBgMarkWorker", "runtime.bgsweep", "runtime.gcAssistAlloc", "runtime.gcStart"}},
-	{"switching between goroutines", []string{"runtime.schedule", "runtime.findRunnable", "runtime.mcall",
+	{"system calls (sockets and files)", []string{"internal/runtime/syscall.", "syscall.", "internal/poll."}},
+	{"garbage collection", []string{"runtime.gcBgMarkWorker", "runtime.bgsweep", "runtime.gcAssistAlloc", "runtime.gcStart"}},
+	{"scheduling goroutines", []string{"runtime.schedule", "runtime.findRunnable", "runtime.mcall",
 		"runtime.park_m", "runtime.ready", "runtime.sysmon", "runtime.mstart"}},
 	{"checking signatures", []string{"github.com/pingpost/pingpost/internal/signing."}},
 	{"sealing and opening quotes", []string{"github.com/pingpost/pingpost/internal/quote."}},
-	{"encrypting the contact record", []string{"github.com/pingpost/pingpost/internal/envelope.", "github.com/pingpost/pingpost/internal/keyring."}},
-	{"parsing the request", []string{"github.com/pingpost/pingpost/internal/payload.", "github.com/go-json-experiment/", "github.com/nyaruka/"}},
-	{"talking to Postgres", []string{"github.com/jackc/pgx", "github.com/pingpost/pingpost/internal/leads."}},
-	{"recording and counting", []string{"github.com/pingpost/pingpost/internal/intake.(*Recorder)", "github.com/pingpost/pingpost/internal/intake.(*Traffic)", "github.com/prometheus/"}},
+	{"encrypting contact records", []string{"github.com/pingpost/pingpost/internal/envelope.", "github.com/pingpost/pingpost/internal/keyring."}},
+	{"parsing requests", []string{"github.com/pingpost/pingpost/internal/payload.", "github.com/go-json-experiment/", "github.com/nyaruka/"}},
+	{"Postgres client", []string{"github.com/jackc/pgx", "github.com/pingpost/pingpost/internal/leads."}},
+	{"ping recorder and counters", []string{"github.com/pingpost/pingpost/internal/intake.(*Recorder)", "github.com/pingpost/pingpost/internal/intake.(*Traffic)", "github.com/prometheus/"}},
 	{"logging", []string{"log/slog.", "github.com/pingpost/pingpost/internal/httpserver.(*AccessLog", "github.com/pingpost/pingpost/internal/app.(*lineBuffer"}},
 	{"serving HTTP", []string{"net/http.", "net/textproto.", "bufio.", "github.com/gin-gonic/gin.",
 		"github.com/pingpost/pingpost/api.", "github.com/pingpost/pingpost/internal/httpserver."}},
-	{"deciding (intake, partners, prices)", []string{"github.com/pingpost/pingpost/internal/", "github.com/pingpost/pingpost/pricing_rules."}},
+	{"intake, partners and prices", []string{"github.com/pingpost/pingpost/internal/", "github.com/pingpost/pingpost/pricing_rules."}},
 }
 
-const otherArea = "all else"
+const otherArea = "other"
 
 // share is an area's part of the product's processor time, 0 to 1.
 type share struct {

@@ -57,7 +57,7 @@ func (r *report) pings(product, bare, gorm, tuned *subject) {
 		},
 		figure{
 			part:   part,
-			what:   "processor time of a ping, product / bare Gin handler",
+			what:   "processor time per ping, product / bare Gin handler",
 			unit:   "×",
 			values: quotients(product, bare, round.own),
 			limit:  maxPingCPUToBare,
@@ -76,8 +76,8 @@ func (r *report) pings(product, bare, gorm, tuned *subject) {
 	r.contender(part, "handler with a GORM insert without its transaction", "ping", tuned)
 	r.add(figure{
 		part:   part,
-		what:   "load generator, against the product",
-		unit:   "µs a ping",
+		what:   "load generator, with the product",
+		unit:   "µs per ping",
 		values: product.series(func(r round) float64 { return r.each(r.Load) }),
 	})
 	r.idle(part, "product", product)
@@ -103,7 +103,7 @@ func (r *report) posts(all []*subject) {
 	r.add(
 		figure{
 			part: part,
-			what: fmt.Sprintf("product over HTTP, with as many connections as are best for it / pgbench -c %d",
+			what: fmt.Sprintf("product over HTTP, best number of connections / pgbench -c %d",
 				load.Connections),
 			unit:   "×",
 			values: ratios(by[productAtBest], pgbench),
@@ -111,14 +111,14 @@ func (r *report) posts(all []*subject) {
 		},
 		figure{
 			part:   part,
-			what:   "product over HTTP / pgbench, each with as many connections as are best for it",
+			what:   "product over HTTP / pgbench, best number of connections each",
 			unit:   "×",
 			values: ratios(by[productAtBest], by[pgbenchAtBest]),
 			limit:  minPostToBest,
 		},
 		figure{
 			part:   part,
-			what:   "product over HTTP / GORM storing the same rows, each with as many connections as are best for it",
+			what:   "product over HTTP / GORM storing the same rows, best number of connections each",
 			unit:   "×",
 			values: ratios(by[productAtBest], by[gormAtBest]),
 			limit:  minPostToGorm,
@@ -141,10 +141,10 @@ func (r *report) posts(all []*subject) {
 	r.contender(part, "product over HTTP", "lead", product)
 	r.contender(part, "product over HTTP with Vault", "lead", vault)
 	r.contender(part, "pgbench", "lead", pgbench)
-	r.contender(part, "product over HTTP with as many connections as are best for it", "lead", by[productAtBest])
-	r.contender(part, "pgbench with as many connections as are best for it", "lead", by[pgbenchAtBest])
+	r.contender(part, "product over HTTP, best number of connections", "lead", by[productAtBest])
+	r.contender(part, "pgbench, best number of connections", "lead", by[pgbenchAtBest])
 	r.contender(part, "GORM", "lead", gorm)
-	r.contender(part, "GORM with as many connections as are best for it", "lead", by[gormAtBest])
+	r.contender(part, "GORM, best number of connections", "lead", by[gormAtBest])
 	r.idle(part, "product over HTTP", product)
 	r.idle(part, "pgbench", pgbench)
 	r.others(part, all...)
@@ -155,18 +155,18 @@ func (r *report) rewraps(alone, moving *subject, moved []float64) {
 	r.add(
 		figure{
 			part:   part,
-			what:   "posts with Vault while leads are rewrapped / while none are",
+			what:   "posts with Vault, during a rewrap / alone",
 			unit:   "×",
 			values: ratios(moving, alone),
 			limit:  minRewrappingToAlone,
 		},
-		figure{part: part, what: "rewrapped beside the posts", unit: "leads a second", values: moved},
+		figure{part: part, what: "rewrapped during the posts", unit: "leads per second", values: moved},
 	)
 	r.others(part, alone, moving)
 }
 
 func (r *report) steadyPings(product, bare *subject) {
-	const part, at = "ping", "a ping's 99th percentile at 10,000 a second"
+	const part, at = "ping", "99th percentile of pings at 10,000 per second"
 	r.add(
 		figure{
 			part:   part,
@@ -183,32 +183,32 @@ func (r *report) steadyPings(product, bare *subject) {
 
 func (r *report) mixedPosts(plain, again, bad, steady, single *subject) {
 	const part = "post"
-	at := "a post's 99th percentile at " + grouped(steadyPosts) + " a second"
+	at := "99th percentile of posts at " + grouped(steadyPosts) + " per second"
 	r.add(
 		figure{
 			part:   part,
-			what:   "product, one post of 20 repeats an earlier one / none does",
+			what:   "product, one post in 20 is a replay / none is",
 			unit:   "×",
 			values: ratios(again, plain),
 			limit:  minAgainToPlain,
 		},
 		figure{
 			part:   part,
-			what:   "product, one post of 100 is refused by the database / none is",
+			what:   "product, the database rejects one post in 100 / none",
 			unit:   "×",
 			values: ratios(bad, plain),
 			limit:  minBadToPlain,
 		},
 		figure{
 			part:   part,
-			what:   at + ", sharing transactions / each in its own",
+			what:   at + ", shared transactions / separate transactions",
 			unit:   "×",
 			values: quotients(steady, single, round.p99),
 			limit:  maxSharedToSingle,
 			atMost: true,
 		},
-		figure{part: part, what: at + ", sharing transactions", unit: "µs", values: steady.series(round.p99)},
-		figure{part: part, what: at + ", each in its own", unit: "µs", values: single.series(round.p99)},
+		figure{part: part, what: at + ", shared transactions", unit: "µs", values: steady.series(round.p99)},
+		figure{part: part, what: at + ", separate transactions", unit: "µs", values: single.series(round.p99)},
 	)
 }
 
@@ -217,21 +217,21 @@ func (r *report) growth(pings, posts [2]*subject, lists []float64) {
 	r.add(
 		figure{
 			part:   part,
-			what:   "pings with full tables / with empty ones",
+			what:   "pings, full tables / empty tables",
 			unit:   "×",
 			values: ratios(pings[0], pings[1]),
 			limit:  minFullToEmpty,
 		},
 		figure{
 			part:   part,
-			what:   "posts with full tables / with empty ones",
+			what:   "posts, full tables / empty tables",
 			unit:   "×",
 			values: ratios(posts[0], posts[1]),
 			limit:  minFullToEmpty,
 		},
 		figure{
 			part:   part,
-			what:   "a page of the leads in the console, by the slowest filter",
+			what:   "list of leads in the console, slowest filter",
 			unit:   "ms",
 			values: lists,
 			limit:  maxListMillis,
@@ -244,7 +244,7 @@ func (r *report) growth(pings, posts [2]*subject, lists []float64) {
 func (r *report) caps(leads int, millis []float64) {
 	r.add(figure{
 		part:   "caps",
-		what:   "counting for daily caps, a second and node, at " + grouped(int64(leads)) + " leads a day",
+		what:   "counting for daily caps, per second and node, at " + grouped(int64(leads)) + " leads per day",
 		unit:   "ms",
 		values: millis,
 		limit:  maxCapsMillis,
@@ -258,30 +258,30 @@ func (r *report) overload(name string, greatest, pressed *subject, recoveries []
 	r.add(
 		figure{
 			part:   part,
-			what:   "posts stored while ten times too many are sent / at best" + in,
+			what:   "posts stored at ten times the highest rate / at the highest rate" + in,
 			unit:   "×",
 			values: ratios(pressed, greatest),
 			limit:  minGoodput,
 		},
 		figure{
 			part:   part,
-			what:   "until posts take no longer than usual again" + in,
+			what:   "time until latency is normal again" + in,
 			unit:   "s",
 			values: recoveries,
 			limit:  maxRecoverySeconds,
 			atMost: true,
 		},
-		figure{part: part, what: "stored at best" + in, unit: "posts a second", values: greatest.series(round.rate)},
-		figure{part: part, what: "stored of too many" + in, unit: "posts a second", values: pressed.series(round.rate)},
+		figure{part: part, what: "stored at the highest rate" + in, unit: "posts per second", values: greatest.series(round.rate)},
+		figure{part: part, what: "stored under overload" + in, unit: "posts per second", values: pressed.series(round.rate)},
 		figure{
 			part:   part,
-			what:   "answered of too many" + in,
-			unit:   "posts a second",
+			what:   "answered under overload" + in,
+			unit:   "posts per second",
 			values: pressed.series(round.answered),
 		},
 	)
 	if rejections := rejectionMillis(pressed.rounds); len(rejections) > 0 {
-		r.add(figure{part: part, what: "99th percentile until a refusal was in" + in, unit: "ms", values: rejections})
+		r.add(figure{part: part, what: "99th percentile of rejections" + in, unit: "ms", values: rejections})
 	}
 	r.others(part, greatest, pressed)
 }
@@ -299,10 +299,10 @@ func rejectionMillis(rounds []round) (millis []float64) {
 
 // contender tells its rate, and what each request costs it and Postgres.
 func (r *report) contender(part, name, request string, c *subject) {
-	each := "µs a " + request
+	each := "µs per " + request
 	r.add(
-		figure{part: part, what: name, unit: request + "s a second", values: c.series(round.rate)},
-		figure{part: part, what: name + ": processor time of its process", unit: each, values: c.series(round.own)},
+		figure{part: part, what: name, unit: request + "s per second", values: c.series(round.rate)},
+		figure{part: part, what: name + ": processor time of the process", unit: each, values: c.series(round.own)},
 		figure{
 			part:   part,
 			what:   name + ": processor time of Postgres",
@@ -326,7 +326,7 @@ func (r *report) costsOf(part string) (shares []share) {
 
 // others tells how quiet the machine was.
 func (r *report) others(part string, all ...*subject) {
-	f := figure{part: part, what: "the machine's processor time that others took", unit: "%"}
+	f := figure{part: part, what: "processor time used by others", unit: "%"}
 	for _, c := range all {
 		f.values = append(f.values, c.series(func(r round) float64 { return 100 * r.others })...)
 	}
@@ -338,7 +338,7 @@ func (r *report) others(part string, all ...*subject) {
 func (r *report) idle(part, name string, c *subject) {
 	r.add(figure{
 		part:   part,
-		what:   name + ": the machine's processors idle",
+		what:   name + ": idle processor time",
 		unit:   "%",
 		values: c.series(func(one round) float64 { return 100 * one.idle }),
 	})
@@ -353,7 +353,7 @@ func (r *report) memory(used child.Usage, pings int64) {
 	if used.Peak > 0 {
 		r.add(figure{
 			part:   part,
-			what:   "the most there was",
+			what:   "peak resident memory",
 			unit:   "MB",
 			values: []float64{float64(used.Peak) / megabyte},
 		})
@@ -365,7 +365,7 @@ func (r *report) pricing(pings int64, replays, compiles []float64) {
 	r.add(
 		figure{
 			part:   part,
-			what:   "replay of " + grouped(pings) + " pings of " + strconv.Itoa(replayDays) + " days",
+			what:   "replay of " + grouped(pings) + " pings from " + strconv.Itoa(replayDays) + " days",
 			unit:   "s",
 			values: replays,
 			limit:  maxReplaySeconds,
@@ -373,7 +373,7 @@ func (r *report) pricing(pings int64, replays, compiles []float64) {
 		},
 		figure{
 			part:   part,
-			what:   "compile a rate card of " + grouped(compiledRules) + " rules",
+			what:   "compile a rate card with " + grouped(compiledRules) + " rules",
 			unit:   "ms",
 			values: compiles,
 			limit:  maxCompileMillis,
@@ -391,15 +391,15 @@ func (r *report) reconcile(rows int64, took compared) {
 	r.add(
 		figure{
 			part:   part,
-			what:   "compare a list of " + grouped(rows) + " rows, to psql doing it by hand",
+			what:   "compare a file with " + grouped(rows) + " rows, product / psql",
 			unit:   "×",
 			values: ratios,
 			limit:  maxReconcileToPsql,
 			atMost: true,
 		},
-		figure{part: part, what: "the comparison", unit: "s", values: took.product},
-		figure{part: part, what: "psql: copy, join, write", unit: "s", values: took.psql},
-		figure{part: part, what: "take the list in: read, profiled, sealed", unit: "s", values: took.upload},
+		figure{part: part, what: "comparison by the product", unit: "s", values: took.product},
+		figure{part: part, what: "comparison by psql: copy, join, write", unit: "s", values: took.psql},
+		figure{part: part, what: "upload the file: read, profile, encrypt", unit: "s", values: took.upload},
 	)
 }
 
@@ -408,13 +408,13 @@ func (r *report) export(rows int64, grown, rates []float64) {
 	r.add(
 		figure{
 			part:   part,
-			what:   "resident memory that an export of " + grouped(rows) + " ledger entries takes over idle",
+			what:   "memory for an export of " + grouped(rows) + " ledger entries",
 			unit:   "MB",
 			values: grown,
 			limit:  maxExportResident,
 			atMost: true,
 		},
-		figure{part: part, what: "exported", unit: "rows a second", values: rates},
+		figure{part: part, what: "export", unit: "rows per second", values: rates},
 	)
 }
 

@@ -31,7 +31,7 @@ type round struct {
 	Load      time.Duration // processor time of the load generator
 	P99       time.Duration // until an acknowledgement was in
 	Rejected  int64
-	Rejection time.Duration // the 99th percentile until a refusal was in
+	Rejection time.Duration // the 99th percentile of rejections
 	postgres  time.Duration // processor time of Postgres
 	others    float64       // share of the machine that others took
 	idle      float64       // share of the machine that nobody took
