@@ -11,8 +11,8 @@ import (
 	"golang.org/x/crypto/chacha20poly1305"
 )
 
-// bareOperations are the bare operations of the standard library below the product's
-// functions: what a machine needs for them, nothing can undercut.
+// bareOperations are the standard library's operations that the product's functions cannot do
+// without. No implementation can be faster than they are on a machine.
 type bareOperations struct {
 	quotes  cipher.AEAD // XChaCha20-Poly1305, under a key that is ready
 	wrapper cipher.AEAD // AES-256-GCM, under a key that is ready
@@ -32,7 +32,7 @@ func newBareOperations() (*bareOperations, error) {
 }
 
 const (
-	// stampSize is the length of a timestamp and the dot behind it.
+	// stampSize is the length of a timestamp and the dot after it.
 	stampSize = 11
 	// quotePlain is the length of a quote's plaintext in bytes, and quoteRaw that of
 	// a token before it is encoded.
@@ -65,8 +65,8 @@ func (f *bareOperations) openQuote(b *testing.B) {
 	}
 }
 
-// hashPost is the hashing that HMAC does for a post when its key's two pads are
-// ready: the timestamp, a dot and the body, and then that digest.
+// hashPost is the hashing that HMAC needs for a post when the key's two pads are prepared: the
+// timestamp, a dot and the body, and then that digest.
 func (f *bareOperations) hashPost(b *testing.B) {
 	message := noise(stampSize + postSize)
 	defer timed(b)()
@@ -76,7 +76,7 @@ func (f *bareOperations) hashPost(b *testing.B) {
 	}
 }
 
-// hashPosts is the same once for each candidate.
+// hashPosts is hashPost for each candidate.
 func (f *bareOperations) hashPosts(b *testing.B) {
 	message := noise(stampSize + postSize)
 	defer timed(b)()
@@ -88,13 +88,13 @@ func (f *bareOperations) hashPosts(b *testing.B) {
 	}
 }
 
-// keyBlocks is a message that SHA-256 compresses in 8 blocks, as many as HKDF
-// needs to derive a content key.
+// keyBlocks is the length of a message with 8 blocks of SHA-256, as many as HKDF needs to derive a
+// content key.
 const keyBlocks = 8*sha256.BlockSize - 9
 
-// sealContact is what an envelope cannot do without: randomness for a key, a
-// salt and two nonces, 8 compressions of SHA-256, one AES key made ready, and
-// two AES-256-GCM seals, of the record and of its key.
+// sealContact is what an envelope needs: random bytes for a key, a salt and two nonces, 8
+// compressions of SHA-256, one AES key setup, and two AES-256-GCM seals, of the record and of its
+// key.
 func (f *bareOperations) sealContact(b *testing.B) {
 	plain, message := noise(contactSize), noise(keyBlocks)
 	var random [32 + 16 + 12 + 12]byte

@@ -13,21 +13,21 @@ const (
 	maxCapsMillis  = 5
 	cappedPartners = 1000
 	countsASecond  = 2
-	countedSeconds = 60 // of a round
+	countedSeconds = 60 // per round
 
 	capsPartnersSQL = `WITH capped AS (
 			INSERT INTO partners (id, slug, name, status, signing_mode, shared_address, created_at, updated_at)
 			SELECT gen_random_uuid(), 'capped-' || i, 'Capped', 'approved', 'default', false, now(), now() FROM generate_series(1, $1) AS i RETURNING id)
 		INSERT INTO partner_prices (partner_id, daily_lead_cap, updated_at) SELECT id, 1000000, now() FROM capped`
-	// Each entry is of another partner than the one before, evenly over the time.
+	// Consecutive entries are for different partners and are spread evenly over time.
 	capsEntriesSQL = `WITH capped AS MATERIALIZED (SELECT array_agg(partner_id) AS ids FROM partner_prices)
 		INSERT INTO ledger_entries (partner_id, account_id, lead_id, kind, reference, amount_minor, currency, occurred_at)
 		SELECT ids[1 + i % cardinality(ids)], ids[1], gen_random_uuid(), 'accrual', i::text, 4560, 'GBP', $1::timestamptz + i * ($2::timestamptz - $1) / $3::int
 		FROM capped, generate_series(0, $3::int - 1) AS i`
 )
 
-// caps measures what it costs a node to keep the daily caps' counts up to date, at many
-// leads per day.
+// caps measures how long a node takes to keep the counts for daily caps up to date, with many leads
+// per day.
 func (b *bench) caps(ctx context.Context) (err error) {
 	d, err := b.stage.newDatabase(ctx, "caps")
 	if err != nil {

@@ -11,13 +11,13 @@ import (
 	"time"
 )
 
-// recordTimeout is how long the last pings may take to reach the database.
+// recordTimeout limits the time until the last pings are in the database.
 const recordTimeout = 30 * time.Second
 
-// recorder is what the product says of its log of pings.
+// recorder contains the product's metrics on its log of pings.
 type recorder struct{ written, dropped int64 }
 
-// readRecorder asks the product's metrics.
+// readRecorder reads the product's metrics.
 func readRecorder(ctx context.Context, ops string) (r recorder, err error) {
 	request, err := http.NewRequestWithContext(ctx, http.MethodGet, "http://"+ops+"/metrics", nil)
 	if err != nil {
@@ -48,31 +48,30 @@ func parseRecorder(metrics io.Reader) (r recorder, err error) {
 		}
 		n, err := strconv.ParseFloat(value, 64)
 		if err != nil {
-			return r, fmt.Errorf("the metric %s is no number", series)
+			return r, fmt.Errorf("the metric %s is not a number", series)
 		}
 		*into += int64(n)
 		found++
 	}
 	const series = 5 // recorded, and four reasons to drop
 	if found != series {
-		return r, fmt.Errorf("the product's metrics tell %d of the recorder's counts, not %d", found, series)
+		return r, fmt.Errorf("got %d of the recorder's metrics, want %d", found, series)
 	}
 	return r, lines.Err()
 }
 
-// awaitRecorded waits until the product has written, or dropped, as many pings
-// as were answered.
+// awaitRecorded waits until the product has written or dropped as many pings as were answered.
 func awaitRecorded(ctx context.Context, ops string, answered int64) error {
 	var r recorder
 	return await(ctx, recordTimeout, func() (_ bool, err error) {
 		r, err = readRecorder(ctx, ops)
 		return r.written+r.dropped >= answered, err
 	}, func() error {
-		return fmt.Errorf("%d pings were answered, and after %s only %d are recorded", answered, recordTimeout, r.written)
+		return fmt.Errorf("%d pings were answered, but only %[3]d were recorded after %[2]s", answered, recordTimeout, r.written)
 	})
 }
 
-// checkPings fails unless every answered ping is a row, and no other is.
+// checkPings fails unless there is exactly one row for each answered ping.
 func checkPings(ctx context.Context, d *database, ops string, answered int64) error {
 	if err := awaitRecorded(ctx, ops, answered); err != nil {
 		return err
@@ -87,19 +86,19 @@ func checkPings(ctx context.Context, d *database, ops string, answered int64) er
 	return d.holds(ctx, answered, "pings", "pings WHERE outcome = 'priced'")
 }
 
-// holds fails unless so many rows are there.
+// holds fails unless the table contains exactly so many rows.
 func (d *database) holds(ctx context.Context, want int64, what, from string) error {
 	var got int64
 	if err := d.root.QueryRow(ctx, "SELECT count(*) FROM "+from).Scan(&got); err != nil {
 		return err
 	}
 	if got != want {
-		return fmt.Errorf("%d were acknowledged, and the database %s holds %d %s", want, d.name, got, what)
+		return fmt.Errorf("%d were acknowledged, but the database %s contains %d %s", want, d.name, got, what)
 	}
 	return nil
 }
 
-// checkLeads fails unless exactly the acknowledged posts are stored, each whole.
+// checkLeads fails unless exactly the acknowledged posts are stored completely.
 func checkLeads(ctx context.Context, d *database, acknowledged int64) error {
 	for _, table := range []struct{ what, from string }{
 		{"leads", "leads"},

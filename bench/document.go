@@ -13,7 +13,7 @@ import (
 //go:embed document.md.tmpl
 var documentText string
 
-// document is docs/benchmarks.md.
+// document renders docs/benchmarks.md.
 func (b *bench) document(m machine) ([]byte, error) {
 	cell := func(s string) string {
 		if s == "" {
@@ -42,13 +42,13 @@ func (b *bench) document(m machine) ([]byte, error) {
 	return out.Bytes(), err
 }
 
-// shown is a figure as the document has it.
+// shown is a figure as shown in the document.
 type shown struct {
 	What, Spread, Target, Verdict, Floor string
 	Judged                               bool
 }
 
-// of lists a part's figures.
+// of returns the figures of a part.
 func (r *report) of(part string) (list []shown) {
 	for _, f := range r.figures {
 		if f.part == part {

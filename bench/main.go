@@ -1,11 +1,11 @@
-// Command bench measures the product against its baselines, side by side in one
-// run, prints the ratios with their targets, and writes docs/benchmarks.md. It
-// ends with 1 when a target is missed that the machine could have reached.
+// Command bench measures the product and its baselines in one run, prints the ratios and their
+// targets, and writes docs/benchmarks.md. It exits with 1 if a target is missed that the machine
+// could have reached.
 //
-//	go run ./bench                 everything, and the document: about 40 minutes
-//	go run ./bench -quick          short rounds, to try a change out
+//	go run ./bench                 everything, with the document: about 40 minutes
+//	go run ./bench -quick          short rounds, for trying out changes
 //	go run ./bench -only ping,post some parts
-//	go run ./bench -profile DIR    and processor profiles of the product under load
+//	go run ./bench -profile DIR    also save processor profiles of the product under load
 package main
 
 import (
@@ -30,10 +30,10 @@ import (
 
 const documentPath = "docs/benchmarks.md"
 
-// longest bounds a whole run, patience apart.
+// longest limits a whole run, in addition to patience.
 const longest = 60 * time.Minute
 
-// fillTime is allowed besides for tables that are asked for: a slow machine's.
+// fillTime is the additional time for filling tables on a slow machine.
 func fillTime(p benchdata.Plan) time.Duration {
 	return time.Duration(p.Leads)*(time.Second/4_000) + time.Duration(p.Pings)*(time.Second/50_000)
 }
@@ -55,7 +55,7 @@ func main() {
 	}
 }
 
-// plan is how long is measured.
+// plan contains the sizes and durations of a run.
 type plan struct {
 	PingRounds, PostRounds, MicroRounds int
 	PingRound, PostRound, MicroTime     time.Duration
@@ -102,7 +102,7 @@ func quickPlan() plan {
 	}
 }
 
-// bench is one run.
+// bench is a run.
 type bench struct {
 	plan         plan
 	stage        *stage
@@ -115,7 +115,7 @@ type bench struct {
 
 func (b *bench) progress(format string, args ...any) { fmt.Fprintf(b.tell, format+"\n", args...) }
 
-// parts are what -only names, in their order.
+// parts returns the names for -only, in order.
 func parts() []string {
 	return []string{"ping", "post", "overload", "growth", "caps", "memory", "pricing", "reconcile", "export", "micro"}
 }
@@ -132,22 +132,22 @@ func parse(args []string, tell io.Writer) (choices, error) {
 	var c choices
 	flags := flag.NewFlagSet("bench", flag.ContinueOnError)
 	flags.SetOutput(tell)
-	flags.BoolVar(&c.quick, "quick", false, "short rounds, for trying; nothing is written")
+	flags.BoolVar(&c.quick, "quick", false, "short rounds, for trying out; nothing is written")
 	flags.BoolVar(&c.write, "write", true, "write "+documentPath+" after a full run")
-	flags.IntVar(&c.growth.Leads, "leads", 0, "how many leads full tables hold (default 1,000,000)")
-	flags.IntVar(&c.growth.Pings, "pings", 0, "how many pings full tables hold (default 10,000,000)")
-	flags.StringVar(&c.profiles, "profile", "", "a folder for processor profiles of the product, taken after the rounds")
+	flags.IntVar(&c.growth.Leads, "leads", 0, "number of leads in full tables (default 1,000,000)")
+	flags.IntVar(&c.growth.Pings, "pings", 0, "number of pings in full tables (default 10,000,000)")
+	flags.StringVar(&c.profiles, "profile", "", "folder for processor profiles of the product, taken after the rounds")
 	flags.DurationVar(&c.patience, "patience", 3*time.Minute,
-		"how long may be waited, and rounds repeated, for a machine that others leave alone")
+		"how long to wait, and repeat rounds, until the machine is idle")
 	only := flags.String("only", "", "parts to measure, separated by commas: "+strings.Join(parts(), ",")+"; nothing is written")
 	if err := flags.Parse(args); err != nil {
 		return c, err
 	}
 	if flags.NArg() > 0 {
-		return c, fmt.Errorf("%q is not understood: -help lists the flags", flags.Arg(0))
+		return c, fmt.Errorf("unexpected argument %q: see -help", flags.Arg(0))
 	}
 	if c.patience < 0 {
-		return c, errors.New("-patience is zero or longer")
+		return c, errors.New("-patience must be zero or more")
 	}
 	c.only = parts()
 	if *only != "" {
@@ -156,23 +156,23 @@ func parse(args []string, tell io.Writer) (choices, error) {
 	}
 	for _, part := range c.only {
 		if !slices.Contains(parts(), part) {
-			return c, fmt.Errorf("-only does not know %q: there are %s", part, strings.Join(parts(), ", "))
+			return c, fmt.Errorf("-only: unknown part %q, want one of %s", part, strings.Join(parts(), ", "))
 		}
 	}
 	c.write = c.write && !c.quick
 	return c, nil
 }
 
-// command runs what the arguments ask for and returns the targets missed.
+// command runs the benchmarks that the arguments select and returns the missed targets.
 func command(ctx context.Context, args []string, tell io.Writer) ([]string, error) {
 	c, err := parse(args, tell)
 	if err != nil {
 		return nil, err
 	}
 	if _, err := os.Stat(filepath.Dir(documentPath)); c.write && err != nil {
-		return nil, errors.New("there is no docs folder here: run it in the repository's folder, or with -write=false")
+		return nil, errors.New("no docs folder: run bench in the repository's root, or with -write=false")
 	}
-	ctx, cancel := context.WithTimeoutCause(ctx, longest+c.patience+fillTime(c.growth), errors.New("the run took too long"))
+	ctx, cancel := context.WithTimeoutCause(ctx, longest+c.patience+fillTime(c.growth), errors.New("the run exceeded its time limit"))
 	defer cancel()
 	b := &bench{plan: fullPlan(), profiles: c.profiles, patience: c.patience, tell: tell}
 	if c.quick {
@@ -193,7 +193,7 @@ func command(ctx context.Context, args []string, tell io.Writer) ([]string, erro
 	return b.report.missed(), os.WriteFile(documentPath, text, 0o644)
 }
 
-// run measures the parts on a stage of their own.
+// run measures the parts on a new stage.
 func (b *bench) run(ctx context.Context, only []string) (m machine, err error) {
 	if b.stage, err = openStage(ctx); err != nil {
 		return m, err

@@ -1,7 +1,6 @@
-// Package benchdata fills a database with synthetic partners, leads and pings, as
-// many as a platform has after years, so that growth can be measured. Ids, times,
-// digests, ledger entries and key versions are as the service writes them; contact
-// records are noise, and nobody's.
+// Package benchdata fills a database with synthetic partners, leads and pings, as many as a
+// platform has after years, to measure growth. Ids, times, digests, ledger entries and key
+// versions are as the service writes them. Contact records are random bytes.
 package benchdata
 
 import (
@@ -25,18 +24,18 @@ import (
 )
 
 const (
-	// prefix begins the slugs and identifiers of synthetic partners.
+	// prefix is the prefix of the slugs and identifiers of synthetic partners.
 	prefix = "bench-"
 
 	partnerBatch = 500
 	leadBatch    = 10_000
 	pingBatch    = 250_000
-	// span is the time that leads and pings are spread over, until now. Partitions
-	// of pings are a day each, and at most 60 are made in one call.
+	// span is the time before now over which leads and pings are spread. Pings have daily
+	// partitions, and one call creates at most 60.
 	span = 30 * 24 * time.Hour
 )
 
-// Plan says how many there shall be in all.
+// Plan contains the total numbers of rows to reach.
 type Plan struct{ Partners, Leads, Pings int }
 
 // Filler fills one database.
@@ -46,11 +45,11 @@ type Filler struct {
 	Wrappers *envelope.Wrappers
 	Taxonomy *pricingrules.Taxonomy
 	Now      time.Time
-	// Tell hears how far it is: of what, how many there are, of how many.
+	// OnProgress is called with a kind of row, the number of rows, and the number to reach.
 	OnProgress func(what string, there, of int)
 }
 
-// Fill adds what is missing to reach the plan. It may be stopped and run again.
+// Fill adds the rows that are missing to reach the plan. It can be stopped and run again.
 func (f *Filler) Fill(ctx context.Context, p Plan) error {
 	if err := f.partners(ctx, p.Partners); err != nil {
 		return fmt.Errorf("partners: %w", err)
@@ -80,8 +79,8 @@ func (f *Filler) partners(ctx context.Context, want int) error {
 	return nil
 }
 
-// addPartners makes approved partners, each with an account and a secret, which are
-// not told: nobody posts in their name.
+// addPartners adds approved partners, each with an account and a secret. The secrets are discarded,
+// so no one can post for these partners.
 func (f *Filler) addPartners(ctx context.Context, from, n int) error {
 	rows := make([]models.Partner, n)
 	accounts := make([]models.Account, n)
@@ -125,7 +124,7 @@ func (f *Filler) addPartners(ctx context.Context, from, n int) error {
 	})
 }
 
-// seller is whose a synthetic lead is.
+// seller is the owner of a synthetic lead.
 type seller struct{ partner, account, secret uuid.UUID }
 
 func (f *Filler) sellers(ctx context.Context) (all []seller, err error) {
@@ -155,13 +154,13 @@ func (f *Filler) leads(ctx context.Context, want int) error {
 		return err
 	}
 	if len(all) == 0 {
-		return fmt.Errorf("leads need partners to be of: ask for some")
+		return fmt.Errorf("leads need partners: set -partners")
 	}
 	key, err := f.Wrappers.DataKey(ctx)
 	if err != nil {
 		return err
 	}
-	key.Zero() // the rows only name it
+	key.Zero() // the rows only contain its version
 	wrapper, version, err := envelope.ParseWrapped(key.Wrapped)
 	if err != nil {
 		return err
@@ -184,13 +183,13 @@ func (f *Filler) leads(ctx context.Context, want int) error {
 	return nil
 }
 
-// digestPrefix names the platform key at the head of a digest.
+// digestPrefix returns the platform key's id at the start of a digest.
 func (f *Filler) digestPrefix() []byte {
 	first := f.Keys.IDs()[0]
 	return first[:]
 }
 
-// leads are a batch of them, by column.
+// leads is a batch of leads, by column.
 type leads struct {
 	ids, transactions, partners, accounts, secrets []uuid.UUID
 	industries, references                         []string
@@ -234,8 +233,7 @@ func noise(n int) []byte {
 	return out
 }
 
-// leadsSQL stores leads with what belongs to them, without what posts need to be
-// told apart from the partners' retries.
+// leadsSQL stores leads with their related rows, without the data that detects replays.
 const leadsSQL = `WITH lead AS (
 	INSERT INTO leads (id, transaction, transaction_id, partner_id, account_id, secret_id, hmac_verified, sandbox, price_minor, currency, industry, term_id,
 		urgency, card_version, quoted_partner, quoted_country, quoted_postcode, quoted_at, received_at, country, postcode, phone_flagged,
@@ -267,7 +265,7 @@ func (f *Filler) pings(ctx context.Context, want int) error {
 	if _, err := f.DB.Pool.Exec(ctx, `SELECT ensure_ping_partitions($1::date, $2)`, first, int(span/(24*time.Hour))+2); err != nil {
 		return postgres.Translate(err)
 	}
-	// Whole batches follow each other in time, as rows in a log do.
+	// Batches are in order of time, like rows in a log.
 	for start, missing := there, want-there; there < want; {
 		n := min(pingBatch, want-there)
 		from := first.Add(time.Duration(float64(span) * float64(there-start) / float64(missing)))

@@ -1,10 +1,9 @@
-// Package child runs copies of this program in other roles: servers, load, and
-// baselines each get a process of their own, so that the processor time and
-// memory of each can be told apart.
+// Package child runs copies of this program in other roles. Servers, load and baselines each get
+// their own process, so that processor time and memory can be measured separately.
 //
-// Parent and child exchange JSON values over the child's standard input and
-// output. A child ends when its input closes, which the kernel does when the
-// parent dies, however it dies: none is ever left behind.
+// Parent and child exchange JSON values over the child's standard input and output. A child ends
+// when its input closes. The kernel closes it when the parent ends for any reason, so no child is
+// left behind.
 package child
 
 import (
@@ -20,23 +19,23 @@ import (
 	"time"
 )
 
-// roleVariable in the environment makes a copy of this program a child.
+// roleVariable is the environment variable that makes a copy of this program a child.
 const roleVariable = "PINGPOST_BENCH_ROLE"
 
-// stopTimeout is past every wait of a role that ends in order.
+// stopTimeout is longer than any role needs to stop.
 const stopTimeout = 45 * time.Second
 
-// Role is what a child does. Its context ends when the parent has let go of it.
+// Role is what a child runs. Its context ends when the parent closes the link.
 type Role func(ctx context.Context, l *Link) error
 
-// RunIfChild does nothing in the program that a person started. In a copy that
-// Start made it plays its role and ends the process. It comes first in main.
+// RunIfChild does nothing in the parent. In a child it runs the role and exits. Call it first in
+// main.
 func RunIfChild(roles map[string]Role) {
 	name, ok := os.LookupEnv(roleVariable)
 	if !ok {
 		return
 	}
-	// Ctrl-C reaches every process of a terminal: the parent decides what ends.
+	// Ctrl-C is sent to all processes in a terminal, but the parent stops its children itself.
 	signal.Ignore(os.Interrupt, syscall.SIGHUP)
 	if err := play(roles, name, os.Stdin, os.Stdout); err != nil {
 		fmt.Fprintf(os.Stderr, "bench: %s: %v\n", name, err)
@@ -49,7 +48,7 @@ func play(roles map[string]Role, name string, in io.Reader, out io.Writer) error
 	_ = os.Unsetenv(roleVariable) // the copy's own children are not copies
 	role, ok := roles[name]
 	if !ok {
-		return errors.New("there is no such role")
+		return errors.New("unknown role")
 	}
 	ctx, gone := context.WithCancel(context.Background())
 	defer gone()
@@ -68,13 +67,13 @@ func play(roles map[string]Role, name string, in io.Reader, out io.Writer) error
 	return role(ctx, l)
 }
 
-// Link is the child's end.
+// Link is the child's end of the connection.
 type Link struct {
 	said chan json.RawMessage
 	out  *json.Encoder
 }
 
-// Next waits for the parent's next value; io.EOF when it has let go.
+// Next waits for the parent's next value. It returns io.EOF when the parent closes the link.
 func (l *Link) Next(into any) error {
 	value, ok := <-l.said
 	if !ok {
@@ -86,7 +85,7 @@ func (l *Link) Next(into any) error {
 // Say sends a value to the parent.
 func (l *Link) Say(value any) error { return l.out.Encode(value) }
 
-// Process is the parent's end of a child.
+// Process is the parent's end of the connection to a child.
 type Process struct {
 	role string
 	cmd  *exec.Cmd
@@ -95,15 +94,14 @@ type Process struct {
 	said *json.Decoder
 }
 
-// Start starts a copy in a role and sends it its job. The caller stops it; the
-// end of ctx stops it too.
+// Start starts a copy in a role and sends it its job. The child ends with Stop or when ctx ends.
 func Start(ctx context.Context, role string, job any) (*Process, error) {
 	program, err := os.Executable()
 	if err != nil {
 		return nil, err
 	}
 	cmd := exec.CommandContext(ctx, program)
-	// A copy built with the race detector would end a second late.
+	// With the race detector, a copy would exit a second later.
 	cmd.Env = append(os.Environ(), roleVariable+"="+role, "GORACE=atexit_sleep_ms=0")
 	cmd.Stderr = os.Stderr
 	in, err := cmd.StdinPipe()
@@ -143,10 +141,10 @@ func (p *Process) Ask(question, into any) error {
 }
 
 func (p *Process) failed(err error) error {
-	return fmt.Errorf("the %s process ended before it was asked to, and said above why (%w)", p.role, err)
+	return fmt.Errorf("the %s process ended unexpectedly; see its output above (%w)", p.role, err)
 }
 
-// Stop lets go of the child and waits until it has ended.
+// Stop closes the link and waits until the child has ended.
 func (p *Process) Stop() error {
 	_ = p.in.Close()
 	kill := time.AfterFunc(stopTimeout, func() { _ = p.cmd.Process.Kill() })

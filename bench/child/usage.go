@@ -14,15 +14,15 @@ import (
 	"time"
 )
 
-// Usage is what a process has used so far.
+// Usage is the processor time and memory of a process.
 type Usage struct {
 	CPU      time.Duration // user and system, all threads
 	Resident int64         // bytes of memory in use now
-	Peak     int64         // the most there ever were; 0 where the system does not tell
+	Peak     int64         // peak; 0 if the system does not report it
 }
 
-// ServeUsage answers each question with this process's usage, until the parent
-// lets go: the life of a server.
+// ServeUsage answers each request with this process's usage until the parent closes the link.
+// Servers run it while they serve.
 func (l *Link) ServeUsage() error {
 	for {
 		var question any
@@ -41,14 +41,14 @@ func (l *Link) ServeUsage() error {
 	}
 }
 
-// Usage asks a server for its usage.
+// Usage asks a child for its usage.
 func (p *Process) Usage() (Usage, error) {
 	var u Usage
 	err := p.Ask("usage", &u)
 	return u, err
 }
 
-// ReadUsage reads this process's own.
+// ReadUsage returns this process's usage.
 func ReadUsage() (Usage, error) {
 	var spent syscall.Rusage
 	if err := syscall.Getrusage(syscall.RUSAGE_SELF, &spent); err != nil {
@@ -59,7 +59,7 @@ func ReadUsage() (Usage, error) {
 	if errors.Is(err, os.ErrNotExist) { // not Linux
 		out, err := exec.Command("ps", "-o", "rss=", "-p", strconv.Itoa(os.Getpid())).Output()
 		if err != nil {
-			return u, fmt.Errorf("ps does not tell the resident memory: %w", err)
+			return u, fmt.Errorf("ps does not report the resident memory: %w", err)
 		}
 		u.Resident, err = kilobytes(string(out))
 		return u, err
@@ -71,7 +71,7 @@ func ReadUsage() (Usage, error) {
 	return u, err
 }
 
-// read takes VmRSS and VmHWM from the lines of /proc/self/status.
+// read parses VmRSS and VmHWM in /proc/self/status.
 func (u *Usage) read(status []byte) (err error) {
 	for lines := bufio.NewScanner(bytes.NewReader(status)); lines.Scan() && err == nil; {
 		name, value, _ := strings.Cut(lines.Text(), ":")
@@ -83,7 +83,7 @@ func (u *Usage) read(status []byte) (err error) {
 		}
 	}
 	if err == nil && u.Resident == 0 {
-		err = errors.New("/proc/self/status does not tell VmRSS")
+		err = errors.New("/proc/self/status has no VmRSS")
 	}
 	return err
 }

@@ -1,7 +1,7 @@
-// Command fill fills a database with synthetic partners, leads and pings, up to the
-// numbers given, to see how growth changes things. It reads the same settings as
-// pingpost serve. Never run it where real leads are: nothing removes them again. It
-// may be stopped at any time, and run again.
+// Command fill fills a database with synthetic partners, leads and pings up to the given totals, to
+// see the effects of growth. It reads the same settings as pingpost serve. Never run it on a
+// database with real leads, because the synthetic rows cannot be removed. It can be stopped at any
+// time and run again.
 package main
 
 import (
@@ -35,16 +35,16 @@ func run(ctx context.Context, args, environ []string, progress io.Writer) error 
 	plan := benchdata.Plan{}
 	flags := flag.NewFlagSet("fill", flag.ContinueOnError)
 	flags.SetOutput(progress)
-	flags.IntVar(&plan.Partners, "partners", 10_000, "how many synthetic partners to have in all")
-	flags.IntVar(&plan.Leads, "leads", 10_000_000, "how many leads to have in all, about 2 KB each")
-	flags.IntVar(&plan.Pings, "pings", 100_000_000, "how many recorded pings to have in all, about 150 bytes each")
-	database := flags.String("database", "", "the `NAME` of the database, to confirm that it is this one")
-	file := flags.String("config", "", "the YAML `FILE` with settings")
+	flags.IntVar(&plan.Partners, "partners", 10_000, "total number of synthetic partners")
+	flags.IntVar(&plan.Leads, "leads", 10_000_000, "total number of leads, about 2 KB each")
+	flags.IntVar(&plan.Pings, "pings", 100_000_000, "total number of recorded pings, about 150 bytes each")
+	database := flags.String("database", "", "confirm the `NAME` of the database to fill")
+	file := flags.String("config", "", "YAML `FILE` with settings")
 	if err := flags.Parse(args); err != nil {
 		return err
 	}
 	if plan.Partners < 0 || plan.Leads < 0 || plan.Pings < 0 {
-		return fmt.Errorf("numbers are zero or more")
+		return fmt.Errorf("totals must be zero or more")
 	}
 	cfg, err := config.Load(config.Source{
 		File: *file, Environ: environ, Defaults: config.Serve,
@@ -71,7 +71,7 @@ func run(ctx context.Context, args, environ []string, progress io.Writer) error 
 		return err
 	}
 	if *database != name {
-		return fmt.Errorf("this would fill the database %q with synthetic leads for good: confirm with -database %s", name, name)
+		return fmt.Errorf("this fills the database %q with synthetic leads that cannot be removed: confirm with -database %s", name, name)
 	}
 	wrappers, err := app.OpenKeysUnpooled(cfg, transit.NewAttempts(db, keys), clock.System{})
 	if err != nil {

@@ -19,8 +19,7 @@ import (
 
 func TestMain(m *testing.M) { testkit.Main(m) }
 
-// The database needs to be named. It is filled up to the numbers given and no further,
-// and a node serves on it.
+// The database has to be named. It is filled up to the given totals, and a node can serve on it.
 func TestFill(t *testing.T) {
 	db := testkit.NewDatabase(t)
 	key := func() string {

@@ -1,8 +1,6 @@
-// Package load drives an HTTP server over keep-alive connections on loopback:
-// each connection sends a request that was built beforehand, reads the whole
-// answer, and sends the next. It does as little as it can, so that what is
-// measured is the server: an answer's status and length are looked at, nothing
-// else of it.
+// Package load sends requests to an HTTP server over keep-alive connections on loopback. Each
+// connection sends a prebuilt request, reads the whole answer, and sends the next. To measure the
+// server and not the load generator, it only checks an answer's status and length.
 package load
 
 import (
@@ -22,41 +20,41 @@ import (
 )
 
 const (
-	// Connections are open at once, where a job does not say otherwise.
+	// Connections is the default number of connections.
 	Connections = 64
-	// grace is for the answers under way when the time is up.
+	// grace is how long to wait for answers when the time is up.
 	grace = 30 * time.Second
-	// longestAnswer bounds an answer with its head, in bytes.
+	// longestAnswer limits an answer with its head, in bytes.
 	longestAnswer = 32 << 10
 )
 
-// Job says what to send. Of For and Count at least one is set; what comes first
-// ends the run. Requests are whole HTTP/1.1 requests.
+// Job describes what to send. Set For, Count or both; the run ends with the first that is reached.
+// Requests are complete HTTP/1.1 requests.
 type Job struct {
 	Address  string
 	Requests [][]byte
-	Once     bool          // each request is sent once at most, rather than round and round
+	Once     bool          // send each request at most once; otherwise they are repeated
 	For      time.Duration // 0 for no limit
 	Count    int64         // 0 for no limit
-	Rate     int           // requests a second over all connections; 0 for one after the other on each
+	Rate     int           // requests per second over all connections; 0 for no limit
 
-	Connections int // 0 for the usual number
+	Connections int // 0 for the default
 }
 
-// Result is what came of a run. Every request that was sent was answered.
+// Result is the result of a run. Every request that was sent was answered.
 type Result struct {
 	Acknowledged int64         // answered with 200
 	Rejected     int64         // answered with anything else
-	Rejection    string        // the first of these
+	Rejection    string        // the first rejected answer
 	Elapsed      time.Duration // from the first request to the last answer
-	Median, P99  time.Duration // of the time until an acknowledgement was in
-	RejectedP99  time.Duration // of the time from sending until a refusal was in
+	Median, P99  time.Duration // of the time until an acknowledgement arrived
+	RejectedP99  time.Duration // of the time from sending until a rejection arrived
 }
 
-// Rate is acknowledged requests a second.
+// Rate returns the acknowledged requests per second.
 func (r Result) Rate() float64 { return float64(r.Acknowledged) / r.Elapsed.Seconds() }
 
-// run is the connections' common state.
+// run is the shared state of the connections.
 type run struct {
 	Job
 	next, acknowledged, rejected atomic.Int64
@@ -66,8 +64,8 @@ type run struct {
 	took, turnedAway             [][]time.Duration // of each connection
 }
 
-// Run opens the connections, sends, and returns when every answer is in. The
-// error is a connection that failed: a server that refuses is no error.
+// Run opens the connections, sends requests, and returns when all answers have arrived. It returns
+// an error if a connection fails, but not if the server rejects requests.
 func Run(ctx context.Context, j Job) (Result, error) {
 	if len(j.Requests) == 0 || j.For <= 0 && j.Count <= 0 {
 		return Result{}, errors.New("a load needs requests and an end")
@@ -95,7 +93,7 @@ func Run(ctx context.Context, j Job) (Result, error) {
 	})()
 	if j.For > 0 {
 		defer time.AfterFunc(j.For, func() { r.over.Store(true) }).Stop()
-		defer time.AfterFunc(j.For+grace, func() { cancel(errors.New("answers are missing long after the time was up")) }).Stop()
+		defer time.AfterFunc(j.For+grace, func() { cancel(errors.New("answers are still missing after the end of the run")) }).Stop()
 	}
 	r.start, r.took, r.turnedAway = clock.System{}.Now(), make([][]time.Duration, len(conns)), make([][]time.Duration, len(conns))
 	var all sync.WaitGroup
@@ -141,7 +139,7 @@ func (r *run) connect(ctx context.Context) (conns []net.Conn, err error) {
 	return conns, nil
 }
 
-// converse is the life of connection n.
+// converse sends requests on connection n.
 func (r *run) converse(ctx context.Context, c net.Conn, n int) error {
 	buf := make([]byte, longestAnswer)
 	for !r.over.Load() {
@@ -175,8 +173,8 @@ func (r *run) converse(ctx context.Context, c net.Conn, n int) error {
 	return nil
 }
 
-// await waits until a request is due, and returns from when its time counts: from
-// then on when it is sent, and from when it was due when no connection was free.
+// await waits until a request is due, and returns the start of its time: now, or when it was due if
+// no connection was free then.
 func (r *run) await(ctx context.Context, i int64) (from time.Time, err error) {
 	now := clock.System{}.Now()
 	if r.Rate == 0 {
@@ -201,9 +199,9 @@ var (
 	lengthName = []byte("\r\nContent-Length: ")
 )
 
-// read reads one whole answer into buf.
+// read reads one answer into buf.
 func read(c net.Conn, buf []byte) ([]byte, error) {
-	whole := 0 // the answer's length, once its head is there
+	whole := 0 // the answer's length, once its head has arrived
 	for filled := 0; ; {
 		if filled == len(buf) {
 			return nil, fmt.Errorf("an answer is longer than %d bytes", len(buf))
@@ -221,14 +219,14 @@ func read(c net.Conn, buf []byte) ([]byte, error) {
 		switch {
 		case whole == 0 || filled < whole:
 		case filled > whole:
-			return nil, errors.New("an answer is longer than it says")
+			return nil, errors.New("an answer is longer than its Content-Length")
 		default:
 			return buf[:filled], nil
 		}
 	}
 }
 
-// length is an answer's, head and body, or 0 while its head is not all there.
+// length returns an answer's length with its head, or 0 while the head is incomplete.
 func length(answer []byte) (int, error) {
 	end := bytes.Index(answer, headEnd)
 	if end < 0 {
@@ -238,7 +236,7 @@ func length(answer []byte) (int, error) {
 	digits, _, _ := bytes.Cut(rest, headEnd[:2])
 	body, err := strconv.Atoi(string(digits))
 	if !ok || err != nil || body < 0 {
-		return 0, errors.New("an answer does not tell its length")
+		return 0, errors.New("an answer has no Content-Length")
 	}
 	return end + len(headEnd) + body, nil
 }

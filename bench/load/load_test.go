@@ -86,7 +86,7 @@ func TestRejectionsAreCountedAndShown(t *testing.T) {
 	}
 }
 
-// TestBrokenAnswersEndTheRun has servers that no measurement may take for one.
+// TestBrokenAnswersEndTheRun uses servers with invalid answers.
 func TestBrokenAnswersEndTheRun(t *testing.T) {
 	for name, text := range map[string]string{
 		"closed":        "",

@@ -17,15 +17,15 @@ import (
 	pricingrules "github.com/pingpost/pingpost/pricing_rules"
 )
 
-// Partner is who delivers the posts.
+// Partner is the partner that sends the posts.
 type Partner struct {
 	ID     uuid.UUID
 	Slug   string
 	Secret string
 }
 
-// Poster makes posts of a partner, each on a transaction of its own, which it
-// seals itself with the service's quote keys.
+// Poster creates a partner's posts. Each has its own transaction, which Poster seals with the
+// service's quote keys.
 type Poster struct {
 	Partner Partner
 	Quotes  *quote.Sealer
@@ -35,13 +35,13 @@ type Poster struct {
 	Bad   float64 // the share of posts for BadPostcode
 }
 
-// BadPostcode is one that a database may be told to refuse.
+// BadPostcode is a postcode that a database can be made to reject.
 const BadPostcode = "BAD 1"
 
-// repeated is how far back a repeated post is: far enough to have been answered.
+// repeated is how far back a replayed post is, so that the original has been answered.
 const repeated = 500
 
-// Posts are n signed deliveries at now. They are good for 300 seconds.
+// Posts returns n posts signed at now. They are valid for 300 seconds.
 func (p Poster) Posts(address string, n int, now time.Time) ([][]byte, error) {
 	random := rand.New(rand.NewPCG(3, 4))
 	stamp := strconv.FormatInt(now.Unix(), 10)
@@ -67,7 +67,7 @@ func (p Poster) Posts(address string, n int, now time.Time) ([][]byte, error) {
 	return requests, nil
 }
 
-// transaction is what a ping of this partner would have returned.
+// transaction returns what a ping of this partner would have returned.
 func (p Poster) transaction(random *rand.Rand, now time.Time) ([]byte, error) {
 	tax, markets := p.Table.Taxonomy(), p.Table.Markets()
 	industry, country := random.IntN(tax.Len()), [2]byte([]byte(pick(random, countries[:])))
@@ -87,7 +87,7 @@ func (p Poster) transaction(random *rand.Rand, now time.Time) ([]byte, error) {
 	return token, err
 }
 
-// postBody has every field that partners usually send, in 1 to 2 KiB.
+// postBody returns a body with all common fields, in 1 to 2 KiB.
 func postBody(random *rand.Rand, transaction []byte, now time.Time) []byte {
 	person := random.IntN(1_000_000)
 	body := fmt.Appendf(make([]byte, 0, 2<<10), `{"transactionId":%q,"contact":{"email":"person.%d@example.com","name":"Alex Example %d","phoneE164":"+4420794%05d"},`,
@@ -100,7 +100,7 @@ func postBody(random *rand.Rand, transaction []byte, now time.Time) []byte {
 	return fmt.Appendf(body, `"notes":%q}`, words(random, 150+random.IntN(600)))
 }
 
-// words is a text of about n characters.
+// words returns a text of about n characters.
 func words(random *rand.Rand, n int) string {
 	const vocabulary = "I agree to be contacted about my request the boiler leaks and needs a visit before winter please call after five"
 	list := strings.Fields(vocabulary)

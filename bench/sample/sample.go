@@ -1,7 +1,6 @@
-// Package sample makes the requests that are measured: pings and signed posts as
-// partners send them, all different, the same on every run apart from their
-// times, identities and signatures. The people in them are made up: reserved
-// domains and numbers.
+// Package sample creates the requests to measure: pings and signed posts as partners send them. All
+// are different, and the same on every run apart from times, identifiers and signatures. The people
+// in them are fictional, with reserved domains and numbers.
 package sample
 
 import (
@@ -12,10 +11,10 @@ import (
 	pricingrules "github.com/pingpost/pingpost/pricing_rules"
 )
 
-// PingPath is a partner's own base URL, which onboarding hands out.
+// PingPath returns the path of pings in a partner's own base URL.
 func PingPath(slug string) string { return "/p/" + slug + "/api/lead/ping" }
 
-// PostPath is its other half.
+// PostPath returns the path of posts in a partner's own base URL.
 func PostPath(slug string) string { return "/p/" + slug + "/api/lead/post" }
 
 // countries are sent more often where more leads are bought; CH and NZ have no
@@ -25,7 +24,7 @@ var countries = [...]string{"GB", "GB", "GB", "US", "US", "DE", "FR", "IE", "ES"
 // urgencies include none and one that means nothing.
 var urgencies = [...]string{"", "", "emergency", "immediate", "urgent", "flexible", "flexible", "next week"}
 
-// Pings are n requests for a price.
+// Pings returns n requests for a price.
 func Pings(address, slug string, tax *pricingrules.Taxonomy, n int) [][]byte {
 	random := rand.New(rand.NewPCG(1, 2))
 	requests := make([][]byte, n)
@@ -60,7 +59,7 @@ func postcode(random *rand.Rand) string {
 	return fmt.Sprintf("%c%c%d %d%c%c", letter(), letter(), 1+random.IntN(20), random.IntN(10), letter(), letter())
 }
 
-// request is a whole HTTP/1.1 request; headers are complete lines.
+// request returns a complete HTTP/1.1 request. headers are complete lines.
 func request(address, path, headers string, body []byte) []byte {
 	head := fmt.Sprintf("POST %s HTTP/1.1\r\nHost: %s\r\nContent-Type: application/json\r\n%sContent-Length: %d\r\n\r\n",
 		path, address, headers, len(body))
