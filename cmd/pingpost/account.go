@@ -31,20 +31,21 @@ func viewAccount(p models.Partner, a models.Account) accountView {
 }
 
 func accountCommand() *cobra.Command {
-	return group("account", "A partner's accounts", accountCreate(), accountList())
+	return group("account", "Manage partners' accounts", accountCreate(), accountList())
 }
 
 func accountCreate() *cobra.Command {
 	c := &cobra.Command{
 		Use:   "create PARTNER PARTNER_ID",
-		Short: "Give a partner an account; the first is its default",
-		Long:  "Give a partner an account. PARTNER is its slug or id; PARTNER_ID is what the partner sends as\n\"partnerId\" in its posts, unique on the platform.",
+		Short: "Create an account; a partner's first account is its default",
+		Long: "Create an account for a partner. PARTNER is the partner's slug or id. PARTNER_ID is the value that\n" +
+			"the partner sends as \"partnerId\" in its posts; it is unique on the platform.",
 		Args:  exactly(2, "the partner's slug or id, and the new account's partnerId"),
 	}
 	flags, asJSON := newDBFlags(c), jsonFlag(c)
-	name := c.Flags().String("name", "", "the account's name (default its partnerId)")
-	mode := c.Flags().String("signing", "inherit", "required, report_only, off, or inherit for the partner's")
-	sandbox := c.Flags().Bool("sandbox", false, "its leads pay nobody and are deleted after 7 days")
+	name := c.Flags().String("name", "", "the account's name (default: its partnerId)")
+	mode := c.Flags().String("signing", "inherit", "signing mode: required, report_only, off, or inherit to use the partner's")
+	sandbox := c.Flags().Bool("sandbox", false, "create a test account: its leads earn nothing and are deleted after 7 days")
 	c.RunE = func(c *cobra.Command, args []string) error {
 		return flags.partners(c.Context(), func(s *partners.Service) error {
 			p, err := s.Find(c.Context(), scope.System, args[0])
@@ -60,7 +61,7 @@ func accountCreate() *cobra.Command {
 			if *asJSON {
 				return printJSON(c.OutOrStdout(), viewAccount(p, a))
 			}
-			fmt.Fprintf(c.OutOrStdout(), "%s  %s is an account of %s\n", id.Format(id.Account, a.ID), a.Identifier, p.Slug)
+			fmt.Fprintf(c.OutOrStdout(), "%s  created account %s for %s\n", id.Format(id.Account, a.ID), a.Identifier, p.Slug)
 			return nil
 		})
 	}
@@ -82,8 +83,8 @@ func accountList() *cobra.Command {
 			}
 			views := []accountView{}
 			var rows [][]any
-			for _, one := range list {
-				v := viewAccount(p, one)
+			for _, a := range list {
+				v := viewAccount(p, a)
 				views = append(views, v)
 				rows = append(rows, []any{v.PartnerID, v.Name, yes(v.Default), yes(v.Sandbox), v.Status, v.Signing, v.ID})
 			}

@@ -13,10 +13,10 @@ import (
 )
 
 func auditCommand() *cobra.Command {
-	return group("audit", "The audit trail: what staff, operators and the service did", auditVerify())
+	return group("audit", "Check the audit log", auditVerify())
 }
 
-// auditView is a verdict on the audit trail.
+// auditView is the result of a check of the audit log.
 type auditView struct {
 	Intact      bool   `json:"intact"`
 	Events      int64  `json:"events"`
@@ -27,17 +27,17 @@ type auditView struct {
 
 func auditVerify() *cobra.Command {
 	c := &cobra.Command{
-		Use: "verify", Short: "Check that no event was changed or taken out; ends with 1 when one was", Args: noArgs,
+		Use: "verify", Short: "Check that no audit event was changed or removed; exits with 1 if one was", Args: noArgs,
 	}
 	flags, asJSON := newDBFlags(c), jsonFlag(c)
 	head := c.Flags().String("head", "",
-		"a `HASH` noted earlier, such as from the service's hourly log line, that must still be in the chain")
+		"also check that this `HASH` is still in the log, such as one from the service's hourly log line")
 	c.RunE = func(c *cobra.Command, _ []string) error {
 		cfg, _, err := flags.load(config.SectionDatabase)
 		if err != nil {
 			return err
 		}
-		// A long chain takes longer than a request may.
+		// No statement timeout: checking a long chain takes longer than a request may.
 		db, err := postgres.Open(c.Context(), postgres.Options{
 			URL: cfg.Database.URL.Reveal(), MaxConnections: 2, ConnectTimeout: cfg.Database.ConnectTimeout,
 		})
@@ -59,11 +59,11 @@ func auditVerify() *cobra.Command {
 			return err
 		case v.BrokenAt > 0:
 			return apperr.New(apperr.Conflict, "broken",
-				fmt.Sprintf("the chain is broken at event %d: it, or the one before it, was changed or taken out; %d events before it are intact",
+				fmt.Sprintf("the audit log is broken at event %d: this event or the one before it was changed or removed; the %d events before it are intact",
 					v.BrokenAt, v.Events))
 		case v.HeadMissing:
 			return apperr.New(apperr.Conflict, "head",
-				fmt.Sprintf("the head %s is in no event: events were taken off the end, or all were written anew", *head))
+				fmt.Sprintf("no event has the hash %s: the newest events were removed, or the log was rewritten", *head))
 		}
 		return nil
 	}

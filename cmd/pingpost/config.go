@@ -9,15 +9,14 @@ import (
 )
 
 func configCommand() *cobra.Command {
-	return group("config", "The service's configuration", configCheck(), configShow())
+	return group("config", "Check or show the configuration", configCheck(), configShow())
 }
 
 func configCheck() *cobra.Command {
 	c := &cobra.Command{
-		Use: "check", Short: "List what `serve` would refuse in it or warn about", Args: noArgs,
-		Long: "List everything in the configuration that `serve` would refuse or warn about. It looks at the\n" +
-			"configuration alone: whether there is a database behind it, with the right schema and role,\n" +
-			"`serve` finds out when it starts.",
+		Use: "check", Short: "List errors and warnings in the configuration", Args: noArgs,
+		Long: "List all errors and warnings in the configuration. Only the settings are checked: `serve` checks\n" +
+			"the database, its schema and its role when it starts.",
 	}
 	file := configFlag(c)
 	c.RunE = func(c *cobra.Command, _ []string) error {
@@ -28,14 +27,14 @@ func configCheck() *cobra.Command {
 		for _, w := range cfg.Warnings() {
 			fmt.Fprintln(c.OutOrStdout(), "warning:", w)
 		}
-		fmt.Fprintln(c.OutOrStdout(), "the configuration is complete")
+		fmt.Fprintln(c.OutOrStdout(), "the configuration is valid")
 		return nil
 	}
 	return c
 }
 
 func configShow() *cobra.Command {
-	c := &cobra.Command{Use: "show", Short: "Print the configuration in force, secrets redacted", Args: noArgs}
+	c := &cobra.Command{Use: "show", Short: "Print the effective configuration, with secrets redacted", Args: noArgs}
 	file := configFlag(c)
 	c.RunE = func(c *cobra.Command, _ []string) error {
 		cfg, err := config.Load(source(*file, config.Serve))

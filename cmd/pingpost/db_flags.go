@@ -18,20 +18,20 @@ import (
 	"github.com/pingpost/pingpost/internal/postgres"
 )
 
-// dbFlags is how an operator's command finds the database: --data-dir of a
-// running dev, else the configuration.
+// dbFlags are the flags with which an operator's command finds the database:
+// --data-dir of a running dev, else the configuration.
 type dbFlags struct{ dataDir, config string }
 
 // newDBFlags adds the flags to a command.
 func newDBFlags(c *cobra.Command) *dbFlags {
 	r := &dbFlags{}
 	c.Flags().StringVar(&r.dataDir, "data-dir", "",
-		"work on the pingpost dev that runs on the folder `DIR` (default $PINGPOST_DATA_DIR)")
+		"use the database of the pingpost dev that runs in the folder `DIR` (default $PINGPOST_DATA_DIR)")
 	configVar(c, &r.config)
 	return r
 }
 
-// args repeats the flags that were given, for a command that is to follow this one.
+// args formats the flags that were set, for a suggested next command.
 func (r *dbFlags) args() (flags string) {
 	if r.dataDir != "" {
 		flags += " --data-dir " + shellQuote(r.dataDir)
@@ -42,8 +42,8 @@ func (r *dbFlags) args() (flags string) {
 	return flags
 }
 
-// load reads the named sections. An explicit database wins over a data folder
-// that is merely in the environment.
+// load reads the sections. A database that is set explicitly takes precedence over
+// a data folder that is set only in the environment.
 func (r *dbFlags) load(need ...config.Section) (*config.Config, *devstack.Running, error) {
 	dir := r.dataDir
 	if dir == "" && os.Getenv("PINGPOST_DATABASE_URL") == "" && r.config == "" {
@@ -64,13 +64,12 @@ func (r *dbFlags) load(need ...config.Section) (*config.Config, *devstack.Runnin
 	return cfg, &running, nil
 }
 
-// suggestDataDir tells whoever gave no database of the way that needs none.
+// suggestDataDir adds a hint about --data-dir to the error for a missing database URL.
 func suggestDataDir(err error) error {
 	problems, _ := errors.AsType[config.Problems](err)
 	for _, p := range problems {
 		if p.Path == "database.url" && p.Origin == "" {
-			return fmt.Errorf("%w\nOr work on a running `pingpost dev`: --data-dir names its folder, such as --data-dir .pingpost",
-				err)
+			return fmt.Errorf("%w\nTo use a running `pingpost dev` instead, give its folder, such as --data-dir .pingpost", err)
 		}
 	}
 	return err
@@ -87,7 +86,7 @@ func (r *dbFlags) ownerURL() (string, time.Duration, error) {
 	return cfg.Database.URL.Reveal(), cfg.Database.ConnectTimeout, nil
 }
 
-// partners opens the service that the operator's commands use.
+// partners opens the partners service for an operator's command.
 func (r *dbFlags) partners(ctx context.Context, use func(*partners.Service) error) error {
 	return r.open(ctx, func(db *postgres.DB, keys *keyring.Keys) error {
 		return use(partners.NewService(db, keys, clock.System{}).By(audit.Operator))

@@ -34,32 +34,33 @@ type devFlags struct {
 func devCommand(unhook func()) *cobra.Command {
 	c := &cobra.Command{
 		Use:   "dev",
-		Short: "Run everything on this machine, with a private Postgres and demonstration partners",
+		Short: "Run everything on this machine, with a private Postgres and demo partners",
 		Args:  noArgs,
 	}
 	var f devFlags
 	flags := c.Flags()
 	flags.StringVar(&f.dataDir, "data-dir", os.Getenv("PINGPOST_DATA_DIR"),
-		"keep the data in the folder `DIR` (default $PINGPOST_DATA_DIR, or .pingpost)")
-	flags.BoolVar(&f.ephemeral, "ephemeral", false, "keep everything in a temporary folder, gone at exit")
+		"store the data in the folder `DIR` (default $PINGPOST_DATA_DIR, or .pingpost)")
+	flags.BoolVar(&f.ephemeral, "ephemeral", false, "use a temporary folder and delete it on exit")
 	flags.BoolVar(&f.vault, "vault", false,
-		"wrap lead keys with a private HashiCorp Vault ($PINGPOST_VAULT_BIN, vault on PATH, or built in the repository)")
+		"wrap lead keys with a private HashiCorp Vault ($PINGPOST_VAULT_BIN, vault on PATH, or a build in the repository)")
 	flags.StringVar(&f.api, "api-addr", "", "`HOST:PORT` of the partner API (default 127.0.0.1:8080; port 0 picks a free one)")
 	flags.StringVar(&f.admin, "admin-addr", "", "`HOST:PORT` of the console (default 127.0.0.1:8081)")
 	flags.StringVar(&f.ops, "ops-addr", "", "`HOST:PORT` of health and metrics (default 127.0.0.1:8082)")
-	flags.DurationVar(&f.ahead, "clock-offset", 0, "let the service's clock run ahead by this much, such as 16m")
-	flags.StringVar(&f.readyFile, "ready-file", "", "write `FILE` when everything answers")
+	flags.DurationVar(&f.ahead, "clock-offset", 0, "run the service's clock ahead by this much, such as 16m")
+	flags.StringVar(&f.readyFile, "ready-file", "", "when the platform is ready, write its URLs, users and partners to `FILE` as JSON")
 	configVar(c, &f.config)
 	c.RunE = func(c *cobra.Command, _ []string) error {
 		if f.ephemeral && flags.Changed("data-dir") {
-			return usageError{errors.New("--ephemeral and --data-dir contradict each other: give one")}
+			return usageError{errors.New("--ephemeral and --data-dir cannot be used together")}
 		}
 		return dev(c.Context(), unhook, f)
 	}
 	return c
 }
 
-// dev starts the stack below the service, the service, and tells how to use it.
+// dev starts Postgres, optionally Vault, and the service, prints how to use them,
+// and runs until ctx ends or Postgres fails.
 func dev(ctx context.Context, unhook func(), f devFlags) (err error) {
 	if err := readyFileWritable(f.readyFile); err != nil {
 		return err
@@ -68,7 +69,7 @@ func dev(ctx context.Context, unhook func(), f devFlags) (err error) {
 	if err != nil {
 		return err
 	}
-	// Ports first: one in use should not cost a start of Postgres.
+	// Bind the ports first, so that a port in use is reported before Postgres starts.
 	listeners, err := app.Listen(cfg.HTTP)
 	if err != nil {
 		return err
@@ -76,13 +77,13 @@ func dev(ctx context.Context, unhook func(), f devFlags) (err error) {
 	defer listeners.Close()
 	if f.readyFile != "" {
 		if err := os.Remove(f.readyFile); err != nil && !errors.Is(err, os.ErrNotExist) {
-			return fmt.Errorf("the ready file of an earlier start cannot be removed: %w", err)
+			return fmt.Errorf("removing the ready file of an earlier run: %w", err)
 		}
 	}
 	if f.dataDir, err = dataDir(f); err != nil {
 		return err
 	}
-	fmt.Fprintf(os.Stderr, "starting on %s …\n", f.dataDir)
+	fmt.Fprintf(os.Stderr, "starting in %s …\n", f.dataDir)
 	stack, err := devstack.Start(ctx, devstack.Options{
 		DataDir: f.dataDir, Ephemeral: f.ephemeral, Vault: f.vault, SecondPerson: cfg.Pricing.SecondPerson,
 		OnProgress: func(text string) { fmt.Fprintln(os.Stderr, text) },
@@ -98,9 +99,9 @@ func dev(ctx context.Context, unhook func(), f devFlags) (err error) {
 		return err
 	}
 	service := clock.System{Offset: f.ahead}
-	// Not by a clock that runs ahead: what it makes would not be in force yet at
-	// the next start without the offset.
-	demo, err := demonstrate(ctx, cfg, stack, clock.System{Offset: min(f.ahead, 0)})
+	// Do not use a clock that runs ahead: the demo data would not be effective yet
+	// at the next start without the offset.
+	demo, err := createDemo(ctx, cfg, stack, clock.System{Offset: min(f.ahead, 0)})
 	if err != nil {
 		return err
 	}
@@ -111,11 +112,11 @@ func dev(ctx context.Context, unhook func(), f devFlags) (err error) {
 	if err != nil {
 		return err
 	}
-	ctx, ended := context.WithCancelCause(ctx)
+	ctx, cancel := context.WithCancelCause(ctx)
 	go func() { // ends with Postgres, or with ctx
 		select {
 		case <-stack.Postgres.Done():
-			ended(stack.Postgres.Err())
+			cancel(stack.Postgres.Err())
 		case <-ctx.Done():
 		}
 	}()
@@ -125,12 +126,12 @@ func dev(ctx context.Context, unhook func(), f devFlags) (err error) {
 	if cause := context.Cause(ctx); err == nil && !errors.Is(cause, context.Canceled) {
 		err = cause
 	}
-	ended(nil)
+	cancel(nil)
 	unhook()
 	fmt.Fprintln(os.Stderr, "stopping …")
 	if f.readyFile != "" {
-		if gone := os.Remove(f.readyFile); !errors.Is(gone, os.ErrNotExist) {
-			err = errors.Join(err, gone)
+		if removed := os.Remove(f.readyFile); !errors.Is(removed, os.ErrNotExist) {
+			err = errors.Join(err, removed)
 		}
 	}
 	return errors.Join(err, node.Stop(context.WithoutCancel(ctx)))
@@ -141,25 +142,24 @@ func devConfig(f devFlags) (*config.Config, error) {
 	if err != nil {
 		return nil, err
 	}
-	for _, one := range []struct{ flag, into *string }{
+	for _, addr := range []struct{ flag, setting *string }{
 		{&f.api, &cfg.HTTP.APIAddr}, {&f.admin, &cfg.HTTP.AdminAddr}, {&f.ops, &cfg.HTTP.OpsAddr},
 	} {
-		if *one.flag != "" {
-			*one.into = *one.flag
+		if *addr.flag != "" {
+			*addr.setting = *addr.flag
 		}
 	}
 	return cfg, nil
 }
 
-// readyFileWritable finds out what would otherwise end a stack that has just
-// started. It leaves the file itself alone: whoever waits for it would take it
-// for written.
+// readyFileWritable checks that the ready file can be written, before anything is
+// started. It does not create the file, because other programs wait for it.
 func readyFileWritable(path string) error {
 	if path == "" {
 		return nil
 	}
 	rejected := func(reason any) error {
-		return fmt.Errorf("the ready file %s cannot be written (%v): --ready-file needs a file in a folder that is there and that you may write to",
+		return fmt.Errorf("cannot write the ready file %s: %v. Set --ready-file to a file in an existing folder that you can write to",
 			path, reason)
 	}
 	if info, err := os.Stat(path); err == nil && info.IsDir() {
@@ -172,8 +172,8 @@ func readyFileWritable(path string) error {
 	return errors.Join(probe.Close(), os.Remove(probe.Name()))
 }
 
-// origin is how this machine reaches a listener. One that listens on every
-// address has none of its own.
+// origin returns the URL at which this machine reaches a listener. It uses localhost
+// for a listener on all addresses.
 func origin(addr string) string {
 	host, port, _ := net.SplitHostPort(addr)
 	if ip, err := netip.ParseAddr(host); err == nil && ip.IsUnspecified() {
@@ -182,8 +182,8 @@ func origin(addr string) string {
 	return "http://" + addr
 }
 
-// fill gives the configuration what dev generates: always its own database and
-// keys, so that no production database is ever filled with demonstration data.
+// fill sets what dev generates. It always uses dev's own database and keys, so that
+// demo data never gets into another database.
 func fill(cfg *config.Config, s *devstack.Stack, origin string) {
 	cfg.Database.URL = config.Secret(s.DatabaseURL)
 	cfg.Keys.Platform = []config.Secret{config.Secret(s.Keys.PlatformKey)}
@@ -194,8 +194,8 @@ func fill(cfg *config.Config, s *devstack.Stack, origin string) {
 	}
 }
 
-// useVault has dev's own Vault write, as one of its roles, or the local key where
-// there is none. Leads under the other stay readable.
+// useVault makes dev's own Vault, used as role, wrap new leads, or the local key if v
+// is nil. Leads under the other key wrapper stay readable.
 func useVault(cfg *config.Config, v *devstack.Vault, role string) {
 	cfg.Keys.WriteWith = config.WrapperLocal
 	if v == nil {
@@ -213,22 +213,22 @@ func dataDir(f devFlags) (string, error) {
 	case f.ephemeral:
 		dir, err := os.MkdirTemp("", "pingpost-")
 		if err != nil {
-			return "", fmt.Errorf("making a temporary folder: %w", err)
+			return "", fmt.Errorf("creating a temporary folder: %w", err)
 		}
-		return dir, os.Chmod(dir, 0o711) // as every data folder: Postgres may run as another user
+		return dir, os.Chmod(dir, 0o711) // like every data folder: Postgres may run as another user
 	case f.dataDir != "":
-		return filepath.Abs(f.dataDir) // it is told to people in another folder
+		return filepath.Abs(f.dataDir) // the printed commands must work in any folder
 	}
 	return devstack.DefaultDataDir()
 }
 
-// demonstration is what dev makes to be tried out.
-type demonstration struct {
+// demoData are the partners and users that dev creates.
+type demoData struct {
 	partners []devstack.Partner
 	staff    []devstack.Person
 }
 
-func demonstrate(ctx context.Context, cfg *config.Config, s *devstack.Stack, c clock.Clock) (d demonstration, err error) {
+func createDemo(ctx context.Context, cfg *config.Config, s *devstack.Stack, c clock.Clock) (d demoData, err error) {
 	db, keys, err := open(ctx, cfg)
 	if err != nil {
 		return d, err
@@ -241,7 +241,7 @@ func demonstrate(ctx context.Context, cfg *config.Config, s *devstack.Stack, c c
 	return d, err
 }
 
-// open reaches the database for a command rather than for the service.
+// open opens the database and the platform keys for a command that is not the service.
 func open(ctx context.Context, cfg *config.Config) (*postgres.DB, *keyring.Keys, error) {
 	keys, err := keyring.NewKeys(cfg.Keys.PlatformKeys())
 	if err != nil {
@@ -254,7 +254,7 @@ func open(ctx context.Context, cfg *config.Config) (*postgres.DB, *keyring.Keys,
 	return db, keys, err
 }
 
-// ready is the ready file: everything that a test or a script needs.
+// ready is the content of the ready file, for tests and scripts.
 type ready struct {
 	APIURL      string             `json:"api_url"`
 	AdminURL    string             `json:"admin_url"`
@@ -265,7 +265,7 @@ type ready struct {
 	Partners    []devstack.Partner `json:"partners"`
 }
 
-func announce(node *app.App, s *devstack.Stack, demo demonstration, publicURL string, f devFlags) error {
+func announce(node *app.App, s *devstack.Stack, demo demoData, publicURL string, f devFlags) error {
 	r := ready{
 		APIURL: origin(node.APIAddr()), AdminURL: origin(node.AdminAddr()), OpsURL: origin(node.OpsAddr()),
 		DatabaseURL: s.DatabaseURL, KeyWrapper: node.KeyWrapper(), Staff: demo.staff, Partners: demo.partners,

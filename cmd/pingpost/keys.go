@@ -27,13 +27,13 @@ import (
 )
 
 func keysCommand() *cobra.Command {
-	return group("keys", "The keys that leads and secrets are under", keysStatus(), keysRewrap(), keysRotate(), keysReseal())
+	return group("keys", "Manage the keys that encrypt leads and secrets", keysStatus(), keysRewrap(), keysRotate(), keysReseal())
 }
 
-// keyServices is everything that is under keys, and the keys.
+// keyServices holds the keys and the services whose data they encrypt.
 type keyServices struct {
 	cfg      *config.Config
-	dev      bool // of a running dev
+	dev      bool // whether a running dev is used
 	db       *postgres.DB
 	platform *keyring.Keys
 	wrappers *app.Keys
@@ -42,8 +42,8 @@ type keyServices struct {
 	staff    *staff.Service
 }
 
-// withKeys opens the database and the keys of the configuration; those of a running
-// dev in the role that the command needs.
+// withKeys opens the database and the configured keys. With a running dev, it uses
+// dev's keys and Vault, as role.
 func withKeys(c *cobra.Command, r *dbFlags, role string, use func(*keyServices) error) error {
 	cfg, running, err := r.load(config.SectionDatabase, config.SectionKeys, config.SectionVault)
 	if err != nil {
@@ -53,13 +53,13 @@ func withKeys(c *cobra.Command, r *dbFlags, role string, use func(*keyServices) 
 		cfg.Keys.Local = config.Secret(running.LeadVaultKEK)
 		useVault(cfg, running.Vault, role)
 	}
-	cfg.Database.StatementTimeout = 0 // to count all leads takes as long as it takes, and no partner waits for it
+	cfg.Database.StatementTimeout = 0 // counting all leads can take long, and no partner waits for it
 	db, platform, err := open(c.Context(), cfg)
 	if err != nil {
 		return err
 	}
 	defer db.Close()
-	// One call at a time and no post that waits: no keys are held ready.
+	// Unpooled, because no posts wait for data keys.
 	wrappers, err := app.OpenKeysUnpooled(cfg, transit.NewAttempts(db, platform), clock.System{})
 	if err != nil {
 		return err
@@ -70,13 +70,13 @@ func withKeys(c *cobra.Command, r *dbFlags, role string, use func(*keyServices) 
 	})
 }
 
-// keyView is a key and what is under it.
+// keyView is one version of a wrapping key, with the number of leads under it.
 type keyView struct {
 	Wrapper  string `json:"wrapper"`
 	Version  string `json:"version"`
 	Leads    int64  `json:"leads"`
 	Readable bool   `json:"readable"` // its wrapper is configured here
-	Writes   bool   `json:"writes"`   // it is what new leads are under
+	Writes   bool   `json:"writes"`   // new leads are under it
 }
 
 type platformKeyView struct {
@@ -87,18 +87,18 @@ type platformKeyView struct {
 
 	SecondFactors int64 `json:"second_factors"`
 	Digests       int64 `json:"look_up_digests"`
-	Files         int64 `json:"files"` // which go by themselves within 7 days
+	Files         int64 `json:"files"` // deleted within 7 days
 }
 
 type statusView struct {
 	WriteWith string            `json:"write_with"`
-	Problem   string            `json:"problem,omitempty"` // why the newest version is not known
+	Problem   string            `json:"problem,omitempty"` // why the current version is unknown
 	LeadKeys  []keyView         `json:"lead_keys"`
 	Platform  []platformKeyView `json:"platform_keys"`
 }
 
 func keysStatus() *cobra.Command {
-	c := &cobra.Command{Use: "status", Short: "Count what is under each key", Args: exactly(0, "nothing")}
+	c := &cobra.Command{Use: "status", Short: "Count the leads and secrets under each key", Args: noArgs}
 	flags, asJSON := newDBFlags(c), jsonFlag(c)
 	c.RunE = func(c *cobra.Command, _ []string) error {
 		return withKeys(c, flags, devvault.Rewrap, func(k *keyServices) error {
@@ -154,13 +154,13 @@ func (k *keyServices) platformStatus(ctx context.Context) ([]platformKeyView, er
 	if err != nil {
 		return nil, err
 	}
-	kept, err := blobstore.NewStore(k.db, k.platform, clock.System{}).SealUses(ctx)
+	files, err := blobstore.NewStore(k.db, k.platform, clock.System{}).SealUses(ctx)
 	if err != nil {
 		return nil, err
 	}
 	configured := k.platform.IDs()
 	keys := slices.Clone(configured)
-	for _, uses := range []map[keyring.KeyID]int64{secrets, factors, digests, kept} {
+	for _, uses := range []map[keyring.KeyID]int64{secrets, factors, digests, files} {
 		for _, key := range slices.SortedFunc(maps.Keys(uses),
 			func(a, b keyring.KeyID) int { return strings.Compare(a.String(), b.String()) }) {
 			if !slices.Contains(keys, key) {
@@ -172,7 +172,7 @@ func (k *keyServices) platformStatus(ctx context.Context) ([]platformKeyView, er
 	for i, key := range keys {
 		list[i] = platformKeyView{
 			ID: key.String(), Configured: i < len(configured), Writes: i == 0,
-			Secrets: secrets[key], SecondFactors: factors[key], Digests: digests[key], Files: kept[key],
+			Secrets: secrets[key], SecondFactors: factors[key], Digests: digests[key], Files: files[key],
 		}
 	}
 	return list, nil
@@ -190,11 +190,11 @@ func (v statusView) print(w io.Writer) error {
 		return err
 	}
 	fmt.Fprintln(w)
-	if err := printTable(w, "PLATFORM KEY\tSECRETS\tSECOND FACTORS\tLOOK-UP DIGESTS\tFILES\t", platform); err != nil {
+	if err := printTable(w, "PLATFORM KEY\tSECRETS\tSECOND FACTORS\tLOOKUP DIGESTS\tFILES\t", platform); err != nil {
 		return err
 	}
 	if v.Problem != "" {
-		fmt.Fprintf(w, "\nWhich key version writes is not known: %s\n", v.Problem)
+		fmt.Fprintf(w, "\nThe current key version is unknown: %s\n", v.Problem)
 	}
 	return nil
 }
@@ -213,9 +213,9 @@ func keysRewrap() *cobra.Command {
 	c := &cobra.Command{
 		Use:   "rewrap",
 		Short: "Move all leads to the newest key version",
-		Args:  exactly(0, "nothing"),
-		Long: `Move the data keys of all leads to the newest version of the key that writes.
-It goes in batches under full load, may be stopped at any time, and run again.`,
+		Args:  noArgs,
+		Long: `Rewrap the data keys of all leads with the newest version of the key that writes.
+The command works in batches and can run under full load. You can stop it at any time and run it again.`,
 	}
 	flags := newDBFlags(c)
 	c.RunE = func(c *cobra.Command, _ []string) error {
@@ -242,10 +242,10 @@ It goes in batches under full load, may be stopped at any time, and run again.`,
 func keysReseal() *cobra.Command {
 	c := &cobra.Command{
 		Use:   "reseal",
-		Short: "Move secrets and look-up digests to the first platform key",
-		Args:  exactly(0, "nothing"),
-		Long: `Move the signing secrets, the staff's second factors and the look-up digests to
-the first platform key, so that an older one can be taken away. It may be stopped at any time, and run again.`,
+		Short: "Move secrets and lookup digests to the first platform key",
+		Args:  noArgs,
+		Long: `Move signing secrets, the staff's second factors and lookup digests to the first platform key,
+so that older keys can be removed. You can stop the command at any time and run it again.`,
 	}
 	flags := newDBFlags(c)
 	c.RunE = func(c *cobra.Command, _ []string) error {
@@ -256,13 +256,13 @@ the first platform key, so that an older one can be taken away. It may be stoppe
 			moved, unread, err := k.partners.Reseal(c.Context())
 			fmt.Fprintf(c.OutOrStdout(), "%d signing secrets moved to platform key %s\n", moved, k.platform.IDs()[0])
 			if err == nil && len(unread) > 0 {
-				err = fmt.Errorf("no configured platform key opens %s", strings.Join(unread, ", "))
+				err = fmt.Errorf("no configured platform key decrypts %s", strings.Join(unread, ", "))
 			}
 			factors, unreadFactors, failedFactors := k.staff.Reseal(c.Context())
 			fmt.Fprintf(c.OutOrStdout(), "%d second factors moved to that key\n", factors)
 			if len(unreadFactors) > 0 {
 				failedFactors = errors.Join(failedFactors,
-					fmt.Errorf("no configured platform key opens the second factor of %s", strings.Join(unreadFactors, ", ")))
+					fmt.Errorf("no configured platform key decrypts the second factor of %s", strings.Join(unreadFactors, ", ")))
 			}
 			err = errors.Join(err, failedFactors)
 			done, failed := k.move(c.ErrOrStderr()).Reseal(c.Context(), k.platform)
@@ -273,35 +273,36 @@ the first platform key, so that an older one can be taken away. It may be stoppe
 				"failed":         done.Failed,
 				"to":             k.platform.IDs()[0].String(),
 			}))
-			return errors.Join(err, report(c.OutOrStdout(), done, failed, "to that key's look-up digests"))
+			return errors.Join(err, report(c.OutOrStdout(), done, failed, "to that key's lookup digests"))
 		})
 	}
 	return c
 }
 
 func keysRotate() *cobra.Command {
-	c := &cobra.Command{Use: "rotate", Short: "Make a new version of the key in Vault", Args: exactly(0, "nothing")}
+	c := &cobra.Command{Use: "rotate", Short: "Create a new version of the key in Vault", Args: noArgs}
 	flags := newDBFlags(c)
 	c.RunE = func(c *cobra.Command, _ []string) error {
 		return withKeys(c, flags, devvault.Rotate, func(k *keyServices) error {
 			if k.wrappers.Vault == nil {
-				return errors.New("there is no Vault to rotate in: set vault.address; the local key is rotated by moving to another wrapper")
+				return errors.New("no Vault is configured: set vault.address. The local key cannot be rotated, only replaced by another key wrapper")
 			}
 			if err := k.wrappers.Vault.Rotate(c.Context()); err != nil {
 				return err
 			}
 			if err := k.auditAction(c.Context(), "keys.rotate", nil); err != nil {
-				return fmt.Errorf("the key was rotated, but the audit trail does not say so: %w", err)
+				return fmt.Errorf("the key was rotated, but this was not recorded in the audit log: %w", err)
 			}
 			fmt.Fprintln(c.OutOrStdout(),
-				"There is a new key version. Nodes write with it within a minute; `pingpost keys rewrap` moves the leads there are.")
+				"Created a new key version. Nodes write with it within a minute. To move existing leads to it: pingpost keys rewrap")
 			return nil
 		})
 	}
 	return c
 }
 
-// mayDecrypt fails if Vault is configured with an identity that cannot move leads.
+// mayDecrypt returns an error if Vault is configured with an identity that may not
+// decrypt leads.
 func (k *keyServices) mayDecrypt(ctx context.Context) error {
 	if k.wrappers.Vault == nil {
 		return nil
@@ -309,18 +310,18 @@ func (k *keyServices) mayDecrypt(ctx context.Context) error {
 	if may, err := k.wrappers.Vault.MayDecrypt(ctx); err != nil || may {
 		return err
 	}
-	return errors.New("the Vault identity of this command may not decrypt leads: set vault.role_id and vault.secret_id to one with the policy pingpost-rewrap (docs/vault.md)")
+	return errors.New("this command's Vault identity is not allowed to decrypt leads: set vault.role_id and vault.secret_id to an identity with the policy pingpost-rewrap (see docs/vault.md)")
 }
 
-// auditAction writes to the audit trail what was done to the keys. It was done in many
-// steps, or elsewhere, so that it cannot share a transaction with them.
+// auditAction records a change of keys in the audit log. The change takes many
+// transactions, or happens in Vault, so the event is written afterwards.
 func (k *keyServices) auditAction(ctx context.Context, action string, what map[string]any) error {
-	ctx = context.WithoutCancel(ctx) // what was done before somebody stopped it is told too
+	ctx = context.WithoutCancel(ctx) // an interrupted change is recorded too
 	return audit.New(k.db, clock.System{}).LogDone(ctx, audit.Operator, audit.Event{Action: action, Kind: "keys", After: what})
 }
 
-// move tells how far it is once a second.
-func (k *keyServices) move(tell io.Writer) *leads.KeyRotation {
+// move returns a key rotation that prints its progress once a second.
+func (k *keyServices) move(w io.Writer) *leads.KeyRotation {
 	due := onceASecond()
 	return &leads.KeyRotation{
 		Leads:    k.leads,
@@ -328,13 +329,13 @@ func (k *keyServices) move(tell io.Writer) *leads.KeyRotation {
 		Clock:    clock.System{},
 		OnProgress: func(m leads.RotationProgress) {
 			if due() {
-				fmt.Fprintf(tell, "%d leads moved\n", m.Leads)
+				fmt.Fprintf(w, "%d leads moved\n", m.Leads)
 			}
 		},
 	}
 }
 
-// onceASecond reports whether a second has passed since it last said so.
+// onceASecond returns a function that returns true at most once a second.
 func onceASecond() func() bool {
 	var last time.Time
 	return func() bool {
@@ -347,12 +348,12 @@ func onceASecond() func() bool {
 	}
 }
 
-// report says what was moved. What could not be moved is a failure.
+// report prints how many leads were moved. It returns an error if any could not be.
 func report(w io.Writer, done leads.RotationProgress, err error, where string) error {
 	fmt.Fprintf(w, "%d leads moved %s\n", done.Leads, where)
 	if done.Failed > 0 {
 		err = errors.Join(err,
-			fmt.Errorf("%d leads could not be moved and stay as they are; the last: %w", done.Failed, done.Cause))
+			fmt.Errorf("%d leads could not be moved and were left unchanged; the last error: %w", done.Failed, done.Cause))
 	}
 	return err
 }

@@ -1,5 +1,5 @@
-// Command pingpost is the whole platform: the service, the embedded default for
-// development, and the operator's commands.
+// Command pingpost is the whole platform: the service, a self-contained platform for
+// development, and commands for operators.
 package main
 
 import (
@@ -14,7 +14,7 @@ import (
 func main() {
 	devpg.RunIfChild()
 	signals := []os.Signal{os.Interrupt, syscall.SIGTERM}
-	if !signal.Ignored(syscall.SIGHUP) { // as under nohup
+	if !signal.Ignored(syscall.SIGHUP) { // nohup ignores it
 		signals = append(signals, syscall.SIGHUP)
 	}
 	ctx, stop := signal.NotifyContext(context.Background(), signals...)

@@ -11,10 +11,10 @@ import (
 )
 
 func migrateCommand() *cobra.Command {
-	return group("migrate", "Bring the schema up to date, as the role that owns it", migrateUp(), migrateStatus())
+	return group("migrate", "Migrate the database schema, as the role that owns it", migrateUp(), migrateStatus())
 }
 
-// asOwner opens a connection of the role that owns the tables.
+// asOwner opens a connection as the role that owns the tables.
 func (r *dbFlags) asOwner(use func(*sql.DB) error) error {
 	url, timeout, err := r.ownerURL()
 	if err != nil {
@@ -29,7 +29,7 @@ func (r *dbFlags) asOwner(use func(*sql.DB) error) error {
 }
 
 func migrateUp() *cobra.Command {
-	c := &cobra.Command{Use: "up", Short: "Apply the migrations that are missing", Args: noArgs}
+	c := &cobra.Command{Use: "up", Short: "Apply pending migrations", Args: noArgs}
 	flags := newDBFlags(c)
 	c.RunE = func(c *cobra.Command, _ []string) error {
 		return flags.asOwner(func(db *sql.DB) error {
@@ -60,7 +60,7 @@ func migrateStatus() *cobra.Command {
 			}
 			var rows [][]any
 			for _, s := range steps {
-				state := "missing"
+				state := "pending"
 				if s.Applied {
 					state = "applied"
 				}

@@ -7,18 +7,18 @@ import (
 	"time"
 )
 
-// overlap is how long older secrets stay valid after a rotation, as --overlap
-// gives it: a duration of Go's, or whole days.
+// overlap is a flag value: how long older secrets stay valid after a rotation. It is
+// written as a Go duration or as whole days.
 type overlap time.Duration
 
 const (
 	day        = 24 * time.Hour
-	maxOverlap = 90 * day // a secret that was to go should be gone some day
+	maxOverlap = 90 * day
 )
 
 var (
-	errOverlapForm = errors.New("needs a time with its unit, such as 36h or 3d")
-	errOverlapLong = errors.New("is 90 days at most")
+	errOverlapForm = errors.New("must be a time with a unit, such as 36h or 3d")
+	errOverlapLong = errors.New("must be at most 90 days")
 )
 
 // Set implements pflag.Value.
@@ -27,7 +27,7 @@ func (o *overlap) Set(text string) error {
 	if days, isDays := strings.CutSuffix(text, "d"); isDays {
 		var n int64
 		n, err = strconv.ParseInt(days, 10, 64)
-		d = time.Duration(max(-1, min(n, 91))) * day // more would not fit a duration, and is refused all the same
+		d = time.Duration(max(-1, min(n, 91))) * day // avoids an overflow; more than 90 days is rejected below
 	}
 	switch {
 	case err != nil:

@@ -33,22 +33,22 @@ func viewPartner(p partners.Summary) partnerView {
 }
 
 func partnerCommand() *cobra.Command {
-	return group("partner", "Partners: who sells leads",
+	return group("partner", "Manage partners",
 		partnerCreate(), partnerList(),
-		partnerStatus("approve", "Let a partner sell", models.PartnerApproved),
-		partnerStatus("suspend", "Refuse a partner's posts and pause its prices", models.PartnerSuspended))
+		partnerStatus("approve", "Approve a partner, so that it can sell leads", models.PartnerApproved),
+		partnerStatus("suspend", "Suspend a partner: reject its posts and pause its prices", models.PartnerSuspended))
 }
 
 func partnerCreate() *cobra.Command {
 	c := &cobra.Command{
-		Use: "create SLUG", Short: "Take on a partner, pending until it is approved",
-		Args: exactly(1, "the partner's slug, which its base URL will have"),
+		Use: "create SLUG", Short: "Create a partner, pending until it is approved",
+		Args: exactly(1, "the partner's slug, which becomes part of its base URL"),
 	}
 	flags, asJSON := newDBFlags(c), jsonFlag(c)
-	name := c.Flags().String("name", "", "the partner's name (default the slug)")
-	legal := c.Flags().String("legal-name", "", "the name that it is paid under")
-	mode := c.Flags().String("signing", "default", "required, report_only, off, or default for the platform's")
-	only := c.Flags().Bool("own-url-only", false, "do not recognise the partner by its secret on the shared address")
+	name := c.Flags().String("name", "", "the partner's name (default: the slug)")
+	legal := c.Flags().String("legal-name", "", "the legal name, used for payouts")
+	mode := c.Flags().String("signing", "default", "signing mode: required, report_only, off, or default to use the platform's")
+	only := c.Flags().Bool("own-url-only", false, "do not recognise the partner by its secret on the shared base URL")
 	c.RunE = func(c *cobra.Command, args []string) error {
 		if *name == "" {
 			*name = args[0]
@@ -67,7 +67,7 @@ func partnerCreate() *cobra.Command {
 			if *asJSON {
 				return printJSON(c.OutOrStdout(), viewPartner(partners.Summary{Partner: p}))
 			}
-			fmt.Fprintf(c.OutOrStdout(), "%s  %s is pending. Next:\n  %s\n  %s\n  pingpost partner approve %s%s\n",
+			fmt.Fprintf(c.OutOrStdout(), "%s  %s is pending. Next steps:\n  %s\n  %s\n  pingpost partner approve %s%s\n",
 				id.Format(id.Partner, p.ID), p.Slug, addAccount(p, flags), addSecret(p, flags), p.Slug, flags.args())
 			return nil
 		})
@@ -120,7 +120,7 @@ func partnerStatus(use, short string, to models.PartnerStatus) *cobra.Command {
 			if err := s.SetStatus(c.Context(), scope.System, p.ID, to); err != nil {
 				return err
 			}
-			fmt.Fprintf(c.OutOrStdout(), "%s is %s, on every node within a second\n", p.Slug, to)
+			fmt.Fprintf(c.OutOrStdout(), "%s is %s; every node applies this within a second\n", p.Slug, to)
 			if to != models.PartnerApproved {
 				return nil
 			}
@@ -130,41 +130,40 @@ func partnerStatus(use, short string, to models.PartnerStatus) *cobra.Command {
 	return c
 }
 
-// printMissing names what a partner that was approved cannot sell without.
+// printMissing prints the steps that are left before an approved partner can sell.
 func printMissing(c *cobra.Command, s *partners.Service, p models.Partner, r *dbFlags) error {
 	accounts, err := s.Accounts(c.Context(), p)
 	if err != nil {
 		return err
 	}
 	if len(accounts) == 0 {
-		fmt.Fprintf(c.OutOrStdout(), "It has no account yet: %s\n", addAccount(p, r))
+		fmt.Fprintf(c.OutOrStdout(), "It has no account yet. Create one: %s\n", addAccount(p, r))
 	}
 	signs, err := canSign(c.Context(), s, p)
 	if err == nil && !signs {
-		fmt.Fprintf(c.OutOrStdout(), "It has no active secret to sign with: %s\n", addSecret(p, r))
+		fmt.Fprintf(c.OutOrStdout(), "It has no active signing secret. Create one: %s\n", addSecret(p, r))
 	}
 	return err
 }
 
-// exactly is cobra.ExactArgs with words for the person who left one out, or gave
-// one too many.
+// exactly is like cobra.ExactArgs, with an error that describes the n arguments.
 func exactly(n int, what string) cobra.PositionalArgs {
 	return func(c *cobra.Command, args []string) error {
 		if len(args) > n {
-			return usageError{fmt.Errorf("too many arguments: %s takes %s; `%s --help` shows how it is used",
+			return usageError{fmt.Errorf("too many arguments: %s takes %s. Run `%s --help` for usage",
 				c.CommandPath(), what, c.CommandPath())}
 		}
 		if len(args) < n {
-			return usageError{fmt.Errorf("%s needs %s; `%s --help` shows how it is used", c.CommandPath(), what, c.CommandPath())}
+			return usageError{fmt.Errorf("%s needs %s. Run `%s --help` for usage", c.CommandPath(), what, c.CommandPath())}
 		}
 		return nil
 	}
 }
 
-// noArgs is cobra.NoArgs as a wrong use: exit code 2.
+// noArgs is like cobra.NoArgs, with a usage error: exit code 2.
 func noArgs(c *cobra.Command, args []string) error {
 	if len(args) > 0 {
-		return usageError{fmt.Errorf("%s takes no arguments; `%s --help` shows how it is used", c.CommandPath(), c.CommandPath())}
+		return usageError{fmt.Errorf("%s takes no arguments. Run `%s --help` for usage", c.CommandPath(), c.CommandPath())}
 	}
 	return nil
 }

@@ -22,11 +22,11 @@ import (
 )
 
 func pricingCommand() *cobra.Command {
-	return group("pricing", "Prices: drafts and versions of the rate card",
+	return group("pricing", "Manage the rate card: drafts and versions",
 		pricingExport(), pricingImport(), pricingSet(), pricingPublish(), pricingDiff(), pricingExplain())
 }
 
-// prices opens the service that the commands about prices use.
+// prices opens the rate card service for a command.
 func (r *dbFlags) prices(ctx context.Context, use func(*ratecard.Service) error) error {
 	cfg, _, err := r.load(config.SectionDatabase, config.SectionPricing)
 	if err != nil {
@@ -47,7 +47,7 @@ func (r *dbFlags) prices(ctx context.Context, use func(*ratecard.Service) error)
 	return use(s.By(audit.Operator).WithPolicy(ratecard.Policy{SecondPerson: cfg.Pricing.SecondPerson}))
 }
 
-// cardFlags choose a rate card to look at: a version, or a draft.
+// cardFlags select a version or a draft of the rate card.
 type cardFlags struct {
 	version int
 	draft   string
@@ -55,19 +55,19 @@ type cardFlags struct {
 
 func cardVar(c *cobra.Command) *cardFlags {
 	f := &cardFlags{}
-	c.Flags().IntVar(&f.version, "version", 0, "which `N` (default the one in force)")
-	c.Flags().StringVar(&f.draft, "draft", "", "the draft `rc_…` instead")
+	c.Flags().IntVar(&f.version, "version", 0, "the version `N` (default: the current version)")
+	c.Flags().StringVar(&f.draft, "draft", "", "the draft `rc_…`, instead of a version")
 	return f
 }
 
 func (f *cardFlags) check(c *cobra.Command) error {
 	if given := c.Flags().Changed("version"); given && (f.version < 1 || f.draft != "") {
-		return usageError{errors.New("give one version, from 1 on, or one draft")}
+		return usageError{errors.New("give a --version of 1 or more, or a --draft, but not both")}
 	}
 	return nil
 }
 
-// compile reads and compiles the card, and names it.
+// compile reads and compiles the rate card, and returns it with a title.
 func (f *cardFlags) compile(ctx context.Context, s *ratecard.Service) (name string, compiled *ratecard.ExaminedCard, err error) {
 	if f.draft == "" {
 		return compileVersion(ctx, s, f.version)
@@ -77,10 +77,10 @@ func (f *cardFlags) compile(ctx context.Context, s *ratecard.Service) (name stri
 		return "", nil, err
 	}
 	compiled, err = s.ExamineCard(ctx, d.RateCard)
-	return "The draft " + ratecard.ID(d.ID) + " of a rate card.", compiled, err
+	return "Draft " + ratecard.ID(d.ID) + " of the rate card.", compiled, err
 }
 
-// compileVersion reads the version with a number; 0 for the one in force.
+// compileVersion reads and compiles version n, or the current version if n is 0.
 func compileVersion(ctx context.Context, s *ratecard.Service, n int) (name string, compiled *ratecard.ExaminedCard, err error) {
 	card, err := s.Current(ctx)
 	if n != 0 {
@@ -115,16 +115,16 @@ func pricingExport() *cobra.Command {
 func pricingImport() *cobra.Command {
 	c := &cobra.Command{
 		Use:   "import FILE",
-		Short: "Make a draft of a rate card in YAML, and print what it changes of the version in force; - is standard input",
-		Args:  exactly(1, "the file of the rate card"),
+		Short: "Import a YAML rate card as a draft and print the price changes; - reads standard input",
+		Args:  exactly(1, "the rate card's file"),
 	}
 	flags := newDBFlags(c)
-	dry := c.Flags().Bool("dry-run", false, "print the differences and make no draft")
-	draft := c.Flags().String("draft", "", "replace the rules of the draft `rc_…` instead of making one")
-	title := c.Flags().String("title", "", "what the new draft is for")
+	dry := c.Flags().Bool("dry-run", false, "print the changes without creating a draft")
+	draft := c.Flags().String("draft", "", "replace the rules of the draft `rc_…` instead of creating a draft")
+	title := c.Flags().String("title", "", "the new draft's title")
 	c.RunE = func(c *cobra.Command, args []string) error {
 		if *title != "" && *draft != "" {
-			return usageError{errors.New("--title is for a new draft: leave it or --draft out")}
+			return usageError{errors.New("--title and --draft cannot be used together: --title is for a new draft")}
 		}
 		name, data, err := readCard(c, args[0])
 		if err != nil {
@@ -140,11 +140,11 @@ func pricingImport() *cobra.Command {
 				return err
 			}
 			if !*dry {
-				told, err := importCard(c.Context(), s, *draft, *title, "Imported "+filepath.Base(name), card)
+				message, err := importCard(c.Context(), s, *draft, *title, "Imported "+filepath.Base(name), card)
 				if err != nil {
 					return err
 				}
-				fmt.Fprintln(c.ErrOrStderr(), told+flags.args())
+				fmt.Fprintln(c.ErrOrStderr(), message+flags.args())
 			}
 			return printChanges(c.OutOrStdout(), pricingrules.Diff(live.Table, table))
 		})
@@ -152,7 +152,7 @@ func pricingImport() *cobra.Command {
 	return c
 }
 
-// readCard reads a file, or standard input, up to the bound of a card.
+// readCard reads a file or standard input, up to the maximum size of a rate card.
 func readCard(c *cobra.Command, path string) (name string, data []byte, err error) {
 	from := c.InOrStdin()
 	name = "standard input"
@@ -166,20 +166,20 @@ func readCard(c *cobra.Command, path string) (name string, data []byte, err erro
 	}
 	data, err = io.ReadAll(io.LimitReader(from, pricingrules.MaxFile+1))
 	if err == nil && len(data) > pricingrules.MaxFile {
-		err = fmt.Errorf("%s has more than %d MB: no rate card does", name, pricingrules.MaxFile>>20)
+		err = fmt.Errorf("%s is larger than %d MB, the limit for a rate card", name, pricingrules.MaxFile>>20)
 	}
 	return name, data, err
 }
 
-// importCard puts the rules into the draft that was named, or a new one, and says what
-// comes next.
+// importCard puts the rules into the draft ref, or into a new draft if ref is empty. It
+// returns a message that ends with the next command.
 func importCard(ctx context.Context, s *ratecard.Service, ref, title, what string, card pricingrules.Card) (string, error) {
 	if ref == "" {
-		begun, err := s.CreateDraftWithCard(ctx, title, what, card)
+		created, err := s.CreateDraftWithCard(ctx, title, what, card)
 		if ratecard.IsNoChange(err) {
-			return "The version in force has these rules already, so no draft was made. To see it: pingpost pricing export", nil
+			return "The current version already has these rules, so no draft was created. To see it: pingpost pricing export", nil
 		}
-		return publishNext(begun), err
+		return publishNext(created), err
 	}
 	d, err := s.Draft(ctx, ref)
 	if err == nil {
@@ -188,20 +188,20 @@ func importCard(ctx context.Context, s *ratecard.Service, ref, title, what strin
 	return publishNext(d.RateCard), err
 }
 
-// publishNext is the command that publishes a draft, to be pasted.
+// publishNext names the draft and the command that publishes it, ready to paste.
 func publishNext(draft models.RateCard) string {
-	return fmt.Sprintf("The draft is %s; nothing is published: pingpost pricing publish --draft %s --note NOTE",
+	return fmt.Sprintf("Saved in draft %s, not published yet. To publish it: pingpost pricing publish --draft %s --note NOTE",
 		draftText(draft), ratecard.ID(draft.ID))
 }
 
-// draftText names a draft and its author.
+// draftText describes a draft: its id, title and author.
 func draftText(draft models.RateCard) string {
 	return fmt.Sprintf("%s (%s, by %s)", ratecard.ID(draft.ID), cmp.Or(draft.Title, "untitled"), draft.Author)
 }
 
 func printChanges(w io.Writer, changes []pricingrules.Change) error {
-	for _, one := range changes {
-		fmt.Fprintln(w, one)
+	for _, change := range changes {
+		fmt.Fprintln(w, change)
 	}
 	_, err := fmt.Fprintf(w, "%d changes\n", len(changes))
 	return err
@@ -211,7 +211,7 @@ func pricingDiff() *cobra.Command {
 	c := &cobra.Command{
 		Use:   "diff A B",
 		Short: "Print the prices that differ between two versions",
-		Args:  exactly(2, "the numbers of two versions"),
+		Args:  exactly(2, "two version numbers"),
 	}
 	flags := newDBFlags(c)
 	c.RunE = func(c *cobra.Command, args []string) error {
@@ -219,7 +219,7 @@ func pricingDiff() *cobra.Command {
 		for i, arg := range args {
 			var err error
 			if n[i], err = strconv.Atoi(arg); err != nil || n[i] < 1 {
-				return usageError{fmt.Errorf("%q is not the number of a version", arg)}
+				return usageError{fmt.Errorf("%q is not a version number", arg)}
 			}
 		}
 		return flags.prices(c.Context(), func(s *ratecard.Service) error {

@@ -19,38 +19,38 @@ import (
 	pricingrules "github.com/pingpost/pingpost/pricing_rules"
 )
 
-// cellFlags name a cell.
+// cellFlags select a cell of the rate card.
 type cellFlags struct{ industry, country, urgency string }
 
 func cellVar(c *cobra.Command) *cellFlags {
 	f := &cellFlags{}
-	c.Flags().StringVar(&f.industry, "industry", "", "an industry's slug, such as plumber")
-	c.Flags().StringVar(&f.country, "country", "", "a market: GB, DE … or other")
-	c.Flags().StringVar(&f.urgency, "urgency", "", "emergency, immediate, urgent, standard or flexible")
+	c.Flags().StringVar(&f.industry, "industry", "", "the industry's slug, such as plumber")
+	c.Flags().StringVar(&f.country, "country", "", "the market: GB, DE, … or other")
+	c.Flags().StringVar(&f.urgency, "urgency", "", "the urgency: emergency, immediate, urgent, standard or flexible")
 	return f
 }
 
 func (f *cellFlags) required() error {
 	if f.industry == "" || f.country == "" {
-		return usageError{errors.New("--industry and --country are needed")}
+		return usageError{errors.New("--industry and --country are required")}
 	}
 	return nil
 }
 
 func draftFlag(c *cobra.Command) *string {
-	return c.Flags().String("draft", "", "the draft `rc_…` to work on (default the only one that is open)")
+	return c.Flags().String("draft", "", "the draft `rc_…` to use (default: the only open draft)")
 }
 
 func pricingSet() *cobra.Command {
 	c := &cobra.Command{
 		Use:   "set",
-		Short: "Set the base of an industry in a country, in a draft or at once",
+		Short: "Set an industry's base price in a country, in a draft or published at once",
 		Args:  noArgs,
 	}
 	flags, cell := newDBFlags(c), cellVar(c)
-	base := c.Flags().String("base", "", "the amount in the country's currency, such as 45.60")
-	publish := c.Flags().Bool("publish", false, "publish it at once, by itself, in a draft of its own")
-	note := c.Flags().String("note", "", "why, with --publish")
+	base := c.Flags().String("base", "", "the base price in the country's currency, such as 45.60")
+	publish := c.Flags().Bool("publish", false, "publish only this change, at once")
+	note := c.Flags().String("note", "", "the reason for the change, with --publish")
 	draft := draftFlag(c)
 	c.RunE = func(c *cobra.Command, _ []string) error {
 		if err := cell.required(); err != nil {
@@ -61,11 +61,11 @@ func pricingSet() *cobra.Command {
 		case err != nil:
 			return usageError{fmt.Errorf("--base: %w", err)}
 		case *publish && *draft != "":
-			return usageError{errors.New("--publish publishes this change alone: leave --draft out, or publish the draft after it")}
+			return usageError{errors.New("--publish and --draft cannot be used together: --publish publishes only this change")}
 		case *publish && *note == "":
-			return usageError{errors.New("--publish needs a --note: why the price changes")}
+			return usageError{errors.New("--publish needs --note: the reason for the change")}
 		case !*publish && *note != "":
-			return usageError{errors.New("--note goes with --publish: a draft gets its note when it is published")}
+			return usageError{errors.New("--note needs --publish: a draft gets its note when it is published")}
 		}
 		return flags.prices(c.Context(), func(s *ratecard.Service) error {
 			target := pricingrules.Target{Industry: cell.industry, Country: cell.country, Urgency: cell.urgency}
@@ -89,8 +89,8 @@ func pricingSet() *cobra.Command {
 	return c
 }
 
-// changeText is what the history calls a change. A country without a market is
-// refused before anybody reads it.
+// changeText describes a change in the draft's history. The text is not used if the
+// country has no market, because the change is rejected.
 func changeText(s *ratecard.Service, change ratecard.BaseChange) string {
 	market, _ := s.Markets().ByCode(change.Target.Country)
 	return fmt.Sprintf("%s: base %s", change.Target, money.Amount{
@@ -99,8 +99,8 @@ func changeText(s *ratecard.Service, change ratecard.BaseChange) string {
 	})
 }
 
-// setInDraft makes a change in the draft that is named, or the only one; where none is
-// open it makes one.
+// setInDraft makes a change in the draft ref, or in the only open draft if ref is empty.
+// If no draft is open, it creates one.
 func setInDraft(ctx context.Context, s *ratecard.Service, ref, what string, change ratecard.BaseChange) (models.RateCard, error) {
 	d, err := draftFor(ctx, s, ref)
 	if errors.Is(err, errNoDrafts) {
@@ -112,12 +112,12 @@ func setInDraft(ctx context.Context, s *ratecard.Service, ref, what string, chan
 	rules, err := s.SetBases(ctx, d.ID, d.RowVersion, what, []ratecard.BaseChange{change})
 	if err == nil && rules == 0 {
 		err = apperr.New(apperr.Invalid, "nothing",
-			fmt.Sprintf("the draft %s has this base already: nothing was changed", ratecard.ID(d.ID)))
+			fmt.Sprintf("draft %s already has this base price; nothing was changed", ratecard.ID(d.ID)))
 	}
 	return d.RateCard, err
 }
 
-// draftFor is the draft that is named, or the only one that is open.
+// draftFor returns the draft ref, or the only open draft if ref is empty.
 func draftFor(ctx context.Context, s *ratecard.Service, ref string) (ratecard.Draft, error) {
 	if ref != "" {
 		return s.Draft(ctx, ref)
@@ -126,7 +126,7 @@ func draftFor(ctx context.Context, s *ratecard.Service, ref string) (ratecard.Dr
 }
 
 var errNoDrafts = apperr.New(apperr.NotFound, "drafts",
-	"no draft is open: pingpost pricing set and pingpost pricing import make one")
+	"there is no open draft; create one with `pingpost pricing set` or `pingpost pricing import`")
 
 func onlyDraft(ctx context.Context, s *ratecard.Service) (d ratecard.Draft, err error) {
 	open, err := s.Drafts(ctx)
@@ -134,10 +134,10 @@ func onlyDraft(ctx context.Context, s *ratecard.Service) (d ratecard.Draft, err 
 		return d, err
 	}
 	var names []string
-	for _, one := range open {
-		if one.State == models.RateCardDraft {
-			d = one
-			names = append(names, draftText(one.RateCard))
+	for _, draft := range open {
+		if draft.State == models.RateCardDraft {
+			d = draft
+			names = append(names, draftText(draft.RateCard))
 		}
 	}
 	switch len(names) {
@@ -147,27 +147,27 @@ func onlyDraft(ctx context.Context, s *ratecard.Service) (d ratecard.Draft, err 
 		return d, nil
 	}
 	return d, apperr.New(apperr.Conflict, "drafts",
-		fmt.Sprintf("%d drafts are open, name one with --draft: %s", len(names), strings.Join(names, ", ")))
+		fmt.Sprintf("%d drafts are open; select one with --draft: %s", len(names), strings.Join(names, ", ")))
 }
 
 func pricingPublish() *cobra.Command {
 	c := &cobra.Command{
 		Use:   "publish",
-		Short: "Publish a draft, now or at a time; live on every node within a second",
+		Short: "Publish a draft, now or at a set time; every node uses it within a second",
 		Args:  noArgs,
 	}
 	flags, draft := newDBFlags(c), draftFlag(c)
-	note := c.Flags().String("note", "", "why the prices change (required)")
-	at := c.Flags().String("at", "", "when, such as 2026-12-01T06:00:00Z (default now)")
+	note := c.Flags().String("note", "", "the reason for the change (required)")
+	at := c.Flags().String("at", "", "when to publish, such as 2026-12-01T06:00:00Z (default: now)")
 	c.RunE = func(c *cobra.Command, _ []string) error {
 		if *note == "" {
-			return usageError{errors.New("--note is needed: why the prices change")}
+			return usageError{errors.New("--note is required: the reason for the change")}
 		}
 		var when time.Time
 		if *at != "" {
 			var err error
 			if when, err = time.Parse(time.RFC3339, *at); err != nil {
-				return usageError{errors.New("--at is a time like 2026-12-01T06:00:00Z")}
+				return usageError{errors.New("--at must be a time such as 2026-12-01T06:00:00Z")}
 			}
 		}
 		return flags.prices(c.Context(), func(s *ratecard.Service) error {
@@ -185,16 +185,16 @@ func pricingPublish() *cobra.Command {
 	return c
 }
 
-// printPublished says what became of a card that was to be published.
+// printPublished prints the state of a rate card after an attempt to publish it.
 func printPublished(w io.Writer, card models.RateCard) (err error) {
 	switch card.State {
 	case models.RateCardSubmitted:
-		_, err = fmt.Fprintf(w, "%s waits for approval: another person gives it in the console\n", ratecard.ID(card.ID))
+		_, err = fmt.Fprintf(w, "%s is waiting for approval by another user, in the console\n", ratecard.ID(card.ID))
 	case models.RateCardScheduled:
-		_, err = fmt.Fprintf(w, "%s is published at %s by a node that runs then\n", ratecard.ID(card.ID),
+		_, err = fmt.Fprintf(w, "%s is scheduled for %s; a node must be running at that time\n", ratecard.ID(card.ID),
 			card.EffectiveAt.UTC().Format(time.RFC3339))
 	default:
-		_, err = fmt.Fprintf(w, "version %d is in force, on every node within a second\n", card.Version)
+		_, err = fmt.Fprintf(w, "version %d is published; every node uses it within a second\n", card.Version)
 	}
 	return err
 }
@@ -202,11 +202,11 @@ func printPublished(w io.Writer, card models.RateCard) (err error) {
 func pricingExplain() *cobra.Command {
 	c := &cobra.Command{
 		Use:   "explain",
-		Short: "Show step by step how a lead's price is made, and by which rules",
+		Short: "Show how a lead's price is calculated, rule by rule",
 		Args:  noArgs,
 	}
 	flags, cell, card := newDBFlags(c), cellVar(c), cardVar(c)
-	partner := c.Flags().String("partner", "", "for a partner's own base URL, by its slug or id")
+	partner := c.Flags().String("partner", "", "include the partner pricing of this partner (slug or id)")
 	c.RunE = func(c *cobra.Command, _ []string) error {
 		if err := cell.required(); err != nil {
 			return err
@@ -214,7 +214,7 @@ func pricingExplain() *cobra.Command {
 		if err := card.check(c); err != nil {
 			return err
 		}
-		own, err := ownPrice(c.Context(), flags, *partner)
+		own, err := partnerPricing(c.Context(), flags, *partner)
 		if err != nil {
 			return err
 		}
@@ -238,8 +238,8 @@ func pricingExplain() *cobra.Command {
 	return c
 }
 
-// ownPrice is what a partner has of its own; nothing for no partner.
-func ownPrice(ctx context.Context, r *dbFlags, ref string) (own pricingrules.PartnerPricing, err error) {
+// partnerPricing returns a partner's own pricing, or the zero value if ref is empty.
+func partnerPricing(ctx context.Context, r *dbFlags, ref string) (own pricingrules.PartnerPricing, err error) {
 	if ref == "" {
 		return own, nil
 	}
