@@ -40,7 +40,7 @@ func accountCreate() *cobra.Command {
 		Short: "Create an account; a partner's first account is its default",
 		Long: "Create an account for a partner. PARTNER is the partner's slug or id. PARTNER_ID is the value that\n" +
 			"the partner sends as \"partnerId\" in its posts; it is unique on the platform.",
-		Args:  exactly(2, "the partner's slug or id, and the new account's partnerId"),
+		Args: exactly(2, "the partner's slug or id, and the new account's partnerId"),
 	}
 	flags, asJSON := newDBFlags(c), jsonFlag(c)
 	name := c.Flags().String("name", "", "the account's name (default: its partnerId)")

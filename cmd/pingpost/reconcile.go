@@ -29,7 +29,7 @@ import (
 	"github.com/pingpost/pingpost/models"
 )
 
-// reconcileFlags say which list, and how it is read where it does not say so itself.
+// reconcileFlags select the file, and say how to read it where that cannot be detected.
 type reconcileFlags struct {
 	partner, file                string
 	lead, amount, currency, date string
@@ -41,48 +41,48 @@ type reconcileFlags struct {
 func reconcileCommand() *cobra.Command {
 	c := &cobra.Command{
 		Use:   "reconcile --partner PARTNER --file FILE",
-		Short: "Compare a partner's own list of leads with the ledger, line by line",
-		Long: `Compare a partner's own list of leads, a CSV file, with the ledger, line by line. What the list
-shows of its columns need not be said; what it leaves open is asked for. The comparison is a dry
-run, of which neither result nor file stays, unless --keep makes it a result that never changes.`,
+		Short: "Compare a partner's file with the ledger, lead by lead",
+		Long: `Compare a partner's CSV file of leads with the ledger, lead by lead. Columns and formats are
+detected; if something cannot be detected, the command lists the flags to add. Without --keep the
+comparison is a dry run: neither the result nor the file is saved.`,
 		Args: noArgs,
 	}
 	flags, asJSON, f := newDBFlags(c), jsonFlag(c), &reconcileFlags{}
 	for _, flag := range []struct {
-		into             *string
-		name, what, form string
+		into                    *string
+		name, help, placeholder string
 	}{
-		{&f.partner, "partner", "whose list it is: slug or id", "PARTNER"},
-		{&f.file, "file", "the list; - is standard input", "FILE"},
-		{&f.lead, "lead-id", "the column of the leadIds", "COL"},
-		{&f.amount, "amount", "the column of the amounts", "COL"},
-		{&f.currency, "currency", "the column of the currencies, or the one that all amounts are in", "COL|GBP"},
-		{&f.date, "date", "the column of the dates, by which --from and --to are found", "COL"},
+		{&f.partner, "partner", "the partner's slug or id", "PARTNER"},
+		{&f.file, "file", "the CSV file; - reads standard input", "FILE"},
+		{&f.lead, "lead-id", "the column with the leadIds", "COL"},
+		{&f.amount, "amount", "the column with the amounts", "COL"},
+		{&f.currency, "currency", "the column with the currencies, or the currency of all amounts", "COL|GBP"},
+		{&f.date, "date", "the column with the dates, used to detect --from and --to", "COL"},
 		{&f.decimal, "decimal", "the decimal mark of the amounts: dot or comma", "MARK"},
-		{&f.dates, "dates", "the order of the dates: ymd, dmy or mdy", "ORDER"},
+		{&f.dates, "dates", "the date format: ymd, dmy or mdy", "ORDER"},
 		{&f.coverage, "coverage",
-			"the leads to compare: file for the currencies and accounts that the list names, or all", "LEADS"},
-		{&f.from, "from", "the first day that the list covers, as 2026-01-31", "D"},
-		{&f.to, "to", "the last day that it covers", "D"},
+			"the leads to compare: file (only currencies and accounts that are in the file) or all", "LEADS"},
+		{&f.from, "from", "the first day that the file covers, such as 2026-01-31", "D"},
+		{&f.to, "to", "the last day that the file covers", "D"},
 	} {
-		c.Flags().StringVar(flag.into, flag.name, "", flag.what+" (`"+flag.form+"`)")
+		c.Flags().StringVar(flag.into, flag.name, "", flag.help+" (`"+flag.placeholder+"`)")
 	}
-	c.Flags().BoolVar(&f.keep, "keep", false, "keep the comparison as a result, which never changes")
-	c.Flags().BoolVar(&f.again, "again", false, "keep it although a result of the very same file was kept before")
+	c.Flags().BoolVar(&f.keep, "keep", false, "save the result; a saved result never changes")
+	c.Flags().BoolVar(&f.again, "again", false, "save the result even if one for the same file was saved before")
 	c.RunE = func(c *cobra.Command, _ []string) error {
 		if f.partner == "" || f.file == "" {
-			return usageError{errors.New("give --partner and --file")}
+			return usageError{errors.New("--partner and --file are required")}
 		}
 		return flags.open(c.Context(), func(db *postgres.DB, keys *keyring.Keys) error {
-			return reconcileList(c, db, keys, f, *asJSON)
+			return reconcileFile(c, db, keys, f, *asJSON)
 		})
 	}
 	return c
 }
 
-// reconcileList takes the list in, compares it, prints what was found, and leaves nothing
-// behind that was not to be kept.
-func reconcileList(c *cobra.Command, db *postgres.DB, keys *keyring.Keys, f *reconcileFlags, asJSON bool) (err error) {
+// reconcileFile uploads the file, compares it and prints the findings. Without --keep, or
+// after an error, it discards the reconciliation.
+func reconcileFile(c *cobra.Command, db *postgres.DB, keys *keyring.Keys, f *reconcileFlags, asJSON bool) (err error) {
 	ctx := c.Context()
 	given, err := f.read()
 	if err != nil {
@@ -113,7 +113,7 @@ func reconcileList(c *cobra.Command, db *postgres.DB, keys *keyring.Keys, f *rec
 	}
 	progress := progressOn(c.ErrOrStderr(), same+mappingText(m))
 	if err := s.CompareNow(ctx, scope.System, r.ID, r.RowVersion, m.Mapping, m.From, m.To, progress); err != nil {
-		return f.asked(err, r)
+		return f.missingFlags(err, r)
 	}
 	if r, err = s.Get(ctx, scope.System, r.ID); err != nil {
 		return err
@@ -142,14 +142,14 @@ func upload(
 		defer file.Close()
 		in, name = file, filepath.Base(path)
 	}
-	made, err := s.Upload(ctx, scope.System, partner, name, in)
+	uploaded, err := s.Upload(ctx, scope.System, partner, name, in)
 	if err != nil {
 		return reconcile.Reconciliation{}, err
 	}
-	return s.Get(ctx, scope.System, made.ID)
+	return s.Get(ctx, scope.System, uploaded.ID)
 }
 
-// discard lets go of a comparison that was not kept.
+// discard discards a reconciliation that was not saved, and deletes its lines.
 func discard(ctx context.Context, s *reconcile.Service, reconciliation uuid.UUID) error {
 	r, err := s.Get(ctx, scope.System, reconciliation)
 	if err != nil || r.State == models.ReconciliationKept {
@@ -161,31 +161,31 @@ func discard(ctx context.Context, s *reconcile.Service, reconciliation uuid.UUID
 	return s.DeleteLines(ctx, r.ID)
 }
 
-// sameFile says which earlier reconciliations are of the very same file. A second result
-// of it is kept only by somebody who knows.
+// sameFile describes earlier reconciliations of the same file. It returns an error if
+// one was saved and this one would be saved too, unless --again is set.
 func (f *reconcileFlags) sameFile(ctx context.Context, s *reconcile.Service, r reconcile.Reconciliation) (string, error) {
 	same, err := s.SameFile(ctx, scope.System, r)
-	var says strings.Builder
+	var text strings.Builder
 	for _, other := range same {
 		if other.State == models.ReconciliationKept && f.keep && !f.again {
-			return "", usageError{fmt.Errorf("this very file was given before, and its result was kept as %s of %s; give --again to keep another",
+			return "", usageError{fmt.Errorf("this file was uploaded before, and its result was saved as %s for %s; add --again to save another",
 				reconcile.ID(other.ID), other.Partner)}
 		}
-		fmt.Fprintf(&says, "This very file was given before: %s of %s, %s, %s.\n", reconcile.ID(other.ID),
+		fmt.Fprintf(&text, "This file was uploaded before: %s for %s, %s, %s.\n", reconcile.ID(other.ID),
 			other.Partner, other.MadeAt.UTC().Format(time.DateOnly), other.State)
 	}
-	return says.String(), err
+	return text.String(), err
 }
 
-// read is what the flags say, but for the currency: whether it is a column the list tells.
+// read parses all flags but --currency, which needs the file's columns.
 func (f *reconcileFlags) read() (given reconcile.Suggestion, err error) {
 	given.LeadID, given.Amount, given.Date = f.lead, f.amount, f.date
 	var ok bool
 	if given.Numbers, ok = map[string]reconcile.NumberForm{"": "", "dot": reconcile.DotDecimal, "comma": reconcile.CommaDecimal}[f.decimal]; !ok {
-		return given, usageError{errors.New("--decimal is dot or comma")}
+		return given, usageError{errors.New("--decimal must be dot or comma")}
 	}
 	if given.Dates, ok = map[string]reconcile.DateForm{"": "", "ymd": reconcile.YearFirst, "dmy": reconcile.DayFirst, "mdy": reconcile.MonthFirst}[f.dates]; !ok {
-		return given, usageError{errors.New("--dates is ymd, dmy or mdy")}
+		return given, usageError{errors.New("--dates must be ymd, dmy or mdy")}
 	}
 	given.Coverage = reconcile.Coverage(f.coverage)
 	for _, day := range []struct {
@@ -196,13 +196,13 @@ func (f *reconcileFlags) read() (given reconcile.Suggestion, err error) {
 			continue
 		}
 		if *day.into, err = time.Parse(time.DateOnly, day.text); err != nil {
-			return given, usageError{fmt.Errorf("%s is a day, like 2026-01-31", day.flag)}
+			return given, usageError{fmt.Errorf("%s must be a day such as 2026-01-31", day.flag)}
 		}
 	}
 	return given, nil
 }
 
-// suggested is what the list suggests, with what the flags say instead.
+// suggested detects how to read the file. Flags take precedence.
 func (f *reconcileFlags) suggested(
 	ctx context.Context, s *reconcile.Service, r reconcile.Reconciliation, given reconcile.Suggestion,
 ) (reconcile.Suggestion, error) {
@@ -222,7 +222,7 @@ func (f *reconcileFlags) suggested(
 	return m, err
 }
 
-// flagOf is the flag that mends a field of a mapping.
+// flagOf maps a field of a mapping to the flag that sets it.
 var flagOf = map[string]string{
 	"lead_id":  "--lead-id COL",
 	"amount":   "--amount COL",
@@ -236,35 +236,37 @@ var flagOf = map[string]string{
 	"to":       "--to D",
 }
 
-// asked says exactly what is to be given where the list leaves something open.
-func (f *reconcileFlags) asked(err error, r reconcile.Reconciliation) error {
-	told := apperr.As(err)
-	if told == nil || told.Reason != "mapping" {
+// missingFlags turns an error about the mapping into a list of the flags to add and of
+// the file's columns.
+func (f *reconcileFlags) missingFlags(err error, r reconcile.Reconciliation) error {
+	invalid := apperr.As(err)
+	if invalid == nil || invalid.Reason != "mapping" {
 		return err
 	}
 	var b strings.Builder
-	b.WriteString("the list cannot be compared yet; give")
-	for _, field := range told.Fields {
+	b.WriteString("the file cannot be compared yet. Add these flags:")
+	for _, field := range invalid.Fields {
 		fmt.Fprintf(&b, "\n  %-22s %s", flagOf[field.Path[0]], field.Message)
 	}
-	b.WriteString("\nIts columns are:")
+	b.WriteString("\nThe file has these columns:")
 	for _, column := range r.Profile.Columns {
 		fmt.Fprintf(&b, "\n  %q", column.Name)
 	}
 	return usageError{errors.New(b.String())}
 }
 
-// progressOn tells what is known before, of each phase, and of every tenth of it.
-func progressOn(w io.Writer, before string) func(phase string, done, total int64) {
+// progressOn returns a function that prints progress: first the introduction, then each
+// phase at every tenth of its rows.
+func progressOn(w io.Writer, introduction string) func(phase string, done, total int64) {
 	last, tenths := "", int64(-1)
 	return func(phase string, done, total int64) {
 		if last == "" {
-			fmt.Fprint(w, before)
+			fmt.Fprint(w, introduction)
 		}
 		tenth := done * 10 / cmp.Or(total, 1)
 		switch {
 		case phase == last && tenth == tenths:
-		case total == 0: // nobody knows how far it is
+		case total == 0: // the total is not known
 			fmt.Fprintln(w, phase)
 		default:
 			fmt.Fprintf(w, "%s: %d of %s\n", phase, done, rowsText(total))

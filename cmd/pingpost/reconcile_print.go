@@ -17,7 +17,7 @@ import (
 	"github.com/pingpost/pingpost/models"
 )
 
-// comparisonView is a comparison as the command line shows it; its lines come after.
+// comparisonView is a reconciliation as --json prints it, without its lines.
 type comparisonView struct {
 	ID      string                     `json:"id"`
 	Partner string                     `json:"partner"`
@@ -29,7 +29,7 @@ type comparisonView struct {
 	Result  resultView                 `json:"result"`
 }
 
-// resultView is what it came to. Amounts are in major units, exact: 12.50.
+// resultView is the result of a reconciliation. Amounts are exact, in major units: 12.50.
 type resultView struct {
 	Rows     int          `json:"rows"`
 	Tallies  []tallyView  `json:"tallies"`
@@ -38,13 +38,14 @@ type resultView struct {
 	Took     string       `json:"took"`
 }
 
-// comparedView says which leads of the period were compared.
+// comparedView describes the leads of the period that were compared.
 type comparedView struct {
 	Leads      int64    `json:"leads"`
-	Currencies []string `json:"currencies,omitempty"` // none for all
+	Currencies []string `json:"currencies,omitempty"` // empty for all
 }
 
-// leftOutView says how many leads of the period were not; tallies have them by currency.
+// leftOutView counts the leads of the period that were not compared. Tallies count them
+// by currency.
 type leftOutView struct {
 	Leads        int64    `json:"leads"`
 	Accounts     int      `json:"accounts,omitempty"`      // left out in a compared currency
@@ -80,9 +81,9 @@ func viewResult(r *reconcile.Result) resultView {
 	return v
 }
 
-// lineView is a line other than matched and left-out ones. Amounts are as resultView's.
+// lineView is a line that is neither matched nor left out. Amounts are as in resultView.
 type lineView struct {
-	Row          int            `json:"row,omitempty"` // as a spreadsheet numbers it; none of what the list lacks
+	Row          int            `json:"row,omitempty"` // as a spreadsheet numbers it; 0 for a lead that is not in the file
 	Finding      models.Finding `json:"finding"`
 	Problem      string         `json:"problem,omitempty"`
 	LeadID       string         `json:"lead_id,omitempty"`
@@ -109,7 +110,7 @@ func viewLine(l reconcile.Line) lineView {
 	return v
 }
 
-// exact is an amount that a line may lack.
+// exact formats an amount, or returns "" for nil.
 func exact(minor *int64) json.Number {
 	if minor == nil {
 		return ""
@@ -117,7 +118,7 @@ func exact(minor *int64) json.Number {
 	return json.Number(decimal(*minor))
 }
 
-// value is what a pointer points to, or nothing.
+// value returns what p points to, or the zero value if p is nil.
 func value[T any](p *T) (v T) {
 	if p != nil {
 		v = *p
@@ -125,10 +126,10 @@ func value[T any](p *T) (v T) {
 	return v
 }
 
-// linesRead is how many lines are in memory while they are printed.
+// linesRead is the number of lines that are read into memory at a time.
 const linesRead = 1000
 
-// eachFinding calls do for the settleable lines, finding by finding.
+// eachFinding calls do for each settleable line, in the order of reconcile.Findings.
 func eachFinding(ctx context.Context, s *reconcile.Service, r reconcile.Reconciliation, do func(lineView) error) error {
 	for _, finding := range reconcile.Findings {
 		q := reconcile.LineQuery{Reconciliation: r.ID, Finding: finding, Size: linesRead}
@@ -149,7 +150,7 @@ func eachFinding(ctx context.Context, s *reconcile.Service, r reconcile.Reconcil
 	return nil
 }
 
-// printComparisonJSON prints one object, its lines as they are read.
+// printComparisonJSON prints one JSON object and streams its lines.
 func printComparisonJSON(ctx context.Context, w io.Writer, s *reconcile.Service, r reconcile.Reconciliation) error {
 	head, err := json.MarshalIndent(comparisonView{
 		ID:      reconcile.ID(r.ID),
@@ -181,25 +182,25 @@ func printComparisonJSON(ctx context.Context, w io.Writer, s *reconcile.Service,
 	return err
 }
 
-// mappingText says how the list is read.
+// mappingText describes how the file is read.
 func mappingText(m reconcile.Suggestion) string {
-	var says []string
-	say := func(known bool, form string, values ...any) {
+	var parts []string
+	add := func(known bool, format string, values ...any) {
 		if known {
-			says = append(says, fmt.Sprintf(form, values...))
+			parts = append(parts, fmt.Sprintf(format, values...))
 		}
 	}
-	say(true, "leadIds in %q, amounts in %q, written as %s", m.LeadID, m.Amount, m.Numbers)
-	say(m.Currency != "", "currencies in %q", m.Currency)
-	say(m.Fixed.Valid(), "all in %s", m.Fixed)
-	say(m.Date != "", "dates in %q, written as %s", m.Date, m.Dates)
-	say(m.Coverage == reconcile.FullCoverage, "all leads of the period")
-	say(true, "%s to %s", m.From.Format(time.DateOnly), m.To.Format(time.DateOnly))
-	how := "The list is read with "
+	add(true, "leadIds in %q, amounts in %q, written as %s", m.LeadID, m.Amount, m.Numbers)
+	add(m.Currency != "", "currencies in %q", m.Currency)
+	add(m.Fixed.Valid(), "all in %s", m.Fixed)
+	add(m.Date != "", "dates in %q, written as %s", m.Date, m.Dates)
+	add(m.Coverage == reconcile.FullCoverage, "all leads in the period")
+	add(true, "%s to %s", m.From.Format(time.DateOnly), m.To.Format(time.DateOnly))
+	how := "Reading the file with "
 	if m.Remembered {
-		how = "The list is read as this partner's last one with the same columns, and with what was given: "
+		how = "Reading the file with the settings of this partner's last file with the same columns, and the flags: "
 	}
-	return how + strings.Join(says, ", ") + ".\n"
+	return how + strings.Join(parts, ", ") + ".\n"
 }
 
 func printComparison(ctx context.Context, w io.Writer, s *reconcile.Service, r reconcile.Reconciliation) error {
@@ -214,18 +215,18 @@ func printComparison(ctx context.Context, w io.Writer, s *reconcile.Service, r r
 	if leftOut == "" {
 		leftOut = "none"
 	} else {
-		leftOut += " (--coverage all compares them)"
+		leftOut += " (add --coverage all to compare them)"
 	}
 	fmt.Fprintf(w, "Compared: %s. Left out: %s.\n", compared, leftOut)
 	if err := eachFinding(ctx, s, r, func(l lineView) error { return l.print(w) }); err != nil {
 		return err
 	}
-	became := "This was a dry run, and its result is gone: --keep makes it stay."
+	saved := "This was a dry run; add --keep to save the result."
 	if r.State == models.ReconciliationKept {
-		became = "Kept as " + reconcile.ID(r.ID) + "."
+		saved = "Saved as " + reconcile.ID(r.ID) + "."
 	}
-	_, err := fmt.Fprintf(w, "%s of %s, %s to %s, compared in %s. %s\n", rowsText(int64(r.Result.Rows)), r.Partner,
-		r.PeriodFrom.Format(time.DateOnly), r.PeriodTo.Format(time.DateOnly), r.Result.Took, became)
+	_, err := fmt.Fprintf(w, "%s from %s, %s to %s, compared in %s. %s\n", rowsText(int64(r.Result.Rows)), r.Partner,
+		r.PeriodFrom.Format(time.DateOnly), r.PeriodTo.Format(time.DateOnly), r.Result.Took, saved)
 	return err
 }
 
@@ -238,29 +239,29 @@ func rowsText(n int64) string {
 
 func decimal(minor int64) string { return money.Amount{Minor: minor}.Decimal() }
 
-// print is a line in words.
+// print prints the line as text.
 func (l lineView) print(w io.Writer) error {
-	var says []string
+	var parts []string
 	if l.Row > 0 {
-		says = append(says, fmt.Sprintf("row %d", l.Row))
+		parts = append(parts, fmt.Sprintf("row %d", l.Row))
 	}
 	if l.LeadID != "" {
-		says = append(says, l.LeadID)
+		parts = append(parts, l.LeadID)
 	}
 	if l.Theirs != "" {
-		says = append(says, "theirs "+l.Theirs.String()+" "+l.Currency)
+		parts = append(parts, "theirs "+l.Theirs.String()+" "+l.Currency)
 	}
 	if l.Ours != "" {
-		says = append(says, "ours "+l.Ours.String()+" "+l.OurCurrency)
+		parts = append(parts, "ours "+l.Ours.String()+" "+l.OurCurrency)
 	}
 	switch {
 	case l.OtherPartner != "":
-		says = append(says, "a lead of "+l.OtherPartner)
+		parts = append(parts, "a lead from "+l.OtherPartner)
 	case l.FirstRow > 0:
-		says = append(says, fmt.Sprintf("row %d has this lead already", l.FirstRow))
+		parts = append(parts, fmt.Sprintf("same lead as row %d", l.FirstRow))
 	case l.Problem != "":
-		says = append(says, reconcile.ProblemText(l.Problem))
+		parts = append(parts, reconcile.ProblemText(l.Problem))
 	}
-	_, err := fmt.Fprintf(w, "%s: %s\n", l.Finding, strings.Join(says, ", "))
+	_, err := fmt.Fprintf(w, "%s: %s\n", l.Finding, strings.Join(parts, ", "))
 	return err
 }

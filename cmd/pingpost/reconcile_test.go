@@ -33,7 +33,7 @@ func TestReconcile(t *testing.T) {
 		text := o.ok(t)
 		for _, want := range []string{
 			"matched         1      GBP", "amount_differs  1      GBP       1.00", "amount_differs: row 3, " + two.id + ", theirs 1.00 GBP, ours 45.60 GBP",
-			"unreadable: row 4, ", "3 rows of " + seller.slug,
+			"unreadable: row 4, ", "3 rows from " + seller.slug,
 		} {
 			if !strings.Contains(text, want) {
 				t.Errorf("it does not say %q:\n%s", want, text)

@@ -15,9 +15,9 @@ import (
 	"github.com/pingpost/pingpost/internal/apperr"
 )
 
-// run executes the command line and returns the exit code: 0, 1 for a failure,
-// 2 for a wrong use. unhook gives signals their usual effect back, so that a
-// second Ctrl-C ends a shutdown that hangs.
+// run executes the command line and returns the exit code: 0 for success, 1 for a
+// failure, 2 for a usage error. unhook restores the default handling of signals, so
+// that a second Ctrl-C ends a shutdown that hangs.
 func run(ctx context.Context, unhook func(), args []string) int {
 	root := newRoot(unhook)
 	root.SetArgs(args)
@@ -41,8 +41,8 @@ func run(ctx context.Context, unhook func(), args []string) int {
 	return 1
 }
 
-// output is the standard output. It remembers an error, so that commands can print
-// without checking each time.
+// output is the standard output. It saves the first error, so that commands can print
+// without checking each write.
 type output struct {
 	to  io.Writer
 	err error
@@ -54,7 +54,7 @@ func (o *output) Write(p []byte) (int, error) {
 	return n, err
 }
 
-// plain is an error in the words meant for people.
+// plain returns the message for people, if the error has one.
 func plain(err error) error {
 	if f := apperr.As(err); f != nil {
 		return errors.New(f.Message)
@@ -62,7 +62,7 @@ func plain(err error) error {
 	return err
 }
 
-// codeSuffix is an error's code for scripts, such as " [not_found/partner]".
+// codeSuffix returns an error's code for scripts, such as " [not_found/partner]".
 func codeSuffix(err error) string {
 	if e := apperr.As(err); e != nil {
 		return fmt.Sprintf(" [%s/%s]", e.Code, e.Reason)
@@ -70,32 +70,32 @@ func codeSuffix(err error) string {
 	return ""
 }
 
-// usageError is a wrong use of the command line.
+// usageError is an error in the use of the command line.
 type usageError struct{ error }
 
 func newRoot(unhook func()) *cobra.Command {
-	root := group("pingpost", "Sell consumer leads by ping-post",
+	root := group("pingpost", "Platform on which partners sell consumer leads by ping-post",
 		serveCommand(unhook), devCommand(unhook), migrateCommand(), partnerCommand(), accountCommand(),
 		secretCommand(), pricingCommand(), reconcileCommand(), signCommand(), keysCommand(), staffCommand(),
 		auditCommand(), configCommand(), idCommand(), versionCommand(),
 	)
-	root.Args = cobra.ArbitraryArgs // else cobra refuses an unknown command itself, as a failure
+	root.Args = cobra.ArbitraryArgs // otherwise cobra reports an unknown command as a failure, not a usage error
 	root.SilenceUsage, root.SilenceErrors = true, true
 	root.Version = version()
-	root.Flags().Bool("version", false, "tell which build this is")
+	root.Flags().Bool("version", false, "print the version")
 	root.SetVersionTemplate("{{.Version}}")
 	root.SetFlagErrorFunc(func(c *cobra.Command, err error) error {
-		// A group has no flags of its own: what is wrong is the command before them.
+		// A group has no flags, so the error is in the command before them.
 		if args := c.Flags().Args(); c.HasSubCommands() && len(args) > 0 {
 			return unknownCommand(c, args[0])
 		}
-		return usageError{fmt.Errorf("%w; `%s --help` shows how it is used", err, c.CommandPath())}
+		return usageError{fmt.Errorf("%w. Run `%s --help` for usage", err, c.CommandPath())}
 	})
 	root.CompletionOptions.HiddenDefaultCmd = true
 	return root
 }
 
-// group is a command that only holds others.
+// group returns a command that only contains other commands.
 func group(use, short string, commands ...*cobra.Command) *cobra.Command {
 	c := &cobra.Command{Use: use, Short: short, RunE: func(c *cobra.Command, args []string) error {
 		if len(args) > 0 {
@@ -108,10 +108,10 @@ func group(use, short string, commands ...*cobra.Command) *cobra.Command {
 }
 
 func unknownCommand(c *cobra.Command, name string) error {
-	return usageError{fmt.Errorf("unknown command %q for %q; `%s --help` lists them", name, c.CommandPath(), c.CommandPath())}
+	return usageError{fmt.Errorf("unknown command %q for %q. Run `%s --help` for a list", name, c.CommandPath(), c.CommandPath())}
 }
 
-// jsonFlag gives a command --json.
+// jsonFlag adds --json to a command.
 func jsonFlag(c *cobra.Command) *bool {
 	return c.Flags().Bool("json", false, "print JSON")
 }
@@ -123,7 +123,7 @@ func printJSON(w io.Writer, v any) error {
 	return e.Encode(v)
 }
 
-// printTable writes rows under a head, in columns.
+// printTable prints a header and rows in aligned columns.
 func printTable(w io.Writer, head string, rows [][]any) error {
 	t := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
 	fmt.Fprintln(t, head)

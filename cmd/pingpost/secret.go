@@ -18,8 +18,8 @@ import (
 	"github.com/pingpost/pingpost/models"
 )
 
-// secretView is a secret as the command line shows it: Secret itself only in
-// the answer that creates it.
+// secretView is a secret as the command line shows it. Secret is only set when the
+// secret is created.
 type secretView struct {
 	ID        string     `json:"id"`
 	Partner   string     `json:"partner"`
@@ -46,11 +46,11 @@ func canSign(ctx context.Context, s *partners.Service, p models.Partner) (bool, 
 }
 
 func secretCommand() *cobra.Command {
-	return group("secret", "Signing secrets", secretCreate(), secretImport(), secretRotate(), secretRetire(),
+	return group("secret", "Manage partners' signing secrets", secretCreate(), secretImport(), secretRotate(), secretRetire(),
 		secretRevoke(), secretList())
 }
 
-// onPartner runs fn on the partner that the first argument names.
+// onPartner finds a partner by slug or id and calls fn with it.
 func onPartner(c *cobra.Command, r *dbFlags, name string, fn func(*partners.Service, models.Partner) error) error {
 	return r.partners(c.Context(), func(s *partners.Service) error {
 		p, err := s.Find(c.Context(), scope.System, name)
@@ -61,26 +61,26 @@ func onPartner(c *cobra.Command, r *dbFlags, name string, fn func(*partners.Serv
 	})
 }
 
-// printCreated shows a new secret, the only time that it is shown.
-func printCreated(c *cobra.Command, asJSON bool, p models.Partner, made partners.CreatedSecret) error {
+// printCreated prints a new secret. It is not shown again.
+func printCreated(c *cobra.Command, asJSON bool, p models.Partner, created partners.CreatedSecret) error {
 	if asJSON {
-		v := viewSecret(p, made.SigningSecret, clock.System{}.Now())
-		v.Secret = made.Plain
+		v := viewSecret(p, created.SigningSecret, clock.System{}.Now())
+		v.Secret = created.Plain
 		return printJSON(c.OutOrStdout(), v)
 	}
-	fmt.Fprintf(c.OutOrStdout(), "%s\n\nThis is the only time that the secret is shown. Hand it over on a channel of its own.\nid %s, label %q\n",
-		made.Plain, id.Format(id.Secret, made.ID), made.Label)
+	fmt.Fprintf(c.OutOrStdout(), "%s\n\nThe secret is not shown again. Send it to the partner through a secure channel.\nid %s, label %q\n",
+		created.Plain, id.Format(id.Secret, created.ID), created.Label)
 	return nil
 }
 
 func secretCreate() *cobra.Command {
 	c := &cobra.Command{
 		Use:   "create PARTNER",
-		Short: "Make a secret beside those there are",
+		Short: "Create a secret; existing ones stay valid",
 		Args:  exactly(1, "the partner's slug or id"),
 	}
 	flags, asJSON := newDBFlags(c), jsonFlag(c)
-	label := c.Flags().String("label", "", "what tells it from others")
+	label := c.Flags().String("label", "", "a label for the secret")
 	c.RunE = func(c *cobra.Command, args []string) error {
 		return onPartner(c, flags, args[0], func(s *partners.Service, p models.Partner) error {
 			made, err := s.CreateSecret(c.Context(), p, *label)
@@ -95,11 +95,11 @@ func secretCreate() *cobra.Command {
 
 func secretImport() *cobra.Command {
 	c := &cobra.Command{
-		Use: "import PARTNER", Short: "Take over a secret that the partner uses already, from standard input",
+		Use: "import PARTNER", Short: "Import a secret that the partner already uses, from standard input",
 		Args: exactly(1, "the partner's slug or id, and the secret on standard input"),
 	}
 	flags, asJSON := newDBFlags(c), jsonFlag(c)
-	label := c.Flags().String("label", "", "what tells it from others")
+	label := c.Flags().String("label", "", "a label for the secret")
 	c.RunE = func(c *cobra.Command, args []string) error {
 		text, err := io.ReadAll(io.LimitReader(c.InOrStdin(), 4096))
 		if err != nil {
@@ -111,7 +111,7 @@ func secretImport() *cobra.Command {
 			if err != nil {
 				return err
 			}
-			if *asJSON { // the partner has it: not shown again
+			if *asJSON { // without the secret, which the partner has
 				return printJSON(c.OutOrStdout(), viewSecret(p, made.SigningSecret, clock.System{}.Now()))
 			}
 			fmt.Fprintf(c.OutOrStdout(), "%s  imported for %s\n", id.Format(id.Secret, made.ID), p.Slug)
@@ -124,14 +124,14 @@ func secretImport() *cobra.Command {
 func secretRotate() *cobra.Command {
 	c := &cobra.Command{
 		Use:   "rotate PARTNER",
-		Short: "Make a new secret and let the others retire",
+		Short: "Create a secret and let the existing ones expire",
 		Args:  exactly(1, "the partner's slug or id"),
 	}
 	flags, asJSON := newDBFlags(c), jsonFlag(c)
-	label := c.Flags().String("label", "", "what tells it from others")
+	label := c.Flags().String("label", "", "a label for the secret")
 	overlap := overlap(partners.DefaultOverlap)
-	c.Flags().Var(&overlap, "overlap", "how long the others stay valid, a `TIME` such as 36h or 3d, at most 90 days")
-	force := c.Flags().Bool("force", false, "even while an earlier rotation is under way")
+	c.Flags().Var(&overlap, "overlap", "how long existing secrets stay valid, a `TIME` such as 36h or 3d, at most 90 days")
+	force := c.Flags().Bool("force", false, "rotate even if an earlier rotation is still in progress")
 	c.RunE = func(c *cobra.Command, args []string) error {
 		return onPartner(c, flags, args[0], func(s *partners.Service, p models.Partner) error {
 			made, err := s.RotateSecret(c.Context(), p, *label, time.Duration(overlap), *force)
@@ -141,7 +141,7 @@ func secretRotate() *cobra.Command {
 			if err := printCreated(c, *asJSON, p, made); err != nil || *asJSON {
 				return err
 			}
-			fmt.Fprintf(c.OutOrStdout(), "The others are valid until %s.\n",
+			fmt.Fprintf(c.OutOrStdout(), "Previous secrets are valid until %s.\n",
 				made.CreatedAt.Add(time.Duration(overlap)).UTC().Format(time.RFC3339))
 			return nil
 		})
@@ -151,15 +151,15 @@ func secretRotate() *cobra.Command {
 
 func secretRetire() *cobra.Command {
 	c := &cobra.Command{
-		Use: "retire PARTNER SECRET_ID --in TIME", Short: "Put the end of a secret earlier or later",
+		Use: "retire PARTNER SECRET_ID --in TIME", Short: "Set when a secret expires",
 		Args: exactly(2, "the partner's slug or id, and the secret's id"),
 	}
 	flags := newDBFlags(c)
 	in := overlap(-1)
-	c.Flags().Var(&in, "in", "how long from now it stays valid, a `TIME` such as 36h or 3d, at most 30 days; 0s ends it now")
+	c.Flags().Var(&in, "in", "how long from now the secret stays valid, a `TIME` such as 36h or 3d, at most 30 days; 0s ends it now")
 	c.RunE = func(c *cobra.Command, args []string) error {
 		if in < 0 {
-			return usageError{errors.New("--in says how long from now the secret stays valid: a time such as 36h or 3d, or 0s")}
+			return usageError{errors.New("--in is required: how long from now the secret stays valid, such as 36h, 3d or 0s")}
 		}
 		return onPartner(c, flags, args[0], func(s *partners.Service, p models.Partner) error {
 			secret, err := s.FindSecret(c.Context(), p, args[1])
@@ -179,7 +179,7 @@ func secretRetire() *cobra.Command {
 
 func secretRevoke() *cobra.Command {
 	c := &cobra.Command{
-		Use: "revoke PARTNER SECRET_ID", Short: "End a secret at once",
+		Use: "revoke PARTNER SECRET_ID", Short: "Revoke a secret at once",
 		Args: exactly(2, "the partner's slug or id, and the secret's id"),
 	}
 	flags := newDBFlags(c)
@@ -192,11 +192,11 @@ func secretRevoke() *cobra.Command {
 			if err := s.RevokeSecret(c.Context(), p, secret.ID); err != nil {
 				return err
 			}
-			fmt.Fprintf(c.OutOrStdout(), "%s is revoked, on every node within a second\n", args[1])
+			fmt.Fprintf(c.OutOrStdout(), "%s is revoked; every node rejects it within a second\n", args[1])
 			signs, err := canSign(c.Context(), s, p)
 			if err == nil && !signs {
 				fmt.Fprintf(c.ErrOrStderr(),
-					"warning: it was the last active secret of %s, which can sign nothing until it gets a new one: %s\n",
+					"warning: this was the last active secret of %s, which cannot sign posts until you create one: %s\n",
 					p.Slug, addSecret(p, flags))
 			}
 			return err
@@ -208,7 +208,7 @@ func secretRevoke() *cobra.Command {
 func secretList() *cobra.Command {
 	c := &cobra.Command{
 		Use:   "list PARTNER",
-		Short: "List a partner's secrets, without the secrets",
+		Short: "List a partner's secrets, without their values",
 		Args:  exactly(1, "the partner's slug or id"),
 	}
 	flags, asJSON := newDBFlags(c), jsonFlag(c)

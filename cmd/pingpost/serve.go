@@ -13,10 +13,11 @@ import (
 	"github.com/pingpost/pingpost/internal/config"
 )
 
-// allowed are the PINGPOST_ variables that are not settings.
+// allowed lists the PINGPOST_ variables that are not settings.
 var allowed = []string{"PINGPOST_CONFIG", "PINGPOST_DATA_DIR", "PINGPOST_POSTGRES_BIN", "PINGPOST_VAULT_BIN", "PINGPOST_SECRET"}
 
-// source reads the file of --config or PINGPOST_CONFIG, and the environment.
+// source returns a configuration source: the file from --config or PINGPOST_CONFIG, and
+// the environment.
 func source(file string, profile config.Profile, need ...config.Section) config.Source {
 	if file == "" {
 		file = os.Getenv("PINGPOST_CONFIG")
@@ -31,15 +32,15 @@ func configFlag(c *cobra.Command) *string {
 }
 
 func configVar(c *cobra.Command, file *string) {
-	c.Flags().StringVar(file, "config", "", "the YAML `FILE` with settings (default $PINGPOST_CONFIG, or none)")
+	c.Flags().StringVar(file, "config", "", "the YAML `FILE` with settings (default $PINGPOST_CONFIG, or no file)")
 }
 
 func serveCommand(unhook func()) *cobra.Command {
 	c := &cobra.Command{
 		Use:   "serve",
 		Short: "Run the service in production",
-		Long: "Run the service in production. It refuses to start on an incomplete or contradictory\n" +
-			"configuration and lists every problem at once: see docs/configuration.md.",
+		Long: "Run the service in production. If the configuration is incomplete or not valid, the service\n" +
+			"reports every problem and exits. See docs/configuration.md.",
 		Args: noArgs,
 	}
 	file := configFlag(c)
@@ -70,10 +71,10 @@ func serveCommand(unhook func()) *cobra.Command {
 	return c
 }
 
-// loggedError is an error that is in the log already; run prints it no second time.
+// loggedError is an error that is already in the log, so run does not print it.
 type loggedError struct{ error }
 
-// logProblems logs each problem of the configuration as a line of its own.
+// logProblems logs each problem in the configuration on its own line.
 func logProblems(log *slog.Logger, err error) error {
 	var problems config.Problems
 	if !errors.As(err, &problems) {
@@ -90,7 +91,7 @@ func logFatal(log *slog.Logger, msg string, err error) error {
 	return loggedError{err}
 }
 
-// wait serves until a signal or a failure, then stops the node in order.
+// wait runs the node until a signal or a failure, then shuts it down.
 func wait(ctx context.Context, unhook func(), node *app.App) error {
 	failed := node.Wait(ctx)
 	unhook()

@@ -272,11 +272,11 @@ func fromNothing(t *testing.T, p *platform) {
 	if out := call(t, "", owner, "migrate", "up").ok(t); strings.Contains(out, "applied ") {
 		t.Errorf("printed %s", out)
 	}
-	if table := call(t, "", owner, "migrate", "status").ok(t); strings.Contains(table, "missing") ||
+	if table := call(t, "", owner, "migrate", "status").ok(t); strings.Contains(table, "pending") ||
 		strings.Count(table, "applied") != len(steps) {
 		t.Errorf("printed %s", table)
 	}
-	if table := p.on(t, "migrate", "status").ok(t); strings.Contains(table, "missing") {
+	if table := p.on(t, "migrate", "status").ok(t); strings.Contains(table, "pending") {
 		t.Errorf("printed %s", table)
 	}
 

@@ -20,19 +20,19 @@ import (
 func signCommand() *cobra.Command {
 	c := &cobra.Command{
 		Use:   "sign",
-		Short: "Sign a post's body, and send it with --url",
-		Long: "Sign the body that is read from standard input (its exact bytes) and print the two headers.\n" +
-			"With --url the post is sent and its answer printed; its status and request id go to standard\n" +
-			"error. The secret is PINGPOST_SECRET, so that it does not show in the list of processes.",
+		Short: "Sign a post's body; with --url, also send the post",
+		Long: "Read a post's body from standard input, sign its exact bytes, and print the two signature headers.\n" +
+			"With --url, send the post and print the response instead; the status and the request id are printed\n" +
+			"to standard error. The secret is read from PINGPOST_SECRET, to keep it out of the process list.",
 		Args: noArgs,
 	}
-	url := c.Flags().String("url", "", "send the signed post to this address")
+	url := c.Flags().String("url", "", "send the signed post to this URL")
 	timestamp := c.Flags().Int64("timestamp", 0, "Unix seconds to sign with (default now)")
 	ahead := c.Flags().Duration("clock-offset", 0, "how far the service's clock runs ahead of this machine's")
 	c.RunE = func(c *cobra.Command, _ []string) error {
 		secret := os.Getenv("PINGPOST_SECRET")
 		if secret == "" {
-			return usageError{errors.New("no secret: set PINGPOST_SECRET")}
+			return usageError{errors.New("PINGPOST_SECRET is not set: set it to the partner's signing secret")}
 		}
 		body, err := io.ReadAll(io.LimitReader(c.InOrStdin(), 1<<20))
 		if err != nil {
@@ -55,31 +55,31 @@ func signCommand() *cobra.Command {
 func send(c *cobra.Command, url, timestamp, signature string, body []byte) error {
 	req, err := http.NewRequestWithContext(c.Context(), http.MethodPost, url, bytes.NewReader(body))
 	if err != nil {
-		return usageError{fmt.Errorf("--url is not an address: %w", err)}
+		return usageError{fmt.Errorf("--url is not a URL: %w", err)}
 	}
 	req.Header.Set("Content-Type", "application/json")
 	req.Header.Set("X-Timestamp", timestamp)
 	req.Header.Set("X-Signature-SHA256", signature)
-	answer, err := (&http.Client{Timeout: 30 * time.Second}).Do(req)
+	resp, err := (&http.Client{Timeout: 30 * time.Second}).Do(req)
 	if err != nil {
 		return fmt.Errorf("sending the post: %w", err)
 	}
-	defer answer.Body.Close()
-	text, err := io.ReadAll(answer.Body)
+	defer resp.Body.Close()
+	text, err := io.ReadAll(resp.Body)
 	if err != nil {
-		return fmt.Errorf("reading the answer: %w", err)
+		return fmt.Errorf("reading the response: %w", err)
 	}
 	fmt.Fprintln(c.OutOrStdout(), strings.TrimSpace(string(text)))
-	told := answer.Status
-	if request := answer.Header.Get("X-Request-Id"); request != "" {
-		told += ", X-Request-Id " + request
+	status := resp.Status
+	if request := resp.Header.Get("X-Request-Id"); request != "" {
+		status += ", X-Request-Id " + request
 	}
-	if answer.StatusCode != http.StatusOK {
-		return fmt.Errorf("the post was answered with %s", told)
+	if resp.StatusCode != http.StatusOK {
+		return fmt.Errorf("the API responded with %s", status)
 	}
-	if answer.Header.Get("Idempotent-Replayed") == "true" {
-		told += ": a replay, the lead was stored by an earlier post of the same body"
+	if resp.Header.Get("Idempotent-Replayed") == "true" {
+		status += " (replay: an earlier post with the same body stored the lead)"
 	}
-	fmt.Fprintln(c.ErrOrStderr(), told)
+	fmt.Fprintln(c.ErrOrStderr(), status)
 	return nil
 }

@@ -24,7 +24,7 @@ import (
 	"github.com/pingpost/pingpost/models"
 )
 
-// staffView is a person as the command line shows them.
+// staffView is a user as the command line shows it.
 type staffView struct {
 	ID           string             `json:"id"`
 	Email        string             `json:"email"`
@@ -34,7 +34,7 @@ type staffView struct {
 	SecondFactor bool               `json:"second_factor"`
 	LastSeen     *time.Time         `json:"last_seen"`
 	CreatedAt    time.Time          `json:"created_at"`
-	Invitation   string             `json:"invitation,omitempty"` // the path that lets them choose a password
+	Invitation   string             `json:"invitation,omitempty"` // the path at which the user chooses a password
 }
 
 func viewStaff(p staff.Member, slugs map[uuid.UUID]string) staffView {
@@ -56,35 +56,35 @@ func viewStaff(p staff.Member, slugs map[uuid.UUID]string) staffView {
 }
 
 func staffCommand() *cobra.Command {
-	return group("staff", "Staff: who works in the console", staffCreate(), staffList())
+	return group("staff", "Manage console users", staffCreate(), staffList())
 }
 
-// people are what the staff commands work with.
-type people struct {
+// staffServices are the services that the staff commands use.
+type staffServices struct {
 	staff    *staff.Service
 	partners *partners.Service
 }
 
-func (r *dbFlags) people(ctx context.Context, use func(people) error) error {
+func (r *dbFlags) staff(ctx context.Context, use func(staffServices) error) error {
 	return r.open(ctx, func(db *postgres.DB, keys *keyring.Keys) error {
 		c := clock.System{}
-		return use(people{staff.NewService(db, keys, c, staff.Settings{}), partners.NewService(db, keys, c).By(audit.Operator)})
+		return use(staffServices{staff.NewService(db, keys, c, staff.Settings{}), partners.NewService(db, keys, c).By(audit.Operator)})
 	})
 }
 
 func staffCreate() *cobra.Command {
 	c := &cobra.Command{
-		Use: "create EMAIL", Short: "Invite somebody to the console; the first administrator comes from here",
-		Args: exactly(1, "the person's e-mail address"),
+		Use: "create EMAIL", Short: "Invite a user to the console; create the first administrator this way",
+		Args: exactly(1, "the user's email address"),
 	}
 	flags, asJSON := newDBFlags(c), jsonFlag(c)
-	name := c.Flags().String("name", "", "the person's name (default the part of the address before the @)")
+	name := c.Flags().String("name", "", "the user's name (default: the part of the email address before the @)")
 	roles := c.Flags().StringSlice("role", nil,
-		"administrator, account_manager, pricing_manager, finance or auditor; with @SLUG at one partner only")
-	fromStdin := c.Flags().Bool("password-stdin", false, "read a password from standard input, instead of printing an invitation")
+		"administrator, account_manager, pricing_manager, finance or auditor; add @SLUG to limit the role to one partner")
+	fromStdin := c.Flags().Bool("password-stdin", false, "read a password from standard input instead of printing an invitation")
 	c.RunE = func(c *cobra.Command, args []string) error {
 		if len(*roles) == 0 {
-			return usageError{errors.New("give at least one --role: administrator, account_manager, pricing_manager, finance or auditor")}
+			return usageError{errors.New("at least one --role is required: administrator, account_manager, pricing_manager, finance or auditor")}
 		}
 		if *name == "" {
 			*name, _, _ = strings.Cut(args[0], "@")
@@ -96,27 +96,27 @@ func staffCreate() *cobra.Command {
 				return err
 			}
 		}
-		return flags.people(c.Context(), func(p people) error {
+		return flags.staff(c.Context(), func(p staffServices) error {
 			wanted, slugs, err := p.roles(c.Context(), *roles)
 			if err != nil {
 				return err
 			}
-			made, err := p.staff.Invite(c.Context(), audit.Operator, staff.NewMember{Email: args[0], Name: *name, Roles: wanted})
+			invited, err := p.staff.Invite(c.Context(), audit.Operator, staff.NewMember{Email: args[0], Name: *name, Roles: wanted})
 			if err != nil {
 				return err
 			}
 			if *fromStdin {
-				if _, err := p.staff.Accept(c.Context(), audit.Operator, made.Token, password); err != nil {
-					return fmt.Errorf("%w; they are invited, and an administrator can invite them again", err)
+				if _, err := p.staff.Accept(c.Context(), audit.Operator, invited.Token, password); err != nil {
+					return fmt.Errorf("%w; the user is invited but has no password, and an administrator can send a new invitation", err)
 				}
 			}
-			found, err := p.staff.Find(c.Context(), made.Email)
+			found, err := p.staff.Find(c.Context(), invited.Email)
 			if err != nil {
 				return err
 			}
 			v := viewStaff(found, slugs)
 			if !*fromStdin {
-				v.Invitation = "/invite/" + made.Token
+				v.Invitation = "/invite/" + invited.Token
 			}
 			if *asJSON {
 				return printJSON(c.OutOrStdout(), v)
@@ -124,7 +124,7 @@ func staffCreate() *cobra.Command {
 			fmt.Fprintf(c.OutOrStdout(), "%s  %s: %s\n", v.ID, v.Email, strings.Join(v.Roles, ", "))
 			if v.Invitation != "" {
 				fmt.Fprintf(c.OutOrStdout(),
-					"To choose a password, within three days, they open at the console's address:\n  %s\n",
+					"To choose a password, the user must open this path on the console within three days:\n  %s\n",
 					v.Invitation)
 			}
 			return nil
@@ -140,13 +140,13 @@ func readLine(in io.Reader) (string, error) {
 	}
 	line = strings.TrimRight(line, "\r\n")
 	if line == "" {
-		return "", apperr.New(apperr.Invalid, "password", "there is no password on standard input")
+		return "", apperr.New(apperr.Invalid, "password", "no password on standard input")
 	}
 	return line, nil
 }
 
-// roles reads role and role@slug.
-func (p people) roles(ctx context.Context, texts []string) (out []models.StaffRole, slugs map[uuid.UUID]string, err error) {
+// roles parses ROLE and ROLE@SLUG.
+func (p staffServices) roles(ctx context.Context, texts []string) (out []models.StaffRole, slugs map[uuid.UUID]string, err error) {
 	slugs = map[uuid.UUID]string{}
 	for _, text := range texts {
 		role, slug, scoped := strings.Cut(strings.TrimSpace(text), "@")
@@ -168,7 +168,7 @@ func staffList() *cobra.Command {
 	c := &cobra.Command{Use: "list", Short: "List the staff", Args: noArgs}
 	flags, asJSON := newDBFlags(c), jsonFlag(c)
 	c.RunE = func(c *cobra.Command, _ []string) error {
-		return flags.people(c.Context(), func(p people) error {
+		return flags.staff(c.Context(), func(p staffServices) error {
 			all, err := p.staff.List(c.Context())
 			if err != nil {
 				return err

@@ -11,7 +11,7 @@ import (
 func versionCommand() *cobra.Command {
 	return &cobra.Command{
 		Use:   "version",
-		Short: "Tell which build this is",
+		Short: "Print the version",
 		Args:  noArgs,
 		RunE: func(c *cobra.Command, _ []string) error {
 			_, err := fmt.Fprint(c.OutOrStdout(), version())
@@ -20,7 +20,7 @@ func versionCommand() *cobra.Command {
 	}
 }
 
-// version is what the go tool wrote into this program.
+// version describes this build, from the information that the go tool embedded.
 func version() string {
 	info, known := debug.ReadBuildInfo()
 	if !known {
@@ -32,18 +32,18 @@ func version() string {
 func describe(info *debug.BuildInfo) string {
 	release := info.Main.Version
 	if release == "" || release == "(devel)" {
-		release = "(devel), a build without a version"
+		release = "(devel), not a release"
 	}
 	settings := map[string]string{}
 	for _, s := range info.Settings {
 		settings[s.Key] = s.Value
 	}
-	revision := "unknown, built outside of its repository or without asking it"
+	revision := "unknown (built without version control information)"
 	if settings["vcs.revision"] != "" {
-		revision = settings["vcs.revision"] + " of " + settings["vcs.time"]
+		revision = settings["vcs.revision"] + " from " + settings["vcs.time"]
 	}
 	if settings["vcs.modified"] == "true" {
-		revision += ", with changes that are not committed"
+		revision += ", with uncommitted changes"
 	}
 	return fmt.Sprintf("pingpost %s\nrevision %s\n%s %s/%s\n", release, revision, runtime.Version(), runtime.GOOS, runtime.GOARCH)
 }

@@ -13,8 +13,7 @@ import (
 	"github.com/pingpost/pingpost/models"
 )
 
-// welcome is what `pingpost dev` prints. The commands in it are run as printed
-// by a test, and by whoever tries the platform for the first time.
+// welcome is what `pingpost dev` prints. A test runs the commands as they are printed.
 const welcome = `
 pingpost is running (development).
 
@@ -23,26 +22,26 @@ pingpost is running (development).
   operations   {{.OpsURL}}      /healthz /readyz /metrics
   database     psql '{{.DatabaseURL}}'
   data folder  {{.DataDir}}
-  by command   {{.Program}} partner list --data-dir {{.Folder}}
+  commands     {{.Program}} partner list --data-dir {{.Folder}}
 
-Demonstration staff, to log in to the console
+Demo users: log in to the console with one of these
 {{range .Staff}}
   {{printf "%-28s" .Email}} {{.Password}}{{end}}
 
-Demonstration partners
+Demo partners
 {{range .Partners}}
-  {{.Slug}}   signing {{.Signing}}{{if ne .Status "approved"}}   {{.Status}}, until {{$.Program}} partner approve {{.Slug}} --data-dir {{$.Folder}}{{end}}
+  {{.Slug}}   signing {{.Signing}}{{if ne .Status "approved"}}   {{.Status}}; to approve it: {{$.Program}} partner approve {{.Slug}} --data-dir {{$.Folder}}{{end}}
     base URL   {{$.PublicURL}}/p/{{.Slug}}
     secret     {{.Secret}}
     partnerId  {{range $i, $a := .Accounts}}{{if $i}}, {{end}}{{$a.PartnerID}}{{if $a.Default}} (default){{end}}{{end}}
 {{end}}
-Try it: ask for a price, then deliver the lead at that price. Paste this in another shell.
+Try it: paste this into another shell. It requests a price, then delivers a lead at that price.
 
 {{.Ping}}
 
 {{.Post}}
 
-Or let pingpost sign:
+Or let pingpost sign the post:
 
 {{.Ping}}
 
@@ -69,8 +68,8 @@ curl -sS {{.PublicURL}}/p/{{.Slug}}/api/lead/post \
 const signCommandText = bodyCommand + `
 printf '%s' "$BODY" | PINGPOST_SECRET='{{.Secret}}' {{.Program}} sign --url {{.PublicURL}}/p/{{.Slug}}/api/lead/post{{.AheadFlag}}`
 
-// printWelcome tells partners' addresses below publicURL, which is the API's own
-// unless the configuration names another.
+// printWelcome prints the welcome. Partners' base URLs start with publicURL, which is
+// the API's own URL unless another one is configured.
 func printWelcome(w io.Writer, r ready, publicURL string, f devFlags) error {
 	first := r.Partners[max(0,
 		slices.IndexFunc(r.Partners, func(p devstack.Partner) bool { return p.Status == models.PartnerApproved }))]
@@ -84,8 +83,8 @@ func printWelcome(w io.Writer, r ready, publicURL string, f devFlags) error {
 		Slug: first.Slug, Secret: first.Secret, Now: "$(date +%s)",
 	}
 	if f.ahead != 0 {
-		// A partner's clock is not the service's: the commands sign by the latter.
-		// In the shell's own arithmetic: not every date can add.
+		// Sign with the service's clock, which runs ahead. Shell arithmetic, because not
+		// every date command can add.
 		view.Now = fmt.Sprintf("$(($(date +%%s) + %d))", int64(f.ahead.Seconds()))
 		view.AheadFlag = " --clock-offset " + f.ahead.String()
 	}
@@ -102,7 +101,7 @@ func printWelcome(w io.Writer, r ready, publicURL string, f devFlags) error {
 	return template.Must(template.New("welcome").Parse(welcome)).Execute(w, view)
 }
 
-// program is how this very program is called from another shell.
+// program returns the quoted path of this program, for use in another shell.
 func program() string {
 	path, err := os.Executable()
 	if err != nil {
@@ -111,8 +110,7 @@ func program() string {
 	return shellQuote(path)
 }
 
-// shellQuote puts a path in quotes where it has characters that a shell reads in
-// its own way.
+// shellQuote quotes a path if it contains characters that are special to a shell.
 func shellQuote(path string) string {
 	if !strings.ContainsAny(path, " \t'\"\\$`&;|<>()*?[]{}#!~") {
 		return path
