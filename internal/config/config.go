@@ -1,10 +1,10 @@
-// Package config holds the settings of a node: one YAML file, over which the
-// environment wins.
+// Package config reads the settings of a node from a YAML file and the environment,
+// which takes precedence.
 //
-// Each section has a file with its struct, its defaults and its Validate. Load
-// and Validate report everything wrong at once, each problem with its key and,
-// where the file gave the value, its line. docs/configuration.md explains every
-// key; a test keeps the two in step.
+// Each section has a Go file with its struct, defaults and Validate method. Load and
+// Validate report all problems at once, each with its key and, if the value is in the
+// YAML file, its line. docs/configuration.md describes every key; a test compares it
+// with the code.
 package config
 
 import (
@@ -12,14 +12,14 @@ import (
 	"strings"
 )
 
-// Profile chooses the defaults.
+// Profile selects the defaults.
 type Profile int
 
 const (
-	// Serve is production: what has no safe default has none and is required.
+	// Serve is for production. Settings without a safe default are required.
 	Serve Profile = iota
-	// Dev listens on loopback. Whoever starts it fills in what it generates (the
-	// database, keys, the public URL) after Load and then calls Validate.
+	// Dev listens on loopback. After Load, the caller sets what it generates (the
+	// database, keys, the public URL) and calls Validate.
 	Dev
 )
 
@@ -40,8 +40,7 @@ const (
 	SectionLog       Section = "log"
 )
 
-// Config is every setting of a node. All fields are exported down to the
-// secrets: see Secret.
+// Config holds all settings of a node. All fields must be exported; see Secret.
 type Config struct {
 	HTTP      HTTP
 	Database  Database
@@ -58,7 +57,7 @@ type Config struct {
 	needed []Section // empty for all
 }
 
-// Defaults is the configuration of a profile before anything is read.
+// Defaults returns the default configuration of a profile.
 func Defaults(p Profile) *Config {
 	return &Config{
 		HTTP:      defaultHTTP(p),
@@ -103,7 +102,7 @@ func (c *Config) parts() []part {
 
 func (p part) path(f field) string { return string(p.name) + "." + f.name }
 
-// neededParts leaves out what Source.Need did not ask for.
+// neededParts returns the sections that are listed in Source.Need.
 func (c *Config) neededParts() []part {
 	return slices.DeleteFunc(c.parts(), func(p part) bool { return !c.needs(p.name) })
 }
@@ -112,7 +111,7 @@ func (c *Config) needs(name Section) bool {
 	return len(c.needed) == 0 || slices.Contains(c.needed, name)
 }
 
-// Validate reports everything wrong in the needed sections as Problems.
+// Validate returns all problems in the needed sections as Problems.
 func (c *Config) Validate() error {
 	var ps Problems
 	for _, p := range c.neededParts() {
@@ -124,8 +123,8 @@ func (c *Config) Validate() error {
 	return ps.asError()
 }
 
-// validateWriter wants it said which key wrapper writes where there are two, and
-// that the one that is named is there.
+// validateWriter checks that keys.write_with is set if there are two key wrappers, and
+// that the key wrapper it names is configured.
 func (c *Config) validateWriter(ps *Problems) {
 	const path = "keys.write_with"
 	vault := c.Vault.Address != ""
@@ -133,16 +132,16 @@ func (c *Config) validateWriter(ps *Problems) {
 	case c.Keys.WriteWith == WrapperVault && !vault:
 		*ps = append(*ps, Problem{
 			Path:    path,
-			Text:    "vault: not configured; set vault.address or " + variable("vault.address"),
+			Text:    "vault is not configured; set vault.address or " + variable("vault.address"),
 			because: "vault.address",
 		})
 	case c.Keys.WriteWith == "" && c.Keys.Local != "" && vault:
-		ps.add(path, "must be local or vault: both are configured, and one of them writes")
+		ps.add(path, "must be local or vault, because both are configured")
 	}
 }
 
-// Wrapper is what wraps new data keys: the one named, else the one configured,
-// else none (""). With none, posts get 503 (decision 21).
+// Wrapper returns the key wrapper for new data keys: the one in write_with, else the
+// configured one, else "". Without a key wrapper, posts get 503 (decision 21).
 func (c *Config) Wrapper() Wrapper {
 	switch {
 	case c.Keys.WriteWith != "":
@@ -155,8 +154,8 @@ func (c *Config) Wrapper() Wrapper {
 	return ""
 }
 
-// Redacted is the needed sections as YAML, every secret shown as "[redacted]"
-// and times with their unit.
+// Redacted returns the needed sections as YAML, with secrets shown as "[redacted]" and
+// times with their unit.
 func (c *Config) Redacted() string {
 	var b strings.Builder
 	for _, p := range c.neededParts() {

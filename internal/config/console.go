@@ -5,14 +5,14 @@ import (
 	"time"
 )
 
-// consoleRoles are the roles that there are; the same words as in the policy.
+// consoleRoles are all roles, with the same names as in the policy.
 var consoleRoles = []string{"administrator", "account_manager", "pricing_manager", "finance", "auditor"}
 
-// Console holds the rules for staff who log in.
+// Console holds the rules for logins to the console.
 type Console struct {
-	SecondFactorRoles []string      // who needs a second factor
-	SessionIdle       time.Duration // after which a session that nobody uses ends
-	SessionLifetime   time.Duration // after which any session ends
+	SecondFactorRoles []string      // roles that require a second factor
+	SessionIdle       time.Duration // an unused session ends after this time
+	SessionLifetime   time.Duration // every session ends after this time
 }
 
 func defaultConsole(p Profile) Console {
@@ -22,7 +22,7 @@ func defaultConsole(p Profile) Console {
 		SessionLifetime:   12 * time.Hour,
 	}
 	if p == Dev {
-		c.SecondFactorRoles = nil // the demonstration staff log in at once
+		c.SecondFactorRoles = nil // demo users log in without one
 	}
 	return c
 }
@@ -35,7 +35,7 @@ func (c *Console) fields() []field {
 	}
 }
 
-// Validate reports every problem of the section as Problems.
+// Validate returns all problems in the section as Problems.
 func (c *Console) Validate() error {
 	var ps Problems
 	for _, role := range c.SecondFactorRoles {

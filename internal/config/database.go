@@ -6,13 +6,13 @@ import (
 	"time"
 )
 
-// Database says how to reach Postgres. URL holds a password.
+// Database holds the settings for Postgres. URL contains a password.
 type Database struct {
 	URL              Secret // postgres://user:password@host,host/name?options
 	MaxConnections   int    // of this node
 	ConnectTimeout   time.Duration
 	StatementTimeout time.Duration // sent to Postgres with each connection
-	SnapshotFile     string        // what pings need while Postgres is away at a start; "" for none
+	SnapshotFile     string        // used to answer pings if Postgres is unavailable at start; "" for none
 }
 
 func defaultDatabase(p Profile) Database {
@@ -33,16 +33,16 @@ func (d *Database) fields() []field {
 	}
 }
 
-// Validate reports every problem of the section as Problems.
+// Validate returns all problems in the section as Problems.
 //
-// The URL is only looked at, not parsed: the driver's parser also reads the PG…
-// variables and password files, and its errors repeat parts of the URL.
+// It does not use the driver's URL parser, which also reads the PG… variables and
+// password files, and whose errors repeat parts of the URL.
 func (d *Database) Validate() error {
 	var ps Problems
 	ps.require("database.url", d.URL != "")
 	if rest, ok := postgresURL(d.URL); d.URL != "" && (!ok || rest == "" || strings.ContainsAny(rest, " \t\r\n")) {
 		ps.add("database.url",
-			"needs a URL such as postgres://user:password@host:5432/pingpost, its special characters percent-encoded")
+			"must be a URL such as postgres://user:password@host:5432/pingpost, with special characters percent-encoded")
 	}
 	between(&ps, "database.max_connections", d.MaxConnections, 2, 500)
 	between(&ps, "database.connect_timeout", d.ConnectTimeout, time.Millisecond, time.Minute)
@@ -50,8 +50,8 @@ func (d *Database) Validate() error {
 	return ps.asError()
 }
 
-// encrypted reports whether the URL makes sure that nobody between here and
-// Postgres can read along: TLS without a fallback, or no network at all.
+// encrypted reports whether the connection cannot be read on the network: the URL
+// requires TLS without a fallback, or all hosts are on this machine.
 func (d *Database) encrypted() bool {
 	rest, _ := postgresURL(d.URL)
 	rest, query, _ := strings.Cut(rest, "?")
@@ -62,7 +62,7 @@ func (d *Database) encrypted() bool {
 		case name == "sslmode" && (value == "require" || strings.HasPrefix(value, "verify-")):
 			return true
 		case name == "host":
-			hosts = value // the driver prefers it too
+			hosts = value // takes precedence, as in the driver
 		}
 	}
 	for host := range strings.SplitSeq(hosts, ",") {
@@ -73,8 +73,8 @@ func (d *Database) encrypted() bool {
 	return true
 }
 
-// onThisMachine judges a host of a database URL, with or without its port. None,
-// or a path, is a socket in the file system.
+// onThisMachine reports whether a host in a database URL, with or without a port, is on
+// this machine. An empty host or a path is a Unix socket.
 func onThisMachine(host string) bool {
 	if host == "" || host[0] == '/' || strings.HasPrefix(strings.ToLower(host), "%2f") {
 		return true
@@ -85,7 +85,7 @@ func onThisMachine(host string) bool {
 	return loopback(strings.Trim(host, "[]"))
 }
 
-// postgresURL is what follows the scheme, if that is Postgres's.
+// postgresURL returns the URL without its scheme, and whether the scheme is Postgres's.
 func postgresURL(u Secret) (rest string, ok bool) {
 	scheme, rest, ok := strings.Cut(u.Reveal(), "://")
 	return rest, ok && (scheme == "postgres" || scheme == "postgresql")

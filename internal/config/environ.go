@@ -9,11 +9,11 @@ import (
 
 const (
 	variablePrefix = "PINGPOST_"
-	fileSuffix     = "_file" // of a key whose value is in a file
+	fileSuffix     = "_file" // of the key that names a secret's file
 )
 
-// shortVariable is the name that texts about the product use, where it is not
-// the one that section and key give.
+// shortVariable returns the documented variable of a key, if it differs from
+// longVariable.
 func shortVariable(path string) string {
 	switch path {
 	case "keys.platform_keys":
@@ -24,12 +24,13 @@ func shortVariable(path string) string {
 	return ""
 }
 
-// longVariable is PINGPOST_HTTP_API_ADDR for http.api_addr.
+// longVariable returns a key's variable, such as PINGPOST_HTTP_API_ADDR for
+// http.api_addr.
 func longVariable(path string) string {
 	return variablePrefix + strings.ToUpper(strings.ReplaceAll(path, ".", "_"))
 }
 
-// variable is the name to tell people.
+// variable returns the variable to show in messages.
 func variable(path string) string {
 	if short := shortVariable(path); short != "" {
 		return short
@@ -37,7 +38,7 @@ func variable(path string) string {
 	return longVariable(path)
 }
 
-// variables maps each variable that sets something to its path.
+// variables maps each variable to the path that it sets.
 func variables(parts []part) map[string]string {
 	names := make(map[string]string)
 	for _, p := range parts {
@@ -56,8 +57,8 @@ func variables(parts []part) map[string]string {
 	return names
 }
 
-// readEnviron lays the environment over the file. An empty variable
-// counts as not set, as compose files and charts write `${NAME:-}`.
+// readEnviron overrides values from the file with the environment. An empty variable
+// counts as not set, because compose files and charts write `${NAME:-}`.
 func (r *reader) readEnviron(environ, allow []string) {
 	names := variables(r.parts)
 	given := make(map[string]string) // path → the variable that sets it
@@ -71,19 +72,18 @@ func (r *reader) readEnviron(environ, allow []string) {
 		if !known || strings.TrimSpace(value) == "" {
 			continue
 		}
-		// A secret and the file that holds it are two ways to say one thing,
-		// and so are the long and the short name.
+		// A secret and its file set the same key, and so do the long and the short name.
 		key := strings.TrimSuffix(path, fileSuffix)
 		if other := given[key]; other != "" && other != name {
-			r.report(key, name, fmt.Sprintf("contradicts %s; unset one of the two", other))
+			r.report(key, name, fmt.Sprintf("conflicts with %s; unset one of them", other))
 		}
 		given[key] = name
 		r.origins[path] = name
 		layer[path] = value
 	}
 	for path := range given {
-		// Either form in the environment wins over both forms in the file, and the
-		// lines of a list's items there say nothing any more.
+		// Either form in the environment overrides both forms in the file, and the
+		// origins of list items in the file no longer apply.
 		delete(r.given, path)
 		delete(r.given, path+fileSuffix)
 		maps.DeleteFunc(r.origins, func(p, _ string) bool { return strings.HasPrefix(p, path+"[") })
@@ -99,7 +99,8 @@ func (r *reader) unknownVariable(name string, names map[string]string) {
 	r.report(path, path, "unknown variable"+meant(nearVariable(name, names)))
 }
 
-// nearVariable also finds PINGPOST_HTTP_API_ADDR for PINGPOST_API_ADDR.
+// nearVariable returns the variable that was probably meant. It also finds
+// PINGPOST_HTTP_API_ADDR for PINGPOST_API_ADDR.
 func nearVariable(name string, names map[string]string) string {
 	candidates := slices.Sorted(maps.Keys(names))
 	rest := strings.TrimPrefix(name, variablePrefix)
@@ -111,10 +112,10 @@ func nearVariable(name string, names map[string]string) string {
 	return suggest(name, candidates)
 }
 
-// serviceLink recognises what Kubernetes puts into every container of a
-// namespace with a Service called pingpost or pingpost-something:
+// serviceLink recognises the variables that Kubernetes sets in every container of a
+// namespace with a Service named pingpost or pingpost-something:
 // PINGPOST_SERVICE_HOST, PINGPOST_PORT=tcp://…, PINGPOST_PORT_8080_TCP_ADDR.
-// Taken for typing errors, they would keep the node from starting.
+// Reported as unknown variables, they would keep the node from starting.
 func serviceLink(name, value string) bool {
 	rest := "_" + strings.TrimPrefix(name, variablePrefix)
 	if strings.HasSuffix(rest, "_SERVICE_HOST") || strings.HasSuffix(rest, "_SERVICE_PORT") ||

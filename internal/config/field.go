@@ -9,18 +9,18 @@ import (
 	"unicode"
 )
 
-// field ties a key of a section to the place where its value lives. Sections
-// list theirs by hand: decoding by reflection would put the rejected value into
-// its errors, and a value may be a secret.
+// field binds a key of a section to a struct field. Sections list their fields by hand,
+// because the errors of a reflection-based decoder repeat the value, which may be a
+// secret.
 type field struct {
 	name   string
 	secret bool
 
-	// set takes a string (file or environment) or a []string (a list in the file).
-	// Its error says what form is needed and does not repeat what was given.
+	// set parses a string (file or environment) or a []string (a list in the file).
+	// Its error describes the expected form and does not repeat the value.
 	set func(given any) error
 
-	// show is the value as YAML, secrets redacted.
+	// show formats the value as YAML, with secrets redacted.
 	show func() string
 }
 
@@ -65,7 +65,7 @@ func whole(name string, at *int) field {
 		set: scalar(at, func(s string) (int, error) {
 			n, err := strconv.Atoi(s)
 			if err != nil {
-				return 0, errors.New("needs a whole number")
+				return 0, errors.New("must be a whole number")
 			}
 			return n, nil
 		}),
@@ -79,7 +79,7 @@ func duration(name string, at *time.Duration) field {
 		set: scalar(at, func(s string) (time.Duration, error) {
 			d, err := time.ParseDuration(s)
 			if err != nil {
-				return 0, errors.New("needs a time with its unit, such as 5s or 250ms")
+				return 0, errors.New("must be a time with a unit, such as 5s or 250ms")
 			}
 			return d, nil
 		}),
@@ -95,18 +95,18 @@ func flag(name string, at *bool) field {
 			case "true", "false":
 				return s == "true", nil
 			}
-			return false, errors.New("needs true or false")
+			return false, errors.New("must be true or false")
 		}),
 		show: func() string { return strconv.FormatBool(*at) },
 	}
 }
 
-// scalar sets a field that holds one value.
+// scalar returns a set function for a field with a single value.
 func scalar[T any](at *T, parse func(string) (T, error)) func(any) error {
 	return func(given any) error {
 		s, ok := given.(string)
 		if !ok {
-			return errors.New("needs one value, not a list")
+			return errors.New("must be a single value, not a list")
 		}
 		v, err := parse(strings.TrimSpace(s))
 		if err == nil {
@@ -116,9 +116,8 @@ func scalar[T any](at *T, parse func(string) (T, error)) func(any) error {
 	}
 }
 
-// split makes items of a list, or of a text that separates them by commas or
-// white space. Items of a list are kept even when empty: they are mistakes to
-// report, not separators.
+// split returns the items of a list, or of a text with items separated by commas or
+// white space. Empty items of a list are preserved so that they are reported.
 func split(given any) []string {
 	if items, ok := given.([]string); ok {
 		return items
@@ -127,6 +126,6 @@ func split(given any) []string {
 	return strings.FieldsFunc(s, func(r rune) bool { return r == ',' || unicode.IsSpace(r) })
 }
 
-// quoted is the value as a YAML text. It goes through fmt because a conversion
-// to string would strip a Secret of its redaction.
+// quoted formats the value as a YAML string. It uses fmt because converting a Secret to
+// a string would reveal it.
 func quoted[T ~string](v T) string { return strconv.Quote(fmt.Sprint(v)) }

@@ -12,9 +12,9 @@ import (
 	"github.com/pingpost/pingpost/internal/yamldoc"
 )
 
-// readFile reads the YAML file and reports whether its text could be understood
-// at all. The file is walked as nodes rather than decoded, because nodes have
-// lines and the decoder's errors repeat values.
+// readFile reads the YAML file and reports whether it could be parsed. It walks the
+// nodes instead of decoding them, because nodes have line numbers and the decoder's
+// errors repeat values.
 func (r *reader) readFile(name string) bool {
 	if name == "" {
 		return true
@@ -26,7 +26,7 @@ func (r *reader) readFile(name string) bool {
 	}
 	root, err := yamldoc.Parse(data)
 	if wrong, ok := errors.AsType[*yamldoc.Error](err); ok {
-		r.report("", fmt.Sprintf("%s:%d", name, wrong.Line), "cannot be understood as YAML: "+wrong.Message)
+		r.report("", fmt.Sprintf("%s:%d", name, wrong.Line), "is not valid YAML: "+wrong.Message)
 		return false
 	}
 	f := &file{name: name, reader: r}
@@ -34,7 +34,7 @@ func (r *reader) readFile(name string) bool {
 	return true
 }
 
-// file is the walk over one file's nodes.
+// file walks the nodes of one file.
 type file struct {
 	name   string
 	reader *reader
@@ -47,7 +47,7 @@ func (f *file) readRoot(root *yaml.Node) {
 		return
 	}
 	if root.Kind != yaml.MappingNode {
-		f.reader.report("", f.origin(root), "needs sections, such as `http:`, with their keys below them")
+		f.reader.report("", f.origin(root), "must consist of sections, such as `http:`, with their keys below them")
 		return
 	}
 	for key, content := range f.pairs("", root) {
@@ -57,7 +57,7 @@ func (f *file) readRoot(root *yaml.Node) {
 			f.unknown("", key)
 		case isNull(content):
 		case content.Kind != yaml.MappingNode:
-			f.reader.report(key.Value, f.origin(content), "needs keys below it")
+			f.reader.report(key.Value, f.origin(content), "must have keys below it")
 		default:
 			f.readSection(f.reader.parts[i], content)
 		}
@@ -65,7 +65,7 @@ func (f *file) readRoot(root *yaml.Node) {
 }
 
 func (f *file) readSection(p part, section *yaml.Node) {
-	firstForm := make(map[string]string) // path → the key that gave it
+	firstForm := make(map[string]string) // path → the key that set it
 	for key, content := range f.pairs(string(p.name), section) {
 		i := slices.IndexFunc(p.fields(), func(c field) bool {
 			return key.Value == c.name || c.secret && key.Value == c.name+fileSuffix
@@ -76,12 +76,12 @@ func (f *file) readSection(p part, section *yaml.Node) {
 		}
 		path, given := p.path(p.fields()[i]), string(p.name)+"."+key.Value
 		if isNull(content) {
-			// `key:` with nothing after it counts as not given.
+			// A `key:` without a value counts as not set.
 			f.reader.origins[given] = f.origin(key)
 			continue
 		}
 		if other := firstForm[path]; other != "" {
-			f.reader.report(path, f.origin(key), fmt.Sprintf("%s contradicts %s; keep one of the two", key.Value, other))
+			f.reader.report(path, f.origin(key), fmt.Sprintf("%s conflicts with %s; remove one of them", key.Value, other))
 			continue
 		}
 		firstForm[path] = key.Value
@@ -90,9 +90,8 @@ func (f *file) readSection(p part, section *yaml.Node) {
 	}
 }
 
-// readValue keeps scalars as they are written: their meaning depends on the key,
-// not on what YAML takes them for. The path in problems is the setting's, also
-// where the key is its …_file form.
+// readValue reads scalars as they are written, because the key decides their type, not
+// YAML. Problems have the setting's path, even if the key is its …_file form.
 func (f *file) readValue(given, path string, content *yaml.Node) {
 	switch content.Kind {
 	case yaml.ScalarNode:
@@ -103,31 +102,31 @@ func (f *file) readValue(given, path string, content *yaml.Node) {
 			itemAt := itemPath(path, i)
 			f.reader.origins[itemAt] = f.origin(item)
 			if item.Kind != yaml.ScalarNode {
-				f.reader.report(itemAt, f.origin(item), "needs a single value")
+				f.reader.report(itemAt, f.origin(item), "must be a single value")
 			}
 			items[i] = strings.TrimSpace(item.Value)
 		}
 		f.reader.given[given] = items
 	case yaml.AliasNode:
-		f.reader.report(path, f.origin(content), "aliases are not supported; write the value out")
+		f.reader.report(path, f.origin(content), "aliases are not supported; repeat the value")
 	default:
-		f.reader.report(path, f.origin(content), "needs a value, not keys below it")
+		f.reader.report(path, f.origin(content), "must be a value, without keys below it")
 	}
 }
 
-// pairs yields the keys of a mapping with their values. It reports what cannot be
-// a key, and keys given twice: which of the two was meant, nobody can tell.
+// pairs yields the keys of a mapping with their values. It reports invalid keys and
+// duplicate keys.
 func (f *file) pairs(section string, mapping *yaml.Node) iter.Seq2[*yaml.Node, *yaml.Node] {
 	return yamldoc.Entries(mapping, func(key *yaml.Node, first int) {
 		if key.Kind != yaml.ScalarNode {
 			f.reader.report(section, f.origin(key), "a key must be a single word")
 		} else {
-			f.reader.report(pathOf(section, key), f.origin(key), fmt.Sprintf("given twice, first on line %d; keep one", first))
+			f.reader.report(pathOf(section, key), f.origin(key), fmt.Sprintf("duplicate key, first on line %d; remove one of them", first))
 		}
 	})
 }
 
-// unknown reports a key that no section has, or this one has not.
+// unknown reports an unknown section, or an unknown key in a section.
 func (f *file) unknown(section Section, key *yaml.Node) {
 	var siblings, elsewhere []string
 	for _, p := range f.reader.parts {
@@ -154,8 +153,7 @@ func (f *file) unknown(section Section, key *yaml.Node) {
 	f.reader.report(pathOf(string(section), key), f.origin(key), what+meant(near))
 }
 
-// pathOf is the path of a key as written, or of its section when the key may not
-// be repeated.
+// pathOf returns the path of a key, or of its section if the key may contain a secret.
 func pathOf(section string, key *yaml.Node) string {
 	switch {
 	case !plainName(key.Value):

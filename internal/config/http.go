@@ -10,37 +10,37 @@ import (
 	"time"
 )
 
-// HTTP says where the service listens and how long it waits for a client. The
-// size of a body is not here: decision 22 fixes it at 64 KiB.
+// HTTP holds the listeners' addresses and time limits. The maximum body size is not a
+// setting: it is 64 KiB (decision 22).
 type HTTP struct {
 	APIAddr   string // partners' requests; host:port or :port
 	AdminAddr string // the console
-	OpsAddr   string // health, metrics and profiles: not for the public
+	OpsAddr   string // health, metrics and profiles; must not be public
 
-	PublicURL      string   // origin of the base URLs handed to partners, without a trailing slash (decision 13)
-	SupportContact string   // shown to partners: an e-mail address or an https URL; "" for none
-	TrustedProxies []string // CIDR ranges whose X-Forwarded-For is believed
+	PublicURL      string   // origin of partners' base URLs, without a trailing slash (decision 13)
+	SupportContact string   // shown to partners: an email address or an https URL; "" for none
+	TrustedProxies []string // CIDR ranges whose X-Forwarded-For is trusted
 
-	// ReadHeaderTimeout limits reading the headers. All times but DrainDelay are above 0:
-	// to net/http 0 is no limit.
+	// ReadHeaderTimeout limits reading the headers. All times except DrainDelay must be
+	// above 0, which net/http takes as no limit.
 	ReadHeaderTimeout time.Duration
 	// ReadTimeout limits reading headers and body together. Validate rejects less than
 	// ReadHeaderTimeout.
 	ReadTimeout time.Duration
-	// WriteTimeout is from the end of the headers to the end of the response, so it
-	// includes reading the body. Warnings names less than ReadTimeout and the 5 s that a
-	// post may take after that (decision 27).
+	// WriteTimeout is the time from the end of the headers to the end of the response, so
+	// it includes reading the body. Warnings reports less than ReadTimeout plus the 5 s
+	// that a post may take after that (decision 27).
 	WriteTimeout time.Duration
-	// IdleTimeout is between two requests of a connection. It belongs above the idle time
-	// of a load balancer (usually 60 s), which nothing here can check.
+	// IdleTimeout is the time between two requests on a connection. It should be longer
+	// than the load balancer's idle time, usually 60 s; this cannot be checked here.
 	IdleTimeout time.Duration
 
-	// DrainDelay is from "not ready" to closing the listeners. DrainDelay and
-	// ShutdownGrace together belong below the platform's limit for stopping (30 s in
-	// Kubernetes), which nothing here can check.
+	// DrainDelay is the time from "not ready" to closing the listeners. The sum of
+	// DrainDelay and ShutdownGrace should be less than the platform's limit for stopping
+	// (30 s in Kubernetes); this cannot be checked here.
 	DrainDelay time.Duration
-	// ShutdownGrace is for requests under way once the listeners are closed. Warnings
-	// names less than WriteTimeout.
+	// ShutdownGrace is the time for requests in progress after the listeners are closed.
+	// Warnings reports less than WriteTimeout.
 	ShutdownGrace time.Duration
 }
 
@@ -55,7 +55,7 @@ func defaultHTTP(p Profile) HTTP {
 	}
 	if p == Dev {
 		h.APIAddr, h.AdminAddr, h.OpsAddr = "127.0.0.1:8080", "127.0.0.1:8081", "127.0.0.1:8082"
-		h.DrainDelay = 0 // there is no load balancer to tell
+		h.DrainDelay = 0 // there is no load balancer
 	}
 	return h
 }
@@ -77,23 +77,23 @@ func (h *HTTP) fields() []field {
 	}
 }
 
-// Validate reports every problem of the section as Problems.
+// Validate returns all problems in the section as Problems.
 func (h *HTTP) Validate() error {
 	var ps Problems
 	h.validateListeners(&ps)
 	h.validatePublicURL(&ps)
 	if !validContact(h.SupportContact) {
-		ps.add("http.support_contact", "needs an e-mail address, such as partners@example.com, or an https URL")
+		ps.add("http.support_contact", "must be an email address, such as partners@example.com, or an https URL")
 	}
 	for i, cidr := range h.TrustedProxies {
 		network, err := netip.ParsePrefix(cidr)
 		if err != nil || network != network.Masked() {
 			ps.add(itemPath("http.trusted_proxies", i),
-				"needs a network and its length, such as 10.0.0.0/8, or 192.0.2.7/32 for one address")
+				"must be a network with its prefix length, such as 10.0.0.0/8, or 192.0.2.7/32 for one address")
 		}
 	}
 
-	// Without a limit, one slow client could hold a connection for ever.
+	// Without a limit, one slow client could hold a connection forever.
 	between(&ps, "http.read_header_timeout", h.ReadHeaderTimeout, time.Millisecond, time.Hour)
 	between(&ps, "http.read_timeout", h.ReadTimeout, time.Millisecond, time.Hour)
 	between(&ps, "http.write_timeout", h.WriteTimeout, time.Millisecond, time.Hour)
@@ -119,12 +119,12 @@ func (h *HTTP) validateListeners(ps *Problems) {
 			continue
 		}
 		if !validAddr(l.addr) {
-			ps.add(l.path, "needs host:port or :port, such as :8080")
+			ps.add(l.path, "must be host:port or :port, such as :8080")
 			continue
 		}
 		for _, e := range earlier {
 			if sameListener(e.addr, l.addr) {
-				ps.add(l.path, "shares its port with %s; partners, console and operations each need their own", e.path)
+				ps.add(l.path, "uses the same port as %s; the partner API, the console and operations each need their own", e.path)
 				break
 			}
 		}
@@ -141,11 +141,11 @@ func (h *HTTP) validatePublicURL(ps *Problems) {
 	u, err := url.Parse(h.PublicURL)
 	switch {
 	case err != nil || !validHost(u.Hostname()) || !validPort(u.Port(), true) || u.Scheme != "http" && u.Scheme != "https":
-		ps.add(path, "needs an origin, such as https://leads.example.com")
+		ps.add(path, "must be an origin, such as https://leads.example.com")
 	case h.PublicURL != u.Scheme+"://"+u.Host:
 		ps.add(path, "must end after the host or port: no user, path, trailing slash, query or fragment")
 	case u.Scheme != "https" && !loopback(u.Hostname()):
-		ps.add(path, "must use https: posts carry personal data; http is for localhost alone")
+		ps.add(path, "must use https, because posts contain personal data; http is only allowed for localhost")
 	}
 }
 
@@ -173,7 +173,8 @@ func validPort(port string, optional bool) bool {
 	return err == nil
 }
 
-// validHost accepts an address or a name of letters, digits, dots and hyphens.
+// validHost reports whether host is an IP address or a name with letters, digits, dots
+// and hyphens.
 func validHost(host string) bool {
 	if _, err := netip.ParseAddr(host); err == nil {
 		return true
@@ -190,8 +191,8 @@ func validHost(host string) bool {
 	return true
 }
 
-// sameListener reports whether two addresses cannot both be listened on. Port 0
-// is whatever is free, so it never clashes.
+// sameListener reports whether two addresses conflict. Port 0 means any free port, so it
+// never conflicts.
 func sameListener(a, b string) bool {
 	hostA, portA, _ := net.SplitHostPort(a)
 	hostB, portB, _ := net.SplitHostPort(b)

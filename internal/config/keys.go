@@ -5,7 +5,7 @@ import "encoding/base64"
 // keySize is the length of every key in bytes.
 const keySize = 32
 
-// Wrapper names a key wrapper: what wraps the data keys of leads (decision 23).
+// Wrapper names a key wrapper, which wraps the data keys of leads (decision 23).
 type Wrapper string
 
 const (
@@ -13,13 +13,13 @@ const (
 	WrapperVault Wrapper = "vault" // Vault Transit
 )
 
-// Keys holds the platform keys and the key wrapper (decision 23). Keys are kept as they
-// were given, in base64, so that a print of the section shows none of their
-// bytes; PlatformKeys and LocalKEK decode them.
+// Keys holds the platform keys and the key wrapper (decision 23). Keys stay in base64,
+// as Secrets, so that printing the section does not reveal them; PlatformKeys and
+// LocalKEK decode them.
 type Keys struct {
 	Platform  []Secret // the first writes, all read
-	Local     Secret   // wraps lead data keys; empty when there is no local wrapper
-	WriteWith Wrapper  // as given; Config.Wrapper is what is used
+	Local     Secret   // wraps lead data keys; empty without a local key wrapper
+	WriteWith Wrapper  // as configured; Config.Wrapper is the effective one
 }
 
 func (k *Keys) fields() []field {
@@ -30,9 +30,9 @@ func (k *Keys) fields() []field {
 	}
 }
 
-// Validate reports every problem of the section as Problems.
+// Validate returns all problems in the section as Problems.
 func (k *Keys) Validate() error {
-	const form = "needs 32 bytes in standard base64, as `openssl rand -base64 32` prints them"
+	const form = "must be 32 bytes in standard base64, as printed by `openssl rand -base64 32`"
 	var ps Problems
 	ps.require("keys.platform_keys", len(k.Platform) > 0)
 
@@ -45,7 +45,7 @@ func (k *Keys) Validate() error {
 			continue
 		}
 		if j, twice := first[string(key)]; twice {
-			ps.add(path, "is the same key as %s; take one away", itemPath("keys.platform_keys", j))
+			ps.add(path, "is the same key as %s; remove one of them", itemPath("keys.platform_keys", j))
 			continue
 		}
 		first[string(key)] = i
@@ -58,7 +58,7 @@ func (k *Keys) Validate() error {
 		case key == nil:
 			ps.add("keys.local_kek", form)
 		case twice:
-			ps.add("keys.local_kek", "is the same key as %s; each purpose needs its own", itemPath("keys.platform_keys", j))
+			ps.add("keys.local_kek", "is the same key as %s; use a different key for each purpose", itemPath("keys.platform_keys", j))
 		}
 	}
 	k.validateWriteWith(&ps)
@@ -69,14 +69,14 @@ func (k *Keys) validateWriteWith(ps *Problems) {
 	const path = "keys.write_with"
 	switch {
 	case k.WriteWith == WrapperLocal && k.Local == "":
-		text := "local: not configured; set keys.local_kek or " + variable("keys.local_kek")
+		text := "local is not configured; set keys.local_kek or " + variable("keys.local_kek")
 		*ps = append(*ps, Problem{Path: path, Text: text, missing: true, because: "keys.local_kek"})
 	case k.WriteWith != "":
 		oneOf(ps, path, k.WriteWith, WrapperLocal, WrapperVault)
 	}
 }
 
-// PlatformKeys are the platform keys, 32 bytes each, the writing one first. The
+// PlatformKeys returns the platform keys, 32 bytes each. The first one writes. The
 // section must be valid.
 func (k *Keys) PlatformKeys() [][]byte {
 	keys := make([][]byte, len(k.Platform))
@@ -86,10 +86,11 @@ func (k *Keys) PlatformKeys() [][]byte {
 	return keys
 }
 
-// LocalKEK is the local wrapping key, 32 bytes; nil when there is none.
+// LocalKEK returns the local wrapping key, 32 bytes, or nil if it is not set.
 func (k *Keys) LocalKEK() []byte { return decodeKey(k.Local) }
 
-// decodeKey is nil for anything but 32 bytes in canonical standard base64.
+// decodeKey decodes 32 bytes in canonical standard base64. It returns nil for anything
+// else.
 func decodeKey(s Secret) []byte {
 	key, err := base64.StdEncoding.Strict().DecodeString(s.Reveal())
 	if err != nil || len(key) != keySize {

@@ -2,23 +2,23 @@ package config
 
 import "time"
 
-// Limits bounds what the service takes on at once. A number of 0 lifts its
-// limit; a wait of 0 refuses at once, because no wait is ever unbounded.
+// Limits bounds the load that a node accepts. A number of 0 means no limit. A wait of 0
+// rejects immediately, because waits are always bounded.
 type Limits struct {
-	MatchConcurrency       int           // matches by secret at once (decision 13)
-	MatchWait              time.Duration // for a place among them, then 429
+	MatchConcurrency       int           // concurrent matches by secret (decision 13)
+	MatchWait              time.Duration // for a slot, then 429
 	MatchFailuresPerMinute int           // per client address, then 429
 
 	SignatureFailuresPerMinute int // per client address, then 429
-	PingsPerAddress            int // on partners' base URLs a second, then 429
-	SharedPingsPerAddress      int // on the shared address a second, then 429
-	PostsPerPartner            int // verified signed posts a second, then 429 (decision 28)
-	UnsignedPostsPerAddress    int // a second, then 429
+	PingsPerAddress            int // per second on partners' base URLs, then 429
+	SharedPingsPerAddress      int // per second on the shared base URL, then 429
+	PostsPerPartner            int // verified signed posts per second, then 429 (decision 28)
+	UnsignedPostsPerAddress    int // per second, then 429
 
-	PostConcurrency int           // posts at the database at once
-	PostWait        time.Duration // for a place among them, then 503
+	PostConcurrency int           // concurrent posts at the database
+	PostWait        time.Duration // for a slot, then 503
 
-	PingLogMiBPerDay int // of rows of the ping log, then they are dropped
+	PingLogMiBPerDay int // size of the ping log's rows; more rows are dropped
 }
 
 func defaultLimits(p Profile) Limits {
@@ -39,7 +39,7 @@ func defaultLimits(p Profile) Limits {
 		PingLogMiBPerDay: 4096,
 	}
 	if p == Dev {
-		// A developer who tries out signatures makes mistakes.
+		// Developers make mistakes while they try out signatures.
 		l.MatchConcurrency, l.MatchFailuresPerMinute, l.SignatureFailuresPerMinute = 0, 0, 0
 		// A load test comes from one address and one partner.
 		l.PingsPerAddress, l.SharedPingsPerAddress, l.PostsPerPartner, l.UnsignedPostsPerAddress = 0, 0, 0, 0
@@ -63,7 +63,7 @@ func (l *Limits) fields() []field {
 	}
 }
 
-// Validate reports every problem of the section as Problems.
+// Validate returns all problems in the section as Problems.
 func (l *Limits) Validate() error {
 	const most = 100_000
 	var ps Problems

@@ -8,24 +8,24 @@ import (
 	"strings"
 )
 
-// Source says where Load reads from. It reads nothing else.
+// Source lists everything that Load reads from.
 type Source struct {
 	File     string   // path of the YAML file; empty for none
 	Environ  []string // as from os.Environ
 	Defaults Profile
 
-	// Allow names PINGPOST_ variables that are not settings, such as
-	// PINGPOST_CONFIG. Any other unknown one is an error.
+	// Allow lists PINGPOST_ variables that are not settings, such as
+	// PINGPOST_CONFIG. Other unknown variables are errors.
 	Allow []string
 
-	// Need names the sections to read and validate; empty for all. The others
-	// keep their defaults, and their secret files are left unread, so that
-	// `migrate` runs without the keys. Misspelt keys are errors everywhere.
+	// Need lists the sections to read and validate; empty for all. Other sections
+	// have their defaults, and their secret files are not read, so that `migrate` runs
+	// without the keys. Misspelt keys are errors in all sections.
 	Need []Section
 }
 
-// Load reads the configuration. Its error is Problems. With the Dev profile it
-// does not report as missing what Dev generates afterwards.
+// Load reads and validates the configuration. Its error is Problems. With the Dev
+// profile, it ignores missing settings that `dev` generates afterwards.
 func Load(src Source) (*Config, error) { return load(src, os.ReadFile) }
 
 func load(src Source, read func(string) ([]byte, error)) (*Config, error) {
@@ -40,7 +40,7 @@ func load(src Source, read func(string) ([]byte, error)) (*Config, error) {
 	readable := r.readFile(src.File)
 	r.readEnviron(src.Environ, src.Allow)
 	if !readable {
-		// Going on would call everything missing that the file may well hold.
+		// Everything in the file would be reported as missing.
 		return nil, r.problems.asError()
 	}
 
@@ -53,7 +53,7 @@ func load(src Source, read func(string) ([]byte, error)) (*Config, error) {
 	for _, p := range problemsOf(cfg.Validate()) {
 		generated := p.missing && src.Defaults == Dev
 		if generated || earlier.mentions(p.Path) {
-			continue // the first problem of a key is the one to mend
+			continue // report only the first problem of a key
 		}
 		if p.because != "" && earlier.mentions(p.because) {
 			continue
@@ -65,12 +65,12 @@ func load(src Source, read func(string) ([]byte, error)) (*Config, error) {
 		return nil, err
 	}
 	if cfg.needs(SectionKeys) && cfg.needs(SectionVault) {
-		cfg.Keys.WriteWith = cfg.Wrapper() // what is used is what `config show` tells
+		cfg.Keys.WriteWith = cfg.Wrapper() // so that `config show` prints the effective one
 	}
 	return cfg, nil
 }
 
-// reader lays the environment over the file and remembers where each value came from.
+// reader merges the file and the environment, and records the origin of each value.
 type reader struct {
 	parts    []part
 	given    map[string]any    // by path: a string, or a []string from a list in the file
@@ -83,7 +83,8 @@ func (r *reader) report(path, origin, text string) {
 	r.problems = append(r.problems, Problem{Path: path, Origin: origin, Text: text})
 }
 
-// originOf falls back from a list's item to the list.
+// originOf returns the origin of a path, or for a list item without one, that of the
+// list.
 func (r *reader) originOf(path string) string {
 	if o, ok := r.origins[path]; ok {
 		return o
@@ -91,7 +92,7 @@ func (r *reader) originOf(path string) string {
 	return r.origins[keyOf(path)]
 }
 
-// assign sets a field to what the layers gave, if they gave anything usable.
+// assign sets a field to its value, if it has one without a problem.
 func (r *reader) assign(path string, f field) {
 	if r.problems.mentions(path) {
 		return
@@ -108,34 +109,34 @@ func (r *reader) assign(path string, f field) {
 	}
 }
 
-// secretFile is the trimmed content of the file that a …_file key names; nil
-// after a problem. The file's name is not repeated: it may be the secret itself,
-// given to the wrong variable.
+// secretFile returns the trimmed content of the file that a …_file key names, or nil
+// after a problem. Problems do not repeat the file's name, which may be the secret
+// itself, in the wrong variable.
 func (r *reader) secretFile(path string) any {
 	origin := r.origins[path+fileSuffix]
 	r.origins[path] = origin
 	name, single := r.given[path+fileSuffix].(string)
 	if !single {
-		r.report(path, origin, "needs the name of one file")
+		r.report(path, origin, "must be the name of one file")
 		return nil
 	}
 	data, err := r.read(name)
 	if err != nil {
-		r.report(path, origin, "the file that is named here cannot be read: "+reason(err))
+		r.report(path, origin, "cannot read the file named here: "+reason(err))
 		return nil
 	}
 	content := strings.TrimSpace(string(data))
 	if content == "" {
-		r.report(path, origin, "the file that is named here is empty")
+		r.report(path, origin, "the file named here is empty")
 		return nil
 	}
 	return content
 }
 
-// reason is the operating system's word for a failure, without the file's name.
+// reason returns the operating system's error, without the file's name.
 func reason(err error) string {
 	if failure, ok := errors.AsType[*fs.PathError](err); ok {
 		return failure.Err.Error()
 	}
-	return "the operating system refused"
+	return "the operating system reported an error"
 }

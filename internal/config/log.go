@@ -2,17 +2,17 @@ package config
 
 import "log/slog"
 
-// Log says what is logged and how.
+// Log holds the settings for logging.
 type Log struct {
 	Level  string // debug, info, warn or error
 	Format string // json or text
-	Access bool   // one line a request
+	Access bool   // log a line for each request
 }
 
 func defaultLog(p Profile) Log {
 	l := Log{Level: "info", Format: "json", Access: true}
 	if p == Dev {
-		l.Format = "text" // a person reads it
+		l.Format = "text" // for a terminal
 	}
 	return l
 }
@@ -25,7 +25,7 @@ func (l *Log) fields() []field {
 	}
 }
 
-// Validate reports every problem of the section as Problems.
+// Validate returns all problems in the section as Problems.
 func (l *Log) Validate() error {
 	var ps Problems
 	oneOf(&ps, "log.level", l.Level, "debug", "info", "warn", "error")
@@ -33,7 +33,7 @@ func (l *Log) Validate() error {
 	return ps.asError()
 }
 
-// SlogLevel is Level for slog. The section must be valid.
+// SlogLevel returns Level as a slog.Level. The section must be valid.
 func (l *Log) SlogLevel() slog.Level {
 	switch l.Level {
 	case "debug":

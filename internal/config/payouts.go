@@ -1,8 +1,8 @@
 package config
 
-// Payouts holds the rules for what happens to money after a lead has earned it.
+// Payouts holds the rules for returns and payouts.
 type Payouts struct {
-	ReturnDays int // how long after its delivery a lead can be returned
+	ReturnDays int // days after delivery in which a lead can be returned
 }
 
 func defaultPayouts() Payouts { return Payouts{ReturnDays: 30} }
@@ -11,7 +11,7 @@ func (p *Payouts) fields() []field {
 	return []field{whole("return_days", &p.ReturnDays)}
 }
 
-// Validate reports every problem of the section as Problems.
+// Validate returns all problems in the section as Problems.
 func (p *Payouts) Validate() error {
 	var ps Problems
 	between(&ps, "payouts.return_days", p.ReturnDays, 1, 365)

@@ -2,7 +2,7 @@ package config
 
 // Pricing holds the rules for publishing prices.
 type Pricing struct {
-	SecondPerson bool // somebody else approves what one person submits
+	SecondPerson bool // a second user must approve changes of prices
 }
 
 func defaultPricing() Pricing { return Pricing{} }
@@ -11,5 +11,5 @@ func (p *Pricing) fields() []field {
 	return []field{flag("second_person", &p.SecondPerson)}
 }
 
-// Validate reports every problem of the section as Problems: there is none to have.
+// Validate returns nil: every value of the section is valid.
 func (p *Pricing) Validate() error { return nil }

@@ -9,22 +9,22 @@ import (
 	"time"
 )
 
-// Problem is one thing wrong with the configuration. Its Text never holds the
-// value that was given: it may be a secret in the wrong place.
+// Problem is one error in the configuration. Its Text never contains the configured
+// value, which may be a secret in the wrong place.
 type Problem struct {
-	Path   string // section and key, "http.api_addr"; the variable's name when no key has it
-	Origin string // "pingpost.yaml:12" or the variable's name; empty when nothing was given
-	Text   string // what is wrong and how to mend it
+	Path   string // section and key, "http.api_addr"; the name of an unknown variable
+	Origin string // "pingpost.yaml:12" or the variable's name; empty for a missing value
+	Text   string // what is wrong and how to fix it
 
-	// missing marks what `dev` provides itself after loading.
+	// missing marks a missing value, which `dev` may generate after loading.
 	missing bool
 
-	// because is the path of another setting without which this is none; empty for
-	// most. When that one has a problem of its own, this is only its echo.
+	// because is the path of the setting that causes this problem, if any. If that
+	// setting has a problem itself, only that one is reported.
 	because string
 }
 
-// String is "origin: path: text", leaving out what is empty or said twice.
+// String returns "origin: path: text", without empty or repeated parts.
 func (p Problem) String() string {
 	parts := make([]string, 0, 3)
 	for _, part := range []string{p.Origin, p.Path, p.Text} {
@@ -35,11 +35,10 @@ func (p Problem) String() string {
 	return strings.Join(parts, ": ")
 }
 
-// Problems is the error of Load and Validate: everything wrong at once, sorted
-// by path.
+// Problems is the error of Load and Validate: all problems, sorted by path.
 type Problems []Problem
 
-// Error lists the problems, one a line.
+// Error lists the problems, one per line.
 func (ps Problems) Error() string {
 	if len(ps) == 1 {
 		return ps[0].String()
@@ -53,7 +52,7 @@ func (ps Problems) Error() string {
 	return b.String()
 }
 
-// asError sorts the problems and keeps an empty list from becoming an error.
+// asError sorts the problems. It returns nil if there are none.
 func (ps Problems) asError() error {
 	if len(ps) == 0 {
 		return nil
@@ -66,7 +65,7 @@ func (ps Problems) sort() {
 	slices.SortStableFunc(ps, func(a, b Problem) int { return cmp.Compare(a.Path, b.Path) })
 }
 
-// problemsOf undoes asError.
+// problemsOf returns the problems in an error from asError.
 func problemsOf(err error) Problems {
 	var ps Problems
 	errors.As(err, &ps)
@@ -77,7 +76,7 @@ func (ps *Problems) add(path, format string, args ...any) {
 	*ps = append(*ps, Problem{Path: path, Text: fmt.Sprintf(format, args...)})
 }
 
-// require reports a key without a value, naming the variable that sets it.
+// require reports a missing value and names the variable that sets it.
 func (ps *Problems) require(path string, given bool) {
 	if !given {
 		text := "required; set it in the file or in " + variable(path)
@@ -90,7 +89,7 @@ func (ps Problems) mentions(path string) bool {
 	return slices.ContainsFunc(ps, func(p Problem) bool { return keyOf(p.Path) == keyOf(path) })
 }
 
-// keyOf is a path without a list item's number: "keys.platform_keys" for
+// keyOf returns a path without the index of a list item: "keys.platform_keys" for
 // "keys.platform_keys[1]".
 func keyOf(path string) string {
 	key, _, _ := strings.Cut(path, "[")
@@ -99,7 +98,7 @@ func keyOf(path string) string {
 
 func itemPath(path string, i int) string { return fmt.Sprintf("%s[%d]", path, i) }
 
-// between reports a number or a time outside its range, ends included.
+// between reports a number or a time that is not between low and high, inclusive.
 func between[T int | time.Duration](ps *Problems, path string, v, low, high T) {
 	if v < low || v > high {
 		ps.add(path, "must be between %s and %s", quantity(low), quantity(high))
@@ -113,7 +112,7 @@ func quantity(v any) string {
 	return fmt.Sprint(v)
 }
 
-// durationText writes 2m and 1h, where time.Duration writes 2m0s and 1h0m0s.
+// durationText formats 2m and 1h without the zeros of time.Duration.String: 2m0s, 1h0m0s.
 func durationText(d time.Duration) string {
 	s := d.String()
 	if strings.HasSuffix(s, "m0s") {
@@ -125,7 +124,7 @@ func durationText(d time.Duration) string {
 	return s
 }
 
-// oneOf reports a word outside a closed set.
+// oneOf reports a value that is not one of words.
 func oneOf[T ~string](ps *Problems, path string, v T, words ...T) {
 	if !slices.Contains(words, v) {
 		names := make([]string, len(words))

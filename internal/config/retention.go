@@ -1,11 +1,10 @@
 package config
 
-// Retention says how long the records around leads are kept. Leads themselves
-// have rules of their own and are not here.
+// Retention holds how long records about traffic are stored. It does not apply to leads.
 type Retention struct {
-	PingsDays            int // the pings log (decision 2)
-	RejectionsPerPartner int // the ring of recent refusals (decision 24)
-	TrafficDays          int // the counters by minute (decision 24)
+	PingsDays            int // ping log (decision 2)
+	RejectionsPerPartner int // recent rejections, of each partner (decision 24)
+	TrafficDays          int // counters per minute (decision 24)
 }
 
 func defaultRetention() Retention {
@@ -20,7 +19,7 @@ func (r *Retention) fields() []field {
 	}
 }
 
-// Validate reports every problem of the section as Problems.
+// Validate returns all problems in the section as Problems.
 func (r *Retention) Validate() error {
 	const tenYears = 3650
 	var ps Problems

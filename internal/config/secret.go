@@ -6,21 +6,20 @@ import (
 	"log/slog"
 )
 
-// Secret is a text that every printer shows as "[redacted]": fmt with any verb,
-// slog, JSON, YAML and other text encodings. An empty one shows as nothing, so
-// that `config show` tells what is missing.
+// Secret is a string that is printed as "[redacted]" by fmt with any verb, slog, JSON,
+// YAML and other text encodings. An empty Secret is printed as an empty string, so that
+// `config show` shows that it is missing.
 //
-// Keep it in exported fields and never use it as a map's key: fmt asks no
-// method of an unexported field, encoding/json none of a key, and both would
-// print the text.
+// Use it only in exported fields, and never as the key of a map: fmt calls no methods of
+// unexported fields and encoding/json none of keys, so both would print the secret.
 type Secret string
 
 const redacted = "[redacted]"
 
-// Reveal is the text itself, for the one place that uses it.
+// Reveal returns the secret. Call it only where the secret is used.
 func (s Secret) Reveal() string { return string(s) }
 
-// String implements fmt.Stringer for callers that ask directly.
+// String implements fmt.Stringer, for direct calls.
 func (s Secret) String() string {
 	if s == "" {
 		return ""
@@ -28,11 +27,11 @@ func (s Secret) String() string {
 	return redacted
 }
 
-// Format implements fmt.Formatter. Without it a verb that does not fit a string,
-// such as %d, would have fmt report the mistake together with the text.
+// Format implements fmt.Formatter. Without it, fmt would print the secret in its error
+// about a verb that does not fit a string, such as %d.
 func (s Secret) Format(f fmt.State, _ rune) { _, _ = io.WriteString(f, s.String()) }
 
-// MarshalText implements encoding.TextMarshaler, which JSON, YAML and XML ask.
+// MarshalText implements encoding.TextMarshaler, for JSON, YAML and XML.
 func (s Secret) MarshalText() ([]byte, error) { return []byte(s.String()), nil }
 
 // LogValue implements slog.LogValuer.

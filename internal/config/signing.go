@@ -1,16 +1,16 @@
 package config
 
-// SigningMode says what becomes of a post without a signature (decision 14).
+// SigningMode decides whether posts without a signature are accepted (decision 14).
 type SigningMode string
 
 const (
-	SigningRequired   SigningMode = "required"    // refused
-	SigningReportOnly SigningMode = "report_only" // accepted, counted as "would have been refused"
+	SigningRequired   SigningMode = "required"    // rejected
+	SigningReportOnly SigningMode = "report_only" // accepted, counted as "would have been rejected"
 	SigningOff        SigningMode = "off"         // accepted
 )
 
-// Signing holds the platform's default, which also rules the house account and
-// posts of an unknown partnerId (decision 13).
+// Signing holds the default signing mode. It also applies to the platform account and to
+// posts with an unknown partnerId (decision 13).
 type Signing struct {
 	DefaultMode SigningMode
 }
@@ -21,7 +21,7 @@ func (s *Signing) fields() []field {
 	return []field{text("default_mode", &s.DefaultMode)}
 }
 
-// Validate reports every problem of the section as Problems.
+// Validate returns all problems in the section as Problems.
 func (s *Signing) Validate() error {
 	var ps Problems
 	oneOf(&ps, "signing.default_mode", s.DefaultMode, SigningRequired, SigningReportOnly, SigningOff)

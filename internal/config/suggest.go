@@ -2,7 +2,7 @@ package config
 
 import "strings"
 
-// suggest is the candidate that was probably meant; empty when none is near.
+// suggest returns the candidate that was probably meant, or "" if none is similar.
 func suggest(name string, candidates []string) string {
 	best, limit := "", min(1+len(name)/4, 3)
 	for _, c := range candidates {
@@ -13,7 +13,7 @@ func suggest(name string, candidates []string) string {
 	return best
 }
 
-// distance is the number of letters to insert, remove or replace between a and b.
+// distance returns the number of bytes to insert, remove or replace to turn a into b.
 func distance(a, b string) int {
 	row := make([]int, len(b)+1)
 	for j := range row {
@@ -34,7 +34,7 @@ func distance(a, b string) int {
 	return row[len(b)]
 }
 
-// meant is the end of a message about an unknown name.
+// meant returns a suggestion to append to a message about an unknown name.
 func meant(name string) string {
 	if name == "" {
 		return ""
@@ -42,8 +42,8 @@ func meant(name string) string {
 	return "; did you mean " + name + "?"
 }
 
-// plainName reports whether a name from outside may be repeated in a message.
-// A key of 32 bytes in base64 or a URL that slipped into a name's place may not.
+// plainName reports whether an unknown name may be repeated in a message. A base64 key
+// of 32 bytes or a URL may not, because it may be a secret in the wrong place.
 func plainName(name string) bool {
 	const longest = 40
 	if name == "" || len(name) > longest {

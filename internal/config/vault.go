@@ -5,7 +5,7 @@ import (
 	"time"
 )
 
-// Login names how a node shows Vault who it is.
+// Login is a method of logging in to Vault.
 type Login string
 
 const (
@@ -14,8 +14,8 @@ const (
 	LoginToken      Login = "token"
 )
 
-// Vault says where the key is that wraps the data keys of leads, and how to log
-// in to it (decision 23). Without an address there is no Vault.
+// Vault holds the address, key and login of Vault, which wraps the data keys of leads
+// (decision 23). Without an address, Vault is not used.
 type Vault struct {
 	Address   string
 	Namespace string
@@ -23,7 +23,7 @@ type Vault struct {
 	Mount     string // of the Transit engine
 	Key       string // of the Transit engine
 	Auth      Login
-	AuthMount string // as given; LoginMount() is what is used
+	AuthMount string // as configured; LoginMount is the effective one
 	RoleID    string // AppRole
 	SecretID  Secret // AppRole
 	Role      string // Kubernetes
@@ -57,19 +57,19 @@ func (v *Vault) fields() []field {
 	}
 }
 
-// Validate reports every problem of the section as Problems.
+// Validate returns all problems in the section as Problems.
 func (v *Vault) Validate() error {
 	var ps Problems
 	oneOf(&ps, "vault.auth", v.Auth, LoginAppRole, LoginKubernetes, LoginToken)
 	between(&ps, "vault.timeout", v.Timeout, 10*time.Millisecond, 30*time.Second)
 	for _, p := range []struct{ path, value string }{{"vault.mount", v.Mount}, {"vault.key", v.Key}} {
 		if !plainPath(p.value) {
-			ps.add(p.path, "needs a path of letters, digits, hyphens, underscores, dots and slashes, without a slash at its ends")
+			ps.add(p.path, "must be a path with letters, digits, hyphens, underscores, dots and slashes, not starting or ending with a slash")
 		}
 	}
 	if v.AuthMount != "" && !plainPath(v.AuthMount) {
 		ps.add("vault.auth_mount",
-			"needs a path of letters, digits, hyphens, underscores, dots and slashes, without a slash at its ends")
+			"must be a path with letters, digits, hyphens, underscores, dots and slashes, not starting or ending with a slash")
 	}
 	if v.Address == "" {
 		for _, given := range []struct {
@@ -82,7 +82,7 @@ func (v *Vault) Validate() error {
 			{"vault.role", v.Role != ""},
 		} {
 			if given.set {
-				ps.add(given.path, "is of no use without vault.address")
+				ps.add(given.path, "has no effect without vault.address")
 			}
 		}
 		return ps.asError()
@@ -97,11 +97,11 @@ func (v *Vault) validateAddress(ps *Problems) {
 	u, err := url.Parse(v.Address)
 	switch {
 	case err != nil || !validHost(u.Hostname()) || !validPort(u.Port(), true) || u.Scheme != "http" && u.Scheme != "https":
-		ps.add(path, "needs an origin, such as https://vault.example.com:8200")
+		ps.add(path, "must be an origin, such as https://vault.example.com:8200")
 	case v.Address != u.Scheme+"://"+u.Host:
 		ps.add(path, "must end after the host or port: no user, path, trailing slash, query or fragment")
 	case u.Scheme != "https" && !loopback(u.Hostname()):
-		ps.add(path, "must use https: data keys cross this connection; http is for localhost alone")
+		ps.add(path, "must use https, because data keys are sent over this connection; http is only allowed for localhost")
 	}
 }
 
@@ -118,8 +118,8 @@ func (v *Vault) validateLogin(ps *Problems) {
 	}
 }
 
-// LoginMount is where the login lies in Vault: the given one, else the method's
-// own name.
+// LoginMount returns the mount of the login method in Vault: AuthMount, or by default the
+// method's name.
 func (v *Vault) LoginMount() string {
 	if v.AuthMount != "" {
 		return v.AuthMount
@@ -127,7 +127,8 @@ func (v *Vault) LoginMount() string {
 	return string(v.Auth)
 }
 
-// plainPath keeps what would change the path of a call out of it.
+// plainPath reports whether s can be used in the path of a call without changing the
+// rest of the path.
 func plainPath(s string) bool {
 	if s == "" || s[0] == '/' || s[len(s)-1] == '/' {
 		return false

@@ -7,10 +7,10 @@ import (
 	"time"
 )
 
-// longestAnswer is what a post may take once its body has been read (decision 27).
+// longestAnswer is the time that a post may take after its body was read (decision 27).
 const longestAnswer = 5 * time.Second
 
-// Warnings lists settings that are legal but seldom intended, sorted by path.
+// Warnings lists settings that are valid but rarely intended, sorted by path.
 // The configuration must be valid.
 func (c *Config) Warnings() Problems {
 	var ps Problems
@@ -18,13 +18,13 @@ func (c *Config) Warnings() Problems {
 		c.HTTP.warn(&ps)
 	}
 	if c.needs(SectionDatabase) && !c.Database.encrypted() {
-		ps.add("database.url", "others on the network may read along; add sslmode=verify-full (or require)")
+		ps.add("database.url", "the connection may not be encrypted; add sslmode=verify-full (or require)")
 	}
 	if c.needs(SectionKeys) && c.needs(SectionVault) && c.Wrapper() == "" {
-		ps.add("keys.write_with", "no key wrapper is configured: pings are answered, every post gets 503")
+		ps.add("keys.write_with", "no key wrapper is configured: pings are answered, but every post gets 503")
 	}
 	if c.needs(SectionSigning) && c.Signing.DefaultMode != SigningRequired {
-		ps.add("signing.default_mode", "posts without a signature are accepted where nothing stricter is set")
+		ps.add("signing.default_mode", "unsigned posts are accepted unless the partner or account has a stricter mode")
 	}
 	if c.needs(SectionLimits) {
 		c.Limits.warn(&ps)
@@ -36,22 +36,22 @@ func (c *Config) Warnings() Problems {
 func (h *HTTP) warn(ps *Problems) {
 	if host, _, _ := net.SplitHostPort(h.OpsAddr); !loopback(host) {
 		ps.add("http.ops_addr",
-			"is reachable from other machines: metrics and profiles need a network that partners cannot reach")
+			"is reachable from other machines; make sure that partners cannot reach metrics and profiles")
 	}
 	if strings.HasPrefix(h.PublicURL, "http://") {
-		ps.add("http.public_url", "works on this machine alone")
+		ps.add("http.public_url", "only works on this machine")
 	}
 	for i, cidr := range h.TrustedProxies {
 		if network, err := netip.ParsePrefix(cidr); err == nil && network.Bits() == 0 {
 			ps.add(itemPath("http.trusted_proxies", i),
-				"believes everyone: a client can choose the address it is limited and logged by")
+				"trusts every client: clients can set the address that is used for limits and logs")
 		}
 	}
 	if h.WriteTimeout < h.ReadTimeout+longestAnswer {
-		ps.add("http.write_timeout", "is less than 5s above http.read_timeout: a slow post is cut off instead of answered")
+		ps.add("http.write_timeout", "is less than 5s above http.read_timeout: slow posts are cut off without a response")
 	}
 	if h.ShutdownGrace < h.WriteTimeout {
-		ps.add("http.shutdown_grace", "is shorter than http.write_timeout: a stopping node may cut requests off")
+		ps.add("http.shutdown_grace", "is shorter than http.write_timeout: a stopping node may cut off requests")
 	}
 }
 
@@ -71,7 +71,7 @@ func (l *Limits) warn(ps *Problems) {
 		{"limits.ping_log_mib_per_day", l.PingLogMiBPerDay},
 	} {
 		if limit.value == 0 {
-			ps.add(limit.path, "0 lifts the limit")
+			ps.add(limit.path, "0 means no limit")
 		}
 	}
 }
