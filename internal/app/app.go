@@ -1,5 +1,5 @@
-// Package app is the composition root: it builds the service from its
-// configuration, starts everything in order, and stops it in the other.
+// Package app is the composition root: it builds a node from its configuration, starts
+// its parts in order, and stops them in reverse order.
 package app
 
 import (
@@ -39,14 +39,14 @@ import (
 	"github.com/pingpost/pingpost/models"
 )
 
-// Options are what a node is started with.
+// Options are the options of Start.
 type Options struct {
 	Config      *config.Config
 	Environment string      // "production" or "development"; shown in the console
 	Clock       clock.Clock // the service's clock
 	Log         io.Writer
-	Listeners   *Listeners // nil to open those of the configuration
-	SinglePosts bool       // each post in a transaction of its own: for measuring what sharing gains
+	Listeners   *Listeners // nil to open the configured addresses
+	SinglePosts bool       // store each post in its own transaction, for benchmarks of group commit
 }
 
 // App is a running node.
@@ -78,16 +78,16 @@ type App struct {
 	readiness *readiness
 	snapshots *snapshots
 
-	loaded          atomic.Bool // from the database
+	loaded          atomic.Bool // whether load has succeeded
 	api, admin, ops *httpserver.Server
 	draining        atomic.Bool
 	background      sync.WaitGroup
 	stopBackground  context.CancelFunc
-	failed          chan error // of three listeners, or of waiting for the database
+	failed          chan error // receives errors of the three listeners and of awaitDatabase
 }
 
-// Start builds a node and returns when all three listeners answer. Its errors
-// are for the operator: what is wrong, and the mend.
+// Start builds a node and returns when all three listeners serve. Its errors tell the
+// operator what is wrong and what to do.
 func Start(ctx context.Context, o Options) (_ *App, err error) {
 	a := &App{cfg: o.Config, clock: o.Clock, registry: prometheus.NewRegistry(), failed: make(chan error, 4)}
 	a.log, a.lines = newLogger(o.Config.Log, o.Log)
@@ -118,7 +118,7 @@ func Start(ctx context.Context, o Options) (_ *App, err error) {
 	return a, nil
 }
 
-// build makes everything that a node consists of, without the database.
+// build creates the parts of a node. It reads nothing from the database.
 func (a *App) build(ctx context.Context, o Options) (err error) {
 	keys, err := keyring.NewKeys(a.cfg.Keys.PlatformKeys())
 	if err != nil {
@@ -191,26 +191,26 @@ func staffSettings(c config.Console) staff.Settings {
 	return s
 }
 
-// warnUnreadable logs what a new directory could not read, each time that it
-// is something else.
+// warnUnreadable wraps load so that it logs the secrets and prices that cannot be read,
+// whenever they change.
 func (a *App) warnUnreadable(
 	load func(context.Context) (*partners.Directory, error),
 ) func(context.Context) (*partners.Directory, error) {
-	var toldSecrets, toldPrices string
+	var loggedSecrets, loggedPrices string
 	return func(ctx context.Context) (*partners.Directory, error) {
 		d, err := load(ctx)
 		if err != nil {
 			return d, err
 		}
 		secrets, prices := firstFew(d.UnreadableSecrets()), firstFew(d.UnreadablePrices())
-		if secrets != "" && secrets != toldSecrets {
-			a.log.Error("not readable with the configured platform keys", "what", secrets)
+		if secrets != "" && secrets != loggedSecrets {
+			a.log.Error("cannot decrypt with the configured platform keys", "what", secrets)
 		}
-		if prices != "" && prices != toldPrices {
-			a.log.Error("own prices are not understood, and no price is given: set them anew on the partner's page, Prices",
+		if prices != "" && prices != loggedPrices {
+			a.log.Error("cannot read partner pricing, so these partners get no prices: save it again on the partner's Prices page",
 				"what", prices)
 		}
-		toldSecrets, toldPrices = secrets, prices
+		loggedSecrets, loggedPrices = secrets, prices
 		return d, nil
 	}
 }
@@ -283,10 +283,10 @@ func (a *App) handlers(o Options, parts intake.Deps, prices *ratecard.Service, d
 	return nil
 }
 
-// run starts what works in the background, then the listeners.
+// run starts the background work, then the listeners.
 func (a *App) run(ctx context.Context) {
 	ctx, a.stopBackground = context.WithCancel(ctx)
-	go a.lines.run(ctx) // not waited for: a log that nobody reads must not keep a node from stopping
+	go a.lines.run(ctx) // not waited for: an unread log must not keep a node from stopping
 	start := func(all ...func(context.Context)) {
 		for _, work := range all {
 			a.background.Go(func() { work(ctx) })
@@ -308,16 +308,16 @@ func (a *App) run(ctx context.Context) {
 	a.log.Info("started", "api", a.APIAddr(), "admin", a.AdminAddr(), "ops", a.OpsAddr(), "key_wrapper", a.keys.Wrappers.Writer())
 }
 
-// APIAddr is where the partner API listens, host and port.
+// APIAddr returns the host and port of the partner API.
 func (a *App) APIAddr() string { return a.api.Addr() }
 
-// AdminAddr is where the console listens.
+// AdminAddr returns the host and port of the console.
 func (a *App) AdminAddr() string { return a.admin.Addr() }
 
-// OpsAddr is where health, metrics and profiles listen.
+// OpsAddr returns the host and port for health, metrics and profiles.
 func (a *App) OpsAddr() string { return a.ops.Addr() }
 
-// Wait returns when ctx ends or a listener fails, whichever is first.
+// Wait returns when ctx ends or the node fails, whichever happens first.
 func (a *App) Wait(ctx context.Context) error {
 	select {
 	case <-ctx.Done():
@@ -327,12 +327,11 @@ func (a *App) Wait(ctx context.Context) error {
 	}
 }
 
-// Stop says "not ready", lets the load balancer notice, lets requests under way
-// finish, writes what is queued, and closes the database. No request that was
-// accepted is cut off within the configured grace.
+// Stop reports "not ready", waits for the drain delay, lets requests in progress finish
+// within the shutdown grace, writes queued records, and closes the database.
 func (a *App) Stop(ctx context.Context) error {
 	a.draining.Store(true)
-	a.log.Info("stopping: not ready from now on")
+	a.log.Info("stopping")
 	select {
 	case <-time.After(a.cfg.HTTP.DrainDelay):
 	case <-ctx.Done():
@@ -349,5 +348,5 @@ func (a *App) Stop(ctx context.Context) error {
 	return err
 }
 
-// KeyWrapper names what wraps new leads' data keys; "" when nothing does.
+// KeyWrapper returns the name of the key wrapper for new leads, or "" without one.
 func (a *App) KeyWrapper() string { return a.keys.Wrappers.Writer() }

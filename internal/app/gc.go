@@ -5,14 +5,13 @@ import (
 	"runtime/debug"
 )
 
-// heapGrowth is by how much the heap may grow, in percent of what is live, before
-// garbage is collected. Go's own 100 is for heaps of gigabytes: ours holds a few
-// megabytes, and collecting it for each few more took a tenth of the processor
-// time of pings and posts.
+// heapGrowth is the value for GOGC: the growth of the live heap, in percent, that starts
+// a garbage collection. The live heap is a few megabytes, so with Go's default of 100
+// collections took a tenth of the processor time of pings and posts.
 const heapGrowth = 400
 
-// TuneGC sets the pace of the process's garbage collector, unless the
-// operator has, with GOGC. It is for programs that serve.
+// TuneGC sets the garbage collector's target to heapGrowth, unless GOGC is set. Call it
+// in programs that serve requests.
 func TuneGC() {
 	if os.Getenv("GOGC") == "" {
 		debug.SetGCPercent(heapGrowth)

@@ -10,7 +10,8 @@ import (
 	"github.com/pingpost/pingpost/internal/reconcile"
 )
 
-// newJobServices builds what finance works with, and the queue that does their long work.
+// newJobServices creates the queue and the services that use it: files, payouts and
+// reconciliations.
 func (a *App) newJobServices(keys *keyring.Keys) {
 	a.queue = jobs.NewQueue(a.db, a.clock, a.log)
 	a.files = blobstore.NewStore(a.db, keys, a.clock)

@@ -18,12 +18,12 @@ import (
 // Keys are the configured key wrappers (decision 23). One writes, every one reads.
 type Keys struct {
 	Wrappers *envelope.Wrappers
-	Vault    *transit.Wrapper // nil when it is not configured
+	Vault    *transit.Wrapper // nil if Vault is not configured
 	readers  []envelope.KeyWrapper
-	pool     *envelope.Pool // nil unless a node writes with Vault
+	pool     *envelope.Pool // nil unless new leads are wrapped with Vault
 }
 
-// OpenKeys prepares the key wrappers of a node. It calls none yet.
+// OpenKeys creates a node's key wrappers, without calling any.
 func OpenKeys(cfg *config.Config, attempts *transit.Attempts, c clock.Clock) (*Keys, error) {
 	k, err := OpenKeysUnpooled(cfg, attempts, c)
 	if err == nil && cfg.Wrapper() == config.WrapperVault {
@@ -33,7 +33,8 @@ func OpenKeys(cfg *config.Config, attempts *transit.Attempts, c clock.Clock) (*K
 	return k, err
 }
 
-// OpenKeysUnpooled is OpenKeys for who makes no data keys, or few: none are held ready.
+// OpenKeysUnpooled is like OpenKeys, without a pool of data keys. It is for programs that
+// need few or none.
 func OpenKeysUnpooled(cfg *config.Config, attempts *transit.Attempts, c clock.Clock) (*Keys, error) {
 	k := &Keys{}
 	var local *envelope.Local
@@ -70,18 +71,18 @@ func OpenKeysUnpooled(cfg *config.Config, attempts *transit.Attempts, c clock.Cl
 	return k, nil
 }
 
-// Run keeps data keys ready, where they come from across a network.
+// Run fills the pool of data keys, if there is one, until ctx ends.
 func (k *Keys) Run(ctx context.Context) {
 	if k.pool != nil {
 		k.pool.Run(ctx)
 	}
 }
 
-// vaultRightsEvery is the pause before Vault is asked again for a node's rights.
+// vaultRightsEvery is the time between two attempts to read the node's rights in Vault.
 const vaultRightsEvery = 10 * time.Second
 
-// reportVaultRights logs a warning if the node, which only encrypts, may also decrypt
-// leads. It asks until Vault has answered once.
+// reportVaultRights logs a warning if Vault allows the node to decrypt leads, which it
+// does not need. It retries until Vault has answered once.
 func (a *App) reportVaultRights(ctx context.Context) {
 	if a.keys.pool == nil {
 		return
@@ -89,7 +90,7 @@ func (a *App) reportVaultRights(ctx context.Context) {
 	for {
 		may, err := a.keys.Vault.MayDecrypt(ctx)
 		if may {
-			a.log.Warn("this node may decrypt leads in Vault, but only needs to encrypt: use an identity with the policy pingpost-serve (docs/vault.md)",
+			a.log.Warn("this node is allowed to decrypt leads in Vault, but only needs to encrypt: use an identity with the policy pingpost-serve (see docs/vault.md)",
 				"right", "decrypt")
 		}
 		if err == nil {
@@ -103,17 +104,17 @@ func (a *App) reportVaultRights(ctx context.Context) {
 	}
 }
 
-// state is "ok", or why new leads get no data key.
+// state returns "ok", or the reason why new leads get no data key.
 func (k *Keys) state() string {
 	if !k.Wrappers.Configured() {
-		return "not configured: posts are answered with 503"
+		return "not configured, so posts get 503"
 	}
 	if k.pool == nil {
 		return stateOK
 	}
 	switch s := k.pool.Stats(); {
 	case s.Failure != nil:
-		return fmt.Sprintf("%s; %d data keys are ready", s.Failure, s.Ready)
+		return fmt.Sprintf("%s; %d data keys left", s.Failure, s.Ready)
 	case s.Ready == 0:
 		return "no data key is ready yet"
 	}
@@ -121,20 +122,21 @@ func (k *Keys) state() string {
 }
 
 const (
-	// leadKeysEvery is how old the answer about stored leads' keys may be.
+	// leadKeysEvery is how long the result of leadKeysState is cached.
 	leadKeysEvery   = 2 * time.Second
 	leadKeysTimeout = 500 * time.Millisecond
 )
 
-// leadKeys remembers which key versions the stored leads are under: the answer
-// seldom changes, and a table that is locked for a moment must not change it.
+// leadKeys caches the result of leadKeysState, which rarely changes. A table that is
+// locked for a moment must not change it.
 type leadKeys struct {
 	mu    sync.Mutex
 	asked time.Time
 	state string
 }
 
-// leadKeysState is "ok", or which stored leads no configured wrapper can read.
+// leadKeysState returns "ok", or the keys of stored leads that no configured key wrapper
+// can read.
 func (a *App) leadKeysState(ctx context.Context) string {
 	k := &a.leadKeys
 	k.mu.Lock()
@@ -162,10 +164,10 @@ func (a *App) unreadLeads(uses []leads.KeyUse) string {
 	if len(lost) == 0 {
 		return stateOK
 	}
-	return "there are leads under " + firstFew(lost) + ", which is not configured: `pingpost keys status` counts them"
+	return "some leads are under keys that are not configured: " + firstFew(lost) + "; count them with `pingpost keys status`"
 }
 
-// registerKeyMetrics exposes the key wrapper's calls and the data keys held ready.
+// registerKeyMetrics registers the metrics of Vault and of the pool of data keys.
 func (a *App) registerKeyMetrics() {
 	if a.keys.Vault != nil {
 		a.registry.MustRegister(vaultMetrics{a.keys.Vault})
@@ -177,8 +179,8 @@ func (a *App) registerKeyMetrics() {
 
 type vaultMetrics struct{ vault *transit.Wrapper }
 
-// Describe implements prometheus.Collector. It names nothing: which calls there
-// will be, and whether the token ends, is not known beforehand.
+// Describe implements prometheus.Collector. It describes nothing, because the calls, and
+// whether the token expires, are not known in advance.
 func (m vaultMetrics) Describe(chan<- *prometheus.Desc) {}
 
 // Collect implements prometheus.Collector.
@@ -190,7 +192,7 @@ func (m vaultMetrics) Collect(out chan<- prometheus.Metric) {
 	}
 	if life, ends := m.vault.TokenLife(); ends {
 		out <- prometheus.MustNewConstMetric(prometheus.NewDesc("pingpost_vault_token_seconds",
-			"How long the Vault token in use still lasts.", nil, nil),
+			"Seconds until the current Vault token expires.", nil, nil),
 			prometheus.GaugeValue, life.Seconds())
 	}
 }
@@ -203,16 +205,16 @@ func (m poolMetrics) Describe(d chan<- *prometheus.Desc) { prometheus.DescribeBy
 // Collect implements prometheus.Collector.
 func (m poolMetrics) Collect(out chan<- prometheus.Metric) {
 	s := m.pool.Stats()
-	tell := func(name, help string, kind prometheus.ValueType, v float64) {
+	emit := func(name, help string, kind prometheus.ValueType, v float64) {
 		out <- prometheus.MustNewConstMetric(prometheus.NewDesc(name, help, nil, nil), kind, v)
 	}
-	tell("pingpost_data_keys_ready", "Data keys held ready.", prometheus.GaugeValue, float64(s.Ready))
-	tell("pingpost_data_keys_taken_total", "Data keys taken by posts.", prometheus.CounterValue, float64(s.Taken))
-	tell("pingpost_data_keys_waited_total", "Posts that found no data key ready.", prometheus.CounterValue, float64(s.Waited))
-	tell("pingpost_data_keys_expired_total", "Data keys dropped unused for their age.", prometheus.CounterValue,
+	emit("pingpost_data_keys_ready", "Data keys in the pool.", prometheus.GaugeValue, float64(s.Ready))
+	emit("pingpost_data_keys_taken_total", "Data keys used by posts.", prometheus.CounterValue, float64(s.Taken))
+	emit("pingpost_data_keys_waited_total", "Posts that found the pool empty.", prometheus.CounterValue, float64(s.Waited))
+	emit("pingpost_data_keys_expired_total", "Unused data keys dropped because of their age.", prometheus.CounterValue,
 		float64(s.Expired))
-	tell("pingpost_data_keys_purged_total", "Data keys dropped unused for their key version.", prometheus.CounterValue,
+	emit("pingpost_data_keys_purged_total", "Unused data keys dropped because of their key version.", prometheus.CounterValue,
 		float64(s.Purged))
-	tell("pingpost_data_key_version", "The key version of the data keys held ready.", prometheus.GaugeValue,
+	emit("pingpost_data_key_version", "Key version of the data keys in the pool.", prometheus.GaugeValue,
 		float64(transit.Version(s.Version)))
 }

@@ -13,21 +13,21 @@ import (
 // Listeners are the three open ports of a node.
 type Listeners struct{ API, Admin, Ops net.Listener }
 
-// Listen opens all three before any of them answers, so that a port in use is
-// known before anything else is started. Its error tells of all that cannot be.
+// Listen opens all three ports, so that a port in use is reported before anything else
+// starts. Its error lists all ports that cannot be opened.
 func Listen(c config.HTTP) (*Listeners, error) {
 	l := &Listeners{}
 	var failed []error
-	for _, one := range []struct {
+	for _, port := range []struct {
 		name, addr string
-		into       *net.Listener
+		listener   *net.Listener
 	}{{"api", c.APIAddr, &l.API}, {"admin", c.AdminAddr, &l.Admin}, {"ops", c.OpsAddr, &l.Ops}} {
-		opened, err := net.Listen("tcp", one.addr)
+		opened, err := net.Listen("tcp", port.addr)
 		if err != nil {
-			failed = append(failed, listenError(one.name, one.addr, err))
+			failed = append(failed, listenError(port.name, port.addr, err))
 			continue
 		}
-		*one.into = opened
+		*port.listener = opened
 	}
 	if len(failed) > 0 {
 		l.Close()
@@ -36,20 +36,20 @@ func Listen(c config.HTTP) (*Listeners, error) {
 	return l, nil
 }
 
-// listenError says what keeps a listener from its address, and the mend.
+// listenError describes why an address cannot be listened on, and what to do.
 func listenError(name, addr string, err error) error {
 	setting := fmt.Sprintf("http.%s_addr (dev: --%s-addr)", name, name)
-	mend := setting + " needs host:port or :port, the host a name or address of this machine"
+	fix := "set " + setting + " to host:port or :port, with a host name or address of this machine"
 	switch {
 	case errors.Is(err, syscall.EADDRINUSE):
-		mend = "stop what is there, or choose another address with " + setting
+		fix = "stop the program that uses it, or choose another address with " + setting
 	case errors.Is(err, syscall.EACCES):
-		mend = "this user may not listen there, choose a port above 1023 with " + setting
+		fix = "this user is not allowed to use this port; choose one above 1023 with " + setting
 	}
-	return fmt.Errorf("the %s listener cannot use %s (%w): %s", name, addr, cause(err), mend)
+	return fmt.Errorf("the %s listener cannot use %s (%w): %s", name, addr, cause(err), fix)
 }
 
-// cause is the system's word for what failed, without the addresses around it.
+// cause returns the innermost error, without the addresses that the outer ones repeat.
 func cause(err error) error {
 	for inner := errors.Unwrap(err); inner != nil; inner = errors.Unwrap(err) {
 		err = inner
@@ -63,17 +63,18 @@ func cause(err error) error {
 	return err
 }
 
-// Close closes those that are open.
+// Close closes the listeners that are open.
 func (l *Listeners) Close() {
-	for _, one := range []net.Listener{l.API, l.Admin, l.Ops} {
-		if one != nil {
-			one.Close() //nolint:errcheck // nothing was accepted yet, or the server closed it
+	for _, listener := range []net.Listener{l.API, l.Admin, l.Ops} {
+		if listener != nil {
+			listener.Close() //nolint:errcheck // nothing was accepted yet, or the server closed it
 		}
 	}
 }
 
-// closeWhileDraining tells clients of a node that is stopping to open their next
-// connection elsewhere: one that is merely closed under a proxy loses a request.
+// closeWhileDraining sets Connection: close while the node is stopping, so that clients
+// open their next connection to another node. If the node only closed the connection, a
+// proxy could lose a request.
 func (a *App) closeWhileDraining(h http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if a.draining.Load() {

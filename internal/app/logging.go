@@ -14,30 +14,30 @@ import (
 )
 
 const (
-	// logBuffer bytes are written without waiting for the next tick.
+	// logBuffer is the size, in bytes, at which the buffer is flushed before the next tick.
 	logBuffer = 64 << 10
-	// logLimit bytes wait at most for a log that is not read; lines beyond it are
-	// dropped and counted. A request never waits for its log.
+	// logLimit is the most bytes that are buffered if the log is not read. Further lines
+	// are dropped and counted, because requests never wait for the log.
 	logLimit = 8 << 20
 	logFlush = 200 * time.Millisecond
-	// logGrace is how long a node that stops waits for its log to be read.
+	// logGrace is how long a stopping node waits for its log to be read.
 	logGrace = 3 * time.Second
 )
 
-// lineBuffer gathers log lines: one write to the system a request would cost a
-// ping more than its price does. Warnings and errors go out at once.
+// lineBuffer buffers log lines, because a system call for each request would take longer
+// than pricing a ping. Warnings and errors are flushed at once.
 type lineBuffer struct {
 	out     io.Writer
 	wake    chan struct{}
-	dropped atomic.Int64      // lines that never reached out
+	dropped atomic.Int64      // lines that were not written
 	report  func(lines int64) // called when writing works again, with the lines dropped since the last report
 
-	mu  sync.Mutex // never held while out is written to, which may block
+	mu  sync.Mutex // never held while writing to out, which may block
 	buf []byte
 
 	writing  sync.Mutex
 	spare    []byte
-	cut      bool // the last write ended inside a line
+	cut      bool // whether the last write ended within a line
 	reported int64
 }
 
@@ -59,7 +59,7 @@ func (b *lineBuffer) Write(line []byte) (int, error) {
 	return len(line), nil
 }
 
-// signal has run flush now.
+// signal makes run flush now.
 func (b *lineBuffer) signal() {
 	select {
 	case b.wake <- struct{}{}:
@@ -67,7 +67,7 @@ func (b *lineBuffer) signal() {
 	}
 }
 
-// Flush returns when what was buffered has been written.
+// Flush writes the buffered lines.
 func (b *lineBuffer) Flush() {
 	b.writing.Lock()
 	defer b.writing.Unlock()
@@ -79,12 +79,13 @@ func (b *lineBuffer) Flush() {
 		b.write(lines)
 	}
 	b.spare = lines
-	if cap(lines) > 2*logBuffer { // grown while nobody read: let it go
+	if cap(lines) > 2*logBuffer { // grown while the log was not read
 		b.spare = nil
 	}
 }
 
-// write counts the lines that did not reach out whole, as when its disk is full.
+// write writes the lines, and counts those that were not written completely, for example
+// because the disk is full.
 func (b *lineBuffer) write(lines []byte) {
 	if b.cut {
 		if _, err := b.out.Write([]byte{'\n'}); err != nil {
@@ -105,7 +106,7 @@ func (b *lineBuffer) write(lines []byte) {
 	}
 }
 
-// flushWithin gives a log that is not read so long, and no longer.
+// flushWithin flushes, but waits at most d for a log that is not read.
 func (b *lineBuffer) flushWithin(d time.Duration) {
 	done := make(chan struct{})
 	go func() {
@@ -118,7 +119,7 @@ func (b *lineBuffer) flushWithin(d time.Duration) {
 	}
 }
 
-// run writes until ctx ends; what is left then is for flushWithin.
+// run flushes regularly until ctx ends. The caller then flushes the rest.
 func (b *lineBuffer) run(ctx context.Context) {
 	tick := time.NewTicker(logFlush)
 	defer tick.Stop()
@@ -133,7 +134,7 @@ func (b *lineBuffer) run(ctx context.Context) {
 	}
 }
 
-// flushHandler signals the buffer to flush after a warning or an error.
+// flushHandler flushes the buffer after a warning or an error.
 type flushHandler struct {
 	slog.Handler
 	buffer *lineBuffer
@@ -155,8 +156,8 @@ func (h flushHandler) WithGroup(name string) slog.Handler {
 	return flushHandler{h.Handler.WithGroup(name), h.buffer}
 }
 
-// NewLogger logs without a buffer, in the configured format: for lines from
-// before a node has started and after it has stopped.
+// NewLogger returns an unbuffered logger in the configured format, for use before a node
+// has started and after it has stopped.
 func NewLogger(c config.Log, out io.Writer) *slog.Logger { return slog.New(newHandler(c, out)) }
 
 func newHandler(c config.Log, out io.Writer) slog.Handler {
@@ -174,7 +175,7 @@ func newLogger(c config.Log, out io.Writer) (*slog.Logger, *lineBuffer) {
 	return log, buffer
 }
 
-// accessLog shares the log's buffer; nil when nobody wants the lines.
+// accessLog returns an access log that shares the log's buffer, or nil if it is disabled.
 func (a *App) accessLog() *httpserver.AccessLog {
 	if !a.cfg.Log.Access || a.cfg.Log.SlogLevel() > slog.LevelInfo {
 		return nil

@@ -9,23 +9,24 @@ import (
 
 const (
 	maintainEvery = time.Hour
-	// stepTimeout bounds a step of retention from this side: the server's own time-out
-	// does not help when the network between has gone. What is left of a step is
-	// done the next hour, and all of them end before it.
+	// stepTimeout bounds a step of retention on the client, because the server's timeout
+	// does not help if the network fails. An interrupted step continues in the next hour.
+	// All steps together take less than an hour.
 	stepTimeout = 6 * time.Minute
-	// partitionsAhead are made before they are needed, in days.
+	// partitionsAhead is the number of days for which partitions are created in advance.
 	partitionsAhead   = 7
 	partitionsTimeout = 30 * time.Second
 )
 
-// ensurePartitions makes partitions ahead; the service needs the one of today to start.
+// ensurePartitions creates the ping partitions for the next days. A node needs today's
+// partition to start.
 func (a *App) ensurePartitions(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(ctx, partitionsTimeout)
 	defer cancel()
 	return a.db.EnsurePingPartitions(ctx, a.clock.Now(), partitionsAhead)
 }
 
-// step is a part of retention. It returns how many rows or partitions went.
+// step is a part of retention. do returns the number of rows or partitions it deleted.
 type step struct {
 	name string
 	do   func(context.Context) (int64, error)
@@ -43,7 +44,7 @@ func (a *App) retention(now time.Time) []step {
 		{"sessions", a.staff.DeleteExpired},
 		{"files", a.files.DeleteExpired},
 		{"exports", a.payouts.DeleteExpiredExports},
-		{"ended work", a.queue.DeleteExpired},
+		{"ended jobs", a.queue.DeleteExpired},
 		{"discarded reconciliations", a.reconcile.DeleteExpired},
 		{"sandbox leads", func(ctx context.Context) (int64, error) { return a.leads.DeleteSandbox(ctx, now) }},
 	}
@@ -54,14 +55,14 @@ func (a *App) retain(ctx context.Context, s step) {
 	defer cancel()
 	n, err := s.do(bounded)
 	if err != nil && ctx.Err() == nil {
-		a.log.Warn("retention is behind and will be tried again", "what", s.name, "error", postgres.Translate(err))
+		a.log.Warn("retention failed, retrying in an hour", "what", s.name, "error", postgres.Translate(err))
 	} else if n > 0 {
 		a.log.Info("retention", "what", s.name, "gone", n)
 	}
 }
 
-// maintainHourly lets go of what may not be kept. Nodes may do it side by side:
-// each step takes its own lock or skips rows that another has.
+// maintainHourly deletes expired data. Nodes may run it concurrently: each step takes a
+// lock or skips rows that another node has locked.
 func (a *App) maintainHourly(ctx context.Context) {
 	tick := time.NewTicker(maintainEvery)
 	defer tick.Stop()
@@ -75,14 +76,14 @@ func (a *App) maintainHourly(ctx context.Context) {
 			return
 		case <-tick.C:
 			if err := a.ensurePartitions(ctx); err != nil && ctx.Err() == nil {
-				a.log.Warn("partitions of pings are not made ahead and will be tried again", "error", postgres.Translate(err))
+				a.log.Warn("creating ping partitions failed, retrying in an hour", "error", postgres.Translate(err))
 			}
 		}
 	}
 }
 
-// noteAuditHead logs the hash of the last audit event. Kept where the database's
-// owner has no hand in it, it shows later whether events were taken off the end
+// noteAuditHead logs the hash of the newest audit event. In a log that the database's
+// owner cannot change, it allows to detect later that the newest events were removed
 // (pingpost audit verify --head).
 func (a *App) noteAuditHead(ctx context.Context) {
 	bounded, cancel := context.WithTimeout(ctx, stepTimeout)
@@ -90,8 +91,8 @@ func (a *App) noteAuditHead(ctx context.Context) {
 	event, head, err := a.audit.Head(bounded)
 	switch {
 	case err != nil && ctx.Err() == nil:
-		a.log.Warn("the head of the audit trail could not be read", "error", postgres.Translate(err))
+		a.log.Warn("reading the head of the audit log failed", "error", postgres.Translate(err))
 	case err == nil && head != "":
-		a.log.Info("audit trail", "event", event, "head", head)
+		a.log.Info("audit log", "event", event, "head", head)
 	}
 }

@@ -7,7 +7,7 @@ import (
 	"github.com/pingpost/pingpost/internal/intake"
 )
 
-// registerMetrics exposes what the parts count. The API registers its own.
+// registerMetrics registers the node's metrics, except those of the listeners.
 func (a *App) registerMetrics() {
 	a.registerKeyMetrics()
 	a.registry.MustRegister(collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
@@ -24,7 +24,7 @@ func (a *App) registerMetrics() {
 	stats := func(pick func(intake.RecorderStats) int64) func() float64 {
 		return func() float64 { return float64(pick(a.recorder.Stats())) }
 	}
-	count("pingpost_pings_recorded_total", "Pings written to the log.", nil,
+	count("pingpost_pings_recorded_total", "Pings written to the ping log.", nil,
 		stats(func(s intake.RecorderStats) int64 { return s.Written }))
 	const dropped, droppedHelp = "pingpost_pings_dropped_total", "Pings answered but not recorded, by reason."
 	count(dropped, droppedHelp, prometheus.Labels{"reason": "queue_full"},
@@ -36,11 +36,11 @@ func (a *App) registerMetrics() {
 	count(dropped, droppedHelp, prometheus.Labels{"reason": "shutdown"},
 		stats(func(s intake.RecorderStats) int64 { return s.DroppedClosed }))
 	gauge("pingpost_pings_queued", "Pings waiting to be recorded.", func() float64 { return float64(a.recorder.Stats().Queued) })
-	count("pingpost_traffic_dropped_total", "Counts and refusals lost to the bounds of memory.", nil,
+	count("pingpost_traffic_dropped_total", "Traffic counts and rejections dropped because memory for them is limited.", nil,
 		func() float64 { return float64(a.traffic.Dropped()) })
 	count("pingpost_log_lines_dropped_total", "Log lines lost because the log was not read or could not be written.", nil,
 		func() float64 { return float64(a.lines.dropped.Load()) })
-	gauge("pingpost_rate_card_version", "The rate card that prices pings; 0 while none is loaded.", func() float64 {
+	gauge("pingpost_rate_card_version", "Version of the rate card that prices pings; 0 if none is loaded.", func() float64 {
 		if card := a.card.Get(); card != nil {
 			return float64(card.Version)
 		}
@@ -48,18 +48,18 @@ func (a *App) registerMetrics() {
 	})
 	gauge("pingpost_caps_age_seconds", "Age of the lead counts that daily caps are compared with.",
 		func() float64 { return a.caps.Age().Seconds() })
-	gauge("pingpost_directory_unreadable", "Signing secrets that cannot be read and partners whose prices are not understood.", func() float64 {
+	gauge("pingpost_directory_unreadable", "Signing secrets that cannot be decrypted plus partners whose pricing cannot be read.", func() float64 {
 		if d := a.directory.Get(); d != nil {
 			return float64(len(d.UnreadableSecrets()) + len(d.UnreadablePrices()))
 		}
 		return 0
 	})
-	count("pingpost_snapshot_write_failures_total", "Attempts to write the snapshot for restarts that failed.", nil,
+	count("pingpost_snapshot_write_failures_total", "Failed attempts to write the snapshot file.", nil,
 		func() float64 { return float64(a.snapshots.failures.Load()) })
-	gauge("pingpost_snapshot_timestamp_seconds", "When the snapshot for restarts was last current, as Unix time; 0 before this node wrote one.",
+	gauge("pingpost_snapshot_timestamp_seconds", "Unix time at which the snapshot file was last current; 0 before this node wrote one.",
 		func() float64 { return float64(a.snapshots.written.Load()) })
-	gauge("pingpost_database_connections", "Open connections of the pool.",
+	gauge("pingpost_database_connections", "Open database connections in the pool.",
 		func() float64 { return float64(a.db.Pool.Stat().TotalConns()) })
-	gauge("pingpost_database_connections_busy", "Connections in use.",
+	gauge("pingpost_database_connections_busy", "Database connections in use.",
 		func() float64 { return float64(a.db.Pool.Stat().AcquiredConns()) })
 }

@@ -20,12 +20,12 @@ import (
 
 const (
 	inspectTimeout = time.Second
-	// maxSkew is how far this machine's clock and the database's may differ.
+	// maxSkew is the most by which this machine's clock may differ from the database's.
 	maxSkew = 5 * time.Second
 )
 
-// operations is the handler of the ops listener. It has no access log: probes and scrapes
-// would fill it.
+// operations returns the handler of the ops listener. It has no access log, which probes
+// and scrapes would fill.
 func (a *App) operations() (http.Handler, error) {
 	engine, err := httpserver.NewEngine(nil)
 	if err != nil {
@@ -56,8 +56,8 @@ func (a *App) operations() (http.Handler, error) {
 	engine.NoRoute(l.Endpoint("none", func(*gin.Context, *httpserver.Record) error { return errNoPage }))
 	get("/healthz", func(w http.ResponseWriter, _ *http.Request) { w.Write([]byte("ok\n")) }) //nolint:errcheck // the client is gone
 	get("/readyz", func(w http.ResponseWriter, r *http.Request) { a.ready(w, r, a.checks(r.Context())) })
-	// Pings need neither database nor key wrapper: a load balancer that took a
-	// node away with either would lose pings for nothing.
+	// Pings need neither the database nor a key wrapper, so a load balancer must not
+	// remove a node because one of them fails.
 	get("/readyz/ping", func(w http.ResponseWriter, r *http.Request) { a.ready(w, r, a.pingChecks()) })
 	get("/metrics", promhttp.HandlerFor(a.registry, promhttp.HandlerOpts{}).ServeHTTP)
 	get("/debug/pprof/*profile", profile)
@@ -84,8 +84,8 @@ func profile(w http.ResponseWriter, r *http.Request) {
 
 const stateOK = "ok"
 
-// pingChecks are what a ping needs; each is "ok" or what is wrong. What is wrong
-// with one partner's rows is not: it must not take every node away from all others.
+// pingChecks returns the checks for pings by name; each is "ok" or the problem. Problems
+// with one partner's data are not checked, because they must not affect other partners.
 func (a *App) pingChecks() map[string]string {
 	states := map[string]string{"rate_card": stateOK, "directory": stateOK}
 	if a.card.Get() == nil {
@@ -97,7 +97,7 @@ func (a *App) pingChecks() map[string]string {
 	return states
 }
 
-// checks are what a post needs besides.
+// checks returns the checks for pings and posts by name; each is "ok" or the problem.
 func (a *App) checks(ctx context.Context) map[string]string {
 	states := a.pingChecks()
 	states["platform_keys"] = a.platformKeys()
@@ -125,14 +125,14 @@ func (a *App) checks(ctx context.Context) map[string]string {
 	return states
 }
 
-// platformKeys is "ok", or which signing secrets no configured key opens.
+// platformKeys returns "ok", or the signing secrets that no configured key can decrypt.
 func (a *App) platformKeys() string {
 	directory := a.directory.Get()
 	if directory == nil || !directory.ServesPosts() {
 		return stateUnknown
 	}
 	if unread := directory.UnreadableSecrets(); len(unread) > 0 {
-		return firstFew(unread) + " cannot be read: is a platform key missing?"
+		return firstFew(unread) + " cannot be decrypted; check keys.platform_keys for a missing key"
 	}
 	return stateOK
 }
@@ -155,7 +155,7 @@ func (a *App) ready(w http.ResponseWriter, _ *http.Request, states map[string]st
 	}{ready, states})
 }
 
-// firstFew lists the first few names of many.
+// firstFew lists the first few names and counts the others.
 func firstFew(names []string) string {
 	const shown = 3
 	if len(names) <= shown {

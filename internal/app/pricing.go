@@ -9,33 +9,32 @@ import (
 	"github.com/pingpost/pingpost/internal/postgres"
 )
 
-// Both are looked for this often: a schedule is kept to the second, and a person waits
-// for a replay.
+// Rate cards are published to the second, and users wait for replays.
 const (
 	publishEvery = time.Second
 	replayEvery  = time.Second
 )
 
-// publishDue brings the scheduled rate card into force at its time. All nodes look;
-// the first one does it.
+// publishDue publishes the scheduled rate card when it is due. All nodes try; the first
+// one publishes it.
 func (a *App) publishDue(ctx context.Context) {
 	a.every(ctx, publishEvery, "publishing the scheduled rate card", a.prices.ReleaseDue)
 }
 
-// replay works on the replays that were asked for.
+// replay runs the replays of drafts that users started.
 func (a *App) replay(ctx context.Context) {
-	a.every(ctx, replayEvery, "a replay", func(ctx context.Context) (bool, error) {
+	a.every(ctx, replayEvery, "running a replay", func(ctx context.Context) (bool, error) {
 		did, err := a.prices.ReplayNext(ctx)
-		if f := apperr.As(err); f != nil { // nothing is broken: somebody wants another one
-			a.log.Info("a replay was given up", "why", f.Message)
-			return did, nil //nolint:nilerr // logged above, and no failure
+		if f := apperr.As(err); f != nil { // not a failure, for example a user started another replay
+			a.log.Info("replay canceled", "why", f.Message)
+			return did, nil //nolint:nilerr // logged above, and not a failure
 		}
 		return did, err
 	})
 }
 
-// every does a piece of work again and again, at once while there is more of it, and
-// logs the first of failures in a row.
+// every calls do until ctx ends, with a pause after calls that report no more work. It
+// logs the first failure in a row.
 func (a *App) every(ctx context.Context, pause time.Duration, what string, do func(context.Context) (bool, error)) {
 	tick := time.NewTicker(pause)
 	defer tick.Stop()
@@ -43,7 +42,7 @@ func (a *App) every(ctx context.Context, pause time.Duration, what string, do fu
 	for {
 		more, err := do(ctx)
 		if err != nil && ctx.Err() == nil && !failing {
-			a.log.Error(what+" failed and is tried again", "error", postgres.Translate(err))
+			a.log.Error(what+" failed, retrying", "error", postgres.Translate(err))
 		}
 		failing = err != nil
 		if more && !failing {
@@ -57,14 +56,14 @@ func (a *App) every(ctx context.Context, pause time.Duration, what string, do fu
 	}
 }
 
-// publishShipped publishes the shipped rate card in a database that has no rate card.
+// publishShipped publishes the shipped rate card if the database has no rate card.
 func (a *App) publishShipped(ctx context.Context) error {
 	published, err := a.prices.PublishShipped(ctx)
 	if err != nil {
 		return fmt.Errorf("publishing the shipped rate card: %w", err)
 	}
 	if published {
-		a.log.Info("the shipped rate card is version 1")
+		a.log.Info("published the shipped rate card as version 1")
 	}
 	return nil
 }

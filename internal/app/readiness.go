@@ -11,25 +11,25 @@ import (
 
 const (
 	readinessEvery = 2 * time.Second
-	// commitTimeout bounds a trial commit. A post waits no longer for its own.
+	// commitTimeout bounds a trial commit. Posts wait no longer for theirs.
 	commitTimeout = 3 * time.Second
 
-	stateUnknown = "not known"
+	stateUnknown = "unknown"
 )
 
-// readiness follows the checks in the background, so that changes are logged
-// whether or not a load balancer asks.
+// readiness evaluates the checks in the background, so that changes are logged even if no
+// load balancer requests /readyz.
 type readiness struct {
 	commits atomic.Pointer[string]
 	gauge   *prometheus.GaugeVec
-	failing map[string]bool // touched by follow's goroutine only
+	failing map[string]bool // used only by followReadiness
 }
 
 func newReadiness(registry *prometheus.Registry) *readiness {
 	r := &readiness{
 		gauge: prometheus.NewGaugeVec(prometheus.GaugeOpts{
 			Name: "pingpost_ready",
-			Help: "1 while a check of /readyz is ok.",
+			Help: "Whether a check of /readyz is ok: 1 or 0.",
 		}, []string{"check"}),
 		failing: map[string]bool{},
 	}
@@ -39,8 +39,8 @@ func newReadiness(registry *prometheus.Registry) *readiness {
 	return r
 }
 
-// tryCommit finds out whether commits are confirmed, which a query cannot show
-// while a synchronous standby is away.
+// tryCommit checks that commits are confirmed. A query does not show this when a
+// synchronous standby is down.
 func (a *App) tryCommit(ctx context.Context) {
 	bounded, cancel := context.WithTimeout(ctx, commitTimeout)
 	defer cancel()
@@ -71,8 +71,8 @@ func (a *App) followReadiness(ctx context.Context) {
 	}
 }
 
-// noteChanges logs each check that fails or recovers. One that is not known has
-// not changed.
+// noteChanges logs each check that starts to fail or recovers. An unknown state does not
+// count as a change.
 func (a *App) noteChanges(states map[string]string) {
 	r := a.readiness
 	for check, state := range states {

@@ -18,33 +18,33 @@ import (
 )
 
 const (
-	// snapshotLife is how old a snapshot may be to answer pings from.
+	// snapshotLife is the maximum age of a snapshot that pings are answered from.
 	snapshotLife  = 24 * time.Hour
 	snapshotEvery = time.Second
-	// refreshAfter is when a snapshot is written again although nothing changed,
-	// retryAfter when after a failure.
+	// refreshAfter is the time after which an unchanged snapshot is written again, and
+	// retryAfter the time after a failure.
 	refreshAfter = 10 * time.Minute
 	retryAfter   = 10 * time.Second
 )
 
-// pingState is the content of the snapshot for restarts: what is needed to answer pings
-// and to recognise an old primary.
+// pingState is the content of the snapshot file: the data for answering pings and for
+// recognising an old primary.
 type pingState struct {
-	AsOf        time.Time // the database had it
+	AsOf        time.Time // when it was current
 	Timelines   []postgres.Timeline
 	CardVersion int
 	Card        pricingrules.Card
 	Partners    partners.PingDirectory
 }
 
-// snapshots stores a pingState on disk; with a nil file it stores nothing.
+// snapshots reads and writes the snapshot file. Without a file it does nothing.
 type snapshots struct {
 	file     *snapshot.File
-	found    pingState // from before the start
+	found    pingState // read at the start
 	foundErr error
 
-	restored time.Time    // AsOf of the snapshot in use; zero for none
-	written  atomic.Int64 // AsOf of the last one written, as Unix time
+	restored time.Time    // AsOf of the restored snapshot; zero for none
+	written  atomic.Int64 // AsOf of the last snapshot written, as Unix time
 	failures atomic.Int64
 }
 
@@ -55,8 +55,8 @@ func newSnapshots(path string, keys *keyring.Keys) *snapshots {
 	return &snapshots{file: &snapshot.File{Path: path, Sealer: keys.For(keyring.Snapshot)}}
 }
 
-// readSnapshot reads the snapshot from before the start and returns its
-// timelines, which count however old it is.
+// readSnapshot reads the snapshot file and returns its timelines, which are valid
+// regardless of the snapshot's age.
 func (a *App) readSnapshot() []postgres.Timeline {
 	s := a.snapshots
 	if s.file == nil {
@@ -68,28 +68,28 @@ func (a *App) readSnapshot() []postgres.Timeline {
 		err = json.Unmarshal(text, &s.found)
 	}
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
-		a.log.Error("reading the snapshot for restarts failed", "error", cause(err).Error())
+		a.log.Error("reading the snapshot file failed", "error", cause(err).Error())
 	}
 	s.foundErr = err
 	return s.found.Timelines
 }
 
-// serveFromSnapshot answers pings from the snapshot, if there is a usable one,
-// while the database is away.
-func (a *App) serveFromSnapshot(away error) {
+// serveFromSnapshot answers pings from the snapshot, if it is usable, while the database
+// is unavailable.
+func (a *App) serveFromSnapshot(unavailable error) {
 	state := a.restoreSnapshot()
-	log := a.log.With("error", away.Error(), "snapshot", state)
+	log := a.log.With("error", unavailable.Error(), "snapshot", state)
 	if state != snapshotUsed {
-		log.Error("waiting for the database: neither pings nor posts are served")
+		log.Error("waiting for the database; pings and posts are not served")
 		return
 	}
-	log.Warn("waiting for the database: pings are answered from the snapshot, posts are not served", "as_of",
+	log.Warn("waiting for the database; pings are answered from the snapshot file, posts are not served", "as_of",
 		a.snapshots.restored)
 }
 
 const snapshotUsed = "used"
 
-// restoreSnapshot restores the snapshot and reports what became of it.
+// restoreSnapshot restores the snapshot and returns snapshotUsed, or why it was not used.
 func (a *App) restoreSnapshot() string {
 	s := a.snapshots
 	age := a.clock.Now().Sub(s.found.AsOf)
@@ -103,7 +103,7 @@ func (a *App) restoreSnapshot() string {
 	}
 	card, err := a.prices.CompileVersion(s.found.CardVersion, s.found.Card)
 	if err != nil {
-		a.log.Error("the rate card of the snapshot is not understood", "error", err.Error())
+		a.log.Error("compiling the rate card in the snapshot file failed", "error", err.Error())
 		return "not read"
 	}
 	a.card.Restore(card)
@@ -121,12 +121,12 @@ func (a *App) expireSnapshot() {
 	a.card.Restore(nil)
 	a.directory.Restore(nil)
 	s.restored = time.Time{}
-	a.log.Error("waiting for the database: the snapshot is too old, pings are not served any longer")
+	a.log.Error("waiting for the database; the snapshot is now too old, so pings are no longer served")
 }
 
-// keepSnapshot writes the snapshot when what it holds changes, and every 10
-// minutes while it is current, until ctx ends. A failure costs nothing but the
-// pings of a restart.
+// keepSnapshot writes the snapshot when its content changes, and every 10 minutes while it
+// is current, until ctx ends. If it fails, only pings after a restart without the database
+// are affected.
 func (a *App) keepSnapshot(ctx context.Context) {
 	s := a.snapshots
 	if s.file == nil {
@@ -150,7 +150,7 @@ func (a *App) keepSnapshot(ctx context.Context) {
 			if err != nil {
 				pause = retryAfter
 				if !failing {
-					a.log.Error("the snapshot for restarts is not written: check the folder of database.snapshot_file",
+					a.log.Error("writing the snapshot file failed: check the folder of database.snapshot_file",
 						"error", cause(err).Error())
 				}
 			} else {

@@ -12,18 +12,18 @@ import (
 )
 
 const (
-	// pingTimeout bounds the wait for the database's first answer: pings could be
+	// pingTimeout bounds the wait for the database at the start, because pings can be
 	// answered from the snapshot.
 	pingTimeout = 5 * time.Second
 	loadEvery   = time.Second
-	// firstCountTimeout bounds the wait of a starting node for its first count of capped
-	// partners' leads. Usually that takes milliseconds, and a restart quotes no partner
-	// that has reached its cap.
+	// firstCountTimeout bounds the first count of capped partners' leads at the start. It
+	// usually takes milliseconds, so that a restarted node does not quote partners that
+	// have reached their cap.
 	firstCountTimeout = time.Second
 )
 
-// load checks the database and reads from it what the node serves. It may be
-// called again after an error.
+// load checks the database and loads the data that the node serves. It can be called
+// again after an error.
 func (a *App) load(ctx context.Context) error {
 	if err := a.inspect(ctx); err != nil {
 		return err
@@ -32,29 +32,29 @@ func (a *App) load(ctx context.Context) error {
 		return err
 	}
 	if err := a.ensurePartitions(ctx); err != nil {
-		return fmt.Errorf("making the partitions of pings: %w", err)
+		return fmt.Errorf("creating ping partitions: %w", err)
 	}
 	if err := a.watcher.Load(ctx); err != nil {
 		return fmt.Errorf("loading partners, prices and roles: %w", err)
 	}
-	// A running node carries on without a secret that it cannot read. At the start
-	// the cause is wrong platform keys, which waiting does not fix.
+	// A running node continues without secrets that it cannot decrypt. At the start, the
+	// cause is wrong platform keys, so the start fails.
 	if unread := a.directory.Get().UnreadableSecrets(); len(unread) > 0 {
-		return fmt.Errorf("%s cannot be read: PINGPOST_PLATFORM_KEYS must hold every key that wrote them; a secret written under a key that is lost has to be revoked (pingpost secret revoke) and replaced",
+		return fmt.Errorf("cannot decrypt %s: PINGPOST_PLATFORM_KEYS must contain every key that sealed them. If a key is lost, revoke its secrets (pingpost secret revoke) and create new ones",
 			firstFew(unread))
 	}
 	first, cancel := context.WithTimeout(ctx, firstCountTimeout)
 	defer cancel()
 	_ = a.caps.Count(first) // no caps apply until a count succeeds, and Run reports that
 	if state := a.leadKeysState(ctx); state != stateOK {
-		a.log.Error("not every stored lead can be read", "why", state)
+		a.log.Error("some stored leads cannot be decrypted", "why", state)
 	}
 	a.tryCommit(ctx)
 	a.loaded.Store(true)
 	return nil
 }
 
-// inspect refuses a database that the service must not use.
+// inspect returns an error if the database cannot or must not be used.
 func (a *App) inspect(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(ctx, pingTimeout)
 	defer cancel()
@@ -63,26 +63,26 @@ func (a *App) inspect(ctx context.Context) error {
 		return fmt.Errorf("the database cannot be used: %w", err)
 	}
 	if err != nil {
-		return fmt.Errorf("the database does not answer: check database.url and that Postgres is running: %w", err)
+		return fmt.Errorf("the database does not respond: check database.url and that Postgres is running: %w", err)
 	}
 	if err := state.CheckSchema(); err != nil {
 		return err
 	}
 	if state.OwnsTables {
-		return fmt.Errorf("the role %q owns tables or is a superuser, so that it could undo what its grants forbid: serve as pingpost_app (docs/operations.md)",
+		return fmt.Errorf("the role %q owns tables or is a superuser, so it can bypass its grants: use the role pingpost_app (see docs/operations.md)",
 			state.Role)
 	}
 	return nil
 }
 
-// isRetryable reports whether an error of load ends by waiting for the database. A
-// mistake in the configuration does not.
+// isRetryable reports whether load may succeed later after this error, unlike after a
+// configuration error.
 func isRetryable(err error) bool {
 	return postgres.Temporary(err) || errors.Is(err, snapshot.ErrVersions)
 }
 
-// awaitDatabase loads until that succeeds, and reports whether it did. An error
-// that waiting does not end, ends the node.
+// awaitDatabase calls load until it succeeds, and reports whether it did. An error that is
+// not retryable stops the node.
 func (a *App) awaitDatabase(ctx context.Context) bool {
 	tick := time.NewTicker(loadEvery)
 	defer tick.Stop()
@@ -96,7 +96,7 @@ func (a *App) awaitDatabase(ctx context.Context) bool {
 		err := a.load(ctx)
 		switch {
 		case err == nil:
-			a.log.Info("the database answers: posts are served")
+			a.log.Info("the database is available; posts are served")
 		case ctx.Err() != nil:
 			return false
 		case !isRetryable(err):
@@ -111,11 +111,10 @@ func (a *App) awaitDatabase(ctx context.Context) bool {
 	return true
 }
 
-// followPrimaries keeps the pool on the newest primary.
+// followPrimaries keeps the pool connected to the newest primary.
 func (a *App) followPrimaries(ctx context.Context) { a.db.FollowPrimaries(ctx, a.log) }
 
-// onceLoaded answers 503 until the database was loaded. The console has nothing
-// to show before.
+// onceLoaded responds with 503 until data was loaded from the database.
 func (a *App) onceLoaded(h http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if !a.loaded.Load() {
