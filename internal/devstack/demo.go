@@ -16,7 +16,7 @@ import (
 	"github.com/pingpost/pingpost/models"
 )
 
-// Partner is a demonstration partner, as the ready file shows it.
+// Partner is a demo partner, as in the ready file.
 type Partner struct {
 	Slug     string             `json:"slug"`
 	Name     string             `json:"name"`
@@ -24,18 +24,18 @@ type Partner struct {
 	Secret   string             `json:"secret"`
 	Accounts []Account          `json:"accounts"`
 
-	// Status is for the terminal: it is not in the ready file.
+	// Status is only printed; it is not in the ready file.
 	Status models.PartnerStatus `json:"-"`
 }
 
-// Account is one of a demonstration partner's accounts.
+// Account is an account of a demo partner.
 type Account struct {
 	PartnerID string `json:"partnerId"`
 	Default   bool   `json:"default"`
 }
 
-// demonstration is one partner for each signing mode, with two ordinary accounts.
-var demonstration = []Partner{
+// demoPartners has one partner for each signing mode, with two accounts each.
+var demoPartners = []Partner{
 	{Slug: "harbour-leads", Name: "Harbour Leads", Signing: models.SigningRequired,
 		Accounts: []Account{{"harbour-search", true}, {"harbour-social", false}}},
 	{Slug: "meadow-media", Name: "Meadow Media", Signing: models.SigningReportOnly,
@@ -44,22 +44,23 @@ var demonstration = []Partner{
 		Accounts: []Account{{"tinker-main", true}, {"tinker-trial", false}}},
 }
 
-// SeedPartners makes the demonstration partners where they are missing and
-// returns them with their secrets, which are the same on every start. keys are
-// those that service seals with.
+// SeedPartners creates the demo partners that are missing and returns all of them with
+// their secrets, which are the same on every start. keys are the ones that service seals
+// with.
 func (s *Stack) SeedPartners(ctx context.Context, service *partners.Service, keys *keyring.Keys) ([]Partner, error) {
-	out := make([]Partner, 0, len(demonstration))
-	for _, p := range demonstration {
-		if err := s.demonstrate(ctx, service, keys, &p); err != nil {
-			return nil, fmt.Errorf("the demonstration partner %s: %w", p.Slug, err)
+	out := make([]Partner, 0, len(demoPartners))
+	for _, p := range demoPartners {
+		if err := s.seedPartner(ctx, service, keys, &p); err != nil {
+			return nil, fmt.Errorf("creating demo partner %s: %w", p.Slug, err)
 		}
 		out = append(out, p)
 	}
 	return out, nil
 }
 
-// demonstrate resumes wherever an earlier start was interrupted.
-func (s *Stack) demonstrate(ctx context.Context, service *partners.Service, keys *keyring.Keys, p *Partner) error {
+// seedPartner creates what is missing of a demo partner. An earlier start may have been
+// interrupted.
+func (s *Stack) seedPartner(ctx context.Context, service *partners.Service, keys *keyring.Keys, p *Partner) error {
 	row, err := service.Find(ctx, scope.System, p.Slug)
 	if f := apperr.As(err); f != nil && f.Code == apperr.NotFound {
 		row, err = service.Create(ctx, partners.NewPartner{Slug: p.Slug, Name: p.Name, Signing: p.Signing})
@@ -84,49 +85,49 @@ func (s *Stack) demonstrate(ctx context.Context, service *partners.Service, keys
 		return err
 	}
 	p.Secret = s.Keys.Secrets[p.Slug]
-	if !slices.ContainsFunc(secrets, func(one models.SigningSecret) bool { return isDisplayable(one, p.Secret) }) {
-		// None yet, or revoked or retired since. Written down before it is stored:
-		// the other way round it would be lost.
+	if !slices.ContainsFunc(secrets, func(row models.SigningSecret) bool { return isDisplayable(row, p.Secret) }) {
+		// There is no secret yet, or it was revoked or retired. Save the new one in the
+		// file first, so that it is not lost if the start is interrupted.
 		p.Secret = partners.GenerateSecret()
 		s.Keys.Secrets[p.Slug] = p.Secret
 		if err := writeJSON(filepath.Join(s.dir, keysFile), s.Keys); err != nil {
 			return err
 		}
-		if _, err := service.ImportSecret(ctx, row, "demonstration", p.Secret); err != nil {
+		if _, err := service.ImportSecret(ctx, row, "demo", p.Secret); err != nil {
 			return err
 		}
 	}
 	p.Status = row.Status
-	if row.Status == models.PartnerPending { // new; a suspended one stays as its operator wanted it
+	if row.Status == models.PartnerPending { // new; a suspended partner stays suspended
 		p.Status = models.PartnerApproved
 		return service.SetStatus(ctx, scope.System, row.ID, p.Status)
 	}
 	return nil
 }
 
-// checkKey refuses a platform key that does not open what the folder holds.
-// Later on it would be told of a configuration that dev does not read.
+// checkKey returns an error if the platform key does not open the partner's secrets. The
+// node's own error for this names a setting that dev does not use.
 func (s *Stack) checkKey(keys *keyring.Keys, secrets []models.SigningSecret) error {
-	for _, one := range secrets {
-		if one.State != models.SecretActive {
+	for _, secret := range secrets {
+		if secret.State != models.SecretActive {
 			continue
 		}
-		if _, err := keys.Open(keyring.SigningSecret, one.ID[:], one.Sealed); err != nil {
-			return fmt.Errorf("the platform_key in %s is not the one that sealed its secret: put the file back from a copy, or remove %s to begin anew",
+		if _, err := keys.Open(keyring.SigningSecret, secret.ID[:], secret.Sealed); err != nil {
+			return fmt.Errorf("the platform_key in %s did not seal the partner's secret: restore the file from a copy, or remove %s to start over without its data",
 				filepath.Join(s.dir, keysFile), s.dir)
 		}
 	}
 	return nil
 }
 
-// isDisplayable reports whether the row is the remembered secret, active and not
-// retiring: what is printed must work until the next start.
-func isDisplayable(row models.SigningSecret, remembered string) bool {
-	return row.State == models.SecretActive && row.RetiresAt == nil && remembered != "" &&
-		strings.HasPrefix(remembered, row.Prefix) && strings.HasSuffix(remembered, row.LastFour)
+// isDisplayable reports whether the row is the saved secret, active and not retiring, so
+// that the printed secret works until the next start.
+func isDisplayable(row models.SigningSecret, saved string) bool {
+	return row.State == models.SecretActive && row.RetiresAt == nil && saved != "" &&
+		strings.HasPrefix(saved, row.Prefix) && strings.HasSuffix(saved, row.LastFour)
 }
 
-// nameOf tells data folders of different places apart.
+// nameOf returns a name that is specific to the path dir.
 func nameOf(dir string) string {
 	sum := sha256.Sum256([]byte(dir))
 	return hex.EncodeToString(sum[:4])

@@ -1,6 +1,6 @@
-// Package devstack is the embedded default behind `pingpost dev`: a private
-// Postgres, generated keys, and demonstration partners, all in one data folder
-// that the next start finds again.
+// Package devstack provides what `pingpost dev` runs on: a private Postgres, generated
+// keys, and demo partners and staff. All data is in one folder, which the next start uses
+// again.
 package devstack
 
 import (
@@ -26,28 +26,28 @@ const (
 	databaseName   = "pingpost"
 	keysFile       = "keys.json"
 	runningFile    = "running.json"
-	portFile       = "port" // of Postgres at the last start
+	portFile       = "port" // Postgres's port at the last start
 	connectTimeout = 10 * time.Second
 )
 
-// Keys are what a data folder cannot be read without. They are made with the
-// folder and stay in it: this is for development.
+// Keys are the keys and passwords of a data folder. They are generated with the folder and
+// stored in it, which is only acceptable for development.
 type Keys struct {
 	PlatformKey   string            `json:"platform_key"`
 	LeadVaultKEK  string            `json:"lead_vault_kek"`
 	OwnerPassword string            `json:"owner_password"`
 	AppPassword   string            `json:"app_password"`
-	Secrets       map[string]string `json:"secrets"`   // of the demonstration partners, by slug
-	Passwords     map[string]string `json:"passwords"` // of the demonstration staff, by e-mail address
+	Secrets       map[string]string `json:"secrets"`   // of the demo partners, by slug
+	Passwords     map[string]string `json:"passwords"` // of the demo staff, by email address
 }
 
-// Running is what another command needs to work on a dev that runs.
+// Running is what another command needs to use a running dev.
 type Running struct {
 	DatabaseURL  string `json:"database_url"`
 	OwnerURL     string `json:"owner_url"`
 	PlatformKeys string `json:"platform_keys"`
 	LeadVaultKEK string `json:"lead_vault_kek"`
-	SecondPerson bool   `json:"second_person"` // publishing prices takes two
+	SecondPerson bool   `json:"second_person"` // a second user must approve prices
 	Vault        *Vault `json:"vault,omitempty"`
 }
 
@@ -56,23 +56,23 @@ type Stack struct {
 	Keys        Keys
 	DatabaseURL string // as pingpost_app
 	Postgres    *devpg.Server
-	Vault       *Vault // nil unless asked for
+	Vault       *Vault // nil unless Options.Vault is set
 	dir         string
 	ephemeral   bool
 }
 
-// Options say where the data are.
+// Options are the options of Start.
 type Options struct {
 	DataDir      string
-	Ephemeral    bool // remove the folder at the end
-	Vault        bool // start a Vault too
-	SecondPerson bool // what other commands are to know of the configuration
+	Ephemeral    bool // remove the folder in Stop
+	Vault        bool // also start Vault
+	SecondPerson bool // for Running.SecondPerson
 	OnProgress   func(string)
 }
 
-// DefaultDataDir is .pingpost in the working folder. Postgres does not run as
-// root; where root's working folder is closed to the user that Postgres runs as
-// instead, it is a folder of its own below /var/lib/pingpost.
+// DefaultDataDir returns .pingpost in the working folder. If the program runs as root, and
+// the user that Postgres then runs as cannot access that folder, it returns a folder below
+// /var/lib/pingpost.
 func DefaultDataDir() (string, error) {
 	dir, err := filepath.Abs(".pingpost")
 	if err != nil || devpg.Reachable(dir) == nil {
@@ -81,13 +81,13 @@ func DefaultDataDir() (string, error) {
 	return filepath.Join("/var/lib/pingpost", "dev-"+nameOf(dir)), nil
 }
 
-// Start makes or finds the data folder, starts Postgres on it, and brings the
-// schema up to date. Its errors are for the person at the terminal.
+// Start creates the data folder if it is missing, starts Postgres in it, and migrates the
+// schema. Its errors are written for the user at the terminal.
 func Start(ctx context.Context, o Options) (_ *Stack, err error) {
-	// Others may pass through, since Postgres may run as another user; each file
-	// in it is closed to them.
+	// Other users may pass through the folder, because Postgres may run as one, but cannot
+	// read the files in it.
 	if err := os.MkdirAll(o.DataDir, 0o711); err != nil {
-		return nil, fmt.Errorf("the data folder %s cannot be made: %w; name another with --data-dir", o.DataDir, cause(err))
+		return nil, fmt.Errorf("cannot create the data folder %s: %w; choose another with --data-dir", o.DataDir, cause(err))
 	}
 	defer func() {
 		if err != nil && o.Ephemeral {
@@ -124,7 +124,7 @@ func Start(ctx context.Context, o Options) (_ *Stack, err error) {
 	if _, err := migrations.Up(ctx, owner); err != nil {
 		return nil, err
 	}
-	// The next start takes the same port, so that a URL that somebody saved holds.
+	// The next start uses the same port, so that saved database URLs still work.
 	if err := WriteFile(filepath.Join(s.dir, portFile), fmt.Appendln(nil, s.Postgres.Port())); err != nil {
 		return nil, err
 	}
@@ -140,15 +140,15 @@ func Start(ctx context.Context, o Options) (_ *Stack, err error) {
 	})
 }
 
-// readPort is 0, any port, where none was written down.
+// readPort returns the saved port, or 0, which means any port.
 func readPort(dir string) int {
 	text, _ := os.ReadFile(filepath.Join(dir, portFile))
 	port, _ := strconv.Atoi(strings.TrimSpace(string(text)))
 	return port
 }
 
-// Stop stops Vault and Postgres and waits for them; an ephemeral folder goes with
-// them. ctx must not have ended.
+// Stop stops Vault and Postgres, waits for them, and removes an ephemeral folder. ctx must
+// not have ended.
 func (s *Stack) Stop(ctx context.Context) error {
 	err := s.Postgres.Stop()
 	if s.Vault != nil {
@@ -157,22 +157,22 @@ func (s *Stack) Stop(ctx context.Context) error {
 	if s.ephemeral {
 		return errors.Join(err, os.RemoveAll(s.dir))
 	}
-	if gone := os.Remove(filepath.Join(s.dir, runningFile)); !errors.Is(gone, os.ErrNotExist) {
-		err = errors.Join(err, gone)
+	if removed := os.Remove(filepath.Join(s.dir, runningFile)); !errors.Is(removed, os.ErrNotExist) {
+		err = errors.Join(err, removed)
 	}
 	return err
 }
 
-// ReadRunning finds the dev that runs on a data folder.
+// ReadRunning returns the dev that runs in a data folder.
 func ReadRunning(dir string) (Running, error) {
 	var r Running
 	text, err := os.ReadFile(filepath.Join(dir, runningFile))
 	if errors.Is(err, os.ErrNotExist) {
-		return r, fmt.Errorf("no `pingpost dev` runs on %s: start it, or give PINGPOST_DATABASE_URL and PINGPOST_PLATFORM_KEYS",
+		return r, fmt.Errorf("no `pingpost dev` is running in %s: start it, or set PINGPOST_DATABASE_URL and PINGPOST_PLATFORM_KEYS",
 			dir)
 	}
 	if err != nil {
-		return r, fmt.Errorf("%s cannot be read: %w", filepath.Join(dir, runningFile), cause(err))
+		return r, fmt.Errorf("cannot read %s: %w", filepath.Join(dir, runningFile), cause(err))
 	}
 	if err := json.Unmarshal(text, &r); err != nil {
 		return r, fmt.Errorf("%s is damaged: restart `pingpost dev`", filepath.Join(dir, runningFile))
@@ -189,15 +189,15 @@ func loadKeys(dir, cluster string) (Keys, error) {
 		k.Secrets = map[string]string{}
 		if json.Unmarshal(text, &k) != nil || k.Secrets == nil || !isKey(k.PlatformKey) || !isKey(k.LeadVaultKEK) ||
 			k.AppPassword == "" || k.OwnerPassword == "" {
-			return k, fmt.Errorf("%s is damaged, and without its keys the leads in this folder cannot be read: put it back from a copy, or remove %s to begin anew",
+			return k, fmt.Errorf("%s is damaged, and the leads in this folder cannot be read without its keys: restore it from a copy, or remove %s to start over without its data",
 				path, dir)
 		}
 		return k, nil
 	case !errors.Is(err, os.ErrNotExist):
-		return Keys{}, fmt.Errorf("%s cannot be read: %w", path, cause(err))
+		return Keys{}, fmt.Errorf("cannot read %s: %w", path, cause(err))
 	}
 	if _, err := os.Stat(cluster); err == nil {
-		return Keys{}, fmt.Errorf("%s is missing, and without its keys the leads in this folder cannot be read: put it back from a copy, or remove %s to begin anew",
+		return Keys{}, fmt.Errorf("%s is missing, and the leads in this folder cannot be read without its keys: restore it from a copy, or remove %s to start over without its data",
 			path, dir)
 	}
 	k := Keys{
@@ -221,8 +221,8 @@ func isKey(text string) bool {
 	return err == nil && len(raw) == keyring.KeySize
 }
 
-// writeJSON replaces a file whole: one that is half-written would lock its
-// owner out of the data.
+// writeJSON replaces a file atomically, because the data cannot be read with a half-written
+// one.
 func writeJSON(path string, v any) error {
 	text, err := json.MarshalIndent(v, "", "  ")
 	if err != nil {
@@ -231,23 +231,23 @@ func writeJSON(path string, v any) error {
 	return WriteFile(path, append(text, '\n'))
 }
 
-// WriteFile writes a file that only its owner may read, whole or not at all.
+// WriteFile replaces a file atomically. Only its owner can read it.
 func WriteFile(path string, content []byte) error {
 	temp, err := os.CreateTemp(filepath.Dir(path), filepath.Base(path)+".*") // 0600
 	if err != nil {
-		return fmt.Errorf("%s cannot be written: %w", path, cause(err))
+		return fmt.Errorf("cannot write %s: %w", path, cause(err))
 	}
-	defer os.Remove(temp.Name()) //nolint:errcheck // after the rename there is none
+	defer os.Remove(temp.Name()) //nolint:errcheck // it does not exist after the rename
 	_, err = temp.Write(content)
 	err = errors.Join(err, temp.Sync(), temp.Close())
 	if err == nil {
 		err = os.Rename(temp.Name(), path)
 	}
 	if err == nil {
-		err = syncFolder(filepath.Dir(path)) // else a power cut may take the new name back
+		err = syncFolder(filepath.Dir(path)) // so that the rename survives a power failure
 	}
 	if err != nil {
-		return fmt.Errorf("%s cannot be written: %w", path, cause(err))
+		return fmt.Errorf("cannot write %s: %w", path, cause(err))
 	}
 	return nil
 }
@@ -260,7 +260,7 @@ func syncFolder(dir string) error {
 	return errors.Join(folder.Sync(), folder.Close())
 }
 
-// cause is the system's word without the path, which the message names already.
+// cause returns the operating system's error without the path, which is in the message.
 func cause(err error) error {
 	var path *os.PathError
 	if errors.As(err, &path) {

@@ -12,15 +12,15 @@ import (
 	"github.com/pingpost/pingpost/models"
 )
 
-// Person is one of the demonstration staff, as the ready file shows them.
+// Person is a demo user, as in the ready file.
 type Person struct {
 	Email    string `json:"email"`
 	Password string `json:"password"`
 	Role     string `json:"role"`
 }
 
-// demoStaff are the roles of the demonstration staff: each once, and finance twice,
-// since nobody approves a payout run that they prepared.
+// demoStaff returns a demo user for each role, and two for finance, because the user who
+// prepares a payout run cannot approve it.
 func demoStaff() []Person {
 	var all []Person
 	for _, role := range models.Roles {
@@ -32,8 +32,8 @@ func demoStaff() []Person {
 	return append(all, Person{Email: "second-finance@example.com", Role: string(models.Finance)})
 }
 
-// Staff makes the demonstration staff where they are missing, without a second factor,
-// and returns them with their passwords, which are the same on every start.
+// Staff creates the demo users that are missing, without a second factor, and returns all of
+// them with their passwords, which are the same on every start.
 func (s *Stack) Staff(ctx context.Context, service *staff.Service) (all []Person, err error) {
 	if s.Keys.Passwords == nil {
 		s.Keys.Passwords = map[string]string{}
@@ -50,11 +50,11 @@ func (s *Stack) Staff(ctx context.Context, service *staff.Service) (all []Person
 		role := models.Role(p.Role)
 		n := staff.NewMember{
 			Email: p.Email,
-			Name:  "Demonstration " + staff.RoleName(role),
+			Name:  "Demo " + staff.RoleName(role),
 			Roles: []models.StaffRole{{Role: role}},
 		}
 		if _, err := service.Seed(ctx, audit.Service, n, p.Password); err != nil {
-			return nil, fmt.Errorf("the demonstration staff: %w", err)
+			return nil, fmt.Errorf("creating demo staff: %w", err)
 		}
 		all = append(all, p)
 	}

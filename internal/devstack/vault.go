@@ -15,7 +15,7 @@ const (
 	vaultLogFile = "vault.log"
 )
 
-// Vault is the private Vault of a stack and what logs in to it.
+// Vault is the private Vault of a stack, with its logins.
 type Vault struct {
 	Address string                       `json:"address"`
 	Roles   map[string]devvault.Identity `json:"roles"` // by devvault's names
@@ -24,22 +24,21 @@ type Vault struct {
 	dir    string
 }
 
-// startVault runs a Vault in memory, with the key that the data folder's leads
-// are under.
-func startVault(ctx context.Context, dir string, tell func(string)) (_ *Vault, err error) {
-	program, err := devvault.Find(ctx, tell)
+// startVault starts a Vault in memory, with the key of the leads in the data folder.
+func startVault(ctx context.Context, dir string, onProgress func(string)) (_ *Vault, err error) {
+	program, err := devvault.Find(ctx, onProgress)
 	if err != nil {
 		return nil, err
 	}
 	backup, err := os.ReadFile(filepath.Join(dir, vaultKeyFile))
 	if err != nil && !errors.Is(err, os.ErrNotExist) {
-		return nil, fmt.Errorf("%s cannot be read: %w", filepath.Join(dir, vaultKeyFile), cause(err))
+		return nil, fmt.Errorf("cannot read %s: %w", filepath.Join(dir, vaultKeyFile), cause(err))
 	}
 	log, err := os.OpenFile(filepath.Join(dir, vaultLogFile), os.O_CREATE|os.O_WRONLY|os.O_TRUNC, 0o600)
 	if err != nil {
-		return nil, fmt.Errorf("%s cannot be written: %w", filepath.Join(dir, vaultLogFile), cause(err))
+		return nil, fmt.Errorf("cannot write %s: %w", filepath.Join(dir, vaultLogFile), cause(err))
 	}
-	defer log.Close() // the process has its own
+	defer log.Close() // the process has its own descriptor
 	v := &Vault{dir: dir}
 	if v.server, err = devvault.Start(ctx, program, log); err != nil {
 		return nil, err
@@ -54,11 +53,11 @@ func startVault(ctx context.Context, dir string, tell func(string)) (_ *Vault, e
 	return v, nil
 }
 
-// save keeps the key in the data folder: the Vault itself is in memory.
+// save saves the key in the data folder, because Vault only holds it in memory.
 func (v *Vault) save(ctx context.Context) error {
 	backup, err := v.server.Backup(ctx)
 	if err != nil {
-		return fmt.Errorf("keeping Vault's key in the data folder: %w", err)
+		return fmt.Errorf("saving Vault's key in the data folder: %w", err)
 	}
 	return WriteFile(filepath.Join(v.dir, vaultKeyFile), []byte(backup))
 }
@@ -66,7 +65,7 @@ func (v *Vault) save(ctx context.Context) error {
 func (v *Vault) stop(ctx context.Context) error {
 	select {
 	case <-v.server.Ended():
-		return errors.New("the private Vault ended by itself; " + filepath.Join(v.dir, vaultLogFile) + " says why")
+		return errors.New("the private Vault stopped unexpectedly; see " + filepath.Join(v.dir, vaultLogFile))
 	default:
 	}
 	return errors.Join(v.save(ctx), v.server.Stop())

@@ -1,5 +1,5 @@
-// Package devvault runs a real Vault server for development and tests: in
-// memory, unsealed, and gone with the process that started it.
+// Package devvault runs a Vault server for development and tests. It is unsealed, stores
+// its data in memory, and on Linux ends with the process that started it.
 package devvault
 
 import (
@@ -19,11 +19,11 @@ import (
 const (
 	startTimeout = 30 * time.Second
 	stopTimeout  = 10 * time.Second
-	// starts are tried at most: another process may take the port in between.
+	// starts is the number of attempts, because another process may take the port first.
 	starts = 3
 )
 
-// Server is a Vault that runs.
+// Server is a running Vault server.
 type Server struct {
 	Address   string // http://127.0.0.1:…
 	RootToken string
@@ -34,15 +34,15 @@ type Server struct {
 	err   error // of the process, once ended is closed
 }
 
-// Start runs the program that Find found, on a free port of the loopback
-// interface. Its log goes to log.
+// Start runs a Vault program, as returned by Find, on a free port of the loopback
+// interface. It writes Vault's log to log.
 func Start(ctx context.Context, program string, log io.Writer) (s *Server, err error) {
 	for range starts {
 		if s, err = start(ctx, program, log); err == nil || ctx.Err() != nil {
 			return s, err
 		}
 	}
-	return nil, fmt.Errorf("the Vault program %s does not start: %w", program, err)
+	return nil, fmt.Errorf("starting the Vault program %s: %w", program, err)
 }
 
 func start(ctx context.Context, program string, log io.Writer) (*Server, error) {
@@ -50,8 +50,8 @@ func start(ctx context.Context, program string, log io.Writer) (*Server, error) 
 	if err != nil {
 		return nil, err
 	}
-	// The environment holds nothing of the caller's, which may hold secrets and
-	// another Vault's address.
+	// Do not pass on the environment, which may contain secrets and the address of another
+	// Vault.
 	cmd := exec.Command(program, "server", "-dev", "-dev-listen-address="+address)
 	cmd.Env = []string{"HOME=/nonexistent", "VAULT_DISABLE_MLOCK=true", "SKIP_SETCAP=true"}
 	cmd.Stderr = log
@@ -65,12 +65,12 @@ func start(ctx context.Context, program string, log io.Writer) (*Server, error) 
 	if err := s.launch(); err != nil {
 		return nil, err
 	}
-	said := make(chan error, 1)
-	go func() { said <- s.listen(out) }()
+	listening := make(chan error, 1)
+	go func() { listening <- s.listen(out) }()
 	ctx, cancel := context.WithTimeout(ctx, startTimeout)
 	defer cancel()
 	select {
-	case err = <-said:
+	case err = <-listening:
 	case <-ctx.Done():
 		err = context.Cause(ctx)
 	}
@@ -80,8 +80,8 @@ func start(ctx context.Context, program string, log io.Writer) (*Server, error) 
 	return s, nil
 }
 
-// launch starts the process from a thread that lives as long as it does: the
-// system ends a child with the thread that started it (ownProcess).
+// launch starts the process from a thread that lives as long as the process, because the
+// kernel kills the process when the thread that started it ends (see ownProcess).
 func (s *Server) launch() error {
 	launched := make(chan error)
 	go func() {
@@ -97,8 +97,8 @@ func (s *Server) launch() error {
 	return <-launched
 }
 
-// listen reads the keys that a development server prints once it answers, and
-// then lets it talk on.
+// listen reads the keys that the server prints when it is ready, and then discards its
+// output.
 func (s *Server) listen(out io.Reader) error {
 	in := bufio.NewScanner(out)
 	for in.Scan() {
@@ -114,22 +114,22 @@ func (s *Server) listen(out io.Reader) error {
 			return nil
 		}
 	}
-	return errors.New("it ended before it printed its keys")
+	return errors.New("Vault ended before it printed its keys")
 }
 
-// Process is the server's process id.
+// Process returns the server's process id.
 func (s *Server) Process() int { return s.cmd.Process.Pid }
 
-// Ended is closed when the process has ended, by Stop or by itself.
+// Ended returns a channel that is closed when the process has ended, for any reason.
 func (s *Server) Ended() <-chan struct{} { return s.ended }
 
-// Stop ends the server and waits for it. Everything in it is gone.
+// Stop stops the server and waits for it. Its data is lost.
 func (s *Server) Stop() error {
-	s.cmd.Process.Signal(syscall.SIGTERM) //nolint:errcheck // fails only for one that has ended
+	s.cmd.Process.Signal(syscall.SIGTERM) //nolint:errcheck // fails only if it has ended
 	select {
 	case <-s.ended:
 	case <-time.After(stopTimeout):
-		s.cmd.Process.Kill() //nolint:errcheck // fails only for one that has ended
+		s.cmd.Process.Kill() //nolint:errcheck // fails only if it has ended
 		<-s.ended
 	}
 	var exit *exec.ExitError

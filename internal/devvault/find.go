@@ -16,20 +16,20 @@ import (
 )
 
 const (
-	// BinaryVariable names a Vault program to use.
+	// BinaryVariable is the environment variable with the path of a Vault program.
 	BinaryVariable = "PINGPOST_VAULT_BIN"
-	// module is where the repository keeps a Vault to build.
+	// module is the folder in the repository from which Vault can be built.
 	module = "tools/vaultdev"
 )
 
-// Find returns a Vault program: the one that PINGPOST_VAULT_BIN names, `vault` on
-// PATH, or tools/vaultdev of the repository that the working folder lies in,
-// which is built once and kept in the user's cache. tell hears about a build.
-func Find(ctx context.Context, tell func(string)) (string, error) {
+// Find returns the path of a Vault program: the one in PINGPOST_VAULT_BIN, `vault` on PATH,
+// or a build of tools/vaultdev, if the working folder is in the repository. The build is
+// cached in the user's cache folder. Find calls onProgress before it builds.
+func Find(ctx context.Context, onProgress func(string)) (string, error) {
 	if named := os.Getenv(BinaryVariable); named != "" {
 		path, err := exec.LookPath(named)
 		if err != nil {
-			return "", fmt.Errorf("%s names no program that can be run: %w", BinaryVariable, err)
+			return "", fmt.Errorf("%s is not the path of a program: %w", BinaryVariable, err)
 		}
 		return path, nil
 	}
@@ -38,13 +38,13 @@ func Find(ctx context.Context, tell func(string)) (string, error) {
 	}
 	source, err := repository()
 	if err != nil {
-		return "", fmt.Errorf("there is no `vault` on PATH, and %w: install HashiCorp Vault, or name it in %s", err,
+		return "", fmt.Errorf("`vault` is not on PATH, and %w: install HashiCorp Vault, or set its path in %s", err,
 			BinaryVariable)
 	}
-	return build(ctx, source, tell)
+	return build(ctx, source, onProgress)
 }
 
-// repository is tools/vaultdev in the working folder or above it.
+// repository finds tools/vaultdev in the working folder or a folder above it.
 func repository() (string, error) {
 	dir, err := os.Getwd()
 	if err != nil {
@@ -57,14 +57,14 @@ func repository() (string, error) {
 		}
 		up := filepath.Dir(dir)
 		if up == dir {
-			return "", errors.New("this is not run in pingpost's repository, where one could be built")
+			return "", errors.New("it cannot be built outside pingpost's repository")
 		}
 		dir = up
 	}
 }
 
-// build makes the program unless one of the same source is there.
-func build(ctx context.Context, source string, tell func(string)) (string, error) {
+// build builds the program, unless it was already built from the same source.
+func build(ctx context.Context, source string, onProgress func(string)) (string, error) {
 	version, err := fingerprint(source)
 	if err != nil {
 		return "", err
@@ -86,19 +86,19 @@ func build(ctx context.Context, source string, tell func(string)) (string, error
 	if _, err := os.Stat(program); err == nil {
 		return program, nil
 	}
-	tell("building a Vault for development, once: this takes some minutes, and about 3 GB of Go's module cache")
-	made := program + ".new"
-	cmd := exec.CommandContext(ctx, "go", "build", "-trimpath", "-ldflags=-s -w", "-o", made, ".")
+	onProgress("building Vault for development; this takes a few minutes the first time, and about 3 GB in Go's module cache")
+	built := program + ".new"
+	cmd := exec.CommandContext(ctx, "go", "build", "-trimpath", "-ldflags=-s -w", "-o", built, ".")
 	cmd.Dir = source
-	var said strings.Builder
-	cmd.Stdout, cmd.Stderr = &said, &said
+	var output strings.Builder
+	cmd.Stdout, cmd.Stderr = &output, &output
 	if err := cmd.Run(); err != nil {
-		return "", fmt.Errorf("building %s failed: %w\n%s", module, err, said.String())
+		return "", fmt.Errorf("building %s: %w\n%s", module, err, output.String())
 	}
-	return program, os.Rename(made, program)
+	return program, os.Rename(built, program)
 }
 
-// fingerprint names what the program is built from.
+// fingerprint returns a hash of the source and the Go version.
 func fingerprint(source string) (string, error) {
 	files, err := filepath.Glob(filepath.Join(source, "*"))
 	if err != nil {
@@ -120,7 +120,7 @@ func fingerprint(source string) (string, error) {
 	return hex.EncodeToString(h.Sum(nil)[:6]), nil
 }
 
-// lock waits until no other process builds.
+// lock waits until no other process is building.
 func lock(path string) (unlock func(), err error) {
 	f, err := os.OpenFile(path, os.O_CREATE|os.O_RDWR, 0o644)
 	if err != nil {

@@ -2,8 +2,8 @@ package devvault
 
 import "syscall"
 
-// ownProcess keeps Ctrl-C in a terminal from the server, which its owner stops,
-// and ends it when its owner is killed.
+// ownProcess puts the server in its own process group, so that Ctrl-C does not reach it,
+// and makes the kernel kill it when the process that started it ends.
 func ownProcess() *syscall.SysProcAttr {
 	return &syscall.SysProcAttr{Setpgid: true, Pdeathsig: syscall.SIGKILL}
 }

@@ -4,5 +4,5 @@ package devvault
 
 import "syscall"
 
-// ownProcess keeps Ctrl-C in a terminal from the server, which its owner stops.
+// ownProcess puts the server in its own process group, so that Ctrl-C does not reach it.
 func ownProcess() *syscall.SysProcAttr { return &syscall.SysProcAttr{Setpgid: true} }

@@ -9,25 +9,25 @@ import (
 	"github.com/hashicorp/vault/api"
 )
 
-// Names in Vault of what pingpost uses, as docs/vault.md has them.
+// Names in Vault, as in docs/vault.md.
 const (
 	Mount     = "transit"
 	Key       = "pingpost-leads"
 	AuthMount = "approle"
-	// Serve, which nodes use, may encrypt. Rewrap, which moves leads, may also decrypt
-	// and rewrap. Rotate may make a new version of the key.
+	// Serve is the role of nodes and may encrypt. Rewrap moves leads and may also decrypt
+	// and rewrap. Rotate may create a new version of the key.
 	Serve  = "pingpost-serve"
 	Rewrap = "pingpost-rewrap"
 	Rotate = "pingpost-rotate"
 )
 
-// Identity logs one of the roles in.
+// Identity is the AppRole login of a role.
 type Identity struct {
 	RoleID   string `json:"role_id"`
 	SecretID string `json:"secret_id"`
 }
 
-// operations are what each role may do with the key.
+// operations returns the paths that each role may use.
 func operations() map[string][]string {
 	return map[string][]string{
 		Serve:  {Mount + "/encrypt/" + Key},
@@ -36,9 +36,9 @@ func operations() map[string][]string {
 	}
 }
 
-// Provision makes the engine, the key, the policies and the roles, as docs/vault.md
-// tells an operator to, and returns each role's identity by its name. The key is
-// the one of the backup, where there is one.
+// Provision creates the engine, the key, the policies and the roles, as in docs/vault.md,
+// and returns the identities of the roles by name. It restores the key from backup unless
+// that is empty.
 func (s *Server) Provision(ctx context.Context, backup string) (map[string]Identity, error) {
 	root, err := s.Root()
 	if err != nil {
@@ -82,16 +82,16 @@ func (s *Server) Provision(ctx context.Context, backup string) (map[string]Ident
 	return found, nil
 }
 
-// Backup is the key with all its versions, in the clear: this is for development,
-// where a Vault in memory must not take the leads of a data folder with it. What
-// docs/vault.md makes cannot be backed up like this.
+// Backup returns the key with all its versions, in plaintext, so that the leads in a data
+// folder can be read when Vault's memory is lost. It is for development: a key that is
+// created as in docs/vault.md has no plaintext backups.
 func (s *Server) Backup(ctx context.Context) (string, error) {
 	root, err := s.Root()
 	if err != nil {
 		return "", err
 	}
-	open := map[string]any{"exportable": true, "allow_plaintext_backup": true}
-	if _, err := root.Logical().WriteWithContext(ctx, Mount+"/keys/"+Key+"/config", open); err != nil {
+	allow := map[string]any{"exportable": true, "allow_plaintext_backup": true}
+	if _, err := root.Logical().WriteWithContext(ctx, Mount+"/keys/"+Key+"/config", allow); err != nil {
 		return "", err
 	}
 	saved, err := root.Logical().ReadWithContext(ctx, Mount+"/backup/"+Key)
@@ -100,7 +100,7 @@ func (s *Server) Backup(ctx context.Context) (string, error) {
 	}
 	backup, _ := saved.Data["backup"].(string)
 	if backup == "" {
-		return "", errors.New("no backup of the key comes from Vault")
+		return "", errors.New("Vault returned no backup of the key")
 	}
 	return backup, nil
 }
@@ -120,7 +120,7 @@ func identity(ctx context.Context, root *api.Client, role string) (i Identity, e
 	return i, nil
 }
 
-// Root is a client that may do everything.
+// Root returns a client with the root token.
 func (s *Server) Root() (*api.Client, error) {
 	config := api.DefaultConfig()
 	if config.Error != nil {

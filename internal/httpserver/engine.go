@@ -1,5 +1,5 @@
-// Package httpserver is what the three listeners of a node share: how the router treats
-// addresses, a request's id, recovery from panics, the access log, metrics and time-outs.
+// Package httpserver contains what the three listeners of a node share: the router's
+// settings, request ids, recovery from panics, the access log, metrics and timeouts.
 package httpserver
 
 import (
@@ -8,11 +8,11 @@ import (
 	"github.com/gin-gonic/gin"
 )
 
-// NewEngine returns a router that takes addresses as they are: it redirects nothing, and an
-// encoded slash is a part of a segment. Of the headers that name a client's address it
-// believes X-Forwarded-For alone, and only from a trusted proxy.
+// NewEngine returns a router that does not redirect, and for which an encoded slash is part
+// of a path segment. It takes the client's address from X-Forwarded-For only, and only from
+// trusted proxies.
 func NewEngine(trustedProxies []netip.Prefix) (*gin.Engine, error) {
-	gin.SetMode(gin.ReleaseMode) // it would print the routes
+	gin.SetMode(gin.ReleaseMode) // debug mode prints the routes
 	engine := gin.New()
 	engine.HandleMethodNotAllowed = true
 	engine.RedirectTrailingSlash = false
@@ -23,14 +23,14 @@ func NewEngine(trustedProxies []netip.Prefix) (*gin.Engine, error) {
 	for _, p := range trustedProxies {
 		proxies = append(proxies, p.String())
 	}
-	// Not X-Real-IP besides, which gin would believe too: a proxy that sets the one
-	// may pass on the other as a client sent it.
+	// Exclude X-Real-IP, which gin trusts by default: a proxy that sets X-Forwarded-For
+	// may pass on the client's X-Real-IP unchanged.
 	engine.RemoteIPHeaders = []string{"X-Forwarded-For"}
 	err := engine.SetTrustedProxies(proxies)
 	return engine, err
 }
 
-// Get serves GET and HEAD of an address.
+// Get registers a handler for GET and HEAD requests to a pattern.
 func Get(engine *gin.Engine, pattern string, handle gin.HandlerFunc) {
 	engine.GET(pattern, handle)
 	engine.HEAD(pattern, handle)

@@ -8,8 +8,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 )
 
-// Metrics count requests by route pattern, never by raw path: a path is the
-// client's free text.
+// Metrics count requests by route pattern. The path itself is free text from the client.
 type Metrics struct {
 	requests *prometheus.CounterVec
 	duration *prometheus.HistogramVec
@@ -23,7 +22,7 @@ func NewMetrics(reg prometheus.Registerer, prefix, to string) *Metrics {
 			Name: prefix + "_requests_total", Help: "Requests to " + to + " by route, status and outcome.",
 		}, []string{"route", "status", "outcome"}),
 		duration: prometheus.NewHistogramVec(prometheus.HistogramOpts{
-			Name: prefix + "_request_duration_seconds", Help: "Time from a request's arrival to its answer.",
+			Name: prefix + "_request_duration_seconds", Help: "Time from the arrival of a request to its response.",
 			Buckets: []float64{.0001, .00025, .0005, .001, .0025, .005, .01, .025, .05, .1, .25, 1, 5},
 		}, []string{"route"}),
 	}
@@ -31,7 +30,7 @@ func NewMetrics(reg prometheus.Registerer, prefix, to string) *Metrics {
 	return m
 }
 
-// of names the route once, so that a request need not.
+// of returns the metrics of a route, so that requests do not look them up.
 func (m *Metrics) of(route string) *routeMetrics {
 	return &routeMetrics{
 		requests: m.requests.MustCurryWith(prometheus.Labels{"route": route}),
@@ -39,14 +38,14 @@ func (m *Metrics) of(route string) *routeMetrics {
 	}
 }
 
-// routeMetrics count one route's requests.
+// routeMetrics are the metrics of one route.
 type routeMetrics struct {
 	requests *prometheus.CounterVec
 	duration prometheus.Observer
-	answers  sync.Map // prometheus.Counter by answer: it is cheaper found here than by its labels
+	answers  sync.Map // answer → prometheus.Counter; cheaper than a lookup by labels
 }
 
-// answer is how a request ended, from a closed set.
+// answer is the result of a request, from a closed set.
 type answer struct {
 	status  int
 	outcome string

@@ -16,25 +16,25 @@ import (
 	"github.com/pingpost/pingpost/internal/id"
 )
 
-// Record is what the access log and the metrics know of a request. It is reused once the
-// request has been answered.
+// Record holds a request's data for the access log and the metrics. It is reused after the
+// request.
 type Record struct {
-	Route   string // the pattern, never the path: a path is the client's free text
+	Route   string // the pattern; the path is free text from the client
 	Start   time.Time
 	ID      uuid.UUID
 	IDText  string    // rq_…, as in X-Request-Id
 	Outcome string    // from a closed set
-	Partner uuid.UUID // where it is known whose request it is
-	Cause   error     // of a rejection; for the log alone
+	Partner uuid.UUID // the partner that sent the request, if known
+	Cause   error     // of a rejection; only for the log
 
 	Body, Answer []byte // buffers for a handler that needs them
-	line         []byte // of the access log
+	line         []byte // buffer for the access log's line
 }
 
-// Handler answers a request, or returns the error that the listener is to answer.
+// Handler handles a request. If it returns an error, the listener writes the response.
 type Handler func(*gin.Context, *Record) error
 
-// Listener is what the requests of one listener have in common. AccessLog is nil for none.
+// Listener holds what the endpoints of one listener share. AccessLog may be nil.
 type Listener struct {
 	Clock     clock.Clock
 	Log       *slog.Logger
@@ -43,7 +43,7 @@ type Listener struct {
 	Reject    func(*gin.Context, *Record, error) // writes the response to an error
 }
 
-// ErrPanic is what a handler that panicked has returned.
+// ErrPanic is the error of a handler that panicked.
 var ErrPanic = apperr.New(apperr.Internal, "panic",
 	"An unexpected failure in the service; nothing is known to be wrong with the request")
 
@@ -53,11 +53,11 @@ var records = sync.Pool{New: func() any {
 	return &Record{Body: make([]byte, 0, 4<<10), Answer: make([]byte, 0, 4<<10)}
 }}
 
-// Endpoint runs a handler around which everything is the same: an id, a panic that becomes
-// an error, one line of log, the metrics.
+// Endpoint wraps a handler: it sets the request id, turns a panic into ErrPanic, writes the
+// log line and counts the request.
 //
-// A handler that panics with http.ErrAbortHandler ends the connection, as net/http does, so
-// that a response that broke off never looks complete.
+// If the handler panics with http.ErrAbortHandler, the connection is closed, as in net/http,
+// so that the client does not take an interrupted response for a complete one.
 func (l *Listener) Endpoint(route string, handle Handler) gin.HandlerFunc {
 	counted := l.Metrics.of(route)
 	return func(c *gin.Context) {
@@ -97,8 +97,8 @@ func (rec *Record) reset(route string, now time.Time) {
 	rec.IDText = id.Format(id.Request, rec.ID)
 }
 
-// protect turns a panic into an error. The stack goes to the log, the value of
-// the panic does not: it may hold anything.
+// protect turns a panic into an error. It logs the stack but not the panic's value, which
+// may contain secrets or personal data.
 func (l *Listener) protect(c *gin.Context, rec *Record, handle Handler) (err error) {
 	defer func() {
 		switch p := recover(); p {
