@@ -11,14 +11,14 @@ import (
 	"syscall"
 )
 
-// account is the user that Postgres runs as when this program is root. A nil
-// account means that it runs as whoever runs this program.
+// account is the user that Postgres runs as if this program runs as root. A nil account
+// means that Postgres runs as the same user as this program.
 type account struct {
 	name     string
 	uid, gid uint32
 }
 
-// unprivileged finds the user to run Postgres as; nil when the program is not root.
+// unprivileged returns the user to run Postgres as, or nil if the program is not root.
 func unprivileged() (*account, error) {
 	if os.Geteuid() != 0 {
 		return nil, nil
@@ -38,12 +38,11 @@ func unprivileged() (*account, error) {
 		}
 		return &account{name: name, uid: uint32(uid), gid: uint32(gid)}, nil
 	}
-	return nil, errors.New("there is no user to run Postgres as, which refuses to run as root: neither postgres nor nobody exists; create one, or run this program as another user")
+	return nil, errors.New("Postgres cannot run as root, and there is no user postgres or nobody to run it as: create the user postgres, or run this program as another user")
 }
 
-// Reachable says whether the user that Postgres would run as can get to dir,
-// which need not exist yet. It is nil unless the program is root: Postgres then
-// runs as the unprivileged user that the error names.
+// Reachable returns an error if the user that Postgres would run as cannot access dir,
+// which need not exist. If the program is not root, it returns nil.
 func Reachable(dir string) error {
 	runAs, err := unprivileged()
 	if err != nil || runAs == nil {
@@ -56,7 +55,8 @@ func Reachable(dir string) error {
 	return runAs.reaches(dir)
 }
 
-// reaches looks at the folders above dir, a real path: dir itself is handed over.
+// reaches checks the folders above dir, which is a real path. dir itself is not checked,
+// because its owner is changed to the account.
 func (a *account) reaches(dir string) error {
 	for above := filepath.Dir(dir); ; above = filepath.Dir(above) {
 		info, err := os.Stat(above)
@@ -64,7 +64,7 @@ func (a *account) reaches(dir string) error {
 			return err
 		}
 		if err == nil && !a.mayEnter(info) {
-			return fmt.Errorf("the folder %s is closed to user %s, whom Postgres runs as here because it refuses to run as root: give another --data-dir, such as /var/lib/pingpost",
+			return fmt.Errorf("user %[2]s, which runs Postgres because Postgres cannot run as root, cannot access the folder %[1]s: choose another --data-dir, such as /var/lib/pingpost",
 				above, a.name)
 		}
 		if above == filepath.Dir(above) {
@@ -73,8 +73,8 @@ func (a *account) reaches(dir string) error {
 	}
 }
 
-// mayEnter reads the permission bits. As in the kernel the first class that
-// matches decides: an owner without x does not get it from the others' bits.
+// mayEnter checks the permission bits. As in the kernel, the first class that matches
+// decides: an owner without x does not get it from the group or others.
 func (a *account) mayEnter(folder fs.FileInfo) bool {
 	owner := folder.Sys().(*syscall.Stat_t)
 	bits := folder.Mode().Perm()
@@ -88,7 +88,7 @@ func (a *account) mayEnter(folder fs.FileInfo) bool {
 	}
 }
 
-// realPath is dir made absolute and free of symbolic links, as far as it exists.
+// realPath makes dir absolute and resolves symbolic links in the part that exists.
 func realPath(dir string) (string, error) {
 	abs, err := filepath.Abs(dir)
 	if err != nil {

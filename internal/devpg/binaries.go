@@ -15,22 +15,22 @@ import (
 	embeddedpostgres "github.com/fergusstrange/embedded-postgres"
 )
 
-// overrideName is the environment variable that names the folder of Postgres's
-// programs (postgres, initdb, pg_ctl), or the folder above a bin that has them.
+// overrideName is the environment variable with the folder of Postgres's programs
+// (postgres, initdb, pg_ctl), or the folder above their bin folder.
 const overrideName = "PINGPOST_POSTGRES_BIN"
 
-// oldest is the first major version that the migrations work with.
+// oldest is the oldest major version that the migrations work with.
 const oldest = 15
 
-const installHint = "install Postgres (Debian: apt-get install postgresql; macOS: brew install postgresql), or name the folder of its programs in " + overrideName
+const installHint = "install Postgres (Debian: apt-get install postgresql; macOS: brew install postgresql), or set " + overrideName + " to the folder with its programs"
 
-// search says where Postgres is looked for.
+// search lists the places to search for Postgres.
 type search struct {
 	Override   string
-	Folders    []string // patterns
+	Folders    []string // glob patterns
 	Path       string
-	Cache      string // of the download
-	Repository string // of the download; empty for the library's own
+	Cache      string // folder for downloads
+	Repository string // URL for downloads; empty for the library's default
 }
 
 func systemSearch() search {
@@ -49,9 +49,8 @@ func systemSearch() search {
 	}
 }
 
-// cacheFolder keeps a download for every data folder. Root's own cache is closed
-// to the user that Postgres then runs as, so that user gets one among the
-// temporary files.
+// cacheFolder returns the folder for downloads, which all data folders share. For root it
+// is a temporary folder, because the user that Postgres runs as cannot access root's cache.
 func cacheFolder() string {
 	if own, err := os.UserCacheDir(); err == nil && os.Geteuid() != 0 {
 		return filepath.Join(own, "pingpost", "postgres")
@@ -59,15 +58,15 @@ func cacheFolder() string {
 	return filepath.Join(os.TempDir(), "pingpost-postgres")
 }
 
-// binaries are one installation of Postgres, or one to be downloaded.
+// binaries is an installation of Postgres, or a version to download.
 type binaries struct {
 	folder   string
 	major    int
 	download bool
 }
 
-// find picks the installation of the major version that a cluster needs, or the
-// newest one when want is 0.
+// find returns the installation with the major version want, or the newest one if want
+// is 0.
 func (s search) find(want int) (binaries, error) {
 	if s.Override != "" {
 		b, err := s.overridden()
@@ -87,7 +86,7 @@ func (s search) find(want int) (binaries, error) {
 			want = newestDownload
 		}
 		if _, known := downloads(want); !known {
-			return binaries{}, fmt.Errorf("it needs Postgres %d, and this machine has none: %s", want, installHint)
+			return binaries{}, fmt.Errorf("Postgres %d is required, but not installed: %s", want, installHint)
 		}
 		return binaries{major: want, download: true}, nil
 	}
@@ -109,18 +108,18 @@ func (s search) overridden() (binaries, error) {
 			continue
 		}
 		if major < oldest {
-			return binaries{}, fmt.Errorf("%s names Postgres %d, and %d or newer is needed", overrideName, major, oldest)
+			return binaries{}, fmt.Errorf("%s is set to Postgres %d, but %d or newer is required", overrideName, major, oldest)
 		}
 		return binaries{folder: folder, major: major}, nil
 	}
-	return binaries{}, fmt.Errorf("%s names %s, where no usable Postgres is (%w): name the folder that has postgres, initdb and pg_ctl, open to the user that Postgres runs as",
+	return binaries{}, fmt.Errorf("%s is set to %s, which has no usable Postgres (%w): set it to the folder with postgres, initdb and pg_ctl, which the user that runs Postgres can access",
 		overrideName, s.Override, err)
 }
 
 func (s search) candidates() []string {
 	var folders []string
 	for _, pattern := range s.Folders {
-		matches, _ := filepath.Glob(pattern) // the patterns are constants: no error
+		matches, _ := filepath.Glob(pattern) // the patterns are valid constants
 		folders = append(folders, matches...)
 	}
 	return append(folders, filepath.SplitList(s.Path)...)
@@ -128,8 +127,8 @@ func (s search) candidates() []string {
 
 var versionText = regexp.MustCompile(`\(PostgreSQL\) (\d+)`)
 
-// majorVersion asks the programs of a folder. A client's installation has only
-// some of them, and is none.
+// majorVersion returns the version of the Postgres in a folder. It returns an error for a
+// client installation, which lacks some of the programs.
 func majorVersion(folder string) (int, error) {
 	if !filepath.IsAbs(folder) {
 		return 0, fmt.Errorf("%s is not an absolute path", folder)
@@ -145,7 +144,7 @@ func majorVersion(folder string) (int, error) {
 	}
 	m := versionText.FindSubmatch(out)
 	if m == nil {
-		return 0, errors.New("postgres --version names no version")
+		return 0, errors.New("postgres --version printed no version")
 	}
 	return strconv.Atoi(string(m[1]))
 }
@@ -155,13 +154,13 @@ func mismatch(want int, found []binaries) error {
 	for _, b := range found {
 		have = append(have, fmt.Sprintf("%d in %s", b.major, b.folder))
 	}
-	return fmt.Errorf("it was made by Postgres %d, and this machine has %s: install Postgres %d, name its folder in %s, or start afresh with another --data-dir",
+	return fmt.Errorf("it was created by Postgres %d, but this machine has %s: install Postgres %d, set %s to its folder, or start with an empty --data-dir",
 		want, strings.Join(have, ", "), want, overrideName)
 }
 
 const newestDownload = 18
 
-// downloads are the versions that the library can fetch.
+// downloads returns the library's version for a major version, if it can download it.
 func downloads(major int) (embeddedpostgres.PostgresVersion, bool) {
 	v, ok := map[int]embeddedpostgres.PostgresVersion{
 		15: embeddedpostgres.V15, 16: embeddedpostgres.V16,
@@ -170,11 +169,11 @@ func downloads(major int) (embeddedpostgres.PostgresVersion, bool) {
 	return v, ok
 }
 
-// use points the library at the installation.
+// use configures the library to use the installation or the download.
 func (b binaries) use(config embeddedpostgres.Config, l layout, j job, say func(report)) (embeddedpostgres.Config, error) {
 	if !b.download {
-		// The library wants a folder that has a bin; Postgres's programs follow
-		// the link back to their real place.
+		// The library needs a folder with a bin folder. Postgres's programs resolve the
+		// link.
 		root := filepath.Join(l.run(), "postgres")
 		if err := os.Mkdir(root, 0o700); err != nil {
 			return config, err
@@ -182,7 +181,7 @@ func (b binaries) use(config embeddedpostgres.Config, l layout, j job, say func(
 		if err := os.Symlink(b.folder, filepath.Join(root, "bin")); err != nil {
 			return config, err
 		}
-		// Only the major version is looked at, to know the cluster again.
+		// The library only compares the major version with the cluster's.
 		return config.BinariesPath(root).Version(embeddedpostgres.PostgresVersion(fmt.Sprintf("%d.0", b.major))), nil
 	}
 	if err := ownFolder(j.Search.Cache); err != nil {
@@ -202,8 +201,8 @@ func (b binaries) use(config embeddedpostgres.Config, l layout, j job, say func(
 	return config.CachePath(j.Search.Cache).Version(version), nil
 }
 
-// ownFolder makes a folder that holds programs, and refuses one that another
-// user made first: it lies among the temporary files.
+// ownFolder creates a folder for programs. It returns an error if the folder belongs to
+// another user, who may have created it first because it can be a temporary folder.
 func ownFolder(path string) error {
 	if err := os.MkdirAll(path, 0o700); err != nil {
 		return err
@@ -213,13 +212,13 @@ func ownFolder(path string) error {
 		return err
 	}
 	if !info.IsDir() || info.Sys().(*syscall.Stat_t).Uid != uint32(os.Geteuid()) {
-		return fmt.Errorf("the folder %s, for downloads of Postgres, belongs to another user: remove it, or %s", path,
+		return fmt.Errorf("the folder %s for downloads of Postgres belongs to another user: remove it, or %s", path,
 			installHint)
 	}
 	return os.Chmod(path, 0o700)
 }
 
-// proxySettings are what reaching the network may need on this machine.
+// proxySettings returns the environment variables for proxies and certificates.
 func proxySettings() []string {
 	var settings []string
 	for _, name := range []string{"HTTP_PROXY", "HTTPS_PROXY", "NO_PROXY", "http_proxy", "https_proxy", "no_proxy",

@@ -14,21 +14,21 @@ import (
 	embeddedpostgres "github.com/fergusstrange/embedded-postgres"
 )
 
-// marker in the environment makes a copy of this program a supervisor.
+// marker is the environment variable that makes a copy of this program a supervisor.
 const marker = "PINGPOST_DEVPG_KEEPER"
 
-// job is what a supervisor is told on its standard input, which then stays open
-// until Postgres is to stop.
+// job is the input of a supervisor, as JSON on its standard input. The supervisor stops
+// Postgres when the input is closed.
 type job struct {
 	Options
 	Search search
-	Parent int      // the process that the data folder is used by
-	Sweep  bool     // only take down what a lost supervisor left running
-	Proxy  []string // the caller's settings for reaching the network, for a download
+	Parent int      // process id of the caller
+	Sweep  bool     // only stop a Postgres whose supervisor is dead
+	Proxy  []string // the caller's proxy settings, for a download
 }
 
-// report is what a supervisor says on its standard output, one JSON object a line:
-// at most maxReports, then a failure, if there is one, as its last word.
+// report is the output of a supervisor, one JSON object per line on its standard output. It
+// sends at most maxReports, and then a failure if there is one.
 type report struct {
 	Downloading bool   `json:",omitzero"`
 	Ready       bool   `json:",omitzero"`
@@ -39,7 +39,7 @@ type report struct {
 
 const maxReports = 2
 
-// portTaken is the failure that another port mends.
+// portTaken is an error that another port avoids.
 type portTaken struct{ error }
 
 func (r report) failure() error {
@@ -49,9 +49,9 @@ func (r report) failure() error {
 	return errors.New(r.Failure)
 }
 
-// RunIfChild does nothing in a program that a person or a system started. In
-// the copy that Start makes of it, it keeps Postgres and ends the process. It
-// must come first in main, before anything that speaks or reads the environment.
+// RunIfChild runs the supervisor, and then exits, if this process is the copy of the program
+// that Start started. Otherwise it does nothing. Call it first in main, before anything
+// that prints or reads the environment.
 func RunIfChild() {
 	if os.Getenv(marker) == "" {
 		return
@@ -60,34 +60,34 @@ func RunIfChild() {
 }
 
 func runSupervisor(in io.Reader, out io.Writer) (code int) {
-	// Caught and dropped: the caller decides when Postgres stops, and says so by
-	// closing the input. Ignoring them instead would pass on to Postgres.
+	// Catch and drop signals, because the caller decides when Postgres stops. Postgres
+	// would inherit ignored signals.
 	signal.Notify(make(chan os.Signal, 1), syscall.SIGINT, syscall.SIGTERM, syscall.SIGHUP, syscall.SIGPIPE)
 	_ = os.Unsetenv(marker)
 
-	say := json.NewEncoder(out)
+	reports := json.NewEncoder(out)
 	fail := func(err error) int {
 		var taken portTaken
-		_ = say.Encode(report{Failure: err.Error(), PortTaken: errors.As(err, &taken)})
+		_ = reports.Encode(report{Failure: err.Error(), PortTaken: errors.As(err, &taken)})
 		return 1
 	}
 	dec := json.NewDecoder(in)
 	var j job
 	if err := dec.Decode(&j); err != nil {
-		return fail(fmt.Errorf("the process that keeps Postgres was not told what to do: %w", err))
+		return fail(fmt.Errorf("reading the supervisor's job: %w", err))
 	}
 	leave := make(chan struct{})
 	go func() { // ends with the process
 		_, _ = io.Copy(io.Discard, in)
 		close(leave)
 	}()
-	if err := j.run(leave, func(r report) { _ = say.Encode(r) }); err != nil {
+	if err := j.run(leave, func(r report) { _ = reports.Encode(r) }); err != nil {
 		return fail(err)
 	}
 	return 0
 }
 
-// run keeps Postgres until leave is closed or Postgres ends.
+// run runs Postgres until leave is closed or Postgres ends.
 func (j job) run(leave <-chan struct{}, say func(report)) error {
 	l := layout(j.DataDir)
 	lock, err := l.lock(j.Parent, j.StartTimeout/2)
@@ -103,7 +103,7 @@ func (j job) run(leave <-chan struct{}, say func(report)) error {
 	}
 	password, err := j.start(l, leave, say)
 	if err != nil {
-		return errors.Join(err, l.stopOrphan()) // pg_ctl gives up on a slow start, Postgres does not
+		return errors.Join(err, l.stopOrphan()) // Postgres may still be starting after pg_ctl gave up
 	}
 	pid := l.postmaster()
 	say(report{Ready: true, Password: password})
@@ -115,14 +115,14 @@ func (j job) run(leave <-chan struct{}, say func(report)) error {
 			return terminate(pid, l)
 		case <-look.C:
 			if !alive(pid) {
-				return fmt.Errorf("the private Postgres ended by itself; its log %s says why", l.log())
+				return fmt.Errorf("the private Postgres stopped unexpectedly; see its log %s", l.log())
 			}
 		}
 	}
 }
 
-// start brings Postgres up with the library, which must be shown nothing but a
-// whole cluster or none: it empties a folder that it does not understand.
+// start starts Postgres with the library. It only passes on a complete cluster or none,
+// because the library empties a folder that it does not recognise.
 func (j job) start(l layout, leave <-chan struct{}, say func(report)) (string, error) {
 	major, err := l.inspect()
 	if err != nil {
@@ -130,7 +130,7 @@ func (j job) start(l layout, leave <-chan struct{}, say func(report)) (string, e
 	}
 	found, err := j.Search.find(major)
 	if err != nil && major != 0 {
-		err = fmt.Errorf("the data folder %s cannot be opened: %w", l, err)
+		err = fmt.Errorf("cannot open the data folder %s: %w", l, err)
 	}
 	if err != nil {
 		return "", err
@@ -156,10 +156,10 @@ func (j job) start(l layout, leave <-chan struct{}, say func(report)) (string, e
 	case err = <-started:
 	case <-leave:
 		if found.download && !exists(filepath.Join(l.library(), "bin")) {
-			// Still fetching: nothing runs yet, and it could take for ever.
-			return "", errors.New("fetching Postgres was called off")
+			// The download is not finished, so Postgres is not running.
+			return "", errors.New("downloading Postgres was canceled")
 		}
-		err = <-started // bounded by pg_ctl's own patience
+		err = <-started // bounded by pg_ctl's timeout
 	}
 	if logErr := l.keepLog(); err == nil {
 		err = logErr

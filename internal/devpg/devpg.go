@@ -1,14 +1,13 @@
 // Package devpg runs a private Postgres for `pingpost dev` and for tests.
 //
-// Postgres refuses to run as root and detaches itself from whoever starts it,
-// so this program starts a second copy of itself, the supervisor, which runs as an
-// unprivileged user when the program is root. The supervisor starts Postgres on the
-// data folder, holds the folder's lock, and stops Postgres as soon as its
-// standard input closes. The kernel closes it when the program dies, however it
-// dies, so no Postgres is ever left behind.
+// Postgres does not run as root, and it detaches from the process that starts it. So this
+// program starts a copy of itself, the supervisor, as an unprivileged user if the program
+// runs as root. The supervisor starts Postgres, locks the data folder, and stops Postgres
+// when its standard input is closed. The kernel closes it when the program ends for any
+// reason, so Postgres never outlives the program.
 //
-// A program that calls Start calls RunIfChild first thing in main (in TestMain,
-// for a test binary). Linux, macOS and other Unix systems only.
+// A program that calls Start must call RunIfChild first in main (in a test binary, in
+// TestMain). The package works on Linux, macOS and other Unix systems.
 package devpg
 
 import (
@@ -27,29 +26,29 @@ import (
 // superuser is the cluster's first role, which owns it.
 const superuser = "postgres"
 
-// portAttempts is how many free ports are tried: between choosing one and
-// Postgres taking it, another program may.
+// portAttempts is the number of free ports to try, because another program may take a port
+// before Postgres does.
 const portAttempts = 5
 
-// Options say which Postgres to run.
+// Options are the options of Start.
 type Options struct {
-	// DataDir is the folder of the cluster, its password and its log
-	// (postgres.log; the run before is in postgres.log.old). It is made when it
-	// is missing, and its data are found again on the next start.
+	// DataDir is the folder for the cluster, its password and its log (postgres.log, and
+	// postgres.log.old from the previous run). It is created if it is missing, and the next
+	// start uses its data again.
 	DataDir string
 	// Port on 127.0.0.1; 0 picks a free one.
 	Port int
-	// Prefer is the port to pick where Port is 0 and this one is free; 0 for any.
+	// Prefer is the port to use if Port is 0 and this port is free; 0 for any.
 	Prefer int
-	// Durable keeps what was committed through a crash of the machine. Without
-	// it Postgres is several times as quick, for tests.
+	// Durable preserves commits when the machine crashes. Without it, Postgres is several
+	// times faster; use that for tests.
 	Durable bool
-	// Temporary removes DataDir (or all that is in it, where the folder above is
-	// closed) when Postgres has stopped, even when the caller was killed and cannot.
+	// Temporary removes DataDir when Postgres has stopped, even if the caller was killed.
+	// If the parent folder is not writable, only the contents are removed.
 	Temporary bool
-	// ExtraSettings are Postgres settings that win over this package's own.
+	// ExtraSettings are Postgres settings that override this package's settings.
 	ExtraSettings map[string]string
-	// StartTimeout bounds the start, a download of Postgres apart; 0 means a minute.
+	// StartTimeout bounds the start, without a download of Postgres; 0 means a minute.
 	StartTimeout time.Duration
 }
 
@@ -60,16 +59,16 @@ type Server struct {
 	password   string
 }
 
-// Start starts Postgres and returns when it answers. ctx bounds the start only.
-// Its errors are for the person at the terminal: what is wrong, and the mend.
+// Start starts Postgres and returns when it accepts connections. ctx only bounds the start.
+// The errors tell the user at the terminal what is wrong and what to do.
 func Start(ctx context.Context, o Options) (*Server, error) {
 	return start(ctx, o, systemSearch())
 }
 
 func start(ctx context.Context, o Options, where search) (*Server, error) {
 	if os.Getenv(marker) != "" {
-		// A copy of a program that does not call RunIfChild would come here again
-		// and start a copy of itself, without end.
+		// A copy of a program that does not call RunIfChild would start another copy of
+		// itself, endlessly.
 		return nil, errors.New("this program starts Postgres without calling devpg.RunIfChild first in main (in a test: in TestMain)")
 	}
 	if o.StartTimeout <= 0 {
@@ -101,10 +100,10 @@ func start(ctx context.Context, o Options, where search) (*Server, error) {
 	}
 }
 
-// Port is where Postgres listens on 127.0.0.1.
+// Port returns Postgres's port on 127.0.0.1.
 func (s *Server) Port() int { return s.port }
 
-// URL is how a role reaches one of the databases.
+// URL returns the connection URL of a role for a database.
 func (s *Server) URL(user, password, database string) string {
 	u := url.URL{
 		Scheme:   "postgres",
@@ -116,34 +115,34 @@ func (s *Server) URL(user, password, database string) string {
 	return u.String()
 }
 
-// SuperuserURL reaches one of the databases as the role that may do everything.
+// SuperuserURL returns the superuser's connection URL for a database.
 func (s *Server) SuperuserURL(database string) string {
 	return s.URL(superuser, s.password, database)
 }
 
-// Stop stops Postgres and waits until it has ended. Calling it again, or after
-// Postgres has ended by itself, is harmless.
+// Stop stops Postgres and waits until it has ended. It can be called again, or after
+// Postgres has ended unexpectedly.
 func (s *Server) Stop() error { return s.supervisor.stop() }
 
-// Done is closed when Postgres, or the process that keeps it, ends without
-// Stop having been called. Err then says why.
+// Done returns a channel that is closed when Postgres or its supervisor ends before Stop is
+// called. Err then returns the reason.
 func (s *Server) Done() <-chan struct{} { return s.supervisor.lost }
 
-// Err is why Done was closed; nil before that.
+// Err returns the reason why Done was closed, or nil before that.
 func (s *Server) Err() error { return s.supervisor.lostErr() }
 
-// unsafeInShell are the characters that pg_ctl, which starts Postgres through a
-// shell and quotes with double quotes, cannot pass on.
+// unsafeInShell are the characters that pg_ctl cannot pass on, because it starts Postgres
+// through a shell and uses double quotes.
 const unsafeInShell = "\"$`\\\r\n"
 
 var settingName = regexp.MustCompile(`^[a-z_][a-z0-9_.]*$`)
 
 func (o Options) validate() error {
 	if o.DataDir == "" {
-		return errors.New("no data folder was given: pass --data-dir")
+		return errors.New("no data folder: set --data-dir")
 	}
 	if strings.ContainsAny(o.DataDir, unsafeInShell) {
-		return fmt.Errorf("the data folder %q has a quote, a dollar sign, a backslash or a line break in its name, which Postgres's own start program does not bear: give another --data-dir",
+		return fmt.Errorf("the name of the data folder %q has a quote, a dollar sign, a backslash or a line break, which pg_ctl does not support: choose another --data-dir",
 			o.DataDir)
 	}
 	if o.Port < 0 || o.Port > 65535 {
@@ -151,15 +150,15 @@ func (o Options) validate() error {
 	}
 	for name, value := range o.ExtraSettings {
 		if !settingName.MatchString(name) || strings.ContainsAny(value, unsafeInShell) {
-			return fmt.Errorf("the Postgres setting %q has a name that is none, or a value with a quote, a dollar sign, a backslash or a line break",
+			return fmt.Errorf("the Postgres setting %q has an invalid name, or a value with a quote, a dollar sign, a backslash or a line break",
 				name)
 		}
 	}
 	return nil
 }
 
-// pick is the port for an attempt to start. The preferred one gets the first
-// only: it may look free and be refused to Postgres all the same.
+// pick returns the port for an attempt to start. It uses the preferred port only in the
+// first attempt, because Postgres may fail on it even if it looks free.
 func (o Options) pick(attempt int) (int, error) {
 	switch {
 	case o.Port != 0:

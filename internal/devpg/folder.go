@@ -14,12 +14,12 @@ import (
 
 // layout is a data folder, by its real path:
 //
-//	cluster/          Postgres's own data folder
+//	cluster/          Postgres's data folder
 //	password          the superuser's password, 0600
-//	lock              locked by the supervisor; holds the number of the process it works for
-//	initialising      there while the cluster is being made: what is found then is thrown away
-//	postgres.log      this run's log; postgres.log.old is the run before
-//	run/              what a start needs and the next start clears away
+//	lock              locked by the supervisor; contains the process id of its caller
+//	initialising      exists while the cluster is being created; then the next start deletes the cluster
+//	postgres.log      log of this run; postgres.log.old is that of the previous run
+//	run/              files of one start; deleted by the next
 type layout string
 
 func (l layout) at(name string) string  { return filepath.Join(string(l), name) }
@@ -33,9 +33,9 @@ func (l layout) library() string        { return filepath.Join(l.run(), "library
 func (l layout) socket() string         { return filepath.Join(l.run(), "socket") }
 func (l layout) postmasterFile() string { return filepath.Join(l.cluster(), "postmaster.pid") }
 
-// prepare makes the data folder, gives it to the user that Postgres runs as, and
-// returns its real path. Nothing inside is touched: that is left to this user,
-// so that root follows no link that the user could have planted there.
+// prepare creates the data folder, changes its owner to the user that Postgres runs as, and
+// returns its real path. It does not touch the contents, because root must not follow links
+// that the user may have created there.
 func prepare(dir string, runAs *account) (string, error) {
 	dir, err := realPath(dir)
 	if err != nil {
@@ -47,12 +47,12 @@ func prepare(dir string, runAs *account) (string, error) {
 		}
 	}
 	if err := os.MkdirAll(filepath.Dir(dir), 0o755); err != nil {
-		return "", fmt.Errorf("the data folder cannot be made: %w; give another --data-dir", err)
+		return "", fmt.Errorf("cannot create the data folder: %w; choose another --data-dir", err)
 	}
 	if err := os.Mkdir(dir, 0o700); err != nil && !errors.Is(err, fs.ErrExist) {
-		return "", fmt.Errorf("the data folder cannot be made: %w; give another --data-dir", err)
+		return "", fmt.Errorf("cannot create the data folder: %w; choose another --data-dir", err)
 	}
-	if runAs != nil { // again, for a strict umask may have closed the folders just made
+	if runAs != nil { // again, because of a strict umask the new folders may not be accessible
 		if err := runAs.reaches(dir); err != nil {
 			return "", err
 		}
@@ -66,12 +66,12 @@ func chownTo(dir string, runAs *account) error {
 		return err
 	}
 	if !info.IsDir() {
-		return fmt.Errorf("%s is not a folder: give another --data-dir", dir)
+		return fmt.Errorf("%s is not a folder: choose another --data-dir", dir)
 	}
 	owner := info.Sys().(*syscall.Stat_t).Uid
 	switch {
 	case runAs == nil && owner != uint32(os.Geteuid()):
-		return fmt.Errorf("the data folder %s belongs to another user: run this program as that user, or give another --data-dir",
+		return fmt.Errorf("the data folder %s belongs to another user: run this program as that user, or choose another --data-dir",
 			dir)
 	case runAs != nil && owner != runAs.uid:
 		entries, err := os.ReadDir(dir)
@@ -79,25 +79,25 @@ func chownTo(dir string, runAs *account) error {
 			return err
 		}
 		if len(entries) > 0 {
-			return fmt.Errorf("the data folder %s is not empty and does not belong to user %s, whom Postgres runs as here: give another --data-dir",
+			return fmt.Errorf("the data folder %s is not empty and does not belong to user %s, which runs Postgres: choose another --data-dir",
 				dir, runAs.name)
 		}
 		if err := os.Lchown(dir, int(runAs.uid), int(runAs.gid)); err != nil {
-			return fmt.Errorf("the data folder cannot be given to user %s: %w", runAs.name, err)
+			return fmt.Errorf("cannot change the owner of the data folder to user %s: %w", runAs.name, err)
 		}
 	}
 	return os.Chmod(dir, 0o700)
 }
 
-// inspect looks for a cluster of an earlier run. Its major version is 0 when one
-// has to be made. What is there is never thrown away on a guess: the library
-// would empty a folder that it does not understand.
+// inspect returns the major version of the cluster from an earlier run, or 0 if a cluster
+// must be created. It returns an error for a damaged cluster, because the library would
+// empty a folder that it does not recognise.
 func (l layout) inspect() (major int, err error) {
 	if exists(l.initialising()) || !exists(l.cluster()) {
 		return 0, nil
 	}
 	damaged := func(what string) error {
-		return fmt.Errorf("the data folder %s is damaged (%s): restore it from a backup, or remove it to start afresh without its data",
+		return fmt.Errorf("the data folder %s is damaged (%s): restore it from a backup, or remove it to start over without its data",
 			l, what)
 	}
 	text, err := os.ReadFile(filepath.Join(l.cluster(), "PG_VERSION"))
@@ -106,7 +106,7 @@ func (l layout) inspect() (major int, err error) {
 	}
 	major, err = strconv.Atoi(strings.TrimSpace(string(text)))
 	if err != nil || major < 1 {
-		return 0, damaged("cluster/PG_VERSION holds no version")
+		return 0, damaged("cluster/PG_VERSION contains no version")
 	}
 	if !exists(filepath.Join(l.cluster(), "global", "pg_control")) {
 		return 0, damaged("cluster/global/pg_control is missing")
@@ -117,9 +117,9 @@ func (l layout) inspect() (major int, err error) {
 	return major, nil
 }
 
-// begin makes ready for a new cluster. Until complete is called a crash leaves
-// the mark behind, and the next start begins anew: nobody can have stored
-// anything yet.
+// begin prepares the creation of a cluster and returns its password. If the program crashes
+// before complete is called, the next start creates the cluster again, which cannot contain
+// data yet.
 func (l layout) begin() (password string, err error) {
 	if err := os.WriteFile(l.initialising(), nil, 0o600); err != nil {
 		return "", err
@@ -134,9 +134,9 @@ func (l layout) begin() (password string, err error) {
 	return password, nil
 }
 
-// complete ends what begin began. It reaches the disk before Postgres is handed
-// out: a mark that came back after a power cut, or a password that was lost,
-// would cost the data.
+// complete finishes the creation of a cluster. It syncs the changes to disk before Postgres
+// is used: if the marker came back or the password was lost after a power failure, the data
+// would be lost.
 func (l layout) complete() error {
 	if err := os.Remove(l.initialising()); err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return err
@@ -153,7 +153,7 @@ func flush(path string) error {
 	return f.Sync()
 }
 
-// passwordFor is the superuser's password for the cluster that inspect found.
+// passwordFor returns the superuser's password. If major is 0, it begins a new cluster.
 func (l layout) passwordFor(major int) (string, error) {
 	if major == 0 {
 		return l.begin()
@@ -162,7 +162,7 @@ func (l layout) passwordFor(major int) (string, error) {
 	return strings.TrimSpace(string(text)), err
 }
 
-// clearRun makes ready for one start's files, and puts the last run's log aside.
+// clearRun deletes the files of the previous start and renames its log.
 func (l layout) clearRun() error {
 	if err := os.RemoveAll(l.run()); err != nil {
 		return err
@@ -173,8 +173,8 @@ func (l layout) clearRun() error {
 	return os.MkdirAll(l.socket(), 0o700)
 }
 
-// keepLog gives Postgres's log its name. The library makes the file under a
-// random one, and does not look for it again after a start.
+// keepLog renames Postgres's log, which the library creates with a random name and does not
+// use after the start.
 func (l layout) keepLog() error {
 	entries, err := os.ReadDir(l.run())
 	if err != nil {

@@ -14,18 +14,18 @@ import (
 )
 
 const (
-	// watchEvery is how often a supervisor looks whether Postgres is there.
+	// watchEvery is how often a supervisor checks that Postgres is running.
 	watchEvery = 500 * time.Millisecond
 	pollEvery  = 20 * time.Millisecond
 )
 
-// lock takes the data folder for the process parent, for as long as the file is
-// open. A folder whose last user is dead is being cleaned up by that user's
-// supervisor: this is waited for. One whose user lives is refused at once.
+// lock locks the data folder for the process parent until the returned file is closed. If
+// the folder is locked for a process that has ended, its supervisor is cleaning up, and lock
+// waits for it. If that process is running, lock returns an error at once.
 func (l layout) lock(parent int, patience time.Duration) (*os.File, error) {
 	f, err := os.OpenFile(l.lockFile(), os.O_RDWR|os.O_CREATE, 0o600)
 	if err != nil {
-		return nil, fmt.Errorf("the data folder %s cannot be used: %w", l, err)
+		return nil, fmt.Errorf("cannot use the data folder %s: %w", l, err)
 	}
 	var holder int
 	var inUse bool
@@ -40,32 +40,32 @@ func (l layout) lock(parent int, patience time.Duration) (*os.File, error) {
 	if !locked || inUse {
 		_ = f.Close()
 		if inUse {
-			return nil, fmt.Errorf("the data folder %s is in use by another pingpost dev (process %d): stop that one, or give another --data-dir",
+			return nil, fmt.Errorf("the data folder %s is in use by another pingpost dev (process %d): stop it, or choose another --data-dir",
 				l, holder)
 		}
 		return nil, fmt.Errorf("the data folder %s is still locked by a Postgres that is stopping (%w): try again", l, err)
 	}
-	// The blanks cover a longer number of an earlier run.
+	// The padding overwrites a longer number from an earlier run.
 	if _, err := fmt.Fprintf(f, "%-20d\n", parent); err != nil {
 		_ = f.Close()
-		return nil, fmt.Errorf("the data folder %s cannot be used: %w", l, err)
+		return nil, fmt.Errorf("cannot use the data folder %s: %w", l, err)
 	}
 	return f, nil
 }
 
-// postmaster is the process number that Postgres left in the cluster; 0 when none.
+// postmaster returns the process id in Postgres's pid file, or 0.
 func (l layout) postmaster() int { return firstNumber(l.postmasterFile()) }
 
-// stopOrphan takes down a Postgres on this folder whose supervisor is dead. It must
-// be called with the folder locked: then no living supervisor's Postgres is meant.
+// stopOrphan stops a Postgres in this folder whose supervisor is dead. The folder must be
+// locked, so that the Postgres does not belong to a running supervisor.
 func (l layout) stopOrphan() error {
 	pid := l.postmaster()
 	if pid <= 0 || syscall.Kill(pid, 0) != nil {
-		return nil //nolint:nilerr // Postgres copes with a number that is no process of this user
+		return nil //nolint:nilerr // Postgres handles a stale process id itself
 	}
 	if !strings.Contains(commandLine(pid), " -D "+l.cluster()+" ") {
-		// A zombie, or a process that got the number later, as happens when a
-		// container starts again. Postgres would take it for itself and refuse.
+		// A zombie, or another process that reused the id, such as after a restart of a
+		// container. Postgres would take it for a running Postgres and not start.
 		if err := os.Remove(l.postmasterFile()); err != nil && !errors.Is(err, fs.ErrNotExist) {
 			return err
 		}
@@ -74,7 +74,8 @@ func (l layout) stopOrphan() error {
 	return terminate(pid, l)
 }
 
-// terminate ends Postgres: fast, then without a checkpoint, then by force.
+// terminate stops Postgres: first with a fast shutdown, then with an immediate one, then
+// with SIGKILL.
 func terminate(pid int, l layout) error {
 	if pid <= 0 {
 		return nil // a signal to 0 or below would go to many processes
@@ -88,18 +89,18 @@ func terminate(pid int, l layout) error {
 		{syscall.SIGKILL, 5 * time.Second},
 	} {
 		if err := syscall.Kill(pid, step.signal); err != nil && !errors.Is(err, syscall.ESRCH) {
-			return fmt.Errorf("a Postgres (process %d) still runs on the data folder %s and cannot be stopped: %w; stop it by hand",
+			return fmt.Errorf("a Postgres (process %d) is still running in the data folder %s and cannot be stopped: %w; stop it manually",
 				pid, l, err)
 		}
 		if waitFor(step.patience, func() bool { return !alive(pid) }) {
 			return nil
 		}
 	}
-	return fmt.Errorf("a Postgres (process %d) still runs on the data folder %s and does not end: stop it by hand", pid, l)
+	return fmt.Errorf("a Postgres (process %d) is still running in the data folder %s and does not stop: stop it manually", pid, l)
 }
 
-// alive says whether a process runs. A zombie does not: in a container whose
-// first process reaps nobody it would look alive for ever.
+// alive reports whether a process is running. A zombie is not: it may never be reaped, in a
+// container whose first process does not do so.
 func alive(pid int) bool {
 	if pid <= 0 || errors.Is(syscall.Kill(pid, 0), syscall.ESRCH) {
 		return false
@@ -112,7 +113,7 @@ func alive(pid int) bool {
 	return !bytes.HasPrefix(state, []byte("Z")) && !bytes.HasPrefix(state, []byte("X"))
 }
 
-// commandLine is how a process was started, its words set apart by blanks.
+// commandLine returns the command line of a process, with its arguments separated by spaces.
 func commandLine(pid int) string {
 	if text, err := os.ReadFile(fmt.Sprintf("/proc/%d/cmdline", pid)); err == nil {
 		return string(bytes.ReplaceAll(text, []byte{0}, []byte(" ")))
@@ -121,7 +122,7 @@ func commandLine(pid int) string {
 	return string(text)
 }
 
-// firstNumber is the number on a file's first line; 0 when there is none.
+// firstNumber returns the number on the first line of a file, or 0.
 func firstNumber(path string) int {
 	text, err := os.ReadFile(path)
 	if err != nil {
@@ -132,17 +133,17 @@ func firstNumber(path string) int {
 	return n
 }
 
-// waitFor asks until the answer is yes, and gives up when patience ends.
-func waitFor(patience time.Duration, yes func() bool) bool {
-	end := time.NewTimer(patience)
+// waitFor polls until done returns true, and reports whether it did within the timeout.
+func waitFor(timeout time.Duration, done func() bool) bool {
+	end := time.NewTimer(timeout)
 	defer end.Stop()
-	ask := time.NewTicker(pollEvery)
-	defer ask.Stop()
-	for !yes() {
+	poll := time.NewTicker(pollEvery)
+	defer poll.Stop()
+	for !done() {
 		select {
 		case <-end.C:
 			return false
-		case <-ask.C:
+		case <-poll.C:
 		}
 	}
 	return true

@@ -10,9 +10,9 @@ import (
 	"time"
 )
 
-// command is a copy of this program that does the job. Its environment holds
-// nothing of the caller's but PATH: Postgres inherits it, and the caller's may
-// hold secrets.
+// command returns the command for a supervisor: a copy of this program. Of the caller's
+// environment it only has PATH, because Postgres inherits it and the rest may contain
+// secrets.
 func command(j job, runAs *account) (*exec.Cmd, error) {
 	program := "/proc/self/exe"
 	if runtime.GOOS != "linux" {
@@ -21,8 +21,8 @@ func command(j job, runAs *account) (*exec.Cmd, error) {
 			return nil, err
 		}
 	}
-	// On Linux the link opens the program also for a user who may not enter the
-	// folder that it lies in, such as root's home or the go tool's own.
+	// On Linux, /proc/self/exe works even for a user that cannot access the program's
+	// folder, such as root's home or the go command's build folder.
 	cmd := exec.Command(program)
 	cmd.Args = []string{"pingpost: postgres supervisor"}
 	cmd.Dir = j.DataDir
@@ -33,10 +33,10 @@ func command(j job, runAs *account) (*exec.Cmd, error) {
 		"LC_ALL=" + locale(),
 		"HOME=" + j.DataDir,
 		"TMPDIR=" + layout(j.DataDir).run(),
-		"GORACE=atexit_sleep_ms=0", // a test binary with the race detector would end a second late
+		"GORACE=atexit_sleep_ms=0", // otherwise a test binary with the race detector exits a second later
 		"PGCTLTIMEOUT=" + strconv.Itoa(max(1, int(j.StartTimeout/time.Second))),
 	}
-	// A session of its own: Ctrl-C in a terminal goes to the caller alone, who
+	// Use a new session, so that Ctrl-C in a terminal only reaches the caller, which
 	// decides when Postgres stops.
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setsid: true}
 	if runAs != nil {
@@ -46,12 +46,12 @@ func command(j job, runAs *account) (*exec.Cmd, error) {
 	return cmd, nil
 }
 
-// notRunnable explains why the copy did not start. The data folder was found
-// reachable before, so a permission that is missing is the program's own.
+// notRunnable explains why the supervisor did not start. The data folder is known to be
+// accessible, so a permission error is about the program.
 func notRunnable(err error, runAs *account) error {
 	if os.IsPermission(err) && runAs != nil {
-		return fmt.Errorf("user %s, whom Postgres runs as here, may not run this program: make it executable for everyone (chmod 755, or build it under umask 022)",
+		return fmt.Errorf("user %s, which runs Postgres, is not allowed to run this program: make it executable for everyone (chmod 755, or build it with umask 022)",
 			runAs.name)
 	}
-	return fmt.Errorf("this program cannot start the copy of itself that keeps Postgres: %w", err)
+	return fmt.Errorf("starting the supervisor of Postgres: %w", err)
 }

@@ -7,8 +7,8 @@ import (
 	"github.com/jackc/pgx/v5"
 )
 
-// The two roles of the schema: one owns the tables and migrates, the other
-// serves and owns nothing.
+// The two roles of the schema: OwnerRole owns the tables and migrates them; AppRole is for
+// the service and owns nothing.
 const (
 	OwnerRole = "pingpost_owner"
 	AppRole   = "pingpost_app"
@@ -17,9 +17,9 @@ const (
 // Passwords are the two roles' passwords.
 type Passwords struct{ Owner, App string }
 
-// Provision makes the two roles, with these passwords, and an empty database
-// that the owner owns, where they are missing. docs/operations.md has the same
-// statements for a Postgres that is not ours.
+// Provision creates what is missing of the two roles and a database that the owner role
+// owns, and sets the roles' passwords. docs/operations.md has the same statements for other
+// installations of Postgres.
 func (s *Server) Provision(ctx context.Context, database string, p Passwords) error {
 	conn, err := pgx.Connect(ctx, s.SuperuserURL("postgres"))
 	if err != nil {
@@ -41,7 +41,7 @@ func (s *Server) Provision(ctx context.Context, database string, p Passwords) er
 			return err
 		}
 		if _, err := conn.Exec(ctx, statement); err != nil {
-			return fmt.Errorf("making the role %s: %w", role, err)
+			return fmt.Errorf("creating role %s: %w", role, err)
 		}
 	}
 	var exists bool

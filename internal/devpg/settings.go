@@ -10,12 +10,12 @@ import (
 	embeddedpostgres "github.com/fergusstrange/embedded-postgres"
 )
 
-// longestSocketPath is the least of the systems' limits (Linux has 107).
+// longestSocketPath is the shortest limit of the supported systems; that of Linux is 107.
 const longestSocketPath = 103
 
-// answerPatience bounds how long Postgres may take to answer once pg_ctl has
-// called it ready. The library asks without pause, so it is short.
-const answerPatience = 5 * time.Second
+// connectTimeout bounds the time until Postgres accepts connections after pg_ctl reported
+// it ready. It is short because the library polls without a pause.
+const connectTimeout = 5 * time.Second
 
 func (j job) config(l layout, password string) embeddedpostgres.Config {
 	return embeddedpostgres.DefaultConfig().
@@ -28,12 +28,12 @@ func (j job) config(l layout, password string) embeddedpostgres.Config {
 		Locale(locale()).
 		Encoding("UTF8").
 		StartParameters(j.settings(l)).
-		StartTimeout(answerPatience).
+		StartTimeout(connectTimeout).
 		Logger(nil) // the log stays in its file
 }
 
-// settings keep Postgres on this machine and what its clients send out of its
-// log: no statements, no parameters, no details that quote a row.
+// settings returns Postgres settings with which it only listens on this machine and logs
+// nothing that clients send: no statements, parameters or error details that quote a row.
 func (j job) settings(l layout) map[string]string {
 	s := map[string]string{
 		"listen_addresses":                  "127.0.0.1",
@@ -58,8 +58,8 @@ func (j job) settings(l layout) map[string]string {
 	return s
 }
 
-// socketSetting is empty, which means no Unix socket, where the path is too long
-// for one or would be read as a list of several.
+// socketSetting returns the folder for the Unix socket, or "" for no socket if the path is
+// too long or would be parsed as a list.
 func (l layout) socketSetting() string {
 	longest := fmt.Sprintf("%s/.s.PGSQL.%d", l.socket(), 65535)
 	if len(longest) > longestSocketPath || strings.ContainsAny(l.socket(), ",'") {
@@ -68,9 +68,8 @@ func (l layout) socketSetting() string {
 	return l.socket()
 }
 
-// locale orders texts by code point everywhere, and on Linux knows the upper and
-// lower case of letters beyond ASCII too, as a production database does. macOS
-// has no such locale by that name in every version.
+// locale returns a locale that sorts by code point. On Linux it also maps upper and lower
+// case beyond ASCII, like a production database; not every version of macOS has C.UTF-8.
 func locale() string {
 	if runtime.GOOS == "linux" {
 		return "C.UTF-8"

@@ -13,29 +13,29 @@ import (
 )
 
 const (
-	// downloadLimit bounds fetching Postgres where the system has none.
+	// downloadLimit bounds the download of Postgres if the system has none.
 	downloadLimit = 10 * time.Minute
-	// stopLimit is past every wait of a supervisor that stops Postgres: one that
-	// still runs then hangs.
+	// stopLimit is longer than a supervisor needs to stop Postgres. One that is still
+	// running then hangs.
 	stopLimit = 2 * time.Minute
 )
 
-// supervisor is the caller's end of the process that keeps Postgres.
+// supervisor is the caller's handle of the supervisor process.
 type supervisor struct {
 	job   job
 	runAs *account
 	cmd   *exec.Cmd
 	stdin io.WriteCloser
 
-	gone chan struct{} // closed when the process, and its Postgres with it, has ended
-	lost chan struct{} // closed before gone when nobody had asked for that
+	gone chan struct{} // closed when the process and its Postgres have ended
+	lost chan struct{} // closed before gone if that happens without a call to stop
 
 	mu       sync.Mutex
 	stopping bool
 	err      error // how the process ended
 }
 
-// startSupervisor starts a supervisor and waits until its Postgres answers.
+// startSupervisor starts a supervisor and waits until its Postgres accepts connections.
 func startSupervisor(ctx context.Context, j job, runAs *account) (k *supervisor, password string, err error) {
 	k = &supervisor{job: j, runAs: runAs, gone: make(chan struct{}), lost: make(chan struct{})}
 	reports, err := k.launch()
@@ -57,17 +57,17 @@ func startSupervisor(ctx context.Context, j job, runAs *account) (k *supervisor,
 			<-k.gone
 			return nil, "", k.err
 		case <-limit.C:
-			err = fmt.Errorf("the private Postgres did not start within %s; if the machine is only busy, try again; its log is %s",
+			err = fmt.Errorf("the private Postgres did not start within %s; if the machine is busy, try again, otherwise see its log %s",
 				j.StartTimeout, layout(j.DataDir).log())
 			return nil, "", errors.Join(err, k.stop())
 		case <-ctx.Done():
-			err = fmt.Errorf("starting Postgres was called off: %w", context.Cause(ctx))
+			err = fmt.Errorf("starting Postgres was canceled: %w", context.Cause(ctx))
 			return nil, "", errors.Join(err, k.stop())
 		}
 	}
 }
 
-// launch starts the process. What it says of its start comes through the channel.
+// launch starts the process. The channel receives the reports about its start.
 func (k *supervisor) launch() (<-chan report, error) {
 	var err error
 	if k.cmd, err = command(k.job, k.runAs); err != nil {
@@ -87,12 +87,12 @@ func (k *supervisor) launch() (<-chan report, error) {
 	}
 	reports := make(chan report, maxReports)
 	go k.watch(stdout, stderr, reports)
-	// A failure to write means that the process has ended: watch finds out why.
+	// If writing fails, the process has ended, and watch reports why.
 	_ = json.NewEncoder(k.stdin).Encode(k.job)
 	return reports, nil
 }
 
-// watch follows the process to its end; stop waits for it.
+// watch reads the process's reports until it ends. stop waits for it.
 func (k *supervisor) watch(stdout io.Reader, stderr *tail, reports chan<- report) {
 	defer close(k.gone)
 	var failure error
@@ -104,7 +104,7 @@ func (k *supervisor) watch(stdout io.Reader, stderr *tail, reports chan<- report
 			break
 		}
 		if err != nil {
-			failure = errors.New("the copy of this program that should keep Postgres did something else: call devpg.RunIfChild first in main (in a test: in TestMain)")
+			failure = errors.New("the supervisor of Postgres printed something else than reports: call devpg.RunIfChild first in main (in a test: in TestMain)")
 			_ = k.cmd.Process.Kill()
 			break
 		}
@@ -114,13 +114,13 @@ func (k *supervisor) watch(stdout io.Reader, stderr *tail, reports chan<- report
 		}
 		select {
 		case reports <- r:
-		default: // more than maxReports: not a supervisor's, and nobody waits for it
+		default: // more than maxReports, so not from a supervisor
 		}
 	}
-	_, _ = io.Copy(io.Discard, stdout) // Wait needs it drained
+	_, _ = io.Copy(io.Discard, stdout) // drain it before Wait
 	if err := k.cmd.Wait(); err != nil && failure == nil {
-		// Killed or crashed: Postgres has lost its supervisor and has to go too.
-		failure = errors.Join(fmt.Errorf("the process that keeps Postgres ended: %w%s", err, stderr), k.sweep())
+		// The supervisor was killed or crashed, so stop its Postgres.
+		failure = errors.Join(fmt.Errorf("the supervisor of Postgres ended: %w%s", err, stderr), k.sweep())
 	}
 	k.end(failure)
 }
@@ -133,7 +133,7 @@ func (k *supervisor) end(failure error) {
 		return
 	}
 	if k.err == nil {
-		k.err = errors.New("the process that keeps Postgres ended")
+		k.err = errors.New("the supervisor of Postgres ended")
 	}
 	close(k.lost)
 }
@@ -147,7 +147,7 @@ func (k *supervisor) stop() error {
 	defer hung.Stop()
 	<-k.gone
 	if k.lostErr() != nil {
-		return nil // told through Err; there was nothing left to stop
+		return nil // already stopped; Err returns the reason
 	}
 	return k.err
 }
@@ -163,9 +163,9 @@ func (k *supervisor) lostErr() error {
 	}
 }
 
-// sweep takes down a Postgres that lost its supervisor. A process of the same
-// unprivileged user does it, for root would be signalling whatever process
-// number stands in a file that this user can write.
+// sweep stops a Postgres whose supervisor ended. It uses another supervisor process of the
+// same unprivileged user: the user can write the pid file, so root must not signal the
+// process in it.
 func (k *supervisor) sweep() error {
 	j := k.job
 	j.Sweep = true
@@ -186,10 +186,10 @@ func (k *supervisor) sweep() error {
 	if json.Unmarshal(out, &r) == nil && r.Failure != "" {
 		return r.failure()
 	}
-	return fmt.Errorf("a Postgres may still be running on %s: %w", j.DataDir, err)
+	return fmt.Errorf("a Postgres may still be running in %s: %w", j.DataDir, err)
 }
 
-// tail keeps the end of what a process writes to its standard error.
+// tail stores the end of a process's standard error.
 type tail struct{ text []byte }
 
 func (t *tail) Write(p []byte) (int, error) {
