@@ -1,12 +1,12 @@
-# What there is to do here. `make help` lists it.
+# Run `make help` for a list of the targets.
 
 SHELL := /bin/bash -o pipefail
 GO    ?= go
 LINT   = $(GO) tool -modfile=tools/lint/go.mod
 FUZZ  ?= 20s
 
-# A program with the race detector sleeps for a second before it exits, and a test run
-# starts hundreds.
+# Programs with the race detector sleep for a second before they exit, and a test run starts
+# hundreds of them.
 export GORACE ?= atexit_sleep_ms=0
 
 .DEFAULT_GOAL := help
@@ -16,23 +16,23 @@ help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-12s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
 
 .PHONY: run
-run: build ## start everything on this machine, with a private Postgres and demonstration partners
+run: build ## start everything on this machine, with a private Postgres and demo partners
 	@exec bin/pingpost dev
 
-# What the console's style sheet and scripts are made of. Tailwind reads the
-# templates to know which of its classes are used.
+# Sources of the console's style sheet and scripts. Tailwind reads the templates to find the
+# classes that are used.
 ASSET_SOURCES = .ci/assets $(wildcard admin/assets/package*.json admin/assets/*.css admin/assets/styles/*.css \
 	admin/assets/*.js admin/assets/*.svg templates/*/*.templ)
 
 .PHONY: assets
-assets: admin/assets/dist/.built ## build the console's style sheet and scripts, where a source has changed
+assets: admin/assets/dist/.built ## build the console's style sheet and scripts if a source has changed
 
 admin/assets/dist/.built: $(ASSET_SOURCES)
 	@.ci/assets
 
 .PHONY: build
 build: assets ## build bin/pingpost
-	@echo 'building bin/pingpost: the first time on a machine takes a minute or two, without a word'
+	@echo 'building bin/pingpost: the first build takes a minute or two and prints nothing'
 	$(GO) build -trimpath -o bin/pingpost ./cmd/pingpost
 
 .PHONY: needs
@@ -40,25 +40,25 @@ needs:
 	@.ci/needs
 
 .PHONY: screenshots
-screenshots: needs assets ## write ./screenshots: every page of the console, light, dark and narrow
+screenshots: needs assets ## write screenshots of all console pages (light, dark, narrow) to ./screenshots
 	@mkdir -p screenshots
 	SCREENSHOTS=$(CURDIR)/screenshots $(GO) test -count=1 -run '^TestInBrowser$$/^every_page' ./test/browser
 
 .PHONY: test
-test: needs assets ## run every test, with the race detector, against a real Postgres
+test: needs assets ## run all tests with the race detector, against a real Postgres
 	$(GO) test -race -timeout 30m ./...
 
-# Packages whose tests take long: they use a browser, kill processes, or measure.
+# Packages with slow tests: they use a browser, kill processes, or measure times.
 SLOW_TESTS = ./api/... ./bench/... ./cmd/... ./internal/devpg ./internal/devstack ./internal/devvault ./soak ./templates ./test/...
 
 .PHONY: test-short
-test-short: assets ## run the tests that need no browser and kill nothing, without the race detector
+test-short: assets ## run the fast tests (no browser, no killed processes), without the race detector
 	$(GO) test -timeout 5m $$(comm -23 <($(GO) list ./... | sort) <($(GO) list $(SLOW_TESTS) | sort))
 
 .PHONY: check
 check: assets ## format, vet, golangci-lint, generated files, import rules, documentation, known vulnerabilities
 	@unformatted=$$(git ls-files -co --exclude-standard '*.go' | grep -v '_templ\.go$$' | xargs gofmt -l); \
-		[ -z "$$unformatted" ] || { echo "not formatted (make fmt mends it):"; echo "$$unformatted"; exit 1; }
+		[ -z "$$unformatted" ] || { echo "not formatted; run make fmt:"; echo "$$unformatted"; exit 1; }
 	$(GO) mod verify
 	$(GO) mod tidy -diff
 	$(GO) vet ./...
@@ -68,7 +68,7 @@ check: assets ## format, vet, golangci-lint, generated files, import rules, docu
 	@.ci/vulnerabilities $(LINT) govulncheck ./...
 
 .PHONY: generate
-generate: ## write the files that are generated from others
+generate: ## write the generated files
 	$(GO) tool templ generate -path templates -log-level error
 
 .PHONY: reference
@@ -81,15 +81,15 @@ fmt: ## format the code
 	$(GO) tool templ fmt -log-level error templates
 
 .PHONY: bench
-bench: assets ## measure against the baselines; writes docs/benchmarks.md
+bench: assets ## measure the performance against baselines and write docs/benchmarks.md
 	$(GO) run ./bench
 
 .PHONY: soak
-soak: needs assets ## kill nodes 50 times and Postgres 20 times under load, disturb the network, judge every answer; and an hour's memory
+soak: needs assets ## kill nodes and Postgres under load, disturb the network, and check every response; check memory for an hour
 	$(GO) test -count=1 -timeout 2h -v ./soak -args -node-kills 50 -postgres-kills 20 -disturbances 10 -hold 1h
 
 .PHONY: fuzz
-fuzz: ## run every fuzz target for FUZZ (20s) each
+fuzz: ## run each fuzz target for FUZZ (default 20s)
 	@for package in $$($(GO) list ./...); do \
 		for target in $$($(GO) test -list '^Fuzz' $$package | grep '^Fuzz'); do \
 			$(GO) test -run '^$$' -fuzz "^$$target\$$" -fuzztime $(FUZZ) -fuzzminimizetime 1s $$package || exit 1; \
@@ -97,5 +97,5 @@ fuzz: ## run every fuzz target for FUZZ (20s) each
 	done
 
 .PHONY: clean
-clean: ## remove what was built; the data folder stays
+clean: ## remove bin; the data folder is not removed
 	rm -rf bin

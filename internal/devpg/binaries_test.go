@@ -59,11 +59,11 @@ func TestFind(t *testing.T) {
 		want  int
 		parts []string
 	}{
-		{all, 14, []string{"made by Postgres 14", "16 in " + p16, "15 in " + p15, overrideName}},
-		{search{Override: p15}, 16, []string{"made by Postgres 16", "15 in " + p15}},
+		{all, 14, []string{"created by Postgres 14", "16 in " + p16, "15 in " + p15, overrideName}},
+		{search{Override: p15}, 16, []string{"created by Postgres 16", "15 in " + p15}},
 		{search{Override: p13}, 0, []string{overrideName, "Postgres 13"}},
 		{search{Override: client17}, 0, []string{overrideName, client17, "initdb"}},
-		{search{}, 14, []string{"needs Postgres 14", overrideName}},
+		{search{}, 14, []string{"Postgres 14 is required", overrideName}},
 	} {
 		_, err := c.s.find(c.want)
 		wantParts(t, err, c.parts...)
