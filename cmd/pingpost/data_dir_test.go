@@ -15,13 +15,13 @@ import (
 	"github.com/pingpost/pingpost/internal/devstack"
 )
 
-// TestDataFolder keeps data in a folder over several starts, looks into its
-// files, and then damages them one by one.
+// TestDataFolder uses a data folder over several starts, searches its files for secrets,
+// and then damages them one by one.
 func TestDataFolder(t *testing.T) {
 	t.Parallel()
 	dir := filepath.Join(folder(t), "data")
 	first := startDev(t, nil, "--data-dir", dir)
-	kept := first.partner(0).deliver(t)
+	delivered := first.partner(0).deliver(t)
 	t.Run("one at a time", func(t *testing.T) {
 		tryDev(t, "--data-dir", dir).fails(t, 1, dir)
 	})
@@ -29,17 +29,17 @@ func TestDataFolder(t *testing.T) {
 		t.Errorf("exit code %d: %s", code, first.stderr.String())
 	}
 	nothingRunsOn(t, dir)
-	t.Run("nothing in clear", func(t *testing.T) { nothingInClear(t, dir, first) })
+	t.Run("no plaintext", func(t *testing.T) { noPlaintext(t, dir, first) })
 
 	again := startDev(t, []string{"PINGPOST_DATA_DIR=" + dir})
 	for i, p := range again.Partners {
 		if p.Secret != first.Partners[i].Secret || p.Slug != first.Partners[i].Slug {
-			t.Errorf("%s has another secret than before", p.Slug)
+			t.Errorf("the secret of %s has changed", p.Slug)
 		}
 	}
-	status, header, answer := again.partner(0).send(t, "post", kept.body, true)
-	if status != http.StatusOK || header.Get("Idempotent-Replayed") != "true" || member(t, answer, "leadId") != kept.id {
-		t.Errorf("the lead of the first start is answered %d %s", status, answer)
+	status, header, answer := again.partner(0).send(t, "post", delivered.body, true)
+	if status != http.StatusOK || header.Get("Idempotent-Replayed") != "true" || member(t, answer, "leadId") != delivered.id {
+		t.Errorf("replay of the first start's post: got %d %s", status, answer)
 	}
 	again.partner(0).deliver(t)
 	if code := again.interrupt(t); code != 0 {
@@ -49,10 +49,10 @@ func TestDataFolder(t *testing.T) {
 	t.Run("damaged", func(t *testing.T) { damagedFolder(t, dir) })
 }
 
-// nothingInClear reads every file of a data folder: tables, write-ahead log,
-// Postgres's own log. Only keys.json may hold secrets.
-func nothingInClear(t *testing.T, dir string, d *development) {
-	words := map[string]string{"the e-mail address": personal, "the notes": "quillfeather"}
+// noPlaintext searches all files in a data folder (tables, write-ahead log, Postgres's log)
+// for secrets and personal data. Only keys.json may contain secrets.
+func noPlaintext(t *testing.T, dir string, d *development) {
+	words := map[string]string{"the email address": personal, "the notes": "quillfeather"}
 	for _, p := range d.Partners {
 		words["the secret of "+p.Slug] = p.Secret
 	}
@@ -69,18 +69,17 @@ func nothingInClear(t *testing.T, dir string, d *development) {
 		consents += bytes.Count(text, []byte("SW1A 1AA"))
 		for what, word := range words {
 			if bytes.Contains(text, []byte(word)) {
-				t.Errorf("%s is in clear in %s", what, path)
+				t.Errorf("%s is in plaintext in %s", what, path)
 			}
 		}
 		return nil
 	})
 	if err != nil || files < 500 || consents == 0 {
-		t.Errorf("%d files, in them the postcode %d times, which is stored in clear: the search was blind (%v)", files,
-			consents, err)
+		t.Errorf("searched %d files and found the postcode, which is stored in plaintext, %d times (%v)", files, consents, err)
 	}
 }
 
-// tryDev runs a `pingpost dev` that must fail.
+// tryDev runs a `pingpost dev` that is expected to fail.
 func tryDev(t *testing.T, args ...string) outcome {
 	t.Helper()
 	return pingpost(t,
@@ -88,23 +87,22 @@ func tryDev(t *testing.T, args ...string) outcome {
 			args...)...)
 }
 
-// damagedFolder takes files of a data folder away or writes nonsense into them.
-// Each time the message names the file and the mend, and nothing is thrown away:
-// with the file put back, the folder is whole again.
+// damagedFolder removes or overwrites files in a data folder. Each time, the message names
+// the file, and no data is deleted.
 func damagedFolder(t *testing.T, dir string) {
 	before := contents(t, dir)
 	for _, c := range []struct {
-		name, file, content string // "" to take the file away
+		name, file, content string // empty content removes the file
 		says                []string
 	}{
 		{"no keys", "keys.json", "", []string{"keys.json", dir}},
-		{"keys that are no JSON", "keys.json", "{", []string{"keys.json"}},
-		{"keys without one of them", "keys.json", `{"platform_key":"x"}`, []string{"keys.json"}},
-		{"keys of another folder", "keys.json", anotherKey(t, dir), []string{"platform_key", dir + "/keys.json"}},
+		{"keys that are not JSON", "keys.json", "{", []string{"keys.json"}},
+		{"a missing key", "keys.json", `{"platform_key":"x"}`, []string{"keys.json"}},
+		{"another platform key", "keys.json", anotherKey(t, dir), []string{"platform_key", dir + "/keys.json"}},
 		{"no version", "postgres/cluster/PG_VERSION", "", []string{dir, "PG_VERSION"}},
-		{"a version that is none", "postgres/cluster/PG_VERSION", "nonsense\n", []string{dir, "PG_VERSION"}},
+		{"an invalid version", "postgres/cluster/PG_VERSION", "nonsense\n", []string{dir, "PG_VERSION"}},
 		{"no control file", "postgres/cluster/global/pg_control", "", []string{dir, "pg_control"}},
-		{"a control file of nonsense", "postgres/cluster/global/pg_control", strings.Repeat("x", 8192),
+		{"an invalid control file", "postgres/cluster/global/pg_control", strings.Repeat("x", 8192),
 			[]string{dir, "postgres.log"}},
 		{"no password", "postgres/password", "", []string{dir, "password"}},
 	} {
@@ -125,11 +123,11 @@ func damagedFolder(t *testing.T, dir string) {
 		})
 	}
 	if after := contents(t, dir); after != before {
-		t.Errorf("of %d files %d are left", before, after)
+		t.Errorf("got %d files, want %d", after, before)
 	}
 }
 
-// anotherKey is the folder's keys.json with a platform key that is not its own.
+// anotherKey returns the folder's keys.json with another platform key.
 func anotherKey(t *testing.T, dir string) string {
 	t.Helper()
 	text, err := os.ReadFile(filepath.Join(dir, "keys.json"))
@@ -143,7 +141,7 @@ func anotherKey(t *testing.T, dir string) string {
 	return strings.Replace(string(text), keys.PlatformKey, "MDEyMzQ1Njc4OTAxMjM0NTY3ODkwMTIzNDU2Nzg5MDE=", 1)
 }
 
-// writeLike writes a file with the mode and owner of another.
+// writeLike writes a file with the mode and owner of the file like.
 func writeLike(t *testing.T, like, path, content string) {
 	t.Helper()
 	info, err := os.Stat(like)
@@ -159,7 +157,7 @@ func writeLike(t *testing.T, like, path, content string) {
 	}
 }
 
-// contents counts the files of the cluster's tables.
+// contents counts the files of tables in the cluster.
 func contents(t *testing.T, dir string) (files int) {
 	t.Helper()
 	err := filepath.WalkDir(filepath.Join(dir, "postgres", "cluster", "base"), func(_ string, entry fs.DirEntry, err error) error {
@@ -174,7 +172,7 @@ func contents(t *testing.T, dir string) (files int) {
 	return files
 }
 
-// TestDevRejects checks what is wrong before anything is started.
+// TestDevRejects checks errors that are reported before anything is started.
 func TestDevRejects(t *testing.T) {
 	t.Parallel()
 	taken, err := net.Listen("tcp", "127.0.0.1:0")
@@ -193,7 +191,7 @@ func TestDevRejects(t *testing.T) {
 			fails(t, 1, taken.Addr().String(), flag)
 	}
 	tryDev(t, "--data-dir", dir, "--api-addr", taken.Addr().String(), "--ops-addr", taken.Addr().String()).
-		fails(t, 1, "--api-addr", "--ops-addr") // told at once
+		fails(t, 1, "--api-addr", "--ops-addr") // both in one message
 	for _, nonsense := range []string{"foo", "127.0.0.1:99999", "203.0.113.7:0"} {
 		tryDev(t, "--data-dir", dir, "--admin-addr", nonsense).fails(t, 1, nonsense, "--admin-addr")
 	}
@@ -201,10 +199,10 @@ func TestDevRejects(t *testing.T) {
 		o := tryDev(t, "--data-dir", dir, "--ready-file", path)
 		o.fails(t, 1, path, "--ready-file")
 		if strings.Count(o.stderr, "\n") != 1 {
-			t.Errorf("more than one line: %s", o.stderr)
+			t.Errorf("want one line, got: %s", o.stderr)
 		}
 	}
-	gone(t, dir) // a port in use costs no start of Postgres
+	gone(t, dir) // Postgres was not started
 	tryDev(t, "--data-dir", file).fails(t, 1, file, "--data-dir")
 	tryDev(t, "--data-dir", dir, "--ephemeral").fails(t, 2, "--ephemeral", "--data-dir")
 	tryDev(t, "--dat-dir", dir).fails(t, 2, "--dat-dir", "pingpost dev --help")

@@ -18,8 +18,7 @@ import (
 	"time"
 )
 
-// TestDev is the first five minutes with the platform: start it, paste what it
-// prints, stop it.
+// TestDev starts the platform, runs the commands that it prints, and stops it.
 func TestDev(t *testing.T) {
 	t.Parallel()
 	temporary := folder(t)
@@ -27,20 +26,20 @@ func TestDev(t *testing.T) {
 	t.Run("ready file", func(t *testing.T) { readyFileShape(t, d) })
 	t.Run("curl", func(t *testing.T) { paste(t, d, 0) })
 	t.Run("sign", func(t *testing.T) { paste(t, d, 1) })
-	t.Run("demonstration partners", func(t *testing.T) { demonstrationPartners(t, d) })
-	t.Run("replay", func(t *testing.T) { signedAgain(t, d) })
-	t.Run("by command", func(t *testing.T) { byCommand(t, d) })
+	t.Run("demo partners", func(t *testing.T) { demoPartners(t, d) })
+	t.Run("sign output", func(t *testing.T) { signOutput(t, d) })
+	t.Run("operator's command", func(t *testing.T) { printedCommand(t, d) })
 
 	entries, err := os.ReadDir(temporary)
 	if err != nil || len(entries) != 1 {
-		t.Fatalf("in the temporary folder there is %v: %v", entries, err)
+		t.Fatalf("the temporary folder contains %v: %v", entries, err)
 	}
 	if code := d.interrupt(t); code != 0 {
 		t.Errorf("exit code %d: %s", code, d.stderr.String())
 	}
 	gone(t, filepath.Join(temporary, entries[0].Name()))
 	if _, err := os.Stat(d.readyFile); !errors.Is(err, fs.ErrNotExist) {
-		t.Errorf("the ready file is still there: %v", err)
+		t.Errorf("the ready file still exists: %v", err)
 	}
 	for _, leak := range []string{personal, "quillfeather", d.Partners[0].Secret} {
 		if strings.Contains(d.stderr.String(), leak) {
@@ -49,20 +48,20 @@ func TestDev(t *testing.T) {
 	}
 }
 
-// TestDevAhead is the same with a clock that runs ahead, as for trying out what
-// an expired transaction is like: the printed commands sign by that clock.
+// TestDevAhead runs the printed commands with a clock that runs ahead. They must sign with
+// that clock.
 func TestDevAhead(t *testing.T) {
 	t.Parallel()
 	d := startDev(t, []string{"TMPDIR=" + folder(t)}, "--ephemeral", "--clock-offset", "16m",
-		"--api-addr", ":0", "--admin-addr", "0.0.0.0:0") // on every address, it is told by the name of this machine
+		"--api-addr", ":0", "--admin-addr", "0.0.0.0:0") // printed as localhost
 	for _, url := range []string{d.APIURL, d.AdminURL} {
 		if !strings.HasPrefix(url, "http://localhost:") || strings.HasSuffix(url, ":0") ||
 			!strings.Contains(d.stdout.String(), url) {
-			t.Errorf("%s is no address that the welcome names", url)
+			t.Errorf("the URL %s is not in the output", url)
 		}
 	}
 	if strings.Contains(d.stdout.String(), "[::]") || strings.Contains(d.stdout.String(), "0.0.0.0") {
-		t.Errorf("an address that is none: %s", d.stdout.String())
+		t.Errorf("the output has an unspecified address: %s", d.stdout.String())
 	}
 	paste(t, d, 0)
 	paste(t, d, 1)
@@ -71,8 +70,8 @@ func TestDevAhead(t *testing.T) {
 	}
 }
 
-// TestDevLosesItsPostgres names another address for partners, and takes Postgres
-// down under a dev that runs: it ends, and says why once.
+// TestDevLosesItsPostgres sets another public URL, and kills the Postgres of a running dev,
+// which must exit and print the reason once.
 func TestDevLosesItsPostgres(t *testing.T) {
 	t.Parallel()
 	dir := filepath.Join(folder(t), "data")
@@ -80,7 +79,7 @@ func TestDevLosesItsPostgres(t *testing.T) {
 	commands := strings.Join(pasteable(d.stdout.String()), "")
 	if n := strings.Count(commands, "https://leads.example.com/p/"+d.Partners[0].Slug+"/api/lead/"); n != 4 ||
 		strings.Contains(commands, d.APIURL) {
-		t.Errorf("to be pasted: %s", commands)
+		t.Errorf("wrong URLs in the commands: %s", commands)
 	}
 	text, err := os.ReadFile(filepath.Join(dir, "postgres", "cluster", "postmaster.pid"))
 	if err != nil {
@@ -97,17 +96,17 @@ func TestDevLosesItsPostgres(t *testing.T) {
 	select {
 	case <-d.ended:
 	case <-time.After(patience):
-		t.Fatalf("it goes on: %s", d.stderr.String())
+		t.Fatalf("dev is still running: %s", d.stderr.String())
 	}
-	said := d.stderr.String()
-	_, reason, _ := strings.Cut(said, "\npingpost: ")
-	if d.code != 1 || !strings.Contains(reason, dir) || strings.Count(said, "\npingpost: ") != 1 {
-		t.Errorf("exit code %d: %s", d.code, said)
+	stderr := d.stderr.String()
+	_, reason, _ := strings.Cut(stderr, "\npingpost: ")
+	if d.code != 1 || !strings.Contains(reason, dir) || strings.Count(stderr, "\npingpost: ") != 1 {
+		t.Errorf("exit code %d: %s", d.code, stderr)
 	}
 }
 
-// pasteable is the commands of a welcome, each a ping and its post: one with curl,
-// one with `pingpost sign`.
+// pasteable returns the commands in the output of dev, each a ping and a post: one with
+// curl, one with `pingpost sign`.
 func pasteable(welcome string) (commands []string) {
 	ping := ""
 	for paragraph := range strings.SplitSeq(welcome, "\n\n") {
@@ -121,12 +120,12 @@ func pasteable(welcome string) (commands []string) {
 	return commands
 }
 
-// paste runs one of the welcome's commands in a shell.
+// paste runs one of the printed commands in a shell.
 func paste(t *testing.T, d *development, which int) {
 	t.Helper()
 	all := pasteable(d.stdout.String())
 	if len(all) != 2 || strings.Count(all[which], "/api/lead/ping") != 1 || strings.Count(all[which], "/api/lead/post") != 1 {
-		t.Fatalf("the commands are %q: %s", all, d.stdout.String())
+		t.Fatalf("got the commands %q: %s", all, d.stdout.String())
 	}
 	commands := all[which]
 	ctx, cancel := context.WithTimeout(t.Context(), patience)
@@ -139,7 +138,7 @@ func paste(t *testing.T, d *development, which int) {
 		t.Fatalf("%v\n%s%s\n%s", err, stdout.String(), stderr.String(), commands)
 	}
 	if !strings.Contains(stderr.String(), `"accepted":true`) {
-		t.Errorf("the price is not shown: %s", stderr.String())
+		t.Errorf("the price is not printed: %s", stderr.String())
 	}
 	var answer struct {
 		Status, LeadID string
@@ -149,15 +148,15 @@ func paste(t *testing.T, d *development, which int) {
 		t.Fatalf("%v\n%s%s\n%s", err, stdout.String(), stderr.String(), commands)
 	}
 	if signs := strings.Contains(commands, " sign --url "); signs != strings.Contains(stderr.String(), "200 OK, X-Request-Id rq_") {
-		t.Errorf("of the answer it says %s", stderr.String())
+		t.Errorf("standard error: %s", stderr.String())
 	}
 	if answer.Status != "success" || !strings.HasPrefix(answer.LeadID, "ld_") || !answer.HMACVerified {
-		t.Errorf("answered %s", stdout.String())
+		t.Errorf("got the response %s", stdout.String())
 	}
 }
 
-// signedAgain sends one post twice, and one that is refused.
-func signedAgain(t *testing.T, d *development) {
+// signOutput sends a post twice, and once with a wrong secret.
+func signOutput(t *testing.T, d *development) {
 	c := d.partner(0)
 	url, secret, body := d.APIURL+"/p/"+c.slug+"/api/lead/post", []string{"PINGPOST_SECRET=" + c.secret}, c.prepare(t)
 	for _, replay := range []bool{false, true} {
@@ -166,7 +165,7 @@ func signedAgain(t *testing.T, d *development) {
 			t.Errorf("printed %q", out)
 		}
 		if !strings.HasPrefix(o.stderr, "200 OK, X-Request-Id rq_") || strings.Contains(o.stderr, "replay") != replay {
-			t.Errorf("of the answer it says %s", o.stderr)
+			t.Errorf("standard error: %s", o.stderr)
 		}
 	}
 	o := call(t, body, []string{"PINGPOST_SECRET=not the secret"}, "sign", "--url", url)
@@ -175,8 +174,8 @@ func signedAgain(t *testing.T, d *development) {
 	}
 }
 
-// byCommand runs the operator's command that the welcome shows.
-func byCommand(t *testing.T, d *development) {
+// printedCommand runs the operator's command that dev prints.
+func printedCommand(t *testing.T, d *development) {
 	_, rest, _ := strings.Cut(d.stdout.String(), shellQuote(binary))
 	line, _, _ := strings.Cut(shellQuote(binary)+rest, "\n")
 	if list := shell(t, line); !strings.HasPrefix(list, "SLUG") || !strings.Contains(list, d.Partners[0].Slug) {
@@ -184,14 +183,14 @@ func byCommand(t *testing.T, d *development) {
 	}
 }
 
-// readyFileShape holds the ready file to its exact members: programs read it.
+// readyFileShape checks the exact members of the ready file, because programs read it.
 func readyFileShape(t *testing.T, d *development) {
 	info, err := os.Stat(d.readyFile)
 	if err != nil {
 		t.Fatal(err)
 	}
 	if info.Mode().Perm() != 0o600 {
-		t.Errorf("the ready file holds secrets and is open to others: %s", info.Mode())
+		t.Errorf("the ready file contains secrets but has mode %s", info.Mode())
 	}
 	text, err := os.ReadFile(d.readyFile)
 	if err != nil {
@@ -220,12 +219,12 @@ func readyFileShape(t *testing.T, d *development) {
 	}
 	if len(lists.Partners) != 3 || lists.Staff == nil || d.KeyWrapper != "local" ||
 		!strings.HasPrefix(d.DatabaseURL, "postgres://pingpost_app:") {
-		t.Errorf("the ready file says %s", text)
+		t.Errorf("got the ready file %s", text)
 	}
 	for _, origin := range []string{d.APIURL, d.AdminURL, d.OpsURL} {
 		if !strings.HasPrefix(origin, "http://127.0.0.1:") || strings.HasSuffix(origin, ":0") ||
 			!strings.Contains(d.stdout.String(), origin) {
-			t.Errorf("%s is no address that the welcome names", origin)
+			t.Errorf("the URL %s is not in the output", origin)
 		}
 	}
 }
@@ -237,9 +236,8 @@ func hasMembers(t *testing.T, object map[string]json.RawMessage, names ...string
 	}
 }
 
-// demonstrationPartners checks that there is one partner for each way of
-// enforcing signatures.
-func demonstrationPartners(t *testing.T, d *development) {
+// demoPartners checks that there is a demo partner for each signing mode.
+func demoPartners(t *testing.T, d *development) {
 	for i, want := range []struct {
 		signing  string
 		unsigned int
@@ -250,7 +248,7 @@ func demonstrationPartners(t *testing.T, d *development) {
 		c := d.partner(i)
 		c.deliver(t)
 		if status, _, answer := c.send(t, "post", c.prepare(t), false); status != want.unsigned {
-			t.Errorf("%s, unsigned: answered %d %s, want %d", want.signing, status, answer, want.unsigned)
+			t.Errorf("unsigned post with %s: got %d %s, want %d", want.signing, status, answer, want.unsigned)
 		}
 		if d.Partners[i].Accounts[0].Default == d.Partners[i].Accounts[1].Default {
 			t.Errorf("accounts %v", d.Partners[i].Accounts)

@@ -8,9 +8,9 @@ import (
 func TestID(t *testing.T) {
 	t.Parallel()
 	const uuid, digits = "01900000-0000-7000-8000-0000000000ff", "01J0000000E00800000000007Z"
-	given := pingpost(t, "id", strings.ToUpper(uuid))
-	if out := given.ok(t); out != "ld_"+digits+"  "+uuid+"\n" || !strings.Contains(given.stderr, "pt_ ac_ sk_") {
-		t.Errorf("printed %q and %q", out, given.stderr)
+	o := pingpost(t, "id", strings.ToUpper(uuid))
+	if out := o.ok(t); out != "ld_"+digits+"  "+uuid+"\n" || !strings.Contains(o.stderr, "pt_ ac_ sk_") {
+		t.Errorf("printed %q and %q", out, o.stderr)
 	}
 	for _, kind := range kinds() {
 		text := string(kind) + digits

@@ -14,7 +14,7 @@ import (
 	"github.com/pingpost/pingpost/internal/testkit"
 )
 
-// script is the commands of a page, in the order of the page: its blocks of shell.
+// script returns the shell commands of a documentation page, in order.
 func script(t *testing.T, page string) string {
 	t.Helper()
 	text, err := os.ReadFile(filepath.Join("..", "..", "docs", page))
@@ -31,8 +31,7 @@ func script(t *testing.T, page string) string {
 	return all.String()
 }
 
-// The commands of docs/vault.md prepare a bare Vault, and what they make lets a
-// role do its own and nothing else.
+// The commands in docs/vault.md prepare a bare Vault, with the same policies as devvault.
 func TestVaultIsPreparedAsThePageSays(t *testing.T) {
 	t.Parallel()
 	v := testkit.NewBareVault(t)
@@ -44,7 +43,7 @@ func TestVaultIsPreparedAsThePageSays(t *testing.T) {
 	}
 	for _, part := range []string{`"role_id":"`, `"secret_id":"`} {
 		if !strings.Contains(string(out), part) {
-			t.Errorf("it prints no %s: %s", part, out)
+			t.Errorf("%s is not printed: %s", part, out)
 		}
 	}
 	made := func(path string) string {
@@ -55,7 +54,7 @@ func TestVaultIsPreparedAsThePageSays(t *testing.T) {
 		}
 		return fmt.Sprint(read.Data)
 	}
-	// What dev and the tests work with is what the page makes.
+	// The policies must be the same as in dev and the tests.
 	other := testkit.NewVault(t)
 	words := regexp.MustCompile(`path "[^"]+"|capabilities = \[[^\]]*\]`)
 	for _, role := range []string{devvault.Serve, devvault.Rewrap, devvault.Rotate} {
@@ -79,16 +78,15 @@ func TestVaultIsPreparedAsThePageSays(t *testing.T) {
 		}
 	}
 	if mount := made("sys/auth/approle/tune"); !strings.Contains(mount, "user_lockout_disable:true") {
-		t.Errorf("the mount: %s", mount)
+		t.Errorf("got the mount %s", mount)
 	}
 	if key := made("transit/keys/pingpost-leads"); !strings.Contains(key, "exportable:false") ||
 		!strings.Contains(key, "type:aes256-gcm96") {
-		t.Errorf("the key: %s", key)
+		t.Errorf("got the key %s", key)
 	}
 }
 
-// A data folder that began on the local key goes on with Vault: no lead is lost,
-// whichever comes and goes.
+// A data folder changes from the local key to Vault and back, and no lead is lost.
 func TestFromTheLocalKeyToVaultAndOn(t *testing.T) {
 	t.Parallel()
 	dir := filepath.Join(folder(t), "data")
@@ -97,13 +95,13 @@ func TestFromTheLocalKeyToVaultAndOn(t *testing.T) {
 	d := startDev(t, nil, "--data-dir", dir)
 	first := d.partner(0).deliver(t)
 	if d.KeyWrapper != "local" {
-		t.Errorf("the ready file says %q", d.KeyWrapper)
+		t.Errorf("got the key wrapper %q", d.KeyWrapper)
 	}
 	d.stop(t, syscall.SIGTERM)
 
 	d = startDev(t, nil, "--data-dir", dir, "--vault")
 	if d.KeyWrapper != "vault" {
-		t.Errorf("the ready file says %q", d.KeyWrapper)
+		t.Errorf("got the key wrapper %q", d.KeyWrapper)
 	}
 	second := d.partner(0).deliver(t)
 	status := keys("status")
@@ -111,34 +109,34 @@ func TestFromTheLocalKeyToVaultAndOn(t *testing.T) {
 		!regexp.MustCompile(`(?m)^vault +v1 +1 +writes$`).MatchString(status) {
 		t.Errorf("status:\n%s", status)
 	}
-	if said := keys("rewrap"); said != "1 leads moved to vault v1\n" {
-		t.Errorf("rewrap: %s", said)
+	if out := keys("rewrap"); out != "1 leads moved to vault v1\n" {
+		t.Errorf("rewrap: %s", out)
 	}
 	keys("rotate")
-	if said := keys("rewrap"); said != "2 leads moved to vault v2\n" {
-		t.Errorf("rewrap after the rotation: %s", said)
+	if out := keys("rewrap"); out != "2 leads moved to vault v2\n" {
+		t.Errorf("rewrap after the rotation: %s", out)
 	}
 	d.stop(t, syscall.SIGTERM)
 
-	d = startDev(t, nil, "--data-dir", dir, "--vault") // Vault's own memory is gone; its key is not
+	d = startDev(t, nil, "--data-dir", dir, "--vault") // Vault's memory is lost, but its key is restored
 	if status := keys("status"); !regexp.MustCompile(`(?m)^vault +v2 +2 +writes$`).MatchString(status) ||
 		strings.Contains(status, "local") {
 		t.Errorf("status at the end:\n%s", status)
 	}
-	// Resealing opens each record: all of them are readable.
-	if said := keys("reseal"); !strings.HasPrefix(said, "0 signing secrets moved") {
-		t.Errorf("reseal: %s", said)
+	// Resealing decrypts each lead, so it fails if one cannot be read.
+	if out := keys("reseal"); !strings.HasPrefix(out, "0 signing secrets moved") {
+		t.Errorf("reseal: %s", out)
 	}
 	for _, l := range []lead{first, second} {
 		status, header, answer := d.partner(0).send(t, "post", l.body, true)
 		if status != 200 || header.Get("Idempotent-Replayed") != "true" || member(t, answer, "leadId") != l.id {
-			t.Errorf("a retry is answered %d %s", status, answer)
+			t.Errorf("retry: got %d %s", status, answer)
 		}
 	}
 	d.stop(t, syscall.SIGTERM)
 
-	d = startDev(t, nil, "--data-dir", dir) // without Vault: the node says what it lacks
+	d = startDev(t, nil, "--data-dir", dir) // without Vault, the node logs which keys are missing
 	if pingpost(t, "keys", "rotate", "--data-dir", dir).fails(t, 1, "vault.address"); !strings.Contains(d.stderr.String(), "vault v2") {
-		t.Errorf("the log does not tell of the leads that cannot be read: %s", d.stderr.String())
+		t.Errorf("the leads that cannot be read are not logged: %s", d.stderr.String())
 	}
 }

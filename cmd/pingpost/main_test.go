@@ -13,9 +13,8 @@ import (
 	"time"
 )
 
-// binary is the built command, which every test here runs as a person would.
-// It is made once: between TestMain and a test the testing package passes
-// nothing.
+// binary is the path of the built command. It is a global because TestMain cannot pass
+// values to tests.
 var binary string
 
 func TestMain(m *testing.M) {
@@ -33,15 +32,15 @@ func buildAndRun(m *testing.M) (code int, err error) {
 		return 1, err
 	}
 	defer os.RemoveAll(dir)
-	binary = filepath.Join(dir, "it's here", "pingpost") // what it prints must hold in any folder
+	binary = filepath.Join(dir, "it's here", "pingpost") // printed commands must work in any folder
 	if out, err := exec.Command("go", "build", "-o", binary, ".").CombinedOutput(); err != nil {
 		return 1, fmt.Errorf("building pingpost: %w\n%s", err, out)
 	}
 	return m.Run(), nil
 }
 
-// newFolder is a folder that the user whom Postgres runs as may pass through:
-// the testing package's own are closed to it when the tests run as root.
+// newFolder creates a folder that the user that runs Postgres can access. It cannot access
+// t.TempDir when the tests run as root.
 func newFolder() (string, error) {
 	dir, err := os.MkdirTemp("", "pp")
 	if err != nil {
@@ -60,10 +59,10 @@ func folder(t *testing.T) string {
 	return dir
 }
 
-// patience bounds every wait for another process.
+// patience is the timeout for waiting for another process.
 const patience = 30 * time.Second
 
-// environ is an environment without the settings of whoever runs the tests.
+// environ returns the environment without existing settings of pingpost, plus settings.
 func environ(settings ...string) []string {
 	env := settings
 	for _, one := range os.Environ() {
@@ -74,13 +73,13 @@ func environ(settings ...string) []string {
 	return env
 }
 
-// outcome is what a command that has ended said.
+// outcome is the output and exit code of a command.
 type outcome struct {
 	stdout, stderr string
 	code           int
 }
 
-// pingpost runs a command to its end.
+// pingpost runs a command.
 func pingpost(t *testing.T, args ...string) outcome {
 	t.Helper()
 	return call(t, "", nil, args...)
@@ -103,7 +102,7 @@ func call(t *testing.T, stdin string, settings []string, args ...string) outcome
 	return outcome{stdout.String(), stderr.String(), cmd.ProcessState.ExitCode()}
 }
 
-// shell runs a command line that was printed, and returns what it prints.
+// shell runs a command line and returns its standard output.
 func shell(t *testing.T, line string) string {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), patience)
@@ -119,7 +118,7 @@ func shell(t *testing.T, line string) string {
 	return string(out)
 }
 
-// ok fails the test unless the command succeeded, and returns what it printed.
+// ok fails the test unless the command succeeded, and returns its standard output.
 func (o outcome) ok(t *testing.T) string {
 	t.Helper()
 	if o.code != 0 {
@@ -128,18 +127,18 @@ func (o outcome) ok(t *testing.T) string {
 	return o.stdout
 }
 
-// rejected fails the test unless the command failed with 1, one plain message and
-// the error code.
+// rejected fails the test unless the command failed with exit code 1 and a message that
+// ends with the error code.
 func (o outcome) rejected(t *testing.T, code string, parts ...string) {
 	t.Helper()
 	o.fails(t, 1, parts...)
 	if !strings.HasSuffix(o.stderr, " ["+code+"]\n") {
-		t.Errorf("the code is not %s: %s", code, o.stderr)
+		t.Errorf("the error code is not %s: %s", code, o.stderr)
 	}
 }
 
-// fails checks that the command exited with this code, printed one plain
-// message that has all the parts, and printed nothing else.
+// fails checks that the command exited with this code and only printed a message that
+// contains all parts.
 func (o outcome) fails(t *testing.T, code int, parts ...string) {
 	t.Helper()
 	if o.code != code || o.stdout != "" {
@@ -147,7 +146,7 @@ func (o outcome) fails(t *testing.T, code int, parts ...string) {
 	}
 	message := o.stderr
 	if i := strings.Index(message, "pingpost: "); i > 0 &&
-		strings.Count(message[:i], "\n") == 1 { // dev first prints its addresses
+		strings.Count(message[:i], "\n") == 1 { // dev first prints its folder
 		message = message[i:]
 	}
 	if !strings.HasPrefix(message, "pingpost: ") || strings.Contains(message, "goroutine ") ||
@@ -156,7 +155,7 @@ func (o outcome) fails(t *testing.T, code int, parts ...string) {
 	}
 	for _, part := range parts {
 		if !strings.Contains(message, part) {
-			t.Errorf("the message does not say %q: %s", part, message)
+			t.Errorf("%q is not in the message: %s", part, message)
 		}
 	}
 }

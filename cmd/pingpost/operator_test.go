@@ -13,7 +13,7 @@ import (
 	"github.com/pingpost/pingpost/internal/testkit"
 )
 
-// platform is a dev that runs on a folder, for operators' commands to work on.
+// platform is a running dev with its data folder, for operators' commands.
 type platform struct {
 	*development
 	dir string
@@ -25,7 +25,7 @@ func (p *platform) on(t *testing.T, args ...string) outcome {
 	return pingpost(t, append(args, "--data-dir", p.dir)...)
 }
 
-// printed reads what a command prints with --json.
+// printed decodes the output of a command with --json.
 func printed[T any](t *testing.T, o outcome) T {
 	t.Helper()
 	var v T
@@ -37,8 +37,8 @@ func printed[T any](t *testing.T, o outcome) T {
 	return v
 }
 
-// TestOperator takes on a partner by command on a node that runs, changes its
-// secrets, and suspends it: the node follows each time.
+// TestOperator onboards a partner with commands, changes its secrets and suspends it. The
+// running node must apply each change.
 func TestOperator(t *testing.T) {
 	t.Parallel()
 	p := &platform{dir: filepath.Join(folder(t), "data")}
@@ -46,7 +46,7 @@ func TestOperator(t *testing.T) {
 	t.Run("partners", func(t *testing.T) { partnerCommands(t, p) })
 	t.Run("secrets", func(t *testing.T) { secretCommands(t, p) })
 	t.Run("suspension", func(t *testing.T) { suspension(t, p) })
-	t.Run("refusals", func(t *testing.T) { operatorRejections(t, p) })
+	t.Run("rejections", func(t *testing.T) { operatorRejections(t, p) })
 	t.Run("next steps", func(t *testing.T) { nextSteps(t, p) })
 	t.Run("staff", func(t *testing.T) { staffCommands(t, p) })
 	t.Run("audit", func(t *testing.T) { auditCommands(t, p) })
@@ -104,19 +104,19 @@ func partnerCommands(t *testing.T, p *platform) {
 	table := p.on(t, "partner", "list").ok(t)
 	for _, want := range []string{"SLUG", "STATUS", "northgate", "harbour-leads", "meadow-media", "tinker-forms", made.ID} {
 		if !strings.Contains(table, want) {
-			t.Errorf("the table has not %s: %s", want, table)
+			t.Errorf("%s is not in the table: %s", want, table)
 		}
 	}
 	if strings.Contains(table, "house") {
-		t.Errorf("the house is listed: %s", table)
+		t.Errorf("the platform account is listed: %s", table)
 	}
 }
 
-// follows waits until the node prices for a partner as it should, and posts with
+// follows waits until the node prices the partner's pings and responds to its posts with
 // the status.
 func (p *platform) follows(t *testing.T, c client, status int) {
 	t.Helper()
-	testkit.Eventually(t, time.Second, "the node follows", func() bool {
+	testkit.Eventually(t, time.Second, "the node applies the change", func() bool {
 		code, _, answer := c.send(t, "ping", `{"industry":"plumber","postcode":"1"}`, false)
 		if code != http.StatusOK || !strings.Contains(answer, `"accepted":true`) {
 			return false
@@ -129,10 +129,10 @@ func (p *platform) follows(t *testing.T, c client, status int) {
 func secretCommands(t *testing.T, p *platform) {
 	const imported = "quillfeather-0123456789-quillfeather"
 	old := printed[[]secretView](t, p.on(t, "secret", "list", "northgate", "--json"))
-	given := printed[secretView](t,
+	existing := printed[secretView](t,
 		call(t, imported+"\n", nil, "secret", "import", "northgate", "--label", "theirs", "--json", "--data-dir", p.dir))
-	if given.Secret != "" || given.Label != "theirs" || strings.Contains(given.Hint, "quill") {
-		t.Errorf("imported %+v", given)
+	if existing.Secret != "" || existing.Label != "theirs" || strings.Contains(existing.Hint, "quill") {
+		t.Errorf("imported %+v", existing)
 	}
 	north := client{p.APIURL, "northgate", imported}
 	p.follows(t, north, http.StatusOK)
@@ -147,35 +147,35 @@ func secretCommands(t *testing.T, p *platform) {
 	for _, s := range printed[[]secretView](t, p.on(t, "secret", "list", "northgate", "--json")) {
 		states[s.ID] = s.State
 		if s.Secret != "" {
-			t.Errorf("a secret is listed: %+v", s)
+			t.Errorf("the list contains a secret's value: %+v", s)
 		}
 	}
-	if len(states) != 3 || states[old[0].ID] != "retiring" || states[given.ID] != "retiring" || states[rotated.ID] != "active" {
+	if len(states) != 3 || states[old[0].ID] != "retiring" || states[existing.ID] != "retiring" || states[rotated.ID] != "active" {
 		t.Errorf("states %v", states)
 	}
 	table := p.on(t, "secret", "list", "northgate").ok(t)
 	if strings.Contains(table, imported) || strings.Contains(table, rotated.Secret) ||
-		!strings.Contains(table, given.ID) || !strings.Contains(table, "theirs") {
+		!strings.Contains(table, existing.ID) || !strings.Contains(table, "theirs") {
 		t.Errorf("listed %s", table)
 	}
 	p.on(t, "secret", "retire", "northgate", old[0].ID, "--in", "0s").ok(t)
 	p.on(t, "secret", "retire", "northgate", old[0].ID, "--in", "1h").rejected(t, "conflict/secret_retired")
-	later := p.on(t, "secret", "retire", "northgate", given.ID, "--in", "3d").ok(t)
-	if !strings.HasPrefix(later, given.ID+" ") {
+	later := p.on(t, "secret", "retire", "northgate", existing.ID, "--in", "3d").ok(t)
+	if !strings.HasPrefix(later, existing.ID+" ") {
 		t.Errorf("printed %s", later)
 	}
 	for _, s := range printed[[]secretView](t, p.on(t, "secret", "list", "northgate", "--json")) {
 		if s.ID == old[0].ID && s.State != "retired" ||
-			s.ID == given.ID && (s.State != "retiring" || s.RetiresAt.Before((clock.System{}).Now().Add(71*time.Hour))) {
+			s.ID == existing.ID && (s.State != "retiring" || s.RetiresAt.Before((clock.System{}).Now().Add(71*time.Hour))) {
 			t.Errorf("%s is %s until %s", s.Label, s.State, s.RetiresAt)
 		}
 	}
 	body := north.prepare(t)
-	p.on(t, "secret", "revoke", "northgate", given.ID).ok(t)
+	p.on(t, "secret", "revoke", "northgate", existing.ID).ok(t)
 	if status, _, answer := north.send(t, "post", body, true); status != http.StatusUnauthorized {
-		t.Errorf("a revoked secret: answered %d %s", status, answer)
+		t.Errorf("post with a revoked secret: got %d %s", status, answer)
 	}
-	p.on(t, "secret", "revoke", "northgate", given.ID).rejected(t, "conflict/secret_revoked")
+	p.on(t, "secret", "revoke", "northgate", existing.ID).rejected(t, "conflict/secret_revoked")
 	renewed.deliver(t)
 
 	shown := p.on(t, "secret", "create", "northgate").ok(t)
@@ -186,8 +186,7 @@ func secretCommands(t *testing.T, p *platform) {
 	p.follows(t, client{p.APIURL, "northgate", plain}, http.StatusOK)
 }
 
-// suspension suspends a partner: a post that is sent right after the command is
-// refused already.
+// suspension suspends a partner. Posts that are sent right after the command are rejected.
 func suspension(t *testing.T, p *platform) {
 	c := p.partner(0)
 	bodies := []string{c.prepare(t), c.prepare(t)}
@@ -195,15 +194,15 @@ func suspension(t *testing.T, p *platform) {
 	started := clock.System{}.Now()
 	for _, body := range bodies {
 		if status, _, answer := c.send(t, "post", body, true); status != http.StatusUnauthorized {
-			t.Errorf("answered %d %s", status, answer)
+			t.Errorf("got %d %s", status, answer)
 		}
 	}
-	testkit.Eventually(t, time.Second, "prices pause", func() bool {
+	testkit.Eventually(t, time.Second, "prices are paused", func() bool {
 		_, _, answer := c.send(t, "ping", `{"industry":"plumber","postcode":"1"}`, false)
 		return strings.Contains(answer, `"reason":"paused"`)
 	})
 	if took := (clock.System{}).Now().Sub(started); took > time.Second {
-		t.Errorf("it took %s", took)
+		t.Errorf("the suspension took %s, want at most 1s", took)
 	}
 	p.on(t, "partner", "approve", c.slug).ok(t)
 	p.follows(t, c, http.StatusOK)
@@ -219,13 +218,13 @@ func operatorRejections(t *testing.T, p *platform) {
 		{[]string{"partner", "create", slug}, "conflict/slug_taken"},
 		{[]string{"partner", "create", "Not A Slug"}, "invalid/slug_form"},
 		{[]string{"partner", "create", "new", "--signing", "sometimes"}, "invalid/signing_mode"},
-		{[]string{"account", "list", "nobody"}, "not_found/partner"},
-		{[]string{"partner", "approve", "nobody"}, "not_found/partner"},
+		{[]string{"account", "list", "unknown"}, "not_found/partner"},
+		{[]string{"partner", "approve", "unknown"}, "not_found/partner"},
 		{[]string{"account", "create", slug, p.Partners[1].Accounts[0].PartnerID}, "conflict/identifier_taken"},
 		{[]string{"account", "create", slug, strings.ToUpper(p.Partners[1].Accounts[0].PartnerID)}, "conflict/identifier_taken"},
 		{[]string{"account", "create", slug, "not a partnerId"}, "invalid/identifier_form"},
-		{[]string{"account", "create", "nobody", "some"}, "not_found/partner"},
-		{[]string{"secret", "create", "nobody"}, "not_found/partner"},
+		{[]string{"account", "create", "unknown", "some"}, "not_found/partner"},
+		{[]string{"secret", "create", "unknown"}, "not_found/partner"},
 		{[]string{"secret", "import", slug}, "invalid/secret_form"},
 		{[]string{"secret", "rotate", slug, "--overlap", "-1h"}, "invalid/overlap"},
 		{[]string{"secret", "retire", slug, noSecret, "--in", "1h"}, "not_found/secret"},
@@ -261,8 +260,7 @@ func operatorRejections(t *testing.T, p *platform) {
 		filepath.Join(p.dir, "nowhere"), "PINGPOST_DATABASE_URL")
 }
 
-// TestUsage checks that a wrong use is told from a failure: exit code 2, and
-// where to read more.
+// TestUsage checks that usage errors have exit code 2 and refer to --help.
 func TestUsage(t *testing.T) {
 	t.Parallel()
 	for _, c := range []struct {
@@ -300,7 +298,7 @@ func TestUsage(t *testing.T) {
 	}
 }
 
-// TestSign signs the example of the API's documentation.
+// TestSign signs the example in the API's documentation.
 func TestSign(t *testing.T) {
 	t.Parallel()
 	const body = `{"transactionId":"tx_AQEBm3yb0457W5zLPo0AalIwyHR5zWVufjrWvY20AugCffRUsrDEL_KeCTRYvrmKI9SsnmHVTraWfiEsBqqxVAgpL4VYxI8G","contact":{"email":"jo.bloggs@example.org"},"consent":{"acknowledged":true}}`

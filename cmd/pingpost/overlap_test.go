@@ -20,7 +20,7 @@ func TestOverlap(t *testing.T) {
 		{"0s", 0, "0d", nil},
 		{"90d", 90 * day, "90d", nil},
 		{"2160h", 90 * day, "90d", nil},
-		{"-1d", -day, "-1d", nil}, // what it means is not for the flag to say
+		{"-1d", -day, "-1d", nil}, // rejected by the service
 		{"91d", 0, "", errOverlapLong},
 		{"99999h", 0, "", errOverlapLong},
 		{"99999d", 0, "", errOverlapLong},

@@ -5,8 +5,8 @@ import (
 	"testing"
 )
 
-// nextSteps takes on a partner by the commands that are printed, one after the
-// other, and then takes its secret away.
+// nextSteps onboards a partner with the commands that are printed, and then revokes its
+// secrets.
 func nextSteps(t *testing.T, p *platform) {
 	fill := strings.NewReplacer("pingpost ", shellQuote(binary)+" ", "PARTNER_ID", "eastgate-web")
 	commands := func(text string) (found []string) {
@@ -19,20 +19,20 @@ func nextSteps(t *testing.T, p *platform) {
 	}
 	steps := commands(p.on(t, "partner", "create", "eastgate").ok(t))
 	if len(steps) != 3 {
-		t.Fatalf("next are %q", steps)
+		t.Fatalf("got the next steps %q, want 3", steps)
 	}
-	// The other way round than told: approving says what is missing.
+	// Approve the partner first, which prints the missing steps.
 	missing := commands(shell(t, steps[2]))
 	if len(missing) != 2 || missing[0] != steps[0] || missing[1] != steps[1] {
-		t.Errorf("missing are %q, want %q", missing, steps[:2])
+		t.Errorf("got the missing steps %q, want %q", missing, steps[:2])
 	}
 	shell(t, missing[0])
 	if again := commands(shell(t, steps[2])); len(again) != 1 || again[0] != steps[1] {
-		t.Errorf("missing are %q", again)
+		t.Errorf("got the missing steps %q, want %q", again, steps[1:2])
 	}
 	shell(t, missing[1])
 	if left := commands(shell(t, steps[2])); len(left) != 0 {
-		t.Errorf("missing are %q", left)
+		t.Errorf("got the missing steps %q, want none", left)
 	}
 
 	second := printed[secretView](t, p.on(t, "secret", "create", "eastgate", "--json"))
@@ -41,14 +41,14 @@ func nextSteps(t *testing.T, p *platform) {
 			continue
 		}
 		if o := p.on(t, "secret", "revoke", "eastgate", s.ID); o.ok(t) == "" || o.stderr != "" {
-			t.Errorf("one is left: %s", o.stderr)
+			t.Errorf("revoking a secret while another is active printed %s", o.stderr)
 		}
 	}
 	o := p.on(t, "secret", "revoke", "eastgate", second.ID)
 	o.ok(t)
 	if !strings.HasPrefix(o.stderr, "warning: ") ||
 		fill.Replace(o.stderr[strings.LastIndex(o.stderr, "pingpost "):]) != steps[1]+"\n" {
-		t.Errorf("the last one: %s", o.stderr)
+		t.Errorf("revoking the last secret printed %s", o.stderr)
 	}
 	p.on(t, "secret", "rotate", "eastgate", "--overlap", "3d").ok(t)
 }

@@ -15,7 +15,7 @@ import (
 	"github.com/pingpost/pingpost/internal/testkit"
 )
 
-// console is somebody's browser.
+// console returns a browser with an empty session.
 func console(t *testing.T) *http.Client {
 	t.Helper()
 	jar, err := cookiejar.New(nil)
@@ -25,7 +25,7 @@ func console(t *testing.T) *http.Client {
 	return &http.Client{Jar: jar}
 }
 
-func sends(t *testing.T, c *http.Client, address string, form url.Values) (status int, at, body string) {
+func postForm(t *testing.T, c *http.Client, address string, form url.Values) (status int, at, body string) {
 	t.Helper()
 	resp, err := c.PostForm(address, form)
 	if err != nil {
@@ -39,8 +39,7 @@ func sends(t *testing.T, c *http.Client, address string, form url.Values) (statu
 	return resp.StatusCode, resp.Request.URL.Path, string(text)
 }
 
-// staffCommands invites an administrator from the shell, who then signs in to the
-// running console.
+// staffCommands invites users with commands. An administrator then logs in to the console.
 func staffCommands(t *testing.T, p *platform) {
 	text, err := os.ReadFile(p.readyFile)
 	if err != nil {
@@ -54,14 +53,14 @@ func staffCommands(t *testing.T, p *platform) {
 		t.Fatal(err)
 	}
 	if len(running.Staff) != 6 {
-		t.Errorf("the ready file has %d people", len(running.Staff))
+		t.Errorf("the ready file has %d users, want 6", len(running.Staff))
 	}
 	for _, one := range running.Staff {
-		if status, at, body := sends(t, console(t), running.AdminURL+"/login", url.Values{"email": {one.Email}, "password": {one.Password}}); status != http.StatusOK || at != "/" {
-			t.Errorf("%s does not get in: %d at %s: %.200s", one.Email, status, at, body)
+		if status, at, body := postForm(t, console(t), running.AdminURL+"/login", url.Values{"email": {one.Email}, "password": {one.Password}}); status != http.StatusOK || at != "/" {
+			t.Errorf("%s cannot log in: %d at %s: %.200s", one.Email, status, at, body)
 		}
 		if !strings.Contains(p.stdout.String(), one.Email) || !strings.Contains(p.stdout.String(), one.Password) {
-			t.Errorf("the welcome does not tell how %s gets in", one.Email)
+			t.Errorf("the login of %s is not printed", one.Email)
 		}
 	}
 
@@ -72,12 +71,12 @@ func staffCommands(t *testing.T, p *platform) {
 	}
 	c := console(t)
 	const password = "a password of some length"
-	if status, _, body := sends(t, c, running.AdminURL+made.Invitation, url.Values{"password": {password}, "again": {password}}); status != http.StatusOK {
-		t.Errorf("%d %s", status, body)
+	if status, _, body := postForm(t, c, running.AdminURL+made.Invitation, url.Values{"password": {password}, "again": {password}}); status != http.StatusOK {
+		t.Errorf("accepting the invitation: %d %s", status, body)
 	}
-	// The node learns of the role within a second.
-	testkit.Eventually(t, patience, "she gets in", func() bool {
-		status, at, _ := sends(t, c, running.AdminURL+"/login", url.Values{
+	// The node loads the new role within a second.
+	testkit.Eventually(t, patience, "the administrator logs in", func() bool {
+		status, at, _ := postForm(t, c, running.AdminURL+"/login", url.Values{
 			"email":    {"ada@example.com"},
 			"password": {password},
 		})
@@ -85,22 +84,22 @@ func staffCommands(t *testing.T, p *platform) {
 	})
 	o := call(t, password+"\n", nil, "staff", "create", "bob@example.com", "--role", "finance@harbour-leads,auditor",
 		"--password-stdin", "--data-dir", p.dir)
-	if said := o.ok(t); !strings.Contains(said, "bob@example.com: auditor, finance@harbour-leads") ||
-		strings.Contains(said, "/invite/") || strings.Contains(said, password) {
-		t.Errorf("printed %s", said)
+	if out := o.ok(t); !strings.Contains(out, "bob@example.com: auditor, finance@harbour-leads") ||
+		strings.Contains(out, "/invite/") || strings.Contains(out, password) {
+		t.Errorf("printed %s", out)
 	}
-	if said := p.on(t, "staff", "list").ok(t); !strings.Contains(said, "bob@example.com") ||
-		!strings.Contains(said, "auditor finance@harbour-leads") {
-		t.Errorf("printed %s", said)
+	if out := p.on(t, "staff", "list").ok(t); !strings.Contains(out, "bob@example.com") ||
+		!strings.Contains(out, "auditor finance@harbour-leads") {
+		t.Errorf("printed %s", out)
 	}
 	if list := printed[[]staffView](t, p.on(t, "staff", "list", "--json")); len(list) != 8 {
-		t.Errorf("%d people", len(list))
+		t.Errorf("got %d users, want 8", len(list))
 	}
 	for want, args := range map[string][]string{
 		"conflict/email_taken": {"staff", "create", "ADA@example.com", "--role", "auditor"},
 		"invalid/email":        {"staff", "create", "ada", "--role", "auditor"},
 		"invalid/role":         {"staff", "create", "x@example.com", "--role", "owner"},
-		"not_found/partner":    {"staff", "create", "x@example.com", "--role", "finance@nobody"},
+		"not_found/partner":    {"staff", "create", "x@example.com", "--role", "finance@unknown"},
 	} {
 		p.on(t, args...).rejected(t, want)
 	}
@@ -110,15 +109,15 @@ func staffCommands(t *testing.T, p *platform) {
 		p.dir).rejected(t, "invalid/password")
 }
 
-// auditCommands verifies the trail of all that the other tests did, and finds out a
-// change that the database's owner made.
+// auditCommands verifies the audit log of the other tests, and then detects a change by the
+// database's owner.
 func auditCommands(t *testing.T, p *platform) {
 	v := printed[auditView](t, p.on(t, "audit", "verify", "--json"))
 	if !v.Intact || v.Events < 10 || len(v.Head) != 64 {
 		t.Errorf("%+v", v)
 	}
-	if said := p.on(t, "audit", "verify", "--head", v.Head).ok(t); !strings.Contains(said, v.Head) {
-		t.Errorf("printed %s", said)
+	if out := p.on(t, "audit", "verify", "--head", v.Head).ok(t); !strings.Contains(out, v.Head) {
+		t.Errorf("printed %s", out)
 	}
 	p.on(t, "audit", "verify", "--head", strings.Repeat("0", 64)).rejected(t, "conflict/head")
 	p.on(t, "audit", "verify", "--head", "x").rejected(t, "invalid/head")
@@ -129,7 +128,7 @@ func auditCommands(t *testing.T, p *platform) {
 	owner := testkit.Connect(t, running.OwnerURL)
 	_, failed := owner.Exec(t.Context(), `ALTER TABLE audit_events DISABLE TRIGGER USER`)
 	_, changed := owner.Exec(t.Context(),
-		`UPDATE audit_events SET actor = 'somebody else' WHERE id = (SELECT min(id) + 3 FROM audit_events)`)
+		`UPDATE audit_events SET actor = 'another actor' WHERE id = (SELECT min(id) + 3 FROM audit_events)`)
 	if err := errors.Join(failed, changed); err != nil {
 		t.Fatal(err)
 	}

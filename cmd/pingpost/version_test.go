@@ -38,26 +38,26 @@ func TestDescribe(t *testing.T) {
 		got := describe(&c.info)
 		for _, name := range c.names {
 			if !strings.Contains(got, name) {
-				t.Errorf("%q does not name %q", got, name)
+				t.Errorf("%q does not contain %q", got, name)
 			}
 		}
 		if !strings.HasSuffix(got, machine) || strings.Count(got, "\n") != 3 || seen[got] {
-			t.Errorf("%q: 3 lines of its own, the last %q", got, machine)
+			t.Errorf("got %q, want 3 lines that differ from other builds, the last %q", got, machine)
 		}
 		seen[got] = true
 	}
 }
 
-// TestVersion asks this very build: a flag and a command, one answer.
+// TestVersion checks that `version` and --version print the same.
 func TestVersion(t *testing.T) {
 	t.Parallel()
-	told := pingpost(t, "version").ok(t)
-	if !strings.HasPrefix(told, "pingpost ") || !strings.Contains(told, "\nrevision ") ||
-		!strings.Contains(told, runtime.Version()) {
-		t.Errorf("printed %q", told)
+	out := pingpost(t, "version").ok(t)
+	if !strings.HasPrefix(out, "pingpost ") || !strings.Contains(out, "\nrevision ") ||
+		!strings.Contains(out, runtime.Version()) {
+		t.Errorf("printed %q", out)
 	}
-	if flag := pingpost(t, "--version").ok(t); flag != told {
-		t.Errorf("--version prints %q, version %q", flag, told)
+	if flag := pingpost(t, "--version").ok(t); flag != out {
+		t.Errorf("--version prints %q, version %q", flag, out)
 	}
 	pingpost(t, "version", "extra").fails(t, 2, "version --help")
 }

@@ -8,8 +8,8 @@ import (
 	"github.com/pingpost/pingpost/models"
 )
 
-// TestWelcome checks what a public address of its own and a suspended partner
-// change: the commands to paste go where partners go, as one that may sell.
+// TestWelcome checks the output with a public URL and a suspended partner: the commands use
+// the public URL and an approved partner.
 func TestWelcome(t *testing.T) {
 	t.Parallel()
 	r := ready{APIURL: "http://localhost:1", Partners: []devstack.Partner{
@@ -29,12 +29,12 @@ func TestWelcome(t *testing.T) {
 		"meadow-media   signing off\n", "https://leads.example.com/p/harbour-leads\n",
 	} {
 		if !strings.Contains(head, want) {
-			t.Errorf("it does not say %q: %s", want, head)
+			t.Errorf("%q is not in the output: %s", want, head)
 		}
 	}
 	if strings.Contains(commands, "localhost") || strings.Contains(commands, "harbour-leads") ||
 		strings.Count(commands, "https://leads.example.com/p/meadow-media/api/lead/") != 4 {
-		t.Errorf("to be pasted: %s", commands)
+		t.Errorf("got the commands %s", commands)
 	}
 }
 
@@ -48,7 +48,7 @@ func TestOrigin(t *testing.T) {
 		"192.0.2.7:80":   "http://192.0.2.7:80",
 	} {
 		if got := origin(addr); got != want {
-			t.Errorf("%s is reached at %s, want %s", addr, got, want)
+			t.Errorf("origin(%s) = %s, want %s", addr, got, want)
 		}
 	}
 }
