@@ -16,10 +16,10 @@ import (
 	"github.com/pingpost/pingpost/internal/testkit"
 )
 
-// moveStep is a numbered step of a move in docs/operations.md.
+// moveStep is a numbered step of a procedure under "Keys" in docs/operations.md.
 type moveStep struct{ move, text string }
 
-// movesOfThePage reads the moves between keys and their steps, in their order.
+// movesOfThePage reads the steps of the procedures under "Keys", in order.
 func movesOfThePage(t *testing.T) (steps []moveStep) {
 	t.Helper()
 	page, err := os.ReadFile(filepath.Join("..", "..", "docs", "operations.md"))
@@ -29,7 +29,7 @@ func movesOfThePage(t *testing.T) (steps []moveStep) {
 	_, section, found := strings.Cut(string(page), "\n## Keys\n")
 	section, _, ends := strings.Cut(section, "\n## ")
 	if !found || !ends {
-		t.Fatal("the page has no section of keys")
+		t.Fatal("the page has no section Keys")
 	}
 	move := ""
 	for _, line := range regexp.MustCompile(`(?m)^(?:\*\*([^*]+)\.\*\*|\d\. (.+))`).FindAllStringSubmatch(section, -1) {
@@ -43,13 +43,13 @@ func movesOfThePage(t *testing.T) (steps []moveStep) {
 	return steps
 }
 
-// fleet is two nodes of production on one database, with the same settings.
+// fleet is two nodes with the same database and settings.
 type fleet struct {
 	settings map[string]string
 	vault    *testkit.Vault
 	nodes    [2]*process
 
-	mu      sync.RWMutex // held for reading by an exchange, for writing while an address changes
+	mu      sync.RWMutex // read-locked during a ping and post, write-locked to change origins
 	origins [2]string
 }
 
@@ -60,8 +60,8 @@ func (f *fleet) environment() (env []string) {
 	return env
 }
 
-// everywhere changes settings on every node, one after the other: its successor is
-// ready before a node goes.
+// everywhere changes settings on both nodes, one after the other. The new process is ready
+// before the old one stops.
 func (f *fleet) everywhere(t *testing.T, change map[string]string) {
 	t.Helper()
 	maps.Copy(f.settings, change)
@@ -75,12 +75,12 @@ func (f *fleet) everywhere(t *testing.T, change map[string]string) {
 			continue
 		}
 		if code := old.stop(t, syscall.SIGTERM); code != 0 {
-			t.Errorf("a node ended with %d: %s", code, old.stderr.String())
+			t.Errorf("a node exited with %d: %s", code, old.stderr.String())
 		}
 	}
 }
 
-// ready200 asks a node whether it is ready.
+// ready200 returns a function that reports whether a node is ready.
 func ready200(ops string) func() bool {
 	return func() bool {
 		resp, err := http.Get(ops + "/readyz")
@@ -92,16 +92,16 @@ func ready200(ops string) func() bool {
 	}
 }
 
-// run carries out a command of a step: the step must give it as it is run.
+// run runs a command with the Vault identity of role. The step must name both.
 func (f *fleet) run(t *testing.T, step moveStep, command, role string) string {
 	t.Helper()
 	if !strings.Contains(step.text, "`pingpost "+command+"`") {
-		t.Fatalf("the page does not say to run %q: %s", command, step.text)
+		t.Fatalf("the step does not run %q: %s", command, step.text)
 	}
 	env := f.environment()
 	if role != devvault.Serve {
 		if !strings.Contains(step.text, "`"+role+"`") {
-			t.Fatalf("the page does not say to run %q as %s: %s", command, role, step.text)
+			t.Fatalf("the step does not run %q as %s: %s", command, role, step.text)
 		}
 		env = append(env, "PINGPOST_VAULT_ROLE_ID="+f.vault.Roles[role].RoleID,
 			"PINGPOST_VAULT_SECRET_ID="+f.vault.Roles[role].SecretID)
@@ -109,14 +109,14 @@ func (f *fleet) run(t *testing.T, step moveStep, command, role string) string {
 	return call(t, "", env, strings.Fields(command)...).ok(t)
 }
 
-// status is what `keys status` counts.
+// status runs `keys status`.
 func (f *fleet) status(t *testing.T) statusView {
 	t.Helper()
 	return printed[statusView](t, call(t, "", f.environment(), "keys", "status", "--json"))
 }
 
-// trade is a partner who goes on delivering: the ping to one node, the post to the
-// other, and some posts once more.
+// trade is a partner that continuously delivers leads. It sends pings to one node and posts
+// to the other, and repeats earlier posts.
 type trade struct {
 	fleet  *fleet
 	client client
@@ -124,7 +124,7 @@ type trade struct {
 	ended  sync.WaitGroup
 
 	mu    sync.Mutex
-	since int // the first delivery whose quote can still be opened
+	since int // index of the first delivery whose quote can still be opened
 	all   []lead
 }
 
@@ -137,7 +137,7 @@ func (tr *trade) deliver(t *testing.T, turn int) {
 	status, _, answer := other.send(t, "post", body, true)
 	l := lead{body, member(t, answer, "leadId")}
 	if status != http.StatusOK || l.id == "" {
-		t.Errorf("a post is answered %d %s", status, answer)
+		t.Errorf("post: got %d %s", status, answer)
 		return
 	}
 	tr.mu.Lock()
@@ -149,7 +149,7 @@ func (tr *trade) deliver(t *testing.T, turn int) {
 	tr.mu.Unlock()
 	status, header, answer := one.send(t, "post", earlier.body, true)
 	if status != http.StatusOK || header.Get("Idempotent-Replayed") != "true" || member(t, answer, "leadId") != earlier.id {
-		t.Errorf("a retry is answered %d %s", status, answer)
+		t.Errorf("retry: got %d %s", status, answer)
 	}
 }
 
@@ -168,7 +168,7 @@ func (tr *trade) begin(t *testing.T) {
 	t.Cleanup(tr.end)
 }
 
-// end stops the trade; it may be called again.
+// end stops the deliveries. It can be called again.
 func (tr *trade) end() {
 	select {
 	case <-tr.stop:
@@ -184,14 +184,14 @@ func (tr *trade) delivered() int {
 	return len(tr.all)
 }
 
-// goesOn waits until the partner has delivered some more.
+// goesOn waits until the partner has delivered more leads.
 func (tr *trade) goesOn(t *testing.T) {
 	t.Helper()
 	want := tr.delivered() + 10
-	testkit.Eventually(t, patience, "deliveries go on", func() bool { return tr.delivered() >= want })
+	testkit.Eventually(t, patience, "deliveries continue", func() bool { return tr.delivered() >= want })
 }
 
-// forgetQuotes drops the quotes: those given so far are past their time when a key is taken away.
+// forgetQuotes stops the repetition of earlier posts, as if their quotes had expired.
 func (tr *trade) forgetQuotes() {
 	tr.mu.Lock()
 	defer tr.mu.Unlock()
@@ -205,9 +205,9 @@ const (
 	aKEK     = "a2VrLWtlay1rZWsta2VrLWtlay1rZWsta2VrLWtlayE="
 )
 
-// The moves in docs/operations.md, step by step in the page's order, on two nodes
-// while a partner goes on delivering: nobody is refused, and every lead can be read
-// at the end.
+// The test carries out the procedures under "Keys" in docs/operations.md on two nodes, while
+// a partner delivers leads. No post must be rejected, and at the end every lead must be
+// readable.
 func TestKeysMoveAsThePageSays(t *testing.T) {
 	t.Parallel()
 	p := &platform{dir: filepath.Join(folder(t), "data")}
@@ -262,17 +262,17 @@ func TestKeysMoveAsThePageSays(t *testing.T) {
 			f.everywhere(t, map[string]string{"PINGPOST_PLATFORM_KEYS": newKey + "," + oldKey})
 		}},
 		{"A new platform key", "`pingpost keys reseal` moves", func(t *testing.T, step moveStep) {
-			if said := f.run(t, step, "keys reseal", devvault.Serve); !strings.HasPrefix(said, "1 signing secrets moved") {
-				t.Errorf("reseal: %s", said)
+			if out := f.run(t, step, "keys reseal", devvault.Serve); !strings.HasPrefix(out, "1 signing secrets moved") {
+				t.Errorf("reseal: %s", out)
 			}
 		}},
 		{"A new platform key", "A week later", func(t *testing.T, _ moveStep) {
 			for i, key := range f.status(t).Platform {
 				if i > 0 && key.Secrets+key.Digests > 0 {
-					t.Errorf("there is something under the old key: %+v", key)
+					t.Errorf("the old key is still used: %+v", key)
 				}
 			}
-			// The day: nobody uses a quote of the old key any more.
+			// A week later, quotes that are sealed with the old key have expired.
 			tr.forgetQuotes()
 			f.everywhere(t, map[string]string{"PINGPOST_PLATFORM_KEYS": newKey})
 		}},
@@ -284,9 +284,9 @@ func TestKeysMoveAsThePageSays(t *testing.T) {
 		}},
 		{"From the local key to Vault", "`pingpost keys rewrap`", func(t *testing.T, step moveStep) {
 			local := under("local", "")
-			if said := f.run(t, step, "keys rewrap", devvault.Rewrap); local == 0 ||
-				said != fmt.Sprintf("%d leads moved to vault v1\n", local) {
-				t.Errorf("of %d leads: %s", local, said)
+			if out := f.run(t, step, "keys rewrap", devvault.Rewrap); local == 0 ||
+				out != fmt.Sprintf("%d leads moved to vault v1\n", local) {
+				t.Errorf("rewrap with %d local leads: %s", local, out)
 			}
 		}},
 		{"From the local key to Vault", "When `keys status` shows none under `local`, take `LEAD_VAULT_KEK` away", func(t *testing.T, _ moveStep) {
@@ -318,32 +318,32 @@ func TestKeysMoveAsThePageSays(t *testing.T) {
 	}
 	steps := movesOfThePage(t)
 	if len(steps) != len(carriedOut) {
-		t.Fatalf("the page has %d steps, the test carries out %d", len(steps), len(carriedOut))
+		t.Fatalf("the page has %d steps, the test has %d", len(steps), len(carriedOut))
 	}
 	for i, step := range steps {
 		does := carriedOut[i]
 		if step.move != does.move || !strings.HasPrefix(step.text, does.begins) {
-			t.Fatalf("the page says, for %q: %s\nthe test carries out, for %q: %s", step.move, step.text, does.move, does.begins)
+			t.Fatalf("the page has %q: %s\nthe test has %q: %s", step.move, step.text, does.move, does.begins)
 		}
 		does.do(t, step)
 		tr.goesOn(t)
 		if t.Failed() {
-			t.Fatalf("at the step: %s", step.text)
+			t.Fatalf("failed after the step: %s", step.text)
 		}
 	}
 	tr.end()
 
-	// Resealing opens every record.
+	// Resealing decrypts each lead, so it fails if one cannot be read.
 	stored := tr.delivered()
 	f.settings["PINGPOST_PLATFORM_KEYS"] = thirdKey + "," + newKey
 	for _, command := range []string{"reseal", "rewrap"} {
 		call(t, "", f.environment(), "keys", command).fails(t, 1, "pingpost-rewrap")
 	}
 	f.settings["PINGPOST_VAULT_ROLE_ID"], f.settings["PINGPOST_VAULT_SECRET_ID"] = v.Roles[devvault.Rewrap].RoleID, v.Roles[devvault.Rewrap].SecretID
-	if said := call(t, "", f.environment(), "keys", "reseal").ok(t); !strings.Contains(said, fmt.Sprintf("\n%d ", stored)) {
-		t.Errorf("of %d acknowledged leads: %s", stored, said)
+	if out := call(t, "", f.environment(), "keys", "reseal").ok(t); !strings.Contains(out, fmt.Sprintf("\n%d ", stored)) {
+		t.Errorf("reseal with %d acknowledged leads: %s", stored, out)
 	}
 	if all := under("vault", "v2"); all != int64(stored) {
-		t.Errorf("%d leads are stored, %d were acknowledged", all, stored)
+		t.Errorf("got %d stored leads, want the %d acknowledged ones", all, stored)
 	}
 }

@@ -18,26 +18,26 @@ import (
 
 var draftID = regexp.MustCompile(`rc_[0-9A-Z]{26}`)
 
-// TestPricing changes the prices of a node that runs by command: what is a draft
-// touches nothing, and what is published the node follows.
+// TestPricing changes prices with commands. Drafts must have no effect, and the running node
+// must apply published changes.
 func TestPricing(t *testing.T) {
 	t.Parallel()
 	p := &platform{dir: filepath.Join(folder(t), "data")}
 	p.development = startDev(t, nil, "--data-dir", p.dir)
-	t.Run("there and back", func(t *testing.T) { exportImport(t, p) })
-	t.Run("a file", func(t *testing.T) { importChanged(t, p) })
-	t.Run("bad files", func(t *testing.T) { importBad(t, p) })
-	t.Run("bad words", func(t *testing.T) { pricingRejections(t, p) })
+	t.Run("export and import", func(t *testing.T) { exportImport(t, p) })
+	t.Run("import of changes", func(t *testing.T) { importChanged(t, p) })
+	t.Run("invalid files", func(t *testing.T) { importInvalid(t, p) })
+	t.Run("rejections", func(t *testing.T) { pricingRejections(t, p) })
 	t.Run("set", func(t *testing.T) { setPrices(t, p) })
-	t.Run("at once", func(t *testing.T) { setAtOncePrices(t, p) })
+	t.Run("set and publish", func(t *testing.T) { setAndPublish(t, p) })
 	t.Run("explain", func(t *testing.T) { explainPrices(t, p) })
-	t.Run("at a time", func(t *testing.T) { publishLater(t, p) })
+	t.Run("scheduled", func(t *testing.T) { publishLater(t, p) })
 	if code := p.stop(t, syscall.SIGTERM); code != 0 {
 		t.Errorf("exit code %d: %s", code, p.stderr.String())
 	}
 }
 
-// file writes a file of rules and returns its path.
+// file writes a file and returns its path.
 func (p *platform) file(t *testing.T, name, text string) string {
 	t.Helper()
 	path := filepath.Join(filepath.Dir(p.dir), name)
@@ -47,7 +47,7 @@ func (p *platform) file(t *testing.T, name, text string) string {
 	return path
 }
 
-// state is what a command may have changed: all rate cards, and what was told of them.
+// state returns a hash of all rate cards and the number of audit events, to detect changes.
 func (p *platform) state(t *testing.T) (all string) {
 	t.Helper()
 	err := p.owner(t).QueryRow(t.Context(), `SELECT md5((SELECT string_agg(c::text, '' ORDER BY id) FROM rate_cards c)
@@ -58,7 +58,7 @@ func (p *platform) state(t *testing.T) (all string) {
 	return all
 }
 
-// owner is a connection to the database, past every rule.
+// owner connects to the database as the tables' owner.
 func (p *platform) owner(t *testing.T) *pgx.Conn {
 	t.Helper()
 	running, err := devstack.ReadRunning(p.dir)
@@ -68,7 +68,7 @@ func (p *platform) owner(t *testing.T) *pgx.Conn {
 	return testkit.Connect(t, running.OwnerURL)
 }
 
-// bid is what a node pays for a plumber's lead in GB, as its answer says it.
+// bid returns the bid price for a plumber's lead in GB, as in the node's response.
 func (p *platform) bid(t *testing.T, urgency string) string {
 	t.Helper()
 	_, _, answer := p.partner(0).send(t, "ping", `{"industry":"plumber","postcode":"1","urgency":"`+urgency+`"}`, false)
@@ -82,18 +82,18 @@ func (p *platform) pays(t *testing.T, urgency, want string) {
 	testkit.Eventually(t, 2*time.Second, "the node pays "+want, func() bool { return p.bid(t, urgency) == want })
 }
 
-// pasted runs the command that was printed last, with a note.
+// pasted runs the publish command that was printed, with a note.
 func pasted(t *testing.T, text string) string {
 	t.Helper()
 	_, command, found := strings.Cut(text, "pingpost pricing publish ")
 	if !found {
-		t.Fatalf("no command is printed: %s", text)
+		t.Fatalf("no publish command in %s", text)
 	}
 	command, _, _ = strings.Cut(command, "\n")
 	return shell(t, shellQuote(binary)+" pricing publish "+strings.Replace(command, "NOTE", "'as agreed'", 1))
 }
 
-// What is exported changes nothing when it is imported.
+// exportImport imports an exported rate card, which changes nothing.
 func exportImport(t *testing.T, p *platform) {
 	o := p.on(t, "pricing", "export")
 	card := o.ok(t)
@@ -101,7 +101,7 @@ func exportImport(t *testing.T, p *platform) {
 		t.Fatalf("%.100s, %s", card, o.stderr)
 	}
 	if got := p.on(t, "pricing", "export", "--version", "1").ok(t); got != card {
-		t.Errorf("version 1 is not the one in force: %.100s", got)
+		t.Errorf("version 1 is not the current version: %.100s", got)
 	}
 	path := p.file(t, "card.yaml", card)
 	for _, args := range [][]string{{"import", path, "--dry-run"}, {"import", path}} {
@@ -111,7 +111,7 @@ func exportImport(t *testing.T, p *platform) {
 		}
 	}
 	if o := call(t, card, nil, "pricing", "import", "-", "--dry-run", "--data-dir", p.dir); o.ok(t) != "0 changes\n" {
-		t.Errorf("by standard input: %s", o.stdout)
+		t.Errorf("from standard input: %s", o.stdout)
 	}
 	p.on(t, "pricing", "publish", "--note", "x").rejected(t, "not_found/drafts")
 }
@@ -121,12 +121,13 @@ const (
 	newBase = "base: {GBP: 46, EUR: 53.5,"
 )
 
-// A file that differs is shown, becomes a draft, and is published by what is printed.
+// importChanged imports a changed rate card as a draft, and publishes it with the printed
+// command.
 func importChanged(t *testing.T, p *platform) {
 	card := p.on(t, "pricing", "export").ok(t)
 	changed := strings.Replace(card, wasBase, newBase, 1)
 	if changed == card {
-		t.Fatal("the card has no such base")
+		t.Fatalf("the rate card does not contain %q", wasBase)
 	}
 	path, before := p.file(t, "changed.yaml", changed), p.bid(t, "")
 	dry := p.on(t, "pricing", "import", path, "--dry-run").ok(t)
@@ -146,13 +147,13 @@ func importChanged(t *testing.T, p *platform) {
 	}
 	draft := draftID.FindString(o.stderr)
 	if p.bid(t, "") != before || p.on(t, "pricing", "export").ok(t) != card {
-		t.Error("a draft touches what is in force")
+		t.Error("the draft changed current prices")
 	}
 	inDraft := p.on(t, "pricing", "export", "--draft", draft).ok(t)
 	if !strings.Contains(inDraft, draft) || !strings.Contains(inDraft, newBase) {
-		t.Errorf("the draft holds %.200s", inDraft)
+		t.Errorf("got the draft %.200s", inDraft)
 	}
-	// Into the same draft again, and over it.
+	// Import into the same draft again.
 	if again := p.on(t, "pricing", "import", path, "--draft", draft); again.ok(t) != dry ||
 		draftID.FindString(again.stderr) != draft {
 		t.Errorf("again: %s", again.stderr)
@@ -160,7 +161,7 @@ func importChanged(t *testing.T, p *platform) {
 	second := p.on(t, "pricing", "import", path)
 	other := draftID.FindString(second.stderr)
 	if other == draft {
-		t.Error("it is the same draft")
+		t.Error("the second import did not create a draft")
 	}
 	p.on(t, "pricing", "publish", "--note", "x").rejected(t, "conflict/drafts", "--draft", draft, "Spring", other)
 	pasted(t, o.stderr)
@@ -168,27 +169,28 @@ func importChanged(t *testing.T, p *platform) {
 	p.on(t, "pricing", "publish", "--draft", draft, "--note", "x").rejected(t, "conflict/state")
 	p.on(t, "pricing", "publish", "--draft", other, "--note", "x").rejected(t, "conflict/superseded", "as agreed")
 	if out := p.on(t, "pricing", "diff", "1", "2").ok(t); out != dry {
-		t.Errorf("the difference is %s", out)
+		t.Errorf("got the differences %s", out)
 	}
 	if out := p.on(t, "pricing", "diff", "2", "1").ok(t); !strings.HasPrefix(out, "plumber/GB/standard: 46.00 GBP → 45.60 GBP\n") {
-		t.Errorf("the other way round it is %s", out)
+		t.Errorf("got the differences from 2 to 1 %s", out)
 	}
 	if out := p.on(t, "pricing", "diff", "2", "2").ok(t); out != "0 changes\n" {
-		t.Errorf("with itself it is %s", out)
+		t.Errorf("got the differences from 2 to 2 %s", out)
 	}
 }
 
-// What is wrong with a file is told with its line, quickly, and nothing is done.
-func importBad(t *testing.T, p *platform) {
+// importInvalid checks that errors in a file are reported with their lines, in less than 5
+// seconds and without any changes.
+func importInvalid(t *testing.T, p *platform) {
 	before := p.state(t)
 	for name, c := range map[string]struct {
 		text string
 		says []string
 	}{
 		"empty":             {"", []string{":1: "}},
-		"a mark alone":      {"\ufeff", []string{":1: "}},
+		"only a BOM":        {"\ufeff", []string{":1: "}},
 		"binary":            {"\x7fELF\x02\x01\x01\x00\xff\xfe\x00\x80", []string{":1: "}},
-		"no YAML":           {"rules: [", []string{":2: "}},
+		"not YAML":          {"rules: [", []string{":2: "}},
 		"a list":            {"- base: {GBP: 1}", []string{":1: "}},
 		"no rules":          {"rules: []", []string{"GBP"}},
 		"aliases":           {"rules:\n  - &a\n    base: {GBP: 1}\n  - *a", []string{":4: "}},
@@ -212,18 +214,18 @@ func importBad(t *testing.T, p *platform) {
 			p.on(t, append([]string{"pricing", "import", path}, args...)...).fails(t, 1, append(c.says, path)...)
 		}
 		if took := (clock.System{}).Now().Sub(started); took > 5*time.Second {
-			t.Errorf("%s: refused after %s", name, took)
+			t.Errorf("%s: rejected after %s, want at most 5s", name, took)
 		}
 	}
 	if after := p.state(t); after != before {
-		t.Error("something was done")
+		t.Error("rejected commands changed the database")
 	}
 	p.on(t, "pricing", "import", filepath.Join(p.dir, "nowhere.yaml")).fails(t, 1, "nowhere.yaml")
 	p.on(t, "pricing", "import", filepath.Dir(p.dir)).fails(t, 1, filepath.Dir(p.dir))
 	p.on(t, "pricing", "import", "-", "--draft", "rc_none").fails(t, 1, ":1: ")
 }
 
-// pricingRefusals are wrong uses, which exit with 2, and what cannot be, with 1.
+// pricingRejections checks usage errors, with exit code 2, and failures, with exit code 1.
 func pricingRejections(t *testing.T, p *platform) {
 	before := p.state(t)
 	cell := []string{"set", "--industry", "plumber", "--country", "GB"}
@@ -274,17 +276,17 @@ func pricingRejections(t *testing.T, p *platform) {
 		{[]string{"set", "--industry", "plumber", "--country", "JP", "--base", "5", "--publish", "--note", "x"}, "invalid/country"},
 		{[]string{"explain", "--industry", "plumbr", "--country", "GB"}, "invalid/industry"},
 		{[]string{"explain", "--industry", "plumber", "--country", "France"}, "invalid/country"},
-		{[]string{"explain", "--industry", "plumber", "--country", "GB", "--partner", "nobody"}, "not_found/partner"},
+		{[]string{"explain", "--industry", "plumber", "--country", "GB", "--partner", "unknown"}, "not_found/partner"},
 		{[]string{"explain", "--industry", "plumber", "--country", "GB", "--version", "77"}, "not_found/version"},
 	} {
 		p.on(t, append([]string{"pricing"}, c.args...)...).rejected(t, c.code)
 	}
 	if after := p.state(t); after != before {
-		t.Error("something was done")
+		t.Error("rejected commands changed the database")
 	}
 }
 
-// One draft is open: what is set goes there, once.
+// setPrices sets prices in the only open draft.
 func setPrices(t *testing.T, p *platform) {
 	live := p.on(t, "pricing", "export").ok(t)
 	set := []string{"pricing", "set", "--industry", "plumber", "--country", "GB"}
@@ -295,22 +297,22 @@ func setPrices(t *testing.T, p *platform) {
 	}
 	p.on(t, append(set, "--base", "60")...).rejected(t, "invalid/nothing", left)
 	if draft := p.on(t, "pricing", "export", "--draft", left).ok(t); !strings.Contains(draft, "base: {GBP: 60}") || !strings.Contains(draft, "base: {GBP: 50}") || p.on(t, "pricing", "export").ok(t) != live {
-		t.Errorf("the draft holds %s", draft)
+		t.Errorf("got the draft %s", draft)
 	}
 }
 
-// What is published at once is published alone: the open draft stays as it is.
-func setAtOncePrices(t *testing.T, p *platform) {
+// setAndPublish publishes one change at once, without the changes in the open draft.
+func setAndPublish(t *testing.T, p *platform) {
 	before := p.bid(t, "")
 	set := []string{"pricing", "set", "--industry", "plumber", "--country", "GB", "--urgency", "urgent", "--base",
 		"52", "--publish", "--note", "Storm"}
 	p.on(t, set...).ok(t)
-	p.pays(t, "urgent", "62.4") // × 1.2, as every urgent lead
+	p.pays(t, "urgent", "62.4") // × 1.2, like all urgent leads
 	if p.bid(t, "") != before {
-		t.Errorf("other urgencies cost %s", p.bid(t, ""))
+		t.Errorf("the price for other urgencies changed from %s to %s", before, p.bid(t, ""))
 	}
 	if out := p.on(t, "pricing", "diff", "2", "3").ok(t); out != "plumber/GB/urgent: 55.20 GBP → 62.40 GBP\n1 changes\n" {
-		t.Errorf("the difference is %s", out)
+		t.Errorf("got the differences %s", out)
 	}
 	p.on(t, set...).rejected(t, "invalid/nothing")
 }
@@ -346,7 +348,7 @@ func explainPrices(t *testing.T, p *platform) {
 	}
 }
 
-// A draft that is given a time is published at it, and nothing else before.
+// publishLater schedules a draft. Until it is published, nothing else can be published.
 func publishLater(t *testing.T, p *platform) {
 	card := strings.Replace(p.on(t, "pricing", "export").ok(t), newBase, "base: {GBP: 47, EUR: 53.5,", 1)
 	draft := draftID.FindString(p.on(t, "pricing", "import", p.file(t, "later.yaml", card)).stderr)
@@ -363,11 +365,12 @@ func publishLater(t *testing.T, p *platform) {
 	p.on(t, "pricing", "set", "--industry", "roofer", "--country", "GB", "--base", "60", "--publish", "--note", "x").rejected(t, "conflict/scheduled")
 	testkit.Eventually(t, 10*time.Second, "the draft is published", func() bool { return p.bid(t, "") == "47" })
 	if out := p.on(t, "pricing", "diff", "3", "4").ok(t); !strings.HasSuffix(out, "\n14 changes\n") {
-		t.Errorf("the difference is %s", out)
+		t.Errorf("got the differences %s", out)
 	}
 }
 
-// TestSecondPerson asks for two people: the command line submits, and approves nothing.
+// TestSecondPerson checks that commands only submit drafts if a second user must approve
+// them.
 func TestSecondPerson(t *testing.T) {
 	t.Parallel()
 	p := &platform{dir: filepath.Join(folder(t), "data")}
@@ -381,7 +384,7 @@ func TestSecondPerson(t *testing.T) {
 	p.on(t, "pricing", "publish", "--draft", draft, "--note", "x").rejected(t, "conflict/state")
 	p.on(t, "pricing", "export", "--version", "2").rejected(t, "not_found/version")
 	if p.bid(t, "") != before {
-		t.Errorf("it costs %s", p.bid(t, ""))
+		t.Errorf("the price changed from %s to %s", before, p.bid(t, ""))
 	}
 	if code := p.stop(t, syscall.SIGTERM); code != 0 {
 		t.Errorf("exit code %d: %s", code, p.stderr.String())

@@ -14,21 +14,21 @@ import (
 	"github.com/pingpost/pingpost/models"
 )
 
-// TestReconcile compares lists with what a node that runs has delivered, by command.
+// TestReconcile compares files with the leads that were delivered to a running node.
 func TestReconcile(t *testing.T) {
 	t.Parallel()
 	p := &platform{dir: filepath.Join(folder(t), "data")}
 	p.development = startDev(t, nil, "--data-dir", p.dir)
 	seller := p.partner(0)
-	before := clock.System{}.Now().UTC() // the leads may come about on the next day
+	before := clock.System{}.Now().UTC() // the leads may be delivered after midnight
 	one, two := seller.deliver(t), seller.deliver(t)
 	day, last := before.Format(time.DateOnly), clock.System{}.Now().UTC().Format(time.DateOnly)
-	list := func(name, text string) []string {
+	reconcile := func(name, text string) []string {
 		return []string{"reconcile", "--partner", seller.slug, "--file", p.file(t, name, text)}
 	}
-	good := list("good.csv",
+	good := reconcile("good.csv",
 		"leadId;Payout;Currency;Date\n"+one.id+";45,60;GBP;"+day+"\n"+two.id+";1,00;GBP;"+last+"\nnonsense;2,00;GBP;"+day+"\n")
-	t.Run("a dry run", func(t *testing.T) {
+	t.Run("dry run", func(t *testing.T) {
 		o := p.on(t, good...)
 		text := o.ok(t)
 		for _, want := range []string{
@@ -36,19 +36,19 @@ func TestReconcile(t *testing.T) {
 			"unreadable: row 4, ", "3 rows from " + seller.slug,
 		} {
 			if !strings.Contains(text, want) {
-				t.Errorf("it does not say %q:\n%s", want, text)
+				t.Errorf("%q is not in the output:\n%s", want, text)
 			}
 		}
 		for _, want := range []string{
 			"3 of 3 ", `"leadId"`, `"Payout"`, " 1.234,56, ", `"Currency"`, `"Date"`, " 2006-01-31, ", day + " to " + last,
 		} {
 			if !strings.Contains(o.stderr, want) {
-				t.Errorf("it does not tell %q: %s", want, o.stderr)
+				t.Errorf("%q is not in standard error: %s", want, o.stderr)
 			}
 		}
 		p.reconciliations(t, map[models.ReconciliationState]int{models.ReconciliationDiscarded: 1})
 	})
-	t.Run("kept, as JSON", func(t *testing.T) {
+	t.Run("saved, as JSON", func(t *testing.T) {
 		got := printed[printedComparison](t, p.on(t, append(good, "--keep", "--json")...))
 		if got.State != models.ReconciliationKept || got.Result.Rows != 3 ||
 			len(got.Lines) != 2+countOf(got.Result.Tallies, models.Missing) || got.Mapping.Numbers != "1.234,56" {
@@ -57,7 +57,7 @@ func TestReconcile(t *testing.T) {
 		}
 		for _, tally := range got.Result.Tallies {
 			if tally.Finding == models.Matched && (tally.Theirs != "45.60" || tally.Ours != "45.60") {
-				t.Errorf("the sums are %+v", tally)
+				t.Errorf("got the totals %+v", tally)
 			}
 		}
 		p.reconciliations(t, map[models.ReconciliationState]int{
@@ -65,9 +65,9 @@ func TestReconcile(t *testing.T) {
 			models.ReconciliationKept:      1,
 		})
 	})
-	t.Run("the very same file", func(t *testing.T) {
+	t.Run("same file again", func(t *testing.T) {
 		if o := p.on(t, good...); !strings.Contains(o.ok(t)+o.stderr, "rn_") {
-			t.Errorf("it is not noticed: %s", o.stderr)
+			t.Errorf("the earlier reconciliation is not printed: %s", o.stderr)
 		}
 		p.on(t, append(good, "--keep")...).fails(t, 2, "--again")
 		p.on(t, append(good, "--keep", "--again")...).ok(t)
@@ -76,19 +76,19 @@ func TestReconcile(t *testing.T) {
 			models.ReconciliationKept:      2,
 		})
 	})
-	t.Run("what is left open", func(t *testing.T) {
-		open := list("open.csv", "leadId,net,gross,when\n"+one.id+",\"1,234\",\"1,234\",01/02/2026\n")
+	t.Run("missing flags", func(t *testing.T) {
+		open := reconcile("open.csv", "leadId,net,gross,when\n"+one.id+",\"1,234\",\"1,234\",01/02/2026\n")
 		p.on(t, open...).fails(t, 2, "--amount ", "--currency ", "--decimal ", "--dates ", "--from ", "--to ", `"gross"`)
 		p.on(t,
 			append(open, "--amount", "gross", "--currency", "GBP", "--decimal", "dot", "--dates", "dmy", "--from", day,
 				"--to", last)...).ok(t)
-		dates := list("dates.csv", "leadId,payout,ccy,when\n"+one.id+",\"1.50\",GBP,01/02/2026\n")
+		dates := reconcile("dates.csv", "leadId,payout,ccy,when\n"+one.id+",\"1.50\",GBP,01/02/2026\n")
 		if o := p.on(t, append(dates, "--dates", "mdy")...); !strings.Contains(o.ok(t), "2026-01-02 to 2026-01-02") || !strings.Contains(o.stderr, "1 of 1 ") {
-			t.Errorf("the order of the dates says nothing of the days: %s", o.stdout)
+			t.Errorf("--dates mdy does not apply to the period: %s", o.stdout)
 		}
 	})
-	t.Run("a list in another currency", func(t *testing.T) {
-		euros := append(list("euros.csv", "leadId,payout\nld_"+strings.Repeat("0", 25)+"1,1.00\n"), "--currency",
+	t.Run("file in another currency", func(t *testing.T) {
+		euros := append(reconcile("euros.csv", "leadId,payout\nld_"+strings.Repeat("0", 25)+"1,1.00\n"), "--currency",
 			"EUR", "--from", day, "--to", last, "--json")
 		partly := printed[printedComparison](t, p.on(t, euros...)).Result
 		if partly.LeftOut.Leads < 2 || partly.Compared.Leads != 0 ||
@@ -102,24 +102,24 @@ func TestReconcile(t *testing.T) {
 		}
 		p.on(t, append(euros, "--coverage", "some")...).fails(t, 2, "--coverage ")
 	})
-	t.Run("refusals", func(t *testing.T) {
+	t.Run("rejections", func(t *testing.T) {
 		p.on(t, "reconcile", "--partner", seller.slug).fails(t, 2, "--partner", "--file")
 		p.on(t, append(good, "--decimal", "point")...).fails(t, 2, "--decimal")
 		p.on(t, append(good, "--from", "1/2/2026")...).fails(t, 2, "--from")
 		p.reconciliations(t, map[models.ReconciliationState]int{
 			models.ReconciliationDiscarded: 9,
 			models.ReconciliationKept:      2,
-		}) // as before
+		}) // unchanged
 		p.on(t, append(good, "--amount", "nothing")...).fails(t, 2, "--amount", `"Payout"`)
-		p.on(t, list("empty.csv", "")...).rejected(t, "invalid/file_empty")
-		p.on(t, "reconcile", "--partner", "nobody", "--file", good[len(good)-1]).rejected(t, "not_found/partner")
+		p.on(t, reconcile("empty.csv", "")...).rejected(t, "invalid/file_empty")
+		p.on(t, "reconcile", "--partner", "unknown", "--file", good[len(good)-1]).rejected(t, "not_found/partner")
 	})
 	if code := p.stop(t, syscall.SIGTERM); code != 0 {
 		t.Errorf("exit code %d: %s", code, p.stderr.String())
 	}
 }
 
-// printedComparison is what --json prints.
+// printedComparison is the output of --json.
 type printedComparison struct {
 	comparisonView
 	Lines []lineView `json:"lines"`
@@ -134,8 +134,8 @@ func countOf(tallies []tallyView, finding models.Finding) (n int) {
 	return n
 }
 
-// reconciliations fails the test unless there are so many of each state, and no lines of
-// those that were not kept.
+// reconciliations fails the test unless there are as many reconciliations in each state as
+// wanted, and unsaved ones have no lines and no files.
 func (p *platform) reconciliations(t *testing.T, want map[models.ReconciliationState]int) {
 	t.Helper()
 	var got map[models.ReconciliationState]int
@@ -143,6 +143,6 @@ func (p *platform) reconciliations(t *testing.T, want map[models.ReconciliationS
 	err := p.owner(t).QueryRow(t.Context(), `SELECT (SELECT jsonb_object_agg(state, n) FROM (SELECT state, count(*) AS n FROM reconciliations GROUP BY state) s),
 		(SELECT count(*) FROM reconciliation_lines l JOIN reconciliations r ON r.id = l.reconciliation_id WHERE r.state <> 'kept') + (SELECT count(*) FROM files)`).Scan(&got, &left)
 	if err != nil || !maps.Equal(got, want) || left != 0 {
-		t.Errorf("%v, %d left behind (%v), want %v", got, left, err, want)
+		t.Errorf("got %v reconciliations and %d lines and files left (%v), want %v and 0", got, left, err, want)
 	}
 }

@@ -20,7 +20,7 @@ import (
 	"github.com/pingpost/pingpost/internal/testkit"
 )
 
-// process is a pingpost that runs until it is told to stop.
+// process is a running pingpost.
 type process struct {
 	cmd            *exec.Cmd
 	stdout, stderr testkit.Log
@@ -28,12 +28,12 @@ type process struct {
 	code           int
 }
 
-// start runs a command that does not end by itself.
+// start starts a command that runs until it is stopped.
 func start(t *testing.T, settings []string, args ...string) *process {
 	t.Helper()
 	p := &process{cmd: exec.Command(binary, args...), ended: make(chan struct{})}
 	p.cmd.Env, p.cmd.Stdout, p.cmd.Stderr = environ(settings...), &p.stdout, &p.stderr
-	p.cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true} // as a shell starts it
+	p.cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true} // like a shell does
 	if err := p.cmd.Start(); err != nil {
 		t.Fatal(err)
 	}
@@ -46,27 +46,26 @@ func start(t *testing.T, settings []string, args ...string) *process {
 	return p
 }
 
-// until waits for something that the process does, and fails the test when it
-// ends instead.
+// until waits until yes returns true, and fails the test if the process ends before.
 func (p *process) until(t *testing.T, what string, yes func() bool) {
 	t.Helper()
 	testkit.Eventually(t, patience, what, func() bool {
 		select {
 		case <-p.ended:
-			t.Fatalf("it ended with %d instead: %s", p.code, p.stderr.String())
+			t.Fatalf("waiting until %s: the process ended with %d: %s", what, p.code, p.stderr.String())
 		default:
 		}
 		return yes()
 	})
 }
 
-// stop sends a signal to the process alone, waits, and returns the exit code.
+// stop sends a signal to the process, waits for its end, and returns the exit code.
 func (p *process) stop(t *testing.T, signal syscall.Signal) int {
 	t.Helper()
 	return p.wait(t, p.cmd.Process.Pid, signal)
 }
 
-// interrupt is Ctrl-C: the signal reaches every process of the terminal's group.
+// interrupt sends SIGINT to the process group, like Ctrl-C in a terminal.
 func (p *process) interrupt(t *testing.T) int {
 	t.Helper()
 	return p.wait(t, -p.cmd.Process.Pid, syscall.SIGINT)
@@ -86,12 +85,12 @@ func (p *process) wait(t *testing.T, pid int, signal syscall.Signal) int {
 	case <-p.ended:
 	case <-time.After(patience):
 		_ = p.cmd.Process.Kill()
-		t.Fatalf("it does not stop: %s", p.stderr.String())
+		t.Fatalf("the process does not stop: %s", p.stderr.String())
 	}
 	return p.code
 }
 
-// development is a `pingpost dev` that runs.
+// development is a running `pingpost dev`.
 type development struct {
 	*process
 	ready
@@ -105,7 +104,7 @@ func startDev(t *testing.T, settings []string, args ...string) *development {
 	d.process = start(t, settings, append([]string{
 		"dev", "--api-addr", "127.0.0.1:0", "--admin-addr", "127.0.0.1:0", "--ops-addr", "127.0.0.1:0", "--ready-file", d.readyFile,
 	}, args...)...)
-	d.until(t, "the ready file", func() bool {
+	d.until(t, "the ready file is written", func() bool {
 		_, err := os.Stat(d.readyFile)
 		return err == nil
 	})
@@ -119,12 +118,11 @@ func startDev(t *testing.T, settings []string, args ...string) *development {
 	return d
 }
 
-// gone fails the test when there is still something of a data folder: the
-// folder itself, or a process that was started on it.
+// gone fails the test if a data folder still exists, or a process that uses it.
 func gone(t *testing.T, dir string) {
 	t.Helper()
 	if _, err := os.Stat(dir); !errors.Is(err, fs.ErrNotExist) {
-		t.Errorf("%s is still there: %v", dir, err)
+		t.Errorf("%s still exists: %v", dir, err)
 	}
 	nothingRunsOn(t, dir)
 }
@@ -133,12 +131,12 @@ func nothingRunsOn(t *testing.T, dir string) {
 	t.Helper()
 	for _, command := range processes(t) {
 		if strings.Contains(command, dir) {
-			t.Errorf("it is still running: %s", command)
+			t.Errorf("still running: %s", command)
 		}
 	}
 }
 
-// processes lists how every process of this machine was started.
+// processes returns the command lines of all processes.
 func processes(t *testing.T) (commands []string) {
 	t.Helper()
 	files, err := filepath.Glob("/proc/[0-9]*/cmdline")
@@ -146,7 +144,7 @@ func processes(t *testing.T) (commands []string) {
 		t.Fatal(err)
 	}
 	for _, file := range files {
-		text, _ := os.ReadFile(file) // one that has ended meanwhile has none
+		text, _ := os.ReadFile(file) // fails if the process has ended
 		commands = append(commands, strings.ReplaceAll(string(text), "\x00", " "))
 	}
 	if files == nil { // not Linux
@@ -159,7 +157,7 @@ func processes(t *testing.T) (commands []string) {
 	return commands
 }
 
-// client is where a test is a partner: an API, a base URL's partner, a secret.
+// client acts as a partner: the API's origin, and the partner's slug and secret.
 type client struct {
 	origin, slug, secret string
 }
@@ -169,7 +167,7 @@ func (d *development) partner(i int) client {
 	return client{d.APIURL, p.Slug, p.Secret}
 }
 
-// send posts a body and returns the status, the headers and the answer.
+// send posts a body and returns the status, the headers and the body of the response.
 func (c client) send(t *testing.T, endpoint, body string, signed bool) (int, http.Header, string) {
 	t.Helper()
 	req, err := http.NewRequestWithContext(t.Context(), http.MethodPost, c.origin+"/p/"+c.slug+"/api/lead/"+endpoint,
@@ -194,7 +192,7 @@ func (c client) send(t *testing.T, endpoint, body string, signed bool) (int, htt
 	return resp.StatusCode, resp.Header, string(text)
 }
 
-// lead is a delivered lead: the body that was posted and the answer's leadId.
+// lead is a delivered lead: the body that was posted, and the leadId in the response.
 type lead struct{ body, id string }
 
 const personal = "ottilie@quillfeather.example"
@@ -205,7 +203,7 @@ func (c client) prepare(t *testing.T) string {
 	status, _, answer := c.send(t, "ping", `{"industry":"plumber","postcode":"SW1A 1AA"}`, false)
 	tx := member(t, answer, "transactionId")
 	if status != http.StatusOK || tx == "" {
-		t.Fatalf("the ping is answered %d %s", status, answer)
+		t.Fatalf("ping: got %d %s", status, answer)
 	}
 	return `{"transactionId":"` + tx + `","email":"` + personal + `","notes":"quillfeather","consent":{"acknowledged":true}}`
 }
@@ -217,17 +215,17 @@ func (c client) deliver(t *testing.T) lead {
 	status, _, answer := c.send(t, "post", body, true)
 	l := lead{body, member(t, answer, "leadId")}
 	if status != http.StatusOK || !strings.HasPrefix(l.id, "ld_") {
-		t.Fatalf("the post is answered %d %s", status, answer)
+		t.Fatalf("post: got %d %s", status, answer)
 	}
 	return l
 }
 
-// member is a text in a JSON object; "" when there is none.
+// member returns a string in a JSON object, or "" if it is missing.
 func member(t *testing.T, object, name string) string {
 	t.Helper()
 	var members map[string]any
 	if err := json.Unmarshal([]byte(object), &members); err != nil {
-		t.Fatalf("not an object: %s", object)
+		t.Fatalf("not a JSON object: %s", object)
 	}
 	text, _ := members[name].(string)
 	return text

@@ -14,8 +14,7 @@ import (
 	"github.com/pingpost/pingpost/internal/testkit"
 )
 
-// production is the environment of a `serve` beside a dev: the same Postgres,
-// keys given by hand.
+// production returns the environment of a `serve` that uses dev's database and keys.
 func (p *platform) production(t *testing.T, change ...string) []string {
 	t.Helper()
 	running, err := devstack.ReadRunning(p.dir)
@@ -37,16 +36,16 @@ func (p *platform) production(t *testing.T, change ...string) []string {
 	}, change...)
 }
 
-// serving runs `serve` in production beside the dev, on the same database.
+// serving tests `serve` with dev's database.
 func serving(t *testing.T, p *platform) {
 	t.Run("node", func(t *testing.T) { secondNode(t, p) })
-	t.Run("database away", func(t *testing.T) { serveWaits(t, p) })
-	t.Run("refusals", func(t *testing.T) { serveRejects(t, p) })
-	t.Run("from nothing", func(t *testing.T) { fromNothing(t, p) })
+	t.Run("database unavailable", func(t *testing.T) { serveWaits(t, p) })
+	t.Run("rejections", func(t *testing.T) { serveRejects(t, p) })
+	t.Run("empty database", func(t *testing.T) { emptyDatabase(t, p) })
 	t.Run("configuration", func(t *testing.T) { configurationCommands(t, p) })
 }
 
-// serve starts a node and reads from its log where it listens.
+// serve starts a node and returns its API and operations URLs, which it reads from the log.
 func serve(t *testing.T, settings []string, args ...string) (node *process, api, ops string) {
 	t.Helper()
 	settings = append(settings, "PINGPOST_DATABASE_SNAPSHOT_FILE="+filepath.Join(t.TempDir(), "snapshot"))
@@ -63,8 +62,7 @@ func serve(t *testing.T, settings []string, args ...string) (node *process, api,
 	return node, api, ops
 }
 
-// secondNode checks that a node of production is one with the dev's: a ping at
-// one is a post at the other, and the other way round.
+// secondNode checks that a quote of dev's node can be used at a second node, and vice versa.
 func secondNode(t *testing.T, p *platform) {
 	node, api, ops := serve(t, p.production(t))
 	here, there := p.partner(0), p.partner(0)
@@ -74,7 +72,7 @@ func secondNode(t *testing.T, p *platform) {
 		status, _, answer := way[1].send(t, "post", body, true)
 		replay, header, again := way[0].send(t, "post", body, true)
 		if status != http.StatusOK || replay != http.StatusOK || header.Get("Idempotent-Replayed") != "true" || answer != again {
-			t.Errorf("answered %d %s and %d %s", status, answer, replay, again)
+			t.Errorf("post: got %d %s; replay: got %d %s", status, answer, replay, again)
 		}
 	}
 	for _, path := range []string{"/healthz", "/readyz", "/readyz/ping", "/metrics"} {
@@ -84,13 +82,13 @@ func secondNode(t *testing.T, p *platform) {
 		}
 		resp.Body.Close()
 		if resp.StatusCode != http.StatusOK {
-			t.Errorf("%s answers %s", path, resp.Status)
+			t.Errorf("%s: got %s", path, resp.Status)
 		}
 	}
 	body := there.prepare(t)
 	p.on(t, "partner", "suspend", there.slug).ok(t)
 	if status, _, answer := there.send(t, "post", body, true); status != http.StatusUnauthorized {
-		t.Errorf("suspended: answered %d %s", status, answer)
+		t.Errorf("post of a suspended partner: got %d %s", status, answer)
 	}
 	p.on(t, "partner", "approve", there.slug).ok(t)
 	if code := node.stop(t, syscall.SIGTERM); code != 0 || !strings.Contains(node.stdout.String(), `"msg":"stopped"`) {
@@ -103,7 +101,7 @@ func secondNode(t *testing.T, p *platform) {
 	}
 }
 
-// serveWaits starts a node whose database is away. It says so, and waits.
+// serveWaits starts a node whose database is unavailable. It logs an error and waits.
 func serveWaits(t *testing.T, p *platform) {
 	node, _, ops := serve(t, p.production(t, "PINGPOST_DATABASE_URL=postgres://pingpost_app:wrong-word@127.0.0.1:1/pingpost"))
 	for path, want := range map[string]int{
@@ -117,7 +115,7 @@ func serveWaits(t *testing.T, p *platform) {
 		}
 		resp.Body.Close()
 		if resp.StatusCode != want {
-			t.Errorf("%s answers %s, want %d", path, resp.Status, want)
+			t.Errorf("%s: got %s, want %d", path, resp.Status, want)
 		}
 	}
 	if code := node.stop(t, syscall.SIGTERM); code != 0 {
@@ -125,15 +123,15 @@ func serveWaits(t *testing.T, p *platform) {
 	}
 	log := node.stdout.String()
 	if !strings.Contains(log, `"level":"ERROR"`) || !strings.Contains(log, "database.url") {
-		t.Errorf("the log names no setting: %s", log)
+		t.Errorf("the setting is not in the log: %s", log)
 	}
 	if strings.Contains(log, "wrong-word") {
 		t.Errorf("a password is in the log: %s", log)
 	}
 }
 
-// logsFatal fails the test unless serve exited with 1, printed nothing but log
-// lines in JSON, and its error lines have all the parts. It returns those lines.
+// logsFatal fails the test unless serve exited with 1, printed only log lines in JSON, and
+// its error lines contain all parts. It returns the error lines.
 func (o outcome) logsFatal(t *testing.T, parts ...string) (lines []string) {
 	t.Helper()
 	if o.code != 1 || o.stderr != "" {
@@ -151,7 +149,7 @@ func (o outcome) logsFatal(t *testing.T, parts ...string) (lines []string) {
 	message := strings.Join(lines, "")
 	for _, part := range parts {
 		if quoted, _ := json.Marshal(part); !strings.Contains(message, strings.Trim(string(quoted), `"`)) {
-			t.Errorf("the log does not say %q: %s", part, message)
+			t.Errorf("%q is not in the log's errors: %s", part, message)
 		}
 	}
 	return lines
@@ -165,7 +163,7 @@ func serveRejects(t *testing.T, p *platform) {
 	missing := pingpost(t, "serve").logsFatal(t, "database.url", "PINGPOST_DATABASE_URL",
 		"http.api_addr", "http.admin_addr", "http.ops_addr", "http.public_url", "keys.platform_keys", "PINGPOST_PLATFORM_KEYS")
 	if len(missing) != 6 {
-		t.Errorf("%d lines, want one for each of 6 settings", len(missing))
+		t.Errorf("got %d error lines, want 6", len(missing))
 	}
 	call(t, "", []string{"PINGPOST_DATABASE_URL=secret-word", "PINGPOST_PLATFORM_KEYS=secret-word", "LEAD_VAULT_KEK=secret-word", "PINGPOST_HTTP_API_ADDR=8080",
 		"PINGPOST_HTTP_PUBLIC_URL=http://leads.example.com/", "PINGPOST_LOG_LEVEL=loud", "PINGPOST_HTTP_READ_TIMEOUT=1", "PINGPOST_FROBNICATE=1"}, "serve").
@@ -187,7 +185,7 @@ func serveRejects(t *testing.T, p *platform) {
 		{"PINGPOST_DATABASE_URL=postgres://pingpost_app:wrong-word@" + host(t, running.DatabaseURL) +
 			"/pingpost", []string{"database.url"}},
 		{"PINGPOST_HTTP_API_ADDR=" + strings.TrimPrefix(p.APIURL, "http://"), []string{"http.api_addr"}},
-		{"PINGPOST_PLATFORM_KEYS=MDEyMzQ1Njc4OTAxMjM0NTY3ODkwMTIzNDU2Nzg5MDE=", []string{"PINGPOST_PLATFORM_KEYS"}}, // another key than wrote the secrets
+		{"PINGPOST_PLATFORM_KEYS=MDEyMzQ1Njc4OTAxMjM0NTY3ODkwMTIzNDU2Nzg5MDE=", []string{"PINGPOST_PLATFORM_KEYS"}}, // did not seal the secrets
 	} {
 		o := call(t, "", p.production(t, c.setting), "serve")
 		o.logsFatal(t, c.says...)
@@ -206,8 +204,7 @@ func host(t *testing.T, databaseURL string) string {
 	return u.Host
 }
 
-// superuser reaches the dev's private Postgres as the role that may do
-// everything, by the password in its folder.
+// superuser returns the superuser's URL for a database in dev's Postgres.
 func (p *platform) superuser(t *testing.T, database string) string {
 	t.Helper()
 	password, err := os.ReadFile(filepath.Join(p.dir, "postgres", "password"))
@@ -221,8 +218,8 @@ func (p *platform) superuser(t *testing.T, database string) string {
 	return u.String()
 }
 
-// anotherDatabase makes an empty one beside the dev's, and returns the settings of
-// the owner's role and of the service's.
+// anotherDatabase creates an empty database in dev's Postgres, and returns the settings for
+// the owner role and for the service's role.
 func (p *platform) anotherDatabase(t *testing.T, name string) (owner, app string) {
 	t.Helper()
 	running, err := devstack.ReadRunning(p.dir)
@@ -240,9 +237,9 @@ func (p *platform) anotherDatabase(t *testing.T, name string) (owner, app string
 	return on(running.OwnerURL), on(running.DatabaseURL)
 }
 
-// fromNothing goes through docs/operations.md: an empty database, the
-// migrations, a node, a partner.
-func fromNothing(t *testing.T, p *platform) {
+// emptyDatabase follows docs/operations.md: it migrates an empty database, starts a node
+// and onboards a partner.
+func emptyDatabase(t *testing.T, p *platform) {
 	ownerURL, databaseURL := p.anotherDatabase(t, "fresh")
 	owner, app := []string{ownerURL}, p.production(t, databaseURL)
 
@@ -258,16 +255,16 @@ func fromNothing(t *testing.T, p *platform) {
 	}](t, call(t, "", owner, "migrate", "status", "--json"))
 	for _, s := range steps {
 		if s.Applied || s.Version == 0 || s.Name == "" {
-			t.Errorf("step %+v of an empty database", s)
+			t.Errorf("got the migration %+v in an empty database", s)
 		}
 	}
-	behind() // there is a table of versions now, which the role may not read
+	behind() // the table of versions exists now, but the role may not read it
 	for _, step := range []string{"up", "status"} {
 		call(t, "", app, "migrate", step).fails(t, 1, "pingpost_owner")
 	}
 	applied := call(t, "", owner, "migrate", "up").ok(t)
 	if strings.Count(applied, "applied ") != len(steps) {
-		t.Errorf("of %d steps applied %s", len(steps), applied)
+		t.Errorf("want %d applied migrations, got %s", len(steps), applied)
 	}
 	if out := call(t, "", owner, "migrate", "up").ok(t); strings.Contains(out, "applied ") {
 		t.Errorf("printed %s", out)
@@ -292,7 +289,7 @@ func fromNothing(t *testing.T, p *platform) {
 	}
 }
 
-// configurationCommands prints what is in force, and keeps the secrets.
+// configurationCommands checks and prints the configuration, with secrets redacted.
 func configurationCommands(t *testing.T, p *platform) {
 	env := p.production(t)
 	if out := call(t, "", env, "config", "check").ok(t); out == "" {
@@ -302,13 +299,13 @@ func configurationCommands(t *testing.T, p *platform) {
 	for _, want := range []string{"http:\n", `public_url: "https://leads.example.com"`, "[redacted]",
 		"read_timeout: 10s", "database:\n"} {
 		if !strings.Contains(shown, want) {
-			t.Errorf("not shown: %s in %s", want, shown)
+			t.Errorf("%s is not in %s", want, shown)
 		}
 	}
 	for _, setting := range env[:3] {
 		_, secret, _ := strings.Cut(setting, "=")
 		if strings.Contains(shown, secret) {
-			t.Errorf("%s is shown", setting)
+			t.Errorf("the secret in %s is printed", setting)
 		}
 	}
 	for _, name := range []string{"check", "show"} {
