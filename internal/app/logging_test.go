@@ -16,8 +16,8 @@ import (
 	"github.com/pingpost/pingpost/internal/config"
 )
 
-// A log that nobody reads costs lines, which are counted, and never a request
-// its time; what was kept comes out whole and in order once it is read.
+// If the log is not read, lines are dropped and counted, and requests do not wait. When it
+// is read again, the buffered lines are complete and in order.
 func TestAccessLogDoesNotBlock(t *testing.T) {
 	t.Parallel()
 	read, write := io.Pipe()
@@ -34,11 +34,11 @@ func TestAccessLogDoesNotBlock(t *testing.T) {
 	select {
 	case <-written:
 	case <-time.After(20 * time.Second):
-		t.Fatal("writing waits for a log that nobody reads")
+		t.Fatal("writing blocks while the log is not read")
 	}
 	lost := b.dropped.Load()
 	if lost < lines/2 {
-		t.Errorf("%d of %d lines dropped: what waits is not bounded", lost, lines)
+		t.Errorf("only %d of %d lines dropped, so the buffer is not bounded", lost, lines)
 	}
 	go func() {
 		b.Flush()
@@ -54,11 +54,11 @@ func TestAccessLogDoesNotBlock(t *testing.T) {
 		last = n
 	}
 	if got != lines-lost {
-		t.Errorf("read %d lines and %d were dropped, of %d", got, lost, lines)
+		t.Errorf("got %d lines read plus %d dropped, want %d", got, lost, lines)
 	}
 }
 
-// fullDisk accepts room bytes and then fails as a full disk does.
+// fullDisk accepts room bytes and then fails like a full disk.
 type fullDisk struct {
 	room    int
 	written bytes.Buffer
@@ -129,7 +129,7 @@ func TestStoppingDoesNotWaitForTheLog(t *testing.T) {
 	}
 }
 
-func TestWarningsGoOutAtOnce(t *testing.T) {
+func TestWarningsAreFlushedAtOnce(t *testing.T) {
 	t.Parallel()
 	log, b := newLogger(config.Log{Level: "info", Format: "json"}, io.Discard)
 	for _, c := range []struct {
@@ -138,7 +138,7 @@ func TestWarningsGoOutAtOnce(t *testing.T) {
 	}{{slog.LevelInfo, 0}, {slog.LevelWarn, 1}, {slog.LevelError, 1}} {
 		log.Log(t.Context(), c.level, "something")
 		if len(b.wake) != c.want {
-			t.Errorf("%s: %d prompts, want %d", c.level, len(b.wake), c.want)
+			t.Errorf("%s: got %d signals to flush, want %d", c.level, len(b.wake), c.want)
 		}
 	}
 }

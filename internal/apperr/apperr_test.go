@@ -13,10 +13,10 @@ func TestCopiesLeaveTheOriginalAlone(t *testing.T) {
 	got := base.WithCause(cause).WithFields(Field{Code: Required}).Retry(2 * time.Second)
 
 	if base.Fields != nil || base.RetryAfter != 0 || errors.Unwrap(base) != nil {
-		t.Fatalf("the declared fault was changed: %+v", base)
+		t.Fatalf("the declared error was changed: %+v", base)
 	}
 	if !errors.Is(got, base) || !errors.Is(got, cause) {
-		t.Fatalf("%v is neither its fault nor its cause", got)
+		t.Fatalf("%v does not match both the declared error and its cause", got)
 	}
 }
 
@@ -39,9 +39,9 @@ func TestIsComparesCodeAndReason(t *testing.T) {
 func TestAs(t *testing.T) {
 	f := New(NotFound, "partner", "No such partner.")
 	if As(fmt.Errorf("looking up: %w", f)) != f {
-		t.Error("a wrapped fault was not found")
+		t.Error("a wrapped Error was not found")
 	}
 	if As(errors.New("plain")) != nil {
-		t.Error("a plain error was taken for a fault")
+		t.Error("a plain error was taken for an Error")
 	}
 }

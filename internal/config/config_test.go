@@ -82,8 +82,8 @@ func TestRedacted(t *testing.T) {
 	}
 }
 
-// What `config show` prints can be the next file: all but the secrets is read
-// back as it was.
+// The output of `config show` can be used as a file. Except for secrets, all values are the
+// same.
 func TestRedactedReadsBack(t *testing.T) {
 	cfg := mustLoad(t, complete, "PINGPOST_DATABASE_URL="+databaseURL, "PINGPOST_PLATFORM_KEYS="+keyA+","+keyB,
 		"LEAD_VAULT_KEK="+keyC)
@@ -101,8 +101,8 @@ func TestUnsetSecretsShowAsEmpty(t *testing.T) {
 	}
 }
 
-// Each exported field of a section is bound to one key, and fmt can reach the
-// methods of all: an unexported secret would print.
+// Each field of a section is bound to one key, and all are exported, because fmt would print
+// an unexported Secret.
 func TestEveryFieldIsBound(t *testing.T) {
 	cfg := Defaults(Serve)
 	for _, p := range cfg.parts() {

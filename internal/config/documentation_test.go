@@ -15,7 +15,7 @@ func documentation(t *testing.T) string {
 	return string(text)
 }
 
-// documented is a row of a table of docs/configuration.md.
+// documented is a row of a table in docs/configuration.md.
 type documented struct{ variable, serve, dev, meaning string }
 
 func documentedKeys(t *testing.T) map[string]documented {
@@ -69,12 +69,12 @@ func TestEveryKeyIsDocumentedWithItsDefaults(t *testing.T) {
 				t.Errorf("%s: documented for dev %s, want %s", path, row.dev, want)
 			}
 			if len(row.meaning) < 40 {
-				t.Errorf("%s: hardly explained", path)
+				t.Errorf("%s: the description is too short", path)
 			}
 		}
 	}
 	for path := range rows {
-		t.Errorf("%s is documented but is no key", path)
+		t.Errorf("%s is documented but is not a key", path)
 	}
 }
 
@@ -93,7 +93,7 @@ func TestTheDocumentedExampleLoads(t *testing.T) {
 	_, rest, _ := strings.Cut(documentation(t), "```yaml\n")
 	example, _, found := strings.Cut(rest, "```")
 	if !found {
-		t.Fatal("the example is gone")
+		t.Fatal("the page has no YAML example")
 	}
 	disk := files{
 		"pingpost.yaml":               example,
@@ -106,10 +106,10 @@ func TestTheDocumentedExampleLoads(t *testing.T) {
 		t.Fatal(err)
 	}
 	if len(cfg.Keys.Platform) != 2 || cfg.Database.MaxConnections != 40 || cfg.HTTP.TrustedProxies[0] != "10.20.0.0/24" {
-		t.Errorf("not what the example says:\n%s", cfg.Redacted())
+		t.Errorf("got a configuration that differs from the example:\n%s", cfg.Redacted())
 	}
 	if got := cfg.Warnings(); len(got) > 0 {
-		t.Errorf("the example draws warnings: %q", got)
+		t.Errorf("the example has warnings: %q", got)
 	}
 }
 
@@ -117,9 +117,9 @@ func TestTheDocumentedProblemsAreReal(t *testing.T) {
 	environ := append(sufficient()[2:], "PINGPOST_HTTP_API_ADDR=:8080", "PINGPOST_LOG_LEVEL=loud")
 	_, err := loadText("http:\n  # misspelt\n  api_adr: x\n", environ...)
 	if err == nil {
-		t.Fatal("no problems")
+		t.Fatal("got no problems")
 	}
 	if shown := "    " + strings.ReplaceAll(err.Error(), "\n", "\n    "); !strings.Contains(documentation(t), shown) {
-		t.Errorf("the documentation does not show:\n%s", shown)
+		t.Errorf("not in the documentation:\n%s", shown)
 	}
 }

@@ -34,7 +34,7 @@ func TestVariablesThatAreNotSettings(t *testing.T) {
 		"pingpost_lower=x",
 		"PINGPOSTER=x",
 		"LEAD_VAULT_ADDR=x",
-		// A Service called pingpost, and one called pingpost-admin.
+		// Services named pingpost and pingpost-admin.
 		"PINGPOST_SERVICE_HOST=10.0.0.1",
 		"PINGPOST_SERVICE_PORT=8080",
 		"PINGPOST_SERVICE_PORT_API=8080",
@@ -51,7 +51,7 @@ func TestVariablesThatAreNotSettings(t *testing.T) {
 	}
 }
 
-func TestContradictingVariables(t *testing.T) {
+func TestConflictingVariables(t *testing.T) {
 	for _, c := range []struct{ variable, want string }{
 		{"PINGPOST_DATABASE_URL_FILE=/x", "PINGPOST_DATABASE_URL_FILE: database.url PINGPOST_DATABASE_URL"},
 		{"PINGPOST_KEYS_PLATFORM_KEYS=" + keyB, "PINGPOST_KEYS_PLATFORM_KEYS: keys.platform_keys PINGPOST_PLATFORM_KEYS"},
@@ -61,7 +61,7 @@ func TestContradictingVariables(t *testing.T) {
 		checkProblems(t, err, c.want)
 	}
 	if _, err := Load(Source{Environ: append(sufficient(), "PINGPOST_DATABASE_URL_FILE=")}); err != nil {
-		t.Errorf("an empty variable contradicts nothing: %v", err)
+		t.Errorf("an empty variable conflicts: %v", err)
 	}
 }
 

@@ -6,8 +6,8 @@ import (
 	"testing"
 )
 
-// FuzzLoad reads any text as a configuration file. CANARY in it stands for a
-// secret, wherever it is; the environment and every secret file hold one too.
+// FuzzLoad loads any text as a configuration file. CANARY in the text is replaced by a
+// secret; the environment and all secret files also contain one.
 func FuzzLoad(f *testing.F) {
 	for _, seed := range []string{
 		"", complete, "{}", "---\n...\n", "- 1", "http: &a\n  api_addr: *a\n", "log: {<<: {level: info}}",
@@ -31,17 +31,17 @@ func FuzzLoad(f *testing.F) {
 		for _, environ := range [][]string{nil, append(sufficient(), "PINGPOST_DATABASE_URL="+canary)} {
 			cfg, err := load(Source{File: "pingpost.yaml", Environ: environ, Defaults: Dev}, disk)
 			if (cfg == nil) == (err == nil) {
-				t.Fatalf("neither or both of a configuration and an error: %v", err)
+				t.Fatalf("want either a configuration or an error, got the error %v", err)
 			}
 			if err != nil {
 				if len(problemsOf(err)) == 0 || strings.Contains(err.Error(), "c4nary") {
-					t.Fatalf("leaks or is not a list of problems: %v", err)
+					t.Fatalf("the error contains a secret or is not Problems: %v", err)
 				}
 				continue
 			}
 			prints := fmt.Sprintf("%+v %#v", *cfg, *cfg) + cfg.Redacted() + cfg.Warnings().Error()
 			if strings.Contains(prints, "c4nary") || strings.Contains(prints, keyA) {
-				t.Fatalf("prints a secret: %s", prints)
+				t.Fatalf("the configuration prints a secret: %s", prints)
 			}
 		}
 	})

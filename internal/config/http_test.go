@@ -23,25 +23,25 @@ func TestHTTPValidate(t *testing.T) {
 			h.APIAddr, h.AdminAddr, h.OpsAddr = "[::1]:80", "node-1.internal:8081", "localhost:65535"
 		}, nil},
 		{"one port, other addresses", func(h *HTTP) { h.APIAddr, h.AdminAddr = "192.0.2.1:80", "192.0.2.2:80" }, nil},
-		{"any free port thrice", func(h *HTTP) { h.APIAddr, h.AdminAddr, h.OpsAddr = ":0", ":0", ":0" }, nil},
+		{"port 0 three times", func(h *HTTP) { h.APIAddr, h.AdminAddr, h.OpsAddr = ":0", ":0", ":0" }, nil},
 		{"no port", func(h *HTTP) { h.APIAddr = "localhost" }, []string{"http.api_addr"}},
 		{"a named port", func(h *HTTP) { h.APIAddr = ":http" }, []string{"http.api_addr"}},
 		{"a port too high", func(h *HTTP) { h.OpsAddr = ":65536" }, []string{"http.ops_addr"}},
 		{"no port after the colon", func(h *HTTP) { h.OpsAddr = "localhost:" }, []string{"http.ops_addr"}},
-		{"a URL for an address", func(h *HTTP) { h.AdminAddr = "http://localhost:80" }, []string{"http.admin_addr"}},
+		{"a URL as an address", func(h *HTTP) { h.AdminAddr = "http://localhost:80" }, []string{"http.admin_addr"}},
 		{"a long name", func(h *HTTP) { h.AdminAddr = strings.Repeat("a", 63) + ".internal:80" }, nil},
 		{"too long a name", func(h *HTTP) {
 			h.AdminAddr = strings.Repeat("a", 64) + ".internal:80"
 		}, []string{"http.admin_addr"}},
-		{"a name with a gap", func(h *HTTP) { h.AdminAddr = "a..b:80" }, []string{"http.admin_addr"}},
-		{"odd letters in a host", func(h *HTTP) { h.AdminAddr = "a b:80" }, []string{"http.admin_addr"}},
-		{"two at one port", func(h *HTTP) { h.AdminAddr = ":8080" },
+		{"a name with an empty label", func(h *HTTP) { h.AdminAddr = "a..b:80" }, []string{"http.admin_addr"}},
+		{"invalid characters in a host", func(h *HTTP) { h.AdminAddr = "a b:80" }, []string{"http.admin_addr"}},
+		{"two listeners on one port", func(h *HTTP) { h.AdminAddr = ":8080" },
 			[]string{"http.admin_addr http.api_addr"}},
-		{"every address holds each", func(h *HTTP) { h.OpsAddr = "127.0.0.1:8080" },
+		{"all addresses and one of them", func(h *HTTP) { h.OpsAddr = "127.0.0.1:8080" },
 			[]string{"http.ops_addr http.api_addr"}},
 		{"two names of loopback", func(h *HTTP) { h.AdminAddr = "localhost:8082" },
 			[]string{"http.ops_addr http.admin_addr"}},
-		{"one port written in two ways", func(h *HTTP) { h.AdminAddr = "0.0.0.0:08080" },
+		{"one port in two notations", func(h *HTTP) { h.AdminAddr = "0.0.0.0:08080" },
 			[]string{"http.admin_addr http.api_addr"}},
 
 		{"a port in the origin", func(h *HTTP) { h.PublicURL = "https://leads.example.com:8443" }, nil},
@@ -78,7 +78,7 @@ func TestHTTPValidate(t *testing.T) {
 			"http.write_timeout",
 		}},
 		{"a negative delay", func(h *HTTP) { h.DrainDelay = -1 }, []string{"http.drain_delay"}},
-		{"the whole shorter than its part", func(h *HTTP) { h.ReadTimeout = time.Second },
+		{"read_timeout below read_header_timeout", func(h *HTTP) { h.ReadTimeout = time.Second },
 			[]string{"http.read_timeout http.read_header_timeout"}},
 	} {
 		t.Run(c.name, func(t *testing.T) {

@@ -20,11 +20,11 @@ func TestKeysValidate(t *testing.T) {
 				"keys.platform_keys[0]", "keys.platform_keys[1]", "keys.platform_keys[2]",
 				"keys.platform_keys[3]", "keys.platform_keys[4]",
 			}},
-		{"a key thrice", Keys{Platform: []Secret{keyA, keyB, keyA, keyA}}, []string{
+		{"a key three times", Keys{Platform: []Secret{keyA, keyB, keyA, keyA}}, []string{
 			"keys.platform_keys[2] keys.platform_keys[0]",
 			"keys.platform_keys[3] keys.platform_keys[0]",
 		}},
-		{"a bad wrapper", Keys{Platform: []Secret{keyA}, Local: "short"}, []string{"keys.local_kek"}},
+		{"an invalid local key", Keys{Platform: []Secret{keyA}, Local: "short"}, []string{"keys.local_kek"}},
 		{"one key for two purposes", Keys{Platform: []Secret{keyB, keyA}, Local: keyA},
 			[]string{"keys.local_kek keys.platform_keys[1]"}},
 		{"vault", Keys{Platform: []Secret{keyA}, Local: keyC, WriteWith: WrapperVault}, nil},
@@ -49,7 +49,7 @@ func TestDecodedKeys(t *testing.T) {
 		t.Errorf("local key %q", k.LocalKEK())
 	}
 	if none := (&Keys{}).LocalKEK(); none != nil {
-		t.Errorf("a local key of %d bytes out of nothing", len(none))
+		t.Errorf("got a local key of %d bytes, want none", len(none))
 	}
 }
 

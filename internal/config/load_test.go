@@ -15,7 +15,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// Keys for tests: 32 times the same letter.
+// Keys for tests, each 32 times the same letter.
 const (
 	keyA = "QUFBQUFBQUFBQUFBQUFBQUFBQUFBQUFBQUFBQUFBQUE="
 	keyB = "QkJCQkJCQkJCQkJCQkJCQkJCQkJCQkJCQkJCQkJCQkI="
@@ -24,7 +24,7 @@ const (
 
 const databaseURL = "postgres://app:pw@localhost:5432/pingpost"
 
-// sufficient is the least that serve starts with.
+// sufficient returns the settings that serve requires.
 func sufficient() []string {
 	return []string{
 		"PINGPOST_HTTP_API_ADDR=:8080",
@@ -37,7 +37,7 @@ func sufficient() []string {
 	}
 }
 
-// files is a file system of the named contents.
+// files is a file system: contents by name.
 type files map[string]string
 
 func (f files) read(name string) ([]byte, error) {
@@ -48,7 +48,7 @@ func (f files) read(name string) ([]byte, error) {
 	return []byte(content), nil
 }
 
-// loadText loads the text as pingpost.yaml over the given variables.
+// loadText loads the text as pingpost.yaml, with these environment variables.
 func loadText(text string, environ ...string) (*Config, error) {
 	return load(Source{File: "pingpost.yaml", Environ: environ}, files{"pingpost.yaml": text}.read)
 }
@@ -62,7 +62,7 @@ func mustLoad(t *testing.T, text string, environ ...string) *Config {
 	return cfg
 }
 
-// checkProblems compares the essence of the error's problems with what is wanted.
+// checkProblems compares the essence of the error's problems with want.
 func checkProblems(t *testing.T, err error, want ...string) {
 	t.Helper()
 	if diff := cmp.Diff(strings.Join(want, "\n"), essence(problemsOf(err))); diff != "" {
@@ -75,8 +75,8 @@ var (
 	urls  = regexp.MustCompile(`\b[a-z]+://\S+`)
 )
 
-// essence is problems without their sentences, one a line: where each is, and the
-// settings that its text names.
+// essence formats problems without prose, one per line: their place, and the settings in
+// their text.
 func essence(ps Problems) string {
 	lines := make([]string, len(ps))
 	for i, p := range ps {
@@ -87,7 +87,7 @@ func essence(ps Problems) string {
 	return strings.Join(lines, "\n")
 }
 
-func TestLoadGivesDefaultsToWhatIsNotGiven(t *testing.T) {
+func TestLoadUsesDefaults(t *testing.T) {
 	got, err := Load(Source{Environ: sufficient()})
 	if err != nil {
 		t.Fatal(err)
@@ -140,7 +140,7 @@ keys:
 		t.Errorf("access, read_timeout or max_connections not read:\n%s", cfg.Redacted())
 	}
 	if cfg.Limits.PostConcurrency != 256 {
-		t.Errorf("a key with nothing after it changed the default to %d", cfg.Limits.PostConcurrency)
+		t.Errorf("a key without a value changed the default to %d", cfg.Limits.PostConcurrency)
 	}
 }
 
@@ -156,7 +156,7 @@ log: {level: warn}
 		"UNRELATED=x", "malformed")...)
 
 	if cfg.HTTP.APIAddr != ":8080" || cfg.Database.URL.Reveal() != databaseURL || cfg.Keys.Platform[0].Reveal() != keyA {
-		t.Errorf("the file won:\n%s", cfg.Redacted())
+		t.Errorf("the file overrode the environment:\n%s", cfg.Redacted())
 	}
 	if !slices.Equal(cfg.HTTP.TrustedProxies, []string{"10.0.0.0/8", "192.0.2.7/32"}) {
 		t.Errorf("trusted proxies %q", cfg.HTTP.TrustedProxies)
@@ -182,12 +182,12 @@ func TestSecretsFromFiles(t *testing.T) {
 		t.Error("url or local_kek is not its file's trimmed content")
 	}
 	if got := cfg.Keys.PlatformKeys(); len(got) != 2 || string(got[1]) != strings.Repeat("B", 32) {
-		t.Errorf("%d platform keys from the file, want two", len(got))
+		t.Errorf("got %d platform keys from the file, want 2", len(got))
 	}
 }
 
-// The key is configured: that its file cannot be read is all that is wrong.
-func TestAnUnreadableKeyIsOneProblem(t *testing.T) {
+// An unreadable key file is reported, but not also a missing key.
+func TestUnreadableKeyFileIsOneProblem(t *testing.T) {
 	const text = "keys: {local_kek_file: /run/kek, write_with: local}\n"
 	_, err := load(Source{File: "pingpost.yaml", Environ: sufficient()[:6]}, files{"pingpost.yaml": text}.read)
 	checkProblems(t, err, "pingpost.yaml:1: keys.local_kek")
@@ -212,12 +212,12 @@ func TestLoadReadsFromDisk(t *testing.T) {
 	checkProblems(t, err, dir)
 }
 
-func TestAnOddFailureToReadIsNotRepeated(t *testing.T) {
+func TestUnknownReadErrorIsNotRepeated(t *testing.T) {
 	_, err := load(Source{File: "pingpost.yaml"}, func(string) ([]byte, error) { return nil, errors.New("hunter2") })
 	checkProblems(t, err, "pingpost.yaml")
 }
 
-func TestNeedLeavesTheOtherSectionsAlone(t *testing.T) {
+func TestNeedIgnoresOtherSections(t *testing.T) {
 	disk := files{"pingpost.yaml": "http: {read_timeout: soon}\nkeys: {local_kek_file: /unreadable}\n"}
 	src := Source{
 		File:    "pingpost.yaml",
@@ -229,13 +229,13 @@ func TestNeedLeavesTheOtherSectionsAlone(t *testing.T) {
 		t.Fatal(err)
 	}
 	if got := cfg.Redacted(); !strings.HasPrefix(got, "database:\n") || strings.Contains(got, "http:") {
-		t.Errorf("shown although it was not read:\n%s", got)
+		t.Errorf("sections that are not needed are printed:\n%s", got)
 	}
 	if err := cfg.Validate(); err != nil {
-		t.Errorf("Validate looked at other sections: %v", err)
+		t.Errorf("Validate checked other sections: %v", err)
 	}
 	if got := cfg.Warnings(); len(got) > 0 {
-		t.Errorf("warned of other sections: %q", got)
+		t.Errorf("got warnings about other sections: %q", got)
 	}
 
 	disk["pingpost.yaml"] += "log: {levle: debug}\n"
@@ -258,7 +258,7 @@ func TestDevGeneratesWhatIsMissing(t *testing.T) {
 	cfg.HTTP.PublicURL = "http://127.0.0.1:8080"
 	cfg.Keys.Platform, cfg.Keys.Local = []Secret{keyA}, keyC
 	if err := cfg.Validate(); err != nil {
-		t.Errorf("complete, yet: %v", err)
+		t.Errorf("complete configuration: %v", err)
 	}
 
 	_, err = Load(Source{Defaults: Dev, Environ: []string{"PINGPOST_DATABASE_URL=mysql://x"}})

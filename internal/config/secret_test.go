@@ -32,8 +32,8 @@ func TestSecretRedactsItself(t *testing.T) {
 	}
 }
 
-// TestNothingPrintsASecret puts canaries into every secret and looks for them in
-// everything that can print a configuration.
+// TestNothingPrintsASecret sets all secrets to canaries, and searches for them in all ways to
+// print a configuration.
 func TestNothingPrintsASecret(t *testing.T) {
 	canaries := []string{"canary-pw", keyA, keyB, keyC, strings.Repeat("A", 8), "65 65 65", "41414141", "QUFBQUFB"}
 	cfg := mustLoad(t, "", append(sufficient()[:4],
@@ -79,7 +79,7 @@ func marshalled(b []byte, err error) string {
 	return strings.TrimSpace(string(b) + fmt.Sprint(errors.Join(err)))
 }
 
-// TestNoErrorRepeatsASecret puts a canary wherever it should not be.
+// TestNoErrorRepeatsASecret uses a canary as every value and key.
 func TestNoErrorRepeatsASecret(t *testing.T) {
 	const canary = "postgres://app:canary-pw@host/db"
 	for _, p := range Defaults(Serve).parts() {

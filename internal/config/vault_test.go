@@ -24,20 +24,20 @@ func TestVaultValidate(t *testing.T) {
 		{"Kubernetes", with(func(v *Vault) { v.Auth, v.Role, v.RoleID, v.SecretID = LoginKubernetes, "pingpost", "", "" }), nil},
 		{"a token", with(func(v *Vault) { v.Auth, v.Token, v.RoleID, v.SecretID = LoginToken, "hvs.x", "", "" }), nil},
 		{"a mount below another", with(func(v *Vault) { v.Mount, v.AuthMount = "teams/leads/transit", "teams/approle" }), nil},
-		{"in the clear", with(func(v *Vault) { v.Address = "http://vault.example.com" }), []string{"vault.address"}},
+		{"without TLS", with(func(v *Vault) { v.Address = "http://vault.example.com" }), []string{"vault.address"}},
 		{"with a path", with(func(v *Vault) { v.Address = "https://vault.example.com/v1" }), []string{"vault.address"}},
-		{"no origin", with(func(v *Vault) { v.Address = "vault.example.com" }), []string{"vault.address"}},
+		{"not an origin", with(func(v *Vault) { v.Address = "vault.example.com" }), []string{"vault.address"}},
 		{"no login", with(func(v *Vault) { v.RoleID, v.SecretID = "", "" }), []string{
 			"vault.role_id PINGPOST_VAULT_ROLE_ID", "vault.secret_id PINGPOST_VAULT_SECRET_ID"}},
 		{"another login", with(func(v *Vault) { v.Auth = "ldap" }), []string{"vault.auth"}},
 		{"Kubernetes without a role", with(func(v *Vault) { v.Auth, v.JWTFile = LoginKubernetes, "" }), []string{
 			"vault.jwt_file PINGPOST_VAULT_JWT_FILE", "vault.role PINGPOST_VAULT_ROLE"}},
 		{"no token", with(func(v *Vault) { v.Auth = LoginToken }), []string{"vault.token PINGPOST_VAULT_TOKEN"}},
-		{"paths that lead elsewhere", with(func(v *Vault) { v.Mount, v.Key, v.AuthMount = "../sys", "a b", "/approle" }),
+		{"unsafe paths", with(func(v *Vault) { v.Mount, v.Key, v.AuthMount = "../sys", "a b", "/approle" }),
 			[]string{"vault.auth_mount", "vault.key", "vault.mount"}},
 		{"a login without an address", with(func(v *Vault) { v.Address = "" }), []string{
 			"vault.role_id vault.address", "vault.secret_id vault.address"}},
-		{"no time", with(func(v *Vault) { v.Timeout = time.Minute }), []string{"vault.timeout"}},
+		{"timeout too long", with(func(v *Vault) { v.Timeout = time.Minute }), []string{"vault.timeout"}},
 	} {
 		t.Run(c.name, func(t *testing.T) { checkProblems(t, c.vault.Validate(), c.want...) })
 	}
@@ -53,6 +53,6 @@ func TestLoginMount(t *testing.T) {
 		t.Errorf("%q", got)
 	}
 	if plainPath(strings.Repeat("a", 10)+"//b") || plainPath("") || plainPath("a..b") {
-		t.Error("a path that leads elsewhere")
+		t.Error("an unsafe path is plain")
 	}
 }

@@ -8,14 +8,14 @@ import (
 
 func TestWarnings(t *testing.T) {
 	for _, c := range []struct{ name, text, want string }{
-		{"nothing questionable", "", ""},
+		{"no warnings", "", ""},
 		{"unsigned posts", "signing: {default_mode: off}", "signing.default_mode"},
-		{"operations in public", `http: {ops_addr: ":9090"}`, "http.ops_addr"},
-		{"a URL for this machine", `http: {public_url: "http://localhost:8080"}`, "http.public_url"},
-		{"everyone a proxy", `http: {trusted_proxies: [10.0.0.0/8, "::/0"]}`, "http.trusted_proxies[1]"},
-		{"answers cut short", "http: {write_timeout: 14s}", "http.write_timeout http.read_timeout"},
-		{"stopping too soon", "http: {shutdown_grace: 14s}", "http.shutdown_grace http.write_timeout"},
-		{"readable on the way", `database: {url: "postgres://u:p@db.example.com/db"}`, "database.url"},
+		{"public ops listener", `http: {ops_addr: ":9090"}`, "http.ops_addr"},
+		{"local public URL", `http: {public_url: "http://localhost:8080"}`, "http.public_url"},
+		{"all clients as proxies", `http: {trusted_proxies: [10.0.0.0/8, "::/0"]}`, "http.trusted_proxies[1]"},
+		{"write timeout too short", "http: {write_timeout: 14s}", "http.write_timeout http.read_timeout"},
+		{"shutdown grace too short", "http: {shutdown_grace: 14s}", "http.shutdown_grace http.write_timeout"},
+		{"unencrypted database connection", `database: {url: "postgres://u:p@db.example.com/db"}`, "database.url"},
 		{"no key wrapper", "keys: {local_kek: }", "keys.write_with"},
 		{"no limits", "limits: {match_concurrency: 0, match_failures_per_minute: 0, signature_failures_per_minute: 0, pings_per_address: 0, shared_pings_per_address: 0, ping_log_mib_per_day: 0, posts_per_partner: 0, unsigned_posts_per_address: 0, post_concurrency: 0}",
 			"limits.match_concurrency\nlimits.match_failures_per_minute\nlimits.ping_log_mib_per_day\nlimits.pings_per_address\n" +

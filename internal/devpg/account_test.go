@@ -13,7 +13,7 @@ func TestUnreachableFolder(t *testing.T) {
 	}
 	folder := filepath.Join(closed, "deep", "data")
 	if os.Geteuid() != 0 {
-		// Postgres runs as this user, who owns the folder.
+		// Postgres runs as this user, which owns the folder.
 		if err := Reachable(folder); err != nil {
 			t.Error(err)
 		}
@@ -27,7 +27,7 @@ func TestUnreachableFolder(t *testing.T) {
 	wantParts(t, Reachable(folder), "user "+runAs.name, closed, "--data-dir", "/var/lib/pingpost")
 	wantError(t, Options{DataDir: folder}, "user "+runAs.name, closed)
 	if exists(filepath.Join(closed, "deep")) {
-		t.Error("a refused start made folders")
+		t.Error("the failed start created folders")
 	}
 	if err := os.Chmod(closed, 0o711); err != nil {
 		t.Fatal(err)
@@ -46,7 +46,7 @@ func TestFolderOfAnotherUser(t *testing.T) {
 	if err := os.Mkdir(folder, 0o755); err != nil {
 		t.Fatal(err)
 	}
-	// Empty, it is taken over.
+	// The owner of an empty folder is changed.
 	mustStop(t, mustStart(t, Options{DataDir: folder}))
 	if err := os.Chown(folder, 0, 0); err != nil {
 		t.Fatal(err)
@@ -54,7 +54,7 @@ func TestFolderOfAnotherUser(t *testing.T) {
 	wantError(t, Options{DataDir: folder}, folder, "--data-dir")
 }
 
-// As in the kernel the first class that matches decides.
+// As in the kernel, the first class that matches decides.
 func TestMayEnter(t *testing.T) {
 	folder := newFolder(t)
 	if err := os.Mkdir(folder, 0o700); err != nil {

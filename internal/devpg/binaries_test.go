@@ -11,7 +11,7 @@ import (
 	"testing"
 )
 
-// installation makes a folder of programs that only know their version.
+// installation creates a folder with programs that only print their version.
 func installation(t *testing.T, name string, programs ...string) string {
 	t.Helper()
 	folder := filepath.Join(t.TempDir(), name, "bin")
@@ -44,8 +44,8 @@ func TestFind(t *testing.T) {
 	}{
 		{"the newest", all, 0, binaries{folder: p16, major: 16}},
 		{"the cluster's", all, 15, binaries{folder: p15, major: 15}},
-		{"the one named", search{Override: p15, Path: path}, 0, binaries{folder: p15, major: 15}},
-		{"the folder above", search{Override: filepath.Dir(p15), Path: path}, 15, binaries{folder: p15, major: 15}},
+		{"the override", search{Override: p15, Path: path}, 0, binaries{folder: p15, major: 15}},
+		{"the override's parent folder", search{Override: filepath.Dir(p15), Path: path}, 15, binaries{folder: p15, major: 15}},
 		{"none", search{Path: client17}, 0, binaries{major: newestDownload, download: true}},
 		{"too old", search{Folders: []string{p13}}, 16, binaries{major: 16, download: true}},
 	} {
@@ -70,7 +70,7 @@ func TestFind(t *testing.T) {
 	}
 }
 
-// downloadFrom is a machine without Postgres, which fetches it from a port.
+// downloadFrom returns a search that finds nothing and downloads Postgres from a port.
 func downloadFrom(t *testing.T, port int) search {
 	t.Helper()
 	s := search{Cache: newFolder(t), Repository: fmt.Sprintf("http://127.0.0.1:%d", port)}
@@ -89,8 +89,8 @@ func TestNoPostgresAndNoDownload(t *testing.T) {
 	wantParts(t, err, "Postgres 15", overrideName)
 }
 
-// A download may take for ever; calling the start off must not.
-func TestDownloadIsCalledOff(t *testing.T) {
+// A download may take long, but canceling the start must not.
+func TestCancelDuringDownload(t *testing.T) {
 	l, err := net.Listen("tcp4", "127.0.0.1:0")
 	if err != nil {
 		t.Fatal(err)
@@ -103,12 +103,12 @@ func TestDownloadIsCalledOff(t *testing.T) {
 		if c, err := l.Accept(); err != nil {
 			t.Error(err)
 		} else {
-			t.Cleanup(func() { _ = c.Close() }) // held without a word till the end
+			t.Cleanup(func() { _ = c.Close() }) // never answered
 		}
 	})
 	_, err = start(ctx, Options{DataDir: newFolder(t)}, downloadFrom(t, l.Addr().(*net.TCPAddr).Port))
 	if !errors.Is(err, context.Canceled) {
-		t.Errorf("called off, it ends with %v", err)
+		t.Errorf("got the error %v, want context.Canceled", err)
 	}
 	wait.Wait()
 }

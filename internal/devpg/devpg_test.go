@@ -24,8 +24,8 @@ func TestMain(m *testing.M) {
 	os.Exit(m.Run())
 }
 
-// newFolder is a data folder to be, in a place that the unprivileged user
-// reaches: the testing package's own are closed to it.
+// newFolder returns the path of a new data folder that the unprivileged user can access. It
+// cannot access t.TempDir.
 func newFolder(t testing.TB) string {
 	t.Helper()
 	above, err := os.MkdirTemp("", "devpg")
@@ -60,7 +60,7 @@ func mustStop(t testing.TB, s *Server) {
 	}
 }
 
-// wantError checks that a start fails, and that the message has all the parts.
+// wantError checks that a start fails with a message that contains all parts.
 func wantError(t *testing.T, o Options, parts ...string) {
 	t.Helper()
 	s, err := Start(t.Context(), o)
@@ -78,7 +78,7 @@ func wantParts(t *testing.T, err error, parts ...string) {
 	}
 	for _, part := range parts {
 		if !strings.Contains(err.Error(), part) {
-			t.Errorf("the message does not say %q: %v", part, err)
+			t.Errorf("%q is not in the message: %v", part, err)
 		}
 	}
 }
@@ -140,12 +140,12 @@ func TestSeveralAtOnce(t *testing.T) {
 			continue
 		}
 		if _, err := c.Exec(t.Context(), "CREATE TABLE mine ()"); err != nil {
-			t.Errorf("two share a cluster: %v", err)
+			t.Errorf("two servers share a cluster: %v", err)
 		}
 		_ = c.Close(t.Context())
 	}
 	if len(ports) != servers {
-		t.Errorf("%d servers on %d ports", servers, len(ports))
+		t.Errorf("%d servers use %d ports", servers, len(ports))
 	}
 	for i, s := range started {
 		if errs[i] != nil {
@@ -160,12 +160,12 @@ func TestSeveralAtOnce(t *testing.T) {
 	wait.Wait()
 }
 
-func TestStartThatDoesNotEnd(t *testing.T) {
+func TestStartTimesOut(t *testing.T) {
 	folder := newFolder(t)
 	mustBeQuiet := func() {
 		t.Helper()
 		if pid := layout(folder).postmaster(); alive(pid) {
-			t.Errorf("Postgres %d runs", pid)
+			t.Errorf("Postgres (process %d) is still running", pid)
 		}
 	}
 	wantError(t, Options{DataDir: folder, StartTimeout: time.Millisecond}, "1ms", folder)
@@ -175,7 +175,7 @@ func TestStartThatDoesNotEnd(t *testing.T) {
 	cancel()
 	_, err := Start(ctx, Options{DataDir: folder})
 	if !errors.Is(err, context.Canceled) {
-		t.Errorf("called off, it ends with %v", err)
+		t.Errorf("got the error %v, want context.Canceled", err)
 	}
 	mustBeQuiet()
 	mustStart(t, Options{DataDir: folder})
@@ -211,15 +211,15 @@ func TestPreferredPort(t *testing.T) {
 		{"taken", Options{Prefer: busy}, func(p int) bool { return p != busy }},
 		{"none", Options{}, func(p int) bool { return p > 0 }},
 		{"not a port", Options{Prefer: 65536}, func(p int) bool { return p <= 65535 }},
-		{"an order", Options{Port: busy, Prefer: free}, func(p int) bool { return p == busy }},
+		{"Port is set", Options{Port: busy, Prefer: free}, func(p int) bool { return p == busy }},
 	} {
 		if got, err := c.o.pick(1); err != nil || !c.takes(got) {
-			t.Errorf("%s: port %d with %d free and %d busy (%v)", c.name, got, free, busy, err)
+			t.Errorf("%s: got port %d with %d free and %d taken (%v)", c.name, got, free, busy, err)
 		}
 	}
 	s := mustStart(t, Options{DataDir: newFolder(t), Prefer: busy})
 	if s.Port() == busy {
-		t.Error("it took a port that is in use")
+		t.Error("got a port that is in use")
 	}
 }
 
@@ -235,7 +235,7 @@ func TestBadOptions(t *testing.T) {
 		wantError(t, o, part)
 	}
 	if exists(folder) {
-		t.Error("a refused start made the folder")
+		t.Error("the failed start created the folder")
 	}
 }
 

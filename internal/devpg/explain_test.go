@@ -7,8 +7,8 @@ import (
 	"testing"
 )
 
-// A port that another program took after the supervisor had looked: the failure goes
-// through the pipe and still asks for another port.
+// Another program takes the port after the supervisor has checked it. The error passes
+// through the pipe and is still a portTaken.
 func TestPortTakenLate(t *testing.T) {
 	l := layout(newFolder(t))
 	if err := os.Mkdir(string(l), 0o700); err != nil {
@@ -29,7 +29,7 @@ func TestPortTakenLate(t *testing.T) {
 		t.Fatal(err)
 	}
 	if !errors.As(r.failure(), new(portTaken)) || r.failure().Error() != err.Error() {
-		t.Errorf("the other end of the pipe makes of it: %v", r.failure())
+		t.Errorf("got %v from the pipe", r.failure())
 	}
 }
 
@@ -38,6 +38,6 @@ func TestOtherListenErrorsSuggestNoPort(t *testing.T) {
 	err := l.explain(errors.New("no log at all"), job{}, binaries{major: 15})
 	wantParts(t, err, "no log at all")
 	if errors.As(err, new(portTaken)) || errors.As(report{Failure: "another"}.failure(), new(portTaken)) {
-		t.Error("another port would not mend this")
+		t.Error("the error is a portTaken")
 	}
 }

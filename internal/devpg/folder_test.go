@@ -7,14 +7,14 @@ import (
 	"testing"
 )
 
-// stopped is a data folder with a table in it.
+// stopped creates a data folder with a table, without a running Postgres.
 func stopped(t *testing.T) Options {
 	t.Helper()
 	o := Options{DataDir: newFolder(t), Durable: true}
 	s := mustStart(t, o)
 	for _, name := range []string{"fsync", "synchronous_commit", "full_page_writes"} {
 		if got := show(t, s, "SHOW "+name); got != "on" {
-			t.Errorf("durable, yet %s is %q", name, got)
+			t.Errorf("Durable is set, but %s is %q", name, got)
 		}
 	}
 	execute(t, s, "CREATE TABLE kept AS SELECT 'found' AS word")
@@ -31,7 +31,7 @@ func mustHoldData(t *testing.T, o Options) {
 	mustStop(t, s)
 }
 
-// write leaves a file as the user that Postgres runs as would have.
+// write writes a file that belongs to the user that runs Postgres.
 func write(t *testing.T, path, content string) {
 	t.Helper()
 	if err := os.WriteFile(path, []byte(content), 0o600); err != nil {
@@ -49,23 +49,23 @@ func write(t *testing.T, path, content string) {
 	}
 }
 
-// One folder is damaged in every way, mended again, and keeps its data: what a
-// start refuses it must not touch.
+// A folder is damaged in several ways and repaired each time. A failed start must not change
+// its data.
 func TestFolderThatIsRejected(t *testing.T) {
 	o := stopped(t)
 	l := layout(o.DataDir)
 	version := filepath.Join(l.cluster(), "PG_VERSION")
 	for _, c := range []struct {
-		name, path, content string // no content: the file is taken away
+		name, path, content string // empty content removes the file
 		parts               []string
 	}{
 		{"no version", version, "", []string{"PG_VERSION"}},
-		{"no such version", version, "soon\n", []string{"PG_VERSION"}},
+		{"an invalid version", version, "soon\n", []string{"PG_VERSION"}},
 		{"another version", version, "13\n", []string{"Postgres 13", "--data-dir", overrideName}},
 		{"no control file", filepath.Join(l.cluster(), "global", "pg_control"), "", []string{"pg_control"}},
 		{"no password", l.passwordFile(), "", []string{"password"}},
 		{"another password", l.passwordFile(), "another\n", []string{"password"}},
-		{"a setting that is none", filepath.Join(l.cluster(), "postgresql.conf"), "no_such_setting = 1\n",
+		{"an unknown setting", filepath.Join(l.cluster(), "postgresql.conf"), "no_such_setting = 1\n",
 			[]string{l.log(), "no_such_setting"}},
 	} {
 		t.Run(c.name, func(t *testing.T) {
@@ -83,20 +83,20 @@ func TestFolderThatIsRejected(t *testing.T) {
 		})
 	}
 	mustHoldData(t, o)
-	t.Run("half made", func(t *testing.T) { testHalfMade(t, o) })
+	t.Run("incomplete", func(t *testing.T) { testIncomplete(t, o) })
 }
 
-// A first start that was cut off left half a cluster and its mark.
-func testHalfMade(t *testing.T, o Options) {
+// An interrupted first start left an incomplete cluster and the marker.
+func testIncomplete(t *testing.T, o Options) {
 	l := layout(o.DataDir)
 	write(t, l.initialising(), "")
 	if err := os.RemoveAll(filepath.Join(l.cluster(), "base")); err != nil {
 		t.Fatal(err)
 	}
 	s := mustStart(t, o)
-	execute(t, s, "CREATE TABLE kept ()") // fails when the old cluster is there
+	execute(t, s, "CREATE TABLE kept ()") // fails if the old cluster still exists
 	if exists(l.initialising()) {
-		t.Error("the mark is still there: the next start would throw the data away")
+		t.Error("the marker still exists, so the next start would delete the data")
 	}
 }
 
@@ -106,8 +106,8 @@ func TestFolderThatIsAFile(t *testing.T) {
 	wantError(t, Options{DataDir: path}, path)
 }
 
-// A folder behind a link, not there yet, and with a path too long for a socket.
-func TestFolderFarAway(t *testing.T) {
+// A folder behind a link that does not exist yet, with a path that is too long for a socket.
+func TestLongPathBehindLink(t *testing.T) {
 	real := newFolder(t)
 	link := real + "-link"
 	if err := os.Mkdir(real, 0o755); err != nil {
@@ -119,7 +119,7 @@ func TestFolderFarAway(t *testing.T) {
 	far := filepath.Join("not there yet", strings.Repeat("long", 20))
 	s := mustStart(t, Options{DataDir: filepath.Join(link, far)})
 	if !exists(filepath.Join(real, far, "cluster")) {
-		t.Error("the cluster is elsewhere")
+		t.Error("the cluster is not in the linked folder")
 	}
 	if got := show(t, s, "SHOW unix_socket_directories"); got != "" {
 		t.Errorf("unix_socket_directories is %q", got)

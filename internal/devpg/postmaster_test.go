@@ -11,24 +11,24 @@ import (
 
 func TestAlive(t *testing.T) {
 	if !alive(os.Getpid()) || !alive(1) {
-		t.Error("a living process counts as dead")
+		t.Error("a running process is not alive")
 	}
 	if alive(0) || alive(-1) {
-		t.Error("no process counts as alive")
+		t.Error("a missing process is alive")
 	}
 	cmd := exec.Command("true")
 	if err := cmd.Start(); err != nil {
 		t.Fatal(err)
 	}
-	// Nobody has waited for it yet: it stays as a zombie.
+	// It is a zombie until Wait is called.
 	if runtime.GOOS == "linux" && !waitFor(time.Minute, func() bool { return !alive(cmd.Process.Pid) }) {
-		t.Error("a zombie counts as alive")
+		t.Error("a zombie is alive")
 	}
 	if err := cmd.Wait(); err != nil {
 		t.Fatal(err)
 	}
 	if alive(cmd.Process.Pid) {
-		t.Error("a process that has ended counts as alive")
+		t.Error("a process that has ended is alive")
 	}
 }
 

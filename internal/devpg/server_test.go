@@ -15,7 +15,7 @@ import (
 	"github.com/jackc/pgx/v5/pgconn"
 )
 
-// One server on a given port, for all that needs no more than a running one.
+// TestServer runs the tests that only need a running server.
 func TestServer(t *testing.T) {
 	t.Setenv("PINGPOST_PLATFORM_KEYS", canary)
 	port, err := freePort()
@@ -29,7 +29,7 @@ func TestServer(t *testing.T) {
 	}
 	s := mustStart(t, o)
 	if s.Port() != port {
-		t.Errorf("asked for port %d, got %d", port, s.Port())
+		t.Errorf("got port %[2]d, want %[1]d", port, s.Port())
 	}
 	t.Run("settings", func(t *testing.T) { testSettings(t, s) })
 	t.Run("socket", func(t *testing.T) { testSocket(t, s, layout(o.DataDir)) })
@@ -39,10 +39,10 @@ func TestServer(t *testing.T) {
 	t.Run("folder in use", func(t *testing.T) { testFolderInUse(t, s, o) })
 	t.Run("log", func(t *testing.T) { testLog(t, s, layout(o.DataDir)) })
 	mustStop(t, s)
-	mustStop(t, s) // once more is harmless
+	mustStop(t, s) // can be called again
 	select {
 	case <-s.Done():
-		t.Error("a stop that was asked for counts as a loss")
+		t.Error("Done is closed after Stop")
 	default:
 	}
 	if s.Err() != nil {
@@ -100,15 +100,15 @@ func testModes(t *testing.T, folder string) {
 	}
 }
 
-// Postgres and its supervisor show other users of the machine nothing.
+// The processes of Postgres and its supervisor do not show secrets to other users.
 func testSecrets(t *testing.T, s *Server, l layout) {
 	password, err := l.passwordFor(oldest)
 	if err != nil || len(password) < 20 {
-		t.Fatalf("%d characters of password, %v", len(password), err)
+		t.Fatalf("got a password with %d characters (%v)", len(password), err)
 	}
 	for _, pid := range []int{s.supervisor.cmd.Process.Pid, l.postmaster()} {
 		if words := commandLine(pid); words == "" || strings.Contains(words, password) {
-			t.Errorf("process %d is called %q", pid, words)
+			t.Errorf("process %d has the command line %q", pid, words)
 		}
 		if runtime.GOOS != "linux" {
 			continue
@@ -118,7 +118,7 @@ func testSecrets(t *testing.T, s *Server, l layout) {
 			t.Fatal(err)
 		}
 		if len(environment) == 0 || strings.Contains(string(environment), canary) {
-			t.Errorf("the environment of process %d: %q", pid, environment)
+			t.Errorf("process %d has the environment %q", pid, environment)
 		}
 	}
 	_, err = pgx.Connect(t.Context(), s.URL(superuser, "wrong", "postgres"))
@@ -128,8 +128,7 @@ func testSecrets(t *testing.T, s *Server, l layout) {
 	}
 }
 
-// Signals to the whole process group, or to every process of a service, leave
-// the supervisor at its work: its caller decides.
+// Signals do not stop the supervisor, because its caller decides when it stops.
 func testSignals(t *testing.T, s *Server) {
 	pid := s.supervisor.cmd.Process.Pid
 	if group, err := syscall.Getpgid(pid); err != nil || group != pid {
@@ -146,13 +145,13 @@ func testSignals(t *testing.T, s *Server) {
 func testFolderInUse(t *testing.T, s *Server, o Options) {
 	o.Port = 0
 	wantError(t, o, o.DataDir, fmt.Sprintf("process %d", os.Getpid()), "--data-dir")
-	// A refused start has no right to clear the folder away.
+	// A start that fails must not remove the folder.
 	o.Temporary = true
 	wantError(t, o, o.DataDir)
 	execute(t, s, "SELECT 1")
 }
 
-// The log must not hold what clients send: it is no place for personal data.
+// The log must not contain what clients send, because that may be personal data.
 func testLog(t *testing.T, s *Server, l layout) {
 	c := connect(t, s)
 	execute(t, s, "CREATE TABLE people (email text CONSTRAINT one_each UNIQUE)")
@@ -168,9 +167,9 @@ func testLog(t *testing.T, s *Server, l layout) {
 		t.Fatal(err)
 	}
 	if !strings.Contains(string(text), "one_each") || !strings.Contains(string(text), "division by zero") {
-		t.Fatal("the log does not hold the errors at all")
+		t.Fatal("the errors are not in the log")
 	}
 	if strings.Contains(string(text), canary) {
-		t.Errorf("the log holds what was sent:\n%s", text)
+		t.Errorf("the log contains what was sent:\n%s", text)
 	}
 }

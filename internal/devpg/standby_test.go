@@ -5,7 +5,7 @@ import (
 	"time"
 )
 
-// A standby has what was committed, and accepts writes once it is promoted.
+// A standby replicates commits, and accepts writes only after its promotion.
 func TestStandby(t *testing.T) {
 	primary := mustStart(t, Options{DataDir: newFolder(t)})
 	execute(t, primary, "CREATE TABLE kept (n int)")
@@ -22,7 +22,7 @@ func TestStandby(t *testing.T) {
 		return n
 	}
 	if !waitFor(10*time.Second, func() bool { return has() == 1 }) {
-		t.Error("the standby does not follow")
+		t.Error("the standby does not replicate")
 	}
 	if _, err := connect(t, standby).Exec(t.Context(), "INSERT INTO kept VALUES (2)"); err == nil {
 		t.Error("a standby accepted a write")

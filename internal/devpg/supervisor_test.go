@@ -13,11 +13,11 @@ import (
 	"time"
 )
 
-// parentMarker makes a copy of the test binary a program that starts Postgres on
-// the options in the variable, says so, and waits to be killed.
+// parentMarker is an environment variable with options. With it, a copy of the test binary
+// starts Postgres, prints a parentReport, and waits to be killed.
 const parentMarker = "DEVPG_TEST_PARENT"
 
-type parentWord struct {
+type parentReport struct {
 	Supervisor int
 	URL        string
 	Error      string
@@ -25,20 +25,20 @@ type parentWord struct {
 
 func runParent() {
 	var o Options
-	var word parentWord
+	var report parentReport
 	if err := json.Unmarshal([]byte(os.Getenv(parentMarker)), &o); err != nil {
-		word.Error = err.Error()
+		report.Error = err.Error()
 	} else if s, err := Start(context.Background(), o); err != nil {
-		word.Error = err.Error()
+		report.Error = err.Error()
 	} else {
-		word.Supervisor, word.URL = s.supervisor.cmd.Process.Pid, s.SuperuserURL("postgres")
+		report.Supervisor, report.URL = s.supervisor.cmd.Process.Pid, s.SuperuserURL("postgres")
 	}
-	_ = json.NewEncoder(os.Stdout).Encode(word)
+	_ = json.NewEncoder(os.Stdout).Encode(report)
 	select {}
 }
 
-// startParent is a program that started Postgres, for the test to kill.
-func startParent(t *testing.T, o Options) (*exec.Cmd, parentWord) {
+// startParent runs a program that starts Postgres, for the test to kill.
+func startParent(t *testing.T, o Options) (*exec.Cmd, parentReport) {
 	t.Helper()
 	program, err := os.Executable()
 	if err != nil {
@@ -63,11 +63,11 @@ func startParent(t *testing.T, o Options) (*exec.Cmd, parentWord) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	var word parentWord
-	if err := json.Unmarshal(line, &word); err != nil || word.Error != "" {
-		t.Fatalf("%v %s", err, word.Error)
+	var report parentReport
+	if err := json.Unmarshal(line, &report); err != nil || report.Error != "" {
+		t.Fatalf("%v %s", err, report.Error)
 	}
-	return cmd, word
+	return cmd, report
 }
 
 func kill(t *testing.T, cmd *exec.Cmd) {
@@ -84,10 +84,10 @@ func kill(t *testing.T, cmd *exec.Cmd) {
 func mustEnd(t *testing.T, pid int, what string) {
 	t.Helper()
 	if pid <= 0 {
-		t.Fatalf("%s was never there", what)
+		t.Fatalf("%s was not running", what)
 	}
 	if !waitFor(time.Minute, func() bool { return !alive(pid) }) {
-		t.Errorf("%s (process %d) still runs", what, pid)
+		t.Errorf("%s (process %d) is still running", what, pid)
 	}
 }
 
@@ -96,45 +96,45 @@ func mustBeLost(t *testing.T, s *Server, parts ...string) {
 	select {
 	case <-s.Done():
 	case <-time.After(time.Minute):
-		t.Fatal("the loss went unseen")
+		t.Fatal("Done was not closed")
 	}
 	wantParts(t, s.Err(), parts...)
-	mustStop(t, s) // and says nothing: Err has said it
+	mustStop(t, s) // no error, because Err returned it
 }
 
-// One folder goes through every death there is, and keeps its data.
-func TestDeaths(t *testing.T) {
+// TestKilledProcesses kills each of the processes. The folder must keep its data.
+func TestKilledProcesses(t *testing.T) {
 	o := stopped(t)
-	for _, death := range []struct {
+	for _, c := range []struct {
 		name string
-		of   func(*testing.T, Options)
+		kill func(*testing.T, Options)
 	}{
 		{"parent", testKilledParent},
 		{"parent, started again at once", testKilledParentAndAgain},
 		{"supervisor", testKilledSupervisor},
 		{"postgres", testKilledPostgres},
 		{"parent and supervisor", testOrphan},
-		{"the machine", testNumberOfAnotherProgram},
+		{"the machine", testReusedProcessID},
 	} {
-		t.Run(death.name, func(t *testing.T) {
-			death.of(t, o)
+		t.Run(c.name, func(t *testing.T) {
+			c.kill(t, o)
 			mustHoldData(t, o)
 		})
 	}
 }
 
 func testKilledParent(t *testing.T, o Options) {
-	parent, word := startParent(t, o)
+	parent, report := startParent(t, o)
 	postgres := layout(o.DataDir).postmaster()
 	if !alive(postgres) {
-		t.Fatal("Postgres does not run")
+		t.Fatal("Postgres is not running")
 	}
 	kill(t, parent)
 	mustEnd(t, postgres, "Postgres")
-	mustEnd(t, word.Supervisor, "the supervisor")
+	mustEnd(t, report.Supervisor, "the supervisor")
 }
 
-// The start that follows at once waits for the old supervisor to stop its Postgres.
+// A start right after the parent was killed waits for its supervisor to stop Postgres.
 func testKilledParentAndAgain(t *testing.T, o Options) {
 	parent, _ := startParent(t, o)
 	kill(t, parent)
@@ -160,30 +160,30 @@ func testKilledPostgres(t *testing.T, o Options) {
 	mustBeLost(t, s, layout(o.DataDir).log())
 }
 
-// What ends both leaves Postgres without anybody: the next start on the folder
-// takes it down.
+// If the parent and the supervisor are both killed, Postgres keeps running. The next start
+// in the folder stops it.
 func testOrphan(t *testing.T, o Options) {
-	parent, word := startParent(t, o)
+	parent, report := startParent(t, o)
 	orphan := layout(o.DataDir).postmaster()
-	// Held still, the parent cannot clean up after its supervisor.
+	// Pause the parent, so that it cannot clean up after its supervisor.
 	if err := parent.Process.Signal(syscall.SIGSTOP); err != nil {
 		t.Fatal(err)
 	}
-	if err := syscall.Kill(word.Supervisor, syscall.SIGKILL); err != nil {
+	if err := syscall.Kill(report.Supervisor, syscall.SIGKILL); err != nil {
 		t.Fatal(err)
 	}
 	kill(t, parent)
-	mustEnd(t, word.Supervisor, "the supervisor")
+	mustEnd(t, report.Supervisor, "the supervisor")
 	if !alive(orphan) {
-		t.Fatal("there is no orphan")
+		t.Fatal("Postgres is not running")
 	}
 	mustHoldData(t, o)
 	mustEnd(t, orphan, "the orphan")
 }
 
-// After a container starts again the number in the pid file is often another
-// program's, which must neither be killed nor keep Postgres from starting.
-func testNumberOfAnotherProgram(t *testing.T, o Options) {
+// After a restart of a container, the id in the pid file may belong to another program, which
+// must not be killed and must not keep Postgres from starting.
+func testReusedProcessID(t *testing.T, o Options) {
 	bystander := exec.Command("sleep", "600")
 	bystander.SysProcAttr = &syscall.SysProcAttr{}
 	runAs, err := unprivileged()
@@ -207,12 +207,12 @@ func testNumberOfAnotherProgram(t *testing.T, o Options) {
 
 func TestKilledParentTakesTemporaryFolderWithIt(t *testing.T) {
 	o := Options{DataDir: newFolder(t), Temporary: true}
-	parent, word := startParent(t, o)
+	parent, report := startParent(t, o)
 	kill(t, parent)
-	mustEnd(t, word.Supervisor, "the supervisor")
-	// The folder itself lies in one of root's: what can go is what is inside.
+	mustEnd(t, report.Supervisor, "the supervisor")
+	// The parent folder belongs to root, so only the contents can be removed.
 	if entries, err := os.ReadDir(o.DataDir); err == nil && len(entries) > 0 {
-		t.Errorf("left behind: %v", entries)
+		t.Errorf("not removed: %v", entries)
 	}
 }
 
@@ -237,7 +237,7 @@ func TestProgramThatIsNotASupervisor(t *testing.T) {
 func TestTailKeepsTheEnd(t *testing.T) {
 	var end tail
 	if end.String() != "" {
-		t.Errorf("nothing written, yet %q", end.String())
+		t.Errorf("got %q before a write", end.String())
 	}
 	for range 1000 {
 		_, _ = end.Write([]byte("0123456789"))

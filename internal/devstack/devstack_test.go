@@ -24,7 +24,7 @@ import (
 
 func TestMain(m *testing.M) { testkit.Main(m) }
 
-// newFolder is one that the user whom Postgres runs as may pass through.
+// newFolder returns a folder that the user that runs Postgres can access.
 func newFolder(t *testing.T) string {
 	t.Helper()
 	dir, err := os.MkdirTemp("", "devstack")
@@ -38,8 +38,8 @@ func newFolder(t *testing.T) string {
 	return dir
 }
 
-// run starts a stack, has its demonstration partners made, works on them, and
-// stops it. Its error is the demonstration's.
+// run starts a stack, creates the demo partners, calls work, and stops the stack. Its error
+// is that of creating the partners.
 func run(t *testing.T, dir string, work func(*Stack, *partners.Service, []Partner)) error {
 	t.Helper()
 	s, err := Start(t.Context(), Options{DataDir: dir})
@@ -78,9 +78,9 @@ func run(t *testing.T, dir string, work func(*Stack, *partners.Service, []Partne
 	return err
 }
 
-// TestAFolderIsFoundAgain starts on one folder over and over: what an operator
-// changed stays changed, and what is gone for good is made anew.
-func TestAFolderIsFoundAgain(t *testing.T) {
+// TestFolderIsReused starts several times in one folder. An operator's changes must be
+// preserved, and a revoked secret must be replaced.
+func TestFolderIsReused(t *testing.T) {
 	dir := newFolder(t)
 	const suspended, revoked, interrupted = 0, 1, 2
 	var first []Partner
@@ -90,7 +90,7 @@ func TestAFolderIsFoundAgain(t *testing.T) {
 		rows := make([]models.Partner, len(made))
 		for i, p := range made {
 			if p.Status != models.PartnerApproved || p.Secret == "" {
-				t.Errorf("made %+v", p)
+				t.Errorf("got the partner %+v", p)
 			}
 			var err error
 			if rows[i], err = service.Find(t.Context(), scope.System, p.Slug); err != nil {
@@ -99,12 +99,12 @@ func TestAFolderIsFoundAgain(t *testing.T) {
 		}
 		secrets, err := service.Secrets(t.Context(), rows[revoked])
 		if err != nil || len(secrets) != 1 {
-			t.Fatalf("%d secrets: %v", len(secrets), err)
+			t.Fatalf("got %d secrets, want 1: %v", len(secrets), err)
 		}
 		if err := errors.Join(
 			service.SetStatus(t.Context(), scope.System, rows[suspended].ID, models.PartnerSuspended),
 			service.RevokeSecret(t.Context(), rows[revoked], secrets[0].ID),
-			// As an earlier start leaves one that was stopped before it approved.
+			// The state after a start that was interrupted before the approval.
 			service.SetStatus(t.Context(), scope.System, rows[interrupted].ID, models.PartnerPending),
 		); err != nil {
 			t.Fatal(err)
@@ -116,7 +116,7 @@ func TestAFolderIsFoundAgain(t *testing.T) {
 
 	err = run(t, dir, func(s *Stack, service *partners.Service, made []Partner) {
 		if got := s.Postgres.Port(); got != port && free(port) {
-			t.Errorf("Postgres listens on port %d, before on %d, which is free", got, port)
+			t.Errorf("got port %d, want the previous port %d, which is free", got, port)
 		}
 		for i, p := range made {
 			row, err := service.Find(t.Context(), scope.System, p.Slug)
@@ -128,10 +128,10 @@ func TestAFolderIsFoundAgain(t *testing.T) {
 				want = models.PartnerSuspended
 			}
 			if row.Status != want || p.Status != want {
-				t.Errorf("%s is %s, told as %s, want %s", p.Slug, row.Status, p.Status, want)
+				t.Errorf("%s is %s and returned as %s, want %s", p.Slug, row.Status, p.Status, want)
 			}
 			if renewed := p.Secret != first[i].Secret; renewed != (i == revoked) {
-				t.Errorf("%s: another secret than before is %t", p.Slug, renewed)
+				t.Errorf("%s: the secret changed: %t", p.Slug, renewed)
 			}
 		}
 	})
@@ -151,7 +151,7 @@ func free(port int) bool {
 	return err == nil
 }
 
-// portTaken starts while something else has the port that the folder remembers.
+// portTaken starts while another program uses the port that is saved in the folder.
 func portTaken(t *testing.T, dir string) {
 	l, err := net.Listen("tcp4", "127.0.0.1:0")
 	if err != nil {
@@ -164,7 +164,7 @@ func portTaken(t *testing.T, dir string) {
 	}
 	err = run(t, dir, func(s *Stack, _ *partners.Service, _ []Partner) {
 		if got := s.Postgres.Port(); got == taken || readPort(dir) != got {
-			t.Errorf("Postgres listens on port %d, with %d taken and %d written down", got, taken, readPort(dir))
+			t.Errorf("got port %d with %d taken and %d saved", got, taken, readPort(dir))
 		}
 	})
 	if err != nil {
@@ -172,8 +172,8 @@ func portTaken(t *testing.T, dir string) {
 	}
 }
 
-// anotherPlatformKey starts with a key that is one, but not the folder's. It
-// must come to nothing: what it sealed, the right key could not open.
+// anotherPlatformKey starts with a valid key that is not the folder's. The start must fail,
+// because the folder's key cannot open what this key seals.
 func anotherPlatformKey(t *testing.T, dir string) {
 	path := filepath.Join(dir, keysFile)
 	before, err := os.ReadFile(path)
@@ -188,23 +188,23 @@ func anotherPlatformKey(t *testing.T, dir string) {
 	if err := writeJSON(path, k); err != nil {
 		t.Fatal(err)
 	}
-	err = run(t, dir, func(*Stack, *partners.Service, []Partner) { t.Error("it came up") })
+	err = run(t, dir, func(*Stack, *partners.Service, []Partner) { t.Error("it started") })
 	if err == nil {
 		t.Fatal("no error")
 	}
 	for _, part := range []string{"platform_key", path, dir} {
 		if !strings.Contains(err.Error(), part) {
-			t.Errorf("the message does not say %q: %v", part, err)
+			t.Errorf("%q is not in the message: %v", part, err)
 		}
 	}
 	if strings.Contains(err.Error(), "PINGPOST_PLATFORM_KEYS") || strings.Contains(err.Error(), k.PlatformKey) {
-		t.Errorf("the message is %v", err)
+		t.Errorf("got the message %v", err)
 	}
 	if err := os.WriteFile(path, before, 0o600); err != nil {
 		t.Fatal(err)
 	}
 	if err := run(t, dir, func(*Stack, *partners.Service, []Partner) {}); err != nil {
-		t.Errorf("with the key back: %v", err)
+		t.Errorf("with the restored key: %v", err)
 	}
 }
 
@@ -221,7 +221,7 @@ func TestDamagedKeys(t *testing.T) {
 		"no platform key":                   func(k *Keys) { k.PlatformKey = "" },
 		"a platform key that is not base64": func(k *Keys) { k.PlatformKey = "secret word" },
 		"a platform key that is too short":  func(k *Keys) { k.PlatformKey = k.PlatformKey[:40] },
-		"a key for leads that is none":      func(k *Keys) { k.LeadVaultKEK = "secret word" },
+		"an invalid key for leads":          func(k *Keys) { k.LeadVaultKEK = "secret word" },
 		"no password":                       func(k *Keys) { k.AppPassword = "" },
 		"no secrets":                        func(k *Keys) { k.Secrets = nil },
 	} {
@@ -232,7 +232,7 @@ func TestDamagedKeys(t *testing.T) {
 		}
 		_, err := loadKeys(dir, filepath.Join(dir, "postgres"))
 		if name == "" && err != nil {
-			t.Errorf("whole keys: %v", err)
+			t.Errorf("undamaged keys: %v", err)
 		}
 		if name != "" && (err == nil || !strings.Contains(err.Error(), "keys.json") ||
 			strings.Contains(err.Error(), "secret word")) {
@@ -244,19 +244,19 @@ func TestDamagedKeys(t *testing.T) {
 func TestReadPort(t *testing.T) {
 	dir := newFolder(t)
 	if got := readPort(dir); got != 0 {
-		t.Errorf("port %d out of nothing", got)
+		t.Errorf("got port %d without a file, want 0", got)
 	}
 	for text, want := range map[string]int{"5433\n": 5433, "": 0, "nonsense": 0} {
 		if err := WriteFile(filepath.Join(dir, portFile), []byte(text)); err != nil {
 			t.Fatal(err)
 		}
 		if got := readPort(dir); got != want {
-			t.Errorf("%q is port %d, want %d", text, got, want)
+			t.Errorf("%q: got port %d, want %d", text, got, want)
 		}
 	}
 }
 
-func TestWriteFileIsClosedToOthersAndWhole(t *testing.T) {
+func TestWriteFileReplacesAndIsPrivate(t *testing.T) {
 	path := filepath.Join(newFolder(t), "file")
 	for _, text := range []string{"first", "second"} {
 		if err := WriteFile(path, []byte(text)); err != nil {
@@ -267,7 +267,7 @@ func TestWriteFileIsClosedToOthersAndWhole(t *testing.T) {
 			t.Errorf("%v (%v)", info, err)
 		}
 		if got, err := os.ReadFile(path); err != nil || string(got) != text {
-			t.Errorf("it holds %q, want %q (%v)", got, text, err)
+			t.Errorf("got %q, want %q (%v)", got, text, err)
 		}
 	}
 	if err := WriteFile(filepath.Join(path, "below a file"), nil); err == nil || !strings.Contains(err.Error(), path) {

@@ -15,8 +15,8 @@ import (
 	"time"
 )
 
-// owner in the environment makes a copy of this test binary start a Vault, say
-// its process id, and wait to be killed.
+// owner is an environment variable. With it, a copy of this test binary starts a Vault,
+// prints its process id, and waits to be killed.
 const owner = "PINGPOST_TEST_VAULT_OWNER"
 
 func TestMain(m *testing.M) {
@@ -42,14 +42,14 @@ func find(t *testing.T) string {
 
 func TestFind(t *testing.T) {
 	built := find(t)
-	t.Run("named", func(t *testing.T) {
+	t.Run("in the variable", func(t *testing.T) {
 		t.Setenv(BinaryVariable, built)
 		if got := find(t); got != built {
 			t.Errorf("found %s", got)
 		}
 		t.Setenv(BinaryVariable, filepath.Join(t.TempDir(), "nothing"))
 		if _, err := Find(t.Context(), nil); err == nil || !strings.Contains(err.Error(), BinaryVariable) {
-			t.Errorf("a program that is not there: %v", err)
+			t.Errorf("a program that does not exist: %v", err)
 		}
 	})
 	t.Run("on PATH", func(t *testing.T) {
@@ -62,7 +62,7 @@ func TestFind(t *testing.T) {
 			t.Errorf("found %s", got)
 		}
 	})
-	t.Run("nowhere", func(t *testing.T) {
+	t.Run("not found", func(t *testing.T) {
 		t.Setenv("PATH", t.TempDir())
 		t.Chdir(t.TempDir())
 		if _, err := Find(t.Context(), nil); err == nil || !strings.Contains(err.Error(), BinaryVariable) {
@@ -71,7 +71,7 @@ func TestFind(t *testing.T) {
 	})
 }
 
-func TestAVaultOfOnesOwn(t *testing.T) {
+func TestStartProvisionStop(t *testing.T) {
 	t.Parallel()
 	s, err := Start(t.Context(), find(t), io.Discard)
 	if err != nil {
@@ -100,14 +100,14 @@ func TestAVaultOfOnesOwn(t *testing.T) {
 	}
 	<-s.Ended()
 	if _, err := root.Sys().HealthWithContext(t.Context()); err == nil {
-		t.Error("it answers after it was stopped")
+		t.Error("it still responds after Stop")
 	}
 	if err := s.Stop(); err != nil {
-		t.Errorf("stopped twice: %v", err)
+		t.Errorf("second Stop: %v", err)
 	}
 }
 
-func TestWhatDoesNotStart(t *testing.T) {
+func TestStartFails(t *testing.T) {
 	t.Parallel()
 	for name, program := range map[string]string{"ends at once": "/bin/true", "not there": "/nonexistent/vault"} {
 		if s, err := Start(t.Context(), program, io.Discard); err == nil || !strings.Contains(err.Error(), program) {
@@ -116,8 +116,8 @@ func TestWhatDoesNotStart(t *testing.T) {
 	}
 }
 
-// A Vault does not outlive whoever started it, however that ends.
-func TestItEndsWithItsOwner(t *testing.T) {
+// A Vault ends when the process that started it is killed.
+func TestVaultEndsWithItsOwner(t *testing.T) {
 	t.Parallel()
 	program, self := find(t), exec.Command(os.Args[0])
 	self.Env = append(os.Environ(), owner+"="+program)
@@ -137,7 +137,7 @@ func TestItEndsWithItsOwner(t *testing.T) {
 		t.Fatal(err)
 	}
 	if err := syscall.Kill(pid, 0); err != nil {
-		t.Fatalf("it does not run: %v", err)
+		t.Fatalf("Vault is not running: %v", err)
 	}
 	self.Process.Kill()
 	self.Wait()
@@ -146,13 +146,13 @@ func TestItEndsWithItsOwner(t *testing.T) {
 	for !gone(pid) {
 		select {
 		case <-deadline:
-			t.Fatal("it outlives its owner")
+			t.Fatal("Vault is still running after its owner was killed")
 		case <-tick.C:
 		}
 	}
 }
 
-// gone also counts one that has ended and that nobody has asked after.
+// gone reports whether a process has ended. A zombie has.
 func gone(pid int) bool {
 	if err := syscall.Kill(pid, 0); errors.Is(err, syscall.ESRCH) {
 		return true

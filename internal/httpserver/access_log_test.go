@@ -23,7 +23,7 @@ func line(text bool) string {
 	return out.String()
 }
 
-// TestLinesLookLikeSlogs compares with what slog itself writes of the same values.
+// TestLinesLookLikeSlogs compares a line with slog's for the same values.
 func TestLinesLookLikeSlogs(t *testing.T) {
 	for _, text := range []bool{false, true} {
 		var want bytes.Buffer

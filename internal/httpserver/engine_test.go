@@ -12,8 +12,8 @@ import (
 	"github.com/pingpost/pingpost/internal/httpserver"
 )
 
-// Of a trusted proxy only X-Forwarded-For is believed, from its right end on: a
-// proxy that sets it passes on whatever else the client claims to be.
+// The client's address is the rightmost one in X-Forwarded-For that is not a trusted proxy.
+// Other headers may be set by the client and are ignored.
 func TestClientAddress(t *testing.T) {
 	t.Parallel()
 	engine, err := httpserver.NewEngine([]netip.Prefix{netip.MustParsePrefix("10.0.0.0/8"), netip.MustParsePrefix("2001:db8::/32")})
@@ -28,22 +28,22 @@ func TestClientAddress(t *testing.T) {
 		want   string
 	}{
 		"no proxy":                     {stranger, http.Header{}, stranger},
-		"a stranger's X-Forwarded-For": {stranger, http.Header{"X-Forwarded-For": {claimed}}, stranger},
-		"a proxy's X-Forwarded-For":    {proxy, http.Header{"X-Forwarded-For": {claimed + ", " + client}}, client},
+		"X-Forwarded-For, not a proxy": {stranger, http.Header{"X-Forwarded-For": {claimed}}, stranger},
+		"X-Forwarded-For from a proxy": {proxy, http.Header{"X-Forwarded-For": {claimed + ", " + client}}, client},
 		"two proxies":                  {proxy, http.Header{"X-Forwarded-For": {claimed + ", " + client + ", 10.0.0.2"}}, client},
 		"X-Real-IP through a proxy":    {proxy, http.Header{"X-Real-Ip": {claimed}}, proxy},
-		"X-Real-IP beside X-Forwarded-For": {proxy, http.Header{
+		"X-Real-IP with X-Forwarded-For": {proxy, http.Header{
 			"X-Real-Ip":       {claimed},
 			"X-Forwarded-For": {client},
 		}, client},
-		"X-Real-IP beside a malformed one": {proxy, http.Header{
+		"X-Real-IP with an invalid X-Forwarded-For": {proxy, http.Header{
 			"X-Real-Ip":       {claimed},
-			"X-Forwarded-For": {"nobody"},
+			"X-Forwarded-For": {"invalid"},
 		}, proxy},
 		"a second X-Forwarded-For":     {proxy, http.Header{"X-Forwarded-For": {claimed, client + ", 10.2.2.2"}}, client},
 		"an empty X-Forwarded-For":     {proxy, http.Header{"X-Forwarded-For": {""}}, proxy},
 		"a proxy with an IPv6 address": {"2001:db8::1", http.Header{"X-Forwarded-For": {client}}, client},
-		"a platform's header, not asked for": {proxy, http.Header{
+		"headers of hosting platforms": {proxy, http.Header{
 			"Cf-Connecting-Ip":        {claimed},
 			"X-Appengine-Remote-Addr": {claimed},
 		}, proxy},
@@ -53,7 +53,7 @@ func TestClientAddress(t *testing.T) {
 		w := httptest.NewRecorder()
 		engine.ServeHTTP(w, r)
 		if got := w.Body.String(); got != c.want {
-			t.Errorf("%s: the client is %s, want %s", name, got, c.want)
+			t.Errorf("%s: got the address %s, want %s", name, got, c.want)
 		}
 	}
 }
