@@ -31,7 +31,7 @@ func auditVerify() *cobra.Command {
 	}
 	flags, asJSON := newDBFlags(c), jsonFlag(c)
 	head := c.Flags().String("head", "",
-		"also check that this `HASH` is still in the log, such as one from the service's hourly log line")
+		"also check that the event with this `HASH` still exists; the service logs the newest hash every hour")
 	c.RunE = func(c *cobra.Command, _ []string) error {
 		cfg, _, err := flags.load(config.SectionDatabase)
 		if err != nil {

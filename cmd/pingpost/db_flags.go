@@ -69,7 +69,7 @@ func suggestDataDir(err error) error {
 	problems, _ := errors.AsType[config.Problems](err)
 	for _, p := range problems {
 		if p.Path == "database.url" && p.Origin == "" {
-			return fmt.Errorf("%w\nTo use a running `pingpost dev` instead, give its folder, such as --data-dir .pingpost", err)
+			return fmt.Errorf("%w\nTo use a running `pingpost dev` instead, set --data-dir to its folder, such as --data-dir .pingpost", err)
 		}
 	}
 	return err

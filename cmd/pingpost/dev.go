@@ -194,8 +194,8 @@ func fill(cfg *config.Config, s *devstack.Stack, origin string) {
 	}
 }
 
-// useVault makes dev's own Vault, used as role, wrap new leads, or the local key if v
-// is nil. Leads under the other key wrapper stay readable.
+// useVault sets the key wrapper for new leads: dev's own Vault, logged in as role, or the
+// local key if v is nil. Leads under the other key wrapper stay readable.
 func useVault(cfg *config.Config, v *devstack.Vault, role string) {
 	cfg.Keys.WriteWith = config.WrapperLocal
 	if v == nil {

@@ -214,7 +214,7 @@ func keysRewrap() *cobra.Command {
 		Use:   "rewrap",
 		Short: "Move all leads to the newest key version",
 		Args:  noArgs,
-		Long: `Rewrap the data keys of all leads with the newest version of the key that writes.
+		Long: `Rewrap the keys of all leads with the newest version of the current wrapping key.
 The command works in batches and can run under full load. You can stop it at any time and run it again.`,
 	}
 	flags := newDBFlags(c)

@@ -49,23 +49,23 @@ comparison is a dry run: neither the result nor the file is saved.`,
 	}
 	flags, asJSON, f := newDBFlags(c), jsonFlag(c), &reconcileFlags{}
 	for _, flag := range []struct {
-		into                    *string
-		name, help, placeholder string
+		into       *string
+		name, help string
 	}{
-		{&f.partner, "partner", "the partner's slug or id", "PARTNER"},
-		{&f.file, "file", "the CSV file; - reads standard input", "FILE"},
-		{&f.lead, "lead-id", "the column with the leadIds", "COL"},
-		{&f.amount, "amount", "the column with the amounts", "COL"},
-		{&f.currency, "currency", "the column with the currencies, or the currency of all amounts", "COL|GBP"},
-		{&f.date, "date", "the column with the dates, used to detect --from and --to", "COL"},
-		{&f.decimal, "decimal", "the decimal mark of the amounts: dot or comma", "MARK"},
-		{&f.dates, "dates", "the date format: ymd, dmy or mdy", "ORDER"},
+		{&f.partner, "partner", "the `PARTNER`, by slug or id"},
+		{&f.file, "file", "the CSV `FILE`; - reads standard input"},
+		{&f.lead, "lead-id", "the column `COL` with the leadIds"},
+		{&f.amount, "amount", "the column `COL` with the amounts"},
+		{&f.currency, "currency", "the column with the currencies, or the currency of all amounts: `COL|GBP`"},
+		{&f.date, "date", "the column `COL` with the dates, used to detect --from and --to"},
+		{&f.decimal, "decimal", "the decimal `MARK` of the amounts: dot or comma"},
+		{&f.dates, "dates", "the `FORMAT` of the dates: ymd, dmy or mdy"},
 		{&f.coverage, "coverage",
-			"the leads to compare: file (only currencies and accounts that are in the file) or all", "LEADS"},
-		{&f.from, "from", "the first day that the file covers, such as 2026-01-31", "D"},
-		{&f.to, "to", "the last day that the file covers", "D"},
+			"the `LEADS` to compare: file (only currencies and accounts that are in the file) or all"},
+		{&f.from, "from", "the first `DAY` that the file covers, such as 2026-01-31"},
+		{&f.to, "to", "the last `DAY` that the file covers"},
 	} {
-		c.Flags().StringVar(flag.into, flag.name, "", flag.help+" (`"+flag.placeholder+"`)")
+		c.Flags().StringVar(flag.into, flag.name, "", flag.help)
 	}
 	c.Flags().BoolVar(&f.keep, "keep", false, "save the result; a saved result never changes")
 	c.Flags().BoolVar(&f.again, "again", false, "save the result even if one for the same file was saved before")
@@ -232,8 +232,8 @@ var flagOf = map[string]string{
 	"numbers":  "--decimal dot|comma",
 	"dates":    "--dates ymd|dmy|mdy",
 	"coverage": "--coverage file|all",
-	"from":     "--from D",
-	"to":       "--to D",
+	"from":     "--from DAY",
+	"to":       "--to DAY",
 }
 
 // missingFlags turns an error about the mapping into a list of the flags to add and of

@@ -82,9 +82,9 @@ func (a *App) maintainHourly(ctx context.Context) {
 	}
 }
 
-// noteAuditHead logs the hash of the newest audit event. In a log that the database's
-// owner cannot change, it allows to detect later that the newest events were removed
-// (pingpost audit verify --head).
+// noteAuditHead logs the hash of the newest audit event. If the database's owner cannot
+// change the log, `pingpost audit verify --head` can later show that the newest events were
+// removed.
 func (a *App) noteAuditHead(ctx context.Context) {
 	bounded, cancel := context.WithTimeout(ctx, stepTimeout)
 	defer cancel()

@@ -20,7 +20,7 @@ type Source struct {
 
 	// Need lists the sections to read and validate; empty for all. Other sections
 	// have their defaults, and their secret files are not read, so that `migrate` runs
-	// without the keys. Misspelt keys are errors in all sections.
+	// without the keys. Misspelt keys are errors in every section.
 	Need []Section
 }
 

@@ -32,8 +32,8 @@ func TestSecretRedactsItself(t *testing.T) {
 	}
 }
 
-// TestNothingPrintsASecret sets all secrets to canaries, and searches for them in all ways to
-// print a configuration.
+// TestNothingPrintsASecret sets every secret to a canary, and searches for the canaries in
+// everything that prints a configuration.
 func TestNothingPrintsASecret(t *testing.T) {
 	canaries := []string{"canary-pw", keyA, keyB, keyC, strings.Repeat("A", 8), "65 65 65", "41414141", "QUFBQUFB"}
 	cfg := mustLoad(t, "", append(sufficient()[:4],

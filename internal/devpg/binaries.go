@@ -86,7 +86,7 @@ func (s search) find(want int) (binaries, error) {
 			want = newestDownload
 		}
 		if _, known := downloads(want); !known {
-			return binaries{}, fmt.Errorf("Postgres %d is required, but not installed: %s", want, installHint)
+			return binaries{}, fmt.Errorf("requires Postgres %d, which is not installed: %s", want, installHint)
 		}
 		return binaries{major: want, download: true}, nil
 	}

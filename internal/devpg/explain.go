@@ -31,7 +31,7 @@ func taken(port int) error {
 // explain turns the library's error into one that says what is wrong and what to do.
 func (l layout) explain(err error, j job, found binaries) error {
 	if found.download && !exists(l.library()) {
-		return fmt.Errorf("Postgres %d or newer was not found on this machine and could not be downloaded (%w): %s",
+		return fmt.Errorf("found no Postgres %d or newer on this machine, and downloading it failed (%w): %s",
 			oldest, err, installHint)
 	}
 	text, _ := os.ReadFile(l.log()) // only of this start

@@ -104,7 +104,7 @@ func (k *supervisor) watch(stdout io.Reader, stderr *tail, reports chan<- report
 			break
 		}
 		if err != nil {
-			failure = errors.New("the supervisor of Postgres printed something else than reports: call devpg.RunIfChild first in main (in a test: in TestMain)")
+			failure = errors.New("the supervisor of Postgres printed something other than reports: call devpg.RunIfChild first in main (in a test: in TestMain)")
 			_ = k.cmd.Process.Kill()
 			break
 		}

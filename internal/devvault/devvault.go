@@ -114,7 +114,7 @@ func (s *Server) listen(out io.Reader) error {
 			return nil
 		}
 	}
-	return errors.New("Vault ended before it printed its keys")
+	return errors.New("the process ended before it printed its keys")
 }
 
 // Process returns the server's process id.

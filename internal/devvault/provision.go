@@ -100,7 +100,7 @@ func (s *Server) Backup(ctx context.Context) (string, error) {
 	}
 	backup, _ := saved.Data["backup"].(string)
 	if backup == "" {
-		return "", errors.New("Vault returned no backup of the key")
+		return "", errors.New("got no backup of the key from Vault")
 	}
 	return backup, nil
 }
