@@ -93,9 +93,9 @@ func partnerTraffic() map[string]templ.Component {
 	nothing := none
 	nothing.Request, nothing.State.Filtered = "rq_01M7ZZ", true
 	return map[string]templ.Component{
-		"partner-traffic":           partnersview.PartnerTraffic(full),
-		"partner-traffic-quiet":     partnersview.PartnerTraffic(quiet),
-		"partner-traffic-failed":    partnersview.PartnerTraffic(failed),
+		"partner-traffic":             partnersview.PartnerTraffic(full),
+		"partner-traffic-quiet":       partnersview.PartnerTraffic(quiet),
+		"partner-traffic-failed":      partnersview.PartnerTraffic(failed),
 		"partner-rejections":          partnersview.PartnerRejections(rejections),
 		"partner-rejections-none":     partnersview.PartnerRejections(none),
 		"partner-rejections-no-match": partnersview.PartnerRejections(nothing),

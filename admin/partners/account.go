@@ -11,7 +11,7 @@ import (
 	"github.com/pingpost/pingpost/templates/ui"
 )
 
-// accountOf is which account of the partner the address names.
+// accountOf returns the partner's account with the id in the URL.
 func (h *Handlers) accountOf(k *web.Request, p models.Partner) (models.Account, error) {
 	a, err := h.Partners.FindAccount(k.R.Context(), k.Scope, p, k.R.PathValue("account"))
 	return a, web.OrNotFound(err)
@@ -46,7 +46,7 @@ func (h *Handlers) showAccountForm(
 	}
 	v.Forecast, v.Identifier, v.Sandbox, v.Default, v.StepUp = all.Of(a.Identifier), a.Identifier, a.Sandbox, a.IsDefault, web.StepUp(k)
 	v.Shell = k.Shell(a.Name, allPartners, ui.Link{Label: p.Name, URL: web.PartnerURL(p.ID)})
-	v.Action, v.Cancel, v.Submit = v.Head.URL+"/accounts/"+id.Format(id.Account, a.ID), v.Head.URL, "Change the account"
+	v.Action, v.Cancel, v.Submit = v.Head.URL+"/accounts/"+id.Format(id.Account, a.ID), v.Head.URL, "Save account"
 	return k.Show(status, view.AccountForm(v))
 }
 

@@ -19,7 +19,7 @@ func (h *Handlers) accountNewPage(k *web.Request) error {
 	if err != nil {
 		return err
 	}
-	// The first is for trying out: its leads pay nobody (decision 25).
+	// Suggest a sandbox account as the first one (decision 25).
 	v := view.AccountFormView{
 		Sandbox: len(all) == 0,
 		Signing: web.SelectOption(h.modes(k, models.SigningInherit), string(models.SigningInherit)),
@@ -35,7 +35,7 @@ func (h *Handlers) showAccountNew(k *web.Request, status int, p models.Partner, 
 		return err
 	}
 	v.New, v.Shell = true, k.Shell("New account", allPartners, ui.Link{Label: p.Name, URL: web.PartnerURL(p.ID)})
-	v.Action, v.Cancel, v.Submit = v.Head.URL+"/accounts/new", v.Head.URL, "Make the account"
+	v.Action, v.Cancel, v.Submit = v.Head.URL+"/accounts/new", v.Head.URL, "Create account"
 	return k.Show(status, view.AccountForm(v))
 }
 
@@ -70,7 +70,7 @@ func (h *Handlers) createAccount(k *web.Request) error {
 	})
 }
 
-// afterAccount is the next step of a partner that is being brought on, else its accounts.
+// afterAccount returns the onboarding page of a pending partner, and the Accounts tab of others.
 func (h *Handlers) afterAccount(k *web.Request, p models.Partner) string {
 	if p.Status == models.PartnerPending {
 		return web.PartnerURL(p.ID) + "/onboarding"

@@ -50,10 +50,10 @@ func (h *Handlers) accountRows(k *web.Request, p models.Partner, canWrite bool) 
 
 func (h *Handlers) accountModeLabel(k *web.Request, m models.SigningMode, p models.Partner) string {
 	if m != models.SigningInherit {
-		return plainMode(m) + " (its own)"
+		return plainMode(m) + " (set on the account)"
 	}
 	if p.SigningMode == models.SigningDefault {
 		return h.modeLabel(k, p.SigningMode)
 	}
-	return plainMode(p.SigningMode) + " (as the partner)"
+	return plainMode(p.SigningMode) + " (inherited)"
 }

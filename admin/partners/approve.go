@@ -31,7 +31,8 @@ func (h *Handlers) setStatus(k *web.Request, p models.Partner, to models.Partner
 	})
 }
 
-// returnPath is where a form wants to return to, one of the partner's own pages.
+// returnPath returns the form's return path if it is the onboarding page, and the partner's page
+// if it is not.
 func (h *Handlers) returnPath(k *web.Request, partner string) string {
 	if to := k.R.PostForm.Get("return"); to == partner+"/onboarding" {
 		return to

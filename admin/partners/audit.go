@@ -17,7 +17,7 @@ func (h *Handlers) partnerAuditTab(k *web.Request, p models.Partner) error {
 	}
 	v := view.PartnerAuditView{Head: head}
 	if !k.MayAt(web.ReadAudit, p.ID) {
-		v.State.Failed = "None of your roles lets you see the audit trail."
+		v.State.Failed = "Your roles do not include access to the audit log."
 		return k.Show(http.StatusOK, view.PartnerAudit(v))
 	}
 	q := k.R.URL.Query()

@@ -21,13 +21,12 @@ func (h *Handlers) showCheck(k *web.Request, status int, p models.Partner, v vie
 	if v.Head, err = h.head(k, p, "secrets"); err != nil {
 		return err
 	}
-	v.Head.Shell.Title = "Check a signature"
+	v.Head.Shell.Title = "Check signature"
 	v.Head.Shell.Crumbs = append(v.Head.Shell.Crumbs, ui.Link{Label: p.Name, URL: web.PartnerURL(p.ID)})
 	return k.Show(status, view.SignatureCheck(v))
 }
 
-// check finds out why a signature is refused. What was pasted is shown again to
-// whoever pasted it, and kept nowhere.
+// check finds out why a signature is rejected. The pasted values are shown again but not stored.
 func (h *Handlers) check(k *web.Request) error {
 	p, err := h.partner(k)
 	if err != nil {
@@ -36,9 +35,9 @@ func (h *Handlers) check(k *web.Request) error {
 	f := k.R.PostForm
 	v := view.CheckView{Timestamp: f.Get("timestamp"), Body: f.Get("body"), Signature: f.Get("signature")}
 	for _, one := range []struct{ field, value, message string }{
-		{"timestamp", v.Timestamp, "Paste the X-Timestamp header as it was sent."},
-		{"body", v.Body, "Paste the body as it was sent, byte by byte."},
-		{"signature", v.Signature, "Paste the X-Signature-SHA256 header as it was sent."},
+		{"timestamp", v.Timestamp, "Paste the X-Timestamp header exactly as it was sent."},
+		{"body", v.Body, "Paste the body exactly as it was sent."},
+		{"signature", v.Signature, "Paste the X-Signature-SHA256 header exactly as it was sent."},
 	} {
 		switch {
 		case one.value == "":
@@ -46,7 +45,7 @@ func (h *Handlers) check(k *web.Request) error {
 		case len(one.value) > 64<<10:
 			v.Errors = append(v.Errors, ui.FieldError{
 				Field:   one.field,
-				Message: "That is more than 64 KiB, which no post may have.",
+				Message: "This is more than 64 KiB, which is the limit for posts.",
 			})
 		}
 	}

@@ -17,7 +17,7 @@ func (h *Handlers) detailsTab(k *web.Request, p models.Partner) error {
 	return h.showDetails(k, http.StatusOK, p, view.PartnerDetailsView{Details: detailsOf(p), Version: p.RowVersion})
 }
 
-// detailsOf returns what account managers wrote about a partner.
+// detailsOf returns a partner's details as the form has them.
 func detailsOf(p models.Partner) partners.Details {
 	return partners.Details{
 		Name:         p.Name,
@@ -39,7 +39,7 @@ func (h *Handlers) showDetails(k *web.Request, status int, p models.Partner, v v
 		return err
 	}
 	if !v.Head.CanWrite {
-		v.Locked = "Your roles let you look at this partner, not change it."
+		v.Locked = "You have read-only access to this partner."
 		return k.Show(status, view.PartnerDetails(v))
 	}
 	for range min(2, partners.MaxContacts-len(v.Contacts)) {
@@ -48,7 +48,7 @@ func (h *Handlers) showDetails(k *web.Request, status int, p models.Partner, v v
 	return k.Show(status, view.PartnerDetails(v))
 }
 
-// payeeName is the name that payouts are made to.
+// payeeName returns the name on payouts: the legal name, or else the name.
 func payeeName(legalName, name string) string {
 	return cmp.Or(strings.TrimSpace(legalName), strings.TrimSpace(name))
 }
@@ -77,7 +77,7 @@ func (h *Handlers) setDetails(k *web.Request) error {
 	})
 }
 
-// readDetails reads the form. Rows of contacts that were left empty at the end are none.
+// readDetails reads the form. It drops empty contacts at the end.
 func readDetails(f url.Values) partners.Details {
 	d := partners.Details{
 		Name: f.Get("name"), LegalName: f.Get("legal_name"), Address: f.Get("address"), TaxID: f.Get("tax_id"),

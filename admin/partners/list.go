@@ -85,35 +85,35 @@ func partnersPager(q url.Values, found partners.Page) ui.Pager {
 	return p
 }
 
-// modes are the signing modes with what each does; first is the one that leaves it
-// to the platform or the partner.
+// modes returns the signing modes as options. The first option is the inherited mode:
+// SigningDefault for a partner, SigningInherit for an account.
 func (h *Handlers) modes(k *web.Request, first models.SigningMode) []ui.Option {
 	all := []ui.Option{
-		{Value: string(models.SigningRequired), Label: "Required", Hint: "A post without a signature is refused."},
+		{Value: string(models.SigningRequired), Label: "Required", Hint: "Unsigned posts are rejected."},
 		{
 			Value: string(models.SigningReportOnly),
 			Label: "Report only",
-			Hint:  "A post without a signature is accepted, and counted as one that would have been refused.",
+			Hint:  "Unsigned posts are accepted, and counted as posts that would have been rejected.",
 		},
 		{
 			Value: string(models.SigningOff),
 			Label: "Off",
-			Hint:  "A post without a signature is accepted. Anybody who knows the partnerId can send one.",
+			Hint:  "Unsigned posts are accepted. Anyone who knows the partnerId can send them.",
 		},
 	}
 	if first == models.SigningInherit {
-		return slices.Insert(all, 0, ui.Option{Value: string(first), Label: "As the partner"})
+		return slices.Insert(all, 0, ui.Option{Value: string(first), Label: "Inherit from partner"})
 	}
 	return slices.Insert(all, 0, ui.Option{
 		Value: string(first),
 		Label: "Platform default",
-		Hint:  "Now: " + plainMode(h.DefaultSigning) + ". Follows the platform's configuration.",
+		Hint:  "Currently " + plainMode(h.DefaultSigning) + ". Set in the platform's configuration.",
 	})
 }
 
 func plainMode(m models.SigningMode) string { return strings.ReplaceAll(string(m), "_", " ") }
 
-// modeLabel is a partner's signing mode with where it comes from.
+// modeLabel returns a partner's signing mode as text, such as "required (default)".
 func (h *Handlers) modeLabel(k *web.Request, m models.SigningMode) string {
 	if m == models.SigningDefault {
 		return plainMode(h.DefaultSigning) + " (default)"
@@ -121,8 +121,8 @@ func (h *Handlers) modeLabel(k *web.Request, m models.SigningMode) string {
 	return plainMode(m)
 }
 
-// managers are whom a partner may be given to: the active account managers, and
-// whoever has it now.
+// managers returns the options for a partner's manager: all active account managers, and the
+// current manager.
 func (h *Handlers) managers(k *web.Request, now string) ([]ui.Option, error) {
 	people, err := h.Staff.List(k.R.Context())
 	if err != nil {
@@ -139,9 +139,9 @@ func (h *Handlers) managers(k *web.Request, now string) ([]ui.Option, error) {
 		names = append(names, now)
 	}
 	slices.Sort(names)
-	options := append([]ui.Option{{Value: "", Label: "Nobody yet"}}, web.Labels(slices.Compact(names))...)
+	options := append([]ui.Option{{Value: "", Label: "Unassigned"}}, web.Labels(slices.Compact(names))...)
 	return web.SelectOption(options, now), nil
 }
 
-// partners is the service on behalf of whoever asks.
+// partners returns the service acting for the signed-in user.
 func (h *Handlers) partners(k *web.Request) *partners.Service { return h.Partners.By(k.By) }

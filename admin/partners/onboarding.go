@@ -15,7 +15,7 @@ import (
 	"github.com/pingpost/pingpost/templates/ui"
 )
 
-// recentActivityWindow is how far back the page of a new partner looks.
+// recentActivityWindow is how far back the onboarding page shows activity.
 const recentActivityWindow = 24 * time.Hour
 
 func (h *Handlers) onboardingPage(k *web.Request) error {
@@ -53,7 +53,7 @@ func (h *Handlers) onboarding(k *web.Request, p models.Partner) (v view.Onboardi
 	return v, err
 }
 
-// steps are the way to the first lead: done as the partner is, not as somebody ticked.
+// steps returns the onboarding steps. Whether a step is done follows from the partner's state.
 func steps(p models.Partner, s progress, head view.PartnerHead, docs string, arrived bool) []view.OnboardingStep {
 	sandbox := ""
 	for _, a := range s.accounts {
@@ -63,32 +63,32 @@ func steps(p models.Partner, s progress, head view.PartnerHead, docs string, arr
 	}
 	all := []view.OnboardingStep{
 		{
-			Title:       "Give it an account",
-			Text:        "A sandbox account first: its leads are real in every way, but pay nobody and are deleted after 7 days. An ordinary account beside it is for when the trial is over.",
+			Title:       "Create an account",
+			Text:        "Create a sandbox account for testing. Its leads are processed like any other, but earn nothing and are deleted after 7 days. Add a standard account when testing is done.",
 			Done:        len(s.accounts) > 0,
 			Detail:      accountText(s.accounts),
 			ActionURL:   head.URL + "/accounts/new",
-			ActionLabel: "Make an account",
+			ActionLabel: "Create account",
 		},
 		{
-			Title:       "Approve it",
-			Text:        "From then on it gets prices and may deliver.",
+			Title:       "Approve the partner",
+			Text:        "Once approved, the partner gets prices and can deliver leads.",
 			Done:        p.Status == models.PartnerApproved,
 			ActionURL:   head.URL + "/approve",
 			ActionLabel: head.Approve,
 			Post:        true,
 		},
 		{
-			Title:       "Make its first secret",
-			Text:        "It signs every post. It is shown once: have a safe way to send it ready.",
+			Title:       "Create a signing secret",
+			Text:        "The partner signs its posts with this secret. It is shown only once, so decide first how to send it securely.",
 			Done:        len(s.secrets) > 0,
 			ActionURL:   head.URL + "/secrets/new",
-			ActionLabel: "Make a secret",
-			Also:        &ui.Link{Label: "Take over one that the partner has", URL: head.URL + "/secrets/new#f-import"},
+			ActionLabel: "Create secret",
+			Also:        &ui.Link{Label: "Import an existing secret", URL: head.URL + "/secrets/new#f-import"},
 		},
 		{
-			Title:       "Hand over",
-			Text:        "The base URL, the secret, and the link to the partner's own documentation: its identifiers, code samples that run, errors and what mends them.",
+			Title:       "Share integration details",
+			Text:        "Send the partner its base URL, its secret and the link to its own documentation, which has its identifiers, complete code samples and all errors with their fixes.",
 			Done:        docs != "",
 			Detail:      docs,
 			ActionURL:   head.URL + "/link",
@@ -96,14 +96,14 @@ func steps(p models.Partner, s progress, head view.PartnerHead, docs string, arr
 			Post:        true,
 		},
 		{
-			Title:   "Watch the first post arrive",
-			Text:    "The post appears below when it arrives, as delivered or rejected with the reason.",
+			Title:   "Receive the first lead",
+			Text:    "Leads and rejected requests appear below as they arrive.",
 			Done:    arrived,
 			StateID: "first-post",
 		},
 	}
 	if sandbox != "" {
-		all[4].Text = "The post appears below when it arrives, as delivered or rejected with the reason. Trial posts name the sandbox account: \"partnerId\": \"" + sandbox + "\"."
+		all[4].Text += " To use the sandbox account, posts must contain \"partnerId\": \"" + sandbox + "\"."
 	}
 	if docs != "" {
 		all[3].Also = &ui.Link{Label: "Create a new link", URL: head.URL + "?tab=documentation"}
@@ -172,7 +172,7 @@ func liveEvent(a reporting.ActivityItem, accounts map[uuid.UUID]models.Account, 
 		e := view.LiveEvent{
 			At:   a.At,
 			Kind: "bad",
-			What: web.Title(a.Endpoint) + " refused: " + web.ReasonLabel(a.Outcome),
+			What: web.Title(a.Endpoint) + " rejected: " + web.ReasonLabel(a.Outcome),
 			Fix:  web.RejectionReasons[a.Outcome].Fix,
 		}
 		if len(a.Fields) > 0 {

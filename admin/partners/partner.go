@@ -8,8 +8,8 @@ import (
 	"github.com/pingpost/pingpost/templates/ui"
 )
 
-// partner is whom the address names, as far as this person may see it; any other is
-// no page.
+// partner returns the partner with the id in the URL, or a 404 error if it does not exist or is
+// outside the user's scope.
 func (h *Handlers) partner(k *web.Request) (models.Partner, error) {
 	if _, err := web.PathID(k, "id", id.Partner); err != nil {
 		return models.Partner{}, err
@@ -18,7 +18,7 @@ func (h *Handlers) partner(k *web.Request) (models.Partner, error) {
 	return p, web.OrNotFound(err)
 }
 
-// reloadPartner reads a partner again after somebody else changed it.
+// reloadPartner returns a function that reads a partner again after a conflicting change.
 func (h *Handlers) reloadPartner(k *web.Request, p *models.Partner) func() (int, *ui.Conflict, error) {
 	return func() (version int, conflict *ui.Conflict, err error) {
 		if *p, err = h.partner(k); err != nil {
@@ -29,7 +29,7 @@ func (h *Handlers) reloadPartner(k *web.Request, p *models.Partner) func() (int,
 	}
 }
 
-// partnerTab is one of the pages of a partner, by its name in the address.
+// partnerTab is a tab of a partner's page. name is its ?tab= value.
 type partnerTab struct {
 	name, label string
 	show        func(*web.Request, models.Partner) error
@@ -41,7 +41,7 @@ func (h *Handlers) partnerTabs() []partnerTab {
 		{"details", "Details", h.detailsTab},
 		{"signing", "Signing", h.signingTab},
 		{"secrets", "Secrets", h.secretsTab},
-		{"prices", "Prices", h.pricesTab},
+		{"prices", "Pricing", h.pricesTab},
 		{"traffic", "Traffic", h.trafficTab},
 		{"rejections", "Rejections", h.rejectionsTab},
 		{"documentation", "Documentation", h.documentationTab},
@@ -62,7 +62,7 @@ func (h *Handlers) partnerPage(k *web.Request) error {
 	return h.accountsTab(k, p)
 }
 
-// head is what stands over each page of a partner.
+// head returns the header of a partner's pages. tab is the name of the current tab.
 func (h *Handlers) head(k *web.Request, p models.Partner, tab string) (view.PartnerHead, error) {
 	v := view.PartnerHead{
 		Shell:     k.Shell(p.Name, allPartners),
@@ -89,9 +89,9 @@ func (h *Handlers) head(k *web.Request, p models.Partner, tab string) (view.Part
 	}
 	switch p.Status {
 	case models.PartnerPending:
-		v.Approve = "Approve"
+		v.Approve = "Approve partner"
 	case models.PartnerSuspended:
-		v.Approve = "Lift the suspension"
+		v.Approve = "Lift suspension"
 	case models.PartnerApproved:
 		v.Suspend = h.suspendView(k, p, p.RowVersion, nil)
 	}

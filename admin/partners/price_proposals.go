@@ -28,7 +28,7 @@ func (h *Handlers) proposedPrices(k *web.Request, p models.Partner, own partners
 	v.MayApprove = k.May(web.PublishPricing) && !v.Own && !v.Stale
 	labels := map[string]string{
 		"adjustment": "Adjustment",
-		"daily_cap":  "Daily cap of leads",
+		"daily_cap":  "Daily lead cap",
 		"exclusions": "Exclusions",
 	}
 	for _, c := range waiting.Changes(own) {
@@ -49,7 +49,7 @@ func (h *Handlers) withdrawPrices(k *web.Request) error {
 	})
 }
 
-// decidePrices does something with the proposal that the form names.
+// decidePrices runs do with the proposal in the form.
 func (h *Handlers) decidePrices(k *web.Request, proof web.StepUpRule, do func(models.Partner, uuid.UUID) error) error {
 	p, err := h.partner(k)
 	if err != nil {
@@ -58,7 +58,7 @@ func (h *Handlers) decidePrices(k *web.Request, proof web.StepUpRule, do func(mo
 	return web.Submit(k, web.Form{
 		StepUp: proof,
 		Do: func() (string, error) {
-			proposal, _ := uuid.Parse(k.R.PostForm.Get("proposal")) // anything else names no proposal
+			proposal, _ := uuid.Parse(k.R.PostForm.Get("proposal")) // an invalid id becomes uuid.Nil, which is no proposal
 			return web.PartnerURL(p.ID) + "?tab=prices", do(p, proposal)
 		},
 		Show: func(r web.Rejected) error {

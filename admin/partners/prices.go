@@ -15,15 +15,14 @@ import (
 	"github.com/pingpost/pingpost/templates/ui"
 )
 
-// pricesForm is what the form shows besides the partner's prices as they are.
+// pricesForm is the content of the form: the saved pricing, or the input that was rejected.
 type pricesForm struct {
 	partners.PriceForm
 	web.Rejected
 }
 
 func (h *Handlers) pricesTab(k *web.Request, p models.Partner) error {
-	// At one partner is enough to read what is that partner's; to change it is for
-	// those who own all prices.
+	// A role at this partner is enough to read its pricing. Changes need a role for all partners.
 	if !k.MayAt(web.ReadPricing, p.ID) {
 		head, err := h.head(k, p, "prices")
 		if err != nil {
@@ -31,7 +30,7 @@ func (h *Handlers) pricesTab(k *web.Request, p models.Partner) error {
 		}
 		return k.Show(http.StatusOK, view.PartnerPrices(view.PartnerPricesView{
 			Head:   head,
-			Hidden: "None of your roles lets you see prices. An administrator gives roles.",
+			Hidden: "Your roles do not include access to prices. Ask an administrator for access.",
 		}))
 	}
 	own, err := h.Partners.Pricing(k.R.Context(), p)
@@ -66,15 +65,15 @@ func (h *Handlers) showPrices(k *web.Request, status int, p models.Partner, own 
 	}
 	switch {
 	case !k.May(web.WritePricing):
-		v.Locked = "Your roles let you look at these prices, not change them."
+		v.Locked = "You have read-only access to this partner's pricing."
 	case v.Proposal != nil:
-		v.Locked = "A proposed change is waiting for approval. It must be approved or withdrawn before the prices can be changed again."
+		v.Locked = "A proposed change is waiting for approval. It must be approved or withdrawn before the pricing can be changed again."
 		current := own.Form()
 		v.Adjustment, v.Cap, v.Exclusions = current.Adjustment, current.DailyLeadCap, current.Exclusions
 	}
-	v.Submit = "Save prices"
+	v.Submit = "Save pricing"
 	if h.Partners.SecondPerson() {
-		v.Submit = "Propose prices"
+		v.Submit = "Propose pricing"
 	}
 	if v.LeadsToday, err = h.Partners.LeadsToday(k.R.Context(), p); err != nil {
 		return err
@@ -86,8 +85,8 @@ func (h *Handlers) showPrices(k *web.Request, status int, p models.Partner, own 
 	return k.Show(status, view.PartnerPrices(v))
 }
 
-// priceExample prices one lead for whoever has prices of its own. The rate card's part
-// of it is for those who may see the rate card.
+// priceExample prices a sample lead with the partner's pricing. It returns nil if the user cannot
+// see the rate card.
 func (h *Handlers) priceExample(k *web.Request, own pricingrules.PartnerPricing) (*view.PartnerPriceExample, error) {
 	if !k.May(web.ReadPricing) {
 		return nil, nil

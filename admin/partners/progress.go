@@ -11,11 +11,11 @@ import (
 	"github.com/pingpost/pingpost/templates/ui"
 )
 
-// progress is how far a partner has come.
+// progress is the state of a partner's onboarding.
 type progress struct {
 	accounts []models.Account
-	secrets  []models.SigningSecret // in force
-	used     map[uuid.UUID]time.Time
+	secrets  []models.SigningSecret  // valid ones
+	used     map[uuid.UUID]time.Time // when each secret last signed a post
 }
 
 func (h *Handlers) progress(k *web.Request, p models.Partner) (s progress, err error) {
@@ -38,7 +38,8 @@ func (h *Handlers) progress(k *web.Request, p models.Partner) (s progress, err e
 // hasSignedPost reports whether a signed post was accepted.
 func (s progress) hasSignedPost() bool { return len(s.used) > 0 }
 
-// lastSecretEnd is when the last of the secrets ends; zero where one does not, or none is.
+// lastSecretEnd returns the latest expiry of the valid secrets, or zero if there are none or one
+// does not expire.
 func (s progress) lastSecretEnd() (at time.Time) {
 	for _, one := range s.secrets {
 		if one.RetiresAt == nil {
@@ -51,24 +52,24 @@ func (s progress) lastSecretEnd() (at time.Time) {
 	return at
 }
 
-// attention lists what needs attention.
+// attention returns the partner's open tasks.
 func (s progress) attention(p models.Partner, url string, now time.Time) (all []ui.AttentionItem) {
 	need := func(text, path, detail string) {
 		all = append(all, ui.AttentionItem{Text: text, URL: url + path, Detail: detail})
 	}
 	if len(s.accounts) == 0 {
-		need("No account yet", "/accounts/new", "Without one every ping on its base URL and every post is refused.")
+		need("No account", "/accounts/new", "Without an account, pings on the partner's base URL and all its posts are rejected.")
 	}
 	if p.Status == models.PartnerPending && len(s.accounts) > 0 {
-		need("Waits for approval", "/onboarding", "Until then it gets no price, and its posts are refused.")
+		need("Waiting for approval", "/onboarding", "Pending partners get no prices, and their posts are rejected.")
 	}
 	if len(s.secrets) == 0 && p.Status == models.PartnerApproved && p.SigningMode != models.SigningOff {
-		need("No valid signing secret", "/secrets/new", "Its signed posts are refused.")
+		need("No valid signing secret", "/secrets/new", "The partner's signed posts are rejected.")
 	}
 	if ends := s.lastSecretEnd(); !ends.IsZero() && ends.Sub(now) < 7*24*time.Hour {
-		need("Every secret ends", "?tab=secrets",
-			"The last one at "+ends.UTC().Format("2006-01-02 15:04 UTC")+
-				"; after that its signed posts are refused. Make one that stays.")
+		need("All secrets expire soon", "?tab=secrets",
+			"The last one expires at "+ends.UTC().Format("2006-01-02 15:04 UTC")+
+				". After that, signed posts are rejected. Create a new secret.")
 	}
 	return all
 }

@@ -27,7 +27,7 @@ func (h *Handlers) rejectionsTab(k *web.Request, p models.Partner) error {
 		Request:  web.Short(q.Get("request")),
 		Outcomes: web.SelectOption(web.RejectionOptions(slices.Sorted(maps.Keys(web.RejectionReasons))), q.Get("outcome")),
 		State:    ui.ListState{Filtered: web.IsFiltered(q, "request", "outcome"), ClearURL: head.URL + "?tab=rejections"},
-		Kept:     "the newest " + ui.Number(int64(h.RejectionsPerPartner)) + " are kept",
+		Kept:     ui.Number(int64(h.RejectionsPerPartner)),
 	}
 	if head.CanWrite {
 		v.CheckURL = head.URL + "/check"
@@ -35,7 +35,7 @@ func (h *Handlers) rejectionsTab(k *web.Request, p models.Partner) error {
 	f := reporting.RejectionFilter{Partner: p.ID, Outcome: web.SearchText(q, "outcome")}
 	if text := strings.TrimSpace(q.Get("request")); text != "" {
 		if f.Request, err = id.Parse(id.Request, text); err != nil {
-			f.Request = uuid.Max // what is no id is nobody's
+			f.Request = uuid.Max // matches nothing
 		}
 	}
 	found, err := h.Reporting.Rejections(k.R.Context(), k.Scope, f, web.KeyPage(q))

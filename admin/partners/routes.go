@@ -1,4 +1,4 @@
-// Package partners is the pages and forms of partners.
+// Package partners serves the console's pages about partners.
 package partners
 
 import (
@@ -14,20 +14,20 @@ import (
 	"github.com/pingpost/pingpost/models"
 )
 
-// Handlers answers the pages and forms of partners.
+// Handlers serves the pages and forms about partners.
 type Handlers struct {
 	Audit                *audit.Log
-	DefaultSigning       models.SigningMode // of partners without their own
+	DefaultSigning       models.SigningMode // of partners without their own mode
 	Log                  *slog.Logger
 	Partners             *partners.Service
 	Prices               *ratecard.Service
-	PublicURL            string // origin of the base URLs handed to partners
-	RejectionsPerPartner int    // for each partner
+	PublicURL            string // origin of base URLs and documentation links
+	RejectionsPerPartner int    // how many rejections are saved for each partner
 	Reporting            *reporting.Reader
 	Staff                *staff.Service
 }
 
-// Routes are the pages and forms about partners.
+// Routes returns the routes of the pages and forms about partners.
 func (h *Handlers) Routes() []web.Route {
 	const get, post = http.MethodGet, http.MethodPost
 	return []web.Route{

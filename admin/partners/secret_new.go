@@ -14,7 +14,7 @@ func (h *Handlers) secretForm(k *web.Request, p models.Partner, rotate bool) (vi
 	head, err := h.head(k, p, "secrets")
 	title, path := "New secret", "/secrets/new"
 	if rotate {
-		title, path = "Rotate the secret", "/secrets/rotate"
+		title, path = "Rotate secret", "/secrets/rotate"
 	}
 	return view.SecretFormView{
 		Head: head,
@@ -49,13 +49,13 @@ func (h *Handlers) secretPage(k *web.Request, rotate bool) error {
 	return k.Show(http.StatusOK, view.SecretForm(v))
 }
 
-// rotationWarning says why a rotation would have to be forced.
+// rotationWarning returns a warning if another rotation is in progress.
 func (h *Handlers) rotationWarning(k *web.Request, p models.Partner) (string, error) {
 	secrets, err := h.Partners.Secrets(k.R.Context(), p)
 	for _, s := range secrets {
 		if partners.StateOf(s, k.Now) == partners.StateRetiring {
-			return "A rotation is under way: “" + s.Label + "” (…" + s.LastFour + ") retires at " +
-				web.Minute(*s.RetiresAt) + ". Forced, it and the others end by the new overlap.", err
+			return "A rotation is in progress: “" + s.Label + "” (…" + s.LastFour + ") expires at " +
+				web.Minute(*s.RetiresAt) + ". If you rotate anyway, all older secrets expire at the latest at the time that you choose.", err
 		}
 	}
 	return "", err
@@ -71,7 +71,7 @@ func (h *Handlers) createSecret(k *web.Request) error {
 	})
 }
 
-// submitSecret shows what it made, this once.
+// submitSecret runs do and shows the new secret, once.
 func (h *Handlers) submitSecret(k *web.Request, rotate bool, do func(models.Partner) (partners.CreatedSecret, error)) error {
 	p, err := h.partner(k)
 	if err != nil {
@@ -86,7 +86,7 @@ func (h *Handlers) submitSecret(k *web.Request, rotate bool, do func(models.Part
 		StepUp: web.StepUpRequired,
 		Do: func() (string, error) {
 			made, err := do(p)
-			if err != nil || k.R.PostForm.Get("import") != "" { // whoever typed it has it
+			if err != nil || k.R.PostForm.Get("import") != "" { // an imported secret is already known
 				return web.PartnerURL(p.ID) + "?tab=secrets", err
 			}
 			return "", h.showCreated(k, p, made, rotate)
@@ -95,7 +95,7 @@ func (h *Handlers) submitSecret(k *web.Request, rotate bool, do func(models.Part
 	})
 }
 
-// secretRefused shows the form again: with what was typed, save a secret.
+// secretRejected shows the form again with the values that were entered, except the secret.
 func (h *Handlers) secretRejected(k *web.Request, status int, p models.Partner, rotate bool, mistakes ui.Errors) error {
 	v, err := h.secretForm(k, p, rotate)
 	if err != nil {
@@ -114,12 +114,12 @@ func (h *Handlers) secretRejected(k *web.Request, status int, p models.Partner, 
 func (h *Handlers) showCreated(k *web.Request, p models.Partner, made partners.CreatedSecret, rotated bool) error {
 	url := web.PartnerURL(p.ID)
 	v := view.SecretCreatedView{
-		Shell:       k.Shell("The new secret", allPartners, ui.Link{Label: p.Name, URL: url}),
+		Shell:       k.Shell("New signing secret", allPartners, ui.Link{Label: p.Name, URL: url}),
 		PartnerName: p.Name,
 		Label:       made.Label,
 		Secret:      made.Plain,
 		BaseURL:     h.baseURL(k, p),
-		NextLabel:   "Done: to the secrets",
+		NextLabel:   "Done",
 		NextURL:     url + "?tab=secrets",
 	}
 	if length, _ := overlapOf(k.R.PostForm.Get("overlap")); rotated {
@@ -133,7 +133,7 @@ func (h *Handlers) showCreated(k *web.Request, p models.Partner, made partners.C
 		v.LinkCreated = link.CreatedAt
 	}
 	if s, err := h.progress(k, p); err == nil && !s.hasSignedPost() {
-		v.NextLabel, v.NextURL = "Done: go on bringing the partner on", url+"/onboarding"
+		v.NextLabel, v.NextURL = "Continue onboarding", url+"/onboarding"
 	}
 	return k.ShowSecret(http.StatusOK, view.SecretCreated(v))
 }

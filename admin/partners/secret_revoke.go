@@ -21,16 +21,16 @@ func (h *Handlers) revokeView(
 		}),
 		Prefix:      "revoke",
 		Action:      url + "/secrets/" + id.Format(id.Secret, s.ID) + "/revoke",
-		Submit:      "Revoke",
+		Submit:      "Revoke secret",
 		Cancel:      url + "?tab=secrets",
-		Consequence: "Within a second posts signed with it are refused, on every node. This cannot be undone: the partner needs another secret.",
+		Consequence: "Within a second, posts signed with this secret are rejected. This cannot be undone. The partner will need a new secret.",
 		TypeName:    p.Slug,
 		StepUp:      web.StepUp(k),
 		Name:        web.Short(k.R.PostForm.Get("name")),
 		Errors:      mistakes,
 	}
 	if last {
-		v.Warning = "It is the last valid secret of this partner: after it, every signed post of theirs is refused."
+		v.Warning = "This is the partner's only valid secret. All its signed posts will be rejected."
 	}
 	return v, err
 }

@@ -15,8 +15,8 @@ import (
 	"github.com/pingpost/pingpost/templates/ui"
 )
 
-// overlaps are how long older secrets may stay valid after a rotation, and how far
-// off a secret's end may be put.
+// overlaps are the choices for how long a secret stays valid from now, in a rotation and in the
+// form that sets its expiry.
 var overlaps = []struct {
 	name, label string
 	length      time.Duration
@@ -28,12 +28,12 @@ var overlaps = []struct {
 	{"7d", "7 days", 168 * time.Hour},
 }
 
-// overlapOptions name the exact end of each.
+// overlapOptions returns overlaps as options, with the exact time as the hint.
 func (h *Handlers) overlapOptions(k *web.Request, value string) (all []ui.Option) {
 	for _, o := range overlaps {
 		hint := "Until " + web.Minute(k.Now.Add(o.length)) + "."
 		if o.length == 0 {
-			hint = "At once: posts signed with it are refused from now on."
+			hint = "Stops working immediately."
 		}
 		all = append(all, ui.Option{Value: o.name, Label: o.label, Hint: hint, Selected: o.name == value})
 	}
@@ -49,7 +49,7 @@ func overlapOf(name string) (time.Duration, bool) {
 	return 0, false
 }
 
-var errOverlapChoice = ui.FieldError{Field: "overlap", Message: "Choose one of the times that are listed."}
+var errOverlapChoice = ui.FieldError{Field: "overlap", Message: "Choose one of the listed times."}
 
 func (h *Handlers) secretsTab(k *web.Request, p models.Partner) error {
 	head, err := h.head(k, p, "secrets")
@@ -102,19 +102,23 @@ func (h *Handlers) secretsTab(k *web.Request, p models.Partner) error {
 
 func (h *Handlers) secretRow(k *web.Request, partner string, s models.SigningSecret, may bool) view.SecretRow {
 	row := view.SecretRow{
-		Label:  s.Label,
-		ID:     id.Format(id.Secret, s.ID),
-		Shown:  s.Prefix + "…" + s.LastFour,
-		State:  partners.StateOf(s, k.Now),
-		MadeBy: s.CreatedBy,
-		Made:   s.CreatedAt,
+		Label:     s.Label,
+		ID:        id.Format(id.Secret, s.ID),
+		Shown:     s.Prefix + "…" + s.LastFour,
+		State:     partners.StateOf(s, k.Now),
+		CreatedBy: s.CreatedBy,
+		Created:   s.CreatedAt,
 	}
 	if s.RetiresAt != nil {
 		row.Ends = *s.RetiresAt
 	}
-	row.StateWords = row.State
-	if row.State == partners.StateRetiring {
-		row.StateWords += " " + ui.Ago(row.Ends, k.Now)
+	switch row.State {
+	case partners.StateRetiring:
+		row.StateWords = "expires " + ui.Ago(row.Ends, k.Now)
+	case partners.StateRetired:
+		row.StateWords = "expired"
+	default:
+		row.StateWords = row.State
 	}
 	if may && partners.Valid(s, k.Now) {
 		row.RetireURL, row.RevokeURL = partner+"/secrets/"+row.ID+"/retire", partner+"/secrets/"+row.ID+"/revoke"
@@ -122,12 +126,12 @@ func (h *Handlers) secretRow(k *web.Request, partner string, s models.SigningSec
 	return row
 }
 
-// overlapView shows how the posts move from the older secrets to the newest.
+// overlapView charts the posts signed with the older secrets and the newest one.
 func overlapView(secrets []models.SigningSecret, traffic []reporting.SecretTraffic, day reporting.Range) *view.OverlapView {
 	v := &view.OverlapView{Chart: ui.Chart{
 		ID:      "overlap",
 		Title:   "Posts by secret",
-		Summary: "The signed posts of the last 24 hours, hour by hour.",
+		Summary: "Signed posts in the last 24 hours, by hour.",
 		Steps:   "Hour (UTC)",
 	}}
 	for at := day.From; at.Before(day.Until); at = at.Add(day.Step) {
@@ -155,23 +159,23 @@ func overlapView(secrets []models.SigningSecret, traffic []reporting.SecretTraff
 	}
 	switch old, all := recent(older), recent(older)+recent(newest); {
 	case all == 0:
-		v.Words = "No signed post in this hour or the last."
+		v.Words = "There were no signed posts in this hour or the previous one."
 	case old == 0:
-		v.Words = "All posts of this hour and the last were signed with the newest secret: the older ones can end."
+		v.Words = "All posts in this hour and the previous one were signed with the newest secret. The older secrets are no longer used."
 	default:
-		v.Words = ui.Number(old) + " of " + ui.Number(all) +
-			" posts of this hour and the last were still signed with an older secret."
+		v.Words = "Posts still signed with an older secret in this hour and the previous one: " +
+			ui.Number(old) + " of " + ui.Number(all) + "."
 	}
 	return v
 }
 
-// secretOf is which secret of the partner the address names.
+// secretOf returns the partner's secret with the id in the URL.
 func (h *Handlers) secretOf(k *web.Request, p models.Partner) (models.SigningSecret, error) {
 	s, err := h.Partners.FindSecret(k.R.Context(), p, k.R.PathValue("secret"))
 	return s, web.OrNotFound(err)
 }
 
-// partnerAndSecret are those that the address names.
+// partnerAndSecret returns the partner and the secret with the ids in the URL.
 func (h *Handlers) partnerAndSecret(k *web.Request) (p models.Partner, s models.SigningSecret, err error) {
 	if p, err = h.partner(k); err == nil {
 		s, err = h.secretOf(k, p)

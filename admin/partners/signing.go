@@ -13,7 +13,7 @@ import (
 	view "github.com/pingpost/pingpost/templates/partners"
 )
 
-// signingForm is what the form shows besides the partner as it is.
+// signingForm is the content of the form: the saved settings, or the input that was rejected.
 type signingForm struct {
 	mode   string
 	shared bool
@@ -44,15 +44,15 @@ func (h *Handlers) showSigning(k *web.Request, status int, p models.Partner, f s
 		Errors:   f.Errors,
 	}
 	if !head.CanWrite {
-		v.Locked = "Your roles let you look at this partner, not change it."
+		v.Locked = "You have read-only access to this partner."
 	}
 	used, err := h.Partners.SharedAddresses(k.R.Context())
 	if err != nil {
 		return err
 	}
-	v.SharedWords = fmt.Sprintf("%d of at most %d partners use it", used, partners.MaxSharedAddress)
+	v.SharedWords = fmt.Sprintf("%d of %d slots are used", used, partners.MaxSharedAddress)
 	if used >= partners.MaxSharedAddress && !p.SharedAddress {
-		v.SharedLocked = "All places are taken: the partner names itself by its own base URL or its partnerId."
+		v.SharedLocked = "All slots are used. The partner can post to its own base URL or send a partnerId instead."
 	}
 	if v.Accounts, err = h.accountRows(k, p, head.CanWrite); err != nil {
 		return err
@@ -63,7 +63,7 @@ func (h *Handlers) showSigning(k *web.Request, status int, p models.Partner, f s
 	return k.Show(status, view.PartnerSigning(v))
 }
 
-// forecast is what requiring signatures would have refused of the last 24 hours.
+// forecast counts the posts of the last 24 hours that required signatures would have rejected.
 func (h *Handlers) forecast(k *web.Request, p models.Partner) (f view.Forecast, err error) {
 	found, err := h.Reporting.Unsigned(k.R.Context(), k.Scope, p.ID, k.Now.Add(-24*time.Hour))
 	if err != nil {

@@ -23,9 +23,9 @@ func (h *Handlers) trafficTab(k *web.Request, p models.Partner) error {
 	v := view.PartnerTrafficView{Head: head, Ranges: links, Words: r.Words, StepHead: r.Head}
 	f, err := h.Reporting.Partner(k.R.Context(), k.Scope, p.ID, reporting.LastSteps(k.Now, r.Step, r.Steps))
 	if err != nil {
-		h.Log.Error("a partner's traffic could not be read", "request_id", k.By.RequestID, "error",
+		h.Log.Error("reading a partner's traffic failed", "request_id", k.By.RequestID, "error",
 			postgres.Translate(err).Error())
-		v.Failed, v.RetryURL = "The figures could not be read just now.", k.R.URL.RequestURI()
+		v.Failed, v.RetryURL = "The partner's traffic could not be loaded.", k.R.URL.RequestURI()
 		return k.Show(http.StatusServiceUnavailable, view.PartnerTraffic(v))
 	}
 	for _, s := range f.Steps {
@@ -45,7 +45,7 @@ func (h *Handlers) trafficTab(k *web.Request, p models.Partner) error {
 	return k.Show(http.StatusOK, view.PartnerTraffic(v))
 }
 
-// atMost is a percentile in words: it is known as the upper bound of a bucket.
+// atMost formats a percentile, which is known only as the upper bound of a bucket.
 func atMost(d time.Duration) string {
 	if d == reporting.Beyond {
 		return "> 1 s"
@@ -94,7 +94,7 @@ func partnerTiles(all []reporting.Outcome) []ui.StatTile {
 	}
 	return []ui.StatTile{
 		web.PingsTile(total["ping"], rejected["ping"]), web.AcceptedTile(priced, total["ping"], "#outcomes"), web.PostsTile(total["post"], retries, rejected["post"]),
-		{Name: "leads", Label: "Leads", Value: ui.Number(leads), Note: "sandbox included", URL: "#outcomes"},
+		{Name: "leads", Label: "Leads", Value: ui.Number(leads), Note: "including sandbox", URL: "#outcomes"},
 		{Label: "Rejected", Value: ui.Number(rejected["ping"] + rejected["post"]), URL: "?tab=rejections"},
 	}
 }

@@ -14,22 +14,22 @@ import (
 	"github.com/pingpost/pingpost/templates/ui"
 )
 
-// AccountFormView makes an account, or changes one. Field names: identifier, name,
+// AccountFormView creates or changes an account. Field names: identifier, name,
 // sandbox ("yes"), signing, status, default ("yes"), version, proof.
 type AccountFormView struct {
 	Head       PartnerHead
-	Shell      ui.Shell // of the form's own page
+	Shell      ui.Shell
 	Action     string
 	Cancel     string
-	New        bool   // identifier and sandbox can be chosen
-	Identifier string // of an account that exists, or as it was typed
+	New        bool // identifier and sandbox can be entered
+	Identifier string
 	Name       string
 	Sandbox    bool
-	Default    bool // it is the partner's default
+	Default    bool
 	Suspended  bool
 	Signing    []ui.Option
-	Forecast   ForecastRow // what requiring signatures would have refused of its posts; not for a new one
-	StepUp     ui.StepUp   // of a new one, where posts without a signature are accepted
+	Forecast   ForecastRow // zero for a new account
+	StepUp     ui.StepUp   // for a new account, needed if unsigned posts are accepted
 	Version    int
 	Conflict   *ui.Conflict
 	Errors     ui.Errors
@@ -152,7 +152,7 @@ func AccountForm(v AccountFormView) templ.Component {
 			if templ_7745c5c3_Err != nil {
 				return templ_7745c5c3_Err
 			}
-			templ_7745c5c3_Err = ui.Radios(ui.Field{Name: "signing", Label: "Posts without a signature", Options: v.Signing, Hint: v.forecastText(), Error: v.Errors.For("signing")}).Render(ctx, templ_7745c5c3_Buffer)
+			templ_7745c5c3_Err = ui.Radios(ui.Field{Name: "signing", Label: "Signing mode", Options: v.Signing, Hint: v.forecastText(), Error: v.Errors.For("signing")}).Render(ctx, templ_7745c5c3_Buffer)
 			if templ_7745c5c3_Err != nil {
 				return templ_7745c5c3_Err
 			}
@@ -196,7 +196,7 @@ func AccountForm(v AccountFormView) templ.Component {
 	})
 }
 
-// accountIdentity is what never changes once the account is there.
+// accountIdentity has the fields that cannot change after the account is created.
 func accountIdentity(v AccountFormView) templ.Component {
 	return templruntime.GeneratedTemplate(func(templ_7745c5c3_Input templruntime.GeneratedComponentInput) (templ_7745c5c3_Err error) {
 		templ_7745c5c3_W, ctx := templ_7745c5c3_Input.Writer, templ_7745c5c3_Input.Context
@@ -219,7 +219,7 @@ func accountIdentity(v AccountFormView) templ.Component {
 		}
 		ctx = templ.ClearChildren(ctx)
 		if v.New {
-			templ_7745c5c3_Err = ui.FormField(ui.Field{Name: "identifier", Label: "partnerId", Value: v.Identifier, Autocomplete: "off", Error: v.Errors.For("identifier"), Hint: "What its posts carry, letter for letter. Unique on the platform; it cannot be changed later."}).Render(ctx, templ_7745c5c3_Buffer)
+			templ_7745c5c3_Err = ui.FormField(ui.Field{Name: "identifier", Label: "partnerId", Value: v.Identifier, Autocomplete: "off", Error: v.Errors.For("identifier"), Hint: "The partner sends it in its posts, in exactly this spelling. It must be unique on the platform and cannot be changed later."}).Render(ctx, templ_7745c5c3_Buffer)
 			if templ_7745c5c3_Err != nil {
 				return templ_7745c5c3_Err
 			}
@@ -227,7 +227,7 @@ func accountIdentity(v AccountFormView) templ.Component {
 			if templ_7745c5c3_Err != nil {
 				return templ_7745c5c3_Err
 			}
-			templ_7745c5c3_Err = ui.Checkboxes(ui.Field{Name: "sandbox", Label: "For trial posts", Error: v.Errors.For("sandbox"), Options: []ui.Option{{Value: "yes", Label: "Sandbox account", Selected: v.Sandbox, Hint: "Its leads are real in every way, but pay nobody, count in no figure and are deleted after 7 days. It cannot be changed later."}}}).Render(ctx, templ_7745c5c3_Buffer)
+			templ_7745c5c3_Err = ui.Checkboxes(ui.Field{Name: "sandbox", Label: "Account type", Error: v.Errors.For("sandbox"), Options: []ui.Option{{Value: "yes", Label: "Sandbox account", Selected: v.Sandbox, Hint: "For testing. Leads are processed like any other, but earn nothing, appear in no report and are deleted after 7 days. The type cannot be changed later."}}}).Render(ctx, templ_7745c5c3_Buffer)
 			if templ_7745c5c3_Err != nil {
 				return templ_7745c5c3_Err
 			}
@@ -245,7 +245,7 @@ func accountIdentity(v AccountFormView) templ.Component {
 				return templ_7745c5c3_Err
 			}
 			if v.Sandbox {
-				templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 13, "<dt>Kind</dt><dd>sandbox: pays nobody</dd>")
+				templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 13, "<dt>Account type</dt><dd>sandbox (earns nothing)</dd>")
 				if templ_7745c5c3_Err != nil {
 					return templ_7745c5c3_Err
 				}
@@ -281,12 +281,12 @@ func accountDefault(v AccountFormView) templ.Component {
 		}
 		ctx = templ.ClearChildren(ctx)
 		if v.Default {
-			templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 15, "<p class=\"hint\">This is the partner's default account: posts that name no account are its own. To change that, make another one the default.</p>")
+			templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 15, "<p class=\"hint\">This is the default account. It gets the pings and posts on the partner's base URL that have no <code>partnerId</code>. To change this, make another account the default.</p>")
 			if templ_7745c5c3_Err != nil {
 				return templ_7745c5c3_Err
 			}
 		} else if !v.New {
-			templ_7745c5c3_Err = ui.Checkboxes(ui.Field{Name: "default", Label: "Posts that name no account", Error: v.Errors.For("default"), Options: []ui.Option{{Value: "yes", Label: "Make this the default account", Hint: "Pings and posts on the partner's base URL that name no account count as its own from then on."}}}).Render(ctx, templ_7745c5c3_Buffer)
+			templ_7745c5c3_Err = ui.Checkboxes(ui.Field{Name: "default", Label: "Default account", Error: v.Errors.For("default"), Options: []ui.Option{{Value: "yes", Label: "Make this the default account", Hint: "It gets the pings and posts on the partner's base URL that have no partnerId."}}}).Render(ctx, templ_7745c5c3_Buffer)
 			if templ_7745c5c3_Err != nil {
 				return templ_7745c5c3_Err
 			}
@@ -297,7 +297,7 @@ func accountDefault(v AccountFormView) templ.Component {
 
 func (v AccountFormView) nameHint() string {
 	if v.New {
-		return "For people; without one it is called by its partnerId."
+		return "Shown in the console. If empty, the partnerId is used."
 	}
 	return ""
 }
@@ -307,16 +307,16 @@ func (v AccountFormView) forecastText() string {
 	case v.New:
 		return ""
 	case v.Forecast.Posts == 0:
-		return "No post of it was accepted in the last 24 hours."
+		return "This account had no accepted posts in the last 24 hours."
 	default:
-		return "Of " + ui.Plural(v.Forecast.Posts, "post", "posts") + " in the last 24 hours " + ui.Number(v.Forecast.Unsigned) + " came without a signature."
+		return "Unsigned posts in the last 24 hours: " + ui.Number(v.Forecast.Unsigned) + " of " + ui.Number(v.Forecast.Posts) + "."
 	}
 }
 
 func (v AccountFormView) statuses() []ui.Option {
 	return []ui.Option{
 		{Value: "active", Label: "Active", Selected: !v.Suspended},
-		{Value: "suspended", Label: "Suspended", Selected: v.Suspended, Hint: "Its posts are refused within a second, on every node. The partner's other accounts go on."},
+		{Value: "suspended", Label: "Suspended", Selected: v.Suspended, Hint: "Its posts are rejected within a second. The partner's other accounts are not affected."},
 	}
 }
 

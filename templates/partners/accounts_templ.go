@@ -10,23 +10,23 @@ import templruntime "github.com/a-h/templ/runtime"
 
 import "github.com/pingpost/pingpost/templates/ui"
 
-// PartnerAccountsView is a partner's accounts: the first tab.
+// PartnerAccountsView is the Accounts tab, which is shown first.
 type PartnerAccountsView struct {
 	Head     PartnerHead
 	Accounts []AccountRow
 	NewURL   string
 }
 
-// AccountRow is one of them.
+// AccountRow is an account in the list.
 type AccountRow struct {
 	Identifier, Name string
-	ID, URL          string // URL is its form; empty where this person may not
+	ID, URL          string // URL is the account's form; empty if the user cannot change it
 	Default, Sandbox bool
 	Status           string // "active" or "suspended"
-	Signing          string // in words, with where it comes from: "required (as the partner)"
+	Signing          string // mode and origin, such as "required (inherited)"
 }
 
-var accountColumns = []ui.Column{{Label: "Account"}, {Label: "partnerId"}, {Label: "Kind"}, {Label: "Signing"}, {Label: "Status"}}
+var accountColumns = []ui.Column{{Label: "Account"}, {Label: "partnerId"}, {Label: "Type"}, {Label: "Signing"}, {Label: "Status"}}
 
 func PartnerAccounts(v PartnerAccountsView) templ.Component {
 	return templruntime.GeneratedTemplate(func(templ_7745c5c3_Input templruntime.GeneratedComponentInput) (templ_7745c5c3_Err error) {
@@ -69,7 +69,7 @@ func PartnerAccounts(v PartnerAccountsView) templ.Component {
 			if templ_7745c5c3_Err != nil {
 				return templ_7745c5c3_Err
 			}
-			templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 2, "</div><p class=\"hint\">A post names its account by its <code>partnerId</code>. Where it names none, the default account counts.</p>")
+			templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 2, "</div><p class=\"hint\">Each post belongs to the account in its <code>partnerId</code>, or to the default account if it has none.</p>")
 			if templ_7745c5c3_Err != nil {
 				return templ_7745c5c3_Err
 			}
@@ -126,7 +126,7 @@ func PartnerAccounts(v PartnerAccountsView) templ.Component {
 							}
 							return nil
 						})
-						templ_7745c5c3_Err = ui.EmptyState("partners", "No account yet", "Leads are sold, and paid, by account. A sandbox account comes first: its trial posts pay nobody.").Render(templ.WithChildren(ctx, templ_7745c5c3_Var5), templ_7745c5c3_Buffer)
+						templ_7745c5c3_Err = ui.EmptyState("partners", "No accounts yet", "Leads and payouts belong to accounts. Create a sandbox account first, for testing.").Render(templ.WithChildren(ctx, templ_7745c5c3_Var5), templ_7745c5c3_Buffer)
 						if templ_7745c5c3_Err != nil {
 							return templ_7745c5c3_Err
 						}
@@ -350,7 +350,7 @@ func accountRow(a AccountRow) templ.Component {
 				}
 				return nil
 			})
-			templ_7745c5c3_Err = ui.Cell("Kind").Render(templ.WithChildren(ctx, templ_7745c5c3_Var14), templ_7745c5c3_Buffer)
+			templ_7745c5c3_Err = ui.Cell("Type").Render(templ.WithChildren(ctx, templ_7745c5c3_Var14), templ_7745c5c3_Buffer)
 			if templ_7745c5c3_Err != nil {
 				return templ_7745c5c3_Err
 			}
@@ -424,13 +424,13 @@ func accountRow(a AccountRow) templ.Component {
 func (a AccountRow) kind() string {
 	switch {
 	case a.Sandbox && a.Default:
-		return "sandbox, default until there is an ordinary one"
+		return "sandbox, default until a standard account exists"
 	case a.Sandbox:
-		return "sandbox: pays nobody"
+		return "sandbox (earns nothing)"
 	case a.Default:
 		return "default"
 	default:
-		return "ordinary"
+		return "standard"
 	}
 }
 

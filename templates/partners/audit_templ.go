@@ -10,7 +10,7 @@ import templruntime "github.com/a-h/templ/runtime"
 
 import "github.com/pingpost/pingpost/templates/ui"
 
-// PartnerAuditView is what was done to the partner.
+// PartnerAuditView is the Audit tab.
 type PartnerAuditView struct {
 	Head   PartnerHead
 	Events []ui.AuditRow
@@ -55,7 +55,7 @@ func PartnerAudit(v PartnerAuditView) templ.Component {
 			if templ_7745c5c3_Err != nil {
 				return templ_7745c5c3_Err
 			}
-			templ_7745c5c3_Err = ui.AuditTable("What was done to "+v.Head.Name, v.Events, v.State, v.Head.Shell.Now).Render(ctx, templ_7745c5c3_Buffer)
+			templ_7745c5c3_Err = ui.AuditTable("Audit events of "+v.Head.Name, v.Events, v.State, v.Head.Shell.Now).Render(ctx, templ_7745c5c3_Buffer)
 			if templ_7745c5c3_Err != nil {
 				return templ_7745c5c3_Err
 			}

@@ -15,8 +15,8 @@ import (
 	"github.com/pingpost/pingpost/templates/ui"
 )
 
-// CheckView finds out why a signature is refused. Field names: timestamp, body,
-// signature. What was typed is shown again, and stored nowhere.
+// CheckView finds out why a signature is rejected. Field names: timestamp, body, signature.
+// The values are shown again but not stored.
 type CheckView struct {
 	Head                       PartnerHead
 	Timestamp, Body, Signature string
@@ -71,20 +71,20 @@ func SignatureCheck(v CheckView) templ.Component {
 					return templ_7745c5c3_Err
 				}
 			}
-			templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 2, " <p class=\"mb-4 max-w-2xl text-soft\">Paste what ")
+			templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 2, " <p class=\"mb-4 max-w-2xl text-soft\">Paste the post exactly as ")
 			if templ_7745c5c3_Err != nil {
 				return templ_7745c5c3_Err
 			}
 			var templ_7745c5c3_Var3 string
 			templ_7745c5c3_Var3, templ_7745c5c3_Err = templ.JoinStringErrs(v.Head.Name)
 			if templ_7745c5c3_Err != nil {
-				return templ.Error{Err: templ_7745c5c3_Err, FileName: `partners/check.templ`, Line: 25, Col: 62}
+				return templ.Error{Err: templ_7745c5c3_Err, FileName: `partners/check.templ`, Line: 25, Col: 77}
 			}
 			_, templ_7745c5c3_Err = templ_7745c5c3_Buffer.WriteString(templ.EscapeString(templ_7745c5c3_Var3))
 			if templ_7745c5c3_Err != nil {
 				return templ_7745c5c3_Err
 			}
-			templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 3, " sent, to the letter. It is compared with each of its secrets, those that are over too, and stored nowhere.</p><form class=\"form form-wide\" action=\"")
+			templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 3, " sent it. The signature is checked against all of its secrets, including expired and revoked ones. Nothing is stored.</p><form class=\"form form-wide\" action=\"")
 			if templ_7745c5c3_Err != nil {
 				return templ_7745c5c3_Err
 			}
@@ -101,7 +101,7 @@ func SignatureCheck(v CheckView) templ.Component {
 			if templ_7745c5c3_Err != nil {
 				return templ_7745c5c3_Err
 			}
-			templ_7745c5c3_Err = ui.FormField(ui.Field{Name: "timestamp", Label: "X-Timestamp", Value: v.Timestamp, Autocomplete: "off", Error: v.Errors.For("timestamp"), Hint: "Seconds since 1970."}).Render(ctx, templ_7745c5c3_Buffer)
+			templ_7745c5c3_Err = ui.FormField(ui.Field{Name: "timestamp", Label: "X-Timestamp", Value: v.Timestamp, Autocomplete: "off", Error: v.Errors.For("timestamp"), Hint: "Unix time in seconds."}).Render(ctx, templ_7745c5c3_Buffer)
 			if templ_7745c5c3_Err != nil {
 				return templ_7745c5c3_Err
 			}
@@ -109,7 +109,7 @@ func SignatureCheck(v CheckView) templ.Component {
 			if templ_7745c5c3_Err != nil {
 				return templ_7745c5c3_Err
 			}
-			templ_7745c5c3_Err = ui.FormField(ui.Field{Name: "body", Label: "Body", Type: "source", Value: v.Body, Autocomplete: "off", Error: v.Errors.For("body"), Hint: "The bytes as they left the partner, before anything read or rewrote them."}).Render(ctx, templ_7745c5c3_Buffer)
+			templ_7745c5c3_Err = ui.FormField(ui.Field{Name: "body", Label: "Body", Type: "source", Value: v.Body, Autocomplete: "off", Error: v.Errors.For("body"), Hint: "The raw bytes that were sent, before any parsing or formatting."}).Render(ctx, templ_7745c5c3_Buffer)
 			if templ_7745c5c3_Err != nil {
 				return templ_7745c5c3_Err
 			}
@@ -121,7 +121,7 @@ func SignatureCheck(v CheckView) templ.Component {
 			if templ_7745c5c3_Err != nil {
 				return templ_7745c5c3_Err
 			}
-			templ_7745c5c3_Err = ui.Submit("primary", "Check it").Render(ctx, templ_7745c5c3_Buffer)
+			templ_7745c5c3_Err = ui.Submit("primary", "Check signature").Render(ctx, templ_7745c5c3_Buffer)
 			if templ_7745c5c3_Err != nil {
 				return templ_7745c5c3_Err
 			}
@@ -173,7 +173,7 @@ func checkResult(r diagnose.Diagnosis) templ.Component {
 		if templ_7745c5c3_Err != nil {
 			return templ_7745c5c3_Err
 		}
-		templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 9, "\"><h2 id=\"found\" class=\"mb-2\">What was found</h2>")
+		templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 9, "\"><h2 id=\"found\" class=\"mb-2\">Result</h2>")
 		if templ_7745c5c3_Err != nil {
 			return templ_7745c5c3_Err
 		}
@@ -265,27 +265,27 @@ func checkResult(r diagnose.Diagnosis) templ.Component {
 			return templ_7745c5c3_Err
 		}
 		if len(r.Signed) > 0 {
-			templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 19, "<h3>The signed string as the service sees it, ")
+			templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 19, "<h3>Signed string (")
 			if templ_7745c5c3_Err != nil {
 				return templ_7745c5c3_Err
 			}
 			var templ_7745c5c3_Var11 string
 			templ_7745c5c3_Var11, templ_7745c5c3_Err = templ.JoinStringErrs(ui.Plural(len(r.Signed), "byte", "bytes"))
 			if templ_7745c5c3_Err != nil {
-				return templ.Error{Err: templ_7745c5c3_Err, FileName: `partners/check.templ`, Line: 56, Col: 92}
+				return templ.Error{Err: templ_7745c5c3_Err, FileName: `partners/check.templ`, Line: 56, Col: 65}
 			}
 			_, templ_7745c5c3_Err = templ_7745c5c3_Buffer.WriteString(templ.EscapeString(templ_7745c5c3_Var11))
 			if templ_7745c5c3_Err != nil {
 				return templ_7745c5c3_Err
 			}
-			templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 20, "</h3><p class=\"hint mb-1\">The timestamp, a dot, and the body. Blanks and line ends are made visible.</p><pre class=\"source\" tabindex=\"0\" aria-label=\"The signed string\">")
+			templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 20, ")</h3><p class=\"hint mb-1\">The service computes the signature of this string: timestamp, dot, body. Line breaks, tabs and trailing spaces are shown as symbols.</p><pre class=\"source\" tabindex=\"0\" aria-label=\"Signed string\">")
 			if templ_7745c5c3_Err != nil {
 				return templ_7745c5c3_Err
 			}
 			var templ_7745c5c3_Var12 string
 			templ_7745c5c3_Var12, templ_7745c5c3_Err = templ.JoinStringErrs(visible(r.Signed))
 			if templ_7745c5c3_Err != nil {
-				return templ.Error{Err: templ_7745c5c3_Err, FileName: `partners/check.templ`, Line: 58, Col: 86}
+				return templ.Error{Err: templ_7745c5c3_Err, FileName: `partners/check.templ`, Line: 58, Col: 82}
 			}
 			_, templ_7745c5c3_Err = templ_7745c5c3_Buffer.WriteString(templ.EscapeString(templ_7745c5c3_Var12))
 			if templ_7745c5c3_Err != nil {
@@ -311,10 +311,10 @@ func checkKind(matches bool) string {
 	return "bad"
 }
 
-// maxVisible bounds how much of the signed string is shown.
+// maxVisible is the number of bytes of the signed string that are shown.
 const maxVisible = 8 << 10
 
-// visible is a text in which one sees the blanks that a page would hide.
+// visible replaces whitespace that a page would hide with symbols.
 func visible(signed []byte) string {
 	cut := ""
 	if len(signed) > maxVisible {

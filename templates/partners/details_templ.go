@@ -15,16 +15,16 @@ import (
 	"github.com/pingpost/pingpost/templates/ui"
 )
 
-// PartnerDetailsView is who the partner is. Field names: name, legal_name, address,
+// PartnerDetailsView is the Details tab. Field names: name, legal_name, address,
 // tax_id, payment_terms, manager, notes, version, proof, and contact-N-name, -role,
 // -email, -phone for N from 0.
 type PartnerDetailsView struct {
 	Head             PartnerHead
-	partners.Details // with two empty contacts at the end, where it can be changed
+	partners.Details // in the form, ends with two empty contacts
 	Managers         []ui.Option
 	Version          int
-	StepUp           ui.StepUp // where the legal name was changed
-	Locked           string    // why it cannot be changed; empty where it can
+	StepUp           ui.StepUp // needed if the payee name changes
+	Locked           string    // why the details are read-only; empty if they are not
 	Conflict         *ui.Conflict
 	Errors           ui.Errors
 }
@@ -96,9 +96,9 @@ func PartnerDetails(v PartnerDetailsView) templ.Component {
 				return templ_7745c5c3_Err
 			}
 			var templ_7745c5c3_Var3 string
-			templ_7745c5c3_Var3, templ_7745c5c3_Err = templ.JoinStringErrs("Taken on ")
+			templ_7745c5c3_Var3, templ_7745c5c3_Err = templ.JoinStringErrs("Created ")
 			if templ_7745c5c3_Err != nil {
-				return templ.Error{Err: templ_7745c5c3_Err, FileName: `partners/details.templ`, Line: 36, Col: 16}
+				return templ.Error{Err: templ_7745c5c3_Err, FileName: `partners/details.templ`, Line: 36, Col: 15}
 			}
 			_, templ_7745c5c3_Err = templ_7745c5c3_Buffer.WriteString(templ.EscapeString(templ_7745c5c3_Var3))
 			if templ_7745c5c3_Err != nil {
@@ -176,7 +176,7 @@ func detailsForm(v PartnerDetailsView) templ.Component {
 		if templ_7745c5c3_Err != nil {
 			return templ_7745c5c3_Err
 		}
-		templ_7745c5c3_Err = ui.FormField(ui.Field{Name: "tax_id", Label: "Tax id", Value: v.TaxID, Autocomplete: "off", Optional: true, Error: v.Errors.For("tax_id")}).Render(ctx, templ_7745c5c3_Buffer)
+		templ_7745c5c3_Err = ui.FormField(ui.Field{Name: "tax_id", Label: "Tax ID", Value: v.TaxID, Autocomplete: "off", Optional: true, Error: v.Errors.For("tax_id")}).Render(ctx, templ_7745c5c3_Buffer)
 		if templ_7745c5c3_Err != nil {
 			return templ_7745c5c3_Err
 		}
@@ -200,7 +200,7 @@ func detailsForm(v PartnerDetailsView) templ.Component {
 		if templ_7745c5c3_Err != nil {
 			return templ_7745c5c3_Err
 		}
-		templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 9, "</div><section aria-labelledby=\"contacts\"><h2 id=\"contacts\">Contacts</h2><p class=\"hint\">Who is asked when something is wrong. A row left empty is not kept.</p>")
+		templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 9, "</div><section aria-labelledby=\"contacts\"><h2 id=\"contacts\">Contacts</h2><p class=\"hint\">People to ask about technical or payment problems. Empty rows are not saved.</p>")
 		if templ_7745c5c3_Err != nil {
 			return templ_7745c5c3_Err
 		}
@@ -222,7 +222,7 @@ func detailsForm(v PartnerDetailsView) templ.Component {
 		if templ_7745c5c3_Err != nil {
 			return templ_7745c5c3_Err
 		}
-		templ_7745c5c3_Err = ui.Submit("primary", "Save the details").Render(ctx, templ_7745c5c3_Buffer)
+		templ_7745c5c3_Err = ui.Submit("primary", "Save details").Render(ctx, templ_7745c5c3_Buffer)
 		if templ_7745c5c3_Err != nil {
 			return templ_7745c5c3_Err
 		}
@@ -364,7 +364,7 @@ func detailsRead(v PartnerDetailsView) templ.Component {
 		if templ_7745c5c3_Err != nil {
 			return templ_7745c5c3_Err
 		}
-		templ_7745c5c3_Err = ui.Pair("Tax id", v.TaxID, "not given").Render(ctx, templ_7745c5c3_Buffer)
+		templ_7745c5c3_Err = ui.Pair("Tax ID", v.TaxID, "not given").Render(ctx, templ_7745c5c3_Buffer)
 		if templ_7745c5c3_Err != nil {
 			return templ_7745c5c3_Err
 		}
@@ -372,7 +372,7 @@ func detailsRead(v PartnerDetailsView) templ.Component {
 		if templ_7745c5c3_Err != nil {
 			return templ_7745c5c3_Err
 		}
-		templ_7745c5c3_Err = ui.Pair("Account manager", v.Head.Manager, "nobody yet").Render(ctx, templ_7745c5c3_Buffer)
+		templ_7745c5c3_Err = ui.Pair("Account manager", v.Head.Manager, "Unassigned").Render(ctx, templ_7745c5c3_Buffer)
 		if templ_7745c5c3_Err != nil {
 			return templ_7745c5c3_Err
 		}
@@ -596,7 +596,7 @@ func contactsRead(all []partners.Contact) templ.Component {
 						}()
 					}
 					ctx = templ.InitializeContext(ctx)
-					templ_7745c5c3_Err = ui.EmptyState("person", "No contact yet", "Who is asked when something is wrong with the partner's posts.").Render(ctx, templ_7745c5c3_Buffer)
+					templ_7745c5c3_Err = ui.EmptyState("person", "No contacts yet", "People to ask about technical or payment problems appear here.").Render(ctx, templ_7745c5c3_Buffer)
 					if templ_7745c5c3_Err != nil {
 						return templ_7745c5c3_Err
 					}

@@ -14,11 +14,11 @@ import (
 	"github.com/pingpost/pingpost/templates/ui"
 )
 
-// PartnerDocumentationView is the partner's documentation page, as a link that can be
-// revoked. POST URL/link creates one, POST URL/link/revoke revokes it.
+// PartnerDocumentationView is the Documentation tab with the link to the partner's own
+// documentation. POST URL/link creates a link, POST URL/link/revoke revokes it.
 type PartnerDocumentationView struct {
 	Head     PartnerHead
-	Created  time.Time // of the link; zero while there is none
+	Created  time.Time // when the link was created; zero if there is none
 	CanWrite bool
 }
 
@@ -55,7 +55,7 @@ func PartnerDocumentation(v PartnerDocumentationView) templ.Component {
 				}()
 			}
 			ctx = templ.InitializeContext(ctx)
-			templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 1, "<div class=\"stack max-w-3xl\"><div><h2 class=\"mb-1\">The partner's documentation page</h2><p class=\"hint\">The page has the base URL, the accounts, signing with a worked example, complete programs, every error with what to do about it, the industries, and the sandbox. It contains no secret. Anyone with the link can read it without signing in.</p></div>")
+			templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 1, "<div class=\"stack max-w-3xl\"><div><h2 class=\"mb-1\">Partner documentation</h2><p class=\"hint\">The partner's own documentation page covers its base URL and accounts, signing with a worked example, complete programs, all errors and their fixes, the industries and the sandbox. It contains no secrets. Anyone with the link can read it without signing in.</p></div>")
 			if templ_7745c5c3_Err != nil {
 				return templ_7745c5c3_Err
 			}
@@ -105,7 +105,7 @@ func noDocumentationLink(v PartnerDocumentationView) templ.Component {
 			templ_7745c5c3_Var3 = templ.NopComponent
 		}
 		ctx = templ.ClearChildren(ctx)
-		templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 3, "<p>The partner has no link, so only staff can read the page.</p>")
+		templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 3, "<p>There is no link yet, so only staff can read the page.</p>")
 		if templ_7745c5c3_Err != nil {
 			return templ_7745c5c3_Err
 		}
@@ -178,11 +178,11 @@ func documentationLink(v PartnerDocumentationView) templ.Component {
 			if templ_7745c5c3_Err != nil {
 				return templ_7745c5c3_Err
 			}
-			templ_7745c5c3_Err = documentationAction("Create a new link", v.Head.URL+"/link", "The current link stops working at once. Send the new one to the partner.", "primary").Render(ctx, templ_7745c5c3_Buffer)
+			templ_7745c5c3_Err = documentationAction("Create new link", v.Head.URL+"/link", "The current link stops working immediately. Send the new link to the partner.", "primary").Render(ctx, templ_7745c5c3_Buffer)
 			if templ_7745c5c3_Err != nil {
 				return templ_7745c5c3_Err
 			}
-			templ_7745c5c3_Err = documentationAction("Revoke the link", v.Head.URL+"/link/revoke", "The link stops working at once. It cannot be restored.", "danger").Render(ctx, templ_7745c5c3_Buffer)
+			templ_7745c5c3_Err = documentationAction("Revoke link", v.Head.URL+"/link/revoke", "The link stops working immediately. This cannot be undone.", "danger").Render(ctx, templ_7745c5c3_Buffer)
 			if templ_7745c5c3_Err != nil {
 				return templ_7745c5c3_Err
 			}
@@ -195,7 +195,7 @@ func documentationLink(v PartnerDocumentationView) templ.Component {
 	})
 }
 
-// documentationAction asks before the current link is ended.
+// documentationAction asks for confirmation before the current link is revoked.
 func documentationAction(label, action, consequence, kind string) templ.Component {
 	return templruntime.GeneratedTemplate(func(templ_7745c5c3_Input templruntime.GeneratedComponentInput) (templ_7745c5c3_Err error) {
 		templ_7745c5c3_W, ctx := templ_7745c5c3_Input.Writer, templ_7745c5c3_Input.Context

@@ -10,7 +10,7 @@ import templruntime "github.com/a-h/templ/runtime"
 
 import "github.com/pingpost/pingpost/templates/ui"
 
-// LinkCreatedView shows the link to a partner's documentation page, this once.
+// LinkCreatedView shows a new link to a partner's documentation page, once.
 type LinkCreatedView struct {
 	Shell       ui.Shell
 	PartnerName string
@@ -81,7 +81,7 @@ func LinkCreated(v LinkCreatedView) templ.Component {
 			if templ_7745c5c3_Err != nil {
 				return templ_7745c5c3_Err
 			}
-			templ_7745c5c3_Err = ui.LinkButton("", "", "Open the page", v.Link).Render(ctx, templ_7745c5c3_Buffer)
+			templ_7745c5c3_Err = ui.LinkButton("", "", "Open page", v.Link).Render(ctx, templ_7745c5c3_Buffer)
 			if templ_7745c5c3_Err != nil {
 				return templ_7745c5c3_Err
 			}

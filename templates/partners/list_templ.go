@@ -21,19 +21,19 @@ type PartnersView struct {
 	Search                        string
 	Statuses, Managers, Modes     []ui.Option
 	SortName, SortLeads, SortSeen ui.Sort
-	AsOf                          time.Time // leads and payouts are those until then
+	AsOf                          time.Time // end of the 30 days of leads and payouts
 	State                         ui.ListState
 	Partners                      []PartnerRow
 	Pager                         ui.Pager
-	NewURL                        string // empty where this person may not
+	NewURL                        string // empty if the user cannot create partners
 }
 
-// PartnerRow is one of them. Leads and payouts are those of the last 30 days.
+// PartnerRow is a partner in the list. Leads and Payouts cover the last 30 days.
 type PartnerRow struct {
 	Name, Slug, URL string
 	Status          string // "pending", "approved" or "suspended"
 	Manager         string
-	Signing         string // in words: "required", "report only", "off", "required (platform default)"
+	Signing         string // "required", "report only", "off" or "required (default)"
 	Leads           int64
 	Payouts         []money.Amount
 	LastTraffic     time.Time
@@ -107,7 +107,7 @@ func Partners(v PartnersView) templ.Component {
 				if templ_7745c5c3_Err != nil {
 					return templ_7745c5c3_Err
 				}
-				templ_7745c5c3_Err = ui.FilterSelect("manager", "Manager", "Anybody", v.Managers).Render(ctx, templ_7745c5c3_Buffer)
+				templ_7745c5c3_Err = ui.FilterSelect("manager", "Manager", "Any manager", v.Managers).Render(ctx, templ_7745c5c3_Buffer)
 				if templ_7745c5c3_Err != nil {
 					return templ_7745c5c3_Err
 				}
@@ -182,14 +182,14 @@ func Partners(v PartnersView) templ.Component {
 				return templ_7745c5c3_Err
 			}
 			if len(v.Partners) > 0 && !v.AsOf.IsZero() {
-				templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 6, "<p class=\"hint mt-2\">Leads and payouts are those of the 30 days until <time datetime=\"")
+				templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 6, "<p class=\"hint mt-2\">Leads and payouts cover the 30 days up to <time datetime=\"")
 				if templ_7745c5c3_Err != nil {
 					return templ_7745c5c3_Err
 				}
 				var templ_7745c5c3_Var6 string
 				templ_7745c5c3_Var6, templ_7745c5c3_Err = templ.ResolveAttributeValue(ui.RFC3339(v.AsOf))
 				if templ_7745c5c3_Err != nil {
-					return templ.Error{Err: templ_7745c5c3_Err, FileName: `partners/list.templ`, Line: 61, Col: 109}
+					return templ.Error{Err: templ_7745c5c3_Err, FileName: `partners/list.templ`, Line: 61, Col: 102}
 				}
 				_, templ_7745c5c3_Err = templ_7745c5c3_Buffer.WriteString(templ_7745c5c3_Var6)
 				if templ_7745c5c3_Err != nil {
@@ -202,13 +202,13 @@ func Partners(v PartnersView) templ.Component {
 				var templ_7745c5c3_Var7 string
 				templ_7745c5c3_Var7, templ_7745c5c3_Err = templ.JoinStringErrs(ui.UTC(v.AsOf))
 				if templ_7745c5c3_Err != nil {
-					return templ.Error{Err: templ_7745c5c3_Err, FileName: `partners/list.templ`, Line: 61, Col: 128}
+					return templ.Error{Err: templ_7745c5c3_Err, FileName: `partners/list.templ`, Line: 61, Col: 121}
 				}
 				_, templ_7745c5c3_Err = templ_7745c5c3_Buffer.WriteString(templ.EscapeString(templ_7745c5c3_Var7))
 				if templ_7745c5c3_Err != nil {
 					return templ_7745c5c3_Err
 				}
-				templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 8, "</time>. Currencies are never summed.</p>")
+				templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 8, "</time>. Payouts are listed by currency.</p>")
 				if templ_7745c5c3_Err != nil {
 					return templ_7745c5c3_Err
 				}
@@ -367,7 +367,7 @@ func partnerRow(p PartnerRow, now time.Time) templ.Component {
 					}()
 				}
 				ctx = templ.InitializeContext(ctx)
-				templ_7745c5c3_Err = ui.ValueOrPlaceholder(p.Manager, "nobody yet").Render(ctx, templ_7745c5c3_Buffer)
+				templ_7745c5c3_Err = ui.ValueOrPlaceholder(p.Manager, "Unassigned").Render(ctx, templ_7745c5c3_Buffer)
 				if templ_7745c5c3_Err != nil {
 					return templ_7745c5c3_Err
 				}
@@ -633,7 +633,7 @@ func noPartners(url string) templ.Component {
 			}
 			return nil
 		})
-		templ_7745c5c3_Err = ui.EmptyState("partners", "No partners yet", "Whoever sends leads is a partner: with accounts, signing secrets and a base URL of its own. Taking one on is a guided path to its first signed post.").Render(templ.WithChildren(ctx, templ_7745c5c3_Var25), templ_7745c5c3_Buffer)
+		templ_7745c5c3_Err = ui.EmptyState("partners", "No partners yet", "Partners sell leads on the platform. Create one, and the onboarding page leads you to its first signed post.").Render(templ.WithChildren(ctx, templ_7745c5c3_Var25), templ_7745c5c3_Buffer)
 		if templ_7745c5c3_Err != nil {
 			return templ_7745c5c3_Err
 		}

@@ -14,18 +14,18 @@ import (
 	"github.com/pingpost/pingpost/templates/ui"
 )
 
-// OnboardingLive is what has arrived so far; it comes by itself while scripts run.
+// OnboardingLive is the latest activity of a partner. Scripts reload it.
 type OnboardingLive struct {
-	URL     string // of this part alone
+	URL     string // returns only this part of the page
 	Waiting bool
-	Events  []LiveEvent // the newest first
+	Events  []LiveEvent // newest first
 }
 
-// LiveEvent is a ping or post that arrived.
+// LiveEvent is a delivered lead or a rejected request.
 type LiveEvent struct {
 	At       time.Time
 	Kind     string // of Status
-	What     string // "Lead delivered", "Post refused: wrong signature"
+	What     string // "Lead delivered", "Post rejected: wrong signature"
 	Detail   string // "Sandbox account harbour-trial, signed with “first secret”"
 	LeadID   string
 	Fix      string
@@ -33,9 +33,9 @@ type LiveEvent struct {
 	CheckURL string
 }
 
-// OnboardingEvents is what has arrived so far. It asks for itself again every two
-// seconds. That it is replaced is why it is no live region of its own, which would
-// be read from its start each time: console.js says data-news where it has changed.
+// OnboardingEvents shows the latest activity and reloads every two seconds. It is not a live
+// region, because screen readers would read all of it after each reload. console.js announces
+// data-news when it changes.
 func OnboardingEvents(v OnboardingLive, now time.Time) templ.Component {
 	return templruntime.GeneratedTemplate(func(templ_7745c5c3_Input templruntime.GeneratedComponentInput) (templ_7745c5c3_Err error) {
 		templ_7745c5c3_W, ctx := templ_7745c5c3_Input.Writer, templ_7745c5c3_Input.Context
@@ -83,7 +83,7 @@ func OnboardingEvents(v OnboardingLive, now time.Time) templ.Component {
 		if templ_7745c5c3_Err != nil {
 			return templ_7745c5c3_Err
 		}
-		templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 3, "\"><div class=\"section-head\"><h2 id=\"arrivals-title\">What has arrived</h2>")
+		templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 3, "\"><div class=\"section-head\"><h2 id=\"arrivals-title\">Live activity</h2>")
 		if templ_7745c5c3_Err != nil {
 			return templ_7745c5c3_Err
 		}
@@ -98,7 +98,7 @@ func OnboardingEvents(v OnboardingLive, now time.Time) templ.Component {
 			return templ_7745c5c3_Err
 		}
 		if len(v.Events) == 0 {
-			templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 5, "<p class=\"text-sm text-soft\">Nothing yet. Pings and posts of this partner appear here, the newest first.</p>")
+			templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 5, "<p class=\"text-sm text-soft\">No activity yet. This partner's leads and rejected requests appear here, newest first.</p>")
 			if templ_7745c5c3_Err != nil {
 				return templ_7745c5c3_Err
 			}
@@ -126,7 +126,7 @@ func OnboardingEvents(v OnboardingLive, now time.Time) templ.Component {
 				return templ_7745c5c3_Err
 			}
 		}
-		templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 10, "<p class=\"without-js mt-2\"><a href=\"\">Look again</a></p></section>")
+		templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 10, "<p class=\"without-js mt-2\"><a href=\"\">Refresh</a></p></section>")
 		if templ_7745c5c3_Err != nil {
 			return templ_7745c5c3_Err
 		}
@@ -134,8 +134,7 @@ func OnboardingEvents(v OnboardingLive, now time.Time) templ.Component {
 	})
 }
 
-// Announcement is what somebody who cannot see the page is told: it differs from what was
-// said before only where something has arrived.
+// Announcement is the text for screen readers. It changes only when there is a new event.
 func (v OnboardingLive) Announcement() string {
 	if len(v.Events) == 0 {
 		return "Waiting for the first post"
@@ -174,7 +173,7 @@ func liveEvent(e LiveEvent, now time.Time) templ.Component {
 			return templ_7745c5c3_Err
 		}
 		if e.Sandbox {
-			templ_7745c5c3_Err = ui.Status("info", "sandbox", "sandbox: pays nobody").Render(ctx, templ_7745c5c3_Buffer)
+			templ_7745c5c3_Err = ui.Status("info", "sandbox", "Sandbox").Render(ctx, templ_7745c5c3_Buffer)
 			if templ_7745c5c3_Err != nil {
 				return templ_7745c5c3_Err
 			}
@@ -194,7 +193,7 @@ func liveEvent(e LiveEvent, now time.Time) templ.Component {
 		var templ_7745c5c3_Var5 string
 		templ_7745c5c3_Var5, templ_7745c5c3_Err = templ.JoinStringErrs(e.Detail)
 		if templ_7745c5c3_Err != nil {
-			return templ.Error{Err: templ_7745c5c3_Err, FileName: `partners/live.templ`, Line: 74, Col: 30}
+			return templ.Error{Err: templ_7745c5c3_Err, FileName: `partners/live.templ`, Line: 73, Col: 30}
 		}
 		_, templ_7745c5c3_Err = templ_7745c5c3_Buffer.WriteString(templ.EscapeString(templ_7745c5c3_Var5))
 		if templ_7745c5c3_Err != nil {
@@ -212,7 +211,7 @@ func liveEvent(e LiveEvent, now time.Time) templ.Component {
 			var templ_7745c5c3_Var6 string
 			templ_7745c5c3_Var6, templ_7745c5c3_Err = templ.JoinStringErrs(e.Fix)
 			if templ_7745c5c3_Err != nil {
-				return templ.Error{Err: templ_7745c5c3_Err, FileName: `partners/live.templ`, Line: 77, Col: 10}
+				return templ.Error{Err: templ_7745c5c3_Err, FileName: `partners/live.templ`, Line: 76, Col: 10}
 			}
 			_, templ_7745c5c3_Err = templ_7745c5c3_Buffer.WriteString(templ.EscapeString(templ_7745c5c3_Var6))
 			if templ_7745c5c3_Err != nil {
@@ -230,13 +229,13 @@ func liveEvent(e LiveEvent, now time.Time) templ.Component {
 				var templ_7745c5c3_Var7 templ.SafeURL
 				templ_7745c5c3_Var7, templ_7745c5c3_Err = templ.JoinURLErrs(e.CheckURL)
 				if templ_7745c5c3_Err != nil {
-					return templ.Error{Err: templ_7745c5c3_Err, FileName: `partners/live.templ`, Line: 79, Col: 24}
+					return templ.Error{Err: templ_7745c5c3_Err, FileName: `partners/live.templ`, Line: 78, Col: 24}
 				}
 				_, templ_7745c5c3_Err = templ_7745c5c3_Buffer.WriteString(templ.EscapeString(templ_7745c5c3_Var7))
 				if templ_7745c5c3_Err != nil {
 					return templ_7745c5c3_Err
 				}
-				templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 18, "\">Check the signature</a>")
+				templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 18, "\">Check signature</a>")
 				if templ_7745c5c3_Err != nil {
 					return templ_7745c5c3_Err
 				}

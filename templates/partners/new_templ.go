@@ -10,13 +10,13 @@ import templruntime "github.com/a-h/templ/runtime"
 
 import "github.com/pingpost/pingpost/templates/ui"
 
-// PartnerNewView creates a partner. Field names: name, slug, legal_name, manager,
-// signing, proof.
+// PartnerNewView is the form for a new partner. Field names: name, slug, legal_name,
+// manager, signing, proof.
 type PartnerNewView struct {
 	Shell                 ui.Shell
 	Name, Slug, LegalName string
 	Managers, Modes       []ui.Option
-	StepUp                ui.StepUp // where posts without a signature are accepted
+	StepUp                ui.StepUp // needed if unsigned posts are accepted
 	Errors                ui.Errors
 }
 
@@ -69,7 +69,7 @@ func PartnerNew(v PartnerNewView) templ.Component {
 			if templ_7745c5c3_Err != nil {
 				return templ_7745c5c3_Err
 			}
-			templ_7745c5c3_Err = ui.FormField(ui.Field{Name: "slug", Label: "Slug", Value: v.Slug, Autocomplete: "off", Error: v.Errors.For("slug"), Hint: "Its name in addresses, such as harbour-leads: small letters, digits and hyphens. It is part of the base URL that the partner builds on, and cannot be changed later."}).Render(ctx, templ_7745c5c3_Buffer)
+			templ_7745c5c3_Err = ui.FormField(ui.Field{Name: "slug", Label: "Slug", Value: v.Slug, Autocomplete: "off", Error: v.Errors.For("slug"), Hint: "Part of the partner's base URL, such as harbour-leads. Use lower-case letters, digits and hyphens. It cannot be changed later."}).Render(ctx, templ_7745c5c3_Buffer)
 			if templ_7745c5c3_Err != nil {
 				return templ_7745c5c3_Err
 			}
@@ -81,7 +81,7 @@ func PartnerNew(v PartnerNewView) templ.Component {
 			if templ_7745c5c3_Err != nil {
 				return templ_7745c5c3_Err
 			}
-			templ_7745c5c3_Err = ui.Radios(ui.Field{Name: "signing", Label: "Posts without a signature", Options: v.Modes, Error: v.Errors.For("signing")}).Render(ctx, templ_7745c5c3_Buffer)
+			templ_7745c5c3_Err = ui.Radios(ui.Field{Name: "signing", Label: "Signing mode", Options: v.Modes, Error: v.Errors.For("signing")}).Render(ctx, templ_7745c5c3_Buffer)
 			if templ_7745c5c3_Err != nil {
 				return templ_7745c5c3_Err
 			}
@@ -93,7 +93,7 @@ func PartnerNew(v PartnerNewView) templ.Component {
 			if templ_7745c5c3_Err != nil {
 				return templ_7745c5c3_Err
 			}
-			templ_7745c5c3_Err = ui.Submit("primary", "Make the partner, and go on").Render(ctx, templ_7745c5c3_Buffer)
+			templ_7745c5c3_Err = ui.Submit("primary", "Create partner").Render(ctx, templ_7745c5c3_Buffer)
 			if templ_7745c5c3_Err != nil {
 				return templ_7745c5c3_Err
 			}

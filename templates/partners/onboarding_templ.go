@@ -14,24 +14,24 @@ import (
 	"github.com/pingpost/pingpost/templates/ui"
 )
 
-// OnboardingView is the way to a partner's first lead, on one page.
+// OnboardingView is the page with the steps to a partner's first lead.
 type OnboardingView struct {
 	Head  PartnerHead
 	Steps []OnboardingStep
 	Live  OnboardingLive
 }
 
-// OnboardingStep is one of: accounts, approve, secret, hand over, first post.
+// OnboardingStep is a step: account, approval, secret, integration details, first lead.
 type OnboardingStep struct {
 	Title, Text string
 	Done        bool
-	Current     bool // the first that is not done
+	Current     bool // the first step that is not done
 	Detail      string
-	ActionURL   string // empty where there is nothing to press
+	ActionURL   string // empty if the step has no button
 	ActionLabel string
-	Post        bool // the action is a form that is sent
+	Post        bool // the button sends a form
 	Also        *ui.Link
-	StateID     string // of the state's element, where it changes while the page is open
+	StateID     string // id of the state's element, if live updates replace it
 }
 
 func Onboarding(v OnboardingView) templ.Component {
@@ -107,7 +107,7 @@ func Onboarding(v OnboardingView) templ.Component {
 	})
 }
 
-// onboardingStep opens and closes; the current one is open when the page comes.
+// onboardingStep is a collapsible step. The current step is open at first.
 func onboardingStep(h PartnerHead, s OnboardingStep) templ.Component {
 	return templruntime.GeneratedTemplate(func(templ_7745c5c3_Input templruntime.GeneratedComponentInput) (templ_7745c5c3_Err error) {
 		templ_7745c5c3_W, ctx := templ_7745c5c3_Input.Writer, templ_7745c5c3_Input.Context
@@ -247,8 +247,8 @@ func onboardingStep(h PartnerHead, s OnboardingStep) templ.Component {
 	})
 }
 
-// OnboardingProgress is the live part of the page: what has arrived, and the state of the
-// step that waits for it, which replaces the one on the page.
+// OnboardingProgress is the answer to a live update: the latest events, and the state of the
+// step that waits for them, swapped out of band.
 func OnboardingProgress(v OnboardingLive, waits OnboardingStep, now time.Time) templ.Component {
 	return templruntime.GeneratedTemplate(func(templ_7745c5c3_Input templruntime.GeneratedComponentInput) (templ_7745c5c3_Err error) {
 		templ_7745c5c3_W, ctx := templ_7745c5c3_Input.Writer, templ_7745c5c3_Input.Context
@@ -325,17 +325,17 @@ func stepState(s OnboardingStep) templ.Component {
 		}
 		ctx = templ.ClearChildren(ctx)
 		if s.Done {
-			templ_7745c5c3_Err = ui.Status("good", "done", "done").Render(ctx, templ_7745c5c3_Buffer)
+			templ_7745c5c3_Err = ui.Status("good", "done", "Done").Render(ctx, templ_7745c5c3_Buffer)
 			if templ_7745c5c3_Err != nil {
 				return templ_7745c5c3_Err
 			}
 		} else if s.Current {
-			templ_7745c5c3_Err = ui.Status("info", "current", "now").Render(ctx, templ_7745c5c3_Buffer)
+			templ_7745c5c3_Err = ui.Status("info", "current", "Current step").Render(ctx, templ_7745c5c3_Buffer)
 			if templ_7745c5c3_Err != nil {
 				return templ_7745c5c3_Err
 			}
 		} else {
-			templ_7745c5c3_Err = ui.Status("wait", "pending", "to come").Render(ctx, templ_7745c5c3_Buffer)
+			templ_7745c5c3_Err = ui.Status("wait", "pending", "Not started").Render(ctx, templ_7745c5c3_Buffer)
 			if templ_7745c5c3_Err != nil {
 				return templ_7745c5c3_Err
 			}
@@ -344,8 +344,7 @@ func stepState(s OnboardingStep) templ.Component {
 	})
 }
 
-// stepAction is what there is to press. What is sent is sent once: a step that is
-// done has no such button any more.
+// stepAction is the button of a step. A form's button disappears when the step is done.
 func stepAction(h PartnerHead, s OnboardingStep) templ.Component {
 	return templruntime.GeneratedTemplate(func(templ_7745c5c3_Input templruntime.GeneratedComponentInput) (templ_7745c5c3_Err error) {
 		templ_7745c5c3_W, ctx := templ_7745c5c3_Input.Writer, templ_7745c5c3_Input.Context
@@ -380,7 +379,7 @@ func stepAction(h PartnerHead, s OnboardingStep) templ.Component {
 			var templ_7745c5c3_Var12 templ.SafeURL
 			templ_7745c5c3_Var12, templ_7745c5c3_Err = templ.JoinURLErrs(s.ActionURL)
 			if templ_7745c5c3_Err != nil {
-				return templ.Error{Err: templ_7745c5c3_Err, FileName: `partners/onboarding.templ`, Line: 100, Col: 28}
+				return templ.Error{Err: templ_7745c5c3_Err, FileName: `partners/onboarding.templ`, Line: 99, Col: 28}
 			}
 			_, templ_7745c5c3_Err = templ_7745c5c3_Buffer.WriteString(templ.EscapeString(templ_7745c5c3_Var12))
 			if templ_7745c5c3_Err != nil {
@@ -405,7 +404,7 @@ func stepAction(h PartnerHead, s OnboardingStep) templ.Component {
 			var templ_7745c5c3_Var13 string
 			templ_7745c5c3_Var13, templ_7745c5c3_Err = templ.ResolveAttributeValue(h.URL + "/onboarding")
 			if templ_7745c5c3_Err != nil {
-				return templ.Error{Err: templ_7745c5c3_Err, FileName: `partners/onboarding.templ`, Line: 103, Col: 67}
+				return templ.Error{Err: templ_7745c5c3_Err, FileName: `partners/onboarding.templ`, Line: 102, Col: 67}
 			}
 			_, templ_7745c5c3_Err = templ_7745c5c3_Buffer.WriteString(templ_7745c5c3_Var13)
 			if templ_7745c5c3_Err != nil {

@@ -14,7 +14,7 @@ import (
 	"github.com/pingpost/pingpost/templates/ui"
 )
 
-// PartnerHead stands over each page of a partner. Forms go to URL/…
+// PartnerHead is the header of every page of a partner. Forms are sent to URL/…
 type PartnerHead struct {
 	Shell         ui.Shell
 	URL           string // "/partners/pt_…"
@@ -28,14 +28,14 @@ type PartnerHead struct {
 	Tabs          []ui.Tab
 	Version       int
 	CanWrite      bool
-	Approve       string             // the button: "Approve", or "Lift the suspension"; empty where there is none. POST URL/approve
-	Suspend       *ui.ConfirmView    // nil where there is nothing to suspend, or it is not theirs
-	OnboardingURL string             // empty once the partner sells
-	LeadsURL      string             // empty where this person sees none
-	Attention     []ui.AttentionItem // what should be done next, each with its page
+	Approve       string             // button of POST URL/approve: "Approve partner", "Lift suspension" or empty for none
+	Suspend       *ui.ConfirmView    // nil if the partner is not approved or the user cannot change it
+	OnboardingURL string             // empty once a signed post was accepted
+	LeadsURL      string             // empty if the user cannot see the partner's leads
+	Attention     []ui.AttentionItem // open tasks, each with a link
 }
 
-// partnerPage is a page of a partner: what it is, what waits for a person, and its tabs.
+// partnerPage is the layout of a partner's pages: facts, open tasks and tabs.
 func partnerPage(h PartnerHead, errors ui.Errors) templ.Component {
 	return templruntime.GeneratedTemplate(func(templ_7745c5c3_Input templruntime.GeneratedComponentInput) (templ_7745c5c3_Err error) {
 		templ_7745c5c3_W, ctx := templ_7745c5c3_Input.Writer, templ_7745c5c3_Input.Context
@@ -93,7 +93,7 @@ func partnerPage(h PartnerHead, errors ui.Errors) templ.Component {
 			if templ_7745c5c3_Err != nil {
 				return templ_7745c5c3_Err
 			}
-			templ_7745c5c3_Err = ui.Tabs("Parts of this partner", h.Tabs).Render(ctx, templ_7745c5c3_Buffer)
+			templ_7745c5c3_Err = ui.Tabs("Partner pages", h.Tabs).Render(ctx, templ_7745c5c3_Buffer)
 			if templ_7745c5c3_Err != nil {
 				return templ_7745c5c3_Err
 			}
@@ -184,7 +184,7 @@ func partnerFacts(h PartnerHead) templ.Component {
 				}()
 			}
 			ctx = templ.InitializeContext(ctx)
-			templ_7745c5c3_Err = ui.ValueOrPlaceholder(h.Manager, "nobody yet").Render(ctx, templ_7745c5c3_Buffer)
+			templ_7745c5c3_Err = ui.ValueOrPlaceholder(h.Manager, "Unassigned").Render(ctx, templ_7745c5c3_Buffer)
 			if templ_7745c5c3_Err != nil {
 				return templ_7745c5c3_Err
 			}
@@ -234,7 +234,7 @@ func partnerFacts(h PartnerHead) templ.Component {
 			}
 			return nil
 		})
-		templ_7745c5c3_Err = ui.SummaryItem("Id").Render(templ.WithChildren(ctx, templ_7745c5c3_Var7), templ_7745c5c3_Buffer)
+		templ_7745c5c3_Err = ui.SummaryItem("ID").Render(templ.WithChildren(ctx, templ_7745c5c3_Var7), templ_7745c5c3_Buffer)
 		if templ_7745c5c3_Err != nil {
 			return templ_7745c5c3_Err
 		}
@@ -284,7 +284,7 @@ func partnerActions(h PartnerHead) templ.Component {
 			}
 		}
 		if h.Suspend != nil {
-			templ_7745c5c3_Err = ui.DialogLink("", "Suspend", h.URL+"/suspend", "suspend").Render(ctx, templ_7745c5c3_Buffer)
+			templ_7745c5c3_Err = ui.DialogLink("", "Suspend partner", h.URL+"/suspend", "suspend").Render(ctx, templ_7745c5c3_Buffer)
 			if templ_7745c5c3_Err != nil {
 				return templ_7745c5c3_Err
 			}

@@ -17,40 +17,40 @@ import (
 	"github.com/pingpost/pingpost/templates/ui"
 )
 
-// PartnerPricesView is what a partner has of its own. Field names: adjustment, cap,
-// exclusions, version, proof.
+// PartnerPricesView is the Pricing tab. Field names: adjustment, cap, exclusions, version,
+// proof.
 type PartnerPricesView struct {
 	Head                        PartnerHead
-	Hidden                      string         // why it cannot be seen; empty where it can, and then the rest counts
-	Locked                      string         // why it cannot be changed; empty where it can
+	Hidden                      string         // why the user cannot see prices; if set, only Head is used
+	Locked                      string         // why the form is read-only; empty if it is not
 	Proposal                    *PriceProposal // waiting for approval, or nil
 	Submit                      string         // the button's label
-	Unread                      bool           // the exclusions are not understood, so no price is given
-	Adjustment, Cap, Exclusions string         // as they are typed, exclusions one a line
+	Unread                      bool           // the exclusions cannot be read, so the partner gets no prices
+	Adjustment, Cap, Exclusions string         // as entered, one exclusion per line
 	LeadsToday                  int64
-	Capped                      bool // the cap that is in force is reached
+	Capped                      bool // the current cap is reached
 	Changed                     time.Time
-	Example                     *PartnerPriceExample // nil where this person sees no rate card
+	Example                     *PartnerPriceExample // nil if the user cannot see the rate card
 	Version                     int
 	StepUp                      ui.StepUp
 	Conflict                    *ui.Conflict
 	Errors                      ui.Errors
 }
 
-// PriceProposal is a change that waits for a second person. Field names: proposal, proof.
+// PriceProposal is a change that waits for approval. Field names: proposal, proof.
 type PriceProposal struct {
 	ID, Proposer            string
 	At                      time.Time
 	Changes                 []ui.Change
-	Own                     bool // this person proposed it
-	Stale                   bool // the prices have changed since
+	Own                     bool // the user proposed it
+	Stale                   bool // the pricing has changed since
 	MayApprove, MayWithdraw bool
 }
 
-// PartnerPriceExample is how one lead of the partner is priced now.
+// PartnerPriceExample shows how a sample lead is priced for the partner.
 type PartnerPriceExample struct {
 	ratecard.Explanation
-	Card ui.Link // the version of the rate card
+	Card ui.Link // the rate card's current version
 }
 
 func PartnerPrices(v PartnerPricesView) templ.Component {
@@ -151,7 +151,7 @@ func partnerPricing(v PartnerPricesView) templ.Component {
 		if templ_7745c5c3_Err != nil {
 			return templ_7745c5c3_Err
 		}
-		templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 3, "\"><h2 id=\"own\" class=\"mb-2\">Prices of its own</h2>")
+		templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 3, "\"><h2 id=\"own\" class=\"mb-2\">Partner pricing</h2>")
 		if templ_7745c5c3_Err != nil {
 			return templ_7745c5c3_Err
 		}
@@ -168,7 +168,7 @@ func partnerPricing(v PartnerPricesView) templ.Component {
 					}()
 				}
 				ctx = templ.InitializeContext(ctx)
-				templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 4, "Its exclusions cannot be understood, so its pings get no price at all. Set them anew.")
+				templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 4, "The saved exclusions are not valid, so this partner gets no prices. Enter them again.")
 				if templ_7745c5c3_Err != nil {
 					return templ_7745c5c3_Err
 				}
@@ -179,7 +179,7 @@ func partnerPricing(v PartnerPricesView) templ.Component {
 				return templ_7745c5c3_Err
 			}
 		}
-		templ_7745c5c3_Err = ownPricesMeaning(v.Head.BaseURL).Render(ctx, templ_7745c5c3_Buffer)
+		templ_7745c5c3_Err = pricingHelp(v.Head.BaseURL).Render(ctx, templ_7745c5c3_Buffer)
 		if templ_7745c5c3_Err != nil {
 			return templ_7745c5c3_Err
 		}
@@ -198,12 +198,12 @@ func partnerPricing(v PartnerPricesView) templ.Component {
 			if templ_7745c5c3_Err != nil {
 				return templ_7745c5c3_Err
 			}
-			templ_7745c5c3_Err = ownPricesRead(v).Render(ctx, templ_7745c5c3_Buffer)
+			templ_7745c5c3_Err = pricingSummary(v).Render(ctx, templ_7745c5c3_Buffer)
 			if templ_7745c5c3_Err != nil {
 				return templ_7745c5c3_Err
 			}
 		} else {
-			templ_7745c5c3_Err = ownPricesForm(v).Render(ctx, templ_7745c5c3_Buffer)
+			templ_7745c5c3_Err = pricingForm(v).Render(ctx, templ_7745c5c3_Buffer)
 			if templ_7745c5c3_Err != nil {
 				return templ_7745c5c3_Err
 			}
@@ -309,7 +309,7 @@ func priceProposal(p PriceProposal, v PartnerPricesView) templ.Component {
 					}()
 				}
 				ctx = templ.InitializeContext(ctx)
-				templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 12, "The prices have changed since this was proposed, so it cannot be approved. Withdraw it and propose the change again.")
+				templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 12, "The pricing has changed since this was proposed, so it cannot be approved. Withdraw it and propose the change again.")
 				if templ_7745c5c3_Err != nil {
 					return templ_7745c5c3_Err
 				}
@@ -382,7 +382,7 @@ func priceProposal(p PriceProposal, v PartnerPricesView) templ.Component {
 			if templ_7745c5c3_Err != nil {
 				return templ_7745c5c3_Err
 			}
-			templ_7745c5c3_Err = ui.Submit("primary", "Approve prices").Render(ctx, templ_7745c5c3_Buffer)
+			templ_7745c5c3_Err = ui.Submit("primary", "Approve pricing").Render(ctx, templ_7745c5c3_Buffer)
 			if templ_7745c5c3_Err != nil {
 				return templ_7745c5c3_Err
 			}
@@ -439,7 +439,7 @@ func priceProposal(p PriceProposal, v PartnerPricesView) templ.Component {
 	})
 }
 
-func ownPricesMeaning(baseURL string) templ.Component {
+func pricingHelp(baseURL string) templ.Component {
 	return templruntime.GeneratedTemplate(func(templ_7745c5c3_Input templruntime.GeneratedComponentInput) (templ_7745c5c3_Err error) {
 		templ_7745c5c3_W, ctx := templ_7745c5c3_Input.Writer, templ_7745c5c3_Input.Context
 		if templ_7745c5c3_CtxErr := ctx.Err(); templ_7745c5c3_CtxErr != nil {
@@ -460,20 +460,20 @@ func ownPricesMeaning(baseURL string) templ.Component {
 			templ_7745c5c3_Var15 = templ.NopComponent
 		}
 		ctx = templ.ClearChildren(ctx)
-		templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 24, "<ul class=\"mb-4 list-disc pl-4 text-sm\"><li>They hold for pings on the partner's own base URL, <code>")
+		templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 24, "<ul class=\"mb-4 list-disc pl-4 text-sm\"><li>Partner pricing applies to pings on the partner's own base URL, <code>")
 		if templ_7745c5c3_Err != nil {
 			return templ_7745c5c3_Err
 		}
 		var templ_7745c5c3_Var16 string
 		templ_7745c5c3_Var16, templ_7745c5c3_Err = templ.JoinStringErrs(baseURL)
 		if templ_7745c5c3_Err != nil {
-			return templ.Error{Err: templ_7745c5c3_Err, FileName: `partners/prices.templ`, Line: 131, Col: 72}
+			return templ.Error{Err: templ_7745c5c3_Err, FileName: `partners/prices.templ`, Line: 131, Col: 85}
 		}
 		_, templ_7745c5c3_Err = templ_7745c5c3_Buffer.WriteString(templ.EscapeString(templ_7745c5c3_Var16))
 		if templ_7745c5c3_Err != nil {
 			return templ_7745c5c3_Err
 		}
-		templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 25, "</code>, and on no other. On the address that all share it is priced like everybody.</li><li>The adjustment comes last, after multipliers, floor and ceiling, and before the one rounding.</li><li>Once a change is saved it holds on every node within a second. A quote that was given before is honoured: its lead is paid what was told.</li><li>A partner with its own prices must ping and post on its own base URL. Posts on a quote from the shared address are rejected, unless the quote was issued before these prices took effect.</li></ul>")
+		templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 25, "</code>. Pings on the shared base URL get rate card prices.</li><li>The adjustment is applied last, after multipliers, floor and ceiling, and before rounding.</li><li>Changes take effect within a second. For quotes issued before a change, the quoted price is paid.</li><li>Partners with partner pricing must ping and post on their own base URL. Posts on a quote from the shared base URL are rejected, unless the quote was issued before partner pricing took effect.</li></ul>")
 		if templ_7745c5c3_Err != nil {
 			return templ_7745c5c3_Err
 		}
@@ -482,12 +482,12 @@ func ownPricesMeaning(baseURL string) templ.Component {
 }
 
 const (
-	adjustmentHint = "In percent of the rate card's price, such as +5 or -2.5, with at most two decimals; from -90 to +900."
-	capHint        = "Its leads that were stored in the UTC day count, those of sandbox accounts do not. At the cap its pings are answered without a price; the count is at most a second old, and quotes given before are honoured."
-	exclusionsHint = "One a line: what the partner does not sell, so that its pings get no price. Name an industry, a category or a country, or several with commas: industry plumber, country FR."
+	adjustmentHint = "A percentage of the rate card price, such as +5 or -2.5. From -90 to +900, with at most two decimals."
+	capHint        = "When the cap is reached, pings get no price until midnight UTC. Quotes issued before that are still honored. Sandbox leads do not count."
+	exclusionsHint = "One per line. Matching pings get no price. Enter an industry, a category or a country, or combine them with commas, such as: industry plumber, country FR."
 )
 
-func ownPricesForm(v PartnerPricesView) templ.Component {
+func pricingForm(v PartnerPricesView) templ.Component {
 	return templruntime.GeneratedTemplate(func(templ_7745c5c3_Input templruntime.GeneratedComponentInput) (templ_7745c5c3_Err error) {
 		templ_7745c5c3_W, ctx := templ_7745c5c3_Input.Writer, templ_7745c5c3_Input.Context
 		if templ_7745c5c3_CtxErr := ctx.Err(); templ_7745c5c3_CtxErr != nil {
@@ -533,7 +533,7 @@ func ownPricesForm(v PartnerPricesView) templ.Component {
 		if templ_7745c5c3_Err != nil {
 			return templ_7745c5c3_Err
 		}
-		templ_7745c5c3_Err = ui.FormField(ui.Field{Name: "cap", Label: "Daily cap of leads", Value: v.Cap, Autocomplete: "off", Optional: true, Hint: v.todayText() + " " + capHint, Error: v.Errors.For("cap")}).Render(ctx, templ_7745c5c3_Buffer)
+		templ_7745c5c3_Err = ui.FormField(ui.Field{Name: "cap", Label: "Daily lead cap", Value: v.Cap, Autocomplete: "off", Optional: true, Hint: v.todayText() + " " + capHint, Error: v.Errors.For("cap")}).Render(ctx, templ_7745c5c3_Buffer)
 		if templ_7745c5c3_Err != nil {
 			return templ_7745c5c3_Err
 		}
@@ -561,7 +561,7 @@ func ownPricesForm(v PartnerPricesView) templ.Component {
 	})
 }
 
-func ownPricesRead(v PartnerPricesView) templ.Component {
+func pricingSummary(v PartnerPricesView) templ.Component {
 	return templruntime.GeneratedTemplate(func(templ_7745c5c3_Input templruntime.GeneratedComponentInput) (templ_7745c5c3_Err error) {
 		templ_7745c5c3_W, ctx := templ_7745c5c3_Input.Writer, templ_7745c5c3_Input.Context
 		if templ_7745c5c3_CtxErr := ctx.Err(); templ_7745c5c3_CtxErr != nil {
@@ -590,11 +590,11 @@ func ownPricesRead(v PartnerPricesView) templ.Component {
 		if templ_7745c5c3_Err != nil {
 			return templ_7745c5c3_Err
 		}
-		templ_7745c5c3_Err = ui.Pair("Daily cap of leads", v.Cap, "none").Render(ctx, templ_7745c5c3_Buffer)
+		templ_7745c5c3_Err = ui.Pair("Daily lead cap", v.Cap, "none").Render(ctx, templ_7745c5c3_Buffer)
 		if templ_7745c5c3_Err != nil {
 			return templ_7745c5c3_Err
 		}
-		templ_7745c5c3_Err = ui.Pair("Leads of today", v.todayText(), "").Render(ctx, templ_7745c5c3_Buffer)
+		templ_7745c5c3_Err = ui.Pair("Leads today", v.todayText(), "").Render(ctx, templ_7745c5c3_Buffer)
 		if templ_7745c5c3_Err != nil {
 			return templ_7745c5c3_Err
 		}
@@ -618,14 +618,14 @@ func (v PartnerPricesView) adjustmentText() string {
 }
 
 func (v PartnerPricesView) todayText() string {
-	text := ui.Plural(v.LeadsToday, "lead", "leads") + " of today so far."
+	text := ui.Plural(v.LeadsToday, "lead", "leads") + " today."
 	if v.Capped {
-		text += " The cap is reached until midnight UTC."
+		text += " The cap has been reached."
 	}
 	return text
 }
 
-var priceStepColumns = []ui.Column{{Label: "Step"}, {Label: "What it does"}, {Label: "Price so far", Number: true}, {Label: "Rule"}}
+var priceStepColumns = []ui.Column{{Label: "Step"}, {Label: "Effect"}, {Label: "Price after step", Number: true}, {Label: "Rule"}}
 
 func priceExample(e PartnerPriceExample) templ.Component {
 	return templruntime.GeneratedTemplate(func(templ_7745c5c3_Input templruntime.GeneratedComponentInput) (templ_7745c5c3_Err error) {
@@ -648,7 +648,7 @@ func priceExample(e PartnerPriceExample) templ.Component {
 			templ_7745c5c3_Var20 = templ.NopComponent
 		}
 		ctx = templ.ClearChildren(ctx)
-		templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 32, "<section class=\"section\" aria-labelledby=\"example\"><h2 id=\"example\" class=\"mb-2\">How a lead of this partner is priced now</h2><p class=\"mb-2 text-sm\"><code>")
+		templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 32, "<section class=\"section\" aria-labelledby=\"example\"><h2 id=\"example\" class=\"mb-2\">Price example</h2><p class=\"mb-2 text-sm\"><code>")
 		if templ_7745c5c3_Err != nil {
 			return templ_7745c5c3_Err
 		}
@@ -661,14 +661,14 @@ func priceExample(e PartnerPriceExample) templ.Component {
 		if templ_7745c5c3_Err != nil {
 			return templ_7745c5c3_Err
 		}
-		templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 33, "</code> on its own base URL, by <a href=\"")
+		templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 33, "</code> on the partner's own base URL, with <a href=\"")
 		if templ_7745c5c3_Err != nil {
 			return templ_7745c5c3_Err
 		}
 		var templ_7745c5c3_Var22 templ.SafeURL
 		templ_7745c5c3_Var22, templ_7745c5c3_Err = templ.JoinURLErrs(e.Card.URL)
 		if templ_7745c5c3_Err != nil {
-			return templ.Error{Err: templ_7745c5c3_Err, FileName: `partners/prices.templ`, Line: 187, Col: 73}
+			return templ.Error{Err: templ_7745c5c3_Err, FileName: `partners/prices.templ`, Line: 187, Col: 85}
 		}
 		_, templ_7745c5c3_Err = templ_7745c5c3_Buffer.WriteString(templ.EscapeString(templ_7745c5c3_Var22))
 		if templ_7745c5c3_Err != nil {
@@ -681,7 +681,7 @@ func priceExample(e PartnerPriceExample) templ.Component {
 		var templ_7745c5c3_Var23 string
 		templ_7745c5c3_Var23, templ_7745c5c3_Err = templ.JoinStringErrs(e.Card.Label)
 		if templ_7745c5c3_Err != nil {
-			return templ.Error{Err: templ_7745c5c3_Err, FileName: `partners/prices.templ`, Line: 187, Col: 90}
+			return templ.Error{Err: templ_7745c5c3_Err, FileName: `partners/prices.templ`, Line: 187, Col: 102}
 		}
 		_, templ_7745c5c3_Err = templ_7745c5c3_Buffer.WriteString(templ.EscapeString(templ_7745c5c3_Var23))
 		if templ_7745c5c3_Err != nil {
@@ -694,7 +694,7 @@ func priceExample(e PartnerPriceExample) templ.Component {
 		var templ_7745c5c3_Var24 string
 		templ_7745c5c3_Var24, templ_7745c5c3_Err = templ.ResolveAttributeValue(e.outcome())
 		if templ_7745c5c3_Err != nil {
-			return templ.Error{Err: templ_7745c5c3_Err, FileName: `partners/prices.templ`, Line: 187, Col: 149}
+			return templ.Error{Err: templ_7745c5c3_Err, FileName: `partners/prices.templ`, Line: 187, Col: 161}
 		}
 		_, templ_7745c5c3_Err = templ_7745c5c3_Buffer.WriteString(templ_7745c5c3_Var24)
 		if templ_7745c5c3_Err != nil {
@@ -707,7 +707,7 @@ func priceExample(e PartnerPriceExample) templ.Component {
 		var templ_7745c5c3_Var25 string
 		templ_7745c5c3_Var25, templ_7745c5c3_Err = templ.JoinStringErrs(e.outcomeText())
 		if templ_7745c5c3_Err != nil {
-			return templ.Error{Err: templ_7745c5c3_Err, FileName: `partners/prices.templ`, Line: 187, Col: 169}
+			return templ.Error{Err: templ_7745c5c3_Err, FileName: `partners/prices.templ`, Line: 187, Col: 181}
 		}
 		_, templ_7745c5c3_Err = templ_7745c5c3_Buffer.WriteString(templ.EscapeString(templ_7745c5c3_Var25))
 		if templ_7745c5c3_Err != nil {
@@ -804,7 +804,7 @@ func priceExample(e PartnerPriceExample) templ.Component {
 						}
 						return nil
 					})
-					templ_7745c5c3_Err = ui.Cell("What it does").Render(templ.WithChildren(ctx, templ_7745c5c3_Var30), templ_7745c5c3_Buffer)
+					templ_7745c5c3_Err = ui.Cell("Effect").Render(templ.WithChildren(ctx, templ_7745c5c3_Var30), templ_7745c5c3_Buffer)
 					if templ_7745c5c3_Err != nil {
 						return templ_7745c5c3_Err
 					}
@@ -830,7 +830,7 @@ func priceExample(e PartnerPriceExample) templ.Component {
 						}
 						return nil
 					})
-					templ_7745c5c3_Err = ui.NumberCell("Price so far").Render(templ.WithChildren(ctx, templ_7745c5c3_Var32), templ_7745c5c3_Buffer)
+					templ_7745c5c3_Err = ui.NumberCell("Price after step").Render(templ.WithChildren(ctx, templ_7745c5c3_Var32), templ_7745c5c3_Buffer)
 					if templ_7745c5c3_Err != nil {
 						return templ_7745c5c3_Err
 					}
@@ -869,7 +869,7 @@ func priceExample(e PartnerPriceExample) templ.Component {
 								return templ_7745c5c3_Err
 							}
 						} else {
-							templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 45, "<span class=\"text-soft\">no rule of the card</span> ")
+							templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 45, "<span class=\"text-soft\">not a rule</span> ")
 							if templ_7745c5c3_Err != nil {
 								return templ_7745c5c3_Err
 							}
@@ -912,7 +912,7 @@ func priceExample(e PartnerPriceExample) templ.Component {
 			}
 			return nil
 		})
-		templ_7745c5c3_Err = ui.Table("Steps to the price of "+e.Name(), priceStepColumns).Render(templ.WithChildren(ctx, templ_7745c5c3_Var26), templ_7745c5c3_Buffer)
+		templ_7745c5c3_Err = ui.Table("Price steps of "+e.Name(), priceStepColumns).Render(templ.WithChildren(ctx, templ_7745c5c3_Var26), templ_7745c5c3_Buffer)
 		if templ_7745c5c3_Err != nil {
 			return templ_7745c5c3_Err
 		}
@@ -924,7 +924,7 @@ func priceExample(e PartnerPriceExample) templ.Component {
 	})
 }
 
-// outcome says whether the lead has a price.
+// outcome is the data-outcome of the example: priced, no_price, excluded or own_exclusion.
 func (e PartnerPriceExample) outcome() string {
 	switch {
 	case e.PartnerExclusion:
@@ -945,12 +945,12 @@ func (e PartnerPriceExample) outcomeText() string {
 	return e.Cell.String()
 }
 
-// steps are those of the rate card, and the partner's own exclusion.
+// steps returns the rate card's steps and, if it applies, the partner's exclusion.
 func (e PartnerPriceExample) steps() []pricingrules.Step {
 	if !e.PartnerExclusion {
 		return e.Steps
 	}
-	return append(e.Steps[:len(e.Steps):len(e.Steps)], pricingrules.Step{Name: "partner's exclusion", Effect: "the partner does not sell it", Rule: -1})
+	return append(e.Steps[:len(e.Steps):len(e.Steps)], pricingrules.Step{Name: "partner's exclusion", Effect: "no price", Rule: -1})
 }
 
 var _ = templruntime.GeneratedTemplate

@@ -22,20 +22,20 @@ type PartnerRejectionsView struct {
 	State      ui.ListState
 	Rejections []RejectionRow
 	Pager      ui.Pager
-	Kept       string // "the newest 500 are kept"
+	Kept       string // how many rejections are saved: "500"
 	CheckURL   string
 }
 
-// RejectionRow is a rejected request, without any value that was sent.
+// RejectionRow is a rejected request, without the values that were sent.
 type RejectionRow struct {
 	At                time.Time
-	Endpoint, Outcome string // in words
-	Fix               string // what the partner should change
+	Endpoint, Outcome string // labels
+	Fix               string // what to change
 	Fields            []string
 	RequestID         string
 }
 
-var rejectionColumns = []ui.Column{{Label: "Time (UTC)"}, {Label: "Why, and the mend"}, {Label: "Fields at fault"}, {Label: "Request id"}}
+var rejectionColumns = []ui.Column{{Label: "Time (UTC)"}, {Label: "Reason and fix"}, {Label: "Fields"}, {Label: "Request ID"}}
 
 func PartnerRejections(v PartnerRejectionsView) templ.Component {
 	return templruntime.GeneratedTemplate(func(templ_7745c5c3_Input templruntime.GeneratedComponentInput) (templ_7745c5c3_Err error) {
@@ -70,28 +70,28 @@ func PartnerRejections(v PartnerRejectionsView) templ.Component {
 				}()
 			}
 			ctx = templ.InitializeContext(ctx)
-			templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 1, "<div class=\"section-head\"><h2>Recent refusals</h2>")
+			templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 1, "<div class=\"section-head\"><h2>Recent rejections</h2>")
 			if templ_7745c5c3_Err != nil {
 				return templ_7745c5c3_Err
 			}
-			templ_7745c5c3_Err = ui.LinkButton("quiet", "", "Check a signature", v.CheckURL).Render(ctx, templ_7745c5c3_Buffer)
+			templ_7745c5c3_Err = ui.LinkButton("quiet", "", "Check signature", v.CheckURL).Render(ctx, templ_7745c5c3_Buffer)
 			if templ_7745c5c3_Err != nil {
 				return templ_7745c5c3_Err
 			}
-			templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 2, "</div><p class=\"hint\">What was refused and why: ")
+			templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 2, "</div><p class=\"hint\">The newest ")
 			if templ_7745c5c3_Err != nil {
 				return templ_7745c5c3_Err
 			}
 			var templ_7745c5c3_Var3 string
 			templ_7745c5c3_Var3, templ_7745c5c3_Err = templ.JoinStringErrs(v.Kept)
 			if templ_7745c5c3_Err != nil {
-				return templ.Error{Err: templ_7745c5c3_Err, FileName: `partners/rejections.templ`, Line: 38, Col: 52}
+				return templ.Error{Err: templ_7745c5c3_Err, FileName: `partners/rejections.templ`, Line: 38, Col: 37}
 			}
 			_, templ_7745c5c3_Err = templ_7745c5c3_Buffer.WriteString(templ.EscapeString(templ_7745c5c3_Var3))
 			if templ_7745c5c3_Err != nil {
 				return templ_7745c5c3_Err
 			}
-			templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 3, ". No value that was sent is kept.</p>")
+			templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 3, " rejections are saved, without the values that were sent.</p>")
 			if templ_7745c5c3_Err != nil {
 				return templ_7745c5c3_Err
 			}
@@ -111,7 +111,7 @@ func PartnerRejections(v PartnerRejectionsView) templ.Component {
 				if templ_7745c5c3_Err != nil {
 					return templ_7745c5c3_Err
 				}
-				templ_7745c5c3_Err = ui.FilterSearch("request", "Request id", v.Request, "As the answer's X-Request-Id").Render(ctx, templ_7745c5c3_Buffer)
+				templ_7745c5c3_Err = ui.FilterSearch("request", "Request ID", v.Request, "X-Request-Id of the response").Render(ctx, templ_7745c5c3_Buffer)
 				if templ_7745c5c3_Err != nil {
 					return templ_7745c5c3_Err
 				}
@@ -119,7 +119,7 @@ func PartnerRejections(v PartnerRejectionsView) templ.Component {
 				if templ_7745c5c3_Err != nil {
 					return templ_7745c5c3_Err
 				}
-				templ_7745c5c3_Err = ui.FilterSelect("outcome", "Outcome", "Any outcome", v.Outcomes).Render(ctx, templ_7745c5c3_Buffer)
+				templ_7745c5c3_Err = ui.FilterSelect("outcome", "Reason", "Any reason", v.Outcomes).Render(ctx, templ_7745c5c3_Buffer)
 				if templ_7745c5c3_Err != nil {
 					return templ_7745c5c3_Err
 				}
@@ -168,7 +168,7 @@ func PartnerRejections(v PartnerRejectionsView) templ.Component {
 							}()
 						}
 						ctx = templ.InitializeContext(ctx)
-						templ_7745c5c3_Err = ui.ListPlaceholder(v.State, ui.EmptyState("good", "Nothing was refused", "A ping or post that is refused is listed here, with the fields at fault and what the partner should change.")).Render(ctx, templ_7745c5c3_Buffer)
+						templ_7745c5c3_Err = ui.ListPlaceholder(v.State, ui.EmptyState("good", "No rejections", "Rejected pings and posts appear here, with the reason and how to fix them.")).Render(ctx, templ_7745c5c3_Buffer)
 						if templ_7745c5c3_Err != nil {
 							return templ_7745c5c3_Err
 						}
@@ -181,7 +181,7 @@ func PartnerRejections(v PartnerRejectionsView) templ.Component {
 				}
 				return nil
 			})
-			templ_7745c5c3_Err = ui.Table("Recent refusals of "+v.Head.Name+", newest first", rejectionColumns).Render(templ.WithChildren(ctx, templ_7745c5c3_Var5), templ_7745c5c3_Buffer)
+			templ_7745c5c3_Err = ui.Table("Recent rejections of "+v.Head.Name+", newest first", rejectionColumns).Render(templ.WithChildren(ctx, templ_7745c5c3_Var5), templ_7745c5c3_Buffer)
 			if templ_7745c5c3_Err != nil {
 				return templ_7745c5c3_Err
 			}
@@ -325,7 +325,7 @@ func rejectionRow(r RejectionRow, now time.Time) templ.Component {
 				}
 				return nil
 			})
-			templ_7745c5c3_Err = ui.Cell("Why").Render(templ.WithChildren(ctx, templ_7745c5c3_Var10), templ_7745c5c3_Buffer)
+			templ_7745c5c3_Err = ui.Cell("Reason and fix").Render(templ.WithChildren(ctx, templ_7745c5c3_Var10), templ_7745c5c3_Buffer)
 			if templ_7745c5c3_Err != nil {
 				return templ_7745c5c3_Err
 			}
@@ -402,7 +402,7 @@ func rejectionRow(r RejectionRow, now time.Time) templ.Component {
 				}
 				return nil
 			})
-			templ_7745c5c3_Err = ui.Cell("Request id").Render(templ.WithChildren(ctx, templ_7745c5c3_Var16), templ_7745c5c3_Buffer)
+			templ_7745c5c3_Err = ui.Cell("Request ID").Render(templ.WithChildren(ctx, templ_7745c5c3_Var16), templ_7745c5c3_Buffer)
 			if templ_7745c5c3_Err != nil {
 				return templ_7745c5c3_Err
 			}

@@ -10,8 +10,8 @@ import templruntime "github.com/a-h/templ/runtime"
 
 import "github.com/pingpost/pingpost/templates/ui"
 
-// SecretFormView makes a secret, or rotates. Field names: label, import (a secret to
-// take over, or nothing), overlap, force ("yes"), proof.
+// SecretFormView creates, imports or rotates a secret. Field names: label, import (an
+// existing secret, or empty), overlap, force ("yes"), proof.
 type SecretFormView struct {
 	Head     PartnerHead
 	Shell    ui.Shell
@@ -19,8 +19,8 @@ type SecretFormView struct {
 	Cancel   string
 	Rotate   bool
 	Label    string
-	Overlaps []ui.Option // of a rotation: with the exact end as their hint
-	Underway string      // why a rotation has to be forced; empty where it has not
+	Overlaps []ui.Option // for a rotation; the hint is the exact time
+	Underway string      // warning that another rotation is in progress, or empty
 	StepUp   ui.StepUp
 	Errors   ui.Errors
 }
@@ -83,12 +83,12 @@ func SecretForm(v SecretFormView) templ.Component {
 			if templ_7745c5c3_Err != nil {
 				return templ_7745c5c3_Err
 			}
-			templ_7745c5c3_Err = ui.FormField(ui.Field{Name: "label", Label: "Label", Optional: true, Value: v.Label, Autocomplete: "off", Error: v.Errors.For("label"), Hint: "What you and the partner call it, such as “live 2026”."}).Render(ctx, templ_7745c5c3_Buffer)
+			templ_7745c5c3_Err = ui.FormField(ui.Field{Name: "label", Label: "Label", Optional: true, Value: v.Label, Autocomplete: "off", Error: v.Errors.For("label"), Hint: "A name that you and the partner recognize, such as “live 2026”."}).Render(ctx, templ_7745c5c3_Buffer)
 			if templ_7745c5c3_Err != nil {
 				return templ_7745c5c3_Err
 			}
 			if v.Rotate {
-				templ_7745c5c3_Err = ui.Radios(ui.Field{Name: "overlap", Label: "How long the older secrets go on being valid", Options: v.Overlaps, Error: v.Errors.For("overlap"), Hint: "In that time the partner changes over: posts signed with either are accepted."}).Render(ctx, templ_7745c5c3_Buffer)
+				templ_7745c5c3_Err = ui.Radios(ui.Field{Name: "overlap", Label: "Expiry of older secrets", Options: v.Overlaps, Error: v.Errors.For("overlap"), Hint: "Until then, old and new secrets are accepted, so the partner can switch without an interruption."}).Render(ctx, templ_7745c5c3_Buffer)
 				if templ_7745c5c3_Err != nil {
 					return templ_7745c5c3_Err
 				}
@@ -118,12 +118,12 @@ func SecretForm(v SecretFormView) templ.Component {
 				return templ_7745c5c3_Err
 			}
 			if v.Rotate {
-				templ_7745c5c3_Err = ui.Submit("primary", "Rotate, and show the new secret").Render(ctx, templ_7745c5c3_Buffer)
+				templ_7745c5c3_Err = ui.Submit("primary", "Rotate secret").Render(ctx, templ_7745c5c3_Buffer)
 				if templ_7745c5c3_Err != nil {
 					return templ_7745c5c3_Err
 				}
 			} else {
-				templ_7745c5c3_Err = ui.Submit("primary", "Make the secret, and show it").Render(ctx, templ_7745c5c3_Buffer)
+				templ_7745c5c3_Err = ui.Submit("primary", "Create secret").Render(ctx, templ_7745c5c3_Buffer)
 				if templ_7745c5c3_Err != nil {
 					return templ_7745c5c3_Err
 				}
@@ -146,7 +146,7 @@ func SecretForm(v SecretFormView) templ.Component {
 	})
 }
 
-// rotateAnyway is asked while the last rotation is not over.
+// rotateAnyway asks for confirmation while another rotation is in progress.
 func rotateAnyway(v SecretFormView) templ.Component {
 	return templruntime.GeneratedTemplate(func(templ_7745c5c3_Input templruntime.GeneratedComponentInput) (templ_7745c5c3_Err error) {
 		templ_7745c5c3_W, ctx := templ_7745c5c3_Input.Writer, templ_7745c5c3_Input.Context
@@ -199,7 +199,7 @@ func rotateAnyway(v SecretFormView) templ.Component {
 		if templ_7745c5c3_Err != nil {
 			return templ_7745c5c3_Err
 		}
-		templ_7745c5c3_Err = ui.Checkboxes(ui.Field{Name: "force", Label: "A rotation is under way", Error: v.Errors.For("force"), Options: []ui.Option{{Value: "yes", Label: "Rotate all the same"}}}).Render(ctx, templ_7745c5c3_Buffer)
+		templ_7745c5c3_Err = ui.Checkboxes(ui.Field{Name: "force", Label: "Rotation in progress", Error: v.Errors.For("force"), Options: []ui.Option{{Value: "yes", Label: "Rotate anyway"}}}).Render(ctx, templ_7745c5c3_Buffer)
 		if templ_7745c5c3_Err != nil {
 			return templ_7745c5c3_Err
 		}
@@ -211,9 +211,8 @@ func rotateAnyway(v SecretFormView) templ.Component {
 	})
 }
 
-// importField takes over a secret that the partner has. It is never shown again, not
-// even when the form comes back with mistakes; and a password's field is kept out of
-// what browsers remember.
+// importField imports a secret that the partner already has. The value is not shown again,
+// even if the form has errors. It is a password field so that browsers do not store it.
 func importField(errors ui.Errors) templ.Component {
 	return templruntime.GeneratedTemplate(func(templ_7745c5c3_Input templruntime.GeneratedComponentInput) (templ_7745c5c3_Err error) {
 		templ_7745c5c3_W, ctx := templ_7745c5c3_Input.Writer, templ_7745c5c3_Input.Context
@@ -253,11 +252,11 @@ func importField(errors ui.Errors) templ.Component {
 		if templ_7745c5c3_Err != nil {
 			return templ_7745c5c3_Err
 		}
-		templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 11, "Take over a secret that the partner has</summary>")
+		templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 11, "Import an existing secret</summary>")
 		if templ_7745c5c3_Err != nil {
 			return templ_7745c5c3_Err
 		}
-		templ_7745c5c3_Err = ui.FormField(ui.Field{Name: "import", Label: "The secret", Type: "password", Autocomplete: "off", Optional: true, Error: errors.For("import"), Hint: "Only where the partner cannot change it now. Left empty, a new one is made, which is safer: nobody else has ever seen it."}).Render(ctx, templ_7745c5c3_Buffer)
+		templ_7745c5c3_Err = ui.FormField(ui.Field{Name: "import", Label: "Existing secret", Type: "password", Autocomplete: "off", Optional: true, Error: errors.For("import"), Hint: "Only if the partner cannot change its secret. Leave empty to generate a new one, which is safer."}).Render(ctx, templ_7745c5c3_Buffer)
 		if templ_7745c5c3_Err != nil {
 			return templ_7745c5c3_Err
 		}

@@ -14,38 +14,38 @@ import (
 	"github.com/pingpost/pingpost/templates/ui"
 )
 
-// PartnerSecretsView is a partner's signing secrets.
+// PartnerSecretsView is the Secrets tab.
 type PartnerSecretsView struct {
 	Head      PartnerHead
 	Secrets   []SecretRow
-	NewURL    string // empty where this person may not
-	RotateURL string // empty while there is nothing to rotate
+	NewURL    string // empty if the user cannot create secrets
+	RotateURL string // empty if there is no valid secret
 	CheckURL  string
-	Retiring  bool // a rotation is under way: what follows is shown
-	Overlap   *OverlapView
+	Retiring  bool         // a rotation is in progress
+	Overlap   *OverlapView // nil if there is no rotation
 }
 
-// SecretRow is one of them: never the secret.
+// SecretRow is a secret in the list, without its value.
 type SecretRow struct {
-	Label, ID      string
-	Shown          string // "pp_…9f3K"
-	State          string // "active", "retiring", "retired" or "revoked"
-	StateWords     string // "retiring in 23 h"
-	MadeBy         string
-	Made, LastUsed time.Time
-	Ends           time.Time // zero where it has no end
-	Posts          int64     // signed with it in the last 24 hours
-	RetireURL      string    // its form: end early, extend
-	RevokeURL      string
+	Label, ID         string
+	Shown             string // "pp_…9f3K"
+	State             string // "active", "retiring", "retired" or "revoked"
+	StateWords        string // "active", "expires in 23 h", "expired" or "revoked"
+	CreatedBy         string
+	Created, LastUsed time.Time
+	Ends              time.Time // zero if the secret does not expire
+	Posts             int64     // signed with it in the last 24 hours
+	RetireURL         string    // the form that sets Ends
+	RevokeURL         string
 }
 
-// OverlapView is how the traffic moves from the old secrets to the new one.
+// OverlapView shows how posts move from older secrets to the newest.
 type OverlapView struct {
 	Chart ui.Chart
-	Words string // "All posts of the last hour were signed with the new secret."
+	Words string // a sentence about the last hours
 }
 
-var secretColumns = []ui.Column{{Label: "Secret"}, {Label: "State"}, {Label: "Made"}, {Label: "Last used"}, {Label: "Posts, 24 h", Number: true}, {Label: "Change", NoLabel: true}}
+var secretColumns = []ui.Column{{Label: "Secret"}, {Label: "State"}, {Label: "Created"}, {Label: "Last used"}, {Label: "Posts, 24 h", Number: true}, {Label: "Change", NoLabel: true}}
 
 func PartnerSecrets(v PartnerSecretsView) templ.Component {
 	return templruntime.GeneratedTemplate(func(templ_7745c5c3_Input templruntime.GeneratedComponentInput) (templ_7745c5c3_Err error) {
@@ -85,13 +85,13 @@ func PartnerSecrets(v PartnerSecretsView) templ.Component {
 				return templ_7745c5c3_Err
 			}
 			if v.CheckURL != "" {
-				templ_7745c5c3_Err = ui.LinkButton("quiet", "", "Check a signature", v.CheckURL).Render(ctx, templ_7745c5c3_Buffer)
+				templ_7745c5c3_Err = ui.LinkButton("quiet", "", "Check signature", v.CheckURL).Render(ctx, templ_7745c5c3_Buffer)
 				if templ_7745c5c3_Err != nil {
 					return templ_7745c5c3_Err
 				}
 			}
 			if v.RotateURL != "" {
-				templ_7745c5c3_Err = ui.LinkButton("", "swap", "Rotate", v.RotateURL).Render(ctx, templ_7745c5c3_Buffer)
+				templ_7745c5c3_Err = ui.LinkButton("", "swap", "Rotate secret", v.RotateURL).Render(ctx, templ_7745c5c3_Buffer)
 				if templ_7745c5c3_Err != nil {
 					return templ_7745c5c3_Err
 				}
@@ -100,7 +100,7 @@ func PartnerSecrets(v PartnerSecretsView) templ.Component {
 			if templ_7745c5c3_Err != nil {
 				return templ_7745c5c3_Err
 			}
-			templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 2, "</div></div><p class=\"hint\">A post is signed when any of the secrets that are active or retiring made its signature.</p>")
+			templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 2, "</div></div><p class=\"hint\">Posts can be signed with any secret that has not expired or been revoked.</p>")
 			if templ_7745c5c3_Err != nil {
 				return templ_7745c5c3_Err
 			}
@@ -188,7 +188,7 @@ func PartnerSecrets(v PartnerSecretsView) templ.Component {
 							}
 							return nil
 						})
-						templ_7745c5c3_Err = ui.EmptyState("key", "No secret yet", "The partner signs its posts with a secret that only it and the platform know. It is shown once, when it is made.").Render(templ.WithChildren(ctx, templ_7745c5c3_Var6), templ_7745c5c3_Buffer)
+						templ_7745c5c3_Err = ui.EmptyState("key", "No secrets yet", "The partner signs its posts with a secret. A new secret is shown only once.").Render(templ.WithChildren(ctx, templ_7745c5c3_Var6), templ_7745c5c3_Buffer)
 						if templ_7745c5c3_Err != nil {
 							return templ_7745c5c3_Err
 						}
@@ -413,7 +413,7 @@ func secretRow(s SecretRow, now time.Time) templ.Component {
 					}()
 				}
 				ctx = templ.InitializeContext(ctx)
-				templ_7745c5c3_Err = ui.TimeUnder(s.Made, now).Render(ctx, templ_7745c5c3_Buffer)
+				templ_7745c5c3_Err = ui.TimeUnder(s.Created, now).Render(ctx, templ_7745c5c3_Buffer)
 				if templ_7745c5c3_Err != nil {
 					return templ_7745c5c3_Err
 				}
@@ -422,9 +422,9 @@ func secretRow(s SecretRow, now time.Time) templ.Component {
 					return templ_7745c5c3_Err
 				}
 				var templ_7745c5c3_Var17 string
-				templ_7745c5c3_Var17, templ_7745c5c3_Err = templ.JoinStringErrs(s.MadeBy)
+				templ_7745c5c3_Var17, templ_7745c5c3_Err = templ.JoinStringErrs(s.CreatedBy)
 				if templ_7745c5c3_Err != nil {
-					return templ.Error{Err: templ_7745c5c3_Err, FileName: `partners/secrets.templ`, Line: 103, Col: 36}
+					return templ.Error{Err: templ_7745c5c3_Err, FileName: `partners/secrets.templ`, Line: 103, Col: 39}
 				}
 				_, templ_7745c5c3_Err = templ_7745c5c3_Buffer.WriteString(templ.EscapeString(templ_7745c5c3_Var17))
 				if templ_7745c5c3_Err != nil {
@@ -436,7 +436,7 @@ func secretRow(s SecretRow, now time.Time) templ.Component {
 				}
 				return nil
 			})
-			templ_7745c5c3_Err = ui.Cell("Made").Render(templ.WithChildren(ctx, templ_7745c5c3_Var16), templ_7745c5c3_Buffer)
+			templ_7745c5c3_Err = ui.Cell("Created").Render(templ.WithChildren(ctx, templ_7745c5c3_Var16), templ_7745c5c3_Buffer)
 			if templ_7745c5c3_Err != nil {
 				return templ_7745c5c3_Err
 			}
@@ -573,14 +573,14 @@ func secretActions(s SecretRow) templ.Component {
 				if templ_7745c5c3_Err != nil {
 					return templ_7745c5c3_Err
 				}
-				templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 25, "\">Set end<span class=\"sr-only\">: ")
+				templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 25, "\">Set expiry<span class=\"sr-only\">: ")
 				if templ_7745c5c3_Err != nil {
 					return templ_7745c5c3_Err
 				}
 				var templ_7745c5c3_Var24 string
 				templ_7745c5c3_Var24, templ_7745c5c3_Err = templ.JoinStringErrs(s.Label)
 				if templ_7745c5c3_Err != nil {
-					return templ.Error{Err: templ_7745c5c3_Err, FileName: `partners/secrets.templ`, Line: 122, Col: 45}
+					return templ.Error{Err: templ_7745c5c3_Err, FileName: `partners/secrets.templ`, Line: 122, Col: 48}
 				}
 				_, templ_7745c5c3_Err = templ_7745c5c3_Buffer.WriteString(templ.EscapeString(templ_7745c5c3_Var24))
 				if templ_7745c5c3_Err != nil {

@@ -15,17 +15,17 @@ import (
 	"github.com/pingpost/pingpost/templates/ui"
 )
 
-// PartnerSigningView is what happens to unsigned posts. Field names: signing,
-// shared_address ("yes"), version, proof.
+// PartnerSigningView is the Signing tab. Field names: signing, shared_address ("yes"),
+// version, proof.
 type PartnerSigningView struct {
 	Head         PartnerHead
-	Modes        []ui.Option // with what each means as its hint
-	Mode         string      // in force, in words
+	Modes        []ui.Option
+	Mode         string // current mode: "required", "report only", "off" or "required (default)"
 	Shared       bool
-	SharedLocked string // why the shared address cannot be switched on; empty where it can
-	SharedWords  string // "37 of at most 100 partners use it"
+	SharedLocked string // why the shared base URL cannot be switched on; empty if it can
+	SharedWords  string // "37 of 100 slots are used"
 	Forecast     Forecast
-	Accounts     []AccountRow // with their own modes
+	Accounts     []AccountRow
 	Version      int
 	Locked       string
 	StepUp       ui.StepUp
@@ -33,13 +33,13 @@ type PartnerSigningView struct {
 	Errors       ui.Errors
 }
 
-// Forecast is what requiring signatures would have refused of the last 24 hours.
+// Forecast counts the posts of the last 24 hours that required signatures would have rejected.
 type Forecast struct {
 	Posts, Unsigned int64
-	Accounts        []ForecastRow // only those with posts
+	Accounts        []ForecastRow // only accounts with posts
 }
 
-// ForecastRow is an account's share of it.
+// ForecastRow is the Forecast of one account.
 type ForecastRow struct {
 	Identifier      string
 	Posts, Unsigned int64
@@ -85,7 +85,7 @@ func PartnerSigning(v PartnerSigningView) templ.Component {
 					return templ_7745c5c3_Err
 				}
 			}
-			templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 1, " <section aria-labelledby=\"forecast\"><h2 id=\"forecast\" class=\"mb-2\">What requiring signatures would refuse</h2>")
+			templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 1, " <section aria-labelledby=\"forecast\"><h2 id=\"forecast\" class=\"mb-2\">Impact of requiring signatures</h2>")
 			if templ_7745c5c3_Err != nil {
 				return templ_7745c5c3_Err
 			}
@@ -120,7 +120,7 @@ func PartnerSigning(v PartnerSigningView) templ.Component {
 			if templ_7745c5c3_Err != nil {
 				return templ_7745c5c3_Err
 			}
-			templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 2, "</section><section class=\"section\" aria-labelledby=\"mode\"><h2 id=\"mode\" class=\"mb-2\">Posts without a signature</h2>")
+			templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 2, "</section><section class=\"section\" aria-labelledby=\"mode\"><h2 id=\"mode\" class=\"mb-2\">Signing settings</h2>")
 			if templ_7745c5c3_Err != nil {
 				return templ_7745c5c3_Err
 			}
@@ -157,15 +157,15 @@ func PartnerSigning(v PartnerSigningView) templ.Component {
 	})
 }
 
-// words says what would have happened to the last 24 hours' posts.
+// words is the text of the notice.
 func (f Forecast) words() string {
 	switch {
 	case f.Posts == 0:
-		return "No post came in the last 24 hours, so there is nothing to judge by."
+		return "There were no posts in the last 24 hours, so the impact is unknown."
 	case f.Unsigned == 0:
-		return "All posts of the last 24 hours were signed (" + ui.Number(f.Posts) + "): none would have been refused."
+		return "All posts in the last 24 hours were signed (" + ui.Number(f.Posts) + "). None would have been rejected."
 	default:
-		return fmt.Sprintf("Of %s in the last 24 hours %s came without a signature and would have been refused.", ui.Plural(f.Posts, "post", "posts"), ui.Number(f.Unsigned))
+		return fmt.Sprintf("Unsigned posts in the last 24 hours: %s of %s. They would have been rejected.", ui.Number(f.Unsigned), ui.Number(f.Posts))
 	}
 }
 
@@ -180,7 +180,7 @@ func (f Forecast) kind() string {
 	}
 }
 
-// Of is an account's share; one without posts has none.
+// Of returns the row of an account, zero for an account without posts.
 func (f Forecast) Of(identifier string) ForecastRow {
 	for _, one := range f.Accounts {
 		if one.Identifier == identifier {
@@ -234,7 +234,7 @@ func forecastTable(v PartnerSigningView) templ.Component {
 				}
 				return nil
 			})
-			templ_7745c5c3_Err = ui.Table("Posts of the last 24 hours by account", forecastColumns).Render(templ.WithChildren(ctx, templ_7745c5c3_Var6), templ_7745c5c3_Buffer)
+			templ_7745c5c3_Err = ui.Table("Posts in the last 24 hours by account", forecastColumns).Render(templ.WithChildren(ctx, templ_7745c5c3_Var6), templ_7745c5c3_Buffer)
 			if templ_7745c5c3_Err != nil {
 				return templ_7745c5c3_Err
 			}
@@ -522,7 +522,7 @@ func signingForm(v PartnerSigningView) templ.Component {
 		if templ_7745c5c3_Err != nil {
 			return templ_7745c5c3_Err
 		}
-		templ_7745c5c3_Err = ui.Radios(ui.Field{Name: "signing", Label: "What happens to them", Options: v.Modes, Error: v.Errors.For("signing"), Hint: "In force: " + v.Mode + ". An account may have a mode of its own. A change holds on every node within a second."}).Render(ctx, templ_7745c5c3_Buffer)
+		templ_7745c5c3_Err = ui.Radios(ui.Field{Name: "signing", Label: "Signing mode", Options: v.Modes, Error: v.Errors.For("signing"), Hint: "Current mode: " + v.Mode + ". Accounts can have their own mode. Changes take effect within a second."}).Render(ctx, templ_7745c5c3_Buffer)
 		if templ_7745c5c3_Err != nil {
 			return templ_7745c5c3_Err
 		}
@@ -538,7 +538,7 @@ func signingForm(v PartnerSigningView) templ.Component {
 		if templ_7745c5c3_Err != nil {
 			return templ_7745c5c3_Err
 		}
-		templ_7745c5c3_Err = ui.Submit("primary", "Change signing").Render(ctx, templ_7745c5c3_Buffer)
+		templ_7745c5c3_Err = ui.Submit("primary", "Save signing settings").Render(ctx, templ_7745c5c3_Buffer)
 		if templ_7745c5c3_Err != nil {
 			return templ_7745c5c3_Err
 		}
@@ -550,7 +550,7 @@ func signingForm(v PartnerSigningView) templ.Component {
 	})
 }
 
-const sharedHint = "A partner that signs may post to the address that all share, without naming itself: its signature says who it is. At most 100 partners on the platform may, since each costs one comparison for every anonymous post."
+const sharedHint = "The partner can send signed posts to the shared base URL without a partnerId."
 
 func sharedAddress(v PartnerSigningView) templ.Component {
 	return templruntime.GeneratedTemplate(func(templ_7745c5c3_Input templruntime.GeneratedComponentInput) (templ_7745c5c3_Err error) {
@@ -587,7 +587,7 @@ func sharedAddress(v PartnerSigningView) templ.Component {
 			if templ_7745c5c3_Err != nil {
 				return templ_7745c5c3_Err
 			}
-			templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 20, "\" tabindex=\"-1\"><p class=\"legend\">The shared address</p>")
+			templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 20, "\" tabindex=\"-1\"><p class=\"legend\">Shared base URL</p>")
 			if templ_7745c5c3_Err != nil {
 				return templ_7745c5c3_Err
 			}
@@ -603,7 +603,7 @@ func sharedAddress(v PartnerSigningView) templ.Component {
 			if templ_7745c5c3_Err != nil {
 				return templ_7745c5c3_Err
 			}
-			templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 22, "<p class=\"text-sm\">Off: posts go to the partner's own base URL, or name their account.<span class=\"hint block\">")
+			templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 22, "<p class=\"text-sm\">Off. The partner must post to its own base URL or send a partnerId.<span class=\"hint block\">")
 			if templ_7745c5c3_Err != nil {
 				return templ_7745c5c3_Err
 			}
@@ -647,7 +647,7 @@ func sharedAddress(v PartnerSigningView) templ.Component {
 				return templ_7745c5c3_Err
 			}
 		} else {
-			templ_7745c5c3_Err = ui.Checkboxes(ui.Field{Name: "shared_address", Label: "The shared address", Error: v.Errors.For("shared_address"), Options: []ui.Option{{Value: "yes", Label: "Recognise this partner there by its signature", Selected: v.Shared, Hint: sharedHint + " " + v.SharedWords + "."}}}).Render(ctx, templ_7745c5c3_Buffer)
+			templ_7745c5c3_Err = ui.Checkboxes(ui.Field{Name: "shared_address", Label: "Shared base URL", Error: v.Errors.For("shared_address"), Options: []ui.Option{{Value: "yes", Label: "Identify this partner by its signature", Selected: v.Shared, Hint: sharedHint + " " + v.SharedWords + "."}}}).Render(ctx, templ_7745c5c3_Buffer)
 			if templ_7745c5c3_Err != nil {
 				return templ_7745c5c3_Err
 			}
@@ -681,17 +681,17 @@ func signingRead(v PartnerSigningView) templ.Component {
 		if templ_7745c5c3_Err != nil {
 			return templ_7745c5c3_Err
 		}
-		templ_7745c5c3_Err = ui.Pair("In force", v.Mode, "").Render(ctx, templ_7745c5c3_Buffer)
+		templ_7745c5c3_Err = ui.Pair("Signing mode", v.Mode, "").Render(ctx, templ_7745c5c3_Buffer)
 		if templ_7745c5c3_Err != nil {
 			return templ_7745c5c3_Err
 		}
 		if v.Shared {
-			templ_7745c5c3_Err = ui.Pair("Shared address", "on: recognised there by its signature", "").Render(ctx, templ_7745c5c3_Buffer)
+			templ_7745c5c3_Err = ui.Pair("Shared base URL", "on, identified by its signature", "").Render(ctx, templ_7745c5c3_Buffer)
 			if templ_7745c5c3_Err != nil {
 				return templ_7745c5c3_Err
 			}
 		} else {
-			templ_7745c5c3_Err = ui.Pair("Shared address", "off", "").Render(ctx, templ_7745c5c3_Buffer)
+			templ_7745c5c3_Err = ui.Pair("Shared base URL", "off", "").Render(ctx, templ_7745c5c3_Buffer)
 			if templ_7745c5c3_Err != nil {
 				return templ_7745c5c3_Err
 			}

@@ -10,7 +10,7 @@ import templruntime "github.com/a-h/templ/runtime"
 
 import "github.com/pingpost/pingpost/templates/ui"
 
-// PartnerTrafficView is what the partner sent, and how long the answers took.
+// PartnerTrafficView is the Traffic tab.
 type PartnerTrafficView struct {
 	Head     PartnerHead
 	Ranges   []ui.Tab
@@ -24,17 +24,17 @@ type PartnerTrafficView struct {
 	Latency  []LatencyRow
 }
 
-// OutcomeRow is how often requests ended in one way.
+// OutcomeRow is the number of requests with one outcome.
 type OutcomeRow struct {
-	Endpoint, Outcome string // in words
+	Endpoint, Outcome string // labels
 	Kind              string // of Status: "good", "warn" or "bad"
 	Count             int64
 	Share             string
-	URL               string // the recent refusals with this outcome; empty where it is none
+	URL               string // the recent rejections with this outcome; empty if it is not a rejection
 }
 
-// LatencyRow is how long an endpoint's answers took. A percentile is the upper bound
-// of its bucket, in words: "≤ 2.5 ms", "> 1 s".
+// LatencyRow is the response times of an endpoint. A percentile is the upper bound of its
+// bucket, such as "≤ 2.5 ms" or "> 1 s".
 type LatencyRow struct {
 	Endpoint      string
 	Count         int64
@@ -117,7 +117,7 @@ func PartnerTraffic(v PartnerTrafficView) templ.Component {
 				if templ_7745c5c3_Err != nil {
 					return templ_7745c5c3_Err
 				}
-				templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 5, "</div><section class=\"section\" aria-labelledby=\"outcomes\"><h2 id=\"outcomes\" class=\"mb-1\">How requests ended</h2>")
+				templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 5, "</div><section class=\"section\" aria-labelledby=\"outcomes\"><h2 id=\"outcomes\" class=\"mb-1\">Outcomes</h2>")
 				if templ_7745c5c3_Err != nil {
 					return templ_7745c5c3_Err
 				}
@@ -125,7 +125,7 @@ func PartnerTraffic(v PartnerTrafficView) templ.Component {
 				if templ_7745c5c3_Err != nil {
 					return templ_7745c5c3_Err
 				}
-				templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 6, "</section><section class=\"section\" aria-labelledby=\"latency\"><h2 id=\"latency\" class=\"mb-2\">How long answers took</h2><p class=\"hint\">Half, 95 and 99 of a hundred were at most this long, measured in the service: the way to the partner and back is not in it.</p>")
+				templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 6, "</section><section class=\"section\" aria-labelledby=\"latency\"><h2 id=\"latency\" class=\"mb-2\">Response times</h2><p class=\"hint\">p50, p95 and p99 latency, measured by the service. Network time is not included.</p>")
 				if templ_7745c5c3_Err != nil {
 					return templ_7745c5c3_Err
 				}
@@ -148,7 +148,7 @@ func PartnerTraffic(v PartnerTrafficView) templ.Component {
 	})
 }
 
-var outcomeColumns = []ui.Column{{Label: "Outcome"}, {Label: "Request"}, {Label: "Requests", Number: true}, {Label: "Share", Number: true}}
+var outcomeColumns = []ui.Column{{Label: "Outcome"}, {Label: "Endpoint"}, {Label: "Requests", Number: true}, {Label: "Share", Number: true}}
 
 func outcomeTable(rows []OutcomeRow, words string) templ.Component {
 	return templruntime.GeneratedTemplate(func(templ_7745c5c3_Input templruntime.GeneratedComponentInput) (templ_7745c5c3_Err error) {
@@ -273,7 +273,7 @@ func outcomeTable(rows []OutcomeRow, words string) templ.Component {
 						}
 						return nil
 					})
-					templ_7745c5c3_Err = ui.Cell("Request").Render(templ.WithChildren(ctx, templ_7745c5c3_Var9), templ_7745c5c3_Buffer)
+					templ_7745c5c3_Err = ui.Cell("Endpoint").Render(templ.WithChildren(ctx, templ_7745c5c3_Var9), templ_7745c5c3_Buffer)
 					if templ_7745c5c3_Err != nil {
 						return templ_7745c5c3_Err
 					}
@@ -363,7 +363,7 @@ func outcomeTable(rows []OutcomeRow, words string) templ.Component {
 						}()
 					}
 					ctx = templ.InitializeContext(ctx)
-					templ_7745c5c3_Err = ui.EmptyState("overview", "Nothing came", "No ping and no post "+words+".").Render(ctx, templ_7745c5c3_Buffer)
+					templ_7745c5c3_Err = ui.EmptyState("overview", "No requests", "There were no pings or posts "+words+".").Render(ctx, templ_7745c5c3_Buffer)
 					if templ_7745c5c3_Err != nil {
 						return templ_7745c5c3_Err
 					}
@@ -376,7 +376,7 @@ func outcomeTable(rows []OutcomeRow, words string) templ.Component {
 			}
 			return nil
 		})
-		templ_7745c5c3_Err = ui.Table("How requests ended "+words, outcomeColumns).Render(templ.WithChildren(ctx, templ_7745c5c3_Var5), templ_7745c5c3_Buffer)
+		templ_7745c5c3_Err = ui.Table("Outcomes "+words, outcomeColumns).Render(templ.WithChildren(ctx, templ_7745c5c3_Var5), templ_7745c5c3_Buffer)
 		if templ_7745c5c3_Err != nil {
 			return templ_7745c5c3_Err
 		}
@@ -384,7 +384,7 @@ func outcomeTable(rows []OutcomeRow, words string) templ.Component {
 	})
 }
 
-var latencyColumns = []ui.Column{{Label: "Request"}, {Label: "Answers", Number: true}, {Label: "p50", Number: true}, {Label: "p95", Number: true}, {Label: "p99", Number: true}}
+var latencyColumns = []ui.Column{{Label: "Endpoint"}, {Label: "Responses", Number: true}, {Label: "p50", Number: true}, {Label: "p95", Number: true}, {Label: "p99", Number: true}}
 
 func latencyTable(rows []LatencyRow, words string) templ.Component {
 	return templruntime.GeneratedTemplate(func(templ_7745c5c3_Input templruntime.GeneratedComponentInput) (templ_7745c5c3_Err error) {
@@ -494,7 +494,7 @@ func latencyTable(rows []LatencyRow, words string) templ.Component {
 						}
 						return nil
 					})
-					templ_7745c5c3_Err = ui.NumberCell("Answers").Render(templ.WithChildren(ctx, templ_7745c5c3_Var21), templ_7745c5c3_Buffer)
+					templ_7745c5c3_Err = ui.NumberCell("Responses").Render(templ.WithChildren(ctx, templ_7745c5c3_Var21), templ_7745c5c3_Buffer)
 					if templ_7745c5c3_Err != nil {
 						return templ_7745c5c3_Err
 					}
@@ -615,7 +615,7 @@ func latencyTable(rows []LatencyRow, words string) templ.Component {
 						}()
 					}
 					ctx = templ.InitializeContext(ctx)
-					templ_7745c5c3_Err = ui.EmptyState("wait", "Nothing to measure", "No answer was given "+words+".").Render(ctx, templ_7745c5c3_Buffer)
+					templ_7745c5c3_Err = ui.EmptyState("wait", "No response times", "There were no pings or posts "+words+".").Render(ctx, templ_7745c5c3_Buffer)
 					if templ_7745c5c3_Err != nil {
 						return templ_7745c5c3_Err
 					}
@@ -628,7 +628,7 @@ func latencyTable(rows []LatencyRow, words string) templ.Component {
 			}
 			return nil
 		})
-		templ_7745c5c3_Err = ui.Table("How long answers took "+words, latencyColumns).Render(templ.WithChildren(ctx, templ_7745c5c3_Var17), templ_7745c5c3_Buffer)
+		templ_7745c5c3_Err = ui.Table("Response times "+words, latencyColumns).Render(templ.WithChildren(ctx, templ_7745c5c3_Var17), templ_7745c5c3_Buffer)
 		if templ_7745c5c3_Err != nil {
 			return templ_7745c5c3_Err
 		}
