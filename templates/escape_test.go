@@ -191,7 +191,7 @@ func partnersOf(s ui.Shell, text, address string) map[string]templ.Component {
 				Shown:      text,
 				State:      text,
 				StateWords: text,
-				MadeBy:     text,
+				CreatedBy:  text,
 				RetireURL:  address,
 				RevokeURL:  address,
 			}},

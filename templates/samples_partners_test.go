@@ -29,12 +29,12 @@ func partnerSamples() map[string]templ.Component {
 	return all
 }
 
-// fragments are what pages ask for by themselves.
+// fragments are parts of pages that scripts reload.
 func fragments() map[string]templ.Component {
 	return map[string]templ.Component{
 		"onboarding-nothing": partnersview.OnboardingEvents(partnersview.OnboardingLive{URL: "/onboarding-nothing", Waiting: true},
 			now),
-		"onboarding-events": partnersview.OnboardingEvents(arrivals(), now),
+		"onboarding-events": partnersview.OnboardingEvents(liveActivity(), now),
 	}
 }
 
@@ -74,12 +74,12 @@ func partnerLists() map[string]templ.Component {
 				URL:         "/partners/2",
 				Status:      "approved",
 				Manager:     "Grace Hopper",
-				Signing:     "required (platform default)",
+				Signing:     "required (default)",
 				Leads:       911,
 				Payouts:     []money.Amount{{Minor: 2733000, Currency: money.EUR}},
 				LastTraffic: ago(7 * time.Minute),
 			},
-			{Name: "Quayside", Slug: "quayside", URL: "/partners/3", Status: "pending", Signing: "required (platform default)"},
+			{Name: "Quayside", Slug: "quayside", URL: "/partners/3", Status: "pending", Signing: "required (default)"},
 			{
 				Name:        "Tin Whistle",
 				Slug:        "tin-whistle",
@@ -102,30 +102,30 @@ func partnerLists() map[string]templ.Component {
 		Failed:   "The database did not answer within five seconds.",
 		RetryURL: "/partners",
 	}
-	made := partnersview.PartnerNewView{
+	empty := partnersview.PartnerNewView{
 		Shell:    shell("New partner", "partners", partnersCrumb),
 		Managers: managers(),
 		Modes:    modes(),
 	}
-	rejected := made
+	rejected := empty
 	rejected.Name, rejected.Slug = "Harbour Leads", "Harbour Leads"
 	rejected.Errors = ui.Errors{
-		{Field: "slug", Message: "Use small letters, digits and hyphens, like harbour-leads"},
-		{Field: "signing", Message: "Choose one of these"},
+		{Field: "slug", Message: "A slug has 1 to 63 lower-case letters (a to z), digits and hyphens, and neither starts nor ends with a hyphen."},
+		{Field: "signing", Message: "Choose a signing mode: required, report_only, off or default."},
 	}
 	return map[string]templ.Component{
 		"partners":           partnersview.Partners(list),
 		"partners-empty":     partnersview.Partners(none),
 		"partners-no-match":  partnersview.Partners(nothing),
 		"partners-failed":    partnersview.Partners(failed),
-		"partner-new":        partnersview.PartnerNew(made),
+		"partner-new":        partnersview.PartnerNew(empty),
 		"partner-new-errors": partnersview.PartnerNew(rejected),
 	}
 }
 
 func managers() []ui.Option {
 	return []ui.Option{
-		{Value: "", Label: "Nobody yet"},
+		{Value: "", Label: "Unassigned"},
 		{Value: "Grace Hopper", Label: "Grace Hopper", Selected: true},
 		{Value: "Mary Somerville", Label: "Mary Somerville"},
 	}
@@ -133,19 +133,19 @@ func managers() []ui.Option {
 
 func modes() []ui.Option {
 	return []ui.Option{
-		{Value: "default", Label: "Platform default", Hint: "Now: required. Follows the platform's configuration."},
-		{Value: "required", Label: "Required", Hint: "A post without a signature is refused."},
+		{Value: "default", Label: "Platform default", Hint: "Currently required. Set in the platform's configuration."},
+		{Value: "required", Label: "Required", Hint: "Unsigned posts are rejected."},
 		{
 			Value:    "report_only",
 			Label:    "Report only",
 			Selected: true,
-			Hint:     "A post without a signature is accepted, and counted as one that would have been refused.",
+			Hint:     "Unsigned posts are accepted, and counted as posts that would have been rejected.",
 		},
-		{Value: "off", Label: "Off", Hint: "A post without a signature is accepted. Anybody who knows the partnerId can send one."},
+		{Value: "off", Label: "Off", Hint: "Unsigned posts are accepted. Anyone who knows the partnerId can send them."},
 	}
 }
 
-// head is what stands over a page of a partner that sells; locked leaves nothing to press.
+// head is the header of an approved partner that has sold leads.
 func head(tab string) partnersview.PartnerHead {
 	h := partnersview.PartnerHead{
 		Shell:     shell("Harbour Leads", "partners", partnersCrumb),
@@ -164,33 +164,33 @@ func head(tab string) partnersview.PartnerHead {
 			Shell:       shell("Suspend Harbour Leads", "partners", partnersCrumb, harbourCrumb),
 			Prefix:      "suspend",
 			Action:      harbour + "/suspend",
-			Submit:      "Suspend",
+			Submit:      "Suspend partner",
 			Cancel:      harbour,
 			TypeName:    "harbour-leads",
-			Consequence: "Within a second its pings get no price and its posts are refused, on every node. What it sold stays, and is owed.",
+			Consequence: "Within a second, the partner's pings get no price and its posts are rejected, including posts on earlier quotes. Its past leads and earnings are not affected.",
 			Hidden:      []ui.Hidden{{Name: "version", Value: "12"}},
 		},
 	}
-	for _, name := range []string{"Accounts", "Details", "Signing", "Secrets", "Prices", "Traffic", "Refusals",
+	for _, name := range []string{"Accounts", "Details", "Signing", "Secrets", "Prices", "Traffic", "Rejections",
 		"Documentation", "Audit"} {
 		h.Tabs = append(h.Tabs, ui.Tab{Label: name, URL: harbour + "?tab=" + name, Current: name == tab})
 	}
 	return h
 }
 
-// pending is a partner that has only begun, seen by somebody who may approve it.
+// pending is the header of a new partner for a user who can approve it.
 func pending(tab string) partnersview.PartnerHead {
 	h := head(tab)
-	h.Status, h.Suspend, h.Approve, h.OnboardingURL, h.Manager, h.LegalName = "pending", nil, "Approve", harbour+"/onboarding", "", ""
+	h.Status, h.Suspend, h.Approve, h.OnboardingURL, h.Manager, h.LegalName = "pending", nil, "Approve partner", harbour+"/onboarding", "", ""
 	h.Created = ago(20 * time.Minute)
 	h.Attention = []ui.AttentionItem{
-		{Text: "No account yet", URL: harbour + "/accounts/new", Detail: "Without one every ping on its base URL and every post is refused."},
-		{Text: "No valid signing secret", URL: harbour + "/secrets/new", Detail: "Its signed posts are refused."},
+		{Text: "No account", URL: harbour + "/accounts/new", Detail: "Without an account, pings on the partner's base URL and all its posts are rejected."},
+		{Text: "No valid signing secret", URL: harbour + "/secrets/new", Detail: "The partner's signed posts are rejected."},
 	}
 	return h
 }
 
-// watched is the same partner for somebody who may only look.
+// watched is head for a user who cannot change the partner.
 func watched(tab string) partnersview.PartnerHead {
 	h := head(tab)
 	h.Suspend, h.CanWrite = nil, false
@@ -206,7 +206,7 @@ func accounts() []partnersview.AccountRow {
 			URL:        harbour + "/accounts/1",
 			Default:    true,
 			Status:     "active",
-			Signing:    "report only (as the partner)",
+			Signing:    "report only (inherited)",
 		},
 		{
 			Identifier: "harbour-north-east-and-the-islands",
@@ -214,16 +214,16 @@ func accounts() []partnersview.AccountRow {
 			ID:         "ac_01M6ZP3G1N8P7Q6R5S4T3V2W1X",
 			URL:        harbour + "/accounts/2",
 			Status:     "active",
-			Signing:    "required",
+			Signing:    "required (set on the account)",
 		},
 		{
 			Identifier: "harbour-trial",
-			Name:       "Trial posts",
+			Name:       "Sandbox",
 			ID:         "ac_01M6ZP4Y9Z8A7B6C5D4E3F2G1H",
 			URL:        harbour + "/accounts/3",
 			Sandbox:    true,
 			Status:     "active",
-			Signing:    "off",
+			Signing:    "off (set on the account)",
 		},
 		{
 			Identifier: "harbour-old",
@@ -231,27 +231,27 @@ func accounts() []partnersview.AccountRow {
 			ID:         "ac_01M6ZP5J2K3M4N5P6Q7R8S9T0V",
 			URL:        harbour + "/accounts/4",
 			Status:     "suspended",
-			Signing:    "report only (as the partner)",
+			Signing:    "report only (inherited)",
 		},
 	}
 }
 
 func partnerTabs() map[string]templ.Component {
 	form := partnersview.AccountFormView{
-		Shell:      shell("Change harbour-north", "partners", partnersCrumb, harbourCrumb),
+		Shell:      shell("Harbour North", "partners", partnersCrumb, harbourCrumb),
 		Action:     harbour + "/accounts/2",
 		Cancel:     harbour,
 		Identifier: "harbour-north",
 		Name:       "Harbour North",
 		Version:    3,
-		Submit:     "Save the account",
-		Signing:    append([]ui.Option{{Value: "inherit", Label: "As the partner", Hint: "Now: report only."}}, modes()[1:]...),
+		Submit:     "Save account",
+		Signing:    append([]ui.Option{{Value: "inherit", Label: "Inherit from partner"}}, modes()[1:]...),
 	}
-	made, ofDefault := form, form
-	made.Shell, made.New, made.Identifier, made.Sandbox, made.Submit = shell("New account", "partners", partnersCrumb, harbourCrumb), true, "Harbour", true, "Make the account"
-	made.Errors = ui.Errors{{Field: "identifier", Message: "Another account is called harbour, which looks the same; choose another"}}
-	ofDefault.Default, ofDefault.Suspended, ofDefault.Sandbox = true, true, true
-	ofDefault.Conflict = &ui.Conflict{
+	created, changed := form, form
+	created.Shell, created.New, created.Identifier, created.Sandbox, created.Submit = shell("New account", "partners", partnersCrumb, harbourCrumb), true, "Harbour", true, "Create account"
+	created.Errors = ui.Errors{{Field: "identifier", Message: "This partnerId differs from an existing one only in upper and lower case. Choose another partnerId."}}
+	changed.Default, changed.Suspended, changed.Sandbox = true, true, true
+	changed.Conflict = &ui.Conflict{
 		Actor:   "Mary Somerville",
 		At:      ago(40 * time.Second),
 		Changes: []ui.Change{{Name: "status", Before: "active", After: "suspended"}},
@@ -275,7 +275,7 @@ func partnerTabs() map[string]templ.Component {
 			},
 		},
 	}
-	conflict, watcher := details, details
+	conflict, locked := details, details
 	conflict.Conflict = &ui.Conflict{
 		Actor: "Mary Somerville",
 		At:    ago(90 * time.Second),
@@ -285,21 +285,21 @@ func partnerTabs() map[string]templ.Component {
 		},
 	}
 	conflict.Errors = ui.Errors{
-		{Field: "contact-1-email", Message: "Write a whole address, like radia@harbour.example"},
-		{Field: "name", Message: "Give it a name"},
+		{Field: "contact-1-email", Message: "Enter an email address, such as name@example.com."},
+		{Field: "name", Message: "Enter a name for the partner."},
 	}
-	watcher.Head, watcher.Locked, watcher.Contacts = watched("Details"), "Your roles let you look at this partner, not change it.", details.Contacts[:2]
+	locked.Head, locked.Locked, locked.Contacts = watched("Details"), "You have read-only access to this partner.", details.Contacts[:2]
 	bare := partnersview.PartnerDetailsView{
 		Head:    watched("Details"),
 		Details: partners.Details{Name: "Harbour Leads"},
-		Locked:  watcher.Locked,
+		Locked:  locked.Locked,
 	}
 	audit := partnersview.PartnerAuditView{
 		Head:   head("Audit"),
 		Events: events()[:2],
 		Pager:  ui.Pager{Count: "2 events"},
 	}
-	handover := partnersview.PartnerDocumentationView{
+	documentation := partnersview.PartnerDocumentationView{
 		Head:     head("Documentation"),
 		Created:  ago(3 * 24 * time.Hour),
 		CanWrite: true,
@@ -315,11 +315,11 @@ func partnerTabs() map[string]templ.Component {
 			NewURL: harbour + "/accounts/new",
 		}),
 		"account":                  partnersview.AccountForm(form),
-		"account-new":              partnersview.AccountForm(made),
-		"account-conflict":         partnersview.AccountForm(ofDefault),
+		"account-new":              partnersview.AccountForm(created),
+		"account-conflict":         partnersview.AccountForm(changed),
 		"partner-details":          partnersview.PartnerDetails(details),
 		"partner-details-conflict": partnersview.PartnerDetails(conflict),
-		"partner-details-locked":   partnersview.PartnerDetails(watcher),
+		"partner-details-locked":   partnersview.PartnerDetails(locked),
 		"partner-details-bare":     partnersview.PartnerDetails(bare),
 		"partner-audit":            partnersview.PartnerAudit(audit),
 		"partner-audit-empty":      partnersview.PartnerAudit(partnersview.PartnerAuditView{Head: head("Audit")}),
@@ -330,8 +330,8 @@ func partnerTabs() map[string]templ.Component {
 			NextLabel:   "Continue onboarding",
 			NextURL:     harbour + "/onboarding",
 		}),
-		"partner-handover": partnersview.PartnerDocumentation(handover),
-		"partner-handover-none": partnersview.PartnerDocumentation(partnersview.PartnerDocumentationView{
+		"partner-documentation": partnersview.PartnerDocumentation(documentation),
+		"partner-documentation-none": partnersview.PartnerDocumentation(partnersview.PartnerDocumentationView{
 			Head:     head("Documentation"),
 			CanWrite: true,
 		}),

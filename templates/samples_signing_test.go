@@ -19,7 +19,7 @@ func partnerSigning() map[string]templ.Component {
 		Modes:       modes(),
 		Mode:        "report only",
 		Shared:      true,
-		SharedWords: "37 of at most 100 partners use it",
+		SharedWords: "37 of 100 slots are used",
 		Accounts:    accounts(),
 		Version:     12,
 		StepUp:      asked,
@@ -32,12 +32,12 @@ func partnerSigning() map[string]templ.Component {
 			},
 		},
 	}
-	signed, silent, conflict, watcher := view, view, view, view
+	signed, silent, conflict, locked := view, view, view, view
 	signed.Forecast = partnersview.Forecast{
 		Posts:    1204,
 		Accounts: []partnersview.ForecastRow{{Identifier: "harbour", Posts: 1204}},
 	}
-	signed.Shared, signed.SharedLocked, signed.SharedWords = false, "All places are taken: take it from a partner that posts to its own base URL.", "100 of at most 100 partners use it"
+	signed.Shared, signed.SharedLocked, signed.SharedWords = false, "All slots are used. The partner can post to its own base URL or send a partnerId instead.", "100 of 100 slots are used"
 	silent.Head, silent.Forecast, silent.Accounts = pending("Signing"), partnersview.Forecast{}, nil
 	conflict.Conflict = &ui.Conflict{
 		Actor:   "Mary Somerville",
@@ -45,38 +45,38 @@ func partnerSigning() map[string]templ.Component {
 		Changes: []ui.Change{{Name: "signing mode", Before: "off", After: "report only"}},
 	}
 	conflict.Errors = ui.Errors{
-		{Field: "shared_address", Message: "All 100 places were taken meanwhile"},
-		{Field: "proof", Message: "This is neither your password nor a code that is valid now"},
+		{Field: "shared_address", Message: "All 100 slots are used. Switch this off for another partner first."},
+		{Field: "proof", Message: "This is not your password or a valid code."},
 	}
-	watcher.Head, watcher.Locked = watched("Signing"), "Your roles let you look at how this partner signs, not change it."
+	locked.Head, locked.Locked = watched("Signing"), "You have read-only access to this partner."
 	check := partnersview.CheckView{Head: head("")}
-	check.Head.Shell = shell("Check a signature", "partners", partnersCrumb, harbourCrumb)
+	check.Head.Shell = shell("Check signature", "partners", partnersCrumb, harbourCrumb)
 	wrong := check
 	wrong.Timestamp, wrong.Signature = "1795287764", "7a74ddb6c5eee22d6198e210cf7a4aae6004fa7dc07f66752779c1d480cc319f"
 	wrong.Body = "{\n  \"transactionId\": \"tx_01M7Q5A2E9\",\n  \"email\": \"someone@example.com\"\n}\n"
 	right, rejected := wrong, wrong
 	wrong.Result = &diagnose.Diagnosis{
-		Verdict: "No secret of this partner made this signature",
-		Fix:     "It fits the same body without its last line end: sign the bytes exactly as they are sent.",
-		Notes:   []string{"The timestamp is 4 minutes old, and would be in the window.", "The signature has the right form: 64 hexadecimal digits."},
+		Verdict: "A line break at the end of the body was sent but not signed.",
+		Fix:     "Sign exactly the bytes that are sent.",
+		Notes:   []string{"The timestamp is 4 minutes old, which is accepted.", "The signature has the correct format: 64 hexadecimal digits."},
 		Signed:  []byte(wrong.Timestamp + "." + wrong.Body),
 	}
 	right.Result = &diagnose.Diagnosis{
 		Matches: true,
-		Verdict: "Signed with “live 2026” (…9f3K)",
+		Verdict: "The signature is correct. It was made with the secret live 2026 (…9f3K).",
 		Signed:  []byte("1795287764.{}"),
 	}
 	rejected.Errors = ui.Errors{
-		{Field: "timestamp", Message: "These are milliseconds; send seconds"},
-		{Field: "body", Message: "Paste the body; an empty one is never signed"},
-		{Field: "signature", Message: "This has 63 digits, and a signature 64"},
+		{Field: "timestamp", Message: "Paste the X-Timestamp header exactly as it was sent."},
+		{Field: "body", Message: "Paste the body exactly as it was sent."},
+		{Field: "signature", Message: "Paste the X-Signature-SHA256 header exactly as it was sent."},
 	}
 	return map[string]templ.Component{
 		"partner-signing":          partnersview.PartnerSigning(view),
 		"partner-signing-full":     partnersview.PartnerSigning(signed),
 		"partner-signing-silent":   partnersview.PartnerSigning(silent),
 		"partner-signing-conflict": partnersview.PartnerSigning(conflict),
-		"partner-signing-locked":   partnersview.PartnerSigning(watcher),
+		"partner-signing-locked":   partnersview.PartnerSigning(locked),
 		"check":                    partnersview.SignatureCheck(check),
 		"check-wrong":              partnersview.SignatureCheck(wrong),
 		"check-right":              partnersview.SignatureCheck(right),
@@ -104,7 +104,7 @@ func secrets() []partnersview.SecretRow {
 			ID:         "sk_01M6ZP6W1X2Y3Z4A5B6C7D8E9F",
 			Shown:      "pp_…9f3K",
 			State:      "retiring",
-			StateWords: "retiring in 23 h",
+			StateWords: "expires in 23 h",
 			CreatedBy:  "Mary Somerville",
 			Created:    ago(212 * 24 * time.Hour),
 			LastUsed:   ago(14 * time.Minute),
@@ -114,7 +114,7 @@ func secrets() []partnersview.SecretRow {
 			RevokeURL:  "/v/2",
 		},
 		{
-			Label:      "their own from before",
+			Label:      "imported in 2025",
 			ID:         "sk_01M6ZP7G0H1J2K3M4N5P6Q7R8S",
 			Shown:      "…x0x0",
 			State:      "revoked",
@@ -135,7 +135,7 @@ func partnerSecrets() map[string]templ.Component {
 		CheckURL:  harbour + "/check",
 	}
 	list.Secrets[0].Posts = 1204
-	retiring, none, watcher := list, list, list
+	retiring, none, locked := list, list, list
 	chart := ui.Chart{
 		ID:      "overlap",
 		Title:   "Posts by secret",
@@ -152,16 +152,16 @@ func partnerSecrets() map[string]templ.Component {
 	retiring.Secrets, retiring.Retiring = secrets(), true
 	retiring.Overlap = &partnersview.OverlapView{
 		Chart: chart,
-		Words: "Of 64 posts in the last hour, 58 were signed with the new secret. The partner has not changed over everywhere.",
+		Words: "Posts still signed with an older secret in this hour and the previous one: 6 of 64.",
 	}
 	none.Head, none.Secrets, none.RotateURL = pending("Secrets"), nil, ""
-	watcher.Head, watcher.Secrets, watcher.NewURL, watcher.RotateURL = watched("Secrets"), secrets(), "", ""
-	for i := range watcher.Secrets {
-		watcher.Secrets[i].RetireURL, watcher.Secrets[i].RevokeURL = "", ""
+	locked.Head, locked.Secrets, locked.NewURL, locked.RotateURL = watched("Secrets"), secrets(), "", ""
+	for i := range locked.Secrets {
+		locked.Secrets[i].RetireURL, locked.Secrets[i].RevokeURL = "", ""
 	}
 	all := secretForms()
 	all["partner-secrets"], all["partner-secrets-retiring"] = partnersview.PartnerSecrets(list), partnersview.PartnerSecrets(retiring)
-	all["partner-secrets-none"], all["partner-secrets-locked"] = partnersview.PartnerSecrets(none), partnersview.PartnerSecrets(watcher)
+	all["partner-secrets-none"], all["partner-secrets-locked"] = partnersview.PartnerSecrets(none), partnersview.PartnerSecrets(locked)
 	return all
 }
 
@@ -171,7 +171,7 @@ func ends(labels ...string) (all []ui.Option) {
 			Value:    label,
 			Label:    label,
 			Selected: i == 2,
-			Hint:     "Ends at " + now.Add(time.Duration(i*i*8)*time.Hour).Format("2006-01-02 15:04:05 UTC") + ".",
+			Hint:     "Until " + now.Add(time.Duration(i*i*8)*time.Hour).Format("2006-01-02 15:04:05 UTC") + ".",
 		})
 	}
 	return all
@@ -181,35 +181,35 @@ func secretForms() map[string]templ.Component {
 	in := func(title string) ui.Shell {
 		return shell(title, "partners", partnersCrumb, harbourCrumb)
 	}
-	made := partnersview.SecretCreatedView{
-		Shell:       in("A new secret for Harbour Leads"),
+	created := partnersview.SecretCreatedView{
+		Shell:       in("New signing secret"),
 		PartnerName: "Harbour Leads",
 		Label:       "live 2027",
 		Secret:      "pp_k3J9xQ2mT7vLw0RzN5cYbF8hSgD1pEaUuK4iXo6WZt7Q",
 		BaseURL:     "https://api.pingpost.example/p/harbour-leads",
-		NextLabel:   "Kept: go on",
+		NextLabel:   "Done",
 		NextURL:     harbour + "?tab=secrets",
 	}
-	rotated := made
+	rotated := created
 	rotated.Ends, rotated.LinkCreated = now.Add(24*time.Hour), now.Add(-3*24*time.Hour)
 	form := partnersview.SecretFormView{
 		Head:   head("Secrets"),
-		Shell:  in("New secret for Harbour Leads"),
+		Shell:  in("New secret"),
 		Action: "/new",
 		Cancel: harbour + "?tab=secrets",
 		StepUp: asked,
 	}
 	wrong, rotate := form, form
 	wrong.Label, wrong.Errors = "live", ui.Errors{
-		{Field: "label", Message: "Another secret of this partner is called live; choose another"},
-		{Field: "import", Message: "A secret has at least 16 characters; paste it whole"},
+		{Field: "label", Message: "A label has at most 200 characters and no control characters."},
+		{Field: "import", Message: "A secret has 16 to 256 printable characters, without spaces at either end."},
 	}
-	rotate.Shell, rotate.Rotate, rotate.Label, rotate.Overlaps = in("Rotate the secret of Harbour Leads"), true, "live 2027", ends("Now", "1 hour", "24 hours", "3 days", "7 days")
+	rotate.Shell, rotate.Rotate, rotate.Label, rotate.Overlaps = in("Rotate secret"), true, "live 2027", ends("Now", "1 hour", "24 hours", "3 days", "7 days")
 	forced := rotate
-	forced.Underway = "“live 2026” still retires, until 2026-11-22 18:02:44 UTC. Rotating again leaves the partner three secrets to tell apart; end the older one first, or go on all the same."
-	forced.Errors = ui.Errors{{Field: "force", Message: "Tick this to rotate while a rotation is under way"}}
+	forced.Underway = "A rotation is in progress: “live 2026” (…9f3K) expires at 2026-11-22 18:02 UTC. If you rotate anyway, all older secrets expire at the latest at the time that you choose."
+	forced.Errors = ui.Errors{{Field: "force", Message: "Select this to rotate while another rotation is in progress."}}
 	retire := partnersview.RetireFormView{
-		Shell:    in("When live 2026 ends"),
+		Shell:    in("Set expiry of “live 2026”"),
 		Action:   "/r/2",
 		Cancel:   harbour + "?tab=secrets",
 		Label:    "live 2026",
@@ -218,13 +218,13 @@ func secretForms() map[string]templ.Component {
 		StepUp:   asked,
 	}
 	last := retire
-	last.Last, last.Ends, last.Errors = true, time.Time{}, ui.Errors{{Field: "when", Message: "Choose when it ends"}}
+	last.Last, last.Ends, last.Errors = true, time.Time{}, ui.Errors{{Field: "when", Message: "Choose one of the listed times."}}
 	return map[string]templ.Component{
 		"secret-new":           partnersview.SecretForm(form),
 		"secret-new-errors":    partnersview.SecretForm(wrong),
 		"secret-rotate":        partnersview.SecretForm(rotate),
 		"secret-rotate-forced": partnersview.SecretForm(forced),
-		"secret-made":          partnersview.SecretCreated(made),
+		"secret-created":       partnersview.SecretCreated(created),
 		"secret-rotated":       partnersview.SecretCreated(rotated),
 		"secret-retire":        partnersview.RetireForm(retire),
 		"secret-retire-last":   partnersview.RetireForm(last),

@@ -24,16 +24,16 @@ func partnerTraffic() map[string]templ.Component {
 			{Label: "Pings", Value: "12,044", Note: "8,102 priced", URL: "/a"},
 			{Label: "Posts", Value: "1,204", Note: "37 unsigned", URL: "/b"},
 			{Label: "Accepted", Value: "94%", Note: "of posts", URL: "/c"},
-			{Label: "Leads", Value: "1,131", Note: "5 of them sandbox", URL: "/d"},
+			{Label: "Leads", Value: "1,131", Note: "including sandbox", URL: "/d"},
 		},
 		Outcomes: []partnersview.OutcomeRow{
 			{Endpoint: "Ping", Outcome: "priced", Kind: "good", Count: 8102, Share: "67.3%"},
-			{Endpoint: "Ping", Outcome: "no buyer", Kind: "warn", Count: 3942, Share: "32.7%"},
+			{Endpoint: "Ping", Outcome: "not bought", Kind: "warn", Count: 3942, Share: "32.7%"},
 			{Endpoint: "Post", Outcome: "delivered", Kind: "good", Count: 1131, Share: "93.9%"},
 			{Endpoint: "Post", Outcome: "wrong signature", Kind: "bad", Count: 41, Share: "3.4%", URL: harbour + "?tab=rejections&outcome=signature"},
 			{
 				Endpoint: "Post",
-				Outcome:  "the transaction had expired",
+				Outcome:  "quote expired",
 				Kind:     "bad",
 				Count:    32,
 				Share:    "2.7%",
@@ -58,34 +58,34 @@ func partnerTraffic() map[string]templ.Component {
 		{Label: "Posts", Value: "0", Note: "none", URL: "/b"},
 	}
 	quiet.Traffic = []ui.TrafficStep{{Label: "18:00"}, {Label: "19:00"}}
-	failed.Failed, failed.RetryURL = "The figures took longer than five seconds. Nothing is lost; partners are not affected.", harbour+"?tab=traffic"
+	failed.Failed, failed.RetryURL = "The partner's traffic could not be loaded.", harbour+"?tab=traffic"
 	rejections := partnersview.PartnerRejectionsView{
-		Head: head("Refusals"),
+		Head: head("Rejections"),
 		Outcomes: []ui.Option{
 			{Value: "signature", Label: "Wrong signature"},
-			{Value: "payload", Label: "Fields at fault"},
+			{Value: "payload", Label: "Field missing or not valid"},
 		},
-		Kept:     "the newest 500 are kept",
+		Kept:     "500",
 		CheckURL: harbour + "/check",
 		State:    ui.ListState{ClearURL: harbour + "?tab=rejections"},
-		Pager:    ui.Pager{Count: "about 120 refusals", Older: "/o"},
+		Pager:    ui.Pager{Count: "about 120 rejections", Older: "/o"},
 		Rejections: []partnersview.RejectionRow{
 			{
 				At:        ago(20 * time.Second),
 				Endpoint:  "Post",
 				Outcome:   "wrong signature",
-				Fix:       "Sign the timestamp, a dot and the body's bytes exactly as they are sent, with a secret that is active.",
+				Fix:       "Sign the timestamp, a dot and the raw bytes of the body with a valid secret.",
 				RequestID: "rq_01M7Q5A2E9J8K7M6N5P4Q3R2S1",
 			},
 			{
 				At:        ago(9 * time.Minute),
 				Endpoint:  "Ping",
-				Outcome:   "fields at fault",
-				Fix:       "Give each of these fields a value of the kind that the documentation says.",
+				Outcome:   "field missing or not valid",
+				Fix:       "Fix the listed fields. The response has a message for each.",
 				Fields:    []string{"industry", "consent.capturedAt", "phone"},
 				RequestID: "rq_01M7Q5A1B7T6V5W4X3Y2Z1A0B9",
 			},
-			{At: ago(3 * time.Hour), Endpoint: "Post", Outcome: "the transaction had expired", RequestID: "rq_01M7Q4C8D7E6F5G4H3J2K1M0N9"},
+			{At: ago(3 * time.Hour), Endpoint: "Post", Outcome: "quote expired", RequestID: "rq_01M7Q4C8D7E6F5G4H3J2K1M0N9"},
 		},
 	}
 	none := rejections
@@ -102,7 +102,8 @@ func partnerTraffic() map[string]templ.Component {
 	}
 }
 
-// onboardings are the path at its start, while the first post is awaited, and at its end.
+// onboardings are the onboarding page at the start, while waiting for the first post, and at the
+// end.
 func onboardings() map[string]templ.Component {
 	at := func(current int, live partnersview.OnboardingLive) templ.Component {
 		h := pending("")
@@ -116,47 +117,47 @@ func onboardings() map[string]templ.Component {
 	return map[string]templ.Component{
 		"onboarding":         at(1, partnersview.OnboardingLive{URL: "/onboarding-nothing", Waiting: true}),
 		"onboarding-waiting": at(4, partnersview.OnboardingLive{URL: "/onboarding-events", Waiting: true}),
-		"onboarding-done":    at(5, arrivals()),
+		"onboarding-done":    at(5, liveActivity()),
 	}
 }
 
 func steps() []partnersview.OnboardingStep {
 	return []partnersview.OnboardingStep{
 		{
-			Title:       "Accounts",
-			Text:        "Leads are sold and paid by account. Begin with a sandbox account: its trial posts pay nobody.",
+			Title:       "Create an account",
+			Text:        "Create a sandbox account for testing. Its leads are processed like any other, but earn nothing and are deleted after 7 days.",
 			Detail:      "harbour-trial (sandbox)",
 			ActionURL:   harbour + "/accounts/new",
-			ActionLabel: "Make an account",
+			ActionLabel: "Create account",
 			Also:        &ui.Link{Label: "All accounts", URL: harbour},
 		},
 		{
-			Title:       "Approve",
-			Text:        "Until it is approved it gets no price, and its posts are refused.",
+			Title:       "Approve the partner",
+			Text:        "Once approved, the partner gets prices and can deliver leads.",
 			ActionURL:   harbour + "/approve",
-			ActionLabel: "Approve Harbour Leads",
+			ActionLabel: "Approve partner",
 			Post:        true,
-			Also:        &ui.Link{Label: "Its details", URL: harbour + "?tab=details"},
+			Also:        &ui.Link{Label: "Partner details", URL: harbour + "?tab=details"},
 		},
 		{
-			Title:       "First secret",
-			Text:        "The partner signs its posts with it. It is shown once.",
+			Title:       "Create a signing secret",
+			Text:        "The partner signs its posts with this secret. It is shown only once.",
 			ActionURL:   harbour + "/secrets/new",
-			ActionLabel: "Make the first secret",
+			ActionLabel: "Create secret",
 		},
 		{
-			Title:       "Hand over",
-			Text:        "Give the partner the base URL, the secret and the link to its documentation, each in a way that only it can read.",
+			Title:       "Share integration details",
+			Text:        "Send the partner its base URL, its secret and the link to its own documentation.",
 			Detail:      "https://api.pingpost.example/p/harbour-leads",
 			ActionURL:   harbour + "/link",
-			ActionLabel: "Make the link",
+			ActionLabel: "Create link",
 			Post:        true,
 		},
-		{Title: "First post", Text: "The partner sends a ping, and then a signed post. Both show below as they arrive."},
+		{Title: "Receive the first lead", Text: "Leads and rejected requests appear below as they arrive."},
 	}
 }
 
-func arrivals() partnersview.OnboardingLive {
+func liveActivity() partnersview.OnboardingLive {
 	return partnersview.OnboardingLive{URL: "/onboarding-events", Events: []partnersview.LiveEvent{
 		{
 			At:      ago(4 * time.Second),
@@ -169,12 +170,12 @@ func arrivals() partnersview.OnboardingLive {
 		{
 			At:       ago(50 * time.Second),
 			Kind:     "bad",
-			What:     "Post refused: wrong signature",
+			What:     "Post rejected: wrong signature",
 			Detail:   "Sandbox account harbour-trial.",
-			Fix:      "Sign the timestamp, a dot and the body's bytes exactly as they are sent.",
+			Fix:      "Sign the timestamp, a dot and the raw bytes of the body.",
 			Sandbox:  true,
 			CheckURL: harbour + "/check",
 		},
-		{At: ago(2 * time.Minute), Kind: "good", What: "Ping priced", Detail: "Account harbour-trial: solar, GB.", Sandbox: true},
+		{At: ago(2 * time.Minute), Kind: "bad", What: "Ping rejected: a field is missing or not valid", Detail: "Fields: industry", Fix: "Fix the listed fields. The response has a message for each."},
 	}}
 }

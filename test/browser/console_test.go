@@ -181,7 +181,7 @@ func everyPartnerPage(t *testing.T, chromium *browser.Browser) {
 	p.Open(h.URL + partner + "/secrets/new")
 	p.Type(`input[name="label"]`, "of the form")
 	p.Submit(`form[action$="/secrets/new"] button[type="submit"]`)
-	see(p, "secret-made")
+	see(p, "secret-created")
 	quiet(t, p)
 	reader := chromium.Page(t, browser.Emulation{})
 	signIn(h, reader, "auditor@example.com")
