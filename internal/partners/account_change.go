@@ -15,17 +15,17 @@ import (
 )
 
 var (
-	errNoAccount    = apperr.New(apperr.NotFound, "account", "No such account: `pingpost account list` shows the partner's.")
+	errNoAccount    = apperr.New(apperr.NotFound, "account", "Account not found. List the partner's accounts with `pingpost account list`.")
 	errStaleAccount = apperr.New(apperr.Conflict, "changed",
-		"Somebody else changed this account meanwhile: look at the change, then decide again.")
+		"Another user has changed this account since you opened it. Review the change, then try again.")
 	errSuspendedDefault = clash("default_suspended", "default",
-		"A suspended account cannot become the default, whose posts would all be refused: make it active, or choose another.")
+		"A suspended account cannot be the default. Make it active, or choose another account.")
 	errSandboxDefault = clash("default_sandbox", "default",
-		"A sandbox account cannot become the default while the partner has another that is active: its leads would go unpaid.")
+		"A sandbox account cannot become the default while the partner has an active standard account, because its leads earn nothing. Choose a standard account.")
 )
 
-// AccountChange is what an account is to be like. MakeDefault only ever gives the
-// default: to take it away, give it to another account.
+// AccountChange holds the new values of an account. MakeDefault false leaves the default
+// unchanged. To move the default, set it on another account.
 type AccountChange struct {
 	Name        string
 	Status      models.AccountStatus
@@ -36,12 +36,12 @@ type AccountChange struct {
 func (c AccountChange) check() error {
 	var status *apperr.Error
 	if c.Status != models.AccountActive && c.Status != models.AccountSuspended {
-		status = invalid("status", apperr.InvalidValue, "status", "An account is active or suspended.")
+		status = invalid("status", apperr.InvalidValue, "status", "Choose a status: active or suspended.")
 	}
 	return joinProblems(checkName(c.Name, errNoAccountName), status, checkMode(c.Signing, models.SigningInherit))
 }
 
-// FindAccount looks a partner's account up by its id in the prefixed form.
+// FindAccount returns a partner's account by its prefixed id.
 func (s *Service) FindAccount(ctx context.Context, sc scope.Scope, partner models.Partner, text string) (models.Account, error) {
 	accountID, err := id.Parse(id.Account, text)
 	if err != nil {
@@ -55,9 +55,9 @@ func (s *Service) FindAccount(ctx context.Context, sc scope.Scope, partner model
 	return out, err
 }
 
-// SetAccount changes an account. The default may be suspended: posts that name no
-// account are then refused, until it is active or another is the default. Nothing of a
-// suspended account is stored from now on (decision 21).
+// SetAccount changes an account. If the default account is suspended, posts without a partnerId
+// are rejected until it is active or another account is the default. Leads of a suspended account
+// are not stored (decision 21).
 func (s *Service) SetAccount(ctx context.Context, sc scope.Scope, account uuid.UUID, version int, c AccountChange) error {
 	c.Name = strings.TrimSpace(c.Name)
 	if err := c.check(); err != nil {
@@ -79,7 +79,7 @@ func (s *Service) SetAccount(ctx context.Context, sc scope.Scope, account uuid.U
 		if err != nil || len(e.columns) == 0 {
 			return err
 		}
-		if last != nil { // first: there is one default at any time
+		if last != nil { // before the new default is set, because there can be only one
 			if err := s.write(tx, last, map[string]any{"is_default": false}); err != nil {
 				return err
 			}
@@ -91,8 +91,8 @@ func (s *Service) SetAccount(ctx context.Context, sc scope.Scope, account uuid.U
 	})
 }
 
-// lockAccount reads an account and all of its partner's, whose row is the lock that
-// CreateAccount takes too.
+// lockAccount returns an account and all accounts of its partner. It locks the partner's row, as
+// CreateAccount does.
 func lockAccount(tx *gorm.DB, sc scope.Scope, account uuid.UUID) (had models.Account, all []models.Account, err error) {
 	found := restrict(tx, sc, "partner_id").Where("id = ? AND partner_id <> ?", account, models.PlatformIDs.Partner).Limit(1).Find(&had)
 	if found.Error != nil || found.RowsAffected == 0 {
@@ -106,7 +106,7 @@ func lockAccount(tx *gorm.DB, sc scope.Scope, account uuid.UUID) (had models.Acc
 	}
 	for _, one := range all {
 		if one.ID == account {
-			had = one // as it is now that nobody else changes it
+			had = one // read under the lock
 		}
 	}
 	return had, all, nil
@@ -119,11 +119,11 @@ func orNoAccount(err error) error {
 	return err
 }
 
-// moveDefault makes the account the default where that is asked for, or where the
-// default is a sandbox and this one is active again: a partner does not go on unpaid
-// (decision 25, as in CreateAccount). It returns the account that has been the default.
+// moveDefault makes the account the default if MakeDefault is set, or if a standard account
+// becomes active while a sandbox account is the default, so that new leads are paid (decision 25,
+// as in CreateAccount). It returns the previous default account.
 func (c AccountChange) moveDefault(e *edit, had models.Account, all []models.Account) (last *models.Account, err error) {
-	inEarnest := false
+	hasStandard := false
 	for i, one := range all {
 		switch {
 		case one.ID == had.ID:
@@ -131,7 +131,7 @@ func (c AccountChange) moveDefault(e *edit, had models.Account, all []models.Acc
 			last = &all[i]
 			fallthrough
 		default:
-			inEarnest = inEarnest || !one.Sandbox && one.Status == models.AccountActive
+			hasStandard = hasStandard || !one.Sandbox && one.Status == models.AccountActive
 		}
 	}
 	again := had.Status != models.AccountActive && c.Status == models.AccountActive && !had.Sandbox && last != nil && last.Sandbox
@@ -140,7 +140,7 @@ func (c AccountChange) moveDefault(e *edit, had models.Account, all []models.Acc
 		return nil, nil
 	case c.Status != models.AccountActive:
 		return nil, errSuspendedDefault
-	case had.Sandbox && inEarnest:
+	case had.Sandbox && hasStandard:
 		return nil, errSandboxDefault
 	}
 	before := "none"

@@ -12,16 +12,16 @@ import (
 	"github.com/pingpost/pingpost/models"
 )
 
-// NewAccount is what CreateAccount needs. Identifier is the post's "partnerId".
+// NewAccount holds the values of a new account. Identifier is the "partnerId" in posts.
 type NewAccount struct {
 	Identifier, Name string
-	Signing          models.SigningMode // "inherit" when empty
+	Signing          models.SigningMode // "inherit" if empty
 	Sandbox          bool
 }
 
-// CreateAccount gives a partner an account. Its first ordinary account is its
-// default; until there is one, a sandbox account is (decision 25): a partner that begins
-// with trial posts must not go on unpaid once it posts in earnest.
+// CreateAccount creates an account for a partner. The first standard account becomes the default.
+// Until there is one, the first sandbox account is the default (decision 25), so that a partner
+// that starts with test posts is paid as soon as it has a standard account.
 func (s *Service) CreateAccount(ctx context.Context, partner models.Partner, n NewAccount) (models.Account, error) {
 	if n.Signing == "" {
 		n.Signing = models.SigningInherit
@@ -37,7 +37,7 @@ func (s *Service) CreateAccount(ctx context.Context, partner models.Partner, n N
 		Sandbox: n.Sandbox, Status: models.AccountActive, SigningMode: n.Signing, CreatedAt: now, UpdatedAt: now,
 	}
 	err := s.db.Transaction(ctx, func(tx *gorm.DB) error {
-		// The partner's row is the lock that makes "the first" unambiguous.
+		// Locked, so that two concurrent calls cannot both create the first account.
 		if err := tx.Exec(`SELECT 1 FROM partners WHERE id = ? FOR UPDATE`, partner.ID).Error; err != nil {
 			return err
 		}
@@ -72,7 +72,7 @@ func (s *Service) CreateAccount(ctx context.Context, partner models.Partner, n N
 	return a, err
 }
 
-// Accounts lists a partner's accounts, the default first.
+// Accounts returns a partner's accounts, the default first.
 func (s *Service) Accounts(ctx context.Context, partner models.Partner) ([]models.Account, error) {
 	var out []models.Account
 	err := s.db.Gorm.WithContext(ctx).Where("partner_id = ?", partner.ID).Order("is_default DESC, created_at, id").Find(&out).Error

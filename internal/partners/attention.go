@@ -12,14 +12,14 @@ import (
 	"github.com/pingpost/pingpost/models"
 )
 
-// attended bounds how many partners one page tells of by name.
-const attended = 5
+// maxExpiring is the number of partners that ExpiringBefore returns.
+const maxExpiring = 5
 
-// ExpiringPartner is an approved partner of whom every valid secret has an end.
+// ExpiringPartner is an approved partner whose valid secrets all expire.
 type ExpiringPartner struct {
 	Partner uuid.UUID
 	Name    string
-	Ends    time.Time // of the last one
+	Ends    time.Time // when the last secret expires
 }
 
 // Pending counts the partners that wait for approval.
@@ -28,13 +28,13 @@ func (s *Service) Pending(ctx context.Context, sc scope.Scope) (n int64, err err
 	return n, postgres.Translate(err)
 }
 
-// ExpiringBefore are the partners that can sign nothing after a moment, as things
-// stand: a few of them, the soonest first.
+// ExpiringBefore returns up to five partners whose secrets all expire before at, the earliest
+// expiry first.
 func (s *Service) ExpiringBefore(ctx context.Context, sc scope.Scope, at time.Time) ([]ExpiringPartner, error) {
 	rows, err := s.db.Pool.Query(ctx, `SELECT p.id, p.name, max(s.retires_at) FROM partners p JOIN signing_secrets s ON s.partner_id = p.id
 		WHERE p.status = 'approved' AND s.state = 'active' AND (s.retires_at IS NULL OR s.retires_at > $1) AND ($2 OR p.id = ANY ($3))
 		GROUP BY p.id HAVING bool_and(s.retires_at IS NOT NULL AND s.retires_at < $4) ORDER BY 3, 1 LIMIT $5`,
-		s.clock.Now(), sc.All(), append([]uuid.UUID{}, sc.IDs()...), at, attended)
+		s.clock.Now(), sc.All(), append([]uuid.UUID{}, sc.IDs()...), at, maxExpiring)
 	if err != nil {
 		return nil, postgres.Translate(err)
 	}

@@ -13,16 +13,15 @@ import (
 )
 
 const (
-	// countEvery leaves a count time to finish before the last one is a second old.
+	// countEvery is short enough for a count to finish before the last one is a second old.
 	countEvery = 500 * time.Millisecond
-	// countTimeout bounds a count on the client's side. The server's own timeout does
-	// not help when the network in between is gone.
+	// countTimeout is a client-side limit. The server's timeout does not help if the
+	// network fails.
 	countTimeout = 6 * time.Second
 )
 
-// Caps knows which partners have delivered their leads of the UTC day. Its count is at
-// most a second old. A quote issued before the cap was reached is honoured, so a quoted
-// price always holds.
+// Caps tracks which partners have reached their daily cap. Its count is at most a second old.
+// Quotes issued before the cap was reached are still honored.
 type Caps struct {
 	db     *postgres.DB
 	clock  clock.Clock
@@ -31,24 +30,24 @@ type Caps struct {
 	last   atomic.Pointer[capCount]
 }
 
-// capCount is the count of one UTC day. It does not apply to any other day, so a
-// database that is away at midnight leaves no partner capped.
+// capCount is the count for one UTC day. It does not apply to the next day, so that no partner
+// stays capped if the database is down at midnight.
 type capCount struct {
-	at      time.Time // when it was made
-	day     time.Time // its midnight; zero before the first count
+	at      time.Time // when it was counted
+	day     time.Time // midnight UTC; zero before the first count
 	reached map[uuid.UUID]bool
 }
 
 func dayOf(at time.Time) time.Time { return at.Truncate(24 * time.Hour) }
 
-// NewCaps returns Caps without a count: until the first one no cap applies.
+// NewCaps returns Caps without a count. No cap applies until the first count.
 func NewCaps(db *postgres.DB, c clock.Clock, log *slog.Logger) *Caps {
 	caps := &Caps{db: db, clock: c, log: log, foldAt: foldAt}
 	caps.last.Store(&capCount{at: c.Now()})
 	return caps
 }
 
-// Reached reports whether the partner may be priced no further leads today.
+// Reached reports whether the partner has reached its daily cap.
 func (c *Caps) Reached(p *Partner) bool {
 	if p.Price == nil || p.Price.DailyLeadCap == 0 {
 		return false
@@ -57,11 +56,11 @@ func (c *Caps) Reached(p *Partner) bool {
 	return last.day.Equal(dayOf(c.clock.Now())) && last.reached[p.ID]
 }
 
-// Age is how old the count is, or how long there has been none.
+// Age returns the age of the count, or the time since NewCaps if there is none.
 func (c *Caps) Age() time.Duration { return c.clock.Now().Sub(c.last.Load().at) }
 
-// Run counts until ctx ends. While counting fails, the last count applies until its day
-// is over.
+// Run counts twice a second until ctx ends. If counting fails, the last count applies until the
+// end of its day.
 func (c *Caps) Run(ctx context.Context) {
 	tick := time.NewTicker(countEvery)
 	defer tick.Stop()
@@ -69,10 +68,10 @@ func (c *Caps) Run(ctx context.Context) {
 	for {
 		err := c.Count(ctx)
 		if err != nil && ctx.Err() == nil && !failing {
-			c.log.Warn("daily caps are not counted; the last count applies until midnight UTC", "age",
+			c.log.Warn("counting daily caps failed, using the last count until midnight UTC", "age",
 				c.Age().String(), "error", err)
 		} else if err == nil && failing {
-			c.log.Info("daily caps are counted again")
+			c.log.Info("counting daily caps recovered")
 		}
 		failing = err != nil
 		select {
@@ -83,9 +82,8 @@ func (c *Caps) Run(ctx context.Context) {
 	}
 }
 
-// Count finds the partners that have delivered their leads of the UTC day. When that
-// took reading many ledger entries, it adds them to daily_lead_counts, which keeps the
-// next counts cheap.
+// Count finds the partners that have reached their daily cap. If it has to read many ledger
+// entries, it adds them to daily_lead_counts to keep the next counts cheap.
 func (c *Caps) Count(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(ctx, countTimeout)
 	defer cancel()

@@ -15,23 +15,22 @@ import (
 )
 
 var errStalePartner = apperr.New(apperr.Conflict, "changed",
-	"Somebody else changed this partner meanwhile: look at the change, then decide again.")
+	"Another user has changed this partner since you opened it. Review the change, then try again.")
 
-// anyVersion is for whoever changes a row whatever it says now: the command line.
+// anyVersion skips the version check, for the command line.
 const anyVersion = math.MinInt
 
-// edit is what changes of a row: the columns, and the fields as the audit trail has them.
+// edit holds the changed columns of a row, and the changed fields for the audit log.
 type edit struct{ columns, before, after map[string]any }
 
-// set notes a column that is to change. What stays as it is is not written, and the
-// audit trail does not tell of it.
+// set records a column if its value changes.
 func (e *edit) set(column, field string, had, wants any) {
 	if had != wants {
 		e.record(column, wants, field, had, wants)
 	}
 }
 
-// record is set for a value that the audit trail tells of in other words.
+// record records a column whose value is written differently in the audit log.
 func (e *edit) record(column string, value any, field string, before, after any) {
 	if e.columns == nil {
 		e.columns, e.before, e.after = map[string]any{}, map[string]any{}, map[string]any{}
@@ -39,8 +38,8 @@ func (e *edit) record(column string, value any, field string, before, after any)
 	e.columns[column], e.before[field], e.after[field] = value, before, after
 }
 
-// change runs do on a partner's locked row and writes the edit that it returns.
-// version is the row's that the change was decided on.
+// change runs do on a partner's locked row and writes the edit that it returns. It fails if the
+// row's version is not version.
 func (s *Service) change(
 	ctx context.Context, sc scope.Scope, partner uuid.UUID, version int, action string,
 	do func(*gorm.DB, models.Partner) (edit, error),
@@ -64,8 +63,8 @@ func (s *Service) change(
 	})
 }
 
-// lockPartner takes the partner's row, behind which everything that is its own changes
-// one at a time. The lock is weaker than UPDATE: posts refer to the row and must not wait.
+// lockPartner locks the partner's row, which serializes all changes to the partner. The lock is
+// weaker than UPDATE, because posts reference the row and must not wait.
 func lockPartner(tx *gorm.DB, sc scope.Scope, partner uuid.UUID) (row models.Partner, err error) {
 	found := restrict(tx, sc, "id").Where("id = ? AND id <> ?", partner, models.PlatformIDs.Partner).
 		Clauses(clause.Locking{Strength: "NO KEY UPDATE"}).Limit(1).Find(&row)
@@ -75,26 +74,26 @@ func lockPartner(tx *gorm.DB, sc scope.Scope, partner uuid.UUID) (row models.Par
 	return row, found.Error
 }
 
-// write changes the columns of a row that has a version.
+// write updates columns of a row and increments its version.
 func (s *Service) write(tx *gorm.DB, row any, columns map[string]any) error {
 	columns["updated_at"], columns["row_version"] = s.clock.Now(), gorm.Expr("row_version + 1")
 	return tx.Model(row).Updates(columns).Error
 }
 
-// SetStatus is SetStatusAt whatever the partner's version is.
+// SetStatus is SetStatusAt without the version check.
 func (s *Service) SetStatus(ctx context.Context, sc scope.Scope, partner uuid.UUID, to models.PartnerStatus) error {
 	return s.SetStatusAt(ctx, sc, partner, anyVersion, to)
 }
 
-// SetStatusAt approves or suspends. Suspended, a partner's posts are refused on
-// every node within a second, and nothing of it is stored from now on (decision 21).
+// SetStatusAt approves or suspends a partner. All nodes reject the posts of a suspended partner
+// within a second, and none of its leads are stored from now on (decision 21).
 func (s *Service) SetStatusAt(
 	ctx context.Context, sc scope.Scope, partner uuid.UUID, version int, to models.PartnerStatus,
 ) error {
 	switch to {
 	case models.PartnerPending, models.PartnerApproved, models.PartnerSuspended:
 	default:
-		return invalid("status", apperr.InvalidValue, "status", "A partner is pending, approved or suspended.")
+		return invalid("status", apperr.InvalidValue, "status", "Choose a status: pending, approved or suspended.")
 	}
 	return s.change(ctx, sc, partner, version, "partner.status", func(_ *gorm.DB, had models.Partner) (e edit, err error) {
 		e.set("status", "status", had.Status, to)
@@ -102,8 +101,8 @@ func (s *Service) SetStatusAt(
 	})
 }
 
-// SetSigning says what happens to a partner's unsigned posts (decision 14), and whether it is
-// recognised by its secret alone (decision 13); in force on every node within a second.
+// SetSigning sets a partner's signing mode (decision 14) and whether signatures identify it on
+// the shared base URL (decision 13). All nodes apply it within a second.
 func (s *Service) SetSigning(
 	ctx context.Context, sc scope.Scope, partner uuid.UUID, version int, mode models.SigningMode, sharedAddress bool,
 ) error {
@@ -112,11 +111,11 @@ func (s *Service) SetSigning(
 	}
 	return s.change(ctx, sc, partner, version, "partner.signing", func(tx *gorm.DB, had models.Partner) (e edit, err error) {
 		if sharedAddress && !had.SharedAddress {
-			room, err := sharedAddressHasSlot(tx)
+			free, err := sharedAddressHasSlot(tx)
 			if err != nil {
 				return e, err
 			}
-			if !room {
+			if !free {
 				return e, errAddressFull
 			}
 		}

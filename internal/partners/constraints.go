@@ -5,8 +5,8 @@ import (
 	"github.com/pingpost/pingpost/internal/postgres"
 )
 
-// constraints are the errors for what the schema rejects of this package's rows. The
-// checks return the same errors; two requests at once can both pass a check.
+// constraints maps the schema's constraints to errors. The checks in this package return the same
+// errors, but two concurrent requests can both pass a check.
 func constraints() postgres.Constraints {
 	return postgres.Constraints{
 		"partners_slug_key":          errSlugTaken,
@@ -17,10 +17,10 @@ func constraints() postgres.Constraints {
 		"accounts_identifier_form":   invalid("identifier_form", apperr.InvalidValue, "identifier", identifierForm),
 		"accounts_name_given":        errNoAccountName,
 		"accounts_one_default": apperr.New(apperr.Conflict, "second_default",
-			"The partner has a default account already."),
+			"The partner already has a default account. Try again."),
 		"signing_secrets_digest_key":  errSecretKnown,
 		"partner_prices_cap_positive": errDailyLeadCap,
 		"partner_prices_adjustment_range": invalid("adjustment", apperr.InvalidValue, "adjustment",
-			"A price adjustment is between -90 % and +900 %."),
+			"The adjustment must be from -90 % to +900 %."),
 	}
 }

@@ -17,10 +17,10 @@ import (
 	"github.com/pingpost/pingpost/models"
 )
 
-// MaxContacts bounds the people that a partner has.
+// MaxContacts is the number of contacts that a partner can have.
 const MaxContacts = 10
 
-// Contact is somebody at a partner.
+// Contact is a person to contact at a partner.
 type Contact struct {
 	Name  string `json:"name"`
 	Role  string `json:"role,omitempty"`
@@ -28,17 +28,17 @@ type Contact struct {
 	Phone string `json:"phone,omitempty"`
 }
 
-// Contacts reads the people of a partner.
+// Contacts returns a partner's contacts, or nil if the column cannot be read.
 func Contacts(p models.Partner) []Contact {
 	var out []Contact
 	if json.Unmarshal([]byte(p.Contacts), &out) != nil {
-		return nil // what a hand wrote into the column, and no form
+		return nil // the column was edited by hand
 	}
 	return out
 }
 
-// Details are what account managers write about a partner. Address and Notes may have
-// several lines.
+// Details holds what account managers enter about a partner. Address and Notes can have several
+// lines.
 type Details struct {
 	Name, LegalName, Address, TaxID, PaymentTerms, Manager, Notes string
 	Contacts                                                      []Contact
@@ -59,9 +59,9 @@ func (d Details) trimmed() Details {
 
 func (d Details) check() error {
 	problems := []*apperr.Error{
-		checkName(d.Name, errNoPartnerName), checkLine("legal_name", "legal name", d.LegalName), checkLines("address", "An address's lines", d.Address),
-		checkLine("tax_id", "tax id", d.TaxID), checkLine("payment_terms", "text of payment terms", d.PaymentTerms),
-		checkLine("manager", "manager", d.Manager), checkLines("notes", "Notes", d.Notes),
+		checkName(d.Name, errNoPartnerName), checkLine("legal_name", "legal name", d.LegalName), checkLines("address", "address", d.Address),
+		checkLine("tax_id", "tax ID", d.TaxID), checkLine("payment_terms", "payment terms", d.PaymentTerms),
+		checkLine("manager", "account manager", d.Manager), checkLines("notes", "notes", d.Notes),
 	}
 	people := 0
 	for i, c := range d.Contacts {
@@ -78,29 +78,29 @@ func (d Details) check() error {
 	return joinProblems(problems...)
 }
 
-// contactField is a field of a contact by its place in the form, empty rows counted.
+// contactField returns the form field of a contact's part. Empty rows of the form count in i.
 func contactField(i int, part string) string { return fmt.Sprintf("contact-%d-%s", i, part) }
 
 func (c Contact) check(i int) []*apperr.Error {
 	problems := []*apperr.Error{
 		checkLine(contactField(i, "role"), "contact's role", c.Role),
 		checkText(contactField(i, "phone"), c.Phone, maxPhone, unicode.IsControl,
-			fmt.Sprintf("A phone number has at most %d characters and no control characters.", maxPhone)),
+			fmt.Sprintf("The phone number can have at most %d characters and no control characters.", maxPhone)),
 	}
 	if c.Name == "" {
-		problems = append(problems, invalid("contact", apperr.Required, contactField(i, "name"), "A contact needs a name."))
+		problems = append(problems, invalid("contact", apperr.Required, contactField(i, "name"), "Enter the contact's name."))
 	} else {
 		problems = append(problems, checkLine(contactField(i, "name"), "contact's name", c.Name))
 	}
 	if c.Email != "" && !payload.IsEmail(c.Email) {
 		problems = append(problems,
 			invalid("contact", apperr.InvalidValue, contactField(i, "email"),
-				"An e-mail address has the form name@example.com, and at most 254 characters."))
+				"Enter an email address like name@example.com, with at most 254 characters."))
 	}
 	return problems
 }
 
-// SetDetails replaces what is written about a partner. Empty contacts are dropped.
+// SetDetails replaces a partner's details. Empty contacts are dropped.
 func (s *Service) SetDetails(ctx context.Context, sc scope.Scope, partner uuid.UUID, version int, d Details) error {
 	d = d.trimmed()
 	if err := d.check(); err != nil {
@@ -120,8 +120,8 @@ func (s *Service) SetDetails(ctx context.Context, sc scope.Scope, partner uuid.U
 	})
 }
 
-// setContacts tells the audit trail how many there are: it is kept for ever, and
-// e-mail addresses and phone numbers are not to be.
+// setContacts records only the number of contacts in the audit log. Audit events are never
+// deleted, and email addresses and phone numbers must be deletable.
 func (e *edit) setContacts(had, wants []Contact) error {
 	if slices.Equal(had, wants) {
 		return nil

@@ -15,12 +15,12 @@ import (
 	"github.com/pingpost/pingpost/models"
 )
 
-// maxTried bounds the secrets that a signature is checked against, the newest first.
+// maxTried is the number of secrets that a signature is checked against, newest first.
 const maxTried = 100
 
-// DiagnoseSignature says which of a partner's secrets made a signature, those that are
-// over too, or what is wrong with it. Nothing of the post that was signed is kept, or
-// looked up. The body is as a form sends it, where every line ends with CR LF.
+// DiagnoseSignature finds the partner's secret that made a signature, including expired and
+// revoked secrets, or what is wrong with the signature. The post is not stored. body comes from a
+// form, in which browsers end every line with CR LF.
 func (s *Service) DiagnoseSignature(
 	ctx context.Context, sc scope.Scope, partner models.Partner, timestamp, body, signature string,
 ) (diagnose.Diagnosis, error) {
@@ -46,15 +46,15 @@ func (s *Service) DiagnoseSignature(
 	}()
 	d := diagnoseSignature(timestamp, body, signature, keys, s.clock.Now())
 	for _, name := range unread {
-		d.Notes = append(d.Notes, "The secret "+name+" was left out: no platform key that is configured here opens it.")
+		d.Notes = append(d.Notes, "The secret "+name+" was not checked, because no configured platform key can decrypt it.")
 	}
 	if len(rows) == maxTried {
-		d.Notes = append(d.Notes, fmt.Sprintf("Only the newest %d secrets were tried.", maxTried))
+		d.Notes = append(d.Notes, fmt.Sprintf("Only the newest %d secrets were checked.", maxTried))
 	}
 	return d, nil
 }
 
-// diagnose takes the body with the line ends that it may have had, LF first.
+// diagnoseSignature tries the body with LF line ends first, then with CR LF.
 func diagnoseSignature(timestamp, body, signature string, keys []diagnose.CandidateKey, now time.Time) diagnose.Diagnosis {
 	plain := strings.ReplaceAll(body, "\r\n", "\n")
 	d := diagnose.Signature(timestamp, plain, signature, keys, now)
@@ -62,13 +62,14 @@ func diagnoseSignature(timestamp, body, signature string, keys []diagnose.Candid
 		return d
 	}
 	if windows := diagnose.Signature(timestamp, body, signature, keys, now); windows.Matches {
-		windows.Notes = append(windows.Notes, "Its lines end with CR LF.")
+		windows.Notes = append(windows.Notes, "The body has CR LF line breaks.")
 		return windows
 	}
 	return d
 }
 
-// decryptSecrets opens secrets for a diagnosis, and names those that it cannot open.
+// decryptSecrets decrypts secrets for a diagnosis. It returns the names of those that it cannot
+// decrypt in unread.
 func (s *Service) decryptSecrets(rows []models.SigningSecret) (keys []diagnose.CandidateKey, unread []string) {
 	now := s.clock.Now()
 	for _, row := range rows {

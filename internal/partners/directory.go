@@ -18,17 +18,17 @@ import (
 	pricingrules "github.com/pingpost/pingpost/pricing_rules"
 )
 
-// Directory is every partner with its accounts, secrets and own prices, as the
-// partner API reads it: immutable, and replaced whole after a change.
+// Directory holds all partners with their accounts, secrets and pricing, for the partner API. It
+// is immutable. After a change, a new one replaces it.
 type Directory struct {
 	bySlug       map[string]*Partner
 	byID         map[uuid.UUID]*Partner
 	byIdentifier map[string]*Account
-	shared       []*Partner // approved, to be recognised by their secret alone
+	shared       []*Partner // approved partners that can use the shared base URL
 
 	unreadSecrets, unreadPrices []string
 
-	forPings bool // made of an Excerpt
+	forPings bool // built from a PingDirectory
 }
 
 // Partner is a directory entry.
@@ -39,7 +39,7 @@ type Partner struct {
 	Signing models.SigningMode
 	Default *Account // nil while the partner has no account
 	Secrets []*Secret
-	Price   *Price // nil when the partner is priced by the rate card alone
+	Price   *Price // nil if there is no partner pricing
 }
 
 // Active reports whether the partner may deliver leads.
@@ -55,16 +55,16 @@ type Account struct {
 	signing    models.SigningMode
 }
 
-// Active reports whether both the account and its partner are.
+// Active reports whether both the account and its partner are active.
 func (a *Account) Active() bool { return a.active && a.Partner.Active() }
 
-// Mode is the signing mode in force.
+// Mode returns the effective signing mode.
 func (a *Account) Mode(platform models.SigningMode) models.SigningMode {
 	return EffectiveMode(a.signing, a.Partner.Signing, platform)
 }
 
-// EffectiveMode is the account's signing mode, else its partner's, else the
-// platform's default (decision 14).
+// EffectiveMode returns the account's signing mode, or else its partner's, or else the platform's
+// default (decision 14).
 func EffectiveMode(account, partner, platform models.SigningMode) models.SigningMode {
 	switch {
 	case account != models.SigningInherit:
@@ -75,30 +75,30 @@ func EffectiveMode(account, partner, platform models.SigningMode) models.Signing
 	return platform
 }
 
-// Price is what a partner has of its own (decisions 4, 5).
+// Price is partner pricing (decisions 4, 5).
 type Price struct {
 	pricingrules.PartnerPricing
 	DailyLeadCap int       // 0 for none
-	AgreedAt     time.Time // when the first of the present terms began
+	AgreedAt     time.Time // when the partner went from no pricing to some
 }
 
-// agreementGrace is how long after an agreement quotes of the shared address are
-// still honoured: nodes' clocks differ by up to quote.MaxAhead, and an agreement
-// needs a moment to be committed and loaded.
+// agreementGrace is how long after AgreedAt quotes from the shared base URL are still honored.
+// Nodes' clocks differ by up to quote.MaxAhead, and new pricing takes a moment to be committed
+// and loaded.
 const agreementGrace = 2 * quote.MaxAhead
 
-// InEffect reports whether there are terms, and a quote issued at that time is
-// subject to them (decision 5).
+// InEffect reports whether there is partner pricing that applies to a quote issued at that time
+// (decision 5).
 func (p *Price) InEffect(issued time.Time) bool {
 	return p != nil && issued.After(p.AgreedAt.Add(agreementGrace))
 }
 
-// none reports whether the partner is priced by the rate card alone.
+// none reports whether there is no adjustment, exclusion or cap.
 func (p *Price) none() bool {
 	return p.Adjustment == 0 && len(p.Exclusions) == 0 && p.DailyLeadCap == 0
 }
 
-// Secret is a signing secret ready to verify with.
+// Secret is a decrypted signing secret.
 type Secret struct {
 	ID        uuid.UUID
 	notBefore time.Time
@@ -106,7 +106,7 @@ type Secret struct {
 	verifiers sync.Pool
 }
 
-// Active reports whether the secret is valid at now: its end is exclusive.
+// Active reports whether the secret is valid at now. retiresAt is exclusive.
 func (s *Secret) Active(now time.Time) bool {
 	return !now.Before(s.notBefore) && (s.retiresAt.IsZero() || now.Before(s.retiresAt))
 }
@@ -118,7 +118,7 @@ func (s *Secret) Verify(claim signing.Claim, body []byte) bool {
 	return v.Verify(claim, body)
 }
 
-// Verify returns the partner's secret in force that signed the claim, or nil.
+// Verify returns the partner's valid secret that signed the claim, or nil.
 func (p *Partner) Verify(claim signing.Claim, body []byte, now time.Time) *Secret {
 	for _, s := range p.Secrets {
 		if s.Active(now) && s.Verify(claim, body) {
@@ -128,33 +128,32 @@ func (p *Partner) Verify(claim signing.Claim, body []byte, now time.Time) *Secre
 	return nil
 }
 
-// CanSign reports whether the partner has a secret in force.
+// CanSign reports whether the partner has a valid secret.
 func (p *Partner) CanSign(now time.Time) bool {
 	return slices.ContainsFunc(p.Secrets, func(s *Secret) bool { return s.Active(now) })
 }
 
-// UnreadableSecrets names the active secrets that no configured platform key
-// opens. Posts signed with them are refused; everyone else is served.
+// UnreadableSecrets describes the active secrets that no configured platform key can decrypt.
+// Posts signed with them are rejected. Other posts are not affected.
 func (d *Directory) UnreadableSecrets() []string { return d.unreadSecrets }
 
-// UnreadablePrices names the partners whose own prices are not understood. They
-// get no price; everyone else is served.
+// UnreadablePrices describes the partner pricing that cannot be read. These partners get no
+// price. Other partners are not affected.
 func (d *Directory) UnreadablePrices() []string { return d.unreadPrices }
 
-// BySlug finds the partner of a base URL; nil when there is none.
+// BySlug returns the partner with the slug in a base URL, or nil.
 func (d *Directory) BySlug(slug string) *Partner { return d.bySlug[slug] }
 
-// ByID finds a partner; nil when there is none.
+// ByID returns the partner with the id, or nil.
 func (d *Directory) ByID(partner uuid.UUID) *Partner { return d.byID[partner] }
 
-// Account finds an account by the "partnerId" of a post, matched exactly; nil
-// when there is none.
+// Account returns the account with exactly the "partnerId" of a post, or nil.
 func (d *Directory) Account(identifier string) *Account { return d.byIdentifier[identifier] }
 
-// Shared lists the partners that a signed post naming nobody may belong to.
+// Shared returns the partners that a signed post on the shared base URL can belong to.
 func (d *Directory) Shared() []*Partner { return d.shared }
 
-// PlatformAccount is the account of unsigned posts that name nobody.
+// PlatformAccount returns the account that owns unsigned posts that name no partner.
 func (d *Directory) PlatformAccount() *Account { return d.byID[models.PlatformIDs.Partner].Default }
 
 func newDirectory() *Directory {
@@ -165,8 +164,8 @@ func newDirectory() *Directory {
 	}
 }
 
-// LoadDirectory reads everything in one repeatable-read transaction, so that no
-// account lacks its partner.
+// LoadDirectory reads a Directory in one repeatable-read transaction, so that every account has
+// its partner.
 func (s *Service) LoadDirectory(ctx context.Context) (*Directory, error) {
 	var (
 		partners []models.Partner
@@ -230,7 +229,7 @@ func (d *Directory) addAccount(row models.Account) {
 func (s *Service) addSecretTo(d *Directory, row models.SigningSecret) {
 	plain, err := s.keys.Open(keyring.SigningSecret, row.ID[:], row.Sealed)
 	if err != nil {
-		// One row must not keep every other change from this node.
+		// Skipped, so that one row cannot block all other changes on this node.
 		d.unreadSecrets = append(d.unreadSecrets, "the secret "+id.Format(id.Secret, row.ID)+" of "+d.byID[row.PartnerID].Slug)
 		return
 	}
@@ -246,7 +245,7 @@ func (s *Service) addSecretTo(d *Directory, row models.SigningSecret) {
 func (d *Directory) addPrice(row models.PartnerPrice) {
 	price, err := priceOf(row)
 	if err != nil {
-		d.unreadPrices = append(d.unreadPrices, "the prices of "+d.byID[row.PartnerID].Slug)
+		d.unreadPrices = append(d.unreadPrices, "the pricing of "+d.byID[row.PartnerID].Slug)
 	}
 	if !price.none() {
 		d.byID[row.PartnerID].Price = &price

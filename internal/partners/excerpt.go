@@ -7,11 +7,11 @@ import (
 	pricingrules "github.com/pingpost/pingpost/pricing_rules"
 )
 
-// PingDirectory is what pings need of a directory. It holds no secrets, and no caps,
-// which are not applied without a database (decision 29).
+// PingDirectory is the part of a Directory that pings need. It has no secrets, and no caps,
+// because caps do not apply without a database (decision 29).
 type PingDirectory []ExcerptPartner
 
-// ExcerptPartner is a partner of an Excerpt.
+// ExcerptPartner is a partner in a PingDirectory.
 type ExcerptPartner struct {
 	ID     uuid.UUID
 	Slug   string
@@ -22,7 +22,7 @@ type ExcerptPartner struct {
 	Price                              *pricingrules.PartnerPricing
 }
 
-// Excerpt returns what pings need.
+// Excerpt returns the part of the directory that pings need.
 func (d *Directory) Excerpt() PingDirectory {
 	e := make(PingDirectory, 0, len(d.byID))
 	for _, p := range d.byID {
@@ -38,7 +38,7 @@ func (d *Directory) Excerpt() PingDirectory {
 	return e
 }
 
-// Directory makes a directory that serves pings alone.
+// Directory returns a Directory that serves only pings.
 func (e PingDirectory) Directory() *Directory {
 	d := newDirectory()
 	d.forPings = true
@@ -55,6 +55,6 @@ func (e PingDirectory) Directory() *Directory {
 	return d
 }
 
-// ServesPosts reports whether the directory is whole: an Excerpt's has neither
-// accounts to find nor secrets to verify with.
+// ServesPosts reports whether the directory is complete. One built from a PingDirectory has no
+// account identifiers and no secrets.
 func (d *Directory) ServesPosts() bool { return !d.forPings }

@@ -11,7 +11,7 @@ import (
 	"github.com/pingpost/pingpost/models"
 )
 
-// Bounds of what people write about partners, in code points.
+// Maximum lengths of text fields, in code points.
 const (
 	maxLine  = 200
 	maxLines = 2000
@@ -26,14 +26,14 @@ func clash(reason, field, message string) *apperr.Error {
 	return apperr.AtField(apperr.Conflict, reason, apperr.FieldClash, field, message)
 }
 
-// joinProblems makes one fault of all problems of a form, nil ones left out. Its message
-// holds theirs, for whoever sees no fields; its reason is the first one's.
+// joinProblems combines the non-nil problems of a form into one error, or returns nil. Its message
+// has all messages, for the command line. Its code and reason are those of the first problem.
 func joinProblems(problems ...*apperr.Error) error {
 	problems = slices.DeleteFunc(problems, func(p *apperr.Error) bool { return p == nil })
 	if len(problems) == 0 {
 		return nil
 	}
-	// What is malformed comes before what merely clashes.
+	// Invalid values come before conflicts.
 	slices.SortStableFunc(problems, func(a, b *apperr.Error) int { return clashes(a) - clashes(b) })
 	var messages []string
 	var fields []apperr.Field
@@ -56,16 +56,16 @@ func checkMode(m models.SigningMode, inherits models.SigningMode) *apperr.Error 
 		return nil
 	default:
 		return invalid("signing_mode", apperr.InvalidValue, "signing",
-			"A signing mode is required, report_only, off or "+string(inherits)+".")
+			"Choose a signing mode: required, report_only, off or "+string(inherits)+".")
 	}
 }
 
 var (
-	errNoPartnerName = invalid("name", apperr.Required, "name", "A partner needs a name.")
-	errNoAccountName = invalid("name", apperr.Required, "name", "An account needs a name.")
+	errNoPartnerName = invalid("name", apperr.Required, "name", "Enter a name for the partner.")
+	errNoAccountName = invalid("name", apperr.Required, "name", "Enter a name for the account.")
 )
 
-// checkName checks a name and returns missing where there is none.
+// checkName checks a name. It returns missing if the name is empty.
 func checkName(name string, missing *apperr.Error) *apperr.Error {
 	if name == "" {
 		return missing
@@ -73,16 +73,16 @@ func checkName(name string, missing *apperr.Error) *apperr.Error {
 	return checkLine("name", "name", name)
 }
 
-// checkLine refuses what would break a list or a terminal that shows it.
+// checkLine rejects text that would break a list or a terminal.
 func checkLine(field, what, text string) *apperr.Error {
 	return checkText(field, text, maxLine, unicode.IsControl,
-		fmt.Sprintf("A %s has at most %d characters and no control characters.", what, maxLine))
+		fmt.Sprintf("The %s can have at most %d characters and no control characters.", what, maxLine))
 }
 
-// checkLines is checkLine for what may have several.
+// checkLines is checkLine for text with several lines.
 func checkLines(field, what, text string) *apperr.Error {
 	return checkText(field, text, maxLines, func(r rune) bool { return r != '\n' && unicode.IsControl(r) },
-		fmt.Sprintf("%s have at most %d characters, and no control characters but line breaks.", what, maxLines))
+		fmt.Sprintf("The %s can have at most %d characters, and no control characters except line breaks.", what, maxLines))
 }
 
 func checkText(field, text string, most int, rejected func(rune) bool, message string) *apperr.Error {
@@ -95,7 +95,7 @@ func checkText(field, text string, most int, rejected func(rune) bool, message s
 	return nil
 }
 
-// lines trims a text of several lines, as a form sends it.
+// lines trims text and replaces a form's CR LF with LF.
 func lines(text string) string {
 	return strings.TrimSpace(strings.ReplaceAll(text, "\r\n", "\n"))
 }

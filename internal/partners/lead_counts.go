@@ -15,26 +15,26 @@ import (
 )
 
 const (
-	// foldAt is how many ledger entries a count may find outside daily_lead_counts
-	// before it adds them. Fewer make each count cheaper and write more often.
+	// foldAt is how many ledger entries a count may read before it adds them to
+	// daily_lead_counts. A lower number makes counts cheaper and writes more frequent.
 	foldAt = 1_000
-	// rollUpLimit bounds the ledger entries that one step adds, and the ones that a
-	// count reads beside daily_lead_counts.
+	// rollUpLimit is how many ledger entries one step can add to daily_lead_counts, and how
+	// many a count can read.
 	rollUpLimit = 50_000
-	// keptDays is how long the counts of a day are kept.
-	keptDays = 7
+	// retentionDays is how long daily_lead_counts keeps a day.
+	retentionDays = 7
 )
 
 // errFoldBehind means that a count would have to read more than rollUpLimit entries.
 var errFoldBehind = fmt.Errorf("more than %d ledger entries are not counted yet", rollUpLimit)
 
-// byIndex keeps Postgres from reading whole tables with a plan that it made, and
-// cached, while they were small.
+// byIndex prevents Postgres from scanning whole tables with a plan that it cached while they were
+// small.
 const byIndex = `SELECT set_config('enable_seqscan', 'off', true)`
 
-// uncounted are the ledger entries after those in daily_lead_counts. today has those
-// that count on the UTC day that begins at $1. Sandbox leads have no entries (decision 25). A
-// statement reads entries and daily_lead_counts in one snapshot.
+// uncounted selects the ledger entries that are not in daily_lead_counts yet. today counts those
+// of the UTC day that begins at $1. Sandbox leads have no entries (decision 25). A statement reads
+// entries and daily_lead_counts in one snapshot.
 const uncounted = `
 WITH uncounted AS MATERIALIZED (
 	SELECT partner_id, kind, occurred_at FROM ledger_entries
@@ -44,8 +44,8 @@ WITH uncounted AS MATERIALIZED (
 	WHERE kind = 'accrual' AND occurred_at >= $1 AND occurred_at < $1 + interval '24 hours' GROUP BY partner_id
 )`
 
-// reachedSQL lists the partners that have reached their caps, and counts the entries
-// that are not in daily_lead_counts.
+// reachedSQL selects the partners that have reached their caps, and the number of entries that
+// are not in daily_lead_counts yet.
 const reachedSQL = uncounted + `
 SELECT ARRAY(
 	SELECT partner_id FROM partner_prices
@@ -54,8 +54,8 @@ SELECT ARRAY(
 	WHERE daily_lead_cap <= coalesce(counted.leads, 0) + coalesce(today.leads, 0)
 ), (SELECT count(*) FROM uncounted)`
 
-// reachedCaps finds the partners that have delivered their leads of a UTC day. It reads
-// so many entries outside daily_lead_counts at most, and returns how many it read.
+// reachedCaps returns the partners that have reached their caps on a UTC day, and the number of
+// ledger entries that it read, at most most.
 func reachedCaps(ctx context.Context, pool *pgxpool.Pool, day time.Time, most int) (reached []uuid.UUID, entries int, err error) {
 	batch := &pgx.Batch{}
 	batch.Queue(byIndex)
@@ -63,8 +63,8 @@ func reachedCaps(ctx context.Context, pool *pgxpool.Pool, day time.Time, most in
 	return reached, entries, postgres.Translate(pool.SendBatch(ctx, batch).Close())
 }
 
-// LeadsToday is how many of the partner's leads count towards its cap: those delivered
-// on this UTC day, without sandbox leads.
+// LeadsToday returns the number of leads that count towards the partner's cap: those delivered on
+// the current UTC day, without sandbox leads.
 func (s *Service) LeadsToday(ctx context.Context, p models.Partner) (leads int64, err error) {
 	const all = uncounted + `
 		SELECT coalesce((SELECT leads FROM daily_lead_counts WHERE day = ($1::timestamptz AT TIME ZONE 'UTC')::date AND partner_id = $3), 0)
@@ -75,9 +75,9 @@ func (s *Service) LeadsToday(ctx context.Context, p models.Partner) (leads int64
 	return leads, postgres.Translate(s.db.Pool.SendBatch(ctx, batch).Close())
 }
 
-// The statements of foldLeadCounts. Each needs a snapshot of its own.
+// The statements of foldLeadCounts. Each needs its own snapshot.
 const (
-	foldTurn = `SELECT pg_try_advisory_xact_lock(hashtext('daily lead counts'))`
+	foldLock = `SELECT pg_try_advisory_xact_lock(hashtext('daily lead counts'))`
 
 	ledgerWriters = `FROM pg_locks WHERE locktype = 'relation' AND relation = 'ledger_entries'::regclass AND mode = 'RowExclusiveLock'
 		AND database = (SELECT oid FROM pg_database WHERE datname = current_database())`
@@ -97,16 +97,15 @@ const (
 	foldSettle = `UPDATE daily_lead_counts_state SET settling_to = $1, writers = ARRAY(SELECT virtualtransaction ` + ledgerWriters + `) WHERE only_row`
 )
 
-// foldLeadCounts adds ledger entries to daily_lead_counts, each exactly once, and
-// reports whether it added any. Entries commit in another order than that of their
-// ids, so it first records the latest id and which transactions are writing to the
-// ledger. When all of those have ended, no more entries up to that id can appear, and
-// it adds them. Readers count later entries themselves. One node at a time does this,
-// and posts wait for none of it.
+// foldLeadCounts adds ledger entries to daily_lead_counts, each exactly once, and reports whether
+// it added any. Entries do not commit in the order of their ids, so it first records the latest id
+// and the transactions that are writing to the ledger. When these have ended, no more entries up to
+// that id can appear, and it adds them. Readers count later entries themselves. One node at a time
+// does this. Posts do not wait for it.
 func foldLeadCounts(ctx context.Context, pool *pgxpool.Pool, today time.Time) (added bool, err error) {
 	err = pgx.BeginTxFunc(ctx, pool, pgx.TxOptions{IsoLevel: pgx.ReadCommitted}, func(tx pgx.Tx) error {
 		var mine bool
-		if err := tx.QueryRow(ctx, foldTurn).Scan(&mine); err != nil || !mine {
+		if err := tx.QueryRow(ctx, foldLock).Scan(&mine); err != nil || !mine {
 			return err
 		}
 		var counted, settling int64
@@ -116,7 +115,7 @@ func foldLeadCounts(ctx context.Context, pool *pgxpool.Pool, today time.Time) (a
 			return err
 		}
 		if to := min(settling, counted+rollUpLimit); to > counted {
-			since := today.AddDate(0, 0, -keptDays)
+			since := today.AddDate(0, 0, -retentionDays)
 			batch := &pgx.Batch{}
 			batch.Queue(foldEntries, counted, to, since)
 			batch.Queue(foldForget, since)

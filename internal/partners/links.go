@@ -21,25 +21,24 @@ import (
 const (
 	linkBytes = 32 // of randomness in a token
 
-	// linkTimeout bounds the look-up of a link from this side, as countTimeout does.
+	// linkTimeout is a client-side limit for the lookup of a link, like countTimeout.
 	linkTimeout = 6 * time.Second
 	linkRetry   = 2 * time.Second
 )
 
 var (
-	errNoLink = apperr.New(apperr.NotFound, "link", "The partner has no link to its documentation: make one.")
-	// errUnknownLink is all that a stranger learns, whatever is wrong with a token.
+	errNoLink = apperr.New(apperr.NotFound, "link", "The partner has no documentation link. Create one first.")
+	// errUnknownLink is the same for every token that is not valid.
 	errUnknownLink = apperr.New(apperr.NotFound, "not_found", "Not Found")
 )
 
-// CreatedLink is a new link with its token, which is stored nowhere.
+// CreatedLink is a new link with its token, which is not stored.
 type CreatedLink struct {
 	models.PartnerLink
 	Token string
 }
 
-// NewLink creates the link to a partner's own documentation page and ends the one
-// that it had.
+// NewLink creates the link to a partner's own documentation page. It revokes the previous link.
 func (s *Service) NewLink(ctx context.Context, sc scope.Scope, partner models.Partner) (CreatedLink, error) {
 	token := newToken()
 	link := models.PartnerLink{Digest: digestOf(token), PartnerID: partner.ID, CreatedAt: s.clock.Now()}
@@ -63,7 +62,7 @@ func (s *Service) NewLink(ctx context.Context, sc scope.Scope, partner models.Pa
 	return CreatedLink{link, token}, nil
 }
 
-// RevokeLink ends the partner's link at once.
+// RevokeLink revokes the partner's link. It takes effect immediately.
 func (s *Service) RevokeLink(ctx context.Context, sc scope.Scope, partner models.Partner) error {
 	return s.db.Transaction(ctx, func(tx *gorm.DB) error {
 		if _, err := lockPartner(tx, sc, partner.ID); err != nil {
@@ -80,7 +79,7 @@ func (s *Service) RevokeLink(ctx context.Context, sc scope.Scope, partner models
 	})
 }
 
-// Link is the partner's live link; ok is false when it has none.
+// Link returns the partner's link. ok is false if there is none.
 func (s *Service) Link(
 	ctx context.Context, sc scope.Scope, partner models.Partner,
 ) (link models.PartnerLink, ok bool, err error) {
@@ -89,10 +88,10 @@ func (s *Service) Link(
 	return link, found.RowsAffected == 1, postgres.Translate(found.Error)
 }
 
-// ByLink is the partner behind a live link and its accounts, the default first.
-// The token is what allows to see them, so that there is no scope. A token that
-// no link could have costs no query; one that is unknown, revoked or of a
-// suspended partner costs the same single one, and all of them are one NotFound.
+// ByLink returns the partner with the link's token and its accounts, the default first. There is no
+// scope, because the token grants access. Malformed tokens are rejected without a query. Unknown
+// and revoked tokens, and those of suspended partners, take one query. All get the same NotFound
+// error.
 func (s *Service) ByLink(ctx context.Context, token string) (models.Partner, []models.Account, error) {
 	if !couldBeToken(token) {
 		return models.Partner{}, nil, errUnknownLink
@@ -121,12 +120,12 @@ func (s *Service) linked(ctx context.Context, token string) (partner models.Part
 	return partner, nil
 }
 
-// unavailable tells whoever reads a page that the database, and not the link, is at fault.
+// unavailable wraps database errors, so that the page does not report the link as unknown.
 func unavailable(err error) error {
 	var failed *postgres.Err
 	if err = postgres.Translate(err); errors.As(err, &failed) {
 		return apperr.Wrap(err, apperr.Unavailable, "database",
-			"This page cannot be read just now: try again in a few seconds.").Retry(linkRetry)
+			"This page is temporarily unavailable. Try again in a few seconds.").Retry(linkRetry)
 	}
 	return err
 }
@@ -137,8 +136,8 @@ func (s *Service) endLink(tx *gorm.DB, partner uuid.UUID) (ended bool, err error
 	return live.RowsAffected > 0, live.Error
 }
 
-// couldBeToken looks at the form alone. The decoder overlooks line breaks, which
-// the length does not.
+// couldBeToken reports whether text has the format of a token. It checks the length because the
+// decoder ignores line breaks.
 func couldBeToken(text string) bool {
 	raw, err := base64.RawURLEncoding.Strict().DecodeString(text)
 	return err == nil && len(raw) == linkBytes && len(text) == base64.RawURLEncoding.EncodedLen(linkBytes)

@@ -11,25 +11,25 @@ import (
 	"github.com/pingpost/pingpost/internal/apperr"
 )
 
-// Slugs and partnerIds are told over the phone and copied by hand: two that a person
-// would take for each other lead a partner's posts to another. They are compared as
-// the indexes ..._likeness fold them. Whoever makes one waits for whoever else does,
-// since no constraint sees the similarity of two that are made at once.
+// namesLock serializes the creation of slugs and partnerIds, because no constraint can detect
+// that two new names look alike. Names are read out over the phone and copied by hand, so two that
+// look alike could send one partner's posts to another. They are compared in the folded form of
+// the ..._likeness indexes.
 const namesLock = `SELECT pg_advisory_xact_lock(hashtext('partners names'))`
 
 var (
-	errSlugTaken = clash("slug_taken", "slug", "A partner with this slug exists already: choose another slug.")
+	errSlugTaken = clash("slug_taken", "slug", "A partner with this slug already exists. Choose another slug.")
 	errSlugAlike = clash("slug_alike", "slug",
-		"This slug would be mistaken for one in use, which differs only in characters that look alike (0 and o; 1, i and l): choose another slug.")
+		"This slug looks like an existing one, which differs only in similar characters (0 and o; 1, i and l). Choose another slug.")
 	errIdentifierTaken = clash("identifier_taken", "identifier",
-		"An account with this partnerId exists already: choose another.")
+		"An account with this partnerId already exists. Choose another partnerId.")
 	errIdentifierTakenFolded = clash("identifier_taken", "identifier",
-		"An account with this partnerId, apart from upper and lower case, exists already: choose another.")
+		"This partnerId differs from an existing one only in upper and lower case. Choose another partnerId.")
 	errIdentifierAlike = clash("identifier_alike", "identifier",
-		"This partnerId would be mistaken for one in use, which differs only in characters that look alike (0 and o; 1, i and l; dot, hyphen and underscore): choose another.")
+		"This partnerId looks like an existing one, which differs only in similar characters (0 and o; 1, i and l; dot, hyphen and underscore). Choose another partnerId.")
 )
 
-// similarity is how similar a new name is to existing ones.
+// similarity says how a new name compares with existing ones.
 type similarity struct{ Same, SameFolded, Similar bool }
 
 func slugTaken(tx *gorm.DB, slug string) (*apperr.Error, error) {
@@ -76,8 +76,8 @@ const (
 	maxSlug       = 63
 	maxIdentifier = 128
 
-	slugForm       = "A slug has 1 to 63 lower-case letters (a to z), digits and hyphens, and neither starts nor ends with a hyphen."
-	identifierForm = "A partnerId has 1 to 128 English letters, digits, dots, hyphens and underscores, and starts with a letter or digit."
+	slugForm       = "A slug has 1 to 63 lower-case letters (a to z), digits and hyphens. It cannot start or end with a hyphen."
+	identifierForm = "A partnerId has 1 to 128 letters (a to z, A to Z), digits, dots, hyphens and underscores. It must start with a letter or digit."
 )
 
 func checkSlug(slug string) *apperr.Error {
@@ -96,12 +96,12 @@ func isIdentifier(r rune) bool {
 	return isSlug(r) || r >= 'A' && r <= 'Z' || r == '.' || r == '_'
 }
 
-// checkForm names the first character that is not allowed: a Cyrillic а looks as if
-// it were.
+// checkForm names the first character that is not allowed, because some look like allowed ones,
+// such as a Cyrillic а.
 func checkForm(reason, field, text string, most int, allowed func(rune) bool, ends bool, form string) *apperr.Error {
 	for _, r := range text {
 		if !allowed(r) {
-			return invalid(reason, apperr.InvalidValue, field, form+" "+describe(r)+" is none of them.")
+			return invalid(reason, apperr.InvalidValue, field, form+" Remove "+describe(r)+".")
 		}
 	}
 	switch {
@@ -115,13 +115,13 @@ func checkForm(reason, field, text string, most int, allowed func(rune) bool, en
 	return nil
 }
 
-// describe names a character for somebody who cannot see what is wrong with it.
+// describe names a character that may be invisible or look like another.
 func describe(r rune) string {
 	switch {
 	case r == utf8.RuneError:
-		return "What is no character at all"
+		return "the bytes that are not valid UTF-8"
 	case r == ' ':
-		return "A blank"
+		return "the space"
 	case r < utf8.RuneSelf && unicode.IsPrint(r):
 		return fmt.Sprintf("%q", string(r))
 	}
@@ -130,5 +130,5 @@ func describe(r rune) string {
 			return fmt.Sprintf("%q (%U, %s)", string(r), r, strings.ReplaceAll(script, "_", " "))
 		}
 	}
-	return fmt.Sprintf("The character %U", r)
+	return fmt.Sprintf("the character %U", r)
 }

@@ -15,12 +15,12 @@ import (
 	"github.com/pingpost/pingpost/models"
 )
 
-// order is how a list is sorted: by a key, and partners with the same key by id.
+// order is the sort order of the list: by key, then by id.
 type order struct {
-	name string // as Query has it, without the direction
+	name string // Query.Sort without the direction
 	key  string // an expression that is never null
 	desc bool
-	// parse reads a key from its text.
+	// parse parses a key in a cursor.
 	parse func(string) (any, error)
 }
 
@@ -31,7 +31,7 @@ func orderOf(sort string) order {
 	case "name":
 		return order{name, "lower(p.name)", desc, func(text string) (any, error) {
 			if strings.ContainsRune(text, 0) {
-				return nil, fmt.Errorf("no name holds %q", text)
+				return nil, fmt.Errorf("name %q contains NUL", text)
 			}
 			return text, nil
 		}}
@@ -40,19 +40,19 @@ func orderOf(sort string) order {
 	case "seen":
 		return order{name, "coalesce(extract(epoch FROM f.last_traffic_at)::bigint, 0)", desc, number}
 	}
-	// Identifiers are UUIDv7: their order is that of time.
+	// Ids are UUIDv7, so this sorts by creation time.
 	return order{"", "p.id", true, func(text string) (any, error) { return uuid.Parse(text) }}
 }
 
-// place is where in the list a page begins.
-type place struct {
+// position is where a page begins in the list.
+type position struct {
 	key any
 	id  uuid.UUID
 }
 
-// listed is a row of the list as the database gives it.
-type listed struct {
-	Found int64 // that match, up to one more than are counted
+// listRow is a row of the list's query.
+type listRow struct {
+	Found int64 // number of matching partners, at most countBound+1
 	AsOf  *time.Time
 	models.Partner
 	Leads         int64
@@ -61,12 +61,12 @@ type listed struct {
 	SortKey       string
 }
 
-// list is so many of the matching partners after a place, or before one, which it
-// reads backwards, each with the count of all; the count alone when there are none.
-// A search reads every partner, and is not made twice, for the page and the count;
-// without one the page is the end of an index. Rows are wide: which are on the page
-// is known before they are read.
-func (o order) list(db, matching *gorm.DB, searched bool, before, after *place, n int) *gorm.DB {
+// list returns a query for n matching partners after or before a position, each with the count of
+// all matches. Rows before a position come in reverse. If no partner matches, there is one row with
+// the count alone. A search scans all partners, so it is materialized for both the page and the
+// count. Without a search, the page is read from an index. The query finds the ids on the page
+// first, because rows are wide.
+func (o order) list(db, matching *gorm.DB, searched bool, before, after *position, n int) *gorm.DB {
 	from, desc := after, o.desc
 	if before != nil {
 		from, desc = before, !o.desc
@@ -80,25 +80,25 @@ func (o order) list(db, matching *gorm.DB, searched bool, before, after *place, 
 	if from != nil {
 		page = page.Where("("+o.key+", p.id) "+beyond+" (?, ?)", from.key, from.id)
 	}
-	kept := "NOT MATERIALIZED"
+	materialized := "NOT MATERIALIZED"
 	if searched {
-		kept = "MATERIALIZED"
+		materialized = "MATERIALIZED"
 	}
-	return db.Raw(`WITH matching AS `+kept+` (?)
+	return db.Raw(`WITH matching AS `+materialized+` (?)
 		SELECT counted.*, p.*, coalesce(f.leads, 0) AS leads, coalesce(f.payouts, '[]') AS payouts, f.last_traffic_at, sort_key
 		FROM (SELECT (SELECT count(*) FROM (SELECT FROM matching LIMIT ?) AS bounded) AS found, (SELECT added_until FROM partner_figures_state) AS as_of) AS counted
 			LEFT JOIN ((?) AS page JOIN partners p ON p.id = page.id LEFT JOIN partner_figures f ON f.partner_id = p.id) ON true
 		ORDER BY sort_key`+direction+`, p.id`+direction, matching, countBound+1, page)
 }
 
-// cursor names a row's place for a later page.
-func (o order) cursor(row listed) string {
-	text, _ := json.Marshal([]string{o.name, row.SortKey, row.ID.String()}) // strings never fail
+// cursor encodes a row's position for another page.
+func (o order) cursor(row listRow) string {
+	text, _ := json.Marshal([]string{o.name, row.SortKey, row.ID.String()}) // never fails for strings
 	return base64.RawURLEncoding.EncodeToString(text)
 }
 
-// read is nil for what is no cursor of this order.
-func (o order) read(cursor string) *place {
+// read decodes a cursor. It returns nil if the cursor is malformed or for another order.
+func (o order) read(cursor string) *position {
 	text, err := base64.RawURLEncoding.DecodeString(cursor)
 	var parts []string
 	if err != nil || json.Unmarshal(text, &parts) != nil || len(parts) != 3 || parts[0] != o.name {
@@ -112,10 +112,10 @@ func (o order) read(cursor string) *place {
 	if err != nil {
 		return nil
 	}
-	return &place{key, row}
+	return &position{key, row}
 }
 
-func rows(found []listed) ([]Row, error) {
+func rows(found []listRow) ([]Row, error) {
 	all := make([]Row, len(found))
 	for i, f := range found {
 		all[i] = Row{Partner: f.Partner, Leads: f.Leads}
@@ -127,7 +127,7 @@ func rows(found []listed) ([]Row, error) {
 			Minor    int64
 		}
 		if err := json.Unmarshal([]byte(f.Payouts), &payouts); err != nil {
-			return nil, fmt.Errorf("the figures of partner %s: %w", f.Slug, err)
+			return nil, fmt.Errorf("reading payouts of partner %s: %w", f.Slug, err)
 		}
 		for _, p := range payouts {
 			currency, err := money.ParseCurrency(p.Currency)

@@ -17,22 +17,22 @@ import (
 	"github.com/pingpost/pingpost/models"
 )
 
-// Query says which partners a list shows; what is empty narrows nothing.
+// Query selects the partners in a list. Empty fields do not filter.
 type Query struct {
-	// Search is a part of a name, a legal name, a slug or an account's identifier, in
-	// either case, or the id of a partner or an account.
+	// Search is part of a name, a legal name, a slug or an account's identifier, ignoring
+	// case, or the id of a partner or an account.
 	Search                   string
 	Status, Manager, Signing string
-	// Sort is "name", "leads" or "seen" (the last traffic), with a minus for the other
-	// direction; anything else is the newest partner first.
+	// Sort is "name", "leads" or "seen" (last traffic), with a minus for descending order.
+	// Anything else sorts by creation time, newest first.
 	Sort string
-	// Before and After are cursors of a Page with the same Sort; what is none leads to
+	// Before and After are cursors of a Page with the same Sort. Invalid cursors return
 	// the first page.
 	Before, After string
 	Size          int
 }
 
-// Row is a partner with its last 30 days.
+// Row is a partner with figures for the last 30 days.
 type Row struct {
 	models.Partner
 	Leads       int64
@@ -40,28 +40,28 @@ type Row struct {
 	LastTraffic time.Time      // to the minute; zero for never
 }
 
-// Page is a part of the list. Newer leads to the rows before it, Older to those after it.
+// Page is a page of the list. Newer is the cursor of the page before it, Older of the one after.
 type Page struct {
 	Rows         []Row
 	Newer, Older string    // cursors, "" for none
-	Count        int64     // of all that match, up to a bound
-	More         bool      // there are more than the bound
-	AsOf         time.Time // until when leads and payouts are added up; zero when they never were
+	Count        int64     // of all matching partners, at most countBound
+	More         bool      // there are more than countBound
+	AsOf         time.Time // end of the 30 days of leads and payouts; zero before the first rollup
 }
 
-// countBound is how far matching partners are counted.
+// countBound is the largest count of matching partners.
 const countBound = 10_000
 
-// Page lists partners, the house left out. It takes one query, whatever is asked.
+// Page returns a page of partners, without the platform partner, in one query.
 func (s *Service) Page(ctx context.Context, sc scope.Scope, q Query) (out Page, err error) {
 	if !q.storable() {
-		return out, nil // no partner is called what the database cannot hold
+		return out, nil // the database cannot contain this text, so no partner matches
 	}
 	db := s.db.Gorm.WithContext(ctx)
 	matching := q.narrow(restrict(db, sc, "p.id").Table("partners AS p").Select("p.id, p.name").Where("p.id <> ?", models.PlatformIDs.Partner))
 	by := orderOf(q.Sort)
 	before, after := by.read(q.Before), by.read(q.After)
-	var found []listed
+	var found []listRow
 	if err := by.list(db, matching, q.Search != "", before, after, q.Size+1).Scan(&found).Error; err != nil {
 		return out, postgres.Translate(err)
 	}
@@ -70,7 +70,7 @@ func (s *Service) Page(ctx context.Context, sc scope.Scope, q Query) (out Page, 
 		out.AsOf = *found[0].AsOf
 	}
 	if found[0].ID == uuid.Nil {
-		return out, nil // a row of the count alone
+		return out, nil // the row has only the count
 	}
 	found, newer, older := postgres.SplitPageAt(found, q.Size, after != nil, before != nil)
 	if newer {
@@ -83,7 +83,7 @@ func (s *Service) Page(ctx context.Context, sc scope.Scope, q Query) (out Page, 
 	return out, err
 }
 
-// Managers are the account managers that partners have, for the list's filter.
+// Managers returns the names of all account managers with partners, for the list's filter.
 func (s *Service) Managers(ctx context.Context, sc scope.Scope) (all []string, err error) {
 	err = restrict(s.db.Gorm.WithContext(ctx), sc, "id").Model(&models.Partner{}).Distinct("account_manager").
 		Where("account_manager <> '' AND id <> ?", models.PlatformIDs.Partner).Order("account_manager").Pluck("account_manager", &all).Error
@@ -119,7 +119,7 @@ func (q Query) narrow(db *gorm.DB) *gorm.DB {
 	if account, err := id.Parse(id.Account, text); err == nil {
 		return db.Where("p.id = (SELECT partner_id FROM accounts WHERE id = ?)", account)
 	}
-	// Identifiers are ASCII, which folds several times as fast as what a language may have.
+	// Identifiers are ASCII, and lower() is several times faster with the C collation.
 	return db.Where(`(strpos(p.searched, lower(@text)) > 0
 		OR p.id IN (SELECT partner_id FROM accounts WHERE strpos(lower(identifier COLLATE "C"), lower(@text)) > 0))`, sql.Named("text", text))
 }

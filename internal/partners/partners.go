@@ -1,36 +1,35 @@
-// Package partners owns partners, their accounts and signing secrets, the rules
-// of signing enforcement, and the directory: the snapshot of all of it that the
-// partner API reads on every request.
+// Package partners manages partners, their accounts, signing secrets, signing modes and partner
+// pricing. Its Directory is the snapshot of all of these that the partner API reads on every
+// request.
 //
-// It does not own prices (ratecard, pricing_rules) beyond a partner's own
-// adjustment, exclusions and cap, nor traffic and the figures in the list of
-// partners (reporting), and it never logs or returns a secret except in the
-// answer that creates it (decision 16).
+// Rate cards are in ratecard and pricing_rules. Traffic and the figures in the list of partners
+// are in reporting. A secret is returned once, by the call that creates it, and never logged
+// (decision 16).
 //
-// Its times:
+// Timing:
 //
 //   - A change takes effect on all nodes within a second of its commit.
 //   - A secret is valid from not_before to retires_at, which is exclusive. Revoking it
 //     takes effect like any other change, without waiting for retires_at.
-//   - A price's AgreedAt is when the first of the present terms began. Quotes of the shared
-//     address are honoured when they were issued up to agreementGrace after it.
+//   - Price.AgreedAt is when the partner went from no pricing to some. Quotes from the shared
+//     base URL are honored if they were issued no later than agreementGrace after it.
 //   - A daily cap counts accruals by the UTC day of their occurred_at.
 //
-// Invariants that the schema holds:
+// Invariants enforced by the schema:
 //
-//   - A slug, a secret and a partnerId, in either case, are unique on the platform. The
+//   - Slugs, secrets and partnerIds (ignoring case) are unique on the platform. The
 //     constraint on secrets compares digests under one platform key.
-//   - A partner has at most one default account, one live link and one price proposal.
+//   - A partner has at most one default account, one active link and one price proposal.
 //   - A revoked secret stays revoked.
 //
-// Invariants that this package holds:
+// Invariants enforced by this package:
 //
-//   - A new slug or partnerId does not look like an existing one. Both are checked under
-//     one lock.
-//   - A secret is not imported again under another platform key.
-//   - At most MaxSharedAddress partners use the shared address.
-//   - SetDetails, SetStatusAt, SetSigning, SetAccount and SetPricing change the version
-//     that the caller saw, and no newer one.
+//   - A new slug or partnerId does not look like an existing one. One lock serializes
+//     these checks.
+//   - A secret cannot be imported again under another platform key.
+//   - At most MaxSharedAddress partners use the shared base URL.
+//   - SetDetails, SetStatusAt, SetSigning, SetAccount and SetPricing fail if the version
+//     that the caller passes is not the current one.
 package partners
 
 import (
@@ -51,7 +50,7 @@ import (
 	"github.com/pingpost/pingpost/models"
 )
 
-// Service changes partners. Every change is in force on all nodes within a second.
+// Service manages partners. All nodes apply a change within a second.
 type Service struct {
 	db    *postgres.DB
 	keys  *keyring.Keys
@@ -61,22 +60,20 @@ type Service struct {
 	policy PricePolicy
 }
 
-// NewService needs the platform keys to seal secrets. What it changes is the
-// service's own doing, unless By says whose it is.
+// NewService returns a Service that seals secrets with keys. In the audit log, the actor of its
+// changes is audit.Service, unless By sets another one.
 func NewService(db *postgres.DB, keys *keyring.Keys, c clock.Clock) *Service {
 	return &Service{db: db.WithConstraints(constraints()), keys: keys, clock: c, by: audit.Service}
 }
 
-// By is the same service on behalf of somebody, whose changes the audit trail tells
-// of as theirs.
+// By returns a copy of the service whose changes are recorded with the actor who.
 func (s *Service) By(who audit.Actor) *Service {
 	c := *s
 	c.by = who
 	return &c
 }
 
-// auditChange writes what was done to a partner to the audit trail, as the last thing that
-// the transaction does.
+// auditChange writes an audit event. It must be the last statement of the transaction.
 func (s *Service) auditChange(tx *gorm.DB, action, kind, object string, partner uuid.UUID, before, after map[string]any) error {
 	return audit.Write(tx, s.clock.Now(), s.by, audit.Event{
 		Action: action, Kind: kind, Object: object, Partner: partner, Before: before, After: after,
@@ -88,18 +85,18 @@ func (s *Service) newID() (uuid.UUID, time.Time) {
 	return id.New(now), now
 }
 
-// NewPartner is what Create needs. Signing is "default" when empty.
+// NewPartner holds the values of a new partner. Signing is "default" if empty.
 type NewPartner struct {
 	Slug, Name, LegalName string
-	Manager               string // who looks after it
+	Manager               string // name of the account manager
 	Signing               models.SigningMode
 	NoSharedAddress       bool
 }
 
-var errNoPartner = apperr.New(apperr.NotFound, "partner", "No such partner: `pingpost partner list` shows them all.")
+var errNoPartner = apperr.New(apperr.NotFound, "partner", "Partner not found. List all partners with `pingpost partner list`.")
 
-// Create makes a pending partner. It can sell once it has an account and a
-// secret and is approved.
+// Create creates a pending partner. It can sell leads when it has an account and a secret and is
+// approved.
 func (s *Service) Create(ctx context.Context, n NewPartner) (models.Partner, error) {
 	if n.Signing == "" {
 		n.Signing = models.SigningDefault
@@ -133,11 +130,11 @@ func (s *Service) Create(ctx context.Context, n NewPartner) (models.Partner, err
 			return err
 		}
 		if p.SharedAddress {
-			room, err := sharedAddressHasSlot(tx)
+			free, err := sharedAddressHasSlot(tx)
 			if err != nil {
 				return err
 			}
-			p.SharedAddress = room
+			p.SharedAddress = free
 		}
 		if err := tx.Create(&p).Error; err != nil {
 			return err
@@ -153,14 +150,14 @@ func (s *Service) Create(ctx context.Context, n NewPartner) (models.Partner, err
 	return p, err
 }
 
-// Summary is a partner with how much it has of everything.
+// Summary is a partner with the numbers of its accounts and valid secrets.
 type Summary struct {
 	models.Partner
 	Accounts      int
 	ActiveSecrets int
 }
 
-// List returns partners by slug, the house left out.
+// List returns all partners by slug, without the platform partner.
 func (s *Service) List(ctx context.Context, sc scope.Scope) ([]Summary, error) {
 	var out []Summary
 	q := restrict(s.db.Gorm.WithContext(ctx), sc, "partners.id").Table("partners").Where("partners.id <> ?", models.PlatformIDs.Partner)
@@ -172,8 +169,8 @@ func (s *Service) List(ctx context.Context, sc scope.Scope) ([]Summary, error) {
 	return out, postgres.Translate(err)
 }
 
-// Find looks a partner up by slug or by id in its prefixed form. The house is
-// none: it has no secrets, and the platform's default mode rules its posts (decision 13).
+// Find returns the partner with the slug or prefixed id. It does not find the platform partner,
+// which has no secrets and uses the platform's default signing mode (decision 13).
 func (s *Service) Find(ctx context.Context, sc scope.Scope, slugOrID string) (models.Partner, error) {
 	q := restrict(s.db.Gorm.WithContext(ctx), sc, "id").Where("id <> ?", models.PlatformIDs.Partner)
 	if partnerID, err := id.Parse(id.Partner, slugOrID); err == nil {
@@ -191,8 +188,7 @@ func (s *Service) Find(ctx context.Context, sc scope.Scope, slugOrID string) (mo
 	return p, nil
 }
 
-// ByIDs are the partners of some ids, the house among them, for pages that know the ids
-// of what they show. It takes one query.
+// ByIDs returns the partners with the ids, including the platform partner, in one query.
 func (s *Service) ByIDs(ctx context.Context, sc scope.Scope, ids []uuid.UUID) (map[uuid.UUID]models.Partner, error) {
 	if len(ids) == 0 {
 		return nil, nil

@@ -15,42 +15,42 @@ import (
 	pricingrules "github.com/pingpost/pingpost/pricing_rules"
 )
 
-// PricePolicy is what the platform's configuration says of partners' own prices.
+// PricePolicy is the platform's configuration for changes to partner pricing.
 type PricePolicy struct {
-	SecondPerson bool // one person proposes a change, another approves it
+	SecondPerson bool // one user proposes a change and another approves it
 }
 
-// WithPolicy is the same service with another policy.
+// WithPolicy returns a copy of the service with the policy.
 func (s *Service) WithPolicy(p PricePolicy) *Service {
 	c := *s
 	c.policy = p
 	return &c
 }
 
-// SecondPerson reports whether a change of a partner's own prices needs an approval.
+// SecondPerson reports whether changes to partner pricing need an approval.
 func (s *Service) SecondPerson() bool { return s.policy.SecondPerson }
 
-// PriceProposal is a change of a partner's own prices that waits for approval.
+// PriceProposal is a change to partner pricing that waits for approval.
 type PriceProposal struct {
 	Price
 	ID         uuid.UUID
 	Proposer   string
 	ProposerID uuid.UUID
 	ProposedAt time.Time
-	BasedOn    int  // the pricing's version that it changes
+	BasedOn    int  // version of the pricing that it changes
 	Unread     bool // its exclusions cannot be read, so it cannot be approved
 }
 
 var (
 	errNoStaff = apperr.New(apperr.Forbidden, "staff",
-		"Changes to a partner's prices need a second person's approval. Make the change in the console.")
+		"Changes to partner pricing need another user's approval. Propose the change in the console.")
 	errProposed = apperr.New(apperr.Conflict, "proposed",
-		"Another change to these prices is waiting for approval. It must be approved or withdrawn first.")
+		"Another change to this partner's pricing is waiting for approval. It must be approved or withdrawn first.")
 	errNoProposal = apperr.New(apperr.Conflict, "no_proposal",
-		"This proposal has already been approved or withdrawn. Check the current prices.")
+		"This proposal has already been approved or withdrawn. Check the current pricing.")
 	errStaleProposal = apperr.New(apperr.Conflict, "stale_proposal",
-		"The prices have changed since this was proposed. Withdraw the proposal and propose the change again.")
-	errSameProposer   = apperr.New(apperr.Forbidden, "same_person", "You proposed this change. Someone else has to approve it.")
+		"The pricing has changed since this was proposed. Withdraw the proposal and propose the change again.")
+	errSameProposer   = apperr.New(apperr.Forbidden, "same_person", "You proposed this change. Another user has to approve it.")
 	errUnreadProposal = apperr.New(apperr.Conflict, "unread_proposal",
 		"The exclusions in this proposal cannot be read. Withdraw the proposal and propose the change again.")
 )
@@ -60,8 +60,7 @@ func (s *Service) PriceProposal(ctx context.Context, p models.Partner) (*PricePr
 	return priceProposal(s.db.Gorm.WithContext(ctx), p.ID)
 }
 
-// PriceProposals returns at most size partners with a change that this user, who is not
-// its proposer, may approve.
+// PriceProposals returns at most size partners with a proposal that a user other than except made.
 func (s *Service) PriceProposals(
 	ctx context.Context, sc scope.Scope, except uuid.UUID, size int,
 ) (all []models.Partner, err error) {
@@ -93,7 +92,7 @@ func priceProposal(db *gorm.DB, partner uuid.UUID) (*PriceProposal, error) {
 	return p, nil
 }
 
-// propose records a change for a second person to approve.
+// propose records a change for another user to approve.
 func (s *Service) propose(tx *gorm.DB, partner uuid.UUID, version int, to Price, e edit) error {
 	if s.by.Staff == uuid.Nil {
 		return errNoStaff
@@ -126,8 +125,8 @@ func (s *Service) propose(tx *gorm.DB, partner uuid.UUID, version int, to Price,
 	return s.auditChange(tx, "partner.prices_propose", "partner", id.Format(id.Partner, partner), partner, e.before, e.after)
 }
 
-// ApprovePrice applies a proposal. It fails for the proposer, and if the prices have
-// changed since the proposal was made.
+// ApprovePrice applies a proposal. It fails for the proposer, and if the pricing has changed since
+// the proposal was made.
 func (s *Service) ApprovePrice(ctx context.Context, sc scope.Scope, partner, proposal uuid.UUID) error {
 	return s.decide(ctx, sc, partner, proposal, func(tx *gorm.DB, p PriceProposal) error {
 		had, err := ownPrice(tx, partner)
@@ -150,7 +149,7 @@ func (s *Service) ApprovePrice(ctx context.Context, sc scope.Scope, partner, pro
 	})
 }
 
-// WithdrawPrice removes a proposal; the prices stay as they are.
+// WithdrawPrice removes a proposal without applying it.
 func (s *Service) WithdrawPrice(ctx context.Context, sc scope.Scope, partner, proposal uuid.UUID) error {
 	return s.decide(ctx, sc, partner, proposal, func(tx *gorm.DB, p PriceProposal) error {
 		return s.auditChange(tx, "partner.prices_withdraw", "partner", id.Format(id.Partner, partner), partner,
@@ -181,10 +180,10 @@ func (s *Service) decide(
 	})
 }
 
-// PriceChange is a field that a proposal changes, as people write it; "" is none.
+// PriceChange is a field that a proposal changes, formatted for display. "" means none.
 type PriceChange struct{ Field, Before, After string }
 
-// Changes are the fields that the proposal would change of the present prices.
+// Changes returns the fields of the current pricing that the proposal would change.
 func (p PriceProposal) Changes(had Pricing) (all []PriceChange) {
 	e := priceEdit(had, p.Price)
 	for _, field := range []string{"adjustment", "daily_cap", "exclusions"} {
@@ -195,7 +194,7 @@ func (p PriceProposal) Changes(had Pricing) (all []PriceChange) {
 	return all
 }
 
-// priceEdit is what changes from one price to another.
+// priceEdit returns the changes from one pricing to another.
 func priceEdit(had Pricing, to Price) (e edit) {
 	e.set("adjustment", "adjustment", pricingrules.FormatAdjustment(had.Adjustment), pricingrules.FormatAdjustment(to.Adjustment))
 	e.set("daily_lead_cap", "daily_cap", capText(had.DailyLeadCap), capText(to.DailyLeadCap))
@@ -203,7 +202,7 @@ func priceEdit(had Pricing, to Price) (e edit) {
 	return e
 }
 
-// replacePrice writes a partner's own prices and says so in the audit trail.
+// replacePrice writes partner pricing and its audit event.
 func (s *Service) replacePrice(tx *gorm.DB, partner uuid.UUID, had Pricing, to Price, e edit) error {
 	if to.AgreedAt = had.AgreedAt; had.none() {
 		to.AgreedAt = s.clock.Now()

@@ -20,22 +20,21 @@ import (
 	pricingrules "github.com/pingpost/pingpost/pricing_rules"
 )
 
-// MaxDailyLeads bounds a partner's cap: beyond it somebody mistyped.
+// MaxDailyLeads is the largest daily cap. A higher number is likely a typing error.
 const MaxDailyLeads = 10_000_000
 
-// Pricing is a partner's own pricing, as the console changes it.
+// Pricing is partner pricing as the console edits it.
 type Pricing struct {
 	Price
-	Unread    bool // its exclusions are not understood: no price is given until they are set anew
-	Version   int  // 0 where nothing was ever set
+	Unread    bool // the exclusions cannot be read; pings get no price until they are set again
+	Version   int  // 0 if the pricing was never set
 	ChangedAt time.Time
 }
 
-// PriceForm is a Price as a person writes it; what is empty is none. Exclusions stand
-// one a line.
+// PriceForm is a Price as text. Empty fields mean none. Exclusions has one exclusion per line.
 type PriceForm struct{ Adjustment, DailyLeadCap, Exclusions string }
 
-// Form is the price as the form shows it.
+// Form returns the pricing as text.
 func (o Pricing) Form() (f PriceForm) {
 	if o.Adjustment != 0 {
 		f.Adjustment = strings.TrimSuffix(pricingrules.FormatAdjustment(o.Adjustment), " %")
@@ -62,7 +61,7 @@ func exclusionText(list []pricingrules.PartnerExclusion, between string) string 
 	return strings.Join(words, between)
 }
 
-// Pricing reads a partner's own pricing.
+// Pricing returns a partner's pricing.
 func (s *Service) Pricing(ctx context.Context, p models.Partner) (Pricing, error) {
 	return ownPrice(s.db.Gorm.WithContext(ctx), p.ID)
 }
@@ -78,8 +77,8 @@ func ownPrice(db *gorm.DB, partner uuid.UUID) (own Pricing, err error) {
 	return own, nil
 }
 
-// priceOf reads a row. Where its exclusions are not understood everything is excluded:
-// no price is better than a wrong one.
+// priceOf converts a row. If its exclusions cannot be read, it returns an error and a price that
+// excludes everything, because no price is better than a wrong one.
 func priceOf(row models.PartnerPrice) (p Price, err error) {
 	p.Adjustment, p.AgreedAt = row.Adjustment, row.AgreedAt
 	if row.DailyLeadCap != nil {
@@ -91,10 +90,9 @@ func priceOf(row models.PartnerPrice) (p Price, err error) {
 	return p, err
 }
 
-// SetPricing replaces what a partner has of its own; in force on every node within a
-// second. It holds on the partner's own base URL, and a quote that was given before is
-// honoured (decision 5). version is the pricing's that the change was decided on. Under a
-// policy with a second person it proposes the change instead.
+// SetPricing replaces a partner's pricing. All nodes apply it within a second to pings on the
+// partner's own base URL. Quotes issued before are honored (decision 5). It fails if the current
+// version is not version. If the policy requires a second person, it proposes the change instead.
 func (s *Service) SetPricing(
 	ctx context.Context, sc scope.Scope, partner uuid.UUID, version int, form PriceForm, tax *pricingrules.Taxonomy,
 ) error {
@@ -103,7 +101,7 @@ func (s *Service) SetPricing(
 		return err
 	}
 	return s.db.Transaction(ctx, func(tx *gorm.DB) error {
-		// The partner's row stands for its price, which may not be there yet.
+		// The pricing may not have a row to lock yet.
 		if _, err := lockPartner(tx, sc, partner); err != nil {
 			return err
 		}
@@ -126,7 +124,7 @@ func (s *Service) SetPricing(
 }
 
 var errStalePrices = apperr.New(apperr.Conflict, "changed",
-	"Somebody else changed the prices of this partner meanwhile: look at the change, then decide again.")
+	"Another user has changed this partner's pricing since you opened it. Review the change, then try again.")
 
 func (s *Service) writePrice(tx *gorm.DB, partner uuid.UUID, version int, to Price) error {
 	row, err := priceRow(partner, to)
@@ -141,7 +139,7 @@ func (s *Service) writePrice(tx *gorm.DB, partner uuid.UUID, version int, to Pri
 	}).Create(&row).Error
 }
 
-// priceRow is a price as the database holds it.
+// priceRow converts a price to a row.
 func priceRow(partner uuid.UUID, p Price) (row models.PartnerPrice, err error) {
 	text, err := json.Marshal(append([]pricingrules.PartnerExclusion{}, p.Exclusions...)) // an empty list, and not null
 	row = models.PartnerPrice{
@@ -157,16 +155,16 @@ func priceRow(partner uuid.UUID, p Price) (row models.PartnerPrice, err error) {
 }
 
 var errDailyLeadCap = invalid("cap", apperr.InvalidValue, "cap",
-	fmt.Sprintf("A daily cap is a whole number, 1 to %d, in digits alone; leave it empty for none.", MaxDailyLeads))
+	fmt.Sprintf("Enter the daily cap as a whole number from 1 to %d, or leave it empty for no cap.", MaxDailyLeads))
 
-// readPrice reads the form; all that is wrong with it is told at once.
+// readPrice parses the form. Its error has all problems.
 func readPrice(form PriceForm, tax *pricingrules.Taxonomy) (p Price, err error) {
 	var problems []*apperr.Error
 	if p.Adjustment, err = pricingrules.ParseAdjustment(form.Adjustment); err != nil {
 		problems = append(problems, invalid("adjustment", apperr.InvalidValue, "adjustment", "The adjustment "+err.Error()+"."))
 	}
 	if text := strings.TrimSpace(form.DailyLeadCap); text != "" {
-		// Only digits: Atoi would take a sign.
+		// Atoi accepts a plus sign.
 		if p.DailyLeadCap, err = strconv.Atoi(text); err != nil || p.DailyLeadCap < 1 ||
 			p.DailyLeadCap > MaxDailyLeads || text[0] == '+' {
 			problems = append(problems, errDailyLeadCap)
@@ -177,9 +175,9 @@ func readPrice(form PriceForm, tax *pricingrules.Taxonomy) (p Price, err error) 
 	return p, joinProblems(append(problems, more...)...)
 }
 
-// readExclusions reads one a line; empty lines and lines that are there twice are passed over.
+// readExclusions parses one exclusion per line. It skips empty lines and duplicates.
 func readExclusions(text string, tax *pricingrules.Taxonomy) (list []pricingrules.PartnerExclusion, problems []*apperr.Error) {
-	tell := func(kind apperr.FieldCode, message string) {
+	report := func(kind apperr.FieldCode, message string) {
 		problems = append(problems, invalid("exclusions", kind, "exclusions", message))
 	}
 	for i, line := range strings.Split(text, "\n") {
@@ -187,14 +185,14 @@ func readExclusions(text string, tax *pricingrules.Taxonomy) (list []pricingrule
 			continue
 		}
 		if len(list)+len(problems) == pricingrules.MaxExclusions {
-			tell(apperr.TooManyItems,
-				fmt.Sprintf("A partner has at most %d exclusions: exclude a whole category with one.",
+			report(apperr.TooManyItems,
+				fmt.Sprintf("A partner can have at most %d exclusions. To use fewer, exclude whole categories.",
 					pricingrules.MaxExclusions))
 			break
 		}
 		e, err := pricingrules.ParseExclusion(line, tax)
 		if err != nil {
-			tell(apperr.InvalidValue, fmt.Sprintf("Line %d of the exclusions: %v.", i+1, err))
+			report(apperr.InvalidValue, fmt.Sprintf("Line %d of the exclusions: %v.", i+1, err))
 		} else if !slices.Contains(list, e) {
 			list = append(list, e)
 		}

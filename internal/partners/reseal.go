@@ -12,8 +12,8 @@ import (
 	"github.com/pingpost/pingpost/models"
 )
 
-// SealUses counts the signing secrets, the revoked ones too, by the platform key
-// that seals them.
+// SealUses counts all signing secrets, including revoked ones, by the platform key that seals
+// them.
 func (s *Service) SealUses(ctx context.Context) (map[keyring.KeyID]int64, error) {
 	rows, err := s.db.Pool.Query(ctx, `SELECT substring(sealed FROM 2 FOR 4), count(*) FROM signing_secrets GROUP BY 1`)
 	if err != nil {
@@ -34,8 +34,8 @@ func (s *Service) SealUses(ctx context.Context) (map[keyring.KeyID]int64, error)
 	return uses, postgres.Translate(rows.Err())
 }
 
-// Reseal brings every signing secret and its digest to the first platform key,
-// and returns how many it moved and which no configured key opens. It may be
+// Reseal reseals every signing secret and its digest with the first platform key. It returns the
+// number of resealed secrets, and the ids of secrets that no configured key can decrypt. It can be
 // stopped at any time and run again.
 func (s *Service) Reseal(ctx context.Context) (moved int, unread []string, err error) {
 	var rows []models.SigningSecret

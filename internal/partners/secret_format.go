@@ -13,20 +13,19 @@ import (
 const (
 	secretPrefix = "pp_"
 	base62       = "0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz"
-	secretDigits = 43 // of base62: 256 bits, as 32 random bytes hold
+	secretDigits = 43 // base62 digits, 256 bits
 	minImported  = 16
 	maxImported  = 256
-	leastVaried  = 8 // different characters of an imported one
+	minDistinct  = 8 // distinct characters in an imported secret
 )
 
 func checkLabel(label string) *apperr.Error {
 	return checkLine("label", "label", strings.TrimSpace(label))
 }
 
-// checkImported refuses a secret that is malformed, and one that somebody may guess:
-// whoever does signs leads in the partner's name.
+// checkImported rejects secrets that are malformed or can be guessed.
 func checkImported(plain string) *apperr.Error {
-	const mend = "import one of at least 32 random characters, or have a secret made here."
+	const advice = "Import one with at least 32 random characters, or create a new secret."
 	bad := func(reason, message string) *apperr.Error {
 		return invalid(reason, apperr.InvalidValue, "import", message)
 	}
@@ -34,19 +33,18 @@ func checkImported(plain string) *apperr.Error {
 	switch {
 	case n < minImported || n > maxImported || !utf8.ValidString(plain) || strings.TrimSpace(plain) != plain ||
 		strings.ContainsFunc(plain, func(r rune) bool { return !unicode.IsPrint(r) }):
-		return bad("secret_form", "An imported secret has 16 to 256 printable characters, without blanks at its ends.")
+		return bad("secret_form", "An imported secret must have 16 to 256 printable characters and no spaces at the start or end.")
 	case isExample(plain):
-		return bad("secret_weak", "This secret is an example that anybody can read: "+mend)
+		return bad("secret_weak", "This secret is a published example. "+advice)
 	case repeats(plain):
-		return bad("secret_weak", "This secret repeats itself, so that it could be guessed: "+mend)
-	case varied(plain) < leastVaried:
-		return bad("secret_weak", "This secret has fewer than 8 different characters, so that it could be guessed: "+mend)
+		return bad("secret_weak", "This secret is a repeated pattern, which is easy to guess. "+advice)
+	case distinctRunes(plain) < minDistinct:
+		return bad("secret_weak", "This secret has fewer than 8 different characters, which is easy to guess. "+advice)
 	}
 	return nil
 }
 
-// isExample knows the secrets of this project's documents, and what people type or
-// copy when they only want to see something work.
+// isExample reports whether a secret is from this project's documentation or a common placeholder.
 func isExample(plain string) bool {
 	examples := []string{
 		"example-secret-never-use-this-one", // the OpenAPI document's worked example
@@ -57,7 +55,7 @@ func isExample(plain string) bool {
 	return slices.Contains(examples, strings.ToLower(plain))
 }
 
-// repeats reports whether a text is one short piece over and over.
+// repeats reports whether a text is a repeated pattern.
 func repeats(plain string) bool {
 	for piece := 1; piece <= len(plain)/2; piece++ {
 		if plain[piece:] == plain[:len(plain)-piece] {
@@ -67,7 +65,7 @@ func repeats(plain string) bool {
 	return false
 }
 
-func varied(plain string) int {
+func distinctRunes(plain string) int {
 	seen := map[rune]bool{}
 	for _, r := range plain {
 		seen[r] = true
@@ -75,8 +73,9 @@ func varied(plain string) int {
 	return len(seen)
 }
 
-// secretHint is how much of a secret a list may show: enough to tell two apart, too
-// little to help a guess. An imported one gives less of itself away.
+// secretHint returns the parts of a secret that a list can show: the prefix, and the last four
+// characters, or two of a short imported secret. They tell secrets apart but do not help to guess
+// one.
 func secretHint(plain string) (prefix, last string) {
 	runes := []rune(plain)
 	if strings.HasPrefix(plain, secretPrefix) {
@@ -88,7 +87,7 @@ func secretHint(plain string) (prefix, last string) {
 	return prefix, string(runes[len(runes)-4:])
 }
 
-// GenerateSecret draws 256 bits as base62 digits, without modulo bias.
+// GenerateSecret returns a random 256-bit secret with base62 digits, without modulo bias.
 func GenerateSecret() string {
 	out := []byte(secretPrefix)
 	var buf [64]byte

@@ -14,27 +14,27 @@ import (
 	"github.com/pingpost/pingpost/models"
 )
 
-// What a secret is at a moment, in the words that people see.
+// The states of a secret that StateOf returns.
 const (
 	StateActive   = "active"
-	StateRetiring = "retiring" // active, with an end
+	StateRetiring = "retiring" // active until its expiry
 	StateRetired  = "retired"
 	StateRevoked  = "revoked"
 )
 
-// MaxExtension is how far ahead of now the end of a secret may be put.
+// MaxExtension is how far in the future RetireSecret can set the expiry of a secret.
 const MaxExtension = 30 * 24 * time.Hour
 
-// settling is how long a new secret takes to reach the partner, at the very least.
-const settling = time.Minute
+// minRolloutTime is the shortest time in which a new secret can reach the partner.
+const minRolloutTime = time.Minute
 
 var (
-	errRetired = apperr.New(apperr.Conflict, "secret_retired", "This secret has retired already: make a new one.")
+	errRetired = apperr.New(apperr.Conflict, "secret_retired", "This secret has already expired. Create a new one.")
 	errTooLate = invalid("overlap", apperr.InvalidValue, "overlap",
-		"A secret ends within 30 days: choose an earlier end, and extend it again when it is needed.")
+		"The expiry can be at most 30 days from now. Choose an earlier time.")
 )
 
-// StateOf is a secret's state at now. Its end is exclusive.
+// StateOf returns a secret's state at now. RetiresAt is exclusive.
 func StateOf(row models.SigningSecret, now time.Time) string {
 	switch {
 	case row.State == models.SecretRevoked:
@@ -47,13 +47,13 @@ func StateOf(row models.SigningSecret, now time.Time) string {
 	return StateRetired
 }
 
-// Valid reports whether a post may be signed with the secret at now.
+// Valid reports whether posts can be signed with the secret at now.
 func Valid(row models.SigningSecret, now time.Time) bool {
 	state := StateOf(row, now)
 	return state == StateActive || state == StateRetiring
 }
 
-// LastActive reports whether the partner can sign nothing without this secret.
+// LastActive reports whether the partner has no other valid secret.
 func (s *Service) LastActive(ctx context.Context, partner models.Partner, secret uuid.UUID) (bool, error) {
 	rows, err := s.Secrets(ctx, partner)
 	now := s.clock.Now()
@@ -61,23 +61,23 @@ func (s *Service) LastActive(ctx context.Context, partner models.Partner, secret
 		func(one models.SigningSecret) bool { return one.ID != secret && Valid(one, now) }), err
 }
 
-// mayRotate refuses a rotation while another is under way: an older secret still
-// retires, or the newest would be over before it has reached the partner, which is
-// what two rotations at once without an overlap do to each other.
+// mayRotate rejects a rotation while an older secret is still retiring, and one that would expire
+// the newest secret before it can reach the partner. The latter happens if two rotations without
+// an overlap run at once.
 func mayRotate(active *gorm.DB, retiring int64, ends time.Time) error {
 	if retiring > 0 {
 		return errOverlap
 	}
-	var young int64
-	err := active.Session(&gorm.Session{}).Where("retires_at IS NULL AND created_at > ?", ends.Add(-settling)).Count(&young).Error
-	if err == nil && young > 0 {
+	var recent int64
+	err := active.Session(&gorm.Session{}).Where("retires_at IS NULL AND created_at > ?", ends.Add(-minRolloutTime)).Count(&recent).Error
+	if err == nil && recent > 0 {
 		err = errTooRecent
 	}
 	return err
 }
 
-// RetireSecret puts a secret's end at a moment, earlier or later than it was; one that
-// is over ends it now.
+// RetireSecret sets the expiry of a secret, earlier or later than before. A time in the past means
+// now.
 func (s *Service) RetireSecret(ctx context.Context, partner models.Partner, secret uuid.UUID, at time.Time) error {
 	return s.db.Transaction(ctx, func(tx *gorm.DB) error {
 		row, err := lockSecret(tx, partner, secret)
@@ -85,7 +85,7 @@ func (s *Service) RetireSecret(ctx context.Context, partner models.Partner, secr
 			return err
 		}
 		now := s.clock.Now()
-		at := at.UTC().Truncate(time.Microsecond) // as Postgres keeps it
+		at := at.UTC().Truncate(time.Microsecond) // the precision of Postgres
 		if at.Before(now) {
 			at = now
 		}
@@ -109,7 +109,7 @@ func (s *Service) RetireSecret(ctx context.Context, partner models.Partner, secr
 	})
 }
 
-// RevokeSecret ends a secret at once, on every node within a second.
+// RevokeSecret revokes a secret. All nodes reject it within a second.
 // The caller checks the permission, secrets write in internal/authz/policy.csv.
 func (s *Service) RevokeSecret(ctx context.Context, partner models.Partner, secret uuid.UUID) error {
 	return s.db.Transaction(ctx, func(tx *gorm.DB) error {
@@ -125,7 +125,7 @@ func (s *Service) RevokeSecret(ctx context.Context, partner models.Partner, secr
 	})
 }
 
-// lockSecret reads a partner's secret that is not revoked, for a change.
+// lockSecret locks and returns a partner's secret. It fails if the secret is revoked.
 func lockSecret(tx *gorm.DB, partner models.Partner, secret uuid.UUID) (row models.SigningSecret, err error) {
 	found := tx.Clauses(clause.Locking{Strength: "UPDATE"}).Where("id = ? AND partner_id = ?", secret, partner.ID).Limit(1).Find(&row)
 	switch {

@@ -19,30 +19,30 @@ import (
 const DefaultOverlap = 24 * time.Hour
 
 var (
-	errNoSecret   = apperr.New(apperr.NotFound, "secret", "No such secret: `pingpost secret list` shows the partner's.")
-	errRevoked    = apperr.New(apperr.Conflict, "secret_revoked", "This secret has been revoked already.")
+	errNoSecret   = apperr.New(apperr.NotFound, "secret", "Secret not found. List the partner's secrets with `pingpost secret list`.")
+	errRevoked    = apperr.New(apperr.Conflict, "secret_revoked", "This secret has already been revoked.")
 	errForeignKey = apperr.New(apperr.Conflict, "platform_key",
-		"Active secrets on this platform are sealed under a platform key that is not configured here, so that the nodes could not read a new one: give the nodes' PINGPOST_PLATFORM_KEYS.")
+		"The platform keys configured here cannot decrypt this platform's active secrets. Set PINGPOST_PLATFORM_KEYS to the same value as on the nodes.")
 	errOverlap = apperr.New(apperr.Conflict, "overlap",
-		"A rotation is under way: wait for the older secret to retire, or force another one.")
+		"A rotation is in progress. Wait until the older secret expires, or force the rotation.")
 	errTooRecent = apperr.New(apperr.Conflict, "overlap",
-		"A secret was made a moment ago, and this rotation would end it before anybody has it: wait a minute, or force the rotation.")
-	errNegative    = invalid("overlap", apperr.InvalidValue, "overlap", "The overlap is zero or longer.")
-	errSecretKnown = clash("secret_known", "import", "This secret is in use on the platform already: choose another.")
+		"This rotation would expire a secret that was created less than a minute ago. Wait a minute, or force the rotation.")
+	errNegative    = invalid("overlap", apperr.InvalidValue, "overlap", "The overlap cannot be negative. Enter zero or more.")
+	errSecretKnown = clash("secret_known", "import", "This secret is already in use on the platform. Choose another one.")
 )
 
-// CreatedSecret is a new secret with its plaintext, which is shown only once.
+// CreatedSecret is a new secret with its plaintext, which must be shown only once.
 type CreatedSecret struct {
 	models.SigningSecret
 	Plain string
 }
 
-// CreateSecret makes a secret beside those that the partner has.
+// CreateSecret generates an additional secret for the partner.
 func (s *Service) CreateSecret(ctx context.Context, partner models.Partner, label string) (CreatedSecret, error) {
 	return s.addAlone(ctx, "secret.create", partner, label, GenerateSecret())
 }
 
-// ImportSecret takes over a secret that the partner uses already.
+// ImportSecret adds a secret that the partner already uses.
 func (s *Service) ImportSecret(ctx context.Context, partner models.Partner, label, plain string) (CreatedSecret, error) {
 	if err := joinProblems(checkImported(plain), checkLabel(label)); err != nil {
 		return CreatedSecret{}, err
@@ -50,7 +50,7 @@ func (s *Service) ImportSecret(ctx context.Context, partner models.Partner, labe
 	return s.addAlone(ctx, "secret.import", partner, label, plain)
 }
 
-// addAlone makes a secret that changes no other.
+// addAlone adds a secret without changing others.
 func (s *Service) addAlone(
 	ctx context.Context, action string, partner models.Partner, label, plain string,
 ) (out CreatedSecret, err error) {
@@ -63,16 +63,16 @@ func (s *Service) addAlone(
 	return out, err
 }
 
-// auditSecret says of a secret what a list may show, and no more.
+// auditSecret writes an audit event with the secret's label and last characters.
 func (s *Service) auditSecret(tx *gorm.DB, action string, row models.SigningSecret, more map[string]any) error {
 	after := map[string]any{"label": row.Label, "last_four": row.LastFour}
 	maps.Copy(after, more)
 	return s.auditChange(tx, action, "secret", id.Format(id.Secret, row.ID), row.PartnerID, nil, after)
 }
 
-// RotateSecret makes a new secret and lets the others retire after overlap, so
-// that the partner changes over without an outage. A second rotation while an
-// older secret still retires is refused unless forced.
+// RotateSecret generates a new secret and lets the others expire after overlap, so that the partner
+// can switch without an interruption. It fails while another rotation is in progress, unless force
+// is set.
 func (s *Service) RotateSecret(
 	ctx context.Context, partner models.Partner, label string, overlap time.Duration, force bool,
 ) (CreatedSecret, error) {
@@ -112,14 +112,14 @@ func (s *Service) RotateSecret(
 	return out, err
 }
 
-// Secrets lists a partner's secrets, the newest first.
+// Secrets returns a partner's secrets, newest first.
 func (s *Service) Secrets(ctx context.Context, partner models.Partner) ([]models.SigningSecret, error) {
 	var out []models.SigningSecret
 	err := s.db.Gorm.WithContext(ctx).Where("partner_id = ?", partner.ID).Order("created_at DESC, id DESC").Find(&out).Error
 	return out, postgres.Translate(err)
 }
 
-// FindSecret looks a partner's secret up by its id in the prefixed form.
+// FindSecret returns a partner's secret by its prefixed id.
 func (s *Service) FindSecret(ctx context.Context, partner models.Partner, text string) (models.SigningSecret, error) {
 	secretID, err := id.Parse(id.Secret, text)
 	if err != nil {
@@ -144,8 +144,8 @@ func (s *Service) addSecret(db *gorm.DB, partner models.Partner, label, plain st
 	if err := s.checkKeys(db); err != nil {
 		return CreatedSecret{}, err
 	}
-	// An older platform key would give another digest of the same secret, which
-	// the unique constraint cannot see.
+	// Check the digests under all platform keys. The unique constraint only compares digests
+	// under the same key.
 	var known int64
 	if err := db.Model(&models.SigningSecret{}).
 		Where("digest IN ?", s.keys.Digests(keyring.Uniqueness, []byte(plain))).Count(&known).Error; err != nil {
@@ -167,8 +167,8 @@ func (s *Service) addSecret(db *gorm.DB, partner models.Partner, label, plain st
 	return CreatedSecret{SigningSecret: row, Plain: plain}, nil
 }
 
-// checkKeys refuses platform keys that are not the platform's: no node could read
-// what they seal.
+// checkKeys fails if the configured platform keys are not those of the nodes, which could not
+// decrypt what is sealed here.
 func (s *Service) checkKeys(db *gorm.DB) error {
 	var ids [][]byte
 	for _, key := range s.keys.IDs() {

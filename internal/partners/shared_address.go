@@ -10,16 +10,16 @@ import (
 	"github.com/pingpost/pingpost/models"
 )
 
-// MaxSharedAddress bounds how many partners may be recognised by their secret
-// alone (decision 13): each costs every anonymous post one comparison.
+// MaxSharedAddress is the number of partners that can use the shared base URL, where a post is
+// matched to a partner by its signature (decision 13). Each of them costs one comparison per post.
 const MaxSharedAddress = 100
 
 var errAddressFull = clash("shared_address_full", "shared_address",
-	fmt.Sprintf("All %d places at the shared address are taken: let the partner post to its own base URL, or take another partner off the shared address first.",
+	fmt.Sprintf("All %d slots for the shared base URL are used. Let the partner post to its own base URL, or turn off the shared base URL for another partner first.",
 		MaxSharedAddress))
 
-// SharedAddresses is how many of the MaxSharedAddress places are taken, on the whole
-// platform: the number says nothing of any partner.
+// SharedAddresses returns how many of the MaxSharedAddress slots are used on the whole platform.
+// It needs no scope because it reveals nothing about a single partner.
 func (s *Service) SharedAddresses(ctx context.Context) (int, error) {
 	n, err := sharedAddresses(s.db.Gorm.WithContext(ctx))
 	return n, postgres.Translate(err)
@@ -31,8 +31,8 @@ func sharedAddresses(db *gorm.DB) (int, error) {
 	return int(n), err
 }
 
-// sharedAddressHasSlot counts under a lock, so that two at once do not both take the
-// last place.
+// sharedAddressHasSlot reports whether a slot is free. It takes a lock, so that two transactions
+// cannot use the last slot.
 func sharedAddressHasSlot(tx *gorm.DB) (bool, error) {
 	if err := tx.Exec(`SELECT pg_advisory_xact_lock(hashtext('partners shared address'))`).Error; err != nil {
 		return false, err

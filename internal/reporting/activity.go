@@ -12,8 +12,8 @@ import (
 	"github.com/pingpost/pingpost/internal/scope"
 )
 
-// ActivityItem is a lead that was stored or a request that was refused. Lead is Nil for
-// a refusal, which has the fields from Request on and no others.
+// ActivityItem is a stored lead or a rejected request. For a rejection, Lead is Nil and only At and
+// the fields from Request on are set.
 type ActivityItem struct {
 	At       time.Time
 	Lead     uuid.UUID
@@ -28,8 +28,8 @@ type ActivityItem struct {
 	Fields            []string
 }
 
-// Activity are the newest of a partner's leads and refusals since a moment, merged,
-// the newest first. A page asks every two seconds: each half is the end of an index.
+// Activity returns a partner's newest n leads and rejections since a time, newest first. The
+// onboarding page calls it every two seconds, so both queries read the end of an index.
 func (in *Reader) Activity(
 	ctx context.Context, sc scope.Scope, partner uuid.UUID, since time.Time, n int,
 ) ([]ActivityItem, error) {

@@ -1,5 +1,5 @@
-// Package reporting adds up what passed: pings, posts, refusals and payouts over a
-// range of time. It reads the counters by minute and the ledger, and owns neither.
+// Package reporting sums pings, posts, rejections and payouts over a time range. It reads the
+// traffic counters and the ledger, which other packages write.
 package reporting
 
 import (
@@ -16,19 +16,19 @@ import (
 	"github.com/pingpost/pingpost/models"
 )
 
-// Range is a span of time in steps of equal length. From is a whole step.
+// Range is a time range in steps of equal length. From is aligned to a step.
 type Range struct {
 	From, Until time.Time
 	Step        time.Duration
 }
 
-// LastSteps is the range of so many steps that ends with the one of now.
+// LastSteps returns the range of steps that ends now. The last step is incomplete.
 func LastSteps(now time.Time, step time.Duration, steps int) Range {
 	first := now.UTC().Truncate(step).Add(-time.Duration(steps-1) * step)
 	return Range{From: first, Until: now, Step: step}
 }
 
-// steps are all of the range, nothing counted yet.
+// steps returns all steps of the range with zero counts.
 func (r Range) steps() (all []Step) {
 	for at := r.From; at.Before(r.Until); at = at.Add(r.Step) {
 		all = append(all, Step{At: at})
@@ -36,28 +36,27 @@ func (r Range) steps() (all []Step) {
 	return all
 }
 
-// Step is what passed in one step.
+// Step holds the traffic in one step.
 type Step struct {
 	At           time.Time
 	Pings, Posts int64
 }
 
-// RejectionCount is how many requests were rejected for one reason.
+// RejectionCount is the number of requests that were rejected for one reason.
 type RejectionCount struct {
 	Endpoint, Reason string
 	Count            int64
 }
 
-// Payout is what the leads of the range are paid, in one currency. Returns and
-// payments are the ledger's and not in it.
+// Payout is the sum of accruals in one currency. Returns and payments are not included.
 type Payout struct {
 	Amount money.Amount
 	Leads  int64
 }
 
-// Figures are what passed in a range. Sandbox accounts are left out (decision 25).
+// Figures holds the totals of a range, without sandbox accounts (decision 25).
 type Figures struct {
-	Steps      []Step // all of the range, the quiet ones too
+	Steps      []Step // all steps, including those without traffic
 	Pings      int64  // all, including rejected ones
 	Priced     int64
 	Posts      int64 // all, including retries and rejected ones
@@ -67,7 +66,7 @@ type Figures struct {
 	Payouts    []Payout
 }
 
-// Figures adds up. Whoever sees some partners only, gets the figures of these.
+// Figures returns the totals of a range for the partners in the scope.
 func (in *Reader) Figures(ctx context.Context, sc scope.Scope, r Range) (f Figures, err error) {
 	if err := f.readTraffic(ctx, in.db, sc, r); err != nil {
 		return f, postgres.Translate(err)
@@ -147,5 +146,5 @@ func (f *Figures) readPayouts(ctx context.Context, db *postgres.DB, sc scope.Sco
 	return rows.Err()
 }
 
-// ids is never nil, which Postgres would take for unknown.
+// ids returns the scope's ids, never nil, because nil becomes NULL in SQL.
 func ids(sc scope.Scope) []uuid.UUID { return append([]uuid.UUID{}, sc.IDs()...) }

@@ -15,14 +15,14 @@ import (
 	"github.com/pingpost/pingpost/models"
 )
 
-// Outcome is how often requests to an endpoint came to the same end.
+// Outcome is the number of requests to an endpoint with one outcome.
 type Outcome struct {
 	Endpoint, Outcome string
 	Count             int64
 }
 
-// Latency is how long an endpoint's requests took, by the upper bound of the bucket
-// (models.LatencyBounds) that the percentile is in. Beyond is past the last bound.
+// Latency holds the latency percentiles of an endpoint. A percentile is the upper bound of its
+// bucket (models.LatencyBounds), or Beyond.
 type Latency struct {
 	Endpoint      string
 	Count         int64
@@ -32,16 +32,16 @@ type Latency struct {
 // Beyond is a latency above the last bound.
 const Beyond = time.Duration(-1)
 
-// PartnerFigures are one partner's traffic in a range. Its sandbox accounts are in
-// all of it: whoever takes a partner on watches its trial posts. Steps count every
-// request, the refused ones too, so that they come to as much as the outcomes.
+// PartnerFigures holds a partner's traffic in a range. It includes sandbox accounts, so that
+// account managers can watch test posts during onboarding. Steps include rejected requests, so
+// that their sum equals that of Outcomes.
 type PartnerFigures struct {
-	Steps    []Step    // all of the range, the quiet ones too
-	Outcomes []Outcome // the most frequent first
+	Steps    []Step    // all steps, including those without traffic
+	Outcomes []Outcome // most frequent first
 	Latency  []Latency // of endpoints with traffic, by name
 }
 
-// Partner adds up one partner's traffic. Of a partner outside the scope there is none.
+// Partner returns a partner's traffic in a range. Outside the scope it has no requests.
 func (in *Reader) Partner(ctx context.Context, sc scope.Scope, partner uuid.UUID, r Range) (PartnerFigures, error) {
 	f := PartnerFigures{Steps: r.steps()}
 	if !sc.Allows(partner) {
@@ -77,7 +77,8 @@ func (in *Reader) Partner(ctx context.Context, sc scope.Scope, partner uuid.UUID
 	return f, postgres.Translate(rows.Err())
 }
 
-// partnerTraffic adds the buckets up one by one: to unnest them takes several times as long.
+// partnerTraffic returns a query that sums each bucket separately. Unnesting the array takes
+// several times as long.
 func partnerTraffic() string {
 	var buckets strings.Builder
 	for i := range len(models.LatencyBounds) + 1 {
@@ -113,7 +114,7 @@ func percentiles(latency map[string][]int64) (all []Latency) {
 	return all
 }
 
-// percentile is the bound that so many of a hundred requests kept to.
+// percentile returns the upper bound of the bucket that contains the of-th percentile.
 func percentile(buckets []int64, count, of int64) time.Duration {
 	rank := (count*of + 99) / 100
 	for i, bound := range models.LatencyBounds {

@@ -2,8 +2,8 @@ package reporting
 
 import "github.com/pingpost/pingpost/internal/postgres"
 
-// Reader reads the figures of one database.
+// Reader reads reports from a database.
 type Reader struct{ db *postgres.DB }
 
-// NewReader reads from db.
+// NewReader returns a Reader for db.
 func NewReader(db *postgres.DB) *Reader { return &Reader{db} }

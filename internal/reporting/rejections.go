@@ -11,8 +11,8 @@ import (
 	"github.com/pingpost/pingpost/internal/scope"
 )
 
-// RejectedRequest is one request that was refused: why, and the names of the fields at
-// fault, never their values (decision 24).
+// RejectedRequest is a rejected request with its outcome and the names of its invalid fields, but
+// never their values (decision 24).
 type RejectedRequest struct {
 	ID        int64
 	At        time.Time
@@ -23,7 +23,7 @@ type RejectedRequest struct {
 	Fields    []string `gorm:"serializer:json"`
 }
 
-// RejectionFilter selects rejections. A zero field selects all.
+// RejectionFilter selects rejections. Zero fields do not filter.
 type RejectionFilter struct {
 	Partner, Request uuid.UUID
 	Outcome          string
@@ -32,10 +32,10 @@ type RejectionFilter struct {
 // RejectionPage is a page of rejections, newest first.
 type RejectionPage struct {
 	Rejections   []RejectedRequest
-	Newer, Older bool // whether there are more on either side
+	Newer, Older bool // there are newer or older rejections
 }
 
-// Rejections lists the recent rejections of a partner's requests.
+// Rejections returns a page of recent rejections.
 func (in *Reader) Rejections(
 	ctx context.Context, sc scope.Scope, f RejectionFilter, p postgres.Page,
 ) (out RejectionPage, err error) {
@@ -56,7 +56,7 @@ func (in *Reader) Rejections(
 	return out, nil
 }
 
-// FindRejection looks a refused request up by the id that the partner was answered with.
+// FindRejection returns the rejected request with the request id that the response contained.
 func (in *Reader) FindRejection(ctx context.Context, sc scope.Scope, request uuid.UUID) (RejectedRequest, bool, error) {
 	var found []RejectedRequest
 	err := rejections(ctx, in.db, sc).Where("request_id = ?", request).Order("id DESC").Limit(1).Find(&found).Error

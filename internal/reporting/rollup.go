@@ -15,45 +15,44 @@ import (
 
 const (
 	rollEvery = 20 * time.Second
-	// rollUpTimeout bounds a pass from this side: the server's own time-out does not
-	// help when the network between has gone. What is left is done by the next one.
+	// rollUpTimeout is a client-side limit for one pass. The server's timeout does not help
+	// if the network fails. The next pass continues the work.
 	rollUpTimeout = 10 * time.Minute
 	day           = 24 * time.Hour
-	// settled is how old an entry is when it is added: a post's entry is committed
-	// some time after the moment that it bears, and one that comes later still is
-	// found when its day is added up as a whole.
-	settled = time.Minute
-	// over is how long a day has been over when it is added up as a whole.
-	over = 15 * time.Minute
-	// refreshed is how often the figures of all partners are made anew, and not of
-	// those alone that had something.
-	refreshed = 15 * time.Minute
-	// shownDays are the days of partner_figures, today among them, and keptDays those
-	// of partner_days: the rest is for whoever looks a little further back.
-	shownDays, keptDays = 30, 40
+	// entryDelay is the age at which an entry is added, because entries are committed after
+	// their occurred_at. Later entries are added when their day is summed again.
+	entryDelay = time.Minute
+	// dayDelay is the time after the end of a day when it is summed again.
+	dayDelay = 15 * time.Minute
+	// refreshEvery is how often the figures of all partners are updated. In between, only
+	// partners with new entries or traffic are updated.
+	refreshEvery = 15 * time.Minute
+	// figureDays is the number of days in partner_figures, including today. retentionDays is
+	// the number of days in partner_days, a few more for manual queries.
+	figureDays, retentionDays = 30, 40
 )
 
-// Rollup adds up the ledger by day and partner, so that a list of partners need not
-// (partner_days, partner_figures). Sandbox leads have no entries, and are not in it.
+// Rollup sums the ledger by day and partner for the list of partners, in partner_days and
+// partner_figures. Sandbox leads have no ledger entries, so they are not included.
 type Rollup struct {
 	db    *postgres.DB
 	clock clock.Clock
 	log   *slog.Logger
 }
 
-// NewRollup adds up in the database's own tables.
+// NewRollup returns a Rollup for db.
 func NewRollup(db *postgres.DB, c clock.Clock, log *slog.Logger) *Rollup {
 	return &Rollup{db: db, clock: c, log: log}
 }
 
-// Run makes a pass every 20 seconds until ctx ends. On all nodes: one of them does
-// the work, the others find it under way or done.
+// Run makes a pass every 20 seconds until ctx ends. It runs on all nodes, and a lock lets one
+// node at a time do the work.
 func (r *Rollup) Run(ctx context.Context) {
 	tick := time.NewTicker(rollEvery)
 	defer tick.Stop()
 	for {
 		if err := r.Update(ctx); err != nil && ctx.Err() == nil {
-			r.log.Warn("the figures of partners are behind and will be tried again", "error", err)
+			r.log.Warn("updating partner figures failed, retrying", "error", err)
 		}
 		select {
 		case <-ctx.Done():
@@ -63,9 +62,8 @@ func (r *Rollup) Run(ctx context.Context) {
 	}
 }
 
-// Update brings the figures up to date. Days that are over come first, each in a
-// transaction of its own: on a database whose entries were never added up, that is
-// how it catches up.
+// Update brings the figures up to date. Completed days come first, each in its own transaction, so
+// that the first pass on a database with many entries can catch up.
 func (r *Rollup) Update(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(ctx, rollUpTimeout)
 	defer cancel()
@@ -81,11 +79,11 @@ func (r *Rollup) Update(ctx context.Context) error {
 	}
 }
 
-// progress is how far the ledger has been added up: entries before until, and whole
-// days before whole once more.
+// progress is how much of the ledger has been summed: entries before until, and for a second time
+// the completed days before whole.
 type progress struct{ until, whole time.Time }
 
-// step adds up one whole day that is over, or else what came last. It reports
+// step sums one completed day again or, if there is none, adds the latest entries. It reports
 // whether there is more to do.
 func (r *Rollup) step(ctx context.Context, tx pgx.Tx) (more bool, err error) {
 	now := r.clock.Now()
@@ -94,15 +92,15 @@ func (r *Rollup) step(ctx context.Context, tx pgx.Tx) (more bool, err error) {
 		return false, err
 	}
 	done := had
-	if more = !now.Before(had.whole.Add(day + over)); more {
+	if more = !now.Before(had.whole.Add(day + dayDelay)); more {
 		done.whole = had.whole.Add(day)
-		due := !now.Before(done.whole.Add(day + over)) // another one: shown after the last
+		due := !now.Before(done.whole.Add(day + dayDelay)) // another day follows; update the figures after the last
 		err = replaceDay(ctx, tx, had.whole, now.Truncate(day), !due)
 		if done.until.Before(done.whole) {
 			done.until = done.whole
 		}
 	} else {
-		if until := now.Add(-settled).Truncate(time.Microsecond); until.After(had.until) {
+		if until := now.Add(-entryDelay).Truncate(time.Microsecond); until.After(had.until) {
 			done.until = until
 		}
 		err = addLatest(ctx, tx, had.until, done.until, now.Truncate(day))
@@ -114,13 +112,13 @@ func (r *Rollup) step(ctx context.Context, tx pgx.Tx) (more bool, err error) {
 	return more, err
 }
 
-// begin takes the lock that one node has at a time and reads how far it is. Nothing
-// is known of days that are too old to be kept.
+// begin takes the lock and reads the progress. mine is false if another node has the lock. Days
+// before the retention period are skipped.
 func (r *Rollup) begin(ctx context.Context, tx pgx.Tx, now time.Time) (p progress, mine bool, err error) {
 	if err := tx.QueryRow(ctx, `SELECT pg_try_advisory_xact_lock(hashtext('partner figures'))`).Scan(&mine); err != nil || !mine {
 		return p, false, err
 	}
-	first := now.Truncate(day).Add(-(keptDays - 1) * day)
+	first := now.Truncate(day).Add(-(retentionDays - 1) * day)
 	switch err = tx.QueryRow(ctx, `SELECT added_until, whole_before FROM partner_figures_state`).Scan(&p.until, &p.whole); {
 	case errors.Is(err, pgx.ErrNoRows):
 		p = progress{first, first}
@@ -134,36 +132,34 @@ func (r *Rollup) begin(ctx context.Context, tx pgx.Tx, now time.Time) (p progres
 	return p, true, err
 }
 
-// sums is what a span of the ledger comes to.
+// sums selects the leads and payouts of a time range by day, partner and currency.
 const sums = `SELECT (occurred_at AT TIME ZONE 'UTC')::date, partner_id, currency, count(*), sum(amount_minor)::bigint FROM ledger_entries
 	WHERE kind = 'accrual' AND occurred_at >= $1 AND occurred_at < $2 GROUP BY 1, 2, 3`
 
-// replaceDay adds a day up as a whole, with the entries that came too late for the
-// minute that they bear.
+// replaceDay sums a completed day again, including entries that were committed late.
 func replaceDay(ctx context.Context, tx pgx.Tx, from, today time.Time, show bool) error {
 	all := []statement{
 		{`DELETE FROM partner_days WHERE day = $1`, []any{from}},
 		{`INSERT INTO partner_days (day, partner_id, currency, leads, payout_minor) ` + sums, []any{from, from.Add(day)}},
 	}
 	if show {
-		all = append(all, statement{showAll, []any{today.Add(-shownDays * day)}})
+		all = append(all, statement{showAll, []any{today.Add(-figureDays * day)}})
 	}
 	return inOrder(ctx, tx, all...)
 }
 
-// addLatest adds the entries of a span, and brings what the list shows up to date: of
-// the partners that had any or sent something, and every refreshed of all. The days
-// that the figures are of change at midnight.
+// addLatest adds the entries of a time range and updates the figures of partners that had entries
+// or traffic. Every refreshEvery it updates all partners, because their 30 days move at midnight.
 func addLatest(ctx context.Context, tx pgx.Tx, from, until, today time.Time) error {
-	show := statement{showTouched, []any{today.Add(-shownDays * day), from, until, from.Add(-settled)}}
-	if !from.Truncate(refreshed).Equal(until.Truncate(refreshed)) {
+	show := statement{showTouched, []any{today.Add(-figureDays * day), from, until, from.Add(-entryDelay)}}
+	if !from.Truncate(refreshEvery).Equal(until.Truncate(refreshEvery)) {
 		show = statement{showAll, show.args[:1]}
 	}
 	return inOrder(ctx, tx,
 		statement{`INSERT INTO partner_days AS d (day, partner_id, currency, leads, payout_minor) ` + sums + `
 			ON CONFLICT (day, partner_id, currency) DO UPDATE SET leads = d.leads + excluded.leads, payout_minor = d.payout_minor + excluded.payout_minor`,
 			[]any{from, until}},
-		statement{`DELETE FROM partner_days WHERE day <= $1`, []any{today.Add(-keptDays * day)}},
+		statement{`DELETE FROM partner_days WHERE day <= $1`, []any{today.Add(-retentionDays * day)}},
 		show)
 }
 
@@ -176,8 +172,7 @@ const (
 	)` + show
 )
 
-// show writes only the rows that differ. Traffic is forgotten after a while; when the
-// last was, is not.
+// show writes only rows that changed. It keeps last_traffic_at after traffic_minutes are deleted.
 const show = `, by_currency AS (
 		SELECT partner_id, currency, sum(leads)::bigint AS leads, sum(payout_minor)::bigint AS minor
 		FROM partner_days WHERE day > $1 AND partner_id IN (SELECT id FROM shown) GROUP BY partner_id, currency
@@ -200,8 +195,8 @@ type statement struct {
 	args []any
 }
 
-// inOrder runs statements, each of which may take as long as the pass: to add up a
-// day of many leads is not a request that somebody waits for.
+// inOrder runs statements with rollUpTimeout as the statement timeout, because no user waits for
+// them.
 func inOrder(ctx context.Context, tx pgx.Tx, all ...statement) error {
 	if _, err := tx.Exec(ctx, fmt.Sprintf(`SET LOCAL statement_timeout = %d`, rollUpTimeout.Milliseconds())); err != nil {
 		return err

@@ -12,34 +12,34 @@ import (
 	"github.com/pingpost/pingpost/models"
 )
 
-// unsigned are the outcomes of accepted posts without a signature.
+// unsigned lists the outcomes of accepted unsigned posts, for SQL.
 const unsigned = `'` + string(models.OutcomeDeliveredUnsigned) + `', '` + string(models.OutcomeDeliveredReportOnly) + `', '` +
 	string(models.OutcomeReplayedUnsigned) + `', '` + string(models.OutcomeReplayedReportOnly) + `'`
 
-// accepted is the condition of an accepted post.
+// accepted is the SQL condition for an accepted post.
 const accepted = `endpoint = 'post' AND outcome IN ('` + string(models.OutcomeDelivered) + `', '` +
 	string(models.OutcomeReplayed) + `', ` + unsigned + `)`
 
-// signed is the condition of an index, which is written as the index has it.
+// signed is the SQL condition for a signed post. It must match the condition of the index.
 const signed = `secret_id <> '00000000-0000-0000-0000-000000000000'`
 
-// SecretTraffic is how many posts a secret signed that were accepted in a step of a range.
+// SecretTraffic is the number of accepted posts that a secret signed in one step of a range.
 type SecretTraffic struct {
 	Secret uuid.UUID
-	Step   int // counted from the range's first
+	Step   int // index in the range
 	Posts  int64
 }
 
-// Secrets counts the accepted posts of each of a partner's secrets, for whoever
-// waits for a partner to leave its old one.
+// Secrets counts accepted posts by secret and step, to show when a partner has stopped using an
+// old secret.
 func (in *Reader) Secrets(ctx context.Context, sc scope.Scope, partner uuid.UUID, r Range) ([]SecretTraffic, error) {
 	return ofPartner[SecretTraffic](ctx, in.db, sc, partner, `SELECT secret_id, floor(extract(epoch FROM minute - $2) / $4)::int, sum(count)::bigint
 		FROM traffic_minutes WHERE partner_id = $1 AND minute >= $2 AND minute < $3 AND `+signed+` AND `+accepted+`
 		GROUP BY 1, 2 ORDER BY 1, 2`, r.From, r.Until, r.Step.Seconds())
 }
 
-// LastUsed is the minute in which each of a partner's secrets last signed a post,
-// whatever became of it; a secret that never did, as far as traffic is kept, is not in it.
+// LastUsed returns the minute in which each of a partner's secrets last signed a post, accepted or
+// not. It has no entry for a secret without saved traffic.
 func (in *Reader) LastUsed(ctx context.Context, sc scope.Scope, partner uuid.UUID) (map[uuid.UUID]time.Time, error) {
 	type use struct {
 		Secret uuid.UUID
@@ -55,16 +55,15 @@ func (in *Reader) LastUsed(ctx context.Context, sc scope.Scope, partner uuid.UUI
 	return last, err
 }
 
-// AccountUnsigned is how many of an account's accepted posts bore no signature, and
-// would be refused if one were required.
+// AccountUnsigned is the number of an account's accepted posts, and of the unsigned ones among
+// them, which would be rejected if signatures were required.
 type AccountUnsigned struct {
 	Account         uuid.UUID
 	Posts, Unsigned int64     // accepted ones
-	Last            time.Time // the minute of the last unsigned one; zero for none
+	Last            time.Time // minute of the last unsigned post; zero if there is none
 }
 
-// Unsigned counts a partner's accepted posts since a moment, by account, the
-// sandbox ones too.
+// Unsigned counts a partner's accepted posts since a time by account, including sandbox accounts.
 func (in *Reader) Unsigned(ctx context.Context, sc scope.Scope, partner uuid.UUID, since time.Time) ([]AccountUnsigned, error) {
 	const ofUnsigned = `FILTER (WHERE outcome IN (` + unsigned + `))`
 	return ofPartner[AccountUnsigned](ctx, in.db, sc, partner, `SELECT account_id, sum(count)::bigint, coalesce(sum(count) `+ofUnsigned+`, 0)::bigint,
@@ -73,15 +72,15 @@ func (in *Reader) Unsigned(ctx context.Context, sc scope.Scope, partner uuid.UUI
 		GROUP BY 1 ORDER BY 1`, since)
 }
 
-// PartnerUnsigned is how many leads a partner delivered without a signature.
+// PartnerUnsigned is the number of leads that a partner delivered in unsigned posts.
 type PartnerUnsigned struct {
 	Partner uuid.UUID
 	Name    string
 	Leads   int64
 }
 
-// MostUnsigned are the n partners with the most unsigned leads since a moment, by accounts
-// that do not require signatures now. platform is the platform's default mode.
+// MostUnsigned returns the n partners with the most unsigned leads since a time, counting only
+// accounts that do not currently require signatures. platform is the platform's default mode.
 func (in *Reader) MostUnsigned(
 	ctx context.Context, sc scope.Scope, platform models.SigningMode, since time.Time, n int,
 ) ([]PartnerUnsigned, error) {
@@ -99,8 +98,8 @@ func (in *Reader) MostUnsigned(
 	return all, postgres.Translate(err)
 }
 
-// ofPartner collects the rows of a query whose $1 is the partner: none of one that
-// is outside the scope.
+// ofPartner returns the rows of a query whose $1 is the partner. It returns none if the partner is
+// outside the scope.
 func ofPartner[T any](
 	ctx context.Context, db *postgres.DB, sc scope.Scope, partner uuid.UUID, sql string, args ...any,
 ) ([]T, error) {
