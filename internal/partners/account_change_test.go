@@ -25,7 +25,7 @@ func (o *partnerService) list(t *testing.T, p models.Partner) []models.Account {
 	return list
 }
 
-// set changes an account at the version that it has.
+// set changes an account at its current version.
 func (o *partnerService) set(t *testing.T, a models.Account, c partners.AccountChange) error {
 	t.Helper()
 	now, err := o.FindAccount(t.Context(), scope.System, models.Partner{ID: a.PartnerID}, id.Format(id.Account, a.ID))
@@ -51,42 +51,42 @@ func TestSetAccount(t *testing.T) {
 	o.clock.Advance(time.Hour)
 	same := partners.AccountChange{Name: "harbour-search", Status: models.AccountActive, Signing: models.SigningInherit}
 	change := partners.AccountChange{Name: " Search ", Status: models.AccountSuspended, Signing: models.SigningOff}
-	isFault(t, "out of scope", o.SetAccount(t.Context(), scope.Partners(other.ID), first.ID, 1, change),
+	wantError(t, "out of scope", o.SetAccount(t.Context(), scope.Partners(other.ID), first.ID, 1, change),
 		apperr.NotFound, "account")
-	isFault(t, "unknown", o.SetAccount(t.Context(), scope.System, uuid.New(), 1, change), apperr.NotFound, "account")
-	isFault(t, "the house's", o.SetAccount(t.Context(), scope.System, models.PlatformIDs.Account, 1, change),
+	wantError(t, "unknown", o.SetAccount(t.Context(), scope.System, uuid.New(), 1, change), apperr.NotFound, "account")
+	wantError(t, "platform account", o.SetAccount(t.Context(), scope.System, models.PlatformIDs.Account, 1, change),
 		apperr.NotFound, "account")
-	isFault(t, "stale", o.SetAccount(t.Context(), scope.System, first.ID, 7, change), apperr.Conflict, "changed")
+	wantError(t, "stale", o.SetAccount(t.Context(), scope.System, first.ID, 7, change), apperr.Conflict, "changed")
 	err := o.SetAccount(t.Context(), scope.System, first.ID, 1, partners.AccountChange{
 		Name:    " ",
 		Status:  "gone",
 		Signing: models.SigningDefault,
 	})
-	if got := paths(err); !slices.Equal(got, []string{"name required", "status invalid_value", "signing invalid_value"}) {
+	if got := errorFields(err); !slices.Equal(got, []string{"name required", "status invalid_value", "signing invalid_value"}) {
 		t.Errorf("fields %q", got)
 	}
-	_, _, _, events := o.told(t)
-	isFault(t, "nothing new", o.SetAccount(t.Context(), scope.System, first.ID, 1, same), "", "")
-	if _, _, _, n := o.told(t); n != events || o.list(t, p)[0].RowVersion != 1 {
-		t.Error("nothing changed, and it was told of")
+	_, _, _, events := o.lastEvent(t)
+	wantError(t, "no change", o.SetAccount(t.Context(), scope.System, first.ID, 1, same), "", "")
+	if _, _, _, n := o.lastEvent(t); n != events || o.list(t, p)[0].RowVersion != 1 {
+		t.Error("an update without changes wrote an audit event or a new version")
 	}
-	isFault(t, "change", o.SetAccount(t.Context(), scope.Partners(p.ID), first.ID, 1, change), "", "")
-	e, before, after, _ := o.told(t)
+	wantError(t, "change", o.SetAccount(t.Context(), scope.Partners(p.ID), first.ID, 1, change), "", "")
+	e, before, after, _ := o.lastEvent(t)
 	if e.Action != "account.change" || e.ObjectID != id.Format(id.Account, first.ID) || *e.PartnerID != p.ID ||
 		!maps.Equal(before, map[string]any{"name": "harbour-search", "status": "active", "signing": "inherit"}) ||
 		!maps.Equal(after, map[string]any{"name": "Search", "status": "suspended", "signing": "off"}) {
-		t.Errorf("told %s of %s: %v → %v", e.Action, e.ObjectID, before, after)
+		t.Errorf("audit event %s of %s: %v → %v", e.Action, e.ObjectID, before, after)
 	}
 	got := o.list(t, p)
 	if a := got[0]; a.Name != "Search" || a.Status != models.AccountSuspended ||
 		a.SigningMode != models.SigningOff || !a.IsDefault || a.RowVersion != 2 || !a.UpdatedAt.Equal(o.clock.Now()) {
-		t.Errorf("now %+v", a)
+		t.Errorf("got %+v", a)
 	}
 	if a := got[1]; a.ID != second.ID || a.RowVersion != 1 || a.Status != models.AccountActive {
-		t.Errorf("another became %+v", a)
+		t.Errorf("the other account changed: %+v", a)
 	}
 	if o.directory(t).Account("harbour-search").Active() {
-		t.Error("it is active in the directory")
+		t.Error("the suspended account is active in the directory")
 	}
 }
 
@@ -103,38 +103,37 @@ func TestMakeDefault(t *testing.T) {
 		list := o.list(t, p)
 		if list[0].Identifier != want || !list[0].IsDefault ||
 			slices.ContainsFunc(list[1:], func(a models.Account) bool { return a.IsDefault }) {
-			t.Errorf("the default is %s, want %s alone", list[0].Identifier, want)
+			t.Errorf("default account is %s, want only %s", list[0].Identifier, want)
 		}
 	}
-	isFault(t, "a suspended one", o.set(t, second, partners.AccountChange{
+	wantError(t, "suspended account", o.set(t, second, partners.AccountChange{
 		Status:      models.AccountSuspended,
 		MakeDefault: true,
 	}), apperr.Conflict, "default_suspended")
-	isFault(t, "the sandbox", o.set(t, trial, partners.AccountChange{MakeDefault: true}), apperr.Conflict, "default_sandbox")
+	wantError(t, "sandbox account", o.set(t, trial, partners.AccountChange{MakeDefault: true}), apperr.Conflict, "default_sandbox")
 	byDefault("first")
-	isFault(t, "the default itself", o.set(t, first, partners.AccountChange{MakeDefault: true}), "", "")
-	isFault(t, "the second", o.set(t, second, partners.AccountChange{MakeDefault: true}), "", "")
+	wantError(t, "current default", o.set(t, first, partners.AccountChange{MakeDefault: true}), "", "")
+	wantError(t, "second account", o.set(t, second, partners.AccountChange{MakeDefault: true}), "", "")
 	byDefault("second")
-	if _, before, after, _ := o.told(t); before["default"] != "first" || after["default"] != "second" {
-		t.Errorf("told %v → %v", before, after)
+	if _, before, after, _ := o.lastEvent(t); before["default"] != "first" || after["default"] != "second" {
+		t.Errorf("audit event %v → %v", before, after)
 	}
-	isFault(t, "suspend the default", o.set(t, second, partners.AccountChange{Status: models.AccountSuspended}), "", "")
+	wantError(t, "suspend the default", o.set(t, second, partners.AccountChange{Status: models.AccountSuspended}), "", "")
 	byDefault("second")
-	isFault(t, "the sandbox, and one in earnest is active", o.set(t, trial, partners.AccountChange{MakeDefault: true}),
+	wantError(t, "sandbox account while a standard one is active", o.set(t, trial, partners.AccountChange{MakeDefault: true}),
 		apperr.Conflict, "default_sandbox")
-	isFault(t, "suspend the first", o.set(t, first, partners.AccountChange{Status: models.AccountSuspended}), "", "")
-	isFault(t, "the sandbox, and no other is active", o.set(t, trial, partners.AccountChange{MakeDefault: true}), "", "")
+	wantError(t, "suspend the first", o.set(t, first, partners.AccountChange{Status: models.AccountSuspended}), "", "")
+	wantError(t, "sandbox account while no standard one is active", o.set(t, trial, partners.AccountChange{MakeDefault: true}), "", "")
 	byDefault("trial")
-	// Once one in earnest is active again it is paid again.
-	isFault(t, "active again", o.set(t, first, partners.AccountChange{}), "", "")
+	// A standard account that becomes active replaces the sandbox account as the default.
+	wantError(t, "reactivate the first", o.set(t, first, partners.AccountChange{}), "", "")
 	byDefault("first")
 	if o.directory(t).ByID(p.ID).Default.Identifier != "first" {
-		t.Error("the directory has another default")
+		t.Error("the directory does not have the first account as the default")
 	}
 }
 
-// Two who each make another account the default leave one.
-func TestTwoDefaultsAtOnce(t *testing.T) {
+func TestConcurrentDefaultChangesLeaveOneDefault(t *testing.T) {
 	o := newPartnerService(t)
 	p := o.partner(t, "harbour-leads")
 	o.account(t, p, "first")
@@ -154,7 +153,7 @@ func TestTwoDefaultsAtOnce(t *testing.T) {
 		}
 	}
 	if defaults != 1 {
-		t.Errorf("%d defaults", defaults)
+		t.Errorf("got %d default accounts, want 1", defaults)
 	}
 }
 
@@ -171,14 +170,14 @@ func TestFindAccount(t *testing.T) {
 		of   models.Partner
 		text string
 	}{
-		"another's":      {scope.System, other, text},
-		"out of scope":   {scope.Partners(other.ID), p, text},
-		"unknown":        {scope.System, p, id.Format(id.Account, uuid.New())},
-		"a partner's id": {scope.System, p, id.Format(id.Partner, a.ID)},
-		"its partnerId":  {scope.System, p, "harbour-search"},
-		"nothing":        {scope.System, p, ""},
+		"other partner": {scope.System, other, text},
+		"out of scope":  {scope.Partners(other.ID), p, text},
+		"unknown":       {scope.System, p, id.Format(id.Account, uuid.New())},
+		"partner id":    {scope.System, p, id.Format(id.Partner, a.ID)},
+		"partnerId":     {scope.System, p, "harbour-search"},
+		"empty":         {scope.System, p, ""},
 	} {
 		_, err := o.FindAccount(t.Context(), c.sc, c.of, c.text)
-		isFault(t, name, err, apperr.NotFound, "account")
+		wantError(t, name, err, apperr.NotFound, "account")
 	}
 }

@@ -28,7 +28,7 @@ func TestCreateAccount(t *testing.T) {
 			t.Fatal(err)
 		}
 		if a.IsDefault != (i == 0) || a.Sandbox != n.Sandbox || a.Status != models.AccountActive || a.PartnerID != p.ID {
-			t.Errorf("made %+v", a)
+			t.Errorf("created %+v", a)
 		}
 	}
 	list, err := o.Accounts(t.Context(), p)
@@ -38,7 +38,7 @@ func TestCreateAccount(t *testing.T) {
 	if len(list) != 2 || !list[0].IsDefault || list[0].Identifier != "harbour-search" ||
 		list[0].Name != "Search" || list[0].SigningMode != models.SigningInherit ||
 		list[1].Name != "Harbour.Trial_2" || list[1].SigningMode != models.SigningOff || !list[1].CreatedAt.Equal(o.clock.Now()) {
-		t.Errorf("listed %+v", list)
+		t.Errorf("Accounts() = %+v", list)
 	}
 	if others, err := o.Accounts(t.Context(), o.partner(t, "meadow-media")); err != nil || len(others) != 0 {
 		t.Errorf("another partner has %+v (%v)", others, err)
@@ -56,16 +56,16 @@ func TestCreateAccountRejects(t *testing.T) {
 		reason string
 	}{
 		{"taken", partners.NewAccount{Identifier: "Harbour-Search"}, apperr.Conflict, "identifier_taken"},
-		{"taken but for its case", partners.NewAccount{Identifier: "harbour-search"}, apperr.Conflict, "identifier_taken"},
-		{"taken but for look-alikes", partners.NewAccount{Identifier: "harb0ur_search"}, apperr.Conflict, "identifier_alike"},
+		{"taken in another case", partners.NewAccount{Identifier: "harbour-search"}, apperr.Conflict, "identifier_taken"},
+		{"looks like one taken", partners.NewAccount{Identifier: "harb0ur_search"}, apperr.Conflict, "identifier_alike"},
 		{"a Cyrillic letter", partners.NewAccount{Identifier: "h\u0430rbour"}, apperr.Invalid, "identifier_form"},
 		{"129 characters", partners.NewAccount{Identifier: strings.Repeat("a", 129)}, apperr.Invalid, "identifier_form"},
-		{"the house's", partners.NewAccount{Identifier: "house"}, apperr.Conflict, "identifier_taken"},
-		{"none", partners.NewAccount{Name: "An account"}, apperr.Invalid, "identifier_form"},
-		{"a blank inside", partners.NewAccount{Identifier: "a b"}, apperr.Invalid, "identifier_form"},
+		{"platform account", partners.NewAccount{Identifier: "house"}, apperr.Conflict, "identifier_taken"},
+		{"no identifier", partners.NewAccount{Name: "An account"}, apperr.Invalid, "identifier_form"},
+		{"a space inside", partners.NewAccount{Identifier: "a b"}, apperr.Invalid, "identifier_form"},
 		{"a leading dot", partners.NewAccount{Identifier: ".a"}, apperr.Invalid, "identifier_form"},
-		{"a name that rings a bell", partners.NewAccount{Identifier: "a", Name: "a\ab"}, apperr.Invalid, "text"},
-		{"a name that never ends", partners.NewAccount{
+		{"a control character in the name", partners.NewAccount{Identifier: "a", Name: "a\ab"}, apperr.Invalid, "text"},
+		{"a name that is too long", partners.NewAccount{
 			Identifier: "a",
 			Name:       strings.Repeat("é", 201),
 		}, apperr.Invalid, "text"},
@@ -75,7 +75,7 @@ func TestCreateAccountRejects(t *testing.T) {
 		}, apperr.Invalid, "signing_mode"},
 	} {
 		_, err := o.CreateAccount(t.Context(), other, c.new)
-		isFault(t, c.name, err, c.code, c.reason)
+		wantError(t, c.name, err, c.code, c.reason)
 		if f := apperr.As(err); f != nil &&
 			(len(f.Fields) != 1 || f.Fields[0].Message != f.Message || strings.Contains(f.Message, "arbour-")) {
 			t.Errorf("%s: fields %+v", c.name, f.Fields)
@@ -83,9 +83,9 @@ func TestCreateAccountRejects(t *testing.T) {
 	}
 }
 
-// A partner that begins in the sandbox is paid once it has an account in earnest,
-// and a sandbox that it adds later changes nothing (decision 25).
-func TestTheSandboxIsDefaultUntilThereIsAnother(t *testing.T) {
+// The first standard account replaces a sandbox account as the default. Later sandbox accounts do
+// not change the default (decision 25).
+func TestSandboxIsDefaultUntilAStandardAccountExists(t *testing.T) {
 	o := newPartnerService(t)
 	p := o.partner(t, "harbour-leads")
 	for i, step := range []struct {
@@ -94,9 +94,9 @@ func TestTheSandboxIsDefaultUntilThereIsAnother(t *testing.T) {
 	}{
 		{partners.NewAccount{Identifier: "trial", Sandbox: true}, "trial"},
 		{partners.NewAccount{Identifier: "trial-2", Sandbox: true}, "trial"},
-		{partners.NewAccount{Identifier: "earnest"}, "earnest"},
-		{partners.NewAccount{Identifier: "earnest-2"}, "earnest"},
-		{partners.NewAccount{Identifier: "trial-3", Sandbox: true}, "earnest"},
+		{partners.NewAccount{Identifier: "standard"}, "standard"},
+		{partners.NewAccount{Identifier: "standard-2"}, "standard"},
+		{partners.NewAccount{Identifier: "trial-3", Sandbox: true}, "standard"},
 	} {
 		made, err := o.CreateAccount(t.Context(), p, step.new)
 		if err != nil {
@@ -113,9 +113,9 @@ func TestTheSandboxIsDefaultUntilThereIsAnother(t *testing.T) {
 	}
 }
 
-// Which of several is "the first" is never in doubt, and none fails for it: while
-// another holds the partner's row they all wait, and then see what it has made.
-func TestOneDefaultOfAccountsMadeAtOnce(t *testing.T) {
+// Concurrent calls wait for the partner's row and then see the account that its holder created, so
+// none of them becomes a second default or fails.
+func TestConcurrentAccountsHaveOneDefault(t *testing.T) {
 	o := newPartnerService(t)
 	p := o.partner(t, "harbour-leads")
 	holder := testkit.Connect(t, o.db.RootURL)
@@ -126,7 +126,7 @@ func TestOneDefaultOfAccountsMadeAtOnce(t *testing.T) {
 		}
 	}
 	exec("BEGIN")
-	// A lock that lets those pass who only refer to the partner.
+	// This lock does not block inserts that reference the partner.
 	exec("SELECT FROM partners WHERE id = $1 FOR NO KEY UPDATE", p.ID)
 	exec(`INSERT INTO accounts (id, partner_id, identifier, name, is_default, sandbox, status, signing_mode, created_at, updated_at)
 		VALUES (gen_random_uuid(), $1, 'first', 'First', true, false, 'active', 'inherit', now(), now())`, p.ID)
@@ -154,38 +154,38 @@ func TestOneDefaultOfAccountsMadeAtOnce(t *testing.T) {
 	}
 	if len(list) != accounts+1 || list[0].Identifier != "first" || !list[0].IsDefault ||
 		slices.ContainsFunc(list[1:], func(a models.Account) bool { return a.IsDefault }) {
-		t.Errorf("made %+v, want %d beside the first, which is the default alone", list, accounts)
+		t.Errorf("got %+v, want %d accounts and first as the only default", list, accounts+1)
 	}
 }
 
-// Every failure of the database comes out without the values of a statement.
-func TestFailuresAreTranslated(t *testing.T) {
+// Database errors must not contain values of the statement.
+func TestDatabaseErrorsAreTranslated(t *testing.T) {
 	o := newPartnerService(t)
 	p := o.partner(t, "harbour-leads")
 	o.db.Close()
 	calls := map[string]func() error{
 		"Create":      func() error { _, err := o.Create(t.Context(), partners.NewPartner{Slug: "a", Name: "A"}); return err },
-		"Find":        func() error { _, err := o.Find(t.Context(), everybody, "a"); return err },
-		"List":        func() error { _, err := o.List(t.Context(), everybody); return err },
-		"SetStatus":   func() error { return o.SetStatus(t.Context(), everybody, p.ID, models.PartnerApproved) },
-		"SetStatusAt": func() error { return o.SetStatusAt(t.Context(), everybody, p.ID, 1, models.PartnerApproved) },
-		"SetDetails":  func() error { return o.SetDetails(t.Context(), everybody, p.ID, 1, partners.Details{Name: "A"}) },
-		"SetSigning":  func() error { return o.SetSigning(t.Context(), everybody, p.ID, 1, models.SigningOff, false) },
+		"Find":        func() error { _, err := o.Find(t.Context(), everyPartner, "a"); return err },
+		"List":        func() error { _, err := o.List(t.Context(), everyPartner); return err },
+		"SetStatus":   func() error { return o.SetStatus(t.Context(), everyPartner, p.ID, models.PartnerApproved) },
+		"SetStatusAt": func() error { return o.SetStatusAt(t.Context(), everyPartner, p.ID, 1, models.PartnerApproved) },
+		"SetDetails":  func() error { return o.SetDetails(t.Context(), everyPartner, p.ID, 1, partners.Details{Name: "A"}) },
+		"SetSigning":  func() error { return o.SetSigning(t.Context(), everyPartner, p.ID, 1, models.SigningOff, false) },
 		"SetAccount": func() error {
-			return o.SetAccount(t.Context(), everybody, p.ID, 1, partners.AccountChange{
+			return o.SetAccount(t.Context(), everyPartner, p.ID, 1, partners.AccountChange{
 				Name:    "A",
 				Status:  models.AccountActive,
 				Signing: models.SigningOff,
 			})
 		},
 		"FindAccount": func() error {
-			_, err := o.FindAccount(t.Context(), everybody, p, id.Format(id.Account, p.ID))
+			_, err := o.FindAccount(t.Context(), everyPartner, p, id.Format(id.Account, p.ID))
 			return err
 		},
 		"SharedAddresses":   func() error { _, err := o.SharedAddresses(t.Context()); return err },
 		"RetireSecret":      func() error { return o.RetireSecret(t.Context(), p, p.ID, o.clock.Now()) },
 		"LastActive":        func() error { _, err := o.LastActive(t.Context(), p, p.ID); return err },
-		"DiagnoseSignature": func() error { _, err := o.DiagnoseSignature(t.Context(), everybody, p, "1", "", ""); return err },
+		"DiagnoseSignature": func() error { _, err := o.DiagnoseSignature(t.Context(), everyPartner, p, "1", "", ""); return err },
 		"CreateAccount": func() error {
 			_, err := o.CreateAccount(t.Context(), p, partners.NewAccount{Identifier: "a"})
 			return err

@@ -10,8 +10,8 @@ import (
 	"github.com/pingpost/pingpost/models"
 )
 
-// A partner is told of when nothing that it has stays, and not before.
-func TestEndingBefore(t *testing.T) {
+// A partner is expiring if all its valid secrets expire.
+func TestExpiringBefore(t *testing.T) {
 	t.Parallel()
 	n := testkit.NewPlatform(t, testkit.NewDatabase(t))
 	ctx, week := t.Context(), n.Time.Now().Add(7*24*time.Hour)
@@ -30,17 +30,17 @@ func TestEndingBefore(t *testing.T) {
 	for name, c := range map[string]struct {
 		scope   scope.Scope
 		before  time.Time
-		ending  int
+		expires int
 		pending int64
 	}{
-		"everywhere":       {scope.Everywhere, week, 1, 1},
-		"not so soon":      {scope.Everywhere, n.Time.Now().Add(time.Minute), 0, 1},
-		"of that partner":  {scope.Partners(ends.ID), week, 1, 0},
-		"of another":       {scope.Partners(stays.ID, rotated.ID), week, 0, 0},
-		"of nobody at all": {scope.Partners(), week, 0, 0},
+		"all partners":   {scope.Everywhere, week, 1, 1},
+		"within minutes": {scope.Everywhere, n.Time.Now().Add(time.Minute), 0, 1},
+		"in scope":       {scope.Partners(ends.ID), week, 1, 0},
+		"out of scope":   {scope.Partners(stays.ID, rotated.ID), week, 0, 0},
+		"empty scope":    {scope.Partners(), week, 0, 0},
 	} {
 		found, err := n.Partners.ExpiringBefore(ctx, c.scope, c.before)
-		if err != nil || len(found) != c.ending ||
+		if err != nil || len(found) != c.expires ||
 			len(found) > 0 && (found[0].Partner != ends.ID || !found[0].Ends.Equal(n.Time.Now().Add(time.Hour))) {
 			t.Errorf("%s: %+v, %v", name, found, err)
 		}
@@ -48,7 +48,7 @@ func TestEndingBefore(t *testing.T) {
 			t.Errorf("%s: %d pending, %v", name, waiting, err)
 		}
 	}
-	n.Time.Advance(2 * time.Hour) // what is over is told where it is looked at: on the partner's page
+	n.Time.Advance(2 * time.Hour) // secrets that have already expired are not listed
 	if found, err := n.Partners.ExpiringBefore(ctx, scope.Everywhere, week); err != nil || len(found) != 0 {
 		t.Errorf("%+v, %v", found, err)
 	}

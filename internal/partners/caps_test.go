@@ -24,8 +24,8 @@ import (
 	"github.com/pingpost/pingpost/models"
 )
 
-// counted is a service with its caps, as one node has them.
-type counted struct {
+// capsNode is one node's service, directory and caps.
+type capsNode struct {
 	*partnerService
 	caps      *partners.Caps
 	directory *snapshot.Holder[partners.Directory]
@@ -33,32 +33,32 @@ type counted struct {
 	log       *testkit.Log
 }
 
-func openCaps(t *testing.T, db *testkit.Database) *counted {
+func openCaps(t *testing.T, db *testkit.Database) *capsNode {
 	t.Helper()
 	return openNode(t, db, clock.NewManual(testkit.StartTime()))
 }
 
-func openNode(t *testing.T, db *testkit.Database, now *clock.Manual) *counted {
+func openNode(t *testing.T, db *testkit.Database, now *clock.Manual) *capsNode {
 	t.Helper()
 	o := &partnerService{db: db, clock: now}
 	o.Service = partners.NewService(db.DB, testkit.PlatformKeys(t, 1), o.clock)
 	logger, log := testkit.NewLog()
 	directory := snapshot.New("directory", o.LoadDirectory)
-	return &counted{
+	return &capsNode{
 		partnerService: o, directory: directory, log: log,
 		caps: partners.NewCaps(db.DB, o.clock, logger), watcher: snapshot.NewWatcher(db.Pool, logger, directory),
 	}
 }
 
-// capped makes a partner that may deliver so many leads a day.
-func (c *counted) capped(t *testing.T, slug string, most int) models.Partner {
+// capped creates a partner with a daily cap of most leads.
+func (c *capsNode) capped(t *testing.T, slug string, most int) models.Partner {
 	t.Helper()
 	p := c.partner(t, slug)
 	c.db.Exec(t, `INSERT INTO partner_prices (partner_id, daily_lead_cap, updated_at) VALUES ($1, $2, now())`, p.ID, most)
 	return p
 }
 
-func (c *counted) reached(t *testing.T, p models.Partner) bool {
+func (c *capsNode) reached(t *testing.T, p models.Partner) bool {
 	t.Helper()
 	if err := c.watcher.Load(t.Context()); err != nil {
 		t.Fatal(err)
@@ -69,8 +69,9 @@ func (c *counted) reached(t *testing.T, p models.Partner) bool {
 	return c.caps.Reached(c.directory.Get().ByID(p.ID))
 }
 
-// lead stores a lead that a partner delivered at a moment. Its id is as old as its quote.
-func (c *counted) lead(t *testing.T, p models.Partner, at time.Time, sandbox bool) {
+// lead stores a lead that was delivered at a time. Its id has the time of the quote, ten minutes
+// earlier.
+func (c *capsNode) lead(t *testing.T, p models.Partner, at time.Time, sandbox bool) {
 	t.Helper()
 	c.db.Exec(t, `WITH lead AS (
 		INSERT INTO leads (id, transaction, transaction_id, partner_id, account_id, hmac_verified, sandbox,
@@ -83,8 +84,8 @@ func (c *counted) lead(t *testing.T, p models.Partner, at time.Time, sandbox boo
 		id.New(at.Add(-10*time.Minute)), p.ID, uuid.New(), sandbox, at)
 }
 
-// A cap is of the leads of a UTC day by the service's clock, sandbox leads apart.
-func TestCapsCountTheDaysLeads(t *testing.T) {
+// A cap counts the leads of a UTC day by the service's clock, without sandbox leads.
+func TestCapsCountLeadsOfTheDay(t *testing.T) {
 	c := openCaps(t, testkit.NewDatabase(t))
 	p, other, free := c.capped(t, "harbour-leads", 2), c.capped(t, "meadow-media", 1), c.partner(t, "tinker-forms")
 	midnight := testkit.StartTime().Truncate(24 * time.Hour)
@@ -96,7 +97,7 @@ func TestCapsCountTheDaysLeads(t *testing.T) {
 		want    bool
 	}{
 		{"yesterday's last", midnight.Add(-time.Millisecond), false, false},
-		{"yesterday's last but one", midnight.Add(-2 * time.Millisecond), false, false},
+		{"a second one of yesterday", midnight.Add(-2 * time.Millisecond), false, false},
 		{"today's first", midnight, false, false},
 		{"a sandbox lead", midnight.Add(time.Hour), true, false},
 		{"today's last", midnight.Add(24*time.Hour - time.Millisecond), false, true},
@@ -104,7 +105,7 @@ func TestCapsCountTheDaysLeads(t *testing.T) {
 		c.lead(t, p, step.at, step.sandbox)
 		c.lead(t, free, step.at, step.sandbox)
 		if got := c.reached(t, p); got != step.want {
-			t.Errorf("with %s the cap is reached: %t", step.name, got)
+			t.Errorf("after %s: reached is %t, want %t", step.name, got, step.want)
 		}
 	}
 	if c.reached(t, other) || c.reached(t, free) {
@@ -121,10 +122,10 @@ func TestCapsCountTheDaysLeads(t *testing.T) {
 	}
 }
 
-// While the database is away the last counts hold to the end of their day, and
-// it is asked again.
-func TestCapsWhileTheDatabaseIsAway(t *testing.T) {
-	testkit.Postgres(t) // its own goroutines are not the caps'
+// While the database is down, the last count applies until the end of its day. Counting resumes
+// when the database is back.
+func TestCapsWhileTheDatabaseIsDown(t *testing.T) {
+	testkit.Postgres(t) // start its goroutines before the leak check
 	before := goleak.IgnoreCurrent()
 	t.Run("", func(t *testing.T) {
 		db, proxy := testkit.NewDatabaseBehind(t)
@@ -149,7 +150,7 @@ func TestCapsWhileTheDatabaseIsAway(t *testing.T) {
 		}{{midnight.Add(-1), true}, {midnight, false}, {midnight.Add(-24 * time.Hour), true}} {
 			c.clock.Set(at.moment)
 			if got := c.caps.Reached(c.directory.Get().ByID(p.ID)); got != at.reached {
-				t.Errorf("at %s the cap is reached: %t", at.moment, got)
+				t.Errorf("at %s: reached is %t, want %t", at.moment, got, at.reached)
 			}
 		}
 		proxy.Up()
@@ -160,27 +161,27 @@ func TestCapsWhileTheDatabaseIsAway(t *testing.T) {
 		cancel()
 		running.Wait()
 	})
-	// On a busy machine, a connection of the tests' own pool reads in the background.
+	// On a busy machine, a connection of the test's pool can still read in the background.
 	pool := goleak.IgnoreAnyFunction("github.com/jackc/pgx/v5/pgconn/internal/bgreader.(*BGReader).bgRead")
 	goleak.VerifyNone(t, before, pool)
 }
 
-// A database that neither answers nor hangs up must not stop the counting.
-func TestCountsGiveUpOnASilentDatabase(t *testing.T) {
+// A database that neither answers nor closes the connection must not block counting.
+func TestCountTimesOutOnAnUnresponsiveDatabase(t *testing.T) {
 	c := openCaps(t, testkit.NewDatabase(t))
 	synctest.Test(t, func(t *testing.T) {
-		silent := silentPool(t)
-		defer silent.Close()
+		pool := unresponsivePool(t)
+		defer pool.Close()
 		start := time.Now()
-		err := partners.NewCaps(&postgres.DB{Pool: silent}, c.clock, slog.New(slog.DiscardHandler)).Count(t.Context())
+		err := partners.NewCaps(&postgres.DB{Pool: pool}, c.clock, slog.New(slog.DiscardHandler)).Count(t.Context())
 		if !errors.Is(err, context.DeadlineExceeded) || time.Since(start) > 10*time.Second {
-			t.Errorf("gave up after %s: %v", time.Since(start), err)
+			t.Errorf("got %v after %s, want a deadline error within 10s", err, time.Since(start))
 		}
 	})
 }
 
-// silentPool is of a server that takes connections and says nothing.
-func silentPool(t *testing.T) *pgxpool.Pool {
+// unresponsivePool returns a pool for a server that accepts connections but never answers.
+func unresponsivePool(t *testing.T) *pgxpool.Pool {
 	t.Helper()
 	cfg, err := pgxpool.ParseConfig("postgres://someone@192.0.2.1:5432/somewhere?sslmode=disable")
 	if err != nil {

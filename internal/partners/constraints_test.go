@@ -10,10 +10,10 @@ import (
 	"github.com/pingpost/pingpost/internal/testkit"
 )
 
-func TestConstraintsAreTheSchemas(t *testing.T) { testkit.CheckConstraints(t, partners.Constraints()) }
+func TestConstraintsMatchTheSchema(t *testing.T) { testkit.CheckConstraints(t, partners.Constraints()) }
 
-// What the service checks first, the schema rejects in the same words, for two at once.
-func TestConstraintsSayWhatIsWrong(t *testing.T) {
+// The schema's constraints return the same errors as the service's checks.
+func TestConstraintErrors(t *testing.T) {
 	d := testkit.NewDatabase(t)
 	exec := func(sql string, args ...any) error {
 		_, err := d.Pool.Exec(t.Context(), sql, args...)
@@ -37,14 +37,14 @@ func TestConstraintsSayWhatIsWrong(t *testing.T) {
 		code   apperr.Code
 		reason string
 	}{
-		"a slug taken":                   {exec(addPartner, uuid.New(), "a-partner", "A partner"), apperr.Conflict, "slug_taken"},
-		"a slug in upper case":           {exec(addPartner, uuid.New(), "A-Partner", "A partner"), apperr.Invalid, "slug_form"},
-		"a slug ending in a hyphen":      {exec(addPartner, uuid.New(), "a-partner-", "A partner"), apperr.Invalid, "slug_form"},
-		"no name":                        {exec(addPartner, uuid.New(), "b", ""), apperr.Invalid, "name"},
-		"an identifier taken":            {addAccount(partner, "An-Account", false), apperr.Conflict, "identifier_taken"},
-		"an identifier but for its case": {addAccount(partner, "aN-aCCOUNT", false), apperr.Conflict, "identifier_taken"},
-		"a wrong identifier":             {addAccount(partner, "an account", false), apperr.Invalid, "identifier_form"},
-		"a second default":               {addAccount(partner, "other", true), apperr.Conflict, "second_default"},
+		"a slug taken":                  {exec(addPartner, uuid.New(), "a-partner", "A partner"), apperr.Conflict, "slug_taken"},
+		"a slug in upper case":          {exec(addPartner, uuid.New(), "A-Partner", "A partner"), apperr.Invalid, "slug_form"},
+		"a slug ending in a hyphen":     {exec(addPartner, uuid.New(), "a-partner-", "A partner"), apperr.Invalid, "slug_form"},
+		"no name":                       {exec(addPartner, uuid.New(), "b", ""), apperr.Invalid, "name"},
+		"an identifier taken":           {addAccount(partner, "An-Account", false), apperr.Conflict, "identifier_taken"},
+		"an identifier in another case": {addAccount(partner, "aN-aCCOUNT", false), apperr.Conflict, "identifier_taken"},
+		"a wrong identifier":            {addAccount(partner, "an account", false), apperr.Invalid, "identifier_form"},
+		"a second default":              {addAccount(partner, "other", true), apperr.Conflict, "second_default"},
 		"an adjustment": {exec(`INSERT INTO partner_prices (partner_id, adjustment, updated_at) VALUES ($1, -9001, now())`,
 			partner), apperr.Invalid, "adjustment"},
 	} {

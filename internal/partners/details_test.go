@@ -19,8 +19,8 @@ import (
 	"github.com/pingpost/pingpost/models"
 )
 
-// told is the newest event, and how many there are.
-func (o *partnerService) told(t *testing.T) (e models.AuditEvent, before, after map[string]any, n int) {
+// lastEvent returns the newest audit event and the number of events.
+func (o *partnerService) lastEvent(t *testing.T) (e models.AuditEvent, before, after map[string]any, n int) {
 	t.Helper()
 	if err := o.db.Gorm.Order("id DESC").Take(&e).Error; err != nil {
 		t.Fatal(err)
@@ -44,8 +44,8 @@ func (o *partnerService) found(t *testing.T, p models.Partner) models.Partner {
 	return found
 }
 
-// paths are the fields at fault, each with its code.
-func paths(err error) (out []string) {
+// errorFields returns the field and code of each field error.
+func errorFields(err error) (out []string) {
 	if f := apperr.As(err); f != nil {
 		for _, field := range f.Fields {
 			out = append(out, strings.Join(field.Path, ".")+" "+string(field.Code))
@@ -65,7 +65,7 @@ func TestSetDetails(t *testing.T) {
 		{Name: " "},
 		{Name: "Bob"},
 	}
-	given := partners.Details{
+	details := partners.Details{
 		Name:         " Harbour ",
 		LegalName:    "Harbour Ltd",
 		Address:      " 1 Quay\r\nPortsmouth ",
@@ -75,19 +75,19 @@ func TestSetDetails(t *testing.T) {
 		Notes:        "slow\nbut sure",
 		Contacts:     people,
 	}
-	isFault(t, "out of scope", o.SetDetails(t.Context(), scope.Partners(other.ID), p.ID, 1, given), apperr.NotFound, "partner")
-	isFault(t, "unknown", o.SetDetails(t.Context(), scope.System, uuid.New(), 1, given), apperr.NotFound, "partner")
-	isFault(t, "the house", o.SetDetails(t.Context(), scope.System, models.PlatformIDs.Partner, 1, given),
+	wantError(t, "out of scope", o.SetDetails(t.Context(), scope.Partners(other.ID), p.ID, 1, details), apperr.NotFound, "partner")
+	wantError(t, "unknown", o.SetDetails(t.Context(), scope.System, uuid.New(), 1, details), apperr.NotFound, "partner")
+	wantError(t, "platform partner", o.SetDetails(t.Context(), scope.System, models.PlatformIDs.Partner, 1, details),
 		apperr.NotFound, "partner")
-	isFault(t, "another version", o.SetDetails(t.Context(), scope.System, p.ID, 2, given), apperr.Conflict, "changed")
-	isFault(t, "given", o.SetDetails(t.Context(), scope.Partners(p.ID), p.ID, 1, given), "", "")
+	wantError(t, "another version", o.SetDetails(t.Context(), scope.System, p.ID, 2, details), apperr.Conflict, "changed")
+	wantError(t, "valid", o.SetDetails(t.Context(), scope.Partners(p.ID), p.ID, 1, details), "", "")
 
 	now := o.found(t, p)
 	if now.Name != "Harbour" || now.LegalName != "Harbour Ltd" || now.Address != "1 Quay\nPortsmouth" ||
 		now.TaxID != "GB 1" || now.PaymentTerms != "30 days" ||
 		now.AccountManager != "jo@example.org" || now.Notes != "slow\nbut sure" || now.RowVersion != 2 ||
 		!now.UpdatedAt.Equal(o.clock.Now()) {
-		t.Errorf("now %+v", now)
+		t.Errorf("got %+v", now)
 	}
 	if got := partners.Contacts(now); len(got) != 2 ||
 		got[0] != (partners.Contact{Name: "Ann", Role: "Owner", Email: "ann@example.org", Phone: "+44 20 7946 0000"}) || got[1].Name != "Bob" {
@@ -97,19 +97,19 @@ func TestSetDetails(t *testing.T) {
 		t.Error("the caller's contacts were changed")
 	}
 	if now := o.found(t, other); now.Name != "meadow-media" || now.RowVersion != 1 || len(partners.Contacts(now)) != 0 {
-		t.Errorf("another became %+v", now)
+		t.Errorf("the other partner changed: %+v", now)
 	}
-	isFault(t, "stale", o.SetDetails(t.Context(), scope.System, p.ID, 1, given), apperr.Conflict, "changed")
+	wantError(t, "stale", o.SetDetails(t.Context(), scope.System, p.ID, 1, details), apperr.Conflict, "changed")
 }
 
-// The audit trail has what changed and no more, and no contact's address or number.
-func TestDetailsInTheAuditTrail(t *testing.T) {
+// The audit log has only the changed fields, and no email addresses or phone numbers of contacts.
+func TestDetailsInTheAuditLog(t *testing.T) {
 	o := newPartnerService(t)
 	p := o.partner(t, "harbour-leads")
 	d := partners.Details{Name: p.Name, Notes: "new"}
-	set := func() { // at the version that there is
+	set := func() { // at the current version
 		t.Helper()
-		isFault(t, "set", o.SetDetails(t.Context(), scope.System, p.ID, o.found(t, p).RowVersion, d), "", "")
+		wantError(t, "set", o.SetDetails(t.Context(), scope.System, p.ID, o.found(t, p).RowVersion, d), "", "")
 	}
 	for i, c := range []struct {
 		do            func()
@@ -127,21 +127,21 @@ func TestDetailsInTheAuditTrail(t *testing.T) {
 	} {
 		c.do()
 		set()
-		e, before, after, _ := o.told(t)
+		e, before, after, _ := o.lastEvent(t)
 		if e.Action != "partner.details" || e.PartnerID == nil || *e.PartnerID != p.ID ||
 			!maps.Equal(before, c.before) || !maps.Equal(after, c.after) {
 			t.Errorf("%d: %s %v → %v", i, e.Action, before, after)
 		}
 	}
-	_, _, _, events := o.told(t)
+	_, _, _, events := o.lastEvent(t)
 	version := o.found(t, p).RowVersion
 	set()
-	if _, _, _, n := o.told(t); n != events || o.found(t, p).RowVersion != version {
-		t.Errorf("nothing changed, and yet there are %d events and not %d", n, events)
+	if _, _, _, n := o.lastEvent(t); n != events || o.found(t, p).RowVersion != version {
+		t.Errorf("an update without changes left %d events, want %d, or a new version", n, events)
 	}
 }
 
-func TestSetDetailsRejectsAllAtOnce(t *testing.T) {
+func TestSetDetailsReportsAllProblems(t *testing.T) {
 	o := newPartnerService(t)
 	p := o.partner(t, "harbour-leads")
 	long := strings.Repeat("é", 201)
@@ -171,32 +171,32 @@ func TestSetDetailsRejectsAllAtOnce(t *testing.T) {
 		}, []string{"name required", "legal_name too_long", "address too_long", "tax_id invalid_value", "payment_terms too_long", "manager invalid_value", "notes invalid_value",
 			"contact-1-role too_long", "contact-1-phone too_long", "contact-1-name required", "contact-1-email invalid_value", "contact-2-name invalid_value"}},
 		{"eleven people", partners.Details{Name: "A", Contacts: many}, []string{"contact-11-name too_many"}},
-		{"the most there may be", partners.Details{
+		{"maximum lengths", partners.Details{
 			Name:     long[2:],
 			Address:  strings.Repeat("a\n", 999) + "é",
 			Notes:    strings.Repeat("€", 2000),
 			Contacts: many[1:11],
 		}, nil},
-		{"a very long address of mail", partners.Details{
+		{"a very long email address", partners.Details{
 			Name:     "A",
 			Contacts: []partners.Contact{{Name: "A", Email: strings.Repeat("a", 250) + "@example.org"}},
 		}, []string{"contact-0-email invalid_value"}},
 	} {
 		err := o.SetDetails(t.Context(), scope.System, p.ID, o.found(t, p).RowVersion, c.d)
-		if got := paths(err); !slices.Equal(got, c.want) {
+		if got := errorFields(err); !slices.Equal(got, c.want) {
 			t.Errorf("%s: %q, want %q (%v)", c.name, got, c.want, err)
 		}
 		if f := apperr.As(err); f != nil {
-			for _, field := range f.Fields { // for whoever sees no fields
+			for _, field := range f.Fields { // the command line shows only the error's message
 				if !strings.Contains(err.Error(), field.Message) || f.Code != apperr.Invalid {
-					t.Errorf("%s: %s lacks %q", c.name, err, field.Message)
+					t.Errorf("%s: error %q does not contain %q", c.name, err, field.Message)
 				}
 			}
 		}
 	}
 }
 
-func TestTwoSetDetailsAtOnce(t *testing.T) {
+func TestConcurrentSetDetails(t *testing.T) {
 	o := newPartnerService(t)
 	p := o.partner(t, "harbour-leads")
 	errs := atOnce(4, func(i int) error {
@@ -204,16 +204,15 @@ func TestTwoSetDetailsAtOnce(t *testing.T) {
 	})
 	for _, err := range errs {
 		if err != nil {
-			isFault(t, "at once", err, apperr.Conflict, "changed")
+			wantError(t, "at once", err, apperr.Conflict, "changed")
 		}
 	}
 	if n := succeeded(errs); n != 1 || o.found(t, p).RowVersion != 2 {
-		t.Errorf("%d of 4 changes of one version succeeded", n)
+		t.Errorf("%d of 4 changes at the same version succeeded, want 1", n)
 	}
 }
 
-// Contacts that no form wrote are no reason to fail.
-func TestContactsOfAnotherShape(t *testing.T) {
+func TestContactsIgnoresUnreadableColumn(t *testing.T) {
 	for text, want := range map[string]int{"": 0, "[]": 0, "{}": 0, `[{"name":"Ann","fax":1}]`: 1, `[1]`: 0} {
 		if got := partners.Contacts(models.Partner{Contacts: text}); len(got) != want {
 			t.Errorf("%s: %+v", text, got)
@@ -224,55 +223,55 @@ func TestContactsOfAnotherShape(t *testing.T) {
 func TestSetStatusAtAVersion(t *testing.T) {
 	o := newPartnerService(t)
 	p, other := o.partner(t, "harbour-leads"), o.partner(t, "meadow-media")
-	isFault(t, "out of scope", o.SetStatusAt(t.Context(), scope.Partners(other.ID), p.ID, 1, models.PartnerApproved),
+	wantError(t, "out of scope", o.SetStatusAt(t.Context(), scope.Partners(other.ID), p.ID, 1, models.PartnerApproved),
 		apperr.NotFound, "partner")
-	isFault(t, "a status that there is not", o.SetStatusAt(t.Context(), scope.System, p.ID, 1, "retired"),
+	wantError(t, "unknown status", o.SetStatusAt(t.Context(), scope.System, p.ID, 1, "retired"),
 		apperr.Invalid, "status")
-	isFault(t, "approve", o.SetStatusAt(t.Context(), scope.System, p.ID, 1, models.PartnerApproved), "", "")
-	isFault(t, "stale", o.SetStatusAt(t.Context(), scope.System, p.ID, 1, models.PartnerSuspended), apperr.Conflict, "changed")
-	isFault(t, "no version", o.SetStatusAt(t.Context(), scope.System, p.ID, -1, models.PartnerSuspended),
+	wantError(t, "approve", o.SetStatusAt(t.Context(), scope.System, p.ID, 1, models.PartnerApproved), "", "")
+	wantError(t, "stale", o.SetStatusAt(t.Context(), scope.System, p.ID, 1, models.PartnerSuspended), apperr.Conflict, "changed")
+	wantError(t, "no version", o.SetStatusAt(t.Context(), scope.System, p.ID, -1, models.PartnerSuspended),
 		apperr.Conflict, "changed")
-	_, before, after, events := o.told(t)
+	_, before, after, events := o.lastEvent(t)
 	if before["status"] != "pending" || after["status"] != "approved" {
-		t.Errorf("told %v → %v", before, after)
+		t.Errorf("audit event %v → %v", before, after)
 	}
-	isFault(t, "again", o.SetStatusAt(t.Context(), scope.System, p.ID, 2, models.PartnerApproved), "", "")
-	if _, _, _, n := o.told(t); n != events || o.found(t, p).RowVersion != 2 {
-		t.Error("what it is already was told of")
+	wantError(t, "again", o.SetStatusAt(t.Context(), scope.System, p.ID, 2, models.PartnerApproved), "", "")
+	if _, _, _, n := o.lastEvent(t); n != events || o.found(t, p).RowVersion != 2 {
+		t.Error("setting the same status wrote an audit event or a new version")
 	}
-	isFault(t, "suspend", o.SetStatusAt(t.Context(), scope.System, p.ID, 2, models.PartnerSuspended), "", "")
+	wantError(t, "suspend", o.SetStatusAt(t.Context(), scope.System, p.ID, 2, models.PartnerSuspended), "", "")
 	if now := o.found(t, p); now.Status != models.PartnerSuspended || now.RowVersion != 3 {
-		t.Errorf("now %+v", now)
+		t.Errorf("got %+v", now)
 	}
 }
 
 func TestSetSigning(t *testing.T) {
 	o := newPartnerService(t)
 	p, other := o.partner(t, "harbour-leads"), o.partner(t, "meadow-media")
-	isFault(t, "out of scope", o.SetSigning(t.Context(), scope.Partners(other.ID), p.ID, 1, models.SigningOff, true),
+	wantError(t, "out of scope", o.SetSigning(t.Context(), scope.Partners(other.ID), p.ID, 1, models.SigningOff, true),
 		apperr.NotFound, "partner")
 	err := o.SetSigning(t.Context(), scope.System, p.ID, 1, models.SigningInherit, true)
-	isFault(t, "an account's mode", err, apperr.Invalid, "signing_mode")
-	if got := paths(err); !slices.Equal(got, []string{"signing invalid_value"}) {
+	wantError(t, "an account's mode", err, apperr.Invalid, "signing_mode")
+	if got := errorFields(err); !slices.Equal(got, []string{"signing invalid_value"}) {
 		t.Errorf("fields %q", got)
 	}
-	isFault(t, "report only", o.SetSigning(t.Context(), scope.System, p.ID, 1, models.SigningReportOnly, true), "", "")
-	e, before, after, events := o.told(t)
+	wantError(t, "report only", o.SetSigning(t.Context(), scope.System, p.ID, 1, models.SigningReportOnly, true), "", "")
+	e, before, after, events := o.lastEvent(t)
 	if e.Action != "partner.signing" || !maps.Equal(before, map[string]any{"signing": "default"}) ||
 		!maps.Equal(after, map[string]any{"signing": "report_only"}) {
-		t.Errorf("told %s %v → %v", e.Action, before, after)
+		t.Errorf("audit event %s %v → %v", e.Action, before, after)
 	}
-	isFault(t, "a stale page", o.SetSigning(t.Context(), scope.System, p.ID, 1, models.SigningRequired, false),
+	wantError(t, "a stale page", o.SetSigning(t.Context(), scope.System, p.ID, 1, models.SigningRequired, false),
 		apperr.Conflict, "changed")
-	isFault(t, "its own address", o.SetSigning(t.Context(), scope.System, p.ID, 2, models.SigningReportOnly, false), "", "")
+	wantError(t, "no shared base URL", o.SetSigning(t.Context(), scope.System, p.ID, 2, models.SigningReportOnly, false), "", "")
 	if now := o.found(t, p); now.SigningMode != models.SigningReportOnly || now.SharedAddress || now.RowVersion != 3 {
-		t.Errorf("now %+v", now)
+		t.Errorf("got %+v", now)
 	}
-	isFault(t, "nothing new", o.SetSigning(t.Context(), scope.System, p.ID, 3, models.SigningReportOnly, false), "", "")
-	if _, _, _, n := o.told(t); n != events+1 {
-		t.Errorf("%d events, want %d", n, events+1)
+	wantError(t, "no change", o.SetSigning(t.Context(), scope.System, p.ID, 3, models.SigningReportOnly, false), "", "")
+	if _, _, _, n := o.lastEvent(t); n != events+1 {
+		t.Errorf("got %d events, want %d", n, events+1)
 	}
 	if n, err := o.SharedAddresses(t.Context()); err != nil || n != 1 {
-		t.Errorf("%d at the shared address (%v), want the other alone", n, err)
+		t.Errorf("SharedAddresses() = %d, %v, want 1", n, err)
 	}
 }

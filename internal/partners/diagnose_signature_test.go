@@ -58,27 +58,27 @@ func TestCheckSignature(t *testing.T) {
 			t.Errorf("%s: %s", label, d.Verdict)
 		}
 	}
-	e, before, after, n := o.told(t)
+	e, before, after, n := o.lastEvent(t)
 	if e.Action != "signature.check" || *e.PartnerID != p.ID || before != nil || after != nil {
-		t.Errorf("told %s %v %v", e.Action, before, after)
+		t.Errorf("audit event %s %v %v", e.Action, before, after)
 	}
 	_, err = o.DiagnoseSignature(t.Context(), scope.Partners(other.ID), p, ts, body, "")
-	isFault(t, "out of scope", err, apperr.NotFound, "partner")
-	if _, _, _, after := o.told(t); after != n {
-		t.Error("what was refused was told as done")
+	wantError(t, "out of scope", err, apperr.NotFound, "partner")
+	if _, _, _, after := o.lastEvent(t); after != n {
+		t.Error("a rejected check wrote an audit event")
 	}
-	// A secret that cannot be opened is named, and keeps no other from being found.
+	// Secrets that cannot be decrypted are named in the notes.
 	o.Service = partners.NewService(o.db.DB, testkit.PlatformKeys(t, 2), o.clock)
-	d, err := o.DiagnoseSignature(t.Context(), everybody, p, ts, body, signing.Sign([]byte(made["active"]), ts, []byte(body)))
+	d, err := o.DiagnoseSignature(t.Context(), everyPartner, p, ts, body, signing.Sign([]byte(made["active"]), ts, []byte(body)))
 	if err != nil || d.Key != -1 || len(d.Notes) != 4 ||
 		!strings.Contains(strings.Join(d.Notes, ""), "active (…"+made["active"][len(made["active"])-4:]+")") {
 		t.Errorf("%+v (%v)", d, err)
 	}
 }
 
-// A text field sends every line end as CR LF, whatever was pasted: a body is tried with
-// LF and as it came, and that is one event in the audit log.
-func TestCheckSignatureOfLines(t *testing.T) {
+// A text field sends every line break as CR LF, so a body is tried with LF and with CR LF. This is
+// one event in the audit log.
+func TestCheckSignatureTriesBothLineBreaks(t *testing.T) {
 	o := newPartnerService(t)
 	p := o.partner(t, "harbour-leads")
 	made, err := o.CreateSecret(t.Context(), p, "")
@@ -92,14 +92,14 @@ func TestCheckSignatureOfLines(t *testing.T) {
 		matches bool
 		crlf    bool
 	}{{"{\n}\n", true, false}, {pasted, true, true}, {"{}", false, false}} {
-		_, _, _, before := o.told(t)
-		d, err := o.DiagnoseSignature(t.Context(), everybody, p, ts, pasted,
+		_, _, _, before := o.lastEvent(t)
+		d, err := o.DiagnoseSignature(t.Context(), everyPartner, p, ts, pasted,
 			signing.Sign([]byte(made.Plain), ts, []byte(c.signed)))
 		if err != nil || d.Matches != c.matches || (len(d.Notes) > 0) != c.crlf && c.matches {
 			t.Errorf("signed %q: %+v (%v)", c.signed, d, err)
 		}
-		if _, _, _, after := o.told(t); after != before+1 {
-			t.Errorf("signed %q: %d events", c.signed, after-before)
+		if _, _, _, after := o.lastEvent(t); after != before+1 {
+			t.Errorf("signed %q: got %d audit events, want 1", c.signed, after-before)
 		}
 	}
 }

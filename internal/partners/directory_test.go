@@ -48,19 +48,19 @@ func TestDirectoryFinds(t *testing.T) {
 		t.Error("the default is not the first account")
 	}
 	if none := d.ByID(pending.ID); none.Active() || none.Default != nil || none.Secrets != nil || none.Price != nil {
-		t.Errorf("a pending partner without anything is %+v", none)
+		t.Errorf("the pending partner is %+v, want no account, secrets or price", none)
 	}
 	if d.BySlug("Harbour-Leads") != nil || d.BySlug("") != nil || d.ByID(uuid.New()) != nil ||
 		d.Account("harbour-search") != nil || d.Account("") != nil {
-		t.Error("found what is not there, or written differently")
+		t.Error("found an entry with a different or unknown name")
 	}
 	if h := d.PlatformAccount(); h.ID != models.PlatformIDs.Account || h.Partner.ID != models.PlatformIDs.Partner ||
 		!h.Active() || h.Mode(models.SigningOff) != models.SigningOff {
-		t.Errorf("the house is %+v", h)
+		t.Errorf("PlatformAccount() = %+v", h)
 	}
 }
 
-// Only approved partners with a place may be recognised by their secret alone.
+// Only approved partners with a slot can use the shared base URL.
 func TestDirectoryShared(t *testing.T) {
 	o := newPartnerService(t)
 	for _, slug := range []string{"approved", "pending", "suspended"} {
@@ -88,7 +88,7 @@ func TestDirectoryShared(t *testing.T) {
 		slugs = append(slugs, p.Slug)
 	}
 	if !slices.Equal(slugs, []string{"approved"}) {
-		t.Errorf("%v are at the shared address, want the approved one", slugs)
+		t.Errorf("Shared() = %v, want approved", slugs)
 	}
 }
 
@@ -108,7 +108,7 @@ func TestAccountIsActiveWithItsPartner(t *testing.T) {
 	}
 }
 
-// The account's mode, else its partner's, else the platform's (decision 14).
+// The account's mode applies, or else the partner's, or else the platform's (decision 14).
 func TestSigningModes(t *testing.T) {
 	o := newPartnerService(t)
 	every := []models.SigningMode{models.SigningRequired, models.SigningReportOnly, models.SigningOff}
@@ -141,7 +141,7 @@ func TestSigningModes(t *testing.T) {
 	}
 }
 
-// claim is what a post signed with a secret says of itself.
+// claim returns the signature headers of a body signed with a secret.
 func claim(t *testing.T, secret string, at time.Time, body []byte) signing.Claim {
 	t.Helper()
 	c, err := signing.Check(testkit.SignWith(secret, at, body), at)
@@ -151,8 +151,8 @@ func claim(t *testing.T, secret string, at time.Time, body []byte) signing.Claim
 	return c
 }
 
-// A secret begins at its first moment and is over at its last.
-func TestSecretsInForce(t *testing.T) {
+// A secret is valid from its start, inclusive, to its expiry, exclusive.
+func TestSecretValidity(t *testing.T) {
 	o := newPartnerService(t)
 	p := o.partner(t, "harbour-leads")
 	old, err := o.CreateSecret(t.Context(), p, "old")
@@ -174,7 +174,7 @@ func TestSecretsInForce(t *testing.T) {
 	}
 	partner := o.directory(t).ByID(p.ID)
 	if len(partner.Secrets) != 2 {
-		t.Errorf("%d secrets, want those that are active", len(partner.Secrets))
+		t.Errorf("got %d secrets, want 2 active ones", len(partner.Secrets))
 	}
 	body := []byte(`{"a": 1}`)
 	for _, c := range []struct {
@@ -218,7 +218,7 @@ func TestVerifyIsSafeForConcurrentUse(t *testing.T) {
 		all.Go(func() {
 			for range 50 {
 				if partner.Verify(mine, body, now) == nil || partner.Verify(mine, body[1:], now) != nil {
-					t.Error("a claim was mixed up with another's")
+					t.Error("Verify confused two claims")
 					return
 				}
 			}
@@ -271,9 +271,8 @@ func TestExclusionCovers(t *testing.T) {
 	}
 }
 
-// A row that cannot be read costs its partner what it gives, and nobody else
-// anything: a suspension must reach every node all the same.
-func TestRowsThatCannotBeRead(t *testing.T) {
+// A row that cannot be read affects only its partner. Other changes still reach every node.
+func TestUnreadableRows(t *testing.T) {
 	o := newPartnerService(t)
 	broken, sound := o.partner(t, "harbour-leads"), o.partner(t, "meadow-media")
 	lost, err := o.CreateSecret(t.Context(), broken, "")
@@ -289,34 +288,34 @@ func TestRowsThatCannotBeRead(t *testing.T) {
 		t.Fatal(err)
 	}
 	o.approve(t, sound)
-	o.Service = partners.NewService(o.db.DB, testkit.PlatformKeys(t, 2), o.clock) // without the key that sealed the first
+	o.Service = partners.NewService(o.db.DB, testkit.PlatformKeys(t, 2), o.clock) // without the key that sealed the first secret
 	d, now, body := o.directory(t), o.clock.Now(), []byte(`{}`)
 	unreadable(t, d, []string{"the secret " + id.Format(id.Secret, lost.ID) + " of harbour-leads"},
-		[]string{"the prices of harbour-leads"})
+		[]string{"the pricing of harbour-leads"})
 	if d.ByID(broken.ID).Verify(claim(t, lost.Plain, now, body), body, now) != nil {
-		t.Error("verified with a secret that does not open")
+		t.Error("verified with a secret that cannot be decrypted")
 	}
 	if p := d.ByID(broken.ID).Price; p == nil || len(p.Exclusions) != 1 ||
 		!p.Exclusions[0].Covers("plumber", "home-services", "GB") {
-		t.Errorf("prices that are not understood became %+v, want none given", p)
+		t.Errorf("unreadable pricing became %+v, want everything excluded", p)
 	}
 	if p := d.ByID(sound.ID); !p.Active() || p.Verify(claim(t, kept.Plain, now, body), body, now) == nil || p.Price != nil {
-		t.Error("another partner lost something by it")
+		t.Error("another partner is affected")
 	}
 	o.Service = partners.NewService(o.db.DB, testkit.PlatformKeys(t, 2, 1), o.clock)
-	unreadable(t, o.directory(t), nil, []string{"the prices of harbour-leads"})
+	unreadable(t, o.directory(t), nil, []string{"the pricing of harbour-leads"})
 }
 
 func unreadable(t *testing.T, d *partners.Directory, secrets, prices []string) {
 	t.Helper()
 	if !slices.Equal(d.UnreadableSecrets(), secrets) || !slices.Equal(d.UnreadablePrices(), prices) {
-		t.Errorf("%q and %q are unreadable, want %q and %q", d.UnreadableSecrets(), d.UnreadablePrices(), secrets, prices)
+		t.Errorf("unreadable: got %q and %q, want %q and %q", d.UnreadableSecrets(), d.UnreadablePrices(), secrets, prices)
 	}
 }
 
-// The directory is read from one moment: no account lacks its partner, however
-// much is added meanwhile.
-func TestDirectoryIsOfOneMoment(t *testing.T) {
+// LoadDirectory reads one snapshot, so that every account has its partner even while rows are
+// added.
+func TestDirectoryIsConsistent(t *testing.T) {
 	o := newPartnerService(t)
 	var all sync.WaitGroup
 	all.Go(func() {

@@ -1,10 +1,10 @@
 package partners
 
-// FoldAt has Count add ledger entries to daily_lead_counts as soon as it finds n.
+// FoldAt makes Count add ledger entries to daily_lead_counts when it finds n of them.
 func (c *Caps) FoldAt(n int) { c.foldAt = n }
 
-// RollUpLimit is how many ledger entries a count reads at most.
+// RollUpLimit is the maximum number of ledger entries that a count reads.
 const RollUpLimit = rollUpLimit
 
-// Constraints are the errors for what the schema rejects.
+// Constraints maps the schema's constraints to errors.
 var Constraints = constraints

@@ -24,11 +24,11 @@ const (
 		SELECT $1, $1, gen_random_uuid(), 'accrual', n::text, 1, 'GBP', $2 FROM generate_series(1, $3) AS n`
 )
 
-// nodes are two nodes that count the same partners' leads, with entries alone standing
-// for leads. Each partner has a cap of so many.
+// nodes are two nodes that count the same partners' leads. Leads are represented by ledger entries
+// only. Each partner has a cap of leadCap.
 type nodes struct {
-	*counted
-	all      []*counted
+	*capsNode
+	all      []*capsNode
 	partners []models.Partner
 }
 
@@ -38,7 +38,7 @@ func openNodes(t *testing.T, foldAt int) *nodes {
 	t.Helper()
 	db := testkit.NewDatabase(t)
 	db.Exec(t, `ALTER TABLE ledger_entries DROP CONSTRAINT ledger_entries_lead_fkey`)
-	n := &nodes{counted: openCaps(t, db)}
+	n := &nodes{capsNode: openCaps(t, db)}
 	for _, slug := range []string{"harbour-leads", "meadow-media", "tinker-forms"} {
 		n.partners = append(n.partners, n.capped(t, slug, leadCap))
 	}
@@ -55,9 +55,9 @@ func openNodes(t *testing.T, foldAt int) *nodes {
 	return n
 }
 
-// count has a node count, and returns the leads of each partner. The caps that are
-// reached must agree with them.
-func (n *nodes) count(t *testing.T, node *counted) (got []int) {
+// count runs a node's count and returns the leads of each partner. It checks that the reached caps
+// match them.
+func (n *nodes) count(t *testing.T, node *capsNode) (got []int) {
 	t.Helper()
 	if err := node.caps.Count(t.Context()); err != nil {
 		t.Fatal(err)
@@ -65,14 +65,14 @@ func (n *nodes) count(t *testing.T, node *counted) (got []int) {
 	for _, p := range n.partners {
 		leads := node.leads(t, p)
 		if reached := node.caps.Reached(node.directory.Get().ByID(p.ID)); reached != (leads >= leadCap) {
-			t.Errorf("with %d leads a cap of %d is reached: %t", leads, leadCap, reached)
+			t.Errorf("with %d leads and a cap of %d: reached is %t", leads, leadCap, reached)
 		}
 		got = append(got, leads)
 	}
 	return got
 }
 
-func (c *counted) leads(t *testing.T, p models.Partner) int {
+func (c *capsNode) leads(t *testing.T, p models.Partner) int {
 	t.Helper()
 	leads, err := c.LeadsToday(t.Context(), p)
 	if err != nil {
@@ -81,7 +81,7 @@ func (c *counted) leads(t *testing.T, p models.Partner) int {
 	return int(leads)
 }
 
-// fold counts until everything that was committed has been added up.
+// fold counts until all committed entries are in daily_lead_counts.
 func (n *nodes) fold(t *testing.T) {
 	t.Helper()
 	testkit.Eventually(t, 10*time.Second, "all entries are added up", func() bool {
@@ -96,7 +96,7 @@ func (n *nodes) uncounted(t *testing.T) int {
 		`SELECT count(*) FROM ledger_entries WHERE id > (SELECT counted_to FROM daily_lead_counts_state)`)
 }
 
-// inLedger are the leads of a day as the ledger has them.
+// inLedger returns each partner's leads of the day from the ledger.
 func (n *nodes) inLedger(t *testing.T, root *pgx.Conn) (want []int) {
 	t.Helper()
 	from := n.clock.Now().Truncate(midnight)
@@ -120,8 +120,8 @@ func equal(a, b []int) bool {
 	return len(a) == len(b)
 }
 
-// Transactions commit and abort in any order while two nodes count and add up, over
-// midnight. Every single count is what the ledger holds at that moment.
+// Transactions commit and abort in any order while two nodes count and fold across midnight. Every
+// count must equal the ledger at that time.
 func TestLeadCountsAreExact(t *testing.T) {
 	t.Parallel()
 	n := openNodes(t, 1)
@@ -158,7 +158,7 @@ func TestLeadCountsAreExact(t *testing.T) {
 		}
 		if random.IntN(2) == 0 {
 			if got, want := n.count(t, n.all[random.IntN(len(n.all))]), n.inLedger(t, root); !equal(got, want) {
-				t.Fatalf("counted %d, and the ledger has %d", got, want)
+				t.Fatalf("counted %d, want %d as in the ledger", got, want)
 			}
 		}
 		n.clock.Advance(time.Duration(random.IntN(2000)) * time.Millisecond)
@@ -172,13 +172,13 @@ func TestLeadCountsAreExact(t *testing.T) {
 	}
 	n.fold(t)
 	if got, want := n.count(t, n.all[1]), n.inLedger(t, root); !equal(got, want) {
-		t.Errorf("when all has been added up, counted %d, and the ledger has %d", got, want)
+		t.Errorf("after folding all entries, counted %d, want %d as in the ledger", got, want)
 	}
 }
 
-// Writers and two nodes work at once. No count misses a lead that was committed before
-// it began, or has one whose commit had not begun when it ended.
-func TestLeadCountsBesidePosts(t *testing.T) {
+// Writers and two nodes run concurrently. A count includes all leads that were committed before it
+// began, and none whose commit had not begun when it ended.
+func TestLeadCountsDuringPosts(t *testing.T) {
 	t.Parallel()
 	n := openNodes(t, 1)
 	var committed, begun atomic.Int64
@@ -235,7 +235,7 @@ func TestLeadCountsBesidePosts(t *testing.T) {
 	counting.Wait()
 	n.fold(t)
 	if got, want := n.count(t, n.all[1]), n.inLedger(t, testkit.Connect(t, n.db.RootURL)); !equal(got, want) {
-		t.Errorf("counted %d, and the ledger has %d", got, want)
+		t.Errorf("counted %d, want %d as in the ledger", got, want)
 	}
 }
 
@@ -258,7 +258,7 @@ func TestLeadCountsIncludeLateCommits(t *testing.T) {
 	}
 	n.clock.Advance(10 * time.Minute)
 	if n.uncounted(t) == 0 {
-		t.Error("entries were added up while a transaction with an earlier entry was open")
+		t.Error("entries were folded while a transaction with an earlier entry was open")
 	}
 	if err := late.Commit(t.Context()); err != nil {
 		t.Fatal(err)
@@ -270,12 +270,12 @@ func TestLeadCountsIncludeLateCommits(t *testing.T) {
 	}
 	n.fold(t)
 	if got := n.count(t, n.all[1])[0]; got != 4 {
-		t.Errorf("when all has been added up, counted %d leads, want 4", got)
+		t.Errorf("after folding all entries, counted %d leads, want 4", got)
 	}
 }
 
-// A cap that is set during the day counts the leads that were delivered before it, also
-// those that have been added up by then.
+// A cap that is set during the day counts the leads that were delivered before, including those
+// that are already folded.
 func TestCapSetDuringTheDayCountsEarlierLeads(t *testing.T) {
 	t.Parallel()
 	n := openNodes(t, 1)
@@ -287,7 +287,7 @@ func TestCapSetDuringTheDayCountsEarlierLeads(t *testing.T) {
 		n.db.Exec(t, `INSERT INTO partner_prices (partner_id, daily_lead_cap, updated_at) VALUES ($1, $2, now())
 			ON CONFLICT (partner_id) DO UPDATE SET daily_lead_cap = excluded.daily_lead_cap`, p.ID, most)
 		if got := node.reached(t, p); got != want {
-			t.Errorf("with 4 leads a cap of %d is reached: %t", most, got)
+			t.Errorf("with 4 leads and a cap of %d: reached is %t", most, got)
 		}
 	}
 	if got := n.leads(t, p); got != 4 {
@@ -295,7 +295,7 @@ func TestCapSetDuringTheDayCountsEarlierLeads(t *testing.T) {
 	}
 }
 
-// A node that finds more than it may read at once has no count until it has caught up.
+// A node with more entries than it can read at once has no count until it has caught up.
 func TestLeadCountsCatchUp(t *testing.T) {
 	t.Parallel()
 	n := openNodes(t, 1000)
@@ -303,11 +303,11 @@ func TestLeadCountsCatchUp(t *testing.T) {
 	p, node := n.partners[0], n.all[0]
 	n.db.Exec(t, addAccruals, p.ID, n.clock.Now(), entries)
 	if err := node.caps.Count(t.Context()); err == nil {
-		t.Error("a count of more entries than may be read at once succeeded")
+		t.Error("a count of more than RollUpLimit entries succeeded")
 	}
 	n.clock.Advance(7 * time.Second)
 	if got := node.caps.Age(); got != 7*time.Second || node.caps.Reached(node.directory.Get().ByID(p.ID)) {
-		t.Errorf("the count is %s old, want none for 7s", got)
+		t.Errorf("Age() = %s, want 7s without a count", got)
 	}
 	for range 2 {
 		if got := n.count(t, node)[0]; got != entries {
@@ -318,12 +318,12 @@ func TestLeadCountsCatchUp(t *testing.T) {
 		t.Errorf("each count still reads %d entries", got)
 	}
 	if got := node.caps.Age(); got != 0 {
-		t.Errorf("the count is %s old, want 0s", got)
+		t.Errorf("Age() = %s, want 0s", got)
 	}
 }
 
-// Idle nodes write nothing, and counts of past days are deleted.
-func TestLeadCountsAreKeptForDays(t *testing.T) {
+// Idle nodes write nothing, and counts are deleted after seven days.
+func TestLeadCountsRetention(t *testing.T) {
 	t.Parallel()
 	n := openNodes(t, 1)
 	days := func() int { return testkit.Value[int](t, n.db, `SELECT count(*) FROM daily_lead_counts`) }
@@ -341,19 +341,19 @@ func TestLeadCountsAreKeptForDays(t *testing.T) {
 		n.count(t, n.all[0])
 	}
 	if after := states(); days() != 3 || after != before {
-		t.Errorf("%d days are kept, want 3; an idle node wrote: %t", days(), after != before)
+		t.Errorf("got %d days, want 3; an idle node wrote: %t", days(), after != before)
 	}
 	n.clock.Advance(6 * midnight)
 	n.db.Exec(t, addAccruals, n.partners[0].ID, n.clock.Now(), 1)
 	n.fold(t)
 	if days() != 2 {
-		t.Errorf("%d days are kept, want the last 7 days' 2", days())
+		t.Errorf("got %d days, want 2 within the last 7 days", days())
 	}
 }
 
-// Postgres may keep the plans that it makes while its tables are small, so even then
-// none of them reads a whole table.
-func TestLeadCountsReadNoWholeTable(t *testing.T) {
+// Postgres can cache plans while its tables are small, so even those plans must not scan whole
+// tables.
+func TestLeadCountsScanNoTable(t *testing.T) {
 	t.Parallel()
 	n := openNodes(t, 1)
 	n.fold(t)
@@ -367,7 +367,7 @@ func TestLeadCountsReadNoWholeTable(t *testing.T) {
 	}
 	quiet := func() {
 		t.Helper()
-		testkit.Eventually(t, 10*time.Second, "all connections have ended, and reported their statistics", func() bool {
+		testkit.Eventually(t, 10*time.Second, "all connections are closed and have reported their statistics", func() bool {
 			return testkit.Value[int](t, n.db,
 				`SELECT count(*) FROM pg_stat_activity WHERE datname = current_database() AND usename = 'pingpost_app'`) == 0
 		})
@@ -391,9 +391,9 @@ func TestLeadCountsReadNoWholeTable(t *testing.T) {
 	other.Close()
 	quiet()
 	if inserted() == 0 {
-		t.Error("nothing was added to the counts")
+		t.Error("nothing was added to daily_lead_counts")
 	}
 	if got := scans() - before; got > 0 {
-		t.Errorf("60 counts read a whole table %d times", got)
+		t.Errorf("60 counts made %d sequential scans, want 0", got)
 	}
 }

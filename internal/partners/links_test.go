@@ -15,31 +15,31 @@ import (
 	"github.com/pingpost/pingpost/models"
 )
 
-// leadsTo checks whose page a token shows; nil wants nobody's.
+// leadsTo checks that a token's link shows the partner want, or is not found if want is nil.
 func (o *partnerService) leadsTo(t *testing.T, what, token string, want *models.Partner) {
 	t.Helper()
 	p, accounts, err := o.ByLink(t.Context(), token)
 	if want == nil {
-		if isFault(t, what, err, apperr.NotFound, "not_found"); p.ID != uuid.Nil || accounts != nil {
-			t.Errorf("%s: shows %v with %d accounts", what, p.ID, len(accounts))
+		if wantError(t, what, err, apperr.NotFound, "not_found"); p.ID != uuid.Nil || accounts != nil {
+			t.Errorf("%s: got partner %v with %d accounts, want none", what, p.ID, len(accounts))
 		}
 		return
 	}
-	if isFault(t, what, err, "", ""); p.ID != want.ID || len(accounts) != 2 || accounts[0].Identifier != want.Slug+"-main" {
-		t.Errorf("%s: shows %v with %v", what, p.ID, accounts)
+	if wantError(t, what, err, "", ""); p.ID != want.ID || len(accounts) != 2 || accounts[0].Identifier != want.Slug+"-main" {
+		t.Errorf("%s: got partner %v with accounts %v", what, p.ID, accounts)
 	}
 }
 
 func (o *partnerService) link(t *testing.T, p models.Partner) string {
 	t.Helper()
-	link, err := o.NewLink(t.Context(), everybody, p)
+	link, err := o.NewLink(t.Context(), everyPartner, p)
 	if err != nil || link.PartnerID != p.ID || !link.CreatedAt.Equal(o.clock.Now()) || link.RevokedAt != nil {
-		t.Fatalf("made %+v: %v", link, err)
+		t.Fatalf("NewLink() = %+v, %v", link, err)
 	}
 	return link.Token
 }
 
-func (o *partnerService) seller(t *testing.T, slug string) models.Partner {
+func (o *partnerService) partnerWithAccounts(t *testing.T, slug string) models.Partner {
 	t.Helper()
 	p := o.partner(t, slug)
 	o.account(t, p, slug+"-main")
@@ -49,96 +49,96 @@ func (o *partnerService) seller(t *testing.T, slug string) models.Partner {
 
 func TestLinks(t *testing.T) {
 	o := newPartnerService(t)
-	p, other := o.seller(t, "harbour-leads"), o.seller(t, "meadow-media")
-	if _, ok, err := o.Link(t.Context(), everybody, p); ok || err != nil {
-		t.Errorf("a link before one was made: %t, %v", ok, err)
+	p, other := o.partnerWithAccounts(t, "harbour-leads"), o.partnerWithAccounts(t, "meadow-media")
+	if _, ok, err := o.Link(t.Context(), everyPartner, p); ok || err != nil {
+		t.Errorf("before NewLink: got ok %t, %v", ok, err)
 	}
-	isFault(t, "revoking none", o.RevokeLink(t.Context(), everybody, p), apperr.NotFound, "link")
+	wantError(t, "revoking without a link", o.RevokeLink(t.Context(), everyPartner, p), apperr.NotFound, "link")
 	first, others := o.link(t, p), o.link(t, other)
 	if !regexp.MustCompile(`^[A-Za-z0-9_-]{43}$`).MatchString(first) || first == others {
 		t.Errorf("tokens %q, %q", first, others)
 	}
-	o.leadsTo(t, "the link", first, &p)
-	o.leadsTo(t, "the other's", others, &other)
+	o.leadsTo(t, "first link", first, &p)
+	o.leadsTo(t, "other partner's link", others, &other)
 
 	second := o.link(t, p)
-	o.leadsTo(t, "a replaced link", first, nil)
-	o.leadsTo(t, "its replacement", second, &p)
-	if live, ok, err := o.Link(t.Context(), everybody, p); !live.CreatedAt.Equal(o.clock.Now()) || !ok || err != nil {
-		t.Errorf("the live link is of %s, %t: %v", live.CreatedAt, ok, err)
+	o.leadsTo(t, "replaced link", first, nil)
+	o.leadsTo(t, "replacement", second, &p)
+	if live, ok, err := o.Link(t.Context(), everyPartner, p); !live.CreatedAt.Equal(o.clock.Now()) || !ok || err != nil {
+		t.Errorf("Link() = created at %s, %t, %v", live.CreatedAt, ok, err)
 	}
-	isFault(t, "suspending", o.SetStatus(t.Context(), everybody, p.ID, models.PartnerSuspended), "", "")
-	o.leadsTo(t, "a suspended partner's", second, nil)
-	isFault(t, "approving", o.SetStatus(t.Context(), everybody, p.ID, models.PartnerApproved), "", "")
-	o.leadsTo(t, "an approved partner's", second, &p)
+	wantError(t, "suspending", o.SetStatus(t.Context(), everyPartner, p.ID, models.PartnerSuspended), "", "")
+	o.leadsTo(t, "suspended partner's link", second, nil)
+	wantError(t, "approving", o.SetStatus(t.Context(), everyPartner, p.ID, models.PartnerApproved), "", "")
+	o.leadsTo(t, "approved partner's link", second, &p)
 
-	isFault(t, "revoking", o.RevokeLink(t.Context(), everybody, p), "", "")
-	o.leadsTo(t, "a revoked link", second, nil)
-	if _, ok, err := o.Link(t.Context(), everybody, p); ok || err != nil {
-		t.Errorf("a link after it was revoked: %t, %v", ok, err)
+	wantError(t, "revoking", o.RevokeLink(t.Context(), everyPartner, p), "", "")
+	o.leadsTo(t, "revoked link", second, nil)
+	if _, ok, err := o.Link(t.Context(), everyPartner, p); ok || err != nil {
+		t.Errorf("after RevokeLink: got ok %t, %v", ok, err)
 	}
-	isFault(t, "revoking again", o.RevokeLink(t.Context(), everybody, p), apperr.NotFound, "link")
-	o.leadsTo(t, "the other's, still", others, &other)
+	wantError(t, "revoking again", o.RevokeLink(t.Context(), everyPartner, p), apperr.NotFound, "link")
+	o.leadsTo(t, "other partner's link after revoking", others, &other)
 }
 
-// What no link could be is refused before the database is asked: this one is gone.
-func TestMalformedTokensCostNoQuery(t *testing.T) {
+// Malformed tokens are rejected without a query. The database is closed.
+func TestMalformedTokensNeedNoQuery(t *testing.T) {
 	o := newPartnerService(t)
-	token := o.link(t, o.seller(t, "harbour-leads"))
+	token := o.link(t, o.partnerWithAccounts(t, "harbour-leads"))
 	o.db.Close()
 	for name, malformed := range map[string]string{
-		"empty":             "",
-		"short":             token[1:],
-		"long":              token + "A",
-		"a dot":             token[:42] + ".",
-		"standard base64":   token[:41] + "+/",
-		"padded":            token + "=",
-		"a line break":      token[:20] + "\n" + token[21:],
-		"a line break more": token + "\n",
-		"not canonical":     token[:42] + "B",
-		"not ASCII":         token[:41] + "é",
-		"very long":         strings.Repeat("A", 1<<20),
+		"empty":              "",
+		"short":              token[1:],
+		"long":               token + "A",
+		"a dot":              token[:42] + ".",
+		"standard base64":    token[:41] + "+/",
+		"padded":             token + "=",
+		"a line break":       token[:20] + "\n" + token[21:],
+		"a final line break": token + "\n",
+		"not canonical":      token[:42] + "B",
+		"not ASCII":          token[:41] + "é",
+		"very long":          strings.Repeat("A", 1<<20),
 	} {
 		o.leadsTo(t, name, malformed, nil)
 	}
 	_, _, err := o.ByLink(t.Context(), token)
-	isFault(t, "without a database", err, apperr.Unavailable, "database")
+	wantError(t, "without a database", err, apperr.Unavailable, "database")
 	if f := apperr.As(err); f != nil && f.RetryAfter == 0 {
-		t.Error("it does not say when to come back")
+		t.Error("RetryAfter is not set")
 	}
 }
 
-func TestLinksKeepToTheScope(t *testing.T) {
+func TestLinksRespectTheScope(t *testing.T) {
 	o := newPartnerService(t)
-	p, other := o.seller(t, "harbour-leads"), o.seller(t, "meadow-media")
+	p, other := o.partnerWithAccounts(t, "harbour-leads"), o.partnerWithAccounts(t, "meadow-media")
 	token := o.link(t, p)
-	for name, sc := range map[string]scope.Scope{"nobody": {}, "another partner": scope.Partners(other.ID)} {
+	for name, sc := range map[string]scope.Scope{"empty scope": {}, "other partner": scope.Partners(other.ID)} {
 		_, err := o.NewLink(t.Context(), sc, p)
-		isFault(t, name+" makes one", err, apperr.NotFound, "partner")
-		isFault(t, name+" revokes it", o.RevokeLink(t.Context(), sc, p), apperr.NotFound, "partner")
+		wantError(t, name+": create", err, apperr.NotFound, "partner")
+		wantError(t, name+": revoke", o.RevokeLink(t.Context(), sc, p), apperr.NotFound, "partner")
 		if link, ok, err := o.Link(t.Context(), sc, p); ok || err != nil || link.Digest != nil {
-			t.Errorf("%s sees %+v: %v", name, link, err)
+			t.Errorf("%s: got %+v, %v, want no link", name, link, err)
 		}
 	}
-	o.leadsTo(t, "the link", token, &p)
+	o.leadsTo(t, "link", token, &p)
 	if _, ok, err := o.Link(t.Context(), scope.Partners(p.ID), p); !ok || err != nil {
-		t.Errorf("the partner's own scope does not see it: %v", err)
+		t.Errorf("no link in the partner's own scope: %v", err)
 	}
-	_, err := o.NewLink(t.Context(), everybody, models.Partner{ID: models.PlatformIDs.Partner})
-	isFault(t, "the house", err, apperr.NotFound, "partner")
+	_, err := o.NewLink(t.Context(), everyPartner, models.Partner{ID: models.PlatformIDs.Partner})
+	wantError(t, "platform partner", err, apperr.NotFound, "partner")
 }
 
-func TestLinksMadeAtOnce(t *testing.T) {
+func TestConcurrentNewLinks(t *testing.T) {
 	o := newPartnerService(t)
-	p := o.seller(t, "harbour-leads")
+	p := o.partnerWithAccounts(t, "harbour-leads")
 	const n = 8
 	tokens := make([]string, n)
 	if made := succeeded(atOnce(n, func(i int) error {
-		link, err := o.NewLink(t.Context(), everybody, p)
+		link, err := o.NewLink(t.Context(), everyPartner, p)
 		tokens[i] = link.Token
 		return err
 	})); made != n {
-		t.Fatalf("%d of %d were made", made, n)
+		t.Fatalf("%d of %d links were created", made, n)
 	}
 	live := 0
 	for _, token := range tokens {
@@ -147,42 +147,42 @@ func TestLinksMadeAtOnce(t *testing.T) {
 		}
 	}
 	if live != 1 {
-		t.Errorf("%d links are live, want 1", live)
+		t.Errorf("got %d valid links, want 1", live)
 	}
 }
 
-// The audit trail tells of links without their tokens.
-func TestLinksInTheAuditTrail(t *testing.T) {
+// The audit log records links without their tokens.
+func TestLinksInTheAuditLog(t *testing.T) {
 	o := newPartnerService(t)
-	p := o.seller(t, "harbour-leads")
+	p := o.partnerWithAccounts(t, "harbour-leads")
 	tokens := []string{o.link(t, p), o.link(t, p)}
-	isFault(t, "revoking", o.RevokeLink(t.Context(), everybody, p), "", "")
+	wantError(t, "revoking", o.RevokeLink(t.Context(), everyPartner, p), "", "")
 	var events []models.AuditEvent
 	if err := o.db.Gorm.Where("action LIKE 'link.%'").Order("id").Find(&events).Error; err != nil {
 		t.Fatal(err)
 	}
-	var told []string
+	var actions []string
 	for _, e := range events {
 		after := ""
 		if e.After != nil {
 			after = *e.After
 		}
-		told = append(told, e.Action+" "+after)
+		actions = append(actions, e.Action+" "+after)
 		if e.ObjectKind != "partner" || e.ObjectID != id.Format(id.Partner, p.ID) || e.PartnerID == nil || *e.PartnerID != p.ID {
-			t.Errorf("an event of %s %s", e.ObjectKind, e.ObjectID)
+			t.Errorf("got an event for %s %s", e.ObjectKind, e.ObjectID)
 		}
 		for _, token := range tokens {
 			if strings.Contains(after, token) {
-				t.Error("a token is in the audit trail")
+				t.Error("the audit log contains a token")
 			}
 		}
 	}
-	if got, want := strings.Join(told, "; "), `link.create {"replaced":false}; link.create {"replaced":true}; link.revoke `; got != want {
-		t.Errorf("told %s, want %s", got, want)
+	if got, want := strings.Join(actions, "; "), `link.create {"replaced":false}; link.create {"replaced":true}; link.revoke `; got != want {
+		t.Errorf("got %s, want %s", got, want)
 	}
 }
 
-func TestModeInForce(t *testing.T) {
+func TestEffectiveMode(t *testing.T) {
 	for _, c := range []struct{ account, partner, want models.SigningMode }{
 		{models.SigningInherit, models.SigningDefault, models.SigningRequired},
 		{models.SigningInherit, models.SigningOff, models.SigningOff},
@@ -190,16 +190,15 @@ func TestModeInForce(t *testing.T) {
 		{models.SigningReportOnly, models.SigningDefault, models.SigningReportOnly},
 	} {
 		if got := partners.EffectiveMode(c.account, c.partner, models.SigningRequired); got != c.want {
-			t.Errorf("%s at a partner's %s: %s", c.account, c.partner, got)
+			t.Errorf("account %s, partner %s: got %s, want %s", c.account, c.partner, got, c.want)
 		}
 	}
 }
 
-// A database that does not answer is not waited for without end.
-func TestLinkWhileTheNetworkIsGone(t *testing.T) {
+func TestByLinkTimesOutWithoutNetwork(t *testing.T) {
 	db, proxy := testkit.NewDatabaseBehind(t)
 	o := partners.NewService(db.DB, testkit.PlatformKeys(t, 1), nil)
 	proxy.Down()
 	_, _, err := o.ByLink(t.Context(), strings.Repeat("A", 43))
-	isFault(t, "without a network", err, apperr.Unavailable, "database")
+	wantError(t, "without a network", err, apperr.Unavailable, "database")
 }

@@ -13,7 +13,7 @@ import (
 
 func TestMain(m *testing.M) { testkit.Main(m) }
 
-// partnerService is where partners are kept: the service on a test's own database.
+// partnerService is the service with a test database.
 type partnerService struct {
 	*partners.Service
 	db    *testkit.Database
@@ -27,7 +27,7 @@ func newPartnerService(t *testing.T) *partnerService {
 	return o
 }
 
-// partner makes one, pending, without accounts.
+// partner creates a pending partner without accounts.
 func (o *partnerService) partner(t *testing.T, slug string) models.Partner {
 	t.Helper()
 	p, err := o.Create(t.Context(), partners.NewPartner{Slug: slug, Name: slug})
@@ -55,8 +55,8 @@ func (o *partnerService) directory(t *testing.T) *partners.Directory {
 	return d
 }
 
-// isFault checks a fault by its code and reason; "" wants success.
-func isFault(t *testing.T, what string, err error, code apperr.Code, reason string) {
+// wantError checks an error's code and reason. An empty reason wants no error.
+func wantError(t *testing.T, what string, err error, code apperr.Code, reason string) {
 	t.Helper()
 	f := apperr.As(err)
 	switch {
@@ -67,7 +67,7 @@ func isFault(t *testing.T, what string, err error, code apperr.Code, reason stri
 	}
 }
 
-// atOnce starts n calls together and returns what each returned.
+// atOnce runs n calls concurrently and returns their errors.
 func atOnce(n int, call func(int) error) []error {
 	errs := make([]error, n)
 	ready := make(chan struct{})

@@ -29,11 +29,11 @@ func TestNamesSayWhichCharacterIsWrong(t *testing.T) {
 		"harbour\u0301x": "U+0301",
 	} {
 		_, err := o.Create(t.Context(), partners.NewPartner{Slug: text, Name: "A"})
-		if isFault(t, text, err, apperr.Invalid, "slug_form"); err == nil || !strings.Contains(err.Error(), says) {
+		if wantError(t, text, err, apperr.Invalid, "slug_form"); err == nil || !strings.Contains(err.Error(), says) {
 			t.Errorf("%q as a slug: %v, want %s", text, err, says)
 		}
 		_, err = o.CreateAccount(t.Context(), p, partners.NewAccount{Identifier: text, Name: "A"})
-		if isFault(t, text, err, apperr.Invalid, "identifier_form"); err == nil || !strings.Contains(err.Error(), says) {
+		if wantError(t, text, err, apperr.Invalid, "identifier_form"); err == nil || !strings.Contains(err.Error(), says) {
 			t.Errorf("%q as a partnerId: %v, want %s", text, err, says)
 		}
 	}
@@ -49,12 +49,12 @@ func TestCreateReportsAllProblems(t *testing.T) {
 	p := o.partner(t, "meadow-media")
 	o.account(t, p, "meadow-1")
 	_, err := o.Create(t.Context(), partners.NewPartner{Slug: "meadow-media", LegalName: "a\ab", Signing: "sometimes"})
-	if got := paths(err); !slices.Equal(got, []string{"name required", "legal_name invalid_value", "signing invalid_value", "slug conflict"}) {
+	if got := errorFields(err); !slices.Equal(got, []string{"name required", "legal_name invalid_value", "signing invalid_value", "slug conflict"}) {
 		t.Errorf("a partner: %q (%v)", got, err)
 	}
-	isFault(t, "a partner", err, apperr.Invalid, "name")
+	wantError(t, "a partner", err, apperr.Invalid, "name")
 	_, err = o.CreateAccount(t.Context(), p, partners.NewAccount{Identifier: "MEADOW.I", Name: "a\ab"})
-	if got := paths(err); !slices.Equal(got, []string{"name invalid_value", "identifier conflict"}) {
+	if got := errorFields(err); !slices.Equal(got, []string{"name invalid_value", "identifier conflict"}) {
 		t.Errorf("an account: %q (%v)", got, err)
 	}
 }
@@ -69,7 +69,7 @@ func TestLookAlikesMadeAtOnce(t *testing.T) {
 	})
 	for i, err := range errs {
 		if err != nil {
-			isFault(t, slugs[i], err, apperr.Conflict, "slug_alike")
+			wantError(t, slugs[i], err, apperr.Conflict, "slug_alike")
 		}
 	}
 	if n := succeeded(errs); n != 1 {
@@ -83,7 +83,7 @@ func TestLookAlikesMadeAtOnce(t *testing.T) {
 	})
 	for i, err := range errs {
 		if err != nil {
-			isFault(t, identifiers[i], err, apperr.Conflict, "identifier_alike")
+			wantError(t, identifiers[i], err, apperr.Conflict, "identifier_alike")
 		}
 	}
 	if n := succeeded(errs); n != 1 {

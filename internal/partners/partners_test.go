@@ -93,7 +93,7 @@ func TestCreateRejects(t *testing.T) {
 		}, "", ""},
 	} {
 		_, err := o.Create(t.Context(), c.new)
-		isFault(t, c.name, err, c.code, c.reason)
+		wantError(t, c.name, err, c.code, c.reason)
 		if f := apperr.As(err); f != nil && (len(f.Fields) != 1 || f.Fields[0].Message != f.Message) {
 			t.Errorf("%s: fields %+v", c.name, f.Fields)
 		}
@@ -117,7 +117,7 @@ func TestFind(t *testing.T) {
 	}
 	// What may not be seen looks like what is not there.
 	_, missing := o.Find(t.Context(), scope.System, "no-such-partner")
-	isFault(t, "no such partner", missing, apperr.NotFound, "partner")
+	wantError(t, "no such partner", missing, apperr.NotFound, "partner")
 	for _, sc := range []scope.Scope{scope.Partners(other.ID), scope.Partners(), {}} {
 		for _, by := range []string{"harbour-leads", text} {
 			if _, err := o.Find(t.Context(), sc, by); err == nil || err.Error() != missing.Error() {
@@ -182,9 +182,9 @@ func TestSetStatus(t *testing.T) {
 		return found
 	}
 	o.clock.Advance(time.Hour)
-	isFault(t, "out of scope", o.SetStatus(t.Context(), scope.Partners(other.ID), p.ID, models.PartnerApproved),
+	wantError(t, "out of scope", o.SetStatus(t.Context(), scope.Partners(other.ID), p.ID, models.PartnerApproved),
 		apperr.NotFound, "partner")
-	isFault(t, "unknown", o.SetStatus(t.Context(), scope.System, uuid.New(), models.PartnerApproved), apperr.NotFound, "partner")
+	wantError(t, "unknown", o.SetStatus(t.Context(), scope.System, uuid.New(), models.PartnerApproved), apperr.NotFound, "partner")
 	if err := o.SetStatus(t.Context(), scope.System, p.ID, "retired"); err == nil {
 		t.Error("took a status that there is not")
 	}
@@ -192,7 +192,7 @@ func TestSetStatus(t *testing.T) {
 		t.Errorf("refused, and yet %s, version %d, at %s", now.Status, now.RowVersion, now.UpdatedAt)
 	}
 	for i, to := range []models.PartnerStatus{models.PartnerApproved, models.PartnerSuspended, models.PartnerApproved} {
-		isFault(t, string(to), o.SetStatus(t.Context(), scope.Partners(p.ID), p.ID, to), "", "")
+		wantError(t, string(to), o.SetStatus(t.Context(), scope.Partners(p.ID), p.ID, to), "", "")
 		if now := find(); now.Status != to || now.RowVersion != i+2 || !now.UpdatedAt.Equal(o.clock.Now()) {
 			t.Errorf("%s: %s, version %d, at %s", to, now.Status, now.RowVersion, now.UpdatedAt)
 		}

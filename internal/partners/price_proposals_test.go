@@ -43,9 +43,9 @@ func TestPriceProposal(t *testing.T) {
 		return w
 	}
 
-	isFault(t, "the command line", propose(o.WithPolicy(partners.PricePolicy{SecondPerson: true}), 0, form),
+	wantError(t, "the command line", propose(o.WithPolicy(partners.PricePolicy{SecondPerson: true}), 0, form),
 		apperr.Forbidden, "staff")
-	isFault(t, "proposed", propose(ann, 0, form), "", "")
+	wantError(t, "proposed", propose(ann, 0, form), "", "")
 	first := waiting()
 	if own := o.ownPrice(t, p); own.Version != 0 || first == nil || first.Proposer != "ann@example.com" ||
 		first.Adjustment != 500 || first.DailyLeadCap != 40 || len(first.Changes(own)) != 3 {
@@ -54,12 +54,12 @@ func TestPriceProposal(t *testing.T) {
 	if price := o.directory(t).ByID(p.ID).Price; price != nil {
 		t.Errorf("pings are priced with %+v", price)
 	}
-	isFault(t, "another one", propose(bob, 0, partners.PriceForm{Adjustment: "1"}), apperr.Conflict, "proposed")
-	isFault(t, "her own", ann.ApprovePrice(t.Context(), scope.System, p.ID, first.ID), apperr.Forbidden, "same_person")
-	isFault(t, "by nobody", o.ApprovePrice(t.Context(), scope.System, p.ID, first.ID), apperr.Forbidden, "same_person")
-	isFault(t, "out of scope", bob.ApprovePrice(t.Context(), scope.Partners(other.ID), p.ID, first.ID),
+	wantError(t, "another one", propose(bob, 0, partners.PriceForm{Adjustment: "1"}), apperr.Conflict, "proposed")
+	wantError(t, "her own", ann.ApprovePrice(t.Context(), scope.System, p.ID, first.ID), apperr.Forbidden, "same_person")
+	wantError(t, "by nobody", o.ApprovePrice(t.Context(), scope.System, p.ID, first.ID), apperr.Forbidden, "same_person")
+	wantError(t, "out of scope", bob.ApprovePrice(t.Context(), scope.Partners(other.ID), p.ID, first.ID),
 		apperr.NotFound, "partner")
-	isFault(t, "another id", bob.ApprovePrice(t.Context(), scope.System, p.ID, uuid.New()), apperr.Conflict, "no_proposal")
+	wantError(t, "another id", bob.ApprovePrice(t.Context(), scope.System, p.ID, uuid.New()), apperr.Conflict, "no_proposal")
 	if all, err := o.PriceProposals(t.Context(), scope.System, first.ProposerID, 10); len(all) != 0 || err != nil {
 		t.Errorf("%v waits for its proposer, %v", all, err)
 	}
@@ -69,25 +69,25 @@ func TestPriceProposal(t *testing.T) {
 
 	// What is agreed begins with the approval (decision 5).
 	o.clock.Advance(time.Hour)
-	isFault(t, "approved", bob.ApprovePrice(t.Context(), scope.System, p.ID, first.ID), "", "")
+	wantError(t, "approved", bob.ApprovePrice(t.Context(), scope.System, p.ID, first.ID), "", "")
 	if own := o.ownPrice(t, p); own.Adjustment != 500 || own.Version != 1 || !own.AgreedAt.Equal(o.clock.Now()) ||
 		waiting() != nil {
 		t.Errorf("%+v holds", own)
 	}
-	isFault(t, "approved twice", bob.ApprovePrice(t.Context(), scope.System, p.ID, first.ID), apperr.Conflict, "no_proposal")
+	wantError(t, "approved twice", bob.ApprovePrice(t.Context(), scope.System, p.ID, first.ID), apperr.Conflict, "no_proposal")
 
-	isFault(t, "proposed again", propose(bob, 1, partners.PriceForm{Adjustment: "7"}), "", "")
+	wantError(t, "proposed again", propose(bob, 1, partners.PriceForm{Adjustment: "7"}), "", "")
 	second := waiting()
-	isFault(t, "withdrawn", ann.WithdrawPrice(t.Context(), scope.System, p.ID, second.ID), "", "")
-	isFault(t, "withdrawn twice", ann.WithdrawPrice(t.Context(), scope.System, p.ID, second.ID), apperr.Conflict, "no_proposal")
+	wantError(t, "withdrawn", ann.WithdrawPrice(t.Context(), scope.System, p.ID, second.ID), "", "")
+	wantError(t, "withdrawn twice", ann.WithdrawPrice(t.Context(), scope.System, p.ID, second.ID), apperr.Conflict, "no_proposal")
 
 	// Without the policy, the prices change while a proposal waits.
-	isFault(t, "proposed a third time", propose(ann, 1, partners.PriceForm{Adjustment: "9"}), "", "")
-	isFault(t, "changed directly",
+	wantError(t, "proposed a third time", propose(ann, 1, partners.PriceForm{Adjustment: "9"}), "", "")
+	wantError(t, "changed directly",
 		o.SetPricing(t.Context(), scope.System, p.ID, 1, partners.PriceForm{Adjustment: "2"}, tax), "", "")
 	third := waiting()
-	isFault(t, "stale", bob.ApprovePrice(t.Context(), scope.System, p.ID, third.ID), apperr.Conflict, "stale_proposal")
-	isFault(t, "nothing changed", propose(bob, 2, partners.PriceForm{Adjustment: "2"}), "", "")
+	wantError(t, "stale", bob.ApprovePrice(t.Context(), scope.System, p.ID, third.ID), apperr.Conflict, "stale_proposal")
+	wantError(t, "nothing changed", propose(bob, 2, partners.PriceForm{Adjustment: "2"}), "", "")
 	if w := waiting(); w == nil || w.ID != third.ID {
 		t.Errorf("%+v waits", w)
 	}

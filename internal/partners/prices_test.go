@@ -49,25 +49,25 @@ func TestSetOwnPrice(t *testing.T) {
 		DailyLeadCap: "40",
 		Exclusions:   "industry plumber, country FR\r\n\r\n  category legal-services \r\ncategory legal-services",
 	}
-	isFault(t, "out of scope", set(scope.Partners(other.ID), p.ID, 0, all), apperr.NotFound, "partner")
-	isFault(t, "unknown", set(scope.System, uuid.New(), 0, all), apperr.NotFound, "partner")
-	isFault(t, "the house", set(scope.System, models.PlatformIDs.Partner, 0, all), apperr.NotFound, "partner")
-	isFault(t, "stale", set(scope.System, p.ID, 3, all), apperr.Conflict, "changed")
+	wantError(t, "out of scope", set(scope.Partners(other.ID), p.ID, 0, all), apperr.NotFound, "partner")
+	wantError(t, "unknown", set(scope.System, uuid.New(), 0, all), apperr.NotFound, "partner")
+	wantError(t, "the house", set(scope.System, models.PlatformIDs.Partner, 0, all), apperr.NotFound, "partner")
+	wantError(t, "stale", set(scope.System, p.ID, 3, all), apperr.Conflict, "changed")
 	if n := testkit.Value[int](t, o.db, `SELECT count(*) FROM partner_prices`); n != 0 {
 		t.Fatalf("%d prices", n)
 	}
-	_, _, _, events := o.told(t)
-	isFault(t, "nothing of nothing", set(scope.System, p.ID, 0, partners.PriceForm{Adjustment: "0"}), "", "")
-	if _, _, _, n := o.told(t); n != events {
+	_, _, _, events := o.lastEvent(t)
+	wantError(t, "nothing of nothing", set(scope.System, p.ID, 0, partners.PriceForm{Adjustment: "0"}), "", "")
+	if _, _, _, n := o.lastEvent(t); n != events {
 		t.Error("nothing changed, and it was told of")
 	}
 
-	isFault(t, "all of it", set(scope.Partners(p.ID), p.ID, 0, all), "", "")
-	e, before, after, _ := o.told(t)
+	wantError(t, "all of it", set(scope.Partners(p.ID), p.ID, 0, all), "", "")
+	e, before, after, _ := o.lastEvent(t)
 	if e.Action != "partner.prices" || e.ObjectID != id.Format(id.Partner, p.ID) || *e.PartnerID != p.ID ||
 		!maps.Equal(before, map[string]any{"adjustment": "+0 %", "daily_cap": "", "exclusions": ""}) ||
 		!maps.Equal(after, map[string]any{"adjustment": "+5.25 %", "daily_cap": "40", "exclusions": "industry plumber, country FR; category legal-services"}) {
-		t.Errorf("told %s of %s: %v → %v", e.Action, e.ObjectID, before, after)
+		t.Errorf("audit event %s of %s: %v → %v", e.Action, e.ObjectID, before, after)
 	}
 	const want = "&{PartnerPricing:{Adjustment:525 Exclusions:[industry plumber, country FR category legal-services]} DailyLeadCap:40 AgreedAt:"
 	if got := fmt.Sprintf("%+v", o.directory(t).ByID(p.ID).Price); !strings.HasPrefix(got, want) {
@@ -80,20 +80,20 @@ func TestSetOwnPrice(t *testing.T) {
 	if f := own.Form(); f != (partners.PriceForm{Adjustment: "+5.25", DailyLeadCap: "40", Exclusions: "industry plumber, country FR\ncategory legal-services"}) {
 		t.Errorf("the form has %+v", f)
 	}
-	isFault(t, "as it is", set(scope.System, p.ID, 1, own.Form()), "", "")
+	wantError(t, "as it is", set(scope.System, p.ID, 1, own.Form()), "", "")
 	if now := o.ownPrice(t, p); now.Version != 1 {
 		t.Errorf("nothing changed, and it is version %d", now.Version)
 	}
 
-	isFault(t, "the cap alone", set(scope.System, p.ID, 1, partners.PriceForm{
+	wantError(t, "the cap alone", set(scope.System, p.ID, 1, partners.PriceForm{
 		Adjustment: "5.25 %",
 		Exclusions: own.Form().Exclusions,
 	}), "", "")
-	if _, before, after, _ := o.told(t); !maps.Equal(before, map[string]any{"daily_cap": "40"}) ||
+	if _, before, after, _ := o.lastEvent(t); !maps.Equal(before, map[string]any{"daily_cap": "40"}) ||
 		!maps.Equal(after, map[string]any{"daily_cap": ""}) {
-		t.Errorf("told %v → %v", before, after)
+		t.Errorf("audit event %v → %v", before, after)
 	}
-	isFault(t, "nothing any more", set(scope.System, p.ID, 2, partners.PriceForm{}), "", "")
+	wantError(t, "nothing any more", set(scope.System, p.ID, 2, partners.PriceForm{}), "", "")
 	if d := o.directory(t); d.ByID(p.ID).Price != nil || d.ByID(other.ID).Price != nil {
 		t.Error("there are still prices of its own")
 	}
@@ -156,7 +156,7 @@ func TestOwnPriceBounds(t *testing.T) {
 		DailyLeadCap: "0",
 		Exclusions:   "industry plumber\n\nindustry plumbr\nindustry plumber, category legal-services\ncountry France",
 	}, tax)
-	if got := paths(err); !slices.Equal(got, []string{"adjustment invalid_value", "cap invalid_value", "exclusions invalid_value", "exclusions invalid_value", "exclusions invalid_value"}) {
+	if got := errorFields(err); !slices.Equal(got, []string{"adjustment invalid_value", "cap invalid_value", "exclusions invalid_value", "exclusions invalid_value", "exclusions invalid_value"}) {
 		t.Errorf("fields %q", got)
 	}
 	for i, says := range map[int]string{0: `"-90.01"`, 2: `"plumbr"`, 3: "home-services", 4: "5"} {
@@ -186,17 +186,17 @@ func TestOwnPriceBounds(t *testing.T) {
 		many = append(many, "industry "+industry.Slug)
 	}
 	most := partners.PriceForm{Adjustment: "900", Exclusions: strings.Join(many, "\n")}
-	isFault(t, "as many as may be", o.SetPricing(t.Context(), scope.System, p.ID, o.ownPrice(t, p).Version, most, tax), "", "")
+	wantError(t, "as many as may be", o.SetPricing(t.Context(), scope.System, p.ID, o.ownPrice(t, p).Version, most, tax), "", "")
 	if d := o.directory(t).ByID(p.ID).Price; len(d.Exclusions) != pricingrules.MaxExclusions ||
 		d.Adjustment != pricingrules.MaxAdjustment {
 		t.Errorf("%d exclusions, %d", len(d.Exclusions), d.Adjustment)
 	}
 	most.Exclusions += "\ncountry FR"
-	isFault(t, "one more", o.SetPricing(t.Context(), scope.System, p.ID, o.ownPrice(t, p).Version, most, tax),
+	wantError(t, "one more", o.SetPricing(t.Context(), scope.System, p.ID, o.ownPrice(t, p).Version, most, tax),
 		apperr.Invalid, "exclusions")
 	nonsense := partners.PriceForm{Exclusions: strings.Repeat("nonsense\n", 100_000)}
-	if err := o.SetPricing(t.Context(), scope.System, p.ID, o.ownPrice(t, p).Version, nonsense, tax); len(paths(err)) != pricingrules.MaxExclusions+1 {
-		t.Errorf("%d problems", len(paths(err)))
+	if err := o.SetPricing(t.Context(), scope.System, p.ID, o.ownPrice(t, p).Version, nonsense, tax); len(errorFields(err)) != pricingrules.MaxExclusions+1 {
+		t.Errorf("%d problems", len(errorFields(err)))
 	}
 }
 
@@ -214,7 +214,7 @@ func TestOwnPriceAtOnce(t *testing.T) {
 		}
 		for _, err := range errs {
 			if err != nil {
-				isFault(t, "the others", err, apperr.Conflict, "changed")
+				wantError(t, "the others", err, apperr.Conflict, "changed")
 			}
 		}
 		if got := o.ownPrice(t, p); got.Version != version+1 || o.directory(t).ByID(p.ID).Price.DailyLeadCap != got.DailyLeadCap {
@@ -237,10 +237,10 @@ func TestOwnPriceUnread(t *testing.T) {
 	if !own.Unread || own.Version != 1 || own.Form() != (partners.PriceForm{Adjustment: "+5"}) || !own.Excludes(tax.At(0), "GB") {
 		t.Errorf("it is %+v", own)
 	}
-	isFault(t, "as the form has it", o.SetPricing(t.Context(), scope.System, p.ID, 1, own.Form(), tax), "", "")
-	if _, before, after, _ := o.told(t); !maps.Equal(before, map[string]any{"exclusions": "every lead"}) ||
+	wantError(t, "as the form has it", o.SetPricing(t.Context(), scope.System, p.ID, 1, own.Form(), tax), "", "")
+	if _, before, after, _ := o.lastEvent(t); !maps.Equal(before, map[string]any{"exclusions": "every lead"}) ||
 		!maps.Equal(after, map[string]any{"exclusions": ""}) {
-		t.Errorf("told %v → %v", before, after)
+		t.Errorf("audit event %v → %v", before, after)
 	}
 	if own := o.ownPrice(t, p); own.Unread || own.Excludes(tax.At(0), "GB") || own.Adjustment != 500 {
 		t.Errorf("it is %+v", own)

@@ -79,7 +79,7 @@ func TestReseal(t *testing.T) {
 	}
 	for _, one := range plain[:3] {
 		_, err := alone.ImportSecret(t.Context(), p, "again", one)
-		isFault(t, "the same secret again", err, apperr.Conflict, "secret_known")
+		wantError(t, "the same secret again", err, apperr.Conflict, "secret_known")
 	}
 	after := o.secretsByLabel(t, p)
 	if len(after) != 3 {

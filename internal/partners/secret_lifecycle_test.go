@@ -43,7 +43,7 @@ func TestRetireSecret(t *testing.T) {
 	s := o.secret(t, p, "first")
 	retire := func(what string, after time.Duration, code apperr.Code, reason string) {
 		t.Helper()
-		isFault(t, what, o.RetireSecret(t.Context(), p, s.ID, o.clock.Now().Add(after)), code, reason)
+		wantError(t, what, o.RetireSecret(t.Context(), p, s.ID, o.clock.Now().Add(after)), code, reason)
 	}
 	ends := func(want time.Duration, state string) {
 		t.Helper()
@@ -53,28 +53,28 @@ func TestRetireSecret(t *testing.T) {
 			t.Errorf("%s, retires at %v, want %s in %s", partners.StateOf(now, o.clock.Now()), now.RetiresAt, state, want)
 		}
 	}
-	isFault(t, "another's", o.RetireSecret(t.Context(), other, s.ID, o.clock.Now()), apperr.NotFound, "secret")
-	isFault(t, "unknown", o.RetireSecret(t.Context(), p, uuid.New(), o.clock.Now()), apperr.NotFound, "secret")
+	wantError(t, "another's", o.RetireSecret(t.Context(), other, s.ID, o.clock.Now()), apperr.NotFound, "secret")
+	wantError(t, "unknown", o.RetireSecret(t.Context(), p, uuid.New(), o.clock.Now()), apperr.NotFound, "secret")
 	retire("too far ahead", partners.MaxExtension+time.Microsecond, apperr.Invalid, "overlap")
 	if o.now(t, p, s.ID).RetiresAt != nil {
 		t.Fatal("refused, and yet it has an end")
 	}
 	retire("the furthest", partners.MaxExtension, "", "")
 	ends(partners.MaxExtension, partners.StateRetiring)
-	if e, before, after, _ := o.told(t); e.Action != "secret.retire" || before["retires_at"] != "never" ||
+	if e, before, after, _ := o.lastEvent(t); e.Action != "secret.retire" || before["retires_at"] != "never" ||
 		after["label"] != "first" || after["retires_at"] == nil {
-		t.Errorf("told %s %v → %v", e.Action, before, after)
+		t.Errorf("audit event %s %v → %v", e.Action, before, after)
 	}
 	retire("earlier", time.Hour, "", "")
 	ends(time.Hour, partners.StateRetiring)
 	retire("later", 2*time.Hour, "", "")
 	ends(2*time.Hour, partners.StateRetiring)
-	if _, before, after, _ := o.told(t); before["retires_at"] != o.clock.Now().Add(time.Hour).Format(time.RFC3339Nano) || after["retires_at"] != o.clock.Now().Add(2*time.Hour).Format(time.RFC3339Nano) {
-		t.Errorf("told %v → %v", before, after)
+	if _, before, after, _ := o.lastEvent(t); before["retires_at"] != o.clock.Now().Add(time.Hour).Format(time.RFC3339Nano) || after["retires_at"] != o.clock.Now().Add(2*time.Hour).Format(time.RFC3339Nano) {
+		t.Errorf("audit event %v → %v", before, after)
 	}
-	_, _, _, events := o.told(t)
+	_, _, _, events := o.lastEvent(t)
 	retire("the same", 2*time.Hour, "", "")
-	if _, _, _, n := o.told(t); n != events {
+	if _, _, _, n := o.lastEvent(t); n != events {
 		t.Error("what it was already was told of")
 	}
 	retire("in the past", -time.Hour, "", "")
@@ -84,7 +84,7 @@ func TestRetireSecret(t *testing.T) {
 	}
 	retire("retired", time.Hour, apperr.Conflict, "secret_retired")
 	ends(0, partners.StateRetired)
-	isFault(t, "revoke", o.RevokeSecret(t.Context(), p, s.ID), "", "")
+	wantError(t, "revoke", o.RevokeSecret(t.Context(), p, s.ID), "", "")
 	retire("revoked", time.Hour, apperr.Conflict, "secret_revoked")
 	if state := partners.StateOf(o.now(t, p, s.ID), o.clock.Now()); state != partners.StateRevoked {
 		t.Error("it is", state)
@@ -125,12 +125,12 @@ func TestLastActive(t *testing.T) {
 	last(first, true)
 	second := o.secret(t, p, "second")
 	last(first, false)
-	isFault(t, "retire", o.RetireSecret(t.Context(), p, second.ID, o.clock.Now().Add(time.Hour)), "", "")
+	wantError(t, "retire", o.RetireSecret(t.Context(), p, second.ID, o.clock.Now().Add(time.Hour)), "", "")
 	last(first, false)
 	o.clock.Advance(time.Hour)
 	last(first, true)
 	last(second, false)
-	isFault(t, "revoke", o.RevokeSecret(t.Context(), p, first.ID), "", "")
+	wantError(t, "revoke", o.RevokeSecret(t.Context(), p, first.ID), "", "")
 	last(second, true)
 }
 
@@ -140,7 +140,7 @@ func TestSecretsSayWhoMadeThem(t *testing.T) {
 	by := o.By(audit.Actor{Name: "jo@example.org"})
 	for what, made := range map[string]func() (partners.CreatedSecret, error){
 		"create": func() (partners.CreatedSecret, error) { return by.CreateSecret(t.Context(), p, "") },
-		"import": func() (partners.CreatedSecret, error) { return by.ImportSecret(t.Context(), p, "", varied) },
+		"import": func() (partners.CreatedSecret, error) { return by.ImportSecret(t.Context(), p, "", strongSecret) },
 		"rotate": func() (partners.CreatedSecret, error) { return by.RotateSecret(t.Context(), p, "", time.Hour, true) },
 	} {
 		s, err := made()
@@ -169,7 +169,7 @@ func TestTwoRotationsAtOnceWithoutOverlap(t *testing.T) {
 	})
 	for _, err := range errs {
 		if err != nil {
-			isFault(t, "at once", err, apperr.Conflict, "overlap")
+			wantError(t, "at once", err, apperr.Conflict, "overlap")
 		}
 	}
 	if n := succeeded(errs); n != 1 {

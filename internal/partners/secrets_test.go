@@ -20,9 +20,9 @@ import (
 )
 
 var (
-	everybody = scope.System
-	aSecretID = id.Format(id.Secret, uuid.New())
-	generated = regexp.MustCompile(`^pp_[0-9A-Za-z]{43}$`)
+	everyPartner = scope.System
+	aSecretID    = id.Format(id.Secret, uuid.New())
+	generated    = regexp.MustCompile(`^pp_[0-9A-Za-z]{43}$`)
 )
 
 func TestGeneratedSecrets(t *testing.T) {
@@ -74,8 +74,8 @@ func TestCreateSecret(t *testing.T) {
 	}
 }
 
-// varied is a secret of which every piece is another one.
-const varied = "kbcdefghijalmnopqzyxwvutsr0192837465ABCDEFGHIJKLMNOPQR"
+// strongSecret is a secret of which every piece is another one.
+const strongSecret = "kbcdefghijalmnopqzyxwvutsr0192837465ABCDEFGHIJKLMNOPQR"
 
 func TestImportSecret(t *testing.T) {
 	o := newPartnerService(t)
@@ -84,29 +84,29 @@ func TestImportSecret(t *testing.T) {
 		name, plain, reason string
 		prefix, last        string
 	}{
-		{"15 characters", varied[:15], "secret_form", "", ""},
-		{"16 characters", varied[:16], "", "", "op"},
-		{"31 characters", varied[1:32], "", "", "83"},
-		{"32 characters", varied[2:34], "", "", "8374"},
-		{"256 characters", varied[3:] + strings.Repeat("3", 256-len(varied)+3), "", "", "3333"},
-		{"256 characters of three bytes", strings.Repeat("€", 240) + varied[:15] + "€", "", "", "mno€"},
-		{"257 characters", varied + strings.Repeat("4", 257-len(varied)), "secret_form", "", ""},
-		{"one of ours", "pp_" + varied[4:47], "", "pp_", "HIJK"},
+		{"15 characters", strongSecret[:15], "secret_form", "", ""},
+		{"16 characters", strongSecret[:16], "", "", "op"},
+		{"31 characters", strongSecret[1:32], "", "", "83"},
+		{"32 characters", strongSecret[2:34], "", "", "8374"},
+		{"256 characters", strongSecret[3:] + strings.Repeat("3", 256-len(strongSecret)+3), "", "", "3333"},
+		{"256 characters of three bytes", strings.Repeat("€", 240) + strongSecret[:15] + "€", "", "", "mno€"},
+		{"257 characters", strongSecret + strings.Repeat("4", 257-len(strongSecret)), "secret_form", "", ""},
+		{"one of ours", "pp_" + strongSecret[4:47], "", "pp_", "HIJK"},
 		{"a blank inside", "a secret with blanks", "", "", "ks"},
-		{"a blank at its end", varied + " ", "secret_form", "", ""},
-		{"a line break", varied + "\n7", "secret_form", "", ""},
-		{"a no-break space inside", varied + "\u00a08", "secret_form", "", ""},
-		{"not UTF-8", varied + "\xff", "secret_form", "", ""},
+		{"a blank at its end", strongSecret + " ", "secret_form", "", ""},
+		{"a line break", strongSecret + "\n7", "secret_form", "", ""},
+		{"a no-break space inside", strongSecret + "\u00a08", "secret_form", "", ""},
+		{"not UTF-8", strongSecret + "\xff", "secret_form", "", ""},
 		{"the documents' example", "example-secret-never-use-this-one", "secret_weak", "", ""},
 		{"an example in another case", "Correct Horse Battery Staple", "secret_weak", "", ""},
 		{"one character", strings.Repeat("x", 64), "secret_weak", "", ""},
 		{"a piece over and over", strings.Repeat("a1b2c3d4e5", 4)[:37], "secret_weak", "", ""},
-		{"a piece and once again", varied[:20] + varied[:20], "secret_weak", "", ""},
+		{"a piece and once again", strongSecret[:20] + strongSecret[:20], "secret_weak", "", ""},
 		{"seven different characters", "abcdefgabcdfegbacdefg", "secret_weak", "", ""},
 		{"eight different characters", "abcdefghabcdfeghbacdefgh", "", "", "gh"},
 	} {
 		made, err := o.ImportSecret(t.Context(), p, "imported", c.plain)
-		isFault(t, c.name, err, apperr.Invalid, c.reason)
+		wantError(t, c.name, err, apperr.Invalid, c.reason)
 		if f := apperr.As(err); f != nil &&
 			(len(f.Fields) != 1 || f.Fields[0].Path[0] != "import" || strings.Contains(f.Message, c.plain)) {
 			t.Errorf("%s: fields %+v", c.name, f.Fields)
@@ -137,7 +137,7 @@ func TestASecretIsUniqueOnThePlatform(t *testing.T) {
 		} {
 			for _, p := range []models.Partner{p, other} {
 				_, err := s.ImportSecret(t.Context(), p, "", mine.Plain)
-				isFault(t, what+" "+name, err, apperr.Conflict, "secret_known")
+				wantError(t, what+" "+name, err, apperr.Conflict, "secret_known")
 			}
 		}
 	}
@@ -147,14 +147,14 @@ func TestASecretIsUniqueOnThePlatform(t *testing.T) {
 	}
 	rejected("revoked")
 
-	const plain = "the same secret for everybody"
+	const plain = "the same secret for everyPartner"
 	errs := atOnce(8, func(i int) error {
 		_, err := o.ImportSecret(t.Context(), []models.Partner{p, other}[i%2], "", plain)
 		return err
 	})
 	for _, err := range errs {
 		if err != nil {
-			isFault(t, "at once", err, apperr.Conflict, "secret_known")
+			wantError(t, "at once", err, apperr.Conflict, "secret_known")
 		}
 	}
 	if n := succeeded(errs); n != 1 {
@@ -180,7 +180,7 @@ func TestRotateSecret(t *testing.T) {
 	rotate := func(label string, overlap time.Duration, force bool, code apperr.Code, reason string) {
 		t.Helper()
 		_, err := o.RotateSecret(t.Context(), p, label, overlap, force)
-		isFault(t, label, err, code, reason)
+		wantError(t, label, err, code, reason)
 	}
 	// ends are the active secrets' ends, counted from the start.
 	ends := func(want map[string]time.Duration) {
@@ -229,7 +229,7 @@ func TestTwoRotationsAtOnce(t *testing.T) {
 	})
 	for _, err := range errs {
 		if err != nil {
-			isFault(t, "at once", err, apperr.Conflict, "overlap")
+			wantError(t, "at once", err, apperr.Conflict, "overlap")
 		}
 	}
 	if n := succeeded(errs); n != 1 {
@@ -248,11 +248,11 @@ func TestForeignPlatformKeysMakeNoSecret(t *testing.T) {
 	own := o.Service
 	o.Service = partners.NewService(o.db.DB, testkit.PlatformKeys(t, 2), o.clock)
 	_, err = o.CreateSecret(t.Context(), p, "")
-	isFault(t, "create", err, apperr.Conflict, "platform_key")
+	wantError(t, "create", err, apperr.Conflict, "platform_key")
 	_, err = o.ImportSecret(t.Context(), p, "", "a secret from elsewhere")
-	isFault(t, "import", err, apperr.Conflict, "platform_key")
+	wantError(t, "import", err, apperr.Conflict, "platform_key")
 	_, err = o.RotateSecret(t.Context(), p, "", time.Hour, false)
-	isFault(t, "rotate", err, apperr.Conflict, "platform_key")
+	wantError(t, "rotate", err, apperr.Conflict, "platform_key")
 	if kept, err := own.Secrets(t.Context(), p); err != nil || len(kept) != 1 || kept[0].RetiresAt != nil {
 		t.Errorf("left %+v (%v)", kept, err)
 	}
@@ -278,8 +278,8 @@ func TestRevokeAndFindSecret(t *testing.T) {
 		t.Fatal(err)
 	}
 	text := id.Format(id.Secret, made.ID)
-	isFault(t, "another's", o.RevokeSecret(t.Context(), other, made.ID), apperr.NotFound, "secret")
-	isFault(t, "unknown", o.RevokeSecret(t.Context(), p, uuid.New()), apperr.NotFound, "secret")
+	wantError(t, "another's", o.RevokeSecret(t.Context(), other, made.ID), apperr.NotFound, "secret")
+	wantError(t, "unknown", o.RevokeSecret(t.Context(), p, uuid.New()), apperr.NotFound, "secret")
 	for name, c := range map[string]struct {
 		of   models.Partner
 		text string
@@ -290,14 +290,14 @@ func TestRevokeAndFindSecret(t *testing.T) {
 		"nothing":        {p, ""},
 	} {
 		_, err := o.FindSecret(t.Context(), c.of, c.text)
-		isFault(t, name, err, apperr.NotFound, "secret")
+		wantError(t, name, err, apperr.NotFound, "secret")
 	}
 	if s, err := o.FindSecret(t.Context(), p, strings.ToLower(text)); err != nil || s.State != models.SecretActive {
 		t.Errorf("%s (%v), want it active still", s.State, err)
 	}
 	o.clock.Advance(time.Minute)
-	isFault(t, "revoke", o.RevokeSecret(t.Context(), p, made.ID), "", "")
-	isFault(t, "revoke again", o.RevokeSecret(t.Context(), p, made.ID), apperr.Conflict, "secret_revoked")
+	wantError(t, "revoke", o.RevokeSecret(t.Context(), p, made.ID), "", "")
+	wantError(t, "revoke again", o.RevokeSecret(t.Context(), p, made.ID), apperr.Conflict, "secret_revoked")
 	if s, err := o.FindSecret(t.Context(), p, text); err != nil || s.State != models.SecretRevoked ||
 		!s.RevokedAt.Equal(o.clock.Now()) {
 		t.Errorf("%+v (%v), want it revoked now", s, err)

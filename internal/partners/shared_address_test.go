@@ -59,25 +59,25 @@ func TestPlacesAtTheSharedAddress(t *testing.T) {
 func (o *partnerService) switchPlaces(t *testing.T) {
 	t.Helper()
 	take := func(slug string, place bool) error {
-		p, err := o.Find(t.Context(), everybody, slug)
+		p, err := o.Find(t.Context(), everyPartner, slug)
 		if err != nil {
 			t.Fatal(err)
 		}
-		return o.SetSigning(t.Context(), everybody, p.ID, p.RowVersion, models.SigningDefault, place)
+		return o.SetSigning(t.Context(), everyPartner, p.ID, p.RowVersion, models.SigningDefault, place)
 	}
 	err := take("too-late", true)
-	isFault(t, "all are taken", err, apperr.Conflict, "shared_address_full")
+	wantError(t, "all are taken", err, apperr.Conflict, "shared_address_full")
 	if err == nil || !strings.Contains(err.Error(), fmt.Sprint(partners.MaxSharedAddress)) ||
 		!strings.Contains(err.Error(), "base URL") {
 		t.Errorf("said %v", err)
 	}
-	isFault(t, "keep a place", take("partner-0", true), "", "")
-	isFault(t, "give one up", take("partner-0", false), "", "")
+	wantError(t, "keep a place", take("partner-0", true), "", "")
+	wantError(t, "give one up", take("partner-0", false), "", "")
 	slugs := []string{"too-late", "elsewhere", "partner-0"}
 	errs := atOnce(len(slugs), func(i int) error { return take(slugs[i], true) })
 	for i, err := range errs {
 		if err != nil {
-			isFault(t, slugs[i], err, apperr.Conflict, "shared_address_full")
+			wantError(t, slugs[i], err, apperr.Conflict, "shared_address_full")
 		}
 	}
 	if n := succeeded(errs); n != 1 {
