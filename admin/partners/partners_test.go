@@ -21,7 +21,7 @@ import (
 	"github.com/pingpost/pingpost/templates/ui"
 )
 
-// A partner is brought on by forms alone, each step leading to the next.
+// The forms of the onboarding page lead from a new partner to its first post.
 func TestOnboarding(t *testing.T) {
 	t.Parallel()
 	h := admintest.NewConsole(t, admintest.Setup{})
@@ -29,37 +29,37 @@ func TestOnboarding(t *testing.T) {
 	if p := b.Get(t, "/partners"); p.Status != http.StatusOK || !strings.Contains(p.Body, `href="/partners/new"`) {
 		t.Fatalf("%d %s", p.Status, p.Text())
 	}
-	made := b.Post(t, "/partners/new", url.Values{
+	created := b.Post(t, "/partners/new", url.Values{
 		"name":    {"North Road Ltd"},
 		"slug":    {"north-road"},
 		"signing": {"default"},
 		"manager": {"Ben Okafor"},
 	})
-	if made.Status != http.StatusSeeOther || !strings.HasSuffix(made.Location(), "/onboarding") {
-		t.Fatalf("%d %s", made.Status, made.Text())
+	if created.Status != http.StatusSeeOther || !strings.HasSuffix(created.Location(), "/onboarding") {
+		t.Fatalf("%d %s", created.Status, created.Text())
 	}
-	path := made.Location()
+	path := created.Location()
 	partner := strings.TrimSuffix(path, "/onboarding")
-	step := func(want string) admintest.Response { // the current step has this in it, and no other is current
+	step := func(want string) admintest.Response { // exactly one step is current, and it contains want
 		t.Helper()
 		p := b.Get(t, path)
 		_, rest, _ := strings.Cut(p.Body, `aria-current="step"`)
-		now, rest, _ := strings.Cut(rest, "</details>")
-		if !strings.Contains(now, want) || strings.Contains(rest, `aria-current="step"`) {
-			t.Fatalf("the step is %.1000q, want %s", now, want)
+		current, rest, _ := strings.Cut(rest, "</details>")
+		if !strings.Contains(current, want) || strings.Contains(rest, `aria-current="step"`) {
+			t.Fatalf("current step is %.1000q, want %s", current, want)
 		}
 		return p
 	}
 	step(`href="` + partner + `/accounts/new"`)
 	if p := b.Get(t, partner+"/accounts/new"); !strings.Contains(p.Body, `value="north-road-sandbox"`) {
-		t.Errorf("no sandbox account is offered: %s", p.Text())
+		t.Errorf("the form does not suggest a sandbox account: %s", p.Text())
 	}
 	if p := b.Post(t, partner+"/accounts/new", url.Values{"identifier": {"north-road-sandbox"}, "name": {"Sandbox"}, "sandbox": {"yes"}, "signing": {"inherit"}}); p.Location() != path {
 		t.Fatalf("%d %s", p.Status, p.Text())
 	}
 	p := step(`action="` + partner + `/approve"`)
 	if p := b.Post(t, partner+"/approve", url.Values{"version": {admintest.VersionAt(t, p)}, "return": {path}}); p.Location() != path {
-		t.Fatalf("%d to %q", p.Status, p.Location())
+		t.Fatalf("got %d to %q, want a redirect to %s", p.Status, p.Location(), path)
 	}
 	step(`href="` + partner + `/secrets/new"`)
 	shown := b.Post(t, partner+"/secrets/new", url.Values{"label": {"first"}})
@@ -69,32 +69,32 @@ func TestOnboarding(t *testing.T) {
 		t.Fatalf("%d %s", shown.Status, shown.Text())
 	}
 	p = step(`action="` + partner + `/link"`)
-	made = b.Post(t, partner+"/link", url.Values{"version": {admintest.VersionAt(t, p)}, "return": {path}})
-	link := admintest.ShownLink.FindString(made.Body)
-	if made.Status != http.StatusOK || link == "" || made.Header.Get("Cache-Control") != "no-store" ||
-		!strings.Contains(made.Body, `href="`+path+`"`) {
-		t.Fatalf("%d %s", made.Status, made.Text())
+	created = b.Post(t, partner+"/link", url.Values{"version": {admintest.VersionAt(t, p)}, "return": {path}})
+	link := admintest.ShownLink.FindString(created.Body)
+	if created.Status != http.StatusOK || link == "" || created.Header.Get("Cache-Control") != "no-store" ||
+		!strings.Contains(created.Body, `href="`+path+`"`) {
+		t.Fatalf("%d %s", created.Status, created.Text())
 	}
 	want := []string{"done", "done", "done", "done", "current", "waiting"}
 	if p := step(`id="first-post"`); !slices.Equal(p.Values("data-state"), want) {
-		t.Errorf("the states are %q, want %q: %s", p.Values("data-state"), want, p.Text())
+		t.Errorf("states are %q, want %q: %s", p.Values("data-state"), want, p.Text())
 	}
 	for _, tab := range []string{"", "?tab=details", "?tab=signing", "?tab=secrets", "?tab=traffic", "?tab=rejections",
 		"?tab=documentation", "?tab=audit", "?tab=nothing", "/onboarding", "/onboarding/live", "/check"} {
 		if p := b.Get(t, partner+tab); p.Status != http.StatusOK || strings.Contains(p.Body, secret) ||
 			strings.Contains(p.Body, link) {
-			t.Errorf("%s: %d, and the secret or the link is shown again: %t", tab, p.Status, strings.Contains(p.Body, secret))
+			t.Errorf("%s: %d, shows the secret: %t, shows the link: %t", tab, p.Status,
+				strings.Contains(p.Body, secret), strings.Contains(p.Body, link))
 		}
 	}
 	if n := h.Count(t, "audit_events", `after::text LIKE '%' || $1 || '%' OR before::text LIKE '%' || $1 || '%'`, secret[len(secret)-10:]); n != 0 {
-		t.Error("the secret is in the audit trail")
+		t.Error("the audit log contains the secret")
 	}
 	h.CheckAuditTrail(t)
 }
 
-// A second one who changes what was changed meanwhile sees the other's change, and
-// nothing is overwritten.
-func TestTwoChangeOnePartner(t *testing.T) {
+// A change to an older version shows the conflicting change and overwrites nothing.
+func TestConflictingPartnerChanges(t *testing.T) {
 	t.Parallel()
 	o := admintest.NewConsoleWithPartner(t)
 	account, err := o.Options.Partners.CreateAccount(t.Context(), models.Partner{ID: o.PartnerID},
@@ -114,8 +114,8 @@ func TestTwoChangeOnePartner(t *testing.T) {
 		page, form string
 		first      url.Values
 		second     url.Values
-		kept       string // of what the second typed
-		where      string // reads what the first one stored
+		shown      string // input of the second change, shown again
+		where      string // query that checks the first change
 	}{
 		"details": {o.PartnerURL + "?tab=details", o.PartnerURL + "/details", details, url.Values{"name": {"Hafen"}},
 			`value="Hafen"`, `SELECT name = 'Harbour' FROM partners WHERE slug = 'harbour-leads'`},
@@ -138,31 +138,31 @@ func TestTwoChangeOnePartner(t *testing.T) {
 		c.first.Set("version", version)
 		c.second.Set("version", version)
 		if p := o.Post(t, c.form, c.first); p.Status != http.StatusSeeOther {
-			t.Fatalf("%s: the first: %d %s", name, p.Status, p.Text())
+			t.Fatalf("%s: first change: %d %s", name, p.Status, p.Text())
 		}
 		p := o.Post(t, c.form, c.second)
-		if p.Status != http.StatusConflict || !strings.Contains(p.Body, c.kept) ||
+		if p.Status != http.StatusConflict || !strings.Contains(p.Body, c.shown) ||
 			name != "status" && (!slices.Equal(p.Values("data-conflict"), []string{"changed"}) ||
 				!strings.Contains(p.Body, "account_manager@example.com")) {
-			t.Errorf("%s: the second: %d %s", name, p.Status, p.Text())
+			t.Errorf("%s: second change: %d %s", name, p.Status, p.Text())
 		}
 		if !testkit.Value[bool](t, o.Database, c.where) {
-			t.Errorf("%s: the first one's change is gone", name)
+			t.Errorf("%s: the first change was overwritten", name)
 		}
 		if name == "status" {
 			continue
 		}
-		// Knowing of the other's change, it may be put in its place.
+		// With the new version, the second change succeeds.
 		c.second.Set("version", admintest.VersionAt(t, p))
 		if p := o.Post(t, c.form, c.second); p.Status != http.StatusSeeOther {
-			t.Errorf("%s: again: %d %s", name, p.Status, p.Text())
+			t.Errorf("%s: second change with the new version: %d %s", name, p.Status, p.Text())
 		}
 	}
 	o.CheckAuditTrail(t)
 }
 
-// What cannot be is refused next to its field, with what was typed still there.
-func TestPartnerMistakes(t *testing.T) {
+// Invalid input is rejected with an error at its field.
+func TestPartnerFormErrors(t *testing.T) {
 	t.Parallel()
 	o := admintest.NewConsoleWithPartner(t)
 	other, err := o.Options.Partners.Create(t.Context(), partners.NewPartner{
@@ -182,29 +182,29 @@ func TestPartnerMistakes(t *testing.T) {
 		values url.Values
 		field  string
 	}{
-		"a slug in use":         {"/partners/new", url.Values{"name": {"X"}, "slug": {"harbour-leads"}}, "slug"},
-		"a slug alike":          {"/partners/new", url.Values{"name": {"X"}, "slug": {"harb0ur-leads"}}, "slug"},
-		"a slug in capitals":    {"/partners/new", url.Values{"name": {"X"}, "slug": {"Harbour"}}, "slug"},
-		"a slug in Cyrillic":    {"/partners/new", url.Values{"name": {"X"}, "slug": {"hаrbour"}}, "slug"},
-		"a partnerId in use":    {o.PartnerURL + "/accounts/new", url.Values{"identifier": {"MEADOW-101"}}, "identifier"},
-		"a partnerId in case":   {o.PartnerURL + "/accounts/new", url.Values{"identifier": {" meadow-101 "}}, "identifier"},
-		"a partnerId alike":     {o.PartnerURL + "/accounts/new", url.Values{"identifier": {"MEAD0W-IOl"}}, "identifier"},
-		"a partnerId in blanks": {o.PartnerURL + "/accounts/new", url.Values{"identifier": {"mea dow"}}, "identifier"},
-		"no name":               {o.PartnerURL + "/details", url.Values{"version": {version}}, "name"},
-		"an address": {o.PartnerURL + "/details", url.Values{
+		"a slug in use":                       {"/partners/new", url.Values{"name": {"X"}, "slug": {"harbour-leads"}}, "slug"},
+		"a look-alike slug":                   {"/partners/new", url.Values{"name": {"X"}, "slug": {"harb0ur-leads"}}, "slug"},
+		"a slug in capitals":                  {"/partners/new", url.Values{"name": {"X"}, "slug": {"Harbour"}}, "slug"},
+		"a slug in Cyrillic":                  {"/partners/new", url.Values{"name": {"X"}, "slug": {"hаrbour"}}, "slug"},
+		"a partnerId in use":                  {o.PartnerURL + "/accounts/new", url.Values{"identifier": {"MEADOW-101"}}, "identifier"},
+		"a partnerId in use, in another case": {o.PartnerURL + "/accounts/new", url.Values{"identifier": {" meadow-101 "}}, "identifier"},
+		"a look-alike partnerId":              {o.PartnerURL + "/accounts/new", url.Values{"identifier": {"MEAD0W-IOl"}}, "identifier"},
+		"a partnerId with a space":            {o.PartnerURL + "/accounts/new", url.Values{"identifier": {"mea dow"}}, "identifier"},
+		"no name":                             {o.PartnerURL + "/details", url.Values{"version": {version}}, "name"},
+		"an invalid email": {o.PartnerURL + "/details", url.Values{
 			"version":         {version},
 			"name":            {"X"},
 			"contact-1-name":  {"Mo"},
 			"contact-1-email": {"mo at example"},
 		}, "contact-1-email"},
-		"a mode": {o.PartnerURL + "/signing", url.Values{
+		"an unknown mode": {o.PartnerURL + "/signing", url.Values{
 			"version": {version},
 			"signing": {"sometimes"},
 		}, "signing"},
-		"a short secret":   {o.PartnerURL + "/secrets/new", url.Values{"import": {"short"}}, "import"},
-		"a plain secret":   {o.PartnerURL + "/secrets/new", url.Values{"import": {strings.Repeat("ab", 20)}}, "import"},
-		"an overlap":       {o.PartnerURL + "/secrets/rotate", url.Values{"overlap": {"a year"}}, "overlap"},
-		"nothing to check": {o.PartnerURL + "/check", url.Values{"timestamp": {"1"}, "signature": {"x"}}, "body"},
+		"a short secret":     {o.PartnerURL + "/secrets/new", url.Values{"import": {"short"}}, "import"},
+		"a weak secret":      {o.PartnerURL + "/secrets/new", url.Values{"import": {strings.Repeat("ab", 20)}}, "import"},
+		"an unknown overlap": {o.PartnerURL + "/secrets/rotate", url.Values{"overlap": {"a year"}}, "overlap"},
+		"no body to check":   {o.PartnerURL + "/check", url.Values{"timestamp": {"1"}, "signature": {"x"}}, "body"},
 	} {
 		p := o.Post(t, c.form, c.values)
 		if p.Status != http.StatusUnprocessableEntity && p.Status != http.StatusConflict {
@@ -216,24 +216,24 @@ func TestPartnerMistakes(t *testing.T) {
 		}
 		for _, typed := range []string{"import"} {
 			if secret := c.values.Get(typed); secret != "" && strings.Contains(p.Body, secret) {
-				t.Errorf("%s: a secret that was typed is shown again", name)
+				t.Errorf("%s: the page shows the entered secret", name)
 			}
 		}
 		if strings.Contains(p.Body, "MEADOW-101") && c.values.Get("identifier") != "MEADOW-101" {
-			t.Errorf("%s: tells another partner's identifier", name)
+			t.Errorf("%s: the page shows another partner's identifier", name)
 		}
 	}
 	if n := o.Count(t, "partners", "true") + o.Count(t, "accounts", "true") + o.Count(t, "signing_secrets", "true"); n != 3+2 {
-		t.Errorf("%d rows", n)
+		t.Errorf("got %d partners, accounts and secrets, want 5", n)
 	}
 }
 
-// Secrets are rotated, given another end, and revoked; the last one with a warning.
+// Secrets can be rotated, get another expiry, and be revoked. Revoking the last one shows a warning.
 func TestSecrets(t *testing.T) {
 	t.Parallel()
 	o := admintest.NewConsoleWithPartner(t)
 	first := admintest.ShownSecret.FindString(o.Post(t, o.PartnerURL+"/secrets/new", url.Values{"label": {"first"}}).Body)
-	o.Time.Advance(time.Minute) // the newer is first in the list
+	o.Time.Advance(time.Minute) // so that the list has the newer secret first
 	rotated := o.Post(t, o.PartnerURL+"/secrets/rotate", url.Values{"label": {"second"}, "overlap": {"24h"}})
 	second := admintest.ShownSecret.FindString(rotated.Body)
 	if first == "" || second == "" || first == second ||
@@ -241,14 +241,14 @@ func TestSecrets(t *testing.T) {
 		t.Fatalf("%s", rotated.Text())
 	}
 	if p := o.Post(t, o.PartnerURL+"/secrets/rotate", url.Values{"overlap": {"24h"}}); p.Status != http.StatusConflict || len(p.Values("data-errors")) != 1 || !slices.Contains(p.Values("data-notice"), "warn") || !strings.Contains(p.Body, `name="force"`) {
-		t.Errorf("a second rotation: %d %s", p.Status, p.Text())
+		t.Errorf("second rotation: %d %s", p.Status, p.Text())
 	}
-	list := func(age time.Duration, state string) { // the newer secret is active, and the older one in the state, with an end
+	list := func(age time.Duration, state string) { // the newer secret is active, the older one is in state and has an expiry
 		t.Helper()
 		p := o.Get(t, o.PartnerURL+"?tab=secrets")
-		want := []string{"pending", "active", state} // of the partner and its secrets
+		want := []string{"pending", "active", state} // the partner, the newer and the older secret
 		if ends := `datetime="` + ui.RFC3339(o.Time.Now().Add(age)) + `"`; !slices.Equal(p.Values("data-state"), want) || !strings.Contains(p.Body, ends) || !admintest.ShownLabel.MatchString(p.Body) {
-			t.Errorf("states %q, want %q, and %s: %s", p.Values("data-state"), want, ends, p.Text())
+			t.Errorf("states are %q, want %q and %s: %s", p.Values("data-state"), want, ends, p.Text())
 		}
 	}
 	list(24*time.Hour, "retiring")
@@ -263,14 +263,14 @@ func TestSecrets(t *testing.T) {
 	}
 	list(0, "retired")
 	if p := end("7d"); p.Status != http.StatusConflict {
-		t.Errorf("what has ended: %d %s", p.Status, p.Text())
+		t.Errorf("expired secret: %d %s", p.Status, p.Text())
 	}
 	newer := o.SecretNamed(t, "second")
 	if p := o.Get(t, newer+"/revoke"); !slices.Equal(p.Values("data-notice"), []string{"warn"}) {
-		t.Errorf("revoking the last one does not warn: %s", p.Text())
+		t.Errorf("no warning before revoking the last secret: %s", p.Text())
 	}
 	if p := o.Post(t, newer+"/revoke", url.Values{"name": {"harbour"}}); p.Status != http.StatusUnprocessableEntity || !slices.Equal(p.Errors(), []string{"name"}) {
-		t.Errorf("revoked without its name: %d", p.Status)
+		t.Errorf("revoked with a wrong name: %d", p.Status)
 	}
 	if p := o.Post(t, newer+"/revoke", url.Values{"name": {o.Slug}}); p.Status != http.StatusSeeOther ||
 		o.Count(t, "signing_secrets", "state = 'revoked'") != 1 {
@@ -281,7 +281,7 @@ func TestSecrets(t *testing.T) {
 	}
 	o.Time.Advance(11 * time.Minute)
 	if p := o.Post(t, o.PartnerURL+"/secrets/new", url.Values{"label": {"third"}}); p.Status != http.StatusUnprocessableEntity || !strings.Contains(p.Body, `name="proof"`) || admintest.ShownSecret.MatchString(p.Body) {
-		t.Errorf("after a while without proof: %d %s", p.Status, p.Text())
+		t.Errorf("without proof after 11 minutes: %d %s", p.Status, p.Text())
 	}
 	if p := o.Post(t, o.PartnerURL+"/secrets/new", url.Values{"label": {"third"}, "proof": {admintest.Password}}); !admintest.ShownSecret.MatchString(p.Body) {
 		t.Errorf("with proof: %d %s", p.Status, p.Text())
@@ -289,7 +289,7 @@ func TestSecrets(t *testing.T) {
 	o.CheckAuditTrail(t)
 }
 
-// Whoever looks after some partners sees these, and takes on none.
+// A user with a role at one partner sees only that partner and cannot create partners.
 func TestPartnersInScope(t *testing.T) {
 	t.Parallel()
 	o := admintest.NewConsoleWithPartner(t)
@@ -307,32 +307,32 @@ func TestPartnersInScope(t *testing.T) {
 	missing := b.Get(t, "/partners/"+id.Format(id.Partner, uuid.New()))
 	for _, tab := range []string{"", "?tab=secrets", "/onboarding", "/secrets/new", "/check", "/suspend"} {
 		if p := b.Get(t, web.PartnerURL(theirs)+tab); p.Status != http.StatusNotFound || p.Body != missing.Body {
-			t.Errorf("another partner's %s: %d", tab, p.Status)
+			t.Errorf("other partner%s: %d", tab, p.Status)
 		}
 		if p := b.Get(t, o.PartnerURL+tab); p.Status != http.StatusOK {
-			t.Errorf("their own %s: %d", tab, p.Status)
+			t.Errorf("own partner%s: %d", tab, p.Status)
 		}
 	}
-	// Another partner's account and secret are nothing of this one's.
+	// Another partner's account is not found under this partner.
 	account, err := o.Options.Partners.CreateAccount(t.Context(), models.Partner{ID: theirs},
 		partners.NewAccount{Identifier: "meadow-1"})
 	if err != nil {
 		t.Fatal(err)
 	}
 	if p := o.Get(t, o.PartnerURL+"/accounts/"+id.Format(id.Account, account.ID)); p.Status != http.StatusNotFound {
-		t.Errorf("another partner's account: %d", p.Status)
+		t.Errorf("other partner's account: %d", p.Status)
 	}
 	if p := b.Get(t, "/jump?q="+id.Format(id.Partner, theirs)); p.Location() == web.PartnerURL(theirs) {
-		t.Error("a jump leads to another's partner")
+		t.Error("the search leads to a partner out of scope")
 	}
 	if p := b.Get(t, "/jump?q="+strings.ToLower(id.Format(id.Partner, mine))); p.Location() != o.PartnerURL {
-		t.Errorf("a jump leads to %q", p.Location())
+		t.Errorf("the search leads to %q, want %q", p.Location(), o.PartnerURL)
 	}
 }
 
 var partnerLink = regexp.MustCompile(`href="(/partners/pt_[0-9A-Z]{26})"`)
 
-// The list is narrowed, sorted and paged by its address.
+// The list is filtered, sorted and paged by its query parameters.
 func TestPartnersList(t *testing.T) {
 	t.Parallel()
 	o := admintest.NewConsoleWithPartner(t)
@@ -353,7 +353,7 @@ func TestPartnersList(t *testing.T) {
 		}
 	}
 	if len(seen) != 121 || pages != 3 {
-		t.Errorf("%d partners on %d pages", len(seen), pages)
+		t.Errorf("got %d partners on %d pages, want 121 on 3", len(seen), pages)
 	}
 	for query, want := range map[string]int{
 		"q=harbour":                      1,
@@ -369,12 +369,12 @@ func TestPartnersList(t *testing.T) {
 		if p.Status != http.StatusOK || p.Total(t) != want ||
 			len(partnerLink.FindAllString(p.Body, -1)) != min(want, 50) ||
 			slices.Contains(p.Values("data-empty"), "filtered") != (want == 0) {
-			t.Errorf("%s: %d with %d partners, want %d: %s", query, p.Status, p.Total(t), want, p.Text())
+			t.Errorf("%s: status %d with %d partners, want %d: %s", query, p.Status, p.Total(t), want, p.Text())
 		}
 	}
 }
 
-// Why a request was refused is found by its id, and says what to mend.
+// Rejected requests are listed with their fields, and found by request id and reason.
 func TestRejections(t *testing.T) {
 	t.Parallel()
 	o := admintest.NewConsoleWithPartner(t)
@@ -391,7 +391,7 @@ func TestRejections(t *testing.T) {
 	}
 	one := id.Format(id.Request, requests[1])
 	if p := o.Get(t, "/jump?q="+one); p.Location() != o.PartnerURL+"?tab=rejections&request="+one {
-		t.Errorf("the jump leads to %q", p.Location())
+		t.Errorf("the search leads to %q", p.Location())
 	}
 	p := o.Get(t, o.PartnerURL+"?tab=rejections&request="+strings.ToLower(one))
 	if !strings.Contains(p.Body, one) || !strings.Contains(p.Body, "contact.email") ||
@@ -406,12 +406,12 @@ func TestRejections(t *testing.T) {
 	}
 	other := o.AddPartner(t, "meadow")
 	if p := o.Get(t, web.PartnerURL(other)+"?tab=rejections&request="+one); !slices.Equal(p.Values("data-empty"), []string{"filtered"}) {
-		t.Errorf("another partner's page shows it: %s", p.Text())
+		t.Errorf("another partner's page shows the rejection: %s", p.Text())
 	}
 }
 
-// A signature is checked as it was sent, although a browser sends line ends its own way.
-func TestCheckingASignature(t *testing.T) {
+// Check signature works although browsers change line breaks in the pasted body.
+func TestCheckSignature(t *testing.T) {
 	t.Parallel()
 	o := admintest.NewConsoleWithPartner(t)
 	secret := admintest.ShownSecret.FindString(o.Post(t, o.PartnerURL+"/secrets/new", url.Values{"label": {"live"}}).Body)
@@ -426,11 +426,11 @@ func TestCheckingASignature(t *testing.T) {
 	lines := "{\n  \"a\": 1\n}"
 	asSent := strings.ReplaceAll(lines, "\n", "\r\n")
 	for name, c := range map[string]struct{ pasted, signed, notice, causes, ends string }{
-		"right":           {`{"a":1}`, `{"a":1}`, "good", "", ""},
-		"lines":           {asSent, lines, "good", "", "␊"},
-		"lines of CR LF":  {asSent, asSent, "good", "", "␍␊"},
-		"re-serialised":   {`{"a":1}`, `{"a": 1}`, "bad", "json_rewritten", ""},
-		"another content": {`{"a":1}`, `{"b":2}`, "bad", "unexplained", ""},
+		"correct":       {`{"a":1}`, `{"a":1}`, "good", "", ""},
+		"LF":            {asSent, lines, "good", "", "␊"},
+		"CR LF":         {asSent, asSent, "good", "", "␍␊"},
+		"re-serialised": {`{"a":1}`, `{"a": 1}`, "bad", "json_rewritten", ""},
+		"other content": {`{"a":1}`, `{"b":2}`, "bad", "unexplained", ""},
 	} {
 		headers := testkit.SignWith(secret, o.Time.Now(), []byte(c.signed))
 		p := check(c.pasted, headers.Signature[0])
@@ -438,20 +438,20 @@ func TestCheckingASignature(t *testing.T) {
 		if p.Status != http.StatusOK || !slices.Equal(p.Values("data-notice"), []string{c.notice}) ||
 			!slices.Equal(p.Values("data-causes"), []string{c.causes}) || named != (c.causes != "unexplained") ||
 			strings.Contains(p.Body, secret) {
-			t.Errorf("%s: %d, causes %q, names the secret: %t: %s", name, p.Status, p.Values("data-causes"), named, p.Text())
+			t.Errorf("%s: status %d, causes %q, names the secret: %t: %s", name, p.Status, p.Values("data-causes"), named, p.Text())
 		}
 		if strings.Contains(p.Body, "␊") != (c.ends != "") || strings.Contains(p.Body, "␍") != (c.ends == "␍␊") {
-			t.Errorf("%s: its lines do not end with %q: %s", name, c.ends, p.Text())
+			t.Errorf("%s: lines do not end with %q: %s", name, c.ends, p.Text())
 		}
 	}
 	if n := o.Count(t, "audit_events", `action = 'signature.check' AND coalesce(after::text, '') LIKE '%a%1%'`); n != 0 {
-		t.Error("what was pasted is in the audit trail")
+		t.Error("the audit log contains the pasted values")
 	}
 }
 
-// What happens to an account's unsigned posts is changed knowing what that would have
-// refused, and by somebody who has proved to be there.
-func TestAnAccountsSigning(t *testing.T) {
+// The account form shows how many posts were unsigned. Changing the signing mode needs a
+// recent proof of identity.
+func TestAccountSigningMode(t *testing.T) {
 	t.Parallel()
 	o := admintest.NewConsoleWithPartner(t)
 	account, err := o.Options.Partners.CreateAccount(t.Context(), models.Partner{ID: o.PartnerID}, partners.NewAccount{
@@ -467,7 +467,7 @@ func TestAnAccountsSigning(t *testing.T) {
 		p := o.Get(t, at)
 		if !slices.Equal(p.Values("data-posts"), []string{posts}) ||
 			!slices.Equal(p.Values("data-unsigned"), []string{unsigned}) {
-			t.Errorf("%q posts, %q unsigned, want %s and %s: %s", p.Values("data-posts"), p.Values("data-unsigned"),
+			t.Errorf("got %q posts, %q unsigned, want %s and %s: %s", p.Values("data-posts"), p.Values("data-unsigned"),
 				posts, unsigned, p.Text())
 		}
 		return p
@@ -491,10 +491,10 @@ func TestAnAccountsSigning(t *testing.T) {
 	}
 	if p := o.Post(t, at, form); p.Status != http.StatusUnprocessableEntity ||
 		!strings.Contains(p.Body, `name="proof"`) || !strings.Contains(p.Body, `value="required" checked`) || mode() != "off" {
-		t.Errorf("without proof: %d, %s: %s", p.Status, mode(), p.Text())
+		t.Errorf("without proof: status %d, mode %s: %s", p.Status, mode(), p.Text())
 	}
 	form.Set("proof", admintest.Password)
 	if p := o.Post(t, at, form); p.Status != http.StatusSeeOther || mode() != "required" {
-		t.Errorf("with proof: %d, %s: %s", p.Status, mode(), p.Text())
+		t.Errorf("with proof: status %d, mode %s: %s", p.Status, mode(), p.Text())
 	}
 }

@@ -16,8 +16,7 @@ import (
 	"github.com/pingpost/pingpost/models"
 )
 
-// What is agreed with one partner is set by those who own the prices, and shown with
-// what it makes of a lead.
+// Pricing managers set partner pricing, and the page shows a price example.
 func TestPartnerPrices(t *testing.T) {
 	t.Parallel()
 	o := admintest.NewConsoleWithPartner(t)
@@ -27,7 +26,7 @@ func TestPartnerPrices(t *testing.T) {
 	for _, want := range []string{"http://api.example/p/harbour-leads", "plumber/GB/standard",
 		`data-outcome="priced">45.60 GBP<`, `href="/pricing/versions/1"`, `data-leads-today="0"`, `name="exclusions"`} {
 		if !strings.Contains(p.Body, want) {
-			t.Errorf("the page lacks %s: %s", want, p.Text())
+			t.Errorf("the page does not contain %s: %s", want, p.Text())
 		}
 	}
 	form := url.Values{
@@ -41,18 +40,18 @@ func TestPartnerPrices(t *testing.T) {
 	}
 	const stored = `525 [{"country": "DE", "industry": "roofer"}, {"category": "legal-services"}] 2 v1`
 	if got := o.Prices(t); got != stored {
-		t.Errorf("stored is %s", got)
+		t.Errorf("stored pricing is %s, want %s", got, stored)
 	}
 	p = o.Get(t, tab)
 	for _, want := range []string{`value="&#43;5.25"`, `value="2"`,
 		"industry roofer, country DE\ncategory legal-services", "&#43;5.25 %", `data-outcome="priced">47.99 GBP<`,
 		"47.994"} {
 		if !strings.Contains(p.Body, want) && !strings.Contains(p.Body, strings.ReplaceAll(want, "&#43;", "+")) {
-			t.Errorf("the page lacks %s: %s", want, p.Text())
+			t.Errorf("the page does not contain %s: %s", want, p.Text())
 		}
 	}
 	if n := o.Count(t, "audit_events", `action = 'partner.prices' AND actor = 'pricing_manager@example.com' AND role = 'pricing_manager' AND partner_id = $1`, o.PartnerID); n != 1 {
-		t.Errorf("%d times in the audit trail", n)
+		t.Errorf("got %d audit events, want 1", n)
 	}
 	form.Set("version", admintest.VersionAt(t, p))
 	form.Set("exclusions", "category home-services")
@@ -78,9 +77,9 @@ func TestPartnerPrices(t *testing.T) {
 	o.CheckAuditTrail(t)
 }
 
-// The second one sees what the first one did to the prices, whatever else was done to
-// the partner since.
-func TestTwoChangePartnerPrices(t *testing.T) {
+// A change to an older version shows the conflicting change of the pricing, even if the partner was
+// changed in other ways since.
+func TestConflictingPartnerPrices(t *testing.T) {
 	t.Parallel()
 	o := admintest.NewConsoleWithPartner(t)
 	pricing := o.SignedInAs(t, models.PricingManager)
@@ -100,38 +99,38 @@ func TestTwoChangePartnerPrices(t *testing.T) {
 		t.Errorf("%d %s", p.Status, p.Text())
 	}
 	if got := o.Prices(t); got != "-250 [] 0 v1" {
-		t.Errorf("stored is %s", got)
+		t.Errorf("stored pricing is %q", got)
 	}
 	second.Set("version", admintest.VersionAt(t, p))
 	if p := pricing.Post(t, o.PartnerURL+"/prices", second); p.Status != http.StatusSeeOther || o.Prices(t) != "700 [] 9 v2" {
-		t.Errorf("again: %d, %s: %s", p.Status, o.Prices(t), p.Text())
+		t.Errorf("with the new version: status %d, pricing %s: %s", p.Status, o.Prices(t), p.Text())
 	}
 }
 
-func TestBadPartnerPrices(t *testing.T) {
+func TestPartnerPricesRejectsInvalidInput(t *testing.T) {
 	t.Parallel()
 	o := admintest.NewConsoleWithPartner(t)
 	b := o.SignedInAs(t, models.PricingManager)
 	for name, c := range map[string]struct{ field, typed string }{
-		"too little":         {"adjustment", "-90.01"},
-		"too much":           {"adjustment", "900.01"},
+		"too low":            {"adjustment", "-90.01"},
+		"too high":           {"adjustment", "900.01"},
 		"three decimals":     {"adjustment", "5.125"},
 		"a decimal comma":    {"adjustment", "5,5"},
 		"not a number":       {"adjustment", "NaN"},
 		"markup":             {"adjustment", "<script>alert(1)</script>"},
 		"NUL":                {"adjustment", "5\x00"},
-		"no cap":             {"cap", "0"},
+		"a zero cap":         {"cap", "0"},
 		"a negative cap":     {"cap", "-5"},
 		"a huge cap":         {"cap", "10000001"},
 		"a cap in words":     {"cap", "ten"},
-		"no such industry":   {"exclusions", "industry plumber\r\n\r\nindustry plumbr"},
-		"no such category":   {"exclusions", "category plumbing"},
+		"unknown industry":   {"exclusions", "industry plumber\r\n\r\nindustry plumbr"},
+		"unknown category":   {"exclusions", "category plumbing"},
 		"a country in words": {"exclusions", "country France"},
 		"an urgency":         {"exclusions", "urgency emergency"},
 		"a bare word":        {"exclusions", "plumber"},
-		"they contradict":    {"exclusions", "industry plumber, category legal-services"},
+		"a contradiction":    {"exclusions", "industry plumber, category legal-services"},
 		"too many":           {"exclusions", strings.Repeat("industry no-such\n", 201)},
-		"no UTF-8":           {"exclusions", "industry \xff\xfe"},
+		"not UTF-8":          {"exclusions", "industry \xff\xfe"},
 	} {
 		form := url.Values{"version": {"0"}, "adjustment": {"+1"}, "cap": {"11"}, "exclusions": {"country FR"}}
 		form.Set(c.field, c.typed)
@@ -140,7 +139,7 @@ func TestBadPartnerPrices(t *testing.T) {
 			!strings.Contains(p.Body, `href="#f-`+c.field+`"`) {
 			t.Errorf("%s: %d, errors at %q: %s", name, p.Status, p.Errors(), p.Text())
 		}
-		// Each error of the domain is in the summary, in its order.
+		// The page shows all errors of SetPricing in the same order.
 		err := o.Options.Partners.SetPricing(t.Context(), scope.System, o.PartnerID, 0, partners.PriceForm{
 			Adjustment:   form.Get("adjustment"),
 			DailyLeadCap: form.Get("cap"),
@@ -158,7 +157,7 @@ func TestBadPartnerPrices(t *testing.T) {
 			t.Errorf("%s: codes %q, want %q", name, p.Codes(), codes)
 		}
 		if strings.Contains(p.Body, "<script>alert") || !strings.Contains(p.Body, `1"`) {
-			t.Errorf("%s: what was typed is not there, or as it came: %s", name, p.Text())
+			t.Errorf("%s: the input is missing or not escaped: %s", name, p.Text())
 		}
 	}
 	for _, version := range []string{"7", "99999999999999999999"} {
@@ -167,9 +166,9 @@ func TestBadPartnerPrices(t *testing.T) {
 		}
 	}
 	if got := o.Prices(t); got != "" {
-		t.Errorf("stored is %s", got)
+		t.Errorf("stored pricing is %q", got)
 	}
-	// What is not understood costs the partner its prices, and not the page.
+	// Unreadable exclusions exclude everything, but the page still works.
 	o.Exec(t,
 		`INSERT INTO partner_prices (partner_id, adjustment, exclusions, updated_at) VALUES ($1, 500, '["none"]', now())`,
 		o.PartnerID)
@@ -179,12 +178,13 @@ func TestBadPartnerPrices(t *testing.T) {
 		t.Errorf("%d %s", p.Status, p.Text())
 	}
 	if p := b.Post(t, o.PartnerURL+"/prices", url.Values{"version": {admintest.VersionAt(t, p)}, "adjustment": {"+5"}}); p.Status != http.StatusSeeOther || o.Prices(t) != "500 [] 0 v2" {
-		t.Errorf("set anew: %d, %s", p.Status, o.Prices(t))
+		t.Errorf("saved again: status %d, pricing %s", p.Status, o.Prices(t))
 	}
 	o.CheckAuditTrail(t)
 }
 
-// Who owns no prices may look where a role says so, and nobody else.
+// Pricing managers change partner pricing, account managers and auditors read it, and other roles
+// do not see it.
 func TestPartnerPricesByRole(t *testing.T) {
 	t.Parallel()
 	o := admintest.NewConsoleWithPartner(t)
@@ -199,7 +199,7 @@ func TestPartnerPricesByRole(t *testing.T) {
 		models.PricingManager: {true, true, true},
 	} {
 		both := []bool{true, false}
-		if role == models.Administrator { // who is one everywhere
+		if role == models.Administrator { // cannot be limited to some partners
 			both = both[:1]
 		} else {
 			mine := o.PartnerID
@@ -210,7 +210,7 @@ func TestPartnerPricesByRole(t *testing.T) {
 			b := o.Console.NewClient(t)
 			b.SignIn(t, string(role)+map[bool]string{true: "", false: "-of-harbour"}[everywhere]+"@example.com")
 			p := b.Get(t, o.PartnerURL+"?tab=prices")
-			// What is the whole platform's a role at one partner does not give.
+			// The rate card and changes need a role for all partners.
 			example, changes := c.example && everywhere, c.changes && everywhere
 			if p.Status != http.StatusOK || strings.Contains(p.Body, "7.77") != c.sees ||
 				strings.Contains(p.Body, `id="own"`) != c.sees || slices.Contains(p.Values("data-notice"), "info") == changes ||
@@ -219,12 +219,12 @@ func TestPartnerPricesByRole(t *testing.T) {
 				t.Errorf("%s, everywhere %t: %d %s", role, everywhere, p.Status, p.Text())
 			}
 			if p := b.Post(t, o.PartnerURL+"/prices", url.Values{"version": {"1"}, "adjustment": {"-90.01"}}); (p.Status == http.StatusUnprocessableEntity) != changes || !changes && p.Status != http.StatusForbidden {
-				t.Errorf("%s, everywhere %t: sends %d", role, everywhere, p.Status)
+				t.Errorf("%s, everywhere %t: POST returned %d", role, everywhere, p.Status)
 			}
 		}
 	}
 	if got := o.Prices(t); !strings.HasPrefix(got, "777 ") || !strings.HasSuffix(got, " v1") {
-		t.Errorf("stored is %s", got)
+		t.Errorf("stored pricing is %q", got)
 	}
 	o.CheckAuditTrail(t)
 }

@@ -16,8 +16,8 @@ import (
 
 var proposalField = regexp.MustCompile(`name="proposal" value="([^"]+)"`)
 
-// Where prices take two people, a partner's own are proposed by one and approved by
-// another, who proves to be there.
+// If the policy requires a second person, one user proposes a change and another approves it with
+// a proof of identity.
 func TestPartnerPricesRequireTwoUsers(t *testing.T) {
 	t.Parallel()
 	h := admintest.NewConsole(t, admintest.Setup{Policy: ratecard.Policy{SecondPerson: true}})
@@ -31,13 +31,13 @@ func TestPartnerPricesRequireTwoUsers(t *testing.T) {
 
 	form := url.Values{"version": {admintest.VersionAt(t, ann.Get(t, tab))}, "adjustment": {"+5.25"}, "cap": {"2"}}
 	if p := ann.Post(t, o.PartnerURL+"/prices", form); p.Location() != tab || o.Prices(t) != "" {
-		t.Fatalf("%d, %q holds: %s", p.Status, o.Prices(t), p.Text())
+		t.Fatalf("status %d, pricing %q: %s", p.Status, o.Prices(t), p.Text())
 	}
 	p := ann.Get(t, tab)
 	proposal := proposalField.FindStringSubmatch(p.Body)
 	if proposal == nil || strings.Contains(p.Body, "/prices/approve") ||
 		strings.Contains(p.Body, `name="adjustment"`) || !strings.Contains(p.Body, "/prices/withdraw") {
-		t.Fatalf("the proposer sees %s", p.Text())
+		t.Fatalf("proposer's page: %s", p.Text())
 	}
 	decision := url.Values{"proposal": {proposal[1]}}
 	if p := ann.Post(t, o.PartnerURL+"/prices/approve", decision); p.Status != http.StatusForbidden {
@@ -45,30 +45,30 @@ func TestPartnerPricesRequireTwoUsers(t *testing.T) {
 	}
 	if p := auditor.Get(t, tab); !strings.Contains(p.Body, "pricing_manager@example.com") ||
 		strings.Contains(p.Body, "/prices/withdraw") {
-		t.Errorf("the auditor sees %s", p.Text())
+		t.Errorf("auditor's page: %s", p.Text())
 	}
 	if p := auditor.Post(t, o.PartnerURL+"/prices/approve", decision); p.Status != http.StatusForbidden {
 		t.Errorf("approved by the auditor: %d", p.Status)
 	}
 	if p := pia.Get(t, "/"); !strings.Contains(p.Body, tab) {
-		t.Errorf("the overview: %s", p.Text())
+		t.Errorf("the overview does not list the proposal: %s", p.Text())
 	}
 	if p := ann.Get(t, "/"); strings.Contains(p.Body, tab) {
-		t.Error("it waits for whoever proposed it")
+		t.Error("the proposer's overview lists the proposal")
 	}
 
 	h.Time.Advance(11 * time.Minute)
 	if p := pia.Post(t, o.PartnerURL+"/prices/approve", decision); p.Status != http.StatusUnprocessableEntity ||
 		o.Prices(t) != "" {
-		t.Errorf("without a proof: %d, %q holds", p.Status, o.Prices(t))
+		t.Errorf("without proof: status %d, pricing %q", p.Status, o.Prices(t))
 	}
 	for _, other := range []string{"", "x", "019b7ca9-8f2e-716e-a61b-6fb0ac79f23e"} {
 		if p := pia.Post(t, o.PartnerURL+"/prices/approve", url.Values{"proposal": {other}, "proof": {admintest.Password}}); p.Status != http.StatusConflict {
-			t.Errorf("the proposal %q: %d", other, p.Status)
+			t.Errorf("proposal %q: %d", other, p.Status)
 		}
 	}
 	if p := pia.Post(t, o.PartnerURL+"/prices/approve", decision); p.Location() != tab || o.Prices(t) != "525 [] 2 v1" {
-		t.Errorf("%d, %q holds: %s", p.Status, o.Prices(t), p.Text())
+		t.Errorf("approved: status %d, pricing %q: %s", p.Status, o.Prices(t), p.Text())
 	}
 	if p := pia.Post(t, o.PartnerURL+"/prices/approve", decision); p.Status != http.StatusConflict {
 		t.Errorf("approved twice: %d", p.Status)
@@ -82,7 +82,7 @@ func TestPartnerPricesRequireTwoUsers(t *testing.T) {
 	}
 	again := proposalField.FindStringSubmatch(ann.Get(t, tab).Body)
 	if p := ann.Post(t, o.PartnerURL+"/prices/withdraw", url.Values{"proposal": {again[1]}}); p.Location() != tab || o.Prices(t) != "525 [] 2 v1" || strings.Contains(ann.Get(t, tab).Body, "/prices/withdraw") {
-		t.Errorf("withdrawn: %d, %q holds", p.Status, o.Prices(t))
+		t.Errorf("withdrawn: status %d, pricing %q", p.Status, o.Prices(t))
 	}
 	h.CheckAuditTrail(t)
 }

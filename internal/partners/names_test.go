@@ -10,11 +10,11 @@ import (
 	"github.com/pingpost/pingpost/models"
 )
 
-// A person is told which character it is that cannot be seen to be wrong.
-func TestNamesSayWhichCharacterIsWrong(t *testing.T) {
+// Errors name the invalid character, because it can be invisible or look like a valid one.
+func TestNameErrorsNameTheCharacter(t *testing.T) {
 	o := newPartnerService(t)
 	p := o.partner(t, "meadow-media")
-	for text, says := range map[string]string{
+	for text, want := range map[string]string{
 		"h\u0430rbour":   "\"\u0430\" (U+0430, Cyrillic)",
 		"harbοur":        "(U+03BF, Greek)",
 		"har\u200bbour":  "U+200B",
@@ -29,12 +29,12 @@ func TestNamesSayWhichCharacterIsWrong(t *testing.T) {
 		"harbour\u0301x": "U+0301",
 	} {
 		_, err := o.Create(t.Context(), partners.NewPartner{Slug: text, Name: "A"})
-		if wantError(t, text, err, apperr.Invalid, "slug_form"); err == nil || !strings.Contains(err.Error(), says) {
-			t.Errorf("%q as a slug: %v, want %s", text, err, says)
+		if wantError(t, text, err, apperr.Invalid, "slug_form"); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("%q as a slug: %v, want %s", text, err, want)
 		}
 		_, err = o.CreateAccount(t.Context(), p, partners.NewAccount{Identifier: text, Name: "A"})
-		if wantError(t, text, err, apperr.Invalid, "identifier_form"); err == nil || !strings.Contains(err.Error(), says) {
-			t.Errorf("%q as a partnerId: %v, want %s", text, err, says)
+		if wantError(t, text, err, apperr.Invalid, "identifier_form"); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("%q as a partnerId: %v, want %s", text, err, want)
 		}
 	}
 	_, err := o.Create(t.Context(), partners.NewPartner{Slug: "Harbour", Name: "A"})
@@ -43,7 +43,7 @@ func TestNamesSayWhichCharacterIsWrong(t *testing.T) {
 	}
 }
 
-// Everything that is wrong is told at once, also what only the database knows.
+// All problems are reported at once, including conflicts with existing rows.
 func TestCreateReportsAllProblems(t *testing.T) {
 	o := newPartnerService(t)
 	p := o.partner(t, "meadow-media")
@@ -59,8 +59,8 @@ func TestCreateReportsAllProblems(t *testing.T) {
 	}
 }
 
-// Of several that look alike and are made at once, one is made.
-func TestLookAlikesMadeAtOnce(t *testing.T) {
+// Of several concurrent names that look alike, one is created.
+func TestConcurrentLookAlikes(t *testing.T) {
 	o := newPartnerService(t)
 	slugs := []string{"oil-1", "0il-l", "o1l-i", "0l1-1"}
 	errs := atOnce(len(slugs), func(i int) error {
@@ -73,7 +73,7 @@ func TestLookAlikesMadeAtOnce(t *testing.T) {
 		}
 	}
 	if n := succeeded(errs); n != 1 {
-		t.Errorf("%d of %d partners that look alike were made", n, len(slugs))
+		t.Errorf("%d of %d look-alike partners were created, want 1", n, len(slugs))
 	}
 	of := []models.Partner{o.partner(t, "first"), o.partner(t, "second")}
 	identifiers := []string{"AFF-101", "aff_1O1", "Aff.iol", "aff-l0I"}
@@ -87,7 +87,7 @@ func TestLookAlikesMadeAtOnce(t *testing.T) {
 		}
 	}
 	if n := succeeded(errs); n != 1 {
-		t.Errorf("%d of %d accounts that look alike were made", n, len(identifiers))
+		t.Errorf("%d of %d look-alike accounts were created, want 1", n, len(identifiers))
 	}
-	o.account(t, of[0], "aff-102") // another is no look-alike
+	o.account(t, of[0], "aff-102") // not a look-alike
 }

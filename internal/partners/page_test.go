@@ -18,7 +18,7 @@ import (
 	"github.com/pingpost/pingpost/models"
 )
 
-// figure gives a partner the figures of a list.
+// figure inserts the figures of a partner.
 func (o *partnerService) figure(t *testing.T, p models.Partner, leads int64, payouts string, seen *time.Time) {
 	t.Helper()
 	o.db.Exec(t, `INSERT INTO partner_figures VALUES ($1, $2, $3, $4)`, p.ID, leads, payouts, seen)
@@ -87,39 +87,39 @@ func TestPageFinds(t *testing.T) {
 		q    partners.Query
 		want string
 	}{
-		"everything":              {scope.System, partners.Query{}, "abcd"},
-		"a part of a name":        {scope.System, partners.Query{Search: "rthGA"}, "a"},
-		"beyond ASCII":            {scope.System, partners.Query{Search: "äRZ"}, "c"},
-		"blanks around":           {scope.System, partners.Query{Search: "  north "}, "a"},
+		"no filter":               {scope.System, partners.Query{}, "abcd"},
+		"part of a name":          {scope.System, partners.Query{Search: "rthGA"}, "a"},
+		"not ASCII":               {scope.System, partners.Query{Search: "äRZ"}, "c"},
+		"spaces around":           {scope.System, partners.Query{Search: "  north "}, "a"},
 		"a legal name":            {scope.System, partners.Query{Search: "holding"}, "ad"},
 		"a slug":                  {scope.System, partners.Query{Search: "d"}, "abd"}, // Holding, Leads
 		"an account's identifier": {scope.System, partners.Query{Search: "aff-7"}, "b"},
-		"a per cent sign":         {scope.System, partners.Query{Search: "%"}, "b"},
+		"a percent sign":          {scope.System, partners.Query{Search: "%"}, "b"},
 		"an underscore":           {scope.System, partners.Query{Search: "_"}, "c"},
 		"a backslash":             {scope.System, partners.Query{Search: `\`}, "d"},
-		"nothing":                 {scope.System, partners.Query{Search: "no such"}, ""},
-		"the house":               {scope.System, partners.Query{Search: "house"}, ""},
-		"what cannot be stored":   {scope.System, partners.Query{Search: "a\x00"}, ""},
-		"what is no text":         {scope.System, partners.Query{Manager: "\xff"}, ""},
+		"no match":                {scope.System, partners.Query{Search: "no such"}, ""},
+		"platform partner":        {scope.System, partners.Query{Search: "house"}, ""},
+		"NUL":                     {scope.System, partners.Query{Search: "a\x00"}, ""},
+		"not UTF-8":               {scope.System, partners.Query{Manager: "\xff"}, ""},
 		"a partner's id":          {scope.System, partners.Query{Search: strings.ToLower(id.Format(id.Partner, a.ID))}, "a"},
 		"an account's id":         {scope.System, partners.Query{Search: id.Format(id.Account, account[0].ID)}, "b"},
 		"an unknown id":           {scope.System, partners.Query{Search: id.Format(id.Account, uuid.New())}, ""},
-		"the house's id":          {scope.System, partners.Query{Search: id.Format(id.Partner, models.PlatformIDs.Partner)}, ""},
+		"platform partner's id":   {scope.System, partners.Query{Search: id.Format(id.Partner, models.PlatformIDs.Partner)}, ""},
 		"a status":                {scope.System, partners.Query{Status: "approved"}, "ab"},
 		"an unknown status":       {scope.System, partners.Query{Status: "nothing"}, ""},
 		"a manager":               {scope.System, partners.Query{Manager: "ada"}, "ab"},
 		"a signing mode":          {scope.System, partners.Query{Signing: "off"}, "ad"},
-		"all of it": {scope.System, partners.Query{
+		"all filters": {scope.System, partners.Query{
 			Search:  "o",
 			Status:  "approved",
 			Manager: "ada",
 			Signing: "off",
 		}, "a"},
-		"within the scope":         {scope.Partners(a.ID), partners.Query{}, "a"},
-		"outside the scope":        {scope.Partners(a.ID), partners.Query{Search: "AFF-77"}, ""},
-		"outside the scope, by id": {scope.Partners(a.ID), partners.Query{Search: id.Format(id.Account, account[0].ID)}, ""},
-		"nobody's":                 {scope.Scope{}, partners.Query{}, ""},
-		"the house, in the scope":  {scope.Partners(models.PlatformIDs.Partner), partners.Query{}, ""},
+		"within the scope":          {scope.Partners(a.ID), partners.Query{}, "a"},
+		"outside the scope":         {scope.Partners(a.ID), partners.Query{Search: "AFF-77"}, ""},
+		"outside the scope, by id":  {scope.Partners(a.ID), partners.Query{Search: id.Format(id.Account, account[0].ID)}, ""},
+		"empty scope":               {scope.Scope{}, partners.Query{}, ""},
+		"platform partner in scope": {scope.Partners(models.PlatformIDs.Partner), partners.Query{}, ""},
 	} {
 		page, slugs := o.page(t, c.sc, c.q)
 		found := strings.Split(slugs, "")
@@ -148,8 +148,8 @@ func find(t *testing.T, o *partnerService, slug string) models.Partner {
 	return p
 }
 
-// Whatever the order, page by page forth and back shows every partner once, those
-// with the same key too.
+// In every order, paging forward and back shows each partner once, including partners with the
+// same key.
 func TestPageByPage(t *testing.T) {
 	t.Parallel()
 	o := newPartnerService(t)
@@ -192,7 +192,7 @@ func TestPageByPage(t *testing.T) {
 		q.After = ""
 		for i := len(pages) - 2; i >= 0; i-- {
 			if q.Before = last.Newer; q.Before == "" {
-				t.Fatalf("sorted by %q: nothing leads back to page %d", sort, i)
+				t.Fatalf("sorted by %q: no cursor to page %d", sort, i)
 			}
 			page, slugs := o.page(t, scope.System, q)
 			if slugs != pages[i] || page.Older == "" || (page.Newer == "") != (i == 0) {

@@ -36,10 +36,10 @@ func TestCreate(t *testing.T) {
 		if p.Slug != "harbour-leads" || p.Name != "Harbour Leads" || p.LegalName != "Harbour Leads Ltd" ||
 			p.AccountManager != "jo@example.org" ||
 			p.Status != models.PartnerPending || p.SigningMode != models.SigningDefault || !p.SharedAddress || p.RowVersion != 1 {
-			t.Errorf("made %+v", p)
+			t.Errorf("created %+v", p)
 		}
 		if !p.CreatedAt.Equal(o.clock.Now()) || !p.UpdatedAt.Equal(o.clock.Now()) || !id.Time(p.ID).Equal(o.clock.Now()) {
-			t.Errorf("made at %s, updated at %s, identified at %s, want the service's %s", p.CreatedAt, p.UpdatedAt,
+			t.Errorf("created at %s, updated at %s, time in id %s, want %s for all", p.CreatedAt, p.UpdatedAt,
 				id.Time(p.ID), o.clock.Now())
 		}
 	}
@@ -61,13 +61,13 @@ func TestCreateRejects(t *testing.T) {
 			Name: "Another",
 		}, apperr.Invalid, "slug_form"},
 		{"a slug that begins with a hyphen", partners.NewPartner{Slug: "-harbour", Name: "Another"}, apperr.Invalid, "slug_form"},
-		{"a manager without an end", partners.NewPartner{
+		{"a manager that is too long", partners.NewPartner{
 			Slug:    "another",
 			Name:    "Another",
 			Manager: strings.Repeat("m", 201),
 		}, apperr.Invalid, "text"},
 		{"a slug taken", partners.NewPartner{Slug: "harbour-leads", Name: "Another"}, apperr.Conflict, "slug_taken"},
-		{"the house's slug", partners.NewPartner{Slug: "house", Name: "Another"}, apperr.Conflict, "slug_taken"},
+		{"the platform partner's slug", partners.NewPartner{Slug: "house", Name: "Another"}, apperr.Conflict, "slug_taken"},
 		{"no slug", partners.NewPartner{Name: "Another"}, apperr.Invalid, "slug_form"},
 		{"a slug in upper case", partners.NewPartner{Slug: "Harbour", Name: "Another"}, apperr.Invalid, "slug_form"},
 		{"a slug with a slash", partners.NewPartner{Slug: "a/b", Name: "Another"}, apperr.Invalid, "slug_form"},
@@ -115,7 +115,7 @@ func TestFind(t *testing.T) {
 			}
 		}
 	}
-	// What may not be seen looks like what is not there.
+	// A partner outside the scope gets the same error as an unknown one.
 	_, missing := o.Find(t.Context(), scope.System, "no-such-partner")
 	wantError(t, "no such partner", missing, apperr.NotFound, "partner")
 	for _, sc := range []scope.Scope{scope.Partners(other.ID), scope.Partners(), {}} {
@@ -144,7 +144,7 @@ func TestList(t *testing.T) {
 	if err := o.RevokeSecret(t.Context(), first, secrets[0].ID); err != nil {
 		t.Fatal(err)
 	}
-	o.db.Exec(t, `UPDATE signing_secrets SET retires_at = $2 WHERE id = $1`, secrets[1].ID, o.clock.Now()) // its end is exclusive
+	o.db.Exec(t, `UPDATE signing_secrets SET retires_at = $2 WHERE id = $1`, secrets[1].ID, o.clock.Now()) // retires_at is exclusive
 	for _, c := range []struct {
 		name  string
 		scope scope.Scope
@@ -152,9 +152,9 @@ func TestList(t *testing.T) {
 	}{
 		{"the system", scope.System, []string{"harbour-leads 2 1", "meadow-media 0 0"}},
 		{"one partner", scope.Partners(second.ID), []string{"meadow-media 0 0"}},
-		{"the house's", scope.Partners(models.PlatformIDs.Partner), nil},
-		{"nobody", scope.Scope{}, nil},
-		{"somebody unknown", scope.Partners(uuid.New()), nil},
+		{"platform partner", scope.Partners(models.PlatformIDs.Partner), nil},
+		{"empty scope", scope.Scope{}, nil},
+		{"unknown partner", scope.Partners(uuid.New()), nil},
 	} {
 		summaries, err := o.List(t.Context(), c.scope)
 		if err != nil {
@@ -165,7 +165,7 @@ func TestList(t *testing.T) {
 			got = append(got, fmt.Sprint(s.Slug, " ", s.Accounts, " ", s.ActiveSecrets))
 		}
 		if !slices.Equal(got, c.want) {
-			t.Errorf("%s sees %q, want %q", c.name, got, c.want)
+			t.Errorf("%s: got %q, want %q", c.name, got, c.want)
 		}
 	}
 }
@@ -186,21 +186,21 @@ func TestSetStatus(t *testing.T) {
 		apperr.NotFound, "partner")
 	wantError(t, "unknown", o.SetStatus(t.Context(), scope.System, uuid.New(), models.PartnerApproved), apperr.NotFound, "partner")
 	if err := o.SetStatus(t.Context(), scope.System, p.ID, "retired"); err == nil {
-		t.Error("took a status that there is not")
+		t.Error("accepted an unknown status")
 	}
 	if now := find(); now.Status != models.PartnerPending || now.RowVersion != 1 || !now.UpdatedAt.Equal(testkit.StartTime()) {
-		t.Errorf("refused, and yet %s, version %d, at %s", now.Status, now.RowVersion, now.UpdatedAt)
+		t.Errorf("after rejected changes: got %s, version %d, updated at %s", now.Status, now.RowVersion, now.UpdatedAt)
 	}
 	for i, to := range []models.PartnerStatus{models.PartnerApproved, models.PartnerSuspended, models.PartnerApproved} {
 		wantError(t, string(to), o.SetStatus(t.Context(), scope.Partners(p.ID), p.ID, to), "", "")
 		if now := find(); now.Status != to || now.RowVersion != i+2 || !now.UpdatedAt.Equal(o.clock.Now()) {
-			t.Errorf("%s: %s, version %d, at %s", to, now.Status, now.RowVersion, now.UpdatedAt)
+			t.Errorf("%s: got %s, version %d, updated at %s", to, now.Status, now.RowVersion, now.UpdatedAt)
 		}
 	}
 }
 
-// Pages name the partners of what they show, the house too, and no more than the person sees.
-func TestNamed(t *testing.T) {
+// ByIDs returns the partners in scope, and the platform partner if the scope has no limits.
+func TestByIDs(t *testing.T) {
 	o := newPartnerService(t)
 	var ids []uuid.UUID
 	for _, slug := range []string{"harbour-leads", "meadow-media", "zeta"} {

@@ -15,17 +15,17 @@ import (
 	"github.com/pingpost/pingpost/internal/testkit"
 )
 
-// staff is the service on behalf of somebody, where prices take two people.
+// staff returns the service acting for a new user, with a policy that requires a second person.
 func (o *partnerService) staff(t *testing.T, email string) *partners.Service {
 	t.Helper()
-	person := uuid.New()
-	if _, err := o.db.Pool.Exec(t.Context(), `INSERT INTO staff (id, email, name, status, created_at, updated_at) VALUES ($1, $2, $2, 'invited', now(), now())`, person, email); err != nil {
+	user := uuid.New()
+	if _, err := o.db.Pool.Exec(t.Context(), `INSERT INTO staff (id, email, name, status, created_at, updated_at) VALUES ($1, $2, $2, 'invited', now(), now())`, user, email); err != nil {
 		t.Fatal(err)
 	}
-	return o.WithPolicy(partners.PricePolicy{SecondPerson: true}).By(audit.Actor{Staff: person, Name: email})
+	return o.WithPolicy(partners.PricePolicy{SecondPerson: true}).By(audit.Actor{Staff: user, Name: email})
 }
 
-// Where prices take two people, what one proposes holds once another approves it.
+// If the policy requires a second person, a proposed change applies when another user approves it.
 func TestPriceProposal(t *testing.T) {
 	o, tax := newPartnerService(t), taxonomy(t)
 	p, other := o.partner(t, "harbour-leads"), o.partner(t, "meadow-media")
@@ -49,30 +49,30 @@ func TestPriceProposal(t *testing.T) {
 	first := waiting()
 	if own := o.ownPrice(t, p); own.Version != 0 || first == nil || first.Proposer != "ann@example.com" ||
 		first.Adjustment != 500 || first.DailyLeadCap != 40 || len(first.Changes(own)) != 3 {
-		t.Fatalf("%+v is proposed, and %+v holds", first, own)
+		t.Fatalf("proposed %+v, current pricing %+v", first, own)
 	}
 	if price := o.directory(t).ByID(p.ID).Price; price != nil {
-		t.Errorf("pings are priced with %+v", price)
+		t.Errorf("the directory has pricing %+v, want none", price)
 	}
-	wantError(t, "another one", propose(bob, 0, partners.PriceForm{Adjustment: "1"}), apperr.Conflict, "proposed")
-	wantError(t, "her own", ann.ApprovePrice(t.Context(), scope.System, p.ID, first.ID), apperr.Forbidden, "same_person")
-	wantError(t, "by nobody", o.ApprovePrice(t.Context(), scope.System, p.ID, first.ID), apperr.Forbidden, "same_person")
+	wantError(t, "a second proposal", propose(bob, 0, partners.PriceForm{Adjustment: "1"}), apperr.Conflict, "proposed")
+	wantError(t, "approved by the proposer", ann.ApprovePrice(t.Context(), scope.System, p.ID, first.ID), apperr.Forbidden, "same_person")
+	wantError(t, "approved without a user", o.ApprovePrice(t.Context(), scope.System, p.ID, first.ID), apperr.Forbidden, "same_person")
 	wantError(t, "out of scope", bob.ApprovePrice(t.Context(), scope.Partners(other.ID), p.ID, first.ID),
 		apperr.NotFound, "partner")
 	wantError(t, "another id", bob.ApprovePrice(t.Context(), scope.System, p.ID, uuid.New()), apperr.Conflict, "no_proposal")
 	if all, err := o.PriceProposals(t.Context(), scope.System, first.ProposerID, 10); len(all) != 0 || err != nil {
-		t.Errorf("%v waits for its proposer, %v", all, err)
+		t.Errorf("for the proposer: got %v, %v, want no proposals", all, err)
 	}
 	if all, err := o.PriceProposals(t.Context(), scope.System, uuid.New(), 10); len(all) != 1 || all[0].ID != p.ID || err != nil {
-		t.Errorf("%v waits for others, %v", all, err)
+		t.Errorf("for another user: got %v, %v, want 1 proposal", all, err)
 	}
 
-	// What is agreed begins with the approval (decision 5).
+	// AgreedAt is the time of the approval (decision 5).
 	o.clock.Advance(time.Hour)
 	wantError(t, "approved", bob.ApprovePrice(t.Context(), scope.System, p.ID, first.ID), "", "")
 	if own := o.ownPrice(t, p); own.Adjustment != 500 || own.Version != 1 || !own.AgreedAt.Equal(o.clock.Now()) ||
 		waiting() != nil {
-		t.Errorf("%+v holds", own)
+		t.Errorf("current pricing is %+v", own)
 	}
 	wantError(t, "approved twice", bob.ApprovePrice(t.Context(), scope.System, p.ID, first.ID), apperr.Conflict, "no_proposal")
 
@@ -81,7 +81,7 @@ func TestPriceProposal(t *testing.T) {
 	wantError(t, "withdrawn", ann.WithdrawPrice(t.Context(), scope.System, p.ID, second.ID), "", "")
 	wantError(t, "withdrawn twice", ann.WithdrawPrice(t.Context(), scope.System, p.ID, second.ID), apperr.Conflict, "no_proposal")
 
-	// Without the policy, the prices change while a proposal waits.
+	// Without the policy, the pricing can change while a proposal waits.
 	wantError(t, "proposed a third time", propose(ann, 1, partners.PriceForm{Adjustment: "9"}), "", "")
 	wantError(t, "changed directly",
 		o.SetPricing(t.Context(), scope.System, p.ID, 1, partners.PriceForm{Adjustment: "2"}, tax), "", "")
@@ -89,21 +89,21 @@ func TestPriceProposal(t *testing.T) {
 	wantError(t, "stale", bob.ApprovePrice(t.Context(), scope.System, p.ID, third.ID), apperr.Conflict, "stale_proposal")
 	wantError(t, "nothing changed", propose(bob, 2, partners.PriceForm{Adjustment: "2"}), "", "")
 	if w := waiting(); w == nil || w.ID != third.ID {
-		t.Errorf("%+v waits", w)
+		t.Errorf("got proposal %+v, want the third", w)
 	}
-	const trail = `SELECT string_agg(actor || ' ' || action, ', ' ORDER BY id) FROM audit_events WHERE action LIKE 'partner.prices%'`
+	const events = `SELECT string_agg(actor || ' ' || action, ', ' ORDER BY id) FROM audit_events WHERE action LIKE 'partner.prices%'`
 	const want = "ann@example.com partner.prices_propose, bob@example.com partner.prices, bob@example.com partner.prices_propose, " +
 		"ann@example.com partner.prices_withdraw, ann@example.com partner.prices_propose, the service partner.prices"
-	if got := testkit.Value[string](t, o.db, trail); got != want {
-		t.Errorf("the audit trail says %s", got)
+	if got := testkit.Value[string](t, o.db, events); got != want {
+		t.Errorf("audit events: %s", got)
 	}
 	const approved = `SELECT after ->> 'proposer' FROM audit_events WHERE action = 'partner.prices' ORDER BY id LIMIT 1`
 	if got := testkit.Value[string](t, o.db, approved); got != "ann@example.com" {
-		t.Errorf("proposed by %q", got)
+		t.Errorf("proposer in the audit event is %q", got)
 	}
 }
 
-// Of several decisions at once about one proposal, one counts.
+// Of several concurrent decisions about a proposal, one succeeds.
 func TestPriceProposalIsDecidedOnce(t *testing.T) {
 	o, tax := newPartnerService(t), taxonomy(t)
 	p := o.partner(t, "harbour-leads")
@@ -137,6 +137,6 @@ func TestPriceProposalIsDecidedOnce(t *testing.T) {
 		}
 	}
 	if decided != 1 {
-		t.Errorf("%d decisions: %v", decided, errors.Join(errs...))
+		t.Errorf("%d decisions succeeded, want 1: %v", decided, errors.Join(errs...))
 	}
 }

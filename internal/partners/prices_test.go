@@ -37,8 +37,8 @@ func (o *partnerService) ownPrice(t *testing.T, p models.Partner) partners.Prici
 	return own
 }
 
-// What a partner has of its own is changed, told of, and in force in the directory.
-func TestSetOwnPrice(t *testing.T) {
+// SetPricing writes the pricing and an audit event, and the directory has the change.
+func TestSetPricing(t *testing.T) {
 	o, tax := newPartnerService(t), taxonomy(t)
 	p, other := o.partner(t, "harbour-leads"), o.partner(t, "meadow-media")
 	set := func(sc scope.Scope, partner uuid.UUID, version int, f partners.PriceForm) error {
@@ -51,18 +51,18 @@ func TestSetOwnPrice(t *testing.T) {
 	}
 	wantError(t, "out of scope", set(scope.Partners(other.ID), p.ID, 0, all), apperr.NotFound, "partner")
 	wantError(t, "unknown", set(scope.System, uuid.New(), 0, all), apperr.NotFound, "partner")
-	wantError(t, "the house", set(scope.System, models.PlatformIDs.Partner, 0, all), apperr.NotFound, "partner")
+	wantError(t, "platform partner", set(scope.System, models.PlatformIDs.Partner, 0, all), apperr.NotFound, "partner")
 	wantError(t, "stale", set(scope.System, p.ID, 3, all), apperr.Conflict, "changed")
 	if n := testkit.Value[int](t, o.db, `SELECT count(*) FROM partner_prices`); n != 0 {
-		t.Fatalf("%d prices", n)
+		t.Fatalf("got %d rows after rejected changes, want 0", n)
 	}
 	_, _, _, events := o.lastEvent(t)
-	wantError(t, "nothing of nothing", set(scope.System, p.ID, 0, partners.PriceForm{Adjustment: "0"}), "", "")
+	wantError(t, "no pricing to no pricing", set(scope.System, p.ID, 0, partners.PriceForm{Adjustment: "0"}), "", "")
 	if _, _, _, n := o.lastEvent(t); n != events {
-		t.Error("nothing changed, and it was told of")
+		t.Error("an update without changes wrote an audit event")
 	}
 
-	wantError(t, "all of it", set(scope.Partners(p.ID), p.ID, 0, all), "", "")
+	wantError(t, "all fields", set(scope.Partners(p.ID), p.ID, 0, all), "", "")
 	e, before, after, _ := o.lastEvent(t)
 	if e.Action != "partner.prices" || e.ObjectID != id.Format(id.Partner, p.ID) || *e.PartnerID != p.ID ||
 		!maps.Equal(before, map[string]any{"adjustment": "+0 %", "daily_cap": "", "exclusions": ""}) ||
@@ -75,17 +75,17 @@ func TestSetOwnPrice(t *testing.T) {
 	}
 	own := o.ownPrice(t, p)
 	if own.Version != 1 || own.Unread || !own.ChangedAt.Equal(o.clock.Now()) {
-		t.Errorf("now %+v", own)
+		t.Errorf("got %+v", own)
 	}
 	if f := own.Form(); f != (partners.PriceForm{Adjustment: "+5.25", DailyLeadCap: "40", Exclusions: "industry plumber, country FR\ncategory legal-services"}) {
 		t.Errorf("the form has %+v", f)
 	}
-	wantError(t, "as it is", set(scope.System, p.ID, 1, own.Form()), "", "")
+	wantError(t, "no change", set(scope.System, p.ID, 1, own.Form()), "", "")
 	if now := o.ownPrice(t, p); now.Version != 1 {
-		t.Errorf("nothing changed, and it is version %d", now.Version)
+		t.Errorf("an update without changes made version %d, want 1", now.Version)
 	}
 
-	wantError(t, "the cap alone", set(scope.System, p.ID, 1, partners.PriceForm{
+	wantError(t, "only the cap", set(scope.System, p.ID, 1, partners.PriceForm{
 		Adjustment: "5.25 %",
 		Exclusions: own.Form().Exclusions,
 	}), "", "")
@@ -93,21 +93,21 @@ func TestSetOwnPrice(t *testing.T) {
 		!maps.Equal(after, map[string]any{"daily_cap": ""}) {
 		t.Errorf("audit event %v → %v", before, after)
 	}
-	wantError(t, "nothing any more", set(scope.System, p.ID, 2, partners.PriceForm{}), "", "")
+	wantError(t, "remove all", set(scope.System, p.ID, 2, partners.PriceForm{}), "", "")
 	if d := o.directory(t); d.ByID(p.ID).Price != nil || d.ByID(other.ID).Price != nil {
-		t.Error("there are still prices of its own")
+		t.Error("the directory still has partner pricing")
 	}
 	if own := o.ownPrice(t, p); own.Version != 3 || own.Form() != (partners.PriceForm{}) {
-		t.Errorf("now %+v", own)
+		t.Errorf("got %+v", own)
 	}
 	if own := o.ownPrice(t, other); own.Version != 0 || own.Form() != (partners.PriceForm{}) {
-		t.Errorf("another's are %+v", own)
+		t.Errorf("the other partner's pricing is %+v", own)
 	}
 }
 
-// Terms are agreed when the first of them begins: an edit keeps the time, and terms
-// that begin again after they ended have a new one (decision 5).
-func TestTermsAreAgreedWhenTheFirstBegins(t *testing.T) {
+// AgreedAt is set when a partner gets its first pricing. Edits keep it. Pricing that is removed and
+// added again gets a new one (decision 5).
+func TestAgreedAtIsSetByTheFirstPricing(t *testing.T) {
 	o, tax := newPartnerService(t), taxonomy(t)
 	p := o.partner(t, "harbour-leads")
 	began := o.clock.Now()
@@ -117,7 +117,7 @@ func TestTermsAreAgreedWhenTheFirstBegins(t *testing.T) {
 			t.Fatal(err)
 		}
 		if got := o.ownPrice(t, p).AgreedAt; agreed != (time.Time{}) && !got.Equal(agreed) {
-			t.Errorf("version %d was agreed at %s, want %s", version+1, got, agreed)
+			t.Errorf("version %d: AgreedAt is %s, want %s", version+1, got, agreed)
 		}
 		o.clock.Advance(time.Minute)
 	}
@@ -139,16 +139,16 @@ func TestTermsAreAgreedWhenTheFirstBegins(t *testing.T) {
 		time.Hour:          true,
 	} {
 		if price.InEffect(again.Add(after)) != inEffect {
-			t.Errorf("a quote issued %s after the agreement: want %t", after, inEffect)
+			t.Errorf("InEffect(%s after AgreedAt) is %t, want %t", after, !inEffect, inEffect)
 		}
 	}
 	if (*partners.Price)(nil).InEffect(again.Add(time.Hour)) {
-		t.Error("a partner without terms has terms in effect")
+		t.Error("a nil price is in effect")
 	}
 }
 
-// All that is wrong is told at once, each line by its number as it was typed.
-func TestOwnPriceBounds(t *testing.T) {
+// All problems are reported at once, with the line number of each exclusion.
+func TestSetPricingReportsAllProblems(t *testing.T) {
 	o, tax := newPartnerService(t), taxonomy(t)
 	p := o.partner(t, "harbour-leads")
 	err := o.SetPricing(t.Context(), scope.System, p.ID, 0, partners.PriceForm{
@@ -159,9 +159,9 @@ func TestOwnPriceBounds(t *testing.T) {
 	if got := errorFields(err); !slices.Equal(got, []string{"adjustment invalid_value", "cap invalid_value", "exclusions invalid_value", "exclusions invalid_value", "exclusions invalid_value"}) {
 		t.Errorf("fields %q", got)
 	}
-	for i, says := range map[int]string{0: `"-90.01"`, 2: `"plumbr"`, 3: "home-services", 4: "5"} {
-		if got := apperr.As(err).Fields[i].Message; !strings.Contains(got, says) {
-			t.Errorf("%q, want %q", got, says)
+	for i, want := range map[int]string{0: `"-90.01"`, 2: `"plumbr"`, 3: "home-services", 4: "5"} {
+		if got := apperr.As(err).Fields[i].Message; !strings.Contains(got, want) {
+			t.Errorf("message %q does not contain %q", got, want)
 		}
 	}
 	for most, ok := range map[string]bool{
@@ -186,31 +186,31 @@ func TestOwnPriceBounds(t *testing.T) {
 		many = append(many, "industry "+industry.Slug)
 	}
 	most := partners.PriceForm{Adjustment: "900", Exclusions: strings.Join(many, "\n")}
-	wantError(t, "as many as may be", o.SetPricing(t.Context(), scope.System, p.ID, o.ownPrice(t, p).Version, most, tax), "", "")
+	wantError(t, "maximum number of exclusions", o.SetPricing(t.Context(), scope.System, p.ID, o.ownPrice(t, p).Version, most, tax), "", "")
 	if d := o.directory(t).ByID(p.ID).Price; len(d.Exclusions) != pricingrules.MaxExclusions ||
 		d.Adjustment != pricingrules.MaxAdjustment {
-		t.Errorf("%d exclusions, %d", len(d.Exclusions), d.Adjustment)
+		t.Errorf("got %d exclusions, adjustment %d", len(d.Exclusions), d.Adjustment)
 	}
 	most.Exclusions += "\ncountry FR"
-	wantError(t, "one more", o.SetPricing(t.Context(), scope.System, p.ID, o.ownPrice(t, p).Version, most, tax),
+	wantError(t, "one exclusion too many", o.SetPricing(t.Context(), scope.System, p.ID, o.ownPrice(t, p).Version, most, tax),
 		apperr.Invalid, "exclusions")
 	nonsense := partners.PriceForm{Exclusions: strings.Repeat("nonsense\n", 100_000)}
 	if err := o.SetPricing(t.Context(), scope.System, p.ID, o.ownPrice(t, p).Version, nonsense, tax); len(errorFields(err)) != pricingrules.MaxExclusions+1 {
-		t.Errorf("%d problems", len(errorFields(err)))
+		t.Errorf("got %d problems, want %d", len(errorFields(err)), pricingrules.MaxExclusions+1)
 	}
 }
 
-// Of those who decided on the same version one is first, and the others are told.
-func TestOwnPriceAtOnce(t *testing.T) {
+// Of several concurrent changes at the same version, one succeeds and the others get a conflict.
+func TestConcurrentSetPricing(t *testing.T) {
 	o, tax := newPartnerService(t), taxonomy(t)
 	p := o.partner(t, "harbour-leads")
-	for version := range 3 { // the first time there is no row to lock
+	for version := range 3 { // at version 0 there is no row to lock
 		errs := atOnce(8, func(i int) error {
 			return o.SetPricing(t.Context(), scope.System, p.ID, version,
 				partners.PriceForm{DailyLeadCap: fmt.Sprint(10*version + i + 1)}, tax)
 		})
 		if n := succeeded(errs); n != 1 {
-			t.Fatalf("%d of 8 succeeded: %v", n, errs)
+			t.Fatalf("%d of 8 changes succeeded, want 1: %v", n, errs)
 		}
 		for _, err := range errs {
 			if err != nil {
@@ -218,16 +218,16 @@ func TestOwnPriceAtOnce(t *testing.T) {
 			}
 		}
 		if got := o.ownPrice(t, p); got.Version != version+1 || o.directory(t).ByID(p.ID).Price.DailyLeadCap != got.DailyLeadCap {
-			t.Errorf("now %+v", got)
+			t.Errorf("got %+v", got)
 		}
 	}
 	if n := testkit.Value[int](t, o.db, `SELECT count(*) FROM audit_events WHERE action = 'partner.prices'`); n != 3 {
-		t.Errorf("%d times in the audit trail", n)
+		t.Errorf("got %d audit events, want 3", n)
 	}
 }
 
-// What a hand wrote and nobody understands gives no price until it is set anew.
-func TestOwnPriceUnread(t *testing.T) {
+// Exclusions that cannot be read exclude everything until they are set again.
+func TestUnreadableExclusions(t *testing.T) {
 	o, tax := newPartnerService(t), taxonomy(t)
 	p := o.partner(t, "harbour-leads")
 	o.db.Exec(t,
@@ -235,19 +235,19 @@ func TestOwnPriceUnread(t *testing.T) {
 		p.ID)
 	own := o.ownPrice(t, p)
 	if !own.Unread || own.Version != 1 || own.Form() != (partners.PriceForm{Adjustment: "+5"}) || !own.Excludes(tax.At(0), "GB") {
-		t.Errorf("it is %+v", own)
+		t.Errorf("got %+v", own)
 	}
-	wantError(t, "as the form has it", o.SetPricing(t.Context(), scope.System, p.ID, 1, own.Form(), tax), "", "")
+	wantError(t, "save the form", o.SetPricing(t.Context(), scope.System, p.ID, 1, own.Form(), tax), "", "")
 	if _, before, after, _ := o.lastEvent(t); !maps.Equal(before, map[string]any{"exclusions": "every lead"}) ||
 		!maps.Equal(after, map[string]any{"exclusions": ""}) {
 		t.Errorf("audit event %v → %v", before, after)
 	}
 	if own := o.ownPrice(t, p); own.Unread || own.Excludes(tax.At(0), "GB") || own.Adjustment != 500 {
-		t.Errorf("it is %+v", own)
+		t.Errorf("got %+v", own)
 	}
 }
 
-// The count is the cap's: leads of the UTC day, sandboxes' apart.
+// LeadsToday counts the leads of the UTC day without sandbox leads, as caps do.
 func TestLeadsToday(t *testing.T) {
 	c := openCaps(t, testkit.NewDatabase(t))
 	p, other := c.partner(t, "harbour-leads"), c.partner(t, "meadow-media")
@@ -258,10 +258,10 @@ func TestLeadsToday(t *testing.T) {
 	c.lead(t, p, midnight.Add(time.Hour), true)
 	c.lead(t, other, midnight.Add(time.Hour), false)
 	if n, err := c.LeadsToday(t.Context(), p); err != nil || n != 2 {
-		t.Errorf("%d leads (%v), want 2", n, err)
+		t.Errorf("LeadsToday() = %d, %v, want 2", n, err)
 	}
 	c.clock.Set(midnight.Add(24 * time.Hour))
 	if n, err := c.LeadsToday(t.Context(), p); err != nil || n != 0 {
-		t.Errorf("on the next day %d (%v)", n, err)
+		t.Errorf("on the next day: LeadsToday() = %d, %v, want 0", n, err)
 	}
 }

@@ -14,21 +14,21 @@ import (
 	"github.com/pingpost/pingpost/models"
 )
 
-// under is the same service with other platform keys, the writing one first.
-func (o *partnerService) under(t *testing.T, keys ...byte) *partnerService {
+// withKeys returns the service with other platform keys. The first one seals.
+func (o *partnerService) withKeys(t *testing.T, keys ...byte) *partnerService {
 	t.Helper()
 	return &partnerService{partners.NewService(o.db.DB, testkit.PlatformKeys(t, keys...), o.clock), o.db, o.clock}
 }
 
-// signs reports whether the partner may sign with a secret.
+// signs reports whether the directory accepts a signature made with a secret.
 func (o *partnerService) signs(t *testing.T, p models.Partner, plain string) bool {
 	t.Helper()
 	body, now := []byte("a post"), o.clock.Now()
 	return o.directory(t).ByID(p.ID).Verify(claim(t, plain, now, body), body, now) != nil
 }
 
-// Every secret comes to the first key, whatever its state, and nothing else of it
-// changes; what no key opens is named and left.
+// Reseal reseals every secret with the first key and changes nothing else. It reports secrets that
+// no key can decrypt.
 func TestReseal(t *testing.T) {
 	o := newPartnerService(t)
 	p := o.partner(t, "harbour-leads")
@@ -56,22 +56,22 @@ func TestReseal(t *testing.T) {
 	}
 	before := o.secretsByLabel(t, p)
 
-	both := o.under(t, 2, 1)
+	both := o.withKeys(t, 2, 1)
 	for i, want := range []int{3, 0} {
 		moved, unread, err := both.Reseal(t.Context())
 		if err != nil || moved != want || !slices.Equal(unread, []string{id.Format(id.Secret, lost.ID)}) {
-			t.Errorf("round %d: moved %d, not read %v, %v", i, moved, unread, err)
+			t.Errorf("round %d: Reseal() = %d, %v, %v, want %d", i, moved, unread, err, want)
 		}
 	}
 	uses, err := both.SealUses(t.Context())
 	if n := testkit.PlatformKeys(t, 2).IDs()[0]; err != nil || len(uses) != 2 || uses[n] != 3 || uses[foreign.IDs()[0]] != 1 {
-		t.Errorf("uses %v, %v", uses, err)
+		t.Errorf("SealUses() = %v, %v", uses, err)
 	}
 
-	alone := o.under(t, 2)
+	alone := o.withKeys(t, 2)
 	for i, signs := range []bool{false, true, true, false} {
 		if alone.signs(t, p, plain[i]) != signs {
-			t.Errorf("secret %d, the new key alone: signs %t", i, !signs)
+			t.Errorf("secret %d with only the new key: signs is %t, want %t", i, !signs, signs)
 		}
 	}
 	if _, err := root.Exec(t.Context(), `DELETE FROM signing_secrets WHERE id = $1`, lost.ID); err != nil {
@@ -83,16 +83,16 @@ func TestReseal(t *testing.T) {
 	}
 	after := o.secretsByLabel(t, p)
 	if len(after) != 3 {
-		t.Errorf("%d secrets, want 3", len(after))
+		t.Errorf("got %d secrets, want 3", len(after))
 	}
 	for label, is := range after {
 		was := before[label]
 		if slices.Equal(was.Sealed, is.Sealed) || slices.Equal(was.Digest, is.Digest) {
-			t.Errorf("%s is sealed as before", was.Label)
+			t.Errorf("%s was not resealed", was.Label)
 		}
 		was.Sealed, was.Digest, is.Sealed, is.Digest = nil, nil, nil, nil
 		if !same(was, is) {
-			t.Errorf("was %+v, is %+v", was, is)
+			t.Errorf("other columns changed: was %+v, is %+v", was, is)
 		}
 	}
 }
@@ -123,9 +123,9 @@ func same(a, b models.SigningSecret) bool {
 		at(a.RevokedAt) == at(b.RevokedAt)
 }
 
-// Two commands at once, while secrets are revoked: each secret moves once, and
-// stays revoked.
-func TestResealAtOnce(t *testing.T) {
+// Two concurrent reseals while secrets are being revoked: each secret is resealed once, and
+// revoked secrets stay revoked.
+func TestConcurrentReseal(t *testing.T) {
 	o := newPartnerService(t)
 	p := o.partner(t, "harbour-leads")
 	made := [30]partners.CreatedSecret{}
@@ -135,7 +135,7 @@ func TestResealAtOnce(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	both := o.under(t, 2, 1)
+	both := o.withKeys(t, 2, 1)
 	var all atomic.Int64
 	for _, err := range atOnce(3, func(i int) error {
 		if i == 2 {
@@ -148,7 +148,7 @@ func TestResealAtOnce(t *testing.T) {
 		}
 		moved, unread, err := both.Reseal(t.Context())
 		if len(unread) > 0 {
-			t.Errorf("not read: %v", unread)
+			t.Errorf("got unread secrets %v, want none", unread)
 		}
 		all.Add(int64(moved))
 		return err
@@ -158,12 +158,12 @@ func TestResealAtOnce(t *testing.T) {
 		}
 	}
 	if all.Load() != int64(len(made)) {
-		t.Errorf("moved %d of %d", all.Load(), len(made))
+		t.Errorf("resealed %d secrets, want %d", all.Load(), len(made))
 	}
-	alone := o.under(t, 2)
+	alone := o.withKeys(t, 2)
 	for i, one := range made {
 		if alone.signs(t, p, one.Plain) != (i >= 15) {
-			t.Errorf("secret %d: signs %t", i, i < 15)
+			t.Errorf("secret %d: signs is %t, want %t", i, i < 15, i >= 15)
 		}
 	}
 }

@@ -21,8 +21,8 @@ func (o *partnerService) secret(t *testing.T, p models.Partner, label string) mo
 	return made.SigningSecret
 }
 
-// now is a secret as it is now.
-func (o *partnerService) now(t *testing.T, p models.Partner, secret uuid.UUID) models.SigningSecret {
+// reloadSecret returns a secret as stored.
+func (o *partnerService) reloadSecret(t *testing.T, p models.Partner, secret uuid.UUID) models.SigningSecret {
 	t.Helper()
 	list, err := o.Secrets(t.Context(), p)
 	if err != nil {
@@ -33,7 +33,7 @@ func (o *partnerService) now(t *testing.T, p models.Partner, secret uuid.UUID) m
 			return one
 		}
 	}
-	t.Fatal("the secret is gone")
+	t.Fatal("secret not found")
 	return models.SigningSecret{}
 }
 
@@ -47,19 +47,19 @@ func TestRetireSecret(t *testing.T) {
 	}
 	ends := func(want time.Duration, state string) {
 		t.Helper()
-		now := o.now(t, p, s.ID)
+		now := o.reloadSecret(t, p, s.ID)
 		if now.RetiresAt == nil || !now.RetiresAt.Equal(o.clock.Now().Add(want)) ||
 			partners.StateOf(now, o.clock.Now()) != state {
-			t.Errorf("%s, retires at %v, want %s in %s", partners.StateOf(now, o.clock.Now()), now.RetiresAt, state, want)
+			t.Errorf("got %s, retires at %v, want %s in %s", partners.StateOf(now, o.clock.Now()), now.RetiresAt, state, want)
 		}
 	}
-	wantError(t, "another's", o.RetireSecret(t.Context(), other, s.ID, o.clock.Now()), apperr.NotFound, "secret")
+	wantError(t, "other partner's secret", o.RetireSecret(t.Context(), other, s.ID, o.clock.Now()), apperr.NotFound, "secret")
 	wantError(t, "unknown", o.RetireSecret(t.Context(), p, uuid.New(), o.clock.Now()), apperr.NotFound, "secret")
 	retire("too far ahead", partners.MaxExtension+time.Microsecond, apperr.Invalid, "overlap")
-	if o.now(t, p, s.ID).RetiresAt != nil {
-		t.Fatal("refused, and yet it has an end")
+	if o.reloadSecret(t, p, s.ID).RetiresAt != nil {
+		t.Fatal("a rejected change set the expiry")
 	}
-	retire("the furthest", partners.MaxExtension, "", "")
+	retire("maximum", partners.MaxExtension, "", "")
 	ends(partners.MaxExtension, partners.StateRetiring)
 	if e, before, after, _ := o.lastEvent(t); e.Action != "secret.retire" || before["retires_at"] != "never" ||
 		after["label"] != "first" || after["retires_at"] == nil {
@@ -75,19 +75,19 @@ func TestRetireSecret(t *testing.T) {
 	_, _, _, events := o.lastEvent(t)
 	retire("the same", 2*time.Hour, "", "")
 	if _, _, _, n := o.lastEvent(t); n != events {
-		t.Error("what it was already was told of")
+		t.Error("an update without changes wrote an audit event")
 	}
 	retire("in the past", -time.Hour, "", "")
 	ends(0, partners.StateRetired)
 	if o.directory(t).ByID(p.ID).CanSign(o.clock.Now()) {
-		t.Error("a post may still be signed with it")
+		t.Error("CanSign is true after the only secret expired")
 	}
 	retire("retired", time.Hour, apperr.Conflict, "secret_retired")
 	ends(0, partners.StateRetired)
 	wantError(t, "revoke", o.RevokeSecret(t.Context(), p, s.ID), "", "")
 	retire("revoked", time.Hour, apperr.Conflict, "secret_revoked")
-	if state := partners.StateOf(o.now(t, p, s.ID), o.clock.Now()); state != partners.StateRevoked {
-		t.Error("it is", state)
+	if state := partners.StateOf(o.reloadSecret(t, p, s.ID), o.clock.Now()); state != partners.StateRevoked {
+		t.Errorf("state is %s, want revoked", state)
 	}
 }
 
@@ -106,7 +106,7 @@ func TestStateOf(t *testing.T) {
 		{models.SigningSecret{State: models.SecretRevoked, RetiresAt: &after}, "revoked", false},
 	} {
 		if got := partners.StateOf(c.row, now); got != c.want || partners.Valid(c.row, now) != c.ok {
-			t.Errorf("%s, want %s", got, c.want)
+			t.Errorf("StateOf() = %s, want %s", got, c.want)
 		}
 	}
 }
@@ -117,7 +117,7 @@ func TestLastActive(t *testing.T) {
 	last := func(s models.SigningSecret, want bool) {
 		t.Helper()
 		if got, err := o.LastActive(t.Context(), p, s.ID); err != nil || got != want {
-			t.Errorf("%s is the last: %t (%v), want %t", s.Label, got, err, want)
+			t.Errorf("LastActive(%s) = %t, %v, want %t", s.Label, got, err, want)
 		}
 	}
 	first := o.secret(t, p, "first")
@@ -134,7 +134,7 @@ func TestLastActive(t *testing.T) {
 	last(second, true)
 }
 
-func TestSecretsSayWhoMadeThem(t *testing.T) {
+func TestSecretsRecordTheirCreator(t *testing.T) {
 	o := newPartnerService(t)
 	p := o.partner(t, "harbour-leads")
 	by := o.By(audit.Actor{Name: "jo@example.org"})
@@ -147,18 +147,17 @@ func TestSecretsSayWhoMadeThem(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if now := o.now(t, p, s.ID); now.CreatedBy != "jo@example.org" {
-			t.Errorf("%s: made by %q", what, now.CreatedBy)
+		if now := o.reloadSecret(t, p, s.ID); now.CreatedBy != "jo@example.org" {
+			t.Errorf("%s: created by %q, want jo@example.org", what, now.CreatedBy)
 		}
 	}
 	if s := o.secret(t, p, ""); s.CreatedBy != audit.Service.Name {
-		t.Errorf("made by %q", s.CreatedBy)
+		t.Errorf("created by %q, want %q", s.CreatedBy, audit.Service.Name)
 	}
 }
 
-// Two who rotate at once without an overlap would each end what the other has just
-// been shown.
-func TestTwoRotationsAtOnceWithoutOverlap(t *testing.T) {
+// Concurrent rotations without an overlap would expire each other's new secrets, so one succeeds.
+func TestConcurrentRotationsWithoutOverlap(t *testing.T) {
 	o := newPartnerService(t)
 	p := o.partner(t, "harbour-leads")
 	o.secret(t, p, "first")

@@ -30,21 +30,21 @@ func TestGeneratedSecrets(t *testing.T) {
 	for range 1000 {
 		s := partners.GenerateSecret()
 		if !generated.MatchString(s) || seen[s] {
-			t.Fatalf("made one of %d characters, seen before: %t", len(s), seen[s])
+			t.Fatalf("generated a secret with %d characters, seen before: %t", len(s), seen[s])
 		}
 		seen[s] = true
 		for _, r := range s[len("pp_"):] {
 			digits[r]++
 		}
 	}
-	// 43,000 digits, 694 of each: a bias of a modulo would show as a quarter.
+	// With 43,000 digits, each occurs about 694 times. A modulo bias would change that by a quarter.
 	for r, n := range digits {
 		if n < 540 || n > 850 {
-			t.Errorf("%c was drawn %d times of 43000", r, n)
+			t.Errorf("%c occurs %d times in 43000 digits", r, n)
 		}
 	}
 	if len(digits) != 62 {
-		t.Errorf("%d digits are in use, want 62", len(digits))
+		t.Errorf("got %d different digits, want 62", len(digits))
 	}
 }
 
@@ -61,20 +61,20 @@ func TestCreateSecret(t *testing.T) {
 	}
 	plain, err := testkit.PlatformKeys(t, 1).Open(keyring.SigningSecret, found.ID[:], found.Sealed)
 	if err != nil || string(plain) != made.Plain || !generated.MatchString(made.Plain) {
-		t.Errorf("what is sealed is not what was shown (%v)", err)
+		t.Errorf("the sealed secret is not the returned one (%v)", err)
 	}
 	if found.Label != "secret of 2026-01-02" || found.Prefix != "pp_" || found.LastFour != made.Plain[len(made.Plain)-4:] ||
 		found.State != models.SecretActive || !found.NotBefore.Equal(o.clock.Now()) || found.RetiresAt != nil ||
 		found.RevokedAt != nil {
-		t.Errorf("made %+v", found)
+		t.Errorf("created %+v", found)
 	}
 	if other, err := o.CreateSecret(t.Context(), p, " the second "); err != nil || other.Label != "the second" ||
 		other.Plain == made.Plain {
-		t.Errorf("beside it: %q (%v)", other.Label, err)
+		t.Errorf("second secret: %q (%v)", other.Label, err)
 	}
 }
 
-// strongSecret is a secret of which every piece is another one.
+// strongSecret has no repeated part, and neither does any substring.
 const strongSecret = "kbcdefghijalmnopqzyxwvutsr0192837465ABCDEFGHIJKLMNOPQR"
 
 func TestImportSecret(t *testing.T) {
@@ -91,17 +91,17 @@ func TestImportSecret(t *testing.T) {
 		{"256 characters", strongSecret[3:] + strings.Repeat("3", 256-len(strongSecret)+3), "", "", "3333"},
 		{"256 characters of three bytes", strings.Repeat("€", 240) + strongSecret[:15] + "€", "", "", "mno€"},
 		{"257 characters", strongSecret + strings.Repeat("4", 257-len(strongSecret)), "secret_form", "", ""},
-		{"one of ours", "pp_" + strongSecret[4:47], "", "pp_", "HIJK"},
-		{"a blank inside", "a secret with blanks", "", "", "ks"},
-		{"a blank at its end", strongSecret + " ", "secret_form", "", ""},
+		{"a generated secret", "pp_" + strongSecret[4:47], "", "pp_", "HIJK"},
+		{"a space inside", "a secret with blanks", "", "", "ks"},
+		{"a space at the end", strongSecret + " ", "secret_form", "", ""},
 		{"a line break", strongSecret + "\n7", "secret_form", "", ""},
 		{"a no-break space inside", strongSecret + "\u00a08", "secret_form", "", ""},
 		{"not UTF-8", strongSecret + "\xff", "secret_form", "", ""},
-		{"the documents' example", "example-secret-never-use-this-one", "secret_weak", "", ""},
+		{"the example in the documentation", "example-secret-never-use-this-one", "secret_weak", "", ""},
 		{"an example in another case", "Correct Horse Battery Staple", "secret_weak", "", ""},
 		{"one character", strings.Repeat("x", 64), "secret_weak", "", ""},
-		{"a piece over and over", strings.Repeat("a1b2c3d4e5", 4)[:37], "secret_weak", "", ""},
-		{"a piece and once again", strongSecret[:20] + strongSecret[:20], "secret_weak", "", ""},
+		{"a repeated pattern", strings.Repeat("a1b2c3d4e5", 4)[:37], "secret_weak", "", ""},
+		{"a part repeated once", strongSecret[:20] + strongSecret[:20], "secret_weak", "", ""},
 		{"seven different characters", "abcdefgabcdfegbacdefg", "secret_weak", "", ""},
 		{"eight different characters", "abcdefghabcdfeghbacdefgh", "", "", "gh"},
 	} {
@@ -112,13 +112,13 @@ func TestImportSecret(t *testing.T) {
 			t.Errorf("%s: fields %+v", c.name, f.Fields)
 		}
 		if err == nil && (made.Plain != c.plain || made.Prefix != c.prefix || made.LastFour != c.last) {
-			t.Errorf("%s: shown as %s…%s, want %s…%s", c.name, made.Prefix, made.LastFour, c.prefix, c.last)
+			t.Errorf("%s: hint is %s…%s, want %s…%s", c.name, made.Prefix, made.LastFour, c.prefix, c.last)
 		}
 	}
 }
 
-// A secret belongs to one partner for ever: whoever it matched could be either.
-func TestASecretIsUniqueOnThePlatform(t *testing.T) {
+// A secret can only ever belong to one partner, because a signature identifies the partner.
+func TestSecretsAreUniqueOnThePlatform(t *testing.T) {
 	o := newPartnerService(t)
 	p, other := o.partner(t, "harbour-leads"), o.partner(t, "meadow-media")
 	mine, err := o.CreateSecret(t.Context(), p, "")
@@ -147,7 +147,7 @@ func TestASecretIsUniqueOnThePlatform(t *testing.T) {
 	}
 	rejected("revoked")
 
-	const plain = "the same secret for everyPartner"
+	const plain = "the same secret for all partners"
 	errs := atOnce(8, func(i int) error {
 		_, err := o.ImportSecret(t.Context(), []models.Partner{p, other}[i%2], "", plain)
 		return err
@@ -158,7 +158,7 @@ func TestASecretIsUniqueOnThePlatform(t *testing.T) {
 		}
 	}
 	if n := succeeded(errs); n != 1 {
-		t.Errorf("%d of 8 imports of one secret succeeded", n)
+		t.Errorf("%d of 8 imports of the same secret succeeded, want 1", n)
 	}
 }
 
@@ -182,7 +182,7 @@ func TestRotateSecret(t *testing.T) {
 		_, err := o.RotateSecret(t.Context(), p, label, overlap, force)
 		wantError(t, label, err, code, reason)
 	}
-	// ends are the active secrets' ends, counted from the start.
+	// ends checks the expiry of each secret, as the time since start.
 	ends := func(want map[string]time.Duration) {
 		t.Helper()
 		secrets, err := o.Secrets(t.Context(), p)
@@ -202,22 +202,22 @@ func TestRotateSecret(t *testing.T) {
 	rotate("third", time.Hour, false, apperr.Conflict, "overlap")
 	o.clock.Advance(time.Hour - time.Microsecond)
 	rotate("third", time.Hour, false, apperr.Conflict, "overlap")
-	o.clock.Advance(time.Microsecond) // the first is over
+	o.clock.Advance(time.Microsecond) // the first has expired
 	rotate("third", 2*time.Hour, false, "", "")
 	ends(map[string]time.Duration{"first": time.Hour, "second": 3 * time.Hour})
-	rotate("fourth", 3*time.Hour, true, "", "") // a forced one does not give the older a longer life
+	rotate("fourth", 3*time.Hour, true, "", "") // forcing does not extend older secrets
 	ends(map[string]time.Duration{"first": time.Hour, "second": 3 * time.Hour, "third": 4 * time.Hour})
-	rotate("fifth", 0, true, "", "") // in an emergency: all the others end now
+	rotate("fifth", 0, true, "", "") // all others expire now
 	ends(map[string]time.Duration{"first": time.Hour, "second": time.Hour, "third": time.Hour, "fourth": time.Hour})
 	if secrets, _ := o.Secrets(t.Context(), p); len(secrets) != 6 {
-		t.Errorf("%d secrets, want 6: what was refused left nothing", len(secrets))
+		t.Errorf("got %d secrets, want 6 without those of rejected rotations", len(secrets))
 	}
 	if first.RetiresAt != nil {
-		t.Error("the first had an end from the beginning")
+		t.Error("the first secret was created with an expiry")
 	}
 }
 
-func TestTwoRotationsAtOnce(t *testing.T) {
+func TestConcurrentRotations(t *testing.T) {
 	o := newPartnerService(t)
 	p := o.partner(t, "harbour-leads")
 	if _, err := o.CreateSecret(t.Context(), p, ""); err != nil {
@@ -237,8 +237,8 @@ func TestTwoRotationsAtOnce(t *testing.T) {
 	}
 }
 
-// Platform keys that are not the platform's make no secret: no node could read it.
-func TestForeignPlatformKeysMakeNoSecret(t *testing.T) {
+// Other platform keys than the nodes' cannot create a secret, because no node could decrypt it.
+func TestForeignPlatformKeysAreRejected(t *testing.T) {
 	o := newPartnerService(t)
 	p := o.partner(t, "harbour-leads")
 	made, err := o.CreateSecret(t.Context(), p, "")
@@ -254,13 +254,13 @@ func TestForeignPlatformKeysMakeNoSecret(t *testing.T) {
 	_, err = o.RotateSecret(t.Context(), p, "", time.Hour, false)
 	wantError(t, "rotate", err, apperr.Conflict, "platform_key")
 	if kept, err := own.Secrets(t.Context(), p); err != nil || len(kept) != 1 || kept[0].RetiresAt != nil {
-		t.Errorf("left %+v (%v)", kept, err)
+		t.Errorf("got secrets %+v (%v), want the first unchanged", kept, err)
 	}
 	o.Service = partners.NewService(o.db.DB, testkit.PlatformKeys(t, 2, 1), o.clock) // a key that is being added
 	if _, err := o.CreateSecret(t.Context(), p, ""); err != nil {
 		t.Error(err)
 	}
-	// What is revoked nobody has to read.
+	// Revoked secrets do not have to be decrypted.
 	if err := o.RevokeSecret(t.Context(), p, made.ID); err != nil {
 		t.Fatal(err)
 	}
@@ -278,42 +278,41 @@ func TestRevokeAndFindSecret(t *testing.T) {
 		t.Fatal(err)
 	}
 	text := id.Format(id.Secret, made.ID)
-	wantError(t, "another's", o.RevokeSecret(t.Context(), other, made.ID), apperr.NotFound, "secret")
+	wantError(t, "other partner's secret", o.RevokeSecret(t.Context(), other, made.ID), apperr.NotFound, "secret")
 	wantError(t, "unknown", o.RevokeSecret(t.Context(), p, uuid.New()), apperr.NotFound, "secret")
 	for name, c := range map[string]struct {
 		of   models.Partner
 		text string
 	}{
-		"another's":      {other, text},
-		"unknown":        {p, aSecretID},
-		"a partner's id": {p, id.Format(id.Partner, made.ID)},
-		"nothing":        {p, ""},
+		"other partner": {other, text},
+		"unknown":       {p, aSecretID},
+		"partner id":    {p, id.Format(id.Partner, made.ID)},
+		"empty":         {p, ""},
 	} {
 		_, err := o.FindSecret(t.Context(), c.of, c.text)
 		wantError(t, name, err, apperr.NotFound, "secret")
 	}
 	if s, err := o.FindSecret(t.Context(), p, strings.ToLower(text)); err != nil || s.State != models.SecretActive {
-		t.Errorf("%s (%v), want it active still", s.State, err)
+		t.Errorf("state is %s (%v), want active", s.State, err)
 	}
 	o.clock.Advance(time.Minute)
 	wantError(t, "revoke", o.RevokeSecret(t.Context(), p, made.ID), "", "")
 	wantError(t, "revoke again", o.RevokeSecret(t.Context(), p, made.ID), apperr.Conflict, "secret_revoked")
 	if s, err := o.FindSecret(t.Context(), p, text); err != nil || s.State != models.SecretRevoked ||
 		!s.RevokedAt.Equal(o.clock.Now()) {
-		t.Errorf("%+v (%v), want it revoked now", s, err)
+		t.Errorf("got %+v (%v), want it revoked now", s, err)
 	}
 }
 
-// Whatever was done with a secret, no column of any table holds it in a form
-// that can be read.
-func TestSecretsAreNowhereInTheClear(t *testing.T) {
+// No column of any table contains a secret in plain text, hex or base64.
+func TestSecretsAreNotStoredInPlainText(t *testing.T) {
 	o := newPartnerService(t)
 	p := o.partner(t, "harbour-leads")
 	var plains []string
 	for _, newSecret := range []func() (partners.CreatedSecret, error){
 		func() (partners.CreatedSecret, error) { return o.CreateSecret(t.Context(), p, "") },
 		func() (partners.CreatedSecret, error) {
-			return o.ImportSecret(t.Context(), p, "imported", "an imported secret of theirs")
+			return o.ImportSecret(t.Context(), p, "imported", "an imported partner secret")
 		},
 		func() (partners.CreatedSecret, error) { return o.RotateSecret(t.Context(), p, "", time.Hour, false) },
 	} {
@@ -336,14 +335,14 @@ func TestSecretsAreNowhereInTheClear(t *testing.T) {
 			t.Fatal(err)
 		}
 		dump += len(content)
-		// Bytes are shown in base64, and broken into lines.
+		// XML has bytes in base64 with line breaks.
 		content = strings.ToLower(strings.ReplaceAll(content, "\n", ""))
 		for _, plain := range plains {
-			middle := []byte(plain[3 : len(plain)-6]) // without what a list may show
+			middle := []byte(plain[3 : len(plain)-6]) // without the parts that a list shows
 			for _, form := range []string{string(middle), hex.EncodeToString(middle), base64.StdEncoding.EncodeToString(middle[:9]),
 				base64.StdEncoding.EncodeToString(middle[1:10]), base64.StdEncoding.EncodeToString(middle[2:11])} {
 				if strings.Contains(content, strings.ToLower(form)) {
-					t.Errorf("%s holds a secret in the clear", table)
+					t.Errorf("table %s contains a secret", table)
 				}
 			}
 		}
@@ -352,6 +351,6 @@ func TestSecretsAreNowhereInTheClear(t *testing.T) {
 		t.Fatal(err)
 	}
 	if dump < 1000 {
-		t.Errorf("only %d characters were looked through", dump)
+		t.Errorf("searched only %d characters", dump)
 	}
 }

@@ -10,77 +10,77 @@ import (
 	"github.com/pingpost/pingpost/models"
 )
 
-// Each partner at the shared address costs every anonymous post a comparison, so
-// that the places are bounded, however many are made at once (decision 13).
-func TestPlacesAtTheSharedAddress(t *testing.T) {
+// At most MaxSharedAddress partners can use the shared base URL, even if partners are created
+// concurrently (decision 13).
+func TestSharedBaseURLSlots(t *testing.T) {
 	o := newPartnerService(t)
 	if _, err := o.Create(t.Context(), partners.NewPartner{Slug: "elsewhere", Name: "Elsewhere", NoSharedAddress: true}); err != nil {
 		t.Fatal(err)
 	}
 	for i := range partners.MaxSharedAddress - 1 {
 		if p := o.partner(t, fmt.Sprint("partner-", i)); !p.SharedAddress {
-			t.Fatalf("partner %d has no place", i+1)
+			t.Fatalf("partner %d has no slot", i+1)
 		}
 	}
-	places := make([]bool, 8)
-	for _, err := range atOnce(len(places), func(i int) error {
+	slots := make([]bool, 8)
+	for _, err := range atOnce(len(slots), func(i int) error {
 		p, err := o.Create(t.Context(), partners.NewPartner{Slug: fmt.Sprint("late-", i), Name: "Late"})
-		places[i] = p.SharedAddress
+		slots[i] = p.SharedAddress
 		return err
 	}) {
 		if err != nil {
-			t.Error("without a place a partner is made all the same:", err)
+			t.Error("creating a partner without a slot failed:", err)
 		}
 	}
-	given := 0
-	for _, place := range places {
-		if place {
-			given++
+	used := 0
+	for _, slot := range slots {
+		if slot {
+			used++
 		}
 	}
-	if given != 1 {
-		t.Errorf("%d of %d made at once got the last place", given, len(places))
+	if used != 1 {
+		t.Errorf("%d of %d concurrent partners got the last slot, want 1", used, len(slots))
 	}
 	if p := o.partner(t, "too-late"); p.SharedAddress {
-		t.Error("one too many has a place")
+		t.Error("a partner got a slot beyond the maximum")
 	}
 	var n int
 	if err := o.db.Pool.QueryRow(t.Context(), `SELECT count(*) FROM partners WHERE shared_address`).Scan(&n); err != nil || n != partners.MaxSharedAddress {
-		t.Errorf("%d have a place, want %d (%v)", n, partners.MaxSharedAddress, err)
+		t.Errorf("%d partners have a slot, want %d (%v)", n, partners.MaxSharedAddress, err)
 	}
 
 	if n, err := o.SharedAddresses(t.Context()); err != nil || n != partners.MaxSharedAddress {
-		t.Errorf("%d places are taken (%v), want %d", n, err, partners.MaxSharedAddress)
+		t.Errorf("SharedAddresses() = %d, %v, want %d", n, err, partners.MaxSharedAddress)
 	}
-	o.switchPlaces(t)
+	o.switchSlots(t)
 }
 
-// switchPlaces gives places up and takes them again, with all of them taken at first.
-func (o *partnerService) switchPlaces(t *testing.T) {
+// switchSlots releases a slot and takes it again. All slots are used at first.
+func (o *partnerService) switchSlots(t *testing.T) {
 	t.Helper()
-	take := func(slug string, place bool) error {
+	set := func(slug string, shared bool) error {
 		p, err := o.Find(t.Context(), everyPartner, slug)
 		if err != nil {
 			t.Fatal(err)
 		}
-		return o.SetSigning(t.Context(), everyPartner, p.ID, p.RowVersion, models.SigningDefault, place)
+		return o.SetSigning(t.Context(), everyPartner, p.ID, p.RowVersion, models.SigningDefault, shared)
 	}
-	err := take("too-late", true)
-	wantError(t, "all are taken", err, apperr.Conflict, "shared_address_full")
+	err := set("too-late", true)
+	wantError(t, "all slots used", err, apperr.Conflict, "shared_address_full")
 	if err == nil || !strings.Contains(err.Error(), fmt.Sprint(partners.MaxSharedAddress)) ||
 		!strings.Contains(err.Error(), "base URL") {
-		t.Errorf("said %v", err)
+		t.Errorf("got error %v, want the number of slots and the base URL in it", err)
 	}
-	wantError(t, "keep a place", take("partner-0", true), "", "")
-	wantError(t, "give one up", take("partner-0", false), "", "")
+	wantError(t, "keep a slot", set("partner-0", true), "", "")
+	wantError(t, "release a slot", set("partner-0", false), "", "")
 	slugs := []string{"too-late", "elsewhere", "partner-0"}
-	errs := atOnce(len(slugs), func(i int) error { return take(slugs[i], true) })
+	errs := atOnce(len(slugs), func(i int) error { return set(slugs[i], true) })
 	for i, err := range errs {
 		if err != nil {
 			wantError(t, slugs[i], err, apperr.Conflict, "shared_address_full")
 		}
 	}
 	if n := succeeded(errs); n != 1 {
-		t.Errorf("%d got the last place", n)
+		t.Errorf("%d partners got the last slot, want 1", n)
 	}
 }

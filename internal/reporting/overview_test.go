@@ -15,7 +15,7 @@ import (
 
 func TestMain(m *testing.M) { testkit.Main(m) }
 
-func TestRead(t *testing.T) {
+func TestFigures(t *testing.T) {
 	t.Parallel()
 	d := testkit.NewDatabase(t)
 	now := testkit.StartTime()
@@ -43,7 +43,7 @@ func TestRead(t *testing.T) {
 	entry := func(partner uuid.UUID, at time.Time, currency string, minor int64) {
 		t.Helper()
 		lead := uuid.New()
-		d.Exec(t, `SET session_replication_role = replica`) // leads are not the test's subject
+		d.Exec(t, `SET session_replication_role = replica`) // entries without leads
 		d.Exec(t, `ALTER TABLE ledger_entries DROP CONSTRAINT IF EXISTS ledger_entries_lead_fkey`)
 		d.Exec(t, `INSERT INTO ledger_entries (partner_id, account_id, lead_id, kind, reference, amount_minor, currency, occurred_at)
 			VALUES ($1, $2, $3, 'accrual', $4, $5, $6, $7)`, partner, account, lead, lead.String(), minor, currency, at)
@@ -56,7 +56,7 @@ func TestRead(t *testing.T) {
 
 	r := reporting.LastSteps(now, time.Hour, 3)
 	if len := r.Until.Sub(r.From); len <= 2*time.Hour || len > 3*time.Hour {
-		t.Fatalf("the range is %s", len)
+		t.Fatalf("the range is %s long, want 2h to 3h", len)
 	}
 	hour := now.Truncate(time.Hour)
 	steps := func(pings int64, last reporting.Step) []reporting.Step {
@@ -67,7 +67,7 @@ func TestRead(t *testing.T) {
 		scope scope.Scope
 		want  reporting.Figures
 	}{
-		"everything": {scope.System, reporting.Figures{
+		"all partners": {scope.System, reporting.Figures{
 			Steps:      steps(17, last),
 			Pings:      107,
 			Priced:     90,
@@ -80,7 +80,7 @@ func TestRead(t *testing.T) {
 				{money.Amount{Minor: 4600, Currency: money.GBP}, 2},
 			},
 		}},
-		"one partner's": {scope.Partners(mine), reporting.Figures{
+		"one partner": {scope.Partners(mine), reporting.Figures{
 			Steps:      steps(10, last),
 			Pings:      100,
 			Priced:     90,
@@ -93,7 +93,7 @@ func TestRead(t *testing.T) {
 				{money.Amount{Minor: 4600, Currency: money.GBP}, 2},
 			},
 		}},
-		"nobody's": {scope.Partners(), reporting.Figures{Steps: steps(0, reporting.Step{At: hour})}},
+		"empty scope": {scope.Partners(), reporting.Figures{Steps: steps(0, reporting.Step{At: hour})}},
 	} {
 		got, err := reporting.NewReader(d.DB).Figures(t.Context(), c.scope, r)
 		if diff := cmp.Diff(c.want, got); err != nil || diff != "" {

@@ -16,7 +16,7 @@ import (
 	"github.com/pingpost/pingpost/models"
 )
 
-// traffic is a partner's, with an account and a sandbox, and another's beside it.
+// traffic is a database with two partners. mine has a standard and a sandbox account.
 type traffic struct {
 	*testkit.Database
 	mine, theirs, account, sandbox uuid.UUID
@@ -54,7 +54,7 @@ func openTraffic(t *testing.T) *traffic {
 	return f
 }
 
-// count adds requests to the counters, all of them in one bucket of latency.
+// count adds requests to the counters, all in one latency bucket.
 func (f *traffic) count(
 	t *testing.T, at time.Time, partner, account, secret uuid.UUID, endpoint, outcome string, n int64, bucket int,
 ) {
@@ -67,7 +67,7 @@ func (f *traffic) count(
 	}
 }
 
-func TestReadPartner(t *testing.T) {
+func TestPartnerFigures(t *testing.T) {
 	t.Parallel()
 	f := openTraffic(t)
 	now := testkit.StartTime()
@@ -99,7 +99,7 @@ func TestReadPartner(t *testing.T) {
 		},
 		Latency: []reporting.Latency{
 			{"ping", 100, 250 * time.Microsecond, 500 * time.Microsecond, time.Millisecond},
-			{"post", 101, 5 * time.Millisecond, 5 * time.Millisecond, reporting.Beyond}, // the 100th of 101 is beyond
+			{"post", 101, 5 * time.Millisecond, 5 * time.Millisecond, reporting.Beyond}, // p99 is the 100th of 101
 		},
 	}
 	none := reporting.PartnerFigures{Steps: []reporting.Step{
@@ -111,10 +111,10 @@ func TestReadPartner(t *testing.T) {
 		scope scope.Scope
 		want  reporting.PartnerFigures
 	}{
-		"everything": {scope.System, full},
-		"its own":    {scope.Partners(f.theirs, f.mine), full},
-		"another's":  {scope.Partners(f.theirs), none},
-		"nobody's":   {scope.Scope{}, none},
+		"all partners": {scope.System, full},
+		"in scope":     {scope.Partners(f.theirs, f.mine), full},
+		"out of scope": {scope.Partners(f.theirs), none},
+		"empty scope":  {scope.Scope{}, none},
 	} {
 		got, err := reporting.NewReader(f.DB).Partner(t.Context(), c.scope, f.mine, r)
 		if diff := cmp.Diff(c.want, got); err != nil || diff != "" {
@@ -123,7 +123,7 @@ func TestReadPartner(t *testing.T) {
 	}
 }
 
-func TestReadSecrets(t *testing.T) {
+func TestSecretTraffic(t *testing.T) {
 	t.Parallel()
 	f := openTraffic(t)
 	now := testkit.StartTime()
@@ -144,20 +144,20 @@ func TestReadSecrets(t *testing.T) {
 		t.Errorf("%v (-want +got):\n%s", err, diff)
 	}
 	if got, err := reporting.NewReader(f.DB).Secrets(t.Context(), scope.Partners(f.theirs), f.mine, r); err != nil || len(got) != 0 {
-		t.Errorf("of another partner: %+v (%v)", got, err)
+		t.Errorf("out of scope: got %+v (%v), want none", got, err)
 	}
 	minute := now.Truncate(time.Minute)
 	used := map[uuid.UUID]time.Time{f.old: minute.Add(-time.Hour), f.fresh: minute.Add(5 * time.Minute)}
 	if got, err := reporting.NewReader(f.DB).LastUsed(t.Context(), scope.Partners(f.mine), f.mine); err != nil ||
 		!maps.EqualFunc(got, used, time.Time.Equal) {
-		t.Errorf("last used %v (%v), want %v", got, err, used)
+		t.Errorf("LastUsed() = %v, %v, want %v", got, err, used)
 	}
 	if got, err := reporting.NewReader(f.DB).LastUsed(t.Context(), scope.Partners(f.theirs), f.mine); err != nil || len(got) != 0 {
-		t.Errorf("last used, of another partner: %v (%v)", got, err)
+		t.Errorf("out of scope: LastUsed() = %v, %v, want none", got, err)
 	}
 }
 
-func TestReadUnsigned(t *testing.T) {
+func TestUnsigned(t *testing.T) {
 	t.Parallel()
 	f := openTraffic(t)
 	now := testkit.StartTime()
@@ -183,7 +183,7 @@ func TestReadUnsigned(t *testing.T) {
 		}
 	}
 	if got, err := reporting.NewReader(f.DB).Unsigned(t.Context(), scope.Partners(f.theirs), f.mine, now.Add(-24*time.Hour)); err != nil || len(got) != 0 {
-		t.Errorf("of another partner: %+v (%v)", got, err)
+		t.Errorf("out of scope: got %+v (%v), want none", got, err)
 	}
 }
 
@@ -197,7 +197,7 @@ func (f *traffic) reject(t *testing.T, partner uuid.UUID, at time.Time, outcome 
 	return request
 }
 
-// lead stores one with what the list of arrivals reads, and nothing behind it.
+// lead inserts a lead with only the columns that Activity reads.
 func (f *traffic) lead(t *testing.T, partner, account uuid.UUID, secret *uuid.UUID, at time.Time, minor int64) uuid.UUID {
 	t.Helper()
 	lead := id.New(at)
@@ -208,12 +208,12 @@ func (f *traffic) lead(t *testing.T, partner, account uuid.UUID, secret *uuid.UU
 	return lead
 }
 
-func TestArrivals(t *testing.T) {
+func TestActivity(t *testing.T) {
 	t.Parallel()
 	f := openTraffic(t)
 	now := testkit.StartTime()
 	at := func(seconds int) time.Time { return now.Add(time.Duration(seconds) * time.Second) }
-	f.lead(t, f.mine, f.account, nil, at(-1), 1) // before the moment
+	f.lead(t, f.mine, f.account, nil, at(-1), 1) // before since
 	f.reject(t, f.mine, at(-1), "signature")
 	first := f.lead(t, f.mine, f.sandbox, &f.fresh, at(0), 100)
 	second := f.reject(t, f.mine, at(1), "payload", "contact.email", "consent")
@@ -248,7 +248,7 @@ func TestArrivals(t *testing.T) {
 			got[i].At = got[i].At.UTC()
 		}
 		if diff := cmp.Diff(c.want, got); err != nil || diff != "" {
-			t.Errorf("the newest %d: %v (-want +got):\n%s", c.n, err, diff)
+			t.Errorf("newest %d: %v (-want +got):\n%s", c.n, err, diff)
 		}
 	}
 }

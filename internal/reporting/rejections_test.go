@@ -14,7 +14,7 @@ import (
 	"github.com/pingpost/pingpost/internal/testkit"
 )
 
-func TestReadRejections(t *testing.T) {
+func TestRejections(t *testing.T) {
 	t.Parallel()
 	f := openTraffic(t)
 	now := testkit.StartTime()
@@ -40,36 +40,36 @@ func TestReadRejections(t *testing.T) {
 			which += strings.Join(r.Fields[1:], "")
 			if i := slices.Index(requests, r.RequestID); !r.At.Equal(now.Add(time.Duration(i)*time.Second)) ||
 				r.Endpoint != "post" || r.Fields[0] != "answers.roof, flat" {
-				t.Errorf("refusal %+v", r)
+				t.Errorf("got rejection %+v", r)
 			}
 		}
 		return found, which
 	}
 	first, which := list(scope.System, reporting.RejectionFilter{}, postgres.Page{Size: 4})
 	if which != "jihg" || first.Newer || !first.Older {
-		t.Errorf("the first page is %s, %t, %t", which, first.Newer, first.Older)
+		t.Errorf("first page: got %s, newer %t, older %t", which, first.Newer, first.Older)
 	}
 	second, which := list(scope.System, reporting.RejectionFilter{}, postgres.Page{Size: 4, OlderThan: first.Rejections[3].ID})
 	if which != "fedc" || !second.Newer || !second.Older {
-		t.Errorf("the second page is %s, %t, %t", which, second.Newer, second.Older)
+		t.Errorf("second page: got %s, newer %t, older %t", which, second.Newer, second.Older)
 	}
 	if back, which := list(scope.System, reporting.RejectionFilter{}, postgres.Page{Size: 4, NewerThan: second.Rejections[0].ID}); which != "jihg" || back.Newer || !back.Older {
-		t.Errorf("back is %s, %t, %t", which, back.Newer, back.Older)
+		t.Errorf("back to the first page: got %s, newer %t, older %t", which, back.Newer, back.Older)
 	}
 	for name, c := range map[string]struct {
 		sc   scope.Scope
 		f    reporting.RejectionFilter
 		want string
 	}{
-		"one partner's":       {scope.System, reporting.RejectionFilter{Partner: f.mine}, "igeca"},
-		"within the scope":    {scope.Partners(f.theirs), reporting.RejectionFilter{}, "jhfdb"},
-		"outside the scope":   {scope.Partners(f.theirs), reporting.RejectionFilter{Partner: f.mine}, ""},
-		"nobody's":            {scope.Scope{}, reporting.RejectionFilter{}, ""},
-		"an outcome":          {scope.System, reporting.RejectionFilter{Partner: f.mine, Outcome: "signature"}, "ca"},
-		"a request":           {scope.System, reporting.RejectionFilter{Request: requests[3]}, "d"},
-		"another's request":   {scope.Partners(f.mine), reporting.RejectionFilter{Request: requests[3]}, ""},
-		"an unknown request":  {scope.System, reporting.RejectionFilter{Request: uuid.New()}, ""},
-		"an outcome is whole": {scope.System, reporting.RejectionFilter{Outcome: "sign%"}, ""},
+		"one partner":          {scope.System, reporting.RejectionFilter{Partner: f.mine}, "igeca"},
+		"in scope":             {scope.Partners(f.theirs), reporting.RejectionFilter{}, "jhfdb"},
+		"out of scope":         {scope.Partners(f.theirs), reporting.RejectionFilter{Partner: f.mine}, ""},
+		"empty scope":          {scope.Scope{}, reporting.RejectionFilter{}, ""},
+		"an outcome":           {scope.System, reporting.RejectionFilter{Partner: f.mine, Outcome: "signature"}, "ca"},
+		"a request":            {scope.System, reporting.RejectionFilter{Request: requests[3]}, "d"},
+		"request out of scope": {scope.Partners(f.mine), reporting.RejectionFilter{Request: requests[3]}, ""},
+		"an unknown request":   {scope.System, reporting.RejectionFilter{Request: uuid.New()}, ""},
+		"outcome prefix":       {scope.System, reporting.RejectionFilter{Outcome: "sign%"}, ""},
 	} {
 		if _, which := list(c.sc, c.f, postgres.Page{Size: 20}); which != c.want {
 			t.Errorf("%s: %q, want %q", name, which, c.want)
@@ -83,7 +83,7 @@ func TestReadRejections(t *testing.T) {
 	} {
 		got, found, err := reporting.NewReader(f.DB).FindRejection(t.Context(), *sc, requests[3])
 		if err != nil || found != want || found && (got.Partner != f.theirs || got.Outcome != "signature") {
-			t.Errorf("found %t, %+v (%v), want %t", found, got, err, want)
+			t.Errorf("FindRejection() = %t, %+v, %v, want %t", found, got, err, want)
 		}
 	}
 }

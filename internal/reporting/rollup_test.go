@@ -19,7 +19,7 @@ import (
 	"github.com/pingpost/pingpost/models"
 )
 
-// ledgerRollup is a ledger with partners, and the roll-up of it.
+// ledgerRollup is a database with a ledger, and its rollup.
 type ledgerRollup struct {
 	*testkit.Database
 	clock *clock.Manual
@@ -30,12 +30,12 @@ type ledgerRollup struct {
 func newLedgerRollup(t *testing.T) *ledgerRollup {
 	t.Helper()
 	b := &ledgerRollup{Database: testkit.NewDatabase(t), clock: clock.NewManual(testkit.StartTime())}
-	b.Exec(t, `ALTER TABLE ledger_entries DROP CONSTRAINT ledger_entries_lead_fkey`) // leads are not the test's subject
+	b.Exec(t, `ALTER TABLE ledger_entries DROP CONSTRAINT ledger_entries_lead_fkey`) // entries without leads
 	b.roll = b.node(b.DB)
 	return b
 }
 
-// node is the roll-up of another node.
+// node returns the rollup of another node.
 func (b *ledgerRollup) node(db *postgres.DB) *reporting.Rollup {
 	log, lines := testkit.NewLog()
 	b.log = lines
@@ -75,15 +75,15 @@ func (b *ledgerRollup) pass(t *testing.T) {
 	}
 }
 
-// days are all of partner_days, a line each.
+// days returns partner_days, one row per line.
 func (b *ledgerRollup) days(t *testing.T) string {
 	t.Helper()
 	return testkit.Value[string](t, b.Database, `SELECT coalesce(string_agg(concat_ws(' ', day, slug, currency, leads, payout_minor), E'\n' ORDER BY day, slug, currency), '')
 		FROM partner_days d JOIN partners p ON p.id = d.partner_id`)
 }
 
-// shown are all of partner_figures but the house's, a line each.
-func (b *ledgerRollup) shown(t *testing.T) string {
+// figures returns partner_figures without the platform partner, one row per line.
+func (b *ledgerRollup) figures(t *testing.T) string {
 	t.Helper()
 	return testkit.Value[string](t, b.Database, `SELECT coalesce(string_agg(concat_ws(' ', slug, leads, payouts, last_traffic_at), E'\n' ORDER BY slug), '')
 		FROM partner_figures f JOIN partners p ON p.id = f.partner_id WHERE slug <> 'house'`)
@@ -101,8 +101,8 @@ func want(t *testing.T, what, got string, lines ...string) {
 	}
 }
 
-// An old ledger is added up from 40 days ago; of that the last 30 days are shown.
-func TestRollupAddsUp(t *testing.T) {
+// The first pass sums the last 40 days. The figures contain the last 30.
+func TestRollup(t *testing.T) {
 	t.Parallel()
 	b := newLedgerRollup(t)
 	now := testkit.StartTime()
@@ -113,43 +113,43 @@ func TestRollupAddsUp(t *testing.T) {
 	b.accrue(t, mine, today.Add(-time.Microsecond), 30) // yesterday
 	b.enter(t, mine, "accrual", 5, "EUR", today)
 	b.enter(t, mine, "return", -1000, "GBP", today)
-	b.accrue(t, mine, now.Add(-time.Second), 7) // may not be alone
+	b.accrue(t, mine, now.Add(-time.Second), 7) // less than a minute old, not added yet
 	b.accrue(t, theirs, today.AddDate(0, 0, -29), 1)
-	b.accrue(t, theirs, today.AddDate(0, 0, -29).Add(-time.Microsecond), 2) // not shown
+	b.accrue(t, theirs, today.AddDate(0, 0, -29).Add(-time.Microsecond), 2) // not in the figures
 	b.accrue(t, theirs, today.AddDate(0, 0, -39), 3)
-	b.accrue(t, theirs, today.AddDate(0, 0, -39).Add(-time.Microsecond), 4) // not kept
+	b.accrue(t, theirs, today.AddDate(0, 0, -39).Add(-time.Microsecond), 4) // not in partner_days
 	b.Exec(t, `INSERT INTO traffic_minutes SELECT minute, $1, $1, $1, 'ping', 'priced', 1, '{}' FROM unnest($2::timestamptz[]) AS minute`,
 		theirs, []time.Time{today, today.Add(time.Hour), today.Add(-time.Hour)})
 
 	b.pass(t)
 	before := []string{"2025-11-24 theirs GBP 1 3", "2025-12-03 theirs GBP 1 2", "2025-12-04 theirs GBP 1 1",
 		"2026-01-01 mine GBP 1 30", "2026-01-02 mine EUR 1 5"}
-	want(t, "the days", b.days(t), append(before, "2026-01-02 mine GBP 2 1200")...)
+	want(t, "days", b.days(t), append(before, "2026-01-02 mine GBP 2 1200")...)
 	others := []string{"new 0 []", `theirs 1 [{"minor": 1, "currency": "GBP"}] 2026-01-02 01:00:00+00`}
-	want(t, "what is shown", b.shown(t),
+	want(t, "figures", b.figures(t),
 		append([]string{`mine 4 [{"minor": 5, "currency": "EUR"}, {"minor": 1230, "currency": "GBP"}]`}, others...)...)
 	if got := b.until(t); !got.Equal(now.Add(-time.Minute)) {
-		t.Errorf("added up until %s, want a minute before %s", got, now)
+		t.Errorf("added_until is %s, want a minute before %s", got, now)
 	}
 
 	b.clock.Advance(time.Minute)
-	b.Exec(t, `DELETE FROM traffic_minutes`) // retention: when it last came is still known
+	b.Exec(t, `DELETE FROM traffic_minutes`) // last_traffic_at must remain
 	b.pass(t)
-	want(t, "a minute later", b.days(t), append(before, "2026-01-02 mine GBP 3 1207")...)
-	want(t, "what is shown a minute later", b.shown(t),
+	want(t, "days a minute later", b.days(t), append(before, "2026-01-02 mine GBP 3 1207")...)
+	want(t, "figures a minute later", b.figures(t),
 		append([]string{`mine 5 [{"minor": 5, "currency": "EUR"}, {"minor": 1237, "currency": "GBP"}]`}, others...)...)
 
 	b.clock.Advance(24 * time.Hour)
 	b.pass(t)
-	want(t, "a day later", b.days(t), append(before[1:], "2026-01-02 mine GBP 3 1207")...)
-	if got := b.shown(t); strings.Contains(got, `theirs 1`) {
-		t.Errorf("what is 30 days old is still shown: %s", got)
+	want(t, "days a day later", b.days(t), append(before[1:], "2026-01-02 mine GBP 3 1207")...)
+	if got := b.figures(t); strings.Contains(got, `theirs 1`) {
+		t.Errorf("the figures still contain a lead that is 30 days old: %s", got)
 	}
 }
 
-// What is committed later than a minute after its time is found when its day has
-// been over for a quarter of an hour.
-func TestRollupFindsWhatCameLate(t *testing.T) {
+// An entry that is committed more than a minute after its time is added 15 minutes after the end of
+// its day.
+func TestRollupAddsLateEntries(t *testing.T) {
 	t.Parallel()
 	b := newLedgerRollup(t)
 	mine := b.partner(t, "mine")
@@ -160,14 +160,14 @@ func TestRollupFindsWhatCameLate(t *testing.T) {
 	b.accrue(t, mine, midnight, 3)
 	b.clock.Set(midnight.Add(15*time.Minute - time.Microsecond))
 	b.pass(t)
-	want(t, "before the day is added up again", b.days(t), "2026-01-02 mine GBP 1 100", "2026-01-03 mine GBP 1 3")
+	want(t, "before the day is summed again", b.days(t), "2026-01-02 mine GBP 1 100", "2026-01-03 mine GBP 1 3")
 	b.clock.Advance(time.Microsecond)
 	b.pass(t)
-	want(t, "then", b.days(t), "2026-01-02 mine GBP 2 120", "2026-01-03 mine GBP 1 3")
-	want(t, "what is shown", b.shown(t), `mine 3 [{"minor": 123, "currency": "GBP"}]`)
+	want(t, "after the day is summed again", b.days(t), "2026-01-02 mine GBP 2 120", "2026-01-03 mine GBP 1 3")
+	want(t, "figures", b.figures(t), `mine 3 [{"minor": 123, "currency": "GBP"}]`)
 }
 
-// A roll-up that stood still for longer than days are kept begins anew.
+// A rollup that has not run for longer than the retention period starts with the oldest day in it.
 func TestRollupCatchesUp(t *testing.T) {
 	t.Parallel()
 	b := newLedgerRollup(t)
@@ -179,17 +179,17 @@ func TestRollupCatchesUp(t *testing.T) {
 	}
 	b.clock.Set(testkit.StartTime().AddDate(0, 0, 61).Add(time.Hour))
 	b.pass(t)
-	want(t, "the days", b.days(t), "2026-02-21 mine GBP 1 50", "2026-03-03 mine GBP 1 60", "2026-03-04 mine GBP 1 61")
-	want(t, "what is shown", b.shown(t), `mine 3 [{"minor": 171, "currency": "GBP"}]`)
+	want(t, "days", b.days(t), "2026-02-21 mine GBP 1 50", "2026-03-03 mine GBP 1 60", "2026-03-04 mine GBP 1 61")
+	want(t, "figures", b.figures(t), `mine 3 [{"minor": 171, "currency": "GBP"}]`)
 }
 
-// Nodes pass at once while entries come in and the time goes on: nothing is counted
-// twice, and nothing left out.
-func TestRollupsAtOnce(t *testing.T) {
+// Nodes run concurrently while entries are added and time advances. Each entry is counted exactly
+// once.
+func TestConcurrentRollups(t *testing.T) {
 	t.Parallel()
 	b := newLedgerRollup(t)
 	mine := b.partner(t, "mine")
-	b.clock.Set(testkit.StartTime().Truncate(24 * time.Hour).Add(-2 * time.Minute)) // midnight comes while they are at it
+	b.clock.Set(testkit.StartTime().Truncate(24 * time.Hour).Add(-2 * time.Minute)) // so that the rounds cross midnight
 	nodes := []*reporting.Rollup{b.roll, b.node(testkit.Open(t, b.AppURL)), b.node(testkit.Open(t, b.AppURL))}
 	for round := range 20 {
 		b.accrue(t, mine, b.clock.Now(), int64(round+1), 1)
@@ -206,11 +206,11 @@ func TestRollupsAtOnce(t *testing.T) {
 			}
 		}
 	}
-	want(t, "the days", b.days(t), "2026-01-01 mine GBP 4 5", "2026-01-02 mine GBP 36 225")
-	want(t, "what is shown", b.shown(t), `mine 40 [{"minor": 230, "currency": "GBP"}]`)
+	want(t, "days", b.days(t), "2026-01-01 mine GBP 4 5", "2026-01-02 mine GBP 36 225")
+	want(t, "figures", b.figures(t), `mine 40 [{"minor": 230, "currency": "GBP"}]`)
 }
 
-func TestRollupLeavesItToTheNodeAtWork(t *testing.T) {
+func TestRollupSkipsWhileAnotherNodeRuns(t *testing.T) {
 	t.Parallel()
 	b := newLedgerRollup(t)
 	other := testkit.Connect(t, b.AppURL)
@@ -223,19 +223,19 @@ func TestRollupLeavesItToTheNodeAtWork(t *testing.T) {
 	}
 	b.pass(t)
 	if n := testkit.Value[int](t, b.Database, `SELECT count(*) FROM partner_figures_state`); n != 0 {
-		t.Error("a pass did not wait for its turn")
+		t.Error("a pass ran while another node had the lock")
 	}
 	if err := tx.Rollback(t.Context()); err != nil {
 		t.Fatal(err)
 	}
 	b.pass(t)
 	if got := b.until(t); !got.Equal(testkit.StartTime().Add(-time.Minute)) {
-		t.Errorf("added up until %s", got)
+		t.Errorf("added_until is %s, want a minute before the start time", got)
 	}
 }
 
-// When nothing has come, only how far it is known that nothing has is written.
-func TestAnIdleRollupWritesNothing(t *testing.T) {
+// Without new entries, only partner_figures_state is written, and only if time has advanced.
+func TestIdleRollupWritesOnlyItsProgress(t *testing.T) {
 	t.Parallel()
 	b := newLedgerRollup(t)
 	for i := range 3 {
@@ -254,7 +254,7 @@ func TestAnIdleRollupWritesNothing(t *testing.T) {
 	b.pass(t)
 	for i, table := range tables {
 		if got := versions(table); got != had[i] {
-			t.Errorf("with the clock standing, %s was written: %s, was %s", table, got, had[i])
+			t.Errorf("without time passing, %s was written: %s, was %s", table, got, had[i])
 		}
 	}
 	b.clock.Advance(20 * time.Second)
@@ -267,19 +267,19 @@ func TestAnIdleRollupWritesNothing(t *testing.T) {
 	b.accrue(t, testkit.Value[uuid.UUID](t, b.Database, `SELECT id FROM partners WHERE slug = 'p1'`), b.clock.Now(), 1)
 	b.clock.Advance(2 * time.Minute)
 	b.pass(t)
-	kept := 0
+	unchanged := 0
 	for _, version := range strings.Fields(versions("partner_figures")) {
 		if slices.Contains(strings.Fields(had[1]), version) {
-			kept++
+			unchanged++
 		}
 	}
-	if want := len(strings.Fields(had[1])) - 1; kept != want {
-		t.Errorf("%d rows of partner_figures were left alone, want all but one of %d", kept, want+1)
+	if want := len(strings.Fields(had[1])) - 1; unchanged != want {
+		t.Errorf("%d rows of partner_figures are unchanged, want %d", unchanged, want)
 	}
 }
 
-// Sandbox leads pay nobody and count in no figure (decision 25).
-func TestRollupKnowsNoSandbox(t *testing.T) {
+// Sandbox leads earn nothing and are not in the figures (decision 25).
+func TestRollupExcludesSandboxLeads(t *testing.T) {
 	t.Parallel()
 	p := testkit.NewPlatform(t, testkit.NewDatabase(t))
 	node := p.Intake(intake.Settings{DefaultMode: models.SigningRequired})
@@ -310,7 +310,7 @@ func TestRollupKnowsNoSandbox(t *testing.T) {
 		}
 	}
 	if n := testkit.Value[int](t, p.DB, `SELECT count(*) FROM leads WHERE sandbox`); n != 1 {
-		t.Fatalf("%d sandbox leads, want one", n)
+		t.Fatalf("got %d sandbox leads, want 1", n)
 	}
 	p.Time.Advance(time.Hour)
 	log, _ := testkit.NewLog()
@@ -319,23 +319,23 @@ func TestRollupKnowsNoSandbox(t *testing.T) {
 	}
 	got := testkit.Value[string](t, p.DB,
 		`SELECT string_agg(leads || ' ' || payouts, '') FROM partner_figures WHERE partner_id = $1`, p.Required.ID)
-	want(t, "the figures", got, fmt.Sprintf(`1 [{"minor": %d, "currency": "GBP"}]`, paid))
+	want(t, "figures", got, fmt.Sprintf(`1 [{"minor": %d, "currency": "GBP"}]`, paid))
 }
 
-// The first pass comes at once; what fails is told, and tried again.
-func TestRollupRuns(t *testing.T) {
+// Run makes its first pass immediately and logs a failure without SQL.
+func TestRollupRunLogsFailures(t *testing.T) {
 	t.Parallel()
 	b := newLedgerRollup(t)
 	b.Exec(t, `REVOKE SELECT ON ledger_entries FROM pingpost_app`)
 	ctx, stop := context.WithCancel(t.Context())
 	var running sync.WaitGroup
 	running.Go(func() { b.roll.Run(ctx) })
-	testkit.Eventually(t, 10*time.Second, "the failure is told", func() bool {
+	testkit.Eventually(t, 10*time.Second, "the failure is logged", func() bool {
 		return b.log.Count(`"level":"ERROR"`)+b.log.Count(`"level":"WARN"`) == 1
 	})
 	stop()
 	running.Wait()
 	if leaked := b.log.String(); strings.Contains(leaked, "SELECT") {
-		t.Errorf("the log tells SQL: %s", leaked)
+		t.Errorf("the log contains SQL: %s", leaked)
 	}
 }
