@@ -56,7 +56,7 @@ func TestCreateAccountRejects(t *testing.T) {
 		reason string
 	}{
 		{"taken", partners.NewAccount{Identifier: "Harbour-Search"}, apperr.Conflict, "identifier_taken"},
-		{"taken in another case", partners.NewAccount{Identifier: "harbour-search"}, apperr.Conflict, "identifier_taken"},
+		{"in use, in another case", partners.NewAccount{Identifier: "harbour-search"}, apperr.Conflict, "identifier_taken"},
 		{"looks like one taken", partners.NewAccount{Identifier: "harb0ur_search"}, apperr.Conflict, "identifier_alike"},
 		{"a Cyrillic letter", partners.NewAccount{Identifier: "h\u0430rbour"}, apperr.Invalid, "identifier_form"},
 		{"129 characters", partners.NewAccount{Identifier: strings.Repeat("a", 129)}, apperr.Invalid, "identifier_form"},

@@ -21,7 +21,7 @@ const (
 )
 
 // Caps tracks which partners have reached their daily cap. Its count is at most a second old.
-// Quotes issued before the cap was reached are still honored.
+// Quotes issued before the cap was reached are still honoured.
 type Caps struct {
 	db     *postgres.DB
 	clock  clock.Clock
@@ -56,7 +56,7 @@ func (c *Caps) Reached(p *Partner) bool {
 	return last.day.Equal(dayOf(c.clock.Now())) && last.reached[p.ID]
 }
 
-// Age returns the age of the count, or the time since NewCaps if there is none.
+// Age returns the age of the count, or the time since NewCaps without a count.
 func (c *Caps) Age() time.Duration { return c.clock.Now().Sub(c.last.Load().at) }
 
 // Run counts twice a second until ctx ends. If counting fails, the last count applies until the

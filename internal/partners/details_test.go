@@ -165,7 +165,7 @@ func TestSetDetailsReportsAllProblems(t *testing.T) {
 			Notes:        "bell\a",
 			Contacts: []partners.Contact{
 				{},
-				{Role: long, Email: "nobody", Phone: strings.Repeat("1", 41)},
+				{Role: long, Email: "ann", Phone: strings.Repeat("1", 41)},
 				{Name: "a\nb", Email: "ann@example.org "},
 			},
 		}, []string{"name required", "legal_name too_long", "address too_long", "tax_id invalid_value", "payment_terms too_long", "manager invalid_value", "notes invalid_value",

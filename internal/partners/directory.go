@@ -82,7 +82,7 @@ type Price struct {
 	AgreedAt     time.Time // when the partner went from no pricing to some
 }
 
-// agreementGrace is how long after AgreedAt quotes from the shared base URL are still honored.
+// agreementGrace is how long after AgreedAt quotes from the shared base URL are still honoured.
 // Nodes' clocks differ by up to quote.MaxAhead, and new pricing takes a moment to be committed
 // and loaded.
 const agreementGrace = 2 * quote.MaxAhead

@@ -79,7 +79,7 @@ func (s *Service) RevokeLink(ctx context.Context, sc scope.Scope, partner models
 	})
 }
 
-// Link returns the partner's link. ok is false if there is none.
+// Link returns the partner's link. ok is false without a link.
 func (s *Service) Link(
 	ctx context.Context, sc scope.Scope, partner models.Partner,
 ) (link models.PartnerLink, ok bool, err error) {

@@ -12,7 +12,7 @@
 //   - A secret is valid from not_before to retires_at, which is exclusive. Revoking it
 //     takes effect like any other change, without waiting for retires_at.
 //   - Price.AgreedAt is when the partner went from no pricing to some. Quotes from the shared
-//     base URL are honored if they were issued no later than agreementGrace after it.
+//     base URL are honoured if they were issued no later than agreementGrace after it.
 //   - A daily cap counts accruals by the UTC day of their occurred_at.
 //
 // Invariants enforced by the schema:

@@ -91,7 +91,7 @@ func priceOf(row models.PartnerPrice) (p Price, err error) {
 }
 
 // SetPricing replaces a partner's pricing. All nodes apply it within a second to pings on the
-// partner's own base URL. Quotes issued before are honored (decision 5). It fails if the current
+// partner's own base URL. Quotes issued before are honoured (decision 5). It fails if the current
 // version is not version. If the policy requires a second person, it proposes the change instead.
 func (s *Service) SetPricing(
 	ctx context.Context, sc scope.Scope, partner uuid.UUID, version int, form PriceForm, tax *pricingrules.Taxonomy,

@@ -83,8 +83,8 @@ func (r *Rollup) Update(ctx context.Context) error {
 // the completed days before whole.
 type progress struct{ until, whole time.Time }
 
-// step sums one completed day again or, if there is none, adds the latest entries. It reports
-// whether there is more to do.
+// step sums one completed day again, or adds the latest entries if all completed days are done. It
+// reports whether there is more to do.
 func (r *Rollup) step(ctx context.Context, tx pgx.Tx) (more bool, err error) {
 	now := r.clock.Now()
 	had, mine, err := r.begin(ctx, tx, now)

@@ -60,7 +60,7 @@ func (in *Reader) LastUsed(ctx context.Context, sc scope.Scope, partner uuid.UUI
 type AccountUnsigned struct {
 	Account         uuid.UUID
 	Posts, Unsigned int64     // accepted ones
-	Last            time.Time // minute of the last unsigned post; zero if there is none
+	Last            time.Time // minute of the last unsigned post; zero if all were signed
 }
 
 // Unsigned counts a partner's accepted posts since a time by account, including sandbox accounts.

@@ -356,19 +356,19 @@ func detailsRead(v PartnerDetailsView) templ.Component {
 		if templ_7745c5c3_Err != nil {
 			return templ_7745c5c3_Err
 		}
-		templ_7745c5c3_Err = ui.Pair("Legal name", v.LegalName, "not given").Render(ctx, templ_7745c5c3_Buffer)
+		templ_7745c5c3_Err = ui.Pair("Legal name", v.LegalName, "not set").Render(ctx, templ_7745c5c3_Buffer)
 		if templ_7745c5c3_Err != nil {
 			return templ_7745c5c3_Err
 		}
-		templ_7745c5c3_Err = ui.Pair("Address", v.Address, "not given").Render(ctx, templ_7745c5c3_Buffer)
+		templ_7745c5c3_Err = ui.Pair("Address", v.Address, "not set").Render(ctx, templ_7745c5c3_Buffer)
 		if templ_7745c5c3_Err != nil {
 			return templ_7745c5c3_Err
 		}
-		templ_7745c5c3_Err = ui.Pair("Tax ID", v.TaxID, "not given").Render(ctx, templ_7745c5c3_Buffer)
+		templ_7745c5c3_Err = ui.Pair("Tax ID", v.TaxID, "not set").Render(ctx, templ_7745c5c3_Buffer)
 		if templ_7745c5c3_Err != nil {
 			return templ_7745c5c3_Err
 		}
-		templ_7745c5c3_Err = ui.Pair("Payment terms", v.PaymentTerms, "not given").Render(ctx, templ_7745c5c3_Buffer)
+		templ_7745c5c3_Err = ui.Pair("Payment terms", v.PaymentTerms, "not set").Render(ctx, templ_7745c5c3_Buffer)
 		if templ_7745c5c3_Err != nil {
 			return templ_7745c5c3_Err
 		}

@@ -18,7 +18,7 @@ import (
 // documentation. POST URL/link creates a link, POST URL/link/revoke revokes it.
 type PartnerDocumentationView struct {
 	Head     PartnerHead
-	Created  time.Time // when the link was created; zero if there is none
+	Created  time.Time // when the link was created; zero without a link
 	CanWrite bool
 }
 

@@ -483,7 +483,7 @@ func pricingHelp(baseURL string) templ.Component {
 
 const (
 	adjustmentHint = "A percentage of the rate card price, such as +5 or -2.5. From -90 to +900, with at most two decimals."
-	capHint        = "When the cap is reached, pings get no price until midnight UTC. Quotes issued before that are still honored. Sandbox leads do not count."
+	capHint        = "When the cap is reached, pings get no price until midnight UTC. Quotes issued before that are still honoured. Sandbox leads do not count."
 	exclusionsHint = "One per line. Matching pings get no price. Enter an industry, a category or a country, or combine them with commas, such as: industry plumber, country FR."
 )
 

@@ -22,7 +22,7 @@ type SecretCreatedView struct {
 	Secret      string
 	Ends        time.Time // expiry of the older secrets; zero if this was not a rotation
 	BaseURL     string
-	LinkCreated time.Time // when the documentation link was created; zero if there is none
+	LinkCreated time.Time // when the documentation link was created; zero without a link
 	NextLabel   string
 	NextURL     string
 }

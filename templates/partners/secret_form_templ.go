@@ -83,7 +83,7 @@ func SecretForm(v SecretFormView) templ.Component {
 			if templ_7745c5c3_Err != nil {
 				return templ_7745c5c3_Err
 			}
-			templ_7745c5c3_Err = ui.FormField(ui.Field{Name: "label", Label: "Label", Optional: true, Value: v.Label, Autocomplete: "off", Error: v.Errors.For("label"), Hint: "A name that you and the partner recognize, such as “live 2026”."}).Render(ctx, templ_7745c5c3_Buffer)
+			templ_7745c5c3_Err = ui.FormField(ui.Field{Name: "label", Label: "Label", Optional: true, Value: v.Label, Autocomplete: "off", Error: v.Errors.For("label"), Hint: "A name that you and the partner recognise, such as “live 2026”."}).Render(ctx, templ_7745c5c3_Buffer)
 			if templ_7745c5c3_Err != nil {
 				return templ_7745c5c3_Err
 			}
