@@ -159,7 +159,7 @@ func withoutScript(t *testing.T, chromium *browser.Browser, url string) {
 func arrivalsShow(t *testing.T, chromium *browser.Browser, url string) {
 	p := chromium.Page(t, browser.Emulation{})
 	p.Open(url + "/onboarding-waiting")
-	if got := p.Text("#arrivals .status"); got != "Waiting for the first post…" {
+	if got := p.Text("#arrivals .status"); got != "Waiting for the first lead…" {
 		t.Errorf("it says %q", got)
 	}
 	const said = `document.getElementById("announce").textContent`

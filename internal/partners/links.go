@@ -27,7 +27,7 @@ const (
 )
 
 var (
-	errNoLink = apperr.New(apperr.NotFound, "link", "The partner has no documentation link. Create one first.")
+	errNoLink = apperr.New(apperr.NotFound, "link", "The partner has no documentation link to revoke.")
 	// errUnknownLink is the same for every token that is not valid.
 	errUnknownLink = apperr.New(apperr.NotFound, "not_found", "Not Found")
 )

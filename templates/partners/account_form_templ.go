@@ -219,7 +219,7 @@ func accountIdentity(v AccountFormView) templ.Component {
 		}
 		ctx = templ.ClearChildren(ctx)
 		if v.New {
-			templ_7745c5c3_Err = ui.FormField(ui.Field{Name: "identifier", Label: "partnerId", Value: v.Identifier, Autocomplete: "off", Error: v.Errors.For("identifier"), Hint: "The partner sends it in its posts, in exactly this spelling. It must be unique on the platform and cannot be changed later."}).Render(ctx, templ_7745c5c3_Buffer)
+			templ_7745c5c3_Err = ui.FormField(ui.Field{Name: "identifier", Label: "partnerId", Value: v.Identifier, Autocomplete: "off", Error: v.Errors.For("identifier"), Hint: "The partner must send exactly this value in its posts. It must be unique on the platform and cannot be changed later."}).Render(ctx, templ_7745c5c3_Buffer)
 			if templ_7745c5c3_Err != nil {
 				return templ_7745c5c3_Err
 			}

@@ -69,7 +69,7 @@ func PartnerAccounts(v PartnerAccountsView) templ.Component {
 			if templ_7745c5c3_Err != nil {
 				return templ_7745c5c3_Err
 			}
-			templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 2, "</div><p class=\"hint\">Each post belongs to the account in its <code>partnerId</code>, or to the default account if it has none.</p>")
+			templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 2, "</div><p class=\"hint\">Posts belong to the account with their <code>partnerId</code>. Posts without a <code>partnerId</code> belong to the default account.</p>")
 			if templ_7745c5c3_Err != nil {
 				return templ_7745c5c3_Err
 			}

@@ -84,7 +84,7 @@ func SignatureCheck(v CheckView) templ.Component {
 			if templ_7745c5c3_Err != nil {
 				return templ_7745c5c3_Err
 			}
-			templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 3, " sent it. The signature is checked against all of its secrets, including expired and revoked ones. Nothing is stored.</p><form class=\"form form-wide\" action=\"")
+			templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 3, " sent it. The signature is checked against all of its secrets, including expired and revoked ones. The pasted values are not stored.</p><form class=\"form form-wide\" action=\"")
 			if templ_7745c5c3_Err != nil {
 				return templ_7745c5c3_Err
 			}

@@ -88,7 +88,7 @@ func OnboardingEvents(v OnboardingLive, now time.Time) templ.Component {
 			return templ_7745c5c3_Err
 		}
 		if v.Waiting {
-			templ_7745c5c3_Err = ui.Status("busy", "waiting", "Waiting for the first post…").Render(ctx, templ_7745c5c3_Buffer)
+			templ_7745c5c3_Err = ui.Status("busy", "waiting", "Waiting for the first lead…").Render(ctx, templ_7745c5c3_Buffer)
 			if templ_7745c5c3_Err != nil {
 				return templ_7745c5c3_Err
 			}
@@ -137,7 +137,7 @@ func OnboardingEvents(v OnboardingLive, now time.Time) templ.Component {
 // Announcement is the text for screen readers. It changes only when there is a new event.
 func (v OnboardingLive) Announcement() string {
 	if len(v.Events) == 0 {
-		return "Waiting for the first post"
+		return "Waiting for the first lead"
 	}
 	newest := v.Events[0]
 	return newest.What + ", " + ui.UTC(newest.At)
