@@ -107,7 +107,7 @@ func (h *Handlers) categoryNames(k *web.Request) map[string]string {
 func (h *Handlers) compareTable(k *web.Request, path string, changes []pricingrules.Change, keep ...string) view.CompareTable {
 	q := k.R.URL.Query()
 	filters := []string{"q", "country", "urgency", "category", "only"}
-	kept := url.Values{}
+	query := url.Values{}
 	v := view.CompareTable{
 		Action:     path,
 		Search:     web.Short(q.Get("q")),
@@ -121,11 +121,11 @@ func (h *Handlers) compareTable(k *web.Request, path string, changes []pricingru
 	}
 	for _, name := range keep {
 		if value := q.Get(name); value != "" {
-			kept.Set(name, value)
+			query.Set(name, value)
 			v.Keep = append(v.Keep, ui.Hidden{Name: name, Value: value})
 		}
 	}
-	v.State = ui.ListState{Filtered: web.IsFiltered(q, filters...), ClearURL: path + "?" + kept.Encode()}
+	v.State = ui.ListState{Filtered: web.IsFiltered(q, filters...), ClearURL: path + "?" + query.Encode()}
 	left := slices.DeleteFunc(slices.Clone(changes), func(c pricingrules.Change) bool { return !comparedAs(c, q) })
 	part, before, after := comparePart(left, q.Get("before"), q.Get("after"))
 	v.Rows, v.Pager = h.compareRows(k, part), web.CursorPager(path, q, before, after)

@@ -51,19 +51,19 @@ func (s *Service) beginWith(
 func (s *Service) makeWith(
 	tx *gorm.DB, title, what string, do func(models.RateCard, *draftRules) error,
 ) (draft models.RateCard, writeAudit func() error, err error) {
-	begun, source, err := s.begin(tx, title, 0)
+	created, source, err := s.begin(tx, title, 0)
 	if err != nil {
 		return draft, nil, err
 	}
-	p, err := s.patchBy(tx, begun, do)
+	p, err := s.patchBy(tx, created, do)
 	if err == nil && len(p) == 0 {
 		err = errSame
 	}
 	if err == nil {
-		err = s.saveEdit(tx, begun, what, nil, p)
+		err = s.saveEdit(tx, created, what, nil, p)
 	}
 	if err == nil {
-		err = tx.Where("id = ?", begun.ID).Take(&draft).Error
+		err = tx.Where("id = ?", created.ID).Take(&draft).Error
 	}
 	return draft, func() error {
 		if err := s.auditBegin(tx, draft, source); err != nil {

@@ -12,8 +12,8 @@ import (
 	pricingrules "github.com/pingpost/pingpost/pricing_rules"
 )
 
-// begun returns a service with the shipped card and a function that counts the rows of drafts.
-func begun(t *testing.T) (*ratecard.Service, *testkit.Database, func() [4]int) {
+// newShipped returns a service with the shipped card and a function that counts the rows of drafts.
+func newShipped(t *testing.T) (*ratecard.Service, *testkit.Database, func() [4]int) {
 	t.Helper()
 	d := testkit.NewDatabase(t)
 	s := service(t, d).By(audit.Operator)
@@ -34,7 +34,7 @@ func base(industry, country string, minor int64) []ratecard.BaseChange {
 
 // CreateDraftWithBases saves a draft together with its first edit, or nothing.
 func TestCreateDraftWithBases(t *testing.T) {
-	s, d, rows := begun(t)
+	s, d, rows := newShipped(t)
 	before := rows()
 	draft, err := s.CreateDraftWithBases(t.Context(), " Spring ", "a base", base("plumber", "GB", 5000))
 	if err != nil || draft.State != models.RateCardDraft || draft.Title != "Spring" || draft.BasedOn != 1 ||
@@ -45,9 +45,9 @@ func TestCreateDraftWithBases(t *testing.T) {
 	if got, want := rows(), [4]int{before[0] + 1, before[1] + rules + 1, before[2] + 1, before[3] + 2}; got != want {
 		t.Errorf("got %v rows, want %v", got, want)
 	}
-	var told []string
-	if err := d.Gorm.Model(&models.AuditEvent{}).Where("id > ?", before[3]).Order("id").Pluck("action", &told).Error; err != nil || !slices.Equal(told, []string{"pricing.begin", "pricing.edit"}) {
-		t.Errorf("got audit events %q (%v)", told, err)
+	var actions []string
+	if err := d.Gorm.Model(&models.AuditEvent{}).Where("id > ?", before[3]).Order("id").Pluck("action", &actions).Error; err != nil || !slices.Equal(actions, []string{"pricing.begin", "pricing.edit"}) {
+		t.Errorf("got audit events %q (%v)", actions, err)
 	}
 	found, err := s.Draft(t.Context(), ratecard.ID(draft.ID))
 	if err != nil || found.Edits != 1 || found.RowVersion != draft.RowVersion {
@@ -96,7 +96,7 @@ func TestCreateDraftWithBases(t *testing.T) {
 
 // PublishBases publishes its change as one version, or saves nothing. Concurrent calls do not lose changes.
 func TestPublishBases(t *testing.T) {
-	s, d, rows := begun(t)
+	s, d, rows := newShipped(t)
 	if now, err := s.PublishBases(t.Context(), "a base", "Storm", base("plumber", "GB", 5000)); err != nil ||
 		now.Version != 2 || now.State != models.RateCardPublished || now.Note != "Storm" || now.BasedOn != 1 {
 		t.Fatalf("%+v (%v)", now, err)

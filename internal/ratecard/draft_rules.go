@@ -144,9 +144,9 @@ type patch []ruleChange
 func (s *draftRules) diff(next *draftRules) (p patch) {
 	for _, at := range s.positions() {
 		was := s.rules[at]
-		is, kept := next.rules[at]
+		is, ok := next.rules[at]
 		switch {
-		case !kept:
+		case !ok:
 			p = append(p, ruleChange{At: at, Was: &was})
 		case is != was:
 			p = append(p, ruleChange{at, &was, &is})

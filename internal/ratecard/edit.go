@@ -242,21 +242,21 @@ func (s *Service) Replace(
 }
 
 func (s *draftRules) replace(with pricingrules.Card) {
-	kept := map[pricingrules.Rule][]int{}
+	unmatched := map[pricingrules.Rule][]int{}
 	for _, at := range s.positions() {
-		kept[s.rules[at]] = append(kept[s.rules[at]], at)
+		unmatched[s.rules[at]] = append(unmatched[s.rules[at]], at)
 	}
 	var added []pricingrules.Rule
 	for _, rule := range with.Rules {
 		rule.Line = 0
-		if at := kept[rule]; len(at) > 0 {
-			kept[rule] = at[1:]
+		if at := unmatched[rule]; len(at) > 0 {
+			unmatched[rule] = at[1:]
 			continue
 		}
 		added = append(added, rule)
 	}
-	for _, gone := range kept {
-		for _, at := range gone {
+	for _, positions := range unmatched {
+		for _, at := range positions {
 			s.drop(at)
 		}
 	}

@@ -238,20 +238,20 @@ func TestRequestReplayReplacesRunningReplay(t *testing.T) {
 	letGo := w.held(t, "20260102")
 	ended := play(t, w.Service)
 	w.waiting(t, 1)
-	anew, err := w.bob.RequestReplay(t.Context(), card, 1)
+	second, err := w.bob.RequestReplay(t.Context(), card, 1)
 	must(t, err)
 	letGo()
 	if got := <-ended; apperr.As(got.err) == nil || apperr.As(got.err).Reason != "taken_over" {
 		t.Errorf("first replay: got %+v", got)
 	}
-	if r, _, err := w.Replay(t.Context(), card.ID); err != nil || r.ID != anew.ID ||
+	if r, _, err := w.Replay(t.Context(), card.ID); err != nil || r.ID != second.ID ||
 		r.State != models.ReplayWaiting || r.DaysDone != 0 {
 		t.Errorf("second replay: got %+v (%v)", r, err)
 	}
 	if got := <-play(t, w.Service); got.err != nil || !got.did {
 		t.Errorf("%+v", got)
 	}
-	w.result(t, card.ID, anew.ID)
+	w.result(t, card.ID, second.ID)
 }
 
 // A replay with an error fails and is not run again.

@@ -65,32 +65,32 @@ func TestUpdate(t *testing.T) {
 		times(14_000, "taxi")}
 	for name, c := range map[string]struct {
 		mine, theirs, want []pricingrules.Rule
-		kept               []ratecard.Conflict
+		conflicts               []ratecard.Conflict
 	}{
-		"nothing of mine": {base, []pricingrules.Rule{times(15_000, "plumber")},
+		"only theirs": {base, []pricingrules.Rule{times(15_000, "plumber")},
 			[]pricingrules.Rule{times(15_000, "plumber")}, nil},
 		"only mine": {append([]pricingrules.Rule{times(15_000, "plumber")}, base[1:]...),
 			append([]pricingrules.Rule{times(16_000, "tutor")}, base...),
 			append([]pricingrules.Rule{times(15_000, "plumber"), times(16_000, "tutor")}, base[1:]...), nil},
-		"one taken out by me": {base[1:], append([]pricingrules.Rule{times(16_000, "tutor")}, base...),
+		"removed by me": {base[1:], append([]pricingrules.Rule{times(16_000, "tutor")}, base...),
 			append([]pricingrules.Rule{times(16_000, "tutor")}, base[1:]...), nil},
-		"one added by me": {append([]pricingrules.Rule{times(16_000, "tutor")}, base...), base[1:],
+		"added by me": {append([]pricingrules.Rule{times(16_000, "tutor")}, base...), base[1:],
 			append([]pricingrules.Rule{times(16_000, "tutor")}, base[1:]...), nil},
 		"both the same": {append([]pricingrules.Rule{times(16_000, "tutor")}, base[1:]...),
 			append([]pricingrules.Rule{times(16_000, "tutor")}, base[1:]...),
 			append([]pricingrules.Rule{times(16_000, "tutor")}, base[1:]...), nil},
-		"both, differently": {append([]pricingrules.Rule{times(15_000, "plumber")}, base[1:]...), append([]pricingrules.Rule{times(16_000, "plumber")}, base[1:]...), append([]pricingrules.Rule{times(16_000, "plumber")}, base[1:]...), []ratecard.Conflict{{
+		"both different": {append([]pricingrules.Rule{times(15_000, "plumber")}, base[1:]...), append([]pricingrules.Rule{times(16_000, "plumber")}, base[1:]...), append([]pricingrules.Rule{times(16_000, "plumber")}, base[1:]...), []ratecard.Conflict{{
 			Target: pricingrules.Target{Industry: "plumber"},
 			Yours:  new(times(15_000, "plumber")),
 		}}},
-		"taken out by me, changed": {base[1:], append([]pricingrules.Rule{times(16_000, "plumber")}, base[1:]...),
+		"removed by me, changed by them": {base[1:], append([]pricingrules.Rule{times(16_000, "plumber")}, base[1:]...),
 			append([]pricingrules.Rule{times(16_000, "plumber")}, base[1:]...),
 			[]ratecard.Conflict{{Target: pricingrules.Target{Industry: "plumber"}}}},
-		"changed by me, taken out": {append([]pricingrules.Rule{times(15_000, "plumber")}, base[1:]...), base[1:], base[1:], []ratecard.Conflict{{
+		"changed by me, removed by them": {append([]pricingrules.Rule{times(15_000, "plumber")}, base[1:]...), base[1:], base[1:], []ratecard.Conflict{{
 			Target: pricingrules.Target{Industry: "plumber"},
 			Yours:  new(times(15_000, "plumber")),
 		}}},
-		"two rules of one target stay": {append([]pricingrules.Rule{floor}, base...),
+		"two rules with one target": {append([]pricingrules.Rule{floor}, base...),
 			append([]pricingrules.Rule{times(16_000, "tutor")}, base...),
 			append([]pricingrules.Rule{floor, times(16_000, "tutor")}, base...), nil},
 	} {
@@ -106,9 +106,9 @@ func TestUpdate(t *testing.T) {
 			_, err := w.Update(t.Context(), card.ID, before.RowVersion-1)
 			rejected(t, err, apperr.Conflict, "changed")
 
-			kept, err := w.Update(t.Context(), card.ID, before.RowVersion)
+			conflicts, err := w.Update(t.Context(), card.ID, before.RowVersion)
 			must(t, err)
-			sameConflicts(t, kept, c.kept)
+			sameConflicts(t, conflicts, c.conflicts)
 			want := map[pricingrules.Rule]int{}
 			for _, rule := range everywhere(1000, c.want...).Rules {
 				want[rule]++
@@ -133,9 +133,9 @@ func TestUpdateWithoutRuleChanges(t *testing.T) {
 	must(t, err)
 	w.supersede(t, 3, everywhere(2000))
 	w.supersede(t, 4, everywhere(2000, times(12_000, "plumber")))
-	kept, err := w.Update(t.Context(), card.ID, card.RowVersion)
-	if err != nil || len(kept) != 0 {
-		t.Fatalf("got conflicts %+v (%v)", kept, err)
+	conflicts, err := w.Update(t.Context(), card.ID, card.RowVersion)
+	if err != nil || len(conflicts) != 0 {
+		t.Fatalf("got conflicts %+v (%v)", conflicts, err)
 	}
 	if got := w.unordered(t, card.ID); len(got) != 2 || got[everywhere(1000).Rules[0]] != 1 ||
 		got[times(12_000, "plumber")] != 1 {
