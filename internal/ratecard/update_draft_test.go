@@ -65,7 +65,7 @@ func TestUpdate(t *testing.T) {
 		times(14_000, "taxi")}
 	for name, c := range map[string]struct {
 		mine, theirs, want []pricingrules.Rule
-		conflicts               []ratecard.Conflict
+		conflicts          []ratecard.Conflict
 	}{
 		"only theirs": {base, []pricingrules.Rule{times(15_000, "plumber")},
 			[]pricingrules.Rule{times(15_000, "plumber")}, nil},
