@@ -18,7 +18,7 @@ import (
 	"github.com/pingpost/pingpost/models"
 )
 
-// Reasons are the reasons for which a lead can be returned, with their labels.
+// Reasons lists the reasons for returning a lead, with their labels.
 var Reasons = []struct {
 	Reason models.ReturnReason
 	Words  string
@@ -55,7 +55,7 @@ var (
 func (s *Service) RequestReturn(
 	ctx context.Context, sc scope.Scope, lead uuid.UUID, reason models.ReturnReason, evidence string,
 ) (r models.Return, err error) {
-	if evidence, err = requiredText("evidence", evidence, "Enter the evidence, such as what the consumer said, when you called, or the id of the duplicate lead."); err != nil {
+	if evidence, err = requiredText("evidence", evidence, "Enter the evidence, such as the consumer's answer, the time of your call, or the id of the duplicate lead."); err != nil {
 		return r, err
 	}
 	if ReturnReasonLabel(reason) == string(reason) {

@@ -671,7 +671,7 @@ func ReturnNew(v ReturnNewView) templ.Component {
 				if templ_7745c5c3_Err != nil {
 					return templ_7745c5c3_Err
 				}
-				templ_7745c5c3_Err = ui.FormField(ui.Field{Name: "evidence", Label: "Evidence", Type: "textarea", Value: v.Evidence, Hint: "For example what the consumer said, when you called, or the id of the duplicate lead. Do not include names, addresses or phone numbers.", Error: v.Errors.For("evidence")}).Render(ctx, templ_7745c5c3_Buffer)
+				templ_7745c5c3_Err = ui.FormField(ui.Field{Name: "evidence", Label: "Evidence", Type: "textarea", Value: v.Evidence, Hint: "For example, the consumer's answer, the time of your call, or the id of the duplicate lead. Do not include names, addresses or phone numbers.", Error: v.Errors.For("evidence")}).Render(ctx, templ_7745c5c3_Buffer)
 				if templ_7745c5c3_Err != nil {
 					return templ_7745c5c3_Err
 				}
