@@ -23,7 +23,7 @@ func TestMain(m *testing.M) {
 func tiny() plan {
 	return plan{
 		PingRounds: 1, PingRound: 50 * time.Millisecond,
-		// A round is longer than the slow database's transaction, or nothing is refused.
+		// A round is longer than the slow database's transaction, so that posts are rejected.
 		PostRounds: 1, PostRound: slowTransaction + 100*time.Millisecond, Connections: 2,
 		FineRounds: 1, FineRound: 100 * time.Millisecond,
 		MicroRounds: 1, MicroTime: time.Millisecond,

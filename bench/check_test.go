@@ -42,7 +42,7 @@ func (s *stage) testChecks(t *testing.T) {
 	} {
 		without(t, p.database, table, func() {
 			if err := check(); err == nil || !strings.Contains(err.Error(), "acknowledged") {
-				t.Errorf("nobody notices that a row of %s is missing: %v", table, err)
+				t.Errorf("a missing row in %s is not detected: %v", table, err)
 			}
 		})
 	}
@@ -53,7 +53,7 @@ func (s *stage) testChecks(t *testing.T) {
 		t.Fatal(err)
 	}
 	if err := p.durable(ctx); err == nil {
-		t.Error("nobody notices that commits are not waited for")
+		t.Error("synchronous_commit = off is not detected")
 	}
 }
 

@@ -26,8 +26,8 @@ type figure struct {
 	floors []float64 // what the machine needs for the bare operation below it
 	flaw   string    // why it misses whatever its number is
 
-	// fastest says that the least of the rounds is the figure, not the median:
-	// what is on nobody else's account can only be slowed down.
+	// fastest means that the fastest round is the figure, not the median. Use it for functions,
+	// which other programs can only slow down.
 	fastest bool
 }
 

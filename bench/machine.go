@@ -19,7 +19,7 @@ import (
 type machine struct {
 	CPU      string
 	Cores    int
-	SHA      string // whether the processor hashes by itself
+	SHA      string // whether the processor has SHA-256 instructions
 	System   string
 	Go       string
 	Postgres string

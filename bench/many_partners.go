@@ -98,12 +98,12 @@ func (b *bench) newManyPartners(ctx context.Context) (_ *manyPartners, err error
 	return c, nil
 }
 
-// search is the whole of a post that names nobody and was signed with a secret
-// that nobody has: every candidate's is tried.
+// search is the handling of a post that names no partner and has an unknown secret, so that every
+// candidate's secret is tried.
 func (c *manyPartners) search(b *testing.B) {
 	now := clock.System{}.Now()
 	q := quoted()
-	q.Partner = uuid.Nil // the quote names nobody either
+	q.Partner = uuid.Nil // the quote names no partner either
 	token, _, err := c.quotes.Append(nil, q, now, [quote.RandomSize]byte{1, 2, 3})
 	if err != nil {
 		b.Fatal(err)
@@ -112,7 +112,7 @@ func (c *manyPartners) search(b *testing.B) {
 	body := append(append(head, bytes.Repeat([]byte("n"), postSize-len(head)-2)...), `"}`...)
 	stamp := strconv.FormatInt(now.Unix(), 10)
 	request := intake.PostRequest{Body: body, Headers: signing.Headers{
-		Timestamp: []string{stamp}, Signature: []string{signing.Sign([]byte("a secret that nobody has"), stamp, body)},
+		Timestamp: []string{stamp}, Signature: []string{signing.Sign([]byte("an unknown secret"), stamp, body)},
 	}}
 	defer timed(b)()
 	for b.Loop() {

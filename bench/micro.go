@@ -32,7 +32,7 @@ type micro struct {
 	limit    time.Duration
 	noAllocs bool
 	product  func(*testing.B)
-	floor    func(*testing.B) // nil when there is none
+	floor    func(*testing.B) // nil if it has no bare operation
 }
 
 // micros measures the functions that requests are made of. It is called between

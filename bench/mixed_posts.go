@@ -19,8 +19,8 @@ const (
 	steadyPosts = 1000
 )
 
-// mixedPosts measures posts among which there are retries and rows that the database
-// refuses, and how long a post takes when there are some at once.
+// mixedPosts measures posts with replays and with rows that the database rejects, and the time of posts
+// at a fixed rate.
 func (b *bench) mixedPosts(ctx context.Context, p *product) error {
 	var before int64
 	if err := p.root.QueryRow(ctx, `SELECT count(*) FROM leads`).Scan(&before); err != nil {

@@ -89,7 +89,7 @@ func (b *bench) press(ctx context.Context, p overloadTest) error {
 			return err
 		}
 		recoveries = append(recoveries, recovery.Seconds())
-		b.progress("overload, %s: %.0f a second answered, %.0f stored; refusals within %s; as usual again after %s",
+		b.progress("overload, %s: %.0f per second answered, %.0f stored; rejections within %s; normal again after %s",
 			p.name, r.answered(), r.rate(), r.Rejection.Round(time.Microsecond), recovery.Round(time.Millisecond))
 	}
 	b.report.overload(p.name, greatest, pressed, recoveries)

@@ -127,13 +127,12 @@ func sendPings(ctx context.Context, job pingsJob) (round, error) {
 	return runLoad(ctx, rolePings, job)
 }
 
-// runLoad runs a load process to its end. A server that refuses spoils a
-// measurement.
+// runLoad runs a load process to its end. It fails if the server rejects a request.
 func runLoad(ctx context.Context, role string, job any) (round, error) {
 	return runRejected(ctx, role, job, 0)
 }
 
-// runRefused allows a share of the requests to be refused.
+// runRejected is runLoad, but allows a share of the requests to be rejected.
 func runRejected(ctx context.Context, role string, job any, share float64) (round, error) {
 	process, err := child.Start(ctx, role, job)
 	if err != nil {
@@ -154,7 +153,7 @@ func runRejected(ctx context.Context, role string, job any, share float64) (roun
 	}
 	switch {
 	case float64(said.Rejected) > share*float64(said.Rejected+said.Acknowledged):
-		err = fmt.Errorf("%d of %d requests were refused, the first with\n%s", said.Rejected,
+		err = fmt.Errorf("%d of %d requests were rejected, the first with\n%s", said.Rejected,
 			said.Rejected+said.Acknowledged, said.Rejection)
 	case said.Acknowledged == 0:
 		err = errors.New("no request was answered")

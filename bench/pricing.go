@@ -59,9 +59,8 @@ func (b *bench) pricing(ctx context.Context) (err error) {
 	return nil
 }
 
-// fillReplay records pings of every industry, country and urgency, from a thousand
-// partners and from nobody, one of fifty of which has prices of its own; one of ten
-// was delivered.
+// fillReplay records pings for every industry, country and urgency, from a thousand partners and without
+// a partner. One partner in fifty has partner pricing, and one ping in ten was delivered.
 func fillReplay(ctx context.Context, db *postgres.DB, d *database, s *ratecard.Service, pings int64) error {
 	var terms []int32
 	for _, industry := range s.Taxonomy().Industries() {

@@ -108,7 +108,7 @@ func familyTime(pid int) (time.Duration, error) {
 		if err != nil {
 			continue // not a process
 		}
-		if s, err := readProcess(other); err == nil && s.parent == pid { // others end meanwhile
+		if s, err := readProcess(other); err == nil && s.parent == pid { // others may have ended
 			sum += s.own
 		}
 	}

@@ -27,7 +27,7 @@ type product struct {
 	kek     []byte
 
 	fastestPosts int
-	answered     int64 // pings in all
+	answered     int64 // total pings
 }
 
 // partnerSlug is whose base URL the measurements use.

@@ -286,8 +286,7 @@ func (r *report) overload(name string, greatest, pressed *subject, recoveries []
 	r.others(part, greatest, pressed)
 }
 
-// refusalMillis leaves out the rounds in which nothing was refused: there was no time
-// to measure.
+// rejectionMillis skips rounds without rejections, which have no time to measure.
 func rejectionMillis(rounds []round) (millis []float64) {
 	for _, r := range rounds {
 		if r.Rejected > 0 {

@@ -33,7 +33,7 @@ type postsJob struct {
 	Bad       float64
 
 	Connections int  // 0 for the usual number
-	Shed        bool // the service may refuse what is too much for it
+	Shed        bool // the service may reject posts when overloaded
 }
 
 func playPosts(ctx context.Context, l *child.Link) error {

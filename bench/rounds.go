@@ -14,12 +14,12 @@ import (
 type subject struct {
 	name    string
 	process *child.Process // its server, when it has one
-	beside  int            // the process id of what it needs besides; 0 for none
+	beside  int            // the id of another process that it needs; 0 for none
 
 	listening listening // where a baseline's server is
 	run       func(context.Context, time.Duration) (round, error)
 
-	acknowledged int64 // in all
+	acknowledged int64 // total
 	rounds       []round
 }
 
@@ -34,12 +34,12 @@ type round struct {
 	Rejection time.Duration // the 99th percentile of rejections
 	postgres  time.Duration // processor time of Postgres
 	others    float64       // share of the machine that others took
-	idle      float64       // share of the machine that nobody took
+	idle      float64       // idle share of the machine
 }
 
 func (r round) rate() float64 { return float64(r.Count) / r.Elapsed.Seconds() }
 
-// answered is acknowledgements and refusals a second.
+// answered returns acknowledged and rejected requests per second.
 func (r round) answered() float64 { return float64(r.Count+r.Rejected) / r.Elapsed.Seconds() }
 
 // each is microseconds of processor time for one request.
@@ -135,7 +135,7 @@ func (b *bench) measureWhenIdle(ctx context.Context, c *subject, length time.Dur
 	}
 }
 
-// awaitQuiet waits until nobody else is at work, as long as there is patience.
+// awaitQuiet waits until no other program uses the machine, within the limit of patience.
 func (b *bench) awaitQuiet(ctx context.Context) error {
 	for b.patience > 0 {
 		before, err := readProcessors()
@@ -178,7 +178,7 @@ func (s spent) since(before spent) float64 {
 	return float64(others) / float64(all)
 }
 
-// idleSince is the share of the machine that nobody took.
+// idleSince returns the idle share of the machine.
 func (s spent) idleSince(before spent) float64 {
 	all := s.machine.all - before.machine.all
 	if all <= 0 {

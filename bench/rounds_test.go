@@ -42,8 +42,8 @@ func TestOtherLoad(t *testing.T) {
 		busy, ours time.Duration // since
 		want       float64
 	}{
-		"nobody else":          {6 * time.Second, 6 * time.Second, 0},
-		"somebody":             {6 * time.Second, 4 * time.Second, 0.25},
+		"no others":            {6 * time.Second, 6 * time.Second, 0},
+		"others":               {6 * time.Second, 4 * time.Second, 0.25},
 		"less than we know of": {5 * time.Second, 6 * time.Second, 0},
 	} {
 		after := before
@@ -85,7 +85,7 @@ func TestPatienceEnds(t *testing.T) {
 	cancel()
 	b := &bench{}
 	if err := b.awaitQuiet(ctx); err != nil {
-		t.Errorf("without patience nobody waits: %v", err)
+		t.Errorf("waited without patience: %v", err)
 	}
 	b.patience = time.Hour
 	if err := b.awaitQuiet(ctx); err != nil && !errors.Is(err, context.Canceled) {

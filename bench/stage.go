@@ -137,8 +137,8 @@ func (s *stage) settle(ctx context.Context) error {
 	}, nil)
 }
 
-// await asks until the answer is yes. When it does not come in time, the error
-// is late's; without late it is none.
+// await calls ask until it returns true. After the timeout it returns late's error, or nil if late is
+// nil.
 func await(ctx context.Context, within time.Duration, ask func() (bool, error), late func() error) error {
 	end := clock.System{}.Now().Add(within)
 	tick := time.NewTicker(20 * time.Millisecond)

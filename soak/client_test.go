@@ -41,7 +41,7 @@ type clients struct {
 
 const deliverers = 16
 
-// client is one that does nothing by itself.
+// client is a client that sends only what a test asks it to.
 func (p *platform) client() *clients {
 	return &clients{
 		p:         p,
@@ -91,7 +91,7 @@ func (c *clients) end() {
 
 func (c *clients) now() int64 { return int64(time.Since(c.began)) }
 
-// watchPings checks that a node that runs answers every ping, whatever becomes of
+// watchPings checks that a node that runs answers every ping, whatever happens to
 // the rest.
 func (c *clients) watchPings(t *testing.T, n *node) {
 	down := n.down.Load()

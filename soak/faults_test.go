@@ -52,7 +52,7 @@ func (p *platform) faults(t *testing.T, c *clients, random *rand.Rand) (all []fa
 func (c *clients) fail(t *testing.T, more int64) {
 	t.Helper()
 	want := c.unanswered.Load() + more
-	testkit.Eventually(t, back, "posts are refused", func() bool { return c.unanswered.Load() >= want })
+	testkit.Eventually(t, back, "posts are rejected", func() bool { return c.unanswered.Load() >= want })
 }
 
 func (p *platform) cutNetwork(t *testing.T, c *clients) {

@@ -61,7 +61,7 @@ func TestNothingGrows(t *testing.T) {
 	}
 }
 
-// everyKind is a lead, a retry of it, a ping that is refused, and a post with a
+// everyKind is a lead, a retry of it, a rejected ping, and a post with a
 // wrong signature, in a client's usual pace.
 func (c *clients) everyKind(t *testing.T, n *node, delivered *atomic.Int64) {
 	tx, err := c.ping(n)
@@ -73,7 +73,7 @@ func (c *clients) everyKind(t *testing.T, n *node, delivered *atomic.Int64) {
 	for _, want := range []struct {
 		secret string
 		status int
-	}{{"a secret that nobody has", http.StatusUnauthorized}, {c.p.secret, http.StatusOK}, {c.p.secret, http.StatusOK}} {
+	}{{"an unknown secret", http.StatusUnauthorized}, {c.p.secret, http.StatusOK}, {c.p.secret, http.StatusOK}} {
 		if got := c.status(n, body, want.secret); got != want.status {
 			t.Errorf("answered %d, want %d", got, want.status)
 		}

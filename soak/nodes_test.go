@@ -34,7 +34,7 @@ func TestTwoNodes(t *testing.T) {
 	t.Run("rolling restarts", func(t *testing.T) { rollingRestarts(t, p) })
 }
 
-// Whoever posts the same a thousand times over both nodes at once has one lead.
+// A post that is sent a thousand times to both nodes at the same time creates one lead.
 func identicalPosts(t *testing.T, p *platform) {
 	c := p.client()
 	tx, err := c.ping(p.nodes[0])
@@ -71,7 +71,7 @@ func identicalPosts(t *testing.T, p *platform) {
 	}
 }
 
-// Suspended, revoked, published: in force on both nodes within a second.
+// Suspending, revoking and publishing take effect on both nodes within a second.
 func changesReachEveryNode(t *testing.T, p *platform) {
 	c := p.client()
 	within := func(what string, holds func(n *node) bool) {
@@ -112,7 +112,7 @@ func changesReachEveryNode(t *testing.T, p *platform) {
 	p.staffChangesReachEveryNode(t, within)
 }
 
-// publish copies the rate card in force, with plumbers excluded or not.
+// publish publishes a copy of the current version, with plumbers excluded or not.
 func (p *platform) publish(t *testing.T, exclude string) {
 	t.Helper()
 	_, err := p.root(t).Exec(t.Context(), fmt.Sprintf(`DO $$

@@ -154,7 +154,7 @@ func (p *platform) startPostgres(t *testing.T) {
 	}
 }
 
-// killPostgres kills all of it and starts it anew.
+// killPostgres kills all of Postgres's processes and starts it again.
 func (p *platform) killPostgres(t *testing.T) {
 	t.Helper()
 	text, err := os.ReadFile(filepath.Join(p.dataDirectory(t), "postmaster.pid"))
@@ -177,7 +177,7 @@ func (p *platform) killPostgres(t *testing.T) {
 	p.startPostgres(t)
 }
 
-// killBackend kills one of Postgres's processes; Postgres then starts all of them anew.
+// killBackend kills one of Postgres's processes. Postgres then restarts all of them.
 func (p *platform) killBackend(t *testing.T) {
 	t.Helper()
 	c := testkit.Connect(t, p.postgres.SuperuserURL(database))

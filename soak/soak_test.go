@@ -118,10 +118,10 @@ func (c *clients) judge(t *testing.T) {
 		}
 	}
 	if broken > told {
-		t.Errorf("%d transactions in all were not answered as promised", broken)
+		t.Errorf("got %d transactions with a wrong answer, want 0", broken)
 	}
 	for tx, l := range all {
-		t.Errorf("%s is stored of a transaction that nobody posted: %s", l.id, tx)
+		t.Errorf("lead %s is stored for a transaction that was not posted: %s", l.id, tx)
 	}
 	var orphans int
 	if err := c.p.root(t).QueryRow(t.Context(), `SELECT (SELECT count(*) FROM consents) + (SELECT count(*) FROM ledger_entries) - 2 * (SELECT count(*) FROM leads)`).Scan(&orphans); err != nil || orphans != 0 {

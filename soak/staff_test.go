@@ -21,7 +21,7 @@ type colleague struct {
 	cookies map[*node]string
 }
 
-// colleague makes somebody with a role, who signs in.
+// colleague creates a user with a role, who signs in.
 func (p *platform) colleague(t *testing.T, role string) *colleague {
 	t.Helper()
 	const password = "a password of some length"
@@ -86,7 +86,7 @@ func (p *platform) staffChangesReachEveryNode(t *testing.T, within func(string, 
 	s.change(t, `UPDATE staff SET status = 'deactivated' WHERE id = %s`)
 	for _, n := range p.nodes { // at once: the row is asked
 		if !s.gets(t, "/", http.StatusSeeOther)(n) {
-			t.Errorf("somebody who was deactivated is let in by %s", n.name)
+			t.Errorf("a deactivated user is accepted by %s", n.name)
 		}
 	}
 }

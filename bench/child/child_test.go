@@ -75,8 +75,7 @@ func TestReceiveReportsChildFailure(t *testing.T) {
 	}
 }
 
-// TestLetGo shows that a child ends by itself and in order when its parent lets
-// go of it, or is told to end.
+// TestLetGo checks that a child ends normally when its parent closes the link or its context ends.
 func TestLetGo(t *testing.T) {
 	for name, let := range map[string]func(*Process, context.CancelFunc) error{
 		"stopped":       func(p *Process, _ context.CancelFunc) error { return p.Stop() },

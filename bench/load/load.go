@@ -86,7 +86,7 @@ func Run(ctx context.Context, j Job) (Result, error) {
 	}
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
-	defer context.AfterFunc(ctx, func() { // answers that nobody waits for any more
+	defer context.AfterFunc(ctx, func() { // do not wait for more answers
 		for _, c := range conns {
 			c.SetDeadline(clock.System{}.Now()) //nolint:errcheck // a closed connection needs none
 		}

@@ -276,7 +276,7 @@ func TestMove(t *testing.T) {
 				rt.Fatal(err)
 			}
 			if rapid.IntRange(0, 4).Draw(rt, "bad") == 0 {
-				keys[0].Wrapped = []byte(rapid.SampledFrom([]string{"", "local", "nobody:v1:AAAA",
+				keys[0].Wrapped = []byte(rapid.SampledFrom([]string{"", "local", "unknown:v1:AAAA",
 					"local:00000000:AAAA", "other:v1:!"}).Draw(rt, "text"))
 				bad[i] = true
 			}

@@ -104,7 +104,7 @@ func New(at time.Time) uuid.UUID {
 	return NewV7(at, random)
 }
 
-// NewV7 builds a UUIDv7 from a time and ten random bytes, of which it uses 74 bits. It is
+// NewV7 builds a UUIDv7 from a time and 74 bits of ten random bytes. It is
 // for callers that choose the bits, such as quotes and the bounds of a search.
 func NewV7(at time.Time, random [10]byte) uuid.UUID {
 	var u uuid.UUID

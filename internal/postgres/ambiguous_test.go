@@ -68,7 +68,7 @@ func TestAmbiguousForReal(t *testing.T) {
 		_, err := d.Pool.Exec(ctx, sql, args...)
 		return err
 	}
-	// meanwhile does something to a statement that is at work. Each has a name in
+	// meanwhile disturbs a running statement. Each has a name in
 	// it: the server goes on sleeping when the caller has gone.
 	meanwhile := func(ctx context.Context, name string, do func(), args ...any) error {
 		ended := make(chan error, 1)
@@ -91,7 +91,7 @@ func TestAmbiguousForReal(t *testing.T) {
 		want bool
 		err  func() error
 	}{
-		{"refused by a constraint", false, func() error {
+		{"rejected by a constraint", false, func() error {
 			return exec(t.Context(), insertPartner, uuid.New(), "Wrong Slug", "", "required", "")
 		}},
 		{"the backend was killed", true, func() error {
@@ -113,7 +113,7 @@ func TestAmbiguousForReal(t *testing.T) {
 			return meanwhile(t.Context(), "prepared", proxy.Down, pgx.QueryExecModeCacheStatement)
 		}},
 		{"the network is away", false, func() error { return exec(t.Context(), `SELECT 1`) }},
-		{"the network is back, a constraint refuses", false, func() error {
+		{"the network is back, a constraint rejects", false, func() error {
 			proxy.Up()
 			return exec(t.Context(), insertPartner, uuid.New(), "Wrong Slug", "", "required", "")
 		}},
@@ -124,7 +124,7 @@ func TestAmbiguousForReal(t *testing.T) {
 		{"what was committed is found", false, func() error {
 			return exec(t.Context(), insertPartner, uuid.New(), "a-partner", "A partner", "required", "")
 		}},
-		{"nobody listens", false, func() error { return connectTo(t, "postgres://127.0.0.1:1/none?sslmode=disable") }},
+		{"no server listening", false, func() error { return connectTo(t, "postgres://127.0.0.1:1/none?sslmode=disable") }},
 	} {
 		err := c.err()
 		if err == nil {

@@ -22,7 +22,7 @@ import (
 // canary stands for any value in a statement, such as an email address or a secret.
 const canary = "canary-5f1c09aa"
 
-// every formats an error, and each error that it wraps, in all the ways in which a log or an
+// every formats an error, and each error that it wraps, in every way in which a log or an
 // answer may print it.
 func every(err error) string {
 	var text bytes.Buffer

@@ -94,7 +94,7 @@ func strict(document []byte) ([]byte, error) {
 	return json.Marshal(doc)
 }
 
-// closeAnswers forbids unnamed fields in all objects in answers.
+// closeAnswers forbids unnamed fields in every object in an answer.
 func closeAnswers(doc *openapi3.T) error {
 	for _, response := range doc.Components.Responses {
 		for mediaType, content := range response.Value.Content {

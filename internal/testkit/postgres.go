@@ -24,7 +24,7 @@ type sharedPostgres struct {
 	server    *devpg.Server
 	err       error
 	root      rootPool
-	databases atomic.Int64 // made so far
+	databases atomic.Int64 // number of databases created
 }
 
 // statement runs a statement as the superuser in the database postgres.

@@ -17,11 +17,11 @@ type Proxy struct {
 	listener net.Listener
 	running  sync.WaitGroup
 
-	mu        sync.Mutex
-	open      map[net.Conn]struct{}
-	down      bool
-	lose      []byte // text in the answer to drop; nil for none
-	meanwhile func() // called before the client's connection is closed
+	mu          sync.Mutex
+	open        map[net.Conn]struct{}
+	down        bool
+	lose        []byte // text in the answer to drop; nil for none
+	beforeClose func() // called before the client's connection is closed
 }
 
 // NewProxy listens on a free local port until the test ends. The database URL must not require
@@ -65,12 +65,12 @@ func (p *Proxy) Up() {
 }
 
 // DropResponse closes the connection instead of forwarding the server's first answer that
-// contains text. Before that, it calls meanwhile if it is not nil. A statement outside a
+// contains text. Before that, it calls beforeClose if it is not nil. A statement outside a
 // transaction is committed before the server answers.
-func (p *Proxy) DropResponse(text string, meanwhile func()) {
+func (p *Proxy) DropResponse(text string, beforeClose func()) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	p.lose, p.meanwhile = []byte(text), meanwhile
+	p.lose, p.beforeClose = []byte(text), beforeClose
 }
 
 func (p *Proxy) accept() {
@@ -123,9 +123,9 @@ func (p *Proxy) pass(to, from net.Conn, lost func([]byte) (bool, func())) {
 	for {
 		n, err := from.Read(buf)
 		if lost != nil {
-			if yes, meanwhile := lost(buf[:n]); yes {
-				if meanwhile != nil {
-					meanwhile()
+			if yes, beforeClose := lost(buf[:n]); yes {
+				if beforeClose != nil {
+					beforeClose()
 				}
 				return
 			}
@@ -142,7 +142,7 @@ func (p *Proxy) isLost(answer []byte) (bool, func()) {
 	if p.lose == nil || !bytes.Contains(answer, p.lose) {
 		return false, nil
 	}
-	meanwhile := p.meanwhile
-	p.lose, p.meanwhile = nil, nil
-	return true, meanwhile
+	beforeClose := p.beforeClose
+	p.lose, p.beforeClose = nil, nil
+	return true, beforeClose
 }

@@ -43,7 +43,7 @@ func TestProxyDropsResponseToCommittedStatement(t *testing.T) {
 		t.Error("the answer was forwarded")
 	}
 	if !called.Load() {
-		t.Error("meanwhile was not called")
+		t.Error("the function was not called")
 	}
 	if n := Value[int](t, d, "SELECT count(*) FROM refusals"); n != 1 {
 		t.Errorf("%d rows were committed, want 1", n)

@@ -108,7 +108,7 @@ func exportsInBrowser(c *admintest.ConsoleWithLedger, p *browser.Page) (address 
 }
 
 // runInBrowser is prepared by one person, approved and paid by another. What is shown
-// while it is prepared comes anew by itself.
+// while it is prepared reloads automatically.
 func runInBrowser(c *admintest.ConsoleWithLedger, t *testing.T, p, fay *browser.Page) (address string) {
 	t.Helper()
 	p.Open(c.URL + "/payouts/runs/new")

@@ -143,13 +143,13 @@ func gridInBrowser(t *testing.T, chromium *browser.Browser) {
 	if browser.Eval[bool](p.Page, `document.querySelector(".bar").dataset.kept !== ""`) {
 		t.Error("the page was loaded again")
 	}
-	quiet(t, p.Page) // the refusal's status
+	quiet(t, p.Page) // the rejection's status
 }
 
 // refusedInGrid types what no cell can hold, from the cell of arborists.
 func rejectedInGrid(t *testing.T, p gridOf) {
 	t.Helper()
-	// What is refused stays in its cell, which says why, while somebody goes on below.
+	// A rejected value stays in its cell with the reason, while the user continues below.
 	p.Press("45,60" + kb.Enter)
 	p.at("architect")
 	p.Wait(`document.querySelector("#f-base-arborist[aria-invalid]")?.value === "45,60" && document.querySelector("#grid-errors").textContent.includes("45.60")`)
@@ -169,7 +169,7 @@ func rejectedInGrid(t *testing.T, p gridOf) {
 	p.Wait(`!document.querySelector("[aria-invalid]") && document.querySelector("#grid-errors").textContent === ""`)
 }
 
-// columnInBrowser pastes a column, and then meets somebody else's edit and a service
+// columnInBrowser pastes a column, and then meets another user's edit and a service
 // that does not answer.
 func columnInBrowser(t *testing.T, chromium *browser.Browser) {
 	p := openGrid(t, chromium)
@@ -182,7 +182,7 @@ func columnInBrowser(t *testing.T, chromium *browser.Browser) {
 		t.Errorf("pasted: bases %d and %d", a, b)
 	}
 
-	// Somebody else's edit is noticed, and many rows are not changed over it.
+	// Another user's edit is detected, and the rows are not overwritten.
 	if err := p.Service(models.Administrator).SetBase(t.Context(), p.Draft.ID, pricingrules.Target{Industry: "mason", Country: "GB"}, 0, 4400); err != nil {
 		t.Fatal(err)
 	}

@@ -66,7 +66,7 @@ func everyReconciliationPage(t *testing.T, chromium *browser.Browser) {
 	p.ConsoleErrors()
 	p.Click(`input[name="numbers"][value="1,234.56"]`)
 	p.Submit(`form[action$="/compare"] button[type="submit"]`)
-	// The page comes anew by itself once the comparison is over.
+	// The page reloads automatically when the comparison is done.
 	p.Wait(`document.querySelector("form[action$='/keep']")`)
 	see(p, "reconciliation-compared")
 	p.Submit(`form[action$="/keep"] button`)
@@ -74,7 +74,7 @@ func everyReconciliationPage(t *testing.T, chromium *browser.Browser) {
 	for _, finding := range reconciliationpages.Findings {
 		p.Open(b.Console.URL + at + "?finding=" + string(finding.Finding))
 		if has(p, "#lines [data-empty]") {
-			t.Errorf("%s: there is none", finding.Finding)
+			t.Errorf("no line with finding %s", finding.Finding)
 		}
 		see(p, "reconciliation-kept-"+string(finding.Finding))
 	}
@@ -111,7 +111,7 @@ func asSpreadsheet(b admintest.ConsoleWithDeliveries, t testing.TB) string {
 	if err != nil {
 		t.Fatal(err)
 	}
-	// The first lead comes to a thousand: an amount that says nothing of how they are written.
+	// The first lead earns a thousand, an amount that does not show the number format.
 	service := b.Options.Payouts.By(audit.Actor{Staff: b.People[models.Finance].ID, Name: "finance@example.com"})
 	_, err = service.Adjust(t.Context(), scope.System, payouts.NewAdjustment{
 		ID:      uuid.New(),
@@ -130,7 +130,7 @@ func asSpreadsheet(b admintest.ConsoleWithDeliveries, t testing.TB) string {
 	return list
 }
 
-// otherStates looks at what a list can be besides compared and kept.
+// otherStates checks the states of a reconciliation apart from compared and saved.
 func otherStates(b admintest.ConsoleWithDeliveries, t *testing.T, p *browser.Page, kept string) {
 	t.Helper()
 	at := b.UploadList(t, "harbour-leads", "leadId,amount,currency", id.Format(id.Lead, uuid.New())+",1,GBP")
@@ -201,7 +201,7 @@ func leavesInPeace(t *testing.T, chromium *browser.Browser) {
 	b.AwaitLockOn(t, "reconciliations")
 	browser.Eval[bool](p, `(() => { document.querySelector("nav a[href='/payouts']").click(); return true })()`)
 	b.AwaitLockOn(t, "ledger_entries")
-	// The answer comes, and the page takes it: it asks again (or loads itself anew).
+	// The answer comes, and the page takes it: it polls again (or reloads).
 	do(part, `COMMIT; BEGIN; LOCK TABLE reconciliations`)
 	b.AwaitLockOn(t, "reconciliations")
 	do(part, `COMMIT`)

@@ -145,7 +145,7 @@ func onboards(t *testing.T, n *node.Node, chromium *browser.Browser, p *browser.
 	}
 	a := node.Decode[node.Delivered](t, n.Post(t, partner, body))
 	p.Wait(`document.querySelector("#arrivals").textContent.includes("` + a.LeadID + `")`)
-	p.Wait(`document.querySelector("#first-post .status-good") !== null`) // by itself
+	p.Wait(`document.querySelector("#first-post .status-good") !== null`) // without a reload
 	if text := p.Text("#arrivals"); !strings.Contains(text, "north-road-sandbox") || !strings.Contains(text, "launch-2026") {
 		t.Error(text)
 	}
@@ -156,7 +156,7 @@ func onboards(t *testing.T, n *node.Node, chromium *browser.Browser, p *browser.
 	}
 }
 
-// rotates changes the secret while posts come in: none is refused for it.
+// rotates replaces the secret while posts arrive. No post is rejected.
 func rotates(t *testing.T, n *node.Node, _ *browser.Browser, p *browser.Page) {
 	who := n.Required
 	var secret atomic.Pointer[string]
@@ -201,7 +201,7 @@ func rotates(t *testing.T, n *node.Node, _ *browser.Browser, p *browser.Page) {
 	close(stop)
 	posts.Wait()
 	if sent.Load() < before+50 || rejected.Load() > 0 {
-		t.Errorf("%d of %d posts were refused", rejected.Load(), sent.Load())
+		t.Errorf("got %d of %d posts rejected, want 0", rejected.Load(), sent.Load())
 	}
 	// All has moved: the older one ends now.
 	older := `main a[href$="/retire"]:not([href*="` + newestSecret(t, n, who) + `"])`
@@ -224,7 +224,7 @@ func newestSecret(t *testing.T, n *node.Node, who node.Partner) string {
 	return id.Format(id.Secret, all[0].ID)
 }
 
-// requires switches enforcement on, having been told what that would refuse.
+// requires turns on required signatures after showing what would be rejected.
 func requires(t *testing.T, n *node.Node, _ *browser.Browser, p *browser.Page) {
 	who := n.Off
 	unsigned := func() node.Answer {

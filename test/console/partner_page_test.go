@@ -47,7 +47,7 @@ func sandboxPartner(t *testing.T, n *node.Node, slug string) node.Partner {
 		partners.NewAccount{Identifier: slug + ".trial", Sandbox: true})
 }
 
-// code is what somebody copies from an element of a page.
+// code returns the text that users copy from an element of a page.
 func code(t testing.TB, page, id string) string {
 	t.Helper()
 	found := regexp.MustCompile(`(?s)<code id="` + id + `">(.*?)</code>`).FindStringSubmatch(page)

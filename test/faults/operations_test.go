@@ -81,7 +81,7 @@ func TestPricesThatAreNotUnderstood(t *testing.T) {
 	}
 	n.Deliver(t, n.Required, node.MinimalPost)
 	if err := tryRestart(t, n); err != nil {
-		t.Errorf("a restart is refused: %v", err)
+		t.Errorf("restarting: %v", err)
 	}
 	testkit.Eventually(t, 2*time.Second, "the log names the partner", func() bool {
 		return strings.Contains(n.Log.String(), n.Off.Slug)

@@ -15,19 +15,19 @@ import (
 	"github.com/pingpost/pingpost/test/spec"
 )
 
-// FreshPost is a minimal post against a transaction of its own.
+// FreshPost returns a minimal post with a new transaction.
 func (n *Node) FreshPost(t *testing.T, p Partner) string {
 	t.Helper()
 	return WithTransaction(MinimalPost, n.Ping(t, p.Base(), MinimalPing).TransactionID)
 }
 
-// PricedBody is the whole answer to a ping. Its amount is an exact decimal with
-// no zero too many (decision 10).
+// PricedBody matches the whole answer to a ping. The amount is an exact decimal without trailing zeros
+// (decision 10).
 var PricedBody = regexp.MustCompile(`^\{"accepted":true,"bidPrice":((?:0|[1-9][0-9]*)(?:\.[0-9]?[1-9])?),"currency":"[A-Z]{3}",` +
 	`"transactionId":"tx_[A-Za-z0-9_-]{60,197}","expiresAt":"[0-9-]{10}T[0-9:]{8}\.[0-9]{3}Z"\}$`)
 
-// AwaitPartner waits until the node's directory holds a partner with its secret: it
-// answers a wrong payload with that problem rather than with 401 or 404.
+// AwaitPartner waits until the node knows a partner and its secret. Then an invalid payload is rejected
+// as such, and not with 401 or 404.
 func (n *Node) AwaitPartner(t *testing.T, p Partner) {
 	t.Helper()
 	testkit.Eventually(t, 10*time.Second, "the node knows the new partner or secret", func() bool {
@@ -35,16 +35,15 @@ func (n *Node) AwaitPartner(t *testing.T, p Partner) {
 	})
 }
 
-// Request is what a test sends: a POST with these headers and no others, apart
-// from a telltale User-Agent.
+// Request is a POST with the given headers and no others, apart from a User-Agent with the marker.
 type Request struct {
-	Method string // POST when ""
+	Method string // POST if ""
 	Path   string
 	Header http.Header
 	Body   string
 }
 
-// SetHeader replaces a header's values; none takes it away.
+// SetHeader replaces a header's values. Without values it removes the header.
 func (r *Request) SetHeader(name string, values ...string) {
 	if r.Header == nil {
 		r.Header = http.Header{}
@@ -55,14 +54,14 @@ func (r *Request) SetHeader(name string, values ...string) {
 	}
 }
 
-// Answer is a response, read to its end.
+// Answer is a response with its complete body.
 type Answer struct {
 	Status int
 	Header http.Header
 	Body   string
 }
 
-// Do sends a request and holds the exchange against the OpenAPI document.
+// Do sends a request and checks the exchange against the OpenAPI document.
 func (n *Node) Do(t testing.TB, r Request) Answer {
 	t.Helper()
 	req, a := n.Send(t, r)
@@ -103,14 +102,13 @@ func (n *Node) Send(t testing.TB, r Request) (*http.Request, Answer) {
 	return req, a
 }
 
-// Record keeps what answers have to be compared with: each has an id of its own,
-// and the pings among them are counted.
+// Record stores what is needed for comparing answers. Request ids must be unique, and pings are counted.
 func (n *Node) Record(t testing.TB, path string, a Answer) {
 	t.Helper()
 	n.seen.mu.Lock()
 	defer n.seen.mu.Unlock()
 	if id := a.Header.Get("X-Request-Id"); n.seen.requestIDs[id] {
-		t.Errorf("the request id %s was there before", id)
+		t.Errorf("request id %s was used before", id)
 	} else {
 		n.seen.requestIDs[id] = true
 	}
@@ -126,16 +124,15 @@ func (n *Node) CountPing() {
 	n.seen.priced++
 }
 
-// PricedPings is how many pings were answered with 200.
+// PricedPings returns how many pings were answered with 200.
 func (n *Node) PricedPings() int {
 	n.seen.mu.Lock()
 	defer n.seen.mu.Unlock()
 	return n.seen.priced
 }
 
-// checkAnswer checks what holds for every answer: it is as the OpenAPI document
-// says, a request that was accepted is as well, it redirects nowhere, and a
-// refusal repeats nothing of what was sent.
+// checkAnswer checks what applies to every answer: it matches the OpenAPI document, as does an
+// accepted request, it is no redirect, and a rejection repeats nothing from the request.
 func (n *Node) checkAnswer(t testing.TB, req *http.Request, body string, a Answer) {
 	t.Helper()
 	asDocumented(t, req, body, a, a.Status == http.StatusOK)
@@ -147,7 +144,7 @@ func (n *Node) checkAnswer(t testing.TB, req *http.Request, body string, a Answe
 	}
 }
 
-// Quoted is a ping's answer.
+// Quoted is the answer to a ping.
 type Quoted struct {
 	Accepted      bool
 	BidPrice      json.Number
@@ -157,7 +154,7 @@ type Quoted struct {
 	Reason        string
 }
 
-// Delivered is a post's answer.
+// Delivered is the answer to a post.
 type Delivered struct {
 	Status        string
 	LeadID        string
@@ -167,7 +164,7 @@ type Delivered struct {
 	Envelope      struct{ PIICiphertext, WrappedDEK, IV, AuthTag []byte }
 }
 
-// Decode reads an answer's body; the test ends when it was not a 200.
+// Decode decodes an answer's body. The test ends if the status is not 200.
 func Decode[T any](t testing.TB, a Answer) T {
 	t.Helper()
 	if a.Status != http.StatusOK {
@@ -180,57 +177,57 @@ func Decode[T any](t testing.TB, a Answer) T {
 	return v
 }
 
-// MinimalPing is what a ping must have.
+// MinimalPing contains only the required fields.
 const MinimalPing = `{"industry":"plumber","postcode":"SW1A 1AA"}`
 
-// Ping asks for a price on a base URL: a partner's Base or "", the shared one.
+// Ping requests a price on a base URL: a partner's Base, or "" for the shared one.
 func (n *Node) Ping(t testing.TB, base, body string) Quoted {
 	t.Helper()
 	return Decode[Quoted](t, n.Do(t, Request{Path: base + "/api/lead/ping", Body: body}))
 }
 
-// Post delivers a lead for a partner, on its own base URL, signed now.
+// Post sends a post to the partner's own base URL, signed now.
 func (n *Node) Post(t testing.TB, p Partner, body string) Answer {
 	t.Helper()
 	return n.Do(t, n.Signed(p, body))
 }
 
-// Deliver is a ping and its post, which must succeed.
+// Deliver sends a ping and its post, which must succeed.
 func (n *Node) Deliver(t testing.TB, p Partner, body string) Delivered {
 	t.Helper()
 	tx := n.Ping(t, p.Base(), MinimalPing).TransactionID
 	return Decode[Delivered](t, n.Post(t, p, WithTransaction(body, tx)))
 }
 
-// Signed is a post on the partner's own base URL with its signature.
+// Signed returns a signed post to the partner's own base URL.
 func (n *Node) Signed(p Partner, body string) Request {
 	r := Request{Path: p.Base() + "/api/lead/post", Header: http.Header{}, Body: body}
 	n.Sign(&r, p)
 	return r
 }
 
-// Sign gives a request the headers of a post that a partner signed now.
+// Sign adds the headers of a post that a partner signed now.
 func (n *Node) Sign(r *Request, p Partner) { SignAt(r, p.Secret, n.Now()) }
 
-// SignAt signs with any timestamp, a wrong one too.
+// SignAt signs with any timestamp, including an invalid one.
 func SignAt(r *Request, secret, timestamp string) {
 	r.SetHeader("X-Timestamp", timestamp)
 	r.SetHeader("X-Signature-SHA256", signing.Sign([]byte(secret), timestamp, []byte(r.Body)))
 }
 
-// Now is the service's time as X-Timestamp has it.
+// Now returns the service's time in the format of X-Timestamp.
 func (n *Node) Now() string { return n.NowPlus(0) }
 
-// NowPlus is the service's time some seconds later, as X-Timestamp has it.
+// NowPlus returns the service's time some seconds later, in the format of X-Timestamp.
 func (n *Node) NowPlus(seconds int64) string {
 	return strconv.FormatInt(n.Clock.Now().Unix()+seconds, 10)
 }
 
-// WithTransaction puts the transactionId where a body says $TX.
+// WithTransaction replaces $TX in a body with a transactionId.
 func WithTransaction(body, tx string) string { return strings.ReplaceAll(body, "$TX", tx) }
 
-// CheckUnavailable checks a 503 of the specification: it asks to come back, stores
-// nothing and spends no transaction.
+// CheckUnavailable checks the specification's 503: it has Retry-After, stores nothing and does not use
+// the transaction.
 func (n *Node) CheckUnavailable(t *testing.T, a Answer, message string) {
 	t.Helper()
 	if want := spec.Rejected(message); a.Status != http.StatusServiceUnavailable || a.Body != want ||

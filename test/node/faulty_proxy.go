@@ -11,7 +11,7 @@ import (
 	"github.com/pingpost/pingpost/internal/config"
 )
 
-// FaultyProxy is the way to the database, for a test to cut or to hold up.
+// FaultyProxy is a connection to the database that a test can cut or delay.
 type FaultyProxy struct {
 	listener net.Listener
 	target   string
@@ -20,13 +20,13 @@ type FaultyProxy struct {
 	mu    sync.Mutex
 	cut   bool
 	stuck bool
-	free  chan struct{} // closed while nothing is held up
+	free  chan struct{} // closed while nothing is held
 	ends  map[net.Conn]bool
-	after []byte // once passed on to the database, then is called
+	after []byte // after this text is sent to the database, then is called
 	then  func()
 }
 
-// ThroughFaultyProxy has a node reach its database through a FaultyProxy, which it sets.
+// ThroughFaultyProxy connects a node to its database through a FaultyProxy, and sets proxy.
 func ThroughFaultyProxy(t *testing.T, proxy **FaultyProxy) Option {
 	return func(n *Node) {
 		u, err := url.Parse(n.DB.AppURL)
@@ -120,7 +120,7 @@ func (p *FaultyProxy) copy(to io.Writer, from io.Reader, toDatabase bool) {
 	}
 }
 
-// AfterSending has a function called when a text has been passed on to the database.
+// AfterSending calls then after text has been sent to the database.
 func (p *FaultyProxy) AfterSending(text string, then func()) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -137,7 +137,7 @@ func (p *FaultyProxy) passing(sent []byte, toDatabase bool) (then func()) {
 	return then
 }
 
-// Cut ends every connection, and rejects new ones until Restore.
+// Cut closes all connections and rejects new ones until Restore.
 func (p *FaultyProxy) Cut() {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -145,15 +145,14 @@ func (p *FaultyProxy) Cut() {
 	p.end()
 }
 
-// Hold keeps everything that is sent, in both directions, until Restore. Neither end
-// learns that the other is gone.
+// Hold holds all data in both directions until Restore. Neither side notices.
 func (p *FaultyProxy) Hold() {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.stop()
 }
 
-// CutAndHold ends every connection, and holds up those that come instead.
+// CutAndHold closes all connections and holds the data of new ones.
 func (p *FaultyProxy) CutAndHold() {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -173,7 +172,7 @@ func (p *FaultyProxy) stop() {
 	}
 }
 
-// Restore lets everything pass again.
+// Restore forwards all data again.
 func (p *FaultyProxy) Restore() {
 	p.mu.Lock()
 	defer p.mu.Unlock()

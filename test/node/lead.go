@@ -13,11 +13,10 @@ import (
 	"github.com/pingpost/pingpost/internal/id"
 )
 
-// Lead is a stored lead as the tests look at it: the database's row, and the
-// contact record that its envelope holds.
+// Lead is a stored lead: its database row and its decrypted contact record.
 type Lead struct {
 	ID, PartnerID          uuid.UUID
-	Account                string // its partnerId
+	Account                string // the account's partnerId
 	Signed                 bool
 	HMACVerified           bool
 	Industry, Urgency      string
@@ -35,7 +34,7 @@ type Lead struct {
 	Ciphertext, IV         []byte
 	AuthTag, Wrapped, Salt []byte
 
-	Contact map[string]any `db:"-"` // from the envelope
+	Contact map[string]any `db:"-"` // decrypted from the envelope
 }
 
 const selectLead = `SELECT l.id, l.partner_id, a.identifier, l.secret_id IS NOT NULL, l.hmac_verified, l.industry, l.urgency, l.country, l.postcode,
@@ -46,7 +45,7 @@ const selectLead = `SELECT l.id, l.partner_id, a.identifier, l.secret_id IS NOT 
 	LEFT JOIN ledger_entries e ON e.lead_id = l.id AND e.kind = 'accrual' AND e.partner_id = l.partner_id AND e.currency = l.currency
 	WHERE l.id = $1`
 
-// Lead reads a stored lead and opens its envelope with the local key.
+// Lead reads a stored lead and decrypts its envelope with the local key.
 func (n *Node) Lead(t testing.TB, leadID string) Lead {
 	t.Helper()
 	ctx := context.Background()

@@ -28,8 +28,7 @@ import (
 // contract is the OpenAPI document, read once: that takes half a second.
 var contract = sync.OnceValues(func() (*testkit.Contract, error) { return testkit.NewContract(api.Document()) })
 
-// asDocumented holds an exchange against the OpenAPI document: the answer, and
-// with valid the request too.
+// asDocumented checks an answer against the OpenAPI document, and if valid is true, the request too.
 func asDocumented(t testing.TB, req *http.Request, body string, a Answer, valid bool) {
 	t.Helper()
 	c, err := contract()
@@ -38,20 +37,20 @@ func asDocumented(t testing.TB, req *http.Request, body string, a Answer, valid 
 	}
 	resp := &http.Response{StatusCode: a.Status, Header: a.Header}
 	if err := c.ValidateExchange(req, []byte(body), resp, []byte(a.Body), valid); err != nil {
-		t.Errorf("not as documented: %v\n%d %s", err, a.Status, a.Body)
+		t.Errorf("does not match the OpenAPI document: %v\n%d %s", err, a.Status, a.Body)
 	}
 }
 
-// StartTime is when a node's manual clock stands still at first. It has
-// milliseconds, so that whatever drops them is seen.
+// StartTime is the initial time of a node's manual clock. It has milliseconds, so that tests notice
+// code that drops them.
 var StartTime = time.Date(2026, 1, 2, 3, 4, 5, 678_000_000, time.UTC)
 
-// Node is a whole service on free ports, on a database of its own.
+// Node is a complete service on free ports with its own database.
 type Node struct {
 	*app.App
 	Config   *config.Config
 	DB       *testkit.Database
-	Clock    clock.Clock   // the service's: Manual, unless the node is OnMachineClock
+	Clock    clock.Clock   // the service's clock: Manual, unless OnMachineClock is used
 	Manual   *clock.Manual // to move it
 	Keys     *keyring.Keys
 	Partners *partners.Service
@@ -63,7 +62,7 @@ type Node struct {
 	Client          *http.Client
 	Root            *pgx.Conn
 
-	LosesAnswers bool // the test loses answers of the database
+	LosesAnswers bool // the test drops answers of the database
 	seen         *seen
 	stopped      bool
 }
@@ -75,24 +74,24 @@ type seen struct {
 	priced     int // pings answered with 200
 }
 
-// Partner is one that a node was started with.
+// Partner is a partner that a node is started with.
 type Partner struct {
 	models.Partner
 	Secret   string
 	Accounts [2]string // partnerIds, the default first
 }
 
-// Base is the path of the partner's own base URL.
+// Base returns the path of the partner's own base URL.
 func (p Partner) Base() string { return "/p/" + p.Slug }
 
 // Option changes a node before it starts.
 type Option func(*Node)
 
-// OnMachineClock gives the node the time of day.
+// OnMachineClock makes the node use the system time.
 func OnMachineClock(n *Node) { n.Clock = clock.System{} }
 
-// Start starts a node with dev's defaults, a manual clock and everything
-// logged. It is stopped, and its log looked at, when the test ends.
+// Start starts a node with dev's defaults, a manual clock and all log levels. When the test ends, the
+// node is stopped and its log is checked.
 func Start(t *testing.T, options ...Option) *Node {
 	t.Helper()
 	n := &Node{
@@ -106,7 +105,7 @@ func Start(t *testing.T, options ...Option) *Node {
 	n.Config.HTTP.APIAddr, n.Config.HTTP.AdminAddr, n.Config.HTTP.OpsAddr = "127.0.0.1:0", "127.0.0.1:0", "127.0.0.1:0"
 	n.Config.Database.URL = config.Secret(n.DB.AppURL)
 	n.Config.Keys.Platform, n.Config.Keys.Local = []config.Secret{NewKey()}, NewKey()
-	n.Config.Log.Level, n.Config.Log.Format = "debug", "json" // what leaks at any level leaks
+	n.Config.Log.Level, n.Config.Log.Format = "debug", "json" // a leak is a leak at any level
 	for _, change := range options {
 		change(n)
 	}
@@ -137,7 +136,7 @@ func (n *Node) launch(t testing.TB, listeners *app.Listeners) (err error) {
 	return nil
 }
 
-// StartAgain starts a node that was stopped, as a new process would.
+// StartAgain starts a stopped node again, as a new process would.
 func (n *Node) StartAgain(t *testing.T) {
 	t.Helper()
 	if err := n.launch(t, nil); err != nil {
@@ -170,8 +169,7 @@ func (n *Node) TryStartPeer(t *testing.T, options ...Option) (*Node, error) {
 	return &other, nil
 }
 
-// prepare makes the partners, as an operator would have, and the test's own
-// tools.
+// prepare creates the partners, as an operator would, and the test's own tools.
 func (n *Node) prepare(t *testing.T) {
 	t.Helper()
 	var err error
@@ -193,8 +191,8 @@ func (n *Node) prepare(t *testing.T) {
 	}
 }
 
-// NewPartner makes an approved partner with a secret and two accounts: those
-// given, or two plain ones. A node that runs knows it when this returns.
+// NewPartner creates an approved partner with a secret and the given accounts, by default two. When it
+// returns, a running node knows the partner.
 func (n *Node) NewPartner(t *testing.T, slug string, mode models.SigningMode, accounts ...partners.NewAccount) Partner {
 	t.Helper()
 	ctx := t.Context()
@@ -226,7 +224,7 @@ func (n *Node) NewPartner(t *testing.T, slug string, mode models.SigningMode, ac
 	return p
 }
 
-// Close stops the node, unless that has been done.
+// Close stops the node unless it is stopped.
 func (n *Node) Close(t *testing.T) {
 	t.Helper()
 	if n.stopped {
@@ -248,18 +246,17 @@ func (n *Node) Shutdown(t *testing.T) {
 	}
 }
 
-// CheckStopped checks what must hold of every node that has been stopped, whatever was
-// sent to it: nothing panicked, and every ping that was answered with 200 was
-// recorded, and no other.
+// CheckStopped checks a stopped node: it has not panicked, and it has recorded exactly the pings that
+// were answered with 200.
 func (n *Node) CheckStopped(t *testing.T) {
 	t.Helper()
 	n.stopped = true
 	n.Client.CloseIdleConnections()
 	if log := n.Log.String(); strings.Contains(strings.ToLower(log), "panic") {
-		t.Errorf("something panicked:\n%s", log)
+		t.Errorf("the node panicked:\n%s", log)
 	}
 	count := "SELECT count(*) FROM pings"
-	if n.LosesAnswers { // a batch whose answer is lost is written once more: pings are a log without a key (decision 2)
+	if n.LosesAnswers { // a batch whose answer is lost is written twice, because pings have no key (decision 2)
 		count = "SELECT count(DISTINCT transaction) FROM pings"
 	}
 	var recorded int
@@ -267,11 +264,11 @@ func (n *Node) CheckStopped(t *testing.T) {
 		t.Fatal(err)
 	}
 	if priced := n.PricedPings(); recorded != priced {
-		t.Errorf("%d pings were answered with 200 and %d were recorded", priced, recorded)
+		t.Errorf("%d pings were answered with 200, but %d were recorded", priced, recorded)
 	}
 }
 
-// NewKey makes a platform key or a local key.
+// NewKey returns a random platform key or local key.
 func NewKey() config.Secret {
 	var raw [32]byte
 	rand.Read(raw[:])

@@ -13,12 +13,11 @@ import (
 	"github.com/jackc/pgx/v5"
 )
 
-// Marker is part of every text that the tests send and the service does not
-// need to understand: names, notes, unknown fields, made-up methods and paths,
-// wrong values. Wherever the marker turns up, something was let out.
+// Marker is part of every text in requests that the service does not need to understand: names, notes,
+// unknown fields, methods and paths, invalid values. Wherever the marker appears, data has leaked.
 const Marker = "quillfeather"
 
-// The person whom the tests' leads are about.
+// The consumer in the tests' leads.
 const (
 	PersonEmail   = "ottilie@" + Marker + ".example"
 	PersonPhone   = "+442079460958"
@@ -27,10 +26,10 @@ const (
 	PersonNotes   = "The tap drips on the " + Marker + "."
 )
 
-// MinimalPost is what a post must have.
+// MinimalPost contains only the required fields.
 const MinimalPost = `{"transactionId":"$TX","contact":{"email":"` + PersonEmail + `"},"consent":{"acknowledged":true}}`
 
-// Secrets are what was sent or configured and carries no marker.
+// Secrets returns sent and configured values without the marker.
 func (n *Node) Secrets() map[string]string {
 	raw := func(key string) string {
 		bytes, _ := base64.StdEncoding.DecodeString(key)
@@ -51,20 +50,19 @@ func (n *Node) Secrets() map[string]string {
 	}
 }
 
-// checkRepeatsNothing fails the test when a refusal repeats what was sent or knows
-// a secret.
+// checkRepeatsNothing fails the test if a rejection repeats what was sent or contains a secret.
 func (n *Node) checkRepeatsNothing(t testing.TB, a Answer) {
 	t.Helper()
 	var all strings.Builder
 	_ = a.Header.Write(&all)
 	all.WriteString(a.Body)
 	for _, what := range n.leaksIn(all.String()) {
-		t.Errorf("%s is in a refusal: %s", what, a.Body)
+		t.Errorf("the rejection contains %s: %s", what, a.Body)
 	}
 }
 
-// leaksIn names what a text lets out, in clear or in hex, as Postgres shows
-// bytes.
+// leaksIn returns the names of the values that a text contains, as text or in hexadecimal, which is how
+// Postgres shows bytes.
 func (n *Node) leaksIn(text string) []string {
 	lower := strings.ToLower(text)
 	var found []string
@@ -79,18 +77,17 @@ func (n *Node) leaksIn(text string) []string {
 	return found
 }
 
-// clear are the columns that hold what was sent in clear: the consent record,
-// where the job is, and what a ping says of it (decisions 2, 20).
+// clear contains the columns that store what was sent as text: the consent record, the location of the
+// job, and the ping's own fields (decisions 2, 20).
 var clear = []string{
 	"consents.disclosure_text", "consents.form_cert_url", "consents.third_party_lead_id",
 	"pings.budget", "pings.job_type", "pings.urgency", "pings.postcode",
 	"leads.postcode", "leads.quoted_postcode",
 }
 
-// CheckNoPersonalData stops the node and looks for everything that was sent to it or
-// that it was configured with: in its log, in its metrics, and in every column
-// of every table. A last ping has the marker in its budget, which is kept in
-// clear: a search that does not find it there is blind.
+// CheckNoPersonalData stops the node and searches its log, its metrics and every column of every table
+// for everything that was sent or configured. To check the search itself, a last ping has the marker
+// in its budget, which is stored as text.
 func (n *Node) CheckNoPersonalData(t *testing.T) {
 	t.Helper()
 	n.Ping(t, "", `{"industry":"plumber","postcode":"1","budget":"`+Marker+`"}`)
@@ -98,11 +95,11 @@ func (n *Node) CheckNoPersonalData(t *testing.T) {
 	n.Shutdown(t)
 	for name, text := range map[string]string{"log": n.Log.String(), "metrics": metrics} {
 		for _, what := range n.leaksIn(text) {
-			t.Errorf("%s is in the %s", what, name)
+			t.Errorf("found %s in the %s", what, name)
 		}
 	}
 	if !strings.Contains(n.Log.String(), `"msg":"request"`) || !strings.Contains(metrics, "pingpost_requests_total") {
-		t.Error("log or metrics say nothing of the requests: the search in them was blind")
+		t.Error("log or metrics do not mention the requests, so the search proves nothing")
 	}
 	found := map[string][]string{}
 	for column, text := range n.Columns(t) {
@@ -112,16 +109,15 @@ func (n *Node) CheckNoPersonalData(t *testing.T) {
 	}
 	for column, leaks := range found {
 		if !slices.Contains(clear, column) || !slices.Equal(leaks, []string{"the marker"}) {
-			t.Errorf("in clear in %s: %s", column, strings.Join(leaks, ", "))
+			t.Errorf("stored as text in %s: %s", column, strings.Join(leaks, ", "))
 		}
 	}
 	if found["pings.budget"] == nil {
-		t.Error("the marker is not in pings.budget: the search was blind")
+		t.Error("the marker is not in pings.budget, so the search proves nothing")
 	}
 }
 
-// Columns reads every column of every table as text. Partitions are read
-// through the table that they belong to.
+// Columns returns every column of every table as text. Partitions are read through their table.
 func (n *Node) Columns(t *testing.T) map[string]string {
 	t.Helper()
 	ctx := context.Background()
@@ -147,7 +143,7 @@ func (n *Node) Columns(t *testing.T) map[string]string {
 	return all
 }
 
-// Get reads an address outside the partner API.
+// Get reads a URL outside the partner API.
 func (n *Node) Get(t testing.TB, url string) string {
 	t.Helper()
 	resp, err := n.Client.Get(url)

@@ -16,12 +16,12 @@ import (
 	"github.com/pingpost/pingpost/internal/signing"
 )
 
-// RawRequest is a request as bytes on a connection: nothing corrects it on the way.
+// RawRequest is a request as bytes on a connection, so that no library corrects it.
 type RawRequest struct {
-	Method, Path string // what the exchange is held against in the OpenAPI document
-	Line         string // the request line; POST, path and HTTP/1.1 when ""
+	Method, Path string // the operation in the OpenAPI document
+	Line         string // the request line; POST, path and HTTP/1.1 if ""
 	Headers      []string
-	Length       string // the line of the body's length; that of body when ""
+	Length       string // the header with the body's length; generated if ""
 	Body         string
 }
 
@@ -36,16 +36,15 @@ func (w RawRequest) String() string {
 	return strings.Join(lines, "\r\n") + "\r\n\r\n" + w.Body
 }
 
-// RawPing is a ping.
+// RawPing returns a ping.
 func RawPing(body string) RawRequest { return RawRequest{Path: "/api/lead/ping", Body: body} }
 
-// RawPost is a post on a partner's own base URL with these headers alone.
+// RawPost returns a post to a partner's own base URL with only these headers.
 func RawPost(p Partner, body string, headers ...string) RawRequest {
 	return RawRequest{Path: p.Base() + "/api/lead/post", Headers: headers, Body: body}
 }
 
-// RawSigned is a post with a sound signature, so that what is wrong with it is
-// only what the test makes wrong.
+// RawSigned returns a post with a valid signature, so that the only mistake is the test's.
 func (n *Node) RawSigned(p Partner, body string) RawRequest {
 	ts := n.Now()
 	return RawPost(p, body, "X-Timestamp: "+ts, "X-Signature-SHA256: "+signing.Sign([]byte(p.Secret), ts, []byte(body)))
@@ -57,10 +56,10 @@ type Connection struct {
 	In *bufio.Reader
 }
 
-// Patience bounds every wait on a connection: a test that hangs says where.
+// Patience limits every wait on a connection, so that a test that hangs reports where.
 const Patience = 10 * time.Second
 
-// Dial opens one that the test closes, at the latest when it ends.
+// Dial opens a connection. It is closed when the test ends.
 func (n *Node) Dial(t testing.TB) *Connection {
 	t.Helper()
 	conn, err := net.Dial("tcp", n.APIAddr())
@@ -74,11 +73,10 @@ func (n *Node) Dial(t testing.TB) *Connection {
 	return &Connection{conn, bufio.NewReader(conn)}
 }
 
-// Send sends bytes. The service may hang up before it has read them all, and
-// then the answer tells.
+// Send sends bytes. It ignores errors, because the service may close the connection early.
 func (l *Connection) Send(text string) { _, _ = io.WriteString(l, text) }
 
-// Receive is the next answer; status 0 when the connection ended without one.
+// Receive reads the next answer. The status is 0 if the connection ended without one.
 func (l *Connection) Receive(t testing.TB, method string) Answer {
 	t.Helper()
 	resp, err := http.ReadResponse(l.In, &http.Request{Method: method})
@@ -92,13 +90,13 @@ func (l *Connection) Receive(t testing.TB, method string) Answer {
 	defer resp.Body.Close()
 	text, err := io.ReadAll(resp.Body)
 	if err != nil {
-		t.Fatal("half an answer:", err)
+		t.Fatal("incomplete answer:", err)
 	}
 	return Answer{Status: resp.StatusCode, Header: resp.Header, Body: string(text)}
 }
 
-// ReadAnswer reads an answer and, where it is the service's own and not the HTTP
-// library's, holds it against the OpenAPI document.
+// ReadAnswer reads an answer and checks it against the OpenAPI document, unless it comes from the HTTP
+// library.
 func (n *Node) ReadAnswer(t testing.TB, l *Connection, w RawRequest) Answer {
 	t.Helper()
 	method := w.Method
@@ -115,7 +113,7 @@ func (n *Node) ReadAnswer(t testing.TB, l *Connection, w RawRequest) Answer {
 	return a
 }
 
-// CheckServes fails the test unless a ping on a connection of its own is answered.
+// CheckServes fails the test unless a ping on a new connection is answered.
 func (n *Node) CheckServes(t testing.TB) {
 	t.Helper()
 	l := n.Dial(t)
@@ -124,6 +122,6 @@ func (n *Node) CheckServes(t testing.TB) {
 	a := l.Receive(t, http.MethodPost)
 	n.Record(t, "/api/lead/ping", a)
 	if a.Status != http.StatusOK || !PricedBody.MatchString(a.Body) {
-		t.Errorf("the next request is answered %d %s", a.Status, a.Body)
+		t.Errorf("next request: got status %d, %s", a.Status, a.Body)
 	}
 }

@@ -11,14 +11,14 @@ import (
 	"github.com/pingpost/pingpost/internal/testkit"
 )
 
-// Readiness is what /readyz and /readyz/ping answer.
+// Readiness is the answer of /readyz and /readyz/ping.
 type Readiness struct {
 	Status int
 	Ready  bool
 	Checks map[string]string
 }
 
-// Readiness asks the ops listener for one of them.
+// Readiness gets one of the two paths from the ops listener.
 func (n *Node) Readiness(t testing.TB, path string) Readiness {
 	t.Helper()
 	resp, err := n.Client.Get(n.Ops + path)
@@ -31,19 +31,19 @@ func (n *Node) Readiness(t testing.TB, path string) Readiness {
 		t.Fatal(err)
 	}
 	if r.Ready != (r.Status == http.StatusOK) || !r.Ready && r.Status != http.StatusServiceUnavailable {
-		t.Errorf("%s: ready %t, answered %d", path, r.Ready, r.Status)
+		t.Errorf("%s: ready is %t with status %d", path, r.Ready, r.Status)
 	}
 	return r
 }
 
-// checks are those of each address. Another, draining, is there while a node stops.
+// checks contains the checks of each path. While a node stops, there is also draining.
 var checks = map[string][]string{
 	"/readyz/ping": {"rate_card", "directory"},
 	"/readyz": {"platform_keys", "rate_card", "directory", "database", "commits", "schema", "clock",
 		"key_wrapper", "lead_keys"},
 }
 
-// CheckReadiness fails the test unless all checks of an address pass but these.
+// CheckReadiness fails the test unless exactly the given checks fail.
 func (n *Node) CheckReadiness(t testing.TB, path string, failing ...string) {
 	t.Helper()
 	want := map[string]bool{}
@@ -63,10 +63,10 @@ func (n *Node) CheckReadiness(t testing.TB, path string, failing ...string) {
 	}
 }
 
-// AwaitReadiness waits until all checks of /readyz pass but these.
+// AwaitReadiness waits until exactly the given checks of /readyz fail.
 func (n *Node) AwaitReadiness(t testing.TB, failing ...string) {
 	t.Helper()
-	testkit.Eventually(t, Patience, "the checks of /readyz fail that should", func() bool {
+	testkit.Eventually(t, Patience, "exactly the expected checks of /readyz fail", func() bool {
 		var got []string
 		for check, state := range n.Readiness(t, "/readyz").Checks {
 			if state != "ok" {

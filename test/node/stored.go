@@ -5,16 +5,16 @@ import (
 	"testing"
 )
 
-// Stored is how much of what a post leaves behind there is.
+// Stored counts the rows that posts store.
 type Stored struct{ Leads, Consents, Entries, Events int }
 
-// Nothing is what a rejected request stores, OneLead what a delivered one does.
+// Nothing is what a rejected request stores, and OneLead what a delivered post stores.
 var (
 	Nothing = Stored{}
 	OneLead = Stored{Leads: 1, Consents: 1, Entries: 1, Events: 1}
 )
 
-// Stored counts what is stored.
+// Stored counts the stored rows.
 func (n *Node) Stored(t testing.TB) Stored {
 	t.Helper()
 	var s Stored
@@ -26,7 +26,7 @@ func (n *Node) Stored(t testing.TB) Stored {
 	return s
 }
 
-// Stores runs what a test does and checks how much more there is afterwards.
+// Stores calls do and checks how many rows it adds.
 func (n *Node) Stores(t testing.TB, want Stored, do func()) {
 	t.Helper()
 	before := n.Stored(t)
@@ -41,5 +41,5 @@ func (n *Node) Stores(t testing.TB, want Stored, do func()) {
 	}
 }
 
-// StoredLeads is what this many delivered leads leave behind.
+// StoredLeads returns the rows for so many delivered leads.
 func StoredLeads(leads int) Stored { return Stored{leads, leads, leads, leads} }

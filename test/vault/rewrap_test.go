@@ -64,7 +64,7 @@ func TestLeadsMoveUnderLoad(t *testing.T) {
 	testkit.Eventually(t, 30*time.Second, "posts go on", func() bool { return l.stored.Load() > after+100 })
 	l.end(t)
 	if l.rejected.Load() > 0 {
-		t.Errorf("%d posts were refused", l.rejected.Load())
+		t.Errorf("got %d rejected posts, want 0", l.rejected.Load())
 	}
 	n.allReadable(t, wrappers, l.stored.Load())
 }

@@ -66,7 +66,7 @@ type load struct {
 	wait             sync.WaitGroup
 	stored, rejected atomic.Int64
 	mu               sync.Mutex
-	unspent          []string // bodies that were refused
+	unspent          []string // bodies that were rejected
 }
 
 func (n *vaultNode) load(t *testing.T) *load { return n.loadWith(t, 0) }
@@ -120,13 +120,13 @@ func (l *load) post(t *testing.T, body string) (stored bool) {
 	return false
 }
 
-// end stops the load, delivers what was refused, and looks at what is stored:
+// end stops the load, delivers what was rejected, and looks at what is stored:
 // every acknowledged post whole, and nothing else.
 func (l *load) end(t *testing.T) {
 	close(l.stop)
 	l.wait.Wait()
 	for _, body := range l.unspent {
-		testkit.Eventually(t, 5*time.Second, "a post that was refused is taken: its transaction was not spent",
+		testkit.Eventually(t, 5*time.Second, "a rejected post is accepted later, so its transaction was not used",
 			func() bool { return l.post(t, body) })
 	}
 	n := l.n
@@ -138,10 +138,10 @@ func (l *load) end(t *testing.T) {
 	if leads != l.stored.Load() || whole != leads {
 		t.Errorf("%d posts were acknowledged, %d leads are stored, %d of them whole", l.stored.Load(), leads, whole)
 	}
-	t.Logf("%d posts stored, %d refused", l.stored.Load(), l.rejected.Load())
+	t.Logf("%d posts stored, %d rejected", l.stored.Load(), l.rejected.Load())
 }
 
-// Whatever becomes of Vault, pings go on, posts get a 200 or the specified 503,
+// Whatever happens to Vault, pings continue, posts get a 200 or the specified 503,
 // and as soon as Vault is back, within 5 s and without a restart, posts are taken.
 func TestVaultFaults(t *testing.T) {
 	t.Parallel()
@@ -181,7 +181,7 @@ func TestVaultFaults(t *testing.T) {
 	}
 }
 
-// A token that is revoked, or comes to its end, costs nothing.
+// A revoked or expired token causes no failures.
 func TestVaultTokensEnd(t *testing.T) {
 	t.Parallel()
 	t.Run("revoked", func(t *testing.T) {
@@ -194,7 +194,7 @@ func TestVaultTokensEnd(t *testing.T) {
 		testkit.Eventually(t, 20*time.Second, "data keys are asked for", n.asks(l))
 		l.end(t)
 		if l.rejected.Load() > 0 {
-			t.Errorf("%d posts were refused", l.rejected.Load())
+			t.Errorf("got %d rejected posts, want 0", l.rejected.Load())
 		}
 	})
 	// A role's greatest life of a token is outlived: several times under full load,
@@ -218,14 +218,14 @@ func TestVaultTokensEnd(t *testing.T) {
 			testkit.Eventually(t, 5*time.Second, "posts go on", func() bool { return l.stored.Load() > before })
 			l.end(t)
 			if l.rejected.Load() > 0 {
-				t.Errorf("%d posts were refused", l.rejected.Load())
+				t.Errorf("got %d rejected posts, want 0", l.rejected.Load())
 			}
 		})
 	}
 }
 
 // asks holds once so many posts have been stored that the pool has been filled
-// anew since the call.
+// again since the call.
 func (n *vaultNode) asks(l *load) func() bool {
 	start := l.stored.Load()
 	return func() bool { return l.stored.Load() > start+envelope.PoolSize/2 }
@@ -250,7 +250,7 @@ func TestVaultKeyRotatesUnderLoad(t *testing.T) {
 	}
 	l.end(t)
 	if l.rejected.Load() > 0 {
-		t.Errorf("%d posts were refused", l.rejected.Load())
+		t.Errorf("got %d rejected posts, want 0", l.rejected.Load())
 	}
 }
 
