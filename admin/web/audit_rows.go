@@ -47,12 +47,12 @@ func AuditRows(k *Request, events []models.AuditEvent) []ui.AuditRow {
 	return rows
 }
 
-// actionLabel makes "staff.reset_second_factor" a phrase.
+// actionLabel formats an action as a label: "staff: reset second factor".
 func actionLabel(action string) string {
 	return strings.NewReplacer(".", ": ", "_", " ").Replace(action)
 }
 
-// Changes are the fields of an event, in the order of their names.
+// Changes returns the changed fields of an event, sorted by name.
 func Changes(before, after *string) (all []ui.Change) {
 	was, is := Fields(before), Fields(after)
 	names := map[string]bool{}
@@ -72,16 +72,16 @@ func Changes(before, after *string) (all []ui.Change) {
 	return all
 }
 
-// Fields decodes the JSON object in which an audit event records fields; nil has none.
+// Fields decodes the fields of an audit event from JSON. For nil it returns an empty map.
 func Fields(text *string) map[string]any {
 	var out map[string]any
 	if text != nil {
-		_ = json.Unmarshal([]byte(*text), &out) // the log wrote it
+		_ = json.Unmarshal([]byte(*text), &out) // always valid, because the audit log wrote it
 	}
 	return out
 }
 
-// FieldText writes a field of an audit event, or "" if it has none.
+// FieldText formats a field of an audit event. It returns "" if the field is missing.
 func FieldText(fields map[string]any, name string) string {
 	value, there := fields[name]
 	if !there {

@@ -10,7 +10,8 @@ import (
 	"github.com/pingpost/pingpost/templates/ui"
 )
 
-// FormRowVersion returns the object's version that a form was opened with, or 0, which is stale.
+// FormRowVersion returns the version of the object that a form was opened with. It returns 0,
+// which is always stale, if the form has none.
 func FormRowVersion(k *Request) int {
 	n, _ := strconv.Atoi(k.R.PostForm.Get("version"))
 	return max(n, 0)
@@ -21,19 +22,19 @@ func Conflict(k *Request, kind, object string, at time.Time) (*ui.Conflict, erro
 	return ConflictOf(k, audit.Filter{Kind: kind, Object: object}, at)
 }
 
-// ConflictOf is [Conflict] for an object that the audit filter identifies by more than its id.
+// ConflictOf is [Conflict] for an object that is identified by an audit filter.
 func ConflictOf(k *Request, f audit.Filter, at time.Time) (*ui.Conflict, error) {
 	last, err := LastChange(k, f)
 	if err != nil {
 		return nil, err
 	}
 	if last.ID == 0 {
-		return &ui.Conflict{Actor: "Somebody", At: at}, nil
+		return &ui.Conflict{Actor: "Another user", At: at}, nil
 	}
 	return &ui.Conflict{Actor: last.Actor, At: last.At, Changes: Changes(last.Before, last.After)}, nil
 }
 
-// LastChange returns the newest audit event of a change, or a zero event if there is none.
+// LastChange returns the newest audit event of a change, or a zero event if there are no changes.
 func LastChange(k *Request, f audit.Filter) (last models.AuditEvent, err error) {
 	f.Outcome = models.AuditDone
 	found, err := k.console.Audit.List(k.R.Context(), k.Scope, f, audit.Page{Size: 1})

@@ -1,5 +1,5 @@
-// Package web is what every page of the console shares: who is asking and what they
-// may see, routes with their permission, forms, errors and the frame around a page.
+// Package web contains what all pages of the console share: routes with their permissions, the
+// user and their access, forms, errors, and the layout.
 package web
 
 import (
@@ -24,7 +24,7 @@ import (
 	"github.com/pingpost/pingpost/internal/staff"
 )
 
-// Options are what every page needs. All but AccessLog are required.
+// Options are the dependencies of all pages. All but AccessLog are required.
 type Options struct {
 	Environment    string // "production" or "development"
 	Clock          clock.Clock
@@ -32,9 +32,9 @@ type Options struct {
 	Access         *snapshot.Holder[authz.Access]
 	Staff          *staff.Service
 	Audit          *audit.Log
-	Partners       *partners.Service // for partners' names
+	Partners       *partners.Service // for the slugs of partners
 	TrustedProxies []netip.Prefix
-	AccessLog      *httpserver.AccessLog // nil for none
+	AccessLog      *httpserver.AccessLog // nil disables it
 	Metrics        *httpserver.Metrics
 }
 
@@ -46,7 +46,7 @@ type Console struct {
 	compress func(http.Handler) http.HandlerFunc
 }
 
-// New builds the console's handler. Its error is for the operator.
+// New returns the handler of the console. It fails if the assets have not been built.
 func New(o Options, routes []Route) (http.Handler, error) {
 	if err := assets.Check(); err != nil {
 		return nil, err
@@ -85,7 +85,7 @@ func New(o Options, routes []Route) (http.Handler, error) {
 	return engine, nil
 }
 
-// rejectCrossSite refuses what a page of another site asks a browser to send.
+// rejectCrossSite rejects forms that another site submits.
 func (c *Console) rejectCrossSite() gin.HandlerFunc {
 	protection := http.NewCrossOriginProtection()
 	reject := c.serve(Route{Open: true, Handle: func(*Request) error { return errCrossSite }})
@@ -97,7 +97,7 @@ func (c *Console) rejectCrossSite() gin.HandlerFunc {
 	}
 }
 
-// rejectMethod names the methods that the address takes. HEAD goes without saying.
+// rejectMethod answers 405. It omits HEAD from the Allow header.
 func rejectMethod(k *Request) error {
 	allow := slices.DeleteFunc(strings.Split(k.W.Header().Get("Allow"), ", "),
 		func(m string) bool { return m == http.MethodHead })
@@ -106,15 +106,13 @@ func rejectMethod(k *Request) error {
 	return errMethod
 }
 
-// requestTimeout bounds the work of one page, transferTimeout that of a file on its way in
-// or out.
+// requestTimeout is the time limit for a page, transferTimeout the one for uploads and downloads.
 const (
 	requestTimeout  = 30 * time.Second
 	transferTimeout = time.Hour
 )
 
-// secure gives every answer the headers that keep a browser from doing more with it
-// than show it.
+// secure sets the security headers of all responses.
 func (c *Console) secure(g *gin.Context) {
 	const policy = "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; font-src 'self'; connect-src 'self'; " +
 		"form-action 'self'; base-uri 'none'; frame-ancestors 'none'"
@@ -137,4 +135,4 @@ func (k *Request) Production() bool { return k.console.production() }
 func (c *Console) production() bool { return c.Environment == "production" }
 
 // ErrResponseWritten is returned by a handler that has already written the response.
-var ErrResponseWritten = errors.New("answered already")
+var ErrResponseWritten = errors.New("response already written")

@@ -16,7 +16,7 @@ func TestDevice(t *testing.T) {
 		"<script>":   {},
 	} {
 		if browser, system := device(agent); browser != want[0] || system != want[1] {
-			t.Errorf("%s: %q, %q, want %q", agent, browser, system, want)
+			t.Errorf("device(%q) = %q, %q, want %q", agent, browser, system, want)
 		}
 	}
 }

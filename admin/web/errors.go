@@ -16,16 +16,16 @@ import (
 	"github.com/pingpost/pingpost/templates/ui"
 )
 
-// The console's own refusals.
+// Errors of the console itself.
 var (
-	errSignIn    = apperr.New(apperr.Unauthorized, "sign_in", "Sign in first.")
+	errSignIn    = apperr.New(apperr.Unauthorized, "sign_in", "Sign in to continue.")
 	ErrForbidden = apperr.New(apperr.Forbidden, "role", "None of your roles allows this.")
 	errCrossSite = apperr.New(apperr.Forbidden, "cross_site", "The request came from another site.")
-	ErrNotFound  = apperr.New(apperr.NotFound, "page", "There is nothing here.")
-	ErrForm      = apperr.New(apperr.Invalid, "form", "The form could not be read.")
-	errTooLarge  = apperr.New(apperr.TooLarge, "form", "The form is larger than 256 KB.")
-	errMethod    = apperr.New(apperr.Invalid, "method", "This page does not take this kind of request.")
-	errBroken    = apperr.New(apperr.Internal, "panic", "Something went wrong on our side.")
+	ErrNotFound  = apperr.New(apperr.NotFound, "page", "Page not found.")
+	ErrForm      = apperr.New(apperr.Invalid, "form", "The form is not valid. Open the page again and resubmit it.")
+	errTooLarge  = apperr.New(apperr.TooLarge, "form", "The form is larger than 256 KB. Shorten it and submit it again.")
+	errMethod    = apperr.New(apperr.Invalid, "method", "This page does not accept this kind of request.")
+	errBroken    = apperr.New(apperr.Internal, "panic", "An unexpected error occurred.")
 )
 
 var statuses = map[apperr.Code]int{
@@ -45,15 +45,15 @@ func statusOf(f *apperr.Error) int {
 	return cmp.Or(statuses[f.Code], http.StatusInternalServerError)
 }
 
-// fail answers an error with a page. What is not a fault is logged, and told as a
-// service that is not ready: nearly always it is the database.
+// fail shows an error page. An error that is not an [apperr.Error] usually comes from the
+// database, so it is shown as 503.
 func (k *Request) fail(err error) {
 	if errors.Is(err, ErrResponseWritten) || k.responseWritten || errors.Is(k.submitted(), ErrResponseWritten) {
 		return
 	}
 	f := apperr.As(err)
 	if f == nil {
-		f = apperr.Wrap(err, apperr.Unavailable, "database", "The database cannot be reached just now.")
+		f = apperr.Wrap(err, apperr.Unavailable, "database", "The database is unavailable. Try again.")
 	}
 	if errors.Is(f, errSignIn) {
 		k.signIn()
@@ -65,11 +65,11 @@ func (k *Request) fail(err error) {
 	}
 	k.logged.Outcome, k.logged.Cause = f.Reason, errors.Unwrap(f)
 	if status < http.StatusInternalServerError && errors.Unwrap(f) != nil {
-		k.console.Log.Error("a page failed", "request_id", k.By.RequestID, "route", k.Route.Path, "error", err.Error())
+		k.console.Log.Error("page failed", "request_id", k.By.RequestID, "route", k.Route.Path, "error", err.Error())
 	}
 	v := ui.ErrorView{Shell: k.Shell(""), Status: status}
-	// The same to the byte, wherever it is: a page that is not there must not tell
-	// whether it is there for somebody else.
+	// All error pages with the same status are identical, so that a 404 does not reveal whether
+	// the page exists for other users.
 	v.Shell.Path = "/"
 	for i := range v.Shell.Nav {
 		v.Shell.Nav[i].Current = false
@@ -97,7 +97,7 @@ func (k *Request) fail(err error) {
 	_ = k.Show(status, ui.ErrorPage(v))
 }
 
-// AuditRejection records in the audit trail that the request was rejected.
+// AuditRejection records in the audit log that the request was rejected.
 func AuditRejection(k *Request, f *apperr.Error) {
 	if !k.SignedIn() {
 		return
@@ -114,12 +114,12 @@ func AuditRejection(k *Request, f *apperr.Error) {
 		e.Reason += ": " + k.Route.Needs.String()
 	}
 	if err := k.console.Audit.LogRejected(ctx, k.By, e); err != nil {
-		k.console.Log.Error("a refusal is not in the audit trail", "request_id", k.By.RequestID, "error", err.Error())
+		k.console.Log.Error("recording a rejection in the audit log failed", "request_id", k.By.RequestID, "error", err.Error())
 	}
 }
 
-// signIn leads to the step of signing in that is missing, and from there back: to the
-// page, or to the page of a form that was sent.
+// signIn redirects to the next step of signing in. Its next parameter leads back to the page, or
+// to the page of the form that was submitted.
 func (k *Request) signIn() {
 	path, back := StepAfter(k.Session.Stage), k.R.URL.RequestURI()
 	if k.R.Method != http.MethodGet {
@@ -131,7 +131,7 @@ func (k *Request) signIn() {
 	_ = k.Redirect(path)
 }
 
-// StepAfter is the page of what is missing to be signed in.
+// StepAfter returns the page of the next step of signing in.
 func StepAfter(stage models.SessionStage) string {
 	switch stage {
 	case models.StageCode:
@@ -159,8 +159,8 @@ func badForm(err error) error {
 	return ErrForm.WithCause(err)
 }
 
-// formError is what a form says of an error: its status and message. What is no mistake
-// of the person's stays an error.
+// formError returns the status and message with which a form shows an error. Errors that the user
+// cannot fix are returned as other.
 func formError(k *Request, err error) (status int, message string, other error) {
 	f := apperr.As(err)
 	if f == nil || f.Code == apperr.Internal || f.Code == apperr.Unavailable && f.RetryAfter == 0 {
@@ -179,8 +179,8 @@ func formError(k *Request, err error) (status int, message string, other error) 
 	return status, f.Message + message, nil
 }
 
-// objectURL is the page of the payout run that an error names, or "" if this person may
-// not see it.
+// objectURL returns the page of the payout run that an error names, or "" if the user may not
+// see it.
 func objectURL(k *Request, object string) string {
 	if run, err := id.Parse(id.Payout, object); err == nil && k.MayForAllPartners(ReadPayouts) {
 		return RunURL(run)
@@ -188,8 +188,8 @@ func objectURL(k *Request, object string) string {
 	return ""
 }
 
-// FormErrors are what a form shows of a refusal, each with its field; other is what no
-// form shows.
+// FormErrors returns the errors that a form shows, each with its field. Errors that the user
+// cannot fix are returned as other.
 func FormErrors(k *Request, err error) (status int, all ui.Errors, other error) {
 	status, message, other := formError(k, err)
 	if other != nil {
@@ -198,7 +198,7 @@ func FormErrors(k *Request, err error) (status int, all ui.Errors, other error) 
 	return status, fieldErrors(k, err, message), nil
 }
 
-// fieldErrors are an error's texts at the fields that it names, or one text above the form.
+// fieldErrors returns one error for each field that err names, or one for the whole form.
 func fieldErrors(k *Request, err error, message string) (all ui.Errors) {
 	for _, field := range apperr.As(err).Fields {
 		all = append(all, ui.FieldError{
@@ -217,7 +217,7 @@ func fieldErrors(k *Request, err error, message string) (all ui.Errors) {
 	return all
 }
 
-// OrNotFound makes a page that is not there of a thing that is not.
+// OrNotFound replaces the NotFound error of an object with that of a page.
 func OrNotFound(err error) error {
 	if f := apperr.As(err); f != nil && f.Code == apperr.NotFound {
 		return ErrNotFound

@@ -7,37 +7,36 @@ import (
 	"github.com/pingpost/pingpost/templates/ui"
 )
 
-// Form is how a form is submitted. What it changes and what it shows is the area's; the
-// order of the checks, mistakes, step-up, conflicts and the page that follows are the same
-// for all.
+// Form is a submitted form. The area defines what it changes and shows. [Submit] handles
+// errors, the step-up, conflicts and redirects in the same way for all forms.
 type Form struct {
-	Errors ui.Errors // found in the values; the change is not made then
+	Errors ui.Errors // found in the values; if there are any, Do is not called
 	StepUp StepUpRule
-	// Do makes the change. It returns the address of the page that follows, or "" when it
-	// has written the response itself.
+	// Do makes the change. It returns the page to redirect to, or "" if it has written the
+	// response.
 	Do func() (next string, err error)
-	// Reload reads the object again after somebody else changed it, and returns its version
-	// and what they changed. It is nil for a form whose object has no version.
+	// Reload reads the object again after a concurrent change, and returns its new version and
+	// the change. It is nil if the object has no version.
 	Reload func() (version int, conflict *ui.Conflict, err error)
-	// FieldOf returns the field at which an error is shown. If it is nil, the error is shown at
-	// the fields that it names, or above the form.
+	// FieldOf returns the field that an error is shown at. If FieldOf is nil, the error is shown
+	// at the fields that it names, or above the form.
 	FieldOf func(*apperr.Error) string
 	// Show shows the form again.
 	Show func(Rejected) error
 }
 
-// Field is [Form.FieldOf] for a form whose errors all belong to one field.
+// Field returns a [Form.FieldOf] for a form that shows all errors at one field.
 func Field(name string) func(*apperr.Error) string {
 	return func(*apperr.Error) string { return name }
 }
 
-// StepUpRule is when a form requires a step-up.
+// StepUpRule says when a form requires a step-up.
 type StepUpRule int
 
 const (
 	NoStepUp       StepUpRule = iota
 	StepUpRequired            // the form has a field for it
-	StepUpOnSubmit            // only what was chosen needs it: the form gets the field once it was submitted without
+	StepUpOnSubmit            // depends on the chosen values; the form is shown again with the field
 )
 
 // StepUpWhen returns StepUpOnSubmit if the chosen values need a step-up.
@@ -48,18 +47,18 @@ func StepUpWhen(needed bool) StepUpRule {
 	return NoStepUp
 }
 
-// Rejected is why a form is shown again.
+// Rejected says why a form is shown again.
 type Rejected struct {
 	Status   int
 	Errors   ui.Errors
-	Version  int          // of the object, as the form was sent; the newest one after a conflict
-	Conflict *ui.Conflict // what somebody else changed meanwhile; Errors is empty then
+	Version  int          // of the object, as submitted; after a conflict, the newest one
+	Conflict *ui.Conflict // the concurrent change; Errors is empty then
 	StepUp   ui.StepUp
-	Err      error // of Do; nil when it was not called
+	Err      error // from Do; nil if Do was not called
 	message  string
 }
 
-// Message returns the text of Err, or of the first mistake, for a form that shows one.
+// Message returns the text of Err or of the first of Errors, for forms that show only one.
 func (r Rejected) Message() string {
 	if r.Err == nil && len(r.Errors) > 0 {
 		return r.Errors[0].Message
@@ -67,7 +66,7 @@ func (r Rejected) Message() string {
 	return r.message
 }
 
-// Submit submits a form.
+// Submit checks a form, makes its change and redirects, or shows the form again with its errors.
 func Submit(k *Request, f Form) error {
 	r := Rejected{Status: http.StatusUnprocessableEntity, Errors: f.Errors, Version: FormRowVersion(k)}
 	proof, err := applyStepUp(k, f.StepUp, &r)
@@ -87,7 +86,7 @@ func Submit(k *Request, f Form) error {
 	return nil
 }
 
-// Reject shows a form again because of an error. An error that no form shows is returned.
+// Reject shows a form again with an error. It returns errors that the user cannot fix.
 func Reject(k *Request, err error, f Form) error {
 	return f.reject(k, err, Rejected{Version: FormRowVersion(k)})
 }
@@ -110,7 +109,7 @@ func (f Form) reject(k *Request, err error, r Rejected) error {
 	return f.Show(r)
 }
 
-// applyStepUp checks a form's step-up and sets what the form shows of it.
+// applyStepUp checks the step-up of a form and sets r.StepUp.
 func applyStepUp(k *Request, p StepUpRule, r *Rejected) (ui.Errors, error) {
 	switch p {
 	case NoStepUp:

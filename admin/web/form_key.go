@@ -14,8 +14,9 @@ import (
 var ErrFormKey = apperr.New(apperr.Invalid, "form_key",
 	"The form is incomplete. Open the page again, then fill in the form and submit it.")
 
-// submission reads the key of a form that creates something. A form whose key was used
-// before leads to what it created then. A route for large files reads its key itself.
+// submission reads the key of a form that creates an object. If the key was used before, it
+// redirects to the object that was created then. Routes for large files read their keys
+// themselves.
 func submission(k *Request) error {
 	if k.Route.Creates == "" || k.Route.Limit > 0 {
 		return nil
@@ -23,8 +24,8 @@ func submission(k *Request) error {
 	return UseFormKey(k, k.R.PostForm.Get(ui.FormKeyField))
 }
 
-// UseFormKey is submission for a key that has been read. From here on the audit trail claims
-// the key in the transaction that creates something.
+// UseFormKey sets the key of a form that creates an object. The audit log claims the key in the
+// transaction that creates the object.
 func UseFormKey(k *Request, key string) error {
 	parsed, err := uuid.Parse(key)
 	if err != nil || parsed == uuid.Nil {
@@ -34,9 +35,8 @@ func UseFormKey(k *Request, key string) error {
 	return k.submitted()
 }
 
-// submitted leads to what the form has already created, and does nothing where it has
-// not. Errors of a form are checked with it, since they may come from a second
-// submission at the same moment.
+// submitted redirects to the object that the form has already created, if there is one. It is
+// also called for errors of a form, because a simultaneous submission may have caused them.
 func (k *Request) submitted() error {
 	if k.By.Form.Key == uuid.Nil {
 		return nil
@@ -52,8 +52,8 @@ func (k *Request) submitted() error {
 	return ErrResponseWritten
 }
 
-// created is the address of what a form created before, with a notice that says so. In
-// the route's pattern, {object} is its id, and other names are those of the address.
+// created returns the URL of the object that a form created before, with a parameter for the
+// notice. In Route.Creates, {object} stands for the object's id and {id} for the id in the path.
 func created(k *Request, object string) string {
 	path := strings.ReplaceAll(k.Route.Creates, "{object}", object)
 	path = strings.ReplaceAll(path, "{id}", k.R.PathValue("id"))
@@ -63,7 +63,8 @@ func created(k *Request, object string) string {
 	return withQuery(path, "submitted", "before")
 }
 
-// submittedNotices are the notices of a page that a form led to that had been submitted before.
+// submittedNotices are the notices about a form that was submitted twice, by the value of the
+// parameter submitted.
 var submittedNotices = map[string]Notice{
 	"before": {Kind: "info", Code: "submitted_before", Text: "You already submitted this form. Nothing new was created."},
 	"shown-once": {
@@ -73,8 +74,8 @@ var submittedNotices = map[string]Notice{
 	},
 }
 
-// FormKey is the key for the forms of this page: the one that was sent, while it created
-// nothing, or a new one.
+// FormKey returns the key for the forms of this page: the submitted one if it has not created an
+// object, otherwise a new one.
 func (k *Request) FormKey() string {
 	if k.By.Form.Key != uuid.Nil {
 		return k.By.Form.Key.String()

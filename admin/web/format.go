@@ -9,12 +9,12 @@ import (
 	"github.com/pingpost/pingpost/templates/ui"
 )
 
-// AcceptsUnsigned reports whether an explicitly chosen signing mode accepts posts without a signature.
+// AcceptsUnsigned reports whether a signing mode other than the default accepts unsigned posts.
 func AcceptsUnsigned(m models.SigningMode) bool {
 	return m == models.SigningOff || m == models.SigningReportOnly
 }
 
-// CountText writes a count with its noun: "1 event", "more than 10,000 events".
+// CountText formats a count with its noun: "1 event", "more than 10,000 events".
 func CountText(n int64, bounded bool, one, many string) string {
 	switch {
 	case bounded:
@@ -25,10 +25,10 @@ func CountText(n int64, bounded bool, one, many string) string {
 	return ui.Number(n) + " " + many
 }
 
-// Minute writes a time to the minute, in UTC.
+// Minute formats a time in UTC without seconds.
 func Minute(at time.Time) string { return at.UTC().Format("2006-01-02 15:04 UTC") }
 
-// AmountOf returns an amount in minor units of a currency that comes from the database.
+// AmountOf returns an amount, given in minor units and with a currency code from the database.
 func AmountOf(minor int64, code string) money.Amount {
 	c, _ := money.ParseCurrency(code)
 	return money.Amount{Minor: minor, Currency: c}
@@ -42,7 +42,7 @@ func TimeOf(at *time.Time) time.Time {
 	return *at
 }
 
-// FileNamePart removes everything from a text but ASCII letters, digits and hyphens, for file names.
+// FileNamePart makes a text safe for a file name: it keeps only ASCII letters, digits and hyphens.
 func FileNamePart(text string) string {
 	return strings.Map(func(r rune) rune {
 		if r == '-' || r >= 'a' && r <= 'z' || r >= 'A' && r <= 'Z' || r >= '0' && r <= '9' {
@@ -52,7 +52,8 @@ func FileNamePart(text string) string {
 	}, text)
 }
 
-// PublishTime reads a time in UTC from a form. An empty text means now, and returns the zero time.
+// PublishTime parses a time in UTC from a form. For an empty text, which means now, it returns the
+// zero time. Wrong is the error message.
 func PublishTime(text string) (at time.Time, wrong string) {
 	text = strings.TrimSpace(text)
 	if text == "" {
@@ -63,8 +64,8 @@ func PublishTime(text string) (at time.Time, wrong string) {
 			return at, ""
 		}
 	}
-	return at, "A time is written like 2026-01-31T09:00, in UTC."
+	return at, "Enter a time in UTC, such as 2026-01-31T09:00."
 }
 
-// Title makes the first letter a capital.
+// Title capitalizes the first letter.
 func Title(words string) string { return strings.ToUpper(words[:1]) + words[1:] }

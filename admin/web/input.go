@@ -10,27 +10,27 @@ import (
 	"github.com/pingpost/pingpost/templates/ui"
 )
 
-// DateRange reads the first and the last day of a filter, in UTC; to is the moment after the
-// last. What is no date is told, once, and then nothing is listed: without it a filter
-// would choose more than was asked for.
+// DateRange reads the first and last day of a filter, in UTC; to is the end of the last day. If
+// a date is not valid, it returns a notice, and the caller lists nothing: ignoring the date
+// would list too much.
 func DateRange(q url.Values) (from, to time.Time, mistakes []Notice) {
 	for name, into := range map[string]*time.Time{"from": &from, "to": &to} {
 		day, err := time.Parse(time.DateOnly, q.Get(name))
 		switch {
 		case q.Get(name) == "":
 		case err != nil:
-			mistakes = []Notice{{Kind: "warn", Code: "date", Text: "A date is written like 2026-01-31: write it so, or leave it empty."}}
+			mistakes = []Notice{{Kind: "warn", Code: "date", Text: "Enter dates as YYYY-MM-DD, such as 2026-01-31."}}
 		default:
 			*into = day
 		}
 	}
 	if !to.IsZero() {
-		to = to.AddDate(0, 0, 1) // the day itself counts
+		to = to.AddDate(0, 0, 1) // the last day is included
 	}
 	return from, to, mistakes
 }
 
-// SelectOption marks one of a filter's options.
+// SelectOption returns the options of a filter with one of them selected.
 func SelectOption(options []ui.Option, value string) []ui.Option {
 	options = slices.Clone(options)
 	for i := range options {
@@ -44,24 +44,25 @@ func IsFiltered(q url.Values, names ...string) bool {
 	return slices.ContainsFunc(names, func(name string) bool { return q.Get(name) != "" })
 }
 
-// Short is what was typed, as far as a page repeats it.
+// Short returns the first 300 characters of user input, for showing it again.
 func Short(text string) string {
 	runes := []rune(strings.ToValidUTF8(strings.ReplaceAll(text, "\x00", "\ufffd"), "\ufffd"))
 	return string(runes[:min(len(runes), 300)])
 }
 
-// ValidText refuses what Postgres cannot hold.
+// ValidText reports whether Postgres can store a text.
 func ValidText(s string) bool { return utf8.ValidString(s) && !strings.ContainsRune(s, 0) }
 
-// CheckTypedName checks that the name of the thing was typed.
+// CheckTypedName checks that the user typed the name of the object to confirm a change.
 func CheckTypedName(k *Request, name string) ui.Errors {
 	if strings.TrimSpace(k.R.PostForm.Get("name")) != name {
-		return ui.Errors{{Field: "name", Message: "Type " + name + ", to be sure that it is this one."}}
+		return ui.Errors{{Field: "name", Message: "The text does not match. Type " + name + " to confirm."}}
 	}
 	return nil
 }
 
-// SearchText is a filter as it was given; what no row can hold matches none.
+// SearchText returns the value of a filter. A value that no row can have is replaced with one
+// that matches nothing.
 func SearchText(q url.Values, name string) string {
 	text := strings.TrimSpace(q.Get(name))
 	if !ValidText(text) || len(text) > 300 {
@@ -70,7 +71,7 @@ func SearchText(q url.Values, name string) string {
 	return text
 }
 
-// Labels are options that say what they are.
+// Labels returns options whose labels are their values.
 func Labels(values []string) (all []ui.Option) {
 	for _, v := range values {
 		all = append(all, ui.Option{Value: v, Label: v})

@@ -7,7 +7,7 @@ import (
 	"github.com/pingpost/pingpost/templates/ui"
 )
 
-// JobStatus shows a job's progress, and the address that stops it if the user may.
+// JobStatus returns the progress of a job, with the URL that cancels it if the user may.
 func JobStatus(k *Request, w models.Job) ui.JobStatus {
 	s := ui.JobStatus{State: string(w.State), Phase: w.Phase, Done: w.Done, Total: w.Total, Failure: w.Failure}
 	if s.Open() && MayStopJob(k, w) {
@@ -16,8 +16,8 @@ func JobStatus(k *Request, w models.Job) ui.JobStatus {
 	return s
 }
 
-// MayStopJob reports whether the user may stop a job: their own, or one of a partner for which
-// they may write payouts.
+// MayStopJob reports whether the user may cancel a job: their own, or one for a partner at which
+// they have the permission payouts.write.
 func MayStopJob(k *Request, w models.Job) bool {
 	switch {
 	case w.StaffID != nil && *w.StaffID == k.Session.Staff.ID:

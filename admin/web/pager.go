@@ -10,17 +10,18 @@ import (
 	"github.com/pingpost/pingpost/templates/ui"
 )
 
-// PageSize is how many rows a list shows that is paged by a number.
+// PageSize is the number of rows on a page of a list.
 const PageSize = 50
 
+// KeyPage reads which page of a list is requested.
 func KeyPage(q url.Values) audit.Page {
 	p := audit.Page{Size: PageSize}
-	p.OlderThan, _ = strconv.ParseInt(q.Get("older"), 10, 64) // what is no number is the first page
+	p.OlderThan, _ = strconv.ParseInt(q.Get("older"), 10, 64) // an invalid number selects the first page
 	p.NewerThan, _ = strconv.ParseInt(q.Get("newer"), 10, 64)
 	return p
 }
 
-// AuditPager keeps the filter and names the first or last event of this page.
+// AuditPager links to the pages of audit events before and after this one, with the same filter.
 func AuditPager(path string, q url.Values, found audit.ListResult) (p ui.Pager) {
 	if n := len(found.Events); n > 0 {
 		p = KeyPager(path, q, found.Newer, found.Older, found.Events[0].ID, found.Events[n-1].ID)
@@ -29,7 +30,7 @@ func AuditPager(path string, q url.Values, found audit.ListResult) (p ui.Pager) 
 	return p
 }
 
-// KeyPager leads to what is newer than the first and older than the last of a page.
+// KeyPager links to the rows that are newer than the first and older than the last on this page.
 func KeyPager(path string, q url.Values, newer, older bool, first, last int64) (p ui.Pager) {
 	with := func(name string, key int64) string {
 		next := maps.Clone(q)
@@ -47,7 +48,7 @@ func KeyPager(path string, q url.Values, newer, older bool, first, last int64) (
 	return p
 }
 
-// CursorPager leads to the pages before and after a cursor; an empty one has no page.
+// CursorPager links to the pages at two cursors. An empty cursor means that there is no such page.
 func CursorPager(path string, q url.Values, before, after string) ui.Pager {
 	with := func(name, cursor string) string {
 		if cursor == "" {
@@ -62,8 +63,8 @@ func CursorPager(path string, q url.Values, before, after string) ui.Pager {
 	return ui.Pager{Newer: with("before", before), Older: with("after", after)}
 }
 
-// SortLink sorts by a column, and the other way round where it does already; first
-// is the column that sorts where none is named.
+// SortLink links to the list sorted by a column, or in reverse order if it is already sorted by
+// it. First marks the default column.
 func SortLink(path string, q url.Values, filters []string, column string, first bool) ui.Sort {
 	now, next := q.Get("sort"), make([]string, 0, len(filters)+1)
 	for _, name := range filters {

@@ -7,10 +7,10 @@ import (
 	"github.com/pingpost/pingpost/internal/scope"
 )
 
-// PartnerNames are partners' short names by partner id.
+// PartnerNames maps ids of partners to their slugs.
 type PartnerNames map[uuid.UUID]string
 
-// NamesOfPartners reads the short names of partners, as far as the user may see them.
+// NamesOfPartners reads the slugs of the partners that the user may see.
 func NamesOfPartners(k *Request, ids []uuid.UUID) (PartnerNames, error) {
 	all, err := k.console.Partners.ByIDs(k.R.Context(), k.Scope, ids)
 	names := make(PartnerNames, len(all))
@@ -20,7 +20,7 @@ func NamesOfPartners(k *Request, ids []uuid.UUID) (PartnerNames, error) {
 	return names, err
 }
 
-// Of returns a partner's short name, or its id if the name was not read.
+// Of returns the slug of a partner, or its id if the slug was not read.
 func (s PartnerNames) Of(partner uuid.UUID) string {
 	if name, ok := s[partner]; ok {
 		return name
@@ -28,7 +28,7 @@ func (s PartnerNames) Of(partner uuid.UUID) string {
 	return id.Format(id.Partner, partner)
 }
 
-// AllPartnerNames reads the short names of all partners, for pages about roles.
+// AllPartnerNames reads the slugs of all partners, for pages about roles.
 func AllPartnerNames(k *Request) (PartnerNames, error) {
 	all, err := k.console.Partners.List(k.R.Context(), scope.System)
 	if err != nil {

@@ -4,7 +4,7 @@ import (
 	"github.com/pingpost/pingpost/internal/authz"
 )
 
-// The permissions of the console, as the policy names them.
+// The permissions of the console, named as in the policy.
 var (
 	ReadOverview = authz.Permission{Object: "overview", Action: "read"}
 	ReadAudit    = authz.Permission{Object: "audit", Action: "read"}
@@ -32,49 +32,49 @@ var (
 	WriteReconciliation = authz.Permission{Object: "reconciliation", Action: "write"}
 )
 
-// ConcernsPlatform reports whether a permission is about the whole platform. A role limited to
-// some partners does not give it.
+// ConcernsPlatform reports whether a permission concerns the whole platform. A role limited to
+// some partners does not grant it.
 func ConcernsPlatform(p authz.Permission) bool {
 	return p.Object == "staff" || p.Object == "pricing" || p == VerifyAudit || p == CreatePartners
 }
 
-// permissionLabels says the policy's permissions in words, as they end the sentence "may …".
+// permissionLabels are the labels of the permissions. They complete the sentence "allows you to …".
 var permissionLabels = map[string]string{
-	"overview, read":        "see the overview",
-	"audit, read":           "see the audit trail",
-	"audit, verify":         "verify the audit trail",
-	"staff, read":           "see the staff",
-	"staff, write":          "invite staff and change their roles",
-	"partners, read":        "see partners",
-	"partners, create":      "take on partners",
-	"partners, write":       "change partners",
+	"overview, read":        "view the overview",
+	"audit, read":           "view the audit log",
+	"audit, verify":         "verify the audit log",
+	"staff, read":           "view staff",
+	"staff, write":          "invite users and change their roles",
+	"partners, read":        "view partners",
+	"partners, create":      "onboard partners",
+	"partners, write":       "edit partners",
 	"secrets, write":        "create, rotate and revoke signing secrets",
-	"leads, read":           "see leads, without personal data",
-	"leads, find":           "look leads up by e-mail address or phone number",
-	"pricing, read":         "see prices",
-	"pricing, write":        "change draft prices",
+	"leads, read":           "view leads, without personal data",
+	"leads, find":           "find leads by email address or phone number",
+	"pricing, read":         "view prices",
+	"pricing, write":        "edit draft prices",
 	"pricing, publish":      "publish prices",
-	"payouts, read":         "see the ledger and payouts",
+	"payouts, read":         "view the ledger and payouts",
 	"payouts, export":       "export the ledger",
-	"payouts, write":        "return leads, adjust balances and prepare payouts",
-	"payouts, approve":      "accept or reject returns, and approve and pay payouts",
-	"reconciliation, read":  "see reconciliations",
-	"reconciliation, write": "reconcile the lists of partners",
+	"payouts, write":        "create returns, adjust balances and prepare payout runs",
+	"payouts, approve":      "decide on returns, and approve and pay payout runs",
+	"reconciliation, read":  "view reconciliations",
+	"reconciliation, write": "reconcile partners' files",
 }
 
-// PermissionLabel completes the sentence "may …".
+// PermissionLabel returns the label of a permission. It completes the sentence "allows you to …".
 func PermissionLabel(p authz.Permission) string { return permissionLabels[p.String()] }
 
-// partialPermissions are the permissions of which a role for some partners gives a part.
+// partialPermissions are the permissions that a role for some partners grants only in part.
 var partialPermissions = map[authz.Permission]struct{ some, rest string }{
-	ReadPricing:    {"see the prices agreed with the partner", "see prices"},
-	ReadPayouts:    {"see the ledger, balances, returns and statements", "see payout runs"},
-	WritePayouts:   {"return leads and adjust balances", "prepare payouts"},
-	ApprovePayouts: {"accept or reject returns", "approve and pay payouts"},
+	ReadPricing:    {"view the prices agreed with the partner", "view prices"},
+	ReadPayouts:    {"view the ledger, balances, returns and statements", "view payout runs"},
+	WritePayouts:   {"create returns and adjust balances", "prepare payout runs"},
+	ApprovePayouts: {"accept or reject returns", "approve and pay payout runs"},
 }
 
-// PermissionLabelsByScope says what a role for some partners gives of a permission, and what is left to a
-// role for all partners. Either is "" where it is nothing.
+// PermissionLabelsByScope returns labels for the part of a permission that a role for some
+// partners grants, and for the rest, which requires a role for all partners. Either may be "".
 func PermissionLabelsByScope(p authz.Permission) (some, rest string) {
 	if parts, ok := partialPermissions[p]; ok {
 		return parts.some, parts.rest

@@ -7,7 +7,7 @@ import (
 	"github.com/pingpost/pingpost/templates/ui"
 )
 
-// ExplainSteps shows the steps that lead to a price. ruleURL returns the address of a rule's form.
+// ExplainSteps returns the steps in the calculation of a price. RuleURL returns the page of a rule's form.
 func ExplainSteps(e pricingrules.Explanation, ruleURL func(rule int) string) (steps []ui.ExplainStep) {
 	for _, s := range e.Steps {
 		step := ui.ExplainStep{
@@ -25,7 +25,7 @@ func ExplainSteps(e pricingrules.Explanation, ruleURL func(rule int) string) (st
 	return steps
 }
 
-// atLeastCents writes an exact decimal with two places or more, as money is.
+// atLeastCents pads a decimal to at least two decimal places.
 func atLeastCents(decimal string) string {
 	if decimal == "" {
 		return ""

@@ -6,7 +6,7 @@ import (
 	"github.com/pingpost/pingpost/templates/ui"
 )
 
-// Range is a period that ends now, divided into steps for a chart.
+// Range is a time range that ends now, divided into steps for a chart.
 type Range struct {
 	name, label, Words string
 	Step               time.Duration

@@ -6,7 +6,7 @@ import (
 	"github.com/pingpost/pingpost/templates/ui"
 )
 
-// ShowRecoveryCodes shows recovery codes, this once: the page cannot be had again.
+// ShowRecoveryCodes shows new recovery codes. They cannot be shown again.
 func ShowRecoveryCodes(k *Request, codes []string) error {
 	return k.ShowSecret(http.StatusOK, ui.RecoveryCodes(ui.RecoveryCodesView{
 		Shell:  k.Shell("Recovery codes"),

@@ -8,48 +8,49 @@ import (
 	"github.com/pingpost/pingpost/templates/ui"
 )
 
-// rejectionReason says in words why a request was refused, and what the partner changes.
+// rejectionReason is the label of a reason for a rejection, and how to fix it.
 type rejectionReason struct{ words, Fix string }
 
-// RejectionReasons maps the reason codes of the counters to labels and fixes.
+// RejectionReasons maps reason codes to labels and fixes.
 var RejectionReasons = map[string]rejectionReason{
-	"json":                         {"no valid JSON", "Send one JSON object in UTF-8, with each name once and nothing after it."},
-	"payload":                      {"a field is missing or wrong", "Mend the fields that are named; the answer that they got says how."},
-	"quote_owner":                  {"the quote is another partner's", "Post on quotes that were asked for at the same base URL: a sandbox account's are for it alone."},
-	"transaction_format":           {"no transactionId of ours", "Send the transactionId of the ping's answer as it is, whole."},
-	"expired":                      {"the quote had expired", "Post within 15 minutes of the ping, or ping again."},
-	"already_delivered":            {"the transaction was delivered", "Each transaction takes one lead: ping again for another. A retry must be the same bytes."},
-	string(models.OutcomeInactive): {"the partner is not active", "Approve the partner or lift the suspension; the account must be active too."},
-	"signature":                    {"wrong signature", "Check a signature tells which mistake it is."},
-	"signature_missing":            {"no signature", "Sign every post, or let unsigned ones in under Signing."},
-	"timestamp_format":             {"the timestamp is not a number", "X-Timestamp must be whole seconds since 1970, sent once."},
+	"json":                         {"invalid JSON", "Send one JSON object in UTF-8, with unique names and nothing after it."},
+	"payload":                      {"missing or invalid field", "Fix the listed fields; see the API response."},
+	"quote_owner":                  {"quote of another partner", "Post to the base URL that the ping was sent to. Quotes of a sandbox account can be used only by that account."},
+	"transaction_format":           {"invalid transactionId", "Send the complete transactionId from the ping's response, unchanged."},
+	"expired":                      {"quote expired", "Post within 15 minutes of the ping, or ping again."},
+	"already_delivered":            {"transaction already delivered", "Each transaction delivers one lead. Ping again for another lead. The body of a retry must be identical."},
+	string(models.OutcomeInactive): {"partner not active", "Approve the partner or lift its suspension. The account must be active too."},
+	"signature":                    {"wrong signature", "Use Check signature to find the cause."},
+	"signature_missing":            {"no signature", "Sign every post, or accept unsigned posts under Signing."},
+	"timestamp_format":             {"timestamp is not a number", "Send X-Timestamp once, in whole seconds since 1970."},
 	"timestamp_missing":            {"no timestamp", "Send X-Timestamp with every signed post."},
-	"timestamp_window":             {"the timestamp is too far off", "Set the sender's clock: it may differ by 300 seconds. Milliseconds are too far off as well."},
+	"timestamp_window":             {"timestamp more than 300 s off", "Correct the sender's clock. Send the timestamp in seconds, not in milliseconds."},
 	"too_many":                     {"too many requests", "Wait for the number of seconds in Retry-After."},
-	"unknown_partner":              {"unknown base URL", "Use the base URL as it was handed over."},
-	"not_found":                    {"unknown address", "Use the base URL as it was handed over."},
+	"unknown_partner":              {"unknown base URL", "Use the base URL exactly as it was issued."},
+	"not_found":                    {"unknown URL", "Use the base URL exactly as it was issued."},
 	"incomplete":                   {"incomplete request", "The request did not arrive completely within 10 seconds. Send the same request again."},
-	"too_large":                    {"more than 64 KiB", "Send less than 64 KiB."},
-	"match_too_large":              {"more than 16 KiB without a partnerId", "Post on the partner's own base URL, or send its partnerId."},
-	"busy":                         {"too many posts at once", "Send the same post again: nothing was stored."},
-	"storing":                      {"the database did not confirm it", "The outcome is unknown. The partner sends the same post again, which returns the result."},
-	"no_key_wrapper":               {"no lead key is configured", "The platform's operators configure a key wrapper."},
+	"too_large":                    {"larger than 64 KiB", "Send less than 64 KiB."},
+	"match_too_large":              {"larger than 16 KiB without a partnerId", "Post to the partner's own base URL, or send its partnerId."},
+	"busy":                         {"too many posts at once", "Send the same post again. Nothing was stored."},
+	"storing":                      {"not confirmed by the database", "The outcome is unknown. Send the same post again to get the result."},
+	"no_key_wrapper":               {"no key wrapper configured", "Ask the platform's operators to configure a key wrapper."},
 }
 
 // outcomes are the labels of requests that were not rejected.
 var outcomes = map[models.Outcome]struct{ words, kind string }{
-	models.OutcomePriced:              {"got a price", "good"},
-	models.OutcomeExcluded:            {"not bought here", "idle"},
-	models.OutcomePaused:              {"the partner is not active", "warn"},
-	models.OutcomeCapped:              {"the day's cap is reached", "warn"},
+	models.OutcomePriced:              {"priced", "good"},
+	models.OutcomeExcluded:            {"excluded", "idle"},
+	models.OutcomePaused:              {"partner not active", "warn"},
+	models.OutcomeCapped:              {"daily cap reached", "warn"},
 	models.OutcomeDelivered:           {"lead delivered", "good"},
 	models.OutcomeDeliveredUnsigned:   {"lead delivered, unsigned", "warn"},
-	models.OutcomeDeliveredReportOnly: {"lead delivered, unsigned; would have been refused", "warn"},
-	models.OutcomeReplayed:            {"answered again", "good"},
-	models.OutcomeReplayedUnsigned:    {"answered again, unsigned", "warn"},
-	models.OutcomeReplayedReportOnly:  {"answered again, unsigned; would have been refused", "warn"},
+	models.OutcomeDeliveredReportOnly: {"lead delivered, unsigned; would be rejected", "warn"},
+	models.OutcomeReplayed:            {"replayed", "good"},
+	models.OutcomeReplayedUnsigned:    {"replayed, unsigned", "warn"},
+	models.OutcomeReplayedReportOnly:  {"replayed, unsigned; would be rejected", "warn"},
 }
 
+// ReasonLabel returns the label of a reason for a rejection.
 func ReasonLabel(outcome string) string {
 	if known, ok := RejectionReasons[outcome]; ok {
 		return known.words
@@ -65,7 +66,7 @@ func OutcomeLabel(outcome string) (words, kind string, rejected bool) {
 	return ReasonLabel(outcome), "bad", true
 }
 
-// RejectionOptions returns the reasons as options of a filter.
+// RejectionOptions returns reasons as the options of a filter.
 func RejectionOptions(names []string) (all []ui.Option) {
 	for _, name := range names {
 		all = append(all, ui.Option{Value: name, Label: Title(ReasonLabel(name))})
@@ -73,7 +74,7 @@ func RejectionOptions(names []string) (all []ui.Option) {
 	return all
 }
 
-// RejectionLabel returns the endpoint and the reason of a rejection.
+// RejectionLabel returns the endpoint and reason of a rejection: "Post: quote expired".
 func RejectionLabel(r reporting.RejectionCount) string {
 	return Title(r.Endpoint) + ": " + ReasonLabel(r.Reason)
 }

@@ -20,7 +20,7 @@ import (
 	"github.com/pingpost/pingpost/templates/ui"
 )
 
-// Request is one request to the console: the user who sends it, and where their permission holds.
+// Request is a request to the console, with its user and their scope.
 type Request struct {
 	console *Console
 	User
@@ -28,19 +28,19 @@ type Request struct {
 	R               *http.Request
 	Route           Route
 	Now             time.Time
-	Scope           scope.Scope // where the route's permission holds
-	By              audit.Actor // the user, as the audit trail names them
+	Scope           scope.Scope // the partners at which the user has the route's permission
+	By              audit.Actor // the user, for the audit log
 	Notices         []Notice
-	restored        *staff.SavedForm   // the values to restore in the page's form, or nil
+	restored        *staff.SavedForm   // the saved values of the page's form, or nil
 	logged          *httpserver.Record // for the access log and the metrics
-	responseWritten bool               // with a redirect to what an earlier submission created
+	responseWritten bool               // with a redirect to the object that an earlier submission created
 }
 
-// MaxForm bounds a form's size in bytes.
+// MaxForm is the maximum size of a form, in bytes.
 const MaxForm = 256 << 10
 
-// serve is a route's handler: it finds out who asks, whether they may, and answers
-// what the route's own function returns as an error.
+// serve returns the handler of a route. It authenticates and authorizes the user, calls
+// Route.Handle, and shows its error as a page.
 func (c *Console) serve(rt Route) gin.HandlerFunc {
 	name := rt.Path
 	if name == "" {
@@ -61,7 +61,7 @@ func (c *Console) serve(rt Route) gin.HandlerFunc {
 
 const requestKey = "console.request"
 
-// request is what the handler of a route works with.
+// request returns the Request of a route's handler.
 func (c *Console) request(g *gin.Context, rec *httpserver.Record, rt Route) *Request {
 	k := &Request{
 		console: c,
@@ -84,15 +84,15 @@ func (c *Console) request(g *gin.Context, rec *httpserver.Record, rt Route) *Req
 	return k
 }
 
-// outcomeOK is in the access log and the metrics for what was answered as it was asked for.
+// outcomeOK is the outcome of successful requests in the access log and the metrics.
 const outcomeOK = "ok"
 
-// answer lets the person in and runs the route's handler.
+// answer checks access, parses the form and calls the route's handler.
 func (k *Request) answer() error {
 	if err := k.enter(); err != nil {
 		return err
 	}
-	// A route with a limit of its own takes files, and reads them itself.
+	// Routes with their own limit accept files and read them themselves.
 	if k.Route.Method == http.MethodPost && k.Route.Limit == 0 {
 		if err := k.ParseForm(); err != nil {
 			return err
@@ -107,7 +107,7 @@ func (k *Request) answer() error {
 	return k.Route.Handle(k)
 }
 
-// refuse answers a panic as any failure of ours.
+// reject answers a panic with an error page.
 func (c *Console) reject(g *gin.Context, rec *httpserver.Record, _ error) {
 	if k, ok := g.Get(requestKey); ok {
 		k.(*Request).fail(errBroken)
@@ -116,7 +116,7 @@ func (c *Console) reject(g *gin.Context, rec *httpserver.Record, _ error) {
 	c.request(g, rec, Route{}).fail(errBroken)
 }
 
-// enter lets the person in whom the cookie names, as far as the route wants it.
+// enter reads the session and checks that the user may use the route.
 func (k *Request) enter() error {
 	if token := sessionToken(k); token != "" {
 		find := k.console.Staff.Session
@@ -149,8 +149,8 @@ func (k *Request) enter() error {
 	return nil
 }
 
-// Show answers with a page, compressed where the client accepts that. It returns nil, so that
-// handlers can return it.
+// Show answers with a page, compressed if the client accepts that. It returns nil, so that
+// handlers can return its result.
 func (k *Request) Show(status int, page templ.Component) error {
 	if k.restored != nil {
 		page = restoredPage(page, k.restored)
@@ -161,23 +161,23 @@ func (k *Request) Show(status int, page templ.Component) error {
 	k.console.compress(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		w.Header().Set("Content-Type", "text/html; charset=utf-8")
 		w.WriteHeader(status)
-		// templ flushes what it can flush, which would compress the smallest pages too.
+		// The wrapper hides Flush. If templ flushed, even the smallest pages would be compressed.
 		if err := page.Render(ui.WithFormKey(r.Context(), k.FormKey()), struct{ io.Writer }{w}); err != nil {
-			k.console.Log.Debug("a page was not sent whole", "request_id", k.By.RequestID, "error", err.Error())
+			k.console.Log.Debug("sending a page failed", "request_id", k.By.RequestID, "error", err.Error())
 		}
 	})).ServeHTTP(k.W, k.R)
 	return nil
 }
 
-// ShowSecret answers with a page that shows a secret. It is never compressed, because the
-// size of a compressed page gives away text that occurs in it twice.
+// ShowSecret answers with a page that shows a secret. The page is not compressed, because the
+// size of a compressed page reveals whether a text occurs in it twice.
 func (k *Request) ShowSecret(status int, page templ.Component) error {
 	k.W.Header().Set(gzhttp.HeaderNoCompression, "secret")
 	return k.Show(status, page)
 }
 
-// isCrossSiteNavigation reports whether the browser says that another site made the request.
-// That site may have chosen the address, and with it a part of the page.
+// isCrossSiteNavigation reports whether another site caused the request. It may have chosen the
+// URL, and thereby a part of the page.
 func (k *Request) isCrossSiteNavigation() bool {
 	switch k.R.Header.Get("Sec-Fetch-Site") {
 	case "", "none", "same-origin":
@@ -186,15 +186,15 @@ func (k *Request) isCrossSiteNavigation() bool {
 	return true
 }
 
-// Redirect answers a form with another page. It returns nil, so that handlers can return it.
+// Redirect redirects to another page with 303. It returns nil, so that handlers can return its
+// result.
 func (k *Request) Redirect(path string) error {
 	http.Redirect(k.W, k.R, path, http.StatusSeeOther)
 	return nil
 }
 
-// ParseForm reads the form that was sent; what is no form is refused. Its fields may hold
-// anything: what they are for judges them, and says so on the form. Handlers of routes
-// without a limit of their own get the form parsed.
+// ParseForm parses the submitted form. It does not check the fields. It is called before the
+// handlers of routes without their own limit.
 func (k *Request) ParseForm() error {
 	if err := k.R.ParseForm(); err != nil {
 		return badForm(err)

@@ -21,10 +21,10 @@ import (
 	"github.com/pingpost/pingpost/templates/ui"
 )
 
-// Values of the restore parameter, which tells a page about a form whose session had expired.
+// Values of the restore parameter, for forms that were submitted after the session had expired.
 const (
-	RestoreForm = "form" // its values are kept
-	restoreFile = "file" // it has a file, and nothing is kept
+	RestoreForm = "form" // its values are saved
+	restoreFile = "file" // it has a file, so nothing is saved
 )
 
 var restoreNotices = map[string]Notice{
@@ -40,23 +40,24 @@ var restoreNotices = map[string]Notice{
 	},
 }
 
-var noFormKept = Notice{
+var formNotSaved = Notice{
 	Kind: "warn",
 	Code: "form_not_kept",
 	Text: "You were signed out while this form was open. Your entries are no longer available.",
 }
 
-// unsavedFields are the fields of which no value is kept.
+// unsavedFields are the fields whose values are not saved.
 var unsavedFields = []string{"password", "again", "current", "proof", "code", "import"}
 
 // savedHiddenFields are the hidden fields that are restored. The version detects concurrent
-// changes; the keys prevent a second submission from creating again.
+// changes; the keys prevent a second submission from creating another object.
 var savedHiddenFields = []string{"version", "own", ui.FormKeyField}
 
 var placeholder = regexp.MustCompile(`\{(\w+)\}`)
 
-// saveForm keeps what was typed into a form whose session has expired, and returns the
-// page that shows it after the same user has logged in again, or "" if nothing is kept.
+// saveForm saves the values of a form that was submitted after the session had expired. It
+// returns the page that restores them when the same user has signed in again, or "" if nothing
+// was saved.
 func saveForm(k *Request) string {
 	if k.Route.Form == "" || k.Session.Stage != "" {
 		return ""
@@ -83,7 +84,7 @@ func saveForm(k *Request) string {
 		values.Del(name)
 	}
 	if err := k.console.Staff.SaveForm(k.R.Context(), person, staff.SavedForm{Action: k.R.URL.Path, Values: values}); err != nil {
-		k.console.Log.Error("keeping a form failed", "request_id", k.By.RequestID, "route", k.Route.Path, "error", err.Error())
+		k.console.Log.Error("saving a form failed", "request_id", k.By.RequestID, "route", k.Route.Path, "error", err.Error())
 		return ""
 	}
 	page := placeholder.ReplaceAllStringFunc(k.Route.Form, func(name string) string {
@@ -95,7 +96,7 @@ func saveForm(k *Request) string {
 	return withQuery(page, "restore", RestoreForm)
 }
 
-// withQuery is an address with one more parameter.
+// withQuery adds a parameter to a URL.
 func withQuery(path, name, value string) string {
 	mark := "?"
 	if strings.Contains(path, "?") {
@@ -104,7 +105,7 @@ func withQuery(path, name, value string) string {
 	return path + mark + name + "=" + value
 }
 
-// restore takes the form that is kept for this person, for the page that shows it.
+// restore loads the form that was saved for the user, if the page asks for it.
 func restore(k *Request) (err error) {
 	if k.R.Method == http.MethodGet && k.SignedIn() && k.R.URL.Query().Get("restore") == RestoreForm {
 		k.restored, err = k.console.Staff.TakeSavedForm(k.R.Context(), k.Session.Staff.ID)
@@ -112,17 +113,17 @@ func restore(k *Request) (err error) {
 	return err
 }
 
-// restoreNotice returns the notice about a form whose session had expired.
+// restoreNotice returns the notice about a form that was submitted after the session had expired.
 func restoreNotice(k *Request) (n Notice, ok bool) {
 	why := k.R.URL.Query().Get("restore")
 	if why == RestoreForm && k.restored == nil {
-		return noFormKept, true
+		return formNotSaved, true
 	}
 	n, ok = restoreNotices[why]
 	return n, ok
 }
 
-// restoredPage is a page with kept values in its form.
+// restoredPage is a page with the saved values in its form.
 func restoredPage(page templ.Component, f *staff.SavedForm) templ.Component {
 	return templ.ComponentFunc(func(ctx context.Context, w io.Writer) error {
 		var out bytes.Buffer
@@ -137,8 +138,8 @@ func restoredPage(page templ.Component, f *staff.SavedForm) templ.Component {
 	})
 }
 
-// fillIn writes kept values into the page's form of the same address. Every kind of
-// control is set as a person would set it, and of hidden fields those that are kept.
+// fillIn writes saved values into the form with the same action. It sets all kinds of controls;
+// of the hidden fields, it sets savedHiddenFields.
 func fillIn(page []byte, f *staff.SavedForm) ([]byte, error) {
 	document, err := html.Parse(bytes.NewReader(page))
 	if err != nil {
@@ -146,7 +147,7 @@ func fillIn(page []byte, f *staff.SavedForm) ([]byte, error) {
 	}
 	for n := range document.Descendants() {
 		if n.DataAtom == atom.Form && strings.EqualFold(attribute(n, "method"), "post") && attribute(n, "action") == f.Action {
-			next := map[string]int{} // of the fields with this name, which comes next
+			next := map[string]int{} // by name: the index of the next value
 			for control := range n.Descendants() {
 				set(control, f.Values, next)
 			}
@@ -157,7 +158,7 @@ func fillIn(page []byte, f *staff.SavedForm) ([]byte, error) {
 	return out.Bytes(), err
 }
 
-// set gives a control its value.
+// set sets the value of a control.
 func set(n *html.Node, values url.Values, next map[string]int) {
 	name := attribute(n, "name")
 	if name == "" || slices.Contains(unsavedFields, name) {
@@ -218,7 +219,7 @@ func setAttribute(n *html.Node, name, value string) {
 	n.Attr = append(n.Attr, html.Attribute{Key: name, Val: value})
 }
 
-// mark gives a node an attribute without a value, or removes it.
+// mark adds an attribute without a value to a node, or removes it.
 func mark(n *html.Node, name string, on bool) {
 	n.Attr = slices.DeleteFunc(n.Attr, func(a html.Attribute) bool { return a.Key == name })
 	if on {

@@ -10,7 +10,7 @@ import (
 	"github.com/pingpost/pingpost/internal/staff"
 )
 
-// Whatever is kept, filling it in leaves a page whose markup is its own.
+// FuzzFillIn checks that saved values cannot change the markup of a page.
 func FuzzFillIn(f *testing.F) {
 	const page = `<!DOCTYPE html><html><head></head><body><form method="post" action="/a"><input name="n" value="old"/><textarea name="n">
 old</textarea><select name="s"><option value="1">1</option><option value="2">2</option></select><input type="password" name="proof"/></form><p>end</p></body></html>`
@@ -34,7 +34,7 @@ old</textarea><select name="s"><option value="1">1</option><option value="2">2</
 			return elements
 		}
 		if had, has := count([]byte(page)), count(out); had != has || !strings.Contains(string(out), "<p>end</p>") {
-			t.Errorf("%d elements, had %d: %s", has, had, out)
+			t.Errorf("got %d elements, want %d: %s", has, had, out)
 		}
 	})
 }

@@ -8,28 +8,27 @@ import (
 	"github.com/pingpost/pingpost/models"
 )
 
-// Route is an address of the console. What is neither open, nor a step of signing
-// in, nor one's own, needs a permission of the policy.
+// Route is a route of the console. Exactly one of Needs, Open, Own and Login says who may use it.
 type Route struct {
 	Method, Path string
 	Needs        authz.Permission
-	Open         bool                // for everybody, signed in or not
-	Own          bool                // for everybody who is signed in: about themselves
-	Login        models.SessionStage // for whoever is at this step of signing in
-	Limit        int64               // of a request's bytes, where it is not that of a form
-	Long         bool                // a file on its way in or out: may take longer than a page
-	Creates      string              // the page of what the form creates, see [created]; a form sent twice leads there
-	Form         string              // the page that shows the form, where it can be restored; see [saveForm]
-	ShownOnce    bool                // the form's answer shows a secret that is not shown again
+	Open         bool                // for everyone, signed in or not
+	Own          bool                // for all signed-in users, for their own account
+	Login        models.SessionStage // for sessions at this step of signing in
+	Limit        int64               // maximum size of the request in bytes; 0 means MaxForm
+	Long         bool                // an upload or download, which may take longer than a page
+	Creates      string              // the page of the object that the form creates, see [created]
+	Form         string              // the page that can restore the form, see [saveForm]
+	ShownOnce    bool                // the response shows a secret that cannot be shown again
 	Handle       func(*Request) error
 }
 
-// pattern is the path as the router has it: /staff/:id for /staff/{id}.
+// pattern returns the path in the router's syntax: /staff/:id for /staff/{id}.
 func (r Route) pattern() string {
 	return strings.TrimSuffix(placeholder.ReplaceAllString(r.Path, ":$1"), "{$}")
 }
 
-// stage is how far a session must have come.
+// stage returns the step of signing in that a session must have reached.
 func (r Route) stage() models.SessionStage {
 	if r.Login != "" {
 		return r.Login
@@ -37,11 +36,11 @@ func (r Route) stage() models.SessionStage {
 	return models.StageOpen
 }
 
-// live reports whether the route is a part of a page that the page requests by itself,
-// every two seconds. Such requests do not count as use of the session.
+// live reports whether the route is a part of a page that reloads every two seconds. Such
+// requests do not keep the session alive.
 func (r Route) live() bool { return strings.HasSuffix(r.Path, "/live") }
 
-// within bounds how long the route may take.
+// within returns the time limit of the route.
 func (r Route) within() time.Duration {
 	if r.Long {
 		return transferTimeout
@@ -49,7 +48,7 @@ func (r Route) within() time.Duration {
 	return requestTimeout
 }
 
-// action names the route in the audit trail.
+// action returns the action that the audit log records for rejected requests.
 func (r Route) action() string {
 	if r.Needs == (authz.Permission{}) {
 		return "console.deny"

@@ -2,8 +2,8 @@ package web
 
 import "net/http"
 
-// cookieName names the session's cookie. The prefix __Host- makes browsers insist on HTTPS and
-// on this host. A development console has no HTTPS.
+// cookieName returns the name of the session cookie. The prefix __Host- restricts the cookie to
+// HTTPS and to this host. A development console has no HTTPS.
 func (c *Console) cookieName() string {
 	if c.production() {
 		return "__Host-pingpost"
@@ -11,7 +11,7 @@ func (c *Console) cookieName() string {
 	return "pingpost_session"
 }
 
-// sessionToken returns the token in the session's cookie, or "".
+// sessionToken returns the token in the session cookie, or "".
 func sessionToken(k *Request) string {
 	cookie, err := k.R.Cookie(k.console.cookieName())
 	if err != nil {
@@ -20,7 +20,7 @@ func sessionToken(k *Request) string {
 	return cookie.Value
 }
 
-// SetSessionCookie sets the session's cookie. An empty token removes it.
+// SetSessionCookie sets the session cookie. An empty token removes it.
 func SetSessionCookie(k *Request, token string) {
 	cookie := &http.Cookie{ //nolint:gosec // a development console has no https
 		Name:     k.console.cookieName(),

@@ -25,8 +25,8 @@ func assetURLs() templateAssets {
 	}
 }
 
-// areas are the console's, in the order of the navigation. One appears with its
-// first page, for whoever may see it.
+// areas are the areas of the console, in the order of the navigation. The navigation shows those
+// that the user may see.
 var areas = []struct {
 	label, path, icon string
 	needs             authz.Permission
@@ -37,11 +37,11 @@ var areas = []struct {
 	{"Leads", "/leads", "leads", ReadLeads},
 	{"Payouts", "/payouts", "payouts", ReadPayouts},
 	{"Reconciliation", "/reconciliation", "reconciliation", ReadReconciliation},
-	{"Audit", "/audit", "audit", ReadAudit},
+	{"Audit log", "/audit", "audit", ReadAudit},
 	{"Staff", "/staff", "staff", ReadStaff},
 }
 
-// Shell is what stands around a page.
+// Shell returns the layout of a page: its title, breadcrumbs, navigation and notices.
 func (k *Request) Shell(title string, above ...ui.Link) ui.Shell {
 	s := ui.Shell{
 		Title:       title,
@@ -76,7 +76,7 @@ func (k *Request) Shell(title string, above ...ui.Link) ui.Shell {
 	return s
 }
 
-// path is where this page can be had again: the address of a form's answer is none.
+// path returns the URL that shows this page again, or "/" if there is none, as after a form.
 func (k *Request) path() string {
 	if k.R.Method != http.MethodGet || k.R.Pattern == "/" || strings.HasPrefix(k.R.URL.Path, "/invite/") {
 		return "/"
@@ -89,7 +89,7 @@ func (k *Request) inArea(path string) bool {
 	return here == path || path != "/" && strings.HasPrefix(here, path+"/")
 }
 
-// ScopeLabels returns the roles, each with the partners that it covers.
+// ScopeLabels returns the labels of roles with their scope: "finance for all partners".
 func ScopeLabels(roles []models.StaffRole, slugs PartnerNames) []string {
 	words := make([]string, len(roles))
 	for i, r := range roles {

@@ -6,8 +6,8 @@ import (
 	"github.com/pingpost/pingpost/templates/ui"
 )
 
-// RequireStepUp redirects to the step-up page, unless the user has signed in or confirmed
-// their identity recently.
+// RequireStepUp redirects to the step-up page, unless the user has recently signed in or
+// confirmed their identity. It returns ErrResponseWritten if it redirects.
 func RequireStepUp(k *Request) error {
 	if !k.SignedIn() || k.Session.Confirmed(k.Now) {
 		return nil

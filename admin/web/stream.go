@@ -7,20 +7,19 @@ import (
 	"github.com/pingpost/pingpost/internal/clock"
 )
 
-// extendDeadlines lets a long request go on: the server's timeouts are meant for pages,
-// and count from the request's beginning. A connection on which nothing moves any more
-// is cut off as any other.
+// extendDeadlines extends the deadlines of an upload or download. The server's timeouts are for
+// pages and count from the start of the request. Stalled connections still time out.
 func extendDeadlines(k *Request) {
-	// The connection's deadlines are the machine's, whatever the service's clock says.
+	// Deadlines of connections use the system clock, not the service's clock.
 	until, conn := clock.System{}.Now().Add(requestTimeout), http.NewResponseController(k.W)
-	_ = conn.SetReadDeadline(until) // what has no deadlines needs none moved
+	_ = conn.SetReadDeadline(until) // not supported by all writers
 	_ = conn.SetWriteDeadline(until)
 }
 
-// AllowSlowBody lets the request's body take as long as it needs, while it keeps coming.
+// AllowSlowBody removes the time limit for the request's body, as long as data keeps arriving.
 func AllowSlowBody(k *Request) { k.R.Body = slowBody{k, k.R.Body} }
 
-// slowBody is a request's body that may take long to come.
+// slowBody is a request body that extends the deadlines with each read.
 type slowBody struct {
 	k    *Request
 	body io.ReadCloser
@@ -33,9 +32,9 @@ func (b slowBody) Read(p []byte) (int, error) {
 
 func (b slowBody) Close() error { return b.body.Close() }
 
-// SendCSV answers with a file that may take long to go. What goes wrong before its first
-// byte is told on a page. What breaks off later is no file: the connection ends without
-// the end that a whole one has.
+// SendCSV answers with a CSV file, without a time limit for the whole file. An error before the
+// first byte is returned. After a later error it aborts the connection, so that the client does
+// not mistake the file for a complete one.
 func SendCSV(k *Request, name string, write func(to io.Writer) error) error {
 	extendDeadlines(k)
 	a := &fileResponse{k: k, name: name + ".csv"}
@@ -43,7 +42,7 @@ func SendCSV(k *Request, name string, write func(to io.Writer) error) error {
 	if err == nil || !a.begun {
 		return err
 	}
-	k.console.Log.Warn("a file was not sent whole", "request_id", k.By.RequestID, "route", k.Route.Path, "error", err.Error())
+	k.console.Log.Warn("sending a file failed", "request_id", k.By.RequestID, "route", k.Route.Path, "error", err.Error())
 	panic(http.ErrAbortHandler)
 }
 

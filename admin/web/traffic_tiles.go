@@ -17,7 +17,7 @@ func PingsTile(all, rejected int64) ui.StatTile {
 	}
 }
 
-// AcceptedTile shows the share of pings that got a price.
+// AcceptedTile shows the share of pings that received a price.
 func AcceptedTile(priced, pings int64, url string) ui.StatTile {
 	return ui.StatTile{
 		Name:  "accepted",
@@ -34,7 +34,7 @@ func PostsTile(all, retries, rejected int64) ui.StatTile {
 	return ui.StatTile{Name: "posts", Label: "Posts", Value: ui.Number(all), Note: note, URL: "#traffic"}
 }
 
-// Share writes a part of a whole as a percentage, or a dash if the whole is zero.
+// Share formats a part of a whole as a percentage, or a dash if the whole is zero.
 func Share(part, whole int64) string {
 	if whole == 0 {
 		return "–"

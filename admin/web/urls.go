@@ -57,7 +57,7 @@ func DraftURL(card uuid.UUID) string { return "/pricing/drafts/" + ratecard.ID(c
 
 func VersionURL(n int) string { return fmt.Sprint("/pricing/versions/", n) }
 
-// DraftName is what a page calls a draft.
+// DraftName returns the title of a draft, or one with its date if it has no title.
 func DraftName(card models.RateCard) string {
 	if card.Title != "" {
 		return card.Title
@@ -67,8 +67,8 @@ func DraftName(card models.RateCard) string {
 
 func VersionName(n int) string { return fmt.Sprint("Version ", n) }
 
-// Local is an address of this console, "/" for any other: a link must not lead a
-// person who signs in somewhere else.
+// Local returns a path of this console unchanged, and "/" for any other address. It prevents
+// open redirects after signing in.
 func Local(path string) string {
 	if !strings.HasPrefix(path, "/") || strings.HasPrefix(path, "//") || strings.ContainsAny(path, "\\\r\n\t") {
 		return "/"

@@ -12,9 +12,9 @@ import (
 	"github.com/pingpost/pingpost/models"
 )
 
-// User is who sends a request, and what they may do.
+// User is the user who sends a request, and their access.
 type User struct {
-	Session staff.Session // zero if nobody is signed in
+	Session staff.Session // zero if the user is not signed in
 	Access  *authz.Access // does not change during a request
 }
 
@@ -45,7 +45,7 @@ func (u User) MayForAllPartners(p authz.Permission) bool {
 	return ok && at.All()
 }
 
-// roleFor returns the role that gives the user a permission, for the audit trail.
+// roleFor returns the role that grants the user a permission, for the audit log.
 func (u User) roleFor(p authz.Permission) string {
 	may := u.Access.RolesGranting(p)
 	for _, r := range u.Access.Roles(u.Session.Staff.ID) {
@@ -56,7 +56,7 @@ func (u User) roleFor(p authz.Permission) string {
 	return ""
 }
 
-// roleLabel names the user's roles, each once.
+// roleLabel returns the names of the user's roles.
 func (u User) roleLabel() string {
 	var words []string
 	for _, r := range u.Access.Roles(u.Session.Staff.ID) {
@@ -70,7 +70,7 @@ func (u User) roleLabel() string {
 	return strings.Join(words, ", ")
 }
 
-// RoleNamesGranting returns the names of the roles that have a permission.
+// RoleNamesGranting returns the names of the roles that grant a permission.
 func (u User) RoleNamesGranting(p authz.Permission) string {
 	var names []string
 	for _, r := range u.Access.RolesGranting(p) {

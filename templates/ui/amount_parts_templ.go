@@ -10,7 +10,7 @@ import templruntime "github.com/a-h/templ/runtime"
 
 import "github.com/pingpost/pingpost/internal/money"
 
-// difference is money with its sign.
+// Difference shows an amount with its sign and currency.
 func Difference(a money.Amount) templ.Component {
 	return templruntime.GeneratedTemplate(func(templ_7745c5c3_Input templruntime.GeneratedComponentInput) (templ_7745c5c3_Err error) {
 		templ_7745c5c3_W, ctx := templ_7745c5c3_Input.Writer, templ_7745c5c3_Input.Context
@@ -66,7 +66,7 @@ func Difference(a money.Amount) templ.Component {
 	})
 }
 
-// signed is a difference with its sign, without its currency.
+// Signed formats an amount with its sign, without its currency.
 func Signed(a money.Amount) string {
 	if a.Minor > 0 {
 		return "+" + Amount(a)

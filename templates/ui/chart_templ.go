@@ -10,21 +10,21 @@ import templruntime "github.com/a-h/templ/runtime"
 
 import "fmt"
 
-// Chart is one or two lines over time. Labels name the steps, one for each value.
+// Chart is a line chart with one or two lines over time. Labels has one label for each value.
 type Chart struct {
 	ID, Title, Summary string
-	Steps              string // the head of the steps' column: "Hour (UTC)"
+	Steps              string // heading of the column of labels: "Hour (UTC)"
 	Labels             []string
 	Series             []Series
 }
 
-// Series is a line: its name, its values, and the list that it leads to.
+// Series is a line of a chart. URL is the list behind its values, or "".
 type Series struct {
 	Name, URL string
 	Values    []int64
 }
 
-// LineChart draws a Chart. Its numbers stand in a table under it.
+// LineChart renders a Chart, followed by its data as a table.
 func LineChart(c Chart) templ.Component {
 	return templruntime.GeneratedTemplate(func(templ_7745c5c3_Input templruntime.GeneratedComponentInput) (templ_7745c5c3_Err error) {
 		templ_7745c5c3_W, ctx := templ_7745c5c3_Input.Writer, templ_7745c5c3_Input.Context
@@ -163,14 +163,14 @@ func LineChart(c Chart) templ.Component {
 		if templ_7745c5c3_Err != nil {
 			return templ_7745c5c3_Err
 		}
-		templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 11, "The numbers</summary><div class=\"scroll\" tabindex=\"0\" role=\"region\" aria-label=\"")
+		templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 11, "Data table</summary><div class=\"scroll\" tabindex=\"0\" role=\"region\" aria-label=\"")
 		if templ_7745c5c3_Err != nil {
 			return templ_7745c5c3_Err
 		}
 		var templ_7745c5c3_Var9 string
-		templ_7745c5c3_Var9, templ_7745c5c3_Err = templ.ResolveAttributeValue(c.Title + ": the numbers")
+		templ_7745c5c3_Var9, templ_7745c5c3_Err = templ.ResolveAttributeValue(c.Title + ": data table")
 		if templ_7745c5c3_Err != nil {
-			return templ.Error{Err: templ_7745c5c3_Err, FileName: `ui/chart.templ`, Line: 39, Col: 88}
+			return templ.Error{Err: templ_7745c5c3_Err, FileName: `ui/chart.templ`, Line: 39, Col: 87}
 		}
 		_, templ_7745c5c3_Err = templ_7745c5c3_Buffer.WriteString(templ_7745c5c3_Var9)
 		if templ_7745c5c3_Err != nil {
@@ -655,14 +655,14 @@ func chartTable(c Chart) templ.Component {
 	})
 }
 
-// Bar is a count with its name. Figure, when given, stands in place of the count.
+// Bar is a count with its label. Figure is an additional cell, or nil.
 type Bar struct {
 	Label, URL string
 	Count      int64
 	Figure     templ.Component
 }
 
-// BarChart draws counts beside each other; it is a table, so its numbers need no other.
+// BarChart renders counts as bars in a table.
 func BarChart(id, title, summary, nameHead, countHead string, bars []Bar) templ.Component {
 	return templruntime.GeneratedTemplate(func(templ_7745c5c3_Input templruntime.GeneratedComponentInput) (templ_7745c5c3_Err error) {
 		templ_7745c5c3_W, ctx := templ_7745c5c3_Input.Writer, templ_7745c5c3_Input.Context
@@ -942,12 +942,12 @@ func BarChart(id, title, summary, nameHead, countHead string, bars []Bar) templ.
 	})
 }
 
-// StatTile is a figure that leads to its list.
+// StatTile is a figure that links to its list.
 type StatTile struct {
 	Name, Label, Value, Note, URL string // Name is for tests: "pings"
 }
 
-// Tiles are figures beside each other.
+// Tiles renders figures side by side.
 func Tiles(all []StatTile) templ.Component {
 	return templruntime.GeneratedTemplate(func(templ_7745c5c3_Input templruntime.GeneratedComponentInput) (templ_7745c5c3_Err error) {
 		templ_7745c5c3_W, ctx := templ_7745c5c3_Input.Writer, templ_7745c5c3_Input.Context

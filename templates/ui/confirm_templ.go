@@ -8,27 +8,27 @@ package ui
 import "github.com/a-h/templ"
 import templruntime "github.com/a-h/templ/runtime"
 
-// ConfirmView asks for confirmation before a change. It is a page, or a dialog on the
-// page of what changes. Field names: name, proof, reason, and those in Hidden.
+// ConfirmView asks for confirmation before a change, on a page of its own or in a dialog.
+// Field names: name, proof, reason, and those in Hidden.
 type ConfirmView struct {
 	Shell         Shell
-	Prefix        string // sets it apart where a page holds several
+	Prefix        string // makes ids unique if a page has several
 	Action        string
-	Consequence   string // what will happen, and that it cannot be undone
-	Warning       string // what else this one brings about, or nothing
-	TypeName      string // what has to be typed; nothing when it is empty
+	Consequence   string // what the change does, and whether it can be undone
+	Warning       string // a further consequence, or ""
+	TypeName      string // text that the user has to type, or ""
 	RequireReason bool
 	StepUp        StepUp
-	Submit        string // the button: says what it does
-	Harmless      bool   // the change can be undone and takes nothing away: the button is not red
-	Cancel        string // where "Cancel" leads
+	Submit        string // label of the button
+	Harmless      bool   // the change is not destructive, so the button is not red
+	Cancel        string // target of "Cancel"
 	Hidden        []Hidden
-	Name          string // what was typed before
+	Name          string // the text that was typed
 	Reason        string
 	Errors        Errors
 }
 
-// Hidden is a field that a form carries along.
+// Hidden is a hidden field of a form.
 type Hidden struct {
 	Name, Value string
 }
@@ -206,7 +206,7 @@ func ConfirmForm(v ConfirmView) templ.Component {
 			}
 		}
 		if v.RequireReason {
-			templ_7745c5c3_Err = FormField(Field{Name: "reason", Prefix: v.Prefix, Label: "Reason", Value: v.Reason, Autocomplete: "off", Autofocus: v.TypeName == "" && len(v.Errors) == 0, Hint: "It is kept in the audit trail.", Error: v.Errors.For("reason")}).Render(ctx, templ_7745c5c3_Buffer)
+			templ_7745c5c3_Err = FormField(Field{Name: "reason", Prefix: v.Prefix, Label: "Reason", Value: v.Reason, Autocomplete: "off", Autofocus: v.TypeName == "" && len(v.Errors) == 0, Hint: "Recorded in the audit log.", Error: v.Errors.For("reason")}).Render(ctx, templ_7745c5c3_Buffer)
 			if templ_7745c5c3_Err != nil {
 				return templ_7745c5c3_Err
 			}
@@ -251,7 +251,7 @@ func ConfirmForm(v ConfirmView) templ.Component {
 	})
 }
 
-// ConfirmDialog is Confirm as a dialog; a DialogLink with the same id opens it.
+// ConfirmDialog is Confirm as a dialog. A DialogLink with the same id opens it.
 func ConfirmDialog(id string, v ConfirmView) templ.Component {
 	return templruntime.GeneratedTemplate(func(templ_7745c5c3_Input templruntime.GeneratedComponentInput) (templ_7745c5c3_Err error) {
 		templ_7745c5c3_W, ctx := templ_7745c5c3_Input.Writer, templ_7745c5c3_Input.Context
@@ -299,7 +299,7 @@ func ConfirmDialog(id string, v ConfirmView) templ.Component {
 	})
 }
 
-// KeysView is the list of keys as a page.
+// KeysView is the list of keyboard shortcuts as a page.
 type KeysView struct {
 	Shell Shell
 }
@@ -359,12 +359,12 @@ func Keys(v KeysView) templ.Component {
 	})
 }
 
-// JumpView says that a jump found nothing, and lets one try again.
+// JumpView is the page for an ID that was not found.
 type JumpView struct {
 	Shell    Shell
 	Query    string
-	Personal bool   // it was an e-mail address or a phone number: those are not looked up in an address
-	LeadsURL string // where they are looked up; empty where this person may not
+	Personal bool   // the query is an email address or a phone number, which must not be in a URL
+	LeadsURL string // the lead search, or "" if the user may not use it
 }
 
 func JumpNotFound(v JumpView) templ.Component {
@@ -401,25 +401,25 @@ func JumpNotFound(v JumpView) templ.Component {
 			}
 			ctx = templ.InitializeContext(ctx)
 			if v.Personal {
-				templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 17, "<p class=\"mb-3 max-w-lg\">What is typed here stands in the address, where an e-mail address or a phone number must not be. ")
+				templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 17, "<p class=\"mb-3 max-w-lg\">You cannot search for email addresses or phone numbers here, because the search term appears in the page's address. ")
 				if templ_7745c5c3_Err != nil {
 					return templ_7745c5c3_Err
 				}
 				if v.LeadsURL != "" {
-					templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 18, "Look the person's leads up with the <a href=\"")
+					templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 18, "Use the <a href=\"")
 					if templ_7745c5c3_Err != nil {
 						return templ_7745c5c3_Err
 					}
 					var templ_7745c5c3_Var16 templ.SafeURL
 					templ_7745c5c3_Var16, templ_7745c5c3_Err = templ.JoinURLErrs(v.LeadsURL)
 					if templ_7745c5c3_Err != nil {
-						return templ.Error{Err: templ_7745c5c3_Err, FileName: `ui/confirm.templ`, Line: 99, Col: 61}
+						return templ.Error{Err: templ_7745c5c3_Err, FileName: `ui/confirm.templ`, Line: 99, Col: 33}
 					}
 					_, templ_7745c5c3_Err = templ_7745c5c3_Buffer.WriteString(templ.EscapeString(templ_7745c5c3_Var16))
 					if templ_7745c5c3_Err != nil {
 						return templ_7745c5c3_Err
 					}
-					templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 19, "\" data-find-leads>form on the page of the leads</a>, which keeps it out.")
+					templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 19, "\" data-find-leads>lead search</a> instead.")
 					if templ_7745c5c3_Err != nil {
 						return templ_7745c5c3_Err
 					}
@@ -429,25 +429,25 @@ func JumpNotFound(v JumpView) templ.Component {
 					return templ_7745c5c3_Err
 				}
 			} else {
-				templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 21, "<p class=\"mb-3\">There is nothing with the id <code>")
+				templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 21, "<p class=\"mb-3\">Nothing with the ID <code>")
 				if templ_7745c5c3_Err != nil {
 					return templ_7745c5c3_Err
 				}
 				var templ_7745c5c3_Var17 string
 				templ_7745c5c3_Var17, templ_7745c5c3_Err = templ.JoinStringErrs(v.Query)
 				if templ_7745c5c3_Err != nil {
-					return templ.Error{Err: templ_7745c5c3_Err, FileName: `ui/confirm.templ`, Line: 103, Col: 63}
+					return templ.Error{Err: templ_7745c5c3_Err, FileName: `ui/confirm.templ`, Line: 103, Col: 54}
 				}
 				_, templ_7745c5c3_Err = templ_7745c5c3_Buffer.WriteString(templ.EscapeString(templ_7745c5c3_Var17))
 				if templ_7745c5c3_Err != nil {
 					return templ_7745c5c3_Err
 				}
-				templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 22, "</code>, or it is not yours to see.</p>")
+				templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 22, "</code> exists, or you cannot see it.</p>")
 				if templ_7745c5c3_Err != nil {
 					return templ_7745c5c3_Err
 				}
 			}
-			templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 23, " <form class=\"flex gap-2 max-w-lg\" action=\"/jump\" method=\"get\" role=\"search\" aria-label=\"Jump again\"><label class=\"sr-only\" for=\"again\">The id</label> <input class=\"input\" id=\"again\" name=\"q\" type=\"search\" value=\"")
+			templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 23, " <form class=\"flex gap-2 max-w-lg\" action=\"/jump\" method=\"get\" role=\"search\" aria-label=\"Jump again\"><label class=\"sr-only\" for=\"again\">ID</label> <input class=\"input\" id=\"again\" name=\"q\" type=\"search\" value=\"")
 			if templ_7745c5c3_Err != nil {
 				return templ_7745c5c3_Err
 			}
@@ -468,7 +468,7 @@ func JumpNotFound(v JumpView) templ.Component {
 			if templ_7745c5c3_Err != nil {
 				return templ_7745c5c3_Err
 			}
-			templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 25, "</form><p class=\"hint mt-2\">Ids begin with their kind: <code>st_</code> a person, <code>pt_</code> a partner, <code>ac_</code> an account, <code>sk_</code> a signing secret, <code>rc_</code> a rate card, <code>ld_</code> a lead, <code>rq_</code> a request, <code>tx_</code> a transaction. Upper and lower case do not matter, except in transaction ids.</p><p class=\"hint mt-2\">You can look up a request id if the request delivered a lead, or if it is one of the partner's most recent rejected requests. Ids of other pings and of retries are not stored. For a retry, ask the partner for the leadId in the response.</p>")
+			templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 25, "</form><p class=\"hint mt-2\">The prefix of an ID shows its kind: <code>st_</code> user, <code>pt_</code> partner, <code>ac_</code> account, <code>sk_</code> signing secret, <code>rc_</code> rate card, <code>ld_</code> lead, <code>rq_</code> request, <code>tx_</code> transaction. Only transaction IDs are case-sensitive.</p><p class=\"hint mt-2\">A request ID can be found if the request delivered a lead, or if it is one of the partner's most recent rejected requests. IDs of other pings and of retries are not stored. For a retry, ask the partner for the leadId in the response.</p>")
 			if templ_7745c5c3_Err != nil {
 				return templ_7745c5c3_Err
 			}

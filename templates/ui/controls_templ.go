@@ -94,7 +94,7 @@ func LinkButton(kind, icon, label, url string) templ.Component {
 	})
 }
 
-// Submit sends the form it stands in.
+// Submit is a button that submits its form.
 func Submit(kind, label string) templ.Component {
 	return templruntime.GeneratedTemplate(func(templ_7745c5c3_Input templruntime.GeneratedComponentInput) (templ_7745c5c3_Err error) {
 		templ_7745c5c3_W, ctx := templ_7745c5c3_Input.Writer, templ_7745c5c3_Input.Context
@@ -155,8 +155,8 @@ func Submit(kind, label string) templ.Component {
 	})
 }
 
-// Status is a state as a word with a sign. Kind is "good", "warn", "bad", "info",
-// "wait", "busy" or "idle". The attribute data-state holds the state itself.
+// Status shows a state as a word with an icon. Kind is "good", "warn", "bad", "info",
+// "wait", "busy" or "idle". The attribute data-state contains the state.
 func Status(kind, state, word string) templ.Component {
 	return templruntime.GeneratedTemplate(func(templ_7745c5c3_Input templruntime.GeneratedComponentInput) (templ_7745c5c3_Err error) {
 		templ_7745c5c3_W, ctx := templ_7745c5c3_Input.Writer, templ_7745c5c3_Input.Context
@@ -234,7 +234,7 @@ func Status(kind, state, word string) templ.Component {
 	})
 }
 
-// CopyID is an id in full, with a button that copies it where scripts run.
+// CopyID shows an ID with a button that copies it.
 func CopyID(text string) templ.Component {
 	return templruntime.GeneratedTemplate(func(templ_7745c5c3_Input templruntime.GeneratedComponentInput) (templ_7745c5c3_Err error) {
 		templ_7745c5c3_W, ctx := templ_7745c5c3_Input.Writer, templ_7745c5c3_Input.Context
@@ -285,7 +285,7 @@ func CopyID(text string) templ.Component {
 	})
 }
 
-// CopyButton copies a text; label says which.
+// CopyButton copies a text. Label is its accessible name.
 func CopyButton(text, label string) templ.Component {
 	return templruntime.GeneratedTemplate(func(templ_7745c5c3_Input templruntime.GeneratedComponentInput) (templ_7745c5c3_Err error) {
 		templ_7745c5c3_W, ctx := templ_7745c5c3_Input.Writer, templ_7745c5c3_Input.Context
@@ -357,7 +357,7 @@ func CopyButton(text, label string) templ.Component {
 	})
 }
 
-// Time is a moment in UTC with how long ago it was. A zero time is "never".
+// Time shows a time in UTC and how long ago it was. A zero time is "never".
 func Time(at, now time.Time) templ.Component {
 	return templruntime.GeneratedTemplate(func(templ_7745c5c3_Input templruntime.GeneratedComponentInput) (templ_7745c5c3_Err error) {
 		templ_7745c5c3_W, ctx := templ_7745c5c3_Input.Writer, templ_7745c5c3_Input.Context
@@ -433,7 +433,7 @@ func Time(at, now time.Time) templ.Component {
 	})
 }
 
-// TimeUnder is Time for a cell: how long ago stands under the moment.
+// TimeUnder is Time for a table cell, on two lines.
 func TimeUnder(at, now time.Time) templ.Component {
 	return templruntime.GeneratedTemplate(func(templ_7745c5c3_Input templruntime.GeneratedComponentInput) (templ_7745c5c3_Err error) {
 		templ_7745c5c3_W, ctx := templ_7745c5c3_Input.Writer, templ_7745c5c3_Input.Context
@@ -509,7 +509,7 @@ func TimeUnder(at, now time.Time) templ.Component {
 	})
 }
 
-// Duration is a length of time as it was measured.
+// Duration shows a duration.
 func Duration(d time.Duration) templ.Component {
 	return templruntime.GeneratedTemplate(func(templ_7745c5c3_Input templruntime.GeneratedComponentInput) (templ_7745c5c3_Err error) {
 		templ_7745c5c3_W, ctx := templ_7745c5c3_Input.Writer, templ_7745c5c3_Input.Context
@@ -552,7 +552,7 @@ func Duration(d time.Duration) templ.Component {
 	})
 }
 
-// Money is a sum with its currency.
+// Money shows an amount with its currency.
 func Money(a money.Amount) templ.Component {
 	return templruntime.GeneratedTemplate(func(templ_7745c5c3_Input templruntime.GeneratedComponentInput) (templ_7745c5c3_Err error) {
 		templ_7745c5c3_W, ctx := templ_7745c5c3_Input.Writer, templ_7745c5c3_Input.Context
@@ -608,14 +608,14 @@ func Money(a money.Amount) templ.Component {
 	})
 }
 
-// Tab is one of several views of the same thing. Count stands behind its name.
+// Tab is one of several views of an object. Count is shown after its label.
 type Tab struct {
 	Label, URL, Count string
 	Current           bool
-	Data              templ.Attributes // what the tab counts, for tests
+	Data              templ.Attributes // data attributes for tests, such as the count
 }
 
-// Tabs are links, so that each has its address.
+// Tabs links to the views of an object. Each has its own URL.
 func Tabs(label string, all []Tab) templ.Component {
 	return templruntime.GeneratedTemplate(func(templ_7745c5c3_Input templruntime.GeneratedComponentInput) (templ_7745c5c3_Err error) {
 		templ_7745c5c3_W, ctx := templ_7745c5c3_Input.Writer, templ_7745c5c3_Input.Context
@@ -731,7 +731,7 @@ func Tabs(label string, all []Tab) templ.Component {
 	})
 }
 
-// Choice is one of a few, as links.
+// Choice links to a few alternatives, such as time ranges.
 func Choice(label string, all []Tab) templ.Component {
 	return templruntime.GeneratedTemplate(func(templ_7745c5c3_Input templruntime.GeneratedComponentInput) (templ_7745c5c3_Err error) {
 		templ_7745c5c3_W, ctx := templ_7745c5c3_Input.Writer, templ_7745c5c3_Input.Context
@@ -820,7 +820,7 @@ func Choice(label string, all []Tab) templ.Component {
 	})
 }
 
-// Loading shows while htmx waits for an answer.
+// Loading is shown while htmx waits for a response.
 func Loading(shown bool) templ.Component {
 	return templruntime.GeneratedTemplate(func(templ_7745c5c3_Input templruntime.GeneratedComponentInput) (templ_7745c5c3_Err error) {
 		templ_7745c5c3_W, ctx := templ_7745c5c3_Input.Writer, templ_7745c5c3_Input.Context

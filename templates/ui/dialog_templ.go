@@ -8,8 +8,8 @@ package ui
 import "github.com/a-h/templ"
 import templruntime "github.com/a-h/templ/runtime"
 
-// Dialog is a native dialog. A link or button with data-dialog={ id } opens it
-// where scripts run; elsewhere the link leads to a page with the same content.
+// Dialog is a native dialog. A link or button with data-dialog={ id } opens it. Without
+// scripts, the link leads to a page with the same content.
 func Dialog(id, title string) templ.Component {
 	return templruntime.GeneratedTemplate(func(templ_7745c5c3_Input templruntime.GeneratedComponentInput) (templ_7745c5c3_Err error) {
 		templ_7745c5c3_W, ctx := templ_7745c5c3_Input.Writer, templ_7745c5c3_Input.Context
@@ -107,7 +107,7 @@ func Dialog(id, title string) templ.Component {
 	})
 }
 
-// DialogLink opens a Dialog, or leads to its page.
+// DialogLink opens a Dialog, or leads to its page without scripts.
 func DialogLink(kind, label, url, dialog string) templ.Component {
 	return templruntime.GeneratedTemplate(func(templ_7745c5c3_Input templruntime.GeneratedComponentInput) (templ_7745c5c3_Err error) {
 		templ_7745c5c3_W, ctx := templ_7745c5c3_Input.Writer, templ_7745c5c3_Input.Context
@@ -194,7 +194,7 @@ func DialogLink(kind, label, url, dialog string) templ.Component {
 	})
 }
 
-// JumpDialog takes any id, and leads to the areas.
+// JumpDialog finds an object by its ID and links to the areas of the console.
 func JumpDialog(areas []NavItem) templ.Component {
 	return templruntime.GeneratedTemplate(func(templ_7745c5c3_Input templruntime.GeneratedComponentInput) (templ_7745c5c3_Err error) {
 		templ_7745c5c3_W, ctx := templ_7745c5c3_Input.Writer, templ_7745c5c3_Input.Context
@@ -228,7 +228,7 @@ func JumpDialog(areas []NavItem) templ.Component {
 				}()
 			}
 			ctx = templ.InitializeContext(ctx)
-			templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 13, "<form class=\"flex gap-2\" action=\"/jump\" method=\"get\" role=\"search\" aria-label=\"Jump\"><label class=\"sr-only\" for=\"jump-to\">The id of a lead, transaction, partner, rate card or payout</label> <input class=\"input\" id=\"jump-to\" name=\"q\" type=\"search\" placeholder=\"ld_… tx_… pt_… po_…\" required autofocus autocomplete=\"off\" spellcheck=\"false\">")
+			templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 13, "<form class=\"flex gap-2\" action=\"/jump\" method=\"get\" role=\"search\" aria-label=\"Jump\"><label class=\"sr-only\" for=\"jump-to\">ID of a lead, transaction, partner, rate card or payout run</label> <input class=\"input\" id=\"jump-to\" name=\"q\" type=\"search\" placeholder=\"ld_… tx_… pt_… po_…\" required autofocus autocomplete=\"off\" spellcheck=\"false\">")
 			if templ_7745c5c3_Err != nil {
 				return templ_7745c5c3_Err
 			}
@@ -236,7 +236,7 @@ func JumpDialog(areas []NavItem) templ.Component {
 			if templ_7745c5c3_Err != nil {
 				return templ_7745c5c3_Err
 			}
-			templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 14, "</form><p class=\"hint mt-2 mb-3\">The id of a lead, a transaction as the partner sees it, a partner, a rate card or a payout.</p><ul class=\"areas\">")
+			templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 14, "</form><p class=\"hint mt-2 mb-3\">Enter the ID of a lead, partner, rate card or payout run, or a partner's transactionId.</p><ul class=\"areas\">")
 			if templ_7745c5c3_Err != nil {
 				return templ_7745c5c3_Err
 			}
@@ -290,7 +290,7 @@ func JumpDialog(areas []NavItem) templ.Component {
 	})
 }
 
-// KeysDialog lists the keys.
+// KeysDialog lists the keyboard shortcuts.
 func KeysDialog() templ.Component {
 	return templruntime.GeneratedTemplate(func(templ_7745c5c3_Input templruntime.GeneratedComponentInput) (templ_7745c5c3_Err error) {
 		templ_7745c5c3_W, ctx := templ_7745c5c3_Input.Writer, templ_7745c5c3_Input.Context
@@ -330,7 +330,7 @@ func KeysDialog() templ.Component {
 			}
 			return nil
 		})
-		templ_7745c5c3_Err = Dialog("keys-dialog", "Keys").Render(templ.WithChildren(ctx, templ_7745c5c3_Var17), templ_7745c5c3_Buffer)
+		templ_7745c5c3_Err = Dialog("keys-dialog", "Keyboard shortcuts").Render(templ.WithChildren(ctx, templ_7745c5c3_Var17), templ_7745c5c3_Buffer)
 		if templ_7745c5c3_Err != nil {
 			return templ_7745c5c3_Err
 		}
@@ -338,7 +338,7 @@ func KeysDialog() templ.Component {
 	})
 }
 
-// KeyList is what the keys do.
+// KeyList lists the keyboard shortcuts.
 func KeyList() templ.Component {
 	return templruntime.GeneratedTemplate(func(templ_7745c5c3_Input templruntime.GeneratedComponentInput) (templ_7745c5c3_Err error) {
 		templ_7745c5c3_W, ctx := templ_7745c5c3_Input.Writer, templ_7745c5c3_Input.Context
@@ -360,7 +360,7 @@ func KeyList() templ.Component {
 			templ_7745c5c3_Var18 = templ.NopComponent
 		}
 		ctx = templ.ClearChildren(ctx)
-		templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 19, "<dl class=\"keys\"><dt>Search this list, or jump</dt><dd><kbd class=\"kbd\">/</kbd></dd><dt>Jump to any id or area</dt><dd><kbd class=\"kbd\">Ctrl</kbd> <kbd class=\"kbd\">K</kbd></dd><dt>List the keys</dt><dd><kbd class=\"kbd\">?</kbd></dd><dt>Close what is open</dt><dd><kbd class=\"kbd\">Esc</kbd></dd></dl>")
+		templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 19, "<dl class=\"keys\"><dt>Search the list, or jump to an ID</dt><dd><kbd class=\"kbd\">/</kbd></dd><dt>Jump to an ID or area</dt><dd><kbd class=\"kbd\">Ctrl</kbd> <kbd class=\"kbd\">K</kbd></dd><dt>Show keyboard shortcuts</dt><dd><kbd class=\"kbd\">?</kbd></dd><dt>Close the dialog or menu</dt><dd><kbd class=\"kbd\">Esc</kbd></dd></dl>")
 		if templ_7745c5c3_Err != nil {
 			return templ_7745c5c3_Err
 		}

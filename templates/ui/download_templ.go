@@ -8,12 +8,12 @@ package ui
 import "github.com/a-h/templ"
 import templruntime "github.com/a-h/templ/runtime"
 
-// Download is a file, with what it holds in words.
+// Download is a link to a file. Holds describes its content.
 type Download struct {
 	URL, Label, Holds string
 }
 
-// downloads are links to files, each with what it holds.
+// Downloads links to files, each with a description of its content.
 func Downloads(all ...Download) templ.Component {
 	return templruntime.GeneratedTemplate(func(templ_7745c5c3_Input templruntime.GeneratedComponentInput) (templ_7745c5c3_Err error) {
 		templ_7745c5c3_W, ctx := templ_7745c5c3_Input.Writer, templ_7745c5c3_Input.Context

@@ -8,7 +8,7 @@ package ui
 import "github.com/a-h/templ"
 import templruntime "github.com/a-h/templ/runtime"
 
-// fact is a name and a value in the row of them that stands over an object's page.
+// SummaryItem is a name and a value in the summary at the top of an object's page.
 func SummaryItem(name string) templ.Component {
 	return templruntime.GeneratedTemplate(func(templ_7745c5c3_Input templruntime.GeneratedComponentInput) (templ_7745c5c3_Err error) {
 		templ_7745c5c3_W, ctx := templ_7745c5c3_Input.Writer, templ_7745c5c3_Input.Context
@@ -59,7 +59,7 @@ func SummaryItem(name string) templ.Component {
 	})
 }
 
-// pair is a name and a value in a list of pairs.
+// Pair is a name and a value in a description list. An empty value is shown as none.
 func Pair(name, value, none string) templ.Component {
 	return templruntime.GeneratedTemplate(func(templ_7745c5c3_Input templruntime.GeneratedComponentInput) (templ_7745c5c3_Err error) {
 		templ_7745c5c3_W, ctx := templ_7745c5c3_Input.Writer, templ_7745c5c3_Input.Context
@@ -110,7 +110,7 @@ func Pair(name, value, none string) templ.Component {
 	})
 }
 
-// ValueOrPlaceholder is a word, or what is said where there is none.
+// ValueOrPlaceholder shows a value, or a placeholder if it is empty.
 func ValueOrPlaceholder(word, none string) templ.Component {
 	return templruntime.GeneratedTemplate(func(templ_7745c5c3_Input templruntime.GeneratedComponentInput) (templ_7745c5c3_Err error) {
 		templ_7745c5c3_W, ctx := templ_7745c5c3_Input.Writer, templ_7745c5c3_Input.Context
@@ -165,7 +165,7 @@ func ValueOrPlaceholder(word, none string) templ.Component {
 	})
 }
 
-// IDLink is an id in full that leads to its page, with a button that copies it.
+// IDLink shows an ID that links to its page, with a button that copies it.
 func IDLink(l Link) templ.Component {
 	return templruntime.GeneratedTemplate(func(templ_7745c5c3_Input templruntime.GeneratedComponentInput) (templ_7745c5c3_Err error) {
 		templ_7745c5c3_W, ctx := templ_7745c5c3_Input.Writer, templ_7745c5c3_Input.Context

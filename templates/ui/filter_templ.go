@@ -8,8 +8,8 @@ package ui
 import "github.com/a-h/templ"
 import templruntime "github.com/a-h/templ/runtime"
 
-// Filter is a form that narrows a list. It is sent by its button, and by htmx as
-// soon as something changes; the list in #list and the address follow.
+// Filter is a form that filters a list. Its button submits it, and htmx does on each change
+// and then updates #list and the address.
 func Filter(action, clearURL string, filtered bool) templ.Component {
 	return templruntime.GeneratedTemplate(func(templ_7745c5c3_Input templruntime.GeneratedComponentInput) (templ_7745c5c3_Err error) {
 		templ_7745c5c3_W, ctx := templ_7745c5c3_Input.Writer, templ_7745c5c3_Input.Context
@@ -78,7 +78,7 @@ func Filter(action, clearURL string, filtered bool) templ.Component {
 			return templ_7745c5c3_Err
 		}
 		if filtered {
-			templ_7745c5c3_Err = LinkButton("quiet", "", "Clear", clearURL).Render(ctx, templ_7745c5c3_Buffer)
+			templ_7745c5c3_Err = LinkButton("quiet", "", "Clear filters", clearURL).Render(ctx, templ_7745c5c3_Buffer)
 			if templ_7745c5c3_Err != nil {
 				return templ_7745c5c3_Err
 			}
@@ -107,7 +107,7 @@ func Filter(action, clearURL string, filtered bool) templ.Component {
 				}()
 			}
 			ctx = templ.InitializeContext(ctx)
-			templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 8, "The list could not be loaded. <a href=\"\">Try again</a>")
+			templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 8, "Loading the list failed. <a href=\"\">Try again</a>")
 			if templ_7745c5c3_Err != nil {
 				return templ_7745c5c3_Err
 			}
@@ -125,7 +125,7 @@ func Filter(action, clearURL string, filtered bool) templ.Component {
 	})
 }
 
-// FilterSearch is the filter that `/` puts the focus on.
+// FilterSearch is a search field. The key / moves the focus to it.
 func FilterSearch(name, label, value, placeholder string) templ.Component {
 	return templruntime.GeneratedTemplate(func(templ_7745c5c3_Input templruntime.GeneratedComponentInput) (templ_7745c5c3_Err error) {
 		templ_7745c5c3_W, ctx := templ_7745c5c3_Input.Writer, templ_7745c5c3_Input.Context
@@ -233,7 +233,7 @@ func FilterSearch(name, label, value, placeholder string) templ.Component {
 	})
 }
 
-// FilterText is a filter by a word; kind is an input's type.
+// FilterText is a text filter. Kind is the type of the input.
 func FilterText(kind, name, label, value string) templ.Component {
 	return templruntime.GeneratedTemplate(func(templ_7745c5c3_Input templruntime.GeneratedComponentInput) (templ_7745c5c3_Err error) {
 		templ_7745c5c3_W, ctx := templ_7745c5c3_Input.Writer, templ_7745c5c3_Input.Context
@@ -359,7 +359,7 @@ func FilterText(kind, name, label, value string) templ.Component {
 	})
 }
 
-// FilterSelect is a filter by one of several values; all is what it says when none is chosen.
+// FilterSelect is a filter with several values. All is the label of the option that selects all.
 func FilterSelect(name, label, all string, options []Option) templ.Component {
 	return templruntime.GeneratedTemplate(func(templ_7745c5c3_Input templruntime.GeneratedComponentInput) (templ_7745c5c3_Err error) {
 		templ_7745c5c3_W, ctx := templ_7745c5c3_Input.Writer, templ_7745c5c3_Input.Context
@@ -500,7 +500,7 @@ func FilterSelect(name, label, all string, options []Option) templ.Component {
 	})
 }
 
-// FilterChoice is a filter of which one value is always chosen.
+// FilterChoice is a filter that always has a value.
 func FilterChoice(name, label string, options []Option) templ.Component {
 	return templruntime.GeneratedTemplate(func(templ_7745c5c3_Input templruntime.GeneratedComponentInput) (templ_7745c5c3_Err error) {
 		templ_7745c5c3_W, ctx := templ_7745c5c3_Input.Writer, templ_7745c5c3_Input.Context

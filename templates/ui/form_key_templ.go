@@ -10,18 +10,18 @@ import templruntime "github.com/a-h/templ/runtime"
 
 import "context"
 
-// FormKeyField is the name of the field that FormKey draws.
+// FormKeyField is the name of the field that FormKey renders.
 const FormKeyField = "form_key"
 
 type formKey struct{}
 
-// WithFormKey returns a context in which FormKey has this key.
+// WithFormKey returns a context in which FormKey renders this key.
 func WithFormKey(ctx context.Context, key string) context.Context {
 	return context.WithValue(ctx, formKey{}, key)
 }
 
-// FormKey is in every form that creates something: a random key, by which a form that
-// is submitted twice creates once. In a form with a file it comes before the file.
+// FormKey renders a random key. Every form that creates an object has one, so that
+// submitting it twice creates only one. In a form with a file, it comes before the file.
 func FormKey() templ.Component {
 	return templruntime.GeneratedTemplate(func(templ_7745c5c3_Input templruntime.GeneratedComponentInput) (templ_7745c5c3_Err error) {
 		templ_7745c5c3_W, ctx := templ_7745c5c3_Input.Writer, templ_7745c5c3_Input.Context

@@ -31,11 +31,11 @@ func NewPassword(prefix string, errors Errors) templ.Component {
 			templ_7745c5c3_Var1 = templ.NopComponent
 		}
 		ctx = templ.ClearChildren(ctx)
-		templ_7745c5c3_Err = FormField(Field{Name: "password", Prefix: prefix, Label: "New password", Type: "password", Autocomplete: "new-password", Hint: "At least 12 characters. A few words together are easier to keep than one odd word.", Error: errors.For("password")}).Render(ctx, templ_7745c5c3_Buffer)
+		templ_7745c5c3_Err = FormField(Field{Name: "password", Prefix: prefix, Label: "New password", Type: "password", Autocomplete: "new-password", Hint: "At least 12 characters. Several words are easier to remember than one complicated word.", Error: errors.For("password")}).Render(ctx, templ_7745c5c3_Buffer)
 		if templ_7745c5c3_Err != nil {
 			return templ_7745c5c3_Err
 		}
-		templ_7745c5c3_Err = FormField(Field{Name: "again", Prefix: prefix, Label: "New password again", Type: "password", Autocomplete: "new-password", Error: errors.For("again")}).Render(ctx, templ_7745c5c3_Buffer)
+		templ_7745c5c3_Err = FormField(Field{Name: "again", Prefix: prefix, Label: "Confirm new password", Type: "password", Autocomplete: "new-password", Error: errors.For("again")}).Render(ctx, templ_7745c5c3_Buffer)
 		if templ_7745c5c3_Err != nil {
 			return templ_7745c5c3_Err
 		}
@@ -45,13 +45,13 @@ func NewPassword(prefix string, errors Errors) templ.Component {
 
 func StepUpLabel(code bool) string {
 	if code {
-		return "Your password, or a code of your second factor"
+		return "Password or second-factor code"
 	}
-	return "Your password"
+	return "Password"
 }
 
-// versionField carries what the form was made from, so that nobody's change is
-// overwritten unseen.
+// RowVersionField contains the version of the object that the form was opened with, to
+// detect concurrent changes.
 func RowVersionField(version int) templ.Component {
 	return templruntime.GeneratedTemplate(func(templ_7745c5c3_Input templruntime.GeneratedComponentInput) (templ_7745c5c3_Err error) {
 		templ_7745c5c3_W, ctx := templ_7745c5c3_Input.Writer, templ_7745c5c3_Input.Context
@@ -94,7 +94,7 @@ func RowVersionField(version int) templ.Component {
 	})
 }
 
-// locked says why a form cannot be sent; what it would hold is shown in its place.
+// Locked explains why a form cannot be submitted. It is shown instead of the form.
 func Locked(reason string) templ.Component {
 	return templruntime.GeneratedTemplate(func(templ_7745c5c3_Input templruntime.GeneratedComponentInput) (templ_7745c5c3_Err error) {
 		templ_7745c5c3_W, ctx := templ_7745c5c3_Input.Writer, templ_7745c5c3_Input.Context
@@ -147,17 +147,16 @@ func Locked(reason string) templ.Component {
 	})
 }
 
-// RoleChoice is a role that can be given, with the partners it is given for. Its
-// fields are named role (the box, with Value), scope-VALUE ("all" or "some") and
-// partners-VALUE (slugs, separated by commas). A mistake of the scope is the error
-// of the field partners-VALUE.
+// RoleChoice is a role that can be assigned, with its scope. Its form fields are role (the
+// checkbox, with Value), scope-VALUE ("all" or "some") and partners-VALUE (slugs, separated
+// by commas). Errors of the scope belong to the field partners-VALUE.
 type RoleChoice struct {
 	Value, Label, Hint string
 	Selected           bool
-	Scopable           bool   // otherwise it always holds for all partners
-	Some               bool   // only for the partners named
-	Partners           string // their slugs
-	Locked             string // why it cannot be changed by this person; shown instead of a box
+	Scopable           bool   // false if it always applies to all partners
+	Some               bool   // limited to Partners
+	Partners           string // slugs, separated by commas
+	Locked             string // why the user cannot change it; shown instead of a checkbox
 }
 
 func RoleChoices(prefix string, roles []RoleChoice, errors Errors) templ.Component {
@@ -188,13 +187,13 @@ func RoleChoices(prefix string, roles []RoleChoice, errors Errors) templ.Compone
 		var templ_7745c5c3_Var8 string
 		templ_7745c5c3_Var8, templ_7745c5c3_Err = templ.ResolveAttributeValue(FieldID(prefix, "role"))
 		if templ_7745c5c3_Err != nil {
-			return templ.Error{Err: templ_7745c5c3_Err, FileName: `ui/form_parts.templ`, Line: 44, Col: 53}
+			return templ.Error{Err: templ_7745c5c3_Err, FileName: `ui/form_parts.templ`, Line: 43, Col: 53}
 		}
 		_, templ_7745c5c3_Err = templ_7745c5c3_Buffer.WriteString(templ_7745c5c3_Var8)
 		if templ_7745c5c3_Err != nil {
 			return templ_7745c5c3_Err
 		}
-		templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 4, "\" tabindex=\"-1\"><legend class=\"legend\">Roles</legend><p class=\"hint\">Each says what one may do, and for which partners. Several add up.</p>")
+		templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 4, "\" tabindex=\"-1\"><legend class=\"legend\">Roles</legend><p class=\"hint\">A user can have several roles, each for all partners or only for some.</p>")
 		if templ_7745c5c3_Err != nil {
 			return templ_7745c5c3_Err
 		}
@@ -257,7 +256,7 @@ func roleChoice(prefix string, r RoleChoice, errors Errors) templ.Component {
 			var templ_7745c5c3_Var10 string
 			templ_7745c5c3_Var10, templ_7745c5c3_Err = templ.JoinStringErrs(r.Label)
 			if templ_7745c5c3_Err != nil {
-				return templ.Error{Err: templ_7745c5c3_Err, FileName: `ui/form_parts.templ`, Line: 60, Col: 31}
+				return templ.Error{Err: templ_7745c5c3_Err, FileName: `ui/form_parts.templ`, Line: 59, Col: 31}
 			}
 			_, templ_7745c5c3_Err = templ_7745c5c3_Buffer.WriteString(templ.EscapeString(templ_7745c5c3_Var10))
 			if templ_7745c5c3_Err != nil {
@@ -270,7 +269,7 @@ func roleChoice(prefix string, r RoleChoice, errors Errors) templ.Component {
 			var templ_7745c5c3_Var11 string
 			templ_7745c5c3_Var11, templ_7745c5c3_Err = templ.JoinStringErrs(r.Locked)
 			if templ_7745c5c3_Err != nil {
-				return templ.Error{Err: templ_7745c5c3_Err, FileName: `ui/form_parts.templ`, Line: 60, Col: 68}
+				return templ.Error{Err: templ_7745c5c3_Err, FileName: `ui/form_parts.templ`, Line: 59, Col: 68}
 			}
 			_, templ_7745c5c3_Err = templ_7745c5c3_Buffer.WriteString(templ.EscapeString(templ_7745c5c3_Var11))
 			if templ_7745c5c3_Err != nil {
@@ -288,7 +287,7 @@ func roleChoice(prefix string, r RoleChoice, errors Errors) templ.Component {
 				var templ_7745c5c3_Var12 string
 				templ_7745c5c3_Var12, templ_7745c5c3_Err = templ.ResolveAttributeValue(r.Value)
 				if templ_7745c5c3_Err != nil {
-					return templ.Error{Err: templ_7745c5c3_Err, FileName: `ui/form_parts.templ`, Line: 62, Col: 52}
+					return templ.Error{Err: templ_7745c5c3_Err, FileName: `ui/form_parts.templ`, Line: 61, Col: 52}
 				}
 				_, templ_7745c5c3_Err = templ_7745c5c3_Buffer.WriteString(templ_7745c5c3_Var12)
 				if templ_7745c5c3_Err != nil {
@@ -324,7 +323,7 @@ func roleChoice(prefix string, r RoleChoice, errors Errors) templ.Component {
 					var templ_7745c5c3_Var14 string
 					templ_7745c5c3_Var14, templ_7745c5c3_Err = templ.ResolveAttributeValue(FieldID(prefix, "scope-"+r.Value))
 					if templ_7745c5c3_Err != nil {
-						return templ.Error{Err: templ_7745c5c3_Err, FileName: `ui/form_parts.templ`, Line: 70, Col: 52}
+						return templ.Error{Err: templ_7745c5c3_Err, FileName: `ui/form_parts.templ`, Line: 69, Col: 52}
 					}
 					_, templ_7745c5c3_Err = templ_7745c5c3_Buffer.WriteString(templ_7745c5c3_Var14)
 					if templ_7745c5c3_Err != nil {
@@ -337,7 +336,7 @@ func roleChoice(prefix string, r RoleChoice, errors Errors) templ.Component {
 					var templ_7745c5c3_Var15 string
 					templ_7745c5c3_Var15, templ_7745c5c3_Err = templ.JoinStringErrs(r.Label)
 					if templ_7745c5c3_Err != nil {
-						return templ.Error{Err: templ_7745c5c3_Err, FileName: `ui/form_parts.templ`, Line: 70, Col: 86}
+						return templ.Error{Err: templ_7745c5c3_Err, FileName: `ui/form_parts.templ`, Line: 69, Col: 86}
 					}
 					_, templ_7745c5c3_Err = templ_7745c5c3_Buffer.WriteString(templ.EscapeString(templ_7745c5c3_Var15))
 					if templ_7745c5c3_Err != nil {
@@ -350,7 +349,7 @@ func roleChoice(prefix string, r RoleChoice, errors Errors) templ.Component {
 					var templ_7745c5c3_Var16 string
 					templ_7745c5c3_Var16, templ_7745c5c3_Err = templ.ResolveAttributeValue(FieldID(prefix, "scope-"+r.Value))
 					if templ_7745c5c3_Err != nil {
-						return templ.Error{Err: templ_7745c5c3_Err, FileName: `ui/form_parts.templ`, Line: 71, Col: 66}
+						return templ.Error{Err: templ_7745c5c3_Err, FileName: `ui/form_parts.templ`, Line: 70, Col: 66}
 					}
 					_, templ_7745c5c3_Err = templ_7745c5c3_Buffer.WriteString(templ_7745c5c3_Var16)
 					if templ_7745c5c3_Err != nil {
@@ -363,7 +362,7 @@ func roleChoice(prefix string, r RoleChoice, errors Errors) templ.Component {
 					var templ_7745c5c3_Var17 string
 					templ_7745c5c3_Var17, templ_7745c5c3_Err = templ.ResolveAttributeValue("scope-" + r.Value)
 					if templ_7745c5c3_Err != nil {
-						return templ.Error{Err: templ_7745c5c3_Err, FileName: `ui/form_parts.templ`, Line: 71, Col: 94}
+						return templ.Error{Err: templ_7745c5c3_Err, FileName: `ui/form_parts.templ`, Line: 70, Col: 94}
 					}
 					_, templ_7745c5c3_Err = templ_7745c5c3_Buffer.WriteString(templ_7745c5c3_Var17)
 					if templ_7745c5c3_Err != nil {
@@ -420,7 +419,7 @@ func lockedIcon(chosen bool) string {
 	return "lock"
 }
 
-// FormError is a mistake of the form as a whole. It takes the focus.
+// FormError is an error of the whole form. It gets the focus.
 func FormError(text string) templ.Component {
 	return templruntime.GeneratedTemplate(func(templ_7745c5c3_Input templruntime.GeneratedComponentInput) (templ_7745c5c3_Err error) {
 		templ_7745c5c3_W, ctx := templ_7745c5c3_Input.Writer, templ_7745c5c3_Input.Context
@@ -462,7 +461,7 @@ func FormError(text string) templ.Component {
 				var templ_7745c5c3_Var20 string
 				templ_7745c5c3_Var20, templ_7745c5c3_Err = templ.JoinStringErrs(text)
 				if templ_7745c5c3_Err != nil {
-					return templ.Error{Err: templ_7745c5c3_Err, FileName: `ui/form_parts.templ`, Line: 95, Col: 10}
+					return templ.Error{Err: templ_7745c5c3_Err, FileName: `ui/form_parts.templ`, Line: 94, Col: 10}
 				}
 				_, templ_7745c5c3_Err = templ_7745c5c3_Buffer.WriteString(templ.EscapeString(templ_7745c5c3_Var20))
 				if templ_7745c5c3_Err != nil {

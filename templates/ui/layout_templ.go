@@ -8,8 +8,8 @@ package ui
 import "github.com/a-h/templ"
 import templruntime "github.com/a-h/templ/runtime"
 
-// Page is a page with the console around it. What stands beside the h1, such as
-// the button that makes a new one, is given as actions.
+// Page is a page of the console, with its bar and navigation. The component actions is
+// shown beside the h1, for example a button that creates an object.
 func Page(s Shell, actions templ.Component) templ.Component {
 	return templruntime.GeneratedTemplate(func(templ_7745c5c3_Input templruntime.GeneratedComponentInput) (templ_7745c5c3_Err error) {
 		templ_7745c5c3_W, ctx := templ_7745c5c3_Input.Writer, templ_7745c5c3_Input.Context
@@ -146,8 +146,8 @@ func Page(s Shell, actions templ.Component) templ.Component {
 	})
 }
 
-// StandalonePage is a page without navigation: before somebody is signed in, or where
-// nothing else should be done first.
+// StandalonePage is a page without navigation, for signing in and for steps that have to be
+// completed first.
 func StandalonePage(s Shell, wide bool) templ.Component {
 	return templruntime.GeneratedTemplate(func(templ_7745c5c3_Input templruntime.GeneratedComponentInput) (templ_7745c5c3_Err error) {
 		templ_7745c5c3_W, ctx := templ_7745c5c3_Input.Writer, templ_7745c5c3_Input.Context
@@ -359,7 +359,7 @@ func document(s Shell) templ.Component {
 		if templ_7745c5c3_Err != nil {
 			return templ_7745c5c3_Err
 		}
-		templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 24, "\" defer></script></head><body><a class=\"skip\" href=\"#main\">Skip to the content</a>")
+		templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 24, "\" defer></script></head><body><a class=\"skip\" href=\"#main\">Skip to main content</a>")
 		if templ_7745c5c3_Err != nil {
 			return templ_7745c5c3_Err
 		}
@@ -457,7 +457,7 @@ func bar(s Shell) templ.Component {
 			if templ_7745c5c3_Err != nil {
 				return templ_7745c5c3_Err
 			}
-			templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 32, "<label class=\"sr-only\" for=\"jump\">Jump to an id</label> <input class=\"input\" id=\"jump\" name=\"q\" type=\"search\" placeholder=\"Jump to an id\" autocomplete=\"off\" spellcheck=\"false\"> <kbd class=\"kbd needs-js\" aria-hidden=\"true\">Ctrl K</kbd></form>")
+			templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 32, "<label class=\"sr-only\" for=\"jump\">Jump to an ID</label> <input class=\"input\" id=\"jump\" name=\"q\" type=\"search\" placeholder=\"Jump to an ID\" autocomplete=\"off\" spellcheck=\"false\"> <kbd class=\"kbd needs-js\" aria-hidden=\"true\">Ctrl K</kbd></form>")
 			if templ_7745c5c3_Err != nil {
 				return templ_7745c5c3_Err
 			}
@@ -579,7 +579,7 @@ func personMenu(s Shell) templ.Component {
 		if templ_7745c5c3_Err != nil {
 			return templ_7745c5c3_Err
 		}
-		templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 42, "Keys <kbd class=\"kbd ml-auto\">?</kbd></a><hr>")
+		templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 42, "Keyboard shortcuts <kbd class=\"kbd ml-auto\">?</kbd></a><hr>")
 		if templ_7745c5c3_Err != nil {
 			return templ_7745c5c3_Err
 		}
@@ -637,7 +637,7 @@ func themeForm(s Shell) templ.Component {
 		if templ_7745c5c3_Err != nil {
 			return templ_7745c5c3_Err
 		}
-		templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 46, "\"><div class=\"choice flex\" role=\"group\" aria-label=\"Colours\"><button type=\"submit\" name=\"theme\" value=\"system\" aria-pressed=\"")
+		templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 46, "\"><div class=\"choice flex\" role=\"group\" aria-label=\"Theme\"><button type=\"submit\" name=\"theme\" value=\"system\" aria-pressed=\"")
 		if templ_7745c5c3_Err != nil {
 			return templ_7745c5c3_Err
 		}
@@ -949,7 +949,7 @@ func notices(all []Notice) templ.Component {
 	})
 }
 
-// NoticeBox is a sentence or two with its sign. Kind is "info", "good", "warn" or "bad".
+// NoticeBox is a short message with an icon. Kind is "info", "good", "warn" or "bad".
 func NoticeBox(kind string) templ.Component {
 	return templruntime.GeneratedTemplate(func(templ_7745c5c3_Input templruntime.GeneratedComponentInput) (templ_7745c5c3_Err error) {
 		templ_7745c5c3_W, ctx := templ_7745c5c3_Input.Writer, templ_7745c5c3_Input.Context

@@ -8,11 +8,11 @@ package ui
 import "github.com/a-h/templ"
 import templruntime "github.com/a-h/templ/runtime"
 
-// ExplainStep is one thing that was done to the price.
+// ExplainStep is one step in the calculation of a price.
 type ExplainStep struct {
 	Name, Effect    string
-	Value           string // the price after it, exact; empty for an exclusion
-	Rule, Note, URL string // the rule that did it, and where to change it
+	Value           string // the exact price after this step; empty for an exclusion
+	Rule, Note, URL string // the rule, its note, and its form
 }
 
 var ExplainColumns = []Column{{Label: "Step"}, {Label: "Effect", Number: true}, {Label: "Price after", Number: true}, {Label: "Rule"}}

@@ -8,25 +8,25 @@ package ui
 import "github.com/a-h/templ"
 import templruntime "github.com/a-h/templ/runtime"
 
-// JobStatus is the progress of a job.
+// JobStatus is the state and progress of a job.
 type JobStatus struct {
-	State       string // "waiting", "running", "done", "failed" or "cancelled"; "" where there is none
-	Phase       string // what it does just now
-	Done, Total int64  // Total is 0 while nobody knows
+	State       string // "waiting", "running", "done", "failed" or "cancelled"; "" if there is no job
+	Phase       string // the current phase, such as "reading the file"
+	Done, Total int64  // Total is 0 until it is known
 	Failure     string
-	StopURL     string // where it can be stopped; empty where it cannot, or not by this person
+	StopURL     string // POST: cancels it; empty if the user may not
 }
 
-// Open reports whether it goes on.
+// Open reports whether the job is queued or running.
 func (s JobStatus) Open() bool { return s.State == "waiting" || s.State == "running" }
 
 // Announcement is the text that screen readers announce when the state changes.
 func (s JobStatus) Announcement(what string) string {
 	switch s.State {
 	case "waiting":
-		return what + " waits for its turn"
+		return what + " is queued"
 	case "running":
-		return what + " is under way"
+		return what + " is running"
 	case "done":
 		return what + " is done"
 	case "failed":
@@ -59,12 +59,12 @@ func JobStateBadge(word string) templ.Component {
 		ctx = templ.ClearChildren(ctx)
 		switch word {
 		case "waiting":
-			templ_7745c5c3_Err = Status("wait", word, "waits for its turn").Render(ctx, templ_7745c5c3_Buffer)
+			templ_7745c5c3_Err = Status("wait", word, "queued").Render(ctx, templ_7745c5c3_Buffer)
 			if templ_7745c5c3_Err != nil {
 				return templ_7745c5c3_Err
 			}
 		case "running":
-			templ_7745c5c3_Err = Status("busy", word, "under way").Render(ctx, templ_7745c5c3_Buffer)
+			templ_7745c5c3_Err = Status("busy", word, "running").Render(ctx, templ_7745c5c3_Buffer)
 			if templ_7745c5c3_Err != nil {
 				return templ_7745c5c3_Err
 			}
@@ -88,7 +88,7 @@ func JobStateBadge(word string) templ.Component {
 	})
 }
 
-// workProgress says how far it is, or what went wrong; id sets it apart on its page.
+// JobProgress shows the progress of a job, or why it failed. ID makes its ids unique on the page.
 func JobProgress(id, page string, s JobStatus) templ.Component {
 	return templruntime.GeneratedTemplate(func(templ_7745c5c3_Input templruntime.GeneratedComponentInput) (templ_7745c5c3_Err error) {
 		templ_7745c5c3_W, ctx := templ_7745c5c3_Input.Writer, templ_7745c5c3_Input.Context
@@ -222,7 +222,7 @@ func JobProgress(id, page string, s JobStatus) templ.Component {
 				if templ_7745c5c3_Err != nil {
 					return templ_7745c5c3_Err
 				}
-				templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 12, "\">Look again</a></p>")
+				templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 12, "\">Refresh</a></p>")
 				if templ_7745c5c3_Err != nil {
 					return templ_7745c5c3_Err
 				}
@@ -299,7 +299,7 @@ func CancelJob(url, back string) templ.Component {
 			if templ_7745c5c3_Err != nil {
 				return templ_7745c5c3_Err
 			}
-			templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 17, "\"> <button class=\"button button-small\" type=\"submit\">Stop</button></form>")
+			templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 17, "\"> <button class=\"button button-small\" type=\"submit\">Cancel job</button></form>")
 			if templ_7745c5c3_Err != nil {
 				return templ_7745c5c3_Err
 			}
@@ -311,13 +311,13 @@ func CancelJob(url, back string) templ.Component {
 func (s JobStatus) progressText() string {
 	switch {
 	case s.State == "waiting":
-		return "It waits for a node that has room for it."
+		return "Waiting for a free worker."
 	case s.Total > 0:
 		return Number(s.Done) + " of " + Number(s.Total) + ", " + s.Phase
 	case s.Done > 0:
 		return Number(s.Done) + ", " + s.Phase
 	default:
-		return "It has begun."
+		return "Started."
 	}
 }
 

@@ -8,11 +8,11 @@ package ui
 import "github.com/a-h/templ"
 import templruntime "github.com/a-h/templ/runtime"
 
-// RecoveryCodesView shows the codes, once.
+// RecoveryCodesView shows new recovery codes. They are shown only once.
 type RecoveryCodesView struct {
 	Shell  Shell
 	Codes  []string
-	Action string // where "I have kept them" goes
+	Action string // POST: continues after the codes were saved
 }
 
 func RecoveryCodes(v RecoveryCodesView) templ.Component {
@@ -60,7 +60,7 @@ func RecoveryCodes(v RecoveryCodesView) templ.Component {
 					}()
 				}
 				ctx = templ.InitializeContext(ctx)
-				templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 1, "They are shown this once. Keep them where you keep passwords, not on the phone that makes your codes.")
+				templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 1, "These codes are shown only once. Save them in your password manager, not on the phone with your authenticator app.")
 				if templ_7745c5c3_Err != nil {
 					return templ_7745c5c3_Err
 				}
@@ -118,7 +118,7 @@ func RecoveryCodes(v RecoveryCodesView) templ.Component {
 			if templ_7745c5c3_Err != nil {
 				return templ_7745c5c3_Err
 			}
-			templ_7745c5c3_Err = Submit("primary", "I have kept them").Render(ctx, templ_7745c5c3_Buffer)
+			templ_7745c5c3_Err = Submit("primary", "I saved the codes").Render(ctx, templ_7745c5c3_Buffer)
 			if templ_7745c5c3_Err != nil {
 				return templ_7745c5c3_Err
 			}

@@ -10,16 +10,16 @@ import templruntime "github.com/a-h/templ/runtime"
 
 import "time"
 
-// SessionRow is a place where somebody is signed in.
+// SessionRow is a session of a user.
 type SessionRow struct {
 	Device            string // "Firefox on Linux"
 	Address           string
 	Started, LastSeen time.Time
-	Current           bool   // the one that asks
-	RevokeURL         string // POST; empty when it cannot be revoked
+	Current           bool   // the session of this request
+	RevokeURL         string // POST; empty if the user may not revoke it
 }
 
-// sessions lists them with a button to end each.
+// Sessions lists sessions, each with a button that revokes it.
 func Sessions(caption string, rows []SessionRow, now time.Time) templ.Component {
 	return templruntime.GeneratedTemplate(func(templ_7745c5c3_Input templruntime.GeneratedComponentInput) (templ_7745c5c3_Err error) {
 		templ_7745c5c3_W, ctx := templ_7745c5c3_Input.Writer, templ_7745c5c3_Input.Context
@@ -100,7 +100,7 @@ func Sessions(caption string, rows []SessionRow, now time.Time) templ.Component 
 							if templ_7745c5c3_Err != nil {
 								return templ_7745c5c3_Err
 							}
-							templ_7745c5c3_Err = Status("good", "current", "this one").Render(ctx, templ_7745c5c3_Buffer)
+							templ_7745c5c3_Err = Status("good", "current", "this session").Render(ctx, templ_7745c5c3_Buffer)
 							if templ_7745c5c3_Err != nil {
 								return templ_7745c5c3_Err
 							}
@@ -150,7 +150,7 @@ func Sessions(caption string, rows []SessionRow, now time.Time) templ.Component 
 						}
 						return nil
 					})
-					templ_7745c5c3_Err = Cell("Address").Render(templ.WithChildren(ctx, templ_7745c5c3_Var6), templ_7745c5c3_Buffer)
+					templ_7745c5c3_Err = Cell("IP address").Render(templ.WithChildren(ctx, templ_7745c5c3_Var6), templ_7745c5c3_Buffer)
 					if templ_7745c5c3_Err != nil {
 						return templ_7745c5c3_Err
 					}
@@ -236,14 +236,14 @@ func Sessions(caption string, rows []SessionRow, now time.Time) templ.Component 
 							if templ_7745c5c3_Err != nil {
 								return templ_7745c5c3_Err
 							}
-							templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 12, "\" method=\"post\"><button class=\"button button-small\" type=\"submit\">Revoke<span class=\"sr-only\">")
+							templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 12, "\" method=\"post\"><button class=\"button button-small\" type=\"submit\">Revoke <span class=\"sr-only\">")
 							if templ_7745c5c3_Err != nil {
 								return templ_7745c5c3_Err
 							}
 							var templ_7745c5c3_Var12 string
 							templ_7745c5c3_Var12, templ_7745c5c3_Err = templ.JoinStringErrs(r.Device)
 							if templ_7745c5c3_Err != nil {
-								return templ.Error{Err: templ_7745c5c3_Err, FileName: `ui/sessions.templ`, Line: 40, Col: 46}
+								return templ.Error{Err: templ_7745c5c3_Err, FileName: `ui/sessions.templ`, Line: 40, Col: 47}
 							}
 							_, templ_7745c5c3_Err = templ_7745c5c3_Buffer.WriteString(templ.EscapeString(templ_7745c5c3_Var12))
 							if templ_7745c5c3_Err != nil {
@@ -256,7 +256,7 @@ func Sessions(caption string, rows []SessionRow, now time.Time) templ.Component 
 							var templ_7745c5c3_Var13 string
 							templ_7745c5c3_Var13, templ_7745c5c3_Err = templ.JoinStringErrs(r.Address)
 							if templ_7745c5c3_Err != nil {
-								return templ.Error{Err: templ_7745c5c3_Err, FileName: `ui/sessions.templ`, Line: 40, Col: 61}
+								return templ.Error{Err: templ_7745c5c3_Err, FileName: `ui/sessions.templ`, Line: 40, Col: 62}
 							}
 							_, templ_7745c5c3_Err = templ_7745c5c3_Buffer.WriteString(templ.EscapeString(templ_7745c5c3_Var13))
 							if templ_7745c5c3_Err != nil {
@@ -297,7 +297,7 @@ func Sessions(caption string, rows []SessionRow, now time.Time) templ.Component 
 						}()
 					}
 					ctx = templ.InitializeContext(ctx)
-					templ_7745c5c3_Err = EmptyState("lock", "Signed in nowhere", "Each place where somebody signs in is listed here, and can be ended.").Render(ctx, templ_7745c5c3_Buffer)
+					templ_7745c5c3_Err = EmptyState("lock", "No active sessions", "Each device that is signed in is listed here.").Render(ctx, templ_7745c5c3_Buffer)
 					if templ_7745c5c3_Err != nil {
 						return templ_7745c5c3_Err
 					}
@@ -318,6 +318,6 @@ func Sessions(caption string, rows []SessionRow, now time.Time) templ.Component 
 	})
 }
 
-var sessionColumns = []Column{{Label: "Device"}, {Label: "Address"}, {Label: "Signed in"}, {Label: "Last seen"}, {Label: "Revoke", NoLabel: true}}
+var sessionColumns = []Column{{Label: "Device"}, {Label: "IP address"}, {Label: "Signed in"}, {Label: "Last seen"}, {Label: "Revoke", NoLabel: true}}
 
 var _ = templruntime.GeneratedTemplate

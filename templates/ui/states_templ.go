@@ -8,7 +8,7 @@ package ui
 import "github.com/a-h/templ"
 import templruntime "github.com/a-h/templ/runtime"
 
-// EmptyState says what a list is for while it has nothing, and how to make the first.
+// EmptyState says what a list will contain. Its children are buttons that create the first row.
 func EmptyState(icon, title, text string) templ.Component {
 	return templruntime.GeneratedTemplate(func(templ_7745c5c3_Input templruntime.GeneratedComponentInput) (templ_7745c5c3_Err error) {
 		templ_7745c5c3_W, ctx := templ_7745c5c3_Input.Writer, templ_7745c5c3_Input.Context
@@ -56,7 +56,7 @@ func EmptyState(icon, title, text string) templ.Component {
 	})
 }
 
-// blankState stands in for a list. The attribute data-empty says why there are no rows:
+// blankState is shown instead of a list. The attribute data-empty says why there are no rows:
 // "none", "filtered" or "failed".
 func blankState(why, icon, title, text string) templ.Component {
 	return templruntime.GeneratedTemplate(func(templ_7745c5c3_Input templruntime.GeneratedComponentInput) (templ_7745c5c3_Err error) {
@@ -142,7 +142,7 @@ func blankState(why, icon, title, text string) templ.Component {
 	})
 }
 
-// NoMatch says that the filters leave nothing.
+// NoMatch says that no rows match the filters.
 func NoMatch(clearURL string) templ.Component {
 	return templruntime.GeneratedTemplate(func(templ_7745c5c3_Input templruntime.GeneratedComponentInput) (templ_7745c5c3_Err error) {
 		templ_7745c5c3_W, ctx := templ_7745c5c3_Input.Writer, templ_7745c5c3_Input.Context
@@ -176,13 +176,13 @@ func NoMatch(clearURL string) templ.Component {
 				}()
 			}
 			ctx = templ.InitializeContext(ctx)
-			templ_7745c5c3_Err = LinkButton("", "", "Clear the filters", clearURL).Render(ctx, templ_7745c5c3_Buffer)
+			templ_7745c5c3_Err = LinkButton("", "", "Clear filters", clearURL).Render(ctx, templ_7745c5c3_Buffer)
 			if templ_7745c5c3_Err != nil {
 				return templ_7745c5c3_Err
 			}
 			return nil
 		})
-		templ_7745c5c3_Err = blankState("filtered", "search", "Nothing matches", "The filters leave nothing to show.").Render(templ.WithChildren(ctx, templ_7745c5c3_Var8), templ_7745c5c3_Buffer)
+		templ_7745c5c3_Err = blankState("filtered", "search", "No results", "Nothing matches the filters.").Render(templ.WithChildren(ctx, templ_7745c5c3_Var8), templ_7745c5c3_Buffer)
 		if templ_7745c5c3_Err != nil {
 			return templ_7745c5c3_Err
 		}
@@ -190,7 +190,7 @@ func NoMatch(clearURL string) templ.Component {
 	})
 }
 
-// ErrorState says that a list could not be read.
+// ErrorState says that a list could not be loaded.
 func ErrorState(text, retryURL string) templ.Component {
 	return templruntime.GeneratedTemplate(func(templ_7745c5c3_Input templruntime.GeneratedComponentInput) (templ_7745c5c3_Err error) {
 		templ_7745c5c3_W, ctx := templ_7745c5c3_Input.Writer, templ_7745c5c3_Input.Context
@@ -234,7 +234,7 @@ func ErrorState(text, retryURL string) templ.Component {
 			}
 			return nil
 		})
-		templ_7745c5c3_Err = blankState("failed", "bad", "This could not be loaded", text).Render(templ.WithChildren(ctx, templ_7745c5c3_Var10), templ_7745c5c3_Buffer)
+		templ_7745c5c3_Err = blankState("failed", "bad", "Loading failed", text).Render(templ.WithChildren(ctx, templ_7745c5c3_Var10), templ_7745c5c3_Buffer)
 		if templ_7745c5c3_Err != nil {
 			return templ_7745c5c3_Err
 		}
@@ -246,8 +246,8 @@ func ErrorState(text, retryURL string) templ.Component {
 	})
 }
 
-// why chooses what an empty list says; first is what it says when there is
-// nothing at all yet.
+// ListPlaceholder says why a list is empty. The component first is shown if there are no
+// rows yet.
 func ListPlaceholder(s ListState, first templ.Component) templ.Component {
 	return templruntime.GeneratedTemplate(func(templ_7745c5c3_Input templruntime.GeneratedComponentInput) (templ_7745c5c3_Err error) {
 		templ_7745c5c3_W, ctx := templ_7745c5c3_Input.Writer, templ_7745c5c3_Input.Context

@@ -8,16 +8,16 @@ package ui
 import "github.com/a-h/templ"
 import templruntime "github.com/a-h/templ/runtime"
 
-// Column is a column's head. A column that is neither sorted nor sortable has no Sort.
+// Column is a column of a table. Sort is empty if the list cannot be sorted by it.
 type Column struct {
 	Label   string
 	Sort    Sort
-	Number  bool // aligned to the right
-	NoLabel bool // the head is for screen readers only
+	Number  bool // right-aligned
+	NoLabel bool // the heading is only for screen readers
 }
 
-// Table holds rows, given as children: a first cell `<th scope="row">`, then Cells.
-// When it is narrow, these fold under the first.
+// Table renders its children as rows. Each Row has a HeadCell, followed by Cells. On narrow
+// screens the Cells are shown below the HeadCell.
 func Table(caption string, columns []Column) templ.Component {
 	return templruntime.GeneratedTemplate(func(templ_7745c5c3_Input templruntime.GeneratedComponentInput) (templ_7745c5c3_Err error) {
 		templ_7745c5c3_W, ctx := templ_7745c5c3_Input.Writer, templ_7745c5c3_Input.Context
@@ -260,7 +260,7 @@ func Row() templ.Component {
 	})
 }
 
-// HeadCell names its row: usually a link to the thing itself.
+// HeadCell is the first cell of a row. It usually links to the object.
 func HeadCell() templ.Component {
 	return templruntime.GeneratedTemplate(func(templ_7745c5c3_Input templruntime.GeneratedComponentInput) (templ_7745c5c3_Err error) {
 		templ_7745c5c3_W, ctx := templ_7745c5c3_Input.Writer, templ_7745c5c3_Input.Context
@@ -298,7 +298,7 @@ func HeadCell() templ.Component {
 	})
 }
 
-// Cell stands under the column called label.
+// Cell is a cell in the column with this label.
 func Cell(label string) templ.Component {
 	return templruntime.GeneratedTemplate(func(templ_7745c5c3_Input templruntime.GeneratedComponentInput) (templ_7745c5c3_Err error) {
 		templ_7745c5c3_W, ctx := templ_7745c5c3_Input.Writer, templ_7745c5c3_Input.Context
@@ -349,7 +349,7 @@ func Cell(label string) templ.Component {
 	})
 }
 
-// NumberCell is a Cell aligned to the right.
+// NumberCell is a right-aligned Cell.
 func NumberCell(label string) templ.Component {
 	return templruntime.GeneratedTemplate(func(templ_7745c5c3_Input templruntime.GeneratedComponentInput) (templ_7745c5c3_Err error) {
 		templ_7745c5c3_W, ctx := templ_7745c5c3_Input.Writer, templ_7745c5c3_Input.Context
@@ -400,7 +400,7 @@ func NumberCell(label string) templ.Component {
 	})
 }
 
-// ActionCell holds a row's buttons; they need no name before them.
+// ActionCell contains the buttons of a row, without a label.
 func ActionCell() templ.Component {
 	return templruntime.GeneratedTemplate(func(templ_7745c5c3_Input templruntime.GeneratedComponentInput) (templ_7745c5c3_Err error) {
 		templ_7745c5c3_W, ctx := templ_7745c5c3_Input.Writer, templ_7745c5c3_Input.Context
@@ -438,7 +438,7 @@ func ActionCell() templ.Component {
 	})
 }
 
-// BlankRow spans the table when it has no rows, and says why.
+// BlankRow spans all columns and says why the table has no rows.
 func BlankRow(columns []Column) templ.Component {
 	return templruntime.GeneratedTemplate(func(templ_7745c5c3_Input templruntime.GeneratedComponentInput) (templ_7745c5c3_Err error) {
 		templ_7745c5c3_W, ctx := templ_7745c5c3_Input.Writer, templ_7745c5c3_Input.Context
@@ -489,7 +489,7 @@ func BlankRow(columns []Column) templ.Component {
 	})
 }
 
-// Paging leads to the pages before and after, by key.
+// Paging links to the previous and the next page.
 func Paging(p Pager) templ.Component {
 	return templruntime.GeneratedTemplate(func(templ_7745c5c3_Input templruntime.GeneratedComponentInput) (templ_7745c5c3_Err error) {
 		templ_7745c5c3_W, ctx := templ_7745c5c3_Input.Writer, templ_7745c5c3_Input.Context
@@ -610,7 +610,7 @@ func Paging(p Pager) templ.Component {
 	})
 }
 
-// words are what the links of a pager say.
+// words returns the labels of the links to the previous and the next page.
 func (p Pager) words() [2]string {
 	if p.BySize {
 		return [2]string{"Previous", "Next"}
