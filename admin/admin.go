@@ -1,6 +1,6 @@
-// Package admin is the console: its routes, sessions, forms, and the view models
-// that the templates show. It decides nothing that a domain package decides; what a
-// person may do it asks authz, route by route.
+// Package admin is the console. It combines the routes of all areas. The packages of the areas
+// handle requests and fill the view models of the templates; business rules are in the packages
+// under internal, and authz decides what users may do.
 package admin
 
 import (
@@ -38,7 +38,7 @@ import (
 	"github.com/pingpost/pingpost/models"
 )
 
-// Options are what the console is built from. All are required.
+// Options are the dependencies of the console. All but AccessLog are required.
 type Options struct {
 	Environment          string // "production" or "development"
 	Clock                clock.Clock
@@ -53,15 +53,15 @@ type Options struct {
 	Payouts              *payouts.Service
 	Reconcile            *reconcile.Service
 	Jobs                 *jobs.Queue
-	PublicURL            string             // origin of the base URLs handed to partners
-	DefaultSigning       models.SigningMode // of partners without their own
-	RejectionsPerPartner int                // for each partner
+	PublicURL            string             // origin of partners' base URLs
+	DefaultSigning       models.SigningMode // for partners without their own signing mode
+	RejectionsPerPartner int                // number of rejected requests that are stored for each partner
 	TrustedProxies       []netip.Prefix
-	AccessLog            *httpserver.AccessLog // nil for none
+	AccessLog            *httpserver.AccessLog // nil disables it
 	Metrics              *httpserver.Metrics
 }
 
-// New builds the console's handler. Its error is for the operator.
+// New returns the handler of the console. It fails if the assets have not been built.
 func New(o Options) (http.Handler, error) {
 	return web.New(web.Options{
 		Environment: o.Environment, Clock: o.Clock, Log: o.Log, Access: o.Access,
@@ -70,7 +70,7 @@ func New(o Options) (http.Handler, error) {
 	}, Routes(o))
 }
 
-// Routes are the pages and forms of all areas.
+// Routes returns the routes of all areas.
 func Routes(o Options) []web.Route {
 	partner := &partnerpages.Handlers{
 		Audit: o.Audit, DefaultSigning: o.DefaultSigning, Log: o.Log, Partners: o.Partners, Prices: o.Prices,

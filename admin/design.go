@@ -8,11 +8,11 @@ import (
 	"github.com/pingpost/pingpost/templates/ui"
 )
 
-// design is the gallery of components, for whoever builds pages.
+// design shows the gallery of components, for developers.
 func design(k *web.Request) error {
 	s := k.Shell("Design")
 	if s.Person.Name == "" {
-		s.Person = ui.User{Name: "Nobody", Role: "not signed in"}
+		s.Person = ui.User{Name: "Visitor", Role: "not signed in"}
 	}
 	return k.Show(http.StatusOK, view.Design(view.DesignView{Shell: s}))
 }

@@ -11,9 +11,9 @@ func (h *Handlers) confirmPage(k *web.Request) error { return h.showConfirm(k, h
 
 func (h *Handlers) showConfirm(k *web.Request, status int, mistake string) error {
 	return k.Show(status, view.StepUpPage(view.StepUpView{
-		Shell:  k.Shell("Is it still you?"),
+		Shell:  k.Shell("Confirm that it is you"),
 		Action: "/account/confirm",
-		Why:    "What comes next changes who can sign in as you. You are asked again every ten minutes.",
+		Why:    "You are about to change how you sign in. Enter your password or a code to continue.",
 		Code:   len(k.Session.Staff.TOTPSealed) > 0,
 		Error:  mistake,
 		Next:   web.Next(k),

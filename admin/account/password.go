@@ -12,7 +12,7 @@ func (h *Handlers) changePassword(k *web.Request) error {
 	form := k.R.PostForm
 	var mistakes ui.Errors
 	if form.Get("password") != form.Get("again") {
-		mistakes = ui.Errors{{Field: "again", Message: "The two are not the same: type the new password again."}}
+		mistakes = ui.Errors{{Field: "again", Message: "The passwords do not match. Enter the same password twice."}}
 	}
 	return web.Submit(k, web.Form{
 		Errors: mistakes,
@@ -23,7 +23,7 @@ func (h *Handlers) changePassword(k *web.Request) error {
 			}
 			k.Notices = append(k.Notices, web.Notice{
 				Kind: "good",
-				Text: "Your password is changed. Everywhere else you are signed out.",
+				Text: "Your password was changed. You were signed out on all other devices.",
 			})
 			return "", h.showAccount(k, http.StatusOK, nil)
 		},

@@ -1,4 +1,4 @@
-// Package account is the pages and forms of a person's own account.
+// Package account contains the pages of the user's own account.
 package account
 
 import (
@@ -8,12 +8,12 @@ import (
 	"github.com/pingpost/pingpost/internal/staff"
 )
 
-// Handlers answers the pages and forms of a person's own account.
+// Handlers handles the requests of this package's routes.
 type Handlers struct {
 	Staff *staff.Service
 }
 
-// Routes are the pages and forms of a person's own account.
+// Routes returns the routes of the user's own account.
 func (h *Handlers) Routes() []web.Route {
 	const get, post = http.MethodGet, http.MethodPost
 	return []web.Route{

@@ -1,6 +1,5 @@
-// Package assets holds the console's style sheet, scripts and icon, as `make
-// assets` builds them, and serves them under addresses that change with their
-// content: a browser may keep what it has for ever.
+// Package assets embeds and serves the console's style sheet, scripts and icon, which `make assets`
+// builds. Their URLs contain a hash of their content, so that browsers can cache them permanently.
 package assets
 
 import (
@@ -19,8 +18,8 @@ import (
 //go:embed all:dist
 var dist embed.FS
 
-// names are the files there must be, with their content types. Nothing else is
-// served, whatever lies in the folder.
+// names are the required files, with their content types. Other files in the folder are not
+// served.
 var names = map[string]string{
 	"console.css": "text/css; charset=utf-8",
 	"console.js":  "text/javascript; charset=utf-8",
@@ -34,13 +33,13 @@ type file struct {
 	version       string
 }
 
-// load reads and compresses the files the first time that one is wanted.
+// load reads and compresses the files on its first call.
 var load = sync.OnceValue(func() map[string]file {
 	files := make(map[string]file, len(names))
 	for name, kind := range names {
 		plain, err := dist.ReadFile("dist/" + name)
 		if err != nil {
-			continue // Check says so
+			continue // Check reports it
 		}
 		sum := sha256.Sum256(plain)
 		files[name] = file{kind: kind, plain: plain, packed: pack(plain), version: hex.EncodeToString(sum[:6])}
@@ -50,13 +49,13 @@ var load = sync.OnceValue(func() map[string]file {
 
 func pack(plain []byte) []byte {
 	var packed bytes.Buffer
-	w, _ := gzip.NewWriterLevel(&packed, gzip.BestCompression) // the level is a valid one
-	w.Write(plain)                                             //nolint:errcheck // memory takes everything
-	w.Close()                                                  //nolint:errcheck // memory takes everything
+	w, _ := gzip.NewWriterLevel(&packed, gzip.BestCompression) // the level is valid
+	w.Write(plain)                                             //nolint:errcheck // a buffer does not fail
+	w.Close()                                                  //nolint:errcheck // a buffer does not fail
 	return packed.Bytes()
 }
 
-// Check says whether everything was built.
+// Check returns an error if the assets have not been built.
 func Check() error {
 	if len(load()) != len(names) {
 		return errors.New("the console's assets are not built: run `make assets`")
@@ -64,7 +63,7 @@ func Check() error {
 	return nil
 }
 
-// URL is the address of a file, with the version of its content.
+// URL returns the URL of a file, with the hash of its content.
 func URL(name string) string {
 	return "/assets/" + name + "?v=" + load()[name].version
 }
@@ -79,7 +78,7 @@ func Handler() http.Handler {
 		}
 		if r.Method != http.MethodGet && r.Method != http.MethodHead {
 			w.Header().Set("Allow", "GET, HEAD")
-			http.Error(w, "this address can only be read", http.StatusMethodNotAllowed)
+			http.Error(w, "only GET and HEAD are allowed", http.StatusMethodNotAllowed)
 			return
 		}
 		serve(w, r, f)
@@ -91,8 +90,8 @@ func serve(w http.ResponseWriter, r *http.Request, f file) {
 	h.Set("Content-Type", f.kind)
 	h.Set("X-Content-Type-Options", "nosniff")
 	h.Set("Vary", "Accept-Encoding")
-	// A page of another version may still ask by its own address during a rolling
-	// restart: it gets what there is, but nobody keeps that for ever.
+	// During a rolling restart, a page of another version may request another hash. It gets the
+	// current file, which must not be cached under that URL.
 	h.Set("Cache-Control", "no-cache")
 	if r.URL.Query().Get("v") == f.version {
 		h.Set("Cache-Control", "public, max-age=31536000, immutable")
@@ -104,7 +103,7 @@ func serve(w http.ResponseWriter, r *http.Request, f file) {
 	}
 	h.Set("Content-Length", strconv.Itoa(len(body)))
 	if r.Method == http.MethodGet {
-		w.Write(body) //nolint:errcheck // the client is gone
+		w.Write(body) //nolint:errcheck // the client has disconnected
 	}
 }
 

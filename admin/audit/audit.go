@@ -13,8 +13,8 @@ import (
 // actionFilters are the options of the action filter. A value that ends with a dot selects all
 // actions with that prefix.
 var actionFilters = []ui.Option{
-	{Value: "login", Label: "Signing in"},
-	{Value: "confirm", Label: "Confirming it is still them"},
+	{Value: "login", Label: "Sign-in"},
+	{Value: "confirm", Label: "Step-up confirmation"},
 	{Value: "staff.", Label: "Staff"},
 	{Value: "partner.", Label: "Partners"},
 	{Value: "account.", Label: "Accounts"},
@@ -25,11 +25,11 @@ var actionFilters = []ui.Option{
 	{Value: "ledger.", Label: "Adjustments and exports"},
 	{Value: "return.", Label: "Returns"},
 	{Value: "payout_run.", Label: "Payout runs"},
-	{Value: "work.", Label: "Long work"},
+	{Value: "work.", Label: "Jobs"},
 	{Value: "reconciliation.", Label: "Reconciliations"},
-	{Value: "keys.", Label: "Keys"},
-	{Value: "audit.", Label: "The audit trail"},
-	{Value: "console.", Label: "Refused pages"},
+	{Value: "keys.", Label: "Platform and lead keys"},
+	{Value: "audit.", Label: "Audit log"},
+	{Value: "console.", Label: "Rejected requests"},
 }
 
 var objectKinds = []ui.Option{
@@ -47,7 +47,7 @@ var objectKinds = []ui.Option{
 	{Value: "reconciliation", Label: "Reconciliation"},
 	{Value: "keys", Label: "Keys"},
 	{Value: "route", Label: "Page"},
-	{Value: "audit", Label: "Audit trail"},
+	{Value: "audit", Label: "Audit log"},
 }
 
 func (h *Handlers) auditList(k *web.Request) error { return h.showAudit(k, nil) }
@@ -63,7 +63,7 @@ func (h *Handlers) showAudit(k *web.Request, chain *ui.ChainResult) error {
 		}
 	}
 	v := ui.AuditListView{
-		Shell:   k.Shell("Audit"),
+		Shell:   k.Shell("Audit log"),
 		Person:  q.Get("person"),
 		Object:  q.Get("object"),
 		From:    q.Get("from"),
@@ -72,7 +72,7 @@ func (h *Handlers) showAudit(k *web.Request, chain *ui.ChainResult) error {
 		Kinds:   web.SelectOption(objectKinds, q.Get("kind")),
 		Outcomes: web.SelectOption([]ui.Option{
 			{Value: "done", Label: "Done"},
-			{Value: "refused", Label: "Refused"},
+			{Value: "refused", Label: "Rejected"},
 		}, q.Get("outcome")),
 		State: ui.ListState{
 			Filtered: web.IsFiltered(q, "person", "action", "kind", "object", "outcome", "from", "to"),
@@ -89,7 +89,7 @@ func (h *Handlers) showAudit(k *web.Request, chain *ui.ChainResult) error {
 	return k.Show(http.StatusOK, ui.AuditList(v))
 }
 
-// auditFilter reads the filter; a date that is none is told.
+// auditFilter reads the filter, and returns a notice if a date is not valid.
 func auditFilter(q url.Values) (f audit.Filter, mistakes []web.Notice) {
 	f = audit.Filter{
 		Actor:  web.SearchText(q, "person"),
@@ -104,7 +104,7 @@ func auditFilter(q url.Values) (f audit.Filter, mistakes []web.Notice) {
 	return f, mistakes
 }
 
-// auditVerify reads the whole chain, and writes down that it was done.
+// auditVerify verifies the whole audit log and records the result in it.
 func (h *Handlers) auditVerify(k *web.Request) error {
 	verdict, err := h.Audit.Verify(k.R.Context(), "")
 	if err != nil {

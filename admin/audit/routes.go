@@ -1,4 +1,4 @@
-// Package audit is the pages of the audit trail.
+// Package audit contains the page of the audit log.
 package audit
 
 import (
@@ -8,12 +8,12 @@ import (
 	"github.com/pingpost/pingpost/internal/audit"
 )
 
-// Handlers answers the pages of the audit trail.
+// Handlers handles the requests of this package's routes.
 type Handlers struct {
 	Audit *audit.Log
 }
 
-// Routes are the pages and forms of the audit trail.
+// Routes returns the routes of the audit log.
 func (h *Handlers) Routes() []web.Route {
 	const get, post = http.MethodGet, http.MethodPost
 	return []web.Route{

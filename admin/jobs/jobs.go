@@ -23,7 +23,7 @@ func (h *Handlers) show(k *web.Request, status int) error {
 	if err != nil {
 		return err
 	}
-	v := view.ListView{Shell: k.Shell("Long work", ui.Link{Label: "Ledger", URL: "/payouts"})}
+	v := view.ListView{Shell: k.Shell("Background jobs", ui.Link{Label: "Ledger", URL: "/payouts"})}
 	if v.Rows, err = h.rows(k, all...); err != nil {
 		return err
 	}
@@ -33,7 +33,7 @@ func (h *Handlers) show(k *web.Request, status int) error {
 	return k.Show(status, view.List(v))
 }
 
-// job is the piece that the address names.
+// job returns the job whose id is in the path.
 func (h *Handlers) job(k *web.Request) (w models.Job, err error) {
 	number, err := strconv.ParseInt(k.R.PathValue("id"), 10, 64)
 	if err != nil || number < 1 {
@@ -59,7 +59,7 @@ func (h *Handlers) live(k *web.Request) error {
 var jobKinds = map[models.JobKind]string{
 	models.WorkReconciliation: "Reconciliation",
 	models.WorkPayoutRun:      "Payout run",
-	models.WorkExport:         "Export of the ledger",
+	models.WorkExport:         "Ledger export",
 }
 
 func (h *Handlers) rows(k *web.Request, all ...models.Job) (rows []view.Row, err error) {
@@ -94,7 +94,7 @@ func (h *Handlers) row(k *web.Request, w models.Job, names web.PartnerNames) vie
 	return row
 }
 
-// object is what the work is for, with its page where this person may see it.
+// object returns the object that a job works on, with its page if the user may see it.
 func (h *Handlers) object(k *web.Request, w models.Job) ui.Link {
 	switch w.Kind {
 	case models.WorkPayoutRun:
@@ -124,12 +124,12 @@ func (h *Handlers) cancel(k *web.Request) error {
 		return err
 	}
 	if !web.MayStopJob(k, w) {
-		k.Route.Needs = web.WritePayouts // which is what they lack
+		k.Route.Needs = web.WritePayouts // the error page names this permission
 		return web.ErrForbidden
 	}
 	err = h.Jobs.Cancel(k.R.Context(), k.Scope, k.By, w.ID)
 	if f := apperr.As(err); f != nil && f.Code == apperr.Conflict {
-		k.Notices = append(k.Notices, web.Notice{Kind: "warn", Text: "It had ended already: this is how it ended."})
+		k.Notices = append(k.Notices, web.Notice{Kind: "warn", Text: "The job had already ended. Its result is shown below."})
 		return h.show(k, http.StatusConflict)
 	}
 	if err != nil {

@@ -1,4 +1,4 @@
-// Package jobs is the pages of long jobs.
+// Package jobs contains the page of background jobs.
 package jobs
 
 import (
@@ -8,13 +8,13 @@ import (
 	"github.com/pingpost/pingpost/internal/jobs"
 )
 
-// Handlers answers the pages of long jobs.
+// Handlers handles the requests of this package's routes.
 type Handlers struct {
 	Jobs *jobs.Queue
 }
 
-// Routes are the pages about work that takes longer than a page may. Whoever may
-// ask for an export may stop that one; for others' work it takes more.
+// Routes returns the routes of background jobs. Users with the permission payouts.export may cancel
+// their own jobs; [web.MayStopJob] says who may cancel others.
 func (h *Handlers) Routes() []web.Route {
 	return []web.Route{
 		{Method: http.MethodGet, Path: "/work", Needs: web.ReadPayouts, Handle: h.list},

@@ -26,7 +26,7 @@ func (h *Handlers) code(k *web.Request) error {
 				web.SetSessionCookie(k, "")
 				return k.Show(http.StatusUnauthorized, view.Login(view.LoginView{
 					Shell: k.Shell("Sign in"),
-					Error: "That was the fifth wrong code: sign in again.",
+					Error: "You entered five wrong codes. Sign in again.",
 					Next:  web.Next(k),
 				}))
 			}

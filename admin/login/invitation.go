@@ -32,7 +32,7 @@ func (h *Handlers) acceptInvite(k *web.Request) error {
 	}
 	var mistakes ui.Errors
 	if form.Get("password") != form.Get("again") {
-		mistakes = ui.Errors{{Field: "again", Message: "The two are not the same: type the password again."}}
+		mistakes = ui.Errors{{Field: "again", Message: "The passwords do not match. Enter the same password twice."}}
 	}
 	return web.Submit(k, web.Form{
 		Errors: mistakes,
@@ -43,7 +43,7 @@ func (h *Handlers) acceptInvite(k *web.Request) error {
 			return "", k.Show(http.StatusOK, view.Login(view.LoginView{
 				Shell:  k.Shell("Sign in"),
 				Email:  p.Email,
-				Notice: "Your password is set.",
+				Notice: "Your password is set. Sign in to continue.",
 				Next:   "/",
 			}))
 		},

@@ -18,7 +18,7 @@ func (h *Handlers) loginPage(k *web.Request) error {
 		k.Notices = append(k.Notices, web.Notice{
 			Kind: "info",
 			Code: "session_expired",
-			Text: "Your session has expired. Sign in to return to your form. What you entered is kept for 30 minutes.",
+			Text: "Your session has expired. Sign in to return to your form. Your entries are saved for 30 minutes.",
 		})
 	}
 	return k.Show(http.StatusOK, view.Login(view.LoginView{Shell: k.Shell("Sign in"), Next: web.Next(k)}))
@@ -34,9 +34,9 @@ func (h *Handlers) login(k *web.Request) error {
 			if err != nil {
 				return "", err
 			}
-			// Signing in ends the session that this browser had.
+			// Signing in ends the previous session of this browser.
 			if k.Session.Stage != "" {
-				if err := h.Staff.End(k.R.Context(), k.Session, "somebody logged in"); err != nil {
+				if err := h.Staff.End(k.R.Context(), k.Session, "new sign-in"); err != nil {
 					return "", err
 				}
 			}

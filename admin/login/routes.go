@@ -1,4 +1,4 @@
-// Package login is the pages and forms of signing in.
+// Package login contains the pages for signing in.
 package login
 
 import (
@@ -9,12 +9,13 @@ import (
 	"github.com/pingpost/pingpost/models"
 )
 
-// Handlers answers the pages and forms of signing in.
+// Handlers handles the requests of this package's routes.
 type Handlers struct {
 	Staff *staff.Service
 }
 
-// Routes are the pages and forms of signing in, accepting an invitation and setting up a second factor.
+// Routes returns the routes for signing in and out, accepting an invitation and setting up a second
+// factor.
 func (h *Handlers) Routes() []web.Route {
 	const get, post = http.MethodGet, http.MethodPost
 	return []web.Route{

@@ -12,7 +12,7 @@ import (
 	"github.com/pingpost/pingpost/templates/ui"
 )
 
-// enrolPage shows the seed of a second factor, while signing in or on one's own account.
+// enrolPage shows the setup key of a second factor, during sign-in or for the user's own account.
 func (h *Handlers) enrolPage(k *web.Request) error {
 	if err := web.RequireStepUp(k); err != nil {
 		return err
@@ -35,7 +35,7 @@ func (h *Handlers) showEnrol(k *web.Request, status int, mistakes ui.Errors) err
 	}
 	s := k.Shell("Set up a second factor")
 	if !k.SignedIn() {
-		s.Intro = "Your role needs one: nothing else is open until it is there."
+		s.Intro = "Your role requires a second factor. Set it up to continue."
 	}
 	return k.ShowSecret(status, view.EnrolSecondFactor(view.EnrolSecondFactorView{
 		Shell:  s,

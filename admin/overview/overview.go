@@ -18,9 +18,9 @@ func (h *Handlers) overview(k *web.Request) error {
 	v := view.View{Shell: k.Shell("Overview"), RangeWords: r.Words, StepHead: r.Head, Ranges: links}
 	f, err := h.Reporting.Figures(k.R.Context(), k.Scope, reporting.LastSteps(k.Now, r.Step, r.Steps))
 	if err != nil {
-		h.Log.Error("the figures of the overview could not be read", "request_id", k.By.RequestID, "error",
+		h.Log.Error("reading overview figures failed", "request_id", k.By.RequestID, "error",
 			postgres.Translate(err).Error())
-		v.Failed, v.RetryURL = "The figures could not be read just now.", k.R.URL.RequestURI()
+		v.Failed, v.RetryURL = "The figures are temporarily unavailable.", k.R.URL.RequestURI()
 		return k.Show(http.StatusServiceUnavailable, view.Page(v))
 	}
 	for _, s := range f.Steps {
@@ -36,7 +36,7 @@ func (h *Handlers) overview(k *web.Request) error {
 	return k.Show(http.StatusOK, view.Page(v))
 }
 
-// attention lists what needs attention.
+// attention returns what needs the user's attention.
 func (h *Handlers) attention(k *web.Request) ([]ui.AttentionItem, error) {
 	partners, err := h.partnerAttention(k)
 	if err != nil {
@@ -50,10 +50,10 @@ func (h *Handlers) attention(k *web.Request) ([]ui.AttentionItem, error) {
 	return slices.Concat(partners, pricing, payouts), err
 }
 
-// failedFor is how long work that failed is told of.
+// failedFor is how long the overview shows failed jobs.
 const failedFor = 24 * time.Hour
 
-// payoutAttention is what waits for a decision of this person, and what failed.
+// payoutAttention returns returns and payout runs that the user may decide on, and failed jobs.
 func (h *Handlers) payoutAttention(k *web.Request) (all []ui.AttentionItem, err error) {
 	ctx := k.R.Context()
 	if sc, ok := k.ScopeOf(web.ApprovePayouts); ok {
@@ -63,9 +63,9 @@ func (h *Handlers) payoutAttention(k *web.Request) (all []ui.AttentionItem, err 
 		}
 		if open > 0 {
 			all = append(all, ui.AttentionItem{
-				Text:   web.CountText(open, false, "return waits", "returns wait") + " for a decision",
+				Text:   web.CountText(open, false, "return needs", "returns need") + " a decision",
 				URL:    "/payouts/returns?state=open",
-				Detail: "Until then the ledger stays as it is.",
+				Detail: "The ledger changes only when a return is accepted.",
 			})
 		}
 		runs, err := h.Payouts.WaitingRuns(ctx, sc, k.By)
@@ -74,9 +74,9 @@ func (h *Handlers) payoutAttention(k *web.Request) (all []ui.AttentionItem, err 
 		}
 		for _, r := range runs {
 			all = append(all, ui.AttentionItem{
-				Text:   "A payout run in " + r.Currency + " waits for approval",
+				Text:   "A payout run in " + r.Currency + " needs approval",
 				URL:    web.RunURL(r.ID),
-				Detail: r.Preparer + " prepared it.",
+				Detail: "Prepared by " + r.Preparer + ".",
 			})
 		}
 	}
@@ -87,7 +87,7 @@ func (h *Handlers) payoutAttention(k *web.Request) (all []ui.AttentionItem, err 
 		}
 		if failed > 0 {
 			all = append(all, ui.AttentionItem{
-				Text:   web.CountText(failed, false, "piece of long work", "pieces of long work") + " failed",
+				Text:   web.CountText(failed, false, "job", "jobs") + " failed",
 				URL:    "/work",
 				Detail: "In the last 24 hours.",
 			})
@@ -96,10 +96,10 @@ func (h *Handlers) payoutAttention(k *web.Request) (all []ui.AttentionItem, err 
 	return all, nil
 }
 
-// proposalsListed is how many partners' proposed prices the overview lists.
+// proposalsListed is the number of proposed price changes that the overview lists.
 const proposalsListed = 20
 
-// pricingAttention are the drafts and the proposed partner prices that this user may approve.
+// pricingAttention returns drafts and proposed partner prices that the user may approve.
 func (h *Handlers) pricingAttention(k *web.Request) (all []ui.AttentionItem, err error) {
 	if !k.May(web.PublishPricing) {
 		return nil, nil
@@ -111,9 +111,9 @@ func (h *Handlers) pricingAttention(k *web.Request) (all []ui.AttentionItem, err
 	for _, d := range drafts {
 		if d.State == models.RateCardSubmitted && d.Submitter != k.By.Name {
 			all = append(all, ui.AttentionItem{
-				Text:   web.DraftName(d.RateCard) + " waits for approval",
+				Text:   web.DraftName(d.RateCard) + " needs approval",
 				URL:    web.DraftURL(d.ID) + "?tab=publish",
-				Detail: d.Submitter + " submitted these prices.",
+				Detail: "Submitted by " + d.Submitter + ".",
 			})
 		}
 	}
@@ -129,7 +129,7 @@ func (h *Handlers) pricingAttention(k *web.Request) (all []ui.AttentionItem, err
 	return all, err
 }
 
-// partnerAttention is what waits for a person at the partners that this one looks after.
+// partnerAttention returns what needs attention at the partners that the user may see.
 func (h *Handlers) partnerAttention(k *web.Request) (all []ui.AttentionItem, err error) {
 	sc, ok := k.ScopeOf(web.ReadPartners)
 	if !ok {
@@ -142,9 +142,9 @@ func (h *Handlers) partnerAttention(k *web.Request) (all []ui.AttentionItem, err
 	}
 	if pending > 0 {
 		all = append(all, ui.AttentionItem{
-			Text:   web.CountText(pending, false, "partner waits", "partners wait") + " for approval",
+			Text:   web.CountText(pending, false, "partner needs", "partners need") + " approval",
 			URL:    "/partners?status=pending",
-			Detail: "Until then they get no price.",
+			Detail: "Pending partners get no prices.",
 		})
 	}
 	ending, err := h.Partners.ExpiringBefore(ctx, sc, k.Now.Add(7*24*time.Hour))
@@ -153,9 +153,9 @@ func (h *Handlers) partnerAttention(k *web.Request) (all []ui.AttentionItem, err
 	}
 	for _, e := range ending {
 		all = append(all, ui.AttentionItem{
-			Text:   e.Name + ": every secret ends",
+			Text:   e.Name + ": all secrets expire soon",
 			URL:    web.PartnerURL(e.Partner) + "?tab=secrets",
-			Detail: "The last one at " + web.Minute(e.Ends) + "; then its signed posts are refused.",
+			Detail: "The last one expires at " + web.Minute(e.Ends) + ". Signed posts are rejected after that.",
 		})
 	}
 	unsigned, err := h.Reporting.MostUnsigned(ctx, sc, h.DefaultSigning, k.Now.Add(-24*time.Hour), 5)

@@ -1,4 +1,4 @@
-// Package overview is the overview.
+// Package overview contains the overview page.
 package overview
 
 import (
@@ -14,9 +14,9 @@ import (
 	"github.com/pingpost/pingpost/models"
 )
 
-// Handlers answers the overview.
+// Handlers handles the requests of this package's routes.
 type Handlers struct {
-	DefaultSigning models.SigningMode // of partners without their own
+	DefaultSigning models.SigningMode // for partners without their own signing mode
 	Jobs           *jobs.Queue
 	Log            *slog.Logger
 	Partners       *partners.Service
@@ -25,7 +25,7 @@ type Handlers struct {
 	Reporting      *reporting.Reader
 }
 
-// Routes are the pages of the overview.
+// Routes returns the routes of the overview.
 func (h *Handlers) Routes() []web.Route {
 	const get = http.MethodGet
 	return []web.Route{

@@ -7,7 +7,7 @@ import (
 	"github.com/pingpost/pingpost/templates/ui"
 )
 
-// keys is the list of keys as a page, for whoever has no script.
+// keys shows the keyboard shortcuts as a page.
 func (h *Handlers) keys(k *web.Request) error {
-	return k.Show(http.StatusOK, ui.Keys(ui.KeysView{Shell: k.Shell("Keys")}))
+	return k.Show(http.StatusOK, ui.Keys(ui.KeysView{Shell: k.Shell("Keyboard shortcuts")}))
 }

@@ -1,4 +1,4 @@
-// Package search is the search for an id.
+// Package search finds objects by their ids.
 package search
 
 import (
@@ -7,16 +7,16 @@ import (
 	"github.com/pingpost/pingpost/admin/web"
 )
 
-// Find returns the page of the object that has this id, or "" if there is none that the
-// person may see.
+// Find returns the page of the object with this id, or "" if it does not exist or the user may
+// not see it.
 type Find func(k *web.Request, text string) (url string)
 
-// Handlers answers a jump to an id.
+// Handlers handles the requests of this package's routes.
 type Handlers struct {
-	Find []Find // one for each area whose objects have pages
+	Find []Find // one for each area
 }
 
-// Routes are the pages of jumping to an id.
+// Routes returns the routes for jumping to an id.
 func (h *Handlers) Routes() []web.Route {
 	const get = http.MethodGet
 	return []web.Route{

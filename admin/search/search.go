@@ -10,24 +10,24 @@ import (
 	"github.com/pingpost/pingpost/templates/ui"
 )
 
-// jump leads to whatever an id names.
+// jump redirects to the page of the object with an id.
 func (h *Handlers) jump(k *web.Request) error {
 	q := strings.TrimSpace(k.R.URL.Query().Get("q"))
 	if to := h.urlForID(k, q); to != "" {
 		return k.Redirect(to)
 	}
-	v := ui.JumpView{Shell: k.Shell("Nothing to jump to"), Query: web.Short(q)}
+	v := ui.JumpView{Shell: k.Shell("Nothing found"), Query: web.Short(q)}
 	if k.May(web.FindLeads) {
 		v.LeadsURL = "/leads"
 	}
 	if _, number := payload.E164(q, ""); number || strings.Contains(q, "@") {
-		// It stands in the address already; it need not stand in the page as well.
+		// It is already in the URL, but does not have to be repeated on the page.
 		v.Personal, v.Query, v.Shell.Path = true, "", "/"
 	}
 	return k.Show(http.StatusNotFound, ui.JumpNotFound(v))
 }
 
-// urlForID is the page of an id; of what has no page of its own, its audit trail.
+// urlForID returns the page of an object. For an object without a page, it returns its audit events.
 func (h *Handlers) urlForID(k *web.Request, text string) string {
 	if staff, err := id.Parse(id.Staff, text); err == nil && k.May(web.ReadStaff) {
 		return "/staff/" + id.Format(id.Staff, staff)

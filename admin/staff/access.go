@@ -11,7 +11,7 @@ import (
 	"github.com/pingpost/pingpost/templates/ui"
 )
 
-// accessPage shows what a member may do, and why.
+// accessPage shows the permissions of a user, and the roles that grant them.
 func (h *Handlers) accessPage(k *web.Request) error {
 	p, err := h.member(k)
 	if err != nil {
@@ -22,11 +22,11 @@ func (h *Handlers) accessPage(k *web.Request) error {
 		return err
 	}
 	v := view.AccessExplainedView{
-		Shell: k.Shell("What "+p.Name+" may do", allStaff, ui.Link{Label: p.Name, URL: web.StaffURL(p.ID)}),
+		Shell: k.Shell("Permissions of "+p.Name, allStaff, ui.Link{Label: p.Name, URL: web.StaffURL(p.ID)}),
 		Name:  p.Name,
 	}
 	if p.Status != models.StaffActive {
-		v.Note = "This person is " + string(p.Status) + ": nothing holds until they are active."
+		v.Note = "This user is " + string(p.Status) + ". These permissions apply once the user is active."
 	}
 	everywhere, somewhere := map[authz.Permission]bool{}, map[authz.Permission]bool{}
 	for _, g := range k.Access.Explain(p.ID) {

@@ -9,7 +9,8 @@ import (
 	"github.com/pingpost/pingpost/templates/ui"
 )
 
-// confirmView is a confirmation about a person, of the version that they had when it was opened.
+// confirmView returns the confirmation of a change to a user. Version is the user's version when
+// the page was opened.
 type confirmView = func(k *web.Request, p staff.Member, version int, mistakes ui.Errors) *ui.ConfirmView
 
 func (h *Handlers) confirmPageOf(k *web.Request, confirm confirmView) error {
@@ -33,7 +34,7 @@ func (h *Handlers) confirmed(
 	if name := confirm(k, p, p.RowVersion, nil).TypeName; !strings.EqualFold(strings.TrimSpace(k.R.PostForm.Get("name")), name) && name != "" {
 		mistakes = append(mistakes, ui.FieldError{
 			Field:   "name",
-			Message: "Type " + p.Email + ", to be sure that it is them.",
+			Message: "The text does not match. Type " + p.Email + " to confirm.",
 		})
 	}
 	return web.Submit(k, web.Form{

@@ -14,7 +14,7 @@ func (h *Handlers) invitePage(k *web.Request) error {
 }
 
 func (h *Handlers) showInvite(k *web.Request, status int, v view.StaffInviteView) error {
-	v.Shell, v.Action, v.Cancel, v.StepUp = k.Shell("Invite somebody", allStaff), "/staff/invite", "/staff", web.StepUp(k)
+	v.Shell, v.Action, v.Cancel, v.StepUp = k.Shell("Invite user", allStaff), "/staff/invite", "/staff", web.StepUp(k)
 	return k.Show(status, view.StaffInvite(v))
 }
 
@@ -59,7 +59,7 @@ func (h *Handlers) invite(k *web.Request) error {
 	})
 }
 
-// showInvited shows an invitation's link, this once.
+// showInvited shows the link of a new invitation. The link cannot be shown again.
 func (h *Handlers) showInvited(k *web.Request, made staff.Invited) error {
 	scheme := "http"
 	if k.Production() {

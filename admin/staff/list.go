@@ -66,7 +66,7 @@ func matches(p staff.Member, search, role, status string) bool {
 		(role == "" || slices.ContainsFunc(p.Roles, func(r models.StaffRole) bool { return string(r.Role) == role }))
 }
 
-// sortPeople sorts what comes by name.
+// sortPeople sorts users, which are already sorted by name.
 func sortPeople(people []staff.Member, by string) {
 	switch strings.TrimPrefix(by, "-") {
 	case "seen":
@@ -79,7 +79,7 @@ func sortPeople(people []staff.Member, by string) {
 
 func countText(n int) string {
 	if n == 1 {
-		return "1 person"
+		return "1 user"
 	}
-	return ui.Number(int64(n)) + " people"
+	return ui.Number(int64(n)) + " users"
 }

@@ -13,7 +13,7 @@ import (
 	"github.com/pingpost/pingpost/templates/ui"
 )
 
-// member is whom the address names; one that is none of this kind is no page.
+// member returns the user whose id is in the path, or ErrNotFound.
 func (h *Handlers) member(k *web.Request) (staff.Member, error) {
 	if _, err := web.PathID(k, "id", id.Staff); err != nil {
 		return staff.Member{}, err
@@ -22,7 +22,7 @@ func (h *Handlers) member(k *web.Request) (staff.Member, error) {
 	return p, web.OrNotFound(err)
 }
 
-// personForm is what the roles' form shows besides the person as they are.
+// personForm contains the submitted values and errors of the form for roles.
 type personForm struct {
 	roles []ui.RoleChoice
 	web.Rejected
@@ -62,9 +62,9 @@ func (h *Handlers) showMember(k *web.Request, status int, p staff.Member, f *per
 	}
 	switch {
 	case !k.May(web.WriteStaff):
-		v.Locked = "Your roles let you look at the staff, not change them."
+		v.Locked = "You can view users but not change them."
 	case p.ID == k.Session.Staff.ID:
-		v.Locked = "Nobody changes their own roles: ask another administrator."
+		v.Locked = "You cannot change your own roles. Ask another administrator."
 	default:
 		if p.Status == models.StaffInvited {
 			v.Invite = h.inviteAgainView(k, p, p.RowVersion, nil)
@@ -80,7 +80,7 @@ func (h *Handlers) showMember(k *web.Request, status int, p staff.Member, f *per
 	}
 	if v.Locked != "" {
 		for i := range v.Roles {
-			v.Roles[i].Locked = "Given: " + yesOrNo(v.Roles[i].Selected)
+			v.Roles[i].Locked = "Assigned: " + yesOrNo(v.Roles[i].Selected)
 		}
 	}
 	if err := h.fillTab(k, &v, p); err != nil {
@@ -89,8 +89,8 @@ func (h *Handlers) showMember(k *web.Request, status int, p staff.Member, f *per
 	return k.Show(status, view.StaffPerson(v))
 }
 
-// showRejected shows a rule that refuses on the person's page; Forbidden ones and
-// the last administrator's are in the audit trail too.
+// showRejected shows a rejected change on the user's page, and records the rejection in the audit
+// log.
 func (h *Handlers) showRejected(k *web.Request, p staff.Member, err error) error {
 	return web.Reject(k, err, web.Form{Show: func(r web.Rejected) error {
 		f := apperr.As(r.Err)
@@ -114,7 +114,7 @@ func yesOrNo(yes bool) string {
 	return "no"
 }
 
-// fillTab reads what the open tab shows.
+// fillTab reads the content of the current tab.
 func (h *Handlers) fillTab(k *web.Request, v *view.StaffPersonView, p staff.Member) error {
 	switch v.Tab {
 	case "sessions":
@@ -135,7 +135,7 @@ func (h *Handlers) fillTab(k *web.Request, v *view.StaffPersonView, p staff.Memb
 	case "audit":
 		sc, ok := k.ScopeOf(web.ReadAudit)
 		if !ok {
-			v.State.Failed = "None of your roles lets you see the audit trail."
+			v.State.Failed = "None of your roles allows you to view the audit log."
 			return nil
 		}
 		q := k.R.URL.Query()

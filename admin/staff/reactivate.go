@@ -15,7 +15,7 @@ func (h *Handlers) reactivateView(k *web.Request, p staff.Member, version int, m
 		Action:      web.StaffURL(p.ID) + "/reactivate",
 		Consequence: p.Name + " can sign in again with the same password and roles.",
 		StepUp:      web.StepUp(k),
-		Submit:      "Reactivate",
+		Submit:      "Reactivate user",
 		Harmless:    true,
 		Cancel:      web.StaffURL(p.ID),
 		Hidden:      []ui.Hidden{{Name: "version", Value: strconv.Itoa(version)}},

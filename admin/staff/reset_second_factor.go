@@ -8,13 +8,13 @@ import (
 
 func (h *Handlers) resetView(k *web.Request, p staff.Member, _ int, mistakes ui.Errors) *ui.ConfirmView {
 	return &ui.ConfirmView{
-		Shell:       k.Shell("Reset the second factor of "+p.Name, allStaff, ui.Link{Label: p.Name, URL: web.StaffURL(p.ID)}),
+		Shell:       k.Shell("Reset second factor of "+p.Name, allStaff, ui.Link{Label: p.Name, URL: web.StaffURL(p.ID)}),
 		Prefix:      "reset",
 		Action:      web.StaffURL(p.ID) + "/reset-second-factor",
-		Consequence: "Their authenticator and recovery codes stop working, and they are signed out everywhere. Make sure that it is really " + p.Name + " who asks.",
+		Consequence: "The authenticator app and recovery codes of this user stop working, and the user is signed out on all devices. First make sure that the request came from " + p.Name + ".",
 		TypeName:    p.Email,
 		StepUp:      web.StepUp(k),
-		Submit:      "Reset the second factor",
+		Submit:      "Reset second factor",
 		Cancel:      web.StaffURL(p.ID),
 		Name:        web.Short(k.R.PostForm.Get("name")),
 		Errors:      mistakes,

@@ -14,13 +14,13 @@ import (
 	"github.com/pingpost/pingpost/templates/ui"
 )
 
-// roleHints say in a sentence what each role is for.
+// roleHints describe the roles.
 var roleHints = map[models.Role]string{
-	models.Administrator:  "Invites staff, gives roles, and sees the audit trail.",
-	models.AccountManager: "Takes partners on: accounts, signing, secrets.",
-	models.PricingManager: "Owns the prices: drafts, and publishes them.",
-	models.Finance:        "Pays partners, and reconciles their lists.",
-	models.Auditor:        "Sees everything and changes nothing.",
+	models.Administrator:  "Invites users, assigns roles and views the audit log.",
+	models.AccountManager: "Onboards partners and manages their accounts, signing and secrets.",
+	models.PricingManager: "Edits and publishes prices.",
+	models.Finance:        "Pays partners and reconciles their files.",
+	models.Auditor:        "Views everything and changes nothing.",
 }
 
 func roleOptions() (all []ui.Option) {
@@ -30,8 +30,8 @@ func roleOptions() (all []ui.Option) {
 	return all
 }
 
-// roleChoices are the boxes of a person's roles. A role that holds at some partners
-// shows their slugs.
+// roleChoices returns the checkboxes for a user's roles, with the slugs of the partners that a role
+// is limited to.
 func roleChoices(roles []models.StaffRole, names web.PartnerNames) (all []ui.RoleChoice) {
 	for _, r := range models.Roles {
 		c := ui.RoleChoice{
@@ -59,7 +59,7 @@ func roleChoices(roles []models.StaffRole, names web.PartnerNames) (all []ui.Rol
 	return all
 }
 
-// typedRoles are the boxes as they were sent.
+// typedRoles returns the checkboxes as submitted.
 func typedRoles(form url.Values) (all []ui.RoleChoice) {
 	for _, c := range roleChoices(nil, nil) {
 		c.Selected = slices.Contains(form["role"], c.Value)
@@ -69,7 +69,7 @@ func typedRoles(form url.Values) (all []ui.RoleChoice) {
 	return all
 }
 
-// readRoles makes roles of the form; what is wrong is told with the field.
+// readRoles parses the roles in a form and returns an error for each invalid field.
 func readRoles(form url.Values, names web.PartnerNames) (roles []models.StaffRole, mistakes ui.Errors) {
 	bySlug := make(map[string]uuid.UUID, len(names))
 	for partner, slug := range names {
@@ -78,7 +78,7 @@ func readRoles(form url.Values, names web.PartnerNames) (roles []models.StaffRol
 	for _, value := range form["role"] {
 		role := models.Role(value)
 		if !slices.Contains(models.Roles[:], role) {
-			return nil, ui.Errors{{Field: "role", Message: "Choose among the roles that are listed."}}
+			return nil, ui.Errors{{Field: "role", Message: "Choose a role from the list."}}
 		}
 		if form.Get("scope-"+value) != "some" || role == models.Administrator {
 			roles = append(roles, models.StaffRole{Role: role})
@@ -90,7 +90,7 @@ func readRoles(form url.Values, names web.PartnerNames) (roles []models.StaffRol
 		if len(listed) == 0 {
 			mistakes = append(mistakes, ui.FieldError{
 				Field:   field,
-				Message: "Name the partners that " + staff.RoleName(role) + " is for, or choose all partners.",
+				Message: "Enter at least one partner for the role " + staff.RoleName(role) + ", or choose all partners.",
 			})
 		}
 		for _, slug := range listed {

@@ -1,4 +1,4 @@
-// Package staff is the pages and forms of staff.
+// Package staff contains the pages for managing users and their roles.
 package staff
 
 import (
@@ -9,13 +9,13 @@ import (
 	"github.com/pingpost/pingpost/internal/staff"
 )
 
-// Handlers answers the pages and forms of staff.
+// Handlers handles the requests of this package's routes.
 type Handlers struct {
 	Audit *audit.Log
 	Staff *staff.Service
 }
 
-// Routes are the pages and forms of staff.
+// Routes returns the routes for managing users.
 func (h *Handlers) Routes() []web.Route {
 	const get, post = http.MethodGet, http.MethodPost
 	return []web.Route{

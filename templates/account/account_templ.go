@@ -15,19 +15,19 @@ import (
 	"github.com/pingpost/pingpost/templates/ui"
 )
 
-// AccountView is one's own page. Field names of the form: current, password, again.
+// AccountView is the page of the user's own account. Field names: current, password, again.
 type AccountView struct {
 	Shell        ui.Shell
 	Name, Email  string
-	Roles        []string // in words, with their scope
+	Roles        []string // labels with their scope
 	SecondFactor bool
-	EnrolledAt   time.Time // of the second factor; zero when it was not recorded
-	RecoveryLeft int       // recovery codes not used yet
-	EnrolURL     string    // pairs an authenticator, or another one
-	CodesURL     string    // POST: makes new recovery codes
+	EnrolledAt   time.Time // of the second factor; zero if not recorded
+	RecoveryLeft int       // unused recovery codes
+	EnrolURL     string    // sets up or replaces the authenticator app
+	CodesURL     string    // POST: creates new recovery codes
 	PasswordURL  string    // POST
 	Sessions     []ui.SessionRow
-	RevokeOthers string // POST: ends all but this one; empty when there is no other
+	RevokeOthers string // POST: revokes all other sessions; empty if there are none
 	Errors       ui.Errors
 }
 
@@ -68,7 +68,7 @@ func Account(v AccountView) templ.Component {
 			if templ_7745c5c3_Err != nil {
 				return templ_7745c5c3_Err
 			}
-			templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 1, " <div class=\"grid-two\"><section class=\"panel\" aria-labelledby=\"who\"><div class=\"section-head\"><h2 id=\"who\">You</h2></div><dl class=\"pairs\"><dt>Name</dt><dd>")
+			templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 1, " <div class=\"grid-two\"><section class=\"panel\" aria-labelledby=\"who\"><div class=\"section-head\"><h2 id=\"who\">Profile</h2></div><dl class=\"pairs\"><dt>Name</dt><dd>")
 			if templ_7745c5c3_Err != nil {
 				return templ_7745c5c3_Err
 			}
@@ -117,7 +117,7 @@ func Account(v AccountView) templ.Component {
 					return templ_7745c5c3_Err
 				}
 			}
-			templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 6, "</ul></dd></dl><p class=\"hint mt-3\">An administrator changes these; nobody changes their own roles.</p></section>")
+			templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 6, "</ul></dd></dl><p class=\"hint mt-3\">To change these, ask an administrator. You cannot change your own roles.</p></section>")
 			if templ_7745c5c3_Err != nil {
 				return templ_7745c5c3_Err
 			}
@@ -125,7 +125,7 @@ func Account(v AccountView) templ.Component {
 			if templ_7745c5c3_Err != nil {
 				return templ_7745c5c3_Err
 			}
-			templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 7, "</div><section class=\"section\" aria-labelledby=\"sessions\"><div class=\"section-head\"><h2 id=\"sessions\">Where you are signed in</h2>")
+			templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 7, "</div><section class=\"section\" aria-labelledby=\"sessions\"><div class=\"section-head\"><h2 id=\"sessions\">Active sessions</h2>")
 			if templ_7745c5c3_Err != nil {
 				return templ_7745c5c3_Err
 			}
@@ -143,7 +143,7 @@ func Account(v AccountView) templ.Component {
 				if templ_7745c5c3_Err != nil {
 					return templ_7745c5c3_Err
 				}
-				templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 9, "\" method=\"post\"><button class=\"button button-small\" type=\"submit\">Revoke all others</button></form>")
+				templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 9, "\" method=\"post\"><button class=\"button button-small\" type=\"submit\">Revoke all other sessions</button></form>")
 				if templ_7745c5c3_Err != nil {
 					return templ_7745c5c3_Err
 				}
@@ -152,11 +152,11 @@ func Account(v AccountView) templ.Component {
 			if templ_7745c5c3_Err != nil {
 				return templ_7745c5c3_Err
 			}
-			templ_7745c5c3_Err = ui.Sessions("Where you are signed in", v.Sessions, v.Shell.Now).Render(ctx, templ_7745c5c3_Buffer)
+			templ_7745c5c3_Err = ui.Sessions("Active sessions", v.Sessions, v.Shell.Now).Render(ctx, templ_7745c5c3_Buffer)
 			if templ_7745c5c3_Err != nil {
 				return templ_7745c5c3_Err
 			}
-			templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 11, "</section><section class=\"section\" aria-labelledby=\"password\"><div class=\"section-head\"><h2 id=\"password\">Change your password</h2></div><p class=\"hint\">Everywhere else you are signed out.</p><form class=\"form form-narrow\" action=\"")
+			templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 11, "</section><section class=\"section\" aria-labelledby=\"password\"><div class=\"section-head\"><h2 id=\"password\">Password</h2></div><p class=\"hint\">Changing your password signs you out on all other devices.</p><form class=\"form form-narrow\" action=\"")
 			if templ_7745c5c3_Err != nil {
 				return templ_7745c5c3_Err
 			}
@@ -186,7 +186,7 @@ func Account(v AccountView) templ.Component {
 			if templ_7745c5c3_Err != nil {
 				return templ_7745c5c3_Err
 			}
-			templ_7745c5c3_Err = ui.FormField(ui.Field{Name: "current", Label: "Password now", Type: "password", Autocomplete: "current-password", Error: v.Errors.For("current")}).Render(ctx, templ_7745c5c3_Buffer)
+			templ_7745c5c3_Err = ui.FormField(ui.Field{Name: "current", Label: "Current password", Type: "password", Autocomplete: "current-password", Error: v.Errors.For("current")}).Render(ctx, templ_7745c5c3_Buffer)
 			if templ_7745c5c3_Err != nil {
 				return templ_7745c5c3_Err
 			}
@@ -198,7 +198,7 @@ func Account(v AccountView) templ.Component {
 			if templ_7745c5c3_Err != nil {
 				return templ_7745c5c3_Err
 			}
-			templ_7745c5c3_Err = ui.Submit("primary", "Change the password").Render(ctx, templ_7745c5c3_Buffer)
+			templ_7745c5c3_Err = ui.Submit("primary", "Change password").Render(ctx, templ_7745c5c3_Buffer)
 			if templ_7745c5c3_Err != nil {
 				return templ_7745c5c3_Err
 			}
@@ -257,7 +257,7 @@ func ownSecondFactor(v AccountView) templ.Component {
 			return templ_7745c5c3_Err
 		}
 		if v.SecondFactor {
-			templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 18, "<dl class=\"pairs mb-3\"><dt>Paired</dt><dd>")
+			templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 18, "<dl class=\"pairs mb-3\"><dt>Set up</dt><dd>")
 			if templ_7745c5c3_Err != nil {
 				return templ_7745c5c3_Err
 			}
@@ -302,7 +302,7 @@ func ownSecondFactor(v AccountView) templ.Component {
 			if templ_7745c5c3_Err != nil {
 				return templ_7745c5c3_Err
 			}
-			templ_7745c5c3_Err = ui.LinkButton("", "", "Pair another authenticator", v.EnrolURL).Render(ctx, templ_7745c5c3_Buffer)
+			templ_7745c5c3_Err = ui.LinkButton("", "", "Replace authenticator app", v.EnrolURL).Render(ctx, templ_7745c5c3_Buffer)
 			if templ_7745c5c3_Err != nil {
 				return templ_7745c5c3_Err
 			}
@@ -327,7 +327,7 @@ func ownSecondFactor(v AccountView) templ.Component {
 			if templ_7745c5c3_Err != nil {
 				return templ_7745c5c3_Err
 			}
-			templ_7745c5c3_Err = ui.Submit("", "Make new recovery codes").Render(ctx, templ_7745c5c3_Buffer)
+			templ_7745c5c3_Err = ui.Submit("", "Create new recovery codes").Render(ctx, templ_7745c5c3_Buffer)
 			if templ_7745c5c3_Err != nil {
 				return templ_7745c5c3_Err
 			}
@@ -336,11 +336,11 @@ func ownSecondFactor(v AccountView) templ.Component {
 				return templ_7745c5c3_Err
 			}
 		} else {
-			templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 26, "<p class=\"text-sm mb-3\">With a password alone, whoever learns it is you. An authenticator takes a minute to pair.</p>")
+			templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 26, "<p class=\"text-sm mb-3\">Protect your account with codes from an authenticator app. Setting it up takes a minute.</p>")
 			if templ_7745c5c3_Err != nil {
 				return templ_7745c5c3_Err
 			}
-			templ_7745c5c3_Err = ui.LinkButton("primary", "", "Turn it on", v.EnrolURL).Render(ctx, templ_7745c5c3_Buffer)
+			templ_7745c5c3_Err = ui.LinkButton("primary", "", "Set up second factor", v.EnrolURL).Render(ctx, templ_7745c5c3_Buffer)
 			if templ_7745c5c3_Err != nil {
 				return templ_7745c5c3_Err
 			}

@@ -10,13 +10,13 @@ import templruntime "github.com/a-h/templ/runtime"
 
 import "github.com/pingpost/pingpost/templates/ui"
 
-// StepUpView asks again who it is, before something that needs it. Field names:
-// proof, next.
+// StepUpView asks for the password or a code before a sensitive change. Field names: proof,
+// next.
 type StepUpView struct {
 	Shell  ui.Shell
 	Action string
-	Why    string // what it is needed for
-	Code   bool   // a code of the second factor serves as well
+	Why    string // why it is required
+	Code   bool   // a second-factor code is accepted too
 	Error  string
 	Next   string
 }

@@ -35,11 +35,11 @@ func designForms() templ.Component {
 			templ_7745c5c3_Var1 = templ.NopComponent
 		}
 		ctx = templ.ClearChildren(ctx)
-		templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 1, "<div class=\"grid-two\"><form class=\"form panel\" action=\"/design\" method=\"get\" aria-label=\"A form\">")
+		templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 1, "<div class=\"grid-two\"><form class=\"form panel\" action=\"/design\" method=\"get\" aria-label=\"First form\">")
 		if templ_7745c5c3_Err != nil {
 			return templ_7745c5c3_Err
 		}
-		templ_7745c5c3_Err = ui.FormField(ui.Field{Name: "text", Label: "Text", Value: "harbour-leads", Hint: "Says what is expected."}).Render(ctx, templ_7745c5c3_Buffer)
+		templ_7745c5c3_Err = ui.FormField(ui.Field{Name: "text", Label: "Text", Value: "harbour-leads", Hint: "A hint about the expected value."}).Render(ctx, templ_7745c5c3_Buffer)
 		if templ_7745c5c3_Err != nil {
 			return templ_7745c5c3_Err
 		}
@@ -47,15 +47,15 @@ func designForms() templ.Component {
 		if templ_7745c5c3_Err != nil {
 			return templ_7745c5c3_Err
 		}
-		templ_7745c5c3_Err = ui.FormField(ui.Field{Name: "wrong", Label: "With a mistake", Value: "harbour leads", Error: "Use letters, digits and hyphens: harbour-leads"}).Render(ctx, templ_7745c5c3_Buffer)
+		templ_7745c5c3_Err = ui.FormField(ui.Field{Name: "wrong", Label: "With an error", Value: "harbour leads", Error: "Use letters, digits and hyphens, such as harbour-leads."}).Render(ctx, templ_7745c5c3_Buffer)
 		if templ_7745c5c3_Err != nil {
 			return templ_7745c5c3_Err
 		}
-		templ_7745c5c3_Err = ui.FormField(ui.Field{Name: "choice", Label: "One of several", Type: "select", Options: []ui.Option{{Value: "off", Label: "Off"}, {Value: "report", Label: "Report only", Selected: true}, {Value: "required", Label: "Required"}}}).Render(ctx, templ_7745c5c3_Buffer)
+		templ_7745c5c3_Err = ui.FormField(ui.Field{Name: "choice", Label: "Select", Type: "select", Options: []ui.Option{{Value: "off", Label: "Off"}, {Value: "report", Label: "Report only", Selected: true}, {Value: "required", Label: "Required"}}}).Render(ctx, templ_7745c5c3_Buffer)
 		if templ_7745c5c3_Err != nil {
 			return templ_7745c5c3_Err
 		}
-		templ_7745c5c3_Err = ui.FormField(ui.Field{Name: "long", Label: "Several lines", Type: "textarea", Value: "First line\nSecond line", Optional: true}).Render(ctx, templ_7745c5c3_Buffer)
+		templ_7745c5c3_Err = ui.FormField(ui.Field{Name: "long", Label: "Text area", Type: "textarea", Value: "First line\nSecond line", Optional: true}).Render(ctx, templ_7745c5c3_Buffer)
 		if templ_7745c5c3_Err != nil {
 			return templ_7745c5c3_Err
 		}
@@ -71,19 +71,19 @@ func designForms() templ.Component {
 		if templ_7745c5c3_Err != nil {
 			return templ_7745c5c3_Err
 		}
-		templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 3, "</div></form><form class=\"form panel\" action=\"/design\" method=\"get\" aria-label=\"Another form\">")
+		templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 3, "</div></form><form class=\"form panel\" action=\"/design\" method=\"get\" aria-label=\"Second form\">")
 		if templ_7745c5c3_Err != nil {
 			return templ_7745c5c3_Err
 		}
-		templ_7745c5c3_Err = ui.FormField(ui.Field{Name: "code", Label: "A code", Type: "code", Autocomplete: "one-time-code"}).Render(ctx, templ_7745c5c3_Buffer)
+		templ_7745c5c3_Err = ui.FormField(ui.Field{Name: "code", Label: "Code", Type: "code", Autocomplete: "one-time-code"}).Render(ctx, templ_7745c5c3_Buffer)
 		if templ_7745c5c3_Err != nil {
 			return templ_7745c5c3_Err
 		}
-		templ_7745c5c3_Err = ui.Checkboxes(ui.Field{Name: "boxes", Label: "Any number of several", Hint: "None is an answer too.", Options: []ui.Option{{Value: "a", Label: "One", Selected: true}, {Value: "b", Label: "Another", Hint: "With what it means."}, {Value: "c", Label: "A third"}}}).Render(ctx, templ_7745c5c3_Buffer)
+		templ_7745c5c3_Err = ui.Checkboxes(ui.Field{Name: "boxes", Label: "Checkboxes", Hint: "Choose any number, or none.", Options: []ui.Option{{Value: "a", Label: "One", Selected: true}, {Value: "b", Label: "Two", Hint: "With a hint."}, {Value: "c", Label: "Three"}}}).Render(ctx, templ_7745c5c3_Buffer)
 		if templ_7745c5c3_Err != nil {
 			return templ_7745c5c3_Err
 		}
-		templ_7745c5c3_Err = ui.RoleChoices("design", []ui.RoleChoice{{Value: "manager", Label: "Account manager", Hint: "A role with its scope.", Selected: true, Scopable: true, Some: true, Partners: "harbour-leads"}, {Value: "auditor", Label: "Auditor", Selected: true, Locked: "A role that cannot be changed here."}}, nil).Render(ctx, templ_7745c5c3_Buffer)
+		templ_7745c5c3_Err = ui.RoleChoices("design", []ui.RoleChoice{{Value: "manager", Label: "Account manager", Hint: "A role with a scope.", Selected: true, Scopable: true, Some: true, Partners: "harbour-leads"}, {Value: "auditor", Label: "Auditor", Selected: true, Locked: "A role that cannot be changed here."}}, nil).Render(ctx, templ_7745c5c3_Buffer)
 		if templ_7745c5c3_Err != nil {
 			return templ_7745c5c3_Err
 		}
@@ -580,7 +580,7 @@ func designCharts() templ.Component {
 		if templ_7745c5c3_Err != nil {
 			return templ_7745c5c3_Err
 		}
-		templ_7745c5c3_Err = ui.LineChart(ui.Chart{ID: "design-line", Title: "Two lines", Summary: "One sentence says what there is to see.", Steps: "Day (UTC)",
+		templ_7745c5c3_Err = ui.LineChart(ui.Chart{ID: "design-line", Title: "Line chart", Summary: "One sentence that summarizes the chart.", Steps: "Day (UTC)",
 			Labels: []string{"15 Nov", "16 Nov", "17 Nov", "18 Nov", "19 Nov", "20 Nov", "21 Nov"},
 			Series: []ui.Series{{Name: "Pings", URL: "#charts", Values: []int64{120, 340, 290, 410, 380, 460, 440}}, {Name: "Posts", Values: []int64{20, 60, 55, 80, 71, 92, 90}}}}).Render(ctx, templ_7745c5c3_Buffer)
 		if templ_7745c5c3_Err != nil {
@@ -590,7 +590,7 @@ func designCharts() templ.Component {
 		if templ_7745c5c3_Err != nil {
 			return templ_7745c5c3_Err
 		}
-		templ_7745c5c3_Err = ui.BarChart("design-bars", "Bars", "Counts beside each other.", "Reason", "Refused", []ui.Bar{{Label: "Wrong signature", URL: "#charts", Count: 301}, {Label: "No consent", URL: "#charts", Count: 97}}).Render(ctx, templ_7745c5c3_Buffer)
+		templ_7745c5c3_Err = ui.BarChart("design-bars", "Bar chart", "Rejections by reason.", "Reason", "Rejections", []ui.Bar{{Label: "Wrong signature", URL: "#charts", Count: 301}, {Label: "No consent", URL: "#charts", Count: 97}}).Render(ctx, templ_7745c5c3_Buffer)
 		if templ_7745c5c3_Err != nil {
 			return templ_7745c5c3_Err
 		}

@@ -10,13 +10,13 @@ import templruntime "github.com/a-h/templ/runtime"
 
 import "github.com/pingpost/pingpost/templates/ui"
 
-// LoginView is the page that asks who it is. Field names: email, password, next.
+// LoginView is the sign-in page. Field names: email, password, next.
 type LoginView struct {
 	Shell  ui.Shell
-	Email  string // kept from before
-	Error  string // never says which of the two was wrong
+	Email  string // as submitted before
+	Error  string // does not say whether the email or the password was wrong
 	Notice string // such as "You were signed out after 12 hours"
-	Next   string // where to go afterwards
+	Next   string // the page to open after signing in
 }
 
 func Login(v LoginView) templ.Component {
@@ -122,7 +122,7 @@ func Login(v LoginView) templ.Component {
 			if templ_7745c5c3_Err != nil {
 				return templ_7745c5c3_Err
 			}
-			templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 5, "</div></form><p class=\"hint mt-6\">Nobody signs up here: an administrator invites you, and can send you a new link when you cannot get in.</p>")
+			templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 5, "</div></form><p class=\"hint mt-6\">To get access or a new invitation link, ask an administrator.</p>")
 			if templ_7745c5c3_Err != nil {
 				return templ_7745c5c3_Err
 			}
@@ -197,7 +197,7 @@ func LoginCode(v LoginCodeView) templ.Component {
 			if templ_7745c5c3_Err != nil {
 				return templ_7745c5c3_Err
 			}
-			templ_7745c5c3_Err = ui.FormField(ui.Field{Name: "code", Label: "Code", Type: "code", Autocomplete: "one-time-code", Autofocus: v.Error == "", Hint: "The six digits your authenticator shows now, or one of your recovery codes."}).Render(ctx, templ_7745c5c3_Buffer)
+			templ_7745c5c3_Err = ui.FormField(ui.Field{Name: "code", Label: "Code", Type: "code", Autocomplete: "one-time-code", Autofocus: v.Error == "", Hint: "Six-digit code from your authenticator app, or a recovery code."}).Render(ctx, templ_7745c5c3_Buffer)
 			if templ_7745c5c3_Err != nil {
 				return templ_7745c5c3_Err
 			}
@@ -209,7 +209,7 @@ func LoginCode(v LoginCodeView) templ.Component {
 			if templ_7745c5c3_Err != nil {
 				return templ_7745c5c3_Err
 			}
-			templ_7745c5c3_Err = ui.LinkButton("quiet", "", "Start again", "/login").Render(ctx, templ_7745c5c3_Buffer)
+			templ_7745c5c3_Err = ui.LinkButton("quiet", "", "Back to sign-in", "/login").Render(ctx, templ_7745c5c3_Buffer)
 			if templ_7745c5c3_Err != nil {
 				return templ_7745c5c3_Err
 			}
@@ -227,10 +227,10 @@ func LoginCode(v LoginCodeView) templ.Component {
 	})
 }
 
-// InviteAcceptView is the page behind an invitation. Field names: password, again.
+// InviteAcceptView is the page for accepting an invitation. Field names: password, again.
 type InviteAcceptView struct {
 	Shell       ui.Shell
-	Action      string // where the form goes: the invitation's own address
+	Action      string // the URL of the invitation
 	Name, Email string
 	Errors      ui.Errors
 }
@@ -336,7 +336,7 @@ func InviteAccept(v InviteAcceptView) templ.Component {
 			if templ_7745c5c3_Err != nil {
 				return templ_7745c5c3_Err
 			}
-			templ_7745c5c3_Err = ui.Submit("primary", "Set the password").Render(ctx, templ_7745c5c3_Buffer)
+			templ_7745c5c3_Err = ui.Submit("primary", "Set password").Render(ctx, templ_7745c5c3_Buffer)
 			if templ_7745c5c3_Err != nil {
 				return templ_7745c5c3_Err
 			}
@@ -354,11 +354,11 @@ func InviteAccept(v InviteAcceptView) templ.Component {
 	})
 }
 
-// EnrolSecondFactorView pairs an authenticator. Field name: code.
+// EnrolSecondFactorView sets up an authenticator app. Field name: code.
 type EnrolSecondFactorView struct {
 	Shell  ui.Shell
 	Action string
-	QR     string // an image as a data: address
+	QR     string // an image as a data: URL
 	Secret string // in groups of four
 	Errors ui.Errors
 }
@@ -400,7 +400,7 @@ func EnrolSecondFactor(v EnrolSecondFactorView) templ.Component {
 			if templ_7745c5c3_Err != nil {
 				return templ_7745c5c3_Err
 			}
-			templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 17, " <ol class=\"steps\"><li><div><h2>Scan this with an authenticator</h2><p class=\"hint mb-2\">Any app for one-time codes: 1Password, Google Authenticator, Aegis …</p><img class=\"qr\" src=\"")
+			templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 17, " <ol class=\"steps\"><li><div><h2>Scan the QR code</h2><p class=\"hint mb-2\">Use any authenticator app, such as 1Password, Google Authenticator or Aegis.</p><img class=\"qr\" src=\"")
 			if templ_7745c5c3_Err != nil {
 				return templ_7745c5c3_Err
 			}
@@ -413,7 +413,7 @@ func EnrolSecondFactor(v EnrolSecondFactorView) templ.Component {
 			if templ_7745c5c3_Err != nil {
 				return templ_7745c5c3_Err
 			}
-			templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 18, "\" alt=\"The secret below, as a picture to scan\"></div></li><li><div class=\"min-w-0\"><h2>Or type the secret</h2><p class=\"hint mb-2\">Where a picture cannot be scanned: time-based, six digits.</p><div class=\"once\">")
+			templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 18, "\" alt=\"QR code of the setup key below\"></div></li><li><div class=\"min-w-0\"><h2>Or enter the setup key</h2><p class=\"hint mb-2\">In the app, choose time-based codes with six digits.</p><div class=\"once\">")
 			if templ_7745c5c3_Err != nil {
 				return templ_7745c5c3_Err
 			}
@@ -434,11 +434,11 @@ func EnrolSecondFactor(v EnrolSecondFactorView) templ.Component {
 			if templ_7745c5c3_Err != nil {
 				return templ_7745c5c3_Err
 			}
-			templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 20, "\" method=\"post\"><div><h2>Show that it works</h2></div>")
+			templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 20, "\" method=\"post\"><div><h2>Confirm the code</h2></div>")
 			if templ_7745c5c3_Err != nil {
 				return templ_7745c5c3_Err
 			}
-			templ_7745c5c3_Err = ui.FormField(ui.Field{Name: "code", Label: "The six digits it shows now", Type: "code", Autocomplete: "one-time-code", Error: v.Errors.For("code")}).Render(ctx, templ_7745c5c3_Buffer)
+			templ_7745c5c3_Err = ui.FormField(ui.Field{Name: "code", Label: "Six-digit code", Type: "code", Autocomplete: "one-time-code", Error: v.Errors.For("code")}).Render(ctx, templ_7745c5c3_Buffer)
 			if templ_7745c5c3_Err != nil {
 				return templ_7745c5c3_Err
 			}
@@ -446,7 +446,7 @@ func EnrolSecondFactor(v EnrolSecondFactorView) templ.Component {
 			if templ_7745c5c3_Err != nil {
 				return templ_7745c5c3_Err
 			}
-			templ_7745c5c3_Err = ui.Submit("primary", "Turn on the second factor").Render(ctx, templ_7745c5c3_Buffer)
+			templ_7745c5c3_Err = ui.Submit("primary", "Turn on second factor").Render(ctx, templ_7745c5c3_Buffer)
 			if templ_7745c5c3_Err != nil {
 				return templ_7745c5c3_Err
 			}

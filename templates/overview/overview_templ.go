@@ -15,18 +15,18 @@ import (
 	"github.com/pingpost/pingpost/templates/ui"
 )
 
-// View is the first page: what needs a person, then how trade goes.
+// View is the first page: what needs attention, then figures about traffic and payouts.
 type View struct {
 	Shell      ui.Shell
 	Ranges     []ui.Tab // 1 h, 24 h, 7 d, 30 d
-	RangeWords string   // "in the last 24 hours": ends sentences
+	RangeWords string   // ends sentences: "in the last 24 hours"
 	Attention  []ui.AttentionItem
 	Tiles      []ui.StatTile // pings, posts, accepted share, leads
-	StepHead   string        // what a step of the chart is: "Hour (UTC)"
+	StepHead   string        // heading of the chart's steps: "Hour (UTC)"
 	Traffic    []ui.TrafficStep
-	Rejections []ui.Bar // by reason, most first
+	Rejections []ui.Bar // by reason, most frequent first
 	Payouts    []reporting.Payout
-	Failed     string // the figures could not be read; empty when they could
+	Failed     string // error message if the figures could not be read, or ""
 	RetryURL   string
 }
 
@@ -94,7 +94,7 @@ func Page(v View) templ.Component {
 				if templ_7745c5c3_Err != nil {
 					return templ_7745c5c3_Err
 				}
-				templ_7745c5c3_Err = ui.BarChart("refusals", "Refusals by reason", v.rejections(), "Reason", "Refused", v.Rejections).Render(ctx, templ_7745c5c3_Buffer)
+				templ_7745c5c3_Err = ui.BarChart("refusals", "Rejections by reason", v.rejections(), "Reason", "Rejections", v.Rejections).Render(ctx, templ_7745c5c3_Buffer)
 				if templ_7745c5c3_Err != nil {
 					return templ_7745c5c3_Err
 				}
@@ -123,25 +123,25 @@ func Page(v View) templ.Component {
 
 func (v View) rejections() string {
 	if len(v.Rejections) == 0 {
-		return "Nothing was refused " + v.RangeWords + "."
+		return "No requests were rejected " + v.RangeWords + "."
 	}
 	var all int64
 	for _, r := range v.Rejections {
 		all += r.Count
 	}
 	most := v.Rejections[0]
-	return fmt.Sprintf("%s refused %s. Most common: %s (%d%%).", ui.Number(all), v.RangeWords, most.Label, 100*most.Count/max(all, 1))
+	return fmt.Sprintf("%s %s. Most common: %s (%d%%).", ui.Plural(all, "rejection", "rejections"), v.RangeWords, most.Label, 100*most.Count/max(all, 1))
 }
 
 func (v View) payouts() string {
 	if len(v.Payouts) == 0 {
-		return "No lead was paid for " + v.RangeWords + "."
+		return "No leads earned a payout " + v.RangeWords + "."
 	}
 	var leads int64
 	for _, p := range v.Payouts {
 		leads += p.Leads
 	}
-	return fmt.Sprintf("%s %s. Currencies are never summed.", ui.Plural(leads, "lead", "leads"), v.RangeWords)
+	return fmt.Sprintf("%s %s. Totals are shown by currency.", ui.Plural(leads, "lead", "leads"), v.RangeWords)
 }
 
 func (v View) payoutBars() []ui.Bar {

@@ -10,8 +10,8 @@ import templruntime "github.com/a-h/templ/runtime"
 
 import "github.com/pingpost/pingpost/templates/ui"
 
-// StaffInviteView invites somebody. Field names: email, name, and those of the
-// roles, and proof.
+// StaffInviteView invites a user. Field names: email, name, proof, and those of
+// [ui.RoleChoice].
 type StaffInviteView struct {
 	Shell       ui.Shell
 	Action      string
@@ -84,7 +84,7 @@ func StaffInvite(v StaffInviteView) templ.Component {
 			if templ_7745c5c3_Err != nil {
 				return templ_7745c5c3_Err
 			}
-			templ_7745c5c3_Err = ui.FormField(ui.Field{Name: "email", Label: "Email", Type: "email", Value: v.Email, Autocomplete: "off", Error: v.Errors.For("email"), Hint: "They sign in with it."}).Render(ctx, templ_7745c5c3_Buffer)
+			templ_7745c5c3_Err = ui.FormField(ui.Field{Name: "email", Label: "Email", Type: "email", Value: v.Email, Autocomplete: "off", Error: v.Errors.For("email"), Hint: "Used to sign in."}).Render(ctx, templ_7745c5c3_Buffer)
 			if templ_7745c5c3_Err != nil {
 				return templ_7745c5c3_Err
 			}
@@ -100,7 +100,7 @@ func StaffInvite(v StaffInviteView) templ.Component {
 			if templ_7745c5c3_Err != nil {
 				return templ_7745c5c3_Err
 			}
-			templ_7745c5c3_Err = ui.Submit("primary", "Make the invitation").Render(ctx, templ_7745c5c3_Buffer)
+			templ_7745c5c3_Err = ui.Submit("primary", "Create invitation").Render(ctx, templ_7745c5c3_Buffer)
 			if templ_7745c5c3_Err != nil {
 				return templ_7745c5c3_Err
 			}
@@ -122,7 +122,7 @@ func StaffInvite(v StaffInviteView) templ.Component {
 	})
 }
 
-// StaffInvitedView shows the invitation's link, once.
+// StaffInvitedView shows the link of an invitation, which is shown only once.
 type StaffInvitedView struct {
 	Shell       ui.Shell
 	Name, Email string
@@ -190,14 +190,14 @@ func StaffInvited(v StaffInvitedView) templ.Component {
 			if templ_7745c5c3_Err != nil {
 				return templ_7745c5c3_Err
 			}
-			templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 7, ") in a way that only they can read. Whoever opens it first sets the password. It is valid ")
+			templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 7, ") over a private channel, because anyone who opens it can set the password. It is valid ")
 			if templ_7745c5c3_Err != nil {
 				return templ_7745c5c3_Err
 			}
 			var templ_7745c5c3_Var8 string
 			templ_7745c5c3_Var8, templ_7745c5c3_Err = templ.JoinStringErrs(v.ValidWords)
 			if templ_7745c5c3_Err != nil {
-				return templ.Error{Err: templ_7745c5c3_Err, FileName: `staff/invite.templ`, Line: 46, Col: 151}
+				return templ.Error{Err: templ_7745c5c3_Err, FileName: `staff/invite.templ`, Line: 46, Col: 149}
 			}
 			_, templ_7745c5c3_Err = templ_7745c5c3_Buffer.WriteString(templ.EscapeString(templ_7745c5c3_Var8))
 			if templ_7745c5c3_Err != nil {
@@ -227,7 +227,7 @@ func StaffInvited(v StaffInvitedView) templ.Component {
 					}()
 				}
 				ctx = templ.InitializeContext(ctx)
-				templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 10, "It is shown this once. If it is lost, make a new one on their page; the old one then stops working.")
+				templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 10, "This link is shown only once. If it is lost, create a new invitation on the user's page. The old link then stops working.")
 				if templ_7745c5c3_Err != nil {
 					return templ_7745c5c3_Err
 				}
@@ -241,7 +241,7 @@ func StaffInvited(v StaffInvitedView) templ.Component {
 			if templ_7745c5c3_Err != nil {
 				return templ_7745c5c3_Err
 			}
-			templ_7745c5c3_Err = ui.LinkButton("primary", "", "To "+v.Name, v.PersonURL).Render(ctx, templ_7745c5c3_Buffer)
+			templ_7745c5c3_Err = ui.LinkButton("primary", "", "Go to "+v.Name, v.PersonURL).Render(ctx, templ_7745c5c3_Buffer)
 			if templ_7745c5c3_Err != nil {
 				return templ_7745c5c3_Err
 			}

@@ -14,7 +14,7 @@ import (
 	"github.com/pingpost/pingpost/templates/ui"
 )
 
-// StaffListView is everybody who may sign in. Filter names: q, role, status.
+// StaffListView lists all users. Filter names: q, role, status.
 type StaffListView struct {
 	Shell              ui.Shell
 	Search             string
@@ -23,13 +23,13 @@ type StaffListView struct {
 	State              ui.ListState
 	People             []StaffRow
 	Pager              ui.Pager
-	InviteURL          string // empty when this person may not invite
+	InviteURL          string // empty if the user may not invite
 }
 
-// StaffRow is one of them.
+// StaffRow is a user in the list.
 type StaffRow struct {
 	Name, Email, URL string
-	Roles            []string // with their scope, in words
+	Roles            []string // labels with their scope
 	SecondFactor     bool
 	LastSeen         time.Time
 	Status           string // "active", "invited" or "deactivated"
@@ -294,7 +294,7 @@ func staffRow(p StaffRow, now time.Time) templ.Component {
 					}()
 				}
 				ctx = templ.InitializeContext(ctx)
-				templ_7745c5c3_Err = words(p.Roles, "no role yet").Render(ctx, templ_7745c5c3_Buffer)
+				templ_7745c5c3_Err = words(p.Roles, "no role").Render(ctx, templ_7745c5c3_Buffer)
 				if templ_7745c5c3_Err != nil {
 					return templ_7745c5c3_Err
 				}
@@ -441,7 +441,7 @@ func staffStatus(word string) templ.Component {
 	})
 }
 
-// words lists them one below the other.
+// words lists texts one below the other, or shows none for an empty list.
 func words(all []string, none string) templ.Component {
 	return templruntime.GeneratedTemplate(func(templ_7745c5c3_Input templruntime.GeneratedComponentInput) (templ_7745c5c3_Err error) {
 		templ_7745c5c3_W, ctx := templ_7745c5c3_Input.Writer, templ_7745c5c3_Input.Context
@@ -536,7 +536,7 @@ func inviteButton(url string) templ.Component {
 		}
 		ctx = templ.ClearChildren(ctx)
 		if url != "" {
-			templ_7745c5c3_Err = ui.LinkButton("primary", "plus", "Invite", url).Render(ctx, templ_7745c5c3_Buffer)
+			templ_7745c5c3_Err = ui.LinkButton("primary", "plus", "Invite user", url).Render(ctx, templ_7745c5c3_Buffer)
 			if templ_7745c5c3_Err != nil {
 				return templ_7745c5c3_Err
 			}
@@ -584,7 +584,7 @@ func noStaff(url string) templ.Component {
 			}
 			return nil
 		})
-		templ_7745c5c3_Err = ui.EmptyState("staff", "Nobody yet", "Whoever works with partners, prices or payouts is invited here, with the roles that say what they may do.").Render(templ.WithChildren(ctx, templ_7745c5c3_Var22), templ_7745c5c3_Buffer)
+		templ_7745c5c3_Err = ui.EmptyState("staff", "No users yet", "Users that you invite are listed here, with their roles.").Render(templ.WithChildren(ctx, templ_7745c5c3_Var22), templ_7745c5c3_Buffer)
 		if templ_7745c5c3_Err != nil {
 			return templ_7745c5c3_Err
 		}
