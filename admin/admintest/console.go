@@ -177,7 +177,7 @@ func nameOf(email string) string {
 		models.Auditor:        "Eve Tanaka",
 	}
 	role, _, _ := strings.Cut(email, "@")
-	return cmp.Or(names[models.Role(role)], "Somebody Else")
+	return cmp.Or(names[models.Role(role)], "Another User")
 }
 
 // AddPartner adds a partner that is not approved and has no accounts.
@@ -226,12 +226,12 @@ func (h *Console) Count(t testing.TB, table, where string, args ...any) int {
 	return testkit.Value[int](t, h.Database, `SELECT count(*) FROM `+table+` WHERE `+where, args...)
 }
 
-// CheckAuditTrail verifies the hash chain of the audit trail.
+// CheckAuditTrail verifies the hash chain of the audit log.
 func (h *Console) CheckAuditTrail(t testing.TB) {
 	t.Helper()
 	v, err := h.Options.Audit.Verify(t.Context(), "")
 	if err != nil || !v.Intact() {
-		t.Errorf("the audit trail: %+v, %v", v, err)
+		t.Errorf("verifying the audit log: %+v, %v", v, err)
 	}
 }
 

@@ -37,7 +37,7 @@ func NewConsoleWithPartner(t *testing.T) ConsoleWithPartner {
 	return o
 }
 
-// AddSellingPartner adds partners, one of which has sold for a month and is rotating its secret.
+// AddSellingPartner adds partners. One of them has sold for a month and is rotating its secret.
 // It returns the address of its page.
 func (h *Console) AddSellingPartner(t *testing.T) (path string) {
 	t.Helper()

@@ -117,7 +117,7 @@ func (h *Console) AddRecordedTraffic(t testing.TB) {
 	}
 	index, _ := h.Options.Prices.Taxonomy().BySlug("plumber")
 	term := h.Options.Prices.Taxonomy().At(index).TermID
-	for n := range 60 { // of which 10 were sold when plumbers cost twice as much
+	for n := range 60 { // 10 of them sold when plumbers cost twice as much
 		at := h.Time.Now().Add(-time.Duration(n) * time.Hour)
 		h.Exec(t, `INSERT INTO leads (id, transaction, transaction_id, partner_id, account_id, hmac_verified, sandbox, price_minor, currency, industry, term_id, urgency,
 				card_version, quoted_country, quoted_postcode, quoted_at, received_at, country, postcode, phone_flagged, state, key_wrapper, key_version)

@@ -97,7 +97,7 @@ var layers = map[string]int{
 
 // excludedPackages are not part of the service: tests, benchmarks and tools.
 var excludedPackages = []string{"admin/admintest", "test", "internal/testkit", "internal/browser", "internal/imports",
-	"bench", "soak"}
+	"bench", "soak", "docs"}
 
 // sameLayerImports lists the allowed imports between packages in one layer.
 var sameLayerImports = map[string][]string{
