@@ -18,7 +18,7 @@ import (
 	"github.com/pingpost/pingpost/models"
 )
 
-// objectID chooses whom a route is tried on.
+// objectID returns the id of the object that a route is tested with.
 func objectID(h *admintest.Console, r web.Route) string {
 	if strings.HasPrefix(r.Path, "/partners") {
 		return id.Format(id.Partner, h.SamplePartner)
@@ -32,8 +32,7 @@ func objectID(h *admintest.Console, r web.Route) string {
 	return h.StaffID(models.Auditor)
 }
 
-// A route that says nothing of who may use it, or asks for what no role has, is a
-// mistake of ours.
+// Each route must say who may use it, and require a permission that a role has.
 func TestEveryRouteHasItsPermission(t *testing.T) {
 	policy, err := authz.Policy()
 	if err != nil {
@@ -47,32 +46,33 @@ func TestEveryRouteHasItsPermission(t *testing.T) {
 			}
 		}
 		if kinds != 1 {
-			t.Errorf("%s %s: %d answers to who may use it", r.Method, r.Path, kinds)
+			t.Errorf("%s %s: got %d kinds of access, want 1", r.Method, r.Path, kinds)
 		}
 		if r.Needs == (authz.Permission{}) {
 			continue
 		}
 		if !slices.ContainsFunc(policy, func(l authz.PolicyRule) bool { return l.Permission == r.Needs }) {
-			t.Errorf("%s %s needs %q, which the policy gives to nobody", r.Method, r.Path, r.Needs)
+			t.Errorf("%s %s requires %q, which no role has", r.Method, r.Path, r.Needs)
 		}
 		if r.Method == http.MethodPost && r.Needs.Action == "read" {
-			t.Errorf("%s %s changes something, and asks for %q", r.Method, r.Path, r.Needs)
+			t.Errorf("%s %s makes a change, but requires only %q", r.Method, r.Path, r.Needs)
 		}
 	}
 	for _, line := range policy {
 		if web.PermissionLabel(line.Permission) == "" {
-			t.Errorf("there are no words for %q", line.Permission)
+			t.Errorf("permission %q has no label", line.Permission)
 		}
 	}
 	for _, r := range admin.Routes(admin.Options{Environment: "production"}) {
 		if r.Path == "/design" {
-			t.Error("the gallery is there in production")
+			t.Error("the component gallery is served in production")
 		}
 	}
 }
 
-// Every route as every role, everywhere and at one partner only, and as nobody: what
-// the policy does not give is refused, says what is missing, and is in the audit trail.
+// TestEveryRouteAsEveryRole requests all routes with each role, for all partners and for one, and
+// without signing in. What the policy does not grant is rejected with the missing permission, and
+// recorded in the audit log.
 func TestEveryRouteAsEveryRole(t *testing.T) {
 	t.Parallel()
 	h := admintest.NewConsole(t, admintest.Setup{})
@@ -81,7 +81,7 @@ func TestEveryRouteAsEveryRole(t *testing.T) {
 	people := map[string]models.Staff{}
 	for _, role := range models.Roles {
 		people[string(role)] = h.People[role]
-		if role != models.Administrator { // who is one everywhere
+		if role != models.Administrator { // cannot be limited to some partners
 			people[string(role)+", at one partner"] = h.AddStaff(t, string(role)+"-of-mine@example.com",
 				models.StaffRole{Role: role, PartnerID: &mine})
 		}
@@ -103,13 +103,13 @@ func TestEveryRouteAsEveryRole(t *testing.T) {
 			http.Header{"Content-Type": {"application/x-www-form-urlencoded"}})
 		signIn := p.Status == http.StatusSeeOther && strings.HasPrefix(p.Location(), "/login")
 		if !r.Open && !signIn {
-			t.Errorf("nobody: %s %s: %d %s", r.Method, r.Path, p.Status, p.Text())
+			t.Errorf("not signed in: %s %s: got %d %s", r.Method, r.Path, p.Status, p.Text())
 		}
 	}
 	h.CheckAuditTrail(t)
 }
 
-// tryRoute asks for one route as one person.
+// tryRoute requests a route as one user.
 func tryRoute(h *admintest.Console, t *testing.T, b *admintest.Client, who models.Staff, name string, r web.Route) {
 	t.Helper()
 	sc, may := h.Options.Access.Get().Scope(who.ID, r.Needs)
@@ -131,14 +131,14 @@ func tryRoute(h *admintest.Console, t *testing.T, b *admintest.Client, who model
 	case may == (p.Status == http.StatusForbidden):
 		t.Errorf("%s: %d, and may is %t: %s", name, p.Status, may, p.Text())
 	case !may && !strings.Contains(p.Body, web.PermissionLabel(r.Needs)):
-		t.Errorf("%s: does not say what is missing: %s", name, p.Text())
+		t.Errorf("%s: the page does not name the missing permission: %s", name, p.Text())
 	}
 	if now := h.Count(t, "audit_events", rejected); !may && now != before+1 {
-		t.Errorf("%s: %d refusals more are in the audit trail", name, now-before)
+		t.Errorf("%s: got %d new rejections in the audit log", name, now-before)
 	}
 }
 
-// Whatever does not exist, or is no id of this kind, is the same page to the byte.
+// The page for an unknown object and for an invalid id is identical.
 func TestUnknownObjectIsNotFound(t *testing.T) {
 	t.Parallel()
 	h := admintest.NewConsole(t, admintest.Setup{})
@@ -195,7 +195,7 @@ func TestOtherSites(t *testing.T) {
 		}
 	}
 	if h.Count(t, "staff", "true") != before || b.Get(t, "/").Status != http.StatusOK {
-		t.Error("another site did something")
+		t.Error("a request from another site made a change")
 	}
 }
 
@@ -220,7 +220,7 @@ func TestMethods(t *testing.T) {
 	if p := b.Send(t, http.MethodHead, "/staff", nil, nil); p.Status != http.StatusOK || p.Body != "" {
 		t.Errorf("HEAD: %d", p.Status)
 	}
-	// No GET changes anything, but that it is written down what was exported.
+	// GET makes no change, except for recording exports in the audit log.
 	rows := func() int {
 		return h.Count(t, "staff", "true") + h.Count(t, "staff_roles", "true") + h.Count(t, "audit_events", "true")
 	}
@@ -231,7 +231,7 @@ func TestMethods(t *testing.T) {
 		}
 	}
 	if rows() != before {
-		t.Error("looking at pages changed something")
+		t.Error("GET requests made a change")
 	}
 }
 
@@ -260,7 +260,7 @@ func TestHeaders(t *testing.T) {
 		}
 		if p := b.Get(t, assetPath(h, t)); p.Status != http.StatusOK ||
 			!strings.Contains(p.Header.Get("Cache-Control"), "immutable") {
-			t.Errorf("the style sheet: %d, %s", p.Status, p.Header.Get("Cache-Control"))
+			t.Errorf("style sheet: got %d, Cache-Control %q", p.Status, p.Header.Get("Cache-Control"))
 		}
 	}
 }

@@ -21,8 +21,7 @@ import (
 	"github.com/pingpost/pingpost/models"
 )
 
-// What docs/security.md promises a step-up for changes nothing without a proof, and does
-// what it is for with one.
+// The changes for which docs/security.md promises a step-up are rejected without one.
 func TestStepUp(t *testing.T) {
 	t.Parallel()
 	c := admintest.NewConsoleWithLedger(t)
@@ -49,7 +48,7 @@ func TestStepUp(t *testing.T) {
 		role   models.Role
 		path   string
 		form   url.Values
-		action string // in the audit trail
+		action string // in the audit log
 	}{
 		{"inviting", models.Administrator, "/staff/invite", url.Values{
 			"email": {"hal@example.com"},
@@ -109,7 +108,7 @@ func TestStepUp(t *testing.T) {
 			}
 		})
 	}
-	// What needs none is not asked for one.
+	// These changes require no step-up.
 	b := c.SignedInAs(t, models.AccountManager)
 	c.Time.Advance(11 * time.Minute)
 	for path, form := range map[string]url.Values{
@@ -132,9 +131,8 @@ func TestStepUp(t *testing.T) {
 	c.CheckAuditTrail(t)
 }
 
-// The other promises: without a proof nothing is done. With one, the tests of each form
-// have it.
-func TestStepUpIsNeeded(t *testing.T) {
+// Further changes are rejected without a step-up. The tests of each form cover them with one.
+func TestStepUpIsRequired(t *testing.T) {
 	t.Parallel()
 	c := admintest.NewConsoleWithLedger(t)
 	c.RunJobs(t)

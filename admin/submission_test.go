@@ -22,18 +22,18 @@ import (
 	"github.com/pingpost/pingpost/templates/ui"
 )
 
-// creatingForm is a form that creates something: the page that shows it, what is filled
-// in, and a query that counts what it creates.
+// creatingForm is a form that creates an object: its page, its values, and a query that counts the
+// objects.
 type creatingForm struct {
 	role   models.Role
-	page   string // where it is shown, if that is not its own address
+	page   string // the page with the form, if it is not at the form's own URL
 	path   string
 	values url.Values
 	count  string
-	mayNot bool // the second time, its values alone would be an error
+	mayNot bool // submitting the same values twice is an error
 }
 
-// creatingForms are all of them by their routes, on a platform with a partner and leads.
+// creatingForms returns all creatingForms by their routes, on a platform with a partner and leads.
 func creatingForms(
 	t *testing.T, c *admintest.ConsoleWithLedger,
 ) (forms map[string]creatingForm, browsers map[models.Role]*admintest.Client) {
@@ -157,7 +157,7 @@ func creatingForms(
 // [TestExportFormHasAKey].
 const unshown = "-"
 
-// submit sends the form with this key.
+// submit submits the form with a key.
 func (f creatingForm) submit(t testing.TB, b *admintest.Client, route, key string) admintest.Response {
 	t.Helper()
 	if route == "/reconciliation/new" {
@@ -175,8 +175,8 @@ func (f creatingForm) made(t testing.TB, c *admintest.ConsoleWithLedger) int {
 
 var formKeyField = regexp.MustCompile(`name="` + ui.FormKeyField + `" value="([^"]+)"`)
 
-// Every form that creates something creates it once, however often it is submitted with
-// the same key, and leads to what it created.
+// A form that is submitted again with the same key creates no second object and redirects to the
+// first one.
 func TestFormCreatesOnce(t *testing.T) {
 	t.Parallel()
 	c := admintest.NewConsoleWithLedger(t)
@@ -236,7 +236,7 @@ func TestFormCreatesOnce(t *testing.T) {
 			!strings.HasPrefix(second.Location(), strings.TrimSuffix(first.Location(), "/onboarding")) {
 			t.Errorf("%s leads to %q, then to %q", r.Path, first.Location(), second.Location())
 		}
-		// A new key creates again.
+		// With a new key, the form creates another object.
 		if p := f.submit(t, b, r.Path, uuid.NewString()); !f.mayNot &&
 			(f.made(t, c) != before+2 || p.Status >= http.StatusBadRequest) {
 			t.Errorf("%s with another key: %d, %d created: %s", r.Path, p.Status, f.made(t, c)-before, p.Text())
@@ -245,8 +245,8 @@ func TestFormCreatesOnce(t *testing.T) {
 	c.CheckAuditTrail(t)
 }
 
-// Forms that are submitted several times at the same moment create once, too.
-func TestFormsAtOnceCreateOnce(t *testing.T) {
+// A form that is submitted several times simultaneously creates one object.
+func TestSimultaneousFormsCreateOnce(t *testing.T) {
 	t.Parallel()
 	c := admintest.NewConsoleWithLedger(t)
 	forms, browsers := creatingForms(t, c)
@@ -282,8 +282,8 @@ func answersOf(pages []admintest.Response) (all string) {
 	return all
 }
 
-// A form that was refused keeps its key, which then creates; and a key belongs to the
-// person who uses it.
+// A rejected form keeps its key, and the corrected form creates the object with it. Another user can
+// use the same key independently.
 func TestFormKeyOfARejectedForm(t *testing.T) {
 	t.Parallel()
 	c := admintest.NewConsoleWithLedger(t)
@@ -309,7 +309,7 @@ func TestFormKeyOfARejectedForm(t *testing.T) {
 	}
 }
 
-// The form that prepares an export is shown for large ledgers alone.
+// The form for an export is shown only for large ledgers.
 func TestExportFormHasAKey(t *testing.T) {
 	var page strings.Builder
 	v := payoutsview.LedgerView{Export: payoutsview.LedgerExport{

@@ -68,8 +68,7 @@ func dialogsAndMenus(t *testing.T, chromium *browser.Browser, url string) {
 	p.Axe()
 }
 
-// A form that comes back with mistakes has the focus on their summary, whose
-// links lead to the fields.
+// If a form has errors, their summary has the focus and links to the fields.
 func errorSummaryTakesTheFocus(t *testing.T, chromium *browser.Browser, url string) {
 	for _, look := range []browser.Emulation{{}, {NoScript: true}} {
 		p := chromium.Page(t, look)
@@ -80,8 +79,7 @@ func errorSummaryTakesTheFocus(t *testing.T, chromium *browser.Browser, url stri
 	}
 }
 
-// The system's colours may change while a page is open, and a person may choose
-// others than the system's.
+// A page follows the system's colour scheme unless the user has chosen a theme.
 func coloursFollow(t *testing.T, chromium *browser.Browser, url string) {
 	p := chromium.Page(t, browser.Emulation{})
 	p.Open(url + "/overview")
@@ -113,7 +111,7 @@ func filterWithScript(t *testing.T, chromium *browser.Browser, url string) {
 	p.Type("#f-filter-q", "n")
 	p.Wait(`!document.getElementById("load-error").hidden`)
 	if said := p.ConsoleErrors(); len(said) == 0 {
-		t.Error("the browser did not notice that the list could not be loaded")
+		t.Error("the failure to load the list is not shown")
 	}
 	browser.Eval[bool](p, search+`.value = "signed ou"; true`)
 	p.Type("#f-filter-q", "t")
@@ -130,11 +128,11 @@ func withoutScript(t *testing.T, chromium *browser.Browser, url string) {
 		t.Errorf("the filter led to %s", got)
 	}
 	p.Submit(`.side a[href="/audit"]`)
-	if got := p.Text("h1"); got != "Audit" {
+	if got := p.Text("h1"); got != "Audit log" {
 		t.Errorf("the navigation led to %q", got)
 	}
 	if browser.Eval[bool](p, `document.querySelector("[data-copy]").checkVisibility()`) {
-		t.Error("a copy button shows, which cannot copy")
+		t.Error("the copy button is visible without scripts")
 	}
 	p.Open(url + "/person")
 	p.Submit(`[data-dialog="deactivate"]`)
@@ -155,7 +153,7 @@ func withoutScript(t *testing.T, chromium *browser.Browser, url string) {
 	}
 }
 
-// What arrives shows by itself and is said once; while somebody reads it, it stays.
+// Live fragments show and announce changes once. They are not replaced while the user reads them.
 func arrivalsShow(t *testing.T, chromium *browser.Browser, url string) {
 	p := chromium.Page(t, browser.Emulation{})
 	p.Open(url + "/onboarding-waiting")

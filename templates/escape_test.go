@@ -20,7 +20,7 @@ import (
 	"github.com/pingpost/pingpost/templates/ui"
 )
 
-// What people write is text on the page, whatever it looks like.
+// Text from users is never interpreted as markup.
 func TestTextIsNeverMarkup(t *testing.T) {
 	const hostile = "<script>alert(1)</script>\"'><img src=x onerror=alert(1)>\x00"
 	const address = "javascript:alert(1)"
@@ -104,7 +104,7 @@ func TestTextIsNeverMarkup(t *testing.T) {
 		}
 		for _, bad := range []string{"<script>alert", "<img src=x", `""'>`, "'><img", address, " style="} {
 			if at := strings.Index(b.String(), bad); at >= 0 {
-				t.Errorf("%s: %q comes through: %s", name, bad, b.String()[max(at-80, 0):at+40])
+				t.Errorf("%s: %q is not escaped: %s", name, bad, b.String()[max(at-80, 0):at+40])
 			}
 		}
 	}

@@ -22,7 +22,7 @@ var now = time.Date(2026, 11, 21, 19, 2, 44, 0, time.UTC)
 
 func ago(d time.Duration) time.Time { return now.Add(-d) }
 
-// shell is what is around a page for somebody who may see everything.
+// shell returns the layout for a user who may see everything.
 func shell(title, area string, above ...ui.Link) ui.Shell {
 	s := bare(title, "")
 	s.Person = ui.User{Name: "Ada Lovelace", Role: "Administrator"}
@@ -34,7 +34,7 @@ func shell(title, area string, above ...ui.Link) ui.Shell {
 	return s
 }
 
-// bare is what is around a page for nobody in particular.
+// bare returns the layout for a user who is not signed in.
 func bare(title, lead string) ui.Shell {
 	return ui.Shell{
 		Title: title, Intro: lead, Environment: "development", Path: "/", Now: now,
@@ -50,7 +50,7 @@ func with(s ui.Shell, lead string) ui.Shell {
 	return s
 }
 
-// pages are the console's pages with samples, by the name of their screenshot.
+// pages returns sample pages of the console by the names of their screenshots.
 func pages() map[string]templ.Component {
 	all := map[string]templ.Component{}
 	for _, some := range []map[string]templ.Component{signingIn(), overviews(), audits(), staff(), failures(), partnerSamples()} {
@@ -61,7 +61,7 @@ func pages() map[string]templ.Component {
 	return all
 }
 
-// qr is a picture like a code to scan.
+// qr returns an image that resembles a QR code.
 func qr() string {
 	var path strings.Builder
 	finder := func(x, y int) (dark, inside bool) {
@@ -242,7 +242,7 @@ func overviews() map[string]templ.Component {
 
 func audits() map[string]templ.Component {
 	list := ui.AuditListView{
-		Shell:    shell("Audit", "audit"),
+		Shell:    shell("Audit log", "audit"),
 		CheckURL: "/audit/verify",
 		Actions:  []ui.Option{{Value: "staff.roles", Label: "Changed roles"}, {Value: "login", Label: "Signed in"}},
 		Kinds:    []ui.Option{{Value: "partner", Label: "Partner"}, {Value: "staff", Label: "Staff"}},

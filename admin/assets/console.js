@@ -1,5 +1,5 @@
-// What the console adds where scripts run. Without it every page works the same:
-// links lead to pages, forms are sent.
+// Progressive enhancements of the console. All pages also work without scripts, with plain links
+// and forms.
 "use strict";
 (() => {
   const page = document.documentElement;
@@ -10,13 +10,12 @@
     const voice = byId("announce");
     if (!voice) return;
     voice.textContent = "";
-    // A reader speaks a change, so the same words twice need an empty moment.
+    // Screen readers announce changes, so repeating a text requires clearing it first.
     requestAnimationFrame(() => { voice.textContent = text; });
   };
 
-  // Whoever is on their way to another page gets there: nothing loads this one anew
-  // meanwhile. Where no other page comes (the link gave a file), they are here again
-  // after longer than a page takes.
+  // While the browser navigates to another page, nothing reloads this one. If the link was a
+  // download, the user stays here, so navigation is assumed to have ended after 30 seconds.
   let left = -Infinity;
   addEventListener("beforeunload", () => { left = performance.now(); });
   addEventListener("pageshow", () => { left = -Infinity; });
@@ -25,7 +24,7 @@
   const typing = (target) =>
     target instanceof Element && target.closest("input:not([type=checkbox]):not([type=radio]), textarea, select, [contenteditable]") !== null;
 
-  // Dialogs are native: Esc closes them, and the focus goes back by itself.
+  // Native dialogs close with Esc and restore the focus.
   const open = (id) => {
     const dialog = byId(id);
     if (!dialog || typeof dialog.showModal !== "function") return false;
@@ -38,7 +37,7 @@
     try {
       await navigator.clipboard.writeText(text);
     } catch {
-      // Not allowed here (plain HTTP, or refused): select it, so that a key press does.
+      // Copying is not allowed (plain HTTP, or denied), so select the text instead.
       const code = button.parentElement.querySelector("code, pre");
       if (code) getSelection().selectAllChildren(code);
       say("Selected. Press Ctrl C to copy.");
@@ -61,7 +60,7 @@
       event.preventDefault();
       closes.closest("dialog").close();
     }
-    // A press beside a dialog or an open menu closes it.
+    // A click outside a dialog or an open menu closes it.
     if (event.target instanceof HTMLDialogElement && event.detail > 0) {
       const box = event.target.getBoundingClientRect();
       const inside = event.clientX >= box.left && event.clientX <= box.right && event.clientY >= box.top && event.clientY <= box.bottom;
@@ -97,12 +96,12 @@
     }
   });
 
-  // The grid of prices is filled in as a spreadsheet is: a cell is saved when it is left,
-  // and what changed with it comes back without the page.
+  // The price grid works like a spreadsheet: leaving a cell saves it, and the response replaces
+  // the rows that changed.
   const cells = () => [...document.querySelectorAll("[data-grid] input[name=base]")];
   const isCell = (target) => target instanceof Element && target.matches("[data-grid] input[name=base]");
   const stored = (cell) => cell.dataset.stored ?? cell.defaultValue;
-  let saving = Promise.resolve(); // one after the other: a cell's next save needs what the last one left
+  let saving = Promise.resolve(); // saves run one after the other, because each needs the version that the last one returned
   let patching = false;
 
   const go = (cell, by) => {
@@ -113,8 +112,7 @@
     return next;
   };
 
-  // A row takes the place of the one on the page. What was typed there since, and the
-  // focus, stay.
+  // Replaces a row. Keeps the focus and what was typed since.
   const patchRow = (fresh, saved, sent) => {
     const row = byId(fresh.id);
     if (!row) return;
@@ -122,7 +120,7 @@
     const focused = was === document.activeElement;
     const [from, to] = [was.selectionStart, was.selectionEnd];
     const mine = was.value !== stored(was) && !(was.id === saved && was.value === sent);
-    if (mine && was.matches("[aria-invalid]")) return; // still to be mended, and says how
+    if (mine && was.matches("[aria-invalid]")) return; // the error still has to be fixed
     row.replaceWith(fresh);
     if (mine) {
       is.dataset.stored = stored(is);
@@ -142,8 +140,8 @@
       if (!keep) byId(one.id)?.replaceWith(one);
     }
     patching = false;
-    // Many rows are changed only by whoever has seen them all: a version that is not the
-    // next one holds something of somebody else's.
+    // Changing many rows at once requires that the user has seen all of them. If the version is
+    // not the next one, another user has made a change.
     const fields = [...document.querySelectorAll("#list input[name=version]")];
     const known = Number(fields[0]?.value), now = Number(part.dataset.version);
     if (now > known + 1) byId("others").hidden = false;
@@ -165,7 +163,7 @@
         byId("save-error").hidden = true;
         patch(part, id, sent);
       } else if (answer.status < 500) {
-        if (!leaving()) location.reload(); // signed out, or the draft is no more: the page says so
+        if (!leaving()) location.reload(); // signed out, or the draft was deleted; the page says which
       } else {
         byId("save-error").hidden = false;
       }
@@ -217,8 +215,8 @@
     saving.then(() => form.requestSubmit());
   });
 
-  // A form is sent once: pressed twice, it would make two secrets, of which the first is
-  // never seen. Whoever comes back to the page may send it again.
+  // Prevents double submission, which could create two secrets and show only the second. After
+  // returning to the page, the form can be submitted again.
   document.addEventListener("submit", (event) => {
     const form = event.target;
     if (event.defaultPrevented || form.method !== "post") return;
@@ -229,14 +227,14 @@
     for (const form of document.querySelectorAll("form[data-sent]")) delete form.dataset.sent;
   });
 
-  // A file that is too large is told before it is sent: a browser that is cut off while
-  // it sends shows no answer.
+  // Reports a file that is too large before uploading it. If the server aborts an upload, the
+  // browser does not show the response.
   document.addEventListener("change", (event) => {
     const field = event.target, most = Number(field.dataset.most);
     if (most) field.setCustomValidity(field.files[0]?.size > most ? field.dataset.tooLarge : "");
   });
 
-  // A form that came back with mistakes is read from its summary.
+  // If a form has errors, the focus goes to their summary.
   const attend = () => byId("error-summary")?.focus();
   attend();
 
@@ -247,8 +245,8 @@
     const count = event.detail.target?.querySelector?.("[data-count]") || document.querySelector("[data-count]");
     if (count) say(count.textContent.trim());
   });
-  // A part that asks for itself again says what is new, and stays as it is while it
-  // is read or pressed: a selection, the focus or the press would be lost.
+  // Live fragments announce changes. They are not replaced while the user selects text, has the
+  // focus or presses a button in them.
   const news = () => new Map([...document.querySelectorAll("[data-news]")].map((part) => [part.id, part.dataset.news]));
   let heard = news();
   document.addEventListener("htmx:afterSettle", () => {
@@ -267,7 +265,7 @@
   document.addEventListener("htmx:beforeOnLoad", (event) => {
     if (leaving() && event.detail.xhr.getResponseHeader("HX-Refresh")) event.preventDefault();
   });
-  // Led elsewhere, such as to the sign-in page: the browser goes there itself.
+  // Redirected, for example to the sign-in page: let the browser navigate.
   document.addEventListener("htmx:beforeSwap", (event) => {
     const came = new URL(event.detail.xhr.responseURL, location.href);
     const asked = new URL(event.detail.pathInfo.requestPath, location.href);

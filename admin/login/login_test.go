@@ -21,7 +21,7 @@ func TestSigningIn(t *testing.T) {
 	h := admintest.NewConsole(t, admintest.Setup{})
 	b := h.NewClient(t)
 	if p := b.Get(t, "/audit?outcome=refused"); p.Location() != "/login?next=%2Faudit%3Foutcome%3Drefused" {
-		t.Errorf("asked to sign in at %q", p.Location())
+		t.Errorf("redirected to %q", p.Location())
 	}
 	wrong := b.Post(t, "/login", url.Values{
 		"email":    {"Auditor@example.com"},
@@ -38,7 +38,7 @@ func TestSigningIn(t *testing.T) {
 		"next":     {"/audit"},
 	})
 	if unknown.Status != wrong.Status || strings.ReplaceAll(unknown.Body, "nobody@", "Auditor@") != wrong.Body {
-		t.Error("somebody unknown is answered otherwise than somebody known")
+		t.Error("an unknown email gets another response than a known one")
 	}
 	for next, want := range map[string]string{
 		"/audit?x=1":               "/audit?x=1",
@@ -51,7 +51,7 @@ func TestSigningIn(t *testing.T) {
 	} {
 		b := h.NewClient(t)
 		if p := b.Post(t, "/login", url.Values{"email": {"auditor@example.com"}, "password": {admintest.Password}, "next": {next}}); p.Location() != want {
-			t.Errorf("next %q leads to %q", next, p.Location())
+			t.Errorf("next=%q redirects to %q", next, p.Location())
 		}
 	}
 	in := b.SignIn(t, "auditor@example.com")
@@ -68,10 +68,10 @@ func TestSigningIn(t *testing.T) {
 	}
 	old := h.NewClient(t)
 	if p := old.Send(t, http.MethodGet, "/", nil, http.Header{"Cookie": {c.Name + "=" + c.Value}}); p.Location() != "/login" {
-		t.Errorf("the cookie of a session that was left: %d", p.Status)
+		t.Errorf("signed-out session: got %d", p.Status)
 	}
 	if n := h.Count(t, "audit_events", "action = 'logout'"); n != 1 {
-		t.Errorf("%d times left", n)
+		t.Errorf("got %d sign-outs in the audit log", n)
 	}
 }
 
@@ -84,19 +84,19 @@ func TestProductionCookies(t *testing.T) {
 	}
 }
 
-// Where a role needs a second factor, nothing else is open until it is there; then
-// each login needs a code.
+// If a role requires a second factor, no other page is available until it is set up. Then each
+// sign-in requires a code.
 func TestSecondFactor(t *testing.T) {
 	t.Parallel()
 	h := admintest.NewConsole(t, admintest.Setup{SecondFactor: []models.Role{models.Finance}})
 	b := h.NewClient(t)
 	first := b.SignIn(t, "finance@example.com")
 	if first.Location() != "/login/second-factor?next=%2F" {
-		t.Fatalf("led to %q", first.Location())
+		t.Fatalf("redirected to %q", first.Location())
 	}
 	for _, path := range []string{"/", "/account", "/account/second-factor"} {
 		if p := b.Get(t, path); p.Status != http.StatusSeeOther || !strings.HasPrefix(p.Location(), "/login/second-factor") {
-			t.Errorf("%s is open before the second factor: %d", path, p.Status)
+			t.Errorf("%s before setting up the second factor: got %d", path, p.Status)
 		}
 	}
 	enrol := b.Get(t, "/login/second-factor")
@@ -106,7 +106,7 @@ func TestSecondFactor(t *testing.T) {
 	}
 	secret := strings.ReplaceAll(shown[1], " ", "")
 	if p := b.Post(t, "/login/second-factor", url.Values{"code": {"000000"}}); p.Status != http.StatusUnauthorized || !strings.Contains(p.Body, shown[1]) || !slices.Equal(p.Errors(), []string{"code"}) {
-		t.Errorf("a wrong first code: %d %s", p.Status, p.Text())
+		t.Errorf("wrong first code: got %d %s", p.Status, p.Text())
 	}
 	done := b.Post(t, "/login/second-factor", url.Values{"code": {h.CodeOf(t, secret)}})
 	codes := regexp.MustCompile(`<li><code>([a-z2-7]{4}(?:-[a-z2-7]{4}){3})</code>`).FindAllStringSubmatch(done.Body, -1)
@@ -120,10 +120,10 @@ func TestSecondFactor(t *testing.T) {
 	h.Time.Advance(time.Minute)
 	again := h.NewClient(t)
 	if p := again.SignIn(t, "finance@example.com"); p.Location() != "/login/code?next=%2F" {
-		t.Fatalf("led to %q", p.Location())
+		t.Fatalf("redirected to %q", p.Location())
 	}
 	if p := again.Get(t, "/account"); !strings.HasPrefix(p.Location(), "/login/code") {
-		t.Errorf("open before the code: %d", p.Status)
+		t.Errorf("page before entering the code: got %d", p.Status)
 	}
 	if p := again.Post(t, "/login/code", url.Values{"code": {"123"}}); p.Status != http.StatusUnauthorized ||
 		len(p.Values("data-errors")) != 1 || !strings.Contains(p.Body, `action="/login/code"`) {
@@ -135,10 +135,10 @@ func TestSecondFactor(t *testing.T) {
 	third := h.NewClient(t)
 	third.SignIn(t, "finance@example.com")
 	if p := third.Post(t, "/login/code", url.Values{"code": {codes[0][1]}}); p.Location() != "/" {
-		t.Errorf("a recovery code: %d %s", p.Status, p.Text())
+		t.Errorf("recovery code: got %d %s", p.Status, p.Text())
 	}
 	if p := third.Get(t, "/account"); !slices.Equal(p.Values("data-recovery-left"), []string{"9"}) {
-		t.Errorf("the codes that are left: %s", p.Text())
+		t.Errorf("remaining recovery codes: %s", p.Text())
 	}
 	fourth := h.NewClient(t)
 	fourth.SignIn(t, "finance@example.com")
@@ -147,7 +147,7 @@ func TestSecondFactor(t *testing.T) {
 	}
 	if p := fourth.Post(t, "/login/code", url.Values{"code": {"000000"}}); p.Status != http.StatusUnauthorized &&
 		p.Status != http.StatusSeeOther {
-		t.Errorf("the sixth code: %d", p.Status)
+		t.Errorf("sixth code: got %d", p.Status)
 	}
 	if p := fourth.Get(t, "/login/code"); p.Location() != "/login?next=%2Flogin%2Fcode" {
 		t.Errorf("after five wrong codes: %d %q", p.Status, p.Location())
@@ -180,10 +180,10 @@ func TestThrottledLogin(t *testing.T) {
 		t.Errorf("%d, Retry-After %q: %s", p.Status, p.Header.Get("Retry-After"), p.Text())
 	}
 	if p := from("198.51.100.2"); p.Status != http.StatusUnauthorized {
-		t.Errorf("from another address: %d", p.Status)
+		t.Errorf("from another address: got %d", p.Status)
 	}
 	if n := h.Count(t, "audit_events", "address = '198.51.100.1'"); n != 6 {
-		t.Errorf("%d refusals of the address are in the audit trail", n)
+		t.Errorf("got %d rejections for the address in the audit log", n)
 	}
 }
 
@@ -218,7 +218,7 @@ func TestInvitation(t *testing.T) {
 		t.Errorf("%d %s", p.Status, p.Text())
 	}
 	if p := guest.Get(t, link); p.Status != http.StatusNotFound {
-		t.Errorf("the link again: %d", p.Status)
+		t.Errorf("using the link again: got %d", p.Status)
 	}
 	h.Reload(t)
 	guest.SignIn(t, "new@example.com")
@@ -229,7 +229,7 @@ func TestInvitation(t *testing.T) {
 	account := guest.Get(t, "/account")
 	for _, role := range web.ScopeLabels(found.Roles, web.PartnerNames{partner: "harbour-leads"}) {
 		if !strings.Contains(account.Body, "<li>"+role+"</li>") {
-			t.Errorf("%q is not among the roles: %s", role, account.Text())
+			t.Errorf("role %q is missing: %s", role, account.Text())
 		}
 	}
 	if p := b.Get(t, web.StaffURL(found.ID)+"/access"); !strings.Contains(p.Body, "harbour-leads") ||

@@ -35,7 +35,7 @@ func TestJump(t *testing.T) {
 			t.Errorf("%.30q: %d", q, p.Status)
 		}
 	}
-	// A rate card's id leads to the draft, or to the version that it became.
+	// The id of a rate card redirects to its draft, or to its version once published.
 	draft, err := h.Options.Prices.CreateDraft(t.Context(), "Spring", 0)
 	if err != nil {
 		t.Fatal(err)
@@ -56,11 +56,11 @@ func TestJump(t *testing.T) {
 			}
 		}
 		if p := b.Get(t, "/jump?q="+card); !strings.HasPrefix(p.Location(), "/audit?object=rc_") {
-			t.Errorf("whoever sees no prices is led to %q", p.Location())
+			t.Errorf("user without pricing.read is redirected to %q", p.Location())
 		}
 	}
 	if p := h.SignedInAs(t, models.Finance).Get(t, "/jump?q="+person); p.Status == http.StatusSeeOther &&
 		strings.HasPrefix(p.Location(), "/staff") {
-		t.Error("finance is led to a page that it may not see")
+		t.Error("finance is redirected to a page that it may not see")
 	}
 }

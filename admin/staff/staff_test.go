@@ -17,8 +17,8 @@ import (
 	"github.com/pingpost/pingpost/models"
 )
 
-// stepUp: what changes who can do what asks again after ten minutes.
-func TestStaffChangesAskAgain(t *testing.T) {
+// Changes to users require a step-up ten minutes after signing in.
+func TestStaffChangesRequireStepUp(t *testing.T) {
 	t.Parallel()
 	h := admintest.NewConsole(t, admintest.Setup{})
 	b := h.SignedInAs(t, models.Administrator)
@@ -32,7 +32,7 @@ func TestStaffChangesAskAgain(t *testing.T) {
 	}
 	h.Time.Advance(11 * time.Minute)
 	if p := b.Get(t, path); !strings.Contains(p.Body, `name="proof"`) {
-		t.Error("the form does not ask")
+		t.Error("the form has no step-up field")
 	}
 	for _, wrong := range []string{"", "wrong"} {
 		if p := b.Post(t, path+"/roles", roles(wrong)); p.Status != http.StatusUnprocessableEntity ||
@@ -41,13 +41,13 @@ func TestStaffChangesAskAgain(t *testing.T) {
 		}
 	}
 	if h.Count(t, "staff_roles", "role = 'finance' AND staff_id = $1", h.People[models.Auditor].ID) != 0 {
-		t.Fatal("changed without a proof")
+		t.Fatal("the change was made without a step-up")
 	}
 	if p := b.Post(t, path+"/roles", roles(admintest.Password)); p.Status != http.StatusSeeOther {
 		t.Errorf("%d %s", p.Status, p.Text())
 	}
 	if p := b.Get(t, path); strings.Contains(p.Body, `name="proof"`) {
-		t.Error("the form asks again at once")
+		t.Error("the form has a step-up field right after a step-up")
 	}
 	h.Time.Advance(11 * time.Minute)
 	if p := b.Get(t, "/account/second-factor"); p.Location() != "/account/confirm?next=%2Faccount%2Fsecond-factor" {
@@ -71,9 +71,9 @@ func versionOf(h *admintest.Console, t *testing.T, role models.Role) int {
 	return p.RowVersion
 }
 
-// Two administrators change one person: the second is shown the other's change, and
-// nothing is overwritten unless they send it again.
-func TestTwoChangeOnePerson(t *testing.T) {
+// If two administrators change a user, the second sees the first change, and overwrites it only by
+// submitting again.
+func TestConcurrentRoleChangesConflict(t *testing.T) {
 	t.Parallel()
 	h := admintest.NewConsole(t, admintest.Setup{})
 	h.AddStaff(t, "second@example.com", models.StaffRole{Role: models.Administrator})
@@ -92,19 +92,19 @@ func TestTwoChangeOnePerson(t *testing.T) {
 		t.Fatalf("%d %s", p.Status, p.Text())
 	}
 	if h.Count(t, "staff_roles", "staff_id = $1 AND role = 'finance'", h.People[models.Auditor].ID) != 1 {
-		t.Error("the other's change was overwritten")
+		t.Error("the first change was overwritten")
 	}
 	fresh := regexp.MustCompile(`name="version" value="(\d+)"`).FindStringSubmatch(p.Body)
 	if fresh == nil || fresh[1] == stale {
 		t.Fatalf("the form's version is %v", fresh)
 	}
 	if p := second.Post(t, path+"/roles", url.Values{"version": {fresh[1]}, "role": {"pricing_manager"}}); p.Status != http.StatusSeeOther {
-		t.Errorf("sent again: %d %s", p.Status, p.Text())
+		t.Errorf("submitted again: got %d %s", p.Status, p.Text())
 	}
 	h.CheckAuditTrail(t)
 }
 
-// What the rules refuse is said on the person's page, and is in the audit trail.
+// Rejected changes are shown on the user's page and recorded in the audit log.
 func TestRulesOfStaff(t *testing.T) {
 	t.Parallel()
 	h := admintest.NewConsole(t, admintest.Setup{})
@@ -112,10 +112,10 @@ func TestRulesOfStaff(t *testing.T) {
 	self, other := "/staff/"+h.StaffID(models.Administrator), "/staff/"+h.StaffID(models.Auditor)
 	const roleBox = `type="checkbox"`
 	if p := b.Get(t, self); !slices.Equal(p.Values("data-notice"), []string{"info"}) || strings.Contains(p.Body, roleBox) {
-		t.Errorf("one's own roles are not locked: %s", p.Text())
+		t.Errorf("the user's own roles are not locked: %s", p.Text())
 	}
 	if p := b.Get(t, other); len(p.Values("data-notice")) != 0 || !strings.Contains(p.Body, roleBox) {
-		t.Errorf("another's roles are locked: %s", p.Text())
+		t.Errorf("another user's roles are locked: %s", p.Text())
 	}
 	for path, c := range map[string]struct {
 		form   url.Values
@@ -136,11 +136,11 @@ func TestRulesOfStaff(t *testing.T) {
 			t.Errorf("%s: %d %s", path, p.Status, p.Text())
 		}
 		if n := h.Count(t, "audit_events", "outcome = 'refused' AND object_kind = 'route' AND reason LIKE $1 || ':%'", c.reason); n != 1 {
-			t.Errorf("%s: %d refusals %q in the audit trail", path, n, c.reason)
+			t.Errorf("%s: got %d rejections with reason %q in the audit log", path, n, c.reason)
 		}
 	}
 	if n := h.Count(t, "audit_events", "outcome = 'refused' AND object_kind = 'route'"); n != 3 {
-		t.Errorf("%d refusals are in the audit trail", n)
+		t.Errorf("got %d rejections in the audit log", n)
 	}
 	auditor := h.SignedInAs(t, models.Auditor)
 	if p := b.Post(t, other+"/deactivate", url.Values{"version": {"1"}, "name": {"somebody"}}); p.Status != http.StatusUnprocessableEntity || !slices.Equal(p.Errors(), []string{"name"}) || !strings.Contains(p.Body, "auditor@example.com") {
@@ -150,7 +150,7 @@ func TestRulesOfStaff(t *testing.T) {
 		t.Errorf("%d %s", p.Status, p.Text())
 	}
 	if p := auditor.Get(t, "/"); !strings.HasPrefix(p.Location(), "/login") {
-		t.Errorf("somebody who was deactivated still sees %d", p.Status)
+		t.Errorf("deactivated user got %d", p.Status)
 	}
 	if p := b.Post(t, other+"/reactivate", url.Values{"version": {"2"}}); p.Status != http.StatusSeeOther {
 		t.Errorf("%d %s", p.Status, p.Text())
@@ -166,13 +166,13 @@ func TestRulesOfStaff(t *testing.T) {
 		t.Errorf("%d %s", p.Status, p.Text())
 	}
 	if p := auditor.Get(t, "/"); !strings.HasPrefix(p.Location(), "/login") {
-		t.Errorf("a session that was ended still sees %d", p.Status)
+		t.Errorf("revoked session got %d", p.Status)
 	}
 	h.CheckAuditTrail(t)
 }
 
-// A role that is taken away holds no longer, once the node has heard of it.
-func TestRolesAreInForce(t *testing.T) {
+// A removed role has no effect once the node has reloaded its access.
+func TestRemovedRoleHasNoEffect(t *testing.T) {
 	t.Parallel()
 	h := admintest.NewConsole(t, admintest.Setup{})
 	b := h.SignedInAs(t, models.Auditor)
@@ -192,8 +192,8 @@ func TestRolesAreInForce(t *testing.T) {
 	}
 }
 
-// A role at one partner shows that partner's part, and of the whole platform nothing.
-func TestARoleAtOnePartner(t *testing.T) {
+// A role for one partner shows only that partner, and nothing that concerns the whole platform.
+func TestRoleForOnePartner(t *testing.T) {
 	t.Parallel()
 	h := admintest.NewConsole(t, admintest.Setup{})
 	mine, theirs := h.AddPartner(t, "mine"), h.AddPartner(t, "theirs")
@@ -213,11 +213,11 @@ func TestARoleAtOnePartner(t *testing.T) {
 		}
 	}
 	if p := b.Post(t, "/audit/verify", nil); p.Status != http.StatusForbidden {
-		t.Errorf("verifying everybody's trail: %d", p.Status)
+		t.Errorf("verifying the audit log: got %d", p.Status)
 	}
 	p := b.Get(t, "/audit")
 	if mine, theirs := id.Format(id.Partner, mine), id.Format(id.Partner, theirs); !strings.Contains(p.Body, mine) || strings.Contains(p.Body, theirs) || strings.Contains(p.Body, "administrator@example.com") {
-		t.Errorf("sees %s", p.Text())
+		t.Errorf("the page shows another partner: %s", p.Text())
 	}
 	if p := b.Get(t, "/audit?object="+id.Format(id.Partner, theirs)); strings.Count(p.Body, `class="more"`) != 0 {
 		t.Errorf("finds another partner's events: %s", p.Text())

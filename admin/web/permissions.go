@@ -59,7 +59,7 @@ var permissionLabels = map[string]string{
 	"payouts, write":        "create returns, adjust balances and prepare payout runs",
 	"payouts, approve":      "decide on returns, and approve and pay payout runs",
 	"reconciliation, read":  "view reconciliations",
-	"reconciliation, write": "reconcile partners' files",
+	"reconciliation, write": "reconcile files from partners",
 }
 
 // PermissionLabel returns the label of a permission. It completes the sentence "allows you to …".

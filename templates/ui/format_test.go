@@ -30,7 +30,7 @@ func TestFigures(t *testing.T) {
 		-100000000: "−1,000,000.00",
 	} {
 		if got := Amount(money.Amount{Minor: minor, Currency: money.GBP}); got != want {
-			t.Errorf("amount(%d) = %s, want %s", minor, got, want)
+			t.Errorf("Amount(%d) = %s, want %s", minor, got, want)
 		}
 	}
 }
@@ -56,7 +56,7 @@ func TestTimes(t *testing.T) {
 		125 * time.Minute:        "2 h 05 min",
 	} {
 		if got := DurationText(d); got != want {
-			t.Errorf("Took(%v) = %s, want %s", d, got, want)
+			t.Errorf("DurationText(%v) = %s, want %s", d, got, want)
 		}
 	}
 }
@@ -66,7 +66,7 @@ func TestScale(t *testing.T) {
 	for _, most := range []int64{0, 1, 2, 3, 8, 9, 10, 11, 99, 101, 13324, 1 << 40} {
 		top := Chart{Series: []Series{{Values: []int64{0, most}}}}.top()
 		if top < most || top%2 != 0 || (most > 4 && top > 2*most) {
-			t.Errorf("the scale for %d ends at %d", most, top)
+			t.Errorf("top for %d = %d", most, top)
 		}
 	}
 }
@@ -76,7 +76,7 @@ func TestTicksStandUnderTheirSteps(t *testing.T) {
 		c := Chart{Labels: make([]string, steps)}
 		ticks := c.ticks()
 		if len(ticks) > 5 || (steps > 0) != (len(ticks) > 0) {
-			t.Errorf("%d steps have %d ticks", steps, len(ticks))
+			t.Errorf("%d steps: got %d ticks", steps, len(ticks))
 		}
 		if slices.ContainsFunc(ticks, func(one tick) bool { return len(one.at) > len("100.0%") }) {
 			t.Errorf("%d steps: %v", steps, ticks)
