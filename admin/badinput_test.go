@@ -15,8 +15,8 @@ import (
 	"github.com/pingpost/pingpost/models"
 )
 
-// Every form, with what no form of ours sends: the answer says what to mend and
-// keeps what was typed, nothing is written, and nothing breaks.
+// TestBadForms submits invalid values to all forms. The response names the errors and keeps the
+// values, nothing is written, and nothing panics.
 func TestBadForms(t *testing.T) {
 	t.Parallel()
 	h := admintest.NewConsole(t, admintest.Setup{})
@@ -71,7 +71,7 @@ func TestBadForms(t *testing.T) {
 			switch p.Status {
 			case http.StatusBadRequest, http.StatusUnauthorized, http.StatusNotFound, http.StatusConflict, http.StatusRequestEntityTooLarge, http.StatusUnprocessableEntity, http.StatusTooManyRequests:
 			case http.StatusSeeOther:
-				if r.Login == "" { // whoever has signed in is led away from signing in
+				if r.Login == "" { // signed-in users are redirected from the sign-in pages
 					t.Errorf("%s: %s leads to %s", name, r.Path, p.Location())
 				}
 			default:
@@ -92,7 +92,7 @@ func TestBadForms(t *testing.T) {
 	h.CheckAuditTrail(t)
 }
 
-// What is no form is refused, also where no field is read, once it is known that the user may
+// A malformed form is rejected, even if no field is read, once the user is known to be allowed to
 // send one.
 func TestMalformedForm(t *testing.T) {
 	t.Parallel()
@@ -216,7 +216,7 @@ func TestRejectedFormKeepsInput(t *testing.T) {
 	}
 }
 
-// A database that is away is said so, and nobody is signed out by it.
+// If the database is unavailable, pages say so, and users stay signed in.
 func TestWithoutADatabase(t *testing.T) {
 	t.Parallel()
 	h := admintest.NewConsole(t, admintest.Setup{})

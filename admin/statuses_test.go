@@ -29,9 +29,8 @@ const statusFile = "testdata/statuses.txt"
 
 var anyID = regexp.MustCompile(`\b([a-z]{2})_[0-9A-Z]{26}`)
 
-// TestStatuses asks for every route as every role, at all partners and at one, and as
-// nobody; with other methods, and at addresses that are nearly right. The statuses are
-// those of the file.
+// TestStatuses requests all routes with each role, for all partners and for one, and without signing
+// in. It also tries other methods and slightly wrong URLs. The file contains the expected statuses.
 func TestStatuses(t *testing.T) {
 	t.Parallel()
 	b := admintest.NewConsoleWithDeliveries(t)

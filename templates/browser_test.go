@@ -18,8 +18,8 @@ import (
 // policy is the console's: nothing from elsewhere, nothing in the page itself.
 const policy = "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; font-src 'self'; connect-src 'self'; form-action 'self'; base-uri 'none'; frame-ancestors 'none'"
 
-// serve shows each sample at the address of its name; a form's address answers
-// with the overview, and what a page asks for by itself with its fragment. A search for "signed out" or "broken" ends like that.
+// serve serves each sample page under its name. Forms are answered with the overview, and live
+// URLs with their fragments. A search for "signed out" or "broken" simulates that failure.
 func serve(t *testing.T) *httptest.Server {
 	t.Helper()
 	if err := assets.Check(); err != nil {

@@ -62,7 +62,7 @@ func staff() map[string]templ.Component {
 	nothing := none
 	nothing.Search, nothing.State = "zebra", ui.ListState{Filtered: true, ClearURL: "/staff"}
 	invite := staffview.StaffInviteView{
-		Shell:  shell("Invite somebody", "staff", staffCrumb),
+		Shell:  shell("Invite user", "staff", staffCrumb),
 		Action: "/staff/invite",
 		Cancel: "/staff",
 		Roles:  roles(),
@@ -103,7 +103,7 @@ func roles() []ui.RoleChoice {
 		{
 			Value:    "manager",
 			Label:    "Account manager",
-			Hint:     "Takes on partners, their accounts and secrets.",
+			Hint:     "Onboards partners and manages their accounts, signing and secrets.",
 			Selected: true,
 			Scopable: true,
 			Some:     true,
@@ -129,7 +129,7 @@ func person() map[string]templ.Component {
 		}
 	}
 	deactivate := confirm("Deactivate Grace Hopper", "deactivate", "Grace Hopper",
-		"She is signed out everywhere at once, and cannot sign in. What she did stays in the audit trail. She can be reactivated.",
+		"She is signed out on all devices and cannot sign in until an administrator reactivates her. Her actions stay in the audit log.",
 		"Deactivate")
 	reset := confirm("Reset the second factor of Grace Hopper", "reset", "",
 		"Her authenticator and recovery codes stop working, and she is signed out everywhere. At her next sign-in she pairs a new one.",
@@ -198,7 +198,7 @@ func access() templ.Component {
 				Role:   "Account manager",
 				Policy: "p, manager, secret, change",
 			},
-			{What: "Read the audit trail", Where: "all partners", Role: "Auditor", Policy: "p, auditor, audit, read"},
+			{What: "view the audit log", Where: "all partners", Role: "Auditor", Policy: "p, auditor, audit, read"},
 		},
 		Denied: []staffview.Permission{
 			{What: "Publish a rate card", Role: "Pricing"},

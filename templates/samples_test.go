@@ -248,7 +248,7 @@ func audits() map[string]templ.Component {
 		Kinds:    []ui.Option{{Value: "partner", Label: "Partner"}, {Value: "staff", Label: "Staff"}},
 		Outcomes: []ui.Option{
 			{Value: "done", Label: "Done"},
-			{Value: "refused", Label: "Refused"},
+			{Value: "refused", Label: "Rejected"},
 			{Value: "failed", Label: "Failed"},
 		},
 		Events: events(),

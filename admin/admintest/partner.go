@@ -37,8 +37,8 @@ func NewConsoleWithPartner(t *testing.T) ConsoleWithPartner {
 	return o
 }
 
-// AddSellingPartner adds partners. One of them has sold for a month and is rotating its secret.
-// It returns the address of its page.
+// AddSellingPartner adds partners. One has sold for a month and is rotating its secret. It returns
+// the URL of that partner's page.
 func (h *Console) AddSellingPartner(t *testing.T) (path string) {
 	t.Helper()
 	ctx, by := t.Context(), h.Options.Partners.By(audit.Actor{

@@ -9,7 +9,8 @@ import (
 	"github.com/pingpost/pingpost/templates/ui"
 )
 
-// AcceptsUnsigned reports whether a signing mode other than the default accepts unsigned posts.
+// AcceptsUnsigned reports whether a signing mode accepts unsigned posts. It is false for a mode that
+// is inherited.
 func AcceptsUnsigned(m models.SigningMode) bool {
 	return m == models.SigningOff || m == models.SigningReportOnly
 }

@@ -76,7 +76,7 @@ func (k *Request) Shell(title string, above ...ui.Link) ui.Shell {
 	return s
 }
 
-// path returns the URL that shows this page again, or "/" if there is none, as after a form.
+// path returns the URL that shows this page again, or "/" if no URL does, as after a form.
 func (k *Request) path() string {
 	if k.R.Method != http.MethodGet || k.R.Pattern == "/" || strings.HasPrefix(k.R.URL.Path, "/invite/") {
 		return "/"

@@ -447,7 +447,7 @@ func FieldErrorMessage(id, field, text string) templ.Component {
 	})
 }
 
-// Checkboxes renders options; any number can be chosen.
+// Checkboxes renders options for multiple choice.
 func Checkboxes(f Field) templ.Component {
 	return templruntime.GeneratedTemplate(func(templ_7745c5c3_Input templruntime.GeneratedComponentInput) (templ_7745c5c3_Err error) {
 		templ_7745c5c3_W, ctx := templ_7745c5c3_Input.Writer, templ_7745c5c3_Input.Context
@@ -477,7 +477,7 @@ func Checkboxes(f Field) templ.Component {
 	})
 }
 
-// Radios renders options; one can be chosen, each with its hint.
+// Radios renders options for single choice, each with its hint.
 func Radios(f Field) templ.Component {
 	return templruntime.GeneratedTemplate(func(templ_7745c5c3_Input templruntime.GeneratedComponentInput) (templ_7745c5c3_Err error) {
 		templ_7745c5c3_W, ctx := templ_7745c5c3_Input.Writer, templ_7745c5c3_Input.Context
