@@ -37,20 +37,20 @@ func TestBadForms(t *testing.T) {
 	}
 	scoped := url.Values{"email": {"x@example.com"}, "name": {"X"}, "role": {"finance"}, "scope-finance": {"some"}}
 	for name, body := range map[string]string{
-		"nothing":             "",
-		"empty fields":        everywhere("").Encode(),
-		"long fields":         everywhere(strings.Repeat("x", 10_000)).Encode(),
-		"hostile":             everywhere(admintest.HostileText).Encode(),
-		"NUL":                 everywhere("a\x00b").Encode(),
-		"no UTF-8":            "email=%ff%fe&name=%c3%28&role=%ff&proof=%ff&code=%ff&password=%ff&again=%ff",
-		"bad escapes":         "email=%zz&name=%",
-		"a megabyte":          "email=x%40example.com&name=" + strings.Repeat("x", 1<<20),
-		"ten thousand fields": strings.Repeat("role=finance&", 10_000),
-		"another kind":        `{"email":"x@example.com"}`,
-		"a role for nobody":   scoped.Encode(),
-		"an unknown partner":  scoped.Encode() + "&partners-finance=" + url.QueryEscape(admintest.HostileText),
-		"a stale version":     "version=-1&role=finance",
-		"a huge version":      "version=99999999999999999999&role=finance",
+		"nothing":               "",
+		"empty fields":          everywhere("").Encode(),
+		"long fields":           everywhere(strings.Repeat("x", 10_000)).Encode(),
+		"hostile":               everywhere(admintest.HostileText).Encode(),
+		"NUL":                   everywhere("a\x00b").Encode(),
+		"no UTF-8":              "email=%ff%fe&name=%c3%28&role=%ff&proof=%ff&code=%ff&password=%ff&again=%ff",
+		"bad escapes":           "email=%zz&name=%",
+		"a megabyte":            "email=x%40example.com&name=" + strings.Repeat("x", 1<<20),
+		"ten thousand fields":   strings.Repeat("role=finance&", 10_000),
+		"another kind":          `{"email":"x@example.com"}`,
+		"a role for no partner": scoped.Encode(),
+		"an unknown partner":    scoped.Encode() + "&partners-finance=" + url.QueryEscape(admintest.HostileText),
+		"a stale version":       "version=-1&role=finance",
+		"a huge version":        "version=99999999999999999999&role=finance",
 	} {
 		for _, r := range admin.Routes(h.Options) {
 			if r.Method != http.MethodPost || r.Path == "/logout" || r.Path == "/theme" ||

@@ -19,7 +19,7 @@ func TestEvenTheOwnerCannotRewriteHistory(t *testing.T) {
 			conn := testkit.Connect(t, url)
 			putLead(t, conn, uuid.New(), false, testkit.StartTime())
 			exec(t, conn, `INSERT INTO audit_events (at, actor, role, action, object_kind, object_id, partner_id, reason, address, request_id, outcome, prev_hash, hash)
-				VALUES (now(), 'somebody', '', 'partner.approve', 'partner', '', NULL, '', '', '', 'done', sha256($1), sha256($1))`, []byte(name))
+				VALUES (now(), 'ann', '', 'partner.approve', 'partner', '', NULL, '', '', '', 'done', sha256($1), sha256($1))`, []byte(name))
 			for _, table := range []string{"ledger_entries", "consents", "audit_events"} {
 				rejects(t, conn, insufficientPrivilege, "", `UPDATE `+table+` SET partner_id = gen_random_uuid()`)
 				rejects(t, conn, insufficientPrivilege, "", `DELETE FROM `+table)

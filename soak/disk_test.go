@@ -33,7 +33,7 @@ func TestFullDisk(t *testing.T) {
 		if err := os.Remove(ballast); err != nil {
 			t.Fatal(err)
 		}
-		// Without room for its log Postgres gives up, and whoever watches over it
+		// Without room for its log Postgres gives up, and its supervisor
 		// starts it again.
 		select {
 		case <-p.postgres.Done():

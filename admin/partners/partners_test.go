@@ -201,7 +201,7 @@ func TestPartnerFormErrors(t *testing.T) {
 			"version": {version},
 			"signing": {"sometimes"},
 		}, "signing"},
-		"a short secret":     {o.PartnerURL + "/secrets/new", url.Values{"import": {"short"}}, "import"},
+		"a short secret":     {o.PartnerURL + "/secrets/new", url.Values{"import": {"tooshort"}}, "import"},
 		"a weak secret":      {o.PartnerURL + "/secrets/new", url.Values{"import": {strings.Repeat("ab", 20)}}, "import"},
 		"an unknown overlap": {o.PartnerURL + "/secrets/rotate", url.Values{"overlap": {"a year"}}, "overlap"},
 		"no body to check":   {o.PartnerURL + "/check", url.Values{"timestamp": {"1"}, "signature": {"x"}}, "body"},

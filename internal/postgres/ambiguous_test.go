@@ -68,7 +68,7 @@ func TestAmbiguousForReal(t *testing.T) {
 		_, err := d.Pool.Exec(ctx, sql, args...)
 		return err
 	}
-	// meanwhile disturbs a running statement. Each has a name in
+	// disturb runs a statement and disturbs it. Each has a name in
 	// it: the server goes on sleeping when the caller has gone.
 	meanwhile := func(ctx context.Context, name string, do func(), args ...any) error {
 		ended := make(chan error, 1)
@@ -95,22 +95,22 @@ func TestAmbiguousForReal(t *testing.T) {
 			return exec(t.Context(), insertPartner, uuid.New(), "Wrong Slug", "", "required", "")
 		}},
 		{"the backend was killed", true, func() error {
-			return meanwhile(t.Context(), "killed", func() {
+			return disturb(t.Context(), "killed", func() {
 				d.Exec(t,
 					`SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE query LIKE '%AS killed' AND pid <> pg_backend_pid()`)
 			})
 		}},
 		{"the statement was cancelled", true, func() error {
-			return meanwhile(t.Context(), "cancelled", func() {
+			return disturb(t.Context(), "cancelled", func() {
 				d.Exec(t,
 					`SELECT pg_cancel_backend(pid) FROM pg_stat_activity WHERE query LIKE '%AS cancelled' AND pid <> pg_backend_pid()`)
 			})
 		}},
-		{"the caller gave up", true, func() error { return meanwhile(bounded, "given_up", cancel) }},
-		{"the network went", true, func() error { return meanwhile(t.Context(), "cut_off", proxy.Down) }},
+		{"the caller gave up", true, func() error { return disturb(bounded, "given_up", cancel) }},
+		{"the network went", true, func() error { return disturb(t.Context(), "cut_off", proxy.Down) }},
 		{"the network went under a prepared statement", true, func() error {
 			proxy.Up()
-			return meanwhile(t.Context(), "prepared", proxy.Down, pgx.QueryExecModeCacheStatement)
+			return disturb(t.Context(), "prepared", proxy.Down, pgx.QueryExecModeCacheStatement)
 		}},
 		{"the network is away", false, func() error { return exec(t.Context(), `SELECT 1`) }},
 		{"the network is back, a constraint rejects", false, func() error {

@@ -76,7 +76,7 @@ func has(p *browser.Page, selector string) bool {
 	return browser.Eval[bool](p, fmt.Sprintf("document.querySelector(%q) !== null", selector))
 }
 
-// quiet forgets that the browser saw a page with a status of refusal, and fails for
+// quiet forgets that the browser saw a page with an error status, and fails for
 // anything else that it said.
 func quiet(t *testing.T, p *browser.Page) {
 	t.Helper()

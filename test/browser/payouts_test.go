@@ -181,7 +181,7 @@ func payoutsWithoutScript(t *testing.T, chromium *browser.Browser) {
 	}
 }
 
-// workIsHeard tells whoever does not see the page of each row that changes, not of the
+// workIsHeard checks that screen readers announce each row that changes, not the
 // first alone.
 func workIsHeard(t *testing.T, chromium *browser.Browser) {
 	c := admintest.NewConsoleWithLedger(t)

@@ -185,8 +185,8 @@ func atComparison(t *testing.T, chromium *browser.Browser) (b admintest.ConsoleW
 	return b, p, held
 }
 
-// leavesInPeace has a comparison end while its page is being left: that the page would
-// come anew does not keep anybody on it.
+// leavesInPeace ends a comparison while the user leaves its page. The page would reload;
+// that must not keep the user on it.
 func leavesInPeace(t *testing.T, chromium *browser.Browser) {
 	b, p, _ := atComparison(t, chromium)
 	part, next := testkit.Connect(t, b.RootURL), testkit.Connect(t, b.RootURL)
@@ -209,8 +209,8 @@ func leavesInPeace(t *testing.T, chromium *browser.Browser) {
 	p.Wait(`location.pathname === "/payouts"`)
 }
 
-// pressedWhileItComes lets the part with the button come anew between the press and the
-// letting go: the press counts all the same. Some browsers give what is pressed no focus.
+// pressedWhileItComes lets the part with the button reload between the press and the
+// release: the click still counts. Some browsers give what is pressed no focus.
 func pressedWhileItComes(t *testing.T, chromium *browser.Browser) {
 	b, p, held := atComparison(t, chromium)
 	browser.Eval[bool](p, `(() => {

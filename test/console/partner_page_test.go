@@ -59,7 +59,7 @@ func code(t testing.TB, page, id string) string {
 
 // TestSamplesOfPartnersPage runs what the page shows as it is served, with nothing
 // filled in but the secret: each sample must deliver a signed lead. PHP and C# are
-// run by nobody here; that they are sound is tested, as far as it can be, in api.
+// not run here; that they are sound is tested, as far as it can be, in api.
 func TestSamplesOfPartnersPage(t *testing.T) {
 	t.Parallel()
 	n := node.Start(t, node.OnMachineClock)

@@ -60,7 +60,7 @@ func tryRestart(t *testing.T, n *node.Node) error {
 	return err
 }
 
-// What a partner has of its own and nobody understands costs that partner its
+// Partner pricing that cannot be read costs that partner its
 // price. It must not cost the others their pings, nor a node its restart.
 func TestPricesThatAreNotUnderstood(t *testing.T) {
 	t.Parallel()
@@ -89,7 +89,7 @@ func TestPricesThatAreNotUnderstood(t *testing.T) {
 }
 
 // A secret that no platform key opens costs its partner's posts: posts are told
-// of it, a start with the wrong keys is refused, and pings go on.
+// of it, a start with the wrong keys fails, and pings go on.
 func TestSecretsThatCannotBeRead(t *testing.T) {
 	t.Parallel()
 	n := node.Start(t)

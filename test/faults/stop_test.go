@@ -114,7 +114,7 @@ func TestStopWaits(t *testing.T) {
 }
 
 // TestStopCutsOff stops a node whose client never finishes: after the grace it
-// says so and goes all the same.
+// logs it and still stops.
 func TestStopCutsOff(t *testing.T) {
 	t.Parallel()
 	n := node.Start(t, func(n *node.Node) { n.Config.HTTP.ShutdownGrace = 200 * time.Millisecond })

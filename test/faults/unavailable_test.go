@@ -13,7 +13,7 @@ import (
 )
 
 // TestDatabaseAway cuts the database off a running node, and then only holds up
-// what is sent: pings do not notice, posts are refused in bounded time and are
+// what is sent: pings do not notice, posts are rejected in bounded time and are
 // taken as soon as the database is back.
 func TestDatabaseAway(t *testing.T) {
 	t.Parallel()
@@ -49,7 +49,7 @@ func TestDatabaseAway(t *testing.T) {
 				}
 				all.Go(func() {
 					n.CheckUnavailable(t, n.Post(t, n.Off, used), spec.NotSaved)
-				}) // nobody can say that it was delivered
+				}) // the node cannot know that it was delivered
 				all.Wait()
 			})
 			if took := (clock.System{}).Now().Sub(started); took > c.within {

@@ -19,7 +19,7 @@ import (
 )
 
 // The key is rotated, the leads are moved on while posts arrive, the move is
-// stopped halfway twice, and the old version is shut off: nobody notices, and
+// stopped halfway twice, and the old version is shut off: no client notices, and
 // every lead can be read.
 func TestLeadsMoveUnderLoad(t *testing.T) {
 	t.Parallel()
