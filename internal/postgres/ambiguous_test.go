@@ -68,9 +68,9 @@ func TestAmbiguousForReal(t *testing.T) {
 		_, err := d.Pool.Exec(ctx, sql, args...)
 		return err
 	}
-	// disturb runs a statement and disturbs it. Each has a name in
-	// it: the server goes on sleeping when the caller has gone.
-	meanwhile := func(ctx context.Context, name string, do func(), args ...any) error {
+	// disturb runs a statement and interrupts it. Statements have names, because the
+	// server continues to sleep after the caller has gone.
+	disturb := func(ctx context.Context, name string, do func(), args ...any) error {
 		ended := make(chan error, 1)
 		go func() { ended <- exec(ctx, `SELECT pg_sleep(60) AS `+name, args...) }()
 		testkit.Eventually(t, within, "the statement is at work", func() bool {
