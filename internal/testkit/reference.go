@@ -10,7 +10,7 @@ import (
 func Reference(t *testing.T, path, page string) {
 	t.Helper()
 	if os.Getenv("UPDATE_REFERENCE") != "" {
-		if err := os.WriteFile(path, []byte(page), 0o644); err != nil { //nolint:gosec // documentation is for everyone
+		if err := os.WriteFile(path, []byte(page), 0o644); err != nil {
 			t.Fatal(err)
 		}
 	}
