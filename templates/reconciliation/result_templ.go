@@ -328,7 +328,7 @@ func coverage(r *Result) templ.Component {
 }
 
 func findingSumColumns(head string) []ui.Column {
-	return []ui.Column{{Label: head}, {Label: "Lines", Number: true}, {Label: "File amount", Number: true}, {Label: "Ledger amount", Number: true}, {Label: "Difference", Number: true}}
+	return []ui.Column{{Label: head}, {Label: "Lines", Number: true}, {Label: "File", Number: true}, {Label: "Ledger", Number: true}, {Label: "Difference", Number: true}}
 }
 
 func reconciliationSums(caption, head string, sums []Sum) templ.Component {
@@ -546,7 +546,7 @@ func reconciliationSums(caption, head string, sums []Sum) templ.Component {
 							}
 							return nil
 						})
-						templ_7745c5c3_Err = ui.NumberCell("File amount").Render(templ.WithChildren(ctx, templ_7745c5c3_Var25), templ_7745c5c3_Buffer)
+						templ_7745c5c3_Err = ui.NumberCell("File").Render(templ.WithChildren(ctx, templ_7745c5c3_Var25), templ_7745c5c3_Buffer)
 						if templ_7745c5c3_Err != nil {
 							return templ_7745c5c3_Err
 						}
@@ -572,7 +572,7 @@ func reconciliationSums(caption, head string, sums []Sum) templ.Component {
 							}
 							return nil
 						})
-						templ_7745c5c3_Err = ui.NumberCell("Ledger amount").Render(templ.WithChildren(ctx, templ_7745c5c3_Var26), templ_7745c5c3_Buffer)
+						templ_7745c5c3_Err = ui.NumberCell("Ledger").Render(templ.WithChildren(ctx, templ_7745c5c3_Var26), templ_7745c5c3_Buffer)
 						if templ_7745c5c3_Err != nil {
 							return templ_7745c5c3_Err
 						}
@@ -621,7 +621,7 @@ func reconciliationSums(caption, head string, sums []Sum) templ.Component {
 							}
 							return nil
 						})
-						templ_7745c5c3_Err = ui.NumberCell("File amount").Render(templ.WithChildren(ctx, templ_7745c5c3_Var28), templ_7745c5c3_Buffer)
+						templ_7745c5c3_Err = ui.NumberCell("File").Render(templ.WithChildren(ctx, templ_7745c5c3_Var28), templ_7745c5c3_Buffer)
 						if templ_7745c5c3_Err != nil {
 							return templ_7745c5c3_Err
 						}
@@ -647,7 +647,7 @@ func reconciliationSums(caption, head string, sums []Sum) templ.Component {
 							}
 							return nil
 						})
-						templ_7745c5c3_Err = ui.NumberCell("Ledger amount").Render(templ.WithChildren(ctx, templ_7745c5c3_Var29), templ_7745c5c3_Buffer)
+						templ_7745c5c3_Err = ui.NumberCell("Ledger").Render(templ.WithChildren(ctx, templ_7745c5c3_Var29), templ_7745c5c3_Buffer)
 						if templ_7745c5c3_Err != nil {
 							return templ_7745c5c3_Err
 						}
@@ -724,7 +724,7 @@ func reconciliationSums(caption, head string, sums []Sum) templ.Component {
 }
 
 func (r *Result) columns() []ui.Column {
-	all := []ui.Column{{Label: "Row"}, {Label: "Lead"}, {Label: "File amount", Number: true}, {Label: "Ledger amount", Number: true}, {Label: "Difference", Number: true}, {Label: "Received (UTC)"}, {Label: "Reason"}}
+	all := []ui.Column{{Label: "Row"}, {Label: "Lead"}, {Label: "File", Number: true}, {Label: "Ledger", Number: true}, {Label: "Difference", Number: true}, {Label: "Received (UTC)"}, {Label: "Reason"}}
 	if r.Settles {
 		all = append(all, ui.Column{Label: "Settlement"})
 	}
@@ -986,7 +986,7 @@ func reconciliationLine(l Line, settles bool, now time.Time) templ.Component {
 				}
 				return nil
 			})
-			templ_7745c5c3_Err = ui.NumberCell("File amount").Render(templ.WithChildren(ctx, templ_7745c5c3_Var43), templ_7745c5c3_Buffer)
+			templ_7745c5c3_Err = ui.NumberCell("File").Render(templ.WithChildren(ctx, templ_7745c5c3_Var43), templ_7745c5c3_Buffer)
 			if templ_7745c5c3_Err != nil {
 				return templ_7745c5c3_Err
 			}
@@ -1012,7 +1012,7 @@ func reconciliationLine(l Line, settles bool, now time.Time) templ.Component {
 				}
 				return nil
 			})
-			templ_7745c5c3_Err = ui.NumberCell("Ledger amount").Render(templ.WithChildren(ctx, templ_7745c5c3_Var44), templ_7745c5c3_Buffer)
+			templ_7745c5c3_Err = ui.NumberCell("Ledger").Render(templ.WithChildren(ctx, templ_7745c5c3_Var44), templ_7745c5c3_Buffer)
 			if templ_7745c5c3_Err != nil {
 				return templ_7745c5c3_Err
 			}
