@@ -5,10 +5,11 @@ package docs
 import (
 	"go/scanner"
 	"go/token"
+	"io/fs"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"regexp"
+	"slices"
 	"strconv"
 	"strings"
 	"testing"
@@ -20,31 +21,37 @@ const root = ".."
 // without generated code.
 func texts(t *testing.T) map[string]string {
 	t.Helper()
-	list := exec.CommandContext(t.Context(), "git", "ls-files", "-co", "--exclude-standard")
-	list.Dir = root
-	out, err := list.Output()
-	if err != nil {
-		t.Fatal("listing the files of the repository:", err)
-	}
 	files := map[string]string{}
-	for path := range strings.Lines(string(out)) {
-		path = strings.TrimSpace(path)
-		if strings.HasSuffix(path, "_templ.go") {
-			continue
-		}
-		switch filepath.Ext(path) {
-		case ".go", ".templ", ".html", ".md", ".sql", ".yaml", ".yml", ".csv", ".js", ".css", "":
-		default:
-			continue
-		}
-		text, err := os.ReadFile(filepath.Join(root, path))
-		if os.IsNotExist(err) { // deleted and not committed yet
-			continue
-		}
+	err := filepath.WalkDir(root, func(path string, entry fs.DirEntry, err error) error {
 		if err != nil {
-			t.Fatal(err)
+			return err
 		}
-		files[path] = string(text)
+		name := entry.Name()
+		if entry.IsDir() {
+			if slices.Contains([]string{".git", ".pingpost", "bin", "dist", "node_modules", "screenshots", "tmp"}, name) &&
+				path != filepath.Join(root, "docs", "screenshots") {
+				return fs.SkipDir
+			}
+			return nil
+		}
+		if strings.HasSuffix(name, "_templ.go") {
+			return nil
+		}
+		switch filepath.Ext(name) {
+		case ".go", ".templ", ".html", ".md", ".sql", ".yaml", ".yml", ".csv", ".js", ".css":
+		default:
+			return nil
+		}
+		text, err := os.ReadFile(path)
+		if err != nil {
+			return err
+		}
+		relative, err := filepath.Rel(root, path)
+		files[relative] = string(text)
+		return err
+	})
+	if err != nil {
+		t.Fatal(err)
 	}
 	if len(files) < 500 {
 		t.Fatalf("found %d files, want all of the repository", len(files))
