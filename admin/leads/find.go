@@ -59,7 +59,7 @@ func (h *Handlers) findLead(k *web.Request) error {
 			return k.Redirect(to)
 		}
 		err = apperr.New(apperr.Invalid, "no_lead",
-			"There is no lead with this id that you can see. A leadId starts with ld_, a transactionId with tx_, and the id of the request that delivered the lead with rq_.")
+			"Lead not found, or outside your scope. A leadId starts with ld_, a transactionId with tx_, and the id of the request that delivered the lead with rq_.")
 	}
 	if err != nil {
 		return web.Reject(k, err, web.Form{

@@ -15,7 +15,7 @@ import (
 	"github.com/pingpost/pingpost/templates/ui"
 )
 
-const noSuchLead = "There is no lead with this id that earned a payout."
+const noPaidLead = "Lead not found, or it earned no payout."
 
 func (h *Handlers) returnNewPage(k *web.Request) error {
 	return h.showReturnNew(k, http.StatusOK, k.R.URL.Query(), nil)
@@ -44,7 +44,7 @@ func (h *Handlers) showReturnNew(k *web.Request, status int, f url.Values, mista
 	if there {
 		v.Earned = &lead
 	} else if len(mistakes) == 0 {
-		status, v.Errors = http.StatusUnprocessableEntity, ui.Errors{{Field: "lead", Message: noSuchLead}}
+		status, v.Errors = http.StatusUnprocessableEntity, ui.Errors{{Field: "lead", Message: noPaidLead}}
 	}
 	return k.Show(status, view.ReturnNew(v))
 }
@@ -66,7 +66,7 @@ func (h *Handlers) requestReturn(k *web.Request) error {
 		},
 		Show: func(r web.Rejected) error {
 			if rejected := apperr.As(r.Err); rejected != nil && rejected.Code == apperr.NotFound {
-				r.Status, r.Errors = http.StatusUnprocessableEntity, ui.Errors{{Field: "lead", Message: noSuchLead}}
+				r.Status, r.Errors = http.StatusUnprocessableEntity, ui.Errors{{Field: "lead", Message: noPaidLead}}
 			}
 			return h.showReturnNew(k, r.Status, f, r.Errors)
 		},

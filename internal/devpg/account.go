@@ -38,7 +38,7 @@ func unprivileged() (*account, error) {
 		}
 		return &account{name: name, uid: uint32(uid), gid: uint32(gid)}, nil
 	}
-	return nil, errors.New("cannot run Postgres as root, and there is no user postgres or nobody to run it as: create the user postgres, or run this program as another user")
+	return nil, errors.New("cannot run Postgres as root, and the users postgres and nobody do not exist: create the user postgres, or run this program as another user")
 }
 
 // Reachable returns an error if the user that Postgres would run as cannot access dir,

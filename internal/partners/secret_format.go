@@ -74,7 +74,7 @@ func distinctRunes(plain string) int {
 }
 
 // secretHint returns the parts of a secret that a list can show: the prefix, and the last four
-// characters, or two of a short imported secret. They tell secrets apart but do not help to guess
+// characters, or two of a short imported secret. They distinguish secrets but do not help to guess
 // one.
 func secretHint(plain string) (prefix, last string) {
 	runes := []rune(plain)
