@@ -21,7 +21,7 @@ import (
 	"github.com/pingpost/pingpost/models"
 )
 
-// The changes for which docs/security.md promises a step-up are rejected without one.
+// The changes for which docs/explanation/security.md promises a step-up are rejected without one.
 func TestStepUp(t *testing.T) {
 	t.Parallel()
 	c := admintest.NewConsoleWithLedger(t)

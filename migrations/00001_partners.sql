@@ -11,7 +11,7 @@ BEGIN
     END IF;
     IF NOT EXISTS (SELECT FROM pg_roles WHERE rolname = 'pingpost_app') THEN
         RAISE EXCEPTION 'the role pingpost_app does not exist'
-            USING HINT = 'create it first: CREATE ROLE pingpost_app LOGIN PASSWORD ...; see docs/operations.md';
+            USING HINT = 'create it first: CREATE ROLE pingpost_app LOGIN PASSWORD ...; see docs/how-to/deploy.md';
     END IF;
     EXECUTE format('REVOKE ALL ON DATABASE %I FROM PUBLIC', current_database());
     EXECUTE format('GRANT CONNECT ON DATABASE %I TO pingpost_app', current_database());

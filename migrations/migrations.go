@@ -1,7 +1,7 @@
 // Package migrations contains the schema as embedded goose migrations and applies them.
 //
 // Migrations run as the role that owns the tables (pingpost_owner). The service runs as
-// pingpost_app, which owns nothing; see docs/operations.md.
+// pingpost_app, which owns nothing; see docs/how-to/deploy.md.
 package migrations
 
 import (

@@ -20,5 +20,5 @@
 // Compile rejects a rate card and reports every problem if two rules with the same selector set the same
 // effect, if a cell is neither excluded nor priced above 0, or if a floor is above its ceiling.
 //
-// docs/pricing.md has worked examples, which a test runs.
+// docs/explanation/pricing.md has worked examples, which a test runs.
 package pricingrules

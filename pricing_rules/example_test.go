@@ -72,33 +72,49 @@ func TestGoldenCases(t *testing.T) {
 	}
 }
 
-// In docs/pricing.md, YAML blocks are rate cards, followed by text blocks with their expected output. CSV
-// blocks must be valid.
-func TestDocumentationExamples(t *testing.T) {
-	page, err := os.ReadFile("../docs/pricing.md")
+const fence = "```"
+
+// blocks returns the fenced blocks of a documentation page, each as its language and text.
+func blocks(t *testing.T, page string) (found [][2]string) {
+	t.Helper()
+	text, err := os.ReadFile("../docs/" + page)
 	if err != nil {
 		t.Fatal(err)
 	}
-	const fence = "```"
+	for i, part := range strings.Split(string(text), "\n"+fence) {
+		if i%2 == 1 {
+			language, body, _ := strings.Cut(part, "\n")
+			found = append(found, [2]string{language, body + "\n"})
+		}
+	}
+	return found
+}
+
+// In docs/explanation/pricing.md, YAML blocks are rate cards, followed by text blocks with
+// their expected output.
+func TestDocumentationExamples(t *testing.T) {
 	var card string
 	answers := 0
-	for _, block := range strings.Split(string(page), "\n"+fence)[1:] {
-		language, body, _ := strings.Cut(block, "\n")
-		switch language {
+	for _, block := range blocks(t, "explanation/pricing.md") {
+		switch block[0] {
 		case "yaml":
-			card = body + "\n"
+			card = block[1]
 		case "text":
 			answers++
-			executes(t, card, body+"\n")
-		case "csv":
-			tax, markets, _ := shipped(t)
-			if lines, err := ParseBases("page.csv", []byte(body), tax, markets); err != nil ||
-				len(lines) != strings.Count(body, "\n") {
-				t.Errorf("got %d lines from\n%s\n%v", len(lines), body, err)
-			}
+			executes(t, card, block[1])
 		}
 	}
 	if answers < 8 {
 		t.Errorf("ran only %d examples", answers)
+	}
+}
+
+func TestDocumentedCSVIsValid(t *testing.T) {
+	tax, markets, _ := shipped(t)
+	for _, block := range blocks(t, "reference/rate-card.md") {
+		lines, err := ParseBases("page.csv", []byte(block[1]), tax, markets)
+		if err != nil || len(lines) != strings.Count(block[1], "\n")-1 {
+			t.Errorf("got %d lines from\n%s\n%v", len(lines), block[1], err)
+		}
 	}
 }

@@ -16,28 +16,23 @@ import (
 	"github.com/pingpost/pingpost/internal/testkit"
 )
 
-// moveStep is a numbered step of a procedure under "Keys" in docs/operations.md.
-type moveStep struct{ move, text string }
+// rotationStep is a numbered step of a procedure in docs/how-to/rotate-keys.md.
+type rotationStep struct{ procedure, text string }
 
-// movesOfThePage reads the steps of the procedures under "Keys", in order.
-func movesOfThePage(t *testing.T) (steps []moveStep) {
+// rotationSteps reads the steps of the page, in order.
+func rotationSteps(t *testing.T) (steps []rotationStep) {
 	t.Helper()
-	page, err := os.ReadFile(filepath.Join("..", "..", "docs", "operations.md"))
+	page, err := os.ReadFile(filepath.Join("..", "..", "docs", "how-to", "rotate-keys.md"))
 	if err != nil {
 		t.Fatal(err)
 	}
-	_, section, found := strings.Cut(string(page), "\n## Keys\n")
-	section, _, ends := strings.Cut(section, "\n## ")
-	if !found || !ends {
-		t.Fatal("the page has no section Keys")
-	}
-	move := ""
-	for _, line := range regexp.MustCompile(`(?m)^(?:\*\*([^*]+)\.\*\*|\d\. (.+))`).FindAllStringSubmatch(section, -1) {
+	procedure := ""
+	for _, line := range regexp.MustCompile(`(?m)^(?:## (.+)|\d\. (.+))`).FindAllStringSubmatch(string(page), -1) {
 		if line[1] != "" {
-			move = line[1]
+			procedure = line[1]
 		}
 		if line[2] != "" {
-			steps = append(steps, moveStep{move, line[2]})
+			steps = append(steps, rotationStep{procedure, line[2]})
 		}
 	}
 	return steps
@@ -93,7 +88,7 @@ func ready200(ops string) func() bool {
 }
 
 // run runs a command with the Vault identity of role. The step must name both.
-func (f *fleet) run(t *testing.T, step moveStep, command, role string) string {
+func (f *fleet) run(t *testing.T, step rotationStep, command, role string) string {
 	t.Helper()
 	if !strings.Contains(step.text, "`pingpost "+command+"`") {
 		t.Fatalf("the step does not run %q: %s", command, step.text)
@@ -205,7 +200,7 @@ const (
 	aKEK     = "a2VrLWtlay1rZWsta2VrLWtlay1rZWsta2VrLWtlayE="
 )
 
-// The test carries out the procedures under "Keys" in docs/operations.md on two nodes, while
+// The test carries out docs/how-to/rotate-keys.md on two nodes, while
 // a partner delivers leads. No post must be rejected, and at the end every lead must be
 // readable.
 func TestKeysMoveAsThePageSays(t *testing.T) {
@@ -252,21 +247,21 @@ func TestKeysMoveAsThePageSays(t *testing.T) {
 		"PINGPOST_KEYS_WRITE_WITH": "local",
 	}
 	carriedOut := []struct {
-		move, begins string
-		do           func(t *testing.T, step moveStep)
+		procedure, begins string
+		do                func(t *testing.T, step rotationStep)
 	}{
-		{"A new platform key", "Add the new key second on every node", func(t *testing.T, _ moveStep) {
+		{"Replace the platform key", "Add the new key second on every node", func(t *testing.T, _ rotationStep) {
 			f.everywhere(t, map[string]string{"PINGPOST_PLATFORM_KEYS": oldKey + "," + newKey})
 		}},
-		{"A new platform key", "Move it first on every node", func(t *testing.T, _ moveStep) {
+		{"Replace the platform key", "Move it first on every node", func(t *testing.T, _ rotationStep) {
 			f.everywhere(t, map[string]string{"PINGPOST_PLATFORM_KEYS": newKey + "," + oldKey})
 		}},
-		{"A new platform key", "`pingpost keys reseal` moves", func(t *testing.T, step moveStep) {
+		{"Replace the platform key", "Run `pingpost keys reseal`. It moves", func(t *testing.T, step rotationStep) {
 			if out := f.run(t, step, "keys reseal", devvault.Serve); !strings.HasPrefix(out, "1 signing secrets moved") {
 				t.Errorf("reseal: %s", out)
 			}
 		}},
-		{"A new platform key", "A week later", func(t *testing.T, _ moveStep) {
+		{"Replace the platform key", "After a week, remove the old key", func(t *testing.T, _ rotationStep) {
 			for i, key := range f.status(t).Platform {
 				if i > 0 && key.Secrets+key.Digests > 0 {
 					t.Errorf("the old key is still used: %+v", key)
@@ -276,26 +271,26 @@ func TestKeysMoveAsThePageSays(t *testing.T) {
 			tr.forgetQuotes()
 			f.everywhere(t, map[string]string{"PINGPOST_PLATFORM_KEYS": newKey})
 		}},
-		{"From the local key to Vault", "Configure Vault on every node, with `keys.write_with: local`", func(t *testing.T, _ moveStep) {
+		{"Move from the local key to Vault", "Configure Vault on every node, with `keys.write_with: local`", func(t *testing.T, _ rotationStep) {
 			f.everywhere(t, toVault)
 		}},
-		{"From the local key to Vault", "Set `keys.write_with: vault` on every node", func(t *testing.T, _ moveStep) {
+		{"Move from the local key to Vault", "Set `keys.write_with: vault` on every node", func(t *testing.T, _ rotationStep) {
 			f.everywhere(t, map[string]string{"PINGPOST_KEYS_WRITE_WITH": "vault"})
 		}},
-		{"From the local key to Vault", "`pingpost keys rewrap`", func(t *testing.T, step moveStep) {
+		{"Move from the local key to Vault", "Run `pingpost keys rewrap`", func(t *testing.T, step rotationStep) {
 			local := under("local", "")
 			if out := f.run(t, step, "keys rewrap", devvault.Rewrap); local == 0 ||
 				out != fmt.Sprintf("%d leads moved to vault v1\n", local) {
 				t.Errorf("rewrap with %d local leads: %s", local, out)
 			}
 		}},
-		{"From the local key to Vault", "When `keys status` shows none under `local`, take `LEAD_VAULT_KEK` away", func(t *testing.T, _ moveStep) {
+		{"Move from the local key to Vault", "When `keys status` shows no leads under `local`, remove `LEAD_VAULT_KEK`", func(t *testing.T, _ rotationStep) {
 			if local := under("local", ""); local > 0 {
 				t.Errorf("%d leads are under the local key", local)
 			}
 			f.everywhere(t, map[string]string{"LEAD_VAULT_KEK": ""})
 		}},
-		{"A new version of the key in Vault", "`pingpost keys rotate`", func(t *testing.T, step moveStep) {
+		{"Rotate the key in Vault", "Run `pingpost keys rotate`", func(t *testing.T, step rotationStep) {
 			f.run(t, step, "keys rotate", devvault.Rotate)
 			testkit.Eventually(t, patience, "the nodes write with the new version", func() bool {
 				before := under("vault", "v1")
@@ -303,10 +298,10 @@ func TestKeysMoveAsThePageSays(t *testing.T) {
 				return under("vault", "v1") == before
 			})
 		}},
-		{"A new version of the key in Vault", "A minute later, `pingpost keys rewrap`", func(t *testing.T, step moveStep) {
+		{"Rotate the key in Vault", "A minute later, run `pingpost keys rewrap`", func(t *testing.T, step rotationStep) {
 			f.run(t, step, "keys rewrap", devvault.Rewrap)
 		}},
-		{"A new version of the key in Vault", "When `keys status` shows none under the old version, its `min_decryption_version` may be raised", func(t *testing.T, _ moveStep) {
+		{"Rotate the key in Vault", "When `keys status` shows no leads under the old version, you can raise `min_decryption_version`", func(t *testing.T, _ rotationStep) {
 			if old := under("vault", "v1"); old > 0 {
 				t.Errorf("%d leads are under the old version", old)
 			}
@@ -316,14 +311,14 @@ func TestKeysMoveAsThePageSays(t *testing.T) {
 			})
 		}},
 	}
-	steps := movesOfThePage(t)
+	steps := rotationSteps(t)
 	if len(steps) != len(carriedOut) {
 		t.Fatalf("the page has %d steps, the test has %d", len(steps), len(carriedOut))
 	}
 	for i, step := range steps {
 		does := carriedOut[i]
-		if step.move != does.move || !strings.HasPrefix(step.text, does.begins) {
-			t.Fatalf("the page has %q: %s\nthe test has %q: %s", step.move, step.text, does.move, does.begins)
+		if step.procedure != does.procedure || !strings.HasPrefix(step.text, does.begins) {
+			t.Fatalf("the page has %q: %s\nthe test has %q: %s", step.procedure, step.text, does.procedure, does.begins)
 		}
 		does.do(t, step)
 		tr.goesOn(t)

@@ -310,7 +310,7 @@ func (k *keyServices) mayDecrypt(ctx context.Context) error {
 	if may, err := k.wrappers.Vault.MayDecrypt(ctx); err != nil || may {
 		return err
 	}
-	return errors.New("this command's Vault identity is not allowed to decrypt leads: set vault.role_id and vault.secret_id to an identity with the policy pingpost-rewrap (see docs/vault.md)")
+	return errors.New("this command's Vault identity is not allowed to decrypt leads: set vault.role_id and vault.secret_id to an identity with the policy pingpost-rewrap (see docs/how-to/prepare-vault.md)")
 }
 
 // auditAction records a change of keys in the audit log. The change takes many

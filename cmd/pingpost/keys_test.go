@@ -31,11 +31,11 @@ func script(t *testing.T, page string) string {
 	return all.String()
 }
 
-// The commands in docs/vault.md prepare a bare Vault, with the same policies as devvault.
+// The commands in docs/how-to/prepare-vault.md prepare a bare Vault, with the same policies as devvault.
 func TestVaultIsPreparedAsThePageSays(t *testing.T) {
 	t.Parallel()
 	v := testkit.NewBareVault(t)
-	run := exec.Command("bash", "-euc", script(t, "vault.md"))
+	run := exec.Command("bash", "-euc", script(t, "how-to/prepare-vault.md"))
 	run.Env = environ("VAULT_ADDR="+v.Address, "VAULT_TOKEN="+v.RootToken)
 	out, err := run.CombinedOutput()
 	if err != nil {

@@ -40,7 +40,7 @@ func serveCommand(unhook func()) *cobra.Command {
 		Use:   "serve",
 		Short: "Run the service in production",
 		Long: "Run the service in production. If the configuration is incomplete or not valid, the service\n" +
-			"reports every problem and exits. See docs/configuration.md.",
+			"reports every problem and exits. See docs/reference/configuration.md.",
 		Args: noArgs,
 	}
 	file := configFlag(c)

@@ -237,8 +237,7 @@ func (p *platform) anotherDatabase(t *testing.T, name string) (owner, app string
 	return on(running.OwnerURL), on(running.DatabaseURL)
 }
 
-// emptyDatabase follows docs/operations.md: it migrates an empty database, starts a node
-// and onboards a partner.
+// emptyDatabase migrates an empty database, starts a node and onboards a partner.
 func emptyDatabase(t *testing.T, p *platform) {
 	ownerURL, databaseURL := p.anotherDatabase(t, "fresh")
 	owner, app := []string{ownerURL}, p.production(t, databaseURL)

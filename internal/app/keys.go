@@ -90,7 +90,7 @@ func (a *App) reportVaultRights(ctx context.Context) {
 	for {
 		may, err := a.keys.Vault.MayDecrypt(ctx)
 		if may {
-			a.log.Warn("this node is allowed to decrypt leads in Vault, but only needs to encrypt: use an identity with the policy pingpost-serve (see docs/vault.md)",
+			a.log.Warn("this node is allowed to decrypt leads in Vault, but only needs to encrypt: use an identity with the policy pingpost-serve (see docs/how-to/prepare-vault.md)",
 				"right", "decrypt")
 		}
 		if err == nil {

@@ -69,7 +69,7 @@ func (a *App) inspect(ctx context.Context) error {
 		return err
 	}
 	if state.OwnsTables {
-		return fmt.Errorf("the role %q owns tables or is a superuser, so it can bypass its grants: use the role pingpost_app (see docs/operations.md)",
+		return fmt.Errorf("the role %q owns tables or is a superuser, so it can bypass its grants: use the role pingpost_app (see docs/how-to/deploy.md)",
 			state.Role)
 	}
 	return nil

@@ -3,8 +3,8 @@
 //
 // Each section has a Go file with its struct, defaults and Validate method. Load and
 // Validate report all problems at once, each with its key and, if the value is in the
-// YAML file, its line. docs/configuration.md describes every key; a test compares it
-// with the code.
+// YAML file, its line. docs/reference/configuration.md is generated from the fields
+// and their comments.
 package config
 
 import (

@@ -8,11 +8,17 @@ import (
 // consoleRoles are all roles, with the same names as in the policy.
 var consoleRoles = []string{"administrator", "account_manager", "pricing_manager", "finance", "auditor"}
 
-// Console holds the rules for logins to the console.
+// Console is the section `console`.
 type Console struct {
-	SecondFactorRoles []string      // roles that require a second factor
-	SessionIdle       time.Duration // an unused session ends after this time
-	SessionLifetime   time.Duration // every session ends after this time
+	// Roles that require a second factor. Until these users have set one up, they can do nothing else.
+	// Other users may have one.
+	SecondFactorRoles []string
+
+	// How long a session can be unused before it ends, `1m` to `24h`.
+	SessionIdle time.Duration
+
+	// How long a session can last in total, `5m` to `168h`. The default is one working day.
+	SessionLifetime time.Duration
 }
 
 func defaultConsole(p Profile) Console {

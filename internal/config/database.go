@@ -6,13 +6,31 @@ import (
 	"time"
 )
 
-// Database holds the settings for Postgres. URL contains a password.
+// Database is the section `database`.
 type Database struct {
-	URL              Secret // postgres://user:password@host,host/name?options
-	MaxConnections   int    // of this node
-	ConnectTimeout   time.Duration
-	StatementTimeout time.Duration // sent to Postgres with each connection
-	SnapshotFile     string        // used to answer pings if Postgres is unavailable at start; "" for none
+	// `postgres://user:password@host:5432/name`, with special characters percent-encoded. List several
+	// hosts separated by commas, with `target_session_attrs=read-write`, so that a promoted standby is
+	// found (see docs/how-to/fail-over-the-database.md). Use `sslmode=verify-full` for a database on
+	// another machine. Anything weaker than `require` logs a warning.
+	URL Secret
+
+	// The maximum number of connections of this node, 2 to 500. A node also opens one connection for
+	// notifications and, if the URL has several hosts, one to each host. All nodes together must stay
+	// below the server's `max_connections`.
+	MaxConnections int
+
+	// How long one attempt to connect may take, up to `1m`.
+	ConnectTimeout time.Duration
+
+	// How long one statement may take, enforced by Postgres, up to `1h`. It cannot be disabled,
+	// because a stuck statement would hold its connection and its locks. A post's statement is
+	// canceled after 3 s at the latest, so that every post is answered within 5 s.
+	StatementTimeout time.Duration
+
+	// The file from which the node answers pings if it starts while the database is unavailable
+	// (see docs/how-to/fail-over-the-database.md). Its folder is created if it is missing. Use a disk that
+	// keeps its data over a restart. Leave empty for no file.
+	SnapshotFile string
 }
 
 func defaultDatabase(p Profile) Database {

@@ -10,37 +10,60 @@ import (
 	"time"
 )
 
-// HTTP holds the listeners' addresses and time limits. The maximum body size is not a
-// setting: it is 64 KiB (decision 22).
+// HTTP is the section `http`. There are three listeners with separate addresses, so that a firewall can tell
+// them apart. The maximum size of a body is 64 KiB, which cannot be changed (decision 22).
 type HTTP struct {
-	APIAddr   string // partners' requests; host:port or :port
-	AdminAddr string // the console
-	OpsAddr   string // health, metrics and profiles; must not be public
+	// The address of the partner API: `host:port`, or `:port` for all addresses. There is no default,
+	// so that a node only opens ports that you configured.
+	APIAddr string
 
-	PublicURL      string   // origin of partners' base URLs, without a trailing slash (decision 13)
-	SupportContact string   // shown to partners: an email address or an https URL; "" for none
-	TrustedProxies []string // CIDR ranges whose X-Forwarded-For is trusted
+	// The address of the console. Use a network that only staff can reach.
+	AdminAddr string
 
-	// ReadHeaderTimeout limits reading the headers. All times except DrainDelay must be
-	// above 0, which net/http takes as no limit.
+	// The address for health, metrics and profiles. Profiles show internals of the process, so any
+	// address that is not loopback logs a warning: make sure that partners cannot reach it.
+	OpsAddr string
+
+	// The origin of partners' base URLs, before `/api/lead/…`: scheme, host and an optional port,
+	// nothing else. It must be `https`, because posts contain personal data; `http` is only allowed
+	// for localhost.
+	PublicURL string
+
+	// Where partners get help: an email address or an `https` URL. It is shown in `/docs` and in
+	// partners' own documentation. Without it, they refer to the account manager.
+	SupportContact string
+
+	// Networks, such as `10.0.0.0/8`, whose `X-Forwarded-For` is trusted. Without any, a client's
+	// address is the one that it connects from. Add your load balancer, otherwise all partners share
+	// one address and its limits.
+	TrustedProxies []string
+
+	// How long a client may take to send its headers. Like the other times in this section, it can be
+	// at most `1h` and cannot be disabled, because a slow client could hold a connection forever.
 	ReadHeaderTimeout time.Duration
-	// ReadTimeout limits reading headers and body together. Validate rejects less than
-	// ReadHeaderTimeout.
+
+	// How long a client may take to send headers and body, at least `read_header_timeout`. A request
+	// that has not arrived completely by then gets 408. The maximum size of a body is 64 KiB, which
+	// cannot be changed. The partners' documentation states the default of 10 seconds.
 	ReadTimeout time.Duration
-	// WriteTimeout is the time from the end of the headers to the end of the response, so
-	// it includes reading the body. Warnings reports less than ReadTimeout plus the 5 s
-	// that a post may take after that (decision 27).
+
+	// The time from the end of the headers to the end of the response. It should be at least 5 s more
+	// than `read_timeout`, because a post may take 5 s after its body has been read; less logs a
+	// warning.
 	WriteTimeout time.Duration
-	// IdleTimeout is the time between two requests on a connection. It should be longer
-	// than the load balancer's idle time, usually 60 s; this cannot be checked here.
+
+	// How long a connection stays open between requests. It must be longer than the idle time of the
+	// load balancer, usually 60 s, so that the load balancer closes connections first and never sends
+	// a request on a closing connection.
 	IdleTimeout time.Duration
 
-	// DrainDelay is the time from "not ready" to closing the listeners. The sum of
-	// DrainDelay and ShutdownGrace should be less than the platform's limit for stopping
-	// (30 s in Kubernetes); this cannot be checked here.
+	// When a node stops, the time from reporting "not ready" to closing the listeners. It must be at
+	// least the time that the load balancer needs to notice.
 	DrainDelay time.Duration
-	// ShutdownGrace is the time for requests in progress after the listeners are closed.
-	// Warnings reports less than WriteTimeout.
+
+	// How long requests in progress may then take. It should be at least `write_timeout`. The sum with
+	// `drain_delay` must be less than the time after which the platform kills the process (30 s in
+	// Kubernetes).
 	ShutdownGrace time.Duration
 }
 

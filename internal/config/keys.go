@@ -13,13 +13,24 @@ const (
 	WrapperVault Wrapper = "vault" // Vault Transit
 )
 
-// Keys holds the platform keys and the key wrapper (decision 23). Keys stay in base64,
-// as Secrets, so that printing the section does not reveal them; PlatformKeys and
-// LocalKEK decode them.
+// Keys is the section `keys`. Each key is 32 random bytes in standard base64, as printed by
+// `openssl rand -base64 32`. If the keys are lost, so is the data that they protect. Back them up separately from
+// the database (decision 23).
 type Keys struct {
-	Platform  []Secret // the first writes, all read
-	Local     Secret   // wraps lead data keys; empty without a local key wrapper
-	WriteWith Wrapper  // as configured; Config.Wrapper is the effective one
+	// One or more different keys. The first writes, all read. They seal transaction IDs, signing
+	// secrets and second factors. To rotate, add the new key second on every node, then move it first
+	// on every node. After an old key is removed, data that is only sealed with it cannot be read;
+	// transaction IDs expire within 20 minutes.
+	Platform []Secret
+
+	// The local key wrapper's key, which wraps the data keys of leads. It must not be one of the
+	// platform keys. Without a key wrapper, pings are answered, but every post gets 503.
+	Local Secret
+
+	// The key wrapper for new leads: `local` (needs `local_kek`) or `vault` (needs `vault.address`).
+	// All configured key wrappers read. Required if both are configured; otherwise the configured one
+	// is used.
+	WriteWith Wrapper
 }
 
 func (k *Keys) fields() []field {

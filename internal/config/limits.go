@@ -2,23 +2,58 @@ package config
 
 import "time"
 
-// Limits bounds the load that a node accepts. A number of 0 means no limit. A wait of 0
-// rejects immediately, because waits are always bounded.
+// Limits is the section `limits`. These limits bound what one node accepts. Requests beyond a limit are not queued: they
+// get 429 or 503 with `Retry-After`. All addresses of an IPv6 /64 network count as one client. A number may be up
+// to 100000, and 0 means no limit. A wait of `0s` rejects at once. The partners' documentation states the defaults
+// of the limits on pings, posts and wrong signatures.
 type Limits struct {
-	MatchConcurrency       int           // concurrent matches by secret (decision 13)
-	MatchWait              time.Duration // for a slot, then 429
-	MatchFailuresPerMinute int           // per client address, then 429
+	// How many posts may be matched to a partner by trying secrets at the same time. Matching only
+	// uses processor time, so a number above that of the cores slows down all other requests. One more
+	// slot is reserved for addresses from which a post matched in the last 12 hours.
+	MatchConcurrency int
 
-	SignatureFailuresPerMinute int // per client address, then 429
-	PingsPerAddress            int // per second on partners' base URLs, then 429
-	SharedPingsPerAddress      int // per second on the shared base URL, then 429
-	PostsPerPartner            int // verified signed posts per second, then 429 (decision 28)
-	UnsignedPostsPerAddress    int // per second, then 429
+	// How long a post waits for a slot before it gets 429, up to `10s`.
+	MatchWait time.Duration
 
-	PostConcurrency int           // concurrent posts at the database
-	PostWait        time.Duration // for a slot, then 503
+	// Failed matches of one client address per minute before 429. An IPv6 /48 network may have four
+	// times as many. An honest partner fails a few times during setup. More than that is guessing.
+	MatchFailuresPerMinute int
 
-	PingLogMiBPerDay int // size of the ping log's rows; more rows are dropped
+	// Wrong signatures from one client address per minute before its signed posts get 429, for any
+	// partner.
+	SignatureFailuresPerMinute int
+
+	// Pings of one client address per second, on partners' base URLs, before 429, so that no single
+	// client can use up a node. Behind a load balancer that is not in `http.trusted_proxies`, all
+	// clients count as one address.
+	PingsPerAddress int
+
+	// The same on the shared base URL, where anyone can ping. Partners that need more can ping on
+	// their own base URL.
+	SharedPingsPerAddress int
+
+	// Signed posts of one partner per second before 429. Only posts with a valid signature count, so
+	// other clients cannot use up a partner's budget.
+	PostsPerPartner int
+
+	// Unsigned posts of one client address per second before 429, in every signing mode. Raise it for
+	// a partner that sends more unsigned leads from one server.
+	UnsignedPostsPerAddress int
+
+	// How many posts may be stored at the same time. They are stored in transactions of up to 128
+	// posts, two at a time. The default fills the transactions and keeps the queue short. Four times
+	// as many posts may wait. Further posts get 503 immediately, before their body is parsed. Unsigned
+	// posts have separate slots, a quarter as many, so they never take the slot of a signed post.
+	PostConcurrency int
+
+	// How long a post waits for a slot before it gets 503. The transaction is not used up, so the
+	// partner can retry. A post is always answered within 5 s, so values above 2 s have little effect.
+	PostWait time.Duration
+
+	// Size of the rows that one node adds to the ping log in a UTC day, in MiB; 4096 is about 25
+	// million pings. After that, pings are still answered and counted, but not recorded. A restart
+	// resets the count.
+	PingLogMiBPerDay int
 }
 
 func defaultLimits(p Profile) Limits {

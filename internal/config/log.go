@@ -2,11 +2,18 @@ package config
 
 import "log/slog"
 
-// Log holds the settings for logging.
+// Log is the section `log`.
 type Log struct {
-	Level  string // debug, info, warn or error
-	Format string // json or text
-	Access bool   // log a line for each request
+	// The lowest level that is logged: `debug`, `info`, `warn` or `error`. Secrets and personal data
+	// are not logged at any level.
+	Level string
+
+	// `json` for machines that collect logs, `text` for people at a terminal.
+	Format string
+
+	// Whether each request to the partner API and the console is logged: `true` or `false`. Requests
+	// to the `ops` listener are not logged.
+	Access bool
 }
 
 func defaultLog(p Profile) Log {

@@ -1,8 +1,10 @@
 package config
 
-// Payouts holds the rules for returns and payouts.
+// Payouts is the section `payouts`.
 type Payouts struct {
-	ReturnDays int // days after delivery in which a lead can be returned
+	// How many days after its delivery a lead can be returned, `1` to `365`. Correct older leads with
+	// an adjustment. The partners' documentation states the default of 30 days.
+	ReturnDays int
 }
 
 func defaultPayouts() Payouts { return Payouts{ReturnDays: 30} }

@@ -1,8 +1,11 @@
 package config
 
-// Pricing holds the rules for publishing prices.
+// Pricing is the section `pricing`.
 type Pricing struct {
-	SecondPerson bool // a second user must approve changes of prices
+	// Whether a second user must approve a draft before it is published, and a change of partner
+	// pricing before it takes effect: `true` or `false`. It applies to `pingpost pricing publish` too,
+	// which then only submits the draft. Prices cannot be approved on the command line.
+	SecondPerson bool
 }
 
 func defaultPricing() Pricing { return Pricing{} }

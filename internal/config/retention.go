@@ -1,10 +1,18 @@
 package config
 
-// Retention holds how long records about traffic are stored. It does not apply to leads.
+// Retention is the section `retention`. These settings say how long records about traffic are stored. Leads, consents and the
+// ledger are not affected.
 type Retention struct {
-	PingsDays            int // ping log (decision 2)
-	RejectionsPerPartner int // recent rejections, of each partner (decision 24)
-	TrafficDays          int // counters per minute (decision 24)
+	// Days for which pings are stored, 1 to 3650. Pings are the largest table. Replaying a draft rate
+	// card needs 30 days.
+	PingsDays int
+
+	// Recent rejections that are stored for each partner, 1 to 10000. The console shows them.
+	RejectionsPerPartner int
+
+	// Days for which counters per minute are stored, 1 to 3650. With the default, a month can be
+	// compared with the same month of the previous year.
+	TrafficDays int
 }
 
 func defaultRetention() Retention {

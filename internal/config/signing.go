@@ -9,9 +9,11 @@ const (
 	SigningOff        SigningMode = "off"         // accepted
 )
 
-// Signing holds the default signing mode. It also applies to the platform account and to
-// posts with an unknown partnerId (decision 13).
+// Signing is the section `signing`.
 type Signing struct {
+	// The signing mode of unsigned posts, unless the partner or account has another: `required`
+	// rejects them, `report_only` accepts and counts them, `off` accepts them. It also applies to the
+	// platform account. Any mode other than `required` logs a warning.
 	DefaultMode SigningMode
 }
 

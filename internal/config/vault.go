@@ -14,22 +14,57 @@ const (
 	LoginToken      Login = "token"
 )
 
-// Vault holds the address, key and login of Vault, which wraps the data keys of leads
-// (decision 23). Without an address, Vault is not used.
+// Vault is the section `vault`. These settings are for HashiCorp Vault Transit as the key wrapper.
+// Vault has to be prepared first (see docs/how-to/prepare-vault.md). Without an address, Vault is not used.
 type Vault struct {
-	Address   string
+	// The origin of Vault, such as `https://vault.example.com:8200`. It must be `https`, because data
+	// keys are sent over this connection; `http` is only allowed for localhost.
+	Address string
+
+	// The namespace in Vault Enterprise or HCP Vault. The community edition has no namespaces.
 	Namespace string
-	CAFile    string
-	Mount     string // of the Transit engine
-	Key       string // of the Transit engine
-	Auth      Login
-	AuthMount string // as configured; LoginMount is the effective one
-	RoleID    string // AppRole
-	SecretID  Secret // AppRole
-	Role      string // Kubernetes
-	JWTFile   string // Kubernetes
-	Token     Secret
-	Timeout   time.Duration // of one call
+
+	// The file with the certificate of the authority that signed Vault's certificate. By default, the
+	// system's authorities are trusted.
+	CAFile string
+
+	// The mount path of the Transit engine, without a slash at the start or end.
+	Mount string
+
+	// The name of the key in the engine. It must exist: the service's policy does not allow it to
+	// create keys, so that a misspelt name is an error.
+	Key string
+
+	// How a node logs in: `approle`, `kubernetes` or `token`. With the first two, the node logs in
+	// again when its token expires or is revoked. With `token`, it can only renew the token as long as
+	// Vault allows.
+	Auth Login
+
+	// The mount path of the login method. By default, the method's name.
+	AuthMount string
+
+	// The RoleID of the AppRole login. It is not secret. Each node needs its own role
+	// (see docs/how-to/prepare-vault.md).
+	RoleID string
+
+	// The SecretID of the AppRole login. It is read at start and used for each login, so it must not
+	// be limited to a number of uses.
+	SecretID Secret
+
+	// The role of the Kubernetes login. In Vault, the role lists the service accounts that may use it.
+	Role string
+
+	// The file with the service account's token, for the Kubernetes login. It is read again for each
+	// login, because Kubernetes replaces the token.
+	JWTFile string
+
+	// A Vault token, for `auth: token`. It is not replaced when it expires, so use it for tests rather
+	// than in production.
+	Token Secret
+
+	// How long one call may take, up to `30s`. Posts do not wait for calls, because data keys are
+	// wrapped in advance.
+	Timeout time.Duration
 }
 
 func defaultVault() Vault {

@@ -9,7 +9,7 @@ import (
 	"github.com/hashicorp/vault/api"
 )
 
-// Names in Vault, as in docs/vault.md.
+// Names in Vault, as in docs/how-to/prepare-vault.md.
 const (
 	Mount     = "transit"
 	Key       = "pingpost-leads"
@@ -36,7 +36,7 @@ func operations() map[string][]string {
 	}
 }
 
-// Provision creates the engine, the key, the policies and the roles, as in docs/vault.md,
+// Provision creates the engine, the key, the policies and the roles, as in docs/how-to/prepare-vault.md,
 // and returns the identities of the roles by name. It restores the key from backup unless
 // that is empty.
 func (s *Server) Provision(ctx context.Context, backup string) (map[string]Identity, error) {
@@ -84,7 +84,7 @@ func (s *Server) Provision(ctx context.Context, backup string) (map[string]Ident
 
 // Backup returns the key with all its versions, in plaintext, so that the leads in a data
 // folder can be read when Vault's memory is lost. It is for development: a key that is
-// created as in docs/vault.md has no plaintext backups.
+// created as in docs/how-to/prepare-vault.md has no plaintext backups.
 func (s *Server) Backup(ctx context.Context) (string, error) {
 	root, err := s.Root()
 	if err != nil {

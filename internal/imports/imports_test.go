@@ -18,7 +18,7 @@ import (
 
 const module = "github.com/pingpost/pingpost/"
 
-// layers are the layers in docs/architecture.md. A package imports only from lower layers,
+// layers are the layers in docs/explanation/architecture.md. A package imports only from lower layers,
 // except as sameLayerImports allows.
 var layers = map[string]int{
 	"internal/apperr":           0,
@@ -177,7 +177,7 @@ func within(name string, list []string) bool {
 func TestEveryPackageHasALayer(t *testing.T) {
 	for _, p := range packages(t) {
 		if _, known := layers[p.ImportPath]; !known && !within(p.ImportPath, excludedPackages) {
-			t.Errorf("%s has no layer: add it here and in docs/architecture.md", p.ImportPath)
+			t.Errorf("%s has no layer: add it here and in docs/explanation/architecture.md", p.ImportPath)
 		}
 	}
 }

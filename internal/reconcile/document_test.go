@@ -9,9 +9,9 @@ import (
 	"github.com/pingpost/pingpost/internal/money"
 )
 
-// The tables of formats in docs/reconciliation.md match parseAmount and parseDay.
+// The tables of formats in docs/reference/reconciliation.md match parseAmount and parseDay.
 func TestDocumentedFormats(t *testing.T) {
-	page, err := os.ReadFile("../../docs/reconciliation.md")
+	page, err := os.ReadFile("../../docs/reference/reconciliation.md")
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -12,7 +12,7 @@ import (
 )
 
 // Vault is a real Vault for one test, with the engine, key, policies and roles from
-// docs/vault.md.
+// docs/how-to/prepare-vault.md.
 type Vault struct {
 	*devvault.Server
 	Root  *api.Client // has all permissions

@@ -1,7 +1,7 @@
 // Package transit is the key wrapper for HashiCorp Vault's Transit engine (decision 23).
 //
 // Vault wraps and unwraps data keys, and the wrapping key never leaves it. The service's
-// identity may only encrypt and decrypt, with exactly one key. docs/vault.md has the policies
+// identity may only encrypt and decrypt, with exactly one key. docs/how-to/prepare-vault.md has the policies
 // and the commands that create them.
 //
 // Transit's rewrapping ignores associated data, so it is not used. The lead's own encryption
