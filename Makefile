@@ -73,7 +73,7 @@ generate: ## write the generated files
 
 .PHONY: reference
 reference: ## write the pages of docs/reference that are generated from the code
-	UPDATE_REFERENCE=1 $(GO) test -count=1 -run 'Reference$$' ./cmd/pingpost ./internal/authz ./test/vault
+	UPDATE_REFERENCE=1 $(GO) test -count=1 -run 'Reference$$' ./cmd/pingpost ./internal/authz ./internal/config ./migrations ./test/vault
 
 .PHONY: fmt
 fmt: ## format the code
