@@ -2,7 +2,6 @@ package main
 
 import (
 	"fmt"
-	"os"
 	"os/exec"
 	"path/filepath"
 	"regexp"
@@ -13,23 +12,6 @@ import (
 	"github.com/pingpost/pingpost/internal/devvault"
 	"github.com/pingpost/pingpost/internal/testkit"
 )
-
-// script returns the shell commands of a documentation page, in order.
-func script(t *testing.T, page string) string {
-	t.Helper()
-	text, err := os.ReadFile(filepath.Join("..", "..", "docs", page))
-	if err != nil {
-		t.Fatal(err)
-	}
-	var all strings.Builder
-	for _, block := range regexp.MustCompile("(?s)```sh\n(.*?)```").FindAllStringSubmatch(string(text), -1) {
-		all.WriteString(block[1])
-	}
-	if all.Len() == 0 {
-		t.Fatalf("%s has no commands", page)
-	}
-	return all.String()
-}
 
 // The commands in docs/how-to/prepare-vault.md prepare a bare Vault, with the same policies as devvault.
 func TestVaultIsPreparedAsThePageSays(t *testing.T) {

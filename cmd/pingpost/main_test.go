@@ -11,6 +11,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/pingpost/pingpost/internal/devpg"
 )
 
 // binary is the path of the built command. It is a global because TestMain cannot pass
@@ -18,6 +20,7 @@ import (
 var binary string
 
 func TestMain(m *testing.M) {
+	devpg.RunIfChild()
 	code, err := buildAndRun(m)
 	if err != nil {
 		fmt.Fprintln(os.Stderr, err)

@@ -1,0 +1,279 @@
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"io/fs"
+	"net"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/pingpost/pingpost/internal/devpg"
+	"github.com/pingpost/pingpost/internal/devstack"
+)
+
+var shellBlock = regexp.MustCompile("(?s)```sh( background)?\n(.*?)```")
+
+// script returns the shell commands of a documentation page, in order. Commands in a block
+// that is marked as background run until the script ends.
+func script(t *testing.T, page string) string {
+	t.Helper()
+	text, err := os.ReadFile(filepath.Join("..", "..", "docs", page))
+	if err != nil {
+		t.Fatal(err)
+	}
+	var all strings.Builder
+	for _, block := range shellBlock.FindAllStringSubmatch(string(text), -1) {
+		if block[1] == "" {
+			all.WriteString(block[2])
+			continue
+		}
+		all.WriteString(strings.TrimSpace(block[2]) + " &\ntrap \"kill $!; wait $!\" EXIT\n")
+	}
+	if all.Len() == 0 {
+		t.Fatalf("%s has no commands", page)
+	}
+	return all.String()
+}
+
+// tested are the pages whose commands run in a test of this package.
+var tested = []string{
+	"tutorials/first-lead.md", "tutorials/onboard-a-partner.md",
+	"how-to/deploy.md", "how-to/configure-a-node.md", "how-to/prepare-vault.md", "how-to/monitor.md",
+	"how-to/back-up-and-restore.md", "how-to/try-full-tables.md", "how-to/manage-staff.md",
+	"how-to/manage-partners.md", "how-to/change-prices.md", "how-to/reconcile-a-file.md",
+}
+
+func TestPagesWithCommandsAreTested(t *testing.T) {
+	t.Parallel()
+	docs := filepath.Join("..", "..", "docs")
+	err := filepath.WalkDir(docs, func(path string, entry fs.DirEntry, err error) error {
+		if err != nil || filepath.Ext(path) != ".md" {
+			return err
+		}
+		text, err := os.ReadFile(path)
+		page, _ := filepath.Rel(docs, path)
+		if shellBlock.Match(text) && !slices.Contains(tested, filepath.ToSlash(page)) {
+			t.Errorf("the commands of %s run in no test", page)
+		}
+		return err
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+}
+
+// reader follows pages in a folder, with pingpost on PATH and as bin/pingpost.
+type reader struct {
+	dir     string
+	env     []string
+	replace *strings.Replacer // of values in the pages, such as ports
+}
+
+func newReader(t *testing.T, env ...string) *reader {
+	t.Helper()
+	r := &reader{dir: folder(t), replace: strings.NewReplacer()}
+	if err := os.Mkdir(filepath.Join(r.dir, "bin"), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.Symlink(binary, filepath.Join(r.dir, "bin", "pingpost")); err != nil {
+		t.Fatal(err)
+	}
+	r.env = append([]string{"PATH=" + filepath.Dir(binary) + string(os.PathListSeparator) + os.Getenv("PATH")}, env...)
+	return r
+}
+
+// follow runs the commands of a page and returns what they print.
+func (r *reader) follow(t *testing.T, page string, env ...string) string {
+	t.Helper()
+	ctx, cancel := context.WithTimeout(t.Context(), 4*patience)
+	defer cancel()
+	run := exec.CommandContext(ctx, "bash", "-euo", "pipefail", "-c", r.replace.Replace(script(t, page)))
+	run.Dir, run.Env = r.dir, append(append(environ(), r.env...), env...)
+	run.WaitDelay = time.Second
+	out, err := run.CombinedOutput()
+	if err != nil {
+		t.Fatalf("%s: %v\n%s", page, err, out)
+	}
+	return string(out)
+}
+
+// The commands of the tutorials work on a development platform, in the pages' order.
+func TestTutorials(t *testing.T) {
+	t.Parallel()
+	p := &platform{dir: filepath.Join(folder(t), "data")}
+	p.development = startDev(t, nil, "--data-dir", p.dir)
+	partner := p.Partners[0]
+	r := newReader(t, "BASE_URL="+p.APIURL+"/p/"+partner.Slug, "PINGPOST_SECRET="+partner.Secret, "PINGPOST_DATA_DIR="+p.dir)
+	answer := func(file string) (a struct {
+		LeadID   string  `json:"leadId"`
+		BidPrice float64 `json:"bidPrice"`
+		Payout   float64 `json:"payout"`
+	}) {
+		t.Helper()
+		text, err := os.ReadFile(filepath.Join(r.dir, file))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := json.Unmarshal(text, &a); err != nil {
+			t.Fatalf("%s: %v: %s", file, err, text)
+		}
+		return a
+	}
+
+	r.follow(t, "tutorials/first-lead.md")
+	ping, delivered, replayed := answer("ping.json"), answer("delivered.json"), answer("replayed.json")
+	if ping.BidPrice <= 0 || delivered.Payout != ping.BidPrice {
+		t.Errorf("quoted %v, paid %v", ping.BidPrice, delivered.Payout)
+	}
+	if delivered.LeadID == "" || replayed.LeadID != delivered.LeadID {
+		t.Errorf("delivered as %q, replayed as %q", delivered.LeadID, replayed.LeadID)
+	}
+
+	r.follow(t, "tutorials/onboard-a-partner.md")
+	if got := p.partnerStatus(t, "northgate"); got != "approved" {
+		t.Errorf("partner northgate is %s, want approved", got)
+	}
+	if code := p.stop(t, syscall.SIGTERM); code != 0 {
+		t.Errorf("exit code %d: %s", code, p.stderr.String())
+	}
+}
+
+func (p *platform) partnerStatus(t *testing.T, slug string) string {
+	t.Helper()
+	var partners []struct {
+		Slug   string `json:"slug"`
+		Status string `json:"status"`
+	}
+	if err := json.Unmarshal([]byte(p.on(t, "partner", "list", "--json").ok(t)), &partners); err != nil {
+		t.Fatal(err)
+	}
+	for _, one := range partners {
+		if one.Slug == slug {
+			return one.Status
+		}
+	}
+	return "missing"
+}
+
+// The commands of the how-to guides work on a development platform with one lead.
+func TestHowToGuides(t *testing.T) {
+	t.Parallel()
+	p := &platform{dir: filepath.Join(folder(t), "data")}
+	p.development = startDev(t, nil, "--data-dir", p.dir)
+	lead := p.partner(0).deliver(t)
+	running, err := devstack.ReadRunning(p.dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	r := newReader(t, "PINGPOST_DATA_DIR="+p.dir)
+
+	if out := r.follow(t, "how-to/manage-staff.md"); !strings.Contains(out, "/invite/") || !strings.Contains(out, "grace@example.com") {
+		t.Errorf("manage-staff.md printed %s", out)
+	}
+	r.follow(t, "how-to/manage-partners.md")
+	if got := p.partnerStatus(t, "harbour-leads"); got != "approved" {
+		t.Errorf("partner harbour-leads is %s, want approved", got)
+	}
+	r.follow(t, "how-to/change-prices.md")
+	var health strings.Builder
+	health.WriteString(r.follow(t, "how-to/monitor.md", "OPS_URL="+p.OpsURL))
+	for _, part := range []string{`"lead_keys"`, "pingpost_ready", `pingpost_rate_card_version 4`} {
+		if !strings.Contains(health.String(), part) {
+			t.Errorf("monitor.md does not show %s", part)
+		}
+	}
+
+	today := time.Now().UTC().Format(time.DateOnly)
+	file := "leadId;payout;currency\n" + lead.id + ";1,00;GBP\n"
+	if err := os.WriteFile(filepath.Join(r.dir, "march.csv"), []byte(file), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	r.follow(t, "how-to/reconcile-a-file.md", "FROM="+today, "TO="+today)
+	if result, err := os.ReadFile(filepath.Join(r.dir, "result.json")); err != nil || !strings.Contains(string(result), `"amount_differs"`) {
+		t.Errorf("got the result %s (%v)", result, err)
+	}
+
+	settings := p.production(t)
+	out := r.follow(t, "how-to/back-up-and-restore.md", append(settings,
+		"OWNER_URL="+running.OwnerURL, "SUPERUSER_URL="+p.superuser(t, "postgres"), "RESTORED_URL="+p.superuser(t, "pingpost_restored"),
+		"PINGPOST_DATABASE_URL="+strings.Replace(running.DatabaseURL, "/pingpost?", "/pingpost_restored?", 1), "PINGPOST_DATA_DIR=")...)
+	if !regexp.MustCompile(`(?m)^local +[0-9a-f]{8} +1 `).MatchString(out) {
+		t.Errorf("the restored database has not one lead: %s", out)
+	}
+
+	owner, app := p.anotherDatabase(t, "synthetic")
+	call(t, "", []string{owner}, "migrate", "up").ok(t)
+	source, err := filepath.Abs(filepath.Join("..", ".."))
+	if err != nil {
+		t.Fatal(err)
+	}
+	(&reader{dir: source, replace: strings.NewReplacer()}).follow(t, "how-to/try-full-tables.md", append(p.production(t, app), "DATABASE=synthetic")...)
+}
+
+// docs/how-to/deploy.md leads from a bare Postgres to a node that serves.
+func TestDeployGuide(t *testing.T) {
+	t.Parallel()
+	server, err := devpg.Start(t.Context(), devpg.Options{DataDir: filepath.Join(folder(t), "postgres")})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := server.Stop(); err != nil {
+			t.Error(err)
+		}
+	})
+	r := newReader(t, "SUPERUSER_URL="+server.SuperuserURL("postgres"), "OWNER_PASSWORD=owner123", "APP_PASSWORD=app123",
+		"OWNER_URL="+server.URL("pingpost_owner", "owner123", "pingpost"), "APP_URL="+server.URL("pingpost_app", "app123", "pingpost"))
+	var ports []string
+	for _, port := range []string{"8080", "8081", "8082"} {
+		free, err := net.Listen("tcp", "127.0.0.1:0")
+		if err != nil {
+			t.Fatal(err)
+		}
+		ports = append(ports, "127.0.0.1:"+port, free.Addr().String())
+		if err := free.Close(); err != nil {
+			t.Fatal(err)
+		}
+	}
+	r.replace = strings.NewReplacer(ports...)
+	out := r.follow(t, "how-to/deploy.md")
+	for _, part := range []string{`"lead_keys":"ok"`, "/invite/"} {
+		if !strings.Contains(out, part) {
+			t.Errorf("deploy.md does not print %s: %s", part, out)
+		}
+	}
+}
+
+// The file in docs/how-to/configure-a-node.md is checked where its secrets are mounted, so the
+// commands run on a file with the same settings and other paths.
+func TestConfigureGuide(t *testing.T) {
+	t.Parallel()
+	page, err := os.ReadFile(filepath.Join("..", "..", "docs", "how-to", "configure-a-node.md"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, rest, _ := strings.Cut(string(page), "```yaml\n")
+	file, _, _ := strings.Cut(rest, "```")
+	r := newReader(t)
+	for name, text := range map[string]string{
+		"database-url":   "postgres://pingpost_app:x@db.example.com/pingpost?sslmode=verify-full",
+		"platform-keys":  oldKey + "\n" + newKey,
+		"lead-vault-kek": aKEK,
+		"pingpost.yaml":  strings.ReplaceAll(file, "/run/secrets/", r.dir+"/"),
+	} {
+		if err := os.WriteFile(filepath.Join(r.dir, name), []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if out := r.follow(t, "how-to/configure-a-node.md"); !strings.Contains(out, "max_connections: 40") || strings.Contains(out, oldKey) {
+		t.Errorf("configure-a-node.md printed %s", out)
+	}
+}
