@@ -11,7 +11,7 @@ import (
 	"github.com/pingpost/pingpost/models"
 )
 
-// accountView is an account as the command line shows it.
+// accountView is an account in the output of commands.
 type accountView struct {
 	ID        string               `json:"id"`
 	PartnerID string               `json:"partnerId"`
@@ -37,10 +37,10 @@ func accountCommand() *cobra.Command {
 func accountCreate() *cobra.Command {
 	c := &cobra.Command{
 		Use:   "create PARTNER PARTNER_ID",
-		Short: "Create an account; a partner's first account is its default",
-		Long: "Create an account for a partner. PARTNER is the partner's slug or id. PARTNER_ID is the value that\n" +
-			"the partner sends as \"partnerId\" in its posts; it is unique on the platform.",
-		Args: exactly(2, "the partner's slug or id, and the new account's partnerId"),
+		Short: "Create an account; a partner's first account becomes its default",
+		Long: "Create an account for a partner. PARTNER is the partner's slug or ID. PARTNER_ID is the value that\n" +
+			"the partner sends as \"partnerId\" in its posts. It is unique on the platform.",
+		Args: exactly(2, "the partner's slug or ID, and the new account's partnerId"),
 	}
 	flags, asJSON := newDBFlags(c), jsonFlag(c)
 	name := c.Flags().String("name", "", "the account's name (default: its partnerId)")
@@ -72,7 +72,7 @@ func accountList() *cobra.Command {
 	c := &cobra.Command{
 		Use:   "list PARTNER",
 		Short: "List a partner's accounts, the default first",
-		Args:  exactly(1, "the partner's slug or id"),
+		Args:  exactly(1, "the partner's slug or ID"),
 	}
 	flags, asJSON := newDBFlags(c), jsonFlag(c)
 	c.RunE = func(c *cobra.Command, args []string) error {

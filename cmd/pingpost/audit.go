@@ -27,17 +27,17 @@ type auditView struct {
 
 func auditVerify() *cobra.Command {
 	c := &cobra.Command{
-		Use: "verify", Short: "Check that no audit event was changed or removed; exits with 1 if one was", Args: noArgs,
+		Use: "verify", Short: "Check the audit log; exits with 1 if an event was changed or removed", Args: noArgs,
 	}
 	flags, asJSON := newDBFlags(c), jsonFlag(c)
 	head := c.Flags().String("head", "",
-		"also check that the event with this `HASH` still exists; the service logs the newest hash every hour")
+		"also check that the event with this `HASH` still exists; each node logs the newest hash every hour")
 	c.RunE = func(c *cobra.Command, _ []string) error {
 		cfg, _, err := flags.load(config.SectionDatabase)
 		if err != nil {
 			return err
 		}
-		// No statement timeout: checking a long chain takes longer than a request may.
+		// No statement timeout, because reading the whole log can take minutes.
 		db, err := postgres.Open(c.Context(), postgres.Options{
 			URL: cfg.Database.URL.Reveal(), MaxConnections: 2, ConnectTimeout: cfg.Database.ConnectTimeout,
 		})

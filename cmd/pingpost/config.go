@@ -15,8 +15,8 @@ func configCommand() *cobra.Command {
 func configCheck() *cobra.Command {
 	c := &cobra.Command{
 		Use: "check", Short: "List errors and warnings in the configuration", Args: noArgs,
-		Long: "List all errors and warnings in the configuration. Only the settings are checked: `serve` checks\n" +
-			"the database, its schema and its role when it starts.",
+		Long: "List all errors and warnings in the configuration. The command only checks settings. `serve` also\n" +
+			"checks the database, its schema and its role when it starts.",
 	}
 	file := configFlag(c)
 	c.RunE = func(c *cobra.Command, _ []string) error {

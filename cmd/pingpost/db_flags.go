@@ -18,20 +18,20 @@ import (
 	"github.com/pingpost/pingpost/internal/postgres"
 )
 
-// dbFlags are the flags with which an operator's command finds the database:
-// --data-dir of a running dev, else the configuration.
+// dbFlags are the flags that select the database for a command: --data-dir for a running
+// `pingpost dev`, or --config.
 type dbFlags struct{ dataDir, config string }
 
 // newDBFlags adds the flags to a command.
 func newDBFlags(c *cobra.Command) *dbFlags {
 	r := &dbFlags{}
 	c.Flags().StringVar(&r.dataDir, "data-dir", "",
-		"use the database of the pingpost dev that runs in the folder `DIR` (default $PINGPOST_DATA_DIR)")
+		"use the database of the pingpost dev that is running in the folder `DIR` (default $PINGPOST_DATA_DIR)")
 	configVar(c, &r.config)
 	return r
 }
 
-// args formats the flags that were set, for a suggested next command.
+// args formats the flags that were set, to append them to a suggested command.
 func (r *dbFlags) args() (flags string) {
 	if r.dataDir != "" {
 		flags += " --data-dir " + shellQuote(r.dataDir)
@@ -42,8 +42,8 @@ func (r *dbFlags) args() (flags string) {
 	return flags
 }
 
-// load reads the sections. A database that is set explicitly takes precedence over
-// a data folder that is set only in the environment.
+// load reads the needed sections of the configuration. A database URL or a configuration
+// file takes precedence over $PINGPOST_DATA_DIR.
 func (r *dbFlags) load(need ...config.Section) (*config.Config, *devstack.Running, error) {
 	dir := r.dataDir
 	if dir == "" && os.Getenv("PINGPOST_DATABASE_URL") == "" && r.config == "" {
@@ -69,12 +69,13 @@ func suggestDataDir(err error) error {
 	problems, _ := errors.AsType[config.Problems](err)
 	for _, p := range problems {
 		if p.Path == "database.url" && p.Origin == "" {
-			return fmt.Errorf("%w\nTo use a running `pingpost dev` instead, set --data-dir to its folder, such as --data-dir .pingpost", err)
+			return fmt.Errorf("%w\nTo use a running `pingpost dev` instead, add --data-dir with its folder, such as --data-dir .pingpost", err)
 		}
 	}
 	return err
 }
 
+// ownerURL returns the URL for migrations and its connection timeout.
 func (r *dbFlags) ownerURL() (string, time.Duration, error) {
 	cfg, running, err := r.load(config.SectionDatabase)
 	if err != nil {
@@ -86,14 +87,14 @@ func (r *dbFlags) ownerURL() (string, time.Duration, error) {
 	return cfg.Database.URL.Reveal(), cfg.Database.ConnectTimeout, nil
 }
 
-// partners opens the partners service for an operator's command.
+// partners opens the partners service and passes it to use.
 func (r *dbFlags) partners(ctx context.Context, use func(*partners.Service) error) error {
 	return r.open(ctx, func(db *postgres.DB, keys *keyring.Keys) error {
 		return use(partners.NewService(db, keys, clock.System{}).By(audit.Operator))
 	})
 }
 
-// open opens the database and the platform keys for a command.
+// open opens the database and the platform keys and passes them to use.
 func (r *dbFlags) open(ctx context.Context, use func(*postgres.DB, *keyring.Keys) error) error {
 	cfg, _, err := r.load(config.SectionDatabase, config.SectionKeys)
 	if err != nil {

@@ -43,11 +43,11 @@ func devCommand(unhook func()) *cobra.Command {
 		"store the data in the folder `DIR` (default $PINGPOST_DATA_DIR, or .pingpost)")
 	flags.BoolVar(&f.ephemeral, "ephemeral", false, "use a temporary folder and delete it on exit")
 	flags.BoolVar(&f.vault, "vault", false,
-		"wrap lead keys with a private HashiCorp Vault ($PINGPOST_VAULT_BIN, vault on PATH, or a build in the repository)")
+		"wrap lead keys with a private HashiCorp Vault ($PINGPOST_VAULT_BIN, vault on PATH, or a build from the repository)")
 	flags.StringVar(&f.api, "api-addr", "", "`HOST:PORT` of the partner API (default 127.0.0.1:8080; port 0 picks a free one)")
 	flags.StringVar(&f.admin, "admin-addr", "", "`HOST:PORT` of the console (default 127.0.0.1:8081)")
 	flags.StringVar(&f.ops, "ops-addr", "", "`HOST:PORT` of health and metrics (default 127.0.0.1:8082)")
-	flags.DurationVar(&f.ahead, "clock-offset", 0, "run the service's clock ahead by this much, such as 16m")
+	flags.DurationVar(&f.ahead, "clock-offset", 0, "run the service's clock ahead by this `DURATION`, such as 16m")
 	flags.StringVar(&f.readyFile, "ready-file", "", "when the platform is ready, write its URLs, users and partners to `FILE` as JSON")
 	configVar(c, &f.config)
 	c.RunE = func(c *cobra.Command, _ []string) error {
@@ -99,8 +99,8 @@ func dev(ctx context.Context, unhook func(), f devFlags) (err error) {
 		return err
 	}
 	service := clock.System{Offset: f.ahead}
-	// Do not use a clock that runs ahead: the demo data would not be effective yet
-	// at the next start without the offset.
+	// Do not use a clock that runs ahead. After a restart without the offset, the demo data
+	// would be dated in the future.
 	demo, err := createDemo(ctx, cfg, stack, clock.System{Offset: min(f.ahead, 0)})
 	if err != nil {
 		return err
@@ -113,7 +113,7 @@ func dev(ctx context.Context, unhook func(), f devFlags) (err error) {
 		return err
 	}
 	ctx, cancel := context.WithCancelCause(ctx)
-	go func() { // ends with Postgres, or with ctx
+	go func() { // ends when Postgres or ctx ends
 		select {
 		case <-stack.Postgres.Done():
 			cancel(stack.Postgres.Err())
@@ -152,8 +152,8 @@ func devConfig(f devFlags) (*config.Config, error) {
 	return cfg, nil
 }
 
-// readyFileWritable checks that the ready file can be written, before anything is
-// started. It does not create the file, because other programs wait for it.
+// readyFileWritable checks that the ready file can be written. It does not create the
+// file, because other programs wait for it.
 func readyFileWritable(path string) error {
 	if path == "" {
 		return nil
@@ -172,8 +172,8 @@ func readyFileWritable(path string) error {
 	return errors.Join(probe.Close(), os.Remove(probe.Name()))
 }
 
-// origin returns the URL at which this machine reaches a listener. It uses localhost
-// for a listener on all addresses.
+// origin returns the URL of a listener for use on this machine. For a listener on all
+// addresses, the host is localhost.
 func origin(addr string) string {
 	host, port, _ := net.SplitHostPort(addr)
 	if ip, err := netip.ParseAddr(host); err == nil && ip.IsUnspecified() {
@@ -182,8 +182,8 @@ func origin(addr string) string {
 	return "http://" + addr
 }
 
-// fill sets what dev generates. It always uses dev's own database and keys, so that
-// demo data never gets into another database.
+// fill sets the settings that dev generates. It always uses dev's own database and keys,
+// so that demo data is never written to another database.
 func fill(cfg *config.Config, s *devstack.Stack, origin string) {
 	cfg.Database.URL = config.Secret(s.DatabaseURL)
 	cfg.Keys.Platform = []config.Secret{config.Secret(s.Keys.PlatformKey)}
@@ -194,8 +194,8 @@ func fill(cfg *config.Config, s *devstack.Stack, origin string) {
 	}
 }
 
-// useVault sets the key wrapper for new leads: dev's own Vault, logged in as role, or the
-// local key if v is nil. Leads under the other key wrapper stay readable.
+// useVault sets the key wrapper for new leads: dev's own Vault, with the login of role, or
+// the local key if v is nil. Leads that use the other key wrapper stay readable.
 func useVault(cfg *config.Config, v *devstack.Vault, role string) {
 	cfg.Keys.WriteWith = config.WrapperLocal
 	if v == nil {
@@ -215,7 +215,7 @@ func dataDir(f devFlags) (string, error) {
 		if err != nil {
 			return "", fmt.Errorf("creating a temporary folder: %w", err)
 		}
-		return dir, os.Chmod(dir, 0o711) // like every data folder: Postgres may run as another user
+		return dir, os.Chmod(dir, 0o711) // as for every data folder, because Postgres may run as another user
 	case f.dataDir != "":
 		return filepath.Abs(f.dataDir) // the printed commands must work in any folder
 	}
@@ -225,7 +225,7 @@ func dataDir(f devFlags) (string, error) {
 // demoData are the partners and users that dev creates.
 type demoData struct {
 	partners []devstack.Partner
-	staff    []devstack.Person
+	staff    []devstack.User
 }
 
 func createDemo(ctx context.Context, cfg *config.Config, s *devstack.Stack, c clock.Clock) (d demoData, err error) {
@@ -241,7 +241,7 @@ func createDemo(ctx context.Context, cfg *config.Config, s *devstack.Stack, c cl
 	return d, err
 }
 
-// open opens the database and the platform keys for a command that is not the service.
+// open opens the database and the platform keys, for commands other than serve.
 func open(ctx context.Context, cfg *config.Config) (*postgres.DB, *keyring.Keys, error) {
 	keys, err := keyring.NewKeys(cfg.Keys.PlatformKeys())
 	if err != nil {
@@ -254,14 +254,14 @@ func open(ctx context.Context, cfg *config.Config) (*postgres.DB, *keyring.Keys,
 	return db, keys, err
 }
 
-// ready is the content of the ready file, for tests and scripts.
+// ready is the content of the ready file, which tests and scripts read.
 type ready struct {
 	APIURL      string             `json:"api_url"`
 	AdminURL    string             `json:"admin_url"`
 	OpsURL      string             `json:"ops_url"`
 	DatabaseURL string             `json:"database_url"`
 	KeyWrapper  string             `json:"key_wrapper"`
-	Staff       []devstack.Person  `json:"staff"`
+	Staff       []devstack.User    `json:"staff"`
 	Partners    []devstack.Partner `json:"partners"`
 }
 

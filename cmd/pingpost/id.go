@@ -13,8 +13,8 @@ import (
 
 func idCommand() *cobra.Command {
 	c := &cobra.Command{
-		Use: "id ID", Short: "Show an id in both forms: ld_… and the UUID in the database",
-		Args: exactly(1, "an id such as ld_…, or a UUID"),
+		Use: "id ID", Short: "Show an ID in both forms: ld_… and the UUID in the database",
+		Args: exactly(1, "an ID such as ld_…, or a UUID"),
 	}
 	c.RunE = func(c *cobra.Command, args []string) error {
 		for _, kind := range kinds() {
@@ -25,7 +25,7 @@ func idCommand() *cobra.Command {
 		}
 		u, err := uuid.Parse(args[0])
 		if err != nil {
-			return usageError{errors.New("not an id: enter a prefix such as ld_ with 26 letters and digits, or a UUID")}
+			return usageError{errors.New("not an ID: enter a prefix such as ld_ followed by 26 letters and digits, or a UUID")}
 		}
 		var others []string
 		for _, kind := range kinds() {
@@ -34,7 +34,7 @@ func idCommand() *cobra.Command {
 			}
 		}
 		fmt.Fprintf(c.ErrOrStderr(),
-			"A UUID does not show its type. Assuming a lead; an id of another type has the same digits after %s.\n",
+			"A UUID does not show its type, so this is the ID of a lead. IDs of other types have the same characters after %s.\n",
 			strings.Join(others, " "))
 		_, err = fmt.Fprintf(c.OutOrStdout(), "%s  %s\n", id.Format(id.Lead, u), u)
 		return err

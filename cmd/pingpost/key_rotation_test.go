@@ -280,7 +280,7 @@ func TestKeysMoveAsThePageSays(t *testing.T) {
 		{"Move from the local key to Vault", "Run `pingpost keys rewrap`", func(t *testing.T, step rotationStep) {
 			local := under("local", "")
 			if out := f.run(t, step, "keys rewrap", devvault.Rewrap); local == 0 ||
-				out != fmt.Sprintf("%d leads moved to vault v1\n", local) {
+				out != counted(local, "lead")+" moved to vault v1\n" {
 				t.Errorf("rewrap with %d local leads: %s", local, out)
 			}
 		}},

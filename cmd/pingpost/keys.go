@@ -33,7 +33,7 @@ func keysCommand() *cobra.Command {
 // keyServices holds the keys and the services whose data they encrypt.
 type keyServices struct {
 	cfg      *config.Config
-	dev      bool // whether a running dev is used
+	dev      bool // whether dev's database is used
 	db       *postgres.DB
 	platform *keyring.Keys
 	wrappers *app.Keys
@@ -42,8 +42,8 @@ type keyServices struct {
 	staff    *staff.Service
 }
 
-// withKeys opens the database and the configured keys. With a running dev, it uses
-// dev's keys and Vault, as role.
+// withKeys opens the database and the configured keys and passes them to use. With
+// --data-dir, these are dev's keys, and dev's Vault with the login of role.
 func withKeys(c *cobra.Command, r *dbFlags, role string, use func(*keyServices) error) error {
 	cfg, running, err := r.load(config.SectionDatabase, config.SectionKeys, config.SectionVault)
 	if err != nil {
@@ -53,7 +53,7 @@ func withKeys(c *cobra.Command, r *dbFlags, role string, use func(*keyServices) 
 		cfg.Keys.Local = config.Secret(running.LeadVaultKEK)
 		useVault(cfg, running.Vault, role)
 	}
-	cfg.Database.StatementTimeout = 0 // counting all leads can take long, and no partner waits for it
+	cfg.Database.StatementTimeout = 0 // counting all leads can take minutes, and no request waits for it
 	db, platform, err := open(c.Context(), cfg)
 	if err != nil {
 		return err
@@ -70,13 +70,13 @@ func withKeys(c *cobra.Command, r *dbFlags, role string, use func(*keyServices) 
 	})
 }
 
-// keyView is one version of a wrapping key, with the number of leads under it.
+// keyView is a version of a wrapping key and the number of leads that use it.
 type keyView struct {
 	Wrapper  string `json:"wrapper"`
 	Version  string `json:"version"`
 	Leads    int64  `json:"leads"`
 	Readable bool   `json:"readable"` // its wrapper is configured here
-	Writes   bool   `json:"writes"`   // new leads are under it
+	Writes   bool   `json:"writes"`   // new leads use it
 }
 
 type platformKeyView struct {
@@ -98,7 +98,7 @@ type statusView struct {
 }
 
 func keysStatus() *cobra.Command {
-	c := &cobra.Command{Use: "status", Short: "Count the leads and secrets under each key", Args: noArgs}
+	c := &cobra.Command{Use: "status", Short: "Show how many leads and secrets use each key", Args: noArgs}
 	flags, asJSON := newDBFlags(c), jsonFlag(c)
 	c.RunE = func(c *cobra.Command, _ []string) error {
 		return withKeys(c, flags, devvault.Rewrap, func(k *keyServices) error {
@@ -214,8 +214,8 @@ func keysRewrap() *cobra.Command {
 		Use:   "rewrap",
 		Short: "Move all leads to the newest key version",
 		Args:  noArgs,
-		Long: `Rewrap the keys of all leads with the newest version of the current wrapping key.
-The command works in batches and can run under full load. You can stop it at any time and run it again.`,
+		Long: `Rewrap the keys of all leads with the newest version of the current wrapping key. The command
+works in batches and can run under full load. You can stop it at any time and run it again.`,
 	}
 	flags := newDBFlags(c)
 	c.RunE = func(c *cobra.Command, _ []string) error {
@@ -233,7 +233,7 @@ The command works in batches and can run under full load. You can stop it at any
 				"failed": done.Failed,
 				"to":     wrapper + " " + version,
 			}))
-			return report(c.OutOrStdout(), done, err, fmt.Sprintf("to %s %s", wrapper, version))
+			return report(c.OutOrStdout(), done, err, fmt.Sprintf("%s moved to %s %s", counted(done.Leads, "lead"), wrapper, version))
 		})
 	}
 	return c
@@ -244,8 +244,8 @@ func keysReseal() *cobra.Command {
 		Use:   "reseal",
 		Short: "Move secrets and lookup digests to the first platform key",
 		Args:  noArgs,
-		Long: `Move signing secrets, the staff's second factors and lookup digests to the first platform key,
-so that older keys can be removed. You can stop the command at any time and run it again.`,
+		Long: `Move signing secrets, second factors and lookup digests to the first platform key, so that you can
+remove older keys. You can stop the command at any time and run it again.`,
 	}
 	flags := newDBFlags(c)
 	c.RunE = func(c *cobra.Command, _ []string) error {
@@ -254,15 +254,16 @@ so that older keys can be removed. You can stop the command at any time and run 
 				return err
 			}
 			moved, unread, err := k.partners.Reseal(c.Context())
-			fmt.Fprintf(c.OutOrStdout(), "%d signing secrets moved to platform key %s\n", moved, k.platform.IDs()[0])
+			to := k.platform.IDs()[0]
+			fmt.Fprintf(c.OutOrStdout(), "%s moved to platform key %s\n", counted(int64(moved), "signing secret"), to)
 			if err == nil && len(unread) > 0 {
-				err = fmt.Errorf("no configured platform key decrypts %s", strings.Join(unread, ", "))
+				err = fmt.Errorf("no configured platform key can decrypt %s", strings.Join(unread, ", "))
 			}
 			factors, unreadFactors, failedFactors := k.staff.Reseal(c.Context())
-			fmt.Fprintf(c.OutOrStdout(), "%d second factors moved to that key\n", factors)
+			fmt.Fprintf(c.OutOrStdout(), "%s moved to platform key %s\n", counted(int64(factors), "second factor"), to)
 			if len(unreadFactors) > 0 {
 				failedFactors = errors.Join(failedFactors,
-					fmt.Errorf("no configured platform key decrypts the second factor of %s", strings.Join(unreadFactors, ", ")))
+					fmt.Errorf("no configured platform key can decrypt the second factor of %s", strings.Join(unreadFactors, ", ")))
 			}
 			err = errors.Join(err, failedFactors)
 			done, failed := k.move(c.ErrOrStderr()).Reseal(c.Context(), k.platform)
@@ -271,9 +272,10 @@ so that older keys can be removed. You can stop the command at any time and run 
 				"second_factors": factors,
 				"leads":          done.Leads,
 				"failed":         done.Failed,
-				"to":             k.platform.IDs()[0].String(),
+				"to":             to.String(),
 			}))
-			return errors.Join(err, report(c.OutOrStdout(), done, failed, "to that key's lookup digests"))
+			return errors.Join(err, report(c.OutOrStdout(), done, failed, fmt.Sprintf("Lookup digests of %s moved to platform key %s",
+				counted(done.Leads, "lead"), to)))
 		})
 	}
 	return c
@@ -285,7 +287,7 @@ func keysRotate() *cobra.Command {
 	c.RunE = func(c *cobra.Command, _ []string) error {
 		return withKeys(c, flags, devvault.Rotate, func(k *keyServices) error {
 			if k.wrappers.Vault == nil {
-				return errors.New("no Vault is configured: set vault.address. The local key cannot be rotated, only replaced by another key wrapper")
+				return errors.New("no Vault is configured: set vault.address. The local key cannot be rotated; use Vault as the key wrapper instead")
 			}
 			if err := k.wrappers.Vault.Rotate(c.Context()); err != nil {
 				return err
@@ -294,7 +296,7 @@ func keysRotate() *cobra.Command {
 				return fmt.Errorf("the key was rotated, but this was not recorded in the audit log: %w", err)
 			}
 			fmt.Fprintln(c.OutOrStdout(),
-				"Created a new key version. Nodes write with it within a minute. To move existing leads to it: pingpost keys rewrap")
+				"Created a new key version. Nodes use it within a minute. To move existing leads to it, run: pingpost keys rewrap")
 			return nil
 		})
 	}
@@ -313,11 +315,11 @@ func (k *keyServices) mayDecrypt(ctx context.Context) error {
 	return errors.New("this command's Vault identity is not allowed to decrypt leads: set vault.role_id and vault.secret_id to an identity with the policy pingpost-rewrap (see docs/how-to/prepare-vault.md)")
 }
 
-// auditAction records a change of keys in the audit log. The change takes many
-// transactions, or happens in Vault, so the event is written afterwards.
-func (k *keyServices) auditAction(ctx context.Context, action string, what map[string]any) error {
+// auditAction records a change of keys in the audit log. It writes the event after the
+// change, which takes many transactions or happens in Vault.
+func (k *keyServices) auditAction(ctx context.Context, action string, result map[string]any) error {
 	ctx = context.WithoutCancel(ctx) // an interrupted change is recorded too
-	return audit.New(k.db, clock.System{}).LogDone(ctx, audit.Operator, audit.Event{Action: action, Kind: "keys", After: what})
+	return audit.New(k.db, clock.System{}).LogDone(ctx, audit.Operator, audit.Event{Action: action, Kind: "keys", After: result})
 }
 
 // move returns a key rotation that prints its progress once a second.
@@ -329,7 +331,7 @@ func (k *keyServices) move(w io.Writer) *leads.KeyRotation {
 		Clock:    clock.System{},
 		OnProgress: func(m leads.RotationProgress) {
 			if due() {
-				fmt.Fprintf(w, "%d leads moved\n", m.Leads)
+				fmt.Fprintf(w, "%s moved\n", counted(m.Leads, "lead"))
 			}
 		},
 	}
@@ -348,12 +350,12 @@ func onceASecond() func() bool {
 	}
 }
 
-// report prints how many leads were moved. It returns an error if any could not be.
-func report(w io.Writer, done leads.RotationProgress, err error, where string) error {
-	fmt.Fprintf(w, "%d leads moved %s\n", done.Leads, where)
+// report prints the text, and adds an error to err if leads could not be moved.
+func report(w io.Writer, done leads.RotationProgress, err error, text string) error {
+	fmt.Fprintln(w, text)
 	if done.Failed > 0 {
 		err = errors.Join(err,
-			fmt.Errorf("%d leads could not be moved and were left unchanged; the last error: %w", done.Failed, done.Cause))
+			fmt.Errorf("%s could not be moved and did not change; last error: %w", counted(done.Failed, "lead"), done.Cause))
 	}
 	return err
 }

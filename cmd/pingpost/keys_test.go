@@ -91,7 +91,7 @@ func TestFromTheLocalKeyToVaultAndOn(t *testing.T) {
 		!regexp.MustCompile(`(?m)^vault +v1 +1 +writes$`).MatchString(status) {
 		t.Errorf("status:\n%s", status)
 	}
-	if out := keys("rewrap"); out != "1 leads moved to vault v1\n" {
+	if out := keys("rewrap"); out != "1 lead moved to vault v1\n" {
 		t.Errorf("rewrap: %s", out)
 	}
 	keys("rotate")

@@ -1,5 +1,5 @@
-// Command pingpost is the whole platform: the service, a self-contained platform for
-// development, and commands for operators.
+// Command pingpost runs the service, a complete platform for development, and commands for
+// operators.
 package main
 
 import (

@@ -7,8 +7,8 @@ import (
 	"time"
 )
 
-// overlap is a flag value: how long older secrets stay valid after a rotation. It is
-// written as a Go duration or as whole days.
+// overlap is a flag value for the time during which an older secret stays valid. It
+// accepts Go durations and days, such as 3d.
 type overlap time.Duration
 
 const (
@@ -27,7 +27,7 @@ func (o *overlap) Set(text string) error {
 	if days, isDays := strings.CutSuffix(text, "d"); isDays {
 		var n int64
 		n, err = strconv.ParseInt(days, 10, 64)
-		d = time.Duration(max(-1, min(n, 91))) * day // avoids an overflow; more than 90 days is rejected below
+		d = time.Duration(max(-1, min(n, 91))) * day // avoids an overflow; more than 90 days are rejected below
 	}
 	switch {
 	case err != nil:

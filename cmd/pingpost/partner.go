@@ -12,7 +12,7 @@ import (
 	"github.com/pingpost/pingpost/models"
 )
 
-// partnerView is a partner as the command line shows it.
+// partnerView is a partner in the output of commands.
 type partnerView struct {
 	ID            string               `json:"id"`
 	Slug          string               `json:"slug"`
@@ -41,12 +41,12 @@ func partnerCommand() *cobra.Command {
 
 func partnerCreate() *cobra.Command {
 	c := &cobra.Command{
-		Use: "create SLUG", Short: "Create a partner, pending until it is approved",
+		Use: "create SLUG", Short: "Create a partner; it is pending until you approve it",
 		Args: exactly(1, "the partner's slug, which becomes part of its base URL"),
 	}
 	flags, asJSON := newDBFlags(c), jsonFlag(c)
 	name := c.Flags().String("name", "", "the partner's name (default: the slug)")
-	legal := c.Flags().String("legal-name", "", "the legal name, used for payouts")
+	legal := c.Flags().String("legal-name", "", "the partner's legal name, used for payouts")
 	mode := c.Flags().String("signing", "default", "signing mode: required, report_only, off, or default to use the platform's")
 	only := c.Flags().Bool("own-url-only", false, "do not recognise the partner by its secret on the shared base URL")
 	c.RunE = func(c *cobra.Command, args []string) error {
@@ -109,7 +109,7 @@ func partnerList() *cobra.Command {
 }
 
 func partnerStatus(use, short string, to models.PartnerStatus) *cobra.Command {
-	c := &cobra.Command{Use: use + " PARTNER", Short: short, Args: exactly(1, "the partner's slug or id")}
+	c := &cobra.Command{Use: use + " PARTNER", Short: short, Args: exactly(1, "the partner's slug or ID")}
 	flags := newDBFlags(c)
 	c.RunE = func(c *cobra.Command, args []string) error {
 		return flags.partners(c.Context(), func(s *partners.Service) error {
@@ -130,23 +130,23 @@ func partnerStatus(use, short string, to models.PartnerStatus) *cobra.Command {
 	return c
 }
 
-// printMissing prints the steps that are left before an approved partner can sell.
+// printMissing prints the remaining steps before an approved partner can sell leads.
 func printMissing(c *cobra.Command, s *partners.Service, p models.Partner, r *dbFlags) error {
 	accounts, err := s.Accounts(c.Context(), p)
 	if err != nil {
 		return err
 	}
 	if len(accounts) == 0 {
-		fmt.Fprintf(c.OutOrStdout(), "It has no account yet. Create one: %s\n", addAccount(p, r))
+		fmt.Fprintf(c.OutOrStdout(), "It has no account yet. To create one: %s\n", addAccount(p, r))
 	}
 	signs, err := canSign(c.Context(), s, p)
 	if err == nil && !signs {
-		fmt.Fprintf(c.OutOrStdout(), "It has no active signing secret. Create one: %s\n", addSecret(p, r))
+		fmt.Fprintf(c.OutOrStdout(), "It has no active signing secret. To create one: %s\n", addSecret(p, r))
 	}
 	return err
 }
 
-// exactly is like cobra.ExactArgs, with an error that describes the n arguments.
+// exactly is like cobra.ExactArgs, but its error describes the n arguments.
 func exactly(n int, what string) cobra.PositionalArgs {
 	return func(c *cobra.Command, args []string) error {
 		if len(args) > n {
@@ -160,7 +160,7 @@ func exactly(n int, what string) cobra.PositionalArgs {
 	}
 }
 
-// noArgs is like cobra.NoArgs, with a usage error: exit code 2.
+// noArgs is like cobra.NoArgs, but returns a usageError.
 func noArgs(c *cobra.Command, args []string) error {
 	if len(args) > 0 {
 		return usageError{fmt.Errorf("%s takes no arguments. Run `%s --help` for usage", c.CommandPath(), c.CommandPath())}

@@ -26,7 +26,7 @@ func pricingCommand() *cobra.Command {
 		pricingExport(), pricingImport(), pricingSet(), pricingPublish(), pricingDiff(), pricingExplain())
 }
 
-// prices opens the rate card service for a command.
+// prices opens the rate card service and passes it to use.
 func (r *dbFlags) prices(ctx context.Context, use func(*ratecard.Service) error) error {
 	cfg, _, err := r.load(config.SectionDatabase, config.SectionPricing)
 	if err != nil {
@@ -62,7 +62,7 @@ func cardVar(c *cobra.Command) *cardFlags {
 
 func (f *cardFlags) check(c *cobra.Command) error {
 	if given := c.Flags().Changed("version"); given && (f.version < 1 || f.draft != "") {
-		return usageError{errors.New("give a --version of 1 or more, or a --draft, but not both")}
+		return usageError{errors.New("set either --draft or a --version of 1 or more")}
 	}
 	return nil
 }
@@ -116,7 +116,7 @@ func pricingImport() *cobra.Command {
 	c := &cobra.Command{
 		Use:   "import FILE",
 		Short: "Import a YAML rate card as a draft and print the price changes; - reads standard input",
-		Args:  exactly(1, "the rate card's file"),
+		Args:  exactly(1, "the rate card file, or - for standard input"),
 	}
 	flags := newDBFlags(c)
 	dry := c.Flags().Bool("dry-run", false, "print the changes without creating a draft")
@@ -152,7 +152,8 @@ func pricingImport() *cobra.Command {
 	return c
 }
 
-// readCard reads a file or standard input, up to the maximum size of a rate card.
+// readCard reads a file or standard input. It rejects more than the maximum size of a
+// rate card.
 func readCard(c *cobra.Command, path string) (name string, data []byte, err error) {
 	from := c.InOrStdin()
 	name = "standard input"
@@ -171,13 +172,13 @@ func readCard(c *cobra.Command, path string) (name string, data []byte, err erro
 	return name, data, err
 }
 
-// importCard puts the rules into the draft ref, or into a new draft if ref is empty. It
+// importCard saves the rules in the draft ref, or in a new draft if ref is empty. It
 // returns a message that ends with the next command.
 func importCard(ctx context.Context, s *ratecard.Service, ref, title, what string, card pricingrules.Card) (string, error) {
 	if ref == "" {
 		created, err := s.CreateDraftWithCard(ctx, title, what, card)
 		if ratecard.IsNoChange(err) {
-			return "The current version already has these rules, so no draft was created. To see it: pingpost pricing export", nil
+			return "The current version already has these rules, so no draft was created. To print them: pingpost pricing export", nil
 		}
 		return publishNext(created), err
 	}
@@ -188,9 +189,9 @@ func importCard(ctx context.Context, s *ratecard.Service, ref, title, what strin
 	return publishNext(d.RateCard), err
 }
 
-// publishNext names the draft and the command that publishes it, ready to paste.
+// publishNext returns a message with the draft and the command that publishes it.
 func publishNext(draft models.RateCard) string {
-	return fmt.Sprintf("Saved in draft %s, not published yet. To publish it: pingpost pricing publish --draft %s --note NOTE",
+	return fmt.Sprintf("Saved in draft %s. To publish it: pingpost pricing publish --draft %s --note NOTE",
 		draftText(draft), ratecard.ID(draft.ID))
 }
 
@@ -203,7 +204,7 @@ func printChanges(w io.Writer, changes []pricingrules.Change) error {
 	for _, change := range changes {
 		fmt.Fprintln(w, change)
 	}
-	_, err := fmt.Fprintf(w, "%d changes\n", len(changes))
+	_, err := fmt.Fprintln(w, counted(int64(len(changes)), "change"))
 	return err
 }
 

@@ -44,13 +44,13 @@ func draftFlag(c *cobra.Command) *string {
 func pricingSet() *cobra.Command {
 	c := &cobra.Command{
 		Use:   "set",
-		Short: "Set an industry's base price in a country, in a draft or published at once",
+		Short: "Set an industry's base price in a country, in a draft or effective immediately",
 		Args:  noArgs,
 	}
 	flags, cell := newDBFlags(c), cellVar(c)
 	base := c.Flags().String("base", "", "the base price in the country's currency, such as 45.60")
-	publish := c.Flags().Bool("publish", false, "publish only this change, at once")
-	note := c.Flags().String("note", "", "the reason for the change, with --publish")
+	publish := c.Flags().Bool("publish", false, "publish only this change, immediately")
+	note := c.Flags().String("note", "", "the reason for the change (required with --publish)")
 	draft := draftFlag(c)
 	c.RunE = func(c *cobra.Command, _ []string) error {
 		if err := cell.required(); err != nil {
@@ -89,8 +89,8 @@ func pricingSet() *cobra.Command {
 	return c
 }
 
-// changeText describes a change in the draft's history. The text is not used if the
-// country has no market, because the change is rejected.
+// changeText describes a change for the draft's history. If the country has no market, the
+// change is rejected and the text is not used.
 func changeText(s *ratecard.Service, change ratecard.BaseChange) string {
 	market, _ := s.Markets().ByCode(change.Target.Country)
 	return fmt.Sprintf("%s: base %s", change.Target, money.Amount{
@@ -126,7 +126,7 @@ func draftFor(ctx context.Context, s *ratecard.Service, ref string) (ratecard.Dr
 }
 
 var errNoDrafts = apperr.New(apperr.NotFound, "drafts",
-	"there is no open draft; create one with `pingpost pricing set` or `pingpost pricing import`")
+	"no draft is open; create one with `pingpost pricing set` or `pingpost pricing import`")
 
 func onlyDraft(ctx context.Context, s *ratecard.Service) (d ratecard.Draft, err error) {
 	open, err := s.Drafts(ctx)
@@ -185,13 +185,13 @@ func pricingPublish() *cobra.Command {
 	return c
 }
 
-// printPublished prints the state of a rate card after an attempt to publish it.
+// printPublished prints whether the rate card was published, scheduled or submitted.
 func printPublished(w io.Writer, card models.RateCard) (err error) {
 	switch card.State {
 	case models.RateCardSubmitted:
-		_, err = fmt.Fprintf(w, "%s is waiting for approval by another user, in the console\n", ratecard.ID(card.ID))
+		_, err = fmt.Fprintf(w, "%s is waiting for another user to approve it in the console\n", ratecard.ID(card.ID))
 	case models.RateCardScheduled:
-		_, err = fmt.Fprintf(w, "%s is scheduled for %s; a node must be running at that time\n", ratecard.ID(card.ID),
+		_, err = fmt.Fprintf(w, "%s will be published at %s if a node is running\n", ratecard.ID(card.ID),
 			card.EffectiveAt.UTC().Format(time.RFC3339))
 	default:
 		_, err = fmt.Fprintf(w, "version %d is published; every node uses it within a second\n", card.Version)
@@ -206,7 +206,7 @@ func pricingExplain() *cobra.Command {
 		Args:  noArgs,
 	}
 	flags, cell, card := newDBFlags(c), cellVar(c), cardVar(c)
-	partner := c.Flags().String("partner", "", "include the partner pricing of this partner (slug or id)")
+	partner := c.Flags().String("partner", "", "include this partner's own pricing (slug or ID)")
 	c.RunE = func(c *cobra.Command, _ []string) error {
 		if err := cell.required(); err != nil {
 			return err

@@ -311,7 +311,7 @@ func setAndPublish(t *testing.T, p *platform) {
 	if p.bid(t, "") != before {
 		t.Errorf("the price for other urgencies changed from %s to %s", before, p.bid(t, ""))
 	}
-	if out := p.on(t, "pricing", "diff", "2", "3").ok(t); out != "plumber/GB/urgent: 55.20 GBP → 62.40 GBP\n1 changes\n" {
+	if out := p.on(t, "pricing", "diff", "2", "3").ok(t); out != "plumber/GB/urgent: 55.20 GBP → 62.40 GBP\n1 change\n" {
 		t.Errorf("got the differences %s", out)
 	}
 	p.on(t, set...).rejected(t, "invalid/nothing")

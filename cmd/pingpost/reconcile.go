@@ -29,7 +29,7 @@ import (
 	"github.com/pingpost/pingpost/models"
 )
 
-// reconcileFlags select the file, and say how to read it where that cannot be detected.
+// reconcileFlags select the file, and set columns and formats that cannot be detected.
 type reconcileFlags struct {
 	partner, file                string
 	lead, amount, currency, date string
@@ -43,8 +43,8 @@ func reconcileCommand() *cobra.Command {
 		Use:   "reconcile --partner PARTNER --file FILE",
 		Short: "Compare a partner's file with the ledger, lead by lead",
 		Long: `Compare a partner's CSV file of leads with the ledger, lead by lead. Columns and formats are
-detected; if something cannot be detected, the command lists the flags to add. Without --keep the
-comparison is a dry run: neither the result nor the file is saved.`,
+detected. If something cannot be detected, the command lists the flags to add. Without --keep, the
+command is a dry run and saves neither the result nor the file.`,
 		Args: noArgs,
 	}
 	flags, asJSON, f := newDBFlags(c), jsonFlag(c), &reconcileFlags{}
@@ -52,23 +52,23 @@ comparison is a dry run: neither the result nor the file is saved.`,
 		into       *string
 		name, help string
 	}{
-		{&f.partner, "partner", "the `PARTNER`, by slug or id"},
+		{&f.partner, "partner", "the `PARTNER`, by slug or ID"},
 		{&f.file, "file", "the CSV `FILE`; - reads standard input"},
-		{&f.lead, "lead-id", "the column `COL` with the leadIds"},
+		{&f.lead, "lead-id", "the column `COL` with the lead IDs"},
 		{&f.amount, "amount", "the column `COL` with the amounts"},
 		{&f.currency, "currency", "the column with the currencies, or the currency of all amounts: `COL|GBP`"},
 		{&f.date, "date", "the column `COL` with the dates, used to detect --from and --to"},
 		{&f.decimal, "decimal", "the decimal `MARK` of the amounts: dot or comma"},
 		{&f.dates, "dates", "the `FORMAT` of the dates: ymd, dmy or mdy"},
 		{&f.coverage, "coverage",
-			"the `LEADS` to compare: file (only currencies and accounts that are in the file) or all"},
+			"the `LEADS` to compare: file (only those in the file's currencies and accounts) or all"},
 		{&f.from, "from", "the first `DAY` that the file covers, such as 2026-01-31"},
 		{&f.to, "to", "the last `DAY` that the file covers"},
 	} {
 		c.Flags().StringVar(flag.into, flag.name, "", flag.help)
 	}
 	c.Flags().BoolVar(&f.keep, "keep", false, "save the result; a saved result never changes")
-	c.Flags().BoolVar(&f.again, "again", false, "save the result even if one for the same file was saved before")
+	c.Flags().BoolVar(&f.again, "again", false, "save the result even if the same file was saved before")
 	c.RunE = func(c *cobra.Command, _ []string) error {
 		if f.partner == "" || f.file == "" {
 			return usageError{errors.New("--partner and --file are required")}
@@ -161,14 +161,14 @@ func discard(ctx context.Context, s *reconcile.Service, reconciliation uuid.UUID
 	return s.DeleteLines(ctx, r.ID)
 }
 
-// sameFile describes earlier reconciliations of the same file. It returns an error if
-// one was saved and this one would be saved too, unless --again is set.
+// sameFile describes earlier reconciliations of the same file. It returns an error if one
+// of them was saved and --keep is set without --again.
 func (f *reconcileFlags) sameFile(ctx context.Context, s *reconcile.Service, r reconcile.Reconciliation) (string, error) {
 	same, err := s.SameFile(ctx, scope.System, r)
 	var text strings.Builder
 	for _, other := range same {
 		if other.State == models.ReconciliationKept && f.keep && !f.again {
-			return "", usageError{fmt.Errorf("this file was uploaded before, and its result was saved as %s for %s; add --again to save another",
+			return "", usageError{fmt.Errorf("this file was uploaded before, and its result was saved as %s for %s; add --again to save it again",
 				reconcile.ID(other.ID), other.Partner)}
 		}
 		fmt.Fprintf(&text, "This file was uploaded before: %s for %s, %s, %s.\n", reconcile.ID(other.ID),
@@ -177,7 +177,7 @@ func (f *reconcileFlags) sameFile(ctx context.Context, s *reconcile.Service, r r
 	return text.String(), err
 }
 
-// read parses all flags but --currency, which needs the file's columns.
+// read parses the flags, except --currency, which depends on the file's columns.
 func (f *reconcileFlags) read() (given reconcile.Suggestion, err error) {
 	given.LeadID, given.Amount, given.Date = f.lead, f.amount, f.date
 	var ok bool
@@ -202,7 +202,7 @@ func (f *reconcileFlags) read() (given reconcile.Suggestion, err error) {
 	return given, nil
 }
 
-// suggested detects how to read the file. Flags take precedence.
+// suggested detects the file's columns, formats and period. Flags take precedence.
 func (f *reconcileFlags) suggested(
 	ctx context.Context, s *reconcile.Service, r reconcile.Reconciliation, given reconcile.Suggestion,
 ) (reconcile.Suggestion, error) {
@@ -236,8 +236,8 @@ var flagOf = map[string]string{
 	"to":       "--to DAY",
 }
 
-// missingFlags turns an error about the mapping into a list of the flags to add and of
-// the file's columns.
+// missingFlags turns an error about the mapping into a list of the flags to add and a list
+// of the file's columns.
 func (f *reconcileFlags) missingFlags(err error, r reconcile.Reconciliation) error {
 	invalid := apperr.As(err)
 	if invalid == nil || invalid.Reason != "mapping" {
@@ -255,8 +255,8 @@ func (f *reconcileFlags) missingFlags(err error, r reconcile.Reconciliation) err
 	return usageError{errors.New(b.String())}
 }
 
-// progressOn returns a function that prints progress: first the introduction, then each
-// phase at every tenth of its rows.
+// progressOn returns a function that prints the introduction once, and then the progress of
+// each phase at every tenth of its rows.
 func progressOn(w io.Writer, introduction string) func(phase string, done, total int64) {
 	last, tenths := "", int64(-1)
 	return func(phase string, done, total int64) {
@@ -269,7 +269,7 @@ func progressOn(w io.Writer, introduction string) func(phase string, done, total
 		case total == 0: // the total is not known
 			fmt.Fprintln(w, phase)
 		default:
-			fmt.Fprintf(w, "%s: %d of %s\n", phase, done, rowsText(total))
+			fmt.Fprintf(w, "%s: %d of %s\n", phase, done, counted(total, "row"))
 		}
 		last, tenths = phase, tenth
 	}

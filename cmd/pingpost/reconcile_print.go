@@ -17,7 +17,7 @@ import (
 	"github.com/pingpost/pingpost/models"
 )
 
-// comparisonView is a reconciliation as --json prints it, without its lines.
+// comparisonView is the output of --json, without the lines.
 type comparisonView struct {
 	ID      string                     `json:"id"`
 	Partner string                     `json:"partner"`
@@ -38,18 +38,18 @@ type resultView struct {
 	Took     string       `json:"took"`
 }
 
-// comparedView describes the leads of the period that were compared.
+// comparedView describes the leads in the period that were compared.
 type comparedView struct {
 	Leads      int64    `json:"leads"`
 	Currencies []string `json:"currencies,omitempty"` // empty for all
 }
 
-// leftOutView counts the leads of the period that were not compared. Tallies count them
-// by currency.
+// leftOutView counts the leads in the period that were not compared. resultView.Tallies
+// has the counts by currency.
 type leftOutView struct {
 	Leads        int64    `json:"leads"`
-	Accounts     int      `json:"accounts,omitempty"`      // left out in a compared currency
-	AccountNames []string `json:"account_names,omitempty"` // the first of them
+	Accounts     int      `json:"accounts,omitempty"`      // accounts left out in compared currencies
+	AccountNames []string `json:"account_names,omitempty"` // the first few accounts
 }
 
 type tallyView struct {
@@ -83,7 +83,7 @@ func viewResult(r *reconcile.Result) resultView {
 
 // lineView is a line that is neither matched nor left out. Amounts are as in resultView.
 type lineView struct {
-	Row          int            `json:"row,omitempty"` // as a spreadsheet numbers it; 0 for a lead that is not in the file
+	Row          int            `json:"row,omitempty"` // as numbered in a spreadsheet; 0 if the lead is not in the file
 	Finding      models.Finding `json:"finding"`
 	Problem      string         `json:"problem,omitempty"`
 	LeadID       string         `json:"lead_id,omitempty"`
@@ -118,7 +118,7 @@ func exact(minor *int64) json.Number {
 	return json.Number(decimal(*minor))
 }
 
-// value returns what p points to, or the zero value if p is nil.
+// value returns *p, or the zero value if p is nil.
 func value[T any](p *T) (v T) {
 	if p != nil {
 		v = *p
@@ -182,7 +182,7 @@ func printComparisonJSON(ctx context.Context, w io.Writer, s *reconcile.Service,
 	return err
 }
 
-// mappingText describes how the file is read.
+// mappingText describes the columns, the formats and the period of the file.
 func mappingText(m reconcile.Suggestion) string {
 	var parts []string
 	add := func(known bool, format string, values ...any) {
@@ -190,15 +190,15 @@ func mappingText(m reconcile.Suggestion) string {
 			parts = append(parts, fmt.Sprintf(format, values...))
 		}
 	}
-	add(true, "leadIds in %q, amounts in %q, written as %s", m.LeadID, m.Amount, m.Numbers)
+	add(true, "lead IDs in %q, amounts in %q, written as %s", m.LeadID, m.Amount, m.Numbers)
 	add(m.Currency != "", "currencies in %q", m.Currency)
 	add(m.Fixed.Valid(), "all in %s", m.Fixed)
 	add(m.Date != "", "dates in %q, written as %s", m.Date, m.Dates)
-	add(m.Coverage == reconcile.FullCoverage, "all leads in the period")
+	add(m.Coverage == reconcile.FullCoverage, "compared with all leads in the period")
 	add(true, "%s to %s", m.From.Format(time.DateOnly), m.To.Format(time.DateOnly))
-	how := "Reading the file with "
+	how := "Reading the file: "
 	if m.Remembered {
-		how = "Reading the file with the settings of this partner's last file with the same columns, and the flags: "
+		how = "Reading the file like this partner's last file with these columns, unless flags are set: "
 	}
 	return how + strings.Join(parts, ", ") + ".\n"
 }
@@ -225,16 +225,9 @@ func printComparison(ctx context.Context, w io.Writer, s *reconcile.Service, r r
 	if r.State == models.ReconciliationKept {
 		saved = "Saved as " + reconcile.ID(r.ID) + "."
 	}
-	_, err := fmt.Fprintf(w, "%s from %s, %s to %s, compared in %s. %s\n", rowsText(int64(r.Result.Rows)), r.Partner,
+	_, err := fmt.Fprintf(w, "%s from %s, %s to %s, compared in %s. %s\n", counted(int64(r.Result.Rows), "row"), r.Partner,
 		r.PeriodFrom.Format(time.DateOnly), r.PeriodTo.Format(time.DateOnly), r.Result.Took, saved)
 	return err
-}
-
-func rowsText(n int64) string {
-	if n == 1 {
-		return "1 row"
-	}
-	return fmt.Sprintf("%d rows", n)
 }
 
 func decimal(minor int64) string { return money.Amount{Minor: minor}.Decimal() }

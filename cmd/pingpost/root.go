@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"strings"
 	"text/tabwriter"
 
 	"github.com/spf13/cobra"
@@ -54,12 +55,34 @@ func (o *output) Write(p []byte) (int, error) {
 	return n, err
 }
 
-// plain returns the message for people, if the error has one.
+// plain returns the error with only the public message of each apperr.Error in it. Their
+// causes are for logs. Text that wraps a public message is kept.
 func plain(err error) error {
-	if f := apperr.As(err); f != nil {
-		return errors.New(f.Message)
+	text := err.Error()
+	for _, e := range publicErrors(err) {
+		text = strings.Replace(text, e.Error(), e.Message, 1)
 	}
-	return err
+	return errors.New(text)
+}
+
+// publicErrors returns the outermost apperr.Errors in the tree of err.
+func publicErrors(err error) []*apperr.Error {
+	if e, ok := err.(*apperr.Error); ok { //nolint:errorlint // checks one node of the tree
+		return []*apperr.Error{e}
+	}
+	switch wrapped := err.(type) { //nolint:errorlint // as above
+	case interface{ Unwrap() error }:
+		if inner := wrapped.Unwrap(); inner != nil {
+			return publicErrors(inner)
+		}
+	case interface{ Unwrap() []error }:
+		var found []*apperr.Error
+		for _, inner := range wrapped.Unwrap() {
+			found = append(found, publicErrors(inner)...)
+		}
+		return found
+	}
+	return nil
 }
 
 // codeSuffix returns an error's code for scripts, such as " [not_found/partner]".
@@ -85,7 +108,7 @@ func newRoot(unhook func()) *cobra.Command {
 	root.Flags().Bool("version", false, "print the version")
 	root.SetVersionTemplate("{{.Version}}")
 	root.SetFlagErrorFunc(func(c *cobra.Command, err error) error {
-		// A group has no flags, so the error is in the command before them.
+		// A group has no flags, so the argument before the flag is an unknown command.
 		if args := c.Flags().Args(); c.HasSubCommands() && len(args) > 0 {
 			return unknownCommand(c, args[0])
 		}
@@ -121,6 +144,14 @@ func printJSON(w io.Writer, v any) error {
 	e.SetIndent("", "  ")
 	e.SetEscapeHTML(false)
 	return e.Encode(v)
+}
+
+// counted formats a number with its noun: "1 lead", "2 leads".
+func counted(n int64, noun string) string {
+	if n == 1 {
+		return "1 " + noun
+	}
+	return fmt.Sprintf("%d %ss", n, noun)
 }
 
 // printTable prints a header and rows in aligned columns.

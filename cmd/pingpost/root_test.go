@@ -2,13 +2,33 @@ package main
 
 import (
 	"bytes"
+	"errors"
+	"fmt"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"github.com/pingpost/pingpost/internal/apperr"
 )
 
+// The public message replaces the cause, but not the text around it.
+func TestPlainKeepsTextAroundPublicMessage(t *testing.T) {
+	t.Parallel()
+	short := apperr.Wrap(errors.New("hidden cause"), apperr.Invalid, "password", "too short")
+	other := apperr.Wrap(errors.New("another cause"), apperr.Conflict, "other", "taken")
+	for want, err := range map[string]error{
+		"too short":                      short,
+		"creating: too short; try again": fmt.Errorf("creating: %w; try again", short),
+		"taken\ntoo short, and more":     errors.Join(other, fmt.Errorf("%w, and more", short)),
+		"no public message":              errors.New("no public message"),
+	} {
+		if got := plain(err).Error(); got != want {
+			t.Errorf("plain(%q) = %q, want %q", err, got, want)
+		}
+	}
+}
 func TestCommandFailsWhenItsOutputCannotBeWritten(t *testing.T) {
 	t.Parallel()
 	path := filepath.Join(t.TempDir(), "output")

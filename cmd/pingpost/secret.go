@@ -18,8 +18,8 @@ import (
 	"github.com/pingpost/pingpost/models"
 )
 
-// secretView is a secret as the command line shows it. Secret is only set when the
-// secret is created.
+// secretView is a secret in the output of commands. Its field Secret is only set when the
+// secret has just been created.
 type secretView struct {
 	ID        string     `json:"id"`
 	Partner   string     `json:"partner"`
@@ -50,7 +50,7 @@ func secretCommand() *cobra.Command {
 		secretRevoke(), secretList())
 }
 
-// onPartner finds a partner by slug or id and calls fn with it.
+// onPartner finds a partner by slug or ID and passes it to fn.
 func onPartner(c *cobra.Command, r *dbFlags, name string, fn func(*partners.Service, models.Partner) error) error {
 	return r.partners(c.Context(), func(s *partners.Service) error {
 		p, err := s.Find(c.Context(), scope.System, name)
@@ -68,7 +68,7 @@ func printCreated(c *cobra.Command, asJSON bool, p models.Partner, created partn
 		v.Secret = created.Plain
 		return printJSON(c.OutOrStdout(), v)
 	}
-	fmt.Fprintf(c.OutOrStdout(), "%s\n\nThe secret is not shown again. Send it to the partner through a secure channel.\nid %s, label %q\n",
+	fmt.Fprintf(c.OutOrStdout(), "%s\n\nThe secret is not shown again. Send it to the partner through a secure channel.\nID %s, label %q\n",
 		created.Plain, id.Format(id.Secret, created.ID), created.Label)
 	return nil
 }
@@ -77,7 +77,7 @@ func secretCreate() *cobra.Command {
 	c := &cobra.Command{
 		Use:   "create PARTNER",
 		Short: "Create a secret; existing ones stay valid",
-		Args:  exactly(1, "the partner's slug or id"),
+		Args:  exactly(1, "the partner's slug or ID"),
 	}
 	flags, asJSON := newDBFlags(c), jsonFlag(c)
 	label := c.Flags().String("label", "", "a label for the secret")
@@ -96,7 +96,7 @@ func secretCreate() *cobra.Command {
 func secretImport() *cobra.Command {
 	c := &cobra.Command{
 		Use: "import PARTNER", Short: "Import a secret that the partner already uses, from standard input",
-		Args: exactly(1, "the partner's slug or id, and the secret on standard input"),
+		Args: exactly(1, "the partner's slug or ID, and the secret on standard input"),
 	}
 	flags, asJSON := newDBFlags(c), jsonFlag(c)
 	label := c.Flags().String("label", "", "a label for the secret")
@@ -111,7 +111,7 @@ func secretImport() *cobra.Command {
 			if err != nil {
 				return err
 			}
-			if *asJSON { // without the secret, which the partner has
+			if *asJSON { // does not contain the secret, which the partner already has
 				return printJSON(c.OutOrStdout(), viewSecret(p, made.SigningSecret, clock.System{}.Now()))
 			}
 			fmt.Fprintf(c.OutOrStdout(), "%s  imported for %s\n", id.Format(id.Secret, made.ID), p.Slug)
@@ -125,7 +125,7 @@ func secretRotate() *cobra.Command {
 	c := &cobra.Command{
 		Use:   "rotate PARTNER",
 		Short: "Create a secret and let the existing ones expire",
-		Args:  exactly(1, "the partner's slug or id"),
+		Args:  exactly(1, "the partner's slug or ID"),
 	}
 	flags, asJSON := newDBFlags(c), jsonFlag(c)
 	label := c.Flags().String("label", "", "a label for the secret")
@@ -152,14 +152,14 @@ func secretRotate() *cobra.Command {
 func secretRetire() *cobra.Command {
 	c := &cobra.Command{
 		Use: "retire PARTNER SECRET_ID --in TIME", Short: "Set when a secret expires",
-		Args: exactly(2, "the partner's slug or id, and the secret's id"),
+		Args: exactly(2, "the partner's slug or ID, and the secret's ID"),
 	}
 	flags := newDBFlags(c)
 	in := overlap(-1)
-	c.Flags().Var(&in, "in", "how long from now the secret stays valid, a `TIME` such as 36h or 3d, at most 30 days; 0s ends it now")
+	c.Flags().Var(&in, "in", "how long the secret stays valid, a `TIME` such as 36h or 3d, at most 30 days; 0s expires it now")
 	c.RunE = func(c *cobra.Command, args []string) error {
 		if in < 0 {
-			return usageError{errors.New("--in is required: how long from now the secret stays valid, such as 36h, 3d or 0s")}
+			return usageError{errors.New("--in is required: how long the secret stays valid, such as 36h, 3d or 0s")}
 		}
 		return onPartner(c, flags, args[0], func(s *partners.Service, p models.Partner) error {
 			secret, err := s.FindSecret(c.Context(), p, args[1])
@@ -179,8 +179,8 @@ func secretRetire() *cobra.Command {
 
 func secretRevoke() *cobra.Command {
 	c := &cobra.Command{
-		Use: "revoke PARTNER SECRET_ID", Short: "Revoke a secret at once",
-		Args: exactly(2, "the partner's slug or id, and the secret's id"),
+		Use: "revoke PARTNER SECRET_ID", Short: "Revoke a secret immediately",
+		Args: exactly(2, "the partner's slug or ID, and the secret's ID"),
 	}
 	flags := newDBFlags(c)
 	c.RunE = func(c *cobra.Command, args []string) error {
@@ -192,7 +192,7 @@ func secretRevoke() *cobra.Command {
 			if err := s.RevokeSecret(c.Context(), p, secret.ID); err != nil {
 				return err
 			}
-			fmt.Fprintf(c.OutOrStdout(), "%s is revoked; every node rejects it within a second\n", args[1])
+			fmt.Fprintf(c.OutOrStdout(), "%s is revoked; every node will reject it within a second\n", args[1])
 			signs, err := canSign(c.Context(), s, p)
 			if err == nil && !signs {
 				fmt.Fprintf(c.ErrOrStderr(),
@@ -209,7 +209,7 @@ func secretList() *cobra.Command {
 	c := &cobra.Command{
 		Use:   "list PARTNER",
 		Short: "List a partner's secrets, without their values",
-		Args:  exactly(1, "the partner's slug or id"),
+		Args:  exactly(1, "the partner's slug or ID"),
 	}
 	flags, asJSON := newDBFlags(c), jsonFlag(c)
 	c.RunE = func(c *cobra.Command, args []string) error {
@@ -223,16 +223,16 @@ func secretList() *cobra.Command {
 			for _, one := range list {
 				v := viewSecret(p, one, clock.System{}.Now())
 				views = append(views, v)
-				retires := "never"
+				expires := "never"
 				if v.RetiresAt != nil {
-					retires = v.RetiresAt.UTC().Format(time.RFC3339)
+					expires = v.RetiresAt.UTC().Format(time.RFC3339)
 				}
-				rows = append(rows, []any{v.ID, v.Hint, v.State, retires, v.Label})
+				rows = append(rows, []any{v.ID, v.Hint, v.State, expires, v.Label})
 			}
 			if *asJSON {
 				return printJSON(c.OutOrStdout(), views)
 			}
-			return printTable(c.OutOrStdout(), "ID\tSECRET\tSTATE\tRETIRES\tLABEL", rows)
+			return printTable(c.OutOrStdout(), "ID\tSECRET\tSTATE\tEXPIRES\tLABEL", rows)
 		})
 	}
 	return c

@@ -71,7 +71,7 @@ func serveCommand(unhook func()) *cobra.Command {
 	return c
 }
 
-// loggedError is an error that is already in the log, so run does not print it.
+// loggedError is an error that has been logged, so run does not print it.
 type loggedError struct{ error }
 
 // logProblems logs each problem in the configuration on its own line.
@@ -91,7 +91,7 @@ func logFatal(log *slog.Logger, msg string, err error) error {
 	return loggedError{err}
 }
 
-// wait runs the node until a signal or a failure, then shuts it down.
+// wait waits for a signal or a failure, and then shuts the node down.
 func wait(ctx context.Context, unhook func(), node *app.App) error {
 	failed := node.Wait(ctx)
 	unhook()

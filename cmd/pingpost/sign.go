@@ -22,17 +22,17 @@ func signCommand() *cobra.Command {
 		Use:   "sign",
 		Short: "Sign a post's body; with --url, also send the post",
 		Long: "Read a post's body from standard input, sign its exact bytes, and print the two signature headers.\n" +
-			"With --url, send the post and print the response instead; the status and the request id are printed\n" +
-			"to standard error. The secret is read from PINGPOST_SECRET, to keep it out of the process list.",
+			"With --url, send the post and print the response instead, with the status and the request ID on\n" +
+			"standard error. The secret is read from PINGPOST_SECRET, so that it is not in the process list.",
 		Args: noArgs,
 	}
 	url := c.Flags().String("url", "", "send the signed post to this URL")
 	timestamp := c.Flags().Int64("timestamp", 0, "Unix seconds to sign with (default now)")
-	ahead := c.Flags().Duration("clock-offset", 0, "how far the service's clock runs ahead of this machine's")
+	ahead := c.Flags().Duration("clock-offset", 0, "the `DURATION` by which the service's clock runs ahead of this machine's")
 	c.RunE = func(c *cobra.Command, _ []string) error {
 		secret := os.Getenv("PINGPOST_SECRET")
 		if secret == "" {
-			return usageError{errors.New("PINGPOST_SECRET is not set: set it to the partner's signing secret")}
+			return usageError{errors.New("PINGPOST_SECRET is required: set it to the partner's signing secret")}
 		}
 		body, err := io.ReadAll(io.LimitReader(c.InOrStdin(), 1<<20))
 		if err != nil {

@@ -24,7 +24,7 @@ import (
 	"github.com/pingpost/pingpost/models"
 )
 
-// staffView is a user as the command line shows it.
+// staffView is a user in the output of commands.
 type staffView struct {
 	ID           string             `json:"id"`
 	Email        string             `json:"email"`
@@ -34,7 +34,7 @@ type staffView struct {
 	SecondFactor bool               `json:"second_factor"`
 	LastSeen     *time.Time         `json:"last_seen"`
 	CreatedAt    time.Time          `json:"created_at"`
-	Invitation   string             `json:"invitation,omitempty"` // the path at which the user chooses a password
+	Invitation   string             `json:"invitation,omitempty"` // the path of the page where the user chooses a password
 }
 
 func viewStaff(p staff.Member, slugs map[uuid.UUID]string) staffView {
@@ -65,6 +65,7 @@ type staffServices struct {
 	partners *partners.Service
 }
 
+// staff opens the services for the staff commands and passes them to use.
 func (r *dbFlags) staff(ctx context.Context, use func(staffServices) error) error {
 	return r.open(ctx, func(db *postgres.DB, keys *keyring.Keys) error {
 		c := clock.System{}
@@ -81,7 +82,7 @@ func staffCreate() *cobra.Command {
 	name := c.Flags().String("name", "", "the user's name (default: the part of the email address before the @)")
 	roles := c.Flags().StringSlice("role", nil,
 		"administrator, account_manager, pricing_manager, finance or auditor; add @SLUG to limit the role to one partner")
-	fromStdin := c.Flags().Bool("password-stdin", false, "read a password from standard input instead of printing an invitation")
+	fromStdin := c.Flags().Bool("password-stdin", false, "read the password from standard input instead of printing an invitation")
 	c.RunE = func(c *cobra.Command, args []string) error {
 		if len(*roles) == 0 {
 			return usageError{errors.New("at least one --role is required: administrator, account_manager, pricing_manager, finance or auditor")}
@@ -107,7 +108,7 @@ func staffCreate() *cobra.Command {
 			}
 			if *fromStdin {
 				if _, err := p.staff.Accept(c.Context(), audit.Operator, invited.Token, password); err != nil {
-					return fmt.Errorf("%w; the user is invited but has no password, and an administrator can send a new invitation", err)
+					return fmt.Errorf("%w The user was invited but has no password. An administrator can send a new invitation.", err)
 				}
 			}
 			found, err := p.staff.Find(c.Context(), invited.Email)
@@ -124,7 +125,7 @@ func staffCreate() *cobra.Command {
 			fmt.Fprintf(c.OutOrStdout(), "%s  %s: %s\n", v.ID, v.Email, strings.Join(v.Roles, ", "))
 			if v.Invitation != "" {
 				fmt.Fprintf(c.OutOrStdout(),
-					"To choose a password, the user must open this path on the console within three days:\n  %s\n",
+					"To choose a password, the user must open this path in the console within three days:\n  %s\n",
 					v.Invitation)
 			}
 			return nil
@@ -140,7 +141,7 @@ func readLine(in io.Reader) (string, error) {
 	}
 	line = strings.TrimRight(line, "\r\n")
 	if line == "" {
-		return "", apperr.New(apperr.Invalid, "password", "no password on standard input")
+		return "", apperr.New(apperr.Invalid, "password", "There is no password on standard input.")
 	}
 	return line, nil
 }
@@ -165,7 +166,7 @@ func (p staffServices) roles(ctx context.Context, texts []string) (out []models.
 }
 
 func staffList() *cobra.Command {
-	c := &cobra.Command{Use: "list", Short: "List the staff", Args: noArgs}
+	c := &cobra.Command{Use: "list", Short: "List the console users", Args: noArgs}
 	flags, asJSON := newDBFlags(c), jsonFlag(c)
 	c.RunE = func(c *cobra.Command, _ []string) error {
 		return flags.staff(c.Context(), func(p staffServices) error {

@@ -15,7 +15,7 @@ import (
 	"github.com/pingpost/pingpost/internal/testkit"
 )
 
-// console returns a browser with an empty session.
+// console returns an HTTP client without a session.
 func console(t *testing.T) *http.Client {
 	t.Helper()
 	jar, err := cookiejar.New(nil)
@@ -39,7 +39,7 @@ func postForm(t *testing.T, c *http.Client, address string, form url.Values) (st
 	return resp.StatusCode, resp.Request.URL.Path, string(text)
 }
 
-// staffCommands invites users with commands. An administrator then logs in to the console.
+// staffCommands invites users. An administrator accepts the invitation and logs in.
 func staffCommands(t *testing.T, p *platform) {
 	text, err := os.ReadFile(p.readyFile)
 	if err != nil {
@@ -47,7 +47,7 @@ func staffCommands(t *testing.T, p *platform) {
 	}
 	var running struct {
 		AdminURL string `json:"admin_url"`
-		Staff    []devstack.Person
+		Staff    []devstack.User
 	}
 	if err := json.Unmarshal(text, &running); err != nil {
 		t.Fatal(err)
@@ -67,7 +67,7 @@ func staffCommands(t *testing.T, p *platform) {
 	made := printed[staffView](t,
 		p.on(t, "staff", "create", "ada@example.com", "--name", "Ada", "--role", "administrator", "--json"))
 	if made.Status != "invited" || !strings.HasPrefix(made.Invitation, "/invite/") || made.Roles[0] != "administrator" {
-		t.Errorf("%+v", made)
+		t.Errorf("created %+v", made)
 	}
 	c := console(t)
 	const password = "a password of some length"
@@ -107,6 +107,8 @@ func staffCommands(t *testing.T, p *platform) {
 	p.on(t, "staff", "create", "x@example.com").fails(t, 2, "--role")
 	call(t, "\n", nil, "staff", "create", "y@example.com", "--role", "auditor", "--password-stdin", "--data-dir",
 		p.dir).rejected(t, "invalid/password")
+	call(t, "short\n", nil, "staff", "create", "z@example.com", "--role", "auditor", "--password-stdin", "--data-dir",
+		p.dir).rejected(t, "invalid/password", "12 to 256 characters", "new invitation")
 }
 
 // auditCommands verifies the audit log of the other tests, and then detects a change by the

@@ -20,7 +20,7 @@ func versionCommand() *cobra.Command {
 	}
 }
 
-// version describes this build, from the information that the go tool embedded.
+// version describes this build. The go tool embeds the information.
 func version() string {
 	info, known := debug.ReadBuildInfo()
 	if !known {

@@ -13,7 +13,8 @@ import (
 	"github.com/pingpost/pingpost/models"
 )
 
-// welcome is what `pingpost dev` prints. A test runs the commands as they are printed.
+// welcome is the text that `pingpost dev` prints when it is ready. A test runs the printed
+// commands.
 const welcome = `
 pingpost is running (development).
 
@@ -24,7 +25,7 @@ pingpost is running (development).
   data folder  {{.DataDir}}
   commands     {{.Program}} partner list --data-dir {{.Folder}}
 
-Demo users: log in to the console with one of these
+Demo users (email and password for the console)
 {{range .Staff}}
   {{printf "%-28s" .Email}} {{.Password}}{{end}}
 
@@ -68,8 +69,8 @@ curl -sS {{.PublicURL}}/p/{{.Slug}}/api/lead/post \
 const signCommandText = bodyCommand + `
 printf '%s' "$BODY" | PINGPOST_SECRET='{{.Secret}}' {{.Program}} sign --url {{.PublicURL}}/p/{{.Slug}}/api/lead/post{{.AheadFlag}}`
 
-// printWelcome prints the welcome. Partners' base URLs start with publicURL, which is
-// the API's own URL unless another one is configured.
+// printWelcome prints welcome. The partners' base URLs start with publicURL, which is the
+// URL of the partner API unless another one is configured.
 func printWelcome(w io.Writer, r ready, publicURL string, f devFlags) error {
 	first := r.Partners[max(0,
 		slices.IndexFunc(r.Partners, func(p devstack.Partner) bool { return p.Status == models.PartnerApproved }))]
@@ -83,8 +84,8 @@ func printWelcome(w io.Writer, r ready, publicURL string, f devFlags) error {
 		Slug: first.Slug, Secret: first.Secret, Now: "$(date +%s)",
 	}
 	if f.ahead != 0 {
-		// Sign with the service's clock, which runs ahead. Shell arithmetic, because not
-		// every date command can add.
+		// Sign with the service's clock, which runs ahead. The sum uses shell arithmetic,
+		// because not every date command can add.
 		view.Now = fmt.Sprintf("$(($(date +%%s) + %d))", int64(f.ahead.Seconds()))
 		view.AheadFlag = " --clock-offset " + f.ahead.String()
 	}

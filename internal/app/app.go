@@ -39,14 +39,14 @@ import (
 	"github.com/pingpost/pingpost/models"
 )
 
-// Options are the options of Start.
+// Options configures Start.
 type Options struct {
 	Config      *config.Config
 	Environment string      // "production" or "development"; shown in the console
 	Clock       clock.Clock // the service's clock
 	Log         io.Writer
 	Listeners   *Listeners // nil to open the configured addresses
-	SinglePosts bool       // store each post in its own transaction, for benchmarks of group commit
+	SinglePosts bool       // store each post in its own transaction; for benchmarks
 }
 
 // App is a running node.
@@ -86,8 +86,8 @@ type App struct {
 	failed          chan error // receives errors of the three listeners and of awaitDatabase
 }
 
-// Start builds a node and returns when all three listeners serve. Its errors tell the
-// operator what is wrong and what to do.
+// Start builds a node and returns when all three listeners are serving. Its errors are for
+// operators and say what to do.
 func Start(ctx context.Context, o Options) (_ *App, err error) {
 	a := &App{cfg: o.Config, clock: o.Clock, registry: prometheus.NewRegistry(), failed: make(chan error, 4)}
 	a.log, a.lines = newLogger(o.Config.Log, o.Log)
@@ -118,7 +118,7 @@ func Start(ctx context.Context, o Options) (_ *App, err error) {
 	return a, nil
 }
 
-// build creates the parts of a node. It reads nothing from the database.
+// build creates the parts of a node. It does not use the database.
 func (a *App) build(ctx context.Context, o Options) (err error) {
 	keys, err := keyring.NewKeys(a.cfg.Keys.PlatformKeys())
 	if err != nil {
@@ -191,8 +191,8 @@ func staffSettings(c config.Console) staff.Settings {
 	return s
 }
 
-// warnUnreadable wraps load so that it logs the secrets and prices that cannot be read,
-// whenever they change.
+// warnUnreadable wraps load to log the secrets and partner pricing that cannot be read. It
+// logs a list again only when it changes.
 func (a *App) warnUnreadable(
 	load func(context.Context) (*partners.Directory, error),
 ) func(context.Context) (*partners.Directory, error) {
@@ -286,7 +286,7 @@ func (a *App) handlers(o Options, parts intake.Deps, prices *ratecard.Service, d
 // run starts the background work, then the listeners.
 func (a *App) run(ctx context.Context) {
 	ctx, a.stopBackground = context.WithCancel(ctx)
-	go a.lines.run(ctx) // not waited for: an unread log must not keep a node from stopping
+	go a.lines.run(ctx) // not in a.background, because Stop must not wait for a blocked log
 	start := func(all ...func(context.Context)) {
 		for _, work := range all {
 			a.background.Go(func() { work(ctx) })
@@ -327,8 +327,8 @@ func (a *App) Wait(ctx context.Context) error {
 	}
 }
 
-// Stop reports "not ready", waits for the drain delay, lets requests in progress finish
-// within the shutdown grace, writes queued records, and closes the database.
+// Stop reports "not ready", waits for the drain delay, gives requests in progress the
+// shutdown grace to finish, writes queued records, and closes the database.
 func (a *App) Stop(ctx context.Context) error {
 	a.draining.Store(true)
 	a.log.Info("stopping")
@@ -348,5 +348,5 @@ func (a *App) Stop(ctx context.Context) error {
 	return err
 }
 
-// KeyWrapper returns the name of the key wrapper for new leads, or "" without one.
+// KeyWrapper returns the name of the key wrapper for new leads, or "" if there is none.
 func (a *App) KeyWrapper() string { return a.keys.Wrappers.Writer() }

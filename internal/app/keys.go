@@ -15,7 +15,8 @@ import (
 	"github.com/pingpost/pingpost/internal/transit"
 )
 
-// Keys are the configured key wrappers (decision 23). One writes, every one reads.
+// Keys contains the configured key wrappers (decision 23). One of them wraps new data keys,
+// and all can unwrap existing ones.
 type Keys struct {
 	Wrappers *envelope.Wrappers
 	Vault    *transit.Wrapper // nil if Vault is not configured
@@ -23,7 +24,7 @@ type Keys struct {
 	pool     *envelope.Pool // nil unless new leads are wrapped with Vault
 }
 
-// OpenKeys creates a node's key wrappers, without calling any.
+// OpenKeys creates a node's key wrappers. It does not call Vault.
 func OpenKeys(cfg *config.Config, attempts *transit.Attempts, c clock.Clock) (*Keys, error) {
 	k, err := OpenKeysUnpooled(cfg, attempts, c)
 	if err == nil && cfg.Wrapper() == config.WrapperVault {
@@ -33,8 +34,8 @@ func OpenKeys(cfg *config.Config, attempts *transit.Attempts, c clock.Clock) (*K
 	return k, err
 }
 
-// OpenKeysUnpooled is like OpenKeys, without a pool of data keys. It is for programs that
-// need few or none.
+// OpenKeysUnpooled is like OpenKeys, but without a pool of data keys. It is for programs
+// that need few data keys.
 func OpenKeysUnpooled(cfg *config.Config, attempts *transit.Attempts, c clock.Clock) (*Keys, error) {
 	k := &Keys{}
 	var local *envelope.Local
@@ -78,7 +79,7 @@ func (k *Keys) Run(ctx context.Context) {
 	}
 }
 
-// vaultRightsEvery is the time between two attempts to read the node's rights in Vault.
+// vaultRightsEvery is the time between attempts to read the node's rights in Vault.
 const vaultRightsEvery = 10 * time.Second
 
 // reportVaultRights logs a warning if Vault allows the node to decrypt leads, which it
@@ -104,7 +105,7 @@ func (a *App) reportVaultRights(ctx context.Context) {
 	}
 }
 
-// state returns "ok", or the reason why new leads get no data key.
+// state returns "ok", or the reason why there are no data keys for new leads.
 func (k *Keys) state() string {
 	if !k.Wrappers.Configured() {
 		return "not configured, so posts get 503"
@@ -127,8 +128,8 @@ const (
 	leadKeysTimeout = 500 * time.Millisecond
 )
 
-// leadKeys caches the result of leadKeysState, which rarely changes. A table that is
-// locked for a moment must not change it.
+// leadKeys caches the result of leadKeysState, which rarely changes. The cached result is
+// also used while the table is locked.
 type leadKeys struct {
 	mu    sync.Mutex
 	asked time.Time
@@ -164,7 +165,7 @@ func (a *App) unreadLeads(uses []leads.KeyUse) string {
 	if len(lost) == 0 {
 		return stateOK
 	}
-	return "some leads are under keys that are not configured: " + firstFew(lost) + "; count them with `pingpost keys status`"
+	return "some leads use keys that are not configured: " + firstFew(lost) + "; count them with `pingpost keys status`"
 }
 
 // registerKeyMetrics registers the metrics of Vault and of the pool of data keys.
@@ -179,8 +180,8 @@ func (a *App) registerKeyMetrics() {
 
 type vaultMetrics struct{ vault *transit.Wrapper }
 
-// Describe implements prometheus.Collector. It describes nothing, because the calls, and
-// whether the token expires, are not known in advance.
+// Describe implements prometheus.Collector. It sends nothing, because the metrics depend on
+// the calls that were made and on whether the token expires.
 func (m vaultMetrics) Describe(chan<- *prometheus.Desc) {}
 
 // Collect implements prometheus.Collector.

@@ -10,7 +10,7 @@ import (
 	"github.com/pingpost/pingpost/internal/config"
 )
 
-// Listeners are the three open ports of a node.
+// Listeners are a node's three open ports.
 type Listeners struct{ API, Admin, Ops net.Listener }
 
 // Listen opens all three ports, so that a port in use is reported before anything else
@@ -36,20 +36,20 @@ func Listen(c config.HTTP) (*Listeners, error) {
 	return l, nil
 }
 
-// listenError describes why an address cannot be listened on, and what to do.
+// listenError says why an address cannot be used, and what to do.
 func listenError(name, addr string, err error) error {
 	setting := fmt.Sprintf("http.%s_addr (dev: --%s-addr)", name, name)
 	fix := "set " + setting + " to host:port or :port, with a host name or address of this machine"
 	switch {
 	case errors.Is(err, syscall.EADDRINUSE):
-		fix = "stop the program that uses it, or choose another address with " + setting
+		fix = "stop the program that uses it, or set another address in " + setting
 	case errors.Is(err, syscall.EACCES):
-		fix = "this user is not allowed to use this port; choose one above 1023 with " + setting
+		fix = "this user is not allowed to use this port; set one above 1023 in " + setting
 	}
 	return fmt.Errorf("the %s listener cannot use %s (%w): %s", name, addr, cause(err), fix)
 }
 
-// cause returns the innermost error, without the addresses that the outer ones repeat.
+// cause returns the innermost error, without the address, which is already in the message.
 func cause(err error) error {
 	for inner := errors.Unwrap(err); inner != nil; inner = errors.Unwrap(err) {
 		err = inner
@@ -72,9 +72,9 @@ func (l *Listeners) Close() {
 	}
 }
 
-// closeWhileDraining sets Connection: close while the node is stopping, so that clients
-// open their next connection to another node. If the node only closed the connection, a
-// proxy could lose a request.
+// closeWhileDraining sets the header "Connection: close" while the node is stopping, so that
+// clients connect to another node next. If the node just closed the connection, a proxy could
+// lose a request.
 func (a *App) closeWhileDraining(h http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if a.draining.Load() {

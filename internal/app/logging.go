@@ -14,10 +14,10 @@ import (
 )
 
 const (
-	// logBuffer is the size, in bytes, at which the buffer is flushed before the next tick.
+	// logBuffer is the buffer size, in bytes, that triggers a flush before the next tick.
 	logBuffer = 64 << 10
-	// logLimit is the most bytes that are buffered if the log is not read. Further lines
-	// are dropped and counted, because requests never wait for the log.
+	// logLimit is the maximum size of the buffer while the log is not read. Further lines are
+	// dropped and counted, because requests never wait for the log.
 	logLimit = 8 << 20
 	logFlush = 200 * time.Millisecond
 	// logGrace is how long a stopping node waits for its log to be read.
@@ -25,19 +25,19 @@ const (
 )
 
 // lineBuffer buffers log lines, because a system call for each request would take longer
-// than pricing a ping. Warnings and errors are flushed at once.
+// than pricing a ping. Warnings and errors are flushed immediately.
 type lineBuffer struct {
 	out     io.Writer
 	wake    chan struct{}
 	dropped atomic.Int64      // lines that were not written
-	report  func(lines int64) // called when writing works again, with the lines dropped since the last report
+	report  func(lines int64) // called with the number of newly dropped lines when writing works again
 
 	mu  sync.Mutex // never held while writing to out, which may block
 	buf []byte
 
 	writing  sync.Mutex
 	spare    []byte
-	cut      bool // whether the last write ended within a line
+	cut      bool // whether the last write ended in the middle of a line
 	reported int64
 }
 
@@ -79,13 +79,13 @@ func (b *lineBuffer) Flush() {
 		b.write(lines)
 	}
 	b.spare = lines
-	if cap(lines) > 2*logBuffer { // grown while the log was not read
+	if cap(lines) > 2*logBuffer { // it grew while the log was not read
 		b.spare = nil
 	}
 }
 
-// write writes the lines, and counts those that were not written completely, for example
-// because the disk is full.
+// write writes the lines and counts those that are lost, for example because the disk is
+// full.
 func (b *lineBuffer) write(lines []byte) {
 	if b.cut {
 		if _, err := b.out.Write([]byte{'\n'}); err != nil {
@@ -106,7 +106,7 @@ func (b *lineBuffer) write(lines []byte) {
 	}
 }
 
-// flushWithin flushes, but waits at most d for a log that is not read.
+// flushWithin flushes the buffer, but waits at most d, because the log may not be read.
 func (b *lineBuffer) flushWithin(d time.Duration) {
 	done := make(chan struct{})
 	go func() {
@@ -119,7 +119,7 @@ func (b *lineBuffer) flushWithin(d time.Duration) {
 	}
 }
 
-// run flushes regularly until ctx ends. The caller then flushes the rest.
+// run flushes the buffer regularly until ctx ends. The caller must flush the rest.
 func (b *lineBuffer) run(ctx context.Context) {
 	tick := time.NewTicker(logFlush)
 	defer tick.Stop()

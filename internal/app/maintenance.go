@@ -9,24 +9,25 @@ import (
 
 const (
 	maintainEvery = time.Hour
-	// stepTimeout bounds a step of retention on the client, because the server's timeout
+	// stepTimeout limits a retention step on the client side, because the server's timeout
 	// does not help if the network fails. An interrupted step continues in the next hour.
-	// All steps together take less than an hour.
+	// The limit is low enough for all steps to end within an hour.
 	stepTimeout = 6 * time.Minute
 	// partitionsAhead is the number of days for which partitions are created in advance.
 	partitionsAhead   = 7
 	partitionsTimeout = 30 * time.Second
 )
 
-// ensurePartitions creates the ping partitions for the next days. A node needs today's
-// partition to start.
+// ensurePartitions creates the ping partitions for today and the next days. A node cannot
+// start without today's partition.
 func (a *App) ensurePartitions(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(ctx, partitionsTimeout)
 	defer cancel()
 	return a.db.EnsurePingPartitions(ctx, a.clock.Now(), partitionsAhead)
 }
 
-// step is a part of retention. do returns the number of rows or partitions it deleted.
+// step deletes one type of expired data. do returns the number of deleted rows or
+// partitions.
 type step struct {
 	name string
 	do   func(context.Context) (int64, error)
@@ -61,8 +62,8 @@ func (a *App) retain(ctx context.Context, s step) {
 	}
 }
 
-// maintainHourly deletes expired data. Nodes may run it concurrently: each step takes a
-// lock or skips rows that another node has locked.
+// maintainHourly deletes expired data every hour. All nodes run it. Each step takes a lock
+// or skips rows that another node has locked.
 func (a *App) maintainHourly(ctx context.Context) {
 	tick := time.NewTicker(maintainEvery)
 	defer tick.Stop()
@@ -82,9 +83,8 @@ func (a *App) maintainHourly(ctx context.Context) {
 	}
 }
 
-// noteAuditHead logs the hash of the newest audit event. If the database's owner cannot
-// change the log, `pingpost audit verify --head` can later show that the newest events were
-// removed.
+// noteAuditHead logs the hash of the newest audit event. With a hash from the service's log,
+// `pingpost audit verify --head` detects that the newest events were removed.
 func (a *App) noteAuditHead(ctx context.Context) {
 	bounded, cancel := context.WithTimeout(ctx, stepTimeout)
 	defer cancel()

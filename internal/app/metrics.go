@@ -36,7 +36,7 @@ func (a *App) registerMetrics() {
 	count(dropped, droppedHelp, prometheus.Labels{"reason": "shutdown"},
 		stats(func(s intake.RecorderStats) int64 { return s.DroppedClosed }))
 	gauge("pingpost_pings_queued", "Pings waiting to be recorded.", func() float64 { return float64(a.recorder.Stats().Queued) })
-	count("pingpost_traffic_dropped_total", "Traffic counts and rejections dropped because memory for them is limited.", nil,
+	count("pingpost_traffic_dropped_total", "Traffic counts and rejections dropped because too many were waiting in memory.", nil,
 		func() float64 { return float64(a.traffic.Dropped()) })
 	count("pingpost_log_lines_dropped_total", "Log lines lost because the log was not read or could not be written.", nil,
 		func() float64 { return float64(a.lines.dropped.Load()) })
@@ -48,7 +48,7 @@ func (a *App) registerMetrics() {
 	})
 	gauge("pingpost_caps_age_seconds", "Age of the lead counts that daily caps are compared with.",
 		func() float64 { return a.caps.Age().Seconds() })
-	gauge("pingpost_directory_unreadable", "Signing secrets that cannot be decrypted plus partners whose pricing cannot be read.", func() float64 {
+	gauge("pingpost_directory_unreadable", "Signing secrets that cannot be decrypted, plus partners whose pricing cannot be read.", func() float64 {
 		if d := a.directory.Get(); d != nil {
 			return float64(len(d.UnreadableSecrets()) + len(d.UnreadablePrices()))
 		}

@@ -20,12 +20,13 @@ import (
 
 const (
 	inspectTimeout = time.Second
-	// maxSkew is the most by which this machine's clock may differ from the database's.
+	// maxSkew is the largest accepted difference between this machine's clock and the
+	// database's.
 	maxSkew = 5 * time.Second
 )
 
-// operations returns the handler of the ops listener. It has no access log, which probes
-// and scrapes would fill.
+// operations returns the handler of the ops listener. It has no access log, because probes
+// and scrapes would fill it.
 func (a *App) operations() (http.Handler, error) {
 	engine, err := httpserver.NewEngine(nil)
 	if err != nil {
@@ -56,8 +57,8 @@ func (a *App) operations() (http.Handler, error) {
 	engine.NoRoute(l.Endpoint("none", func(*gin.Context, *httpserver.Record) error { return errNoPage }))
 	get("/healthz", func(w http.ResponseWriter, _ *http.Request) { w.Write([]byte("ok\n")) }) //nolint:errcheck // the client is gone
 	get("/readyz", func(w http.ResponseWriter, r *http.Request) { a.ready(w, r, a.checks(r.Context())) })
-	// Pings need neither the database nor a key wrapper, so a load balancer must not
-	// remove a node because one of them fails.
+	// Pings need neither the database nor a key wrapper, so load balancers for pings must
+	// not remove a node if one of them fails.
 	get("/readyz/ping", func(w http.ResponseWriter, r *http.Request) { a.ready(w, r, a.pingChecks()) })
 	get("/metrics", promhttp.HandlerFor(a.registry, promhttp.HandlerOpts{}).ServeHTTP)
 	get("/debug/pprof/*profile", profile)
@@ -84,8 +85,9 @@ func profile(w http.ResponseWriter, r *http.Request) {
 
 const stateOK = "ok"
 
-// pingChecks returns the checks for pings by name; each is "ok" or the problem. Problems
-// with one partner's data are not checked, because they must not affect other partners.
+// pingChecks returns the results of the checks for pings by name. A result is "ok" or the
+// problem. The data of single partners is not checked, because a problem with one partner
+// must not affect the others.
 func (a *App) pingChecks() map[string]string {
 	states := map[string]string{"rate_card": stateOK, "directory": stateOK}
 	if a.card.Get() == nil {
@@ -97,7 +99,7 @@ func (a *App) pingChecks() map[string]string {
 	return states
 }
 
-// checks returns the checks for pings and posts by name; each is "ok" or the problem.
+// checks returns the results of the checks for pings and posts, like pingChecks.
 func (a *App) checks(ctx context.Context) map[string]string {
 	states := a.pingChecks()
 	states["platform_keys"] = a.platformKeys()
@@ -106,7 +108,7 @@ func (a *App) checks(ctx context.Context) map[string]string {
 	defer cancel()
 	state, err := a.db.Inspect(ctx)
 	if err != nil {
-		states["database"], states["commits"], states["schema"], states["clock"], states["lead_keys"] = "does not answer", stateUnknown, stateUnknown, stateUnknown, stateUnknown
+		states["database"], states["commits"], states["schema"], states["clock"], states["lead_keys"] = "does not respond", stateUnknown, stateUnknown, stateUnknown, stateUnknown
 		return states
 	}
 	switch {
@@ -155,7 +157,7 @@ func (a *App) ready(w http.ResponseWriter, _ *http.Request, states map[string]st
 	}{ready, states})
 }
 
-// firstFew lists the first few names and counts the others.
+// firstFew lists the first three names and the number of the others.
 func firstFew(names []string) string {
 	const shown = 3
 	if len(names) <= shown {

@@ -9,14 +9,14 @@ import (
 	"github.com/pingpost/pingpost/internal/postgres"
 )
 
-// Rate cards are published to the second, and users wait for replays.
+// Both are short, because rate cards are scheduled to the second and users wait for replays.
 const (
 	publishEvery = time.Second
 	replayEvery  = time.Second
 )
 
-// publishDue publishes the scheduled rate card when it is due. All nodes try; the first
-// one publishes it.
+// publishDue publishes the scheduled rate card when it is due. All nodes try, and the first
+// one succeeds.
 func (a *App) publishDue(ctx context.Context) {
 	a.every(ctx, publishEvery, "publishing the scheduled rate card", a.prices.ReleaseDue)
 }
@@ -25,16 +25,16 @@ func (a *App) publishDue(ctx context.Context) {
 func (a *App) replay(ctx context.Context) {
 	a.every(ctx, replayEvery, "running a replay", func(ctx context.Context) (bool, error) {
 		did, err := a.prices.ReplayNext(ctx)
-		if f := apperr.As(err); f != nil { // not a failure, for example a user started another replay
-			a.log.Info("replay canceled", "why", f.Message)
+		if f := apperr.As(err); f != nil { // for example because a user started another replay
+			a.log.Info("replay cancelled", "why", f.Message)
 			return did, nil //nolint:nilerr // logged above, and not a failure
 		}
 		return did, err
 	})
 }
 
-// every calls do until ctx ends, with a pause after calls that report no more work. It
-// logs the first failure in a row.
+// every calls do until ctx ends. It pauses after a call that fails or reports that no work
+// is left. It logs only the first of several consecutive failures.
 func (a *App) every(ctx context.Context, pause time.Duration, what string, do func(context.Context) (bool, error)) {
 	tick := time.NewTicker(pause)
 	defer tick.Stop()

@@ -11,14 +11,14 @@ import (
 
 const (
 	readinessEvery = 2 * time.Second
-	// commitTimeout bounds a trial commit. Posts wait no longer for theirs.
+	// commitTimeout limits a trial commit. Posts wait for their commits as long as this.
 	commitTimeout = 3 * time.Second
 
 	stateUnknown = "unknown"
 )
 
-// readiness evaluates the checks in the background, so that changes are logged even if no
-// load balancer requests /readyz.
+// readiness contains the state of the checks that followReadiness runs in the background, so
+// that changes are logged even if no load balancer requests /readyz.
 type readiness struct {
 	commits atomic.Pointer[string]
 	gauge   *prometheus.GaugeVec
@@ -29,7 +29,7 @@ func newReadiness(registry *prometheus.Registry) *readiness {
 	r := &readiness{
 		gauge: prometheus.NewGaugeVec(prometheus.GaugeOpts{
 			Name: "pingpost_ready",
-			Help: "Whether a check of /readyz is ok: 1 or 0.",
+			Help: "Whether a check of /readyz passes: 1 or 0.",
 		}, []string{"check"}),
 		failing: map[string]bool{},
 	}
@@ -39,8 +39,8 @@ func newReadiness(registry *prometheus.Registry) *readiness {
 	return r
 }
 
-// tryCommit checks that commits are confirmed. A query does not show this when a
-// synchronous standby is down.
+// tryCommit checks that commits are confirmed. If a synchronous standby is down, queries
+// succeed but commits wait.
 func (a *App) tryCommit(ctx context.Context) {
 	bounded, cancel := context.WithTimeout(ctx, commitTimeout)
 	defer cancel()
@@ -71,7 +71,7 @@ func (a *App) followReadiness(ctx context.Context) {
 	}
 }
 
-// noteChanges logs each check that starts to fail or recovers. An unknown state does not
+// noteChanges logs each check that starts to fail or passes again. An unknown state does not
 // count as a change.
 func (a *App) noteChanges(states map[string]string) {
 	r := a.readiness

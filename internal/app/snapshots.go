@@ -21,10 +21,10 @@ const (
 	// snapshotLife is the maximum age of a snapshot that pings are answered from.
 	snapshotLife  = 24 * time.Hour
 	snapshotEvery = time.Second
-	// refreshAfter is the time after which an unchanged snapshot is written again, and
-	// retryAfter the time after a failure.
+	// refreshAfter is the time after which an unchanged snapshot is written again.
 	refreshAfter = 10 * time.Minute
-	retryAfter   = 10 * time.Second
+	// retryAfter is the time between a failure and the next attempt.
+	retryAfter = 10 * time.Second
 )
 
 // pingState is the content of the snapshot file: the data for answering pings and for
@@ -89,7 +89,8 @@ func (a *App) serveFromSnapshot(unavailable error) {
 
 const snapshotUsed = "used"
 
-// restoreSnapshot restores the snapshot and returns snapshotUsed, or why it was not used.
+// restoreSnapshot restores the snapshot and returns snapshotUsed, or the reason why the
+// snapshot cannot be used.
 func (a *App) restoreSnapshot() string {
 	s := a.snapshots
 	age := a.clock.Now().Sub(s.found.AsOf)
@@ -125,8 +126,8 @@ func (a *App) expireSnapshot() {
 }
 
 // keepSnapshot writes the snapshot when its content changes, and every 10 minutes while it
-// is current, until ctx ends. If it fails, only pings after a restart without the database
-// are affected.
+// is current, until ctx ends. A failure only matters if the node restarts while the database
+// is unavailable.
 func (a *App) keepSnapshot(ctx context.Context) {
 	s := a.snapshots
 	if s.file == nil {

@@ -12,17 +12,17 @@ import (
 )
 
 const (
-	// pingTimeout bounds the wait for the database at the start, because pings can be
+	// pingTimeout limits the wait for the database when a node starts. After it, pings are
 	// answered from the snapshot.
 	pingTimeout = 5 * time.Second
 	loadEvery   = time.Second
-	// firstCountTimeout bounds the first count of capped partners' leads at the start. It
-	// usually takes milliseconds, so that a restarted node does not quote partners that
+	// firstCountTimeout limits the first count of leads for daily caps. The count usually
+	// takes milliseconds. Without it, a restarted node would quote prices to partners that
 	// have reached their cap.
 	firstCountTimeout = time.Second
 )
 
-// load checks the database and loads the data that the node serves. It can be called
+// load checks the database and loads the data that pings and posts need. It can be called
 // again after an error.
 func (a *App) load(ctx context.Context) error {
 	if err := a.inspect(ctx); err != nil {
@@ -37,15 +37,15 @@ func (a *App) load(ctx context.Context) error {
 	if err := a.watcher.Load(ctx); err != nil {
 		return fmt.Errorf("loading partners, prices and roles: %w", err)
 	}
-	// A running node continues without secrets that it cannot decrypt. At the start, the
-	// cause is wrong platform keys, so the start fails.
+	// A running node continues without secrets that it cannot decrypt. A node that starts
+	// exits instead, because the likely cause is a wrong setting.
 	if unread := a.directory.Get().UnreadableSecrets(); len(unread) > 0 {
 		return fmt.Errorf("cannot decrypt %s: PINGPOST_PLATFORM_KEYS must contain every key that sealed them. If a key is lost, revoke its secrets (pingpost secret revoke) and create new ones",
 			firstFew(unread))
 	}
 	first, cancel := context.WithTimeout(ctx, firstCountTimeout)
 	defer cancel()
-	_ = a.caps.Count(first) // no caps apply until a count succeeds, and Run reports that
+	_ = a.caps.Count(first) // caps apply once a count succeeds; Run logs failures
 	if state := a.leadKeysState(ctx); state != stateOK {
 		a.log.Error("some stored leads cannot be decrypted", "why", state)
 	}
@@ -54,7 +54,8 @@ func (a *App) load(ctx context.Context) error {
 	return nil
 }
 
-// inspect returns an error if the database cannot or must not be used.
+// inspect returns an error if the database cannot be used, or must not be used with this
+// role.
 func (a *App) inspect(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(ctx, pingTimeout)
 	defer cancel()
@@ -75,8 +76,8 @@ func (a *App) inspect(ctx context.Context) error {
 	return nil
 }
 
-// isRetryable reports whether load may succeed later after this error, unlike after a
-// configuration error.
+// isRetryable reports whether load may succeed later after this error. After a configuration
+// error, it cannot.
 func isRetryable(err error) bool {
 	return postgres.Temporary(err) || errors.Is(err, snapshot.ErrVersions)
 }
@@ -114,7 +115,7 @@ func (a *App) awaitDatabase(ctx context.Context) bool {
 // followPrimaries keeps the pool connected to the newest primary.
 func (a *App) followPrimaries(ctx context.Context) { a.db.FollowPrimaries(ctx, a.log) }
 
-// onceLoaded responds with 503 until data was loaded from the database.
+// onceLoaded responds with 503 until load has succeeded.
 func (a *App) onceLoaded(h http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if !a.loaded.Load() {

@@ -23,7 +23,7 @@ const (
 	Dev
 )
 
-// Section names a part of the configuration.
+// Section is the name of a section of the configuration.
 type Section string
 
 const (
@@ -40,7 +40,7 @@ const (
 	SectionLog       Section = "log"
 )
 
-// Config holds all settings of a node. All fields must be exported; see Secret.
+// Config contains all settings of a node. All fields must be exported; see Secret.
 type Config struct {
 	HTTP      HTTP
 	Database  Database
@@ -73,7 +73,7 @@ func Defaults(p Profile) *Config {
 	}
 }
 
-// part is a section as Load, Validate and Redacted see it.
+// part is a section with its name, for code that handles all sections alike.
 type part struct {
 	name Section
 	values
@@ -140,8 +140,8 @@ func (c *Config) validateWriter(ps *Problems) {
 	}
 }
 
-// Wrapper returns the key wrapper for new data keys: the one in write_with, else the
-// configured one, else "". Without a key wrapper, posts get 503 (decision 21).
+// Wrapper returns the key wrapper for new data keys: the one in write_with, otherwise the
+// only configured one, otherwise "". Without a key wrapper, posts get 503 (decision 21).
 func (c *Config) Wrapper() Wrapper {
 	switch {
 	case c.Keys.WriteWith != "":

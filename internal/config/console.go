@@ -5,7 +5,7 @@ import (
 	"time"
 )
 
-// consoleRoles are all roles, with the same names as in the policy.
+// consoleRoles are the names of all roles. A test compares them with package models.
 var consoleRoles = []string{"administrator", "account_manager", "pricing_manager", "finance", "auditor"}
 
 // Console is the section `console`.

@@ -53,8 +53,8 @@ func (d *Database) fields() []field {
 
 // Validate returns all problems in the section as Problems.
 //
-// It does not use the driver's URL parser, which also reads the PG… variables and
-// password files, and whose errors repeat parts of the URL.
+// It does not use the driver's URL parser, because its errors repeat parts of the URL and it
+// also reads the PG… variables and password files.
 func (d *Database) Validate() error {
 	var ps Problems
 	ps.require("database.url", d.URL != "")
@@ -68,8 +68,8 @@ func (d *Database) Validate() error {
 	return ps.asError()
 }
 
-// encrypted reports whether the connection cannot be read on the network: the URL
-// requires TLS without a fallback, or all hosts are on this machine.
+// encrypted reports whether the URL requires TLS without a fallback, or all hosts are on this
+// machine.
 func (d *Database) encrypted() bool {
 	rest, _ := postgresURL(d.URL)
 	rest, query, _ := strings.Cut(rest, "?")

@@ -9,11 +9,10 @@ import (
 
 const (
 	variablePrefix = "PINGPOST_"
-	fileSuffix     = "_file" // of the key that names a secret's file
+	fileSuffix     = "_file" // of the key for the path of a secret's file
 )
 
-// shortVariable returns the documented variable of a key, if it differs from
-// longVariable.
+// shortVariable returns the documented variable of a key if it is not longVariable's, or "".
 func shortVariable(path string) string {
 	switch path {
 	case "keys.platform_keys":
@@ -38,7 +37,7 @@ func variable(path string) string {
 	return longVariable(path)
 }
 
-// variables maps each variable to the path that it sets.
+// variables returns a map from each variable to the path that it sets.
 func variables(parts []part) map[string]string {
 	names := make(map[string]string)
 	for _, p := range parts {
@@ -57,8 +56,8 @@ func variables(parts []part) map[string]string {
 	return names
 }
 
-// readEnviron overrides values from the file with the environment. An empty variable
-// counts as not set, because compose files and charts write `${NAME:-}`.
+// readEnviron overrides values from the file with values from the environment. An empty
+// variable counts as not set, because compose files and charts contain `${NAME:-}`.
 func (r *reader) readEnviron(environ, allow []string) {
 	names := variables(r.parts)
 	given := make(map[string]string) // path → the variable that sets it
@@ -112,10 +111,10 @@ func nearVariable(name string, names map[string]string) string {
 	return suggest(name, candidates)
 }
 
-// serviceLink recognises the variables that Kubernetes sets in every container of a
-// namespace with a Service named pingpost or pingpost-something:
-// PINGPOST_SERVICE_HOST, PINGPOST_PORT=tcp://…, PINGPOST_PORT_8080_TCP_ADDR.
-// Reported as unknown variables, they would keep the node from starting.
+// serviceLink reports whether Kubernetes set a variable for a Service named pingpost or
+// pingpost-something: PINGPOST_SERVICE_HOST, PINGPOST_PORT=tcp://…,
+// PINGPOST_PORT_8080_TCP_ADDR. Kubernetes sets these in every container of the namespace, so
+// they must not be reported as unknown variables.
 func serviceLink(name, value string) bool {
 	rest := "_" + strings.TrimPrefix(name, variablePrefix)
 	if strings.HasSuffix(rest, "_SERVICE_HOST") || strings.HasSuffix(rest, "_SERVICE_PORT") ||

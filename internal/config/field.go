@@ -24,7 +24,7 @@ type field struct {
 	show func() string
 }
 
-// secret adds the …_file key and …_FILE variable to a field.
+// secret marks a field as a secret. It can also be set by a …_file key or a …_FILE variable.
 func secret(f field) field {
 	f.secret = true
 	return f
@@ -116,8 +116,8 @@ func scalar[T any](at *T, parse func(string) (T, error)) func(any) error {
 	}
 }
 
-// split returns the items of a list, or of a text with items separated by commas or
-// white space. Empty items of a list are preserved so that they are reported.
+// split returns the items of a list, or of a string with items separated by commas or white
+// space. It keeps empty items of a list, so that they are reported.
 func split(given any) []string {
 	if items, ok := given.([]string); ok {
 		return items

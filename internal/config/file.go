@@ -12,9 +12,9 @@ import (
 	"github.com/pingpost/pingpost/internal/yamldoc"
 )
 
-// readFile reads the YAML file and reports whether it could be parsed. It walks the
-// nodes instead of decoding them, because nodes have line numbers and the decoder's
-// errors repeat values.
+// readFile reads the YAML file and reports whether it could be parsed. It walks the nodes
+// instead of decoding the file, because nodes have line numbers and a decoder's errors repeat
+// values.
 func (r *reader) readFile(name string) bool {
 	if name == "" {
 		return true
@@ -90,8 +90,8 @@ func (f *file) readSection(p part, section *yaml.Node) {
 	}
 }
 
-// readValue reads scalars as they are written, because the key decides their type, not
-// YAML. Problems have the setting's path, even if the key is its …_file form.
+// readValue reads scalars as text, because a value's type depends on the key and not on
+// YAML's rules. Problems have the setting's path, even if the key ends in _file.
 func (f *file) readValue(given, path string, content *yaml.Node) {
 	switch content.Kind {
 	case yaml.ScalarNode:

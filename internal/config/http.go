@@ -147,7 +147,7 @@ func (h *HTTP) validateListeners(ps *Problems) {
 		}
 		for _, e := range earlier {
 			if sameListener(e.addr, l.addr) {
-				ps.add(l.path, "uses the same port as %s; the partner API, the console and operations each need their own", e.path)
+				ps.add(l.path, "uses the same port as %s; the partner API, the console and operations each need their own port", e.path)
 				break
 			}
 		}

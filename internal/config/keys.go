@@ -5,7 +5,7 @@ import "encoding/base64"
 // keySize is the length of every key in bytes.
 const keySize = 32
 
-// Wrapper names a key wrapper, which wraps the data keys of leads (decision 23).
+// Wrapper is the name of a key wrapper, which wraps the data keys of leads (decision 23).
 type Wrapper string
 
 const (
@@ -87,8 +87,8 @@ func (k *Keys) validateWriteWith(ps *Problems) {
 	}
 }
 
-// PlatformKeys returns the platform keys, 32 bytes each. The first one writes. The
-// section must be valid.
+// PlatformKeys returns the platform keys, 32 bytes each. The first one encrypts new values.
+// The section must be valid.
 func (k *Keys) PlatformKeys() [][]byte {
 	keys := make([][]byte, len(k.Platform))
 	for i, s := range k.Platform {
@@ -100,8 +100,8 @@ func (k *Keys) PlatformKeys() [][]byte {
 // LocalKEK returns the local wrapping key, 32 bytes, or nil if it is not set.
 func (k *Keys) LocalKEK() []byte { return decodeKey(k.Local) }
 
-// decodeKey decodes 32 bytes in canonical standard base64. It returns nil for anything
-// else.
+// decodeKey decodes 32 bytes in canonical standard base64. It returns nil if s is not in
+// this form.
 func decodeKey(s Secret) []byte {
 	key, err := base64.StdEncoding.Strict().DecodeString(s.Reveal())
 	if err != nil || len(key) != keySize {

@@ -18,14 +18,14 @@ type Source struct {
 	// PINGPOST_CONFIG. Other unknown variables are errors.
 	Allow []string
 
-	// Need lists the sections to read and validate; empty for all. Other sections
-	// have their defaults, and their secret files are not read, so that `migrate` runs
-	// without the keys. Misspelt keys are errors in every section.
+	// Need lists the sections to read and validate; empty for all. Other sections keep their
+	// defaults, and their secret files are not read. For example, `migrate` does not need the
+	// keys. Misspelt settings are errors in every section.
 	Need []Section
 }
 
-// Load reads and validates the configuration. Its error is Problems. With the Dev
-// profile, it ignores missing settings that `dev` generates afterwards.
+// Load reads and validates the configuration. Its error has type Problems. With the Dev
+// profile, it ignores missing settings, because `dev` generates them afterwards.
 func Load(src Source) (*Config, error) { return load(src, os.ReadFile) }
 
 func load(src Source, read func(string) ([]byte, error)) (*Config, error) {
@@ -83,8 +83,8 @@ func (r *reader) report(path, origin, text string) {
 	r.problems = append(r.problems, Problem{Path: path, Origin: origin, Text: text})
 }
 
-// originOf returns the origin of a path, or for a list item without one, that of the
-// list.
+// originOf returns the origin of a path. For a list item without an origin, it returns the
+// origin of the list.
 func (r *reader) originOf(path string) string {
 	if o, ok := r.origins[path]; ok {
 		return o
@@ -92,7 +92,7 @@ func (r *reader) originOf(path string) string {
 	return r.origins[keyOf(path)]
 }
 
-// assign sets a field to its value, if it has one without a problem.
+// assign sets a field if it has a value and no problem.
 func (r *reader) assign(path string, f field) {
 	if r.problems.mentions(path) {
 		return
@@ -109,9 +109,9 @@ func (r *reader) assign(path string, f field) {
 	}
 }
 
-// secretFile returns the trimmed content of the file that a …_file key names, or nil
-// after a problem. Problems do not repeat the file's name, which may be the secret
-// itself, in the wrong variable.
+// secretFile returns the trimmed content of a secret's file, or nil if it reports a problem.
+// Problems do not repeat the file's path, because a user may have put the secret itself into
+// the variable for the path.
 func (r *reader) secretFile(path string) any {
 	origin := r.origins[path+fileSuffix]
 	r.origins[path] = origin

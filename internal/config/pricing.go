@@ -14,5 +14,5 @@ func (p *Pricing) fields() []field {
 	return []field{flag("second_person", &p.SecondPerson)}
 }
 
-// Validate returns nil: every value of the section is valid.
+// Validate returns nil, because every value of the section is valid.
 func (p *Pricing) Validate() error { return nil }

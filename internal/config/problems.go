@@ -9,10 +9,10 @@ import (
 	"time"
 )
 
-// Problem is one error in the configuration. Its Text never contains the configured
-// value, which may be a secret in the wrong place.
+// Problem is one error in the configuration. Its Text never contains the configured value,
+// because it may be a secret in the wrong place.
 type Problem struct {
-	Path   string // section and key, "http.api_addr"; the name of an unknown variable
+	Path   string // section and key, such as "http.api_addr", or the name of an unknown variable
 	Origin string // "pingpost.yaml:12" or the variable's name; empty for a missing value
 	Text   string // what is wrong and how to fix it
 
@@ -84,7 +84,7 @@ func (ps *Problems) require(path string, given bool) {
 	}
 }
 
-// mentions reports whether the key, or an item of its list, already has a problem.
+// mentions reports whether the key or one of its list items already has a problem.
 func (ps Problems) mentions(path string) bool {
 	return slices.ContainsFunc(ps, func(p Problem) bool { return keyOf(p.Path) == keyOf(path) })
 }
@@ -112,7 +112,8 @@ func quantity(v any) string {
 	return fmt.Sprint(v)
 }
 
-// durationText formats 2m and 1h without the zeros of time.Duration.String: 2m0s, 1h0m0s.
+// durationText is like time.Duration.String, but returns 2m instead of 2m0s and 1h instead of
+// 1h0m0s.
 func durationText(d time.Duration) string {
 	s := d.String()
 	if strings.HasSuffix(s, "m0s") {

@@ -6,12 +6,12 @@ import (
 	"log/slog"
 )
 
-// Secret is a string that is printed as "[redacted]" by fmt with any verb, slog, JSON,
-// YAML and other text encodings. An empty Secret is printed as an empty string, so that
-// `config show` shows that it is missing.
+// Secret is a string that fmt, slog, JSON, YAML and other text encodings print as
+// "[redacted]". An empty Secret is printed as an empty string, so that `config show` shows
+// that it is missing.
 //
-// Use it only in exported fields, and never as the key of a map: fmt calls no methods of
-// unexported fields and encoding/json none of keys, so both would print the secret.
+// Use it only in exported fields, and never as a map key. Otherwise the secret is printed: fmt
+// does not call methods on unexported fields, and encoding/json does not call them on keys.
 type Secret string
 
 const redacted = "[redacted]"
@@ -27,8 +27,8 @@ func (s Secret) String() string {
 	return redacted
 }
 
-// Format implements fmt.Formatter. Without it, fmt would print the secret in its error
-// about a verb that does not fit a string, such as %d.
+// Format implements fmt.Formatter. Without it, fmt would print the secret for a verb that is
+// not valid for strings, such as %d.
 func (s Secret) Format(f fmt.State, _ rune) { _, _ = io.WriteString(f, s.String()) }
 
 // MarshalText implements encoding.TextMarshaler, for JSON, YAML and XML.

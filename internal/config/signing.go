@@ -1,6 +1,6 @@
 package config
 
-// SigningMode decides whether posts without a signature are accepted (decision 14).
+// SigningMode determines whether unsigned posts are accepted (decision 14).
 type SigningMode string
 
 const (

@@ -42,8 +42,8 @@ func meant(name string) string {
 	return "; did you mean " + name + "?"
 }
 
-// plainName reports whether an unknown name may be repeated in a message. A base64 key
-// of 32 bytes or a URL may not, because it may be a secret in the wrong place.
+// plainName reports whether an unknown name may be repeated in a message. It returns false
+// for a base64 key of 32 bytes or a URL, which may be a secret in the wrong place.
 func plainName(name string) bool {
 	const longest = 40
 	if name == "" || len(name) > longest {

@@ -153,8 +153,8 @@ func (v *Vault) validateLogin(ps *Problems) {
 	}
 }
 
-// LoginMount returns the mount of the login method in Vault: AuthMount, or by default the
-// method's name.
+// LoginMount returns the mount of the login method in Vault. The default is the method's
+// name.
 func (v *Vault) LoginMount() string {
 	if v.AuthMount != "" {
 		return v.AuthMount
@@ -162,8 +162,8 @@ func (v *Vault) LoginMount() string {
 	return string(v.Auth)
 }
 
-// plainPath reports whether s can be used in the path of a call without changing the
-// rest of the path.
+// plainPath reports whether s can be part of a request's path without affecting the rest of
+// the path.
 func plainPath(s string) bool {
 	if s == "" || s[0] == '/' || s[len(s)-1] == '/' {
 		return false

@@ -7,11 +7,11 @@ import (
 	"time"
 )
 
-// longestAnswer is the time that a post may take after its body was read (decision 27).
+// longestAnswer is the maximum time for a post after its body was read (decision 27).
 const longestAnswer = 5 * time.Second
 
-// Warnings lists settings that are valid but rarely intended, sorted by path.
-// The configuration must be valid.
+// Warnings returns the settings that are valid but rarely intended, sorted by path. The
+// configuration must be valid.
 func (c *Config) Warnings() Problems {
 	var ps Problems
 	if c.needs(SectionHTTP) {

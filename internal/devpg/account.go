@@ -11,14 +11,15 @@ import (
 	"syscall"
 )
 
-// account is the user that Postgres runs as if this program runs as root. A nil account
-// means that Postgres runs as the same user as this program.
+// account is the user that runs Postgres if this program runs as root. If it is nil, Postgres
+// runs as the same user as this program.
 type account struct {
 	name     string
 	uid, gid uint32
 }
 
-// unprivileged returns the user to run Postgres as, or nil if the program is not root.
+// unprivileged returns the user that runs Postgres, or nil if this program does not run as
+// root.
 func unprivileged() (*account, error) {
 	if os.Geteuid() != 0 {
 		return nil, nil
@@ -38,11 +39,11 @@ func unprivileged() (*account, error) {
 		}
 		return &account{name: name, uid: uint32(uid), gid: uint32(gid)}, nil
 	}
-	return nil, errors.New("cannot run Postgres as root, and the users postgres and nobody do not exist: create the user postgres, or run this program as another user")
+	return nil, errors.New("cannot run Postgres as root, and the users postgres and nobody do not exist: create the user postgres, or do not run this program as root")
 }
 
-// Reachable returns an error if the user that Postgres would run as cannot access dir,
-// which need not exist. If the program is not root, it returns nil.
+// Reachable returns an error if the user that would run Postgres cannot access dir. The folder
+// does not have to exist. If the program does not run as root, Reachable returns nil.
 func Reachable(dir string) error {
 	runAs, err := unprivileged()
 	if err != nil || runAs == nil {
@@ -73,8 +74,8 @@ func (a *account) reaches(dir string) error {
 	}
 }
 
-// mayEnter checks the permission bits. As in the kernel, the first class that matches
-// decides: an owner without x does not get it from the group or others.
+// mayEnter checks the permission bits. As in the kernel, only the first class that matches
+// counts. For example, an owner without x cannot enter, even if others can.
 func (a *account) mayEnter(folder fs.FileInfo) bool {
 	owner := folder.Sys().(*syscall.Stat_t)
 	bits := folder.Mode().Perm()

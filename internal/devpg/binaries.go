@@ -15,8 +15,8 @@ import (
 	embeddedpostgres "github.com/fergusstrange/embedded-postgres"
 )
 
-// overrideName is the environment variable with the folder of Postgres's programs
-// (postgres, initdb, pg_ctl), or the folder above their bin folder.
+// overrideName is the environment variable for the folder that contains Postgres's programs
+// (postgres, initdb, pg_ctl) or a folder bin with them.
 const overrideName = "PINGPOST_POSTGRES_BIN"
 
 // oldest is the oldest major version that the migrations work with.
@@ -24,7 +24,7 @@ const oldest = 15
 
 const installHint = "install Postgres (Debian: apt-get install postgresql; macOS: brew install postgresql), or set " + overrideName + " to the folder with its programs"
 
-// search lists the places to search for Postgres.
+// search contains the places in which to search for Postgres.
 type search struct {
 	Override   string
 	Folders    []string // glob patterns
@@ -49,8 +49,8 @@ func systemSearch() search {
 	}
 }
 
-// cacheFolder returns the folder for downloads, which all data folders share. For root it
-// is a temporary folder, because the user that Postgres runs as cannot access root's cache.
+// cacheFolder returns the folder for downloads, which all data folders share. For root, it is
+// a temporary folder, because the user that runs Postgres cannot access root's cache.
 func cacheFolder() string {
 	if own, err := os.UserCacheDir(); err == nil && os.Geteuid() != 0 {
 		return filepath.Join(own, "pingpost", "postgres")
@@ -86,7 +86,7 @@ func (s search) find(want int) (binaries, error) {
 			want = newestDownload
 		}
 		if _, known := downloads(want); !known {
-			return binaries{}, fmt.Errorf("requires Postgres %d, which is not installed: %s", want, installHint)
+			return binaries{}, fmt.Errorf("it requires Postgres %d, which is not installed: %s", want, installHint)
 		}
 		return binaries{major: want, download: true}, nil
 	}
@@ -112,7 +112,7 @@ func (s search) overridden() (binaries, error) {
 		}
 		return binaries{folder: folder, major: major}, nil
 	}
-	return binaries{}, fmt.Errorf("%s is set to %s, which has no usable Postgres (%w): set it to the folder with postgres, initdb and pg_ctl, which the user that runs Postgres can access",
+	return binaries{}, fmt.Errorf("%s is set to %s, which has no usable Postgres (%w): set it to a folder with postgres, initdb and pg_ctl that the user that runs Postgres can access",
 		overrideName, s.Override, err)
 }
 
@@ -127,8 +127,8 @@ func (s search) candidates() []string {
 
 var versionText = regexp.MustCompile(`\(PostgreSQL\) (\d+)`)
 
-// majorVersion returns the version of the Postgres in a folder. It returns an error for a
-// client installation, which lacks some of the programs.
+// majorVersion returns the major version of the Postgres in a folder. It returns an error if
+// one of the programs is missing, as in a client installation.
 func majorVersion(folder string) (int, error) {
 	if !filepath.IsAbs(folder) {
 		return 0, fmt.Errorf("%s is not an absolute path", folder)
@@ -160,19 +160,20 @@ func mismatch(want int, found []binaries) error {
 
 const newestDownload = 18
 
-// downloads returns the library's version for a major version, if it can download it.
-func downloads(major int) (embeddedpostgres.PostgresVersion, bool) {
-	v, ok := map[int]embeddedpostgres.PostgresVersion{
+// downloads returns the version that the library downloads for a major version. ok is false if
+// there is none.
+func downloads(major int) (v embeddedpostgres.PostgresVersion, ok bool) {
+	v, ok = map[int]embeddedpostgres.PostgresVersion{
 		15: embeddedpostgres.V15, 16: embeddedpostgres.V16,
 		17: embeddedpostgres.V17, 18: embeddedpostgres.V18,
 	}[major]
 	return v, ok
 }
 
-// use configures the library to use the installation or the download.
+// use configures the library with the installation or the download.
 func (b binaries) use(config embeddedpostgres.Config, l layout, j job, say func(report)) (embeddedpostgres.Config, error) {
 	if !b.download {
-		// The library needs a folder with a bin folder. Postgres's programs resolve the
+		// The library requires a folder that contains bin. Postgres's programs resolve the
 		// link.
 		root := filepath.Join(l.run(), "postgres")
 		if err := os.Mkdir(root, 0o700); err != nil {
@@ -181,7 +182,7 @@ func (b binaries) use(config embeddedpostgres.Config, l layout, j job, say func(
 		if err := os.Symlink(b.folder, filepath.Join(root, "bin")); err != nil {
 			return config, err
 		}
-		// The library only compares the major version with the cluster's.
+		// The library only compares the major version with that of the cluster.
 		return config.BinariesPath(root).Version(embeddedpostgres.PostgresVersion(fmt.Sprintf("%d.0", b.major))), nil
 	}
 	if err := ownFolder(j.Search.Cache); err != nil {
@@ -201,8 +202,8 @@ func (b binaries) use(config embeddedpostgres.Config, l layout, j job, say func(
 	return config.CachePath(j.Search.Cache).Version(version), nil
 }
 
-// ownFolder creates a folder for programs. It returns an error if the folder belongs to
-// another user, who may have created it first because it can be a temporary folder.
+// ownFolder creates a folder for programs. It returns an error if the folder belongs to another
+// user, who could have created it first in a shared temporary folder.
 func ownFolder(path string) error {
 	if err := os.MkdirAll(path, 0o700); err != nil {
 		return err

@@ -63,7 +63,7 @@ func TestFind(t *testing.T) {
 		{search{Override: p15}, 16, []string{"created by Postgres 16", "15 in " + p15}},
 		{search{Override: p13}, 0, []string{overrideName, "Postgres 13"}},
 		{search{Override: client17}, 0, []string{overrideName, client17, "initdb"}},
-		{search{}, 14, []string{"requires Postgres 14", overrideName}},
+		{search{}, 14, []string{"it requires Postgres 14", overrideName}},
 	} {
 		_, err := c.s.find(c.want)
 		wantParts(t, err, c.parts...)
@@ -89,7 +89,7 @@ func TestNoPostgresAndNoDownload(t *testing.T) {
 	wantParts(t, err, "Postgres 15", overrideName)
 }
 
-// A download may take long, but canceling the start must not.
+// A download may take minutes, but the start can be cancelled at once.
 func TestCancelDuringDownload(t *testing.T) {
 	l, err := net.Listen("tcp4", "127.0.0.1:0")
 	if err != nil {

@@ -14,7 +14,7 @@ import (
 	embeddedpostgres "github.com/fergusstrange/embedded-postgres"
 )
 
-// marker is the environment variable that makes a copy of this program a supervisor.
+// marker is the environment variable that makes a copy of this program run as a supervisor.
 const marker = "PINGPOST_DEVPG_KEEPER"
 
 // job is the input of a supervisor, as JSON on its standard input. The supervisor stops
@@ -24,11 +24,11 @@ type job struct {
 	Search search
 	Parent int      // process id of the caller
 	Sweep  bool     // only stop a Postgres whose supervisor is dead
-	Proxy  []string // the caller's proxy settings, for a download
+	Proxy  []string // the caller's proxy settings, for downloads
 }
 
-// report is the output of a supervisor, one JSON object per line on its standard output. It
-// sends at most maxReports, and then a failure if there is one.
+// report is a line of a supervisor's standard output, as JSON. A supervisor sends at most
+// maxReports, and then its failure if there is one.
 type report struct {
 	Downloading bool   `json:",omitzero"`
 	Ready       bool   `json:",omitzero"`
@@ -39,7 +39,7 @@ type report struct {
 
 const maxReports = 2
 
-// portTaken is an error that another port avoids.
+// portTaken is an error that another port may avoid.
 type portTaken struct{ error }
 
 func (r report) failure() error {
@@ -49,9 +49,9 @@ func (r report) failure() error {
 	return errors.New(r.Failure)
 }
 
-// RunIfChild runs the supervisor, and then exits, if this process is the copy of the program
-// that Start started. Otherwise it does nothing. Call it first in main, before anything
-// that prints or reads the environment.
+// RunIfChild runs the supervisor and then exits, if this process is the copy of the program
+// that Start started. Otherwise it does nothing. Call it first in main, before any code that
+// prints or reads the environment.
 func RunIfChild() {
 	if os.Getenv(marker) == "" {
 		return
@@ -60,8 +60,8 @@ func RunIfChild() {
 }
 
 func runSupervisor(in io.Reader, out io.Writer) (code int) {
-	// Catch and drop signals, because the caller decides when Postgres stops. Postgres
-	// would inherit ignored signals.
+	// Discard signals, because the caller decides when Postgres stops. They are not ignored,
+	// because Postgres would inherit that.
 	signal.Notify(make(chan os.Signal, 1), syscall.SIGINT, syscall.SIGTERM, syscall.SIGHUP, syscall.SIGPIPE)
 	_ = os.Unsetenv(marker)
 
@@ -87,7 +87,7 @@ func runSupervisor(in io.Reader, out io.Writer) (code int) {
 	return 0
 }
 
-// run runs Postgres until leave is closed or Postgres ends.
+// run runs Postgres until leave is closed or Postgres exits.
 func (j job) run(leave <-chan struct{}, say func(report)) error {
 	l := layout(j.DataDir)
 	lock, err := l.lock(j.Parent, j.StartTimeout/2)
@@ -121,8 +121,8 @@ func (j job) run(leave <-chan struct{}, say func(report)) error {
 	}
 }
 
-// start starts Postgres with the library. It only passes on a complete cluster or none,
-// because the library empties a folder that it does not recognise.
+// start starts Postgres with the library. It first checks that the cluster is complete or does
+// not exist, because the library empties a folder that it does not recognise.
 func (j job) start(l layout, leave <-chan struct{}, say func(report)) (string, error) {
 	major, err := l.inspect()
 	if err != nil {
@@ -157,7 +157,7 @@ func (j job) start(l layout, leave <-chan struct{}, say func(report)) (string, e
 	case <-leave:
 		if found.download && !exists(filepath.Join(l.library(), "bin")) {
 			// The download is not finished, so Postgres is not running.
-			return "", errors.New("downloading Postgres was canceled")
+			return "", errors.New("downloading Postgres was cancelled")
 		}
 		err = <-started // bounded by pg_ctl's timeout
 	}

@@ -1,10 +1,12 @@
 // Package devpg runs a private Postgres for `pingpost dev` and for tests.
 //
-// Postgres does not run as root, and it detaches from the process that starts it. So this
-// program starts a copy of itself, the supervisor, as an unprivileged user if the program
-// runs as root. The supervisor starts Postgres, locks the data folder, and stops Postgres
-// when its standard input is closed. The kernel closes it when the program ends for any
-// reason, so Postgres never outlives the program.
+// Postgres detaches from the process that starts it. So the program starts a copy of itself,
+// the supervisor, which locks the data folder, starts Postgres, and stops it when the
+// supervisor's standard input is closed. The kernel closes the input when the program ends for
+// any reason, so Postgres does not outlive the program.
+//
+// Postgres refuses to run as root. If the program runs as root, the supervisor and Postgres
+// run as an unprivileged user.
 //
 // A program that calls Start must call RunIfChild first in main (in a test binary, in
 // TestMain). The package works on Linux, macOS and other Unix systems.
@@ -26,41 +28,41 @@ import (
 // superuser is the cluster's first role, which owns it.
 const superuser = "postgres"
 
-// portAttempts is the number of free ports to try, because another program may take a port
-// before Postgres does.
+// portAttempts is the number of free ports to try. Another program may take a free port before
+// Postgres does.
 const portAttempts = 5
 
-// Options are the options of Start.
+// Options configures Start.
 type Options struct {
 	// DataDir is the folder for the cluster, its password and its log (postgres.log, and
 	// postgres.log.old from the previous run). It is created if it is missing, and the next
 	// start uses its data again.
 	DataDir string
-	// Port on 127.0.0.1; 0 picks a free one.
+	// Port is the port on 127.0.0.1; 0 picks a free one.
 	Port int
 	// Prefer is the port to use if Port is 0 and this port is free; 0 for any.
 	Prefer int
-	// Durable preserves commits when the machine crashes. Without it, Postgres is several
-	// times faster; use that for tests.
+	// Durable preserves commits if the machine crashes. Tests do not set it, because Postgres
+	// is then several times faster.
 	Durable bool
 	// Temporary removes DataDir when Postgres has stopped, even if the caller was killed.
 	// If the parent folder is not writable, only the contents are removed.
 	Temporary bool
 	// ExtraSettings are Postgres settings that override this package's settings.
 	ExtraSettings map[string]string
-	// StartTimeout bounds the start, without a download of Postgres; 0 means a minute.
+	// StartTimeout limits the start, not including a download of Postgres; 0 means a minute.
 	StartTimeout time.Duration
 }
 
-// Server is a running Postgres. The caller stops it.
+// Server is a running Postgres. The caller must stop it.
 type Server struct {
 	supervisor *supervisor
 	port       int
 	password   string
 }
 
-// Start starts Postgres and returns when it accepts connections. ctx only bounds the start.
-// The errors tell the user at the terminal what is wrong and what to do.
+// Start starts Postgres and returns when it accepts connections. ctx is only used for the
+// start. Errors are for the user at the terminal and say what to do.
 func Start(ctx context.Context, o Options) (*Server, error) {
 	return start(ctx, o, systemSearch())
 }
@@ -120,19 +122,19 @@ func (s *Server) SuperuserURL(database string) string {
 	return s.URL(superuser, s.password, database)
 }
 
-// Stop stops Postgres and waits until it has ended. It can be called again, or after
-// Postgres has ended unexpectedly.
+// Stop stops Postgres and waits until it has exited. It can be called more than once, and after
+// Postgres has exited unexpectedly.
 func (s *Server) Stop() error { return s.supervisor.stop() }
 
-// Done returns a channel that is closed when Postgres or its supervisor ends before Stop is
+// Done returns a channel that is closed if Postgres or its supervisor exits before Stop is
 // called. Err then returns the reason.
 func (s *Server) Done() <-chan struct{} { return s.supervisor.lost }
 
 // Err returns the reason why Done was closed, or nil before that.
 func (s *Server) Err() error { return s.supervisor.lostErr() }
 
-// unsafeInShell are the characters that pg_ctl cannot pass on, because it starts Postgres
-// through a shell and uses double quotes.
+// unsafeInShell contains the characters that pg_ctl cannot pass to Postgres, because it starts
+// Postgres through a shell and puts arguments in double quotes.
 const unsafeInShell = "\"$`\\\r\n"
 
 var settingName = regexp.MustCompile(`^[a-z_][a-z0-9_.]*$`)
@@ -157,8 +159,8 @@ func (o Options) validate() error {
 	return nil
 }
 
-// pick returns the port for an attempt to start. It uses the preferred port only in the
-// first attempt, because Postgres may fail on it even if it looks free.
+// pick returns the port for an attempt to start. It only returns the preferred port for the
+// first attempt, because Postgres may fail to use it even if it looks free.
 func (o Options) pick(attempt int) (int, error) {
 	switch {
 	case o.Port != 0:

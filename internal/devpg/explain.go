@@ -24,17 +24,17 @@ func portFree(port int) error {
 }
 
 func taken(port int) error {
-	return portTaken{fmt.Errorf("port %d on 127.0.0.1 is taken by another program: stop that program, or choose another port for Postgres, or 0 for a free one",
+	return portTaken{fmt.Errorf("port %d on 127.0.0.1 is in use by another program: stop that program, or choose another port for Postgres, or 0 for a free one",
 		port)}
 }
 
-// explain turns the library's error into one that says what is wrong and what to do.
+// explain replaces the library's error with one that says what to do.
 func (l layout) explain(err error, j job, found binaries) error {
 	if found.download && !exists(l.library()) {
 		return fmt.Errorf("found no Postgres %d or newer on this machine, and downloading it failed (%w): %s",
 			oldest, err, installHint)
 	}
-	text, _ := os.ReadFile(l.log()) // only of this start
+	text, _ := os.ReadFile(l.log()) // only contains this start
 	words := l.logTail()
 	switch {
 	case strings.Contains(err.Error(), "already listening"), bytes.Contains(text, []byte("could not bind")):

@@ -12,14 +12,14 @@ import (
 	"syscall"
 )
 
-// layout is a data folder, by its real path:
+// layout is the real path of a data folder, which contains:
 //
 //	cluster/          Postgres's data folder
 //	password          the superuser's password, 0600
 //	lock              locked by the supervisor; contains the process id of its caller
-//	initialising      exists while the cluster is being created; then the next start deletes the cluster
-//	postgres.log      log of this run; postgres.log.old is that of the previous run
-//	run/              files of one start; deleted by the next
+//	initialising      exists while the cluster is being created; a start that finds it deletes the cluster
+//	postgres.log      log of this run; postgres.log.old is the log of the previous run
+//	run/              files of one start; the next start deletes them
 type layout string
 
 func (l layout) at(name string) string  { return filepath.Join(string(l), name) }
@@ -33,7 +33,7 @@ func (l layout) library() string        { return filepath.Join(l.run(), "library
 func (l layout) socket() string         { return filepath.Join(l.run(), "socket") }
 func (l layout) postmasterFile() string { return filepath.Join(l.cluster(), "postmaster.pid") }
 
-// prepare creates the data folder, changes its owner to the user that Postgres runs as, and
+// prepare creates the data folder, changes its owner to the user that runs Postgres, and
 // returns its real path. It does not touch the contents, because root must not follow links
 // that the user may have created there.
 func prepare(dir string, runAs *account) (string, error) {
@@ -52,7 +52,7 @@ func prepare(dir string, runAs *account) (string, error) {
 	if err := os.Mkdir(dir, 0o700); err != nil && !errors.Is(err, fs.ErrExist) {
 		return "", fmt.Errorf("cannot create the data folder: %w; choose another --data-dir", err)
 	}
-	if runAs != nil { // again, because of a strict umask the new folders may not be accessible
+	if runAs != nil { // check again, because with a strict umask new folders may not be accessible
 		if err := runAs.reaches(dir); err != nil {
 			return "", err
 		}
@@ -89,9 +89,9 @@ func chownTo(dir string, runAs *account) error {
 	return os.Chmod(dir, 0o700)
 }
 
-// inspect returns the major version of the cluster from an earlier run, or 0 if a cluster
-// must be created. It returns an error for a damaged cluster, because the library would
-// empty a folder that it does not recognise.
+// inspect returns the major version of the existing cluster, or 0 if a cluster must be created.
+// It returns an error for a damaged cluster, because the library would empty a folder that it
+// does not recognise.
 func (l layout) inspect() (major int, err error) {
 	if exists(l.initialising()) || !exists(l.cluster()) {
 		return 0, nil
@@ -118,8 +118,8 @@ func (l layout) inspect() (major int, err error) {
 }
 
 // begin prepares the creation of a cluster and returns its password. If the program crashes
-// before complete is called, the next start creates the cluster again, which cannot contain
-// data yet.
+// before complete is called, the next start creates the cluster again. No data is lost, because
+// the cluster has not been used yet.
 func (l layout) begin() (password string, err error) {
 	if err := os.WriteFile(l.initialising(), nil, 0o600); err != nil {
 		return "", err
@@ -134,8 +134,8 @@ func (l layout) begin() (password string, err error) {
 	return password, nil
 }
 
-// complete finishes the creation of a cluster. It syncs the changes to disk before Postgres
-// is used: if the marker came back or the password was lost after a power failure, the data
+// complete finishes the creation of a cluster. It syncs the changes to disk before Postgres is
+// used. Otherwise a power failure could restore the marker or lose the password, and the data
 // would be lost.
 func (l layout) complete() error {
 	if err := os.Remove(l.initialising()); err != nil && !errors.Is(err, fs.ErrNotExist) {
@@ -173,8 +173,8 @@ func (l layout) clearRun() error {
 	return os.MkdirAll(l.socket(), 0o700)
 }
 
-// keepLog renames Postgres's log, which the library creates with a random name and does not
-// use after the start.
+// keepLog renames Postgres's log. The library creates it with a random name and does not use it
+// after the start.
 func (l layout) keepLog() error {
 	entries, err := os.ReadDir(l.run())
 	if err != nil {

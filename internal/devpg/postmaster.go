@@ -19,9 +19,9 @@ const (
 	pollEvery  = 20 * time.Millisecond
 )
 
-// lock locks the data folder for the process parent until the returned file is closed. If
-// the folder is locked for a process that has ended, its supervisor is cleaning up, and lock
-// waits for it. If that process is running, lock returns an error at once.
+// lock locks the data folder for the process parent until the returned file is closed. If the
+// folder is locked for a process that is running, lock returns an error immediately. If that
+// process has ended, its supervisor is still cleaning up, and lock waits for it.
 func (l layout) lock(parent int, patience time.Duration) (*os.File, error) {
 	f, err := os.OpenFile(l.lockFile(), os.O_RDWR|os.O_CREATE, 0o600)
 	if err != nil {
@@ -56,16 +56,17 @@ func (l layout) lock(parent int, patience time.Duration) (*os.File, error) {
 // postmaster returns the process id in Postgres's pid file, or 0.
 func (l layout) postmaster() int { return firstNumber(l.postmasterFile()) }
 
-// stopOrphan stops a Postgres in this folder whose supervisor is dead. The folder must be
-// locked, so that the Postgres does not belong to a running supervisor.
+// stopOrphan stops a Postgres in this folder whose supervisor is dead. The caller must have
+// locked the folder, so that no other supervisor is running in it.
 func (l layout) stopOrphan() error {
 	pid := l.postmaster()
 	if pid <= 0 || syscall.Kill(pid, 0) != nil {
 		return nil //nolint:nilerr // Postgres handles a stale process id itself
 	}
 	if !strings.Contains(commandLine(pid), " -D "+l.cluster()+" ") {
-		// A zombie, or another process that reused the id, such as after a restart of a
-		// container. Postgres would take it for a running Postgres and not start.
+		// The process is a zombie, or another program that reused the id, for example after a
+		// container was restarted. Postgres would mistake it for a running Postgres and not
+		// start.
 		if err := os.Remove(l.postmasterFile()); err != nil && !errors.Is(err, fs.ErrNotExist) {
 			return err
 		}
@@ -78,7 +79,7 @@ func (l layout) stopOrphan() error {
 // with SIGKILL.
 func terminate(pid int, l layout) error {
 	if pid <= 0 {
-		return nil // a signal to 0 or below would go to many processes
+		return nil // a signal to 0 or below would be sent to many processes
 	}
 	for _, step := range []struct {
 		signal   syscall.Signal
@@ -99,8 +100,8 @@ func terminate(pid int, l layout) error {
 	return fmt.Errorf("a Postgres (process %d) is still running in the data folder %s and does not stop: stop it manually", pid, l)
 }
 
-// alive reports whether a process is running. A zombie is not: it may never be reaped, in a
-// container whose first process does not do so.
+// alive reports whether a process is running. It returns false for a zombie, which may never be
+// reaped in a container.
 func alive(pid int) bool {
 	if pid <= 0 || errors.Is(syscall.Kill(pid, 0), syscall.ESRCH) {
 		return false

@@ -10,9 +10,9 @@ import (
 	"time"
 )
 
-// command returns the command for a supervisor: a copy of this program. Of the caller's
-// environment it only has PATH, because Postgres inherits it and the rest may contain
-// secrets.
+// command returns the command for a supervisor, which is a copy of this program. It only passes
+// on PATH from the environment, because Postgres inherits the environment and other variables
+// may contain secrets.
 func command(j job, runAs *account) (*exec.Cmd, error) {
 	program := "/proc/self/exe"
 	if runtime.GOOS != "linux" {
@@ -33,7 +33,7 @@ func command(j job, runAs *account) (*exec.Cmd, error) {
 		"LC_ALL=" + locale(),
 		"HOME=" + j.DataDir,
 		"TMPDIR=" + layout(j.DataDir).run(),
-		"GORACE=atexit_sleep_ms=0", // otherwise a test binary with the race detector exits a second later
+		"GORACE=atexit_sleep_ms=0", // otherwise a test binary with the race detector takes another second to exit
 		"PGCTLTIMEOUT=" + strconv.Itoa(max(1, int(j.StartTimeout/time.Second))),
 	}
 	// Use a new session, so that Ctrl-C in a terminal only reaches the caller, which
@@ -46,8 +46,8 @@ func command(j job, runAs *account) (*exec.Cmd, error) {
 	return cmd, nil
 }
 
-// notRunnable explains why the supervisor did not start. The data folder is known to be
-// accessible, so a permission error is about the program.
+// notRunnable explains why the supervisor did not start. A permission error is about the
+// program, because access to the data folder was checked before.
 func notRunnable(err error, runAs *account) error {
 	if os.IsPermission(err) && runAs != nil {
 		return fmt.Errorf("user %s, which runs Postgres, is not allowed to run this program: make it executable for everyone (chmod 755, or build it with umask 022)",

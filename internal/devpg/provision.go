@@ -7,19 +7,19 @@ import (
 	"github.com/jackc/pgx/v5"
 )
 
-// The two roles of the schema: OwnerRole owns the tables and migrates them; AppRole is for
-// the service and owns nothing.
+// The database roles. OwnerRole owns the tables and migrates them. AppRole is for the service
+// and owns nothing.
 const (
 	OwnerRole = "pingpost_owner"
 	AppRole   = "pingpost_app"
 )
 
-// Passwords are the two roles' passwords.
+// Passwords contains the passwords of the two roles.
 type Passwords struct{ Owner, App string }
 
-// Provision creates what is missing of the two roles and a database that the owner role
-// owns, and sets the roles' passwords. docs/how-to/deploy.md has the same statements for other
-// installations of Postgres.
+// Provision creates the two roles and a database that OwnerRole owns, if they do not exist, and
+// sets the roles' passwords. docs/operations.md has the same statements for other installations
+// of Postgres.
 func (s *Server) Provision(ctx context.Context, database string, p Passwords) error {
 	conn, err := pgx.Connect(ctx, s.SuperuserURL("postgres"))
 	if err != nil {
@@ -35,7 +35,7 @@ func (s *Server) Provision(ctx context.Context, database string, p Passwords) er
 		if exists {
 			verb = "ALTER"
 		}
-		// A role statement takes no parameters; format() quotes the literal.
+		// CREATE ROLE does not accept parameters, so format() quotes the values.
 		var statement string
 		if err := conn.QueryRow(ctx, `SELECT format('%s ROLE %I LOGIN PASSWORD %L', $1::text, $2::text, $3::text)`, verb, role, password).Scan(&statement); err != nil {
 			return err

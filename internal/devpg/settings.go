@@ -10,11 +10,12 @@ import (
 	embeddedpostgres "github.com/fergusstrange/embedded-postgres"
 )
 
-// longestSocketPath is the shortest limit of the supported systems; that of Linux is 107.
+// longestSocketPath is the maximum length of a socket's path that all supported systems allow.
+// Linux allows 107.
 const longestSocketPath = 103
 
-// connectTimeout bounds the time until Postgres accepts connections after pg_ctl reported
-// it ready. It is short because the library polls without a pause.
+// connectTimeout limits the time until Postgres accepts connections after pg_ctl reported that
+// it is ready. It is short because the library polls without a pause.
 const connectTimeout = 5 * time.Second
 
 func (j job) config(l layout, password string) embeddedpostgres.Config {
@@ -32,8 +33,8 @@ func (j job) config(l layout, password string) embeddedpostgres.Config {
 		Logger(nil) // the log stays in its file
 }
 
-// settings returns Postgres settings with which it only listens on this machine and logs
-// nothing that clients send: no statements, parameters or error details that quote a row.
+// settings returns the settings for Postgres. It only listens on this machine, and does not log
+// what clients send: no statements, parameters or error details that quote a row.
 func (j job) settings(l layout) map[string]string {
 	s := map[string]string{
 		"listen_addresses":                  "127.0.0.1",
@@ -58,8 +59,8 @@ func (j job) settings(l layout) map[string]string {
 	return s
 }
 
-// socketSetting returns the folder for the Unix socket, or "" for no socket if the path is
-// too long or would be parsed as a list.
+// socketSetting returns the folder for the Unix socket. It returns "", for no socket, if the
+// path is too long or would be parsed as a list.
 func (l layout) socketSetting() string {
 	longest := fmt.Sprintf("%s/.s.PGSQL.%d", l.socket(), 65535)
 	if len(longest) > longestSocketPath || strings.ContainsAny(l.socket(), ",'") {
@@ -68,8 +69,8 @@ func (l layout) socketSetting() string {
 	return l.socket()
 }
 
-// locale returns a locale that sorts by code point. On Linux it also maps upper and lower
-// case beyond ASCII, like a production database; not every version of macOS has C.UTF-8.
+// locale returns a locale that sorts by code point. On Linux, it also converts the case of
+// non-ASCII letters, like a production database. Not every version of macOS has C.UTF-8.
 func locale() string {
 	if runtime.GOOS == "linux" {
 		return "C.UTF-8"

@@ -13,14 +13,14 @@ import (
 )
 
 const (
-	// downloadLimit bounds the download of Postgres if the system has none.
+	// downloadLimit limits the download of Postgres if it is not installed.
 	downloadLimit = 10 * time.Minute
-	// stopLimit is longer than a supervisor needs to stop Postgres. One that is still
-	// running then hangs.
+	// stopLimit is longer than a supervisor needs to stop Postgres. After this time, the
+	// supervisor has hung and is killed.
 	stopLimit = 2 * time.Minute
 )
 
-// supervisor is the caller's handle of the supervisor process.
+// supervisor is the caller's handle for the supervisor process.
 type supervisor struct {
 	job   job
 	runAs *account
@@ -28,7 +28,7 @@ type supervisor struct {
 	stdin io.WriteCloser
 
 	gone chan struct{} // closed when the process and its Postgres have ended
-	lost chan struct{} // closed before gone if that happens without a call to stop
+	lost chan struct{} // closed before gone if they end without a call to stop
 
 	mu       sync.Mutex
 	stopping bool
@@ -57,17 +57,17 @@ func startSupervisor(ctx context.Context, j job, runAs *account) (k *supervisor,
 			<-k.gone
 			return nil, "", k.err
 		case <-limit.C:
-			err = fmt.Errorf("the private Postgres did not start within %s; if the machine is busy, try again, otherwise see its log %s",
+			err = fmt.Errorf("the private Postgres did not start within %s: if the machine is busy, try again; otherwise see its log %s",
 				j.StartTimeout, layout(j.DataDir).log())
 			return nil, "", errors.Join(err, k.stop())
 		case <-ctx.Done():
-			err = fmt.Errorf("starting Postgres was canceled: %w", context.Cause(ctx))
+			err = fmt.Errorf("starting Postgres was cancelled: %w", context.Cause(ctx))
 			return nil, "", errors.Join(err, k.stop())
 		}
 	}
 }
 
-// launch starts the process. The channel receives the reports about its start.
+// launch starts the process. The returned channel receives its reports.
 func (k *supervisor) launch() (<-chan report, error) {
 	var err error
 	if k.cmd, err = command(k.job, k.runAs); err != nil {
@@ -87,12 +87,12 @@ func (k *supervisor) launch() (<-chan report, error) {
 	}
 	reports := make(chan report, maxReports)
 	go k.watch(stdout, stderr, reports)
-	// If writing fails, the process has ended, and watch reports why.
+	// If writing fails, the process has ended, and watch reports the reason.
 	_ = json.NewEncoder(k.stdin).Encode(k.job)
 	return reports, nil
 }
 
-// watch reads the process's reports until it ends. stop waits for it.
+// watch reads the process's reports until the process ends. stop waits for watch.
 func (k *supervisor) watch(stdout io.Reader, stderr *tail, reports chan<- report) {
 	defer close(k.gone)
 	var failure error
@@ -104,7 +104,7 @@ func (k *supervisor) watch(stdout io.Reader, stderr *tail, reports chan<- report
 			break
 		}
 		if err != nil {
-			failure = errors.New("the supervisor of Postgres printed something other than reports: call devpg.RunIfChild first in main (in a test: in TestMain)")
+			failure = errors.New("the supervisor of Postgres printed unexpected output: call devpg.RunIfChild first in main (in a test: in TestMain)")
 			_ = k.cmd.Process.Kill()
 			break
 		}
@@ -163,8 +163,8 @@ func (k *supervisor) lostErr() error {
 	}
 }
 
-// sweep stops a Postgres whose supervisor ended. It uses another supervisor process of the
-// same unprivileged user: the user can write the pid file, so root must not signal the
+// sweep stops a Postgres whose supervisor has ended. It starts another supervisor as the same
+// unprivileged user. That user can write the pid file, so root must not send signals to the
 // process in it.
 func (k *supervisor) sweep() error {
 	j := k.job
@@ -189,7 +189,7 @@ func (k *supervisor) sweep() error {
 	return fmt.Errorf("a Postgres may still be running in %s: %w", j.DataDir, err)
 }
 
-// tail stores the end of a process's standard error.
+// tail stores the end of a process's standard error for messages.
 type tail struct{ text []byte }
 
 func (t *tail) Write(p []byte) (int, error) {

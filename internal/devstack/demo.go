@@ -34,7 +34,7 @@ type Account struct {
 	Default   bool   `json:"default"`
 }
 
-// demoPartners has one partner for each signing mode, with two accounts each.
+// demoPartners contains one partner for each signing mode, with two accounts each.
 var demoPartners = []Partner{
 	{Slug: "harbour-leads", Name: "Harbour Leads", Signing: models.SigningRequired,
 		Accounts: []Account{{"harbour-search", true}, {"harbour-social", false}}},
@@ -44,9 +44,8 @@ var demoPartners = []Partner{
 		Accounts: []Account{{"tinker-main", true}, {"tinker-trial", false}}},
 }
 
-// SeedPartners creates the demo partners that are missing and returns all of them with
-// their secrets, which are the same on every start. keys are the ones that service seals
-// with.
+// SeedPartners creates the demo partners that are missing and returns all of them with their
+// secrets, which are the same on every start. keys must be the keys that service uses.
 func (s *Stack) SeedPartners(ctx context.Context, service *partners.Service, keys *keyring.Keys) ([]Partner, error) {
 	out := make([]Partner, 0, len(demoPartners))
 	for _, p := range demoPartners {
@@ -58,8 +57,7 @@ func (s *Stack) SeedPartners(ctx context.Context, service *partners.Service, key
 	return out, nil
 }
 
-// seedPartner creates what is missing of a demo partner. An earlier start may have been
-// interrupted.
+// seedPartner creates a demo partner, or its missing parts if an earlier start was interrupted.
 func (s *Stack) seedPartner(ctx context.Context, service *partners.Service, keys *keyring.Keys, p *Partner) error {
 	row, err := service.Find(ctx, scope.System, p.Slug)
 	if f := apperr.As(err); f != nil && f.Code == apperr.NotFound {
@@ -86,8 +84,8 @@ func (s *Stack) seedPartner(ctx context.Context, service *partners.Service, keys
 	}
 	p.Secret = s.Keys.Secrets[p.Slug]
 	if !slices.ContainsFunc(secrets, func(row models.SigningSecret) bool { return isDisplayable(row, p.Secret) }) {
-		// There is no secret yet, or it was revoked or retired. Save the new one in the
-		// file first, so that it is not lost if the start is interrupted.
+		// There is no secret yet, or it was revoked or expires. Save the new one in the file
+		// first, so that it is not lost if the start is interrupted.
 		p.Secret = partners.GenerateSecret()
 		s.Keys.Secrets[p.Slug] = p.Secret
 		if err := writeJSON(filepath.Join(s.dir, keysFile), s.Keys); err != nil {
@@ -105,29 +103,29 @@ func (s *Stack) seedPartner(ctx context.Context, service *partners.Service, keys
 	return nil
 }
 
-// checkKey returns an error if the platform key does not open the partner's secrets. The
-// node's own error for this names a setting that dev does not use.
+// checkKey returns an error if the platform key cannot decrypt the partner's secrets. Without
+// it, the node would return an error about a setting that dev does not use.
 func (s *Stack) checkKey(keys *keyring.Keys, secrets []models.SigningSecret) error {
 	for _, secret := range secrets {
 		if secret.State != models.SecretActive {
 			continue
 		}
 		if _, err := keys.Open(keyring.SigningSecret, secret.ID[:], secret.Sealed); err != nil {
-			return fmt.Errorf("the platform_key in %s did not seal the partner's secret: restore the file from a copy, or remove %s to start over without its data",
+			return fmt.Errorf("the platform_key in %s cannot decrypt the partner's secret: restore the file from a copy, or remove %s to start over without its data",
 				filepath.Join(s.dir, keysFile), s.dir)
 		}
 	}
 	return nil
 }
 
-// isDisplayable reports whether the row is the saved secret, active and not retiring, so
+// isDisplayable reports whether the row is the saved secret, and is active without an expiry, so
 // that the printed secret works until the next start.
 func isDisplayable(row models.SigningSecret, saved string) bool {
 	return row.State == models.SecretActive && row.RetiresAt == nil && saved != "" &&
 		strings.HasPrefix(saved, row.Prefix) && strings.HasSuffix(saved, row.LastFour)
 }
 
-// nameOf returns a name that is specific to the path dir.
+// nameOf returns a unique name for the path dir.
 func nameOf(dir string) string {
 	sum := sha256.Sum256([]byte(dir))
 	return hex.EncodeToString(sum[:4])

@@ -1,6 +1,5 @@
-// Package devstack provides what `pingpost dev` runs on: a private Postgres, generated
-// keys, and demo partners and staff. All data is in one folder, which the next start uses
-// again.
+// Package devstack starts the private Postgres of `pingpost dev`, and generates its keys, demo
+// partners and demo users. All data is in one folder, which the next start uses again.
 package devstack
 
 import (
@@ -30,7 +29,7 @@ const (
 	connectTimeout = 10 * time.Second
 )
 
-// Keys are the keys and passwords of a data folder. They are generated with the folder and
+// Keys contains the keys and passwords of a data folder. They are generated with the folder and
 // stored in it, which is only acceptable for development.
 type Keys struct {
 	PlatformKey   string            `json:"platform_key"`
@@ -38,10 +37,10 @@ type Keys struct {
 	OwnerPassword string            `json:"owner_password"`
 	AppPassword   string            `json:"app_password"`
 	Secrets       map[string]string `json:"secrets"`   // of the demo partners, by slug
-	Passwords     map[string]string `json:"passwords"` // of the demo staff, by email address
+	Passwords     map[string]string `json:"passwords"` // of the demo users, by email address
 }
 
-// Running is what another command needs to use a running dev.
+// Running contains the settings with which other commands use a running dev.
 type Running struct {
 	DatabaseURL  string `json:"database_url"`
 	OwnerURL     string `json:"owner_url"`
@@ -61,18 +60,17 @@ type Stack struct {
 	ephemeral   bool
 }
 
-// Options are the options of Start.
+// Options configures Start.
 type Options struct {
 	DataDir      string
 	Ephemeral    bool // remove the folder in Stop
 	Vault        bool // also start Vault
-	SecondPerson bool // for Running.SecondPerson
+	SecondPerson bool // saved in Running
 	OnProgress   func(string)
 }
 
-// DefaultDataDir returns .pingpost in the working folder. If the program runs as root, and
-// the user that Postgres then runs as cannot access that folder, it returns a folder below
-// /var/lib/pingpost.
+// DefaultDataDir returns .pingpost in the working folder. If the program runs as root and the
+// user that runs Postgres cannot access that folder, it returns a folder in /var/lib/pingpost.
 func DefaultDataDir() (string, error) {
 	dir, err := filepath.Abs(".pingpost")
 	if err != nil || devpg.Reachable(dir) == nil {
@@ -82,10 +80,10 @@ func DefaultDataDir() (string, error) {
 }
 
 // Start creates the data folder if it is missing, starts Postgres in it, and migrates the
-// schema. Its errors are written for the user at the terminal.
+// schema. Errors are for the user at the terminal.
 func Start(ctx context.Context, o Options) (_ *Stack, err error) {
-	// Other users may pass through the folder, because Postgres may run as one, but cannot
-	// read the files in it.
+	// Postgres may run as another user, so other users may access subfolders but not list the
+	// folder. Only the owner can read the files in it.
 	if err := os.MkdirAll(o.DataDir, 0o711); err != nil {
 		return nil, fmt.Errorf("cannot create the data folder %s: %w; choose another with --data-dir", o.DataDir, cause(err))
 	}
@@ -147,8 +145,8 @@ func readPort(dir string) int {
 	return port
 }
 
-// Stop stops Vault and Postgres, waits for them, and removes an ephemeral folder. ctx must
-// not have ended.
+// Stop stops Vault and Postgres, waits until they have exited, and removes an ephemeral folder.
+// ctx must not have ended.
 func (s *Stack) Stop(ctx context.Context) error {
 	err := s.Postgres.Stop()
 	if s.Vault != nil {
@@ -163,7 +161,7 @@ func (s *Stack) Stop(ctx context.Context) error {
 	return err
 }
 
-// ReadRunning returns the dev that runs in a data folder.
+// ReadRunning returns the settings of the dev that is running in a data folder.
 func ReadRunning(dir string) (Running, error) {
 	var r Running
 	text, err := os.ReadFile(filepath.Join(dir, runningFile))
@@ -221,8 +219,8 @@ func isKey(text string) bool {
 	return err == nil && len(raw) == keyring.KeySize
 }
 
-// writeJSON replaces a file atomically, because the data cannot be read with a half-written
-// one.
+// writeJSON replaces a file atomically. If the keys were only half written, the data could not
+// be decrypted.
 func writeJSON(path string, v any) error {
 	text, err := json.MarshalIndent(v, "", "  ")
 	if err != nil {
@@ -231,7 +229,7 @@ func writeJSON(path string, v any) error {
 	return WriteFile(path, append(text, '\n'))
 }
 
-// WriteFile replaces a file atomically. Only its owner can read it.
+// WriteFile replaces a file atomically. Only the owner can read the file.
 func WriteFile(path string, content []byte) error {
 	temp, err := os.CreateTemp(filepath.Dir(path), filepath.Base(path)+".*") // 0600
 	if err != nil {
@@ -260,7 +258,7 @@ func syncFolder(dir string) error {
 	return errors.Join(folder.Sync(), folder.Close())
 }
 
-// cause returns the operating system's error without the path, which is in the message.
+// cause returns the operating system's error without the path, which is already in the message.
 func cause(err error) error {
 	var path *os.PathError
 	if errors.As(err, &path) {

@@ -12,8 +12,8 @@ import (
 	"github.com/pingpost/pingpost/models"
 )
 
-// Person is a demo user, as in the ready file.
-type Person struct {
+// User is a demo user, as in the ready file.
+type User struct {
 	Email    string `json:"email"`
 	Password string `json:"password"`
 	Role     string `json:"role"`
@@ -21,26 +21,27 @@ type Person struct {
 
 // demoStaff returns a demo user for each role, and two for finance, because the user who
 // prepares a payout run cannot approve it.
-func demoStaff() []Person {
-	var all []Person
+func demoStaff() []User {
+	var all []User
 	for _, role := range models.Roles {
-		all = append(all, Person{
+		all = append(all, User{
 			Email: strings.ReplaceAll(string(role), "_", "-") + "@example.com",
 			Role:  string(role),
 		})
 	}
-	return append(all, Person{Email: "second-finance@example.com", Role: string(models.Finance)})
+	return append(all, User{Email: "second-finance@example.com", Role: string(models.Finance)})
 }
 
-// Staff creates the demo users that are missing, without a second factor, and returns all of
-// them with their passwords, which are the same on every start.
-func (s *Stack) Staff(ctx context.Context, service *staff.Service) (all []Person, err error) {
+// Staff creates the demo users that are missing and returns all of them with their passwords,
+// which are the same on every start. Demo users have no second factor.
+func (s *Stack) Staff(ctx context.Context, service *staff.Service) (all []User, err error) {
 	if s.Keys.Passwords == nil {
 		s.Keys.Passwords = map[string]string{}
 	}
 	for _, p := range demoStaff() {
 		if p.Password = s.Keys.Passwords[p.Email]; p.Password == "" {
-			// Written down before it is stored: the other way round it would be lost.
+			// Save the password in the file first, so that it is not lost if the start is
+			// interrupted.
 			p.Password = rand.Text()
 			s.Keys.Passwords[p.Email] = p.Password
 			if err := writeJSON(filepath.Join(s.dir, keysFile), s.Keys); err != nil {
@@ -54,7 +55,7 @@ func (s *Stack) Staff(ctx context.Context, service *staff.Service) (all []Person
 			Roles: []models.StaffRole{{Role: role}},
 		}
 		if _, err := service.Seed(ctx, audit.Service, n, p.Password); err != nil {
-			return nil, fmt.Errorf("creating demo staff: %w", err)
+			return nil, fmt.Errorf("creating demo users: %w", err)
 		}
 		all = append(all, p)
 	}

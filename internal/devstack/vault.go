@@ -18,13 +18,14 @@ const (
 // Vault is the private Vault of a stack, with its logins.
 type Vault struct {
 	Address string                       `json:"address"`
-	Roles   map[string]devvault.Identity `json:"roles"` // by devvault's names
+	Roles   map[string]devvault.Identity `json:"roles"` // by role: devvault.Serve, Rewrap, Rotate
 
 	server *devvault.Server
 	dir    string
 }
 
-// startVault starts a Vault in memory, with the key of the leads in the data folder.
+// startVault starts an in-memory Vault with the key that is saved in the data folder, or a new
+// key.
 func startVault(ctx context.Context, dir string, onProgress func(string)) (_ *Vault, err error) {
 	program, err := devvault.Find(ctx, onProgress)
 	if err != nil {
@@ -53,7 +54,7 @@ func startVault(ctx context.Context, dir string, onProgress func(string)) (_ *Va
 	return v, nil
 }
 
-// save saves the key in the data folder, because Vault only holds it in memory.
+// save saves the key in the data folder, because Vault only stores it in memory.
 func (v *Vault) save(ctx context.Context) error {
 	backup, err := v.server.Backup(ctx)
 	if err != nil {

@@ -1,5 +1,5 @@
-// Package devvault runs a Vault server for development and tests. It is unsealed, stores
-// its data in memory, and on Linux ends with the process that started it.
+// Package devvault runs a Vault server for development and tests. The server is unsealed, stores
+// its data in memory and, on Linux, ends with the process that started it.
 package devvault
 
 import (
@@ -19,7 +19,7 @@ import (
 const (
 	startTimeout = 30 * time.Second
 	stopTimeout  = 10 * time.Second
-	// starts is the number of attempts, because another process may take the port first.
+	// starts is the number of attempts to start. Another process may take the port first.
 	starts = 3
 )
 
@@ -31,7 +31,7 @@ type Server struct {
 
 	cmd   *exec.Cmd
 	ended chan struct{}
-	err   error // of the process, once ended is closed
+	err   error // of the process; set before ended is closed
 }
 
 // Start runs a Vault program, as returned by Find, on a free port of the loopback
@@ -50,8 +50,8 @@ func start(ctx context.Context, program string, log io.Writer) (*Server, error) 
 	if err != nil {
 		return nil, err
 	}
-	// Do not pass on the environment, which may contain secrets and the address of another
-	// Vault.
+	// Do not pass on the environment, because it may contain secrets and the address of
+	// another Vault.
 	cmd := exec.Command(program, "server", "-dev", "-dev-listen-address="+address)
 	cmd.Env = []string{"HOME=/nonexistent", "VAULT_DISABLE_MLOCK=true", "SKIP_SETCAP=true"}
 	cmd.Stderr = log
@@ -80,8 +80,8 @@ func start(ctx context.Context, program string, log io.Writer) (*Server, error) 
 	return s, nil
 }
 
-// launch starts the process from a thread that lives as long as the process, because the
-// kernel kills the process when the thread that started it ends (see ownProcess).
+// launch starts the process from a thread that exists as long as the process. The kernel kills
+// the process when the thread that started it ends; see ownProcess.
 func (s *Server) launch() error {
 	launched := make(chan error)
 	go func() {
@@ -97,7 +97,7 @@ func (s *Server) launch() error {
 	return <-launched
 }
 
-// listen reads the keys that the server prints when it is ready, and then discards its
+// listen waits for the keys that the server prints when it is ready, and then discards its
 // output.
 func (s *Server) listen(out io.Reader) error {
 	in := bufio.NewScanner(out)
@@ -123,7 +123,7 @@ func (s *Server) Process() int { return s.cmd.Process.Pid }
 // Ended returns a channel that is closed when the process has ended, for any reason.
 func (s *Server) Ended() <-chan struct{} { return s.ended }
 
-// Stop stops the server and waits for it. Its data is lost.
+// Stop stops the server and waits until it has exited. The data is lost.
 func (s *Server) Stop() error {
 	s.cmd.Process.Signal(syscall.SIGTERM) //nolint:errcheck // fails only if it has ended
 	select {

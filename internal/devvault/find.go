@@ -18,7 +18,7 @@ import (
 const (
 	// BinaryVariable is the environment variable with the path of a Vault program.
 	BinaryVariable = "PINGPOST_VAULT_BIN"
-	// module is the folder in the repository from which Vault can be built.
+	// module is the folder in the repository with the source to build Vault.
 	module = "tools/vaultdev"
 )
 
@@ -86,7 +86,7 @@ func build(ctx context.Context, source string, onProgress func(string)) (string,
 	if _, err := os.Stat(program); err == nil {
 		return program, nil
 	}
-	onProgress("building Vault for development; this takes a few minutes the first time, and about 3 GB in Go's module cache")
+	onProgress("building Vault for development; this takes a few minutes the first time, and uses about 3 GB in Go's module cache")
 	built := program + ".new"
 	cmd := exec.CommandContext(ctx, "go", "build", "-trimpath", "-ldflags=-s -w", "-o", built, ".")
 	cmd.Dir = source
@@ -98,7 +98,7 @@ func build(ctx context.Context, source string, onProgress func(string)) (string,
 	return program, os.Rename(built, program)
 }
 
-// fingerprint returns a hash of the source and the Go version.
+// fingerprint returns a hash of the source, the Go version and the platform.
 func fingerprint(source string) (string, error) {
 	files, err := filepath.Glob(filepath.Join(source, "*"))
 	if err != nil {
@@ -120,7 +120,7 @@ func fingerprint(source string) (string, error) {
 	return hex.EncodeToString(h.Sum(nil)[:6]), nil
 }
 
-// lock waits until no other process is building.
+// lock locks a file, so that only one process builds at a time.
 func lock(path string) (unlock func(), err error) {
 	f, err := os.OpenFile(path, os.O_CREATE|os.O_RDWR, 0o644)
 	if err != nil {

@@ -14,8 +14,8 @@ const (
 	Mount     = "transit"
 	Key       = "pingpost-leads"
 	AuthMount = "approle"
-	// Serve is the role of nodes and may encrypt. Rewrap moves leads and may also decrypt
-	// and rewrap. Rotate may create a new version of the key.
+	// Serve is the role of nodes, which may encrypt. Rewrap is the role for moving leads, which
+	// may also decrypt and rewrap. Rotate is the role that may create a new key version.
 	Serve  = "pingpost-serve"
 	Rewrap = "pingpost-rewrap"
 	Rotate = "pingpost-rotate"
@@ -36,9 +36,9 @@ func operations() map[string][]string {
 	}
 }
 
-// Provision creates the engine, the key, the policies and the roles, as in docs/how-to/prepare-vault.md,
-// and returns the identities of the roles by name. It restores the key from backup unless
-// that is empty.
+// Provision creates the engine, the key, the policies and the roles, as in docs/vault.md, and
+// returns the identities of the roles by name. If backup is not empty, it restores the key from
+// backup.
 func (s *Server) Provision(ctx context.Context, backup string) (map[string]Identity, error) {
 	root, err := s.Root()
 	if err != nil {
@@ -82,9 +82,9 @@ func (s *Server) Provision(ctx context.Context, backup string) (map[string]Ident
 	return found, nil
 }
 
-// Backup returns the key with all its versions, in plaintext, so that the leads in a data
-// folder can be read when Vault's memory is lost. It is for development: a key that is
-// created as in docs/how-to/prepare-vault.md has no plaintext backups.
+// Backup returns the key with all its versions, in plaintext, so that the leads in a data folder
+// can still be read after Vault has stopped. It is only for development. In production, the key
+// does not allow plaintext backups; see docs/vault.md.
 func (s *Server) Backup(ctx context.Context) (string, error) {
 	root, err := s.Root()
 	if err != nil {
@@ -100,7 +100,7 @@ func (s *Server) Backup(ctx context.Context) (string, error) {
 	}
 	backup, _ := saved.Data["backup"].(string)
 	if backup == "" {
-		return "", errors.New("got no backup of the key from Vault")
+		return "", errors.New("the Vault server returned no backup of the key")
 	}
 	return backup, nil
 }
