@@ -1,4 +1,4 @@
--- Partners, their accounts and signing secrets, and the versions with which nodes detect
+-- Partners, their accounts and signing secrets, and the versions that nodes use to detect
 -- changes.
 
 -- +goose Up
@@ -6,7 +6,7 @@
 DO $$
 BEGIN
     IF current_setting('server_version_num')::integer < 150000 THEN
-        -- Before Postgres 15 the database's owner cannot revoke rights on the schema public.
+        -- Before Postgres 15, the database's owner cannot revoke privileges on the schema public.
         RAISE EXCEPTION 'this Postgres is too old' USING HINT = 'use Postgres 15 or newer';
     END IF;
     IF NOT EXISTS (SELECT FROM pg_roles WHERE rolname = 'pingpost_app') THEN
@@ -22,7 +22,7 @@ $$;
 REVOKE ALL ON SCHEMA public FROM PUBLIC;
 GRANT USAGE ON SCHEMA public TO pingpost_app;
 
--- One row for each snapshot that nodes keep. A NOTIFY can be missed while a connection is
+-- One row for each snapshot that nodes keep in memory. A NOTIFY is lost while a connection is
 -- down, so nodes also compare the version.
 CREATE TABLE snapshot_versions (
     name    text   CONSTRAINT snapshot_versions_pkey PRIMARY KEY,
@@ -31,7 +31,7 @@ CREATE TABLE snapshot_versions (
 INSERT INTO snapshot_versions VALUES ('directory', 1), ('rate_card', 1);
 GRANT SELECT ON snapshot_versions TO pingpost_app;
 
--- Runs as the owner, so that the service needs no right to write versions.
+-- Runs as the owner, so that the service needs no privilege to write versions.
 -- +goose StatementBegin
 CREATE FUNCTION bump_snapshot() RETURNS trigger
     LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, public, pg_temp AS $$
@@ -106,11 +106,11 @@ CREATE TRIGGER accounts_changed AFTER INSERT OR UPDATE ON accounts
 CREATE TRIGGER signing_secrets_changed AFTER INSERT OR UPDATE ON signing_secrets
     FOR EACH STATEMENT EXECUTE FUNCTION bump_snapshot('directory');
 
--- No DELETE, so that partners who delivered leads stay on record.
+-- No DELETE, so that partners that delivered leads stay on record.
 GRANT SELECT, INSERT, UPDATE ON partners, accounts, signing_secrets TO pingpost_app;
 
--- The platform account owns unsigned posts that name no partner, if the default signing
--- mode accepts them (decision 13).
+-- The platform account owns unsigned posts without a partnerId, if the default signing mode
+-- accepts them (decision 13).
 INSERT INTO partners (id, slug, name, status, signing_mode, shared_address, created_at, updated_at)
 VALUES ('00000000-0000-7000-8000-000000000001', 'house', 'House', 'approved', 'default', false, now(), now());
 INSERT INTO accounts (id, partner_id, identifier, name, is_default, sandbox, status, signing_mode, created_at, updated_at)

@@ -32,9 +32,9 @@ CREATE TABLE pricing_rules (
     CONSTRAINT pricing_rules_one_selector CHECK (industry IS NULL OR category IS NULL)
 );
 
--- A published version is immutable, so that the prices of past leads can always be read.
--- FOR SHARE serialises changes to a rule with the publication of its card. Otherwise a rule
--- that is committed after the publication could change the current version.
+-- A published version is immutable, so that the prices of past leads can always be looked up.
+-- FOR SHARE prevents changes to a rule while its card is being published. Otherwise a rule that
+-- is committed after the publication could change the current version.
 -- +goose StatementBegin
 CREATE FUNCTION refuse_published_rules() RETURNS trigger LANGUAGE plpgsql AS $$
 DECLARE card uuid := CASE WHEN TG_OP = 'DELETE' THEN OLD.rate_card_id ELSE NEW.rate_card_id END;

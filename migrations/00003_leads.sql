@@ -2,9 +2,9 @@
 
 -- +goose Up
 
--- partner_id, account_id and secret_id have no foreign keys on purpose. With them, every post
--- would lock the same few partner rows in share mode. The statement that stores a lead reads
--- all three rows and requires them to be active, and the service may not delete them.
+-- partner_id, account_id and secret_id have no foreign keys, because every post would then lock
+-- the same few rows in share mode. The rows exist in any case: the statement that stores a lead
+-- reads all three, and the service has no privilege to delete them.
 CREATE TABLE leads (
     id              uuid        CONSTRAINT leads_pkey PRIMARY KEY,
     transaction     uuid        NOT NULL CONSTRAINT leads_transaction_key UNIQUE, -- one lead per transaction (decision 3)
@@ -48,7 +48,7 @@ CREATE TABLE leads (
 -- Identifiers are UUIDv7, so an index on them is ordered by time.
 CREATE INDEX leads_by_partner ON leads (partner_id, id);
 CREATE INDEX leads_by_email ON leads (email_digest) WHERE email_digest IS NOT NULL;
-CREATE INDEX leads_with_body ON leads (id) WHERE body_digest IS NOT NULL; -- one day of leads, whose digests are to be deleted
+CREATE INDEX leads_with_body ON leads (id) WHERE body_digest IS NOT NULL; -- about one day of leads, until their digests are deleted
 CREATE INDEX leads_by_phone ON leads (phone_digest) WHERE phone_digest IS NOT NULL;
 
 CREATE TABLE consents (
@@ -92,15 +92,16 @@ CREATE TABLE ledger_entries (
 );
 CREATE UNIQUE INDEX ledger_entries_one_accrual ON ledger_entries (lead_id) WHERE kind = 'accrual';
 
--- Append-only by grant and by trigger. The grant stops the service, and the trigger stops
--- roles with more rights than they should have.
+-- Grants and triggers make these tables append-only. The grants restrict the service. The
+-- triggers restrict every other role.
 -- +goose StatementBegin
 CREATE FUNCTION refuse_change() RETURNS trigger LANGUAGE plpgsql AS $$
 BEGIN
     RAISE EXCEPTION '% is append-only', TG_TABLE_NAME USING ERRCODE = 'insufficient_privilege';
 END
 $$;
--- Consents of sandbox leads are deleted with their leads after 7 days (decision 25). No others are.
+-- Consents of sandbox leads are deleted with their leads after 7 days (decision 25). All other
+-- consents are permanent.
 CREATE FUNCTION refuse_consent_change() RETURNS trigger LANGUAGE plpgsql AS $$
 BEGIN
     IF TG_OP = 'DELETE' AND OLD.sandbox THEN
@@ -109,7 +110,7 @@ BEGIN
     RAISE EXCEPTION 'consents is append-only' USING ERRCODE = 'insufficient_privilege';
 END
 $$;
--- Runs as the owner. The service cannot delete leads, only call this function.
+-- Runs as the owner. The service can only delete leads by calling this function.
 CREATE FUNCTION delete_sandbox_leads(before timestamptz, at_most integer) RETURNS bigint
     LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, public, pg_temp AS $$
 DECLARE gone uuid[];

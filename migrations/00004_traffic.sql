@@ -2,7 +2,7 @@
 
 -- +goose Up
 
--- A log without a unique constraint or references. Posts never write to it (decision 2).
+-- A log without a unique constraint or foreign keys. Posts never write to it (decision 2).
 CREATE TABLE pings (
     transaction  uuid, -- null if there was no price
     issued_at    timestamptz NOT NULL,
@@ -23,7 +23,7 @@ CREATE TABLE pings (
 GRANT SELECT, INSERT ON pings TO pingpost_app;
 
 -- Partitions are named pings_YYYYMMDD and contain one UTC day each. Both functions run as the
--- owner, so that the service needs no right to create or drop tables.
+-- owner, so that the service needs no privilege to create or drop tables.
 -- +goose StatementBegin
 CREATE FUNCTION ensure_ping_partitions(first date, days integer) RETURNS integer
     LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, public, pg_temp AS $$
@@ -62,7 +62,7 @@ $$;
 REVOKE ALL ON FUNCTION ensure_ping_partitions(date, integer), drop_ping_partitions(date) FROM PUBLIC;
 GRANT EXECUTE ON FUNCTION ensure_ping_partitions(date, integer), drop_ping_partitions(date) TO pingpost_app;
 
--- An unknown value in a key column is the nil uuid, so that the key has no nulls.
+-- An unknown id in a key column is the nil UUID, because primary keys cannot contain NULL.
 CREATE TABLE traffic_minutes (
     minute     timestamptz NOT NULL,
     partner_id uuid        NOT NULL,

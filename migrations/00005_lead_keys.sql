@@ -1,12 +1,13 @@
--- Rewrapping of leads with other keys.
+-- An index and a column for rewrapping leads.
 
 -- +goose Up
 
--- For the number of leads with a key version, and the order in which they are rewrapped.
+-- Used to count the leads by key version, and to rewrap them in order.
 CREATE INDEX leads_by_key ON leads (key_wrapper, key_version, id);
 
--- The wrapped data key that the partner received, if the lead was rewrapped since. A replay of
--- the post gets the first answer again (decision 20). Deleted together with body_digest.
+-- The wrapped data key that the partner received, if the lead has been rewrapped since. The
+-- response to a replay of the post contains it again (decision 20). Deleted together with
+-- body_digest.
 ALTER TABLE leads ADD COLUMN answered_key bytea;
 
 -- +goose Down

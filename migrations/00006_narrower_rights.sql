@@ -1,5 +1,5 @@
--- The service may change fewer columns. The price and the owner of a lead and the partner of
--- a secret are written once.
+-- The service may update fewer columns. For example, it can no longer change a lead's price and
+-- partner, or a secret's partner.
 
 -- +goose Up
 
@@ -12,7 +12,8 @@ GRANT UPDATE (is_default, updated_at, row_version) ON accounts TO pingpost_app;
 GRANT UPDATE (state, revoked_at, retires_at, sealed, digest) ON signing_secrets TO pingpost_app;
 GRANT UPDATE (body_digest, answered_key, wrapped_key, key_wrapper, key_version, email_digest, phone_digest) ON leads TO pingpost_app;
 
--- The trigger has the condition. Its arguments are the constraint's name and the message.
+-- Rejects every row. Triggers call it with a WHEN condition, and pass the constraint's name and
+-- the message as arguments.
 -- +goose StatementBegin
 CREATE FUNCTION refuse_row() RETURNS trigger LANGUAGE plpgsql AS $$
 BEGIN
@@ -27,13 +28,13 @@ CREATE TRIGGER rate_cards_stay_in_force BEFORE UPDATE ON rate_cards
     FOR EACH ROW WHEN (OLD.state <> 'draft' AND NEW.effective_at IS DISTINCT FROM OLD.effective_at)
     EXECUTE FUNCTION refuse_row('rate_cards_immutable', 'a published rate card does not change');
 
--- NOT VALID: an existing value that is not a list only affects its partner's prices, every
--- node reports it, and it must not block a migration.
+-- NOT VALID, because an existing value that is not a list must not block the migration. It only
+-- affects its partner's prices, and every node logs it.
 ALTER TABLE partner_prices ADD CONSTRAINT partner_prices_exclusions_list
     CHECK (jsonb_typeof(exclusions) = 'array') NOT VALID;
 
--- A partition that ended less than a day ago by this clock is not dropped, whatever the
--- caller's clock is.
+-- A partition that ended less than a day ago by the database's clock is not dropped, because the
+-- caller's clock may be wrong.
 -- +goose StatementBegin
 CREATE OR REPLACE FUNCTION drop_ping_partitions(before date) RETURNS integer
     LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, public, pg_temp AS $$

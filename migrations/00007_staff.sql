@@ -23,7 +23,7 @@ CREATE TABLE staff_recovery_codes (
     CONSTRAINT staff_recovery_codes_pkey PRIMARY KEY (staff_id, digest)
 );
 
--- One row for each role of a user, for one partner, or for all if partner_id is NULL.
+-- One row for each role of a user. The role is limited to one partner unless partner_id is NULL.
 CREATE TABLE staff_roles (
     staff_id   uuid NOT NULL CONSTRAINT staff_roles_staff_fkey REFERENCES staff,
     role       text NOT NULL CONSTRAINT staff_roles_role_known
@@ -52,14 +52,14 @@ CREATE TABLE staff_sessions (
     created_at   timestamptz NOT NULL,
     seen_at      timestamptz NOT NULL,
     confirmed_at timestamptz,                      -- when the user last confirmed their identity
-    expires_at   timestamptz NOT NULL,             -- regardless of activity
+    expires_at   timestamptz NOT NULL,             -- even if the session is in use
     ended_at     timestamptz,
     ended_why    text        NOT NULL DEFAULT ''
 );
 CREATE INDEX staff_sessions_by_staff ON staff_sessions (staff_id, created_at);
 CREATE INDEX staff_sessions_by_expiry ON staff_sessions (expires_at);
 
--- Login attempts, counted by a keyed digest of the user, of the address, or of both.
+-- Failed logins, counted by a keyed digest of the user, of the address, or of both.
 CREATE TABLE login_attempts (
     digest     bytea       CONSTRAINT login_attempts_pkey PRIMARY KEY,
     failures   integer     NOT NULL,
@@ -68,7 +68,7 @@ CREATE TABLE login_attempts (
 );
 CREATE INDEX login_attempts_by_time ON login_attempts (last_at);
 
--- Each event contains the hash of the one before, so that changes and deletions are detected.
+-- Each event contains the hash of the one before, so that changes and deletions can be detected.
 -- before and after are json, not jsonb, because their text is part of the hash.
 CREATE TABLE audit_events (
     id          bigint      GENERATED ALWAYS AS IDENTITY CONSTRAINT audit_events_pkey PRIMARY KEY,

@@ -1,5 +1,5 @@
--- The rights of account managers, links to partners' documentation pages, and figures that
--- are calculated once instead of for each page.
+-- Privileges for the console's partner pages, links to documentation pages for partners, and
+-- precalculated figures.
 
 -- +goose Up
 GRANT UPDATE (name, legal_name, address, tax_id, contacts, payment_terms, account_manager, notes, signing_mode, shared_address) ON partners TO pingpost_app;
@@ -8,13 +8,13 @@ ALTER TABLE partners ADD CONSTRAINT partners_contacts_list CHECK (jsonb_typeof(c
 
 ALTER TABLE signing_secrets ADD COLUMN created_by text NOT NULL DEFAULT ''; -- the user's name, as in the audit log
 
--- Finds identifiers that are easily confused, such as AFF-101 and aff-1O1. The console warns
--- about new ones; existing ones stay.
+-- Used to find identifiers that are easily confused, such as AFF-101 and aff-1O1. The console
+-- warns before one is created.
 CREATE INDEX accounts_identifier_likeness ON accounts (translate(lower(identifier), '01i_.', 'oll--'));
 CREATE INDEX partners_slug_likeness ON partners (translate(slug, '01i', 'oll'));
 
--- The page behind a link explains how to send leads and contains no secret. Revoked links are
--- kept, so that a link is never issued twice.
+-- A link opens a page that explains how to send leads and contains no secret. Revoked links are
+-- not deleted, so that a link is never issued twice.
 CREATE TABLE partner_links (
     token      text        CONSTRAINT partner_links_pkey PRIMARY KEY,
     partner_id uuid        NOT NULL CONSTRAINT partner_links_partner_fkey REFERENCES partners,
@@ -25,8 +25,8 @@ CREATE UNIQUE INDEX partner_links_one ON partner_links (partner_id) WHERE revoke
 GRANT SELECT, INSERT ON partner_links TO pingpost_app;
 GRANT UPDATE (revoked_at) ON partner_links TO pingpost_app;
 
--- Leads and accruals by UTC day, so that the list of partners does not have to add up a month
--- of the ledger. The ledger is authoritative; these figures are only for display.
+-- Leads and accruals by UTC day, so that the partner list does not have to add up a month of
+-- ledger entries. These figures are only for display.
 CREATE TABLE partner_days (
     day          date    NOT NULL,
     partner_id   uuid    NOT NULL,
@@ -36,7 +36,7 @@ CREATE TABLE partner_days (
     CONSTRAINT partner_days_pkey PRIMARY KEY (day, partner_id, currency)
 );
 
--- Figures for the last 30 days of each partner, for showing and sorting the list.
+-- Each partner's figures for the last 30 days, for the partner list and its order.
 CREATE TABLE partner_figures (
     partner_id      uuid   CONSTRAINT partner_figures_pkey PRIMARY KEY CONSTRAINT partner_figures_partner_fkey REFERENCES partners,
     leads           bigint NOT NULL,
@@ -44,7 +44,7 @@ CREATE TABLE partner_figures (
     last_traffic_at timestamptz
 );
 
--- How much of the ledger has been added up. Days are added up again when they have ended.
+-- How far the ledger has been added up. Each day is added up again after it has ended.
 CREATE TABLE partner_figures_state (
     only_row     boolean     CONSTRAINT partner_figures_state_pkey PRIMARY KEY DEFAULT true CONSTRAINT partner_figures_state_one CHECK (only_row),
     added_until  timestamptz NOT NULL, -- earlier entries are in partner_days

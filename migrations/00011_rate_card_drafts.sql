@@ -2,13 +2,12 @@
 
 -- +goose Up
 
--- A card gets its version only when it is published, because drafts may be published in any
--- order.
+-- A card gets its version when it is published, because drafts can be published in any order.
 ALTER TABLE rate_cards
     DROP CONSTRAINT rate_cards_state_known,
     DROP CONSTRAINT rate_cards_effective_when_published,
     ALTER COLUMN version DROP NOT NULL,
-    ADD COLUMN title       text        NOT NULL DEFAULT '', -- the purpose of the draft, from its author
+    ADD COLUMN title       text        NOT NULL DEFAULT '', -- the author's title for the draft
     ADD COLUMN based_on    integer,     -- the current version when the draft was created or last updated from it
     ADD COLUMN submitter   text        NOT NULL DEFAULT '',
     ADD COLUMN updated_by  text        NOT NULL DEFAULT '',
@@ -22,12 +21,13 @@ ALTER TABLE rate_cards
     ADD CONSTRAINT rate_cards_effective_when_published CHECK (state NOT IN ('scheduled', 'published', 'superseded') OR effective_at IS NOT NULL),
     ADD CONSTRAINT rate_cards_version_when_published CHECK ((version IS NOT NULL) = (state IN ('published', 'superseded')));
 
--- At most one card is scheduled. No other card is published before it, so that the approved
--- card is the one that takes effect.
+-- At most one card is scheduled. No other card can be published before it, so that the approved
+-- prices are those that take effect.
 CREATE UNIQUE INDEX rate_cards_one_scheduled ON rate_cards (state) WHERE state = 'scheduled';
 CREATE INDEX rate_cards_open ON rate_cards (updated_at) WHERE state IN ('draft', 'submitted', 'scheduled');
 
--- Rules only change in drafts, so that the approved card is the one that was submitted.
+-- Rules can only be changed in drafts, so that the card that is approved is the card that was
+-- submitted.
 -- +goose StatementBegin
 CREATE OR REPLACE FUNCTION refuse_published_card() RETURNS trigger LANGUAGE plpgsql AS $$
 BEGIN
@@ -42,7 +42,7 @@ $$;
 -- +goose StatementEnd
 DROP TRIGGER rate_cards_stay_in_force ON rate_cards;
 
--- Nodes reload the prices when the current version changes, and not with every edit.
+-- Nodes reload the prices when the current version changes, but not after every edit.
 DROP TRIGGER rate_cards_changed ON rate_cards;
 CREATE TRIGGER rate_cards_made AFTER INSERT ON rate_cards
     FOR EACH ROW WHEN (NEW.state = 'published') EXECUTE FUNCTION bump_snapshot('rate_card');
@@ -51,7 +51,7 @@ CREATE TRIGGER rate_cards_changed AFTER UPDATE ON rate_cards
 CREATE TRIGGER rate_cards_gone AFTER DELETE ON rate_cards
     FOR EACH ROW WHEN (OLD.state = 'published') EXECUTE FUNCTION bump_snapshot('rate_card');
 
--- Edits of a draft, with what is needed to undo them.
+-- Edits of a draft, with the data to undo them.
 CREATE TABLE rate_card_edits (
     id           bigint      GENERATED ALWAYS AS IDENTITY CONSTRAINT rate_card_edits_pkey PRIMARY KEY,
     rate_card_id uuid        NOT NULL CONSTRAINT rate_card_edits_rate_card_fkey REFERENCES rate_cards,
@@ -118,7 +118,7 @@ ALTER TABLE rate_cards
     DROP CONSTRAINT rate_cards_version_when_published,
     DROP CONSTRAINT rate_cards_effective_when_published,
     DROP CONSTRAINT rate_cards_state_known;
--- Cards that are neither drafts nor versions become drafts again and get a number.
+-- Cards without a version become drafts and get a version number, which was required before.
 ALTER TABLE rate_cards DISABLE TRIGGER USER;
 UPDATE rate_cards SET state = 'draft', version = (SELECT coalesce(max(version), 0) FROM rate_cards) + nth
     FROM (SELECT id, row_number() OVER (ORDER BY created_at, id) AS nth FROM rate_cards WHERE version IS NULL) AS without

@@ -15,14 +15,14 @@ const RiverSchema = "river"
 const (
 	riverStep = 12
 	riverName = "00012_river.go"
-	// riverVersion is the version of River's schema that this program needs. A newer River
-	// gets its own migration. Version 8 is not needed, because it changes nothing in Postgres.
+	// riverVersion is the version of River's schema that this program needs. Add a migration for
+	// a newer one. Version 8 changes nothing in Postgres.
 	riverVersion = 7
 )
 
-// riverTables creates the tables of River, the job queue, with River's own migrations. They
-// need a transaction each, so this migration has none. If it is interrupted, it continues
-// where it stopped.
+// riverTables returns the migration that creates the tables of River, the job queue, with River's
+// own migrations. Each of those needs its own transaction, so this migration has none. After an
+// interruption, it continues with the next one.
 func riverTables() *goose.Migration {
 	up := func(ctx context.Context, db *sql.DB) error {
 		if _, err := db.ExecContext(ctx, `CREATE SCHEMA IF NOT EXISTS river; REVOKE ALL ON SCHEMA river FROM PUBLIC`); err != nil {
@@ -54,7 +54,7 @@ func migrateRiver(ctx context.Context, db *sql.DB) error {
 	return err
 }
 
-// nameOf returns the file name of a migration. goose does not know it for Go migrations.
+// nameOf returns the file name of a migration. goose does not know the names of Go migrations.
 func nameOf(source *goose.Source) string {
 	if source.Version == riverStep {
 		return riverName

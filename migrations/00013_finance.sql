@@ -2,24 +2,23 @@
 
 -- +goose Up
 
--- Partner files are compared in temporary tables. They contain nothing that outlives a
--- connection.
+-- Partners' files are compared in temporary tables, which are dropped with the connection.
 -- +goose StatementBegin
 DO $$ BEGIN EXECUTE format('GRANT TEMPORARY ON DATABASE %I TO pingpost_app', current_database()); END $$;
 -- +goose StatementEnd
--- A temporary table hides a real one with the same name unless pg_temp is in the search path.
--- So triggers that read tables set the search path, as do functions that run as the owner.
+-- A temporary table hides a real one with the same name, unless pg_temp is last in the search path.
+-- So all triggers that read tables set the search path, and so do functions that run as the owner.
 ALTER FUNCTION refuse_published_rules() SET search_path = pg_catalog, public, pg_temp;
 
--- Work that takes too long for a page request. A user enqueues it and any node may run it.
--- job_id is the only River job that may write. Work that is queued again gets another job_id,
--- so a worker that was wrongly considered dead notices that it lost the work.
+-- Jobs for work that takes too long for a page request. A user enqueues a job, and any node can run
+-- it. Only the River job job_id may write results. A job that is queued again gets a new job_id, so
+-- that a worker that was wrongly considered dead cannot write any more.
 CREATE TABLE work (
     id         bigint      GENERATED ALWAYS AS IDENTITY CONSTRAINT work_pkey PRIMARY KEY,
     kind       text        NOT NULL CONSTRAINT work_kind_known CHECK (kind IN ('reconciliation', 'payout_run', 'export')),
     object_id  uuid        NOT NULL,
-    partner_id uuid, -- null if not for one partner
-    staff_id   uuid, -- null if enqueued from the command line
+    partner_id uuid, -- NULL if the job is not for one partner
+    staff_id   uuid, -- NULL if it was enqueued from the command line
     asked_by   text        NOT NULL,
     state      text        NOT NULL DEFAULT 'waiting' CONSTRAINT work_state_known CHECK (state IN ('waiting', 'running', 'done', 'failed', 'cancelled')),
     phase      text        NOT NULL DEFAULT '', -- description of the current phase
@@ -39,8 +38,8 @@ CREATE INDEX work_by_object ON work (object_id, id);
 GRANT SELECT, INSERT, DELETE ON work TO pingpost_app;
 GRANT UPDATE (state, phase, done, total, failure, attempt, job_id, started_at, beat_at, ended_at) ON work TO pingpost_app;
 
--- Temporary files: partners' files and exports for users. They are encrypted, stored in parts,
--- and deleted when they are no longer needed.
+-- Partners' files, and exports for users. Files are encrypted, stored in parts, and deleted when
+-- they are no longer needed.
 CREATE TABLE files (
     id         uuid        CONSTRAINT files_pkey PRIMARY KEY,
     whole      boolean     NOT NULL DEFAULT false, -- completely written
@@ -55,21 +54,21 @@ CREATE TABLE file_parts (
     sealed  bytea   NOT NULL,
     CONSTRAINT file_parts_pkey PRIMARY KEY (file_id, part)
 );
-ALTER TABLE file_parts ALTER COLUMN sealed SET STORAGE EXTERNAL; -- compressed and sealed already
+ALTER TABLE file_parts ALTER COLUMN sealed SET STORAGE EXTERNAL; -- already compressed and encrypted
 CREATE INDEX files_by_end ON files (expires_at);
 GRANT SELECT, INSERT, DELETE ON files, file_parts TO pingpost_app;
 GRANT UPDATE (whole, size, sha256) ON files TO pingpost_app;
 
--- The reason for an adjustment, or the bank's reference for a payment, as shown on statements.
+-- The reason for an adjustment, or the bank's reference for a payment. Statements show it.
 ALTER TABLE ledger_entries ADD COLUMN note text NOT NULL DEFAULT '';
-ALTER TABLE ledger_entries ADD COLUMN made_by text NOT NULL DEFAULT ''; -- '' is the service itself
+ALTER TABLE ledger_entries ADD COLUMN made_by text NOT NULL DEFAULT ''; -- '' for the service
 
 CREATE TABLE returns (
     id           uuid        CONSTRAINT returns_pkey PRIMARY KEY,
     lead_id      uuid        NOT NULL CONSTRAINT returns_lead_fkey REFERENCES leads,
     partner_id   uuid        NOT NULL,
     account_id   uuid        NOT NULL,
-    amount_minor bigint      NOT NULL CONSTRAINT returns_amount_positive CHECK (amount_minor > 0), -- what the lead earned
+    amount_minor bigint      NOT NULL CONSTRAINT returns_amount_positive CHECK (amount_minor > 0), -- the amount that the lead earned
     currency     char(3)     NOT NULL CONSTRAINT returns_currency_known CHECK (currency IN ('GBP', 'EUR', 'USD', 'CAD', 'AUD')),
     reason       text        NOT NULL CONSTRAINT returns_reason_known CHECK (reason IN
                      ('wrong_contact', 'duplicate', 'no_consent', 'wrong_service', 'outside_area', 'not_a_customer', 'fraud', 'other')),
@@ -83,7 +82,8 @@ CREATE TABLE returns (
     row_version  integer     NOT NULL DEFAULT 1,
     CONSTRAINT returns_decided_when CHECK ((state = 'open') = (decided_at IS NULL))
 );
--- One open or accepted return for each lead. After a rejection, a lead may be returned again.
+-- At most one open or accepted return for each lead. After a rejection, a lead can be returned
+-- again.
 CREATE UNIQUE INDEX returns_one_a_lead ON returns (lead_id) WHERE state <> 'refused';
 CREATE INDEX returns_by_partner ON returns (partner_id, id);
 CREATE INDEX returns_open ON returns (id) WHERE state = 'open';
@@ -97,9 +97,9 @@ CREATE TABLE payout_runs (
     minimum_minor bigint      NOT NULL CONSTRAINT payout_runs_minimum_range CHECK (minimum_minor >= 0), -- smaller balances are held
     note          text        NOT NULL DEFAULT '',
     state         text        NOT NULL CONSTRAINT payout_runs_state_known CHECK (state IN ('preparing', 'prepared', 'approved', 'paid', 'cancelled')),
-    entries       bigint      NOT NULL DEFAULT 0, -- claimed entries, without payments
+    entries       bigint      NOT NULL DEFAULT 0, -- claimed entries, not including payments
     payouts       integer     NOT NULL DEFAULT 0, -- accounts that are paid
-    held          integer     NOT NULL DEFAULT 0, -- accounts that are carried forward
+    held          integer     NOT NULL DEFAULT 0, -- accounts whose balance is carried forward
     total_minor   bigint      NOT NULL DEFAULT 0, -- to pay
     preparer      text        NOT NULL,
     preparer_id   uuid        NOT NULL,
@@ -117,7 +117,7 @@ CREATE TABLE payout_runs (
     CONSTRAINT payout_runs_approved_when CHECK (state NOT IN ('approved', 'paid') OR (approver_id IS NOT NULL AND approved_at IS NOT NULL)),
     CONSTRAINT payout_runs_paid_when CHECK ((state = 'paid') = (paid_at IS NOT NULL) AND (state <> 'paid' OR reference <> ''))
 );
--- Two concurrent runs would divide the entries between them at random.
+-- Two concurrent runs would each claim some of the entries.
 CREATE UNIQUE INDEX payout_runs_one_open ON payout_runs (currency) WHERE state IN ('preparing', 'prepared', 'approved');
 CREATE INDEX payout_runs_by_time ON payout_runs (made_at, id);
 GRANT SELECT, INSERT ON payout_runs TO pingpost_app;
@@ -132,8 +132,8 @@ CREATE TABLE payout_run_entries (
 CREATE INDEX payout_run_entries_by_run ON payout_run_entries (run_id, entry_id);
 GRANT SELECT, INSERT ON payout_run_entries TO pingpost_app;
 
--- What an account is paid in a run, or why it is not paid. The sums are those of the entries
--- that the run claimed, or, if the balance is carried forward, those that it did not claim.
+-- The result of a run for one account. The sums are those of the entries that the run claimed. If
+-- the balance is carried forward, they are the sums of the entries that are left for the next run.
 CREATE TABLE statements (
     run_id         uuid    NOT NULL CONSTRAINT statements_run_fkey REFERENCES payout_runs,
     partner_id     uuid    NOT NULL,
@@ -151,7 +151,7 @@ CREATE TABLE statements (
 CREATE INDEX statements_by_partner ON statements (partner_id, run_id);
 GRANT SELECT, INSERT ON statements TO pingpost_app;
 
--- A paid or cancelled run does not change. A prepared run keeps its sums.
+-- A paid or cancelled run cannot be changed. The sums of a prepared run cannot be changed.
 -- +goose StatementBegin
 CREATE FUNCTION refuse_run_change() RETURNS trigger LANGUAGE plpgsql AS $$
 BEGIN
@@ -163,8 +163,8 @@ BEGIN
     RETURN NEW;
 END
 $$;
--- Entries and statements are added while a run is being prepared. Payments are added in the
--- transaction that marks it as paid.
+-- Entries and statements can only be added while a run is being prepared. The transaction that
+-- marks the run as paid can also add payments.
 CREATE FUNCTION refuse_late_claim() RETURNS trigger LANGUAGE plpgsql SET search_path = pg_catalog, public, pg_temp AS $$
 BEGIN
     IF EXISTS (SELECT FROM payout_runs r WHERE r.id IN (SELECT run_id FROM added)
@@ -174,7 +174,7 @@ BEGIN
     RETURN NULL;
 END
 $$;
--- A paid run keeps its claims, for every role.
+-- No role can release the entries of a paid run.
 CREATE FUNCTION refuse_late_release() RETURNS trigger LANGUAGE plpgsql SET search_path = pg_catalog, public, pg_temp AS $$
 BEGIN
     IF EXISTS (SELECT FROM payout_runs r WHERE r.state = 'paid' AND r.id IN (SELECT run_id FROM gone)) THEN
@@ -183,8 +183,8 @@ BEGIN
     RETURN NULL;
 END
 $$;
--- Releases the entries that a run claimed. Runs as the owner: the service cannot delete claims,
--- only call this function, which rejects paid runs.
+-- Releases the entries that a run claimed, unless it is paid. Runs as the owner. The service can
+-- only delete claims by calling this function.
 CREATE FUNCTION release_payout_run(run uuid) RETURNS bigint
     LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, public, pg_temp AS $$
 DECLARE n bigint;
@@ -227,12 +227,12 @@ GRANT UPDATE (file_id, rows) ON exports TO pingpost_app;
 CREATE TABLE reconciliations (
     id          uuid        CONSTRAINT reconciliations_pkey PRIMARY KEY,
     partner_id  uuid        NOT NULL,
-    file_id     uuid        CONSTRAINT reconciliations_file_fkey REFERENCES files ON DELETE SET NULL, -- null when no longer needed
+    file_id     uuid        CONSTRAINT reconciliations_file_fkey REFERENCES files ON DELETE SET NULL, -- NULL after the file was deleted
     file_name   text        NOT NULL,
     file_size   bigint      NOT NULL,
     file_sha256 bytea       NOT NULL,
-    profile     jsonb       NOT NULL, -- profile of the file's columns, without values
-    mapping     jsonb, -- the meaning of each column and the formats of its values
+    profile     jsonb       NOT NULL, -- properties of the file's columns, without values
+    mapping     jsonb, -- which columns are used, and the formats of their values
     period_from date, -- the first and the last day of the file's coverage
     period_to   date,
     state       text        NOT NULL CONSTRAINT reconciliations_state_known CHECK (state IN ('uploaded', 'comparing', 'compared', 'kept', 'discarded')),
@@ -252,15 +252,15 @@ CREATE INDEX reconciliations_by_file ON reconciliations (file_sha256);
 GRANT SELECT, INSERT ON reconciliations TO pingpost_app;
 GRANT UPDATE (file_id, mapping, period_from, period_to, state, result, as_of, keeper, compared_at, kept_at, row_version) ON reconciliations TO pingpost_app;
 
--- One line for each row of the file, in its order, and then one for each lead in the period that
--- is not in the file. Amounts are in minor units, and null if they could not be read.
+-- One line for each row of the file, in the same order, and then one line for each lead in the period
+-- that is not in the file. Amounts are in minor units, and NULL if they could not be read.
 CREATE TABLE reconciliation_lines (
     reconciliation_id uuid    NOT NULL, -- checked by a trigger once per statement; a foreign key would be checked for each row
     line              integer NOT NULL,
-    file_row          integer, -- the row number in a spreadsheet; null if not in the file
+    file_row          integer, -- the row number in a spreadsheet; NULL if the lead is not in the file
     finding           text    NOT NULL CONSTRAINT reconciliation_lines_finding_known CHECK (finding IN
                           ('matched', 'amount_differs', 'unknown', 'duplicate', 'missing', 'outside_period', 'unreadable')),
-    problem           text    NOT NULL DEFAULT '', -- why a row is unreadable; 'currency' if the currency differs
+    problem           text    NOT NULL DEFAULT '', -- the reason why a row is unreadable, or 'currency' if the currency differs
     lead_id           uuid,
     account_id        uuid, -- the lead's account
     other_partner     uuid, -- the lead's partner if it is another one; only for users who may see that partner
@@ -306,8 +306,8 @@ BEGIN
     RETURN NULL;
 END
 $$;
--- Deletes up to so many lines of a reconciliation that was discarded or is compared again. Runs
--- as the owner, as above. Lines are numbered without gaps and deleted in order.
+-- Deletes the first lines of a reconciliation that was discarded or is compared again. Runs as the
+-- owner, like release_payout_run. Lines are numbered without gaps and deleted in order.
 CREATE FUNCTION drop_reconciliation_lines(reconciliation uuid, most integer) RETURNS bigint
     LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, public, pg_temp AS $$
 DECLARE n bigint;

@@ -1,13 +1,14 @@
--- Every post writes to each index. Two of them are redundant: the entries of a lead and the
--- number of an event are found with unique indexes that are needed anyway. Posts continue while
--- the indexes are built. An interrupted build starts again.
+-- Removes two redundant indexes, because every post writes to each index. Unique indexes that are
+-- needed anyway replace them. Building these does not block posts. If a build is interrupted, the
+-- next attempt starts it again.
 
 -- +goose NO TRANSACTION
 
 -- +goose Up
 SET lock_timeout = 0; -- concurrent builds do not block other statements
 
--- One accrual for each lead, as before, and all entries of a lead. An entry's number is never 0.
+-- Allows one accrual for each lead, like ledger_entries_one_accrual, and finds all entries of a
+-- lead. No entry has the id 0.
 DROP INDEX CONCURRENTLY IF EXISTS ledger_entries_by_lead_once;
 CREATE UNIQUE INDEX CONCURRENTLY ledger_entries_by_lead_once ON ledger_entries (lead_id, (CASE WHEN kind = 'accrual' THEN 0 ELSE id END));
 DROP INDEX CONCURRENTLY IF EXISTS ledger_entries_one_accrual;

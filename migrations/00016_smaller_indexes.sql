@@ -1,13 +1,13 @@
--- Smaller indexes, so that a post costs the same on large tables. Posts continue while the
--- indexes are built. An interrupted build starts again.
+-- Smaller indexes, so that posts do not become slower as the tables grow. Building the indexes does
+-- not block posts. If a build is interrupted, the next attempt starts it again.
 
 -- +goose NO TRANSACTION
 
 -- +goose Up
 SET lock_timeout = 0; -- concurrent builds do not block other statements
 
--- An accrual's reference is its lead, which is already unique, so only the references of other
--- entries need an index.
+-- The reference of an accrual is its lead, which is already unique. So only the references of other
+-- entries need this index.
 DROP INDEX CONCURRENTLY IF EXISTS ledger_entries_reference_new;
 CREATE UNIQUE INDEX CONCURRENTLY ledger_entries_reference_new ON ledger_entries (partner_id, kind, reference) WHERE kind <> 'accrual';
 -- +goose StatementBegin
@@ -17,10 +17,10 @@ CALL pg_temp.when_free('
     ALTER INDEX ledger_entries_reference_new RENAME TO ledger_entries_reference_key');
 -- +goose StatementEnd
 
--- Seven bytes find a consumer's leads: the start of the lead's id, which is its time in spans of
--- 2^24 ms, and the start of the digest after the name of its key. Posts only write to the pages
--- of the current span. Leads without a digest are included too, because Postgres only has
--- statistics on keys for complete indexes.
+-- These indexes find a consumer's leads with seven bytes. The first three are the start of the
+-- lead's id: its time, in spans of 2^24 ms, so that posts only write to the pages of the current
+-- span. The other four are the start of the digest, after the id of its key. The indexes include
+-- leads without a digest, because Postgres only collects statistics for complete indexes.
 DROP INDEX CONCURRENTLY IF EXISTS leads_by_span_email;
 CREATE INDEX CONCURRENTLY leads_by_span_email ON leads ((substr(uuid_send(id), 1, 3) || substr(email_digest, 5, 4)));
 DROP INDEX CONCURRENTLY IF EXISTS leads_by_span_phone;

@@ -1,5 +1,5 @@
--- Vault logins that count against a credential, because Vault locks an AppRole for all nodes
--- after five failures. credential is a keyed digest.
+-- Recent Vault logins by credential, so that nodes can limit them together: after five failures,
+-- Vault locks an AppRole for all nodes. credential is a keyed digest.
 
 -- +goose Up
 CREATE TABLE vault_logins (

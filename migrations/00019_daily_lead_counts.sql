@@ -8,16 +8,15 @@ CREATE TABLE daily_lead_counts (
     CONSTRAINT daily_lead_counts_pkey PRIMARY KEY (day, partner_id)
 );
 
--- How much of the ledger is in daily_lead_counts. Entries up to settling_to that were not
--- committed when it was set belong to one of the writers, which are virtual transactions as
--- in pg_locks.
+-- How far the ledger has been counted. Entries up to settling_to may have been uncommitted when it
+-- was set. Their transactions are in writers, as virtual transaction ids from pg_locks.
 CREATE TABLE daily_lead_counts_state (
     only_row    boolean CONSTRAINT daily_lead_counts_state_pkey PRIMARY KEY DEFAULT true CONSTRAINT daily_lead_counts_state_one CHECK (only_row),
     counted_to  bigint  NOT NULL, -- ledger_entries.id
     settling_to bigint  NOT NULL,
     writers     text[]  NOT NULL
 );
--- Counting starts with yesterday's first entry. OFFSET 0 stops Postgres from scanning all
+-- Counting starts with yesterday's first entry. OFFSET 0 prevents Postgres from scanning all
 -- earlier entries by id.
 INSERT INTO daily_lead_counts_state (counted_to, settling_to, writers)
 SELECT first, first, '{}' FROM (SELECT coalesce(

@@ -1,11 +1,11 @@
--- The database contains no link that can be opened, and the service cannot choose the id of an
--- audit event. An event with the largest id would stay the last in the chain permanently.
+-- Stores digests instead of links, so that a copy of the database contains no link that works. Also
+-- prevents the service from choosing the id of an audit event, because an event with the largest
+-- possible id would permanently stay the last one in the chain.
 
 -- +goose Up
 
 -- A token has 256 random bits, so its SHA-256 needs no key. Changing the type rewrites the table,
--- so that no page contains a token. From here on, nodes of the previous release cannot show
--- partners' documentation pages.
+-- so that no page contains a token. After this, nodes of the previous release cannot open links.
 ALTER TABLE partner_links ALTER COLUMN token TYPE bytea
     USING CASE WHEN token LIKE 'sha256:%' THEN decode(substr(token, 8), 'hex') ELSE sha256(convert_to(token, 'UTF8')) END;
 ALTER TABLE partner_links RENAME COLUMN token TO digest;
@@ -20,7 +20,7 @@ REVOKE INSERT (at, staff_id, actor, role, action, object_kind, object_id, partne
     ON audit_events FROM pingpost_app;
 GRANT INSERT ON audit_events TO pingpost_app;
 
--- No token has this form, so the links do not work until this migration is applied again.
+-- Tokens never start with sha256:, so the links do not work until this migration is applied again.
 ALTER TABLE partner_links DROP CONSTRAINT partner_links_digest_length;
 ALTER TABLE partner_links ALTER COLUMN digest TYPE text USING 'sha256:' || encode(digest, 'hex');
 ALTER TABLE partner_links RENAME COLUMN digest TO token;

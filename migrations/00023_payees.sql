@@ -1,5 +1,5 @@
--- The payees of a payout run when it was approved. A later change of a partner's legal name only
--- affects runs that are approved after it.
+-- The payees of a payout run at the time of its approval. A later change to a partner's legal name
+-- only affects runs that are approved after the change.
 
 -- +goose Up
 CREATE TABLE payees (
@@ -14,7 +14,7 @@ GRANT SELECT, INSERT ON payees TO pingpost_app;
 CREATE TRIGGER payees_stay BEFORE UPDATE OR DELETE ON payees FOR EACH ROW EXECUTE FUNCTION refuse_change();
 CREATE TRIGGER payees_no_truncate BEFORE TRUNCATE ON payees FOR EACH STATEMENT EXECUTE FUNCTION refuse_change();
 
--- Runs that were approved earlier get today's payees, which are the best information available.
+-- Runs that have already been approved get the current payees, because earlier data is not available.
 INSERT INTO payees (run_id, partner_id, legal_name, address, tax_id)
     SELECT DISTINCT s.run_id, p.id, coalesce(nullif(p.legal_name, ''), p.name), p.address, p.tax_id
     FROM statements s JOIN payout_runs r ON r.id = s.run_id JOIN partners p ON p.id = s.partner_id

@@ -1,5 +1,4 @@
--- If pricing needs a second user, a change to partner pricing waits here until another user
--- approves it.
+-- Changes to partner pricing that are waiting for approval by a second user.
 
 -- +goose Up
 CREATE TABLE partner_price_proposals (

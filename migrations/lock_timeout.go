@@ -12,10 +12,10 @@ import (
 	"github.com/pressly/goose/v3/lock"
 )
 
-// A statement that waits for a table lock blocks all later statements on the table. A migration
-// that waits behind a long transaction, such as a backup, would stop posts. So it waits less
-// than the two seconds that a post waits, and more than the one second after which Postgres
-// cancels its own autovacuum. Then it pauses, so that queued statements can run, and retries.
+// A statement that waits for a table lock blocks all later statements on the table. So a migration
+// that waits for a long transaction, such as a backup, would block posts. It waits less than two
+// seconds, the time that a post waits, but more than one second, after which Postgres cancels an
+// autovacuum that blocks it. Then it pauses, so that queued statements can run, and retries.
 const (
 	lockTimeout = "1500ms"
 	lockPause   = 3 * time.Second
@@ -24,9 +24,9 @@ const (
 	lockNotAvailable = "55P03"
 )
 
-// lockTimeoutSQL limits how long a migration waits for a table on its connection. when_free runs
-// one change of a migration without a transaction and retries only that change. Retrying the
-// whole migration would rebuild its indexes.
+// lockTimeoutSQL limits the time that statements on a connection wait for a table. Migrations
+// without a transaction call when_free for a change that may have to wait. when_free retries only
+// that change, because retrying the whole migration would rebuild its indexes.
 const lockTimeoutSQL = `
 SET lock_timeout = '%[1]s';
 CREATE OR REPLACE PROCEDURE pg_temp.when_free(change text) LANGUAGE plpgsql AS $$
@@ -43,7 +43,7 @@ BEGIN
 	END LOOP;
 END $$`
 
-// lockTimeoutLocker sets the lock timeout while a process holds the migration lock.
+// lockTimeoutLocker runs lockTimeoutSQL when it locks a session for migrations.
 type lockTimeoutLocker struct{ lock.SessionLocker }
 
 func (p lockTimeoutLocker) SessionLock(ctx context.Context, conn *sql.Conn) error {

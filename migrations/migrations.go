@@ -19,34 +19,36 @@ import (
 //go:embed *.sql
 var files embed.FS
 
-// Step is a migration and whether it has been applied.
+// Step is the status of a migration.
 type Step struct {
 	Version int64  `json:"version"`
 	Name    string `json:"name"`
 	Applied bool   `json:"applied"`
 }
 
-// provider returns a goose provider. Without changes, it also works on a read-only standby.
+// provider returns a goose provider. If changes is false, the provider also works on a read-only
+// standby.
 func provider(db *sql.DB, changes bool) (*goose.Provider, error) {
-	// Concurrent migrations wait for each other.
-	turns, err := lock.NewPostgresSessionLocker()
+	// The locker makes concurrent migrations wait for each other.
+	locker, err := lock.NewPostgresSessionLocker()
 	if err != nil {
 		return nil, err
 	}
 	if changes {
-		turns = lockTimeoutLocker{turns}
+		locker = lockTimeoutLocker{locker}
 	}
-	return goose.NewProvider(goose.DialectPostgres, db, files, goose.WithSessionLocker(turns),
+	return goose.NewProvider(goose.DialectPostgres, db, files, goose.WithSessionLocker(locker),
 		goose.WithGoMigrations(riverTables()))
 }
 
-// Encoding is the required encoding of the database, because names can be in any script.
+// Encoding is the required encoding of the database. Names can be in any script.
 const Encoding = "UTF8"
 
-// ErrEncoding means that the database has another encoding, which cannot be changed.
-var ErrEncoding = errors.New("the database's encoding is not UTF8, which is required: create a new database with CREATE DATABASE … ENCODING 'UTF8' TEMPLATE template0")
+// ErrEncoding means that the database has another encoding. The encoding of a database cannot be
+// changed.
+var ErrEncoding = errors.New("the encoding of the database must be UTF8: create a new database with CREATE DATABASE … ENCODING 'UTF8' TEMPLATE template0")
 
-// Up applies the missing migrations and returns their names.
+// Up applies the pending migrations and returns their names.
 func Up(ctx context.Context, db *sql.DB) ([]string, error) {
 	var encoding string
 	if err := db.QueryRowContext(ctx, "SELECT current_setting('server_encoding')").Scan(&encoding); err != nil {
@@ -70,12 +72,12 @@ func Up(ctx context.Context, db *sql.DB) ([]string, error) {
 		}
 		names = append(names, nameOf(step.Source))
 	}
-	// The service reads the schema's version with its own role.
+	// The service's role reads the schema's version.
 	_, err = db.ExecContext(ctx, "GRANT SELECT ON goose_db_version TO pingpost_app")
 	return names, err
 }
 
-// DownTo undoes the migrations after a version; 0 undoes all. Only tests use it.
+// DownTo undoes the migrations after a version; 0 undoes all of them. Only tests use it.
 func DownTo(ctx context.Context, db *sql.DB, version int64) error {
 	p, err := provider(db, true)
 	if err != nil {
@@ -113,23 +115,23 @@ func Status(ctx context.Context, db *sql.DB) ([]Step, error) {
 	return steps, explain(err)
 }
 
-// explain replaces or extends an error with what to do: for the service's own URL, for a locked
-// table, and for errors with a hint.
+// explain adds instructions to an error: if the role is not the owner, if a table is locked, and if
+// Postgres gives a hint.
 func explain(err error) error {
 	var rejected *pgconn.PgError
 	switch {
 	case !errors.As(err, &rejected):
 	case rejected.Code == "42501": // insufficient privilege
-		return errors.New("this role has no right to migrate: use the URL of pingpost_owner, which owns the tables")
+		return errors.New("this role is not allowed to migrate: use the URL of pingpost_owner, which owns the tables")
 	case rejected.Code == lockNotAvailable:
-		return errors.New("a long transaction, perhaps a backup, is using a table that has to change: find it in pg_stat_activity, and migrate again when it has ended; no migration is left incomplete")
+		return errors.New("a long transaction, perhaps a backup, is using a table that the migration has to change: find it in pg_stat_activity, and run the command again when it has ended; no migration was left incomplete")
 	case rejected.Hint != "":
 		return fmt.Errorf("%w: %s", err, rejected.Hint)
 	}
 	return err
 }
 
-// Latest returns the version of the schema that this program needs.
+// Latest returns the schema version that this program needs.
 func Latest() (int64, error) {
 	sources, err := files.ReadDir(".")
 	if err != nil {

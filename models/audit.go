@@ -14,8 +14,8 @@ const (
 	AuditRejected AuditOutcome = "refused"
 )
 
-// AuditEvent is a record of an action by a user, an operator or the service. Before
-// and After are JSON objects. They contain no secrets and no personal data of leads.
+// AuditEvent is a record of an action by a user, an operator or the service. Before and After are
+// JSON objects without secrets and without personal data from leads.
 type AuditEvent struct {
 	ID         int64 `gorm:"primaryKey"`
 	At         time.Time

@@ -6,7 +6,7 @@ import (
 	"github.com/google/uuid"
 )
 
-// JobKind is the kind of a job.
+// JobKind is the type of a job.
 type JobKind string
 
 const (
@@ -21,20 +21,20 @@ const (
 //	    │            │
 //	    └────────────┴─────► failed or cancelled
 //
-// Queue.Enqueue inserts a job in state waiting. The other changes of state, with the
-// function in internal/jobs that makes them:
+// Queue.Enqueue inserts a job in the state waiting. These are the other changes of state, with the
+// functions in internal/jobs that make them:
 //
 //	waiting → running     a worker claims the job (claim)
 //	running → waiting     the attempt failed, or its node is stopping (settle)
 //	running → waiting     the worker stopped responding, and the job is queued again (rescue)
-//	running → waiting     a user cancels the job: it is first taken off the queue (Cancel)
+//	running → waiting     a user cancels the job, which is first removed from the queue (Cancel)
 //	running → done        the handler commits the result (Run.Commit, Run.CommitPgx)
 //	running → failed      the handler's error is final, or the last attempt failed (giveUp)
 //	waiting → failed      the last attempt's worker was lost (rescue)
 //	running → failed      the last attempt's worker was lost (rescue)
 //	waiting → cancelled   a user cancels the job (Cancel)
 //
-// Done, failed and cancelled are final.
+// The states done, failed and cancelled are final.
 type JobState string
 
 const (

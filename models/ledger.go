@@ -6,7 +6,7 @@ import (
 	"github.com/google/uuid"
 )
 
-// EntryKind is the kind of a ledger entry. It determines the sign of the amount.
+// EntryKind is the type of a ledger entry. It determines the sign of the amount.
 type EntryKind string
 
 const (
@@ -16,7 +16,8 @@ const (
 	EntryPayment    EntryKind = "payment"    // − a payout was paid
 )
 
-// LedgerEntry is a signed amount. The sum of the entries is what is owed. Append-only.
+// LedgerEntry is a signed amount in one account. The sum of an account's entries is the amount owed
+// to the partner. Entries are never changed or deleted.
 type LedgerEntry struct {
 	ID          int64 `gorm:"primaryKey;autoIncrement"`
 	PartnerID   uuid.UUID
@@ -60,7 +61,7 @@ type Return struct {
 	LeadID      uuid.UUID
 	PartnerID   uuid.UUID
 	AccountID   uuid.UUID
-	AmountMinor int64 // what the lead earned
+	AmountMinor int64 // the amount that the lead earned
 	Currency    string
 	Reason      ReturnReason
 	Evidence    string
@@ -79,8 +80,8 @@ type Return struct {
 //	    │            │            │
 //	    └────────────┴────────────┴───────► cancelled
 //
-// A user starts a run in state preparing, and its job claims ledger entries. The changes
-// of state:
+// A user starts a run in the state preparing, and its job claims ledger entries. These are the
+// changes of state:
 //
 //	preparing → prepared    the job has claimed all entries
 //	preparing → cancelled   there is nothing to pay, or the job was cancelled or failed
@@ -89,7 +90,7 @@ type Return struct {
 //	approved  → paid        a user marks the run as paid, which adds its payments to the ledger
 //	approved  → cancelled   a user cancels the run
 //
-// Paid and cancelled are final. Cancelling releases the entries for the next run.
+// The states paid and cancelled are final. Cancelling a run releases its entries for the next run.
 type RunState string
 
 const (
@@ -132,7 +133,7 @@ type PayoutRunEntry struct {
 	RunID   uuid.UUID
 }
 
-// StatementOutcome is the result for an account's balance in a payout run.
+// StatementOutcome says whether an account is paid in a payout run, or why it is not.
 type StatementOutcome string
 
 const (
@@ -142,8 +143,8 @@ const (
 	StatementEven         StatementOutcome = "even"
 )
 
-// Statement is what one account is paid in a payout run, in the run's currency. A held
-// balance is carried forward: its entries stay for the next run.
+// Statement is the result of a payout run for one account, in the run's currency. A held balance is
+// carried forward, and its entries are left for the next run.
 type Statement struct {
 	RunID         uuid.UUID `gorm:"primaryKey"`
 	AccountID     uuid.UUID `gorm:"primaryKey"`

@@ -1,14 +1,14 @@
 package models
 
-// Outcome is the result of a request, as stored in pings and traffic_minutes. For a
-// rejected request it is the reason of the error.
+// Outcome is the result of a request, as stored in pings and traffic_minutes. For a rejected
+// request, it is the error's reason.
 type Outcome string
 
-// The outcomes of requests that were not rejected, and of one rejection.
+// The outcomes of requests that were not rejected, and OutcomeInactive.
 const (
 	OutcomePriced Outcome = "priced"
 
-	// Reasons why a valid ping gets no price (decision 4), also sent in the answer.
+	// The reasons why a valid ping gets no price (decision 4). The response contains them.
 	OutcomeExcluded Outcome = "excluded"
 	OutcomePaused   Outcome = "paused"
 	OutcomeCapped   Outcome = "capped"
@@ -23,12 +23,12 @@ const (
 	OutcomeReplayedUnsigned    = OutcomeReplayed + "_unsigned"
 	OutcomeReplayedReportOnly  = OutcomeReplayed + "_would_be_rejected"
 
-	// OutcomeInactive is a rejection. The partner only learns that the post was not
-	// authorised.
+	// OutcomeInactive is a rejection because the partner, account or secret is not active. The
+	// response only says that the post was not authorised.
 	OutcomeInactive Outcome = "inactive"
 )
 
-// OutcomeKind groups outcomes for counting.
+// OutcomeKind is a group of outcomes that are counted together.
 type OutcomeKind int
 
 // The kinds of outcomes.

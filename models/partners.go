@@ -1,5 +1,5 @@
-// Package models contains the GORM models of the database rows, one file for each group of
-// tables. It has no queries, no hooks, no JSON tags, and no field for a plaintext secret.
+// Package models contains the GORM models, with one file for each group of tables. The models have
+// no queries, no hooks, no JSON tags, and no fields for plaintext secrets.
 package models
 
 import (
@@ -17,12 +17,12 @@ const (
 	PartnerSuspended PartnerStatus = "suspended"
 )
 
-// SigningMode decides what happens to unsigned posts (decision 14).
+// SigningMode determines whether unsigned posts are accepted (decision 14).
 type SigningMode string
 
 const (
 	SigningRequired   SigningMode = "required"    // rejected
-	SigningReportOnly SigningMode = "report_only" // accepted, counted as "would be rejected"
+	SigningReportOnly SigningMode = "report_only" // accepted, but counted as "would be rejected"
 	SigningOff        SigningMode = "off"         // accepted
 	SigningDefault    SigningMode = "default"     // for a partner: the platform's configured mode
 	SigningInherit    SigningMode = "inherit"     // for an account: its partner's mode
@@ -48,14 +48,14 @@ type Partner struct {
 	UpdatedAt      time.Time `gorm:"autoUpdateTime:false"`
 }
 
-// PlatformIDs identifies the partner and the account of unsigned posts that name no partner
-// (decision 13). The first migration creates them.
+// PlatformIDs contains the ids of the platform account and its partner, which own unsigned posts
+// without a partnerId (decision 13). The first migration creates both.
 var PlatformIDs = struct{ Partner, Account uuid.UUID }{
 	uuid.MustParse("00000000-0000-7000-8000-000000000001"),
 	uuid.MustParse("00000000-0000-7000-8000-000000000002"),
 }
 
-// AccountStatus is active or suspended.
+// AccountStatus is the status of an account.
 type AccountStatus string
 
 const (
@@ -63,8 +63,8 @@ const (
 	AccountSuspended AccountStatus = "suspended"
 )
 
-// Account is one of a partner's affiliate accounts. Identifier is the
-// "partnerId" of a post, unique on the platform.
+// Account is an account of a partner. Identifier is the "partnerId" in posts and is unique on the
+// platform.
 type Account struct {
 	ID          uuid.UUID `gorm:"primaryKey"`
 	PartnerID   uuid.UUID
@@ -79,7 +79,8 @@ type Account struct {
 	UpdatedAt   time.Time `gorm:"autoUpdateTime:false"`
 }
 
-// SecretState is active or revoked. An active secret with an expiry is shown as retiring.
+// SecretState is the stored state of a signing secret. The console derives the states retiring and
+// retired from RetiresAt.
 type SecretState string
 
 const (
@@ -87,8 +88,8 @@ const (
 	SecretRevoked SecretState = "revoked"
 )
 
-// SigningSecret is a partner's HMAC secret. Sealed is the secret encrypted with a platform
-// key. Digest, also keyed, makes it unique on the platform (decisions 13, 16).
+// SigningSecret is a partner's HMAC secret. Sealed is the secret, encrypted with a platform key.
+// Digest is a keyed digest of it, which is unique on the platform (decisions 13, 16).
 type SigningSecret struct {
 	ID        uuid.UUID `gorm:"primaryKey"`
 	PartnerID uuid.UUID
@@ -105,7 +106,7 @@ type SigningSecret struct {
 	CreatedAt time.Time `gorm:"autoCreateTime:false"`
 }
 
-// PartnerLink is a link to a partner's own documentation page.
+// PartnerLink is a link to the documentation page for one partner.
 type PartnerLink struct {
 	Digest    []byte `gorm:"primaryKey"` // SHA-256 of the token
 	PartnerID uuid.UUID

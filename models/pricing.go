@@ -11,7 +11,7 @@ type RateCardState string
 
 const (
 	RateCardDraft      RateCardState = "draft"
-	RateCardSubmitted  RateCardState = "submitted" // waits for approval by a second user
+	RateCardSubmitted  RateCardState = "submitted" // waiting for approval by a second user
 	RateCardScheduled  RateCardState = "scheduled" // approved, with a date in the future
 	RateCardPublished  RateCardState = "published" // current if its version is the highest
 	RateCardSuperseded RateCardState = "superseded"
@@ -36,7 +36,7 @@ type RateCard struct {
 	RowVersion  int `gorm:"default:1"`
 }
 
-// RateCardEdit is one edit of a draft. Patch contains what is needed to undo it.
+// RateCardEdit is one edit of a draft. Patch contains the data to undo it.
 type RateCardEdit struct {
 	ID         int64 `gorm:"primaryKey;autoIncrement"`
 	RateCardID uuid.UUID
@@ -75,8 +75,8 @@ type RateCardReplay struct {
 	Result      *string `gorm:"type:jsonb"`
 }
 
-// PricingRule is a rule of a rate card. A nil selector matches everything. Base, Floor and
-// Ceiling are JSON objects of minor units by currency code.
+// PricingRule is a rule of a rate card. A nil selector matches everything. Base, Floor and Ceiling
+// are JSON objects with an amount in minor units for each currency code.
 type PricingRule struct {
 	ID         int64 `gorm:"primaryKey;autoIncrement"`
 	RateCardID uuid.UUID
@@ -104,8 +104,8 @@ type PartnerPrice struct {
 	UpdatedAt    time.Time `gorm:"autoUpdateTime:false"`
 }
 
-// PartnerPriceProposal is a change to a partner's pricing that waits for approval by a
-// second user.
+// PartnerPriceProposal is a change to a partner's pricing that is waiting for approval by a second
+// user.
 type PartnerPriceProposal struct {
 	PartnerID    uuid.UUID `gorm:"primaryKey"`
 	ID           uuid.UUID

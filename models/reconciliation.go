@@ -73,7 +73,7 @@ type ReconciliationLine struct {
 	ReceivedAt       *time.Time
 }
 
-// ReconciliationSettlement records how a line was settled. A line's newest one counts.
+// ReconciliationSettlement records how a line was settled. The newest settlement of a line counts.
 type ReconciliationSettlement struct {
 	ID               int64 `gorm:"primaryKey;autoIncrement"`
 	ReconciliationID uuid.UUID

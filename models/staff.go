@@ -38,7 +38,7 @@ type Staff struct {
 	PasswordHash string
 	TOTPSealed   []byte     `gorm:"column:totp_sealed"`
 	TOTPStep     int64      `gorm:"column:totp_step"`
-	TOTPAt       *time.Time `gorm:"column:totp_at"` // when the second factor was set up; nil if unknown
+	TOTPAt       *time.Time `gorm:"column:totp_at"` // when the second factor was set up; nil if there is none or the time is unknown
 	RowVersion   int        `gorm:"default:1"`
 	CreatedAt    time.Time  `gorm:"autoCreateTime:false"`
 	UpdatedAt    time.Time  `gorm:"autoUpdateTime:false"`
@@ -64,7 +64,7 @@ type RecoveryCode struct {
 // TableName implements GORM's Tabler.
 func (RecoveryCode) TableName() string { return "staff_recovery_codes" }
 
-// Invitation lets a user choose a password, once.
+// Invitation is a token with which a user can choose a password once.
 type Invitation struct {
 	TokenHash []byte `gorm:"primaryKey"`
 	StaffID   uuid.UUID
@@ -79,12 +79,12 @@ type SessionStage string
 
 const (
 	StageCode  SessionStage = "code"  // the password was correct; a code is needed
-	StageEnrol SessionStage = "enrol" // a second factor has to be set up first
+	StageEnrol SessionStage = "enrol" // the user has to set up a second factor first
 	StageOpen  SessionStage = "open"
 )
 
-// StaffSession is a login session. The row decides what the session allows, never the
-// cookie.
+// StaffSession is a login session. This row, and not the cookie, determines what the session
+// allows.
 type StaffSession struct {
 	ID          uuid.UUID `gorm:"primaryKey"`
 	StaffID     uuid.UUID

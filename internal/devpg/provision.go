@@ -35,7 +35,7 @@ func (s *Server) Provision(ctx context.Context, database string, p Passwords) er
 		if exists {
 			verb = "ALTER"
 		}
-		// CREATE ROLE does not accept parameters, so format() quotes the values.
+		// These statements do not accept parameters, so format() quotes the values.
 		var statement string
 		if err := conn.QueryRow(ctx, `SELECT format('%s ROLE %I LOGIN PASSWORD %L', $1::text, $2::text, $3::text)`, verb, role, password).Scan(&statement); err != nil {
 			return err

@@ -6,15 +6,16 @@ import (
 	"github.com/pingpost/pingpost/internal/apperr"
 )
 
-// connectionsPerDownload is how many connections the pool needs for each concurrent
-// download. A download uses one connection until it ends, and posts need the others.
+// connectionsPerDownload is the number of connections in the pool for each concurrent download.
+// A download uses one of them until it ends. Posts need the others.
 const connectionsPerDownload = 10
 
-// ErrTooManyDownloads means that the limit of concurrent downloads is reached.
+// ErrTooManyDownloads means that the limit on concurrent downloads has been reached.
 var ErrTooManyDownloads = apperr.New(apperr.TooMany, "downloads",
-	"Too many downloads are running. Try again in a minute. You can also export a large part of the ledger in the background.").Retry(time.Minute)
+	"Too many downloads are running. Try again in a minute. To get a large part of the ledger, export it in the background.").Retry(time.Minute)
 
-// AcquireDownload takes a place for what is sent as it is read from the database, until end.
+// AcquireDownload reserves a slot for a download that streams from the database. The caller must
+// call end when the download has ended.
 func (db *DB) AcquireDownload() (end func(), err error) {
 	select {
 	case db.downloads <- struct{}{}:

@@ -14,12 +14,12 @@ import (
 	"github.com/pingpost/pingpost/internal/apperr"
 )
 
-// Constraints contains the errors for violations, by the name of the constraint, index or
-// trigger. Each package has the errors for the tables that it writes. A violation without an
-// error is a bug in the service and not a mistake in the request.
+// Constraints maps the name of a constraint, index or trigger to the error for its violation.
+// Each package defines the errors for the tables that it writes. A violation without an error is
+// a bug in the service, not a mistake in the request.
 type Constraints map[string]*apperr.Error
 
-// Translate is the package's Translate with these errors for violations.
+// Translate is like the function Translate, but returns the error in c for a violation.
 func (c Constraints) Translate(err error) error {
 	if err = Translate(err); apperr.As(err) != nil {
 		return err
@@ -34,7 +34,7 @@ func (c Constraints) Translate(err error) error {
 }
 
 // Err is a database error without the statement's values. It contains only the SQLSTATE, the
-// table and the constraint, because Postgres's message and detail quote rows.
+// table and the constraint, because the message and detail from Postgres quote rows.
 type Err struct {
 	SQLState, Table, Constraint string
 	kind                        string
@@ -55,23 +55,23 @@ func (e *Err) Error() string {
 	return text
 }
 
-// operatorHints explains SQLSTATEs to an operator.
+// operatorHints contains explanations for operators, by SQLSTATE.
 var operatorHints = map[string]string{
 	"28P01": "role or password rejected: check database.url",
 	"28000": "login rejected for this role from this address: check database.url and pg_hba.conf",
 	"3D000": "no database with this name: check database.url",
 	"42P01": "the schema is missing: run `pingpost migrate up` with the owner's URL",
-	"42501": "the role lacks a privilege: use the role pingpost_app, with the grants from `pingpost migrate up`",
+	"42501": "the role has too few privileges: use the role pingpost_app, with the grants from `pingpost migrate up`",
 	"42704": "unknown parameter in the URL: check database.url",
 	"53100": "the server's disk is full",
 	"53300": "no connections left: raise the server's max_connections or lower database.max_connections",
 	"57P01": "the server is stopping",
 	"57P03": "the server is starting or stopping",
-	"25006": "the server is read-only, perhaps a standby",
+	"25006": "the server is read-only; it may be a standby",
 }
 
-// Temporary reports whether the error comes from the server's own state: it is starting,
-// stopping, read-only, or out of disk space or connections.
+// Temporary reports whether the error is caused by the state of the connection or the server, for
+// example if the server is starting, stopping, read-only, or out of disk space or connections.
 func (e *Err) Temporary() bool {
 	if e.SQLState == "" {
 		return true
@@ -83,20 +83,20 @@ func (e *Err) Temporary() bool {
 	return false
 }
 
-// Temporary reports whether an error of this package, or an error that wraps one, goes away
-// when the database is available again.
+// Temporary reports whether err wraps an Err that no longer occurs when the database is available
+// again.
 func Temporary(err error) bool {
 	var safe *Err
 	return errors.As(err, &safe) && safe.Temporary()
 }
 
-// Is keeps context errors recognisable without exposing the rest of the chain.
+// Is matches context errors in the cause, without exposing the rest of the chain.
 func (e *Err) Is(target error) bool {
 	return (target == context.Canceled || target == context.DeadlineExceeded) && errors.Is(e.cause, target)
 }
 
 // Translate turns an error from pgx or GORM into an Err, which is safe to log. If no row was
-// found, it returns a NotFound error. Errors of package apperr are returned as they are.
+// found, it returns a NotFound error. It does not change errors of package apperr.
 func Translate(err error) error {
 	if err == nil || apperr.As(err) != nil {
 		return err
@@ -111,8 +111,8 @@ func Translate(err error) error {
 	return redact(err)
 }
 
-// redact keeps the kind of an error and removes its text. Connection errors contain hosts and
-// users, and encoding errors quote values.
+// redact replaces the text of an error with the kind of error, because connection errors contain
+// hosts and users, and encoding errors quote values.
 func redact(err error) error {
 	var already *Err
 	if errors.As(err, &already) {
@@ -136,21 +136,21 @@ func redact(err error) error {
 	return &Err{kind: kind, cause: err}
 }
 
-// isUnmigrated reports whether the versions table is missing or not yet readable, because a
-// migration that created it has not reached its grants.
+// isUnmigrated reports whether goose's table of versions does not exist or cannot be read. The
+// role can only read it after all migrations have been applied.
 func isUnmigrated(err error) bool {
 	var pg *pgconn.PgError
 	return errors.As(err, &pg) && (pg.Code == "42P01" || pg.Code == "42501")
 }
 
-// Ambiguous reports whether a statement may have been committed although it returned an
-// error, because the connection or the time ran out while the server may have been executing
-// it. A statement that the server itself rejected was not committed.
+// Ambiguous reports whether a statement may have been committed although it returned an error,
+// because it timed out or the connection was lost. A statement that the server rejected was not
+// committed.
 func Ambiguous(err error) bool {
 	var pg *pgconn.PgError
 	if errors.As(err, &pg) {
-		// 57014, a cancelled statement, may race with its commit. Class 08 and 57P01-03 end the
-		// connection. All other errors roll back.
+		// A cancellation (57014) can arrive while the server is committing. Class 08 and
+		// 57P01-03 end the connection. All other errors roll back.
 		return pg.Code == "57014" || pg.Code[:2] == "08" || pg.Code[:3] == "57P"
 	}
 	// If a connection closes during a statement, pgx may return "conn closed", which it

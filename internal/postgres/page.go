@@ -7,15 +7,15 @@ import (
 	"gorm.io/gorm"
 )
 
-// Page is a page of a list ordered by id, newest first. It starts after a row (older rows) or
-// ends before one (newer rows).
+// Page is a page of a list that is ordered by id, newest first. It contains the next rows that are
+// older than OlderThan or newer than NewerThan. If both are 0, it is the first page.
 type Page struct {
 	OlderThan, NewerThan int64
 	Size                 int
 }
 
-// Apply restricts a query to the page. It reads one extra row, so that SplitPage knows whether
-// there are more.
+// Apply restricts a query to the page. It reads one extra row, so that SplitPage can determine
+// whether there are more rows.
 func (p Page) Apply(q *gorm.DB) *gorm.DB {
 	q = q.Limit(p.Size + 1)
 	switch {
@@ -27,9 +27,9 @@ func (p Page) Apply(q *gorm.DB) *gorm.DB {
 	return q.Order("id DESC")
 }
 
-// AroundID restricts a query to a page of a list ordered by UUIDv7, newest first. The page has
-// the rows older than after or newer than before; Nil means no bound. Like Apply, it reads
-// one extra row for SplitPageAt.
+// AroundID restricts a query to a page of a list that is ordered by UUIDv7, newest first. The page
+// contains the next rows that are older than after or newer than before. If both are Nil, it is the
+// first page. Like Apply, AroundID reads one extra row for SplitPageAt.
 func AroundID(q *gorm.DB, column string, before, after uuid.UUID, size int) *gorm.DB {
 	q = q.Limit(size + 1)
 	switch {
@@ -41,14 +41,14 @@ func AroundID(q *gorm.DB, column string, before, after uuid.UUID, size int) *gor
 	return q.Order(column + " DESC")
 }
 
-// SplitPage returns the rows that Apply found in the order of the list, and whether there are
+// SplitPage returns the rows that Apply found, in the order of the list, and whether there are
 // newer and older rows.
 func SplitPage[T any](p Page, found []T) (rows []T, newer, older bool) {
 	return SplitPageAt(found, p.Size, p.OlderThan > 0, p.NewerThan > 0)
 }
 
-// SplitPageAt is SplitPage for a list with another key. after and before say which bound the
-// page was read with.
+// SplitPageAt is like SplitPage, but for a list with another key. after and before report whether
+// the query had that bound.
 func SplitPageAt[T any](found []T, size int, after, before bool) (rows []T, newer, older bool) {
 	more := len(found) > size
 	if more {

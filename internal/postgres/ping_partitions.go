@@ -9,9 +9,9 @@ import (
 )
 
 const (
-	// partitionLockTimeout is how long a partition change may wait for its lock, because the
-	// recorder's COPY queues behind it. A backup or a long report may hold the lock for
-	// longer, so the change is retried.
+	// partitionLockTimeout limits the time that a partition change waits for its lock, because
+	// the recorder's COPY has to wait behind it. A backup or a long report can lock the table
+	// for longer, so the change is retried.
 	partitionLockTimeout = "200ms"
 	partitionPause       = time.Second // between attempts, so that COPY can proceed
 	partitionTries       = 20
@@ -19,17 +19,17 @@ const (
 	lockNotAvailable = "55P03"
 )
 
-// EnsurePingPartitions creates the daily partitions of pings. The first is for the day before
-// now, for requests around midnight; the last is days ahead.
+// EnsurePingPartitions creates the missing daily partitions of pings, from the day before now to
+// the given number of days after now. The day before is for requests around midnight.
 func (db *DB) EnsurePingPartitions(ctx context.Context, now time.Time, days int) error {
 	_, err := db.changePartitions(ctx, `SELECT ensure_ping_partitions($1::date, $2)`,
 		now.AddDate(0, 0, -1).Format(time.DateOnly), days+2)
 	return err
 }
 
-// DropPingPartitions drops the partitions of whole days before the given time and returns
-// their number. Each has its own transaction, so that locks are brief. The database rejects
-// partitions that are less than a day old by its own clock.
+// DropPingPartitions drops the partitions of whole days before the given time and returns their
+// number. It drops each one in its own transaction, so that locks are short. The database does not
+// drop partitions that are less than a day old by its own clock.
 func (db *DB) DropPingPartitions(ctx context.Context, before time.Time) (dropped int64, err error) {
 	rows, err := db.Pool.Query(ctx, `SELECT (to_date(right(c.relname, 8), 'YYYYMMDD') + 1)::text
 		FROM pg_inherits i JOIN pg_class c ON c.oid = i.inhrelid
@@ -52,9 +52,8 @@ func (db *DB) DropPingPartitions(ctx context.Context, before time.Time) (dropped
 	return dropped, nil
 }
 
-// changePartitions runs a function that changes the partitions of pings and returns its
-// result. It waits only briefly for a lock, and retries up to 20 times while another
-// transaction uses the tables.
+// changePartitions calls a database function that changes the partitions of pings, and returns its
+// result. It waits briefly for locks and retries while other transactions use the tables.
 func (db *DB) changePartitions(ctx context.Context, sql string, args ...any) (n int64, err error) {
 	for try := 1; ; try++ {
 		err = pgx.BeginFunc(ctx, db.Pool, func(tx pgx.Tx) error {

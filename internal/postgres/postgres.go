@@ -1,6 +1,6 @@
 // Package postgres opens the database and translates its errors.
 //
-// There is one pool. GORM uses it through database/sql. COPY, LISTEN and the statement that
+// All code shares one pool. GORM uses it through database/sql. COPY, LISTEN and the statement that
 // stores a post use its pgx connections directly.
 package postgres
 
@@ -21,13 +21,13 @@ import (
 	"github.com/pingpost/pingpost/migrations"
 )
 
-// Options select the database and limit its use.
+// Options configures Open.
 type Options struct {
 	URL              string
 	MaxConnections   int
 	ConnectTimeout   time.Duration
 	StatementTimeout time.Duration
-	Timelines        []Timeline // seen before; primaries on lower timelines are rejected
+	Timelines        []Timeline // from DB.Timelines before a restart; primaries on lower timelines are rejected
 }
 
 // DB is the pool, for use with pgx and with GORM.
@@ -41,19 +41,19 @@ type DB struct {
 	constraints Constraints
 }
 
-// WithConstraints returns the same pool with errors for violations in its transactions.
+// WithConstraints returns a DB with the same pool. Its transactions return the errors in c for
+// violations.
 func (db *DB) WithConstraints(c Constraints) *DB {
 	own := *db
 	own.constraints = c
 	return &own
 }
 
-// Open prepares the pool without connecting. Callers explain in their own words what an
-// unavailable database means for them.
+// Open prepares the pool without connecting to the database.
 func Open(ctx context.Context, o Options) (*DB, error) {
 	cfg, err := pgxpool.ParseConfig(o.URL)
 	if err != nil {
-		// pgx quotes the URL, which holds the password.
+		// pgx's error quotes the URL, which contains the password.
 		return nil, errors.New("invalid database URL: use postgres://user:password@host:port/database")
 	}
 	cfg.MaxConns = int32(max(o.MaxConnections, 2)) //nolint:gosec // limited by the configuration
@@ -75,8 +75,8 @@ func Open(ctx context.Context, o Options) (*DB, error) {
 	primaries.pool.Store(pool)
 	conn := stdlib.OpenDBFromPool(pool)
 	g, err := gorm.Open(postgres.New(postgres.Config{Conn: conn}), &gorm.Config{
-		// GORM would log slow and failing statements with their values. Errors are redacted,
-		// and logged by the code that handles them.
+		// GORM would log slow and failing statements with their values. Callers log errors
+		// after Translate has redacted them.
 		Logger:                 logger.Discard,
 		SkipDefaultTransaction: true,
 		DisableAutomaticPing:   true,
@@ -102,18 +102,18 @@ func (db *DB) Transaction(ctx context.Context, fn func(tx *gorm.DB) error) error
 	return db.constraints.Translate(db.Gorm.WithContext(ctx).Transaction(fn))
 }
 
-// State is the state of the database that /readyz and `serve` check.
+// State is the state of the database, which `serve` checks at the start and /readyz checks later.
 type State struct {
 	Clock      time.Time // the database's
 	Schema     int64     // the newest migration applied
 	Role       string
-	OwnsTables bool // the role can undo what its grants forbid
+	OwnsTables bool // whether the role can bypass its grants
 	Encoding   string
 	ReadOnly   bool
 }
 
-// Inspect reads the state. A member of the role that owns the tables counts as the owner,
-// because it can SET ROLE to it.
+// Inspect reads the state. A member of the role that owns the tables counts as the owner, because
+// it can become the owner with SET ROLE.
 func (db *DB) Inspect(ctx context.Context) (State, error) {
 	var s State
 	err := db.Pool.QueryRow(ctx, `SELECT clock_timestamp(), current_user,
@@ -127,8 +127,8 @@ func (db *DB) Inspect(ctx context.Context) (State, error) {
 	return s, err
 }
 
-// Commit commits a transaction that changes no rows. Postgres confirms it in the same way as
-// a lead's: after a synchronous standby has received it.
+// Commit commits a transaction that changes no rows. Like the commit of a lead, it returns after
+// the synchronous standby, if there is one, has confirmed it.
 func (db *DB) Commit(ctx context.Context) error {
 	_, err := db.Pool.Exec(ctx, `SELECT pg_logical_emit_message(true, 'pingpost', '')`)
 	return Translate(err)

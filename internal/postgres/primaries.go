@@ -24,24 +24,24 @@ const (
 	probeTimeout = 2 * time.Second
 )
 
-// Timeline is the timeline of a server in a cluster. Promoting a standby starts the next
-// timeline.
+// Timeline is the timeline of a server in a cluster. Each promotion of a standby starts a new
+// timeline with a higher ID.
 type Timeline struct {
 	System int64 // the cluster's system identifier
 	ID     uint32
 }
 
-// errReplaced means that a server accepts writes although a standby was promoted to replace
-// it.
+// errReplaced means that a server still accepts writes although a standby was promoted in its
+// place.
 var errReplaced = errors.New("replaced by a newer primary")
 
-// primaries keeps the pool on the newest primary. An old primary that returns also accepts
-// writes, but the data that it stores is lost.
+// primaries keeps the pool connected to the newest primary. An old primary that comes back also
+// accepts writes, but they would be lost.
 type primaries struct {
-	hosts []pgconn.Config // one for each host in the URL
+	hosts []pgconn.Config // in the order of the URL
 	pool  atomic.Pointer[pgxpool.Pool]
 
-	surveying sync.Mutex // held during the survey before the first connection
+	surveying sync.Mutex // locked while surveyOnce runs
 	surveyed  bool
 
 	mu      sync.Mutex
@@ -64,8 +64,8 @@ func (l *link) Close() error {
 	return l.Conn.Close()
 }
 
-// guard checks every new connection of the pool. seen contains the timelines known from
-// earlier.
+// guard makes the pool check each new connection. seen contains the timelines from before a
+// restart.
 func guard(cfg *pgxpool.Config, seen []Timeline) *primaries {
 	p := &primaries{hosts: hostsOf(cfg.ConnConfig.Config), highest: map[int64]uint32{}, open: map[*link]Timeline{}}
 	for _, t := range seen {
@@ -101,8 +101,8 @@ func guard(cfg *pgxpool.Config, seen []Timeline) *primaries {
 	return p
 }
 
-// hostsOf splits a configuration by host. pgx has several entries for a host that it tries
-// with and without TLS.
+// hostsOf splits a configuration by host. If pgx tries a host with and without TLS, it has several
+// entries for the host.
 func hostsOf(cfg pgconn.Config) (hosts []pgconn.Config) {
 	entries := append([]*pgconn.FallbackConfig{{Host: cfg.Host, Port: cfg.Port, TLSConfig: cfg.TLSConfig}}, cfg.Fallbacks...)
 	for _, e := range entries {
@@ -118,8 +118,8 @@ func hostsOf(cfg pgconn.Config) (hosts []pgconn.Config) {
 	return hosts
 }
 
-// newestFirst moves the newest primary to the front, so that no connection waits for a host
-// that is down or would be rejected.
+// newestFirst moves the newest primary to the front of cfg, so that connections do not wait for a
+// host that is down or would be rejected.
 func (p *primaries) newestFirst(cfg *pgx.ConnConfig) {
 	p.mu.Lock()
 	newest := p.newest
@@ -146,8 +146,9 @@ func linkOf(conn *pgconn.PgConn) *link {
 	return c.(*link)
 }
 
-// timelineOf returns a server's timeline. A standby has none of its own. The name of the
-// current WAL file changes immediately on promotion; pg_control_checkpoint() changes later.
+// timelineOf returns the timeline of a primary. For a standby, primary is false. It reads the
+// timeline from the name of the WAL file, because pg_control_checkpoint() changes only some time
+// after a promotion.
 func timelineOf(ctx context.Context, conn *pgconn.PgConn) (at Timeline, primary bool, err error) {
 	results, err := conn.Exec(ctx, `SELECT system_identifier, CASE WHEN NOT pg_is_in_recovery() THEN left(pg_walfile_name(pg_current_wal_lsn()), 8) END
 		FROM pg_control_system()`).ReadAll()
@@ -169,9 +170,9 @@ func timelineOf(ctx context.Context, conn *pgconn.PgConn) (at Timeline, primary 
 	return at, true, nil
 }
 
-// admit rejects a primary on a lower timeline than one that was seen. A higher timeline than
-// any before closes the connections to the other servers. l is nil if the connection is not
-// from the pool.
+// admit returns errReplaced for a primary whose timeline is lower than the highest one seen. For a
+// higher timeline, it closes the connections to servers of the same cluster on lower ones. l is nil
+// if the connection is not from the pool.
 func (p *primaries) admit(at Timeline, l *link) error {
 	p.mu.Lock()
 	highest := p.highest[at.System]
@@ -197,7 +198,7 @@ func (p *primaries) admit(at Timeline, l *link) error {
 	return nil
 }
 
-// seen returns the highest timelines.
+// seen returns the highest timeline of each cluster.
 func (p *primaries) seen() (list []Timeline) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -207,20 +208,20 @@ func (p *primaries) seen() (list []Timeline) {
 	return list
 }
 
-// surveyOnce surveys the hosts before the first connection, which would otherwise go to the
-// first host in the URL.
+// surveyOnce probes all hosts before the first connection, which would otherwise use the first
+// primary in the URL.
 func (p *primaries) surveyOnce(ctx context.Context) {
 	p.surveying.Lock()
 	defer p.surveying.Unlock()
 	if p.surveyed {
 		return
 	}
-	s := newSurvey(p)
+	s := newHostProbe(p)
 	defer s.close(ctx)
-	p.surveyed = len(s.ask(ctx)) > 0
+	p.surveyed = len(s.run(ctx)) > 0
 }
 
-// hostProbe queries all hosts for their timelines. It keeps a connection to each.
+// hostProbe reads the timelines of all hosts. It keeps a connection to each host open.
 type hostProbe struct {
 	primaries *primaries
 	conns     []*pgconn.PgConn // nil while a host is down
@@ -233,12 +234,12 @@ type primaryStatus struct {
 	replaced bool
 }
 
-func newSurvey(p *primaries) *hostProbe {
+func newHostProbe(p *primaries) *hostProbe {
 	return &hostProbe{primaries: p, conns: make([]*pgconn.PgConn, len(p.hosts))}
 }
 
-// ask returns the hosts that accept writes, in the order of the URL.
-func (s *hostProbe) ask(ctx context.Context) (found []primaryStatus) {
+// run returns the hosts that accept writes, in the order of the URL.
+func (s *hostProbe) run(ctx context.Context) (found []primaryStatus) {
 	ctx, cancel := context.WithTimeout(ctx, probeTimeout)
 	defer cancel()
 	p := s.primaries
@@ -246,7 +247,7 @@ func (s *hostProbe) ask(ctx context.Context) (found []primaryStatus) {
 	var all sync.WaitGroup
 	for i := range p.hosts {
 		all.Go(func() {
-			at, primary, err := s.askHost(ctx, i)
+			at, primary, err := s.runHost(ctx, i)
 			if err != nil || !primary {
 				return
 			}
@@ -256,7 +257,8 @@ func (s *hostProbe) ask(ctx context.Context) (found []primaryStatus) {
 		})
 	}
 	all.Wait()
-	// Highest first, so that lower timelines are rejected.
+	// Admit the highest timeline first, so that lower ones are rejected.
+	// They are sorted by host again below.
 	slices.SortFunc(found, func(a, b primaryStatus) int { return cmp.Compare(b.at.ID, a.at.ID) })
 	for i := range found {
 		found[i].replaced = p.admit(found[i].at, nil) != nil
@@ -270,7 +272,7 @@ func (s *hostProbe) ask(ctx context.Context) (found []primaryStatus) {
 	return found
 }
 
-func (s *hostProbe) askHost(ctx context.Context, i int) (at Timeline, primary bool, err error) {
+func (s *hostProbe) runHost(ctx context.Context, i int) (at Timeline, primary bool, err error) {
 	if s.conns[i] == nil {
 		if s.conns[i], err = pgconn.ConnectConfig(ctx, s.primaries.hosts[i].Copy()); err != nil {
 			return at, false, err
@@ -286,28 +288,28 @@ func (s *hostProbe) askHost(ctx context.Context, i int) (at Timeline, primary bo
 func (s *hostProbe) close(ctx context.Context) {
 	for _, conn := range s.conns {
 		if conn != nil {
-			conn.Close(ctx) //nolint:errcheck // it was only used for reading
+			conn.Close(ctx) //nolint:errcheck // the connection was only used for reading
 		}
 	}
 }
 
-// FollowPrimaries moves the pool when another host in the URL is promoted, until ctx ends.
-// Without it, a replaced primary is only noticed when the next connection is made.
+// FollowPrimaries checks every second whether another host in the URL was promoted, and moves the
+// pool to it, until ctx ends. Without it, the pool only notices this with its next new connection.
 func (db *DB) FollowPrimaries(ctx context.Context, log *slog.Logger) {
 	if len(db.primaries.hosts) == 1 {
 		return
 	}
-	s := newSurvey(db.primaries)
+	s := newHostProbe(db.primaries)
 	defer s.close(ctx)
 	logged := map[int]bool{}
 	tick := time.NewTicker(surveyEvery)
 	defer tick.Stop()
 	for {
 		replaced := map[int]bool{}
-		for _, f := range s.ask(ctx) {
+		for _, f := range s.run(ctx) {
 			replaced[f.host] = f.replaced
 			if f.replaced && !logged[f.host] {
-				log.Error("a replaced primary still accepts writes and is not used; shut it down", "host_in_url",
+				log.Error("a replaced primary still accepts writes, but is not used; shut it down", "host_in_url",
 					f.host+1, "timeline", f.at.ID)
 			}
 		}
@@ -320,6 +322,5 @@ func (db *DB) FollowPrimaries(ctx context.Context, log *slog.Logger) {
 	}
 }
 
-// Timelines returns the highest timeline seen for each cluster. Pass them to Open after a
-// restart.
+// Timelines returns the highest timeline seen in each cluster. Pass them to Open after a restart.
 func (db *DB) Timelines() []Timeline { return db.primaries.seen() }

@@ -7,13 +7,13 @@ import (
 	"github.com/jackc/pgx/v5/pgxpool"
 )
 
-// Batch is how many rows retention changes in one statement, to stay within the statement
-// timeout and to hold locks only briefly.
+// Batch is the number of rows that retention changes in one statement. It is small enough for the
+// statement timeout, and keeps locks short.
 const Batch = 5000
 
-// InBatches runs a statement until it changes fewer rows than Batch, and returns how many rows
-// it changed. $1 is bound and $2 is Batch. Finished batches are kept if a later one fails or
-// ctx ends.
+// InBatches runs a statement until it changes fewer than Batch rows, and returns the number of rows
+// that it changed. In the statement, $1 is bound and $2 is Batch. Finished batches stay committed if
+// a later one fails or ctx ends.
 func InBatches(ctx context.Context, pool *pgxpool.Pool, sql string, bound any) (int64, error) {
 	var total int64
 	for {

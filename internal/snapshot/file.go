@@ -10,8 +10,8 @@ import (
 )
 
 const (
-	// fileFormat is the plaintext start of a file. It is authenticated together with the
-	// rest. A file with another format, older or newer, is rejected.
+	// fileFormat is the header of a file. It is in plaintext, but authenticated with the rest.
+	// Files in an older or newer format are rejected.
 	fileFormat = "pingpost snapshot 1\n"
 	maxFile    = 256 << 20
 )
@@ -21,13 +21,13 @@ var (
 	errSize   = errors.New("file too large for a snapshot")
 )
 
-// Sealer encrypts and decrypts values for an owner.
+// Sealer encrypts and decrypts values. A value can only be decrypted for the same owner.
 type Sealer interface {
 	Seal(owner, plain []byte) []byte
 	Open(owner, value []byte) ([]byte, error)
 }
 
-// File stores an encrypted value on disk, so that it survives a restart. Several processes
+// File stores an encrypted value on disk, so that it can be read after a restart. Several processes
 // may share a file; the last write wins.
 type File struct {
 	Path   string
@@ -56,7 +56,7 @@ func (f File) Write(plain []byte) (err error) {
 	return os.Rename(out.Name(), f.Path)
 }
 
-// Read returns the value that was written last.
+// Read returns the last value that was written.
 func (f File) Read() ([]byte, error) {
 	in, err := os.Open(f.Path)
 	if err != nil {

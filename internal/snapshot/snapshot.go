@@ -1,9 +1,9 @@
-// Package snapshot keeps read-mostly data in memory. Every node has the same data within a
-// second of a change, and readers need no lock.
+// Package snapshot keeps data that is rarely changed in memory. Every node has the new data within
+// a second of a change, and readers need no lock.
 //
-// A database trigger increments a version and sends a NOTIFY with every change. The NOTIFY
-// makes the reload fast. A missed NOTIFY is not sent again, so each node also reads the
-// version every 500 ms and after each reconnection.
+// With every change, a database trigger increments a version and sends a NOTIFY, so that nodes
+// reload the data immediately. A NOTIFY can be lost, so each node also reads the version every
+// 500 ms and after each reconnection.
 package snapshot
 
 import (
@@ -17,7 +17,8 @@ import (
 	"github.com/jackc/pgx/v5/pgxpool"
 )
 
-// ErrVersions replaces pgx's own error, which contains the host and the user.
+// ErrVersions is the error of Load if the versions cannot be read. It replaces pgx's error, which
+// contains the host and the user.
 var ErrVersions = errors.New("reading snapshot versions: the database does not respond")
 
 // Channel is the NOTIFY channel of the schema's triggers.
@@ -29,7 +30,7 @@ const (
 	reconnectAfter = 250 * time.Millisecond
 )
 
-// Holder holds the most recently loaded value of one snapshot.
+// Holder contains the current value of one snapshot.
 type Holder[T any] struct {
 	name    string
 	load    func(context.Context) (*T, error)
@@ -37,7 +38,7 @@ type Holder[T any] struct {
 	version int64 // used only by Load and the watcher's goroutine
 }
 
-// New returns a holder that follows the given row of snapshot_versions and uses load to
+// New returns a holder for the snapshot with the given name in snapshot_versions. It calls load to
 // read the value.
 func New[T any](name string, load func(context.Context) (*T, error)) *Holder[T] {
 	return &Holder[T]{name: name, load: load}
@@ -46,8 +47,8 @@ func New[T any](name string, load func(context.Context) (*T, error)) *Holder[T] 
 // Get returns the current value, or nil before the first load.
 func (h *Holder[T]) Get() *T { return h.current.Load() }
 
-// Restore sets a value from before a restart, or removes it if value is nil. The first load
-// replaces it. Call Restore only before the watcher runs.
+// Restore sets a value that was saved before a restart, or removes it if value is nil. The first
+// load replaces it. Call Restore only before the watcher runs.
 func (h *Holder[T]) Restore(value *T) {
 	h.current.Store(value)
 	h.version = restored
@@ -56,11 +57,11 @@ func (h *Holder[T]) Restore(value *T) {
 // restored is the version of a restored value. The database never uses it.
 const restored = -1
 
-// Name returns the name of the row in snapshot_versions.
+// Name returns the snapshot's name in snapshot_versions.
 func (h *Holder[T]) Name() string { return h.name }
 
-// refresh loads the value if its version changed. The version was read before the data, so
-// the next poll detects a change in between.
+// refresh loads the value if the version has changed. The caller reads the version before the data,
+// so the next poll detects a change in between.
 func (h *Holder[T]) refresh(ctx context.Context, version int64) (bool, error) {
 	if version == h.version && h.current.Load() != nil {
 		return false, nil
@@ -74,7 +75,7 @@ func (h *Holder[T]) refresh(ctx context.Context, version int64) (bool, error) {
 	return true, nil
 }
 
-// Follower is a Holder with any type of value.
+// Follower is implemented by Holder for every type of value.
 type Follower interface {
 	Name() string
 	refresh(ctx context.Context, version int64) (bool, error)
@@ -97,9 +98,9 @@ func NewWatcher(pool *pgxpool.Pool, log *slog.Logger, followers ...Follower) *Wa
 // Current reports whether the last Load succeeded.
 func (w *Watcher) Current() bool { return w.current.Load() }
 
-// Load reads the versions once and reloads what changed. A value that cannot be loaded stays
-// as it is and does not delay the others. The service calls Load before it starts to listen,
-// and Run calls it from then on.
+// Load reads the versions and reloads the values that have changed. If a value cannot be loaded,
+// the old value stays in use and the other values are still loaded. The service calls Load once when
+// it starts. After that, Run calls it.
 func (w *Watcher) Load(ctx context.Context) error {
 	err := w.load(ctx)
 	w.current.Store(err == nil)
@@ -131,8 +132,8 @@ func (w *Watcher) load(ctx context.Context) error {
 	return failed
 }
 
-// Run reloads changed values until ctx ends. While the database is unavailable, the last
-// values stay in use. Run logs this once, and once more when the database is back.
+// Run reloads changed values until ctx ends. While the database is unavailable, the last values
+// stay in use. Run logs when this starts and when it ends.
 func (w *Watcher) Run(ctx context.Context) {
 	listening := make(chan struct{})
 	go func() {
@@ -157,7 +158,7 @@ func (w *Watcher) Run(ctx context.Context) {
 		if err != nil && ctx.Err() == nil && !failing {
 			w.log.Warn("cannot refresh snapshots, using the last values", "error", err.Error())
 		} else if err == nil && failing {
-			w.log.Info("refreshing snapshots again")
+			w.log.Info("snapshots can be refreshed again")
 		}
 		failing = err != nil
 	}
@@ -179,7 +180,7 @@ func (w *Watcher) listenOnce(ctx context.Context) {
 	if err != nil {
 		return
 	}
-	// Hijacked so that the listener does not use one of the pool's connections.
+	// Take the connection out of the pool, so that the pool can open another one.
 	conn := pooled.Hijack()
 	defer func() {
 		bounded, cancel := context.WithTimeout(context.WithoutCancel(ctx), time.Second)

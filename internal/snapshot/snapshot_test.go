@@ -61,7 +61,7 @@ func TestChangesAreSeenWhenTheListenerIsKilled(t *testing.T) {
 // The last value stays in use while the database is unavailable. The loss and the recovery
 // are logged once each.
 func TestTheDatabaseGoesAndComesBack(t *testing.T) {
-	const gone, back = "cannot refresh snapshots", "refreshing snapshots again"
+	const gone, back = "cannot refresh snapshots", "snapshots can be refreshed again"
 	w := watch(t)
 	pid := w.listening(t, 0)
 	w.proxy.Down()
