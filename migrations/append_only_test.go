@@ -10,9 +10,8 @@ import (
 	"github.com/pingpost/pingpost/internal/testkit"
 )
 
-// The grants stop the service, and the triggers stop roles with more rights than they should
-// have.
-func TestEvenTheOwnerCannotRewriteHistory(t *testing.T) {
+// The grants restrict the service, and the triggers restrict all other roles.
+func TestOwnerCannotChangeAppendOnlyTables(t *testing.T) {
 	d := testkit.NewDatabaseURLs(t)
 	for name, url := range map[string]string{"owner": d.OwnerURL, "superuser": d.RootURL} {
 		t.Run(name, func(t *testing.T) {
@@ -69,8 +68,8 @@ func TestOnlyTheFunctionDeletesSandboxLeads(t *testing.T) {
 	}
 }
 
-// An ordinary lead cannot be made deletable by marking it as a sandbox lead, even by a role that
-// may change the whole row.
+// Even a role that may change the whole row cannot make a lead deletable by marking it as a sandbox
+// lead.
 func TestOrdinaryLeadsCannotBecomeDeletable(t *testing.T) {
 	d := testkit.NewDatabaseURLs(t)
 	app, owner := testkit.Connect(t, d.AppURL), testkit.Connect(t, d.OwnerURL)
@@ -105,7 +104,7 @@ func TestDeletingSandboxLeadsIsFastWithLargeLedger(t *testing.T) {
 	}
 	t.Logf("deleting %d leads with %d ledger entries took %s", leads, entries, time.Since(start))
 	if read := value[int64](t, app, `SELECT seq_tup_read FROM pg_stat_xact_user_tables WHERE relname = 'ledger_entries'`); read > entries {
-		t.Errorf("deleting read %d rows of the ledger", read)
+		t.Errorf("the deletion read %d rows of the ledger", read)
 	}
 	exec(t, app, `COMMIT`)
 }

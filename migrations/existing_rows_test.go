@@ -10,16 +10,16 @@ import (
 	"github.com/pingpost/pingpost/internal/testkit"
 )
 
-// A migration fills existing rows with the right values. Undoing it keeps the rows' own values,
-// and applying it again fills the same values. Migrations that need more than this have a test
-// whose name starts with TestStep and their number.
+// A migration fills existing rows with the right values. Undoing it keeps the rows' original values,
+// and applying it again fills in the same values. Migrations that need more checks have their own
+// test, whose name starts with TestStep and the number.
 func TestStepsFillExistingRows(t *testing.T) {
 	t.Parallel()
 	for _, c := range []struct {
 		step        int64
 		rows        func(*testing.T, *pgx.Conn) // inserts rows before the migration
-		query, want string                      // what they contain after it
-		back, kept  string                      // what they contain when it is undone
+		query, want string                      // the rows after the migration
+		back, kept  string                      // the rows after undoing it
 	}{
 		{
 			step:  7,
@@ -127,8 +127,8 @@ func staffWithSecondFactors(t *testing.T, conn *pgx.Conn) {
 	exec(t, conn, `INSERT INTO login_attempts (digest, failures, last_at, free_at) VALUES ('\x01', 4, now(), now())`)
 }
 
-// runsInEveryState inserts a payout run in each state. Each has two accounts of a partner
-// with a legal name, and one of a partner without.
+// runsInEveryState inserts a payout run in each state. Each has two accounts of a partner with a
+// legal name, and one account of a partner without a legal name.
 func runsInEveryState(t *testing.T, conn *pgx.Conn) {
 	t.Helper()
 	named, unnamed := uuid.New(), uuid.New()

@@ -11,8 +11,8 @@ import (
 	"github.com/pingpost/pingpost/internal/testkit"
 )
 
-// granted contains all rights of the service's role on tables. Everything else is denied, and
-// the service must not be able to change that.
+// granted contains all privileges of the service's role on tables. The service must not have any
+// others, or be able to grant them to itself.
 var granted = map[string]string{
 	"goose_db_version":  "SELECT",
 	"snapshot_versions": "SELECT",
@@ -96,7 +96,7 @@ var updatable = map[string]string{
 }
 
 // insertable contains the columns that the service's role may insert in tables where it may not
-// insert the whole row. It does not choose the id of an audit event.
+// insert the whole row. It cannot choose the id of an audit event.
 var insertable = map[string]string{
 	"audit_events": "at staff_id actor role action object_kind object_id partner_id before after reason address request_id outcome prev_hash hash",
 }
@@ -218,7 +218,7 @@ func TestServiceRoleIsDenied(t *testing.T) {
 
 // Functions that run as the owner must not depend on the caller's search path, and only the
 // service may call them.
-func TestFunctionsOfTheOwner(t *testing.T) {
+func TestOwnerFunctions(t *testing.T) {
 	d := testkit.NewDatabaseURLs(t)
 	conn := testkit.Connect(t, d.OwnerURL)
 	rows, err := conn.Query(t.Context(), `
@@ -241,7 +241,7 @@ func TestFunctionsOfTheOwner(t *testing.T) {
 			t.Errorf("%s has settings %q", name, settings)
 		}
 		if trigger {
-			continue // which cannot be called
+			continue // trigger functions cannot be called
 		}
 		if everybody {
 			t.Errorf("PUBLIC may call %s", name)

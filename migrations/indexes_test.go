@@ -10,7 +10,7 @@ import (
 	"github.com/pingpost/pingpost/internal/testkit"
 )
 
-// A reference of an entry's own, and one that other entries have too.
+// insertAnyEntry inserts an entry with a unique reference, insertSameEntry one with a fixed reference.
 const (
 	insertAnyEntry  = insertEntryOf + `, gen_random_uuid()::text)`
 	insertSameEntry = insertEntryOf + `, 'once')`
@@ -19,8 +19,8 @@ const (
 		VALUES ($2, gen_random_uuid(), $1, $3, $4, 'GBP', now()`
 )
 
-// One index replaces two: a lead has one accrual, whatever its reference, and any number of other
-// entries.
+// A lead has at most one accrual, regardless of its reference, and any number of other entries. One
+// index replaces two for this.
 func TestLeadHasOneAccrual(t *testing.T) {
 	app := testkit.Connect(t, testkit.NewDatabaseURLs(t).AppURL)
 	partner := uuid.New()
@@ -36,7 +36,7 @@ func TestLeadHasOneAccrual(t *testing.T) {
 	}
 }
 
-// The reference of an entry is unique among a partner's entries of its kind.
+// The reference of an entry is unique among the partner's entries of the same kind.
 func TestEntryReferenceIsUnique(t *testing.T) {
 	app := testkit.Connect(t, testkit.NewDatabaseURLs(t).AppURL)
 	partner, other := uuid.New(), uuid.New()
@@ -49,7 +49,7 @@ func TestEntryReferenceIsUnique(t *testing.T) {
 	rejects(t, app, uniqueViolation, "ledger_entries_reference_key", insertSameEntry, nil, partner, "adjustment", 200)
 }
 
-// Every lookup by lead uses an index, including the one that guards its deletion.
+// Every lookup by lead uses an index, including the foreign key check when a lead is deleted.
 func TestLookupsByLeadUseIndex(t *testing.T) {
 	app := testkit.Connect(t, testkit.NewDatabaseURLs(t).AppURL)
 	exec(t, app, `SET enable_seqscan = off`)
@@ -66,9 +66,9 @@ func TestLookupsByLeadUseIndex(t *testing.T) {
 	}
 }
 
-// The migrations that remove indexes or make them smaller keep the rows in both directions, and
-// can be repeated after an interruption.
-func TestStep15AndStep16IndexesAndBack(t *testing.T) {
+// The migrations that remove indexes or make them smaller can be undone without losing rows, and can
+// be repeated after an interruption.
+func TestStep15AndStep16CanBeUndone(t *testing.T) {
 	d := testkit.NewEmptyDatabase(t)
 	owner, conn := openOwner(t, d), testkit.Connect(t, d.OwnerURL)
 	upTo(t, owner, 14)
@@ -77,8 +77,8 @@ func TestStep15AndStep16IndexesAndBack(t *testing.T) {
 	exec(t, conn, insertSameEntry, lead, partner, "return", -4560)
 	for _, step := range []struct {
 		to            int64
-		broken        []string // what it had done when it was interrupted
-		before, after string   // the index that guards the lead's accrual
+		broken        []string // the statements before the interruption
+		before, after string   // the unique index for the lead's accrual
 	}{
 		{15, []string{
 			`CREATE INDEX lead_events_key ON lead_events (at)`, `CREATE INDEX ledger_entries_by_lead_once ON ledger_entries (occurred_at)`,

@@ -8,8 +8,8 @@ import (
 	"github.com/pingpost/pingpost/internal/testkit"
 )
 
-// Counting for daily caps starts with yesterday's first entry, or with the next entry if there is
-// none since.
+// Counting for daily caps starts with yesterday's first entry. If there are no entries since
+// yesterday, it starts with the next new entry.
 func TestStep19LeadCountsStartWithYesterday(t *testing.T) {
 	t.Parallel()
 	const entryAt = `INSERT INTO ledger_entries (partner_id, account_id, lead_id, kind, reference, amount_minor, currency, occurred_at)
@@ -18,11 +18,11 @@ func TestStep19LeadCountsStartWithYesterday(t *testing.T) {
 		daysAgo []int // one entry each, in order of id
 		want    int64
 	}{
-		"an empty ledger":     {nil, 0},
-		"an old ledger":       {[]int{9, 5, 3}, 3},
-		"with recent entries": {[]int{9, 3, 1, 0, 0}, 2},
-		"and a backdated one": {[]int{9, 1, 5, 0}, 1},
-		"only recent entries": {[]int{1, 0}, 0},
+		"an empty ledger":        {nil, 0},
+		"an old ledger":          {[]int{9, 5, 3}, 3},
+		"with recent entries":    {[]int{9, 3, 1, 0, 0}, 2},
+		"with a backdated entry": {[]int{9, 1, 5, 0}, 1},
+		"only recent entries":    {[]int{1, 0}, 0},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()

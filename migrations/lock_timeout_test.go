@@ -46,7 +46,7 @@ func TestPostsContinueWhileMigrationWaits(t *testing.T) {
 				_, err := migrations.Up(t.Context(), owner)
 				migrated <- err
 			}()
-			for range 2 { // including a retry
+			for range 2 { // the second insert runs during a retry of the migration
 				d.AwaitLockOn(t, step.table)
 				putLead(t, posts, partner, false, testkit.StartTime())
 			}

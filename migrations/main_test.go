@@ -17,7 +17,7 @@ import (
 
 func TestMain(m *testing.M) { testkit.Main(m) }
 
-// SQLSTATEs with which the schema rejects statements.
+// The SQLSTATEs with which the schema rejects statements.
 const (
 	insufficientPrivilege = "42501"
 	integrityViolation    = "23000"
@@ -71,7 +71,7 @@ func rejects(t *testing.T, conn *pgx.Conn, state, constraint, sql string, args .
 	var pg *pgconn.PgError
 	switch {
 	case err == nil:
-		t.Errorf("%s: was accepted", sql)
+		t.Errorf("%s: got no error", sql)
 	case !errors.As(err, &pg) || pg.Code != state || (constraint != "" && pg.ConstraintName != constraint):
 		t.Errorf("%s: got %v, want SQLSTATE %s %s", sql, err, state, constraint)
 	}
@@ -139,7 +139,7 @@ func putCard(t *testing.T, conn *pgx.Conn) uuid.UUID {
 // publish publishes a card.
 const publish = `UPDATE rate_cards SET state = 'published', version = $2, effective_at = now() WHERE id = $1`
 
-// catalogue describes everything that migrations create, one line each.
+// catalogue returns one line for each object that migrations create.
 const catalogue = `
 SELECT line FROM (
 	SELECT format('column %s.%s %s not null %s default %s', c.oid::regclass, a.attname, format_type(a.atttypid, a.atttypmod),

@@ -86,7 +86,7 @@ func TestStatusOnReadOnlyServer(t *testing.T) {
 	}
 }
 
-// Every migration keeps the rows of others, in both directions.
+// Applying or undoing a migration does not delete rows of other tables.
 func TestStepsKeepRows(t *testing.T) {
 	d := testkit.NewEmptyDatabase(t)
 	owner := openOwner(t, d)
@@ -198,7 +198,7 @@ func TestConcurrentMigrations(t *testing.T) {
 	}
 }
 
-// Without the service's role, the error says what to do, and the database stays unchanged.
+// If the service's role does not exist, the error says what to do, and the database is not changed.
 func TestMissingServiceRole(t *testing.T) {
 	d := testkit.NewEmptyDatabase(t)
 	owner := openOwner(t, d)

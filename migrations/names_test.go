@@ -19,8 +19,8 @@ var (
 	goosesTable = "goose_db_version"
 )
 
-// Names that Postgres chooses differ between versions and explain nothing in an error. Packages
-// map violations to errors by name.
+// Constraints and indexes need explicit names, because packages map violations to errors by name.
+// Names that Postgres chooses differ between versions.
 func TestConstraintsAndIndexesAreNamedInTheSource(t *testing.T) {
 	files, err := filepath.Glob("*.sql")
 	if err != nil || len(files) == 0 {
@@ -49,7 +49,7 @@ func TestConstraintsAndIndexesAreNamedInTheSource(t *testing.T) {
 	}
 }
 
-// Names start with the name of the table, so that errors are easy to locate.
+// Names start with the name of the table, so that the table is clear from an error.
 func TestConstraintsAndIndexesAreNamedAfterTheirTable(t *testing.T) {
 	d := testkit.NewDatabaseURLs(t)
 	conn := testkit.Connect(t, d.OwnerURL)

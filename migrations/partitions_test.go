@@ -12,8 +12,8 @@ import (
 const insertPing = `INSERT INTO pings (issued_at, sandbox, term_id, country, postcode, urgency, job_type, budget, outcome, price_minor, currency, card_version, duration_us)
 	VALUES ($1, false, 1072, 'GB', 'SW1A 1AA', '', '', '', 'priced', 4560, 'GBP', 1, 100)`
 
-// Days are UTC days, whatever the caller's time zone and date style are.
-func TestPartitionsAreDaysOfUTC(t *testing.T) {
+// Partitions contain UTC days, regardless of the caller's time zone and date style.
+func TestPartitionsAreUTCDays(t *testing.T) {
 	d := testkit.NewDatabaseURLs(t)
 	app := testkit.Connect(t, d.AppURL)
 	exec(t, app, `SET timezone = 'Pacific/Kiritimati'`) // UTC+14
@@ -46,7 +46,7 @@ func TestPartitionsAreCreatedOnce(t *testing.T) {
 		t.Errorf("created %d more, want 1", n)
 	}
 	if n := value[int](t, app, `SELECT ensure_ping_partitions('2026-02-01', 100000)`); n != 60 {
-		t.Errorf("asked for 100,000: created %d, want 60", n)
+		t.Errorf("created %d of 100,000, want 60", n)
 	}
 }
 
@@ -66,12 +66,12 @@ func TestPartitionsAreDroppedByDay(t *testing.T) {
 	}
 }
 
-// Recent partitions cannot be dropped, even by a node with a wrong clock or another user of its
-// role.
+// Recent partitions cannot be dropped, even by a node with a wrong clock or by another program with
+// the service's role.
 func TestPartitionsOfTheLastDayAreNotDropped(t *testing.T) {
 	d := testkit.NewDatabaseURLs(t)
 	app := testkit.Connect(t, d.AppURL)
-	exec(t, app, `SET timezone = 'Pacific/Kiritimati'`) // usually another day than in UTC
+	exec(t, app, `SET timezone = 'Pacific/Kiritimati'`) // where the date usually differs from UTC
 	exec(t, app, `BEGIN`)                               // so that now() stays the same
 	today := value[time.Time](t, app, `SELECT (now() AT TIME ZONE 'UTC')::date`)
 	exec(t, app, `SELECT ensure_ping_partitions($1, 4)`, today.AddDate(0, 0, -3))
@@ -90,7 +90,7 @@ func TestPartitionsOfTheLastDayAreNotDropped(t *testing.T) {
 	}
 }
 
-// All nodes do this concurrently, when they start and then hourly.
+// All nodes change partitions concurrently, when they start and then every hour.
 func TestConcurrentPartitionChanges(t *testing.T) {
 	d := testkit.NewDatabaseURLs(t)
 	var all sync.WaitGroup

@@ -29,7 +29,7 @@ func TestRevokedSecretStaysRevoked(t *testing.T) {
 	}
 }
 
-// No node can read exclusions that are not a list.
+// Exclusions must be a list, because nodes cannot read any other value.
 func TestExclusionsAreAList(t *testing.T) {
 	d := testkit.NewDatabaseURLs(t)
 	conn := testkit.Connect(t, d.AppURL)
@@ -44,8 +44,8 @@ func TestExclusionsAreAList(t *testing.T) {
 	exec(t, conn, `UPDATE partner_prices SET exclusions = '[]'`)
 }
 
-// Existing terms count as agreed when they were last changed. A node of the previous release,
-// which does not know the column, can still write terms.
+// Existing terms count as agreed at the time of their last change. A node of the previous release can
+// still write terms, although it does not know the column.
 func TestStep18TermsFromBeforeAgreedAt(t *testing.T) {
 	d := testkit.NewEmptyDatabase(t)
 	owner, conn := openOwner(t, d), testkit.Connect(t, d.OwnerURL)
@@ -70,8 +70,8 @@ func TestStep18TermsFromBeforeAgreedAt(t *testing.T) {
 	}
 }
 
-// A link that was issued before tokens were stored as digests still leads to its partner, also
-// after the migration is undone and applied again.
+// A link that was issued before tokens were stored as digests still leads to its partner. This is also
+// true after the migration was undone and applied again.
 func TestStep20IssuedLinksBecomeDigests(t *testing.T) {
 	d := testkit.NewEmptyDatabase(t)
 	owner := openOwner(t, d)

@@ -29,8 +29,8 @@ func entry(t *testing.T, conn *pgx.Conn) int64 {
 	return value[int64](t, conn, `SELECT id FROM ledger_entries WHERE lead_id = $1`, lead)
 }
 
-// Entries are added to a run while it is being prepared, and payments when it is marked as paid.
-// After that no role can change it.
+// Entries can be added to a run while it is being prepared, and payments when it is marked as paid.
+// After that, no role can change the run.
 func TestPaidRunIsImmutable(t *testing.T) {
 	d := testkit.NewDatabaseURLs(t)
 	for name, url := range map[string]string{"service": d.AppURL, "owner": d.OwnerURL} {
@@ -75,8 +75,8 @@ func TestPaidRunIsImmutable(t *testing.T) {
 	}
 }
 
-// A temporary table hides the real one unless the search path prevents it. The service may create
-// temporary tables, and must not bypass a trigger with one.
+// The service may create temporary tables. It must not be able to bypass a trigger with a temporary
+// table that hides a real one.
 func TestTriggersIgnoreTemporaryTables(t *testing.T) {
 	d := testkit.NewDatabaseURLs(t)
 	conn := testkit.Connect(t, d.AppURL)

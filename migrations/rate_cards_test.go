@@ -51,7 +51,7 @@ func TestPublishedRateCardsDoNotChange(t *testing.T) {
 				}
 				rejected := integrityViolation
 				if name == "service" {
-					rejected = insufficientPrivilege // author and creation time are written once
+					rejected = insufficientPrivilege // the service may not change the author and the creation time
 				}
 				rejects(t, conn, rejected, "", `UPDATE rate_cards SET author = 'x' WHERE id = $1`, card)
 				rejects(t, conn, rejected, "", `UPDATE rate_cards SET created_at = now() - interval '1 day' WHERE id = $1`, card)
@@ -63,8 +63,8 @@ func TestPublishedRateCardsDoNotChange(t *testing.T) {
 	}
 }
 
-// waits runs a statement and reports whether it waits for a lock. The statement ends with the
-// test. done receives its error.
+// waits runs a statement and reports whether it waits for a lock. done receives the statement's error,
+// at the latest when the test ends.
 func waits(t *testing.T, d *testkit.Database, conn *pgx.Conn, sql string, args ...any) (done <-chan error, blocked bool) {
 	t.Helper()
 	ended := make(chan error, 1)
@@ -83,8 +83,8 @@ func waits(t *testing.T, d *testkit.Database, conn *pgx.Conn, sql string, args .
 	return ended, blocked
 }
 
-// Otherwise a rule that is written while its card is published could be committed to a card that
-// nodes have loaded without it.
+// Publishing a card waits for uncommitted rules. Otherwise nodes could load the card without a rule
+// that is committed later.
 func TestPublishingWaitsForUncommittedRules(t *testing.T) {
 	d := testkit.NewDatabaseURLs(t)
 	editor, publisher := testkit.Connect(t, d.AppURL), testkit.Connect(t, d.AppURL)
@@ -160,7 +160,7 @@ func TestChangesNotifyNodes(t *testing.T) {
 	}
 }
 
-// Nodes reload the prices when the current version changes, and not with every edit of a draft.
+// Nodes reload the prices when the current version changes, but not after every edit of a draft.
 func TestChangesToDraftsDoNotNotifyNodes(t *testing.T) {
 	d := testkit.NewDatabaseURLs(t)
 	app := testkit.Connect(t, d.AppURL)
@@ -195,7 +195,8 @@ func TestChangesToDraftsDoNotNotifyNodes(t *testing.T) {
 	}
 }
 
-// Only rules of drafts change, so that the approved card is the one that was submitted.
+// Rules can only be changed in drafts, so that the card that is approved is the card that was
+// submitted.
 func TestOnlyRulesOfDraftsChange(t *testing.T) {
 	d := testkit.NewDatabaseURLs(t)
 	for name, url := range map[string]string{"service": d.AppURL, "owner": d.OwnerURL} {
@@ -217,8 +218,8 @@ func TestOnlyRulesOfDraftsChange(t *testing.T) {
 	}
 }
 
-// A card gets its version and its time when it is published.
-func TestStatesOfARateCard(t *testing.T) {
+// A card gets its version and its effective time when it is published.
+func TestRateCardStates(t *testing.T) {
 	d := testkit.NewDatabaseURLs(t)
 	app := testkit.Connect(t, d.AppURL)
 	card := putCard(t, app)
@@ -247,9 +248,9 @@ func TestStatesOfARateCard(t *testing.T) {
 	rejects(t, app, uniqueViolation, "rate_cards_version_key", publish, second, 1)
 }
 
-// Undoing the migration gives drafts numbers above those of the versions and keeps their rules.
-// Applying it again removes the numbers.
-func TestStep11DraftsKeepTheirRulesOnTheWayDown(t *testing.T) {
+// Undoing the migration gives drafts numbers above the published versions and keeps their rules.
+// Applying it again removes these numbers.
+func TestStep11KeepsDraftRulesWhenUndone(t *testing.T) {
 	d := testkit.NewEmptyDatabase(t)
 	owner := openOwner(t, d)
 	upTo(t, owner, 10)

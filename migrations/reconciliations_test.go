@@ -18,7 +18,7 @@ const (
 	reconciliationImmutable = "reconciliations_immutable"
 )
 
-// A saved result does not change, apart from losing its file and being settled.
+// A saved result cannot be changed, except that its file can be deleted and its lines settled.
 func TestSavedReconciliationIsRetained(t *testing.T) {
 	d := testkit.NewDatabaseURLs(t)
 	for name, url := range map[string]string{"service": d.AppURL, "owner": d.OwnerURL} {
@@ -63,8 +63,8 @@ func TestSavedReconciliationIsRetained(t *testing.T) {
 	}
 }
 
-// left_out lines stay when the migration is undone, but no new ones are accepted.
-func TestStep24LeftOutLinesStayOnTheWayDown(t *testing.T) {
+// Undoing the migration keeps existing left_out lines, but new ones are rejected.
+func TestStep24KeepsLeftOutLinesWhenUndone(t *testing.T) {
 	d := testkit.NewEmptyDatabase(t)
 	owner := openOwner(t, d)
 	const step = 24

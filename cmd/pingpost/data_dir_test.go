@@ -15,7 +15,7 @@ import (
 	"github.com/pingpost/pingpost/internal/devstack"
 )
 
-// TestDataFolder uses a data folder over several starts, searches its files for secrets,
+// TestDataFolder starts dev several times with one data folder, searches the files for secrets,
 // and then damages them one by one.
 func TestDataFolder(t *testing.T) {
 	t.Parallel()
@@ -75,7 +75,7 @@ func noPlaintext(t *testing.T, dir string, d *development) {
 		return nil
 	})
 	if err != nil || files < 500 || consents == 0 {
-		t.Errorf("searched %d files and found the postcode, which is stored in plaintext, %d times (%v)", files, consents, err)
+		t.Errorf("searched %d files and found the postcode, which is in plaintext, %d times (%v)", files, consents, err)
 	}
 }
 
@@ -87,8 +87,8 @@ func tryDev(t *testing.T, args ...string) outcome {
 			args...)...)
 }
 
-// damagedFolder removes or overwrites files in a data folder. Each time, the message names
-// the file, and no data is deleted.
+// damagedFolder removes or overwrites files in a data folder. The message must contain the file's
+// name, and no data may be deleted.
 func damagedFolder(t *testing.T, dir string) {
 	before := contents(t, dir)
 	for _, c := range []struct {
@@ -127,7 +127,7 @@ func damagedFolder(t *testing.T, dir string) {
 	}
 }
 
-// anotherKey returns the folder's keys.json with another platform key.
+// anotherKey returns the content of keys.json with another platform key.
 func anotherKey(t *testing.T, dir string) string {
 	t.Helper()
 	text, err := os.ReadFile(filepath.Join(dir, "keys.json"))
@@ -141,7 +141,7 @@ func anotherKey(t *testing.T, dir string) string {
 	return strings.Replace(string(text), keys.PlatformKey, "MDEyMzQ1Njc4OTAxMjM0NTY3ODkwMTIzNDU2Nzg5MDE=", 1)
 }
 
-// writeLike writes a file with the mode and owner of the file like.
+// writeLike writes a file with the same mode and owner as the file like.
 func writeLike(t *testing.T, like, path, content string) {
 	t.Helper()
 	info, err := os.Stat(like)
@@ -157,7 +157,7 @@ func writeLike(t *testing.T, like, path, content string) {
 	}
 }
 
-// contents counts the files of tables in the cluster.
+// contents counts the files of the cluster's tables.
 func contents(t *testing.T, dir string) (files int) {
 	t.Helper()
 	err := filepath.WalkDir(filepath.Join(dir, "postgres", "cluster", "base"), func(_ string, entry fs.DirEntry, err error) error {
@@ -172,7 +172,7 @@ func contents(t *testing.T, dir string) (files int) {
 	return files
 }
 
-// TestDevRejects checks errors that are reported before anything is started.
+// TestDevRejects checks errors that dev reports before it starts anything.
 func TestDevRejects(t *testing.T) {
 	t.Parallel()
 	taken, err := net.Listen("tcp", "127.0.0.1:0")

@@ -48,9 +48,9 @@ func TestDev(t *testing.T) {
 	}
 }
 
-// TestDevAhead runs the printed commands with a clock that runs ahead. They must sign with
-// that clock.
-func TestDevAhead(t *testing.T) {
+// TestDevWithClockOffset runs the printed commands while the service's clock runs ahead. They must
+// sign with that clock.
+func TestDevWithClockOffset(t *testing.T) {
 	t.Parallel()
 	d := startDev(t, []string{"TMPDIR=" + folder(t)}, "--ephemeral", "--clock-offset", "16m",
 		"--api-addr", ":0", "--admin-addr", "0.0.0.0:0") // printed as localhost
@@ -70,9 +70,9 @@ func TestDevAhead(t *testing.T) {
 	}
 }
 
-// TestDevLosesItsPostgres sets another public URL, and kills the Postgres of a running dev,
-// which must exit and print the reason once.
-func TestDevLosesItsPostgres(t *testing.T) {
+// TestDevExitsWhenPostgresIsKilled also sets another public URL. dev must print the reason once
+// when it exits.
+func TestDevExitsWhenPostgresIsKilled(t *testing.T) {
 	t.Parallel()
 	dir := filepath.Join(folder(t), "data")
 	d := startDev(t, []string{"PINGPOST_HTTP_PUBLIC_URL=https://leads.example.com"}, "--data-dir", dir)
@@ -105,8 +105,8 @@ func TestDevLosesItsPostgres(t *testing.T) {
 	}
 }
 
-// pasteable returns the commands in the output of dev, each a ping and a post: one with
-// curl, one with `pingpost sign`.
+// pasteable returns the two groups of commands that dev prints. Each sends a ping and a post, the
+// first with curl and the second with `pingpost sign`.
 func pasteable(welcome string) (commands []string) {
 	ping := ""
 	for paragraph := range strings.SplitSeq(welcome, "\n\n") {
@@ -155,7 +155,7 @@ func paste(t *testing.T, d *development, which int) {
 	}
 }
 
-// signOutput sends a post twice, and once with a wrong secret.
+// signOutput sends a post twice with the right secret, and once with a wrong one.
 func signOutput(t *testing.T, d *development) {
 	c := d.partner(0)
 	url, secret, body := d.APIURL+"/p/"+c.slug+"/api/lead/post", []string{"PINGPOST_SECRET=" + c.secret}, c.prepare(t)
@@ -174,7 +174,7 @@ func signOutput(t *testing.T, d *development) {
 	}
 }
 
-// printedCommand runs the operator's command that dev prints.
+// printedCommand runs the command under "commands" in dev's output.
 func printedCommand(t *testing.T, d *development) {
 	_, rest, _ := strings.Cut(d.stdout.String(), shellQuote(binary))
 	line, _, _ := strings.Cut(shellQuote(binary)+rest, "\n")
@@ -183,7 +183,8 @@ func printedCommand(t *testing.T, d *development) {
 	}
 }
 
-// readyFileShape checks the exact members of the ready file, because programs read it.
+// readyFileShape checks that the ready file has exactly the expected members, because programs
+// read it.
 func readyFileShape(t *testing.T, d *development) {
 	info, err := os.Stat(d.readyFile)
 	if err != nil {

@@ -38,7 +38,7 @@ func rotationSteps(t *testing.T) (steps []rotationStep) {
 	return steps
 }
 
-// fleet is two nodes with the same database and settings.
+// fleet contains two nodes with the same database and settings.
 type fleet struct {
 	settings map[string]string
 	vault    *testkit.Vault
@@ -55,8 +55,8 @@ func (f *fleet) environment() (env []string) {
 	return env
 }
 
-// everywhere changes settings on both nodes, one after the other. The new process is ready
-// before the old one stops.
+// everywhere changes settings on both nodes, one node at a time. It stops the old process after
+// the new one is ready.
 func (f *fleet) everywhere(t *testing.T, change map[string]string) {
 	t.Helper()
 	maps.Copy(f.settings, change)
@@ -179,14 +179,14 @@ func (tr *trade) delivered() int {
 	return len(tr.all)
 }
 
-// goesOn waits until the partner has delivered more leads.
-func (tr *trade) goesOn(t *testing.T) {
+// waitForMore waits until the partner has delivered more leads.
+func (tr *trade) waitForMore(t *testing.T) {
 	t.Helper()
 	want := tr.delivered() + 10
 	testkit.Eventually(t, patience, "deliveries continue", func() bool { return tr.delivered() >= want })
 }
 
-// forgetQuotes stops the repetition of earlier posts, as if their quotes had expired.
+// forgetQuotes stops repeating earlier posts, as if their quotes had expired.
 func (tr *trade) forgetQuotes() {
 	tr.mu.Lock()
 	defer tr.mu.Unlock()
@@ -229,9 +229,9 @@ func TestKeysMoveAsThePageSays(t *testing.T) {
 	f.everywhere(t, nil)
 	tr := &trade{fleet: f, client: client{slug: "moving-leads", secret: secret.Secret}}
 	tr.begin(t)
-	tr.goesOn(t)
+	tr.waitForMore(t)
 
-	// under counts the leads under a wrapper and version, "" for any version.
+	// under counts the leads that use a wrapper and version, or any version if it is "".
 	under := func(wrapper, version string) (leads int64) {
 		for _, key := range f.status(t).LeadKeys {
 			if key.Wrapper == wrapper && (version == "" || key.Version == version) {
@@ -286,7 +286,7 @@ func TestKeysMoveAsThePageSays(t *testing.T) {
 		}},
 		{"Move from the local key to Vault", "When `keys status` shows no leads under `local`, remove `LEAD_VAULT_KEK`", func(t *testing.T, _ rotationStep) {
 			if local := under("local", ""); local > 0 {
-				t.Errorf("%d leads are under the local key", local)
+				t.Errorf("%d leads use the local key", local)
 			}
 			f.everywhere(t, map[string]string{"LEAD_VAULT_KEK": ""})
 		}},
@@ -294,7 +294,7 @@ func TestKeysMoveAsThePageSays(t *testing.T) {
 			f.run(t, step, "keys rotate", devvault.Rotate)
 			testkit.Eventually(t, patience, "the nodes write with the new version", func() bool {
 				before := under("vault", "v1")
-				tr.goesOn(t)
+				tr.waitForMore(t)
 				return under("vault", "v1") == before
 			})
 		}},
@@ -303,7 +303,7 @@ func TestKeysMoveAsThePageSays(t *testing.T) {
 		}},
 		{"Rotate the key in Vault", "When `keys status` shows no leads under the old version, you can raise `min_decryption_version`", func(t *testing.T, _ rotationStep) {
 			if old := under("vault", "v1"); old > 0 {
-				t.Errorf("%d leads are under the old version", old)
+				t.Errorf("%d leads use the old version", old)
 			}
 			v.Write(t, devvault.Mount+"/keys/"+devvault.Key+"/config", map[string]any{
 				"min_decryption_version": 2,
@@ -321,7 +321,7 @@ func TestKeysMoveAsThePageSays(t *testing.T) {
 			t.Fatalf("the page has %q: %s\nthe test has %q: %s", step.procedure, step.text, does.procedure, does.begins)
 		}
 		does.do(t, step)
-		tr.goesOn(t)
+		tr.waitForMore(t)
 		if t.Failed() {
 			t.Fatalf("failed after the step: %s", step.text)
 		}
@@ -335,7 +335,7 @@ func TestKeysMoveAsThePageSays(t *testing.T) {
 		call(t, "", f.environment(), "keys", command).fails(t, 1, "pingpost-rewrap")
 	}
 	f.settings["PINGPOST_VAULT_ROLE_ID"], f.settings["PINGPOST_VAULT_SECRET_ID"] = v.Roles[devvault.Rewrap].RoleID, v.Roles[devvault.Rewrap].SecretID
-	if out := call(t, "", f.environment(), "keys", "reseal").ok(t); !strings.Contains(out, fmt.Sprintf("\n%d ", stored)) {
+	if out := call(t, "", f.environment(), "keys", "reseal").ok(t); !strings.Contains(out, fmt.Sprintf(" %d leads ", stored)) {
 		t.Errorf("reseal with %d acknowledged leads: %s", stored, out)
 	}
 	if all := under("vault", "v2"); all != int64(stored) {

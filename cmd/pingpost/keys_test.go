@@ -13,8 +13,25 @@ import (
 	"github.com/pingpost/pingpost/internal/testkit"
 )
 
-// The commands in docs/how-to/prepare-vault.md prepare a bare Vault, with the same policies as devvault.
-func TestVaultIsPreparedAsThePageSays(t *testing.T) {
+// script returns the shell commands of a documentation page, in order.
+func script(t *testing.T, page string) string {
+	t.Helper()
+	text, err := os.ReadFile(filepath.Join("..", "..", "docs", page))
+	if err != nil {
+		t.Fatal(err)
+	}
+	var all strings.Builder
+	for _, block := range regexp.MustCompile("(?s)```sh\n(.*?)```").FindAllStringSubmatch(string(text), -1) {
+		all.WriteString(block[1])
+	}
+	if all.Len() == 0 {
+		t.Fatalf("%s has no commands", page)
+	}
+	return all.String()
+}
+
+// The commands in docs/vault.md prepare a new Vault with the same policies as devvault.
+func TestDocumentedVaultSetup(t *testing.T) {
 	t.Parallel()
 	v := testkit.NewBareVault(t)
 	run := exec.Command("bash", "-euc", script(t, "how-to/prepare-vault.md"))
@@ -25,7 +42,7 @@ func TestVaultIsPreparedAsThePageSays(t *testing.T) {
 	}
 	for _, part := range []string{`"role_id":"`, `"secret_id":"`} {
 		if !strings.Contains(string(out), part) {
-			t.Errorf("%s is not printed: %s", part, out)
+			t.Errorf("%s is not in the output: %s", part, out)
 		}
 	}
 	made := func(path string) string {
@@ -68,8 +85,8 @@ func TestVaultIsPreparedAsThePageSays(t *testing.T) {
 	}
 }
 
-// A data folder changes from the local key to Vault and back, and no lead is lost.
-func TestFromTheLocalKeyToVaultAndOn(t *testing.T) {
+// No lead is lost when a data folder changes from the local key to Vault and back.
+func TestLeadsSurviveKeyWrapperChanges(t *testing.T) {
 	t.Parallel()
 	dir := filepath.Join(folder(t), "data")
 	keys := func(command string) string { return pingpost(t, "keys", command, "--data-dir", dir).ok(t) }
@@ -100,7 +117,7 @@ func TestFromTheLocalKeyToVaultAndOn(t *testing.T) {
 	}
 	d.stop(t, syscall.SIGTERM)
 
-	d = startDev(t, nil, "--data-dir", dir, "--vault") // Vault's memory is lost, but its key is restored
+	d = startDev(t, nil, "--data-dir", dir, "--vault") // a new Vault, to which the key is restored
 	if status := keys("status"); !regexp.MustCompile(`(?m)^vault +v2 +2 +writes$`).MatchString(status) ||
 		strings.Contains(status, "local") {
 		t.Errorf("status at the end:\n%s", status)
@@ -119,6 +136,6 @@ func TestFromTheLocalKeyToVaultAndOn(t *testing.T) {
 
 	d = startDev(t, nil, "--data-dir", dir) // without Vault, the node logs which keys are missing
 	if pingpost(t, "keys", "rotate", "--data-dir", dir).fails(t, 1, "vault.address"); !strings.Contains(d.stderr.String(), "vault v2") {
-		t.Errorf("the leads that cannot be read are not logged: %s", d.stderr.String())
+		t.Errorf("the missing keys are not in the log: %s", d.stderr.String())
 	}
 }

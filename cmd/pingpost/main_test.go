@@ -15,7 +15,7 @@ import (
 	"github.com/pingpost/pingpost/internal/devpg"
 )
 
-// binary is the path of the built command. It is a global because TestMain cannot pass
+// binary is the path of the built command. It is a global variable because TestMain cannot pass
 // values to tests.
 var binary string
 
@@ -42,8 +42,8 @@ func buildAndRun(m *testing.M) (code int, err error) {
 	return m.Run(), nil
 }
 
-// newFolder creates a folder that the user that runs Postgres can access. It cannot access
-// t.TempDir when the tests run as root.
+// newFolder creates a folder that the user that runs Postgres can access. If the tests run as root,
+// that user cannot access t.TempDir.
 func newFolder() (string, error) {
 	dir, err := os.MkdirTemp("", "pp")
 	if err != nil {
@@ -65,7 +65,7 @@ func folder(t *testing.T) string {
 // patience is the timeout for waiting for another process.
 const patience = 30 * time.Second
 
-// environ returns the environment without existing settings of pingpost, plus settings.
+// environ returns the environment with the settings, and without existing settings of pingpost.
 func environ(settings ...string) []string {
 	env := settings
 	for _, one := range os.Environ() {
@@ -140,8 +140,8 @@ func (o outcome) rejected(t *testing.T, code string, parts ...string) {
 	}
 }
 
-// fails checks that the command exited with this code and only printed a message that
-// contains all parts.
+// fails checks that the command exited with this code and only printed an error message with all
+// parts.
 func (o outcome) fails(t *testing.T, code int, parts ...string) {
 	t.Helper()
 	if o.code != code || o.stdout != "" {

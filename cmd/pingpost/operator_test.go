@@ -13,7 +13,7 @@ import (
 	"github.com/pingpost/pingpost/internal/testkit"
 )
 
-// platform is a running dev with its data folder, for operators' commands.
+// platform is a running dev with a data folder, which commands can use.
 type platform struct {
 	*development
 	dir string
@@ -37,8 +37,8 @@ func printed[T any](t *testing.T, o outcome) T {
 	return v
 }
 
-// TestOperator onboards a partner with commands, changes its secrets and suspends it. The
-// running node must apply each change.
+// TestOperator uses commands to onboard a partner, change its secrets and suspend it. The running
+// node must apply each change.
 func TestOperator(t *testing.T) {
 	t.Parallel()
 	p := &platform{dir: filepath.Join(folder(t), "data")}
@@ -112,8 +112,8 @@ func partnerCommands(t *testing.T, p *platform) {
 	}
 }
 
-// follows waits until the node prices the partner's pings and responds to its posts with
-// the status.
+// follows waits until the node prices the partner's pings and responds to its posts with the given
+// status.
 func (p *platform) follows(t *testing.T, c client, status int) {
 	t.Helper()
 	testkit.Eventually(t, time.Second, "the node applies the change", func() bool {
@@ -151,7 +151,7 @@ func secretCommands(t *testing.T, p *platform) {
 		}
 	}
 	if len(states) != 3 || states[old[0].ID] != "retiring" || states[existing.ID] != "retiring" || states[rotated.ID] != "active" {
-		t.Errorf("states %v", states)
+		t.Errorf("got states %v", states)
 	}
 	table := p.on(t, "secret", "list", "northgate").ok(t)
 	if strings.Contains(table, imported) || strings.Contains(table, rotated.Secret) ||
@@ -186,7 +186,7 @@ func secretCommands(t *testing.T, p *platform) {
 	p.follows(t, client{p.APIURL, "northgate", plain}, http.StatusOK)
 }
 
-// suspension suspends a partner. Posts that are sent right after the command are rejected.
+// suspension suspends a partner. The node must reject posts that are sent right after the command.
 func suspension(t *testing.T, p *platform) {
 	c := p.partner(0)
 	bodies := []string{c.prepare(t), c.prepare(t)}

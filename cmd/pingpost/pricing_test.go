@@ -93,7 +93,7 @@ func pasted(t *testing.T, text string) string {
 	return shell(t, shellQuote(binary)+" pricing publish "+strings.Replace(command, "NOTE", "'as agreed'", 1))
 }
 
-// exportImport imports an exported rate card, which changes nothing.
+// exportImport imports an exported rate card, which must not change any price.
 func exportImport(t *testing.T, p *platform) {
 	o := p.on(t, "pricing", "export")
 	card := o.ok(t)
@@ -121,8 +121,7 @@ const (
 	newBase = "base: {GBP: 46, EUR: 53.5,"
 )
 
-// importChanged imports a changed rate card as a draft, and publishes it with the printed
-// command.
+// importChanged imports a changed rate card as a draft and publishes it with the printed command.
 func importChanged(t *testing.T, p *platform) {
 	card := p.on(t, "pricing", "export").ok(t)
 	changed := strings.Replace(card, wasBase, newBase, 1)
@@ -179,8 +178,8 @@ func importChanged(t *testing.T, p *platform) {
 	}
 }
 
-// importInvalid checks that errors in a file are reported with their lines, in less than 5
-// seconds and without any changes.
+// importInvalid imports files with errors. Each import must report the lines of the errors within 5
+// seconds and change nothing.
 func importInvalid(t *testing.T, p *platform) {
 	before := p.state(t)
 	for name, c := range map[string]struct {
@@ -200,13 +199,13 @@ func importInvalid(t *testing.T, p *platform) {
 		"negative":          {"rules:\n  - base: {GBP: -1}", []string{":2: ", "GBP"}},
 		"zero":              {"rules:\n  - base: {GBP: 0}", []string{":2: ", "GBP"}},
 		"three decimals":    {"rules:\n  - base: {GBP: 1.234}", []string{":2: ", "GBP"}},
-		"absurd":            {"rules:\n  - base: {GBP: 1000000.01}", []string{":2: ", "GBP", "1000000"}},
-		"a wrong currency":  {"rules:\n  - base: {XXX: 5}", []string{":2: ", `"XXX"`}},
-		"a currency twice":  {"rules:\n  - base: {GBP: 5, GBP: 6}", []string{":2: ", `"GBP"`}},
-		"an amount alone":   {"rules:\n  - base: 45.6", []string{":2: "}},
-		"two that overlap":  {"rules:\n  - industry: plumber\n    base: {GBP: 5}\n  - industry: plumber\n    base: {GBP: 6}", []string{":5: ", "industry plumber"}},
-		"all that is wrong": {"rules:\n  - base: {GBP: -1}\n  - industry: plumbr\n    multiplier: 0", []string{":2: ", ":3: ", ":4: "}},
-		"of 50 MB":          {strings.Repeat("rules: []\n", 5<<20), []string{"5 MB"}},
+		"too high":          {"rules:\n  - base: {GBP: 1000000.01}", []string{":2: ", "GBP", "1000000"}},
+		"unknown currency":  {"rules:\n  - base: {XXX: 5}", []string{":2: ", `"XXX"`}},
+		"duplicate currency":   {"rules:\n  - base: {GBP: 5, GBP: 6}", []string{":2: ", `"GBP"`}},
+		"no currency":       {"rules:\n  - base: 45.6", []string{":2: "}},
+		"overlapping rules": {"rules:\n  - industry: plumber\n    base: {GBP: 5}\n  - industry: plumber\n    base: {GBP: 6}", []string{":5: ", "industry plumber"}},
+		"several errors":    {"rules:\n  - base: {GBP: -1}\n  - industry: plumbr\n    multiplier: 0", []string{":2: ", ":3: ", ":4: "}},
+		"50 MB":             {strings.Repeat("rules: []\n", 5<<20), []string{"5 MB"}},
 	} {
 		path := p.file(t, "bad.yaml", c.text)
 		started := clock.System{}.Now()
@@ -225,7 +224,8 @@ func importInvalid(t *testing.T, p *platform) {
 	p.on(t, "pricing", "import", "-", "--draft", "rc_none").fails(t, 1, ":1: ")
 }
 
-// pricingRejections checks usage errors, with exit code 2, and failures, with exit code 1.
+// pricingRejections checks usage errors, which have exit code 2, and failures, which have exit
+// code 1.
 func pricingRejections(t *testing.T, p *platform) {
 	before := p.state(t)
 	cell := []string{"set", "--industry", "plumber", "--country", "GB"}
@@ -301,7 +301,7 @@ func setPrices(t *testing.T, p *platform) {
 	}
 }
 
-// setAndPublish publishes one change at once, without the changes in the open draft.
+// setAndPublish publishes one change immediately, without the changes in the open draft.
 func setAndPublish(t *testing.T, p *platform) {
 	before := p.bid(t, "")
 	set := []string{"pricing", "set", "--industry", "plumber", "--country", "GB", "--urgency", "urgent", "--base",

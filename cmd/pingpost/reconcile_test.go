@@ -53,7 +53,7 @@ func TestReconcile(t *testing.T) {
 		if got.State != models.ReconciliationKept || got.Result.Rows != 3 ||
 			len(got.Lines) != 2+countOf(got.Result.Tallies, models.Missing) || got.Mapping.Numbers != "1.234,56" {
 			text, _ := json.Marshal(got)
-			t.Errorf("%s", text)
+			t.Errorf("printed %s", text)
 		}
 		for _, tally := range got.Result.Tallies {
 			if tally.Finding == models.Matched && (tally.Theirs != "45.60" || tally.Ours != "45.60") {
@@ -134,8 +134,8 @@ func countOf(tallies []tallyView, finding models.Finding) (n int) {
 	return n
 }
 
-// reconciliations fails the test unless there are as many reconciliations in each state as
-// wanted, and unsaved ones have no lines and no files.
+// reconciliations fails the test unless it finds the wanted number of reconciliations in each
+// state, and no lines or files of unsaved ones.
 func (p *platform) reconciliations(t *testing.T, want map[models.ReconciliationState]int) {
 	t.Helper()
 	var got map[models.ReconciliationState]int

@@ -46,7 +46,7 @@ func start(t *testing.T, settings []string, args ...string) *process {
 	return p
 }
 
-// until waits until yes returns true, and fails the test if the process ends before.
+// until waits until yes returns true. It fails the test if the process ends first.
 func (p *process) until(t *testing.T, what string, yes func() bool) {
 	t.Helper()
 	testkit.Eventually(t, patience, what, func() bool {
@@ -118,7 +118,7 @@ func startDev(t *testing.T, settings []string, args ...string) *development {
 	return d
 }
 
-// gone fails the test if a data folder still exists, or a process that uses it.
+// gone fails the test if a data folder, or a process that uses it, still exists.
 func gone(t *testing.T, dir string) {
 	t.Helper()
 	if _, err := os.Stat(dir); !errors.Is(err, fs.ErrNotExist) {
@@ -157,7 +157,7 @@ func processes(t *testing.T) (commands []string) {
 	return commands
 }
 
-// client acts as a partner: the API's origin, and the partner's slug and secret.
+// client is a partner that sends pings and posts.
 type client struct {
 	origin, slug, secret string
 }
@@ -167,7 +167,7 @@ func (d *development) partner(i int) client {
 	return client{d.APIURL, p.Slug, p.Secret}
 }
 
-// send posts a body and returns the status, the headers and the body of the response.
+// send sends a body and returns the status, the headers and the body of the response.
 func (c client) send(t *testing.T, endpoint, body string, signed bool) (int, http.Header, string) {
 	t.Helper()
 	req, err := http.NewRequestWithContext(t.Context(), http.MethodPost, c.origin+"/p/"+c.slug+"/api/lead/"+endpoint,
@@ -197,7 +197,7 @@ type lead struct{ body, id string }
 
 const personal = "ottilie@quillfeather.example"
 
-// prepare pings and returns the body of the post.
+// prepare sends a ping and returns the body for the post.
 func (c client) prepare(t *testing.T) string {
 	t.Helper()
 	status, _, answer := c.send(t, "ping", `{"industry":"plumber","postcode":"SW1A 1AA"}`, false)
@@ -208,7 +208,7 @@ func (c client) prepare(t *testing.T) string {
 	return `{"transactionId":"` + tx + `","email":"` + personal + `","notes":"quillfeather","consent":{"acknowledged":true}}`
 }
 
-// deliver pings and posts, which must both succeed.
+// deliver sends a ping and a post, which must both succeed.
 func (c client) deliver(t *testing.T) lead {
 	t.Helper()
 	body := c.prepare(t)

@@ -62,7 +62,7 @@ func serve(t *testing.T, settings []string, args ...string) (node *process, api,
 	return node, api, ops
 }
 
-// secondNode checks that a quote of dev's node can be used at a second node, and vice versa.
+// secondNode checks that a second node accepts quotes from dev's node, and vice versa.
 func secondNode(t *testing.T, p *platform) {
 	node, api, ops := serve(t, p.production(t))
 	here, there := p.partner(0), p.partner(0)
@@ -101,7 +101,7 @@ func secondNode(t *testing.T, p *platform) {
 	}
 }
 
-// serveWaits starts a node whose database is unavailable. It logs an error and waits.
+// serveWaits starts a node while the database is unavailable. The node must log an error and wait.
 func serveWaits(t *testing.T, p *platform) {
 	node, _, ops := serve(t, p.production(t, "PINGPOST_DATABASE_URL=postgres://pingpost_app:wrong-word@127.0.0.1:1/pingpost"))
 	for path, want := range map[string]int{
@@ -130,8 +130,8 @@ func serveWaits(t *testing.T, p *platform) {
 	}
 }
 
-// logsFatal fails the test unless serve exited with 1, printed only log lines in JSON, and
-// its error lines contain all parts. It returns the error lines.
+// logsFatal fails the test unless serve exited with 1, only printed log lines in JSON, and logged
+// errors that contain all parts. It returns the error lines.
 func (o outcome) logsFatal(t *testing.T, parts ...string) (lines []string) {
 	t.Helper()
 	if o.code != 1 || o.stderr != "" {
@@ -218,8 +218,8 @@ func (p *platform) superuser(t *testing.T, database string) string {
 	return u.String()
 }
 
-// anotherDatabase creates an empty database in dev's Postgres, and returns the settings for
-// the owner role and for the service's role.
+// anotherDatabase creates an empty database in dev's Postgres. It returns the database setting for
+// the owner's role and the one for the service's role.
 func (p *platform) anotherDatabase(t *testing.T, name string) (owner, app string) {
 	t.Helper()
 	running, err := devstack.ReadRunning(p.dir)
@@ -257,7 +257,7 @@ func emptyDatabase(t *testing.T, p *platform) {
 			t.Errorf("got the migration %+v in an empty database", s)
 		}
 	}
-	behind() // the table of versions exists now, but the role may not read it
+	behind() // the table of versions exists now, but the role is not allowed to read it
 	for _, step := range []string{"up", "status"} {
 		call(t, "", app, "migrate", step).fails(t, 1, "pingpost_owner")
 	}

@@ -8,8 +8,7 @@ import (
 	"github.com/pingpost/pingpost/models"
 )
 
-// TestWelcome checks the output with a public URL and a suspended partner: the commands use
-// the public URL and an approved partner.
+// TestWelcome checks that the printed commands use the public URL and the first approved partner.
 func TestWelcome(t *testing.T) {
 	t.Parallel()
 	r := ready{APIURL: "http://localhost:1", Partners: []devstack.Partner{

@@ -16,7 +16,7 @@ import (
 	"github.com/pingpost/pingpost/internal/config"
 )
 
-// If the log is not read, lines are dropped and counted, and requests do not wait. When it
+// While the log is not read, requests do not wait, and lines are dropped and counted. When the log
 // is read again, the buffered lines are complete and in order.
 func TestAccessLogDoesNotBlock(t *testing.T) {
 	t.Parallel()
@@ -38,7 +38,7 @@ func TestAccessLogDoesNotBlock(t *testing.T) {
 	}
 	lost := b.dropped.Load()
 	if lost < lines/2 {
-		t.Errorf("only %d of %d lines dropped, so the buffer is not bounded", lost, lines)
+		t.Errorf("only %d of %d lines dropped, so the buffer has no limit", lost, lines)
 	}
 	go func() {
 		b.Flush()
@@ -58,7 +58,7 @@ func TestAccessLogDoesNotBlock(t *testing.T) {
 	}
 }
 
-// fullDisk accepts room bytes and then fails like a full disk.
+// fullDisk accepts the first room bytes and then returns errors like a full disk.
 type fullDisk struct {
 	room    int
 	written bytes.Buffer
@@ -76,7 +76,7 @@ func (d *fullDisk) Write(p []byte) (int, error) {
 
 func TestLogLinesLostToAFullDiskAreCounted(t *testing.T) {
 	t.Parallel()
-	disk := &fullDisk{room: 25} // two lines and a half
+	disk := &fullDisk{room: 25} // two and a half lines
 	log, b := newLogger(config.Log{Level: "info", Format: "json"}, disk)
 	for range 5 {
 		b.Write([]byte("012345678\n"))

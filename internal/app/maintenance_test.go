@@ -10,7 +10,7 @@ import (
 	"time"
 )
 
-// A database that does not respond must not delay the other steps or the next hour's.
+// A database that does not respond must not delay the other steps for more than an hour.
 func TestRetentionStepTimesOut(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var log bytes.Buffer

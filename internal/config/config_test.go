@@ -82,8 +82,8 @@ func TestRedacted(t *testing.T) {
 	}
 }
 
-// The output of `config show` can be used as a file. Except for secrets, all values are the
-// same.
+// The output of `config show` can be used as a configuration file with the same values, except for
+// secrets.
 func TestRedactedReadsBack(t *testing.T) {
 	cfg := mustLoad(t, complete, "PINGPOST_DATABASE_URL="+databaseURL, "PINGPOST_PLATFORM_KEYS="+keyA+","+keyB,
 		"LEAD_VAULT_KEK="+keyC)
@@ -101,14 +101,14 @@ func TestUnsetSecretsShowAsEmpty(t *testing.T) {
 	}
 }
 
-// Each field of a section is bound to one key, and all are exported, because fmt would print
-// an unexported Secret.
-func TestEveryFieldIsBound(t *testing.T) {
+// Each field of a section has one key. All fields are exported, because fmt would print an
+// unexported Secret.
+func TestEveryFieldHasKey(t *testing.T) {
 	cfg := Defaults(Serve)
 	for _, p := range cfg.parts() {
 		section := reflect.TypeOf(p.values).Elem()
 		if bound := len(p.fields()); bound != section.NumField() {
-			t.Errorf("%s binds %d keys to %d fields", p.name, bound, section.NumField())
+			t.Errorf("%s has %d keys for %d fields", p.name, bound, section.NumField())
 		}
 		for field := range section.Fields() {
 			if !field.IsExported() {

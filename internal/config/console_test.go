@@ -22,7 +22,7 @@ func TestConsoleValidate(t *testing.T) {
 		"console.session_idle", "console.session_lifetime")
 }
 
-func TestConsoleKnowsTheRoles(t *testing.T) {
+func TestConsoleRolesMatchModels(t *testing.T) {
 	var roles []string
 	for _, r := range models.Roles {
 		roles = append(roles, string(r))

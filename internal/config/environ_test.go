@@ -80,7 +80,7 @@ func TestEnvironmentProblemsNameTheVariable(t *testing.T) {
 	)
 }
 
-func TestEveryKeyHasItsVariable(t *testing.T) {
+func TestEveryKeyHasVariable(t *testing.T) {
 	names := variables(Defaults(Serve).parts())
 	for name, path := range map[string]string{
 		"PINGPOST_DATABASE_URL":            "database.url",

@@ -6,8 +6,8 @@ import (
 	"testing"
 )
 
-// FuzzLoad loads any text as a configuration file. CANARY in the text is replaced by a
-// secret; the environment and all secret files also contain one.
+// FuzzLoad loads arbitrary text as a configuration file. CANARY in the text is replaced with a
+// secret. The environment and all secret files also contain one.
 func FuzzLoad(f *testing.F) {
 	for _, seed := range []string{
 		"", complete, "{}", "---\n...\n", "- 1", "http: &a\n  api_addr: *a\n", "log: {<<: {level: info}}",
@@ -41,7 +41,7 @@ func FuzzLoad(f *testing.F) {
 			}
 			prints := fmt.Sprintf("%+v %#v", *cfg, *cfg) + cfg.Redacted() + cfg.Warnings().Error()
 			if strings.Contains(prints, "c4nary") || strings.Contains(prints, keyA) {
-				t.Fatalf("the configuration prints a secret: %s", prints)
+				t.Fatalf("the printed configuration contains a secret: %s", prints)
 			}
 		}
 	})

@@ -22,15 +22,15 @@ func TestHTTPValidate(t *testing.T) {
 		{"names and IPv6", func(h *HTTP) {
 			h.APIAddr, h.AdminAddr, h.OpsAddr = "[::1]:80", "node-1.internal:8081", "localhost:65535"
 		}, nil},
-		{"one port, other addresses", func(h *HTTP) { h.APIAddr, h.AdminAddr = "192.0.2.1:80", "192.0.2.2:80" }, nil},
+		{"one port on two addresses", func(h *HTTP) { h.APIAddr, h.AdminAddr = "192.0.2.1:80", "192.0.2.2:80" }, nil},
 		{"port 0 three times", func(h *HTTP) { h.APIAddr, h.AdminAddr, h.OpsAddr = ":0", ":0", ":0" }, nil},
 		{"no port", func(h *HTTP) { h.APIAddr = "localhost" }, []string{"http.api_addr"}},
 		{"a named port", func(h *HTTP) { h.APIAddr = ":http" }, []string{"http.api_addr"}},
-		{"a port too high", func(h *HTTP) { h.OpsAddr = ":65536" }, []string{"http.ops_addr"}},
+		{"port too high", func(h *HTTP) { h.OpsAddr = ":65536" }, []string{"http.ops_addr"}},
 		{"no port after the colon", func(h *HTTP) { h.OpsAddr = "localhost:" }, []string{"http.ops_addr"}},
 		{"a URL as an address", func(h *HTTP) { h.AdminAddr = "http://localhost:80" }, []string{"http.admin_addr"}},
 		{"a long name", func(h *HTTP) { h.AdminAddr = strings.Repeat("a", 63) + ".internal:80" }, nil},
-		{"too long a name", func(h *HTTP) {
+		{"name too long", func(h *HTTP) {
 			h.AdminAddr = strings.Repeat("a", 64) + ".internal:80"
 		}, []string{"http.admin_addr"}},
 		{"a name with an empty label", func(h *HTTP) { h.AdminAddr = "a..b:80" }, []string{"http.admin_addr"}},
@@ -39,7 +39,7 @@ func TestHTTPValidate(t *testing.T) {
 			[]string{"http.admin_addr http.api_addr"}},
 		{"all addresses and one of them", func(h *HTTP) { h.OpsAddr = "127.0.0.1:8080" },
 			[]string{"http.ops_addr http.api_addr"}},
-		{"two names of loopback", func(h *HTTP) { h.AdminAddr = "localhost:8082" },
+		{"two names for loopback", func(h *HTTP) { h.AdminAddr = "localhost:8082" },
 			[]string{"http.ops_addr http.admin_addr"}},
 		{"one port in two notations", func(h *HTTP) { h.AdminAddr = "0.0.0.0:08080" },
 			[]string{"http.admin_addr http.api_addr"}},
@@ -54,7 +54,7 @@ func TestHTTPValidate(t *testing.T) {
 		{"no scheme", func(h *HTTP) { h.PublicURL = "leads.example.com" }, []string{"http.public_url"}},
 		{"another scheme", func(h *HTTP) { h.PublicURL = "ftp://leads.example.com" }, []string{"http.public_url"}},
 		{"no host", func(h *HTTP) { h.PublicURL = "https://:443" }, []string{"http.public_url"}},
-		{"a port too high in the origin", func(h *HTTP) {
+		{"port in the origin too high", func(h *HTTP) {
 			h.PublicURL = "https://leads.example.com:70000"
 		}, []string{"http.public_url"}},
 		{"not a URL", func(h *HTTP) { h.PublicURL = "https://leads .example.com" }, []string{"http.public_url"}},
@@ -65,7 +65,7 @@ func TestHTTPValidate(t *testing.T) {
 		{"a user", func(h *HTTP) { h.PublicURL = "https://user:pw@leads.example.com" }, []string{"http.public_url"}},
 
 		{"one proxy", func(h *HTTP) { h.TrustedProxies = []string{"192.0.2.7/32", "2001:db8::/64"} }, nil},
-		{"a proxy without length, one with host bits", func(h *HTTP) { h.TrustedProxies = []string{"192.0.2.7", "10.0.0.1/8"} },
+		{"proxies without a prefix length and with host bits", func(h *HTTP) { h.TrustedProxies = []string{"192.0.2.7", "10.0.0.1/8"} },
 			[]string{"http.trusted_proxies[0]", "http.trusted_proxies[1]"}},
 
 		{"times of zero", func(h *HTTP) {

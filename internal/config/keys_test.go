@@ -20,7 +20,7 @@ func TestKeysValidate(t *testing.T) {
 				"keys.platform_keys[0]", "keys.platform_keys[1]", "keys.platform_keys[2]",
 				"keys.platform_keys[3]", "keys.platform_keys[4]",
 			}},
-		{"a key three times", Keys{Platform: []Secret{keyA, keyB, keyA, keyA}}, []string{
+		{"duplicate keys", Keys{Platform: []Secret{keyA, keyB, keyA, keyA}}, []string{
 			"keys.platform_keys[2] keys.platform_keys[0]",
 			"keys.platform_keys[3] keys.platform_keys[0]",
 		}},
@@ -28,7 +28,7 @@ func TestKeysValidate(t *testing.T) {
 		{"one key for two purposes", Keys{Platform: []Secret{keyB, keyA}, Local: keyA},
 			[]string{"keys.local_kek keys.platform_keys[1]"}},
 		{"vault", Keys{Platform: []Secret{keyA}, Local: keyC, WriteWith: WrapperVault}, nil},
-		{"local without its key", Keys{Platform: []Secret{keyA}, WriteWith: WrapperLocal},
+		{"write_with without its key", Keys{Platform: []Secret{keyA}, WriteWith: WrapperLocal},
 			[]string{"keys.write_with keys.local_kek LEAD_VAULT_KEK"}},
 		{"another wrapper", Keys{Platform: []Secret{keyA}, WriteWith: "kms"}, []string{"keys.write_with"}},
 	} {
@@ -53,7 +53,7 @@ func TestDecodedKeys(t *testing.T) {
 	}
 }
 
-func TestWhichWrapperWrites(t *testing.T) {
+func TestWrapper(t *testing.T) {
 	there := Vault{Address: "https://vault.example.com"}
 	for _, c := range []struct {
 		keys  Keys

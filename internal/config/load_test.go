@@ -24,7 +24,7 @@ const (
 
 const databaseURL = "postgres://app:pw@localhost:5432/pingpost"
 
-// sufficient returns the settings that serve requires.
+// sufficient returns all settings that serve requires.
 func sufficient() []string {
 	return []string{
 		"PINGPOST_HTTP_API_ADDR=:8080",
@@ -37,7 +37,7 @@ func sufficient() []string {
 	}
 }
 
-// files is a file system: contents by name.
+// files is a file system, with the contents of files by name.
 type files map[string]string
 
 func (f files) read(name string) ([]byte, error) {
@@ -62,7 +62,7 @@ func mustLoad(t *testing.T, text string, environ ...string) *Config {
 	return cfg
 }
 
-// checkProblems compares the essence of the error's problems with want.
+// checkProblems compares the essence of an error's problems with want.
 func checkProblems(t *testing.T, err error, want ...string) {
 	t.Helper()
 	if diff := cmp.Diff(strings.Join(want, "\n"), essence(problemsOf(err))); diff != "" {
@@ -75,8 +75,8 @@ var (
 	urls  = regexp.MustCompile(`\b[a-z]+://\S+`)
 )
 
-// essence formats problems without prose, one per line: their place, and the settings in
-// their text.
+// essence formats problems without prose, one per line. Each line has the problem's origin and path,
+// and the settings that its text mentions.
 func essence(ps Problems) string {
 	lines := make([]string, len(ps))
 	for i, p := range ps {
@@ -144,7 +144,7 @@ keys:
 	}
 }
 
-func TestEnvironmentWinsOverFile(t *testing.T) {
+func TestEnvironmentOverridesFile(t *testing.T) {
 	cfg := mustLoad(t, `
 http:
   api_addr: ":1"
@@ -179,14 +179,14 @@ func TestSecretsFromFiles(t *testing.T) {
 		t.Fatal(err)
 	}
 	if cfg.Database.URL.Reveal() != databaseURL || cfg.Keys.Local.Reveal() != keyC {
-		t.Error("url or local_kek is not its file's trimmed content")
+		t.Error("url or local_kek is not the trimmed content of its file")
 	}
 	if got := cfg.Keys.PlatformKeys(); len(got) != 2 || string(got[1]) != strings.Repeat("B", 32) {
 		t.Errorf("got %d platform keys from the file, want 2", len(got))
 	}
 }
 
-// An unreadable key file is reported, but not also a missing key.
+// If a key file cannot be read, the key is not also reported as missing.
 func TestUnreadableKeyFileIsOneProblem(t *testing.T) {
 	const text = "keys: {local_kek_file: /run/kek, write_with: local}\n"
 	_, err := load(Source{File: "pingpost.yaml", Environ: sufficient()[:6]}, files{"pingpost.yaml": text}.read)
@@ -243,7 +243,7 @@ func TestNeedIgnoresOtherSections(t *testing.T) {
 	checkProblems(t, err, "pingpost.yaml:3: log.levle")
 }
 
-func TestDevGeneratesWhatIsMissing(t *testing.T) {
+func TestDevIgnoresMissingSettings(t *testing.T) {
 	cfg, err := Load(Source{Defaults: Dev, Environ: []string{"PINGPOST_KEYS_WRITE_WITH=local"}})
 	if err != nil {
 		t.Fatal(err)
@@ -265,7 +265,7 @@ func TestDevGeneratesWhatIsMissing(t *testing.T) {
 	checkProblems(t, err, "PINGPOST_DATABASE_URL: database.url")
 }
 
-func TestLoadReportsEverythingAtOnce(t *testing.T) {
+func TestLoadReportsAllProblems(t *testing.T) {
 	_, err := loadText("http:\n  api_adr: x\nlog:\n  format: xml\n", "PINGPOST_LOG_LEVEL=loud", "PINGPOST_LOG_LEVLE=info")
 	want := []string{
 		"PINGPOST_LOG_LEVLE PINGPOST_LOG_LEVEL",

@@ -14,11 +14,11 @@ import (
 	"go.yaml.in/yaml/v4"
 )
 
-func TestSecretRedactsItself(t *testing.T) {
+func TestSecretIsRedacted(t *testing.T) {
 	s := Secret("hunter2")
 	for _, verb := range strings.Fields("%v %+v %#v %s %q %x %X %d %t %c %U %10s %-10v %.2s %!") {
 		if got := fmt.Sprintf(verb, s); !strings.Contains(got, redacted) && verb != "%!" || strings.Contains(got, "hunter2") {
-			t.Errorf("%s prints %s", verb, got)
+			t.Errorf("%s printed %s", verb, got)
 		}
 	}
 	if got := fmt.Sprint(&s, []Secret{s}, struct{ S Secret }{s}); strings.Contains(got, "hunter2") {
@@ -32,9 +32,9 @@ func TestSecretRedactsItself(t *testing.T) {
 	}
 }
 
-// TestNothingPrintsASecret sets every secret to a canary, and searches for the canaries in
-// everything that prints a configuration.
-func TestNothingPrintsASecret(t *testing.T) {
+// TestPrintedConfigurationContainsNoSecrets sets every secret to a canary, prints the configuration
+// in every way, and searches the output for the canaries.
+func TestPrintedConfigurationContainsNoSecrets(t *testing.T) {
 	canaries := []string{"canary-pw", keyA, keyB, keyC, strings.Repeat("A", 8), "65 65 65", "41414141", "QUFBQUFB"}
 	cfg := mustLoad(t, "", append(sufficient()[:4],
 		"PINGPOST_DATABASE_URL=postgres://app:canary-pw@db.example.com/pingpost",
@@ -65,11 +65,11 @@ func TestNothingPrintsASecret(t *testing.T) {
 
 	for how, print := range prints {
 		if print == "" {
-			t.Errorf("%s prints nothing", how)
+			t.Errorf("%s printed nothing", how)
 		}
 		for _, canary := range canaries {
 			if strings.Contains(print, canary) {
-				t.Errorf("%s prints %s:\n%s", how, canary, print)
+				t.Errorf("%s printed %s:\n%s", how, canary, print)
 			}
 		}
 	}
@@ -79,8 +79,8 @@ func marshalled(b []byte, err error) string {
 	return strings.TrimSpace(string(b) + fmt.Sprint(errors.Join(err)))
 }
 
-// TestNoErrorRepeatsASecret uses a canary as every value and key.
-func TestNoErrorRepeatsASecret(t *testing.T) {
+// TestErrorsContainNoSecrets uses a canary for each value and each key.
+func TestErrorsContainNoSecrets(t *testing.T) {
 	const canary = "postgres://app:canary-pw@host/db"
 	for _, p := range Defaults(Serve).parts() {
 		for _, f := range p.fields() {

@@ -18,7 +18,7 @@ func TestVaultValidate(t *testing.T) {
 		vault Vault
 		want  []string
 	}{
-		{"none", defaultVault(), nil},
+		{"not configured", defaultVault(), nil},
 		{"AppRole", with(func(*Vault) {}), nil},
 		{"on this machine", with(func(v *Vault) { v.Address = "http://127.0.0.1:8200" }), nil},
 		{"Kubernetes", with(func(v *Vault) { v.Auth, v.Role, v.RoleID, v.SecretID = LoginKubernetes, "pingpost", "", "" }), nil},
@@ -29,7 +29,7 @@ func TestVaultValidate(t *testing.T) {
 		{"not an origin", with(func(v *Vault) { v.Address = "vault.example.com" }), []string{"vault.address"}},
 		{"no login", with(func(v *Vault) { v.RoleID, v.SecretID = "", "" }), []string{
 			"vault.role_id PINGPOST_VAULT_ROLE_ID", "vault.secret_id PINGPOST_VAULT_SECRET_ID"}},
-		{"another login", with(func(v *Vault) { v.Auth = "ldap" }), []string{"vault.auth"}},
+		{"unknown login method", with(func(v *Vault) { v.Auth = "ldap" }), []string{"vault.auth"}},
 		{"Kubernetes without a role", with(func(v *Vault) { v.Auth, v.JWTFile = LoginKubernetes, "" }), []string{
 			"vault.jwt_file PINGPOST_VAULT_JWT_FILE", "vault.role PINGPOST_VAULT_ROLE"}},
 		{"no token", with(func(v *Vault) { v.Auth = LoginToken }), []string{"vault.token PINGPOST_VAULT_TOKEN"}},
@@ -53,6 +53,6 @@ func TestLoginMount(t *testing.T) {
 		t.Errorf("%q", got)
 	}
 	if plainPath(strings.Repeat("a", 10)+"//b") || plainPath("") || plainPath("a..b") {
-		t.Error("an unsafe path is plain")
+		t.Error("plainPath accepted an unsafe path")
 	}
 }

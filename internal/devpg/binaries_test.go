@@ -80,7 +80,7 @@ func downloadFrom(t *testing.T, port int) search {
 	return s
 }
 
-func TestNoPostgresAndNoDownload(t *testing.T) {
+func TestDownloadFails(t *testing.T) {
 	port, err := freePort()
 	if err != nil {
 		t.Fatal(err)

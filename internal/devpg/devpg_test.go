@@ -24,7 +24,7 @@ func TestMain(m *testing.M) {
 	os.Exit(m.Run())
 }
 
-// newFolder returns the path of a new data folder that the unprivileged user can access. It
+// newFolder returns the path of a new data folder that the unprivileged user can access. That user
 // cannot access t.TempDir.
 func newFolder(t testing.TB) string {
 	t.Helper()
@@ -66,7 +66,7 @@ func wantError(t *testing.T, o Options, parts ...string) {
 	s, err := Start(t.Context(), o)
 	if err == nil {
 		mustStop(t, s)
-		t.Fatal("it started")
+		t.Fatal("Postgres started")
 	}
 	wantParts(t, err, parts...)
 }
@@ -117,7 +117,7 @@ func TestURLEscapes(t *testing.T) {
 	}
 }
 
-func TestSeveralAtOnce(t *testing.T) {
+func TestConcurrentServers(t *testing.T) {
 	const servers = 3
 	var wait sync.WaitGroup
 	started := make([]*Server, servers)
@@ -145,7 +145,7 @@ func TestSeveralAtOnce(t *testing.T) {
 		_ = c.Close(t.Context())
 	}
 	if len(ports) != servers {
-		t.Errorf("%d servers use %d ports", servers, len(ports))
+		t.Errorf("got %d ports for %d servers", len(ports), servers)
 	}
 	for i, s := range started {
 		if errs[i] != nil {

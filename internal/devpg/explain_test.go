@@ -7,9 +7,9 @@ import (
 	"testing"
 )
 
-// Another program takes the port after the supervisor has checked it. The error passes
-// through the pipe and is still a portTaken.
-func TestPortTakenLate(t *testing.T) {
+// If another program takes the port after the supervisor has checked it, the error is still a
+// portTaken after it was sent through the pipe.
+func TestPortTakenAfterCheck(t *testing.T) {
 	l := layout(newFolder(t))
 	if err := os.Mkdir(string(l), 0o700); err != nil {
 		t.Fatal(err)

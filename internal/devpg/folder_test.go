@@ -22,7 +22,7 @@ func stopped(t *testing.T) Options {
 	return o
 }
 
-func mustHoldData(t *testing.T, o Options) {
+func mustContainData(t *testing.T, o Options) {
 	t.Helper()
 	s := mustStart(t, o)
 	if got := show(t, s, "SELECT word FROM kept"); got != "found" {
@@ -49,9 +49,9 @@ func write(t *testing.T, path, content string) {
 	}
 }
 
-// A folder is damaged in several ways and repaired each time. A failed start must not change
-// its data.
-func TestFolderThatIsRejected(t *testing.T) {
+// The test damages a folder in several ways and repairs it each time. A failed start must not change
+// the data.
+func TestDamagedFolder(t *testing.T) {
 	o := stopped(t)
 	l := layout(o.DataDir)
 	version := filepath.Join(l.cluster(), "PG_VERSION")
@@ -82,11 +82,12 @@ func TestFolderThatIsRejected(t *testing.T) {
 			wantError(t, o, append(c.parts, o.DataDir)...)
 		})
 	}
-	mustHoldData(t, o)
+	mustContainData(t, o)
 	t.Run("incomplete", func(t *testing.T) { testIncomplete(t, o) })
 }
 
-// An interrupted first start left an incomplete cluster and the marker.
+// testIncomplete starts in a folder that an interrupted first start left with the marker and an
+// incomplete cluster.
 func testIncomplete(t *testing.T, o Options) {
 	l := layout(o.DataDir)
 	write(t, l.initialising(), "")
@@ -100,13 +101,13 @@ func testIncomplete(t *testing.T, o Options) {
 	}
 }
 
-func TestFolderThatIsAFile(t *testing.T) {
+func TestDataFolderIsFile(t *testing.T) {
 	path := newFolder(t)
 	write(t, path, "")
 	wantError(t, Options{DataDir: path}, path)
 }
 
-// A folder behind a link that does not exist yet, with a path that is too long for a socket.
+// The data folder is behind a link, does not exist yet, and has a path that is too long for a socket.
 func TestLongPathBehindLink(t *testing.T) {
 	real := newFolder(t)
 	link := real + "-link"

@@ -11,10 +11,10 @@ import (
 
 func TestAlive(t *testing.T) {
 	if !alive(os.Getpid()) || !alive(1) {
-		t.Error("a running process is not alive")
+		t.Error("alive returned false for a running process")
 	}
 	if alive(0) || alive(-1) {
-		t.Error("a missing process is alive")
+		t.Error("alive returned true for a missing process")
 	}
 	cmd := exec.Command("true")
 	if err := cmd.Start(); err != nil {
@@ -22,13 +22,13 @@ func TestAlive(t *testing.T) {
 	}
 	// It is a zombie until Wait is called.
 	if runtime.GOOS == "linux" && !waitFor(time.Minute, func() bool { return !alive(cmd.Process.Pid) }) {
-		t.Error("a zombie is alive")
+		t.Error("alive returned true for a zombie")
 	}
 	if err := cmd.Wait(); err != nil {
 		t.Fatal(err)
 	}
 	if alive(cmd.Process.Pid) {
-		t.Error("a process that has ended is alive")
+		t.Error("alive returned true for a process that has ended")
 	}
 }
 

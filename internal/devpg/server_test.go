@@ -100,7 +100,7 @@ func testModes(t *testing.T, folder string) {
 	}
 }
 
-// The processes of Postgres and its supervisor do not show secrets to other users.
+// Other users cannot see secrets in the processes of Postgres and its supervisor.
 func testSecrets(t *testing.T, s *Server, l layout) {
 	password, err := l.passwordFor(oldest)
 	if err != nil || len(password) < 20 {
@@ -128,7 +128,7 @@ func testSecrets(t *testing.T, s *Server, l layout) {
 	}
 }
 
-// Signals do not stop the supervisor, because its caller decides when it stops.
+// Signals do not stop the supervisor, because the caller decides when it stops.
 func testSignals(t *testing.T, s *Server) {
 	pid := s.supervisor.cmd.Process.Pid
 	if group, err := syscall.Getpgid(pid); err != nil || group != pid {
@@ -145,7 +145,7 @@ func testSignals(t *testing.T, s *Server) {
 func testFolderInUse(t *testing.T, s *Server, o Options) {
 	o.Port = 0
 	wantError(t, o, o.DataDir, fmt.Sprintf("process %d", os.Getpid()), "--data-dir")
-	// A start that fails must not remove the folder.
+	// A failed start must not remove the folder.
 	o.Temporary = true
 	wantError(t, o, o.DataDir)
 	execute(t, s, "SELECT 1")

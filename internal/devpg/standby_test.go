@@ -22,7 +22,7 @@ func TestStandby(t *testing.T) {
 		return n
 	}
 	if !waitFor(10*time.Second, func() bool { return has() == 1 }) {
-		t.Error("the standby does not replicate")
+		t.Error("the standby did not replicate the commit")
 	}
 	if _, err := connect(t, standby).Exec(t.Context(), "INSERT INTO kept VALUES (2)"); err == nil {
 		t.Error("a standby accepted a write")

@@ -13,8 +13,8 @@ import (
 	"time"
 )
 
-// parentMarker is an environment variable with options. With it, a copy of the test binary
-// starts Postgres, prints a parentReport, and waits to be killed.
+// parentMarker is an environment variable that contains options. If it is set, a copy of the test
+// binary starts Postgres with these options, prints a parentReport, and waits to be killed.
 const parentMarker = "DEVPG_TEST_PARENT"
 
 type parentReport struct {
@@ -37,7 +37,7 @@ func runParent() {
 	select {}
 }
 
-// startParent runs a program that starts Postgres, for the test to kill.
+// startParent runs a program that starts Postgres and that the test can kill.
 func startParent(t *testing.T, o Options) (*exec.Cmd, parentReport) {
 	t.Helper()
 	program, err := os.Executable()
@@ -110,7 +110,7 @@ func TestKilledProcesses(t *testing.T) {
 		kill func(*testing.T, Options)
 	}{
 		{"parent", testKilledParent},
-		{"parent, started again at once", testKilledParentAndAgain},
+		{"parent, with an immediate restart", testKilledParentAndAgain},
 		{"supervisor", testKilledSupervisor},
 		{"postgres", testKilledPostgres},
 		{"parent and supervisor", testOrphan},
@@ -118,7 +118,7 @@ func TestKilledProcesses(t *testing.T) {
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			c.kill(t, o)
-			mustHoldData(t, o)
+			mustContainData(t, o)
 		})
 	}
 }
@@ -134,7 +134,7 @@ func testKilledParent(t *testing.T, o Options) {
 	mustEnd(t, report.Supervisor, "the supervisor")
 }
 
-// A start right after the parent was killed waits for its supervisor to stop Postgres.
+// A start right after the parent was killed waits until the old supervisor has stopped Postgres.
 func testKilledParentAndAgain(t *testing.T, o Options) {
 	parent, _ := startParent(t, o)
 	kill(t, parent)
@@ -177,12 +177,12 @@ func testOrphan(t *testing.T, o Options) {
 	if !alive(orphan) {
 		t.Fatal("Postgres is not running")
 	}
-	mustHoldData(t, o)
+	mustContainData(t, o)
 	mustEnd(t, orphan, "the orphan")
 }
 
-// After a restart of a container, the id in the pid file may belong to another program, which
-// must not be killed and must not keep Postgres from starting.
+// After a container was restarted, the id in the pid file may belong to another program. The program
+// must not be killed, and must not prevent Postgres from starting.
 func testReusedProcessID(t *testing.T, o Options) {
 	bystander := exec.Command("sleep", "600")
 	bystander.SysProcAttr = &syscall.SysProcAttr{}
@@ -199,20 +199,20 @@ func testReusedProcessID(t *testing.T, o Options) {
 	t.Cleanup(func() { kill(t, bystander) })
 	l := layout(o.DataDir)
 	write(t, l.postmasterFile(), fmt.Sprintf("%d\n%s\n", bystander.Process.Pid, l.cluster()))
-	mustHoldData(t, o)
+	mustContainData(t, o)
 	if !alive(bystander.Process.Pid) {
 		t.Error("another program was killed")
 	}
 }
 
-func TestKilledParentTakesTemporaryFolderWithIt(t *testing.T) {
+func TestTemporaryFolderIsRemovedWhenParentIsKilled(t *testing.T) {
 	o := Options{DataDir: newFolder(t), Temporary: true}
 	parent, report := startParent(t, o)
 	kill(t, parent)
 	mustEnd(t, report.Supervisor, "the supervisor")
 	// The parent folder belongs to root, so only the contents can be removed.
 	if entries, err := os.ReadDir(o.DataDir); err == nil && len(entries) > 0 {
-		t.Errorf("not removed: %v", entries)
+		t.Errorf("the folder still contains %v", entries)
 	}
 }
 

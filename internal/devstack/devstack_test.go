@@ -38,8 +38,8 @@ func newFolder(t *testing.T) string {
 	return dir
 }
 
-// run starts a stack, creates the demo partners, calls work, and stops the stack. Its error
-// is that of creating the partners.
+// run starts a stack, creates the demo partners, calls work, and stops the stack. It returns the
+// error from creating the partners.
 func run(t *testing.T, dir string, work func(*Stack, *partners.Service, []Partner)) error {
 	t.Helper()
 	s, err := Start(t.Context(), Options{DataDir: dir})
@@ -78,8 +78,8 @@ func run(t *testing.T, dir string, work func(*Stack, *partners.Service, []Partne
 	return err
 }
 
-// TestFolderIsReused starts several times in one folder. An operator's changes must be
-// preserved, and a revoked secret must be replaced.
+// TestFolderIsReused starts several times with one folder. Each start must keep an operator's
+// changes, and must replace a revoked secret.
 func TestFolderIsReused(t *testing.T) {
 	dir := newFolder(t)
 	const suspended, revoked, interrupted = 0, 1, 2
@@ -172,8 +172,8 @@ func portTaken(t *testing.T, dir string) {
 	}
 }
 
-// anotherPlatformKey starts with a valid key that is not the folder's. The start must fail,
-// because the folder's key cannot open what this key seals.
+// anotherPlatformKey starts with a valid key that is not the folder's. The start must fail, because
+// this key cannot decrypt the existing secrets.
 func anotherPlatformKey(t *testing.T, dir string) {
 	path := filepath.Join(dir, keysFile)
 	before, err := os.ReadFile(path)
@@ -188,7 +188,7 @@ func anotherPlatformKey(t *testing.T, dir string) {
 	if err := writeJSON(path, k); err != nil {
 		t.Fatal(err)
 	}
-	err = run(t, dir, func(*Stack, *partners.Service, []Partner) { t.Error("it started") })
+	err = run(t, dir, func(*Stack, *partners.Service, []Partner) { t.Error("the stack started") })
 	if err == nil {
 		t.Fatal("no error")
 	}

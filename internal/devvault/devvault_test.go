@@ -15,8 +15,8 @@ import (
 	"time"
 )
 
-// owner is an environment variable. With it, a copy of this test binary starts a Vault,
-// prints its process id, and waits to be killed.
+// owner is an environment variable. If it is set, a copy of this test binary starts a Vault, prints
+// its process id, and waits to be killed.
 const owner = "PINGPOST_TEST_VAULT_OWNER"
 
 func TestMain(m *testing.M) {
@@ -100,7 +100,7 @@ func TestStartProvisionStop(t *testing.T) {
 	}
 	<-s.Ended()
 	if _, err := root.Sys().HealthWithContext(t.Context()); err == nil {
-		t.Error("it still responds after Stop")
+		t.Error("the server still responds after Stop")
 	}
 	if err := s.Stop(); err != nil {
 		t.Errorf("second Stop: %v", err)
@@ -116,7 +116,7 @@ func TestStartFails(t *testing.T) {
 	}
 }
 
-// A Vault ends when the process that started it is killed.
+// A Vault ends if the process that started it is killed.
 func TestVaultEndsWithItsOwner(t *testing.T) {
 	t.Parallel()
 	program, self := find(t), exec.Command(os.Args[0])
@@ -152,7 +152,7 @@ func TestVaultEndsWithItsOwner(t *testing.T) {
 	}
 }
 
-// gone reports whether a process has ended. A zombie has.
+// gone reports whether a process has ended. A zombie counts as ended.
 func gone(pid int) bool {
 	if err := syscall.Kill(pid, 0); errors.Is(err, syscall.ESRCH) {
 		return true

@@ -43,7 +43,7 @@ func TestAmbiguousBySQLSTATE(t *testing.T) {
 	}
 }
 
-func TestAmbiguousWithoutTheServersWord(t *testing.T) {
+func TestAmbiguousWithoutServerError(t *testing.T) {
 	for _, c := range []struct {
 		err  error
 		want bool
@@ -61,19 +61,19 @@ func TestAmbiguousWithoutTheServersWord(t *testing.T) {
 	}
 }
 
-// What really happens to a statement, and whether it may have been committed.
-func TestAmbiguousForReal(t *testing.T) {
+// The test interrupts statements on a real server.
+func TestAmbiguousWithServer(t *testing.T) {
 	d, proxy := testkit.NewDatabaseBehind(t)
 	exec := func(ctx context.Context, sql string, args ...any) error {
 		_, err := d.Pool.Exec(ctx, sql, args...)
 		return err
 	}
-	// disturb runs a statement and interrupts it. Statements have names, because the
-	// server continues to sleep after the caller has gone.
-	disturb := func(ctx context.Context, name string, do func(), args ...any) error {
+	// interrupt runs a statement and calls do while it runs. Statements have names, because
+	// the server continues to run them after the caller has disconnected.
+	interrupt := func(ctx context.Context, name string, do func(), args ...any) error {
 		ended := make(chan error, 1)
 		go func() { ended <- exec(ctx, `SELECT pg_sleep(60) AS `+name, args...) }()
-		testkit.Eventually(t, within, "the statement is at work", func() bool {
+		testkit.Eventually(t, within, "the statement is running", func() bool {
 			return testkit.Value[bool](t, d,
 				`SELECT EXISTS (SELECT FROM pg_stat_activity WHERE query LIKE '%AS '||$1 AND wait_event = 'PgSleep')`,
 				name)
@@ -95,47 +95,47 @@ func TestAmbiguousForReal(t *testing.T) {
 			return exec(t.Context(), insertPartner, uuid.New(), "Wrong Slug", "", "required", "")
 		}},
 		{"the backend was killed", true, func() error {
-			return disturb(t.Context(), "killed", func() {
+			return interrupt(t.Context(), "killed", func() {
 				d.Exec(t,
 					`SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE query LIKE '%AS killed' AND pid <> pg_backend_pid()`)
 			})
 		}},
 		{"the statement was cancelled", true, func() error {
-			return disturb(t.Context(), "cancelled", func() {
+			return interrupt(t.Context(), "cancelled", func() {
 				d.Exec(t,
 					`SELECT pg_cancel_backend(pid) FROM pg_stat_activity WHERE query LIKE '%AS cancelled' AND pid <> pg_backend_pid()`)
 			})
 		}},
-		{"the caller gave up", true, func() error { return disturb(bounded, "given_up", cancel) }},
-		{"the network went", true, func() error { return disturb(t.Context(), "cut_off", proxy.Down) }},
-		{"the network went under a prepared statement", true, func() error {
+		{"the context was cancelled", true, func() error { return interrupt(bounded, "given_up", cancel) }},
+		{"the connection was cut", true, func() error { return interrupt(t.Context(), "cut_off", proxy.Down) }},
+		{"the connection of a prepared statement was cut", true, func() error {
 			proxy.Up()
-			return disturb(t.Context(), "prepared", proxy.Down, pgx.QueryExecModeCacheStatement)
+			return interrupt(t.Context(), "prepared", proxy.Down, pgx.QueryExecModeCacheStatement)
 		}},
-		{"the network is away", false, func() error { return exec(t.Context(), `SELECT 1`) }},
-		{"the network is back, a constraint rejects", false, func() error {
+		{"the network is down", false, func() error { return exec(t.Context(), `SELECT 1`) }},
+		{"rejected by a constraint after the network is up again", false, func() error {
 			proxy.Up()
 			return exec(t.Context(), insertPartner, uuid.New(), "Wrong Slug", "", "required", "")
 		}},
-		{"the answer was lost", true, func() error {
+		{"the response was lost", true, func() error {
 			proxy.DropResponse("INSERT 0 1", nil)
 			return exec(t.Context(), insertPartner, uuid.New(), "a-partner", "A partner", "required", "")
 		}},
-		{"what was committed is found", false, func() error {
+		{"the lost response was for a commit", false, func() error {
 			return exec(t.Context(), insertPartner, uuid.New(), "a-partner", "A partner", "required", "")
 		}},
 		{"no server listening", false, func() error { return connectTo(t, "postgres://127.0.0.1:1/none?sslmode=disable") }},
 	} {
 		err := c.err()
 		if err == nil {
-			t.Errorf("%s: there was no error", c.name)
+			t.Errorf("%s: got no error", c.name)
 			continue
 		}
 		if got := postgres.Ambiguous(err); got != c.want {
 			t.Errorf("%s: %t, want %t (%v)", c.name, got, c.want, err)
 		}
 		if strings.Contains(every(postgres.Translate(err)), "pg_sleep") {
-			t.Errorf("%s: the statement comes out", c.name)
+			t.Errorf("%s: the error contains the statement", c.name)
 		}
 	}
 }

@@ -22,8 +22,8 @@ import (
 // canary stands for any value in a statement, such as an email address or a secret.
 const canary = "canary-5f1c09aa"
 
-// every formats an error, and each error that it wraps, in every way in which a log or an
-// answer may print it.
+// every formats an error, and each error that it wraps, in every way in which a log or a response
+// may contain it.
 func every(err error) string {
 	var text bytes.Buffer
 	log := slog.New(slog.NewJSONHandler(&text, nil))
@@ -95,8 +95,8 @@ func connectTo(t *testing.T, url string) error {
 	return err
 }
 
-// A violation gets its constraint's error, in a statement and in a transaction. Other errors
-// do not.
+// A violation returns the error of its constraint, in a single statement and in a transaction. Other
+// errors are not replaced.
 func TestConstraintsTranslate(t *testing.T) {
 	d := testkit.NewDatabase(t)
 	addPartner(t, d.DB, "a-partner")
@@ -148,12 +148,12 @@ func TestConstraintsTranslate(t *testing.T) {
 
 // A violation without an error is a bug in the service. It keeps its SQLSTATE, table and
 // constraint for the log.
-func TestTranslateKeepsWhatTheLogNeeds(t *testing.T) {
+func TestTranslateKeepsDetailsForLog(t *testing.T) {
 	d := testkit.NewDatabase(t)
 	_, err := d.Pool.Exec(t.Context(), insertAccount, uuid.New(), "an-account", "An account", true)
 	err = postgres.Translate(err)
 	if apperr.As(err) != nil {
-		t.Errorf("%v is an apperr, which would be shown to a partner or an operator", err)
+		t.Errorf("%v is an apperr, which partners and operators would see", err)
 	}
 	if want := `database: SQLSTATE 23503 (table "accounts", constraint "accounts_partner_fkey")`; err == nil ||
 		err.Error() != want {
@@ -161,7 +161,7 @@ func TestTranslateKeepsWhatTheLogNeeds(t *testing.T) {
 	}
 }
 
-func TestTranslatePassesOn(t *testing.T) {
+func TestTranslateKeepsKnownErrors(t *testing.T) {
 	if err := postgres.Translate(nil); err != nil {
 		t.Errorf("Translate(nil) = %v", err)
 	}
@@ -214,8 +214,8 @@ func TestTemporary(t *testing.T) {
 	}
 }
 
-// IsInvalidData is true only for errors in a statement's values. Another statement may succeed
-// then, but not if the server or the service is in the wrong state.
+// IsInvalidData returns true only for errors in a statement's values. After such an error, another
+// statement can succeed. After other errors it may not.
 func TestRejected(t *testing.T) {
 	for state, want := range map[string]bool{
 		"23505": true, "23514": true, "23502": true, "22001": true, "22021": true,

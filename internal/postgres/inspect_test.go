@@ -34,7 +34,7 @@ func TestInspect(t *testing.T) {
 	}
 }
 
-// Inspect detects every way in which a role can undo what its grants forbid.
+// Inspect detects every role that can bypass its grants.
 func TestInspectFindsTheOwner(t *testing.T) {
 	d := testkit.NewDatabaseURLs(t)
 	owns := func(url string) bool {
@@ -66,7 +66,7 @@ func TestInspectFindsTheOwner(t *testing.T) {
 	}
 }
 
-func TestSchemaThatIsBehind(t *testing.T) {
+func TestOutdatedSchema(t *testing.T) {
 	d := testkit.NewEmptyDatabase(t)
 	db := openOwner(t, d)
 	owner, err := postgres.OpenOwner(d.OwnerURL, within)

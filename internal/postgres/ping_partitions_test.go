@@ -9,7 +9,7 @@ import (
 	"github.com/pingpost/pingpost/internal/testkit"
 )
 
-// The partitions start the day before, for requests around midnight.
+// The first partition is for the day before, for requests around midnight.
 func TestPingPartitions(t *testing.T) {
 	d := testkit.NewDatabase(t)
 	newYear := time.Date(2025, 1, 1, 0, 0, 0, 0, time.UTC)
@@ -27,8 +27,8 @@ func TestPingPartitions(t *testing.T) {
 	}
 }
 
-// Dropping a partition that a long transaction reads does not delay new pings. It succeeds
-// when that transaction has ended.
+// Dropping a partition that a long transaction reads does not delay new pings. The partition is
+// dropped after the transaction has ended.
 func TestDropPingPartitionsDoesNotDelayPings(t *testing.T) {
 	t.Parallel()
 	d := testkit.NewDatabase(t)

@@ -28,7 +28,7 @@ func TestOpenDoesNotConnect(t *testing.T) {
 	}
 }
 
-func TestAWrongURLIsNotRepeated(t *testing.T) {
+func TestInvalidURLIsNotRepeated(t *testing.T) {
 	for _, url := range []string{"postgres://someone:" + canary + "@host:port/name", "://" + canary, "host=" + canary + " port=none"} {
 		_, err := postgres.Open(t.Context(), postgres.Options{URL: url})
 		if err == nil || strings.Contains(every(err), canary) ||
@@ -43,7 +43,7 @@ func TestAWrongURLIsNotRepeated(t *testing.T) {
 	}
 }
 
-func TestSessionsAreSetUp(t *testing.T) {
+func TestSessionSettings(t *testing.T) {
 	d := testkit.NewDatabaseURLs(t)
 	for url, name := range map[string]string{d.AppURL: "pingpost", d.AppURL + "&application_name=node-7": "node-7"} {
 		db, err := postgres.Open(t.Context(), postgres.Options{
@@ -125,7 +125,7 @@ func TestGORMLogsNothing(t *testing.T) {
 	}
 }
 
-func TestCloseEndsEveryConnection(t *testing.T) {
+func TestCloseClosesAllConnections(t *testing.T) {
 	d := testkit.NewDatabaseURLs(t)
 	db, err := postgres.Open(t.Context(), postgres.Options{
 		URL:            d.AppURL + "&application_name=to-be-closed",

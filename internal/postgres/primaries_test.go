@@ -42,7 +42,7 @@ func openWith(t *testing.T, url string, seen []postgres.Timeline) *postgres.DB {
 	return db
 }
 
-func TestThePoolStaysOnTheNewestPrimary(t *testing.T) {
+func TestPoolStaysOnNewestPrimary(t *testing.T) {
 	old := testkit.NewServer(t)
 	was := old.NewDatabase(t)
 	standby := old.Standby(t)
@@ -95,7 +95,7 @@ func TestThePoolStaysOnTheNewestPrimary(t *testing.T) {
 		t.Errorf("a new pool connected to port %d, want %d", got, standby.Port())
 	}
 
-	// Known timelines also apply to a pool that can only reach the old primary.
+	// A pool that can only reach the old primary rejects it if it knows the newer timeline.
 	seen := db.Timelines()
 	if len(seen) != 1 || seen[0].System != before[0].System || seen[0].ID != 2 {
 		t.Fatalf("got timelines %v, want the second timeline of the same cluster", seen)

@@ -56,7 +56,7 @@ func TestFile(t *testing.T) {
 }
 
 // A changed or truncated file is rejected.
-func TestAChangedFileIsNotRead(t *testing.T) {
+func TestChangedFileIsRejected(t *testing.T) {
 	f := fileIn(t, 1)
 	if err := f.Write([]byte("the value")); err != nil {
 		t.Fatal(err)
@@ -83,7 +83,7 @@ func TestAChangedFileIsNotRead(t *testing.T) {
 }
 
 // Two nodes may share a file. Each read returns a complete value from one of them.
-func TestAFileOfTwoNodes(t *testing.T) {
+func TestFileSharedByTwoNodes(t *testing.T) {
 	f := fileIn(t, 1)
 	value := func(of int) []byte { return bytes.Repeat([]byte(fmt.Sprint(of)), 100_000) }
 	if err := f.Write(value(0)); err != nil {

@@ -19,11 +19,10 @@ func TestMain(m *testing.M) { testkit.Main(m) }
 // soon is the delay that the package documents, with a margin for a busy machine.
 const soon = time.Second
 
-// names is a snapshot of the names of the partners and rate cards, reloaded whenever one of
-// them changes.
+// names is the value of a snapshot in these tests.
 type names struct{ first string }
 
-// follower is a holder of names whose loading can be made to fail.
+// follower is a holder of names. Tests can make loading fail.
 type follower struct {
 	*snapshot.Holder[names]
 	loads   atomic.Int64
@@ -81,8 +80,8 @@ func watch(t *testing.T) *watched {
 	return w
 }
 
-// listening waits for a LISTEN connection other than the given one and returns its process
-// id.
+// listening waits for a LISTEN connection with another process id than the given one, and returns
+// the id.
 func (w *watched) listening(t *testing.T, other int) (pid int) {
 	t.Helper()
 	testkit.Eventually(t, 10*time.Second, "a connection listens", func() bool {

@@ -18,8 +18,8 @@ import (
 	"github.com/pingpost/pingpost/internal/testkit"
 )
 
-// Each change is made as soon as the previous one was seen. With polling alone, each would
-// take up to half a second.
+// The test makes each change as soon as it has seen the previous one. With polling alone, each change
+// would take up to half a second.
 func TestChangesAreSeenAtOnce(t *testing.T) {
 	w := watch(t)
 	w.listening(t, 0)
@@ -35,7 +35,7 @@ func TestChangesAreSeenAtOnce(t *testing.T) {
 	}
 }
 
-// Without a NOTIFY the version is still polled.
+// Changes are also found by polling the version.
 func TestChangesAreSeenWithoutNotifications(t *testing.T) {
 	w := watch(t)
 	w.listening(t, 0)
@@ -60,7 +60,7 @@ func TestChangesAreSeenWhenTheListenerIsKilled(t *testing.T) {
 
 // The last value stays in use while the database is unavailable. The loss and the recovery
 // are logged once each.
-func TestTheDatabaseGoesAndComesBack(t *testing.T) {
+func TestDatabaseOutage(t *testing.T) {
 	const gone, back = "cannot refresh snapshots", "snapshots can be refreshed again"
 	w := watch(t)
 	pid := w.listening(t, 0)
@@ -68,7 +68,7 @@ func TestTheDatabaseGoesAndComesBack(t *testing.T) {
 	w.rename(t, "changed during the outage")
 	testkit.Eventually(t, 5*time.Second, "the loss is logged", func() bool { return w.log.Count(gone) == 1 })
 	if got := w.directory.Get().first; got != "House" {
-		t.Errorf("without its database the snapshot contains %s", got)
+		t.Errorf("the snapshot contains %s while the database is unavailable", got)
 	}
 	w.proxy.Up()
 	w.sees(t, "changed during the outage")
@@ -81,7 +81,7 @@ func TestTheDatabaseGoesAndComesBack(t *testing.T) {
 }
 
 // Unchanged values are not reloaded.
-func TestOnlyWhatChangedIsLoaded(t *testing.T) {
+func TestUnchangedValuesAreNotReloaded(t *testing.T) {
 	w := watch(t)
 	w.db.Exec(t,
 		`INSERT INTO rate_cards (id, version, state, author, note, created_at, updated_at, effective_at) VALUES (gen_random_uuid(), 1, 'published', 'someone', 'a note', now(), now(), now())`)
@@ -95,9 +95,9 @@ func TestOnlyWhatChangedIsLoaded(t *testing.T) {
 	}
 }
 
-// A value that cannot be loaded stays as it is and is tried again. It does not delay the
-// others: a broken directory must not block new prices.
-func TestOneThatFailsDoesNotHoldUpTheOthers(t *testing.T) {
+// If a value cannot be loaded, the old one stays in use and loading is retried. The other values are
+// still loaded. For example, a broken directory must not block new prices.
+func TestFailedLoadDoesNotDelayOthers(t *testing.T) {
 	w := watch(t)
 	w.directory.failing.Store(true)
 	w.rename(t, "not loaded")
@@ -133,8 +133,8 @@ func TestLoadReportsFailures(t *testing.T) {
 	}
 }
 
-// Readers take no lock. The race detector checks the swap.
-func TestReadersWhileItChanges(t *testing.T) {
+// Readers need no lock. The race detector checks this.
+func TestConcurrentReads(t *testing.T) {
 	w := watch(t)
 	done, stop := context.WithCancel(t.Context())
 	var readers sync.WaitGroup
@@ -155,8 +155,8 @@ func TestReadersWhileItChanges(t *testing.T) {
 	w.sees(t, "one")
 }
 
-// Run leaves no goroutine or connection behind, whatever it is doing when ctx ends.
-func TestRunEndsEverything(t *testing.T) {
+// Run leaves no goroutine or connection behind, regardless of what it is doing when ctx ends.
+func TestRunLeavesNothingRunning(t *testing.T) {
 	testkit.Postgres(t) // start it first: its goroutines are not the watcher's
 	before := goleak.IgnoreCurrent()
 	for name, meanwhile := range map[string]func(*testing.T, *watched){
