@@ -44,7 +44,7 @@ func draftFlag(c *cobra.Command) *string {
 func pricingSet() *cobra.Command {
 	c := &cobra.Command{
 		Use:   "set",
-		Short: "Set an industry's base price in a country, in a draft or effective immediately",
+		Short: "Set an industry's base price in a country, in a draft or with immediate effect",
 		Args:  noArgs,
 	}
 	flags, cell := newDBFlags(c), cellVar(c)

@@ -156,7 +156,8 @@ func secretRetire() *cobra.Command {
 	}
 	flags := newDBFlags(c)
 	in := overlap(-1)
-	c.Flags().Var(&in, "in", "how long the secret stays valid, a `TIME` such as 36h or 3d, at most 30 days; 0s expires it now")
+	c.Flags().Var(&in, "in", "how long the secret stays valid, a `TIME` such as 36h or 3d, at most 30 days; with 0s it expires now")
+	c.Flags().Lookup("in").DefValue = "" // the flag is required
 	c.RunE = func(c *cobra.Command, args []string) error {
 		if in < 0 {
 			return usageError{errors.New("--in is required: how long the secret stays valid, such as 36h, 3d or 0s")}
