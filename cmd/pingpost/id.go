@@ -34,7 +34,7 @@ func idCommand() *cobra.Command {
 			}
 		}
 		fmt.Fprintf(c.ErrOrStderr(),
-			"A UUID does not show its type, so this is the ID of a lead. IDs of other types have the same characters after %s.\n",
+			"A UUID does not show its type, so the output assumes a lead. IDs of other types have the same characters after %s.\n",
 			strings.Join(others, " "))
 		_, err = fmt.Fprintf(c.OutOrStdout(), "%s  %s\n", id.Format(id.Lead, u), u)
 		return err

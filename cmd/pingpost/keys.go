@@ -43,7 +43,7 @@ type keyServices struct {
 }
 
 // withKeys opens the database and the configured keys and passes them to use. With
-// --data-dir, these are dev's keys, and dev's Vault with the login of role.
+// --data-dir, it uses dev's keys, and logs in to dev's Vault as role.
 func withKeys(c *cobra.Command, r *dbFlags, role string, use func(*keyServices) error) error {
 	cfg, running, err := r.load(config.SectionDatabase, config.SectionKeys, config.SectionVault)
 	if err != nil {

@@ -108,7 +108,7 @@ func staffCreate() *cobra.Command {
 			}
 			if *fromStdin {
 				if _, err := p.staff.Accept(c.Context(), audit.Operator, invited.Token, password); err != nil {
-					return fmt.Errorf("%w The user was invited but has no password. An administrator can send a new invitation.", err)
+					return fmt.Errorf("%w The user was invited but has no password. An administrator can send a new invitation", err)
 				}
 			}
 			found, err := p.staff.Find(c.Context(), invited.Email)

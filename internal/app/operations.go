@@ -86,7 +86,7 @@ func profile(w http.ResponseWriter, r *http.Request) {
 const stateOK = "ok"
 
 // pingChecks returns the results of the checks for pings by name. A result is "ok" or the
-// problem. The data of single partners is not checked, because a problem with one partner
+// problem. The data of individual partners is not checked, because a problem with one partner
 // must not affect the others.
 func (a *App) pingChecks() map[string]string {
 	states := map[string]string{"rate_card": stateOK, "directory": stateOK}

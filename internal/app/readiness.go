@@ -11,7 +11,7 @@ import (
 
 const (
 	readinessEvery = 2 * time.Second
-	// commitTimeout limits a trial commit. Posts wait for their commits as long as this.
+	// commitTimeout limits a trial commit. Posts do not wait longer for their commits.
 	commitTimeout = 3 * time.Second
 
 	stateUnknown = "unknown"

@@ -12,8 +12,8 @@ import (
 )
 
 const (
-	// pingTimeout limits the wait for the database when a node starts. After it, pings are
-	// answered from the snapshot.
+	// pingTimeout limits the wait for the database when a node starts. After this time, the
+	// node answers pings from the snapshot.
 	pingTimeout = 5 * time.Second
 	loadEvery   = time.Second
 	// firstCountTimeout limits the first count of leads for daily caps. The count usually

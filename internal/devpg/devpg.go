@@ -42,8 +42,8 @@ type Options struct {
 	Port int
 	// Prefer is the port to use if Port is 0 and this port is free; 0 for any.
 	Prefer int
-	// Durable preserves commits if the machine crashes. Tests do not set it, because Postgres
-	// is then several times faster.
+	// Durable preserves commits if the machine crashes. Without it, Postgres is several times
+	// faster, which is useful for tests.
 	Durable bool
 	// Temporary removes DataDir when Postgres has stopped, even if the caller was killed.
 	// If the parent folder is not writable, only the contents are removed.

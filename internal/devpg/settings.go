@@ -33,8 +33,8 @@ func (j job) config(l layout, password string) embeddedpostgres.Config {
 		Logger(nil) // the log stays in its file
 }
 
-// settings returns the settings for Postgres. It only listens on this machine, and does not log
-// what clients send: no statements, parameters or error details that quote a row.
+// settings returns the settings for Postgres. With them, Postgres only listens on this machine and
+// does not log data from clients: no statements, parameters or error details that quote a row.
 func (j job) settings(l layout) map[string]string {
 	s := map[string]string{
 		"listen_addresses":                  "127.0.0.1",
