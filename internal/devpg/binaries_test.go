@@ -63,7 +63,7 @@ func TestFind(t *testing.T) {
 		{search{Override: p15}, 16, []string{"created by Postgres 16", "15 in " + p15}},
 		{search{Override: p13}, 0, []string{overrideName, "Postgres 13"}},
 		{search{Override: client17}, 0, []string{overrideName, client17, "initdb"}},
-		{search{}, 14, []string{"it requires Postgres 14", overrideName}},
+		{search{}, 14, []string{"Postgres 14", overrideName}},
 	} {
 		_, err := c.s.find(c.want)
 		wantParts(t, err, c.parts...)
