@@ -257,7 +257,7 @@ func TestKeysMoveAsThePageSays(t *testing.T) {
 			f.everywhere(t, map[string]string{"PINGPOST_PLATFORM_KEYS": newKey + "," + oldKey})
 		}},
 		{"Replace the platform key", "Run `pingpost keys reseal`. It moves", func(t *testing.T, step rotationStep) {
-			if out := f.run(t, step, "keys reseal", devvault.Serve); !strings.HasPrefix(out, "1 signing secrets moved") {
+			if out := f.run(t, step, "keys reseal", devvault.Serve); !strings.HasPrefix(out, "1 signing secret moved") {
 				t.Errorf("reseal: %s", out)
 			}
 		}},

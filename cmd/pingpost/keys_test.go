@@ -13,24 +13,7 @@ import (
 	"github.com/pingpost/pingpost/internal/testkit"
 )
 
-// script returns the shell commands of a documentation page, in order.
-func script(t *testing.T, page string) string {
-	t.Helper()
-	text, err := os.ReadFile(filepath.Join("..", "..", "docs", page))
-	if err != nil {
-		t.Fatal(err)
-	}
-	var all strings.Builder
-	for _, block := range regexp.MustCompile("(?s)```sh\n(.*?)```").FindAllStringSubmatch(string(text), -1) {
-		all.WriteString(block[1])
-	}
-	if all.Len() == 0 {
-		t.Fatalf("%s has no commands", page)
-	}
-	return all.String()
-}
-
-// The commands in docs/vault.md prepare a new Vault with the same policies as devvault.
+// The commands in docs/how-to/prepare-vault.md prepare a new Vault with the same policies as devvault.
 func TestDocumentedVaultSetup(t *testing.T) {
 	t.Parallel()
 	v := testkit.NewBareVault(t)

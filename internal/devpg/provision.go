@@ -18,7 +18,7 @@ const (
 type Passwords struct{ Owner, App string }
 
 // Provision creates the two roles and a database that OwnerRole owns, if they do not exist, and
-// sets the roles' passwords. docs/operations.md has the same statements for other installations
+// sets the roles' passwords. docs/how-to/deploy.md has the same statements for other installations
 // of Postgres.
 func (s *Server) Provision(ctx context.Context, database string, p Passwords) error {
 	conn, err := pgx.Connect(ctx, s.SuperuserURL("postgres"))

@@ -36,7 +36,7 @@ func operations() map[string][]string {
 	}
 }
 
-// Provision creates the engine, the key, the policies and the roles, as in docs/vault.md, and
+// Provision creates the engine, the key, the policies and the roles, as in docs/how-to/prepare-vault.md, and
 // returns the identities of the roles by name. If backup is not empty, it restores the key from
 // backup.
 func (s *Server) Provision(ctx context.Context, backup string) (map[string]Identity, error) {
@@ -84,7 +84,7 @@ func (s *Server) Provision(ctx context.Context, backup string) (map[string]Ident
 
 // Backup returns the key with all its versions, in plaintext, so that the leads in a data folder
 // can still be read after Vault has stopped. It is only for development. In production, the key
-// does not allow plaintext backups; see docs/vault.md.
+// does not allow plaintext backups; see docs/how-to/prepare-vault.md.
 func (s *Server) Backup(ctx context.Context) (string, error) {
 	root, err := s.Root()
 	if err != nil {
