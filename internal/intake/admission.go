@@ -5,9 +5,9 @@ import (
 	"time"
 )
 
-// admission bounds the number of concurrent requests. A bounded number of others wait, for
-// a bounded time. If the queue is full, requests are rejected at once, because under
-// overload waiting would only delay all of them.
+// admission limits the number of concurrent requests. Further requests wait in a queue of
+// limited length, for a limited time. If the queue is full, requests are rejected
+// immediately, because under overload waiting would only delay all of them.
 type admission struct {
 	slots chan struct{} // nil if unlimited
 	queue chan struct{}
@@ -27,8 +27,8 @@ func (g *admission) full() bool {
 	return g.slots != nil && len(g.queue) == cap(g.queue) && len(g.slots) == cap(g.slots)
 }
 
-// tryEnter takes a slot if one is free, without waiting. If it reports true, the caller
-// must call leave.
+// tryEnter takes a slot if one is free, without waiting, and reports whether it got one. If
+// so, the caller must call leave.
 func (g *admission) tryEnter() bool {
 	if g.slots == nil {
 		return true

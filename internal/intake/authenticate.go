@@ -22,8 +22,8 @@ type authenticated struct {
 
 // authenticate finds the owner of a post and checks its signature. Unsigned posts and
 // invalid signatures count against the rate limit of the client address, and verified
-// signed posts against that of the partner (decision 28). With an error, the owner is the
-// one that the rejection is counted for.
+// signed posts against that of the partner (decision 28). It also returns an owner
+// with an error, because rejections are counted by owner.
 func (in *Intake) authenticate(ctx context.Context, p post) (owner, error) {
 	if !p.claim.Signed {
 		return in.authenticateUnsigned(ctx, p)
@@ -56,8 +56,9 @@ func (in *Intake) authenticateUnsigned(ctx context.Context, p post) (owner, erro
 }
 
 // findOwner finds the account that a post belongs to. The first of these that is present
-// decides: partnerId, base URL, partner of the quote. Otherwise the secret decides for a
-// signed post, and an unsigned post belongs to the platform account (decision 13).
+// decides: partnerId, base URL, partner of the quote. If none is present, a signed post
+// belongs to the partner whose secret signed it, and an unsigned post belongs to the platform
+// account (decision 13).
 func (in *Intake) findOwner(ctx context.Context, p post) (owner, error) {
 	var account *partners.Account
 	switch quoted := quotedPartner(p); {

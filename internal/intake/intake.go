@@ -1,12 +1,11 @@
 // Package intake prices pings and delivers posts.
 //
-// A ping does no I/O before its response. A post does one round trip to the database. Pings
-// are recorded and all requests are counted in the background, so requests do not wait for
-// it.
+// A ping does no I/O before its response. A post makes one round trip to the database. Pings
+// are recorded, and all requests are counted, in the background.
 //
-// intake implements the order of the checks (decision 12), finds the owner of a post
-// (decision 13), names outcomes, and records pings and rejections. It does not use HTTP.
-// Package api converts its results and errors to responses.
+// The package checks posts in the order of decision 12, finds their owner (decision 13),
+// determines the outcome of each request, and records pings and rejections. It does not use
+// HTTP. Package api converts its results and errors to responses.
 package intake
 
 import (
@@ -32,7 +31,7 @@ import (
 	"github.com/pingpost/pingpost/models"
 )
 
-// Rejections that intake itself returns, with the specification's messages.
+// Errors for rejected requests, with the specification's messages.
 var (
 	ErrUnknownSlug   = apperr.New(apperr.NotFound, "unknown_partner", "Not Found")
 	errTransactionID = apperr.New(apperr.Invalid, "transaction_format", "Invalid transactionId format")
@@ -50,7 +49,7 @@ var (
 // retryAfter is the Retry-After of a 503 (decision 21).
 const retryAfter = 2 * time.Second
 
-// Settings are the configurable limits and modes.
+// Settings are the limits, and the default signing mode.
 type Settings struct {
 	DefaultMode      models.SigningMode // for partners without their own, and for the platform account
 	MatchConcurrency int                // concurrent matches by secret; 0 for no limit
@@ -103,14 +102,14 @@ type Intake struct {
 
 const (
 	// matchQueue is the maximum number of posts that wait to be matched by secret. A match
-	// takes well under a millisecond, so all of them can be matched within the wait.
+	// takes well under a millisecond, so all of them can be matched within MatchWait.
 	matchQueue = 64
-	// siteFailures is the limit of failures for an IPv6 /48, as a multiple of that for an address.
+	// siteFailures is the limit of failed matches for an IPv6 /48, as a multiple of MatchFailures.
 	siteFailures = 4
-	// postQueue is the maximum number of waiting posts for each concurrent one. At its usual
-	// speed, the database stores that many in a second.
+	// postQueue is the maximum number of waiting posts, as a multiple of PostConcurrency. The
+	// database usually stores that many within a second.
 	postQueue = 4
-	// unsignedShare limits unsigned posts to 1/unsignedShare of the posts at the database.
+	// unsignedShare limits concurrent unsigned posts to 1/unsignedShare of PostConcurrency.
 	unsignedShare = 4
 )
 
@@ -137,7 +136,7 @@ func New(p Deps, s Settings) *Intake {
 	return in
 }
 
-// admission returns the admission through which a post reaches the database.
+// admission returns the admission that a post enters before it uses the database.
 func (in *Intake) admission(claim signing.Claim) *admission {
 	if claim.Signed {
 		return in.storing
@@ -145,14 +144,14 @@ func (in *Intake) admission(claim signing.Claim) *admission {
 	return in.storingUnsigned
 }
 
-// Timing has the durations for the Server-Timing header (decision 11).
+// Timing contains the durations for the Server-Timing header (decision 11).
 type Timing struct {
 	Auction time.Duration // total time to find the price
 	Cell    time.Duration // time of the price table lookup, included in Auction
 }
 
 // findBasePartner returns the partner of a base URL, or nil for the shared base URL. It
-// returns an error for an unknown slug, and on a node that has not loaded a directory yet.
+// returns an error if the slug is unknown or the node has not loaded a directory yet.
 func findBasePartner(d *partners.Directory, slug string) (*partners.Partner, error) {
 	if d == nil {
 		return nil, errNotLoaded
@@ -184,8 +183,8 @@ func (in *Intake) RecordRejection(endpoint, slug string, request uuid.UUID, star
 }
 
 // recordRejection counts a rejection and records it for its partner, with the names of the
-// invalid fields but never their values. Its outcome is the reason of err, unless k already
-// has a more specific one for staff.
+// invalid fields but never their values. The outcome is the reason of err, unless k already
+// has a more specific outcome for staff.
 func (in *Intake) recordRejection(k TrafficKey, request uuid.UUID, start time.Time, err error) {
 	outcome, fields := "error", []string{}
 	if f := apperr.As(err); f != nil {

@@ -7,14 +7,13 @@ import (
 	"github.com/pingpost/pingpost/internal/signing"
 )
 
-// maxMatchBody is the largest body that is matched by secret, in bytes. Every candidate
-// secret needs a hash of the body.
+// maxMatchBody is the size of the largest body that is matched by secret, in bytes.
 const maxMatchBody = 16 << 10
 
-// matchSecret finds the partner whose secret signed the post. Every candidate needs a hash
-// of the body, so large bodies are rejected, concurrent matches are limited, and an address
-// or IPv6 site with too many failures gets 429. Addresses that matched recently have a
-// reserved slot, and the failures of their site do not count against them.
+// matchSecret finds the partner whose secret signed the post. It computes the HMAC of the
+// body for each candidate, so large bodies are rejected, concurrent matches are limited, and
+// an address or IPv6 /48 with too many failures gets a 429. Addresses that matched recently
+// have a reserved slot and are exempt from the limit of their /48.
 func (in *Intake) matchSecret(ctx context.Context, p post) (owner, error) {
 	if len(p.Body) > maxMatchBody {
 		return owner{}, errMatchTooLarge

@@ -13,7 +13,8 @@ import (
 	pricingrules "github.com/pingpost/pingpost/pricing_rules"
 )
 
-// newDelivery returns everything that the post stores.
+// newDelivery returns the delivery for a post: the lead, with encrypted personal data, and its
+// first event.
 func (in *Intake) newDelivery(p authenticated, key envelope.DataKey, industry string) (*leads.Delivery, error) {
 	lead := in.newLead(p, industry)
 	d, err := leads.NewDelivery(lead, p.payload, in.Keys, key)

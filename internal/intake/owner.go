@@ -5,7 +5,7 @@ import (
 	"github.com/pingpost/pingpost/models"
 )
 
-// owner is the owner of a post, as far as the checks have found it.
+// owner is the owner of a post. Its fields are set as the checks proceed.
 type owner struct {
 	base     *partners.Partner // of the base URL; nil for the shared base URL
 	account  *partners.Account // nil until it is found (decision 13)
@@ -13,7 +13,7 @@ type owner struct {
 	inactive bool              // the account, its partner or its secret is inactive; shown to staff only
 }
 
-// key returns the key that the post is counted by. Its outcome is set only if the owner is
+// key returns the key by which the post is counted. Its outcome is set only if the owner is
 // inactive.
 func (o owner) key() TrafficKey {
 	k := TrafficKey{Endpoint: EndpointPost}

@@ -118,7 +118,7 @@ func (in *Intake) seal(r *PingResult, minor int64, start time.Time) (err error) 
 	return err
 }
 
-// unpricedReason returns the reason why a ping gets no price, or "".
+// unpricedReason returns the reason for declining a ping, or "" if it gets a price.
 func (in *Intake) unpricedReason(
 	cell pricingrules.Cell, partner *partners.Partner, industry pricingrules.Industry, country [2]byte,
 ) string {

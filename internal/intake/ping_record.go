@@ -10,7 +10,7 @@ import (
 	"github.com/pingpost/pingpost/internal/quote"
 )
 
-// PingRecord is a row in pings.
+// PingRecord is a row of the pings table.
 type PingRecord struct {
 	Quote    quote.Quote
 	IssuedAt time.Time
@@ -21,8 +21,8 @@ type PingRecord struct {
 	Took     time.Duration
 }
 
-// Postgres's binary COPY format: a header, then for each row the number of
-// columns and each as a length and its bytes (-1 for null), then a trailer.
+// copyPings uses the binary format: a header, the rows and a trailer. A row is the number of
+// columns, followed by the length (-1 for null) and the bytes of each column. See the
 // PostgreSQL documentation, COPY, "Binary Format".
 const copyPings = `COPY pings (transaction, issued_at, partner_id, sandbox, term_id, country, postcode, urgency, job_type, budget,
 	outcome, price_minor, currency, card_version, duration_us) FROM STDIN (FORMAT binary)`

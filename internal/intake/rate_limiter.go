@@ -5,12 +5,12 @@ import (
 	"time"
 )
 
-// maxLimiterKeys bounds the memory of a rateLimiter. Beyond it, all counts are reset, because
-// a limit per address does not stop an attacker with that many addresses.
+// maxLimiterKeys limits the memory of a rateLimiter. With more keys, all counts are reset. A
+// limit per address does not stop an attacker with that many addresses anyway.
 const maxLimiterKeys = 100_000
 
-// rateLimiter limits the number of requests of each key, such as an address or a partner, in
-// a window of time. The first call after a window ends begins the next one.
+// rateLimiter limits the number of requests in a time window for each key, such as an address
+// or a partner. The first call after the end of a window begins the next one.
 type rateLimiter[K comparable] struct {
 	most   int // 0 for no limit
 	window time.Duration
@@ -24,13 +24,13 @@ func newRateLimiter[K comparable](most int, window time.Duration) *rateLimiter[K
 	return &rateLimiter[K]{most: most, window: window, spent: map[K]int{}}
 }
 
-// left reports whether a key is below its limit, and if not, how long until the next
-// window. Concurrent requests that have not called spend yet can exceed the limit.
+// left reports whether a key is below its limit, and if not, the time until the next window.
+// Concurrent requests can exceed the limit, because each calls spend after left.
 func (b *rateLimiter[K]) left(who K, now time.Time) (bool, time.Duration) {
 	return b.ask(who, now, false)
 }
 
-// take is left followed by spend, if the key is below its limit.
+// take is like left, but also counts the request if the key is below its limit.
 func (b *rateLimiter[K]) take(who K, now time.Time) (bool, time.Duration) {
 	return b.ask(who, now, true)
 }

@@ -21,24 +21,25 @@ type PostRequest struct {
 	Body    []byte
 }
 
-// post is a parsed but unverified post. It is immutable. It uses the same directory
-// throughout, because a partner has a different entry in the next one.
+// post is a parsed but unverified post. It is immutable. All its checks use the same
+// directory, because the next directory has different pointers for the same partners.
 type post struct {
 	PostRequest
 	start      time.Time
 	directory  *partners.Directory
 	base       *partners.Partner // of the base URL; nil for the shared base URL
 	claim      signing.Claim
-	claimErr   error // of an unsigned post
+	claimErr   error // only for unsigned posts
 	payload    payload.Post
 	payloadErr error
 	quote      quote.Quote
 	quoteErr   error
 }
 
-// readPost parses a post before its signature is checked, because the payload names the
-// partner whose secret is needed. Errors in the payload are kept in post, and reported only
-// after that check (decision 12). readPost returns errors that do not depend on the body.
+// readPost parses a post before its signature is checked, because the payload identifies
+// the partner whose secret is needed. Errors in the payload are stored in the post and
+// reported only after the signature check (decision 12). readPost itself returns only errors
+// that do not depend on the body.
 func (in *Intake) readPost(req PostRequest, d *partners.Directory, start time.Time) (post, error) {
 	p := post{PostRequest: req, start: start, directory: d}
 	if d == nil || !d.ServesPosts() {

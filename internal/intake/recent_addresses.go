@@ -7,15 +7,15 @@ import (
 )
 
 const (
-	// recentWindow is the minimum time for which an address is remembered, unless others
-	// displace it. It is forgotten after twice that time.
+	// recentWindow is the length of a window. An address is remembered for one to two windows,
+	// unless other addresses displace it.
 	recentWindow = 12 * time.Hour
-	// maxRecentAddresses bounds each of the two windows.
+	// maxRecentAddresses limits the number of addresses in each of the two windows.
 	maxRecentAddresses = 10_000
 )
 
 // recentAddresses remembers the addresses in the current and the previous window. A window
-// ends early if it is full.
+// ends early when it is full.
 type recentAddresses struct {
 	mu              sync.Mutex
 	since           time.Time

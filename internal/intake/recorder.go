@@ -16,10 +16,12 @@ import (
 )
 
 const (
-	// recorderBatch is the number of rows that wake the writer. Fewer wait for the next tick.
+	// recorderBatch is the number of queued rows that wakes the writer. Fewer rows wait for
+	// the next tick.
 	recorderBatch = 8192
-	// recorderQueue and recorderBytes limit the queued rows and their size. A ping usually
-	// has 200 bytes, and at most 600. A full queue drops pings (decision 2).
+	// recorderQueue and recorderBytes limit the number of queued rows and their total size.
+	// A row usually has 200 bytes, and at most 600. If the queue is full, pings are dropped
+	// (decision 2).
 	recorderQueue = 65536
 	recorderBytes = 16 << 20
 	recorderTick  = 250 * time.Millisecond
@@ -32,18 +34,18 @@ const (
 )
 
 // Recorder writes pings to the database with COPY, from a bounded queue. Pings never wait
-// for it. Rows are encoded when they are offered, so the queue is a few large byte buffers
-// and retains no references to pings.
+// for it. Rows are encoded when they are queued, so the queue is a few large byte buffers
+// and contains no pointers to pings.
 type Recorder struct {
 	pool       *pgxpool.Pool
 	log        *slog.Logger
-	dailyBytes int64                       // limit of rows in a UTC day; 0 for no limit
+	dailyBytes int64                       // maximum size of the rows of a UTC day; 0 for no limit
 	partitions func(context.Context) error // creates missing partitions; its errors are *postgres.Err
 
 	mu       sync.Mutex
 	day      int64 // Unix days
-	today    int64 // bytes of rows queued that day
-	reported int64 // the last day whose limit was reported
+	today    int64 // size of the rows queued on that day
+	reported int64 // the last day on which reaching the limit was logged
 	buf      []byte
 	rows     int
 	closed   bool
@@ -72,7 +74,7 @@ func (r *Recorder) Stats() RecorderStats {
 		r.dropClosed.Load(), queued}
 }
 
-// Offer queues a row, or drops and counts it. It never blocks on I/O.
+// Offer queues a ping, or counts it as dropped. It does no I/O.
 func (r *Recorder) Offer(p PingRecord) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -126,7 +128,7 @@ func (r *Recorder) Run(ctx context.Context) {
 	tick := time.NewTicker(recorderTick)
 	defer tick.Stop()
 	var spare []byte
-	var away error // why the last batch was not written at shutdown
+	var away error // the error of the last batch, if it was not written before shutdown
 	for ctx.Err() == nil {
 		select {
 		case <-ctx.Done():
@@ -208,8 +210,9 @@ func (r *Recorder) write(ctx context.Context, batch []byte, rows int) error {
 }
 
 // attempt writes the batch once. If the database rejects it, the day's partition is most
-// likely missing, so attempt creates it and writes the batch again. If the database becomes
-// unavailable while it does so, that error is returned, and the batch can be retried.
+// likely missing, so attempt creates it and writes the batch again. If the partition
+// cannot be created because the database is unavailable, attempt returns that error, so that
+// the batch is retried.
 func (r *Recorder) attempt(ctx context.Context, batch []byte) error {
 	err := r.copy(ctx, batch)
 	if !isServerRejection(err) {
@@ -244,7 +247,7 @@ func (r *Recorder) copy(ctx context.Context, batch []byte) error {
 	return postgres.Translate(err)
 }
 
-// pause yields the processors to pings, unless the recorder is behind or stops.
+// pause yields the processors to pings, unless the recorder is behind or stopping.
 func (r *Recorder) pause() {
 	if !r.hurried() {
 		time.Sleep(copyPause)

@@ -6,7 +6,7 @@ import (
 	"github.com/google/uuid"
 )
 
-// maxQueuedRejections bounds the rejections in memory between two writes.
+// maxQueuedRejections limits the number of rejections in memory between two writes.
 const maxQueuedRejections = 5_000
 
 type rejection struct {
@@ -16,8 +16,8 @@ type rejection struct {
 	fields  []string
 }
 
-// rejectionQueue holds the newest rejections of each partner, oldest first, until they are
-// written. If it is full, the oldest rejection of the partner with the most is dropped.
+// rejectionQueue contains the newest rejections of each partner, oldest first, until they are
+// written. If it is full, the partner with the most rejections loses its oldest one.
 type rejectionQueue struct {
 	keep int // per partner; the database keeps no more
 	size int
@@ -42,8 +42,9 @@ func (q *rejectionQueue) add(r rejection) (lost int64) {
 	return lost
 }
 
-// longest returns the partner with the most rejections. If adding already has its equal share,
-// it returns adding, so that a flood does not cause a search for each rejection.
+// longest returns the partner with the most rejections. If the partner adding already has an
+// equal share of the queue, longest returns it without a search, so that a flood of rejections
+// stays cheap.
 func (q *rejectionQueue) longest(adding uuid.UUID) uuid.UUID {
 	if mine := len(q.of[adding]); mine > 0 && mine >= maxQueuedRejections/len(q.of) {
 		return adding

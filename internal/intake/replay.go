@@ -15,7 +15,7 @@ import (
 	"github.com/pingpost/pingpost/internal/scope"
 )
 
-// findTimeout bounds the search for the lead that a rejection may name.
+// findTimeout limits the lookup of a delivered lead for a rejection.
 const findTimeout = time.Second
 
 // findReplay handles a post that checkQuote rejects. If the partner has already delivered a
@@ -50,8 +50,8 @@ func (in *Intake) findReplay(ctx context.Context, p authenticated, rejection err
 }
 
 // mayHaveDelivered reports whether a delivered lead would change the rejection. It would not
-// if the transactionId is invalid or another partner's, or if the quote has expired and the
-// post is unsigned, because only verified posts receive the lead.
+// if the transactionId is invalid or belongs to another partner. For an expired quote, it would
+// change only the rejection of a signed post, because unsigned posts do not receive the lead.
 func (p authenticated) mayHaveDelivered(rejection error) bool {
 	switch {
 	case errors.Is(rejection, errTransactionID):
@@ -74,8 +74,9 @@ func (in *Intake) find(ctx context.Context, p authenticated) (leads.Receipt, err
 	return in.Leads.Find(ctx, scope.Partners(p.owner.account.Partner.ID), p.quote.ID)
 }
 
-// replay handles a post on a transaction that already has a lead. The post that delivered
-// the lead gets the first result again, and any other gets a 409 (decision 3).
+// replay handles a post on a transaction that already has a lead. If its partner and body are
+// the same as in the first post, it gets the first result again. Otherwise it gets a 409
+// (decision 3).
 func (in *Intake) replay(p authenticated, result PostResult, receipt leads.Receipt) (PostResult, error) {
 	if receipt.PartnerID != p.owner.account.Partner.ID {
 		return PostResult{}, errDelivered

@@ -23,8 +23,8 @@ import (
 const (
 	trafficTick  = 2 * time.Second
 	flushTimeout = 10 * time.Second
-	// maxTrafficKeys bounds the counters in memory between two writes. Requests beyond it
-	// are counted as dropped.
+	// maxTrafficKeys limits the number of counters in memory between two writes. Requests
+	// that would need another counter are counted as dropped.
 	maxTrafficKeys = 50_000
 )
 
@@ -42,8 +42,8 @@ type tally struct {
 }
 
 // Traffic counts requests by minute and records each partner's recent rejections
-// (decision 24). Requests only change memory. Run adds the counts to the database every two
-// seconds and at shutdown.
+// (decision 24). Requests only update counters in memory. Run adds them to the database every
+// two seconds and at shutdown.
 type Traffic struct {
 	pool    *pgxpool.Pool
 	log     *slog.Logger
@@ -108,14 +108,14 @@ func (t *Traffic) Run(ctx context.Context) {
 		select {
 		case <-ctx.Done():
 		case <-tick.C:
-			t.Flush(context.WithoutCancel(ctx)) // Flush has its own timeout; if canceled, it could count twice
+			t.Flush(context.WithoutCancel(ctx)) // Flush has its own timeout; cancelling a commit could lose counts
 		}
 	}
 	t.Flush(context.WithoutCancel(ctx))
 }
 
-// Flush writes the counts and rejections. If a write fails, they are queued again, within the
-// bounds.
+// Flush writes the counts and rejections. If a write fails, they are queued again, up to the
+// limits.
 func (t *Traffic) Flush(ctx context.Context) {
 	t.mu.Lock()
 	tallies, rejections := t.tallies, t.rejections
@@ -169,8 +169,8 @@ func (t *Traffic) putBack(tallies map[minuteKey]*tally) {
 	}
 }
 
-// putBackRejections queues older rejections before those added since, because the order
-// determines which are the newest.
+// putBackRejections queues older rejections before those that were added since, because the
+// queue drops the first ones.
 func (t *Traffic) putBackRejections(older *rejectionQueue) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -193,7 +193,7 @@ func (t *Traffic) writeTallies(ctx context.Context, tallies map[minuteKey]*tally
 	if len(tallies) == 0 {
 		return nil
 	}
-	// All nodes use the same order, so that they cannot deadlock on the same rows.
+	// All nodes write in the same order, so that they cannot deadlock.
 	keys := slices.SortedFunc(maps.Keys(tallies), compareKeys)
 	batch := &pgx.Batch{}
 	for _, k := range keys {

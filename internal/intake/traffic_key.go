@@ -2,13 +2,13 @@ package intake
 
 import "github.com/google/uuid"
 
-// Endpoints of traffic and rejections.
+// Values of TrafficKey.Endpoint.
 const (
 	EndpointPing = "ping"
 	EndpointPost = "post"
 )
 
-// TrafficKey is the key that requests are counted by in each minute. A nil UUID means unknown.
+// TrafficKey is the key by which requests are counted. A nil UUID means unknown.
 type TrafficKey struct {
 	Partner, Account, Secret uuid.UUID
 	Endpoint, Outcome        string

@@ -8,9 +8,9 @@ import (
 	"github.com/pingpost/pingpost/internal/scope"
 )
 
-// While Vault is unavailable, pings are priced as usual. Posts use the data keys that
-// envelope.Pool has prepared. After those are used up, posts get a 503 and nothing is stored,
-// so the partner retries later. A retry of a stored post still gets its result.
+// While Vault is unavailable, pings are priced as usual, and posts use the data keys that
+// envelope.Pool has prepared. When these are used up, posts get a 503 and nothing is stored.
+// Partners retry later. A retry of a stored post still gets its result.
 
 // dataKey returns a data key wrapped by Vault or by the local key. It returns errNoWrapper if
 // neither is configured, and errNotStored if no key is available.
@@ -25,8 +25,8 @@ func (in *Intake) dataKey(ctx context.Context) (envelope.DataKey, error) {
 	return key, nil
 }
 
-// findWithoutDataKey handles a post without a data key. It returns the receipt if the
-// transaction has a lead, and otherwise noKey, the error of dataKey.
+// findWithoutDataKey handles a post for which dataKey returned the error noKey. It returns
+// the receipt if the transaction already has a lead, and noKey otherwise.
 func (in *Intake) findWithoutDataKey(ctx context.Context, p authenticated, noKey error) (leads.Receipt, error) {
 	receipt, err := in.Leads.Find(ctx, scope.System, p.quote.ID)
 	if err != nil {
