@@ -14,15 +14,15 @@ import (
 	"github.com/pingpost/pingpost/internal/signing"
 )
 
-func TestAdmissionBoundsConcurrency(t *testing.T) {
+func TestAdmissionLimitsConcurrency(t *testing.T) {
 	g := newAdmission(2, 64, time.Nanosecond)
 	for range 2 {
 		if !g.enter(t.Context()) {
-			t.Fatal("rejected within two slots")
+			t.Fatal("rejected with a free slot")
 		}
 	}
 	if g.enter(t.Context()) {
-		t.Fatal("a third request entered two slots")
+		t.Fatal("a third request entered with two slots")
 	}
 	g.leave()
 	if !g.enter(t.Context()) {
@@ -41,7 +41,7 @@ func TestAdmissionWaitsForASlot(t *testing.T) {
 	}
 }
 
-func TestAdmissionBoundsTheQueue(t *testing.T) {
+func TestAdmissionLimitsTheQueue(t *testing.T) {
 	g := newAdmission(1, 2, time.Hour)
 	g.enter(t.Context())
 	gone, cancel := context.WithCancel(t.Context())
@@ -84,8 +84,8 @@ func TestUnlimitedAdmission(t *testing.T) {
 }
 
 func TestAdmissionNeverExceedsItsLimit(t *testing.T) {
-	const places = 3
-	g := newAdmission(places, 64, time.Hour)
+	const slots = 3
+	g := newAdmission(slots, 64, time.Hour)
 	var mu sync.Mutex
 	var inside, most int
 	var wg sync.WaitGroup
@@ -106,8 +106,8 @@ func TestAdmissionNeverExceedsItsLimit(t *testing.T) {
 		})
 	}
 	wg.Wait()
-	if most > places {
-		t.Errorf("got %d concurrent requests with %d slots", most, places)
+	if most > slots {
+		t.Errorf("got %d concurrent requests with %d slots", most, slots)
 	}
 }
 
@@ -120,20 +120,19 @@ func full(t *testing.T) *admission {
 	return g
 }
 
-// While other addresses fill the match admission, one that matched recently has a reserved
-// slot.
-func TestReservedMatchSlot(t *testing.T) {
+// An address that matched recently has a reserved slot while other addresses use all others.
+func TestKnownAddressHasReservedMatchSlot(t *testing.T) {
 	const stranger, known = "192.0.2.1", "192.0.2.2"
 	in := New(Deps{}, Settings{MatchConcurrency: 1, MatchWait: time.Nanosecond})
 	try := func(address string) error {
 		_, err := in.matchSecret(t.Context(), post{
 			PostRequest: PostRequest{Address: clientaddr.Group(address)},
 			directory:   &partners.Directory{},
-			start:       budgetStart,
+			start:       testTime,
 		})
 		return err
 	}
-	in.matched.add(clientaddr.Group(known), budgetStart)
+	in.matched.add(clientaddr.Group(known), testTime)
 	for _, address := range []string{stranger, known} {
 		if err := try(address); !errors.Is(err, signing.ErrSignature) {
 			t.Errorf("%s with a free slot: %v", address, err)
@@ -160,24 +159,24 @@ func TestReservedMatchSlot(t *testing.T) {
 
 // A match that gets no slot in time is rejected with a Retry-After. It does not count as a
 // failure of its address, because nothing was compared.
-func TestNoMatchSlot(t *testing.T) {
+func TestMatchWithoutSlotIsRejected(t *testing.T) {
 	in := New(Deps{}, Settings{MatchFailures: 1})
 	in.match = full(t)
 	for range 2 {
 		_, err := in.matchSecret(t.Context(), post{directory: &partners.Directory{}})
 		if f := apperr.As(err); !errors.Is(err, errTooMany) || f.RetryAfter != retryAfter {
-			t.Errorf("rejected with %v", err)
+			t.Errorf("got error %v", err)
 		}
 	}
 }
 
-// A post that cannot even wait is rejected before it is parsed.
-func TestFullPostQueue(t *testing.T) {
+// If the queue is full, a post is rejected before it is parsed.
+func TestFullQueueRejectsPostBeforeParsing(t *testing.T) {
 	in := &Intake{storingUnsigned: newAdmission(1, 0, time.Hour)}
 	in.storingUnsigned.enter(t.Context())
-	_, err := in.readPost(PostRequest{}, &partners.Directory{}, budgetStart)
+	_, err := in.readPost(PostRequest{}, &partners.Directory{}, testTime)
 	if f := apperr.As(err); !errors.Is(err, errNotStored) || f.RetryAfter != retryAfter {
-		t.Errorf("rejected with %v", err)
+		t.Errorf("got error %v", err)
 	}
 }
 
@@ -187,7 +186,7 @@ func TestUnsignedPostsHaveTheirOwnSlots(t *testing.T) {
 		in := New(Deps{}, Settings{PostConcurrency: places, PostWait: time.Nanosecond})
 		for range unsigned {
 			if !in.admission(signing.Claim{}).enter(t.Context()) {
-				t.Fatalf("%d slots: an unsigned post got none", places)
+				t.Fatalf("%d slots: an unsigned post was rejected", places)
 			}
 		}
 		if in.admission(signing.Claim{}).enter(t.Context()) != (places == 0) {
@@ -195,20 +194,20 @@ func TestUnsignedPostsHaveTheirOwnSlots(t *testing.T) {
 		}
 		for range places {
 			if !in.admission(signing.Claim{Signed: true}).enter(t.Context()) {
-				t.Fatalf("%d slots: a signed post got none", places)
+				t.Fatalf("%d slots: a signed post was rejected", places)
 			}
 		}
 	}
 }
 
 // A lookup of a lead needs a slot too, so that free quotes cannot overload the database.
-func TestNoPostSlot(t *testing.T) {
+func TestPostWithoutSlotIsRejected(t *testing.T) {
 	in := &Intake{storingUnsigned: full(t), storing: full(t)}
 	_, delivering := in.deliver(t.Context(), authenticated{})
 	_, finding := in.findReplay(t.Context(), authenticated{owner: owner{account: &partners.Account{}}}, errQuoteOwner)
 	for _, err := range []error{delivering, finding} {
 		if f := apperr.As(err); !errors.Is(err, errNotStored) || f.RetryAfter != retryAfter {
-			t.Errorf("rejected with %v", err)
+			t.Errorf("got error %v", err)
 		}
 	}
 	signed := authenticated{owner: owner{

@@ -13,21 +13,21 @@ import (
 	"github.com/pingpost/pingpost/internal/intake"
 )
 
-const hands = 64
+const senders = 64
 
 type answer struct {
 	intake.PostResult
 	err error
 }
 
-// atOnce sends posts from many goroutines that start together.
-func (n *node) atOnce(t testing.TB, posts []intake.PostRequest) []answer {
+// concurrently sends posts from many goroutines that start together.
+func (n *node) concurrently(t testing.TB, posts []intake.PostRequest) []answer {
 	t.Helper()
 	answers := make([]answer, len(posts))
 	next := make(chan int)
 	start := make(chan struct{})
 	var wg sync.WaitGroup
-	for range hands {
+	for range senders {
 		wg.Go(func() {
 			<-start
 			for i := range next {
@@ -44,12 +44,12 @@ func (n *node) atOnce(t testing.TB, posts []intake.PostRequest) []answer {
 	return answers
 }
 
-func TestPostsAtOnce(t *testing.T) {
+func TestConcurrentPosts(t *testing.T) {
 	t.Parallel()
 	n := newNode(t)
 	t.Run("identical posts", func(t *testing.T) { identicalPosts(t, n) })
 	t.Run("distinct and duplicate posts", func(t *testing.T) { distinctAndDuplicatePosts(t, n) })
-	t.Run("rival partners", func(t *testing.T) { rivalPartners(t, n) })
+	t.Run("competing partners", func(t *testing.T) { competingPartners(t, n) })
 }
 
 // A transaction has one lead and one payout, no matter how many posts arrive at once
@@ -61,7 +61,7 @@ func identicalPosts(t *testing.T, n *node) {
 		posts[i] = r
 	}
 	var answers []answer
-	n.stores(t, oneLead, func() { answers = n.atOnce(t, posts) })
+	n.stores(t, oneLead, func() { answers = n.concurrently(t, posts) })
 
 	firsts := 0
 	for i, a := range answers {
@@ -72,7 +72,7 @@ func identicalPosts(t *testing.T, n *node) {
 			firsts++
 		}
 		if !sameAnswer(a.PostResult, answers[0].PostResult) || !a.HMACVerified {
-			t.Errorf("post %d has a different result", i)
+			t.Errorf("post %d got a different result", i)
 		}
 	}
 	if firsts != 1 {
@@ -83,8 +83,8 @@ func identicalPosts(t *testing.T, n *node) {
 	}
 }
 
-// Distinct posts, their duplicates and, for some, a competing post with a different body:
-// each transaction gets exactly one lead, and every competing post gets a 409.
+// Many transactions are posted at once, each several times and some with two different bodies.
+// Each transaction gets exactly one lead, and posts with the other body get a 409.
 func distinctAndDuplicatePosts(t *testing.T, n *node) {
 	const transactions, copies = 40, 5
 	var posts []intake.PostRequest
@@ -101,7 +101,7 @@ func distinctAndDuplicatePosts(t *testing.T, n *node) {
 	}
 	rand.Shuffle(len(posts), func(i, j int) { posts[i], posts[j] = posts[j], posts[i] })
 	var answers []answer
-	n.stores(t, stored{transactions, transactions, transactions, transactions}, func() { answers = n.atOnce(t, posts) })
+	n.stores(t, stored{transactions, transactions, transactions, transactions}, func() { answers = n.concurrently(t, posts) })
 
 	leads := map[string]uuid.UUID{} // by body
 	firsts := map[uuid.UUID]int{}
@@ -118,14 +118,13 @@ func distinctAndDuplicatePosts(t *testing.T, n *node) {
 		}
 	}
 	if len(leads) != transactions || len(firsts) != transactions {
-		t.Errorf("%d bodies got a lead and %d were first, for %d transactions", len(leads), len(firsts),
-			transactions)
+		t.Errorf("got %d bodies with a lead and %d leads, want %d", len(leads), len(firsts), transactions)
 	}
 	known := map[string]bool{}
 	for lead, times := range firsts {
 		known[id.Format(id.Lead, lead)] = true
 		if times != 1 {
-			t.Errorf("lead %s was delivered first %d times, want 1", lead, times)
+			t.Errorf("lead %s: got %d first deliveries, want 1", lead, times)
 		}
 	}
 	for i, a := range answers {
@@ -140,7 +139,7 @@ func distinctAndDuplicatePosts(t *testing.T, n *node) {
 
 // If two partners compete for a transaction from the shared base URL, one gets the lead,
 // and the other learns nothing about it.
-func rivalPartners(t *testing.T, n *node) {
+func competingPartners(t *testing.T, n *node) {
 	const transactions = 20
 	var posts []intake.PostRequest
 	for i := range transactions {
@@ -148,7 +147,7 @@ func rivalPartners(t *testing.T, n *node) {
 		posts = append(posts, n.signed(n.Required, n.Required.Slug, b), n.signed(n.Off, n.Off.Slug, b))
 	}
 	var answers []answer
-	n.stores(t, stored{transactions, transactions, transactions, transactions}, func() { answers = n.atOnce(t, posts) })
+	n.stores(t, stored{transactions, transactions, transactions, transactions}, func() { answers = n.concurrently(t, posts) })
 	for i := 0; i < len(answers); i += 2 {
 		won, lost := answers[i], answers[i+1]
 		if won.err != nil {
@@ -158,6 +157,6 @@ func rivalPartners(t *testing.T, n *node) {
 			t.Fatalf("neither partner got the lead: %v", won.err)
 		}
 		delivered.check(t, lost.err)
-		notFound(t, apperr.As(lost.err))
+		withoutLead(t, apperr.As(lost.err))
 	}
 }

@@ -30,15 +30,15 @@ func TestDatabaseUnavailable(t *testing.T) {
 		n.Time.Advance(1e6)
 		// Checks that need no database still return their errors, but without the lead.
 		f := n.rejected(t, n.signed(n.Required, n.Required.Slug, done), expired)
-		notFound(t, f)
+		withoutLead(t, f)
 		if f.RetryAfter.Seconds() != 2 {
-			t.Errorf("a failed lookup is final: Retry-After %s", f.RetryAfter)
+			t.Errorf("failed lookup: got Retry-After %s, want 2s", f.RetryAfter)
 		}
 		n.rejected(t, n.signed(n.Required, n.Required.Slug, body(old)), expired)
 	})
 	proxy.Up()
 	n.stores(t, oneLead, func() { n.post(t, n.signed(n.Required, n.Required.Slug, fresh)) })
 	if f := n.rejected(t, n.signed(n.Required, n.Required.Slug, done), expired); f.LeadID != id.Format(id.Lead, first.LeadID) {
-		t.Errorf("the partner got lead %q", f.LeadID)
+		t.Errorf("got lead %q", f.LeadID)
 	}
 }

@@ -11,8 +11,8 @@ import (
 	"github.com/pingpost/pingpost/internal/signing"
 )
 
-// A post by an unknown partner, an inactive one or one without a secret is rejected after
-// as much work as an invalid signature: it uses the dummy verifier.
+// Rejecting a post from an unknown partner, an inactive partner or a partner without a secret
+// takes as long as rejecting an invalid signature, because a dummy verifier is used.
 func TestPostVerifiesDummyForUnknownPartner(t *testing.T) {
 	now := time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)
 	claim, err := signing.Check(signing.Headers{
@@ -30,7 +30,7 @@ func TestPostVerifiesDummyForUnknownPartner(t *testing.T) {
 		partnerID string
 		reject    func(*Intake, post) error
 	}{
-		"unknown":             {nil, "nobodys", find},
+		"unknown":             {nil, "no-such-account", find},
 		"not active":          {suspended, "", find},
 		"without any account": {&partners.Partner{}, "", find},
 		"without a secret": {nil, "", func(in *Intake, p post) error {
@@ -41,9 +41,9 @@ func TestPostVerifiesDummyForUnknownPartner(t *testing.T) {
 		}},
 	} {
 		t.Run(name, func(t *testing.T) {
-			asked := 0
+			used := 0
 			in := &Intake{}
-			in.dummyVerifiers.New = func() any { asked++; return signing.NewVerifier(nil) }
+			in.dummyVerifiers.New = func() any { used++; return signing.NewVerifier(nil) }
 			p := post{
 				directory: &partners.Directory{},
 				start:     now,
@@ -52,10 +52,10 @@ func TestPostVerifiesDummyForUnknownPartner(t *testing.T) {
 				base:      c.base,
 			}
 			if err := c.reject(in, p); !errors.Is(err, signing.ErrSignature) {
-				t.Errorf("rejected with %v", err)
+				t.Errorf("got error %v", err)
 			}
-			if asked != 1 {
-				t.Errorf("used %d dummy verifiers, want 1", asked)
+			if used != 1 {
+				t.Errorf("used %d dummy verifiers, want 1", used)
 			}
 		})
 	}

@@ -9,8 +9,8 @@ import (
 	"github.com/pingpost/pingpost/models"
 )
 
-// The partner in a quote owns the post even after the quote has expired. Other signers are
-// rejected (decision 13).
+// The partner in a quote owns the post even after the quote has expired. Posts signed by other
+// partners are rejected (decision 13).
 func TestExpiredQuoteStillDeterminesTheOwner(t *testing.T) {
 	t.Parallel()
 	n := newNode(t)
@@ -27,7 +27,7 @@ func TestExpiredQuoteStillDeterminesTheOwner(t *testing.T) {
 			n.rejected(t, n.signed(*p, shared, b), expired)
 			n.rejected(t, n.signed(n.ReportOnly, shared, b), badSignature)
 		}
-		n.rejected(t, unsigned(shared, bodies[&n.Off]), expired) // the partner need not sign, but the platform account must
+		n.rejected(t, unsigned(shared, bodies[&n.Off]), expired) // this partner need not sign
 		n.rejected(t, unsigned(shared, bodies[&n.Required]), noSignature)
 	})
 }

@@ -32,14 +32,14 @@ func TestForgedTransactionNeedsNoQuery(t *testing.T) {
 	proxy.Down()
 	n.stores(t, nothing, func() {
 		for name, forged := range map[string]string{
-			"the prefix alone":       quote.Prefix,
-			"another prefix":         "ld_" + genuine[3:],
-			"made up":                quote.Prefix + strings.Repeat("A", 90),
-			"its last letter":        genuine[:len(genuine)-1] + last,
-			"cut short":              genuine[:len(genuine)-4],
-			"gone on":                genuine + "AAAA",
-			"of another platform":    string(foreign),
-			"longer than any may be": genuine + strings.Repeat("A", quote.MaxLength),
+			"prefix only":           quote.Prefix,
+			"different prefix":      "ld_" + genuine[3:],
+			"invented":              quote.Prefix + strings.Repeat("A", 90),
+			"last letter changed":   genuine[:len(genuine)-1] + last,
+			"truncated":             genuine[:len(genuine)-4],
+			"extended":              genuine + "AAAA",
+			"from another platform": string(foreign),
+			"longer than MaxLength": genuine + strings.Repeat("A", quote.MaxLength),
 		} {
 			t.Run(name, func(t *testing.T) {
 				n.rejected(t, n.signed(n.Required, n.Required.Slug, body(forged)), badTransactionID)
@@ -51,9 +51,8 @@ func TestForgedTransactionNeedsNoQuery(t *testing.T) {
 	})
 }
 
-// The last eight of the 24 bytes of a nonce are random, after the identity of the
-// transaction. They differ as a whole between any two pings, and each byte varies (decision
-// 1).
+// A nonce has 24 bytes. The last eight, after the ID of the transaction, are random. They differ
+// between any two pings, and each of these bytes varies (decision 1).
 func TestNonceEndsInRandomBytes(t *testing.T) {
 	t.Parallel()
 	n := newNode(t)

@@ -14,19 +14,19 @@ func TestDisconnectDoesNotCancelTheCommit(t *testing.T) {
 	n := newNode(t)
 	r := n.signed(n.Required, n.Required.Slug, body(n.quote(t, shared)))
 	n.stores(t, oneLead, func() {
-		first := n.hangUpDuring(t, func(ctx context.Context) (a answer) {
+		first := n.disconnectDuring(t, func(ctx context.Context) (a answer) {
 			a.PostResult, a.err = n.in.Post(ctx, r)
 			return a
 		})
 		if first.err != nil {
-			t.Fatalf("the commit was canceled: %v", first.err)
+			t.Fatalf("got error %v", first.err)
 		}
 		n.again(t, first.PostResult, r, true)
 	})
 }
 
-// hangUpDuring cancels the context of a post while the database processes it.
-func (n *node) hangUpDuring(t *testing.T, post func(context.Context) answer) answer {
+// disconnectDuring cancels the context of a post while the database processes it.
+func (n *node) disconnectDuring(t *testing.T, post func(context.Context) answer) answer {
 	t.Helper()
 	holder := testkit.Connect(t, n.DB.RootURL)
 	exec := func(sql string) {
@@ -40,7 +40,7 @@ func (n *node) hangUpDuring(t *testing.T, post func(context.Context) answer) ans
 	defer hangUp()
 	ended := make(chan answer, 1)
 	go func() { ended <- post(ctx) }()
-	testkit.Eventually(t, within, "the post is at the database", func() bool {
+	testkit.Eventually(t, within, "the post waits for the lock", func() bool {
 		return see[int64](t, n,
 			`SELECT count(*) FROM pg_stat_activity WHERE datname = current_database() AND wait_event_type = 'Lock'`) == 1
 	})

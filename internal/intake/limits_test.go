@@ -14,15 +14,15 @@ import (
 func TestLimits(t *testing.T) {
 	t.Parallel()
 	n := newNode(t)
-	t.Run("pings of an address", func(t *testing.T) { pingsOfAnAddress(t, n) })
-	t.Run("posts of a partner", func(t *testing.T) { postsOfAPartner(t, n) })
-	t.Run("unsigned posts of an address", func(t *testing.T) { unsignedPostsOfAnAddress(t, n) })
-	t.Run("wrong signatures of an address", func(t *testing.T) { invalidSignaturesOfAnAddress(t, n) })
+	t.Run("pings per address", func(t *testing.T) { pingsPerAddress(t, n) })
+	t.Run("posts per partner", func(t *testing.T) { postsPerPartner(t, n) })
+	t.Run("unsigned posts per address", func(t *testing.T) { unsignedPostsPerAddress(t, n) })
+	t.Run("invalid signatures per address", func(t *testing.T) { invalidSignaturesPerAddress(t, n) })
 }
 
-// An address has one limit for pings to the shared base URL, valid or not, and a separate
-// one for pings to partners' base URLs.
-func pingsOfAnAddress(t *testing.T, n *node) {
+// Pings to the shared base URL have a limit per address, which includes invalid pings. Pings to
+// partners' base URLs have a separate limit.
+func pingsPerAddress(t *testing.T, n *node) {
 	n = n.with(intake.Settings{PingRate: 4, SharedPingRate: 3})
 	ping := func(address, slug, body string) error {
 		_, err := n.in.Ping(intake.PingRequest{Slug: slug, Address: clientaddr.Group(address), Body: []byte(body)})
@@ -56,15 +56,15 @@ func pingsOfAnAddress(t *testing.T, n *node) {
 	}
 }
 
-// A partner has a limit of posts per second. Forged posts in its name do not count, and
-// beyond the limit signatures are not checked.
-func postsOfAPartner(t *testing.T, n *node) {
+// Posts have a limit per partner and second. Posts with a forged signature do not count. Above
+// the limit, signatures are not checked.
+func postsPerPartner(t *testing.T, n *node) {
 	n = n.with(intake.Settings{PostRate: 2})
 	own := func() intake.PostRequest {
 		return n.signed(n.Required, n.Required.Slug, body(n.quote(t, n.Required.Slug)))
 	}
 	forged := own()
-	forged.Headers = testkit.SignWith(someSecret, n.Time.Now(), forged.Body)
+	forged.Headers = testkit.SignWith(unknownSecret, n.Time.Now(), forged.Body)
 	for range 5 {
 		n.rejected(t, forged, badSignature)
 	}
@@ -85,9 +85,9 @@ func postsOfAPartner(t *testing.T, n *node) {
 	n.stores(t, oneLead, func() { n.post(t, third) })
 }
 
-// An address has a limit of unsigned posts per second, valid or not, for all partners
-// together. Signed posts do not count (decision 28).
-func unsignedPostsOfAnAddress(t *testing.T, n *node) {
+// Unsigned posts have a limit per address and second, which includes invalid posts and applies
+// to all partners together. Signed posts do not count (decision 28).
+func unsignedPostsPerAddress(t *testing.T, n *node) {
 	n = n.with(intake.Settings{UnsignedRate: 2, PostRate: 1})
 	from := func(address, slug string, body []byte) intake.PostRequest {
 		r := unsigned(slug, body)
@@ -105,16 +105,16 @@ func unsignedPostsOfAnAddress(t *testing.T, n *node) {
 	signed := n.signed(n.Off, n.Off.Slug, body(n.quote(t, n.Off.Slug)))
 	signed.Address = clientaddr.Group("2001:db8::1")
 	n.post(t, signed)
-	// Only that post has counted against the partner's limit.
+	// The unsigned posts did not count towards the partner's limit.
 	n.rejected(t, n.signed(n.Off, n.Off.Slug, body(n.quote(t, n.Off.Slug))), tooMany)
 	n.post(t, from("2001:db8:0:1::1", n.Off.Slug, body(n.quote(t, n.Off.Slug))))
 	n.Time.Advance(time.Second)
 	n.post(t, from("2001:db8::1", n.Off.Slug, body(n.quote(t, n.Off.Slug))))
 }
 
-// Invalid signatures have their own limit. Valid signatures and unsigned posts do not
-// count, and an unknown partnerId counts as much as a known one.
-func invalidSignaturesOfAnAddress(t *testing.T, n *node) {
+// Invalid signatures have their own limit. Valid signatures and unsigned posts do not count.
+// Posts with an unknown partnerId count too.
+func invalidSignaturesPerAddress(t *testing.T, n *node) {
 	n = n.with(intake.Settings{WrongSignatures: 3})
 	const here, there = "192.0.2.1", "192.0.2.2"
 	signed := func(secret, slug, address string) intake.PostRequest {
@@ -123,8 +123,8 @@ func invalidSignaturesOfAnAddress(t *testing.T, n *node) {
 		return r
 	}
 	n.post(t, signed(n.Off.Secret, n.Off.Slug, here))
-	n.rejected(t, signed(someSecret, n.Off.Slug, here), badSignature)
-	n.rejected(t, signed(someSecret, n.Required.Slug, here), badSignature)
+	n.rejected(t, signed(unknownSecret, n.Off.Slug, here), badSignature)
+	n.rejected(t, signed(unknownSecret, n.Required.Slug, here), badSignature)
 	unknown := unsigned(shared, []byte(`{"partnerId":"no-such-account"}`))
 	unknown.Address, unknown.Headers = clientaddr.Group(here), testkit.SignWith(n.Off.Secret, n.Time.Now(), unknown.Body)
 	n.rejected(t, unknown, badSignature)

@@ -24,7 +24,7 @@ const (
 	shared    = "" // the slug of the shared base URL
 )
 
-// node is an intake with its own database, and nothing else.
+// node is an Intake with its own database.
 type node struct {
 	*testkit.Platform
 	in   *intake.Intake
@@ -56,7 +56,7 @@ func (n *node) ping(t testing.TB, slug, body string) intake.PingResult {
 	return r
 }
 
-// quote returns the transactionId of a priced ping to a partner's base URL.
+// quote returns the transactionId of a priced ping to a base URL.
 func (n *node) quote(t testing.TB, slug string) string {
 	t.Helper()
 	r := n.ping(t, slug, leastPing)
@@ -66,7 +66,7 @@ func (n *node) quote(t testing.TB, slug string) string {
 	return string(r.TransactionID)
 }
 
-// body returns a post with the required fields and additional members.
+// body returns a post with the required fields and the given members.
 func body(transactionID string, members ...string) []byte {
 	all := append([]string{
 		fmt.Sprintf(`"transactionId":%q`, transactionID), `"email":"ann@example.com"`, `"consent":{"acknowledged":true}`,
@@ -96,7 +96,7 @@ func (n *node) post(t testing.TB, r intake.PostRequest) intake.PostResult {
 	return result
 }
 
-// rejected sends a post, checks that it is rejected as wanted, and returns the error.
+// rejected sends a post, checks that it is rejected with want, and returns the error.
 func (n *node) rejected(t testing.TB, r intake.PostRequest, want rejection) *apperr.Error {
 	t.Helper()
 	_, err := n.in.Post(t.Context(), r)
@@ -151,7 +151,7 @@ func (want rejection) check(t testing.TB, err error) *apperr.Error {
 	return f
 }
 
-// see reads one value.
+// see returns the value that a query selects.
 func see[T any](t testing.TB, n *node, sql string, args ...any) (v T) {
 	t.Helper()
 	if err := n.sees.QueryRow(t.Context(), sql, args...).Scan(&v); err != nil {
@@ -160,7 +160,7 @@ func see[T any](t testing.TB, n *node, sql string, args ...any) (v T) {
 	return v
 }
 
-// stored is the number of rows of each kind.
+// stored contains numbers of rows.
 type stored struct{ leads, consents, accruals, events int64 }
 
 var (
@@ -176,7 +176,7 @@ func (n *node) stored(t testing.TB) stored {
 	return stored{c[0], c[1], c[2], c[3]}
 }
 
-// stores checks that a test stores exactly the wanted rows.
+// stores checks that do stores exactly the wanted numbers of rows.
 func (n *node) stores(t testing.TB, want stored, do func()) {
 	t.Helper()
 	before := n.stored(t)

@@ -13,9 +13,9 @@ import (
 	"github.com/pingpost/pingpost/models"
 )
 
-const someSecret = "a-secret-of-no-partner"
+const unknownSecret = "unknown-secret"
 
-// anonymous returns a post that names no partner, signed with a secret.
+// anonymous returns a post that does not identify its partner, signed with a secret.
 func (n *node) anonymous(t testing.TB, secret, address string) intake.PostRequest {
 	t.Helper()
 	r := unsigned(shared, body(n.quote(t, shared)))
@@ -29,7 +29,7 @@ func (n *node) with(s intake.Settings) *node {
 	return &node{n.Platform, n.Intake(s), n.sees}
 }
 
-// withBudget returns the same node with a limit of failed matches.
+// withBudget returns the same node with a limit for failed matches.
 func (n *node) withBudget(failures int) *node {
 	return n.with(intake.Settings{MatchFailures: failures})
 }
@@ -38,14 +38,14 @@ func TestMatchBySecret(t *testing.T) {
 	t.Parallel()
 	n := newNode(t)
 	t.Run("failed matches are limited", func(t *testing.T) { failedMatchesAreLimited(t, n) })
-	t.Run("a network has a limit", func(t *testing.T) { networksAreLimited(t, n) })
-	t.Run("large bodies name their partner", func(t *testing.T) { largeBodiesNameTheirPartner(t, n) })
-	t.Run("named failures do not count", func(t *testing.T) { namedFailuresDoNotCount(t, n) })
-	t.Run("found or not", func(t *testing.T) { foundOrNot(t, n) })
+	t.Run("failed matches of a network are limited", func(t *testing.T) { networksAreLimited(t, n) })
+	t.Run("large bodies must identify their partner", func(t *testing.T) { largeBodiesMustIdentifyTheirPartner(t, n) })
+	t.Run("failures of an identified partner do not count", func(t *testing.T) { identifiedFailuresDoNotCount(t, n) })
+	t.Run("partners are found by secret", func(t *testing.T) { partnersAreFoundBySecret(t, n) })
 	t.Run("active secrets", func(t *testing.T) { activeSecrets(t, n) })
 }
 
-func foundOrNot(t *testing.T, n *node) {
+func partnersAreFoundBySecret(t *testing.T, n *node) {
 	for _, p := range []testkit.Partner{n.Required, n.ReportOnly, n.Off} {
 		n.stores(t, oneLead, func() {
 			got := n.post(t, n.anonymous(t, p.Secret, ""))
@@ -60,12 +60,12 @@ func foundOrNot(t *testing.T, n *node) {
 	n.setStatus(t, n.Off, models.PartnerSuspended)
 	n.Reload(t)
 	n.stores(t, nothing, func() {
-		for _, secret := range []string{someSecret, away.Secret, none.Secret, n.Off.Secret, ""} {
+		for _, secret := range []string{unknownSecret, away.Secret, none.Secret, n.Off.Secret, ""} {
 			n.rejected(t, n.anonymous(t, secret, ""), badSignature)
 		}
 	})
 	n.setStatus(t, n.Off, models.PartnerApproved)
-	// A partner that is not recognised by its secret alone must name itself.
+	// A partner that is not matched by secret must identify itself.
 	n.stores(t, oneLead, func() { n.post(t, n.signed(away, away.Slug, body(n.quote(t, shared)))) })
 }
 
@@ -76,20 +76,20 @@ func failedMatchesAreLimited(t *testing.T, n *node) {
 	const here, there = "192.0.2.1", "192.0.2.2"
 	n.post(t, n.anonymous(t, n.Off.Secret, here)) // a match does not count
 	for range 2 {
-		n.rejected(t, n.anonymous(t, someSecret, here), badSignature)
+		n.rejected(t, n.anonymous(t, unknownSecret, here), badSignature)
 	}
 	n.Time.Advance(15 * time.Second)
 	n.stores(t, nothing, func() {
-		for _, secret := range []string{someSecret, n.Off.Secret} {
+		for _, secret := range []string{unknownSecret, n.Off.Secret} {
 			if f := n.rejected(t, n.anonymous(t, secret, here), tooMany); f.RetryAfter != 45*time.Second {
 				t.Errorf("got Retry-After %s, want the rest of the minute", f.RetryAfter)
 			}
 		}
 	})
 	n.post(t, n.anonymous(t, n.Off.Secret, there))
-	n.rejected(t, n.anonymous(t, someSecret, there), badSignature)
+	n.rejected(t, n.anonymous(t, unknownSecret, there), badSignature)
 
-	// The limit applies to posts that name no partner.
+	// The limit does not apply to posts that identify their partner.
 	own := n.signed(n.Off, n.Off.Slug, body(n.quote(t, shared)))
 	own.Address = clientaddr.Group(here)
 	n.post(t, own)
@@ -97,8 +97,8 @@ func failedMatchesAreLimited(t *testing.T, n *node) {
 	n.post(t, n.anonymous(t, n.Off.Secret, here))
 }
 
-// The limit of an IPv6 /48 is four times that of a /64, no matter how many it contains. It
-// does not apply to addresses that matched before.
+// The limit for an IPv6 /48 is four times the limit for a /64, no matter how many /64s are used.
+// It does not apply to addresses that matched before.
 func networksAreLimited(t *testing.T, n *node) {
 	n = n.withBudget(2)
 	n.Time.Advance(time.Minute)
@@ -106,7 +106,7 @@ func networksAreLimited(t *testing.T, n *node) {
 	n.post(t, n.anonymous(t, n.Off.Secret, matched))
 	for i := range 4 {
 		for range 2 {
-			n.rejected(t, n.anonymous(t, someSecret, fmt.Sprintf("2001:db8:1:%d::1", 10+i)), badSignature)
+			n.rejected(t, n.anonymous(t, unknownSecret, fmt.Sprintf("2001:db8:1:%d::1", 10+i)), badSignature)
 		}
 	}
 	if f := n.rejected(t, n.anonymous(t, n.Off.Secret, stranger), tooMany); f.RetryAfter != time.Minute {
@@ -118,8 +118,8 @@ func networksAreLimited(t *testing.T, n *node) {
 	n.post(t, n.anonymous(t, n.Off.Secret, stranger))
 }
 
-// A match hashes the body once for each secret, so a large post must name its partner.
-func largeBodiesNameTheirPartner(t *testing.T, n *node) {
+// Matching computes the HMAC of the body for each secret, so a large post must identify its partner.
+func largeBodiesMustIdentifyTheirPartner(t *testing.T, n *node) {
 	large := func(size int, slug string, members ...string) intake.PostRequest {
 		b := body(n.quote(t, shared), members...)
 		b = append(b, strings.Repeat(" ", size-len(b))...)
@@ -134,12 +134,11 @@ func largeBodiesNameTheirPartner(t *testing.T, n *node) {
 	}
 }
 
-// An invalid signature on a post that names its partner needs one comparison and does not
-// count as a failed match.
-func namedFailuresDoNotCount(t *testing.T, n *node) {
+// If a post identifies its partner, an invalid signature does not count as a failed match.
+func identifiedFailuresDoNotCount(t *testing.T, n *node) {
 	n = n.withBudget(1)
 	for range 3 {
-		forged := n.anonymous(t, someSecret, "192.0.2.1")
+		forged := n.anonymous(t, unknownSecret, "192.0.2.1")
 		forged.Slug = n.Off.Slug
 		n.rejected(t, forged, badSignature)
 	}

@@ -16,8 +16,8 @@ import (
 	"github.com/pingpost/pingpost/models"
 )
 
-// attempt is a post with everything that can be wrong with it. The zero value with a
-// timestamp and a partnerId is accepted.
+// attempt describes a post by its errors. An attempt that has only a timestamp and a partnerId
+// is accepted.
 type attempt struct {
 	stamps    []string // X-Timestamp
 	unsigned  bool
@@ -37,11 +37,11 @@ type rule struct {
 	name   string
 	breaks func(*attempt)
 	want   rejection
-	known  bool // the owner is known by then
+	known  bool // the owner is known when the check fails
 	parts  string
 }
 
-const nobodys = "no-such-account"
+const unknownAccount = "no-such-account"
 
 // The headers of a signed post are checked first.
 func signedRules(n *node) []rule {
@@ -51,21 +51,21 @@ func signedRules(n *node) []rule {
 		{"timestamp format", func(a *attempt) { a.stamps = []string{"soon"} }, timestampFormat, false, "stamp"},
 		{"timestamp window", func(a *attempt) { a.stamps = []string{late} }, timestampWindow, false, "stamp"},
 		{"signature shape", func(a *attempt) { a.misshapen = true }, badSignature, false, "signature"},
-		{"whose post", func(a *attempt) { a.partnerID = nobodys }, badSignature, false, "signature whose"},
-		{"whose post, unsigned", func(a *attempt) { a.partnerID, a.unsigned = nobodys, true }, badPost, false,
-			"stamp signature whose"},
+		{"owner", func(a *attempt) { a.partnerID = unknownAccount }, badSignature, false, "signature owner"},
+		{"owner, unsigned", func(a *attempt) { a.partnerID, a.unsigned = unknownAccount, true }, badPost, false,
+			"stamp signature owner"},
 		{"signature required", func(a *attempt) { a.unsigned = true }, noSignature, true, "stamp signature"},
 		{"signature", func(a *attempt) { a.forged = true }, badSignature, true, "signature"},
 	}, contentRules()...)
 }
 
-// An unsigned post needs no timestamp. One that is sent is checked after it is known that
-// the post need not be signed (decision 15).
+// An unsigned post needs no timestamp. If it has one, the timestamp is checked after the signing
+// mode (decision 15).
 func unsignedRules(n *node) []rule {
 	late := strconv.FormatInt(n.Time.Now().Unix()+301, 10)
 	return append([]rule{
-		{"whose post", func(a *attempt) { a.partnerID = nobodys }, badPost, false, "whose"},
-		{"signature required", func(a *attempt) { a.partnerID = n.Required.Accounts[0].Identifier }, noSignature, true, "whose"},
+		{"owner", func(a *attempt) { a.partnerID = unknownAccount }, badPost, false, "owner"},
+		{"signature required", func(a *attempt) { a.partnerID = n.Required.Accounts[0].Identifier }, noSignature, true, "owner"},
 		{"timestamp format", func(a *attempt) { a.stamps = []string{"1", "2"} }, timestampFormat, true, "stamp"},
 		{"timestamp window", func(a *attempt) { a.stamps = []string{late} }, timestampWindow, true, "stamp"},
 	}, contentRules()...)
@@ -82,8 +82,8 @@ func contentRules() []rule {
 	}
 }
 
-// course is the partner under test, with a transaction of every kind.
-type course struct {
+// orderTest is the partner under test, with a transaction of each kind.
+type orderTest struct {
 	*node
 	own    testkit.Partner
 	quotes map[quoteKind]string
@@ -91,8 +91,8 @@ type course struct {
 
 type quoteKind struct{ foreign, expired, delivered bool }
 
-func newCourse(t *testing.T, n *node, own, other testkit.Partner) *course {
-	c := &course{node: n, own: own, quotes: map[quoteKind]string{}}
+func newOrderTest(t *testing.T, n *node, own, other testkit.Partner) *orderTest {
+	c := &orderTest{node: n, own: own, quotes: map[quoteKind]string{}}
 	for _, old := range []bool{true, false} {
 		for _, foreign := range []bool{false, true} {
 			by := own
@@ -114,13 +114,13 @@ func newCourse(t *testing.T, n *node, own, other testkit.Partner) *course {
 	return c
 }
 
-func (c *course) try(t *testing.T, a attempt) (uuid.UUID, error) {
+func (c *orderTest) try(t *testing.T, a attempt) (uuid.UUID, error) {
 	t.Helper()
 	tx := c.quotes[quoteKind{a.foreign, a.expired, a.delivered}]
 	if a.junk {
 		tx = "tx_junk"
 	}
-	text := string(body(tx, partnerID(a.partnerID), `"notes":"another body than the first"`))
+	text := string(body(tx, partnerID(a.partnerID), `"notes":"different from the first body"`))
 	if a.noConsent {
 		text = strings.Replace(text, "true", "false", 1)
 	}
@@ -150,40 +150,40 @@ func TestOrderOfChecks(t *testing.T) {
 	t.Parallel()
 	n := newNode(t).withDefault(models.SigningOff)
 	t.Run("signed", func(t *testing.T) {
-		c := newCourse(t, n, n.Required, n.ReportOnly)
-		fair := attempt{
+		c := newOrderTest(t, n, n.Required, n.ReportOnly)
+		valid := attempt{
 			stamps:    []string{strconv.FormatInt(n.Time.Now().Unix(), 10)},
 			partnerID: n.Required.Accounts[0].Identifier,
 		}
-		c.hold(t, signedRules(n), fair)
+		c.checkAll(t, signedRules(n), valid)
 	})
 	t.Run("unsigned", func(t *testing.T) {
-		c := newCourse(t, n, n.Off, n.ReportOnly)
-		c.hold(t, unsignedRules(n), attempt{unsigned: true, partnerID: n.Off.Accounts[0].Identifier})
+		c := newOrderTest(t, n, n.Off, n.ReportOnly)
+		c.checkAll(t, unsignedRules(n), attempt{unsigned: true, partnerID: n.Off.Accounts[0].Identifier})
 	})
 }
 
-func (c *course) hold(t *testing.T, rules []rule, fair attempt) {
+func (c *orderTest) checkAll(t *testing.T, rules []rule, valid attempt) {
 	c.stores(t, nothing, func() {
 		for i, first := range rules {
-			c.holdRule(t, first, first, fair)
+			c.checkPair(t, first, first, valid)
 			for _, second := range rules[i+1:] {
-				if !clash(first, second) {
-					c.holdRule(t, first, second, fair)
+				if !conflict(first, second) {
+					c.checkPair(t, first, second, valid)
 				}
 			}
 		}
 	})
 	c.stores(t, oneLead, func() {
-		if whose, err := c.try(t, fair); err != nil || whose != c.own.ID {
+		if whose, err := c.try(t, valid); err != nil || whose != c.own.ID {
 			t.Errorf("valid post: got error %v", err)
 		}
 	})
 }
 
-func (c *course) holdRule(t *testing.T, first, second rule, fair attempt) {
+func (c *orderTest) checkPair(t *testing.T, first, second rule, valid attempt) {
 	t.Run(fmt.Sprintf("%s before %s", first.name, second.name), func(t *testing.T) {
-		a := fair
+		a := valid
 		second.breaks(&a)
 		first.breaks(&a)
 		whose, err := c.try(t, a)
@@ -194,7 +194,7 @@ func (c *course) holdRule(t *testing.T, first, second rule, fair attempt) {
 	})
 }
 
-func clash(a, b rule) bool {
+func conflict(a, b rule) bool {
 	return slices.ContainsFunc(strings.Fields(a.parts), func(part string) bool {
 		return slices.Contains(strings.Fields(b.parts), part)
 	})

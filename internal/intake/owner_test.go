@@ -15,8 +15,8 @@ import (
 
 var modes = []models.SigningMode{models.SigningRequired, models.SigningReportOnly, models.SigningOff}
 
-// bookedOn returns the account of a lead.
-func (n *node) bookedOn(t testing.TB, lead uuid.UUID) uuid.UUID {
+// accountOf returns the account of a lead.
+func (n *node) accountOf(t testing.TB, lead uuid.UUID) uuid.UUID {
 	t.Helper()
 	return see[uuid.UUID](t, n, `SELECT account_id FROM leads WHERE id = $1`, lead)
 }
@@ -28,7 +28,7 @@ func TestOwnerOfAPost(t *testing.T) {
 	t.Run("platform account", func(t *testing.T) { platformAccountPosts(t, n) })
 	t.Run("unknown partner", func(t *testing.T) { unknownPartner(t, n) })
 	t.Run("signing modes", func(t *testing.T) { signingModes(t, n) })
-	t.Run("unknown mode is required", func(t *testing.T) { unknownModeIsRequired(t, n) })
+	t.Run("unknown mode requires signatures", func(t *testing.T) { unknownModeIsRequired(t, n) })
 }
 
 // The first criterion that is present decides, without falling through to the next
@@ -48,19 +48,19 @@ func ownerOfASignedPost(t *testing.T, n *node) {
 		{"partnerId", shared, shared, r.Accounts[0].Identifier, r, r.Accounts[0], false},
 		{"partnerId before the base URL's default", shared, r.Slug, r.Accounts[1].Identifier, r, r.Accounts[1], true},
 		{"partnerId before the secret", shared, shared, o.Accounts[0].Identifier, r, models.Account{}, false},
-		{"partnerId of another than the base URL's", shared, o.Slug, r.Accounts[0].Identifier, r, models.Account{}, false},
-		{"partnerId in another case", shared, shared, strings.ToUpper(r.Accounts[0].Identifier), r, models.Account{}, false},
+		{"partnerId of another partner than the base URL's", shared, o.Slug, r.Accounts[0].Identifier, r, models.Account{}, false},
+		{"partnerId in different letter case", shared, shared, strings.ToUpper(r.Accounts[0].Identifier), r, models.Account{}, false},
 		{"partnerId of a suspended account", shared, trial.Slug, trial.Accounts[0].Identifier, trial, models.Account{}, false},
-		{"partnerId beside a suspended default", shared, trial.Slug, trial.Accounts[1].Identifier, trial,
+		{"partnerId with a suspended default account", shared, trial.Slug, trial.Accounts[1].Identifier, trial,
 			trial.Accounts[1], true},
 		{"base URL", shared, r.Slug, "", r, r.Accounts[0], false},
 		{"base URL before the secret", shared, o.Slug, "", r, models.Account{}, false},
-		{"base URL of a suspended default", shared, trial.Slug, "", trial, models.Account{}, false},
-		{"the quote", r.Slug, shared, "", r, r.Accounts[0], false},
-		{"the quote before the secret", o.Slug, shared, "", r, models.Account{}, false},
-		{"the secret", shared, shared, "", r, r.Accounts[0], false},
-		{"another secret", shared, shared, "", o, o.Accounts[0], false},
-		{"the secret of a suspended default", shared, shared, "", trial, models.Account{}, false},
+		{"base URL with a suspended default account", shared, trial.Slug, "", trial, models.Account{}, false},
+		{"quote", r.Slug, shared, "", r, r.Accounts[0], false},
+		{"quote before the secret", o.Slug, shared, "", r, models.Account{}, false},
+		{"secret", shared, shared, "", r, r.Accounts[0], false},
+		{"another partner's secret", shared, shared, "", o, o.Accounts[0], false},
+		{"secret with a suspended default account", shared, shared, "", trial, models.Account{}, false},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			b := body(n.quote(t, c.quoted))
@@ -77,17 +77,17 @@ func ownerOfASignedPost(t *testing.T, n *node) {
 			n.stores(t, want, func() {
 				if want == nothing {
 					n.rejected(t, n.signed(c.by, c.at, b), badSignature)
-				} else if got := n.post(t, n.signed(c.by, c.at, b)); n.bookedOn(t, got.LeadID) != c.account.ID ||
+				} else if got := n.post(t, n.signed(c.by, c.at, b)); n.accountOf(t, got.LeadID) != c.account.ID ||
 					got.Partner != c.by.ID {
-					t.Errorf("booked on a different account of %s", got.Partner)
+					t.Errorf("stored for a different account of partner %s", got.Partner)
 				}
 			})
 		})
 	}
 }
 
-// An unsigned post that names no partner belongs to the platform account. The platform's
-// default mode determines whether it is accepted (decisions 13, 14).
+// An unsigned post that does not identify its partner belongs to the platform account. The
+// platform's default mode determines whether it is accepted (decisions 13, 14).
 func platformAccountPosts(t *testing.T, n *node) {
 	for _, mode := range modes {
 		n := n.withDefault(mode)
@@ -99,16 +99,16 @@ func platformAccountPosts(t *testing.T, n *node) {
 		n.stores(t, oneLead, func() {
 			got := n.post(t, unsigned(shared, b))
 			if got.HMACVerified || got.Partner != models.PlatformIDs.Partner ||
-				n.bookedOn(t, got.LeadID) != models.PlatformIDs.Account {
+				n.accountOf(t, got.LeadID) != models.PlatformIDs.Account {
 				t.Errorf("%s: verified %t, of partner %s", mode, got.HMACVerified, got.Partner)
 			}
 		})
-		// It cannot use a quote made for a partner, because such a quote names one.
+		// A post with a partner's quote belongs to that partner.
 		n.stores(t, nothing, func() { n.rejected(t, unsigned(shared, body(n.quote(t, n.Required.Slug))), noSignature) })
 	}
 }
 
-// An unknown partnerId and an inactive one get the same response, so that it does not
+// An unknown partnerId and an inactive one get the same response, so that the response does not
 // reveal which partners exist (decision 13).
 func unknownPartner(t *testing.T, n *node) {
 	gone := n.AddPartner(t, "gone", models.SigningOff)
@@ -119,10 +119,10 @@ func unknownPartner(t *testing.T, n *node) {
 		for name, by := range map[string]struct {
 			slug, named string
 		}{
-			"unknown":                 {shared, nobodys},
+			"unknown":                 {shared, unknownAccount},
 			"of a suspended partner":  {shared, gone.Accounts[0].Identifier},
 			"suspended, own base URL": {gone.Slug, gone.Accounts[0].Identifier},
-			"of another base URL":     {n.Required.Slug, n.Off.Accounts[0].Identifier},
+			"on another base URL":     {n.Required.Slug, n.Off.Accounts[0].Identifier},
 		} {
 			t.Run(string(mode)+" "+name, func(t *testing.T) {
 				b := body(n.quote(t, shared), partnerID(by.named))
@@ -146,7 +146,7 @@ func unknownPartner(t *testing.T, n *node) {
 	}
 }
 
-// The mode is that of the account, otherwise of its partner, otherwise of the platform
+// The account's signing mode applies, otherwise its partner's, otherwise the platform's
 // (decision 14).
 func signingModes(t *testing.T, n *node) {
 	type row struct {

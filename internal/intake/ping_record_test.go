@@ -64,8 +64,8 @@ func TestAppendPing(t *testing.T) {
 	}
 }
 
-// A duration beyond the maximum of the column, 35 minutes, is stored as the maximum.
-func TestAppendPingBoundsTheDuration(t *testing.T) {
+// A duration above the column's maximum of 35 minutes is stored as that maximum.
+func TestAppendPingLimitsTheDuration(t *testing.T) {
 	got := fields(t, appendPing(nil, &PingRecord{IssuedAt: postgresEpoch, Took: time.Hour}))
 	if took := binary.BigEndian.Uint32(got[pingColumns-1]); took != math.MaxInt32 {
 		t.Errorf("one hour: got %d µs", took)
@@ -99,7 +99,7 @@ func TestAppendPingKeepsColumnsApart(t *testing.T) {
 	})
 }
 
-// A batch is copied unchanged, in parts of bounded size with one pause between them.
+// A batch is copied unchanged, in parts of limited size with a pause between each two.
 func TestBatchIsCopiedInParts(t *testing.T) {
 	t.Parallel()
 	rapid.Check(t, func(t *rapid.T) {
@@ -123,7 +123,7 @@ func TestBatchIsCopiedInParts(t *testing.T) {
 			reads++
 		}
 		if !bytes.Equal(got, batch) {
-			t.Fatalf("got %d bytes of %d, or different ones", len(got), len(batch))
+			t.Fatalf("got %d bytes of %d, or different bytes", len(got), len(batch))
 		}
 		if pauses != max(0, reads-1) {
 			t.Fatalf("got %d pauses for %d parts", pauses, reads)

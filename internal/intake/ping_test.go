@@ -20,14 +20,14 @@ import (
 	pricingrules "github.com/pingpost/pingpost/pricing_rules"
 )
 
-// cell returns the rate card's price.
+// cell returns a cell of the rate card.
 func (n *node) cell(industry, country, urgency string) pricingrules.Cell {
 	card := n.Card.Get()
 	i, _ := card.Taxonomy.BySlug(industry)
 	return card.Table.Price(i, card.Markets.Index([2]byte([]byte(country))), pricingrules.ClassOf(urgency))
 }
 
-// setPrice gives a partner its own terms, agreed an hour ago (decision 5).
+// setPrice sets the pricing of a partner, agreed an hour ago (decision 5).
 func (n *node) setPrice(t testing.TB, p testkit.Partner, adjustment int, exclusions string, dailyCap any) {
 	t.Helper()
 	n.DB.Exec(t, `INSERT INTO partner_prices (partner_id, adjustment, exclusions, daily_lead_cap, agreed_at, updated_at) VALUES ($1, $2, $3, $4, $5, $5)
@@ -43,13 +43,13 @@ func (n *node) setStatus(t testing.TB, p testkit.Partner, to models.PartnerStatu
 	}
 }
 
-// notPriced sends a ping and checks for a price of 0 with that reason.
+// notPriced checks that a ping is declined with the reason and a price of 0.
 func (n *node) notPriced(t testing.TB, slug, body, reason string, currency money.Currency) {
 	t.Helper()
 	r := n.ping(t, slug, body)
 	if r.Accepted || r.Reason != reason || r.TransactionID != nil || r.Quote.ID != uuid.Nil ||
 		r.Quote.Price != (money.Amount{Currency: currency}) {
-		t.Errorf("accepted %t, reason %q, %s, transactionId %q; want reason %q", r.Accepted, r.Reason, r.Quote.Price,
+		t.Errorf("got accepted %t, reason %q, price %s, transactionId %q; want reason %q", r.Accepted, r.Reason, r.Quote.Price,
 			r.TransactionID, reason)
 	}
 }
@@ -76,7 +76,7 @@ func pingToEitherBaseURL(t *testing.T, n *node) {
 		}
 		opened, err := n.Quotes.Open(string(r.TransactionID), n.Time.Now())
 		if err != nil || opened != r.Quote {
-			t.Errorf("at %q: the transactionId has %+v, the result %+v: %v", slug, opened, r.Quote, err)
+			t.Errorf("at %q: the transactionId contains %+v, the result %+v: %v", slug, opened, r.Quote, err)
 		}
 		q, want := r.Quote, n.cell("plumber", "FR", "urgent")
 		if q.Partner != partner || q.Sandbox || q.Postcode != "75001" || q.Country != [2]byte{'F', 'R'} || q.CardVersion != 1 {
@@ -86,7 +86,7 @@ func pingToEitherBaseURL(t *testing.T, n *node) {
 			t.Errorf("at %q: got price %s, want %s", slug, q.Price, want)
 		}
 		if !q.IssuedAt().Equal(n.Time.Now()) || !q.ExpiresAt().Equal(n.Time.Now().Add(15*time.Minute)) {
-			t.Errorf("at %q: from %s to %s", slug, q.IssuedAt(), q.ExpiresAt())
+			t.Errorf("at %q: valid from %s to %s", slug, q.IssuedAt(), q.ExpiresAt())
 		}
 	}
 }
@@ -200,7 +200,7 @@ func TestExcludedByTheRateCard(t *testing.T) {
 		n.notPriced(t, slug, leastPing, string(models.OutcomeExcluded), money.GBP)
 	}
 	if r := n.ping(t, shared, `{"industry":"roofer","postcode":"1"}`); !r.Accepted || r.Quote.CardVersion != 2 {
-		t.Errorf("the rest of the rate card: %+v", r)
+		t.Errorf("other industry: got %+v", r)
 	}
 }
 
@@ -218,7 +218,7 @@ func TestPaused(t *testing.T) {
 	n.setStatus(t, n.Off, models.PartnerApproved)
 	n.Reload(t)
 	if !n.ping(t, n.Off.Slug, leastPing).Accepted {
-		t.Error("an approved partner gets no price")
+		t.Error("declined a ping of an approved partner")
 	}
 }
 
@@ -238,7 +238,7 @@ func TestDailyCap(t *testing.T) {
 	}
 	deliver(n.quote(t, own))
 	if !n.ping(t, own, leastPing).Accepted {
-		t.Fatal("capped after one lead of two")
+		t.Fatal("capped after one lead with a cap of 2")
 	}
 	deliver(n.quote(t, own))
 	n.notPriced(t, own, leastPing, string(models.OutcomeCapped), money.GBP)

@@ -8,8 +8,8 @@ import (
 	"github.com/pingpost/pingpost/models"
 )
 
-// Only the partner that a quote was made for can post on it (decision 5). Each row has a
-// quote from one base URL and a post to another. "" is the shared base URL.
+// Only the partner that a quote was made for can use it (decision 5). Each case has a quote from
+// one base URL and a post to another. "" is the shared base URL.
 func TestQuotesBelongToTheirPartner(t *testing.T) {
 	t.Parallel()
 	n := newNode(t)
@@ -24,27 +24,27 @@ func TestQuotesBelongToTheirPartner(t *testing.T) {
 
 	for _, c := range []struct {
 		name   string
-		quoted string // where
+		quoted string // base URL of the ping
 		by     testkit.Partner
-		at     string
+		at     string // base URL of the post
 		with   string // a partnerId, or ""
 		want   *rejection
 		stored stored
 	}{
-		{"own quote at the own base URL", n.Required.Slug, n.Required, n.Required.Slug, "", nil, oneLead},
+		{"own quote on the own base URL", n.Required.Slug, n.Required, n.Required.Slug, "", nil, oneLead},
 		{"own quote on the shared base URL", n.Required.Slug, n.Required, shared, "", nil, oneLead},
-		{"shared quote at the own base URL", shared, n.Required, n.Required.Slug, "", nil, oneLead},
+		{"shared quote on the own base URL", shared, n.Required, n.Required.Slug, "", nil, oneLead},
 		{"shared quote on the shared base URL", shared, n.Required, shared, "", nil, oneLead},
-		{"another's quote at the own base URL", n.Off.Slug, n.Required, n.Required.Slug, "", &notYourQuote, nothing},
-		{"another's quote, partnerId given", n.Off.Slug, n.Required, shared, n.Required.Accounts[0].Identifier,
+		{"another partner's quote on the own base URL", n.Off.Slug, n.Required, n.Required.Slug, "", &notYourQuote, nothing},
+		{"another partner's quote with the own partnerId", n.Off.Slug, n.Required, shared, n.Required.Accounts[0].Identifier,
 			&notYourQuote, nothing},
-		{"another's quote decides whose post it is", n.Off.Slug, n.Required, shared, "", &badSignature, nothing},
+		{"another partner's quote determines the owner", n.Off.Slug, n.Required, shared, "", &badSignature, nothing},
 
 		{"own prices: own quote", priced.Slug, priced, priced.Slug, "", nil, oneLead},
 		{"own prices: own quote, shared base URL", priced.Slug, priced, shared, "", nil, oneLead},
 		{"own prices: quote from the shared base URL", shared, priced, priced.Slug, "", &notYourQuote, nothing},
 		{"own prices: quote from the shared base URL, posted there", shared, priced, shared, "", &notYourQuote, nothing},
-		{"own prices: their quote is rejected for others", priced.Slug, n.Required, n.Required.Slug, "", &notYourQuote, nothing},
+		{"own prices: quote used by another partner", priced.Slug, n.Required, n.Required.Slug, "", &notYourQuote, nothing},
 
 		{"sandbox quote for the sandbox account", trial.Slug, trial, trial.Slug, "", nil, oneTest},
 		{"sandbox quote for a paid account", trial.Slug, trial, trial.Slug, trial.Accounts[1].Identifier,
@@ -62,12 +62,12 @@ func TestQuotesBelongToTheirPartner(t *testing.T) {
 				if r := n.signed(c.by, c.at, text); c.want != nil {
 					n.rejected(t, r, *c.want)
 				} else if got := n.post(t, r); got.Partner != c.by.ID || got.Payout != got.Quote.Price {
-					t.Errorf("got payout %s for price %s to %s", got.Payout, got.Quote.Price, got.Partner)
+					t.Errorf("got payout %s for price %s, partner %s", got.Payout, got.Quote.Price, got.Partner)
 				}
 			})
 		})
 	}
 	if !n.ping(t, trial.Slug, leastPing).Quote.Sandbox || n.ping(t, n.Required.Slug, leastPing).Quote.Sandbox {
-		t.Error("want a sandbox quote if the default account is a sandbox")
+		t.Error("want a sandbox quote only if the default account is a sandbox account")
 	}
 }

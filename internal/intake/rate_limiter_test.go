@@ -6,10 +6,10 @@ import (
 	"time"
 )
 
-var budgetStart = time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)
+var testTime = time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)
 
 func TestRateLimitPerKey(t *testing.T) {
-	now := budgetStart
+	now := testTime
 	b := newRateLimiter[string](2, time.Minute)
 	for range 2 {
 		if ok, _ := b.left("a", now); !ok {
@@ -20,7 +20,7 @@ func TestRateLimitPerKey(t *testing.T) {
 	now = now.Add(20 * time.Second)
 	for name, ask := range map[string]func(string, time.Time) (bool, time.Duration){"left": b.left, "take": b.take} {
 		if ok, wait := ask("a", now); ok || wait != 40*time.Second {
-			t.Errorf("%s: %t, for %s; want the rest of the minute", name, ok, wait)
+			t.Errorf("%s: got %t, %s; want the rest of the minute", name, ok, wait)
 		}
 	}
 	if ok, _ := b.take("b", now); !ok {
@@ -28,12 +28,12 @@ func TestRateLimitPerKey(t *testing.T) {
 	}
 	now = now.Add(40*time.Second - 1)
 	if ok, wait := b.left("a", now); ok || wait != 1 {
-		t.Errorf("left: %t, for %s; want the last nanosecond", ok, wait)
+		t.Errorf("left: got %t, %s; want the last nanosecond", ok, wait)
 	}
 	now = now.Add(1)
 	for want := range 2 {
 		if ok, _ := b.take("a", now); !ok {
-			t.Errorf("at the start of the next minute: want %d", want)
+			t.Errorf("request %d of the next minute was rejected", want)
 		}
 	}
 	if ok, _ := b.take("a", now); ok {
@@ -44,12 +44,12 @@ func TestRateLimitPerKey(t *testing.T) {
 func TestUnlimitedRate(t *testing.T) {
 	b := newRateLimiter[string](0, time.Minute)
 	for range 10 {
-		b.spend("a", budgetStart)
-		if ok, _ := b.take("a", budgetStart); !ok {
+		b.spend("a", testTime)
+		if ok, _ := b.take("a", testTime); !ok {
 			t.Fatal("rejected without a limit")
 		}
 	}
-	if ok, _ := b.left("a", budgetStart); !ok || len(b.spent) != 0 {
+	if ok, _ := b.left("a", testTime); !ok || len(b.spent) != 0 {
 		t.Errorf("left: %t, with %d keys stored", ok, len(b.spent))
 	}
 }
@@ -57,19 +57,19 @@ func TestUnlimitedRate(t *testing.T) {
 // A clock that is set back does not block requests until it has caught up.
 func TestRateLimitWhenTheClockIsSetBack(t *testing.T) {
 	b := newRateLimiter[string](1, time.Minute)
-	b.spend("a", budgetStart)
-	if ok, _ := b.left("a", budgetStart.Add(-time.Hour)); !ok {
-		t.Error("rejected for an hour")
+	b.spend("a", testTime)
+	if ok, _ := b.left("a", testTime.Add(-time.Hour)); !ok {
+		t.Error("rejected after the clock was set back")
 	}
 }
 
-// The memory of a rateLimiter is bounded for any number of keys.
-func TestRateLimiterBoundsMemory(t *testing.T) {
+// The memory of a rateLimiter is limited for any number of keys.
+func TestRateLimiterLimitsMemory(t *testing.T) {
 	b := newRateLimiter[string](1, time.Minute)
 	for i := range maxLimiterKeys + 2 {
-		b.spend(strconv.Itoa(i), budgetStart)
+		b.spend(strconv.Itoa(i), testTime)
 	}
 	if len(b.spent) != 1 {
-		t.Errorf("got %d keys, want only the last one", len(b.spent))
+		t.Errorf("got %d keys, want 1", len(b.spent))
 	}
 }

@@ -13,9 +13,9 @@ func numbered(i int) netip.Addr {
 	return netip.AddrFrom4(b)
 }
 
-func TestRecentRemembersForAWindow(t *testing.T) {
+func TestRecentAddressesAreRememberedForAWindow(t *testing.T) {
 	var r recentAddresses
-	now := budgetStart
+	now := testTime
 	r.add(numbered(0), now)
 	r.add(numbered(1), now.Add(recentWindow-1))
 	for _, c := range []struct {
@@ -26,7 +26,7 @@ func TestRecentRemembersForAWindow(t *testing.T) {
 		{0, true, true}, {recentWindow, true, true}, {2*recentWindow - 1, true, true}, {2 * recentWindow, false, false},
 	} {
 		if first, second := r.has(numbered(0), now.Add(c.after)), r.has(numbered(1), now.Add(c.after)); first != c.first || second != c.second {
-			t.Errorf("after %s: %t, %t", c.after, first, second)
+			t.Errorf("after %s: got %t, %t", c.after, first, second)
 		}
 	}
 	if r.has(numbered(2), now) {
@@ -34,11 +34,11 @@ func TestRecentRemembersForAWindow(t *testing.T) {
 	}
 }
 
-func TestRecentIsBounded(t *testing.T) {
+func TestRecentAddressesAreLimited(t *testing.T) {
 	var r recentAddresses
 	for i := range 5 * maxRecentAddresses {
-		r.add(numbered(i), budgetStart)
-		if !r.has(numbered(i), budgetStart) || !r.has(numbered(max(i-maxRecentAddresses+1, 0)), budgetStart) {
+		r.add(numbered(i), testTime)
+		if !r.has(numbered(i), testTime) || !r.has(numbered(max(i-maxRecentAddresses+1, 0)), testTime) {
 			t.Fatalf("%d: one of the last %d addresses was forgotten", i, maxRecentAddresses)
 		}
 	}

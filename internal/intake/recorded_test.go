@@ -15,9 +15,9 @@ import (
 	"github.com/pingpost/pingpost/models"
 )
 
-// Every column is written as offered. The recorder creates the day's partition when it
-// needs it, even if the first rows are written at shutdown.
-func TestRecordedAsOffered(t *testing.T) {
+// All columns are written unchanged. The recorder creates the day's partition when it needs it,
+// even if the first rows are written at shutdown.
+func TestRecorderWritesAllColumns(t *testing.T) {
 	t.Parallel()
 	n := newRecording(t, testkit.NewDatabase(t))
 	if see[int64](t, n, `SELECT count(*) FROM pg_inherits WHERE inhparent = 'pings'::regclass`) != 0 {
@@ -49,7 +49,7 @@ func TestRecordedAsOffered(t *testing.T) {
 	n.stats(t, intake.RecorderStats{Written: 2})
 	got := n.readPings(t)
 	if len(got) != len(rows) {
-		t.Fatalf("got %d rows of %d", len(got), len(rows))
+		t.Fatalf("got %d rows, want %d", len(got), len(rows))
 	}
 	for i, want := range rows {
 		if !got[i].IssuedAt.Equal(want.IssuedAt) {

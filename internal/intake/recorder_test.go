@@ -37,7 +37,7 @@ func run(t testing.TB, f func(context.Context)) (stop func()) {
 	return stop
 }
 
-// newRecording returns a node with only the recorder and the traffic.
+// newRecording returns a node that has only a Recorder and a Traffic.
 func newRecording(t testing.TB, d *testkit.Database) *node {
 	t.Helper()
 	log, lines := testkit.NewLog()
@@ -66,7 +66,7 @@ func (n *node) offer(from, to int) {
 	}
 }
 
-// recorded checks that exactly the rows from 0 to count were written, once each.
+// recorded checks that exactly the rows 0 to count-1 were written, each once.
 func (n *node) recorded(t testing.TB, count int) {
 	t.Helper()
 	got := see[[]int64](t, n,
@@ -96,8 +96,8 @@ func (n *node) eventuallyFlushed(t testing.TB, written int64) {
 	stop()
 }
 
-// A full queue drops and counts pings, and never blocks them (decision 2). Queued rows are
-// written at shutdown, and later ones are counted.
+// If the queue is full, pings are dropped and counted, but never blocked (decision 2). Queued
+// rows are written at shutdown. Later rows are dropped and counted.
 func TestFullQueueDrops(t *testing.T) {
 	t.Parallel()
 	n := newRecording(t, testkit.NewDatabase(t))
@@ -110,8 +110,8 @@ func TestFullQueueDrops(t *testing.T) {
 	n.recorded(t, recorderQueue)
 }
 
-// While the database is unavailable, the failed batch and the queued rows are kept.
-func TestRecorderOutlivesTheDatabase(t *testing.T) {
+// While the database is unavailable, the recorder keeps the failed batch and the queued rows.
+func TestRecorderSurvivesADatabaseOutage(t *testing.T) {
 	t.Parallel()
 	d, proxy := testkit.NewDatabaseBehind(t)
 	n := newRecording(t, d)
@@ -120,7 +120,7 @@ func TestRecorderOutlivesTheDatabase(t *testing.T) {
 	n.eventually(t, "the first rows are written", func(s intake.RecorderStats) bool { return s.Written == 10 })
 	proxy.Down()
 	n.offer(10, 20)
-	testkit.Eventually(t, within, "the writer has met the failure", func() bool { return n.Log.Count(`"rows":`) > 0 })
+	testkit.Eventually(t, within, "the write has failed", func() bool { return n.Log.Count(`"rows":`) > 0 })
 	n.offer(20, 30)
 	n.stats(t, intake.RecorderStats{Written: 10, Queued: 10})
 	proxy.Up()
@@ -130,8 +130,8 @@ func TestRecorderOutlivesTheDatabase(t *testing.T) {
 	n.recorded(t, 30)
 }
 
-// Beyond the daily limit, rows are dropped and counted, which is logged once. The next UTC
-// day has its own limit, even if a ping from the day before arrives late.
+// Rows above the daily limit are dropped and counted. This is logged once. The next UTC day has
+// its own limit, even if a ping from the day before arrives late.
 func TestDailyLimitDrops(t *testing.T) {
 	t.Parallel()
 	d := testkit.NewDatabase(t)
@@ -174,7 +174,7 @@ func TestRecorderLogsLostRowsAtShutdown(t *testing.T) {
 	proxy.Down()
 	stop := run(t, n.Recorder.Run)
 	n.offer(0, 5)
-	testkit.Eventually(t, within, "the writer has met the failure", func() bool { return n.Log.Count(`"rows":`) > 0 })
+	testkit.Eventually(t, within, "the write has failed", func() bool { return n.Log.Count(`"rows":`) > 0 })
 	n.offer(5, 12)
 	stop()
 	n.stats(t, intake.RecorderStats{DroppedClosed: 12})
@@ -190,7 +190,7 @@ func TestRecorderRetriesAtShutdown(t *testing.T) {
 	proxy.Down()
 	stop := run(t, n.Recorder.Run)
 	n.offer(0, 5)
-	testkit.Eventually(t, within, "the next try is a while away", func() bool { return n.Log.Count(`"rows":`) >= 5 })
+	testkit.Eventually(t, within, "several attempts have failed", func() bool { return n.Log.Count(`"rows":`) >= 5 })
 	n.offer(5, 12)
 	proxy.Up()
 	stop()
@@ -207,7 +207,7 @@ func TestRejectedBatchIsDropped(t *testing.T) {
 	bad.Urgency = "not UTF-8: \xff"
 	n.Recorder.Offer(bad)
 	n.Recorder.Offer(bad)
-	n.eventually(t, "the batch is given up", func(s intake.RecorderStats) bool { return s.DroppedRejected > 0 })
+	n.eventually(t, "the batch is dropped", func(s intake.RecorderStats) bool { return s.DroppedRejected > 0 })
 	n.offer(0, 4)
 	n.eventually(t, "the next rows are written", func(s intake.RecorderStats) bool { return s.Written == 4 })
 	stop()
@@ -234,16 +234,15 @@ func TestMissingPartitionIsCreated(t *testing.T) {
 	n.recorded(t, 2)
 }
 
-// If the database becomes unavailable while a partition is created, the batch is not
-// rejected but retried.
+// If the database becomes unavailable while a partition is created, the batch is retried.
 func TestDatabaseUnavailableWhileCreatingThePartition(t *testing.T) {
 	t.Parallel()
 	d, proxy := testkit.NewDatabaseBehind(t)
 	n := newRecording(t, d)
 	log, _ := testkit.NewLog()
-	asked := 0
+	calls := 0
 	n.Recorder = intake.NewRecorder(d.Pool, log, 0, func(ctx context.Context) error {
-		if asked++; asked == 1 {
+		if calls++; calls == 1 {
 			proxy.Down()
 			defer proxy.Up()
 		}

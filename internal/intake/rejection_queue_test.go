@@ -20,8 +20,8 @@ func (q *rejectionQueue) addNumbered(partner, number int) int64 {
 	return q.add(r)
 }
 
-// The queue is bounded, keeps the newest rejections of each partner in order, and never
-// drops one of a partner with less than an equal share in favour of a partner with more.
+// The queue has a limited size and keeps the newest rejections of each partner in order. A
+// partner with less than an equal share never loses a rejection to a partner with more.
 func TestRejectionQueueIsSharedFairly(t *testing.T) {
 	for seed := range uint64(10) {
 		random := rand.New(rand.NewPCG(seed, 0))
@@ -57,8 +57,8 @@ func TestRejectionQueueIsSharedFairly(t *testing.T) {
 	}
 }
 
-// With more partners than the queue can hold, each newest rejection is still added.
-func TestRejectionQueueWithMorePartnersThanRoom(t *testing.T) {
+// The newest rejection is added even if there are more partners than the queue has room for.
+func TestRejectionQueueWithMorePartnersThanCapacity(t *testing.T) {
 	q := newRejectionQueue(200)
 	for i := range 2 * maxQueuedRejections {
 		if lost := q.addNumbered(i, 1); lost != int64(i/maxQueuedRejections) {

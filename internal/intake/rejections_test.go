@@ -41,7 +41,7 @@ func (n *node) rejections(t testing.TB, p testkit.Partner) []rejectionRow {
 	return found
 }
 
-// Each partner keeps its newest rejections. Those without a partner are only counted
+// The newest rejections of each partner are kept. Rejections without a partner are only counted
 // (decision 24).
 func TestNewestRejectionsAreKept(t *testing.T) {
 	t.Parallel()
@@ -57,7 +57,7 @@ func TestNewestRejectionsAreKept(t *testing.T) {
 		if round == 0 {
 			n.rejected(t, unsigned(shared, []byte("{")), noSignature) // of the platform account
 			n.rejected(t, n.signed(n.Off, n.Off.Slug, []byte("{")), badJSON)
-			n.rejected(t, n.signed(n.Off, shared, body("tx_1", partnerID(nobodys))), badSignature) // of no partner
+			n.rejected(t, n.signed(n.Off, shared, body("tx_1", partnerID(unknownAccount))), badSignature) // of no partner
 		}
 		n.Traffic.Flush(t.Context())
 	}
@@ -78,18 +78,18 @@ func TestNewestRejectionsAreKept(t *testing.T) {
 		t.Errorf("other partner: got %+v", kept)
 	}
 	if all := see[int64](t, n, `SELECT count(*) FROM refusals`); all != testkit.RejectionsPerPartner+2 {
-		t.Errorf("got %d rejections, including one without a partner", all)
+		t.Errorf("got %d rejections in total", all)
 	}
 }
 
 // A rejected request stores none of its values in any table or log line, only the names of
 // fields (decision 24).
-func TestRejectionsHoldNoValues(t *testing.T) {
+func TestRejectionsContainNoValues(t *testing.T) {
 	t.Parallel()
 	n := newNode(t)
-	const canary = "KANARIENVOGEL"
+	const canary = "CANARYBIRD"
 	long := strings.Repeat(canary, 1000)
-	everywhere := []string{
+	bodies := []string{
 		body1("email", canary), body1("email", long), body1("partnerId", canary), body1("partnerId", n.Off.Accounts[0].Identifier+canary),
 		body1("transactionId", canary), body1("transactionId", "tx_"+canary), body1("notes", long), body1("postcode", long), body1("country", canary),
 		body1(canary, canary), `{"` + canary + `":`, canary, `["` + canary + `"]`,
@@ -107,10 +107,10 @@ func TestRejectionsHoldNoValues(t *testing.T) {
 		if _, err := n.in.Post(t.Context(), r); err == nil {
 			t.Fatalf("accepted: %.80s", r.Body)
 		} else if strings.Contains(err.Error(), canary) {
-			t.Errorf("the rejection contains values: %v", err)
+			t.Errorf("the error contains values: %v", err)
 		}
 	}
-	for _, text := range everywhere {
+	for _, text := range bodies {
 		for _, slug := range []string{shared, n.Required.Slug} {
 			reject(n.signed(n.Required, slug, []byte(text)))
 			reject(unsigned(slug, []byte(text)))
@@ -152,8 +152,8 @@ func (n *node) tables(t testing.TB) []string {
 	return see[[]string](t, n, `SELECT array_agg(tablename::text ORDER BY tablename) FROM pg_tables WHERE schemaname = 'public'`)
 }
 
-// An inactive partner gets the same response as an unknown one, but staff see the reason,
-// for any identifier that the post named.
+// An inactive partner gets the same response as an unknown one. Staff see the reason, however
+// the post identifies the partner.
 func TestRejectionsOfInactivePartners(t *testing.T) {
 	t.Parallel()
 	n := newNode(t)
@@ -177,6 +177,6 @@ func TestRejectionsOfInactivePartners(t *testing.T) {
 		`SELECT count(*) FROM traffic_minutes WHERE partner_id = $1 AND account_id = $2 AND outcome = 'inactive'`,
 		gone.ID, gone.Accounts[1].ID)
 	if sandbox != 1 {
-		t.Errorf("got %d counters of the named account", sandbox)
+		t.Errorf("got %d counters of the account, want 1", sandbox)
 	}
 }

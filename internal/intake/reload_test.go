@@ -8,14 +8,14 @@ import (
 	"github.com/pingpost/pingpost/internal/apperr"
 )
 
-// A post uses the directory from its start. The partner of its base URL and that of its
-// account are different objects in the next directory, so the post would seem to belong to
-// another partner.
+// A post uses the same directory from start to end. Otherwise the partner of its base URL and the
+// partner of its account could be different pointers, and the post would seem to belong to another
+// partner.
 func TestReloadDoesNotAffectPosts(t *testing.T) {
 	t.Parallel()
 	n := newNode(t)
 	p := n.Required
-	// The list is long, so that a reload falls between the two lookups.
+	// The notes are long, so that a reload falls between the two lookups.
 	b := body("tx_none", partnerID(p.Accounts[0].Identifier), `"notes":"`+strings.Repeat("x", 9_000)+`"`)
 	r := n.signed(p, p.Slug, b)
 	over := make(chan struct{})

@@ -10,13 +10,13 @@ import (
 	"github.com/pingpost/pingpost/internal/testkit"
 )
 
-// beforeOwnPrices is a partner that agreed its own prices after it delivered a lead on a
-// quote from the shared base URL, with other posts on such quotes.
+// beforeOwnPrices is a node with a partner that delivered a lead on a quote from the shared base
+// URL and then agreed its own prices. It also has other posts on such quotes.
 type beforeOwnPrices struct {
 	*node
 	first intake.PostResult
 	at    time.Time
-	body  []byte // first's
+	body  []byte // of the first post
 	other []byte // on the same transaction
 	fresh []byte // not delivered
 	taken []byte // delivered by another partner
@@ -34,15 +34,15 @@ func newBeforeOwnPrices(t *testing.T, d *testkit.Database) *beforeOwnPrices {
 	return n
 }
 
-// leadsBack checks that a signed post is rejected with its lead, and an unsigned one
-// without.
-func (n *beforeOwnPrices) leadsBack(t *testing.T, body []byte, want rejection) {
+// rejectedWithLead checks that the rejection of a signed post contains the lead, and that of an
+// unsigned post does not.
+func (n *beforeOwnPrices) rejectedWithLead(t *testing.T, body []byte, want rejection) {
 	t.Helper()
 	f := n.rejected(t, n.signed(n.Off, n.Off.Slug, body), want)
 	if f.LeadID != id.Format(id.Lead, n.first.LeadID) || !f.DeliveredAt.Equal(n.at) {
-		t.Errorf("the partner got lead %q of %s", f.LeadID, f.DeliveredAt)
+		t.Errorf("got lead %q, delivered at %s", f.LeadID, f.DeliveredAt)
 	}
-	notFound(t, n.rejected(t, unsigned(n.Off.Slug, body), want))
+	withoutLead(t, n.rejected(t, unsigned(n.Off.Slug, body), want))
 }
 
 // Leads that a partner delivered before it agreed its own prices are found again. Other
@@ -53,8 +53,8 @@ func TestLeadsFromBeforeOwnPricesAreFoundAgain(t *testing.T) {
 	rejected := func(bodies ...[]byte) {
 		t.Helper()
 		for _, b := range bodies {
-			notFound(t, n.rejected(t, n.signed(n.Off, n.Off.Slug, b), notYourQuote))
-			notFound(t, n.rejected(t, unsigned(n.Off.Slug, b), notYourQuote))
+			withoutLead(t, n.rejected(t, n.signed(n.Off, n.Off.Slug, b), notYourQuote))
+			withoutLead(t, n.rejected(t, unsigned(n.Off.Slug, b), notYourQuote))
 		}
 	}
 	n.stores(t, nothing, func() {
@@ -64,11 +64,11 @@ func TestLeadsFromBeforeOwnPricesAreFoundAgain(t *testing.T) {
 			node.again(t, n.first, n.signed(n.Off, shared, n.body), true)
 			node.again(t, n.first, unsigned(n.Off.Slug, n.body), false)
 		}
-		n.leadsBack(t, n.other, delivered)
+		n.rejectedWithLead(t, n.other, delivered)
 		rejected(n.fresh, n.taken)
 		n.Time.Advance(quote.Validity)
-		n.leadsBack(t, n.body, expired) // expiry is checked first
-		n.leadsBack(t, n.other, expired)
+		n.rejectedWithLead(t, n.body, expired) // expiry is checked first
+		n.rejectedWithLead(t, n.other, expired)
 		rejected(n.fresh, n.taken)
 	})
 }
@@ -92,5 +92,5 @@ func TestLeadsFromBeforeOwnPricesWhileTheDatabaseIsUnavailable(t *testing.T) {
 		n.unavailable(t, n.Off, n.body, notSaved)
 	})
 	proxy.Up()
-	n.leadsBack(t, n.body, expired)
+	n.rejectedWithLead(t, n.body, expired)
 }

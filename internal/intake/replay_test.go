@@ -34,7 +34,7 @@ func TestReplay(t *testing.T) {
 	t.Run("replay signed", func(t *testing.T) { replaySigned(t, n) })
 	t.Run("replay of an unsigned post", func(t *testing.T) { replayOfAnUnsignedPost(t, n) })
 	t.Run("replay in a sandbox", func(t *testing.T) { replayInASandbox(t, n) })
-	t.Run("replay after the digest is deleted", func(t *testing.T) { replayAfterTheDigestIsForgotten(t, n) })
+	t.Run("replay after the digest is deleted", func(t *testing.T) { replayAfterTheDigestIsDeleted(t, n) })
 }
 
 func replaySigned(t *testing.T, n *node) {
@@ -58,12 +58,12 @@ func replaySigned(t *testing.T, n *node) {
 		// A body that differs by one insignificant byte.
 		n.rejected(t, n.signed(n.Off, n.Off.Slug, append(b[:len(b):len(b)], ' ')), delivered)
 		// The same bytes from another partner.
-		notFound(t, n.rejected(t, n.signed(n.Required, n.Required.Slug, b), delivered))
+		withoutLead(t, n.rejected(t, n.signed(n.Required, n.Required.Slug, b), delivered))
 	})
 }
 
-// An unsigned first post is reported as unverified, and each later post by its own
-// signature.
+// An unsigned first post is reported as unverified. A replay is reported as verified if it is
+// signed.
 func replayOfAnUnsignedPost(t *testing.T, n *node) {
 	b := body(n.quote(t, n.ReportOnly.Slug))
 	first := n.post(t, unsigned(n.ReportOnly.Slug, b))
@@ -72,20 +72,20 @@ func replayOfAnUnsignedPost(t *testing.T, n *node) {
 	}
 	n.stores(t, nothing, func() {
 		n.again(t, first, n.signed(n.ReportOnly, n.ReportOnly.Slug, b), true)
-		n.again(t, first, unsigned(shared, b), false) // the quote names the partner
+		n.again(t, first, unsigned(shared, b), false) // the quote identifies the partner
 	})
 }
 
 // The digest of the body is kept for a day. Without it, a retry cannot be distinguished
 // from a different post (decision 3).
-func replayAfterTheDigestIsForgotten(t *testing.T, n *node) {
+func replayAfterTheDigestIsDeleted(t *testing.T, n *node) {
 	b := body(n.quote(t, shared))
 	first := n.post(t, n.signed(n.Off, n.Off.Slug, b))
 	n.DB.Exec(t, `UPDATE leads SET body_digest = NULL`)
 	n.stores(t, nothing, func() {
 		f := n.rejected(t, n.signed(n.Off, n.Off.Slug, b), delivered)
 		if f.LeadID != id.Format(id.Lead, first.LeadID) {
-			t.Errorf("the partner got lead %q", f.LeadID)
+			t.Errorf("got lead %q", f.LeadID)
 		}
 	})
 }

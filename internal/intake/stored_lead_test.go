@@ -46,7 +46,7 @@ func (n *node) contact(t testing.TB, row models.Lead) (c leads.Contact) {
 	return c
 }
 
-// quotedColumns are the columns of a lead's row that copy its quote (decision 2).
+// quotedColumns are the columns of a lead that are copied from its quote (decision 2).
 type quotedColumns struct {
 	transaction            uuid.UUID
 	transactionID          string
@@ -82,9 +82,9 @@ func columnsOf(row models.Lead) quotedColumns {
 	return c
 }
 
-// The row of a lead has its whole quote, and the transactionId as the partner has it, even
-// if prices and partners change later.
-func TestLeadRowHasItsWholeQuote(t *testing.T) {
+// The row of a lead contains its complete quote and the transactionId that the partner received.
+// Later changes to prices and partners do not affect it.
+func TestLeadRowContainsItsQuote(t *testing.T) {
 	t.Parallel()
 	n := newNode(t)
 	n.Card.Get().Version = 7 // a new database has 1
@@ -94,7 +94,7 @@ func TestLeadRowHasItsWholeQuote(t *testing.T) {
 		want             quotedColumns
 	}{
 		{
-			"on the own base URL", n.Required.Slug, `{"industry":"roofer","postcode":" 75001 ","country":"fr","urgency":" Emergency "}`,
+			"own base URL", n.Required.Slug, `{"industry":"roofer","postcode":" 75001 ","country":"fr","urgency":" Emergency "}`,
 			[]string{`"location":{"country":"us","postcode":"10001"}`},
 			quotedColumns{
 				industry: "roofer", urgency: "emergency", partner: n.Required.ID, country: "FR", postcode: "75001",
@@ -102,7 +102,7 @@ func TestLeadRowHasItsWholeQuote(t *testing.T) {
 			},
 		},
 		{
-			"on the shared base URL", shared, `{"vertical":"plumber","postal_code":"É1","urgency":"flexible"}`, nil,
+			"shared base URL", shared, `{"vertical":"plumber","postal_code":"É1","urgency":"flexible"}`, nil,
 			quotedColumns{
 				industry: "plumber", urgency: "flexible", country: "GB", postcode: "É1",
 				currency: "GBP", leadCountry: "GB", leadPlace: "É1",
@@ -127,7 +127,7 @@ func TestLeadRowHasItsWholeQuote(t *testing.T) {
 	}
 }
 
-// A lead is found by keyed digests of the normalised e-mail address and phone number, in
+// A lead is found by keyed digests of the normalised email address and phone number, in
 // any spelling (decision 20).
 func TestLookupDigestsUseNormalisedForms(t *testing.T) {
 	t.Parallel()
@@ -143,20 +143,20 @@ func TestLookupDigestsUseNormalisedForms(t *testing.T) {
 			"+442079460958", false},
 		"a phone from abroad": {`"email":"ann@example.com","phone":"00 33 1 42 68 53 00"`, "ann@example.com",
 			"+33142685300", false},
-		"a phone that cannot be read": {`"email":"ann@example.com","phone":"after six"`, "ann@example.com", "after six", true},
+		"an invalid phone number": {`"email":"ann@example.com","phone":"after six"`, "ann@example.com", "after six", true},
 	} {
 		t.Run(name, func(t *testing.T) {
 			post := n.post(t, n.signed(n.Required, n.Required.Slug, body(n.quote(t, shared), `"contact":{`+c.contact+`}`)))
 			row := n.storedLead(t, post.LeadID)
 			if !bytes.Equal(row.EmailDigest, n.Keys.Digest(keyring.LookUp, []byte(c.email))) {
-				t.Errorf("email digest %x is not that of %s", row.EmailDigest, c.email)
+				t.Errorf("got email digest %x, want that of %s", row.EmailDigest, c.email)
 			}
 			var want []byte
 			if c.phone != "" {
 				want = n.Keys.Digest(keyring.LookUp, []byte(c.phone))
 			}
 			if !bytes.Equal(row.PhoneDigest, want) || row.PhoneFlagged != c.flagged {
-				t.Errorf("phone digest %x is not that of %q; flagged %t", row.PhoneDigest, c.phone, row.PhoneFlagged)
+				t.Errorf("got phone digest %x, flagged %[3]t; want that of %[2]q", row.PhoneDigest, c.phone, row.PhoneFlagged)
 			}
 			if other := testkit.PlatformKeys(t, 2); other.Matches(keyring.LookUp, []byte(c.email), row.EmailDigest) {
 				t.Error("the digest is not keyed")
@@ -165,9 +165,9 @@ func TestLookupDigestsUseNormalisedForms(t *testing.T) {
 	}
 }
 
-// The row names the key that wraps the lead, like the wrapped key itself. Key rotation uses
-// these columns.
-func TestLeadRowNamesItsWrappingKey(t *testing.T) {
+// The row contains the wrapper and version of the wrapping key, which are also in the wrapped
+// key. Key rotation uses these columns.
+func TestLeadRowContainsItsWrappingKey(t *testing.T) {
 	t.Parallel()
 	n := newNode(t)
 	row := n.storedLead(t, n.post(t, n.signed(n.Required, n.Required.Slug, body(n.quote(t, shared)))).LeadID)
@@ -202,15 +202,15 @@ func TestPhoneUsesTheLeadsCountry(t *testing.T) {
 				t.Errorf("%q: got %q (stored as %q, flagged %t), want %q", c.phone, got.E164, got.Phone, row.PhoneFlagged, c.want)
 			}
 			if !bytes.Equal(row.PhoneDigest, n.Keys.Digest(keyring.LookUp, []byte(c.want))) {
-				t.Error("the phone digest is that of another number")
+				t.Error("the phone digest is of a different number")
 			}
 		})
 	}
 }
 
-// The first event in the timeline names the request that delivered the lead, and whether it
-// was signed.
-func TestTimelineNamesTheRequest(t *testing.T) {
+// The first event in the timeline contains the ID of the request that delivered the lead, and
+// whether the request was signed.
+func TestTimelineContainsTheRequest(t *testing.T) {
 	t.Parallel()
 	n := newNode(t)
 	for name, c := range map[string]struct {

@@ -10,15 +10,15 @@ import (
 	"github.com/pingpost/pingpost/models"
 )
 
-func TestConcurrentChange(t *testing.T) {
+func TestPostRejectsPartnerSuspendedSinceReload(t *testing.T) {
 	t.Parallel()
 	n := newNode(t)
 	t.Run("unsigned", func(t *testing.T) { suspendedBeforeUnsignedPost(t, n) })
 	t.Run("signed", func(t *testing.T) { suspendedBeforeSignedPost(t, n) })
 }
 
-// A partner, account or secret that was just suspended, revoked or retired cannot store a
-// lead, even if the node's directory is out of date (decision 21).
+// A post stores no lead if its partner or account was just suspended, or its secret was just
+// revoked or has just expired, even if the node's directory is out of date (decision 21).
 func suspendedBeforeSignedPost(t *testing.T, n *node) {
 	for name, change := range map[string]func(*testing.T, testkit.Partner){
 		"partner-suspended": func(t *testing.T, p testkit.Partner) { n.setStatus(t, p, models.PartnerSuspended) },
@@ -31,7 +31,7 @@ func suspendedBeforeSignedPost(t *testing.T, n *node) {
 				t.Fatal(err)
 			}
 		},
-		"secret-retired": func(t *testing.T, p testkit.Partner) {
+		"secret-expired": func(t *testing.T, p testkit.Partner) {
 			if _, err := n.Partners.RotateSecret(t.Context(), p.Partner, "", 0, true); err != nil {
 				t.Fatal(err)
 			}
@@ -59,7 +59,7 @@ func suspendedBeforeSignedPost(t *testing.T, n *node) {
 	}
 }
 
-// An unsigned post gets the same response as for an unknown partner.
+// An unsigned post for a suspended partner gets the same response as for an unknown partner.
 func suspendedBeforeUnsignedPost(t *testing.T, n *node) {
 	b := body(n.quote(t, n.Off.Slug))
 	n.setStatus(t, n.Off, models.PartnerSuspended)

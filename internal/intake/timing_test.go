@@ -23,8 +23,8 @@ func (c ticking) Now() time.Time {
 	return c.Manual.Now()
 }
 
-// The recorder and the traffic use the time that it took to price the ping, in
-// microseconds, for priced and unpriced pings (decision 2).
+// The time to price a ping is recorded, in microseconds, in the pings table and the traffic, for
+// priced and declined pings (decision 2).
 func TestTimingIsRecorded(t *testing.T) {
 	t.Parallel()
 	n := newNode(t)
@@ -48,7 +48,7 @@ func TestTimingIsRecorded(t *testing.T) {
 		want[slices.IndexFunc(models.LatencyBounds[:], func(bound time.Duration) bool { return took <= bound })] = 1
 		for k, c := range counters {
 			if k.Outcome == name && !slices.Equal(c.latency, want) {
-				t.Errorf("%s took %s, but counts are %v", name, took, c.latency)
+				t.Errorf("%s took %s, got counts %v", name, took, c.latency)
 			}
 		}
 	}
@@ -57,8 +57,8 @@ func TestTimingIsRecorded(t *testing.T) {
 	}
 }
 
-// The queue is bounded in bytes as well as in rows, to 16 MiB. After the rows are written,
-// new ones are accepted (decision 2).
+// The queue is limited to 16 MiB as well as to a number of rows. After the rows are written, new
+// ones are accepted (decision 2).
 func TestQueueIsFullAt16MiB(t *testing.T) {
 	t.Parallel()
 	n := newRecording(t, testkit.NewDatabase(t))

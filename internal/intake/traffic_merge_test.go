@@ -14,15 +14,15 @@ import (
 	"github.com/pingpost/pingpost/models"
 )
 
-// Counts and rejections from a failed write are merged with those added since, before them.
-// No count is lost, and the order of rejections is preserved.
+// Counts and rejections from a failed write are merged with newer ones. No count is lost, and the
+// rejections stay in order.
 func TestFailedWriteIsMergedWithNewCounts(t *testing.T) {
 	t.Parallel()
 	d, proxy := testkit.NewDatabaseBehind(t)
 	n := nodeOn(t, d)
 	k := intake.TrafficKey{Endpoint: intake.EndpointPing, Outcome: "priced"}
 	before := n.signed(n.Off, n.Off.Slug, body("tx_1"))
-	meanwhile := n.signed(n.Off, n.Off.Slug, body("tx_2"))
+	later := n.signed(n.Off, n.Off.Slug, body("tx_2"))
 	for range 3 {
 		n.Traffic.Count(k, n.Time.Now(), time.Microsecond)
 	}
@@ -32,7 +32,7 @@ func TestFailedWriteIsMergedWithNewCounts(t *testing.T) {
 		for range 2 {
 			n.Traffic.Count(k, n.Time.Now(), time.Hour)
 		}
-		proxy.DropResponse("BEGIN", func() { n.rejected(t, meanwhile, badTransactionID) })
+		proxy.DropResponse("BEGIN", func() { n.rejected(t, later, badTransactionID) })
 	})
 	n.Traffic.Flush(t.Context())
 	if n.Log.Count(`"level":"WARN"`) != 2 || len(n.counters(t)) != 0 {
@@ -47,14 +47,13 @@ func TestFailedWriteIsMergedWithNewCounts(t *testing.T) {
 		t.Errorf("got %+v, want 3 fast requests and 2 slow ones", got)
 	}
 	kept := n.rejections(t, n.Off) // newest first
-	if len(kept) != 2 || kept[0].request != meanwhile.ID || kept[1].request != before.ID || n.Traffic.Dropped() != 0 {
+	if len(kept) != 2 || kept[0].request != later.ID || kept[1].request != before.ID || n.Traffic.Dropped() != 0 {
 		t.Errorf("got %+v; %d dropped", kept, n.Traffic.Dropped())
 	}
 }
 
-// A request that is rejected before it was read is recorded like any other, by the reason
-// of its *apperr.Error, or as "error". The text of an error could contain anything and is
-// not recorded (decision 24).
+// A request that is rejected before it is read is recorded with the reason of its *apperr.Error,
+// or as "error". The text of an error could contain anything and is not recorded (decision 24).
 func TestUnreadableRequestsAreCounted(t *testing.T) {
 	t.Parallel()
 	n := newNode(t)
@@ -62,7 +61,7 @@ func TestUnreadableRequestsAreCounted(t *testing.T) {
 	request := uuid.New()
 	n.in.RecordRejection(intake.EndpointPing, n.Off.Slug, request, at, errors.New("read tcp 192.0.2.1: connection reset"))
 	n.in.RecordRejection(intake.EndpointPost, shared, uuid.New(), at, intake.ErrUnknownSlug)
-	n.in.RecordRejection(intake.EndpointPost, "nobodys-slug", uuid.New(), at, intake.ErrUnknownSlug)
+	n.in.RecordRejection(intake.EndpointPost, "unknown-slug", uuid.New(), at, intake.ErrUnknownSlug)
 	n.Traffic.Flush(t.Context())
 	minute := at.Truncate(time.Minute)
 	want := map[counter]int64{

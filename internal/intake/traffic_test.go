@@ -85,7 +85,7 @@ func TestTrafficByMinuteAndOutcome(t *testing.T) {
 	n.rejected(t, n.signed(n.Off, n.Off.Slug, body(tx, partnerID(n.Off.Accounts[0].Identifier))), delivered)
 	n.Time.Set(minute.Add(time.Minute))
 	n.rejected(t, unsigned(n.Required.Slug, body(tx)), noSignature)
-	n.rejected(t, n.signed(n.Required, shared, body(tx, partnerID(nobodys))), badSignature)
+	n.rejected(t, n.signed(n.Required, shared, body(tx, partnerID(unknownAccount))), badSignature)
 	n.Traffic.Flush(t.Context())
 
 	none := uuid.Nil
@@ -109,12 +109,12 @@ func TestTrafficByMinuteAndOutcome(t *testing.T) {
 	}
 	n.Traffic.Flush(t.Context()) // nothing to add
 	if got := n.counts(t); !maps.Equal(got, want) {
-		t.Errorf("counts after another flush: %v", got)
+		t.Errorf("got %v after another flush", got)
 	}
 }
 
-// Unsigned posts that required signing would reject are counted separately, including
-// retries (decision 14).
+// Unsigned posts have a different outcome in report-only mode, where required signing would reject
+// them. This includes retries (decision 14).
 func TestTrafficCountsUnsignedPostsBySigningMode(t *testing.T) {
 	t.Parallel()
 	n := newNode(t)
@@ -149,7 +149,7 @@ func TestLatencyBuckets(t *testing.T) {
 	k := intake.TrafficKey{Endpoint: intake.EndpointPost, Outcome: "delivered"}
 	want := make([]int64, len(models.LatencyBounds)+1)
 	for i, bound := range models.LatencyBounds {
-		n.Traffic.Count(k, n.Time.Now(), bound) // a bound belongs to its bucket
+		n.Traffic.Count(k, n.Time.Now(), bound) // bounds are inclusive
 		n.Traffic.Count(k, n.Time.Now(), bound+1)
 		want[i]++
 		want[i+1]++
@@ -164,7 +164,7 @@ func TestLatencyBuckets(t *testing.T) {
 }
 
 // Two nodes can add to the same rows at the same time.
-func TestTwoWritersAdd(t *testing.T) {
+func TestTwoNodesAddToTheSameRows(t *testing.T) {
 	t.Parallel()
 	n := newRecording(t, testkit.NewDatabase(t))
 	log, lines := testkit.NewLog()
@@ -253,8 +253,9 @@ func TestTrafficIsNeverCountedTwice(t *testing.T) {
 	}
 }
 
-// The counters between two writes are bounded. Requests beyond are counted as dropped.
-func TestTrafficIsBounded(t *testing.T) {
+// The number of counters between two writes is limited. Requests above the limit are counted as
+// dropped.
+func TestTrafficLimitsItsCounters(t *testing.T) {
 	t.Parallel()
 	n := newNode(t)
 	const keys = 50_000
@@ -267,8 +268,8 @@ func TestTrafficIsBounded(t *testing.T) {
 	}
 }
 
-// A flood of invalid requests to one partner's base URL does not displace other partners'
-// rejections, earlier or later.
+// A flood of invalid requests to one partner's base URL does not displace the rejections of other
+// partners.
 func TestFloodKeepsOtherPartnersRejections(t *testing.T) {
 	t.Parallel()
 	n := newNode(t)

@@ -42,9 +42,9 @@ func TestVaultUnavailable(t *testing.T) {
 				f := n.rejected(t,
 					n.signed(n.Required, n.Required.Slug, body(first.TransactionID, `"notes":"another"`)), delivered)
 				if f.LeadID != id.Format(id.Lead, first.LeadID) {
-					t.Errorf("the partner got lead %q", f.LeadID)
+					t.Errorf("got lead %q", f.LeadID)
 				}
-				notFound(t, n.rejected(t, n.signed(n.Off, n.Off.Slug, done), delivered))
+				withoutLead(t, n.rejected(t, n.signed(n.Off, n.Off.Slug, done), delivered))
 				// Signatures and payloads are still checked.
 				n.rejected(t, n.signed(n.Off, n.Required.Slug, fresh), badSignature)
 				n.rejected(t, n.signed(n.Off, n.Off.Slug, []byte("{}")), badPost)

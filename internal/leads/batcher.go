@@ -10,13 +10,13 @@ import (
 )
 
 const (
-	// groupSize is the most posts that share a database transaction.
+	// groupSize is the maximum number of posts in a database transaction.
 	groupSize = 128
-	// writers is how many groups are stored at the same time. Posts that arrive while all
-	// writers are busy form the next groups. A post never waits for a group to fill.
+	// writers is the maximum number of groups that are stored at the same time. Posts that arrive
+	// while all writers are busy form the next groups. A post never waits for a group to fill.
 	writers = 2
-	// commitTimeout is how long before its deadline a post leaves the queue, so that there is
-	// time for the statement and the read-back.
+	// commitTimeout is the time for the statement and the read-back. A post with less time left
+	// leaves the queue.
 	commitTimeout = readBackTimeout + 500*time.Millisecond
 )
 
@@ -26,7 +26,7 @@ var errBusy = apperr.New(apperr.Unavailable, "busy", "Unable to save lead record
 type waitingDelivery struct {
 	delivery *Delivery
 	deadline time.Time
-	queued   context.Context // ends when the post has too little time left for a group
+	queued   context.Context // ends commitTimeout before the deadline
 	done     chan struct{}
 	result
 }
@@ -46,9 +46,9 @@ type result struct {
 	err     error
 }
 
-// batcher lets concurrent posts share a database transaction. It has no goroutine: when there is a
-// free slot, the goroutine of one waiting post stores a group of waiting posts, which may or may not
-// include its own. A post that arrives alone is stored at once.
+// batcher lets concurrent posts share a database transaction. It has no goroutine of its own.
+// When a slot is free, the goroutine of a waiting post stores a group of waiting posts, which may
+// or may not include its own. A post that arrives alone is stored immediately.
 type batcher struct {
 	commit func(context.Context, []*waitingDelivery)
 	size   int
@@ -62,9 +62,8 @@ func newBatcher(size, writers int, commit func(context.Context, []*waitingDelive
 	return &batcher{commit: commit, size: size, slots: make(chan struct{}, writers)}
 }
 
-// deliver returns when the post has been stored, or could not be stored by ctx's deadline. ctx must
-// have a deadline. It is also used for the other posts in the group, so it must not end when one
-// client disconnects.
+// deliver stores a post, or returns an error by ctx's deadline. ctx must have a deadline. It must
+// not end when the client disconnects, because it is also used for other posts in the group.
 func (b *batcher) deliver(ctx context.Context, d *Delivery) result {
 	deadline, _ := ctx.Deadline()
 	queued, cancel := context.WithDeadline(ctx, deadline.Add(-commitTimeout))
@@ -86,7 +85,7 @@ func (b *batcher) await(ctx context.Context, w *waitingDelivery) result {
 		case <-w.done:
 			return w.result
 		case b.slots <- struct{}{}:
-			if w.answered() { // both cases were ready; the post is done
+			if w.answered() { // both cases were ready
 				<-b.slots
 				return w.result
 			}
@@ -108,19 +107,20 @@ func (b *batcher) await(ctx context.Context, w *waitingDelivery) result {
 func (b *batcher) commitNext(ctx context.Context) bool {
 	defer func() { <-b.slots }()
 	// Let goroutines that are about to join the queue run first. This makes groups larger under
-	// load, and takes no time otherwise.
+	// load and costs nothing otherwise.
 	runtime.Gosched()
 	taken := b.take()
 	if len(taken) == 0 {
 		return false
 	}
-	// Release the other posts even if the writer panics.
+	// Wake the waiting posts even if commit panics.
 	defer func() {
 		for _, w := range taken {
 			close(w.done)
 		}
 	}()
-	// Leave out posts with too little time left, because the earliest deadline applies to the group.
+	// Leave out posts with too little time left, because the earliest deadline applies to the whole
+	// group.
 	var earliest time.Time
 	inTime := make([]*waitingDelivery, 0, len(taken))
 	for _, w := range taken {

@@ -9,9 +9,9 @@ import (
 	"github.com/pingpost/pingpost/models"
 )
 
-// NewDelivery completes a lead with the content of its post: the consent, the contact record
-// encrypted with key, and the digests for searching. National phone numbers are read as numbers in
-// the lead's country.
+// NewDelivery adds the content of a post to its lead: the consent, the contact record encrypted
+// with key, and the lookup digests. National phone numbers are interpreted as numbers in the lead's
+// country.
 func NewDelivery(lead models.Lead, post payload.Post, keys *keyring.Keys, key envelope.DataKey) (*Delivery, error) {
 	post.NormalisePhone(lead.Country)
 	c := post.Contact
@@ -25,8 +25,8 @@ func NewDelivery(lead models.Lead, post payload.Post, keys *keyring.Keys, key en
 	return &Delivery{Lead: lead, Consent: consent(post.Consent)}, err
 }
 
-// Contact is the plaintext of the envelope. It has all personal data in a lead, and nothing else
-// (decision 20).
+// Contact is the plaintext of the envelope. It contains all personal data of a lead, and nothing
+// else (decision 20).
 type Contact struct {
 	Email   string          `json:"email"`
 	Name    string          `json:"name,omitempty"`

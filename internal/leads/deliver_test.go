@@ -84,7 +84,7 @@ func TestDeliverIsIdempotent(t *testing.T) {
 	again.Lead.Transaction = first.Lead.Transaction
 	second, isNew, err := p.Leads.Deliver(t.Context(), again)
 	if err != nil || isNew || fmt.Sprint(second) != fmt.Sprint(receipt) {
-		t.Fatalf("the first receipt is %+v, the second is %+v (stored %v, error %v)", receipt, second, isNew, err)
+		t.Fatalf("got receipts %+v and %+v (stored %v, error %v), want the same twice", receipt, second, isNew, err)
 	}
 	if got := stored(t, p); got != "1/1/1/1" {
 		t.Errorf("stored %s rows, want 1/1/1/1", got)
@@ -123,19 +123,19 @@ func TestEveryColumnIsStored(t *testing.T) {
 	want.State = models.LeadDelivered
 	lead.QuotedAt, lead.ReceivedAt = lead.QuotedAt.UTC(), lead.ReceivedAt.UTC()
 	if fmt.Sprintf("%+v", deref(lead)) != fmt.Sprintf("%+v", deref(want)) {
-		t.Errorf("lead\n%+v\nwant\n%+v", deref(lead), deref(want))
+		t.Errorf("got lead\n%+v\nwant\n%+v", deref(lead), deref(want))
 	}
 	if consent.LeadID != want.ID || !consent.Acknowledged || !consent.AcknowledgedAt.Equal(at) ||
 		*consent.RecipientHash != hash ||
 		*consent.FormCertURL != url || *consent.ThirdPartyLeadID != token || *consent.DisclosureText != text {
-		t.Errorf("consent %+v", consent)
+		t.Errorf("got consent %+v", consent)
 	}
 	if entry.Kind != models.EntryAccrual || entry.AmountMinor != 4560 ||
 		entry.Reference != id.Format(id.Lead, want.ID) || *entry.LeadID != want.ID {
-		t.Errorf("entry %+v", entry)
+		t.Errorf("got entry %+v", entry)
 	}
 	if event.LeadID != want.ID || event.Kind != models.EventDelivered || event.Detail != `{"hmac_verified": true}` {
-		t.Errorf("event %+v", event)
+		t.Errorf("got event %+v", event)
 	}
 }
 
@@ -228,7 +228,7 @@ func TestDeliverRejectsInactiveSenders(t *testing.T) {
 		"partner pending":      `UPDATE partners SET status = 'pending' WHERE id = $1`,
 		"account suspended":    `UPDATE accounts SET status = 'suspended' WHERE partner_id = $1`,
 		"secret revoked":       `UPDATE signing_secrets SET state = 'revoked', revoked_at = now() WHERE partner_id = $1`,
-		"secret retired":       `UPDATE signing_secrets SET retires_at = '2026-01-02 03:04:05.678Z' WHERE partner_id = $1`,
+		"secret expired":       `UPDATE signing_secrets SET retires_at = '2026-01-02 03:04:05.678Z' WHERE partner_id = $1`,
 		"secret not valid yet": `UPDATE signing_secrets SET not_before = '2026-01-02 03:04:05.679Z' WHERE partner_id = $1`,
 	} {
 		t.Run(name, func(t *testing.T) {

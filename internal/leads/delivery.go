@@ -11,22 +11,22 @@ import (
 	"github.com/pingpost/pingpost/models"
 )
 
-// DeliverTimeout limits a delivery and a lookup. It leaves one of the five seconds that a post may
-// take (decision 27) for the rest of the request.
+// DeliverTimeout limits the time of a delivery or a lookup. A post may take five seconds (decision
+// 27), which leaves one second for the rest of the request.
 const DeliverTimeout = 4 * time.Second
 
-// readBackTimeout is the part of DeliverTimeout that is reserved for the read-back of a commit
-// whose result is unknown.
+// readBackTimeout is the part of DeliverTimeout that is reserved for reading back a commit with an
+// unknown outcome.
 const readBackTimeout = time.Second
 
-// Delivery is everything that a post stores, in one transaction.
+// Delivery is the data of a post. It is stored in one database transaction, with a ledger entry.
 type Delivery struct {
 	Lead    models.Lead
 	Consent models.Consent
 	Event   models.LeadEvent
 }
 
-// Receipt is the data for the answer to a delivered transaction. It is the same for every replay.
+// Receipt is the data for the response to a post. It is the same for every replay.
 type Receipt struct {
 	LeadID     uuid.UUID
 	PartnerID  uuid.UUID

@@ -14,8 +14,8 @@ import (
 
 var errNotFound = apperr.New(apperr.NotFound, "lead", "Not Found")
 
-// Find returns the receipt of a delivered transaction, or a NotFound error if the scope has no such
-// transaction.
+// Find returns the receipt of a delivered transaction, or a NotFound error if there is no such
+// transaction in the scope.
 func (s *Store) Find(ctx context.Context, sc scope.Scope, transaction uuid.UUID) (Receipt, error) {
 	found, err := s.findAll(ctx, []uuid.UUID{transaction})
 	if err != nil {
@@ -41,9 +41,9 @@ type querier interface {
 	Query(ctx context.Context, sql string, args ...any) (pgx.Rows, error)
 }
 
-// findSQL finds leads by their transactions. A visible lead may not be durable yet: if the wait for
-// a synchronous standby was interrupted, the commit is on the primary only. So the query also writes
-// to the WAL, and its own commit waits until the standby has everything up to that point.
+// findSQL finds leads by their transactions. A visible lead may not be durable yet. If the wait for
+// a synchronous standby was interrupted, the lead is committed only on the primary. The query
+// therefore also writes to the WAL, so that its own commit waits until the standby has the lead.
 const findSQL = `SELECT transaction, id, partner_id, price_minor, currency, received_at, body_digest, ciphertext, iv, auth_tag, coalesce(answered_key, wrapped_key),
 		CASE WHEN current_setting('synchronous_standby_names') <> '' THEN pg_logical_emit_message(true, 'pingpost', '') END
 	FROM leads WHERE transaction = ANY ($1)`

@@ -10,8 +10,8 @@ import (
 	"github.com/pingpost/pingpost/internal/testkit"
 )
 
-// frozenFor is the longest that an answer may take (decision 27).
-const frozenFor = 5 * time.Second
+// maxResponseTime is the maximum time for a response (decision 27).
+const maxResponseTime = 5 * time.Second
 
 // A dead connection does not block a post. The server's timeout error cannot reach the client, so
 // the client has its own timeout.
@@ -60,7 +60,7 @@ func frozen(t *testing.T) (p *testkit.Platform, freeze func(lead uuid.UUID)) {
 	}
 }
 
-// returnsInTime fails the test if call takes longer than frozenFor.
+// returnsInTime fails the test if call takes longer than maxResponseTime.
 func returnsInTime(t *testing.T, call func()) {
 	t.Helper()
 	ended := make(chan struct{})
@@ -68,11 +68,11 @@ func returnsInTime(t *testing.T, call func()) {
 		defer close(ended)
 		call()
 	}()
-	timer := time.NewTimer(frozenFor)
+	timer := time.NewTimer(maxResponseTime)
 	defer timer.Stop()
 	select {
 	case <-ended:
 	case <-timer.C:
-		t.Fatalf("still waiting after %s", frozenFor)
+		t.Fatalf("still waiting after %s", maxResponseTime)
 	}
 }

@@ -13,9 +13,9 @@ import (
 )
 
 const (
-	// rotationBatchSize is how many leads are changed by one call to the wrapper and one statement.
+	// rotationBatchSize is the number of leads that one call to the wrapper and one statement change.
 	rotationBatchSize = 256
-	// retryWait is the wait after a failed attempt at a batch, and maxTries the number of attempts.
+	// A failed batch is tried up to maxTries times, with a pause of retryWait.
 	retryWait = time.Second
 	maxTries  = 30
 )
@@ -28,7 +28,7 @@ type RotationProgress struct {
 }
 
 // KeyRotation changes the keys of leads in batches. Each batch is atomic, so a rotation can be
-// stopped at any time and run again. After each batch it pauses for twice the time that the batch
+// stopped at any time and run again. After each batch, it pauses for twice as long as the batch
 // took, because posts have priority.
 type KeyRotation struct {
 	Leads      *Store
@@ -63,8 +63,8 @@ func (m *KeyRotation) Rewrap(ctx context.Context) (RotationProgress, error) {
 	return done, nil
 }
 
-// Reseal makes the lookup digests of all leads again with the first platform key. It must decrypt
-// each contact record, because a digest cannot be converted.
+// Reseal computes the lookup digests of all leads again, with the first platform key. It decrypts
+// each contact record, because digests cannot be converted.
 func (m *KeyRotation) Reseal(ctx context.Context, keys *keyring.Keys) (RotationProgress, error) {
 	var done RotationProgress
 	first := keys.IDs()[0]
@@ -75,7 +75,7 @@ func (m *KeyRotation) Reseal(ctx context.Context, keys *keyring.Keys) (RotationP
 	return done, err
 }
 
-// run changes batch after batch until there are no more.
+// run changes all batches, one after the other.
 func (m *KeyRotation) run(
 	ctx context.Context, done *RotationProgress,
 	next func(after uuid.UUID) (*rotationBatch, error), move func(context.Context, *rotationBatch) (RotationProgress, error),
@@ -103,8 +103,8 @@ func (m *KeyRotation) run(
 	}
 }
 
-// withRetry calls move again if the whole batch failed, as when the wrapper or the database is
-// briefly unavailable.
+// withRetry calls move again if the whole batch failed, for example because the wrapper or the
+// database was briefly unavailable.
 func (m *KeyRotation) withRetry(ctx context.Context, move func() (RotationProgress, error)) (RotationProgress, error) {
 	for tries := 1; ; tries++ {
 		moved, err := move()

@@ -20,7 +20,7 @@ import (
 	"github.com/pingpost/pingpost/internal/testkit"
 )
 
-// sealedLead stores a lead with a contact record that is really encrypted.
+// sealedLead stores a lead with an encrypted contact record.
 func sealedLead(t testing.TB, p *testkit.Platform, w *envelope.Wrappers, n int) *leads.Delivery {
 	t.Helper()
 	d := delivery(p, p.Required)
@@ -95,8 +95,8 @@ func uses(t testing.TB, p *testkit.Platform) map[string]int64 {
 	return found
 }
 
-// Leads are rewrapped from the local key to Vault, to Vault's next key version, and back. They stay
-// readable, and replays get the first answer.
+// Leads are rewrapped from the local key to Vault, to Vault's next key version, and back to the local
+// key. They stay readable, and replays get the first response.
 func TestRewrapBetweenKeyWrappers(t *testing.T) {
 	t.Parallel()
 	p, v := platform(t), testkit.NewVault(t)
@@ -140,7 +140,7 @@ func TestRewrapBetweenKeyWrappers(t *testing.T) {
 		}
 		if again, err := p.Leads.Find(t.Context(), scope.System, all[0].Lead.Transaction); err != nil ||
 			!bytes.Equal(again.Envelope.Wrapped, first.Envelope.Wrapped) {
-			t.Errorf("%s: a replay gets another lead key: %q, %v", step.name, again.Envelope.Wrapped, err)
+			t.Errorf("%s: a replay got a different lead key: %q, %v", step.name, again.Envelope.Wrapped, err)
 		}
 	}
 	p.Time.Advance(2 * leads.KeepBodyDigest)
@@ -160,7 +160,7 @@ func rotate(t testing.TB, v *testkit.Vault) {
 }
 
 // A rotation that is stopped halfway can be continued. A lead that cannot be changed is reported and
-// stays as it is.
+// not modified.
 func TestKeyRotationStopsAndResumes(t *testing.T) {
 	t.Parallel()
 	p, v := platform(t), testkit.NewVault(t)
@@ -214,7 +214,7 @@ func TestKeyRotationWaitsForVault(t *testing.T) {
 	}
 }
 
-// Reseal makes lookup digests with the first platform key from the contact records.
+// Reseal computes lookup digests from the contact records, with the first platform key.
 func TestResealUsesFirstPlatformKey(t *testing.T) {
 	t.Parallel()
 	p := platform(t)

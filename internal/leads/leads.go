@@ -1,4 +1,5 @@
-// Package leads stores leads exactly once, finds them, and deletes what must not be kept.
+// Package leads stores leads exactly once, finds them, and deletes data whose retention period has
+// ended.
 //
 // quoted_at is the time of the ping and received_at the time of the post, both from the service's
 // clock. A lead's id is a UUIDv7 of received_at.

@@ -21,12 +21,13 @@ import (
 	"github.com/pingpost/pingpost/models"
 )
 
-// MaxFound is the most leads that a search for a consumer returns.
+// MaxFound is the maximum number of leads that a search for a consumer returns.
 const MaxFound = 100
 
 var errNoAccount = apperr.New(apperr.NotFound, "account", "Not Found")
 
-// SearchResult is a consumer's leads, newest first. More reports that there are more than MaxFound.
+// SearchResult contains a consumer's leads, newest first. More reports whether there are more than
+// MaxFound.
 type SearchResult struct {
 	Rows []Row
 	More bool
@@ -47,8 +48,8 @@ func (o *Reader) FindTransaction(ctx context.Context, sc scope.Scope, token stri
 	return lead, postgres.Translate(err)
 }
 
-// requestWindow is the longest time between a request's id and its lead's id. The body arrives in
-// between.
+// requestWindow is the maximum difference between the times in a request's id and in its lead's id.
+// The request's body arrives between these times.
 const requestWindow = time.Minute
 
 // FindRequest returns the lead that a request delivered. Both ids contain their time, so the
@@ -80,7 +81,7 @@ func (o *Reader) FindEmail(ctx context.Context, sc scope.Scope, address string) 
 
 // FindPhone returns a consumer's leads by phone number, in international form or as dialled in the
 // country with the given two-letter code. It also searches for the number as typed, because numbers
-// that are not valid in their country are stored as sent. A number without + needs the country.
+// that are not valid in their country are stored as sent. A number without + requires a country.
 func (o *Reader) FindPhone(ctx context.Context, sc scope.Scope, number, country string) (SearchResult, error) {
 	number = strings.TrimSpace(number)
 	if country == "" && !strings.HasPrefix(number, "+") && strings.ContainsAny(number, "0123456789") {
@@ -114,9 +115,9 @@ const findPersonSQL = `SELECT l.id FROM (SELECT DISTINCT unnest($1::bytea[])) AS
 // personSQL returns the query for a consumer's leads by "email" or "phone".
 func personSQL(by string) string { return fmt.Sprintf(findPersonSQL, by, MaxFound+1) }
 
-// nearKeys returns the index keys for the digests of leads between two times. A key is the first
-// three bytes of the lead's id, which are a span of 2^24 ms, and the four bytes of the digest after
-// its key id.
+// nearKeys returns the index keys of the digests for leads between two times. A key has the first
+// three bytes of the lead's id, which stand for a span of 2^24 ms, and the four bytes after the key
+// id in the digest.
 func nearKeys(from, until time.Time, digests [][]byte) (keys [][]byte) {
 	for span := from.UnixMilli() >> 24; span <= until.UnixMilli()>>24; span++ {
 		for _, d := range digests {
@@ -147,8 +148,8 @@ func (o *Reader) find(ctx context.Context, sc scope.Scope, by string, digests []
 	return f, audit.New(o.db, o.clock).LogDone(ctx, o.by, note)
 }
 
-// Account returns the account with this "partnerId", matched exactly, or a NotFound error if the
-// scope has no such account.
+// Account returns the account with exactly this partnerId, or a NotFound error if there is no such
+// account in the scope.
 func (o *Reader) Account(ctx context.Context, sc scope.Scope, identifier string) (a models.Account, err error) {
 	q := o.db.Gorm.WithContext(ctx).Where("identifier = ?", identifier).Limit(1).Find(&a)
 	if q.Error == nil && (q.RowsAffected == 0 || !sc.Allows(a.PartnerID)) {

@@ -20,7 +20,7 @@ import (
 	"github.com/pingpost/pingpost/internal/testkit"
 )
 
-// withContact gives a delivery the digests of a contact.
+// withContact returns a function that sets the digests of a delivery.
 func (o *leadReader) withContact(email, phone, e164 string) func(*leads.Delivery) {
 	return func(d *leads.Delivery) {
 		d.Lead.EmailDigest, d.Lead.PhoneDigest = leads.Contact{Email: email, Phone: phone, E164: e164}.Digests(o.Keys)

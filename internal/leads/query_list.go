@@ -11,9 +11,9 @@ import (
 	"github.com/pingpost/pingpost/internal/scope"
 )
 
-// The states of leads in the list's filter.
+// Values of Query.State.
 const (
-	StateDelivered = "delivered" // and neither returned nor erased
+	StateDelivered = "delivered" // neither returned nor erased, and no sandbox leads
 	StateReturned  = "returned"
 	StateErased    = "erased" // returned or not
 	StateSandbox   = "sandbox"
@@ -31,8 +31,8 @@ type Query struct {
 }
 
 // Page is a page of the list, newest first. Newer and Older are the cursors of the adjacent pages,
-// or uuid.Nil at the ends of the list. ScannedTo is set if the search reached its limit before the page was
-// full. The adjacent page continues from there.
+// or uuid.Nil at the ends of the list. ScannedTo is set if the search reached its limit before the
+// page was full. The next page continues from there.
 type Page struct {
 	Rows         []Row
 	Newer, Older uuid.UUID
@@ -80,8 +80,8 @@ func (q Query) rare() bool {
 	return q.Account != uuid.Nil || q.Industry != "" || q.Country != "" || q.State != ""
 }
 
-// window is the part of a query that an index can answer: the leads with ids from from to before to,
-// ascending or descending, of all or some partners.
+// window is the part of a query that an index can answer: a range of lead ids, from inclusive and to
+// exclusive, in ascending or descending order, for all or some partners.
 type window struct {
 	from, to uuid.UUID
 	up       bool
@@ -89,8 +89,8 @@ type window struct {
 	partners []uuid.UUID
 }
 
-// newWindow returns the window of a query. A newer page has the leads from the cursor on, and an
-// older page those before it.
+// newWindow returns the window of a query. A newer page begins with the lead at the cursor, and an
+// older page contains the leads before it.
 func newWindow(sc scope.Scope, q Query) window {
 	w := window{to: uuid.Max, up: q.Before != uuid.Nil, all: sc.All(), partners: sc.IDs()}
 	if q.Partner != uuid.Nil {

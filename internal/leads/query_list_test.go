@@ -49,7 +49,7 @@ func (o *leadReader) add(t *testing.T, name string, partner testkit.Partner, cha
 func (o *leadReader) returned(t *testing.T, lead uuid.UUID, state string) {
 	t.Helper()
 	o.DB.Exec(t, `INSERT INTO returns (id, lead_id, partner_id, account_id, amount_minor, currency, reason, evidence, state, asked_by, asked_at, decided_at)
-		SELECT $2, id, partner_id, account_id, price_minor, currency, 'fraud', 'made up', $3::text, 'dmitri', now(), CASE WHEN $3 <> 'open' THEN now() END FROM leads WHERE id = $1`, lead, id.New(o.Time.Now()), state)
+		SELECT $2, id, partner_id, account_id, price_minor, currency, 'fraud', 'fabricated', $3::text, 'dmitri', now(), CASE WHEN $3 <> 'open' THEN now() END FROM leads WHERE id = $1`, lead, id.New(o.Time.Now()), state)
 }
 
 func (o *leadReader) erase(t *testing.T, lead uuid.UUID) {
@@ -156,7 +156,7 @@ func TestListPagesInBothDirections(t *testing.T) {
 		})
 		want = name + want
 	}
-	// With any scan limit, the pages together have every lead once, in both directions.
+	// With any scan limit, the pages together contain each lead once, in both directions.
 	for name, c := range map[string]struct {
 		sc scope.Scope
 		q  leads.Query

@@ -14,12 +14,12 @@ import (
 	"github.com/pingpost/pingpost/models"
 )
 
-// Details is everything about a lead except personal data. The content of the envelope and the
-// digests are not read.
+// Details contains all data of a lead except personal data, the content of the envelope, and the
+// digests.
 type Details struct {
 	models.Lead // without digests and encrypted data
 	PartnerName string
-	Identifier  string // the account's, "partnerId" in a post
+	Identifier  string // of the account; partnerId in a post
 	AccountName string
 	QuotedFor   string // the name of the partner that the quote was made for; "" for none
 	Secret      Secret // zero if the post was not signed
@@ -43,7 +43,7 @@ const detailsSQL = `SELECT %s, l.state, l.email_digest IS NOT NULL, l.phone_dige
 		LEFT JOIN partners q ON q.id = l.quoted_partner LEFT JOIN signing_secrets s ON s.id = l.secret_id
 	WHERE l.id = $1`
 
-// Get returns a lead, or a NotFound error if the scope has no such lead. It includes the partner
+// Get returns a lead, or a NotFound error if there is no such lead in the scope. It includes the partner
 // that the quote was made for only if that partner is also in the scope.
 func (o *Reader) Get(ctx context.Context, sc scope.Scope, lead uuid.UUID) (f Details, err error) {
 	e, shown := &f.Envelope, readableColumns()

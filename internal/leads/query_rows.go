@@ -21,7 +21,7 @@ type Row struct {
 	ReceivedAt        time.Time
 	PartnerID         uuid.UUID
 	PartnerName       string
-	Identifier        string // the account's, "partnerId" in a post
+	Identifier        string // of the account; partnerId in a post
 	Industry, Country string
 	Price             money.Amount
 	State             models.LeadState
@@ -34,7 +34,8 @@ const rowsSQL = `SELECT l.id, l.received_at, l.partner_id, p.name, a.identifier,
 		EXISTS (SELECT FROM returns r WHERE r.lead_id = l.id AND r.state = 'accepted')
 	FROM (%s) chosen JOIN leads l ON l.id = chosen.id JOIN partners p ON p.id = l.partner_id JOIN accounts a ON a.id = l.account_id ORDER BY l.id %s`
 
-// rows returns the rows of a page in the order of the window, and one more if there are others.
+// rows returns the rows of a page in the order of the window, and one more row if there is another
+// page.
 func (o *Reader) rows(ctx context.Context, w window, q Query) ([]Row, error) {
 	c := w.conditions()
 	c.filter(q)
@@ -62,8 +63,8 @@ func (o *Reader) collect(ctx context.Context, sql string, args ...any) ([]Row, e
 }
 
 // horizon returns the last lead that a page may examine, or uuid.Nil if it may examine all. If the
-// window has several partners, they share the limit, and the horizon is the point up to which the
-// leads of all of them are examined.
+// window has several partners, they share the limit, and all their leads up to the horizon are
+// examined.
 func (o *Reader) horizon(ctx context.Context, w window, size int) (last uuid.UUID, err error) {
 	c, each := w.conditions(), o.limit.allPartners
 	if !w.all {
@@ -127,7 +128,7 @@ func (c *conditions) and(sql string, args ...any) {
 func (c *conditions) text() string { return strings.Join(c.sql, " AND ") }
 
 // returned is the condition that a return of l was accepted. It repeats the ends of the window, so
-// that no plan reads more returns than leads.
+// that Postgres does not read returns outside the window.
 const returned = "EXISTS (SELECT FROM returns r WHERE r.lead_id = l.id AND r.state = 'accepted' AND r.lead_id >= $1 AND r.lead_id < $2)"
 
 func (c *conditions) filter(q Query) {

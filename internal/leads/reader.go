@@ -16,18 +16,19 @@ type Reader struct {
 	limit scanLimits
 }
 
-// scanLimits is the most leads that a page of the list examines. The limit for single partners is
-// lower, because their leads are scattered: each may need another page from disk.
+// scanLimits contains the maximum numbers of leads that List examines for a page. The limit for
+// single partners is lower, because their leads are scattered, and each may be on a different disk
+// page.
 type scanLimits struct{ allPartners, onePartner int }
 
 var defaultScanLimits = scanLimits{allPartners: 10_000, onePartner: 3_000}
 
-// NewReader returns a Reader. keys make the digests for searches.
+// NewReader returns a Reader. It uses keys to compute the digests for searches.
 func NewReader(db *postgres.DB, keys *keyring.Keys, c clock.Clock) *Reader {
 	return &Reader{db: db, keys: keys, clock: c, by: audit.Service, limit: defaultScanLimits}
 }
 
-// By returns the reader acting as who.
+// By returns a Reader that records its searches under who.
 func (o *Reader) By(who audit.Actor) *Reader {
 	mine := *o
 	mine.by = who

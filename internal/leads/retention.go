@@ -9,14 +9,15 @@ import (
 )
 
 const (
-	// KeepBodyDigest is how long a retry can be distinguished from another post (decision 3).
+	// KeepBodyDigest is the time for which a retry can be distinguished from a different post
+	// (decision 3).
 	KeepBodyDigest = 24 * time.Hour
-	// KeepSandbox is how long sandbox leads are kept (decision 25).
+	// KeepSandbox is the time for which sandbox leads are kept (decision 25).
 	KeepSandbox = 7 * 24 * time.Hour
 )
 
-// DeleteExpiredBodies deletes the data that only retries need, the body digest and the answered key,
-// of leads received more than KeepBodyDigest before now. It returns how many leads it changed. Lead
+// DeleteExpiredBodies deletes the body digest and the answered key, which only retries need, of leads
+// received more than KeepBodyDigest before now. It returns the number of leads that it changed. Lead
 // ids contain the time, so it can use the partial index on leads that still have a digest.
 func (s *Store) DeleteExpiredBodies(ctx context.Context, now time.Time) (int64, error) {
 	before := id.NewV7(now.Add(-KeepBodyDigest), [10]byte{})
@@ -25,7 +26,7 @@ func (s *Store) DeleteExpiredBodies(ctx context.Context, now time.Time) (int64, 
 		UPDATE leads l SET body_digest = NULL, answered_key = NULL FROM old WHERE l.id = old.id`, before)
 }
 
-// DeleteSandbox deletes sandbox leads older than KeepSandbox and returns how many.
+// DeleteSandbox deletes sandbox leads older than KeepSandbox and returns their number.
 func (s *Store) DeleteSandbox(ctx context.Context, now time.Time) (int64, error) {
 	var total int64
 	for {

@@ -16,8 +16,8 @@ import (
 // column is a parameter of deliverSQL, with one value for each post in a group.
 type column struct {
 	name  string
-	kind  string                          // its Postgres type
-	array func([]*waitingDelivery) any    // its values for a group
+	kind  string                          // Postgres type
+	array func([]*waitingDelivery) any    // values for a group
 	field func(into *models.Lead) (p any) // the field to scan into; nil if it is not a column of leads
 }
 
@@ -65,7 +65,7 @@ func internalColumns() []column {
 	}
 }
 
-// consentColumns returns the columns of consents that leads does not have.
+// consentColumns returns the columns of consents that are not also columns of leads.
 func consentColumns() []column {
 	return []column{
 		newColumn("acknowledged_at", "timestamptz", func(d *Delivery) *time.Time { return d.Consent.AcknowledgedAt }),
@@ -109,7 +109,7 @@ func leadColumnAs[T, A any](name, kind string, field func(*models.Lead) *T, argu
 }
 
 func leadInt(name string, field func(*models.Lead) *int) column {
-	return leadColumnAs(name, "int", field, func(n int) int32 { return int32(n) }) //nolint:gosec // these count terms and versions
+	return leadColumnAs(name, "int", field, func(n int) int32 { return int32(n) }) //nolint:gosec // terms and versions are small
 }
 
 func leadUUID(name string, field func(*models.Lead) *uuid.UUID) column {
@@ -134,12 +134,14 @@ func accrual[T any](name, kind string, value func(models.LedgerEntry) T) column 
 // deliverSQL stores a group of leads with their consents, ledger entries and events in one round
 // trip and one transaction. newStatement fills in the lists of columns.
 //
-// The unique transaction makes deliveries idempotent (decision 3): one of several posts at once
-// inserts the lead, and the others store nothing. The partner, account and secret must be active
-// now, whatever the snapshot said (decision 21). There are few of them in a group, and each is
-// looked up once. They are subqueries instead of joins, because a plan made for small tables might
-// join all rows. Consents, entries and events are stored only for inserted leads. Rows are inserted
-// in the order of transaction, so that two groups cannot deadlock.
+// The unique transaction makes deliveries idempotent (decision 3). Of several concurrent posts on a
+// transaction, one inserts the lead and the others store nothing. Consents, ledger entries and events
+// are stored only for inserted leads. Leads are inserted in the order of transaction, so that two
+// groups cannot deadlock.
+//
+// The statement checks that the partner, account and secret are active, because the directory may be
+// out of date (decision 21). Each is looked up once, because a group has few of them. The lookups are
+// subqueries instead of joins, because a plan made for small tables might join all rows.
 const deliverSQL = `
 WITH post AS MATERIALIZED (
 	SELECT * FROM unnest(%[1]s) AS post (%[2]s)
@@ -208,7 +210,7 @@ func names(prefix string, columns []column) string {
 	return strings.Join(list, ", ")
 }
 
-// fields returns the fields of into that the columns are scanned into.
+// fields returns pointers to the fields of into that the columns are scanned into.
 func fields(columns []column, into *models.Lead) []any {
 	list := make([]any, len(columns))
 	for i, c := range columns {

@@ -14,8 +14,8 @@ import (
 	"github.com/pingpost/pingpost/internal/testkit"
 )
 
-// expectDatabaseError checks that err is a database error that is safe to log, not one for the
-// partner, so that the same post may be sent again.
+// expectDatabaseError checks that err is a database error that is safe to log, and not a rejection.
+// The same post can then be sent again.
 func expectDatabaseError(t *testing.T, err error) {
 	t.Helper()
 	var safe *postgres.Err
@@ -71,7 +71,7 @@ func TestKilledBackendStoresNothing(t *testing.T) {
 	}
 }
 
-// The lost answer may be that the transaction already has a lead.
+// A lost answer can also mean that the transaction already has a lead.
 func TestReadBackFindsLeadOfAnotherPost(t *testing.T) {
 	db, proxy := testkit.NewDatabaseBehind(t)
 	p := testkit.NewPlatform(t, db)
@@ -88,7 +88,7 @@ func TestReadBackFindsLeadOfAnotherPost(t *testing.T) {
 	}
 }
 
-// If the read-back also fails, Deliver returns an error. Sending the same post again gives the
+// If the read-back also fails, Deliver returns an error. If the post is sent again, it gets the
 // result.
 func TestLostAnswerWithFailedReadBack(t *testing.T) {
 	db, proxy := testkit.NewDatabaseBehind(t)
@@ -164,8 +164,7 @@ func TestDeliverTimesOutWithoutSlot(t *testing.T) {
 	}
 }
 
-// Deliver stores nothing if its context has already ended. Callers pass a context that does not end
-// when the client disconnects.
+// Deliver stores nothing if its context has already ended.
 func TestDeliverWithEndedContextStoresNothing(t *testing.T) {
 	p := platform(t)
 	ctx, cancel := context.WithCancel(t.Context())
