@@ -8,8 +8,7 @@ import (
 	"github.com/pingpost/pingpost/internal/apperr"
 )
 
-// affirmative is the specification's message for any consent other than the JSON
-// literal true.
+// affirmative is the specification's message if acknowledged is not the JSON literal true.
 const affirmative = "affirmative consent acknowledged: true is required"
 
 // consentFields are the unparsed members of consent.
@@ -115,7 +114,7 @@ func isSHA256(text []byte) bool {
 	return true
 }
 
-// certURL reads the URL of the certificate. It is never fetched while a request is handled.
+// certURL reads the URL of the certificate. It does not fetch the URL.
 func (p *problems) certURL(f field) string {
 	text, ok := p.text(f, maxCertURL)
 	if ok && !isPlainHTTPS(string(text)) {

@@ -7,8 +7,8 @@ type contactFields struct {
 	email, name, fullName, phoneE164, phone raw
 }
 
-// contact reads the e-mail address, name and phone of the person, each from contact or
-// from the field's alternatives.
+// contact reads the email address, name and phone of the person, each from contact or from
+// the field's alternatives.
 func (p *problems) contact(f *postFields) Contact {
 	var in contactFields
 	if object, ok := p.object(field{raw: f.contact, name: "contact"}); ok {
@@ -59,12 +59,12 @@ func pickContact(object members) contactFields {
 
 func (p *problems) email(f field) string {
 	if f.raw == nil {
-		p.add(f, apperr.Required, "an e-mail address is required")
+		p.add(f, apperr.Required, "an email address is required")
 	}
 	address, ok := p.text(f, maxEmail)
 	if ok && !isEmail(address) {
 		p.add(f, apperr.InvalidValue,
-			"must be one e-mail address, such as name@example.com, without a display name, spaces or invisible characters")
+			"must be one email address, such as name@example.com, without a display name, spaces or invisible characters")
 	}
 	return string(address)
 }

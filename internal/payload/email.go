@@ -30,8 +30,8 @@ func NormaliseEmail(address string) string {
 	return local + domain
 }
 
-// EmailForms returns the forms under which leads with an address may be stored: first the
-// normalised form, then the forms from before domains were normalised, when addresses were
+// EmailForms returns the forms of an address that lookup digests may have been made from: first
+// the normalised form, then the forms from before domains were normalised, when addresses were
 // only converted to lower case.
 func EmailForms(address string) []string {
 	normalised := NormaliseEmail(address)
@@ -59,22 +59,22 @@ func isASCII(text string) bool {
 	return strings.IndexFunc(text, func(r rune) bool { return r >= utf8.RuneSelf }) < 0
 }
 
-// Lengths of RFC 5321 (4.5.3.1) and RFC 1035 (2.3.4), in octets.
+// Maximum lengths in octets, from RFC 5321 (4.5.3.1) and RFC 1035 (2.3.4).
 const (
 	maxLocalPart = 64
 	maxDomain    = 255
 	maxLabel     = 63
 )
 
-// IsEmail reports whether text is one e-mail address by the rules for posts (decision 17).
+// IsEmail reports whether text is one email address that a post may contain (decision 17).
 func IsEmail(text string) bool {
 	return utf8.ValidString(text) && utf8.RuneCountInString(text) <= maxEmail && isEmail([]byte(text))
 }
 
 // isEmail reports whether address is a Mailbox of RFC 5321, with non-ASCII characters
 // allowed as letters (RFC 6531). Unlike RFC 5321, it rejects white space, even in a quoted
-// local part, and invisible characters. They come from copying and pasting, and a lookup
-// of the visible address would not find the lead.
+// local part, and invisible characters. Such characters come from copying and pasting. A
+// lookup of the visible address would not find the lead.
 func isEmail(address []byte) bool {
 	at := bytes.LastIndexByte(address, '@') // a quoted local part may contain others
 	if at < 1 || at > maxLocalPart || len(address)-at-1 > maxDomain {

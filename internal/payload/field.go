@@ -10,7 +10,7 @@ import (
 	"github.com/pingpost/pingpost/internal/apperr"
 )
 
-// noLimit is the limit for strings whose length another rule bounds.
+// noLimit is the limit for strings whose length is limited by another rule.
 const noLimit = math.MaxInt
 
 // raw is the JSON of one value, or nil if the field is absent. It aliases the body.
@@ -24,8 +24,8 @@ func (r raw) given() raw {
 	return r
 }
 
-// filled returns nil for the empty string. It is used for the few fields where that is the
-// same as an absent field (decisions 6, 7).
+// filled returns nil for the empty string. It is used for the few fields in which an empty
+// string is the same as an absent field (decisions 6, 7).
 func (r raw) filled() raw {
 	if string(r) == `""` {
 		return nil
@@ -91,7 +91,7 @@ func (p *problems) text(f field, limit int) ([]byte, bool) {
 	return text, true
 }
 
-// copied is text that returns a copy, or "".
+// copied is like text, but returns a copy, or "" if the field is absent or was rejected.
 func (p *problems) copied(f field, limit int) string {
 	text, _ := p.text(f, limit)
 	return string(text)
@@ -114,7 +114,7 @@ func (p *problems) object(f field) (members, bool) {
 }
 
 // postcode reads a postal code: trimmed, 1 to 16 characters, without control characters.
-// It does not check the format, because the partner's customer typed the code
+// It does not check the country's format, because consumers type the code in many ways
 // (decision 9).
 func (p *problems) postcode(f field) []byte {
 	if f.raw != nil && f.raw[0] != '"' {
@@ -140,7 +140,7 @@ func (p *problems) postcode(f field) []byte {
 }
 
 // country reads a code of two ASCII letters, trimmed and converted to upper case
-// (decision 7). It does not use Unicode's conversion, which turns a dotless i into an I.
+// (decision 7). It does not use Unicode's conversion, which converts a dotless i to I.
 func (p *problems) country(f field) ([2]byte, bool) {
 	var code [2]byte
 	text, ok := p.text(f, noLimit)
@@ -159,7 +159,7 @@ func (p *problems) country(f field) ([2]byte, bool) {
 	return code, ok
 }
 
-// notAnObject is the problem of a payload that is valid JSON but not an object.
+// notAnObject returns the problem of a payload that is valid JSON but not an object.
 func notAnObject() apperr.Field {
 	return apperr.Field{Code: apperr.InvalidType, Path: []string{}, Message: "the payload must be a JSON object"}
 }

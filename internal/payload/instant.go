@@ -33,7 +33,7 @@ func parseRFC3339(text []byte) (time.Time, bool) {
 	return at, err == nil && at.Year() >= 1 && at.Year() <= 9999
 }
 
-// isRFC3339 checks the form that time.Parse is lax about. It accepts a one-digit hour, a
+// isRFC3339 checks the form, because time.Parse is lax. It would accept a one-digit hour, a
 // comma before the fraction, and an offset of 24 hours or 60 minutes.
 func isRFC3339(text []byte) bool {
 	const form = "dddd-dd-ddTdd:dd:dd"

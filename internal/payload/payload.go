@@ -1,14 +1,15 @@
 // Package payload parses the two requests of the partner API from strict JSON into typed
-// values, and reports all problems at once. It has no I/O, clock, logging or state.
+// values, and reports all problems at once. It does no I/O and no logging, and uses no clock and no
+// global state.
 //
 // Each parser works in two passes. The first uses jsontext to check that the body is
-// valid JSON by decision 18. The second walks the valid JSON, and picks and checks the
-// known fields. Results are copied, so the caller may reuse the body's buffer.
+// valid JSON as defined in decision 18. The second walks the valid JSON, and picks and
+// checks the known fields. Results are copied, so the caller may reuse the body's buffer.
 package payload
 
 import "github.com/pingpost/pingpost/internal/apperr"
 
-// The rejections, with the specification's messages. ErrPing and ErrPost are returned as
+// Rejections, with the specification's messages. ErrPing and ErrPost are returned as
 // copies that list every problem, in the order of the specification's field tables.
 var (
 	ErrJSON = apperr.New(apperr.Invalid, "json", "Invalid JSON payload")

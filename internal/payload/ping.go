@@ -28,9 +28,9 @@ type pingFields struct {
 	jobType, jobTypeAlias, budget      raw
 }
 
-// ParsePing parses a ping request by the specification's field table and decisions 6 to 9.
-// The error is ErrJSON, or ErrPing with an entry for every problem, in the order industry,
-// postcode, country, urgency, job_type, budget. The result does not alias body.
+// ParsePing parses a ping request as defined in the specification's field table and decisions
+// 6 to 9. The error is ErrJSON, or ErrPing with an entry for every problem, in the order
+// industry, postcode, country, urgency, job_type, budget. The result does not alias body.
 func ParsePing(body []byte, tax *pricingrules.Taxonomy) (Ping, error) {
 	if !strict(body) {
 		return Ping{}, ErrJSON
@@ -56,13 +56,13 @@ func ParsePing(body []byte, tax *pricingrules.Taxonomy) (Ping, error) {
 	if p != nil {
 		return Ping{}, ErrPing.WithFields(p...)
 	}
-	ping.keep(postcode, urgency, jobType, budget)
+	ping.copyStrings(postcode, urgency, jobType, budget)
 	return ping, nil
 }
 
-// keep copies the strings out of the body. They share one allocation, because pings are
-// the hot path.
-func (ping *Ping) keep(postcode, urgency, jobType, budget []byte) {
+// copyStrings copies the strings out of the body. They share one allocation, because pings
+// are the hot path.
+func (ping *Ping) copyStrings(postcode, urgency, jobType, budget []byte) {
 	var room [128]byte
 	joined := append(room[:0], postcode...)
 	joined = append(joined, urgency...)
@@ -104,9 +104,8 @@ func pickPing(object members) pingFields {
 	return f
 }
 
-// industry reads the industry from the one of the three fields that was sent (decision 6).
-// If several were sent, only the first is checked, and the second is reported as the
-// conflict.
+// industry reads the industry from one of three fields (decision 6). If several were sent,
+// only the first is checked, and the second is reported as a conflict.
 func (p *problems) industry(tax *pricingrules.Taxonomy, f *pingFields) int {
 	index, count := 0, 0
 	for i, sent := range [...]field{
@@ -161,7 +160,7 @@ func (p *problems) termID(tax *pricingrules.Taxonomy, f field) int {
 	}
 	term, ok := decimal(digits)
 	if !ok {
-		p.add(f, apperr.InvalidValue, "must be plain digits, without a sign, fraction, exponent or leading zero")
+		p.add(f, apperr.InvalidValue, "must contain only digits, without a sign, fraction, exponent or leading zero")
 		return 0
 	}
 	index, ok := tax.ByTermID(term)

@@ -25,9 +25,10 @@ type Contact struct {
 	Name  string
 	Phone string // as sent
 
-	// PhoneE164 is Phone in E.164 format, or "". For an alias, Post.NormalisePhone sets it.
+	// PhoneE164 is Phone in E.164 format, or "". If Phone was sent in another field than
+	// phoneE164, Post.NormalisePhone sets it.
 	PhoneE164 string
-	// PhoneFlagged marks a phone without an E.164 form (decision 17).
+	// PhoneFlagged reports that Phone has no E.164 form (decision 17).
 	PhoneFlagged bool
 }
 
@@ -48,14 +49,14 @@ type Consent struct {
 	ThirdPartyLeadID      string
 }
 
-// ParsePost parses a post request by the specification's field table and decisions 9 and
-// 17. The error is ErrJSON, or ErrPost with an entry for every problem, in the order of
-// the table. The result does not alias body. NormalisePhone converts the phone later,
-// because the lead's country may only be in the quote.
+// ParsePost parses a post request as defined in the specification's field table and decisions
+// 9 and 17. The error is ErrJSON, or ErrPost with an entry for every problem, in the order of
+// the table. The result does not alias body. NormalisePhone converts the phone later, because
+// the lead's country may only be in the quote.
 //
-// With an error, the Post has at most TransactionID and PartnerID, of any length, as far
-// as they could be read. They are used only to choose the secret for checking the
-// signature (decisions 12, 13). Other values of a rejected post are not returned.
+// With an error, the Post has only TransactionID and PartnerID, which can have any length and
+// are empty if they could not be read. They are used only to choose the secret for checking
+// the signature (decisions 12, 13).
 func ParsePost(body []byte) (Post, error) {
 	if !strict(body) {
 		return salvage(body), ErrJSON
@@ -136,7 +137,7 @@ func (p *problems) transactionID(f *postFields) string {
 	if id.raw == nil {
 		p.add(id, apperr.Required, "is required. Send the transactionId from the response to the ping")
 	}
-	return p.copied(id, noLimit) // quote.Open rejects one that is too long (decision 1)
+	return p.copied(id, noLimit) // quote.Open limits the length (decision 1)
 }
 
 // partnerID rejects "", which would otherwise be treated like a missing partnerId.
@@ -149,7 +150,7 @@ func (p *problems) partnerID(f *postFields) string {
 	return string(text)
 }
 
-// anyText returns a value if it is a string, and otherwise "".
+// anyText returns the text of a value, or "" if it is not a string.
 func anyText(value raw) string {
 	if value == nil || value[0] != '"' {
 		return ""
@@ -159,7 +160,7 @@ func anyText(value raw) string {
 }
 
 // salvage reads transactionId and partnerId from a body that is not valid JSON, up to the
-// error. It is slow, but valid posts do not need it.
+// error. It is slow, but is not needed for valid posts.
 func salvage(body []byte) Post {
 	var post Post
 	in := jsontext.NewDecoder(bytes.NewBuffer(body))

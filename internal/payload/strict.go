@@ -9,17 +9,18 @@ import (
 // maxDepth is the maximum depth of nesting. The outermost object has depth 1 (decision 18).
 const maxDepth = 32
 
-// strict reports whether body is exactly one JSON value by decision 18: UTF-8 without a
-// byte-order mark, lone surrogates, duplicate names at any level, data after the value, or
-// nesting beyond maxDepth.
+// strict reports whether body is exactly one JSON value as defined in decision 18: UTF-8
+// without a byte-order mark, lone surrogates, duplicate names at any level, data after the
+// value, or nesting beyond maxDepth.
 //
 // It does not allocate, because Value.IsValid uses jsontext's pool of decoders.
 func strict(body []byte) bool {
 	return jsontext.Value(body).IsValid() && shallow(body)
 }
 
-// shallow reports whether the nesting of valid JSON is within maxDepth. Nearly all bodies
-// have few brackets, and counting them is much faster than skipping those in strings.
+// shallow reports whether the nesting of valid JSON is within maxDepth. It first
+// counts all brackets, which is much faster than skipping those in strings. Nearly all bodies
+// have few.
 func shallow(body []byte) bool {
 	if bytes.Count(body, []byte{'{'})+bytes.Count(body, []byte{'['}) <= maxDepth {
 		return true

@@ -15,10 +15,10 @@ import (
 	"github.com/pingpost/pingpost/internal/apperr"
 )
 
-// Tolerance is the largest difference between a timestamp and the service's clock.
+// Tolerance is the maximum difference between a timestamp and the service's clock.
 const Tolerance = 300 * time.Second
 
-// The rejections in the specification. Each has status 401.
+// Rejections from the specification. All have status 401.
 var (
 	ErrNoSignature = apperr.New(apperr.Unauthorized, "signature_missing", "Missing required X-Signature-SHA256 header")
 	ErrSignature   = apperr.New(apperr.Unauthorized, "signature", "Invalid HMAC SHA-256 signature")
@@ -28,23 +28,24 @@ var (
 	ErrTimestampWindow = apperr.New(apperr.Unauthorized, "timestamp_window", "Timestamp outside allowed 300s tolerance window")
 )
 
-// Headers holds the header values as sent, with one entry per occurrence.
+// Headers contains the header values as sent, with one entry per occurrence.
 type Headers struct {
 	Timestamp []string // X-Timestamp
 	Signature []string // X-Signature-SHA256
 	Alias     []string // X-Signature
 }
 
-// Claim is the content of well-formed headers. It proves nothing until it is verified.
+// Claim contains the signature and the timestamp from well-formed headers. It proves nothing
+// until it is verified.
 type Claim struct {
 	Signed    bool
-	timestamp string // as sent, surrounding blanks trimmed: part of the signed bytes
+	timestamp string // as signed; without surrounding blanks
 	mac       [sha256.Size]byte
 }
 
-// Check checks the form of the headers and that the timestamp is within the window at
-// now, in the order of decision 12. An unsigned post needs no timestamp, but one that is
-// sent is still checked.
+// Check checks the form of the headers, and that the timestamp is within [Tolerance] of now,
+// in the order of decision 12. An unsigned post needs no timestamp, but if it has one, the
+// timestamp is checked.
 func Check(h Headers, now time.Time) (Claim, error) {
 	claim := Claim{Signed: len(h.Signature)+len(h.Alias) > 0}
 	switch {
@@ -138,7 +139,8 @@ type Verifier struct {
 	sum  [sha256.Size]byte
 }
 
-// NewVerifier returns a Verifier for a secret: its UTF-8 bytes exactly as shown to the partner (decision 16).
+// NewVerifier returns a Verifier for a secret, which is the UTF-8 bytes exactly as shown to the
+// partner (decision 16).
 func NewVerifier(secret []byte) *Verifier {
 	return &Verifier{mac: hmac.New(sha256.New, secret), head: make([]byte, 0, 32)}
 }
@@ -159,7 +161,7 @@ func (v *Verifier) append(dst []byte, timestamp string, body []byte) []byte {
 	return v.mac.Sum(dst)
 }
 
-// Sign returns the signature that a partner sends, in lower-case hex.
+// Sign returns the signature of a post, in lower-case hex.
 func Sign(secret []byte, timestamp string, body []byte) string {
 	return hex.EncodeToString(NewVerifier(secret).append(nil, timestamp, body))
 }

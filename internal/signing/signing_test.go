@@ -73,26 +73,26 @@ func TestHeaders(t *testing.T) {
 		{"short", headers(stamp(0), func(h *Headers) { h.Signature[0] = h.Signature[0][1:] }), ErrSignature},
 		{"long", headers(stamp(0), func(h *Headers) { h.Signature[0] += "00" }), ErrSignature},
 		{"not hex", headers(stamp(0), func(h *Headers) { h.Signature[0] = strings.Repeat("g", 64) }), ErrSignature},
-		{"the timestamp is judged first", headers("x", func(h *Headers) { h.Signature[0] = "" }), ErrTimestampFormat},
+		{"the timestamp is checked first", headers("x", func(h *Headers) { h.Signature[0] = "" }), ErrTimestampFormat},
 		{"unsigned", Headers{}, nil},
 		{"unsigned with a timestamp", Headers{Timestamp: []string{stamp(0)}}, nil},
-		{"unsigned with a bad one", Headers{Timestamp: []string{"soon"}}, ErrTimestampFormat},
-		{"unsigned and late", Headers{Timestamp: []string{stamp(-301)}}, ErrTimestampWindow},
+		{"unsigned with an invalid timestamp", Headers{Timestamp: []string{"soon"}}, ErrTimestampFormat},
+		{"unsigned with an old timestamp", Headers{Timestamp: []string{stamp(-301)}}, ErrTimestampWindow},
 	} {
 		claim, err := Check(c.h, now)
 		if !errors.Is(err, c.want) {
-			t.Errorf("%s: %v, want %v", c.name, err, c.want)
+			t.Errorf("%s: got %v, want %v", c.name, err, c.want)
 		}
 		if want := len(c.h.Signature)+len(c.h.Alias) > 0; claim.Signed != want {
-			t.Errorf("%s: signed = %v", c.name, claim.Signed)
+			t.Errorf("%s: got signed %v", c.name, claim.Signed)
 		}
 		if got := NewVerifier(secret).Verify(claim, body); got != (c.want == nil && claim.Signed) {
-			t.Errorf("%s: verified = %v", c.name, got)
+			t.Errorf("%s: got verified %v", c.name, got)
 		}
 	}
 }
 
-func TestVerifyRejectsAnythingElse(t *testing.T) {
+func TestVerifyRejectsOtherBytesAndSecrets(t *testing.T) {
 	claim, err := Check(headers(stamp(0), nil), now)
 	if err != nil {
 		t.Fatal(err)

@@ -1,4 +1,4 @@
-// Package diagnose finds the mistake that made a partner's signature wrong.
+// Package diagnose finds the mistake behind an invalid signature of a partner.
 package diagnose
 
 import (
@@ -11,13 +11,14 @@ import (
 	"github.com/pingpost/pingpost/internal/signing"
 )
 
-// MaxDiagnosed is the largest body that is diagnosed, in bytes. Larger posts are rejected (decision 22).
+// MaxDiagnosed is the size of the largest body that is diagnosed, in bytes. Larger posts are
+// rejected (decision 22).
 const MaxDiagnosed = 64 << 10
 
 // The states of a CandidateKey.
 const (
 	KeyActive  = "active"
-	KeyRetired = "retired"
+	KeyRetired = "retired" // expired
 	KeyRevoked = "revoked"
 )
 
@@ -29,11 +30,12 @@ type CandidateKey struct {
 	State string
 }
 
-// Diagnosis reports which secret made a signature, or the first mistake that explains it.
+// Diagnosis contains the secret that a signature was made with, and the mistakes that explain
+// an invalid signature.
 type Diagnosis struct {
 	Matches      bool     // the signature has a valid form and was made with an active secret
 	Key          int      // index of the secret; -1 if no secret explains the signature
-	Causes       []string // names of the mistakes, with that of Verdict first; empty if the signature is valid
+	Causes       []string // codes of the mistakes, beginning with that of Verdict; empty if the signature is valid
 	Verdict, Fix string   // Fix is "" if nothing is wrong
 	Notes        []string // further remarks
 	Signed       []byte   // the bytes that the service expects to be signed
@@ -42,16 +44,17 @@ type Diagnosis struct {
 // finding is a mistake and its fix.
 type finding struct{ cause, verdict, fix string }
 
-// Signature checks a signature as signing.Check and Verify do. If it is wrong, Signature
-// tries the usual mistakes. A timestamp outside the window at now is reported, but does
-// not make the signature wrong, because the post may have been sent earlier.
+// Signature checks a signature in the same way as signing.Check and Verifier.Verify. If it is
+// invalid, Signature looks for common mistakes. A timestamp outside the window at now is
+// reported, but does not make the signature invalid, because the post may have been sent
+// earlier.
 func Signature(timestamp, body, signature string, keys []CandidateKey, now time.Time) Diagnosis {
 	timestamp = signing.TrimBlanks(timestamp)
 	d := Diagnosis{Key: -1, Signed: []byte(timestamp + "." + body)}
 	switch {
 	case len(body) > MaxDiagnosed:
 		d.Causes = []string{"body_too_large"}
-		d.Verdict = fmt.Sprintf("The body has %d bytes. A post can have at most %d, and a larger one is rejected before its signature is checked.",
+		d.Verdict = fmt.Sprintf("The body has %d bytes. Posts with more than %d bytes are rejected before their signature is checked.",
 			len(body), MaxDiagnosed)
 		d.Fix = "Send a shorter body."
 		return d
@@ -70,13 +73,13 @@ func Signature(timestamp, body, signature string, keys []CandidateKey, now time.
 	}
 	d.Notes = append(d.Notes, sig.note)
 	if sig.mac != nil {
-		found = append(found, d.explain(newTrial(sig.mac, keys), timestamp, body, sent, keys, len(found) > 0)...)
+		found = append(found, d.explain(newMatcher(sig.mac, keys), timestamp, body, sent, keys, len(found) > 0)...)
 	}
 	d.conclude(found, sent, keys)
 	return d
 }
 
-// explain finds the secret and the mistake of a signature that could be decoded.
+// explain finds the secret of a decoded signature, and the mistake if it is invalid.
 func (d *Diagnosis) explain(
 	t *matcher, timestamp, body string, sent sentTime, keys []CandidateKey, malformed bool,
 ) (found []finding) {
@@ -89,7 +92,7 @@ func (d *Diagnosis) explain(
 		d.Key = t.otherHash(d.Signed) // readSignature has reported the wrong hash
 	}
 	if t.overBudget() {
-		d.Notes = append(d.Notes, "Not every combination of mistakes was tried, because the body is long and there are many secrets.")
+		d.Notes = append(d.Notes, "Some combinations of mistakes were not checked, because the body is long and the partner has many secrets.")
 	}
 	if d.Key < 0 {
 		return found
@@ -98,7 +101,7 @@ func (d *Diagnosis) explain(
 	if key := keys[d.Key]; key.State != KeyActive {
 		found = append(found, finding{
 			"secret_" + key.State,
-			"The signature was made with secret " + key.Name + ", which is " + key.State + ".",
+			"The signature was made with secret " + key.Name + ", which " + stateText(key.State) + ".",
 			"Sign with an active secret.",
 		})
 	} else if !right || malformed {
@@ -106,6 +109,14 @@ func (d *Diagnosis) explain(
 	}
 	d.Matches = len(found) == 0 && !malformed
 	return found
+}
+
+// stateText completes the sentence about a secret that is not active.
+func stateText(state string) string {
+	if state == KeyRevoked {
+		return "was revoked"
+	}
+	return "has expired"
 }
 
 // conclude makes the first finding the verdict and adds the others to the notes.

@@ -21,12 +21,12 @@ var now = time.Date(2026, 1, 2, 3, 4, 5, 999_000_000, time.UTC)
 
 func stamp(offset int64) string { return strconv.FormatInt(now.Unix()+offset, 10) }
 
-// secrets has active, retired and revoked secrets of one partner.
+// secrets contains active, expired and revoked secrets of one partner.
 var secrets = []CandidateKey{
 	{"first (…aaaa)", []byte("pp_Zm9yIHRoZSBmaXJzdCBzZWNyZXQgb2YgdGhlbQ"), KeyActive},
 	{"second (…bbbb)", []byte("  00112233445566778899aabbccddeeff "), KeyActive},
 	{"hex (…eeff)", []byte("00112233445566778899aabbccddeeffeedd"), KeyActive},
-	{"old (…cccc)", []byte("a retired secret of this partner"), KeyRetired},
+	{"old (…cccc)", []byte("an expired secret of this partner"), KeyRetired},
 	{"bad (…dddd)", []byte("a revoked secret of this partner"), KeyRevoked},
 }
 
@@ -55,7 +55,7 @@ func TestDiagnoseFindsTheSecret(t *testing.T) {
 	}
 }
 
-// A valid signature remains valid after its window, and the difference is reported.
+// A valid signature remains valid outside its window, and the time difference is reported.
 func TestDiagnoseReportsWindow(t *testing.T) {
 	for _, c := range []struct {
 		offset       int64
@@ -70,7 +70,7 @@ func TestDiagnoseReportsWindow(t *testing.T) {
 		}
 		wrong := Signature(stamp(c.offset), compact, strings.Repeat("0", 64), secrets, now)
 		if wrong.Matches || wrong.Key != -1 || len(wrong.Notes) > 0 != (c.cause != "") {
-			t.Errorf("%d s, and wrong: %+v", c.offset, wrong)
+			t.Errorf("%d s, wrong signature: %+v", c.offset, wrong)
 		}
 	}
 }
@@ -111,16 +111,16 @@ func TestDiagnoseMalformedSignatures(t *testing.T) {
 		}
 	}
 	for name, signature := range map[string]string{
-		"nothing": "", "cut off": right[:40+9], "a word": "soon", "not hex": strings.Repeat("g", 64), "one digit": "a",
+		"nothing": "", "truncated": right[:40+9], "a word": "soon", "not hex": strings.Repeat("g", 64), "one digit": "a",
 	} {
 		if d := Signature(ts, compact, signature, secrets, now); d.Matches || d.Key != -1 || d.Verdict == "" || d.Fix == "" {
 			t.Errorf("%s: %+v", name, d)
 		}
 	}
-	// With two mistakes, the form is reported first, and the other one in the notes.
+	// With two mistakes, the form is the verdict, and the other mistake is in the notes.
 	d := Signature(ts, compact, "sha256="+macHex(string(key), compact), secrets, now)
 	if want := []string{"signature_prefix", "joined_body_alone"}; !slices.Equal(d.Causes, want) || len(d.Notes) != 2 {
-		t.Errorf("two: %v %q", d.Causes, d.Notes)
+		t.Errorf("two mistakes: got %v %q", d.Causes, d.Notes)
 	}
 }
 
@@ -167,7 +167,7 @@ func TestDiagnoseTimestamps(t *testing.T) {
 	}
 }
 
-func TestDiagnoseWhatWasSigned(t *testing.T) {
+func TestDiagnoseFindsTheSignedBytes(t *testing.T) {
 	ts := stamp(0)
 	first := string(secrets[0].Key)
 	goHTML, _ := json.Marshal(map[string]string{"html": "<b> & é"})
@@ -186,10 +186,10 @@ func TestDiagnoseWhatWasSigned(t *testing.T) {
 		{"the timestamp last", compact, first, compact + "." + ts, "joined_timestamp_last"},
 		{"the timestamp last, no dot", compact, first, compact + ts, "joined_timestamp_last_without_dot"},
 		{"as in Slack", compact, first, "v0:" + ts + ":" + compact, "joined_as_slack"},
-		{"a newline more", compact, first, ts + "." + compact + "\n", "body_newline_signed"},
-		{"a newline less", compact + "\n", first, ts + "." + compact, "body_newline_sent"},
-		{"a Windows newline more", compact, first, ts + "." + compact + "\r\n", "body_crlf_signed"},
-		{"a Windows newline less", compact + "\r\n", first, ts + "." + compact, "body_newline_sent"},
+		{"a newline signed but not sent", compact, first, ts + "." + compact + "\n", "body_newline_signed"},
+		{"a newline sent but not signed", compact + "\n", first, ts + "." + compact, "body_newline_sent"},
+		{"a Windows newline signed but not sent", compact, first, ts + "." + compact + "\r\n", "body_crlf_signed"},
+		{"a Windows newline sent but not signed", compact + "\r\n", first, ts + "." + compact, "body_newline_sent"},
 		{"spaces around", "  " + compact + "\n\n", first, ts + "." + compact, "body_blanks_sent"},
 		{"Unix signed", windows, first, ts + "." + strings.ReplaceAll(windows, "\r", ""), "body_lf_signed"},
 		{"Windows signed", strings.ReplaceAll(windows, "\r", ""), first, ts + "." + windows, "body_crlf_inside_signed"},
@@ -200,8 +200,8 @@ func TestDiagnoseWhatWasSigned(t *testing.T) {
 		{"the secret without its prefix", compact, first[3:], ts + "." + compact, "secret_without_prefix"},
 		{"the secret decoded", compact, string(fromBase64([]byte(first[3:]))), ts + "." + compact,
 			"secret_without_prefix_from_base64"},
-		{"SHA-256 behind", compact, "", compact + first, "plain_hash_secret_behind"},
-		{"SHA-256 in front", compact, "", first + ts + "." + compact, "plain_hash_secret_in_front"},
+		{"SHA-256, secret last", compact, "", compact + first, "plain_hash_secret_behind"},
+		{"SHA-256, secret first", compact, "", first + ts + "." + compact, "plain_hash_secret_in_front"},
 		{"compact signed", `{ "b": 1.50, "a": "x" }`, first, ts + `.{"b":1.50,"a":"x"}`, "json_rewritten"},
 		{"Python signed", `{"b":1.50,"a":["x"]}`, first, ts + `.{"b": 1.50, "a": ["x"]}`, "json_rewritten"},
 		{"Python's ASCII signed", `{"a":"é😀","b":[1,2]}`, first, ts + `.{"a": "\u00e9\ud83d\ude00", "b": [1, 2]}`,
@@ -235,7 +235,7 @@ func TestDiagnoseWhatWasSigned(t *testing.T) {
 	}{
 		{"spaces trimmed", strings.TrimSpace(string(secrets[1].Key)), "secret_trimmed", 1},
 		{"decoded as hex", string(decoded(hex.DecodeString(string(secrets[2].Key)))), "secret_from_hex", 2},
-		{"of a retired secret", string(secrets[3].Key) + "\n", "secret_newline secret_retired", 3},
+		{"expired secret with a newline", string(secrets[3].Key) + "\n", "secret_newline secret_retired", 3},
 	} {
 		d := Signature(ts, compact, macHex(c.key, ts+"."+compact), secrets, now)
 		if d.Matches || d.Key != c.which || strings.Join(d.Causes, " ") != c.causes || len(d.Notes) != 1 {
@@ -248,7 +248,7 @@ func TestDiagnoseWhatWasSigned(t *testing.T) {
 	}
 }
 
-func TestDiagnoseFindsNothing(t *testing.T) {
+func TestDiagnoseReportsUnexplainedSignatures(t *testing.T) {
 	d := Signature(stamp(0), compact, macHex("another partner's secret", stamp(0)+"."+compact), secrets, now)
 	if d.Matches || d.Key != -1 || !slices.Equal(d.Causes, []string{"unexplained"}) ||
 		!strings.Contains(d.Fix, strconv.Itoa(len(compact)+11)) || !strings.Contains(d.Fix, stamp(0)+`.{"zip"`) {
@@ -263,8 +263,8 @@ func TestDiagnoseFindsNothing(t *testing.T) {
 	}
 }
 
-// The work is bounded, and a note reports when the bound was reached.
-func TestDiagnoseIsBounded(t *testing.T) {
+// The work is limited. If the limit is reached, a note reports it.
+func TestDiagnoseLimitsItsWork(t *testing.T) {
 	many := make([]CandidateKey, 100)
 	for i := range many {
 		many[i] = CandidateKey{Name: strconv.Itoa(i), Key: bytes.Repeat([]byte{byte(i)}, 40), State: KeyActive}
@@ -278,7 +278,7 @@ func TestDiagnoseIsBounded(t *testing.T) {
 		if size > 64<<20 {
 			t.Errorf("%.8s… has variants with a total of %d bytes", body, size)
 		}
-		work := newTrial(make([]byte, 32), many)
+		work := newMatcher(make([]byte, 32), many)
 		work.explain(stamp(0), body, sentTime{})
 		if work.hashed > maxHashed+maxWritten {
 			t.Errorf("%.8s…: hashed %d bytes", body, work.hashed)

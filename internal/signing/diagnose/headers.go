@@ -23,7 +23,7 @@ type readSig struct {
 
 const digitsAlone = "Send only the 64 hex digits."
 
-// readSignature decodes a signature, also one in a wrong form that it recognises.
+// readSignature decodes a signature. It recognises common malformed signatures.
 func readSignature(text string) readSig {
 	if text == "" {
 		return readSig{wrong: finding{"signature_missing", "The signature is missing.", "Send the signature in X-Signature-SHA256, as 64 hex digits."}}
@@ -52,7 +52,7 @@ func readSignature(text string) readSig {
 		}
 	}
 	return readSig{wrong: finding{"signature_form", fmt.Sprintf(
-		"The signature is not 64 hex digits. It has %d characters, which are neither hex nor base64 of a hash.",
+		"The signature is not 64 hex digits. It has %d characters, which are not a hash in hex or base64.",
 		len([]rune(text))), digitsAlone}}
 }
 
@@ -72,12 +72,12 @@ func prefixedHex(text string) readSig {
 	}
 }
 
-// quotePrefix quotes a short printable prefix, and calls any other "a text".
+// quotePrefix quotes a short printable prefix, and calls any other "other text".
 func quotePrefix(text string) string {
 	if len(text) <= 20 && strings.IndexFunc(text, func(r rune) bool { return r > unicode.MaxASCII || !unicode.IsPrint(r) }) < 0 {
 		return "the prefix " + text
 	}
-	return "a text"
+	return "other text"
 }
 
 // pairs decodes AB-CD-… and ab:cd:….
@@ -89,12 +89,12 @@ func pairs(text string) readSig {
 	}
 	return readSig{
 		mac: mac,
-		wrong: finding{"signature_separated", "The signature's hex digits are separated.", digitsAlone +
+		wrong: finding{"signature_separated", "The signature has separators between its hex digits.", digitsAlone +
 			" In C#, use Convert.ToHexString instead of BitConverter.ToString."},
 	}
 }
 
-// countedHex recognises too few hex digits, too many, or those of another hash.
+// countedHex recognises a wrong number of hex digits, such as those of another hash.
 func countedHex(text string) readSig {
 	for i := range len(text) {
 		if !isHex(text[i]) {
@@ -113,7 +113,7 @@ func countedHex(text string) readSig {
 	}
 	f := finding{"signature_length", fmt.Sprintf("The signature has %d hex digits instead of 64.", n), "Send two hex digits for each of the 32 bytes of the HMAC SHA-256, including leading zeros."}
 	if padded == text && mac != nil {
-		f = finding{"signature_hash", fmt.Sprintf("The signature has %d hex digits, like %s, instead of the 64 of HMAC SHA-256.",
+		f = finding{"signature_hash", fmt.Sprintf("The signature has %d hex digits, which is the length of %s. HMAC SHA-256 has 64.",
 			n, hashName(len(mac))), "Use HMAC SHA-256."}
 	}
 	return readSig{mac: mac, wrong: f}
@@ -154,7 +154,7 @@ func prefixedBase64(text string) readSig {
 	out := inBase64(strings.TrimSpace(text[at+1:]))
 	if out.wrong.verdict != "" {
 		out.wrong = finding{"signature_prefix_base64", "The signature has " + quotePrefix(text[:at+1]) +
-			" before it, and is in base64 instead of hex.", "Encode the 32 bytes of the HMAC as 64 hex digits, without a prefix."}
+			" before it and is in base64 instead of hex.", "Encode the 32 bytes of the HMAC as 64 hex digits, without a prefix."}
 	}
 	return out
 }
@@ -167,7 +167,7 @@ func isHex(c byte) bool {
 type sentTime struct {
 	wrong   finding
 	outside finding  // set if the timestamp is valid but outside the window now
-	instead []string // texts that may have been signed instead
+	instead []string // timestamps that may have been signed instead
 }
 
 func readTimestamp(text string, now time.Time) sentTime {
@@ -207,11 +207,11 @@ func readTimestamp(text string, now time.Time) sentTime {
 func outside(age int64) finding {
 	const again = "Sign each post, including a retry, just before you send it."
 	if age > 0 {
-		return finding{"timestamp_late", fmt.Sprintf("The timestamp is %d s behind the service's clock, and 300 s are allowed. The post would be rejected now.",
+		return finding{"timestamp_late", fmt.Sprintf("The timestamp is %d s behind the service's clock. At most 300 s are allowed, so the post would be rejected now.",
 			age),
-			again + fmt.Sprintf(" If you signed it just now, your clock is %d s slow.", age)}
+			again + fmt.Sprintf(" If you have just signed it, your clock is %d s slow.", age)}
 	}
-	return finding{"timestamp_early", fmt.Sprintf("The timestamp is %d s ahead of the service's clock, and 300 s are allowed. The post would be rejected now.",
+	return finding{"timestamp_early", fmt.Sprintf("The timestamp is %d s ahead of the service's clock. At most 300 s are allowed, so the post would be rejected now.",
 		-age),
 		fmt.Sprintf("Your clock is %d s fast. Synchronise it with a time server.", -age)}
 }

@@ -111,8 +111,8 @@ type node struct {
 
 const (
 	deepest = 64
-	// maxWritten bounds the size of a body after deep indentation. The JSON that a
-	// partner signed is hardly longer.
+	// maxWritten limits the size of rewritten JSON, because indentation can make it very
+	// long. A partner is unlikely to have signed longer JSON.
 	maxWritten = 4 * MaxDiagnosed
 )
 

@@ -14,10 +14,10 @@ import (
 	"strings"
 )
 
-// maxHashed bounds the bytes that one diagnosis hashes, to about a second of work.
+// maxHashed limits the bytes that one diagnosis hashes, which takes about a second.
 const maxHashed = 128 << 20
 
-// matcher compares one signature with the signatures of messages with each secret.
+// matcher compares a signature with the signatures that each secret makes for a message.
 type matcher struct {
 	mac    []byte
 	keys   [][]byte
@@ -25,7 +25,7 @@ type matcher struct {
 	hashed int
 }
 
-func newTrial(mac []byte, keys []CandidateKey) *matcher {
+func newMatcher(mac []byte, keys []CandidateKey) *matcher {
 	t := &matcher{mac: mac}
 	for _, k := range keys {
 		t.keys = append(t.keys, k.Key)
@@ -61,7 +61,7 @@ func (t *matcher) any(size int, sum func(key int) []byte) int {
 	return found
 }
 
-// explain tries one mistake at a time, the most likely first, then two together.
+// explain tries single mistakes, the most likely first, and then two mistakes together.
 func (t *matcher) explain(timestamp, body string, sent sentTime) (finding, int) {
 	bodies := bodyVariants([]byte(body))
 	for _, try := range []func() (finding, int){
@@ -76,10 +76,10 @@ func (t *matcher) explain(timestamp, body string, sent sentTime) (finding, int) 
 			return f, key
 		}
 	}
-	return nothingFits(timestamp + "." + body), -1
+	return unexplained(timestamp + "." + body), -1
 }
 
-func nothingFits(signed string) finding {
+func unexplained(signed string) finding {
 	const shown = 40
 	begins := signed
 	if len(begins) > shown {
@@ -88,7 +88,7 @@ func nothingFits(signed string) finding {
 	return finding{
 		"unexplained",
 		"The signature does not match any secret of this partner with this timestamp and body, and no common mistake explains it.",
-		fmt.Sprintf("Compare the signed bytes. The service expects %d bytes, beginning with %s. If your program signs the same bytes, its secret differs. Compare the last characters of the secret, and check that it belongs to this partner.",
+		fmt.Sprintf("Compare the signed bytes. The service expects %d bytes, beginning with %s. If your program signs the same bytes, it uses a different secret. Compare the last characters of the secret, and check that it belongs to this partner.",
 			len(signed), begins),
 	}
 }
@@ -148,8 +148,8 @@ func (t *matcher) bodies(timestamp string, bodies []variant) (finding, int) {
 func (t *matcher) timestamps(body string, sent sentTime) (finding, int) {
 	for _, text := range sent.instead {
 		if key := t.hmac([]byte(text + "." + body)); key >= 0 {
-			return finding{"timestamp_differs", "The signed timestamp differs from the one that was sent: " +
-				text + " was signed.", "Sign the exact text of X-Timestamp."}, key
+			return finding{"timestamp_differs", "The signed timestamp, " + text +
+				", differs from the one that was sent.", "Sign the exact text of X-Timestamp."}, key
 		}
 	}
 	return finding{}, -1
@@ -158,7 +158,7 @@ func (t *matcher) timestamps(body string, sent sentTime) (finding, int) {
 // matchTwoCauses combines each way of joining with each variant of the body.
 func (t *matcher) matchTwoCauses(timestamp string, bodies []variant) (finding, int) {
 	for _, v := range bodies {
-		if t.overBudget() { // joining takes time as well
+		if t.overBudget() {
 			break
 		}
 		if f, key := t.joined(timestamp, v); key >= 0 {
@@ -168,7 +168,7 @@ func (t *matcher) matchTwoCauses(timestamp string, bodies []variant) (finding, i
 	return finding{}, -1
 }
 
-// otherKeys tries secrets that were changed on the way into a program.
+// otherKeys tries altered secrets, such as one that was read from a file with a line break.
 func (t *matcher) otherKeys(signed string) (finding, int) {
 	const fix = "Use the secret exactly as shown, in UTF-8 and with its prefix. Do not decode, trim or extend it."
 	cut := func(key []byte) []byte { return bytes.TrimPrefix(key, []byte("pp_")) }
@@ -238,7 +238,7 @@ func macOf(hash func() hash.Hash, key []byte, signed string) []byte {
 
 // plainHash recognises SHA-256 without HMAC, with or without the secret.
 func (t *matcher) plainHash(timestamp, body string) (finding, int) {
-	const fix = "Use HMAC SHA-256 with the secret as the key. It is not the same as a hash of a text that contains the secret."
+	const fix = "Use HMAC SHA-256 with the secret as the key. A hash of a text that contains the secret is not an HMAC."
 	for _, text := range []string{body, timestamp + "." + body} {
 		if key := t.any(len(text), func(i int) []byte { return sha(text + string(t.keys[i])) }); key >= 0 {
 			return finding{"plain_hash_secret_behind", "The signature is a plain SHA-256 of the text followed by the secret, instead of an HMAC.", fix}, key
@@ -258,7 +258,7 @@ func sha(text string) []byte {
 	return sum[:]
 }
 
-// hashName names the HMAC whose signatures have n bytes, or returns "".
+// hashName returns the name of the HMAC whose signatures have n bytes, or "".
 func hashName(n int) string {
 	switch n {
 	case sha1.Size:
