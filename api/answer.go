@@ -8,7 +8,7 @@ import (
 	"github.com/pingpost/pingpost/internal/httpserver"
 )
 
-// countedByServer is a size up to which net/http sets Content-Length itself, which is
+// countedByServer is the size up to which net/http sets Content-Length itself, which is
 // cheaper. It would send longer responses in chunks.
 const countedByServer = 1 << 10
 

@@ -27,9 +27,9 @@ type Options struct {
 	Partners       *partners.Service // resolves the links to partner pages
 	Taxonomy       *pricingrules.Taxonomy
 	Markets        *pricingrules.Markets
-	DefaultMode    models.SigningMode // the signing mode of partners without one of their own
+	DefaultMode    models.SigningMode // for partners without their own signing mode
 	PublicURL      string             // the origin shown in the documentation
-	SupportContact string             // an e-mail address or a URL, for the documentation; "" for none
+	SupportContact string             // an email address or a URL, for the documentation; "" for none
 	TrustedProxies []netip.Prefix
 	Clock          clock.Clock
 	Log            *slog.Logger
@@ -91,7 +91,7 @@ func New(o Options) (http.Handler, error) {
 	get("/openapi.yaml", publish("application/yaml; charset=utf-8", Document()).serve)
 	get("/docs", publish(contentHTML, general).serve)
 	get("/docs.css", publish("text/css; charset=utf-8", view.Stylesheet).serve)
-	// The log and the metrics contain the route instead of the path, because the token is a secret.
+	// The token is a secret, so the log and the metrics contain the route instead of the path.
 	get("/partner/:token", s.partnerPage)
 	return engine, nil
 }

@@ -13,9 +13,8 @@ import (
 	"github.com/pingpost/pingpost/models"
 )
 
-// TestPartnerPageInBrowser checks accessibility, that nothing is wider than the window, and
-// that the page does not violate its own policy. With SCREENSHOTS, it saves screenshots in
-// that folder.
+// TestPartnerPageInBrowser checks that the page is accessible, fits into the window, and does
+// not violate its own policy. If SCREENSHOTS is set, it saves screenshots in that folder.
 func TestPartnerPageInBrowser(t *testing.T) {
 	s := newService(t, newPlatform(t), nil, nil)
 	server := httptest.NewServer(s.handler)
@@ -40,19 +39,19 @@ func TestPartnerPageInBrowser(t *testing.T) {
 		p.Open(url)
 		lookAt(p, name)
 		if name == "partner" {
-			samplesUnfold(t, chromium, url)
+			samplesOpen(t, chromium, url)
 		}
 	}
 }
 
-// lookAt checks a page in a wide, light window and in a narrow, dark one. The other
-// variants are for screenshots.
+// lookAt checks that a page fits into the window in each variant, and is accessible in two of
+// them.
 func lookAt(p *browser.Page, name string) {
 	folder := os.Getenv("SCREENSHOTS")
 	for _, one := range []struct {
-		name  string
-		look  browser.Emulation
-		tried bool
+		name string
+		look browser.Emulation
+		axe  bool
 	}{
 		{"light", browser.Emulation{}, true},
 		{"dark", browser.Emulation{Dark: true}, false},
@@ -62,7 +61,7 @@ func lookAt(p *browser.Page, name string) {
 		p.At(name + ", " + one.name)
 		p.Emulate(one.look)
 		p.CheckNoOverflow()
-		if one.tried {
+		if one.axe {
 			p.Axe()
 		}
 		if folder != "" {
@@ -71,8 +70,8 @@ func lookAt(p *browser.Page, name string) {
 	}
 }
 
-// samplesUnfold opens a sample by its heading, without scripts.
-func samplesUnfold(t *testing.T, chromium *browser.Browser, url string) {
+// samplesOpen checks that samples open and print without scripts.
+func samplesOpen(t *testing.T, chromium *browser.Browser, url string) {
 	t.Helper()
 	p := chromium.Page(t, browser.Emulation{NoScript: true})
 	p.Open(url)

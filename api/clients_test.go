@@ -11,12 +11,12 @@ import (
 	"github.com/pingpost/pingpost/api"
 )
 
-// clientTools is the folder in which .ci/needs installs the generators and linters, in the
-// versions of the lock file.
+// clientTools is the folder in which .ci/needs installs the generators and linters, with the
+// versions in the lock file.
 const clientTools = "../tools/clients/node_modules"
 
-// clients are programs that use the output of each generator. They send every request
-// example and read the responses, without casts.
+// clients contains a program for each generator. It uses the generated client to send every
+// request example and read the responses, without casts.
 var clients = []struct {
 	name     string
 	generate []string

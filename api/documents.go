@@ -57,7 +57,7 @@ func (d published) serve(c *gin.Context, rec *httpserver.Record) error {
 	return nil
 }
 
-// pagePolicy allows a page to load only stylesheets of the service.
+// pagePolicy allows pages to load only stylesheets, and only from the service.
 const pagePolicy = "default-src 'none'; style-src 'self'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
 
 // writeDocument responds to GET, and to HEAD with the same headers.
@@ -81,8 +81,8 @@ func matches(header, tag string) bool {
 	return false
 }
 
-// partnerPage handles GET {origin}/partner/{token}. The token is a secret. It is not logged,
-// and the response headers keep it out of search engines, caches and Referer headers.
+// partnerPage handles GET {origin}/partner/{token}. The token is a secret and is not logged.
+// The response headers keep it out of search engines, caches and Referer headers.
 func (s *server) partnerPage(c *gin.Context, rec *httpserver.Record) error {
 	h := c.Writer.Header()
 	h.Set("X-Robots-Tag", "noindex, nofollow, noarchive")

@@ -15,7 +15,7 @@ import (
 	"github.com/pingpost/pingpost/models"
 )
 
-// Each frequent question of integrators has a section that is listed in the contents, has
+// Each common question of integrators has a section that is in the table of contents, contains
 // the codes and numbers of the answer, and fits on a screen.
 func TestDocsAnswerQuestions(t *testing.T) {
 	d := config.Defaults(config.Serve)
@@ -60,11 +60,11 @@ func TestDocsAnswerQuestions(t *testing.T) {
 			return {text: at?.textContent ?? "", title: at?.querySelector("h2").textContent ?? "", link: link?.textContent ?? "", height: at?.getBoundingClientRect().height ?? 0};
 		})()`)
 		if section.Title == "" || section.Title != section.Link || section.Height > 800 {
-			t.Errorf("%s: %q, in the contents %q, %.0f pixels", id, section.Title, section.Link, section.Height)
+			t.Errorf("%s: got title %q, link %q and a height of %.0f pixels", id, section.Title, section.Link, section.Height)
 		}
 		for _, want := range slices.Compact(wants) {
 			if !strings.Contains(section.Text, want) {
-				t.Errorf("%s does not have %q", id, want)
+				t.Errorf("%s does not contain %q", id, want)
 			}
 		}
 	}

@@ -37,8 +37,8 @@ func TestReferences(t *testing.T) {
 	}
 }
 
-// TestSources checks that every schema and response of the API itself has an x-source
-// that cites the specification or decisions, and that no other text cites decisions.
+// TestSources checks that each schema and response of the API has an x-source that cites the
+// specification or decisions, and that no other text cites decisions.
 func TestSources(t *testing.T) {
 	source := regexp.MustCompile(`^(Specification: [A-Z][A-Za-z, ]+|decisions? [0-9]+(, [0-9]+)*)(; decisions? [0-9]+(, [0-9]+)*)?$`)
 	cites := regexp.MustCompile(`\bdecisions? [0-9]+\b`)

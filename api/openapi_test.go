@@ -55,7 +55,7 @@ func operations(doc *openapi3.T, visit func(method, path string, item *openapi3.
 	}
 }
 
-func TestEveryExampleIsAnExchange(t *testing.T) {
+func TestExamplesAreValid(t *testing.T) {
 	contract, doc := newContract(t), loadDocument(t)
 	operations(doc, func(method, path string, _ *openapi3.PathItem, operation *openapi3.Operation) {
 		for status, response := range operation.Responses.Map() {
@@ -91,16 +91,16 @@ func TestEveryExampleIsAnExchange(t *testing.T) {
 	})
 }
 
-// answerExamples returns the examples of a response. For one that is not JSON, it returns
-// the document or no body.
+// answerExamples returns the examples of a response. If the response is not JSON, it returns the
+// document or no body.
 func answerExamples(t *testing.T, content openapi3.Content) map[string][]byte {
 	all := map[string][]byte{}
 	media := content["application/json"]
 	if media == nil {
 		if content["application/yaml"] != nil {
-			all["itself"] = api.Document()
+			all["document"] = api.Document()
 		} else {
-			all["nothing"] = nil
+			all["no body"] = nil
 		}
 		return all
 	}
@@ -185,7 +185,7 @@ func TestEveryErrorIsDocumented(t *testing.T) {
 		delete(named, row.status+" "+row.message)
 	}
 	for message := range named {
-		t.Errorf("%s is documented, but not in the table", message)
+		t.Errorf("%s is documented, but not expected", message)
 	}
 }
 
@@ -208,7 +208,7 @@ func TestOwnBaseURLsHaveTheSameEndpoints(t *testing.T) {
 	}
 }
 
-func TestSigningExampleIsReal(t *testing.T) {
+func TestSigningExampleIsCorrect(t *testing.T) {
 	doc := loadDocument(t)
 	var example struct{ Secret, Timestamp, Body, Signature string }
 	given := doc.Components.SecuritySchemes["signature"].Value.Extensions["x-worked-example"]
@@ -218,7 +218,7 @@ func TestSigningExampleIsReal(t *testing.T) {
 	mac := hmac.New(sha256.New, []byte(example.Secret))
 	mac.Write([]byte(example.Timestamp + "." + example.Body))
 	if want := hex.EncodeToString(mac.Sum(nil)); example.Signature != want {
-		t.Errorf("computed signature %s, the example has %s", want, example.Signature)
+		t.Errorf("computed signature %s, but the example has %s", want, example.Signature)
 	}
 	for name, want := range map[string]string{
 		"Timestamp":      example.Timestamp,
@@ -261,7 +261,7 @@ func TestIndustriesMatchTheTaxonomy(t *testing.T) {
 	}
 	schema := loadDocument(t).Components.Schemas["IndustrySlug"].Value
 	if len(want) != 336 || !slices.Equal(schema.Enum, want) {
-		t.Errorf("the document has %d industries, the taxonomy %d, or their order differs", len(schema.Enum), len(want))
+		t.Errorf("got %d industries in the document and %d in the taxonomy, want the same 336 in the same order", len(schema.Enum), len(want))
 	}
 	var listed []struct {
 		Slug, Name string
@@ -273,8 +273,8 @@ func TestIndustriesMatchTheTaxonomy(t *testing.T) {
 	for i, category := range taxonomy.Categories() {
 		if i >= len(listed) || listed[i].Slug != category.Slug || listed[i].Name != category.Name ||
 			listed[i].Count != counts[category.Slug] {
-			t.Fatalf("the document's categories are %v, the taxonomy's number %d is %v with %d industries", listed,
-				i+1, category, counts[category.Slug])
+			t.Fatalf("got categories %v, want category %d to be %v with %d industries", listed, i+1, category,
+				counts[category.Slug])
 		}
 	}
 }

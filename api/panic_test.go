@@ -11,30 +11,30 @@ import (
 	"github.com/pingpost/pingpost/internal/clock"
 )
 
-const canary = "KANARIENVOGEL"
+const canary = "CANARYBIRD"
 
-// bursting is a clock that panics on each call after it is armed.
-type bursting struct {
+// panicking is a clock that panics on each call after it is armed.
+type panicking struct {
 	*clock.Manual
-	lit atomic.Bool
+	armed atomic.Bool
 }
 
-func (c *bursting) Now() time.Time {
-	if c.lit.Load() {
+func (c *panicking) Now() time.Time {
+	if c.armed.Load() {
 		panic(canary + " of ann@example.com")
 	}
 	return c.Manual.Now()
 }
 
-// A panic becomes a 500 with the request id. The panic value may contain anything, so it is
-// neither in the response nor in the log. The log has the stack under the request id
+// A panic becomes a 500 with the request id. The panic value may contain anything, so
+// neither the response nor the log contains it. The log contains the stack and the request id
 // (decision 22).
-func TestAPanicIsA500WithTheRequestID(t *testing.T) {
+func TestPanicReturns500WithRequestID(t *testing.T) {
 	t.Parallel()
 	p := newPlatform(t)
-	c := &bursting{Manual: p.Time}
+	c := &panicking{Manual: p.Time}
 	s := newService(t, p, nil, c)
-	c.lit.Store(true)
+	c.armed.Store(true)
 	for _, endpoint := range []string{"ping", "post"} {
 		a := s.send(base(p.Required, endpoint), leastPing)
 		var rejection struct {
@@ -63,7 +63,7 @@ func TestAPanicIsA500WithTheRequestID(t *testing.T) {
 	if s.lines.Count(canary) != 0 || s.lines.Count("ann@example.com") != 0 {
 		t.Errorf("the log contains the panic value: %s", s.lines)
 	}
-	c.lit.Store(false)
+	c.armed.Store(false)
 	if a := s.send(base(p.Required, "ping"), leastPing); a.Code != http.StatusOK {
 		t.Errorf("next request: got %d %s", a.Code, a.Body)
 	}

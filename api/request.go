@@ -10,7 +10,7 @@ import (
 	"github.com/pingpost/pingpost/internal/httpserver"
 )
 
-// readPartnerBody reads the body and returns the slug of the base URL that it was sent to.
+// readPartnerBody reads the body and returns the slug in the base URL.
 func (s *server) readPartnerBody(c *gin.Context, rec *httpserver.Record, endpoint string) (slug string, err error) {
 	slug, unknown := baseSlug(c)
 	if err := readBody(c, rec); err != nil {
@@ -38,7 +38,7 @@ func readBody(c *gin.Context, rec *httpserver.Record) error {
 		return errTooLarge
 	}
 	r := c.Request.Body
-	if c.Request.ContentLength < 0 { // net/http limits a body with a declared length
+	if c.Request.ContentLength < 0 { // net/http itself limits a body with Content-Length
 		r = http.MaxBytesReader(c.Writer, r, MaxBody)
 	}
 	for {
@@ -51,13 +51,13 @@ func readBody(c *gin.Context, rec *httpserver.Record) error {
 			return nil
 		}
 		if err != nil {
-			return unread(c, err)
+			return readError(c, err)
 		}
 	}
 }
 
-// unread returns the error for a body that could not be read.
-func unread(c *gin.Context, err error) error {
+// readError returns the error for a body that could not be read.
+func readError(c *gin.Context, err error) error {
 	var tooLarge *http.MaxBytesError
 	if errors.As(err, &tooLarge) {
 		return errTooLarge

@@ -12,9 +12,9 @@ func TestRetryAfterIsRoundedUp(t *testing.T) {
 	t.Parallel()
 	p := newPlatform(t)
 	s := newService(t, p, nil, nil)
-	const nobodys = "a-secret-of-no-partner"
+	const unknownSecret = "unknown-secret"
 	post := func() (int, string) {
-		a := s.sign(nobodys, p.Time.Now(), "/api/lead/post", leastPing)
+		a := s.sign(unknownSecret, p.Time.Now(), "/api/lead/post", leastPing)
 		return a.Code, a.Header().Get("Retry-After")
 	}
 	if status, after := post(); status != http.StatusUnauthorized || after != "" {
@@ -29,16 +29,16 @@ func TestRetryAfterIsRoundedUp(t *testing.T) {
 		{700*time.Millisecond - time.Nanosecond, "60"}, // 59.3 s are left
 		{300 * time.Millisecond, "59"},                 // 59 s to the nanosecond
 		{57*time.Second + 900*time.Millisecond, "2"},
-		{time.Second, "1"}, // a tenth is left
+		{time.Second, "1"}, // 0.1 s is left
 		{100*time.Millisecond - time.Nanosecond, "1"},
 	} {
 		p.Time.Advance(c.later)
 		if status, after := post(); status != http.StatusTooManyRequests || after != c.want {
-			t.Errorf("%s later: got %d, Retry-After %q, want %q", c.later, status, after, c.want)
+			t.Errorf("%s later: got %d, Retry-After %q, want 429, %q", c.later, status, after, c.want)
 		}
 	}
 	p.Time.Advance(time.Nanosecond)
 	if status, after := post(); status != http.StatusUnauthorized || after != "" {
-		t.Errorf("clock set back: got %d, Retry-After %q", status, after)
+		t.Errorf("next minute: got %d, Retry-After %q", status, after)
 	}
 }

@@ -29,16 +29,16 @@ type service struct {
 	lines   *testkit.Log // the service's log and the access log
 }
 
-// newService returns a service with one clock for the API and one for intake. A nil clock
-// stands for that of the platform, which stands still.
-func newService(t testing.TB, p *testkit.Platform, ofAPI, ofIntake clock.Clock) *service {
+// newService returns a service with one clock for the API and one for intake. A nil clock means
+// the platform's clock, which stands still.
+func newService(t testing.TB, p *testkit.Platform, apiClock, intakeClock clock.Clock) *service {
 	t.Helper()
-	if ofAPI == nil {
-		ofAPI = p.Time
+	if apiClock == nil {
+		apiClock = p.Time
 	}
 	parts := p.Deps
-	if ofIntake != nil {
-		parts.Clock = ofIntake
+	if intakeClock != nil {
+		parts.Clock = intakeClock
 	}
 	log, lines := testkit.NewLog()
 	handler, err := api.New(api.Options{
@@ -48,7 +48,7 @@ func newService(t testing.TB, p *testkit.Platform, ofAPI, ofIntake clock.Clock) 
 		Markets:     p.Card.Get().Markets,
 		DefaultMode: models.SigningRequired,
 		PublicURL:   "https://leads.example",
-		Clock:       ofAPI,
+		Clock:       apiClock,
 		Log:         log,
 		AccessLog:   httpserver.NewAccessLog(lines, false),
 		Metrics:     httpserver.NewMetrics(prometheus.NewRegistry(), "pingpost", "the partner API"),
@@ -68,7 +68,7 @@ func (s *service) send(path, body string) *httptest.ResponseRecorder {
 	return s.serve(httptest.NewRequest(http.MethodPost, path, strings.NewReader(body)))
 }
 
-// sign sends a POST that is signed with a secret at that time.
+// sign sends a POST that was signed with a secret at the given time.
 func (s *service) sign(secret string, at time.Time, path, body string) *httptest.ResponseRecorder {
 	r := httptest.NewRequest(http.MethodPost, path, strings.NewReader(body))
 	headers := testkit.SignWith(secret, at, []byte(body))

@@ -17,13 +17,13 @@ const (
 	Invalid      Code = "invalid"      // the request is malformed or breaks a rule
 	Unauthorized Code = "unauthorized" // the signature, or data needed to verify it, is missing or wrong
 	Forbidden    Code = "forbidden"    // the user is not allowed to do this
-	Expired      Code = "expired"      // the quote is older than its validity
-	Delivered    Code = "delivered"    // the transaction already holds another post
+	Expired      Code = "expired"      // the quote has expired
+	Delivered    Code = "delivered"    // a different post was already delivered for the transaction
 	NotFound     Code = "not_found"
 	Incomplete   Code = "incomplete" // the request did not arrive completely
 	TooLarge     Code = "too_large"
 	TooMany      Code = "too_many"
-	Conflict     Code = "conflict"    // the current state does not allow the change, such as after another user's change
+	Conflict     Code = "conflict"    // the current state does not allow the change, for example after another user's change
 	Unavailable  Code = "unavailable" // a dependency is unavailable; the same request may succeed later
 	Internal     Code = "internal"
 )
@@ -41,17 +41,17 @@ const (
 )
 
 // Field is a problem with one field of a request. Path is the field's path in the request.
-// Message says what to fix and never repeats the value.
+// Message states what to fix and never contains the value.
 type Field struct {
 	Code    FieldCode `json:"code"`
 	Path    []string  `json:"path"`
 	Message string    `json:"message"`
 }
 
-// Error is an error with a public message. Reason names the check that rejected the request,
-// in lower case with underscores, for counters and the console; partners do not see it. Code
-// and Reason identify an error within its package; errors that callers treat alike may share
-// them.
+// Error is an error with a public message. Reason is the check that rejected the request, in
+// lower case with underscores. It is used by counters and the console, and is not sent to
+// partners. Code and Reason identify an error within its package. Errors that callers handle in
+// the same way may share them.
 type Error struct {
 	Code       Code
 	Message    string
@@ -59,8 +59,8 @@ type Error struct {
 	Fields     []Field
 	RetryAfter time.Duration
 
-	// LeadID and DeliveredAt identify the lead to a partner that lost the response
-	// (decision 3). They are set only for the partner that delivered the lead.
+	// LeadID and DeliveredAt identify the delivered lead, in case the partner did not receive
+	// the response (decision 3). They are set only for the partner that delivered the lead.
 	LeadID      string
 	DeliveredAt time.Time
 

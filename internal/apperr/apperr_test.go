@@ -7,7 +7,7 @@ import (
 	"time"
 )
 
-func TestCopiesLeaveTheOriginalAlone(t *testing.T) {
+func TestCopiesDoNotChangeTheOriginal(t *testing.T) {
 	base := New(Unavailable, "storing", "Unable to save lead record.")
 	cause := errors.New("connection refused")
 	got := base.WithCause(cause).WithFields(Field{Code: Required}).Retry(2 * time.Second)
@@ -42,6 +42,6 @@ func TestAs(t *testing.T) {
 		t.Error("a wrapped Error was not found")
 	}
 	if As(errors.New("plain")) != nil {
-		t.Error("a plain error was taken for an Error")
+		t.Error("As returned an Error for a plain error")
 	}
 }

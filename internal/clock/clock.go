@@ -1,5 +1,5 @@
 // Package clock is the only package that reads the system time. All other packages receive
-// a Clock, so that tests can set the time and `pingpost dev` can run ahead of the machine.
+// a Clock, so that tests can set the time and `pingpost dev` can run ahead of the machine's clock.
 package clock
 
 import (
@@ -18,7 +18,7 @@ type System struct{ Offset time.Duration }
 // Now implements Clock.
 func (s System) Now() time.Time { return time.Now().UTC().Add(s.Offset) }
 
-// Manual is a clock for tests. It stands still until a test moves it.
+// Manual is a clock for tests. It stands still until a test advances or sets it.
 type Manual struct {
 	mu  sync.RWMutex
 	now time.Time

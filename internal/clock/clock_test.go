@@ -6,7 +6,7 @@ import (
 	"time"
 )
 
-func TestManualStandsStillUntilItIsMoved(t *testing.T) {
+func TestManualStandsStillUntilItIsSet(t *testing.T) {
 	cest := time.FixedZone("CEST", 2*60*60)
 	start := time.Date(2026, 7, 1, 0, 30, 0, 5, cest)
 	m := NewManual(start)
@@ -36,7 +36,7 @@ func TestManualIsSafeForConcurrentUse(t *testing.T) {
 			for range 100 {
 				m.Advance(time.Millisecond)
 				if m.Now().Before(start) {
-					t.Error("Now is earlier than the time before")
+					t.Error("Now is earlier than the start")
 				}
 			}
 		})

@@ -7,8 +7,8 @@ import (
 )
 
 // contentKey returns HKDF-SHA256 (RFC 5869) of a data key with a salt and the fixed info,
-// one block long: HMAC(HMAC(salt, key), info | 0x01). It uses fixed arrays because
-// crypto/hkdf makes twenty small allocations, which cost more than hashing the eight
+// one block long: HMAC(HMAC(salt, key), info | 0x01). It uses fixed arrays,
+// because crypto/hkdf makes twenty small allocations, which cost more than hashing the eight
 // blocks. A test compares it with crypto/hkdf.
 func contentKey(dataKey *[KeySize]byte, salt *[SaltSize]byte) [KeySize]byte {
 	var pad [sha256.BlockSize]byte
@@ -20,7 +20,7 @@ func contentKey(dataKey *[KeySize]byte, salt *[SaltSize]byte) [KeySize]byte {
 	return hmacSHA256(&pad, infoBlock)
 }
 
-// infoBlock is the message that HKDF-Expand authenticates for its first block.
+// infoBlock is the message whose HMAC is the first block of HKDF-Expand.
 var infoBlock = append([]byte(info), 1)
 
 var (

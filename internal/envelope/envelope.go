@@ -28,8 +28,8 @@ const (
 	info    = "pingpost/lead-envelope/v1"
 )
 
-// Envelope is an encrypted contact record with everything that is needed to decrypt it,
-// apart from the key wrapper. Salt never leaves the lead's row.
+// Envelope is an encrypted contact record with all data that is needed to decrypt it, apart
+// from the wrapping key. The salt is stored only in the lead's row.
 type Envelope struct {
 	Ciphertext []byte
 	IV         []byte // 12 bytes
@@ -47,7 +47,7 @@ type DataKey struct {
 // Zero overwrites the plaintext key.
 func (k *DataKey) Zero() { clear(k.Plain[:]) }
 
-// KeyWrapper wraps data keys and nothing else (decision 23). Wrapped keys contain the names
+// KeyWrapper wraps data keys only (decision 23). Wrapped keys contain the names
 // of the wrapper and its key version, so that several wrappers can be used for reading.
 // Methods take batches, because a wrapper may need the network. An error applies to the
 // whole batch.
@@ -59,7 +59,7 @@ type KeyWrapper interface {
 	// Wrap encrypts data keys, either all or none.
 	Wrap(ctx context.Context, keys [][KeySize]byte) ([][]byte, error)
 	// Unwrap decrypts keys that Wrap returned, with any key version that still exists. Each
-	// key has its own result, because a changed key must not affect the others.
+	// key has its own result, because an invalid key must not affect the others.
 	Unwrap(ctx context.Context, wrapped [][]byte) ([]Unwrapped, error)
 }
 

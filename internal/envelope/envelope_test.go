@@ -55,7 +55,7 @@ func TestRoundTrip(t *testing.T) {
 	})
 }
 
-func TestNothingElseOpens(t *testing.T) {
+func TestChangedEnvelopeDoesNotOpen(t *testing.T) {
 	w := NewWrappers(local(t, 1))
 	lead, partner, other := uuid.New(), uuid.New(), uuid.New()
 	e, theirs := sealFor(t, w, lead, partner, []byte("person@example.com")), sealFor(t, w, other, partner, []byte("someone else here!"))
@@ -63,7 +63,7 @@ func TestNothingElseOpens(t *testing.T) {
 	check := func(name string, e Envelope, lead, partner uuid.UUID) {
 		t.Helper()
 		if got, err := open(t, w, e, lead, partner); err == nil {
-			t.Errorf("%s: opened as %q", name, got)
+			t.Errorf("%s: decrypted as %q", name, got)
 		}
 	}
 	check("another lead", e, other, partner)
@@ -162,7 +162,7 @@ func TestContentKeyIsHKDF(t *testing.T) {
 	})
 }
 
-func TestZeroForgetsTheKey(t *testing.T) {
+func TestZeroOverwritesTheKey(t *testing.T) {
 	keys, err := NewDataKeys(t.Context(), local(t, 1), 1)
 	if err != nil {
 		t.Fatal(err)

@@ -11,24 +11,24 @@ import (
 )
 
 const (
-	// PoolSize is the most data keys that are ready: enough for a quarter of a second at
-	// full load, and the node's supply when the wrapper is unavailable.
+	// PoolSize is the maximum number of ready data keys. They are enough for a quarter of a
+	// second at full load, and are all that a node has while the wrapper is unavailable.
 	PoolSize = 1024
-	// PoolAge is the maximum age of a data key when it is used. After a rotation, a node
-	// uses the old key version for at most this long.
+	// PoolAge is the maximum age at which a data key is used. After a rotation, a node uses
+	// the old key version for at most this long.
 	PoolAge = 60 * time.Second
 
 	poolBatch   = 64 // data keys per call
 	poolCalls   = 4  // concurrent calls
 	poolLow     = PoolSize * 3 / 4
-	poolWait    = time.Second // how long a post waits for a key
+	poolWait    = time.Second // maximum time that a post waits for a key
 	poolTick    = time.Second
-	poolProbe   = 5 * time.Second        // probe after this long without a call
+	poolProbe   = 5 * time.Second        // time without a call before a probe
 	poolRetry   = 100 * time.Millisecond // after a failure, then doubled up to poolRetryAt
 	poolRetryAt = 2 * time.Second
 )
 
-// ErrPoolEmpty means that no data key is ready and the wrapper returns none.
+// ErrPoolEmpty means that no data key is ready and the wrapper does not return one.
 var ErrPoolEmpty = errors.New("no data key available")
 
 // Pool contains data keys that are already wrapped, so that posts do not wait for the
@@ -65,7 +65,7 @@ type PoolStats struct {
 	Ready   int
 	Version string // of the ready keys; "" before the first
 	Failure error  // of the last call to the wrapper; nil after a success
-	// Keys taken by posts, those of them that a post waited for, and keys expired or purged unused.
+	// Keys taken by posts, waits of posts for a key, and unused keys that expired or were purged.
 	Taken, Waited, Expired, Purged int64
 
 	made int64
@@ -177,8 +177,8 @@ func (p *Pool) Run(ctx context.Context) {
 	}
 }
 
-// Fill fills the pool with a few concurrent batches. It returns the error of the first call
-// that failed.
+// Fill fills the pool with a few concurrent calls at a time. It stops after a failed call, and
+// returns the error.
 func (p *Pool) Fill(ctx context.Context) error {
 	for {
 		missing := p.missing()
@@ -201,8 +201,8 @@ func (p *Pool) Fill(ctx context.Context) error {
 	}
 }
 
-// probe replaces a few keys if the pool has made no call for a while. This detects a wrapper
-// that is unavailable or has a new key version before a post needs it.
+// probe replaces a few keys if the pool has made no call for a while. This detects an
+// unavailable wrapper or a new key version before a post needs a key.
 func (p *Pool) probe(ctx context.Context) error {
 	p.mu.Lock()
 	due := !p.clock.Now().Before(p.called.Add(poolProbe))
@@ -221,7 +221,7 @@ func (p *Pool) missing() int {
 }
 
 func (p *Pool) call(ctx context.Context, n int) error {
-	made := p.clock.Now() // before the call, so that a key never seems newer than its key version
+	made := p.clock.Now() // read before the call, so that a key never seems newer than its key version
 	p.mu.Lock()
 	p.called = made
 	p.mu.Unlock()
@@ -238,8 +238,8 @@ func (p *Pool) call(ctx context.Context, n int) error {
 	return err
 }
 
-// add adds keys of the newest key version. It drops keys of another version that were
-// requested before the first key of the newest version.
+// add adds keys. All ready keys have the same key version. If the new keys have another version,
+// add drops the keys that were requested earlier, which are either the new or the ready ones.
 func (p *Pool) add(keys []DataKey, made time.Time) error {
 	_, version, err := ParseWrapped(keys[0].Wrapped)
 	if err != nil {

@@ -13,13 +13,13 @@ import (
 	"github.com/pingpost/pingpost/internal/clock"
 )
 
-// switched is a real wrapper that a test can make fail, block, or use another key.
+// switched is a local wrapper that a test can make fail, block, or use another key.
 type switched struct {
 	mu      sync.Mutex
 	inner   *Local
 	failure error
 	calls   int
-	most    int           // most keys in one call
+	most    int           // maximum number of keys in a call
 	gate    chan struct{} // calls wait until it is closed
 }
 
@@ -97,12 +97,12 @@ func TestPoolReturnsEachKeyOnce(t *testing.T) {
 	}
 	wg.Wait()
 	if s := p.Stats(); s.Ready != 0 || s.Taken != PoolSize || s.Waited != 0 {
-		t.Errorf("%+v", s)
+		t.Errorf("got stats %+v", s)
 	}
 }
 
 // While the wrapper is unavailable, the pool returns the keys it has and then fails without
-// waiting. It is refilled as soon as the wrapper is back.
+// waiting. It is refilled as soon as the wrapper is available again.
 func TestPoolWithUnavailableWrapper(t *testing.T) {
 	p, w, _ := newPool(t)
 	fill(t, p)
@@ -113,16 +113,16 @@ func TestPoolWithUnavailableWrapper(t *testing.T) {
 		}
 	}
 	if err := p.Fill(t.Context()); !errors.Is(err, errAway) {
-		t.Errorf("filled: %v", err)
+		t.Errorf("filling: got error %v", err)
 	}
 	start := clock.System{}.Now()
 	for range 100 {
 		if _, err := p.Take(t.Context()); !errors.Is(err, ErrPoolEmpty) || !errors.Is(err, errAway) {
-			t.Fatalf("drained: %v", err)
+			t.Fatalf("empty pool: got error %v", err)
 		}
 	}
 	if took := (clock.System{}).Now().Sub(start); took > poolWait/2 {
-		t.Errorf("100 failures took %s, so they waited", took)
+		t.Errorf("100 failures took %s, want no wait", took)
 	}
 	ctx, stop := context.WithCancel(t.Context())
 	ended := make(chan struct{})
@@ -135,7 +135,7 @@ func TestPoolWithUnavailableWrapper(t *testing.T) {
 		}
 		select {
 		case <-deadline:
-			t.Fatal("got no key after the wrapper came back")
+			t.Fatal("got no key after the wrapper was available again")
 		case <-time.After(time.Millisecond):
 		}
 	}
@@ -146,7 +146,7 @@ func TestPoolWithUnavailableWrapper(t *testing.T) {
 	}
 }
 
-func TestTakeWaitsForACallUnderWay(t *testing.T) {
+func TestTakeWaitsForACallInProgress(t *testing.T) {
 	p, w, _ := newPool(t)
 	w.gate = make(chan struct{})
 	go p.Fill(t.Context())
@@ -177,9 +177,9 @@ func TestTakeWaitsForACallUnderWay(t *testing.T) {
 	}
 }
 
-// An idle pool calls the wrapper from time to time, to detect a wrapper that is unavailable
-// or has a new key version before a post needs it.
-func TestAnIdlePoolProbes(t *testing.T) {
+// An idle pool calls the wrapper from time to time. This detects an unavailable wrapper or a
+// new key version before a post needs a key.
+func TestIdlePoolCallsTheWrapper(t *testing.T) {
 	p, w, c := newPool(t)
 	fill(t, p)
 	calls := w.calls
@@ -191,7 +191,7 @@ func TestAnIdlePoolProbes(t *testing.T) {
 		t.Errorf("did not call the wrapper (%v)", err)
 	}
 	if s := p.Stats(); s.Ready != PoolSize || s.Expired != poolBatch {
-		t.Errorf("%+v", s)
+		t.Errorf("got stats %+v", s)
 	}
 	c.Advance(poolProbe)
 	w.set(func() { w.failure = errAway })
@@ -203,7 +203,7 @@ func TestAnIdlePoolProbes(t *testing.T) {
 	}
 }
 
-func TestKeysAreNotUsedWhenTheyAreOld(t *testing.T) {
+func TestPoolDropsOldKeys(t *testing.T) {
 	p, w, c := newPool(t)
 	fill(t, p)
 	c.Advance(PoolAge)
@@ -217,13 +217,13 @@ func TestKeysAreNotUsedWhenTheyAreOld(t *testing.T) {
 		t.Errorf("key above the maximum age: %v", err)
 	}
 	if s := p.Stats(); s.Expired != PoolSize-1 || s.Ready != 0 {
-		t.Errorf("%+v", s)
+		t.Errorf("got stats %+v", s)
 	}
 }
 
-// After a rotation the pool contains no key of the older version, even if a call started
+// After a rotation, the pool contains no keys of the old version, even if a call started
 // before the rotation and ended after it.
-func TestAnotherKeyVersionPurges(t *testing.T) {
+func TestPoolDropsKeysOfTheOldVersion(t *testing.T) {
 	p, w, c := newPool(t)
 	fill(t, p)
 	for range poolBatch {
@@ -244,7 +244,7 @@ func TestAnotherKeyVersionPurges(t *testing.T) {
 	}
 	s := p.Stats()
 	if s.Ready != PoolSize || s.Purged != PoolSize-poolBatch+3 || !w.inner.Reads(s.Version) {
-		t.Errorf("%+v", s)
+		t.Errorf("got stats %+v", s)
 	}
 	for range PoolSize {
 		key, err := p.Take(t.Context())
@@ -257,9 +257,9 @@ func TestAnotherKeyVersionPurges(t *testing.T) {
 	}
 }
 
-// Rewrapping with another wrapper keeps every data key. Keys that cannot be rewrapped do not
+// Rewrapping with another wrapper does not change data keys. Keys that cannot be rewrapped do not
 // affect the others.
-func TestMove(t *testing.T) {
+func TestRewrapWithAnotherWrapper(t *testing.T) {
 	from, to := local(t, 1), named{local(t, 2), "other"}
 	w := NewWrappers(to, from)
 	rapid.Check(t, func(rt *rapid.T) {

@@ -17,11 +17,12 @@ func ParseWrapped(wrapped []byte) (wrapper, version string, err error) {
 	return string(parts[0]), string(parts[1]), nil
 }
 
-// ErrNoWrapper means that no key wrapper is configured for writing, so that no data keys
-// can be created.
+// ErrNoWrapper means that no key wrapper is configured for writing, so data keys cannot be
+// created.
 var ErrNoWrapper = errors.New("no key wrapper is configured")
 
-// Wrappers are the configured key wrappers: one for writing, all for reading.
+// Wrappers contains the configured key wrappers. One is used for writing, and all are used for
+// reading.
 type Wrappers struct {
 	writer KeyWrapper
 	pool   *Pool
@@ -60,8 +61,8 @@ func (w *Wrappers) Writer() string {
 	return w.writer.Name()
 }
 
-// Reads reports whether data keys with a wrapper's key version can be unwrapped, as far as
-// is known without trying.
+// Reads reports whether data keys that were wrapped with a key version can be unwrapped. It
+// does not try to unwrap one.
 func (w *Wrappers) Reads(wrapper, version string) bool {
 	one, ok := w.all[wrapper]
 	return ok && one.Reads(version)
@@ -160,8 +161,9 @@ func (w *Wrappers) move(ctx context.Context, from KeyWrapper, wrapped [][]byte) 
 	return out, nil
 }
 
-// each groups wrapped keys by wrapper and calls do for each group: theirs[j] is
-// wrapped[at[j]]. It calls fail for keys that no wrapper can handle.
+// each groups wrapped keys by wrapper and calls do for each group, in which theirs[j] is
+// wrapped[at[j]]. It calls fail for keys without a configured wrapper, and for all keys of a
+// group if do fails.
 func (w *Wrappers) each(wrapped [][]byte, fail func(i int, err error), do func(one KeyWrapper, theirs [][]byte, at []int) error) {
 	places := map[string][]int{}
 	for i, text := range wrapped {

@@ -1,5 +1,5 @@
-// Package id formats UUIDv7 identifiers with a prefix for their kind: ld_01JD3Z…, with 26
-// digits of Crockford base32. It writes upper case and reads either case.
+// Package id formats UUIDv7 identifiers as a prefix for their kind and 26 digits of Crockford
+// base32, such as ld_01JD3Z…. It writes upper case and reads either case.
 package id
 
 import (
@@ -104,8 +104,8 @@ func New(at time.Time) uuid.UUID {
 	return NewV7(at, random)
 }
 
-// NewV7 builds a UUIDv7 from a time and 74 bits of ten random bytes. It is
-// for callers that choose the bits, such as quotes and the bounds of a search.
+// NewV7 returns a UUIDv7 with a time and 74 bits of ten random bytes. It is for callers that
+// choose the bits, for example for quotes and the bounds of a search.
 func NewV7(at time.Time, random [10]byte) uuid.UUID {
 	var u uuid.UUID
 	ms := uint64(at.UnixMilli())

@@ -22,7 +22,7 @@ func TestFormatAndParseRoundTrip(t *testing.T) {
 	})
 }
 
-func TestTextSortsAsTheBytesDo(t *testing.T) {
+func TestTextSortsLikeTheBytes(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		a := rapid.SliceOfN(rapid.Byte(), 16, 16).Draw(t, "a")
 		b := rapid.SliceOfN(rapid.Byte(), 16, 16).Draw(t, "b")
@@ -44,7 +44,7 @@ func TestParseReadsLookAlikes(t *testing.T) {
 func TestParseRejects(t *testing.T) {
 	good := Format(Lead, uuid.Must(uuid.NewV7()))
 	for name, text := range map[string]string{
-		"empty": "", "prefix alone": "ld_", "another kind": "pt_" + good[3:], "short": good[:28],
+		"empty": "", "prefix only": "ld_", "another kind": "pt_" + good[3:], "short": good[:28],
 		"long": good + "0", "more than 128 bits": "ld_8" + good[4:], "invalid letter": good[:28] + "U",
 		"blank": " " + good[1:], "non-ASCII": good[:27] + "é",
 	} {
@@ -54,7 +54,7 @@ func TestParseRejects(t *testing.T) {
 	}
 }
 
-func TestNewHasTimeAndIsUnique(t *testing.T) {
+func TestNewHasItsTimeAndIsUnique(t *testing.T) {
 	at := time.Date(2026, 1, 2, 3, 4, 5, 678_912_345, time.UTC)
 	seen := map[uuid.UUID]bool{}
 	for range 1000 {

@@ -38,7 +38,7 @@ const (
 	// Uniqueness digests secrets, to keep them unique on the platform (decision 13).
 	Uniqueness Purpose = "secret-uniqueness"
 
-	// File seals temporary files: a partner's file, an export.
+	// File seals temporary files, such as a partner's file or an export.
 	File Purpose = "file"
 	// VaultCredential digests a node's Vault credential.
 	VaultCredential Purpose = "vault-credential" //nolint:gosec // the name of a purpose
@@ -85,7 +85,7 @@ func NewKeys(platform [][]byte) (*Keys, error) {
 		}
 		for _, other := range keys.all {
 			if other.id == d.id {
-				return nil, fmt.Errorf("platform key %d or its id is already in use by another platform key: generate a new key", i+1)
+				return nil, fmt.Errorf("platform key %d has the same id as another platform key: generate a new key", i+1)
 			}
 		}
 		keys.all = append(keys.all, d)
@@ -115,7 +115,7 @@ func derive(raw []byte) (derived, error) {
 	return d, failed
 }
 
-// QuoteKeys returns the derived quote keys, the one for writing first.
+// QuoteKeys returns the derived quote keys, beginning with the one for writing.
 func (k *Keys) QuoteKeys() [][]byte {
 	out := make([][]byte, len(k.all))
 	for i, d := range k.all {
@@ -124,7 +124,7 @@ func (k *Keys) QuoteKeys() [][]byte {
 	return out
 }
 
-// IDs returns the ids of the configured keys, the one for writing first.
+// IDs returns the ids of the configured keys, beginning with the one for writing.
 func (k *Keys) IDs() []KeyID {
 	out := make([]KeyID, len(k.all))
 	for i, d := range k.all {
@@ -186,8 +186,8 @@ func (k *Keys) Digest(purpose Purpose, value []byte) []byte {
 	return k.all[0].mac(purpose, value)
 }
 
-// Digests returns the digests of value with every key, the one for writing first. A lookup
-// needs all of them, because a row may have been written with any of the keys.
+// Digests returns the digests of value with all keys, beginning with the one for writing. A
+// lookup needs all of them, because a row may have been written with any of the keys.
 func (k *Keys) Digests(purpose Purpose, value []byte) [][]byte {
 	out := make([][]byte, len(k.all))
 	for i, d := range k.all {

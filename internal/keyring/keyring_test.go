@@ -28,7 +28,7 @@ func TestSealedValuesOpenUnderAnyConfiguredKey(t *testing.T) {
 
 	for name, k := range map[string]*Keys{"same": keys(t, 1), "rotated": keys(t, 2, 1)} {
 		if got, err := k.Open(SigningSecret, owner, value); err != nil || !bytes.Equal(got, plain) {
-			t.Errorf("%s: %q, %v", name, got, err)
+			t.Errorf("%s: got %q, %v", name, got, err)
 		}
 	}
 	if _, err := keys(t, 2).Open(SigningSecret, owner, value); err == nil {
@@ -58,7 +58,7 @@ func TestEveryChangedByteIsRejected(t *testing.T) {
 	})
 }
 
-func TestDigestsNameTheirKey(t *testing.T) {
+func TestDigestsMatchTheirKeyOnly(t *testing.T) {
 	value := []byte("person@example.com")
 	old := keys(t, 1).Digest(LookUp, value)
 	both := keys(t, 2, 1)
@@ -71,7 +71,7 @@ func TestDigestsNameTheirKey(t *testing.T) {
 	for name, ok := range map[string]bool{
 		"another value":   both.Matches(LookUp, []byte("other@example.com"), old),
 		"another purpose": both.Matches(Body, value, old),
-		"key taken away":  keys(t, 2).Matches(LookUp, value, old),
+		"key removed":     keys(t, 2).Matches(LookUp, value, old),
 		"no digest":       both.Matches(LookUp, value, nil),
 	} {
 		if ok {

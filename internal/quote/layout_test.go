@@ -49,9 +49,8 @@ func TestNonceIsIdentityAndRandomBytes(t *testing.T) {
 	}
 }
 
-// Version and key id are additional data (decision 1). A token made by hand in that way
-// opens, one with other additional data does not, and tokens from Append can be opened by
-// hand.
+// Version and key id are additional data (decision 1). Only a token that
+// was sealed with both opens.
 func TestVersionAndKeyIDAreAuthenticated(t *testing.T) {
 	s, aead := sealer(t, 1), aeadOf(t, 1)
 	token, _ := seal(t, s, sample(), at)
@@ -59,7 +58,7 @@ func TestVersionAndKeyIDAreAuthenticated(t *testing.T) {
 	nonce := raw[nonceAt:bodyAt]
 	plain, err := aead.Open(nil, nonce, raw[bodyAt:], raw[:nonceAt])
 	if err != nil {
-		t.Fatalf("opening a token made by hand: %v", err)
+		t.Fatalf("opening a token from Append: %v", err)
 	}
 	id := raw[1]
 	for name, c := range map[string]struct {
@@ -68,14 +67,14 @@ func TestVersionAndKeyIDAreAuthenticated(t *testing.T) {
 	}{
 		"version and key id": {[]byte{1, id}, nil},
 		"nothing":            {nil, ErrFormat},
-		"version alone":      {[]byte{1}, ErrFormat},
-		"key id alone":       {[]byte{id}, ErrFormat},
+		"version only":       {[]byte{1}, ErrFormat},
+		"key id only":        {[]byte{id}, ErrFormat},
 		"another version":    {[]byte{2, id}, ErrFormat},
 		"another key id":     {[]byte{1, id ^ 1}, ErrFormat},
 	} {
 		made := aead.Seal(bytes.Clone(raw[:bodyAt]), nonce, plain, c.authenticated)
 		if _, err := s.Open(tokenOf(made), at); !errors.Is(err, c.want) {
-			t.Errorf("%s: %v, want %v", name, err, c.want)
+			t.Errorf("%s: got error %v, want %v", name, err, c.want)
 		}
 	}
 	later := append([]byte{2, id}, nonce...) // a genuine token of a future version
@@ -139,9 +138,9 @@ func TestIdentity(t *testing.T) {
 	older := append([]byte{version + 1}, raw[1:]...)
 	for name, text := range map[string]string{
 		"empty":            "",
-		"the prefix":       Prefix,
+		"prefix only":      Prefix,
 		"another prefix":   "ld_" + string(token[3:]),
-		"none":             string(token[3:]),
+		"no prefix":        string(token[3:]),
 		"another version":  tokenOf(older),
 		"too short":        tokenOf(raw[:overhead-1]),
 		"too long":         string(token) + string(bytes.Repeat([]byte{'A'}, MaxLength)),

@@ -1,13 +1,13 @@
-// Package quote seals and opens transactionIds (decision 1): tokens with the price quoted to
-// a partner, which only this platform can create or change.
+// Package quote seals and opens transactionIds (decision 1). A transactionId is a token that
+// contains the price quoted to a partner. Only this platform can create or change it.
 //
-// A token is "tx_" and unpadded base64url of
+// A token is "tx_", followed by unpadded base64url of
 //
 //	version (1) | key id (1) | nonce (24) | ciphertext | tag (16)
 //
 // encrypted with XChaCha20-Poly1305, with version and key id as additional data. The first 16
-// bytes of the nonce are a UUIDv7: the issue time and the transaction's
-// identity. Sealing and opening a quote need no storage.
+// bytes of the nonce are a UUIDv7, which identifies the transaction and contains the issue
+// time. Sealing and opening a quote need no storage.
 //
 // The package does no I/O. Callers pass the time and random bytes.
 package quote
@@ -35,7 +35,7 @@ const (
 	Prefix = "tx_"
 	// Validity is the maximum age of a valid quote, inclusive.
 	Validity = 15 * time.Minute
-	// MaxAhead is the maximum difference by which another node's clock may be ahead.
+	// MaxAhead is the maximum time by which another node's clock may be ahead.
 	MaxAhead = 5 * time.Second
 	// MaxLength is the maximum length of a transactionId in characters.
 	MaxLength = 200
@@ -50,9 +50,9 @@ const (
 
 var encoding = base64.RawURLEncoding.Strict()
 
-// Quote is a price from a ping and the data that a post on it needs.
+// Quote contains the price from a ping and the data that a post with it needs.
 type Quote struct {
-	// ID is the transaction's identity. Its time is the issue time in ms. Append sets it.
+	// ID identifies the transaction and contains the issue time in milliseconds. Append sets it.
 	ID uuid.UUID
 
 	Price       money.Amount
@@ -71,22 +71,22 @@ func (q Quote) IssuedAt() time.Time { return id.Time(q.ID) }
 // ExpiresAt returns the last time at which the quote is valid.
 func (q Quote) ExpiresAt() time.Time { return q.IssuedAt().Add(Validity) }
 
-// ErrFormat is returned for tokens that this platform did not issue: those with a wrong
-// prefix, alphabet, length, version, key, tag or encoding.
+// ErrFormat is returned for tokens that this platform did not issue. Their prefix, alphabet,
+// length, version, key, tag or encoding is wrong.
 var ErrFormat = errors.New("transactionId does not have the format of the ping response")
 
 // ErrExpired is returned for a genuine quote that has expired.
 var ErrExpired = errors.New("quote has expired")
 
-// Sealer seals with its first key and opens with any. It is safe for concurrent use.
+// Sealer seals with its first key and opens with any of its keys. It is safe for concurrent use.
 type Sealer struct {
 	keys  []cipher.AEAD
 	ids   []byte
 	heads [][head]byte
 }
 
-// NewSealer returns a Sealer with 32-byte keys. The first one seals
-// (keyring.Keys.QuoteKeys).
+// NewSealer returns a Sealer with 32-byte keys, such as those of keyring.Keys.QuoteKeys. The
+// first key is used for sealing.
 func NewSealer(keys [][]byte) (*Sealer, error) {
 	if len(keys) == 0 {
 		return nil, errors.New("no quote key")
@@ -112,8 +112,8 @@ func idOf(aead cipher.AEAD) byte {
 	return aead.Seal(nil, make([]byte, chacha20poly1305.NonceSizeX), nil, nil)[0]
 }
 
-// Append seals a quote issued at now, and appends the token to dst. It returns the quote
-// with its identity. It returns an error if a field is out of range, such as a negative
+// Append seals a quote issued at now, and appends the token to dst. It also returns
+// the quote with its ID. It returns an error if a field is out of range, such as a negative
 // price or a postcode longer than 16 characters.
 func (s *Sealer) Append(dst []byte, q Quote, now time.Time, random [RandomSize]byte) ([]byte, Quote, error) {
 	if err := q.check(); err != nil {
@@ -145,8 +145,8 @@ func (s *Sealer) Open(token string, now time.Time) (Quote, error) {
 	defer scratches.Put(space)
 	text := space.text[:copy(space.text[:], token[len(Prefix):])]
 	n, err := encoding.Decode(space.raw[:], text)
-	// Only the issued text is a valid transactionId. Strict rejects spare bits, but
-	// skips line breaks, so the length is checked as well.
+	// Only the issued text is a valid transactionId. Strict decoding rejects spare bits, but
+	// skips line breaks, so the length is checked too.
 	if err != nil || encoding.EncodedLen(n) != len(text) || n < overhead || space.raw[0] != version {
 		return Quote{}, ErrFormat
 	}
@@ -229,7 +229,7 @@ func (q Quote) append(dst []byte) []byte {
 }
 
 // parse reads the format that append writes. The bytes are authenticated, so a failure means
-// a format of another version, not an attack.
+// that another version wrote them, and not an attack.
 func (q *Quote) parse(b []byte) bool {
 	if len(b) < 4 {
 		return false
@@ -259,7 +259,7 @@ func (q *Quote) parse(b []byte) bool {
 	return true
 }
 
-// Identity returns the transaction of a token, by which leads are looked up. It does not
+// Identity returns the ID of a token's transaction, to look up its lead. It does not
 // authenticate the token, so callers must compare the whole token with that of the lead.
 func Identity(token string) (uuid.UUID, error) {
 	text, ours := strings.CutPrefix(token, Prefix)

@@ -76,7 +76,7 @@ func TestSealedQuoteOpensUnchanged(t *testing.T) {
 		}
 		got, err := s.Open(string(token), issued)
 		if err != nil || got != sealed {
-			t.Fatalf("sealed %+v, opened %+v (%v)", sealed, got, err)
+			t.Fatalf("sealed %+v, opened %+v (error %v)", sealed, got, err)
 		}
 		q.ID = sealed.ID
 		if got != q {
@@ -111,10 +111,10 @@ func TestValidityToTheMillisecond(t *testing.T) {
 	} {
 		q, err := s.Open(token, at.Truncate(time.Millisecond).Add(c.after))
 		if !errors.Is(err, c.want) {
-			t.Errorf("after %s: %v, want %v", c.after, err, c.want)
+			t.Errorf("after %s: got error %v, want %v", c.after, err, c.want)
 		}
 		if errors.Is(err, ErrExpired) && q.ID != sealed.ID {
-			t.Errorf("after %s: ErrExpired came without the quote", c.after)
+			t.Errorf("after %s: got ErrExpired without the quote", c.after)
 		}
 	}
 }

@@ -13,27 +13,27 @@ import (
 )
 
 const (
-	// maxAttempts is how many logins Vault may reject for a credential. Vault locks an
-	// AppRole for all of its users after five.
+	// maxAttempts is the maximum number of logins with a credential that Vault may reject. After
+	// five rejected logins, Vault locks the AppRole for all its users.
 	maxAttempts = 3
-	// pauseLogins is one minute longer than Vault counts failed logins, which is 15 minutes
-	// from the last one.
+	// pauseLogins is the pause after maxAttempts. Vault counts failed logins until 15 minutes
+	// after the last one.
 	pauseLogins = 16 * time.Minute
-	// attemptLasts is longer than a login may take. An attempt without a recorded result,
-	// because the node was killed, counts for this long.
+	// attemptLasts is the time for which an attempt counts if its result is not recorded, for
+	// example because the node was killed. It is longer than a login may take.
 	attemptLasts  = time.Minute
 	recordTimeout = time.Second
 )
 
 // Attempts limits AppRole logins with a rejected credential. The limit is shared by all nodes
 // on a database and survives restarts. Attempts stores a keyed digest of the credential. A
-// login needs the database, as do the posts that it is for.
+// login needs the database, but so do posts.
 type Attempts struct {
 	db   *postgres.DB
 	keys *keyring.Keys
 }
 
-// NewAttempts returns the attempts that are recorded in a database.
+// NewAttempts returns Attempts that records logins in a database.
 func NewAttempts(db *postgres.DB, keys *keyring.Keys) *Attempts { return &Attempts{db, keys} }
 
 // begin records an attempt before it is made. The returned function records the result.

@@ -59,14 +59,14 @@ func TestNodesShareTheAttemptsOfARejectedCredential(t *testing.T) {
 	wrong := limited(t, v, db)
 	wrong.Login.SecretID = "00000000-1111-2222-3333-444444444444"
 	if logins := together(t, wrong); logins["login"] != 3 || logins["paused"] != 7 {
-		t.Errorf("logins of ten nodes: %v", logins)
+		t.Errorf("ten nodes: got logins %v", logins)
 	}
 	if logins := together(t, wrong); logins["login"] != 0 || logins["paused"] != 10 {
-		t.Errorf("logins after a restart: %v", logins)
+		t.Errorf("after a restart: got logins %v", logins)
 	}
-	with(t, limited(t, v, db)).works(t) // another credential for the same role
+	with(t, limited(t, v, db)).works(t) // a different credential for the same role
 	if got := counted(t, db); got != 3 {
-		t.Errorf("%d attempts count after another credential succeeded, want 3", got)
+		t.Errorf("got %d counted attempts after a login with another credential, want 3", got)
 	}
 	if got := testkit.Value[bool](t, db, `SELECT min(counts_until) BETWEEN now() + interval '15 minutes' AND now() + interval '16 minutes' FROM vault_logins`); !got {
 		t.Error("attempts expire before Vault stops counting them")
@@ -85,19 +85,19 @@ func TestOnlyRejectedAttemptsCount(t *testing.T) {
 		}
 	}
 	if got := counted(t, db); got != 0 {
-		t.Errorf("%d attempts count although Vault was unavailable", got)
+		t.Errorf("Vault unavailable: got %d counted attempts, want 0", got)
 	}
 	for range 3 {
 		if logins := together(t, o); logins["login"] != 0 || logins["ok"] == 0 {
-			t.Errorf("logins of ten nodes with the right credential: %v", logins)
+			t.Errorf("ten nodes with the right credential: got logins %v", logins)
 		}
 		if got := counted(t, db); got != 0 {
-			t.Errorf("%d attempts count after a success", got)
+			t.Errorf("after a success: got %d counted attempts, want 0", got)
 		}
 	}
 }
 
-// Without the database, logins cannot be counted, so none is made.
+// Without the database, logins cannot be counted, so the node does not log in.
 func TestNoLoginWithoutTheDatabase(t *testing.T) {
 	t.Parallel()
 	v := testkit.NewVault(t)
@@ -106,7 +106,7 @@ func TestNoLoginWithoutTheDatabase(t *testing.T) {
 	network.Down()
 	if _, err := w.Wrap(t.Context(), randomKeys(1)); err == nil ||
 		w.Calls()[transit.Call{Operation: "login", Reason: "database"}] != 1 {
-		t.Errorf("%v, calls %v", err, w.Calls())
+		t.Errorf("got error %v, calls %v", err, w.Calls())
 	}
 	network.Up()
 	testkit.Eventually(t, 10*time.Second, "the node logs in", func() bool {

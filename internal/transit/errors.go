@@ -20,17 +20,17 @@ const (
 	statusUnavailable = 503
 )
 
-// Error is a failed call to Vault. Its text is for operators and contains neither token nor
+// Error describes a failed call to Vault. Its text is for operators and contains no token and no
 // path.
 type Error struct {
-	Status int    // of Vault's answer; 0 if there was none
+	Status int    // of Vault's response; 0 if there was none
 	Reason string // a word for metrics: sealed, denied, login, paused, timeout, unreachable, rejected, …
 	text   string
 }
 
 func (e *Error) Error() string { return e.text }
 
-// explain turns errors of Vault's client into an *Error.
+// explain converts an error of Vault's client to an *Error.
 func explain(err error) error {
 	if err == nil {
 		return nil
@@ -41,7 +41,7 @@ func explain(err error) error {
 	}
 	var answered *api.ResponseError
 	if errors.As(err, &answered) {
-		return explainAnswer(answered)
+		return explainResponse(answered)
 	}
 	var timeout net.Error
 	if errors.Is(err, context.DeadlineExceeded) || errors.As(err, &timeout) && timeout.Timeout() {
@@ -57,8 +57,8 @@ func explain(err error) error {
 	return &Error{0, "unreachable", "cannot reach Vault: " + err.Error()}
 }
 
-func explainAnswer(answered *api.ResponseError) error {
-	said := strings.TrimSpace(strings.Join(answered.Errors, "; "))
+func explainResponse(answered *api.ResponseError) error {
+	details := strings.TrimSpace(strings.Join(answered.Errors, "; "))
 	e := &Error{Status: answered.StatusCode}
 	switch answered.StatusCode {
 	case statusForbidden:
@@ -72,8 +72,8 @@ func explainAnswer(answered *api.ResponseError) error {
 	default:
 		e.Reason, e.text = "rejected", "Vault rejected the call"
 	}
-	if said != "" {
-		e.text += " (" + said + ")"
+	if details != "" {
+		e.text += " (" + details + ")"
 	}
 	return e
 }
@@ -84,7 +84,7 @@ type calls struct {
 	total map[Call]int64
 }
 
-// Call is the key that calls are counted by.
+// Call is the key by which calls are counted.
 type Call struct{ Operation, Reason string }
 
 func (c *calls) count(operation string, err error) error {

@@ -33,21 +33,21 @@ type Login struct {
 }
 
 const (
-	// freshFor is the part of a token's life after which it is renewed. The rest leaves time
-	// for failed attempts.
+	// freshFor is the fraction of a token's lifetime after which it is renewed. The rest leaves
+	// time for failed attempts.
 	freshFor = 0.6
 	// retryLogin is the pause after a failed login, doubled up to retryLoginMax.
 	retryLogin    = 100 * time.Millisecond
 	retryLoginMax = 2 * time.Second
 	// retryRejected is the pause after an AppRole login that Vault rejected.
 	retryRejected = time.Minute
-	// settleLogin is how long a new token that was never accepted is not replaced when it is
-	// rejected. The policy is the likely cause then, and another login would not help.
+	// settleLogin is the time for which a new token is not replaced if Vault rejects it. The
+	// policy is then the likely cause, and another login would not help.
 	settleLogin = time.Second
 )
 
-// session is the current token. A caller that finds it missing, rejected or about to expire
-// logs in, and other callers wait for the result.
+// session contains the current token. If the token is missing, rejected or about to expire, a
+// caller logs in, and other callers wait for the result.
 type session struct {
 	login    Login
 	attempts *Attempts
@@ -63,7 +63,7 @@ type session struct {
 	fresh    time.Time // renewed after this; zero means never
 	ends     time.Time // zero means never
 	wait     time.Duration
-	notYet   time.Time // no login before
+	notYet   time.Time // no login before this time
 	failure  error     // of the last login
 }
 
@@ -88,7 +88,7 @@ func (s *session) token(ctx context.Context) (string, error) {
 	return s.current, nil
 }
 
-// renew logs in. After a failure, the next attempt has to wait.
+// renew logs in. After a failure, the next login must wait.
 func (s *session) renew(ctx context.Context, now time.Time) error {
 	auth, err := s.attempt(ctx)
 	if s.calls.count("login", err) != nil {
@@ -142,8 +142,8 @@ func (s *session) markAccepted(token string) {
 	s.accepted = s.accepted || token == s.current
 }
 
-// life returns how long the token remains valid. It returns false if the token does not
-// expire or there is no token.
+// life returns the remaining lifetime of the token, and false if the token does not expire or
+// there is no token.
 func (s *session) life() (time.Duration, bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -153,8 +153,8 @@ func (s *session) life() (time.Duration, bool) {
 	return s.ends.Sub(s.clock.Now()), true
 }
 
-// TokenLife returns how long the current token remains valid. It returns false if the token
-// does not expire or there is no token.
+// TokenLife returns the remaining lifetime of the current token, and false if the token does not
+// expire or there is no token.
 func (w *Wrapper) TokenLife() (time.Duration, bool) { return w.session.life() }
 
 func (s *session) authenticate(ctx context.Context) (*api.SecretAuth, error) {
@@ -174,7 +174,7 @@ func (s *session) authenticate(ctx context.Context) (*api.SecretAuth, error) {
 		return nil, err
 	}
 	if secret == nil || secret.Auth == nil || secret.Auth.ClientToken == "" {
-		return nil, noLogin("Vault's answer to the login contains no token")
+		return nil, noLogin("Vault's response to the login contains no token")
 	}
 	return secret.Auth, nil
 }
@@ -200,8 +200,8 @@ func (s *session) kubernetes(ctx context.Context) (*api.Secret, error) {
 	})
 }
 
-// ownToken extends the configured token's life as far as Vault allows. There is no credential
-// to get another one with.
+// ownToken renews the configured token for as long as Vault allows. There is no credential for
+// getting another token.
 func (s *session) ownToken(ctx context.Context) (*api.SecretAuth, error) {
 	s.vault.SetToken(s.login.Token)
 	self, err := s.vault.Auth().Token().LookupSelfWithContext(ctx)

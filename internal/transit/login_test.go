@@ -48,7 +48,7 @@ func TestTokensAreReplaced(t *testing.T) {
 	w := with(t, o)
 	w.works(t)
 	if life, ends := w.TokenLife(); !ends || life != time.Hour {
-		t.Errorf("the token lasts %s, %t", life, ends)
+		t.Errorf("got token lifetime %s, %t", life, ends)
 	}
 	for _, step := range []struct {
 		later  time.Duration
@@ -67,9 +67,9 @@ func TestTokensAreReplaced(t *testing.T) {
 	}
 }
 
-// While logins fail, the old token is used until it expires and attempts are paused. The node
-// recovers without a restart when Vault is back.
-func TestFailedLogins(t *testing.T) {
+// While logins fail, the old token is used until it expires, and logins are paused. The node
+// recovers without a restart when Vault is available again.
+func TestNodeRecoversFromFailedLogins(t *testing.T) {
 	t.Parallel()
 	v := testkit.NewVault(t)
 	hands := clock.NewManual(time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC))
@@ -96,8 +96,8 @@ func TestFailedLogins(t *testing.T) {
 	}
 }
 
-// A rejecting policy does not cause repeated logins.
-func TestRejectedLoginIsNotRetriedAtOnce(t *testing.T) {
+// A policy that rejects calls does not cause repeated logins.
+func TestRejectedCallsDoNotCauseRepeatedLogins(t *testing.T) {
 	t.Parallel()
 	v := testkit.NewVault(t)
 	w := with(t, v.Options(devvault.Rotate)) // not allowed to encrypt
@@ -127,7 +127,7 @@ func TestErrorNamesReason(t *testing.T) {
 		return e.Reason
 	}
 	slow := httptest.NewServer(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
-		io.Copy(io.Discard, r.Body) // the server only notices that the client is gone after reading the body
+		io.Copy(io.Discard, r.Body) // the server detects a disconnect only after it has read the body
 		<-r.Context().Done()
 	}))
 	defer slow.Close()
@@ -135,7 +135,7 @@ func TestErrorNamesReason(t *testing.T) {
 		"unreachable": func(o *transit.Options) { o.Address = "http://127.0.0.1:1" },
 		"timeout":     func(o *transit.Options) { o.Address, o.Timeout = slow.URL, 50*time.Millisecond },
 		"denied":      func(o *transit.Options) { o.Mount = "elsewhere" },
-		"login":       func(o *transit.Options) { o.Login.RoleID = "nobody" },
+		"login":       func(o *transit.Options) { o.Login.RoleID = "unknown" },
 	} {
 		o := v.Options(devvault.Serve)
 		change(&o)
@@ -164,7 +164,7 @@ func TestConfiguredToken(t *testing.T) {
 	w := with(t, o)
 	w.works(t)
 	if life, ends := w.TokenLife(); !ends || life < 50*time.Minute {
-		t.Errorf("the token lasts %s, %t", life, ends)
+		t.Errorf("got token lifetime %s, %t", life, ends)
 	}
 	v.Write(t, "auth/token/revoke", map[string]any{"token": made.Auth.ClientToken})
 	if _, err := w.Wrap(t.Context(), randomKeys(1)); err == nil {
@@ -174,11 +174,11 @@ func TestConfiguredToken(t *testing.T) {
 	w = with(t, o)
 	w.works(t)
 	if _, ends := w.TokenLife(); ends {
-		t.Error("a root token is reported to expire")
+		t.Error("got a lifetime for a root token")
 	}
 }
 
-// This uses Vault's real Kubernetes login. Only the cluster's token review is simulated.
+// The test uses Vault's real Kubernetes login. Only the cluster's token review is simulated.
 func TestKubernetesLogin(t *testing.T) {
 	t.Parallel()
 	v := testkit.NewVault(t)
@@ -226,8 +226,8 @@ func TestKubernetesLogin(t *testing.T) {
 	}
 }
 
-// serviceAccount returns a token in Kubernetes' format. The cluster checks its signature, not
-// Vault.
+// serviceAccount returns a token in Kubernetes' format. The cluster, not Vault, checks its
+// signature.
 func serviceAccount(t testing.TB) string {
 	t.Helper()
 	part := func(v any) string {

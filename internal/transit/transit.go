@@ -1,11 +1,11 @@
 // Package transit is the key wrapper for HashiCorp Vault's Transit engine (decision 23).
 //
-// Vault wraps and unwraps data keys, and the wrapping key never leaves it. The service's
-// identity may only encrypt and decrypt, with exactly one key. docs/how-to/prepare-vault.md has the policies
-// and the commands that create them.
+// Vault wraps and unwraps data keys, and the wrapping key never leaves Vault. The service's
+// identity may only encrypt and decrypt, and only with this key. docs/vault.md contains the
+// policies and the commands that create them.
 //
-// Transit's rewrapping ignores associated data, so it is not used. The lead's own encryption
-// (package envelope) binds a data key to its lead.
+// The package does not use associated data, because Transit ignores it when it rewraps keys. The
+// encryption of the lead (package envelope) binds a data key to its lead.
 package transit
 
 import (
@@ -32,7 +32,7 @@ const Name = "vault"
 type Options struct {
 	Address   string // https://vault.example:8200
 	Namespace string // Vault Enterprise only; "" for none
-	CAFile    string // CA of Vault's certificate; "" for the system's
+	CAFile    string // CA of Vault's certificate; "" for the system's CAs
 	Mount     string // of the Transit engine, such as "transit"
 	Key       string // name of the Transit key, such as "pingpost-leads"
 	Login     Login
@@ -56,20 +56,20 @@ var _ envelope.Rewrapper = (*Wrapper)(nil)
 
 // New returns a wrapper. It does not call Vault.
 func New(o Options) (*Wrapper, error) {
-	calling, err := newClient(o)
+	client, err := newClient(o)
 	if err != nil {
 		return nil, err
 	}
-	entering, err := newClient(o)
+	loginClient, err := newClient(o)
 	if err != nil {
 		return nil, err
 	}
-	w := &Wrapper{vault: calling, mount: o.Mount, key: o.Key, timeout: o.Timeout}
+	w := &Wrapper{vault: client, mount: o.Mount, key: o.Key, timeout: o.Timeout}
 	w.session = session{
 		login:    o.Login,
 		attempts: o.Attempts,
-		vault:    entering,
-		use:      calling.SetToken,
+		vault:    loginClient,
+		use:      client.SetToken,
 		clock:    o.Clock,
 		calls:    &w.calls,
 	}
@@ -85,9 +85,9 @@ func newClient(o Options) (*api.Client, error) {
 	if err != nil {
 		return nil, fmt.Errorf("vault.address: %w", err)
 	}
-	// The client reads both from VAULT_… variables, which are meant for Vault's command line,
-	// and its retries pause longer than a post can wait. A timeout here would end before a raw
-	// answer's body is read, so write sets one.
+	// The client reads a token and a namespace from VAULT_… variables, which are meant for
+	// Vault's command line. Its retries pause longer than a post can wait. Its timeout would
+	// cancel a request before the body of a raw response is read, so write sets a timeout.
 	client.ClearToken()
 	client.ClearNamespace()
 	client.SetMaxRetries(0)
@@ -178,8 +178,8 @@ func (w *Wrapper) Rewrap(ctx context.Context, wrapped [][]byte) ([]envelope.Rewr
 	return out, nil
 }
 
-// Rotate creates a new version of the key, which is used from then on. It needs another
-// identity, because the service's is not allowed to rotate.
+// Rotate creates a new version of the key, which is used from then on. The service's identity
+// is not allowed to rotate, so Rotate needs a different identity.
 func (w *Wrapper) Rotate(ctx context.Context) error {
 	_, err := w.write(ctx, "rotate", w.mount+"/keys/"+w.key+"/rotate", nil)
 	return err
@@ -219,7 +219,7 @@ func (r result) wrapped() ([]byte, error) {
 	}
 	name, version, err := envelope.ParseWrapped([]byte(r.Ciphertext))
 	if err != nil || name != Name || Version(version) == 0 {
-		return nil, errors.New("the response of Vault is not a wrapped key")
+		return nil, errors.New("Vault's response is not a wrapped key")
 	}
 	return []byte(r.Ciphertext), nil
 }
@@ -244,7 +244,7 @@ func batch[T any](ctx context.Context, w *Wrapper, operation string, items []T) 
 	}
 	body, err := json.Marshal(struct {
 		Items []T `json:"batch_input"`
-		// Without this, one invalid item turns the whole answer into an error.
+		// Without this, one invalid item makes the whole response an error.
 		OnPartialFailure int `json:"partial_failure_response_code"`
 	}{items, 200})
 	if err != nil {
@@ -253,23 +253,23 @@ func batch[T any](ctx context.Context, w *Wrapper, operation string, items []T) 
 	defer clear(body)
 	answer, err := w.write(ctx, operation, w.mount+"/"+operation+"/"+w.key, body)
 	defer clear(answer)
-	var said struct {
+	var response struct {
 		Data struct {
 			Results []result `json:"batch_results"`
 		} `json:"data"`
 	}
-	parsed := json.Unmarshal(answer, &said) == nil && len(said.Data.Results) == len(items)
+	parsed := json.Unmarshal(answer, &response) == nil && len(response.Data.Results) == len(items)
 	switch {
-	case parsed: // even with an error, which means that every item was rejected with its own reason
-		return said.Data.Results, nil
+	case parsed: // even with an error, because each rejected item has its own reason
+		return response.Data.Results, nil
 	case err != nil:
 		return nil, err
 	}
-	return nil, fmt.Errorf("the response of Vault to %s does not have one result for each of %d items", operation, len(items))
+	return nil, fmt.Errorf("Vault's response to %s does not have one result for each of %d items", operation, len(items))
 }
 
 // write calls Vault with the session's token. It replaces a rejected token once. It returns the
-// answer's body even with an error.
+// body of the response even with an error.
 func (w *Wrapper) write(ctx context.Context, operation, path string, body []byte) ([]byte, error) {
 	ctx, cancel := context.WithTimeout(ctx, w.timeout)
 	defer cancel()

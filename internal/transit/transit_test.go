@@ -41,7 +41,7 @@ func unwrap(t testing.TB, w *transit.Wrapper, wrapped ...[]byte) []envelope.Unwr
 	return opened
 }
 
-// opensAs checks that each wrapped key unwraps to the plain one.
+// opensAs checks that the wrapped keys unwrap to keys.
 func opensAs(t testing.TB, w *transit.Wrapper, wrapped [][]byte, keys []dataKey) {
 	t.Helper()
 	for i, one := range unwrap(t, w, wrapped...) {
@@ -67,7 +67,7 @@ func TestABatchIsOneCall(t *testing.T) {
 		t.Errorf("%s has wrapper %q and version %q, %v", wrapped[0], name, version, err)
 	}
 	if none, err := w.Wrap(t.Context(), nil); err != nil || len(none) != 0 {
-		t.Errorf("nothing: %v, %v", none, err)
+		t.Errorf("no keys: got %v, %v", none, err)
 	}
 }
 
@@ -81,10 +81,10 @@ func TestEachItemHasItsOwnResult(t *testing.T) {
 	flipped := bytes.Clone(wrapped[1])
 	flipped[len(flipped)-3] ^= 1
 	for name, bad := range map[string][]byte{
-		"flipped":          flipped,
-		"no text":          {},
+		"bit flipped":      flipped,
+		"empty":            {},
 		"another wrapper":  []byte("local:00000000:AAAA"),
-		"cut":              wrapped[1][:20],
+		"truncated":        wrapped[1][:20],
 		"a future version": []byte("vault:v9" + string(wrapped[1][8:])),
 	} {
 		opened := unwrap(t, w, wrapped[0], bad, wrapped[2])
@@ -118,7 +118,7 @@ func TestRotationAndRewrap(t *testing.T) {
 		t.Fatal(err)
 	}
 	if _, version, _ := envelope.ParseWrapped(wrap(t, serve, randomKeys(1)...)[0]); version != "v2" {
-		t.Errorf("wraps with %s after the rotation", version)
+		t.Errorf("got key version %s after the rotation", version)
 	}
 	moved, err := mover.Rewrap(t.Context(), old)
 	if err != nil {
