@@ -7,9 +7,9 @@ import (
 )
 
 // contentKey returns HKDF-SHA256 (RFC 5869) of a data key with a salt and the fixed info,
-// one block long: HMAC(HMAC(salt, key), info | 0x01). It uses fixed arrays,
-// because crypto/hkdf makes twenty small allocations, which cost more than hashing the eight
-// blocks. A test compares it with crypto/hkdf.
+// one block long: HMAC(HMAC(salt, key), info | 0x01). It uses fixed arrays, because
+// crypto/hkdf makes twenty small allocations, which cost more than hashing the eight blocks.
+// A test compares it with crypto/hkdf.
 func contentKey(dataKey *[KeySize]byte, salt *[SaltSize]byte) [KeySize]byte {
 	var pad [sha256.BlockSize]byte
 	copy(pad[:], salt[:])
