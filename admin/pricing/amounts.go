@@ -38,8 +38,8 @@ var (
 	commaGroups   = regexp.MustCompile(`^[0-9]{1,3}(,[0-9]{3})+(\.[0-9]{1,2})?$`)
 )
 
-// parseBase parses an amount typed into a cell of a market. Empty text is 0. The error has no
-// message if the amount is valid.
+// parseBase parses an amount typed into a grid cell for a market. Empty text is 0. If the amount is
+// valid, the error has no message.
 func parseBase(text string, market pricingrules.Market) (minor int64, wrong ui.FieldError) {
 	text = strings.TrimSpace(text)
 	if text == "" {
@@ -48,8 +48,8 @@ func parseBase(text string, market pricingrules.Market) (minor int64, wrong ui.F
 	return parseAmount(text, market.Code, market.Currency)
 }
 
-// parseAmount parses an amount with or without the code or sign of its currency. Error messages
-// name subject, the country or field that the amount is for.
+// parseAmount parses an amount with or without its currency's code or sign. subject is the country or
+// field that the amount is for, as error messages name it.
 func parseAmount(text, subject string, currency money.Currency) (minor int64, wrong ui.FieldError) {
 	text, other := withoutCurrency(text, currency)
 	if other != "" {
@@ -75,13 +75,13 @@ func parseAmount(text, subject string, currency money.Currency) (minor int64, wr
 		return minor, wrong
 	}
 	if _, notDecimal := money.ParseDecimal(text); notDecimal != nil {
-		return 0, ui.FieldError{Code: "format", Message: err.Error() + "."}
+		return 0, ui.FieldError{Code: "format", Message: "Enter an amount with at most two decimals, such as 45.6."}
 	}
 	return 0, ui.FieldError{Code: "range", Message: "The amount " + err.Error() + "."}
 }
 
-// withoutCurrency removes the code or sign of a currency from an amount. other is that currency if
-// it is not own.
+// withoutCurrency removes a currency's code or sign from an amount. If that currency is not own, it is
+// returned as other.
 func withoutCurrency(text string, own money.Currency) (figures, other string) {
 	for sign, code := range currencySigns {
 		if rest := strings.TrimSpace(strings.Trim(text, sign)); rest != text && strings.Contains(text, sign) {

@@ -16,7 +16,7 @@ import (
 // shownChanges limits the changes listed for confirmation.
 const shownChanges = 20
 
-// bulk changes all rows shown. The first request shows the changes for confirmation.
+// bulk changes all rows shown. The first request only asks for confirmation.
 func (h *Handlers) bulk(k *web.Request, d ratecard.Draft, selection ratecard.GridView, market pricingrules.Market) error {
 	f := k.R.PostForm
 	var b ratecard.Bulk
@@ -35,7 +35,7 @@ func (h *Handlers) bulk(k *web.Request, d ratecard.Draft, selection ratecard.Gri
 		wrong = ui.FieldError{Code: "choice", Message: "Choose a type of change."}
 	}
 	e := gridInput{bulk: view.BulkForm{
-		Operations: web.SelectOption(bulkWays(nil, market.Currency.String()), f.Get("by")),
+		Operations: web.SelectOption(bulkOperations(nil, market.Currency.String()), f.Get("by")),
 		Amount:     web.Short(f.Get("amount")),
 		Error:      wrong.Message,
 		Open:       true,
@@ -68,8 +68,8 @@ func (h *Handlers) bulk(k *web.Request, d ratecard.Draft, selection ratecard.Gri
 
 // bulkResult is the effect of a bulk change on the rows of a grid.
 type bulkResult struct {
-	made   []ratecard.BaseChange
-	passed int // rows without a base price
+	made    []ratecard.BaseChange
+	skipped int // rows without a base price
 }
 
 func bulkChanges(b ratecard.Bulk, rows []ratecard.GridRow) (all bulkResult, lines []view.CellChange) {
@@ -78,7 +78,7 @@ func bulkChanges(b ratecard.Bulk, rows []ratecard.GridRow) (all bulkResult, line
 		was[row.Target] = row
 	}
 	made := b.Changes(rows)
-	all.passed = industriesOf(rows) - len(made)
+	all.skipped = industriesOf(rows) - len(made)
 	for _, one := range made {
 		row := was[one.Target]
 		if row.Base.Direct && row.Base.Minor == one.Minor {
@@ -118,7 +118,7 @@ func (h *Handlers) askBulk(
 		What:    what,
 		Changes: lines[:shown],
 		More:    len(lines) - shown,
-		Passed:  all.passed,
+		Skipped: all.skipped,
 		Submit:  "Change " + web.CountText(int64(len(lines)), false, "base price", "base prices"),
 		Hidden: []ui.Hidden{
 			{Name: "version", Value: strconv.Itoa(d.RowVersion)},

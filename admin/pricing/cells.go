@@ -22,7 +22,7 @@ func (h *Handlers) market(k *web.Request, v ratecard.GridView) (pricingrules.Mar
 	return h.Prices.Markets().At(at), nil
 }
 
-// cellView is gridView for a form, whose fields can override the market and the urgency.
+// cellView is like gridView, but form fields override the market and the urgency in the URL.
 func (h *Handlers) cellView(k *web.Request) ratecard.GridView {
 	v := h.gridView(k)
 	for name, into := range map[string]*string{"country": &v.Country, "urgency": &v.Urgency} {
@@ -96,7 +96,7 @@ func (h *Handlers) cellSaved(
 	return h.showCell(k, http.StatusOK, selection, target, gridInput{})
 }
 
-// showCell shows the current grid, or only the changed rows to scripts.
+// showCell shows the current grid. Scripts get only the changed rows.
 func (h *Handlers) showCell(
 	k *web.Request, status int, selection ratecard.GridView, target pricingrules.Target, e gridInput,
 ) error {
@@ -131,7 +131,7 @@ func (h *Handlers) showGridOf(k *web.Request, status int, d ratecard.Draft, sele
 	return k.Show(status, view.DraftGrid(v))
 }
 
-// draftCells changes many cells at once. If one cannot be changed, none are.
+// draftCells changes many cells at once. If one cell cannot be changed, none are.
 func (h *Handlers) draftCells(k *web.Request) error {
 	d, err := h.draft(k)
 	if err != nil {
@@ -167,7 +167,7 @@ func (h *Handlers) showCellErrors(k *web.Request, selection ratecard.GridView, e
 	}})
 }
 
-// lastChangeText describes the last change of a draft, for the user whose form is out of date.
+// lastChangeText describes the last change to a draft, for a user whose form is out of date.
 func lastChangeText(d ratecard.Draft) string {
 	return fmt.Sprintf("%s made the last change at %s.", d.UpdatedBy, d.UpdatedAt.UTC().Format("15:04:05 UTC"))
 }
@@ -177,7 +177,7 @@ func (h *Handlers) lockedText(k *web.Request, d ratecard.Draft) string {
 	switch d.State {
 	case models.RateCardDraft:
 		if !k.May(web.WritePricing) {
-			return "Your roles let you view this draft, but not change it."
+			return "Your roles allow you to view this draft, but not to change it."
 		}
 		return ""
 	case models.RateCardSubmitted:

@@ -21,8 +21,8 @@ import (
 )
 
 const (
-	// outlierPercent is the largest change that is not an outlier. A price that was added or removed
-	// is always an outlier.
+	// outlierPercent is the largest percentage change that is not an outlier. A price that was added or
+	// removed is always an outlier.
 	outlierPercent = 25
 	comparedPage   = 100
 )
@@ -46,14 +46,14 @@ func countOutliers(changes []pricingrules.Change) (n int) {
 	return n
 }
 
-// comparison returns the cells that differ, largest change first.
+// comparison returns the changed cells, largest change first.
 func comparison(old, now *ratecard.ExaminedCard) []pricingrules.Change {
 	changes := pricingrules.Diff(old.Table, now.Table)
 	slices.SortStableFunc(changes, func(a, b pricingrules.Change) int { return cmp.Compare(changeSize(b), changeSize(a)) })
 	return changes
 }
 
-// compareCounts counts the cells that differ, by the currency of their market.
+// compareCounts counts the changed cells by currency.
 func compareCounts(changes []pricingrules.Change) (all []view.CompareCount) {
 	by := map[money.Currency]*view.CompareCount{}
 	for _, c := range changes {
@@ -102,8 +102,8 @@ func (h *Handlers) categoryNames(k *web.Request) map[string]string {
 	return names
 }
 
-// compareTable filters changes by the query of the request. keep names the query parameters that
-// are not filters.
+// compareTable returns the changes that match the filters in the URL. keep lists the query parameters
+// that are not filters.
 func (h *Handlers) compareTable(k *web.Request, path string, changes []pricingrules.Change, keep ...string) view.CompareTable {
 	q := k.R.URL.Query()
 	filters := []string{"q", "country", "urgency", "category", "only"}
@@ -126,7 +126,7 @@ func (h *Handlers) compareTable(k *web.Request, path string, changes []pricingru
 		}
 	}
 	v.State = ui.ListState{Filtered: web.IsFiltered(q, filters...), ClearURL: path + "?" + query.Encode()}
-	left := slices.DeleteFunc(slices.Clone(changes), func(c pricingrules.Change) bool { return !comparedAs(c, q) })
+	left := slices.DeleteFunc(slices.Clone(changes), func(c pricingrules.Change) bool { return !matchesFilters(c, q) })
 	part, before, after := comparePart(left, q.Get("before"), q.Get("after"))
 	v.Rows, v.Pager = h.compareRows(k, part), web.CursorPager(path, q, before, after)
 	v.Pager.BySize = true
@@ -134,8 +134,8 @@ func (h *Handlers) compareTable(k *web.Request, path string, changes []pricingru
 	return v
 }
 
-// comparedAs reports whether a change matches the filters.
-func comparedAs(c pricingrules.Change, q url.Values) bool {
+// matchesFilters reports whether a change matches the filters in the query.
+func matchesFilters(c pricingrules.Change, q url.Values) bool {
 	is := func(name, value string) bool { return q.Get(name) == "" || q.Get(name) == value }
 	return is("country", c.Market.Code) && is("urgency", c.Class.String()) && is("category", c.Industry.Category) &&
 		strings.Contains(c.Industry.Slug, strings.ToLower(strings.TrimSpace(q.Get("q")))) && (q.Get("only") != "outliers" || isOutlier(c))
@@ -146,8 +146,8 @@ func compareKey(c pricingrules.Change) string {
 	return c.Industry.Slug + "/" + c.Market.Code + "/" + c.Class.String()
 }
 
-// comparePart returns one page of the changes, before or after a cell, with the keys for the
-// previous and the next page. An unknown cell gives the first page.
+// comparePart returns the page of changes before or after a cell, and the keys for the previous and
+// the next page. If the cell is unknown, it returns the first page.
 func comparePart(changes []pricingrules.Change, before, after string) (part []pricingrules.Change, newer, older string) {
 	at := func(key string) int {
 		return slices.IndexFunc(changes, func(c pricingrules.Change) bool { return compareKey(c) == key })
@@ -192,7 +192,7 @@ func (h *Handlers) comparePage(k *web.Request) error {
 		return err
 	}
 	if len(v.Errors) == 0 && a.Version == b.Version {
-		v.Errors = ui.Errors{{Field: "b", Code: "same", Message: "Both versions are the same. Choose another one."}}
+		v.Errors = ui.Errors{{Field: "b", Code: "same", Message: "Both versions are the same. Choose two different versions."}}
 	}
 	if len(v.Errors) > 0 {
 		return k.Show(http.StatusUnprocessableEntity, view.Compare(v))
@@ -217,7 +217,8 @@ func (h *Handlers) versionLink(k *web.Request, card models.RateCard) ui.Link {
 	return ui.Link{Label: web.VersionName(card.Version), URL: web.VersionURL(card.Version)}
 }
 
-// versionNamed finds the version entered in a field. It adds invalid input to mistakes.
+// versionNamed finds the version entered in a field. If the input is not valid, it adds an error to
+// mistakes.
 func (h *Handlers) versionNamed(k *web.Request, field, text string, mistakes *ui.Errors) (models.RateCard, error) {
 	n, err := strconv.ParseInt(strings.TrimSpace(text), 10, 32)
 	if err != nil || n < 1 {
@@ -233,7 +234,7 @@ func (h *Handlers) versionNamed(k *web.Request, field, text string, mistakes *ui
 		*mistakes = append(*mistakes, ui.FieldError{
 			Field:   field,
 			Code:    f.Reason,
-			Message: fmt.Sprintf("There is no version %d.", n),
+			Message: fmt.Sprintf("There is no version %d. The version history lists all versions.", n),
 		})
 		return card, nil
 	}

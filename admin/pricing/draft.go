@@ -46,7 +46,7 @@ func (h *Handlers) draftPage(k *web.Request) error {
 	return h.gridTab(k, d)
 }
 
-// draftHead builds the head of a draft's pages.
+// draftHead returns the header of a draft's pages.
 func (h *Handlers) draftHead(k *web.Request, d ratecard.Draft, tab string) (view.DraftHead, error) {
 	live, err := h.Prices.Current(k.R.Context())
 	if err != nil {
@@ -97,7 +97,7 @@ func (h *Handlers) reloadDraft(k *web.Request, d *ratecard.Draft) func() (int, *
 }
 
 // editable returns the draft in the URL for a page that edits its rules. If the draft can no longer
-// be changed, it redirects to the draft's page, which says why.
+// be changed, it redirects to the draft's page, which gives the reason.
 func (h *Handlers) editable(k *web.Request) (d ratecard.Draft, err error) {
 	if d, err = h.draft(k); err != nil {
 		return d, err
@@ -109,7 +109,7 @@ func (h *Handlers) editable(k *web.Request) (d ratecard.Draft, err error) {
 	return d, web.ErrResponseWritten
 }
 
-// draftShell returns the page frame for a form of a draft.
+// draftShell returns the page frame for a form that changes a draft.
 func (h *Handlers) draftShell(k *web.Request, d ratecard.Draft, title, tab string) ui.Shell {
 	return k.Shell(title, allPricing, ui.Link{
 		Label: web.DraftName(d.RateCard),

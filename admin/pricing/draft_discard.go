@@ -11,12 +11,12 @@ import (
 )
 
 func (h *Handlers) discardView(k *web.Request, d ratecard.Draft, version int, mistakes ui.Errors) ui.ConfirmView {
-	address, lost := web.DraftURL(d.ID), "Its "+web.CountText(int64(d.Edits), false, "edit", "edits")+" will not be published."
+	address, lost := web.DraftURL(d.ID), "The draft's "+web.CountText(int64(d.Edits), false, "edit", "edits")+" will not be published."
 	if d.Edits == 0 {
-		lost = "It has no edits."
+		lost = "The draft has no edits."
 	}
 	if d.State != models.RateCardDraft {
-		lost = "It will not be published. " + lost
+		lost = "The draft will not be published."
 	}
 	return ui.ConfirmView{
 		Shell: k.Shell("Discard "+web.DraftName(d.RateCard), allPricing, ui.Link{

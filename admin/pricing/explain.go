@@ -21,7 +21,7 @@ import (
 type explained struct {
 	card     models.RateCard
 	name     ui.Link
-	rulesURL string // prefix of the URLs of its rules' forms, empty if the user cannot change them
+	rulesURL string // prefix of the rule forms' URLs, empty if the user cannot change the rules
 }
 
 // explainPage prices a lead and shows each step.
@@ -59,7 +59,7 @@ func (h *Handlers) explainPage(k *web.Request) error {
 		}
 	}
 	if len(v.Errors) > 0 {
-		v.Result = nil // with an unknown partner, the price would be wrong
+		v.Result = nil // a price without the unknown partner's pricing would be wrong
 		return k.Show(http.StatusUnprocessableEntity, view.Explain(v))
 	}
 	return k.Show(http.StatusOK, view.Explain(v))
@@ -108,7 +108,7 @@ func (h *Handlers) explainOwn(k *web.Request, v *view.ExplainView) (own pricingr
 	if f := apperr.As(err); f != nil && f.Code == apperr.NotFound {
 		v.Errors = append(v.Errors, ui.FieldError{
 			Field:   "partner",
-			Message: "No partner with this slug or ID was found among the partners that you can see.",
+			Message: "You cannot see a partner with this slug or ID. Check the spelling.",
 		})
 		return own, nil
 	}

@@ -15,7 +15,7 @@ import (
 	"github.com/pingpost/pingpost/templates/ui"
 )
 
-// File formats: CSV holds the base prices of part of a grid, YAML a complete rate card.
+// File formats. CSV files contain the base prices in part of a grid. YAML files contain all rules.
 const (
 	kindCSV  = "csv"
 	kindYAML = "yaml"
@@ -26,7 +26,7 @@ func exports(address string, v ratecard.GridView, industries, rules int) (bases,
 	bases = ui.Download{
 		URL:   address + "/export?" + viewQuery(v, "format", kindCSV),
 		Label: "CSV",
-		Holds: "base prices and prices of the " + web.CountText(int64(industries), false, "industry", "industries") + " shown",
+		Holds: "base prices and prices shown, " + web.CountText(int64(industries), false, "industry", "industries"),
 	}
 	card = ui.Download{
 		URL:   address + "/export?format=" + kindYAML,
@@ -89,7 +89,7 @@ func (h *Handlers) export(k *web.Request, card models.RateCard, name string) err
 	v.Set("Content-Disposition", `attachment; filename="`+name+"."+format+`"`)
 	v.Set("Content-Length", strconv.Itoa(file.Len()))
 	k.W.WriteHeader(http.StatusOK)
-	_, _ = file.WriteTo(k.W) // the client may have disconnected
+	_, _ = file.WriteTo(k.W) // fails only if the client has disconnected
 	return nil
 }
 

@@ -32,7 +32,7 @@ func (h *Handlers) gridView(k *web.Request) ratecard.GridView {
 	return v
 }
 
-// viewQuery encodes a view as a query string, with more names and values.
+// viewQuery encodes a view and more pairs of names and values as a query string.
 func viewQuery(v ratecard.GridView, more ...string) string {
 	q := url.Values{"country": {v.Country}}
 	for i := 0; i+1 < len(more); i += 2 {
@@ -126,7 +126,7 @@ func viewText(v ratecard.GridView) string {
 	return strings.Join(words, ", ")
 }
 
-// industriesOf counts the rows that are industries.
+// industriesOf returns the number of rows that are industries.
 func industriesOf(rows []ratecard.GridRow) (n int) {
 	for _, row := range rows {
 		if row.Target.Industry != "" {
@@ -217,7 +217,7 @@ func (h *Handlers) draftGrid(
 	v.Grid.State.ClearURL = address
 	v.CSV, v.YAML = exports(address, selection, v.Shown, len(sheet.Card.Rules))
 	v.Errors, v.Bulk = e.errors, e.bulk
-	v.Bulk.Operations = bulkWays(v.Bulk.Operations, v.Grid.Currency)
+	v.Bulk.Operations = bulkOperations(v.Bulk.Operations, v.Grid.Currency)
 	if !v.Head.CanWrite {
 		return v, nil
 	}
@@ -236,8 +236,8 @@ func (h *Handlers) draftGrid(
 	return v, err
 }
 
-// bulkWays returns the types of bulk change, or given if it is set.
-func bulkWays(given []ui.Option, currency string) []ui.Option {
+// bulkOperations returns the types of bulk change, or given if it is set.
+func bulkOperations(given []ui.Option, currency string) []ui.Option {
 	if given != nil {
 		return given
 	}

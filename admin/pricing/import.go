@@ -19,10 +19,10 @@ import (
 )
 
 const (
-	// maxUpload is well above pricingrules.MaxFile so that the page can report a file that is too
-	// large. If the connection were closed earlier, browsers would not show the response.
+	// maxUpload is well above pricingrules.MaxFile, so that a file that is too large is read to its end.
+	// Browsers do not show the response if the server closes the connection during the upload.
 	maxUpload = 64 << 20
-	// shownCells and shownProblems limit what a preview lists.
+	// shownCells and shownProblems limit the lists on a preview.
 	shownCells    = 200
 	shownProblems = 50
 )
@@ -56,7 +56,7 @@ func (h *Handlers) showImport(k *web.Request, status int, d ratecard.Draft, u up
 		{
 			Value: kindCSV,
 			Label: "Base prices (CSV)",
-			Hint:  "The same columns as the CSV export of the grid, in UTF-8. Only the rows in the file change. An empty base means that the row inherits its base price.",
+			Hint:  "The same columns as the CSV export of the grid, in UTF-8. Only the rows in the file change. A row with an empty base inherits its base price.",
 		},
 		{Value: kindYAML, Label: "Complete rate card (YAML)", Hint: "Replaces all rules of the draft."},
 	}, u.kind)
@@ -174,7 +174,8 @@ func badUpload(err error) error {
 	return web.ErrForm.WithCause(err)
 }
 
-// kindOf returns the format that the file name implies, or chosen. The form's default may be wrong.
+// kindOf returns the format for a file name's extension, or chosen for other names. The extension takes
+// precedence because the user may have left the form's default.
 func kindOf(name, chosen string) string {
 	switch lower := strings.ToLower(name); {
 	case strings.HasSuffix(lower, ".csv"):
@@ -202,14 +203,14 @@ func fileName(name string) string {
 
 // imported is the effect of a file on a draft.
 type imported struct {
-	bases   []ratecard.BaseChange // of a CSV
-	card    pricingrules.Card     // of YAML
+	bases   []ratecard.BaseChange // from a CSV file
+	card    pricingrules.Card     // from a YAML file
 	changes []view.CellChange
-	rules   int // of YAML: number of rules added and removed
+	rules   int // for YAML: the number of rules added and removed
 }
 
-// nothing reports whether the file changes nothing.
-func (i imported) nothing() bool { return len(i.changes) == 0 && i.rules == 0 }
+// isEmpty reports whether the file changes nothing.
+func (i imported) isEmpty() bool { return len(i.changes) == 0 && i.rules == 0 }
 
 // read computes the effect of a file on a draft. The error is pricingrules.Problems if the file is
 // not valid.
@@ -261,7 +262,7 @@ func directPriceText(minor int64, c money.Currency) string {
 	return money.Amount{Minor: minor, Currency: c}.String()
 }
 
-// ruleChanges counts the rules that only one of two rate cards has.
+// ruleChanges counts the rules that are in only one of two rate cards.
 func ruleChanges(old, new pricingrules.Card) (n int) {
 	count := map[pricingrules.Rule]int{}
 	for _, rule := range old.Rules {

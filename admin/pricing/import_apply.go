@@ -13,8 +13,8 @@ import (
 	"github.com/pingpost/pingpost/templates/ui"
 )
 
-// dryRun previews the changes of a file, or shows its problems. theirs is another user's change
-// that prevented the file from being applied.
+// dryRun previews the changes from a file, or shows its problems. theirs is another user's change
+// that prevented the file from being applied, if any.
 func (h *Handlers) dryRun(k *web.Request, status int, d ratecard.Draft, u upload, theirs *ui.Conflict) error {
 	i, err := h.read(k, d, u)
 	var problems pricingrules.Problems
@@ -45,24 +45,24 @@ func (h *Handlers) dryRun(k *web.Request, status int, d ratecard.Draft, u upload
 func (i imported) summary(u upload) string {
 	what := web.Short(u.name)
 	switch {
-	case i.nothing():
+	case i.isEmpty():
 		return "Nothing would change. The draft already matches " + what + "."
 	case u.kind == kindYAML && len(i.changes) == 0:
-		return fmt.Sprintf("With %s, %s would be added or removed. No prices would change. Nothing has changed yet.", what,
+		return fmt.Sprintf("Applying %s would add or remove %s. No prices would change. The draft has not been changed yet.", what,
 			web.CountText(int64(i.rules), false, "rule", "rules"))
 	case u.kind == kindYAML:
-		return fmt.Sprintf("With %s, %s would change, and %s would be added or removed. Nothing has changed yet.", what,
+		return fmt.Sprintf("Applying %s would change %s, and add or remove %s. The draft has not been changed yet.", what,
 			web.CountText(int64(len(i.changes)), false, "price", "prices"),
 			web.CountText(int64(i.rules), false, "rule", "rules"))
 	}
-	return fmt.Sprintf("With %s, %s would change. Nothing has changed yet.", what,
+	return fmt.Sprintf("Applying %s would change %s. The draft has not been changed yet.", what,
 		web.CountText(int64(len(i.changes)), false, "base price", "base prices"))
 }
 
 // submit returns the label of the button that applies the file, "" if nothing would change.
 func (i imported) submit() string {
 	switch {
-	case i.nothing():
+	case i.isEmpty():
 		return ""
 	case len(i.changes) == 0:
 		return "Apply " + web.CountText(int64(i.rules), false, "rule change", "rule changes")

@@ -34,10 +34,10 @@ func (h *Handlers) paste(k *web.Request, d ratecard.Draft, selection ratecard.Gr
 		case key == "":
 			wrong = ui.FieldError{
 				Code:    "too_long",
-				Message: "the pasted column has more lines than there are rows below the cell",
+				Message: "The column has more lines than there are rows below the cell. Paste fewer lines.",
 			}
 		case !ok:
-			wrong = ui.FieldError{Code: "row", Message: "the grid has no such row"}
+			wrong = ui.FieldError{Code: "row", Message: "This row is not in the grid. Reload the page and paste the column again."}
 		}
 		if wrong.Message == "" {
 			e.typed[key] = web.Short(text)
@@ -64,7 +64,7 @@ func (h *Handlers) paste(k *web.Request, d ratecard.Draft, selection ratecard.Gr
 	return k.Redirect(gridURL(d, selection))
 }
 
-// markUnsaved marks valid amounts as not saved, because an error in one cell rejects them all.
+// markUnsaved marks valid amounts as not saved, because an error in one cell rejects the whole column.
 func (e gridInput) markUnsaved() gridInput {
 	for key := range e.typed {
 		if e.wrong[key] == "" {

@@ -18,7 +18,7 @@ const previewLimit = 20
 type preview struct {
 	draft, base *ratecard.ExaminedCard
 	changes     []pricingrules.Change
-	inversions  []pricingrules.Inversion // those that base does not have
+	inversions  []pricingrules.Inversion // that are not in base
 }
 
 func (h *Handlers) preview(k *web.Request, d ratecard.Draft) (p preview, err error) {
@@ -40,7 +40,7 @@ func (h *Handlers) preview(k *web.Request, d ratecard.Draft) (p preview, err err
 	return p, nil
 }
 
-// newInversions returns the inversions that now has and old has not.
+// newInversions returns the inversions that are in now but not in old.
 func newInversions(old, now *pricingrules.Table) (found []pricingrules.Inversion) {
 	type cell struct {
 		industry, market string
@@ -81,8 +81,8 @@ func (h *Handlers) previewTab(k *web.Request, d ratecard.Draft) error {
 	return k.Show(http.StatusOK, view.Preview(v))
 }
 
-// previewProblems returns the problems that prevent publishing. Each has a link to its rule if there
-// is one and the user may change it.
+// previewProblems returns the problems that prevent publishing. A problem in a rule that the user may
+// change has a link to that rule.
 func previewProblems(head view.DraftHead, sheet *ratecard.ExaminedCard) (all []view.PreviewProblem) {
 	for _, p := range sheet.Problems[:min(len(sheet.Problems), previewLimit)] {
 		one := view.PreviewProblem{Text: web.Title(p.Message)}

@@ -15,7 +15,7 @@ import (
 // raceCells limits the listed changes of a newer version.
 const raceCells = 20
 
-// publishForm is the input of the publish form and why it was rejected.
+// publishForm is the input in the publish form, with its errors.
 type publishForm struct {
 	note, at string
 	web.Rejected
@@ -59,7 +59,7 @@ func (h *Handlers) showPublish(k *web.Request, status int, d ratecard.Draft, f p
 	return k.Show(status, view.Publish(v))
 }
 
-// race returns the version that was published after a draft was created, if any.
+// race returns the current version if it is newer than the one that the draft is based on, or else nil.
 func (h *Handlers) race(k *web.Request, d ratecard.Draft) (*view.PublishRace, error) {
 	if d.State != models.RateCardDraft && d.State != models.RateCardSubmitted {
 		return nil, nil
@@ -113,7 +113,8 @@ func (h *Handlers) publishDraft(k *web.Request) error {
 	})
 }
 
-// publishedURL returns the page of the version that a draft became, or else of the draft.
+// publishedURL returns the URL of the version that a draft became, or of the draft if it is not
+// published.
 func publishedURL(card models.RateCard) string {
 	if card.State == models.RateCardPublished {
 		return web.VersionURL(card.Version)

@@ -15,7 +15,7 @@ import (
 	"github.com/pingpost/pingpost/templates/ui"
 )
 
-// amountNames are the effects of a rule that are amounts. Field names begin with Name.
+// amountNames lists the effects of a rule that are amounts. Field names start with Name.
 var amountNames = []view.AmountFields{
 	{Name: "base", Label: "Base price", Hint: "The price before multipliers, floor and ceiling."},
 	{Name: "floor", Label: "Floor", Hint: "The lowest price before partner adjustments."},
@@ -93,7 +93,7 @@ func (h *Handlers) readRule(k *web.Request, f url.Values) (r pricingrules.Rule, 
 		r.Exclude = pricingrules.ExcludeFalse
 	}
 	if !web.ValidText(r.Note) {
-		wrong("note", "format", "The note contains characters that are not allowed.")
+		wrong("note", "format", "The note contains characters that are not allowed. Remove them.")
 	}
 	return r, mistakes
 }
@@ -145,11 +145,11 @@ func (h *Handlers) showRule(k *web.Request, status int, d ratecard.Draft, positi
 	v.Industries = orAny("Any industry", web.Labels(industries), f.Get("industry"))
 	v.Categories = orAny("Any category", h.categoryOptions(k), f.Get("category"))
 	v.Countries = orAny("Any country", h.marketOptions(k), f.Get("country"))
-	v.Urgences = orAny("Any urgency", urgencyOptions(), f.Get("urgency"))
+	v.Urgencies = orAny("Any urgency", urgencyOptions(), f.Get("urgency"))
 	v.Exclusions = web.SelectOption([]ui.Option{
-		{Value: "", Label: "As in broader rules"},
+		{Value: "", Label: "Same as broader rules"},
 		{Value: "yes", Label: "Excluded"},
-		{Value: "no", Label: "Not excluded, even if a broader rule excludes it"},
+		{Value: "no", Label: "Not excluded, even if a broader rule excludes them"},
 	}, f.Get("exclude"))
 	v.Multiplier, v.Note = web.Short(f.Get("multiplier")), web.Short(f.Get("note"))
 	for _, one := range amountNames {

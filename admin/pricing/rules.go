@@ -70,7 +70,7 @@ func ruleRows(sheet *ratecard.ExaminedCard, head view.DraftHead, word string, on
 	return rows
 }
 
-// pageOfRules returns one page of rules, after or before the rule number in the query.
+// pageOfRules returns the page of rules after or before the rule number in the query.
 func pageOfRules(rows []view.RuleRow, q url.Values, path string) ([]view.RuleRow, ui.Pager) {
 	count, page := web.CountText(int64(len(rows)), false, "rule", "rules"), web.KeyPage(q)
 	from := 0
@@ -111,7 +111,7 @@ func effectTexts(r pricingrules.Rule) (words []string) {
 	case pricingrules.ExcludeTrue:
 		words = append(words, "excluded")
 	case pricingrules.ExcludeFalse:
-		words = append(words, "not excluded, even if a broader rule excludes it")
+		words = append(words, "not excluded, even if a broader rule excludes them")
 	}
 	return words
 }
@@ -126,7 +126,7 @@ func amountText(a pricingrules.Amounts) string {
 	return strings.Join(words, ", ")
 }
 
-// position returns the position in the URL, false if it is not valid.
+// position returns the rule position in the URL. The result is false if it is not valid.
 func (h *Handlers) position(k *web.Request) (int, bool) {
 	n, err := strconv.Atoi(k.R.PathValue("position"))
 	return n, err == nil && n > 0

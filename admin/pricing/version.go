@@ -55,7 +55,7 @@ func (h *Handlers) versionPage(k *web.Request) error {
 	return k.Show(http.StatusOK, view.Version(v))
 }
 
-// versionChanges compares a version with the previous one, if there is one.
+// versionChanges adds the price changes since the previous version, if there is one, to the page.
 func (h *Handlers) versionChanges(k *web.Request, card models.RateCard, v *view.VersionView) error {
 	earlier, _, err := h.Prices.Versions(k.R.Context(), card.Version, 1)
 	if err != nil || len(earlier) == 0 {
@@ -84,7 +84,7 @@ func (h *Handlers) versionChanges(k *web.Request, card models.RateCard, v *view.
 	return nil
 }
 
-// versionAudit adds the version's audit events, if the user may read the whole audit log.
+// versionAudit adds the version's audit events to the page if the user may read the whole audit log.
 func (h *Handlers) versionAudit(k *web.Request, v *view.VersionView) error {
 	sc, ok := k.ScopeOf(web.ReadAudit)
 	if !ok || !sc.All() {

@@ -33,7 +33,7 @@ type CompareTable struct {
 	OldHead, NewHead string
 	Counts           []CompareCount
 	Outliers         int
-	Percent          int // a larger change is an outlier
+	Percent          int // changes above this percentage are outliers
 	Action           string
 	Keep             []ui.Hidden // query parameters that are not filters
 	Search           string
@@ -72,7 +72,7 @@ func (r CompareRow) kind() string {
 	return "changed"
 }
 
-// changeText describes a change, as a percentage of the old price where there are two prices.
+// changeText describes a change, as a percentage if both prices exist.
 func (r CompareRow) changeText() string {
 	switch r.kind() {
 	case "excluded":
@@ -288,7 +288,7 @@ func compareForm(a, b string, errors ui.Errors) templ.Component {
 }
 
 var compareCountColumns = []ui.Column{
-	{Label: "Currency"}, {Label: "Prices changed", Number: true}, {Label: "Up", Number: true}, {Label: "Down", Number: true}, {Label: "Newly excluded", Number: true}, {Label: "Newly priced", Number: true}, {Label: "Without a price", Number: true},
+	{Label: "Currency"}, {Label: "Prices changed", Number: true}, {Label: "Up", Number: true}, {Label: "Down", Number: true}, {Label: "Newly excluded", Number: true}, {Label: "Newly priced", Number: true}, {Label: "Price removed", Number: true},
 }
 
 // compareCounts shows how many prices changed, by currency.
@@ -456,7 +456,7 @@ func (t CompareTable) outlierText() string {
 	if t.Outliers == 0 {
 		return "No outliers. " + what
 	}
-	return ui.Plural(t.Outliers, "outlier", "outliers") + ", listed first. " + what
+	return ui.Plural(t.Outliers, "outlier", "outliers") + ". " + what
 }
 
 func compareFilter(t CompareTable) templ.Component {
@@ -580,8 +580,8 @@ func compareColumns(old, now string) []ui.Column {
 	return []ui.Column{{Label: "Industry"}, {Label: "Country"}, {Label: "Urgency"}, {Label: old, Number: true}, {Label: now, Number: true}, {Label: "Change", Number: true}}
 }
 
-// compareList is replaced when the filters change. It shows none if there are no changes.
-func compareList(t CompareTable, none templ.Component) templ.Component {
+// compareList is replaced when the filters change. It shows empty if there are no changes.
+func compareList(t CompareTable, empty templ.Component) templ.Component {
 	return templruntime.GeneratedTemplate(func(templ_7745c5c3_Input templruntime.GeneratedComponentInput) (templ_7745c5c3_Err error) {
 		templ_7745c5c3_W, ctx := templ_7745c5c3_Input.Writer, templ_7745c5c3_Input.Context
 		if templ_7745c5c3_CtxErr := ctx.Err(); templ_7745c5c3_CtxErr != nil {
@@ -639,7 +639,7 @@ func compareList(t CompareTable, none templ.Component) templ.Component {
 						}()
 					}
 					ctx = templ.InitializeContext(ctx)
-					templ_7745c5c3_Err = ui.ListPlaceholder(t.State, none).Render(ctx, templ_7745c5c3_Buffer)
+					templ_7745c5c3_Err = ui.ListPlaceholder(t.State, empty).Render(ctx, templ_7745c5c3_Buffer)
 					if templ_7745c5c3_Err != nil {
 						return templ_7745c5c3_Err
 					}
@@ -933,7 +933,7 @@ func compareRows(rows []CompareRow, old, now string) templ.Component {
 	})
 }
 
-// compareCell shows a price, or one word that says why it is missing.
+// compareCell shows a price, "excluded" or "no price".
 func compareCell(c pricingrules.Cell) templ.Component {
 	return templruntime.GeneratedTemplate(func(templ_7745c5c3_Input templruntime.GeneratedComponentInput) (templ_7745c5c3_Err error) {
 		templ_7745c5c3_W, ctx := templ_7745c5c3_Input.Writer, templ_7745c5c3_Input.Context

@@ -10,7 +10,7 @@ import templruntime "github.com/a-h/templ/runtime"
 
 import "github.com/pingpost/pingpost/templates/ui"
 
-// DraftFormView creates or renames a draft. Field names: title, from, version.
+// DraftFormView is the form that creates or renames a draft. Field names: title, from, version.
 type DraftFormView struct {
 	Shell    ui.Shell
 	Action   string
@@ -119,7 +119,7 @@ func DraftForm(v DraftFormView) templ.Component {
 				if templ_7745c5c3_Err != nil {
 					return templ_7745c5c3_Err
 				}
-				templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 6, ". Current prices do not change until you publish it.</p>")
+				templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 6, ". Current prices do not change until you publish the draft.</p>")
 				if templ_7745c5c3_Err != nil {
 					return templ_7745c5c3_Err
 				}

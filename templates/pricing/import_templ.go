@@ -15,7 +15,7 @@ import (
 	"github.com/pingpost/pingpost/templates/ui"
 )
 
-// ImportView uploads a file with prices and previews its changes. Field names: file, text,
+// ImportView is the form that uploads prices, with a preview of the changes. Field names: file, text,
 // kind ("csv" or "yaml"), name, apply ("yes"), version.
 type ImportView struct {
 	Shell    ui.Shell
@@ -37,7 +37,7 @@ type ImportResult struct {
 	Summary             string
 	Changes             []CellChange
 	More                int
-	Rules               int    // of YAML: number of rules added and removed
+	Rules               int    // for YAML: the number of rules added and removed
 	Submit              string // empty if nothing would change
 }
 

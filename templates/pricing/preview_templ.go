@@ -29,8 +29,8 @@ type PreviewView struct {
 // PreviewProblem is a problem that prevents publishing.
 type PreviewProblem struct {
 	Text string
-	Rule string // the selector of the rule with the problem, empty if there is no single rule
-	URL  string // the form of that rule
+	Rule string // the selector of the rule with the problem, empty if the problem is not in one rule
+	URL  string // the form for that rule
 }
 
 func Preview(v PreviewView) templ.Component {
@@ -340,15 +340,15 @@ func previewInversions(all []pricingrules.Inversion, more int) templ.Component {
 					return templ_7745c5c3_Err
 				}
 				var templ_7745c5c3_Var15 string
-				templ_7745c5c3_Var15, templ_7745c5c3_Err = templ.JoinStringErrs(ui.Plural(len(all)+more, "price does not match its urgency", "prices do not match their urgency"))
+				templ_7745c5c3_Var15, templ_7745c5c3_Err = templ.JoinStringErrs(ui.Plural(len(all)+more, "price is inconsistent with its urgency", "prices are inconsistent with their urgency"))
 				if templ_7745c5c3_Err != nil {
-					return templ.Error{Err: templ_7745c5c3_Err, FileName: `pricing/preview.templ`, Line: 75, Col: 164}
+					return templ.Error{Err: templ_7745c5c3_Err, FileName: `pricing/preview.templ`, Line: 75, Col: 179}
 				}
 				_, templ_7745c5c3_Err = templ_7745c5c3_Buffer.WriteString(templ.EscapeString(templ_7745c5c3_Var15))
 				if templ_7745c5c3_Err != nil {
 					return templ_7745c5c3_Err
 				}
-				templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 20, "</h2><p>An urgent lead should cost more than a standard one, and a flexible lead less. This draft breaks that order for the prices below. You can still publish it.</p><ul class=\"mt-1\">")
+				templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 20, "</h2><p>An urgent lead should cost more than a standard one, and a flexible lead should cost less. The prices below do not follow this order. You can still publish the draft.</p><ul class=\"mt-1\">")
 				if templ_7745c5c3_Err != nil {
 					return templ_7745c5c3_Err
 				}

@@ -24,7 +24,7 @@ type ReplayView struct {
 	Errors   ui.Errors
 }
 
-// ReplayLive is the progress and the result of the last replay. With scripts, it reloads
+// ReplayLive is the progress and the result of the last replay. Browsers with scripts reload it
 // automatically.
 type ReplayLive struct {
 	URL              string // of this fragment
@@ -37,7 +37,7 @@ type ReplayLive struct {
 	Result           *ReplayResult
 }
 
-// ReplayResult compares recorded prices with the draft's prices. Currencies are never added up.
+// ReplayResult compares recorded prices with the draft's prices. Totals never mix currencies.
 type ReplayResult struct {
 	Took                                   time.Duration
 	Total, Categories, Countries, Partners []ReplayLine
@@ -221,7 +221,7 @@ func ReplayPart(v ReplayLive, now time.Time) templ.Component {
 		}
 		switch v.State {
 		case "":
-			templ_7745c5c3_Err = ui.EmptyState("wait", "No replay yet", "The result will be shown here: the share of pings that the draft would have accepted, and what it would have offered and paid.").Render(ctx, templ_7745c5c3_Buffer)
+			templ_7745c5c3_Err = ui.EmptyState("wait", "No replay yet", "Results will be shown here: the pings accepted, the prices offered and the payout, as recorded and with this draft.").Render(ctx, templ_7745c5c3_Buffer)
 			if templ_7745c5c3_Err != nil {
 				return templ_7745c5c3_Err
 			}
@@ -303,7 +303,7 @@ func (v ReplayLive) Announcement() string {
 	case "running":
 		return "The replay is running"
 	case "done":
-		return "The replay is done"
+		return "The replay has finished"
 	case "failed":
 		return "The replay failed"
 	default:
@@ -1208,7 +1208,7 @@ func replaySums(s ReplaySums) templ.Component {
 	})
 }
 
-// replayLimits explains how to read a replay and what it cannot show.
+// replayLimits explains the results of a replay and their limits.
 func replayLimits() templ.Component {
 	return templruntime.GeneratedTemplate(func(templ_7745c5c3_Input templruntime.GeneratedComponentInput) (templ_7745c5c3_Err error) {
 		templ_7745c5c3_W, ctx := templ_7745c5c3_Input.Writer, templ_7745c5c3_Input.Context
@@ -1230,7 +1230,7 @@ func replayLimits() templ.Component {
 			templ_7745c5c3_Var50 = templ.NopComponent
 		}
 		ctx = templ.ClearChildren(ctx)
-		templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 62, "<section class=\"section\" aria-labelledby=\"limits\"><h2 id=\"limits\" class=\"mb-2\">How to read it</h2><ul class=\"list-disc pl-5 text-sm max-w-3xl\"><li class=\"py-0.5\">Recorded values are left of the arrow, and values with the draft are right of it. Offered is the total of the prices offered for pings. Payout is the total of the prices of delivered leads.</li><li class=\"py-0.5\">A replay uses the recorded pings and leads. It cannot show how many leads partners would have sold at other prices.</li><li class=\"py-0.5\">Pings that were rejected because a partner was suspended or had reached its cap stay rejected.</li><li class=\"py-0.5\">Partners' current adjustments and exclusions are used, not those of the day.</li><li class=\"py-0.5\">Sandbox accounts are not included. Pings are deleted after the retention period, and some may not be recorded under heavy load. For days without pings, only leads are included.</li></ul></section>")
+		templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 62, "<section class=\"section\" aria-labelledby=\"limits\"><h2 id=\"limits\" class=\"mb-2\">How to read the results</h2><ul class=\"list-disc pl-5 text-sm max-w-3xl\"><li class=\"py-0.5\">The value before an arrow is the recorded one, and the value after it is calculated with the draft. Offered is the total price offered for pings. Payout is the total price of delivered leads.</li><li class=\"py-0.5\">A replay uses the recorded pings and leads. It cannot show how many leads partners would have sold at other prices.</li><li class=\"py-0.5\">Pings that were rejected because a partner was suspended or had reached its cap stay rejected.</li><li class=\"py-0.5\">A replay uses each partner's current adjustment and exclusions, even if they were different at the time.</li><li class=\"py-0.5\">Sandbox accounts are not included. Pings are deleted after the retention period, and some may not be recorded under heavy load. For days without pings, only leads are included.</li></ul></section>")
 		if templ_7745c5c3_Err != nil {
 			return templ_7745c5c3_Err
 		}

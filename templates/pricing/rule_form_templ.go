@@ -10,21 +10,21 @@ import templruntime "github.com/a-h/templ/runtime"
 
 import "github.com/pingpost/pingpost/templates/ui"
 
-// RuleFormView adds or edits a rule. Field names: industry, category, country, urgency,
+// RuleFormView is the form that adds or edits a rule. Field names: industry, category, country, urgency,
 // base-GBP … ceiling-AUD, multiplier, exclude ("", "yes" or "no"), note, version.
 type RuleFormView struct {
-	Shell                                       ui.Shell
-	Action, Cancel                              string
-	RemoveURL                                   string // empty for a new rule
-	Industries, Categories, Countries, Urgences []ui.Option
-	Amounts                                     []AmountFields
-	Multiplier                                  string
-	Exclusions                                  []ui.Option
-	Note                                        string
-	Version                                     int
-	Conflict                                    *ui.Conflict
-	Errors                                      ui.Errors
-	Submit                                      string
+	Shell                                        ui.Shell
+	Action, Cancel                               string
+	RemoveURL                                    string // empty for a new rule
+	Industries, Categories, Countries, Urgencies []ui.Option
+	Amounts                                      []AmountFields
+	Multiplier                                   string
+	Exclusions                                   []ui.Option
+	Note                                         string
+	Version                                      int
+	Conflict                                     *ui.Conflict
+	Errors                                       ui.Errors
+	Submit                                       string
 }
 
 // AmountFields are the fields of one effect ("base", "floor" or "ceiling"), one per currency.
@@ -119,7 +119,7 @@ func RuleForm(v RuleFormView) templ.Component {
 			if templ_7745c5c3_Err != nil {
 				return templ_7745c5c3_Err
 			}
-			templ_7745c5c3_Err = ui.FormField(ui.Field{Name: "multiplier", Label: "Multiplier", Value: v.Multiplier, Optional: true, Autocomplete: "off", Error: v.Errors.For("multiplier"), Hint: "1.2 adds 20 %."}).Render(ctx, templ_7745c5c3_Buffer)
+			templ_7745c5c3_Err = ui.FormField(ui.Field{Name: "multiplier", Label: "Multiplier", Value: v.Multiplier, Optional: true, Autocomplete: "off", Error: v.Errors.For("multiplier"), Hint: "For example, 1.2 adds 20 %."}).Render(ctx, templ_7745c5c3_Buffer)
 			if templ_7745c5c3_Err != nil {
 				return templ_7745c5c3_Err
 			}
@@ -229,7 +229,7 @@ func ruleSelector(v RuleFormView) templ.Component {
 		if templ_7745c5c3_Err != nil {
 			return templ_7745c5c3_Err
 		}
-		templ_7745c5c3_Err = ui.FormField(ui.Field{Name: "urgency", Label: "Urgency", Type: "select", Options: v.Urgences, Optional: true, Error: v.Errors.For("urgency")}).Render(ctx, templ_7745c5c3_Buffer)
+		templ_7745c5c3_Err = ui.FormField(ui.Field{Name: "urgency", Label: "Urgency", Type: "select", Options: v.Urgencies, Optional: true, Error: v.Errors.For("urgency")}).Render(ctx, templ_7745c5c3_Buffer)
 		if templ_7745c5c3_Err != nil {
 			return templ_7745c5c3_Err
 		}
