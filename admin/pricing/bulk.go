@@ -21,16 +21,16 @@ func (h *Handlers) bulk(k *web.Request, d ratecard.Draft, selection ratecard.Gri
 	f := k.R.PostForm
 	var b ratecard.Bulk
 	var wrong ui.FieldError
-	var what string
+	var action string
 	switch f.Get("by") {
 	case "percent":
 		b.Percent, wrong = parsePercent(f.Get("amount"))
-		what = "Base prices " + pricingrules.FormatAdjustment(int(b.Percent)) + ": "
+		action = " base prices by " + pricingrules.FormatAdjustment(int(b.Percent)) + ": " + viewText(selection)
 	case "set":
 		if b.Set, wrong = parseBase(f.Get("amount"), market); b.Set == 0 && wrong.Message == "" {
 			wrong = ui.FieldError{Code: "required", Message: "Enter the new base price."}
 		}
-		what = "Base prices set to " + minorFigure(b.Set) + " " + market.Currency.String() + ": "
+		action = " base prices to " + minorFigure(b.Set) + " " + market.Currency.String() + ": " + viewText(selection)
 	default:
 		wrong = ui.FieldError{Code: "choice", Message: "Choose a type of change."}
 	}
@@ -56,14 +56,13 @@ func (h *Handlers) bulk(k *web.Request, d ratecard.Draft, selection ratecard.Gri
 	if len(changes.made) == 0 {
 		return h.showCellErrors(k, selection, apperr.New(apperr.Invalid, "nothing", "No base price would change. Enter another amount."), e)
 	}
-	what += viewText(selection)
 	if f.Get("apply") == "yes" {
-		if _, err := h.prices(k).SetBases(k.R.Context(), d.ID, web.FormRowVersion(k), what, changes.made); err != nil {
+		if _, err := h.prices(k).SetBases(k.R.Context(), d.ID, web.FormRowVersion(k), "Changed"+action, changes.made); err != nil {
 			return h.showCellErrors(k, selection, err, e)
 		}
 		return k.Redirect(gridURL(d, selection))
 	}
-	return h.askBulk(k, d, selection, what, changes, lines)
+	return h.askBulk(k, d, selection, "Change"+action, changes, lines)
 }
 
 // bulkResult is the effect of a bulk change on the rows of a grid.

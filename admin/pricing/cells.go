@@ -185,8 +185,8 @@ func (h *Handlers) lockedText(k *web.Request, d ratecard.Draft) string {
 	case models.RateCardScheduled:
 		return "This draft is scheduled and cannot be changed. Users who can publish prices can withdraw it."
 	case models.RateCardDiscarded:
-		return "This draft was discarded. Create a new one."
+		return "This draft was discarded. To change prices, create a new draft."
 	default:
-		return "This draft was published as " + web.VersionName(d.Version) + " and can no longer be changed. Create a new draft."
+		return "This draft was published as " + web.VersionName(d.Version) + " and can no longer be changed. To change prices, create a new draft."
 	}
 }

@@ -234,7 +234,7 @@ func (h *Handlers) versionNamed(k *web.Request, field, text string, mistakes *ui
 		*mistakes = append(*mistakes, ui.FieldError{
 			Field:   field,
 			Code:    f.Reason,
-			Message: fmt.Sprintf("There is no version %d. The version history lists all versions.", n),
+			Message: fmt.Sprintf("There is no version %d. Enter another number.", n),
 		})
 		return card, nil
 	}

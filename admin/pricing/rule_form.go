@@ -132,7 +132,7 @@ func (h *Handlers) rulePage(k *web.Request) error {
 // showRule shows the form of the rule at a position, 0 for a new rule, filled with f.
 func (h *Handlers) showRule(k *web.Request, status int, d ratecard.Draft, position int, f url.Values, v view.RuleFormView) error {
 	address := web.DraftURL(d.ID)
-	v.Shell, v.Action, v.Submit = h.draftShell(k, d, "New rule", "rules"), address+"/rules/new", "Add rule"
+	v.Shell, v.Action, v.Submit = h.draftShell(k, d, "Add rule", "rules"), address+"/rules/new", "Add rule"
 	if position > 0 {
 		v.Action = fmt.Sprintf("%s/rules/%d", address, position)
 		v.Shell, v.RemoveURL, v.Submit = h.draftShell(k, d, "Edit rule", "rules"), v.Action+"/remove", "Save rule"

@@ -22,7 +22,7 @@ func (s *Service) CreateDraftWithBases(ctx context.Context, title, what string, 
 }
 
 // CreateDraftWithCard creates a draft from the current version and replaces its rules. If no rule
-// would change, it creates no draft and returns an error.
+// would change, it creates no draft and returns an error (see IsNoChange).
 func (s *Service) CreateDraftWithCard(ctx context.Context, title, what string, with pricingrules.Card) (models.RateCard, error) {
 	return s.beginWith(ctx, title, what, func(_ models.RateCard, sh *draftRules) error {
 		sh.replace(with)
@@ -73,7 +73,7 @@ func (s *Service) makeWith(
 	}, err
 }
 
-// PublishBases does CreateDraftWithBases and Publish in one transaction.
+// PublishBases creates a draft with changed base prices and publishes it, in one transaction.
 func (s *Service) PublishBases(ctx context.Context, what, note string, changes []BaseChange) (now models.RateCard, err error) {
 	do, err := s.setBases(changes)
 	if err != nil {
@@ -104,5 +104,5 @@ func (s *Service) PublishBases(ctx context.Context, what, note string, changes [
 	return now, err
 }
 
-// IsNoChange reports whether an error means that there was nothing to publish.
+// IsNoChange reports whether an error means that no rule would change.
 func IsNoChange(err error) bool { return errors.Is(err, errNothing) }

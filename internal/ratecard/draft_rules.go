@@ -13,14 +13,14 @@ import (
 	pricingrules "github.com/pingpost/pingpost/pricing_rules"
 )
 
-// MaxRules is the most rules that a rate card can have.
+// MaxRules is the maximum number of rules in a rate card.
 const MaxRules = 50_000
 
-// draftRules holds a draft's rules by position during an edit.
+// draftRules contains a draft's rules by position while the draft is edited.
 type draftRules struct {
 	rules map[int]pricingrules.Rule
 	last  int
-	// byTarget holds the positions of each target's rules, in ascending order.
+	// byTarget lists the positions of each target's rules in ascending order.
 	byTarget map[pricingrules.Target][]int
 }
 
@@ -102,9 +102,10 @@ func (s *draftRules) base(target pricingrules.Target, currency money.Currency) i
 	return 0
 }
 
-// setBase sets a target's own base price in a currency, or removes it if minor is 0. It changes the
-// target's rule with a base price in this currency, else one with a base price in another, else any,
-// else it adds a rule. A rule that then sets nothing is removed.
+// setBase sets a target's own base price in a currency, or removes it if minor is 0. If the target has
+// several rules, setBase prefers one with a base price in this currency, then one with a base price in
+// another currency. If the target has no rule, setBase adds one. It removes a rule that is left without
+// an effect.
 func (s *draftRules) setBase(target pricingrules.Target, currency money.Currency, minor int64) {
 	holder := 0
 	for _, at := range s.byTarget[target] {
@@ -130,8 +131,8 @@ func (s *draftRules) setBase(target pricingrules.Target, currency money.Currency
 	}
 }
 
-// ruleChange is a change of the rule at one position. Was is nil for a new rule, Is for a removed
-// rule.
+// ruleChange is a change to the rule at one position. Was is nil for a new rule, and Is is nil for a
+// removed rule.
 type ruleChange struct {
 	At  int                `json:"at"`
 	Was *pricingrules.Rule `json:"was,omitempty"`
@@ -201,8 +202,8 @@ func (p patch) write(tx *gorm.DB, card uuid.UUID) error {
 	return tx.CreateInBatches(rows, 500).Error
 }
 
-// check rejects rules that are not valid or conflict. A draft may have cells without a price until
-// it is published.
+// check rejects rules that are not valid or that conflict. It allows cells without a price, which prevent
+// only publishing.
 func (s *Service) check(next *draftRules) error {
 	if len(next.rules) > MaxRules {
 		return apperr.New(apperr.Invalid, "too_many_rules",

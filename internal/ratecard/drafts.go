@@ -20,28 +20,28 @@ import (
 	pricingrules "github.com/pingpost/pingpost/pricing_rules"
 )
 
-// MaxDrafts is the most open drafts. More than this are probably forgotten ones.
+// MaxDrafts is the maximum number of open drafts. It makes users close drafts that they have forgotten.
 const MaxDrafts = 50
 
-// open holds the states of an open draft.
+// open lists the states of an open draft.
 var open = []models.RateCardState{models.RateCardDraft, models.RateCardSubmitted, models.RateCardScheduled}
 
-// Draft is a draft with its number of edits.
+// Draft is a rate card with its number of edits.
 type Draft struct {
 	models.RateCard
 	Edits int // excluding undone edits
 }
 
-// ID formats the ID of a rate card: rc_…
+// ID formats the ID of a rate card, such as rc_….
 func ID(card uuid.UUID) string { return id.Format(id.RateCard, card) }
 
-// withEdits returns a query for Drafts.
+// withEdits returns a query that selects values of type Draft.
 func (s *Service) withEdits(ctx context.Context) *gorm.DB {
 	return s.db.Gorm.WithContext(ctx).Model(&models.RateCard{}).
 		Select("rate_cards.*, (SELECT count(*) FROM rate_card_edits e WHERE e.rate_card_id = rate_cards.id AND e.undone_at IS NULL) AS edits")
 }
 
-// Drafts lists the open drafts, last edited first.
+// Drafts lists the open drafts, most recently edited first.
 func (s *Service) Drafts(ctx context.Context) (list []Draft, err error) {
 	err = s.withEdits(ctx).Where("state IN ?", open).Order("updated_at DESC, id DESC").Scan(&list).Error
 	return list, postgres.Translate(err)
@@ -60,8 +60,8 @@ func (s *Service) Draft(ctx context.Context, ref string) (d Draft, err error) {
 	return d, postgres.Translate(found.Error)
 }
 
-// CreateDraft creates a draft with the rules of a version, 0 for the current version. The draft is
-// always based on the current version.
+// CreateDraft creates a draft with the rules of version from, or of the current version if from is 0. The
+// draft is always based on the current version.
 func (s *Service) CreateDraft(ctx context.Context, title string, from int) (draft models.RateCard, err error) {
 	if title, err = checkLine("title", "title", title); err != nil {
 		return draft, err
@@ -145,8 +145,8 @@ func (s *Service) Discard(ctx context.Context, card uuid.UUID, version int) erro
 	})
 }
 
-// change locks a rate card and runs do. It returns an error if the state is not one of in, or if
-// version is neither the row version nor anyVersion.
+// change locks a rate card and runs do. It returns an error if the rate card's state is not in the list
+// in, or if version is neither the row version nor anyVersion.
 func (s *Service) change(
 	ctx context.Context, card uuid.UUID, version int, in []models.RateCardState,
 	do func(*gorm.DB, models.RateCard) error,
@@ -181,22 +181,22 @@ func lock(tx *gorm.DB, card uuid.UUID, version int, in []models.RateCardState) (
 	return had, wrongState(had)
 }
 
-// wrongState returns an error that says why the state does not allow a change.
+// wrongState returns an error that explains why a rate card's state does not allow a change.
 func wrongState(card models.RateCard) error {
 	text := map[models.RateCardState]string{
 		models.RateCardDraft:     "This draft has not been submitted.",
 		models.RateCardSubmitted: "This draft is waiting for approval. Withdraw it to change it.",
 		models.RateCardScheduled: "This draft is scheduled. Withdraw it to change it.",
-		models.RateCardPublished: fmt.Sprintf("This draft was published as version %d and can no longer be changed. Create a new draft.",
+		models.RateCardPublished: fmt.Sprintf("This draft was published as version %d and can no longer be changed. To change prices, create a new draft.",
 			card.Version),
-		models.RateCardSuperseded: fmt.Sprintf("This draft was published as version %d and can no longer be changed. Create a new draft.",
+		models.RateCardSuperseded: fmt.Sprintf("This draft was published as version %d and can no longer be changed. To change prices, create a new draft.",
 			card.Version),
-		models.RateCardDiscarded: "This draft was discarded. Create a new one.",
+		models.RateCardDiscarded: "This draft was discarded. To change prices, create a new draft.",
 	}
 	return apperr.New(apperr.Conflict, "state", text[card.State])
 }
 
-// set updates columns of a rate card, with the user, the time and the row version.
+// set updates columns of a rate card. It also sets the user and the time, and increments the row version.
 func (s *Service) set(tx *gorm.DB, card *models.RateCard, columns map[string]any) error {
 	columns["updated_at"], columns["updated_by"], columns["row_version"] = s.clock.Now(), s.by.Name, gorm.Expr("row_version + 1")
 	done := tx.Model(&models.RateCard{}).Where("id = ? AND row_version = ?", card.ID, card.RowVersion).Updates(columns)
@@ -217,7 +217,7 @@ func (s *Service) auditChange(tx *gorm.DB, action string, card models.RateCard, 
 	})
 }
 
-// ExamineCard compiles a rate card, which may have problems, and caches the result.
+// ExamineCard compiles a rate card that may have problems, and caches the result.
 func (s *Service) ExamineCard(ctx context.Context, card models.RateCard) (*ExaminedCard, error) {
 	key := cacheKey{card.ID, card.RowVersion}
 	if known := s.compiled.get(key); known != nil {
@@ -246,7 +246,7 @@ func (s *Service) ExamineCard(ctx context.Context, card models.RateCard) (*Exami
 		return nil, err
 	}
 	compiled.Table, compiled.Problems = pricingrules.Examine(compiled.Card, s.taxonomy, s.markets)
-	// The rows may be newer than the caller's card, so cache them under their own version.
+	// The rows may be newer than the caller's card, so cache the result under their row version.
 	s.compiled.put(cacheKey{card.ID, now.RowVersion}, compiled)
 	return compiled, nil
 }

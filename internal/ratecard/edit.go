@@ -17,8 +17,8 @@ import (
 	pricingrules "github.com/pingpost/pingpost/pricing_rules"
 )
 
-// edit runs do on a copy of a draft's rules and saves the changes with the data to undo them. It
-// returns the number of changed rules.
+// edit runs do on a copy of a draft's rules and saves the changes, so that they can be undone. It returns
+// the number of changed rules.
 func (s *Service) edit(
 	ctx context.Context, card uuid.UUID, version int, what string, do func(models.RateCard, *draftRules) error,
 ) (rules int, err error) {
@@ -63,8 +63,8 @@ func (s *Service) patchBy(tx *gorm.DB, had models.RateCard, do func(models.RateC
 	return p, s.check(after)
 }
 
-// editUndo is the data to undo an edit: the changed rules and the version that the draft was based
-// on before.
+// editUndo is the data that is needed to undo an edit: the changed rules and the version that the draft
+// was based on before the edit.
 type editUndo struct {
 	Rules   patch `json:"rules"`
 	BasedOn int   `json:"based_on"`
@@ -100,9 +100,9 @@ func (s *Service) auditEdit(tx *gorm.DB, card models.RateCard, what string, p pa
 	return s.auditChange(tx, "pricing.edit", card, nil, map[string]any{"what": what, "rules": len(p)})
 }
 
-// SetBase sets a target's own base price. With minor 0, the target inherits its base price. was is the
-// target's own base price that the user saw. If another user has changed it, SetBase returns a
-// conflict with the current base price.
+// SetBase sets a target's own base price. If minor is 0, the target inherits its base price. was is the
+// own base price that the user saw, or 0. If another user has changed it since, SetBase returns a conflict
+// that contains the current base price.
 func (s *Service) SetBase(ctx context.Context, card uuid.UUID, target pricingrules.Target, was, minor int64) error {
 	market, err := s.marketOf(target)
 	if err != nil {
@@ -126,14 +126,14 @@ func (s *Service) SetBase(ctx context.Context, card uuid.UUID, target pricingrul
 	return err
 }
 
-// BaseChange is a new base price for a target. With Minor 0, the target inherits its base price.
+// BaseChange is a new base price for a target. If Minor is 0, the target inherits its base price.
 type BaseChange struct {
 	Target pricingrules.Target
 	Minor  int64
 }
 
-// SetBases changes many base prices. If one change is not valid, none are saved. version is the row
-// version of the draft that the user saw.
+// SetBases changes many base prices. If one change is not valid, none are saved. version is the draft's
+// row version that the user saw.
 func (s *Service) SetBases(
 	ctx context.Context, card uuid.UUID, version int, what string, changes []BaseChange,
 ) (rules int, err error) {
@@ -192,9 +192,9 @@ func checkBase(minor int64) error {
 
 func baseText(t pricingrules.Target, c money.Currency, minor int64) string {
 	if minor == 0 {
-		return t.String() + ": base price inherited"
+		return "Removed the base price for " + t.String()
 	}
-	return t.String() + ": base price " + money.Amount{Minor: minor, Currency: c}.String()
+	return "Set the base price for " + t.String() + " to " + money.Amount{Minor: minor, Currency: c}.String()
 }
 
 // PutRule replaces the rule at a position, or adds a rule if position is 0.
@@ -230,8 +230,8 @@ func (s *Service) DropRule(ctx context.Context, card uuid.UUID, version, positio
 	return err
 }
 
-// Replace replaces a draft's rules. Rules that are in both cards keep their positions. with must be
-// complete: every cell has a price or is excluded.
+// Replace replaces a draft's rules. Rules that are in both cards keep their positions. Replace does not
+// check that every cell has a price or is excluded.
 func (s *Service) Replace(
 	ctx context.Context, card uuid.UUID, version int, what string, with pricingrules.Card,
 ) (rules int, err error) {
@@ -277,7 +277,7 @@ func (s *Service) Edits(
 	return rows, newer, older, nil
 }
 
-// LastEdit returns the edit that Undo would undo.
+// LastEdit returns the edit that Undo would undo. there is false if there is none.
 func (s *Service) LastEdit(ctx context.Context, card uuid.UUID) (last models.RateCardEdit, there bool, err error) {
 	found := lastEdit(s.db.Gorm.WithContext(ctx).Omit("patch"), card, &last)
 	return last, found.RowsAffected > 0, postgres.Translate(found.Error)
@@ -287,8 +287,8 @@ func lastEdit(db *gorm.DB, card uuid.UUID, into *models.RateCardEdit) *gorm.DB {
 	return db.Where("rate_card_id = ? AND undone_at IS NULL", card).Order("id DESC").Limit(1).Find(into)
 }
 
-// Undo undoes the last edit of a draft that has not been undone. It returns a conflict if that is
-// not the edit with the given ID, which the user saw.
+// Undo undoes the last edit of a draft. Edits that are already undone do not count. edit is the ID of the
+// last edit that the user saw. If it is no longer the last one, Undo returns a conflict.
 func (s *Service) Undo(ctx context.Context, card uuid.UUID, edit int64) error {
 	return s.change(ctx, card, anyVersion, []models.RateCardState{models.RateCardDraft}, func(tx *gorm.DB, had models.RateCard) error {
 		var last models.RateCardEdit

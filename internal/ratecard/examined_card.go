@@ -8,14 +8,14 @@ import (
 	pricingrules "github.com/pingpost/pingpost/pricing_rules"
 )
 
-// cachedCards and cachedRules limit the cache. A page compares two or three rate cards. Compiling a
-// large one takes 0.1 s, and its rules take 20 MB.
+// cachedCards and cachedRules limit the size of the cache. One page needs two or three rate cards. A large
+// one takes 0.1 s to compile, and its rules need 20 MB of memory.
 const (
 	cachedCards = 16
 	cachedRules = 2 * MaxRules
 )
 
-// cache holds compiled rate cards by row version.
+// cache stores compiled rate cards by row version.
 type cache struct {
 	mu    sync.Mutex
 	order []cacheKey // oldest first
@@ -55,7 +55,7 @@ func (c *cache) put(key cacheKey, s *ExaminedCard) {
 type ExaminedCard struct {
 	Card      pricingrules.Card
 	Positions []int               // of the rules in the database, used in URLs
-	Table     *pricingrules.Table // has gaps if the card has gaps
+	Table     *pricingrules.Table // cells without a price are gaps
 	Problems  pricingrules.Problems
 }
 

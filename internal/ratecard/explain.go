@@ -8,11 +8,11 @@ import (
 	pricingrules "github.com/pingpost/pingpost/pricing_rules"
 )
 
-// Lead holds the fields of a ping that its price depends on, as partners send them. Country is any
-// two letters, Urgency any text.
+// Lead contains the fields of a ping that determine its price, as partners send them. Country can be any
+// two letters, and Urgency any text.
 type Lead struct{ Industry, Country, Urgency string }
 
-// Explanation is the calculation of a lead's price, including partner pricing.
+// Explanation is the calculation of a lead's price with partner pricing.
 type Explanation struct {
 	pricingrules.Explanation
 	PartnerExclusion bool // the partner's pricing excludes the lead
@@ -31,7 +31,7 @@ func Explain(compiled *ExaminedCard, lead Lead, own pricingrules.PartnerPricing)
 	if !known {
 		country = strings.ToUpper(country)
 		if len(country) != 2 || strings.Trim(country, "ABCDEFGHIJKLMNOPQRSTUVWXYZ") != "" {
-			return e, field("country", apperr.InvalidValue, "country", "Enter a country as two letters, such as GB.")
+			return e, field("country", apperr.InvalidValue, "country", "Enter the country as two letters, such as GB.")
 		}
 		market = markets.Index([2]byte([]byte(country)))
 	}
@@ -40,7 +40,7 @@ func Explain(compiled *ExaminedCard, lead Lead, own pricingrules.PartnerPricing)
 	return e, nil
 }
 
-// String formats the explanation as a table.
+// String formats the explanation as a text table.
 func (e Explanation) String() string {
 	text := e.Explanation.String()
 	if e.PartnerExclusion {

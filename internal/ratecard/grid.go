@@ -9,7 +9,7 @@ import (
 )
 
 // GridView selects part of a rate card's grid: one market, one urgency ("" for rules without an
-// urgency), one category ("" for all), and industries whose slug contains Search.
+// urgency), one category ("" for all), and the industries whose slugs contain Search.
 type GridView struct{ Country, Urgency, Category, Search string }
 
 // GridRow is a target with its base price and, for an industry, its price. A category's row comes
@@ -18,12 +18,12 @@ type GridRow struct {
 	pricingrules.BaseRow
 	Name     string            // of a category
 	Cell     pricingrules.Cell // of an industry
-	Live     pricingrules.Cell // in the version that the card is compared with
+	Live     pricingrules.Cell // in the card that is compared with
 	Compared bool
 }
 
-// Grid lists the rows of a view. with is the card to compare with, or nil. The list is empty if the
-// country has no market.
+// Grid lists the rows in a view of a card. with is the card to compare with, or nil. The list is empty if
+// the country has no market.
 func (s *Service) Grid(compiled, with *ExaminedCard, v GridView) (rows []GridRow) {
 	market, ok := s.markets.ByCode(v.Country)
 	if !ok {
@@ -77,8 +77,8 @@ func (s *Service) gridRow(compiled *ExaminedCard, target pricingrules.Target, ca
 	return row
 }
 
-// Bulk changes the base prices of many rows, to the amount Set or, if Set is 0, by Percent. Percent is
-// in ten-thousandths of each row's own or inherited base price.
+// Bulk is a change to the base prices of many rows. If Set is not 0, it is the new base price. Otherwise,
+// each base price, whether own or inherited, changes by Percent, in ten-thousandths.
 type Bulk struct {
 	Set     int64
 	Percent int64

@@ -19,7 +19,7 @@ import (
 	pricingrules "github.com/pingpost/pingpost/pricing_rules"
 )
 
-// MaxAhead is how far in the future a draft can be scheduled.
+// MaxAhead limits how far in advance a draft can be scheduled.
 const MaxAhead = 90 * 24 * time.Hour
 
 // Publish publishes a draft now if at is zero, or schedules it for at. If Policy.SecondPerson is set,
@@ -47,7 +47,8 @@ func checkNote(note string) (string, error) {
 	return note, err
 }
 
-// submit publishes, schedules or submits a draft that may be published.
+// submit publishes or schedules a draft, or submits it for approval. The caller must have called
+// mayPublish.
 func (s *Service) submit(tx *gorm.DB, had models.RateCard, note string, at, now time.Time) error {
 	columns := map[string]any{"note": note, "submitter": s.by.Name, "effective_at": nil}
 	if !at.IsZero() {
@@ -83,7 +84,7 @@ func (s *Service) Withdraw(ctx context.Context, card uuid.UUID, version int) err
 	})
 }
 
-// reopenDraft returns the column values that make a rate card a draft again.
+// reopenDraft returns the column values that return a rate card to the state draft.
 func reopenDraft() map[string]any {
 	return map[string]any{"state": models.RateCardDraft, "effective_at": nil, "submitter": "", "approver": ""}
 }
@@ -112,7 +113,7 @@ func (s *Service) release(
 }
 
 // mayPublish returns an error if a draft is not based on the current version, if another draft is
-// scheduled, if no rule changes, or if a cell has neither a price nor an exclusion.
+// scheduled, if the draft changes no rule, or if it does not compile.
 func (s *Service) mayPublish(tx *gorm.DB, card models.RateCard) error {
 	current, err := currentCard(tx)
 	if err != nil {
@@ -121,7 +122,7 @@ func (s *Service) mayPublish(tx *gorm.DB, card models.RateCard) error {
 	if current.Version != card.BasedOn {
 		return apperr.New(apperr.Conflict, "superseded", fmt.Sprintf(
 			"%[2]s published version %[1]d (%[3]s), but this draft is based on version %[4]d. Nothing was published. Review the new version, then update the draft.",
-			current.Version, cmp.Or(current.Submitter, current.Author), orDash(current.Note), card.BasedOn))
+			current.Version, cmp.Or(current.Submitter, current.Author), noteText(current.Note), card.BasedOn))
 	}
 	var scheduled models.RateCard
 	found := tx.Where("state = ? AND id <> ?", models.RateCardScheduled, card.ID).Limit(1).Find(&scheduled)
@@ -157,7 +158,7 @@ func rulesOf(tx *gorm.DB, card uuid.UUID) (pricingrules.Card, error) {
 	return fromRows(rows)
 }
 
-// sameRules compares rules in any order.
+// sameRules reports whether two cards have the same rules, in any order.
 func sameRules(a, b pricingrules.Card) bool {
 	if len(a.Rules) != len(b.Rules) {
 		return false
@@ -179,7 +180,7 @@ func titled(card models.RateCard) string {
 	return "The draft by " + card.Author
 }
 
-func orDash(note string) string {
+func noteText(note string) string {
 	if note == "" {
 		return "without a note"
 	}
@@ -218,8 +219,8 @@ func (s *Service) move(tx *gorm.DB, card models.RateCard, action string, columns
 	return s.auditChange(tx, action, card, map[string]any{"state": card.State}, after)
 }
 
-// publish makes a draft the next version, which every node uses within a second. The caller must hold
-// the lock of lockVersions.
+// publish makes a draft the next version, which every node uses within a second. The caller must have
+// called lockVersions.
 func (s *Service) publish(tx *gorm.DB, card *models.RateCard, now time.Time) error {
 	var last int
 	if err := tx.Model(&models.RateCard{}).Select("coalesce(max(version), 0)").Scan(&last).Error; err != nil {
@@ -243,9 +244,9 @@ func (s *Service) publish(tx *gorm.DB, card *models.RateCard, now time.Time) err
 	return s.auditChange(tx, "pricing.publish", *card, before, after)
 }
 
-// ReleaseDue publishes the scheduled draft when its time has come. Every node calls it, and the first
-// one publishes. If the draft can no longer be published, it becomes a draft again and an audit event
-// gives the reason. ReleaseDue reports whether it did either.
+// ReleaseDue publishes the scheduled draft if its time has come. If the draft can no longer be published,
+// ReleaseDue returns it to the state draft and writes an audit event with the reason. It reports whether
+// it changed a draft. If several nodes call it at the same time, only one of them changes the draft.
 func (s *Service) ReleaseDue(ctx context.Context) (bool, error) {
 	var due models.RateCard
 	now := s.clock.Now()

@@ -1,5 +1,5 @@
-// Package ratecard stores, edits and publishes rate cards. The database holds the drafts and the
-// versions, YAML is the interchange format, and a compiled version prices pings.
+// Package ratecard stores, edits and publishes rate cards. Drafts and versions are stored in the
+// database and exchanged as YAML. Pings are priced with a compiled version.
 package ratecard
 
 import (
@@ -36,17 +36,17 @@ type Service struct {
 	shipped  pricingrules.Card
 	compiled *cache
 
-	stepPages int // pages of the ping log in one step of a replay
+	stepPages int // table pages of pings in one step of a replay
 }
 
 // Policy sets the conditions for publishing.
 type Policy struct {
-	// SecondPerson requires that another user approves what one user submits.
+	// SecondPerson requires another user to approve each submitted draft.
 	SecondPerson bool
 }
 
-// NewService parses the shipped taxonomy, markets and rate card. Changes are recorded as made by the
-// service itself, unless By sets another actor.
+// NewService returns a service with the shipped taxonomy, markets and rate card. The audit log attributes
+// changes to the service itself, unless By sets another actor.
 func NewService(db *postgres.DB, c clock.Clock) (*Service, error) {
 	taxonomy, markets, card, err := pricingrules.Shipped()
 	if err != nil {
@@ -65,7 +65,7 @@ func (s *Service) By(who audit.Actor) *Service {
 	return &c
 }
 
-// WithPolicy returns a copy of the service with a policy.
+// WithPolicy returns a copy of the service that applies a policy.
 func (s *Service) WithPolicy(p Policy) *Service {
 	c := *s
 	c.policy = p
@@ -81,12 +81,12 @@ func (s *Service) Taxonomy() *pricingrules.Taxonomy { return s.taxonomy }
 // Markets returns the markets.
 func (s *Service) Markets() *pricingrules.Markets { return s.markets }
 
-// PublishShipped publishes the shipped rate card as version 1 if the database has no rate card. It
-// reports whether it did.
+// PublishShipped publishes the shipped rate card as version 1 if the database contains no rate card. It
+// reports whether it published it.
 func (s *Service) PublishShipped(ctx context.Context) (bool, error) {
 	published := false
 	err := s.db.Transaction(ctx, func(tx *gorm.DB) error {
-		// If two nodes start at the same time, the second one waits and finds a version.
+		// If two nodes start at the same time, the second one waits here and then finds a version.
 		if err := lockVersions(tx); err != nil {
 			return err
 		}

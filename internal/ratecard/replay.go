@@ -18,8 +18,8 @@ import (
 )
 
 const (
-	// MaxReplayDays is the longest period of a replay. Pings may be deleted earlier, depending on
-	// the retention setting.
+	// MaxReplayDays is the longest period that a replay can cover. Depending on the retention period,
+	// older pings may already be deleted.
 	MaxReplayDays = 90
 	// replayLease is the time without progress after which another node takes over a replay.
 	// replayStepTimeout must be shorter.
@@ -28,7 +28,7 @@ const (
 	maxWaiting        = 20
 )
 
-// RequestReplay queues a replay of a draft on the pings and leads of the last days, including today.
+// RequestReplay queues a replay of a draft with the pings and leads from a number of days, ending today.
 // It deletes earlier replays of the draft.
 func (s *Service) RequestReplay(ctx context.Context, card models.RateCard, days int) (r models.RateCardReplay, err error) {
 	if days < 1 || days > MaxReplayDays {
@@ -57,14 +57,14 @@ func (s *Service) RequestReplay(ctx context.Context, card models.RateCard, days 
 	return r, err
 }
 
-// Replay returns the last replay of a draft and reports whether there is one.
+// Replay returns the last replay of a draft. found is false if there is none.
 func (s *Service) Replay(ctx context.Context, card uuid.UUID) (r models.RateCardReplay, found bool, err error) {
 	q := s.db.Gorm.WithContext(ctx).Where("rate_card_id = ?", card).Order("requested_at DESC").Limit(1).Find(&r)
 	return r, q.RowsAffected > 0, postgres.Translate(q.Error)
 }
 
-// ReplayNext runs the replay that has waited longest and reports whether there was one. Several nodes
-// can call it at the same time.
+// ReplayNext runs the replay that has been waiting longest. It reports whether a replay was waiting.
+// Several nodes can call it at the same time.
 func (s *Service) ReplayNext(ctx context.Context) (bool, error) {
 	r, err := s.claimReplay(ctx)
 	if err != nil || r == nil {
@@ -127,7 +127,7 @@ func (s *Service) endReplay(ctx context.Context, r *models.RateCardReplay, state
 	return s.updateReplay(ctx, r, columns)
 }
 
-// replay runs a replay step by step.
+// replay runs a replay in steps and saves its progress after each one.
 func (s *Service) replay(ctx context.Context, r *models.RateCardReplay) (*ReplayResult, error) {
 	began := s.clock.Now()
 	var card models.RateCard
@@ -168,7 +168,7 @@ func (s *Service) partnerPricing(ctx context.Context) (map[uuid.UUID]pricingrule
 	for _, row := range rows {
 		exclusions, err := pricingrules.ParseExclusions([]byte(row.Exclusions))
 		if err != nil {
-			exclusions = []pricingrules.PartnerExclusion{{}} // exclude everything, as package partners does
+			exclusions = []pricingrules.PartnerExclusion{{}} // exclude every lead, as package partners does
 		}
 		if row.Adjustment != 0 || len(exclusions) > 0 {
 			all[row.PartnerID] = pricingrules.PartnerPricing{Adjustment: row.Adjustment, Exclusions: exclusions}

@@ -15,9 +15,9 @@ import (
 	pricingrules "github.com/pingpost/pingpost/pricing_rules"
 )
 
-// These queries return pings and leads with the same columns. outcome is the recorded outcome of a
-// ping, or of a lead's ping. Sandbox accounts are not included. Each expression costs as much as
-// reading the row, so there are few.
+// These queries return pings and leads with the same columns. outcome is the recorded outcome of the
+// ping or, for a lead, of the ping that it was quoted for. Sandbox accounts are not included. Each
+// expression costs as much as reading the row, so the queries contain only a few.
 const (
 	recordedPings = `SELECT term_id, country, urgency, partner_id AS seller, outcome, currency, price_minor
 		FROM pings WHERE issued_at >= @from AND issued_at < @until AND NOT sandbox`
@@ -30,9 +30,9 @@ const (
 			count(*), sum(price_minor)::bigint
 		FROM (%s) AS recorded GROUP BY term_id, country, urgency, own, outcome, currency`
 
-	// byPartner groups by partner and prices in the database. The arrays map an industry's number and
-	// a country to an index into prices. Each price above 0 has 2^62 added, so that one numeric sum
-	// holds both the number of prices and their total.
+	// byPartner groups by partner and calculates prices in the database. The arrays map an industry's
+	// number and a country to an index into prices. 2^62 is added to each price above 0, so that one
+	// numeric sum contains both the number of prices and their total.
 	byPartner = `SELECT seller, currency::text, outcome, count(*), sum(price_minor)::bigint,
 			coalesce(div(sum(price), 4611686018427387904), 0)::bigint, coalesce(mod(sum(price), 4611686018427387904), 0)::bigint
 		FROM (SELECT seller, currency, outcome, price_minor, (@prices::bigint[])[1 + nullif((@industries::int[])[term_id], -1) * @width::int
@@ -44,11 +44,12 @@ const (
 	hasPrice = 1 << 62
 )
 
-// stepPages is the size of a replay step in pages of 8 KiB, about a million pings. Smaller steps form
-// fewer equal groups and cost more per ping. Larger steps report progress too rarely.
+// stepPages is the size of a replay step in pages of 8 KiB: about a million pings. In smaller steps,
+// fewer pings share a group, so each ping costs more. Larger steps report progress too rarely.
 const stepPages = 128 << 20 / (8 << 10)
 
-// replayStep adds the first days of the remaining ones to sum and returns the number of days.
+// replayStep adds the days of the next step to sum and returns their number. left is the number of
+// remaining days, starting with first.
 func (s *Service) replayStep(ctx context.Context, sum *tally, first time.Time, left int) (days int, err error) {
 	ctx, cancel := context.WithTimeout(ctx, replayStepTimeout)
 	defer cancel()
@@ -57,8 +58,8 @@ func (s *Service) replayStep(ctx context.Context, sum *tally, first time.Time, l
 		return 0, postgres.Translate(err)
 	}
 	defer tx.Rollback(context.WithoutCancel(ctx))
-	// A step takes longer than the usual timeout and needs memory for its groups. JIT compilation
-	// would take longer than it saves.
+	// A step takes longer than the default timeout and needs memory for its groups. JIT compilation
+	// would take more time than it saves.
 	if _, err := tx.Exec(ctx, `SELECT set_config('statement_timeout', $1, true), set_config('work_mem', '64MB', true), set_config('jit', 'off', true)`,
 		fmt.Sprint(replayStepTimeout.Milliseconds())); err != nil {
 		return 0, postgres.Translate(err)
@@ -85,8 +86,8 @@ func (s *Service) replayStep(ctx context.Context, sum *tally, first time.Time, l
 	return days, nil
 }
 
-// stepDays returns the number of days in a step, at least one. It uses the page counts of the last
-// vacuum, so that it does not wait for locks on partitions.
+// stepDays returns the number of days in the next step, at least one. It uses the page counts from the
+// last vacuum, so that it does not wait for locks on partitions.
 func stepDays(ctx context.Context, tx pgx.Tx, first time.Time, left int, most int) (days int, err error) {
 	err = tx.QueryRow(ctx, `SELECT greatest(1, count(*) FILTER (WHERE so_far <= $3)) FROM (
 			SELECT sum(coalesce((SELECT greatest(relpages, 1) FROM pg_class WHERE oid = to_regclass('public.pings_' || to_char($1::date + day, 'YYYYMMDD'))), 0)) OVER (ORDER BY day) AS so_far
@@ -118,7 +119,7 @@ func (t *tally) partners(ctx context.Context, tx pgx.Tx, sql string, args pgx.Na
 	var count, minor, priced, price int64
 	_, err = pgx.ForEachRow(rows, []any{&seller, &currency, &outcome, &count, &minor, &priced, &price}, func() error {
 		f := recorded(outcome, count, minor)
-		if decides(outcome) {
+		if isRepriced(outcome) {
 			f.Now, f.NowMinor = priced, price
 		}
 		t.line(t.byPartner, seller.String(), currency).add(f, leads)
@@ -127,7 +128,7 @@ func (t *tally) partners(ctx context.Context, tx pgx.Tx, sql string, args pgx.Na
 	return err
 }
 
-// newTally returns an empty tally for a draft's table and the partner pricing.
+// newTally returns an empty tally for a draft's table and the current partner pricing.
 func newTally(table *pricingrules.Table, own map[uuid.UUID]pricingrules.PartnerPricing) *tally {
 	t := &tally{
 		table:      table,
@@ -168,10 +169,10 @@ func newTally(table *pricingrules.Table, own map[uuid.UUID]pricingrules.PartnerP
 	return t
 }
 
-// unknown is the index of a number without an industry.
+// unknown is the index for a taxonomyTermId without an industry.
 const unknown = -1
 
-// trimmed removes unknown entries at the end.
+// trimmed removes unknown entries from the end of a list.
 func trimmed(list []int32) []int32 {
 	for len(list) > 0 && list[len(list)-1] == unknown {
 		list = list[:len(list)-1]

@@ -15,8 +15,8 @@ import (
 // maxPartnerLines limits the lines by partner to those whose payout changes most.
 const maxPartnerLines = 100
 
-// ReplayResult compares recorded prices with the draft's prices. Each line is in one currency, and
-// currencies are never added up.
+// ReplayResult compares recorded prices with the draft's prices. Each line is in one currency, and no
+// total mixes currencies.
 type ReplayResult struct {
 	Total, Categories, Countries, Partners []ReplayLine
 	MorePartners                           int // not listed
@@ -30,12 +30,12 @@ type ReplayLine struct {
 	Pings, Leads  ReplayTotals
 }
 
-// ReplayTotals are recorded totals and totals with the draft. Amounts are in minor units: the prices
-// offered for pings, or the payout of leads.
+// ReplayTotals contains the totals as recorded and with the draft. Amounts are in minor units. They are
+// the prices offered for pings, or the payouts for leads.
 type ReplayTotals struct {
 	Count           int64
-	Then, ThenMinor int64 // had a price, as recorded
-	Now, NowMinor   int64 // have one, with the draft
+	Then, ThenMinor int64 // number and total of the recorded prices
+	Now, NowMinor   int64 // number and total of the prices with the draft
 }
 
 func (f *ReplayTotals) add(more ReplayTotals) {
@@ -71,7 +71,7 @@ func (t *tally) line(of map[lineKey]*ReplayLine, key, currency string) *ReplayLi
 	return of[at]
 }
 
-// recordedGroup is a group of pings or leads that are priced alike.
+// recordedGroup is a group of pings or leads with the same price.
 type recordedGroup struct {
 	term             int
 	country, urgency string
@@ -81,14 +81,15 @@ type recordedGroup struct {
 	count, minor     int64
 }
 
-// Outcomes that a replay prices again. Other outcomes, such as capped, do not depend on the rate card.
+// Outcomes that a replay calculates again. Other outcomes, such as capped, do not depend on the rate card.
 const (
 	wasPriced   = string(models.OutcomePriced)
 	wasUnnamed  = "unnamed" // a lead on a quote that named no partner
 	wasExcluded = string(models.OutcomeExcluded)
 )
 
-func decides(outcome string) bool {
+// isRepriced reports whether a replay calculates the price again.
+func isRepriced(outcome string) bool {
 	return outcome == wasPriced || outcome == wasUnnamed || outcome == wasExcluded
 }
 
@@ -120,7 +121,7 @@ func (t *tally) addCell(g recordedGroup, leads bool) {
 
 // price returns the draft's price for one ping or lead of the group, 0 if it has none.
 func (t *tally) price(g recordedGroup, industry, market int) int64 {
-	if !decides(g.outcome) {
+	if !isRepriced(g.outcome) {
 		return 0
 	}
 	class := pricingrules.ClassOf(g.urgency)
@@ -145,7 +146,8 @@ func (t *tally) result() *ReplayResult {
 	return r
 }
 
-// more counts the keys that are only in rest. A partner can have a line for each currency.
+// more counts the keys that are only in rest. It does not count lines, because a partner has one for each
+// currency.
 func more(shown, rest []ReplayLine) int {
 	keys := map[string]bool{}
 	for _, line := range rest {
@@ -157,7 +159,7 @@ func more(shown, rest []ReplayLine) int {
 	return len(keys)
 }
 
-// moved returns the size of the change in a line's payout, or in its offers if the payout is the same.
+// moved returns the absolute change in a line's payout or, if that is 0, in the prices offered.
 func (l ReplayLine) moved() int64 {
 	abs := func(n int64) int64 { return max(n, -n) }
 	return cmp.Or(abs(l.Leads.NowMinor-l.Leads.ThenMinor), abs(l.Pings.NowMinor-l.Pings.ThenMinor))

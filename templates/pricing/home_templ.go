@@ -142,7 +142,7 @@ func Home(v HomeView) templ.Component {
 				}
 				return nil
 			})
-			templ_7745c5c3_Err = ui.SummaryItem("Effective since").Render(templ.WithChildren(ctx, templ_7745c5c3_Var6), templ_7745c5c3_Buffer)
+			templ_7745c5c3_Err = ui.SummaryItem("Effective from").Render(templ.WithChildren(ctx, templ_7745c5c3_Var6), templ_7745c5c3_Buffer)
 			if templ_7745c5c3_Err != nil {
 				return templ_7745c5c3_Err
 			}
