@@ -1,8 +1,9 @@
 // Package money represents amounts as integers in a currency's minor unit (decision 10).
-// It uses no floats and never mixes currencies.
+// It does not use floating-point numbers and never mixes currencies.
 package money
 
 import (
+	"errors"
 	"fmt"
 	"strconv"
 	"strings"
@@ -11,7 +12,7 @@ import (
 // Currency is one of the platform's five currencies.
 type Currency uint8
 
-// The numbers are sealed into quotes and must never change.
+// The numbers are part of sealed quotes and must not change.
 const (
 	GBP Currency = iota + 1
 	EUR
@@ -53,7 +54,7 @@ type Amount struct {
 	Currency Currency
 }
 
-// String returns the amount as shown to people, such as "45.60 GBP".
+// String returns the amount as displayed to users, such as "45.60 GBP".
 func (a Amount) String() string { return a.Decimal() + " " + a.Currency.String() }
 
 // Decimal returns the amount without its currency, such as "45.60".
@@ -65,8 +66,8 @@ func (a Amount) Decimal() string {
 	return fmt.Sprintf("%s%d.%02d", sign, abs(m)/100, abs(m)%100)
 }
 
-// AppendDecimal appends minor units as the shortest exact decimal of major units, as the
-// API uses it: 4560 is 45.6, 4500 is 45 (decision 10).
+// AppendDecimal appends an amount in minor units as the shortest decimal in major units, which
+// is the format of the API: 4560 is 45.6, and 4500 is 45 (decision 10).
 func AppendDecimal(dst []byte, minor int64) []byte {
 	if minor < 0 {
 		dst = append(dst, '-')
@@ -83,26 +84,25 @@ func AppendDecimal(dst []byte, minor int64) []byte {
 	}
 }
 
-// ParseDecimal parses a decimal of major units into minor units. It accepts digits, at most
-// two decimals and a minus sign, but no exponent, thousands separator or space.
+// ParseDecimal parses a decimal in major units into minor units. It accepts digits, at most
+// two decimals and a minus sign, but no exponent, thousands separator or space. The error
+// describes the problem and the correction.
 func ParseDecimal(s string) (int64, error) {
-	bad := fmt.Errorf("%q is not an amount: use digits and at most two decimals, such as 45.6", s)
 	body, negative := strings.CutPrefix(s, "-")
 	whole, frac, dotted := strings.Cut(body, ".")
-	if whole == "" || len(frac) > 2 || (dotted && frac == "") {
-		return 0, bad
+	switch {
+	case s == "":
+		return 0, errors.New("the amount is missing; enter a number such as 45.6")
+	case strings.Contains(s, ","):
+		return 0, fmt.Errorf("%q has a comma; use a decimal point and no thousands separators, such as 1045.6", s)
+	case whole == "" || dotted && frac == "" || strings.Trim(whole+frac, "0123456789") != "":
+		return 0, fmt.Errorf("%q is not an amount; use digits with at most two decimals, such as 45.6", s)
+	case len(frac) > 2:
+		return 0, fmt.Errorf("%q has more than two decimals; use at most two, such as 45.6", s)
 	}
-	for len(frac) < 2 {
-		frac += "0"
-	}
-	for _, r := range whole + frac {
-		if r < '0' || r > '9' {
-			return 0, bad
-		}
-	}
-	minor, err := strconv.ParseInt(whole+frac, 10, 64)
+	minor, err := strconv.ParseInt(whole+frac+"00"[len(frac):], 10, 64)
 	if err != nil {
-		return 0, fmt.Errorf("%q is too large for an amount", s)
+		return 0, fmt.Errorf("%q is too large; enter a smaller amount", s)
 	}
 	if negative {
 		minor = -minor
@@ -110,7 +110,8 @@ func ParseDecimal(s string) (int64, error) {
 	return minor, nil
 }
 
-// abs returns an unsigned result, because the absolute value of the smallest int64 does not fit an int64.
+// abs returns the absolute value. The result is unsigned because that of the smallest int64 does not fit
+// in an int64.
 func abs(m int64) uint64 {
 	if m < 0 {
 		return -uint64(m) //nolint:gosec // correct for the smallest int64, too

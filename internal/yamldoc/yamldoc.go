@@ -1,5 +1,5 @@
-// Package yamldoc parses a YAML document into nodes. Nodes contain the line and the text of
-// each scalar as written.
+// Package yamldoc parses a YAML document into nodes. A node contains its line and, for a
+// scalar, the text as written.
 package yamldoc
 
 import (
@@ -12,8 +12,8 @@ import (
 	"go.yaml.in/yaml/v4"
 )
 
-// Error reports text that is not a valid YAML document. Message does not repeat the text,
-// because it may be a secret in the wrong place.
+// Error reports text that is not a valid YAML document. Message never quotes the text,
+// because a misplaced secret could be in it.
 type Error struct {
 	Line    int // starting at 1
 	Message string
@@ -21,8 +21,8 @@ type Error struct {
 
 func (e *Error) Error() string { return fmt.Sprintf("line %d: %s", e.Line, e.Message) }
 
-// Parse returns the root of the document, or nil if the text is empty. The error is an
-// *Error. If another document follows, Parse returns both the root and an error.
+// Parse returns the root of the document, or nil if the document is empty. The error is an
+// *Error. If a second document follows, Parse returns both the root and an error.
 func Parse(data []byte) (*yaml.Node, error) {
 	decoder := yaml.NewDecoder(bytes.NewReader(data))
 	var document, next yaml.Node
@@ -40,8 +40,8 @@ func Parse(data []byte) (*yaml.Node, error) {
 	return root, nil
 }
 
-// syntaxError finds the line of a parser error and removes text of the document from the
-// message.
+// syntaxError returns an Error for a parser error, with its line and without text from the
+// document.
 func syntaxError(data []byte, err error) error {
 	failed, ok := errors.AsType[*yaml.LoadError](err)
 	if !ok {
@@ -49,7 +49,7 @@ func syntaxError(data []byte, err error) error {
 	}
 	line, message, begins := failed.Mark.Line, failed.Message, failed.ContextMark.Line
 	switch {
-	case failed.Stage == yaml.ReaderStage: // it reports a byte offset
+	case failed.Stage == yaml.ReaderStage: // the error has a byte offset instead of a line
 		line = 1 + bytes.Count(data[:min(failed.Mark.Index, len(data))], []byte("\n"))
 	case failed.Stage == yaml.ComposerStage:
 		message = "an alias (*) has no anchor (&); repeat the value, or quote values that start with *"
@@ -62,8 +62,9 @@ func syntaxError(data []byte, err error) error {
 	return &Error{line, message}
 }
 
-// Entries yields the keys of a mapping with their values. It calls reject for a key that is
-// not a scalar, and for a duplicate key with the line of the first.
+// Entries yields the keys of a mapping with their values. It skips keys that are not scalars
+// and duplicate keys, and calls reject for them. For a duplicate key, first is the line of the
+// first one.
 func Entries(mapping *yaml.Node, reject func(key *yaml.Node, first int)) iter.Seq2[*yaml.Node, *yaml.Node] {
 	return func(yield func(key, value *yaml.Node) bool) {
 		lines := make(map[string]int, len(mapping.Content)/2)
