@@ -7,14 +7,14 @@ import (
 	"github.com/pingpost/pingpost/internal/money"
 )
 
-// The range of a partner's adjustment in ten-thousandths: 500 is +5 %.
+// The range of a partner's adjustment, in ten-thousandths: 500 is +5 %.
 const (
 	MinAdjustment = -9_000
 	MaxAdjustment = 90_000
 )
 
-// PriceFor is Price with a partner's adjustment, which is applied last, before rounding. A price is
-// at least one minor unit.
+// PriceFor is like Price, but applies a partner's adjustment before rounding. An adjusted price is at
+// least one minor unit.
 func (t *Table) PriceFor(industry, market int, class Class, adjustment int) Cell {
 	cell := t.Price(industry, market, class)
 	if adjustment == 0 || cell.Minor == 0 {

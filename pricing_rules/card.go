@@ -9,54 +9,54 @@ import (
 	"github.com/pingpost/pingpost/internal/money"
 )
 
-// Card is a rate card: the rules that price every lead, in any order. File is the name of the file
-// that they were read from, if any.
+// Card is a rate card: rules in any order. File is the name of the file that they were read from, if
+// any.
 type Card struct {
 	File  string
 	Rules []Rule
 }
 
-// Amounts holds minor units, indexed by currency. 0 is no amount: Amounts{money.GBP: 4560} is 45.60 GBP
-// and no amount in other currencies.
+// Amounts contains amounts in minor units, indexed by currency. 0 means no amount. For example,
+// Amounts{money.GBP: 4560} is 45.60 GBP, without amounts in other currencies.
 type Amounts [money.AUD + 1]int64
 
-// Exclusion says whether a rule excludes cells.
+// Exclusion states whether a rule excludes cells.
 type Exclusion uint8
 
 const (
-	ExcludeUnset Exclusion = iota // the rule does not set it
+	ExcludeUnset Exclusion = iota // the rule has no effect on exclusion
 	ExcludeTrue                   // the cells are excluded
 	ExcludeFalse                  // the cells are not excluded, even if a broader rule excludes them
 )
 
 // Rule selects cells and sets effects on their price. An empty selector field matches everything. Only
-// one of Industry and Category can be set. Country is the code of a market, Urgency the name of a
-// class. Multiplier is in ten-thousandths: 15000 is × 1.5, and 0 means no multiplier. Line is
-// the line in Card.File, if any. Rules can be compared with ==.
+// one of Industry and Category can be set. Rules can be compared with ==.
 type Rule struct {
-	Industry, Category, Country, Urgency string
+	Industry, Category string // slugs
+	Country            string // the code of a market
+	Urgency            string // the name of a class
 
 	Base, Floor, Ceiling Amounts
-	Multiplier           int64
+	Multiplier           int64 // in ten-thousandths: 15000 is × 1.5; 0 means no multiplier
 	Exclude              Exclusion
 
 	Note string
-	Line int
+	Line int // in Card.File, or 0
 }
 
 const (
-	// MaxAmount is the largest base price, floor, ceiling and price, in minor units. A larger amount is
-	// probably a typing error. The limit also keeps the arithmetic within 128 bits.
+	// MaxAmount is the largest base price, floor, ceiling or price, in minor units. A larger amount is
+	// probably a typo. The limit also ensures that calculations fit in 128 bits.
 	MaxAmount = 100_000_000
 	// MultiplierOne is × 1.
 	MultiplierOne = 10_000
 	// MaxMultiplier is × 100.
 	MaxMultiplier = 100 * MultiplierOne
-	// MaxNote is the longest note, in code points.
+	// MaxNote is the maximum length of a note, in code points.
 	MaxNote = 200
 )
 
-// Selector describes the cells that the rule applies to: "industry plumber, country GB".
+// Selector describes the cells that the rule applies to, such as "industry plumber, country GB".
 func (r Rule) Selector() string {
 	var parts []string
 	for _, part := range []struct{ name, value string }{
@@ -106,7 +106,7 @@ func (r Rule) findings() []finding {
 		add("multiplier", "multiplier: %v", err)
 	}
 	if r.Exclude > ExcludeFalse {
-		add("exclude", "exclude is neither true nor false")
+		add("exclude", "exclude must be true or false")
 	}
 	if err := checkNote(r.Note); err != nil {
 		add("note", "note: %v", err)
@@ -148,13 +148,13 @@ func checkMultiplier(multiplier int64) error {
 
 func checkNote(note string) error {
 	if !utf8.ValidString(note) {
-		return fmt.Errorf("is not UTF-8")
+		return fmt.Errorf("must be UTF-8")
 	}
 	if strings.ContainsFunc(note, unicode.IsControl) {
 		return fmt.Errorf("must not contain line breaks or control characters")
 	}
 	if utf8.RuneCountInString(note) > MaxNote {
-		return fmt.Errorf("is longer than %d characters", MaxNote)
+		return fmt.Errorf("must be at most %d characters", MaxNote)
 	}
 	return nil
 }

@@ -2,7 +2,7 @@ package pricingrules
 
 import "strings"
 
-// Class is the urgency class of a lead, which affects its price (decision 8).
+// Class is the urgency class of a lead (decision 8).
 type Class uint8
 
 // The numbers are part of sealed quotes and must not change.
@@ -19,8 +19,8 @@ const Classes = 5
 
 var classNames = [Classes]string{"standard", "emergency", "immediate", "urgent", "flexible"}
 
-// ClassOf returns the class of an urgency that a partner sent, in any case and with surrounding spaces.
-// Other text is Standard (decision 8).
+// ClassOf returns the class for an urgency that a partner sent. It ignores case and surrounding spaces, and
+// returns Standard for any other text (decision 8).
 func ClassOf(urgency string) Class {
 	switch strings.ToLower(strings.TrimSpace(urgency)) {
 	case "emergency":

@@ -13,11 +13,11 @@ import (
 	"github.com/pingpost/pingpost/internal/money"
 )
 
-// MaxFile is the largest size of a file of rules or prices, in bytes.
+// MaxFile is the maximum size of a file with rules or prices, in bytes.
 const MaxFile = 5 << 20
 
-// BaseLine is a line of a CSV file with base prices: a target in one market and its own base price.
-// If Minor is 0, the cell is empty and the target inherits its base price.
+// BaseLine is a line in a CSV file with base prices: a target in one market and its own base price. Minor
+// is 0 if the base price is empty, so that the target inherits it.
 type BaseLine struct {
 	Line   int
 	Target Target
@@ -41,13 +41,13 @@ var baseColumns = []string{
 	columnCategory, columnIndustry, columnCountry, columnUrgency, columnBase, columnCurrency, columnInherited, columnSource, columnPrice,
 }
 
-// anyWord stands for every urgency.
+// anyWord is the urgency of lines that apply to every urgency.
 const anyWord = "any"
 
-// ParseBases parses a CSV file with base prices, as FormatBases writes it or as a spreadsheet saves it.
-// The separator is a comma, a semicolon or a tab. A byte-order mark is allowed. With semicolons or tabs,
-// amounts can have a decimal comma. Columns are found by name. The error is Problems with lines and
-// columns. If there is an error, no lines are returned.
+// ParseBases parses a CSV file with base prices, as written by FormatBases or saved by a spreadsheet. The
+// columns can be in any order. The separator can be a comma, a semicolon or a tab. With semicolons or
+// tabs, amounts can have a decimal comma. A byte-order mark is allowed. If the file has errors, ParseBases
+// returns no lines, and the error is Problems with lines and columns.
 func ParseBases(file string, data []byte, tax *Taxonomy, markets *Markets) ([]BaseLine, error) {
 	r := &baseReader{file: file, tax: tax, markets: markets, seen: map[Target]int{}}
 	r.read(data)
@@ -100,7 +100,7 @@ func (r *baseReader) read(data []byte) {
 		}
 		var bad *csv.ParseError
 		if errors.As(err, &bad) {
-			r.fail(bad.StartLine, "not CSV: %v", bad.Err)
+			r.fail(bad.StartLine, "the file is not valid CSV: %v", bad.Err)
 			return
 		}
 		line, _ := records.FieldPos(0)
@@ -191,7 +191,7 @@ func (r *baseReader) line(line int, record []string) {
 	}
 	if len(record) > r.width {
 		r.fail(line,
-			"the row has %d cells, but there are %d columns; quote amounts with a comma, or separate cells with semicolons",
+			"the row has %d cells, but there are %d columns; quote amounts that contain a comma, or separate cells with semicolons",
 			len(record), r.width)
 	} else if minor, err := r.amount(cell(columnBase)); err != nil {
 		r.fail(line, "column base: %v", err)
@@ -216,7 +216,14 @@ func (r *baseReader) amount(text string) (int64, error) {
 	if r.comma != ',' {
 		text = decimalPoint(text)
 	}
-	return ParseAmount(text)
+	minor, err := money.ParseDecimal(text)
+	if err != nil {
+		return 0, notAnAmount(text)
+	}
+	if err := checkAmount(minor); err != nil {
+		return 0, fmt.Errorf("the amount %w", err)
+	}
+	return minor, nil
 }
 
 // decimalPoint changes 45,60 to 45.60 if the comma can only be a decimal comma.
@@ -227,14 +234,18 @@ func decimalPoint(text string) string {
 	return text
 }
 
-// ParseAmount parses an amount of a rule into minor units. It must be above 0 and at most MaxAmount, with
-// at most two decimals.
+// ParseAmount parses an amount in a rule into minor units. The amount must be above 0 and at most MaxAmount,
+// with at most two decimals.
 func ParseAmount(text string) (int64, error) {
 	minor, err := money.ParseDecimal(text)
 	if err != nil {
-		return 0, fmt.Errorf("%s is not an amount; use digits with at most two decimals, such as 45.6", quoted(text))
+		return 0, notAnAmount(text)
 	}
 	return minor, checkAmount(minor)
+}
+
+func notAnAmount(text string) error {
+	return fmt.Errorf("%s is not an amount; use digits with at most two decimals, such as 45.6", quoted(text))
 }
 
 // BaseRow is a row of the grid, as FormatBases writes it.
@@ -244,11 +255,11 @@ type BaseRow struct {
 	Currency money.Currency
 	Base     Base
 	Source   string // the rule that an inherited base price comes from
-	Price    string // only for industries
+	Price    string // empty for categories
 }
 
-// FormatBases writes rows as CSV that ParseBases can read. Own base prices are in column base, inherited
-// ones in column inherited.
+// FormatBases writes rows as CSV that ParseBases can parse. Own base prices are in the column base, and
+// inherited ones are in the column inherited.
 func FormatBases(to io.Writer, rows []BaseRow) error {
 	w := csv.NewWriter(to)
 	records := [][]string{baseColumns}

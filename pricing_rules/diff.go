@@ -1,7 +1,7 @@
 package pricingrules
 
-// Change is a cell that differs between two tables. If only one table has the cell, the other one's
-// Cell is zero.
+// Change is a cell that differs between two tables. If the cell is in only one table, the Cell for the
+// other table is zero.
 type Change struct {
 	Industry Industry
 	Market   Market
@@ -9,7 +9,7 @@ type Change struct {
 	Old, New Cell
 }
 
-// String formats the change: "plumber/GB/standard: 45.60 GBP → 48.00 GBP".
+// String formats the change, such as "plumber/GB/standard: 45.60 GBP → 48.00 GBP".
 func (c Change) String() string {
 	return cellName(c.Industry, c.Market, c.Class) + ": " + c.Old.orNone() + " → " + c.New.orNone()
 }
@@ -21,16 +21,16 @@ func (c Cell) orNone() string {
 	return c.String()
 }
 
-// Diff lists the cells that differ, in the order of new's taxonomy, markets and classes, followed by the
-// cells that only old has, in old's order. Industries are matched by slug and markets by code.
+// Diff lists the cells that differ, in the order of the taxonomy, markets and classes of new. Cells that
+// are only in old follow in the order of old. Industries are matched by slug and markets by code.
 func Diff(old, new *Table) []Change {
 	changes := compare(new, old, func(mine, theirs Cell) (Cell, Cell, bool) { return theirs, mine, mine != theirs })
 	gone := compare(old, new, func(mine, theirs Cell) (Cell, Cell, bool) { return mine, theirs, theirs == Cell{} })
 	return append(changes, gone...)
 }
 
-// compare calls pick for every cell of table with the same cell of other, or the zero Cell if other does
-// not have it. pick returns the old cell, the new cell and whether to report the change.
+// compare calls pick for every cell in table with the same cell in other, or the zero Cell if it is not
+// in other. pick returns the old cell, the new cell and whether to report the change.
 func compare(table, other *Table, pick func(mine, theirs Cell) (was, is Cell, report bool)) []Change {
 	var changes []Change
 	for i, industry := range table.index.tax.industries {

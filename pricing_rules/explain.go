@@ -8,7 +8,7 @@ import (
 	"text/tabwriter"
 )
 
-// Explanation is the calculation of a cell's price, with the same rules and arithmetic as the table.
+// Explanation is the calculation of a cell's price, step by step.
 type Explanation struct {
 	Industry Industry
 	Market   Market
@@ -17,15 +17,13 @@ type Explanation struct {
 	Cell     Cell
 }
 
-// Step is one step of a calculation. Rule is the index in the card's rules, -1 if the step has no rule.
-// Effect is the rule's effect ("× 1.5"). Value is the price after the step as an exact decimal in major
-// units, "" for an exclusion. Place ("line 41" or "rule 7"), Selector and Note describe the rule.
+// Step is one step in a calculation. Place, Selector and Note describe its rule, if it has one.
 type Step struct {
 	Name     string
-	Effect   string
-	Value    string
-	Rule     int
-	Place    string
+	Effect   string // such as "× 1.5"
+	Value    string // the exact price after the step, in major units; "" for an exclusion
+	Rule     int    // the index in the card's rules, or -1
+	Place    string // "line 41" or "rule 7"
 	Selector string
 	Note     string
 }
@@ -108,7 +106,7 @@ func (t *Table) step(name string, winner int32, effect, value string) Step {
 	}
 }
 
-// String formats the explanation as a table, with the cell and its price in the first line.
+// String formats the explanation as a text table. The first line contains the cell and its price.
 func (e Explanation) String() string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "%s: %s\n", e.Name(), e.outcome())
@@ -133,7 +131,7 @@ func (e Explanation) String() string {
 	return b.String()
 }
 
-// Name returns the name of the cell: "plumber/GB/emergency" (decision 11).
+// Name returns the name of the cell, such as "plumber/GB/emergency" (decision 11).
 func (e Explanation) Name() string {
 	return cellName(e.Industry, e.Market, e.Class)
 }
@@ -149,7 +147,7 @@ func cellName(i Industry, m Market, c Class) string {
 	return i.Slug + "/" + m.Code + "/" + c.String()
 }
 
-// exactDecimal is digits / 10^places. It is only for display. exact computes prices.
+// exactDecimal is digits / 10^places. Only explanations use it. Prices are calculated by exact.
 type exactDecimal struct {
 	digits *big.Int
 	places int
@@ -169,7 +167,7 @@ func (d exactDecimal) scaled(places int) *big.Int {
 	return factor.Mul(factor, d.digits)
 }
 
-// String returns the shortest exact form.
+// String returns the shortest exact decimal.
 func (d exactDecimal) String() string {
 	text := d.digits.String()
 	if missing := d.places + 1 - len(text); missing > 0 {

@@ -18,8 +18,8 @@ const (
 	crossed          // the floor is above the ceiling
 )
 
-// flaw is a reason why a cell has no price. rule and other are the rules to fix, by index plus one, 0 for
-// none.
+// flaw is a reason why a cell has no price. rule and other are the indexes plus one of the rules to fix, 0
+// for none.
 type flaw struct {
 	kind        flawKind
 	currency    money.Currency
@@ -32,7 +32,8 @@ type cellIndex struct {
 	class            Class
 }
 
-// flaws groups cells without a price by reason, because one missing base price can affect thousands.
+// flaws groups cells without a price by reason, because one missing base price can affect thousands of
+// cells.
 type flaws struct {
 	order []flaw
 	spots map[flaw][]cellIndex
@@ -77,7 +78,7 @@ func (t *Table) describe(f flaw) string {
 	}
 }
 
-// areas describes cells with one text for all industries that miss the same countries and classes. spots
+// areas describes cells. Industries whose cells are in the same countries and classes share one text. spots
 // must be ordered by industry.
 func (t *Table) areas(spots []cellIndex) []string {
 	var order []string
@@ -139,7 +140,7 @@ func classesText(mask uint8) string {
 	return some(names, Classes, "every urgency")
 }
 
-// industriesText describes industries by their category if they are all of its industries.
+// industriesText describes industries, by their category if the list contains all its industries.
 func (t *Table) industriesText(list []int) string {
 	tax := t.index.tax
 	category := tax.categoryOf[list[0]]
@@ -160,7 +161,7 @@ func (t *Table) industriesText(list []int) string {
 	return some(slugs, tax.Len(), "every industry")
 }
 
-// some lists a few names and counts the rest. It returns every if the list has all names.
+// some lists a few names and counts the rest. If names contains all of them, it returns every.
 func some(names []string, all int, every string) string {
 	const most = 5
 	switch {

@@ -8,8 +8,8 @@ import (
 	"github.com/pingpost/pingpost/internal/money"
 )
 
-// FormatCard formats a rate card as YAML. ParseCard reads it back to the same rules, without comments and
-// with other line numbers.
+// FormatCard formats a rate card as YAML. ParseCard parses the result into the same rules, except for line
+// numbers.
 func FormatCard(card Card) []byte {
 	var b bytes.Buffer
 	if len(card.Rules) == 0 {
@@ -50,7 +50,7 @@ func FormatCard(card Card) []byte {
 	return b.Bytes()
 }
 
-// formatAmounts formats amounts on one line: {GBP: 45.6, EUR: 53}.
+// formatAmounts formats amounts on one line, such as {GBP: 45.6, EUR: 53}.
 func formatAmounts(amounts Amounts) string {
 	out := []byte{'{'}
 	for _, currency := range money.Currencies {
@@ -66,8 +66,8 @@ func formatAmounts(amounts Amounts) string {
 	return string(append(out, '}'))
 }
 
-// word formats a YAML string. Slugs and country codes are plain, and text that a YAML parser could
-// misread is quoted. Go's escapes are valid in YAML.
+// word formats a YAML string. It quotes all text except slugs and country codes that YAML parsers read as
+// strings. Go's escape sequences are valid in YAML.
 func word(s string) string {
 	switch s {
 	case "true", "false", "null", "yes", "no", "NO", "on", "off", "y", "n":

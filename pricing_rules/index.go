@@ -6,7 +6,7 @@ import (
 	"github.com/pingpost/pingpost/internal/money"
 )
 
-// index finds the rules of a selector in constant time. It has one slot for each combination of (any,
+// index finds the rules for a selector in constant time. It has one slot for each combination of (any,
 // category, industry) × (any, market) × (any, class).
 type index struct {
 	tax     *Taxonomy
@@ -15,14 +15,14 @@ type index struct {
 	effects []effects // the first one is empty
 }
 
-// effects holds the rules that set the effects of one selector, by index plus one, 0 for none. Different
-// effects can come from different rules.
+// effects contains the rule that sets each effect for one selector, as the rule's index plus one, or 0.
+// The effects can be set by different rules.
 type effects struct {
 	base, floor, ceiling [money.AUD + 1]int32
 	multiplier, exclude  int32
 }
 
-// selector is a rule's selector as numbers. 0 is any. scope numbers categories first, then industries.
+// selector is a rule's selector as numbers. 0 means any. In scope, categories come before industries.
 type selector struct{ scope, market, class int }
 
 const anything = 0
@@ -46,8 +46,8 @@ func (ix *index) slot(s selector) int {
 // at returns the effects of the rules with exactly this selector.
 func (ix *index) at(s selector) *effects { return &ix.effects[ix.slots[ix.slot(s)]] }
 
-// selector converts a rule's selector. ok is false if a part of it is not valid. found has only the
-// problems that Rule.findings does not report.
+// selector converts a rule's selector. ok is false if part of it is not valid. found contains only problems
+// that Rule.findings does not report.
 func (ix *index) selector(r Rule) (s selector, found []finding, ok bool) {
 	class, okUrgency := ParseClass(r.Urgency)
 	if okUrgency {
@@ -79,8 +79,8 @@ func (ix *index) selector(r Rule) (s selector, found []finding, ok bool) {
 	return s, found, ok
 }
 
-// add adds a rule under its selector. It calls clash for each effect that an earlier rule, at index with,
-// already sets for the same selector.
+// add adds a rule under its selector. It calls clash for each effect that an earlier rule already sets for
+// the same selector. with is the index of that rule.
 func (ix *index) add(s selector, position int, r Rule, clash func(field, effect string, with int)) {
 	slot := &ix.slots[ix.slot(s)]
 	if *slot == 0 {
@@ -113,16 +113,16 @@ func (ix *index) add(s selector, position int, r Rule, clash func(field, effect 
 	}
 }
 
-// winners holds the rules that decide one cell, by index plus one, 0 for none.
+// winners contains the rules that determine the price of one cell, as the rules' indexes plus one, or 0.
 type winners struct {
 	base, floor, ceiling       int32
 	industry, country, urgency int32 // the multipliers, by kind
 	exclude                    int32
 }
 
-// resolve checks the selectors that match a cell, from the most specific to the least: industry before
-// category before any, then country before any, then urgency before any. The first rule with an effect
-// decides it. The last part of a multiplier's selector is the multiplier's kind.
+// resolve finds the winning rules for a cell. It checks the selectors that match the cell, starting with the
+// most specific, and uses the first rule with each effect. A multiplier is an urgency multiplier if its
+// selector has an urgency, else a country multiplier if it has a country, else an industry multiplier.
 func (ix *index) resolve(industry, market int, class Class) winners {
 	currency := ix.markets.list[market].Currency
 	scopes := [...]int{ix.ofIndustry(industry), ix.ofCategory(ix.tax.categoryOf[industry]), anything}

@@ -9,8 +9,8 @@ import (
 // OtherMarket is the code of the market for all countries without their own prices.
 const OtherMarket = "other"
 
-// Market is a country with its own prices, or all countries without. Code is the country's ISO 3166-1
-// alpha-2 code, or OtherMarket.
+// Market is a country with its own prices, or all other countries. Code is the country's ISO 3166-1 alpha-2
+// code, or OtherMarket.
 type Market struct {
 	Code     string
 	Name     string
@@ -19,16 +19,16 @@ type Market struct {
 
 const letters = 26
 
-// Markets maps every country to its market. A market's index is its position in the file, and OtherMarket
-// is the last one. Indexes are not stable between releases, so do not store them.
+// Markets maps every country to its market. A market's index is its position in the file. OtherMarket is
+// the last one. Do not store indexes, because they can change between releases.
 type Markets struct {
 	list   []Market
 	index  [letters * letters]uint16
 	byCode map[string]int
 }
 
-// Index returns the index of a country's market. Other codes are in OtherMarket (the specification's "any
-// other code", decision 7).
+// Index returns the index of a country's market. Any other code belongs to OtherMarket, as the specification
+// requires (decision 7).
 func (m *Markets) Index(country [2]byte) int {
 	a, b := country[0]-'A', country[1]-'A'
 	if a >= letters || b >= letters {
@@ -37,7 +37,7 @@ func (m *Markets) Index(country [2]byte) int {
 	return int(m.index[int(a)*letters+int(b)])
 }
 
-// ByCode returns the index of a market by its code in rules: "GB" or "other".
+// ByCode returns the index of the market with a code, such as "GB" or "other".
 func (m *Markets) ByCode(code string) (index int, ok bool) {
 	index, ok = m.byCode[code]
 	return index, ok
@@ -49,7 +49,7 @@ func (m *Markets) At(i int) Market { return m.list[i] }
 // Len returns the number of markets, including OtherMarket.
 func (m *Markets) Len() int { return len(m.list) }
 
-// ParseMarkets parses markets.yaml. The error is Problems, in which file is the file's name.
+// ParseMarkets parses markets.yaml. The error is Problems, which contains file as the file's name.
 func ParseMarkets(file string, data []byte) (*Markets, error) {
 	r := &reader{file: file}
 	m := &Markets{byCode: map[string]int{}}
@@ -80,7 +80,7 @@ func (m *Markets) readMarket(r *reader, node *yaml.Node) {
 	}
 	code := r.text(fields.country, "the country of a market")
 	if code != "" && !isCountry(code) {
-		r.fail(fields.country.Line, "%s is not a country; use two upper-case letters, the ISO 3166-1 code", quoted(code))
+		r.fail(fields.country.Line, "%s is not a country; use its ISO 3166-1 code, which is two upper-case letters", quoted(code))
 	}
 	if _, taken := m.byCode[code]; taken {
 		r.fail(fields.country.Line, "country %s occurs twice", quoted(code))
@@ -103,7 +103,7 @@ func (m *Markets) fillIndex() {
 }
 
 type marketFields struct {
-	country  *yaml.Node // nil when the market cannot be read
+	country  *yaml.Node // nil if it is missing
 	name     string
 	currency money.Currency
 }

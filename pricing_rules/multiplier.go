@@ -8,8 +8,8 @@ import (
 
 const multiplierDigits = 4
 
-// ParseMultiplier parses a decimal with at most four decimals into ten-thousandths: "1.5" is 15000. It
-// does not check the range.
+// ParseMultiplier parses a number with at most four decimals into ten-thousandths: "1.5" is 15000. It does
+// not check the range.
 func ParseMultiplier(text string) (int64, error) {
 	bad := fmt.Errorf("%s is not a multiplier; use digits with at most four decimals, such as 1.5", quoted(text))
 	whole, frac, dotted := strings.Cut(text, ".")
@@ -22,7 +22,7 @@ func ParseMultiplier(text string) (int64, error) {
 	}
 	m, err := strconv.ParseInt(digits, 10, 64)
 	if err != nil {
-		return 0, fmt.Errorf("%s is too large for a multiplier", quoted(text))
+		return 0, fmt.Errorf("%s is too large; use at most %s", quoted(text), FormatMultiplier(MaxMultiplier))
 	}
 	return m, nil
 }

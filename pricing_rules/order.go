@@ -1,7 +1,7 @@
 package pricingrules
 
-// Inversion is a cell whose price does not match its urgency (decision 8): an urgent class that costs no
-// more than standard, or flexible that costs no less.
+// Inversion is a cell with a price that is inconsistent with its urgency (decision 8). An emergency,
+// immediate or urgent lead should cost more than a standard one, and a flexible lead should cost less.
 type Inversion struct {
 	Industry        Industry
 	Market          Market

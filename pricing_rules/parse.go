@@ -8,21 +8,21 @@ import (
 	"github.com/pingpost/pingpost/internal/money"
 )
 
-// source is a rate card with the data that problems need to report lines.
+// source is a rate card with the line numbers for its problems.
 type source struct {
 	card    Card
-	reading []reading // by rule, nil if the card is not from a file
+	reading []reading // one for each rule, nil if the card is not from a file
 }
 
-// reading is how one rule was read.
+// reading records details of parsing one rule.
 type reading struct {
-	lines   map[string]int // lines of the keys
+	lines   map[string]int // by key
 	partial bool           // part of the rule could not be read
 	loose   bool           // the selector may be incomplete and match too many cells
 }
 
 // ParseCard parses a rate card from YAML. The error is Problems. ParseCard does not check whether
-// industries, categories and countries exist. Compile does, and Load does both.
+// industries, categories and countries exist, but Compile and Load do.
 func ParseCard(file string, data []byte) (Card, error) {
 	src, problems := readCard(file, data)
 	for i := range src.card.Rules {
@@ -34,8 +34,8 @@ func ParseCard(file string, data []byte) (Card, error) {
 	return src.card, nil
 }
 
-// Load parses a rate card from YAML and compiles it. The error is Problems with the file and the rules,
-// or, if those are valid, with the cells.
+// Load parses a rate card from YAML and compiles it. The error is Problems. Problems with cells are
+// reported only if the file and the rules are valid.
 func Load(file string, data []byte, tax *Taxonomy, markets *Markets) (Card, *Table, error) {
 	src, problems := readCard(file, data)
 	table, more := compile(src, tax, markets, len(problems) == 0)
@@ -45,7 +45,7 @@ func Load(file string, data []byte, tax *Taxonomy, markets *Markets) (Card, *Tab
 	return src.card, table, nil
 }
 
-// line returns the line of a rule's field, or of the rule if that is not known.
+// line returns the line of a rule's field. If it is not known, line returns the line of the rule.
 func (s source) line(rule int, field string) int {
 	if line, ok := s.read(rule).lines[field]; ok {
 		return line
@@ -64,8 +64,8 @@ func (s source) problem(rule int, field, message string) Problem {
 	return Problem{File: s.card.File, Line: s.line(rule, field), Rule: rule, Message: message}
 }
 
-// findings returns the problems of one rule. A rule that was partly read is not reported for having no
-// effect.
+// findings returns the problems of one rule. If part of the rule could not be read, they do not include
+// that the rule has no effect.
 func (s source) findings(rule int) (problems Problems) {
 	for _, f := range s.card.Rules[rule].findings() {
 		if f.field == "" && s.read(rule).partial {

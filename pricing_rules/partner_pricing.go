@@ -6,17 +6,17 @@ import (
 	"strings"
 )
 
-// PartnerPricing is a partner's adjustment and exclusions, which apply last (decisions 4 and 5). The zero
-// value has no effect.
+// PartnerPricing is a partner's adjustment and exclusions, which are applied after the rate card (decisions
+// 4 and 5). The zero value has no effect.
 type PartnerPricing struct {
 	Adjustment int // ten-thousandths added to the rate card's price
 	Exclusions []PartnerExclusion
 }
 
-// MaxExclusions is the most exclusions that a partner can have.
+// MaxExclusions is the maximum number of exclusions for one partner.
 const MaxExclusions = 200
 
-// PartnerExclusion excludes leads of a partner. An empty field matches everything.
+// PartnerExclusion excludes some of a partner's leads. An empty field matches everything.
 type PartnerExclusion struct {
 	Industry string `json:"industry,omitempty"`
 	Category string `json:"category,omitempty"`
@@ -30,18 +30,18 @@ func (e PartnerExclusion) Covers(industry, category, country string) bool {
 		(e.Country == "" || e.Country == country)
 }
 
-// String formats the exclusion for ParseExclusion: "industry plumber, country FR".
+// String formats the exclusion as ParseExclusion expects it, such as "industry plumber, country FR".
 func (e PartnerExclusion) String() string {
 	return Target{Industry: e.Industry, Category: e.Category, Country: e.Country}.String()
 }
 
-// ParseExclusion parses an exclusion such as "industry plumber, country FR". It checks that the industry
-// or category exists.
+// ParseExclusion parses an exclusion, such as "industry plumber, country FR". It returns an error if the
+// industry or category does not exist.
 func ParseExclusion(text string, tax *Taxonomy) (e PartnerExclusion, err error) {
 	for part := range strings.SplitSeq(text, ",") {
 		words := strings.Fields(part)
 		if len(words) != 2 {
-			return e, fmt.Errorf("%s is not an exclusion; use a form such as “industry plumber, country FR”",
+			return e, fmt.Errorf("%s is not an exclusion; write it as in “industry plumber, country FR”",
 				quoted(strings.TrimSpace(part)))
 		}
 		if err := e.set(words[0], words[1], tax); err != nil {
@@ -60,7 +60,7 @@ func (e *PartnerExclusion) set(what, name string, tax *Taxonomy) error {
 		return fmt.Errorf("%s is not one of industry, category, country", quoted(what))
 	}
 	if *into != "" {
-		return fmt.Errorf("%s occurs twice; use one line for each", what)
+		return fmt.Errorf("%s occurs twice; write two exclusions instead", what)
 	}
 	_, industry := tax.BySlug(name)
 	_, category := tax.byCategory[name]

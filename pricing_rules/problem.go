@@ -8,17 +8,16 @@ import (
 	"strings"
 )
 
-// Problem is an error in a taxonomy, a list of markets or a rate card. Line counts from 1 and is 0 if the
-// problem has no line. Rule is the index in Card.Rules, -1 if the problem is not in one rule.
+// Problem is an error in a taxonomy, a list of markets or a rate card.
 type Problem struct {
 	File    string
-	Line    int
-	Rule    int
+	Line    int // starting at 1, or 0 if the problem is not on one line
+	Rule    int // the index in Card.Rules, or -1 if the problem is not in one rule
 	Message string
 }
 
-// String returns "rate_card.yaml:41: …" for a rule from a file and "rule 7: …", counted from 1, for other
-// rules.
+// String starts the message with the problem's location: "rate_card.yaml:41: …" for a line in a file, or
+// "rule 7: …" for the seventh rule of another card.
 func (p Problem) String() string {
 	switch {
 	case p.Line > 0:
@@ -31,8 +30,8 @@ func (p Problem) String() string {
 	return p.Message
 }
 
-// Problems holds all problems, in the order of the file. It is the error type of the functions that parse
-// and compile.
+// Problems contains all problems, in the order of the file. Functions that parse or compile return it as
+// their error.
 type Problems []Problem
 
 // Error returns one line for each problem.
@@ -44,8 +43,7 @@ func (ps Problems) Error() string {
 	return strings.Join(lines, "\n")
 }
 
-// err sorts the problems and returns them as an error. It returns nil if there are none, because an error
-// that holds empty Problems is not nil.
+// err sorts the problems and returns them as an error. It returns a nil error if there are no problems.
 func (ps Problems) err() error {
 	if len(ps) == 0 {
 		return nil

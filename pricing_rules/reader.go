@@ -12,8 +12,8 @@ import (
 	"github.com/pingpost/pingpost/internal/yamldoc"
 )
 
-// reader reads one YAML file and collects problems with their lines. It works on nodes so that amounts are
-// never floats and unknown keys are reported.
+// reader reads one YAML file and collects problems with their lines. It reads nodes instead of decoding into
+// structs, so that it can report unknown keys and never converts amounts to floats.
 type reader struct {
 	file     string
 	problems Problems
@@ -23,11 +23,11 @@ func (r *reader) fail(line int, format string, args ...any) {
 	r.problems = append(r.problems, Problem{File: r.file, Line: line, Rule: -1, Message: fmt.Sprintf(format, args...)})
 }
 
-// root returns the file's only document. It reports a problem and returns nil if the file is empty.
+// root returns the root of the file's document. It reports a problem and returns nil if the file is empty.
 func (r *reader) root(data []byte) *yaml.Node {
 	root, err := yamldoc.Parse(data)
 	if wrong, ok := errors.AsType[*yamldoc.Error](err); ok {
-		r.fail(wrong.Line, "not YAML: %s", wrong.Message)
+		r.fail(wrong.Line, "the file is not valid YAML: %s", wrong.Message)
 	} else if root == nil {
 		r.fail(1, "the file is empty")
 	}
@@ -50,7 +50,7 @@ func (r *reader) entries(node *yaml.Node, what string) []entry {
 	list := make([]entry, 0, len(node.Content)/2)
 	for key, value := range yamldoc.Entries(node, func(key *yaml.Node, first int) {
 		if key.Kind != yaml.ScalarNode {
-			r.fail(key.Line, "a key of %s must be a string, not %s", what, kindName(key))
+			r.fail(key.Line, "a key in %s must be a string, not %s", what, kindName(key))
 		} else {
 			r.fail(key.Line, "key %s is already on line %d", quoted(key.Value), first)
 		}
@@ -65,7 +65,7 @@ func (r *reader) fields(node *yaml.Node, what string, known ...string) map[strin
 	found := make(map[string]entry, len(known))
 	for _, e := range r.entries(node, what) {
 		if !slices.Contains(known, e.key) {
-			r.fail(e.line, "unknown key %s: %s takes %s", quoted(e.key), what, strings.Join(known, ", "))
+			r.fail(e.line, "unknown key %s; %s can have %s", quoted(e.key), what, strings.Join(known, ", "))
 			continue
 		}
 		found[e.key] = e
@@ -82,7 +82,7 @@ func (r *reader) list(node *yaml.Node, what string) []*yaml.Node {
 	return node.Content
 }
 
-// text returns a non-empty string. After a problem it returns "".
+// text returns the string in a node. It reports a problem and returns "" if there is none.
 func (r *reader) text(node *yaml.Node, what string) string {
 	switch {
 	case node.Kind != yaml.ScalarNode || node.ShortTag() != "!!str":
@@ -94,7 +94,7 @@ func (r *reader) text(node *yaml.Node, what string) string {
 	return node.Value
 }
 
-// number returns the text of a number. After a problem it returns "".
+// number returns the text of the number in a node. It reports a problem and returns "" if there is none.
 func (r *reader) number(node *yaml.Node, what string) string {
 	tag := node.ShortTag()
 	if node.Kind != yaml.ScalarNode || (tag != "!!int" && tag != "!!float") {
@@ -104,7 +104,7 @@ func (r *reader) number(node *yaml.Node, what string) string {
 	return node.Value
 }
 
-// kindName names the kind of a node for messages.
+// kindName describes the kind of a node for messages.
 func kindName(node *yaml.Node) string {
 	switch node.Kind {
 	case yaml.MappingNode:
@@ -129,7 +129,7 @@ func kindName(node *yaml.Node) string {
 	return "a value with a custom tag"
 }
 
-// quoted quotes text from a file for a message and shortens it if it is long.
+// quoted quotes text from a file for a message and shortens long text.
 func quoted(word string) string {
 	const most = 40
 	if runes := []rune(word); len(runes) > most {

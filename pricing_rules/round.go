@@ -2,19 +2,21 @@ package pricingrules
 
 import "math/bits"
 
-// one is × 1 three times: the scale of a base price times three multipliers.
+// one is the scale of the product of a base price and three multipliers.
 const one = MultiplierOne * MultiplierOne * MultiplierOne
 
-// exact returns base × the three multipliers in minor units: whole + rest/one. It cannot overflow. With
-// MaxAmount and MaxMultiplier, the product of the multipliers is at most 10^18 and the product of all
-// four 10^26, so the high word is below 10^7. Div64 requires it to be below one.
+// exact returns the product of a base price and three multipliers: whole + rest/one, in minor units.
+//
+// It cannot overflow. Because of MaxMultiplier, the product of the multipliers is at most 10^18. Because of
+// MaxAmount, the complete product is at most 10^26, and its high word is below 10^7. Div64 requires the high
+// word to be below one.
 func exact(base, industry, country, urgency int64) (whole, rest uint64) {
 	hi, lo := bits.Mul64(uint64(base), uint64(industry)*uint64(country)*uint64(urgency))
 	return bits.Div64(hi, lo, one)
 }
 
-// clamp limits a value to floor and ceiling, in minor units. 0 is no limit. The floor is never above the
-// ceiling, because Compile rejects such a cell.
+// clamp limits a value to floor and ceiling, in minor units. 0 means no limit. The floor must not be above
+// the ceiling.
 func clamp(whole, rest uint64, floor, ceiling int64) (uint64, uint64) {
 	if floor != 0 && whole < uint64(floor) {
 		return uint64(floor), 0
@@ -33,9 +35,11 @@ func round(whole, rest uint64) uint64 {
 	return whole
 }
 
-// adjusted applies a partner's adjustment and rounds to the minor unit, half to even. It cannot overflow.
-// The clamped price is at most MaxAmount and the factor at most 10, so whole × factor is below 10^14, rest
-// × factor below 10^18, and the high word below 10^7. Div64 requires it to be below scale.
+// adjusted applies a partner's adjustment and rounds to the nearest minor unit, half to even.
+//
+// It cannot overflow. The price is at most MaxAmount and the factor is at most 10 × MultiplierOne, so
+// whole × factor is at most 10^13, rest × factor is below 10^17, and the high word is below 10^7. Div64
+// requires the high word to be below scale.
 func adjusted(whole, rest uint64, adjustment int) uint64 {
 	const scale = one * MultiplierOne
 	factor := uint64(MultiplierOne + adjustment)

@@ -6,7 +6,7 @@ import "embed"
 var files embed.FS
 
 // Shipped parses the embedded taxonomy, markets and rate card. The rate card is the first version of a new
-// installation. Later versions are in the database. An error means that the build is broken.
+// installation. Later versions are in the database. Shipped returns an error only if the build is broken.
 func Shipped() (*Taxonomy, *Markets, Card, error) {
 	tax, err := read("taxonomy.yaml", ParseTaxonomy)
 	if err != nil {

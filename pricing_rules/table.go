@@ -7,8 +7,8 @@ import (
 	"github.com/pingpost/pingpost/internal/money"
 )
 
-// Cell is the price of an industry in a market at an urgency class. Minor is in minor units of Currency.
-// It is 0 if the cell is excluded (decision 4) or, in a table from Examine, has no price.
+// Cell is the price of an industry in a market at an urgency class. Minor is in minor units of Currency. It
+// is 0 if the cell is excluded (decision 4) or if the table comes from Examine and the cell has no price.
 type Cell struct {
 	Minor    int64
 	Currency money.Currency
@@ -29,7 +29,7 @@ func (c Cell) String() string {
 	return money.Amount{Minor: c.Minor, Currency: c.Currency}.String()
 }
 
-// Table is a compiled rate card: a price for every cell. It is immutable and safe for concurrent use.
+// Table is a compiled rate card with the price of every cell. It is immutable and safe for concurrent use.
 type Table struct {
 	card       Card
 	index      *index
@@ -61,8 +61,8 @@ func (t *Table) Markets() *Markets { return t.index.markets }
 // Rules returns a copy of the rate card's rules. Step.Rule is an index into it.
 func (t *Table) Rules() []Rule { return slices.Clone(t.card.Rules) }
 
-// Compile prices every cell. The error is Problems with the rules, or, if those are valid, with cells that
-// have no price, a floor above the ceiling, or a price above MaxAmount.
+// Compile prices every cell. The error is Problems. If all rules are valid, Compile reports cells that have
+// no price, a floor above the ceiling, or a price above MaxAmount.
 func Compile(card Card, tax *Taxonomy, markets *Markets) (*Table, error) {
 	table, problems := compile(source{card: card}, tax, markets, true)
 	if err := problems.err(); err != nil {
@@ -71,8 +71,9 @@ func Compile(card Card, tax *Taxonomy, markets *Markets) (*Table, error) {
 	return table, nil
 }
 
-// Examine is Compile for a draft. Its table has gaps for cells without a price. It skips rules that are not
-// valid, and if two rules conflict, the first one wins. The problems are the same as from Compile.
+// Examine compiles a draft. It reports the same problems as Compile, but always returns a table. Cells
+// without a price are gaps. Rules that are not valid are ignored, and the first of two conflicting rules
+// wins.
 func Examine(card Card, tax *Taxonomy, markets *Markets) (*Table, Problems) {
 	table, wrong := enter(source{card: card}, tax, markets, false)
 	gaps := table.fill()
@@ -83,8 +84,8 @@ func Examine(card Card, tax *Taxonomy, markets *Markets) (*Table, Problems) {
 	return table, gaps
 }
 
-// compile prices the cells only if every rule is valid and was read completely. Otherwise the report would
-// be full of gaps that follow from problems with rules.
+// compile prices the cells only if every rule is valid and was read completely. Otherwise it would report
+// many gaps that are caused by the problems with rules.
 func compile(src source, tax *Taxonomy, markets *Markets, whole bool) (*Table, Problems) {
 	table, problems := enter(src, tax, markets, true)
 	if len(problems) > 0 || !whole {
@@ -94,8 +95,8 @@ func compile(src source, tax *Taxonomy, markets *Markets, whole bool) (*Table, P
 	return table, problems
 }
 
-// enter adds the rules to an index without pricing the cells. Rules that are not valid are added only if
-// withWrong is set, to report conflicts with them.
+// enter adds the rules to an index without pricing the cells. If withWrong is set, it also adds rules that
+// are not valid, so that conflicts with them are reported.
 func enter(src source, tax *Taxonomy, markets *Markets, withWrong bool) (*Table, Problems) {
 	var problems Problems
 	ix := newIndex(tax, markets)
@@ -125,7 +126,7 @@ func enter(src source, tax *Taxonomy, markets *Markets, withWrong bool) (*Table,
 	return t, problems
 }
 
-// fill prices the cells and reports those that have no price.
+// fill prices every cell and reports the cells without a price.
 func (t *Table) fill() Problems {
 	var bad flaws
 	for industry := range t.index.tax.Len() {
@@ -143,7 +144,7 @@ func (t *Table) fill() Problems {
 	return bad.problems(t)
 }
 
-// evaluate calculates the price of a cell from the rules that decide it, as the package comment describes.
+// evaluate calculates the price of a cell from its winning rules, as described in the package comment.
 func (t *Table) evaluate(w winners, market int) (minor int64, f flaw) {
 	currency := t.currencies[market]
 	if w.exclude != 0 && t.rule(w.exclude).Exclude == ExcludeTrue {
@@ -166,14 +167,14 @@ func (t *Table) evaluate(w winners, market int) (minor int64, f flaw) {
 	return int64(price), flaw{}
 }
 
-// exact returns the price of a sound cell before rounding.
+// exact returns the price of a cell before rounding. The cell must have a base price.
 func (t *Table) exact(w winners, currency money.Currency) (whole, rest uint64) {
 	whole, rest = exact(t.rule(w.base).Base[currency],
 		t.multiplier(w.industry), t.multiplier(w.country), t.multiplier(w.urgency))
 	return clamp(whole, rest, t.rule(w.floor).Floor[currency], t.rule(w.ceiling).Ceiling[currency])
 }
 
-// rule returns a winner's rule, an empty one for 0.
+// rule returns the rule of a winner, or an empty rule for 0.
 func (t *Table) rule(winner int32) Rule {
 	if winner == 0 {
 		return Rule{}
@@ -188,7 +189,7 @@ func (t *Table) multiplier(winner int32) int64 {
 	return t.rule(winner).Multiplier
 }
 
-// place describes a rule by its line, if it has one, or by its number.
+// place describes a rule by its line or, if it has none, by its number.
 func (c Card) place(rule int) string {
 	if line := c.Rules[rule].Line; line > 0 {
 		return fmt.Sprintf("line %d", line)
@@ -196,7 +197,7 @@ func (c Card) place(rule int) string {
 	return fmt.Sprintf("rule %d", rule+1)
 }
 
-// Check reports problems with single rules and conflicts between rules. It does not check the cells.
+// Check reports rules that are not valid and conflicts between rules. It does not price the cells.
 func Check(card Card, tax *Taxonomy, markets *Markets) Problems {
 	_, problems := enter(source{card: card}, tax, markets, true)
 	problems.sort()

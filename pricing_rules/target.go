@@ -6,7 +6,7 @@ type Target struct{ Industry, Category, Country, Urgency string }
 // Target returns the rule's target.
 func (r Rule) Target() Target { return Target{r.Industry, r.Category, r.Country, r.Urgency} }
 
-// For returns the rule with another target.
+// For returns a copy of the rule with another target.
 func (r Rule) For(t Target) Rule {
 	r.Industry, r.Category, r.Country, r.Urgency = t.Industry, t.Category, t.Country, t.Urgency
 	return r
@@ -15,16 +15,15 @@ func (r Rule) For(t Target) Rule {
 // String describes the cells of the target, as Rule.Selector does.
 func (t Target) String() string { return Rule{}.For(t).Selector() }
 
-// Base is the base price of a target in one market. Rule is the index of the rule that sets it, -1 if none
-// does. Direct reports whether that rule has exactly this target. Otherwise, the base price is inherited.
+// Base is the base price of a target in one market.
 type Base struct {
 	Minor  int64
-	Rule   int
-	Direct bool
+	Rule   int  // the index of the rule that sets it, or -1
+	Direct bool // the rule has exactly this target; otherwise the base price is inherited
 }
 
-// BaseOf returns the base price of a target in the currency of its market, from the most specific rule that
-// covers the target. A target without a market or with unknown names has none.
+// BaseOf returns the base price of a target in the currency of its market. It uses the most specific rule
+// that applies to the target. A target without a market or with unknown names has no base price.
 func (t *Table) BaseOf(target Target) Base {
 	s, unknown, ok := t.index.selector(Rule{}.For(target))
 	if !ok || len(unknown) > 0 || s.market == anything {
@@ -44,7 +43,7 @@ func (t *Table) BaseOf(target Target) Base {
 	return Base{Rule: -1}
 }
 
-// broader returns a scope and the scopes that contain it, most specific first.
+// broader returns a scope and the broader scopes that contain it, most specific first.
 func (ix *index) broader(scope int) []int {
 	switch {
 	case scope == anything:

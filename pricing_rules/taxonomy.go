@@ -7,15 +7,14 @@ import (
 	"go.yaml.in/yaml/v4"
 )
 
-// Industry is one of the specification's industries. TermID is its taxonomyTermId, Category the slug of its
-// category.
+// Industry is one of the specification's industries.
 type Industry struct {
 	Slug     string
-	TermID   int
-	Category string
+	TermID   int    // the taxonomyTermId
+	Category string // the category's slug
 }
 
-// Category is a group of industries. Rules use Slug, and the console shows Name.
+// Category is a group of industries. Rules refer to Slug, and the console shows Name.
 type Category struct {
 	Slug string
 	Name string
@@ -24,8 +23,8 @@ type Category struct {
 // MaxTermID is the largest taxonomyTermId. It fits in two bytes.
 const MaxTermID = 65535
 
-// Taxonomy is the list of all industries. An industry's index is its position in the list. Indexes are not
-// stable between releases, so do not store them.
+// Taxonomy is the list of all industries. An industry's index is its position in the list. Do not store
+// indexes, because they can change between releases.
 type Taxonomy struct {
 	industries []Industry
 	categories []Category
@@ -59,7 +58,7 @@ func (t *Taxonomy) Industries() []Industry { return slices.Clone(t.industries) }
 // Categories returns all categories in the order of the file.
 func (t *Taxonomy) Categories() []Category { return slices.Clone(t.categories) }
 
-// ParseTaxonomy parses taxonomy.yaml. The error is Problems, in which file is the file's name.
+// ParseTaxonomy parses taxonomy.yaml. The error is Problems, which contains file as the file's name.
 func ParseTaxonomy(file string, data []byte) (*Taxonomy, error) {
 	r := &reader{file: file}
 	t := &Taxonomy{bySlug: map[string]int{}, byTermID: map[int]int{}, byCategory: map[string]int{}}
