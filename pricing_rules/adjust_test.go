@@ -33,8 +33,8 @@ func TestAdjustedRoundsHalfEven(t *testing.T) {
 	}
 }
 
-// The result must be the minor unit nearest to the exact price, or the even one if two are equally near.
-func TestAdjustedIsTheNearest(t *testing.T) {
+// The result must be the minor unit nearest to the exact price. If two are equally near, it must be even.
+func TestAdjustedRoundsToNearestMinorUnit(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		whole := rapid.Uint64Range(0, MaxAmount).Draw(t, "whole")
 		rest := rapid.Uint64Range(0, one-1).Draw(t, "rest")
@@ -58,13 +58,13 @@ func TestAdjustedIsTheNearest(t *testing.T) {
 	})
 }
 
-func TestAdjustedKeepsTheOrder(t *testing.T) {
+func TestAdjustedPreservesOrder(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		less := rapid.Uint64Range(1, MaxAmount).Draw(t, "less")
 		more := rapid.Uint64Range(less, MaxAmount).Draw(t, "more")
 		adjustment := rapid.IntRange(MinAdjustment, MaxAdjustment).Draw(t, "adjustment")
 		if adjusted(less, 0, adjustment) > adjusted(more, 0, adjustment) {
-			t.Fatalf("adjusted %d is more than adjusted %d", less, more)
+			t.Fatalf("got a higher adjusted price for %d than for %d", less, more)
 		}
 	})
 }
@@ -83,15 +83,15 @@ func TestPriceForRoundsOnce(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	// 0.50 × 1.29 is 0.645, which is rounded to 0.64. Doubled, it is 1.29 and not 1.28.
+	// 0.50 × 1.29 is 0.645, which is rounded to 0.64. Twice 0.645 is 1.29, but twice 0.64 is 1.28.
 	if got := table.Price(0, 0, Urgent).Minor; got != 64 {
-		t.Errorf("got price %d", got)
+		t.Errorf("got price %d, want 64", got)
 	}
 	if got := table.PriceFor(0, 0, Urgent, 10_000).Minor; got != 129 {
-		t.Errorf("got doubled price %d", got)
+		t.Errorf("got doubled price %d, want 129", got)
 	}
-	if got := table.PriceFor(0, 0, Urgent, 0); got != table.Price(0, 0, Urgent) {
-		t.Errorf("got %v without an adjustment", got)
+	if got, want := table.PriceFor(0, 0, Urgent, 0), table.Price(0, 0, Urgent); got != want {
+		t.Errorf("got %v without an adjustment, want %v", got, want)
 	}
 	const want = `%s/GB/urgent: 1.29 GBP
   base                  0.5     = 0.5    rule 1: every lead
@@ -118,10 +118,10 @@ func TestPriceForIsAtLeastOneMinorUnit(t *testing.T) {
 		t.Fatal(err)
 	}
 	if got := table.PriceFor(0, 0, Standard, MinAdjustment).Minor; got != 1 {
-		t.Errorf("got %d for 0.01 with -90 %%", got)
+		t.Errorf("got %d for 0.01 with -90 %%, want 1", got)
 	}
 	if got := table.PriceFor(1, 0, Standard, MaxAdjustment); !got.Excluded || got.Minor != 0 {
-		t.Errorf("got %v for an excluded cell", got)
+		t.Errorf("got %v for an excluded cell, want excluded", got)
 	}
 }
 
@@ -142,13 +142,13 @@ func TestParseAdjustment(t *testing.T) {
 		"+0.1":      10,
 	} {
 		if got, err := ParseAdjustment(text); err != nil || got != want {
-			t.Errorf("%q: %d (%v), want %d", text, got, err, want)
+			t.Errorf("ParseAdjustment(%q) = %d (%v), want %d", text, got, err, want)
 		}
 	}
 	for _, text := range []string{"5,5", "5.125", "five", "+-5", "--5", "%", "5%%", "1e3", "٥", "NaN", "-90.01",
 		"900.01", "99999999999999999999"} {
 		if got, err := ParseAdjustment(text); err == nil || got != 0 || !strings.Contains(err.Error(), quoted(text)) {
-			t.Errorf("%q: %d (%v)", text, got, err)
+			t.Errorf("ParseAdjustment(%q) = %d (%v), want an error that quotes it", text, got, err)
 		}
 	}
 	rapid.Check(t, func(t *rapid.T) {

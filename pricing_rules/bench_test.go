@@ -10,7 +10,7 @@ func BenchmarkPrice(b *testing.B) {
 	table := shippedTable(b)
 	b.ReportAllocs()
 	var sum int64
-	for i := 0; b.Loop(); i++ { // large steps, so that not all cells are in the L1 cache
+	for i := 0; b.Loop(); i++ { // large strides, so that the cells do not all fit in the L1 cache
 		sum += table.Price(i*97&255, i>>3&7, Class(i&3)).Minor
 	}
 	if sum == 0 {
@@ -49,8 +49,8 @@ func BenchmarkCompile50000(b *testing.B) {
 	}
 }
 
-// manyRules returns n rules: one with a base price and a multiplier for each selector, then rules with a
-// floor.
+// manyRules returns n rules. The first ones set a base price and a multiplier for each selector, and the
+// others set a floor.
 func manyRules(t testing.TB, tax *Taxonomy, markets *Markets, n int) Card {
 	t.Helper()
 	var selectors []Rule

@@ -23,20 +23,20 @@ func TestClassOfDoesNotAllocate(t *testing.T) {
 	}
 }
 
-// The numbers are part of sealed quotes, which other nodes and later releases open.
+// The numbers are part of sealed quotes, which other nodes and later releases must be able to open.
 func TestClassNumbersAndNames(t *testing.T) {
 	for number, name := range []string{"standard", "emergency", "immediate", "urgent", "flexible"} {
 		class, ok := ParseClass(name)
 		if !ok || class != Class(number) || class.String() != name || !class.Valid() {
-			t.Errorf("%s was parsed as class %d (%v), named %s", name, class, ok, class)
+			t.Errorf("ParseClass(%s) = %d (%s), %v, want %d", name, class, class, ok, number)
 		}
 	}
 	for _, name := range []string{"", "Emergency", " urgent", "unknown"} {
 		if class, ok := ParseClass(name); ok {
-			t.Errorf("ParseClass(%q) = %v", name, class)
+			t.Errorf("ParseClass(%q) = %v, want an error", name, class)
 		}
 	}
 	if c := Class(Classes); c.Valid() || c.String() != "unknown" {
-		t.Errorf("class %d is %s", c, c)
+		t.Errorf("class %d: got valid %t, name %s, want an unknown class", c, c.Valid(), c)
 	}
 }

@@ -16,12 +16,12 @@ func parsed(t testing.TB, text string) []BaseLine {
 	tax, markets, _ := shipped(t)
 	lines, err := ParseBases("f.csv", []byte(text), tax, markets)
 	if err != nil {
-		t.Fatalf("%q was rejected:\n%v", text, err)
+		t.Fatalf("%q: got error\n%v", text, err)
 	}
 	return lines
 }
 
-// Different spreadsheet formats of the same table give the same lines.
+// The same table must result in the same lines, whatever format a spreadsheet saves it in.
 func TestParseBases(t *testing.T) {
 	want := []BaseLine{
 		{Line: 2, Target: Target{Industry: "plumber", Country: "GB"}, Minor: 4560},
@@ -31,20 +31,20 @@ func TestParseBases(t *testing.T) {
 	plain := "category,industry,country,urgency,base,currency\nhome-services,plumber,GB,any,45.60,GBP\nautomotive,,FR,urgent,1234,EUR\n,taxi,other,standard,,\n"
 	points, commas := strings.ReplaceAll(plain, ",", ";"), strings.ReplaceAll(strings.ReplaceAll(plain, ",", ";"), ".", ",")
 	for name, text := range map[string]string{
-		"as it is written":      plain,
+		"plain":                 plain,
 		"byte-order mark":       "\ufeff" + plain,
 		"semicolons":            points,
 		"semicolons and commas": commas,
-		"all of Excel's":        "\ufeff" + strings.ReplaceAll(commas, "\n", "\r\n"),
+		"Excel":                 "\ufeff" + strings.ReplaceAll(commas, "\n", "\r\n"),
 		"tabs":                  strings.ReplaceAll(commas, ";", "\t"),
 		"no last line break":    strings.TrimSuffix(plain, "\n"),
 		"quotes": strings.ReplaceAll(strings.ReplaceAll(strings.ReplaceAll(plain, "plumber", `"plumber"`), "45.60", `"45.60"`),
 			"industry", `"industry"`),
-		"blanks around":          strings.ReplaceAll(plain, ",", " , "),
+		"spaces around":          strings.ReplaceAll(plain, ",", " , "),
 		"capitals in the header": strings.Replace(plain, "category,industry", "Category,INDUSTRY", 1),
 		"columns without a name": strings.Replace(strings.Replace(plain, "currency\n", "currency,,\n", 1), "GBP\n", "GBP,,\n", 1),
 		"empty lines at the end": plain + "\n,,,,,\n  \n",
-		"cells left out":         strings.ReplaceAll(plain, "standard,,\n", "standard\n"),
+		"missing cells":          strings.ReplaceAll(plain, "standard,,\n", "standard\n"),
 	} {
 		t.Run(name, func(t *testing.T) {
 			if got := parsed(t, text); !slices.Equal(got, want) {
@@ -54,7 +54,7 @@ func TestParseBases(t *testing.T) {
 	}
 }
 
-// Columns are found by name in any order. Informational columns are ignored.
+// Columns can be in any order. Informational columns are ignored.
 func TestParseBasesFindsColumns(t *testing.T) {
 	for text, want := range map[string]BaseLine{
 		"base,country,industry\n0.01,GB,plumber\n": {
@@ -78,7 +78,7 @@ func TestParseBasesFindsColumns(t *testing.T) {
 		},
 	} {
 		if got := parsed(t, text); len(got) != 1 || got[0] != want {
-			t.Errorf("%q: %+v, want %+v", text, got, want)
+			t.Errorf("%q: got %+v, want %+v", text, got, want)
 		}
 	}
 }
@@ -91,44 +91,44 @@ func baseRejections() []rejection {
 		{"only line breaks", "\r\n\r\n", "f.yaml:1"},
 		{"only the header", head, "f.yaml:1"},
 		{"only empty lines", head + ",,\n\n", "f.yaml:1"},
-		{"UTF-16, little end first", "\xff\xfei\x00n\x00", "f.yaml:1"},
-		{"UTF-16, big end first", "\xfe\xff\x00i\x00n", "f.yaml:1"},
+		{"UTF-16, little-endian", "\xff\xfei\x00n\x00", "f.yaml:1"},
+		{"UTF-16, big-endian", "\xfe\xff\x00i\x00n", "f.yaml:1"},
 		{"Windows-1252", head + "plumber,GB,\x80 45\n", "f.yaml:1"},
 		{"too large", head + strings.Repeat(" ", MaxFile), "f.yaml"},
 		{"unknown column", "industry,country,base,prise\n",
 			`f.yaml:1 "prise"`},
-		{"column twice", "industry,country,base,Base\n", `f.yaml:1 "base"`},
+		{"duplicate column", "industry,country,base,Base\n", `f.yaml:1 "base"`},
 		{"no header", "plumber,GB,45\n", `f.yaml:1 "plumber"
 f.yaml:1 "gb"
 f.yaml:1 "45"
 f.yaml:1
 f.yaml:1
 f.yaml:1`},
-		{"columns are missing", "industry,urgency\n", "f.yaml:1\nf.yaml:1"},
-		{"an open quote", head + "\"plumber,GB,5\nroofer,GB,5\nroofer,FR,5\n", "f.yaml:2"},
-		{"a quote in a cell", head + "plum\"ber,GB,5\n", "f.yaml:2"},
+		{"missing columns", "industry,urgency\n", "f.yaml:1\nf.yaml:1"},
+		{"unclosed quote", head + "\"plumber,GB,5\nroofer,GB,5\nroofer,FR,5\n", "f.yaml:2"},
+		{"quote in a cell", head + "plum\"ber,GB,5\n", "f.yaml:2"},
 		{"industry", head + "plumbr,GB,5\n", `f.yaml:2 "plumbr"`},
 		{"category", full + "trades,,GB,,5,\n", `f.yaml:2 "trades"`},
-		{"another category", full + "automotive,plumber,GB,,5,\n", `f.yaml:2 "automotive"`},
-		{"neither", full + ",,GB,,5,\n", "f.yaml:2"},
+		{"wrong category", full + "automotive,plumber,GB,,5,\n", `f.yaml:2 "automotive"`},
+		{"neither industry nor category", full + ",,GB,,5,\n", "f.yaml:2"},
 		{"country", head + "plumber,PL,5\n", `f.yaml:2 "PL" "other"`},
 		{"no country", head + "plumber,,5\n", `f.yaml:2 "" "other"`},
 		{"urgency", full + ",plumber,GB,soon,5,\n", `f.yaml:2 "soon"`},
-		{"another currency", full + ",plumber,GB,,5,EUR\n", `f.yaml:2 "EUR"`},
+		{"wrong currency", full + ",plumber,GB,,5,EUR\n", `f.yaml:2 "EUR"`},
 		{"two currencies", full + ",plumber,GB,,5,\"GBP, EUR\"\n", `f.yaml:2 "GBP, EUR"`},
-		{"a currency in the amount", head + "plumber,GB,£5\n", `f.yaml:2 "£5"`},
-		{"a negative amount", head + "plumber,GB,-5\n", "f.yaml:2"},
+		{"currency in the amount", head + "plumber,GB,£5\n", `f.yaml:2 "£5"`},
+		{"negative amount", head + "plumber,GB,-5\n", "f.yaml:2"},
 		{"zero", head + "plumber,GB,0.00\n", "f.yaml:2"},
-		{"over-precise", head + "plumber,GB,45.601\n", `f.yaml:2 "45.601"`},
-		{"an exponent", head + "plumber,GB,4E1\n", `f.yaml:2 "4E1"`},
-		{"absurd", head + "plumber,GB,1000000.01\n", "f.yaml:2"},
-		{"beyond numbers", head + "plumber,GB,99999999999999999999\n", `f.yaml:2 "99999999999999999999"`},
-		{"a decimal comma", head + "plumber,GB,45,60\n", "f.yaml:2"},
-		{"a decimal comma in quotes", head + "plumber,GB,\"45,60\"\n", `f.yaml:2 "45,60"`},
-		{"thousands", "industry;country;base\nplumber;GB;1.234,50\n", `f.yaml:2 "1.234,50"`},
-		{"perhaps thousands", "industry;country;base\nplumber;GB;1,234\n", `f.yaml:2 "1.234"`},
-		{"there already", full + ",plumber,GB,,5,\n,roofer,GB,,5,\nhome-services,plumber,GB,any,6,\n", "f.yaml:4"},
-		{"everything at once", full + "x,,PL,soon,-1,\n\n,plumber,GB,,0,USD\n", `f.yaml:2 "x"
+		{"too precise", head + "plumber,GB,45.601\n", `f.yaml:2 "45.601"`},
+		{"exponent", head + "plumber,GB,4E1\n", `f.yaml:2 "4E1"`},
+		{"too large amount", head + "plumber,GB,1000000.01\n", "f.yaml:2"},
+		{"exceeds int64", head + "plumber,GB,99999999999999999999\n", `f.yaml:2 "99999999999999999999"`},
+		{"decimal comma", head + "plumber,GB,45,60\n", "f.yaml:2"},
+		{"decimal comma in quotes", head + "plumber,GB,\"45,60\"\n", `f.yaml:2 "45,60"`},
+		{"thousands separator", "industry;country;base\nplumber;GB;1.234,50\n", `f.yaml:2 "1.234,50"`},
+		{"ambiguous separator", "industry;country;base\nplumber;GB;1,234\n", `f.yaml:2 "1.234"`},
+		{"duplicate row", full + ",plumber,GB,,5,\n,roofer,GB,,5,\nhome-services,plumber,GB,any,6,\n", "f.yaml:4"},
+		{"many problems", full + "x,,PL,soon,-1,\n\n,plumber,GB,,0,USD\n", `f.yaml:2 "x"
 f.yaml:2 "soon"
 f.yaml:2 "PL" "other"
 f.yaml:2
@@ -153,8 +153,7 @@ func TestParseBasesCountsLines(t *testing.T) {
 	}
 }
 
-// Formatted rows can be parsed again, even after a spreadsheet has saved them with semicolons and decimal
-// commas.
+// Formatted rows can be parsed, even if a spreadsheet has saved them with semicolons and decimal commas.
 func TestBasesRoundTrip(t *testing.T) {
 	tax, markets, _ := shipped(t)
 	targets := smallTargets(tax, markets)

@@ -37,11 +37,11 @@ func TestDiff(t *testing.T) {
 		t.Errorf("got %q\nwant %q", got, want)
 	}
 	if changes := Diff(new, new); len(changes) != 0 {
-		t.Errorf("got changes %v from a table to itself", changes)
+		t.Errorf("got changes %v between a table and itself", changes)
 	}
 }
 
-// A newer taxonomy can have more industries at other positions.
+// A newer taxonomy can contain more industries, in another order.
 func TestDiffMatchesBySlugAndCode(t *testing.T) {
 	tax, markets := small(t)
 	other, err := ParseTaxonomy("t.yaml",
@@ -69,11 +69,11 @@ func TestDiffMatchesBySlugAndCode(t *testing.T) {
 	}
 	for change, n := range want {
 		if got[change] != n {
-			t.Errorf("%s: got it %d times, want %d", change, got[change], n)
+			t.Errorf("got change %s %d times, want %d", change, got[change], n)
 		}
 	}
 	if first := changes[0].Industry.Slug; first != "baker" {
-		t.Errorf("first change is %s, want a cell of the new table", first)
+		t.Errorf("got first change in %s, want baker", first)
 	}
 }
 

@@ -22,7 +22,7 @@ func cells(tax *Taxonomy, markets *Markets, do func(industry, market int, class 
 	}
 }
 
-// brokenRules are not valid, each for a different reason. All of them match cells.
+// brokenRules lists rules that are not valid, each for a different reason.
 var brokenRules = []Rule{
 	{Industry: "baker", Base: Amounts{money.GBP: 1}},
 	{Category: "food", Exclude: ExcludeTrue},
@@ -37,9 +37,9 @@ var brokenRules = []Rule{
 	{Country: "GB", Exclude: ExcludeTrue, Note: "two\nlines"},
 }
 
-// Examine prices the cells that it can and reports the same problems as Compile. It skips rules that are
-// not valid, and if two rules conflict, the first one wins.
-func TestExamineEqualsTheNaiveReading(t *testing.T) {
+// Examine must price the cells that have a price, ignore rules that are not valid, and report the same
+// problems as Compile.
+func TestExamineMatchesNaivePricing(t *testing.T) {
 	tax, markets := small(t)
 	gaps, clashes, broken := 0, 0, 0
 	rapid.Check(t, func(t *rapid.T) {
@@ -60,7 +60,7 @@ func TestExamineEqualsTheNaiveReading(t *testing.T) {
 			}
 			got := table.Price(i, m, class)
 			if got != want || got.Gap() != !ok {
-				t.Fatalf("%s: %+v, want %+v", cellName(tax.At(i), markets.At(m), class), got, want)
+				t.Fatalf("%s: got %+v, want %+v", cellName(tax.At(i), markets.At(m), class), got, want)
 			}
 			if e := table.ExplainFor(i, m, class, 500); e.Cell.Excluded != excluded || e.String() == "" {
 				t.Fatalf("got explanation %s", e)
@@ -79,7 +79,8 @@ func TestExamineEqualsTheNaiveReading(t *testing.T) {
 		}
 	})
 	if gaps < 5 || clashes < 5 || broken < 5 {
-		t.Errorf("random cards are one-sided: %d with gaps, %d with conflicts, %d with broken rules", gaps, clashes, broken)
+		t.Errorf("got %d random cards with gaps, %d with conflicts, %d with broken rules, want at least 5 of each",
+			gaps, clashes, broken)
 	}
 }
 
@@ -89,11 +90,11 @@ func TestExamineSkipsInvalidRules(t *testing.T) {
 	for _, rule := range brokenRules {
 		table, problems := Examine(Card{Rules: []Rule{rule, {Base: Amounts{money.GBP: 1000, money.EUR: 1200}}}}, tax, markets)
 		if len(problems) == 0 || problems[0].Rule != 0 {
-			t.Errorf("%+v: got problems %v", rule, problems)
+			t.Errorf("%+v: got problems %v, want one in the first rule", rule, problems)
 		}
 		cells(tax, markets, func(i, m int, class Class) {
 			if got := table.Price(i, m, class).Minor; got != []int64{1000, 1200, 1000}[m] {
-				t.Errorf("%+v: got price of %s %d", rule, cellName(tax.At(i), markets.At(m), class), got)
+				t.Errorf("%+v: got price %d for %s", rule, got, cellName(tax.At(i), markets.At(m), class))
 			}
 		})
 	}
@@ -112,8 +113,8 @@ func TestExamineReportsConflictsWithInvalidRules(t *testing.T) {
 	}
 }
 
-// PriceFor applies the adjustment to the exact price and rounds once.
-func TestPriceForEqualsTheNaiveReading(t *testing.T) {
+// PriceFor must apply the adjustment to the exact price and round once.
+func TestPriceForMatchesNaivePricing(t *testing.T) {
 	tax, markets := small(t)
 	rapid.Check(t, func(t *rapid.T) {
 		card := smallCards().Draw(t, "card")
@@ -123,7 +124,7 @@ func TestPriceForEqualsTheNaiveReading(t *testing.T) {
 		cells(tax, markets, func(i, m int, class Class) {
 			cell := table.Price(i, m, class)
 			if got := table.PriceFor(i, m, class, 0); got != cell {
-				t.Fatalf("got %v without an adjustment, want %v", got, cell)
+				t.Fatalf("got %v with an adjustment of 0, want %v", got, cell)
 			}
 			want := cell
 			if cell.Minor > 0 {
@@ -163,7 +164,7 @@ func TestInversions(t *testing.T) {
 	if found := shippedTable(t).Inversions(); len(found) != 0 {
 		t.Errorf("got inversions %v in the shipped card", found)
 	}
-	// Cells without a price are not inversions.
+	// Inversions skips cells without a price.
 	table, _ := Examine(Card{Rules: []Rule{
 		{Urgency: "urgent", Base: Amounts{money.GBP: 1}},
 		{Industry: "plumber", Base: Amounts{money.GBP: 2}},
@@ -204,7 +205,7 @@ func TestPartnerPricingExcludes(t *testing.T) {
 	}
 	for _, text := range []string{``, `{}`, `["plumber"]`, `[{"industry":1}]`} {
 		if list, err := ParseExclusions([]byte(text)); err == nil {
-			t.Errorf("%s was parsed as %v", text, list)
+			t.Errorf("ParseExclusions(%s) = %v, want an error", text, list)
 		}
 	}
 }

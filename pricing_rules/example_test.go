@@ -7,27 +7,28 @@ import (
 	"testing"
 )
 
-// executes checks the expected output for a card. want is either problems, starting with the file's name,
-// or the explanation of the cell in its first line, with the partner's adjustment in its steps.
-func executes(t *testing.T, card, want string) {
+// checkExample checks the expected output for a card. want contains either problems, which start with the
+// file's name, or the explanation of a cell. The explanation's first line contains the cell, and its steps
+// the partner's adjustment, if any.
+func checkExample(t *testing.T, card, want string) {
 	t.Helper()
 	tax, markets, _ := shipped(t)
 	_, table, err := Load("rate_card.yaml", []byte(card), tax, markets)
 	if strings.HasPrefix(want, "rate_card.yaml") {
 		if err == nil {
-			t.Errorf("the card was accepted; want\n%s", want)
+			t.Errorf("got no error, want\n%s", want)
 		} else if got := err.Error() + "\n"; got != want {
 			t.Errorf("got\n%s\nwant\n%s", got, want)
 		}
 		return
 	}
 	if err != nil {
-		t.Fatalf("the card was rejected:\n%v", err)
+		t.Fatalf("got error\n%v", err)
 	}
 	name, _, _ := strings.Cut(want, ":")
 	parts := strings.Split(name, "/")
 	if len(parts) != 3 {
-		t.Fatalf("%q does not name a cell", name)
+		t.Fatalf("%q is not a cell", name)
 	}
 	industry, okIndustry := tax.BySlug(parts[0])
 	market, okMarket := markets.ByCode(parts[1])
@@ -48,11 +49,11 @@ func executes(t *testing.T, card, want string) {
 	}
 }
 
-// Each file in testdata has a description, a rate card and, after each "-- answer --", expected output.
+// Each file in testdata contains a description, a rate card and, after each "-- answer --", expected output.
 func TestGoldenCases(t *testing.T) {
 	paths, err := filepath.Glob("testdata/*.txt")
 	if err != nil || len(paths) == 0 {
-		t.Fatalf("found no cases (%v)", err)
+		t.Fatalf("got no test cases (%v)", err)
 	}
 	for _, path := range paths {
 		t.Run(strings.TrimSuffix(filepath.Base(path), ".txt"), func(t *testing.T) {
@@ -63,21 +64,19 @@ func TestGoldenCases(t *testing.T) {
 			words, rest, ok := strings.Cut(string(text), "\n-- card --\n")
 			sections := strings.Split(rest, "\n-- answer --\n")
 			if !ok || strings.TrimSpace(words) == "" || len(sections) < 2 {
-				t.Fatal("the file must have a description, a card and an answer")
+				t.Fatal("the file must contain a description, a card and an answer")
 			}
 			for _, answer := range sections[1:] {
-				executes(t, sections[0]+"\n", strings.TrimSuffix(answer, "\n")+"\n")
+				checkExample(t, sections[0]+"\n", strings.TrimSuffix(answer, "\n")+"\n")
 			}
 		})
 	}
 }
 
-const fence = "```"
-
-// blocks returns the fenced blocks of a documentation page, each as its language and text.
-func blocks(t *testing.T, page string) (found [][2]string) {
-	t.Helper()
-	text, err := os.ReadFile("../docs/" + page)
+// In docs/pricing.md, YAML blocks are rate cards, and the text blocks that follow contain their expected
+// output. CSV blocks must be valid.
+func TestDocumentationExamples(t *testing.T) {
+	page, err := os.ReadFile("../docs/pricing.md")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -101,11 +100,17 @@ func TestDocumentationExamples(t *testing.T) {
 			card = block[1]
 		case "text":
 			answers++
-			executes(t, card, block[1])
+			checkExample(t, card, body+"\n")
+		case "csv":
+			tax, markets, _ := shipped(t)
+			if lines, err := ParseBases("page.csv", []byte(body), tax, markets); err != nil ||
+				len(lines) != strings.Count(body, "\n") {
+				t.Errorf("got %d lines from\n%s\n%v", len(lines), body, err)
+			}
 		}
 	}
 	if answers < 8 {
-		t.Errorf("ran only %d examples", answers)
+		t.Errorf("got %d examples, want at least 8", answers)
 	}
 }
 

@@ -6,15 +6,15 @@ import (
 	"pgregory.net/rapid"
 )
 
-// explained checks that the last step of every cell is the table's price.
-func explained(t rapid.TB, table *Table) {
+// checkExplanations checks that the last step of every cell's explanation is the price in the table.
+func checkExplanations(t rapid.TB, table *Table) {
 	t.Helper()
 	for i := range table.Taxonomy().Len() {
 		for m := range table.Markets().Len() {
 			for class := range Class(Classes) {
 				e, cell := table.Explain(i, m, class), table.Price(i, m, class)
 				if e.Cell != cell || len(e.Steps) == 0 {
-					t.Fatalf("got %+v in %d steps, want %+v\n%s", e.Cell, len(e.Steps), cell, e)
+					t.Fatalf("got %+v after %d steps, want %+v\n%s", e.Cell, len(e.Steps), cell, e)
 				}
 				last := e.Steps[len(e.Steps)-1]
 				if cell.Excluded && (len(e.Steps) != 1 || last.Name != "exclude" || last.Effect != "true") {
@@ -33,13 +33,13 @@ func explained(t rapid.TB, table *Table) {
 	}
 }
 
-func TestShippedExplanationsEndInThePrice(t *testing.T) { explained(t, shippedTable(t)) }
+func TestShippedExplanationsEndInThePrice(t *testing.T) { checkExplanations(t, shippedTable(t)) }
 
 func TestExplanationsEndInThePrice(t *testing.T) {
 	tax, markets := small(t)
 	rapid.Check(t, func(t *rapid.T) {
 		if table, err := Compile(smallCards().Draw(t, "card"), tax, markets); err == nil {
-			explained(t, table)
+			checkExplanations(t, table)
 		}
 	})
 }

@@ -85,7 +85,7 @@ func TestCardRoundTrip(t *testing.T) {
 		}
 		return a
 	})
-	// Texts that YAML could parse as other types.
+	// These strings include some that YAML could parse as other types.
 	text := rapid.OneOf(rapid.Just(""), rapid.StringN(0, 40, -1),
 		rapid.SampledFrom([]string{"true", "null", "~", "NO", "yes", "1", "0x1", "1.5", "2026-01-02", "- a", "a: b",
 			"#", "'", `"`, "<<", "*a", "&a", "!!int 1", "\u2028", "\ufeff", "é"}))

@@ -17,7 +17,7 @@ func FuzzParseCard(f *testing.F) {
 		card, err := ParseCard("f.yaml", data)
 		if err != nil {
 			if err.Error() == "" {
-				t.Fatal("the error has no message")
+				t.Fatal("got an error without a message")
 			}
 			return
 		}
@@ -37,7 +37,7 @@ func FuzzParseBases(f *testing.F) {
 		lines, err := ParseBases("f.csv", data, tax, markets)
 		if err != nil {
 			if err.Error() == "" || lines != nil {
-				t.Fatalf("got %d lines with the error %q", len(lines), err)
+				t.Fatalf("got %d lines and error %q, want no lines and a message", len(lines), err)
 			}
 			return
 		}

@@ -6,7 +6,7 @@ import (
 	"github.com/pingpost/pingpost/internal/money"
 )
 
-// The specification's "Currency by country", checked for every pair of letters.
+// Every pair of letters must match "Currency by country" in the specification.
 func TestShippedMarketsMatchTheSpecification(t *testing.T) {
 	_, markets, _ := shipped(t)
 	currencies := map[string]money.Currency{
@@ -24,23 +24,23 @@ func TestShippedMarketsMatchTheSpecification(t *testing.T) {
 			market := markets.At(markets.Index(country))
 			want, own := currencies[string(country[:])]
 			if own && (market.Code != string(country[:]) || market.Currency != want) {
-				t.Errorf("%s is market %s in %s, want its own in %s", country, market.Code, market.Currency, want)
+				t.Errorf("%s: got market %s in %s, want its own in %s", country, market.Code, market.Currency, want)
 			}
 			if !own && (market.Code != OtherMarket || market.Currency != money.GBP) {
-				t.Errorf("%s is market %s in %s, want other in GBP", country, market.Code, market.Currency)
+				t.Errorf("%s: got market %s in %s, want other in GBP", country, market.Code, market.Currency)
 			}
 		}
 	}
 }
 
-func TestMarketsIndexTakesAnyBytes(t *testing.T) {
+func TestMarketsIndexAcceptsAnyBytes(t *testing.T) {
 	_, markets, _ := shipped(t)
 	for a := range 256 {
 		for _, b := range []byte{0, 'A' - 1, 'B', 'Z', 'Z' + 1, 'b', 255} {
 			i := markets.Index([2]byte{byte(a), b})
 			code := markets.At(i).Code
 			if code != OtherMarket && code != string([]byte{byte(a), b}) {
-				t.Fatalf("%q is market %s", []byte{byte(a), b}, code)
+				t.Fatalf("%q: got market %s, want other", []byte{byte(a), b}, code)
 			}
 		}
 	}
@@ -54,7 +54,7 @@ func TestMarketsByCode(t *testing.T) {
 		}
 	}
 	if _, ok := markets.ByCode("PL"); ok {
-		t.Error("PL has its own market")
+		t.Error("ByCode(PL) found a market")
 	}
 }
 
@@ -70,11 +70,11 @@ func TestParseMarketsRejects(t *testing.T) {
 			`f.yaml:3 "CHF"`},
 		{"lower case", tail + "markets:\n  - {country: gb, name: Britain, currency: GBP}\n",
 			`f.yaml:3 "gb"`},
-		{"country no text", tail + "markets:\n  - {country: 44, name: Britain, currency: GBP}\n", "f.yaml:3"},
-		{"twice", tail + "markets:\n  - {country: GB, name: Britain, currency: GBP}\n  - {country: GB, name: Again, currency: GBP}\n",
+		{"country not a string", tail + "markets:\n  - {country: 44, name: Britain, currency: GBP}\n", "f.yaml:3"},
+		{"duplicate country", tail + "markets:\n  - {country: GB, name: Britain, currency: GBP}\n  - {country: GB, name: Again, currency: GBP}\n",
 			`f.yaml:4 "GB"`},
-		{"other has no country", "other: {country: ZZ, name: Others, currency: GBP}\n", `f.yaml:1 "country"`},
+		{"other with a country", "other: {country: ZZ, name: Others, currency: GBP}\n", `f.yaml:1 "country"`},
 		{"empty name", "other: {name: '', currency: GBP}\n", "f.yaml:1"},
-		{"no mapping", tail + "markets:\n  - GB\n", "f.yaml:3"},
+		{"market not a mapping", tail + "markets:\n  - GB\n", "f.yaml:3"},
 	})
 }

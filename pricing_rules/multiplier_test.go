@@ -7,7 +7,7 @@ import (
 	"pgregory.net/rapid"
 )
 
-func TestMultiplierText(t *testing.T) {
+func TestParseAndFormatMultiplier(t *testing.T) {
 	for text, want := range map[string]int64{
 		"1.5":    15000,
 		"1":      10000,

@@ -55,7 +55,7 @@ rules:
 	}
 }
 
-// ruleRejections returns cards whose second rule, from line 3 on, is not valid.
+// ruleRejections returns second rules for a card, starting on line 3, that are not valid.
 func ruleRejections() []rejection {
 	return []rejection{
 		{"unknown key", "{base: {GBP: 1}, price: 5}", `f.yaml:3 "price"`},
@@ -68,13 +68,13 @@ func ruleRejections() []rejection {
 		{"industry and category", "industry: plumber\n    category: automotive\n    multiplier: 2",
 			"f.yaml:4"},
 		{"empty rule", "{}", "f.yaml:3"},
-		{"selector alone", "industry: plumber", "f.yaml:3"},
+		{"selector without effects", "industry: plumber", "f.yaml:3"},
 		{"empty base", "base: {}", "f.yaml:3"},
 		{"zero", "base: {GBP: 0}", "f.yaml:3"},
 		{"zero with decimals", "floor: {GBP: 0.00}", "f.yaml:3"},
 		{"negative", "ceiling: {EUR: -1}", "f.yaml:3"},
-		{"absurd", "base: {GBP: 1000000.01}", "f.yaml:3"},
-		{"beyond int64", "base: {GBP: 99999999999999999999}", `f.yaml:3 "99999999999999999999"`},
+		{"too large", "base: {GBP: 1000000.01}", "f.yaml:3"},
+		{"exceeds int64", "base: {GBP: 99999999999999999999}", `f.yaml:3 "99999999999999999999"`},
 		{"too precise", "base: {GBP: 45.678}", `f.yaml:3 "45.678"`},
 		{"exponent", "base: {GBP: 1e3}", `f.yaml:3 "1e3"`},
 		{"hexadecimal", "base: {GBP: 0x1F}", `f.yaml:3 "0x1F"`},
@@ -87,7 +87,7 @@ func ruleRejections() []rejection {
 		{"list of amounts", "base: [45.6]", "f.yaml:3"},
 		{"zero multiplier", "multiplier: 0", "f.yaml:3"},
 		{"negative multiplier", "multiplier: -1.5", `f.yaml:3 "-1.5"`},
-		{"absurd multiplier", "multiplier: 100.0001", "f.yaml:3"},
+		{"multiplier too large", "multiplier: 100.0001", "f.yaml:3"},
 		{"too precise multiplier", "multiplier: 1.00005", `f.yaml:3 "1.00005"`},
 		{"multiplier by currency", "multiplier: {GBP: 2}", "f.yaml:3"},
 		{"exclude as text", `exclude: "true"`, "f.yaml:3"},
@@ -95,7 +95,7 @@ func ruleRejections() []rejection {
 		{"industry as number", "industry: 1001\n    multiplier: 2", "f.yaml:3"},
 		{"empty industry", "industry: ''\n    multiplier: 2", "f.yaml:3"},
 		{"country without a value", "country:\n    multiplier: 2", "f.yaml:3"},
-		{"note of two lines", "multiplier: 2\n    note: \"one\\ntwo\"", "f.yaml:4"},
+		{"note with two lines", "multiplier: 2\n    note: \"one\\ntwo\"", "f.yaml:4"},
 		{"long note", "multiplier: 2\n    note: " + strings.Repeat("é", MaxNote+1), "f.yaml:4"},
 		{"note as date", "multiplier: 2\n    note: 2026-01-02", "f.yaml:4"},
 		{"rule as text", "plumber", "f.yaml:3"},
@@ -103,8 +103,8 @@ func ruleRejections() []rejection {
 		{"merge key", "<<: {multiplier: 2}", `f.yaml:3 "<<"`},
 		{"tag", "multiplier: !mine 2", "f.yaml:3"},
 		{"list as key", "? [a]\n    : b", "f.yaml:3"},
-		{"absurd key", strings.Repeat("k", 50) + ": 1", `f.yaml:3 "` + strings.Repeat("k", 40) + `…"`},
-		{"all at once", "{urgency: soon, base: {GBP: 0, CHF: 1}, multiplier: no}",
+		{"long key", strings.Repeat("k", 50) + ": 1", `f.yaml:3 "` + strings.Repeat("k", 40) + `…"`},
+		{"many problems", "{urgency: soon, base: {GBP: 0, CHF: 1}, multiplier: no}",
 			`f.yaml:3
 f.yaml:3 "CHF"
 f.yaml:3
@@ -120,7 +120,7 @@ func TestParseCardRejectsRules(t *testing.T) {
 	t.Run("ParseCard", func(t *testing.T) {
 		rejects(t, func(file string, data []byte) error { _, err := ParseCard(file, data); return err }, cases)
 	})
-	// Load reports the same problems, without the gaps that follow from them.
+	// Load reports the same problems, but not the gaps that they cause.
 	tax, markets, _ := shipped(t)
 	t.Run("Load", func(t *testing.T) {
 		rejects(t, func(file string, data []byte) error { _, _, err := Load(file, data, tax, markets); return err }, cases)
@@ -130,13 +130,13 @@ func TestParseCardRejectsRules(t *testing.T) {
 func TestParseCardRejectsFiles(t *testing.T) {
 	rejects(t, func(file string, data []byte) error { _, err := ParseCard(file, data); return err }, []rejection{
 		{"empty", "", "f.yaml:1"},
-		{"no mapping", "- base: {GBP: 1}\n", "f.yaml:1"},
+		{"not a mapping", "- base: {GBP: 1}\n", "f.yaml:1"},
 		{"no rules", "# none\n{}\n", "f.yaml:2"},
-		{"rules misspelt", "rule: []\n", `f.yaml:1 "rule"
+		{"misspelt key", "rule: []\n", `f.yaml:1 "rule"
 f.yaml:1`},
-		{"rules no list", "rules: {base: 1}\n", "f.yaml:1"},
+		{"rules not a list", "rules: {base: 1}\n", "f.yaml:1"},
 		{"tab", "rules:\n\t- base: {GBP: 1}\n", "f.yaml:2"},
-		{"not closed", "rules:\n  - base: {GBP: 1\n  - base: {EUR: 1}\n", "f.yaml:3"},
+		{"unclosed brace", "rules:\n  - base: {GBP: 1\n  - base: {EUR: 1}\n", "f.yaml:3"},
 		{"not UTF-8", "rules: \xff\n", "f.yaml:1"},
 		{"unknown alias", "rules: *none\n", "f.yaml:1"},
 		{"second document", "rules: []\n---\nrules: []\n", "f.yaml:2"},
@@ -154,7 +154,7 @@ func TestLoadRejectsUnknownNames(t *testing.T) {
 			`f.yaml:3 "PL" "other"`},
 		{"lower-case country", all + "  - {country: gb, multiplier: 2}\n",
 			`f.yaml:3 "gb" "other"`},
-		{"everything at once", all + "  - {country: PL, industry: plumbr, multiplier: 0, urgency: now}\n  - base: {GBP: 1}\n",
+		{"many problems", all + "  - {country: PL, industry: plumbr, multiplier: 0, urgency: now}\n  - base: {GBP: 1}\n",
 			`f.yaml:3
 f.yaml:3 "now"
 f.yaml:3 "plumbr"
@@ -164,7 +164,7 @@ f.yaml:4`},
 }
 
 // The console shows each problem next to its rule.
-func TestProblemsNameTheirRule(t *testing.T) {
+func TestProblemsContainTheirRule(t *testing.T) {
 	_, err := ParseCard("f.yaml",
 		[]byte("rules:\n  - base: {GBP: 1}\n  - base: {GBP: 0}\n  - {urgency: soon, multiplier: 1}\nmore: 1\n"))
 	var problems Problems

@@ -10,7 +10,7 @@ func TestParseExclusion(t *testing.T) {
 	for text, want := range map[string]PartnerExclusion{
 		"industry plumber":                                     {Industry: "plumber"},
 		"category legal-services":                              {Category: "legal-services"},
-		"country fr":                                           {Country: "FR"}, // does not need its own market
+		"country fr":                                           {Country: "FR"},
 		" country  JP ,industry   plumber ":                    {Industry: "plumber", Country: "JP"},
 		"industry plumber, category home-services":             {Industry: "plumber", Category: "home-services"},
 		"category home-services, industry plumber, country GB": {Industry: "plumber", Category: "home-services", Country: "GB"},
@@ -20,7 +20,7 @@ func TestParseExclusion(t *testing.T) {
 			t.Errorf("%q: got %+v (%v), want %+v", text, got, err, want)
 		}
 		if again, err := ParseExclusion(got.String(), tax); err != nil || again != got {
-			t.Errorf("%s was parsed as %+v (%v)", got, again, err)
+			t.Errorf("ParseExclusion(%s) = %+v (%v), want %+v", got, again, err, got)
 		}
 	}
 	for text, says := range map[string]string{
@@ -39,7 +39,7 @@ func TestParseExclusion(t *testing.T) {
 		"industry <script>alert(1)</script>\x00\xff": "",
 	} {
 		if got, err := ParseExclusion(text, tax); err == nil || !strings.Contains(err.Error(), says) {
-			t.Errorf("%q: %+v (%v), want an error with %q", text, got, err, says)
+			t.Errorf("%q: got %+v (%v), want an error that contains %q", text, got, err, says)
 		}
 	}
 }

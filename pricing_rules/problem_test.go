@@ -15,7 +15,7 @@ var (
 	quotedValue = regexp.MustCompile(`"[^"]*"`)
 )
 
-// essence reduces an error to the location and the quoted values of each line.
+// essence reduces each line of an error to its location and quoted values.
 func essence(err error) string {
 	var lines []string
 	for line := range strings.SplitSeq(err.Error(), "\n") {
@@ -29,7 +29,7 @@ func essence(err error) string {
 	return strings.Join(lines, "\n")
 }
 
-// rejection is a file that is not valid, with the essence of its error.
+// rejection is a test case: a file that is not valid, and the essence of the error that it must cause.
 type rejection struct{ name, file, want string }
 
 func rejects(t *testing.T, parse func(file string, data []byte) error, cases []rejection) {
@@ -38,14 +38,14 @@ func rejects(t *testing.T, parse func(file string, data []byte) error, cases []r
 		t.Run(c.name, func(t *testing.T) {
 			err := parse("f.yaml", []byte(c.file))
 			if err == nil {
-				t.Fatal("was accepted")
+				t.Fatal("got no error")
 			}
 			if diff := cmp.Diff(c.want, essence(err)); diff != "" {
 				t.Errorf("%v (-want +got):\n%s", err, diff)
 			}
 			var problems Problems
 			if !errors.As(err, &problems) || len(problems) == 0 {
-				t.Errorf("the error is a %T without problems", err)
+				t.Errorf("got error type %T, want Problems", err)
 			}
 		})
 	}
@@ -53,13 +53,13 @@ func rejects(t *testing.T, parse func(file string, data []byte) error, cases []r
 
 func TestProblemsAreInFileOrder(t *testing.T) {
 	err := Problems{
-		{File: "f.yaml", Rule: -1, Message: "of the whole file"},
+		{File: "f.yaml", Rule: -1, Message: "whole file"},
 		{File: "f.yaml", Line: 9, Rule: 3, Message: "later"},
 		{Rule: 1, Message: "without a file"},
 		{File: "f.yaml", Line: 2, Rule: 0, Message: "sooner"},
-		{Rule: -1, Message: "of nothing in particular"},
+		{Rule: -1, Message: "no location"},
 	}.err()
-	want := "f.yaml:2: sooner\nf.yaml:9: later\nf.yaml: of the whole file\nof nothing in particular\nrule 2: without a file"
+	want := "f.yaml:2: sooner\nf.yaml:9: later\nf.yaml: whole file\nno location\nrule 2: without a file"
 	if err.Error() != want {
 		t.Errorf("got:\n%v\nwant:\n%s", err, want)
 	}

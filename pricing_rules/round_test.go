@@ -7,11 +7,11 @@ import (
 	"pgregory.net/rapid"
 )
 
-// The largest product does not overflow.
+// The largest product must not overflow.
 func TestExactAtTheLimit(t *testing.T) {
 	whole, rest := exact(MaxAmount, MaxMultiplier, MaxMultiplier, MaxMultiplier)
 	if whole != MaxAmount*100*100*100 || rest != 0 {
-		t.Errorf("%d + %d/10^12", whole, rest)
+		t.Errorf("got %d + %d/10^12, want %d", whole, rest, MaxAmount*100*100*100)
 	}
 }
 
@@ -27,7 +27,7 @@ func TestExactIsExact(t *testing.T) {
 		got := new(big.Int).SetUint64(whole)
 		got.Mul(got, big.NewInt(one)).Add(got, new(big.Int).SetUint64(rest))
 		if rest >= one || got.Cmp(product) != 0 {
-			t.Fatalf("%v is %d + %d/10^12", factors, whole, rest)
+			t.Fatalf("got %d + %d/10^12 for the product of %v", whole, rest, factors)
 		}
 	})
 }
@@ -49,11 +49,11 @@ func TestClamp(t *testing.T) {
 		floor, ceiling  int64
 		wantWhole, want uint64
 	}{
-		{5, 3, 0, 0, 5, 3}, // no bounds
+		{5, 3, 0, 0, 5, 3}, // no limits
 		{5, 3, 5, 6, 5, 3}, // within
 		{5, 3, 6, 0, 6, 0}, // just below the floor
 		{5, 3, 0, 5, 5, 0}, // just above the ceiling
-		{5, 0, 5, 5, 5, 0}, // on both
+		{5, 0, 5, 5, 5, 0}, // equal to both
 		{4, 9, 0, 5, 4, 9}, // below the ceiling by a fraction
 		{9, 0, 10, 10, 10, 0},
 	} {

@@ -38,10 +38,10 @@ func TestShippedCardPricesEveryCellInOrder(t *testing.T) {
 				cell := table.Price(i, m, class)
 				name := cellName(table.Taxonomy().At(i), table.Markets().At(m), class)
 				if cell.Excluded || cell.Minor <= below {
-					t.Errorf("%s: %v is not above %s, the price of the previous class", name, cell, decimal(below))
+					t.Errorf("%s: got %v, want more than %s, the price of the previous class", name, cell, decimal(below))
 				}
 				if cell.Currency != table.Markets().At(m).Currency {
-					t.Errorf("%s: %v is not in the market's currency", name, cell)
+					t.Errorf("%s: got %v, want the market's currency", name, cell)
 				}
 				below = cell.Minor
 				cells++
@@ -53,22 +53,22 @@ func TestShippedCardPricesEveryCellInOrder(t *testing.T) {
 	}
 }
 
-// Prices must be realistic for consumer leads.
+// Standard prices must be realistic for consumer leads.
 func TestShippedPricesArePlausible(t *testing.T) {
 	table := shippedTable(t)
 	for i := range table.Taxonomy().Len() {
 		for m := range table.Markets().Len() {
 			cell := table.Price(i, m, Standard)
 			if cell.Minor < 5_00 || cell.Minor > 200_00 {
-				t.Errorf("%s: %v is not between 5 and 200",
+				t.Errorf("%s: got %v, want a price between 5 and 200",
 					cellName(table.Taxonomy().At(i), table.Markets().At(m), Standard), cell)
 			}
 		}
 	}
 }
 
-// The specification's example price, 45.6, must occur.
-func TestShippedPlumber(t *testing.T) {
+// The price in the specification's example is 45.6.
+func TestShippedPlumberPriceMatchesTheSpecification(t *testing.T) {
 	table := shippedTable(t)
 	plumber, _ := table.Taxonomy().BySlug("plumber")
 	gb := table.Markets().Index([2]byte{'G', 'B'})

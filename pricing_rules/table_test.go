@@ -13,7 +13,8 @@ import (
 	"github.com/pingpost/pingpost/internal/money"
 )
 
-// small returns a taxonomy and markets with so few cells that rules of random cards often overlap.
+// small returns a taxonomy and markets with only a few cells, so that the rules of random cards often
+// overlap.
 func small(t testing.TB) (*Taxonomy, *Markets) {
 	t.Helper()
 	tax, err := ParseTaxonomy("t.yaml", []byte(`categories:
@@ -32,7 +33,7 @@ other: {name: Others, currency: GBP}`))
 	return tax, markets
 }
 
-// naive prices one cell as the package comment describes, without an index or fixed-width arithmetic.
+// naive prices one cell as described in the package comment, without an index or fixed-width arithmetic.
 type naive struct {
 	card     Card
 	industry Industry
@@ -40,7 +41,7 @@ type naive struct {
 	class    Class
 }
 
-// best returns the most specific rule with an effect. tied reports a conflict between two rules.
+// best returns the most specific rule that has an effect. tied reports whether two rules conflict.
 func (n naive) best(has func(Rule) bool) (rule *Rule, tied bool) {
 	highest := -1
 	for i, r := range n.card.Rules {
@@ -150,8 +151,8 @@ func conflict(card Card) bool {
 	return false
 }
 
-// smallCards generates cards for the small taxonomy. Half of them start with a rule that prices every
-// cell, so that cards without gaps are common.
+// smallCards generates cards for the taxonomy of small. Half of the cards start with a rule that prices
+// every cell, so that many cards have no gaps.
 func smallCards() *rapid.Generator[Card] {
 	amounts := rapid.Custom(func(t *rapid.T) Amounts {
 		amount := rapid.OneOf(rapid.Int64Range(1, 20), rapid.Int64Range(1, 9999), rapid.Just[int64](MaxAmount))
@@ -196,7 +197,7 @@ func smallCards() *rapid.Generator[Card] {
 	})
 }
 
-func TestCompileEqualsTheNaiveReading(t *testing.T) {
+func TestCompileMatchesNaivePricing(t *testing.T) {
 	tax, markets := small(t)
 	compiled, rejected := 0, 0
 	rapid.Check(t, func(t *rapid.T) {
@@ -213,13 +214,13 @@ func TestCompileEqualsTheNaiveReading(t *testing.T) {
 					}
 					want := Cell{Minor: minor, Currency: markets.At(m).Currency, Excluded: excluded}
 					if got := table.Price(i, m, class); got != want {
-						t.Fatalf("%s: %+v, want %+v", cellName(tax.At(i), markets.At(m), class), got, want)
+						t.Fatalf("%s: got %+v, want %+v", cellName(tax.At(i), markets.At(m), class), got, want)
 					}
 				}
 			}
 		}
 		if (err != nil) != wrong {
-			t.Fatalf("wrong = %v, but the error is:\n%v", wrong, err)
+			t.Fatalf("got error %v, want an error: %t", err, wrong)
 		}
 		if err == nil {
 			compiled++
@@ -228,11 +229,11 @@ func TestCompileEqualsTheNaiveReading(t *testing.T) {
 		}
 	})
 	if compiled < 10 || rejected < 10 {
-		t.Errorf("random cards are one-sided: %d compiled, %d rejected", compiled, rejected)
+		t.Errorf("got %d compiled and %d rejected random cards, want at least 10 of each", compiled, rejected)
 	}
 }
 
-// Rules from the database have no lines, so their problems have the rule's number.
+// Rules from the database have no lines, so problems contain the rule's number instead.
 func TestCompileReportsRulesWithoutLines(t *testing.T) {
 	tax, markets := small(t)
 	all := Rule{Base: Amounts{money.GBP: 1000, money.EUR: 1200}}
@@ -241,14 +242,14 @@ func TestCompileReportsRulesWithoutLines(t *testing.T) {
 		want string
 	}{
 		"negative amount":     {Rule{Floor: Amounts{money.GBP: -1}}, "rule 2"},
-		"absurd amount":       {Rule{Base: Amounts{money.USD: MaxAmount + 1}}, "rule 2"},
+		"large amount":        {Rule{Base: Amounts{money.USD: MaxAmount + 1}}, "rule 2"},
 		"negative multiplier": {Rule{Multiplier: -1}, "rule 2"},
-		"absurd multiplier":   {Rule{Multiplier: MaxMultiplier + 1}, "rule 2"},
+		"large multiplier":    {Rule{Multiplier: MaxMultiplier + 1}, "rule 2"},
 		"exclusion":           {Rule{Exclude: 3}, "rule 2"},
 		"note":                {Rule{Multiplier: 1, Note: "\xff"}, "rule 2"},
 		"conflict":            {Rule{Base: Amounts{money.EUR: 1}}, "rule 2"},
 		"industry":            {Rule{Industry: "baker", Multiplier: 1}, `rule 2 "baker"`},
-		"nothing set":         {Rule{Country: "GB"}, "rule 2"},
+		"no effect":           {Rule{Country: "GB"}, "rule 2"},
 	} {
 		if _, err := Compile(Card{Rules: []Rule{all, c.rule}}, tax, markets); err == nil || essence(err) != c.want {
 			t.Errorf("%s:\n got %v\nwant %s", name, err, c.want)
@@ -256,12 +257,12 @@ func TestCompileReportsRulesWithoutLines(t *testing.T) {
 	}
 }
 
-// A card without rules has 23,520 cells without a price, which are reported in five lines.
+// A card without rules has 23,520 cells without a price, which are reported on five lines.
 func TestGapsAreGrouped(t *testing.T) {
 	tax, markets, _ := shipped(t)
 	_, err := Compile(Card{}, tax, markets)
 	if err == nil {
-		t.Fatal("the card was accepted")
+		t.Fatal("got no error")
 	}
 	got := regexp.MustCompile(`\b[A-Z]{2,3}\b|\bother\b|\d+|\n`).FindAllString(err.Error(), -1)
 	const want = "GBP GB CH other \n EUR FR BE DE AT 4 \n USD US \n CAD CA \n AUD AU"
@@ -283,7 +284,7 @@ func TestPricePanicsOutsideTheTable(t *testing.T) {
 		func() {
 			defer func() {
 				if recover() == nil {
-					t.Errorf("%+v returned the price of another cell", cell)
+					t.Errorf("Price did not panic for %+v", cell)
 				}
 			}()
 			table.Price(cell.industry, cell.market, cell.class)
@@ -291,7 +292,7 @@ func TestPricePanicsOutsideTheTable(t *testing.T) {
 	}
 }
 
-func TestTableKeepsItsOwnRules(t *testing.T) {
+func TestTableCopiesRules(t *testing.T) {
 	tax, markets := small(t)
 	card := Card{Rules: []Rule{{Base: Amounts{money.GBP: 1000, money.EUR: 1200}}}}
 	table, err := Compile(card, tax, markets)
@@ -301,6 +302,6 @@ func TestTableKeepsItsOwnRules(t *testing.T) {
 	card.Rules[0].Base[money.GBP] = 1
 	table.Rules()[0].Base[money.GBP] = 2
 	if got := table.Explain(0, 0, Standard).Steps[0].Value; got != "10" {
-		t.Errorf("the base price changed to %s", got)
+		t.Errorf("got base price %s, want 10", got)
 	}
 }

@@ -8,7 +8,7 @@ import (
 	"github.com/pingpost/pingpost/internal/money"
 )
 
-// smallTargets returns all targets in the small taxonomy.
+// smallTargets returns all targets in a small taxonomy that have a market.
 func smallTargets(tax *Taxonomy, markets *Markets) (list []Target) {
 	scopes := []Target{{}}
 	for _, category := range tax.Categories() {
@@ -36,7 +36,7 @@ func inherits(card Card, tax *Taxonomy, target Target, currency money.Currency) 
 	}
 	best, highest := Base{Rule: -1}, -1
 	for i, r := range card.Rules {
-		holds := (r.Industry == "" || r.Industry == target.Industry) && (r.Category == "" || r.Category == category) &&
+		applies := (r.Industry == "" || r.Industry == target.Industry) && (r.Category == "" || r.Category == category) &&
 			(r.Country == "" || r.Country == target.Country) && (r.Urgency == "" || r.Urgency == target.Urgency)
 		rank := 0
 		for _, part := range []struct {
@@ -47,15 +47,15 @@ func inherits(card Card, tax *Taxonomy, target Target, currency money.Currency) 
 				rank += part.worth
 			}
 		}
-		if holds && r.Base[currency] != 0 && rank > highest {
+		if applies && r.Base[currency] != 0 && rank > highest {
 			best, highest = Base{Minor: r.Base[currency], Rule: i, Direct: r.Target() == target}, rank
 		}
 	}
 	return best
 }
 
-// BaseOf must agree with a check of every rule and with the first step of a cell's explanation.
-func TestBaseOfEqualsTheNaiveReading(t *testing.T) {
+// BaseOf must agree with a check of every rule, and with the base price in a cell's explanation.
+func TestBaseOfMatchesNaivePricing(t *testing.T) {
 	tax, markets := small(t)
 	own, inherited, none, steps := 0, 0, 0, 0
 	rapid.Check(t, func(t *rapid.T) {
@@ -65,7 +65,7 @@ func TestBaseOfEqualsTheNaiveReading(t *testing.T) {
 			m, _ := markets.ByCode(target.Country)
 			got := table.BaseOf(target)
 			if want := inherits(card, tax, target, markets.At(m).Currency); got != want {
-				t.Fatalf("%s: %+v, want %+v", target, got, want)
+				t.Fatalf("%s: got %+v, want %+v", target, got, want)
 			}
 			switch {
 			case got.Direct:
@@ -90,7 +90,8 @@ func TestBaseOfEqualsTheNaiveReading(t *testing.T) {
 		}
 	})
 	if min(own, inherited, none, steps) < 10 {
-		t.Errorf("random cards are one-sided: %d own, %d inherited, %d without, %d explained", own, inherited, none, steps)
+		t.Errorf("got %d own, %d inherited, %d missing and %d explained base prices, want at least 10 of each",
+			own, inherited, none, steps)
 	}
 }
 
@@ -107,18 +108,18 @@ func TestBaseOfInvalidTarget(t *testing.T) {
 		{Industry: "plumber", Category: "home", Country: "GB"},
 	} {
 		if got := table.BaseOf(target); got != (Base{Rule: -1}) {
-			t.Errorf("%s: %+v", target, got)
+			t.Errorf("%s: got %+v, want no base price", target, got)
 		}
 	}
 }
 
 func TestTargets(t *testing.T) {
-	rule := Rule{Industry: "plumber", Country: "GB", Urgency: "urgent", Multiplier: 12_000, Note: "kept"}
+	rule := Rule{Industry: "plumber", Country: "GB", Urgency: "urgent", Multiplier: 12_000, Note: "a note"}
 	target := Target{Category: "home", Country: "FR"}
 	moved := rule.For(target)
-	if moved.Target() != target || moved.Multiplier != 12_000 || moved.Note != "kept" ||
+	if moved.Target() != target || moved.Multiplier != 12_000 || moved.Note != "a note" ||
 		rule.Target() != (Target{Industry: "plumber", Country: "GB", Urgency: "urgent"}) {
-		t.Errorf("%+v became %+v", rule, moved)
+		t.Errorf("got %+v from %+v with target %v", moved, rule, target)
 	}
 	for want, target := range map[string]Target{
 		"every lead":                {},
@@ -126,7 +127,7 @@ func TestTargets(t *testing.T) {
 		"industry plumber, country GB, urgency urgent": rule.Target(),
 	} {
 		if got := target.String(); got != want {
-			t.Errorf("%+v is %q, want %q", target, got, want)
+			t.Errorf("%+v: got %q, want %q", target, got, want)
 		}
 	}
 }

@@ -8,8 +8,8 @@ import (
 	"testing"
 )
 
-// The specification's "Industry values": the categories in order, each with its count, first and last slug,
-// and first number.
+// The categories must match "Industry values" in the specification, with their counts, first and last
+// slugs, and first numbers.
 func TestShippedTaxonomyMatchesTheSpecification(t *testing.T) {
 	tax, _, _ := shipped(t)
 	spec := []struct {
@@ -42,19 +42,19 @@ func TestShippedTaxonomyMatchesTheSpecification(t *testing.T) {
 		block := all[:want.count]
 		all = all[want.count:]
 		if category.Name != want.name || block[0].Slug != want.first || block[len(block)-1].Slug != want.last {
-			t.Errorf("category %s runs from %s to %s, want %+v", category.Name, block[0].Slug, block[len(block)-1].Slug, want)
+			t.Errorf("got category %s from %s to %s, want %+v", category.Name, block[0].Slug, block[len(block)-1].Slug, want)
 		}
 		for n, industry := range block {
 			if industry.Category != category.Slug || industry.TermID != want.firstID+n {
-				t.Errorf("%s is %d of %s, want %d of %s", industry.Slug, industry.TermID, industry.Category,
+				t.Errorf("%s: got number %d in %s, want %d in %s", industry.Slug, industry.TermID, industry.Category,
 					want.firstID+n, category.Slug)
 			}
 		}
 	}
 }
 
-// Partners, quotes and leads use these numbers. Add lines to the file for new industries, but never change
-// one.
+// Partners, quotes and leads use these numbers. For a new industry, add a line to the file. Never change a
+// line.
 func TestTermIDsNeverChange(t *testing.T) {
 	tax, _, _ := shipped(t)
 	published, err := os.ReadFile("testdata/term_ids.tsv")
@@ -68,7 +68,7 @@ func TestTermIDsNeverChange(t *testing.T) {
 	for _, line := range lines {
 		number, slug, _ := strings.Cut(line, "\t")
 		if i, ok := tax.BySlug(slug); !ok || strconv.Itoa(tax.At(i).TermID) != number {
-			t.Errorf("%s was published as %s", slug, number)
+			t.Errorf("%s no longer has the number %s", slug, number)
 		}
 	}
 }
@@ -102,7 +102,7 @@ func TestTaxonomyReturnsCopies(t *testing.T) {
 	tax.Industries()[0].Slug = "changed"
 	tax.Categories()[0].Slug = "changed"
 	if tax.At(0) != before || slices.ContainsFunc(tax.Categories(), func(c Category) bool { return c.Slug == "changed" }) {
-		t.Error("a caller changed the taxonomy")
+		t.Error("changing a returned slice changed the taxonomy")
 	}
 }
 
@@ -110,29 +110,29 @@ func TestParseTaxonomyRejects(t *testing.T) {
 	const head = "categories:\n  - slug: trades\n    name: Trades\n    industries:\n      1: plumber\n" // the next line is 6
 	rejects(t, func(file string, data []byte) error { _, err := ParseTaxonomy(file, data); return err }, []rejection{
 		{"empty", "", "f.yaml:1"},
-		{"nothing", "# only a comment\n", "f.yaml:1"},
+		{"only a comment", "# a comment\n", "f.yaml:1"},
 		{"null", "~\n", "f.yaml:1"},
 		{"not YAML", "categories: [\n", "f.yaml:2"},
 		{"no categories", "{}\n", "f.yaml:1"},
-		{"no list", "categories: trades\n", "f.yaml:1"},
+		{"categories not a list", "categories: trades\n", "f.yaml:1"},
 		{"unknown key", head + "version: 1\n", `f.yaml:6 "version"`},
 		{"second document", head + "---\n{}\n", "f.yaml:6"},
 		{"no name", "categories:\n  - slug: trades\n    industries: {1: plumber}\n", "f.yaml:2"},
-		{"nothing in a category", "categories:\n  - {}\n",
+		{"empty category", "categories:\n  - {}\n",
 			"f.yaml:2\nf.yaml:2\nf.yaml:2"},
-		{"category no mapping", "categories:\n  - trades\n", "f.yaml:2"},
+		{"category not a mapping", "categories:\n  - trades\n", "f.yaml:2"},
 		{"slug with capitals", head + "      2: Roofer\n",
 			`f.yaml:6 "Roofer"`},
 		{"slug is a number", head + "      2: 7\n", "f.yaml:6"},
-		{"slug twice", head + "      2: plumber\n", `f.yaml:6 "plumber"`},
-		{"id twice", head + "  - slug: more\n    name: More\n    industries: {1: roofer}\n",
+		{"duplicate slug", head + "      2: plumber\n", `f.yaml:6 "plumber"`},
+		{"duplicate id", head + "  - slug: more\n    name: More\n    industries: {1: roofer}\n",
 			"f.yaml:8"},
-		{"id twice in a category", head + "      1: roofer\n", `f.yaml:6 "1"`},
-		{"category twice", head + "  - slug: trades\n    name: More\n    industries: {2: roofer}\n", `f.yaml:6 "trades"`},
+		{"duplicate id in a category", head + "      1: roofer\n", `f.yaml:6 "1"`},
+		{"duplicate category", head + "  - slug: trades\n    name: More\n    industries: {2: roofer}\n", `f.yaml:6 "trades"`},
 		{"id is a word", head + "      two: roofer\n", `f.yaml:6 "two"`},
 		{"id with a leading zero", head + "      02: roofer\n", `f.yaml:6 "02"`},
 		{"id too large", head + "      65536: roofer\n", `f.yaml:6 "65536"`},
-		{"all at once", head + "      0: roofer\n      3: plumber\n",
+		{"many problems", head + "      0: roofer\n      3: plumber\n",
 			`f.yaml:6 "0"` + "\n" + `f.yaml:7 "plumber"`},
 	})
 }

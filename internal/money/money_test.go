@@ -55,7 +55,7 @@ func TestAmountString(t *testing.T) {
 		"45.60 GBP": {4560, GBP}, "-0.05 EUR": {-5, EUR}, "0.00 XXX": {},
 	} {
 		if a.String() != want {
-			t.Errorf("%#v prints %q, want %q", a, a.String(), want)
+			t.Errorf("%#v: got %q, want %q", a, a.String(), want)
 		}
 	}
 }
@@ -63,12 +63,12 @@ func TestAmountString(t *testing.T) {
 func TestParseCurrency(t *testing.T) {
 	for _, c := range Currencies {
 		if got, err := ParseCurrency(c.String()); err != nil || got != c {
-			t.Errorf("got %[2]s, %[3]v, want %[1]s", c, got, err)
+			t.Errorf("ParseCurrency(%[1]s) = %[2]s, %[3]v, want %[1]s", c, got, err)
 		}
 	}
 	for _, s := range []string{"", "gbp", "CHF", "XXX"} {
 		if _, err := ParseCurrency(s); err == nil {
-			t.Errorf("ParseCurrency(%q) was accepted", s)
+			t.Errorf("ParseCurrency(%q): got no error", s)
 		}
 	}
 }

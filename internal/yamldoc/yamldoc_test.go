@@ -10,7 +10,7 @@ import (
 	"go.yaml.in/yaml/v4"
 )
 
-func TestParseReportsTheLine(t *testing.T) {
+func TestParseReportsLine(t *testing.T) {
 	for _, c := range []struct {
 		name, text string
 		line       int
@@ -34,20 +34,20 @@ func TestParseReportsTheLine(t *testing.T) {
 		_, err := Parse([]byte(c.text))
 		wrong, ok := errors.AsType[*Error](err)
 		if !ok {
-			t.Errorf("%s: %v", c.name, err)
+			t.Errorf("%s: got error %v, want an *Error", c.name, err)
 		} else if wrong.Line != c.line {
 			t.Errorf("%s: got line %d, want %d", c.name, wrong.Line, c.line)
 		}
 	}
 }
 
-func TestParseReturnsTheRoot(t *testing.T) {
+func TestParseReturnsRoot(t *testing.T) {
 	for text, want := range map[string]yaml.Kind{
 		"": 0, "# comment\n": 0, "---\n": yaml.ScalarNode, "a: 1": yaml.MappingNode, "[a]\n...\n": yaml.SequenceNode,
 	} {
 		root, err := Parse([]byte(text))
 		if err != nil || (root == nil) != (want == 0) || root != nil && root.Kind != want {
-			t.Errorf("%q: %+v, %v", text, root, err)
+			t.Errorf("%q: got %+v, %v, want a node of kind %d", text, root, err, want)
 		}
 	}
 	if root, err := Parse([]byte("a: 1\n---\nb: 1\n")); err == nil || root == nil || root.Content[0].Value != "a" {
@@ -55,11 +55,11 @@ func TestParseReturnsTheRoot(t *testing.T) {
 	}
 }
 
-func TestScalarsAreAsWritten(t *testing.T) {
+func TestParsePreservesScalars(t *testing.T) {
 	for _, text := range []string{"45.60", "0.1", "1e3", "0x1F", "1_000", "99999999999999999999", "007", "2026-01-02", "yes"} {
 		root, err := Parse([]byte("a: " + text))
 		if err != nil || root.Content[1].Value != text {
-			t.Errorf("%s: %+v, %v", text, root, err)
+			t.Errorf("%s: got %+v, %v", text, root, err)
 		}
 	}
 }
@@ -97,7 +97,7 @@ func FuzzParse(f *testing.F) {
 		}
 		wrong, ok := errors.AsType[*Error](err)
 		if !ok || wrong.Line < 1 || wrong.Message == "" || strings.Contains(wrong.Message, canary) {
-			t.Fatalf("%q: %+v", text, err)
+			t.Fatalf("%q: got error %+v, want an *Error that does not quote the text", text, err)
 		}
 	})
 }
