@@ -15,7 +15,7 @@ import (
 	pricingrules "github.com/pingpost/pingpost/pricing_rules"
 )
 
-// Exported files can be parsed again, and each export has an audit event.
+// Exported files can be parsed, and each export has an audit event.
 func TestExport(t *testing.T) {
 	t.Parallel()
 	d := admintest.NewConsoleWithDraft(t)
@@ -24,18 +24,18 @@ func TestExport(t *testing.T) {
 	if got := bases.Header.Get("Content-Disposition"); got != `attachment; filename="rate-card-draft-`+
 		strings.TrimPrefix(d.DraftURL, "/pricing/drafts/")+`-GB-any.csv"` ||
 		bases.Header.Get("Content-Type") != "text/csv; charset=utf-8" {
-		t.Errorf("%q, %q", got, bases.Header.Get("Content-Type"))
+		t.Errorf("got Content-Disposition %q, Content-Type %q", got, bases.Header.Get("Content-Type"))
 	}
 	lines, err := csv.NewReader(strings.NewReader(bases.Body)).ReadAll()
 	if err != nil || len(lines) < 3 || !strings.Contains(bases.Body, "home-services,plumber,GB,any,61.5,GBP") {
-		t.Errorf("%v: %s", err, bases.Body)
+		t.Errorf("got error %v for the file\n%s", err, bases.Body)
 	}
 	card := d.Get(t, "/pricing/versions/1/export?format=yaml")
 	if _, _, err := pricingrules.Load("card", []byte(card.Body), d.Options.Prices.Taxonomy(), d.Options.Prices.Markets()); err != nil || card.Header.Get("Content-Disposition") != `attachment; filename="rate-card-v1.yaml"` {
-		t.Errorf("%v, %q", err, card.Header.Get("Content-Disposition"))
+		t.Errorf("got error %v, Content-Disposition %q", err, card.Header.Get("Content-Disposition"))
 	}
 	if n := d.Count(t, "audit_events", `action = 'pricing.export' AND object_kind = 'rate_card'`); n != 2 {
-		t.Errorf("got %d audit events for exports", n)
+		t.Errorf("got %d audit events for exports, want 2", n)
 	}
 	for path, status := range map[string]int{
 		d.DraftURL + "/export":                  http.StatusBadRequest,
@@ -44,16 +44,16 @@ func TestExport(t *testing.T) {
 		"/pricing/versions/x/export?format=csv": http.StatusNotFound,
 	} {
 		if p := d.Get(t, path); p.Status != status {
-			t.Errorf("%s: %d", path, p.Status)
+			t.Errorf("%s: got status %d, want %d", path, p.Status, status)
 		}
 	}
 	if p := d.Get(t, d.DraftURL+"/export?format=csv&country="+url.QueryEscape("\"\r\nX: y")); strings.Contains(p.Header.Get("Content-Disposition"), "X: y") || p.Header.Get("X") != "" {
-		t.Errorf("%q", p.Header.Get("Content-Disposition"))
+		t.Errorf("got Content-Disposition %q", p.Header.Get("Content-Disposition"))
 	}
 	d.CheckAuditTrail(t)
 }
 
-// changes reports whether a preview shows these numbers of price and rule changes.
+// changes reports whether a preview shows the given numbers of price and rule changes.
 func changes(p admintest.Response, prices, rules string) bool {
 	return slices.Equal(p.Values("data-changes"), []string{prices}) && slices.Equal(p.Values("data-rules"), []string{rules})
 }
@@ -63,7 +63,7 @@ func applicable(p admintest.Response) bool {
 	return strings.Contains(p.Body, `name="apply" value="yes"`)
 }
 
-// A file is applied only after its changes were previewed, and then completely.
+// A file is applied only after a preview of its changes.
 func TestImport(t *testing.T) {
 	t.Parallel()
 	d := admintest.NewConsoleWithDraft(t)
@@ -72,7 +72,7 @@ func TestImport(t *testing.T) {
 	if seen.Status != http.StatusOK || !changes(seen, "2", "0") ||
 		!strings.Contains(seen.Body, `name="name" value="spring.csv"`) || !applicable(seen) ||
 		!strings.Contains(seen.Body, "61.50 GBP") || !strings.Contains(seen.Body, "70.00 EUR") || d.Base(t, "plumber") != 0 {
-		t.Fatalf("%d %s", seen.Status, seen.Text())
+		t.Fatalf("got status %d: %s", seen.Status, seen.Text())
 	}
 	apply := map[string]string{
 		"kind":    "csv",
@@ -82,30 +82,30 @@ func TestImport(t *testing.T) {
 		"text":    strings.TrimPrefix(content, "\ufeff"),
 	}
 	if p := d.Upload(t, apply, "", ""); p.Location() != d.DraftURL || d.Base(t, "plumber") != 6150 {
-		t.Fatalf("%d, base %d: %s", p.Status, d.Base(t, "plumber"), p.Text())
+		t.Fatalf("got status %d, base %d: %s", p.Status, d.Base(t, "plumber"), p.Text())
 	}
 	if p := d.Get(t, d.DraftURL); !strings.Contains(p.Body, lastEdit(t, d.Database)) || !strings.Contains(p.Body, "spring.csv") {
-		t.Errorf("%s", p.Text())
+		t.Errorf("got page %s", p.Text())
 	}
-	// If the draft has changed since the preview, the page shows the conflict and a new preview.
+	// If the draft was changed after the preview, the page shows the conflict and a new preview.
 	apply["text"] = "industry,country,base\nplumber,GB,55\n"
 	if p := d.Upload(t, apply, "", ""); p.Status != http.StatusConflict || len(p.Values("data-conflict")) != 1 ||
 		!strings.Contains(p.Body, "pricing_manager@example.com") || !strings.Contains(p.Body, "61.50 GBP") ||
 		d.Base(t, "plumber") != 6150 {
-		t.Errorf("stale: %d %s", p.Status, p.Text())
+		t.Errorf("stale form: got status %d: %s", p.Status, p.Text())
 	}
 	if p := d.Upload(t, map[string]string{"kind": "csv", "text": "industry,country,base\nplumber,GB,61.5\n"}, "", ""); !changes(p, "0", "0") || applicable(p) {
-		t.Errorf("%d %s", p.Status, p.Text())
+		t.Errorf("got status %d: %s", p.Status, p.Text())
 	}
 	card := d.Get(t, "/pricing/versions/1/export?format=yaml").Body +
 		"  - industry: plumber\n    country: FR\n    base: {EUR: 81}\n"
 	seen = d.Upload(t, map[string]string{"kind": "csv"}, "card.yml", card)
 	if seen.Status != http.StatusOK || !changes(seen, "11", "3") ||
 		!strings.Contains(seen.Body, `name="name" value="card.yml"`) || !strings.Contains(seen.Body, "plumber, FR, standard") {
-		t.Fatalf("%d %s", seen.Status, seen.Text())
+		t.Fatalf("got status %d: %s", seen.Status, seen.Text())
 	}
 	if p := d.Upload(t, map[string]string{"kind": "yaml", "name": "card.yml", "apply": "yes", "version": admintest.VersionAt(t, seen), "text": card}, "", ""); p.Location() != d.DraftURL || d.Base(t, "plumber") != 0 {
-		t.Errorf("%d, base %d: %s", p.Status, d.Base(t, "plumber"), p.Text())
+		t.Errorf("got status %d, base %d: %s", p.Status, d.Base(t, "plumber"), p.Text())
 	}
 	d.CheckAuditTrail(t)
 }
@@ -123,27 +123,27 @@ func problems(d admintest.ConsoleWithDraft, kind, content string) (found pricing
 	return found
 }
 
-// A file with errors is rejected as a whole, with the line of each error.
-func TestImportMistakes(t *testing.T) {
+// A file with errors is rejected completely, and the page shows the line of each error.
+func TestImportRejectsFiles(t *testing.T) {
 	t.Parallel()
 	d := admintest.NewConsoleWithDraft(t)
 	before := d.Count(t, "rate_card_edits", "true")
 	for name, c := range map[string]struct {
 		kind, content string
-		field         string // with the error; "" if the file's problems are shown
+		field         string // the field with the error, or "" if the page lists the file's problems
 	}{
-		"nothing":           {"csv", "", "file"},
-		"no kind":           {"xls", "a", "kind"},
-		"a slug":            {"csv", "industry,country,base\nplumber,GB,50\nplumbr,GB,50\n", ""},
-		"negative":          {"csv", "industry,country,base\nplumber,GB,-5\n", ""},
-		"another currency":  {"csv", "industry,country,base,currency\nplumber,GB,50,EUR\n", ""},
-		"a country":         {"csv", "industry,country,base\nplumber,ZZ,50\n", ""},
-		"not UTF-8":         {"csv", "industry,country,base\nplumb\xe9r,GB,50\n", ""},
-		"YAML with a gap":   {"yaml", "rules:\n  - industry: plumber\n    base: {GBP: 5}\n", ""},
-		"YAML that clashes": {"yaml", "rules:\n  - base: {GBP: 5}\n  - base: {GBP: 6}\n", ""},
-		"no YAML":           {"yaml", "rules: [", ""},
-		"hostile":           {"csv", admintest.HostileText, ""},
-		"NUL":               {"yaml", "rules:\n  - note: a\x00b\n", ""},
+		"empty file":           {"csv", "", "file"},
+		"unknown kind":         {"xls", "a", "kind"},
+		"unknown slug":         {"csv", "industry,country,base\nplumber,GB,50\nplumbr,GB,50\n", ""},
+		"negative":             {"csv", "industry,country,base\nplumber,GB,-5\n", ""},
+		"wrong currency":       {"csv", "industry,country,base,currency\nplumber,GB,50,EUR\n", ""},
+		"unknown country":      {"csv", "industry,country,base\nplumber,ZZ,50\n", ""},
+		"not UTF-8":            {"csv", "industry,country,base\nplumb\xe9r,GB,50\n", ""},
+		"YAML with a gap":      {"yaml", "rules:\n  - industry: plumber\n    base: {GBP: 5}\n", ""},
+		"YAML with a conflict": {"yaml", "rules:\n  - base: {GBP: 5}\n  - base: {GBP: 6}\n", ""},
+		"not YAML":             {"yaml", "rules: [", ""},
+		"hostile":              {"csv", admintest.HostileText, ""},
+		"NUL":                  {"yaml", "rules:\n  - note: a\x00b\n", ""},
 	} {
 		for way, p := range map[string]admintest.Response{
 			"a file": d.Upload(t, map[string]string{"kind": c.kind}, "prices.txt", c.content),
@@ -156,22 +156,22 @@ func TestImportMistakes(t *testing.T) {
 			}, "", ""),
 		} {
 			if p.Status != http.StatusUnprocessableEntity || strings.Contains(p.Body, "<script>alert") {
-				t.Errorf("%s as %s: %d %s", name, way, p.Status, p.Text())
+				t.Errorf("%s as %s: got status %d: %s", name, way, p.Status, p.Text())
 			}
 			if c.field != "" {
 				if !slices.Equal(p.Codes(), []string{c.field}) || !strings.Contains(p.Body, `href="#f-`+c.field+`"`) {
-					t.Errorf("%s as %s: %v %s", name, way, p.Codes(), p.Text())
+					t.Errorf("%s as %s: got codes %v: %s", name, way, p.Codes(), p.Text())
 				}
 				continue
 			}
 			found := problems(d, c.kind, c.content)
 			if !slices.Equal(p.Values("data-errors"), []string{strconv.Itoa(len(found))}) || len(found) == 0 {
-				t.Errorf("%s as %s: %v problems, want %d: %s", name, way, p.Values("data-errors"), len(found), p.Text())
+				t.Errorf("%s as %s: got %v problems, want %d: %s", name, way, p.Values("data-errors"), len(found), p.Text())
 			}
 			lines := p.Values("data-line")
 			for i, problem := range found[:min(len(found), 50)] {
 				if lines[i] != strconv.Itoa(problem.Line) || !strings.Contains(p.Body, html.EscapeString(problem.Message)) {
-					t.Errorf("%s as %s: line %s does not show %v: %s", name, way, lines[i], problem, p.Text())
+					t.Errorf("%s as %s: got line %s, want %v: %s", name, way, lines[i], problem, p.Text())
 				}
 			}
 		}
@@ -179,7 +179,7 @@ func TestImportMistakes(t *testing.T) {
 	large := "industry,country,base\n" + strings.Repeat("plumber,GB,50\n", pricingrules.MaxFile/14)
 	for _, content := range []string{large, strings.Repeat("x", 50<<20)} {
 		if p := d.Upload(t, map[string]string{"kind": "csv"}, "large.csv", content); p.Status != http.StatusRequestEntityTooLarge || !slices.Equal(p.Codes(), []string{"file"}) || len(p.Body) > 100_000 {
-			t.Errorf("%d bytes: %d %s", len(content), p.Status, p.Text())
+			t.Errorf("%d bytes: got status %d: %s", len(content), p.Status, p.Text())
 		}
 	}
 	if now := d.Count(t, "rate_card_edits", "true"); now != before {

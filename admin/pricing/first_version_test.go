@@ -10,7 +10,8 @@ import (
 	"github.com/pingpost/pingpost/models"
 )
 
-func TestFirstVersionOpenedByItsIDLinksToPagesThatExist(t *testing.T) {
+// The first version has no draft, but its ID opens the pages of a draft. Their links must work.
+func TestDraftPagesOfFirstVersion(t *testing.T) {
 	t.Parallel()
 	h := admintest.NewConsole(t, admintest.Setup{})
 	b := h.SignedInAs(t, models.PricingManager)
@@ -22,7 +23,7 @@ func TestFirstVersionOpenedByItsIDLinksToPagesThatExist(t *testing.T) {
 		page := b.Get(t, web.DraftURL(card.ID)+"?tab="+tab)
 		for _, link := range regexp.MustCompile(`href="(/pricing/versions/[^"]+)"`).FindAllStringSubmatch(page.Body, -1) {
 			if p := b.Get(t, link[1]); p.Status != http.StatusOK {
-				t.Errorf("%s links to %s: %d", tab, link[1], p.Status)
+				t.Errorf("%s: got status %d for the link %s", tab, p.Status, link[1])
 			}
 		}
 	}

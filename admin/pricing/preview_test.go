@@ -21,7 +21,8 @@ import (
 	pricingrules "github.com/pingpost/pingpost/pricing_rules"
 )
 
-// expectChanges checks the number of changed prices on a page. For 0, the page must have an empty state.
+// expectChanges checks the number of changed prices on a page. If it is 0, the page must show an empty
+// state.
 func expectChanges(t testing.TB, p admintest.Response, want int) {
 	t.Helper()
 	if got := len(p.Values("data-change")); got != want ||
@@ -42,13 +43,13 @@ func TestPreview(t *testing.T) {
 	expectChanges(t, p, 21)
 	link := regexp.MustCompile(regexp.QuoteMeta(web.DraftURL(card.ID)) + `/rules/\d+`).FindString(p.Body)
 	if link == "" {
-		t.Error("the rule with the problem has no link")
+		t.Error("got no link to the rule with the problem")
 	}
 	order := func(first, second string) {
 		t.Helper()
 		_, list, _ := strings.Cut(p.Body, `id="list"`)
 		if a, b := strings.Index(list, first), strings.Index(list, second); a < 0 || b < a {
-			t.Errorf("%s at %d, %s at %d", first, a, second, b)
+			t.Errorf("got %s at %d and %s at %d, want them in this order", first, a, second, b)
 		}
 	}
 	order(`data-change="excluded"`, "+100.0 %")
@@ -68,12 +69,12 @@ func TestPreview(t *testing.T) {
 		p.Expect(t, filter, http.StatusOK, `name="tab" value="preview"`)
 		expectChanges(t, p, want)
 		if strings.Contains(p.Body, "<script>alert") {
-			t.Errorf("%s contains unescaped markup", filter)
+			t.Errorf("%s: got unescaped markup", filter)
 		}
 	}
 	d.Get(t, web.DraftURL(card.ID)+"?tab=publish").Expect(t, "publishing", http.StatusOK, `data-problems="1"`)
 	if p := d.Post(t, web.DraftURL(card.ID)+"/publish", url.Values{"version": {"6"}, "note": {"x"}}); p.Status != http.StatusUnprocessableEntity || d.State(t, card) != "draft 0" {
-		t.Errorf("%d %s", p.Status, p.Text())
+		t.Errorf("publishing with a problem: got status %d: %s", p.Status, p.Text())
 	}
 	same := d.AddDraft(t, "The same")
 	d.Get(t, web.DraftURL(same.ID)+"?tab=preview").Expect(t, "a draft that changes nothing", http.StatusOK,
@@ -81,11 +82,11 @@ func TestPreview(t *testing.T) {
 	reader := d.SignedInAs(t, models.Auditor).Get(t, at)
 	reader.Expect(t, "as an auditor", http.StatusOK, "industry roofer, country GB")
 	if strings.Contains(reader.Body, "/rules/") {
-		t.Error("an auditor sees a link to a form")
+		t.Error("as an auditor: got a link to a form")
 	}
 }
 
-// Paging through a long list shows every cell once, in order, in both directions.
+// Paging through a long list shows every cell once, and paging back reaches the first page.
 func TestPreviewPages(t *testing.T) {
 	t.Parallel()
 	d := admintest.NewConsoleWithPrices(t, admintest.Setup{})
@@ -104,7 +105,7 @@ func TestPreviewPages(t *testing.T) {
 		pages++
 		for _, m := range row.FindAllStringSubmatch(p.Body, -1) {
 			if seen[m[1]] {
-				t.Errorf("%s occurs twice", m[1])
+				t.Errorf("got %s twice", m[1])
 			}
 			seen[m[1]] = true
 		}
@@ -115,17 +116,17 @@ func TestPreviewPages(t *testing.T) {
 		p = d.Get(t, next)
 	}
 	if len(seen) != 336 || pages != 4 {
-		t.Errorf("got %d industries on %d pages", len(seen), pages)
+		t.Errorf("got %d industries on %d pages, want 336 on 4", len(seen), pages)
 	}
 	for range pages - 1 {
 		p = d.Get(t, link(p, "prev"))
 	}
 	if link(p, "prev") != "" || len(row.FindAllString(p.Body, -1)) != 100 {
-		t.Errorf("paging back: %s", p.Text())
+		t.Errorf("paging back: got %s", p.Text())
 	}
 }
 
-func TestReplaying(t *testing.T) {
+func TestReplay(t *testing.T) {
 	t.Parallel()
 	d := admintest.NewConsoleWithPrices(t, admintest.Setup{})
 	d.AddRecordedTraffic(t)
@@ -144,19 +145,19 @@ func TestReplaying(t *testing.T) {
 	live := d.Get(t, at+"/replay/live")
 	live.Expect(t, "the part", http.StatusOK, `data-state="running"`, `max="7" value="3"`, `hx-trigger="every 2s"`)
 	if strings.Contains(live.Body, "<html") {
-		t.Error("the fragment is a whole page")
+		t.Error("got a complete page instead of a fragment")
 	}
 	d.Exec(t, `UPDATE rate_card_replays SET state = 'waiting', days_done = 0, seen_at = NULL`)
 	if did, err := d.Options.Prices.ReplayNext(t.Context()); !did || err != nil {
 		t.Fatal(did, err)
 	}
 	done := d.Get(t, at+"?tab=replay")
-	// Of 500 British pings, 20 were from a sandbox account and 80 were capped. The other 400 were priced at
-	// 45.60, and at 50.00 with the draft.
+	// Of 500 British pings, 20 came from a sandbox account and 80 were capped. The recorded price of the other
+	// 400 is 45.60, and their price with the draft is 50.00.
 	done.Expect(t, "done", http.StatusOK, "18,240.00", "20,000.00", "+1,760.00 (+9.6 %)", "3,192.00 →",
 		"−192.00 (−6.0 %)", "83.3 %", "GBP", "EUR", "United Kingdom", `>harbour-leads</a>`)
 	if strings.Contains(done.Body, "every 2s") || slices.Contains(d.Get(t, at+"/replay/live").Values("data-notice"), "warn") {
-		t.Error("a completed replay still reloads or is shown as stale")
+		t.Error("got a completed replay that reloads or is stale")
 	}
 	d.Time.Advance(time.Minute)
 	d.AddRule(t, card, admintest.PlumbersIn("IE", money.EUR, 6000))
@@ -165,14 +166,14 @@ func TestReplaying(t *testing.T) {
 	d.Get(t, at+"/replay/live").Expect(t, "failed", http.StatusOK, `data-state="failed"`, `data-notice="bad"`)
 	reader := d.SignedInAs(t, models.Auditor)
 	if p := reader.Get(t, at+"?tab=replay"); strings.Contains(p.Body, `action="`+at+`/replay"`) {
-		t.Error("an auditor sees the form to start a replay")
+		t.Error("as an auditor: got the form that starts a replay")
 	}
 	if p := reader.Post(t, at+"/replay", url.Values{"days": {"7"}}); p.Status != http.StatusForbidden {
-		t.Errorf("an auditor started a replay: %d", p.Status)
+		t.Errorf("starting a replay as an auditor: got status %d", p.Status)
 	}
 }
 
-func TestHistory(t *testing.T) {
+func TestVersionHistory(t *testing.T) {
 	t.Parallel()
 	d := admintest.NewConsoleWithPrices(t, admintest.Setup{})
 	d.Publish(t, "Dearer <b>plumbers</b>", admintest.PlumbersIn("GB", money.GBP, 5000))
@@ -184,7 +185,7 @@ func TestHistory(t *testing.T) {
 	d.Get(t, "/pricing/versions?before=2").Expect(t, "the next page", http.StatusOK, "/pricing/versions/1", `rel="prev"`)
 	for _, before := range []string{"x", "-5", "99999999999999999999", "1"} {
 		if p := d.Get(t, "/pricing/versions?before="+before); p.Status != http.StatusOK {
-			t.Errorf("before %s: %d", before, p.Status)
+			t.Errorf("before %s: got status %d", before, p.Status)
 		}
 	}
 	d.Get(t, "/pricing/versions/3").Expect(t, "a version", http.StatusOK, "336", `data-more="286"`,
@@ -195,20 +196,20 @@ func TestHistory(t *testing.T) {
 		html.EscapeString(testkit.Value[string](t, d.Database, `SELECT note FROM rate_cards WHERE version = 1`)))
 	for _, n := range []string{"0", "-1", "4", "x", "99999999999999999999", "3.0"} {
 		if p := d.Get(t, "/pricing/versions/"+n); p.Status != http.StatusNotFound {
-			t.Errorf("version %s: %d", n, p.Status)
+			t.Errorf("version %s: got status %d", n, p.Status)
 		}
 	}
 	reader := d.SignedInAs(t, models.AccountManager).Get(t, "/pricing/versions/2")
 	reader.Expect(t, "as an account manager", http.StatusOK, "Dearer")
 	if strings.Contains(reader.Body, "/pricing/drafts/new") {
-		t.Error("an account manager sees the button to create a draft")
+		t.Error("as an account manager: got the button that creates a draft")
 	}
 	if got := len(regexp.MustCompile(`href="/pricing/versions/\d+"`).FindAllString(list.Body, -1)); got != 3 {
-		t.Errorf("got %d versions", got)
+		t.Errorf("got %d versions, want 3", got)
 	}
 }
 
-func TestComparing(t *testing.T) {
+func TestCompareVersions(t *testing.T) {
 	t.Parallel()
 	d := admintest.NewConsoleWithPrices(t, admintest.Setup{})
 	for n := range 2 {
@@ -220,11 +221,11 @@ func TestComparing(t *testing.T) {
 	}
 	d.Get(t, "/pricing/compare").Expect(t, "nothing chosen", http.StatusOK, `name="a"`, `name="b"`)
 	two := d.Get(t, "/pricing/compare?a=1&b=3")
-	two.Expect(t, "two", http.StatusOK, `href="/pricing/versions/1"`, `href="/pricing/versions/3"`,
+	two.Expect(t, "two versions", http.StatusOK, `href="/pricing/versions/1"`, `href="/pricing/versions/3"`,
 		`name="a" value="1"`, `data-outliers="10"`)
 	expectChanges(t, two, 10)
 	swapped := d.Get(t, "/pricing/compare?a=3&b=1&country=GB")
-	swapped.Expect(t, "the other way round", http.StatusOK, "−33.3 %")
+	swapped.Expect(t, "in reverse order", http.StatusOK, "−33.3 %")
 	expectChanges(t, swapped, 5)
 	for query, c := range map[string]struct{ field, code string }{
 		"a=1&b=1": {"b", "same"}, "a=1": {"b", "format"}, "a=x&b=2": {"a", "format"}, "a=1&b=9": {"b", "version"},
@@ -234,12 +235,12 @@ func TestComparing(t *testing.T) {
 		p := d.Get(t, "/pricing/compare?"+query)
 		p.Expect(t, query, http.StatusUnprocessableEntity, `data-code="`+c.code+`"`, `id="f-`+c.field+`-error"`)
 		if strings.Contains(p.Body, "<script>alert") {
-			t.Errorf("%s contains unescaped markup", query)
+			t.Errorf("%s: got unescaped markup", query)
 		}
 	}
 }
 
-func TestPricingALead(t *testing.T) {
+func TestPriceALead(t *testing.T) {
 	t.Parallel()
 	d := admintest.NewConsoleWithPrices(t, admintest.Setup{})
 	d.AddRecordedTraffic(t)
@@ -284,7 +285,7 @@ func TestPricingALead(t *testing.T) {
 		p := d.Get(t, at+query)
 		p.Expect(t, query, http.StatusUnprocessableEntity, `id="f-`+field+`-error"`)
 		if strings.Contains(p.Body, "<script>alert") {
-			t.Errorf("%s contains unescaped markup", query)
+			t.Errorf("%s: got unescaped markup", query)
 		}
 	}
 	d.Get(t, at+"industry=plumbing&country=GBR&partner=unknown&version=77").Expect(t, "two errors",
@@ -293,6 +294,6 @@ func TestPricingALead(t *testing.T) {
 		`id="f-industry-error"`, `id="f-partner-error"`)
 	reader := d.SignedInAs(t, models.Auditor).Get(t, at+"industry=plumber&draft="+web.DraftURL(card.ID)[16:])
 	if strings.Contains(reader.Body, "/rules/") || reader.Status != http.StatusOK {
-		t.Errorf("an auditor sees a link to a form: %d", reader.Status)
+		t.Errorf("as an auditor: got status %d or a link to a form", reader.Status)
 	}
 }

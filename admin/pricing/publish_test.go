@@ -25,7 +25,7 @@ func expectState(t testing.TB, d admintest.ConsoleWithPrices, card models.RateCa
 	}
 }
 
-func TestPublishing(t *testing.T) {
+func TestPublish(t *testing.T) {
 	t.Parallel()
 	d := admintest.NewConsoleWithPrices(t, admintest.Setup{})
 	card := d.AddDraft(t, "Plumbers", admintest.PlumbersIn("GB", money.GBP, 5000))
@@ -37,20 +37,20 @@ func TestPublishing(t *testing.T) {
 		values url.Values
 		field  string
 	}{
-		"no note":        {url.Values{}, "note"},
-		"a long note":    {url.Values{"note": {strings.Repeat("x", 201)}}, "note"},
-		"two lines":      {url.Values{"note": {"a\r\nb"}}, "note"},
-		"no text":        {url.Values{"note": {"a\x00\xff"}}, "note"},
-		"no time":        {url.Values{"note": {"x"}, "at": {"tomorrow"}}, "at"},
-		"the past":       {url.Values{"note": {"x"}, "at": {"2020-01-01T09:00"}}, "at"},
-		"years ahead":    {url.Values{"note": {"x"}, "at": {"9999-01-01T09:00"}}, "at"},
-		"a time of tags": {url.Values{"note": {"x"}, "at": {admintest.HostileText}}, "at"},
+		"no note":                      {url.Values{}, "note"},
+		"long note":                    {url.Values{"note": {strings.Repeat("x", 201)}}, "note"},
+		"note with two lines":          {url.Values{"note": {"a\r\nb"}}, "note"},
+		"note with invalid characters": {url.Values{"note": {"a\x00\xff"}}, "note"},
+		"not a time":                   {url.Values{"note": {"x"}, "at": {"tomorrow"}}, "at"},
+		"time in the past":             {url.Values{"note": {"x"}, "at": {"2020-01-01T09:00"}}, "at"},
+		"time years ahead":             {url.Values{"note": {"x"}, "at": {"9999-01-01T09:00"}}, "at"},
+		"time with markup":             {url.Values{"note": {"x"}, "at": {admintest.HostileText}}, "at"},
 	} {
 		c.values.Set("version", version)
 		p := d.Post(t, at+"/publish", c.values)
 		p.Expect(t, name, http.StatusUnprocessableEntity, `id="f-`+c.field+`-error"`, `href="#f-`+c.field+`"`)
 		if strings.Contains(p.Body, "<script>alert") {
-			t.Errorf("%s: contains unescaped markup", name)
+			t.Errorf("%s: got unescaped markup", name)
 		}
 	}
 	good := url.Values{"version": {version}, "note": {"Plumbers in Britain are short"}}
@@ -68,7 +68,7 @@ func TestPublishing(t *testing.T) {
 		"/pricing/versions/2/export?format=yaml")
 	expectPublished(t, d.Get(t, at+"?tab=publish"), at)
 	if p := d.Post(t, at+"/publish", good); p.Status != http.StatusConflict || d.Count(t, "rate_cards", "version > 2") != 0 {
-		t.Errorf("again: %d %s", p.Status, p.Text())
+		t.Errorf("publishing again: got status %d: %s", p.Status, p.Text())
 	}
 	d.CheckAuditTrail(t)
 }
@@ -79,13 +79,13 @@ func expectPublished(t testing.TB, p admintest.Response, draft string) {
 	p.Expect(t, "a published draft", http.StatusOK, `data-state="published"`, `data-notice="info"`, `href="/pricing/versions/2"`)
 	for _, form := range []string{"/publish", "/approve", "/take-back", "/update"} {
 		if strings.Contains(p.Body, `action="`+draft+form+`"`) {
-			t.Errorf("a published draft still has the form %s", form)
+			t.Errorf("got the form %s for a published draft", form)
 		}
 	}
 }
 
-// If another draft is published first, the page shows its changes, and the update loses no edits.
-func TestPublishingAfterNewerVersion(t *testing.T) {
+// If another draft is published first, the page shows its changes. Updating the draft loses no edits.
+func TestPublishAfterNewerVersion(t *testing.T) {
 	t.Parallel()
 	d := admintest.NewConsoleWithPrices(t, admintest.Setup{})
 	d.AddColleague(t)
@@ -102,21 +102,21 @@ func TestPublishingAfterNewerVersion(t *testing.T) {
 	}
 	b.Post(t, web.DraftURL(theirs.ID)+"/publish", first).ExpectRedirect(t, "/pricing/versions/2")
 	p := d.Post(t, web.DraftURL(mine.ID)+"/publish", form)
-	p.Expect(t, "the second", http.StatusConflict, `data-code="superseded"`, `id="race"`, `href="/pricing/versions/2"`,
+	p.Expect(t, "the second draft", http.StatusConflict, `data-code="superseded"`, `id="race"`, `href="/pricing/versions/2"`,
 		"Their note", "pricing_manager@example.com", "/pricing/compare?a=1&amp;b=2", "70.00")
 	expectState(t, d, mine, "draft 0")
 	if n := strings.Count(p.Body, `action="`+web.DraftURL(mine.ID)+`/update"`); n != 1 {
-		t.Errorf("got %d forms that update the draft", n)
+		t.Errorf("got %d forms that update the draft, want 1", n)
 	}
 	updated := d.Post(t, web.DraftURL(mine.ID)+"/update", url.Values{"version": {admintest.VersionAt(t, p)}})
 	updated.Expect(t, "up to date", http.StatusOK, `data-notice="warn"`, `href="/pricing/versions/2"`,
 		"industry plumber, country GB", "50.00 GBP")
 	if strings.Contains(updated.Body, "country IE") {
-		t.Error("a change on only one side is shown as a conflict")
+		t.Error("got a conflict for a change on only one side")
 	}
 	seen := d.Get(t, web.DraftURL(mine.ID)+"?tab=preview")
 	if seen.Expect(t, "the preview", http.StatusOK, "Ireland"); len(seen.Values("data-change")) != 5 {
-		t.Errorf("got %d changed prices", len(seen.Values("data-change")))
+		t.Errorf("got %d changed prices, want 5", len(seen.Values("data-change")))
 	}
 	form.Set("version", admintest.VersionAt(t, d.Get(t, web.DraftURL(mine.ID)+"?tab=publish")))
 	d.Post(t, web.DraftURL(mine.ID)+"/publish", form).ExpectRedirect(t, "/pricing/versions/3")
@@ -126,16 +126,16 @@ func TestPublishingAfterNewerVersion(t *testing.T) {
 	} {
 		d.Get(t, "/pricing/explain?industry=plumber&country="+c.country).Expect(t, name, http.StatusOK, c.want)
 	}
-	// Another update changes nothing.
+	// Updating a draft that is up to date changes nothing.
 	next := d.AddDraft(t, "Next", admintest.PlumbersIn("FR", money.EUR, 6000))
 	if p := d.Post(t, web.DraftURL(next.ID)+"/update", url.Values{"version": {"2"}}); p.Location() != web.DraftURL(next.ID)+"?tab=preview" {
-		t.Errorf("%d %s", p.Status, p.Text())
+		t.Errorf("second update: got status %d: %s", p.Status, p.Text())
 	}
 	d.CheckAuditTrail(t)
 }
 
-// A draft that was edited after the page was opened is not published. The page shows the edit.
-func TestPublishingAnEditedDraft(t *testing.T) {
+// If a draft was edited after the page was opened, it is not published, and the page shows the edit.
+func TestPublishEditedDraft(t *testing.T) {
 	t.Parallel()
 	d := admintest.NewConsoleWithPrices(t, admintest.Setup{})
 	card := d.AddDraft(t, "", admintest.PlumbersIn("GB", money.GBP, 5000))
@@ -146,14 +146,14 @@ func TestPublishingAnEditedDraft(t *testing.T) {
 		p := d.Post(t, at+path, url.Values{"version": {version}, "note": {"My note"}})
 		p.Expect(t, path, http.StatusConflict, `data-conflict="changed"`, "pricing_manager@example.com", lastEdit(t, d.Database))
 		if now := admintest.VersionAt(t, p); path == "/publish" && now == version {
-			t.Errorf("%s: the form still carries %s", path, now)
+			t.Errorf("%s: got a form with the old version %s", path, now)
 		}
 	}
 	expectState(t, d, card, "draft 0")
 }
 
-// With a second person, users cannot publish alone.
-func TestPublishingRequiresTwoUsers(t *testing.T) {
+// If a second person is required, users cannot publish alone.
+func TestPublishRequiresTwoUsers(t *testing.T) {
 	t.Parallel()
 	d := admintest.NewConsoleWithPrices(t, admintest.Setup{Policy: ratecard.Policy{SecondPerson: true}})
 	d.AddColleague(t)
@@ -173,13 +173,13 @@ func TestPublishingRequiresTwoUsers(t *testing.T) {
 	own := tab(d.Client)
 	own.Expect(t, "as the submitter", http.StatusOK, `data-state="submitted"`, `data-notice="info"`, `action="`+at+`/take-back"`)
 	if strings.Contains(own.Body, at+"/approve") {
-		t.Error("the submitter sees the form to approve")
+		t.Error("as the submitter: got the form that approves the draft")
 	}
 	d.Post(t, at+"/approve", url.Values{"version": {admintest.VersionAt(t, own)}}).Expect(t, "the submitter approves",
 		http.StatusForbidden, `data-code="same_person"`)
 	if p := d.Post(t, at+"/take-back", url.Values{"version": {"1"}}); p.Status != http.StatusConflict ||
 		d.State(t, card) != "submitted 0" {
-		t.Errorf("withdrawn with a stale form: %d", p.Status)
+		t.Errorf("withdrawing with a stale form: got status %d", p.Status)
 	}
 	d.Post(t, at+"/take-back", url.Values{"version": {admintest.VersionAt(t, own)}}).ExpectRedirect(t, at+"?tab=publish")
 	expectState(t, d, card, "draft 0")
@@ -194,13 +194,13 @@ func TestPublishingRequiresTwoUsers(t *testing.T) {
 		"data-approver>colleague@example.com<")
 	reader := d.SignedInAs(t, models.Auditor)
 	if p := reader.Post(t, at+"/take-back", form); p.Status != http.StatusForbidden {
-		t.Errorf("an auditor withdrew the draft: %d", p.Status)
+		t.Errorf("withdrawing as an auditor: got status %d", p.Status)
 	}
 	expectPublished(t, tab(reader), at)
 	d.CheckAuditTrail(t)
 }
 
-func TestPublishingAtATime(t *testing.T) {
+func TestSchedule(t *testing.T) {
 	t.Parallel()
 	d := admintest.NewConsoleWithPrices(t, admintest.Setup{})
 	card, other := d.AddDraft(t, "Monday", admintest.PlumbersIn("GB", money.GBP, 5000)), d.AddDraft(t, "Today", admintest.PlumbersIn("IE", money.EUR, 6000))
@@ -229,14 +229,14 @@ func TestPublishingAtATime(t *testing.T) {
 	schedule()
 	d.Time.Advance(26*time.Hour + time.Second)
 	if did, err := d.Options.Prices.ReleaseDue(t.Context()); err != nil || !did || d.State(t, card) != "published 2" {
-		t.Fatalf("%t, %v, %s", did, err, d.State(t, card))
+		t.Fatalf("got ReleaseDue = %t (%v), state %s", did, err, d.State(t, card))
 	}
 	b := d.SignedInAs(t, models.PricingManager)
 	b.Get(t, at+"?tab=publish").Expect(t, "afterwards", http.StatusOK, `href="/pricing/versions/2"`)
 }
 
-// Forms that publish a draft, with requests that the console never sends.
-func TestBadPublishingForms(t *testing.T) {
+// Publishing forms reject requests that the console never sends.
+func TestPublishingFormsRejectBadRequests(t *testing.T) {
 	t.Parallel()
 	d := admintest.NewConsoleWithPrices(t, admintest.Setup{})
 	card := d.AddDraft(t, "Plumbers", admintest.PlumbersIn("GB", money.GBP, 5000))
@@ -255,14 +255,14 @@ func TestBadPublishingForms(t *testing.T) {
 	}
 	before := rows()
 	for name, body := range map[string]string{
-		"nothing":      "",
-		"empty":        all(""),
+		"no body":      "",
+		"empty fields": all(""),
 		"hostile":      all(admintest.HostileText),
 		"NUL":          all("a\x00b"),
 		"long":         all(strings.Repeat("9", 3000)),
-		"no UTF-8":     "note=%ff&at=%ff&version=%ff&days=%ff",
+		"not UTF-8":    "note=%ff&at=%ff&version=%ff&days=%ff",
 		"bad escapes":  "note=%zz",
-		"another kind": `{"note":"x"}`,
+		"JSON":         `{"note":"x"}`,
 		"huge":         "version=99999999999999999999&note=x&days=99999999999999999999",
 		"a megabyte":   "note=" + strings.Repeat("x", 1<<20),
 	} {
@@ -270,18 +270,18 @@ func TestBadPublishingForms(t *testing.T) {
 			p := d.Send(t, http.MethodPost, web.DraftURL(card.ID)+path, strings.NewReader(body),
 				http.Header{"Content-Type": {"application/x-www-form-urlencoded"}})
 			if !slices.Contains([]int{http.StatusBadRequest, http.StatusConflict, http.StatusRequestEntityTooLarge, http.StatusUnprocessableEntity}, p.Status) {
-				t.Errorf("%s: %s: %d %.200s", name, path, p.Status, p.Text())
+				t.Errorf("%s: %s: got status %d: %.200s", name, path, p.Status, p.Text())
 			}
 			if strings.Contains(p.Body, "<script>alert") {
-				t.Errorf("%s: %s contains unescaped markup", name, path)
+				t.Errorf("%s: %s: got unescaped markup", name, path)
 			}
 			if rows() != before {
-				t.Fatalf("%s: %s changed something", name, path)
+				t.Fatalf("%s: %s changed the database", name, path)
 			}
 		}
 	}
 	if p := d.Post(t, web.DraftURL(uuid.New())+"/publish", url.Values{"note": {"x"}}); p.Status != http.StatusNotFound {
-		t.Errorf("a draft that does not exist: %d", p.Status)
+		t.Errorf("unknown draft: got status %d", p.Status)
 	}
 	d.CheckAuditTrail(t)
 }

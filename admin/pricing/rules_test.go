@@ -22,53 +22,53 @@ func TestRules(t *testing.T) {
 	rule := func(more ...string) url.Values { return d.Rule(t, more...) }
 	d.Post(t, d.DraftURL+"/rules/new", rule()).ExpectRedirect(t, d.DraftURL+"?tab=rules")
 	if base := d.Base(t, "plumber"); base != 5800 {
-		t.Fatalf("got base %d", base)
+		t.Fatalf("got base %d, want 5800", base)
 	}
 	list := d.Get(t, d.DraftURL+"?tab=rules&q=scarce")
 	if !strings.Contains(list.Body, "industry plumber, country GB") ||
 		!strings.Contains(list.Body, "58.00 GBP") || strings.Count(list.Body, `class="main"`) != 1 {
-		t.Fatalf("%s", list.Text())
+		t.Fatalf("got rules %s", list.Text())
 	}
 	at := d.DraftURL + "/rules/" + fmt.Sprint(testkit.Value[int](t, d.Database,
 		`SELECT position FROM pricing_rules WHERE note = 'Scarce in spring'`))
 	if p := d.Get(t, at); !strings.Contains(p.Body, `value="58.00"`) ||
 		!strings.Contains(p.Body, `<option value="plumber" selected>`) || !strings.Contains(p.Body, at+"/remove") {
-		t.Errorf("%s", p.Text())
+		t.Errorf("got page %s", p.Text())
 	}
 	if p := d.Post(t, at, rule("base-GBP", "59", "multiplier", "1.25", "exclude", "no")); p.Status != http.StatusSeeOther || d.Base(t, "plumber") != 5900 {
-		t.Errorf("%d, base %d: %s", p.Status, d.Base(t, "plumber"), p.Text())
+		t.Errorf("got status %d, base %d: %s", p.Status, d.Base(t, "plumber"), p.Text())
 	}
 	if p := d.Post(t, at, rule("version", "1", "base-GBP", "77")); p.Status != http.StatusConflict ||
 		len(p.Values("data-conflict")) != 1 || !strings.Contains(p.Body, lastEdit(t, d.Database)) ||
 		!strings.Contains(p.Body, `value="77"`) || d.Base(t, "plumber") != 5900 {
-		t.Errorf("stale: %d %s", p.Status, p.Text())
+		t.Errorf("stale form: got status %d: %s", p.Status, p.Text())
 	}
 	if p := d.Post(t, at+"/remove", url.Values{"version": {"1"}}); p.Status != http.StatusConflict {
-		t.Errorf("removed with a stale form: %d", p.Status)
+		t.Errorf("removing with a stale form: got status %d", p.Status)
 	}
 	if p := d.Post(t, at+"/remove", url.Values{"version": {admintest.VersionAt(t, d.Get(t, at))}}); p.Status != http.StatusSeeOther || d.Base(t, "plumber") != 0 {
-		t.Errorf("%d, base %d", p.Status, d.Base(t, "plumber"))
+		t.Errorf("got status %d, base %d", p.Status, d.Base(t, "plumber"))
 	}
 	for _, gone := range []string{at, d.DraftURL + "/rules/0", d.DraftURL + "/rules/x",
 		d.DraftURL + "/rules/99999999999999999999"} {
 		if p := d.Get(t, gone); p.Status != http.StatusNotFound {
-			t.Errorf("%s: %d", gone, p.Status)
+			t.Errorf("GET %s: got status %d", gone, p.Status)
 		}
 		if p := d.Post(t, gone, rule()); p.Status != http.StatusNotFound {
-			t.Errorf("posted to %s: %d", gone, p.Status)
+			t.Errorf("POST %s: got status %d", gone, p.Status)
 		}
 	}
 	d.CheckAuditTrail(t)
 }
 
-// A rule that is not valid is rejected with an error at its field.
-func TestRuleMistakes(t *testing.T) {
+// A rule that is not valid is rejected, with an error at its field.
+func TestRuleFormRejectsRules(t *testing.T) {
 	t.Parallel()
 	d := admintest.NewConsoleWithDraft(t)
 	d.Post(t, d.DraftURL+"/rules/new", d.Rule(t)).ExpectRedirect(t, d.DraftURL+"?tab=rules")
 	if p := d.Post(t, d.DraftURL+"/rules/new", d.Rule(t)); p.Status != http.StatusUnprocessableEntity ||
 		!slices.Equal(p.Codes(), []string{"rules"}) || !strings.Contains(p.Body, "industry plumber, country GB") {
-		t.Errorf("a second rule: %d %s", p.Status, p.Text())
+		t.Errorf("duplicate rule: got status %d: %s", p.Status, p.Text())
 	}
 	for field, text := range map[string]string{
 		"base-GBP":    "-1",
@@ -78,7 +78,7 @@ func TestRuleMistakes(t *testing.T) {
 		"note":        "a\x00b",
 	} {
 		if p := d.Post(t, d.DraftURL+"/rules/new", d.Rule(t, field, text)); p.Status != http.StatusUnprocessableEntity || !strings.Contains(p.Body, `id="f-`+field+`-error"`) {
-			t.Errorf("%s %q: %d %s", field, text, p.Status, p.Text())
+			t.Errorf("%s %q: got status %d: %s", field, text, p.Status, p.Text())
 		}
 	}
 	for field, text := range map[string]string{
@@ -89,15 +89,15 @@ func TestRuleMistakes(t *testing.T) {
 		"note":     strings.Repeat("x", 500),
 	} {
 		if p := d.Post(t, d.DraftURL+"/rules/new", d.Rule(t, field, text)); p.Status != http.StatusUnprocessableEntity {
-			t.Errorf("%s %.20q: %d %s", field, text, p.Status, p.Text())
+			t.Errorf("%s %.20q: got status %d: %s", field, text, p.Status, p.Text())
 		}
 	}
 	if p := d.Post(t, d.DraftURL+"/rules/new", url.Values{"version": {admintest.VersionAt(t, d.Get(t, d.DraftURL+"/rules/new"))}}); p.Status != http.StatusUnprocessableEntity || !slices.Equal(p.Codes(), []string{"rules"}) {
-		t.Errorf("an empty rule: %d %s", p.Status, p.Text())
+		t.Errorf("empty rule: got status %d: %s", p.Status, p.Text())
 	}
 }
 
-// The list marks rules that cause problems and is paged.
+// The list shows the problems of rules and is paged.
 func TestRulesList(t *testing.T) {
 	t.Parallel()
 	d := admintest.NewConsoleWithDraft(t)
@@ -106,7 +106,7 @@ func TestRulesList(t *testing.T) {
 	wrong := d.Get(t, d.DraftURL+"?tab=rules&only=wrong")
 	if !strings.Contains(wrong.Body, "industry plumber, country GB") ||
 		strings.Count(wrong.Body, `class="main"`) != 1 || len(wrong.Values("data-problem")) == 0 {
-		t.Errorf("%s", wrong.Text())
+		t.Errorf("got rules with problems %s", wrong.Text())
 	}
 	first := d.Get(t, d.DraftURL+"?tab=rules")
 	second := d.Get(t, d.DraftURL+"?tab=rules&older=100")
@@ -114,16 +114,16 @@ func TestRulesList(t *testing.T) {
 	if strings.Count(first.Body, `class="main"`) != pricingpages.RulesPage ||
 		!strings.Contains(first.Body, "older=100") || strings.Contains(first.Body, "newer=") ||
 		!strings.Contains(second.Body, "newer=101") || !strings.Contains(back.Body, "older=100") {
-		t.Errorf("%d rules: %s", strings.Count(first.Body, `class="main"`), first.Text())
+		t.Errorf("got %d rules: %s", strings.Count(first.Body, `class="main"`), first.Text())
 	}
 	d.Cell(t, "plumber", "0", "61.5")
 	if p := d.Get(t, d.DraftURL+"?q=plumber"); !slices.Contains(p.Values("data-state"), "no_price") {
-		t.Errorf("a gap is not shown: %s", p.Text())
+		t.Errorf("got a grid without the gap: %s", p.Text())
 	}
 }
 
 // Users who cannot change prices see a draft without forms.
-func TestPricingRead(t *testing.T) {
+func TestPricingIsReadOnlyForAuditors(t *testing.T) {
 	t.Parallel()
 	d := admintest.NewConsoleWithDraft(t)
 	b := d.SignedInAs(t, models.Auditor)
@@ -132,19 +132,19 @@ func TestPricingRead(t *testing.T) {
 		if p.Status != http.StatusOK || strings.Contains(p.Body, `name="base"`) ||
 			strings.Contains(p.Body, "/rules/") || strings.Contains(p.Body, "/import") ||
 			strings.Contains(p.Body, "/drafts/new") {
-			t.Errorf("%s: %d %s", path, p.Status, p.Text())
+			t.Errorf("%s: got status %d: %s", path, p.Status, p.Text())
 		}
 	}
 	if p := b.Get(t, d.DraftURL); p.State() != "draft" || !slices.Contains(p.Values("data-notice"), "info") {
-		t.Errorf("%s", p.Text())
+		t.Errorf("got page %s", p.Text())
 	}
 	if p := b.Get(t, d.DraftURL+"/export?format=yaml"); p.Status != http.StatusOK {
-		t.Errorf("%d", p.Status)
+		t.Errorf("export: got status %d", p.Status)
 	}
 }
 
 // A submitted draft cannot be changed.
-func TestSubmittedDraft(t *testing.T) {
+func TestSubmittedDraftIsLocked(t *testing.T) {
 	t.Parallel()
 	d := admintest.NewConsoleWithDraft(t)
 	d.Cell(t, "plumber", "0", "61.5")
@@ -153,19 +153,19 @@ func TestSubmittedDraft(t *testing.T) {
 		d.Draft.ID)
 	if p := d.Get(t, d.DraftURL); p.State() != "submitted" || !slices.Contains(p.Values("data-notice"), "info") ||
 		strings.Contains(p.Body, `name="base"`) {
-		t.Errorf("%s", p.Text())
+		t.Errorf("got page %s", p.Text())
 	}
 	if p := d.Cell(t, "plumber", "6150", "70"); p.Status != http.StatusConflict ||
 		!slices.Equal(p.Codes(), []string{"state"}) || d.Base(t, "plumber") != 6150 {
-		t.Errorf("%d %s", p.Status, p.Text())
+		t.Errorf("got status %d: %s", p.Status, p.Text())
 	}
 	if p := d.Upload(t, map[string]string{"kind": "csv", "apply": "yes", "version": "3", "text": "industry,country,base\nplumber,GB,70\n"}, "", ""); p.Status != http.StatusConflict || d.Base(t, "plumber") != 6150 {
-		t.Errorf("%d %s", p.Status, p.Text())
+		t.Errorf("got status %d: %s", p.Status, p.Text())
 	}
 }
 
-// All forms about drafts, with requests that the console never sends, as a user who may send them.
-func TestBadPricingForms(t *testing.T) {
+// Pricing forms reject requests that the console never sends, even if the user has the permission.
+func TestPricingFormsRejectBadRequests(t *testing.T) {
 	t.Parallel()
 	d := admintest.NewConsoleWithDraft(t)
 	d.Cell(t, "plumber", "0", "61.5")
@@ -186,25 +186,25 @@ func TestBadPricingForms(t *testing.T) {
 	}
 	before := state()
 	for name, body := range map[string]string{
-		"nothing":        "",
+		"no body":        "",
 		"empty fields":   everywhere(""),
 		"long fields":    everywhere(strings.Repeat("x", 3_000)),
 		"hostile":        everywhere(admintest.HostileText),
 		"NUL":            everywhere("a\x00b"),
-		"no UTF-8":       "title=%ff&note=%c3%28&industry=%ff&category=&base=%ff&was=0&amount=%ff&by=set&mode=bulk&lines=%ff&version=2&multiplier=%ff&kind=csv&text=%ff&name=%ff",
+		"not UTF-8":      "title=%ff&note=%c3%28&industry=%ff&category=&base=%ff&was=0&amount=%ff&by=set&mode=bulk&lines=%ff&version=2&multiplier=%ff&kind=csv&text=%ff&name=%ff",
 		"bad escapes":    "title=%zz&industry=%",
 		"a megabyte":     "title=x&industry=plumber&was=0&base=" + strings.Repeat("x", 1<<20),
-		"another kind":   `{"title":"x"}`,
+		"JSON":           `{"title":"x"}`,
 		"a huge version": "version=99999999999999999999&title=x&name=discard&base-GBP=5&industry=roofer&mode=bulk&by=set&amount=5&apply=yes&edit=99999999999999999999&kind=csv&text=x",
 	} {
 		for _, r := range d.Routes("/pricing") {
 			if r.Method != http.MethodPost ||
 				r.Path == "/pricing/drafts/new" &&
-					(name == "nothing" || name == "empty fields" || name == "another kind" || name == "a huge version") {
-				continue // a draft needs no title
+					(name == "no body" || name == "empty fields" || name == "JSON" || name == "a huge version") {
+				continue // the title is optional, so these requests create a draft
 			}
-			if (strings.HasSuffix(r.Path, "/remove") || strings.HasSuffix(r.Path, "/update")) && name == "no UTF-8" {
-				continue // take a version alone, and this is the right one
+			if (strings.HasSuffix(r.Path, "/remove") || strings.HasSuffix(r.Path, "/update")) && name == "not UTF-8" {
+				continue // these forms use only the version, which is valid here
 			}
 			path := strings.NewReplacer("{id}", id.Format(id.RateCard, d.Draft.ID), "{position}", "1").Replace(r.Path)
 			p := d.Send(t, http.MethodPost, path, strings.NewReader(admintest.WithFormKeyBefore(body)),
@@ -212,22 +212,22 @@ func TestBadPricingForms(t *testing.T) {
 			switch p.Status {
 			case http.StatusBadRequest, http.StatusConflict, http.StatusNotFound, http.StatusRequestEntityTooLarge, http.StatusUnprocessableEntity:
 			default:
-				t.Errorf("%s: %s: %d %.200s", name, r.Path, p.Status, p.Text())
+				t.Errorf("%s: %s: got status %d: %.200s", name, r.Path, p.Status, p.Text())
 			}
 			if strings.Contains(p.Body, "<script>alert") ||
 				strings.Contains(p.Body, "onerror=alert(1)>") && !strings.Contains(p.Body, "onerror=alert(1)&gt;") {
-				t.Errorf("%s: %s contains unescaped markup", name, r.Path)
+				t.Errorf("%s: %s: got unescaped markup", name, r.Path)
 			}
 			if now := state(); now != before {
-				t.Fatalf("%s: %s changed something", name, r.Path)
+				t.Fatalf("%s: %s changed the database", name, r.Path)
 			}
 		}
 	}
 	d.CheckAuditTrail(t)
 }
 
-// A rejected form keeps the version that it was opened with, so that submitting it again does not overwrite
-// another user's change.
+// A rejected form keeps its original version, so that submitting it again does not overwrite another user's
+// change.
 func TestRejectedFormKeepsVersion(t *testing.T) {
 	t.Parallel()
 	d := admintest.NewConsoleWithDraft(t)
@@ -257,20 +257,21 @@ func TestRejectedFormKeepsVersion(t *testing.T) {
 			}
 			opened := admintest.VersionAt(t, d.Get(t, one.form))
 			if p := colleague.Post(t, one.form, form(opened, one.theirs)); p.Status != http.StatusSeeOther {
-				t.Fatalf("changing it as another user: %d %s", p.Status, p.Text())
+				t.Fatalf("change by another user: got status %d: %s", p.Status, p.Text())
 			}
 			theirs := one.now(t)
 			again := d.Post(t, one.form, form(opened, one.mistake))
 			if again.Status != http.StatusUnprocessableEntity {
-				t.Fatalf("with an error: %d %s", again.Status, again.Text())
+				t.Fatalf("form with an error: got status %d: %s", again.Status, again.Text())
 			}
 			conflict := d.Post(t, one.form, form(admintest.VersionAt(t, again), one.mine))
 			if conflict.Status != http.StatusConflict || len(conflict.Values("data-conflict")) != 1 || one.now(t) != theirs {
-				t.Fatalf("after correcting the error: %d, %q changed to %q: %s", conflict.Status, theirs, one.now(t), conflict.Text())
+				t.Fatalf("after correcting the error: got status %d, value %q, want %q: %s",
+					conflict.Status, one.now(t), theirs, conflict.Text())
 			}
 			p := d.Post(t, one.form, form(admintest.VersionAt(t, conflict), one.mine))
 			if p.Status != http.StatusSeeOther || one.now(t) == theirs {
-				t.Errorf("after the conflict was shown: %d %s", p.Status, p.Text())
+				t.Errorf("after the conflict was shown: got status %d: %s", p.Status, p.Text())
 			}
 		})
 	}

@@ -12,9 +12,9 @@ import (
 	pricingrules "github.com/pingpost/pingpost/pricing_rules"
 )
 
-// Two users edit one draft on two nodes. Edits of different cells are all saved and can be undone. For the
-// same cell, the second edit is a conflict.
-func TestTwoUsersEditOneDraft(t *testing.T) {
+// If two nodes edit different cells of a draft at the same time, all edits are saved and can be undone. If
+// they edit the same cell, the second edit is a conflict.
+func TestConcurrentEdits(t *testing.T) {
 	w := newRateCards(t, everywhere(1000))
 	card := w.draft(t)
 	number := w.snapshotNumber(t)
@@ -36,7 +36,7 @@ func TestTwoUsersEditOneDraft(t *testing.T) {
 				t.Error(err)
 			}
 			if compiled, err := node.ExamineCard(t.Context(), w.now(t, card.ID)); err != nil || len(compiled.Problems) > 0 {
-				t.Errorf("%v (%v)", compiled, err)
+				t.Errorf("got compiled card %v (%v), want no problems", compiled, err)
 			}
 		})
 	}
@@ -46,7 +46,7 @@ func TestTwoUsersEditOneDraft(t *testing.T) {
 		t.Errorf("got %d conflicts, want 1", n)
 	}
 	if now, rules := w.now(t, card.ID), w.rules(t, card.ID); now.RowVersion != card.RowVersion+edits || len(rules) != 1+edits {
-		t.Errorf("got %d rules after %d edits", len(rules), now.RowVersion-card.RowVersion)
+		t.Errorf("got %d rules after %d edits, want %d after %d", len(rules), now.RowVersion-card.RowVersion, 1+edits, edits)
 	}
 	for range edits {
 		must(t, w.Undo(t.Context(), card.ID, w.last(t, card.ID).ID))
@@ -57,7 +57,7 @@ func TestTwoUsersEditOneDraft(t *testing.T) {
 	}
 }
 
-// If a draft is edited and published at the same time, one of the two is rejected.
+// If a draft is edited and published at the same time, one of the requests is rejected.
 func TestConcurrentEditAndPublish(t *testing.T) {
 	w := newRateCards(t, everywhere(1000))
 	card := w.changed(t, 2000)

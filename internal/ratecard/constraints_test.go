@@ -7,4 +7,4 @@ import (
 	"github.com/pingpost/pingpost/internal/testkit"
 )
 
-func TestConstraintsAreTheSchemas(t *testing.T) { testkit.CheckConstraints(t, ratecard.Constraints()) }
+func TestConstraintsMatchSchema(t *testing.T) { testkit.CheckConstraints(t, ratecard.Constraints()) }

@@ -28,33 +28,33 @@ func TestCreateDraft(t *testing.T) {
 		must(t, err)
 		if card.State != models.RateCardDraft || card.Version != 0 || card.Title != "Winter" ||
 			card.Author != ann.Name || card.UpdatedBy != ann.Name || !card.CreatedAt.Equal(w.clock.Now()) {
-			t.Errorf("from %d: %+v", from, card)
+			t.Errorf("from %d: got draft %+v", from, card)
 		}
-		// A draft is always based on the current version, even if its rules are from another one.
+		// A draft is always based on the current version, even if its rules come from another version.
 		if now := w.now(t, card.ID); now.BasedOn != 2 || now.RowVersion != card.RowVersion || now.Title != "Winter" {
 			t.Errorf("from %d: got row %+v", from, now)
 		}
 		w.has(t, card.ID, numbered(want.Rules...))
-		w.trail(t, card.ID, "ann@example.com pricing.begin")
+		w.audited(t, card.ID, "ann@example.com pricing.begin")
 	}
 	_, err := w.CreateDraft(t.Context(), "", 3)
 	rejected(t, err, apperr.NotFound, "version")
 	for _, title := range []string{strings.Repeat("é", 201), "two\nlines", "\xff"} {
 		_, err := w.CreateDraft(t.Context(), title, 0)
 		if f := apperr.As(err); f == nil || f.Code != apperr.Invalid || len(f.Fields) != 1 || f.Fields[0].Path[0] != "title" {
-			t.Errorf("the title %q: %v", title, err)
+			t.Errorf("title %q: got error %v", title, err)
 		}
 	}
 	if list, err := w.Drafts(t.Context()); err != nil || len(list) != 3 {
-		t.Errorf("got %d drafts (%v), want the 3 that were accepted", len(list), err)
+		t.Errorf("got %d drafts (%v), want 3", len(list), err)
 	}
 }
 
-// A draft cannot be created without a current version or above the limit.
+// A draft cannot be created if there is no current version or if there are too many drafts.
 func TestCreateDraftLimits(t *testing.T) {
 	w := newRateCards(t)
 	if _, err := w.CreateDraft(t.Context(), "", 0); apperr.As(err) == nil || apperr.As(err).Code != apperr.NotFound {
-		t.Errorf("without a version: %v", err)
+		t.Errorf("without a version: got error %v", err)
 	}
 	put(t, w.Database, 1, models.RateCardPublished, everywhere(1000))
 	var last models.RateCard
@@ -84,7 +84,7 @@ func TestRename(t *testing.T) {
 	}
 	rejected(t, w.Rename(t.Context(), uuid.New(), 1, "x"), apperr.NotFound, "draft")
 	rejected(t, w.Rename(t.Context(), card.ID, now.RowVersion, "a\tb"), apperr.Invalid, "text")
-	w.trail(t, card.ID, "ann@example.com pricing.begin", "bob@example.com pricing.rename")
+	w.audited(t, card.ID, "ann@example.com pricing.begin", "bob@example.com pricing.rename")
 }
 
 func TestDiscard(t *testing.T) {
@@ -99,18 +99,18 @@ func TestDiscard(t *testing.T) {
 	rejected(t, w.Discard(t.Context(), card.ID, now.RowVersion), apperr.Conflict, "state")
 	rejected(t, w.Rename(t.Context(), card.ID, now.RowVersion, "x"), apperr.Conflict, "state")
 	if _, err := w.SetBases(t.Context(), card.ID, now.RowVersion, "x", []ratecard.BaseChange{{Target: plumbers, Minor: 5}}); err == nil {
-		t.Error("a discarded draft was changed")
+		t.Error("changing a discarded draft: got no error")
 	}
 	if list, err := w.Drafts(t.Context()); err != nil || len(list) != 0 {
-		t.Errorf("the discarded draft is listed: %v (%v)", list, err)
+		t.Errorf("got open drafts %v (%v), want none", list, err)
 	}
 	if found, err := w.Draft(t.Context(), ratecard.ID(card.ID)); err != nil || found.ID != card.ID {
-		t.Errorf("finding the discarded draft: %v", err)
+		t.Errorf("finding the discarded draft: got %s (%v)", found.ID, err)
 	}
-	w.trail(t, card.ID, "ann@example.com pricing.begin", "ann@example.com pricing.discard")
+	w.audited(t, card.ID, "ann@example.com pricing.begin", "ann@example.com pricing.discard")
 }
 
-// Drafts are listed with their edits, last edited first.
+// Drafts are listed with their numbers of edits, most recently edited first.
 func TestDrafts(t *testing.T) {
 	w := newRateCards(t, everywhere(1000))
 	first := w.draft(t)
@@ -171,7 +171,7 @@ func TestVersions(t *testing.T) {
 		{1, 5, "[]", false},
 	} {
 		if got, more := numbers(c.before, c.size); got != c.want || more != c.more {
-			t.Errorf("%d before %d: got %s, more %t, want %s", c.size, c.before, got, more, c.want)
+			t.Errorf("%d before %d: got %s, more %t, want %s, more %t", c.size, c.before, got, more, c.want, c.more)
 		}
 	}
 	if card, err := w.Version(t.Context(), 3); err != nil || card.Version != 3 || card.State != models.RateCardSuperseded {
@@ -199,7 +199,7 @@ func TestExamineCard(t *testing.T) {
 		t.Errorf("got positions %v, problems %v", compiled.Positions, compiled.Problems)
 	}
 	if again, err := w.bob.ExamineCard(t.Context(), card); err != nil || again != compiled {
-		t.Errorf("an unchanged card was compiled again (%v)", err)
+		t.Errorf("unchanged card: got a new result (%v), want the cached one", err)
 	}
 	must(t, w.PutRule(t.Context(), card.ID, card.RowVersion, 0, pricingrules.Rule{Base: all(7)}))
 	next, err := w.ExamineCard(t.Context(), w.now(t, card.ID))
@@ -208,10 +208,10 @@ func TestExamineCard(t *testing.T) {
 		t.Errorf("got %d rules after the change, problems %v", len(next.Card.Rules), next.Problems)
 	}
 	if again, err := w.node(t, w.DB).ExamineCard(t.Context(), w.now(t, card.ID)); err != nil || len(again.Card.Rules) != 2 {
-		t.Errorf("another node: %v", err)
+		t.Errorf("another node: got error %v or an old card", err)
 	}
 	_, err = w.ExamineCard(t.Context(), models.RateCard{ID: uuid.New()})
 	if f := apperr.As(err); f == nil || f.Code != apperr.NotFound {
-		t.Errorf("unknown card: %v", err)
+		t.Errorf("unknown card: got error %v", err)
 	}
 }

@@ -37,7 +37,7 @@ func TestSetBase(t *testing.T) {
 	rejected(t, err, apperr.Conflict, "cell_changed", "48.00 GBP")
 	w.has(t, card.ID, numbered(everywhere(1000).Rules[0], own(4800)))
 
-	must(t, w.SetBase(t.Context(), card.ID, plumbers, 4800, 0)) // the rule has no effect any more and is removed
+	must(t, w.SetBase(t.Context(), card.ID, plumbers, 4800, 0)) // removes the rule, because it has no other effect
 	w.has(t, card.ID, numbered(everywhere(1000).Rules[0]))
 	err = w.bob.SetBase(t.Context(), card.ID, plumbers, 4800, 5000)
 	rejected(t, err, apperr.Conflict, "cell_changed")
@@ -45,15 +45,15 @@ func TestSetBase(t *testing.T) {
 	before := w.now(t, card.ID)
 	must(t, w.SetBase(t.Context(), card.ID, plumbers, 0, 0))
 	if now := w.now(t, card.ID); now.RowVersion != before.RowVersion {
-		t.Error("an edit without a change was counted")
+		t.Error("an edit without a change increased the row version")
 	}
 
 	edits, newer, older, err := w.Edits(t.Context(), card.ID, firstPage)
 	if err != nil || len(edits) != 3 || newer || older || !strings.Contains(edits[2].What, "45.60 GBP") ||
 		strings.Contains(edits[0].What, "GBP") || edits[1].Editor != bob.Name || edits[1].Rules != 1 {
-		t.Errorf("%+v (%v)", edits, err)
+		t.Errorf("got edits %+v (%v)", edits, err)
 	}
-	w.trail(t, card.ID, "ann@example.com pricing.begin", "ann@example.com pricing.edit",
+	w.audited(t, card.ID, "ann@example.com pricing.begin", "ann@example.com pricing.edit",
 		"bob@example.com pricing.edit", "ann@example.com pricing.edit")
 	if after := w.snapshotNumber(t); after != number {
 		t.Errorf("editing a draft changed the snapshot number from %d to %d", number, after)
@@ -64,20 +64,20 @@ func TestSetBase(t *testing.T) {
 func TestSetBaseChangesExistingRule(t *testing.T) {
 	const gbp, eur = money.GBP, money.EUR
 	rule := func(base pricingrules.Amounts, multiplier int64) pricingrules.Rule {
-		return pricingrules.Rule{Base: base, Multiplier: multiplier, Note: "kept"}.For(plumbers)
+		return pricingrules.Rule{Base: base, Multiplier: multiplier, Note: "a note"}.For(plumbers)
 	}
 	for name, c := range map[string]struct {
 		had   []pricingrules.Rule
 		minor int64
 		want  []pricingrules.Rule
 	}{
-		"other currencies stay":      {[]pricingrules.Rule{rule(pricingrules.Amounts{gbp: 5, eur: 6}, 0)}, 7, []pricingrules.Rule{rule(pricingrules.Amounts{gbp: 7, eur: 6}, 0)}},
-		"and when it goes":           {[]pricingrules.Rule{rule(pricingrules.Amounts{gbp: 5, eur: 6}, 0)}, 0, []pricingrules.Rule{rule(pricingrules.Amounts{eur: 6}, 0)}},
-		"a multiplier stays":         {[]pricingrules.Rule{rule(pricingrules.Amounts{gbp: 5}, 12_000)}, 0, []pricingrules.Rule{rule(pricingrules.Amounts{}, 12_000)}},
-		"what sets nothing goes":     {[]pricingrules.Rule{rule(pricingrules.Amounts{gbp: 5}, 0)}, 0, nil},
-		"into one without a base":    {[]pricingrules.Rule{rule(pricingrules.Amounts{}, 12_000)}, 7, []pricingrules.Rule{rule(pricingrules.Amounts{gbp: 7}, 12_000)}},
-		"rather into one with bases": {[]pricingrules.Rule{rule(pricingrules.Amounts{}, 12_000), rule(pricingrules.Amounts{eur: 6}, 0)}, 7, []pricingrules.Rule{rule(pricingrules.Amounts{}, 12_000), rule(pricingrules.Amounts{eur: 6, gbp: 7}, 0)}},
-		"rather the one that has it": {[]pricingrules.Rule{rule(pricingrules.Amounts{eur: 6}, 0), rule(pricingrules.Amounts{gbp: 5}, 12_000)}, 7, []pricingrules.Rule{rule(pricingrules.Amounts{eur: 6}, 0), rule(pricingrules.Amounts{gbp: 7}, 12_000)}},
+		"set with another currency":              {[]pricingrules.Rule{rule(pricingrules.Amounts{gbp: 5, eur: 6}, 0)}, 7, []pricingrules.Rule{rule(pricingrules.Amounts{gbp: 7, eur: 6}, 0)}},
+		"removed with another currency":          {[]pricingrules.Rule{rule(pricingrules.Amounts{gbp: 5, eur: 6}, 0)}, 0, []pricingrules.Rule{rule(pricingrules.Amounts{eur: 6}, 0)}},
+		"removed with a multiplier":              {[]pricingrules.Rule{rule(pricingrules.Amounts{gbp: 5}, 12_000)}, 0, []pricingrules.Rule{rule(pricingrules.Amounts{}, 12_000)}},
+		"removed with no other effect":           {[]pricingrules.Rule{rule(pricingrules.Amounts{gbp: 5}, 0)}, 0, nil},
+		"added to a multiplier":                  {[]pricingrules.Rule{rule(pricingrules.Amounts{}, 12_000)}, 7, []pricingrules.Rule{rule(pricingrules.Amounts{gbp: 7}, 12_000)}},
+		"added to the rule with base prices":     {[]pricingrules.Rule{rule(pricingrules.Amounts{}, 12_000), rule(pricingrules.Amounts{eur: 6}, 0)}, 7, []pricingrules.Rule{rule(pricingrules.Amounts{}, 12_000), rule(pricingrules.Amounts{eur: 6, gbp: 7}, 0)}},
+		"replaced in the rule with the currency": {[]pricingrules.Rule{rule(pricingrules.Amounts{eur: 6}, 0), rule(pricingrules.Amounts{gbp: 5}, 12_000)}, 7, []pricingrules.Rule{rule(pricingrules.Amounts{eur: 6}, 0), rule(pricingrules.Amounts{gbp: 7}, 12_000)}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			w := newRateCards(t, everywhere(1000, c.had...))
@@ -100,17 +100,17 @@ func TestSetBaseRejects(t *testing.T) {
 		minor        int64
 		reason, name string
 	}{
-		"no market":        {pricingrules.Target{Industry: "plumber", Country: "PL"}, 1, "country", `"PL"`},
+		"unknown market":   {pricingrules.Target{Industry: "plumber", Country: "PL"}, 1, "country", `"PL"`},
 		"no country":       {pricingrules.Target{Industry: "plumber"}, 1, "country", ""},
-		"no such industry": {pricingrules.Target{Industry: "plumbr", Country: "GB"}, 1, "industry", `"plumbr"`},
-		"no such category": {pricingrules.Target{Category: "plumber", Country: "GB"}, 1, "rules", `"plumber"`},
-		"no such urgency": {pricingrules.Target{
+		"unknown industry": {pricingrules.Target{Industry: "plumbr", Country: "GB"}, 1, "industry", `"plumbr"`},
+		"unknown category": {pricingrules.Target{Category: "plumber", Country: "GB"}, 1, "rules", `"plumber"`},
+		"unknown urgency": {pricingrules.Target{
 			Industry: "plumber",
 			Country:  "GB",
 			Urgency:  "soon",
 		}, 1, "urgency", `"soon"`},
-		"a negative amount": {plumbers, -1, "amount", ""},
-		"an absurd amount":  {plumbers, pricingrules.MaxAmount + 1, "amount", "1000000"},
+		"negative amount":  {plumbers, -1, "amount", ""},
+		"amount too large": {plumbers, pricingrules.MaxAmount + 1, "amount", "1000000"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			rejected(t, w.SetBase(t.Context(), card.ID, c.target, 0, c.minor), apperr.Invalid, c.reason, c.name)
@@ -122,10 +122,10 @@ func TestSetBaseRejects(t *testing.T) {
 		})
 	}
 	w.has(t, card.ID, numbered(everywhere(1000).Rules...))
-	w.trail(t, card.ID, "ann@example.com pricing.begin")
+	w.audited(t, card.ID, "ann@example.com pricing.begin")
 }
 
-// SetBases saves all changes as one edit, or none.
+// SetBases saves all changes as one edit, or saves nothing.
 func TestSetBases(t *testing.T) {
 	w := newRateCards(t, everywhere(1000, pricingrules.Rule{Base: pricingrules.Amounts{money.GBP: 5}}.For(plumbers)))
 	card := w.draft(t)
@@ -143,7 +143,7 @@ func TestSetBases(t *testing.T) {
 
 	rules, err := w.SetBases(t.Context(), card.ID, card.RowVersion, "Two bases", changes)
 	if err != nil || rules != 2 {
-		t.Fatalf("%d rules changed (%v)", rules, err)
+		t.Fatalf("got %d changed rules (%v), want 2", rules, err)
 	}
 	w.has(t, card.ID, map[int]pricingrules.Rule{
 		1: {Base: all(1000)},
@@ -154,7 +154,7 @@ func TestSetBases(t *testing.T) {
 		t.Errorf("%+v (%v)", edits, err)
 	}
 	if rules, err := w.SetBases(t.Context(), card.ID, w.now(t, card.ID).RowVersion, "nothing", changes); err != nil || rules != 0 {
-		t.Errorf("repeating the change changed %d rules (%v)", rules, err)
+		t.Errorf("repeated change: got %d changed rules (%v), want 0", rules, err)
 	}
 	must(t, w.Undo(t.Context(), card.ID, edits[0].ID))
 	w.has(t, card.ID,
@@ -192,13 +192,13 @@ func TestPutAndDropRule(t *testing.T) {
 	must(t, w.PutRule(t.Context(), card.ID, version, 2, roofers))
 	w.has(t, card.ID, numbered(first, roofers))
 	must(t, w.DropRule(t.Context(), card.ID, version+1, 1))
-	w.has(t, card.ID, map[int]pricingrules.Rule{2: roofers}) // a draft may have cells without a price
+	w.has(t, card.ID, map[int]pricingrules.Rule{2: roofers}) // a draft can contain cells without a price
 	edits, _, _, err := w.Edits(t.Context(), card.ID, firstPage)
 	if err != nil || len(edits) != 3 || !strings.Contains(edits[1].What, "industry roofer, country FR") ||
 		!strings.Contains(edits[2].What, "industry plumber") {
 		t.Errorf("%+v (%v)", edits, err)
 	}
-	w.trail(t, card.ID, "ann@example.com pricing.begin", "ann@example.com pricing.edit",
+	w.audited(t, card.ID, "ann@example.com pricing.begin", "ann@example.com pricing.edit",
 		"ann@example.com pricing.edit", "ann@example.com pricing.edit")
 }
 
@@ -212,12 +212,12 @@ func TestReplace(t *testing.T) {
 	rules, err := w.Replace(t.Context(), card.ID, card.RowVersion, "From a file",
 		pricingrules.Card{Rules: []pricingrules.Rule{c, lined, everywhere(1000).Rules[0]}})
 	if err != nil || rules != 2 {
-		t.Fatalf("%d rules changed (%v)", rules, err)
+		t.Fatalf("got %d changed rules (%v), want 2", rules, err)
 	}
 	w.has(t, card.ID, map[int]pricingrules.Rule{1: {Base: all(1000)}, 3: b, 4: c})
 	now := w.now(t, card.ID)
 	if rules, err := w.Replace(t.Context(), card.ID, now.RowVersion, "Again", pricingrules.Card{Rules: []pricingrules.Rule{b, c, {Base: all(1000)}}}); err != nil || rules != 0 || w.now(t, card.ID).RowVersion != now.RowVersion {
-		t.Errorf("the same rules in another order changed %d rules (%v)", rules, err)
+		t.Errorf("same rules in another order: got %d changed rules (%v), want 0", rules, err)
 	}
 	_, err = w.Replace(t.Context(), card.ID, card.RowVersion, "Too late", everywhere(5))
 	rejected(t, err, apperr.Conflict, "changed")
@@ -229,7 +229,7 @@ func TestReplace(t *testing.T) {
 	w.has(t, card.ID, numbered(everywhere(1000, a, b).Rules...))
 }
 
-// Only drafts can be edited. For other states, the error gives the reason.
+// Only drafts can be edited. In other states, edits are rejected as a conflict.
 func TestOnlyDraftsCanBeEdited(t *testing.T) {
 	w := newRateCards(t, everywhere(1000))
 	for _, state := range []models.RateCardState{

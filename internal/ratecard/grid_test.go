@@ -12,7 +12,7 @@ import (
 	pricingrules "github.com/pingpost/pingpost/pricing_rules"
 )
 
-// compiled returns the compiled card of a draft with rules.
+// compiled stores a draft with rules and returns its compiled card.
 func (w *rateCards) compiled(t *testing.T, rules ...pricingrules.Rule) *ratecard.ExaminedCard {
 	t.Helper()
 	compiled, err := w.ExamineCard(t.Context(),
@@ -44,7 +44,7 @@ func TestGrid(t *testing.T) {
 
 	rows := w.Grid(compiled, with, ratecard.GridView{Country: "GB"})
 	if want := w.Taxonomy().Len() + len(w.Taxonomy().Categories()); len(rows) != want {
-		t.Fatalf("got %d rows, want %d: every industry under its category", len(rows), want)
+		t.Fatalf("got %d rows, want %d", len(rows), want)
 	}
 	if first := rows[0]; first.Name != "Home services" ||
 		first.Target != (pricingrules.Target{Category: "home-services", Country: "GB"}) || first.Compared || rows[1].Name != "" {
@@ -61,11 +61,11 @@ func TestGrid(t *testing.T) {
 	urgent := w.Grid(compiled, with, ratecard.GridView{Country: "GB", Urgency: "urgent"})
 	french := w.Grid(compiled, nil, ratecard.GridView{Country: "FR"})
 	for _, c := range []struct {
-		rows                 []ratecard.GridRow
-		target               pricingrules.Target
-		minor                int64
-		own                  bool
-		source, price, lived string
+		rows                []ratecard.GridRow
+		target              pricingrules.Target
+		minor               int64
+		own                 bool
+		source, price, live string
 	}{
 		{rows, pricingrules.Target{Category: "home-services", Country: "GB"}, 2000, true, "", "", ""},
 		{rows, pricingrules.Target{Category: "automotive", Country: "GB"}, 1000, false, "every lead", "", ""},
@@ -90,13 +90,13 @@ func TestGrid(t *testing.T) {
 		if row.Base.Minor != c.minor || row.Base.Direct != c.own || row.Source != c.source || row.Price != c.price {
 			t.Errorf("%s: got %+v", c.target, row)
 		}
-		if row.Compared != (c.lived != "") || (row.Compared && row.Live.String() != c.lived) {
-			t.Errorf("%s is compared with %v", c.target, row.Live)
+		if row.Compared != (c.live != "") || (row.Compared && row.Live.String() != c.live) {
+			t.Errorf("%s: got comparison %t with %v, want %q", c.target, row.Compared, row.Live, c.live)
 		}
 	}
 }
 
-func TestGridOfAPart(t *testing.T) {
+func TestGridView(t *testing.T) {
 	w := newRateCards(t)
 	compiled := w.compiled(t, pricingrules.Rule{Base: gbp(1000)}) // with gaps in other currencies
 	for _, v := range []ratecard.GridView{
@@ -163,19 +163,19 @@ func TestBulk(t *testing.T) {
 	} {
 		changes := ratecard.Bulk{Percent: c.percent}.Changes([]ratecard.GridRow{category, row("plumber", c.minor, 0), row("roofer", 0, -1)})
 		if len(changes) != 1 || changes[0] != (ratecard.BaseChange{Target: plumbers, Minor: c.want}) {
-			t.Errorf("%d by %d ten-thousandths: %+v, want %d", c.minor, c.percent, changes, c.want)
+			t.Errorf("%d by %d ten-thousandths: got %+v, want %d", c.minor, c.percent, changes, c.want)
 		}
 	}
 	changes := ratecard.Bulk{Set: 4560}.Changes([]ratecard.GridRow{category, row("plumber", 1, 0), row("roofer", 0, -1)})
 	if len(changes) != 2 || changes[0].Minor != 4560 ||
 		changes[1] != (ratecard.BaseChange{Target: pricingrules.Target{Industry: "roofer", Country: "GB"}, Minor: 4560}) {
-		t.Errorf("set: %+v", changes)
+		t.Errorf("got changes %+v for a set amount", changes)
 	}
 }
 
-// The grid shows the result of a bulk change. If a base price would exceed the largest amount, the error
-// names the cell and nothing changes.
-func TestBulkOnADraft(t *testing.T) {
+// The grid shows the result of a bulk change. If a base price would be too large, the error contains the
+// cell, and nothing changes.
+func TestBulkChangeOfDraft(t *testing.T) {
 	w := newRateCards(t, everywhere(1000, pricingrules.Rule{Industry: "roofer", Base: gbp(pricingrules.MaxAmount)}))
 	card := w.draft(t)
 	view := ratecard.GridView{Country: "GB", Category: "home-services"}
@@ -189,11 +189,11 @@ func TestBulkOnADraft(t *testing.T) {
 	view.Search = "lock"
 	rules, err := w.SetBases(t.Context(), card.ID, card.RowVersion, "+5 %", ratecard.Bulk{Percent: 500}.Changes(grid()))
 	if err != nil || rules != len(grid())-1 || rules == 0 {
-		t.Fatalf("%d rules changed (%v)", rules, err)
+		t.Fatalf("got %d changed rules (%v), want one for each industry", rules, err)
 	}
 	for _, row := range grid()[1:] {
 		if !row.Base.Direct || row.Base.Minor != 1050 || row.Price != "10.50 GBP" {
-			t.Errorf("%+v", row)
+			t.Errorf("got row %+v, want base price 1050", row)
 		}
 	}
 }
@@ -234,7 +234,7 @@ func TestExplain(t *testing.T) {
 	} {
 		e, err := ratecard.Explain(compiled, c.lead, c.own)
 		if err != nil || e.Name() != c.name || e.Cell.String() != c.price || e.PartnerExclusion != c.mine {
-			t.Errorf("%+v: %s at %v, own exclusion %t (%v)", c.lead, e.Name(), e.Cell, e.PartnerExclusion, err)
+			t.Errorf("%+v: got %s at %v, partner exclusion %t (%v)", c.lead, e.Name(), e.Cell, e.PartnerExclusion, err)
 		}
 		if text := e.String(); !strings.HasPrefix(text, c.name+": ") {
 			t.Errorf("%+v: got text\n%s", c.lead, text)
@@ -254,13 +254,13 @@ func TestExplain(t *testing.T) {
 	}
 }
 
-// Explain reports a cell without a price in a draft.
+// Explain reports that a cell in a draft has no price.
 func TestExplainGap(t *testing.T) {
 	w := newRateCards(t)
 	e, err := ratecard.Explain(w.compiled(t, pricingrules.Rule{Base: gbp(1000)}),
 		ratecard.Lead{Industry: "plumber", Country: "FR"}, pricingrules.PartnerPricing{Adjustment: 500})
 	if err != nil || !e.Cell.Gap() || len(e.Steps) != 0 || !strings.Contains(e.String(), "plumber/FR/standard: no price") {
-		t.Errorf("%s (%v)", e, err)
+		t.Errorf("got explanation %s (%v)", e, err)
 	}
 }
 
@@ -270,7 +270,7 @@ func TestClasses(t *testing.T) {
 	}
 	for first := range ratecard.Classes() {
 		if first != "standard" {
-			t.Errorf("got %s first", first)
+			t.Errorf("got %s first, want standard", first)
 		}
 		break
 	}

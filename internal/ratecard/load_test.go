@@ -17,7 +17,7 @@ import (
 	pricingrules "github.com/pingpost/pingpost/pricing_rules"
 )
 
-// The stored card prices every cell like the shipped card.
+// The stored card must price every cell like the shipped card.
 func TestStoredCardPricesLikeShippedCard(t *testing.T) {
 	d := testkit.NewDatabase(t)
 	s := service(t, d)
@@ -51,30 +51,30 @@ func TestStoredCardPricesLikeShippedCard(t *testing.T) {
 		}
 	}
 	if cells != 336*14*pricingrules.Classes {
-		t.Errorf("compared only %d cells", cells)
+		t.Errorf("compared %d cells, want %d", cells, 336*14*pricingrules.Classes)
 	}
-	if rules := unplaced(want.Rules()); !slices.Equal(snapshot.Table.Rules(), rules) {
-		t.Errorf("got %d rules that differ from the shipped %d", len(snapshot.Table.Rules()), len(rules))
+	if rules := withoutLines(want.Rules()); !slices.Equal(snapshot.Table.Rules(), rules) {
+		t.Errorf("got %d stored rules, which differ from the %d shipped rules", len(snapshot.Table.Rules()), len(rules))
 	}
 }
 
-// unplaced removes the rules' line numbers.
-func unplaced(rules []pricingrules.Rule) []pricingrules.Rule {
+// withoutLines removes line numbers from rules.
+func withoutLines(rules []pricingrules.Rule) []pricingrules.Rule {
 	for i := range rules {
 		rules[i].Line = 0
 	}
 	return rules
 }
 
-// The highest published version is current. Drafts and superseded versions are not.
+// The highest published version is current. Drafts and superseded versions are ignored.
 func TestLoadCurrent(t *testing.T) {
 	d := testkit.NewDatabase(t)
 	s := service(t, d)
 	_, err := s.LoadCurrent(t.Context())
 	if f := apperr.As(err); f == nil || f.Code != apperr.NotFound {
-		t.Errorf("without a version: %v", err)
+		t.Errorf("without a version: got error %v", err)
 	}
-	inForce := func(want int) {
+	expectCurrent := func(want int) {
 		t.Helper()
 		snapshot, err := s.LoadCurrent(t.Context())
 		if err != nil {
@@ -88,23 +88,23 @@ func TestLoadCurrent(t *testing.T) {
 	put(t, d, 1, models.RateCardSuperseded, everywhere(1000))
 	put(t, d, 2, models.RateCardPublished, everywhere(2000))
 	next := put(t, d, 0, models.RateCardDraft, everywhere(3000))
-	inForce(2)
+	expectCurrent(2)
 	d.Exec(t, `UPDATE rate_cards SET state = 'published', version = 3, effective_at = now() WHERE id = $1`, next)
-	inForce(3)
+	expectCurrent(3)
 	d.Exec(t, `UPDATE rate_cards SET state = 'superseded' WHERE id = $1`, next)
-	inForce(2)
+	expectCurrent(2)
 }
 
-// The error for a version that cannot be read names the version and the rule.
+// If a version cannot be read, the error contains the version and the rule.
 func TestLoadCurrentReportsUnreadableRule(t *testing.T) {
 	d := testkit.NewDatabase(t)
 	s := service(t, d)
 	for i, c := range []struct{ name, column, value, want string }{
-		{"an unknown currency", "base", `{"CHF": 100}`, "rule 2"},
-		{"amounts that are none", "floor", `["GBP"]`, "rule 2"},
-		{"an amount as a text", "ceiling", `{"GBP": "100"}`, "rule 2"},
-		{"a broken amount", "ceiling", `{"GBP": 1.5}`, "rule 2"},
-		{"a negative amount", "base", `{"GBP": -5}`, "base in GBP"},
+		{"unknown currency", "base", `{"CHF": 100}`, "rule 2"},
+		{"not amounts", "floor", `["GBP"]`, "rule 2"},
+		{"amount as a string", "ceiling", `{"GBP": "100"}`, "rule 2"},
+		{"fractional amount", "ceiling", `{"GBP": 1.5}`, "rule 2"},
+		{"negative amount", "base", `{"GBP": -5}`, "base in GBP"},
 	} {
 		version := fmt.Sprint("rate card v", i+1)
 		card := put(t, d, 0, models.RateCardDraft, everywhere(1000))
@@ -114,12 +114,12 @@ func TestLoadCurrentReportsUnreadableRule(t *testing.T) {
 		d.Exec(t, `UPDATE rate_cards SET state = 'published', version = $2, effective_at = now() WHERE id = $1`, card, i+1)
 		if _, err := s.LoadCurrent(t.Context()); err == nil || !strings.Contains(err.Error(), version) ||
 			!strings.Contains(err.Error(), c.want) {
-			t.Errorf("%s: %v, want it to name %s and %s", c.name, err, version, c.want)
+			t.Errorf("%s: got error %v, want it to contain %s and %s", c.name, err, version, c.want)
 		}
 	}
 }
 
-func TestLoadFailsWithTheDatabase(t *testing.T) {
+func TestDatabaseFailureIsInternalError(t *testing.T) {
 	d := testkit.NewDatabase(t)
 	s := service(t, d)
 	d.Close()
@@ -140,8 +140,8 @@ func amounts(rt *rapid.T, name string) (a pricingrules.Amounts) {
 	return a
 }
 
-// Converting rules to rows and back loses nothing.
-func TestRowsKeepRules(t *testing.T) {
+// Rules that are converted to rows and back must not change.
+func TestRowsRoundTrip(t *testing.T) {
 	rapid.Check(t, func(rt *rapid.T) {
 		card := pricingrules.Card{}
 		for range rapid.IntRange(0, 5).Draw(rt, "rules") {
@@ -165,7 +165,7 @@ func TestRowsKeepRules(t *testing.T) {
 		}
 		for i, row := range rows {
 			if row.Position != i+1 {
-				rt.Fatalf("row %d has position %d", i, row.Position)
+				rt.Fatalf("row %d: got position %d, want %d", i, row.Position, i+1)
 			}
 		}
 		back, err := ratecard.FromRows(rows)
@@ -173,7 +173,7 @@ func TestRowsKeepRules(t *testing.T) {
 			rt.Fatal(err)
 		}
 		if !slices.Equal(back.Rules, card.Rules) {
-			rt.Fatalf("%+v was converted back to %+v", card.Rules, back.Rules)
+			rt.Fatalf("got rules %+v, want %+v", back.Rules, card.Rules)
 		}
 	})
 }

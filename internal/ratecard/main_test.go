@@ -39,7 +39,7 @@ func shippedCard(t *testing.T) pricingrules.Card {
 	return card
 }
 
-// put stores a rate card in a state, with a version if the state has one.
+// put stores a rate card with a state. version is used only if the state is not draft.
 func put(t *testing.T, d *testkit.Database, version int, state models.RateCardState, card pricingrules.Card) uuid.UUID {
 	t.Helper()
 	now := testkit.StartTime()
@@ -68,12 +68,12 @@ func put(t *testing.T, d *testkit.Database, version int, state models.RateCardSt
 	return row.ID
 }
 
-// everywhere returns a card with one price for every cell and more rules.
+// everywhere returns a card with the same base price for every cell, and more rules.
 func everywhere(minor int64, more ...pricingrules.Rule) pricingrules.Card {
 	return pricingrules.Card{Rules: append([]pricingrules.Rule{{Base: all(minor)}}, more...)}
 }
 
-// all returns an amount in each currency.
+// all returns the same amount in every currency.
 func all(minor int64) (a pricingrules.Amounts) {
 	for _, currency := range money.Currencies {
 		a[currency] = minor
@@ -81,10 +81,10 @@ func all(minor int64) (a pricingrules.Amounts) {
 	return a
 }
 
-// rateCards is a database with a current version and a service for two users, ann and bob.
+// rateCards is a database with a current version, and services that act for two users, ann and bob.
 type rateCards struct {
 	*testkit.Database
-	*ratecard.Service // on behalf of ann
+	*ratecard.Service // acts for ann
 	bob               *ratecard.Service
 	clock             *clock.Manual
 }
@@ -94,7 +94,7 @@ var (
 	bob = audit.Actor{Name: "bob@example.com", Role: "pricing"}
 )
 
-// newRateCards publishes cards as versions 1, 2 and so on. The last one is current.
+// newRateCards stores cards as versions 1, 2 and so on. The last one is current.
 func newRateCards(t *testing.T, cards ...pricingrules.Card) *rateCards {
 	t.Helper()
 	d, c := testkit.NewDatabase(t), clock.NewManual(testkit.StartTime())
@@ -111,7 +111,7 @@ func newRateCards(t *testing.T, cards ...pricingrules.Card) *rateCards {
 	return w
 }
 
-// node returns the service of another node, with its own connection pool.
+// node returns the service of another node, which uses the connection pool db.
 func (w *rateCards) node(t *testing.T, db *postgres.DB) *ratecard.Service {
 	t.Helper()
 	s, err := ratecard.NewService(db, w.clock)
@@ -131,7 +131,7 @@ func (w *rateCards) draft(t *testing.T) models.RateCard {
 	return card
 }
 
-// now returns a card's current row.
+// now returns the current row of a card.
 func (w *rateCards) now(t testing.TB, card uuid.UUID) (row models.RateCard) {
 	t.Helper()
 	if err := w.Gorm.Where("id = ?", card).Take(&row).Error; err != nil {
@@ -166,7 +166,7 @@ func (w *rateCards) has(t testing.TB, card uuid.UUID, want map[int]pricingrules.
 	}
 }
 
-// numbered returns rules at the positions 1, 2 and so on.
+// numbered returns rules by position: 1, 2 and so on.
 func numbered(rules ...pricingrules.Rule) map[int]pricingrules.Rule {
 	list := map[int]pricingrules.Rule{}
 	for i, rule := range rules {
@@ -175,8 +175,8 @@ func numbered(rules ...pricingrules.Rule) map[int]pricingrules.Rule {
 	return list
 }
 
-// trail checks the actions in a card's audit events, oldest first.
-func (w *rateCards) trail(t testing.TB, card uuid.UUID, want ...string) {
+// audited checks the users and actions in a card's audit events, oldest first.
+func (w *rateCards) audited(t testing.TB, card uuid.UUID, want ...string) {
 	t.Helper()
 	var got []string
 	err := w.Gorm.Raw(`SELECT actor || ' ' || action FROM audit_events WHERE object_kind = 'rate_card' AND object_id = ? AND outcome = 'done' ORDER BY id`,
@@ -189,23 +189,24 @@ func (w *rateCards) trail(t testing.TB, card uuid.UUID, want ...string) {
 	}
 }
 
-// snapshotNumber returns the number that nodes watch to reload prices.
+// snapshotNumber returns the number that changes when nodes must reload prices.
 func (w *rateCards) snapshotNumber(t testing.TB) int64 {
 	t.Helper()
 	return testkit.Value[int64](t, w.Database, `SELECT version FROM snapshot_versions WHERE name = 'rate_card'`)
 }
 
-// rejected checks that err is an apperr.Error with a code and reason whose message contains all words.
+// rejected checks that err is an apperr.Error with a code and a reason, and that its message contains all
+// words.
 func rejected(t testing.TB, err error, code apperr.Code, reason string, words ...string) {
 	t.Helper()
 	f := apperr.As(err)
 	if f == nil || f.Code != code || f.Reason != reason {
-		t.Errorf("%v (%+v), want %s %s", err, f, code, reason)
+		t.Errorf("got error %v (%+v), want code %s and reason %s", err, f, code, reason)
 		return
 	}
 	for _, word := range words {
 		if !strings.Contains(f.Message, word) {
-			t.Errorf("%q does not contain %q", f.Message, word)
+			t.Errorf("got message %q, want it to contain %q", f.Message, word)
 		}
 	}
 }

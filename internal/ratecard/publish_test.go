@@ -16,7 +16,7 @@ func TestPublishShipped(t *testing.T) {
 	s := service(t, d)
 	for _, want := range []bool{true, false, false} {
 		if published, err := s.PublishShipped(t.Context()); err != nil || published != want {
-			t.Fatalf("published %t (%v), want %t", published, err, want)
+			t.Fatalf("PublishShipped = %t (%v), want %t", published, err, want)
 		}
 	}
 	var card models.RateCard
@@ -25,31 +25,31 @@ func TestPublishShipped(t *testing.T) {
 	}
 	if card.Version != 1 || card.State != models.RateCardPublished || card.Author != "pingpost" || card.Note == "" ||
 		!card.CreatedAt.Equal(testkit.StartTime()) || card.EffectiveAt == nil || !card.EffectiveAt.Equal(testkit.StartTime()) {
-		t.Errorf("published %+v", card)
+		t.Errorf("got published card %+v", card)
 	}
 	if n := testkit.Value[int](t, d, `SELECT count(*) FROM audit_events WHERE action = 'pricing.publish' AND actor = 'the service'`); n != 1 {
-		t.Errorf("got %d audit events", n)
+		t.Errorf("got %d audit events, want 1", n)
 	}
 	if n := testkit.Value[int](t, d, `SELECT count(*) FROM pricing_rules`); n != len(shippedCard(t).Rules) {
 		t.Errorf("got %d rules, want %d", n, len(shippedCard(t).Rules))
 	}
 }
 
-// The shipped card is not published if the database has any rate card.
-func TestShippedIsPublishedOnlyIntoEmptyDatabase(t *testing.T) {
+// The shipped card is not published if the database contains any rate card.
+func TestPublishShippedRequiresEmptyDatabase(t *testing.T) {
 	for _, state := range []models.RateCardState{models.RateCardDraft, models.RateCardPublished, models.RateCardSuperseded} {
 		d := testkit.NewDatabase(t)
 		put(t, d, 7, state, everywhere(1000))
 		if published, err := service(t, d).PublishShipped(t.Context()); err != nil || published {
-			t.Errorf("with a card in state %s: published %t (%v)", state, published, err)
+			t.Errorf("with a card in state %s: PublishShipped = %t (%v), want false", state, published, err)
 		}
 		if n := testkit.Value[int](t, d, `SELECT count(*) FROM rate_cards`); n != 1 {
-			t.Errorf("with a card in state %s: got %d versions", state, n)
+			t.Errorf("with a card in state %s: got %d cards, want 1", state, n)
 		}
 	}
 }
 
-// If several nodes start on a new database, one of them publishes and all can price.
+// If several nodes start with a new database, one of them publishes the card and all of them load it.
 func TestConcurrentNodesPublishShippedOnce(t *testing.T) {
 	d := testkit.NewDatabaseURLs(t)
 	var published atomic.Int64
@@ -69,13 +69,13 @@ func TestConcurrentNodesPublishShippedOnce(t *testing.T) {
 				return
 			}
 			if snapshot, err := s.LoadCurrent(t.Context()); err != nil || snapshot.Version != 1 {
-				t.Errorf("%+v (%v)", snapshot, err)
+				t.Errorf("got current version %+v (%v), want 1", snapshot, err)
 			}
 		})
 	}
 	all.Wait()
 	if n := published.Load(); n != 1 {
-		t.Errorf("%d nodes published, want 1", n)
+		t.Errorf("got %d nodes that published, want 1", n)
 	}
 	if n := testkit.Value[int](t, d, `SELECT count(*) FROM pricing_rules`); n != len(shippedCard(t).Rules) {
 		t.Errorf("got %d rules, want %d", n, len(shippedCard(t).Rules))

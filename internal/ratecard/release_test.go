@@ -15,9 +15,9 @@ import (
 	pricingrules "github.com/pingpost/pingpost/pricing_rules"
 )
 
-var at0 time.Time // at once
+var at0 time.Time // publishes immediately
 
-// changed returns a draft with another base price for every cell.
+// changed returns a draft with a new base price for every cell.
 func (w *rateCards) changed(t *testing.T, minor int64) models.RateCard {
 	t.Helper()
 	card := w.draft(t)
@@ -46,7 +46,7 @@ func TestPublish(t *testing.T) {
 	_, err = w.Publish(t.Context(), uuid.New(), 1, "Which?", at0)
 	rejected(t, err, apperr.NotFound, "draft")
 	if after := w.snapshotNumber(t); after != before {
-		t.Error("a rejected request changed the snapshot number")
+		t.Error("rejected requests changed the snapshot number")
 	}
 
 	w.clock.Advance(time.Hour)
@@ -69,25 +69,25 @@ func TestPublish(t *testing.T) {
 	_, err = w.Publish(t.Context(), card.ID, now.RowVersion, "Again", at0)
 	rejected(t, err, apperr.Conflict, "state", "2")
 	rejected(t, w.Withdraw(t.Context(), card.ID, now.RowVersion), apperr.Conflict, "state")
-	w.trail(t, card.ID, "ann@example.com pricing.begin", "ann@example.com pricing.edit", "bob@example.com pricing.publish")
+	w.audited(t, card.ID, "ann@example.com pricing.begin", "ann@example.com pricing.edit", "bob@example.com pricing.publish")
 	if got := testkit.Value[string](t, w.Database, `SELECT before::text || after::text FROM audit_events WHERE action = 'pricing.publish'`); got != `{"version":1}{"note":"Dearer","version":2}` {
 		t.Errorf("got audit event %s", got)
 	}
 }
 
-// A rejected publication names the problem and does not change the draft.
+// If a draft cannot be published, the error contains the problem, and the draft does not change.
 func TestPublishRejectsInvalidCard(t *testing.T) {
 	w := newRateCards(t, everywhere(1000, times(12_000, "plumber")))
 	for name, c := range map[string]struct {
 		sql   string
 		names []string
 	}{
-		"nothing changed":     {`SELECT $1::uuid`, nil},
-		"only the order":      {`UPDATE pricing_rules SET position = 3 - position + 10 WHERE rate_card_id = $1`, nil},
-		"a gap":               {`UPDATE pricing_rules SET base = base - 'EUR' WHERE rate_card_id = $1 AND position = 1`, []string{"EUR", "FR, BE, DE, AT"}},
-		"a clash":             {`INSERT INTO pricing_rules (rate_card_id, position, industry, multiplier) VALUES ($1, 9, 'plumber', 5)`, []string{"industry plumber"}},
-		"an industry no more": {`INSERT INTO pricing_rules (rate_card_id, position, industry, multiplier) VALUES ($1, 9, 'blacksmith', 5)`, []string{`"blacksmith"`}},
-		"a price of nothing":  {`UPDATE pricing_rules SET multiplier = 1 WHERE rate_card_id = $1 AND position = 2`, []string{"plumber"}},
+		"no change":          {`SELECT $1::uuid`, nil},
+		"only another order": {`UPDATE pricing_rules SET position = 3 - position + 10 WHERE rate_card_id = $1`, nil},
+		"gap":                {`UPDATE pricing_rules SET base = base - 'EUR' WHERE rate_card_id = $1 AND position = 1`, []string{"EUR", "FR, BE, DE, AT"}},
+		"conflicting rules":  {`INSERT INTO pricing_rules (rate_card_id, position, industry, multiplier) VALUES ($1, 9, 'plumber', 5)`, []string{"industry plumber"}},
+		"removed industry":   {`INSERT INTO pricing_rules (rate_card_id, position, industry, multiplier) VALUES ($1, 9, 'blacksmith', 5)`, []string{`"blacksmith"`}},
+		"price of 0":         {`UPDATE pricing_rules SET multiplier = 1 WHERE rate_card_id = $1 AND position = 2`, []string{"plumber"}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			card := w.draft(t)
@@ -102,13 +102,13 @@ func TestPublishRejectsInvalidCard(t *testing.T) {
 				now.RowVersion != card.RowVersion {
 				t.Errorf("the draft changed to %+v", now)
 			}
-			w.trail(t, card.ID, "ann@example.com pricing.begin")
+			w.audited(t, card.ID, "ann@example.com pricing.begin")
 		})
 	}
 }
 
-// The error for a card with many problems lists only some of them.
-func TestRejectionsAreBounded(t *testing.T) {
+// If a card has many problems, the error lists only some of them.
+func TestPublishLimitsProblemsInError(t *testing.T) {
 	w := newRateCards(t, everywhere(1000))
 	card := w.draft(t)
 	w.Exec(t,
@@ -121,7 +121,7 @@ func TestRejectionsAreBounded(t *testing.T) {
 	}
 }
 
-// If two drafts are based on one version, publishing the second is a conflict and changes nothing.
+// If two drafts are based on the same version, publishing the second one is a conflict and changes nothing.
 func TestPublishSuperseded(t *testing.T) {
 	w := newRateCards(t, everywhere(1000))
 	mine, theirs := w.changed(t, 2000), w.changed(t, 3000)
@@ -137,7 +137,7 @@ func TestPublishSuperseded(t *testing.T) {
 	if _, err := w.Update(t.Context(), mine.ID, mine.RowVersion); err != nil {
 		t.Fatal(err)
 	}
-	// Both changed the same rule, so the published one wins and there is nothing left to publish.
+	// Both drafts changed the same rule, so the published rule wins, and there is nothing left to publish.
 	_, err = w.Publish(t.Context(), mine.ID, w.now(t, mine.ID).RowVersion, "Mine", at0)
 	rejected(t, err, apperr.Invalid, "nothing")
 	must(t, w.PutRule(t.Context(), mine.ID, w.now(t, mine.ID).RowVersion, 0, times(12_000, "plumber")))
@@ -146,8 +146,8 @@ func TestPublishSuperseded(t *testing.T) {
 	}
 }
 
-// If two nodes publish at the same time, one draft is the next version. The other is a conflict that names
-// the version, its author and its note.
+// If two nodes publish different drafts at the same time, one draft becomes the next version. The error for
+// the other one contains the publisher and the note of that version.
 func TestConcurrentPublish(t *testing.T) {
 	w := newRateCards(t, everywhere(1000))
 	cards := []models.RateCard{w.changed(t, 2000), w.changed(t, 3000)}
@@ -174,19 +174,19 @@ func TestConcurrentPublish(t *testing.T) {
 		lost.RowVersion != cards[loser].RowVersion || lost.BasedOn != 1 {
 		t.Errorf("got rejected draft %+v", lost)
 	}
-	w.trail(t, cards[loser].ID, "ann@example.com pricing.begin", "ann@example.com pricing.edit")
+	w.audited(t, cards[loser].ID, "ann@example.com pricing.begin", "ann@example.com pricing.edit")
 	if n := testkit.Value[int](t, w.Database, `SELECT count(*) FROM rate_cards WHERE state = 'published'`); n != 1 {
 		t.Errorf("got %d current versions, want 1", n)
 	}
 }
 
-// With a second person, another user must approve a submitted draft.
+// If a second person is required, another user must approve a submitted draft.
 func TestSecondPersonApproves(t *testing.T) {
 	w := newRateCards(t, everywhere(1000))
 	two := ratecard.Policy{SecondPerson: true}
 	anns, bobs := w.WithPolicy(two), w.bob.WithPolicy(two)
 	if !anns.SecondPerson() || w.SecondPerson() {
-		t.Error("the policy does not belong to the service")
+		t.Error("WithPolicy changed the original service or did not set the policy")
 	}
 	card := w.changed(t, 2000)
 	number := w.snapshotNumber(t)
@@ -213,7 +213,7 @@ func TestSecondPersonApproves(t *testing.T) {
 	rejected(t, err, apperr.Conflict, "state")
 	must(t, anns.PutRule(t.Context(), card.ID, back.RowVersion, 0, times(12_000, "plumber")))
 	if after := w.snapshotNumber(t); after != number {
-		t.Errorf("snapshot number changed from %d to %d, but nothing was published", number, after)
+		t.Errorf("got snapshot number %d, want %d", after, number)
 	}
 	sent, err = anns.Publish(t.Context(), card.ID, back.RowVersion+1, "Dearer", at0)
 	must(t, err)
@@ -223,7 +223,7 @@ func TestSecondPersonApproves(t *testing.T) {
 		now.Approver != bob.Name || now.Note != "Dearer" {
 		t.Errorf("got approved draft %+v", now)
 	}
-	w.trail(t, card.ID, "ann@example.com pricing.begin", "ann@example.com pricing.edit", "ann@example.com pricing.submit", "ann@example.com pricing.take_back",
+	w.audited(t, card.ID, "ann@example.com pricing.begin", "ann@example.com pricing.edit", "ann@example.com pricing.submit", "ann@example.com pricing.take_back",
 		"ann@example.com pricing.edit", "ann@example.com pricing.submit", "bob@example.com pricing.publish")
 	const last = `SELECT after::text FROM audit_events WHERE action = 'pricing.publish'`
 	if got := testkit.Value[string](t, w.Database, last); got != `{"approver":"bob@example.com","note":"Dearer","submitter":"ann@example.com","version":2}` {
@@ -231,8 +231,8 @@ func TestSecondPersonApproves(t *testing.T) {
 	}
 }
 
-// A submitted draft cannot be approved if another version was published since.
-func TestApproveChecksDraftAgain(t *testing.T) {
+// A submitted draft cannot be approved if a newer version has been published.
+func TestApproveRejectsSupersededDraft(t *testing.T) {
 	w := newRateCards(t, everywhere(1000))
 	card := w.changed(t, 2000)
 	sent, err := w.WithPolicy(ratecard.Policy{SecondPerson: true}).Publish(t.Context(), card.ID, card.RowVersion, "Dearer", at0)
@@ -241,7 +241,7 @@ func TestApproveChecksDraftAgain(t *testing.T) {
 	_, err = w.bob.Approve(t.Context(), card.ID, sent.RowVersion)
 	rejected(t, err, apperr.Conflict, "superseded", "2")
 	if now := w.now(t, card.ID); now.State != models.RateCardSubmitted {
-		t.Errorf("got state %s", now.State)
+		t.Errorf("got state %s, want submitted", now.State)
 	}
 	must(t, w.bob.Discard(t.Context(), card.ID, sent.RowVersion))
 }

@@ -15,9 +15,9 @@ import (
 	pricingrules "github.com/pingpost/pingpost/pricing_rules"
 )
 
-// passed is a recorded ping, or a lead and its quote.
-type passed struct {
-	lead, sandbox, named bool // named: the quote was made for the partner
+// recordedRow is a recorded ping, or a lead with its quote.
+type recordedRow struct {
+	lead, sandbox, named bool // named: the lead's quote was for its partner
 	at                   time.Time
 	partner              uuid.UUID // uuid.Nil for a ping on the shared base URL
 	term                 int
@@ -28,16 +28,16 @@ type passed struct {
 }
 
 const (
-	insertPassedPing = `INSERT INTO pings (issued_at, partner_id, sandbox, term_id, country, postcode, urgency, job_type, budget, outcome, price_minor, currency, card_version, duration_us)
+	insertPing = `INSERT INTO pings (issued_at, partner_id, sandbox, term_id, country, postcode, urgency, job_type, budget, outcome, price_minor, currency, card_version, duration_us)
 		VALUES ($1, $2, $3, $4, $5, 'SW1A 1AA', $6, '', '', $7, $8, $9, 1, 100)`
-	insertPassedLead = `INSERT INTO leads (id, transaction, transaction_id, partner_id, account_id, hmac_verified, sandbox, price_minor, currency, industry, term_id, urgency,
+	insertLead = `INSERT INTO leads (id, transaction, transaction_id, partner_id, account_id, hmac_verified, sandbox, price_minor, currency, industry, term_id, urgency,
 			card_version, quoted_partner, quoted_country, quoted_postcode, quoted_at, received_at, country, postcode, phone_flagged, iv, auth_tag, salt, wrapped_key, key_wrapper, key_version)
-		VALUES ($1, gen_random_uuid(), 'tx_', $2, gen_random_uuid(), false, $3, $4, $5, 'of its time', $6, $7, 1, $8, $9, 'SW1A 1AA', $10, $10, 'US', 'SW1A 1AA', false,
+		VALUES ($1, gen_random_uuid(), 'tx_', $2, gen_random_uuid(), false, $3, $4, $5, 'plumber', $6, $7, 1, $8, $9, 'SW1A 1AA', $10, $10, 'US', 'SW1A 1AA', false,
 			decode(repeat('00', 12), 'hex'), decode(repeat('00', 16), 'hex'), decode(repeat('00', 16), 'hex'), '\x00', 'local', 'v1')`
 )
 
-// record stores rows as the service does.
-func (w *rateCards) record(t *testing.T, rows []passed) {
+// record inserts rows into the database.
+func (w *rateCards) record(t *testing.T, rows []recordedRow) {
 	t.Helper()
 	conn := testkit.Connect(t, w.RootURL)
 	first, days := w.clock.Now().UTC().Truncate(24*time.Hour).AddDate(0, 0, -6), 10
@@ -49,7 +49,7 @@ func (w *rateCards) record(t *testing.T, rows []passed) {
 			if one.named {
 				named = &one.partner
 			}
-			batch.Queue(insertPassedLead, id.New(one.at), one.partner, one.sandbox, one.minor, one.currency, one.term,
+			batch.Queue(insertLead, id.New(one.at), one.partner, one.sandbox, one.minor, one.currency, one.term,
 				one.urgency, named, one.country, one.at)
 			continue
 		}
@@ -57,7 +57,7 @@ func (w *rateCards) record(t *testing.T, rows []passed) {
 		if one.partner != uuid.Nil {
 			partner = &one.partner
 		}
-		batch.Queue(insertPassedPing, one.at, partner, one.sandbox, one.term, one.country, one.urgency, one.outcome,
+		batch.Queue(insertPing, one.at, partner, one.sandbox, one.term, one.country, one.urgency, one.outcome,
 			one.minor, one.currency)
 	}
 	if err := conn.SendBatch(t.Context(), batch).Close(); err != nil {
@@ -65,7 +65,7 @@ func (w *rateCards) record(t *testing.T, rows []passed) {
 	}
 }
 
-// partner creates a partner, with partner pricing unless exclusions is empty.
+// partner creates a partner. If exclusions is not empty, the partner has partner pricing.
 func (w *rateCards) partner(t *testing.T, slug string, adjustment int, exclusions string) uuid.UUID {
 	t.Helper()
 	partner := uuid.New()
@@ -80,7 +80,7 @@ func (w *rateCards) partner(t *testing.T, slug string, adjustment int, exclusion
 	return partner
 }
 
-// naive adds up rows one by one, without groups or a database.
+// naive adds up rows one by one, without a database.
 type naive struct {
 	table       *pricingrules.Table
 	own         map[uuid.UUID]pricingrules.PartnerPricing
@@ -88,7 +88,7 @@ type naive struct {
 	sums        [4]map[[2]string]*ratecard.ReplayLine // total, by category, by country, by partner
 }
 
-func (n *naive) all(rows []passed) {
+func (n *naive) all(rows []recordedRow) {
 	for i := range n.sums {
 		n.sums[i] = map[[2]string]*ratecard.ReplayLine{}
 	}
@@ -125,14 +125,14 @@ func (n *naive) all(rows []passed) {
 
 const noKey = "none"
 
-func (n *naive) one(f *ratecard.ReplayTotals, one passed, industry, market int, known bool) {
+func (n *naive) one(f *ratecard.ReplayTotals, one recordedRow, industry, market int, known bool) {
 	f.Count++
 	if one.lead || one.outcome == "priced" {
 		f.Then++
 		f.ThenMinor += one.minor
 	}
 	if !known || (!one.lead && one.outcome != "priced" && one.outcome != "excluded") {
-		return // outcomes such as capped do not depend on the rate card
+		return // other outcomes, such as capped, do not depend on the rate card
 	}
 	var own pricingrules.PartnerPricing
 	if !one.lead || one.named {
@@ -147,21 +147,21 @@ func (n *naive) one(f *ratecard.ReplayTotals, one passed, industry, market int, 
 	}
 }
 
-// agrees compares part of a replay's result with the naive sum.
-func agrees(t *testing.T, what string, got []ratecard.ReplayLine, want map[[2]string]*ratecard.ReplayLine) {
+// compareLines compares part of a replay's result with the naive sum.
+func compareLines(t *testing.T, what string, got []ratecard.ReplayLine, want map[[2]string]*ratecard.ReplayLine) {
 	t.Helper()
 	if len(got) != len(want) {
 		t.Errorf("%s: got %d lines, want %d", what, len(got), len(want))
 	}
 	for _, line := range got {
 		if is := want[[2]string{line.Key, line.Currency}]; is == nil || *is != line {
-			t.Errorf("%s: got %+v, want %+v", what, line, is)
+			t.Errorf("%s: got line %+v, want %+v", what, line, is)
 		}
 	}
 }
 
-// A replay must give the same result as adding up the rows one by one.
-func TestReplayEqualsTheNaiveSum(t *testing.T) {
+// A replay must have the same result as adding up the rows one by one.
+func TestReplayMatchesNaiveSum(t *testing.T) {
 	rules := []pricingrules.Rule{
 		{Category: "legal-services", Base: all(3333)},
 		{Industry: "plumber", Country: "GB", Base: all(4560)},
@@ -204,18 +204,18 @@ func TestReplayEqualsTheNaiveSum(t *testing.T) {
 		result := w.result(t, card.ID, r.ID)
 		want := naive{table: table, own: own, from: today.AddDate(0, 0, 1-days), until: today.AddDate(0, 0, 1)}
 		want.all(rows)
-		agrees(t, "in total", result.Total, want.sums[0])
-		agrees(t, "by category", result.Categories, want.sums[1])
-		agrees(t, "by country", result.Countries, want.sums[2])
-		agrees(t, "by partner", result.Partners, want.sums[3])
+		compareLines(t, "total", result.Total, want.sums[0])
+		compareLines(t, "by category", result.Categories, want.sums[1])
+		compareLines(t, "by country", result.Countries, want.sums[2])
+		compareLines(t, "by partner", result.Partners, want.sums[3])
 		if len(result.Total) < 4 || len(result.Partners) < 15 || len(result.Countries) < 5 || result.MorePartners != 0 {
-			t.Errorf("%d days: the random rows are too similar: %+v", days, result)
+			t.Errorf("%d days: got too few lines from the random rows: %+v", days, result)
 		}
 	}
 }
 
-// randomRows returns pings and leads on seven days, up to the day after today.
-func randomRows(r *rand.Rand, w *rateCards, today time.Time, partners []uuid.UUID) (rows []passed) {
+// randomRows returns pings and leads from seven days, ending with the day after today.
+func randomRows(r *rand.Rand, w *rateCards, today time.Time, partners []uuid.UUID) (rows []recordedRow) {
 	pick := func(from ...string) string { return from[r.IntN(len(from))] }
 	terms := []int{9} // an industry that no longer exists
 	for _, slug := range []string{"plumber", "roofer", "locksmith", "taxi", "adoption-lawyer", "accountant"} {
@@ -223,7 +223,7 @@ func randomRows(r *rand.Rand, w *rateCards, today time.Time, partners []uuid.UUI
 		terms = append(terms, w.Taxonomy().At(at).TermID)
 	}
 	for range 3_000 {
-		one := passed{
+		one := recordedRow{
 			lead:    r.IntN(3) == 0,
 			sandbox: r.IntN(10) == 0,
 			partner: partners[r.IntN(len(partners))],
@@ -234,7 +234,7 @@ func randomRows(r *rand.Rand, w *rateCards, today time.Time, partners []uuid.UUI
 			at:      today.AddDate(0, 0, r.IntN(7)-5).Add(time.Duration(r.Int64N(int64(24*time.Hour/time.Millisecond))) * time.Millisecond),
 		}
 		if r.IntN(10) == 0 {
-			one.at = one.at.Truncate(24 * time.Hour) // midnight belongs to the day that starts
+			one.at = one.at.Truncate(24 * time.Hour) // midnight belongs to the new day
 		}
 		market := w.Markets().Index([2]byte([]byte(one.country)))
 		one.currency = w.Markets().At(market).Currency.String()

@@ -23,15 +23,15 @@ func (w *rateCards) result(t *testing.T, card, replay uuid.UUID) *ratecard.Repla
 	r, found, err := w.Replay(t.Context(), card)
 	must(t, err)
 	if !found || r.ID != replay || r.State != models.ReplayDone || r.DaysDone != r.Days || r.EndedAt == nil {
-		t.Fatalf("the replay is %+v", r)
+		t.Fatalf("got replay %+v, want it done", r)
 	}
 	result, err := ratecard.ReadReplay(r)
 	must(t, err)
 	return result
 }
 
-// held locks the partition of a day's pings until letGo is called.
-func (w *rateCards) held(t *testing.T, day string) (letGo func()) {
+// lockPings locks the partition with a day's pings until unlock is called.
+func (w *rateCards) lockPings(t *testing.T, day string) (unlock func()) {
 	t.Helper()
 	conn := testkit.Connect(t, w.RootURL)
 	for _, sql := range []string{`BEGIN`, `LOCK TABLE pings_` + day + ` IN ACCESS EXCLUSIVE MODE`} {
@@ -47,7 +47,7 @@ func (w *rateCards) held(t *testing.T, day string) (letGo func()) {
 	}
 }
 
-// waiting waits until a number of readers of pings wait for a lock.
+// waiting waits until a number of connections wait for a lock on pings.
 func (w *rateCards) waiting(t *testing.T, readers int) {
 	t.Helper()
 	testkit.Eventually(t, 10*time.Second, "the replay waits", func() bool {
@@ -56,26 +56,27 @@ func (w *rateCards) waiting(t *testing.T, readers int) {
 	})
 }
 
-type played struct {
+type replayOutcome struct {
 	did bool
 	err error
 }
 
-func play(t *testing.T, node *ratecard.Service) <-chan played {
-	ended := make(chan played, 1)
+// replayAsync runs the next replay in the background.
+func replayAsync(t *testing.T, node *ratecard.Service) <-chan replayOutcome {
+	ended := make(chan replayOutcome, 1)
 	go func() {
 		did, err := node.ReplayNext(t.Context())
-		ended <- played{did, err}
+		ended <- replayOutcome{did, err}
 	}()
 	return ended
 }
 
-// replayed returns a draft and a database with two pings, one of yesterday and one of today.
-func replayed(t *testing.T) (*rateCards, models.RateCard) {
+// newReplay returns a draft and a database with two pings: one from yesterday and one from today.
+func newReplay(t *testing.T) (*rateCards, models.RateCard) {
 	t.Helper()
 	w := newRateCards(t, everywhere(1000))
 	card := w.changed(t, 2000)
-	ping := passed{
+	ping := recordedRow{
 		term:     1001,
 		country:  "GB",
 		outcome:  "priced",
@@ -85,21 +86,21 @@ func replayed(t *testing.T) (*rateCards, models.RateCard) {
 	}
 	yesterday := ping
 	yesterday.at = ping.at.AddDate(0, 0, -1)
-	w.record(t, []passed{ping, yesterday})
+	w.record(t, []recordedRow{ping, yesterday})
 	return w, card
 }
 
 func TestRequestReplay(t *testing.T) {
-	w, card := replayed(t)
+	w, card := newReplay(t)
 	for _, days := range []int{0, -1, ratecard.MaxReplayDays + 1} {
 		_, err := w.RequestReplay(t.Context(), card, days)
 		rejected(t, err, apperr.Invalid, "days", "1 to 90 days")
 	}
 	if _, found, err := w.Replay(t.Context(), card.ID); err != nil || found {
-		t.Errorf("found a replay before the first request: %t (%v)", found, err)
+		t.Errorf("before the first request: Replay found %t (%v), want false", found, err)
 	}
 	if did, err := w.ReplayNext(t.Context()); err != nil || did {
-		t.Errorf("ran a replay without a request: %t (%v)", did, err)
+		t.Errorf("before the first request: ReplayNext = %t (%v), want false", did, err)
 	}
 	first, err := w.RequestReplay(t.Context(), card, 2)
 	must(t, err)
@@ -108,7 +109,7 @@ func TestRequestReplay(t *testing.T) {
 		t.Errorf("got request %+v", first)
 	}
 	if _, err := ratecard.ReadReplay(first); apperr.As(err) == nil || apperr.As(err).Code != apperr.NotFound {
-		t.Errorf("waiting replay has a result (%v)", err)
+		t.Errorf("result of a waiting replay: got error %v, want not found", err)
 	}
 	w.clock.Advance(time.Second)
 	second, err := w.bob.RequestReplay(t.Context(), card, 1)
@@ -117,7 +118,7 @@ func TestRequestReplay(t *testing.T) {
 		t.Errorf("got %d replays of one draft, want 1", n)
 	}
 	if did, err := w.ReplayNext(t.Context()); err != nil || !did {
-		t.Fatalf("replayed %t (%v)", did, err)
+		t.Fatalf("ReplayNext = %t (%v), want true", did, err)
 	}
 	if result := w.result(t, card.ID, second.ID); len(result.Total) != 1 ||
 		result.Total[0].Pings != (ratecard.ReplayTotals{Count: 1, Then: 1, ThenMinor: 1000, Now: 1, NowMinor: 2000}) {
@@ -126,8 +127,8 @@ func TestRequestReplay(t *testing.T) {
 }
 
 // Replays run in the order of their requests, and the number of waiting replays is limited.
-func TestOneReplayRunsAtATime(t *testing.T) {
-	w, _ := replayed(t)
+func TestReplaysAreQueued(t *testing.T) {
+	w, _ := newReplay(t)
 	var cards []models.RateCard
 	for range 20 {
 		card := w.draft(t)
@@ -140,11 +141,11 @@ func TestOneReplayRunsAtATime(t *testing.T) {
 	_, err := w.RequestReplay(t.Context(), w.draft(t), 1)
 	rejected(t, err, apperr.Conflict, "replays", "20 replays are waiting or running")
 	if _, err := w.RequestReplay(t.Context(), cards[7], 1); err != nil {
-		t.Errorf("requesting a waiting replay again: %v", err)
+		t.Errorf("requesting a waiting replay again: got error %v", err)
 	}
 	for range 2 {
 		if did, err := w.ReplayNext(t.Context()); err != nil || !did {
-			t.Fatalf("replayed %t (%v)", did, err)
+			t.Fatalf("ReplayNext = %t (%v), want true", did, err)
 		}
 	}
 	for i, card := range cards {
@@ -154,8 +155,8 @@ func TestOneReplayRunsAtATime(t *testing.T) {
 	}
 }
 
-func TestNodesReplayOnce(t *testing.T) {
-	w, card := replayed(t)
+func TestOneNodeRunsReplay(t *testing.T) {
+	w, card := newReplay(t)
 	r, err := w.RequestReplay(t.Context(), card, 2)
 	must(t, err)
 	var done atomic.Int64
@@ -174,7 +175,7 @@ func TestNodesReplayOnce(t *testing.T) {
 	}
 	all.Wait()
 	if n := done.Load(); n != 1 {
-		t.Errorf("%d nodes ran the replay, want 1", n)
+		t.Errorf("got %d nodes that ran the replay, want 1", n)
 	}
 	if result := w.result(t, card.ID, r.ID); result.Total[0].Pings.Count != 2 {
 		t.Errorf("got totals %+v", result.Total)
@@ -183,42 +184,42 @@ func TestNodesReplayOnce(t *testing.T) {
 
 // A running replay reports its progress.
 func TestReplayReportsProgress(t *testing.T) {
-	w, card := replayed(t)
+	w, card := newReplay(t)
 	w.DayByDay()
 	_, err := w.RequestReplay(t.Context(), card, 3)
 	must(t, err)
-	letGo := w.held(t, "20260102")
-	ended := play(t, w.Service)
+	unlock := w.lockPings(t, "20260102")
+	ended := replayAsync(t, w.Service)
 	w.waiting(t, 1)
 	r, _, err := w.Replay(t.Context(), card.ID)
 	if err != nil || r.State != models.ReplayRunning || r.DaysDone != 2 || r.Days != 3 || r.SeenAt == nil ||
 		!r.SeenAt.Equal(w.clock.Now()) || r.Result != nil {
 		t.Errorf("got running replay %+v (%v)", r, err)
 	}
-	letGo()
+	unlock()
 	if got := <-ended; got.err != nil || !got.did {
-		t.Errorf("%+v", got)
+		t.Errorf("got outcome %+v", got)
 	}
 	w.result(t, card.ID, r.ID)
 }
 
-// A node that does not report progress loses its replay to another node and stops.
+// If a node does not report progress, another node takes over its replay.
 func TestReplayIsTakenOver(t *testing.T) {
-	w, card := replayed(t)
+	w, card := newReplay(t)
 	r, err := w.RequestReplay(t.Context(), card, 2)
 	must(t, err)
 	slow, other := w.node(t, testkit.Open(t, w.AppURL)), w.node(t, testkit.Open(t, w.AppURL))
-	letGo := w.held(t, "20260102")
-	first := play(t, slow)
+	unlock := w.lockPings(t, "20260102")
+	first := replayAsync(t, slow)
 	w.waiting(t, 1)
 	w.clock.Advance(2 * time.Minute)
 	if did, err := other.ReplayNext(t.Context()); err != nil || did {
-		t.Errorf("taken over before the lease expired: %t (%v)", did, err)
+		t.Errorf("before the lease expired: ReplayNext = %t (%v), want false", did, err)
 	}
 	w.clock.Advance(time.Microsecond)
-	second := play(t, other)
+	second := replayAsync(t, other)
 	w.waiting(t, 2)
-	letGo()
+	unlock()
 	if got := <-first; !got.did || apperr.As(got.err) == nil || apperr.As(got.err).Reason != "taken_over" {
 		t.Errorf("slow node: got %+v", got)
 	}
@@ -230,17 +231,17 @@ func TestReplayIsTakenOver(t *testing.T) {
 	}
 }
 
-// A new request replaces a running replay, whose result is discarded.
+// A new request replaces a running replay and discards its result.
 func TestRequestReplayReplacesRunningReplay(t *testing.T) {
-	w, card := replayed(t)
+	w, card := newReplay(t)
 	_, err := w.RequestReplay(t.Context(), card, 2)
 	must(t, err)
-	letGo := w.held(t, "20260102")
-	ended := play(t, w.Service)
+	unlock := w.lockPings(t, "20260102")
+	ended := replayAsync(t, w.Service)
 	w.waiting(t, 1)
 	second, err := w.bob.RequestReplay(t.Context(), card, 1)
 	must(t, err)
-	letGo()
+	unlock()
 	if got := <-ended; apperr.As(got.err) == nil || apperr.As(got.err).Reason != "taken_over" {
 		t.Errorf("first replay: got %+v", got)
 	}
@@ -248,37 +249,37 @@ func TestRequestReplayReplacesRunningReplay(t *testing.T) {
 		r.State != models.ReplayWaiting || r.DaysDone != 0 {
 		t.Errorf("second replay: got %+v (%v)", r, err)
 	}
-	if got := <-play(t, w.Service); got.err != nil || !got.did {
-		t.Errorf("%+v", got)
+	if got := <-replayAsync(t, w.Service); got.err != nil || !got.did {
+		t.Errorf("got outcome %+v", got)
 	}
 	w.result(t, card.ID, second.ID)
 }
 
 // A replay with an error fails and is not run again.
 func TestReplayFails(t *testing.T) {
-	w, card := replayed(t)
+	w, card := newReplay(t)
 	w.Exec(t,
 		`INSERT INTO pricing_rules (rate_card_id, position, industry, base) VALUES ($1, 2, 'plumber', '{"CHF": 5}')`,
 		card.ID)
 	_, err := w.RequestReplay(t.Context(), card, 1)
 	must(t, err)
-	if got := <-play(t, w.node(t, w.DB)); got.err == nil || !got.did {
-		t.Errorf("%+v", got)
+	if got := <-replayAsync(t, w.node(t, w.DB)); got.err == nil || !got.did {
+		t.Errorf("got outcome %+v", got)
 	}
 	if r, _, err := w.Replay(t.Context(), card.ID); err != nil || r.State != models.ReplayFailed ||
 		r.EndedAt == nil || r.Result != nil {
 		t.Errorf("got replay %+v (%v)", r, err)
 	}
 	if did, err := w.ReplayNext(t.Context()); err != nil || did {
-		t.Errorf("failed replay ran again: %t (%v)", did, err)
+		t.Errorf("after a failure: ReplayNext = %t (%v), want false", did, err)
 	}
 	w.Close()
 	if _, err := w.ReplayNext(t.Context()); err == nil || errors.Is(err, pgx.ErrNoRows) {
-		t.Errorf("without a database: %v", err)
+		t.Errorf("without a database: got error %v", err)
 	}
 }
 
-// reject makes updates of replays fail if they match a condition.
+// reject makes updates of replays that match a condition fail with an SQLSTATE.
 func (w *rateCards) reject(t *testing.T, condition, sqlState string) {
 	t.Helper()
 	name := "reject_" + sqlState
@@ -289,26 +290,26 @@ func (w *rateCards) reject(t *testing.T, condition, sqlState string) {
 			`) EXECUTE FUNCTION `+name+`()`)
 }
 
-func TestReplayFailsWithoutProgressUpdates(t *testing.T) {
-	w, card := replayed(t)
+func TestReplayFailsIfProgressCannotBeSaved(t *testing.T) {
+	w, card := newReplay(t)
 	w.reject(t, `NEW.state = 'running' AND NEW.days_done > 0`, "ZZ001")
 	_, err := w.RequestReplay(t.Context(), card, 1)
 	must(t, err)
-	letGo := w.held(t, "20260102")
-	ended := play(t, w.Service)
+	unlock := w.lockPings(t, "20260102")
+	ended := replayAsync(t, w.Service)
 	w.waiting(t, 1)
 	w.clock.Advance(time.Second)
-	letGo()
+	unlock()
 	if got := <-ended; !got.did || got.err == nil || !strings.Contains(got.err.Error(), "ZZ001") {
-		t.Errorf("%+v", got)
+		t.Errorf("got outcome %+v", got)
 	}
 	if r, _, err := w.Replay(t.Context(), card.ID); err != nil || r.State != models.ReplayFailed {
 		t.Errorf("got replay %+v (%v)", r, err)
 	}
 }
 
-func TestReplayReturnsErrorOfRecordingFailure(t *testing.T) {
-	w, card := replayed(t)
+func TestReplayReturnsErrorIfFailureCannotBeSaved(t *testing.T) {
+	w, card := newReplay(t)
 	w.reject(t, `NEW.state = 'running' AND NEW.days_done > 0`, "ZZ001")
 	w.reject(t, `NEW.state = 'failed'`, "ZZ002")
 	_, err := w.RequestReplay(t.Context(), card, 1)

@@ -13,18 +13,19 @@ import (
 	"github.com/pingpost/pingpost/models"
 )
 
-// scheduled returns a draft that is scheduled in an hour.
+// scheduled returns a draft that is scheduled for publication in an hour.
 func (w *rateCards) scheduled(t *testing.T) models.RateCard {
 	t.Helper()
 	card := w.changed(t, 2000)
 	now, err := w.Publish(t.Context(), card.ID, card.RowVersion, "Tomorrow's", w.clock.Now().Add(time.Hour))
 	must(t, err)
 	if now.State != models.RateCardScheduled || now.Version != 0 || !now.EffectiveAt.Equal(w.clock.Now().Add(time.Hour)) {
-		t.Fatalf("scheduled %+v", now)
+		t.Fatalf("got draft %+v, want it scheduled in an hour", now)
 	}
 	return now
 }
 
+// due checks whether ReleaseDue changes a draft.
 func (w *rateCards) due(t *testing.T, want bool) {
 	t.Helper()
 	if did, err := w.ReleaseDue(t.Context()); err != nil || did != want {
@@ -58,12 +59,12 @@ func TestSchedule(t *testing.T) {
 		t.Errorf("got published card %+v", now)
 	}
 	w.due(t, false)
-	w.trail(t, card.ID, "ann@example.com pricing.begin", "ann@example.com pricing.edit",
+	w.audited(t, card.ID, "ann@example.com pricing.begin", "ann@example.com pricing.edit",
 		"ann@example.com pricing.schedule", "ann@example.com pricing.publish")
 }
 
 // While a draft is scheduled, nothing else can be published or scheduled.
-func TestNoOtherVersionIsPublishedDuringRelease(t *testing.T) {
+func TestScheduledDraftBlocksPublishing(t *testing.T) {
 	w := newRateCards(t, everywhere(1000))
 	other, card := w.changed(t, 3000), w.scheduled(t)
 	for _, at := range []time.Time{at0, w.clock.Now().Add(time.Minute)} {
@@ -77,13 +78,13 @@ func TestNoOtherVersionIsPublishedDuringRelease(t *testing.T) {
 		t.Errorf("got withdrawn draft %+v", now)
 	}
 	if now, err := w.bob.Publish(t.Context(), other.ID, other.RowVersion+1, "Mine first", at0); err != nil || now.Version != 2 {
-		t.Errorf("version %d (%v)", now.Version, err)
+		t.Errorf("got version %d (%v), want 2", now.Version, err)
 	}
 	w.clock.Advance(2 * time.Hour)
 	w.due(t, false)
 }
 
-// An approved draft is scheduled, or published immediately if its time has passed.
+// An approved draft is scheduled. If its time has passed, it is published immediately.
 func TestApproveScheduledDraft(t *testing.T) {
 	w := newRateCards(t, everywhere(1000))
 	two := w.WithPolicy(ratecard.Policy{SecondPerson: true})
@@ -114,7 +115,7 @@ func TestApproveScheduledDraft(t *testing.T) {
 	}
 }
 
-func TestNodesReleaseOnce(t *testing.T) {
+func TestOneNodeReleasesDraft(t *testing.T) {
 	w := newRateCards(t, everywhere(1000))
 	card := w.scheduled(t)
 	w.clock.Advance(2 * time.Hour)
@@ -134,21 +135,21 @@ func TestNodesReleaseOnce(t *testing.T) {
 	}
 	all.Wait()
 	if n := released.Load(); n != 1 {
-		t.Errorf("%d nodes published the draft, want 1", n)
+		t.Errorf("got %d nodes that published the draft, want 1", n)
 	}
 	if now := w.now(t, card.ID); now.Version != 2 {
-		t.Errorf("got version %d", now.Version)
+		t.Errorf("got version %d, want 2", now.Version)
 	}
 	if n := testkit.Value[int](t, w.Database, `SELECT count(*) FROM audit_events WHERE action = 'pricing.publish'`); n != 1 {
-		t.Errorf("got %d audit events", n)
+		t.Errorf("got %d audit events, want 1", n)
 	}
 }
 
 // A scheduled draft that can no longer be published becomes a draft again, with an audit event.
 func TestReleaseReopensUnpublishableDraft(t *testing.T) {
 	for name, c := range map[string]struct{ sql, reason string }{
-		"another was published": {`UPDATE rate_cards SET version = 7, note = 'in between' WHERE version = 1`, "in between"},
-		"a gap":                 {`UPDATE pricing_rules SET base = '{"GBP": 5}' WHERE rate_card_id = (SELECT id FROM rate_cards WHERE state = 'scheduled')`, "EUR"},
+		"newer version": {`UPDATE rate_cards SET version = 7, note = 'in between' WHERE version = 1`, "in between"},
+		"gap":           {`UPDATE pricing_rules SET base = '{"GBP": 5}' WHERE rate_card_id = (SELECT id FROM rate_cards WHERE state = 'scheduled')`, "EUR"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			w := newRateCards(t, everywhere(1000))
@@ -159,7 +160,7 @@ func TestReleaseReopensUnpublishableDraft(t *testing.T) {
 			w.due(t, true)
 			now := w.now(t, card.ID)
 			if now.State != models.RateCardDraft || now.EffectiveAt != nil || now.Submitter != "" || now.Version != 0 {
-				t.Errorf("got %+v", now)
+				t.Errorf("got %+v, want a draft", now)
 			}
 			const why = `SELECT reason FROM audit_events WHERE action = 'pricing.take_back' AND actor = 'ann@example.com' AND object_id = $1`
 			if got := testkit.Value[string](t, w.Database, why, ratecard.ID(card.ID)); !strings.Contains(got, c.reason) {
@@ -173,14 +174,14 @@ func TestReleaseReopensUnpublishableDraft(t *testing.T) {
 	}
 }
 
-// A draft that is withdrawn while it is released is not published, and ReleaseDue returns no error.
+// If a draft is withdrawn while ReleaseDue waits for it, the draft is not published and there is no error.
 func TestWithdrawDuringRelease(t *testing.T) {
 	w := newRateCards(t, everywhere(1000))
 	card := w.scheduled(t)
 	w.clock.Advance(time.Hour)
-	person := testkit.Connect(t, w.AppURL)
+	conn := testkit.Connect(t, w.AppURL)
 	for _, sql := range []string{`BEGIN`, `UPDATE rate_cards SET state = 'draft', effective_at = NULL, row_version = row_version + 1 WHERE state = 'scheduled'`} {
-		if _, err := person.Exec(t.Context(), sql); err != nil {
+		if _, err := conn.Exec(t.Context(), sql); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -197,13 +198,13 @@ func TestWithdrawDuringRelease(t *testing.T) {
 		return testkit.Value[bool](t, w.Database,
 			`SELECT EXISTS (SELECT FROM pg_stat_activity WHERE datname = current_database() AND wait_event_type = 'Lock')`)
 	})
-	if _, err := person.Exec(t.Context(), `COMMIT`); err != nil {
+	if _, err := conn.Exec(t.Context(), `COMMIT`); err != nil {
 		t.Fatal(err)
 	}
 	if got := <-ended; got.did || got.err != nil {
-		t.Errorf("ReleaseDue = %t (%v)", got.did, got.err)
+		t.Errorf("ReleaseDue = %t (%v), want false", got.did, got.err)
 	}
 	if now := w.now(t, card.ID); now.State != models.RateCardDraft {
-		t.Errorf("got state %s", now.State)
+		t.Errorf("got state %s, want draft", now.State)
 	}
 }

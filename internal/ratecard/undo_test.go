@@ -15,7 +15,7 @@ import (
 	pricingrules "github.com/pingpost/pingpost/pricing_rules"
 )
 
-// last returns the last edit of a draft that was not undone.
+// last returns the last edit of a draft, ignoring undone edits.
 func (w *rateCards) last(t testing.TB, card uuid.UUID) models.RateCardEdit {
 	t.Helper()
 	edits, _, _, err := w.Edits(t.Context(), card, firstPage)
@@ -27,7 +27,7 @@ func (w *rateCards) last(t testing.TB, card uuid.UUID) models.RateCardEdit {
 	return edits[at]
 }
 
-// Edits are undone from the last to the first. The request must name the last edit.
+// Edits are undone in reverse order. Undoing an edit that is not the last one is a conflict.
 func TestUndo(t *testing.T) {
 	w := newRateCards(t, everywhere(1000))
 	card := w.draft(t)
@@ -48,7 +48,7 @@ func TestUndo(t *testing.T) {
 	w.has(t, card.ID, had)
 	rejected(t, w.Undo(t.Context(), card.ID, second.ID), apperr.Conflict, "changed") // repeated request
 	w.has(t, card.ID, had)
-	must(t, w.SetBase(t.Context(), card.ID, plumbers, 10, 20)) // a new edit after undo
+	must(t, w.SetBase(t.Context(), card.ID, plumbers, 10, 20)) // a new edit after an undo
 	must(t, w.Undo(t.Context(), card.ID, w.last(t, card.ID).ID))
 	must(t, w.bob.Undo(t.Context(), card.ID, first.ID))
 	w.has(t, card.ID, numbered(everywhere(1000).Rules...))
@@ -59,7 +59,7 @@ func TestUndo(t *testing.T) {
 		!edits[2].UndoneAt.Equal(w.clock.Now()) || edits[2].Patch != "" {
 		t.Errorf("%+v (%v)", edits, err)
 	}
-	w.trail(t, card.ID, "ann@example.com pricing.begin", "ann@example.com pricing.edit", "bob@example.com pricing.edit", "ann@example.com pricing.undo",
+	w.audited(t, card.ID, "ann@example.com pricing.begin", "ann@example.com pricing.edit", "bob@example.com pricing.edit", "ann@example.com pricing.undo",
 		"ann@example.com pricing.edit", "ann@example.com pricing.undo", "bob@example.com pricing.undo")
 	if after := w.snapshotNumber(t); after != number {
 		t.Errorf("snapshot number changed from %d to %d", number, after)
@@ -75,15 +75,15 @@ func TestEditsArePaged(t *testing.T) {
 	}
 	page, newer, older, err := w.Edits(t.Context(), card.ID, postgres.Page{Size: 2})
 	if err != nil || len(page) != 2 || newer || !older {
-		t.Fatalf("%d edits, newer %t, older %t (%v)", len(page), newer, older, err)
+		t.Fatalf("got %d edits, newer %t, older %t (%v), want 2 and older ones", len(page), newer, older, err)
 	}
 	next, newer, older, err := w.Edits(t.Context(), card.ID, postgres.Page{Size: 3, OlderThan: page[1].ID})
 	if err != nil || len(next) != 3 || !newer || older || next[0].ID >= page[1].ID {
-		t.Errorf("%d edits, newer %t, older %t (%v)", len(next), newer, older, err)
+		t.Errorf("got %d edits, newer %t, older %t (%v), want 3 and newer ones", len(next), newer, older, err)
 	}
 }
 
-// Undoing every edit restores the original card. The compiled card always matches the stored rules.
+// Undoing every edit restores the original rules. The compiled card always matches the stored rules.
 func TestUndoRevertsAllEdits(t *testing.T) {
 	w := newRateCards(t, everywhere(900, pricingrules.Rule{Industry: "locksmith", Exclude: pricingrules.ExcludeTrue}),
 		everywhere(1000, pricingrules.Rule{Urgency: "urgent", Multiplier: 12_000}, pricingrules.Rule{
@@ -113,7 +113,7 @@ func TestUndoRevertsAllEdits(t *testing.T) {
 				continue
 			}
 			states = append(states, now)
-			if rapid.IntRange(0, 2).Draw(rt, "compare") == 0 { // comparing takes ten times as long as an edit
+			if rapid.IntRange(0, 2).Draw(rt, "compare") == 0 { // a comparison takes ten times as long as an edit
 				w.checkCompiled(t, rt, card.ID)
 			}
 		}
@@ -149,7 +149,7 @@ func (w *rateCards) checkCompiled(t *testing.T, rt *rapid.T, card uuid.UUID) {
 	}
 }
 
-// randomEdit edits a draft at random. The edit may be rejected or change nothing.
+// randomEdit makes a random edit, which may be rejected or change nothing.
 func (w *rateCards) randomEdit(t *testing.T, rt *rapid.T, card uuid.UUID, version int) error {
 	minor := rapid.Int64Range(0, 3).Draw(rt, "minor")
 	position := rapid.IntRange(1, 5).Draw(rt, "position")

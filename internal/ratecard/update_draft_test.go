@@ -15,7 +15,7 @@ import (
 	pricingrules "github.com/pingpost/pingpost/pricing_rules"
 )
 
-// supersede publishes another card as a new version.
+// supersede publishes a card as a new version.
 func (w *rateCards) supersede(t *testing.T, version int, with pricingrules.Card) uuid.UUID {
 	t.Helper()
 	w.Exec(t, `UPDATE rate_cards SET state = 'superseded' WHERE state = 'published'`)
@@ -45,7 +45,7 @@ func sameConflicts(t *testing.T, got, want []ratecard.Conflict) {
 	}
 }
 
-// upToDate checks that a draft was updated to a version and that a second update does nothing.
+// upToDate checks that a draft was updated to a version, and that a second update does nothing.
 func (w *rateCards) upToDate(t *testing.T, card uuid.UUID, version int) {
 	t.Helper()
 	now := w.now(t, card)
@@ -58,7 +58,8 @@ func (w *rateCards) upToDate(t *testing.T, card uuid.UUID, version int) {
 	}
 }
 
-// Changes made on only one side are merged. Rules that both changed stay as published and are returned.
+// Rules that only one side changed are merged. Rules that both sides changed stay as published, with a
+// conflict.
 func TestUpdate(t *testing.T) {
 	floor := pricingrules.Rule{Industry: "plumber", Floor: all(50)}
 	base := []pricingrules.Rule{times(11_000, "plumber"), times(12_000, "roofer"), times(13_000, "locksmith"),
@@ -126,7 +127,7 @@ func TestUpdate(t *testing.T) {
 	}
 }
 
-// An update is recorded as an edit even if the new version has the same rules as the draft.
+// An update is saved as an edit even if it changes no rules.
 func TestUpdateWithoutRuleChanges(t *testing.T) {
 	w := newRateCards(t, everywhere(1000), everywhere(2000))
 	card, err := w.CreateDraft(t.Context(), "", 1) // rolls back to version 1
