@@ -6,8 +6,8 @@
 //
 //	industry, category or any  ×  country or any  ×  urgency or any
 //
-// For each effect, the most specific rule wins. An industry is more specific than its category, and a
-// category is more specific than any. Ties are decided by country, then by urgency. A cell's price is
+// For each effect, the most specific rule wins. A rule for an industry overrides one for its category, and
+// either overrides one for any industry. Ties are broken by country, then by urgency. A cell's price is
 // calculated in this order:
 //
 //   - Exclusion: true excludes the cell (decision 4), and false overrides a broader exclusion.

@@ -140,7 +140,8 @@ func classesText(mask uint8) string {
 	return some(names, Classes, "every urgency")
 }
 
-// industriesText describes industries, by their category if the list contains all its industries.
+// industriesText lists industries. If they are all industries in one category, it returns the category
+// instead.
 func (t *Table) industriesText(list []int) string {
 	tax := t.index.tax
 	category := tax.categoryOf[list[0]]

@@ -64,7 +64,7 @@ func (s source) problem(rule int, field, message string) Problem {
 	return Problem{File: s.card.File, Line: s.line(rule, field), Rule: rule, Message: message}
 }
 
-// findings returns the problems of one rule. If part of the rule could not be read, they do not include
+// findings returns the problems of one rule. If part of the rule could not be read, findings does not report
 // that the rule has no effect.
 func (s source) findings(rule int) (problems Problems) {
 	for _, f := range s.card.Rules[rule].findings() {

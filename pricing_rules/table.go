@@ -61,8 +61,8 @@ func (t *Table) Markets() *Markets { return t.index.markets }
 // Rules returns a copy of the rate card's rules. Step.Rule is an index into it.
 func (t *Table) Rules() []Rule { return slices.Clone(t.card.Rules) }
 
-// Compile prices every cell. The error is Problems. If all rules are valid, Compile reports cells that have
-// no price, a floor above the ceiling, or a price above MaxAmount.
+// Compile prices every cell. The error is Problems. If all rules are valid, they list the cells with no price,
+// a floor above the ceiling, or a price above MaxAmount.
 func Compile(card Card, tax *Taxonomy, markets *Markets) (*Table, error) {
 	table, problems := compile(source{card: card}, tax, markets, true)
 	if err := problems.err(); err != nil {

@@ -48,8 +48,8 @@ func parseBase(text string, market pricingrules.Market) (minor int64, wrong ui.F
 	return parseAmount(text, market.Code, market.Currency)
 }
 
-// parseAmount parses an amount with or without its currency's code or sign. subject is the country or
-// field that the amount is for, as error messages name it.
+// parseAmount parses an amount with or without its currency's code or sign. Error messages use subject as
+// the name of the country or field.
 func parseAmount(text, subject string, currency money.Currency) (minor int64, wrong ui.FieldError) {
 	text, other := withoutCurrency(text, currency)
 	if other != "" {

@@ -15,7 +15,7 @@ import (
 	"github.com/pingpost/pingpost/templates/ui"
 )
 
-// File formats. CSV files contain the base prices in part of a grid. YAML files contain all rules.
+// File formats. A CSV file contains the base prices in part of a grid, and a YAML file contains all rules.
 const (
 	kindCSV  = "csv"
 	kindYAML = "yaml"

@@ -32,7 +32,7 @@ func (h *Handlers) gridView(k *web.Request) ratecard.GridView {
 	return v
 }
 
-// viewQuery encodes a view and more pairs of names and values as a query string.
+// viewQuery encodes a view as a query string. more contains additional names and values.
 func viewQuery(v ratecard.GridView, more ...string) string {
 	q := url.Values{"country": {v.Country}}
 	for i := 0; i+1 < len(more); i += 2 {

@@ -149,7 +149,7 @@ func (h *Handlers) showRule(k *web.Request, status int, d ratecard.Draft, positi
 	v.Exclusions = web.SelectOption([]ui.Option{
 		{Value: "", Label: "Same as broader rules"},
 		{Value: "yes", Label: "Excluded"},
-		{Value: "no", Label: "Not excluded, even if a broader rule excludes them"},
+		{Value: "no", Label: "Not excluded (overrides broader rules)"},
 	}, f.Get("exclude"))
 	v.Multiplier, v.Note = web.Short(f.Get("multiplier")), web.Short(f.Get("note"))
 	for _, one := range amountNames {

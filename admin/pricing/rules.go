@@ -111,7 +111,7 @@ func effectTexts(r pricingrules.Rule) (words []string) {
 	case pricingrules.ExcludeTrue:
 		words = append(words, "excluded")
 	case pricingrules.ExcludeFalse:
-		words = append(words, "not excluded, even if a broader rule excludes them")
+		words = append(words, "not excluded (overrides broader rules)")
 	}
 	return words
 }

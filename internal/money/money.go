@@ -66,8 +66,8 @@ func (a Amount) Decimal() string {
 	return fmt.Sprintf("%s%d.%02d", sign, abs(m)/100, abs(m)%100)
 }
 
-// AppendDecimal appends an amount in minor units as the shortest decimal in major units, which
-// is the format of the API: 4560 is 45.6, and 4500 is 45 (decision 10).
+// AppendDecimal appends an amount in minor units as the shortest decimal in major units, as in
+// the API: 4560 is 45.6, and 4500 is 45 (decision 10).
 func AppendDecimal(dst []byte, minor int64) []byte {
 	if minor < 0 {
 		dst = append(dst, '-')
@@ -94,7 +94,7 @@ func ParseDecimal(s string) (int64, error) {
 	case s == "":
 		return 0, errors.New("the amount is missing; enter a number such as 45.6")
 	case strings.Contains(s, ","):
-		return 0, fmt.Errorf("%q has a comma; use a decimal point and no thousands separators, such as 1045.6", s)
+		return 0, fmt.Errorf("%q has a comma; use a decimal point and no thousands separators, as in 1045.6", s)
 	case whole == "" || dotted && frac == "" || strings.Trim(whole+frac, "0123456789") != "":
 		return 0, fmt.Errorf("%q is not an amount; use digits with at most two decimals, such as 45.6", s)
 	case len(frac) > 2:

@@ -39,7 +39,7 @@ func TestParseDecimalRejects(t *testing.T) {
 func TestParseDecimalExplainsTheProblem(t *testing.T) {
 	for s, want := range map[string]string{
 		"":                     "the amount is missing; enter a number such as 45.6",
-		"1,5":                  `"1,5" has a comma; use a decimal point and no thousands separators, such as 1045.6`,
+		"1,5":                  `"1,5" has a comma; use a decimal point and no thousands separators, as in 1045.6`,
 		"1.234":                `"1.234" has more than two decimals; use at most two, such as 45.6`,
 		"forty":                `"forty" is not an amount; use digits with at most two decimals, such as 45.6`,
 		"99999999999999999999": `"99999999999999999999" is too large; enter a smaller amount`,

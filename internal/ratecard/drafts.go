@@ -20,7 +20,8 @@ import (
 	pricingrules "github.com/pingpost/pingpost/pricing_rules"
 )
 
-// MaxDrafts is the maximum number of open drafts. It makes users close drafts that they have forgotten.
+// MaxDrafts is the maximum number of open drafts. The limit makes users discard drafts that
+// they no longer need.
 const MaxDrafts = 50
 
 // open lists the states of an open draft.
@@ -145,8 +146,8 @@ func (s *Service) Discard(ctx context.Context, card uuid.UUID, version int) erro
 	})
 }
 
-// change locks a rate card and runs do. It returns an error if the rate card's state is not in the list
-// in, or if version is neither the row version nor anyVersion.
+// change locks a rate card and runs do. It returns an error unless the state is one of in and version is
+// the row version or anyVersion.
 func (s *Service) change(
 	ctx context.Context, card uuid.UUID, version int, in []models.RateCardState,
 	do func(*gorm.DB, models.RateCard) error,

@@ -132,7 +132,7 @@ type BaseChange struct {
 	Minor  int64
 }
 
-// SetBases changes many base prices. If one change is not valid, none are saved. version is the draft's
+// SetBases changes many base prices. If one change is not valid, none are saved. version is the
 // row version that the user saw.
 func (s *Service) SetBases(
 	ctx context.Context, card uuid.UUID, version int, what string, changes []BaseChange,
@@ -277,7 +277,7 @@ func (s *Service) Edits(
 	return rows, newer, older, nil
 }
 
-// LastEdit returns the edit that Undo would undo. there is false if there is none.
+// LastEdit returns the edit that Undo would undo, if any.
 func (s *Service) LastEdit(ctx context.Context, card uuid.UUID) (last models.RateCardEdit, there bool, err error) {
 	found := lastEdit(s.db.Gorm.WithContext(ctx).Omit("patch"), card, &last)
 	return last, found.RowsAffected > 0, postgres.Translate(found.Error)

@@ -18,7 +18,7 @@ type GridRow struct {
 	pricingrules.BaseRow
 	Name     string            // of a category
 	Cell     pricingrules.Cell // of an industry
-	Live     pricingrules.Cell // in the card that is compared with
+	Live     pricingrules.Cell // in the card to compare with
 	Compared bool
 }
 

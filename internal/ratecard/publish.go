@@ -84,7 +84,7 @@ func (s *Service) Withdraw(ctx context.Context, card uuid.UUID, version int) err
 	})
 }
 
-// reopenDraft returns the column values that return a rate card to the state draft.
+// reopenDraft returns the column values for a rate card that becomes a draft again.
 func reopenDraft() map[string]any {
 	return map[string]any{"state": models.RateCardDraft, "effective_at": nil, "submitter": "", "approver": ""}
 }

@@ -36,7 +36,7 @@ type Service struct {
 	shipped  pricingrules.Card
 	compiled *cache
 
-	stepPages int // table pages of pings in one step of a replay
+	stepPages int // the size of a replay step, in table pages
 }
 
 // Policy sets the conditions for publishing.

@@ -16,8 +16,8 @@ import (
 )
 
 // These queries return pings and leads with the same columns. outcome is the recorded outcome of the
-// ping or, for a lead, of the ping that it was quoted for. Sandbox accounts are not included. Each
-// expression costs as much as reading the row, so the queries contain only a few.
+// ping. For a lead, it is the outcome of the ping that led to its quote. Sandbox accounts are not
+// included. Each expression costs as much as reading the row, so the queries contain only a few.
 const (
 	recordedPings = `SELECT term_id, country, urgency, partner_id AS seller, outcome, currency, price_minor
 		FROM pings WHERE issued_at >= @from AND issued_at < @until AND NOT sandbox`

@@ -81,7 +81,8 @@ type recordedGroup struct {
 	count, minor     int64
 }
 
-// Outcomes that a replay calculates again. Other outcomes, such as capped, do not depend on the rate card.
+// Outcomes for which a replay calculates the price again. Other outcomes, such as capped, do not depend on
+// the rate card.
 const (
 	wasPriced   = string(models.OutcomePriced)
 	wasUnnamed  = "unnamed" // a lead on a quote that named no partner

@@ -13,7 +13,7 @@ import (
 )
 
 // Error reports text that is not a valid YAML document. Message never quotes the text,
-// because a misplaced secret could be in it.
+// because it may contain a misplaced secret.
 type Error struct {
 	Line    int // starting at 1
 	Message string

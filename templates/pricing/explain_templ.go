@@ -83,7 +83,7 @@ func Explain(v ExplainView) templ.Component {
 					return templ_7745c5c3_Err
 				}
 			}
-			templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 3, " <section class=\"section\" aria-labelledby=\"order\"><h2 id=\"order\" class=\"mb-2\">How prices are calculated</h2><p class=\"text-sm max-w-3xl\">For each effect, the most specific rule wins. A rule for an industry overrides a rule for its category, and either overrides a rule for all industries. Ties are decided by country, then by urgency.</p><p class=\"text-sm mt-2 max-w-3xl\">The calculation starts with the base price. It applies the multipliers for industry, country and urgency, then the floor and the ceiling, then the partner's adjustment. The result is rounded once, half to even.</p><p class=\"hint mt-2 max-w-3xl\">This page ignores suspensions and daily caps. A partner that is suspended or has reached its cap gets no price.</p></section>")
+			templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 3, " <section class=\"section\" aria-labelledby=\"order\"><h2 id=\"order\" class=\"mb-2\">How prices are calculated</h2><p class=\"text-sm max-w-3xl\">For each effect, the most specific rule wins. A rule for an industry overrides a rule for its category, and either overrides a rule for all industries. Ties are broken by country, then by urgency.</p><p class=\"text-sm mt-2 max-w-3xl\">The calculation starts with the base price. It applies the multipliers for industry, country and urgency, then the floor and the ceiling, then the partner's adjustment. The result is rounded once, half to even.</p><p class=\"hint mt-2 max-w-3xl\">This page ignores suspensions and daily caps. A partner that is suspended or has reached its cap gets no price.</p></section>")
 			if templ_7745c5c3_Err != nil {
 				return templ_7745c5c3_Err
 			}
@@ -524,14 +524,14 @@ func explainResult(v ExplainView, e ratecard.Explanation) templ.Component {
 			return templ_7745c5c3_Err
 		}
 		if v.Seller.URL != "" {
-			templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 37, "<p class=\"text-sm\">This price includes the partner pricing of <a href=\"")
+			templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 37, "<p class=\"text-sm\">The calculation includes the partner pricing of <a href=\"")
 			if templ_7745c5c3_Err != nil {
 				return templ_7745c5c3_Err
 			}
 			var templ_7745c5c3_Var22 templ.SafeURL
 			templ_7745c5c3_Var22, templ_7745c5c3_Err = templ.JoinURLErrs(v.Seller.URL)
 			if templ_7745c5c3_Err != nil {
-				return templ.Error{Err: templ_7745c5c3_Err, FileName: `pricing/explain.templ`, Line: 109, Col: 87}
+				return templ.Error{Err: templ_7745c5c3_Err, FileName: `pricing/explain.templ`, Line: 109, Col: 92}
 			}
 			_, templ_7745c5c3_Err = templ_7745c5c3_Buffer.WriteString(templ.EscapeString(templ_7745c5c3_Var22))
 			if templ_7745c5c3_Err != nil {
@@ -544,13 +544,13 @@ func explainResult(v ExplainView, e ratecard.Explanation) templ.Component {
 			var templ_7745c5c3_Var23 string
 			templ_7745c5c3_Var23, templ_7745c5c3_Err = templ.JoinStringErrs(v.Seller.Label)
 			if templ_7745c5c3_Err != nil {
-				return templ.Error{Err: templ_7745c5c3_Err, FileName: `pricing/explain.templ`, Line: 109, Col: 106}
+				return templ.Error{Err: templ_7745c5c3_Err, FileName: `pricing/explain.templ`, Line: 109, Col: 111}
 			}
 			_, templ_7745c5c3_Err = templ_7745c5c3_Buffer.WriteString(templ.EscapeString(templ_7745c5c3_Var23))
 			if templ_7745c5c3_Err != nil {
 				return templ_7745c5c3_Err
 			}
-			templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 39, "</a>. It applies only to the partner's own base URL.</p>")
+			templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 39, "</a>, which applies only to the partner's own base URL.</p>")
 			if templ_7745c5c3_Err != nil {
 				return templ_7745c5c3_Err
 			}
@@ -638,9 +638,9 @@ func explainState(e ratecard.Explanation) string {
 func explainText(e ratecard.Explanation) string {
 	switch explainState(e) {
 	case "own_exclusion":
-		return "Partner pricing excludes this lead, so pings receive accepted: false."
+		return "Partner pricing excludes this lead, so the response to pings is accepted: false."
 	case "excluded":
-		return "The rate card excludes this lead, so pings receive accepted: false."
+		return "The rate card excludes this lead, so the response to pings is accepted: false."
 	case "no_price":
 		return "The draft cannot be published until this lead has a base price or is excluded."
 	default:

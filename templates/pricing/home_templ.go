@@ -639,7 +639,7 @@ func precedence() templ.Component {
 			templ_7745c5c3_Var27 = templ.NopComponent
 		}
 		ctx = templ.ClearChildren(ctx)
-		templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 23, "<p id=\"precedence\" class=\"hint mb-3\">The most specific rule wins. A rule for an industry overrides a rule for its category, and either overrides a rule for all industries. Ties are decided by country, then by urgency. Inherited base prices are grey and show their source. A draft can be published only if every lead has a base price or is excluded.</p>")
+		templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 23, "<p id=\"precedence\" class=\"hint mb-3\">The most specific rule wins. A rule for an industry overrides a rule for its category, and either overrides a rule for all industries. Ties are broken by country, then by urgency. Inherited base prices are grey and show their source. A draft can be published only if every lead has a base price or is excluded.</p>")
 		if templ_7745c5c3_Err != nil {
 			return templ_7745c5c3_Err
 		}
