@@ -35,7 +35,7 @@ func ClassOf(urgency string) Class {
 	return Standard
 }
 
-// ParseClass parses the exact name of a class, as rules use it.
+// ParseClass parses the exact name of a class, as used in rules.
 func ParseClass(name string) (Class, bool) {
 	for i, n := range classNames {
 		if n == name {
@@ -48,7 +48,7 @@ func ParseClass(name string) (Class, bool) {
 // Valid reports whether c is a defined class.
 func (c Class) Valid() bool { return c < Classes }
 
-// String returns the class's name, as rules and metrics use it.
+// String returns the class's name, as used in rules and metrics.
 func (c Class) String() string {
 	if !c.Valid() {
 		return "unknown"

@@ -248,7 +248,7 @@ func notAnAmount(text string) error {
 	return fmt.Errorf("%s is not an amount; use digits with at most two decimals, such as 45.6", quoted(text))
 }
 
-// BaseRow is a row of the grid, as FormatBases writes it.
+// BaseRow is a row that FormatBases writes.
 type BaseRow struct {
 	Category string
 	Target   Target

@@ -20,7 +20,7 @@ const MaxExclusions = 200
 type PartnerExclusion struct {
 	Industry string `json:"industry,omitempty"`
 	Category string `json:"category,omitempty"`
-	Country  string `json:"country,omitempty"` // ISO 3166-1 alpha-2, with or without its own market
+	Country  string `json:"country,omitempty"` // ISO 3166-1 alpha-2; does not need its own market
 }
 
 // Covers reports whether the exclusion applies to a cell.

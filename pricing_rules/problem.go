@@ -58,7 +58,7 @@ func (ps Problems) sort() {
 	})
 }
 
-// order sorts problems of the whole file after problems with a line.
+// order returns the line as a sort key. Problems without a line come last.
 func (p Problem) order() int {
 	if p.Line == 0 {
 		return math.MaxInt

@@ -34,7 +34,7 @@ func (r *reader) root(data []byte) *yaml.Node {
 	return root
 }
 
-// entry is a key of a mapping with its value.
+// entry is a key in a mapping with its value.
 type entry struct {
 	key   string
 	line  int // of the key

@@ -131,7 +131,7 @@ func (t *Taxonomy) readIndustry(r *reader, e entry) {
 	t.categoryOf = append(t.categoryOf, len(t.categories)-1)
 }
 
-// slug checks the form of a slug. text has already reported an empty one.
+// slug checks the form of a slug. It ignores an empty slug, which text has already reported.
 func (r *reader) slug(line int, slug string) {
 	if slug != "" && !isSlug(slug) {
 		r.fail(line, "%s is not a slug; use lower-case letters, digits and single hyphens, starting with a letter",

@@ -20,7 +20,7 @@ func figure(text string) string {
 	return number
 }
 
-// baseFigure formats a row's base price, "" if it has none.
+// baseFigure formats a row's base price. It returns "" if the row has none.
 func baseFigure(row ratecard.GridRow) string {
 	if row.Base.Rule < 0 {
 		return ""

@@ -85,7 +85,7 @@ func (h *Handlers) draftCell(k *web.Request) error {
 	})
 }
 
-// cellSaved responds to a saved cell: scripts get the changed rows, other clients are redirected to
+// cellSaved responds to a saved cell. Scripts get the changed rows, and other clients are redirected to
 // the cell in the grid.
 func (h *Handlers) cellSaved(
 	k *web.Request, d ratecard.Draft, selection ratecard.GridView, target pricingrules.Target, key string,

@@ -65,7 +65,7 @@ func (h *Handlers) explainPage(k *web.Request) error {
 	return k.Show(http.StatusOK, view.Explain(v))
 }
 
-// explainWith finds the draft or version in the URL. The default is the current version.
+// explainWith returns the draft or version that the URL selects. The default is the current version.
 func (h *Handlers) explainWith(k *web.Request, v view.ExplainView, mistakes *ui.Errors) (with explained, err error) {
 	switch {
 	case v.Draft != "":
@@ -94,7 +94,7 @@ func (h *Handlers) explainWith(k *web.Request, v view.ExplainView, mistakes *ui.
 	return with, web.OrNotFound(err)
 }
 
-// explainOwn returns the pricing of the partner in the URL.
+// explainOwn returns the pricing of the partner that the URL selects, if any.
 func (h *Handlers) explainOwn(k *web.Request, v *view.ExplainView) (own pricingrules.PartnerPricing, err error) {
 	ref := strings.TrimSpace(v.Partner)
 	if ref == "" {

@@ -61,7 +61,7 @@ func (h *Handlers) gridFilter(k *web.Request, v ratecard.GridView, clear string)
 	}
 }
 
-// grid builds the grid of a view. It is empty if the market is unknown.
+// grid returns the grid for a view. It is empty if the market is unknown.
 func (h *Handlers) grid(k *web.Request, rows []ratecard.GridRow, v ratecard.GridView) view.PriceGrid {
 	g := view.PriceGrid{
 		Caption:   "Prices by industry, " + viewText(v),
@@ -111,7 +111,7 @@ func rowKey(row ratecard.GridRow) string {
 	return row.Target.Industry
 }
 
-// viewText describes a view: "GB, any urgency, category trades".
+// viewText describes a view, such as "GB, any urgency, category trades".
 func viewText(v ratecard.GridView) string {
 	words := []string{v.Country, "any urgency"}
 	if v.Urgency != "" {
@@ -181,7 +181,7 @@ func (h *Handlers) pricingPage(k *web.Request) error {
 	return k.Show(http.StatusOK, view.Home(v))
 }
 
-// gridInput holds the amounts typed into a grid and their errors, by row.
+// gridInput contains the amounts typed into a grid and their errors, by row.
 type gridInput struct {
 	typed, wrong map[string]string
 	was          map[string]int64 // the base prices that the rejected amounts would have replaced

@@ -12,7 +12,7 @@ import (
 	"github.com/pingpost/pingpost/templates/ui"
 )
 
-// raceCells limits the listed changes of a newer version.
+// raceCells limits the price changes listed for a newer version.
 const raceCells = 20
 
 // publishForm is the input in the publish form, with its errors.

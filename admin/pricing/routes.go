@@ -14,7 +14,7 @@ import (
 	"github.com/pingpost/pingpost/templates/ui"
 )
 
-// Handlers holds the handlers of the pricing pages.
+// Handlers serves the pricing pages.
 type Handlers struct {
 	Audit    *audit.Log
 	Partners *partners.Service

@@ -162,8 +162,8 @@ func (s *Service) setBases(changes []BaseChange) (func(models.RateCard, *draftRu
 	}, nil
 }
 
-// marketOf returns a target's market. It returns an error if the target names an unknown market,
-// industry or urgency.
+// marketOf returns a target's market. It returns an error if the market, the industry or the
+// urgency is unknown.
 func (s *Service) marketOf(t pricingrules.Target) (market pricingrules.Market, err error) {
 	at, ok := s.markets.ByCode(t.Country)
 	if !ok {
@@ -218,7 +218,7 @@ func (s *Service) PutRule(ctx context.Context, card uuid.UUID, version, position
 	return err
 }
 
-// DropRule removes a rule.
+// DropRule removes the rule at a position.
 func (s *Service) DropRule(ctx context.Context, card uuid.UUID, version, position int) error {
 	_, err := s.edit(ctx, card, version, "Removed a rule", func(_ models.RateCard, sh *draftRules) error {
 		if _, ok := sh.rules[position]; !ok {

@@ -103,7 +103,7 @@ func (b Bulk) Changes(rows []GridRow) (changes []BaseChange) {
 	return changes
 }
 
-// Classes yields the urgencies that a rule can name.
+// Classes yields the urgencies that a rule can have.
 func Classes() iter.Seq[string] {
 	return func(yield func(string) bool) {
 		for class := range pricingrules.Class(pricingrules.Classes) {

@@ -12,7 +12,7 @@ import (
 	pricingrules "github.com/pingpost/pingpost/pricing_rules"
 )
 
-// maxPartnerLines limits the lines by partner to those whose payout changes most.
+// maxPartnerLines limits the lines by partner to those with the largest changes in payout.
 const maxPartnerLines = 100
 
 // ReplayResult compares recorded prices with the draft's prices. Each line is in one currency, and no
@@ -85,7 +85,7 @@ type recordedGroup struct {
 // the rate card.
 const (
 	wasPriced   = string(models.OutcomePriced)
-	wasUnnamed  = "unnamed" // a lead on a quote that named no partner
+	wasUnnamed  = "unnamed" // a lead on a quote without a partner
 	wasExcluded = string(models.OutcomeExcluded)
 )
 

@@ -15,7 +15,7 @@ func (s *Service) Current(ctx context.Context) (models.RateCard, error) {
 	return card, postgres.Translate(err)
 }
 
-// Version finds the version with a number.
+// Version finds a version by its number.
 func (s *Service) Version(ctx context.Context, n int) (models.RateCard, error) {
 	card, err := version(s.db.Gorm.WithContext(ctx), n)
 	return card, postgres.Translate(err)

@@ -35,7 +35,7 @@ type EditToUndo struct {
 	Number, What string
 }
 
-// BulkForm holds the input for changing all rows shown.
+// BulkForm is the form that changes all rows shown.
 type BulkForm struct {
 	Operations []ui.Option
 	Amount     string

@@ -34,7 +34,7 @@ type PriceRow struct {
 	Was         int64  // the row's own base price in minor units, 0 for none
 	Price, Live string // of an industry: an amount, "excluded" or "no price"; Live is set only if it differs
 	Typed       string // the rejected input
-	Error       string // why Typed was rejected
+	Error       string // the error message for Typed
 }
 
 func (r PriceRow) kind() string {
@@ -708,7 +708,7 @@ func gridFilter(action, tab string, f GridFilter) templ.Component {
 	})
 }
 
-// GridFilter holds the filters of a grid.
+// GridFilter contains the filters of a grid.
 type GridFilter struct {
 	Countries, Urgencies, Categories []ui.Option
 	Search                           string

@@ -16,7 +16,7 @@ import (
 	"github.com/pingpost/pingpost/templates/ui"
 )
 
-// PreviewView shows what publishing a draft would change.
+// PreviewView shows the effects of publishing a draft.
 type PreviewView struct {
 	Head           DraftHead
 	Problems       []PreviewProblem

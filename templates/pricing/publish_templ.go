@@ -48,8 +48,8 @@ type MergeConflictsView struct {
 	Conflicts []MergeConflict
 }
 
-// MergeConflict is a rule that both the draft and the published version changed. The published
-// rule wins.
+// MergeConflict is a rule that was changed both in the draft and in the published version. The
+// published rule wins.
 type MergeConflict struct {
 	Target, Yours string
 }
