@@ -19,7 +19,7 @@ const (
 )
 
 var leadKeys = []ui.Option{
-	{Value: byID, Label: "Id: leadId, transactionId or request id"},
+	{Value: byID, Label: "ID (leadId, transactionId or request ID)"},
 	{Value: byEmail, Label: "Email address"},
 	{Value: byPhone, Label: "Phone number"},
 }
@@ -39,13 +39,13 @@ func (h *Handlers) findForm(k *web.Request, by, value, country string, mistakes 
 	}
 }
 
-// findLead finds a lead by id, or a consumer's leads by email address or phone number. It
-// responds to the form with a page, so that personal data is never in a URL.
+// findLead finds a lead by id, or a consumer's leads by email address or phone number. It responds
+// with the results instead of a redirect, so that URLs do not contain personal data.
 func (h *Handlers) findLead(k *web.Request) error {
 	f := k.R.PostForm
 	by, value, country := f.Get("by"), strings.TrimSpace(f.Get("value")), f.Get("country")
 	var found leads.SearchResult
-	err := error(apperr.New(apperr.Invalid, "value", "Enter an id, email address or phone number."))
+	err := error(apperr.New(apperr.Invalid, "value", "Enter an ID, email address or phone number."))
 	reader, what := h.Leads.By(k.By), "email address"
 	switch {
 	case value == "" || !web.ValidText(value):
@@ -59,7 +59,7 @@ func (h *Handlers) findLead(k *web.Request) error {
 			return k.Redirect(to)
 		}
 		err = apperr.New(apperr.Invalid, "no_lead",
-			"Lead not found, or outside your scope. A leadId starts with ld_, a transactionId with tx_, and the id of the request that delivered the lead with rq_.")
+			"No lead that you can see has this ID. A leadId starts with ld_, a transactionId with tx_, and the ID of the request that delivered the lead with rq_.")
 	}
 	if err != nil {
 		return web.Reject(k, err, web.Form{

@@ -41,7 +41,7 @@ func (h *Handlers) leadPage(k *web.Request) error {
 }
 
 func (h *Handlers) leadView(k *web.Request, l leads.Details, returns []models.Return) view.DetailsView {
-	currency, _ := money.ParseCurrency(l.Currency) // the database has only valid ones
+	currency, _ := money.ParseCurrency(l.Currency) // always valid in the database
 	in := func(states ...models.ReturnState) bool {
 		return slices.ContainsFunc(returns, func(r models.Return) bool { return slices.Contains(states, r.State) })
 	}
@@ -85,7 +85,7 @@ func (h *Handlers) leadTimeline(k *web.Request, l leads.Details) []view.Step {
 	}
 	steps := []view.Step{
 		{At: l.QuotedAt, Event: "pinged", What: "Pinged", Detail: quoted},
-		{At: l.QuotedAt, Event: "priced", What: "Priced", Detail: "With rate card", More: h.cardLink(k, l.CardVersion)},
+		{At: l.QuotedAt, Event: "priced", What: "Priced", Detail: "Rate card", More: h.cardLink(k, l.CardVersion)},
 		{At: l.ReceivedAt, Event: "posted", What: "Posted", Detail: signed},
 	}
 	for _, e := range l.Events {

@@ -16,6 +16,7 @@ import (
 	"github.com/pingpost/pingpost/templates/ui"
 )
 
+// LeadsPage is the number of leads on a page of the list.
 const LeadsPage = 50
 
 var allLeads = ui.Link{Label: "Leads", URL: "/leads"}
@@ -75,8 +76,8 @@ func leadCursor(at uuid.UUID) string {
 	return id.Format(id.Lead, at)
 }
 
-// leadQuery reads the filters. mistakes report dates that are not valid, and partners and
-// accounts that do not exist.
+// leadQuery reads the filters. mistakes reports invalid dates, and partners and accounts that do not
+// exist or that the user may not see.
 func (h *Handlers) leadQuery(k *web.Request, q url.Values) (query leads.Query, mistakes []web.Notice, err error) {
 	query = leads.Query{
 		Industry: web.SearchText(q, "industry"),
@@ -94,7 +95,7 @@ func (h *Handlers) leadQuery(k *web.Request, q url.Values) (query leads.Query, m
 		p, err := h.Partners.Find(k.R.Context(), k.Scope, ref)
 		switch f := apperr.As(err); {
 		case f != nil && f.Code == apperr.NotFound:
-			report("no_partner", "There is no partner with this slug or id that you can see. Check it in the list of partners.")
+			report("no_partner", "No partner that you can see has this slug or ID. Check the list of partners.")
 		case err != nil:
 			return query, nil, err
 		}
@@ -104,7 +105,7 @@ func (h *Handlers) leadQuery(k *web.Request, q url.Values) (query leads.Query, m
 		account, err := h.Leads.Account(k.R.Context(), k.Scope, name)
 		switch f := apperr.As(err); {
 		case f != nil && f.Code == apperr.NotFound, err == nil && query.Partner != uuid.Nil && query.Partner != account.PartnerID:
-			report("no_account", "There is no account with this partnerId that you can see. Enter the partnerId exactly as in a post.")
+			report("no_account", "No account that you can see has this partnerId. Enter the partnerId exactly as the partner sends it.")
 		case err != nil:
 			return query, nil, err
 		}
@@ -130,7 +131,7 @@ func (h *Handlers) leadRows(k *web.Request, found []leads.Row) (rows []view.Row)
 	return rows
 }
 
-// stateLabels returns the states of a lead, or "delivered" if it has no other.
+// stateLabels returns the states of a lead. It returns only "delivered" if no other state applies.
 func stateLabels(erased, sandbox, returned bool) (words []string) {
 	if sandbox {
 		words = append(words, leads.StateSandbox)

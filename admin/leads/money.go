@@ -20,8 +20,8 @@ import (
 	view "github.com/pingpost/pingpost/templates/leads"
 )
 
-// leadEntries is the most ledger entries that a lead's page shows. A lead has one accrual, at
-// most one return, and any number of adjustments.
+// leadEntries is the maximum number of ledger entries that a lead's page shows. A lead has one
+// accrual, at most one return entry, and any number of adjustments.
 const leadEntries = 100
 
 // leadMoney fills in a lead's ledger entries and returns, and adds payments to the timeline.
@@ -63,8 +63,8 @@ func (h *Handlers) leadMoney(k *web.Request, l leads.Details, returns []models.R
 	return nil
 }
 
-// leadPaid adds the payment of a lead's accrual to the timeline. A run pays an account with one
-// payment, or with none if the account's net is zero.
+// leadPaid adds the payment of a lead's accrual to the timeline. A run makes one payment to an
+// account, or none if the account's net is zero.
 func (h *Handlers) leadPaid(k *web.Request, sc scope.Scope, earned payouts.Entry, v *view.DetailsView) error {
 	f := payouts.Filter{Account: earned.AccountID, Run: earned.Run, Kind: models.EntryPayment}
 	payments, _, _, err := h.Payouts.Entries(k.R.Context(), sc, f, postgres.Page{Size: 1})
@@ -81,7 +81,7 @@ func (h *Handlers) leadPaid(k *web.Request, sc scope.Scope, earned payouts.Entry
 	return err
 }
 
-// leadQuote returns a lead's quote and, if the user may see prices, how it was calculated.
+// leadQuote returns a lead's quote. It includes the price calculation if the user may see prices.
 func (h *Handlers) leadQuote(k *web.Request, l leads.Details, price money.Amount) (q view.Quote, err error) {
 	q = view.Quote{
 		Industry: l.Industry,

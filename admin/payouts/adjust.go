@@ -22,8 +22,8 @@ func (h *Handlers) adjustPage(k *web.Request) error {
 	return h.showAdjust(k, http.StatusOK, k.R.URL.Query(), nil)
 }
 
-// showAdjust shows the form with the values in f. Each form has its own adjustment id, so that
-// sending the form twice makes one adjustment.
+// showAdjust shows the form with the values in f. Each form contains a new adjustment id, so that
+// submitting the form twice adds only one adjustment.
 func (h *Handlers) showAdjust(k *web.Request, status int, f url.Values, mistakes ui.Errors) error {
 	v := view.AdjustView{
 		Shell:        k.Shell("Adjust a balance", allEntries),
@@ -47,7 +47,7 @@ func (h *Handlers) showAdjust(k *web.Request, status int, f url.Values, mistakes
 	case p.ID == uuid.Max:
 		status, v.Errors = http.StatusUnprocessableEntity, ui.Errors{{
 			Field:   "partner",
-			Message: "There is no partner with this slug or id. Check it in the list of partners.",
+			Message: "No partner that you can see has this slug or ID. Check the list of partners.",
 		}}
 	case p.ID != uuid.Nil:
 		v.Name = p.Name
@@ -84,28 +84,28 @@ func (h *Handlers) adjust(k *web.Request) error {
 				if same {
 					err = nil
 				} else {
-					f.Set("own", "") // showAdjust makes a new id
+					f.Set("own", "") // showAdjust generates a new id
 				}
 			}
 			return "/payouts?account=" + id.Format(id.Account, a.Account), err
 		},
 		Show: func(r web.Rejected) error {
 			if r.Err != nil && f.Get("own") == "" {
-				r.Errors = ui.Errors{{Message: "This form was already sent with other values, and that adjustment is in the ledger. Send the form again to add this adjustment too."}}
+				r.Errors = ui.Errors{{Message: "You already submitted this form with different values, and that adjustment is in the ledger. Submit the form again to add this adjustment too."}}
 			}
 			return h.showAdjust(k, r.Status, f, r.Errors)
 		},
 	})
 }
 
-// readAdjustment reads the form. mistakes are values that cannot be parsed.
+// readAdjustment parses the form. mistakes lists the fields that cannot be parsed.
 func readAdjustment(f url.Values) (a payouts.NewAdjustment, mistakes ui.Errors) {
 	mistake := func(name, message string) {
 		mistakes = append(mistakes, ui.FieldError{Field: name, Message: message})
 	}
 	var err error
 	if a.ID, err = id.Parse(id.Adjustment, f.Get("own")); err != nil {
-		mistake("", "The form was incomplete. Send it again.")
+		mistake("", "The form was incomplete. Submit it again.")
 	}
 	if a.Account, err = id.Parse(id.Account, f.Get("account")); err != nil {
 		mistake("account", "Choose one of the partner's accounts.")
@@ -118,7 +118,7 @@ func readAdjustment(f url.Values) (a payouts.NewAdjustment, mistakes ui.Errors) 
 	}
 	if lead := strings.TrimSpace(f.Get("lead")); lead != "" {
 		if a.Lead, err = id.Parse(id.Lead, lead); err != nil {
-			mistake("lead", "Enter a lead id, which is ld_ followed by 26 letters and digits.")
+			mistake("lead", "Enter a lead ID, which is ld_ followed by 26 letters and digits.")
 		}
 	}
 	a.Reason = f.Get("why")

@@ -34,7 +34,7 @@ func (h *Handlers) prepareExport(k *web.Request) error {
 	return k.Redirect(web.ExportURL(e.ID))
 }
 
-// requestedExport returns the export named in the URL, if the user requested it.
+// requestedExport returns the export with the id in the URL, if the user requested it.
 func (h *Handlers) requestedExport(k *web.Request) (e models.Export, err error) {
 	export, err := web.PathID(k, "id", id.Export)
 	if err != nil {

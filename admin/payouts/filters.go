@@ -42,8 +42,8 @@ func idFilter(q url.Values, name string, kind id.Kind) uuid.UUID {
 	return object
 }
 
-// cursor returns the id that a page starts before or after. An id that is not valid means the
-// first page.
+// cursor returns the id that a page starts before or after. It returns uuid.Nil, which selects the
+// first page, if the id is not valid.
 func cursor(q url.Values, name string, kind id.Kind) uuid.UUID {
 	at, _ := id.Parse(kind, q.Get(name))
 	return at
@@ -57,7 +57,8 @@ func currencyOptions(code string) []ui.Option {
 	return web.SelectOption(all, code)
 }
 
-// pagerBetween returns the links to the pages before the first and after the last of n rows.
+// pagerBetween returns a pager for a page of n rows, with links to the newer and older pages. key
+// returns the cursor of a row.
 func pagerBetween(path string, q url.Values, newer, older bool, n int, key func(int) string) ui.Pager {
 	before, after := "", ""
 	if newer && n > 0 {

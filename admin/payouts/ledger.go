@@ -17,11 +17,11 @@ import (
 	"github.com/pingpost/pingpost/templates/ui"
 )
 
-// entriesCounted is the most entries that are counted. For more, the page offers a prepared
-// export.
+// entriesCounted is the highest number of entries that the page counts. If more entries match, the
+// page offers a prepared export.
 const entriesCounted = 100_000
 
-// statementsListed is how many of a partner's statements its ledger links to.
+// statementsListed is the number of statements that a partner's ledger links to.
 const statementsListed = 24
 
 var (
@@ -35,8 +35,8 @@ var (
 	openOptions = []ui.Option{{Value: "1", Label: "Not in a run yet"}}
 )
 
-// ledgerSelection is a filter of the ledger with its partner, and with the reasons why the
-// filter is not valid.
+// ledgerSelection is a ledger filter with its partner. If the filter is not valid, mistakes
+// contains the reasons.
 type ledgerSelection struct {
 	payouts.Filter
 	partner  models.Partner
@@ -57,7 +57,7 @@ func (h *Handlers) ledgerFilter(k *web.Request, q url.Values) (f ledgerSelection
 	if f.Account == uuid.Max && f.Partner == uuid.Nil {
 		f.mistakes = append(f.mistakes, web.Notice{
 			Kind: "warn",
-			Text: "To filter by partnerId, enter the partner too. Or enter the account id, which starts with ac_.",
+			Text: "To filter by partnerId, also enter the partner. Otherwise, enter the account ID, which starts with ac_.",
 		})
 	}
 	if code := web.SearchText(q, "currency"); code != "" {
@@ -144,8 +144,8 @@ func (h *Handlers) showLedger(k *web.Request, status int, q url.Values, f ledger
 	return k.Show(status, view.Ledger(v))
 }
 
-// ledgerSums fills in the totals if the filter has a partner, account, lead or run. Totals of
-// the whole ledger would take too long.
+// ledgerSums fills in the totals if the filter has a partner, account, lead or run. Otherwise it
+// does nothing, because totals of the whole ledger would take too long.
 func (h *Handlers) ledgerSums(k *web.Request, f ledgerSelection, v *view.LedgerView) error {
 	if len(v.Entries) == 0 || f.Partner == uuid.Nil && f.Account == uuid.Nil && f.Lead == uuid.Nil && f.Run == uuid.Nil {
 		return nil

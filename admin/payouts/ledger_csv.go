@@ -14,8 +14,8 @@ import (
 	"github.com/pingpost/pingpost/templates/ui"
 )
 
-// ledgerExport returns the exports offered for the filter q. It matches n entries, or more than
-// n if more is set.
+// ledgerExport returns the exports offered for the filter q. The filter matches n entries, or more
+// than n if more is true.
 func (h *Handlers) ledgerExport(k *web.Request, q url.Values, n int64, more bool) (e view.LedgerExport) {
 	if !k.May(web.ExportPayouts) || n == 0 {
 		return e
@@ -30,7 +30,7 @@ func (h *Handlers) ledgerExport(k *web.Request, q url.Values, n int64, more bool
 	e.CSV = ui.Download{
 		URL:   "/payouts/ledger.csv?" + filter.Encode(),
 		Label: "Export CSV",
-		Holds: web.Title(web.CountText(n, more, "entry", "entries")) + " that match the filter, no personal data.",
+		Holds: web.Title(web.CountText(n, more, "entry that matches", "entries that match")) + " the filter, no personal data.",
 	}
 	e.Large = more
 	return e

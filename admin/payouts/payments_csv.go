@@ -14,7 +14,7 @@ import (
 // paymentColumns are the columns of the payments file. Amounts are in major units.
 var paymentColumns = []string{"partner", "partner_id", "legal_name", "amount", "currency", "reference"}
 
-// paymentBatchSize is how many payments are in memory while they are written.
+// paymentBatchSize is the number of payments that are read and written at a time.
 const paymentBatchSize = 500
 
 func (h *Handlers) paymentsCSV(k *web.Request) error {
@@ -43,7 +43,7 @@ func (h *Handlers) paymentsCSV(k *web.Request) error {
 				csvcell.Escape(s.Partner), csvcell.Escape(s.Identifier), csvcell.Escape(s.LegalName), web.AmountOf(s.NetMinor, r.Currency).Decimal(), r.Currency, paymentReference(r),
 			})
 		})
-		if err == nil { // after an error, a page can still be sent if nothing was flushed
+		if err == nil { // no flush after an error, so that an error page can still be sent
 			w.Flush()
 			err = w.Error()
 		}

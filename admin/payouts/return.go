@@ -15,7 +15,7 @@ import (
 	"github.com/pingpost/pingpost/templates/ui"
 )
 
-// requestedReturn returns the return named in the URL.
+// requestedReturn returns the return with the id in the URL.
 func (h *Handlers) requestedReturn(k *web.Request) (r models.Return, err error) {
 	object, err := web.PathID(k, "id", id.Return)
 	if err != nil {
@@ -34,15 +34,15 @@ func (h *Handlers) returnPage(k *web.Request) error {
 }
 
 func (h *Handlers) showReturn(k *web.Request, status int, r models.Return, mistakes ui.Errors) error {
-	lead, there, err := h.earned(k, r.LeadID)
+	lead, found, err := h.earned(k, r.LeadID)
 	if err != nil {
 		return err
 	}
-	if !there {
+	if !found {
 		return fmt.Errorf("return %s: lead has no accrual", id.Format(id.Return, r.ID))
 	}
 	v := view.ReturnView{
-		Shell:     k.Shell("Return of a lead", allReturns),
+		Shell:     k.Shell("Lead return", allReturns),
 		URL:       returnURL(r.ID),
 		ID:        id.Format(id.Return, r.ID),
 		State:     string(r.State),
@@ -64,8 +64,9 @@ func (h *Handlers) showReturn(k *web.Request, status int, r models.Return, mista
 	return k.Show(status, view.Return(v))
 }
 
-// earned returns a lead with its accrual; there is false if the lead has none that the user may see.
-func (h *Handlers) earned(k *web.Request, lead uuid.UUID) (l view.ReturnLead, there bool, err error) {
+// earned returns a lead with its accrual. found is false if the lead has no accrual, or if the user
+// may not see it.
+func (h *Handlers) earned(k *web.Request, lead uuid.UUID) (l view.ReturnLead, found bool, err error) {
 	all, _, _, err := h.Payouts.Entries(k.R.Context(), k.Scope, payouts.Filter{Lead: lead, Kind: models.EntryAccrual},
 		postgres.Page{Size: 1})
 	if err != nil || len(all) == 0 {

@@ -15,7 +15,7 @@ import (
 	"github.com/pingpost/pingpost/templates/ui"
 )
 
-const noPaidLead = "Lead not found, or it earned no payout."
+const noPaidLead = "There is no lead with this ID, or it earned no payout."
 
 func (h *Handlers) returnNewPage(k *web.Request) error {
 	return h.showReturnNew(k, http.StatusOK, k.R.URL.Query(), nil)
@@ -37,11 +37,11 @@ func (h *Handlers) showReturnNew(k *web.Request, status int, f url.Values, mista
 	if v.Lead == "" {
 		return k.Show(status, view.ReturnNew(v))
 	}
-	lead, there, err := h.earned(k, idFilter(f, "lead", id.Lead))
+	lead, found, err := h.earned(k, idFilter(f, "lead", id.Lead))
 	if err != nil {
 		return err
 	}
-	if there {
+	if found {
 		v.Earned = &lead
 	} else if len(mistakes) == 0 {
 		status, v.Errors = http.StatusUnprocessableEntity, ui.Errors{{Field: "lead", Message: noPaidLead}}
@@ -55,7 +55,7 @@ func (h *Handlers) requestReturn(k *web.Request) error {
 	lead, err := id.Parse(id.Lead, strings.TrimSpace(f.Get("lead")))
 	if err != nil {
 		f.Set("lead", "")
-		mistakes = ui.Errors{{Field: "lead", Message: "Enter a lead id, which is ld_ followed by 26 letters and digits."}}
+		mistakes = ui.Errors{{Field: "lead", Message: "Enter a lead ID, which is ld_ followed by 26 letters and digits."}}
 	}
 	return web.Submit(k, web.Form{
 		Errors: mistakes,

@@ -14,7 +14,7 @@ import (
 	"github.com/pingpost/pingpost/templates/ui"
 )
 
-// run returns the payout run named in the URL.
+// run returns the payout run with the id in the URL.
 func (h *Handlers) run(k *web.Request) (r models.PayoutRun, err error) {
 	object, err := web.PathID(k, "id", id.Payout)
 	if err != nil {
@@ -128,7 +128,7 @@ func runActions(r models.PayoutRun) (all []view.RunAction) {
 		at        *time.Time
 	}{
 		{"Started by", r.Preparer, &r.MadeAt},
-		{"Prepared by", "the service", r.PreparedAt},
+		{"Preparation finished", "", r.PreparedAt},
 		{"Approved by", r.Approver, r.ApprovedAt},
 		{"Marked as paid by", r.Payer, r.PaidAt},
 	} {
@@ -189,8 +189,8 @@ func (h *Handlers) runStatements(k *web.Request, r models.PayoutRun, v *view.Run
 	return nil
 }
 
-// runConflict returns the last change of a run. Its Already is set if that change was the
-// user's own action, as when a form is sent twice.
+// runConflict returns the last change to a run. Already is true if it was the same action by the
+// same user, for example because a form was submitted twice.
 func (h *Handlers) runConflict(k *web.Request, r models.PayoutRun, action string) (*ui.Conflict, error) {
 	last, err := web.LastChange(k, audit.Filter{Kind: "payout_run", Object: payouts.RunID(r.ID)})
 	conflict := &ui.Conflict{Actor: last.Actor, At: last.At, Changes: web.Changes(last.Before, last.After)}
@@ -200,8 +200,8 @@ func (h *Handlers) runConflict(k *web.Request, r models.PayoutRun, action string
 	return conflict, err
 }
 
-// runRejected shows the current run with the reason why the action was rejected, and with the
-// changes that were made after the form was opened.
+// runRejected shows the current run with the reason why the action was rejected. If the form was
+// stale, it shows the last change to the run instead.
 func (h *Handlers) runRejected(k *web.Request, action string, rejected error) error {
 	return web.Reject(k, rejected, web.Form{Show: func(r web.Rejected) error {
 		run, err := h.run(k)

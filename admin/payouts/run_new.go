@@ -13,7 +13,7 @@ import (
 	"github.com/pingpost/pingpost/templates/ui"
 )
 
-// CutoffForm is the layout of a time in the form, as browsers send it.
+// CutoffForm is the layout in which browsers send the cutoff.
 const CutoffForm = "2006-01-02T15:04"
 
 func (h *Handlers) runNewPage(k *web.Request) error {
@@ -61,7 +61,7 @@ func (h *Handlers) beginRun(k *web.Request) error {
 
 func readRun(f url.Values) (n payouts.NewRun, mistakes ui.Errors) {
 	n.Note = f.Get("note")
-	n.Currency, _ = money.ParseCurrency(f.Get("currency")) // the service requires one
+	n.Currency, _ = money.ParseCurrency(f.Get("currency")) // BeginRun rejects an invalid currency
 	var wrong string
 	if n.Cutoff, wrong = web.PublishTime(f.Get("cutoff")); wrong != "" {
 		mistakes = append(mistakes, ui.FieldError{Field: "cutoff", Message: wrong})
@@ -71,7 +71,7 @@ func readRun(f url.Values) (n payouts.NewRun, mistakes ui.Errors) {
 		if n.Minimum, err = money.ParseDecimal(text); err != nil {
 			mistakes = append(mistakes, ui.FieldError{
 				Field:   "minimum",
-				Message: "Enter an amount with at most two decimals, such as 25.00, or leave it empty.",
+				Message: "Enter an amount with at most two decimals, such as 25.00, or leave the field empty.",
 			})
 		}
 	}

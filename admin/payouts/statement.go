@@ -13,7 +13,8 @@ import (
 	"github.com/pingpost/pingpost/templates/ui"
 )
 
-// statement returns the statement named in the URL, if the user may see its partner.
+// statement returns the statement for the run and the partner in the URL, if the user may see the
+// partner.
 func (h *Handlers) statement(k *web.Request) (s payouts.PartnerStatement, err error) {
 	run, err := web.PathID(k, "id", id.Payout)
 	if err != nil {
@@ -79,7 +80,7 @@ func (h *Handlers) statementPage(k *web.Request) error {
 		v.CSV = ui.Download{
 			URL:   web.StatementURL(s.Run.ID, s.Partner.ID) + "/entries.csv",
 			Label: "Download CSV",
-			Holds: web.CountText(entries, false, "entry", "entries") + " and, once paid, their payments. No personal data.",
+			Holds: web.CountText(entries, false, "entry", "entries") + ", and the payments if the run is paid. No personal data.",
 		}
 	}
 	if err := h.fillCorrections(k, &v, s); err != nil {
@@ -88,7 +89,8 @@ func (h *Handlers) statementPage(k *web.Request) error {
 	return k.Show(http.StatusOK, view.Statement(v))
 }
 
-// correctionsShown is how many returns and adjustments a statement lists. The CSV file has all.
+// correctionsShown is the maximum number of returns and adjustments that a statement lists. The CSV
+// file contains all of them.
 const correctionsShown = 200
 
 func (h *Handlers) fillCorrections(k *web.Request, v *view.StatementView, s payouts.PartnerStatement) error {

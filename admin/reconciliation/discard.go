@@ -11,9 +11,9 @@ import (
 )
 
 func (h *Handlers) discardResultView(k *web.Request, r reconcile.Reconciliation, mistakes ui.Errors) ui.ConfirmView {
-	address, what := reconciliationURL(r.ID), "The file is deleted."
+	address, what := reconciliationURL(r.ID), "The file will be deleted."
 	if r.State == models.ReconciliationCompared {
-		what = "The file and the result of the dry run are deleted."
+		what = "The file and the result of the dry run will be deleted."
 	}
 	return ui.ConfirmView{
 		Shell:       k.Shell("Discard reconciliation", allReconciliations, ui.Link{Label: r.FileName, URL: address}),

@@ -72,8 +72,8 @@ func (h *Handlers) reconciliationsList(k *web.Request) error {
 	return k.Show(http.StatusOK, view.List(v))
 }
 
-// reconciliationQuery reads the filter. none is true if nothing can match it. An invalid
-// page key selects the first page.
+// reconciliationQuery reads the filter. none is true if nothing can match it. An invalid cursor
+// selects the first page.
 func (h *Handlers) reconciliationQuery(k *web.Request, q url.Values) (query reconcile.Query, none bool, err error) {
 	query.Size = ReconciliationPage
 	query.Before, _ = id.Parse(id.Reconciliation, q.Get("before"))
@@ -94,7 +94,7 @@ func (h *Handlers) reconciliationQuery(k *web.Request, q url.Values) (query reco
 	return query, none || query.Partner == uuid.Nil && q.Get("partner") != "", nil
 }
 
-// selectedLabel returns the label of the option with a value, "" if there is no such option.
+// selectedLabel returns the label of the option with a value, or "" if there is no such option.
 func selectedLabel(options []ui.Option, value string) string {
 	for _, o := range options {
 		if o.Value == value {
@@ -104,7 +104,7 @@ func selectedLabel(options []ui.Option, value string) string {
 	return ""
 }
 
-// findingCounts counts lines by finding.
+// findingCounts returns the number of lines with each finding. It omits findings without lines.
 func findingCounts(result *reconcile.Result) (all []view.FindingCount) {
 	if result == nil {
 		return nil

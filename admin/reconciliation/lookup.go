@@ -5,7 +5,8 @@ import (
 	"github.com/pingpost/pingpost/internal/id"
 )
 
-// URLForID returns the page of a reconciliation that the user may see.
+// URLForID returns the URL of the reconciliation with this id. It returns "" if there is none or the
+// user may not see it.
 func (h *Handlers) URLForID(k *web.Request, text string) string {
 	sc, ok := k.ScopeOf(web.ReadReconciliation)
 	named, err := id.Parse(id.Reconciliation, text)

@@ -16,7 +16,7 @@ import (
 	"github.com/pingpost/pingpost/templates/ui"
 )
 
-// mapping holds the values of the column mapping form.
+// mapping contains the values of the column mapping form.
 type mapping struct {
 	reconcile.Mapping
 	from, to   string
@@ -26,7 +26,8 @@ type mapping struct {
 // inColumn is the prefix of a column name in the currency field.
 const inColumn = "in:"
 
-// mappingOf returns the initial values of the form: the last mapping that was compared, or a suggestion.
+// mappingOf returns the initial values of the form. They come from the last comparison, or else from
+// a suggestion.
 func (h *Handlers) mappingOf(k *web.Request, r reconcile.Reconciliation) (*mapping, error) {
 	if r.Mapping != nil {
 		return &mapping{Mapping: *r.Mapping, from: dayText(r.PeriodFrom), to: dayText(r.PeriodTo)}, nil
@@ -37,8 +38,8 @@ func (h *Handlers) mappingOf(k *web.Request, r reconcile.Reconciliation) (*mappi
 	return m, err
 }
 
-// readMapping reads the form. The formats are read from it only if the column can be
-// read in more than one.
+// readMapping reads the form. It ignores a submitted format if the column can be read in only one
+// format.
 func readMapping(p reconcile.Profile, f url.Values) *mapping {
 	m := &mapping{from: web.Short(f.Get("from")), to: web.Short(f.Get("to"))}
 	m.Coverage = reconcile.Coverage(web.Short(f.Get("coverage")))
@@ -73,8 +74,7 @@ func openDates(p reconcile.Profile, column string) []reconcile.DateForm {
 	return openForms(c.Dates, reconcile.DateForms)
 }
 
-// openForms returns the formats that the values of a column can have: found, or all if
-// none was found.
+// openForms returns the formats that a column can have, which are all formats if found is empty.
 func openForms[F ~string](found, all []F) []F {
 	if len(found) == 0 {
 		return all
@@ -92,12 +92,13 @@ func (h *Handlers) compareFile(k *web.Request) error {
 	to, _ := time.Parse(time.DateOnly, m.to)
 	return h.submit(k, r, m, func() (string, error) {
 		err := h.reconciliations(k).Compare(k.R.Context(), k.Scope, r.ID, web.FormRowVersion(k), m.Mapping, from, to)
-		return reconciliationURL(r.ID), fixedIsCurrency(err)
+		return reconciliationURL(r.ID), mergeCurrencyFields(err)
 	})
 }
 
-// fixedIsCurrency moves errors for the fixed currency to the currency field, which sets both.
-func fixedIsCurrency(err error) error {
+// mergeCurrencyFields moves errors from the field fixed to the field currency. The form has one input
+// for both.
+func mergeCurrencyFields(err error) error {
 	f := apperr.As(err)
 	if f == nil {
 		return err
@@ -147,12 +148,12 @@ var coverages = []ui.Option{
 	{
 		Value: string(reconcile.FileCoverage),
 		Label: "Leads covered by the file",
-		Hint:  "Leads in the currencies and accounts that occur in the file. Other leads are reported as left out.",
+		Hint:  "Only leads in currencies and accounts that occur in the file. Other leads are reported as left out.",
 	},
 	{
 		Value: string(reconcile.FullCoverage),
 		Label: "All leads in the period",
-		Hint:  "Every lead that is not in the file is reported as missing, whatever its currency or account.",
+		Hint:  "Leads in all currencies and accounts. Each lead that is not in the file is reported as missing.",
 	},
 }
 
@@ -193,7 +194,8 @@ var dateHints = map[reconcile.DateForm]string{
 	reconcile.MonthFirst: "The month comes first. 02/03/2026 is 3 February.",
 }
 
-// dateHint explains a date format and states the period that the file has with it.
+// dateHint explains a date format. It includes the period that the file covers if the column is read
+// in this format.
 func dateHint(p reconcile.Profile, column string, form reconcile.DateForm) string {
 	from, to := p.Period(column, form)
 	if from.IsZero() {
@@ -202,7 +204,7 @@ func dateHint(p reconcile.Profile, column string, form reconcile.DateForm) strin
 	return dateHints[form] + " The file then covers " + from.Format(time.DateOnly) + " to " + to.Format(time.DateOnly) + "."
 }
 
-// formChoices returns the options for a format, nil if only one is possible.
+// formChoices returns the options for a format, or nil if only one is possible.
 func formChoices[F ~string](possible []F, value F, hint func(F) string) (all []ui.Option) {
 	if len(possible) < 2 {
 		return nil

@@ -63,7 +63,7 @@ func (h *Handlers) reconciliationNew(k *web.Request) error {
 	made, err := models.Reconciliation{}, error(errFileSize)
 	if k.R.ContentLength <= MaxUpload {
 		slug, made, err = h.readUpload(k)
-		// Read the rest: a browser shows no response if the connection closes during the upload.
+		// Read the rest, because browsers show no response if the connection closes during an upload.
 		_, _ = io.Copy(io.Discard, k.R.Body)
 	}
 	if err == nil {
@@ -143,7 +143,8 @@ func formError(err error) error {
 	return web.ErrForm.WithCause(err)
 }
 
-// uploadError is formError for errors from reading the file. Other errors are returned unchanged.
+// uploadError returns formError(err) if the file could not be read from the request. It returns other
+// errors unchanged.
 func uploadError(err error) error {
 	var tooLarge *http.MaxBytesError
 	if errors.As(err, &tooLarge) || errors.Is(err, io.ErrUnexpectedEOF) {

@@ -21,7 +21,7 @@ func (h *Handlers) reconciliationPage(k *web.Request) error {
 	return h.showReconciliation(k, http.StatusOK, r, shownReconciliation{Rejected: web.Rejected{Version: r.RowVersion}})
 }
 
-// shownReconciliation is the rejected form that a page shows with the reconciliation.
+// shownReconciliation is a rejected form to show on the page of the reconciliation.
 type shownReconciliation struct {
 	typed *mapping // submitted values of a rejected form
 	web.Rejected
@@ -116,7 +116,8 @@ func (h *Handlers) fillSame(k *web.Request, v *view.DetailsView, r reconcile.Rec
 	return err
 }
 
-// lastFailure returns the reason why the last comparison failed or was cancelled, "" if it did not.
+// lastFailure returns the reason why the last comparison failed or was cancelled. It returns "" if
+// there was no such comparison.
 func (h *Handlers) lastFailure(k *web.Request, r reconcile.Reconciliation) (string, error) {
 	w, found, err := h.Jobs.Latest(k.R.Context(), r.ID)
 	if err != nil || !found || w.State != models.WorkFailed && w.State != models.WorkCancelled {
@@ -125,8 +126,8 @@ func (h *Handlers) lastFailure(k *web.Request, r reconcile.Reconciliation) (stri
 	return w.Failure, nil
 }
 
-// comparisonLive answers the part of the page that polls. After the comparison it makes
-// the browser reload the page.
+// comparisonLive renders the part of the page that reloads itself. When the comparison has ended, it
+// makes the browser reload the whole page.
 func (h *Handlers) comparisonLive(k *web.Request) error {
 	r, err := h.reconciliation(k)
 	if err != nil {

@@ -107,7 +107,7 @@ func linesURL(address string, f models.Finding, open string) string {
 	return address + "?" + q.Encode() + "#lines"
 }
 
-// linesFile returns the link to lines as CSV, with a description of the file.
+// linesFile returns a link that downloads lines as CSV, with a description of the file.
 func linesFile(address string, f models.Finding, name string, lines int64) ui.Download {
 	to := address + "/lines.csv"
 	if f != "" {
@@ -116,8 +116,8 @@ func linesFile(address string, f models.Finding, name string, lines int64) ui.Do
 	return ui.Download{
 		URL:   to,
 		Label: "CSV",
-		Holds: name + ", " + web.CountText(lines, false, "row", "rows") +
-			", with notes and their authors; no contact data",
+		Holds: name + ": " + web.CountText(lines, false, "row", "rows") +
+			" with notes and authors, no contact data",
 	}
 }
 
@@ -131,7 +131,8 @@ func firstFinding(counts map[models.Finding]int64) finding {
 	return Findings[0]
 }
 
-// findingTabs returns a tab for each finding, with its lines and, in a saved result, its unsettled lines.
+// findingTabs returns a tab for each finding with the number of its lines. If the result is saved,
+// tabs also show the number of unsettled lines.
 func findingTabs(address string, now finding, counts, open map[models.Finding]int64, kept bool) (all []ui.Tab) {
 	for _, f := range Findings {
 		count, data := ui.Number(counts[f.Finding]), templ.Attributes{"data-tab": string(f.Finding)}
@@ -183,7 +184,7 @@ func findingSums(result *reconcile.Result, address string) (all []view.Sum) {
 }
 
 func sumRow(t reconcile.Tally, name, to string) view.Sum {
-	currency, _ := money.ParseCurrency(t.Currency) // valid or "" in a stored result
+	currency, _ := money.ParseCurrency(t.Currency) // always valid or "" in a stored result
 	amount := func(minor int64) money.Amount { return money.Amount{Minor: minor, Currency: currency} }
 	return view.Sum{
 		Finding:    string(t.Finding),
@@ -220,7 +221,7 @@ func (h *Handlers) lineRow(k *web.Request, r reconcile.Reconciliation, l reconci
 	}
 	if l.LeadID != nil {
 		v.LeadID = id.Format(id.Lead, *l.LeadID)
-		// Only leads of this partner have an account here.
+		// The line has an account only if the lead belongs to this partner.
 		if l.AccountID != nil && k.MayAt(web.ReadLeads, r.PartnerID) {
 			v.LeadURL = "/leads/" + v.LeadID
 		}
@@ -236,7 +237,7 @@ func (h *Handlers) lineRow(k *web.Request, r reconcile.Reconciliation, l reconci
 
 func lineAnchor(line int) string { return "line-" + strconv.Itoa(line) }
 
-// amountIfAny returns an amount, nil if the line has none.
+// amountIfAny returns an amount, or nil if the line has none.
 func amountIfAny(minor *int64, code *string) *money.Amount {
 	if minor == nil || code == nil {
 		return nil
@@ -245,7 +246,8 @@ func amountIfAny(minor *int64, code *string) *money.Amount {
 	return &sum
 }
 
-// findingReason returns the reason for the finding of a line, "" if the finding says it all.
+// findingReason returns the reason for a line's finding. It returns "" if the finding needs no
+// explanation.
 func findingReason(l reconcile.Line) string {
 	switch {
 	case l.Finding == models.Duplicated && l.FirstRow != nil:

@@ -1,4 +1,4 @@
-// Package reconciliation serves the pages and forms of reconciliation.
+// Package reconciliation serves the pages and forms for reconciliations.
 package reconciliation
 
 import (
@@ -16,7 +16,7 @@ import (
 	"github.com/pingpost/pingpost/templates/ui"
 )
 
-// Handlers serves the pages and forms of reconciliation.
+// Handlers serves the pages and forms for reconciliations.
 type Handlers struct {
 	Jobs      *jobs.Queue
 	Partners  *partners.Service
@@ -28,7 +28,7 @@ const ReconciliationPage = 50
 
 var allReconciliations = ui.Link{Label: "Reconciliation", URL: "/reconciliation"}
 
-// Routes returns the routes of reconciliation.
+// Routes returns the routes for reconciliations.
 func (h *Handlers) Routes() []web.Route {
 	const get, post = http.MethodGet, http.MethodPost
 	return []web.Route{
@@ -67,10 +67,11 @@ func reconciliationURL(reconciliation uuid.UUID) string {
 	return "/reconciliation/" + reconcile.ID(reconciliation)
 }
 
-// reconciliations returns the service acting for the user.
+// reconciliations returns the service acting as the request's user.
 func (h *Handlers) reconciliations(k *web.Request) *reconcile.Service { return h.Reconcile.By(k.By) }
 
-// reconciliation returns the reconciliation in the URL, or not found if the user may not see it.
+// reconciliation returns the reconciliation with the id in the URL. It returns web.ErrNotFound if
+// there is none or the user may not see it.
 func (h *Handlers) reconciliation(k *web.Request) (r reconcile.Reconciliation, err error) {
 	named, err := web.PathID(k, "id", id.Reconciliation)
 	if err != nil {
@@ -80,7 +81,8 @@ func (h *Handlers) reconciliation(k *web.Request) (r reconcile.Reconciliation, e
 	return r, web.OrNotFound(err)
 }
 
-// partnerOptions returns the partners for which the user has a permission. Values are slugs.
+// partnerOptions returns options for the partners for which the user has a permission. Their values
+// are slugs.
 func (h *Handlers) partnerOptions(k *web.Request, needs authz.Permission) ([]ui.Option, error) {
 	sc, _ := k.ScopeOf(needs)
 	all, err := h.Partners.List(k.R.Context(), sc)
@@ -94,7 +96,7 @@ func (h *Handlers) partnerOptions(k *web.Request, needs authz.Permission) ([]ui.
 	return options, err
 }
 
-// finding is a finding with its texts.
+// finding is a finding with its labels and its explanation.
 type finding struct {
 	models.Finding
 	Name, short, explanation string
@@ -113,7 +115,7 @@ var Findings = []finding{
 	{models.Unreadable, "Unreadable", "unreadable",
 		"The row cannot be read with the chosen columns and formats. Correct the file and upload it again."},
 	{models.LeftOut, "Left out", "left out",
-		"Leads received in the period, in currencies or accounts that the file does not cover. They were not compared."},
+		"Leads received in the period in currencies or accounts that the file does not cover. They were not compared."},
 }
 
 // findingOf returns the finding with a name.

@@ -17,7 +17,8 @@ func settleURL(r reconcile.Reconciliation, line int) string {
 	return reconciliationURL(r.ID) + "/lines/" + strconv.Itoa(line) + "/settle"
 }
 
-// line returns the line in the URL, or not found if it cannot be settled.
+// line returns the line with the number in the URL. It returns web.ErrNotFound if the line does not
+// exist or cannot be settled.
 func (h *Handlers) line(k *web.Request, r reconcile.Reconciliation) (l reconcile.Line, err error) {
 	n := lineNumber(k.R.PathValue("line"))
 	if n < 1 || r.State != models.ReconciliationKept {
@@ -102,7 +103,7 @@ func (h *Handlers) settle(k *web.Request) error {
 	})
 }
 
-// shortNote returns a note for the form, cut and without invalid characters.
+// shortNote truncates a note for the form and replaces invalid characters.
 func shortNote(note string) string {
 	const most = 4000
 	runes := []rune(strings.ToValidUTF8(strings.ReplaceAll(note, "\x00", "\ufffd"), "\ufffd"))

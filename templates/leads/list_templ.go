@@ -24,9 +24,9 @@ type ListView struct {
 	Industries, States []ui.Option
 	State              ui.ListState
 	Leads              []Row
-	ScannedTo          time.Time // how far back the page searched, if it stopped early; else zero
+	ScannedTo          time.Time // the time at which the search stopped early, or zero
 	Pager              ui.Pager
-	Find               *FindForm // nil if the user may not search for people
+	Find               *FindForm // nil if the user may not search by contact data
 }
 
 // Row is a lead in the list, without personal data.
@@ -95,7 +95,7 @@ func List(v ListView) templ.Component {
 					}()
 				}
 				ctx = templ.InitializeContext(ctx)
-				templ_7745c5c3_Err = ui.FilterSearch("partner", "Partner", v.Partner, "Slug or id").Render(ctx, templ_7745c5c3_Buffer)
+				templ_7745c5c3_Err = ui.FilterSearch("partner", "Partner", v.Partner, "Slug or ID").Render(ctx, templ_7745c5c3_Buffer)
 				if templ_7745c5c3_Err != nil {
 					return templ_7745c5c3_Err
 				}
@@ -170,7 +170,7 @@ func List(v ListView) templ.Component {
 				}
 				ctx = templ.InitializeContext(ctx)
 				if !v.ScannedTo.IsZero() {
-					templ_7745c5c3_Err = ui.EmptyState("search", "No matching leads on this page", "The search stopped early. Other pages may have matching leads.").Render(ctx, templ_7745c5c3_Buffer)
+					templ_7745c5c3_Err = ui.EmptyState("search", "No matching leads on this page", "The search stopped early. Other pages may contain matching leads.").Render(ctx, templ_7745c5c3_Buffer)
 					if templ_7745c5c3_Err != nil {
 						return templ_7745c5c3_Err
 					}

@@ -47,8 +47,8 @@ type Quote struct {
 	Price                                     money.Amount
 	Steps                                     []ui.ExplainStep // empty if the user may not see prices, or if Why is set
 	Currency                                  string           // of the steps
-	Why                                       string           // why the steps cannot be shown
-	Differs                                   bool             // the steps give another price, because partner pricing has changed
+	Why                                       string           // the reason why the steps cannot be shown
+	Differs                                   bool             // the steps result in a different price, because partner pricing has changed
 }
 
 var leadEntryColumns = []ui.Column{{Label: "Entry"}, {Label: "Time (UTC)"}, {Label: "Amount", Number: true}, {Label: "Payout run"}}
@@ -115,7 +115,7 @@ func leadMoney(m Money, now time.Time) templ.Component {
 					}
 					ctx = templ.InitializeContext(ctx)
 					if m.Sandbox {
-						templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 3, "<p class=\"text-sm text-soft py-2\" data-empty=\"sandbox\">A sandbox lead earns nothing.</p>")
+						templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 3, "<p class=\"text-sm text-soft py-2\" data-empty=\"sandbox\">Sandbox leads earn nothing.</p>")
 						if templ_7745c5c3_Err != nil {
 							return templ_7745c5c3_Err
 						}
@@ -611,7 +611,7 @@ func leadReturn(r Return, now time.Time) templ.Component {
 				ctx = templ.InitializeContext(ctx)
 				switch r.State {
 				case "open":
-					templ_7745c5c3_Err = ui.Status("wait", r.State, r.State).Render(ctx, templ_7745c5c3_Buffer)
+					templ_7745c5c3_Err = ui.Status("wait", r.State, "waiting for decision").Render(ctx, templ_7745c5c3_Buffer)
 					if templ_7745c5c3_Err != nil {
 						return templ_7745c5c3_Err
 					}
@@ -698,7 +698,7 @@ func leadPrice(q Quote) templ.Component {
 			}
 			return nil
 		})
-		templ_7745c5c3_Err = ui.SummaryItem("Quoted").Render(templ.WithChildren(ctx, templ_7745c5c3_Var30), templ_7745c5c3_Buffer)
+		templ_7745c5c3_Err = ui.SummaryItem("Quoted price").Render(templ.WithChildren(ctx, templ_7745c5c3_Var30), templ_7745c5c3_Buffer)
 		if templ_7745c5c3_Err != nil {
 			return templ_7745c5c3_Err
 		}
@@ -924,7 +924,7 @@ func leadPrice(q Quote) templ.Component {
 						}()
 					}
 					ctx = templ.InitializeContext(ctx)
-					templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 40, "<span data-differs>These steps give a different price, because the partner's pricing has changed since the quote. The partner is paid the quoted price.</span>")
+					templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 40, "<span data-differs>These steps result in a different price, because the partner's pricing has changed since the quote. The partner is paid the quoted price.</span>")
 					if templ_7745c5c3_Err != nil {
 						return templ_7745c5c3_Err
 					}
@@ -935,7 +935,7 @@ func leadPrice(q Quote) templ.Component {
 					return templ_7745c5c3_Err
 				}
 			}
-			templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 41, " <p class=\"hint mb-2\">The rules are from the rate card version of the quote. The partner pricing is current.</p>")
+			templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 41, " <p class=\"hint mb-2\">This calculation uses the rate card version of the quote and the current partner pricing.</p>")
 			if templ_7745c5c3_Err != nil {
 				return templ_7745c5c3_Err
 			}

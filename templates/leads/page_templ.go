@@ -26,7 +26,7 @@ type DetailsView struct {
 	Received          time.Time
 	Partner           ui.Link
 	Account           string
-	ReturnURL         string // "" if the lead cannot be returned, or the user may not
+	ReturnURL         string // "" if the lead cannot be returned, or not by this user
 	Timeline          []Step
 	Money             *Money // nil if the user may not see the ledger
 	Quote             Quote
@@ -58,7 +58,7 @@ type Consent struct {
 	Received                                       time.Time
 }
 
-// Envelope is what is known about the envelope without decrypting it.
+// Envelope describes the envelope, which is not decrypted.
 type Envelope struct {
 	Wrapper, Version string
 	leads.Sizes
@@ -672,12 +672,12 @@ func leadContact(c Contact) templ.Component {
 			return templ_7745c5c3_Err
 		}
 		if c.Erased {
-			templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 28, "<p class=\"text-sm max-w-3xl\">The contact data was erased and cannot be recovered. The consent and the ledger entries remain.</p>")
+			templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 28, "<p class=\"text-sm max-w-3xl\">The contact data was erased and cannot be recovered. The consent record and the ledger entries remain.</p>")
 			if templ_7745c5c3_Err != nil {
 				return templ_7745c5c3_Err
 			}
 		} else {
-			templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 29, "<p class=\"text-sm max-w-3xl mb-3\">Email address, name, phone number, street address, notes and answers are encrypted. They are not decrypted here.</p>")
+			templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 29, "<p class=\"text-sm max-w-3xl mb-3\">The email address, name, phone number, street address, notes and answers are encrypted. They are not decrypted for this page.</p>")
 			if templ_7745c5c3_Err != nil {
 				return templ_7745c5c3_Err
 			}
@@ -729,7 +729,7 @@ func leadContact(c Contact) templ.Component {
 				return templ_7745c5c3_Err
 			}
 			if c.PhoneFlagged {
-				templ_7745c5c3_Err = ui.Status("warn", "phone_flagged", "not valid in its country; stored as sent").Render(ctx, templ_7745c5c3_Buffer)
+				templ_7745c5c3_Err = ui.Status("warn", "phone_flagged", "not valid in this country; stored as sent").Render(ctx, templ_7745c5c3_Buffer)
 				if templ_7745c5c3_Err != nil {
 					return templ_7745c5c3_Err
 				}
@@ -979,8 +979,8 @@ func leadConsent(c Consent, now time.Time) templ.Component {
 	})
 }
 
-// evidence is a text as the partner sent it. A certificate URL is not a link, because following
-// it would show its host that someone is viewing this lead.
+// evidence shows a text exactly as the partner sent it. A certificate URL is not a link, because opening
+// it would reveal to its host that someone is viewing this lead.
 func evidence(name, text string) templ.Component {
 	return templruntime.GeneratedTemplate(func(templ_7745c5c3_Input templruntime.GeneratedComponentInput) (templ_7745c5c3_Err error) {
 		templ_7745c5c3_W, ctx := templ_7745c5c3_Input.Writer, templ_7745c5c3_Input.Context

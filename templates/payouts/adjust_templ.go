@@ -15,7 +15,7 @@ import "github.com/pingpost/pingpost/templates/ui"
 type AdjustView struct {
 	Shell                                   ui.Shell
 	Partner                                 string
-	Name                                    string      // the partner's; "" until one is chosen
+	Name                                    string      // partner name; "" until a partner is chosen
 	Accounts, Currencies                    []ui.Option // empty if the partner has only sandbox accounts
 	AdjustmentID, Amount, Lead, Why, Cancel string
 	StepUp                                  ui.StepUp
@@ -59,7 +59,7 @@ func Adjust(v AdjustView) templ.Component {
 			if templ_7745c5c3_Err != nil {
 				return templ_7745c5c3_Err
 			}
-			templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 1, " <p class=\"hint mb-4 max-w-3xl\">An adjustment adds an entry to the ledger and changes no existing entry. The next payout run includes it, and the partner sees it on the statement.</p>")
+			templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 1, " <p class=\"hint mb-4 max-w-3xl\">An adjustment adds an entry to the ledger. Existing entries do not change. The adjustment is included in the next payout run, and the partner sees it on the statement.</p>")
 			if templ_7745c5c3_Err != nil {
 				return templ_7745c5c3_Err
 			}
@@ -86,7 +86,7 @@ func Adjust(v AdjustView) templ.Component {
 				if templ_7745c5c3_Err != nil {
 					return templ_7745c5c3_Err
 				}
-				templ_7745c5c3_Err = ui.FormField(ui.Field{Name: "partner", Label: "Partner", Value: v.Partner, Autocomplete: "off", Autofocus: len(v.Errors) == 0, Hint: "Slug, such as harbour-leads, or id.", Error: v.Errors.For("partner")}).Render(ctx, templ_7745c5c3_Buffer)
+				templ_7745c5c3_Err = ui.FormField(ui.Field{Name: "partner", Label: "Partner", Value: v.Partner, Autocomplete: "off", Autofocus: len(v.Errors) == 0, Hint: "Slug or ID, such as harbour-leads.", Error: v.Errors.For("partner")}).Render(ctx, templ_7745c5c3_Buffer)
 				if templ_7745c5c3_Err != nil {
 					return templ_7745c5c3_Err
 				}
@@ -190,7 +190,7 @@ func adjustForm(v AdjustView) templ.Component {
 		if templ_7745c5c3_Err != nil {
 			return templ_7745c5c3_Err
 		}
-		templ_7745c5c3_Err = ui.FormField(ui.Field{Name: "amount", Label: "Amount", Value: v.Amount, Autocomplete: "off", Hint: "12.50 increases the balance, -12.50 reduces it.", Error: v.Errors.For("amount")}).Render(ctx, templ_7745c5c3_Buffer)
+		templ_7745c5c3_Err = ui.FormField(ui.Field{Name: "amount", Label: "Amount", Value: v.Amount, Autocomplete: "off", Hint: "Enter 12.50 to increase the balance, or -12.50 to reduce it.", Error: v.Errors.For("amount")}).Render(ctx, templ_7745c5c3_Buffer)
 		if templ_7745c5c3_Err != nil {
 			return templ_7745c5c3_Err
 		}
@@ -202,11 +202,11 @@ func adjustForm(v AdjustView) templ.Component {
 		if templ_7745c5c3_Err != nil {
 			return templ_7745c5c3_Err
 		}
-		templ_7745c5c3_Err = ui.FormField(ui.Field{Name: "lead", Label: "Lead id", Value: v.Lead, Optional: true, Autocomplete: "off", Hint: "If the adjustment is for one lead. It starts with ld_.", Error: v.Errors.For("lead")}).Render(ctx, templ_7745c5c3_Buffer)
+		templ_7745c5c3_Err = ui.FormField(ui.Field{Name: "lead", Label: "Lead ID", Value: v.Lead, Optional: true, Autocomplete: "off", Hint: "Enter it if the adjustment is for one lead. Lead IDs start with ld_.", Error: v.Errors.For("lead")}).Render(ctx, templ_7745c5c3_Buffer)
 		if templ_7745c5c3_Err != nil {
 			return templ_7745c5c3_Err
 		}
-		templ_7745c5c3_Err = ui.FormField(ui.Field{Name: "why", Label: "Reason", Type: "textarea", Value: v.Why, Hint: "The partner sees it on the statement and in its CSV file. Do not include personal data.", Error: v.Errors.For("why")}).Render(ctx, templ_7745c5c3_Buffer)
+		templ_7745c5c3_Err = ui.FormField(ui.Field{Name: "why", Label: "Reason", Type: "textarea", Value: v.Why, Hint: "The partner sees it on the statement and in the CSV file. Do not include personal data.", Error: v.Errors.For("why")}).Render(ctx, templ_7745c5c3_Buffer)
 		if templ_7745c5c3_Err != nil {
 			return templ_7745c5c3_Err
 		}

@@ -30,9 +30,9 @@ type LedgerView struct {
 	Pager                       ui.Pager
 	SumsOf                      string // a partner's name, or "these entries"; "" if there are no totals
 	Sums                        []Sum
-	Statements                  []ui.Link // the selected partner's
+	Statements                  []ui.Link // of the selected partner
 	Export                      LedgerExport
-	AdjustURL, ReturnURL        string // "" if the user may not
+	AdjustURL, ReturnURL        string // "" if the user does not have permission
 	JobsURL                     string
 }
 
@@ -104,7 +104,7 @@ func Ledger(v LedgerView) templ.Component {
 					}()
 				}
 				ctx = templ.InitializeContext(ctx)
-				templ_7745c5c3_Err = ui.FilterSearch("partner", "Partner", v.Partner, "Slug or id").Render(ctx, templ_7745c5c3_Buffer)
+				templ_7745c5c3_Err = ui.FilterSearch("partner", "Partner", v.Partner, "Slug or ID").Render(ctx, templ_7745c5c3_Buffer)
 				if templ_7745c5c3_Err != nil {
 					return templ_7745c5c3_Err
 				}
@@ -112,7 +112,7 @@ func Ledger(v LedgerView) templ.Component {
 				if templ_7745c5c3_Err != nil {
 					return templ_7745c5c3_Err
 				}
-				templ_7745c5c3_Err = ui.FilterText("text", "account", "Account (partnerId or id)", v.Account).Render(ctx, templ_7745c5c3_Buffer)
+				templ_7745c5c3_Err = ui.FilterText("text", "account", "Account (partnerId or ID)", v.Account).Render(ctx, templ_7745c5c3_Buffer)
 				if templ_7745c5c3_Err != nil {
 					return templ_7745c5c3_Err
 				}
@@ -160,7 +160,7 @@ func Ledger(v LedgerView) templ.Component {
 				if templ_7745c5c3_Err != nil {
 					return templ_7745c5c3_Err
 				}
-				templ_7745c5c3_Err = ui.FilterText("text", "lead", "Lead id", v.Lead).Render(ctx, templ_7745c5c3_Buffer)
+				templ_7745c5c3_Err = ui.FilterText("text", "lead", "Lead ID", v.Lead).Render(ctx, templ_7745c5c3_Buffer)
 				if templ_7745c5c3_Err != nil {
 					return templ_7745c5c3_Err
 				}
@@ -168,7 +168,7 @@ func Ledger(v LedgerView) templ.Component {
 				if templ_7745c5c3_Err != nil {
 					return templ_7745c5c3_Err
 				}
-				templ_7745c5c3_Err = ui.FilterText("text", "run", "Run id", v.Run).Render(ctx, templ_7745c5c3_Buffer)
+				templ_7745c5c3_Err = ui.FilterText("text", "run", "Run ID", v.Run).Render(ctx, templ_7745c5c3_Buffer)
 				if templ_7745c5c3_Err != nil {
 					return templ_7745c5c3_Err
 				}
@@ -221,7 +221,7 @@ func Ledger(v LedgerView) templ.Component {
 							}()
 						}
 						ctx = templ.InitializeContext(ctx)
-						templ_7745c5c3_Err = ui.ListPlaceholder(v.State, ui.EmptyState("payouts", "No entries yet", "The ledger lists earnings from delivered leads, returns, adjustments and payments. The first entry appears when a partner delivers a lead.")).Render(ctx, templ_7745c5c3_Buffer)
+						templ_7745c5c3_Err = ui.ListPlaceholder(v.State, ui.EmptyState("payouts", "No entries yet", "Earnings, returns, adjustments and payments appear here. The first entry is added when a partner delivers a lead.")).Render(ctx, templ_7745c5c3_Buffer)
 						if templ_7745c5c3_Err != nil {
 							return templ_7745c5c3_Err
 						}
@@ -871,7 +871,7 @@ func ledgerExport(e LedgerExport) templ.Component {
 						return templ_7745c5c3_Err
 					}
 				}
-				templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 52, "<p class=\"hint mb-2 max-w-3xl\">Downloading this many entries takes minutes. You can also prepare the file in the background. It is then available for seven days.</p>")
+				templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 52, "<p class=\"hint mb-2 max-w-3xl\">Downloading this many entries takes several minutes. You can also prepare the file in the background. It will be available for seven days.</p>")
 				if templ_7745c5c3_Err != nil {
 					return templ_7745c5c3_Err
 				}

@@ -264,7 +264,7 @@ func payoutConflict(c ui.Conflict, now time.Time) templ.Component {
 			if templ_7745c5c3_Err != nil {
 				return templ_7745c5c3_Err
 			}
-			templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 16, ". Your second request changed nothing.</p>")
+			templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 16, ". Your second request had no effect.</p>")
 			if templ_7745c5c3_Err != nil {
 				return templ_7745c5c3_Err
 			}
@@ -312,7 +312,7 @@ func payoutConflict(c ui.Conflict, now time.Time) templ.Component {
 	})
 }
 
-// Sum is the total of entries in one currency, by kind, signed as in the ledger.
+// Sum contains the totals of entries in one currency, by kind. Payments are negative, as in the ledger.
 type Sum struct {
 	Entries                                 int64
 	Accrued, Returned, Adjusted, Paid, Owed money.Amount

@@ -111,7 +111,7 @@ func Return(v ReturnView) templ.Component {
 				}
 				return nil
 			})
-			templ_7745c5c3_Err = ui.SummaryItem("Id").Render(templ.WithChildren(ctx, templ_7745c5c3_Var4), templ_7745c5c3_Buffer)
+			templ_7745c5c3_Err = ui.SummaryItem("ID").Render(templ.WithChildren(ctx, templ_7745c5c3_Var4), templ_7745c5c3_Buffer)
 			if templ_7745c5c3_Err != nil {
 				return templ_7745c5c3_Err
 			}
@@ -250,7 +250,7 @@ func Return(v ReturnView) templ.Component {
 					return templ_7745c5c3_Err
 				}
 			case v.State == "open":
-				templ_7745c5c3_Err = ui.Locked("You do not have permission to decide returns. A user with permission must accept or reject this one.").Render(ctx, templ_7745c5c3_Buffer)
+				templ_7745c5c3_Err = ui.Locked("You do not have permission to accept or reject returns. A user with permission must decide on this one.").Render(ctx, templ_7745c5c3_Buffer)
 				if templ_7745c5c3_Err != nil {
 					return templ_7745c5c3_Err
 				}
@@ -286,7 +286,7 @@ func returnDecision(v ReturnView) templ.Component {
 			templ_7745c5c3_Var10 = templ.NopComponent
 		}
 		ctx = templ.ClearChildren(ctx)
-		templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 11, "<section aria-labelledby=\"decide\"><h2 id=\"decide\" class=\"mb-2\">Decide</h2><form class=\"form\" action=\"")
+		templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 11, "<section aria-labelledby=\"decide\"><h2 id=\"decide\" class=\"mb-2\">Decision</h2><form class=\"form\" action=\"")
 		if templ_7745c5c3_Err != nil {
 			return templ_7745c5c3_Err
 		}
@@ -303,7 +303,7 @@ func returnDecision(v ReturnView) templ.Component {
 		if templ_7745c5c3_Err != nil {
 			return templ_7745c5c3_Err
 		}
-		templ_7745c5c3_Err = ui.FormField(ui.Field{Name: "answer", Label: "Answer", Type: "textarea", Value: v.Answer, Optional: true, Hint: "Required if you reject the return. If you accept it, the partner sees the reason and this answer on the statement and in its CSV file. Do not include personal data.", Error: v.Errors.For("answer")}).Render(ctx, templ_7745c5c3_Buffer)
+		templ_7745c5c3_Err = ui.FormField(ui.Field{Name: "answer", Label: "Answer", Type: "textarea", Value: v.Answer, Optional: true, Hint: "Required if you reject the return. If you accept it, the partner sees the reason and this answer on the statement and in the CSV file. Do not include personal data.", Error: v.Errors.For("answer")}).Render(ctx, templ_7745c5c3_Buffer)
 		if templ_7745c5c3_Err != nil {
 			return templ_7745c5c3_Err
 		}

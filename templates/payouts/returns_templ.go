@@ -93,7 +93,7 @@ func Returns(v ReturnsView) templ.Component {
 				if templ_7745c5c3_Err != nil {
 					return templ_7745c5c3_Err
 				}
-				templ_7745c5c3_Err = ui.FilterSearch("partner", "Partner", v.Partner, "Slug or id").Render(ctx, templ_7745c5c3_Buffer)
+				templ_7745c5c3_Err = ui.FilterSearch("partner", "Partner", v.Partner, "Slug or ID").Render(ctx, templ_7745c5c3_Buffer)
 				if templ_7745c5c3_Err != nil {
 					return templ_7745c5c3_Err
 				}
@@ -101,7 +101,7 @@ func Returns(v ReturnsView) templ.Component {
 				if templ_7745c5c3_Err != nil {
 					return templ_7745c5c3_Err
 				}
-				templ_7745c5c3_Err = ui.FilterText("text", "lead", "Lead id", v.Lead).Render(ctx, templ_7745c5c3_Buffer)
+				templ_7745c5c3_Err = ui.FilterText("text", "lead", "Lead ID", v.Lead).Render(ctx, templ_7745c5c3_Buffer)
 				if templ_7745c5c3_Err != nil {
 					return templ_7745c5c3_Err
 				}
@@ -255,7 +255,7 @@ func noReturns(url string) templ.Component {
 			}
 			return nil
 		})
-		templ_7745c5c3_Err = ui.EmptyState("undo", "No returns yet", "Return a lead that should not be paid for. When the return is accepted, the lead's earnings are reversed.").Render(templ.WithChildren(ctx, templ_7745c5c3_Var8), templ_7745c5c3_Buffer)
+		templ_7745c5c3_Err = ui.EmptyState("undo", "No returns yet", "Return a lead that you should not pay for. When the return is accepted, the lead's earnings are reversed.").Render(templ.WithChildren(ctx, templ_7745c5c3_Var8), templ_7745c5c3_Buffer)
 		if templ_7745c5c3_Err != nil {
 			return templ_7745c5c3_Err
 		}
@@ -524,7 +524,7 @@ func returnState(word string) templ.Component {
 		ctx = templ.ClearChildren(ctx)
 		switch word {
 		case "open":
-			templ_7745c5c3_Err = ui.Status("wait", word, "awaiting decision").Render(ctx, templ_7745c5c3_Buffer)
+			templ_7745c5c3_Err = ui.Status("wait", word, "waiting for decision").Render(ctx, templ_7745c5c3_Buffer)
 			if templ_7745c5c3_Err != nil {
 				return templ_7745c5c3_Err
 			}
@@ -621,7 +621,7 @@ func ReturnNew(v ReturnNewView) templ.Component {
 				if templ_7745c5c3_Err != nil {
 					return templ_7745c5c3_Err
 				}
-				templ_7745c5c3_Err = ui.FormField(ui.Field{Name: "lead", Label: "Lead id", Value: v.Lead, Autocomplete: "off", Autofocus: len(v.Errors) == 0, Hint: "It starts with ld_.", Error: v.Errors.For("lead")}).Render(ctx, templ_7745c5c3_Buffer)
+				templ_7745c5c3_Err = ui.FormField(ui.Field{Name: "lead", Label: "Lead ID", Value: v.Lead, Autocomplete: "off", Autofocus: len(v.Errors) == 0, Hint: "Lead IDs start with ld_.", Error: v.Errors.For("lead")}).Render(ctx, templ_7745c5c3_Buffer)
 				if templ_7745c5c3_Err != nil {
 					return templ_7745c5c3_Err
 				}
@@ -671,7 +671,7 @@ func ReturnNew(v ReturnNewView) templ.Component {
 				if templ_7745c5c3_Err != nil {
 					return templ_7745c5c3_Err
 				}
-				templ_7745c5c3_Err = ui.FormField(ui.Field{Name: "evidence", Label: "Evidence", Type: "textarea", Value: v.Evidence, Hint: "For example, the consumer's answer, the time of your call, or the id of the duplicate lead. Do not include names, addresses or phone numbers.", Error: v.Errors.For("evidence")}).Render(ctx, templ_7745c5c3_Buffer)
+				templ_7745c5c3_Err = ui.FormField(ui.Field{Name: "evidence", Label: "Evidence", Type: "textarea", Value: v.Evidence, Hint: "For example, the consumer's answer, the time of your call, or the ID of the duplicate lead. Do not include names, addresses or phone numbers.", Error: v.Errors.For("evidence")}).Render(ctx, templ_7745c5c3_Buffer)
 				if templ_7745c5c3_Err != nil {
 					return templ_7745c5c3_Err
 				}

@@ -22,7 +22,7 @@ type RunsView struct {
 	Tabs   []ui.Tab
 	Runs   []RunRow
 	Pager  ui.Pager
-	NewURL string // "" if the user may not start one
+	NewURL string // "" if the user may not start a run
 }
 
 // RunRow is a payout run in the list.
@@ -545,12 +545,12 @@ func runState(word string) templ.Component {
 				return templ_7745c5c3_Err
 			}
 		case "prepared":
-			templ_7745c5c3_Err = ui.Status("wait", word, "awaiting approval").Render(ctx, templ_7745c5c3_Buffer)
+			templ_7745c5c3_Err = ui.Status("wait", word, "waiting for approval").Render(ctx, templ_7745c5c3_Buffer)
 			if templ_7745c5c3_Err != nil {
 				return templ_7745c5c3_Err
 			}
 		case "approved":
-			templ_7745c5c3_Err = ui.Status("info", word, "awaiting payment").Render(ctx, templ_7745c5c3_Buffer)
+			templ_7745c5c3_Err = ui.Status("info", word, "waiting for payment").Render(ctx, templ_7745c5c3_Buffer)
 			if templ_7745c5c3_Err != nil {
 				return templ_7745c5c3_Err
 			}
@@ -620,7 +620,7 @@ func RunNew(v RunNewView) templ.Component {
 			if templ_7745c5c3_Err != nil {
 				return templ_7745c5c3_Err
 			}
-			templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 17, " <p class=\"hint mb-4 max-w-3xl\">A payout run includes all entries in the currency before the cutoff that no other run has paid. Balances that are negative or below the minimum payout are carried forward. Another user must approve the run before it is paid.</p><form class=\"form\" action=\"/payouts/runs/new\" method=\"post\">")
+			templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 17, " <p class=\"hint mb-4 max-w-3xl\">A payout run includes all entries in one currency that are dated before the cutoff and not in another run. Balances that are negative or below the minimum payout are carried forward. Another user must approve the run before it is paid.</p><form class=\"form\" action=\"/payouts/runs/new\" method=\"post\">")
 			if templ_7745c5c3_Err != nil {
 				return templ_7745c5c3_Err
 			}

@@ -16,7 +16,7 @@ import (
 	"github.com/pingpost/pingpost/templates/ui"
 )
 
-// StatementView is a partner's statement for a run. It prints as a letter.
+// StatementView is a partner's statement for a run. It is printed as a letter.
 type StatementView struct {
 	Shell                    ui.Shell
 	LegalName, Slug          string
@@ -28,7 +28,7 @@ type StatementView struct {
 	Total, Minimum           money.Amount
 	Accounts                 []StatementAccount
 	Corrections              []StatementCorrection // oldest first
-	MoreCorrections          bool                  // there are more than are listed
+	MoreCorrections          bool                  // some corrections are not listed
 	LedgerURL                string                // "" if the run was cancelled
 	CSV                      ui.Download           // no URL if the user may not export
 }
@@ -697,7 +697,7 @@ func statementCorrections(v StatementView) templ.Component {
 				if templ_7745c5c3_Err != nil {
 					return templ_7745c5c3_Err
 				}
-				templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 41, " are shown. The CSV file has all of them.</p>")
+				templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 41, " are shown. The CSV file contains all of them.</p>")
 				if templ_7745c5c3_Err != nil {
 					return templ_7745c5c3_Err
 				}

@@ -22,7 +22,7 @@ type ListView struct {
 	State            ui.ListState
 	Rows             []Row
 	Pager            ui.Pager
-	NewURL           string // empty if the user may not create one
+	NewURL           string // empty if the user may not create reconciliations
 }
 
 // Row is a reconciliation in the list.
@@ -47,7 +47,7 @@ func (f FindingCount) text(last bool) string {
 	if last {
 		return text
 	}
-	return text + ","
+	return text + ", "
 }
 
 var reconciliationColumns = []ui.Column{{Label: "File"}, {Label: "Partner"}, {Label: "Rows", Number: true}, {Label: "Findings"}, {Label: "State"}, {Label: "Created"}}
@@ -398,7 +398,7 @@ func reconciliationRow(r Row, now time.Time) templ.Component {
 					return templ_7745c5c3_Err
 				}
 				if len(r.Findings) == 0 {
-					templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 16, "<span class=\"text-soft\">none yet</span>")
+					templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 16, "<span class=\"text-soft\">none</span>")
 					if templ_7745c5c3_Err != nil {
 						return templ_7745c5c3_Err
 					}
@@ -618,12 +618,12 @@ func noReconciliations(url string) templ.Component {
 	})
 }
 
-// NewView is the form for uploading a partner's file. Field names: partner, which must come before file.
+// NewView is the form for uploading a partner's file. Field names: partner and file, in this order.
 type NewView struct {
 	Shell    ui.Shell
 	Partners []ui.Option
 	MaxBytes int64
-	Limits   string // states the largest file that is accepted
+	Limits   string // the maximum size and number of rows, as a sentence
 	TooLarge string
 	Errors   ui.Errors
 }
@@ -673,7 +673,7 @@ func New(v NewView) templ.Component {
 			if templ_7745c5c3_Err != nil {
 				return templ_7745c5c3_Err
 			}
-			templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 22, "<p>The file is stored encrypted until you save or discard the result, for 7 days at most. A reconciliation does not change the ledger.</p>")
+			templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 22, "<p>The file is encrypted and stored until you save or discard the result, or for at most 7 days. A reconciliation does not change the ledger.</p>")
 			if templ_7745c5c3_Err != nil {
 				return templ_7745c5c3_Err
 			}

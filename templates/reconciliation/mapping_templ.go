@@ -14,9 +14,9 @@ import "github.com/pingpost/pingpost/templates/ui"
 // currency ("GBP" or "in:column"), date, numbers, dates, coverage, from, to, version.
 type MappingForm struct {
 	Delimiter  string // ",", ";" or a tab
-	Encoding   string // empty for old files, for which it was not recorded
+	Encoding   string // empty for old files without a recorded encoding
 	Columns    []Column
-	Remembered bool // the partner's last file with the same columns is preselected
+	Remembered bool // the values are from the partner's last file with the same columns
 
 	LeadIDs, Amounts, Currencies, Dates []ui.Option
 	Numbers, DateForms                  []ui.Option // empty if the format is clear

@@ -20,7 +20,7 @@ import (
 // Result is the result of a comparison with a page of its lines.
 type Result struct {
 	Took              string
-	Compared, LeftOut string // descriptions; "" if no lead was left out, or if coverage was not recorded
+	Compared, LeftOut string // descriptions; "" if there are none, or if coverage was not recorded
 	ComparedLeads     int64
 	LeftOutURL        string
 	Totals            []Sum    // one for each currency
@@ -36,7 +36,7 @@ type Result struct {
 	CSV, All          ui.Download
 }
 
-// Sum is the totals of lines in one currency. Lines without an amount have no totals.
+// Sum contains the totals of lines in one currency. Lines without an amount have no totals.
 type Sum struct {
 	Finding                  string // "" for the total of all findings
 	Name, URL                string
@@ -109,14 +109,14 @@ func reconciliationResult(v DetailsView) templ.Component {
 		if templ_7745c5c3_Err != nil {
 			return templ_7745c5c3_Err
 		}
-		templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 4, "<p class=\"hint mt-2\">The file amount is the amount in the partner's file. The ledger amount is what the lead earned, including returns and adjustments. The comparison took ")
+		templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 4, "<p class=\"hint mt-2\">The file amount is the amount in the partner's file. The ledger amount is the lead's earnings, including returns and adjustments. The comparison took ")
 		if templ_7745c5c3_Err != nil {
 			return templ_7745c5c3_Err
 		}
 		var templ_7745c5c3_Var2 string
 		templ_7745c5c3_Var2, templ_7745c5c3_Err = templ.JoinStringErrs(v.Result.Took)
 		if templ_7745c5c3_Err != nil {
-			return templ.Error{Err: templ_7745c5c3_Err, FileName: `reconciliation/result.templ`, Line: 67, Col: 189}
+			return templ.Error{Err: templ_7745c5c3_Err, FileName: `reconciliation/result.templ`, Line: 67, Col: 188}
 		}
 		_, templ_7745c5c3_Err = templ_7745c5c3_Buffer.WriteString(templ.EscapeString(templ_7745c5c3_Var2))
 		if templ_7745c5c3_Err != nil {
@@ -933,7 +933,7 @@ func reconciliationLine(l Line, reasons, settles bool, now time.Time) templ.Comp
 						return templ_7745c5c3_Err
 					}
 				} else {
-					templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 43, "missing")
+					templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 43, "not in file")
 					if templ_7745c5c3_Err != nil {
 						return templ_7745c5c3_Err
 					}
