@@ -1,8 +1,8 @@
-// Package ledger makes ledger entries. It is the only package that sets their signs, kinds and
+// Package ledger creates ledger entries. It is the only package that sets their signs, kinds and
 // references. Entries are append-only, and a balance is the sum of its entries.
 //
-// A reference identifies the reason for an entry. It is unique among a partner's entries of one
-// kind, so the database rejects a second entry for the same reason.
+// A reference identifies the lead, adjustment or payment that an entry is for. It is unique among a
+// partner's entries of one kind, so the database rejects a second entry for the same object.
 package ledger
 
 import (
@@ -26,7 +26,7 @@ func Accrual(lead *models.Lead) models.LedgerEntry {
 }
 
 // Return returns the entry that reverses a lead's accrual. Its reference is the leadId, so that a
-// lead is returned only once. Its note, which the partner sees, is the reason and the answer.
+// lead is returned only once. Its note consists of the reason and the answer. The partner sees it.
 func Return(r models.Return, by string, at time.Time) models.LedgerEntry {
 	note := string(r.Reason)
 	if r.Answer != "" {
@@ -39,9 +39,9 @@ func Return(r models.Return, by string, at time.Time) models.LedgerEntry {
 	}
 }
 
-// Adjustment returns an entry that increases or reduces a balance, with the reason why as its
-// note. Its reference is the adjustment's id, own, which the form contains, so that sending the
-// form twice adjusts only once. lead is nil if the adjustment is not for one lead.
+// Adjustment returns an entry that increases or reduces a balance. Its note is why. Its reference is
+// own, the adjustment's id. The form contains this id, so that submitting the form twice adds only
+// one adjustment. lead is nil if the adjustment is not for one lead.
 func Adjustment(
 	partner, account uuid.UUID, lead *uuid.UUID, amount money.Amount, own uuid.UUID, why, by string, at time.Time,
 ) models.LedgerEntry {
@@ -52,8 +52,8 @@ func Adjustment(
 	}
 }
 
-// Payment returns the entry for a run's payment to an account. Its reference has the ids of the run
-// and the account, so that a run pays an account only once. bank is the bank reference.
+// Payment returns the entry for a run's payment to an account. Its reference contains the ids of the
+// run and the account, so that a run pays an account only once. bank is the bank reference.
 func Payment(run models.PayoutRun, s models.Statement, bank, by string, at time.Time) models.LedgerEntry {
 	return models.LedgerEntry{
 		PartnerID: s.PartnerID, AccountID: s.AccountID,

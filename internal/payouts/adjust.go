@@ -15,7 +15,7 @@ import (
 	"github.com/pingpost/pingpost/models"
 )
 
-// NewAdjustment corrects an account's balance.
+// NewAdjustment is an adjustment to add to an account's balance.
 type NewAdjustment struct {
 	ID      uuid.UUID // of the adjustment; an id can be used once
 	Account uuid.UUID
@@ -27,17 +27,17 @@ type NewAdjustment struct {
 // MaxAdjustment is the largest adjustment, in minor units. Larger ones are probably typing errors.
 const MaxAdjustment = 100_000_000
 
-// ErrAdjusted means that the ledger has an adjustment with the same id.
+// ErrAdjusted means that the ledger already contains an adjustment with the same id.
 var ErrAdjusted = apperr.New(apperr.Conflict, "adjusted", "This adjustment is already in the ledger.")
 
-// Adjust adds an adjustment to the ledger. It returns ErrAdjusted if the ledger has one with the
-// same id.
+// Adjust adds an adjustment to the ledger. It returns ErrAdjusted if the ledger already contains an
+// adjustment with the same id.
 func (s *Service) Adjust(ctx context.Context, sc scope.Scope, a NewAdjustment) (e models.LedgerEntry, err error) {
 	if a.Reason, err = requiredText("why", a.Reason, "Enter a reason. The partner will see it on the statement."); err != nil {
 		return e, err
 	}
 	if a.Amount.Minor == 0 || a.Amount.Minor > MaxAdjustment || a.Amount.Minor < -MaxAdjustment {
-		return e, field("amount", apperr.InvalidValue, "Enter an amount between -1,000,000 and 1,000,000 that is not 0.")
+		return e, field("amount", apperr.InvalidValue, "Enter an amount other than 0, between -1,000,000 and 1,000,000.")
 	}
 	if !a.Amount.Currency.Valid() {
 		return e, field("currency", apperr.Required, "Choose a currency.")
@@ -53,7 +53,7 @@ func (s *Service) Adjust(ctx context.Context, sc scope.Scope, a NewAdjustment) (
 			return field("account", apperr.InvalidValue, "Choose one of the partner's accounts.")
 		}
 		if account.Sandbox {
-			return field("account", apperr.InvalidValue, "A sandbox account has no balance.")
+			return field("account", apperr.InvalidValue, "Sandbox accounts have no balance. Choose another account.")
 		}
 		lead, err := s.adjustedLead(tx, sc, a, account)
 		if err != nil {
@@ -75,8 +75,8 @@ func (s *Service) Adjust(ctx context.Context, sc scope.Scope, a NewAdjustment) (
 	return e, err
 }
 
-// adjustedLead returns the lead that the adjustment is for, or nil. The lead must be the
-// account's, and its accrual must be in the adjustment's currency.
+// adjustedLead returns the id of the lead that the adjustment is for, or nil. The lead must belong to
+// the account, and its accrual must be in the adjustment's currency.
 func (s *Service) adjustedLead(tx *gorm.DB, sc scope.Scope, a NewAdjustment, account models.Account) (*uuid.UUID, error) {
 	if a.Lead == uuid.Nil {
 		return nil, nil
@@ -84,17 +84,19 @@ func (s *Service) adjustedLead(tx *gorm.DB, sc scope.Scope, a NewAdjustment, acc
 	l, earned, err := earnedBy(tx, sc, a.Lead)
 	switch f := apperr.As(err); {
 	case f != nil:
-		return nil, field("lead", apperr.InvalidValue, "The account has no lead with this id that earned a payout.")
+		return nil, field("lead", apperr.InvalidValue, noAdjustableLead)
 	case err != nil:
 		return nil, err
 	case l.AccountID != account.ID:
-		return nil, field("lead", apperr.InvalidValue, "The account has no lead with this id that earned a payout.")
+		return nil, field("lead", apperr.InvalidValue, noAdjustableLead)
 	case earned.Currency != a.Amount.Currency.String():
 		return nil, field("currency", apperr.InvalidValue,
 			"This lead's payout is in "+earned.Currency+". Choose the same currency.")
 	}
 	return &l.ID, nil
 }
+
+const noAdjustableLead = "No lead with this ID earned a payout on this account. Check the lead ID and the account."
 
 // NewAdjustmentID returns a new id for an adjustment.
 func (s *Service) NewAdjustmentID() uuid.UUID { return id.New(s.clock.Now()) }

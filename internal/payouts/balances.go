@@ -32,10 +32,10 @@ type BalancePage struct {
 // balancesTimeout limits the query for a page of balances.
 const balancesTimeout = "20s"
 
-// Balances returns the balances of up to partners partners that have entries: those after a
-// slug, those before one, or the first ones. Each balance is the current sum of its entries.
+// Balances returns the current balances of up to limit partners that have entries. If after or
+// before is set, it returns the partners after or before that slug.
 func (s *Service) Balances(
-	ctx context.Context, sc scope.Scope, after, before string, partners int,
+	ctx context.Context, sc scope.Scope, after, before string, limit int,
 ) (page BalancePage, err error) {
 	tx, err := s.db.Pool.BeginTx(ctx, pgx.TxOptions{IsoLevel: pgx.RepeatableRead, AccessMode: pgx.ReadOnly})
 	if err != nil {
@@ -45,11 +45,11 @@ func (s *Service) Balances(
 	if _, err := tx.Exec(ctx, `SET LOCAL statement_timeout = '`+balancesTimeout+`'`); err != nil {
 		return page, postgres.Translate(err)
 	}
-	slugs, err := partnersWithEntries(ctx, tx, sc, after, before, partners+1)
+	slugs, err := partnersWithEntries(ctx, tx, sc, after, before, limit+1)
 	if err != nil {
 		return page, postgres.Translate(err)
 	}
-	slugs, newer, older := postgres.SplitPageAt(slugs, partners, after != "", before != "")
+	slugs, newer, older := postgres.SplitPageAt(slugs, limit, after != "", before != "")
 	if len(slugs) == 0 {
 		return page, nil
 	}

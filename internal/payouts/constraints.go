@@ -6,12 +6,12 @@ import (
 )
 
 var (
-	// errEntryExists means that the partner has a ledger entry of this kind and reference.
+	// errEntryExists means that the partner already has a ledger entry with this kind and reference.
 	errEntryExists = apperr.New(apperr.Conflict, "entry_exists", "This ledger entry already exists.")
 
 	errOpenRun = apperr.New(apperr.Conflict, "open_run",
 		"Another payout run in this currency was still open. Try again.")
-	errReturned = apperr.New(apperr.Conflict, "returned", "This lead already has a return that is open or accepted.")
+	errReturned = apperr.New(apperr.Conflict, "returned", "This lead already has an open or accepted return.")
 )
 
 // constraints maps constraints of the schema to this package's errors.

@@ -14,7 +14,7 @@ import (
 	"github.com/pingpost/pingpost/models"
 )
 
-// Entry is a ledger entry with the names for display.
+// Entry is a ledger entry with names for display.
 type Entry struct {
 	models.LedgerEntry
 	TransactionID string // the lead's, as the partner received it
@@ -27,7 +27,7 @@ type Entry struct {
 
 // Amount returns the entry's amount with its currency.
 func (e Entry) Amount() money.Amount {
-	c, _ := money.ParseCurrency(e.Currency) // the database has only valid ones
+	c, _ := money.ParseCurrency(e.Currency) // always valid in the database
 	return money.Amount{Minor: e.AmountMinor, Currency: c}
 }
 
@@ -80,8 +80,8 @@ func (s *Service) Entries(
 	return all, newer, older, nil
 }
 
-// Count returns the number of entries that match the filter, up to bound. more reports that
-// there are more.
+// Count returns the number of entries that match the filter, up to bound. more reports whether there
+// are more.
 func (s *Service) Count(ctx context.Context, sc scope.Scope, f Filter, bound int64) (n int64, more bool, err error) {
 	c := f.conditions(sc)
 	err = s.db.Pool.QueryRow(ctx, fmt.Sprintf(`SELECT count(*) FROM (SELECT FROM ledger_entries e LEFT JOIN payout_run_entries c ON c.entry_id = e.id%s LIMIT %d) AS bounded`,
@@ -92,7 +92,7 @@ func (s *Service) Count(ctx context.Context, sc scope.Scope, f Filter, bound int
 	return min(n, bound), n > bound, nil
 }
 
-// Sum is the total of entries in one currency, by kind.
+// Sum contains the totals of entries in one currency, by kind.
 type Sum struct {
 	Currency                          money.Currency
 	Entries                           int64
@@ -106,8 +106,8 @@ const sumColumns = `count(*),
 	coalesce(sum(e.amount_minor) FILTER (WHERE e.kind = 'accrual'), 0), coalesce(sum(e.amount_minor) FILTER (WHERE e.kind = 'return'), 0),
 	coalesce(sum(e.amount_minor) FILTER (WHERE e.kind = 'adjustment'), 0), coalesce(sum(e.amount_minor) FILTER (WHERE e.kind = 'payment'), 0)`
 
-// Sums returns the totals of the entries that match the filter, by currency. For a whole ledger
-// this can take seconds, so filter by partner, account or run.
+// Sums returns the totals of the entries that match the filter, by currency. Filter by partner,
+// account or run, because summing the whole ledger can take seconds.
 func (s *Service) Sums(ctx context.Context, sc scope.Scope, f Filter) ([]Sum, error) {
 	c := f.conditions(sc)
 	rows, err := s.db.Pool.Query(ctx, `SELECT e.currency, `+sumColumns+

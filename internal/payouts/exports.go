@@ -29,11 +29,11 @@ var Columns = []string{
 	"lead_id", "transaction_id", "partner", "partner_id", "kind", "amount", "currency", "occurred_at", "entry", "reference", "run", "run_state", "note",
 }
 
-// exportBatchSize is how many entries are held in memory while streaming.
+// exportBatchSize is the number of entries that an export reads at a time.
 const exportBatchSize = 2000
 
-// Stream calls each for every entry that matches the filter, oldest first. It reads a snapshot
-// of the ledger in batches of exportBatchSize. The statement timeout applies to each batch.
+// Stream calls each for every entry that matches the filter, oldest first. It reads one snapshot of
+// the ledger in batches. The statement timeout applies to each batch.
 func (s *Service) Stream(ctx context.Context, sc scope.Scope, f Filter, each func(*Entry) error) error {
 	tx, err := s.db.Pool.BeginTx(ctx, pgx.TxOptions{IsoLevel: pgx.RepeatableRead, AccessMode: pgx.ReadOnly})
 	if err != nil {
@@ -50,7 +50,7 @@ func (s *Service) Stream(ctx context.Context, sc scope.Scope, f Filter, each fun
 	}
 	batch := make([]Entry, 0, exportBatchSize)
 	for {
-		// Read the whole batch before calling each: a slow client must not use up the
+		// Read the whole batch before calling each, so that a slow client does not use up the
 		// statement timeout.
 		if batch, err = fetch(ctx, tx, batch[:0]); err != nil {
 			return postgres.Translate(err)
@@ -82,9 +82,9 @@ func fetch(ctx context.Context, tx pgx.Tx, batch []Entry) ([]Entry, error) {
 	return batch, rows.Err()
 }
 
-// CSV writes the entries that match the filter to a waiting client, with a header row, and
-// returns how many. Each download holds a connection, so only a few may run at a time. CSV calls
-// begin once the download may start.
+// CSV writes a header row and the entries that match the filter, and returns the number of entries.
+// Each download occupies a database connection, so only a few can run at a time. CSV calls begin
+// before it writes, unless too many downloads are running.
 func (s *Service) CSV(ctx context.Context, sc scope.Scope, f Filter, to io.Writer, begin func() error) (rows int64, err error) {
 	end, err := s.db.AcquireDownload()
 	if err != nil {
@@ -112,7 +112,7 @@ func (s *Service) writeCSV(
 		}
 		return w.Write(e.record(record))
 	})
-	if err == nil { // without a flush, an early error can still be shown as a page
+	if err == nil { // no flush after an error, so that an error page can still be sent
 		w.Flush()
 		err = w.Error()
 	}
@@ -196,11 +196,12 @@ func (s *Service) writeExport(ctx context.Context, w *jobs.Run) error {
 		err = file.Close()
 	}
 	if err != nil {
-		s.files.Delete(context.WithoutCancel(ctx), file.ID) //nolint:errcheck // a file that is not deleted expires
+		s.files.Delete(context.WithoutCancel(ctx), file.ID) //nolint:errcheck // the file expires if this fails
 		return err
 	}
 	w.Progress("writing entries", rows, rows)
-	// Keep the file if the commit fails: the commit may have succeeded. The file expires anyway.
+	// Keep the file even if Commit returns an error, because the transaction may have been committed.
+	// An unused file expires.
 	return w.Commit(ctx, func(tx *gorm.DB) error {
 		return tx.Model(&models.Export{}).Where("id = ?", e.ID).Updates(map[string]any{"file_id": file.ID, "rows": rows}).Error
 	})
@@ -243,7 +244,7 @@ func (s *Service) OpenExport(ctx context.Context, sc scope.Scope, e models.Expor
 	}
 	if e.FileID == nil {
 		return nil, apperr.New(apperr.Conflict, "export_unfinished",
-			"This export is not ready or has expired. Wait for it, or export again from the ledger.")
+			"This export is not ready or has expired. Wait for it, or export the entries again from the ledger.")
 	}
 	return s.files.Open(ctx, *e.FileID)
 }

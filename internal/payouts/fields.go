@@ -15,7 +15,8 @@ func field(name string, kind apperr.FieldCode, message string) *apperr.Error {
 // MaxNote is the maximum length of a text about a return, an adjustment or a run, in characters.
 const MaxNote = 2000
 
-// requiredText is optionalText that returns an error with the message missing if the value is empty.
+// requiredText is like optionalText, but returns an error with the message missing if the value is
+// empty.
 func requiredText(name, value, missing string) (string, error) {
 	value, err := optionalText(name, value)
 	if err == nil && value == "" {
@@ -24,7 +25,8 @@ func requiredText(name, value, missing string) (string, error) {
 	return value, err
 }
 
-// optionalText checks and trims a text of several lines. Browsers end lines with CR and LF.
+// optionalText validates and trims a text, which may have several lines. It replaces the CRLF line
+// breaks of browsers with LF.
 func optionalText(name, value string) (string, error) {
 	value = strings.TrimSpace(strings.ReplaceAll(value, "\r\n", "\n"))
 	switch {

@@ -27,7 +27,8 @@ type Filter struct {
 	Open     bool             `json:"open,omitempty"` // not in a run yet
 }
 
-// conditions is a WHERE clause on entries e and their claims c, with its arguments.
+// conditions contains the conditions of a WHERE clause on entries e and their claims c, with their
+// arguments.
 type conditions struct {
 	sql  []string
 	args []any
@@ -86,7 +87,7 @@ func (f Filter) conditions(sc scope.Scope) *conditions {
 	return c
 }
 
-// Describe returns the filter for the audit log, by field name.
+// Describe returns the fields of the filter that are set, for the audit log.
 func (f Filter) Describe() map[string]any {
 	words := map[string]any{}
 	for name, named := range map[string]struct {

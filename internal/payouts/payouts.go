@@ -1,5 +1,5 @@
-// Package payouts manages money after a lead has earned it: reading the ledger, returns,
-// adjustments, payout runs with their statements, and exports.
+// Package payouts reads the ledger and manages returns, adjustments, payout runs with their
+// statements, and exports.
 //
 // Other packages define ledger entries and their signs (ledger), store accruals with their leads
 // (leads), report totals by day and partner (reporting), check permissions (authz, admin), and
@@ -8,18 +8,18 @@
 // All times come from the service's clock, except received_at, which intake sets:
 //
 //   - occurred_at is the lead's received_at for an accrual, the time of the decision for a
-//     return, the time of creation for an adjustment, and for a payment the time when a user
-//     marks the run as paid, on whatever day the bank pays.
-//   - A run takes the entries before its cutoff that no run has claimed. They include
-//     old ones that earlier runs could not see because their transactions had not ended.
+//     return, and the time of creation for an adjustment. For a payment, it is the time when a
+//     user marks the run as paid. The bank may pay on another day.
+//   - A run claims all unclaimed entries before its cutoff. Some of them can be older than the
+//     cutoff of an earlier run, which did not see them because their transactions had not ended.
 //     Entries are ordered by id.
-//   - A run's made_at is when its preparer started it, and prepared_at when its job
+//   - made_at is the time when the preparer started the run. prepared_at is the time when its job
 //     finished.
 //   - A return can be requested for Policy.ReturnWindow after the lead's received_at.
 //   - An export is available for ExportRetention after its made_at.
 //
-// [models.RunState] lists the states of a run and what changes them: BeginRun, the job
-// (prepare, finish, undoRun), ApproveRun, PayRun and CancelRun.
+// [models.RunState] lists the states of a run. The state is changed by BeginRun, the job (prepare,
+// finish, undoRun), ApproveRun, PayRun and CancelRun.
 //
 // Invariants that the schema enforces:
 //
@@ -31,8 +31,8 @@
 //
 // Invariants that this package enforces:
 //
-//   - A statement is the sum of exactly those entries that the run claimed or held for the
-//     account, because one SQL statement both adds them up and claims them.
+//   - The sums of a statement match exactly the entries that the run claimed or held for the
+//     account, because one SQL statement adds up the entries and claims them.
 //   - The entries of a paid run, payments included, sum to zero for each account.
 //   - A cancelled run claims no entries.
 package payouts
@@ -65,7 +65,7 @@ type Service struct {
 	queue  *jobs.Queue
 	files  *blobstore.Store
 	policy Policy
-	atOnce int // most accounts that a run claims in one transaction
+	atOnce int // maximum number of accounts that a run claims in one transaction
 	by     audit.Actor
 }
 
@@ -85,7 +85,7 @@ func NewService(db *postgres.DB, c clock.Clock, queue *jobs.Queue, blobs *blobst
 	return s
 }
 
-// By returns the service acting as who.
+// By returns a copy of the service that acts as who.
 func (s *Service) By(who audit.Actor) *Service {
 	mine := *s
 	mine.by = who
@@ -104,11 +104,11 @@ func (s *Service) auditChange(
 	})
 }
 
-// RunID returns a run's id as pages and files show it.
+// RunID returns the public id of a run, such as po_….
 func RunID(run uuid.UUID) string { return id.Format(id.Payout, run) }
 
-// extendStatementTimeout gives the statements of a job more time. The pool's timeout is meant for
-// requests.
+// extendStatementTimeout raises the statement timeout of a job's transaction. The pool's timeout is
+// for requests.
 func extendStatementTimeout(tx *gorm.DB) error {
 	return tx.Exec(`SET LOCAL statement_timeout = '15min'`).Error
 }

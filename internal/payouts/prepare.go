@@ -18,7 +18,7 @@ import (
 	"github.com/pingpost/pingpost/models"
 )
 
-// NewRun is what BeginRun needs.
+// NewRun contains the settings of a new run.
 type NewRun struct {
 	Currency money.Currency
 	Cutoff   time.Time // entries before this moment
@@ -29,8 +29,8 @@ type NewRun struct {
 // MaxMinimum is the largest minimum payout, in minor units.
 const MaxMinimum = 100_000_000
 
-// BeginRun starts a run and enqueues the job that prepares it. Runs cover all partners, so the
-// scope must too.
+// BeginRun starts a run and enqueues the job that prepares it. A run covers all partners, so sc must
+// include all partners.
 func (s *Service) BeginRun(ctx context.Context, sc scope.Scope, n NewRun) (r models.PayoutRun, err error) {
 	now := s.clock.Now()
 	note, err := optionalText("note", n.Note)
@@ -71,11 +71,11 @@ func (s *Service) BeginRun(ctx context.Context, sc scope.Scope, n NewRun) (r mod
 	return r, err
 }
 
-// blocked returns rejected with the id of the open run in the currency.
+// blocked adds the id of the open run in the currency to the error rejected.
 func (s *Service) blocked(ctx context.Context, currency string, rejected *apperr.Error) error {
 	var open models.PayoutRun
 	q := s.db.Gorm.WithContext(ctx).Where("currency = ? AND state IN ('preparing', 'prepared', 'approved')", currency).Limit(1).Find(&open)
-	if q.Error != nil || q.RowsAffected == 0 { // it has ended since
+	if q.Error != nil || q.RowsAffected == 0 { // the open run has ended since
 		return rejected
 	}
 	named := *rejected
@@ -85,25 +85,26 @@ func (s *Service) blocked(ctx context.Context, currency string, rejected *apperr
 	return &named
 }
 
-// A step claims the entries of several accounts. It starts with accountsAtFirst and then adapts,
-// so that a step claims about entryBatchSize entries, which takes seconds. All entries of an
-// account are in one step, because their sum decides whether they are claimed.
+// Each step of the job claims the entries of several accounts, at most accountBatchSize. The first
+// step has accountsAtFirst accounts. The number is then adapted, so that a step claims about
+// entryBatchSize entries, which takes a few seconds. All entries of an account are claimed in one
+// step, because their sum decides whether they are claimed.
 const (
 	accountBatchSize = 200
 	accountsAtFirst  = 8
 	entryBatchSize   = 20_000
 )
 
-// accountsNext returns the number of accounts for the next step, after a step that claimed
-// the given number of entries from took accounts.
-func accountsNext(took int, claimed int64) int {
-	return max(1, int(min(int64(took)*entryBatchSize/max(claimed, 1), 2*int64(took))))
+// accountsNext returns the number of accounts for the next step. The last step had the given number
+// of accounts and claimed the given number of entries.
+func accountsNext(accounts int, claimed int64) int {
+	return max(1, int(min(int64(accounts)*entryBatchSize/max(claimed, 1), 2*int64(accounts))))
 }
 
-// claimSQL writes the statements of some accounts, for their entries before the cutoff that no
-// run has claimed. It claims those entries if the account is paid or its net is zero, and leaves
-// them for the next run if the account is held. It is one SQL statement, so that the sums are
-// exactly those of the claimed entries.
+// claimSQL writes statements for some accounts. A statement covers the account's unclaimed entries
+// before the cutoff. claimSQL claims these entries if the account is paid or its net is zero. If the
+// account is held, the entries are left for the next run. claimSQL is one SQL statement, so that the
+// sums match the claimed entries exactly.
 const claimSQL = `
 WITH open AS MATERIALIZED (
 	SELECT e.id, e.partner_id, e.account_id, e.kind, e.amount_minor FROM ledger_entries e
@@ -126,8 +127,8 @@ WITH open AS MATERIALIZED (
 INSERT INTO payout_run_entries (entry_id, run_id)
 SELECT open.id, CAST(@run AS uuid) FROM open JOIN made USING (account_id) WHERE made.outcome IN ('pays', 'even')`
 
-// prepare is the job that claims a run's entries, several accounts at a time. Claims are kept
-// when an attempt fails, and the next attempt continues after them.
+// prepare is the job that claims a run's entries, several accounts at a time. If an attempt fails,
+// its claims remain, and the next attempt continues with the other accounts.
 func (s *Service) prepare(ctx context.Context, w *jobs.Run) error {
 	var r models.PayoutRun
 	db := s.db.Gorm.WithContext(ctx)
@@ -158,15 +159,15 @@ func (s *Service) prepare(ctx context.Context, w *jobs.Run) error {
 	return w.Commit(ctx, func(tx *gorm.DB) error { return s.finish(tx, r) })
 }
 
-// accountsLeft returns the accounts that have no statement in the run yet. Sandbox accounts
-// earn nothing.
+// accountsLeft returns the accounts that have no statement in the run yet. It omits sandbox accounts,
+// which earn nothing.
 func (s *Service) accountsLeft(ctx context.Context, r models.PayoutRun) (all []uuid.UUID, err error) {
 	err = s.db.Gorm.WithContext(ctx).Raw(`SELECT id FROM accounts a WHERE NOT sandbox
 		AND NOT EXISTS (SELECT FROM statements s WHERE s.run_id = ? AND s.account_id = a.id) ORDER BY id`, r.ID).Scan(&all).Error
 	return all, err
 }
 
-// claim claims the entries of some accounts and returns how many.
+// claim claims the entries of some accounts and returns the number of claimed entries.
 func claim(tx *gorm.DB, r models.PayoutRun, accounts []uuid.UUID) (int64, error) {
 	if err := extendStatementTimeout(tx); err != nil {
 		return 0, err
@@ -180,8 +181,8 @@ func claim(tx *gorm.DB, r models.PayoutRun, accounts []uuid.UUID) (int64, error)
 // nothingToPay is the recorded reason for ending a run without payments.
 const nothingToPay = "Nothing to pay."
 
-// finish writes the run's totals. A run without payments ends here and releases its entries,
-// so that the next run can begin without an approval.
+// finish writes the run's totals. If the run has no payments, finish cancels it and releases its
+// entries, so that it does not block the next run.
 func (s *Service) finish(tx *gorm.DB, r models.PayoutRun) error {
 	if err := extendStatementTimeout(tx); err != nil {
 		return err

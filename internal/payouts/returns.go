@@ -26,7 +26,7 @@ var Reasons = []struct {
 	{models.WrongContact, "the consumer cannot be reached at this number or address"},
 	{models.Duplicate, "the same consumer already made the same request"},
 	{models.NoConsent, "the consumer did not agree to be contacted"},
-	{models.WrongService, "the consumer wants another service"},
+	{models.WrongService, "the consumer wants a different service"},
 	{models.OutsideArea, "the location is outside the area"},
 	{models.NotACustomer, "not a customer, such as a competitor or a job seeker"},
 	{models.Fraud, "the lead is fake"},
@@ -55,7 +55,7 @@ var (
 func (s *Service) RequestReturn(
 	ctx context.Context, sc scope.Scope, lead uuid.UUID, reason models.ReturnReason, evidence string,
 ) (r models.Return, err error) {
-	if evidence, err = requiredText("evidence", evidence, "Enter the evidence, such as the consumer's answer, the time of your call, or the id of the duplicate lead."); err != nil {
+	if evidence, err = requiredText("evidence", evidence, "Enter the evidence, such as the consumer's answer, the time of your call, or the ID of the duplicate lead."); err != nil {
 		return r, err
 	}
 	if ReturnReasonLabel(reason) == string(reason) {
@@ -69,7 +69,7 @@ func (s *Service) RequestReturn(
 		}
 		if ends := l.ReceivedAt.Add(s.policy.ReturnWindow); now.After(ends) {
 			return apperr.New(apperr.Conflict, "window",
-				fmt.Sprintf("This lead could be returned until %s UTC. Adjust the balance instead.",
+				fmt.Sprintf("The deadline for returning this lead was %s UTC. Adjust the balance instead.",
 					ends.UTC().Format("2 Jan 2006 15:04")))
 		}
 		r = models.Return{
@@ -242,7 +242,7 @@ func (s *Service) Returns(
 	return all, newer, older, nil
 }
 
-// OpenReturns counts the returns that await a decision.
+// OpenReturns returns the number of returns that are waiting for a decision.
 func (s *Service) OpenReturns(ctx context.Context, sc scope.Scope) (n int64, err error) {
 	q := s.db.Gorm.WithContext(ctx).Model(&models.Return{}).Where("state = 'open'")
 	if !sc.All() {

@@ -27,8 +27,8 @@ func CheckPay(r models.PayoutRun) error {
 	return nil
 }
 
-// PayRun marks a run as paid and adds each account's payment to the ledger. A paid run can no
-// longer change. reference is the bank's.
+// PayRun marks a run as paid and adds each account's payment to the ledger. reference is the bank
+// reference. A paid run can no longer be changed.
 func (s *Service) PayRun(ctx context.Context, sc scope.Scope, run uuid.UUID, version int, reference string) error {
 	reference = strings.TrimSpace(reference)
 	if reference == "" || utf8.RuneCountInString(reference) > maxReference || !isPlainText(reference) ||
@@ -52,8 +52,8 @@ func (s *Service) PayRun(ctx context.Context, sc scope.Scope, run uuid.UUID, ver
 	})
 }
 
-// pay adds a payment to the ledger for each statement that is paid, and claims it for the run, so
-// that the run's entries sum to zero for each account.
+// pay adds a payment to the ledger for each statement that the run pays. It claims the payments for
+// the run, so that the run's entries sum to zero for each account.
 func (s *Service) pay(tx *gorm.DB, r models.PayoutRun, reference string, now time.Time) error {
 	if err := extendStatementTimeout(tx); err != nil {
 		return err
@@ -81,7 +81,7 @@ func (s *Service) pay(tx *gorm.DB, r models.PayoutRun, reference string, now tim
 	err := tx.Raw(`SELECT count(*) FROM (SELECT FROM payout_run_entries c JOIN ledger_entries e ON e.id = c.entry_id WHERE c.run_id = ?
 		GROUP BY e.account_id HAVING sum(e.amount_minor) <> 0) AS uneven`, r.ID).Scan(&left).Error
 	if err == nil && left > 0 {
-		err = fmt.Errorf("%d accounts in run %s do not sum to zero after payment", left, RunID(r.ID))
+		err = fmt.Errorf("paying run %s: entries do not sum to zero (accounts: %d)", RunID(r.ID), left)
 	}
 	return err
 }

@@ -29,14 +29,14 @@ var (
 
 // transition is a user's change of a run's state.
 type transition struct {
-	action  string // of the audit event
+	action  string // action of the audit event
 	to      models.RunState
-	why     string         // of the audit event
+	why     string         // reason in the audit event
 	columns map[string]any // written in addition to state and row_version
 }
 
 // change locks a run, calls do to check and prepare the transition, and writes it with its
-// audit event, all in one transaction. It returns ErrStaleRun if the run has another version.
+// audit event, all in one transaction. It returns ErrStaleRun if the run has a different version.
 func (s *Service) change(
 	ctx context.Context, sc scope.Scope, run uuid.UUID, version int,
 	do func(tx *gorm.DB, r models.PayoutRun, now time.Time) (transition, error),
@@ -75,7 +75,7 @@ func (s *Service) change(
 	})
 }
 
-// release removes the run's claims, so that the next run can take the entries.
+// release removes the run's claims, so that the next run can claim the entries.
 func release(tx *gorm.DB, run uuid.UUID) error {
 	if err := extendStatementTimeout(tx); err != nil {
 		return err

@@ -11,7 +11,7 @@ import (
 	"github.com/pingpost/pingpost/models"
 )
 
-// Run returns a run. Runs cover all partners, so the scope must too.
+// Run returns a run. A run covers all partners, so sc must include all partners.
 func (s *Service) Run(ctx context.Context, sc scope.Scope, run uuid.UUID) (r models.PayoutRun, err error) {
 	q := s.db.Gorm.WithContext(ctx).Where("id = ?", run).Limit(1).Find(&r)
 	if q.Error == nil && (q.RowsAffected == 0 || !sc.All()) {
@@ -35,7 +35,8 @@ func (s *Service) Runs(
 	return all, newer, older, nil
 }
 
-// WaitingRuns returns the prepared runs that another user prepared, oldest first.
+// WaitingRuns returns the runs that are waiting for approval, oldest first. It omits runs that who
+// prepared.
 func (s *Service) WaitingRuns(ctx context.Context, sc scope.Scope, who audit.Actor) (all []models.PayoutRun, err error) {
 	if !sc.All() {
 		return nil, nil

@@ -14,22 +14,22 @@ import (
 	"github.com/pingpost/pingpost/models"
 )
 
-// AccountStatement is an account's statement with the names for display.
+// AccountStatement is an account's statement with names for display.
 type AccountStatement struct {
 	models.Statement
 	Partner     string // slug
 	PartnerName string
-	LegalName   string // of the payee; the partner's name if it has no legal name
+	LegalName   string // of the payee; the partner's name if there is no legal name
 	Identifier  string
 }
 
-// Payee is the recipient of a payment. It has the partner's current details until the run is
-// approved, and those at the time of approval afterwards.
+// Payee is the recipient of a payment. Its details are the partner's current ones until the run is
+// approved. From then on, they are those at the time of approval.
 type Payee struct {
 	LegalName, Address, TaxID string
 }
 
-// payeeOf is the SQL for a payee's name. The console's payeeName has the same rule.
+// payeeOf is the SQL expression for a payee's name. The console's payeeName follows the same rule.
 const payeeOf = "coalesce(nullif(p.legal_name, ''), p.name)"
 
 // freezePayees records the payees of a run. It does not change payees that are already recorded.
@@ -44,8 +44,8 @@ const statementsSQL = `SELECT s.run_id, s.account_id, s.partner_id, s.outcome, s
 	payeeOf + `), a.identifier
 	FROM statements s JOIN partners p ON p.id = s.partner_id JOIN accounts a ON a.id = s.account_id`
 
-// wasPrepared selects runs whose preparation finished. Other runs may have some statements, which
-// are incomplete.
+// wasPrepared selects runs whose preparation finished. Other runs may have statements for only some
+// accounts.
 const wasPrepared = "EXISTS (SELECT FROM payout_runs r WHERE r.id = s.run_id AND r.prepared_at IS NOT NULL)"
 
 func scanStatement(row pgx.CollectableRow) (s AccountStatement, err error) {
@@ -107,7 +107,7 @@ type PartnerStatement struct {
 var errNoStatement = apperr.New(apperr.NotFound, "statement", "Not Found")
 
 // PartnerStatement returns a partner's statement in a prepared run, if the partner is in the
-// scope. Users with a limited scope may see only the run's currency, dates and reference.
+// scope. If a user's scope is limited, show only the currency, dates and reference of the run.
 func (s *Service) PartnerStatement(ctx context.Context, sc scope.Scope, run, partner uuid.UUID) (v PartnerStatement, err error) {
 	if !sc.Allows(partner) {
 		return v, errNoStatement
@@ -137,7 +137,7 @@ func (s *Service) PartnerStatement(ctx context.Context, sc scope.Scope, run, par
 }
 
 // Corrections returns the returns and adjustments that a run has claimed for a partner, oldest
-// first, with the notes for the partner. more reports that there are more than size.
+// first, with the notes for the partner. more reports whether there are more than size.
 func (s *Service) Corrections(
 	ctx context.Context, sc scope.Scope, run, partner uuid.UUID, size int,
 ) (all []Entry, more bool, err error) {

@@ -52,8 +52,8 @@ func (f NumberForm) marks() (decimal, group byte) {
 	return '.', ','
 }
 
-// maxWhole is the most digits before the decimal mark. The sum of MaxRows longer amounts
-// would not fit into 64 bits.
+// maxWhole is the maximum number of digits before the decimal mark. With more digits, the sum of
+// MaxRows amounts might not fit into 64 bits.
 const maxWhole = 10
 
 // parseAmount parses text in a number format. problemDecimals means that the text is a
@@ -94,8 +94,8 @@ func parseAmount(text string, form NumberForm) (a amount, problem string) {
 	return a, ""
 }
 
-// strip removes the sign, the brackets and the currency from either end of a number: each
-// at most once, in any order.
+// strip removes a sign, brackets and a currency from the ends of a number, in any order. It removes
+// each of them at most once.
 func strip(text string) (body string, negative bool, signed currencies, ok bool) {
 	body = strings.TrimSpace(text)
 	minus := false
@@ -148,12 +148,11 @@ func cutCurrency(s string) (rest string, of currencies, found bool) {
 	return s, 0, false
 }
 
-// blanks separate groups of digits, as the group mark of the number format does: spaces,
-// non-breaking spaces and apostrophes.
+// blanks are the spaces and apostrophes that can separate groups of digits in any number format.
 var blanks = []string{" ", "\u00a0", "\u202f", "\u2009", "'", "\u2019"}
 
-// wholeUnits returns the digits before the decimal mark, without group marks. All groups
-// but the first have three digits, and all marks are the same.
+// wholeUnits returns the digits before the decimal mark, without group marks. ok is false if the
+// marks differ, or if a group other than the first does not have three digits.
 func wholeUnits(whole string, group byte) (units string, ok bool) {
 	if digits(whole) {
 		return strings.TrimLeft(whole, "0"), true

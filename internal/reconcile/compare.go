@@ -19,16 +19,17 @@ import (
 )
 
 var (
-	errStale     = apperr.New(apperr.Conflict, "stale", "Another user changed this reconciliation. Reload the page.")
+	errStale     = apperr.New(apperr.Conflict, "stale", "This reconciliation has changed since you opened it. Reload the page.")
 	errComparing = apperr.New(apperr.Conflict, "comparing",
 		"A comparison is running. Wait until it ends, or stop it first.")
-	errEnded  = apperr.New(apperr.Conflict, "ended", "This reconciliation was saved or discarded, so it can no longer change.")
+	errEnded  = apperr.New(apperr.Conflict, "ended", "This reconciliation was saved or discarded, so it can no longer be changed.")
 	errNoFile = apperr.New(apperr.Conflict, "file_gone", "The file has expired. Upload it again.")
 )
 
 // Compare enqueues a comparison, which is a dry run. from and to are days, both included.
-// Errors name the field: lead_id, amount, currency, fixed, date, numbers, dates, coverage,
-// from, to.
+//
+// The fields of an apperr.Error that it returns are lead_id, amount, currency, fixed, date, numbers,
+// dates, coverage, from and to.
 func (s *Service) Compare(
 	ctx context.Context, sc scope.Scope, reconciliation uuid.UUID, version int, m Mapping, from, to time.Time,
 ) error {
@@ -50,16 +51,16 @@ func (s *Service) CompareNow(
 	alone := jobs.NewInlineRun(s.db, s.clock, models.Job{Kind: models.WorkReconciliation, ObjectID: reconciliation})
 	if err = s.runComparison(ctx, alone, progress); err != nil {
 		err = errors.Join(err, s.db.Transaction(context.WithoutCancel(ctx), func(tx *gorm.DB) error {
-			return s.undo(tx.Where("row_version = ?", version+1), alone.Job) // not a comparison that was started since
+			return s.undo(tx.Where("row_version = ?", version+1), alone.Job) // do not undo a newer comparison
 		}))
 	}
 	return err
 }
 
-// begin stores the mapping and the period of a comparison, and calls ask in the same transaction.
+// begin stores the mapping and the period of a comparison. It calls enqueue in the same transaction.
 func (s *Service) begin(
 	ctx context.Context, sc scope.Scope, reconciliation uuid.UUID, version int, m Mapping, from, to time.Time,
-	ask func(*gorm.DB, models.Reconciliation) error,
+	enqueue func(*gorm.DB, models.Reconciliation) error,
 ) error {
 	period := map[string]any{"from": from.Format(time.DateOnly), "to": to.Format(time.DateOnly)}
 	return s.change(ctx, sc, reconciliation, version, "reconciliation.compare", period, func(tx *gorm.DB, r models.Reconciliation) (map[string]any, error) {
@@ -77,7 +78,7 @@ func (s *Service) begin(
 		if err != nil {
 			return nil, err
 		}
-		if err := ask(tx, r); err != nil {
+		if err := enqueue(tx, r); err != nil {
 			return nil, err
 		}
 		return map[string]any{
@@ -94,8 +95,8 @@ func (s *Service) begin(
 
 func day(t time.Time) time.Time { return t.UTC().Truncate(24 * time.Hour) }
 
-// change updates a reconciliation with the columns that do returns. The reconciliation must
-// not be saved, discarded or being compared, and must still have the row version.
+// change updates a reconciliation with the columns that do returns. It returns an error if the
+// reconciliation is saved, discarded or being compared, or has a different row version.
 func (s *Service) change(
 	ctx context.Context, sc scope.Scope, reconciliation uuid.UUID, version int, action string, after map[string]any,
 	do func(tx *gorm.DB, r models.Reconciliation) (columns map[string]any, err error),
@@ -144,11 +145,12 @@ func (s *Service) busy(ctx context.Context, reconciliation uuid.UUID) (bool, err
 	return !free, postgres.Translate(err)
 }
 
-// lockOf is the advisory lock that a command holds while it compares $1. It ends with the connection.
+// lockOf is the key of the advisory lock that a command takes while it compares the reconciliation
+// $1. Postgres releases the lock when the connection ends.
 const lockOf = `hashtextextended('reconciliation ' || $1::uuid, 0)`
 
-// GetLive is Get, except that a reconciliation whose comparison crashed on the command line
-// has the state uploaded, so that it can be compared again.
+// GetLive is like Get. If a comparison crashed on the command line, it returns the reconciliation
+// with the state uploaded, so that the file can be compared again.
 func (s *Service) GetLive(ctx context.Context, sc scope.Scope, reconciliation uuid.UUID) (Reconciliation, error) {
 	r, err := s.Get(ctx, sc, reconciliation)
 	if err != nil || r.State != models.ReconciliationComparing {
@@ -158,7 +160,7 @@ func (s *Service) GetLive(ctx context.Context, sc scope.Scope, reconciliation uu
 	if err != nil || busy {
 		return r, err
 	}
-	now, err := s.Get(ctx, sc, reconciliation) // it may have ended between the two
+	now, err := s.Get(ctx, sc, reconciliation) // the comparison may have ended since the first read
 	if now.RowVersion == r.RowVersion && now.State == r.State {
 		now.State = models.ReconciliationUploaded
 	}
@@ -197,7 +199,7 @@ func (m Mapping) check(p Profile, from, to time.Time) error {
 	case m.Fixed == 0:
 		reject("currency", apperr.Required, "Choose a currency column, or one currency for all rows.")
 	case !m.Fixed.Valid():
-		reject("fixed", apperr.InvalidValue, "Choose one of GBP, EUR, USD, CAD, AUD.")
+		reject("fixed", apperr.InvalidValue, "Choose GBP, EUR, USD, CAD or AUD.")
 	}
 	if !slices.Contains(NumberForms, m.Numbers) {
 		reject("numbers", apperr.Required, "Choose the amount format: 1,234.56 or 1.234,56.")
@@ -206,7 +208,7 @@ func (m Mapping) check(p Profile, from, to time.Time) error {
 		reject("dates", apperr.Required, "Choose the date format: year, day or month first.")
 	}
 	if m.Coverage != "" && !slices.Contains(Coverages, m.Coverage) {
-		reject("coverage", apperr.InvalidValue, "Choose file or all.")
+		reject("coverage", apperr.InvalidValue, "Choose the coverage: file or all.")
 	}
 	if from.IsZero() {
 		reject("from", apperr.Required, "Enter the first day of the period.")
@@ -223,8 +225,8 @@ func (m Mapping) check(p Profile, from, to time.Time) error {
 	return apperr.New(apperr.Invalid, "mapping", wrong[0].Message).WithFields(wrong...)
 }
 
-// undo resets a reconciliation whose comparison was cancelled or failed. There are no lines
-// to delete, because they are written when a comparison ends.
+// undo resets a reconciliation whose comparison was cancelled or failed. It has no lines to delete,
+// because lines are written in the transaction that ends a comparison.
 func (s *Service) undo(tx *gorm.DB, w models.Job) error {
 	return tx.Model(&models.Reconciliation{}).Where("id = ? AND state = 'comparing'", w.ObjectID).
 		Updates(map[string]any{

@@ -2,7 +2,7 @@ package reconcile
 
 import "github.com/pingpost/pingpost/internal/postgres"
 
-// constraints maps constraints of the schema to errors of this package.
+// constraints maps constraints of the schema to this package's errors.
 func constraints() postgres.Constraints {
 	return postgres.Constraints{"reconciliations_immutable": errStale}
 }

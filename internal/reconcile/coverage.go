@@ -16,20 +16,20 @@ const (
 	FullCoverage Coverage = "all"
 )
 
-// Coverages lists all values.
+// Coverages lists all values of Coverage.
 var Coverages = []Coverage{FileCoverage, FullCoverage}
 
-// Covered describes the leads of the period that were compared. The tallies have the number
-// of leads that were left out, by currency.
+// Covered describes the leads of the period that were compared. The number of left-out leads in each
+// currency is in the tallies.
 type Covered struct {
-	Leads        int64    `json:"leads"`                   // compared leads; with the left-out leads, all leads of the period
+	Leads        int64    `json:"leads"`                   // number of compared leads
 	Currencies   []string `json:"currencies,omitempty"`    // currencies that were compared; empty for all
-	Accounts     int      `json:"accounts,omitempty"`      // accounts that were left out in these currencies
+	Accounts     int      `json:"accounts,omitempty"`      // number of accounts that were left out in these currencies
 	AccountNames []string `json:"account_names,omitempty"` // identifiers of the first maxNamed left-out accounts
 }
 
-// Summary states what was compared and what was left out, such as "28 leads in GBP" and
-// "700 leads in EUR, 469 leads in USD"; leftOut is "" if all leads were compared.
+// Summary describes the compared and the left-out leads, such as "28 leads in GBP" and "700 leads in
+// EUR, 469 leads in USD". leftOut is "" if all leads were compared.
 func (r *Result) Summary(number func(int64) string) (compared, leftOut string) {
 	if r.Covered == nil {
 		return "", ""
@@ -59,13 +59,17 @@ func (r *Result) Summary(number func(int64) string) (compared, leftOut string) {
 }
 
 func (c *Covered) accountText(number func(int64) string) string {
-	words := "accounts without a lead in the file (" + strings.Join(c.AccountNames, ", ")
+	words := "accounts without leads in the file ("
+	if c.Accounts == 1 {
+		words = "an account without leads in the file ("
+	}
+	words += strings.Join(c.AccountNames, ", ")
 	if more := c.Accounts - len(c.AccountNames); more > 0 {
 		words += fmt.Sprintf(" and %s more", number(int64(more)))
 	}
 	return words + ")"
 }
 
-// Settleable reports whether lines with a finding can be settled, which is true for all
-// findings except matched and left_out.
+// Settleable reports whether lines with a finding can be settled. All findings except matched and
+// left_out can be.
 func Settleable(f models.Finding) bool { return f != models.Matched && f != models.LeftOut }

@@ -9,7 +9,7 @@ import (
 	"github.com/pingpost/pingpost/internal/postgres"
 )
 
-// deleteBatchSize is the number of lines deleted in a transaction. A page can wait for it.
+// deleteBatchSize is the number of lines deleted in one transaction. A request can wait for one batch.
 const deleteBatchSize = 20_000
 
 // deleteSomeLines deletes a batch of lines of a reconciliation that is neither compared nor saved.

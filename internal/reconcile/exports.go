@@ -32,7 +32,7 @@ var Columns = []string{
 // exportBatchSize is the number of lines read at a time.
 const exportBatchSize = 2000
 
-// CSV writes a header and the lines with a finding, or all lines if it is "". It uses bounded
+// CSV writes a header and the lines with a finding, or all lines if finding is "". It uses bounded
 // memory and returns the number of lines.
 func (s *Service) CSV(
 	ctx context.Context, sc scope.Scope, reconciliation uuid.UUID, finding models.Finding, to io.Writer,
@@ -92,7 +92,7 @@ func (s *Service) each(ctx context.Context, sc scope.Scope, q LineQuery, do func
 	}
 }
 
-// record returns the cells of a line in the order of Columns, in the memory of into.
+// record returns the cells of a line in the order of Columns, reusing into.
 func (l *Line) record(into []string) []string {
 	row, problem, lead, received, settled := "", l.Problem, "", "", ""
 	if l.FileRow != nil {

@@ -13,11 +13,12 @@ import (
 	"github.com/pingpost/pingpost/models"
 )
 
-// linesSQL reads a page of lines with the newest settlement of each. The first %s is the
-// condition of the page, the second its order. $1 is the reconciliation, $2 the partners of
-// a restricted scope or null. The other partner of an unknown lead is read only if the scope
-// includes it. The subquery limits the page before the joins, which would otherwise read
-// every line.
+// linesSQL reads a page of lines with the newest settlement of each. The first %s is the condition
+// of the page, and the second its order. $1 is the reconciliation, and $2 the partners of a limited
+// scope or null.
+//
+// If another partner owns the lead, that partner is read only if the scope includes it. The page is
+// limited in a subquery, because the joins would otherwise read every line.
 const linesSQL = `SELECT l.reconciliation_id, l.line, l.file_row, l.finding, l.problem, l.lead_id, l.account_id,
 		CASE WHEN $2::uuid[] IS NULL OR l.other_partner = ANY ($2) THEN l.other_partner END, l.first_row,
 		l.currency, l.theirs_minor, l.our_currency, l.ours_minor, l.received_at,
@@ -70,7 +71,8 @@ type querier interface {
 	Query(ctx context.Context, sql string, args ...any) (pgx.Rows, error)
 }
 
-// page reads a page of lines and one more. Lines before q.Before are read in descending order.
+// page reads a page of lines and one more line, which shows whether there is another page. Lines
+// before q.Before are in descending order.
 func page(ctx context.Context, from querier, sc scope.Scope, q LineQuery) ([]Line, error) {
 	sql, args, order := "", []any{q.Reconciliation, restricted(sc)}, "ASC"
 	and := func(condition string, arg any) {
@@ -102,8 +104,8 @@ func page(ctx context.Context, from querier, sc scope.Scope, q LineQuery) ([]Lin
 	return all, postgres.Translate(err)
 }
 
-// OpenLines counts the unsettled lines by finding, among findings that can be settled. It
-// subtracts the settled lines, which are few, from the counts of the result.
+// OpenLines returns the number of unsettled lines for each finding that can be settled. It subtracts
+// the settled lines, which are few, from the counts in the result.
 func (s *Service) OpenLines(ctx context.Context, sc scope.Scope, reconciliation uuid.UUID) (map[models.Finding]int64, error) {
 	r, err := s.Get(ctx, sc, reconciliation)
 	if err != nil || r.Result == nil {

@@ -12,7 +12,7 @@ import (
 	"github.com/pingpost/pingpost/models"
 )
 
-// stored is a row of reconciliations with its partner.
+// stored is a row of the table reconciliations with the slug and the name of its partner.
 type stored struct {
 	models.Reconciliation
 	Slug, Name string
@@ -87,7 +87,7 @@ func (s *Service) List(ctx context.Context, sc scope.Scope, q Query) (all []Reco
 	return all, newer, older, nil
 }
 
-// sameShown is the most reconciliations that SameFile returns.
+// sameShown is the maximum number of reconciliations that SameFile returns.
 const sameShown = 20
 
 // SameFile returns earlier reconciliations of the same file in the scope, without discarded

@@ -75,8 +75,8 @@ func shapeProblem(text string) string {
 	return problemAmount
 }
 
-// isLead reports whether a text is a leadId. It compares the length first, which excludes
-// most texts.
+// isLead reports whether a text is a leadId. It checks the length first, because most texts have
+// another length.
 func isLead(text string) bool {
 	if text = strings.TrimSpace(text); len(text) != leadLength {
 		return false
@@ -88,7 +88,7 @@ func isLead(text string) bool {
 // leadLength is the length of a leadId.
 var leadLength = len(id.Format(id.Lead, uuid.Nil))
 
-// formula reports whether a spreadsheet would evaluate a text, which is not a number, as a formula.
+// formula reports whether a spreadsheet would evaluate text as a formula. text must not be a number.
 func formula(text string) bool { return text != "" && strings.ContainsRune("=+-@", rune(text[0])) }
 
 // parseLead parses a leadId in upper or lower case, with or without spaces around it.

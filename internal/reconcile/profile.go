@@ -52,7 +52,7 @@ func profile(list io.Reader) (p Profile, err error) {
 	return p, nil
 }
 
-// columnStats holds counts and date ranges of the values in a column.
+// columnStats contains counts and date ranges of the values in a column.
 type columnStats struct {
 	filled, leads, coded int
 	codes                currencies
@@ -61,10 +61,13 @@ type columnStats struct {
 	first, last          [3]time.Time
 }
 
-// tally counts values for one format: fits is the values that match it, alone those that
-// match no other format, differs those that mean something else in another format, and reads
-// those without a problem.
-type tally struct{ fits, alone, differs, reads int }
+// tally counts the values of a column for one format.
+type tally struct {
+	fits    int // values that match the format
+	alone   int // values that match no other format
+	differs int // values with a different meaning in another format
+	reads   int // values that can be read without a problem
+}
 
 func (l *columnStats) at(text string) {
 	text = strings.TrimSpace(text)
@@ -159,7 +162,7 @@ func (l *columnStats) column(name string) Column {
 	}
 	numbers := l.forms(l.numbers[:])
 	if len(numbers) == 1 && l.numbers[numbers[0]].reads < l.numbers[1-numbers[0]].reads {
-		numbers = []int{0, 1} // the other format reads more values, so the evidence may be a typing error
+		numbers = []int{0, 1} // the other format can read more values, so one value may have a typing error
 	}
 	for _, i := range numbers {
 		c.Numbers = append(c.Numbers, NumberForms[i])
@@ -171,11 +174,11 @@ func (l *columnStats) column(name string) Column {
 	return c
 }
 
-// mostly reports whether n values are at least 19 in 20 of the filled values.
+// mostly reports whether n is at least 95% of the filled values.
 func (l *columnStats) mostly(n int) bool { return n > 0 && (l.filled-n)*20 <= l.filled }
 
-// forms returns the indexes of the formats that match most values of the column. It returns
-// several only if they read some value differently and the values do not show which is right.
+// forms returns the indexes of the formats that match most values of the column. It returns several
+// only if they read a value differently and no value shows which format is right.
 func (l *columnStats) forms(all []tally) (fit []int) {
 	for i, t := range all {
 		if l.mostly(t.fits) {

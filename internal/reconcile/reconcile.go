@@ -1,11 +1,10 @@
 // Package reconcile compares a partner's file with the ledger, lead by lead.
 //
-// A file is a CSV file whose first row contains the column names. If its numbers or dates
-// can be read in several ways, the user must choose the format. A comparison is a dry run
-// until a user saves it. A saved result never changes, and its lines can be settled with a
-// note.
+// A file is a CSV file whose first row contains the column names. If its numbers or dates can be read
+// in several ways, the user must choose the format. A comparison is a dry run until a user saves its
+// result. A saved result never changes, but its lines can be settled with a note.
 //
-// Leads are compared one by one, because errors that cancel out do not change the totals.
+// Leads are compared one by one, because totals do not show errors that cancel out.
 package reconcile
 
 import (
@@ -32,7 +31,7 @@ type Service struct {
 	files *blobstore.Store
 	by    audit.Actor
 
-	maxFile int // MaxFile; less in tests
+	maxFile int // MaxFile, or less in tests
 }
 
 // NewService returns a service and registers its handler for comparison jobs.
@@ -54,7 +53,7 @@ func (s *Service) By(who audit.Actor) *Service {
 // ID returns the public id of a reconciliation, such as rn_….
 func ID(reconciliation uuid.UUID) string { return id.Format(id.Reconciliation, reconciliation) }
 
-// MaxFile is the largest file in bytes, MaxRows the most rows.
+// MaxFile is the maximum size of a file in bytes, and MaxRows its maximum number of rows.
 const (
 	MaxFile = 256 << 20
 	MaxRows = 2_000_000
@@ -83,7 +82,8 @@ const (
 // DateForms lists all date formats.
 var DateForms = []DateForm{YearFirst, DayFirst, MonthFirst}
 
-// ChooseForm returns the only possible format, or the chosen one if it is possible, or "".
+// ChooseForm returns the possible format if there is only one. Otherwise, it returns chosen, or "" if
+// chosen is not possible.
 func ChooseForm[F ~string](possible []F, chosen F) (none F) {
 	switch {
 	case len(possible) == 1:
@@ -102,10 +102,10 @@ type Column struct {
 	Currencies []string     `json:"currencies,omitempty"` // the currencies, if most values are currency codes
 	Numbers    []NumberForm `json:"numbers,omitempty"`    // formats in which most values are amounts; the user must choose if there are two
 	Dates      []DateForm   `json:"dates,omitempty"`      // formats in which most values are dates
-	Days       []Days       `json:"days,omitempty"`       // the period in each format of Dates
+	Days       []Days       `json:"days,omitempty"`       // the period for each format in Dates
 }
 
-// Days are the first and last day of a column, in the format 2006-01-31.
+// Days is the first and last day in a column, in the format 2006-01-31.
 type Days struct {
 	First string `json:"first"`
 	Last  string `json:"last"`
@@ -114,7 +114,7 @@ type Days struct {
 // Profile describes a file. It is created when the file is uploaded.
 type Profile struct {
 	Delimiter string   `json:"delimiter"` // ",", ";" or a tab
-	Encoding  string   `json:"encoding"`  // UTF8 or Windows1252; empty for old files, for which it was not recorded
+	Encoding  string   `json:"encoding"`  // UTF8 or Windows1252; empty for old files without a recorded encoding
 	Rows      int      `json:"rows"`      // without the header
 	Columns   []Column `json:"columns"`
 }
@@ -128,8 +128,8 @@ func (p Profile) Column(name string) (Column, bool) {
 	return p.Columns[i], true
 }
 
-// Period returns the first and last day of a column that is read with a date format. The
-// days are zero if the column does not have this format.
+// Period returns the first and last day in a column, which it reads in a date format. The days are
+// zero if the column does not have this format.
 func (p Profile) Period(column string, form DateForm) (from, to time.Time) {
 	c, _ := p.Column(column)
 	if i := slices.Index(c.Dates, form); i >= 0 {
@@ -139,7 +139,7 @@ func (p Profile) Period(column string, form DateForm) (from, to time.Time) {
 	return from, to
 }
 
-// Mapping names the columns to compare, and the formats of their values.
+// Mapping selects the columns to compare and the formats of their values.
 type Mapping struct {
 	LeadID   string         `json:"lead_id"`
 	Amount   string         `json:"amount"`
@@ -169,8 +169,8 @@ type Reconciliation struct {
 	Result      *Result
 }
 
-// Tally is the number of lines with a finding and their totals in one currency. Theirs and
-// Ours are minor units; lines without an amount count as 0.
+// Tally is the number of lines with a finding and their totals in one currency. Theirs and Ours are
+// in minor units. Lines without an amount count as 0.
 type Tally struct {
 	Finding  models.Finding `json:"finding"`
 	Currency string         `json:"currency,omitempty"` // "" for lines without an amount
@@ -184,7 +184,7 @@ type Result struct {
 	Rows    int      `json:"rows"`
 	Tallies []Tally  `json:"tallies"`
 	Took    string   `json:"took"`              // "4.2 s"
-	Covered *Covered `json:"covered,omitempty"` // nil in old results, for which it was not recorded
+	Covered *Covered `json:"covered,omitempty"` // nil in old results without recorded coverage
 }
 
 // Counts returns the number of lines with each finding.
@@ -196,16 +196,16 @@ func (r *Result) Counts() map[models.Finding]int64 {
 	return counts
 }
 
-// Line is a line with its newest settlement.
+// Line is a line of a result with its newest settlement.
 type Line struct {
 	models.ReconciliationLine
-	Account       string // identifier of the account of the lead
-	OtherPartner  string // slug; "" if the scope does not include this partner
+	Account       string // identifier of the lead's account
+	OtherPartner  string // slug of the partner that owns the lead; "" if the scope does not include it
 	Note, Settler string // "" while the line is not settled
 	SettledAt     time.Time
 }
 
-// Query selects a page of reconciliations: those before or after an id.
+// Query selects a page of reconciliations. Before and After are cursors.
 type Query struct {
 	Partner       uuid.UUID // uuid.Nil for any
 	State         models.ReconciliationState
@@ -213,7 +213,7 @@ type Query struct {
 	Size          int
 }
 
-// LineQuery selects a page of lines: those before or after a line number.
+// LineQuery selects a page of lines. Before and After are line numbers.
 type LineQuery struct {
 	Reconciliation uuid.UUID
 	Finding        models.Finding // "" for any
@@ -222,7 +222,7 @@ type LineQuery struct {
 	Size           int
 }
 
-// Findings lists all findings, those that need attention first.
+// Findings lists all findings. Those that need attention come first.
 var Findings = []models.Finding{
 	models.AmountDiffers, models.Unknown, models.Duplicated, models.Missing, models.OutsidePeriod, models.Unreadable, models.LeftOut, models.Matched,
 }

@@ -11,7 +11,7 @@ import (
 	"github.com/pingpost/pingpost/internal/money"
 )
 
-// entry is a parsed row. If it has a problem, some fields may be missing.
+// entry is a parsed row. If it has a problem, some fields may be zero.
 type entry struct {
 	row      int
 	lead     uuid.UUID // uuid.Nil if it cannot be read

@@ -23,19 +23,18 @@ import (
 // listSQL creates the table for the rows of the file, which is dropped at the end of the transaction.
 const listSQL = `CREATE TEMP TABLE list (line integer, file_row integer, lead_id uuid, minor bigint, currency char(3), problem text) ON COMMIT DROP`
 
-// compareSQL writes a line for each row of the file and for each other lead of the period,
-// and returns the totals. It is one statement, so that it sees one snapshot of the ledger.
+// compareSQL writes a line for each row of the file and for each other lead of the period, and
+// returns the totals. It is one statement, so that it sees one snapshot of the ledger.
 //
-// A lead that is not in the file is missing if the file covers it: a readable row has its
-// currency, and a readable row has a lead on its account. Other leads are left out. A file
-// without readable rows covers every currency, and a file without leads of the partner
-// covers every account.
+// A lead that is not in the file is missing if the file covers it, and left out otherwise. The file
+// covers a lead if it covers the lead's currency and account. It covers the currencies of its
+// readable rows, or all currencies if it has no readable rows. It covers the accounts of its leads,
+// or all accounts if it has no leads of the partner.
 //
-// "ours" is not materialized, because it would contain the leads of all partners. Each use
-// reads only the leads in the file or the partner's period.
+// "ours" is not materialized, because it would contain the leads of all partners. Each use reads
+// only the leads in the file, or the partner's leads in the period.
 //
-// The accrual of a lead has the time at which the lead was received. Sandbox leads have no
-// accrual.
+// occurred_at of an accrual is the time when the lead was received. Sandbox leads have no accrual.
 const compareSQL = `
 WITH others AS MATERIALIZED (
 	SELECT lead_id, currency, sum(amount_minor)::bigint AS minor FROM ledger_entries
@@ -130,7 +129,7 @@ func (s *Service) runComparison(ctx context.Context, w *jobs.Run, progress func(
 		return postgres.Translate(err)
 	}
 	defer tx.Rollback(context.WithoutCancel(ctx))
-	if w.JobID == nil { // busy cannot see this comparison in the queue
+	if w.JobID == nil { // there is no job, so busy checks this lock
 		if _, err := tx.Exec(ctx, `SELECT pg_advisory_xact_lock(`+lockOf+`)`, r.ID); err != nil {
 			return postgres.Translate(err)
 		}
@@ -196,7 +195,7 @@ func (s *Service) classifyLines(ctx context.Context, tx pgx.Tx, r Reconciliation
 	return result, asOf, err
 }
 
-// maxNamed is the most left-out accounts that a result names.
+// maxNamed is the maximum number of left-out accounts that a result lists.
 const maxNamed = 20
 
 func accountNames(ctx context.Context, tx pgx.Tx, accounts map[uuid.UUID]bool) ([]string, error) {

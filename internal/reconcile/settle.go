@@ -15,7 +15,7 @@ import (
 	"github.com/pingpost/pingpost/models"
 )
 
-// MaxNote is the most characters in a note.
+// MaxNote is the maximum length of a note, in characters.
 const MaxNote = 2000
 
 var (
@@ -23,8 +23,8 @@ var (
 	errNoLine   = apperr.New(apperr.NotFound, "reconciliation_line", "Not Found")
 )
 
-// Settle adds a note to a line of a saved result. If a line is settled again, earlier notes
-// are kept and the newest is shown.
+// Settle adds a note to a line of a saved result. If a line is settled again, earlier notes remain
+// stored, and the newest is shown.
 func (s *Service) Settle(ctx context.Context, sc scope.Scope, reconciliation uuid.UUID, line int, note string) error {
 	note = strings.TrimSpace(note)
 	if note == "" || utf8.RuneCountInString(note) > MaxNote || !plain(note) {

@@ -10,10 +10,10 @@ import (
 	"github.com/pingpost/pingpost/internal/scope"
 )
 
-// remembered is the number of the partner's last files that are searched for the same columns.
+// remembered is the number of earlier files that are searched for a mapping with the same columns.
 const remembered = 20
 
-// Suggest proposes a mapping.
+// Suggest proposes a mapping for a file.
 func (s *Service) Suggest(ctx context.Context, r Reconciliation) (Suggestion, error) {
 	return s.SuggestWith(ctx, r, Mapping{})
 }
@@ -65,8 +65,8 @@ func (s *Suggestion) take(m Mapping) {
 	}
 }
 
-// fit sets the formats to those that the file allows. A remembered format is kept if it is
-// possible, and a given format is always kept. It then sets the period.
+// fit sets the formats to those that the file allows, and then the period. It keeps a remembered
+// format if it is possible, and always keeps a given format.
 func (s *Suggestion) fit(p Profile, given Mapping) {
 	if c, ok := p.Column(s.Amount); ok {
 		s.Numbers = ChooseForm(c.Numbers, s.Numbers)
@@ -87,8 +87,8 @@ var (
 		"leaddate", "day", "time", "timestamp", "datum", "fecha"}
 )
 
-// guess proposes a mapping by the contents of the columns. If several columns fit, their
-// names decide.
+// guess proposes a mapping based on the contents of the columns. If several columns fit, their names
+// decide.
 func guess(p Profile) (m Mapping) {
 	m.LeadID = p.pick(leadNames, func(c Column) bool { return c.LeadIDs*2 > c.Filled })
 	m.Currency = p.pick(currencyNames, func(c Column) bool { return len(c.Currencies) > 0 })
@@ -100,11 +100,11 @@ func guess(p Profile) (m Mapping) {
 	return m
 }
 
-// money returns the only column of numbers that is named like an amount, or "" if there are
-// none or several.
+// money returns the only column of numbers with a name for an amount. It returns "" if there is no
+// such column or more than one.
 func (p Profile) money() (found string) {
 	for _, c := range p.Columns {
-		if len(c.Numbers) == 0 || len(c.Dates) > 0 || !saysMoney(c.Name) {
+		if len(c.Numbers) == 0 || len(c.Dates) > 0 || !isAmountName(c.Name) {
 			continue
 		}
 		if found != "" {
@@ -115,17 +115,17 @@ func (p Profile) money() (found string) {
 	return found
 }
 
-func saysMoney(name string) bool {
+func isAmountName(name string) bool {
 	isOne := func(word string) bool { return slices.Contains(amountNames, word) }
 	return named(name).Valid() || strings.ContainsAny(name, "£€$") || isOne(bare(name)) || slices.ContainsFunc(words(name), isOne)
 }
 
-// pick returns the only column for which holds is true. If there are several, it returns the
-// one with the most specific name, or "" if two have it.
-func (p Profile) pick(names []string, holds func(Column) bool) string {
+// pick returns the only column for which fits returns true. If there are several, it returns the one
+// with the most specific name in names, or "" if several columns have that name.
+func (p Profile) pick(names []string, fits func(Column) bool) string {
 	var all []string
 	for _, c := range p.Columns {
-		if c.Filled > 0 && holds(c) {
+		if c.Filled > 0 && fits(c) {
 			all = append(all, c.Name)
 		}
 	}

@@ -7,11 +7,12 @@ import (
 	"github.com/pingpost/pingpost/models"
 )
 
-// onlyNamed is the outcome of leads that occur only in unreadable rows. They have no other line.
+// onlyNamed is the outcome of leads that occur only in unreadable rows. These rows are their only
+// lines.
 const onlyNamed = "named"
 
-// resultRow is a row of compareSQL's result: lines with one outcome in one pair of currencies.
-// An outcome is a finding, onlyNamed, or the reason why leads were left out.
+// resultRow is a row of compareSQL's result. It counts the lines with one outcome and one pair of
+// currencies. An outcome is a finding, onlyNamed, or the reason why leads were left out.
 type resultRow struct {
 	outcome             string
 	account             *uuid.UUID // for leads that were left out because of their account
@@ -62,7 +63,7 @@ func (s *sums) add(p resultRow) {
 	t := s.tally(finding, in)
 	t.Lines, t.Theirs = t.Lines+p.lines, t.Theirs+p.theirs
 	if p.ourIn != "" {
-		s.tally(finding, p.ourIn).Ours += p.ours // if the currencies differ, each amount counts in its own
+		s.tally(finding, p.ourIn).Ours += p.ours // if the currencies differ, each amount is added in its own currency
 	}
 }
 

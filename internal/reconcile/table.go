@@ -29,7 +29,7 @@ const (
 	sampleSize = 64 << 10
 )
 
-// invalidFile returns the error for a file that is rejected. The message says how to fix it.
+// invalidFile returns the error for a rejected file. message states the problem and how to fix it.
 func invalidFile(reason, message string) *apperr.Error {
 	return apperr.AtField(apperr.Invalid, reason, apperr.InvalidValue, "file", message)
 }
@@ -104,7 +104,7 @@ func looksLikeText(sample []byte) error {
 		return errBinary
 	case len(sample) == sampleSize && bytes.IndexByte(sample, '\n') < 0:
 		return invalidFile("file_lines",
-			"The first 64 KiB of the file have no line break. Save it as CSV UTF-8 and upload it again.")
+			"The first 64 KiB of the file contain no line break. Save it as CSV UTF-8 and upload it again.")
 	}
 	return nil
 }
@@ -120,9 +120,9 @@ func looksLikeUTF16(sample []byte) bool {
 
 const delimiters = ",;\t"
 
-// findDelimiter returns the delimiter with which the most of the first rows have a leadId in
-// a cell. If there is a tie, it prefers the one with which the most rows have the same number
-// of cells, and then the most cells.
+// findDelimiter parses the first rows with each delimiter. It returns the delimiter that results in
+// the most rows with a leadId. If there is a tie, it prefers the most rows that have as many cells as
+// the first row, and then the most cells.
 func findDelimiter(sample []byte) rune {
 	if end := bytes.LastIndexByte(sample, '\n'); end > 0 && len(sample) >= sampleSize-len("\ufeff") {
 		sample = sample[:end]
@@ -248,9 +248,9 @@ func (t *table) next() (r row, err error) {
 	}
 }
 
-// decode reads a cell that is not UTF-8 as Windows-1252, which Excel uses for CSV files in
-// much of Europe. It rejects files that mix the encodings: those with a byte-order mark or
-// with non-ASCII characters in UTF-8.
+// decode reads a cell that is not UTF-8 as Windows-1252, which Excel uses for CSV files in much of
+// Europe. It rejects a file with such a cell if the file also has a UTF-8 byte-order mark or
+// non-ASCII characters in UTF-8.
 func (t *table) decode(cell *string) error {
 	if utf8.ValidString(*cell) {
 		t.utf8 = t.utf8 || len(*cell) != utf8.RuneCountInString(*cell)
@@ -258,7 +258,7 @@ func (t *table) decode(cell *string) error {
 		text, err := charmap.Windows1252.NewDecoder().String(*cell)
 		if err != nil || t.bom || strings.ContainsRune(text, utf8.RuneError) {
 			return invalidFile("file_utf8",
-				fmt.Sprintf("Row %d has bytes that are neither UTF-8 nor Windows-1252. Save the file as CSV UTF-8 and upload it again.",
+				fmt.Sprintf("Row %d contains bytes that are neither UTF-8 nor Windows-1252. Save the file as CSV UTF-8 and upload it again.",
 					t.row))
 		}
 		*cell, t.western = text, true
@@ -300,7 +300,7 @@ func blank(cells []string) bool {
 // rowLimitReader limits the length of a row and rejects NUL bytes. Its errors are sticky.
 type rowLimitReader struct {
 	from   io.Reader
-	left   int // of the row
+	left   int // bytes that the row may still have
 	failed error
 }
 

@@ -25,7 +25,7 @@ import (
 	"github.com/pingpost/pingpost/models"
 )
 
-// filesKept is the time until an uploaded file expires.
+// filesKept is how long an uploaded file is stored if it is not deleted earlier.
 const filesKept = 7 * 24 * time.Hour
 
 var (
@@ -35,7 +35,7 @@ var (
 		fmt.Sprintf("The file is larger than %d MiB. Split it by date and upload each part.", MaxFile>>20))
 )
 
-// Upload stores a partner's file encrypted, and profiles its columns while reading it.
+// Upload encrypts and stores a partner's file. It profiles the columns while reading the file.
 func (s *Service) Upload(
 	ctx context.Context, sc scope.Scope, partner uuid.UUID, name string, list io.Reader,
 ) (r models.Reconciliation, err error) {
@@ -126,11 +126,11 @@ func (l *limited) Read(p []byte) (int, error) {
 	return n, err
 }
 
-// maxFileName is the most characters in a file name.
+// maxFileName is the maximum length of a stored file name, in characters.
 const maxFileName = 120
 
-// shown returns a file name for display: without folders and unprintable characters, and cut
-// to maxFileName.
+// shown returns a file name for display. It removes folders and unprintable characters, and truncates
+// the name to maxFileName.
 func shown(name string) string {
 	name = path.Base(strings.ReplaceAll(name, `\`, "/"))
 	name = strings.TrimSpace(strings.Map(func(c rune) rune {
