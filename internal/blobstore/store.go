@@ -1,8 +1,8 @@
 // Package blobstore stores files in the database until they expire, such as uploads from
 // partners and exports for users. Any node can read a file that another node wrote.
 //
-// A file is compressed and split into parts. Each part is sealed with the platform keys and
-// bound to its file and position. A file can only be read after it was written completely.
+// A file is compressed and split into parts. Each part is sealed with the platform key and bound to
+// its file and position. A file can be read only after it has been written completely.
 package blobstore
 
 import (
@@ -35,12 +35,12 @@ type Store struct {
 	clock clock.Clock
 }
 
-// NewStore returns a store in a database.
+// NewStore returns a store that uses db.
 func NewStore(db *postgres.DB, keys *keyring.Keys, c clock.Clock) *Store {
 	return &Store{db, keys, c}
 }
 
-// Writer writes a file. After Close the file can be read. A file that is not closed is
+// Writer writes a file. The file can be read after Close. If the writer is not closed, the file is
 // deleted when it expires.
 type Writer struct {
 	ID uuid.UUID
@@ -93,7 +93,7 @@ func (w *Writer) Close() error {
 	return postgres.Translate(err)
 }
 
-// compressed writes the compressed stream as parts.
+// compressed splits the compressed stream into parts and writes them.
 type compressed struct{ w *Writer }
 
 func (c compressed) Write(p []byte) (n int, err error) {
@@ -144,7 +144,7 @@ func (c *Store) Open(ctx context.Context, file uuid.UUID) (io.ReadCloser, error)
 	return gzip.NewReader(&parts{ctx: ctx, blobs: c, file: file})
 }
 
-// parts reads the compressed stream, one row at a time. It holds no connection between reads.
+// parts reads the compressed stream, one part at a time. It occupies no connection between reads.
 type parts struct {
 	ctx   context.Context
 	blobs *Store
@@ -180,14 +180,14 @@ func (c *Store) Delete(ctx context.Context, file uuid.UUID) error {
 	return postgres.Translate(err)
 }
 
-// DeleteExpired deletes files that have expired and returns how many.
+// DeleteExpired deletes files that have expired and returns the number of files.
 func (c *Store) DeleteExpired(ctx context.Context) (int64, error) {
 	return postgres.InBatches(ctx, c.db.Pool,
 		`DELETE FROM files WHERE id IN (SELECT id FROM files WHERE expires_at < $1 LIMIT $2)`, c.clock.Now())
 }
 
-// SealUses counts the files by the platform key that sealed them. Files are not resealed,
-// because they expire soon; a key can be removed when no file uses it.
+// SealUses returns the number of files sealed with each platform key. Files are not resealed, because
+// they expire soon. A key can be removed when no file uses it.
 func (c *Store) SealUses(ctx context.Context) (map[keyring.KeyID]int64, error) {
 	uses := map[keyring.KeyID]int64{}
 	rows, err := c.db.Pool.Query(ctx, `SELECT substring(sealed FROM 1 FOR 6) FROM file_parts WHERE part = 0`)

@@ -12,7 +12,7 @@ import (
 
 var errEnded = apperr.New(apperr.Conflict, "work_ended", "This job has already ended. Reload the page.")
 
-// change updates a job that has not ended, whichever worker has it.
+// change updates a job that has not ended, regardless of the worker that runs it.
 func (q *Queue) change(tx *gorm.DB, w models.Job, columns map[string]any) error {
 	result := tx.Model(&models.Job{}).Where("id = ? AND state IN ?", w.ID,
 		[]models.JobState{models.WorkWaiting, models.WorkRunning}).Updates(columns)
@@ -22,7 +22,7 @@ func (q *Queue) change(tx *gorm.DB, w models.Job, columns map[string]any) error 
 	return result.Error
 }
 
-// end ends a job as cancelled or failed, and undoes it. The caller must make sure that no worker
+// end marks a job as cancelled or failed, and undoes it. The caller must make sure that no worker
 // writes for the job.
 func (q *Queue) end(tx *gorm.DB, w models.Job, state models.JobState, failure string) error {
 	if err := q.change(tx, w, map[string]any{"state": state, "failure": failure, "ended_at": q.clock.Now()}); err != nil {
@@ -34,7 +34,7 @@ func (q *Queue) end(tx *gorm.DB, w models.Job, state models.JobState, failure st
 	return nil
 }
 
-// fail ends a job as failed. The audit event has no user.
+// fail marks a job as failed, and undoes it. The audit event has no user.
 func (q *Queue) fail(tx *gorm.DB, w models.Job, failure string) error {
 	if err := q.end(tx, w, models.WorkFailed, failure); err != nil {
 		return err

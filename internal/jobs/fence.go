@@ -9,22 +9,22 @@ import (
 
 // The fence prevents a worker that has lost its job from writing for it.
 //
-// Each transaction of a Run starts with one of two checks that the job is still its own:
+// Each transaction of a Run first checks in one of two ways that the job still belongs to the Run:
 //
-//   - Commit and the short updates of the row change it WHERE isOurs.
+//   - Commit and other short transactions update the job's row WHERE isOurs.
 //   - Step takes the job's lock in shared mode and then reads the row. It does not lock the row,
-//     because a step may take minutes, in which beat reports progress and a user may cancel
-//     the job.
+//     because a step may take minutes. During a step, beat must be able to save the progress, and
+//     users must be able to cancel the job.
 //
-// Taking a job from its worker needs a change of job_id or state in the row, and the lock
-// in exclusive mode:
+// To take a job from its worker, a transaction must change job_id or state in the row, and take the
+// job's lock in exclusive mode:
 //
-//   - Cancel first changes the row and cancels the River job, which ends a step, and then waits
+//   - Cancel changes the row and cancels the River job, which ends the current step. Then it waits
 //     for the lock.
-//   - rescue locks the row, and does nothing if the lock is taken, because a worker in a step
-//     is alive.
+//   - rescue locks the row. If the job's lock is taken, it does nothing, because the worker is in a
+//     step and therefore alive.
 
-// isOurs selects the row of a Run's job while the Run may write. owner has its arguments.
+// isOurs selects the row of a Run's job while the Run may write. owner returns its arguments.
 const isOurs = `id = @id AND job_id = @job AND state = 'running'`
 
 func (r *Run) owner() map[string]any { return map[string]any{"id": r.ID, "job": *r.JobID} }
@@ -44,7 +44,7 @@ func (r *Run) update(tx *gorm.DB, columns map[string]any) error {
 	return q.Error
 }
 
-// hold prevents other workers from taking the job until the transaction ends. It returns
+// hold prevents other workers from taking over the job until the transaction ends. It returns
 // ErrSuperseded if the run has already lost the job.
 func (r *Run) hold(tx *gorm.DB) error {
 	if r.JobID == nil {
@@ -72,13 +72,13 @@ func lockExclusive(tx *gorm.DB, work int64) error {
 	return tx.Exec(`SELECT pg_advisory_xact_lock(hashtext('work'), ?)`, lockKey(work)).Error
 }
 
-// tryLockExclusive is lockExclusive without waiting. locked is false if a worker is in a step of
-// the job.
+// tryLockExclusive is like lockExclusive, but does not wait. locked is false if a worker is in a step
+// of the job.
 func tryLockExclusive(tx *gorm.DB, work int64) (locked bool, err error) {
 	err = tx.Raw(`SELECT pg_try_advisory_xact_lock(hashtext('work'), ?)`, lockKey(work)).Scan(&locked).Error
 	return locked, err
 }
 
-// lockKey returns the job's key for advisory locks. Jobs with the same key wait for each other,
-// which does no harm.
+// lockKey returns the job's key for advisory locks. Different jobs can have the same key. Such jobs
+// wait for each other, which is harmless.
 func lockKey(work int64) int32 { return int32(work) } //nolint:gosec // the low 32 bits are enough

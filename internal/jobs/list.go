@@ -52,16 +52,16 @@ func (q *Queue) List(
 	return all, newer, older, nil
 }
 
-// FailedSince counts the jobs that failed after the given time.
+// FailedSince returns the number of jobs that failed after the given time.
 func (q *Queue) FailedSince(ctx context.Context, sc scope.Scope, staff uuid.UUID, at time.Time) (n int64, err error) {
 	err = q.visible(ctx, sc, staff).Where("state = ? AND ended_at > ?", models.WorkFailed, at).Count(&n).Error
 	return n, postgres.Translate(err)
 }
 
-// keepEnded is how long a job is kept after it ends.
+// keepEnded is the time from the end of a job until it is deleted.
 const keepEnded = 30 * 24 * time.Hour
 
-// DeleteExpired deletes jobs that ended more than keepEnded ago and returns how many.
+// DeleteExpired deletes jobs that ended more than keepEnded ago and returns the number of jobs.
 func (q *Queue) DeleteExpired(ctx context.Context) (int64, error) {
 	return postgres.InBatches(ctx, q.db.Pool,
 		`DELETE FROM work WHERE id IN (SELECT id FROM work WHERE ended_at < $1 LIMIT $2)`,

@@ -1,17 +1,17 @@
 // Package jobs runs background jobs, which take too long for a request: payout runs,
-// reconciliations and large exports. A row in the table work has the state, progress and outcome
-// that users see. For each row there is a River job, which River assigns to a node, retries and
-// cancels. The states are those of models.JobState.
+// reconciliations and large exports. Each job has a row in the table work, which contains the state,
+// progress and outcome that users see. Each row has a River job, which River assigns to a node,
+// retries and cancels. The states are those of models.JobState.
 //
-// Only one River job at a time may write for a job: the one in the row's job_id. Every transaction
-// of a Run checks that it still is that one (Run.Step, Run.Commit). A worker whose job was cancelled
-// or given to another worker can no longer write. fence.go documents the protocol.
+// Only one River job at a time may write for a row. Its id is in the row's job_id. Run.Step and
+// Run.Commit check the id in each transaction, so a worker whose job was cancelled or given to
+// another worker can no longer write. fence.go documents the protocol.
 //
-// asked_at, started_at, beat_at and ended_at come from the service's clock. started_at is when the
-// first attempt began. beat_at is when a worker last reported progress. After heartbeatTimeout
-// without a report, another worker takes over. Cancel also sets beat_at, so that a job whose
-// cancellation failed halfway runs again after heartbeatTimeout. River's times come from the
-// system's clock. Jobs are deleted keepEnded after they end.
+// asked_at, started_at, beat_at and ended_at come from the service's clock. started_at is the time
+// when the first attempt began, and beat_at the time of the last progress report. After
+// heartbeatTimeout without a report, another worker takes over. Cancel also sets beat_at, so that a
+// job whose cancellation failed halfway runs again after heartbeatTimeout. River's times come from
+// the system's clock. Jobs are deleted keepEnded after they end.
 package jobs
 
 import (
@@ -33,16 +33,16 @@ import (
 
 // Handler runs the jobs of one kind.
 type Handler struct {
-	// Object is the kind of the object's id. The audit log shows the id with its prefix.
+	// Object is the kind of the ids of the jobs' objects. The audit log shows an id with its prefix.
 	Object id.Kind
-	// Do runs the job and ends with Run.Commit. It may be called again after it failed, was
-	// killed or was stopped halfway. If it returns an apperr.Error, the job fails and the user
-	// sees the error's message. After any other error, the job is retried.
+	// Do runs the job and ends with Run.Commit. It is called again if it failed, was killed or was
+	// stopped halfway. If it returns an apperr.Error, the job fails and the user sees the error's
+	// message. After any other error, the job is retried.
 	Do func(context.Context, *Run) error
 	// Undo resets the job's object, so that the job can be requested again. It runs in the
 	// transaction that ends the job as cancelled or failed.
 	Undo func(tx *gorm.DB, w models.Job) error
-	// Constraints are the errors for violations in the transactions of a Run and in Undo.
+	// Constraints maps constraint violations in the transactions of a Run and in Undo to errors.
 	Constraints postgres.Constraints
 }
 
@@ -88,7 +88,7 @@ func (q *Queue) Cancel(ctx context.Context, sc scope.Scope, by audit.Actor, numb
 	if err != nil {
 		return err
 	}
-	// First remove the River job, so that the worker leaves its current step. If the second
+	// First cancel the River job, so that the worker stops its current step. If the second
 	// transaction fails, the job runs again.
 	err = q.db.Transaction(ctx, func(tx *gorm.DB) error {
 		if err := q.change(tx, w, map[string]any{"job_id": nil, "state": models.WorkWaiting, "beat_at": q.clock.Now()}); err != nil {

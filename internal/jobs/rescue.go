@@ -11,9 +11,9 @@ import (
 	"github.com/pingpost/pingpost/models"
 )
 
-// stranded selects jobs that no worker runs. Either the worker no longer reports progress, or the
-// job is waiting but River will not run it again, because its node died before it recorded the
-// outcome or because the River job has no attempts left.
+// stranded selects jobs that no worker runs. These are running jobs without recent progress reports,
+// and waiting jobs that River will not run again. River does not run a job again if a node died
+// before it recorded the job's outcome, or if the River job has no attempts left.
 const stranded = `coalesce(beat_at, asked_at) < ? AND (state = 'running' OR (state = 'waiting'
 	AND NOT EXISTS (SELECT FROM river.river_job j WHERE j.id = work.job_id AND j.state IN ('available', 'pending', 'retryable', 'scheduled'))))`
 
@@ -29,7 +29,7 @@ func (q *Queue) rescueLoop(ctx context.Context) {
 		if err != nil && ctx.Err() == nil {
 			q.log.Warn("searching for stranded jobs failed", "error", postgres.Translate(err))
 		}
-		for _, work := range found { // one transaction each, so that one failure does not affect the others
+		for _, work := range found { // one transaction each, so that a failure does not affect other jobs
 			if err := q.rescue(ctx, work); err != nil && ctx.Err() == nil {
 				q.log.Warn("rescuing a job failed", "work", work, "error", err)
 			}

@@ -18,9 +18,9 @@ import (
 	"github.com/pingpost/pingpost/models"
 )
 
-// job is the arguments of a River job: the id of its row in work.
+// job contains the arguments of a River job.
 type job struct {
-	Work int64 `json:"work"`
+	Work int64 `json:"work"` // id of the row in work
 }
 
 // Kind returns the kind of the River job.
@@ -38,13 +38,13 @@ func (q *Queue) newRiver() *river.Client[*sql.Tx] {
 		ReindexerSchedule: river.NeverSchedule(), // the service does not own the tables
 	})
 	if err != nil {
-		panic("jobs: " + err.Error()) // River rejects the settings above
+		panic("jobs: " + err.Error()) // only if the settings above are invalid
 	}
 	return client
 }
 
-// attemptOf returns the number of the attempt among all River jobs for the same job. A later River
-// job has only the attempts that were left.
+// attemptOf returns the number of the attempt, counted over all River jobs for the same row. A
+// replacement River job has only the remaining attempts.
 func attemptOf(j *rivertype.JobRow) int { return maxAttempts - j.MaxAttempts + j.Attempt }
 
 // retryPolicy waits one second longer after each attempt. It uses the system's clock, because
@@ -55,8 +55,8 @@ func (retryPolicy) NextRetry(j *rivertype.JobRow) time.Time {
 	return clock.System{}.Now().Add(time.Duration(attemptOf(j)) * time.Second)
 }
 
-// insertJob gives the job a new River job with the attempts that are left. From then on, only that
-// River job may write.
+// insertJob inserts a River job for w, with the remaining attempts. From then on, only this River job
+// may write for w.
 func (q *Queue) insertJob(tx *gorm.DB, w *models.Job) error {
 	own, ok := tx.Statement.ConnPool.(*sql.Tx)
 	if !ok {
@@ -74,7 +74,7 @@ func (q *Queue) insertJob(tx *gorm.DB, w *models.Job) error {
 	}).Error
 }
 
-// cancelJob cancels the job's River job and the context of its worker.
+// cancelJob cancels the River job of w and the context of its worker.
 func (q *Queue) cancelJob(tx *gorm.DB, w models.Job) error {
 	if w.JobID == nil {
 		return nil
@@ -86,8 +86,7 @@ func (q *Queue) cancelJob(tx *gorm.DB, w models.Job) error {
 	return err
 }
 
-// riverLog returns a logger for River that logs errors only. It removes hosts, users and database
-// names from them.
+// riverLog returns a logger for River that logs only errors, without hosts, users and database names.
 func riverLog(log *slog.Logger) *slog.Logger { return slog.New(errorsOnly{log.Handler()}) }
 
 type errorsOnly struct{ slog.Handler }
@@ -104,7 +103,7 @@ func (h errorsOnly) Handle(ctx context.Context, r slog.Record) error {
 	r.Attrs(func(a slog.Attr) bool {
 		if err, ok := a.Value.Any().(error); ok {
 			safe.AddAttrs(slog.Any(a.Key, postgres.Translate(err)))
-		} else if a.Key != "err" && a.Key != "error" { // a string, which cannot be translated
+		} else if a.Key != "err" && a.Key != "error" { // drop errors that are strings, because Translate needs an error
 			safe.AddAttrs(a)
 		}
 		return true

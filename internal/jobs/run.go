@@ -25,14 +25,14 @@ type Run struct {
 	done, total int64
 }
 
-// NewInlineRun returns a run without the queue, for commands that run the job themselves.
+// NewInlineRun returns a run that does not use the queue, for commands that run a job themselves.
 func NewInlineRun(db *postgres.DB, c clock.Clock, w models.Job) *Run {
 	w.JobID = nil
 	return &Run{Job: w, db: db, clock: c}
 }
 
-// Progress sets the job's progress: done of total, in any unit. A total of 0 means unknown. It only
-// writes to memory. beat saves it.
+// Progress sets the job's progress in memory, as done of total in any unit. A total of 0 means that
+// the total is unknown. beat saves the progress to the database.
 func (r *Run) Progress(phase string, done, total int64) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -45,9 +45,9 @@ func (r *Run) progress() map[string]any {
 	return map[string]any{"phase": r.phase, "done": r.done, "total": r.total, "beat_at": r.clock.Now()}
 }
 
-// Step runs fn in a transaction whose writes remain if the job fails later, so that the next attempt
-// need not repeat them. It may take minutes, because it does not lock the job's row: progress can
-// be saved and the job can be cancelled during a step.
+// Step runs fn in a transaction. Its writes remain if the job fails later, so that the next attempt
+// does not repeat them. A step may take minutes. It does not lock the job's row, so progress can be
+// saved and the job can be cancelled during the step.
 func (r *Run) Step(ctx context.Context, fn func(tx *gorm.DB) error) error {
 	return r.db.Transaction(ctx, func(tx *gorm.DB) error {
 		if err := r.hold(tx); err != nil {
@@ -69,9 +69,9 @@ func (r *Run) Commit(ctx context.Context, fn func(tx *gorm.DB) error) error {
 	})
 }
 
-// CommitPgx is Commit for jobs that write with pgx, in a transaction that they began themselves. last
-// writes rows that other transactions may be waiting for. It runs after the update of the job's row,
-// because Cancel locks that row first.
+// CommitPgx is like Commit, for jobs that write with pgx in their own transaction tx. It updates the
+// job's row before it calls last, because Cancel locks the rows in this order too. last must write
+// the rows that Undo also writes.
 func (r *Run) CommitPgx(ctx context.Context, tx pgx.Tx, last func() error) error {
 	if r.JobID != nil {
 		args := pgx.NamedArgs(r.progress())

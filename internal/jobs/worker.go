@@ -16,17 +16,17 @@ import (
 	"github.com/pingpost/pingpost/models"
 )
 
-// The limits and times of jobs. Another worker takes over the job of a dead worker within
-// heartbeatTimeout plus searchEvery after its last report.
+// Limits and intervals for jobs. If a worker dies, another worker takes over its job at most
+// heartbeatTimeout plus searchEvery after the last progress report.
 const (
-	// maxConcurrentJobs is how many jobs a node runs at the same time. It is small because leads
-	// have priority.
+	// maxConcurrentJobs is the number of jobs that a node runs at the same time. It is small, because
+	// leads have priority.
 	maxConcurrentJobs = 2
-	// maxAttempts is how many attempts a job gets, over all its River jobs, before it fails.
+	// maxAttempts is the number of attempts after which a job fails, counted over all its River jobs.
 	maxAttempts = 5
 
-	// pollInterval is how often a node looks for jobs. River's LISTEN would permanently take one more
-	// connection per node, and save only a second of jobs that take minutes.
+	// pollInterval is how often a node looks for jobs. With LISTEN, each node would permanently use
+	// one more connection, and jobs that take minutes would start only a second earlier.
 	pollInterval = time.Second
 	// maxRetryWait is the longest wait between attempts to start River while the database is
 	// unavailable.
@@ -35,15 +35,15 @@ const (
 	// heartbeatInterval is how often a worker reports its progress. It is far below heartbeatTimeout,
 	// so that a worker does not lose its job after a few lost reports.
 	heartbeatInterval = time.Second
-	// heartbeatTimeout is how long a worker may go without a report before another takes over.
+	// heartbeatTimeout is the time without a progress report after which another worker takes over.
 	heartbeatTimeout = 20 * time.Second
 	// searchEvery is how often a node looks for stranded jobs.
 	searchEvery = 5 * time.Second
 
-	// endTimeout limits how long a worker takes to record the result of an attempt. It is less than
-	// stopTimeout, so that workers can record it while their node stops.
+	// endTimeout is the maximum time for recording the result of an attempt. It is less than
+	// stopTimeout, so that workers can record results while their node stops.
 	endTimeout = 5 * time.Second
-	// stopTimeout limits how long a node waits for its workers when it stops.
+	// stopTimeout is the maximum time that a node waits for its workers when it stops.
 	stopTimeout = 20 * time.Second
 )
 
@@ -103,8 +103,9 @@ func (q *Queue) attempt(ctx context.Context, r *Run) (err error) {
 	return q.handlers[r.Kind].Do(ctx, r)
 }
 
-// claim starts an attempt. It returns ErrSuperseded if the job has ended or has another River job, or
-// if River gave the same River job to two workers and the first is still alive.
+// claim starts an attempt. It returns ErrSuperseded if the job has ended or has another River job.
+// It also returns ErrSuperseded if River gave the same River job to two workers and the first one is
+// still alive.
 func (q *Queue) claim(ctx context.Context, j *river.Job[job]) (*Run, error) {
 	now := q.clock.Now()
 	var w models.Job
@@ -123,7 +124,7 @@ func (q *Queue) claim(ctx context.Context, j *river.Job[job]) (*Run, error) {
 }
 
 // settle records the result of an attempt and returns the result of the River job.
-// The first case that applies counts:
+// The first matching row of this table applies:
 //
 //	the attempt returned           the job's row           River
 //	nil                            done, by Run.Commit     completes the job
@@ -133,8 +134,8 @@ func (q *Queue) claim(ctx context.Context, j *river.Job[job]) (*Run, error) {
 //	another error, last attempt    failed                  cancels the job
 //	another error                  waiting, with failure   retries the job (retryPolicy)
 //
-// Both counts of attempts must agree (attemptOf). River reduces its count when it gets the cause of
-// the context, so settle reduces the row's count.
+// The attempt counts of River and of the row must agree (see attemptOf). River decrements its count
+// if settle returns the cause of the context, so settle decrements the row's count too.
 func (q *Queue) settle(ctx context.Context, j *river.Job[job], r *Run, err error) error {
 	ending, cancel := context.WithTimeout(context.WithoutCancel(ctx), endTimeout)
 	defer cancel()
@@ -167,7 +168,7 @@ func (q *Queue) settle(ctx context.Context, j *river.Job[job], r *Run, err error
 	return errors.New("attempt failed; see the log")
 }
 
-// saveState records the state after an attempt. If that fails, the job is rescued like the job of a
+// saveState records the state after an attempt. If this fails, the job is rescued like the job of a
 // dead worker.
 func (q *Queue) saveState(ctx context.Context, r *Run, columns map[string]any) {
 	if err := r.update(q.db.Gorm.WithContext(ctx), columns); err != nil {
@@ -175,7 +176,7 @@ func (q *Queue) saveState(ctx context.Context, r *Run, columns map[string]any) {
 	}
 }
 
-// giveUp ends the job as failed. failure is the message for users.
+// giveUp marks the job as failed. failure is the message for users.
 func (q *Queue) giveUp(ctx context.Context, r *Run, failure string) error {
 	err := q.db.Transaction(ctx, func(tx *gorm.DB) error {
 		if err := r.update(tx, r.progress()); err != nil {
