@@ -331,7 +331,7 @@ func (k *keyServices) move(w io.Writer) *leads.KeyRotation {
 		Clock:    clock.System{},
 		OnProgress: func(m leads.RotationProgress) {
 			if due() {
-				fmt.Fprintf(w, "%s moved\n", counted(m.Leads, "lead"))
+				fmt.Fprintf(w, "%s moved\n", leadsText(m.Leads))
 			}
 		},
 	}
@@ -350,12 +350,19 @@ func onceASecond() func() bool {
 	}
 }
 
-// report prints the text, and adds an error to err if leads could not be moved.
-func report(w io.Writer, done leads.RotationProgress, err error, text string) error {
-	fmt.Fprintln(w, text)
+// report prints how many leads were moved. It returns an error if any could not be.
+func report(w io.Writer, done leads.RotationProgress, err error, where string) error {
+	fmt.Fprintf(w, "%s moved %s\n", leadsText(done.Leads), where)
 	if done.Failed > 0 {
 		err = errors.Join(err,
-			fmt.Errorf("%s could not be moved and did not change; last error: %w", counted(done.Failed, "lead"), done.Cause))
+			fmt.Errorf("%s could not be moved, last error: %w", leadsText(done.Failed), done.Cause))
 	}
 	return err
+}
+
+func leadsText(n int64) string {
+	if n == 1 {
+		return "1 lead"
+	}
+	return fmt.Sprintf("%d leads", n)
 }
