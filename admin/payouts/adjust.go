@@ -12,8 +12,6 @@ import (
 	"github.com/pingpost/pingpost/internal/id"
 	"github.com/pingpost/pingpost/internal/money"
 	"github.com/pingpost/pingpost/internal/payouts"
-	"github.com/pingpost/pingpost/internal/postgres"
-	"github.com/pingpost/pingpost/models"
 	view "github.com/pingpost/pingpost/templates/payouts"
 	"github.com/pingpost/pingpost/templates/ui"
 )
@@ -77,7 +75,7 @@ func (h *Handlers) adjust(k *web.Request) error {
 		Do: func() (string, error) {
 			_, err := h.payouts(k).Adjust(k.R.Context(), k.Scope, a)
 			if errors.Is(err, payouts.ErrAdjusted) {
-				same, readErr := h.sameAdjustment(k, a)
+				same, readErr := h.Payouts.HasAdjustment(k.R.Context(), k.Scope, a)
 				if readErr != nil {
 					return "", readErr
 				}
@@ -123,16 +121,4 @@ func readAdjustment(f url.Values) (a payouts.NewAdjustment, mistakes ui.Errors) 
 	}
 	a.Reason = f.Get("why")
 	return a, mistakes
-}
-
-// sameAdjustment reports whether the ledger has an adjustment with the id and the values of a.
-func (h *Handlers) sameAdjustment(k *web.Request, a payouts.NewAdjustment) (bool, error) {
-	f := payouts.Filter{Account: a.Account, Kind: models.EntryAdjustment, Currency: a.Amount.Currency, Lead: a.Lead}
-	last, _, _, err := h.Payouts.Entries(k.R.Context(), k.Scope, f, postgres.Page{Size: web.PageSize})
-	for _, e := range last {
-		if e.Reference == id.Format(id.Adjustment, a.ID) {
-			return e.AmountMinor == a.Amount.Minor, nil
-		}
-	}
-	return false, err
 }

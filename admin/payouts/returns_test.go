@@ -12,6 +12,7 @@ import (
 	"github.com/google/uuid"
 
 	"github.com/pingpost/pingpost/admin/admintest"
+	"github.com/pingpost/pingpost/admin/web"
 	"github.com/pingpost/pingpost/internal/id"
 	"github.com/pingpost/pingpost/internal/testkit"
 	"github.com/pingpost/pingpost/models"
@@ -122,6 +123,33 @@ func TestAdjust(t *testing.T) {
 		t.Errorf("got adjustments %s, want -1250 9900", got)
 	}
 	c.CheckAuditTrail(t)
+}
+
+// A form that is sent again after many other adjustments still makes only one adjustment. With another
+// lead, it is rejected.
+func TestAdjustAgainAfterManyAdjustments(t *testing.T) {
+	t.Parallel()
+	c := admintest.NewConsoleWithLedger(t)
+	account := id.Format(id.Account, c.Harbour.Account.ID)
+	form := url.Values{
+		"own":      {id.Format(id.Adjustment, uuid.New())},
+		"partner":  {"harbour-leads"},
+		"account":  {account},
+		"amount":   {"7.25"},
+		"currency": {"GBP"},
+		"why":      {"set-up fee"},
+		"lead":     {admintest.LeadID(c.Leads[0])},
+	}
+	c.Post(t, "/payouts/adjust", form).ExpectRedirect(t, "/payouts?account="+account)
+	c.Exec(t, `INSERT INTO ledger_entries (partner_id, account_id, lead_id, kind, reference, amount_minor, currency, occurred_at, note)
+		SELECT $1, $2, $3, 'adjustment', 'ad_' || n, 1, 'GBP', $4, 'set-up fee' FROM generate_series(1, $5) n`,
+		c.Harbour.ID, c.Harbour.Account.ID, c.Leads[0], c.Time.Now(), web.PageSize)
+	c.Post(t, "/payouts/adjust", form).ExpectRedirect(t, "/payouts?account="+account)
+	form.Set("lead", "")
+	c.Post(t, "/payouts/adjust", form).Expect(t, "the same form without a lead", http.StatusConflict, `data-errors="1"`)
+	if n := c.Console.Count(t, "ledger_entries", "amount_minor = 725"); n != 1 {
+		t.Errorf("got %d adjustments, want 1", n)
+	}
 }
 
 // If a form is sent twice at the same time, the second request waits for the first and makes no

@@ -38,7 +38,7 @@ func TestRun(t *testing.T) {
 	testkit.Eventually(t, time.Minute, "the run is prepared", func() bool { return c.Get(t, at+"/live").State() == "prepared" })
 	p = c.Get(t, at)
 	p.Expect(t, "prepared", http.StatusOK, "58.00<span", `data-state="prepared"`, `data-payouts="1" data-held="1"`,
-		`data-state="below_minimum"`, `data-state="pays"`, "finance@example.com")
+		`data-state="below_minimum"`, `data-state="pays"`, "waiting for approval", "finance@example.com")
 	if strings.Contains(p.Body, at+"/approve") {
 		t.Errorf("the preparer's page has the approval form: %s", p.Text())
 	}

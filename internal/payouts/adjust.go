@@ -11,6 +11,7 @@ import (
 	"github.com/pingpost/pingpost/internal/id"
 	"github.com/pingpost/pingpost/internal/ledger"
 	"github.com/pingpost/pingpost/internal/money"
+	"github.com/pingpost/pingpost/internal/postgres"
 	"github.com/pingpost/pingpost/internal/scope"
 	"github.com/pingpost/pingpost/models"
 )
@@ -97,6 +98,22 @@ func (s *Service) adjustedLead(tx *gorm.DB, sc scope.Scope, a NewAdjustment, acc
 }
 
 const noAdjustableLead = "No lead with this ID earned a payout on this account. Check the lead ID and the account."
+
+// HasAdjustment reports whether the ledger contains an adjustment with the id, account, amount and
+// lead of a.
+func (s *Service) HasAdjustment(ctx context.Context, sc scope.Scope, a NewAdjustment) (bool, error) {
+	var e models.LedgerEntry
+	q := s.db.Gorm.WithContext(ctx).Where("account_id = ? AND kind = ? AND reference = ?",
+		a.Account, models.EntryAdjustment, id.Format(id.Adjustment, a.ID)).Limit(1).Find(&e)
+	if q.Error != nil || q.RowsAffected == 0 || !sc.Allows(e.PartnerID) {
+		return false, postgres.Translate(q.Error)
+	}
+	lead := uuid.Nil
+	if e.LeadID != nil {
+		lead = *e.LeadID
+	}
+	return e.AmountMinor == a.Amount.Minor && e.Currency == a.Amount.Currency.String() && lead == a.Lead, nil
+}
 
 // NewAdjustmentID returns a new id for an adjustment.
 func (s *Service) NewAdjustmentID() uuid.UUID { return id.New(s.clock.Now()) }

@@ -13,6 +13,7 @@ import (
 	"github.com/pingpost/pingpost/internal/ledger"
 	"github.com/pingpost/pingpost/internal/money"
 	"github.com/pingpost/pingpost/internal/partners"
+	"github.com/pingpost/pingpost/internal/payouts"
 	"github.com/pingpost/pingpost/internal/reconcile"
 	"github.com/pingpost/pingpost/internal/scope"
 	"github.com/pingpost/pingpost/internal/testkit"
@@ -252,6 +253,15 @@ func TestCompareRejectsInvalidMappings(t *testing.T) {
 	}
 	if got := o.get(t, r.ID); got.State != models.ReconciliationUploaded || got.RowVersion != r.RowVersion {
 		t.Errorf("after rejected changes: state %s, version %d, want uploaded, %d", got.State, got.RowVersion, r.RowVersion)
+	}
+}
+
+// Users see the same message when a reconciliation or a payout run is stale.
+func TestStaleMessageMatchesPayouts(t *testing.T) {
+	t.Parallel()
+	got := reconcile.Constraints()["reconciliations_immutable"].Message
+	if want := strings.ReplaceAll(payouts.ErrStaleRun.Message, "payout run", "reconciliation"); got != want {
+		t.Errorf("got %q, want %q", got, want)
 	}
 }
 

@@ -4,6 +4,7 @@ import (
 	"flag"
 	"maps"
 	"slices"
+	"strconv"
 	"testing"
 	"time"
 
@@ -136,6 +137,22 @@ func TestComparesOnlyCurrenciesAndAccountsOfTheFile(t *testing.T) {
 			covered.Accounts != c.accounts || len(covered.AccountNames) != c.accounts ||
 			!slices.Equal(covered.Currencies, c.currencies) {
 			t.Errorf("%s: covered %+v, left out %v", name, covered, leftOut)
+		}
+	}
+}
+
+func TestSummaryOfLeftOutAccounts(t *testing.T) {
+	t.Parallel()
+	for accounts, want := range map[int]string{
+		1: "1 lead in GBP on an account without leads in the file (a)",
+		2: "1 lead in GBP on accounts without leads in the file (a and 1 more)",
+	} {
+		r := reconcile.Result{
+			Tallies: []reconcile.Tally{{Finding: models.LeftOut, Currency: "GBP", Lines: 1}},
+			Covered: &reconcile.Covered{Currencies: []string{"GBP"}, Accounts: accounts, AccountNames: []string{"a"}},
+		}
+		if _, got := r.Summary(func(n int64) string { return strconv.FormatInt(n, 10) }); got != want {
+			t.Errorf("%d accounts: got %q, want %q", accounts, got, want)
 		}
 	}
 }

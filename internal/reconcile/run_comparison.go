@@ -28,8 +28,8 @@ const listSQL = `CREATE TEMP TABLE list (line integer, file_row integer, lead_id
 //
 // A lead that is not in the file is missing if the file covers it, and left out otherwise. The file
 // covers a lead if it covers the lead's currency and account. It covers the currencies of its
-// readable rows, or all currencies if it has no readable rows. It covers the accounts of its leads,
-// or all accounts if it has no leads of the partner.
+// readable rows, or all currencies if it has no readable rows. It covers the accounts of the leads in
+// these rows, or all accounts if none of them has a lead of the partner.
 //
 // "ours" is not materialized, because it would contain the leads of all partners. Each use reads
 // only the leads in the file, or the partner's leads in the period.
