@@ -133,7 +133,7 @@ func TestJumpToLead(t *testing.T) {
 		t.Errorf("a phone number: got status %d: %s", p.Status, p.Text())
 	}
 	admintest.ExpectNoPersonalData(t, "the page of a jump", p.Body)
-	for _, role := range []models.Role{models.Administrator, models.PricingManager} { // these roles cannot search for leads
+	for _, role := range []models.Role{models.Administrator, models.PricingManager} { // roles without permission to search
 		p := s.SignedInAs(t, role).Get(t, "/jump?q=jo.bloggs%40example.com")
 		if p.Status != http.StatusNotFound || strings.Contains(p.Body, "data-find-leads") {
 			t.Errorf("%s gets a link to a form that they may not use: %s", role, p.Text())

@@ -62,7 +62,7 @@ func TestLeadsList(t *testing.T) {
 			t.Errorf("%s: got status %d and leads %q, want %q: %s", query, p.Status, got, want, p.Text())
 		}
 		if want == "" && query != "" && !slices.Equal(p.Values("data-empty"), []string{"filtered"}) {
-			t.Errorf("%s: the page does not say that nothing matches", query)
+			t.Errorf("%s: the page does not show that no lead matches", query)
 		}
 		admintest.ExpectNoPersonalData(t, query, p.Body)
 	}
@@ -124,12 +124,12 @@ func TestLeadPage(t *testing.T) {
 		}
 		for _, want := range append(c.has, always...) {
 			if !strings.Contains(p.Body, want) {
-				t.Errorf("%s: the page lacks %q", role, want)
+				t.Errorf("%s: the page does not contain %q", role, want)
 			}
 		}
 		for _, not := range append(c.lacks, "data-differs") {
 			if strings.Contains(p.Body, not) {
-				t.Errorf("%s: the page has %q", role, not)
+				t.Errorf("%s: the page contains %q", role, not)
 			}
 		}
 		admintest.ExpectNoPersonalData(t, string(role), p.Body)
@@ -181,7 +181,7 @@ func TestLeadPageShowsReturnsAndErasure(t *testing.T) {
 	expect(late, "!"+returnForm)
 }
 
-// A user with one partner sees nothing about the leads of other partners.
+// A user who is limited to one partner sees no leads of other partners.
 func TestLeadsScope(t *testing.T) {
 	t.Parallel()
 	s := admintest.NewConsoleWithLeads(t)
@@ -204,7 +204,7 @@ func TestLeadsScope(t *testing.T) {
 	} {
 		if strings.Contains(p.Body, admintest.LeadIDOf(others)) ||
 			strings.Contains(p.Location(), admintest.LeadIDOf(others)) || strings.Contains(p.Body, "Meadow-media") {
-			t.Errorf("%s shows another partner's lead: status %d: %s", what, p.Status, p.Text())
+			t.Errorf("%s shows another partner's lead: got status %d: %s", what, p.Status, p.Text())
 		}
 	}
 	if p := b.Post(t, "/leads/find", url.Values{"by": {"email"}, "value": {"jo.bloggs@example.com"}}); p.Location() != web.LeadURL(own.ID) {

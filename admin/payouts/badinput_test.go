@@ -59,7 +59,7 @@ func TestBadPayoutForms(t *testing.T) {
 	} {
 		for _, r := range c.Routes("/payouts") {
 			if r.Method != http.MethodPost || r.Path == "/payouts/exports" && name != "one megabyte" && name != "bad escapes" {
-				continue // an export accepts any filter
+				continue // exports accept any filter
 			}
 			path := strings.Replace(r.Path, "/payouts/runs/{id}", run, 1)
 			path = strings.Replace(path, "/payouts/returns/{id}", ret, 1)
@@ -81,7 +81,7 @@ func TestBadPayoutForms(t *testing.T) {
 	c.CheckAuditTrail(t)
 }
 
-// Invalid filters in the URL cause no server error.
+// Invalid filters in the URL do not cause a server error.
 func TestBadPayoutFilters(t *testing.T) {
 	t.Parallel()
 	c := admintest.NewConsoleWithLedger(t)

@@ -12,7 +12,7 @@ import (
 	"github.com/pingpost/pingpost/internal/testkit"
 )
 
-// A run without entries ends with nothing to pay, and another one can start.
+// A run without entries ends automatically, and another run can start.
 func TestRunWithoutEntriesEnds(t *testing.T) {
 	t.Parallel()
 	c := admintest.NewConsoleWithLedger(t)
@@ -31,12 +31,12 @@ func TestRunWithoutEntriesEnds(t *testing.T) {
 	page.Expect(t, "the run", http.StatusOK, `data-state="empty"`, `data-payouts="0" data-held="0"`)
 	for _, not := range []string{`data-state="prepared"`, at + "/cancel", at + "/approve"} {
 		if strings.Contains(page.Body, not) {
-			t.Errorf("the page of an empty run has %q", not)
+			t.Errorf("the page of an empty run contains %q", not)
 		}
 	}
 	c.Get(t, "/payouts/runs").Expect(t, "the list", http.StatusOK, `data-state="empty"`)
 	if next := begin(); next == at {
-		t.Errorf("got run %s again, want a new one", next)
+		t.Errorf("got run %s again, want a new run", next)
 	}
 	c.CheckAuditTrail(t)
 }

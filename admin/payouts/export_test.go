@@ -112,7 +112,7 @@ func TestInterruptedExportEndsWithError(t *testing.T) {
 	}
 	defer resp.Body.Close()
 	if coding := resp.Header.Get("Content-Encoding"); coding != "" {
-		t.Errorf("got Content-Encoding %s, want none", coding)
+		t.Errorf("got Content-Encoding %s, want no encoding", coding)
 	}
 	if _, err := resp.Body.Read(make([]byte, 100)); err != nil {
 		t.Fatal(err)

@@ -12,7 +12,7 @@ import (
 	"github.com/pingpost/pingpost/internal/id"
 )
 
-// A payout run pays the payees at the time of approval, also if the partner changes afterwards.
+// A payout run pays the payees that were recorded at approval, even if the partner changes afterwards.
 func TestPayeeIsFrozenAtApproval(t *testing.T) {
 	t.Parallel()
 	c := admintest.NewConsoleWithLedger(t)
@@ -40,7 +40,7 @@ func TestPayeeIsFrozenAtApproval(t *testing.T) {
 		for _, row := range records(t, c.Get(t, at+"/payments.csv")) {
 			paid[row["partner"]] = row["legal_name"]
 		}
-		// The other name starts like a formula, so it is escaped.
+		// The other name looks like a formula, so it is escaped.
 		if len(paid) != 2 || paid["harbour-leads"] != "At Approval Ltd" || paid["meadow-media"] != "'=Meadow Limited" {
 			t.Errorf("%s: got payees %v", when, paid)
 		}

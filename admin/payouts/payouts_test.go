@@ -33,7 +33,7 @@ func records(t testing.TB, p admintest.Response) (all []map[string]string) {
 	return all
 }
 
-// The page, its totals and its CSV file have the same entries, for every filter and user.
+// For each filter and user, the page, its totals and the CSV file contain the same entries.
 func TestLedger(t *testing.T) {
 	t.Parallel()
 	c := admintest.NewConsoleWithLedger(t)

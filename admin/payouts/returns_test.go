@@ -55,8 +55,8 @@ func TestReturn(t *testing.T) {
 	c.CheckAuditTrail(t)
 }
 
-// An error is shown at its field, the input is kept, and another partner's lead gets the same error
-// as an unknown one.
+// Errors are shown at their fields, and the form keeps the input. Another partner's lead causes the
+// same error as an unknown lead.
 func TestInvalidReturns(t *testing.T) {
 	t.Parallel()
 	c := admintest.NewConsoleWithLedger(t)
@@ -92,7 +92,7 @@ func TestInvalidReturns(t *testing.T) {
 
 var shownOwn = regexp.MustCompile(`name="own" value="(ad_[0-9A-Z]+)"`)
 
-// A form that is sent twice makes one adjustment. With other values, it is rejected.
+// Submitting a form twice adds one adjustment. If the values differ, the second request is rejected.
 func TestAdjust(t *testing.T) {
 	t.Parallel()
 	c := admintest.NewConsoleWithLedger(t)
@@ -125,8 +125,7 @@ func TestAdjust(t *testing.T) {
 	c.CheckAuditTrail(t)
 }
 
-// A form that is sent again after many other adjustments still makes only one adjustment. With another
-// lead, it is rejected.
+// Submitting a form again after many other adjustments does not add a second adjustment.
 func TestAdjustAgainAfterManyAdjustments(t *testing.T) {
 	t.Parallel()
 	c := admintest.NewConsoleWithLedger(t)
@@ -152,8 +151,8 @@ func TestAdjustAgainAfterManyAdjustments(t *testing.T) {
 	}
 }
 
-// If a form is sent twice at the same time, the second request waits for the first and makes no
-// adjustment.
+// If a form is submitted twice at the same time, the second request waits for the first one and does
+// not add an adjustment.
 func TestConcurrentAdjustments(t *testing.T) {
 	t.Parallel()
 	c := admintest.NewConsoleWithLedger(t)
@@ -191,7 +190,7 @@ func TestConcurrentAdjustments(t *testing.T) {
 }
 
 // A partner that has only sandbox accounts has no balance to adjust.
-func TestAdjustWithoutAccount(t *testing.T) {
+func TestAdjustPartnerWithOnlySandboxAccounts(t *testing.T) {
 	t.Parallel()
 	c := admintest.NewConsoleWithLedger(t)
 	c.Exec(t, `UPDATE accounts SET sandbox = true WHERE id = $1`, c.Meadow.Account.ID)

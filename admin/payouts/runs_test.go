@@ -49,7 +49,7 @@ func TestRun(t *testing.T) {
 	}
 	fay.Get(t, "/").Expect(t, "the overview", http.StatusOK, `href="`+at+`" data-need`)
 	if p := c.Get(t, "/"); p.Status != http.StatusOK || strings.Contains(p.Body, `href="`+at+`" data-need`) {
-		t.Errorf("the preparer's overview lists the run: status %d: %s", p.Status, p.Text())
+		t.Errorf("the preparer's overview lists the run: got status %d: %s", p.Status, p.Text())
 	}
 	fay.Post(t, at+"/approve", url.Values{"version": {"1"}}).Expect(t, "approved with an old version", http.StatusConflict,
 		`data-conflict="changed"`, `data-state="prepared"`)
@@ -78,8 +78,8 @@ func TestRun(t *testing.T) {
 	c.CheckAuditTrail(t)
 }
 
-// checkStatements checks the statements of a paid run, and that finance users with one partner
-// cannot see those of others.
+// checkStatements checks the statements of a paid run. It also checks that finance users who are
+// limited to one partner cannot see other partners' statements.
 func checkStatements(t *testing.T, c *admintest.ConsoleWithLedger, at string) {
 	t.Helper()
 	mine := c.SignedInColleague(t, "of-harbour@example.com")
@@ -177,9 +177,9 @@ func TestJobs(t *testing.T) {
 	c.CheckAuditTrail(t)
 }
 
-// A user who may see all runs, but may change payouts for one partner only, gets no buttons for
+// A user who may see all runs, but may change payouts only for one partner, does not get buttons for
 // actions that would be rejected.
-func TestRunsOfAMixedRole(t *testing.T) {
+func TestRunsPageHidesForbiddenActions(t *testing.T) {
 	t.Parallel()
 	c := admintest.NewConsoleWithLedger(t)
 	c.AddStaff(t, "mixed@example.com", models.StaffRole{Role: models.Auditor}, models.StaffRole{
@@ -218,7 +218,7 @@ func TestRunsOfAMixedRole(t *testing.T) {
 }
 
 // Users can always cancel the exports that they requested.
-func TestOwnExportIsCancelled(t *testing.T) {
+func TestUserCancelsOwnExport(t *testing.T) {
 	t.Parallel()
 	c := admintest.NewConsoleWithLedger(t) // without a node to run jobs
 	auditor := c.SignedInAs(t, models.Auditor)
@@ -232,7 +232,7 @@ func TestOwnExportIsCancelled(t *testing.T) {
 	auditor.Get(t, "/work").Expect(t, "cancelled", http.StatusOK, `data-state="cancelled"`)
 }
 
-// Pages show the leads and entries of the platform account, without links to its partner page,
+// Pages show the leads and entries of the platform account. They do not link to its partner page,
 // which does not exist.
 func TestLedgerShowsPlatformAccount(t *testing.T) {
 	t.Parallel()
@@ -267,7 +267,7 @@ func TestLedgerShowsPlatformAccount(t *testing.T) {
 	}
 }
 
-// Cursors that are not valid, or point to nothing, cause no error.
+// Cursors that are not valid, or that point to nothing, do not cause an error.
 func TestInvalidCursors(t *testing.T) {
 	t.Parallel()
 	c := admintest.NewConsoleWithLedger(t)

@@ -12,13 +12,13 @@ import (
 	"github.com/pingpost/pingpost/internal/money"
 )
 
-// The statement and its CSV file show the notes for the partner as text. They do not show notes of
-// rejected returns.
+// The statement and its CSV file contain the notes for the partner as text. They do not contain the
+// notes on rejected returns.
 func TestStatementShowsNotes(t *testing.T) {
 	t.Parallel()
 	c := admintest.NewConsoleWithLedger(t)
 	c.RunJobs(t)
-	for range 2 { // so that something is left to pay
+	for range 2 { // so that an amount remains to be paid
 		c.DeliverLead(t, c.Harbour, money.Amount{Minor: 5000, Currency: money.GBP})
 	}
 	returned, kept := admintest.LeadID(c.Leads[0]), admintest.LeadID(c.Leads[1])

@@ -13,7 +13,7 @@ import (
 
 // The page and the export show the left-out leads. A comparison with full coverage reports them
 // as missing.
-func TestReconciliationShowsWhatWasLeftOut(t *testing.T) {
+func TestReconciliationShowsLeftOutLeads(t *testing.T) {
 	t.Parallel()
 	b := admintest.NewConsoleWithDeliveries(t)
 	pound, price := b.Deliver(t, b.Harbour())
@@ -31,7 +31,7 @@ func TestReconciliationShowsWhatWasLeftOut(t *testing.T) {
 	}
 	if p := b.Get(t, at+"/lines.csv?finding=left_out"); p.Status != http.StatusOK ||
 		!strings.Contains(p.Body, "\n,left_out,currency_not_in_file,"+euro+",") {
-		t.Errorf("lines.csv: status %d, body %s", p.Status, p.Body)
+		t.Errorf("lines.csv: got status %d and body %s", p.Status, p.Body)
 	}
 
 	form := b.ColumnForm(t, at)
@@ -42,19 +42,19 @@ func TestReconciliationShowsWhatWasLeftOut(t *testing.T) {
 	b.Get(t, at).ExpectTexts(t, http.StatusOK, `data-compared="2"`, `name="coverage" value="all" checked`)
 	if p := b.Get(t, at+"?finding=missing"); !strings.Contains(p.Body, euro) ||
 		slices.Contains(p.Values("data-finding"), "left_out") {
-		t.Errorf("findings %q: %s", p.Values("data-finding"), p.Text())
+		t.Errorf("got findings %q: %s", p.Values("data-finding"), p.Text())
 	}
 
 	form = b.ColumnForm(t, at)
 	b.Compare(t, at, form)
 	b.Post(t, at+"/keep", url.Values{"version": {b.Version(t, at)}}).ExpectRedirect(t, at)
 	if n := b.Count(t, "reconciliation_lines", `finding = 'left_out'`); n != 1 || b.StateOf(t, at) != models.ReconciliationKept {
-		t.Errorf("got %d left-out lines, state %s, want 1 and kept", n, b.StateOf(t, at))
+		t.Errorf("got %d left-out lines and state %s, want 1 and kept", n, b.StateOf(t, at))
 	}
 	if p := b.Get(t, at+"?finding=left_out"); strings.Contains(p.Body, "/settle") {
 		t.Error("the page has a link to settle a left-out lead")
 	}
 	if p := b.Get(t, at+"/lines/2/settle"); p.Status != http.StatusNotFound {
-		t.Errorf("settling a left-out lead: status %d, want 404", p.Status)
+		t.Errorf("settling a left-out lead: got status %d, want 404", p.Status)
 	}
 }

@@ -44,7 +44,7 @@ func TestRejectsInvalidUploads(t *testing.T) {
 		p := b.Upload(t, c.partner, c.file, c.content)
 		if p.Status != http.StatusUnprocessableEntity || !slices.Equal(p.Errors(), []string{c.field}) ||
 			!slices.Equal(p.Values("data-errors"), []string{"1"}) {
-			t.Errorf("%s: status %d, want 422 with an error at %s: %s", name, p.Status, c.field, p.Text())
+			t.Errorf("%s: got status %d, want 422 with an error at %s: %s", name, p.Status, c.field, p.Text())
 		}
 		if c.partner == "harbour-leads" && !strings.Contains(p.Body, `value="harbour-leads" selected`) {
 			t.Errorf("%s: the partner is no longer selected", name)
@@ -61,7 +61,7 @@ func TestRejectsInvalidUploads(t *testing.T) {
 		p := b.Send(t, http.MethodPost, "/reconciliation/new", strings.NewReader(body),
 			http.Header{"Content-Type": {"multipart/form-data; boundary=x"}})
 		if p.Status != http.StatusBadRequest && p.Status != http.StatusUnprocessableEntity {
-			t.Errorf("%s: status %d, want 400 or 422: %s", name, p.Status, p.Text())
+			t.Errorf("%s: got status %d, want 400 or 422: %s", name, p.Status, p.Text())
 		}
 	}
 	if n, files := b.Count(t, "reconciliations", "true"), b.Count(t, "files", "true"); n != 0 || files != 0 {
@@ -99,9 +99,9 @@ func (e *endless) Read(p []byte) (n int, err error) {
 	return n, nil
 }
 
-// A file that is too large is rejected before it is read if the request has a Content-Length,
-// and at the limit otherwise.
-func TestRejectsTooLargeUpload(t *testing.T) {
+// A file that is too large is rejected before it is read if the request has a Content-Length. If not,
+// reading stops at the limit.
+func TestRejectsUploadThatIsTooLarge(t *testing.T) {
 	t.Parallel()
 	b := admintest.NewConsoleWithDeliveries(t)
 	const size = 2 << 30
@@ -134,7 +134,7 @@ func TestRejectsTooLargeUpload(t *testing.T) {
 		}
 		if text := string(body); resp.StatusCode/100 != 4 || !strings.Contains(text, `data-error="file"`) ||
 			!strings.Contains(text, "256") {
-			t.Errorf("%s: status %d, want an error at the file: %.300s", name, resp.StatusCode, text)
+			t.Errorf("%s: got status %d, want an error at the file: %.300s", name, resp.StatusCode, text)
 		}
 	}
 	if n := b.Count(t, "reconciliations", "true"); n != 0 {

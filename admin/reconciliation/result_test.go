@@ -31,7 +31,7 @@ func TestReconciliation(t *testing.T) {
 		`value="amount" selected`, `value="in:currency" selected`)
 	if p := b.Get(t, "/reconciliation"); p.State() != "uploaded" || len(p.Values("data-finding")) > 0 ||
 		!strings.Contains(p.Body, `href="`+at+`"`) {
-		t.Errorf("state %s, findings %q, want uploaded and none: %s", p.State(), p.Values("data-finding"), p.Text())
+		t.Errorf("got state %s and findings %q, want uploaded without findings: %s", p.State(), p.Values("data-finding"), p.Text())
 	}
 	expectConflict(t, b.Post(t, at+"/keep", url.Values{"version": {"1"}}), "not_compared")
 	form := b.ColumnForm(t, at)
@@ -44,7 +44,7 @@ func TestReconciliation(t *testing.T) {
 		t.Error("the page of a dry run has links to settle lines")
 	}
 	if p := b.Get(t, at+"/lines/2/settle"); p.Status != http.StatusNotFound {
-		t.Errorf("settling a line of a dry run: status %d, want 404", p.Status)
+		t.Errorf("settling a line of a dry run: got status %d, want 404", p.Status)
 	}
 	for finding, want := range map[string]string{
 		"matched":        "/leads/ld_",
@@ -64,13 +64,13 @@ func TestReconciliation(t *testing.T) {
 	// A stale form shows the conflict and changes nothing.
 	b.Post(t, at+"/keep", form).ExpectTexts(t, http.StatusConflict, `data-conflict="changed"`)
 	if got := b.StateOf(t, at); got != models.ReconciliationCompared {
-		t.Errorf("state = %s, want compared", got)
+		t.Errorf("got state %s, want compared", got)
 	}
 	b.Post(t, at+"/keep", url.Values{"version": {b.Version(t, at)}}).ExpectRedirect(t, at)
 	kept := b.Get(t, at)
 	kept.ExpectTexts(t, http.StatusOK, "finance@example.com", "/lines/2/settle")
 	if kept.State() != "kept" || !slices.Equal(kept.Values("data-open"), []string{"1", "2", "1", "1", "1", "2"}) {
-		t.Errorf("state %s, unsettled lines %q", kept.State(), kept.Values("data-open"))
+		t.Errorf("got state %s and unsettled lines %q", kept.State(), kept.Values("data-open"))
 	}
 	expectConflict(t, b.Post(t, at+"/discard", url.Values{"version": {b.Version(t, at)}}), "ended")
 	expectConflict(t, b.Post(t, at+"/compare", form), "ended")
@@ -79,7 +79,7 @@ func TestReconciliation(t *testing.T) {
 		{"matched", "amount_differs", "unknown", "duplicate", "missing", "outside_period", "unreadable", "left_out"},
 		{"1", "1", "2", "1", "1", "1", "2", "1"},
 	}) {
-		t.Errorf("findings in the list = %v", got)
+		t.Errorf("got findings %v in the list", got)
 	}
 
 	checkSettlements(b, t, at)
@@ -92,7 +92,7 @@ func TestReconciliation(t *testing.T) {
 func expectConflict(t *testing.T, p admintest.Response, reason string) {
 	t.Helper()
 	if p.Status != http.StatusConflict || !slices.Equal(p.Codes(), []string{reason}) {
-		t.Errorf("status %d, want the conflict %s: %s", p.Status, reason, p.Text())
+		t.Errorf("got status %d, want the conflict %s: %s", p.Status, reason, p.Text())
 	}
 }
 
@@ -109,7 +109,7 @@ func checkSettlements(b admintest.ConsoleWithDeliveries, t *testing.T, at string
 	} {
 		if p := b.Post(t, line, url.Values{"note": {note}}); p.Status != http.StatusUnprocessableEntity ||
 			!strings.Contains(p.Body, `id="f-note-error"`) {
-			t.Errorf("%s: status %d, want 422 with an error at the note: %s", name, p.Status, p.Text())
+			t.Errorf("%s: got status %d, want 422 with an error at the note: %s", name, p.Status, p.Text())
 		}
 	}
 	if n := b.Count(t, "reconciliation_settlements", "true"); n != 0 {
@@ -124,7 +124,7 @@ func checkSettlements(b admintest.ConsoleWithDeliveries, t *testing.T, at string
 	for _, one := range []string{"/lines/1/settle", "/lines/99/settle", "/lines/0/settle", "/lines/x/settle",
 		"/lines/3000000000/settle", "/lines/99999999999999999999/settle"} { // line 1 is matched
 		if p := b.Get(t, at+one); p.Status != http.StatusNotFound {
-			t.Errorf("%s: status %d, want 404", one, p.Status)
+			t.Errorf("%s: got status %d, want 404", one, p.Status)
 		}
 	}
 }
@@ -137,14 +137,14 @@ func checkExports(b admintest.ConsoleWithDeliveries, t *testing.T, at string) {
 		rows, err := csv.NewReader(strings.NewReader(p.Body)).ReadAll()
 		if err != nil || len(rows) != want+1 || p.Header.Get("Content-Type") != "text/csv; charset=utf-8" ||
 			!strings.HasPrefix(p.Header.Get("Content-Disposition"), `attachment; filename="reconciliation-rn_`) {
-			t.Errorf("lines.csv%s: %d rows, want %d (%v), headers %v", query, len(rows), want+1, err, p.Header)
+			t.Errorf("lines.csv%s: got %d rows, error %v and headers %v, want %d rows", query, len(rows), err, p.Header, want+1)
 		}
 		if strings.Contains(p.Body, "=1+1") {
 			t.Errorf("lines.csv%s contains a formula", query)
 		}
 	}
 	if p := b.Get(t, at+"/lines.csv?finding=zebra"); p.Status != http.StatusBadRequest {
-		t.Errorf("exporting an unknown finding: status %d, want 400", p.Status)
+		t.Errorf("exporting an unknown finding: got status %d, want 400", p.Status)
 	}
 	if n := b.Count(t, "audit_events", `action = 'reconciliation.export'`); n != 3 {
 		t.Errorf("got %d exports in the audit log, want 3", n)
@@ -192,10 +192,10 @@ func TestRejectsInvalidMappings(t *testing.T) {
 		p := b.Post(t, at+"/compare", form)
 		if p.Status != http.StatusUnprocessableEntity || !strings.Contains(p.Body, `id="f-`+c.wrong+`-error"`) ||
 			strings.Contains(p.Body, "<script>alert") {
-			t.Errorf("%s: status %d, want 422 with an error at %s: %s", name, p.Status, c.wrong, p.Text())
+			t.Errorf("%s: got status %d, want 422 with an error at %s: %s", name, p.Status, c.wrong, p.Text())
 		}
 		if c.field != "to" && !strings.Contains(p.Body, `value="2026-01-31"`) {
-			t.Errorf("%s: the submitted values are lost", name)
+			t.Errorf("%s: the form does not keep the submitted values", name)
 		}
 	}
 	form := url.Values{"version": {"7"}}
@@ -206,7 +206,7 @@ func TestRejectsInvalidMappings(t *testing.T) {
 	}
 	b.Post(t, at+"/compare", form).ExpectTexts(t, http.StatusConflict, `data-conflict="changed"`, `value="1.234,56" checked`)
 	if got := b.StateOf(t, at); got != models.ReconciliationUploaded {
-		t.Errorf("state = %s, want uploaded", got)
+		t.Errorf("got state %s, want uploaded", got)
 	}
 	b.Compare(t, at, good)
 	b.Get(t, at).ExpectTexts(t, http.StatusOK, `data-reason="amount_decimals"`) // with the chosen format, 1,234 has three decimals
@@ -225,7 +225,7 @@ func TestAmbiguousDates(t *testing.T) {
 	} {
 		_, hint, _ := strings.Cut(page, `id="f-dates-`+form+`-hint"`)
 		if hint, _, _ = strings.Cut(hint, "</p>"); !strings.Contains(hint, days[0]) || !strings.Contains(hint, days[1]) {
-			t.Errorf("hint of %s does not contain %v: %q", form, days, hint)
+			t.Errorf("the hint for %s does not contain %v: %q", form, days, hint)
 		}
 	}
 	form := url.Values{
@@ -268,7 +268,7 @@ func TestSameFileAgain(t *testing.T) {
 	b.Post(t, second+"/discard", url.Values{"version": {"1"}}).ExpectRedirect(t, "/reconciliation")
 	b.Get(t, second).ExpectTexts(t, http.StatusOK, `data-state="discarded"`)
 	if p := b.Get(t, second+"/lines.csv"); p.Status != http.StatusNotFound {
-		t.Errorf("lines.csv of a discarded reconciliation: status %d, want 404", p.Status)
+		t.Errorf("lines.csv of a discarded reconciliation: got status %d, want 404", p.Status)
 	}
 	third := b.UploadList(t, "harbour-leads", "leadId,amount", "x,1")
 	b.Exec(t, `DELETE FROM files WHERE id = (SELECT file_id FROM reconciliations WHERE id = $1)`, admintest.IDOf(t, third))
@@ -277,7 +277,7 @@ func TestSameFileAgain(t *testing.T) {
 
 // A user who is limited to some partners can only see and create their reconciliations. Pages of
 // other reconciliations are identical to pages that do not exist.
-func TestScopeOfReconciliations(t *testing.T) {
+func TestReconciliationsScope(t *testing.T) {
 	t.Parallel()
 	b := admintest.NewConsoleWithDeliveries(t)
 	rows, _ := admintest.EveryFinding(b, t)
@@ -297,7 +297,7 @@ func TestScopeOfReconciliations(t *testing.T) {
 		path := admintest.FillIn(r.Path, strings.TrimPrefix(other, "/reconciliation/"))
 		p := v.Send(t, r.Method, path, strings.NewReader(""), http.Header{"Content-Type": {"application/x-www-form-urlencoded"}})
 		if p.Status != http.StatusNotFound || r.Method == http.MethodGet && p.Body != missing.Body {
-			t.Errorf("%s %s: status %d, want the page for 404: %s", r.Method, r.Path, p.Status, p.Text())
+			t.Errorf("%s %s: got status %d, want the page for 404: %s", r.Method, r.Path, p.Status, p.Text())
 		}
 	}
 	if p := v.Get(t, "/reconciliation"); strings.Contains(p.Body, "meadow") || !strings.Contains(p.Body, mine) {
@@ -311,13 +311,13 @@ func TestScopeOfReconciliations(t *testing.T) {
 	for _, path := range []string{mine + "?finding=unknown", mine + "/lines.csv", mine + "/lines.csv?finding=unknown"} {
 		if p := v.Get(t, path); p.Status != http.StatusOK || strings.Contains(p.Body, "meadow") ||
 			strings.Contains(p.Body, id.Format(id.Partner, b.Other.ID)) {
-			t.Errorf("%s: status %d, want 200 without the other partner: %s", path, p.Status, p.Text())
+			t.Errorf("%s: got status %d, want 200 without the other partner: %s", path, p.Status, p.Text())
 		}
 	}
 	auditor := b.Console.SignedInAs(t, models.Auditor)
 	if p := auditor.Get(t, mine); p.Status != http.StatusOK ||
 		strings.Contains(p.Body, mine+"/") && strings.Contains(p.Body, `action="`+mine) {
-		t.Errorf("the page for an auditor has forms (status %d)", p.Status)
+		t.Errorf("the auditor's page contains forms (got status %d)", p.Status)
 	}
 }
 
@@ -335,7 +335,7 @@ func TestStopComparison(t *testing.T) {
 	b.Get(t, at).ExpectTexts(t, http.StatusOK, `data-state="waiting"`, `hx-get="`+at+`/live"`, at+"/stop")
 	if p := b.Get(t, at+"/live"); p.Status != http.StatusOK || strings.Contains(p.Body, "<main") ||
 		p.Header.Get("HX-Refresh") != "" {
-		t.Errorf("live part: status %d, headers %v: %s", p.Status, p.Header, p.Body)
+		t.Errorf("live part: got status %d and headers %v: %s", p.Status, p.Header, p.Body)
 	}
 	expectConflict(t, b.Post(t, at+"/discard", url.Values{"version": {b.Version(t, at)}}), "comparing")
 	for range 2 { // the second request finds no running comparison
@@ -382,12 +382,12 @@ func TestListPages(t *testing.T) {
 	p := b.Get(t, "/reconciliation?partner=harbour-leads")
 	older := b.Get(t, p.Link("next"))
 	if !strings.Contains(older.Link("prev"), "partner=harbour-leads") || len(older.Values("data-state")) != 1 {
-		t.Errorf("link to the newer page %q, states %q: %s", older.Link("prev"), older.Values("data-state"), older.Text())
+		t.Errorf("got link %q to the newer page and states %q: %s", older.Link("prev"), older.Values("data-state"), older.Text())
 	}
 	b.Get(t, "/reconciliation?state=kept").ExpectTexts(t, http.StatusOK, `data-empty="filtered"`)
 	for _, query := range []string{"?state=zebra", "?partner=unknown", "?partner=%00", "?before=x", "?after=%ff", "?state=%27"} {
 		if p := b.Get(t, "/reconciliation"+query); p.Status != http.StatusOK {
-			t.Errorf("%s: status %d, want 200", query, p.Status)
+			t.Errorf("%s: got status %d, want 200", query, p.Status)
 		}
 	}
 }

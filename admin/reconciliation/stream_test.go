@@ -55,6 +55,6 @@ func TestSlowUpload(t *testing.T) {
 	}
 	resp.Body.Close()
 	if n := h.Count(t, "reconciliations", "(profile->>'rows')::int = 15"); resp.StatusCode != http.StatusSeeOther || n != 1 {
-		t.Errorf("status %d and %d reconciliations, want 303 and 1", resp.StatusCode, n)
+		t.Errorf("got status %d and %d reconciliations, want 303 and 1", resp.StatusCode, n)
 	}
 }

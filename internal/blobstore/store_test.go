@@ -49,7 +49,7 @@ func TestFiles(t *testing.T) {
 			t.Fatal(err)
 		}
 		if got, err := io.ReadAll(r); err != nil || !bytes.Equal(got, want) {
-			t.Errorf("%d bytes: read %d bytes (%v)", size, len(got), err)
+			t.Errorf("%d bytes: got %d bytes and error %v", size, len(got), err)
 		}
 	}
 }
@@ -99,7 +99,7 @@ func TestFilesAreSealed(t *testing.T) {
 			t.Fatal(err)
 		}
 		if err := read(file); err == nil {
-			t.Errorf("%s: reading succeeds, want an error", name)
+			t.Errorf("%s: reading succeeded, want an error", name)
 		}
 	}
 	if err := errors.Join(read(one), read(two)); err != nil {
@@ -132,12 +132,12 @@ func TestFilesExpire(t *testing.T) {
 	}
 	now.Advance(2 * time.Hour)
 	if _, err := c.Open(t.Context(), w.ID); !errors.Is(err, blobstore.ErrGone) {
-		t.Errorf("opening an expired file: %v, want ErrGone", err)
+		t.Errorf("opening an expired file: got %v, want ErrGone", err)
 	}
 	if n, err := c.DeleteExpired(t.Context()); n != 1 || err != nil {
-		t.Errorf("deleted %d files, %v", n, err)
+		t.Errorf("DeleteExpired deleted %d files and returned error %v", n, err)
 	}
 	if n := testkit.Value[int64](t, d, `SELECT count(*) FROM file_parts`); n != 0 {
-		t.Errorf("%d parts left, want 0", n)
+		t.Errorf("got %d remaining parts, want 0", n)
 	}
 }

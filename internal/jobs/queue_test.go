@@ -26,8 +26,8 @@ func TestMain(m *testing.M) { testkit.Main(m) }
 
 const soon = 30 * time.Second
 
-// lineQueue is a queue whose jobs write lines: rows of exports, which has no constraints that
-// matter here.
+// lineQueue is a queue whose jobs write lines. A line is a row of the table exports, whose constraints
+// do not affect these tests.
 type lineQueue struct {
 	*jobs.Queue
 	db    *testkit.Database
@@ -113,7 +113,7 @@ func TestJobIsDone(t *testing.T) {
 	w := s.awaitState(t, s.enqueue(t, uuid.Nil), models.WorkDone)
 	if w.Phase != "writing lines" || w.Done != 7 || w.Total != 9 || w.Attempt != 1 || w.EndedAt == nil ||
 		w.AskedBy != s.by.Name || *w.StaffID != s.by.Staff {
-		t.Errorf("%+v", w)
+		t.Errorf("got job %+v", w)
 	}
 	if n := s.wrote(t); n != 1 {
 		t.Errorf("got %d lines, want 1", n)
@@ -137,7 +137,7 @@ func TestEnqueueCommitsWithTransaction(t *testing.T) {
 		return errors.New("rollback")
 	})
 	if err == nil || lost.ID == 0 {
-		t.Fatalf("got error %v and job %d, want an error and an id", err, lost.ID)
+		t.Fatalf("got error %v and job id %d, want both", err, lost.ID)
 	}
 	startQueue(t, s.Queue)
 	w := s.enqueue(t, uuid.Nil)
@@ -146,8 +146,8 @@ func TestEnqueueCommitsWithTransaction(t *testing.T) {
 	}
 }
 
-// A constraint violation in a handler's transaction becomes the handler's error. A job with such a
-// violation fails at once. A cancellation with one is rejected.
+// Constraint violations in a handler's transactions are translated to the handler's errors. A job
+// with a violation fails without a retry. If Undo causes a violation, the job cannot be cancelled.
 func TestHandlerConstraints(t *testing.T) {
 	t.Parallel()
 	s := newLineQueue(t)

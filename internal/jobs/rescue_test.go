@@ -50,8 +50,8 @@ func TestJobOfSilentWorkerIsRescued(t *testing.T) {
 	}
 }
 
-// A job is rescued if no worker will run its River job, because the node died after fetching it or
-// River gave it up.
+// A job is rescued if its River job will not run again, because the node died after fetching it or
+// River gave up on it.
 func TestStrandedJobIsRescued(t *testing.T) {
 	t.Parallel()
 	for name, job := range map[string]string{
@@ -79,7 +79,7 @@ func TestStrandedJobIsRescued(t *testing.T) {
 	}
 }
 
-// A rescued job has only the attempts that were left.
+// A rescued job has only its remaining attempts.
 func TestRescuedJobKeepsItsAttempts(t *testing.T) {
 	t.Parallel()
 	s := newLineQueue(t)

@@ -14,7 +14,7 @@ import (
 	"github.com/pingpost/pingpost/internal/testkit"
 )
 
-// River's log of database errors contains no host, user or database name.
+// River's log messages about database errors do not contain hosts, users or database names.
 func TestRiverLogHidesConnectionDetails(t *testing.T) {
 	_, err := pgx.Connect(t.Context(), "postgres://canary:canary@127.0.0.1:1/canary")
 	var text bytes.Buffer
@@ -24,12 +24,12 @@ func TestRiverLogHidesConnectionDetails(t *testing.T) {
 	log.Info("not an error")
 	if got := text.String(); strings.Contains(got, "canary") || strings.Contains(got, "not an error") ||
 		!strings.Contains(got, `"queue":"default"`) {
-		t.Error(got)
+		t.Errorf("got log %s", got)
 	}
 }
 
-// River rescues jobs that seem stuck after an hour. It must not rescue a job whose worker is
-// still running after that time.
+// After an hour, River rescues jobs that seem stuck. It must not rescue a job whose worker is still
+// running.
 func TestJobThatRunsForHoursIsNotRescued(t *testing.T) {
 	t.Parallel()
 	s := newLineQueue(t)

@@ -34,7 +34,7 @@ func TestCommitPgxWritesResultAndState(t *testing.T) {
 	startQueue(t, s.Queue)
 	w := s.awaitState(t, s.enqueue(t, uuid.Nil), models.WorkDone)
 	if w.Phase != "writing lines" || w.Done != 7 || w.Total != 9 || w.EndedAt == nil || !w.EndedAt.Equal(s.clock.Now()) {
-		t.Errorf("%+v", w)
+		t.Errorf("got job %+v", w)
 	}
 	if n := s.wrote(t); n != 1 {
 		t.Errorf("got %d lines, want 1", n)

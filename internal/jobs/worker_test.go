@@ -17,8 +17,8 @@ import (
 	"github.com/pingpost/pingpost/models"
 )
 
-// Internal errors are retried and continue after the steps of the last attempt. An apperr.Error
-// fails the job with its message. A job that failed is undone.
+// After an internal error, the job is retried and continues after the completed steps. After an
+// apperr.Error, the job fails with the error's message. A failed job is undone.
 func TestFailingJobs(t *testing.T) {
 	t.Parallel()
 	for name, c := range map[string]struct {
@@ -67,7 +67,7 @@ func TestFailingJobs(t *testing.T) {
 			if n := testkit.Value[int64](t, s.db,
 				`SELECT count(*) FROM audit_events WHERE action = 'work.fail' AND object_id = $1 AND reason = $2`,
 				id.Format(id.Export, w.ObjectID), w.Failure); (n == 1) != (c.state == models.WorkFailed) {
-				t.Errorf("got %d work.fail events", n)
+				t.Errorf("got %d work.fail events, which does not match the state", n)
 			}
 			failed := w.Attempt
 			if c.state == models.WorkDone {
@@ -77,7 +77,7 @@ func TestFailingJobs(t *testing.T) {
 				return testkit.Value[int](t, s.db, `SELECT coalesce(sum(cardinality(errors)), 0) FROM river.river_job`) == failed
 			})
 			if strings.Contains(testkit.Value[string](t, s.db, `SELECT coalesce(string_agg(river_job::text, ' '), '') FROM river.river_job`), "password") {
-				t.Error("River stores the original error")
+				t.Error("River stores the original error, which may contain personal data")
 			}
 		})
 	}
@@ -89,7 +89,7 @@ func onAttempt(r *jobs.Run, attempt int, err error) error {
 		return nil
 	}
 	if err == nil {
-		panic("out of cheese")
+		panic("boom")
 	}
 	return err
 }
@@ -109,7 +109,7 @@ func TestJobContinuesAfterNodeStops(t *testing.T) {
 	<-begun
 	stop()
 	if w = s.get(t, w); w.State != models.WorkWaiting || w.Attempt != 0 {
-		t.Errorf("got state %s after attempt %d, want waiting after 0", w.State, w.Attempt)
+		t.Errorf("got state %s and attempt %d, want waiting and 0", w.State, w.Attempt)
 	}
 	next := s.queue(t)
 	next.Handle(models.WorkExport, jobs.Handler{Do: func(ctx context.Context, r *jobs.Run) error { return r.Commit(ctx, line) }})
@@ -140,7 +140,7 @@ func (s *lineQueue) expectOneRun(t *testing.T, l *blockingHandler, w models.Job)
 	t.Helper()
 	close(l.release)
 	if w = s.awaitState(t, w, models.WorkDone); w.Attempt != 1 || l.runs.Load() != 1 || s.wrote(t) != 1 {
-		t.Errorf("got %d attempts, %d workers and %d lines, want one of each", w.Attempt, l.runs.Load(), s.wrote(t))
+		t.Errorf("got %d attempts, %d workers and %d lines, want 1 of each", w.Attempt, l.runs.Load(), s.wrote(t))
 	}
 }
 
@@ -150,7 +150,7 @@ func (s *lineQueue) jobState(t *testing.T, job int64) string {
 }
 
 // A River job that is given to a second worker is not claimed while the first worker is alive.
-func TestJobOfALiveWorkerIsNotClaimed(t *testing.T) {
+func TestJobOfLiveWorkerIsNotClaimed(t *testing.T) {
 	t.Parallel()
 	s := newLineQueue(t)
 	l := s.handleBlocking()

@@ -21,8 +21,8 @@ import (
 	"github.com/pingpost/pingpost/internal/testkit"
 )
 
-// Cells that a spreadsheet would treat as formulas are prefixed with an apostrophe. Amounts are
-// numbers, also if they are negative.
+// Cells that a spreadsheet would treat as formulas are prefixed with an apostrophe. Amounts are not,
+// even if they are negative.
 func TestExportEscapesFormulas(t *testing.T) {
 	t.Parallel()
 	tr := newPaidLedger(t)
@@ -58,7 +58,7 @@ func TestExportEscapesFormulas(t *testing.T) {
 	}
 }
 
-// An export holds only one batch of entries in memory.
+// An export keeps only one batch of entries in memory.
 func TestExportsAreStreamed(t *testing.T) {
 	tr := newPaidLedger(t)
 	const entries = 200_000
@@ -129,7 +129,7 @@ func TestPreparedExport(t *testing.T) {
 }
 
 // A slow reader does not use up the statement timeout, because each batch is read completely before
-// it is sent. Downloads hold connections, so only a few may run at the same time.
+// it is sent. Downloads occupy connections, so only a few can run at the same time.
 func TestSlowReaders(t *testing.T) {
 	t.Parallel()
 	tr := newPaidLedger(t)
@@ -149,7 +149,7 @@ func TestSlowReaders(t *testing.T) {
 	var all sync.WaitGroup
 	_, err = tr.CSV(t.Context(), scope.Everywhere, payouts.Filter{}, writer(func(p []byte) (int, error) {
 		var begun sync.Once
-		for range 20 { // more than may run at the same time
+		for range 20 { // more than can run at the same time
 			all.Go(func() {
 				_, err := tr.CSV(t.Context(), scope.Everywhere, payouts.Filter{},
 					writer(func(p []byte) (int, error) { <-read; return len(p), nil }), atOnce)

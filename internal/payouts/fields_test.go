@@ -11,7 +11,7 @@ import (
 	"github.com/pingpost/pingpost/models"
 )
 
-// Browsers end the lines of a text with CR and LF.
+// The CRLF line breaks of browsers are replaced with LF.
 func TestTextsWithSeveralLines(t *testing.T) {
 	t.Parallel()
 	tr := newPaidLedger(t)

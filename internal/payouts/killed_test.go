@@ -95,7 +95,7 @@ func TestRunSurvivesKilledNodes(t *testing.T) {
 		if err := node.Process.Kill(); err != nil {
 			t.Fatal(err)
 		}
-		node.Wait() // the error is that the node was killed
+		node.Wait() // returns an error, because the node was killed
 		if err := lock.Rollback(t.Context()); err != nil {
 			t.Fatal(err)
 		}

@@ -33,7 +33,7 @@ type paidLedger struct {
 	dmitri, fay financeUser
 }
 
-// financeUser is the service acting as one user.
+// financeUser is a service that acts as one user.
 type financeUser struct {
 	*payouts.Service
 	who audit.Actor
@@ -156,7 +156,7 @@ func (tr *paidLedger) get(t testing.TB, r models.PayoutRun) models.PayoutRun {
 	return r
 }
 
-// pay has a run approved by another user and marked as paid.
+// pay approves a run as another user and marks it as paid.
 func (tr *paidLedger) pay(t testing.TB, r models.PayoutRun) models.PayoutRun {
 	t.Helper()
 	if err := tr.fay.ApproveRun(t.Context(), scope.Everywhere, r.ID, r.RowVersion); err != nil {
@@ -168,7 +168,7 @@ func (tr *paidLedger) pay(t testing.TB, r models.PayoutRun) models.PayoutRun {
 	return tr.get(t, r)
 }
 
-// rejected checks that err has this code and reason.
+// rejected checks the code and the reason of err.
 func rejected(t testing.TB, what string, err error, code apperr.Code, reason string) {
 	t.Helper()
 	var f *apperr.Error

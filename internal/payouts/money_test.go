@@ -23,8 +23,8 @@ type account struct {
 	currency money.Currency
 }
 
-// expectedTotals is what the ledger must have for an account. earned is the sum of the payouts in
-// the answers to posts.
+// expectedTotals contains the totals that the ledger must have for an account. earned is the sum of
+// the payouts in the answers to posts.
 type expectedTotals struct{ earned, returned, adjusted, paid int64 }
 
 // ledgerModel runs random actions and records the expected totals.
@@ -82,7 +82,7 @@ func TestMoneyAddsUp(t *testing.T) {
 		})
 	})
 	if d.checks < 50 || len(d.leads) < 10 {
-		t.Errorf("got %d checks and %d leads, want at least 50 and 10", d.checks, len(d.leads))
+		t.Errorf("got %d checks and %d leads, want at least 50 checks and 10 leads", d.checks, len(d.leads))
 	}
 }
 
@@ -104,8 +104,8 @@ func (d *ledgerModel) anyLead(rt *rapid.T) *deliveredLead {
 	return &d.leads[rapid.IntRange(0, len(d.leads)-1).Draw(rt, "lead")]
 }
 
-// retryPost sends a post again. The answer is the same while the quote is valid, and an error
-// afterwards.
+// retryPost sends a post again. The answer is the same while the quote is valid. Afterwards, it is an
+// error.
 func (d *ledgerModel) retryPost(rt *rapid.T) {
 	l := d.anyLead(rt)
 	again, err := d.post(d.t, l.by, 0, l.transaction)
@@ -174,7 +174,7 @@ func (d *ledgerModel) adjustBalance(rt *rapid.T) {
 	d.totals(by, c).adjusted += a.Amount.Minor
 }
 
-// restartNode stops the node, also in the middle of a job, and starts another one.
+// restartNode stops the node, possibly in the middle of a job, and starts another one.
 func (d *ledgerModel) restartNode(*rapid.T) {
 	d.stop()
 	d.stop = d.runJobs(d.t)

@@ -62,8 +62,8 @@ func TestRunHoldsAccounts(t *testing.T) {
 	}
 }
 
-// An entry that an earlier run could not see, because its transaction had not ended, is in the next
-// run, even if it is before the earlier cutoff.
+// A run includes entries before the cutoff of an earlier run if their transactions had not ended when
+// the earlier run was prepared.
 func TestRunIncludesLateEntries(t *testing.T) {
 	t.Parallel()
 	tr := newPaidLedger(t)
@@ -86,7 +86,7 @@ func TestRunIncludesLateEntries(t *testing.T) {
 	if r.TotalMinor != first.payout.Minor {
 		t.Errorf("got total %d, want %d for the lead before the cutoff", r.TotalMinor, first.payout.Minor)
 	}
-	// This entry is before the cutoff, but is committed only now.
+	// This entry is dated before the cutoff, but is committed only now.
 	late := models.LedgerEntry{
 		PartnerID:   tr.Required.ID,
 		AccountID:   tr.Required.Accounts[0].ID,
@@ -105,7 +105,7 @@ func TestRunIncludesLateEntries(t *testing.T) {
 	}
 }
 
-// A run without entries ends automatically and does not block the next one.
+// A run without entries ends automatically and does not block the next run.
 func TestRunWithoutEntriesEnds(t *testing.T) {
 	t.Parallel()
 	tr := newPaidLedger(t)
@@ -115,7 +115,7 @@ func TestRunWithoutEntriesEnds(t *testing.T) {
 		t.Errorf("got run %+v, want cancelled and empty", r)
 	}
 	if waiting, err := tr.WaitingRuns(t.Context(), scope.Everywhere, tr.fay.who); err != nil || len(waiting) != 0 {
-		t.Errorf("got %d runs awaiting approval and error %v, want 0", len(waiting), err)
+		t.Errorf("got %d runs waiting for approval and error %v, want 0", len(waiting), err)
 	}
 	d := tr.deliver(t, tr.Required, "GB")
 	tr.Time.Advance(time.Hour)

@@ -14,7 +14,7 @@ import (
 	"github.com/pingpost/pingpost/models"
 )
 
-// A run whose preparation was cancelled may have statements for some accounts. They are not shown.
+// The statements of a run whose preparation was cancelled are not shown, because they are incomplete.
 func TestCancelledPreparationShowsNoStatements(t *testing.T) {
 	t.Parallel()
 	tr := newPaidLedger(t)

@@ -15,7 +15,7 @@ func TestAmounts(t *testing.T) {
 	for _, c := range []struct {
 		text       string
 		dot, comma int64
-		problem    string // if neither format can read it
+		problem    string // "" if one of the formats can read the text
 	}{
 		{"1234.56", 123456, no, ""},
 		{"1234,56", no, 123456, ""},
@@ -101,8 +101,7 @@ func TestSigns(t *testing.T) {
 	}
 }
 
-// An amount in any notation is read correctly. The other format reads the same amount or
-// rejects it.
+// An amount in any notation is read correctly. The other format results in the same amount or an error.
 func TestAmountRoundTrip(t *testing.T) {
 	r := rand.New(rand.NewPCG(1, 2))
 	for range 20_000 {
@@ -145,7 +144,7 @@ func FuzzAmount(f *testing.F) {
 		for _, form := range NumberForms {
 			a, problem := parseAmount(text, form)
 			if problem == "" && (a.minor > 1e13 || a.minor < -1e13 || !strings.ContainsAny(text, "0123456789")) {
-				t.Errorf("parseAmount(%q) = %d, which is out of range or has no digits", text, a.minor)
+				t.Errorf("parseAmount(%q) = %d, want a problem, because it is out of range or has no digits", text, a.minor)
 			}
 			if problem != "" && ProblemText(problem) == problem {
 				t.Errorf("parseAmount(%q): problem %q has no text", text, problem)

@@ -161,7 +161,7 @@ func TestFindings(t *testing.T) {
 	}
 	for _, l := range o.lines(t, scope.Partners(acme.ID), got.ID) {
 		if l.OtherPartner != "" || l.ReconciliationLine.OtherPartner != nil {
-			t.Errorf("a scope without beta shows that the lead is beta's: %+v", l)
+			t.Errorf("a scope without beta shows that beta owns the lead: %+v", l)
 		}
 	}
 }
@@ -233,7 +233,7 @@ func TestCompareRejectsInvalidMappings(t *testing.T) {
 			}
 		}
 		if f == nil || strings.Join(fields, " ") != c.fields {
-			t.Errorf("%s: error for fields %v, want %s", name, fields, c.fields)
+			t.Errorf("%s: got errors for fields %v, want %s", name, fields, c.fields)
 		}
 	}
 	for name, c := range map[string]struct {
@@ -248,11 +248,11 @@ func TestCompareRejectsInvalidMappings(t *testing.T) {
 		"save before comparing": {o.Save(t.Context(), scope.Everywhere, r.ID, r.RowVersion), apperr.Conflict},
 	} {
 		if f := apperr.As(c.err); f == nil || f.Code != c.code {
-			t.Errorf("%s: %v, want %s", name, c.err, c.code)
+			t.Errorf("%s: got %v, want %s", name, c.err, c.code)
 		}
 	}
 	if got := o.get(t, r.ID); got.State != models.ReconciliationUploaded || got.RowVersion != r.RowVersion {
-		t.Errorf("after rejected changes: state %s, version %d, want uploaded, %d", got.State, got.RowVersion, r.RowVersion)
+		t.Errorf("after rejected changes: got state %s and version %d, want uploaded and %d", got.State, got.RowVersion, r.RowVersion)
 	}
 }
 
@@ -265,7 +265,7 @@ func TestStaleMessageMatchesPayouts(t *testing.T) {
 	}
 }
 
-// A file is compared twice and saved. After that it cannot change.
+// A file can be compared several times until the result is saved. A saved result cannot be changed.
 func TestUploadCompareSave(t *testing.T) {
 	t.Parallel()
 	o := newReconcilePlatform(t)
@@ -277,7 +277,7 @@ func TestUploadCompareSave(t *testing.T) {
 		t.Fatal(err)
 	}
 	if err := o.Compare(t.Context(), scope.Partners(acme.ID), r.ID, r.RowVersion, inColumns, january(1), january(31)); apperr.As(err) == nil {
-		t.Errorf("comparing while a comparison runs: %v, want an error", err)
+		t.Errorf("comparing while a comparison runs: got %v, want an error", err)
 	}
 	compared := func() bool { return o.get(t, r.ID).State == models.ReconciliationCompared }
 	testkit.Eventually(t, time.Minute, "first comparison", compared)
@@ -304,7 +304,7 @@ func TestUploadCompareSave(t *testing.T) {
 		"discard": o.Discard(t.Context(), scope.Everywhere, r.ID, r.RowVersion),
 	} {
 		if f := apperr.As(err); f == nil || f.Code != apperr.Conflict {
-			t.Errorf("%s a saved reconciliation: %v, want a conflict", name, err)
+			t.Errorf("%s a saved reconciliation: got %v, want a conflict", name, err)
 		}
 	}
 	next := o.upload(t, acme.ID, "leadId,amount,currency", leadID(one)+",1,GBP")
@@ -325,7 +325,7 @@ func TestDiscard(t *testing.T) {
 	got := o.compare(t, o.upload(t, acme.ID, "leadId,amount,currency", leadID(uuid.New())+",1,GBP"), inColumns, 2)
 	if f := apperr.As(o.Discard(t.Context(), scope.Partners(beta.ID), got.ID, got.RowVersion)); f == nil ||
 		f.Code != apperr.NotFound {
-		t.Errorf("discarding with another scope: %v, want not found", f)
+		t.Errorf("discarding with another scope: got %v, want not found", f)
 	}
 	if err := o.Discard(t.Context(), scope.Everywhere, got.ID, got.RowVersion); err != nil {
 		t.Fatal(err)
@@ -347,12 +347,12 @@ func TestCompareReportsExpiredFile(t *testing.T) {
 			january(2), func(string, int64, int64) {}))
 	}
 	if f := compare(); f == nil || f.Reason != "file_gone" {
-		t.Errorf("expired file: %v, want file_gone", f)
+		t.Errorf("expired file: got %v, want file_gone", f)
 	}
 	if _, err := o.files.DeleteExpired(t.Context()); err != nil {
 		t.Fatal(err)
 	}
 	if f := compare(); f == nil || f.Reason != "file_gone" || o.get(t, r.ID).State != models.ReconciliationUploaded {
-		t.Errorf("deleted file: %v, want file_gone; state %s", f, o.get(t, r.ID).State)
+		t.Errorf("deleted file: got %v and state %s, want file_gone", f, o.get(t, r.ID).State)
 	}
 }

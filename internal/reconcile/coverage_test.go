@@ -27,8 +27,8 @@ type earned struct {
 	inPeriod bool
 }
 
-// partnerHistory is a partner with three accounts and leads in three currencies, some of them after
-// the compared period.
+// partnerHistory is a partner with three accounts and leads in three currencies. Some leads are later
+// than the compared period.
 type partnerHistory struct {
 	*reconcilePlatform
 	partner testkit.Partner
@@ -84,7 +84,7 @@ func (c comparison) found(f models.Finding) map[string]int64 {
 	return n
 }
 
-func TestComparesOnlyCurrenciesAndAccountsOfTheFile(t *testing.T) {
+func TestComparesOnlyCurrenciesAndAccountsInFile(t *testing.T) {
 	t.Parallel()
 	w := newPartnerHistory(t)
 	all := func(earned) bool { return true }
@@ -194,9 +194,9 @@ func rowsOf(leads []earned) (rows []string) {
 	return rows
 }
 
-// With any file, each lead of the period is in the file, missing or left out. A lead is left
-// out only if the file has no lead in its currency or account.
-func TestComparedAndLeftOutAreAllLeadsOfThePeriod(t *testing.T) {
+// For any file, each lead of the period is in the file, missing or left out. A lead is left out only
+// if the file does not cover its currency or account.
+func TestEveryLeadOfPeriodIsComparedOrLeftOut(t *testing.T) {
 	t.Parallel()
 	if err := flag.Set("rapid.checks", "60"); err != nil {
 		t.Fatal(err)

@@ -1,6 +1,6 @@
 package reconcile
 
-// Constraints exports constraints.
+// Constraints is constraints for tests.
 var Constraints = constraints
 
 // SetMaxFile lowers MaxFile.

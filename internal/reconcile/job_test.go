@@ -45,7 +45,7 @@ func TestCancelComparison(t *testing.T) {
 	hold(`COMMIT`)
 	r = o.get(t, r.ID)
 	if r.State != models.ReconciliationUploaded {
-		t.Errorf("state = %s, want uploaded", r.State)
+		t.Errorf("got state %s, want uploaded", r.State)
 	}
 	if err := o.Compare(t.Context(), scope.Everywhere, r.ID, r.RowVersion, inColumns, january(1), january(2)); err != nil {
 		t.Fatal(err)
@@ -57,8 +57,7 @@ func TestCancelComparison(t *testing.T) {
 	}
 }
 
-// A command that crashed during a comparison does not block the reconciliation. A running
-// command does.
+// A running command blocks the reconciliation that it compares. A crashed command does not.
 func TestComparisonByCrashedCommand(t *testing.T) {
 	t.Parallel()
 	o := newReconcilePlatform(t)
@@ -73,7 +72,7 @@ func TestComparisonByCrashedCommand(t *testing.T) {
 	}
 	o.DB.Exec(t, `UPDATE reconciliations SET state = 'comparing' WHERE id = $1`, r.ID)
 	if got := state(); got != models.ReconciliationUploaded {
-		t.Errorf("after a crash: state = %s, want uploaded", got)
+		t.Errorf("after a crash: got state %s, want uploaded", got)
 	}
 	looked := false
 	err := o.CompareNow(t.Context(), scope.Everywhere, r.ID, r.RowVersion, inColumns, january(1), january(2), func(phase string, _, _ int64) {
@@ -82,16 +81,16 @@ func TestComparisonByCrashedCommand(t *testing.T) {
 		}
 		looked = true
 		if got := state(); got != models.ReconciliationComparing {
-			t.Errorf("while the command runs: state = %s, want comparing", got)
+			t.Errorf("while the command runs: got state %s, want comparing", got)
 		}
 		err := o.Compare(t.Context(), scope.Everywhere, r.ID, o.get(t, r.ID).RowVersion, inColumns, january(1), january(2))
 		if f := apperr.As(err); f == nil || f.Reason != "comparing" {
-			t.Errorf("comparing while the command runs: %v, want comparing", err)
+			t.Errorf("comparing while the command runs: got %v, want the error comparing", err)
 		}
 	})
 	if got := state(); err != nil || !looked || got != models.ReconciliationCompared ||
 		len(o.lines(t, scope.Everywhere, r.ID)) != 1 {
-		t.Errorf("%v, state %s, want compared; progress reported: %t", err, got, looked)
+		t.Errorf("got error %v, state %s and progress reported %t, want compared and true", err, got, looked)
 	}
 }
 
@@ -110,7 +109,7 @@ func TestCommandKeepsNewerComparison(t *testing.T) {
 	})
 	if got := o.get(t, r.ID); apperr.As(err) == nil || got.State != models.ReconciliationComparing ||
 		got.RowVersion != r.RowVersion+2 {
-		t.Errorf("%v; state %s, version %d, want an error, comparing and %d", err, got.State, got.RowVersion, r.RowVersion+2)
+		t.Errorf("got error %v, state %s and version %d, want an error, comparing and %d", err, got.State, got.RowVersion, r.RowVersion+2)
 	}
 }
 
@@ -130,7 +129,7 @@ func TestCompareNowReturnsUndoError(t *testing.T) {
 	}
 }
 
-// Lines are deleted in batches, before a file is compared again and after it was discarded.
+// Lines are deleted in batches before a file is compared again and after a reconciliation is discarded.
 func TestLinesAreDeletedInBatches(t *testing.T) {
 	t.Parallel()
 	o := newReconcilePlatform(t)
@@ -146,14 +145,14 @@ func TestLinesAreDeletedInBatches(t *testing.T) {
 	got := o.compare(t, o.upload(t, acme.ID, "leadId,amount,currency", leadID(uuid.New())+",1,GBP"), inColumns, 2)
 	many(got.Reconciliation)
 	if got = o.compare(t, o.get(t, got.ID), inColumns, 2); len(got.lines) != 1 || left() != 1 {
-		t.Errorf("after comparing again: %d lines shown and %d stored, want 1", len(got.lines), left())
+		t.Errorf("after comparing again: got %d lines shown and %d stored, want 1", len(got.lines), left())
 	}
 	many(got.Reconciliation)
 	if err := o.Discard(t.Context(), scope.Everywhere, got.ID, got.RowVersion); err != nil {
 		t.Fatal(err)
 	}
 	if shown := o.lines(t, scope.Everywhere, got.ID); len(shown) != 0 || left() != 1 {
-		t.Errorf("after discarding: %d lines shown and %d stored, want 0 and 1", len(shown), left())
+		t.Errorf("after discarding: got %d lines shown and %d stored, want 0 and 1", len(shown), left())
 	}
 	if n, err := o.DeleteExpired(t.Context()); err != nil || n != 1 || left() != 0 {
 		t.Errorf("DeleteExpired = %d, %v with %d lines left, want 1 and 0 lines", n, err, left())

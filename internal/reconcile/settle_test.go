@@ -34,7 +34,7 @@ func TestSettleAndExport(t *testing.T) {
 		return ""
 	}
 	if code := settle(scope.Everywhere, 1, "x"); code != apperr.Conflict {
-		t.Errorf("settling a line of a dry run: %q, want a conflict", code)
+		t.Errorf("settling a line of a dry run: got %q, want a conflict", code)
 	}
 	if err := o.Save(t.Context(), scope.Everywhere, got.ID, got.RowVersion); err != nil {
 		t.Fatal(err)
@@ -50,7 +50,7 @@ func TestSettleAndExport(t *testing.T) {
 		"longest note": {settle(scope.Everywhere, 1, strings.Repeat("é", reconcile.MaxNote)), ""},
 	} {
 		if c.code != c.want {
-			t.Errorf("%s: %q, want %q", name, c.code, c.want)
+			t.Errorf("%s: got %q, want %q", name, c.code, c.want)
 		}
 	}
 	settle(scope.Partners(acme.ID), 1, "=they were right")
@@ -65,7 +65,7 @@ func TestSettleAndExport(t *testing.T) {
 		Size:           9,
 	})
 	if err != nil || len(left) != 1 || left[0].Line != 2 {
-		t.Errorf("unsettled lines: %+v, %v, want line 2", left, err)
+		t.Errorf("got unsettled lines %+v and error %v, want line 2", left, err)
 	}
 	at := o.Time.Now().Format("2006-01-02T15:04:05.000Z")
 	received := testkit.StartTime().Format("2006-01-02T15:04:05.000Z")
@@ -97,7 +97,7 @@ func TestSettleAndExport(t *testing.T) {
 	}
 }
 
-// An export of more than exportBatchSize lines has each line once, in order.
+// An export of more than exportBatchSize lines contains each line once, in order.
 func TestExportOfManyLines(t *testing.T) {
 	t.Parallel()
 	o := newReconcilePlatform(t)
@@ -109,7 +109,7 @@ func TestExportOfManyLines(t *testing.T) {
 	got := o.compare(t, o.upload(t, acme.ID, list...), inColumns, 2)
 	rows := strings.Split(strings.TrimSpace(csvOf(t, o, scope.Everywhere, got.ID, models.Unknown)), "\n")
 	if len(rows) != len(list) {
-		t.Fatalf("%d rows, want %d", len(rows), len(list))
+		t.Fatalf("got %d rows, want %d", len(rows), len(list))
 	}
 	for i, row := range rows[1:] {
 		if !strings.HasPrefix(row, fmt.Sprintf("%d,unknown,,%s,", i+2, strings.Split(list[i+1], ",")[0])) {

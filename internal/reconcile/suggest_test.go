@@ -11,7 +11,7 @@ import (
 	"github.com/pingpost/pingpost/models"
 )
 
-// Suggestions contain the fields that the file decides, and given fields. Ambiguous fields are empty.
+// Suggestions contain given fields, and fields that follow from the file. Ambiguous fields are empty.
 func TestSuggestions(t *testing.T) {
 	t.Parallel()
 	o := newReconcilePlatform(t)
@@ -86,8 +86,8 @@ func TestSuggestions(t *testing.T) {
 	}
 }
 
-// The last mapping is suggested for a file with the same columns in any order. Its format is
-// not used for another column.
+// The last mapping is suggested for a file with the same columns in any order. Its formats are not
+// suggested for other columns.
 func TestMappingIsRemembered(t *testing.T) {
 	t.Parallel()
 	o := newReconcilePlatform(t)

@@ -31,7 +31,7 @@ func TestUpload(t *testing.T) {
 	r, err := o.Get(t.Context(), scope.Partners(acme.ID), made.ID)
 	if err != nil || r.State != models.ReconciliationUploaded || r.FileName != "march.csv" ||
 		r.FileSize != int64(len(list)) || r.Maker != o.who.Name || r.Partner != "acme" || r.Profile.Rows != 2 {
-		t.Errorf("%+v, %v", r, err)
+		t.Errorf("got %+v and error %v", r, err)
 	}
 	s, err := o.Suggest(t.Context(), r)
 	want := reconcile.Mapping{
@@ -55,7 +55,7 @@ func TestUpload(t *testing.T) {
 	} {
 		f := apperr.As(err)
 		if f == nil || f.Code != apperr.NotFound && name != "Upload an empty file" {
-			t.Errorf("%s: %v", name, err)
+			t.Errorf("%s: got error %v", name, err)
 		}
 	}
 	if n := testkit.Value[int64](t, o.DB, `SELECT count(*) FROM files`); n != 1 {
@@ -148,11 +148,11 @@ func TestFailedUploadLeavesNoFile(t *testing.T) {
 		return err
 	}
 	if err := upload(bytes.NewReader(list)); apperr.As(err) == nil || apperr.As(err).Reason != "file_size" {
-		t.Errorf("uploading %d bytes with a limit of %d: %v, want file_size", len(list), limit, err)
+		t.Errorf("uploading %d bytes with a limit of %d: got %v, want file_size", len(list), limit, err)
 	}
 	broken := errors.New("connection lost")
 	if err := upload(io.MultiReader(bytes.NewReader(list[:limit/2]), iotest.ErrReader(broken))); !errors.Is(err, broken) {
-		t.Errorf("incomplete upload: %v, want %v", err, broken)
+		t.Errorf("incomplete upload: got %v, want %v", err, broken)
 	}
 	if n := testkit.Value[int64](t, o.DB, `SELECT count(*) FROM files`); n != 0 {
 		t.Errorf("got %d files, want 0", n)
