@@ -74,7 +74,7 @@ func openDates(p reconcile.Profile, column string) []reconcile.DateForm {
 	return openForms(c.Dates, reconcile.DateForms)
 }
 
-// openForms returns the formats that a column can have, which are all formats if found is empty.
+// openForms returns found, or all if found is empty.
 func openForms[F ~string](found, all []F) []F {
 	if len(found) == 0 {
 		return all

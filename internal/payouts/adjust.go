@@ -103,8 +103,9 @@ const noAdjustableLead = "No lead with this ID earned a payout on this account. 
 // lead of a.
 func (s *Service) HasAdjustment(ctx context.Context, sc scope.Scope, a NewAdjustment) (bool, error) {
 	var e models.LedgerEntry
-	q := s.db.Gorm.WithContext(ctx).Where("account_id = ? AND kind = ? AND reference = ?",
-		a.Account, models.EntryAdjustment, id.Format(id.Adjustment, a.ID)).Limit(1).Find(&e)
+	q := s.db.Gorm.WithContext(ctx).
+		Where("partner_id = (SELECT partner_id FROM accounts WHERE id = ?) AND kind = ? AND reference = ?",
+			a.Account, models.EntryAdjustment, id.Format(id.Adjustment, a.ID)).Limit(1).Find(&e)
 	if q.Error != nil || q.RowsAffected == 0 || !sc.Allows(e.PartnerID) {
 		return false, postgres.Translate(q.Error)
 	}
@@ -112,7 +113,9 @@ func (s *Service) HasAdjustment(ctx context.Context, sc scope.Scope, a NewAdjust
 	if e.LeadID != nil {
 		lead = *e.LeadID
 	}
-	return e.AmountMinor == a.Amount.Minor && e.Currency == a.Amount.Currency.String() && lead == a.Lead, nil
+	same := e.AccountID == a.Account && lead == a.Lead &&
+		e.AmountMinor == a.Amount.Minor && e.Currency == a.Amount.Currency.String()
+	return same, nil
 }
 
 // NewAdjustmentID returns a new id for an adjustment.

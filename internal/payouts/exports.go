@@ -83,8 +83,8 @@ func fetch(ctx context.Context, tx pgx.Tx, batch []Entry) ([]Entry, error) {
 }
 
 // CSV writes a header row and the entries that match the filter, and returns the number of entries.
-// Each download occupies a database connection, so only a few can run at a time. CSV calls begin
-// before it writes, unless too many downloads are running.
+// Each download occupies a database connection, so only a few can run at a time. If too many are
+// running, CSV returns an error. Otherwise it calls begin before it writes.
 func (s *Service) CSV(ctx context.Context, sc scope.Scope, f Filter, to io.Writer, begin func() error) (rows int64, err error) {
 	end, err := s.db.AcquireDownload()
 	if err != nil {

@@ -86,9 +86,9 @@ func (s *Service) blocked(ctx context.Context, currency string, rejected *apperr
 }
 
 // Each step of the job claims the entries of several accounts, at most accountBatchSize. The first
-// step has accountsAtFirst accounts. The number is then adapted, so that a step claims about
-// entryBatchSize entries, which takes a few seconds. All entries of an account are claimed in one
-// step, because their sum decides whether they are claimed.
+// step has accountsAtFirst accounts. Later steps adapt the number, so that each claims about
+// entryBatchSize entries, which takes a few seconds. All entries of an account are in one step,
+// because their sum decides whether they are claimed.
 const (
 	accountBatchSize = 200
 	accountsAtFirst  = 8

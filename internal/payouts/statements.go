@@ -23,8 +23,8 @@ type AccountStatement struct {
 	Identifier  string
 }
 
-// Payee is the recipient of a payment. Its details are the partner's current ones until the run is
-// approved. From then on, they are those at the time of approval.
+// Payee is the recipient of a payment. Before the run is approved, it contains the partner's current
+// details. Afterwards, it contains the details that were recorded at approval.
 type Payee struct {
 	LegalName, Address, TaxID string
 }

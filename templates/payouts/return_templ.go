@@ -250,7 +250,7 @@ func Return(v ReturnView) templ.Component {
 					return templ_7745c5c3_Err
 				}
 			case v.State == "open":
-				templ_7745c5c3_Err = ui.Locked("You do not have permission to accept or reject returns. A user with permission must decide on this one.").Render(ctx, templ_7745c5c3_Buffer)
+				templ_7745c5c3_Err = ui.Locked("You do not have permission to accept or reject returns. Another user must decide on this return.").Render(ctx, templ_7745c5c3_Buffer)
 				if templ_7745c5c3_Err != nil {
 					return templ_7745c5c3_Err
 				}
