@@ -26,7 +26,7 @@ var Reasons = []struct {
 	{models.WrongContact, "the consumer cannot be reached at this number or address"},
 	{models.Duplicate, "the same consumer already made the same request"},
 	{models.NoConsent, "the consumer did not agree to be contacted"},
-	{models.WrongService, "the consumer wants a different service"},
+	{models.WrongService, "the consumer wants another service"},
 	{models.OutsideArea, "the location is outside the area"},
 	{models.NotACustomer, "not a customer, such as a competitor or a job seeker"},
 	{models.Fraud, "the lead is fake"},

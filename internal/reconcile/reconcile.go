@@ -128,8 +128,8 @@ func (p Profile) Column(name string) (Column, bool) {
 	return p.Columns[i], true
 }
 
-// Period returns the first and last day in a column, which it reads in a date format. The days are
-// zero if the column does not have this format.
+// Period returns the first and last day in a column that is read in the given format. The days are zero
+// if the column does not have this format.
 func (p Profile) Period(column string, form DateForm) (from, to time.Time) {
 	c, _ := p.Column(column)
 	if i := slices.Index(c.Dates, form); i >= 0 {
@@ -200,7 +200,7 @@ func (r *Result) Counts() map[models.Finding]int64 {
 type Line struct {
 	models.ReconciliationLine
 	Account       string // identifier of the lead's account
-	OtherPartner  string // slug of the partner that owns the lead; "" if the scope does not include it
+	OtherPartner  string // slug of the other partner that owns the lead, or ""
 	Note, Settler string // "" while the line is not settled
 	SettledAt     time.Time
 }
