@@ -19,7 +19,7 @@ func (h *Handlers) accountNewPage(k *web.Request) error {
 	if err != nil {
 		return err
 	}
-	// Suggest a sandbox account as the first one (decision 25).
+	// Suggest a sandbox account if there is no account yet (decision 25).
 	v := view.AccountFormView{
 		Sandbox: len(all) == 0,
 		Signing: web.SelectOption(h.modes(k, models.SigningInherit), string(models.SigningInherit)),
@@ -70,7 +70,8 @@ func (h *Handlers) createAccount(k *web.Request) error {
 	})
 }
 
-// afterAccount returns the onboarding page of a pending partner, and the Accounts tab of others.
+// afterAccount returns the page to show after an account was created: the onboarding page for a
+// pending partner, or else the Accounts tab.
 func (h *Handlers) afterAccount(k *web.Request, p models.Partner) string {
 	if p.Status == models.PartnerPending {
 		return web.PartnerURL(p.ID) + "/onboarding"

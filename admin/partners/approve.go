@@ -31,8 +31,8 @@ func (h *Handlers) setStatus(k *web.Request, p models.Partner, to models.Partner
 	})
 }
 
-// returnPath returns the form's return path if it is the onboarding page, and the partner's page
-// if it is not.
+// returnPath returns the onboarding page if the form was sent from there, or else the partner's
+// page.
 func (h *Handlers) returnPath(k *web.Request, partner string) string {
 	if to := k.R.PostForm.Get("return"); to == partner+"/onboarding" {
 		return to

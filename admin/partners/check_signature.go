@@ -26,7 +26,7 @@ func (h *Handlers) showCheck(k *web.Request, status int, p models.Partner, v vie
 	return k.Show(status, view.SignatureCheck(v))
 }
 
-// check finds out why a signature is rejected. The pasted values are shown again but not stored.
+// check shows why a signature is rejected. It shows the pasted values again, but does not store them.
 func (h *Handlers) check(k *web.Request) error {
 	p, err := h.partner(k)
 	if err != nil {
@@ -45,7 +45,7 @@ func (h *Handlers) check(k *web.Request) error {
 		case len(one.value) > 64<<10:
 			v.Errors = append(v.Errors, ui.FieldError{
 				Field:   one.field,
-				Message: "This is more than 64 KiB, which is the limit for posts.",
+				Message: "This is longer than 64 KiB, the limit for posts.",
 			})
 		}
 	}

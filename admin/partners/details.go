@@ -17,7 +17,7 @@ func (h *Handlers) detailsTab(k *web.Request, p models.Partner) error {
 	return h.showDetails(k, http.StatusOK, p, view.PartnerDetailsView{Details: detailsOf(p), Version: p.RowVersion})
 }
 
-// detailsOf returns a partner's details as the form has them.
+// detailsOf returns a partner's details for the form.
 func detailsOf(p models.Partner) partners.Details {
 	return partners.Details{
 		Name:         p.Name,

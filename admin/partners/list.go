@@ -85,15 +85,15 @@ func partnersPager(q url.Values, found partners.Page) ui.Pager {
 	return p
 }
 
-// modes returns the signing modes as options. The first option is the inherited mode:
-// SigningDefault for a partner, SigningInherit for an account.
+// modes returns the signing modes as options. first is the inherited mode: SigningDefault for a
+// partner, SigningInherit for an account.
 func (h *Handlers) modes(k *web.Request, first models.SigningMode) []ui.Option {
 	all := []ui.Option{
 		{Value: string(models.SigningRequired), Label: "Required", Hint: "Unsigned posts are rejected."},
 		{
 			Value: string(models.SigningReportOnly),
 			Label: "Report only",
-			Hint:  "Unsigned posts are accepted, and counted as posts that would have been rejected.",
+			Hint:  "Unsigned posts are accepted, but counted to show how many would be rejected.",
 		},
 		{
 			Value: string(models.SigningOff),

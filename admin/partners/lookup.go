@@ -5,7 +5,8 @@ import (
 	"github.com/pingpost/pingpost/internal/id"
 )
 
-// URLForID returns the page of a partner or of a partner's rejected request.
+// URLForID returns the URL of the page for a partner's id or a rejected request's id. It returns ""
+// for other ids, and for those outside the user's scope.
 func (h *Handlers) URLForID(k *web.Request, text string) string {
 	sc, ok := k.ScopeOf(web.ReadPartners)
 	if !ok {

@@ -15,7 +15,7 @@ import (
 	"github.com/pingpost/pingpost/templates/ui"
 )
 
-// recentActivityWindow is how far back the onboarding page shows activity.
+// recentActivityWindow is the maximum age of activity on the onboarding page.
 const recentActivityWindow = 24 * time.Hour
 
 func (h *Handlers) onboardingPage(k *web.Request) error {
@@ -27,7 +27,7 @@ func (h *Handlers) onboardingPage(k *web.Request) error {
 	if err != nil {
 		return err
 	}
-	v.Head.Shell.Title = "Onboarding " + p.Name
+	v.Head.Shell.Title = "Onboard " + p.Name
 	v.Head.Shell.Crumbs = append(v.Head.Shell.Crumbs, ui.Link{Label: p.Name, URL: v.Head.URL})
 	return k.Show(http.StatusOK, view.Onboarding(v))
 }
@@ -46,14 +46,14 @@ func (h *Handlers) onboarding(k *web.Request, p models.Partner) (v view.Onboardi
 	}
 	docs := ""
 	if linked {
-		docs = "Link created " + web.Minute(link.CreatedAt) + ". It was shown once."
+		docs = "Link created " + web.Minute(link.CreatedAt) + ". It cannot be shown again."
 	}
 	v.Live, err = h.live(k, p, state)
 	v.Steps = steps(p, state, v.Head, docs, !v.Live.Waiting)
 	return v, err
 }
 
-// steps returns the onboarding steps. Whether a step is done follows from the partner's state.
+// steps returns the onboarding steps. The partner's state determines which of them are done.
 func steps(p models.Partner, s progress, head view.PartnerHead, docs string, arrived bool) []view.OnboardingStep {
 	sandbox := ""
 	for _, a := range s.accounts {
@@ -64,7 +64,7 @@ func steps(p models.Partner, s progress, head view.PartnerHead, docs string, arr
 	all := []view.OnboardingStep{
 		{
 			Title:       "Create an account",
-			Text:        "Create a sandbox account for testing. Its leads are processed like any other, but earn nothing and are deleted after 7 days. Add a standard account when testing is done.",
+			Text:        "Create a sandbox account for testing. Its leads are processed as usual, but earn nothing and are deleted after 7 days. Add a standard account after testing.",
 			Done:        len(s.accounts) > 0,
 			Detail:      accountText(s.accounts),
 			ActionURL:   head.URL + "/accounts/new",
@@ -80,7 +80,7 @@ func steps(p models.Partner, s progress, head view.PartnerHead, docs string, arr
 		},
 		{
 			Title:       "Create a signing secret",
-			Text:        "The partner signs its posts with this secret. It is shown only once, so decide first how to send it securely.",
+			Text:        "The partner signs its posts with this secret. The secret is shown only once, so first decide how to send it securely.",
 			Done:        len(s.secrets) > 0,
 			ActionURL:   head.URL + "/secrets/new",
 			ActionLabel: "Create secret",
@@ -88,7 +88,7 @@ func steps(p models.Partner, s progress, head view.PartnerHead, docs string, arr
 		},
 		{
 			Title:       "Share integration details",
-			Text:        "Send the partner its base URL, its secret and the link to its own documentation, which has its identifiers, complete code samples and all errors with their fixes.",
+			Text:        "Send the partner its base URL, its secret and the link to its own documentation. The documentation includes its partnerIds, complete code samples and all errors with their fixes.",
 			Done:        docs != "",
 			Detail:      docs,
 			ActionURL:   head.URL + "/link",
@@ -129,7 +129,7 @@ func accountText(all []models.Account) string {
 	return strings.Join(words, ", ")
 }
 
-// onboardingLive is the part of the page that reloads while it is open.
+// onboardingLive shows the part of the page that a script reloads.
 func (h *Handlers) onboardingLive(k *web.Request) error {
 	p, err := h.partner(k)
 	if err != nil {

@@ -21,7 +21,7 @@ import (
 	"github.com/pingpost/pingpost/templates/ui"
 )
 
-// The forms of the onboarding page lead from a new partner to its first post.
+// The onboarding page leads from a new partner to its first post.
 func TestOnboarding(t *testing.T) {
 	t.Parallel()
 	h := admintest.NewConsole(t, admintest.Setup{})
@@ -93,7 +93,7 @@ func TestOnboarding(t *testing.T) {
 	h.CheckAuditTrail(t)
 }
 
-// A change to an older version shows the conflicting change and overwrites nothing.
+// A change to an old version is rejected. The page shows the conflicting change.
 func TestConflictingPartnerChanges(t *testing.T) {
 	t.Parallel()
 	o := admintest.NewConsoleWithPartner(t)
@@ -114,8 +114,8 @@ func TestConflictingPartnerChanges(t *testing.T) {
 		page, form string
 		first      url.Values
 		second     url.Values
-		shown      string // input of the second change, shown again
-		where      string // query that checks the first change
+		shown      string // input of the second change, which the page must show again
+		where      string // query that reports whether the first change is still in place
 	}{
 		"details": {o.PartnerURL + "?tab=details", o.PartnerURL + "/details", details, url.Values{"name": {"Hafen"}},
 			`value="Hafen"`, `SELECT name = 'Harbour' FROM partners WHERE slug = 'harbour-leads'`},
@@ -161,7 +161,7 @@ func TestConflictingPartnerChanges(t *testing.T) {
 	o.CheckAuditTrail(t)
 }
 
-// Invalid input is rejected with an error at its field.
+// For invalid input, the page shows an error at the field.
 func TestPartnerFormErrors(t *testing.T) {
 	t.Parallel()
 	o := admintest.NewConsoleWithPartner(t)
@@ -228,12 +228,13 @@ func TestPartnerFormErrors(t *testing.T) {
 	}
 }
 
-// Secrets can be rotated, get another expiry, and be revoked. Revoking the last one shows a warning.
+// Secrets can be rotated and revoked, and their expiry can be changed. A warning is shown before the
+// last secret is revoked.
 func TestSecrets(t *testing.T) {
 	t.Parallel()
 	o := admintest.NewConsoleWithPartner(t)
 	first := admintest.ShownSecret.FindString(o.Post(t, o.PartnerURL+"/secrets/new", url.Values{"label": {"first"}}).Body)
-	o.Time.Advance(time.Minute) // so that the list has the newer secret first
+	o.Time.Advance(time.Minute) // so that the newer secret is first in the list
 	rotated := o.Post(t, o.PartnerURL+"/secrets/rotate", url.Values{"label": {"second"}, "overlap": {"24h"}})
 	second := admintest.ShownSecret.FindString(rotated.Body)
 	if first == "" || second == "" || first == second ||
@@ -243,7 +244,7 @@ func TestSecrets(t *testing.T) {
 	if p := o.Post(t, o.PartnerURL+"/secrets/rotate", url.Values{"overlap": {"24h"}}); p.Status != http.StatusConflict || len(p.Values("data-errors")) != 1 || !slices.Contains(p.Values("data-notice"), "warn") || !strings.Contains(p.Body, `name="force"`) {
 		t.Errorf("second rotation: %d %s", p.Status, p.Text())
 	}
-	list := func(age time.Duration, state string) { // the newer secret is active, the older one is in state and has an expiry
+	list := func(age time.Duration, state string) { // checks that the newer secret is active, and the state and expiry of the older one
 		t.Helper()
 		p := o.Get(t, o.PartnerURL+"?tab=secrets")
 		want := []string{"pending", "active", state} // the partner, the newer and the older secret
@@ -255,11 +256,11 @@ func TestSecrets(t *testing.T) {
 	older := o.SecretNamed(t, "first")
 	end := func(when string) admintest.Response { return o.Post(t, older+"/retire", url.Values{"when": {when}}) }
 	if p := end("7d"); p.Status != http.StatusSeeOther {
-		t.Errorf("extended: %d %s", p.Status, p.Text())
+		t.Errorf("extending: %d %s", p.Status, p.Text())
 	}
 	list(7*24*time.Hour, "retiring")
 	if p := end("now"); p.Status != http.StatusSeeOther {
-		t.Errorf("ended early: %d %s", p.Status, p.Text())
+		t.Errorf("expiring now: %d %s", p.Status, p.Text())
 	}
 	list(0, "retired")
 	if p := end("7d"); p.Status != http.StatusConflict {
@@ -267,7 +268,7 @@ func TestSecrets(t *testing.T) {
 	}
 	newer := o.SecretNamed(t, "second")
 	if p := o.Get(t, newer+"/revoke"); !slices.Equal(p.Values("data-notice"), []string{"warn"}) {
-		t.Errorf("no warning before revoking the last secret: %s", p.Text())
+		t.Errorf("the page shows no warning before the last secret is revoked: %s", p.Text())
 	}
 	if p := o.Post(t, newer+"/revoke", url.Values{"name": {"harbour"}}); p.Status != http.StatusUnprocessableEntity || !slices.Equal(p.Errors(), []string{"name"}) {
 		t.Errorf("revoked with a wrong name: %d", p.Status)
@@ -323,10 +324,10 @@ func TestPartnersInScope(t *testing.T) {
 		t.Errorf("other partner's account: %d", p.Status)
 	}
 	if p := b.Get(t, "/jump?q="+id.Format(id.Partner, theirs)); p.Location() == web.PartnerURL(theirs) {
-		t.Error("the search leads to a partner out of scope")
+		t.Error("the jump leads to a partner out of scope")
 	}
 	if p := b.Get(t, "/jump?q="+strings.ToLower(id.Format(id.Partner, mine))); p.Location() != o.PartnerURL {
-		t.Errorf("the search leads to %q, want %q", p.Location(), o.PartnerURL)
+		t.Errorf("the jump leads to %q, want %q", p.Location(), o.PartnerURL)
 	}
 }
 
@@ -374,7 +375,7 @@ func TestPartnersList(t *testing.T) {
 	}
 }
 
-// Rejected requests are listed with their fields, and found by request id and reason.
+// The page lists rejected requests with their fields. They can be found by request id and reason.
 func TestRejections(t *testing.T) {
 	t.Parallel()
 	o := admintest.NewConsoleWithPartner(t)
@@ -391,14 +392,14 @@ func TestRejections(t *testing.T) {
 	}
 	one := id.Format(id.Request, requests[1])
 	if p := o.Get(t, "/jump?q="+one); p.Location() != o.PartnerURL+"?tab=rejections&request="+one {
-		t.Errorf("the search leads to %q", p.Location())
+		t.Errorf("the jump leads to %q", p.Location())
 	}
 	p := o.Get(t, o.PartnerURL+"?tab=rejections&request="+strings.ToLower(one))
 	if !strings.Contains(p.Body, one) || !strings.Contains(p.Body, "contact.email") ||
 		strings.Contains(p.Body, id.Format(id.Request, requests[0])) {
 		t.Errorf("%s", p.Text())
 	}
-	if p := o.Get(t, o.PartnerURL+"?tab=rejections&outcome=signature"); !strings.Contains(p.Body, web.Title(web.ReasonLabel("signature"))) || strings.Contains(p.Body, "contact.email") || !strings.Contains(p.Body, `rel="next"`) {
+	if p := o.Get(t, o.PartnerURL+"?tab=rejections&outcome=signature"); !strings.Contains(p.Body, "Post: "+web.ReasonLabel("signature")) || strings.Contains(p.Body, "contact.email") || !strings.Contains(p.Body, `rel="next"`) {
 		t.Errorf("%s", p.Text())
 	}
 	if p := o.Get(t, o.PartnerURL+"?tab=rejections&request=rq_nonsense"); !slices.Equal(p.Values("data-empty"), []string{"filtered"}) {
@@ -410,7 +411,7 @@ func TestRejections(t *testing.T) {
 	}
 }
 
-// Check signature works although browsers change line breaks in the pasted body.
+// The check finds the cause even though browsers change line breaks in the pasted body.
 func TestCheckSignature(t *testing.T) {
 	t.Parallel()
 	o := admintest.NewConsoleWithPartner(t)
@@ -441,7 +442,7 @@ func TestCheckSignature(t *testing.T) {
 			t.Errorf("%s: status %d, causes %q, names the secret: %t: %s", name, p.Status, p.Values("data-causes"), named, p.Text())
 		}
 		if strings.Contains(p.Body, "␊") != (c.ends != "") || strings.Contains(p.Body, "␍") != (c.ends == "␍␊") {
-			t.Errorf("%s: lines do not end with %q: %s", name, c.ends, p.Text())
+			t.Errorf("%s: got other line breaks than %q: %s", name, c.ends, p.Text())
 		}
 	}
 	if n := o.Count(t, "audit_events", `action = 'signature.check' AND coalesce(after::text, '') LIKE '%a%1%'`); n != 0 {
@@ -449,8 +450,8 @@ func TestCheckSignature(t *testing.T) {
 	}
 }
 
-// The account form shows how many posts were unsigned. Changing the signing mode needs a
-// recent proof of identity.
+// The account form shows how many posts were unsigned. Changing the signing mode requires a recent
+// proof of identity.
 func TestAccountSigningMode(t *testing.T) {
 	t.Parallel()
 	o := admintest.NewConsoleWithPartner(t)

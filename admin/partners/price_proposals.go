@@ -58,7 +58,7 @@ func (h *Handlers) decidePrices(k *web.Request, proof web.StepUpRule, do func(mo
 	return web.Submit(k, web.Form{
 		StepUp: proof,
 		Do: func() (string, error) {
-			proposal, _ := uuid.Parse(k.R.PostForm.Get("proposal")) // an invalid id becomes uuid.Nil, which is no proposal
+			proposal, _ := uuid.Parse(k.R.PostForm.Get("proposal")) // an invalid id becomes uuid.Nil, which matches no proposal
 			return web.PartnerURL(p.ID) + "?tab=prices", do(p, proposal)
 		},
 		Show: func(r web.Rejected) error {

@@ -73,7 +73,7 @@ func (h *Handlers) showPrices(k *web.Request, status int, p models.Partner, own 
 	}
 	v.Submit = "Save pricing"
 	if h.Partners.SecondPerson() {
-		v.Submit = "Propose pricing"
+		v.Submit = "Propose change"
 	}
 	if v.LeadsToday, err = h.Partners.LeadsToday(k.R.Context(), p); err != nil {
 		return err

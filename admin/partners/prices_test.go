@@ -77,8 +77,8 @@ func TestPartnerPrices(t *testing.T) {
 	o.CheckAuditTrail(t)
 }
 
-// A change to an older version shows the conflicting change of the pricing, even if the partner was
-// changed in other ways since.
+// A change to old pricing is rejected. The page shows the conflicting change of the pricing, even if
+// other data about the partner has changed since.
 func TestConflictingPartnerPrices(t *testing.T) {
 	t.Parallel()
 	o := admintest.NewConsoleWithPartner(t)
@@ -139,7 +139,7 @@ func TestPartnerPricesRejectsInvalidInput(t *testing.T) {
 			!strings.Contains(p.Body, `href="#f-`+c.field+`"`) {
 			t.Errorf("%s: %d, errors at %q: %s", name, p.Status, p.Errors(), p.Text())
 		}
-		// The page shows all errors of SetPricing in the same order.
+		// The page shows all errors from SetPricing in the same order.
 		err := o.Options.Partners.SetPricing(t.Context(), scope.System, o.PartnerID, 0, partners.PriceForm{
 			Adjustment:   form.Get("adjustment"),
 			DailyLeadCap: form.Get("cap"),
@@ -168,7 +168,7 @@ func TestPartnerPricesRejectsInvalidInput(t *testing.T) {
 	if got := o.Prices(t); got != "" {
 		t.Errorf("stored pricing is %q", got)
 	}
-	// Unreadable exclusions exclude everything, but the page still works.
+	// If the exclusions cannot be read, everything is excluded, but the page still works.
 	o.Exec(t,
 		`INSERT INTO partner_prices (partner_id, adjustment, exclusions, updated_at) VALUES ($1, 500, '["none"]', now())`,
 		o.PartnerID)
@@ -183,8 +183,8 @@ func TestPartnerPricesRejectsInvalidInput(t *testing.T) {
 	o.CheckAuditTrail(t)
 }
 
-// Pricing managers change partner pricing, account managers and auditors read it, and other roles
-// do not see it.
+// Pricing managers can change partner pricing. Account managers and auditors can read it. Other roles
+// cannot see it.
 func TestPartnerPricesByRole(t *testing.T) {
 	t.Parallel()
 	o := admintest.NewConsoleWithPartner(t)

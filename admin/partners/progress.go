@@ -15,7 +15,7 @@ import (
 type progress struct {
 	accounts []models.Account
 	secrets  []models.SigningSecret  // valid ones
-	used     map[uuid.UUID]time.Time // when each secret last signed a post
+	used     map[uuid.UUID]time.Time // when each secret was last used
 }
 
 func (h *Handlers) progress(k *web.Request, p models.Partner) (s progress, err error) {
@@ -38,8 +38,8 @@ func (h *Handlers) progress(k *web.Request, p models.Partner) (s progress, err e
 // hasSignedPost reports whether a signed post was accepted.
 func (s progress) hasSignedPost() bool { return len(s.used) > 0 }
 
-// lastSecretEnd returns the latest expiry of the valid secrets, or zero if there are none or one
-// does not expire.
+// lastSecretEnd returns the latest expiry of the valid secrets. It is zero if there are no valid
+// secrets, or if one of them does not expire.
 func (s progress) lastSecretEnd() (at time.Time) {
 	for _, one := range s.secrets {
 		if one.RetiresAt == nil {
@@ -58,7 +58,7 @@ func (s progress) attention(p models.Partner, url string, now time.Time) (all []
 		all = append(all, ui.AttentionItem{Text: text, URL: url + path, Detail: detail})
 	}
 	if len(s.accounts) == 0 {
-		need("No account", "/accounts/new", "Without an account, pings on the partner's base URL and all its posts are rejected.")
+		need("No account", "/accounts/new", "Without an account, pings to the partner's base URL and all posts are rejected.")
 	}
 	if p.Status == models.PartnerPending && len(s.accounts) > 0 {
 		need("Waiting for approval", "/onboarding", "Pending partners get no prices, and their posts are rejected.")

@@ -46,7 +46,7 @@ func (h *Handlers) rejectionsTab(k *web.Request, p models.Partner) error {
 		v.Rejections = append(v.Rejections, view.RejectionRow{
 			At:        r.At,
 			Endpoint:  web.Title(r.Endpoint),
-			Outcome:   web.Title(web.ReasonLabel(r.Outcome)),
+			Outcome:   web.ReasonLabel(r.Outcome),
 			Fix:       web.RejectionReasons[r.Outcome].Fix,
 			Fields:    r.Fields,
 			RequestID: id.Format(id.Request, r.RequestID),

@@ -17,12 +17,12 @@ import (
 // Handlers serves the pages and forms about partners.
 type Handlers struct {
 	Audit                *audit.Log
-	DefaultSigning       models.SigningMode // of partners without their own mode
+	DefaultSigning       models.SigningMode // signing mode of partners without their own
 	Log                  *slog.Logger
 	Partners             *partners.Service
 	Prices               *ratecard.Service
 	PublicURL            string // origin of base URLs and documentation links
-	RejectionsPerPartner int    // how many rejections are saved for each partner
+	RejectionsPerPartner int    // maximum number of saved rejections per partner
 	Reporting            *reporting.Reader
 	Staff                *staff.Service
 }

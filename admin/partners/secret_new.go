@@ -55,7 +55,7 @@ func (h *Handlers) rotationWarning(k *web.Request, p models.Partner) (string, er
 	for _, s := range secrets {
 		if partners.StateOf(s, k.Now) == partners.StateRetiring {
 			return "A rotation is in progress: “" + s.Label + "” (…" + s.LastFour + ") expires at " +
-				web.Minute(*s.RetiresAt) + ". If you rotate anyway, all older secrets expire at the latest at the time that you choose.", err
+				web.Minute(*s.RetiresAt) + ". If you rotate anyway, all older secrets expire no later than the time that you choose.", err
 		}
 	}
 	return "", err
@@ -86,7 +86,7 @@ func (h *Handlers) submitSecret(k *web.Request, rotate bool, do func(models.Part
 		StepUp: web.StepUpRequired,
 		Do: func() (string, error) {
 			made, err := do(p)
-			if err != nil || k.R.PostForm.Get("import") != "" { // an imported secret is already known
+			if err != nil || k.R.PostForm.Get("import") != "" { // the partner already has an imported secret
 				return web.PartnerURL(p.ID) + "?tab=secrets", err
 			}
 			return "", h.showCreated(k, p, made, rotate)

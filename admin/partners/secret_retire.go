@@ -27,7 +27,7 @@ func (h *Handlers) showRetire(
 	}
 	url := web.PartnerURL(p.ID)
 	v := view.RetireFormView{
-		Shell: k.Shell("Set expiry of “"+s.Label+"”", allPartners, ui.Link{Label: p.Name, URL: url}, ui.Link{
+		Shell: k.Shell("Set expiry for “"+s.Label+"”", allPartners, ui.Link{Label: p.Name, URL: url}, ui.Link{
 			Label: "Secrets",
 			URL:   url + "?tab=secrets",
 		}),

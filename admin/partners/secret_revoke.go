@@ -23,7 +23,7 @@ func (h *Handlers) revokeView(
 		Action:      url + "/secrets/" + id.Format(id.Secret, s.ID) + "/revoke",
 		Submit:      "Revoke secret",
 		Cancel:      url + "?tab=secrets",
-		Consequence: "Within a second, posts signed with this secret are rejected. This cannot be undone. The partner will need a new secret.",
+		Consequence: "Posts signed with this secret will be rejected. This takes effect within a second and cannot be undone. The partner will need a new secret.",
 		TypeName:    p.Slug,
 		StepUp:      web.StepUp(k),
 		Name:        web.Short(k.R.PostForm.Get("name")),

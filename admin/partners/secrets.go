@@ -15,25 +15,24 @@ import (
 	"github.com/pingpost/pingpost/templates/ui"
 )
 
-// overlaps are the choices for how long a secret stays valid from now, in a rotation and in the
-// form that sets its expiry.
+// overlaps are the choices for a secret's expiry, in a rotation and in the form that sets the expiry.
 var overlaps = []struct {
 	name, label string
 	length      time.Duration
 }{
 	{"now", "Now", 0},
-	{"1h", "1 hour", time.Hour},
-	{"24h", "24 hours", 24 * time.Hour},
-	{"3d", "3 days", 72 * time.Hour},
-	{"7d", "7 days", 168 * time.Hour},
+	{"1h", "In 1 hour", time.Hour},
+	{"24h", "In 24 hours", 24 * time.Hour},
+	{"3d", "In 3 days", 72 * time.Hour},
+	{"7d", "In 7 days", 168 * time.Hour},
 }
 
 // overlapOptions returns overlaps as options, with the exact time as the hint.
 func (h *Handlers) overlapOptions(k *web.Request, value string) (all []ui.Option) {
 	for _, o := range overlaps {
-		hint := "Until " + web.Minute(k.Now.Add(o.length)) + "."
+		hint := "At " + web.Minute(k.Now.Add(o.length)) + "."
 		if o.length == 0 {
-			hint = "Stops working immediately."
+			hint = "Takes effect within a second."
 		}
 		all = append(all, ui.Option{Value: o.name, Label: o.label, Hint: hint, Selected: o.name == value})
 	}
@@ -131,7 +130,7 @@ func overlapView(secrets []models.SigningSecret, traffic []reporting.SecretTraff
 	v := &view.OverlapView{Chart: ui.Chart{
 		ID:      "overlap",
 		Title:   "Posts by secret",
-		Summary: "Signed posts in the last 24 hours, by hour.",
+		Summary: "Signed posts per hour in the last 24 hours.",
 		Steps:   "Hour (UTC)",
 	}}
 	for at := day.From; at.Before(day.Until); at = at.Add(day.Step) {
@@ -159,12 +158,11 @@ func overlapView(secrets []models.SigningSecret, traffic []reporting.SecretTraff
 	}
 	switch old, all := recent(older), recent(older)+recent(newest); {
 	case all == 0:
-		v.Words = "There were no signed posts in this hour or the previous one."
+		v.Words = "There were no signed posts in the current or previous hour."
 	case old == 0:
-		v.Words = "All posts in this hour and the previous one were signed with the newest secret. The older secrets are no longer used."
+		v.Words = "All posts in the current and previous hour were signed with the newest secret. The older secrets are no longer used."
 	default:
-		v.Words = "Posts still signed with an older secret in this hour and the previous one: " +
-			ui.Number(old) + " of " + ui.Number(all) + "."
+		v.Words = ui.Number(old) + " of " + ui.Number(all) + " posts in the current and previous hour were signed with an older secret."
 	}
 	return v
 }

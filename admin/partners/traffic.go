@@ -45,7 +45,7 @@ func (h *Handlers) trafficTab(k *web.Request, p models.Partner) error {
 	return k.Show(http.StatusOK, view.PartnerTraffic(v))
 }
 
-// atMost formats a percentile, which is known only as the upper bound of a bucket.
+// atMost formats a percentile, which is the upper bound of a bucket.
 func atMost(d time.Duration) string {
 	if d == reporting.Beyond {
 		return "> 1 s"

@@ -21,11 +21,11 @@ var (
 	errSuspendedDefault = clash("default_suspended", "default",
 		"A suspended account cannot be the default. Make it active, or choose another account.")
 	errSandboxDefault = clash("default_sandbox", "default",
-		"A sandbox account cannot become the default while the partner has an active standard account, because its leads earn nothing. Choose a standard account.")
+		"A sandbox account cannot become the default while the partner has an active standard account, because sandbox leads earn nothing. Choose a standard account.")
 )
 
-// AccountChange holds the new values of an account. MakeDefault false leaves the default
-// unchanged. To move the default, set it on another account.
+// AccountChange contains the new values of an account. If MakeDefault is false, the default account
+// stays the same. To change it, set MakeDefault for another account.
 type AccountChange struct {
 	Name        string
 	Status      models.AccountStatus
@@ -55,9 +55,9 @@ func (s *Service) FindAccount(ctx context.Context, sc scope.Scope, partner model
 	return out, err
 }
 
-// SetAccount changes an account. If the default account is suspended, posts without a partnerId
-// are rejected until it is active or another account is the default. Leads of a suspended account
-// are not stored (decision 21).
+// SetAccount changes an account. After the default account is suspended, posts without a partnerId
+// are rejected until it is active again or another account becomes the default. Leads for a
+// suspended account are not stored (decision 21).
 func (s *Service) SetAccount(ctx context.Context, sc scope.Scope, account uuid.UUID, version int, c AccountChange) error {
 	c.Name = strings.TrimSpace(c.Name)
 	if err := c.check(); err != nil {
@@ -119,9 +119,10 @@ func orNoAccount(err error) error {
 	return err
 }
 
-// moveDefault makes the account the default if MakeDefault is set, or if a standard account
-// becomes active while a sandbox account is the default, so that new leads are paid (decision 25,
-// as in CreateAccount). It returns the previous default account.
+// moveDefault makes the account the default if MakeDefault is set. To have new leads
+// paid, it also makes a standard account the default that becomes active while a sandbox account is
+// the default, like CreateAccount (decision 25). It returns the previous default account if the default
+// changes, and nil if there was none.
 func (c AccountChange) moveDefault(e *edit, had models.Account, all []models.Account) (last *models.Account, err error) {
 	hasStandard := false
 	for i, one := range all {

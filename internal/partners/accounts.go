@@ -12,7 +12,7 @@ import (
 	"github.com/pingpost/pingpost/models"
 )
 
-// NewAccount holds the values of a new account. Identifier is the "partnerId" in posts.
+// NewAccount contains the values of a new account. Identifier is the "partnerId" in posts.
 type NewAccount struct {
 	Identifier, Name string
 	Signing          models.SigningMode // "inherit" if empty
@@ -20,8 +20,8 @@ type NewAccount struct {
 }
 
 // CreateAccount creates an account for a partner. The first standard account becomes the default.
-// Until there is one, the first sandbox account is the default (decision 25), so that a partner
-// that starts with test posts is paid as soon as it has a standard account.
+// Until then, the first sandbox account is the default (decision 25). A partner that starts with
+// test posts is therefore paid as soon as it has a standard account.
 func (s *Service) CreateAccount(ctx context.Context, partner models.Partner, n NewAccount) (models.Account, error) {
 	if n.Signing == "" {
 		n.Signing = models.SigningInherit
@@ -37,7 +37,7 @@ func (s *Service) CreateAccount(ctx context.Context, partner models.Partner, n N
 		Sandbox: n.Sandbox, Status: models.AccountActive, SigningMode: n.Signing, CreatedAt: now, UpdatedAt: now,
 	}
 	err := s.db.Transaction(ctx, func(tx *gorm.DB) error {
-		// Locked, so that two concurrent calls cannot both create the first account.
+		// Lock the partner, so that two concurrent calls cannot both create the first account.
 		if err := tx.Exec(`SELECT 1 FROM partners WHERE id = ? FOR UPDATE`, partner.ID).Error; err != nil {
 			return err
 		}
@@ -72,7 +72,7 @@ func (s *Service) CreateAccount(ctx context.Context, partner models.Partner, n N
 	return a, err
 }
 
-// Accounts returns a partner's accounts, the default first.
+// Accounts returns a partner's accounts, with the default account first.
 func (s *Service) Accounts(ctx context.Context, partner models.Partner) ([]models.Account, error) {
 	var out []models.Account
 	err := s.db.Gorm.WithContext(ctx).Where("partner_id = ?", partner.ID).Order("is_default DESC, created_at, id").Find(&out).Error

@@ -12,7 +12,7 @@ import (
 	"github.com/pingpost/pingpost/models"
 )
 
-// maxExpiring is the number of partners that ExpiringBefore returns.
+// maxExpiring is the maximum number of partners that ExpiringBefore returns.
 const maxExpiring = 5
 
 // ExpiringPartner is an approved partner whose valid secrets all expire.
@@ -22,14 +22,13 @@ type ExpiringPartner struct {
 	Ends    time.Time // when the last secret expires
 }
 
-// Pending counts the partners that wait for approval.
+// Pending counts the partners that are waiting for approval.
 func (s *Service) Pending(ctx context.Context, sc scope.Scope) (n int64, err error) {
 	err = restrict(s.db.Gorm.WithContext(ctx), sc, "id").Model(&models.Partner{}).Where("status = ?", models.PartnerPending).Count(&n).Error
 	return n, postgres.Translate(err)
 }
 
-// ExpiringBefore returns up to five partners whose secrets all expire before at, the earliest
-// expiry first.
+// ExpiringBefore returns up to five partners whose secrets all expire before at, ordered by expiry.
 func (s *Service) ExpiringBefore(ctx context.Context, sc scope.Scope, at time.Time) ([]ExpiringPartner, error) {
 	rows, err := s.db.Pool.Query(ctx, `SELECT p.id, p.name, max(s.retires_at) FROM partners p JOIN signing_secrets s ON s.partner_id = p.id
 		WHERE p.status = 'approved' AND s.state = 'active' AND (s.retires_at IS NULL OR s.retires_at > $1) AND ($2 OR p.id = ANY ($3))

@@ -13,14 +13,14 @@ import (
 )
 
 const (
-	// countEvery is short enough for a count to finish before the last one is a second old.
+	// countEvery is short enough that a count finishes before the previous one is a second old.
 	countEvery = 500 * time.Millisecond
 	// countTimeout is a client-side limit. The server's timeout does not help if the
 	// network fails.
 	countTimeout = 6 * time.Second
 )
 
-// Caps tracks which partners have reached their daily cap. Its count is at most a second old.
+// Caps tracks the partners that have reached their daily cap. Its count is at most a second old.
 // Quotes issued before the cap was reached are still honoured.
 type Caps struct {
 	db     *postgres.DB
@@ -56,7 +56,7 @@ func (c *Caps) Reached(p *Partner) bool {
 	return last.day.Equal(dayOf(c.clock.Now())) && last.reached[p.ID]
 }
 
-// Age returns the age of the count, or the time since NewCaps without a count.
+// Age returns the age of the count, or the time since NewCaps if there is no count yet.
 func (c *Caps) Age() time.Duration { return c.clock.Now().Sub(c.last.Load().at) }
 
 // Run counts twice a second until ctx ends. If counting fails, the last count applies until the
@@ -82,8 +82,8 @@ func (c *Caps) Run(ctx context.Context) {
 	}
 }
 
-// Count finds the partners that have reached their daily cap. If it has to read many ledger
-// entries, it adds them to daily_lead_counts to keep the next counts cheap.
+// Count finds the partners that have reached their daily cap. If it has to read many ledger entries,
+// it adds them to daily_lead_counts, so that the next counts read fewer.
 func (c *Caps) Count(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(ctx, countTimeout)
 	defer cancel()

@@ -17,20 +17,20 @@ import (
 var errStalePartner = apperr.New(apperr.Conflict, "changed",
 	"Another user has changed this partner since you opened it. Review the change, then try again.")
 
-// anyVersion skips the version check, for the command line.
+// anyVersion skips the version check. The command line uses it.
 const anyVersion = math.MinInt
 
-// edit holds the changed columns of a row, and the changed fields for the audit log.
+// edit contains the changed columns of a row, and the changed fields for the audit log.
 type edit struct{ columns, before, after map[string]any }
 
-// set records a column if its value changes.
+// set adds a column if its value changes.
 func (e *edit) set(column, field string, had, wants any) {
 	if had != wants {
 		e.record(column, wants, field, had, wants)
 	}
 }
 
-// record records a column whose value is written differently in the audit log.
+// record adds a column whose value has another format in the audit log.
 func (e *edit) record(column string, value any, field string, before, after any) {
 	if e.columns == nil {
 		e.columns, e.before, e.after = map[string]any{}, map[string]any{}, map[string]any{}
@@ -38,8 +38,8 @@ func (e *edit) record(column string, value any, field string, before, after any)
 	e.columns[column], e.before[field], e.after[field] = value, before, after
 }
 
-// change runs do on a partner's locked row and writes the edit that it returns. It fails if the
-// row's version is not version.
+// change runs do on a partner's locked row and writes the edit that do returns. It fails if the row
+// has another version.
 func (s *Service) change(
 	ctx context.Context, sc scope.Scope, partner uuid.UUID, version int, action string,
 	do func(*gorm.DB, models.Partner) (edit, error),
@@ -85,8 +85,8 @@ func (s *Service) SetStatus(ctx context.Context, sc scope.Scope, partner uuid.UU
 	return s.SetStatusAt(ctx, sc, partner, anyVersion, to)
 }
 
-// SetStatusAt approves or suspends a partner. All nodes reject the posts of a suspended partner
-// within a second, and none of its leads are stored from now on (decision 21).
+// SetStatusAt approves or suspends a partner. Once a partner is suspended, none of its leads are
+// stored (decision 21). All nodes reject its posts within a second.
 func (s *Service) SetStatusAt(
 	ctx context.Context, sc scope.Scope, partner uuid.UUID, version int, to models.PartnerStatus,
 ) error {

@@ -37,8 +37,8 @@ func Contacts(p models.Partner) []Contact {
 	return out
 }
 
-// Details holds what account managers enter about a partner. Address and Notes can have several
-// lines.
+// Details contains the data about a partner that account managers enter. Address and Notes can have
+// several lines.
 type Details struct {
 	Name, LegalName, Address, TaxID, PaymentTerms, Manager, Notes string
 	Contacts                                                      []Contact
@@ -71,21 +71,21 @@ func (d Details) check() error {
 		if people++; people == MaxContacts+1 {
 			problems = append(problems,
 				invalid("contact", apperr.TooManyItems, contactField(i, "name"),
-					fmt.Sprintf("A partner has at most %d contacts.", MaxContacts)))
+					fmt.Sprintf("A partner can have at most %d contacts.", MaxContacts)))
 		}
 		problems = append(problems, c.check(i)...)
 	}
 	return joinProblems(problems...)
 }
 
-// contactField returns the form field of a contact's part. Empty rows of the form count in i.
+// contactField returns the name of a contact's form field. i counts all rows, including empty ones.
 func contactField(i int, part string) string { return fmt.Sprintf("contact-%d-%s", i, part) }
 
 func (c Contact) check(i int) []*apperr.Error {
 	problems := []*apperr.Error{
 		checkLine(contactField(i, "role"), "contact's role", c.Role),
 		checkText(contactField(i, "phone"), c.Phone, maxPhone, unicode.IsControl,
-			fmt.Sprintf("The phone number can have at most %d characters and no control characters.", maxPhone)),
+			fmt.Sprintf("The phone number can have at most %d characters and cannot contain control characters.", maxPhone)),
 	}
 	if c.Name == "" {
 		problems = append(problems, invalid("contact", apperr.Required, contactField(i, "name"), "Enter the contact's name."))
@@ -120,13 +120,13 @@ func (s *Service) SetDetails(ctx context.Context, sc scope.Scope, partner uuid.U
 	})
 }
 
-// setContacts records only the number of contacts in the audit log. Audit events are never
-// deleted, and email addresses and phone numbers must be deletable.
+// setContacts records only the number of contacts in the audit log. Audit events are never deleted,
+// so they must not contain email addresses and phone numbers.
 func (e *edit) setContacts(had, wants []Contact) error {
 	if slices.Equal(had, wants) {
 		return nil
 	}
-	text, err := json.Marshal(append([]Contact{}, wants...)) // an empty list, and not null
+	text, err := json.Marshal(append([]Contact{}, wants...)) // an empty list instead of null
 	after := people(wants)
 	if len(had) == len(wants) {
 		after += ", changed"

@@ -15,12 +15,12 @@ import (
 	"github.com/pingpost/pingpost/models"
 )
 
-// maxTried is the number of secrets that a signature is checked against, newest first.
+// maxTried is the maximum number of secrets that a signature is checked against, newest first.
 const maxTried = 100
 
-// DiagnoseSignature finds the partner's secret that made a signature, including expired and
-// revoked secrets, or what is wrong with the signature. The post is not stored. body comes from a
-// form, in which browsers end every line with CR LF.
+// DiagnoseSignature finds the secret that a signature was made with, or else the mistake in the
+// signature. It checks all of the partner's secrets, including expired and revoked ones. The post is
+// not stored. body comes from a form, in which browsers end every line with CR LF.
 func (s *Service) DiagnoseSignature(
 	ctx context.Context, sc scope.Scope, partner models.Partner, timestamp, body, signature string,
 ) (diagnose.Diagnosis, error) {
@@ -54,7 +54,7 @@ func (s *Service) DiagnoseSignature(
 	return d, nil
 }
 
-// diagnoseSignature tries the body with LF line ends first, then with CR LF.
+// diagnoseSignature tries the body with LF line breaks first, then with CR LF.
 func diagnoseSignature(timestamp, body, signature string, keys []diagnose.CandidateKey, now time.Time) diagnose.Diagnosis {
 	plain := strings.ReplaceAll(body, "\r\n", "\n")
 	d := diagnose.Signature(timestamp, plain, signature, keys, now)
@@ -68,8 +68,8 @@ func diagnoseSignature(timestamp, body, signature string, keys []diagnose.Candid
 	return d
 }
 
-// decryptSecrets decrypts secrets for a diagnosis. It returns the names of those that it cannot
-// decrypt in unread.
+// decryptSecrets decrypts secrets for a diagnosis. unread contains the names of secrets that it
+// cannot decrypt.
 func (s *Service) decryptSecrets(rows []models.SigningSecret) (keys []diagnose.CandidateKey, unread []string) {
 	now := s.clock.Now()
 	for _, row := range rows {

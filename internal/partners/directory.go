@@ -18,8 +18,8 @@ import (
 	pricingrules "github.com/pingpost/pingpost/pricing_rules"
 )
 
-// Directory holds all partners with their accounts, secrets and pricing, for the partner API. It
-// is immutable. After a change, a new one replaces it.
+// Directory contains all partners with their accounts, secrets and pricing, for the partner API. It
+// is immutable. After each change, it is replaced by a new one.
 type Directory struct {
 	bySlug       map[string]*Partner
 	byID         map[uuid.UUID]*Partner
@@ -79,16 +79,16 @@ func EffectiveMode(account, partner, platform models.SigningMode) models.Signing
 type Price struct {
 	pricingrules.PartnerPricing
 	DailyLeadCap int       // 0 for none
-	AgreedAt     time.Time // when the partner went from no pricing to some
+	AgreedAt     time.Time // when a partner without pricing last got pricing
 }
 
-// agreementGrace is how long after AgreedAt quotes from the shared base URL are still honoured.
-// Nodes' clocks differ by up to quote.MaxAhead, and new pricing takes a moment to be committed
-// and loaded.
+// agreementGrace is the time after AgreedAt during which the shared base URL still issues quotes
+// that are honoured. Nodes' clocks differ by up to quote.MaxAhead, and new pricing takes a moment to
+// be committed and loaded.
 const agreementGrace = 2 * quote.MaxAhead
 
-// InEffect reports whether there is partner pricing that applies to a quote issued at that time
-// (decision 5).
+// InEffect reports whether partner pricing applies to a quote that was issued at the given time
+// (decision 5). A nil Price never applies.
 func (p *Price) InEffect(issued time.Time) bool {
 	return p != nil && issued.After(p.AgreedAt.Add(agreementGrace))
 }
@@ -137,8 +137,8 @@ func (p *Partner) CanSign(now time.Time) bool {
 // Posts signed with them are rejected. Other posts are not affected.
 func (d *Directory) UnreadableSecrets() []string { return d.unreadSecrets }
 
-// UnreadablePrices describes the partner pricing that cannot be read. These partners get no
-// price. Other partners are not affected.
+// UnreadablePrices describes partner pricing that cannot be read. Its partners get no prices. Other
+// partners are not affected.
 func (d *Directory) UnreadablePrices() []string { return d.unreadPrices }
 
 // BySlug returns the partner with the slug in a base URL, or nil.
@@ -147,10 +147,10 @@ func (d *Directory) BySlug(slug string) *Partner { return d.bySlug[slug] }
 // ByID returns the partner with the id, or nil.
 func (d *Directory) ByID(partner uuid.UUID) *Partner { return d.byID[partner] }
 
-// Account returns the account with exactly the "partnerId" of a post, or nil.
+// Account returns the account with the "partnerId" of a post, or nil. Case must match.
 func (d *Directory) Account(identifier string) *Account { return d.byIdentifier[identifier] }
 
-// Shared returns the partners that a signed post on the shared base URL can belong to.
+// Shared returns the partners that a signed post to the shared base URL can belong to.
 func (d *Directory) Shared() []*Partner { return d.shared }
 
 // PlatformAccount returns the account that owns unsigned posts that name no partner.
@@ -164,8 +164,8 @@ func newDirectory() *Directory {
 	}
 }
 
-// LoadDirectory reads a Directory in one repeatable-read transaction, so that every account has
-// its partner.
+// LoadDirectory reads a Directory in one repeatable-read transaction, so that it contains the partner
+// of each account.
 func (s *Service) LoadDirectory(ctx context.Context) (*Directory, error) {
 	var (
 		partners []models.Partner
@@ -229,7 +229,7 @@ func (d *Directory) addAccount(row models.Account) {
 func (s *Service) addSecretTo(d *Directory, row models.SigningSecret) {
 	plain, err := s.keys.Open(keyring.SigningSecret, row.ID[:], row.Sealed)
 	if err != nil {
-		// Skipped, so that one row cannot block all other changes on this node.
+		// Skip the row, so that it cannot block all other changes on this node.
 		d.unreadSecrets = append(d.unreadSecrets, "the secret "+id.Format(id.Secret, row.ID)+" of "+d.byID[row.PartnerID].Slug)
 		return
 	}

@@ -7,8 +7,8 @@ import (
 	pricingrules "github.com/pingpost/pingpost/pricing_rules"
 )
 
-// PingDirectory is the part of a Directory that pings need. It has no secrets, and no caps,
-// because caps do not apply without a database (decision 29).
+// PingDirectory is the part of a Directory that pings need. It contains no secrets. It contains no
+// caps either, because caps do not apply without a database (decision 29).
 type PingDirectory []ExcerptPartner
 
 // ExcerptPartner is a partner in a PingDirectory.
@@ -55,6 +55,6 @@ func (e PingDirectory) Directory() *Directory {
 	return d
 }
 
-// ServesPosts reports whether the directory is complete. One built from a PingDirectory has no
-// account identifiers and no secrets.
+// ServesPosts reports whether the directory can serve posts. A directory that was built from a
+// PingDirectory cannot, because it has no account identifiers and no secrets.
 func (d *Directory) ServesPosts() bool { return !d.forPings }

@@ -26,8 +26,9 @@ func clash(reason, field, message string) *apperr.Error {
 	return apperr.AtField(apperr.Conflict, reason, apperr.FieldClash, field, message)
 }
 
-// joinProblems combines the non-nil problems of a form into one error, or returns nil. Its message
-// has all messages, for the command line. Its code and reason are those of the first problem.
+// joinProblems combines the problems of a form into one error. It ignores nil problems, and returns
+// nil if there are no others. The message contains the messages of all problems, for the command
+// line. The code and reason are those of the first problem.
 func joinProblems(problems ...*apperr.Error) error {
 	problems = slices.DeleteFunc(problems, func(p *apperr.Error) bool { return p == nil })
 	if len(problems) == 0 {
@@ -73,16 +74,16 @@ func checkName(name string, missing *apperr.Error) *apperr.Error {
 	return checkLine("name", "name", name)
 }
 
-// checkLine rejects text that would break a list or a terminal.
+// checkLine rejects text that is too long, or that would break the layout of a list or terminal.
 func checkLine(field, what, text string) *apperr.Error {
 	return checkText(field, text, maxLine, unicode.IsControl,
-		fmt.Sprintf("The %s can have at most %d characters and no control characters.", what, maxLine))
+		fmt.Sprintf("The %s can have at most %d characters and cannot contain control characters.", what, maxLine))
 }
 
 // checkLines is checkLine for text with several lines.
 func checkLines(field, what, text string) *apperr.Error {
 	return checkText(field, text, maxLines, func(r rune) bool { return r != '\n' && unicode.IsControl(r) },
-		fmt.Sprintf("The %s can have at most %d characters, and no control characters except line breaks.", what, maxLines))
+		fmt.Sprintf("The %s can have at most %d characters and cannot contain control characters except line breaks.", what, maxLines))
 }
 
 func checkText(field, text string, most int, rejected func(rune) bool, message string) *apperr.Error {
@@ -95,7 +96,7 @@ func checkText(field, text string, most int, rejected func(rune) bool, message s
 	return nil
 }
 
-// lines trims text and replaces a form's CR LF with LF.
+// lines trims text from a form and replaces CR LF with LF.
 func lines(text string) string {
 	return strings.TrimSpace(strings.ReplaceAll(text, "\r\n", "\n"))
 }

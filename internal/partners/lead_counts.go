@@ -15,13 +15,13 @@ import (
 )
 
 const (
-	// foldAt is how many ledger entries a count may read before it adds them to
-	// daily_lead_counts. A lower number makes counts cheaper and writes more frequent.
+	// foldAt is the number of ledger entries that a count must find before it adds them to
+	// daily_lead_counts. A lower number makes counts cheaper but writes more frequent.
 	foldAt = 1_000
-	// rollUpLimit is how many ledger entries one step can add to daily_lead_counts, and how
-	// many a count can read.
+	// rollUpLimit is the maximum number of ledger entries that one step adds to
+	// daily_lead_counts, and that a count reads.
 	rollUpLimit = 50_000
-	// retentionDays is how long daily_lead_counts keeps a day.
+	// retentionDays is the number of days after which rows of daily_lead_counts are deleted.
 	retentionDays = 7
 )
 
@@ -32,9 +32,10 @@ var errFoldBehind = fmt.Errorf("more than %d ledger entries are not counted yet"
 // small.
 const byIndex = `SELECT set_config('enable_seqscan', 'off', true)`
 
-// uncounted selects the ledger entries that are not in daily_lead_counts yet. today counts those
-// of the UTC day that begins at $1. Sandbox leads have no entries (decision 25). A statement reads
-// entries and daily_lead_counts in one snapshot.
+// uncounted selects the ledger entries that are not in daily_lead_counts yet. today counts the
+// accruals among them that belong to the UTC day that begins at $1. Sandbox leads have no entries
+// (decision 25). Statements that begin with uncounted must also read daily_lead_counts, so that both
+// come from one snapshot.
 const uncounted = `
 WITH uncounted AS MATERIALIZED (
 	SELECT partner_id, kind, occurred_at FROM ledger_entries
@@ -55,16 +56,16 @@ SELECT ARRAY(
 ), (SELECT count(*) FROM uncounted)`
 
 // reachedCaps returns the partners that have reached their caps on a UTC day, and the number of
-// ledger entries that it read, at most most.
-func reachedCaps(ctx context.Context, pool *pgxpool.Pool, day time.Time, most int) (reached []uuid.UUID, entries int, err error) {
+// ledger entries that it read. It reads at most limit entries.
+func reachedCaps(ctx context.Context, pool *pgxpool.Pool, day time.Time, limit int) (reached []uuid.UUID, entries int, err error) {
 	batch := &pgx.Batch{}
 	batch.Queue(byIndex)
-	batch.Queue(reachedSQL, day, most).QueryRow(func(row pgx.Row) error { return row.Scan(&reached, &entries) })
+	batch.Queue(reachedSQL, day, limit).QueryRow(func(row pgx.Row) error { return row.Scan(&reached, &entries) })
 	return reached, entries, postgres.Translate(pool.SendBatch(ctx, batch).Close())
 }
 
-// LeadsToday returns the number of leads that count towards the partner's cap: those delivered on
-// the current UTC day, without sandbox leads.
+// LeadsToday returns the number of leads that count towards the partner's cap, which are those
+// delivered on the current UTC day. Sandbox leads do not count.
 func (s *Service) LeadsToday(ctx context.Context, p models.Partner) (leads int64, err error) {
 	const all = uncounted + `
 		SELECT coalesce((SELECT leads FROM daily_lead_counts WHERE day = ($1::timestamptz AT TIME ZONE 'UTC')::date AND partner_id = $3), 0)
@@ -98,10 +99,14 @@ const (
 )
 
 // foldLeadCounts adds ledger entries to daily_lead_counts, each exactly once, and reports whether
-// it added any. Entries do not commit in the order of their ids, so it first records the latest id
-// and the transactions that are writing to the ledger. When these have ended, no more entries up to
-// that id can appear, and it adds them. Readers count later entries themselves. One node at a time
-// does this. Posts do not wait for it.
+// it added any.
+//
+// Entries are not committed in the order of their ids, so this takes two steps. The first step
+// records the latest id and the transactions that are writing to the ledger. After these
+// transactions have ended, no new entries can appear up to that id, and the second step adds the
+// entries up to it. Counts read later entries from the ledger.
+//
+// Only one node at a time does this. Posts do not wait for it.
 func foldLeadCounts(ctx context.Context, pool *pgxpool.Pool, today time.Time) (added bool, err error) {
 	err = pgx.BeginTxFunc(ctx, pool, pgx.TxOptions{IsoLevel: pgx.ReadCommitted}, func(tx pgx.Tx) error {
 		var mine bool

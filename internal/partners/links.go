@@ -21,14 +21,14 @@ import (
 const (
 	linkBytes = 32 // of randomness in a token
 
-	// linkTimeout is a client-side limit for the lookup of a link, like countTimeout.
+	// linkTimeout is a client-side limit for looking up a link, like countTimeout.
 	linkTimeout = 6 * time.Second
 	linkRetry   = 2 * time.Second
 )
 
 var (
 	errNoLink = apperr.New(apperr.NotFound, "link", "The partner has no documentation link to revoke.")
-	// errUnknownLink is the same for every token that is not valid.
+	// errUnknownLink does not reveal why a token is not valid.
 	errUnknownLink = apperr.New(apperr.NotFound, "not_found", "Not Found")
 )
 
@@ -38,7 +38,7 @@ type CreatedLink struct {
 	Token string
 }
 
-// NewLink creates the link to a partner's own documentation page. It revokes the previous link.
+// NewLink creates a link to a partner's own documentation page and revokes the previous one.
 func (s *Service) NewLink(ctx context.Context, sc scope.Scope, partner models.Partner) (CreatedLink, error) {
 	token := newToken()
 	link := models.PartnerLink{Digest: digestOf(token), PartnerID: partner.ID, CreatedAt: s.clock.Now()}
@@ -79,7 +79,7 @@ func (s *Service) RevokeLink(ctx context.Context, sc scope.Scope, partner models
 	})
 }
 
-// Link returns the partner's link. ok is false without a link.
+// Link returns the partner's link. ok is false if there is no link.
 func (s *Service) Link(
 	ctx context.Context, sc scope.Scope, partner models.Partner,
 ) (link models.PartnerLink, ok bool, err error) {
@@ -88,10 +88,10 @@ func (s *Service) Link(
 	return link, found.RowsAffected == 1, postgres.Translate(found.Error)
 }
 
-// ByLink returns the partner with the link's token and its accounts, the default first. There is no
-// scope, because the token grants access. Malformed tokens are rejected without a query. Unknown
-// and revoked tokens, and those of suspended partners, take one query. All get the same NotFound
-// error.
+// ByLink returns the partner whose link has the token, and its accounts, with the default account
+// first. ByLink needs no scope, because the token grants access. It returns the same NotFound error
+// for tokens that are malformed, unknown or revoked, or that belong to a suspended partner.
+// Malformed tokens are rejected without a query.
 func (s *Service) ByLink(ctx context.Context, token string) (models.Partner, []models.Account, error) {
 	if !couldBeToken(token) {
 		return models.Partner{}, nil, errUnknownLink
@@ -120,7 +120,7 @@ func (s *Service) linked(ctx context.Context, token string) (partner models.Part
 	return partner, nil
 }
 
-// unavailable wraps database errors, so that the page does not report the link as unknown.
+// unavailable wraps a database error, so that the page does not report the link as unknown.
 func unavailable(err error) error {
 	var failed *postgres.Err
 	if err = postgres.Translate(err); errors.As(err, &failed) {

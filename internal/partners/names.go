@@ -11,25 +11,25 @@ import (
 	"github.com/pingpost/pingpost/internal/apperr"
 )
 
-// namesLock serializes the creation of slugs and partnerIds, because no constraint can detect
-// that two new names look alike. Names are read out over the phone and copied by hand, so two that
-// look alike could send one partner's posts to another. They are compared in the folded form of
-// the ..._likeness indexes.
+// namesLock serializes the creation of slugs and partnerIds, because no constraint can detect that
+// two new names look alike. People read names out over the phone and copy them by hand, so with
+// look-alikes, one partner's posts could go to another partner. Names are compared in the folded form
+// of the ..._likeness indexes.
 const namesLock = `SELECT pg_advisory_xact_lock(hashtext('partners names'))`
 
 var (
 	errSlugTaken = clash("slug_taken", "slug", "A partner with this slug already exists. Choose another slug.")
 	errSlugAlike = clash("slug_alike", "slug",
-		"This slug looks like an existing one, which differs only in similar characters (0 and o; 1, i and l). Choose another slug.")
+		"This slug is too similar to an existing one. Some characters count as equal: 0 and o; 1, i and l. Choose another slug.")
 	errIdentifierTaken = clash("identifier_taken", "identifier",
 		"An account with this partnerId already exists. Choose another partnerId.")
 	errIdentifierTakenFolded = clash("identifier_taken", "identifier",
 		"This partnerId differs from an existing one only in upper and lower case. Choose another partnerId.")
 	errIdentifierAlike = clash("identifier_alike", "identifier",
-		"This partnerId looks like an existing one, which differs only in similar characters (0 and o; 1, i and l; dot, hyphen and underscore). Choose another partnerId.")
+		"This partnerId is too similar to an existing one. Some characters count as equal: 0 and o; 1, i and l; dot, hyphen and underscore. Choose another partnerId.")
 )
 
-// similarity says how a new name compares with existing ones.
+// similarity is the result of comparing a new name with existing ones.
 type similarity struct{ Same, SameFolded, Similar bool }
 
 func slugTaken(tx *gorm.DB, slug string) (*apperr.Error, error) {
@@ -76,8 +76,8 @@ const (
 	maxSlug       = 63
 	maxIdentifier = 128
 
-	slugForm       = "A slug has 1 to 63 lower-case letters (a to z), digits and hyphens. It cannot start or end with a hyphen."
-	identifierForm = "A partnerId has 1 to 128 letters (a to z, A to Z), digits, dots, hyphens and underscores. It must start with a letter or digit."
+	slugForm       = "A slug consists of 1 to 63 lower-case letters (a to z), digits and hyphens. It cannot start or end with a hyphen."
+	identifierForm = "A partnerId consists of 1 to 128 letters (a to z, A to Z), digits, dots, hyphens and underscores. It must start with a letter or digit."
 )
 
 func checkSlug(slug string) *apperr.Error {
@@ -96,8 +96,8 @@ func isIdentifier(r rune) bool {
 	return isSlug(r) || r >= 'A' && r <= 'Z' || r == '.' || r == '_'
 }
 
-// checkForm names the first character that is not allowed, because some look like allowed ones,
-// such as a Cyrillic а.
+// checkForm checks the characters and the length of a name. Its error names the first invalid
+// character, because it can look like a valid one, such as the Cyrillic а.
 func checkForm(reason, field, text string, most int, allowed func(rune) bool, ends bool, form string) *apperr.Error {
 	for _, r := range text {
 		if !allowed(r) {
@@ -115,7 +115,7 @@ func checkForm(reason, field, text string, most int, allowed func(rune) bool, en
 	return nil
 }
 
-// describe names a character that may be invisible or look like another.
+// describe returns a description of a character that can be invisible or look like another one.
 func describe(r rune) string {
 	switch {
 	case r == utf8.RuneError:

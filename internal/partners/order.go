@@ -18,7 +18,7 @@ import (
 // order is the sort order of the list: by key, then by id.
 type order struct {
 	name string // Query.Sort without the direction
-	key  string // an expression that is never null
+	key  string // an SQL expression that is never null
 	desc bool
 	// parse parses a key in a cursor.
 	parse func(string) (any, error)
@@ -44,7 +44,7 @@ func orderOf(sort string) order {
 	return order{"", "p.id", true, func(text string) (any, error) { return uuid.Parse(text) }}
 }
 
-// position is where a page begins in the list.
+// position is a row's place in the list, before or after which a page begins.
 type position struct {
 	key any
 	id  uuid.UUID
@@ -61,11 +61,13 @@ type listRow struct {
 	SortKey       string
 }
 
-// list returns a query for n matching partners after or before a position, each with the count of
-// all matches. Rows before a position come in reverse. If no partner matches, there is one row with
-// the count alone. A search scans all partners, so it is materialized for both the page and the
-// count. Without a search, the page is read from an index. The query finds the ids on the page
-// first, because rows are wide.
+// list returns a query for n matching partners before or after a position, each with the count of
+// all matches. Rows before a position are in reverse order. If no partner matches, the query returns
+// one row with only the count.
+//
+// A search scans all partners, so its result is materialized for both the page and the count.
+// Without a search, the page is read from an index. Rows are wide, so the query selects the ids on
+// the page before it reads their rows.
 func (o order) list(db, matching *gorm.DB, searched bool, before, after *position, n int) *gorm.DB {
 	from, desc := after, o.desc
 	if before != nil {
@@ -91,13 +93,13 @@ func (o order) list(db, matching *gorm.DB, searched bool, before, after *positio
 		ORDER BY sort_key`+direction+`, p.id`+direction, matching, countBound+1, page)
 }
 
-// cursor encodes a row's position for another page.
+// cursor encodes a row's position, for links to other pages.
 func (o order) cursor(row listRow) string {
 	text, _ := json.Marshal([]string{o.name, row.SortKey, row.ID.String()}) // never fails for strings
 	return base64.RawURLEncoding.EncodeToString(text)
 }
 
-// read decodes a cursor. It returns nil if the cursor is malformed or for another order.
+// read decodes a cursor. It returns nil if the cursor is malformed or belongs to another order.
 func (o order) read(cursor string) *position {
 	text, err := base64.RawURLEncoding.DecodeString(cursor)
 	var parts []string

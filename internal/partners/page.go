@@ -19,11 +19,11 @@ import (
 
 // Query selects the partners in a list. Empty fields do not filter.
 type Query struct {
-	// Search is part of a name, a legal name, a slug or an account's identifier, ignoring
-	// case, or the id of a partner or an account.
+	// Search matches a part of the name, legal name, slug or an account's identifier,
+	// ignoring case. It can also be the id of a partner or an account.
 	Search                   string
 	Status, Manager, Signing string
-	// Sort is "name", "leads" or "seen" (last traffic), with a minus for descending order.
+	// Sort is "name", "leads" or "seen" (last traffic), with a leading minus for descending order.
 	// Anything else sorts by creation time, newest first.
 	Sort string
 	// Before and After are cursors of a Page with the same Sort. Invalid cursors return
@@ -40,19 +40,19 @@ type Row struct {
 	LastTraffic time.Time      // to the minute; zero for never
 }
 
-// Page is a page of the list. Newer is the cursor of the page before it, Older of the one after.
+// Page is a page of the list. Newer is the cursor of the previous page, and Older of the next one.
 type Page struct {
 	Rows         []Row
 	Newer, Older string    // cursors, "" for none
-	Count        int64     // of all matching partners, at most countBound
-	More         bool      // there are more than countBound
-	AsOf         time.Time // end of the 30 days of leads and payouts; zero before the first rollup
+	Count        int64     // number of matching partners, at most countBound
+	More         bool      // more than countBound partners match
+	AsOf         time.Time // end of the 30 days that leads and payouts cover; zero before the first rollup
 }
 
 // countBound is the largest count of matching partners.
 const countBound = 10_000
 
-// Page returns a page of partners, without the platform partner, in one query.
+// Page returns a page of partners, except the platform partner. It sends one query.
 func (s *Service) Page(ctx context.Context, sc scope.Scope, q Query) (out Page, err error) {
 	if !q.storable() {
 		return out, nil // the database cannot contain this text, so no partner matches
@@ -70,7 +70,7 @@ func (s *Service) Page(ctx context.Context, sc scope.Scope, q Query) (out Page, 
 		out.AsOf = *found[0].AsOf
 	}
 	if found[0].ID == uuid.Nil {
-		return out, nil // the row has only the count
+		return out, nil // the row contains only the count
 	}
 	found, newer, older := postgres.SplitPageAt(found, q.Size, after != nil, before != nil)
 	if newer {
@@ -83,7 +83,7 @@ func (s *Service) Page(ctx context.Context, sc scope.Scope, q Query) (out Page, 
 	return out, err
 }
 
-// Managers returns the names of all account managers with partners, for the list's filter.
+// Managers returns the names of all account managers who have partners, for the list's filter.
 func (s *Service) Managers(ctx context.Context, sc scope.Scope) (all []string, err error) {
 	err = restrict(s.db.Gorm.WithContext(ctx), sc, "id").Model(&models.Partner{}).Distinct("account_manager").
 		Where("account_manager <> '' AND id <> ?", models.PlatformIDs.Partner).Order("account_manager").Pluck("account_manager", &all).Error

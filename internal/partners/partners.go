@@ -1,24 +1,23 @@
-// Package partners manages partners, their accounts, signing secrets, signing modes and partner
-// pricing. Its Directory is the snapshot of all of these that the partner API reads on every
-// request.
+// Package partners manages partners with their accounts, signing secrets, signing modes and partner
+// pricing. Its Directory is a snapshot of all of these. The partner API reads it on every request.
 //
-// Rate cards are in ratecard and pricing_rules. Traffic and the figures in the list of partners
-// are in reporting. A secret is returned once, by the call that creates it, and never logged
-// (decision 16).
+// Packages ratecard and pricing_rules manage rate cards. Package reporting computes traffic and the
+// figures in the list of partners. A secret is returned only by the call that creates it, and is
+// never logged (decision 16).
 //
 // Timing:
 //
 //   - A change takes effect on all nodes within a second of its commit.
-//   - A secret is valid from not_before to retires_at, which is exclusive. Revoking it
-//     takes effect like any other change, without waiting for retires_at.
-//   - Price.AgreedAt is when the partner went from no pricing to some. Quotes from the shared
-//     base URL are honoured if they were issued no later than agreementGrace after it.
+//   - A secret is valid from not_before (inclusive) to retires_at (exclusive). A revoked
+//     secret is rejected within a second, even before its retires_at.
+//   - Price.AgreedAt is the time when a partner without pricing last got pricing. Quotes from
+//     the shared base URL are honoured if they were issued no later than agreementGrace after it.
 //   - A daily cap counts accruals by the UTC day of their occurred_at.
 //
 // Invariants enforced by the schema:
 //
 //   - Slugs, secrets and partnerIds (ignoring case) are unique on the platform. The
-//     constraint on secrets compares digests under one platform key.
+//     constraint on secrets compares digests that were made with the same platform key.
 //   - A partner has at most one default account, one active link and one price proposal.
 //   - A revoked secret stays revoked.
 //
@@ -26,10 +25,10 @@
 //
 //   - A new slug or partnerId does not look like an existing one. One lock serializes
 //     these checks.
-//   - A secret cannot be imported again under another platform key.
+//   - A secret cannot be imported again with another platform key.
 //   - At most MaxSharedAddress partners use the shared base URL.
-//   - SetDetails, SetStatusAt, SetSigning, SetAccount and SetPricing fail if the version
-//     that the caller passes is not the current one.
+//   - SetDetails, SetStatusAt, SetSigning, SetAccount and SetPricing fail if the caller
+//     does not pass the current version.
 package partners
 
 import (
@@ -60,16 +59,16 @@ type Service struct {
 	policy PricePolicy
 }
 
-// NewService returns a Service that seals secrets with keys. In the audit log, the actor of its
-// changes is audit.Service, unless By sets another one.
+// NewService returns a Service that seals secrets with keys. The audit log records its changes with
+// the actor audit.Service, unless By sets another one.
 func NewService(db *postgres.DB, keys *keyring.Keys, c clock.Clock) *Service {
 	return &Service{db: db.WithConstraints(constraints()), keys: keys, clock: c, by: audit.Service}
 }
 
-// By returns a copy of the service whose changes are recorded with the actor who.
-func (s *Service) By(who audit.Actor) *Service {
+// By returns a copy of the service that records its changes with another actor.
+func (s *Service) By(actor audit.Actor) *Service {
 	c := *s
-	c.by = who
+	c.by = actor
 	return &c
 }
 
@@ -85,7 +84,7 @@ func (s *Service) newID() (uuid.UUID, time.Time) {
 	return id.New(now), now
 }
 
-// NewPartner holds the values of a new partner. Signing is "default" if empty.
+// NewPartner contains the values of a new partner. An empty Signing means "default".
 type NewPartner struct {
 	Slug, Name, LegalName string
 	Manager               string // name of the account manager
@@ -95,8 +94,8 @@ type NewPartner struct {
 
 var errNoPartner = apperr.New(apperr.NotFound, "partner", "Partner not found. List all partners with `pingpost partner list`.")
 
-// Create creates a pending partner. It can sell leads when it has an account and a secret and is
-// approved.
+// Create creates a pending partner. The partner can sell leads once it is approved and has an account
+// and a secret.
 func (s *Service) Create(ctx context.Context, n NewPartner) (models.Partner, error) {
 	if n.Signing == "" {
 		n.Signing = models.SigningDefault
@@ -150,14 +149,14 @@ func (s *Service) Create(ctx context.Context, n NewPartner) (models.Partner, err
 	return p, err
 }
 
-// Summary is a partner with the numbers of its accounts and valid secrets.
+// Summary is a partner with the number of its accounts and of its valid secrets.
 type Summary struct {
 	models.Partner
 	Accounts      int
 	ActiveSecrets int
 }
 
-// List returns all partners by slug, without the platform partner.
+// List returns all partners except the platform partner, ordered by slug.
 func (s *Service) List(ctx context.Context, sc scope.Scope) ([]Summary, error) {
 	var out []Summary
 	q := restrict(s.db.Gorm.WithContext(ctx), sc, "partners.id").Table("partners").Where("partners.id <> ?", models.PlatformIDs.Partner)
@@ -169,8 +168,8 @@ func (s *Service) List(ctx context.Context, sc scope.Scope) ([]Summary, error) {
 	return out, postgres.Translate(err)
 }
 
-// Find returns the partner with the slug or prefixed id. It does not find the platform partner,
-// which has no secrets and uses the platform's default signing mode (decision 13).
+// Find returns the partner with the slug or prefixed id, but never the platform partner. That one
+// has no secrets and uses the platform's default signing mode (decision 13).
 func (s *Service) Find(ctx context.Context, sc scope.Scope, slugOrID string) (models.Partner, error) {
 	q := restrict(s.db.Gorm.WithContext(ctx), sc, "id").Where("id <> ?", models.PlatformIDs.Partner)
 	if partnerID, err := id.Parse(id.Partner, slugOrID); err == nil {

@@ -27,10 +27,10 @@ func (s *Service) WithPolicy(p PricePolicy) *Service {
 	return &c
 }
 
-// SecondPerson reports whether changes to partner pricing need an approval.
+// SecondPerson reports whether changes to partner pricing need approval.
 func (s *Service) SecondPerson() bool { return s.policy.SecondPerson }
 
-// PriceProposal is a change to partner pricing that waits for approval.
+// PriceProposal is a change to partner pricing that is waiting for approval.
 type PriceProposal struct {
 	Price
 	ID         uuid.UUID
@@ -43,16 +43,16 @@ type PriceProposal struct {
 
 var (
 	errNoStaff = apperr.New(apperr.Forbidden, "staff",
-		"Changes to partner pricing need another user's approval. Propose the change in the console.")
+		"Changes to partner pricing need another user's approval. Propose this change in the console.")
 	errProposed = apperr.New(apperr.Conflict, "proposed",
 		"Another change to this partner's pricing is waiting for approval. It must be approved or withdrawn first.")
 	errNoProposal = apperr.New(apperr.Conflict, "no_proposal",
 		"This proposal has already been approved or withdrawn. Check the current pricing.")
 	errStaleProposal = apperr.New(apperr.Conflict, "stale_proposal",
-		"The pricing has changed since this was proposed. Withdraw the proposal and propose the change again.")
-	errSameProposer   = apperr.New(apperr.Forbidden, "same_person", "You proposed this change. Another user has to approve it.")
+		"The pricing has changed since this proposal was made. Withdraw the proposal and make a new one.")
+	errSameProposer   = apperr.New(apperr.Forbidden, "same_person", "You proposed this change. Another user must approve it.")
 	errUnreadProposal = apperr.New(apperr.Conflict, "unread_proposal",
-		"The exclusions in this proposal cannot be read. Withdraw the proposal and propose the change again.")
+		"The exclusions in this proposal cannot be read. Withdraw the proposal and make a new one.")
 )
 
 // PriceProposal returns the change that is waiting for approval, or nil.
@@ -60,7 +60,7 @@ func (s *Service) PriceProposal(ctx context.Context, p models.Partner) (*PricePr
 	return priceProposal(s.db.Gorm.WithContext(ctx), p.ID)
 }
 
-// PriceProposals returns at most size partners with a proposal that a user other than except made.
+// PriceProposals returns up to size partners with a proposal by a user other than except.
 func (s *Service) PriceProposals(
 	ctx context.Context, sc scope.Scope, except uuid.UUID, size int,
 ) (all []models.Partner, err error) {

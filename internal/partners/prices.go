@@ -20,10 +20,10 @@ import (
 	pricingrules "github.com/pingpost/pingpost/pricing_rules"
 )
 
-// MaxDailyLeads is the largest daily cap. A higher number is likely a typing error.
+// MaxDailyLeads is the largest daily cap. A larger number is probably a typing error.
 const MaxDailyLeads = 10_000_000
 
-// Pricing is partner pricing as the console edits it.
+// Pricing is partner pricing with the data that the console needs to edit it.
 type Pricing struct {
 	Price
 	Unread    bool // the exclusions cannot be read; pings get no price until they are set again
@@ -90,9 +90,11 @@ func priceOf(row models.PartnerPrice) (p Price, err error) {
 	return p, err
 }
 
-// SetPricing replaces a partner's pricing. All nodes apply it within a second to pings on the
-// partner's own base URL. Quotes issued before are honoured (decision 5). It fails if the current
-// version is not version. If the policy requires a second person, it proposes the change instead.
+// SetPricing replaces a partner's pricing. It fails if version is not the current version. If the
+// policy requires a second person, SetPricing only proposes the change.
+//
+// Within a second, all nodes apply the new pricing to pings sent to the partner's own base URL.
+// Earlier quotes are still honoured (decision 5).
 func (s *Service) SetPricing(
 	ctx context.Context, sc scope.Scope, partner uuid.UUID, version int, form PriceForm, tax *pricingrules.Taxonomy,
 ) error {
@@ -101,7 +103,7 @@ func (s *Service) SetPricing(
 		return err
 	}
 	return s.db.Transaction(ctx, func(tx *gorm.DB) error {
-		// The pricing may not have a row to lock yet.
+		// Lock the partner, because the pricing may not have a row yet.
 		if _, err := lockPartner(tx, sc, partner); err != nil {
 			return err
 		}
@@ -141,7 +143,7 @@ func (s *Service) writePrice(tx *gorm.DB, partner uuid.UUID, version int, to Pri
 
 // priceRow converts a price to a row.
 func priceRow(partner uuid.UUID, p Price) (row models.PartnerPrice, err error) {
-	text, err := json.Marshal(append([]pricingrules.PartnerExclusion{}, p.Exclusions...)) // an empty list, and not null
+	text, err := json.Marshal(append([]pricingrules.PartnerExclusion{}, p.Exclusions...)) // an empty list instead of null
 	row = models.PartnerPrice{
 		PartnerID:  partner,
 		Adjustment: p.Adjustment,
@@ -157,14 +159,14 @@ func priceRow(partner uuid.UUID, p Price) (row models.PartnerPrice, err error) {
 var errDailyLeadCap = invalid("cap", apperr.InvalidValue, "cap",
 	fmt.Sprintf("Enter the daily cap as a whole number from 1 to %d, or leave it empty for no cap.", MaxDailyLeads))
 
-// readPrice parses the form. Its error has all problems.
+// readPrice parses the form. Its error contains all problems.
 func readPrice(form PriceForm, tax *pricingrules.Taxonomy) (p Price, err error) {
 	var problems []*apperr.Error
 	if p.Adjustment, err = pricingrules.ParseAdjustment(form.Adjustment); err != nil {
 		problems = append(problems, invalid("adjustment", apperr.InvalidValue, "adjustment", "The adjustment "+err.Error()+"."))
 	}
 	if text := strings.TrimSpace(form.DailyLeadCap); text != "" {
-		// Atoi accepts a plus sign.
+		// Atoi accepts a plus sign, which is checked below.
 		if p.DailyLeadCap, err = strconv.Atoi(text); err != nil || p.DailyLeadCap < 1 ||
 			p.DailyLeadCap > MaxDailyLeads || text[0] == '+' {
 			problems = append(problems, errDailyLeadCap)

@@ -12,8 +12,8 @@ import (
 	"github.com/pingpost/pingpost/models"
 )
 
-// SealUses counts all signing secrets, including revoked ones, by the platform key that seals
-// them.
+// SealUses counts all signing secrets, including revoked ones, by the platform key that they are
+// sealed with.
 func (s *Service) SealUses(ctx context.Context) (map[keyring.KeyID]int64, error) {
 	rows, err := s.db.Pool.Query(ctx, `SELECT substring(sealed FROM 2 FOR 4), count(*) FROM signing_secrets GROUP BY 1`)
 	if err != nil {

@@ -23,7 +23,7 @@ func checkLabel(label string) *apperr.Error {
 	return checkLine("label", "label", strings.TrimSpace(label))
 }
 
-// checkImported rejects secrets that are malformed or can be guessed.
+// checkImported rejects secrets that are malformed or easy to guess.
 func checkImported(plain string) *apperr.Error {
 	const advice = "Import one with at least 32 random characters, or create a new secret."
 	bad := func(reason, message string) *apperr.Error {
@@ -73,9 +73,9 @@ func distinctRunes(plain string) int {
 	return len(seen)
 }
 
-// secretHint returns the parts of a secret that a list can show: the prefix, and the last four
-// characters, or two of a short imported secret. They distinguish secrets but do not help to guess
-// one.
+// secretHint returns the parts of a secret that lists can show: the prefix and the last four
+// characters, or the last two of a short imported secret. Users can recognise a secret by these
+// parts, but they reveal too little to guess it.
 func secretHint(plain string) (prefix, last string) {
 	runes := []rune(plain)
 	if strings.HasPrefix(plain, secretPrefix) {

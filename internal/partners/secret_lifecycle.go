@@ -18,11 +18,11 @@ import (
 const (
 	StateActive   = "active"
 	StateRetiring = "retiring" // active until its expiry
-	StateRetired  = "retired"
+	StateRetired  = "retired"  // expired
 	StateRevoked  = "revoked"
 )
 
-// MaxExtension is how far in the future RetireSecret can set the expiry of a secret.
+// MaxExtension is the maximum time from now to the expiry that RetireSecret sets.
 const MaxExtension = 30 * 24 * time.Hour
 
 // minRolloutTime is the shortest time in which a new secret can reach the partner.
@@ -53,7 +53,7 @@ func Valid(row models.SigningSecret, now time.Time) bool {
 	return state == StateActive || state == StateRetiring
 }
 
-// LastActive reports whether the partner has no other valid secret.
+// LastActive reports whether the partner has no valid secret other than the given one.
 func (s *Service) LastActive(ctx context.Context, partner models.Partner, secret uuid.UUID) (bool, error) {
 	rows, err := s.Secrets(ctx, partner)
 	now := s.clock.Now()
@@ -61,9 +61,9 @@ func (s *Service) LastActive(ctx context.Context, partner models.Partner, secret
 		func(one models.SigningSecret) bool { return one.ID != secret && Valid(one, now) }), err
 }
 
-// mayRotate rejects a rotation while an older secret is still retiring, and one that would expire
-// the newest secret before it can reach the partner. The latter happens if two rotations without
-// an overlap run at once.
+// mayRotate rejects a rotation while another one is in progress. It also rejects a rotation that
+// would expire the newest secret before it can reach the partner, which happens if two rotations
+// without an overlap run concurrently.
 func mayRotate(active *gorm.DB, retiring int64, ends time.Time) error {
 	if retiring > 0 {
 		return errOverlap
@@ -76,8 +76,7 @@ func mayRotate(active *gorm.DB, retiring int64, ends time.Time) error {
 	return err
 }
 
-// RetireSecret sets the expiry of a secret, earlier or later than before. A time in the past means
-// now.
+// RetireSecret sets the expiry of a secret, or moves it. A time in the past means now.
 func (s *Service) RetireSecret(ctx context.Context, partner models.Partner, secret uuid.UUID, at time.Time) error {
 	return s.db.Transaction(ctx, func(tx *gorm.DB) error {
 		row, err := lockSecret(tx, partner, secret)
@@ -109,8 +108,8 @@ func (s *Service) RetireSecret(ctx context.Context, partner models.Partner, secr
 	})
 }
 
-// RevokeSecret revokes a secret. All nodes reject it within a second.
-// The caller checks the permission, secrets write in internal/authz/policy.csv.
+// RevokeSecret revokes a secret. All nodes reject it within a second. The caller must check the
+// user's permission.
 func (s *Service) RevokeSecret(ctx context.Context, partner models.Partner, secret uuid.UUID) error {
 	return s.db.Transaction(ctx, func(tx *gorm.DB) error {
 		row, err := lockSecret(tx, partner, secret)

@@ -15,7 +15,7 @@ import (
 	"github.com/pingpost/pingpost/models"
 )
 
-// DefaultOverlap is how long the older secrets stay valid after a rotation.
+// DefaultOverlap is the default time for which older secrets stay valid after a rotation.
 const DefaultOverlap = 24 * time.Hour
 
 var (
@@ -50,7 +50,7 @@ func (s *Service) ImportSecret(ctx context.Context, partner models.Partner, labe
 	return s.addAlone(ctx, "secret.import", partner, label, plain)
 }
 
-// addAlone adds a secret without changing others.
+// addAlone adds a secret and leaves the others unchanged.
 func (s *Service) addAlone(
 	ctx context.Context, action string, partner models.Partner, label, plain string,
 ) (out CreatedSecret, err error) {
@@ -70,9 +70,9 @@ func (s *Service) auditSecret(tx *gorm.DB, action string, row models.SigningSecr
 	return s.auditChange(tx, action, "secret", id.Format(id.Secret, row.ID), row.PartnerID, nil, after)
 }
 
-// RotateSecret generates a new secret and lets the others expire after overlap, so that the partner
-// can switch without an interruption. It fails while another rotation is in progress, unless force
-// is set.
+// RotateSecret generates a new secret. The partner's other secrets expire after overlap, so that the
+// partner can switch without an interruption. RotateSecret fails while another rotation is in
+// progress, unless force is set.
 func (s *Service) RotateSecret(
 	ctx context.Context, partner models.Partner, label string, overlap time.Duration, force bool,
 ) (CreatedSecret, error) {
@@ -136,7 +136,7 @@ func (s *Service) FindSecret(ctx context.Context, partner models.Partner, text s
 func (s *Service) addSecret(db *gorm.DB, partner models.Partner, label, plain string) (CreatedSecret, error) {
 	newID, now := s.newID()
 	if label = strings.TrimSpace(label); label == "" {
-		label = "secret of " + now.Format(time.DateOnly)
+		label = "secret " + now.Format(time.DateOnly)
 	}
 	if err := joinProblems(checkLabel(label)); err != nil {
 		return CreatedSecret{}, err
@@ -144,8 +144,8 @@ func (s *Service) addSecret(db *gorm.DB, partner models.Partner, label, plain st
 	if err := s.checkKeys(db); err != nil {
 		return CreatedSecret{}, err
 	}
-	// Check the digests under all platform keys. The unique constraint only compares digests
-	// under the same key.
+	// Check the digests made with all platform keys. The unique constraint compares only digests
+	// made with the same key.
 	var known int64
 	if err := db.Model(&models.SigningSecret{}).
 		Where("digest IN ?", s.keys.Digests(keyring.Uniqueness, []byte(plain))).Count(&known).Error; err != nil {
@@ -167,8 +167,8 @@ func (s *Service) addSecret(db *gorm.DB, partner models.Partner, label, plain st
 	return CreatedSecret{SigningSecret: row, Plain: plain}, nil
 }
 
-// checkKeys fails if the configured platform keys are not those of the nodes, which could not
-// decrypt what is sealed here.
+// checkKeys fails if an active secret was sealed with a platform key that is not configured here.
+// The nodes then have other platform keys, and could not decrypt a secret that is sealed here.
 func (s *Service) checkKeys(db *gorm.DB) error {
 	var ids [][]byte
 	for _, key := range s.keys.IDs() {

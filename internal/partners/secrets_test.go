@@ -30,14 +30,14 @@ func TestGeneratedSecrets(t *testing.T) {
 	for range 1000 {
 		s := partners.GenerateSecret()
 		if !generated.MatchString(s) || seen[s] {
-			t.Fatalf("generated a secret with %d characters, seen before: %t", len(s), seen[s])
+			t.Fatalf("got a secret with %d characters, seen before: %t", len(s), seen[s])
 		}
 		seen[s] = true
 		for _, r := range s[len("pp_"):] {
 			digits[r]++
 		}
 	}
-	// With 43,000 digits, each occurs about 694 times. A modulo bias would change that by a quarter.
+	// Each of the 62 digits should occur about 694 times. A modulo bias would change that by a quarter.
 	for r, n := range digits {
 		if n < 540 || n > 850 {
 			t.Errorf("%c occurs %d times in 43000 digits", r, n)
@@ -63,7 +63,7 @@ func TestCreateSecret(t *testing.T) {
 	if err != nil || string(plain) != made.Plain || !generated.MatchString(made.Plain) {
 		t.Errorf("the sealed secret is not the returned one (%v)", err)
 	}
-	if found.Label != "secret of 2026-01-02" || found.Prefix != "pp_" || found.LastFour != made.Plain[len(made.Plain)-4:] ||
+	if found.Label != "secret 2026-01-02" || found.Prefix != "pp_" || found.LastFour != made.Plain[len(made.Plain)-4:] ||
 		found.State != models.SecretActive || !found.NotBefore.Equal(o.clock.Now()) || found.RetiresAt != nil ||
 		found.RevokedAt != nil {
 		t.Errorf("created %+v", found)
@@ -74,7 +74,7 @@ func TestCreateSecret(t *testing.T) {
 	}
 }
 
-// strongSecret has no repeated part, and neither does any substring.
+// strongSecret contains no repetition, so its substrings are strong too.
 const strongSecret = "kbcdefghijalmnopqzyxwvutsr0192837465ABCDEFGHIJKLMNOPQR"
 
 func TestImportSecret(t *testing.T) {
@@ -98,10 +98,10 @@ func TestImportSecret(t *testing.T) {
 		{"a no-break space inside", strongSecret + "\u00a08", "secret_form", "", ""},
 		{"not UTF-8", strongSecret + "\xff", "secret_form", "", ""},
 		{"the example in the documentation", "example-secret-never-use-this-one", "secret_weak", "", ""},
-		{"an example in another case", "Correct Horse Battery Staple", "secret_weak", "", ""},
+		{"an example in different case", "Correct Horse Battery Staple", "secret_weak", "", ""},
 		{"one character", strings.Repeat("x", 64), "secret_weak", "", ""},
 		{"a repeated pattern", strings.Repeat("a1b2c3d4e5", 4)[:37], "secret_weak", "", ""},
-		{"a part repeated once", strongSecret[:20] + strongSecret[:20], "secret_weak", "", ""},
+		{"a pattern repeated once", strongSecret[:20] + strongSecret[:20], "secret_weak", "", ""},
 		{"seven different characters", "abcdefgabcdfegbacdefg", "secret_weak", "", ""},
 		{"eight different characters", "abcdefghabcdfeghbacdefgh", "", "", "gh"},
 	} {
@@ -117,7 +117,7 @@ func TestImportSecret(t *testing.T) {
 	}
 }
 
-// A secret can only ever belong to one partner, because a signature identifies the partner.
+// A secret must belong to only one partner, because a signature identifies the partner.
 func TestSecretsAreUniqueOnThePlatform(t *testing.T) {
 	o := newPartnerService(t)
 	p, other := o.partner(t, "harbour-leads"), o.partner(t, "meadow-media")
@@ -182,7 +182,7 @@ func TestRotateSecret(t *testing.T) {
 		_, err := o.RotateSecret(t.Context(), p, label, overlap, force)
 		wantError(t, label, err, code, reason)
 	}
-	// ends checks the expiry of each secret, as the time since start.
+	// ends checks the expiry of each secret. want contains the times since start.
 	ends := func(want map[string]time.Duration) {
 		t.Helper()
 		secrets, err := o.Secrets(t.Context(), p)
@@ -192,7 +192,7 @@ func TestRotateSecret(t *testing.T) {
 		for _, s := range secrets {
 			end, retires := want[s.Label]
 			if (s.RetiresAt != nil) != retires || (retires && !s.RetiresAt.Equal(start.Add(end))) {
-				t.Errorf("%s retires at %v, want %s after %s: %t", s.Label, s.RetiresAt, end, start, retires)
+				t.Errorf("%s: RetiresAt is %v, want %s after %s: %t", s.Label, s.RetiresAt, end, start, retires)
 			}
 		}
 	}
@@ -210,7 +210,7 @@ func TestRotateSecret(t *testing.T) {
 	rotate("fifth", 0, true, "", "") // all others expire now
 	ends(map[string]time.Duration{"first": time.Hour, "second": time.Hour, "third": time.Hour, "fourth": time.Hour})
 	if secrets, _ := o.Secrets(t.Context(), p); len(secrets) != 6 {
-		t.Errorf("got %d secrets, want 6 without those of rejected rotations", len(secrets))
+		t.Errorf("got %d secrets, want 6, because rejected rotations create none", len(secrets))
 	}
 	if first.RetiresAt != nil {
 		t.Error("the first secret was created with an expiry")
@@ -237,7 +237,8 @@ func TestConcurrentRotations(t *testing.T) {
 	}
 }
 
-// Other platform keys than the nodes' cannot create a secret, because no node could decrypt it.
+// A service with other platform keys than the nodes cannot create secrets, because no node could
+// decrypt them.
 func TestForeignPlatformKeysAreRejected(t *testing.T) {
 	o := newPartnerService(t)
 	p := o.partner(t, "harbour-leads")
@@ -256,7 +257,7 @@ func TestForeignPlatformKeysAreRejected(t *testing.T) {
 	if kept, err := own.Secrets(t.Context(), p); err != nil || len(kept) != 1 || kept[0].RetiresAt != nil {
 		t.Errorf("got secrets %+v (%v), want the first unchanged", kept, err)
 	}
-	o.Service = partners.NewService(o.db.DB, testkit.PlatformKeys(t, 2, 1), o.clock) // a key that is being added
+	o.Service = partners.NewService(o.db.DB, testkit.PlatformKeys(t, 2, 1), o.clock) // while a new key is added
 	if _, err := o.CreateSecret(t.Context(), p, ""); err != nil {
 		t.Error(err)
 	}
@@ -335,7 +336,7 @@ func TestSecretsAreNotStoredInPlainText(t *testing.T) {
 			t.Fatal(err)
 		}
 		dump += len(content)
-		// XML has bytes in base64 with line breaks.
+		// In XML, bytes are in base64 with line breaks.
 		content = strings.ToLower(strings.ReplaceAll(content, "\n", ""))
 		for _, plain := range plains {
 			middle := []byte(plain[3 : len(plain)-6]) // without the parts that a list shows

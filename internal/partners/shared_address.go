@@ -10,16 +10,17 @@ import (
 	"github.com/pingpost/pingpost/models"
 )
 
-// MaxSharedAddress is the number of partners that can use the shared base URL, where a post is
-// matched to a partner by its signature (decision 13). Each of them costs one comparison per post.
+// MaxSharedAddress is the maximum number of partners that can use the shared base URL, where a post's
+// signature identifies the partner (decision 13). Each of these partners adds one comparison to every
+// post there.
 const MaxSharedAddress = 100
 
 var errAddressFull = clash("shared_address_full", "shared_address",
-	fmt.Sprintf("All %d slots for the shared base URL are used. Let the partner post to its own base URL, or turn off the shared base URL for another partner first.",
+	fmt.Sprintf("All %d slots for the shared base URL are in use. Let the partner post to its own base URL, or turn off the shared base URL for another partner first.",
 		MaxSharedAddress))
 
-// SharedAddresses returns how many of the MaxSharedAddress slots are used on the whole platform.
-// It needs no scope because it reveals nothing about a single partner.
+// SharedAddresses returns the number of slots in use on the whole platform, out of MaxSharedAddress.
+// It needs no scope, because it reveals nothing about a single partner.
 func (s *Service) SharedAddresses(ctx context.Context) (int, error) {
 	n, err := sharedAddresses(s.db.Gorm.WithContext(ctx))
 	return n, postgres.Translate(err)
@@ -32,7 +33,7 @@ func sharedAddresses(db *gorm.DB) (int, error) {
 }
 
 // sharedAddressHasSlot reports whether a slot is free. It takes a lock, so that two transactions
-// cannot use the last slot.
+// cannot both use the last slot.
 func sharedAddressHasSlot(tx *gorm.DB) (bool, error) {
 	if err := tx.Exec(`SELECT pg_advisory_xact_lock(hashtext('partners shared address'))`).Error; err != nil {
 		return false, err

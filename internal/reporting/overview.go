@@ -22,7 +22,7 @@ type Range struct {
 	Step        time.Duration
 }
 
-// LastSteps returns the range of steps that ends now. The last step is incomplete.
+// LastSteps returns a range that ends at now. Its last step can be incomplete.
 func LastSteps(now time.Time, step time.Duration, steps int) Range {
 	first := now.UTC().Truncate(step).Add(-time.Duration(steps-1) * step)
 	return Range{From: first, Until: now, Step: step}
@@ -36,7 +36,7 @@ func (r Range) steps() (all []Step) {
 	return all
 }
 
-// Step holds the traffic in one step.
+// Step is the traffic in one step of a range.
 type Step struct {
 	At           time.Time
 	Pings, Posts int64
@@ -54,7 +54,7 @@ type Payout struct {
 	Leads  int64
 }
 
-// Figures holds the totals of a range, without sandbox accounts (decision 25).
+// Figures contains the totals of a range. Sandbox accounts are excluded (decision 25).
 type Figures struct {
 	Steps      []Step // all steps, including those without traffic
 	Pings      int64  // all, including rejected ones
@@ -146,5 +146,5 @@ func (f *Figures) readPayouts(ctx context.Context, db *postgres.DB, sc scope.Sco
 	return rows.Err()
 }
 
-// ids returns the scope's ids, never nil, because nil becomes NULL in SQL.
+// ids returns the scope's ids. The result is never nil, because nil becomes NULL in SQL.
 func ids(sc scope.Scope) []uuid.UUID { return append([]uuid.UUID{}, sc.IDs()...) }

@@ -21,7 +21,7 @@ type Outcome struct {
 	Count             int64
 }
 
-// Latency holds the latency percentiles of an endpoint. A percentile is the upper bound of its
+// Latency contains the latency percentiles of an endpoint. A percentile is the upper bound of its
 // bucket (models.LatencyBounds), or Beyond.
 type Latency struct {
 	Endpoint      string
@@ -32,16 +32,17 @@ type Latency struct {
 // Beyond is a latency above the last bound.
 const Beyond = time.Duration(-1)
 
-// PartnerFigures holds a partner's traffic in a range. It includes sandbox accounts, so that
-// account managers can watch test posts during onboarding. Steps include rejected requests, so
-// that their sum equals that of Outcomes.
+// PartnerFigures contains a partner's traffic in a range. It includes sandbox accounts, so that
+// account managers can see test posts during onboarding. Steps and Outcomes both include rejected
+// requests, and add up to the same numbers.
 type PartnerFigures struct {
 	Steps    []Step    // all steps, including those without traffic
 	Outcomes []Outcome // most frequent first
 	Latency  []Latency // of endpoints with traffic, by name
 }
 
-// Partner returns a partner's traffic in a range. Outside the scope it has no requests.
+// Partner returns a partner's traffic in a range. All counts are zero if the partner is outside the
+// scope.
 func (in *Reader) Partner(ctx context.Context, sc scope.Scope, partner uuid.UUID, r Range) (PartnerFigures, error) {
 	f := PartnerFigures{Steps: r.steps()}
 	if !sc.Allows(partner) {
@@ -77,8 +78,8 @@ func (in *Reader) Partner(ctx context.Context, sc scope.Scope, partner uuid.UUID
 	return f, postgres.Translate(rows.Err())
 }
 
-// partnerTraffic returns a query that sums each bucket separately. Unnesting the array takes
-// several times as long.
+// partnerTraffic returns a query for a partner's traffic. It sums each latency bucket separately,
+// because unnesting the array takes several times as long.
 func partnerTraffic() string {
 	var buckets strings.Builder
 	for i := range len(models.LatencyBounds) + 1 {
@@ -114,9 +115,9 @@ func percentiles(latency map[string][]int64) (all []Latency) {
 	return all
 }
 
-// percentile returns the upper bound of the bucket that contains the of-th percentile.
-func percentile(buckets []int64, count, of int64) time.Duration {
-	rank := (count*of + 99) / 100
+// percentile returns the upper bound of the bucket that contains the percentile.
+func percentile(buckets []int64, count, percent int64) time.Duration {
+	rank := (count*percent + 99) / 100
 	for i, bound := range models.LatencyBounds {
 		if rank -= buckets[i]; rank <= 0 {
 			return bound

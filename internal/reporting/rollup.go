@@ -19,16 +19,17 @@ const (
 	// if the network fails. The next pass continues the work.
 	rollUpTimeout = 10 * time.Minute
 	day           = 24 * time.Hour
-	// entryDelay is the age at which an entry is added, because entries are committed after
-	// their occurred_at. Later entries are added when their day is summed again.
+	// entryDelay is the minimum age of entries that are added, because entries are committed
+	// some time after their occurred_at. Entries that are committed even later are added when
+	// their day is summed again.
 	entryDelay = time.Minute
-	// dayDelay is the time after the end of a day when it is summed again.
+	// dayDelay is the time from the end of a day until it is summed again.
 	dayDelay = 15 * time.Minute
 	// refreshEvery is how often the figures of all partners are updated. In between, only
 	// partners with new entries or traffic are updated.
 	refreshEvery = 15 * time.Minute
 	// figureDays is the number of days in partner_figures, including today. retentionDays is
-	// the number of days in partner_days, a few more for manual queries.
+	// the number of days in partner_days, which keeps a few more for manual queries.
 	figureDays, retentionDays = 30, 40
 )
 
@@ -45,8 +46,8 @@ func NewRollup(db *postgres.DB, c clock.Clock, log *slog.Logger) *Rollup {
 	return &Rollup{db: db, clock: c, log: log}
 }
 
-// Run makes a pass every 20 seconds until ctx ends. It runs on all nodes, and a lock lets one
-// node at a time do the work.
+// Run makes a pass every 20 seconds until ctx ends. It runs on all nodes. A lock ensures that only
+// one node at a time does the work.
 func (r *Rollup) Run(ctx context.Context) {
 	tick := time.NewTicker(rollEvery)
 	defer tick.Stop()
@@ -62,8 +63,8 @@ func (r *Rollup) Run(ctx context.Context) {
 	}
 }
 
-// Update brings the figures up to date. Completed days come first, each in its own transaction, so
-// that the first pass on a database with many entries can catch up.
+// Update brings the figures up to date. It sums completed days first, each in its own transaction,
+// so that a first pass over many entries can catch up.
 func (r *Rollup) Update(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(ctx, rollUpTimeout)
 	defer cancel()
@@ -79,12 +80,12 @@ func (r *Rollup) Update(ctx context.Context) error {
 	}
 }
 
-// progress is how much of the ledger has been summed: entries before until, and for a second time
-// the completed days before whole.
+// progress records how much of the ledger has been summed. Entries before until have been added, and
+// the completed days before whole have been summed again.
 type progress struct{ until, whole time.Time }
 
-// step sums one completed day again, or adds the latest entries if all completed days are done. It
-// reports whether there is more to do.
+// step sums one completed day again or, if all completed days are done, adds the latest entries. It
+// reports whether more work is left.
 func (r *Rollup) step(ctx context.Context, tx pgx.Tx) (more bool, err error) {
 	now := r.clock.Now()
 	had, mine, err := r.begin(ctx, tx, now)
@@ -94,7 +95,7 @@ func (r *Rollup) step(ctx context.Context, tx pgx.Tx) (more bool, err error) {
 	done := had
 	if more = !now.Before(had.whole.Add(day + dayDelay)); more {
 		done.whole = had.whole.Add(day)
-		due := !now.Before(done.whole.Add(day + dayDelay)) // another day follows; update the figures after the last
+		due := !now.Before(done.whole.Add(day + dayDelay)) // if another day is due, the figures are updated after that one
 		err = replaceDay(ctx, tx, had.whole, now.Truncate(day), !due)
 		if done.until.Before(done.whole) {
 			done.until = done.whole
@@ -149,7 +150,7 @@ func replaceDay(ctx context.Context, tx pgx.Tx, from, today time.Time, show bool
 }
 
 // addLatest adds the entries of a time range and updates the figures of partners that had entries
-// or traffic. Every refreshEvery it updates all partners, because their 30 days move at midnight.
+// or traffic. Every refreshEvery it updates all partners, because their 30-day window moves at midnight.
 func addLatest(ctx context.Context, tx pgx.Tx, from, until, today time.Time) error {
 	show := statement{showTouched, []any{today.Add(-figureDays * day), from, until, from.Add(-entryDelay)}}
 	if !from.Truncate(refreshEvery).Equal(until.Truncate(refreshEvery)) {
@@ -172,7 +173,8 @@ const (
 	)` + show
 )
 
-// show writes only rows that changed. It keeps last_traffic_at after traffic_minutes are deleted.
+// show writes only rows that changed. last_traffic_at stays the same after rows of traffic_minutes
+// are deleted.
 const show = `, by_currency AS (
 		SELECT partner_id, currency, sum(leads)::bigint AS leads, sum(payout_minor)::bigint AS minor
 		FROM partner_days WHERE day > $1 AND partner_id IN (SELECT id FROM shown) GROUP BY partner_id, currency
@@ -195,8 +197,7 @@ type statement struct {
 	args []any
 }
 
-// inOrder runs statements with rollUpTimeout as the statement timeout, because no user waits for
-// them.
+// inOrder runs statements in order. Their timeout is rollUpTimeout, because no user waits for them.
 func inOrder(ctx context.Context, tx pgx.Tx, all ...statement) error {
 	if _, err := tx.Exec(ctx, fmt.Sprintf(`SET LOCAL statement_timeout = %d`, rollUpTimeout.Milliseconds())); err != nil {
 		return err

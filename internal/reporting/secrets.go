@@ -23,7 +23,7 @@ const accepted = `endpoint = 'post' AND outcome IN ('` + string(models.OutcomeDe
 // signed is the SQL condition for a signed post. It must match the condition of the index.
 const signed = `secret_id <> '00000000-0000-0000-0000-000000000000'`
 
-// SecretTraffic is the number of accepted posts that a secret signed in one step of a range.
+// SecretTraffic is the number of accepted posts that were signed with a secret in one step of a range.
 type SecretTraffic struct {
 	Secret uuid.UUID
 	Step   int // index in the range
@@ -38,8 +38,8 @@ func (in *Reader) Secrets(ctx context.Context, sc scope.Scope, partner uuid.UUID
 		GROUP BY 1, 2 ORDER BY 1, 2`, r.From, r.Until, r.Step.Seconds())
 }
 
-// LastUsed returns the minute in which each of a partner's secrets last signed a post, accepted or
-// not. It has no entry for a secret without saved traffic.
+// LastUsed returns the minute in which each of a partner's secrets was last used to sign a post,
+// accepted or not. Secrets without saved traffic are missing from the result.
 func (in *Reader) LastUsed(ctx context.Context, sc scope.Scope, partner uuid.UUID) (map[uuid.UUID]time.Time, error) {
 	type use struct {
 		Secret uuid.UUID
@@ -55,11 +55,11 @@ func (in *Reader) LastUsed(ctx context.Context, sc scope.Scope, partner uuid.UUI
 	return last, err
 }
 
-// AccountUnsigned is the number of an account's accepted posts, and of the unsigned ones among
-// them, which would be rejected if signatures were required.
+// AccountUnsigned counts an account's accepted posts. The unsigned ones would be rejected if
+// signatures were required.
 type AccountUnsigned struct {
 	Account         uuid.UUID
-	Posts, Unsigned int64     // accepted ones
+	Posts, Unsigned int64     // Posts includes the unsigned ones
 	Last            time.Time // minute of the last unsigned post; zero if all were signed
 }
 
@@ -98,8 +98,8 @@ func (in *Reader) MostUnsigned(
 	return all, postgres.Translate(err)
 }
 
-// ofPartner returns the rows of a query whose $1 is the partner. It returns none if the partner is
-// outside the scope.
+// ofPartner returns the rows of a query whose $1 is the partner. It returns no rows if the partner
+// is outside the scope.
 func ofPartner[T any](
 	ctx context.Context, db *postgres.DB, sc scope.Scope, partner uuid.UUID, sql string, args ...any,
 ) ([]T, error) {

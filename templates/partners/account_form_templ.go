@@ -14,8 +14,8 @@ import (
 	"github.com/pingpost/pingpost/templates/ui"
 )
 
-// AccountFormView creates or changes an account. Field names: identifier, name,
-// sandbox ("yes"), signing, status, default ("yes"), version, proof.
+// AccountFormView is the form that creates or changes an account. Field names: identifier,
+// name, sandbox ("yes"), signing, status, default ("yes"), version, proof.
 type AccountFormView struct {
 	Head       PartnerHead
 	Shell      ui.Shell
@@ -29,7 +29,7 @@ type AccountFormView struct {
 	Suspended  bool
 	Signing    []ui.Option
 	Forecast   ForecastRow // zero for a new account
-	StepUp     ui.StepUp   // for a new account, needed if unsigned posts are accepted
+	StepUp     ui.StepUp   // needed for a new account that accepts unsigned posts
 	Version    int
 	Conflict   *ui.Conflict
 	Errors     ui.Errors
@@ -196,7 +196,7 @@ func AccountForm(v AccountFormView) templ.Component {
 	})
 }
 
-// accountIdentity has the fields that cannot change after the account is created.
+// accountIdentity shows the fields that cannot be changed after the account is created.
 func accountIdentity(v AccountFormView) templ.Component {
 	return templruntime.GeneratedTemplate(func(templ_7745c5c3_Input templruntime.GeneratedComponentInput) (templ_7745c5c3_Err error) {
 		templ_7745c5c3_W, ctx := templ_7745c5c3_Input.Writer, templ_7745c5c3_Input.Context
@@ -219,7 +219,7 @@ func accountIdentity(v AccountFormView) templ.Component {
 		}
 		ctx = templ.ClearChildren(ctx)
 		if v.New {
-			templ_7745c5c3_Err = ui.FormField(ui.Field{Name: "identifier", Label: "partnerId", Value: v.Identifier, Autocomplete: "off", Error: v.Errors.For("identifier"), Hint: "The partner must send exactly this value in its posts. It must be unique on the platform and cannot be changed later."}).Render(ctx, templ_7745c5c3_Buffer)
+			templ_7745c5c3_Err = ui.FormField(ui.Field{Name: "identifier", Label: "partnerId", Value: v.Identifier, Autocomplete: "off", Error: v.Errors.For("identifier"), Hint: "The value that the partner sends in its posts. It is case-sensitive, must be unique on the platform and cannot be changed later."}).Render(ctx, templ_7745c5c3_Buffer)
 			if templ_7745c5c3_Err != nil {
 				return templ_7745c5c3_Err
 			}
@@ -227,7 +227,7 @@ func accountIdentity(v AccountFormView) templ.Component {
 			if templ_7745c5c3_Err != nil {
 				return templ_7745c5c3_Err
 			}
-			templ_7745c5c3_Err = ui.Checkboxes(ui.Field{Name: "sandbox", Label: "Account type", Error: v.Errors.For("sandbox"), Options: []ui.Option{{Value: "yes", Label: "Sandbox account", Selected: v.Sandbox, Hint: "For testing. Leads are processed like any other, but earn nothing, appear in no report and are deleted after 7 days. The type cannot be changed later."}}}).Render(ctx, templ_7745c5c3_Buffer)
+			templ_7745c5c3_Err = ui.Checkboxes(ui.Field{Name: "sandbox", Label: "Account type", Error: v.Errors.For("sandbox"), Options: []ui.Option{{Value: "yes", Label: "Sandbox account", Selected: v.Sandbox, Hint: "For testing. Leads are processed as usual, but earn nothing, do not appear in reports and are deleted after 7 days. The account type cannot be changed later."}}}).Render(ctx, templ_7745c5c3_Buffer)
 			if templ_7745c5c3_Err != nil {
 				return templ_7745c5c3_Err
 			}
@@ -281,12 +281,12 @@ func accountDefault(v AccountFormView) templ.Component {
 		}
 		ctx = templ.ClearChildren(ctx)
 		if v.Default {
-			templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 15, "<p class=\"hint\">This is the default account. It gets the pings and posts on the partner's base URL that have no <code>partnerId</code>. To change this, make another account the default.</p>")
+			templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 15, "<p class=\"hint\">This is the default account. It receives the pings and posts that are sent to the partner's base URL without a <code>partnerId</code>. To change this, make another account the default.</p>")
 			if templ_7745c5c3_Err != nil {
 				return templ_7745c5c3_Err
 			}
 		} else if !v.New {
-			templ_7745c5c3_Err = ui.Checkboxes(ui.Field{Name: "default", Label: "Default account", Error: v.Errors.For("default"), Options: []ui.Option{{Value: "yes", Label: "Make this the default account", Hint: "It gets the pings and posts on the partner's base URL that have no partnerId."}}}).Render(ctx, templ_7745c5c3_Buffer)
+			templ_7745c5c3_Err = ui.Checkboxes(ui.Field{Name: "default", Label: "Default account", Error: v.Errors.For("default"), Options: []ui.Option{{Value: "yes", Label: "Make this the default account", Hint: "The default account receives the pings and posts that are sent to the partner's base URL without a partnerId."}}}).Render(ctx, templ_7745c5c3_Buffer)
 			if templ_7745c5c3_Err != nil {
 				return templ_7745c5c3_Err
 			}
@@ -297,7 +297,7 @@ func accountDefault(v AccountFormView) templ.Component {
 
 func (v AccountFormView) nameHint() string {
 	if v.New {
-		return "Shown in the console. If empty, the partnerId is used."
+		return "Shown in the console. Defaults to the partnerId."
 	}
 	return ""
 }
@@ -316,7 +316,7 @@ func (v AccountFormView) forecastText() string {
 func (v AccountFormView) statuses() []ui.Option {
 	return []ui.Option{
 		{Value: "active", Label: "Active", Selected: !v.Suspended},
-		{Value: "suspended", Label: "Suspended", Selected: v.Suspended, Hint: "Its posts are rejected within a second. The partner's other accounts are not affected."},
+		{Value: "suspended", Label: "Suspended", Selected: v.Suspended, Hint: "Posts for this account are rejected. The partner's other accounts are not affected."},
 	}
 }
 

@@ -10,7 +10,7 @@ import templruntime "github.com/a-h/templ/runtime"
 
 import "github.com/pingpost/pingpost/templates/ui"
 
-// PartnerAccountsView is the Accounts tab, which is shown first.
+// PartnerAccountsView is the Accounts tab, which is the default tab.
 type PartnerAccountsView struct {
 	Head     PartnerHead
 	Accounts []AccountRow
@@ -69,7 +69,7 @@ func PartnerAccounts(v PartnerAccountsView) templ.Component {
 			if templ_7745c5c3_Err != nil {
 				return templ_7745c5c3_Err
 			}
-			templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 2, "</div><p class=\"hint\">Posts belong to the account with their <code>partnerId</code>. Posts without a <code>partnerId</code> belong to the default account.</p>")
+			templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 2, "</div><p class=\"hint\">The <code>partnerId</code> in a post selects the account. Posts without a <code>partnerId</code> belong to the default account.</p>")
 			if templ_7745c5c3_Err != nil {
 				return templ_7745c5c3_Err
 			}
@@ -126,7 +126,7 @@ func PartnerAccounts(v PartnerAccountsView) templ.Component {
 							}
 							return nil
 						})
-						templ_7745c5c3_Err = ui.EmptyState("partners", "No accounts yet", "Leads and payouts belong to accounts. Create a sandbox account first, for testing.").Render(templ.WithChildren(ctx, templ_7745c5c3_Var5), templ_7745c5c3_Buffer)
+						templ_7745c5c3_Err = ui.EmptyState("partners", "No accounts yet", "Each lead and payout belongs to an account. Start with a sandbox account for testing.").Render(templ.WithChildren(ctx, templ_7745c5c3_Var5), templ_7745c5c3_Buffer)
 						if templ_7745c5c3_Err != nil {
 							return templ_7745c5c3_Err
 						}
@@ -139,7 +139,7 @@ func PartnerAccounts(v PartnerAccountsView) templ.Component {
 				}
 				return nil
 			})
-			templ_7745c5c3_Err = ui.Table("Accounts of "+v.Head.Name, accountColumns).Render(templ.WithChildren(ctx, templ_7745c5c3_Var3), templ_7745c5c3_Buffer)
+			templ_7745c5c3_Err = ui.Table("Accounts for "+v.Head.Name, accountColumns).Render(templ.WithChildren(ctx, templ_7745c5c3_Var3), templ_7745c5c3_Buffer)
 			if templ_7745c5c3_Err != nil {
 				return templ_7745c5c3_Err
 			}
@@ -424,7 +424,7 @@ func accountRow(a AccountRow) templ.Component {
 func (a AccountRow) kind() string {
 	switch {
 	case a.Sandbox && a.Default:
-		return "sandbox, default until a standard account exists"
+		return "sandbox (default until a standard account is created)"
 	case a.Sandbox:
 		return "sandbox (earns nothing)"
 	case a.Default:

@@ -55,7 +55,7 @@ func PartnerAudit(v PartnerAuditView) templ.Component {
 			if templ_7745c5c3_Err != nil {
 				return templ_7745c5c3_Err
 			}
-			templ_7745c5c3_Err = ui.AuditTable("Audit events of "+v.Head.Name, v.Events, v.State, v.Head.Shell.Now).Render(ctx, templ_7745c5c3_Buffer)
+			templ_7745c5c3_Err = ui.AuditTable("Audit events for "+v.Head.Name, v.Events, v.State, v.Head.Shell.Now).Render(ctx, templ_7745c5c3_Buffer)
 			if templ_7745c5c3_Err != nil {
 				return templ_7745c5c3_Err
 			}

@@ -15,8 +15,8 @@ import (
 	"github.com/pingpost/pingpost/templates/ui"
 )
 
-// CheckView finds out why a signature is rejected. Field names: timestamp, body, signature.
-// The values are shown again but not stored.
+// CheckView is the page that shows why a signature is rejected. Field names: timestamp, body,
+// signature. The page shows the entered values again, but they are not stored.
 type CheckView struct {
 	Head                       PartnerHead
 	Timestamp, Body, Signature string
@@ -84,7 +84,7 @@ func SignatureCheck(v CheckView) templ.Component {
 			if templ_7745c5c3_Err != nil {
 				return templ_7745c5c3_Err
 			}
-			templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 3, " sent it. The signature is checked against all of its secrets, including expired and revoked ones. The pasted values are not stored.</p><form class=\"form form-wide\" action=\"")
+			templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 3, " sent it. The signature is checked against all of the partner's secrets, including expired and revoked ones. The pasted values are not stored.</p><form class=\"form form-wide\" action=\"")
 			if templ_7745c5c3_Err != nil {
 				return templ_7745c5c3_Err
 			}
@@ -109,7 +109,7 @@ func SignatureCheck(v CheckView) templ.Component {
 			if templ_7745c5c3_Err != nil {
 				return templ_7745c5c3_Err
 			}
-			templ_7745c5c3_Err = ui.FormField(ui.Field{Name: "body", Label: "Body", Type: "source", Value: v.Body, Autocomplete: "off", Error: v.Errors.For("body"), Hint: "The raw bytes that were sent, before any parsing or formatting."}).Render(ctx, templ_7745c5c3_Buffer)
+			templ_7745c5c3_Err = ui.FormField(ui.Field{Name: "body", Label: "Body", Type: "source", Value: v.Body, Autocomplete: "off", Error: v.Errors.For("body"), Hint: "The raw body as sent, before any parsing or formatting."}).Render(ctx, templ_7745c5c3_Buffer)
 			if templ_7745c5c3_Err != nil {
 				return templ_7745c5c3_Err
 			}
@@ -278,7 +278,7 @@ func checkResult(r diagnose.Diagnosis) templ.Component {
 			if templ_7745c5c3_Err != nil {
 				return templ_7745c5c3_Err
 			}
-			templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 20, ")</h3><p class=\"hint mb-1\">The service computes the signature of this string: timestamp, dot, body. Line breaks, tabs and trailing spaces are shown as symbols.</p><pre class=\"source\" tabindex=\"0\" aria-label=\"Signed string\">")
+			templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 20, ")</h3><p class=\"hint mb-1\">The signature must be computed from this string: the timestamp, a dot and the body. Line breaks, tabs and trailing spaces are shown as symbols.</p><pre class=\"source\" tabindex=\"0\" aria-label=\"Signed string\">")
 			if templ_7745c5c3_Err != nil {
 				return templ_7745c5c3_Err
 			}
@@ -311,10 +311,10 @@ func checkKind(matches bool) string {
 	return "bad"
 }
 
-// maxVisible is the number of bytes of the signed string that are shown.
+// maxVisible is the maximum number of bytes of the signed string that the page shows.
 const maxVisible = 8 << 10
 
-// visible replaces whitespace that a page would hide with symbols.
+// visible replaces invisible whitespace with symbols.
 func visible(signed []byte) string {
 	cut := ""
 	if len(signed) > maxVisible {

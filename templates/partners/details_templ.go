@@ -20,11 +20,11 @@ import (
 // -email, -phone for N from 0.
 type PartnerDetailsView struct {
 	Head             PartnerHead
-	partners.Details // in the form, ends with two empty contacts
+	partners.Details // in the form, followed by two empty contacts
 	Managers         []ui.Option
 	Version          int
 	StepUp           ui.StepUp // needed if the payee name changes
-	Locked           string    // why the details are read-only; empty if they are not
+	Locked           string    // reason why the details are read-only; empty if they can be edited
 	Conflict         *ui.Conflict
 	Errors           ui.Errors
 }
@@ -200,7 +200,7 @@ func detailsForm(v PartnerDetailsView) templ.Component {
 		if templ_7745c5c3_Err != nil {
 			return templ_7745c5c3_Err
 		}
-		templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 9, "</div><section aria-labelledby=\"contacts\"><h2 id=\"contacts\">Contacts</h2><p class=\"hint\">People to ask about technical or payment problems. Empty rows are not saved.</p>")
+		templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 9, "</div><section aria-labelledby=\"contacts\"><h2 id=\"contacts\">Contacts</h2><p class=\"hint\">People to contact about technical or payment issues. Empty rows are not saved.</p>")
 		if templ_7745c5c3_Err != nil {
 			return templ_7745c5c3_Err
 		}
@@ -596,7 +596,7 @@ func contactsRead(all []partners.Contact) templ.Component {
 						}()
 					}
 					ctx = templ.InitializeContext(ctx)
-					templ_7745c5c3_Err = ui.EmptyState("person", "No contacts yet", "People to ask about technical or payment problems appear here.").Render(ctx, templ_7745c5c3_Buffer)
+					templ_7745c5c3_Err = ui.EmptyState("person", "No contacts yet", "The people to contact about technical or payment issues appear here.").Render(ctx, templ_7745c5c3_Buffer)
 					if templ_7745c5c3_Err != nil {
 						return templ_7745c5c3_Err
 					}

@@ -15,7 +15,7 @@ import (
 )
 
 // PartnerDocumentationView is the Documentation tab with the link to the partner's own
-// documentation. POST URL/link creates a link, POST URL/link/revoke revokes it.
+// documentation. POST URL/link creates a link, and POST URL/link/revoke revokes it.
 type PartnerDocumentationView struct {
 	Head     PartnerHead
 	Created  time.Time // when the link was created; zero without a link
@@ -55,7 +55,7 @@ func PartnerDocumentation(v PartnerDocumentationView) templ.Component {
 				}()
 			}
 			ctx = templ.InitializeContext(ctx)
-			templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 1, "<div class=\"stack max-w-3xl\"><div><h2 class=\"mb-1\">Partner documentation</h2><p class=\"hint\">The partner's own documentation page covers its base URL and accounts, signing with a worked example, complete programs, all errors and their fixes, the industries and the sandbox. It contains no secrets. Anyone with the link can read it without signing in.</p></div>")
+			templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 1, "<div class=\"stack max-w-3xl\"><div><h2 class=\"mb-1\">Partner documentation</h2><p class=\"hint\">The partner's own documentation page covers its base URL and accounts, signing, the industries, the sandbox, and all errors with their fixes. It includes complete code samples, but no secrets. Anyone with the link can read the page without signing in.</p></div>")
 			if templ_7745c5c3_Err != nil {
 				return templ_7745c5c3_Err
 			}
@@ -165,7 +165,7 @@ func documentationLink(v PartnerDocumentationView) templ.Component {
 			templ_7745c5c3_Var5 = templ.NopComponent
 		}
 		ctx = templ.ClearChildren(ctx)
-		templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 7, "<p>The link was shown once, when it was created. If the partner has lost it, create a new link.</p>")
+		templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 7, "<p>The link was shown only when it was created. If the partner has lost it, create a new one.</p>")
 		if templ_7745c5c3_Err != nil {
 			return templ_7745c5c3_Err
 		}

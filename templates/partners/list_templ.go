@@ -21,7 +21,7 @@ type PartnersView struct {
 	Search                        string
 	Statuses, Managers, Modes     []ui.Option
 	SortName, SortLeads, SortSeen ui.Sort
-	AsOf                          time.Time // end of the 30 days of leads and payouts
+	AsOf                          time.Time // end of the 30 days that leads and payouts cover
 	State                         ui.ListState
 	Partners                      []PartnerRow
 	Pager                         ui.Pager
@@ -208,7 +208,7 @@ func Partners(v PartnersView) templ.Component {
 				if templ_7745c5c3_Err != nil {
 					return templ_7745c5c3_Err
 				}
-				templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 8, "</time>. Payouts are listed by currency.</p>")
+				templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 8, "</time>.</p>")
 				if templ_7745c5c3_Err != nil {
 					return templ_7745c5c3_Err
 				}
@@ -633,7 +633,7 @@ func noPartners(url string) templ.Component {
 			}
 			return nil
 		})
-		templ_7745c5c3_Err = ui.EmptyState("partners", "No partners yet", "Partners sell leads on the platform. Create a partner, then follow the onboarding steps to its first lead.").Render(templ.WithChildren(ctx, templ_7745c5c3_Var25), templ_7745c5c3_Buffer)
+		templ_7745c5c3_Err = ui.EmptyState("partners", "No partners yet", "Partners sell leads on the platform. Create a partner, then follow its onboarding steps.").Render(templ.WithChildren(ctx, templ_7745c5c3_Var25), templ_7745c5c3_Buffer)
 		if templ_7745c5c3_Err != nil {
 			return templ_7745c5c3_Err
 		}

@@ -14,7 +14,7 @@ import (
 	"github.com/pingpost/pingpost/templates/ui"
 )
 
-// OnboardingLive is the latest activity of a partner. Scripts reload it.
+// OnboardingLive is a partner's latest activity. A script reloads it.
 type OnboardingLive struct {
 	URL     string // returns only this part of the page
 	Waiting bool
@@ -24,7 +24,7 @@ type OnboardingLive struct {
 // LiveEvent is a delivered lead or a rejected request.
 type LiveEvent struct {
 	At       time.Time
-	Kind     string // of Status
+	Kind     string // kind of ui.Status
 	What     string // "Lead delivered", "Post rejected: wrong signature"
 	Detail   string // "Sandbox account harbour-trial, signed with “first secret”"
 	LeadID   string

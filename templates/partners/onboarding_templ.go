@@ -14,14 +14,14 @@ import (
 	"github.com/pingpost/pingpost/templates/ui"
 )
 
-// OnboardingView is the page with the steps to a partner's first lead.
+// OnboardingView is the page with a partner's onboarding steps.
 type OnboardingView struct {
 	Head  PartnerHead
 	Steps []OnboardingStep
 	Live  OnboardingLive
 }
 
-// OnboardingStep is a step: account, approval, secret, integration details, first lead.
+// OnboardingStep is a step of the onboarding, such as the approval of the partner.
 type OnboardingStep struct {
 	Title, Text string
 	Done        bool
@@ -31,7 +31,7 @@ type OnboardingStep struct {
 	ActionLabel string
 	Post        bool // the button sends a form
 	Also        *ui.Link
-	StateID     string // id of the state's element, if live updates replace it
+	StateID     string // id of the element with the state, if live updates replace it
 }
 
 func Onboarding(v OnboardingView) templ.Component {
@@ -247,8 +247,8 @@ func onboardingStep(h PartnerHead, s OnboardingStep) templ.Component {
 	})
 }
 
-// OnboardingProgress is the answer to a live update: the latest events, and the state of the
-// step that waits for them, swapped out of band.
+// OnboardingProgress is the response to a live update. It contains the latest events and, as an
+// out-of-band swap, the state of the step that waits for them.
 func OnboardingProgress(v OnboardingLive, waits OnboardingStep, now time.Time) templ.Component {
 	return templruntime.GeneratedTemplate(func(templ_7745c5c3_Input templruntime.GeneratedComponentInput) (templ_7745c5c3_Err error) {
 		templ_7745c5c3_W, ctx := templ_7745c5c3_Input.Writer, templ_7745c5c3_Input.Context
@@ -344,7 +344,7 @@ func stepState(s OnboardingStep) templ.Component {
 	})
 }
 
-// stepAction is the button of a step. A form's button disappears when the step is done.
+// stepAction is the button of a step. Once the step is done, buttons that send a form are hidden.
 func stepAction(h PartnerHead, s OnboardingStep) templ.Component {
 	return templruntime.GeneratedTemplate(func(templ_7745c5c3_Input templruntime.GeneratedComponentInput) (templ_7745c5c3_Err error) {
 		templ_7745c5c3_W, ctx := templ_7745c5c3_Input.Writer, templ_7745c5c3_Input.Context

@@ -14,7 +14,7 @@ import (
 	"github.com/pingpost/pingpost/templates/ui"
 )
 
-// PartnerHead is the header of every page of a partner. Forms are sent to URL/…
+// PartnerHead is the header of all pages about a partner. Forms are sent to paths below URL.
 type PartnerHead struct {
 	Shell         ui.Shell
 	URL           string // "/partners/pt_…"
@@ -28,9 +28,9 @@ type PartnerHead struct {
 	Tabs          []ui.Tab
 	Version       int
 	CanWrite      bool
-	Approve       string             // button of POST URL/approve: "Approve partner", "Lift suspension" or empty for none
+	Approve       string             // label of the button that sends POST URL/approve; empty for no button
 	Suspend       *ui.ConfirmView    // nil if the partner is not approved or the user cannot change it
-	OnboardingURL string             // empty once a signed post was accepted
+	OnboardingURL string             // empty after the first accepted signed post
 	LeadsURL      string             // empty if the user cannot see the partner's leads
 	Attention     []ui.AttentionItem // open tasks, each with a link
 }

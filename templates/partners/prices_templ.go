@@ -21,8 +21,8 @@ import (
 // proof.
 type PartnerPricesView struct {
 	Head                        PartnerHead
-	Hidden                      string         // why the user cannot see prices; if set, only Head is used
-	Locked                      string         // why the form is read-only; empty if it is not
+	Hidden                      string         // reason why the user cannot see prices; if set, only Head is used
+	Locked                      string         // reason why the form is read-only; empty if it can be edited
 	Proposal                    *PriceProposal // waiting for approval, or nil
 	Submit                      string         // the button's label
 	Unread                      bool           // the exclusions cannot be read, so the partner gets no prices
@@ -271,9 +271,9 @@ func priceProposal(p PriceProposal, v PartnerPricesView) templ.Component {
 			return templ_7745c5c3_Err
 		}
 		var templ_7745c5c3_Var8 string
-		templ_7745c5c3_Var8, templ_7745c5c3_Err = templ.JoinStringErrs(p.Proposer + " proposed this change ")
+		templ_7745c5c3_Var8, templ_7745c5c3_Err = templ.JoinStringErrs("Proposed by " + p.Proposer + ", ")
 		if templ_7745c5c3_Err != nil {
-			return templ.Error{Err: templ_7745c5c3_Err, FileName: `partners/prices.templ`, Line: 95, Col: 42}
+			return templ.Error{Err: templ_7745c5c3_Err, FileName: `partners/prices.templ`, Line: 95, Col: 39}
 		}
 		_, templ_7745c5c3_Err = templ_7745c5c3_Buffer.WriteString(templ.EscapeString(templ_7745c5c3_Var8))
 		if templ_7745c5c3_Err != nil {
@@ -309,7 +309,7 @@ func priceProposal(p PriceProposal, v PartnerPricesView) templ.Component {
 					}()
 				}
 				ctx = templ.InitializeContext(ctx)
-				templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 12, "The pricing has changed since this was proposed, so it cannot be approved. Withdraw it and propose the change again.")
+				templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 12, "This proposal cannot be approved, because the pricing has changed since it was made. Withdraw the proposal and make a new one.")
 				if templ_7745c5c3_Err != nil {
 					return templ_7745c5c3_Err
 				}
@@ -332,7 +332,7 @@ func priceProposal(p PriceProposal, v PartnerPricesView) templ.Component {
 					}()
 				}
 				ctx = templ.InitializeContext(ctx)
-				templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 13, "You proposed this change. Someone else has to approve it.")
+				templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 13, "You proposed this change. Another user must approve it.")
 				if templ_7745c5c3_Err != nil {
 					return templ_7745c5c3_Err
 				}
@@ -382,7 +382,7 @@ func priceProposal(p PriceProposal, v PartnerPricesView) templ.Component {
 			if templ_7745c5c3_Err != nil {
 				return templ_7745c5c3_Err
 			}
-			templ_7745c5c3_Err = ui.Submit("primary", "Approve pricing").Render(ctx, templ_7745c5c3_Buffer)
+			templ_7745c5c3_Err = ui.Submit("primary", "Approve proposal").Render(ctx, templ_7745c5c3_Buffer)
 			if templ_7745c5c3_Err != nil {
 				return templ_7745c5c3_Err
 			}
@@ -460,20 +460,20 @@ func pricingHelp(baseURL string) templ.Component {
 			templ_7745c5c3_Var15 = templ.NopComponent
 		}
 		ctx = templ.ClearChildren(ctx)
-		templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 24, "<ul class=\"mb-4 list-disc pl-4 text-sm\"><li>Partner pricing applies to pings on the partner's own base URL, <code>")
+		templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 24, "<ul class=\"mb-4 list-disc pl-4 text-sm\"><li>Partner pricing applies to pings sent to the partner's own base URL, <code>")
 		if templ_7745c5c3_Err != nil {
 			return templ_7745c5c3_Err
 		}
 		var templ_7745c5c3_Var16 string
 		templ_7745c5c3_Var16, templ_7745c5c3_Err = templ.JoinStringErrs(baseURL)
 		if templ_7745c5c3_Err != nil {
-			return templ.Error{Err: templ_7745c5c3_Err, FileName: `partners/prices.templ`, Line: 131, Col: 85}
+			return templ.Error{Err: templ_7745c5c3_Err, FileName: `partners/prices.templ`, Line: 131, Col: 90}
 		}
 		_, templ_7745c5c3_Err = templ_7745c5c3_Buffer.WriteString(templ.EscapeString(templ_7745c5c3_Var16))
 		if templ_7745c5c3_Err != nil {
 			return templ_7745c5c3_Err
 		}
-		templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 25, "</code>. Pings on the shared base URL get rate card prices.</li><li>The adjustment is applied last, after multipliers, floor and ceiling, and before rounding.</li><li>Changes take effect within a second. For quotes issued before a change, the quoted price is paid.</li><li>Partners with partner pricing must ping and post on their own base URL. Posts on a quote from the shared base URL are rejected, unless the quote was issued before partner pricing took effect.</li></ul>")
+		templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 25, "</code>. Pings sent to the shared base URL get rate card prices.</li><li>The adjustment is applied after multipliers, floor and ceiling, but before rounding.</li><li>Changes take effect within a second. Leads delivered on earlier quotes are paid at the quoted price.</li><li>Partners with partner pricing must send pings and posts to their own base URL. Posts on a quote from the shared base URL are rejected, unless the quote was issued before partner pricing took effect.</li></ul>")
 		if templ_7745c5c3_Err != nil {
 			return templ_7745c5c3_Err
 		}
@@ -482,9 +482,9 @@ func pricingHelp(baseURL string) templ.Component {
 }
 
 const (
-	adjustmentHint = "A percentage of the rate card price, such as +5 or -2.5. From -90 to +900, with at most two decimals."
-	capHint        = "When the cap is reached, pings get no price until midnight UTC. Quotes issued before that are still honoured. Sandbox leads do not count."
-	exclusionsHint = "One per line. Matching pings get no price. Enter an industry, a category or a country, or combine them with commas, such as: industry plumber, country FR."
+	adjustmentHint = "A percentage of the rate card price, from -90 to +900, with at most two decimals. For example, +5 or -2.5."
+	capHint        = "Once the cap is reached, pings get no price until midnight UTC. Earlier quotes are still honoured. Sandbox leads do not count."
+	exclusionsHint = "Pings that match an exclusion get no price. Enter one exclusion per line: an industry, a category, a country, or a combination with commas. For example, “industry plumber, country FR”."
 )
 
 func pricingForm(v PartnerPricesView) templ.Component {
@@ -594,7 +594,7 @@ func pricingSummary(v PartnerPricesView) templ.Component {
 		if templ_7745c5c3_Err != nil {
 			return templ_7745c5c3_Err
 		}
-		templ_7745c5c3_Err = ui.Pair("Leads today", v.todayText(), "").Render(ctx, templ_7745c5c3_Buffer)
+		templ_7745c5c3_Err = ui.Pair("Leads today", v.leadsToday(), "").Render(ctx, templ_7745c5c3_Buffer)
 		if templ_7745c5c3_Err != nil {
 			return templ_7745c5c3_Err
 		}
@@ -615,6 +615,13 @@ func (v PartnerPricesView) adjustmentText() string {
 		return ""
 	}
 	return v.Adjustment + " %"
+}
+
+func (v PartnerPricesView) leadsToday() string {
+	if v.Capped {
+		return ui.Number(v.LeadsToday) + " (cap reached)"
+	}
+	return ui.Number(v.LeadsToday)
 }
 
 func (v PartnerPricesView) todayText() string {
@@ -648,27 +655,27 @@ func priceExample(e PartnerPriceExample) templ.Component {
 			templ_7745c5c3_Var20 = templ.NopComponent
 		}
 		ctx = templ.ClearChildren(ctx)
-		templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 32, "<section class=\"section\" aria-labelledby=\"example\"><h2 id=\"example\" class=\"mb-2\">Price example</h2><p class=\"mb-2 text-sm\"><code>")
+		templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 32, "<section class=\"section\" aria-labelledby=\"example\"><h2 id=\"example\" class=\"mb-2\">Price example</h2><p class=\"mb-2 text-sm\">Price of a <code>")
 		if templ_7745c5c3_Err != nil {
 			return templ_7745c5c3_Err
 		}
 		var templ_7745c5c3_Var21 string
 		templ_7745c5c3_Var21, templ_7745c5c3_Err = templ.JoinStringErrs(e.Name())
 		if templ_7745c5c3_Err != nil {
-			return templ.Error{Err: templ_7745c5c3_Err, FileName: `partners/prices.templ`, Line: 187, Col: 19}
+			return templ.Error{Err: templ_7745c5c3_Err, FileName: `partners/prices.templ`, Line: 194, Col: 30}
 		}
 		_, templ_7745c5c3_Err = templ_7745c5c3_Buffer.WriteString(templ.EscapeString(templ_7745c5c3_Var21))
 		if templ_7745c5c3_Err != nil {
 			return templ_7745c5c3_Err
 		}
-		templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 33, "</code> on the partner's own base URL, with <a href=\"")
+		templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 33, "</code> lead on the partner's own base URL, with <a href=\"")
 		if templ_7745c5c3_Err != nil {
 			return templ_7745c5c3_Err
 		}
 		var templ_7745c5c3_Var22 templ.SafeURL
 		templ_7745c5c3_Var22, templ_7745c5c3_Err = templ.JoinURLErrs(e.Card.URL)
 		if templ_7745c5c3_Err != nil {
-			return templ.Error{Err: templ_7745c5c3_Err, FileName: `partners/prices.templ`, Line: 187, Col: 85}
+			return templ.Error{Err: templ_7745c5c3_Err, FileName: `partners/prices.templ`, Line: 194, Col: 101}
 		}
 		_, templ_7745c5c3_Err = templ_7745c5c3_Buffer.WriteString(templ.EscapeString(templ_7745c5c3_Var22))
 		if templ_7745c5c3_Err != nil {
@@ -681,7 +688,7 @@ func priceExample(e PartnerPriceExample) templ.Component {
 		var templ_7745c5c3_Var23 string
 		templ_7745c5c3_Var23, templ_7745c5c3_Err = templ.JoinStringErrs(e.Card.Label)
 		if templ_7745c5c3_Err != nil {
-			return templ.Error{Err: templ_7745c5c3_Err, FileName: `partners/prices.templ`, Line: 187, Col: 102}
+			return templ.Error{Err: templ_7745c5c3_Err, FileName: `partners/prices.templ`, Line: 194, Col: 118}
 		}
 		_, templ_7745c5c3_Err = templ_7745c5c3_Buffer.WriteString(templ.EscapeString(templ_7745c5c3_Var23))
 		if templ_7745c5c3_Err != nil {
@@ -694,7 +701,7 @@ func priceExample(e PartnerPriceExample) templ.Component {
 		var templ_7745c5c3_Var24 string
 		templ_7745c5c3_Var24, templ_7745c5c3_Err = templ.ResolveAttributeValue(e.outcome())
 		if templ_7745c5c3_Err != nil {
-			return templ.Error{Err: templ_7745c5c3_Err, FileName: `partners/prices.templ`, Line: 187, Col: 161}
+			return templ.Error{Err: templ_7745c5c3_Err, FileName: `partners/prices.templ`, Line: 194, Col: 177}
 		}
 		_, templ_7745c5c3_Err = templ_7745c5c3_Buffer.WriteString(templ_7745c5c3_Var24)
 		if templ_7745c5c3_Err != nil {
@@ -707,7 +714,7 @@ func priceExample(e PartnerPriceExample) templ.Component {
 		var templ_7745c5c3_Var25 string
 		templ_7745c5c3_Var25, templ_7745c5c3_Err = templ.JoinStringErrs(e.outcomeText())
 		if templ_7745c5c3_Err != nil {
-			return templ.Error{Err: templ_7745c5c3_Err, FileName: `partners/prices.templ`, Line: 187, Col: 181}
+			return templ.Error{Err: templ_7745c5c3_Err, FileName: `partners/prices.templ`, Line: 194, Col: 197}
 		}
 		_, templ_7745c5c3_Err = templ_7745c5c3_Buffer.WriteString(templ.EscapeString(templ_7745c5c3_Var25))
 		if templ_7745c5c3_Err != nil {
@@ -761,7 +768,7 @@ func priceExample(e PartnerPriceExample) templ.Component {
 						var templ_7745c5c3_Var29 string
 						templ_7745c5c3_Var29, templ_7745c5c3_Err = templ.JoinStringErrs(s.Name)
 						if templ_7745c5c3_Err != nil {
-							return templ.Error{Err: templ_7745c5c3_Err, FileName: `partners/prices.templ`, Line: 193, Col: 33}
+							return templ.Error{Err: templ_7745c5c3_Err, FileName: `partners/prices.templ`, Line: 200, Col: 33}
 						}
 						_, templ_7745c5c3_Err = templ_7745c5c3_Buffer.WriteString(templ.EscapeString(templ_7745c5c3_Var29))
 						if templ_7745c5c3_Err != nil {
@@ -796,7 +803,7 @@ func priceExample(e PartnerPriceExample) templ.Component {
 						var templ_7745c5c3_Var31 string
 						templ_7745c5c3_Var31, templ_7745c5c3_Err = templ.JoinStringErrs(s.Effect)
 						if templ_7745c5c3_Err != nil {
-							return templ.Error{Err: templ_7745c5c3_Err, FileName: `partners/prices.templ`, Line: 196, Col: 16}
+							return templ.Error{Err: templ_7745c5c3_Err, FileName: `partners/prices.templ`, Line: 203, Col: 16}
 						}
 						_, templ_7745c5c3_Err = templ_7745c5c3_Buffer.WriteString(templ.EscapeString(templ_7745c5c3_Var31))
 						if templ_7745c5c3_Err != nil {
@@ -858,7 +865,7 @@ func priceExample(e PartnerPriceExample) templ.Component {
 							var templ_7745c5c3_Var34 string
 							templ_7745c5c3_Var34, templ_7745c5c3_Err = templ.JoinStringErrs(s.Selector)
 							if templ_7745c5c3_Err != nil {
-								return templ.Error{Err: templ_7745c5c3_Err, FileName: `partners/prices.templ`, Line: 204, Col: 20}
+								return templ.Error{Err: templ_7745c5c3_Err, FileName: `partners/prices.templ`, Line: 211, Col: 20}
 							}
 							_, templ_7745c5c3_Err = templ_7745c5c3_Buffer.WriteString(templ.EscapeString(templ_7745c5c3_Var34))
 							if templ_7745c5c3_Err != nil {
@@ -882,7 +889,7 @@ func priceExample(e PartnerPriceExample) templ.Component {
 							var templ_7745c5c3_Var35 string
 							templ_7745c5c3_Var35, templ_7745c5c3_Err = templ.JoinStringErrs(s.Note)
 							if templ_7745c5c3_Err != nil {
-								return templ.Error{Err: templ_7745c5c3_Err, FileName: `partners/prices.templ`, Line: 209, Col: 36}
+								return templ.Error{Err: templ_7745c5c3_Err, FileName: `partners/prices.templ`, Line: 216, Col: 36}
 							}
 							_, templ_7745c5c3_Err = templ_7745c5c3_Buffer.WriteString(templ.EscapeString(templ_7745c5c3_Var35))
 							if templ_7745c5c3_Err != nil {
@@ -912,7 +919,7 @@ func priceExample(e PartnerPriceExample) templ.Component {
 			}
 			return nil
 		})
-		templ_7745c5c3_Err = ui.Table("Price steps of "+e.Name(), priceStepColumns).Render(templ.WithChildren(ctx, templ_7745c5c3_Var26), templ_7745c5c3_Buffer)
+		templ_7745c5c3_Err = ui.Table("Price steps for "+e.Name(), priceStepColumns).Render(templ.WithChildren(ctx, templ_7745c5c3_Var26), templ_7745c5c3_Buffer)
 		if templ_7745c5c3_Err != nil {
 			return templ_7745c5c3_Err
 		}
@@ -924,7 +931,7 @@ func priceExample(e PartnerPriceExample) templ.Component {
 	})
 }
 
-// outcome is the data-outcome of the example: priced, no_price, excluded or own_exclusion.
+// outcome returns the value of data-outcome: priced, no_price, excluded or own_exclusion.
 func (e PartnerPriceExample) outcome() string {
 	switch {
 	case e.PartnerExclusion:

@@ -14,7 +14,7 @@ import (
 	"github.com/pingpost/pingpost/templates/ui"
 )
 
-// SecretCreatedView shows a new secret, once.
+// SecretCreatedView is the page that shows a new secret, once.
 type SecretCreatedView struct {
 	Shell       ui.Shell
 	PartnerName string
@@ -167,7 +167,7 @@ func SecretCreated(v SecretCreatedView) templ.Component {
 	})
 }
 
-// olderEnd says when the older secrets expire.
+// olderEnd shows when the older secrets expire.
 func olderEnd(at, now time.Time) templ.Component {
 	return templruntime.GeneratedTemplate(func(templ_7745c5c3_Input templruntime.GeneratedComponentInput) (templ_7745c5c3_Err error) {
 		templ_7745c5c3_W, ctx := templ_7745c5c3_Input.Writer, templ_7745c5c3_Input.Context

@@ -10,8 +10,8 @@ import templruntime "github.com/a-h/templ/runtime"
 
 import "github.com/pingpost/pingpost/templates/ui"
 
-// SecretFormView creates, imports or rotates a secret. Field names: label, import (an
-// existing secret, or empty), overlap, force ("yes"), proof.
+// SecretFormView is the form that creates, imports or rotates a secret. Field names: label,
+// import (an existing secret, or empty), overlap, force ("yes"), proof.
 type SecretFormView struct {
 	Head     PartnerHead
 	Shell    ui.Shell
@@ -88,7 +88,7 @@ func SecretForm(v SecretFormView) templ.Component {
 				return templ_7745c5c3_Err
 			}
 			if v.Rotate {
-				templ_7745c5c3_Err = ui.Radios(ui.Field{Name: "overlap", Label: "Expiry of older secrets", Options: v.Overlaps, Error: v.Errors.For("overlap"), Hint: "Until then, old and new secrets are accepted, so the partner can switch without an interruption."}).Render(ctx, templ_7745c5c3_Buffer)
+				templ_7745c5c3_Err = ui.Radios(ui.Field{Name: "overlap", Label: "Expiry of older secrets", Options: v.Overlaps, Error: v.Errors.For("overlap"), Hint: "Old and new secrets are accepted until this time, so that the partner can switch without an interruption."}).Render(ctx, templ_7745c5c3_Buffer)
 				if templ_7745c5c3_Err != nil {
 					return templ_7745c5c3_Err
 				}
@@ -256,7 +256,7 @@ func importField(errors ui.Errors) templ.Component {
 		if templ_7745c5c3_Err != nil {
 			return templ_7745c5c3_Err
 		}
-		templ_7745c5c3_Err = ui.FormField(ui.Field{Name: "import", Label: "Existing secret", Type: "password", Autocomplete: "off", Optional: true, Error: errors.For("import"), Hint: "Only if the partner cannot change its secret. Leave empty to generate a new one, which is safer."}).Render(ctx, templ_7745c5c3_Buffer)
+		templ_7745c5c3_Err = ui.FormField(ui.Field{Name: "import", Label: "Existing secret", Type: "password", Autocomplete: "off", Optional: true, Error: errors.For("import"), Hint: "Only for partners that cannot change their secret. Leave empty to generate a new secret, which is safer."}).Render(ctx, templ_7745c5c3_Buffer)
 		if templ_7745c5c3_Err != nil {
 			return templ_7745c5c3_Err
 		}

@@ -14,7 +14,7 @@ import (
 	"github.com/pingpost/pingpost/templates/ui"
 )
 
-// RetireFormView sets the expiry of a secret. Field names: when, proof.
+// RetireFormView is the form that sets the expiry of a secret. Field names: when, proof.
 type RetireFormView struct {
 	Shell    ui.Shell
 	Action   string
@@ -81,7 +81,7 @@ func RetireForm(v RetireFormView) templ.Component {
 						}()
 					}
 					ctx = templ.InitializeContext(ctx)
-					templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 2, "This is the partner's only valid secret. When it expires, all signed posts are rejected. Create another secret first.")
+					templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 2, "This is the partner's only valid secret. When it expires, all signed posts will be rejected. Create another secret first.")
 					if templ_7745c5c3_Err != nil {
 						return templ_7745c5c3_Err
 					}

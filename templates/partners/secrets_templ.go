@@ -35,14 +35,14 @@ type SecretRow struct {
 	Created, LastUsed time.Time
 	Ends              time.Time // zero if the secret does not expire
 	Posts             int64     // signed with it in the last 24 hours
-	RetireURL         string    // the form that sets Ends
+	RetireURL         string    // form that sets Ends; empty if the user cannot change the secret
 	RevokeURL         string
 }
 
-// OverlapView shows how posts move from older secrets to the newest.
+// OverlapView shows how posts move from the older secrets to the newest one.
 type OverlapView struct {
 	Chart ui.Chart
-	Words string // a sentence about the last hours
+	Words string // summary of the current and previous hour
 }
 
 var secretColumns = []ui.Column{{Label: "Secret"}, {Label: "State"}, {Label: "Created"}, {Label: "Last used"}, {Label: "Posts, 24 h", Number: true}, {Label: "Change", NoLabel: true}}
@@ -201,7 +201,7 @@ func PartnerSecrets(v PartnerSecretsView) templ.Component {
 				}
 				return nil
 			})
-			templ_7745c5c3_Err = ui.Table("Signing secrets of "+v.Head.Name, secretColumns).Render(templ.WithChildren(ctx, templ_7745c5c3_Var4), templ_7745c5c3_Buffer)
+			templ_7745c5c3_Err = ui.Table("Signing secrets for "+v.Head.Name, secretColumns).Render(templ.WithChildren(ctx, templ_7745c5c3_Var4), templ_7745c5c3_Buffer)
 			if templ_7745c5c3_Err != nil {
 				return templ_7745c5c3_Err
 			}

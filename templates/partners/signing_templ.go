@@ -22,8 +22,8 @@ type PartnerSigningView struct {
 	Modes        []ui.Option
 	Mode         string // current mode: "required", "report only", "off" or "required (default)"
 	Shared       bool
-	SharedLocked string // why the shared base URL cannot be switched on; empty if it can
-	SharedWords  string // "37 of 100 slots are used"
+	SharedLocked string // reason why the shared base URL cannot be turned on; empty if it can
+	SharedWords  string // "37 of 100 slots are in use"
 	Forecast     Forecast
 	Accounts     []AccountRow
 	Version      int
@@ -39,7 +39,7 @@ type Forecast struct {
 	Accounts        []ForecastRow // only accounts with posts
 }
 
-// ForecastRow is the Forecast of one account.
+// ForecastRow is the forecast for one account.
 type ForecastRow struct {
 	Identifier      string
 	Posts, Unsigned int64
@@ -157,15 +157,15 @@ func PartnerSigning(v PartnerSigningView) templ.Component {
 	})
 }
 
-// words is the text of the notice.
+// words returns the text of the notice.
 func (f Forecast) words() string {
 	switch {
 	case f.Posts == 0:
-		return "There were no posts in the last 24 hours, so the impact is unknown."
+		return "There were no posts in the last 24 hours, so the impact cannot be estimated."
 	case f.Unsigned == 0:
-		return "All posts in the last 24 hours were signed (" + ui.Number(f.Posts) + "). None would have been rejected."
+		return "All posts in the last 24 hours were signed (" + ui.Number(f.Posts) + "), so none would have been rejected."
 	default:
-		return fmt.Sprintf("Unsigned posts in the last 24 hours: %s of %s. They would have been rejected.", ui.Number(f.Unsigned), ui.Number(f.Posts))
+		return fmt.Sprintf("%s of %s posts in the last 24 hours were unsigned and would have been rejected.", ui.Number(f.Unsigned), ui.Number(f.Posts))
 	}
 }
 
@@ -180,7 +180,7 @@ func (f Forecast) kind() string {
 	}
 }
 
-// Of returns the row of an account, zero for an account without posts.
+// Of returns an account's row, or the zero row for an account without posts.
 func (f Forecast) Of(identifier string) ForecastRow {
 	for _, one := range f.Accounts {
 		if one.Identifier == identifier {
@@ -522,7 +522,7 @@ func signingForm(v PartnerSigningView) templ.Component {
 		if templ_7745c5c3_Err != nil {
 			return templ_7745c5c3_Err
 		}
-		templ_7745c5c3_Err = ui.Radios(ui.Field{Name: "signing", Label: "Signing mode", Options: v.Modes, Error: v.Errors.For("signing"), Hint: "Current mode: " + v.Mode + ". Accounts can have their own mode. Changes take effect within a second."}).Render(ctx, templ_7745c5c3_Buffer)
+		templ_7745c5c3_Err = ui.Radios(ui.Field{Name: "signing", Label: "Signing mode", Options: v.Modes, Error: v.Errors.For("signing"), Hint: "Current mode: " + v.Mode + ". Accounts can override the mode. Changes take effect within a second."}).Render(ctx, templ_7745c5c3_Buffer)
 		if templ_7745c5c3_Err != nil {
 			return templ_7745c5c3_Err
 		}
@@ -686,7 +686,7 @@ func signingRead(v PartnerSigningView) templ.Component {
 			return templ_7745c5c3_Err
 		}
 		if v.Shared {
-			templ_7745c5c3_Err = ui.Pair("Shared base URL", "on, identified by its signature", "").Render(ctx, templ_7745c5c3_Buffer)
+			templ_7745c5c3_Err = ui.Pair("Shared base URL", "on (identified by its signature)", "").Render(ctx, templ_7745c5c3_Buffer)
 			if templ_7745c5c3_Err != nil {
 				return templ_7745c5c3_Err
 			}

@@ -27,13 +27,13 @@ type PartnerTrafficView struct {
 // OutcomeRow is the number of requests with one outcome.
 type OutcomeRow struct {
 	Endpoint, Outcome string // labels
-	Kind              string // of Status: "good", "warn" or "bad"
+	Kind              string // kind of ui.Status: "good", "warn" or "bad"
 	Count             int64
 	Share             string
 	URL               string // the recent rejections with this outcome; empty if it is not a rejection
 }
 
-// LatencyRow is the response times of an endpoint. A percentile is the upper bound of its
+// LatencyRow contains the response times of an endpoint. A percentile is the upper bound of its
 // bucket, such as "≤ 2.5 ms" or "> 1 s".
 type LatencyRow struct {
 	Endpoint      string
@@ -125,7 +125,7 @@ func PartnerTraffic(v PartnerTrafficView) templ.Component {
 				if templ_7745c5c3_Err != nil {
 					return templ_7745c5c3_Err
 				}
-				templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 6, "</section><section class=\"section\" aria-labelledby=\"latency\"><h2 id=\"latency\" class=\"mb-2\">Response times</h2><p class=\"hint\">p50, p95 and p99 latency, measured by the service. Network time is not included.</p>")
+				templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 6, "</section><section class=\"section\" aria-labelledby=\"latency\"><h2 id=\"latency\" class=\"mb-2\">Response times</h2><p class=\"hint\">p50, p95 and p99 latency as measured by the service, without network time.</p>")
 				if templ_7745c5c3_Err != nil {
 					return templ_7745c5c3_Err
 				}
