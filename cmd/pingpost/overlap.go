@@ -2,6 +2,7 @@ package main
 
 import (
 	"errors"
+	"fmt"
 	"strconv"
 	"strings"
 	"time"
@@ -9,17 +10,18 @@ import (
 
 // overlap is a flag value for the time during which an older secret stays valid. It
 // accepts Go durations and days, such as 3d.
-type overlap time.Duration
+type overlap struct {
+	time.Duration
+	max   time.Duration
+	unset bool // the flag has no default and was not given
+}
 
 const (
 	day        = 24 * time.Hour
 	maxOverlap = 90 * day
 )
 
-var (
-	errOverlapForm = errors.New("must be a time with a unit, such as 36h or 3d")
-	errOverlapLong = errors.New("must be at most 90 days")
-)
+var errOverlapForm = errors.New("must be a time with a unit, such as 36h or 3d")
 
 // Set implements pflag.Value.
 func (o *overlap) Set(text string) error {
@@ -27,24 +29,27 @@ func (o *overlap) Set(text string) error {
 	if days, isDays := strings.CutSuffix(text, "d"); isDays {
 		var n int64
 		n, err = strconv.ParseInt(days, 10, 64)
-		d = time.Duration(max(-1, min(n, 91))) * day // avoids an overflow; more than 90 days are rejected below
+		d = time.Duration(max(-1, min(n, int64(o.max/day)+1))) * day // avoids an overflow
 	}
 	switch {
 	case err != nil:
 		return errOverlapForm
-	case d > maxOverlap:
-		return errOverlapLong
+	case d > o.max:
+		return fmt.Errorf("must be at most %d days", o.max/day)
 	}
-	*o = overlap(d)
+	o.Duration, o.unset = d, false
 	return nil
 }
 
-// String implements pflag.Value.
+// String implements pflag.Value. The help shows no default if it returns "".
 func (o *overlap) String() string {
-	if d := time.Duration(*o); d%day != 0 {
-		return d.String()
+	switch {
+	case o.unset:
+		return ""
+	case o.Duration%day != 0:
+		return o.Duration.String()
 	}
-	return strconv.Itoa(int(time.Duration(*o)/day)) + "d"
+	return strconv.Itoa(int(o.Duration/day)) + "d"
 }
 
 // Type implements pflag.Value.

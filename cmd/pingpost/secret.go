@@ -38,6 +38,17 @@ func viewSecret(p models.Partner, s models.SigningSecret, now time.Time) secretV
 	}
 }
 
+// stateText returns a secret's state as the table shows it.
+func stateText(state string) string {
+	switch state {
+	case partners.StateRetiring:
+		return "expiring"
+	case partners.StateRetired:
+		return "expired"
+	}
+	return state
+}
+
 // canSign reports whether a partner has a valid secret.
 func canSign(ctx context.Context, s *partners.Service, p models.Partner) (bool, error) {
 	list, err := s.Secrets(ctx, p)
@@ -129,12 +140,12 @@ func secretRotate() *cobra.Command {
 	}
 	flags, asJSON := newDBFlags(c), jsonFlag(c)
 	label := c.Flags().String("label", "", "a label for the secret")
-	overlap := overlap(partners.DefaultOverlap)
+	overlap := overlap{Duration: partners.DefaultOverlap, max: maxOverlap}
 	c.Flags().Var(&overlap, "overlap", "how long existing secrets stay valid, a `TIME` such as 36h or 3d, at most 90 days")
 	force := c.Flags().Bool("force", false, "rotate even if an earlier rotation is still in progress")
 	c.RunE = func(c *cobra.Command, args []string) error {
 		return onPartner(c, flags, args[0], func(s *partners.Service, p models.Partner) error {
-			made, err := s.RotateSecret(c.Context(), p, *label, time.Duration(overlap), *force)
+			made, err := s.RotateSecret(c.Context(), p, *label, overlap.Duration, *force)
 			if err != nil {
 				return err
 			}
@@ -142,7 +153,7 @@ func secretRotate() *cobra.Command {
 				return err
 			}
 			fmt.Fprintf(c.OutOrStdout(), "Previous secrets are valid until %s.\n",
-				made.CreatedAt.Add(time.Duration(overlap)).UTC().Format(time.RFC3339))
+				made.CreatedAt.Add(overlap.Duration).UTC().Format(time.RFC3339))
 			return nil
 		})
 	}
@@ -155,23 +166,25 @@ func secretRetire() *cobra.Command {
 		Args: exactly(2, "the partner's slug or ID, and the secret's ID"),
 	}
 	flags := newDBFlags(c)
-	in := overlap(-1)
-	c.Flags().Var(&in, "in", "how long the secret stays valid, a `TIME` such as 36h or 3d, at most 30 days; with 0s it expires now")
-	c.Flags().Lookup("in").DefValue = "" // the flag is required
+	in := overlap{max: partners.MaxExtension, unset: true}
+	c.Flags().Var(&in, "in", "how long the secret stays valid, a `TIME` such as 36h or 3d, at most 30 days; 0s expires it now")
 	c.RunE = func(c *cobra.Command, args []string) error {
-		if in < 0 {
+		switch {
+		case in.unset:
 			return usageError{errors.New("--in is required: how long the secret stays valid, such as 36h, 3d or 0s")}
+		case in.Duration < 0:
+			return usageError{errors.New("--in cannot be negative: to expire the secret now, use 0s")}
 		}
 		return onPartner(c, flags, args[0], func(s *partners.Service, p models.Partner) error {
 			secret, err := s.FindSecret(c.Context(), p, args[1])
 			if err != nil {
 				return err
 			}
-			at := clock.System{}.Now().Add(time.Duration(in))
+			at := clock.System{}.Now().Add(in.Duration)
 			if err := s.RetireSecret(c.Context(), p, secret.ID, at); err != nil {
 				return err
 			}
-			_, err = fmt.Fprintf(c.OutOrStdout(), "%s is valid until %s\n", args[1], at.Format(time.RFC3339))
+			_, err = fmt.Fprintf(c.OutOrStdout(), "%s expires at %s\n", args[1], at.Format(time.RFC3339))
 			return err
 		})
 	}
@@ -228,7 +241,7 @@ func secretList() *cobra.Command {
 				if v.RetiresAt != nil {
 					expires = v.RetiresAt.UTC().Format(time.RFC3339)
 				}
-				rows = append(rows, []any{v.ID, v.Hint, v.State, expires, v.Label})
+				rows = append(rows, []any{v.ID, v.Hint, stateText(v.State), expires, v.Label})
 			}
 			if *asJSON {
 				return printJSON(c.OutOrStdout(), views)
