@@ -18,7 +18,7 @@ func keys(t *testing.T, chromium *browser.Browser, url string) {
 	p.Open(url + "/staff")
 	p.Press("/")
 	p.Wait(focused + ` === "f-filter-q"`)
-	// In a field, keys are letters.
+	// In a text field, shortcut keys enter their characters.
 	p.Press("?")
 	p.Wait(`document.getElementById("f-filter-q").value === "?" && !document.querySelector("dialog[open]")`)
 
@@ -32,7 +32,7 @@ func keys(t *testing.T, chromium *browser.Browser, url string) {
 	p.Wait(`document.getElementById("keys-dialog").open`)
 	p.Press(kb.Escape)
 	p.Wait(`!document.querySelector("dialog[open]")`)
-	// A page without a filter leads to the jump box.
+	// On a page without a filter, the key moves the focus to the jump box.
 	p.Press("/")
 	p.Wait(focused + ` === "jump"`)
 	p.Type("#jump", "ld_01M7"+kb.Enter)
@@ -68,8 +68,8 @@ func dialogsAndMenus(t *testing.T, chromium *browser.Browser, url string) {
 	p.Axe()
 }
 
-// If a form has errors, their summary has the focus and links to the fields.
-func errorSummaryTakesTheFocus(t *testing.T, chromium *browser.Browser, url string) {
+// If a form has errors, their summary gets the focus and links to the fields.
+func errorSummaryHasFocus(t *testing.T, chromium *browser.Browser, url string) {
 	for _, look := range []browser.Emulation{{}, {NoScript: true}} {
 		p := chromium.Page(t, look)
 		p.Open(url + "/staff-invite-errors")
@@ -79,8 +79,8 @@ func errorSummaryTakesTheFocus(t *testing.T, chromium *browser.Browser, url stri
 	}
 }
 
-// A page follows the system's colour scheme unless the user has chosen a theme.
-func coloursFollow(t *testing.T, chromium *browser.Browser, url string) {
+// A page uses the system's colour scheme, unless the user has chosen a theme.
+func themes(t *testing.T, chromium *browser.Browser, url string) {
 	p := chromium.Page(t, browser.Emulation{})
 	p.Open(url + "/overview")
 	const dark = `getComputedStyle(document.querySelector("h1")).color === "rgb(232, 234, 238)"`
@@ -97,7 +97,7 @@ func coloursFollow(t *testing.T, chromium *browser.Browser, url string) {
 	p.Wait(dark)
 }
 
-// The list and the address follow the filter; the field keeps the focus.
+// The list and the URL change with the filter. The field keeps the focus.
 func filterWithScript(t *testing.T, chromium *browser.Browser, url string) {
 	p := chromium.Page(t, browser.Emulation{})
 	p.Open(url + "/staff")
@@ -111,7 +111,7 @@ func filterWithScript(t *testing.T, chromium *browser.Browser, url string) {
 	p.Type("#f-filter-q", "n")
 	p.Wait(`!document.getElementById("load-error").hidden`)
 	if said := p.ConsoleErrors(); len(said) == 0 {
-		t.Error("the failure to load the list is not shown")
+		t.Error("the browser's console has no error after the list failed to load")
 	}
 	browser.Eval[bool](p, search+`.value = "signed ou"; true`)
 	p.Type("#f-filter-q", "t")
@@ -125,11 +125,11 @@ func withoutScript(t *testing.T, chromium *browser.Browser, url string) {
 	p.Type("#f-filter-q", "grace")
 	p.Submit(".filters button[type=submit]")
 	if got := p.Address(); !strings.Contains(got, "/staff?q=grace&role=&status=") {
-		t.Errorf("the filter led to %s", got)
+		t.Errorf("the filter opened %s", got)
 	}
 	p.Submit(`.side a[href="/audit"]`)
 	if got := p.Text("h1"); got != "Audit log" {
-		t.Errorf("the navigation led to %q", got)
+		t.Errorf("the navigation opened %q, want Audit log", got)
 	}
 	if browser.Eval[bool](p, `document.querySelector("[data-copy]").checkVisibility()`) {
 		t.Error("the copy button is visible without scripts")
@@ -137,60 +137,61 @@ func withoutScript(t *testing.T, chromium *browser.Browser, url string) {
 	p.Open(url + "/person")
 	p.Submit(`[data-dialog="deactivate"]`)
 	if got := p.Address(); !strings.HasSuffix(got, "/staff/2/deactivate") {
-		t.Errorf("the dialog's link led to %s", got)
+		t.Errorf("the dialog's link opened %s", got)
 	}
 	p.Click(".menu > summary")
 	p.Submit(`.menu form[action="/theme"] button[value=dark]`)
 	if got := p.Address(); !strings.HasSuffix(got, "/theme") {
-		t.Errorf("the theme's form led to %s", got)
+		t.Errorf("the theme form opened %s", got)
 	}
 	narrow := chromium.Page(t, browser.Emulation{Width: 320, NoScript: true})
 	narrow.Open(url + "/overview")
 	narrow.Click(".areas-narrow > summary")
 	narrow.Submit(`.areas-narrow a[href="/staff"]`)
 	if got := narrow.Text("h1"); got != "Staff" {
-		t.Errorf("the narrow navigation led to %q", got)
+		t.Errorf("the narrow navigation opened %q, want Staff", got)
 	}
 }
 
-// Live fragments show and announce changes once. They are not replaced while the user reads them.
-func arrivalsShow(t *testing.T, chromium *browser.Browser, url string) {
+// The live activity announces each new event once. It is not reloaded while an element in it has the
+// focus.
+func liveActivityReloads(t *testing.T, chromium *browser.Browser, url string) {
 	p := chromium.Page(t, browser.Emulation{})
 	p.Open(url + "/onboarding-waiting")
 	if got := p.Text("#arrivals .status"); got != "Waiting for the first lead…" {
-		t.Errorf("it says %q", got)
+		t.Errorf("the status is %q", got)
 	}
-	const said = `document.getElementById("announce").textContent`
-	p.Wait(said + ` === "Lead delivered, 2026-11-21 19:02:40 UTC" && document.querySelectorAll("#arrivals li").length === 3`)
+	const announced = `document.getElementById("announce").textContent`
+	p.Wait(announced + ` === "Lead delivered, 2026-11-21 19:02:40 UTC" && document.querySelectorAll("#arrivals li").length === 3`)
 	browser.Eval[bool](p,
 		`document.getElementById("announce").textContent = ""; document.getElementById("arrivals").dataset.old = ""; true`)
 	p.Wait(`document.getElementById("arrivals").dataset.old === undefined`)
-	if again := browser.Eval[string](p, said); again != "" {
-		t.Errorf("it says again %q", again)
+	if again := browser.Eval[string](p, announced); again != "" {
+		t.Errorf("announced %q again without a new event", again)
 	}
-	browser.Eval[bool](p, `document.querySelector("#arrivals [data-copy]").focus(); window.asked = 0;
-		document.addEventListener("htmx:afterRequest", () => { window.asked++; }); true`)
-	p.Wait(`window.asked > 0`)
+	browser.Eval[bool](p, `document.querySelector("#arrivals [data-copy]").focus(); window.requests = 0;
+		document.addEventListener("htmx:afterRequest", () => { window.requests++; }); true`)
+	p.Wait(`window.requests > 0`)
 	if !browser.Eval[bool](p, `document.activeElement.matches("#arrivals [data-copy]")`) {
-		t.Error("the focus was lost to what came")
+		t.Error("the reload removed the focus")
 	}
 
 	p = chromium.Page(t, browser.Emulation{NoScript: true})
 	p.Open(url + "/onboarding-waiting")
 	p.Submit("#arrivals .without-js a")
 	if got := p.Address(); got != url+"/onboarding-waiting" {
-		t.Errorf("looking again led to %s", got)
+		t.Errorf("the refresh link opened %s", got)
 	}
 }
 
-// The current step is open, the others can be opened, with or without scripts.
-func stepsOpen(t *testing.T, chromium *browser.Browser, url string) {
+// The current step is open, and the others can be opened, with and without scripts.
+func onboardingSteps(t *testing.T, chromium *browser.Browser, url string) {
 	for _, look := range []browser.Emulation{{}, {NoScript: true}} {
 		p := chromium.Page(t, look)
 		p.Open(url + "/onboarding")
 		const counts = `["", "[aria-current=step]"].map((step) => document.querySelectorAll(".path details[open]" + step).length).join()`
 		if got := browser.Eval[string](p, counts); got != "1,1" {
-			t.Errorf("open steps, all and current: %s, want 1,1", got)
+			t.Errorf("got %s open steps (all, current), want 1,1", got)
 		}
 		p.Click(".path li:first-child summary")
 		p.Wait(`document.querySelectorAll(".path details[open]").length === 2`)
@@ -199,7 +200,7 @@ func stepsOpen(t *testing.T, chromium *browser.Browser, url string) {
 		}
 		p.Submit(".path [aria-current=step] form button")
 		if got := p.Address(); got != url+harbour+"/approve" {
-			t.Errorf("the step led to %s", got)
+			t.Errorf("the step's button opened %s", got)
 		}
 	}
 }

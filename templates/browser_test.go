@@ -15,11 +15,11 @@ import (
 	"github.com/pingpost/pingpost/internal/browser"
 )
 
-// policy is the console's: nothing from elsewhere, nothing in the page itself.
+// policy is the console's Content-Security-Policy. It forbids inline code and other origins.
 const policy = "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; font-src 'self'; connect-src 'self'; form-action 'self'; base-uri 'none'; frame-ancestors 'none'"
 
-// serve serves each sample page under its name. Forms are answered with the overview, and live
-// URLs with their fragments. A search for "signed out" or "broken" simulates that failure.
+// serve serves each sample page and each fragment under its name. All other URLs return the overview.
+// A search for "signed out" or "broken" simulates that failure.
 func serve(t *testing.T) *httptest.Server {
 	t.Helper()
 	if err := assets.Check(); err != nil {
@@ -51,8 +51,8 @@ func serve(t *testing.T) *httptest.Server {
 	return server
 }
 
-// looks are those in which every page is checked: with all rules at both widths, and with
-// the rules about colours in both colour schemes.
+// looks are the settings with which every page is checked. Both widths are checked with all rules of
+// axe, and the dark colour scheme only with its rules on colours.
 var looks = []struct {
 	name string
 	look browser.Emulation
@@ -63,19 +63,19 @@ var looks = []struct {
 	{"narrow", browser.Emulation{Width: 320, Height: 700}, (*browser.Page).Axe},
 }
 
-// TestInBrowser tries the pages in one Chromium, side by side.
+// TestInBrowser checks the pages and their behaviour in one Chromium, in parallel.
 func TestInBrowser(t *testing.T) {
 	server, chromium := serve(t), browser.Start(t)
 	for name, behaviour := range map[string]func(*testing.T, *browser.Browser, string){
 		"keys":              keys,
 		"copies":            copies,
 		"dialogs and menus": dialogsAndMenus,
-		"error summary":     errorSummaryTakesTheFocus,
+		"error summary":     errorSummaryHasFocus,
 		"filter":            filterWithScript,
-		"colours":           coloursFollow,
+		"themes":            themes,
 		"without script":    withoutScript,
-		"arrivals":          arrivalsShow,
-		"steps":             stepsOpen,
+		"live activity":     liveActivityReloads,
+		"onboarding steps":  onboardingSteps,
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -83,7 +83,7 @@ func TestInBrowser(t *testing.T) {
 		})
 	}
 	names := slices.Sorted(maps.Keys(pages()))
-	const parts = 4 // side by side, as far as there are cores
+	const parts = 4 // run in parallel if there are enough cores
 	for part := range parts {
 		t.Run(fmt.Sprintf("pages/%d", part), func(t *testing.T) {
 			t.Parallel()
@@ -91,14 +91,14 @@ func TestInBrowser(t *testing.T) {
 			for i := part; i < len(names); i += parts {
 				p.At(names[i])
 				p.Open(server.URL + "/" + names[i])
-				tryLooks(p, names[i])
+				checkLooks(p, names[i])
 			}
 		})
 	}
 }
 
-// tryLooks looks for what is wrong with a page in each of its looks.
-func tryLooks(p *browser.Page, name string) {
+// checkLooks checks a page for overflow and accessibility in each look.
+func checkLooks(p *browser.Page, name string) {
 	for _, one := range looks {
 		p.At(name + " " + one.name)
 		p.Emulate(one.look)

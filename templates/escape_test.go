@@ -110,7 +110,7 @@ func TestTextIsNeverMarkup(t *testing.T) {
 	}
 }
 
-// partnersOf are pages of a partner all of whose words are text, and most addresses address.
+// partnersOf returns partner pages in which all text is text and most URLs are address.
 func partnersOf(s ui.Shell, text, address string) map[string]templ.Component {
 	errors := ui.Errors{{Field: text, Message: text}, {Message: text, URL: address}}
 	account := partnersview.AccountRow{
@@ -165,7 +165,7 @@ func partnersOf(s ui.Shell, text, address string) map[string]templ.Component {
 			},
 			Errors: errors,
 		}),
-		"watched": partnersview.PartnerDetails(partnersview.PartnerDetailsView{
+		"read-only details": partnersview.PartnerDetails(partnersview.PartnerDetailsView{
 			Head: head,
 			Details: partners.Details{
 				Name:     text,
@@ -196,7 +196,7 @@ func partnersOf(s ui.Shell, text, address string) map[string]templ.Component {
 				RevokeURL:  address,
 			}},
 		}),
-		"made": partnersview.SecretCreated(partnersview.SecretCreatedView{
+		"secret created": partnersview.SecretCreated(partnersview.SecretCreatedView{
 			Shell:       s,
 			PartnerName: text,
 			Label:       text,
@@ -219,14 +219,14 @@ func partnersOf(s ui.Shell, text, address string) map[string]templ.Component {
 			Signature: text,
 			Result:    &diagnose.Diagnosis{Verdict: text, Fix: text, Notes: []string{text}, Signed: []byte(text)},
 		}),
-		"refusals": partnersview.PartnerRejections(partnersview.PartnerRejectionsView{
+		"rejections": partnersview.PartnerRejections(partnersview.PartnerRejectionsView{
 			Head:       head,
 			Request:    text,
 			Kept:       text,
 			CheckURL:   address,
 			Rejections: []partnersview.RejectionRow{{Endpoint: text, Outcome: text, Fix: text, Fields: []string{text}, RequestID: text}},
 		}),
-		"handover": partnersview.PartnerDocumentation(partnersview.PartnerDocumentationView{Head: head, Created: s.Now, CanWrite: true}),
+		"documentation": partnersview.PartnerDocumentation(partnersview.PartnerDocumentationView{Head: head, Created: s.Now, CanWrite: true}),
 		"link": partnersview.LinkCreated(partnersview.LinkCreatedView{
 			Shell:       s,
 			PartnerName: text,
@@ -257,7 +257,7 @@ func partnersOf(s ui.Shell, text, address string) map[string]templ.Component {
 	}
 }
 
-// pricesOf are pages of prices, in the same way.
+// pricesOf returns pricing pages with the same values.
 func pricesOf(s ui.Shell, text, address string) map[string]templ.Component {
 	errors := ui.Errors{{Field: text, Message: text}, {Message: text, URL: address}}
 	link, file := ui.Link{Label: text, URL: address}, ui.Download{URL: address, Label: text, Holds: text}
@@ -376,11 +376,11 @@ func pricesOf(s ui.Shell, text, address string) map[string]templ.Component {
 	}
 }
 
-// payoutsOf are pages of the payouts, in the same way.
+// payoutsOf returns payout pages with the same values.
 func payoutsOf(s ui.Shell, text, address string) map[string]templ.Component {
 	errors := ui.Errors{{Field: text, Message: text}, {Message: text, URL: address}}
 	link, file, sum := ui.Link{Label: text, URL: address}, ui.Download{URL: address, Label: text, Holds: text}, []payoutsview.Sum{{}}
-	work := ui.JobStatus{State: "running", Phase: text, Failure: text, StopURL: address}
+	job := ui.JobStatus{State: "running", Phase: text, Failure: text, StopURL: address}
 	lead := payoutsview.ReturnLead{Lead: link, Partner: text, Identifier: text}
 	run := payoutsview.RunLive{
 		URL:        "/payouts/runs/" + text,
@@ -391,7 +391,7 @@ func payoutsOf(s ui.Shell, text, address string) map[string]templ.Component {
 		Reference:  text,
 		EndedWhy:   text,
 		Actions:    []payoutsview.RunAction{{What: text, Actor: text}},
-		Work:       work,
+		Work:       job,
 		EntriesURL: address,
 		Payments:   file,
 		Statements: []payoutsview.StatementRow{{Account: link, Partner: text, Outcome: text}},
@@ -445,7 +445,7 @@ func payoutsOf(s ui.Shell, text, address string) map[string]templ.Component {
 			Cancel:       address,
 			Errors:       errors,
 		}),
-		"unadjusted": payoutsview.Adjust(payoutsview.AdjustView{Shell: s, Name: text}),
+		"adjust, no account": payoutsview.Adjust(payoutsview.AdjustView{Shell: s, Name: text}),
 		"returns": payoutsview.Returns(payoutsview.ReturnsView{
 			Shell:   s,
 			Partner: text,
@@ -522,16 +522,16 @@ func payoutsOf(s ui.Shell, text, address string) map[string]templ.Component {
 		}),
 		"export": payoutsview.ExportPage(payoutsview.ExportView{
 			Shell: s,
-			Live:  payoutsview.ExportLive{URL: address, LiveURL: "/x", ID: text, Work: work, File: file},
+			Live:  payoutsview.ExportLive{URL: address, LiveURL: "/x", ID: text, Work: job, File: file},
 		}),
-		"work": jobsview.List(jobsview.ListView{
+		"jobs": jobsview.List(jobsview.ListView{
 			Shell: s,
-			Rows:  []jobsview.Row{{LiveURL: "/x", Key: text, Kind: text, For: link, Partner: text, AskedBy: text, Status: work}},
+			Rows:  []jobsview.Row{{LiveURL: "/x", Key: text, Kind: text, For: link, Partner: text, AskedBy: text, Status: job}},
 		}),
 	}
 }
 
-// leadsOf are pages of leads, in the same way; disclosures and certificates come from outside.
+// leadsOf returns lead pages with the same values. Disclosures and certificates come from partners.
 func leadsOf(s ui.Shell, text, address string) map[string]templ.Component {
 	link := ui.Link{Label: text, URL: address}
 	rows := []leadsview.Row{{ID: text, URL: address, Partner: link, Account: text, Industry: text, Country: text, States: []string{text}}}
@@ -578,9 +578,9 @@ func leadsOf(s ui.Shell, text, address string) map[string]templ.Component {
 			Leads:   rows,
 			Find:    &find,
 		}),
-		"leads found":  leadsview.Found(leadsview.FoundView{Shell: s, By: text, Leads: rows, Find: find}),
-		"lead unfound": leadsview.Find(leadsview.FindView{Shell: s, Find: find}),
-		"lead":         leadsview.Details(lead),
+		"leads found":    leadsview.Found(leadsview.FoundView{Shell: s, By: text, Leads: rows, Find: find}),
+		"lead not found": leadsview.Find(leadsview.FindView{Shell: s, Find: find}),
+		"lead":           leadsview.Details(lead),
 	}
 }
 
@@ -593,7 +593,7 @@ func TestTitleBeginsWithTheHeading(t *testing.T) {
 		_, rest, _ := strings.Cut(b.String(), "<title>")
 		title, _, _ := strings.Cut(rest, " – pingpost</title>")
 		if title == "" || strings.Count(b.String(), "<h1>") != 1 || !strings.Contains(b.String(), "<h1>"+title+"</h1>") {
-			t.Errorf("%s: the title is %q, and %d headings", name, title, strings.Count(b.String(), "<h1>"))
+			t.Errorf("%s: got title %q and %d headings, want the heading as the title", name, title, strings.Count(b.String(), "<h1>"))
 		}
 	}
 }

@@ -11,7 +11,7 @@ import (
 	"github.com/pingpost/pingpost/templates/ui"
 )
 
-// Column names of a file and texts of users are escaped.
+// Column names in files and text from users are escaped.
 func TestReconciliationEscapesText(t *testing.T) {
 	const hostile = "<script>alert(1)</script>\"'><img src=x onerror=alert(1)>\x00"
 	const address = "javascript:alert(1)"

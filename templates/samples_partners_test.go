@@ -29,7 +29,7 @@ func partnerSamples() map[string]templ.Component {
 	return all
 }
 
-// fragments are parts of pages that scripts reload.
+// fragments returns the parts of pages that scripts reload.
 func fragments() map[string]templ.Component {
 	return map[string]templ.Component{
 		"onboarding-nothing": partnersview.OnboardingEvents(partnersview.OnboardingLive{URL: "/onboarding-nothing", Waiting: true},
@@ -110,7 +110,7 @@ func partnerLists() map[string]templ.Component {
 	rejected := empty
 	rejected.Name, rejected.Slug = "Harbour Leads", "Harbour Leads"
 	rejected.Errors = ui.Errors{
-		{Field: "slug", Message: "A slug has 1 to 63 lower-case letters (a to z), digits and hyphens, and neither starts nor ends with a hyphen."},
+		{Field: "slug", Message: "A slug consists of 1 to 63 lower-case letters (a to z), digits and hyphens. It cannot start or end with a hyphen."},
 		{Field: "signing", Message: "Choose a signing mode: required, report_only, off or default."},
 	}
 	return map[string]templ.Component{
@@ -139,13 +139,13 @@ func modes() []ui.Option {
 			Value:    "report_only",
 			Label:    "Report only",
 			Selected: true,
-			Hint:     "Unsigned posts are accepted, and counted as posts that would have been rejected.",
+			Hint:     "Unsigned posts are accepted, but counted to show how many would be rejected.",
 		},
 		{Value: "off", Label: "Off", Hint: "Unsigned posts are accepted. Anyone who knows the partnerId can send them."},
 	}
 }
 
-// head is the header of an approved partner that has sold leads.
+// head returns the header of an approved partner that has delivered leads.
 func head(tab string) partnersview.PartnerHead {
 	h := partnersview.PartnerHead{
 		Shell:     shell("Harbour Leads", "partners", partnersCrumb),
@@ -167,31 +167,31 @@ func head(tab string) partnersview.PartnerHead {
 			Submit:      "Suspend partner",
 			Cancel:      harbour,
 			TypeName:    "harbour-leads",
-			Consequence: "Within a second, the partner's pings get no price and its posts are rejected, including posts on earlier quotes. Its past leads and earnings are not affected.",
+			Consequence: "The partner's pings will get no price, and its posts will be rejected, including posts on earlier quotes. This takes effect within a second. Past leads and earnings are not affected.",
 			Hidden:      []ui.Hidden{{Name: "version", Value: "12"}},
 		},
 	}
-	for _, name := range []string{"Accounts", "Details", "Signing", "Secrets", "Prices", "Traffic", "Rejections",
+	for _, name := range []string{"Accounts", "Details", "Signing", "Secrets", "Pricing", "Traffic", "Rejections",
 		"Documentation", "Audit"} {
 		h.Tabs = append(h.Tabs, ui.Tab{Label: name, URL: harbour + "?tab=" + name, Current: name == tab})
 	}
 	return h
 }
 
-// pending is the header of a new partner for a user who can approve it.
+// pending returns the header of a new partner for a user who can approve it.
 func pending(tab string) partnersview.PartnerHead {
 	h := head(tab)
 	h.Status, h.Suspend, h.Approve, h.OnboardingURL, h.Manager, h.LegalName = "pending", nil, "Approve partner", harbour+"/onboarding", "", ""
 	h.Created = ago(20 * time.Minute)
 	h.Attention = []ui.AttentionItem{
-		{Text: "No account", URL: harbour + "/accounts/new", Detail: "Without an account, pings on the partner's base URL and all its posts are rejected."},
+		{Text: "No account", URL: harbour + "/accounts/new", Detail: "Without an account, pings to the partner's base URL and all posts are rejected."},
 		{Text: "No valid signing secret", URL: harbour + "/secrets/new", Detail: "The partner's signed posts are rejected."},
 	}
 	return h
 }
 
-// watched is head for a user who cannot change the partner.
-func watched(tab string) partnersview.PartnerHead {
+// readOnly returns head for a user who cannot change the partner.
+func readOnly(tab string) partnersview.PartnerHead {
 	h := head(tab)
 	h.Suspend, h.CanWrite = nil, false
 	return h
@@ -285,12 +285,12 @@ func partnerTabs() map[string]templ.Component {
 		},
 	}
 	conflict.Errors = ui.Errors{
-		{Field: "contact-1-email", Message: "Enter an email address, such as name@example.com."},
+		{Field: "contact-1-email", Message: "Enter an email address like name@example.com, with at most 254 characters."},
 		{Field: "name", Message: "Enter a name for the partner."},
 	}
-	locked.Head, locked.Locked, locked.Contacts = watched("Details"), "You have read-only access to this partner.", details.Contacts[:2]
+	locked.Head, locked.Locked, locked.Contacts = readOnly("Details"), "You have read-only access to this partner.", details.Contacts[:2]
 	bare := partnersview.PartnerDetailsView{
-		Head:    watched("Details"),
+		Head:    readOnly("Details"),
 		Details: partners.Details{Name: "Harbour Leads"},
 		Locked:  locked.Locked,
 	}

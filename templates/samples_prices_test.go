@@ -23,7 +23,7 @@ func partnerPrices() map[string]templ.Component {
 		Changed:    ago(9 * 24 * time.Hour),
 		Version:    3,
 		StepUp:     asked,
-		Submit:     "Save prices",
+		Submit:     "Save pricing",
 		Example: &partnersview.PartnerPriceExample{
 			Card: ui.Link{Label: "version 7", URL: "/pricing/versions/7"},
 			Explanation: ratecard.Explanation{Explanation: pricingrules.Explanation{
@@ -31,7 +31,7 @@ func partnerPrices() map[string]templ.Component {
 				Market:   pricingrules.Market{Code: "GB"},
 				Cell:     pricingrules.Cell{Minor: 4799, Currency: money.GBP},
 				Steps: []pricingrules.Step{
-					{Name: "base", Effect: "45.6", Value: "45.6", Selector: "industry plumber, country GB", Note: "Burst pipes do not wait"},
+					{Name: "base", Effect: "45.6", Value: "45.6", Selector: "industry plumber, country GB", Note: "Higher demand in the UK"},
 					{Name: "partner's adjustment", Effect: "+5.25 %", Value: "47.994", Rule: -1},
 					{Name: "rounding", Effect: "half to even", Value: "47.99", Rule: -1},
 				},
@@ -45,23 +45,23 @@ func partnerPrices() map[string]templ.Component {
 		At:    ago(20 * time.Second),
 		Changes: []ui.Change{
 			{Name: "adjustment", Before: "+5.25 %", After: "-2.5 %"},
-			{Name: "daily cap", After: "400"},
+			{Name: "daily lead cap", After: "400"},
 		},
 	}
 	conflict.Errors = ui.Errors{
 		{Field: "adjustment", Message: `The adjustment "+901" is not between -90 % and +900 %.`},
-		{Field: "cap", Message: "A daily cap is a whole number, 1 to 10000000, in digits alone; leave it empty for none."},
+		{Field: "cap", Message: "Enter the daily cap as a whole number from 1 to 10000000, or leave it empty for no cap."},
 		{Field: "exclusions", Message: `Line 2 of the exclusions: industry "roofers" is not in the taxonomy.`},
 		{Field: "exclusions", Message: `Line 7 of the exclusions: country "France" is not two letters, such as FR.`},
 	}
-	watcher.Head, watcher.Locked, watcher.Example = watched("Prices"), "Your roles let you look at these prices, not change them.", nil
+	watcher.Head, watcher.Locked, watcher.Example = readOnly("Prices"), "You have read-only access to this partner's pricing.", nil
 	unread.Unread, unread.Exclusions = true, ""
 	hidden := partnersview.PartnerPricesView{
-		Head:   watched("Prices"),
-		Hidden: "None of your roles lets you see prices. An administrator gives roles.",
+		Head:   readOnly("Prices"),
+		Hidden: "Your roles do not include access to prices. Ask an administrator for access.",
 	}
 	proposed, own := view, view
-	proposed.Locked = "A proposed change is waiting for approval. It must be approved or withdrawn before the prices can be changed again."
+	proposed.Locked = "A proposed change is waiting for approval. It must be approved or withdrawn before the pricing can be changed again."
 	proposed.Proposal = &partnersview.PriceProposal{
 		ID:          "019b7ca9-8f2e-716e-a61b-6fb0ac79f23e",
 		Proposer:    "mary@example.com",
@@ -70,7 +70,7 @@ func partnerPrices() map[string]templ.Component {
 		MayWithdraw: true,
 		Changes: []ui.Change{
 			{Name: "Adjustment", Before: "+5.25 %", After: "-2.5 %"},
-			{Name: "Daily cap of leads", Before: "400"},
+			{Name: "Daily lead cap", Before: "400"},
 		},
 	}
 	stale := *proposed.Proposal

@@ -19,7 +19,7 @@ func partnerSigning() map[string]templ.Component {
 		Modes:       modes(),
 		Mode:        "report only",
 		Shared:      true,
-		SharedWords: "37 of 100 slots are used",
+		SharedWords: "37 of 100 slots are in use",
 		Accounts:    accounts(),
 		Version:     12,
 		StepUp:      asked,
@@ -37,7 +37,7 @@ func partnerSigning() map[string]templ.Component {
 		Posts:    1204,
 		Accounts: []partnersview.ForecastRow{{Identifier: "harbour", Posts: 1204}},
 	}
-	signed.Shared, signed.SharedLocked, signed.SharedWords = false, "All slots are used. The partner can post to its own base URL or send a partnerId instead.", "100 of 100 slots are used"
+	signed.Shared, signed.SharedLocked, signed.SharedWords = false, "All slots are in use. To free one, turn off the shared base URL for another partner.", "100 of 100 slots are in use"
 	silent.Head, silent.Forecast, silent.Accounts = pending("Signing"), partnersview.Forecast{}, nil
 	conflict.Conflict = &ui.Conflict{
 		Actor:   "Mary Somerville",
@@ -45,10 +45,10 @@ func partnerSigning() map[string]templ.Component {
 		Changes: []ui.Change{{Name: "signing mode", Before: "off", After: "report only"}},
 	}
 	conflict.Errors = ui.Errors{
-		{Field: "shared_address", Message: "All 100 slots are used. Switch this off for another partner first."},
+		{Field: "shared_address", Message: "All 100 slots for the shared base URL are in use. Let the partner post to its own base URL, or turn off the shared base URL for another partner first."},
 		{Field: "proof", Message: "This is not your password or a valid code."},
 	}
-	locked.Head, locked.Locked = watched("Signing"), "You have read-only access to this partner."
+	locked.Head, locked.Locked = readOnly("Signing"), "You have read-only access to this partner."
 	check := partnersview.CheckView{Head: head("")}
 	check.Head.Shell = shell("Check signature", "partners", partnersCrumb, harbourCrumb)
 	wrong := check
@@ -63,7 +63,7 @@ func partnerSigning() map[string]templ.Component {
 	}
 	right.Result = &diagnose.Diagnosis{
 		Matches: true,
-		Verdict: "The signature is correct. It was made with the secret live 2026 (…9f3K).",
+		Verdict: "The signature is valid. It was made with secret live 2026 (…9f3K).",
 		Signed:  []byte("1795287764.{}"),
 	}
 	rejected.Errors = ui.Errors{
@@ -152,10 +152,10 @@ func partnerSecrets() map[string]templ.Component {
 	retiring.Secrets, retiring.Retiring = secrets(), true
 	retiring.Overlap = &partnersview.OverlapView{
 		Chart: chart,
-		Words: "Posts still signed with an older secret in this hour and the previous one: 6 of 64.",
+		Words: "6 of 64 posts in the current and previous hour were signed with an older secret.",
 	}
 	none.Head, none.Secrets, none.RotateURL = pending("Secrets"), nil, ""
-	locked.Head, locked.Secrets, locked.NewURL, locked.RotateURL = watched("Secrets"), secrets(), "", ""
+	locked.Head, locked.Secrets, locked.NewURL, locked.RotateURL = readOnly("Secrets"), secrets(), "", ""
 	for i := range locked.Secrets {
 		locked.Secrets[i].RetireURL, locked.Secrets[i].RevokeURL = "", ""
 	}
@@ -171,7 +171,7 @@ func ends(labels ...string) (all []ui.Option) {
 			Value:    label,
 			Label:    label,
 			Selected: i == 2,
-			Hint:     "Until " + now.Add(time.Duration(i*i*8)*time.Hour).Format("2006-01-02 15:04:05 UTC") + ".",
+			Hint:     "At " + now.Add(time.Duration(i*i*8)*time.Hour).Format("2006-01-02 15:04:05 UTC") + ".",
 		})
 	}
 	return all
@@ -201,15 +201,15 @@ func secretForms() map[string]templ.Component {
 	}
 	wrong, rotate := form, form
 	wrong.Label, wrong.Errors = "live", ui.Errors{
-		{Field: "label", Message: "A label has at most 200 characters and no control characters."},
-		{Field: "import", Message: "A secret has 16 to 256 printable characters, without spaces at either end."},
+		{Field: "label", Message: "The label can have at most 200 characters and cannot contain control characters."},
+		{Field: "import", Message: "An imported secret must have 16 to 256 printable characters and no spaces at the start or end."},
 	}
-	rotate.Shell, rotate.Rotate, rotate.Label, rotate.Overlaps = in("Rotate secret"), true, "live 2027", ends("Now", "1 hour", "24 hours", "3 days", "7 days")
+	rotate.Shell, rotate.Rotate, rotate.Label, rotate.Overlaps = in("Rotate secret"), true, "live 2027", ends("Now", "In 1 hour", "In 24 hours", "In 3 days", "In 7 days")
 	forced := rotate
-	forced.Underway = "A rotation is in progress: “live 2026” (…9f3K) expires at 2026-11-22 18:02 UTC. If you rotate anyway, all older secrets expire at the latest at the time that you choose."
+	forced.Underway = "A rotation is in progress: “live 2026” (…9f3K) expires at 2026-11-22 18:02 UTC. If you rotate anyway, all older secrets expire no later than the time that you choose."
 	forced.Errors = ui.Errors{{Field: "force", Message: "Select this to rotate while another rotation is in progress."}}
 	retire := partnersview.RetireFormView{
-		Shell:    in("Set expiry of “live 2026”"),
+		Shell:    in("Set expiry for “live 2026”"),
 		Action:   "/r/2",
 		Cancel:   harbour + "?tab=secrets",
 		Label:    "live 2026",

@@ -71,9 +71,9 @@ func staff() map[string]templ.Component {
 	rejected := invite
 	rejected.Name, rejected.Email = "Hedy Lamarr", "hedy@pingpost"
 	rejected.Errors = ui.Errors{
-		{Field: "email", Message: "Write a whole address, like hedy@example.com"},
-		{Field: "partners-manager", Message: "There is no partner north-raod; did you mean north-road?"},
-		{Field: "proof", Message: "This is neither your password nor a code that is valid now"},
+		{Field: "email", Message: "Enter an email address like hedy@example.com."},
+		{Field: "partners-manager", Message: "Partner north-raod not found. Did you mean north-road?"},
+		{Field: "proof", Message: "This is not your password or a valid code."},
 	}
 	all := map[string]templ.Component{
 		"staff":               staffview.StaffList(list),
@@ -99,7 +99,7 @@ func staff() map[string]templ.Component {
 
 func roles() []ui.RoleChoice {
 	return []ui.RoleChoice{
-		{Value: "administrator", Label: "Administrator", Hint: "Invites staff, gives roles, and may do everything else."},
+		{Value: "administrator", Label: "Administrator", Hint: "Invites users, assigns roles and manages the platform."},
 		{
 			Value:    "manager",
 			Label:    "Account manager",
@@ -111,7 +111,7 @@ func roles() []ui.RoleChoice {
 		},
 		{Value: "pricing", Label: "Pricing", Hint: "Drafts and publishes rate cards."},
 		{Value: "finance", Label: "Finance", Hint: "Reconciles, prepares and approves payouts.", Scopable: true},
-		{Value: "auditor", Label: "Auditor", Hint: "Reads everything but personal data, changes nothing.", Selected: true, Scopable: true},
+		{Value: "auditor", Label: "Auditor", Hint: "Can read everything except personal data, but cannot change anything.", Selected: true, Scopable: true},
 	}
 }
 
@@ -130,10 +130,10 @@ func person() map[string]templ.Component {
 	}
 	deactivate := confirm("Deactivate Grace Hopper", "deactivate", "Grace Hopper",
 		"She is signed out on all devices and cannot sign in until an administrator reactivates her. Her actions stay in the audit log.",
-		"Deactivate")
+		"Deactivate user")
 	reset := confirm("Reset the second factor of Grace Hopper", "reset", "",
-		"Her authenticator and recovery codes stop working, and she is signed out everywhere. At her next sign-in she pairs a new one.",
-		"Reset")
+		"Her authenticator app and recovery codes stop working, and she is signed out on all devices. At her next sign-in, she sets up a new second factor.",
+		"Reset second factor")
 	view := staffview.StaffPersonView{
 		Shell:        shell("Grace Hopper", "staff", staffCrumb),
 		URL:          "/staff/2",
@@ -159,18 +159,18 @@ func person() map[string]templ.Component {
 		At:      ago(90 * time.Second),
 		Changes: []ui.Change{{Name: "Roles", Before: "Account manager", After: "Account manager, Finance"}},
 	}
-	own.Locked, own.Deactivate, own.Reset = "These are your own roles: another administrator changes them.", nil, nil
+	own.Locked, own.Deactivate, own.Reset = "You cannot change your own roles. Ask another administrator.", nil, nil
 	own.Roles = roles()
 	for i := range own.Roles {
-		own.Roles[i].Locked = "not given"
+		own.Roles[i].Locked = "not assigned"
 		if own.Roles[i].Selected {
 			own.Roles[i].Locked = "for all partners"
 		}
 	}
 	notice := view
-	notice.Shell.Notices = []ui.Notice{{Kind: "good", Text: "The roles were changed. They hold from the next click on."}}
+	notice.Shell.Notices = []ui.Notice{{Kind: "good", Text: "The roles were changed. They take effect immediately."}}
 	wrong := *deactivate
-	wrong.Errors = ui.Errors{{Field: "name", Message: "This is not the name; type Grace Hopper"}}
+	wrong.Errors = ui.Errors{{Field: "name", Message: "This is not the name. Type Grace Hopper."}}
 	return map[string]templ.Component{
 		"person":          staffview.StaffPerson(notice),
 		"person-sessions": staffview.StaffPerson(inSessions),
@@ -183,7 +183,7 @@ func person() map[string]templ.Component {
 
 func access() templ.Component {
 	return staffview.AccessExplained(staffview.AccessExplainedView{
-		Shell: shell("What Grace Hopper may do", "staff", staffCrumb, ui.Link{Label: "Grace Hopper", URL: "/staff/2"}),
+		Shell: shell("Access of Grace Hopper", "staff", staffCrumb, ui.Link{Label: "Grace Hopper", URL: "/staff/2"}),
 		Name:  "Grace Hopper",
 		Allowed: []staffview.Permission{
 			{
@@ -198,7 +198,7 @@ func access() templ.Component {
 				Role:   "Account manager",
 				Policy: "p, manager, secret, change",
 			},
-			{What: "view the audit log", Where: "all partners", Role: "Auditor", Policy: "p, auditor, audit, read"},
+			{What: "See the audit log", Where: "all partners", Role: "Auditor", Policy: "p, auditor, audit, read"},
 		},
 		Denied: []staffview.Permission{
 			{What: "Publish a rate card", Role: "Pricing"},

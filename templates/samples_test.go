@@ -22,7 +22,7 @@ var now = time.Date(2026, 11, 21, 19, 2, 44, 0, time.UTC)
 
 func ago(d time.Duration) time.Time { return now.Add(-d) }
 
-// shell returns the layout for a user who may see everything.
+// shell returns the layout for a user with access to everything.
 func shell(title, area string, above ...ui.Link) ui.Shell {
 	s := bare(title, "")
 	s.Person = ui.User{Name: "Ada Lovelace", Role: "Administrator"}
@@ -101,45 +101,45 @@ func signingIn() map[string]templ.Component {
 	wrong := account
 	wrong.SecondFactor = false
 	wrong.Errors = ui.Errors{
-		{Field: "current", Message: "This is not your password"},
-		{Field: "password", Message: "Use at least 12 characters; this has 8"},
+		{Field: "current", Message: "This is not your password."},
+		{Field: "password", Message: "Use at least 12 characters. This password has 8."},
 	}
 	return map[string]templ.Component{
 		"login": loginview.Login(loginview.LoginView{Shell: bare("Sign in", ""), Next: "/partners"}),
-		"login-refused": loginview.Login(loginview.LoginView{
+		"login-rejected": loginview.Login(loginview.LoginView{
 			Shell: bare("Sign in", ""),
 			Email: "ada@pingpost.example",
-			Error: "The email and the password do not belong together. After five tries you wait a minute.",
+			Error: "The email or password is wrong.",
 		}),
 		"login-notice": loginview.Login(loginview.LoginView{
 			Shell:  bare("Sign in", ""),
 			Email:  "ada@pingpost.example",
-			Notice: "You were signed out after 12 hours. Sign in again and you are back where you were.",
+			Notice: "You were signed out after 12 hours. Sign in again to continue.",
 		}),
 		"login-code": loginview.LoginCode(loginview.LoginCodeView{Shell: bare("Second factor", "")}),
 		"invite-accept": loginview.InviteAccept(loginview.InviteAcceptView{
-			Shell:  bare("Welcome, Grace", "Choose the password that you will sign in with."),
+			Shell:  bare("Welcome, Grace", "Choose a password."),
 			Action: "/invite/abc",
 			Name:   "Grace Hopper",
 			Email:  "grace@pingpost.example",
-			Errors: ui.Errors{{Field: "again", Message: "The two passwords differ; type the same twice"}},
+			Errors: ui.Errors{{Field: "again", Message: "The passwords do not match."}},
 		}),
 		"second-factor": loginview.EnrolSecondFactor(loginview.EnrolSecondFactorView{
-			Shell:  bare("Pair an authenticator", "From now on you sign in with your password and a code."),
+			Shell:  bare("Set up a second factor", "You will sign in with your password and a code."),
 			Action: "/account/second-factor",
 			QR:     qr(),
 			Secret: "JBSW Y3DP EHPK 3PXP JBSW Y3DP EHPK 3PXP",
 		}),
 		"recovery-codes": ui.RecoveryCodes(ui.RecoveryCodesView{
-			Shell:  bare("Your recovery codes", "Each signs you in once, when you have no authenticator at hand."),
+			Shell:  bare("Your recovery codes", "Use a recovery code if you cannot use your authenticator app. Each code works once."),
 			Action: "/account/recovery-codes/kept",
 			Codes: []string{"7KQ2-M9XW-4TDA", "R3HN-8VYC-P5JE", "2GWB-6ZQK-X8TM", "C9DP-4RNJ-H7VA", "Y5TX-3MKE-W2QB",
 				"J8VC-9HGD-6NPR", "E4ZA-7BWT-K3XM", "P6QJ-2DYH-5GCN", "T9MR-8KXV-B4ZE", "W3NG-5CPQ-7HJD"},
 		}),
 		"step-up": accountview.StepUpPage(accountview.StepUpView{
-			Shell:  with(shell("Confirm that it is you", ""), ""),
+			Shell:  with(shell("Confirm your identity", ""), ""),
 			Action: "/step-up",
-			Why:    "You are about to make new recovery codes; the old ones stop working.",
+			Why:    "New recovery codes replace the old ones.",
 			Code:   true,
 		}),
 		"account":        accountview.Account(account),
@@ -186,22 +186,22 @@ func overviews() map[string]templ.Component {
 			{Label: "30 d", URL: "/?range=30d"},
 		},
 		Attention: []ui.AttentionItem{
-			{Text: "Two secrets retire within a day", URL: "/partners?need=secrets", Detail: "harbour-leads, north-road"},
-			{Text: "One partner waits for approval", URL: "/partners?status=pending", Detail: "Tradewind Media, since 2 days"},
-			{Text: "38 posts without a signature", URL: "/traffic?outcome=unsigned", Detail: "cedar-house, in the last hour; enforcement is off"},
+			{Text: "2 secrets expire within a day", URL: "/partners?need=secrets", Detail: "harbour-leads, north-road"},
+			{Text: "1 partner is waiting for approval", URL: "/partners?status=pending", Detail: "Tradewind Media, for 2 days"},
+			{Text: "38 posts without a signature", URL: "/traffic?outcome=unsigned", Detail: "cedar-house, in the last hour"},
 		},
 		Tiles: []ui.StatTile{
-			{Label: "Pings", Value: "230,300", Note: "12% more than the day before", URL: "/traffic?endpoint=ping"},
+			{Label: "Pings", Value: "230,300", Note: "12 % more than the day before", URL: "/traffic?endpoint=ping"},
 			{Label: "Posts", Value: "41,210", Note: "17.9% of pings", URL: "/traffic?endpoint=post"},
-			{Label: "Accepted", Value: "97.2%", Note: "of posts; 95.9% the day before", URL: "/traffic?endpoint=post&outcome=accepted"},
+			{Label: "Accepted", Value: "97.2%", Note: "of posts, 95.9 % the day before", URL: "/traffic?endpoint=post&outcome=accepted"},
 			{Label: "Leads", Value: "40,062", Note: "from 14 partners", URL: "/leads"},
 		},
 		Rejections: []ui.Bar{
-			{Label: "The quote had expired", URL: "/traffic?reason=expired", Count: 512},
+			{Label: "Quote expired", URL: "/traffic?reason=expired", Count: 512},
 			{Label: "Wrong signature", URL: "/traffic?reason=signature", Count: 301},
-			{Label: "No consent", URL: "/traffic?reason=consent", Count: 188},
-			{Label: "Postcode is not in the country", URL: "/traffic?reason=postcode", Count: 97},
-			{Label: "Over the daily cap", URL: "/traffic?reason=cap", Count: 50},
+			{Label: "Missing consent", URL: "/traffic?reason=consent", Count: 188},
+			{Label: "Postcode not in the country", URL: "/traffic?reason=postcode", Count: 97},
+			{Label: "Daily cap reached", URL: "/traffic?reason=cap", Count: 50},
 		},
 		Payouts: []reporting.Payout{
 			{Amount: money.Amount{Minor: 98123455, Currency: money.GBP}, Leads: 27544},
@@ -211,7 +211,7 @@ func overviews() map[string]templ.Component {
 		},
 	}
 	for i := range 24 {
-		day := int64(i * (24 - i)) // a hump: little at night
+		day := int64(i * (24 - i)) // less traffic at night
 		full.Traffic = append(full.Traffic, ui.TrafficStep{
 			Label: fmt.Sprintf("%02d:00", (19+i)%24),
 			Pings: 3100 + 61*day + int64(i*i*i%7)*240,
@@ -232,7 +232,7 @@ func overviews() map[string]templ.Component {
 		Traffic: []ui.TrafficStep{{Label: "18:00"}, {Label: "18:30"}, {Label: "19:00"}},
 	}
 	failed := quiet
-	failed.Failed, failed.RetryURL = "The figures took longer than five seconds. Nothing is lost; partners are not affected.", "/"
+	failed.Failed, failed.RetryURL = "The figures could not be loaded within five seconds. Partners are not affected.", "/"
 	return map[string]templ.Component{
 		"overview":        overviewview.Page(full),
 		"overview-quiet":  overviewview.Page(quiet),
@@ -305,7 +305,7 @@ func events() []ui.AuditRow {
 			Object:    "pt_01M6ZP1D0T8V4GJ2KQW7XN3YRA",
 			ObjectURL: "/partners/harbour-leads",
 			Outcome:   "refused",
-			Reason:    "needs the second factor again",
+			Reason:    "second factor required",
 			Address:   "198.51.100.7",
 			RequestID: "rq_01M7Q5A1B7",
 		},

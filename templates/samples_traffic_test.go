@@ -63,7 +63,7 @@ func partnerTraffic() map[string]templ.Component {
 		Head: head("Rejections"),
 		Outcomes: []ui.Option{
 			{Value: "signature", Label: "Wrong signature"},
-			{Value: "payload", Label: "Field missing or not valid"},
+			{Value: "payload", Label: "Missing or invalid field"},
 		},
 		Kept:     "500",
 		CheckURL: harbour + "/check",
@@ -80,7 +80,7 @@ func partnerTraffic() map[string]templ.Component {
 			{
 				At:        ago(9 * time.Minute),
 				Endpoint:  "Ping",
-				Outcome:   "field missing or not valid",
+				Outcome:   "missing or invalid field",
 				Fix:       "Fix the listed fields. The response has a message for each.",
 				Fields:    []string{"industry", "consent.capturedAt", "phone"},
 				RequestID: "rq_01M7Q5A1B7T6V5W4X3Y2Z1A0B9",
@@ -102,12 +102,12 @@ func partnerTraffic() map[string]templ.Component {
 	}
 }
 
-// onboardings are the onboarding page at the start, while waiting for the first post, and at the
-// end.
+// onboardings returns the onboarding page at the start, while it waits for the first lead, and at
+// the end.
 func onboardings() map[string]templ.Component {
 	at := func(current int, live partnersview.OnboardingLive) templ.Component {
 		h := pending("")
-		h.Shell = shell("Onboarding Harbour Leads", "partners", partnersCrumb, harbourCrumb)
+		h.Shell = shell("Onboard Harbour Leads", "partners", partnersCrumb, harbourCrumb)
 		v := partnersview.OnboardingView{Head: h, Steps: steps(), Live: live}
 		for i := range v.Steps {
 			v.Steps[i].Done, v.Steps[i].Current = i < current, i == current
@@ -125,7 +125,7 @@ func steps() []partnersview.OnboardingStep {
 	return []partnersview.OnboardingStep{
 		{
 			Title:       "Create an account",
-			Text:        "Create a sandbox account for testing. Its leads are processed like any other, but earn nothing and are deleted after 7 days.",
+			Text:        "Create a sandbox account for testing. Its leads are processed as usual, but earn nothing and are deleted after 7 days.",
 			Detail:      "harbour-trial (sandbox)",
 			ActionURL:   harbour + "/accounts/new",
 			ActionLabel: "Create account",
@@ -141,7 +141,7 @@ func steps() []partnersview.OnboardingStep {
 		},
 		{
 			Title:       "Create a signing secret",
-			Text:        "The partner signs its posts with this secret. It is shown only once.",
+			Text:        "The partner signs its posts with this secret. The secret is shown only once.",
 			ActionURL:   harbour + "/secrets/new",
 			ActionLabel: "Create secret",
 		},
@@ -176,6 +176,6 @@ func liveActivity() partnersview.OnboardingLive {
 			Sandbox:  true,
 			CheckURL: harbour + "/check",
 		},
-		{At: ago(2 * time.Minute), Kind: "bad", What: "Ping rejected: a field is missing or not valid", Detail: "Fields: industry", Fix: "Fix the listed fields. The response has a message for each."},
+		{At: ago(2 * time.Minute), Kind: "bad", What: "Ping rejected: missing or invalid field", Detail: "Fields: industry", Fix: "Fix the listed fields. The response has a message for each."},
 	}}
 }

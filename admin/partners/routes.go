@@ -17,7 +17,7 @@ import (
 // Handlers serves the pages and forms about partners.
 type Handlers struct {
 	Audit                *audit.Log
-	DefaultSigning       models.SigningMode // signing mode of partners without their own
+	DefaultSigning       models.SigningMode // signing mode of partners that do not set one
 	Log                  *slog.Logger
 	Partners             *partners.Service
 	Prices               *ratecard.Service

@@ -119,9 +119,9 @@ func orNoAccount(err error) error {
 	return err
 }
 
-// moveDefault makes the account the default if MakeDefault is set. To have new leads
-// paid, it also makes a standard account the default that becomes active while a sandbox account is
-// the default, like CreateAccount (decision 25). It returns the previous default account if the default
+// moveDefault makes the account the default if MakeDefault is set. Like CreateAccount,
+// it also replaces a sandbox account as the default when a standard account becomes active, so that
+// new leads are paid (decision 25). It returns the previous default account if the default
 // changes, and nil if there was none.
 func (c AccountChange) moveDefault(e *edit, had models.Account, all []models.Account) (last *models.Account, err error) {
 	hasStandard := false

@@ -63,7 +63,7 @@ func TestSetAccount(t *testing.T) {
 		Signing: models.SigningDefault,
 	})
 	if got := errorFields(err); !slices.Equal(got, []string{"name required", "status invalid_value", "signing invalid_value"}) {
-		t.Errorf("fields %q", got)
+		t.Errorf("got field errors %q", got)
 	}
 	_, _, _, events := o.lastEvent(t)
 	wantError(t, "no change", o.SetAccount(t.Context(), scope.System, first.ID, 1, same), "", "")
@@ -103,7 +103,7 @@ func TestMakeDefault(t *testing.T) {
 		list := o.list(t, p)
 		if list[0].Identifier != want || !list[0].IsDefault ||
 			slices.ContainsFunc(list[1:], func(a models.Account) bool { return a.IsDefault }) {
-			t.Errorf("default account is %s, want only %s", list[0].Identifier, want)
+			t.Errorf("the default account is %s, want %s and no other", list[0].Identifier, want)
 		}
 	}
 	wantError(t, "suspended account", o.set(t, second, partners.AccountChange{
@@ -129,7 +129,7 @@ func TestMakeDefault(t *testing.T) {
 	wantError(t, "reactivate the first", o.set(t, first, partners.AccountChange{}), "", "")
 	byDefault("first")
 	if o.directory(t).ByID(p.ID).Default.Identifier != "first" {
-		t.Error("the directory does not have the first account as the default")
+		t.Error("the first account is not the default in the directory")
 	}
 }
 
@@ -163,7 +163,7 @@ func TestFindAccount(t *testing.T) {
 	a := o.account(t, p, "harbour-search")
 	text := id.Format(id.Account, a.ID)
 	if found, err := o.FindAccount(t.Context(), scope.Partners(p.ID), p, strings.ToLower(text)); err != nil || found.ID != a.ID {
-		t.Errorf("%+v (%v)", found, err)
+		t.Errorf("FindAccount() = %+v, %v", found, err)
 	}
 	for name, c := range map[string]struct {
 		sc   scope.Scope

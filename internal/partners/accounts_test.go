@@ -41,7 +41,7 @@ func TestCreateAccount(t *testing.T) {
 		t.Errorf("Accounts() = %+v", list)
 	}
 	if others, err := o.Accounts(t.Context(), o.partner(t, "meadow-media")); err != nil || len(others) != 0 {
-		t.Errorf("another partner has %+v (%v)", others, err)
+		t.Errorf("for another partner: Accounts() = %+v, %v, want none", others, err)
 	}
 }
 
@@ -55,9 +55,9 @@ func TestCreateAccountRejects(t *testing.T) {
 		code   apperr.Code
 		reason string
 	}{
-		{"taken", partners.NewAccount{Identifier: "Harbour-Search"}, apperr.Conflict, "identifier_taken"},
-		{"in use, in another case", partners.NewAccount{Identifier: "harbour-search"}, apperr.Conflict, "identifier_taken"},
-		{"looks like one taken", partners.NewAccount{Identifier: "harb0ur_search"}, apperr.Conflict, "identifier_alike"},
+		{"in use", partners.NewAccount{Identifier: "Harbour-Search"}, apperr.Conflict, "identifier_taken"},
+		{"in use, in different case", partners.NewAccount{Identifier: "harbour-search"}, apperr.Conflict, "identifier_taken"},
+		{"similar to one in use", partners.NewAccount{Identifier: "harb0ur_search"}, apperr.Conflict, "identifier_alike"},
 		{"a Cyrillic letter", partners.NewAccount{Identifier: "h\u0430rbour"}, apperr.Invalid, "identifier_form"},
 		{"129 characters", partners.NewAccount{Identifier: strings.Repeat("a", 129)}, apperr.Invalid, "identifier_form"},
 		{"platform account", partners.NewAccount{Identifier: "house"}, apperr.Conflict, "identifier_taken"},
@@ -85,7 +85,7 @@ func TestCreateAccountRejects(t *testing.T) {
 
 // The first standard account replaces a sandbox account as the default. Later sandbox accounts do
 // not change the default (decision 25).
-func TestSandboxIsDefaultUntilAStandardAccountExists(t *testing.T) {
+func TestSandboxIsDefaultUntilAStandardAccountIsCreated(t *testing.T) {
 	o := newPartnerService(t)
 	p := o.partner(t, "harbour-leads")
 	for i, step := range []struct {
@@ -113,8 +113,8 @@ func TestSandboxIsDefaultUntilAStandardAccountExists(t *testing.T) {
 	}
 }
 
-// Concurrent calls wait for the partner's row and then see the account that its holder created, so
-// none of them becomes a second default or fails.
+// Concurrent calls wait for the lock on the partner's row. Afterwards they see the new default
+// account, so none of them fails or creates a second default.
 func TestConcurrentAccountsHaveOneDefault(t *testing.T) {
 	o := newPartnerService(t)
 	p := o.partner(t, "harbour-leads")
@@ -138,7 +138,7 @@ func TestConcurrentAccountsHaveOneDefault(t *testing.T) {
 			made <- err
 		}()
 	}
-	testkit.Eventually(t, 10*time.Second, "every creation waits for the partner's row", func() bool {
+	testkit.Eventually(t, 10*time.Second, "all calls wait for the partner's row", func() bool {
 		return testkit.Value[int](t, o.db, `SELECT count(*) FROM pg_stat_activity
 			WHERE datname = current_database() AND wait_event_type = 'Lock' AND query LIKE '%FROM partners%'`) == accounts
 	})
@@ -158,7 +158,7 @@ func TestConcurrentAccountsHaveOneDefault(t *testing.T) {
 	}
 }
 
-// Database errors must not contain values of the statement.
+// Errors from the database must not contain values from the statement.
 func TestDatabaseErrorsAreTranslated(t *testing.T) {
 	o := newPartnerService(t)
 	p := o.partner(t, "harbour-leads")
@@ -201,7 +201,7 @@ func TestDatabaseErrorsAreTranslated(t *testing.T) {
 	for name, call := range calls {
 		var safe *postgres.Err
 		if err := call(); !errors.As(err, &safe) || apperr.As(err) != nil {
-			t.Errorf("%s: %v", name, err)
+			t.Errorf("%s: got error %v, want a translated database error", name, err)
 		}
 	}
 }

@@ -10,7 +10,7 @@ import (
 	"github.com/pingpost/pingpost/models"
 )
 
-// A partner is expiring if all its valid secrets expire.
+// ExpiringBefore lists partners whose valid secrets all expire.
 func TestExpiringBefore(t *testing.T) {
 	t.Parallel()
 	n := testkit.NewPlatform(t, testkit.NewDatabase(t))
@@ -42,14 +42,14 @@ func TestExpiringBefore(t *testing.T) {
 		found, err := n.Partners.ExpiringBefore(ctx, c.scope, c.before)
 		if err != nil || len(found) != c.expires ||
 			len(found) > 0 && (found[0].Partner != ends.ID || !found[0].Ends.Equal(n.Time.Now().Add(time.Hour))) {
-			t.Errorf("%s: %+v, %v", name, found, err)
+			t.Errorf("%s: ExpiringBefore() = %+v, %v", name, found, err)
 		}
 		if waiting, err := n.Partners.Pending(ctx, c.scope); err != nil || waiting != c.pending {
-			t.Errorf("%s: %d pending, %v", name, waiting, err)
+			t.Errorf("%s: Pending() = %d, %v, want %d", name, waiting, err, c.pending)
 		}
 	}
 	n.Time.Advance(2 * time.Hour) // secrets that have already expired are not listed
 	if found, err := n.Partners.ExpiringBefore(ctx, scope.Everywhere, week); err != nil || len(found) != 0 {
-		t.Errorf("%+v, %v", found, err)
+		t.Errorf("ExpiringBefore() = %+v, %v, want none", found, err)
 	}
 }

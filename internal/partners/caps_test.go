@@ -24,7 +24,7 @@ import (
 	"github.com/pingpost/pingpost/models"
 )
 
-// capsNode is one node's service, directory and caps.
+// capsNode is a node with a service, a directory and caps.
 type capsNode struct {
 	*partnerService
 	caps      *partners.Caps
@@ -69,8 +69,8 @@ func (c *capsNode) reached(t *testing.T, p models.Partner) bool {
 	return c.caps.Reached(c.directory.Get().ByID(p.ID))
 }
 
-// lead stores a lead that was delivered at a time. Its id has the time of the quote, ten minutes
-// earlier.
+// lead stores a lead that was delivered at the given time. Its id contains the time of the quote, which
+// is ten minutes earlier.
 func (c *capsNode) lead(t *testing.T, p models.Partner, at time.Time, sandbox bool) {
 	t.Helper()
 	c.db.Exec(t, `WITH lead AS (
@@ -84,7 +84,7 @@ func (c *capsNode) lead(t *testing.T, p models.Partner, at time.Time, sandbox bo
 		id.New(at.Add(-10*time.Minute)), p.ID, uuid.New(), sandbox, at)
 }
 
-// A cap counts the leads of a UTC day by the service's clock, without sandbox leads.
+// Caps count the leads of a UTC day, by the service's clock and without sandbox leads.
 func TestCapsCountLeadsOfTheDay(t *testing.T) {
 	c := openCaps(t, testkit.NewDatabase(t))
 	p, other, free := c.capped(t, "harbour-leads", 2), c.capped(t, "meadow-media", 1), c.partner(t, "tinker-forms")
@@ -96,11 +96,11 @@ func TestCapsCountLeadsOfTheDay(t *testing.T) {
 		sandbox bool
 		want    bool
 	}{
-		{"yesterday's last", midnight.Add(-time.Millisecond), false, false},
-		{"a second one of yesterday", midnight.Add(-2 * time.Millisecond), false, false},
-		{"today's first", midnight, false, false},
+		{"yesterday's last lead", midnight.Add(-time.Millisecond), false, false},
+		{"another lead of yesterday", midnight.Add(-2 * time.Millisecond), false, false},
+		{"today's first lead", midnight, false, false},
 		{"a sandbox lead", midnight.Add(time.Hour), true, false},
-		{"today's last", midnight.Add(24*time.Hour - time.Millisecond), false, true},
+		{"today's last lead", midnight.Add(24*time.Hour - time.Millisecond), false, true},
 	} {
 		c.lead(t, p, step.at, step.sandbox)
 		c.lead(t, free, step.at, step.sandbox)
@@ -109,11 +109,11 @@ func TestCapsCountLeadsOfTheDay(t *testing.T) {
 		}
 	}
 	if c.reached(t, other) || c.reached(t, free) {
-		t.Error("another partner's leads count")
+		t.Error("a cap counts another partner's leads")
 	}
 	c.clock.Set(midnight.Add(24 * time.Hour))
 	if c.reached(t, p) {
-		t.Error("yesterday's leads count on the next day")
+		t.Error("a cap counts yesterday's leads")
 	}
 	c.clock.Set(midnight)
 	c.db.Exec(t, `DELETE FROM partner_prices`)
@@ -125,7 +125,7 @@ func TestCapsCountLeadsOfTheDay(t *testing.T) {
 // While the database is down, the last count applies until the end of its day. Counting resumes
 // when the database is back.
 func TestCapsWhileTheDatabaseIsDown(t *testing.T) {
-	testkit.Postgres(t) // start its goroutines before the leak check
+	testkit.Postgres(t) // starts its goroutines before the leak check
 	before := goleak.IgnoreCurrent()
 	t.Run("", func(t *testing.T) {
 		db, proxy := testkit.NewDatabaseBehind(t)

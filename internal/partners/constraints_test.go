@@ -12,7 +12,7 @@ import (
 
 func TestConstraintsMatchTheSchema(t *testing.T) { testkit.CheckConstraints(t, partners.Constraints()) }
 
-// The schema's constraints return the same errors as the service's checks.
+// Violations of the schema's constraints cause the same errors as the service's checks.
 func TestConstraintErrors(t *testing.T) {
 	d := testkit.NewDatabase(t)
 	exec := func(sql string, args ...any) error {
@@ -37,19 +37,19 @@ func TestConstraintErrors(t *testing.T) {
 		code   apperr.Code
 		reason string
 	}{
-		"a slug taken":                  {exec(addPartner, uuid.New(), "a-partner", "A partner"), apperr.Conflict, "slug_taken"},
-		"a slug in upper case":          {exec(addPartner, uuid.New(), "A-Partner", "A partner"), apperr.Invalid, "slug_form"},
-		"a slug ending in a hyphen":     {exec(addPartner, uuid.New(), "a-partner-", "A partner"), apperr.Invalid, "slug_form"},
-		"no name":                       {exec(addPartner, uuid.New(), "b", ""), apperr.Invalid, "name"},
-		"an identifier taken":           {addAccount(partner, "An-Account", false), apperr.Conflict, "identifier_taken"},
-		"an identifier in another case": {addAccount(partner, "aN-aCCOUNT", false), apperr.Conflict, "identifier_taken"},
-		"a wrong identifier":            {addAccount(partner, "an account", false), apperr.Invalid, "identifier_form"},
-		"a second default":              {addAccount(partner, "other", true), apperr.Conflict, "second_default"},
+		"a slug in use":                   {exec(addPartner, uuid.New(), "a-partner", "A partner"), apperr.Conflict, "slug_taken"},
+		"a slug in upper case":            {exec(addPartner, uuid.New(), "A-Partner", "A partner"), apperr.Invalid, "slug_form"},
+		"a slug ending in a hyphen":       {exec(addPartner, uuid.New(), "a-partner-", "A partner"), apperr.Invalid, "slug_form"},
+		"no name":                         {exec(addPartner, uuid.New(), "b", ""), apperr.Invalid, "name"},
+		"an identifier in use":            {addAccount(partner, "An-Account", false), apperr.Conflict, "identifier_taken"},
+		"an identifier in different case": {addAccount(partner, "aN-aCCOUNT", false), apperr.Conflict, "identifier_taken"},
+		"an invalid identifier":           {addAccount(partner, "an account", false), apperr.Invalid, "identifier_form"},
+		"a second default":                {addAccount(partner, "other", true), apperr.Conflict, "second_default"},
 		"an adjustment": {exec(`INSERT INTO partner_prices (partner_id, adjustment, updated_at) VALUES ($1, -9001, now())`,
 			partner), apperr.Invalid, "adjustment"},
 	} {
 		if f := apperr.As(c.err); f == nil || f.Code != c.code || f.Reason != c.reason {
-			t.Errorf("%s: %v, want %s, %s", name, c.err, c.code, c.reason)
+			t.Errorf("%s: got error %v, want %s, %s", name, c.err, c.code, c.reason)
 		}
 	}
 }

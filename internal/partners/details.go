@@ -121,7 +121,7 @@ func (s *Service) SetDetails(ctx context.Context, sc scope.Scope, partner uuid.U
 }
 
 // setContacts records only the number of contacts in the audit log. Audit events are never deleted,
-// so they must not contain email addresses and phone numbers.
+// so they must not contain email addresses or phone numbers.
 func (e *edit) setContacts(had, wants []Contact) error {
 	if slices.Equal(had, wants) {
 		return nil

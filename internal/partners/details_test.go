@@ -44,7 +44,7 @@ func (o *partnerService) found(t *testing.T, p models.Partner) models.Partner {
 	return found
 }
 
-// errorFields returns the field and code of each field error.
+// errorFields returns the field and the code of each field error.
 func errorFields(err error) (out []string) {
 	if f := apperr.As(err); f != nil {
 		for _, field := range f.Fields {
@@ -102,7 +102,8 @@ func TestSetDetails(t *testing.T) {
 	wantError(t, "stale", o.SetDetails(t.Context(), scope.System, p.ID, 1, details), apperr.Conflict, "changed")
 }
 
-// The audit log has only the changed fields, and no email addresses or phone numbers of contacts.
+// The audit log contains only the changed fields, without the contacts' email addresses and phone
+// numbers.
 func TestDetailsInTheAuditLog(t *testing.T) {
 	o := newPartnerService(t)
 	p := o.partner(t, "harbour-leads")
@@ -137,7 +138,7 @@ func TestDetailsInTheAuditLog(t *testing.T) {
 	version := o.found(t, p).RowVersion
 	set()
 	if _, _, _, n := o.lastEvent(t); n != events || o.found(t, p).RowVersion != version {
-		t.Errorf("an update without changes left %d events, want %d, or a new version", n, events)
+		t.Errorf("an update without changes wrote an audit event (%d, want %d) or a new version", n, events)
 	}
 }
 
@@ -170,7 +171,7 @@ func TestSetDetailsReportsAllProblems(t *testing.T) {
 			},
 		}, []string{"name required", "legal_name too_long", "address too_long", "tax_id invalid_value", "payment_terms too_long", "manager invalid_value", "notes invalid_value",
 			"contact-1-role too_long", "contact-1-phone too_long", "contact-1-name required", "contact-1-email invalid_value", "contact-2-name invalid_value"}},
-		{"eleven people", partners.Details{Name: "A", Contacts: many}, []string{"contact-11-name too_many"}},
+		{"eleven contacts", partners.Details{Name: "A", Contacts: many}, []string{"contact-11-name too_many"}},
 		{"maximum lengths", partners.Details{
 			Name:     long[2:],
 			Address:  strings.Repeat("a\n", 999) + "é",
@@ -208,7 +209,7 @@ func TestConcurrentSetDetails(t *testing.T) {
 		}
 	}
 	if n := succeeded(errs); n != 1 || o.found(t, p).RowVersion != 2 {
-		t.Errorf("%d of 4 changes at the same version succeeded, want 1", n)
+		t.Errorf("%d of 4 changes to the same version succeeded, want 1", n)
 	}
 }
 

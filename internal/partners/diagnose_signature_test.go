@@ -14,7 +14,7 @@ import (
 	"github.com/pingpost/pingpost/internal/testkit"
 )
 
-func TestCheckSignature(t *testing.T) {
+func TestDiagnoseSignature(t *testing.T) {
 	o := newPartnerService(t)
 	p, other := o.partner(t, "harbour-leads"), o.partner(t, "meadow-media")
 	made := map[string]string{}
@@ -67,7 +67,7 @@ func TestCheckSignature(t *testing.T) {
 	if _, _, _, after := o.lastEvent(t); after != n {
 		t.Error("a rejected check wrote an audit event")
 	}
-	// Secrets that cannot be decrypted are named in the notes.
+	// The notes list the secrets that cannot be decrypted.
 	o.Service = partners.NewService(o.db.DB, testkit.PlatformKeys(t, 2), o.clock)
 	d, err := o.DiagnoseSignature(t.Context(), everyPartner, p, ts, body, signing.Sign([]byte(made["active"]), ts, []byte(body)))
 	if err != nil || d.Key != -1 || len(d.Notes) != 4 ||
@@ -76,9 +76,9 @@ func TestCheckSignature(t *testing.T) {
 	}
 }
 
-// A text field sends every line break as CR LF, so a body is tried with LF and with CR LF. This is
-// one event in the audit log.
-func TestCheckSignatureTriesBothLineBreaks(t *testing.T) {
+// Text fields send line breaks as CR LF, so the body is tried with LF and with CR LF. The audit log
+// contains one event for both.
+func TestDiagnoseSignatureTriesBothLineBreaks(t *testing.T) {
 	o := newPartnerService(t)
 	p := o.partner(t, "harbour-leads")
 	made, err := o.CreateSecret(t.Context(), p, "")

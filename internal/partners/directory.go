@@ -147,7 +147,7 @@ func (d *Directory) BySlug(slug string) *Partner { return d.bySlug[slug] }
 // ByID returns the partner with the id, or nil.
 func (d *Directory) ByID(partner uuid.UUID) *Partner { return d.byID[partner] }
 
-// Account returns the account with the "partnerId" of a post, or nil. Case must match.
+// Account returns the account with the "partnerId" of a post, or nil. It is case-sensitive.
 func (d *Directory) Account(identifier string) *Account { return d.byIdentifier[identifier] }
 
 // Shared returns the partners that a signed post to the shared base URL can belong to.

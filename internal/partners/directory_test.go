@@ -27,7 +27,7 @@ func (o *partnerService) approve(t *testing.T, p models.Partner) {
 	}
 }
 
-func TestDirectoryFinds(t *testing.T) {
+func TestDirectoryLookups(t *testing.T) {
 	o := newPartnerService(t)
 	p, pending := o.partner(t, "harbour-leads"), o.partner(t, "meadow-media")
 	first, second := o.account(t, p, "Harbour-Search"), o.account(t, p, "harbour-social")
@@ -36,7 +36,7 @@ func TestDirectoryFinds(t *testing.T) {
 
 	one := d.BySlug("harbour-leads")
 	if one == nil || one != d.ByID(p.ID) || one.ID != p.ID || one.Slug != p.Slug || !one.Active() {
-		t.Fatalf("by slug %+v, by id %+v", one, d.ByID(p.ID))
+		t.Fatalf("BySlug() = %+v, ByID() = %+v", one, d.ByID(p.ID))
 	}
 	for identifier, want := range map[string]uuid.UUID{first.Identifier: first.ID, second.Identifier: second.ID} {
 		a := d.Account(identifier)
@@ -45,14 +45,14 @@ func TestDirectoryFinds(t *testing.T) {
 		}
 	}
 	if one.Default != d.Account(first.Identifier) {
-		t.Error("the default is not the first account")
+		t.Error("the first account is not the default")
 	}
 	if none := d.ByID(pending.ID); none.Active() || none.Default != nil || none.Secrets != nil || none.Price != nil {
 		t.Errorf("the pending partner is %+v, want no account, secrets or price", none)
 	}
 	if d.BySlug("Harbour-Leads") != nil || d.BySlug("") != nil || d.ByID(uuid.New()) != nil ||
 		d.Account("harbour-search") != nil || d.Account("") != nil {
-		t.Error("found an entry with a different or unknown name")
+		t.Error("found an entry for an unknown name or a name in different case")
 	}
 	if h := d.PlatformAccount(); h.ID != models.PlatformIDs.Account || h.Partner.ID != models.PlatformIDs.Partner ||
 		!h.Active() || h.Mode(models.SigningOff) != models.SigningOff {
@@ -108,7 +108,7 @@ func TestAccountIsActiveWithItsPartner(t *testing.T) {
 	}
 }
 
-// The account's mode applies, or else the partner's, or else the platform's (decision 14).
+// The effective mode is the account's, or else the partner's, or else the platform's (decision 14).
 func TestSigningModes(t *testing.T) {
 	o := newPartnerService(t)
 	every := []models.SigningMode{models.SigningRequired, models.SigningReportOnly, models.SigningOff}
@@ -151,7 +151,7 @@ func claim(t *testing.T, secret string, at time.Time, body []byte) signing.Claim
 	return c
 }
 
-// A secret is valid from its start, inclusive, to its expiry, exclusive.
+// A secret is valid from its start (inclusive) to its expiry (exclusive).
 func TestSecretValidity(t *testing.T) {
 	o := newPartnerService(t)
 	p := o.partner(t, "harbour-leads")
@@ -198,7 +198,7 @@ func TestSecretValidity(t *testing.T) {
 			t.Errorf("%s after %s: %v, want %t", c.secret.Label, c.after, got, c.want)
 		}
 		if got != nil && partner.Verify(claim(t, c.secret.Plain, at, body), []byte(`{"a": 2}`), at) != nil {
-			t.Error("verified another body")
+			t.Error("verified a signature for another body")
 		}
 	}
 }
@@ -218,7 +218,7 @@ func TestVerifyIsSafeForConcurrentUse(t *testing.T) {
 		all.Go(func() {
 			for range 50 {
 				if partner.Verify(mine, body, now) == nil || partner.Verify(mine, body[1:], now) != nil {
-					t.Error("Verify confused two claims")
+					t.Error("Verify mixed up two claims")
 					return
 				}
 			}
@@ -271,7 +271,7 @@ func TestExclusionCovers(t *testing.T) {
 	}
 }
 
-// A row that cannot be read affects only its partner. Other changes still reach every node.
+// A row that cannot be read affects only its partner. Other partners are still loaded.
 func TestUnreadableRows(t *testing.T) {
 	o := newPartnerService(t)
 	broken, sound := o.partner(t, "harbour-leads"), o.partner(t, "meadow-media")
@@ -288,16 +288,16 @@ func TestUnreadableRows(t *testing.T) {
 		t.Fatal(err)
 	}
 	o.approve(t, sound)
-	o.Service = partners.NewService(o.db.DB, testkit.PlatformKeys(t, 2), o.clock) // without the key that sealed the first secret
+	o.Service = partners.NewService(o.db.DB, testkit.PlatformKeys(t, 2), o.clock) // without the key that the first secret was sealed with
 	d, now, body := o.directory(t), o.clock.Now(), []byte(`{}`)
 	unreadable(t, d, []string{"the secret " + id.Format(id.Secret, lost.ID) + " of harbour-leads"},
 		[]string{"the pricing of harbour-leads"})
 	if d.ByID(broken.ID).Verify(claim(t, lost.Plain, now, body), body, now) != nil {
-		t.Error("verified with a secret that cannot be decrypted")
+		t.Error("verified a signature with a secret that cannot be decrypted")
 	}
 	if p := d.ByID(broken.ID).Price; p == nil || len(p.Exclusions) != 1 ||
 		!p.Exclusions[0].Covers("plumber", "home-services", "GB") {
-		t.Errorf("unreadable pricing became %+v, want everything excluded", p)
+		t.Errorf("unreadable pricing was loaded as %+v, want everything excluded", p)
 	}
 	if p := d.ByID(sound.ID); !p.Active() || p.Verify(claim(t, kept.Plain, now, body), body, now) == nil || p.Price != nil {
 		t.Error("another partner is affected")
@@ -313,7 +313,7 @@ func unreadable(t *testing.T, d *partners.Directory, secrets, prices []string) {
 	}
 }
 
-// LoadDirectory reads one snapshot, so that every account has its partner even while rows are
+// LoadDirectory reads one snapshot, so that it finds the partner of each account even while rows are
 // added.
 func TestDirectoryIsConsistent(t *testing.T) {
 	o := newPartnerService(t)

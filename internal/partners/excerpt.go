@@ -7,8 +7,8 @@ import (
 	pricingrules "github.com/pingpost/pingpost/pricing_rules"
 )
 
-// PingDirectory is the part of a Directory that pings need. It contains no secrets. It contains no
-// caps either, because caps do not apply without a database (decision 29).
+// PingDirectory is the part of a Directory that pings need. It excludes secrets. It also
+// excludes caps, which do not apply without a database (decision 29).
 type PingDirectory []ExcerptPartner
 
 // ExcerptPartner is a partner in a PingDirectory.

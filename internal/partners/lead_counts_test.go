@@ -24,8 +24,8 @@ const (
 		SELECT $1, $1, gen_random_uuid(), 'accrual', n::text, 1, 'GBP', $2 FROM generate_series(1, $3) AS n`
 )
 
-// nodes are two nodes that count the same partners' leads. Leads are represented by ledger entries
-// only. Each partner has a cap of leadCap.
+// nodes are two nodes that count the leads of the same partners. Leads exist only as ledger entries.
+// Each partner has a cap of leadCap.
 type nodes struct {
 	*capsNode
 	all      []*capsNode
@@ -55,8 +55,8 @@ func openNodes(t *testing.T, foldAt int) *nodes {
 	return n
 }
 
-// count runs a node's count and returns the leads of each partner. It checks that the reached caps
-// match them.
+// count runs a node's count and returns the number of leads of each partner. It checks that exactly
+// the partners with leadCap leads have reached their caps.
 func (n *nodes) count(t *testing.T, node *capsNode) (got []int) {
 	t.Helper()
 	if err := node.caps.Count(t.Context()); err != nil {
@@ -84,7 +84,7 @@ func (c *capsNode) leads(t *testing.T, p models.Partner) int {
 // fold counts until all committed entries are in daily_lead_counts.
 func (n *nodes) fold(t *testing.T) {
 	t.Helper()
-	testkit.Eventually(t, 10*time.Second, "all entries are added up", func() bool {
+	testkit.Eventually(t, 10*time.Second, "all entries are counted", func() bool {
 		n.count(t, n.all[0])
 		return n.uncounted(t) == 0
 	})
@@ -96,7 +96,7 @@ func (n *nodes) uncounted(t *testing.T) int {
 		`SELECT count(*) FROM ledger_entries WHERE id > (SELECT counted_to FROM daily_lead_counts_state)`)
 }
 
-// inLedger returns each partner's leads of the day from the ledger.
+// inLedger counts each partner's leads of the day in the ledger.
 func (n *nodes) inLedger(t *testing.T, root *pgx.Conn) (want []int) {
 	t.Helper()
 	from := n.clock.Now().Truncate(midnight)
@@ -120,8 +120,8 @@ func equal(a, b []int) bool {
 	return len(a) == len(b)
 }
 
-// Transactions commit and abort in any order while two nodes count and fold across midnight. Every
-// count must equal the ledger at that time.
+// Transactions commit and abort in random order while two nodes count and fold across midnight. Each
+// count must match the ledger at that time.
 func TestLeadCountsAreExact(t *testing.T) {
 	t.Parallel()
 	n := openNodes(t, 1)
@@ -158,7 +158,7 @@ func TestLeadCountsAreExact(t *testing.T) {
 		}
 		if random.IntN(2) == 0 {
 			if got, want := n.count(t, n.all[random.IntN(len(n.all))]), n.inLedger(t, root); !equal(got, want) {
-				t.Fatalf("counted %d, want %d as in the ledger", got, want)
+				t.Fatalf("counted %d, but the ledger contains %d", got, want)
 			}
 		}
 		n.clock.Advance(time.Duration(random.IntN(2000)) * time.Millisecond)
@@ -172,12 +172,12 @@ func TestLeadCountsAreExact(t *testing.T) {
 	}
 	n.fold(t)
 	if got, want := n.count(t, n.all[1]), n.inLedger(t, root); !equal(got, want) {
-		t.Errorf("after folding all entries, counted %d, want %d as in the ledger", got, want)
+		t.Errorf("after folding all entries, counted %d, but the ledger contains %d", got, want)
 	}
 }
 
-// Writers and two nodes run concurrently. A count includes all leads that were committed before it
-// began, and none whose commit had not begun when it ended.
+// Writers and two nodes run concurrently. A count must include all leads that were committed before
+// it began. It must not include leads whose commit began after it ended.
 func TestLeadCountsDuringPosts(t *testing.T) {
 	t.Parallel()
 	n := openNodes(t, 1)
@@ -235,11 +235,11 @@ func TestLeadCountsDuringPosts(t *testing.T) {
 	counting.Wait()
 	n.fold(t)
 	if got, want := n.count(t, n.all[1]), n.inLedger(t, testkit.Connect(t, n.db.RootURL)); !equal(got, want) {
-		t.Errorf("counted %d, want %d as in the ledger", got, want)
+		t.Errorf("counted %d, but the ledger contains %d", got, want)
 	}
 }
 
-// An entry that is committed long after entries with later ids still counts.
+// An entry is counted even if it is committed long after entries with later ids.
 func TestLeadCountsIncludeLateCommits(t *testing.T) {
 	t.Parallel()
 	n := openNodes(t, 1)
@@ -274,8 +274,8 @@ func TestLeadCountsIncludeLateCommits(t *testing.T) {
 	}
 }
 
-// A cap that is set during the day counts the leads that were delivered before, including those
-// that are already folded.
+// A cap that is set during the day also counts leads that were delivered earlier, including those that
+// are already folded.
 func TestCapSetDuringTheDayCountsEarlierLeads(t *testing.T) {
 	t.Parallel()
 	n := openNodes(t, 1)
@@ -287,15 +287,15 @@ func TestCapSetDuringTheDayCountsEarlierLeads(t *testing.T) {
 		n.db.Exec(t, `INSERT INTO partner_prices (partner_id, daily_lead_cap, updated_at) VALUES ($1, $2, now())
 			ON CONFLICT (partner_id) DO UPDATE SET daily_lead_cap = excluded.daily_lead_cap`, p.ID, most)
 		if got := node.reached(t, p); got != want {
-			t.Errorf("with 4 leads and a cap of %d: reached is %t", most, got)
+			t.Errorf("with 4 leads and a cap of %d: reached is %t, want %t", most, got, want)
 		}
 	}
 	if got := n.leads(t, p); got != 4 {
-		t.Errorf("the console shows %d leads today, want 4", got)
+		t.Errorf("LeadsToday() = %d, want 4", got)
 	}
 }
 
-// A node with more entries than it can read at once has no count until it has caught up.
+// If there are more entries than a node can read at once, it has no count until it has caught up.
 func TestLeadCountsCatchUp(t *testing.T) {
 	t.Parallel()
 	n := openNodes(t, 1000)
@@ -315,7 +315,7 @@ func TestLeadCountsCatchUp(t *testing.T) {
 		}
 	}
 	if got := n.uncounted(t); got >= 1000 {
-		t.Errorf("each count still reads %d entries", got)
+		t.Errorf("each count still reads %d entries, want fewer than 1000", got)
 	}
 	if got := node.caps.Age(); got != 0 {
 		t.Errorf("Age() = %s, want 0s", got)
@@ -341,18 +341,17 @@ func TestLeadCountsRetention(t *testing.T) {
 		n.count(t, n.all[0])
 	}
 	if after := states(); days() != 3 || after != before {
-		t.Errorf("got %d days, want 3; an idle node wrote: %t", days(), after != before)
+		t.Errorf("got %d days, want 3; idle nodes changed rows: %t", days(), after != before)
 	}
 	n.clock.Advance(6 * midnight)
 	n.db.Exec(t, addAccruals, n.partners[0].ID, n.clock.Now(), 1)
 	n.fold(t)
 	if days() != 2 {
-		t.Errorf("got %d days, want 2 within the last 7 days", days())
+		t.Errorf("got %d days, want the 2 within the last 7 days", days())
 	}
 }
 
-// Postgres can cache plans while its tables are small, so even those plans must not scan whole
-// tables.
+// Postgres can cache plans while the tables are small. Even these plans must not scan whole tables.
 func TestLeadCountsScanNoTable(t *testing.T) {
 	t.Parallel()
 	n := openNodes(t, 1)
@@ -367,7 +366,7 @@ func TestLeadCountsScanNoTable(t *testing.T) {
 	}
 	quiet := func() {
 		t.Helper()
-		testkit.Eventually(t, 10*time.Second, "all connections are closed and have reported their statistics", func() bool {
+		testkit.Eventually(t, 10*time.Second, "all connections are closed, so that their statistics are complete", func() bool {
 			return testkit.Value[int](t, n.db,
 				`SELECT count(*) FROM pg_stat_activity WHERE datname = current_database() AND usename = 'pingpost_app'`) == 0
 		})

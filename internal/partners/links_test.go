@@ -15,7 +15,7 @@ import (
 	"github.com/pingpost/pingpost/models"
 )
 
-// leadsTo checks that a token's link shows the partner want, or is not found if want is nil.
+// leadsTo checks that a token belongs to the partner want, or is not found if want is nil.
 func (o *partnerService) leadsTo(t *testing.T, what, token string, want *models.Partner) {
 	t.Helper()
 	p, accounts, err := o.ByLink(t.Context(), token)
@@ -56,7 +56,7 @@ func TestLinks(t *testing.T) {
 	wantError(t, "revoking without a link", o.RevokeLink(t.Context(), everyPartner, p), apperr.NotFound, "link")
 	first, others := o.link(t, p), o.link(t, other)
 	if !regexp.MustCompile(`^[A-Za-z0-9_-]{43}$`).MatchString(first) || first == others {
-		t.Errorf("tokens %q, %q", first, others)
+		t.Errorf("got tokens %q and %q, want two different ones with 43 characters", first, others)
 	}
 	o.leadsTo(t, "first link", first, &p)
 	o.leadsTo(t, "other partner's link", others, &other)
@@ -65,7 +65,7 @@ func TestLinks(t *testing.T) {
 	o.leadsTo(t, "replaced link", first, nil)
 	o.leadsTo(t, "replacement", second, &p)
 	if live, ok, err := o.Link(t.Context(), everyPartner, p); !live.CreatedAt.Equal(o.clock.Now()) || !ok || err != nil {
-		t.Errorf("Link() = created at %s, %t, %v", live.CreatedAt, ok, err)
+		t.Errorf("Link() = %+v, %t, %v", live, ok, err)
 	}
 	wantError(t, "suspending", o.SetStatus(t.Context(), everyPartner, p.ID, models.PartnerSuspended), "", "")
 	o.leadsTo(t, "suspended partner's link", second, nil)
@@ -81,7 +81,7 @@ func TestLinks(t *testing.T) {
 	o.leadsTo(t, "other partner's link after revoking", others, &other)
 }
 
-// Malformed tokens are rejected without a query. The database is closed.
+// Malformed tokens are rejected even if the database is closed.
 func TestMalformedTokensNeedNoQuery(t *testing.T) {
 	o := newPartnerService(t)
 	token := o.link(t, o.partnerWithAccounts(t, "harbour-leads"))
@@ -117,12 +117,12 @@ func TestLinksRespectTheScope(t *testing.T) {
 		wantError(t, name+": create", err, apperr.NotFound, "partner")
 		wantError(t, name+": revoke", o.RevokeLink(t.Context(), sc, p), apperr.NotFound, "partner")
 		if link, ok, err := o.Link(t.Context(), sc, p); ok || err != nil || link.Digest != nil {
-			t.Errorf("%s: got %+v, %v, want no link", name, link, err)
+			t.Errorf("%s: Link() = %+v, %v, want no link", name, link, err)
 		}
 	}
 	o.leadsTo(t, "link", token, &p)
 	if _, ok, err := o.Link(t.Context(), scope.Partners(p.ID), p); !ok || err != nil {
-		t.Errorf("no link in the partner's own scope: %v", err)
+		t.Errorf("Link() found no link in the partner's own scope: %v", err)
 	}
 	_, err := o.NewLink(t.Context(), everyPartner, models.Partner{ID: models.PlatformIDs.Partner})
 	wantError(t, "platform partner", err, apperr.NotFound, "partner")
@@ -195,7 +195,7 @@ func TestEffectiveMode(t *testing.T) {
 	}
 }
 
-func TestByLinkTimesOutWithoutNetwork(t *testing.T) {
+func TestByLinkTimesOutIfTheNetworkFails(t *testing.T) {
 	db, proxy := testkit.NewDatabaseBehind(t)
 	o := partners.NewService(db.DB, testkit.PlatformKeys(t, 1), nil)
 	proxy.Down()

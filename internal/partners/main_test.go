@@ -55,15 +55,15 @@ func (o *partnerService) directory(t *testing.T) *partners.Directory {
 	return d
 }
 
-// wantError checks an error's code and reason. An empty reason wants no error.
+// wantError checks an error's code and reason. If reason is empty, there must be no error.
 func wantError(t *testing.T, what string, err error, code apperr.Code, reason string) {
 	t.Helper()
 	f := apperr.As(err)
 	switch {
 	case reason == "" && err != nil:
-		t.Errorf("%s: %v", what, err)
+		t.Errorf("%s: got error %v, want none", what, err)
 	case reason != "" && (f == nil || f.Code != code || f.Reason != reason):
-		t.Errorf("%s: %v, want %s, %s", what, err, code, reason)
+		t.Errorf("%s: got error %v, want %s, %s", what, err, code, reason)
 	}
 }
 

@@ -10,8 +10,8 @@ import (
 	"github.com/pingpost/pingpost/models"
 )
 
-// Errors name the invalid character, because it can be invisible or look like a valid one.
-func TestNameErrorsNameTheCharacter(t *testing.T) {
+// Errors describe the invalid character, because it can be invisible or look like a valid one.
+func TestErrorsDescribeTheInvalidCharacter(t *testing.T) {
 	o := newPartnerService(t)
 	p := o.partner(t, "meadow-media")
 	for text, want := range map[string]string{
@@ -30,11 +30,11 @@ func TestNameErrorsNameTheCharacter(t *testing.T) {
 	} {
 		_, err := o.Create(t.Context(), partners.NewPartner{Slug: text, Name: "A"})
 		if wantError(t, text, err, apperr.Invalid, "slug_form"); err == nil || !strings.Contains(err.Error(), want) {
-			t.Errorf("%q as a slug: %v, want %s", text, err, want)
+			t.Errorf("%q as a slug: got error %v, want one with %s", text, err, want)
 		}
 		_, err = o.CreateAccount(t.Context(), p, partners.NewAccount{Identifier: text, Name: "A"})
 		if wantError(t, text, err, apperr.Invalid, "identifier_form"); err == nil || !strings.Contains(err.Error(), want) {
-			t.Errorf("%q as a partnerId: %v, want %s", text, err, want)
+			t.Errorf("%q as a partnerId: got error %v, want one with %s", text, err, want)
 		}
 	}
 	_, err := o.Create(t.Context(), partners.NewPartner{Slug: "Harbour", Name: "A"})
@@ -59,7 +59,7 @@ func TestCreateReportsAllProblems(t *testing.T) {
 	}
 }
 
-// Of several concurrent names that look alike, one is created.
+// If several names that look alike are created concurrently, only one succeeds.
 func TestConcurrentLookAlikes(t *testing.T) {
 	o := newPartnerService(t)
 	slugs := []string{"oil-1", "0il-l", "o1l-i", "0l1-1"}

@@ -17,8 +17,8 @@ import (
 	"github.com/pingpost/pingpost/internal/testkit"
 )
 
-// maxPageTime is longer than the 30 ms that the list should take, because machines are shared. The
-// test guards against a list that becomes slower with the number of leads.
+// maxPageTime is longer than the 30 ms that the list should take, because test machines are shared.
+// The test detects a list that becomes slower with the number of leads.
 const maxPageTime = 250 * time.Millisecond
 
 // fillMany inserts 10,000 partners with figures and two accounts each. It inserts no ledger entries,
@@ -48,7 +48,7 @@ func TestPageOfManyPartners(t *testing.T) {
 	d := testkit.NewDatabase(t)
 	d.Exec(t, fillMany)
 	sent := &statements{Interface: logger.Discard}
-	// Without a pool, so that all statements are counted.
+	// There is no pool, so that all statements are counted.
 	counted := &postgres.DB{Gorm: d.Gorm.Session(&gorm.Session{Logger: sent})}
 	service := partners.NewService(counted, testkit.PlatformKeys(t, 1), clock.NewManual(testkit.StartTime()))
 	for _, sort := range []string{"", "name", "-name", "leads", "-leads", "seen", "-seen"} {
@@ -67,7 +67,7 @@ func TestPageOfManyPartners(t *testing.T) {
 				t.Fatal(err)
 			}
 			q.After = first.Older
-			// Up to seven attempts, because other tests can slow one down.
+			// Up to seven attempts, because other tests can slow down a query.
 			best := time.Duration(math.MaxInt64)
 			for attempt := 0; attempt < 7 && best > maxPageTime; attempt++ {
 				sent.n.Store(0)

@@ -18,8 +18,8 @@ import (
 	"github.com/pingpost/pingpost/models"
 )
 
-// figure inserts the figures of a partner.
-func (o *partnerService) figure(t *testing.T, p models.Partner, leads int64, payouts string, seen *time.Time) {
+// insertFigures inserts the figures of a partner.
+func (o *partnerService) insertFigures(t *testing.T, p models.Partner, leads int64, payouts string, seen *time.Time) {
 	t.Helper()
 	o.db.Exec(t, `INSERT INTO partner_figures VALUES ($1, $2, $3, $4)`, p.ID, leads, payouts, seen)
 }
@@ -44,7 +44,7 @@ func TestPageShowsPartnersWithTheirFigures(t *testing.T) {
 	o := newPartnerService(t)
 	a, b := o.partner(t, "a"), o.partner(t, "b")
 	seen := testkit.StartTime().Truncate(time.Minute)
-	o.figure(t, a, 3, `[{"currency": "EUR", "minor": 1}, {"currency": "GBP", "minor": 4560}]`, &seen)
+	o.insertFigures(t, a, 3, `[{"currency": "EUR", "minor": 1}, {"currency": "GBP", "minor": 4560}]`, &seen)
 	o.db.Exec(t,
 		`INSERT INTO partner_figures_state (added_until, whole_before) VALUES ($1::timestamptz, $1::timestamptz)`,
 		testkit.StartTime())
@@ -64,7 +64,7 @@ func TestPageShowsPartnersWithTheirFigures(t *testing.T) {
 	}
 }
 
-func TestPageFinds(t *testing.T) {
+func TestPageFilters(t *testing.T) {
 	t.Parallel()
 	o := newPartnerService(t)
 	for i, slug := range []string{"a", "b", "c", "d"} {
@@ -90,7 +90,7 @@ func TestPageFinds(t *testing.T) {
 		"no filter":               {scope.System, partners.Query{}, "abcd"},
 		"part of a name":          {scope.System, partners.Query{Search: "rthGA"}, "a"},
 		"not ASCII":               {scope.System, partners.Query{Search: "äRZ"}, "c"},
-		"spaces around":           {scope.System, partners.Query{Search: "  north "}, "a"},
+		"outer spaces":            {scope.System, partners.Query{Search: "  north "}, "a"},
 		"a legal name":            {scope.System, partners.Query{Search: "holding"}, "ad"},
 		"a slug":                  {scope.System, partners.Query{Search: "d"}, "abd"}, // Holding, Leads
 		"an account's identifier": {scope.System, partners.Query{Search: "aff-7"}, "b"},
@@ -148,8 +148,8 @@ func find(t *testing.T, o *partnerService, slug string) models.Partner {
 	return p
 }
 
-// In every order, paging forward and back shows each partner once, including partners with the
-// same key.
+// In each order, paging forwards and backwards returns every partner once, even partners with the same
+// key.
 func TestPageByPage(t *testing.T) {
 	t.Parallel()
 	o := newPartnerService(t)
@@ -160,7 +160,7 @@ func TestPageByPage(t *testing.T) {
 		o.db.Exec(t, `UPDATE partners SET name = $2 WHERE id = $1`, p.ID, []string{"Same", "same", slug}[i%3])
 		if i%4 > 0 {
 			seen := testkit.StartTime().Truncate(time.Minute).Add(time.Duration(i/5) * time.Minute)
-			o.figure(t, p, int64(i/3), `[]`, &seen)
+			o.insertFigures(t, p, int64(i/3), `[]`, &seen)
 		}
 	}
 	for sort, whole := range map[string]string{

@@ -168,8 +168,8 @@ func (s *Service) List(ctx context.Context, sc scope.Scope) ([]Summary, error) {
 	return out, postgres.Translate(err)
 }
 
-// Find returns the partner with the slug or prefixed id, but never the platform partner. That one
-// has no secrets and uses the platform's default signing mode (decision 13).
+// Find returns the partner with the slug or prefixed id, except the platform partner. That
+// partner has no secrets, and its signing mode is the platform's default (decision 13).
 func (s *Service) Find(ctx context.Context, sc scope.Scope, slugOrID string) (models.Partner, error) {
 	q := restrict(s.db.Gorm.WithContext(ctx), sc, "id").Where("id <> ?", models.PlatformIDs.Partner)
 	if partnerID, err := id.Parse(id.Partner, slugOrID); err == nil {

@@ -54,7 +54,7 @@ func TestCreateRejects(t *testing.T) {
 		code   apperr.Code
 		reason string
 	}{
-		{"a slug that looks like one taken", partners.NewPartner{Slug: "harb0ur-leads", Name: "Another"},
+		{"a slug similar to one in use", partners.NewPartner{Slug: "harb0ur-leads", Name: "Another"},
 			apperr.Conflict, "slug_alike"},
 		{"a slug with a Cyrillic letter", partners.NewPartner{
 			Slug: "h\u0430rbour-leads",
@@ -66,12 +66,12 @@ func TestCreateRejects(t *testing.T) {
 			Name:    "Another",
 			Manager: strings.Repeat("m", 201),
 		}, apperr.Invalid, "text"},
-		{"a slug taken", partners.NewPartner{Slug: "harbour-leads", Name: "Another"}, apperr.Conflict, "slug_taken"},
+		{"a slug in use", partners.NewPartner{Slug: "harbour-leads", Name: "Another"}, apperr.Conflict, "slug_taken"},
 		{"the platform partner's slug", partners.NewPartner{Slug: "house", Name: "Another"}, apperr.Conflict, "slug_taken"},
 		{"no slug", partners.NewPartner{Name: "Another"}, apperr.Invalid, "slug_form"},
 		{"a slug in upper case", partners.NewPartner{Slug: "Harbour", Name: "Another"}, apperr.Invalid, "slug_form"},
 		{"a slug with a slash", partners.NewPartner{Slug: "a/b", Name: "Another"}, apperr.Invalid, "slug_form"},
-		{"a slug of 64 characters", partners.NewPartner{
+		{"a slug with 64 characters", partners.NewPartner{
 			Slug: strings.Repeat("a", 64),
 			Name: "Another",
 		}, apperr.Invalid, "slug_form"},
@@ -86,7 +86,7 @@ func TestCreateRejects(t *testing.T) {
 			Name:    "Another",
 			Signing: models.SigningInherit,
 		}, apperr.Invalid, "signing_mode"},
-		{"a slug of 63 characters", partners.NewPartner{
+		{"a slug with 63 characters", partners.NewPartner{
 			Slug:    strings.Repeat("a", 63),
 			Name:    "Another",
 			Signing: models.SigningReportOnly,
@@ -186,7 +186,7 @@ func TestSetStatus(t *testing.T) {
 		apperr.NotFound, "partner")
 	wantError(t, "unknown", o.SetStatus(t.Context(), scope.System, uuid.New(), models.PartnerApproved), apperr.NotFound, "partner")
 	if err := o.SetStatus(t.Context(), scope.System, p.ID, "retired"); err == nil {
-		t.Error("accepted an unknown status")
+		t.Error("SetStatus accepted an unknown status")
 	}
 	if now := find(); now.Status != models.PartnerPending || now.RowVersion != 1 || !now.UpdatedAt.Equal(testkit.StartTime()) {
 		t.Errorf("after rejected changes: got %s, version %d, updated at %s", now.Status, now.RowVersion, now.UpdatedAt)
@@ -199,7 +199,7 @@ func TestSetStatus(t *testing.T) {
 	}
 }
 
-// ByIDs returns the partners in scope, and the platform partner if the scope has no limits.
+// ByIDs returns the partners in the scope. It includes the platform partner if the scope is unlimited.
 func TestByIDs(t *testing.T) {
 	o := newPartnerService(t)
 	var ids []uuid.UUID

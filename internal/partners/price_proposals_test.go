@@ -15,7 +15,7 @@ import (
 	"github.com/pingpost/pingpost/internal/testkit"
 )
 
-// staff returns the service acting for a new user, with a policy that requires a second person.
+// staff returns a service that acts for a new user. Its policy requires a second person.
 func (o *partnerService) staff(t *testing.T, email string) *partners.Service {
 	t.Helper()
 	user := uuid.New()
@@ -25,7 +25,7 @@ func (o *partnerService) staff(t *testing.T, email string) *partners.Service {
 	return o.WithPolicy(partners.PricePolicy{SecondPerson: true}).By(audit.Actor{Staff: user, Name: email})
 }
 
-// If the policy requires a second person, a proposed change applies when another user approves it.
+// If the policy requires a second person, a change takes effect only after another user approves it.
 func TestPriceProposal(t *testing.T) {
 	o, tax := newPartnerService(t), taxonomy(t)
 	p, other := o.partner(t, "harbour-leads"), o.partner(t, "meadow-media")
@@ -81,7 +81,7 @@ func TestPriceProposal(t *testing.T) {
 	wantError(t, "withdrawn", ann.WithdrawPrice(t.Context(), scope.System, p.ID, second.ID), "", "")
 	wantError(t, "withdrawn twice", ann.WithdrawPrice(t.Context(), scope.System, p.ID, second.ID), apperr.Conflict, "no_proposal")
 
-	// Without the policy, the pricing can change while a proposal waits.
+	// Without the policy, the pricing can be changed while a proposal is waiting.
 	wantError(t, "proposed a third time", propose(ann, 1, partners.PriceForm{Adjustment: "9"}), "", "")
 	wantError(t, "changed directly",
 		o.SetPricing(t.Context(), scope.System, p.ID, 1, partners.PriceForm{Adjustment: "2"}, tax), "", "")
@@ -95,15 +95,15 @@ func TestPriceProposal(t *testing.T) {
 	const want = "ann@example.com partner.prices_propose, bob@example.com partner.prices, bob@example.com partner.prices_propose, " +
 		"ann@example.com partner.prices_withdraw, ann@example.com partner.prices_propose, the service partner.prices"
 	if got := testkit.Value[string](t, o.db, events); got != want {
-		t.Errorf("audit events: %s", got)
+		t.Errorf("got audit events %s, want %s", got, want)
 	}
 	const approved = `SELECT after ->> 'proposer' FROM audit_events WHERE action = 'partner.prices' ORDER BY id LIMIT 1`
 	if got := testkit.Value[string](t, o.db, approved); got != "ann@example.com" {
-		t.Errorf("proposer in the audit event is %q", got)
+		t.Errorf("the proposer in the audit event is %q, want ann@example.com", got)
 	}
 }
 
-// Of several concurrent decisions about a proposal, one succeeds.
+// If several users decide on a proposal concurrently, only one decision succeeds.
 func TestPriceProposalIsDecidedOnce(t *testing.T) {
 	o, tax := newPartnerService(t), taxonomy(t)
 	p := o.partner(t, "harbour-leads")

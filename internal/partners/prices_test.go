@@ -37,7 +37,7 @@ func (o *partnerService) ownPrice(t *testing.T, p models.Partner) partners.Prici
 	return own
 }
 
-// SetPricing writes the pricing and an audit event, and the directory has the change.
+// SetPricing writes the pricing and an audit event. The directory contains the new pricing.
 func TestSetPricing(t *testing.T) {
 	o, tax := newPartnerService(t), taxonomy(t)
 	p, other := o.partner(t, "harbour-leads"), o.partner(t, "meadow-media")
@@ -71,18 +71,18 @@ func TestSetPricing(t *testing.T) {
 	}
 	const want = "&{PartnerPricing:{Adjustment:525 Exclusions:[industry plumber, country FR category legal-services]} DailyLeadCap:40 AgreedAt:"
 	if got := fmt.Sprintf("%+v", o.directory(t).ByID(p.ID).Price); !strings.HasPrefix(got, want) {
-		t.Errorf("the directory has %s", got)
+		t.Errorf("the directory contains %s, want %s", got, want)
 	}
 	own := o.ownPrice(t, p)
 	if own.Version != 1 || own.Unread || !own.ChangedAt.Equal(o.clock.Now()) {
 		t.Errorf("got %+v", own)
 	}
 	if f := own.Form(); f != (partners.PriceForm{Adjustment: "+5.25", DailyLeadCap: "40", Exclusions: "industry plumber, country FR\ncategory legal-services"}) {
-		t.Errorf("the form has %+v", f)
+		t.Errorf("Form() = %+v", f)
 	}
 	wantError(t, "no change", set(scope.System, p.ID, 1, own.Form()), "", "")
 	if now := o.ownPrice(t, p); now.Version != 1 {
-		t.Errorf("an update without changes made version %d, want 1", now.Version)
+		t.Errorf("an update without changes wrote version %d", now.Version)
 	}
 
 	wantError(t, "only the cap", set(scope.System, p.ID, 1, partners.PriceForm{
@@ -95,7 +95,7 @@ func TestSetPricing(t *testing.T) {
 	}
 	wantError(t, "remove all", set(scope.System, p.ID, 2, partners.PriceForm{}), "", "")
 	if d := o.directory(t); d.ByID(p.ID).Price != nil || d.ByID(other.ID).Price != nil {
-		t.Error("the directory still has partner pricing")
+		t.Error("the directory still contains partner pricing")
 	}
 	if own := o.ownPrice(t, p); own.Version != 3 || own.Form() != (partners.PriceForm{}) {
 		t.Errorf("got %+v", own)
@@ -105,9 +105,9 @@ func TestSetPricing(t *testing.T) {
 	}
 }
 
-// AgreedAt is set when a partner gets its first pricing. Edits keep it. Pricing that is removed and
-// added again gets a new one (decision 5).
-func TestAgreedAtIsSetByTheFirstPricing(t *testing.T) {
+// AgreedAt is set when a partner without pricing gets pricing. Later changes keep it. Pricing that is
+// removed and added again gets a new AgreedAt (decision 5).
+func TestAgreedAt(t *testing.T) {
 	o, tax := newPartnerService(t), taxonomy(t)
 	p := o.partner(t, "harbour-leads")
 	began := o.clock.Now()
@@ -157,7 +157,7 @@ func TestSetPricingReportsAllProblems(t *testing.T) {
 		Exclusions:   "industry plumber\n\nindustry plumbr\nindustry plumber, category legal-services\ncountry France",
 	}, tax)
 	if got := errorFields(err); !slices.Equal(got, []string{"adjustment invalid_value", "cap invalid_value", "exclusions invalid_value", "exclusions invalid_value", "exclusions invalid_value"}) {
-		t.Errorf("fields %q", got)
+		t.Errorf("got field errors %q", got)
 	}
 	for i, want := range map[int]string{0: `"-90.01"`, 2: `"plumbr"`, 3: "home-services", 4: "5"} {
 		if got := apperr.As(err).Fields[i].Message; !strings.Contains(got, want) {
@@ -200,7 +200,7 @@ func TestSetPricingReportsAllProblems(t *testing.T) {
 	}
 }
 
-// Of several concurrent changes at the same version, one succeeds and the others get a conflict.
+// If several concurrent changes pass the same version, one succeeds and the others get a conflict.
 func TestConcurrentSetPricing(t *testing.T) {
 	o, tax := newPartnerService(t), taxonomy(t)
 	p := o.partner(t, "harbour-leads")
@@ -226,7 +226,7 @@ func TestConcurrentSetPricing(t *testing.T) {
 	}
 }
 
-// Exclusions that cannot be read exclude everything until they are set again.
+// If the exclusions cannot be read, everything is excluded until they are set again.
 func TestUnreadableExclusions(t *testing.T) {
 	o, tax := newPartnerService(t), taxonomy(t)
 	p := o.partner(t, "harbour-leads")
@@ -247,7 +247,7 @@ func TestUnreadableExclusions(t *testing.T) {
 	}
 }
 
-// LeadsToday counts the leads of the UTC day without sandbox leads, as caps do.
+// Like caps, LeadsToday counts the leads of the UTC day without sandbox leads.
 func TestLeadsToday(t *testing.T) {
 	c := openCaps(t, testkit.NewDatabase(t))
 	p, other := c.partner(t, "harbour-leads"), c.partner(t, "meadow-media")

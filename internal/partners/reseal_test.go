@@ -14,21 +14,21 @@ import (
 	"github.com/pingpost/pingpost/models"
 )
 
-// withKeys returns the service with other platform keys. The first one seals.
+// withKeys returns a service with other platform keys. The first key is used for sealing.
 func (o *partnerService) withKeys(t *testing.T, keys ...byte) *partnerService {
 	t.Helper()
 	return &partnerService{partners.NewService(o.db.DB, testkit.PlatformKeys(t, keys...), o.clock), o.db, o.clock}
 }
 
-// signs reports whether the directory accepts a signature made with a secret.
+// signs reports whether the directory accepts a signature that was made with the secret.
 func (o *partnerService) signs(t *testing.T, p models.Partner, plain string) bool {
 	t.Helper()
 	body, now := []byte("a post"), o.clock.Now()
 	return o.directory(t).ByID(p.ID).Verify(claim(t, plain, now, body), body, now) != nil
 }
 
-// Reseal reseals every secret with the first key and changes nothing else. It reports secrets that
-// no key can decrypt.
+// Reseal reseals all secrets with the first key and changes nothing else. It reports secrets that no
+// key can decrypt.
 func TestReseal(t *testing.T) {
 	o := newPartnerService(t)
 	p := o.partner(t, "harbour-leads")
@@ -123,8 +123,8 @@ func same(a, b models.SigningSecret) bool {
 		at(a.RevokedAt) == at(b.RevokedAt)
 }
 
-// Two concurrent reseals while secrets are being revoked: each secret is resealed once, and
-// revoked secrets stay revoked.
+// Two reseals run concurrently while secrets are revoked. Each secret is resealed once, and revoked
+// secrets stay revoked.
 func TestConcurrentReseal(t *testing.T) {
 	o := newPartnerService(t)
 	p := o.partner(t, "harbour-leads")
@@ -148,7 +148,7 @@ func TestConcurrentReseal(t *testing.T) {
 		}
 		moved, unread, err := both.Reseal(t.Context())
 		if len(unread) > 0 {
-			t.Errorf("got unread secrets %v, want none", unread)
+			t.Errorf("got unreadable secrets %v, want none", unread)
 		}
 		all.Add(int64(moved))
 		return err

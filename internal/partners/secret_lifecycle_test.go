@@ -21,7 +21,7 @@ func (o *partnerService) secret(t *testing.T, p models.Partner, label string) mo
 	return made.SigningSecret
 }
 
-// reloadSecret returns a secret as stored.
+// reloadSecret reads a secret from the database.
 func (o *partnerService) reloadSecret(t *testing.T, p models.Partner, secret uuid.UUID) models.SigningSecret {
 	t.Helper()
 	list, err := o.Secrets(t.Context(), p)
@@ -50,7 +50,7 @@ func TestRetireSecret(t *testing.T) {
 		now := o.reloadSecret(t, p, s.ID)
 		if now.RetiresAt == nil || !now.RetiresAt.Equal(o.clock.Now().Add(want)) ||
 			partners.StateOf(now, o.clock.Now()) != state {
-			t.Errorf("got %s, retires at %v, want %s in %s", partners.StateOf(now, o.clock.Now()), now.RetiresAt, state, want)
+			t.Errorf("got state %s and expiry %v, want %s, %s from now", partners.StateOf(now, o.clock.Now()), now.RetiresAt, state, want)
 		}
 	}
 	wantError(t, "other partner's secret", o.RetireSecret(t.Context(), other, s.ID, o.clock.Now()), apperr.NotFound, "secret")
@@ -87,7 +87,7 @@ func TestRetireSecret(t *testing.T) {
 	wantError(t, "revoke", o.RevokeSecret(t.Context(), p, s.ID), "", "")
 	retire("revoked", time.Hour, apperr.Conflict, "secret_revoked")
 	if state := partners.StateOf(o.reloadSecret(t, p, s.ID), o.clock.Now()); state != partners.StateRevoked {
-		t.Errorf("state is %s, want revoked", state)
+		t.Errorf("got state %s, want revoked", state)
 	}
 }
 
@@ -156,7 +156,7 @@ func TestSecretsRecordTheirCreator(t *testing.T) {
 	}
 }
 
-// Concurrent rotations without an overlap would expire each other's new secrets, so one succeeds.
+// Concurrent rotations without an overlap would expire each other's new secrets, so only one succeeds.
 func TestConcurrentRotationsWithoutOverlap(t *testing.T) {
 	o := newPartnerService(t)
 	p := o.partner(t, "harbour-leads")
@@ -172,7 +172,7 @@ func TestConcurrentRotationsWithoutOverlap(t *testing.T) {
 		}
 	}
 	if n := succeeded(errs); n != 1 {
-		t.Errorf("%d of 4 rotations at once succeeded, want 1", n)
+		t.Errorf("%d of 4 concurrent rotations succeeded, want 1", n)
 	}
 	o.clock.Advance(time.Minute)
 	if _, err := o.RotateSecret(t.Context(), p, "", 0, false); err != nil {

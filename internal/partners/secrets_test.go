@@ -233,7 +233,7 @@ func TestConcurrentRotations(t *testing.T) {
 		}
 	}
 	if n := succeeded(errs); n != 1 {
-		t.Errorf("%d of 4 rotations at once succeeded, want 1", n)
+		t.Errorf("%d of 4 concurrent rotations succeeded, want 1", n)
 	}
 }
 
@@ -305,7 +305,7 @@ func TestRevokeAndFindSecret(t *testing.T) {
 	}
 }
 
-// No column of any table contains a secret in plain text, hex or base64.
+// No table contains a secret in plain text, hex or base64.
 func TestSecretsAreNotStoredInPlainText(t *testing.T) {
 	o := newPartnerService(t)
 	p := o.partner(t, "harbour-leads")

@@ -29,7 +29,7 @@ func TestSharedBaseURLSlots(t *testing.T) {
 		return err
 	}) {
 		if err != nil {
-			t.Error("creating a partner without a slot failed:", err)
+			t.Error("creating a partner failed:", err)
 		}
 	}
 	used := 0
@@ -55,7 +55,7 @@ func TestSharedBaseURLSlots(t *testing.T) {
 	o.switchSlots(t)
 }
 
-// switchSlots releases a slot and takes it again. All slots are used at first.
+// switchSlots releases a slot and assigns it again. At first, all slots are in use.
 func (o *partnerService) switchSlots(t *testing.T) {
 	t.Helper()
 	set := func(slug string, shared bool) error {
@@ -66,10 +66,10 @@ func (o *partnerService) switchSlots(t *testing.T) {
 		return o.SetSigning(t.Context(), everyPartner, p.ID, p.RowVersion, models.SigningDefault, shared)
 	}
 	err := set("too-late", true)
-	wantError(t, "all slots used", err, apperr.Conflict, "shared_address_full")
+	wantError(t, "all slots in use", err, apperr.Conflict, "shared_address_full")
 	if err == nil || !strings.Contains(err.Error(), fmt.Sprint(partners.MaxSharedAddress)) ||
 		!strings.Contains(err.Error(), "base URL") {
-		t.Errorf("got error %v, want the number of slots and the base URL in it", err)
+		t.Errorf("got error %v, want one with the number of slots and the base URL", err)
 	}
 	wantError(t, "keep a slot", set("partner-0", true), "", "")
 	wantError(t, "release a slot", set("partner-0", false), "", "")

@@ -56,7 +56,7 @@ func TestFigures(t *testing.T) {
 
 	r := reporting.LastSteps(now, time.Hour, 3)
 	if len := r.Until.Sub(r.From); len <= 2*time.Hour || len > 3*time.Hour {
-		t.Fatalf("the range is %s long, want 2h to 3h", len)
+		t.Fatalf("got a range of %s, want 2h to 3h", len)
 	}
 	hour := now.Truncate(time.Hour)
 	steps := func(pings int64, last reporting.Step) []reporting.Step {

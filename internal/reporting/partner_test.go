@@ -16,7 +16,7 @@ import (
 	"github.com/pingpost/pingpost/models"
 )
 
-// traffic is a database with two partners. mine has a standard and a sandbox account.
+// traffic is a database with two partners. The partner mine has a standard and a sandbox account.
 type traffic struct {
 	*testkit.Database
 	mine, theirs, account, sandbox uuid.UUID
@@ -144,7 +144,7 @@ func TestSecretTraffic(t *testing.T) {
 		t.Errorf("%v (-want +got):\n%s", err, diff)
 	}
 	if got, err := reporting.NewReader(f.DB).Secrets(t.Context(), scope.Partners(f.theirs), f.mine, r); err != nil || len(got) != 0 {
-		t.Errorf("out of scope: got %+v (%v), want none", got, err)
+		t.Errorf("out of scope: Secrets() = %+v, %v, want none", got, err)
 	}
 	minute := now.Truncate(time.Minute)
 	used := map[uuid.UUID]time.Time{f.old: minute.Add(-time.Hour), f.fresh: minute.Add(5 * time.Minute)}

@@ -56,7 +56,7 @@ func (in *Reader) Rejections(
 	return out, nil
 }
 
-// FindRejection returns the rejected request with a request id, which its response contained.
+// FindRejection returns the rejected request with the request id.
 func (in *Reader) FindRejection(ctx context.Context, sc scope.Scope, request uuid.UUID) (RejectedRequest, bool, error) {
 	var found []RejectedRequest
 	err := rejections(ctx, in.db, sc).Where("request_id = ?", request).Order("id DESC").Limit(1).Find(&found).Error

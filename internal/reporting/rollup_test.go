@@ -19,7 +19,7 @@ import (
 	"github.com/pingpost/pingpost/models"
 )
 
-// ledgerRollup is a database with a ledger, and its rollup.
+// ledgerRollup is a database and a rollup of its ledger.
 type ledgerRollup struct {
 	*testkit.Database
 	clock *clock.Manual
@@ -35,7 +35,7 @@ func newLedgerRollup(t *testing.T) *ledgerRollup {
 	return b
 }
 
-// node returns the rollup of another node.
+// node returns a rollup for another node.
 func (b *ledgerRollup) node(db *postgres.DB) *reporting.Rollup {
 	log, lines := testkit.NewLog()
 	b.log = lines
@@ -101,7 +101,7 @@ func want(t *testing.T, what, got string, lines ...string) {
 	}
 }
 
-// The first pass sums the last 40 days. The figures contain the last 30.
+// The first pass sums the last 40 days. The figures contain only the last 30.
 func TestRollup(t *testing.T) {
 	t.Parallel()
 	b := newLedgerRollup(t)
@@ -129,11 +129,11 @@ func TestRollup(t *testing.T) {
 	want(t, "figures", b.figures(t),
 		append([]string{`mine 4 [{"minor": 5, "currency": "EUR"}, {"minor": 1230, "currency": "GBP"}]`}, others...)...)
 	if got := b.until(t); !got.Equal(now.Add(-time.Minute)) {
-		t.Errorf("added_until is %s, want a minute before %s", got, now)
+		t.Errorf("added_until is %s, want %s", got, now.Add(-time.Minute))
 	}
 
 	b.clock.Advance(time.Minute)
-	b.Exec(t, `DELETE FROM traffic_minutes`) // last_traffic_at must remain
+	b.Exec(t, `DELETE FROM traffic_minutes`) // last_traffic_at must stay the same
 	b.pass(t)
 	want(t, "days a minute later", b.days(t), append(before, "2026-01-02 mine GBP 3 1207")...)
 	want(t, "figures a minute later", b.figures(t),
@@ -143,12 +143,12 @@ func TestRollup(t *testing.T) {
 	b.pass(t)
 	want(t, "days a day later", b.days(t), append(before[1:], "2026-01-02 mine GBP 3 1207")...)
 	if got := b.figures(t); strings.Contains(got, `theirs 1`) {
-		t.Errorf("the figures still contain a lead that is 30 days old: %s", got)
+		t.Errorf("the figures still contain a lead from 30 days ago: %s", got)
 	}
 }
 
-// An entry that is committed more than a minute after its time is added 15 minutes after the end of
-// its day.
+// An entry that is committed more than a minute after its occurred_at is added 15 minutes after the
+// end of the day.
 func TestRollupAddsLateEntries(t *testing.T) {
 	t.Parallel()
 	b := newLedgerRollup(t)
@@ -167,7 +167,8 @@ func TestRollupAddsLateEntries(t *testing.T) {
 	want(t, "figures", b.figures(t), `mine 3 [{"minor": 123, "currency": "GBP"}]`)
 }
 
-// A rollup that has not run for longer than the retention period starts with the oldest day in it.
+// After a pause that is longer than the retention period, the rollup starts with the first day of the
+// period.
 func TestRollupCatchesUp(t *testing.T) {
 	t.Parallel()
 	b := newLedgerRollup(t)
@@ -183,8 +184,8 @@ func TestRollupCatchesUp(t *testing.T) {
 	want(t, "figures", b.figures(t), `mine 3 [{"minor": 171, "currency": "GBP"}]`)
 }
 
-// Nodes run concurrently while entries are added and time advances. Each entry is counted exactly
-// once.
+// Rollups run concurrently on several nodes while entries are added and time advances. Each entry is
+// counted exactly once.
 func TestConcurrentRollups(t *testing.T) {
 	t.Parallel()
 	b := newLedgerRollup(t)
@@ -223,18 +224,18 @@ func TestRollupSkipsWhileAnotherNodeRuns(t *testing.T) {
 	}
 	b.pass(t)
 	if n := testkit.Value[int](t, b.Database, `SELECT count(*) FROM partner_figures_state`); n != 0 {
-		t.Error("a pass ran while another node had the lock")
+		t.Error("a pass wrote to the database while another node had the lock")
 	}
 	if err := tx.Rollback(t.Context()); err != nil {
 		t.Fatal(err)
 	}
 	b.pass(t)
 	if got := b.until(t); !got.Equal(testkit.StartTime().Add(-time.Minute)) {
-		t.Errorf("added_until is %s, want a minute before the start time", got)
+		t.Errorf("added_until is %s, want %s", got, testkit.StartTime().Add(-time.Minute))
 	}
 }
 
-// Without new entries, only partner_figures_state is written, and only if time has advanced.
+// Without new entries, a pass writes only partner_figures_state, and only if time has advanced.
 func TestIdleRollupWritesOnlyItsProgress(t *testing.T) {
 	t.Parallel()
 	b := newLedgerRollup(t)
@@ -254,14 +255,14 @@ func TestIdleRollupWritesOnlyItsProgress(t *testing.T) {
 	b.pass(t)
 	for i, table := range tables {
 		if got := versions(table); got != had[i] {
-			t.Errorf("without time passing, %s was written: %s, was %s", table, got, had[i])
+			t.Errorf("%s was written although no time had passed: got %s, want %s", table, got, had[i])
 		}
 	}
 	b.clock.Advance(20 * time.Second)
 	b.pass(t)
 	for i, table := range tables[:2] {
 		if got := versions(table); got != had[i] {
-			t.Errorf("%s was written: %s, was %s", table, got, had[i])
+			t.Errorf("%s was written: got %s, want %s", table, got, had[i])
 		}
 	}
 	b.accrue(t, testkit.Value[uuid.UUID](t, b.Database, `SELECT id FROM partners WHERE slug = 'p1'`), b.clock.Now(), 1)
@@ -278,7 +279,7 @@ func TestIdleRollupWritesOnlyItsProgress(t *testing.T) {
 	}
 }
 
-// Sandbox leads earn nothing and are not in the figures (decision 25).
+// The figures exclude sandbox leads, which earn nothing (decision 25).
 func TestRollupExcludesSandboxLeads(t *testing.T) {
 	t.Parallel()
 	p := testkit.NewPlatform(t, testkit.NewDatabase(t))
@@ -322,7 +323,7 @@ func TestRollupExcludesSandboxLeads(t *testing.T) {
 	want(t, "figures", got, fmt.Sprintf(`1 [{"minor": %d, "currency": "GBP"}]`, paid))
 }
 
-// Run makes its first pass immediately and logs a failure without SQL.
+// Run makes its first pass immediately. The log of a failed pass contains no SQL.
 func TestRollupRunLogsFailures(t *testing.T) {
 	t.Parallel()
 	b := newLedgerRollup(t)

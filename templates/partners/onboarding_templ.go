@@ -21,7 +21,7 @@ type OnboardingView struct {
 	Live  OnboardingLive
 }
 
-// OnboardingStep is a step of the onboarding, such as the approval of the partner.
+// OnboardingStep is an onboarding step, such as approving the partner.
 type OnboardingStep struct {
 	Title, Text string
 	Done        bool
