@@ -21,10 +21,10 @@ import (
 	"github.com/pingpost/pingpost/internal/signing"
 )
 
-// patience bounds how long a client tries to deliver one lead.
+// patience limits how long a client tries to deliver one lead.
 const patience = 2 * time.Minute
 
-// clients deliver leads through all nodes and write down every answer.
+// clients deliver leads through all nodes and record every answer.
 type clients struct {
 	p     *platform
 	began time.Time
@@ -36,12 +36,12 @@ type clients struct {
 
 	mu        sync.Mutex
 	histories map[string][]porcupine.Operation // by transactionId
-	payouts   map[string]string                // by leadId, as the answer wrote it
+	payouts   map[string]string                // by leadId, as in the answer
 }
 
 const deliverers = 16
 
-// client is a client that sends only what a test asks it to.
+// client returns clients that do nothing in the background.
 func (p *platform) client() *clients {
 	return &clients{
 		p:         p,
@@ -53,20 +53,22 @@ func (p *platform) client() *clients {
 	}
 }
 
+// clients starts clients that deliver leads and send pings until end is called or the test ends.
 func (p *platform) clients(t *testing.T, rounds *rand.Rand) *clients {
 	c := p.client()
 	for range deliverers {
 		random := rand.New(rand.NewPCG(rounds.Uint64(), 0))
-		c.goOn(func() { c.deliver(t, random) })
+		c.repeat(func() { c.deliver(t, random) })
 	}
 	for _, n := range p.nodes {
-		c.goOn(func() { c.watchPings(t, n) })
+		c.repeat(func() { c.watchPings(t, n) })
 	}
 	t.Cleanup(c.end)
 	return c
 }
 
-func (c *clients) goOn(do func()) {
+// repeat calls do again and again in the background until end is called.
+func (c *clients) repeat(do func()) {
 	c.all.Go(func() {
 		for {
 			select {
@@ -79,7 +81,7 @@ func (c *clients) goOn(do func()) {
 	})
 }
 
-// end stops the clients; each finishes what it has begun.
+// end stops the clients after their current leads and pings.
 func (c *clients) end() {
 	select {
 	case <-c.stop:
@@ -91,8 +93,7 @@ func (c *clients) end() {
 
 func (c *clients) now() int64 { return int64(time.Since(c.began)) }
 
-// watchPings checks that a node that runs answers every ping, whatever happens to
-// the rest.
+// watchPings sends a ping, which a running node must always answer.
 func (c *clients) watchPings(t *testing.T, n *node) {
 	down := n.down.Load()
 	tx, err := c.ping(n)
@@ -100,14 +101,14 @@ func (c *clients) watchPings(t *testing.T, n *node) {
 	case err == nil && tx != "":
 		c.pings.Add(1)
 	case err == nil, !down && !n.down.Load():
-		t.Errorf("%s runs and did not price a ping: %v", n.name, err)
+		t.Errorf("%s is running but did not price a ping: %v", n.name, err)
 	}
 	pause(2 * time.Millisecond)
 }
 
 func pause(d time.Duration) { <-time.After(d) }
 
-// ping returns the transactionId, or why there was no answer.
+// ping returns the transactionId. It is "" if the ping was answered but not priced.
 func (c *clients) ping(n *node) (tx string, err error) {
 	resp, err := c.http.Post(n.url("API")+"/p/"+slug+"/api/lead/ping", "application/json",
 		bytes.NewReader([]byte(`{"industry":"plumber","postcode":"SW1A 1AA"}`)))
@@ -118,17 +119,17 @@ func (c *clients) ping(n *node) (tx string, err error) {
 	var priced struct{ TransactionID string }
 	err = json.NewDecoder(resp.Body).Decode(&priced)
 	if resp.StatusCode != http.StatusOK {
-		return "", fmt.Errorf("answered %s", resp.Status)
+		return "", fmt.Errorf("answered with %s", resp.Status)
 	}
 	return priced.TransactionID, err
 }
 
-// deliver is one lead: as a rule one post until it is answered, sometimes the same
-// twice at once, sometimes two different ones, and sometimes again afterwards.
+// deliver delivers one lead. It usually repeats one post until it is answered. Sometimes it sends the same
+// post twice or two different posts at the same time, and sometimes it posts again afterwards.
 func (c *clients) deliver(t *testing.T, random *rand.Rand) {
 	tx, err := c.ping(c.p.nodes[random.IntN(len(c.p.nodes))])
 	if err != nil {
-		pause(20 * time.Millisecond) // watchPings tells whether it may fail
+		pause(20 * time.Millisecond) // watchPings checks whether the ping may fail
 		return
 	}
 	bodies := []int{1}
@@ -149,7 +150,7 @@ func (c *clients) deliver(t *testing.T, random *rand.Rand) {
 	}
 }
 
-// untilAnswered posts, to one node and the other, until there is an answer.
+// untilAnswered posts to the nodes in turn until one answers.
 func (c *clients) untilAnswered(t *testing.T, tx string, body, first int) {
 	text := postBody(tx, body)
 	end := time.Now().Add(patience)
@@ -161,27 +162,27 @@ func (c *clients) untilAnswered(t *testing.T, tx string, body, first int) {
 			return
 		}
 		if sent {
-			c.write(tx, body, a, payout, call)
+			c.record(tx, body, a, payout, call)
 		}
 		if a.outcome != unknown {
 			return
 		}
 		if time.Now().After(end) {
-			t.Errorf("a post was not answered in %s", patience)
+			t.Errorf("a post was not answered within %s", patience)
 			return
 		}
 		pause(20 * time.Millisecond)
 	}
 }
 
-// postBody is one of the bodies that a transaction is posted with.
+// postBody returns the body with the given number for a transaction.
 func postBody(tx string, body int) []byte {
 	return []byte(`{"transactionId":"` + tx +
 		`","contact":{"email":"lead@example.org"},"consent":{"acknowledged":true,"thirdPartyLeadId":"body-` +
 		strconv.Itoa(body) + `"}}`)
 }
 
-// status posts and returns the answer's status; 0 when there was none.
+// status sends a post and returns the answer's status, or 0 without an answer.
 func (c *clients) status(n *node, body []byte, secret string) int {
 	resp, err := c.send(n, body, secret)
 	if err != nil {
@@ -202,8 +203,8 @@ func (c *clients) send(n *node, body []byte, secret string) (*http.Response, err
 	return c.http.Do(req)
 }
 
-// post sends a post once. sent is false when it cannot have reached the node; the
-// error is an answer that no post may get here.
+// post sends a post once. sent is false if it cannot have reached the node. The error reports an answer that
+// the node must not give.
 func (c *clients) post(n *node, body []byte) (a answer, payout string, sent bool, err error) {
 	resp, failure := c.send(n, body, c.p.secret)
 	if failure != nil {
@@ -216,18 +217,18 @@ func (c *clients) post(n *node, body []byte) (a answer, payout string, sent bool
 	if failure != nil {
 		return a, "", true, nil
 	}
-	a, payout, err = read(resp, text)
+	a, payout, err = parse(resp, text)
 	return a, payout, true, err
 }
 
-// read tells what an answer says.
-func read(resp *http.Response, text []byte) (a answer, payout string, err error) {
+// parse converts a response to an answer.
+func parse(resp *http.Response, text []byte) (a answer, payout string, err error) {
 	var body struct {
 		LeadID string
 		Payout json.Number
 	}
 	if err := json.Unmarshal(text, &body); err != nil {
-		return a, "", fmt.Errorf("answered %s %q", resp.Status, text)
+		return a, "", fmt.Errorf("answered with %s %q", resp.Status, text)
 	}
 	switch {
 	case resp.StatusCode == http.StatusOK && body.LeadID != "":
@@ -240,15 +241,14 @@ func read(resp *http.Response, text []byte) (a answer, payout string, err error)
 		a.outcome = conflict
 	case resp.StatusCode == http.StatusServiceUnavailable:
 	default:
-		err = fmt.Errorf("a post was answered %s %s", resp.Status, text)
+		err = fmt.Errorf("a post was answered with %s %s", resp.Status, text)
 	}
 	return a, payout, err
 }
 
-// write puts an operation into its transaction's history. Of several posts of one
-// body without an answer the earliest stands for all: at most one of them can have
-// had an effect.
-func (c *clients) write(tx string, body int, a answer, payout string, call int64) {
+// record adds an operation to its transaction's history. Of several unanswered posts with the same body, only
+// the earliest is recorded, because at most one of them can have had an effect.
+func (c *clients) record(tx string, body int, a answer, payout string, call int64) {
 	end := c.now()
 	c.mu.Lock()
 	defer c.mu.Unlock()

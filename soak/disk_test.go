@@ -13,9 +13,9 @@ import (
 	"github.com/pingpost/pingpost/internal/devpg"
 )
 
-// A disk that is full costs posts their 503s and nothing else; once there is room
-// again, posts are stored without a hand on the service.
-func TestFullDisk(t *testing.T) {
+// TestPostsResumeAfterFullDisk checks that posts get 503 while Postgres's disk is full, and that they succeed
+// again when there is room, without any action on the service.
+func TestPostsResumeAfterFullDisk(t *testing.T) {
 	t.Parallel()
 	disk := smallDisk(t, 256)
 	p := startPlatformOn(t, devpg.Options{
@@ -27,27 +27,26 @@ func TestFullDisk(t *testing.T) {
 	})
 	c := p.clients(t, rand.New(rand.NewPCG(rand.Uint64(), 2)))
 	for range 2 {
-		c.goesOn(t, 100)
+		c.awaitAcknowledged(t, 100)
 		ballast := fillUp(t, disk)
-		c.fail(t, 50)
+		c.awaitFailed(t, 50)
 		if err := os.Remove(ballast); err != nil {
 			t.Fatal(err)
 		}
-		// Without room for its log Postgres gives up, and its supervisor
-		// starts it again.
+		// Postgres may exit if its log has no room. In production, a supervisor starts it again.
 		select {
 		case <-p.postgres.Done():
-			t.Log("Postgres had ended")
+			t.Log("Postgres exited")
 			p.startPostgres(t)
 		default:
 		}
 	}
-	c.goesOn(t, 100)
+	c.awaitAcknowledged(t, 100)
 	c.end()
-	c.judge(t)
+	c.check(t)
 }
 
-// smallDisk mounts one of so many megabytes until the test ends.
+// smallDisk mounts a file system with the given size until the test ends.
 func smallDisk(t *testing.T, megabytes int) (dir string) {
 	t.Helper()
 	dir, err := os.MkdirTemp("", "pingpost-disk-")
@@ -65,7 +64,7 @@ func smallDisk(t *testing.T, megabytes int) (dir string) {
 		return nil
 	}
 	if err := mount("mount", "-t", "tmpfs", "-o", fmt.Sprintf("size=%dm,mode=1777", megabytes), "tmpfs", dir); err != nil {
-		t.Fatalf("a full disk needs a small one, which only root (or sudo without a password) can mount: %v", err)
+		t.Fatalf("cannot mount a small disk, which requires root or sudo without a password: %v", err)
 	}
 	t.Cleanup(func() {
 		if err := errors.Join(mount("umount", dir), os.Remove(dir)); err != nil {
@@ -75,7 +74,7 @@ func smallDisk(t *testing.T, megabytes int) (dir string) {
 	return dir
 }
 
-// fillUp writes a file until the disk has no room left, and returns its name.
+// fillUp writes a file until the disk is full, and returns its name.
 func fillUp(t *testing.T, disk string) string {
 	t.Helper()
 	f, err := os.Create(filepath.Join(disk, "ballast"))
@@ -87,7 +86,7 @@ func fillUp(t *testing.T, disk string) string {
 		_, err := f.Write(make([]byte, size))
 		switch {
 		case errors.Is(err, syscall.ENOSPC):
-			size /= 2 // what is left is less than that
+			size /= 2 // try to fill the remaining space
 		case err != nil:
 			t.Fatal(err)
 		}

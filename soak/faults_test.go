@@ -12,19 +12,19 @@ import (
 	"github.com/pingpost/pingpost/internal/testkit"
 )
 
-// fault is something that goes wrong, and is over when happens returns.
+// fault is a failure that a test causes. cause returns when the failure has ended.
 type fault struct {
-	name    string
-	happens func()
+	name  string
+	cause func()
 }
 
-// faults are as many of each as the flags say, in a random order.
+// faults returns faults in random order. The flags set how many there are.
 func (p *platform) faults(t *testing.T, c *clients, random *rand.Rand) (all []fault) {
 	for i := range *nodeKills {
 		n := p.nodes[i%len(p.nodes)]
 		all = append(all, fault{n.name + " is killed", func() {
 			n.kill(t)
-			c.goesOn(t, 20+random.IntN(100)) // by the other node
+			c.awaitAcknowledged(t, 20+random.IntN(100)) // by the other node
 			n.start(t)
 		}})
 	}
@@ -40,46 +40,45 @@ func (p *platform) faults(t *testing.T, c *clients, random *rand.Rand) (all []fa
 			fault{"the network to Postgres is cut", func() { p.cutNetwork(t, c) }},
 			fault{"Postgres is slow", func() { p.disturb(t, c, "latency", `{"latency":300,"jitter":200}`) }},
 			fault{"connections to Postgres are reset", func() { p.disturb(t, c, "reset_peer", `{"timeout":30}`) }},
-			fault{"answers of Postgres break off", func() { p.disturb(t, c, "limit_data", `{"bytes":3000}`) }},
-			fault{"no connection to Postgres comes free", func() { p.exhaust(t, c) }},
+			fault{"answers from Postgres are cut off", func() { p.disturb(t, c, "limit_data", `{"bytes":3000}`) }},
+			fault{"all connections to Postgres are busy", func() { p.exhaust(t, c) }},
 		)
 	}
 	random.Shuffle(len(all), func(i, j int) { all[i], all[j] = all[j], all[i] })
 	return all
 }
 
-// fail waits until so many more posts have got no answer, or 503.
-func (c *clients) fail(t *testing.T, more int64) {
+// awaitFailed waits until the given number of further posts has had no answer or 503.
+func (c *clients) awaitFailed(t *testing.T, more int64) {
 	t.Helper()
 	want := c.unanswered.Load() + more
-	testkit.Eventually(t, back, "posts are rejected", func() bool { return c.unanswered.Load() >= want })
+	testkit.Eventually(t, recovery, "posts fail", func() bool { return c.unanswered.Load() >= want })
 }
 
 func (p *platform) cutNetwork(t *testing.T, c *clients) {
 	p.network.Down()
-	c.fail(t, 20)
+	c.awaitFailed(t, 20)
 	p.network.Up(t)
 }
 
-// disturb spoils what Postgres answers, until enough has been tried.
+// disturb disturbs Postgres's answers until the clients have sent some posts.
 func (p *platform) disturb(t *testing.T, c *clients, kind, attributes string) {
-	mend := p.network.AddFault(t, kind, attributes)
+	remove := p.network.AddFault(t, kind, attributes)
 	want := c.acknowledged.Load() + c.unanswered.Load() + 20
-	testkit.Eventually(t, back, "posts are tried with "+kind,
+	testkit.Eventually(t, recovery, "posts are sent with "+kind,
 		func() bool { return c.acknowledged.Load()+c.unanswered.Load() >= want })
-	mend()
+	remove()
 }
 
-// exhaust keeps every connection of the nodes busy: what they ask for waits for a lock.
+// exhaust locks tables until all of the nodes' connections wait for the locks and posts fail.
 func (p *platform) exhaust(t *testing.T, c *clients) {
 	conn, err := pgx.Connect(t.Context(), p.postgres.SuperuserURL(database))
 	if err != nil {
 		t.Fatal(err)
 	}
 	defer conn.Close(context.WithoutCancel(t.Context()))
-	// A post may hold one of them and wait for another: of two that wait for each other
-	// Postgres ends one, and that may be this.
-	testkit.Eventually(t, back, "the tables are locked", func() bool {
+	// This can deadlock with a post, and Postgres may then cancel this statement.
+	testkit.Eventually(t, recovery, "the tables are locked", func() bool {
 		var deadlock *pgconn.PgError
 		_, err := conn.Exec(t.Context(), "BEGIN; LOCK TABLE partners, leads, rate_cards IN ACCESS EXCLUSIVE MODE")
 		if errors.As(err, &deadlock) && deadlock.Code == "40P01" {
@@ -93,5 +92,5 @@ func (p *platform) exhaust(t *testing.T, c *clients) {
 		}
 		return true
 	})
-	c.fail(t, 20)
+	c.awaitFailed(t, 20)
 }

@@ -15,35 +15,35 @@ import (
 )
 
 const (
-	// looks is how often a node's memory is read while it holds out.
-	looks = 60
-	// mayGrow is by how much the last quarter's median may exceed the second's: what
-	// is kept for each minute, partner or connection has its bounds by then.
-	mayGrow = 1.1
-	// heapNoise and goroutineNoise are what a few requests under way make.
+	// samples is how often a node's memory is measured.
+	samples = 60
+	// maxGrowth is the highest ratio of the last quarter's median to that of the second quarter. By then,
+	// everything that is stored for each minute, partner or connection has reached its limit.
+	maxGrowth = 1.1
+	// heapNoise and goroutineNoise allow for a few requests in progress.
 	heapNoise      = 4 << 20
 	goroutineNoise = 20
 )
 
-// A node that serves for long holds no more at the end than soon after its start:
-// neither memory nor goroutines.
-func TestNothingGrows(t *testing.T) {
+// TestMemoryAndGoroutinesDoNotGrow sends a node requests for a long time and compares its memory and
+// goroutines at the end with those soon after its start.
+func TestMemoryAndGoroutinesDoNotGrow(t *testing.T) {
 	t.Parallel()
 	p := startPlatform(t)
 	n, c := p.nodes[0], p.client()
 	var delivered atomic.Int64
 	for i := range 8 {
 		client := p.client()
-		if i == 0 { // one that opens a connection for each request
+		if i == 0 { // one client opens a connection for each request
 			client.http = &http.Client{Timeout: 20 * time.Second, Transport: &http.Transport{DisableKeepAlives: true}}
 		}
-		c.goOn(func() { client.everyKind(t, n, &delivered) })
+		c.repeat(func() { client.sendEachKind(t, n, &delivered) })
 	}
 	t.Cleanup(c.end)
-	heap, goroutines := make([]float64, looks), make([]float64, looks)
-	for i := range looks {
-		pause(*hold / looks)
-		heap[i], goroutines[i] = n.holds(t)
+	heap, goroutines := make([]float64, samples), make([]float64, samples)
+	for i := range samples {
+		pause(*hold / samples)
+		heap[i], goroutines[i] = n.usage(t)
 		if t.Failed() {
 			return
 		}
@@ -53,17 +53,17 @@ func TestNothingGrows(t *testing.T) {
 		values []float64
 		noise  float64
 	}{"bytes of live heap": {heap, heapNoise}, "goroutines": {goroutines, goroutineNoise}} {
-		early, late := median(series.values[looks/4:looks/2]), median(series.values[3*looks/4:])
+		early, late := median(series.values[samples/4:samples/2]), median(series.values[3*samples/4:])
 		t.Logf("%s: %.0f in the second quarter, %.0f in the last", what, early, late)
-		if late > mayGrow*early+series.noise {
+		if late > maxGrowth*early+series.noise {
 			t.Errorf("%s grew: %.0f", what, series.values)
 		}
 	}
 }
 
-// everyKind is a lead, a retry of it, a rejected ping, and a post with a
-// wrong signature, in a client's usual pace.
-func (c *clients) everyKind(t *testing.T, n *node, delivered *atomic.Int64) {
+// sendEachKind sends a post with an invalid signature, a lead, its retry and a rejected ping, and then pauses
+// like a typical client.
+func (c *clients) sendEachKind(t *testing.T, n *node, delivered *atomic.Int64) {
 	tx, err := c.ping(n)
 	if err != nil {
 		t.Error(err)
@@ -75,7 +75,7 @@ func (c *clients) everyKind(t *testing.T, n *node, delivered *atomic.Int64) {
 		status int
 	}{{"an unknown secret", http.StatusUnauthorized}, {c.p.secret, http.StatusOK}, {c.p.secret, http.StatusOK}} {
 		if got := c.status(n, body, want.secret); got != want.status {
-			t.Errorf("answered %d, want %d", got, want.status)
+			t.Errorf("got status %d, want %d", got, want.status)
 		}
 	}
 	resp, err := c.http.Post(n.url("API")+"/api/lead/ping", "application/json",
@@ -89,8 +89,8 @@ func (c *clients) everyKind(t *testing.T, n *node, delivered *atomic.Int64) {
 	pause(20 * time.Millisecond)
 }
 
-// holds reads the node's live heap, after a collection, and its goroutines.
-func (n *node) holds(t *testing.T) (heap, goroutines float64) {
+// usage returns the size of the node's live heap after a garbage collection, and the number of goroutines.
+func (n *node) usage(t *testing.T) (heap, goroutines float64) {
 	t.Helper()
 	n.read(t, "/debug/pprof/heap?gc=1", func(io.Reader) {})
 	n.read(t, "/metrics", func(r io.Reader) {
@@ -111,14 +111,14 @@ func (n *node) holds(t *testing.T) (heap, goroutines float64) {
 		}
 	})
 	if heap == 0 || goroutines == 0 {
-		t.Errorf("%s does not tell what it holds", n.name)
+		t.Errorf("%s does not report its heap and goroutines", n.name)
 	}
 	return heap, goroutines
 }
 
 func (n *node) read(t *testing.T, path string, read func(io.Reader)) {
 	t.Helper()
-	ctx, cancel := context.WithTimeout(t.Context(), back)
+	ctx, cancel := context.WithTimeout(t.Context(), recovery)
 	defer cancel()
 	req, err := http.NewRequestWithContext(ctx, http.MethodGet, n.url("OPS")+path, nil)
 	if err != nil {

@@ -1,8 +1,7 @@
-// Package soak kills parts of a running platform while clients deliver leads and
-// write down every answer, and then judges what they wrote down: nothing that was
-// acknowledged is missing, nothing is there twice.
+// Package soak kills and disturbs parts of a running platform while clients deliver leads and record every
+// answer. It then checks that each acknowledged lead is stored exactly once.
 //
-// `go test ./soak` is the short form; `make soak` the long one.
+// `go test ./soak` takes minutes. `make soak` runs more faults and takes more than an hour.
 package soak
 
 import (
@@ -18,16 +17,15 @@ import (
 	"github.com/pingpost/pingpost/internal/devpg"
 )
 
-// How often what goes wrong.
 var (
 	nodeKills     = flag.Int("node-kills", 4, "how often a node is killed")
 	postgresKills = flag.Int("postgres-kills", 3, "how often Postgres is killed")
-	disturbances  = flag.Int("disturbances", 1, "how often the way to Postgres is disturbed, in each of five ways")
-	hold          = flag.Duration("hold", 15*time.Second, "how long a node serves before its memory is judged")
-	seed          = flag.Uint64("seed", 0, "of the random choices; 0 for a new one")
+	disturbances  = flag.Int("disturbances", 1, "how often the network to Postgres is disturbed in each of five ways")
+	hold          = flag.Duration("hold", 15*time.Second, "how long requests are sent while memory is measured")
+	seed          = flag.Uint64("seed", 0, "seed for random choices; 0 for a new one")
 )
 
-// binary is the service as it is shipped, built once for the tests.
+// binary is the path of the service, which is built once for all tests.
 var binary string
 
 func TestMain(m *testing.M) {

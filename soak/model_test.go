@@ -8,37 +8,36 @@ import (
 	"github.com/anishathalye/porcupine"
 )
 
-// outcome is what a client knows of one of its posts.
+// outcome is the result of a post, or of looking for a transaction's lead in the database.
 type outcome int
 
 const (
-	unknown  outcome = iota // no answer, or 503: stored or not
-	stored                  // 200, for the first time
-	replayed                // 200 again
-	conflict                // 409: the transaction holds another body
-	found                   // the last look into the database: a lead
-	missing                 // the last look: none
+	unknown  outcome = iota // no answer or 503, so the lead may be stored
+	stored                  // 200 without Idempotent-Replayed
+	replayed                // 200 with Idempotent-Replayed
+	conflict                // 409: another body was posted for the transaction
+	found                   // at the end, the database contains a lead
+	missing                 // at the end, the database does not contain a lead
 )
 
 func (o outcome) String() string {
 	return [...]string{"unknown", "stored", "replayed", "conflict", "found", "missing"}[o]
 }
 
-// answer is an outcome with the lead that it names.
+// answer is an outcome with its lead.
 type answer struct {
 	outcome outcome
 	lead    string
 }
 
-// transaction is what the platform holds for one transaction: nothing, or one
-// lead with the body that it came from. The lead's id is "" as long as no answer
-// has told it.
+// transaction is the state of one transaction: which body was stored, if any, and the lead's ID. The ID is ""
+// until an answer contains it.
 type transaction struct {
 	body int // 0 for none
 	lead string
 }
 
-// model says which answers one transaction can give, in which order (decision 3).
+// model describes which answers are possible for one transaction, in which order (decision 3).
 var model = porcupine.NondeterministicModel{
 	Init: func() []any { return []any{transaction{}} },
 	Step: func(state, input, output any) []any {
@@ -78,18 +77,15 @@ func steps(t transaction, body int, a answer) []any {
 	return nil
 }
 
-// never is when an operation without an answer ends: it may take effect at any
-// later moment.
+// never is the end of an operation without an answer, because it may take effect at any later time.
 const never = int64(1) << 62
 
-// judge checks one transaction's history.
-func judge(history []porcupine.Operation) porcupine.CheckResult {
+// checkHistory checks one transaction's history against the model.
+func checkHistory(history []porcupine.Operation) porcupine.CheckResult {
 	return porcupine.CheckOperationsTimeout(model.ToModel(), history, time.Minute)
 }
 
-// The judge finds every way in which a platform can break its promise, and lets
-// pass what keeps it.
-func TestJudge(t *testing.T) {
+func TestCheckHistory(t *testing.T) {
 	t.Parallel()
 	at := func(call, end int64, body int, o outcome, lead string) porcupine.Operation {
 		return porcupine.Operation{Input: body, Output: answer{o, lead}, Call: call, Return: end}
@@ -98,24 +94,24 @@ func TestJudge(t *testing.T) {
 		history []porcupine.Operation
 		want    porcupine.CheckResult
 	}{
-		"delivered, and again":          {[]porcupine.Operation{at(1, 2, 1, stored, "a"), at(3, 4, 1, replayed, "a"), at(5, 6, 1, found, "a")}, porcupine.Ok},
-		"no answer, but stored":         {[]porcupine.Operation{at(1, never, 1, unknown, ""), at(3, 4, 1, replayed, "a"), at(5, 6, 1, found, "a")}, porcupine.Ok},
-		"no answer, and not stored":     {[]porcupine.Operation{at(1, never, 1, unknown, ""), at(3, 4, 1, stored, "a"), at(5, 6, 1, found, "a")}, porcupine.Ok},
-		"no answer, and nothing":        {[]porcupine.Operation{at(1, never, 1, unknown, ""), at(5, 6, 0, missing, "")}, porcupine.Ok},
-		"two bodies, the first wins":    {[]porcupine.Operation{at(1, 5, 1, stored, "a"), at(1, 5, 2, conflict, ""), at(6, 7, 1, found, "a")}, porcupine.Ok},
-		"acknowledged and missing":      {[]porcupine.Operation{at(1, 2, 1, stored, "a"), at(3, 4, 0, missing, "")}, porcupine.Illegal},
-		"acknowledged twice":            {[]porcupine.Operation{at(1, 2, 1, stored, "a"), at(3, 4, 1, stored, "b")}, porcupine.Illegal},
-		"the same lead twice new":       {[]porcupine.Operation{at(1, 5, 1, stored, "a"), at(1, 5, 1, stored, "a")}, porcupine.Illegal},
-		"another lead on the retry":     {[]porcupine.Operation{at(1, 2, 1, stored, "a"), at(3, 4, 1, replayed, "b")}, porcupine.Illegal},
-		"another lead than the answer":  {[]porcupine.Operation{at(1, 2, 1, stored, "a"), at(3, 4, 1, found, "b")}, porcupine.Illegal},
-		"another body than the answer":  {[]porcupine.Operation{at(1, 2, 1, stored, "a"), at(3, 4, 2, found, "a")}, porcupine.Illegal},
-		"a replay of nothing":           {[]porcupine.Operation{at(1, 2, 1, replayed, "a"), at(3, 4, 1, stored, "a")}, porcupine.Illegal},
-		"a conflict with nothing":       {[]porcupine.Operation{at(1, 2, 2, conflict, ""), at(3, 4, 1, stored, "a")}, porcupine.Illegal},
-		"two bodies acknowledged":       {[]porcupine.Operation{at(1, 5, 1, stored, "a"), at(1, 5, 2, stored, "b")}, porcupine.Illegal},
-		"a replay before it was stored": {[]porcupine.Operation{at(1, 2, 1, replayed, "a"), at(3, never, 1, unknown, "")}, porcupine.Illegal},
+		"delivered, then replayed":     {[]porcupine.Operation{at(1, 2, 1, stored, "a"), at(3, 4, 1, replayed, "a"), at(5, 6, 1, found, "a")}, porcupine.Ok},
+		"no answer, but stored":        {[]porcupine.Operation{at(1, never, 1, unknown, ""), at(3, 4, 1, replayed, "a"), at(5, 6, 1, found, "a")}, porcupine.Ok},
+		"no answer, and not stored":    {[]porcupine.Operation{at(1, never, 1, unknown, ""), at(3, 4, 1, stored, "a"), at(5, 6, 1, found, "a")}, porcupine.Ok},
+		"no answer, and no lead":       {[]porcupine.Operation{at(1, never, 1, unknown, ""), at(5, 6, 0, missing, "")}, porcupine.Ok},
+		"two bodies, the first wins":   {[]porcupine.Operation{at(1, 5, 1, stored, "a"), at(1, 5, 2, conflict, ""), at(6, 7, 1, found, "a")}, porcupine.Ok},
+		"acknowledged and missing":     {[]porcupine.Operation{at(1, 2, 1, stored, "a"), at(3, 4, 0, missing, "")}, porcupine.Illegal},
+		"acknowledged twice":           {[]porcupine.Operation{at(1, 2, 1, stored, "a"), at(3, 4, 1, stored, "b")}, porcupine.Illegal},
+		"the same lead stored twice":   {[]porcupine.Operation{at(1, 5, 1, stored, "a"), at(1, 5, 1, stored, "a")}, porcupine.Illegal},
+		"retry returns another lead":   {[]porcupine.Operation{at(1, 2, 1, stored, "a"), at(3, 4, 1, replayed, "b")}, porcupine.Illegal},
+		"another lead in the database": {[]porcupine.Operation{at(1, 2, 1, stored, "a"), at(3, 4, 1, found, "b")}, porcupine.Illegal},
+		"another body in the database": {[]porcupine.Operation{at(1, 2, 1, stored, "a"), at(3, 4, 2, found, "a")}, porcupine.Illegal},
+		"replayed before it is stored": {[]porcupine.Operation{at(1, 2, 1, replayed, "a"), at(3, 4, 1, stored, "a")}, porcupine.Illegal},
+		"conflict with no other body":  {[]porcupine.Operation{at(1, 2, 2, conflict, ""), at(3, 4, 1, stored, "a")}, porcupine.Illegal},
+		"two bodies acknowledged":      {[]porcupine.Operation{at(1, 5, 1, stored, "a"), at(1, 5, 2, stored, "b")}, porcupine.Illegal},
+		"replayed before it is posted": {[]porcupine.Operation{at(1, 2, 1, replayed, "a"), at(3, never, 1, unknown, "")}, porcupine.Illegal},
 	} {
-		if got := judge(c.history); got != c.want {
-			t.Errorf("%s: %s", name, got)
+		if got := checkHistory(c.history); got != c.want {
+			t.Errorf("%s: got %s, want %s", name, got, c.want)
 		}
 	}
 }

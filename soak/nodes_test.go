@@ -20,11 +20,10 @@ import (
 	"github.com/pingpost/pingpost/internal/testkit"
 )
 
-// Two nodes are one platform.
 func TestTwoNodes(t *testing.T) {
 	t.Parallel()
 	p := startPlatform(t)
-	t.Run("a thousand identical posts", func(t *testing.T) { identicalPosts(t, p) })
+	t.Run("identical posts", func(t *testing.T) { identicalPosts(t, p) })
 	t.Run("changes", func(t *testing.T) { changesReachEveryNode(t, p) })
 	t.Run("changes without LISTEN", func(t *testing.T) {
 		p.withoutListen(t)
@@ -34,7 +33,7 @@ func TestTwoNodes(t *testing.T) {
 	t.Run("rolling restarts", func(t *testing.T) { rollingRestarts(t, p) })
 }
 
-// A post that is sent a thousand times to both nodes at the same time creates one lead.
+// identicalPosts checks that a post that is sent 1000 times to both nodes at the same time creates one lead.
 func identicalPosts(t *testing.T, p *platform) {
 	c := p.client()
 	tx, err := c.ping(p.nodes[0])
@@ -45,11 +44,11 @@ func identicalPosts(t *testing.T, p *platform) {
 	var all sync.WaitGroup
 	var first atomic.Int64
 	var leads sync.Map
-	places := make(chan struct{}, 100) // sockets
+	slots := make(chan struct{}, 100) // limits the open connections
 	for i := range posts {
 		all.Go(func() {
-			places <- struct{}{}
-			defer func() { <-places }()
+			slots <- struct{}{}
+			defer func() { <-slots }()
 			a, _, _, err := c.post(p.nodes[i%2], postBody(tx, 1))
 			switch {
 			case err != nil || a.lead == "":
@@ -64,14 +63,15 @@ func identicalPosts(t *testing.T, p *platform) {
 	different := 0
 	leads.Range(func(any, any) bool { different++; return true })
 	if first.Load() != 1 || different != 1 {
-		t.Errorf("%d posts were answered as the first, with %d leads", first.Load(), different)
+		t.Errorf("got %d answers without Idempotent-Replayed and %d lead IDs, want 1 and 1", first.Load(), different)
 	}
 	if all := p.leads(t); len(all) != 1 {
-		t.Errorf("%d leads are stored", len(all))
+		t.Errorf("got %d stored leads, want 1", len(all))
 	}
 }
 
-// Suspending, revoking and publishing take effect on both nodes within a second.
+// changesReachEveryNode checks that changes to partners, secrets, prices and users take effect on both nodes
+// within a second.
 func changesReachEveryNode(t *testing.T, p *platform) {
 	c := p.client()
 	within := func(what string, holds func(n *node) bool) {
@@ -85,29 +85,29 @@ func changesReachEveryNode(t *testing.T, p *platform) {
 		return func(n *node) bool {
 			tx, err := c.ping(n)
 			if err != nil || tx == "" {
-				tx = "tx_" + strings.Repeat("A", 100) // a signature is looked at first
+				tx = "tx_" + strings.Repeat("A", 100) // the signature is checked first
 			}
 			return c.status(n, postBody(tx, 1), secret) == status
 		}
 	}
 	p.run(t, "partner", "suspend", slug)
-	within("suspended", posts(http.StatusUnauthorized, p.secret))
+	within("partner suspended", posts(http.StatusUnauthorized, p.secret))
 	p.run(t, "partner", "approve", slug)
-	within("approved", posts(http.StatusOK, p.secret))
+	within("partner approved", posts(http.StatusOK, p.secret))
 
 	made := p.newSecret(t)
-	within("a new secret", posts(http.StatusOK, made.Secret))
+	within("new secret", posts(http.StatusOK, made.Secret))
 	p.run(t, "secret", "revoke", slug, made.ID)
-	within("revoked", posts(http.StatusUnauthorized, made.Secret))
+	within("secret revoked", posts(http.StatusUnauthorized, made.Secret))
 
 	prices := func(n *node) bool {
 		tx, err := c.ping(n)
 		return err == nil && tx != ""
 	}
 	p.publish(t, "true")
-	within("published without plumbers", func(n *node) bool { return !prices(n) })
+	within("plumbers excluded", func(n *node) bool { return !prices(n) })
 	p.publish(t, "false")
-	within("published with plumbers", prices)
+	within("plumbers included", prices)
 
 	p.staffChangesReachEveryNode(t, within)
 }
@@ -131,7 +131,7 @@ func (p *platform) publish(t *testing.T, exclude string) {
 	}
 }
 
-// withoutListen cuts every LISTEN connection again and again, until the test ends.
+// withoutListen keeps closing all LISTEN connections until the test ends.
 func (p *platform) withoutListen(t *testing.T) {
 	t.Helper()
 	ctx, stop := context.WithCancel(t.Context())
@@ -152,7 +152,7 @@ func (p *platform) withoutListen(t *testing.T) {
 			cut.Add(tag.RowsAffected())
 		}
 	}()
-	testkit.Eventually(t, back, "LISTEN is cut", func() bool { return cut.Load() >= int64(len(p.nodes)) })
+	testkit.Eventually(t, recovery, "the LISTEN connections are closed", func() bool { return cut.Load() >= int64(len(p.nodes)) })
 	t.Cleanup(func() {
 		stop()
 		if err := <-ended; !errors.Is(err, context.Canceled) {
@@ -162,13 +162,13 @@ func (p *platform) withoutListen(t *testing.T) {
 	})
 }
 
-// Nodes are replaced one after the other under load, behind a load balancer that
-// sends where /readyz allows: no request fails.
+// rollingRestarts restarts the nodes one after the other under load, behind a load balancer that uses /readyz.
+// No request may fail.
 func rollingRestarts(t *testing.T, p *platform) {
-	b := p.balance(t)
+	b := p.loadBalancer(t)
 	c := p.client()
 	balanced := &node{
-		name:        "the balancer",
+		name:        "the load balancer",
 		environment: []string{"PINGPOST_HTTP_API_ADDR=" + strings.TrimPrefix(b.URL, "http://")},
 	}
 	stop := make(chan struct{})
@@ -197,7 +197,7 @@ func rollingRestarts(t *testing.T, p *platform) {
 	}
 	for i := range 6 {
 		before := delivered.Load()
-		testkit.Eventually(t, back, "there is load", func() bool { return t.Failed() || delivered.Load() > before+30 })
+		testkit.Eventually(t, recovery, "leads are delivered", func() bool { return t.Failed() || delivered.Load() > before+30 })
 		p.nodes[i%2].restart(t)
 		if t.Failed() {
 			break
@@ -207,7 +207,7 @@ func rollingRestarts(t *testing.T, p *platform) {
 	load.Wait()
 }
 
-// restart replaces the node as an operator does.
+// restart stops the node with SIGTERM and starts it again.
 func (n *node) restart(t *testing.T) {
 	t.Helper()
 	if err := n.cmd.Process.Signal(syscall.SIGTERM); err != nil {
@@ -215,25 +215,25 @@ func (n *node) restart(t *testing.T) {
 	}
 	select {
 	case <-n.ended:
-	case <-time.After(back):
-		t.Fatalf("%s does not end:\n%s", n.name, n.log.String())
+	case <-time.After(recovery):
+		t.Fatalf("%s does not stop:\n%s", n.name, n.log.String())
 	}
 	if code := n.cmd.ProcessState.ExitCode(); code != 0 {
-		t.Errorf("%s ended with %d:\n%s", n.name, code, n.log.String())
+		t.Errorf("%s exited with code %d:\n%s", n.name, code, n.log.String())
 	}
 	n.start(t)
 }
 
-// balance is a load balancer as they are: it asks each node whether it is ready,
-// sends to those that are in turns, and tries no request twice.
-func (p *platform) balance(t *testing.T) *httptest.Server {
+// loadBalancer starts a load balancer. It polls /readyz of each node, sends requests to the ready nodes in
+// turn, and never retries a request.
+func (p *platform) loadBalancer(t *testing.T) *httptest.Server {
 	t.Helper()
 	var ready [2]atomic.Bool
 	ctx, stop := context.WithCancel(t.Context())
-	var asking sync.WaitGroup
+	var polling sync.WaitGroup
 	for i, n := range p.nodes {
 		ready[i].Store(true)
-		asking.Go(func() {
+		polling.Go(func() {
 			tick := time.NewTicker(50 * time.Millisecond)
 			defer tick.Stop()
 			for {
@@ -263,7 +263,7 @@ func (p *platform) balance(t *testing.T) *httptest.Server {
 	t.Cleanup(func() {
 		b.Close()
 		stop()
-		asking.Wait()
+		polling.Wait()
 	})
 	return b
 }

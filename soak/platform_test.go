@@ -28,13 +28,13 @@ import (
 const (
 	slug     = "harbour-leads"
 	database = "soak"
-	// back bounds how long a part may take to be there again.
-	back = 60 * time.Second
+	// recovery limits how long a part of the platform may take to recover.
+	recovery = 60 * time.Second
 )
 
 var passwords = devpg.Passwords{Owner: "owner-of-soak", App: "app-of-soak"}
 
-// platform is two nodes on one Postgres, each in processes of its own.
+// platform has two nodes and a Postgres, all in separate processes.
 type platform struct {
 	postgres *devpg.Server
 	options  devpg.Options
@@ -43,7 +43,7 @@ type platform struct {
 	secret   string
 }
 
-// startPlatform starts everything, with Postgres as durable as in production.
+// startPlatform starts a platform whose Postgres is as durable as in production.
 func startPlatform(t *testing.T) *platform {
 	t.Helper()
 	folder, err := os.MkdirTemp("", "pingpost-soak-postgres-")
@@ -83,7 +83,7 @@ func startPlatformOn(t *testing.T, o devpg.Options) *platform {
 	if err != nil {
 		t.Fatal(err)
 	}
-	p.admit(t)
+	p.createPartner(t)
 	for i := range p.nodes {
 		p.nodes[i] = &node{
 			name: fmt.Sprintf("node %d", i),
@@ -103,13 +103,13 @@ func (p *platform) environment() []string {
 		"PINGPOST_DATABASE_URL=" + strings.Replace(url, fmt.Sprintf("127.0.0.1:%d", p.options.Port), p.network.Address(), 1),
 		"PINGPOST_PLATFORM_KEYS=c29hay1zb2FrLXNvYWstc29hay1zb2FrLXNvYWstc28=", "LEAD_VAULT_KEK=a2VrLWtlay1rZWsta2VrLWtlay1rZWsta2VrLWtlayE=",
 		"PINGPOST_HTTP_PUBLIC_URL=https://leads.example.com", "PINGPOST_HTTP_DRAIN_DELAY=500ms",
-		"PINGPOST_LIMITS_PINGS_PER_ADDRESS=0", "PINGPOST_LIMITS_SHARED_PINGS_PER_ADDRESS=0", "PINGPOST_LIMITS_UNSIGNED_POSTS_PER_ADDRESS=0", "PINGPOST_LIMITS_POSTS_PER_PARTNER=0", "PINGPOST_LIMITS_SIGNATURE_FAILURES_PER_MINUTE=0", // all clients are one address and one partner
+		"PINGPOST_LIMITS_PINGS_PER_ADDRESS=0", "PINGPOST_LIMITS_SHARED_PINGS_PER_ADDRESS=0", "PINGPOST_LIMITS_UNSIGNED_POSTS_PER_ADDRESS=0", "PINGPOST_LIMITS_POSTS_PER_PARTNER=0", "PINGPOST_LIMITS_SIGNATURE_FAILURES_PER_MINUTE=0", // all clients have the same address and partner
 		"PINGPOST_CONSOLE_SECOND_FACTOR_ROLES=administrator",
 	}
 }
 
-// admit makes a partner who signs, as an operator does.
-func (p *platform) admit(t *testing.T) {
+// createPartner creates an approved partner that must sign.
+func (p *platform) createPartner(t *testing.T) {
 	t.Helper()
 	p.run(t, "partner", "create", slug, "--signing", "required")
 	p.run(t, "account", "create", slug, slug)
@@ -117,9 +117,9 @@ func (p *platform) admit(t *testing.T) {
 	p.run(t, "partner", "approve", slug)
 }
 
-type madeSecret struct{ ID, Secret string }
+type newSecret struct{ ID, Secret string }
 
-func (p *platform) newSecret(t *testing.T) (made madeSecret) {
+func (p *platform) newSecret(t *testing.T) (made newSecret) {
 	t.Helper()
 	if err := json.Unmarshal(p.run(t, "secret", "create", slug, "--json"), &made); err != nil {
 		t.Fatal(err)
@@ -127,16 +127,16 @@ func (p *platform) newSecret(t *testing.T) (made madeSecret) {
 	return made
 }
 
-// run is an operator's command.
+// run runs a command and returns its output.
 func (p *platform) run(t *testing.T, args ...string) []byte {
 	t.Helper()
 	cmd := exec.CommandContext(t.Context(), binary, args...)
 	cmd.Env = p.environment()
-	var said bytes.Buffer
-	cmd.Stderr = &said
+	var stderr bytes.Buffer
+	cmd.Stderr = &stderr
 	out, err := cmd.Output()
 	if err != nil {
-		t.Fatalf("pingpost %s: %v\n%s", strings.Join(args, " "), err, said.String())
+		t.Fatalf("pingpost %s: %v\n%s", strings.Join(args, " "), err, stderr.String())
 	}
 	return out
 }
@@ -144,7 +144,7 @@ func (p *platform) run(t *testing.T, args ...string) []byte {
 func (p *platform) startPostgres(t *testing.T) {
 	t.Helper()
 	var err error
-	for end := time.Now().Add(back); ; { // what was killed may take a moment to go
+	for end := time.Now().Add(recovery); ; { // killed processes may take a moment to exit
 		if p.postgres, err = devpg.Start(t.Context(), p.options); err == nil {
 			return
 		}
@@ -164,15 +164,15 @@ func (p *platform) killPostgres(t *testing.T) {
 	first, _, _ := bytes.Cut(text, []byte("\n"))
 	pid, err := strconv.Atoi(string(first))
 	if err != nil || pid <= 1 {
-		t.Fatalf("no process of Postgres: %q", first)
+		t.Fatalf("postmaster.pid does not contain a process ID: %q", first)
 	}
 	if err := syscall.Kill(pid, syscall.SIGKILL); err != nil {
 		t.Fatal(err)
 	}
 	select {
 	case <-p.postgres.Done():
-	case <-time.After(back):
-		t.Fatal("Postgres outlives its end")
+	case <-time.After(recovery):
+		t.Fatal("Postgres is still running after SIGKILL")
 	}
 	p.startPostgres(t)
 }
@@ -198,7 +198,7 @@ func (p *platform) dataDirectory(t *testing.T) (dir string) {
 	return dir
 }
 
-// root is a connection that may read everything.
+// root opens a connection as the superuser.
 func (p *platform) root(t *testing.T) *pgx.Conn {
 	t.Helper()
 	return testkit.Connect(t, p.postgres.SuperuserURL(database))
@@ -211,10 +211,10 @@ type node struct {
 	cmd         *exec.Cmd
 	ended       chan struct{}
 	log         testkit.Log
-	down        atomic.Bool // from before it is killed until it is ready again
+	down        atomic.Bool // set before the node is killed, cleared when it is ready again
 }
 
-// url is where the node serves: "API", or "OPS".
+// url returns the URL of a listener: "API", "ADMIN" or "OPS".
 func (n *node) url(listener string) string {
 	for _, setting := range n.environment {
 		if address, ok := strings.CutPrefix(setting, "PINGPOST_HTTP_"+listener+"_ADDR="); ok {
@@ -224,7 +224,7 @@ func (n *node) url(listener string) string {
 	return ""
 }
 
-// start returns when the node is ready.
+// start starts the node and waits until it is ready.
 func (n *node) start(t *testing.T) {
 	t.Helper()
 	n.cmd = exec.Command(binary, "serve")
@@ -237,10 +237,10 @@ func (n *node) start(t *testing.T) {
 		_ = cmd.Wait()
 		close(ended)
 	}(n.cmd, n.ended)
-	testkit.Eventually(t, back, n.name+" is ready", func() bool {
+	testkit.Eventually(t, recovery, n.name+" is ready", func() bool {
 		select {
 		case <-n.ended:
-			t.Fatalf("%s ended:\n%s", n.name, n.log.String())
+			t.Fatalf("%s exited:\n%s", n.name, n.log.String())
 		default:
 		}
 		return n.ready(t.Context())

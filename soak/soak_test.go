@@ -14,10 +14,9 @@ import (
 	"github.com/pingpost/pingpost/internal/testkit"
 )
 
-// Nodes and Postgres are killed under load, and the network between them disturbed,
-// again and again. Whatever a client was told holds: an acknowledged lead is there,
-// once, with its consent and its payout; pings go on wherever a node runs; and
-// everything is back without a hand.
+// TestFaultsUnderLoad repeatedly kills nodes and Postgres and disturbs the network between them under load. It
+// checks that each acknowledged lead is stored once with its consent and payout, that running nodes always
+// answer pings, and that the platform recovers without help.
 func TestFaultsUnderLoad(t *testing.T) {
 	t.Parallel()
 	if *seed == 0 {
@@ -29,32 +28,32 @@ func TestFaultsUnderLoad(t *testing.T) {
 	c := p.clients(t, random)
 	faults := p.faults(t, c, random)
 	for i, f := range faults {
-		c.goesOn(t, 20+random.IntN(400))
-		f.happens()
+		c.awaitAcknowledged(t, 20+random.IntN(400))
+		f.cause()
 		if t.Failed() {
-			t.Fatalf("%s, after %d of %d", f.name, i+1, len(faults))
+			t.Fatalf("failed after fault %d of %d: %s", i+1, len(faults), f.name)
 		}
 	}
-	c.goesOn(t, 200)
+	c.awaitAcknowledged(t, 200)
 	c.end()
-	c.judge(t)
-	t.Logf("%d faults: %d posts acknowledged, %d retries answered alike, %d conflicts, %d posts without an answer or with 503; %d pings",
+	c.check(t)
+	t.Logf("%d faults: %d posts acknowledged, %d replayed, %d in conflict, %d unanswered or answered with 503; %d pings",
 		len(faults), c.acknowledged.Load(), c.replays.Load(), c.conflicts.Load(), c.unanswered.Load(), c.pings.Load())
 }
 
-// goesOn waits until so many more posts have been acknowledged.
-func (c *clients) goesOn(t *testing.T, more int) {
+// awaitAcknowledged waits until the given number of further posts has been acknowledged.
+func (c *clients) awaitAcknowledged(t *testing.T, more int) {
 	t.Helper()
 	want := c.acknowledged.Load() + int64(more)
-	testkit.Eventually(t, back, "posts are acknowledged", func() bool { return c.acknowledged.Load() >= want })
+	testkit.Eventually(t, recovery, "posts are acknowledged", func() bool { return c.acknowledged.Load() >= want })
 }
 
-// lead is what the database holds of one.
+// lead is a stored lead.
 type lead struct {
 	id, body, payout string
 }
 
-// leads reads all of them, and fails for one that is not whole.
+// leads returns all stored leads by transactionId. The test fails if a lead is incomplete.
 func (p *platform) leads(t *testing.T) map[string]lead {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
@@ -69,20 +68,20 @@ func (p *platform) leads(t *testing.T) map[string]lead {
 	defer rows.Close()
 	all := map[string]lead{}
 	for rows.Next() {
-		var of uuid.UUID
+		var key uuid.UUID
 		var tx string
 		var body *string
 		var amount *int64
 		var consents, entries, events int
-		if err := rows.Scan(&of, &tx, &body, &amount, &consents, &entries, &events); err != nil {
+		if err := rows.Scan(&key, &tx, &body, &amount, &consents, &entries, &events); err != nil {
 			t.Fatal(err)
 		}
-		name := id.Format(id.Lead, of)
+		name := id.Format(id.Lead, key)
 		if consents != 1 || entries != 1 || events != 1 || body == nil || amount == nil {
-			t.Fatalf("%s is not whole: %d consents, %d ledger entries, %d events", name, consents, entries, events)
+			t.Fatalf("%s has %d consents, %d ledger entries and %d events, want one of each", name, consents, entries, events)
 		}
 		if _, twice := all[tx]; twice {
-			t.Fatalf("two leads of one transaction: %s", name)
+			t.Fatalf("%s is the second lead for its transaction", name)
 		}
 		all[tx] = lead{name, *body, string(money.AppendDecimal(nil, *amount))}
 	}
@@ -92,11 +91,11 @@ func (p *platform) leads(t *testing.T) map[string]lead {
 	return all
 }
 
-// judge adds to each history what the database holds at last, and has it judged.
-func (c *clients) judge(t *testing.T) {
+// check checks each transaction's history together with the leads that the database contains at the end.
+func (c *clients) check(t *testing.T) {
 	t.Helper()
 	all := c.p.leads(t)
-	const told = 5
+	const maxReported = 5
 	broken, now := 0, c.now()
 	for tx, history := range c.histories {
 		last := porcupine.Operation{Input: 0, Output: answer{outcome: missing}, Call: now, Return: now + 1}
@@ -106,25 +105,25 @@ func (c *clients) judge(t *testing.T) {
 				last.Input = 2
 			}
 			if payout, answered := c.payouts[l.id]; answered && payout != l.payout {
-				t.Errorf("%s was answered with a payout of %s, and %s is booked", l.id, payout, l.payout)
+				t.Errorf("%s was answered with a payout of %s, but the ledger contains %s", l.id, payout, l.payout)
 			}
 		}
 		delete(all, tx)
-		if verdict := judge(append(history, last)); verdict != porcupine.Ok {
+		if result := checkHistory(append(history, last)); result != porcupine.Ok {
 			broken++
-			if broken <= told {
-				t.Errorf("%s: %s: %+v, at last %+v", tx, verdict, history, last)
+			if broken <= maxReported {
+				t.Errorf("%s: %s: %+v, in the database %+v", tx, result, history, last)
 			}
 		}
 	}
-	if broken > told {
+	if broken > maxReported {
 		t.Errorf("got %d transactions with a wrong answer, want 0", broken)
 	}
 	for tx, l := range all {
-		t.Errorf("lead %s is stored for a transaction that was not posted: %s", l.id, tx)
+		t.Errorf("lead %s is stored, but its transaction was never posted: %s", l.id, tx)
 	}
 	var orphans int
 	if err := c.p.root(t).QueryRow(t.Context(), `SELECT (SELECT count(*) FROM consents) + (SELECT count(*) FROM ledger_entries) - 2 * (SELECT count(*) FROM leads)`).Scan(&orphans); err != nil || orphans != 0 {
-		t.Errorf("%d consents or ledger entries without a lead, %v", orphans, err)
+		t.Errorf("got %d consents or ledger entries without a lead, want 0: %v", orphans, err)
 	}
 }

@@ -14,44 +14,44 @@ import (
 	"github.com/google/uuid"
 )
 
-// colleague is one of the staff, signed in on every node.
-type colleague struct {
+// user is a console user who is signed in on every node.
+type user struct {
 	p       *platform
 	email   string
 	cookies map[*node]string
 }
 
-// colleague creates a user with a role, who signs in.
-func (p *platform) colleague(t *testing.T, role string) *colleague {
+// user creates a user with a role and signs in on every node.
+func (p *platform) user(t *testing.T, role string) *user {
 	t.Helper()
-	const password = "a password of some length"
-	s := &colleague{p: p, email: uuid.NewString() + "@example.com", cookies: map[*node]string{}}
-	cmd := exec.CommandContext(t.Context(), binary, "staff", "create", s.email, "--role", role, "--password-stdin")
-	var said bytes.Buffer
-	cmd.Env, cmd.Stdin, cmd.Stderr = p.environment(), strings.NewReader(password), &said
+	const password = "a long enough password"
+	u := &user{p: p, email: uuid.NewString() + "@example.com", cookies: map[*node]string{}}
+	cmd := exec.CommandContext(t.Context(), binary, "staff", "create", u.email, "--role", role, "--password-stdin")
+	var stderr bytes.Buffer
+	cmd.Env, cmd.Stdin, cmd.Stderr = p.environment(), strings.NewReader(password), &stderr
 	if err := cmd.Run(); err != nil {
-		t.Fatalf("%v: %s", err, said.String())
+		t.Fatalf("%v: %s", err, stderr.String())
 	}
 	for _, n := range p.nodes {
-		form := url.Values{"email": {s.email}, "password": {password}}.Encode()
-		resp := s.ask(t, n, http.MethodPost, "/login", strings.NewReader(form))
+		form := url.Values{"email": {u.email}, "password": {password}}.Encode()
+		resp := u.request(t, n, http.MethodPost, "/login", strings.NewReader(form))
 		cookie, _, found := strings.Cut(resp.Header.Get("Set-Cookie"), ";")
 		if resp.StatusCode != http.StatusSeeOther || !found {
 			t.Fatalf("signing in on %s: %s", n.name, resp.Status)
 		}
-		s.cookies[n] = cookie
+		u.cookies[n] = cookie
 	}
-	return s
+	return u
 }
 
-func (s *colleague) ask(t *testing.T, n *node, method, path string, body io.Reader) *http.Response {
+func (u *user) request(t *testing.T, n *node, method, path string, body io.Reader) *http.Response {
 	t.Helper()
 	req, err := http.NewRequestWithContext(t.Context(), method, n.url("ADMIN")+path, body)
 	if err != nil {
 		t.Fatal(err)
 	}
 	req.Header.Set("Content-Type", "application/x-www-form-urlencoded")
-	req.Header.Set("Cookie", s.cookies[n])
+	req.Header.Set("Cookie", u.cookies[n])
 	client := http.Client{
 		Timeout:       20 * time.Second,
 		CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
@@ -64,29 +64,29 @@ func (s *colleague) ask(t *testing.T, n *node, method, path string, body io.Read
 	return resp
 }
 
-// gets reports whether a page answers so.
-func (s *colleague) gets(t *testing.T, path string, status int) func(*node) bool {
-	return func(n *node) bool { return s.ask(t, n, http.MethodGet, path, nil).StatusCode == status }
+// gets returns a condition: whether a node answers a page with the given status.
+func (u *user) gets(t *testing.T, path string, status int) func(*node) bool {
+	return func(n *node) bool { return u.request(t, n, http.MethodGet, path, nil).StatusCode == status }
 }
 
-// change is what an administrator's change writes.
-func (s *colleague) change(t *testing.T, sql string) {
+// change runs a statement in which %s is replaced by the user's ID.
+func (u *user) change(t *testing.T, sql string) {
 	t.Helper()
-	if _, err := s.p.root(t).Exec(t.Context(), fmt.Sprintf(sql, "(SELECT id FROM staff WHERE email = '"+s.email+"')")); err != nil {
+	if _, err := u.p.root(t).Exec(t.Context(), fmt.Sprintf(sql, "(SELECT id FROM staff WHERE email = '"+u.email+"')")); err != nil {
 		t.Fatal(err)
 	}
 }
 
-// staffChangesReachEveryNode takes a role away, and then the person's access.
+// staffChangesReachEveryNode changes a user's role and then deactivates the user.
 func (p *platform) staffChangesReachEveryNode(t *testing.T, within func(string, func(*node) bool)) {
-	s := p.colleague(t, "auditor")
-	within("a role", s.gets(t, "/staff", http.StatusOK))
-	s.change(t, `UPDATE staff_roles SET role = 'finance' WHERE staff_id = %s`)
-	within("another role", s.gets(t, "/staff", http.StatusForbidden))
-	s.change(t, `UPDATE staff SET status = 'deactivated' WHERE id = %s`)
-	for _, n := range p.nodes { // at once: the row is asked
-		if !s.gets(t, "/", http.StatusSeeOther)(n) {
-			t.Errorf("a deactivated user is accepted by %s", n.name)
+	u := p.user(t, "auditor")
+	within("role", u.gets(t, "/staff", http.StatusOK))
+	u.change(t, `UPDATE staff_roles SET role = 'finance' WHERE staff_id = %s`)
+	within("changed role", u.gets(t, "/staff", http.StatusForbidden))
+	u.change(t, `UPDATE staff SET status = 'deactivated' WHERE id = %s`)
+	for _, n := range p.nodes { // immediately, because each request reads the user's row
+		if !u.gets(t, "/", http.StatusSeeOther)(n) {
+			t.Errorf("%s still accepts a deactivated user", n.name)
 		}
 	}
 }

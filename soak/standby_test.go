@@ -7,10 +7,10 @@ import (
 	"github.com/pingpost/pingpost/internal/testkit"
 )
 
-// A post is not acknowledged before a synchronous standby has its lead: neither by
-// the post itself nor, when its wait was broken off and the lead can be seen on the
-// primary alone, by a retry.
-func TestNothingIsAcknowledgedBeforeTheStandbyHasIt(t *testing.T) {
+// TestPostWaitsForSynchronousStandby checks that a post is not acknowledged before a synchronous standby has
+// its lead. This also applies to a retry after the first post's connection was lost, although the retry can
+// see the lead on the primary.
+func TestPostWaitsForSynchronousStandby(t *testing.T) {
 	t.Parallel()
 	p := startPlatform(t)
 	root := p.root(t)
@@ -27,8 +27,8 @@ func TestNothingIsAcknowledgedBeforeTheStandbyHasIt(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	standby("one_that_is_away")
-	testkit.Eventually(t, back, "the nodes' sessions know the standby", func() bool {
+	standby("missing_standby")
+	testkit.Eventually(t, recovery, "the new setting is active", func() bool {
 		var wanted string
 		err := p.root(t).QueryRow(t.Context(), `SHOW synchronous_standby_names`).Scan(&wanted)
 		return err == nil && wanted != ""
@@ -36,7 +36,7 @@ func TestNothingIsAcknowledgedBeforeTheStandbyHasIt(t *testing.T) {
 	first := make(chan int, 1)
 	go func() { first <- c.status(p.nodes[0], postBody(tx, 1), p.secret) }()
 	const waiting = `FROM pg_stat_activity WHERE wait_event = 'SyncRep' AND usename = 'pingpost_app' AND query LIKE '%WITH post AS%'`
-	testkit.Eventually(t, back, "the commit waits for the standby", func() bool {
+	testkit.Eventually(t, recovery, "the commit waits for the standby", func() bool {
 		var n int
 		return root.QueryRow(t.Context(), `SELECT count(*) `+waiting).Scan(&n) == nil && n == 1
 	})
@@ -44,19 +44,19 @@ func TestNothingIsAcknowledgedBeforeTheStandbyHasIt(t *testing.T) {
 		t.Fatal(err)
 	}
 	if status := <-first; status != http.StatusServiceUnavailable {
-		t.Errorf("the post was answered %d", status)
+		t.Errorf("got status %d for the post, want 503", status)
 	}
 	if all := p.leads(t); len(all) != 1 {
-		t.Fatalf("%d leads can be seen on the primary: nothing is tested", len(all))
+		t.Fatalf("got %d leads on the primary, want 1", len(all))
 	}
 	if a, _, _, err := c.post(p.nodes[1], postBody(tx, 1)); err != nil || a.outcome != unknown {
-		t.Errorf("a retry was answered: %s, %v", a.outcome, err)
+		t.Errorf("a retry before the standby has the lead: got %s, %v; want %s", a.outcome, err, unknown)
 	}
 	if a, _, _, err := c.post(p.nodes[1], postBody(tx, 2)); err != nil || a.outcome != unknown {
-		t.Errorf("another body was answered: %s, %v", a.outcome, err)
+		t.Errorf("another body before the standby has the lead: got %s, %v; want %s", a.outcome, err, unknown)
 	}
 	standby("")
 	if a, _, _, err := c.post(p.nodes[1], postBody(tx, 1)); err != nil || a.outcome != replayed {
-		t.Errorf("once the standby counts no more, a retry was answered: %s, %v", a.outcome, err)
+		t.Errorf("a retry when no standby is required: got %s, %v; want %s", a.outcome, err, replayed)
 	}
 }
