@@ -10,9 +10,9 @@ import (
 	"github.com/pingpost/pingpost/test/spec"
 )
 
-// badFraming sends requests with an ambiguous end, which two servers could read
-// differently. The HTTP library rejects most of them itself, and an unknown encoding with
-// 501.
+// badFraming sends requests whose end is ambiguous, so that two servers could read them
+// differently. The HTTP library itself rejects most of them. It rejects unknown encodings
+// with 501.
 func badFraming(t *testing.T, n *node.Node) {
 	framed := func(body string, lengths ...string) node.RawRequest {
 		return node.RawRequest{Path: "/api/lead/ping", Length: strings.Join(lengths, "\r\n"), Body: body}
@@ -21,13 +21,13 @@ func badFraming(t *testing.T, n *node.Node) {
 		return badInput{name: name, send: w, status: http.StatusRequestTimeout, want: rejection(spec.RequestTimeout)}
 	}
 	size := strconv.Itoa(len(node.MinimalPing))
-	endure(t, n, []badInput{
-		bare("two lengths that differ", framed(node.MinimalPing, "Content-Length: "+size, "Content-Length: 5"),
+	sendBadInput(t, n, []badInput{
+		bare("two different lengths", framed(node.MinimalPing, "Content-Length: "+size, "Content-Length: 5"),
 			http.StatusBadRequest),
 		bare("two lengths in one line", framed(node.MinimalPing, "Content-Length: "+size+", 5"), http.StatusBadRequest),
 		bare("a negative length", framed(node.MinimalPing, "Content-Length: -1"), http.StatusBadRequest),
 		bare("a length with a plus sign", framed(node.MinimalPing, "Content-Length: +"+size), http.StatusBadRequest),
-		bare("a length that is no number", framed(node.MinimalPing, "Content-Length: "+node.Marker), http.StatusBadRequest),
+		bare("a length that is not a number", framed(node.MinimalPing, "Content-Length: "+node.Marker), http.StatusBadRequest),
 		bare("a length that overflows", framed(node.MinimalPing, "Content-Length: 18446744073709551617"), http.StatusBadRequest),
 		bare("an unknown transfer encoding", framed(node.MinimalPing, "Transfer-Encoding: gzip"), http.StatusNotImplemented),
 		bare("chunked twice", framed(chunked(node.MinimalPing), "Transfer-Encoding: chunked, chunked"),
@@ -39,19 +39,19 @@ func badFraming(t *testing.T, n *node.Node) {
 		incomplete("a negative chunk size", framed("-1\r\n"+node.MinimalPing+"\r\n0\r\n\r\n", chunkedEncoding)),
 		incomplete("a chunk size that overflows", framed("fffffffffffffffff\r\n"+node.MinimalPing, chunkedEncoding)),
 		incomplete("a chunk longer than its size", framed("5\r\n"+node.MinimalPing+"\r\n0\r\n\r\n", chunkedEncoding)),
-		incomplete("a chunk size in a line without end", framed(strings.Repeat("0", 8<<10), chunkedEncoding)),
-		invalidJSON("no length at all", framed("", "X-Nothing: 1")),
+		incomplete("a chunk size whose line does not end", framed(strings.Repeat("0", 8<<10), chunkedEncoding)),
+		invalidJSON("no length", framed("", "X-Nothing: 1")),
 		priced("chunks", framed(chunked(node.MinimalPing[:7], node.MinimalPing[7:]), chunkedEncoding)),
 		priced("chunks with extensions and a trailer", framed("10;a="+node.Marker+"\r\n"+node.MinimalPing[:16]+"\r\n"+
 			strconv.FormatInt(int64(len(node.MinimalPing)-16), 16)+"\r\n"+node.MinimalPing[16:]+
 			"\r\n0\r\nX-Trailer: "+node.Marker+"\r\n\r\n", chunkedEncoding)),
 	})
 	t.Run("a length and chunks", func(t *testing.T) { lengthAndChunks(t, n) })
-	t.Run("incomplete bodies", func(t *testing.T) { brokenOff(t, n) })
+	t.Run("incomplete bodies", func(t *testing.T) { incompletePosts(t, n) })
 }
 
-// lengthAndChunks sends both framings at once, as in request smuggling. Only the chunks
-// count, and the data after them is the next request, as RFC 9112, 6.3 requires.
+// lengthAndChunks sends both framings at once, as in request smuggling. As RFC 9112, 6.3
+// requires, the length is ignored and the data after the chunks is the next request.
 func lengthAndChunks(t *testing.T, n *node.Node) {
 	for name, lengths := range map[string]string{
 		"the length first": "Content-Length: 4\r\n" + chunkedEncoding,
@@ -78,9 +78,9 @@ func lengthAndChunks(t *testing.T, n *node.Node) {
 	}
 }
 
-// brokenOff disconnects in the middle of a signed post, and stops sending in the middle of
-// another. Neither is stored.
-func brokenOff(t *testing.T, n *node.Node) {
+// incompletePosts disconnects in the middle of a signed post, and stops sending in the
+// middle of another. Neither is stored.
+func incompletePosts(t *testing.T, n *node.Node) {
 	n.Stores(t, node.Nothing, func() {
 		w := n.RawSigned(n.Required, n.FreshPost(t, n.Required)).String()
 		gone := n.Dial(t)
@@ -111,7 +111,7 @@ func badTargets(t *testing.T, n *node.Node) {
 		return badInput{name: name, send: w, status: http.StatusMethodNotAllowed, want: rejection(spec.MethodNotAllowed)}
 	}
 	old := target("/api/lead/ping", "POST /api/lead/ping HTTP/1.0")
-	endure(t, n, []badInput{
+	sendBadInput(t, n, []badInput{
 		priced("absolute-form", target("/api/lead/ping", "POST http://other.example/api/lead/ping HTTP/1.1")),
 		notFound("absolute-form of another path", target("", "POST http://other.example/"+node.Marker+" HTTP/1.1")),
 		notFound("asterisk", target("", "POST * HTTP/1.1")),
@@ -122,17 +122,17 @@ func badTargets(t *testing.T, n *node.Node) {
 			Path:   "/api/lead/ping",
 			Line:   "CONNECT /api/lead/ping HTTP/1.1",
 		}),
-		notPost("a method of odd letters", target("/api/lead/ping", "!#$%&'*+-.^_`|~ /api/lead/ping HTTP/1.1")),
+		notPost("a method with unusual characters", target("/api/lead/ping", "!#$%&'*+-.^_`|~ /api/lead/ping HTTP/1.1")),
 		bare("no target", target("", "POST  HTTP/1.1"), http.StatusBadRequest),
 		bare("a target without a slash", target("", "POST api/lead/ping HTTP/1.1"), http.StatusBadRequest),
-		bare("a blank in the target", target("", "POST /api/lead/ping x HTTP/1.1"), http.StatusBadRequest),
-		bare("a bad escape in the target", target("", "POST /api/%zz HTTP/1.1"), http.StatusBadRequest),
+		bare("a space in the target", target("", "POST /api/lead/ping x HTTP/1.1"), http.StatusBadRequest),
+		bare("an invalid escape in the target", target("", "POST /api/%zz HTTP/1.1"), http.StatusBadRequest),
 		bare("NUL in the target", target("", "POST /api/lead/ping\x00 HTTP/1.1"), http.StatusBadRequest),
 		bare("an invalid method", target("", "PO ST /api/lead/ping HTTP/1.1"), http.StatusBadRequest),
-		bare("a method beyond ASCII", target("", "PÖST /api/lead/ping HTTP/1.1"), http.StatusBadRequest),
+		bare("a method with a non-ASCII letter", target("", "PÖST /api/lead/ping HTTP/1.1"), http.StatusBadRequest),
 		bare("an invalid version", target("", "POST /api/lead/ping HTTP/1.x"), http.StatusBadRequest),
-		bare("a version to come", target("", "POST /api/lead/ping HTTP/3.0"), http.StatusHTTPVersionNotSupported),
-		bare("no HTTP at all", target("", "\x16\x03\x01\x02\x00\x01\x00"), http.StatusBadRequest),
+		bare("a later version", target("", "POST /api/lead/ping HTTP/3.0"), http.StatusHTTPVersionNotSupported),
+		bare("not HTTP", target("", "\x16\x03\x01\x02\x00\x01\x00"), http.StatusBadRequest),
 		bare("two hosts", node.RawRequest{
 			Body:    node.MinimalPing,
 			Line:    "POST /api/lead/ping HTTP/1.1",
@@ -143,7 +143,7 @@ func badTargets(t *testing.T, n *node.Node) {
 			Length: "X-Nothing: 1",
 		}, http.StatusBadRequest),
 		priced("HTTP/1.0", old),
-		notFound("a path that a browser would clean", target("", "POST /api/lead/../lead/ping HTTP/1.1")),
+		notFound("a path that a browser would normalise", target("", "POST /api/lead/../lead/ping HTTP/1.1")),
 	})
 	t.Run("HTTP/1.0 closes the connection", func(t *testing.T) {
 		l := n.Dial(t)

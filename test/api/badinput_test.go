@@ -12,8 +12,8 @@ import (
 	"github.com/pingpost/pingpost/test/spec"
 )
 
-// TestBadInput sends raw requests that no client library would send. Each gets the error of
-// the specification, or that of the HTTP library if no handler ran, stores nothing, and
+// TestBadInput sends raw requests that no client library would send. Each gets the error in
+// the specification, or the HTTP library's error if no handler ran. It stores nothing and
 // does not affect other requests.
 func TestBadInput(t *testing.T) {
 	t.Parallel()
@@ -41,7 +41,7 @@ func badHeaders(t *testing.T, n *node.Node) {
 	body, ts := n.FreshPost(t, n.Required), n.Now()
 	signature := signing.Sign([]byte(n.Required.Secret), ts, []byte(body))
 	send := func(headers ...string) node.RawRequest { return node.RawPost(n.Required, body, headers...) }
-	endure(t, n, []badInput{
+	sendBadInput(t, n, []badInput{
 		unauthorized("two signatures",
 			send("X-Timestamp: "+ts, "X-Signature-SHA256: "+signature, "X-Signature-SHA256: "+signature),
 			spec.BadSignature),
@@ -52,32 +52,32 @@ func badHeaders(t *testing.T, n *node.Node) {
 			spec.BadSignature),
 		unauthorized("two signatures in one line",
 			send("X-Timestamp: "+ts, "X-Signature-SHA256: "+signature+", "+signature), spec.BadSignature),
-		unauthorized("two names that differ",
+		unauthorized("two names with different values",
 			send("X-Timestamp: "+ts, "X-Signature-SHA256: "+signature, "X-Signature: "+swap(signature, 0)),
 			spec.BadSignature),
 		unauthorized("two timestamps", send("X-Timestamp: "+ts, "X-Timestamp: "+ts, "X-Signature-SHA256: "+signature),
 			spec.TimestampFormat),
 		unauthorized("two timestamps in one line", send("X-Timestamp: "+ts+","+ts, "X-Signature-SHA256: "+signature),
 			spec.TimestampFormat),
-		unauthorized("a timestamp folded in two",
+		unauthorized("a timestamp folded onto two lines",
 			send("X-Timestamp: "+ts[:5]+"\r\n "+ts[5:], "X-Signature-SHA256: "+signature), spec.TimestampFormat),
-		unauthorized("a signature folded in two",
+		unauthorized("a signature folded onto two lines",
 			send("X-Timestamp: "+ts, "X-Signature-SHA256: "+signature[:32]+"\r\n\t"+signature[32:]), spec.BadSignature),
-		unauthorized("digits of another script",
+		unauthorized("digits from another script",
 			send("X-Timestamp: "+strings.ReplaceAll(ts, "1", "１"), "X-Signature-SHA256: "+signature),
 			spec.TimestampFormat),
 		unauthorized("a no-break space", send("X-Timestamp: \u00a0"+ts, "X-Signature-SHA256: "+signature), spec.TimestampFormat),
-		unauthorized("a signature beyond ASCII", send("X-Timestamp: "+ts, "X-Signature-SHA256: "+signature[:63]+"é"),
+		unauthorized("a signature with a non-ASCII letter", send("X-Timestamp: "+ts, "X-Signature-SHA256: "+signature[:63]+"é"),
 			spec.BadSignature),
-		unauthorized("a byte that is no UTF-8", send("X-Timestamp: "+ts, "X-Signature-SHA256: "+signature[:63]+"\xff"),
+		unauthorized("invalid UTF-8", send("X-Timestamp: "+ts, "X-Signature-SHA256: "+signature[:63]+"\xff"),
 			spec.BadSignature),
-		unauthorized("an underscore for a hyphen", send("X-Timestamp: "+ts, "X_Signature_SHA256: "+signature),
+		unauthorized("underscores instead of hyphens", send("X-Timestamp: "+ts, "X_Signature_SHA256: "+signature),
 			spec.SignatureMissing),
 		unauthorized("headers after the body",
 			node.RawPost(n.Required, body+"X-Timestamp: "+ts+"\r\nX-Signature-SHA256: "+signature+"\r\n"),
 			spec.SignatureMissing),
-		bare("a name beyond ASCII", send("X-Tïmestamp: "+ts, "X-Signature-SHA256: "+signature), http.StatusBadRequest),
-		bare("a blank before the colon", send("X-Timestamp : "+ts, "X-Signature-SHA256: "+signature), http.StatusBadRequest),
+		bare("a name with a non-ASCII letter", send("X-Tïmestamp: "+ts, "X-Signature-SHA256: "+signature), http.StatusBadRequest),
+		bare("a space before the colon", send("X-Timestamp : "+ts, "X-Signature-SHA256: "+signature), http.StatusBadRequest),
 		bare("a line without a colon", send("X-Timestamp: "+ts, node.Marker), http.StatusBadRequest),
 		bare("NUL in a value", send("X-Timestamp: "+ts+"\x00", "X-Signature-SHA256: "+signature), http.StatusBadRequest),
 		bare("NUL in a name", send("X-Time\x00stamp: "+ts), http.StatusBadRequest),
@@ -86,11 +86,11 @@ func badHeaders(t *testing.T, n *node.Node) {
 			http.StatusRequestHeaderFieldsTooLarge),
 		bare("20 KiB of headers", send(strings.Split(strings.Repeat("X-Filler: 0123456789\n", 1000), "\n")[:999]...),
 			http.StatusRequestHeaderFieldsTooLarge),
-		accepted("blanks around both values", send("X-Timestamp: \t "+ts+" \t", "X-Signature-SHA256:   "+signature+"\t")),
+		accepted("white space around both values", send("X-Timestamp: \t "+ts+" \t", "X-Signature-SHA256:   "+signature+"\t")),
 	})
 	// A line break before the value is also white space (RFC 9112, 5.2).
 	folded := n.FreshPost(t, n.Required)
-	endure(t, n, []badInput{accepted("a value on the next line",
+	sendBadInput(t, n, []badInput{accepted("a value on the next line",
 		node.RawPost(n.Required, folded, "X-Timestamp:\r\n "+ts,
 			"X-Signature-SHA256:\r\n "+signing.Sign([]byte(n.Required.Secret), ts, []byte(folded))))})
 }
@@ -102,20 +102,20 @@ func badTimestamps(t *testing.T, n *node.Node) {
 			"X-Signature-SHA256: "+signing.Sign([]byte(n.Required.Secret), timestamp, []byte(body)))
 	}
 	now := n.Now()
-	endure(t, n, []badInput{
+	sendBadInput(t, n, []badInput{
 		unauthorized("negative", at("-"+now), spec.TimestampFormat),
 		unauthorized("a plus sign", at("+"+now), spec.TimestampFormat),
 		unauthorized("empty", at(""), spec.TimestampFormat),
 		unauthorized("a word", at(node.Marker), spec.TimestampFormat),
 		unauthorized("a fraction", at(now+".5"), spec.TimestampFormat),
 		unauthorized("an exponent", at("1767e6"), spec.TimestampFormat),
-		unauthorized("a blank within", at(now[:4]+" "+now[4:]), spec.TimestampFormat),
-		unauthorized("an underscore within", at(now[:4]+"_"+now[4:]), spec.TimestampFormat),
+		unauthorized("a space inside", at(now[:4]+" "+now[4:]), spec.TimestampFormat),
+		unauthorized("an underscore inside", at(now[:4]+"_"+now[4:]), spec.TimestampFormat),
 		unauthorized("zero", at("0"), spec.TimestampWindow),
 		unauthorized("milliseconds", at(now+"000"), spec.TimestampWindow),
 		unauthorized("2^63", at("9223372036854775808"), spec.TimestampWindow),
-		unauthorized("2^64 more, which wraps around to now", at("18446744075476872061"), spec.TimestampWindow),
-		unauthorized("four hundred digits", at(strings.Repeat("9", 400)), spec.TimestampWindow),
+		unauthorized("now plus 2^64", at("18446744075476872061"), spec.TimestampWindow),
+		unauthorized("400 digits", at(strings.Repeat("9", 400)), spec.TimestampWindow),
 		unauthorized("301 s late", at(n.NowPlus(-301)), spec.TimestampWindow),
 		unauthorized("301 s early", at(n.NowPlus(301)), spec.TimestampWindow),
 		accepted("300 s late", at(n.NowPlus(-300))),
@@ -138,20 +138,20 @@ func badSignatures(t *testing.T, n *node.Node) {
 	reordered.Body = `{"consent":{"acknowledged":true},` + inner + `}`
 	escaped := n.RawSigned(n.Required, n.FreshPost(t, n.Required))
 	escaped.Body = strings.Replace(escaped.Body, "@", `\u0040`, 1)
-	endure(t, n, []badInput{
-		unauthorized("re-serialised with blanks", rewritten, spec.BadSignature),
-		unauthorized("re-serialised in another order", reordered, spec.BadSignature),
-		unauthorized("re-serialised with an escape", escaped, spec.BadSignature),
-		unauthorized("short", signed(func(s string) string { return s[:62] }), spec.BadSignature),
-		unauthorized("long", signed(func(s string) string { return s + s }), spec.BadSignature),
+	sendBadInput(t, n, []badInput{
+		unauthorized("serialised again with spaces", rewritten, spec.BadSignature),
+		unauthorized("serialised again in another order", reordered, spec.BadSignature),
+		unauthorized("serialised again with an escape", escaped, spec.BadSignature),
+		unauthorized("too short", signed(func(s string) string { return s[:62] }), spec.BadSignature),
+		unauthorized("too long", signed(func(s string) string { return s + s }), spec.BadSignature),
 		unauthorized("an odd number of digits", signed(func(s string) string { return s[:63] }), spec.BadSignature),
 		unauthorized("prefixed", signed(func(s string) string { return "sha256=" + s }), spec.BadSignature),
 		unauthorized("prefixed with 0x", signed(func(s string) string { return "0x" + s }), spec.BadSignature),
 		unauthorized("quoted", signed(func(s string) string { return `"` + s + `"` }), spec.BadSignature),
-		unauthorized("in colons", signed(func(s string) string { return s[:2] + ":" + s[3:] }), spec.BadSignature),
+		unauthorized("with a colon", signed(func(s string) string { return s[:2] + ":" + s[3:] }), spec.BadSignature),
 		unauthorized("empty", signed(func(string) string { return "" }), spec.BadSignature),
-		accepted("in capitals", signed(strings.ToUpper)),
-		accepted("in mixed letter case", signed(func(s string) string { return strings.ToUpper(s[:32]) + s[32:] })),
+		accepted("in upper case", signed(strings.ToUpper)),
+		accepted("in mixed case", signed(func(s string) string { return strings.ToUpper(s[:32]) + s[32:] })),
 	})
 }
 
@@ -181,19 +181,19 @@ func badSizes(t *testing.T, n *node.Node) {
 	_ = z.Close()
 	compressed := node.RawPing(zipped.String())
 	compressed.Headers = []string{"Content-Encoding: gzip"}
-	endure(t, n, []badInput{
+	sendBadInput(t, n, []badInput{
 		priced("ping of 64 KiB", node.RawPing(filled(node.MinimalPing, limit))),
 		priced("ping of 64 KiB in chunks", inPieces(node.RawPing(filled(node.MinimalPing, limit)))),
 		accepted("post of 64 KiB", n.RawSigned(n.Required, filled(n.FreshPost(t, n.Required), limit))),
 		accepted("post of 64 KiB in chunks", inPieces(n.RawSigned(n.Required, filled(n.FreshPost(t, n.Required), limit)))),
-		tooLarge("ping of a byte more", node.RawPing(filled(node.MinimalPing, limit+1))),
-		tooLarge("ping of a byte more in chunks", inPieces(node.RawPing(filled(node.MinimalPing, limit+1)))),
-		tooLarge("post of a byte more", n.RawSigned(n.Required, filled(n.FreshPost(t, n.Required), limit+1))),
-		tooLarge("post of a byte more in chunks", inPieces(n.RawSigned(n.Required, filled(n.FreshPost(t, n.Required), limit+1)))),
-		tooLarge("blanks after the object", node.RawPing(node.MinimalPing+strings.Repeat(" ", limit))),
-		tooLarge("a length that no memory holds", endless),
+		tooLarge("ping of 64 KiB and 1 byte", node.RawPing(filled(node.MinimalPing, limit+1))),
+		tooLarge("ping of 64 KiB and 1 byte in chunks", inPieces(node.RawPing(filled(node.MinimalPing, limit+1)))),
+		tooLarge("post of 64 KiB and 1 byte", n.RawSigned(n.Required, filled(n.FreshPost(t, n.Required), limit+1))),
+		tooLarge("post of 64 KiB and 1 byte in chunks", inPieces(n.RawSigned(n.Required, filled(n.FreshPost(t, n.Required), limit+1)))),
+		tooLarge("spaces after the object", node.RawPing(node.MinimalPing+strings.Repeat(" ", limit))),
+		tooLarge("the largest possible length", endless),
 		invalidJSON("gzip", compressed),
 		invalidJSON("gzip without Content-Encoding", node.RawPing(zipped.String())),
-		invalidJSON("gzip that was signed", n.RawSigned(n.Off, zipped.String())),
+		invalidJSON("signed gzip", n.RawSigned(n.Off, zipped.String())),
 	})
 }

@@ -11,6 +11,7 @@ import (
 	"github.com/pingpost/pingpost/test/node"
 )
 
+// metricOf returns the value of a metric, or "" if it is missing.
 func metricOf(t *testing.T, n *node.Node, name string) string {
 	t.Helper()
 	_, rest, _ := strings.Cut(n.Get(t, n.Ops+"/metrics"), "\n"+name+" ")
@@ -18,9 +19,9 @@ func metricOf(t *testing.T, n *node.Node, name string) string {
 	return value
 }
 
-// TestCapOverNodes reaches a cap with posts to two nodes. After that, neither of them
-// quotes a price, nor does a node that starts later. An earlier quote is honoured.
-func TestCapOverNodes(t *testing.T) {
+// TestCapAcrossNodes reaches a cap with posts to two nodes. After that, neither these two
+// nodes nor a node that starts later quotes a price. An earlier quote is honoured.
+func TestCapAcrossNodes(t *testing.T) {
 	t.Parallel()
 	n := node.Start(t)
 	nodes := []*node.Node{n, n.StartPeer(t)}
@@ -64,19 +65,19 @@ func TestStartWithoutLeadCounts(t *testing.T) {
 	if _, err := tx.Exec(t.Context(), `LOCK TABLE leads, ledger_entries IN ACCESS EXCLUSIVE MODE`); err != nil {
 		t.Fatal(err)
 	}
-	beside := n.StartPeer(t)
-	if got := quoted(beside); !got.Accepted {
+	peer := n.StartPeer(t)
+	if got := quoted(peer); !got.Accepted {
 		t.Errorf("node without counts: got %+v", got)
 	}
 	n.Manual.Advance(10 * time.Second)
-	if got := metricOf(t, beside, "pingpost_caps_age_seconds"); got != "10" {
-		t.Errorf("got a count of age %s s, want 10", got)
+	if got := metricOf(t, peer, "pingpost_caps_age_seconds"); got != "10" {
+		t.Errorf("got pingpost_caps_age_seconds %s, want 10", got)
 	}
 	testkit.Eventually(t, 2*node.Patience, "the node warns", func() bool { return n.Log.Count(`"level":"WARN"`) > 0 })
 	if err := tx.Rollback(t.Context()); err != nil {
 		t.Fatal(err)
 	}
-	testkit.Eventually(t, 2*node.Patience, "the node has counted", func() bool { return quoted(beside).Reason == "capped" })
+	testkit.Eventually(t, 2*node.Patience, "the node has counted", func() bool { return quoted(peer).Reason == "capped" })
 	testkit.Eventually(t, node.Patience, "the count is new",
-		func() bool { return metricOf(t, beside, "pingpost_caps_age_seconds") == "0" })
+		func() bool { return metricOf(t, peer, "pingpost_caps_age_seconds") == "0" })
 }

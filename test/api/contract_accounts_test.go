@@ -18,13 +18,13 @@ import (
 // (decision 13).
 func accountSelection(t *testing.T, n *node.Node) {
 	const shared = "/api/lead/post"
-	named := func(account string) string {
+	withPartnerID := func(account string) string {
 		return strings.Replace(node.MinimalPost, "{", `{"partnerId":"`+account+`",`, 1)
 	}
 	quotedFor := func(p node.Partner) string {
 		return node.WithTransaction(node.MinimalPost, n.Ping(t, p.Base(), node.MinimalPing).TransactionID)
 	}
-	unsigned := []func(*node.Request){away(timestampHeader), away(signatureHeader)}
+	unsigned := []func(*node.Request){without(timestampHeader), without(signatureHeader)}
 	accepted := func(name string, by func(*node.Node) node.Partner, path, body string, change ...func(*node.Request)) scenario {
 		return scenario{
 			name:   name,
@@ -50,40 +50,40 @@ func accountSelection(t *testing.T, n *node.Node) {
 	}
 	play(t, n, []scenario{
 		accepted("own base URL", required, "", node.MinimalPost),
-		accepted("own base URL, another account of its own", required, "", named(n.Required.Accounts[1])),
-		accepted("shared, by partnerId", required, shared, named(n.Required.Accounts[1])),
-		accepted("shared, by partnerId, unsigned", off, shared, named(n.Off.Accounts[1]), unsigned...),
+		accepted("own base URL, second account", required, "", withPartnerID(n.Required.Accounts[1])),
+		accepted("shared, by partnerId", required, shared, withPartnerID(n.Required.Accounts[1])),
+		accepted("shared, by partnerId, unsigned", off, shared, withPartnerID(n.Off.Accounts[1]), unsigned...),
 		accepted("shared, by the quote", required, shared, quotedFor(n.Required)),
 		accepted("shared, by the quote, unsigned", off, shared, quotedFor(n.Off), unsigned...),
 		accepted("shared, by the secret", required, shared, node.MinimalPost),
-		accepted("shared, by the secret of another", reportOnly, shared, node.MinimalPost),
+		accepted("shared, by another partner's secret", reportOnly, shared, node.MinimalPost),
 
-		rejected("an unknown partnerId", required, shared, named(node.Marker), spec.BadSignature),
-		rejected("partnerId in another letter case", required, shared, named(strings.ToUpper(n.Required.Accounts[0])),
+		rejected("an unknown partnerId", required, shared, withPartnerID(node.Marker), spec.BadSignature),
+		rejected("partnerId in another letter case", required, shared, withPartnerID(strings.ToUpper(n.Required.Accounts[0])),
 			spec.BadSignature),
-		rejected("a partnerId of another partner, on the own base URL", required, "", named(n.Off.Accounts[0]), spec.BadSignature),
-		rejected("a partnerId does not fall through to the secret", required, shared, named(n.Off.Accounts[0]), spec.BadSignature),
-		rejected("the quote's partner does not fall through to the secret", required, shared, quotedFor(n.Off), spec.BadSignature),
+		rejected("another partner's partnerId, on the own base URL", required, "", withPartnerID(n.Off.Accounts[0]), spec.BadSignature),
+		rejected("shared, another partner's partnerId is not ignored", required, shared, withPartnerID(n.Off.Accounts[0]), spec.BadSignature),
+		rejected("shared, another partner's quote is not ignored", required, shared, quotedFor(n.Off), spec.BadSignature),
 		rejected("an unknown secret", required, shared, node.MinimalPost, spec.BadSignature,
 			with(signatureHeader, strings.Repeat("0", 64))),
-		rejected("an unknown partnerId, unsigned", off, shared, named(node.Marker), spec.SignatureMissing, unsigned...),
-		rejected("unsigned and without a partner: the platform account", off, shared, node.MinimalPost, spec.SignatureMissing,
+		rejected("an unknown partnerId, unsigned", off, shared, withPartnerID(node.Marker), spec.SignatureMissing, unsigned...),
+		rejected("unsigned, without a partner (platform account)", off, shared, node.MinimalPost, spec.SignatureMissing,
 			unsigned...),
-		rejected("the quote's partner must sign, so an unsigned post is rejected", required, shared, quotedFor(n.Required),
+		rejected("unsigned, but the quote's partner must sign", required, shared, quotedFor(n.Required),
 			spec.SignatureMissing, unsigned...),
 	})
-	t.Run("accounts", func(t *testing.T) { accountsOf(t, n) })
+	t.Run("accounts", func(t *testing.T) { storedAccounts(t, n) })
 	t.Run("suspended", func(t *testing.T) { suspended(t, n) })
 }
 
-// accountsOf checks the account of each lead.
-func accountsOf(t *testing.T, n *node.Node) {
+// storedAccounts checks which account each lead is stored for.
+func storedAccounts(t *testing.T, n *node.Node) {
 	for account, body := range map[string]string{
 		n.Required.Accounts[0]: node.MinimalPost,
 		n.Required.Accounts[1]: strings.Replace(node.MinimalPost, "{", `{"partnerId":"`+n.Required.Accounts[1]+`",`, 1),
 	} {
 		if l := n.Lead(t, n.Deliver(t, n.Required, body).LeadID); l.Account != account || l.PartnerID != n.Required.ID {
-			t.Errorf("got account %s of %s, want %s", l.Account, l.PartnerID, account)
+			t.Errorf("got account %s with partner %s, want %s with %s", l.Account, l.PartnerID, account, n.Required.ID)
 		}
 	}
 }
@@ -106,13 +106,13 @@ func suspended(t *testing.T, n *node.Node) {
 			t.Errorf("unsigned: got %d %s", a.Status, a.Body)
 		}
 	})
-	testkit.Eventually(t, 2*time.Second, "prices pause", func() bool {
+	testkit.Eventually(t, 2*time.Second, "pings are declined", func() bool {
 		q := n.Ping(t, p.Base(), node.MinimalPing)
 		return !q.Accepted && q.Reason == "paused" && q.BidPrice == "0" && q.TransactionID == "" && q.ExpiresAt.IsZero()
 	})
 	if err := n.Partners.SetStatus(t.Context(), scope.System, p.ID, models.PartnerApproved); err != nil {
 		t.Fatal(err)
 	}
-	testkit.Eventually(t, 2*time.Second, "prices are back", func() bool { return n.Ping(t, p.Base(), node.MinimalPing).Accepted })
+	testkit.Eventually(t, 2*time.Second, "pings are priced again", func() bool { return n.Ping(t, p.Base(), node.MinimalPing).Accepted })
 	n.Stores(t, node.OneLead, func() { n.Deliver(t, p, node.MinimalPost) })
 }

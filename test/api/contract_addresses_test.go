@@ -9,9 +9,9 @@ import (
 	"github.com/pingpost/pingpost/test/spec"
 )
 
-// both returns the paths of the two endpoints, on the shared base URL and on a partner's
-// own.
-func both(n *node.Node) []string {
+// endpoints returns the paths of ping and post, on the shared base URL and on a partner's
+// own base URL.
+func endpoints(n *node.Node) []string {
 	return []string{
 		"/api/lead/ping", "/api/lead/post",
 		n.Required.Base() + "/api/lead/ping", n.Required.Base() + "/api/lead/post",
@@ -32,7 +32,7 @@ func addresses(t *testing.T, n *node.Node) {
 		}
 	}
 	var rows []scenario
-	for _, path := range both(n) {
+	for _, path := range endpoints(n) {
 		for _, near := range []string{
 			path + "/", strings.Replace(path, "lead", "Lead", 1), strings.ToUpper(path), "/" + path, strings.Replace(path, "/lead", "//lead", 1),
 			strings.Replace(path, "/lead", "%2Flead", 1), strings.Replace(path, "/lead/", "/lead%2f", 1), strings.Replace(path, "/", "/%2F", 1),
@@ -74,7 +74,7 @@ func addresses(t *testing.T, n *node.Node) {
 // methods checks that both endpoints accept POST only.
 func methods(t *testing.T, n *node.Node) {
 	var rows []scenario
-	for _, path := range both(n) {
+	for _, path := range endpoints(n) {
 		for _, method := range []string{
 			"GET", "HEAD", "PUT", "PATCH", "DELETE", "OPTIONS", "TRACE", "QUERY", "PROPFIND", strings.ToUpper(node.Marker), "post", "POSTS",
 		} {
@@ -101,7 +101,7 @@ func methods(t *testing.T, n *node.Node) {
 	play(t, n, rows)
 }
 
-// sizes checks the limit of a body, 64 KiB, on both sides.
+// sizes sends bodies of exactly 64 KiB, which is the limit, and larger ones.
 func sizes(t *testing.T, n *node.Node) {
 	filled := func(body string, size int) string {
 		return strings.Replace(body, "{", `{"filler":"`+strings.Repeat("x", size-len(body)-len(`"filler":"",`))+`",`, 1)
@@ -127,28 +127,28 @@ func sizes(t *testing.T, n *node.Node) {
 			stored: node.OneLead,
 		},
 		{
-			name:   "ping, a byte more",
+			name:   "ping, 64 KiB and 1 byte",
 			path:   "/api/lead/ping",
 			body:   filled(node.MinimalPing, limit+1),
 			status: http.StatusRequestEntityTooLarge,
 			want:   rejection(spec.PayloadTooLarge),
 		},
 		{
-			name:   "post, a byte more",
+			name:   "post, 64 KiB and 1 byte",
 			by:     required,
 			body:   filled(post(), limit+1),
 			status: http.StatusRequestEntityTooLarge,
 			want:   rejection(spec.PayloadTooLarge),
 		},
 		{
-			name:   "post, a megabyte",
+			name:   "post, 1 MiB",
 			by:     required,
 			body:   filled(post(), 1<<20),
 			status: http.StatusRequestEntityTooLarge,
 			want:   rejection(spec.PayloadTooLarge),
 		},
 		{
-			name:   "the size is judged before the signature",
+			name:   "the size is checked before the signature",
 			path:   n.Required.Base() + "/api/lead/post",
 			body:   filled(node.MinimalPing, limit+1),
 			change: []func(*node.Request){with(signatureHeader, node.Marker)},

@@ -25,13 +25,14 @@ func documents(t *testing.T, n *node.Node) {
 	}
 }
 
+// document checks the headers and the conditional requests of one document.
 func document(t *testing.T, n *node.Node, path, contentType, want string) {
 	get := node.Request{Method: "GET", Path: path}
 	a := n.Do(t, get)
 	tag := a.Header.Get("ETag")
 	if a.Status != http.StatusOK || a.Header.Get("Content-Type") != contentType ||
 		!strings.Contains(a.Body, want) || len(tag) < 4 {
-		t.Fatalf("got %d %v, with %q: %t", a.Status, a.Header, want, strings.Contains(a.Body, want))
+		t.Fatalf("got %d %v; body contains %q: %t", a.Status, a.Header, want, strings.Contains(a.Body, want))
 	}
 	if a.Header.Get("Content-Security-Policy") == "" || a.Header.Get("X-Content-Type-Options") != "nosniff" {
 		t.Errorf("got headers %v", a.Header)

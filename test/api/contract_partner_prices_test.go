@@ -21,12 +21,12 @@ func partnerPrices(t *testing.T, n *node.Node) {
 	p := n.NewPartner(t, "special", models.SigningRequired)
 	ordinary := n.Ping(t, "", node.MinimalPing)
 	if own := n.Ping(t, p.Base(), node.MinimalPing); own.BidPrice != ordinary.BidPrice {
-		t.Errorf("before an agreement: got price %s, others get %s", own.BidPrice, ordinary.BidPrice)
+		t.Errorf("before the agreement: got price %s, other partners get %s", own.BidPrice, ordinary.BidPrice)
 	}
-	const notSold = "category legal-services\nindustry roofer, country DE"
-	own := agreePrice(t, n, p, 0, partners.PriceForm{Adjustment: "+5", Exclusions: notSold})
+	const exclusions = "category legal-services\nindustry roofer, country DE"
+	own := agreePrice(t, n, p, 0, partners.PriceForm{Adjustment: "+5", Exclusions: exclusions})
 	if got, want := minor(t, own.BidPrice), minor(t, ordinary.BidPrice)*105; got*100 < want-50 || got*100 > want+50 {
-		t.Errorf("got price %s, others get %s, want 5 %% more", own.BidPrice, ordinary.BidPrice)
+		t.Errorf("got price %s, other partners get %s, want 5 %% more", own.BidPrice, ordinary.BidPrice)
 	}
 	n.Manual.Advance(time.Minute)
 	later := n.Ping(t, "", node.MinimalPing)
@@ -35,17 +35,17 @@ func partnerPrices(t *testing.T, n *node.Node) {
 			want: []string{`{"accepted":false,"bidPrice":0,"currency":"` + currency + `","reason":"excluded"}`}}
 	}
 	play(t, n, []scenario{
-		declined("a category that it does not sell", `{"industry":"tax-lawyer","postcode":"1","country":"US"}`, "USD"),
-		declined("an industry that it does not sell there", `{"industry":"roofer","postcode":"1","country":"DE"}`, "EUR"),
+		declined("an excluded category", `{"industry":"tax-lawyer","postcode":"1","country":"US"}`, "USD"),
+		declined("an industry that is excluded in the country", `{"industry":"roofer","postcode":"1","country":"DE"}`, "EUR"),
 		{
-			name:   "the industry in another country",
+			name:   "the same industry in another country",
 			path:   p.Base() + "/api/lead/ping",
 			body:   `{"industry":"roofer","postcode":"1"}`,
 			status: http.StatusOK,
 			want:   []string{`"accepted":true`},
 		},
 		{
-			name:   "other partners can sell it",
+			name:   "the excluded category for other partners",
 			path:   "/api/lead/ping",
 			body:   `{"industry":"tax-lawyer","postcode":"1"}`,
 			status: http.StatusOK,
@@ -68,25 +68,25 @@ func partnerPrices(t *testing.T, n *node.Node) {
 		},
 	})
 	t.Run("changed", func(t *testing.T) {
-		half := agreePrice(t, n, p, 1, partners.PriceForm{Adjustment: "-50", DailyLeadCap: "4", Exclusions: notSold})
+		half := agreePrice(t, n, p, 1, partners.PriceForm{Adjustment: "-50", DailyLeadCap: "4", Exclusions: exclusions})
 		if got, want := 2*minor(t, half.BidPrice), minor(t, ordinary.BidPrice); got < want-1 || got > want+1 {
-			t.Errorf("got price %s, others get %s, want half", half.BidPrice, ordinary.BidPrice)
+			t.Errorf("got price %s, other partners get %s, want half", half.BidPrice, ordinary.BidPrice)
 		}
 		if shared := n.Ping(t, "", node.MinimalPing); shared.BidPrice != ordinary.BidPrice {
 			t.Errorf("shared base URL: price changed from %s to %s", ordinary.BidPrice, shared.BidPrice)
 		}
-		// The price quoted before is paid.
+		// The price that was quoted earlier is paid.
 		delivered := node.Decode[node.Delivered](t, n.Post(t, p, node.WithTransaction(node.MinimalPost, own.TransactionID)))
 		if l := n.Lead(t, delivered.LeadID); l.Price != minor(t, own.BidPrice) || l.Accrued != l.Price {
-			t.Errorf("quoted %s, booked %d", own.BidPrice, l.Accrued)
+			t.Errorf("quoted %s, accrued %d", own.BidPrice, l.Accrued)
 		}
 	})
 	t.Run("cap", func(t *testing.T) { capped(t, n, p) })
 	t.Run("sandbox", func(t *testing.T) { sandboxed(t, n) })
 }
 
-// agreePrice changes a partner's terms like the console, and returns the first ping that
-// uses them, which must be within a second.
+// agreePrice changes a partner's terms as the console does. It returns the first quote with
+// the new terms, which the node must give within a second.
 func agreePrice(t *testing.T, n *node.Node, p node.Partner, version int, f partners.PriceForm) (first node.Quoted) {
 	t.Helper()
 	taxonomy, _, _, err := pricingrules.Shipped()
@@ -104,21 +104,21 @@ func agreePrice(t *testing.T, n *node.Node, p node.Partner, version int, f partn
 	return first
 }
 
-// capped delivers a partner's two leads of the day. An earlier quote remains valid, and the
-// shared base URL is not affected.
+// capped delivers two leads, which is the partner's cap for the day. An earlier quote remains
+// valid, and the shared base URL is not affected.
 func capped(t *testing.T, n *node.Node, p node.Partner) {
 	quoted := n.FreshPost(t, p)
 	n.Deliver(t, p, node.MinimalPost)
 	l := n.Lead(t, n.Deliver(t, p, node.MinimalPost).LeadID)
 	if l.Price != l.Accrued {
-		t.Errorf("quoted %d, booked %d", l.Price, l.Accrued)
+		t.Errorf("quoted %d, accrued %d", l.Price, l.Accrued)
 	}
 	testkit.Eventually(t, 3*time.Second, "the cap is reached", func() bool {
 		q := n.Ping(t, p.Base(), node.MinimalPing)
 		return !q.Accepted && q.Reason == "capped" && q.BidPrice == "0" && q.TransactionID == ""
 	})
 	if !n.Ping(t, "", node.MinimalPing).Accepted {
-		t.Error("the shared base URL gives no price")
+		t.Error("the shared base URL does not quote a price")
 	}
 	n.Stores(t, node.OneLead, func() { node.Decode[node.Delivered](t, n.Post(t, p, quoted)) })
 	n.Manual.Advance(24 * time.Hour)
@@ -126,15 +126,15 @@ func capped(t *testing.T, n *node.Node, p node.Partner) {
 		func() bool { return n.Ping(t, p.Base(), node.MinimalPing).Accepted })
 }
 
-// sandboxed delivers to a sandbox account, which stores a lead without a payout. A sandbox
-// quote cannot be used after the partner has a paid account.
+// sandboxed delivers a lead to a sandbox account, which stores it without a payout. After the
+// partner has a live account, sandbox quotes cannot be used for it.
 func sandboxed(t *testing.T, n *node.Node) {
 	p := n.NewPartner(t, "trying", models.SigningRequired, partners.NewAccount{
 		Identifier: "trying-sandbox",
 		Sandbox:    true,
 	})
 	play(t, n, []scenario{{
-		name:   "its default account",
+		name:   "sandbox account as the default",
 		by:     func(*node.Node) node.Partner { return p },
 		body:   node.MinimalPost,
 		status: http.StatusOK,
@@ -146,14 +146,14 @@ func sandboxed(t *testing.T, n *node.Node) {
 	if _, err := n.Partners.CreateAccount(t.Context(), p.Partner, partners.NewAccount{Identifier: "trying-real"}); err != nil {
 		t.Fatal(err)
 	}
-	earnest := strings.Replace(node.MinimalPost, "{", `{"partnerId":"trying-real",`, 1)
+	live := strings.Replace(node.MinimalPost, "{", `{"partnerId":"trying-real",`, 1)
 	n.Stores(t, node.Stored{}, func() {
-		testkit.Eventually(t, 3*time.Second, "a sandbox quote is rejected for a real lead", func() bool {
-			a := n.Post(t, p, node.WithTransaction(earnest, tx)) // 401 until the node knows the account
+		testkit.Eventually(t, 3*time.Second, "a sandbox quote is rejected for a live account", func() bool {
+			a := n.Post(t, p, node.WithTransaction(live, tx)) // 401 until the node knows the account
 			return a.Status == http.StatusBadRequest && strings.Contains(a.Body, spec.InvalidTransactionID)
 		})
 	})
-	if l := n.Lead(t, n.Deliver(t, p, earnest).LeadID); l.Price == 0 || l.Accrued != l.Price {
-		t.Errorf("paid account: quoted %d, booked %d", l.Price, l.Accrued)
+	if l := n.Lead(t, n.Deliver(t, p, live).LeadID); l.Price == 0 || l.Accrued != l.Price {
+		t.Errorf("live account: quoted %d, accrued %d", l.Price, l.Accrued)
 	}
 }

@@ -29,8 +29,8 @@ func minor(t testing.TB, amount json.Number) int64 {
 	return n
 }
 
-// price returns the response to a ping. It uses an expression instead of the OpenAPI
-// document, which is too slow for so many pings.
+// price returns the bid price for a ping. It checks the response with a regular expression
+// instead of the OpenAPI document, which is too slow for so many pings.
 func price(t *testing.T, n *node.Node, body string) json.Number {
 	t.Helper()
 	_, a := n.Send(t, node.Request{Path: "/api/lead/ping", Body: body})
@@ -68,12 +68,12 @@ func prices(t *testing.T, n *node.Node) {
 	}
 	for i := 0; i < len(listed.Industries); i += 12 {
 		for _, country := range []string{"GB", "DE", "US", "CA", "AU", "ZZ"} {
-			urgencyMovesThePrice(t, n, listed.Industries[i].Slug, country)
+			urgencyChangesPrice(t, n, listed.Industries[i].Slug, country)
 		}
 	}
 }
 
-func urgencyMovesThePrice(t *testing.T, n *node.Node, industry, country string) {
+func urgencyChangesPrice(t *testing.T, n *node.Node, industry, country string) {
 	t.Helper()
 	with := func(urgency string) int64 {
 		return minor(t,
@@ -135,20 +135,20 @@ func pingFields(t *testing.T, n *node.Node) {
 	play(t, n, []scenario{
 		priced("industry", `{"industry":"plumber","postcode":"1"}`),
 		priced("vertical", `{"vertical":"plumber","postcode":"1"}`),
-		priced("a term as a text", `{"taxonomyTermId":"`+strconv.Itoa(termOf(t, n, "plumber"))+`","postcode":"1"}`),
+		priced("a term as a string", `{"taxonomyTermId":"`+strconv.Itoa(termOf(t, n, "plumber"))+`","postcode":"1"}`),
 		priced("postal_code", `{"industry":"plumber","postal_code":"1"}`),
-		priced("both postcodes, equal but for blanks", `{"industry":"plumber","postal_code":" 1","postcode":"1 "}`),
-		priced("sixteen characters of postcode", `{"industry":"plumber","postcode":"ÄÖÜß567890123456"}`),
-		priced("null counts as not given",
+		priced("both postcodes, equal except for spaces", `{"industry":"plumber","postal_code":" 1","postcode":"1 "}`),
+		priced("a postcode of 16 characters", `{"industry":"plumber","postcode":"ÄÖÜß567890123456"}`),
+		priced("null counts as missing",
 			`{"industry":"plumber","vertical":null,"taxonomyTermId":null,"postcode":"1","country":null,"urgency":null,"budget":null}`),
-		priced("empty alternatives count as not given",
+		priced("empty alternatives count as missing",
 			`{"industry":"plumber","vertical":"","taxonomyTermId":"","postcode":"1","postal_code":"","country":""}`),
 		priced("every optional field",
 			`{"industry":"plumber","postcode":"1","country":"GB","urgency":"whenever","job_type":"repair of the `+node.Marker+`","budget":"£100 `+node.Marker+`"}`),
 		priced("jobType", `{"industry":"plumber","postcode":"1","jobType":"`+node.Marker+`"}`),
 		priced("unknown fields", `{"industry":"plumber","postcode":"1","email":"`+node.PersonEmail+`","Country":"US"}`),
-		priced("other names in other letter case", `{"industry":"plumber","Industry":"roofer","postcode":"1","POSTCODE":5}`),
-		priced("blanks around", " \r\n\t{\"industry\" : \"plumber\" , \"postcode\":\"1\"}\n"),
+		priced("unknown fields that differ only in letter case", `{"industry":"plumber","Industry":"roofer","postcode":"1","POSTCODE":5}`),
+		priced("white space", " \r\n\t{\"industry\" : \"plumber\" , \"postcode\":\"1\"}\n"),
 	})
 	media := priced("the media type is not enforced", `{"industry":"plumber","postcode":"1"}`)
 	for _, kind := range []string{"", "text/plain", "application/x-www-form-urlencoded",
@@ -170,7 +170,7 @@ func pingAnswer(t *testing.T, n *node.Node) {
 	}
 	if want := `"expiresAt":"` + n.Clock.Now().Add(15*time.Minute).Format("2006-01-02T15:04:05.000Z") +
 		`"}`; !strings.HasSuffix(a.Body, want) {
-		t.Errorf("want a time like %s, got %s", want, a.Body)
+		t.Errorf("got %s, want it to end with %s", a.Body, want)
 	}
 	if !strings.HasPrefix(q.TransactionID, "tx_") || len(q.TransactionID) > 200 {
 		t.Errorf("got transactionId %s", q.TransactionID)
@@ -179,7 +179,7 @@ func pingAnswer(t *testing.T, n *node.Node) {
 		!strings.Contains(got, `desc="plumber/DE/urgent"`) {
 		t.Errorf("got Server-Timing %s", got)
 	}
-	if got := a.Header.Get("X-Response-Time"); got != "1ms" { // the clock stands still
+	if got := a.Header.Get("X-Response-Time"); got != "1ms" { // the manual clock does not advance
 		t.Errorf("got X-Response-Time %s", got)
 	}
 	if again := n.Ping(t, "", node.MinimalPing).TransactionID; again == n.Ping(t, "", node.MinimalPing).TransactionID {
@@ -193,7 +193,7 @@ func termOf(t *testing.T, n *node.Node, slug string) int {
 	digits, _, _ := strings.Cut(after, ",")
 	term, err := strconv.Atoi(digits)
 	if !found || err != nil {
-		t.Fatalf("no term for %s: %v", slug, err)
+		t.Fatalf("no taxonomyTermId for %s: %v", slug, err)
 	}
 	return term
 }
@@ -220,26 +220,26 @@ func pingRejections(t *testing.T, n *node.Node) {
 		return s
 	}
 	play(t, n, []scenario{
-		rejected("no JSON", `{"industry":"`+node.Marker),
+		rejected("invalid JSON", `{"industry":"`+node.Marker),
 		rejected("no body", ""),
-		rejected("nothing", `{}`, entry("required", "industry"), entry("required", "postcode")),
+		rejected("an empty object", `{}`, entry("required", "industry"), entry("required", "postcode")),
 		rejected("no industry", `{"postcode":"1"}`, entry("required", "industry")),
 		rejected("an empty industry", `{"industry":"","postcode":"1"}`, entry("required", "industry")),
 		rejected("no postcode", `{"industry":"plumber"}`, entry("required", "postcode")),
 		rejected("null for both", `{"industry":null,"postcode":null}`, entry("required", "industry"),
 			entry("required", "postcode")),
-		rejected("two names of the industry", `{"vertical":"plumber","industry":"plumber","postcode":"1"}`,
+		rejected("vertical and industry", `{"vertical":"plumber","industry":"plumber","postcode":"1"}`,
 			entry("conflict", "vertical")),
-		rejected("the other two", `{"taxonomyTermId":1,"vertical":"plumber","postcode":"1"}`, entry("conflict", "taxonomyTermId")),
-		rejected("three names", `{"taxonomyTermId":1,"vertical":"plumber","industry":"plumber","postcode":"1"}`,
+		rejected("taxonomyTermId and vertical", `{"taxonomyTermId":1,"vertical":"plumber","postcode":"1"}`, entry("conflict", "taxonomyTermId")),
+		rejected("taxonomyTermId, vertical and industry", `{"taxonomyTermId":1,"vertical":"plumber","industry":"plumber","postcode":"1"}`,
 			entry("conflict", "vertical")),
 		rejected("an unknown slug", `{"industry":"`+node.Marker+`","postcode":"1"}`, entry("invalid_value", "industry")),
-		rejected("a slug in capitals", `{"vertical":"Plumber","postcode":"1"}`, entry("invalid_value", "vertical")),
+		rejected("a slug with a capital letter", `{"vertical":"Plumber","postcode":"1"}`, entry("invalid_value", "vertical")),
 		rejected("an unknown term", `{"taxonomyTermId":65000,"postcode":"1"}`, entry("invalid_value", "taxonomyTermId")),
 		rejected("a fraction", `{"taxonomyTermId":1001.0,"postcode":"1"}`, entry("invalid_value", "taxonomyTermId")),
 		rejected("a leading zero", `{"taxonomyTermId":"01001","postcode":"1"}`, entry("invalid_value", "taxonomyTermId")),
-		rejected("a truth for a term", `{"taxonomyTermId":true,"postcode":"1"}`, entry("invalid_type", "taxonomyTermId")),
-		rejected("postcodes that differ", `{"industry":"plumber","postcode":"1","postal_code":"2"}`,
+		rejected("true as a term", `{"taxonomyTermId":true,"postcode":"1"}`, entry("invalid_type", "taxonomyTermId")),
+		rejected("different postcodes", `{"industry":"plumber","postcode":"1","postal_code":"2"}`,
 			entry("conflict", "postal_code")),
 		rejected("a blank postcode", `{"industry":"plumber","postcode":" "}`, entry("invalid_value", "postcode")),
 		rejected("a long postcode", `{"industry":"plumber","postal_code":"12345678901234567"}`, entry("too_long", "postal_code")),
@@ -248,10 +248,10 @@ func pingRejections(t *testing.T, n *node.Node) {
 			entry("too_long", "urgency")),
 		rejected("a long budget", `{"industry":"plumber","postcode":"1","budget":"`+strings.Repeat("ä", 257)+`"}`,
 			entry("too_long", "budget")),
-		rejected("a country in three letters", `{"industry":"plumber","postcode":"1","country":"GBR"}`,
+		rejected("a three-letter country", `{"industry":"plumber","postcode":"1","country":"GBR"}`,
 			entry("invalid_value", "country")),
-		rejected("a country of others", `{"industry":"plumber","postcode":"1","country":"ÄÖ"}`, entry("invalid_value", "country")),
-		rejected("everything at once", `{"industry":1,"postcode":1,"country":1,"urgency":1,"job_type":1,"budget":1}`,
+		rejected("a country with non-ASCII letters", `{"industry":"plumber","postcode":"1","country":"ÄÖ"}`, entry("invalid_value", "country")),
+		rejected("all errors at once", `{"industry":1,"postcode":1,"country":1,"urgency":1,"job_type":1,"budget":1}`,
 			entry("invalid_type", "industry"), entry("invalid_type", "postcode"), entry("invalid_type", "country"),
 			entry("invalid_type", "urgency"), entry("invalid_type", "job_type"), entry("invalid_type", "budget")),
 	})

@@ -16,7 +16,7 @@ import (
 // hash is a SHA-256 hash as a partner can send it.
 const hash = "475A7CDB32C3661DB2C8E9259C3A2C506E675B9B5E983068E23CB795C191E7A0"
 
-// fullPost has every field of the specification, and an unknown one.
+// fullPost contains every field in the specification and an unknown field.
 const fullPost = `{"transactionId":"$TX","partnerId":"harbour-leads-second",
 	"contact":{"email":"` + node.PersonEmail + `","name":"Ottilie Quillfeather","phoneE164":"` + node.PersonPhone + `"},
 	"location":{"postcode":"EC1A 1BB","address":"` + node.PersonAddress + `","country":"ie"},
@@ -28,7 +28,7 @@ const fullPost = `{"transactionId":"$TX","partnerId":"harbour-leads-second",
 
 func postFields(t *testing.T, n *node.Node) {
 	t.Run("every field", func(t *testing.T) { everyField(t, n) })
-	t.Run("required fields only", func(t *testing.T) { leastFields(t, n) })
+	t.Run("required fields only", func(t *testing.T) { requiredFields(t, n) })
 	t.Run("alternatives", func(t *testing.T) { alternatives(t, n) })
 }
 
@@ -76,20 +76,20 @@ func everyField(t *testing.T, n *node.Node) {
 	if diff := cmp.Diff(want, l.Contact); diff != "" {
 		t.Errorf("contact record (-want +got):\n%s", diff)
 	}
-	envelopeIsTheLeads(t, a, d, l)
+	checkEnvelope(t, a, d, l)
 }
 
-// envelopeIsTheLeads checks that the envelope in the response is the stored one in standard
-// base64, without its salt.
-func envelopeIsTheLeads(t *testing.T, a node.Answer, d node.Delivered, l node.Lead) {
+// checkEnvelope checks that the response contains the stored envelope, in standard base64 and
+// without its salt.
+func checkEnvelope(t *testing.T, a node.Answer, d node.Delivered, l node.Lead) {
 	t.Helper()
 	e := d.Envelope
 	if !bytes.Equal(e.PIICiphertext, l.Ciphertext) || !bytes.Equal(e.WrappedDEK, l.Wrapped) ||
 		!bytes.Equal(e.IV, l.IV) || !bytes.Equal(e.AuthTag, l.AuthTag) {
-		t.Errorf("the envelope is not the stored one: %s", a.Body)
+		t.Errorf("the response does not contain the stored envelope: %s", a.Body)
 	}
 	if len(e.IV) != 12 || len(e.AuthTag) != 16 {
-		t.Errorf("got an iv of %d bytes and a tag of %d", len(e.IV), len(e.AuthTag))
+		t.Errorf("got an IV of %d bytes and a tag of %d bytes, want 12 and 16", len(e.IV), len(e.AuthTag))
 	}
 	var raw struct{ Envelope map[string]string }
 	if err := json.Unmarshal([]byte(a.Body), &raw); err != nil || len(raw.Envelope) != 4 {
@@ -105,7 +105,7 @@ func envelopeIsTheLeads(t *testing.T, a node.Answer, d node.Delivered, l node.Le
 	}
 }
 
-func leastFields(t *testing.T, n *node.Node) {
+func requiredFields(t *testing.T, n *node.Node) {
 	ping := n.Ping(t, n.Off.Base(), `{"industry":"plumber","postcode":" SW1A 1AA ","country":"fr"}`)
 	var a node.Answer
 	n.Stores(t, node.OneLead, func() {
@@ -130,16 +130,16 @@ func leastFields(t *testing.T, n *node.Node) {
 	if diff := cmp.Diff(map[string]any{"email": node.PersonEmail}, l.Contact); diff != "" {
 		t.Errorf("contact record (-want +got):\n%s", diff)
 	}
-	envelopeIsTheLeads(t, a, d, l)
+	checkEnvelope(t, a, d, l)
 }
 
-// alternatives sends each field under each of its names, and several together. The first
-// one in the specification is used.
+// alternatives sends each field under each of its names, and under several names at once. The
+// name that comes first in the specification is used.
 func alternatives(t *testing.T, n *node.Node) {
 	const consent = `"consent":{"acknowledged":true}`
 	for _, c := range []struct{ name, fields, field, want string }{
 		{"email", `"email":"a@b.example",` + consent, "email", "a@b.example"},
-		{"email, beside a contact without", `"contact":{"email":null,"name":"A"},"email":"a@b.example",` + consent,
+		{"email, and a contact without email", `"contact":{"email":null,"name":"A"},"email":"a@b.example",` + consent,
 			"email", "a@b.example"},
 		{"contact.email first", `"contact":{"email":"c@d.example"},"email":7,` + consent, "email", "c@d.example"},
 		{"contact.name first", `"contact":{"email":"a@b.example","name":"A","fullName":"B"},"name":"C",` + consent, "name", "A"},
@@ -151,7 +151,7 @@ func alternatives(t *testing.T, n *node.Node) {
 		{"contact.phone", `"contact":{"email":"a@b.example","phone":"020 7946 0958"},"phone":"2",` + consent,
 			"phoneE164", node.PersonPhone},
 		{"phone", `"email":"a@b.example","phone":"020 7946 0958",` + consent, "phone", node.PersonLocal},
-		{"a phone of no country", `"email":"a@b.example","phone":"call ` + node.Marker + `",` + consent, "phone",
+		{"an invalid phone", `"email":"a@b.example","phone":"call ` + node.Marker + `",` + consent, "phone",
 			"call " + node.Marker},
 		{"location.address first",
 			`"email":"a@b.example","location":{"address":"A","street_address":"B"},"address":"C",` + consent,

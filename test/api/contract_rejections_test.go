@@ -26,31 +26,31 @@ func postRejections(t *testing.T, n *node.Node) {
 	const tx, email, yes = `"transactionId":"$TX"`, `"email":"` + node.PersonEmail + `"`, `"consent":{"acknowledged":true}`
 	noConsent := func(code string) string { return entry(code, "consent", "acknowledged") + spec.ConsentRequired + `"}` }
 	play(t, n, []scenario{
-		rejected("no JSON", `{`+tx+`,`+email+`,`+yes),
+		rejected("invalid JSON", `{`+tx+`,`+email+`,`+yes),
 		rejected("no body", ""),
-		rejected("nothing", `{}`, entry("required", "transactionId"), entry("required", "contact", "email"),
+		rejected("an empty object", `{}`, entry("required", "transactionId"), entry("required", "contact", "email"),
 			noConsent("required")),
 		rejected("no transactionId", `{`+email+`,`+yes+`}`, entry("required", "transactionId")),
-		rejected("a number for a transactionId", `{"transactionId":7,`+email+`,`+yes+`}`, entry("invalid_type", "transactionId")),
-		rejected("no e-mail address", `{`+tx+`,"contact":{"name":"`+node.Marker+`"},`+yes+`}`,
+		rejected("a number as a transactionId", `{"transactionId":7,`+email+`,`+yes+`}`, entry("invalid_type", "transactionId")),
+		rejected("no email address", `{`+tx+`,"contact":{"name":"`+node.Marker+`"},`+yes+`}`,
 			entry("required", "contact", "email")),
 		rejected("no consent", `{`+tx+`,`+email+`}`, noConsent("required")),
-		rejected("null for consent", `{`+tx+`,`+email+`,"consent":null}`, noConsent("required")),
-		rejected("consent that says nothing", `{`+tx+`,`+email+`,"consent":{"acknowledged":null}}`, noConsent("required")),
-		rejected("consent not given", `{`+tx+`,`+email+`,"consent":{"acknowledged":false}}`, noConsent("invalid_value")),
-		rejected("consent as a text", `{`+tx+`,`+email+`,"consent":{"acknowledged":"true"}}`, noConsent("invalid_type")),
-		rejected("consent as a number", `{`+tx+`,`+email+`,"consent":{"acknowledged":1}}`, noConsent("invalid_type")),
-		rejected("consent that is no object", `{`+tx+`,`+email+`,"consent":true}`, noConsent("invalid_type")),
-		rejected("an invalid e-mail address", `{`+tx+`,"email":"`+node.Marker+`",`+yes+`}`, entry("invalid_value", "email")),
-		rejected("two e-mail addresses",
+		rejected("null as consent", `{`+tx+`,`+email+`,"consent":null}`, noConsent("required")),
+		rejected("null as acknowledged", `{`+tx+`,`+email+`,"consent":{"acknowledged":null}}`, noConsent("required")),
+		rejected("consent not acknowledged", `{`+tx+`,`+email+`,"consent":{"acknowledged":false}}`, noConsent("invalid_value")),
+		rejected("a string as acknowledged", `{`+tx+`,`+email+`,"consent":{"acknowledged":"true"}}`, noConsent("invalid_type")),
+		rejected("a number as acknowledged", `{`+tx+`,`+email+`,"consent":{"acknowledged":1}}`, noConsent("invalid_type")),
+		rejected("true as consent", `{`+tx+`,`+email+`,"consent":true}`, noConsent("invalid_type")),
+		rejected("an invalid email address", `{`+tx+`,"email":"`+node.Marker+`",`+yes+`}`, entry("invalid_value", "email")),
+		rejected("two email addresses",
 			`{`+tx+`,"contact":{"email":"a@`+node.Marker+`.example, b@c.example"},`+yes+`}`,
 			entry("invalid_value", "contact", "email")),
-		rejected("a number for a contact", `{`+tx+`,"contact":7,`+yes+`}`, entry("invalid_type", "contact"),
+		rejected("a number as a contact", `{`+tx+`,"contact":7,`+yes+`}`, entry("invalid_type", "contact"),
 			entry("required", "contact", "email")),
 		rejected("a phone not in E.164", `{`+tx+`,"contact":{`+email+`,"phoneE164":"`+node.PersonLocal+`"},`+yes+`}`,
 			entry("invalid_value", "contact", "phoneE164")),
 		rejected("an empty partnerId", `{`+tx+`,"partnerId":"",`+email+`,`+yes+`}`, entry("invalid_value", "partnerId")),
-		rejected("texts that are too long", `{`+tx+`,"email":"`+strings.Repeat("a", 250)+`@b.example","name":"`+
+		rejected("strings that are too long", `{`+tx+`,"email":"`+strings.Repeat("a", 250)+`@b.example","name":"`+
 			strings.Repeat("ä", 201)+`","phone":"`+strings.Repeat("1", 65)+
 			`","address":"`+strings.Repeat("x", 501)+`","postcode":"12345678901234567","notes":"`+
 			strings.Repeat("x", 10001)+`",`+yes+`}`,
@@ -61,10 +61,10 @@ func postRejections(t *testing.T, n *node.Node) {
 			node.Marker+`"]}}`,
 			entry("invalid_value", "consent", "acknowledgedAt"), entry("invalid_type", "consent", "disclosureText"), entry("invalid_value", "consent", "recipientHash"),
 			entry("invalid_value", "consent", "thirdPartyFormCertUrl"), entry("invalid_type", "consent", "thirdPartyLeadId")),
-		rejected("answers that are a list", `{`+tx+`,`+email+`,`+yes+`,"answers":["`+node.Marker+`"]}`,
+		rejected("an array as answers", `{`+tx+`,`+email+`,`+yes+`,"answers":["`+node.Marker+`"]}`,
 			entry("invalid_type", "answers")),
 		rejected("too many answers", `{`+tx+`,`+email+`,`+yes+`,"answers":{`+manyKeys(101)+`}}`, entry("too_many", "answers")),
-		rejected("fields in other letter case", `{"transactionid":"$TX","Email":"`+node.PersonEmail+
+		rejected("names in different letter case", `{"transactionid":"$TX","Email":"`+node.PersonEmail+
 			`","Consent":{"acknowledged":true}}`,
 			entry("required", "transactionId"), entry("required", "contact", "email"), noConsent("required")),
 	})
@@ -108,25 +108,25 @@ func transactions(t *testing.T, n *node.Node) {
 			status: http.StatusInternalServerError,
 			want:   []string{`(request rq_`},
 		},
-		badForm("another text", func(string) string { return node.Marker }),
+		badForm("not a transactionId", func(string) string { return node.Marker }),
 		badForm("empty", func(string) string { return "" }),
 		badForm("without the prefix", func(tx string) string { return tx[3:] }),
-		badForm("the prefix in capitals", func(tx string) string { return "TX_" + tx[3:] }),
-		badForm("the prefix alone", func(string) string { return "tx_" }),
+		badForm("the prefix in upper case", func(tx string) string { return "TX_" + tx[3:] }),
+		badForm("the prefix only", func(string) string { return "tx_" }),
 		badForm("cut off", func(tx string) string { return tx[:len(tx)-1] }),
 		badForm("longer", func(tx string) string { return tx + "A" }),
 		badForm("padded", func(tx string) string { return tx + "=" }),
 		badForm("a character changed", func(tx string) string { return swap(tx, 40) }),
 		badForm("the last character changed", func(tx string) string { return swap(tx, len(tx)-1) }),
-		badForm("another alphabet", func(tx string) string { return tx[:20] + "+/" + tx[22:] }),
-		badForm("a line break in it", func(tx string) string { return tx[:20] + `\n` + tx[20:] }),
-		badForm("a blank before it", func(tx string) string { return " " + tx }),
+		badForm("the standard base64 alphabet", func(tx string) string { return tx[:20] + "+/" + tx[22:] }),
+		badForm("a line break inside", func(tx string) string { return tx[:20] + `\n` + tx[20:] }),
+		badForm("a leading space", func(tx string) string { return " " + tx }),
 		other, own,
-		{name: "at 15 minutes", by: required, body: node.MinimalPost, wait: 15 * time.Minute, status: http.StatusOK, stored: node.OneLead},
-		{name: "a millisecond after", by: required, body: node.MinimalPost, wait: 15*time.Minute + time.Millisecond,
+		{name: "after exactly 15 minutes", by: required, body: node.MinimalPost, wait: 15 * time.Minute, status: http.StatusOK, stored: node.OneLead},
+		{name: "a millisecond later", by: required, body: node.MinimalPost, wait: 15*time.Minute + time.Millisecond,
 			status: http.StatusBadRequest, want: rejection(spec.TransactionExpired)},
 		{
-			name:   "a day after",
+			name:   "after a day",
 			by:     required,
 			body:   node.MinimalPost,
 			wait:   24 * time.Hour,
@@ -141,13 +141,13 @@ func transactions(t *testing.T, n *node.Node) {
 			status: http.StatusOK,
 			stored: node.OneLead,
 		},
-		{name: "further before its ping", by: required, body: node.MinimalPost, wait: -5001 * time.Millisecond,
+		{name: "more than 5 seconds before its ping", by: required, body: node.MinimalPost, wait: -5001 * time.Millisecond,
 			status: http.StatusBadRequest, want: rejection(spec.InvalidTransactionID)},
 	})
 }
 
-// swap replaces one character of a token or signature with a digit, which is valid in both
-// alphabets and has no letter case.
+// swap replaces one character in a transactionId or signature with a digit, because digits
+// are valid in both and have no letter case.
 func swap(text string, at int) string {
 	other := "0"
 	if text[at] == '0' {

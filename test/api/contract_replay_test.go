@@ -15,7 +15,7 @@ import (
 // is rejected, and the partner that delivered the lead can always find it (decision 3).
 func replays(t *testing.T, n *node.Node) {
 	t.Run("the same post", func(t *testing.T) { samePost(t, n) })
-	t.Run("concurrently", func(t *testing.T) { samePostAtOnce(t, n) })
+	t.Run("concurrently", func(t *testing.T) { samePostConcurrently(t, n) })
 	t.Run("a different body", func(t *testing.T) { anotherBody(t, n) })
 	t.Run("another partner", func(t *testing.T) { anotherPartner(t, n) })
 	t.Run("expired", func(t *testing.T) { expiredAfterDelivery(t, n) })
@@ -51,7 +51,7 @@ func fullOf(p node.Partner) string {
 	return strings.Replace(fullPost, "harbour-leads-second", p.Accounts[1], 1)
 }
 
-func samePostAtOnce(t *testing.T, n *node.Node) {
+func samePostConcurrently(t *testing.T, n *node.Node) {
 	tx := n.Ping(t, n.Required.Base(), node.MinimalPing).TransactionID
 	body := node.WithTransaction(node.MinimalPost, tx)
 	answers := make([]node.Answer, 24)
@@ -84,7 +84,7 @@ func anotherBody(t *testing.T, n *node.Node) {
 	n.Manual.Advance(time.Minute)
 	const message = `{"ok":false,"message":"` + spec.AlreadyDelivered + `"`
 	n.Stores(t, node.Nothing, func() {
-		// An additional space makes a different body.
+		// With an additional space, the body is different.
 		other := n.Post(t, n.Off, body+" ")
 		if want := message + foundAgain(first, deliveredAt); other.Status != http.StatusConflict || other.Body != want {
 			t.Errorf("got %d %s, want %s", other.Status, other.Body, want)
@@ -96,7 +96,7 @@ func anotherBody(t *testing.T, n *node.Node) {
 	})
 }
 
-// foundAgain returns the fields that name the delivered lead, and the end of the body.
+// foundAgain returns the end of a body that identifies the delivered lead.
 func foundAgain(d node.Delivered, at time.Time) string {
 	return `,"leadId":"` + d.LeadID + `","deliveredAt":"` + at.UTC().Format("2006-01-02T15:04:05.000Z") + `"}`
 }

@@ -18,8 +18,8 @@ const (
 	aliasHeader     = "X-Signature"
 )
 
-// signatures sends valid headers, and invalid ones that a client library can send.
-// TestBadInput sends raw ones.
+// signatures sends valid and invalid headers that a client library can send. TestBadInput
+// sends headers that it cannot send.
 func signatures(t *testing.T, n *node.Node) {
 	post := func(name string, change ...func(*node.Request)) scenario {
 		return scenario{name: name, by: required, body: node.MinimalPost, change: change}
@@ -45,20 +45,20 @@ func signatures(t *testing.T, n *node.Node) {
 	now := n.Now()
 
 	accepted("as documented")
-	accepted("the alias", alias, away(signatureHeader))
+	accepted("the alias", alias, without(signatureHeader))
 	accepted("both names, equal", alias)
-	accepted("both names, equal but for the letter case", alias, signature(strings.ToUpper))
-	accepted("hex in capitals", signature(strings.ToUpper))
+	accepted("both names, equal except for the letter case", alias, signature(strings.ToUpper))
+	accepted("hex in upper case", signature(strings.ToUpper))
 	accepted("300 s late", at(n.NowPlus(-300)))
 	accepted("300 s early", at(n.NowPlus(300)))
 	accepted("leading zeros", at("000"+now))
 	accepted("another media type", with("Content-Type", "text/plain"))
 
-	rejected("no X-Timestamp", spec.TimestampMissing, away(timestampHeader))
-	rejected("no X-Timestamp, and an invalid signature", spec.TimestampMissing, away(timestampHeader),
+	rejected("no X-Timestamp", spec.TimestampMissing, without(timestampHeader))
+	rejected("no X-Timestamp, and an invalid signature", spec.TimestampMissing, without(timestampHeader),
 		with(signatureHeader, node.Marker))
 	rejected("an empty X-Timestamp", spec.TimestampFormat, at(""))
-	rejected("an X-Timestamp in words", spec.TimestampFormat, at(node.Marker))
+	rejected("an X-Timestamp that is not a number", spec.TimestampFormat, at(node.Marker))
 	rejected("a negative X-Timestamp", spec.TimestampFormat, at("-"+now))
 	rejected("a plus sign", spec.TimestampFormat, at("+"+now))
 	rejected("a fraction", spec.TimestampFormat, at(now+".0"))
@@ -68,8 +68,8 @@ func signatures(t *testing.T, n *node.Node) {
 	rejected("301 s late", spec.TimestampWindow, at(n.NowPlus(-301)))
 	rejected("301 s early", spec.TimestampWindow, at(n.NowPlus(301)))
 	rejected("milliseconds", spec.TimestampWindow, at(now+"678"))
-	rejected("more than an integer holds", spec.TimestampWindow, at(strings.Repeat("9", 40)))
-	rejected("the window is judged before the signature", spec.TimestampWindow, at("0"), with(signatureHeader, node.Marker))
+	rejected("integer overflow", spec.TimestampWindow, at(strings.Repeat("9", 40)))
+	rejected("the time window is checked before the signature", spec.TimestampWindow, at("0"), with(signatureHeader, node.Marker))
 
 	rejected("another secret", spec.BadSignature, func(r *node.Request) { node.SignAt(r, n.Off.Secret, now) })
 	rejected("another timestamp", spec.BadSignature, with(timestampHeader, n.NowPlus(1)))
@@ -77,8 +77,8 @@ func signatures(t *testing.T, n *node.Node) {
 		func(r *node.Request) { r.Body = strings.Replace(r.Body, `"consent"`, ` "consent"`, 1) })
 	rejected("an empty signature", spec.BadSignature, with(signatureHeader, ""))
 	rejected("an invalid signature", spec.BadSignature, with(signatureHeader, node.Marker))
-	rejected("a digit too few", spec.BadSignature, signature(func(s string) string { return s[1:] }))
-	rejected("a digit too many", spec.BadSignature, signature(func(s string) string { return s + "0" }))
+	rejected("a missing digit", spec.BadSignature, signature(func(s string) string { return s[1:] }))
+	rejected("an extra digit", spec.BadSignature, signature(func(s string) string { return s + "0" }))
 	rejected("an invalid digit", spec.BadSignature, signature(func(s string) string { return s[1:] + "g" }))
 	rejected("a digit changed", spec.BadSignature, signature(func(s string) string { return swap(s, 7) }))
 	rejected("a prefix", spec.BadSignature, signature(func(s string) string { return "sha256=" + s }))
@@ -86,19 +86,19 @@ func signatures(t *testing.T, n *node.Node) {
 		r.SetHeader(signatureHeader, r.Header.Get(signatureHeader), r.Header.Get(signatureHeader))
 	})
 	rejected("two names with different values", spec.BadSignature, with(aliasHeader, strings.Repeat("0", 64)))
-	rejected("an empty alias beside a signature", spec.BadSignature, with(aliasHeader, ""))
-	rejected("not signed", spec.SignatureMissing, away(timestampHeader), away(signatureHeader))
-	rejected("not signed, with a timestamp", spec.SignatureMissing, away(signatureHeader))
+	rejected("a signature and an empty alias", spec.BadSignature, with(aliasHeader, ""))
+	rejected("not signed", spec.SignatureMissing, without(timestampHeader), without(signatureHeader))
+	rejected("not signed, with a timestamp", spec.SignatureMissing, without(signatureHeader))
 	play(t, n, rows)
 	t.Run("not required", func(t *testing.T) { unenforced(t, n) })
 	t.Run("several secrets", func(t *testing.T) { severalSecrets(t, n) })
 }
 
-// unenforced tests partners from which unsigned posts are accepted. Signatures that they
-// send are still checked.
+// unenforced tests partners that need not sign their posts. Their signatures are still
+// checked.
 func unenforced(t *testing.T, n *node.Node) {
 	for name, by := range map[string]func(*node.Node) node.Partner{"report_only": reportOnly, "off": off} {
-		unsigned := []func(*node.Request){away(timestampHeader), away(signatureHeader)}
+		unsigned := []func(*node.Request){without(timestampHeader), without(signatureHeader)}
 		not := []string{`"hmacVerified":true`}
 		play(t, n, []scenario{
 			{
@@ -145,7 +145,7 @@ func unenforced(t *testing.T, n *node.Node) {
 				want:   rejection(spec.TimestampWindow),
 			},
 			{
-				name:   name + ", wrongly signed",
+				name:   name + ", invalid signature",
 				by:     by,
 				body:   node.MinimalPost,
 				change: []func(*node.Request){with(signatureHeader, strings.Repeat("0", 64))},
@@ -161,7 +161,7 @@ func unenforced(t *testing.T, n *node.Node) {
 				want:   rejection(spec.TimestampMissing),
 			},
 			{
-				name:   name + ", unsigned and no JSON",
+				name:   name + ", unsigned and invalid JSON",
 				by:     by,
 				body:   "{",
 				change: unsigned,
@@ -172,8 +172,8 @@ func unenforced(t *testing.T, n *node.Node) {
 	}
 }
 
-// severalSecrets rotates and revokes secrets while the node runs. The node uses the changes
-// within a second, and a revoked secret is rejected at once.
+// severalSecrets rotates and revokes secrets while the node runs. The node accepts the new
+// secret within a second and rejects the revoked secret immediately.
 func severalSecrets(t *testing.T, n *node.Node) {
 	p := n.NewPartner(t, "rotating", models.SigningRequired)
 	older, err := n.Partners.Secrets(t.Context(), p.Partner)

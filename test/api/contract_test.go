@@ -6,9 +6,9 @@ import (
 	"github.com/pingpost/pingpost/test/node"
 )
 
-// TestContract tests everything in the specification over HTTP on one node. Every exchange
-// is checked against the OpenAPI document. At the end, no sent value may be stored or
-// logged where it is not allowed.
+// TestContract tests the whole specification over HTTP on one node. Every exchange is checked
+// against the OpenAPI document. At the end, it checks that values from requests were stored
+// and logged only where this is allowed.
 func TestContract(t *testing.T) {
 	t.Parallel()
 	n := node.Start(t)
@@ -23,9 +23,9 @@ func TestContract(t *testing.T) {
 		{"PostRejections", postRejections},
 		{"Transactions", transactions},
 		{"Signatures", signatures},
-		{"WhosePostItIs", accountSelection},
-		{"Agreed", partnerPrices},
-		{"Again", replays},
+		{"AccountSelection", accountSelection},
+		{"PartnerPrices", partnerPrices},
+		{"Replays", replays},
 		{"Addresses", addresses},
 		{"Methods", methods},
 		{"Sizes", sizes},

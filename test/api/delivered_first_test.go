@@ -14,10 +14,10 @@ import (
 	"github.com/pingpost/pingpost/test/spec"
 )
 
-// TestRetryAfterTheDefaultAccountWentLive delivers a sandbox lead, gives the partner a live
-// default account, and retries. The same post gets the first response, a different body
-// gets 409, and an expired transaction is still rejected (decisions 3, 31).
-func TestRetryAfterTheDefaultAccountWentLive(t *testing.T) {
+// TestRetryAfterDefaultAccountWentLive delivers a sandbox lead, adds a live default account
+// and then retries. The same post gets the first response, a different body gets 409, and an
+// expired transaction is still rejected (decisions 3, 31).
+func TestRetryAfterDefaultAccountWentLive(t *testing.T) {
 	t.Parallel()
 	n := node.Start(t)
 	p := n.NewPartner(t, "going-live", models.SigningRequired, partners.NewAccount{

@@ -11,9 +11,10 @@ import (
 	"github.com/pingpost/pingpost/test/spec"
 )
 
-// A request with an incomplete body gets a 408, without any other check of its signature,
-// timestamp, JSON or base URL (decision 26). The complete post then delivers the lead.
-func TestBlackboxIncompleteBody(t *testing.T) {
+// TestIncompleteBody checks that a request with an incomplete body gets 408, before its
+// signature, timestamp, JSON and base URL are checked (decision 26). The complete post then
+// delivers the lead.
+func TestIncompleteBody(t *testing.T) {
 	t.Parallel()
 	n := node.Start(t, func(n *node.Node) {
 		n.Config.HTTP.ReadHeaderTimeout, n.Config.HTTP.ReadTimeout = 300*time.Millisecond, 300*time.Millisecond
@@ -29,7 +30,7 @@ func TestBlackboxIncompleteBody(t *testing.T) {
 	inPieces.Length = chunkedEncoding
 	broken := node.RawPing("5\r\n{\"a\":\r\nZZ\r\n")
 	broken.Length = chunkedEncoding
-	// A client stops by sending nothing more, or by closing its side of the connection.
+	// A client stops sending, or it closes its side of the connection.
 	stalls := func(*node.Connection) error { return nil }
 	closes := func(l *node.Connection) error { return l.Conn.(interface{ CloseWrite() error }).CloseWrite() }
 	for _, c := range []struct {
@@ -41,7 +42,7 @@ func TestBlackboxIncompleteBody(t *testing.T) {
 		{"a ping stalls", ping, 10, stalls},
 		{"a ping is half-closed", ping, 10, closes},
 		{"a ping on a partner's base URL stalls", ownPing, 1, stalls},
-		{"a ping's chunk is cut", inPieces, 20, closes},
+		{"a ping's chunk is half-closed", inPieces, 20, closes},
 		{"a ping's chunk stalls", inPieces, 20, stalls},
 		{"a ping's chunk is malformed", broken, 0, stalls},
 		{"a post stalls", whole, 10, stalls},
@@ -57,7 +58,7 @@ func TestBlackboxIncompleteBody(t *testing.T) {
 				if err := c.end(l); err != nil {
 					t.Fatal(err)
 				}
-				raw, err := io.ReadAll(l.In) // to its end: the service closes the connection
+				raw, err := io.ReadAll(l.In) // until the service closes the connection
 				if err != nil {
 					t.Fatal(err)
 				}

@@ -10,9 +10,9 @@ import (
 	"github.com/pingpost/pingpost/test/spec"
 )
 
-// TestFailedMatches sends signatures that match no partner to the shared base URL. The
-// address is rejected for a minute before its signatures are checked, and other addresses
-// are not affected.
+// TestFailedMatches sends signatures that match no partner to the shared base URL. After too
+// many, posts from the same address are rejected for a minute without checking their
+// signatures. Other addresses are not affected.
 func TestFailedMatches(t *testing.T) {
 	t.Parallel()
 	n := node.Start(t, func(n *node.Node) {
@@ -48,9 +48,9 @@ func TestFailedMatches(t *testing.T) {
 	play(t, n, []scenario{
 		tooMany(failing, "40"),
 		delivered(post(shared, neighbour)), // matched by its secret
-		delivered(post("", attacker)),      // its own base URL needs no match
+		delivered(post("", attacker)),      // a partner's own base URL needs no match
 		post("", attacker, wrong),
-		tooMany(post(shared, "198.51.100.1, "+attacker), "40"), // an address that the client itself sends is ignored
+		tooMany(post(shared, "198.51.100.1, "+attacker), "40"), // an address from the client itself is ignored
 	})
 	n.Manual.Advance(40 * time.Second)
 	play(t, n, []scenario{delivered(post(shared, attacker))})
@@ -72,8 +72,8 @@ func TestForwardedAddressNeedsTrust(t *testing.T) {
 	}
 }
 
-// TestRates exceeds the limits per second of pings from an address and of posts of a
-// partner. They get a 429, and are accepted a second later.
+// TestRates exceeds the limits for pings per address and posts per partner in a second.
+// Further requests get 429 and are accepted a second later.
 func TestRates(t *testing.T) {
 	t.Parallel()
 	n := node.Start(t, func(n *node.Node) { n.Config.Limits.SharedPingsPerAddress, n.Config.Limits.PostsPerPartner = 10, 2 })

@@ -27,8 +27,8 @@ func pricesOf(t testing.TB, n *node.Node) *ratecard.Service {
 	return s.By(audit.Operator)
 }
 
-// publishAt publishes a version in which every cell's price in major units is the number of
-// the version.
+// publishAt publishes a version in which each cell's price in major units equals the version
+// number.
 func publishAt(t testing.TB, s *ratecard.Service, version int) {
 	t.Helper()
 	var base pricingrules.Amounts
@@ -53,8 +53,9 @@ func publishAt(t testing.TB, s *ratecard.Service, version int) {
 
 var cardVersion = regexp.MustCompile(`auction;dur=[0-9.]+;desc="rate card v([0-9]+)"`)
 
-// Prices change repeatedly under full load. No ping fails, each is priced by exactly one
-// version, which its response names, and every version is current within a second.
+// TestPricesChangeUnderLoad publishes versions under full load. It checks that no ping fails,
+// that each price matches the version in the response, and that nodes use each version within
+// a second.
 func TestPricesChangeUnderLoad(t *testing.T) {
 	n := node.Start(t, node.OnMachineClock)
 	s := pricesOf(t, n)
@@ -98,7 +99,7 @@ func TestPricesChangeUnderLoad(t *testing.T) {
 	const versions = 20
 	for version := 2; version <= versions; version++ {
 		publishAt(t, s, version)
-		testkit.Eventually(t, time.Second, "version "+strconv.Itoa(version)+" prices pings",
+		testkit.Eventually(t, time.Second, "version "+strconv.Itoa(version)+" is used for pings",
 			func() bool { return newest.Load() == int64(version) })
 	}
 	close(stop)
@@ -108,30 +109,30 @@ func TestPricesChangeUnderLoad(t *testing.T) {
 	}
 }
 
-// The quoted price is paid even if another version was published since, and the lead names
-// the version of the quote.
-func TestQuoteOutlivesItsVersion(t *testing.T) {
+// TestQuoteIsPaidAfterNewVersion checks that a quoted price is paid even if another version
+// has been published since, and that the lead is stored with the quote's version.
+func TestQuoteIsPaidAfterNewVersion(t *testing.T) {
 	n := node.Start(t)
 	s := pricesOf(t, n)
 	publishAt(t, s, 2)
-	testkit.Eventually(t, time.Second, "version 2 prices pings",
+	testkit.Eventually(t, time.Second, "version 2 is used for pings",
 		func() bool { return n.Ping(t, n.Off.Base(), node.MinimalPing).BidPrice.String() == "2" })
 	quote := n.Ping(t, n.Off.Base(), node.MinimalPing)
 	publishAt(t, s, 3)
-	testkit.Eventually(t, time.Second, "version 3 prices pings",
+	testkit.Eventually(t, time.Second, "version 3 is used for pings",
 		func() bool { return n.Ping(t, n.Off.Base(), node.MinimalPing).BidPrice.String() == "3" })
 	got := node.Decode[node.Delivered](t, n.Post(t, n.Off, node.WithTransaction(node.MinimalPost, quote.TransactionID)))
 	if got.Payout.String() != "2" {
 		t.Errorf("got payout %s, want 2", got.Payout)
 	}
 	if version := testkit.Value[int](t, n.DB, `SELECT card_version FROM leads`); version != 2 {
-		t.Errorf("got version %d", version)
+		t.Errorf("got version %d, want 2", version)
 	}
 }
 
-// A draft and its edits change no price and cause no reload. The service publishes a
-// scheduled draft at its time.
-func TestScheduledDraftIsPublishedAtItsTime(t *testing.T) {
+// TestScheduledDraftIsPublishedOnTime also checks that a draft and its edits change no prices
+// and cause no reload.
+func TestScheduledDraftIsPublishedOnTime(t *testing.T) {
 	n := node.Start(t)
 	s := pricesOf(t, n)
 	was := n.Ping(t, "", node.MinimalPing).BidPrice
@@ -158,6 +159,6 @@ func TestScheduledDraftIsPublishedAtItsTime(t *testing.T) {
 	testkit.Eventually(t, 5*time.Second, "the draft is published",
 		func() bool { return n.Ping(t, "", node.MinimalPing).BidPrice.String() == "123" })
 	if by := testkit.Value[string](t, n.DB, `SELECT actor FROM audit_events WHERE action = 'pricing.publish' ORDER BY id DESC LIMIT 1`); by != audit.Service.Name {
-		t.Errorf("got publisher %s", by)
+		t.Errorf("published by %s, want %s", by, audit.Service.Name)
 	}
 }

@@ -14,10 +14,10 @@ import (
 	"github.com/pingpost/pingpost/test/spec"
 )
 
-// TestAgreementHonoursQuotesInFlight prices leads on the shared base URL, on two nodes with
-// different clocks, and then agrees a price, an exclusion or a cap with a partner. The
-// partner's posts on those quotes are accepted for their 15 minutes, and its posts on later
-// quotes from the shared base URL are rejected (decision 5).
+// TestAgreementHonoursQuotesInFlight requests quotes on the shared base URL from two nodes
+// with different clocks, and then agrees a price, an exclusion or a cap with a partner. The
+// partner can use those quotes until they expire, but no later quotes from the shared base
+// URL (decision 5).
 func TestAgreementHonoursQuotesInFlight(t *testing.T) {
 	t.Parallel()
 	n := node.Start(t)
@@ -53,12 +53,13 @@ func TestAgreementHonoursQuotesInFlight(t *testing.T) {
 			node.Decode[node.Delivered](t, n.Post(t, p, node.WithTransaction(node.MinimalPost, expiring.TransactionID)))
 		})
 	}
-	t.Run("terms that end and begin again", func(t *testing.T) { termsBeginAgain(t, n) })
+	t.Run("terms that end and start again", func(t *testing.T) { termsStartAgain(t, n) })
 }
 
-// termsBeginAgain removes a partner's terms and agrees new ones. Quotes issued in between
-// are honoured, and edits of active terms change nothing.
-func termsBeginAgain(t *testing.T, n *node.Node) {
+// termsStartAgain removes a partner's terms and agrees new ones. The partner can use quotes
+// from the shared base URL that were issued between the two, but none that were issued while
+// it had terms.
+func termsStartAgain(t *testing.T, n *node.Node) {
 	p := n.NewPartner(t, "twice-agreed", models.SigningRequired)
 	agreePrice(t, n, p, 0, partners.PriceForm{Adjustment: "-10"})
 	n.Manual.Advance(time.Minute)

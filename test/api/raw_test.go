@@ -37,13 +37,13 @@ type badInput struct {
 
 	status int      // 0 if the connection closes without a response
 	want   []string // parts of the body of the response
-	bare   bool     // rejected by the HTTP library, before any handler
+	bare   bool     // rejected by the HTTP library before any handler runs
 	stored node.Stored
 }
 
-// endure sends every row, checks the result, and checks that the next request on a new
-// connection works.
-func endure(t *testing.T, n *node.Node, rows []badInput) {
+// sendBadInput sends each row, checks the result, and checks that the service still answers
+// on a new connection.
+func sendBadInput(t *testing.T, n *node.Node, rows []badInput) {
 	t.Helper()
 	for _, b := range rows {
 		t.Run(b.name, func(t *testing.T) {
@@ -60,11 +60,11 @@ func (b badInput) check(t *testing.T, a node.Answer) {
 	}
 	for _, part := range b.want {
 		if !strings.Contains(a.Body, part) {
-			t.Errorf("the response lacks %s: %s", part, a.Body)
+			t.Errorf("the response does not contain %s: %s", part, a.Body)
 		}
 	}
 	if own := a.Header.Get("X-Request-Id") != ""; own == b.bare || b.bare && strings.Contains(a.Body, "{") {
-		t.Errorf("response of the service itself: %t, want %t: %v %s", own, !b.bare, a.Header, a.Body)
+		t.Errorf("response is from the service: %t, want %t: %v %s", own, !b.bare, a.Header, a.Body)
 	}
 }
 

@@ -9,15 +9,15 @@ import (
 	"github.com/pingpost/pingpost/test/node"
 )
 
-// away removes a header from a request.
-func away(name string) func(*node.Request) { return func(r *node.Request) { r.SetHeader(name) } }
+// without removes a header from a request.
+func without(name string) func(*node.Request) { return func(r *node.Request) { r.SetHeader(name) } }
 
-// with sets a header of a request, and repeats it for several values.
+// with sets a header in a request. Several values are sent as repeated headers.
 func with(name string, values ...string) func(*node.Request) {
 	return func(r *node.Request) { r.SetHeader(name, values...) }
 }
 
-// scenario is one exchange in a table: the request, and what must and must not result.
+// scenario is a request and its expected result.
 type scenario struct {
 	name string
 
@@ -34,10 +34,10 @@ type scenario struct {
 	change []func(*node.Request)
 
 	status int
-	want   []string          // parts of the body of the response
+	want   []string          // parts of the response's body
 	errors int               // number of entries in errors; 0 if absent
-	not    []string          // what the body must not contain
-	header map[string]string // headers of the response; "" if absent
+	not    []string          // texts that the body must not contain
+	header map[string]string // the response's headers; "" if absent
 	stored node.Stored
 }
 
@@ -58,7 +58,7 @@ func play(t *testing.T, n *node.Node, rows []scenario) {
 	}
 }
 
-// stage builds the request of a row.
+// stage builds a row's request.
 func stage(t *testing.T, n *node.Node, s scenario) node.Request {
 	t.Helper()
 	r := node.Request{Method: s.method, Path: s.path, Body: s.body}
@@ -86,7 +86,7 @@ func (s scenario) check(t *testing.T, a node.Answer) {
 	}
 	for _, part := range s.want {
 		if !strings.Contains(a.Body, part) {
-			t.Errorf("the response lacks %s: %s", part, a.Body)
+			t.Errorf("the response does not contain %s: %s", part, a.Body)
 		}
 	}
 	for _, part := range s.not {
@@ -95,7 +95,7 @@ func (s scenario) check(t *testing.T, a node.Answer) {
 		}
 	}
 	if got := strings.Count(a.Body, `{"code":"`); got != s.errors {
-		t.Errorf("got %d problems, want %d: %s", got, s.errors, a.Body)
+		t.Errorf("got %d errors, want %d: %s", got, s.errors, a.Body)
 	}
 	for name, value := range s.header {
 		if got := a.Header.Get(name); got != value {
@@ -103,9 +103,9 @@ func (s scenario) check(t *testing.T, a node.Answer) {
 		}
 	}
 	if a.Status >= http.StatusBadRequest && s.method != http.MethodHead && !strings.HasPrefix(a.Body, `{"ok":false,"message":"`) {
-		t.Errorf("a rejection without ok: false and a message: %s", a.Body)
+		t.Errorf("the rejection does not start with ok: false and a message: %s", a.Body)
 	}
 }
 
-// rejection returns the whole body of a rejection that has only a message.
+// rejection returns the body of a rejection that has only a message.
 func rejection(message string) []string { return []string{`{"ok":false,"message":"` + message + `"}`} }

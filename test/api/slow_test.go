@@ -10,17 +10,17 @@ import (
 	"github.com/pingpost/pingpost/test/spec"
 )
 
-// TestSlowClients sends requests too slowly. Without complete headers, the connection
-// closes without a response, or with that of the HTTP library. An incomplete body gets the
-// same response as one that breaks off.
+// TestSlowClients sends requests too slowly. If the headers are incomplete, the connection
+// closes without a response or with the HTTP library's response. If the body is incomplete,
+// the response is 408.
 func TestSlowClients(t *testing.T) {
 	t.Parallel()
 	n := node.Start(t, func(n *node.Node) {
 		n.Config.HTTP.ReadHeaderTimeout, n.Config.HTTP.ReadTimeout = 150*time.Millisecond, 300*time.Millisecond
 	})
 	post := n.RawSigned(n.Required, n.FreshPost(t, n.Required))
-	promised := node.RawPing("{}")
-	promised.Length = "Content-Length: 65537"
+	tooLong := node.RawPing("{}")
+	tooLong.Length = "Content-Length: 65537"
 	half := func(w node.RawRequest) string { return w.String()[:len(w.String())-len(w.Body)/2-1] }
 	inPieces := node.RawPing(chunked(node.MinimalPing))
 	inPieces.Length = chunkedEncoding
@@ -36,7 +36,7 @@ func TestSlowClients(t *testing.T) {
 		drip       string // sent byte by byte after text
 		want       node.Answer
 	}{
-		{name: "nothing at all"},
+		{name: "nothing"},
 		{name: "half a request line", text: "POST /api/le", want: malformed},
 		{name: "half a header's name", text: "POST /api/lead/ping HTTP/1.1\r\nHost: x\r\nX-Time", want: malformed},
 		{name: "half the headers", text: "POST /api/lead/ping HTTP/1.1\r\nHost: x\r\n"},
@@ -47,7 +47,7 @@ func TestSlowClients(t *testing.T) {
 		{name: "half a chunk", text: half(inPieces), want: cutOff},
 		{name: "chunks without end", text: endless.String(), want: cutOff},
 		{name: "a body byte by byte", text: strings.TrimSuffix(post.String(), post.Body) + "{", drip: " ", want: cutOff},
-		{name: "a length that is only promised", text: promised.String(),
+		{name: "a length that is too large", text: tooLong.String(),
 			want: node.Answer{Status: http.StatusRequestEntityTooLarge, Body: spec.Rejected(spec.PayloadTooLarge)}},
 	}
 	n.Stores(t, node.Nothing, func() {
@@ -59,7 +59,7 @@ func TestSlowClients(t *testing.T) {
 			defer close(stop)
 			go drip(lines[i], r.drip, stop)
 		}
-		n.CheckServes(t) // while all of them are in progress
+		n.CheckServes(t) // while the slow requests are in progress
 		for i, r := range rows {
 			a := lines[i].Receive(t, http.MethodPost)
 			if a.Status != r.want.Status || a.Body != r.want.Body {

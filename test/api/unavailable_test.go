@@ -11,8 +11,8 @@ import (
 
 func withoutKEK(n *node.Node) { n.Config.Keys.Local = "" }
 
-// TestWithoutKeyWrapper runs a node without a key for leads. Pings work, posts are fully
-// checked and then rejected, and a node with the key accepts the same post.
+// TestWithoutKeyWrapper runs a node without a key for leads. It prices pings, and checks posts
+// completely before it rejects them. A node with the key accepts the same post.
 func TestWithoutKeyWrapper(t *testing.T) {
 	t.Parallel()
 	n := node.Start(t, withoutKEK)

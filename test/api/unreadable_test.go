@@ -14,10 +14,10 @@ import (
 	"github.com/pingpost/pingpost/test/node"
 )
 
-// TestUnreadableRequestsAreCounted sends bodies that are too large or incomplete. They are
-// counted by endpoint and outcome like other rejections. Those that are too large are
-// recorded for the partner of the base URL, with the request id of the response (decisions
-// 24, 26).
+// TestUnreadableRequestsAreCounted sends bodies that are too large or incomplete. The service
+// counts them by endpoint and outcome like other rejections. For bodies that are too large, it
+// also records a rejection for the base URL's partner, with the response's request id
+// (decisions 24, 26).
 func TestUnreadableRequestsAreCounted(t *testing.T) {
 	t.Parallel()
 	n := node.Start(t)
@@ -40,7 +40,7 @@ func TestUnreadableRequestsAreCounted(t *testing.T) {
 			expect(exchange(t, n, w), http.StatusRequestEntityTooLarge, "too_large")
 			w.Length, w.Body = chunkedEncoding, chunked(large)
 			expect(exchange(t, n, w), http.StatusRequestEntityTooLarge, "too_large")
-			expect(breakOff(t, n, node.RawRequest{Path: w.Path, Body: node.MinimalPing}), http.StatusRequestTimeout, "incomplete")
+			expect(sendHalf(t, n, node.RawRequest{Path: w.Path, Body: node.MinimalPing}), http.StatusRequestTimeout, "incomplete")
 		}
 	}
 	n.Shutdown(t)
@@ -48,10 +48,10 @@ func TestUnreadableRequestsAreCounted(t *testing.T) {
 		FROM traffic_minutes t LEFT JOIN partners p ON p.id = t.partner_id GROUP BY 1`); !maps.Equal(got, traffic) {
 		t.Errorf("got %v\nwant %v", got, traffic)
 	}
-	kept := map[string]int{}
+	recorded := map[string]int{}
 	for line, count := range countLines(t, n, `SELECT p.slug || ' ' || endpoint || ' ' || outcome || ' ' || request_id, count(*)
 		FROM refusals r JOIN partners p ON p.id = r.partner_id WHERE fields = '{}' GROUP BY 1`) {
-		kept[line] = count
+		recorded[line] = count
 	}
 	for line, count := range rejections {
 		text := line[strings.LastIndexByte(line, ' ')+1:]
@@ -59,17 +59,17 @@ func TestUnreadableRequestsAreCounted(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if stored := strings.TrimSuffix(line, text) + request.String(); kept[stored] != count {
-			t.Errorf("%s is recorded %d times in %v", stored, kept[stored], kept)
+		if stored := strings.TrimSuffix(line, text) + request.String(); recorded[stored] != count {
+			t.Errorf("%s is recorded %d times, want %d: %v", stored, recorded[stored], count, recorded)
 		}
 	}
-	if len(kept) != len(rejections) {
-		t.Errorf("got %d recorded rejections, want %d", len(kept), len(rejections))
+	if len(recorded) != len(rejections) {
+		t.Errorf("got %d recorded rejections, want %d", len(recorded), len(rejections))
 	}
 }
 
-// breakOff sends half a request.
-func breakOff(t *testing.T, n *node.Node, w node.RawRequest) node.Answer {
+// sendHalf sends a request with half of its body.
+func sendHalf(t *testing.T, n *node.Node, w node.RawRequest) node.Answer {
 	t.Helper()
 	l := n.Dial(t)
 	defer l.Close()
@@ -81,7 +81,7 @@ func breakOff(t *testing.T, n *node.Node, w node.RawRequest) node.Answer {
 	return n.ReadAnswer(t, l, w)
 }
 
-// countLines reads lines with their counts.
+// countLines runs a query and returns its rows, which are a line and its count.
 func countLines(t *testing.T, n *node.Node, sql string) map[string]int {
 	t.Helper()
 	rows, err := n.Root.Query(context.Background(), sql)

@@ -10,10 +10,10 @@ import (
 	"github.com/pingpost/pingpost/test/node"
 )
 
-// TestUnsignedFloodDoesNotSpendAPartnersBudget sends unsigned posts from one client to a
-// partner's base URL, while the partner delivers as many signed posts as its limit allows
+// TestUnsignedFloodDoesNotUseUpPartnersLimit sends many unsigned posts from one client to a
+// partner's base URL, while the partner sends as many signed posts as its limit allows
 // (decision 28).
-func TestUnsignedFloodDoesNotSpendAPartnersBudget(t *testing.T) {
+func TestUnsignedFloodDoesNotUseUpPartnersLimit(t *testing.T) {
 	t.Parallel()
 	const signedPosts, budget, flood = 20, 10, 500
 	n := node.Start(t, func(n *node.Node) {
@@ -53,7 +53,7 @@ func TestUnsignedFloodDoesNotSpendAPartnersBudget(t *testing.T) {
 				senders.Wait()
 			})
 			if got := statuses.of(c.rejected); got != budget {
-				t.Errorf("%d unsigned posts got status %d, want %d", got, c.rejected, budget)
+				t.Errorf("got %d unsigned posts with %d, want %d", got, c.rejected, budget)
 			}
 			if got := statuses.of(http.StatusTooManyRequests); got != flood-budget {
 				t.Errorf("got %d unsigned posts with 429, want %d", got, flood-budget)
