@@ -110,8 +110,8 @@ func press(selector string) chromedp.Action[chromedp.Void] {
 	}
 }
 
-// MouseDown holds the mouse button down on an element until letGo is called.
-func (p *Page) MouseDown(selector string) (letGo func()) {
+// MouseDown holds the mouse button down on an element until release is called.
+func (p *Page) MouseDown(selector string) (release func()) {
 	p.t.Helper()
 	at := Eval[[2]float64](p,
 		fmt.Sprintf(`(() => { const at = document.querySelector(%q).getBoundingClientRect(); return [at.x + at.width / 2, at.y + at.height / 2] })()`,

@@ -23,35 +23,36 @@ import (
 	"github.com/pingpost/pingpost/models"
 )
 
-// TestInBrowser uses the console as people do.
+// TestInBrowser uses the console in Chromium. The tests whose names start with "every page" also check each
+// page's accessibility and layout, and can save screenshots.
 func TestInBrowser(t *testing.T) {
 	chromium := browser.Start(t)
 	for name, use := range map[string]func(*testing.T, *browser.Browser){
-		"every page":                       everyPage,
-		"every page of a partner":          everyPartnerPage,
-		"every page that asks for a proof": everyProofPage,
-		"every page of a draft":            everyDraftPage,
-		"every page of publishing prices":  everyPublishingPage,
-		"every page of a lead":             everyLeadPage,
-		"leads looked up":                  findInBrowser,
-		"every page of reconciliation":     everyReconciliationPage,
-		"reconciling without script":       reconcileWithoutScript,
-		"every page of the payouts":        everyPayoutPage,
-		"payouts without script":           payoutsWithoutScript,
-		"work is heard":                    workIsHeard,
-		"leaving in peace":                 leavesInPeace,
-		"pressed while it comes":           pressedWhileItComes,
-		"the grid":                         gridInBrowser,
-		"a column in the grid":             columnInBrowser,
-		"the grid without script":          gridWithoutScript,
-		"a form is sent once":              sentOnce,
-		"with the keyboard alone":          keyboardOnly,
-		"second factor":                    secondFactorInBrowser,
-		"throttled":                        throttledInBrowser,
-		"revoked":                          revokedInBrowser,
-		"without script":                   withoutScript,
-		"jump":                             jumpInBrowser,
-		"filter":                           filterInBrowser,
+		"every page":                      everyPage,
+		"every page of a partner":         everyPartnerPage,
+		"every page with a step-up":       everyStepUpPage,
+		"every page of a draft":           everyDraftPage,
+		"every page of publishing prices": everyPublishingPage,
+		"every page of a lead":            everyLeadPage,
+		"lead lookup":                     findLeadsInBrowser,
+		"every page of reconciliation":    everyReconciliationPage,
+		"reconciliation without script":   reconcileWithoutScript,
+		"every page of payouts":           everyPayoutPage,
+		"payouts without script":          payoutsWithoutScript,
+		"jobs are announced":              jobsAreAnnounced,
+		"leave a page that reloads":       leaveReloadingPage,
+		"click during a reload":           clickDuringReload,
+		"grid":                            gridInBrowser,
+		"column in the grid":              columnInBrowser,
+		"grid without script":             gridWithoutScript,
+		"double click on submit":          doubleClickOnSubmit,
+		"keyboard only":                   keyboardOnly,
+		"second factor":                   secondFactorInBrowser,
+		"throttled login":                 throttledInBrowser,
+		"ended session":                   endedSessionInBrowser,
+		"staff without script":            withoutScript,
+		"jump":                            jumpInBrowser,
+		"filter":                          filterInBrowser,
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -60,7 +61,7 @@ func TestInBrowser(t *testing.T) {
 	}
 }
 
-// signIn logs a person in as they do.
+// signIn signs a user in with the login form.
 func signIn(h *admintest.Console, p *browser.Page, email string) {
 	p.Open(h.URL + "/login")
 	p.Type(`input[name="email"]`, email)
@@ -68,7 +69,7 @@ func signIn(h *admintest.Console, p *browser.Page, email string) {
 	p.Submit(`form[action="/login"] button[type="submit"]`)
 }
 
-// overview is true once a person who signed in is on the first page.
+// overview is true when a signed-in user is on the overview.
 const overview = `location.pathname === "/" && document.querySelector("nav a[href='/'][aria-current=page]") !== null`
 
 // has reports whether the page has an element.
@@ -76,9 +77,8 @@ func has(p *browser.Page, selector string) bool {
 	return browser.Eval[bool](p, fmt.Sprintf("document.querySelector(%q) !== null", selector))
 }
 
-// quiet forgets that the browser saw a page with an error status, and fails for
-// anything else that it said.
-func quiet(t *testing.T, p *browser.Page) {
+// expectOnlyStatusErrors fails the test if the browser has reported an error other than a page's error status.
+func expectOnlyStatusErrors(t *testing.T, p *browser.Page) {
 	t.Helper()
 	for _, c := range p.ConsoleErrors() {
 		if !strings.Contains(c, "Failed to load resource") {
@@ -87,9 +87,8 @@ func quiet(t *testing.T, p *browser.Page) {
 	}
 }
 
-// everyPage looks at each page: nothing keeps people from using it, nothing is wider
-// than the window, and the browser has nothing to complain of. With SCREENSHOTS it
-// writes pictures into that folder.
+// everyPage checks the pages that do not belong to another test. Each page must be accessible, fit the window's
+// width and cause no errors in the browser. If SCREENSHOTS is set, screenshots are saved in that folder.
 func everyPage(t *testing.T, chromium *browser.Browser) {
 	h := admintest.NewConsole(t, admintest.Setup{})
 	h.AddPartner(t, "harbour-leads")
@@ -97,10 +96,10 @@ func everyPage(t *testing.T, chromium *browser.Browser) {
 	if _, err := h.StaffService.Invite(t.Context(), audit.Operator, staff.NewMember{Email: "fay@example.com", Name: "Fay Invited", Roles: []models.StaffRole{{Role: models.Finance}}}); err != nil {
 		t.Fatal(err)
 	}
-	person := "/staff/" + h.StaffID(models.Finance)
+	user := "/staff/" + h.StaffID(models.Finance)
 	p := chromium.Page(t, browser.Emulation{})
 	p.Open(h.URL + "/login")
-	see(p, "login")
+	check(p, "login")
 	signIn(h, p, "administrator@example.com")
 	pages := []address{
 		{"overview", "/"},
@@ -110,11 +109,11 @@ func everyPage(t *testing.T, chromium *browser.Browser) {
 		{"staff", "/staff"},
 		{"staff-no-match", "/staff?q=nobody"},
 		{"staff-invite", "/staff/invite"},
-		{"person", person},
-		{"person-sessions", person + "?tab=sessions"},
-		{"person-audit", person + "?tab=audit"},
-		{"person-access", person + "/access"},
-		{"person-deactivate", person + "/deactivate"},
+		{"person", user},
+		{"person-sessions", user + "?tab=sessions"},
+		{"person-audit", user + "?tab=audit"},
+		{"person-access", user + "/access"},
+		{"person-deactivate", user + "/deactivate"},
 		{"person-self", "/staff/" + h.StaffID(models.Administrator)},
 		{"account", "/account"},
 		{"second-factor", "/account/second-factor"},
@@ -125,18 +124,18 @@ func everyPage(t *testing.T, chromium *browser.Browser) {
 	}
 	for _, one := range pages {
 		p.Open(h.URL + one.path)
-		see(p, one.name)
+		check(p, one.name)
 	}
 	auditor := chromium.Page(t, browser.Emulation{})
 	signIn(h, auditor, "auditor@example.com")
 	auditor.Open(h.URL + "/staff/invite")
-	see(auditor, "forbidden")
-	quiet(t, auditor)
-	unbroken(t, h, p, pages)
-	quiet(t, p)
+	check(auditor, "forbidden")
+	expectOnlyStatusErrors(t, auditor)
+	checkLongNames(t, h, p, pages)
+	expectOnlyStatusErrors(t, p)
 }
 
-// everyPartnerPage looks at the pages of a partner that sells, as its account manager.
+// everyPartnerPage checks the pages of a selling partner as its account manager.
 func everyPartnerPage(t *testing.T, chromium *browser.Browser) {
 	h := admintest.NewConsole(t, admintest.Setup{})
 	partner := h.AddSellingPartner(t)
@@ -170,24 +169,24 @@ func everyPartnerPage(t *testing.T, chromium *browser.Browser) {
 	}
 	for _, one := range pages {
 		p.Open(h.URL + one.path)
-		see(p, one.name)
+		check(p, one.name)
 	}
 	p.Open(h.URL + partner + "/check")
 	p.Type(`textarea[name="body"]`, `{"transactionId": "tx_1"}`)
 	p.Type(`input[name="timestamp"]`, strconv.FormatInt(h.Time.Now().UnixMilli(), 10))
 	p.Type(`input[name="signature"]`, strings.Repeat("ab", 32))
 	p.Submit(`form[action$="/check"] button[type="submit"]`)
-	see(p, "signature-checked")
+	check(p, "signature-checked")
 	p.Open(h.URL + partner + "/secrets/new")
-	p.Type(`input[name="label"]`, "of the form")
+	p.Type(`input[name="label"]`, "from the form")
 	p.Submit(`form[action$="/secrets/new"] button[type="submit"]`)
-	see(p, "secret-created")
-	quiet(t, p)
+	check(p, "secret-created")
+	expectOnlyStatusErrors(t, p)
 	reader := chromium.Page(t, browser.Emulation{})
 	signIn(h, reader, "auditor@example.com")
 	reader.Open(h.URL + partner + "?tab=details")
-	see(reader, "partner-details-read")
-	quiet(t, reader)
+	check(reader, "partner-details-read")
+	expectOnlyStatusErrors(t, reader)
 	pricing := chromium.Page(t, browser.Emulation{})
 	signIn(h, pricing, "pricing_manager@example.com")
 	pricing.Open(h.URL + partner + "?tab=prices")
@@ -195,25 +194,24 @@ func everyPartnerPage(t *testing.T, chromium *browser.Browser) {
 	pricing.Type(`input[name="cap"]`, "400")
 	pricing.Type(`textarea[name="exclusions"]`, "industry roofer, country DE\ncategory legal-services")
 	pricing.Submit(`form[action$="/prices"] button[type="submit"]`)
-	see(pricing, "partner-prices")
+	check(pricing, "partner-prices")
 	pricing.Type(`input[name="cap"]`, " leads")
 	pricing.Type(`textarea[name="exclusions"]`, "\nroofers")
 	pricing.Submit(`form[action$="/prices"] button[type="submit"]`)
-	see(pricing, "partner-prices-refused")
-	pricing.ConsoleErrors() // the browser tells of the 422, as it should
+	check(pricing, "partner-prices-refused")
+	pricing.ConsoleErrors() // the browser reports the expected 422
 	reader.Open(h.URL + partner + "?tab=prices")
-	see(reader, "partner-prices-read")
-	quiet(t, reader)
-	unbroken(t, h, p, pages)
-	quiet(t, p)
+	check(reader, "partner-prices-read")
+	expectOnlyStatusErrors(t, reader)
+	checkLongNames(t, h, p, pages)
+	expectOnlyStatusErrors(t, p)
 }
 
-// everyProofPage looks at pages as they are when the last proof is too old, and at a
-// form that is restored after its session expired.
-func everyProofPage(t *testing.T, chromium *browser.Browser) {
+// everyStepUpPage checks pages that require a new step-up, and a form that is restored after the session expired.
+func everyStepUpPage(t *testing.T, chromium *browser.Browser) {
 	h := admintest.NewConsole(t, admintest.Setup{})
 	partner := h.AddSellingPartner(t)
-	gone := "/staff/" + h.StaffID(models.Finance)
+	deactivated := "/staff/" + h.StaffID(models.Finance)
 	if err := h.StaffService.Deactivate(t.Context(), audit.Operator, h.People[models.Finance].ID, 1); err != nil {
 		t.Fatal(err)
 	}
@@ -231,54 +229,54 @@ func everyProofPage(t *testing.T, chromium *browser.Browser) {
 	signIn(h, manager, "account_manager@example.com")
 	h.Time.Advance(11 * time.Minute)
 	for page, all := range map[*browser.Page][]address{
-		p:       {{"person-invite-again", "/staff/" + id.Format(id.Staff, fay.ID) + "/invite"}, {"person-reactivate", gone + "/reactivate"}},
+		p:       {{"person-invite-again", "/staff/" + id.Format(id.Staff, fay.ID) + "/invite"}, {"person-reactivate", deactivated + "/reactivate"}},
 		manager: {{"partner-new-proof", "/partners/new"}, {"partner-details-proof", partner + "?tab=details"}},
 	} {
 		for _, one := range all {
 			page.Open(h.URL + one.path)
-			see(page, one.name)
+			check(page, one.name)
 		}
-		unbroken(t, h, page, all)
-		quiet(t, page)
+		checkLongNames(t, h, page, all)
+		expectOnlyStatusErrors(t, page)
 	}
 	manager.Open(h.URL + "/partners/new")
-	manager.Type(`input[name="slug"]`, "kept-one")
-	manager.Type(`input[name="name"]`, "Kept One")
+	manager.Type(`input[name="slug"]`, "restored-partner")
+	manager.Type(`input[name="name"]`, "Restored Partner")
 	h.Time.Advance(31 * time.Minute)
 	manager.Submit(`form[action="/partners/new"] button[type="submit"]`)
 	manager.Type(`input[name="email"]`, "account_manager@example.com")
 	manager.Type(`input[name="password"]`, admintest.Password)
 	manager.Submit(`form[action^="/login"] button[type="submit"]`)
-	see(manager, "partner-new-restored")
-	quiet(t, manager)
+	check(manager, "partner-new-restored")
+	expectOnlyStatusErrors(t, manager)
 }
 
-// sentOnce presses a button twice before the answer is there.
-func sentOnce(t *testing.T, chromium *browser.Browser) {
+// doubleClickOnSubmit clicks a form's button twice before the response arrives. The form is submitted once.
+func doubleClickOnSubmit(t *testing.T, chromium *browser.Browser) {
 	h := admintest.NewConsole(t, admintest.Setup{})
 	partner := web.PartnerURL(h.AddPartner(t, "harbour-leads"))
 	p := chromium.Page(t, browser.Emulation{})
 	signIn(h, p, "account_manager@example.com")
-	for made := range 2 { // and again, once one has come back
+	for created := range 2 { // the form works again on a new page
 		p.Open(h.URL + partner + "/secrets/new")
 		browser.Eval[bool](p,
 			`(() => { const button = document.querySelector("form[action$='/secrets/new'] button"); button.click(); button.click(); return true })()`)
 		p.Wait(`document.querySelector(".once-secret")`)
-		if n := h.Count(t, "signing_secrets", "true"); n != made+1 {
-			t.Errorf("%d secrets were made, want %d", n, made+1)
+		if n := h.Count(t, "signing_secrets", "true"); n != created+1 {
+			t.Errorf("got %d secrets, want %d", n, created+1)
 		}
 	}
 }
 
-// see checks a page with every rule when it is narrow and dark, and with all but the rules
-// about colours when it is wide and light. The templates' tests check the colours of each
-// component in the other looks. Pictures are taken light, dark and narrow.
-func see(p *browser.Page, name string) {
+// check checks a page with all accessibility rules in a narrow, dark window, and without the colour rules in a
+// wide, light window. The tests of the templates check each component's colours in the other combinations.
+// Screenshots are taken in light, dark and narrow windows.
+func check(p *browser.Page, name string) {
 	folder := os.Getenv("SCREENSHOTS")
 	for _, one := range []struct {
 		name string
 		look browser.Emulation
-		axe  func(*browser.Page) // nil for a look that is only a picture
+		axe  func(*browser.Page) // nil if only a screenshot is taken
 	}{
 		{"light", browser.Emulation{}, (*browser.Page).AxeExceptColours},
 		{"dark", browser.Emulation{Dark: true}, nil},
@@ -300,6 +298,7 @@ func see(p *browser.Page, name string) {
 	p.Emulate(browser.Emulation{})
 }
 
+// keyboardOnly signs in and opens pages with the keyboard only. The focus must always be visible.
 func keyboardOnly(t *testing.T, chromium *browser.Browser) {
 	h := admintest.NewConsole(t, admintest.Setup{})
 	p := chromium.Page(t, browser.Emulation{})
@@ -323,7 +322,7 @@ func keyboardOnly(t *testing.T, chromium *browser.Browser) {
 		what, seen, _ := strings.Cut(at, "|")
 		reached[what] = true
 		if seen != "true" && what != "" && what != "#main" {
-			t.Errorf("the focus cannot be seen on %q", what)
+			t.Errorf("the focus is not visible on %q", what)
 		}
 	}
 	for _, want := range []string{"/", "/audit", "/staff", "q", "role", "/staff/" + h.StaffID(models.Finance)} {
@@ -360,7 +359,7 @@ func secondFactorInBrowser(t *testing.T, chromium *browser.Browser) {
 	again.Type(`input[name="code"]`, "000000")
 	again.Submit(`form[action="/login/code"] button[type="submit"]`)
 	again.Wait(`document.activeElement.id === "error-summary"`)
-	quiet(t, again)
+	expectOnlyStatusErrors(t, again)
 	again.Type(`input[name="code"]`, h.CodeOf(t, secret))
 	again.Submit(`form[action="/login/code"] button[type="submit"]`)
 	again.Wait(overview)
@@ -383,10 +382,11 @@ func throttledInBrowser(t *testing.T, chromium *browser.Browser) {
 	p.Type(`input[name="password"]`, admintest.Password)
 	p.Submit(`form[action="/login"] button[type="submit"]`)
 	p.Wait(overview)
-	quiet(t, p)
+	expectOnlyStatusErrors(t, p)
 }
 
-func revokedInBrowser(t *testing.T, chromium *browser.Browser) {
+// endedSessionInBrowser ends another user's session.
+func endedSessionInBrowser(t *testing.T, chromium *browser.Browser) {
 	h := admintest.NewConsole(t, admintest.Setup{})
 	ada, bob := chromium.Page(t, browser.Emulation{}), chromium.Page(t, browser.Emulation{})
 	signIn(h, bob, "auditor@example.com")
@@ -400,7 +400,7 @@ func revokedInBrowser(t *testing.T, chromium *browser.Browser) {
 	bob.Wait(`location.pathname === "/login" && location.search === "?next=%2Faudit"`)
 }
 
-// withoutScript signs in, filters, invites and leaves where no script runs.
+// withoutScript signs in, filters a list, invites and deactivates users and signs out, all without scripts.
 func withoutScript(t *testing.T, chromium *browser.Browser) {
 	h := admintest.NewConsole(t, admintest.Setup{})
 	p := chromium.Page(t, browser.Emulation{NoScript: true, Width: 320, Height: 700})
@@ -440,7 +440,7 @@ func withoutScript(t *testing.T, chromium *browser.Browser) {
 	at("/login")
 }
 
-// jumpInBrowser takes an id from the keyboard to its page.
+// jumpInBrowser opens the page of an id with the keyboard.
 func jumpInBrowser(t *testing.T, chromium *browser.Browser) {
 	h := admintest.NewConsole(t, admintest.Setup{})
 	p := chromium.Page(t, browser.Emulation{})
@@ -456,7 +456,7 @@ func jumpInBrowser(t *testing.T, chromium *browser.Browser) {
 	p.Wait(`document.activeElement.name === "person"`)
 }
 
-// filterInBrowser narrows a list while one types, and the address follows.
+// filterInBrowser types into a filter. The list and the page's address change while the user types.
 func filterInBrowser(t *testing.T, chromium *browser.Browser) {
 	h := admintest.NewConsole(t, admintest.Setup{})
 	p := chromium.Page(t, browser.Emulation{})

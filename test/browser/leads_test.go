@@ -12,13 +12,13 @@ import (
 	"github.com/pingpost/pingpost/models"
 )
 
-// everyLeadPage looks at the pages about leads, as those who see most of them.
+// everyLeadPage checks the pages about leads as users with much access to them.
 func everyLeadPage(t *testing.T, chromium *browser.Browser) {
 	s := admintest.NewConsoleWithLeads(t)
 	p := chromium.Page(t, browser.Emulation{})
 	signIn(s.Console, p, "finance@example.com")
 	p.Open(s.URL + "/leads")
-	see(p, "leads-none")
+	check(p, "leads-none")
 	first := s.AddLead(t, s.Harbour, admintest.JoContact, func(l *models.Lead) { l.PhoneFlagged = true })
 	s.AddLead(t, s.Other, admintest.JoContact, func(l *models.Lead) { l.Industry, l.QuotedPartner = "roofer", nil })
 	trial := s.AddLead(t, s.Harbour, admintest.SamContact,
@@ -46,23 +46,23 @@ func everyLeadPage(t *testing.T, chromium *browser.Browser) {
 	}
 	for _, one := range pages {
 		p.Open(s.URL + one.path)
-		see(p, one.name)
+		check(p, one.name)
 	}
 	p.Open(s.URL + "/leads")
 	p.Click(`details.panel summary`)
-	see(p, "leads-find")
-	quiet(t, p)
+	check(p, "leads-find")
+	expectOnlyStatusErrors(t, p)
 	auditor := chromium.Page(t, browser.Emulation{})
 	signIn(s.Console, auditor, "auditor@example.com")
 	auditor.Open(s.URL + web.LeadURL(first.ID))
-	see(auditor, "lead-explained")
-	quiet(t, auditor)
-	unbroken(t, s.Console, p, pages)
-	quiet(t, p)
+	check(auditor, "lead-explained")
+	expectOnlyStatusErrors(t, auditor)
+	checkLongNames(t, s.Console, p, pages)
+	expectOnlyStatusErrors(t, p)
 }
 
-// findInBrowser looks leads up by each thing that they can be found by.
-func findInBrowser(t *testing.T, chromium *browser.Browser) {
+// findLeadsInBrowser looks leads up by ID, transactionId, email and phone.
+func findLeadsInBrowser(t *testing.T, chromium *browser.Browser) {
 	s := admintest.NewConsoleWithLeads(t)
 	first := s.AddLead(t, s.Harbour, admintest.JoContact, nil)
 	s.AddLead(t, s.Other, admintest.JoContact, nil)
@@ -83,15 +83,15 @@ func findInBrowser(t *testing.T, chromium *browser.Browser) {
 			p.Submit(`form[action="/leads/find"] button[type="submit"]`)
 			admintest.ExpectNoPersonalData(t, name+": the address", p.Address())
 		}
-		for _, way := range [][3]string{
+		for _, query := range [][3]string{
 			{"id", admintest.LeadIDOf(alone), ""},
 			{"id", alone.TransactionID, ""},
 			{"email", "Sam@example.com", ""},
 			{"phone", "020 7946 0111", "GB"},
 		} {
-			find(way[0], way[1], way[2])
+			find(query[0], query[1], query[2])
 			if p.Address() != s.URL+web.LeadURL(alone.ID) {
-				t.Errorf("%s: %v leads to %s", name, way, p.Address())
+				t.Errorf("%s: %v opens %s", name, query, p.Address())
 			}
 		}
 		find("email", "jo.bloggs@example.com", "")
@@ -99,21 +99,21 @@ func findInBrowser(t *testing.T, chromium *browser.Browser) {
 			strings.Contains(strings.ToLower(text), "bloggs") {
 			t.Errorf("%s: %s", name, text)
 		}
-		looked(p, look, "leads-found")
+		checkAs(p, look, "leads-found")
 		find("email", "jo at example", "")
 		if !has(p, "#error-summary [data-code=email]") {
 			t.Errorf("%s: %s", name, p.Text("main"))
 		}
-		looked(p, look, "leads-not-found")
-		quiet(t, p)
+		checkAs(p, look, "leads-not-found")
+		expectOnlyStatusErrors(t, p)
 	}
 }
 
-// looked looks at a page in every way, and at one without scripts as it is.
-func looked(p *browser.Page, look browser.Emulation, name string) {
+// checkAs is check for a page with scripts. On a page without scripts, it checks only the width.
+func checkAs(p *browser.Page, look browser.Emulation, name string) {
 	if look.NoScript {
 		p.CheckNoOverflow()
 		return
 	}
-	see(p, name)
+	check(p, name)
 }

@@ -8,10 +8,10 @@ import (
 	"github.com/pingpost/pingpost/internal/browser"
 )
 
-// address is a page that the browser looks at.
+// address is a page to check. Its name is used in messages and for screenshots.
 type address struct{ name, path string }
 
-// nameColumns hold the names that people are called by and those that they type.
+// nameColumns lists the columns with names and with texts that users enter, by table.
 var nameColumns = map[string][]string{
 	"partners":                   {"name", "legal_name", "account_manager"},
 	"accounts":                   {"name", "identifier"},
@@ -26,14 +26,14 @@ var nameColumns = map[string][]string{
 	"reconciliation_settlements": {"note"},
 }
 
-// unbroken makes every name a word of 80 characters, and looks at the pages again: none
-// becomes wider than the window.
-func unbroken(t *testing.T, h *admintest.Console, p *browser.Page, pages []address) {
+// checkLongNames replaces every name with a single word of 80 characters, and checks that no page becomes wider
+// than the window.
+func checkLongNames(t *testing.T, h *admintest.Console, p *browser.Page, pages []address) {
 	t.Helper()
-	renames := "SET session_replication_role = replica;" // triggers keep some of these rows from changing
+	renames := "SET session_replication_role = replica;" // disables triggers that reject changes to some of the rows
 	for table, columns := range nameColumns {
 		for _, column := range columns {
-			renames += fmt.Sprintf(`UPDATE %[1]s SET %[2]s = rpad(regexp_replace(%[2]s, '\W', '', 'g'), 80, 'unbroken') WHERE %[2]s <> '';`,
+			renames += fmt.Sprintf(`UPDATE %[1]s SET %[2]s = rpad(regexp_replace(%[2]s, '\W', '', 'g'), 80, 'longname') WHERE %[2]s <> '';`,
 				table, column)
 		}
 	}
@@ -41,7 +41,7 @@ func unbroken(t *testing.T, h *admintest.Console, p *browser.Page, pages []addre
 	for _, one := range pages {
 		p.Open(h.URL + one.path)
 		for _, width := range []int{320, 400, 1280} {
-			p.At(fmt.Sprintf("%s, long names, %d wide", one.name, width))
+			p.At(fmt.Sprintf("%s, long names, width %d", one.name, width))
 			p.Emulate(browser.Emulation{Width: width})
 			p.CheckNoOverflow()
 		}

@@ -12,12 +12,12 @@ import (
 	"github.com/pingpost/pingpost/models"
 )
 
-// everyPublishingPage looks at what leads from a draft to the next version, in each of its
-// states, and goes that way without script.
+// everyPublishingPage checks the pages for publishing a draft in each of its states. It also approves and
+// publishes a draft without scripts.
 func everyPublishingPage(t *testing.T, chromium *browser.Browser) {
 	h := admintest.NewConsole(t, admintest.Setup{Policy: ratecard.Policy{SecondPerson: true}})
-	alone := *h
-	alone.Options.Prices = h.Options.Prices.WithPolicy(ratecard.Policy{})
+	withoutApproval := *h
+	withoutApproval.Options.Prices = h.Options.Prices.WithPolicy(ratecard.Policy{})
 	if _, err := h.Options.Prices.PublishShipped(t.Context()); err != nil {
 		t.Fatal(err)
 	}
@@ -26,7 +26,7 @@ func everyPublishingPage(t *testing.T, chromium *browser.Browser) {
 	h.AddRecordedTraffic(t)
 	full, behind, good := web.DraftURL(h.AddFullDraft(t).ID), h.AddDraft(t, "Summer", admintest.PlumbersIn("GB", money.GBP, 5000)), h.AddDraft(t,
 		"Plumbers", admintest.PlumbersIn("GB", money.GBP, 5200), admintest.PlumbersIn("IE", money.EUR, 9900))
-	if _, err := alone.PricingManagerPrices().Publish(t.Context(), good.ID, 3, "Plumbers are short in the whole of Britain and Ireland, and other platforms pay more for them", time.Time{}); err != nil {
+	if _, err := withoutApproval.PricingManagerPrices().Publish(t.Context(), good.ID, 3, "Plumbers are scarce in all of Britain and Ireland, and other platforms pay more for these leads", time.Time{}); err != nil {
 		t.Fatal(err)
 	}
 	same, sent := h.AddDraft(t, "Nothing yet"), h.AddDraft(t, "Autumn", admintest.PlumbersIn("FR", money.EUR, 5000))
@@ -55,32 +55,32 @@ func everyPublishingPage(t *testing.T, chromium *browser.Browser) {
 	}
 	for _, one := range pages {
 		p.Open(h.URL + one.path)
-		see(p, one.name)
+		check(p, one.name)
 	}
 	replayInBrowser(t, h, p, full)
 	p.Open(h.URL + web.DraftURL(behind.ID) + "?tab=publish")
 	p.Submit(`form[action$="/update"] button`)
-	see(p, "draft-kept")
-	quiet(t, p)
+	check(p, "draft-kept")
+	expectOnlyStatusErrors(t, p)
 	approveWithoutScript(t, h, chromium, sent)
-	unbroken(t, h, p, pages)
-	quiet(t, p)
+	checkLongNames(t, h, p, pages)
+	expectOnlyStatusErrors(t, p)
 }
 
-// replayInBrowser watches a replay from its start to its end.
+// replayInBrowser starts a replay and waits until the page shows its result.
 func replayInBrowser(t *testing.T, h *admintest.Console, p *browser.Page, draft string) {
 	t.Helper()
 	p.Open(h.URL + draft + "?tab=replay")
 	p.Submit(`form[action$="/replay"] button`)
-	see(p, "draft-replay-waiting")
+	check(p, "draft-replay-waiting")
 	if did, err := h.Options.Prices.ReplayNext(t.Context()); !did || err != nil {
 		t.Fatal(did, err)
 	}
 	p.Wait(`document.querySelector("#replay [data-state=done]")`)
-	see(p, "draft-replay")
+	check(p, "draft-replay")
 }
 
-// approveWithoutScript is the second person, where no script runs.
+// approveWithoutScript approves a draft as another user, withdraws it and submits it again, all without scripts.
 func approveWithoutScript(t *testing.T, h *admintest.Console, chromium *browser.Browser, sent models.RateCard) {
 	t.Helper()
 	p := chromium.Page(t, browser.Emulation{NoScript: true, Width: 320, Height: 700})
@@ -96,7 +96,7 @@ func approveWithoutScript(t *testing.T, h *admintest.Console, chromium *browser.
 	if !has(p, "main [data-state=draft]") || !has(p, "form[action$='/publish'][data-approval]") {
 		t.Error(p.Text("main"))
 	}
-	p.Type(`input[name="note"]`, "As agreed, at once")
+	p.Type(`input[name="note"]`, "As agreed, publish now")
 	p.Submit(`form[action$="/publish"] button`)
 	if !has(p, "main [data-state=submitted]") || has(p, "form[action$='/approve']") {
 		t.Error(p.Text("main"))

@@ -21,85 +21,85 @@ import (
 	"github.com/pingpost/pingpost/models"
 )
 
-// chooseFile puts a file into the page's field, as a person who chooses it does.
+// chooseFile sets the file of the page's file field.
 func chooseFile(p *browser.Page, name, content string) {
 	browser.Eval[bool](p, fmt.Sprintf(`(() => { const data = new DataTransfer(); data.items.add(new File([%q], %q, {type: "text/csv"}));
 		const field = document.querySelector("#f-file"); field.files = data.files; return field.dispatchEvent(new Event("change", {bubbles: true})) })()`, content, name))
 }
 
-// pick chooses an option of a select.
+// pick selects an option.
 func pick(p *browser.Page, name, value string) {
 	browser.Eval[bool](p, fmt.Sprintf(`(() => { document.querySelector("#f-%s").value = %q; return true })()`, name, value))
 }
 
-// everyReconciliationPage takes a list with every finding from the file to a line that
-// is settled, and looks at each page on the way.
+// everyReconciliationPage uploads a file with every finding, compares it, saves the result and settles a line. It
+// checks each page.
 func everyReconciliationPage(t *testing.T, chromium *browser.Browser) {
 	b := admintest.NewConsoleWithDeliveries(t)
 	p := chromium.Page(t, browser.Emulation{})
 	signIn(b.Console, p, "finance@example.com")
 	p.Open(b.Console.URL + "/reconciliation")
-	see(p, "reconciliation-none")
+	check(p, "reconciliation-none")
 	p.Submit(`main a[href="/reconciliation/new"]`)
 	pick(p, "partner", "harbour-leads")
 	chooseFile(p, "march.csv", "leadId,amount,amount\n")
 	p.Submit(`form[action="/reconciliation/new"] button[type="submit"]`)
-	see(p, "reconciliation-new-refused")
-	p.ConsoleErrors() // the browser tells of the 422, as it should
+	check(p, "reconciliation-new-rejected")
+	p.ConsoleErrors() // the browser reports the expected 422
 	browser.Eval[bool](p, `(() => { document.querySelector("#f-file").dataset.most = "10"; return true })()`)
 	chooseFile(p, "march.csv", strings.Repeat("x", 11))
 	p.Wait(`document.querySelector("#f-file").validationMessage === document.querySelector("#f-file").dataset.tooLarge`)
 
 	p.Open(b.Console.URL + "/reconciliation/new")
-	see(p, "reconciliation-new")
+	check(p, "reconciliation-new")
 	pick(p, "partner", "harbour-leads")
-	chooseFile(p, "march.csv", asSpreadsheet(b, t))
+	chooseFile(p, "march.csv", ambiguousFile(b, t))
 	p.Submit(`form[action="/reconciliation/new"] button[type="submit"]`)
 	at := strings.TrimPrefix(p.Address(), b.Console.URL)
-	see(p, "reconciliation-uploaded")
+	check(p, "reconciliation-uploaded")
 	pick(p, "currency", "GBP")
 	browser.Eval[bool](p,
 		`(() => { document.querySelector("#f-from").value = "2026-01-01"; document.querySelector("#f-to").value = "2026-01-31"; return true })()`)
 	p.Submit(`form[action$="/compare"] button[type="submit"]`)
 	p.Wait(`document.activeElement.id === "error-summary" && document.querySelector("#f-numbers-error")`)
-	see(p, "reconciliation-mapping-refused")
+	check(p, "reconciliation-mapping-rejected")
 	p.ConsoleErrors()
 	p.Click(`input[name="numbers"][value="1,234.56"]`)
 	p.Submit(`form[action$="/compare"] button[type="submit"]`)
 	// The page reloads automatically when the comparison is done.
 	p.Wait(`document.querySelector("form[action$='/keep']")`)
-	see(p, "reconciliation-compared")
+	check(p, "reconciliation-compared")
 	p.Submit(`form[action$="/keep"] button`)
 	p.Wait(`document.querySelector(".status-good")`)
 	for _, finding := range reconciliationpages.Findings {
 		p.Open(b.Console.URL + at + "?finding=" + string(finding.Finding))
 		if has(p, "#lines [data-empty]") {
-			t.Errorf("no line with finding %s", finding.Finding)
+			t.Errorf("there is no line with finding %s", finding.Finding)
 		}
-		see(p, "reconciliation-kept-"+string(finding.Finding))
+		check(p, "reconciliation-kept-"+string(finding.Finding))
 	}
 	p.Open(b.Console.URL + at + "?finding=amount_differs")
 	p.Submit(`a[href$="/settle"]`)
 	p.Wait(`document.activeElement.name === "note"`)
 	p.Submit(`form[action$="/settle"] a`)
 	p.Submit(`a[href$="/settle"]`)
-	see(p, "reconciliation-settle")
-	p.Type(`textarea[name="note"]`, "Agreed: theirs is right, adjusted.")
+	check(p, "reconciliation-settle")
+	p.Type(`textarea[name="note"]`, "Agreed. The partner's amount is right and was adjusted.")
 	p.Submit(`form[action$="/settle"] button[type="submit"]`)
-	p.Wait(`document.querySelector("#lines").textContent.includes("Agreed: theirs is right")`)
-	see(p, "reconciliation-settled")
+	p.Wait(`document.querySelector("#lines").textContent.includes("Agreed. The partner's amount is right")`)
+	check(p, "reconciliation-settled")
 	otherStates(b, t, p, at)
-	unbroken(t, b.Console, p, []address{
+	checkLongNames(t, b.Console, p, []address{
 		{"reconciliation", "/reconciliation"},
 		{"reconciliation-new", "/reconciliation/new"},
 		{"reconciliation-kept", at},
 		{"reconciliation-settled", at + "?finding=amount_differs"},
 	})
-	quiet(t, p)
+	expectOnlyStatusErrors(t, p)
 }
 
-// asSpreadsheet is a list with every finding whose amounts can be meant in two ways.
-func asSpreadsheet(b admintest.ConsoleWithDeliveries, t testing.TB) string {
+// ambiguousFile returns a file with every finding, whose amounts can be read in two number formats.
+func ambiguousFile(b admintest.ConsoleWithDeliveries, t testing.TB) string {
 	t.Helper()
 	rows, _ := admintest.EveryFinding(b, t)
 	cells := func(row int) []string { return strings.Split(rows[row], ",") }
@@ -111,7 +111,7 @@ func asSpreadsheet(b admintest.ConsoleWithDeliveries, t testing.TB) string {
 	if err != nil {
 		t.Fatal(err)
 	}
-	// The first lead earns a thousand, an amount that does not show the number format.
+	// The first lead earns 1,000, which is a valid amount in both number formats.
 	service := b.Options.Payouts.By(audit.Actor{Staff: b.People[models.Finance].ID, Name: "finance@example.com"})
 	_, err = service.Adjust(t.Context(), scope.System, payouts.NewAdjustment{
 		ID:      uuid.New(),
@@ -123,15 +123,16 @@ func asSpreadsheet(b admintest.ConsoleWithDeliveries, t testing.TB) string {
 	if err != nil {
 		t.Fatal(err)
 	}
-	list := "leadId;amount\n" + cells(1)[0] + ";1,000\n"
+	file := "leadId;amount\n" + cells(1)[0] + ";1,000\n"
 	for i := range rows[2:] {
-		list += cells(i + 2)[0] + ";1,234\n"
+		file += cells(i + 2)[0] + ";1,234\n"
 	}
-	return list
+	return file
 }
 
-// otherStates checks the states of a reconciliation apart from compared and saved.
-func otherStates(b admintest.ConsoleWithDeliveries, t *testing.T, p *browser.Page, kept string) {
+// otherStates checks the pages of reconciliations that are discarded, being compared or stopped. saved is the
+// address of a saved reconciliation.
+func otherStates(b admintest.ConsoleWithDeliveries, t *testing.T, p *browser.Page, saved string) {
 	t.Helper()
 	at := b.UploadList(t, "harbour-leads", "leadId,amount,currency", id.Format(id.Lead, uuid.New())+",1,GBP")
 	b.Compare(t, at, b.ColumnForm(t, at))
@@ -140,33 +141,33 @@ func otherStates(b admintest.ConsoleWithDeliveries, t *testing.T, p *browser.Pag
 	p.Wait(`document.querySelector("#discard").open`)
 	p.Axe()
 	p.Open(b.Console.URL + at + "/discard")
-	see(p, "reconciliation-discard")
+	check(p, "reconciliation-discard")
 	p.Submit(`main form[action$="/discard"] button[type="submit"]`)
 	p.Open(b.Console.URL + at)
-	see(p, "reconciliation-discarded")
+	check(p, "reconciliation-discarded")
 
-	held := comparing(b, t)
-	p.Open(b.Console.URL + held)
-	see(p, "reconciliation-comparing")
+	running := runningComparison(b, t)
+	p.Open(b.Console.URL + running)
+	check(p, "reconciliation-comparing")
 	b.Console.Time.Advance(time.Minute)
 	p.Submit(`form[action$="/stop"] button`)
-	see(p, "reconciliation-stopped")
-	if got := b.StateOf(t, held); got != models.ReconciliationUploaded {
-		t.Errorf("it is %s", got)
+	check(p, "reconciliation-stopped")
+	if got := b.StateOf(t, running); got != models.ReconciliationUploaded {
+		t.Errorf("got state %s, want %s", got, models.ReconciliationUploaded)
 	}
 	p.Open(b.Console.URL + "/reconciliation")
-	see(p, "reconciliation")
+	check(p, "reconciliation")
 	p.Open(b.Console.URL + "/reconciliation?state=comparing")
-	see(p, "reconciliation-no-match")
+	check(p, "reconciliation-no-match")
 	auditor := b.Console.NewClient(t)
 	auditor.SignIn(t, "auditor@example.com")
-	if page := auditor.Get(t, kept); strings.Contains(page.Body, "/settle") {
-		t.Error("an auditor is offered to settle lines")
+	if page := auditor.Get(t, saved); strings.Contains(page.Body, "/settle") {
+		t.Error("an auditor's page has a link for settling lines")
 	}
 }
 
-// comparing is a list that is being compared for as long as one likes.
-func comparing(b admintest.ConsoleWithDeliveries, t *testing.T) (at string) {
+// runningComparison adds a reconciliation whose comparison never ends.
+func runningComparison(b admintest.ConsoleWithDeliveries, t *testing.T) (at string) {
 	t.Helper()
 	at = b.UploadList(t, "harbour-leads", "leadId,amount,currency", id.Format(id.Lead, uuid.New())+",1,GBP")
 	b.Exec(t, `UPDATE reconciliations SET state = 'comparing' WHERE id = $1`, admintest.IDOf(t, at))
@@ -175,20 +176,20 @@ func comparing(b admintest.ConsoleWithDeliveries, t *testing.T) (at string) {
 	return at
 }
 
-// atComparison has the page open of a list that is being compared.
-func atComparison(t *testing.T, chromium *browser.Browser) (b admintest.ConsoleWithDeliveries, p *browser.Page, held string) {
+// openRunningComparison opens the page of a reconciliation that is being compared.
+func openRunningComparison(t *testing.T, chromium *browser.Browser) (b admintest.ConsoleWithDeliveries, p *browser.Page, running string) {
 	t.Helper()
 	b, p = admintest.NewConsoleWithDeliveries(t), chromium.Page(t, browser.Emulation{})
-	held = comparing(b, t)
+	running = runningComparison(b, t)
 	signIn(b.Console, p, "finance@example.com")
-	p.Open(b.Console.URL + held)
-	return b, p, held
+	p.Open(b.Console.URL + running)
+	return b, p, running
 }
 
-// leavesInPeace ends a comparison while the user leaves its page. The page would reload;
-// that must not keep the user on it.
-func leavesInPeace(t *testing.T, chromium *browser.Browser) {
-	b, p, _ := atComparison(t, chromium)
+// leaveReloadingPage ends a comparison while the user leaves its page. The page reloads when the comparison ends,
+// which must not interrupt the navigation.
+func leaveReloadingPage(t *testing.T, chromium *browser.Browser) {
+	b, p, _ := openRunningComparison(t, chromium)
 	part, next := testkit.Connect(t, b.RootURL), testkit.Connect(t, b.RootURL)
 	do := func(conn *pgx.Conn, sql string) {
 		t.Helper()
@@ -201,7 +202,7 @@ func leavesInPeace(t *testing.T, chromium *browser.Browser) {
 	b.AwaitLockOn(t, "reconciliations")
 	browser.Eval[bool](p, `(() => { document.querySelector("nav a[href='/payouts']").click(); return true })()`)
 	b.AwaitLockOn(t, "ledger_entries")
-	// The answer comes, and the page takes it: it polls again (or reloads).
+	// The response arrives and the page uses it, so the page polls again or reloads.
 	do(part, `COMMIT; BEGIN; LOCK TABLE reconciliations`)
 	b.AwaitLockOn(t, "reconciliations")
 	do(part, `COMMIT`)
@@ -209,30 +210,29 @@ func leavesInPeace(t *testing.T, chromium *browser.Browser) {
 	p.Wait(`location.pathname === "/payouts"`)
 }
 
-// pressedWhileItComes lets the part with the button reload between the press and the
-// release: the click still counts. Some browsers give what is pressed no focus.
-func pressedWhileItComes(t *testing.T, chromium *browser.Browser) {
-	b, p, held := atComparison(t, chromium)
+// clickDuringReload reloads the part of the page with a button while the mouse button is down on it. The click
+// must still work, including in browsers that do not focus a clicked button.
+func clickDuringReload(t *testing.T, chromium *browser.Browser) {
+	b, p, running := openRunningComparison(t, chromium)
 	browser.Eval[bool](p, `(() => {
 		addEventListener("mousedown", (event) => event.preventDefault());
-		document.addEventListener("htmx:afterRequest", () => { document.body.dataset.came = "" });
+		document.addEventListener("htmx:afterRequest", () => { document.body.dataset.reloaded = "" });
 		return true;
 	})()`)
-	letGo := p.MouseDown(`form[action$="/stop"] button`)
-	p.Wait(`document.body.dataset.came === "" && document.activeElement === document.body`)
-	letGo()
+	release := p.MouseDown(`form[action$="/stop"] button`)
+	p.Wait(`document.body.dataset.reloaded === "" && document.activeElement === document.body`)
+	release()
 	p.Wait(`document.querySelector("form[action$='/compare']")`)
-	if got := b.StateOf(t, held); got != models.ReconciliationUploaded {
-		t.Errorf("it is %s", got)
+	if got := b.StateOf(t, running); got != models.ReconciliationUploaded {
+		t.Errorf("got state %s, want %s", got, models.ReconciliationUploaded)
 	}
 }
 
-// reconcileWithoutScript takes a list from the file to the result where no script runs,
-// on a narrow screen.
+// reconcileWithoutScript compares a file and saves the result on a narrow screen without scripts.
 func reconcileWithoutScript(t *testing.T, chromium *browser.Browser) {
 	b := admintest.NewConsoleWithDeliveries(t)
 	rows, _ := admintest.EveryFinding(b, t)
-	at := b.UploadList(t, "harbour-leads", rows...) // a file is chosen in the browser's own window
+	at := b.UploadList(t, "harbour-leads", rows...) // because the test cannot use the browser's file dialog
 	p := chromium.Page(t, browser.Emulation{NoScript: true, Width: 320, Height: 700})
 	signIn(b.Console, p, "finance@example.com")
 	p.Open(b.Console.URL + at)
@@ -245,6 +245,6 @@ func reconcileWithoutScript(t *testing.T, chromium *browser.Browser) {
 	p.CheckNoOverflow()
 	p.Submit(`form[action$="/keep"] button`)
 	if got := b.StateOf(t, at); got != models.ReconciliationKept {
-		t.Errorf("it is %s: %s", got, p.Text("main"))
+		t.Errorf("got state %s, want %s: %s", got, models.ReconciliationKept, p.Text("main"))
 	}
 }
