@@ -15,9 +15,9 @@ import (
 	"github.com/pingpost/pingpost/test/node"
 )
 
-// TestSearchFindsALeadByTheRequestThatDeliveredIt searches the console for the
-// X-Request-Id of answers that a partner has.
-func TestSearchFindsALeadByTheRequestThatDeliveredIt(t *testing.T) {
+// TestJumpFindsLeadByRequestID opens leads by the X-Request-Id of the response to a post. Only the request that
+// delivered the lead is found.
+func TestJumpFindsLeadByRequestID(t *testing.T) {
 	t.Parallel()
 	n := node.Start(t)
 	p := n.NewPartner(t, "harbour", models.SigningRequired)
@@ -50,9 +50,9 @@ func TestSearchFindsALeadByTheRequestThatDeliveredIt(t *testing.T) {
 		request, location string
 		status            int
 	}{
-		"delivered":           {first.Header.Get("X-Request-Id"), lead, http.StatusSeeOther},
-		"delivered, in lower": {strings.ToLower(first.Header.Get("X-Request-Id")), lead, http.StatusSeeOther},
-		"a retry":             {retry.Header.Get("X-Request-Id"), "", http.StatusNotFound},
+		"delivered":                {first.Header.Get("X-Request-Id"), lead, http.StatusSeeOther},
+		"delivered, in lower case": {strings.ToLower(first.Header.Get("X-Request-Id")), lead, http.StatusSeeOther},
+		"retry":                    {retry.Header.Get("X-Request-Id"), "", http.StatusNotFound},
 	} {
 		got, err := client.Get(n.Admin + "/jump?q=" + url.QueryEscape(want.request))
 		if err != nil {
@@ -60,7 +60,7 @@ func TestSearchFindsALeadByTheRequestThatDeliveredIt(t *testing.T) {
 		}
 		got.Body.Close()
 		if got.StatusCode != want.status || got.Header.Get("Location") != want.location {
-			t.Errorf("%s: %d %q, want %d %q", name, got.StatusCode, got.Header.Get("Location"), want.status, want.location)
+			t.Errorf("%s: got %d %q, want %d %q", name, got.StatusCode, got.Header.Get("Location"), want.status, want.location)
 		}
 	}
 }

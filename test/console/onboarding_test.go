@@ -19,20 +19,19 @@ import (
 	"github.com/pingpost/pingpost/test/node"
 )
 
-// trialPost is a lead for an account that is named.
+// trialPost is a post for the account in %s.
 const trialPost = `{"transactionId":"$TX","partnerId":"%s","contact":{"name":"Jo Bloggs","email":"jo@example.com","phone":"020 7946 0018"},"consent":{"acknowledged":true}}`
 
-// TestPartnersInBrowser takes partners on as an account manager does, while the
-// partner API serves.
+// TestPartnersInBrowser onboards and changes partners as an account manager, while the partners send requests.
 func TestPartnersInBrowser(t *testing.T) {
 	chromium := browser.Start(t)
 	for name, use := range map[string]func(*testing.T, *node.Node, *browser.Browser, *browser.Page){
-		"from nothing to the first post": onboards,
-		"a rotation under traffic":       rotates,
-		"signatures become required":     requires,
-		"two at once":                    conflicts,
-		"a secret is revoked":            revokes,
-		"suspended and back":             suspends,
+		"onboarding":                 onboarding,
+		"secret rotation under load": rotation,
+		"required signatures":        requiredSignatures,
+		"conflicting change":         conflict,
+		"secret revocation":          revocation,
+		"suspension and approval":    suspension,
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -42,7 +41,7 @@ func TestPartnersInBrowser(t *testing.T) {
 	}
 }
 
-// manager is the page of an account manager who has signed in.
+// manager returns a page on which an account manager is signed in.
 func manager(t *testing.T, n *node.Node, chromium *browser.Browser) *browser.Page {
 	t.Helper()
 	const password = "correct horse battery"
@@ -63,19 +62,19 @@ func manager(t *testing.T, n *node.Node, chromium *browser.Browser) *browser.Pag
 	return p
 }
 
-// partnerPage is the address of a partner's page in the console.
+// partnerPage returns the address of a partner's page in the console.
 func partnerPage(n *node.Node, p node.Partner) string {
 	return n.Admin + "/partners/" + id.Format(id.Partner, p.ID)
 }
 
-// postStatus posts a lead of a partner, quoted and signed now, and says how it was answered.
+// postStatus requests a quote, sends a signed post and returns the response's status.
 func postStatus(t testing.TB, n *node.Node, p node.Partner) int {
 	t.Helper()
 	tx := n.Ping(t, p.Base(), node.MinimalPing).TransactionID
 	return n.Post(t, p, node.WithTransaction(fmt.Sprintf(trialPost, p.Accounts[0]), tx)).Status
 }
 
-// awaitStatus waits until posts of a partner are answered so: a change holds within a second.
+// awaitStatus waits until the partner's posts are answered with the status, for at most a second.
 func awaitStatus(t testing.TB, n *node.Node, p node.Partner, want int) {
 	t.Helper()
 	tx := n.Ping(t, p.Base(), node.MinimalPing).TransactionID
@@ -86,28 +85,28 @@ func awaitStatus(t testing.TB, n *node.Node, p node.Partner, want int) {
 			return
 		}
 		if time.Now().After(end) {
-			t.Fatalf("a second later: %d %s", a.Status, a.Body)
+			t.Fatalf("got %d %s after a second, want %d", a.Status, a.Body, want)
 		}
 	}
 }
 
-func onboards(t *testing.T, n *node.Node, chromium *browser.Browser, p *browser.Page) {
+func onboarding(t *testing.T, n *node.Node, chromium *browser.Browser, p *browser.Page) {
 	p.Open(n.Admin + "/partners")
 	p.Submit(`a[href="/partners/new"]`)
 	p.Type(`input[name="name"]`, "North Road Ltd")
 	p.Type(`input[name="slug"]`, "north-road")
 	p.Submit(`form[action="/partners/new"] button[type="submit"]`)
-	now := func(control string) {
+	awaitStep := func(control string) {
 		t.Helper()
 		p.Wait(fmt.Sprintf("document.querySelector(%q) !== null", "[aria-current=step] "+control))
 	}
-	now(`a[href$="/accounts/new"]`)
+	awaitStep(`a[href$="/accounts/new"]`)
 	p.Axe()
 	p.Submit(`[aria-current=step] a.button`)
 	p.Submit(`form[action$="/accounts/new"] button[type="submit"]`)
-	now(`form[action$="/approve"]`)
+	awaitStep(`form[action$="/approve"]`)
 	p.Submit(`[aria-current=step] form button`)
-	now(`a[href$="/secrets/new"]`)
+	awaitStep(`a[href$="/secrets/new"]`)
 	p.Submit(`[aria-current=step] a.button`)
 	p.Type(`input[name="label"]`, "launch-2026")
 	p.Submit(`form[action$="/secrets/new"] button[type="submit"]`)
@@ -115,10 +114,10 @@ func onboards(t *testing.T, n *node.Node, chromium *browser.Browser, p *browser.
 	partner := node.Partner{Secret: p.Text(".once-secret code"), Accounts: [2]string{"north-road-sandbox"}}
 	partner.Slug = "north-road"
 	if !strings.HasPrefix(partner.Secret, "pp_") || strings.Contains(p.Address(), partner.Secret) {
-		t.Fatalf("at %s", p.Address())
+		t.Fatalf("the secret does not start with pp_ or is in the address %s", p.Address())
 	}
 	p.Submit(`main a.button-primary`)
-	now(`form[action$="/link"]`)
+	awaitStep(`form[action$="/link"]`)
 	p.Submit(`[aria-current=step] form button`)
 	p.Axe()
 	link := browser.Eval[string](p,
@@ -131,17 +130,17 @@ func onboards(t *testing.T, n *node.Node, chromium *browser.Browser, p *browser.
 	if text := theirs.Text("main"); !strings.Contains(text, "north-road-sandbox") || strings.Contains(text, partner.Secret) {
 		t.Errorf("the partner's own page: %.300s", text)
 	}
-	// First a mistake, which the page explains, then the lead: both come by themselves.
+	// The page shows a rejected post and then a delivered lead without being reloaded.
 	tx := n.Ping(t, partner.Base(), node.MinimalPing).TransactionID
 	body := node.WithTransaction(fmt.Sprintf(trialPost, "north-road-sandbox"), tx)
 	wrong := partner
 	wrong.Secret += "x"
 	if a := n.Post(t, wrong, body); a.Status != http.StatusUnauthorized {
-		t.Errorf("a wrong secret: %d", a.Status)
+		t.Errorf("post with a wrong secret: got %d, want 401", a.Status)
 	}
 	p.Wait(`document.querySelector("#arrivals a[href$='/check']")`)
 	if browser.Eval[bool](p, `document.querySelector("#first-post .status-good") !== null`) {
-		t.Error("the last step is done before a lead was delivered")
+		t.Error("the last step is complete before a lead is delivered")
 	}
 	a := node.Decode[node.Delivered](t, n.Post(t, partner, body))
 	p.Wait(`document.querySelector("#arrivals").textContent.includes("` + a.LeadID + `")`)
@@ -156,8 +155,8 @@ func onboards(t *testing.T, n *node.Node, chromium *browser.Browser, p *browser.
 	}
 }
 
-// rotates replaces the secret while posts arrive. No post is rejected.
-func rotates(t *testing.T, n *node.Node, _ *browser.Browser, p *browser.Page) {
+// rotation replaces the secret while posts arrive. No post is rejected.
+func rotation(t *testing.T, n *node.Node, _ *browser.Browser, p *browser.Page) {
 	who := n.Required
 	var secret atomic.Pointer[string]
 	secret.Store(&who.Secret)
@@ -177,7 +176,7 @@ func rotates(t *testing.T, n *node.Node, _ *browser.Browser, p *browser.Page) {
 				sent.Add(1)
 				if status := postStatus(t, n, now); status != http.StatusOK {
 					rejected.Add(1)
-					t.Errorf("a post was answered %d", status)
+					t.Errorf("got status %d for a post, want 200", status)
 				}
 			}
 		})
@@ -188,9 +187,9 @@ func rotates(t *testing.T, n *node.Node, _ *browser.Browser, p *browser.Page) {
 	p.Submit(`form[action$="/secrets/rotate"] button[type="submit"]`)
 	fresh := p.Text(".once-secret code")
 	before := sent.Load()
-	p.Open(partnerPage(n, who) + "?tab=secrets") // its button leads there too, once a post has been counted
+	p.Open(partnerPage(n, who) + "?tab=secrets")
 	p.Wait(`document.querySelector("main a[href$='/retire']")`)
-	// The node has heard of the new one when a post that it signed is taken.
+	// Wait until the node accepts the new secret before the clients use it.
 	changed := who
 	changed.Secret = fresh
 	awaitStatus(t, n, changed, http.StatusOK)
@@ -203,18 +202,19 @@ func rotates(t *testing.T, n *node.Node, _ *browser.Browser, p *browser.Page) {
 	if sent.Load() < before+50 || rejected.Load() > 0 {
 		t.Errorf("got %d of %d posts rejected, want 0", rejected.Load(), sent.Load())
 	}
-	// All has moved: the older one ends now.
-	older := `main a[href$="/retire"]:not([href*="` + newestSecret(t, n, who) + `"])`
-	p.Submit(older)
+	// All posts use the new secret, so the old one can expire now.
+	oldSecret := `main a[href$="/retire"]:not([href*="` + newestSecret(t, n, who) + `"])`
+	p.Submit(oldSecret)
 	p.Click(`input[name="when"][value="now"]`)
 	p.Submit(`form[action$="/retire"] button[type="submit"]`)
-	p.Wait("document.querySelector(`" + older + "`) === null")
+	p.Wait("document.querySelector(`" + oldSecret + "`) === null")
 	awaitStatus(t, n, who, http.StatusUnauthorized)
 	if status := postStatus(t, n, changed); status != http.StatusOK {
-		t.Errorf("with the new secret: %d", status)
+		t.Errorf("post with the new secret: got %d, want 200", status)
 	}
 }
 
+// newestSecret returns the ID of the partner's newest secret.
 func newestSecret(t *testing.T, n *node.Node, who node.Partner) string {
 	t.Helper()
 	all, err := n.Partners.Secrets(t.Context(), who.Partner)
@@ -224,8 +224,8 @@ func newestSecret(t *testing.T, n *node.Node, who node.Partner) string {
 	return id.Format(id.Secret, all[0].ID)
 }
 
-// requires turns on required signatures after showing what would be rejected.
-func requires(t *testing.T, n *node.Node, _ *browser.Browser, p *browser.Page) {
+// requiredSignatures makes signatures required after the page has shown which posts would be rejected.
+func requiredSignatures(t *testing.T, n *node.Node, _ *browser.Browser, p *browser.Page) {
 	who := n.Off
 	unsigned := func() node.Answer {
 		tx := n.Ping(t, who.Base(), node.MinimalPing).TransactionID
@@ -236,7 +236,7 @@ func requires(t *testing.T, n *node.Node, _ *browser.Browser, p *browser.Page) {
 	}
 	for range 3 {
 		if a := unsigned(); a.Status != http.StatusOK {
-			t.Fatalf("%d %s", a.Status, a.Body)
+			t.Fatalf("unsigned post: got %d %s, want 200", a.Status, a.Body)
 		}
 	}
 	if status := postStatus(t, n, who); status != http.StatusOK {
@@ -246,7 +246,7 @@ func requires(t *testing.T, n *node.Node, _ *browser.Browser, p *browser.Page) {
 		p.Open(partnerPage(n, who) + "?tab=signing")
 		row := browser.Eval[string](p,
 			`[...document.querySelectorAll("[aria-labelledby=forecast] td.number")].map((cell) => cell.textContent.trim()).slice(0, 2).join(" ")`)
-		if row == "4 3" { // posts, and unsigned ones
+		if row == "4 3" { // posts and unsigned posts
 			break
 		}
 		if time.Now().After(end) {
@@ -261,16 +261,16 @@ func requires(t *testing.T, n *node.Node, _ *browser.Browser, p *browser.Page) {
 			break
 		}
 		if time.Now().After(end) {
-			t.Fatal("a second later unsigned posts are still taken")
+			t.Fatal("unsigned posts are still accepted after a second")
 		}
 	}
 	if status := postStatus(t, n, who); status != http.StatusOK {
-		t.Errorf("a signed post: %d", status)
+		t.Errorf("signed post: got %d, want 200", status)
 	}
 }
 
-// conflicts has the command line change a partner while its form is open.
-func conflicts(t *testing.T, n *node.Node, _ *browser.Browser, p *browser.Page) {
+// conflict changes a partner from the command line while its form is open in the browser.
+func conflict(t *testing.T, n *node.Node, _ *browser.Browser, p *browser.Page) {
 	p.Open(partnerPage(n, n.Required) + "?tab=signing")
 	if err := n.Partners.By(audit.Operator).SetSigning(t.Context(), scope.Partners(n.Required.ID), n.Required.ID, n.Required.RowVersion+1, models.SigningReportOnly, true); err != nil {
 		t.Fatal(err)
@@ -279,19 +279,19 @@ func conflicts(t *testing.T, n *node.Node, _ *browser.Browser, p *browser.Page) 
 	p.Submit(`form[action$="/signing"] button[type="submit"]`)
 	p.Wait(`document.querySelector("main .notice-warn[role=alert]") !== null`)
 	if !browser.Eval[bool](p, `document.querySelector("input[name=signing][value=off]").checked`) {
-		t.Error("what was chosen is gone")
+		t.Error("the form has lost the selected option")
 	}
 	p.Axe()
-	for _, said := range p.ConsoleErrors() { // of the status, which is the point
-		if !strings.Contains(said, "409") {
-			t.Error(said)
+	for _, message := range p.ConsoleErrors() { // the browser reports the expected 409
+		if !strings.Contains(message, "409") {
+			t.Error(message)
 		}
 	}
 	p.Submit(`form[action$="/signing"] button[type="submit"]`)
 	p.Wait(`document.querySelector("main .notice-warn[role=alert]") === null && document.querySelector("input[name=signing][value=off]").checked`)
 }
 
-func revokes(t *testing.T, n *node.Node, _ *browser.Browser, p *browser.Page) {
+func revocation(t *testing.T, n *node.Node, _ *browser.Browser, p *browser.Page) {
 	who := n.Required
 	if status := postStatus(t, n, who); status != http.StatusOK {
 		t.Fatalf("%d", status)
@@ -305,7 +305,7 @@ func revokes(t *testing.T, n *node.Node, _ *browser.Browser, p *browser.Page) {
 	awaitStatus(t, n, who, http.StatusUnauthorized)
 }
 
-func suspends(t *testing.T, n *node.Node, _ *browser.Browser, p *browser.Page) {
+func suspension(t *testing.T, n *node.Node, _ *browser.Browser, p *browser.Page) {
 	who := n.Required
 	p.Open(partnerPage(n, who))
 	p.Click(`a[data-dialog="suspend"]`)
@@ -320,7 +320,7 @@ func suspends(t *testing.T, n *node.Node, _ *browser.Browser, p *browser.Page) {
 		Body: node.MinimalPing,
 	}).Body, `"reason":"paused"`) {
 		if time.Now().After(end) {
-			t.Fatal("a second later it still gets prices")
+			t.Fatal("the suspended partner still gets prices after a second")
 		}
 	}
 	p.Submit(`form[action$="/approve"] button[type="submit"]`)
@@ -330,7 +330,7 @@ func suspends(t *testing.T, n *node.Node, _ *browser.Browser, p *browser.Page) {
 		Body: node.MinimalPing,
 	}).Body, `"paused"`); {
 		if time.Now().After(end) {
-			t.Fatal("a second later it gets no price")
+			t.Fatal("the approved partner still gets no prices after a second")
 		}
 	}
 	if status := postStatus(t, n, who); status != http.StatusOK {

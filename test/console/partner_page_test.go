@@ -23,7 +23,7 @@ import (
 	"github.com/pingpost/pingpost/test/spec"
 )
 
-// partnerLink makes the link to a partner's page and returns its path.
+// partnerLink creates a link to a partner's integration page and returns its path.
 func partnerLink(t testing.TB, n *node.Node, p node.Partner) string {
 	t.Helper()
 	link, err := n.Partners.NewLink(t.Context(), scope.System, p.Partner)
@@ -33,14 +33,14 @@ func partnerLink(t testing.TB, n *node.Node, p node.Partner) string {
 	return "/partner/" + link.Token
 }
 
-// fetch gets a page that the OpenAPI document does not speak of.
+// fetch requests a page that is not in the OpenAPI document.
 func fetch(t testing.TB, n *node.Node, method, path string) node.Answer {
 	t.Helper()
 	_, a := n.Send(t, node.Request{Method: method, Path: path})
 	return a
 }
 
-// sandboxPartner is a partner with an ordinary account and a sandbox.
+// sandboxPartner creates a partner with a live account and a sandbox account.
 func sandboxPartner(t *testing.T, n *node.Node, slug string) node.Partner {
 	t.Helper()
 	return n.NewPartner(t, slug, models.SigningRequired, partners.NewAccount{Identifier: slug + "-web"},
@@ -52,15 +52,14 @@ func code(t testing.TB, page, id string) string {
 	t.Helper()
 	found := regexp.MustCompile(`(?s)<code id="` + id + `">(.*?)</code>`).FindStringSubmatch(page)
 	if found == nil {
-		t.Fatalf("the page has no %s", id)
+		t.Fatalf("the page does not contain %s", id)
 	}
 	return html.UnescapeString(found[1])
 }
 
-// TestSamplesOfPartnersPage runs what the page shows as it is served, with nothing
-// filled in but the secret: each sample must deliver a signed lead. PHP and C# are
-// not run here; that they are sound is tested, as far as it can be, in api.
-func TestSamplesOfPartnersPage(t *testing.T) {
+// TestPartnerPageSamples runs the samples on the page with only the secret filled in. Each must deliver a signed
+// lead. The samples in PHP and C# are not run; package api checks them as far as possible.
+func TestPartnerPageSamples(t *testing.T) {
 	t.Parallel()
 	n := node.Start(t, node.OnMachineClock)
 	p := sandboxPartner(t, n, "northgate")
@@ -74,13 +73,13 @@ func TestSamplesOfPartnersPage(t *testing.T) {
 	} {
 		t.Run(id, func(t *testing.T) {
 			if !strings.Contains(page, "<code>"+strings.Join(run, " ")+"</code>") {
-				t.Errorf("the page does not say to run %s", strings.Join(run, " "))
+				t.Errorf("the page does not contain the command %s", strings.Join(run, " "))
 			}
-			said := runSample(t, run, code(t, page, "code-"+id), p.Secret)
+			output := runSample(t, run, code(t, page, "code-"+id), p.Secret)
 			n.CountPing()
-			delivered := regexp.MustCompile(`"leadId":"(ld_[0-9A-Z]{26})".*"hmacVerified":true`).FindStringSubmatch(said)
-			if delivered == nil || !strings.Contains(said, `"accepted":true`) || !strings.Contains(said, "200") {
-				t.Fatalf("it says:\n%s", said)
+			delivered := regexp.MustCompile(`"leadId":"(ld_[0-9A-Z]{26})".*"hmacVerified":true`).FindStringSubmatch(output)
+			if delivered == nil || !strings.Contains(output, `"accepted":true`) || !strings.Contains(output, "200") {
+				t.Fatalf("the sample did not deliver a signed lead:\n%s", output)
 			}
 			l := n.Lead(t, delivered[1])
 			if !l.HMACVerified || !l.Signed || l.PartnerID != p.ID || l.Account != "northgate.trial" ||
@@ -93,7 +92,7 @@ func TestSamplesOfPartnersPage(t *testing.T) {
 	workedExample(t, page)
 }
 
-// runSample runs a program that was saved as the last word of its command.
+// runSample saves a program in a file and runs it. The last word of the command is the file's name.
 func runSample(t *testing.T, run []string, program, secret string) string {
 	t.Helper()
 	folder := t.TempDir()
@@ -104,26 +103,25 @@ func runSample(t *testing.T, run []string, program, secret string) string {
 	defer cancel()
 	cmd := exec.CommandContext(ctx, run[0], run[1:]...)
 	cmd.Dir, cmd.Env = folder, append(os.Environ(), "PINGPOST_SECRET="+secret, "NO_PROXY=127.0.0.1", "no_proxy=127.0.0.1")
-	said, err := cmd.CombinedOutput()
+	output, err := cmd.CombinedOutput()
 	if err != nil {
-		t.Fatalf("%s: %v\n%s", strings.Join(run, " "), err, said)
+		t.Fatalf("%s: %v\n%s", strings.Join(run, " "), err, output)
 	}
-	return string(said)
+	return string(output)
 }
 
-// workedExample computes the worked example once more, by the command that the page shows.
+// workedExample runs the command on the page and compares its output with the signature on the page.
 func workedExample(t *testing.T, page string) {
 	t.Helper()
-	said, err := exec.CommandContext(t.Context(), "bash", "-c", code(t, page, "example-command")).CombinedOutput()
-	signature := regexp.MustCompile(`[0-9a-f]{64}`).FindString(string(said))
+	output, err := exec.CommandContext(t.Context(), "bash", "-c", code(t, page, "example-command")).CombinedOutput()
+	signature := regexp.MustCompile(`[0-9a-f]{64}`).FindString(string(output))
 	if err != nil || signature == "" || !strings.Contains(page, "<code>"+signature+"</code>") {
-		t.Errorf("openssl has %s (%v), the page has not", said, err)
+		t.Errorf("the page does not contain the signature from openssl: %s (%v)", output, err)
 	}
 }
 
-// TestPartnersPage reads partners' pages as they are meant to be, and as strangers
-// who try for them.
-func TestPartnersPage(t *testing.T) {
+// TestPartnerPage requests partners' integration pages with valid links and with invalid ones.
+func TestPartnerPage(t *testing.T) {
 	t.Parallel()
 	n := node.Start(t)
 	p, other := sandboxPartner(t, n, "northgate"), sandboxPartner(t, n, "southgate")
@@ -143,41 +141,41 @@ func TestPartnersPage(t *testing.T) {
 		"Content-Security-Policy": "default-src 'none'; style-src 'self'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'",
 	} {
 		if got := page.Header.Get(name); got != want {
-			t.Errorf("%s: %s", name, got)
+			t.Errorf("%s: got %q, want %q", name, got, want)
 		}
 	}
 	if page.Status != http.StatusOK || strings.Contains(page.Body, "<script") ||
 		!strings.Contains(html.UnescapeString(page.Body), `Čapek & "Sons" <script>`) {
-		t.Errorf("answered %d; the name is not as it should be", page.Status)
+		t.Errorf("got %d, or the page does not contain the partner's name as text", page.Status)
 	}
 	for _, want := range []string{n.Config.HTTP.PublicURL + "/p/northgate", "northgate-web", "northgate.trial"} {
 		if !strings.Contains(page.Body, want) {
-			t.Errorf("the page has no %s", want)
+			t.Errorf("the page does not contain %s", want)
 		}
 	}
 	for _, not := range []string{"southgate", p.Secret, strings.TrimPrefix(mine, "/partner/"),
 		strings.TrimPrefix(theirs, "/partner/")} {
 		if strings.Contains(page.Body, not) {
-			t.Errorf("the page has %s", not)
+			t.Errorf("the page contains %s", not)
 		}
 	}
 	if head := fetch(t, n, http.MethodHead, mine); head.Status != http.StatusOK || head.Body != "" ||
 		head.Header.Get("Content-Length") != page.Header.Get("Content-Length") {
-		t.Errorf("HEAD: answered %d %v", head.Status, head.Header)
+		t.Errorf("HEAD: got %d %v", head.Status, head.Header)
 	}
 	if a := fetch(t, n, http.MethodPost, mine); a.Status != http.StatusMethodNotAllowed || a.Header.Get("Allow") != "GET, HEAD" {
-		t.Errorf("POST: answered %d %v", a.Status, a.Header)
+		t.Errorf("POST: got %d %v", a.Status, a.Header)
 	}
 
 	if err := n.Partners.SetStatus(t.Context(), scope.System, other.ID, models.PartnerSuspended); err != nil {
 		t.Fatal(err)
 	}
-	allUnknown(t, n, replaced, theirs)
-	keepsTokens(t, n, replaced, mine, theirs)
+	checkInvalidLinks(t, n, replaced, theirs)
+	checkTokensNotStored(t, n, replaced, mine, theirs)
 }
 
-// allUnknown checks that strangers cannot tell the links that lead nowhere.
-func allUnknown(t *testing.T, n *node.Node, replaced, suspended string) {
+// checkInvalidLinks checks that all invalid links get the same response, whether they existed or not.
+func checkInvalidLinks(t *testing.T, n *node.Node, replaced, suspended string) {
 	t.Helper()
 	var first node.Answer
 	for i, path := range []string{
@@ -192,11 +190,12 @@ func allUnknown(t *testing.T, n *node.Node, replaced, suspended string) {
 		}
 		if a.Status != http.StatusNotFound || a.Body != spec.Rejected(spec.NotFound) ||
 			!slices.Equal(flat(a.Header), flat(first.Header)) {
-			t.Errorf("%.60s: answered %d %s %v", path, a.Status, a.Body, a.Header)
+			t.Errorf("%.60s: got %d %s %v", path, a.Status, a.Body, a.Header)
 		}
 	}
 }
 
+// flat returns the header's lines in order.
 func flat(h http.Header) (all []string) {
 	for name, values := range h {
 		all = append(all, name+": "+strings.Join(values, ", "))
@@ -205,34 +204,35 @@ func flat(h http.Header) (all []string) {
 	return all
 }
 
-// keepsTokens stops the node and looks for tokens where they must not be.
-func keepsTokens(t *testing.T, n *node.Node, links ...string) {
+// checkTokensNotStored stops the node and checks that its log, metrics and database do not contain the tokens of
+// links.
+func checkTokensNotStored(t *testing.T, n *node.Node, links ...string) {
 	t.Helper()
-	texts := map[string]string{"the metrics": n.Get(t, n.Ops+"/metrics")}
+	texts := map[string]string{"metrics": n.Get(t, n.Ops+"/metrics")}
 	n.Shutdown(t)
-	texts["the log"] = n.Log.String()
+	texts["log lines"] = n.Log.String()
 	for where, text := range texts {
 		if !strings.Contains(text, "/partner/:token") {
-			t.Errorf("%s tells nothing of the page: the search in it was blind", where)
+			t.Errorf("%s do not mention the page, so the search proves nothing", where)
 		}
 	}
 	maps.Copy(texts, n.Columns(t))
 	for where, text := range texts {
 		for _, link := range links {
 			if strings.Contains(text, strings.TrimPrefix(link, "/partner/")) {
-				t.Errorf("a token is in %s", where)
+				t.Errorf("found a token in %s", where)
 			}
 		}
 	}
 }
 
-// TestPartnersPageWithoutDatabase: the page says so, in bounded time, and is there
-// again with the database.
-func TestPartnersPageWithoutDatabase(t *testing.T) {
+// TestPartnerPageWithoutDatabase checks that the page is answered with 503 within 9 seconds while the database is
+// unavailable, and works again when it is back.
+func TestPartnerPageWithoutDatabase(t *testing.T) {
 	t.Parallel()
 	for name, disturb := range map[string]func(*node.FaultyProxy){
-		"cut":     (*node.FaultyProxy).Cut,
-		"held up": (*node.FaultyProxy).Hold,
+		"cut":   (*node.FaultyProxy).Cut,
+		"stuck": (*node.FaultyProxy).Hold,
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -240,22 +240,22 @@ func TestPartnersPageWithoutDatabase(t *testing.T) {
 			n := node.Start(t, node.ThroughFaultyProxy(t, &proxy))
 			mine := partnerLink(t, n, n.Required)
 			if a := fetch(t, n, http.MethodGet, mine); a.Status != http.StatusOK {
-				t.Fatalf("answered %d %s", a.Status, a.Body)
+				t.Fatalf("got %d %s, want 200", a.Status, a.Body)
 			}
 			disturb(proxy)
 			started := clock.System{}.Now()
 			if a := fetch(t, n, http.MethodGet, mine); a.Status != http.StatusServiceUnavailable ||
 				a.Header.Get("Retry-After") != "2" {
-				t.Errorf("answered %d, Retry-After %q, %s", a.Status, a.Header.Get("Retry-After"), a.Body)
+				t.Errorf("got %d, Retry-After %q, %s", a.Status, a.Header.Get("Retry-After"), a.Body)
 			}
 			if took := (clock.System{}).Now().Sub(started); took > 9*time.Second {
 				t.Errorf("answered after %s", took)
 			}
 			if a := fetch(t, n, http.MethodGet, "/partner/x"); a.Status != http.StatusNotFound {
-				t.Errorf("a malformed token is answered with %d", a.Status)
+				t.Errorf("malformed token: got %d, want 404", a.Status)
 			}
 			proxy.Restore()
-			testkit.Eventually(t, 10*time.Second, "the page is there again",
+			testkit.Eventually(t, 10*time.Second, "the page works again",
 				func() bool { return fetch(t, n, http.MethodGet, mine).Status == http.StatusOK })
 		})
 	}

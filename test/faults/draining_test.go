@@ -11,9 +11,8 @@ import (
 	"github.com/pingpost/pingpost/test/node"
 )
 
-// TestDrainingNodeClosesConnections answers requests as ever while a node is
-// draining, and tells each client to open its next connection elsewhere: one that
-// is merely closed under a proxy loses a request.
+// TestDrainingNodeClosesConnections checks that a draining node answers requests normally, but with
+// Connection: close. If it only closed the connection, a proxy could lose a request.
 func TestDrainingNodeClosesConnections(t *testing.T) {
 	t.Parallel()
 	n := node.Start(t, func(n *node.Node) { n.Config.HTTP.DrainDelay = 2 * time.Second })
@@ -28,8 +27,8 @@ func TestDrainingNodeClosesConnections(t *testing.T) {
 		{n.Dial(t), node.RawRequest{Path: "/" + node.Marker, Body: "{}"}, http.StatusNotFound},
 	}
 	for _, r := range requests {
-		if status, closes := lastOnConnection(t, n, r.Connection, node.RawPing(node.MinimalPing)); status != http.StatusOK || closes {
-			t.Fatalf("before: answered %d, closes %t", status, closes)
+		if status, closes := sendAndCheckClose(t, n, r.Connection, node.RawPing(node.MinimalPing)); status != http.StatusOK || closes {
+			t.Fatalf("before draining: got %d, closes %t", status, closes)
 		}
 	}
 	stopped := make(chan error, 1)
@@ -37,13 +36,13 @@ func TestDrainingNodeClosesConnections(t *testing.T) {
 	testkit.Eventually(t, node.Patience, "the node is draining",
 		func() bool { return n.Readiness(t, "/readyz/ping").Checks["draining"] != "" })
 	for _, r := range requests {
-		if status, closes := lastOnConnection(t, n, r.Connection, r.send); status != r.status || !closes {
-			t.Errorf("%s: answered %d, closes %t", r.send.Path, status, closes)
+		if status, closes := sendAndCheckClose(t, n, r.Connection, r.send); status != r.status || !closes {
+			t.Errorf("%s: got %d, closes %t; want %d, closes true", r.send.Path, status, closes, r.status)
 		}
 	}
 	select {
 	case err := <-stopped:
-		t.Errorf("the node had stopped before the answers were all there: %v", err)
+		t.Errorf("the node stopped before it had answered all requests: %v", err)
 	default:
 		if err := <-stopped; err != nil {
 			t.Error(err)
@@ -52,9 +51,8 @@ func TestDrainingNodeClosesConnections(t *testing.T) {
 	n.CheckStopped(t)
 }
 
-// lastOnConnection sends a request and reports whether its answer says that the connection
-// takes no further one.
-func lastOnConnection(t *testing.T, n *node.Node, l *node.Connection, w node.RawRequest) (status int, closes bool) {
+// sendAndCheckClose sends a request and reports whether the answer has Connection: close.
+func sendAndCheckClose(t *testing.T, n *node.Node, l *node.Connection, w node.RawRequest) (status int, closes bool) {
 	t.Helper()
 	l.Send(w.String())
 	resp, err := http.ReadResponse(l.In, &http.Request{Method: http.MethodPost})

@@ -13,12 +13,12 @@ import (
 	"github.com/pingpost/pingpost/test/spec"
 )
 
-// longestAnswer is what no answer of the partner API may exceed (decision 27).
+// longestAnswer is the maximum time for an answer from the partner API (decision 27).
 const longestAnswer = 5 * time.Second
 
-// TestPostsToAFrozenDatabase freezes the database at each moment of a post. Posts
-// that wait for their turn are answered as early as those that the database holds.
-func TestPostsToAFrozenDatabase(t *testing.T) {
+// TestPostsWithFrozenDatabase freezes the database at each stage of a post. Posts that wait for a slot are
+// answered as early as those that wait for the database.
+func TestPostsWithFrozenDatabase(t *testing.T) {
 	t.Parallel()
 	for name, freeze := range map[string]func(proxy *node.FaultyProxy, transaction string){
 		"before the statement": func(proxy *node.FaultyProxy, _ string) { proxy.Hold() },
@@ -26,17 +26,17 @@ func TestPostsToAFrozenDatabase(t *testing.T) {
 		"before the read-back": func(proxy *node.FaultyProxy, transaction string) {
 			proxy.AfterSending(transaction, proxy.CutAndHold)
 		},
-		"and then cut": func(proxy *node.FaultyProxy, transaction string) { proxy.AfterSending(transaction, proxy.Cut) },
+		"cut before the answer": func(proxy *node.FaultyProxy, transaction string) { proxy.AfterSending(transaction, proxy.Cut) },
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			var proxy *node.FaultyProxy
 			n := node.Start(t, node.ThroughFaultyProxy(t, &proxy), func(n *node.Node) { n.Config.Limits.PostConcurrency = 4 })
-			bodies := make([]string, 12) // 4 at the database, the others at the gate
+			bodies := make([]string, 12) // 4 wait for the database, the others for a slot
 			for i := range bodies {
 				bodies[i] = n.FreshPost(t, n.Required)
 			}
-			node.Decode[node.Delivered](t, n.Post(t, n.Required, n.FreshPost(t, n.Required))) // a connection is open
+			node.Decode[node.Delivered](t, n.Post(t, n.Required, n.FreshPost(t, n.Required))) // opens a connection
 
 			var first struct{ TransactionID string }
 			if err := json.Unmarshal([]byte(bodies[0]), &first); err != nil {
@@ -49,7 +49,7 @@ func TestPostsToAFrozenDatabase(t *testing.T) {
 					started := clock.System{}.Now()
 					a := n.Post(t, n.Required, body)
 					if took := (clock.System{}).Now().Sub(started); took >= longestAnswer {
-						t.Errorf("answered %d after %s", a.Status, took)
+						t.Errorf("got %d after %s, want less than %s", a.Status, took, longestAnswer)
 					}
 					if a.Status != http.StatusOK {
 						n.CheckUnavailable(t, a, spec.NotSaved)
@@ -68,7 +68,7 @@ func TestPostsToAFrozenDatabase(t *testing.T) {
 				node.Decode[node.Delivered](t, n.Post(t, n.Required, body))
 			}
 			if want := len(bodies) + 1; n.Stored(t) != (node.StoredLeads(want)) {
-				t.Errorf("stored %+v, want %d of each", n.Stored(t), want)
+				t.Errorf("got %+v stored, want %d of each", n.Stored(t), want)
 			}
 		})
 	}

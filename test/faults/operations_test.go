@@ -21,11 +21,11 @@ func TestOperations(t *testing.T) {
 	n.CheckReadiness(t, "/readyz")
 	n.CheckReadiness(t, "/readyz/ping")
 	if got := n.Get(t, n.Ops+"/healthz"); got != "ok\n" {
-		t.Errorf("/healthz answers %q", got)
+		t.Errorf("/healthz: got %q, want ok", got)
 	}
 	t.Run("metrics", func(t *testing.T) { metrics(t, n) })
-	t.Run("only there", func(t *testing.T) { operationsStayApart(t, n) })
-	t.Run("schema behind", func(t *testing.T) { schemaBehind(t, n) })
+	t.Run("ops listener only", func(t *testing.T) { opsListenerOnly(t, n) })
+	t.Run("old schema", func(t *testing.T) { oldSchema(t, n) })
 }
 
 func metrics(t *testing.T, n *node.Node) {
@@ -42,7 +42,7 @@ func metrics(t *testing.T, n *node.Node) {
 		`pingpost_rate_card_version 1`, "pingpost_pings_queued", `pingpost_pings_dropped_total{reason="queue_full"} 0`, "go_goroutines",
 	} {
 		if !strings.Contains(text, want) {
-			t.Errorf("the metrics have not %s", want)
+			t.Errorf("the metrics do not contain %s", want)
 		}
 	}
 	testkit.Eventually(t, 2*time.Second, "the ping is recorded", func() bool {
@@ -50,7 +50,7 @@ func metrics(t *testing.T, n *node.Node) {
 	})
 }
 
-// tryRestart starts a second node beside the first, as a restart would, and stops it.
+// tryRestart starts and stops a second node, as a restart would.
 func tryRestart(t *testing.T, n *node.Node) error {
 	t.Helper()
 	another, err := n.TryStartPeer(t)
@@ -60,24 +60,24 @@ func tryRestart(t *testing.T, n *node.Node) error {
 	return err
 }
 
-// Partner pricing that cannot be read costs that partner its
-// price. It must not cost the others their pings, nor a node its restart.
-func TestPricesThatAreNotUnderstood(t *testing.T) {
+// TestUnreadablePartnerPricing checks that a partner whose pricing cannot be read gets no prices, while other
+// partners are not affected and nodes can restart.
+func TestUnreadablePartnerPricing(t *testing.T) {
 	t.Parallel()
 	n := node.Start(t)
 	if !strings.Contains(n.Get(t, n.Ops+"/metrics"), "\npingpost_directory_unreadable 0\n") {
-		t.Error("the metrics do not say that all of the directory is read")
+		t.Error("pingpost_directory_unreadable is not 0 at first")
 	}
 	if _, err := n.Root.Exec(t.Context(), `INSERT INTO partner_prices (partner_id, exclusions, updated_at) VALUES ($1, '[1]', now())`, n.Off.ID); err != nil {
 		t.Fatal(err)
 	}
-	testkit.Eventually(t, 5*time.Second, "the metrics count what is not understood", func() bool {
+	testkit.Eventually(t, 5*time.Second, "the metrics count the unreadable row", func() bool {
 		return strings.Contains(n.Get(t, n.Ops+"/metrics"), "\npingpost_directory_unreadable 1\n")
 	})
 	n.CheckReadiness(t, "/readyz")
 	n.CheckReadiness(t, "/readyz/ping")
 	if a := n.Do(t, node.Request{Path: n.Off.Base() + "/api/lead/ping", Body: node.MinimalPing}); !strings.Contains(a.Body, `"reason":"excluded"`) {
-		t.Errorf("the partner's ping is answered with %s", a.Body)
+		t.Errorf("the partner's ping: got %s, want excluded", a.Body)
 	}
 	n.Deliver(t, n.Required, node.MinimalPost)
 	if err := tryRestart(t, n); err != nil {
@@ -88,9 +88,9 @@ func TestPricesThatAreNotUnderstood(t *testing.T) {
 	})
 }
 
-// A secret that no platform key opens costs its partner's posts: posts are told
-// of it, a start with the wrong keys fails, and pings go on.
-func TestSecretsThatCannotBeRead(t *testing.T) {
+// TestUnreadableSecret checks that a node is not ready for posts if no platform key can open a secret, and that
+// it cannot start. Pings are not affected.
+func TestUnreadableSecret(t *testing.T) {
 	t.Parallel()
 	n := node.Start(t)
 	var secret uuid.UUID
@@ -106,15 +106,15 @@ func TestSecretsThatCannotBeRead(t *testing.T) {
 	n.CheckReadiness(t, "/readyz", "platform_keys")
 	n.CheckReadiness(t, "/readyz/ping")
 	if !strings.Contains(n.Get(t, n.Ops+"/metrics"), "\npingpost_directory_unreadable 1\n") {
-		t.Error("the metrics do not count it")
+		t.Error("the metrics do not count the unreadable secret")
 	}
 	if err := tryRestart(t, n); err == nil || !strings.Contains(err.Error(), name) {
-		t.Errorf("a start with the wrong keys: %v", err)
+		t.Errorf("starting with the wrong keys: got %v, want an error with %s", err, name)
 	}
 }
 
-// operationsStayApart asks every listener for what the ops listener has.
-func operationsStayApart(t *testing.T, n *node.Node) {
+// opsListenerOnly checks that the ops listener's paths are not served by other listeners.
+func opsListenerOnly(t *testing.T, n *node.Node) {
 	for _, path := range []string{"/debug/pprof/", "/debug/pprof/cmdline", "/debug/pprof/goroutine",
 		"/debug/pprof/symbol", "/metrics", "/healthz", "/readyz", "/readyz/ping"} {
 		n.Get(t, n.Ops+path)
@@ -126,21 +126,20 @@ func operationsStayApart(t *testing.T, n *node.Node) {
 			_, _ = io.Copy(io.Discard, resp.Body)
 			resp.Body.Close()
 			if resp.StatusCode != http.StatusNotFound {
-				t.Errorf("%s%s answers %s", origin, path, resp.Status)
+				t.Errorf("%s%s: got %s, want 404", origin, path, resp.Status)
 			}
 		}
 	}
 	if page := n.Get(t, n.Admin+"/login"); !strings.Contains(page, "development") {
-		t.Errorf("the console does not say which environment it is: %s", page)
+		t.Errorf("the console does not show its environment: %s", page)
 	}
 	if resp, err := n.Client.Post(n.Ops+"/api/lead/ping", "application/json", strings.NewReader(node.MinimalPing)); err != nil || resp.StatusCode != http.StatusNotFound {
-		t.Errorf("the ops listener takes pings: %v %v", resp, err)
+		t.Errorf("ping to the ops listener: got %v %v, want 404", resp, err)
 	}
 }
 
-// schemaBehind takes the newest migration out of the books, as when a node of
-// this version meets an older database.
-func schemaBehind(t *testing.T, n *node.Node) {
+// oldSchema removes the record of the newest migration, as if the database were older than the node.
+func oldSchema(t *testing.T, n *node.Node) {
 	ctx := context.Background()
 	var newest int64
 	err := n.Root.QueryRow(ctx,

@@ -6,8 +6,8 @@ import (
 	"github.com/pingpost/pingpost/test/node"
 )
 
-// sendHalf sends all of a request but the end of its body, and returns that
-// when the handler has begun to read: from then on the service has accepted it.
+// sendHalf sends a request with half of its body and returns the rest. It waits until the handler starts to read
+// the body, because the service has then accepted the request.
 func sendHalf(t testing.TB, l *node.Connection, w node.RawRequest) (rest string) {
 	t.Helper()
 	w.Headers = append(w.Headers, "Expect: 100-continue")

@@ -10,7 +10,7 @@ import (
 	"github.com/pingpost/pingpost/test/node"
 )
 
-// onServer has a node use a Postgres of the test's own.
+// onServer makes a node use the test's own Postgres.
 func onServer(t *testing.T, s *testkit.Server) node.Option {
 	return func(n *node.Node) {
 		n.DB, n.LosesAnswers = s.NewDatabase(t), true
@@ -18,9 +18,9 @@ func onServer(t *testing.T, s *testkit.Server) node.Option {
 	}
 }
 
-// A node is ready for posts while the database can store them, and says what
-// keeps it from that. Pings need no database. Each change is logged once.
-func TestReadinessFollowsWhatTheDatabaseCanStore(t *testing.T) {
+// TestReadinessRequiresWritableDatabase checks that a node is ready for posts only while the database can store
+// them, that it reports the reason otherwise, and that it logs each change once. Pings need no database.
+func TestReadinessRequiresWritableDatabase(t *testing.T) {
 	t.Parallel()
 	server := testkit.NewServer(t)
 	n := node.Start(t, onServer(t, server))
@@ -28,7 +28,7 @@ func TestReadinessFollowsWhatTheDatabaseCanStore(t *testing.T) {
 	lines := func(check string) int { return n.Log.Count(`"check":"` + check + `"`) }
 	for _, c := range []struct{ check, setting, value string }{
 		{"database", "default_transaction_read_only", "on"},
-		{"commits", "synchronous_standby_names", "one_that_is_away"},
+		{"commits", "synchronous_standby_names", "missing_standby"},
 	} {
 		t.Run(c.check, func(t *testing.T) {
 			n.AwaitReadiness(t)
@@ -37,16 +37,16 @@ func TestReadinessFollowsWhatTheDatabaseCanStore(t *testing.T) {
 			server.Set(t, c.setting, c.value)
 			n.AwaitReadiness(t, c.check)
 			n.CheckReadiness(t, "/readyz/ping")
-			gaugeOf(t, n, `pingpost_ready{check="`+c.check+`"}`, "0")
+			awaitMetric(t, n, `pingpost_ready{check="`+c.check+`"}`, "0")
 			if a := n.Post(t, n.Required, body); a.Status != http.StatusServiceUnavailable {
-				t.Errorf("a post was answered with %d %s", a.Status, a.Body)
+				t.Errorf("post: got %d %s, want 503", a.Status, a.Body)
 			}
 			n.CheckServes(t)
 			server.Set(t, c.setting, "")
 			n.AwaitReadiness(t)
-			gaugeOf(t, n, `pingpost_ready{check="`+c.check+`"}`, "1")
+			awaitMetric(t, n, `pingpost_ready{check="`+c.check+`"}`, "1")
 			if got := node.Decode[node.Delivered](t, n.Post(t, n.Required, body)); got.LeadID == "" {
-				t.Error("the post is not delivered afterwards")
+				t.Error("the post was not delivered afterwards")
 			}
 			testkit.Eventually(t, node.Patience, "both changes are logged", func() bool { return lines(c.check)-logged == 2 })
 		})
@@ -56,8 +56,8 @@ func TestReadinessFollowsWhatTheDatabaseCanStore(t *testing.T) {
 	}
 }
 
-// gaugeOf waits until a metric has the value.
-func gaugeOf(t *testing.T, n *node.Node, name, value string) {
+// awaitMetric waits until a metric has the value.
+func awaitMetric(t *testing.T, n *node.Node, name, value string) {
 	t.Helper()
 	testkit.Eventually(t, node.Patience, name+" is "+value, func() bool {
 		return strings.Contains(n.Get(t, n.Ops+"/metrics"), "\n"+name+" "+value+"\n")

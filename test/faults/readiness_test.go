@@ -18,9 +18,9 @@ import (
 	"github.com/pingpost/pingpost/test/node"
 )
 
-// skewable has the node ask a database whose clock the test can set: a function
-// of its own goes before Postgres's.
-func skewable(t *testing.T) node.Option {
+// withSkewedDatabase makes the node use a database whose clock the test can set. The search path contains a
+// replacement for Postgres's clock_timestamp.
+func withSkewedDatabase(t *testing.T) node.Option {
 	return func(n *node.Node) {
 		n.DB.Exec(t, `CREATE SCHEMA skewed;
 			CREATE TABLE skewed.clock (ahead interval NOT NULL);
@@ -40,12 +40,11 @@ func skewable(t *testing.T) node.Option {
 	}
 }
 
-// TestReadinessReportsClockSkew sets the database's clock: a node whose own differs
-// by more than 5 seconds, either way, is not ready, and says by how much. Pings
-// need no database, and go on.
+// TestReadinessReportsClockSkew sets the database's clock. A node whose clock differs by more than 5 seconds is
+// not ready for posts and reports the difference. It stays ready for pings, which need no database.
 func TestReadinessReportsClockSkew(t *testing.T) {
 	t.Parallel()
-	n := node.Start(t, node.OnMachineClock, skewable(t))
+	n := node.Start(t, node.OnMachineClock, withSkewedDatabase(t))
 	for _, c := range []struct {
 		ahead time.Duration
 		off   bool
@@ -70,13 +69,13 @@ func TestReadinessReportsClockSkew(t *testing.T) {
 		state := n.Readiness(t, "/readyz").Checks["clock"]
 		by, err := time.ParseDuration(state[strings.LastIndexByte(state, ' ')+1:])
 		if err != nil || (by-c.ahead.Abs()).Abs() > time.Second {
-			t.Errorf("%s ahead: %s", c.ahead, state)
+			t.Errorf("with a database %s ahead: got %s", c.ahead, state)
 		}
 	}
 }
 
-// TestReadinessReportsUnreadableRow seals a partner's secret under a platform key
-// that the running node has not: it says whose, and serves everyone else.
+// TestReadinessReportsUnreadableRow seals a partner's secret with a platform key that the running node does not
+// have. The node reports the secret and still serves the other partners.
 func TestReadinessReportsUnreadableRow(t *testing.T) {
 	t.Parallel()
 	n := node.Start(t)
@@ -97,19 +96,19 @@ func TestReadinessReportsUnreadableRow(t *testing.T) {
 		}
 	}
 	seal(foreign)
-	testkit.Eventually(t, node.Patience, "the node knows", func() bool { return !n.Readiness(t, "/readyz").Ready })
+	testkit.Eventually(t, node.Patience, "the node is not ready", func() bool { return !n.Readiness(t, "/readyz").Ready })
 	name := id.Format(id.Secret, secret)
 	if state := n.Readiness(t, "/readyz").Checks["platform_keys"]; !strings.Contains(state, name) {
-		t.Errorf("the check does not name the secret: %s", state)
+		t.Errorf("the check does not contain the secret's ID: %s", state)
 	}
 	n.CheckReadiness(t, "/readyz", "platform_keys")
 	n.CheckReadiness(t, "/readyz/ping") // pings need no secret
 	if !strings.Contains(n.Log.String(), name) {
-		t.Error("the log does not name the secret")
+		t.Error("the log does not contain the secret's ID")
 	}
 	n.Deliver(t, n.Required, node.MinimalPost)
 	if a := n.Post(t, n.Off, node.MinimalPost); a.Status != http.StatusUnauthorized {
-		t.Errorf("signed with it: answered %d %s", a.Status, a.Body)
+		t.Errorf("post signed with the secret: got %d %s, want 401", a.Status, a.Body)
 	}
 	seal(n.Keys)
 	testkit.Eventually(t, node.Patience, "the node is ready again", func() bool { return n.Readiness(t, "/readyz").Ready })

@@ -22,8 +22,7 @@ import (
 	"github.com/pingpost/pingpost/test/spec"
 )
 
-// withSnapshot has a node keep a snapshot in a folder of the test's own, which it
-// has to make.
+// withSnapshot makes a node save its snapshot in a temporary folder that the node has to create.
 func withSnapshot(t *testing.T) node.Option {
 	return func(n *node.Node) {
 		n.Config.Database.SnapshotFile = filepath.Join(t.TempDir(), "made", "snapshot")
@@ -41,7 +40,7 @@ func restart(t *testing.T, n *node.Node, whileStopped func()) {
 	n.StartAgain(t)
 }
 
-// awaitSnapshot waits until the node has written a snapshot since that moment.
+// awaitSnapshot waits until the node has saved a snapshot after the given time.
 func awaitSnapshot(t *testing.T, n *node.Node, after time.Time) {
 	t.Helper()
 	testkit.Eventually(t, node.Patience, "the snapshot is saved", func() bool {
@@ -50,7 +49,7 @@ func awaitSnapshot(t *testing.T, n *node.Node, after time.Time) {
 	})
 }
 
-// allPrices are what pings get on the shared address and on each partner's own.
+// allPrices returns prices on the shared base URL and on each partner's own base URL.
 func allPrices(t *testing.T, n *node.Node) map[string]string {
 	t.Helper()
 	all := map[string]string{}
@@ -63,15 +62,15 @@ func allPrices(t *testing.T, n *node.Node) map[string]string {
 	return all
 }
 
-// A node that is started while the database is away answers pings with the prices
-// from before, and posts with 503. When the database is back it takes posts
-// without a restart.
-func TestARestartWithoutTheDatabaseAnswersPings(t *testing.T) {
+// TestRestartWithoutDatabase restarts a node while the database is unavailable. The node answers pings with the
+// same prices as before, and posts with 503. When the database is available again, the node accepts posts
+// without another restart.
+func TestRestartWithoutDatabase(t *testing.T) {
 	t.Parallel()
 	server := testkit.NewServer(t)
 	n := node.Start(t, onServer(t, server), withSnapshot(t))
-	n.LosesAnswers = false // it is stopped before the server is
-	suspended := n.NewPartner(t, "gone-quiet", models.SigningRequired)
+	n.LosesAnswers = false // the node is stopped before the server
+	suspended := n.NewPartner(t, "suspended", models.SigningRequired)
 	for _, sql := range []string{
 		`INSERT INTO partner_prices (partner_id, adjustment, daily_lead_cap, updated_at) VALUES ('` +
 			n.Required.ID.String() + `', 1500, 1, now())`,
@@ -81,41 +80,41 @@ func TestARestartWithoutTheDatabaseAnswersPings(t *testing.T) {
 	} {
 		n.DB.Exec(t, sql)
 	}
-	testkit.Eventually(t, node.Patience, "the agreement is active",
+	testkit.Eventually(t, node.Patience, "the new terms are active",
 		func() bool { return n.Ping(t, suspended.Base(), node.MinimalPing).Reason == "paused" })
 	seen := clock.System{}.Now()
-	n.DB.Exec(t, `UPDATE partners SET name = 'Gone quiet' WHERE slug = 'gone-quiet'`)
-	awaitSnapshot(t, n, seen) // with all that was seen before
+	n.DB.Exec(t, `UPDATE partners SET name = 'Suspended' WHERE slug = 'suspended'`)
+	awaitSnapshot(t, n, seen) // contains all changes above
 	file := n.Config.Database.SnapshotFile
 	before := allPrices(t, n)
 	if len(slices.Compact(slices.Sorted(maps.Values(before)))) < 4 {
-		t.Fatalf("too few different prices: %v", before)
+		t.Fatalf("want at least 4 different prices, got %v", before)
 	}
 	body := n.FreshPost(t, n.Required)
 	if info, err := os.Stat(file); err != nil || info.Mode().Perm() != 0o600 {
-		t.Errorf("the snapshot's mode: %v %v", info, err)
+		t.Errorf("snapshot file: got %v %v, want mode 0600", info, err)
 	}
 	for _, secret := range []string{n.Required.Slug, n.Required.Secret, "plumber"} {
 		if text, err := os.ReadFile(file); err != nil || strings.Contains(string(text), secret) {
-			t.Errorf("the snapshot shows %q (%v)", secret, err)
+			t.Errorf("the snapshot contains %q (%v)", secret, err)
 		}
 	}
 
 	restart(t, n, func() { server.Halt(t) })
 	n.CheckReadiness(t, "/readyz/ping")
 	if r := n.Readiness(t, "/readyz"); r.Ready {
-		t.Errorf("ready for posts without a database: %v", r.Checks)
+		t.Errorf("the node is ready for posts without a database: %v", r.Checks)
 	}
 	if after := allPrices(t, n); !maps.Equal(before, after) {
-		t.Errorf("prices before the restart %v, after it %v", before, after)
+		t.Errorf("got prices %v after the restart, want %v", after, before)
 	}
 	if got := n.Ping(t, suspended.Base(), node.MinimalPing); got.Reason != "paused" {
-		t.Errorf("a suspended partner gets %+v", got)
+		t.Errorf("ping of a suspended partner: got %+v, want paused", got)
 	}
 	n.CheckUnavailable(t, n.Post(t, n.Required, body), spec.NotSaved)
 	n.CheckUnavailable(t, n.Post(t, n.Required, n.FreshPost(t, n.Required)), spec.NotSaved)
 	if resp, err := n.Client.Get(n.Admin + "/login"); err != nil || resp.StatusCode != http.StatusServiceUnavailable {
-		t.Errorf("the console answers %v %v", resp, err)
+		t.Errorf("console: got %v %v, want 503", resp, err)
 	}
 	n.Get(t, n.Ops+"/metrics")
 
@@ -123,14 +122,14 @@ func TestARestartWithoutTheDatabaseAnswersPings(t *testing.T) {
 	n.AwaitReadiness(t)
 	node.Decode[node.Delivered](t, n.Post(t, n.Required, body))
 	n.Get(t, n.Admin+"/login")
-	testkit.Eventually(t, node.Patience, "the pings from before are recorded", func() bool {
+	testkit.Eventually(t, node.Patience, "all pings are recorded", func() bool {
 		return testkit.Value[int](t, n.DB, `SELECT count(*) FROM pings`) == n.PricedPings()
 	})
 	stopOn(t, n, n.DB.RootURL)
 }
 
-// rootTo opens the test's own connection again.
-func rootTo(t *testing.T, n *node.Node, url string) {
+// reconnectRoot replaces the test's superuser connection.
+func reconnectRoot(t *testing.T, n *node.Node, url string) {
 	t.Helper()
 	n.Root.Close(t.Context())
 	root, err := pgx.Connect(t.Context(), url)
@@ -140,16 +139,16 @@ func rootTo(t *testing.T, n *node.Node, url string) {
 	n.Root = root
 }
 
-// stopOn stops the node before the server on which its records are now looked at.
+// stopOn stops the node before its server stops, and checks its records on the server with the given URL.
 func stopOn(t *testing.T, n *node.Node, rootURL string) {
 	t.Helper()
-	rootTo(t, n, rootURL)
+	reconnectRoot(t, n, rootURL)
 	n.Shutdown(t)
 }
 
-// A node does not use a snapshot that it cannot trust. It says so, waits for the
-// database, and serves when that is back.
-func TestSnapshotsThatAreNotUsed(t *testing.T) {
+// TestInvalidSnapshots checks that a node does not use a snapshot that is damaged, too old or sealed with another
+// key. It logs the reason and works when the database is available again.
+func TestInvalidSnapshots(t *testing.T) {
 	t.Parallel()
 	server := testkit.NewServer(t)
 	n := node.Start(t, onServer(t, server), withSnapshot(t))
@@ -172,10 +171,10 @@ func TestSnapshotsThatAreNotUsed(t *testing.T) {
 	}
 	platform := n.Config.Keys.Platform
 	for _, c := range []struct {
-		name, why string
-		prepare   func()
+		name, reason string
+		prepare      func()
 	}{
-		{"a byte was changed", "not read", changed(func(b []byte) []byte { b[len(b)/2] ^= 1; return b })},
+		{"a changed byte", "not read", changed(func(b []byte) []byte { b[len(b)/2] ^= 1; return b })},
 		{"cut off", "not read", changed(func(b []byte) []byte { return b[:len(b)/2] })},
 		{"empty", "not read", changed(func(b []byte) []byte { return nil })},
 		{"another format", "not read", changed(func(b []byte) []byte {
@@ -188,8 +187,8 @@ func TestSnapshotsThatAreNotUsed(t *testing.T) {
 			changed(func(b []byte) []byte { return b })()
 			n.Manual.Advance(24*time.Hour + time.Minute)
 		}},
-		{"of the future", "not current", func() { n.Manual.Advance(-24*time.Hour - 2*time.Minute) }},
-		{"sealed under another key", "not read", func() {
+		{"from the future", "not current", func() { n.Manual.Advance(-24*time.Hour - 2*time.Minute) }},
+		{"sealed with another key", "not read", func() {
 			n.Manual.Advance(time.Minute)
 			n.Config.Keys.Platform = []config.Secret{node.NewKey()}
 		}},
@@ -202,27 +201,27 @@ func TestSnapshotsThatAreNotUsed(t *testing.T) {
 				t.Errorf("/readyz/ping: %v", r.Checks)
 			}
 			if a := n.Do(t, node.Request{Path: "/api/lead/ping", Body: node.MinimalPing}); a.Status != http.StatusInternalServerError {
-				t.Errorf("a ping is answered with %d %s", a.Status, a.Body)
+				t.Errorf("ping: got %d %s, want 500", a.Status, a.Body)
 			}
 			if a := n.Do(t, node.Request{Path: n.Required.Base() + "/api/lead/ping", Body: "{"}); a.Status != http.StatusInternalServerError {
-				t.Errorf("a wrong ping is answered with %d %s", a.Status, a.Body)
+				t.Errorf("invalid ping: got %d %s, want 500", a.Status, a.Body)
 			}
 			n.CheckUnavailable(t,
 				n.Post(t, n.Required, node.WithTransaction(node.MinimalPost, "tx_"+strings.Repeat("A", 100))),
 				spec.NotSaved)
 			n.Get(t, n.Ops+"/metrics")
-			testkit.Eventually(t, node.Patience, "the log says why",
-				func() bool { return n.Log.Count(`"snapshot":"`+c.why+`"`) > 0 })
+			testkit.Eventually(t, node.Patience, "the reason is logged",
+				func() bool { return n.Log.Count(`"snapshot":"`+c.reason+`"`) > 0 })
 		})
 	}
 
-	// The keys are a mistake that waiting does not end.
+	// Wrong platform keys stop the node, because waiting would not help.
 	n.StartAgain(t)
 	server.Start(t)
 	ctx, cancel := context.WithTimeout(t.Context(), 30*time.Second)
 	defer cancel()
 	if err := n.Wait(ctx); err == nil || !strings.Contains(err.Error(), "PINGPOST_PLATFORM_KEYS") {
-		t.Errorf("with the wrong platform keys the node ends with %v", err)
+		t.Errorf("node with wrong platform keys: got %v, want an error with PINGPOST_PLATFORM_KEYS", err)
 	}
 	restart(t, n, func() { n.Config.Keys.Platform = platform })
 	n.AwaitReadiness(t)
@@ -230,8 +229,9 @@ func TestSnapshotsThatAreNotUsed(t *testing.T) {
 	stopOn(t, n, n.DB.RootURL)
 }
 
-// Pings are not answered from a snapshot once that is older than 24 hours.
-func TestASnapshotEndsWhileTheDatabaseIsAway(t *testing.T) {
+// TestSnapshotExpiresWithoutDatabase checks that a node stops answering pings from a snapshot that is older than
+// 24 hours.
+func TestSnapshotExpiresWithoutDatabase(t *testing.T) {
 	t.Parallel()
 	server := testkit.NewServer(t)
 	n := node.Start(t, onServer(t, server), withSnapshot(t))
@@ -246,9 +246,9 @@ func TestASnapshotEndsWhileTheDatabaseIsAway(t *testing.T) {
 	stopOn(t, n, n.DB.RootURL)
 }
 
-// A snapshot that cannot be written is logged once and counted, and costs nothing
-// else.
-func TestASnapshotThatCannotBeWritten(t *testing.T) {
+// TestUnwritableSnapshot checks that failures to write a snapshot are counted and logged once, and have no other
+// effect.
+func TestUnwritableSnapshot(t *testing.T) {
 	t.Parallel()
 	blocked := filepath.Join(t.TempDir(), "a file")
 	if err := os.WriteFile(blocked, nil, 0o600); err != nil {

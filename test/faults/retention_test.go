@@ -12,8 +12,7 @@ import (
 	"github.com/pingpost/pingpost/test/node"
 )
 
-// kept is what there still is of a moment at which a lead was delivered in
-// earnest, and one in a sandbox.
+// kept records which data exists from a time at which a live lead and a sandbox lead were delivered.
 type kept struct{ pings, traffic, lead, digest, sandbox bool }
 
 func checkKept(t *testing.T, n *node.Node, at time.Time) (k kept) {
@@ -32,9 +31,9 @@ func checkKept(t *testing.T, n *node.Node, at time.Time) (k kept) {
 	return k
 }
 
-// TestRetentionDeletesExpiredData starts a node on what another has left behind
-// at several moments: body digests go after 24 hours (decision 3), sandbox leads after 7
-// days (decision 25), pings and traffic when the configuration says, and nothing else.
+// TestRetentionDeletesExpiredData starts a node on data of different ages. The node deletes body digests after 24
+// hours (decision 3), sandbox leads after 7 days (decision 25), and pings and traffic after the configured time,
+// but nothing else.
 func TestRetentionDeletesExpiredData(t *testing.T) {
 	t.Parallel()
 	n := node.Start(t, func(n *node.Node) { n.Config.Retention.PingsDays, n.Config.Retention.TrafficDays = 7, 7 })
@@ -51,7 +50,7 @@ func TestRetentionDeletesExpiredData(t *testing.T) {
 		want kept
 	}{
 		{8*day + time.Hour, kept{lead: true}},
-		{7*day + time.Hour, kept{lead: true, pings: true}}, // of pings whole days are dropped
+		{7*day + time.Hour, kept{lead: true, pings: true}}, // pings are deleted by whole days
 		{7*day - time.Hour, kept{lead: true, pings: true, traffic: true, sandbox: true}},
 		{day + time.Hour, kept{lead: true, pings: true, traffic: true, sandbox: true}},
 		{day - time.Hour, kept{lead: true, pings: true, traffic: true, sandbox: true, digest: true}},
@@ -64,14 +63,14 @@ func TestRetentionDeletesExpiredData(t *testing.T) {
 	n.Shutdown(t)
 	for _, r := range rows {
 		if got := checkKept(t, n, now.Add(-r.age)); got != (kept{true, true, true, true, true}) {
-			t.Fatalf("at first there is %+v of %s ago", got, r.age)
+			t.Fatalf("before retention, data from %s ago: got %+v, want all", r.age, got)
 		}
 	}
 
 	n.Manual.Set(now)
 	next := n.StartPeer(t)
 	var wrong map[time.Duration]kept // by age
-	asWanted := func() bool {
+	matches := func() bool {
 		wrong = map[time.Duration]kept{}
 		for _, r := range rows {
 			if got := checkKept(t, n, now.Add(-r.age)); got != r.want {
@@ -82,12 +81,12 @@ func TestRetentionDeletesExpiredData(t *testing.T) {
 	}
 	defer func() {
 		for age, got := range wrong {
-			t.Logf("of %s ago there is %+v", age, got)
+			t.Logf("data from %s ago: got %+v", age, got)
 		}
 	}()
-	testkit.Eventually(t, node.Patience, "what is too old is gone, and nothing else", asWanted)
+	testkit.Eventually(t, node.Patience, "exactly the expired data is deleted", matches)
 	next.Close(t)
-	if !asWanted() {
-		t.Error("more is gone than was too old")
+	if !matches() {
+		t.Error("data that had not expired was deleted")
 	}
 }

@@ -12,7 +12,7 @@ import (
 	"github.com/pingpost/pingpost/test/spec"
 )
 
-// severalHosts is a URL of all these servers' database, in this order.
+// severalHosts returns a URL with the hosts of all given URLs, in this order.
 func severalHosts(t *testing.T, urls ...string) config.Secret {
 	t.Helper()
 	var hosts []string
@@ -26,10 +26,10 @@ func severalHosts(t *testing.T, urls ...string) config.Secret {
 	return config.Secret(strings.Replace(urls[0], hosts[0], strings.Join(hosts, ","), 1) + "&target_session_attrs=read-write")
 }
 
-// An old primary that is restarted after its standby was promoted accepts writes
-// and stands first in the URL. No node stores a lead on it: neither one that was
-// running, though it lost its connections, nor one that was started since.
-func TestARestartedOldPrimaryGetsNoLeads(t *testing.T) {
+// TestOldPrimaryGetsNoLeads restarts an old primary after its standby was promoted. The old primary accepts
+// writes and is the first host in the URL. Neither a running node that lost its connections nor a new node may
+// store a lead on it.
+func TestOldPrimaryGetsNoLeads(t *testing.T) {
 	t.Parallel()
 	primary := testkit.NewServer(t)
 	var standby *testkit.Server
@@ -41,7 +41,7 @@ func TestARestartedOldPrimaryGetsNoLeads(t *testing.T) {
 	primary.Halt(t)
 	promoted := standby.URLs(t)
 	promoted.Exec(t, `SELECT pg_promote()`)
-	rootTo(t, n, promoted.RootURL)
+	reconnectRoot(t, n, promoted.RootURL)
 	testkit.Eventually(t, node.Patience, "the node uses the promoted standby",
 		func() bool { return n.Readiness(t, "/readyz").Ready })
 	n.Deliver(t, n.Required, node.MinimalPost)
@@ -49,24 +49,24 @@ func TestARestartedOldPrimaryGetsNoLeads(t *testing.T) {
 	primary.Start(t)
 	promoted.Exec(t, `SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE usename = 'pingpost_app'`)
 	for range 20 {
-		retried(t, n)
+		deliverWithRetries(t, n)
 	}
 	another := n.StartPeer(t)
 	for range 20 {
-		retried(t, another)
+		deliverWithRetries(t, another)
 	}
 	another.Close(t)
 	if got := testkit.Value[int](t, promoted, `SELECT count(*) FROM leads`); got != 42 {
-		t.Errorf("the promoted server has %d leads, want 42", got)
+		t.Errorf("got %d leads on the promoted server, want 42", got)
 	}
 	if got := testkit.Value[int](t, primary.URLs(t), `SELECT count(*) FROM leads`); got != 1 {
-		t.Errorf("the old primary has %d leads, want the 1 from before", got)
+		t.Errorf("got %d leads on the old primary, want the first 1", got)
 	}
 }
 
-// A node that is started while only the old primary answers remembers that it was
-// replaced, and stores nothing on it.
-func TestAnOldPrimaryIsRejectedAfterARestart(t *testing.T) {
+// TestRestartedNodeRejectsOldPrimary restarts a node while only the old primary is available. The node knows from
+// its snapshot that the primary was replaced, and stores nothing on it.
+func TestRestartedNodeRejectsOldPrimary(t *testing.T) {
 	t.Parallel()
 	primary := testkit.NewServer(t)
 	var standby *testkit.Server
@@ -91,14 +91,14 @@ func TestAnOldPrimaryIsRejectedAfterARestart(t *testing.T) {
 	n.Deliver(t, n.Required, node.MinimalPost)
 	for server, want := range map[*testkit.Server]int{primary: 0, standby: 1} {
 		if got := testkit.Value[int](t, server.URLs(t), `SELECT count(*) FROM leads`); got != want {
-			t.Errorf("%d leads on a server, want %d", got, want)
+			t.Errorf("got %d leads on a server, want %d", got, want)
 		}
 	}
 	stopOn(t, n, promoted.RootURL)
 }
 
-// retried delivers a lead as a partner does: what is answered with 503 is sent again.
-func retried(t *testing.T, n *node.Node) {
+// deliverWithRetries delivers a lead. Like a partner, it sends the post again after a 503.
+func deliverWithRetries(t *testing.T, n *node.Node) {
 	t.Helper()
 	body := n.FreshPost(t, n.Required)
 	testkit.Eventually(t, node.Patience, "the post is delivered",

@@ -16,10 +16,9 @@ import (
 	"github.com/pingpost/pingpost/test/node"
 )
 
-// TestStopLosesNothing stops a node under load, as SIGTERM does. The load keeps
-// to what a load balancer does: it sends where /readyz allows. Then no request
-// fails, every lead that was acknowledged is stored, and every ping recorded
-// (the last is checked of every node).
+// TestStopLosesNothing stops a node under load, as SIGTERM does. Like a load balancer, the clients send requests
+// only while /readyz returns 200. No request may fail, and all acknowledged leads must be stored. CheckStopped
+// also checks that all pings are recorded.
 func TestStopLosesNothing(t *testing.T) {
 	t.Parallel()
 	n := node.Start(t, node.OnMachineClock, func(n *node.Node) { n.Config.HTTP.DrainDelay = time.Second })
@@ -28,7 +27,7 @@ func TestStopLosesNothing(t *testing.T) {
 	var posts atomic.Int64
 	var load sync.WaitGroup
 	defer load.Wait()
-	defer ready.Store(false) // whatever ends the test ends the load
+	defer ready.Store(false) // stops the load, even if the test fails
 	for range 8 {
 		load.Go(func() {
 			defer ready.Store(false)
@@ -43,7 +42,7 @@ func TestStopLosesNothing(t *testing.T) {
 			ready.Store(n.Readiness(t, "/readyz").Ready)
 		}
 	})
-	testkit.Eventually(t, node.Patience, "there is load", func() bool { return posts.Load() > 50 })
+	testkit.Eventually(t, node.Patience, "leads are delivered", func() bool { return posts.Load() > 50 })
 	stopped := make(chan error, 1)
 	go func() { stopped <- n.Stop(context.Background()) }()
 	load.Wait()
@@ -52,12 +51,12 @@ func TestStopLosesNothing(t *testing.T) {
 	}
 	n.CheckStopped(t)
 	if got, want := n.Stored(t), int(posts.Load()); got != (node.StoredLeads(want)) {
-		t.Errorf("%d posts were acknowledged, stored %+v", want, got)
+		t.Errorf("%d posts were acknowledged, but %+v are stored", want, got)
 	}
 }
 
-// quickDelivery is a ping and its post, which must both succeed. It leaves the
-// OpenAPI document aside, which costs more than the requests do.
+// quickDelivery sends a ping and its post, which must both succeed. It does not check them against the OpenAPI
+// document, which takes longer than the requests.
 func quickDelivery(t *testing.T, n *node.Node) {
 	_, ping := n.Send(t, node.Request{Path: n.Required.Base() + "/api/lead/ping", Body: node.MinimalPing})
 	body := node.WithTransaction(node.MinimalPost, node.Decode[node.Quoted](t, ping).TransactionID)
@@ -65,9 +64,9 @@ func quickDelivery(t *testing.T, n *node.Node) {
 	node.Decode[node.Delivered](t, post)
 }
 
-// TestStopWaits stops a node while requests are half sent: they are finished
-// after the listeners have closed, and answered as ever.
-func TestStopWaits(t *testing.T) {
+// TestStopWaitsForRequests stops a node while two requests are half sent. The node closes its listeners, but still
+// answers both requests.
+func TestStopWaitsForRequests(t *testing.T) {
 	t.Parallel()
 	n := node.Start(t)
 	type half struct {
@@ -86,7 +85,7 @@ func TestStopWaits(t *testing.T) {
 
 	stopped := make(chan error, 1)
 	go func() { stopped <- n.Stop(context.Background()) }()
-	testkit.Eventually(t, node.Patience, "the node takes no connection any more", func() bool {
+	testkit.Eventually(t, node.Patience, "the node accepts no more connections", func() bool {
 		conn, err := net.Dial("tcp", n.APIAddr())
 		if err == nil {
 			conn.Close()
@@ -94,7 +93,7 @@ func TestStopWaits(t *testing.T) {
 		return err != nil
 	})
 	if a := idle.Receive(t, http.MethodPost); a.Status != 0 {
-		t.Errorf("the idle connection: %d", a.Status)
+		t.Errorf("got %d on the idle connection, want it to be closed", a.Status)
 	}
 	n.CheckReadiness(t, "/readyz", "draining")
 	n.CheckReadiness(t, "/readyz/ping", "draining")
@@ -103,7 +102,7 @@ func TestStopWaits(t *testing.T) {
 		for _, h := range halves {
 			h.Send(h.rest)
 			if a := n.ReadAnswer(t, h.Connection, h.send); a.Status != http.StatusOK {
-				t.Errorf("%s: answered %d %s", h.send.Path, a.Status, a.Body)
+				t.Errorf("%s: got %d %s, want 200", h.send.Path, a.Status, a.Body)
 			}
 		}
 	})
@@ -113,27 +112,27 @@ func TestStopWaits(t *testing.T) {
 	n.CheckStopped(t)
 }
 
-// TestStopCutsOff stops a node whose client never finishes: after the grace it
-// logs it and still stops.
-func TestStopCutsOff(t *testing.T) {
+// TestStopCutsOffRequests stops a node whose client never finishes its request. After the grace period, the node
+// stops with an error.
+func TestStopCutsOffRequests(t *testing.T) {
 	t.Parallel()
 	n := node.Start(t, func(n *node.Node) { n.Config.HTTP.ShutdownGrace = 200 * time.Millisecond })
 	l := n.Dial(t)
 	sendHalf(t, l, node.RawPing(node.MinimalPing))
 	err := n.Stop(context.Background())
 	if err == nil || !strings.Contains(err.Error(), "the api listener cut off requests") {
-		t.Errorf("stopping says %v", err)
+		t.Errorf("stopping: got %v, want an error about the api listener", err)
 	}
 	if a := l.Receive(t, http.MethodPost); a.Status != 0 && a.Status != http.StatusBadRequest {
-		t.Errorf("answered %d", a.Status)
+		t.Errorf("got %d, want 400 or a closed connection", a.Status)
 	}
 	n.CheckStopped(t)
 }
 
-// TestStopLeavesNothingRunning counts what a node had running. It is not
-// parallel: another test's goroutines would be taken for the node's.
+// TestStopLeavesNothingRunning checks that a stopped node leaves no goroutines and no listeners. It is not
+// parallel, because it would find the goroutines of other tests.
 func TestStopLeavesNothingRunning(t *testing.T) {
-	testkit.NewDatabase(t).Close() // starts what stays for the other tests
+	testkit.NewDatabase(t).Close() // starts the goroutines that all tests share
 	before := goleak.IgnoreCurrent()
 	n := node.Start(t)
 	n.Deliver(t, n.Required, node.MinimalPost)
@@ -149,7 +148,7 @@ func TestStopLeavesNothingRunning(t *testing.T) {
 	for _, addr := range []string{n.APIAddr(), n.AdminAddr(), n.OpsAddr()} {
 		if conn, err := net.Dial("tcp", addr); err == nil {
 			conn.Close()
-			t.Errorf("%s still listens", addr)
+			t.Errorf("%s still accepts connections", addr)
 		}
 	}
 }

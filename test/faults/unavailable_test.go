@@ -12,17 +12,16 @@ import (
 	"github.com/pingpost/pingpost/test/spec"
 )
 
-// TestDatabaseAway cuts the database off a running node, and then only holds up
-// what is sent: pings do not notice, posts are rejected in bounded time and are
-// taken as soon as the database is back.
-func TestDatabaseAway(t *testing.T) {
+// TestDatabaseUnavailable disconnects a running node from its database, or stops forwarding data. Pings are not
+// affected. Posts are rejected within a limited time, and accepted again when the database is available.
+func TestDatabaseUnavailable(t *testing.T) {
 	t.Parallel()
 	for name, c := range map[string]struct {
 		disturb func(*node.FaultyProxy)
 		within  time.Duration
 	}{
-		"cut":     {(*node.FaultyProxy).Cut, 5 * time.Second},
-		"held up": {(*node.FaultyProxy).Hold, 14 * time.Second}, // before the client is cut off without an answer
+		"cut":   {(*node.FaultyProxy).Cut, 5 * time.Second},
+		"stuck": {(*node.FaultyProxy).Hold, 14 * time.Second}, // before the client is cut off without an answer
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -49,11 +48,11 @@ func TestDatabaseAway(t *testing.T) {
 				}
 				all.Go(func() {
 					n.CheckUnavailable(t, n.Post(t, n.Off, used), spec.NotSaved)
-				}) // the node cannot know that it was delivered
+				}) // the node cannot know that this lead was delivered
 				all.Wait()
 			})
 			if took := (clock.System{}).Now().Sub(started); took > c.within {
-				t.Errorf("the posts were answered after %s", took)
+				t.Errorf("the posts were answered after %s, want at most %s", took, c.within)
 			}
 			n.CheckServes(t)
 
@@ -64,22 +63,21 @@ func TestDatabaseAway(t *testing.T) {
 				node.Decode[node.Delivered](t, n.Post(t, n.Required, body))
 			}
 			if a := n.Post(t, n.Off, used); a.Header.Get("Idempotent-Replayed") != "true" {
-				t.Errorf("answered %d %s", a.Status, a.Body)
+				t.Errorf("got %d %s, want a replay", a.Status, a.Body)
 			}
-			// What was held up may have come through after all, and the posts of
-			// now are its replays: in any case each is one lead.
+			// A stuck post may have been stored in the meantime, so that its retry was a replay. In both
+			// cases, there is one lead for each post.
 			if got := n.Stored(t); got != (node.StoredLeads(11)) {
-				t.Errorf("stored %+v, want 11 of each", got)
+				t.Errorf("got %+v stored, want 11 of each", got)
 			}
 			n.CheckNoPersonalData(t)
 		})
 	}
 }
 
-// TestTablesLocked keeps the tables of leads locked: a post waits as long as a
-// statement may and no longer, those beyond the places at the database are
-// turned away, and afterwards each is taken.
-func TestTablesLocked(t *testing.T) {
+// TestLockedTable locks the table of leads. Posts wait until the statement timeout, and posts without a slot are
+// rejected immediately. When the table is unlocked, all posts are accepted.
+func TestLockedTable(t *testing.T) {
 	t.Parallel()
 	n := node.Start(t, func(n *node.Node) {
 		n.Config.Database.StatementTimeout = time.Second

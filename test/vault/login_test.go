@@ -18,7 +18,7 @@ import (
 // lockThreshold is the number of failed logins after which Vault locks an AppRole.
 const lockThreshold = 5
 
-// vaultLogins reads how many logins a node has made with a result.
+// vaultLogins returns the number of a node's logins with the given result, from its metrics.
 func vaultLogins(t *testing.T, n *node.Node, result string) int {
 	t.Helper()
 	sample := regexp.MustCompile(fmt.Sprintf(`(?m)^pingpost_vault_calls_total{operation="login",result=%q} (\d+)$`,
@@ -33,12 +33,12 @@ func vaultLogins(t *testing.T, n *node.Node, result string) int {
 	return count
 }
 
-// answersReady reports whether /readyz answers 200.
-func answersReady(t *testing.T, n *node.Node) func() bool {
+// isReady returns a condition: whether /readyz returns 200.
+func isReady(t *testing.T, n *node.Node) func() bool {
 	return func() bool { return n.Readiness(t, "/readyz").Status == http.StatusOK }
 }
 
-// withSecretID replaces the credential that withVault configured.
+// withSecretID replaces the SecretID from withVault.
 func withSecretID(secretID config.Secret) node.Option {
 	return func(n *node.Node) {
 		n.Config.Vault.SecretID = secretID
@@ -46,10 +46,10 @@ func withSecretID(secretID config.Secret) node.Option {
 	}
 }
 
-// A node with a wrong credential, and every node that shares it, stops after three
-// logins altogether. Nodes with the right credential of the same role log in, and a
-// node whose credential was corrected logs in at once.
-func TestWrongVaultCredentialLocksOutNoNode(t *testing.T) {
+// TestWrongVaultCredentialDoesNotLockRole checks that nodes with the same wrong SecretID stop after three logins
+// in total, so that Vault does not lock the role. Nodes with the right SecretID for the role can log in
+// immediately.
+func TestWrongVaultCredentialDoesNotLockRole(t *testing.T) {
 	t.Parallel()
 	v := testkit.NewVault(t)
 	const wrong = config.Secret("00000000-1111-2222-3333-444444444444")
@@ -65,26 +65,26 @@ func TestWrongVaultCredentialLocksOutNoNode(t *testing.T) {
 		return vaultLogins(t, shared, "paused") > 0
 	})
 	if got := vaultLogins(t, bad, "login") + vaultLogins(t, shared, "login"); got != 3 {
-		t.Errorf("%d logins with the wrong credential, want 3", got)
+		t.Errorf("got %d logins with the wrong credential, want 3", got)
 	}
-	if answersReady(t, bad)() || answersReady(t, shared)() {
+	if isReady(t, bad)() || isReady(t, shared)() {
 		t.Error("a node that cannot log in to Vault is ready for posts")
 	}
 
 	good := bad.StartPeer(t, func(n *node.Node) { n.Config.Vault.SecretID = config.Secret(v.Roles[devvault.Serve].SecretID) })
-	testkit.Eventually(t, 5*time.Second, "a node with the right credential is ready", answersReady(t, good))
+	testkit.Eventually(t, 5*time.Second, "a node with the right credential is ready", isReady(t, good))
 	good.Stores(t, node.OneLead, func() { good.Deliver(t, good.Required, node.MinimalPost) })
 
-	// Another sixteen minutes: the wrong credential is tried again, once by one node.
+	// After 16 minutes, one of the nodes tries the wrong credential again.
 	bad.DB.Exec(t, `UPDATE vault_logins SET counts_until = counts_until - interval '16 minutes'`)
-	bad.Manual.Advance(time.Minute) // the pause of the last attempt
+	bad.Manual.Advance(time.Minute) // the pause after the last attempt
 	testkit.Eventually(t, 10*time.Second, "the wrong credential is tried again", func() bool {
 		return vaultLogins(t, bad, "login")+vaultLogins(t, shared, "login") > 3
 	})
 }
 
-// Anyone who knows a role's RoleID can lock it. A node with a token serves on, and
-// logs in when the lock has ended.
+// TestLockedVaultRole locks a role, as anyone who knows its RoleID can. A node that already has a token continues
+// to accept posts, and a new node logs in when the lock has ended.
 func TestLockedVaultRole(t *testing.T) {
 	t.Parallel()
 	v := testkit.NewVault(t)
@@ -96,7 +96,7 @@ func TestLockedVaultRole(t *testing.T) {
 		},
 	})
 	n := node.Start(t, withVault(v, strings.TrimPrefix(v.Address, "http://")), func(n *node.Node) { n.Clock = n.Manual })
-	testkit.Eventually(t, 5*time.Second, "the node is ready", answersReady(t, n))
+	testkit.Eventually(t, 5*time.Second, "the node is ready", isReady(t, n))
 	login := func(secretID string) error {
 		_, err := v.Root.Logical().WriteWithContext(t.Context(), "auth/"+devvault.AuthMount+"/login", map[string]any{
 			"role_id": v.Roles[devvault.Serve].RoleID, "secret_id": secretID,
@@ -114,15 +114,15 @@ func TestLockedVaultRole(t *testing.T) {
 	n.Deliver(t, n.Required, node.MinimalPost)
 	testkit.Eventually(t, 20*time.Second, "the lock ends", func() bool { return login(v.Roles[devvault.Serve].SecretID) == nil })
 	n.Manual.Advance(time.Minute)
-	testkit.Eventually(t, 5*time.Second, "the node that starts is ready", answersReady(t, another))
+	testkit.Eventually(t, 5*time.Second, "the node that starts is ready", isReady(t, another))
 }
 
-// A node warns about a Vault identity that may decrypt leads.
-func TestNodeReportsRightToDecrypt(t *testing.T) {
+// TestNodeWarnsAboutDecryptPermission starts a node whose Vault role can decrypt leads.
+func TestNodeWarnsAboutDecryptPermission(t *testing.T) {
 	t.Parallel()
 	v := testkit.NewVault(t)
 	v.Roles[devvault.Serve] = v.Roles[devvault.Rewrap]
 	n := node.Start(t, withVault(v, strings.TrimPrefix(v.Address, "http://")))
-	testkit.Eventually(t, 10*time.Second, "the log has the warning",
+	testkit.Eventually(t, 10*time.Second, "the warning is logged",
 		func() bool { return strings.Contains(n.Log.String(), `"right":"decrypt"`) })
 }

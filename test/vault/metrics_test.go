@@ -17,12 +17,13 @@ var (
 	metricLabel = regexp.MustCompile(`(\w+)="`)
 )
 
-// The page lists what a node with Vault exports once each listener has had a request.
+// TestMetricsReference compares docs/reference/metrics.md with the metrics of a node with Vault, after a request
+// to each listener.
 func TestMetricsReference(t *testing.T) {
 	n := startWithVault(t)
 	n.Deliver(t, n.Required, n.FreshPost(t, n.Required))
 	if got := n.status(n.Admin + "/login"); got != http.StatusOK {
-		t.Fatalf("the login page: status %d", got)
+		t.Fatalf("login page: got status %d, want 200", got)
 	}
 	text := n.Get(t, n.Ops+"/metrics")
 	help, kind, labels := map[string]string{}, map[string]string{}, map[string][]string{}
@@ -46,7 +47,7 @@ func TestMetricsReference(t *testing.T) {
 	}
 	slices.Sort(names)
 	if len(names) < 25 {
-		t.Fatalf("found %d metrics: %q", len(names), names)
+		t.Fatalf("got %d metrics, want at least 25: %q", len(names), names)
 	}
 	var page strings.Builder
 	page.WriteString("# Metrics\n\n" +

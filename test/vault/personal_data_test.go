@@ -12,10 +12,9 @@ import (
 	"github.com/pingpost/pingpost/test/node"
 )
 
-// Nothing that is personal or secret can be read outside the service: not in the
-// database's files, its write-ahead log and its own log included, not in the
-// service's log, metrics and tables, and not in Vault's log.
-func TestNothingIsReadableOutside(t *testing.T) {
+// TestPersonalDataAndSecretsAreUnreadable searches for personal data and secrets in the database's files, which
+// include its write-ahead log and its log, in the service's log, metrics and tables, and in Vault's log.
+func TestPersonalDataAndSecretsAreUnreadable(t *testing.T) {
 	t.Parallel()
 	n := startWithVault(t)
 	full := strings.Replace(node.MinimalPost, `"email":"`+node.PersonEmail+`"`,
@@ -31,15 +30,15 @@ func TestNothingIsReadableOutside(t *testing.T) {
 	wrong := n.Signed(n.Required, full)
 	wrong.SetHeader("X-Signature-SHA256", strings.Repeat("0", 64))
 	n.Send(t, wrong)
-	n.vault.Seal(t) // what fails is logged, too
+	n.vault.Seal(t) // failures are also logged
 	n.status(n.Ops + "/readyz")
 	n.vault.Unseal(t)
-	n.Ping(t, "", `{"industry":"plumber","postcode":"QF1 2ZZ"}`) // a postcode is kept in clear: the control
+	n.Ping(t, "", `{"industry":"plumber","postcode":"QF1 2ZZ"}`) // the search must find this postcode, which is stored as text
 	vaultLog := n.vault.Log.String()
 
 	canaries := n.Secrets()
 	for what, text := range map[string]string{
-		"the e-mail":              node.PersonEmail,
+		"the email":               node.PersonEmail,
 		"the name":                "Ottilie Quillfeather",
 		"the address":             node.PersonAddress,
 		"the notes":               node.PersonNotes,
@@ -50,7 +49,7 @@ func TestNothingIsReadableOutside(t *testing.T) {
 	} {
 		canaries[what] = text
 	}
-	n.CheckNoPersonalData(t) // also stops it: everything is written
+	n.CheckNoPersonalData(t) // also stops the node, so that everything is written
 	var folder string
 	if err := n.Root.QueryRow(t.Context(), `SELECT current_setting('data_directory')`).Scan(&folder); err != nil {
 		t.Fatal(err)
@@ -58,30 +57,30 @@ func TestNothingIsReadableOutside(t *testing.T) {
 	if _, err := n.Root.Exec(t.Context(), `CHECKPOINT`); err != nil {
 		t.Fatal(err)
 	}
-	control := false
+	foundPostcode := false
 	err := filepath.WalkDir(filepath.Dir(folder), func(path string, entry fs.DirEntry, err error) error {
 		if err != nil || !entry.Type().IsRegular() {
-			return nil //nolint:nilerr // gone by now, or a socket
+			return nil //nolint:nilerr // removed since, or a socket
 		}
 		content, err := os.ReadFile(path)
 		if err != nil {
-			return nil //nolint:nilerr // gone by now
+			return nil //nolint:nilerr // removed since
 		}
-		control = control || bytes.Contains(content, []byte("QF1 2ZZ"))
+		foundPostcode = foundPostcode || bytes.Contains(content, []byte("QF1 2ZZ"))
 		for what, canary := range canaries {
 			if canary != "" && what != "the database's password" && bytes.Contains(content, []byte(canary)) {
-				t.Errorf("%s is in %s", what, strings.TrimPrefix(path, filepath.Dir(folder)))
+				t.Errorf("found %s in %s", what, strings.TrimPrefix(path, filepath.Dir(folder)))
 			}
 		}
 		return nil
 	})
-	if err != nil || !control {
-		t.Errorf("the database's files were not searched: %v", err)
+	if err != nil || !foundPostcode {
+		t.Errorf("the database's files were not searched completely: %v", err)
 	}
 	for what, canary := range canaries {
 		for where, text := range map[string]string{"Vault's log": vaultLog, "the service's log": n.Log.String()} {
 			if canary != "" && strings.Contains(text, canary) {
-				t.Errorf("%s is in %s", what, where)
+				t.Errorf("found %s in %s", what, where)
 			}
 		}
 	}

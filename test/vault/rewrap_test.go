@@ -18,39 +18,38 @@ import (
 	"github.com/pingpost/pingpost/test/node"
 )
 
-// The key is rotated, the leads are moved on while posts arrive, the move is
-// stopped halfway twice, and the old version is shut off: no client notices, and
-// every lead can be read.
-func TestLeadsMoveUnderLoad(t *testing.T) {
+// TestRewrapUnderLoad rotates the key and rewraps the leads while posts arrive. The rewrap is interrupted twice,
+// and then the old version is disabled. No post may fail, and all leads must be readable.
+func TestRewrapUnderLoad(t *testing.T) {
 	t.Parallel()
 	n := startWithVault(t)
 	l := n.load(t)
-	testkit.Eventually(t, 30*time.Second, "there are leads to move", func() bool { return l.stored.Load() > 600 })
+	testkit.Eventually(t, 30*time.Second, "there are leads to rewrap", func() bool { return l.stored.Load() > 600 })
 	if err := n.vault.Wrapper(t, devvault.Rotate).Rotate(t.Context()); err != nil {
 		t.Fatal(err)
 	}
 	wrappers := envelope.NewWrappers(n.vault.Wrapper(t, devvault.Rewrap))
 	store := leads.NewStore(n.DB.DB.Pool)
-	move := func(ctx context.Context, tell func(leads.RotationProgress)) error {
+	rewrap := func(ctx context.Context, onProgress func(leads.RotationProgress)) error {
 		done, err := (&leads.KeyRotation{
 			Leads:      store,
 			Wrappers:   wrappers,
 			Clock:      clock.System{},
-			OnProgress: tell,
+			OnProgress: onProgress,
 		}).Rewrap(ctx)
 		if done.Failed > 0 {
-			t.Errorf("%d leads do not move: %v", done.Failed, done.Cause)
+			t.Errorf("%d leads were not rewrapped: %v", done.Failed, done.Cause)
 		}
 		return err
 	}
 	for range 2 {
-		ctx, kill := context.WithCancel(t.Context())
-		if err := move(ctx, func(leads.RotationProgress) { kill() }); !errors.Is(err, context.Canceled) {
-			t.Fatalf("stopped halfway: %v", err)
+		ctx, cancel := context.WithCancel(t.Context())
+		if err := rewrap(ctx, func(leads.RotationProgress) { cancel() }); !errors.Is(err, context.Canceled) {
+			t.Fatalf("got %v after cancelling the rewrap", err)
 		}
 	}
-	testkit.Eventually(t, 60*time.Second, "no lead is under the old version", func() bool {
-		if err := move(t.Context(), func(leads.RotationProgress) {}); err != nil {
+	testkit.Eventually(t, 60*time.Second, "all leads use the new version", func() bool {
+		if err := rewrap(t.Context(), func(leads.RotationProgress) {}); err != nil {
 			t.Fatal(err)
 		}
 		uses, err := store.KeyUses(t.Context())
@@ -61,16 +60,16 @@ func TestLeadsMoveUnderLoad(t *testing.T) {
 		"min_encryption_version": 2,
 	})
 	after := l.stored.Load()
-	testkit.Eventually(t, 30*time.Second, "posts go on", func() bool { return l.stored.Load() > after+100 })
+	testkit.Eventually(t, 30*time.Second, "further posts are stored", func() bool { return l.stored.Load() > after+100 })
 	l.end(t)
 	if l.rejected.Load() > 0 {
 		t.Errorf("got %d rejected posts, want 0", l.rejected.Load())
 	}
-	n.allReadable(t, wrappers, l.stored.Load())
+	n.checkReadable(t, wrappers, l.stored.Load())
 }
 
-// allReadable opens every stored record.
-func (n *vaultNode) allReadable(t *testing.T, w *envelope.Wrappers, want int64) {
+// checkReadable decrypts all stored leads.
+func (n *vaultNode) checkReadable(t *testing.T, w *envelope.Wrappers, want int64) {
 	t.Helper()
 	rows, err := n.Root.Query(t.Context(), `SELECT id, partner_id, ciphertext, iv, auth_tag, salt, wrapped_key FROM leads`)
 	if err != nil {
@@ -84,7 +83,7 @@ func (n *vaultNode) allReadable(t *testing.T, w *envelope.Wrappers, want int64) 
 		return s, row.Scan(&s.ID, &s.Partner, &s.Ciphertext, &s.IV, &s.AuthTag, &s.Salt, &s.Wrapped)
 	})
 	if err != nil || int64(len(all)) != want {
-		t.Fatalf("%d leads of %d: %v", len(all), want, err)
+		t.Fatalf("got %d leads, want %d: %v", len(all), want, err)
 	}
 	for len(all) > 0 {
 		batch := all[:min(256, len(all))]
@@ -99,7 +98,7 @@ func (n *vaultNode) allReadable(t *testing.T, w *envelope.Wrappers, want int64) 
 			}
 			plain, err := envelope.Open(batch[i].Envelope, one.Key, batch[i].ID, batch[i].Partner)
 			if err != nil || !bytes.Contains(plain, []byte(node.PersonEmail)) {
-				t.Fatalf("a record does not open as what was posted: %v", err)
+				t.Fatalf("a decrypted lead differs from its post: %v", err)
 			}
 		}
 	}
