@@ -11,11 +11,11 @@ import (
 	"golang.org/x/crypto/chacha20poly1305"
 )
 
-// bareOperations are the standard library's operations that the product's functions cannot do
-// without. No implementation can be faster than they are on a machine.
+// bareOperations are the operations of the standard library that the product's functions need. No
+// implementation can be faster on the same machine.
 type bareOperations struct {
-	quotes  cipher.AEAD // XChaCha20-Poly1305, under a key that is ready
-	wrapper cipher.AEAD // AES-256-GCM, under a key that is ready
+	quotes  cipher.AEAD // XChaCha20-Poly1305 with a prepared key
+	wrapper cipher.AEAD // AES-256-GCM with a prepared key
 }
 
 func newBareOperations() (*bareOperations, error) {
@@ -34,8 +34,8 @@ func newBareOperations() (*bareOperations, error) {
 const (
 	// stampSize is the length of a timestamp and the dot after it.
 	stampSize = 11
-	// quotePlain is the length of a quote's plaintext in bytes, and quoteRaw that of
-	// a token before it is encoded.
+	// quotePlain is the length of a quote's plaintext in bytes, and quoteRaw is the length of a token before
+	// encoding.
 	quotePlain = 32
 	quoteRaw   = 2 + chacha20poly1305.NonceSizeX + quotePlain + chacha20poly1305.Overhead
 )
@@ -65,8 +65,8 @@ func (f *bareOperations) openQuote(b *testing.B) {
 	}
 }
 
-// hashPost is the hashing that HMAC needs for a post when the key's two pads are prepared: the
-// timestamp, a dot and the body, and then that digest.
+// hashPost hashes as HMAC does for a post with a prepared key: the timestamp, a dot and the body, and
+// then the digest.
 func (f *bareOperations) hashPost(b *testing.B) {
 	message := noise(stampSize + postSize)
 	defer timed(b)()
@@ -92,9 +92,8 @@ func (f *bareOperations) hashPosts(b *testing.B) {
 // content key.
 const keyBlocks = 8*sha256.BlockSize - 9
 
-// sealContact is what an envelope needs: random bytes for a key, a salt and two nonces, 8
-// compressions of SHA-256, one AES key setup, and two AES-256-GCM seals, of the record and of its
-// key.
+// sealContact performs the operations for an envelope: random bytes for a key, a salt and two nonces, 8
+// compressions of SHA-256, one AES key setup, and two AES-256-GCM seals, for the record and for its key.
 func (f *bareOperations) sealContact(b *testing.B) {
 	plain, message := noise(contactSize), noise(keyBlocks)
 	var random [32 + 16 + 12 + 12]byte

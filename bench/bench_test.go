@@ -19,7 +19,7 @@ func TestMain(m *testing.M) {
 	os.Exit(m.Run())
 }
 
-// tiny is a plan that only shows that everything works.
+// tiny returns a plan with minimal sizes, to test that all parts work.
 func tiny() plan {
 	return plan{
 		PingRounds: 1, PingRound: 50 * time.Millisecond,
@@ -35,16 +35,15 @@ func tiny() plan {
 	}
 }
 
-// TestStage plays everything on one stage: each part with its own checks, then
-// the checks themselves.
+// TestStage runs all parts and then the tests of the checks on one stage.
 func TestStage(t *testing.T) {
-	b := &bench{plan: tiny(), tell: t.Output()}
+	b := &bench{plan: tiny(), output: t.Output()}
 	var err error
 	if b.stage, err = openStage(t.Context()); err != nil {
 		t.Fatal(err)
 	}
-	b.stage.fastestPosts = 1500 // with the race detector it is no faster
-	defer func() {              // not Cleanup: the context would have ended, and the children with it
+	b.stage.fastestPosts = 1500 // as many as it can store with the race detector
+	defer func() {              // not Cleanup, because the context would have ended and stopped the children
 		if err := b.stage.close(); err != nil {
 			t.Error(err)
 		}
@@ -53,8 +52,7 @@ func TestStage(t *testing.T) {
 	t.Run("checks", b.stage.testChecks)
 }
 
-// testParts measures every part, in no time worth mentioning, and writes the
-// document.
+// testParts measures every part very briefly and renders the document.
 func (b *bench) testParts(t *testing.T) {
 	benchtime := flag.Lookup("test.benchtime").Value.String()
 	t.Cleanup(func() { flag.Set("test.benchtime", benchtime) })
@@ -67,7 +65,7 @@ func (b *bench) testParts(t *testing.T) {
 	}
 	for _, part := range parts() {
 		if len(b.report.of(part)) == 0 {
-			t.Errorf("%s has no figures", part)
+			t.Errorf("part %s has no figures", part)
 		}
 	}
 	for _, f := range b.report.figures {
@@ -84,11 +82,12 @@ func (b *bench) testParts(t *testing.T) {
 	if err := b.report.print(&table); err != nil || strings.Count(table.String(), "\n") != 1+len(b.report.figures) {
 		t.Errorf("%v:\n%s", err, &table)
 	}
-	b.namesNobody(t, m)
+	b.checkDocument(t, m)
 }
 
-// namesNobody looks at the document for what would tell where it was made.
-func (b *bench) namesNobody(t *testing.T, m machine) {
+// checkDocument checks that the document contains figures and the machine's properties, but nothing that identifies
+// the machine.
+func (b *bench) checkDocument(t *testing.T, m machine) {
 	t.Helper()
 	document, err := b.document(m)
 	if err != nil {
@@ -97,7 +96,7 @@ func (b *bench) namesNobody(t *testing.T, m machine) {
 	text := string(document)
 	for _, part := range []string{"× ", " ns", " MB", "per second", m.CPU, m.Go, m.Postgres, m.System} {
 		if part == "" || !strings.Contains(text, part) {
-			t.Errorf("the document does not tell %q", part)
+			t.Errorf("the document does not contain %q", part)
 		}
 	}
 	host, err := os.Hostname()
@@ -110,11 +109,11 @@ func (b *bench) namesNobody(t *testing.T, m machine) {
 	}
 	for _, name := range []string{host, folder, os.TempDir() + "/", "127.0.0.1", "<no value>", "%!"} {
 		if strings.Contains(text, name) {
-			t.Errorf("the document names %q", name)
+			t.Errorf("the document contains %q", name)
 		}
 	}
 	if gap := regexp.MustCompile(`\n\n\n|\n\|[^\n]*\n\n\|`).FindString(text); gap != "" {
-		t.Errorf("a table of the document is broken at %q", gap)
+		t.Errorf("a table in the document is broken at %q", gap)
 	}
 }
 
@@ -136,15 +135,15 @@ func TestArguments(t *testing.T) {
 	} {
 		got, err := parse(strings.Fields(c.args), t.Output())
 		if (err != nil) != c.bad || !c.bad && (strings.Join(got.only, ",") != c.want || got.write != c.write) {
-			t.Errorf("%q: %+v, %v", c.args, got, err)
+			t.Errorf("%q: got %+v, %v", c.args, got, err)
 		}
 	}
 }
 
-func TestWritesNothingWhereThereIsNoDocs(t *testing.T) {
+func TestCommandRequiresDocsFolder(t *testing.T) {
 	t.Chdir(t.TempDir())
 	if _, err := command(t.Context(), nil, t.Output()); err == nil || !strings.Contains(err.Error(), "docs") {
-		t.Errorf("%v", err)
+		t.Errorf("got %v, want an error about the docs folder", err)
 	}
 }
 

@@ -26,8 +26,7 @@ const (
 		FROM capped, generate_series(0, $3::int - 1) AS i`
 )
 
-// caps measures how long a node takes to keep the counts for daily caps up to date, with many leads
-// per day.
+// caps measures how long a node takes to count leads for daily caps if there are many leads on a day.
 func (b *bench) caps(ctx context.Context) (err error) {
 	d, err := b.stage.newDatabase(ctx, "caps")
 	if err != nil {

@@ -11,8 +11,7 @@ import (
 	"time"
 )
 
-// testChecks has real pings and posts, all accounted for, and then takes
-// something away.
+// testChecks sends pings and posts, and checks that a missing row is detected in each table.
 func (s *stage) testChecks(t *testing.T) {
 	ctx := t.Context()
 	p, err := s.newProduct(ctx, "product_checked", productJob{})
@@ -57,8 +56,8 @@ func (s *stage) testChecks(t *testing.T) {
 	}
 }
 
-// without runs a check on a table that lacks one of its rows. Neither keys nor
-// the triggers that forbid it stand in the way of the superuser.
+// without runs a check while one row of a table is deleted. The superuser can disable the foreign keys and triggers
+// that would prevent it.
 func without(t *testing.T, d *database, table string, check func()) {
 	t.Helper()
 	ctx := t.Context()
@@ -79,6 +78,7 @@ func without(t *testing.T, d *database, table string, check func()) {
 	}
 }
 
+// metrics returns the recorder's metrics as a node exports them.
 func metrics(recorded, full, rejected int) string {
 	return fmt.Sprintf(`# HELP pingpost_pings_recorded_total Pings written to the log.
 # TYPE pingpost_pings_recorded_total counter
@@ -91,7 +91,7 @@ pingpost_pings_queued 7
 `, recorded, full, rejected)
 }
 
-func TestDroppedPingsAreNoticed(t *testing.T) {
+func TestCheckPingsDetectsDroppedPings(t *testing.T) {
 	for name, c := range map[string]struct{ recorded, full, rejected int }{
 		"by a full queue": {999, 1, 0},
 		"by the database": {998, 0, 2},
@@ -101,7 +101,7 @@ func TestDroppedPingsAreNoticed(t *testing.T) {
 		}))
 		err := checkPings(t.Context(), nil, ops.Listener.Addr().String(), 1000)
 		if err == nil || !strings.Contains(err.Error(), "dropped") {
-			t.Errorf("%s: %v", name, err)
+			t.Errorf("%s: got %v, want an error about dropped pings", name, err)
 		}
 		ops.Close()
 	}
@@ -109,11 +109,11 @@ func TestDroppedPingsAreNoticed(t *testing.T) {
 
 func TestParseRecorderRejectsMissingMetrics(t *testing.T) {
 	if r, err := parseRecorder(strings.NewReader(metrics(1.2e6, 3, 4))); err != nil || r != (recorder{1_200_000, 7}) {
-		t.Errorf("%+v, %v", r, err)
+		t.Errorf("got %+v, %v", r, err)
 	}
 	for _, text := range []string{"", strings.Replace(metrics(1, 0, 0), "recorded", "written", 3), strings.ReplaceAll(metrics(1, 0, 0), " 0", " x")} {
 		if r, err := parseRecorder(strings.NewReader(text)); err == nil {
-			t.Errorf("%q is read as %+v", text, r)
+			t.Errorf("%q: got %+v, want an error", text, r)
 		}
 	}
 }

@@ -42,13 +42,13 @@ func (b *bench) document(m machine) ([]byte, error) {
 	return out.Bytes(), err
 }
 
-// shown is a figure as shown in the document.
+// shown is a figure as the document shows it.
 type shown struct {
 	What, Spread, Target, Verdict, Floor string
 	Judged                               bool
 }
 
-// of returns the figures of a part.
+// of returns a part's figures.
 func (r *report) of(part string) (list []shown) {
 	for _, f := range r.figures {
 		if f.part == part {

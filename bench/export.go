@@ -18,22 +18,22 @@ import (
 	"github.com/pingpost/pingpost/internal/scope"
 )
 
-// maxExportResident is how much memory an export may take over an idle process, in MB.
+// maxExportResident is the maximum memory in MB that an export may use in addition to an idle process.
 const maxExportResident = 64
 
-// exportJob is which database an export is of.
+// exportJob is the database to export.
 type exportJob struct{ DatabaseURL string }
 
-// exported is what came of it.
+// exported is the result of an export.
 type exported struct {
 	Rows, Bytes int64
 	Seconds     float64
 	Idle, Used  child.Usage
 }
 
-// exports measures exports of a large ledger, each in a fresh process.
+// exports measures exports of a large ledger, each in a new process.
 func (b *bench) exports(ctx context.Context) (err error) {
-	b.progress("export: filling a ledger of %s entries", grouped(b.plan.FinanceRows))
+	b.progress("export: filling a ledger with %s entries", grouped(b.plan.FinanceRows))
 	k, err := b.stage.newFilledLedger(ctx, "export", b.plan.FinanceRows*2/3)
 	if err != nil {
 		return err
@@ -46,11 +46,11 @@ func (b *bench) exports(ctx context.Context) (err error) {
 			return err
 		}
 		if e.Rows < b.plan.FinanceRows {
-			return fmt.Errorf("the export has %d rows of %d", e.Rows, b.plan.FinanceRows)
+			return fmt.Errorf("the export has %d rows, want %d", e.Rows, b.plan.FinanceRows)
 		}
 		used := float64(max(e.Used.Peak, e.Used.Resident)-e.Idle.Resident) / megabyte
 		grown, rates = append(grown, max(used, 0)), append(rates, float64(e.Rows)/e.Seconds)
-		b.progress("export: round %d/%d: %.0f MB more, %.0f rows per second, %d MB", i+1, b.plan.FinanceRounds, used,
+		b.progress("export: round %d/%d: %.0f MB memory, %.0f rows per second, file of %d MB", i+1, b.plan.FinanceRounds, used,
 			rates[i], e.Bytes/megabyte)
 	}
 	b.report.export(b.plan.FinanceRows, grown, rates)
@@ -67,7 +67,7 @@ func export(ctx context.Context, k *filledLedger) (e exported, err error) {
 	return e, err
 }
 
-// counting takes an export in, and only counts.
+// counting is a writer that only counts.
 type counting int64
 
 func (c *counting) Write(p []byte) (int, error) {
@@ -93,7 +93,7 @@ func playExport(ctx context.Context, l *child.Link) error {
 	}
 	queue := jobs.NewQueue(db, clock.System{}, slog.New(slog.DiscardHandler))
 	s := payouts.NewService(db, clock.System{}, queue, blobstore.NewStore(db, keys, clock.System{}), payouts.Policy{}).By(audit.Operator)
-	if err := db.Pool.Ping(ctx); err != nil { // a connection is no part of the export
+	if err := db.Pool.Ping(ctx); err != nil { // connect before the export
 		return err
 	}
 	var e exported

@@ -6,7 +6,7 @@ import (
 	"strconv"
 )
 
-// The verdicts on a figure.
+// Verdicts on a figure.
 const (
 	met        = "met"
 	missed     = "missed"
@@ -15,23 +15,23 @@ const (
 	unmeasured = "not measured"
 )
 
-// figure is one measured number with its spread. Without a limit it only tells.
+// figure is a measured number with its spread. A figure without a limit has no verdict.
 type figure struct {
 	part   string
 	what   string
 	unit   string
-	values []float64 // a round each
+	values []float64 // one for each round
 	limit  float64
-	atMost bool      // the limit is the most, rather than the least
-	floors []float64 // what the machine needs for the bare operation below it
-	flaw   string    // why it misses whatever its number is
+	atMost bool      // the limit is a maximum, not a minimum
+	floors []float64 // the values of the bare operation
+	flaw   string    // reason for missing the target with any value
 
 	// fastest means that the fastest round is the figure, not the median. Use it for functions,
 	// which other programs can only slow down.
 	fastest bool
 }
 
-// value is the figure that is judged.
+// value returns the value that is compared with the limit.
 func (f figure) value() float64 { return f.of(f.values) }
 
 func (f figure) of(rounds []float64) float64 {
@@ -41,7 +41,7 @@ func (f figure) of(rounds []float64) float64 {
 	return quantile(rounds, 2)
 }
 
-// quantile is the least of a figure's values (0), the median (2) or the most (4).
+// quantile returns the minimum (0 fourths), the median (2) or the maximum (4).
 func quantile(values []float64, fourths int) float64 {
 	sorted := slices.Sorted(slices.Values(values))
 	last := len(sorted) - 1
@@ -51,8 +51,8 @@ func quantile(values []float64, fourths int) float64 {
 	return sorted[last*fourths/4]
 }
 
-// verdict judges the value. A figure that the machine cannot reach even with
-// the bare operation, at its fastest, is not the product's to reach.
+// verdict compares the value with the limit. If even the fastest round of the bare operation misses the limit,
+// the verdict is the machine limit.
 func (f figure) verdict() string {
 	switch {
 	case len(f.values) == 0:
@@ -74,7 +74,7 @@ func (f figure) missed() bool {
 	return v != met && v != notJudged && v != atFloor && v != unmeasured
 }
 
-// target is the limit in words.
+// target returns the limit as text.
 func (f figure) target() string {
 	switch {
 	case f.limit == 0:
@@ -85,8 +85,8 @@ func (f figure) target() string {
 	return "≥ " + f.format(f.limit)
 }
 
-// spread is the value, with the least and the most; beside the fastest, the median
-// and the most.
+// spread returns the value with the minimum and the maximum. If the value is the fastest round, it returns it with
+// the median and the maximum.
 func (f figure) spread() string {
 	if len(f.values) == 0 {
 		return "–"
@@ -101,7 +101,7 @@ func (f figure) spread() string {
 	return fmt.Sprintf("%s (%s – %s)", f.format(f.value()), number(low), number(quantile(f.values, 4)))
 }
 
-// beneath is the floor with the ratio to it.
+// beneath returns the floor and the ratio of the value to it.
 func (f figure) beneath() string {
 	if len(f.floors) == 0 || len(f.values) == 0 {
 		return ""
@@ -117,7 +117,7 @@ func (f figure) format(v float64) string {
 	return number(v) + " " + f.unit
 }
 
-// number has three digits or so: more would be noise.
+// number formats a value with about three significant digits.
 func number(v float64) string {
 	switch {
 	case v >= 100:
@@ -137,11 +137,11 @@ func grouped(n int64) string {
 	return digits
 }
 
-// ratios divides the rates.
+// ratios returns the ratios of the rates by round.
 func ratios(a, b *subject) []float64 { return quotients(a, b, round.rate) }
 
-// quotients divides a number round by round: both sides of each were measured one
-// after the other, in the same mood of the machine.
+// quotients divides two contenders' values round by round, because the values of one round were measured soon
+// after each other.
 func quotients(a, b *subject, of func(round) float64) []float64 {
 	out := make([]float64, min(len(a.rounds), len(b.rounds)))
 	for i := range out {

@@ -36,7 +36,7 @@ func TestVerdicts(t *testing.T) {
 			atMost: true,
 			floors: []float64{50, 40},
 		}, want: met},
-		"it allocates": {
+		"with a flaw": {
 			f:      figure{values: []float64{20}, limit: 30, atMost: true, flaw: "2 allocations"},
 			want:   "missed: 2 allocations",
 			missed: true,
@@ -53,20 +53,20 @@ func TestVerdicts(t *testing.T) {
 			atMost:  true,
 			fastest: true,
 		}, want: missed, missed: true},
-		"only told":    {f: figure{values: []float64{20}}, want: notJudged},
+		"no limit":     {f: figure{values: []float64{20}}, want: notJudged},
 		"not measured": {f: figure{limit: 30}, want: unmeasured},
 	} {
 		if got := c.f.verdict(); got != c.want || c.f.missed() != c.missed {
-			t.Errorf("%s: %q, missed %t", name, got, c.f.missed())
+			t.Errorf("%s: got verdict %q, missed %t; want %q, %t", name, got, c.f.missed(), c.want, c.missed)
 		}
 		r := report{figures: []figure{c.f}}
 		if listed := len(r.missed()) == 1; listed != c.missed {
-			t.Errorf("%s: listed among the missed: %t", name, listed)
+			t.Errorf("%s: got listed as missed %t, want %t", name, listed, c.missed)
 		}
 	}
 }
 
-func TestFiguresAreReadable(t *testing.T) {
+func TestFigureFormat(t *testing.T) {
 	f := figure{
 		unit:   "ns",
 		values: []float64{1234567, 12.345, 1.2345, 99.96},
@@ -93,7 +93,7 @@ func TestFiguresAreReadable(t *testing.T) {
 	}
 }
 
-func TestRatiosAreRoundByRound(t *testing.T) {
+func TestRatiosByRound(t *testing.T) {
 	at := func(rates ...int64) *subject {
 		c := &subject{}
 		for _, rate := range rates {
@@ -109,7 +109,7 @@ func TestRatiosAreRoundByRound(t *testing.T) {
 	}
 }
 
-func TestRejectionTimesSkipRoundsWithoutAny(t *testing.T) {
+func TestRejectionTimesSkipRoundsWithoutRejections(t *testing.T) {
 	got := rejectionMillis([]round{{}, {Rejected: 3, Rejection: 1500 * time.Microsecond}, {Count: 7}})
 	if !slices.Equal(got, []float64{1.5}) {
 		t.Errorf("%v", got)

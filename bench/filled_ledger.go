@@ -22,15 +22,15 @@ import (
 	"github.com/pingpost/pingpost/models"
 )
 
-// filledLedger are a database whose ledger is full: of one large partner, and half as many
-// entries of another.
+// filledLedger is a database with a large ledger. A second partner has half as many entries as the first, large
+// partner.
 type filledLedger struct {
 	*database
 	keys           *keyring.Keys
 	large, another models.Account
 	from, to       time.Time // days, both included
-	list           string    // the large partner's own, a file
-	rows           int64     // of the list
+	list           string    // path of the large partner's file
+	rows           int64     // number of rows in the file
 }
 
 const ledgerDays = 30
@@ -77,9 +77,8 @@ func (k *filledLedger) createPartners(ctx context.Context) error {
 	return nil
 }
 
-// fill writes the ledger, a lead for each accrual, and the list: of a thousand of its
-// rows ten have another amount, five an unknown lead and two a lead for the second time,
-// and five leads are not in it.
+// fill writes the ledger, a lead for each accrual, and the partner's file. Of a thousand rows in the file, ten have
+// another amount, five an unknown lead and two a duplicate lead. Five leads are missing.
 func (k *filledLedger) fill(ctx context.Context) error {
 	file, err := os.Create(k.list)
 	if err != nil {
@@ -89,7 +88,7 @@ func (k *filledLedger) fill(ctx context.Context) error {
 	list := bufio.NewWriter(file)
 	fmt.Fprintln(list, "leadId,date,payout,currency")
 	written := &ledgerRows{filledLedger: k, list: list}
-	// Triggers and foreign keys would check what is right by its making.
+	// The rows are valid, so triggers and foreign keys need not check them.
 	if _, err := k.root.Exec(ctx, `SET session_replication_role = replica`); err != nil {
 		return err
 	}
@@ -119,8 +118,8 @@ var (
 	entryColumns = []string{"partner_id", "account_id", "lead_id", "kind", "reference", "amount_minor", "currency", "occurred_at"}
 )
 
-// ledgerRows makes the rows of a table as they are asked for, the same leads for each: their
-// ids are numbers in their random part.
+// ledgerRows generates the rows of a table on demand, with the same leads for each table. The random part of a
+// lead's ID contains its number.
 type ledgerRows struct {
 	*filledLedger
 	list    *bufio.Writer
@@ -165,16 +164,16 @@ func (f *ledgerRows) Next() bool {
 func (f *ledgerRows) Values() ([]any, error) { return f.row, nil }
 func (f *ledgerRows) Err() error             { return nil }
 
-// spread puts a number where ids are random.
+// spread returns a number as the random part of an ID.
 func spread(n int64) (random [10]byte) {
-	n *= 0x9E3779B97F4A7C1 // so that neighbours are none in an index
+	n *= 0x9E3779B97F4A7C1 // consecutive numbers are far apart in an index
 	for i := range 8 {
 		random[i+2] = byte(n >> (8 * i))
 	}
 	return random
 }
 
-// writeListRow is the lead's row of the list, if it has one.
+// writeListRow writes the lead's row in the file, if it has one.
 func (f *ledgerRows) writeListRow(n int64, lead uuid.UUID, price int64, at time.Time) {
 	row := func(lead uuid.UUID, price int64) {
 		fmt.Fprintf(f.list, "%s,%s,%s,GBP\n", id.Format(id.Lead, lead), at.Format(time.DateTime),

@@ -21,8 +21,7 @@ const (
 	maxListMillis  = 50
 )
 
-// growth measures ping and post on tables that are full against empty ones, and the list
-// of leads on full ones.
+// growth compares pings and posts on full and empty tables, and measures the list of leads on full tables.
 func (b *bench) growth(ctx context.Context) (err error) {
 	var all [2]*product
 	for i, name := range []string{"product_full", "product_empty"} {
@@ -55,8 +54,8 @@ func (b *bench) growth(ctx context.Context) (err error) {
 	return nil
 }
 
-// lists measures a page of the leads, as the console shows it, by each filter: those
-// that leave nothing examine as much as a page may. A round is the slowest of them.
+// lists measures a page of the console's list of leads with each filter. Filters without matches examine as many
+// leads as a page may. A round's value is its slowest page.
 func (b *bench) lists(ctx context.Context, p *product) (millis []float64, err error) {
 	db, err := p.open(ctx)
 	if err != nil {
@@ -95,7 +94,7 @@ func (b *bench) lists(ctx context.Context, p *product) (millis []float64, err er
 	return millis, nil
 }
 
-// fillTables makes a database one of some years.
+// fillTables fills a database as if it had been used for years.
 func (b *bench) fillTables(ctx context.Context, p *product) error {
 	db, err := p.open(ctx)
 	if err != nil {
@@ -118,7 +117,7 @@ func (b *bench) fillTables(ctx context.Context, p *product) error {
 		Now:        clock.System{}.Now(),
 		OnProgress: func(string, int, int) {},
 	}
-	b.progress("growth: filling tables with %s partners, %s leads, %s pings", grouped(int64(b.plan.Growth.Partners)),
+	b.progress("growth: filling tables with %s partners, %s leads and %s pings", grouped(int64(b.plan.Growth.Partners)),
 		grouped(int64(b.plan.Growth.Leads)), grouped(int64(b.plan.Growth.Pings)))
 	if err := f.Fill(ctx, b.plan.Growth); err != nil {
 		return fmt.Errorf("filling tables: %w", err)

@@ -15,7 +15,7 @@ import (
 	"github.com/pingpost/pingpost/internal/clock"
 )
 
-// machine is what figures depend on, without anything that names it.
+// machine describes the properties of the machine that affect figures, but nothing that identifies it.
 type machine struct {
 	CPU      string
 	Cores    int
@@ -23,8 +23,8 @@ type machine struct {
 	System   string
 	Go       string
 	Postgres string
-	Sync     time.Duration // one write of 8 KiB that is on the disk
-	Load     string        // before the run, of the last minute
+	Sync     time.Duration // time of a synchronous write of 8 KiB
+	Load     string        // load average of the last minute before the run
 }
 
 func (s *stage) machine(ctx context.Context) (m machine, err error) {
@@ -39,7 +39,7 @@ func (s *stage) machine(ctx context.Context) (m machine, err error) {
 	}
 	system, err := exec.CommandContext(ctx, "uname", "-sr").Output()
 	if err != nil {
-		return m, fmt.Errorf("asking for the system's version: %w", err)
+		return m, fmt.Errorf("reading the system's version: %w", err)
 	}
 	m.System = strings.TrimSpace(string(system))
 	if m.Sync, err = syncTime(s.folder); err != nil {
@@ -49,8 +49,8 @@ func (s *stage) machine(ctx context.Context) (m machine, err error) {
 	return m, err
 }
 
-// readCPU takes the model and the flags from /proc/cpuinfo. An ARM processor
-// names its extensions, and often no model.
+// readCPU reads the model and the flags from /proc/cpuinfo. For ARM processors, it often contains the extensions
+// but not the model.
 func (m *machine) readCPU(info string) {
 	for line := range strings.Lines(info) {
 		name, value, _ := strings.Cut(line, ":")
@@ -67,7 +67,7 @@ func (m *machine) readCPU(info string) {
 	}
 }
 
-// syncTime is the median time of a write that waits for the disk.
+// syncTime returns the median time of a synchronous write.
 func syncTime(folder string) (time.Duration, error) {
 	file, err := os.Create(filepath.Join(folder, "sync"))
 	if err != nil {

@@ -59,17 +59,17 @@ func main() {
 type plan struct {
 	PingRounds, PostRounds, MicroRounds int
 	PingRound, PostRound, MicroTime     time.Duration
-	Connections                         int // how many numbers of connections are tried for the best; 0 tries all
-	FineRounds                          int // where two are nearly the same: many short ones
+	Connections                         int // how many numbers of connections to try for the best one; 0 for all
+	FineRounds                          int // for comparisons with a small difference: many short rounds
 	FineRound                           time.Duration
-	ManyPartners                        int // in the directory in which one is looked up by its name
+	ManyPartners                        int // number of partners in the directory for lookups
 	MemoryPings, ReplayPings            int64
 	ReplayRounds                        int
-	FinanceRows                         int64 // of a partner's list, and of an export
+	FinanceRows                         int64 // rows in a partner's file and in an export
 	FinanceRounds                       int
 	RewrapLeads, RewrapRounds           int
 	Growth                              benchdata.Plan
-	CapLeads                            int // of one day
+	CapLeads                            int // leads on one day
 }
 
 func fullPlan() plan {
@@ -106,14 +106,14 @@ func quickPlan() plan {
 type bench struct {
 	plan         plan
 	stage        *stage
-	manyPartners *manyPartners // made when it is needed first
+	manyPartners *manyPartners // created when it is first needed
 	report       report
 	profiles     string // folder; "" for none
 	patience     time.Duration
-	tell         io.Writer
+	output       io.Writer
 }
 
-func (b *bench) progress(format string, args ...any) { fmt.Fprintf(b.tell, format+"\n", args...) }
+func (b *bench) progress(format string, args ...any) { fmt.Fprintf(b.output, format+"\n", args...) }
 
 // parts returns the names for -only, in order.
 func parts() []string {
@@ -128,10 +128,10 @@ type choices struct {
 	growth       benchdata.Plan // zero for the plan's
 }
 
-func parse(args []string, tell io.Writer) (choices, error) {
+func parse(args []string, output io.Writer) (choices, error) {
 	var c choices
 	flags := flag.NewFlagSet("bench", flag.ContinueOnError)
-	flags.SetOutput(tell)
+	flags.SetOutput(output)
 	flags.BoolVar(&c.quick, "quick", false, "short rounds, for trying out; nothing is written")
 	flags.BoolVar(&c.write, "write", true, "write "+documentPath+" after a full run")
 	flags.IntVar(&c.growth.Leads, "leads", 0, "number of leads in full tables (default 1,000,000)")
@@ -164,8 +164,8 @@ func parse(args []string, tell io.Writer) (choices, error) {
 }
 
 // command runs the benchmarks that the arguments select and returns the missed targets.
-func command(ctx context.Context, args []string, tell io.Writer) ([]string, error) {
-	c, err := parse(args, tell)
+func command(ctx context.Context, args []string, output io.Writer) ([]string, error) {
+	c, err := parse(args, output)
 	if err != nil {
 		return nil, err
 	}
@@ -174,7 +174,7 @@ func command(ctx context.Context, args []string, tell io.Writer) ([]string, erro
 	}
 	ctx, cancel := context.WithTimeoutCause(ctx, longest+c.patience+fillTime(c.growth), errors.New("the run exceeded its time limit"))
 	defer cancel()
-	b := &bench{plan: fullPlan(), profiles: c.profiles, patience: c.patience, tell: tell}
+	b := &bench{plan: fullPlan(), profiles: c.profiles, patience: c.patience, output: output}
 	if c.quick {
 		b.plan = quickPlan()
 	}

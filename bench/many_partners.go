@@ -26,12 +26,12 @@ import (
 )
 
 const (
-	// candidates of them post to the shared address and may be recognised by their
-	// secret; decision 13 has no more.
+	// candidates is the number of partners that post to the shared base URL and can be recognised by their secret.
+	// It is the maximum in decision 13.
 	candidates = 100
 )
 
-// manyPartners is a directory of many partners, and the intake that looks into it.
+// manyPartners is a directory of many partners with an intake that uses it.
 type manyPartners struct {
 	intake    *intake.Intake
 	directory *snapshot.Holder[partners.Directory]
@@ -39,8 +39,7 @@ type manyPartners struct {
 	names     []string // the accounts' identifiers
 }
 
-// newManyPartners makes the partners in a database of their own, and reads them as a
-// node does when it starts.
+// newManyPartners creates the partners in a separate database and loads them as a node does when it starts.
 func (b *bench) newManyPartners(ctx context.Context) (_ *manyPartners, err error) {
 	d, err := b.stage.newDatabase(ctx, "many_partners")
 	if err != nil {
@@ -79,7 +78,7 @@ func (b *bench) newManyPartners(ctx context.Context) (_ *manyPartners, err error
 		return nil, err
 	}
 	if shared := len(c.directory.Get().Shared()); shared != candidates {
-		return nil, fmt.Errorf("%d partners may be recognised by their secret, want %d", shared, candidates)
+		return nil, fmt.Errorf("%d partners can be recognised by their secret, want %d", shared, candidates)
 	}
 	rows, err := d.root.Query(ctx, `SELECT identifier FROM accounts ORDER BY random()`)
 	if err != nil {
@@ -98,12 +97,11 @@ func (b *bench) newManyPartners(ctx context.Context) (_ *manyPartners, err error
 	return c, nil
 }
 
-// search is the handling of a post that names no partner and has an unknown secret, so that every
-// candidate's secret is tried.
+// search handles a post without a partner and with an unknown secret, so that every candidate's secret is tried.
 func (c *manyPartners) search(b *testing.B) {
 	now := clock.System{}.Now()
 	q := quoted()
-	q.Partner = uuid.Nil // the quote names no partner either
+	q.Partner = uuid.Nil // the quote has no partner either
 	token, _, err := c.quotes.Append(nil, q, now, [quote.RandomSize]byte{1, 2, 3})
 	if err != nil {
 		b.Fatal(err)
@@ -122,8 +120,7 @@ func (c *manyPartners) search(b *testing.B) {
 	}
 }
 
-// named is what it costs a post that its partner is one of many: finding the
-// account that it names, and in which mode it signs.
+// named finds a post's account by its partnerId among many, and the account's signing mode.
 func (c *manyPartners) named(b *testing.B) {
 	b.ReportAllocs()
 	defer timed(b)()

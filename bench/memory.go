@@ -9,11 +9,11 @@ import (
 const (
 	maxResident = 120 // MB
 	megabyte    = 1 << 20
-	// memoryTimeout bounds the pings of the memory measurement on a slow machine.
+	// memoryTimeout limits the time for the pings on a slow machine.
 	memoryTimeout = 3 * time.Minute
 )
 
-// memory measures how much a fresh service holds after many pings.
+// memory measures the memory of a new service after many pings.
 func (b *bench) memory(ctx context.Context) (err error) {
 	p, err := b.stage.newProduct(ctx, "product_memory", productJob{})
 	if err != nil {

@@ -21,12 +21,11 @@ import (
 )
 
 const (
-	postSize    = 2 << 10 // bytes of the post that is verified
-	contactSize = 300     // bytes of the contact record that is sealed
+	postSize    = 2 << 10 // size of the verified post in bytes
+	contactSize = 300     // size of the sealed contact record in bytes
 )
 
-// micro is one of the product's functions, and the bare operation that it
-// cannot do without.
+// micro is a function of the product with its bare operation.
 type micro struct {
 	what     string
 	limit    time.Duration
@@ -35,15 +34,15 @@ type micro struct {
 	floor    func(*testing.B) // nil if it has no bare operation
 }
 
-// micros measures the functions that requests are made of. It is called between
-// the other parts too, so that its rounds see the machine in several moods.
+// micros measures the functions that handle requests. It also runs between the other parts, because a processor's
+// speed varies over time.
 func (b *bench) micros(ctx context.Context) error {
 	all, err := b.listMicros(ctx)
 	if err != nil {
 		return err
 	}
-	app.TuneGC()   // as in the service: for what allocates, the collector is part of the figure
-	testing.Init() // outside `go test` its flags must be made before they are set
+	app.TuneGC()   // as in the service, because figures include garbage collection
+	testing.Init() // defines the flag that is set below
 	if err := flag.Set("test.benchtime", b.plan.MicroTime.String()); err != nil {
 		return err
 	}
@@ -69,7 +68,7 @@ func (b *bench) micros(ctx context.Context) error {
 				continue
 			}
 			if result, err = measure(m.floor); err != nil {
-				return fmt.Errorf("the floor under %s: %w", m.what, err)
+				return fmt.Errorf("the bare operation of %s: %w", m.what, err)
 			}
 			f.floors = append(f.floors, perOperation(result))
 		}
@@ -94,9 +93,8 @@ const cpuUnit = "cpu-ns/op"
 
 func perOperation(r testing.BenchmarkResult) float64 { return r.Extra[cpuUnit] }
 
-// timed begins to measure the processor time of a benchmark; what it returns ends
-// that, and is deferred. On a machine that others use as well, the time on the wall
-// is partly theirs.
+// timed starts measuring a benchmark's processor time, because other programs affect its wall-clock time. Defer the
+// returned function, which reports the time.
 func timed(b *testing.B) (report func()) {
 	before, err := child.ReadUsage()
 	if err != nil {
@@ -159,7 +157,7 @@ func (b *bench) listMicros(ctx context.Context) ([]micro, error) {
 func priceCell(b *testing.B, table *pricingrules.Table) {
 	industries, markets := table.Taxonomy().Len(), table.Markets().Len()
 	var cells [256]struct{ industry, market int }
-	for i := range cells { // far apart, so that not all are in the nearest cache
+	for i := range cells { // far apart, so that not all are in the fastest cache
 		cells[i].industry, cells[i].market = i*97%industries, i*7%markets
 	}
 	b.ReportAllocs()
@@ -181,8 +179,7 @@ func quoted() quote.Quote {
 	}
 }
 
-// moment is when the micro benchmarks happen: the product's functions are given
-// the time.
+// moment returns the time that is passed to the product's functions.
 func moment() time.Time { return time.Date(2026, 1, 2, 3, 4, 5, 678_000_000, time.UTC) }
 
 func sealQuote(b *testing.B, s *quote.Sealer) {
@@ -211,8 +208,8 @@ func openQuote(b *testing.B, s *quote.Sealer) {
 	}
 }
 
-// verifyPost is all of a signature's check: the headers' form, the timestamp's
-// window, and the bytes.
+// verifyPost measures the whole check of a signature: the format of the headers, the timestamp's window and the
+// HMAC.
 func verifyPost(b *testing.B) {
 	secret, body, now := []byte("a secret of 43 characters, as partners have"), noise(postSize), moment()
 	stamp := strconv.FormatInt(now.Unix(), 10)
@@ -227,7 +224,7 @@ func verifyPost(b *testing.B) {
 	}
 }
 
-// sealContact makes a data key, has it wrapped, and seals a contact record.
+// sealContact measures creating and wrapping a data key and sealing a contact record with it.
 func sealContact(ctx context.Context, b *testing.B, w *envelope.Wrappers) {
 	lead, partner, plain := uuid.New(), uuid.New(), noise(contactSize)
 	defer timed(b)()

@@ -15,7 +15,7 @@ const (
 
 	againShare = 0.05
 	badShare   = 0.01
-	// steadyPosts are sent a second where the time until an answer is measured.
+	// steadyPosts is the number of posts per second for measuring response times.
 	steadyPosts = 1000
 )
 
@@ -26,7 +26,7 @@ func (b *bench) mixedPosts(ctx context.Context, p *product) error {
 	if err := p.root.QueryRow(ctx, `SELECT count(*) FROM leads`).Scan(&before); err != nil {
 		return err
 	}
-	// What the service lets pass and the database does not, as after a mistake of ours.
+	// The service accepts these posts, but the database rejects their rows, as after a mistake in the service.
 	if _, err := p.root.Exec(ctx, fmt.Sprintf(`ALTER TABLE leads ADD CONSTRAINT bench_bad CHECK (postcode <> '%s') NOT VALID`, sample.BadPostcode)); err != nil {
 		return err
 	}
@@ -47,15 +47,15 @@ func (b *bench) mixedPosts(ctx context.Context, p *product) error {
 	once := plain.acknowledged + bad.acknowledged + steady.acknowledged
 	repeats := once + again.acknowledged - (stored - before)
 	if whole != stored || repeats < 0 || float64(repeats) > 2*againShare*float64(again.acknowledged) {
-		return fmt.Errorf("%d posts were acknowledged once and %d with retries among them, and %d leads are stored, %d of them whole",
+		return fmt.Errorf("%d posts were acknowledged without replays and %d with replays, but %d leads are stored, %d of them completely",
 			once, again.acknowledged, stored-before, whole)
 	}
 	b.report.mixedPosts(plain, again, bad, steady, single)
 	return nil
 }
 
-// steadyPosts compares the service with one that gives each post a transaction of
-// its own, both at the same rate: sharing must not make anybody wait.
+// steadyPosts compares the service at a fixed rate with one that gives each post its own transaction. Sharing
+// transactions must not delay posts.
 func (b *bench) steadyPosts(ctx context.Context, p *product) (shared, single *subject, err error) {
 	other, err := b.stage.newProduct(ctx, "product_singles", productJob{SinglePosts: true})
 	if err != nil {

@@ -11,14 +11,15 @@ import (
 )
 
 const (
-	// overloadFactor is how many times the greatest rate arrives.
+	// overloadFactor is the ratio of the rate under overload to the highest rate.
 	overloadFactor     = 10
 	minGoodput         = 0.8
 	maxRecoverySeconds = 10
-	// overloadConnections is how many connections bring it: more than may be in work and wait.
+	// overloadConnections is the number of connections for the slow database. It is more than the service handles
+	// and lets wait.
 	overloadConnections = 2048
-	// slowTransaction makes a database slow, so that ten times what it can store is
-	// still a rate that the machine can send.
+	// slowTransaction is the delay of each transaction in the slow database. With it, the machine can send ten
+	// times as many posts as the database can store.
 	slowTransaction = 500 * time.Millisecond
 	makeSlow        = `CREATE FUNCTION bench_slow() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN PERFORM pg_sleep(%f); RETURN NULL; END $$;
 		CREATE TRIGGER bench_slow AFTER INSERT ON consents FOR EACH STATEMENT EXECUTE FUNCTION bench_slow()`
@@ -54,15 +55,16 @@ func (b *bench) overload(ctx context.Context) (err error) {
 	})
 }
 
-// overloadTest is a service under pressure.
+// overloadTest is a test of the service under overload.
 type overloadTest struct {
 	*product
 	name        string
-	steady      int // posts per second when nothing presses
-	best        int // connections that bring the greatest rate
-	connections int // connections that bring too much
+	steady      int // posts per second at the normal rate
+	best        int // connections at the highest rate
+	connections int // connections under overload
 }
 
+// press measures the service at the highest rate, under overload and afterwards.
 func (b *bench) press(ctx context.Context, p overloadTest) error {
 	length := b.plan.PostRound
 	greatest := &subject{name: "greatest", process: p.process, run: p.deliverAs(postsJob{Connections: p.best})}
@@ -96,8 +98,8 @@ func (b *bench) press(ctx context.Context, p overloadTest) error {
 	return nil
 }
 
-// recover waits until posts take no longer than they usually do, but for a quarter:
-// a second's 99th percentile is nearly its slowest post.
+// recover waits until the 99th percentile of a second's posts is at most a quarter higher than normal. It returns
+// how long that took.
 func (b *bench) recover(ctx context.Context, usual *subject, normal time.Duration) (time.Duration, error) {
 	start := clock.System{}.Now()
 	for {

@@ -23,28 +23,26 @@ import (
 //go:embed post.sql.tmpl
 var postScript string
 
-// pgbench's clock runs while its connections are made, one after the other,
-// though its rate leaves that out. So a round gets seconds for connecting on top,
-// and twice as many where a busy machine spent all of its time on that.
+// pgbench's time limit includes opening the connections one after the other, but its rate does not. So a round has
+// additional seconds for connecting. They are doubled if a busy machine used the whole time for connecting.
 const (
 	connecting    = 1
 	maxConnecting = 32
 )
 
-// pgbench is Postgres's own tool storing the same rows over as many connections as
-// the load has.
+// pgbench stores the same rows with Postgres's own tool, over as many connections as the load generator has.
 func (b *bench) pgbench(ctx context.Context, d *database, rows rowSizes) (*subject, error) {
 	return b.pgbenchWith(ctx, d, rows, "pgbench", load.Connections)
 }
 
-// bestPgbench tries with how many connections pgbench is fastest.
+// bestPgbench runs pgbench with its fastest number of connections.
 func (b *bench) bestPgbench(ctx context.Context, d *database, rows rowSizes) (*subject, error) {
 	return b.best(ctx, []int{4, 8, 16, 32, 64, 128}, func(clients int) (*subject, error) {
 		return b.pgbenchWith(ctx, d, rows, pgbenchAtBest, clients)
 	})
 }
 
-// best tries with how many connections a contender is fastest.
+// best finds a contender's fastest number of connections.
 func (b *bench) best(ctx context.Context, connections []int, with func(int) (*subject, error)) (best *subject, err error) {
 	var most float64
 	var acknowledged int64
@@ -60,17 +58,17 @@ func (b *bench) best(ctx context.Context, connections []int, with func(int) (*su
 		if err != nil {
 			return nil, err
 		}
-		b.progress("post: %s, with %d connections: %.0f a second", c.name, n, r.rate())
+		b.progress("post: %s, with %d connections: %.0f per second", c.name, n, r.rate())
 		if acknowledged += c.acknowledged; r.rate() > most {
 			most, best = r.rate(), c
 		}
 	}
-	best.acknowledged = acknowledged // all of them are in the database
+	best.acknowledged = acknowledged // the database contains the leads of all tries
 	return best, nil
 }
 
-// pgbenchWith stores one lead a transaction, with statements prepared once. The
-// error is exec.ErrNotFound where pgbench is missing.
+// pgbenchWith stores one lead per transaction with prepared statements. The error is exec.ErrNotFound if pgbench is
+// not installed.
 func (b *bench) pgbenchWith(ctx context.Context, d *database, rows rowSizes, name string, clients int) (*subject, error) {
 	program, err := d.find(ctx, "pgbench")
 	if err != nil {
@@ -95,7 +93,7 @@ func (b *bench) pgbenchWith(ctx context.Context, d *database, rows rowSizes, nam
 	}}, nil
 }
 
-// find looks for one of Postgres's programs beside the programs of the Postgres that runs, then on PATH.
+// find looks for a Postgres program in the folder of the running Postgres, and then on PATH.
 func (d *database) find(ctx context.Context, name string) (string, error) {
 	var folder string
 	if err := d.root.QueryRow(ctx, `SELECT setting FROM pg_config WHERE name = 'BINDIR'`).Scan(&folder); err != nil {
@@ -137,10 +135,10 @@ var (
 
 const stoodStill = "number of transactions actually processed: 0\n"
 
-// errStoodStill is a run that ended before its first transaction did.
-var errStoodStill = errors.New("pgbench: not one transaction in the whole time: is the machine busy with other things?")
+// errStoodStill is returned if a run ends before its first transaction.
+var errStoodStill = errors.New("pgbench completed no transaction. Stop other programs on this machine and try again")
 
-// runPgbench takes the rate that pgbench tells, which leaves out connecting.
+// runPgbench returns the rate that pgbench reports, which does not include connecting.
 func runPgbench(cmd *exec.Cmd) (round, error) {
 	var said, failed strings.Builder
 	cmd.Stdout, cmd.Stderr = &said, &failed
@@ -152,7 +150,7 @@ func runPgbench(cmd *exec.Cmd) (round, error) {
 	}
 	count, rate := processed.FindStringSubmatch(said.String()), perSecond.FindStringSubmatch(said.String())
 	if count == nil || rate == nil {
-		return round{}, fmt.Errorf("pgbench does not tell its rate in the way it did: %s",
+		return round{}, fmt.Errorf("the output of pgbench does not contain its rate in the expected format: %s",
 			strings.TrimSpace(said.String()+failed.String()))
 	}
 	n, err := strconv.ParseInt(count[1], 10, 64)
@@ -161,7 +159,7 @@ func runPgbench(cmd *exec.Cmd) (round, error) {
 	}
 	tps, err := strconv.ParseFloat(rate[1], 64)
 	if err != nil || tps <= 0 || n == 0 {
-		return round{}, fmt.Errorf("pgbench tells %d transactions at a rate of %s", n, rate[1])
+		return round{}, fmt.Errorf("pgbench reports %d transactions at a rate of %s", n, rate[1])
 	}
 	return round{
 		Count: n, Elapsed: time.Duration(float64(n) / tps * float64(time.Second)),

@@ -14,12 +14,11 @@ const (
 	minPingToGorm    = 5.5
 	maxPingCPUToBare = 1.25
 	maxPingP99ToBare = 1.25
-	// steadyPings are sent a second where the time until an answer is measured.
+	// steadyPings is the number of pings per second for measuring response times.
 	steadyPings = 10_000
 )
 
-// pings measures the product against a bare handler and a handler that stores
-// each ping with GORM.
+// pings compares the product with a bare handler and with a handler that stores each ping with GORM.
 func (b *bench) pings(ctx context.Context) (err error) {
 	p, err := b.stage.newProduct(ctx, "product_pings", productJob{})
 	if err != nil {
@@ -62,7 +61,7 @@ func (b *bench) pings(ctx context.Context) (err error) {
 	return nil
 }
 
-// plainPings is the database of the handler that stores with GORM.
+// plainPings creates the database for the handler that stores pings with GORM.
 func (b *bench) plainPings(ctx context.Context) (*database, error) {
 	d, err := b.stage.newDatabase(ctx, "gorm_pings")
 	if err != nil {
@@ -77,8 +76,8 @@ func (b *bench) plainPings(ctx context.Context) (*database, error) {
 	return d, nil
 }
 
-// pinged is the product as one that answers pings, so many a second. What it records
-// late is part of its turn.
+// pinged returns the product as a contender that answers the given number of pings per second. A turn ends when all
+// pings are recorded.
 func (p *product) pinged(rate int) *subject {
 	return &subject{
 		name:    "product",
@@ -104,7 +103,7 @@ func (c *subject) serve(ctx context.Context, role string, job any) (err error) {
 	return err
 }
 
-// at is the same server at so many pings per second.
+// at returns the same server with the given number of pings per second.
 func (c *subject) at(rate int) *subject {
 	return &subject{
 		name:    c.name,
@@ -161,5 +160,5 @@ func runRejected(ctx context.Context, role string, job any, share float64) (roun
 	return r, err
 }
 
-// seconds is a length in whole seconds, at least one.
+// seconds rounds a length to whole seconds, at least one.
 func seconds(length time.Duration) int { return max(1, int(length.Round(time.Second)/time.Second)) }

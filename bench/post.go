@@ -20,12 +20,11 @@ const (
 	minPostToPgbench = 3.0
 	minPostToBest    = 2.2
 	minPostToGorm    = 4.0
-	// fastestPosts bounds how many posts are prepared for each second of a round.
+	// fastestPosts is the number of posts that are prepared for each second of a round.
 	fastestPosts = 8000
 )
 
-// posts measures the product over HTTP against pgbench and GORM, which only
-// store: no request, no signature, no encryption.
+// posts compares the product over HTTP with pgbench and GORM, which only store rows.
 func (b *bench) posts(ctx context.Context) (err error) {
 	p, err := b.stage.newProduct(ctx, "product_posts", productJob{})
 	if err != nil {
@@ -36,7 +35,7 @@ func (b *bench) posts(ctx context.Context) (err error) {
 		return err
 	}
 	product := &subject{name: "product", process: p.process, run: p.deliver}
-	// This turn does not count: the baselines' rows are made after its.
+	// A turn that is not measured stores the rows whose sizes the baselines use.
 	if _, err := product.turn(ctx, b.plan.PostRound); err != nil {
 		return err
 	}
@@ -52,7 +51,7 @@ func (b *bench) posts(ctx context.Context) (err error) {
 		defer func() { err = errors.Join(err, d.close()) }()
 		c, err := prepare(ctx, d, b.report.rows)
 		if errors.Is(err, exec.ErrNotFound) {
-			b.progress("post: pgbench is not installed, and is not measured")
+			b.progress("post: pgbench is not installed and is skipped")
 			continue
 		}
 		if err != nil {
@@ -76,7 +75,7 @@ func (b *bench) posts(ctx context.Context) (err error) {
 	if err := b.take(ctx, "post", b.plan.PostRounds, b.plan.PostRound, append([]*subject{best}, all...)...); err != nil {
 		return err
 	}
-	product.acknowledged += best.acknowledged // they share a database
+	product.acknowledged += best.acknowledged // both use the same database
 	if err := b.profile(ctx, p.at.Ops, "post", product); err != nil {
 		return err
 	}
@@ -92,12 +91,12 @@ func (b *bench) posts(ctx context.Context) (err error) {
 	return b.rewraps(ctx, v)
 }
 
-// deliver sends posts that the load process makes and signs beforehand.
+// deliver sends posts that the load process creates and signs beforehand.
 func (p *product) deliver(ctx context.Context, length time.Duration) (round, error) {
 	return p.deliverAs(postsJob{})(ctx, length)
 }
 
-// deliverAs sends them in the job's way.
+// deliverAs is deliver with the job's options.
 func (p *product) deliverAs(job postsJob) func(context.Context, time.Duration) (round, error) {
 	return func(ctx context.Context, length time.Duration) (round, error) {
 		job.Address, job.Partner, job.QuoteKeys = p.at.Address, p.partner, p.keys.QuoteKeys()
@@ -110,12 +109,12 @@ func (p *product) deliverAs(job postsJob) func(context.Context, time.Duration) (
 	}
 }
 
-// gorm is the usual way, over as many connections as the load has.
+// gorm stores the same rows with GORM, over as many connections as the load generator has.
 func (b *bench) gorm(_ context.Context, d *database, rows rowSizes) (*subject, error) {
 	return gormWith(d, rows, "gorm", load.Connections), nil
 }
 
-// bestGorm tries with how many connections GORM is fastest.
+// bestGorm runs GORM with its fastest number of connections.
 func (b *bench) bestGorm(ctx context.Context, d *database, rows rowSizes) (*subject, error) {
 	return b.best(ctx, []int{8, 16, 32, 64, 128}, func(connections int) (*subject, error) {
 		return gormWith(d, rows, gormAtBest, connections), nil

@@ -20,11 +20,11 @@ const (
 	compiledRules    = 50_000
 	replayDays       = 30
 	replaySellers    = 1000
-	replayOwnPrices  = 50 // one partner of so many has prices of its own
-	replayDelivered  = 10 // one priced ping of so many was delivered
+	replayOwnPrices  = 50 // one partner in 50 has partner pricing
+	replayDelivered  = 10 // one priced ping in 10 was delivered
 )
 
-// pricing measures a replay of a draft, whole as a node does it, and the compiler.
+// pricing measures a complete replay of a draft, as a node runs it, and the compilation of a rate card.
 func (b *bench) pricing(ctx context.Context) (err error) {
 	d, err := b.stage.newDatabase(ctx, "pricing")
 	if err != nil {
@@ -43,7 +43,7 @@ func (b *bench) pricing(ctx context.Context) (err error) {
 	if _, err := s.PublishShipped(ctx); err != nil {
 		return err
 	}
-	b.progress("pricing: filling %s pings of %d days", grouped(b.plan.ReplayPings), replayDays)
+	b.progress("pricing: filling tables with %s pings from %d days", grouped(b.plan.ReplayPings), replayDays)
 	if err := fillReplay(ctx, db, d, s, b.plan.ReplayPings); err != nil {
 		return err
 	}
@@ -98,8 +98,8 @@ func fillReplay(ctx context.Context, db *postgres.DB, d *database, s *ratecard.S
 	return nil
 }
 
-// Each ping is of another industry, country, urgency and partner than the one before,
-// so that they fall into as many groups as they can.
+// Consecutive pings have different industries, countries, urgencies and partners, so that there are as many groups
+// as possible.
 const (
 	replayPingsSQL = `INSERT INTO pings (transaction, issued_at, partner_id, sandbox, term_id, country, postcode, urgency, job_type, budget,
 			outcome, price_minor, currency, card_version, duration_us)
@@ -118,7 +118,7 @@ const (
 		FROM (SELECT *, row_number() OVER () AS n FROM pings WHERE outcome = 'priced' AND partner_id IS NOT NULL) AS sold WHERE n % $1::int = 0`
 )
 
-// replays measures the replay of a draft that raises a multiplier that every cell has.
+// replays measures the replay of a draft that increases a multiplier for all cells.
 func (b *bench) replays(ctx context.Context, s *ratecard.Service) (seconds []float64, err error) {
 	s = s.By(audit.Operator)
 	draft, err := s.CreateDraft(ctx, "a little more", 0)
@@ -135,7 +135,7 @@ func (b *bench) replays(ctx context.Context, s *ratecard.Service) (seconds []flo
 		}
 		began := clock.System{}.Now()
 		if did, err := s.ReplayNext(ctx); err != nil || !did {
-			return nil, errors.Join(errors.New("the replay was not done"), err)
+			return nil, errors.Join(errors.New("the replay did not complete"), err)
 		}
 		took := clock.System{}.Now().Sub(began)
 		if err := b.checkReplay(ctx, s, draft); err != nil {
@@ -147,7 +147,7 @@ func (b *bench) replays(ctx context.Context, s *ratecard.Service) (seconds []flo
 	return seconds, nil
 }
 
-// checkReplay fails when the replay left pings out.
+// checkReplay fails if the replay did not find all pings.
 func (b *bench) checkReplay(ctx context.Context, s *ratecard.Service, draft models.RateCard) error {
 	r, _, err := s.Replay(ctx, draft.ID)
 	if err != nil {
@@ -162,12 +162,12 @@ func (b *bench) checkReplay(ctx context.Context, s *ratecard.Service, draft mode
 		pings, leads = pings+line.Pings.Count, leads+line.Leads.Count
 	}
 	if pings != b.plan.ReplayPings || leads == 0 {
-		return fmt.Errorf("the replay found %d pings of %d, and %d leads", pings, b.plan.ReplayPings, leads)
+		return fmt.Errorf("the replay found %d of %d pings, and %d leads", pings, b.plan.ReplayPings, leads)
 	}
 	return nil
 }
 
-// compiles measures compiling a card that has a rule for every selector there is.
+// compiles measures compiling a rate card with a rule for every selector.
 func (b *bench) compiles(s *ratecard.Service) (millis []float64, err error) {
 	card := manyRules(s.Taxonomy(), s.Markets(), compiledRules)
 	for range b.plan.ReplayRounds {
@@ -181,8 +181,8 @@ func (b *bench) compiles(s *ratecard.Service) (millis []float64, err error) {
 	return millis, nil
 }
 
-// manyRules gives every selector a base and a multiplier of its own, until there are n
-// rules; then the selectors again get a floor.
+// manyRules returns n rules. Each selector gets rules with a base price and a multiplier, and then more with a
+// floor.
 func manyRules(tax *pricingrules.Taxonomy, markets *pricingrules.Markets, n int) (card pricingrules.Card) {
 	var scopes []pricingrules.Target
 	for _, category := range tax.Categories() {

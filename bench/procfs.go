@@ -10,14 +10,13 @@ import (
 	"time"
 )
 
-// errNoProcfs stands for a system that does not tell what its processors do.
+// errNoProcfs is returned on systems that do not report processor times in /proc.
 var errNoProcfs = errors.New("this system has no /proc")
 
-// tick is the unit of the processor times in /proc, on every Linux.
+// tick is the unit of processor times in /proc on Linux.
 const tick = 10 * time.Millisecond
 
-// processors is what the machine's processors have done since it started, all
-// of them together.
+// processors contains the total time of all processors since the machine started.
 type processors struct{ busy, all time.Duration }
 
 func readProcessors() (p processors, err error) {
@@ -31,8 +30,8 @@ func readProcessors() (p processors, err error) {
 	return parseProcessors(string(text))
 }
 
-// parseProcessors reads the first line of /proc/stat: user, nice, system, idle,
-// iowait, irq, softirq, steal, and then guest times, which user has already.
+// parseProcessors reads the first line of /proc/stat: user, nice, system, idle, iowait, irq, softirq, steal, and
+// then guest times, which are included in user.
 func parseProcessors(text string) (p processors, err error) {
 	line, _, _ := strings.Cut(text, "\n")
 	fields := strings.Fields(line)
@@ -52,10 +51,10 @@ func parseProcessors(text string) (p processors, err error) {
 	return p, nil
 }
 
-// processStat is a line of /proc/<pid>/stat, as far as it matters here.
+// processStat contains some fields of /proc/<pid>/stat.
 type processStat struct {
 	parent      int
-	own, reaped time.Duration // processor time: its own, and of its children that have ended
+	own, reaped time.Duration // processor time of the process, and of its children that have ended
 }
 
 func readProcess(pid int) (processStat, error) {
@@ -69,13 +68,13 @@ func readProcess(pid int) (processStat, error) {
 	return parseProcess(string(text))
 }
 
-// parseProcess counts from the end of the program's name, which may hold
-// anything.
+// parseProcess counts fields from the end of the program's name, because the name may contain spaces and
+// parentheses.
 func parseProcess(text string) (s processStat, err error) {
 	fields := strings.Fields(text[strings.LastIndexByte(text, ')')+1:])
-	const parent, times = 1, 11 // then user, system, and the same of children
+	const parent, times = 1, 11 // times: user, system, and the same for children
 	if len(fields) < times+4 {
-		return s, errors.New("a process's stat line in /proc is too short")
+		return s, errors.New("a stat line in /proc is too short")
 	}
 	if s.parent, err = strconv.Atoi(fields[parent]); err != nil {
 		return s, err
@@ -91,8 +90,8 @@ func parseProcess(text string) (s processStat, err error) {
 	return s, nil
 }
 
-// familyTime is the processor time of a process, of its children, and of those
-// that it had: of Postgres, given its first process.
+// familyTime returns the processor time of a process and all its children, including those that have ended. For
+// Postgres, pass its first process.
 func familyTime(pid int) (time.Duration, error) {
 	first, err := readProcess(pid)
 	if err != nil {

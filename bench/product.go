@@ -17,7 +17,7 @@ import (
 	"github.com/pingpost/pingpost/models"
 )
 
-// product is the whole service in a process of its own, on a database of its own.
+// product is the whole service in a separate process with its own database.
 type product struct {
 	*database
 	process *child.Process
@@ -30,11 +30,11 @@ type product struct {
 	answered     int64 // total pings
 }
 
-// partnerSlug is whose base URL the measurements use.
+// partnerSlug is the slug of the partner whose base URL the measurements use.
 const partnerSlug = "harbour-leads"
 
-// newProduct prepares a database with one approved partner and starts the
-// service on it in the job's way: with the local key unless a Vault is given.
+// newProduct creates a database with one approved partner and starts the service with the job's options. It uses the
+// local key unless the job has a Vault.
 func (s *stage) newProduct(ctx context.Context, name string, job productJob) (_ *product, err error) {
 	p := &product{kek: newKey(), fastestPosts: s.fastestPosts}
 	if p.database, err = s.newDatabase(ctx, name); err != nil {
@@ -50,7 +50,7 @@ func (s *stage) newProduct(ctx context.Context, name string, job productJob) (_ 
 		return nil, err
 	}
 	if err := p.admit(ctx); err != nil {
-		return nil, fmt.Errorf("making the partner that is measured: %w", err)
+		return nil, fmt.Errorf("creating the measured partner: %w", err)
 	}
 	job.DatabaseURL, job.PlatformKey, job.LocalKEK, job.Log = p.appURL, encode(platform), encode(p.kek), filepath.Join(s.folder, name+".log")
 	if p.process, err = child.Start(ctx, roleProduct, job); err != nil {
@@ -59,7 +59,7 @@ func (s *stage) newProduct(ctx context.Context, name string, job productJob) (_ 
 	return p, p.process.Receive(&p.at)
 }
 
-// admit makes the partner as an operator would.
+// admit creates the approved partner.
 func (p *product) admit(ctx context.Context) error {
 	db, err := p.open(ctx)
 	if err != nil {

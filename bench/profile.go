@@ -17,15 +17,14 @@ import (
 	"github.com/google/pprof/profile"
 )
 
-// area is a part of the product's work, known by the functions that do it. A moment
-// of processor time is the area's whose function is the innermost of them.
+// area is a part of the product's work, which is recognised by its functions. A sample belongs to the area of its
+// innermost known function.
 type area struct {
 	name  string
-	marks []string // how the functions' names begin
+	marks []string // prefixes of the functions' names
 }
 
-// areas are looked through in this order for each function, from the innermost
-// outwards.
+// areas are compared in this order with each function, from the innermost to the outermost.
 var areas = []area{
 	{"system calls (sockets and files)", []string{"internal/runtime/syscall.", "syscall.", "internal/poll."}},
 	{"garbage collection", []string{"runtime.gcBgMarkWorker", "runtime.bgsweep", "runtime.gcAssistAlloc", "runtime.gcStart"}},
@@ -45,14 +44,14 @@ var areas = []area{
 
 const otherArea = "other"
 
-// share is an area's part of the product's processor time, 0 to 1.
+// share is an area's share of the product's processor time, from 0 to 1.
 type share struct {
 	Area string
 	Of   float64
 }
 
-// profile finds out what the product's processor time goes into while it works, in
-// a turn that gives no figures. With a folder for them the profiles are kept.
+// profile takes a processor profile of the product during a turn that is not measured. It saves the profiles if
+// -profile is set.
 func (b *bench) profile(ctx context.Context, ops, part string, c *subject) error {
 	length := 2 * b.plan.PostRound
 	kinds := []string{"profile", "allocs"}
@@ -86,12 +85,12 @@ func (b *bench) profile(ctx context.Context, ops, part string, c *subject) error
 	return err
 }
 
-// sharesOf adds a profile's samples up by area, the largest first.
+// sharesOf returns the shares of a profile's areas, largest first.
 func sharesOf(p *profile.Profile) []share {
 	var total int64
 	sums := map[string]int64{}
 	for _, s := range p.Sample {
-		spent := s.Value[len(s.Value)-1] // nanoseconds; before them the number of samples
+		spent := s.Value[len(s.Value)-1] // nanoseconds; the value before is the number of samples
 		total += spent
 		sums[areaOf(s)] += spent
 	}
@@ -131,7 +130,7 @@ func download(ctx context.Context, url string) ([]byte, error) {
 	defer answer.Body.Close()
 	content, err := io.ReadAll(answer.Body)
 	if err == nil && answer.StatusCode != http.StatusOK {
-		err = fmt.Errorf("the product gives no profile: %s: %s", answer.Status, bytes.TrimSpace(content))
+		err = fmt.Errorf("the product returned no profile: %s: %s", answer.Status, bytes.TrimSpace(content))
 	}
 	return content, err
 }

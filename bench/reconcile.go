@@ -20,19 +20,19 @@ import (
 	"github.com/pingpost/pingpost/models"
 )
 
-// maxReconcileToPsql is how much longer a comparison may take than psql needs to read the
-// same file, join it with the ledger and write the same lines.
+// maxReconcileToPsql is the maximum ratio of a comparison's time to the time that psql needs to read the same file,
+// join it with the ledger and write the same lines.
 const maxReconcileToPsql = 2
 
 //go:embed reconcile.sql
 var reconcileScript string
 
-// compared is what one round took, in seconds.
+// compared contains the times of the rounds in seconds.
 type compared struct{ upload, product, psql []float64 }
 
-// reconciliations measures comparisons of a partner's list beside psql's, in turns.
+// reconciliations compares a partner's file with the ledger in turns, by the product and by psql.
 func (b *bench) reconciliations(ctx context.Context) (err error) {
-	b.progress("reconcile: filling a ledger of %s leads", grouped(b.plan.FinanceRows*3/2))
+	b.progress("reconcile: filling a ledger with %s leads", grouped(b.plan.FinanceRows*3/2))
 	k, err := b.stage.newFilledLedger(ctx, "reconcile", b.plan.FinanceRows)
 	if err != nil {
 		return err
@@ -73,7 +73,7 @@ func (b *bench) reconciliations(ctx context.Context) (err error) {
 	return nil
 }
 
-// byProduct takes the list in and compares it, as the queue does.
+// byProduct uploads the file and compares it as a job.
 func (k *filledLedger) byProduct(
 	ctx context.Context, s *reconcile.Service, took *compared,
 ) (r reconcile.Reconciliation, err error) {
@@ -105,7 +105,7 @@ func (k *filledLedger) byProduct(
 
 func since(began time.Time) float64 { return clock.System{}.Now().Sub(began).Seconds() }
 
-// byPsql does the same by hand.
+// byPsql makes the same comparison with psql.
 func (k *filledLedger) byPsql(ctx context.Context, took *compared) error {
 	if _, err := k.root.Exec(ctx, `TRUNCATE result`); err != nil {
 		return err
@@ -116,7 +116,7 @@ func (k *filledLedger) byPsql(ctx context.Context, took *compared) error {
 	}
 	psql := exec.CommandContext(ctx, program, "-X", "-q", "-v", "ON_ERROR_STOP=1", "-v", "partner="+k.large.PartnerID.String(),
 		"-v", "from="+k.from.Format(time.DateOnly), "-v", "until="+k.to.AddDate(0, 0, 1).Format(time.DateOnly), k.rootURL)
-	psql.Stdin = strings.NewReader(strings.ReplaceAll(reconcileScript, "LIST", k.list)) // \copy takes no variables
+	psql.Stdin = strings.NewReader(strings.ReplaceAll(reconcileScript, "LIST", k.list)) // \copy does not expand variables
 	began := clock.System{}.Now()
 	if out, err := psql.CombinedOutput(); err != nil {
 		return fmt.Errorf("psql: %w: %s", err, out)
@@ -125,7 +125,7 @@ func (k *filledLedger) byPsql(ctx context.Context, took *compared) error {
 	return nil
 }
 
-// agree fails when the two found something different, and clears the way for another round.
+// agree fails if the two results differ, and deletes them for the next round.
 func (k *filledLedger) agree(ctx context.Context, r reconcile.Reconciliation) error {
 	var different, lines int64
 	err := k.root.QueryRow(ctx, `SELECT count(*) FILTER (WHERE (a.finding, a.theirs_minor, a.ours_minor) IS DISTINCT FROM (b.finding, b.theirs_minor, b.ours_minor)), count(*)
@@ -138,7 +138,7 @@ func (k *filledLedger) agree(ctx context.Context, r reconcile.Reconciliation) er
 		found[t.Finding] = true
 	}
 	if different > 0 || lines < k.rows || len(found) < 4 {
-		return fmt.Errorf("of %d lines %d are not as psql has them; findings %v", lines, different, found)
+		return fmt.Errorf("%d of %d lines differ from the result of psql; findings %v", different, lines, found)
 	}
 	_, err = k.root.Exec(ctx, `TRUNCATE reconciliation_lines, reconciliation_settlements`)
 	return err

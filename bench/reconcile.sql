@@ -1,4 +1,4 @@
--- A list beside the ledger, as a careful person does it by hand: one hash join each way.
+-- Compares a file with the ledger, with one hash join in each direction.
 BEGIN;
 SET LOCAL work_mem = '64MB';
 CREATE TEMP TABLE list (line integer GENERATED ALWAYS AS IDENTITY, lead_id text, day text, amount numeric, currency char(3)) ON COMMIT DROP;

@@ -11,14 +11,14 @@ import (
 	"github.com/pingpost/pingpost/bench/load"
 )
 
-// report gathers the figures of a run, in the order of the document.
+// report collects the figures of a run in the order of the document.
 type report struct {
 	figures []figure
-	rows    rowSizes // of the posts
+	rows    rowSizes // sizes of the rows for a post
 	costs   []cost
 }
 
-// cost is what the product's processor time went into during a part.
+// cost contains the product's processor time by area during a part.
 type cost struct {
 	part   string
 	shares []share
@@ -26,7 +26,7 @@ type cost struct {
 
 func (r *report) add(f ...figure) { r.figures = append(r.figures, f...) }
 
-// join adds the rounds to a figure that some rounds are known of.
+// join adds rounds to a figure. It adds the figure if the report does not contain it.
 func (r *report) join(f figure) {
 	for i := range r.figures {
 		if known := &r.figures[i]; known.part == f.part && known.what == f.what {
@@ -94,7 +94,7 @@ func (r *report) posts(all []*subject) {
 		"gorm":        {},
 		gormAtBest:    {},
 		"vault":       {},
-	} // what is not measured has no rounds
+	} // contenders that are not measured have no rounds
 	for _, c := range all {
 		by[c.name] = c
 	}
@@ -187,14 +187,14 @@ func (r *report) mixedPosts(plain, again, bad, steady, single *subject) {
 	r.add(
 		figure{
 			part:   part,
-			what:   "product, one post in 20 is a replay / none is",
+			what:   "product, one post in 20 is a replay / no replays",
 			unit:   "×",
 			values: ratios(again, plain),
 			limit:  minAgainToPlain,
 		},
 		figure{
 			part:   part,
-			what:   "product, the database rejects one post in 100 / none",
+			what:   "product, the database rejects one post in 100 / no rejections",
 			unit:   "×",
 			values: ratios(bad, plain),
 			limit:  minBadToPlain,
@@ -286,7 +286,7 @@ func (r *report) overload(name string, greatest, pressed *subject, recoveries []
 	r.others(part, greatest, pressed)
 }
 
-// rejectionMillis skips rounds without rejections, which have no time to measure.
+// rejectionMillis returns the times of rejections. It skips rounds without rejections.
 func rejectionMillis(rounds []round) (millis []float64) {
 	for _, r := range rounds {
 		if r.Rejected > 0 {
@@ -296,7 +296,7 @@ func rejectionMillis(rounds []round) (millis []float64) {
 	return millis
 }
 
-// contender tells its rate, and what each request costs it and Postgres.
+// contender adds a contender's rate and the processor time per request, for its process and for Postgres.
 func (r *report) contender(part, name, request string, c *subject) {
 	each := "µs per " + request
 	r.add(
@@ -311,7 +311,7 @@ func (r *report) contender(part, name, request string, c *subject) {
 	)
 }
 
-// costsOf lists what a part's processor time went into, down to one percent.
+// costsOf returns the areas with at least one percent of a part's processor time.
 func (r *report) costsOf(part string) (shares []share) {
 	for _, c := range r.costs {
 		for _, s := range c.shares {
@@ -323,7 +323,7 @@ func (r *report) costsOf(part string) (shares []share) {
 	return shares
 }
 
-// others tells how quiet the machine was.
+// others adds the share of processor time that other programs used.
 func (r *report) others(part string, all ...*subject) {
 	f := figure{part: part, what: "processor time used by others", unit: "%"}
 	for _, c := range all {
@@ -332,8 +332,7 @@ func (r *report) others(part string, all ...*subject) {
 	r.add(f)
 }
 
-// idle tells how much of the machine had nothing to do: what waited, waited for the
-// disk or for a lock.
+// idle adds the idle share of processor time, during which a contender waited for the disk or a lock.
 func (r *report) idle(part, name string, c *subject) {
 	r.add(figure{
 		part:   part,
@@ -417,7 +416,7 @@ func (r *report) export(rows int64, grown, rates []float64) {
 	)
 }
 
-// missed lists the targets that were not reached and could have been.
+// missed lists the missed targets that the machine could have reached.
 func (r *report) missed() (list []string) {
 	for _, f := range r.figures {
 		if f.missed() {

@@ -13,7 +13,7 @@ import (
 	"github.com/pingpost/pingpost/internal/config"
 )
 
-// The roles that copies of this program play, each in a process of its own.
+// The roles of this program's copies, each in a separate process.
 const (
 	roleProduct  = "product"
 	roleBare     = "bare"
@@ -36,24 +36,24 @@ func roles() map[string]child.Role {
 	}
 }
 
-// listening is what a server says once it answers.
+// listening contains a server's addresses. The server sends it when it is ready.
 type listening struct {
 	Address string
 	Ops     string // the product's health and metrics
 }
 
-// productJob is how the product is started.
+// productJob contains the options for starting the product.
 type productJob struct {
 	DatabaseURL, PlatformKey, LocalKEK string
-	Vault                              vaultLogin // none with the local key
+	Vault                              vaultLogin // zero to use the local key
 	Log                                string     // file for its log, access lines included
 	SinglePosts                        bool
 }
 
-// vaultLogin is where the product's Vault is and how it logs in.
+// vaultLogin contains the address of the product's Vault and the credential.
 type vaultLogin struct{ Address, RoleID, SecretID string }
 
-// playProduct runs the whole service with production's defaults.
+// playProduct runs the whole service with the defaults for production.
 func playProduct(ctx context.Context, l *child.Link) error {
 	var job productJob
 	if err := l.Next(&job); err != nil {
@@ -90,11 +90,11 @@ func playProduct(ctx context.Context, l *child.Link) error {
 func (j productJob) configure() (*config.Config, *app.Listeners, error) {
 	cfg := config.Defaults(config.Serve)
 	cfg.HTTP.APIAddr, cfg.HTTP.AdminAddr, cfg.HTTP.OpsAddr = "127.0.0.1:0", "127.0.0.1:0", "127.0.0.1:0"
-	cfg.HTTP.DrainDelay = 0 // there is no load balancer to tell
-	// The load is one address and one partner: the limits are looked at, and high.
+	cfg.HTTP.DrainDelay = 0 // there is no load balancer
+	// All requests are from one address and one partner, so the limits are high but checked.
 	cfg.Limits.PingsPerAddress, cfg.Limits.SharedPingsPerAddress, cfg.Limits.PostsPerPartner, cfg.Limits.PingLogMiBPerDay = 100_000, 100_000, 100_000, 100_000
 	cfg.Database.URL = config.Secret(j.DatabaseURL)
-	cfg.Database.SnapshotFile = "" // a measurement leaves nothing on the machine
+	cfg.Database.SnapshotFile = "" // leave no file on the machine
 	cfg.Keys.Platform, cfg.Keys.Local = []config.Secret{config.Secret(j.PlatformKey)}, config.Secret(j.LocalKEK)
 	if v := j.Vault; v.Address != "" {
 		cfg.Keys.Local = ""
@@ -112,7 +112,7 @@ func (j productJob) configure() (*config.Config, *app.Listeners, error) {
 	return cfg, listeners, nil
 }
 
-// serve is the life of a baseline's server.
+// serve runs a baseline's server until the parent closes the link.
 func serve(ctx context.Context, l *child.Link, handler http.Handler) error {
 	listener, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {

@@ -20,7 +20,7 @@ import (
 	pricingrules "github.com/pingpost/pingpost/pricing_rules"
 )
 
-// bareRequest and bareAnswer are the ping's two bodies, as a Gin handler has them.
+// bareRequest and bareAnswer are the bodies of a ping and its answer in a typical Gin handler.
 type bareRequest struct {
 	Industry string `json:"industry"`
 	Postcode string `json:"postcode"`
@@ -38,7 +38,7 @@ type bareAnswer struct {
 	ExpiresAt     string  `json:"expiresAt"`
 }
 
-// answer has the length of the product's own and costs nothing to make.
+// answer returns an answer with the same length as the product's.
 func answer() bareAnswer {
 	return bareAnswer{
 		Accepted:      true,
@@ -49,8 +49,8 @@ func answer() bareAnswer {
 	}
 }
 
-// playBare is the baseline of pings: a Gin handler that decodes the request and
-// encodes the answer, with no middleware and nothing in between.
+// playBare is the baseline for pings: a Gin handler without middleware that only decodes the request and encodes the
+// answer.
 func playBare(ctx context.Context, l *child.Link) error {
 	if err := l.Next(new(any)); err != nil {
 		return err
@@ -76,7 +76,7 @@ func pingEngine(record func(*gin.Context, *bareRequest) error) http.Handler {
 	return engine
 }
 
-// plainPing is a row of plain_pings: the columns of pings, not partitioned.
+// plainPing is a row of plain_pings, an unpartitioned table with the columns of pings.
 type plainPing struct {
 	Transaction uuid.UUID
 	IssuedAt    time.Time
@@ -99,15 +99,14 @@ const makePlainPings = `CREATE TABLE plain_pings (LIKE pings);
 	CREATE INDEX plain_pings_issued_at ON plain_pings USING brin (issued_at);
 	GRANT INSERT ON plain_pings TO pingpost_app`
 
-// gormPingJob is how the handler stores: with GORM as it comes, or without the
-// transaction that GORM puts around every statement.
+// gormPingJob contains the options for storing pings: with GORM's defaults, or without the transaction that GORM
+// uses for every statement.
 type gormPingJob struct {
 	URL             string
 	SkipTransaction bool
 }
 
-// playGormPing is the usual way to keep pings: the same handler, and a GORM
-// Create for each.
+// playGormPing is the same handler with a GORM Create for each ping.
 func playGormPing(ctx context.Context, l *child.Link) error {
 	var job gormPingJob
 	if err := l.Next(&job); err != nil {
@@ -137,8 +136,8 @@ func playGormPing(ctx context.Context, l *child.Link) error {
 	}))
 }
 
-// openGorm opens GORM with its defaults, apart from two that would slow it down
-// more than anybody would bear: two idle connections only, and the log.
+// openGorm opens GORM with its defaults, apart from two that would slow it down: the limit of two idle connections
+// and the log.
 func openGorm(ctx context.Context, url string, skipTransaction bool, connections int) (*gorm.DB, error) {
 	db, err := gorm.Open(postgres.Open(url), &gorm.Config{
 		SkipDefaultTransaction: skipTransaction,
@@ -156,15 +155,14 @@ func openGorm(ctx context.Context, url string, skipTransaction bool, connections
 	return db, connectAll(ctx, pool, connections)
 }
 
-// connectAll opens the pool's connections, which would otherwise be part of what
-// is measured.
+// connectAll opens the pool's connections before the measurement.
 func connectAll(ctx context.Context, pool *sql.DB, connections int) error {
 	for range connections {
 		conn, err := pool.Conn(ctx)
 		if err != nil {
 			return err
 		}
-		defer conn.Close() // back to the pool, once all are open
+		defer conn.Close() // returns to the pool when all are open
 	}
 	return nil
 }
@@ -172,15 +170,15 @@ func connectAll(ctx context.Context, pool *sql.DB, connections int) error {
 // TableName implements GORM's Tabler.
 func (plainPing) TableName() string { return "plain_pings" }
 
-// pingsJob is one run of pings against a server.
+// pingsJob is a run of pings.
 type pingsJob struct {
 	Address, Slug string
 	For           time.Duration
 	Count         int64
-	Rate          int // a second; 0 for as fast as they are answered
+	Rate          int // per second; 0 for no limit
 }
 
-// differentPings are sent round and round.
+// differentPings is the number of different pings, which are sent repeatedly.
 const differentPings = 4096
 
 func playPings(ctx context.Context, l *child.Link) error {
@@ -201,13 +199,13 @@ func playPings(ctx context.Context, l *child.Link) error {
 	})
 }
 
-// loadResult is what a load process says at its end.
+// loadResult is the result that a load process sends at its end.
 type loadResult struct {
 	load.Result
-	CPU time.Duration // of the run, without the making of requests
+	CPU time.Duration // processor time of the run, without preparing requests
 }
 
-// play runs a load on one processor at most: it is to leave the server the rest.
+// play runs a load on at most one processor, to leave the others to the server.
 func play(ctx context.Context, l *child.Link, job load.Job) error {
 	runtime.GOMAXPROCS(1)
 	before, err := child.ReadUsage()

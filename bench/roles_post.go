@@ -20,19 +20,18 @@ import (
 	pricingrules "github.com/pingpost/pingpost/pricing_rules"
 )
 
-// postsJob is one run of posts against the product: at most Count, each on a
-// transaction of its own.
+// postsJob is a run of at most Count posts, each with its own transaction.
 type postsJob struct {
 	Address   string
 	Partner   sample.Partner
 	QuoteKeys [][]byte
 	For       time.Duration
 	Count     int
-	Rate      int // a second; 0 for as fast as they are answered
+	Rate      int // per second; 0 for no limit
 	Again     float64
 	Bad       float64
 
-	Connections int  // 0 for the usual number
+	Connections int  // 0 for the default
 	Shed        bool // the service may reject posts when overloaded
 }
 
@@ -72,7 +71,7 @@ func shippedTable() (*pricingrules.Table, error) {
 	return pricingrules.Compile(card, tax, markets)
 }
 
-// gormPostJob is one run of the usual way to store a lead.
+// gormPostJob is a run of leads that are stored with GORM.
 type gormPostJob struct {
 	URL         string
 	Rows        rowSizes
@@ -80,8 +79,7 @@ type gormPostJob struct {
 	Connections int
 }
 
-// playGormPost stores leads with four Creates in a transaction, from as many
-// goroutines as it has connections.
+// playGormPost stores leads with four Creates in a transaction. It has as many goroutines as connections.
 func playGormPost(ctx context.Context, l *child.Link) error {
 	var job gormPostJob
 	if err := l.Next(&job); err != nil {
@@ -129,8 +127,8 @@ func (j gormPostJob) run(ctx context.Context, db *gorm.DB) (round, error) {
 	}, errors.Join(errors.Join(failures...), err)
 }
 
-// rowSizes are the lengths of the product's own rows, on average, in bytes. The
-// baselines store rows of the same.
+// rowSizes contains the average lengths of values in the product's rows, in bytes. The baselines store rows of the
+// same size.
 type rowSizes struct {
 	TransactionID, Ciphertext, WrappedKey           int
 	Disclosure, CertURL, LeadToken, Detail, Receipt int
@@ -145,7 +143,7 @@ func (s *rowSizes) fields() []any {
 	return []any{&s.TransactionID, &s.Ciphertext, &s.WrappedKey, &s.Disclosure, &s.CertURL, &s.LeadToken, &s.Detail, &s.Receipt}
 }
 
-// create stores one lead with what belongs to it.
+// create stores a lead with its consent, ledger entry and event.
 func (s rowSizes) create(db *gorm.DB) error {
 	id, err := uuid.NewV7()
 	if err != nil {
@@ -194,7 +192,7 @@ func (s rowSizes) create(db *gorm.DB) error {
 }
 
 func (s rowSizes) lead(id uuid.UUID, now time.Time) models.Lead {
-	secret := models.PlatformIDs.Account // any identity: the schema has no key there
+	secret := models.PlatformIDs.Account // any ID, because the column has no foreign key
 	return models.Lead{
 		ID:             id,
 		Transaction:    uuid.New(),
@@ -230,10 +228,10 @@ func (s rowSizes) lead(id uuid.UUID, now time.Time) models.Lead {
 	}
 }
 
-// EventDetail is a JSON object of the size of an event's; the script calls it.
+// EventDetail returns a JSON object with the size of an event's detail. The pgbench script calls it.
 func (s rowSizes) EventDetail() string { return `{"request_id":"` + text(max(s.Detail-17, 0)) + `"}` }
 
-// noise is n bytes that do not compress.
+// noise returns n bytes that cannot be compressed.
 func noise(n int) []byte {
 	b := make([]byte, n+8)
 	for at := 0; at < n; at += 8 {
@@ -245,7 +243,7 @@ func noise(n int) []byte {
 	return b[:n]
 }
 
-// text is n characters without meaning.
+// text returns n meaningless characters.
 func text(n int) string {
 	b := noise(n)
 	for i, c := range b {

@@ -10,11 +10,11 @@ import (
 	"github.com/pingpost/pingpost/internal/clock"
 )
 
-// subject is one of those that do the same work in turns.
+// subject is a contender. The contenders of a part do the same work in turns.
 type subject struct {
 	name    string
-	process *child.Process // its server, when it has one
-	beside  int            // the id of another process that it needs; 0 for none
+	process *child.Process // its server, if it has one
+	beside  int            // the ID of another process that it needs, such as Vault; 0 for none
 
 	listening listening // where a baseline's server is
 	run       func(context.Context, time.Duration) (round, error)
@@ -23,17 +23,17 @@ type subject struct {
 	rounds       []round
 }
 
-// round is what a contender did in one of its turns.
+// round is the result of a contender's turn.
 type round struct {
 	Count     int64
 	Elapsed   time.Duration
-	CPU       time.Duration // of the process that serves or stores
+	CPU       time.Duration // processor time of the process that serves or stores
 	Load      time.Duration // processor time of the load generator
-	P99       time.Duration // until an acknowledgement was in
+	P99       time.Duration // 99th percentile of the time until an acknowledgement
 	Rejected  int64
 	Rejection time.Duration // the 99th percentile of rejections
 	postgres  time.Duration // processor time of Postgres
-	others    float64       // share of the machine that others took
+	others    float64       // share of the machine that other programs used
 	idle      float64       // idle share of the machine
 }
 
@@ -42,18 +42,18 @@ func (r round) rate() float64 { return float64(r.Count) / r.Elapsed.Seconds() }
 // answered returns acknowledged and rejected requests per second.
 func (r round) answered() float64 { return float64(r.Count+r.Rejected) / r.Elapsed.Seconds() }
 
-// each is microseconds of processor time for one request.
+// each returns the microseconds of processor time per request.
 func (r round) each(spent time.Duration) float64 {
 	return float64(spent.Nanoseconds()) / 1e3 / float64(r.Count)
 }
 
-// own is microseconds of its own processor time for one request.
+// own returns the microseconds of the contender's own processor time per request.
 func (r round) own() float64 { return r.each(r.CPU) }
 
-// p99 is microseconds until 99 of 100 answers were in.
+// p99 returns the 99th percentile of response times in microseconds.
 func (r round) p99() float64 { return float64(r.P99.Microseconds()) }
 
-// series takes one number from each round.
+// series returns one value from each round.
 func (c *subject) series(take func(round) float64) []float64 {
 	out := make([]float64, len(c.rounds))
 	for i, r := range c.rounds {
@@ -62,7 +62,7 @@ func (c *subject) series(take func(round) float64) []float64 {
 	return out
 }
 
-// turn lets a contender work once, and counts what it acknowledged.
+// turn runs a contender once and counts the requests that it acknowledged.
 func (c *subject) turn(ctx context.Context, length time.Duration) (round, error) {
 	var before child.Usage
 	var err error
@@ -81,8 +81,8 @@ func (c *subject) turn(ctx context.Context, length time.Duration) (round, error)
 	return r, err
 }
 
-// take gives each contender its turn, again and again, after one that does not
-// count: what else the machine does then falls on all of them.
+// take runs the contenders in turn, after one warm-up round that is not measured. Taking turns spreads the effects of
+// other programs over all contenders.
 func (b *bench) take(ctx context.Context, part string, number int, length time.Duration, all ...*subject) error {
 	for n := range 1 + number {
 		for _, c := range all {
@@ -94,7 +94,7 @@ func (b *bench) take(ctx context.Context, part string, number int, length time.D
 				continue
 			}
 			c.rounds = append(c.rounds, r)
-			b.progress("%s %d/%d: %s %.0f a second (µs each: own %.0f, Postgres %.0f, load %.0f; others took %.0f %% of the machine)",
+			b.progress("%s %d/%d: %s %.0f per second (µs each: own %.0f, Postgres %.0f, load %.0f; others used %.0f %% of the machine)",
 				part, n, number, c.name, r.rate(), r.own(), r.each(r.postgres), r.each(r.Load), 100*r.others)
 		}
 	}
@@ -102,15 +102,13 @@ func (b *bench) take(ctx context.Context, part string, number int, length time.D
 }
 
 const (
-	// maxOtherLoad is the share of the machine that others may take in a round
-	// before it is repeated.
+	// maxOtherLoad is the share of the machine that other programs may use in a round before it is repeated.
 	maxOtherLoad = 0.2
-	// lookFor is how long a machine is looked at to see whether it is quiet.
+	// lookFor is how long the machine is observed to determine whether it is idle.
 	lookFor = 250 * time.Millisecond
 )
 
-// measureWhenIdle repeats a turn that others disturbed, as long as there is
-// patience left for that.
+// measureWhenIdle repeats a turn that other programs disturbed, within the limit of -patience.
 func (b *bench) measureWhenIdle(ctx context.Context, c *subject, length time.Duration) (round, error) {
 	for {
 		if err := errors.Join(b.awaitQuiet(ctx), b.stage.settle(ctx)); err != nil {
@@ -124,14 +122,14 @@ func (b *bench) measureWhenIdle(ctx context.Context, c *subject, length time.Dur
 		}
 		after, stillKnown := b.stage.spending(c)
 		if !known || !stillKnown {
-			return r, nil // a system that does not tell
+			return r, nil // the system does not report processor times
 		}
 		r.postgres, r.others, r.idle = after.postgres-before.postgres, after.since(before), after.idleSince(before)
 		if r.others <= maxOtherLoad || b.patience <= 0 {
 			return r, nil
 		}
 		b.patience -= clock.System{}.Now().Sub(start)
-		b.progress("%s: others took %.0f %% of the machine: once more", c.name, 100*r.others)
+		b.progress("%s: other programs used %.0f %% of the machine, repeating the round", c.name, 100*r.others)
 	}
 }
 
@@ -162,13 +160,13 @@ func (b *bench) awaitQuiet(ctx context.Context) error {
 	return nil
 }
 
-// spent is processor time: the machine's, and what of it is this measurement's.
+// spent contains the processor times of the machine and of this measurement.
 type spent struct {
 	machine        processors
 	ours, postgres time.Duration
 }
 
-// since is the share of the machine that others took.
+// since returns the share of the machine that other programs used.
 func (s spent) since(before spent) float64 {
 	all := s.machine.all - before.machine.all
 	others := (s.machine.busy - before.machine.busy) - (s.ours - before.ours)
@@ -187,8 +185,8 @@ func (s spent) idleSince(before spent) float64 {
 	return 1 - float64(s.machine.busy-before.machine.busy)/float64(all)
 }
 
-// spending reads the clocks of the machine, of Postgres, of this process, of the
-// children that have ended, and of the contender's server.
+// spending reads the processor times of the machine, Postgres, this process, its children that have ended, and the
+// contender's server.
 func (s *stage) spending(c *subject) (now spent, known bool) {
 	var err error
 	if now.machine, err = readProcessors(); err != nil {

@@ -8,19 +8,19 @@ import (
 	"time"
 )
 
-func TestProcessorTimesAreRead(t *testing.T) {
+func TestParseProcessors(t *testing.T) {
 	p, err := parseProcessors("cpu  10 20 30 400 50 6 7 8 9 9\ncpu0 1 2 3 4 5 6 7 8 9 9\n")
 	if err != nil || p.busy != 81*tick || p.all != 531*tick {
 		t.Errorf("%+v, %v", p, err)
 	}
 	for _, bad := range []string{"", "cpu 1 2 3\n", "cpu0 1 2 3 4 5 6 7 8\n", "cpu 1 2 3 4 5 6 7 eight\n"} {
 		if p, err := parseProcessors(bad); err == nil {
-			t.Errorf("%q is read as %+v", bad, p)
+			t.Errorf("%q: got %+v, want an error", bad, p)
 		}
 	}
 }
 
-func TestProcessStatIsRead(t *testing.T) {
+func TestParseProcess(t *testing.T) {
 	const numbers = " S 42 1 1 0 -1 4194560 1 2 3 4 100 20 3000 400 20 0 1 0 5"
 	for _, name := range []string{"(postgres)", "(a (strange) name)", "(1 2 3)"} {
 		s, err := parseProcess("7 " + name + numbers)
@@ -31,7 +31,7 @@ func TestProcessStatIsRead(t *testing.T) {
 	for _, bad := range []string{"", "7 (x) S 42", "7 (x) S one 1 1 0 -1 4194560 1 2 3 4 100 20 3000 400",
 		"7 (x) S 42 1 1 0 -1 4194560 1 2 3 4 100 20 much 400"} {
 		if s, err := parseProcess(bad); err == nil {
-			t.Errorf("%q is read as %+v", bad, s)
+			t.Errorf("%q: got %+v, want an error", bad, s)
 		}
 	}
 }
@@ -59,8 +59,8 @@ func TestOtherLoad(t *testing.T) {
 	}
 }
 
-// TestOwnTimeIsKnown reads this very process, where the system tells.
-func TestOwnTimeIsKnown(t *testing.T) {
+// TestReadOwnProcess reads the processor time of this process, on systems that report it.
+func TestReadOwnProcess(t *testing.T) {
 	before, err := readProcessors()
 	if errors.Is(err, errNoProcfs) {
 		if _, err := os.Stat("/proc/stat"); err == nil {
@@ -80,7 +80,7 @@ func TestOwnTimeIsKnown(t *testing.T) {
 	}
 }
 
-func TestPatienceEnds(t *testing.T) {
+func TestMeasureWithoutPatience(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
 	b := &bench{}

@@ -15,22 +15,22 @@ import (
 	"github.com/pingpost/pingpost/migrations"
 )
 
-// stage is what every measurement works on: one private Postgres, as durable as
-// in production, and a folder for files.
+// stage contains the resources that all measurements share: a private Postgres that is as durable as in production,
+// and a folder for files.
 type stage struct {
 	server *devpg.Server
-	folder string // the log, scripts
-	data   string // Postgres's
+	folder string // for the log and scripts
+	data   string // Postgres's data folder
 
 	root       *pgx.Conn // as the superuser, to any database
-	postmaster int       // Postgres's first process; 0 where the system does not tell
+	postmaster int       // Postgres's first process; 0 if unknown
 
-	fastestPosts int // prepared for each second of a round
+	fastestPosts int // number of posts that are prepared for each second of a round
 }
 
 var passwords = devpg.Passwords{Owner: "owner-of-benchmarks", App: "app-of-benchmarks"}
 
-// openStage starts Postgres among the temporary files: TMPDIR chooses the disk.
+// openStage starts Postgres in a temporary folder. TMPDIR selects the disk.
 func openStage(ctx context.Context) (_ *stage, err error) {
 	s := &stage{fastestPosts: fastestPosts}
 	defer func() {
@@ -41,7 +41,7 @@ func openStage(ctx context.Context) (_ *stage, err error) {
 	if s.folder, err = os.MkdirTemp("", "pingpost-bench-"); err != nil {
 		return nil, err
 	}
-	// Postgres may run as another user, so that its folder is its own.
+	// Postgres may run as another user, so it has its own folder.
 	if s.data, err = os.MkdirTemp("", "pingpost-bench-postgres-"); err != nil {
 		return nil, err
 	}
@@ -69,7 +69,7 @@ func (s *stage) close() error {
 	return errors.Join(stopped, os.RemoveAll(s.folder), os.RemoveAll(s.data))
 }
 
-// database is one of the stage's, with the service's schema.
+// database is a database with the service's schema.
 type database struct {
 	name    string
 	appURL  string // as the role that serves
@@ -77,11 +77,11 @@ type database struct {
 	root    *pgx.Conn
 }
 
-// newDatabase makes a migrated database. Each contender has its own, so that
-// what one stores does not slow another down.
+// newDatabase creates a migrated database. Each contender has its own, so that its rows do not slow down other
+// contenders.
 func (s *stage) newDatabase(ctx context.Context, name string) (*database, error) {
 	if err := s.server.Provision(ctx, name, passwords); err != nil {
-		return nil, fmt.Errorf("making the database %s: %w", name, err)
+		return nil, fmt.Errorf("creating the database %s: %w", name, err)
 	}
 	owner, err := postgres.OpenOwner(s.server.URL(devpg.OwnerRole, passwords.Owner, name), 10*time.Second)
 	if err != nil {
@@ -102,15 +102,14 @@ func (s *stage) newDatabase(ctx context.Context, name string) (*database, error)
 	return d, nil
 }
 
-// open reaches it as the service does.
+// open connects to the database as the service does.
 func (d *database) open(ctx context.Context) (*postgres.DB, error) {
 	return postgres.Open(ctx, postgres.Options{URL: d.appURL, MaxConnections: 2, ConnectTimeout: 30 * time.Second})
 }
 
 func (d *database) close() error { return d.root.Close(context.Background()) }
 
-// durable fails when Postgres may lose what it has acknowledged: such figures
-// would be worth nothing.
+// durable fails if Postgres may lose acknowledged data, because such figures would be meaningless.
 func (d *database) durable(ctx context.Context) error {
 	for _, setting := range []string{"fsync", "synchronous_commit", "full_page_writes"} {
 		var value string
@@ -118,14 +117,13 @@ func (d *database) durable(ctx context.Context) error {
 			return err
 		}
 		if value != "on" {
-			return fmt.Errorf("the Postgres that is measured has %s %s, and must be as durable as in production", setting, value)
+			return fmt.Errorf("the measured Postgres must be as durable as in production, but has %s = %s", setting, value)
 		}
 	}
 	return nil
 }
 
-// settle lets every round begin alike: nothing of the round before is left to
-// be written, and no vacuum runs that it caused.
+// settle makes rounds independent. It writes the previous round's data to disk and waits for running vacuums.
 func (s *stage) settle(ctx context.Context) error {
 	if _, err := s.root.Exec(ctx, "CHECKPOINT"); err != nil {
 		return err

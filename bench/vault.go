@@ -19,7 +19,7 @@ const (
 	minRewrappingToAlone = 0.8
 )
 
-// vaulted is the product with a Vault of its own.
+// vaulted is the product with its own Vault.
 type vaulted struct {
 	*product
 	vault *devvault.Server
@@ -63,7 +63,7 @@ func (v *vaulted) contender(name string, run func(context.Context, time.Duration
 	return &subject{name: name, process: v.process, beside: v.vault.Process(), run: run}
 }
 
-// as is Vault's key as one of the roles sees it.
+// as returns a key wrapper that logs in with a role.
 func (v *vaulted) as(role string) (*transit.Wrapper, error) {
 	return transit.New(transit.Options{
 		Address: v.vault.Address,
@@ -80,8 +80,7 @@ func (v *vaulted) as(role string) (*transit.Wrapper, error) {
 	})
 }
 
-// rewraps measures what it costs the posts that leads are moved to a new version
-// of the key at the same time.
+// rewraps measures how much posts slow down while leads are rewrapped.
 func (b *bench) rewraps(ctx context.Context, v *vaulted) error {
 	if err := b.fill(ctx, v); err != nil {
 		return err
@@ -109,7 +108,7 @@ func (b *bench) rewraps(ctx context.Context, v *vaulted) error {
 		OnProgress: func(leads.RotationProgress) {},
 	}
 
-	var through bool // nothing is left to move
+	var through bool // all leads have been rewrapped
 	var moved []float64
 	alone := v.contender("nothing moves", v.deliver)
 	moving := v.contender("leads move", func(ctx context.Context, length time.Duration) (round, error) {
@@ -129,16 +128,16 @@ func (b *bench) rewraps(ctx context.Context, v *vaulted) error {
 			return err
 		}
 		if through && n > 1 {
-			break // for a part of this round nothing moved
+			break // during a part of this round, there were no leads to rewrap
 		}
 		alone.rounds, moving.rounds = append(alone.rounds, without), append(moving.rounds, beside)
-		b.progress("rewrap %d: posts alone %.0f a second, beside a rewrap %.0f", n, without.rate(), beside.rate())
+		b.progress("rewrap %d: %.0f posts per second alone, %.0f during a rewrap", n, without.rate(), beside.rate())
 	}
 	b.report.rewraps(alone, moving, moved)
 	return nil
 }
 
-// fill has the product store leads until there are as many as the plan wants.
+// fill sends posts until the product has stored as many leads as the plan requires.
 func (b *bench) fill(ctx context.Context, v *vaulted) error {
 	for {
 		var stored int
@@ -154,8 +153,7 @@ func (b *bench) fill(ctx context.Context, v *vaulted) error {
 	}
 }
 
-// deliverBeside delivers posts while leads move; ended says that the last one had
-// moved before the posts were through.
+// deliverBeside delivers posts while leads are rewrapped. ended reports whether the rewrap ended before the posts.
 func (v *vaulted) deliverBeside(
 	ctx context.Context, length time.Duration, move *leads.KeyRotation,
 ) (r round, done leads.RotationProgress, ended bool, err error) {
@@ -171,7 +169,7 @@ func (v *vaulted) deliverBeside(
 	stop()
 	failed := <-result
 	if done.Failed > 0 {
-		failed = fmt.Errorf("%d leads were not moved: %w", done.Failed, done.Cause)
+		failed = fmt.Errorf("%d leads were not rewrapped: %w", done.Failed, done.Cause)
 	}
 	if errors.Is(failed, context.Canceled) {
 		return r, done, false, err

@@ -10,8 +10,7 @@ import (
 	"time"
 )
 
-// The roles of the tests: one that repeats what it is told, one that fails, and
-// one that marks its end with a file.
+// The tests' roles: one repeats the values that it receives, one fails, and one creates a file when it ends.
 var testRoles = map[string]Role{
 	"echo": func(_ context.Context, l *Link) error {
 		for {
@@ -24,7 +23,7 @@ var testRoles = map[string]Role{
 			}
 		}
 	},
-	"fail":  func(context.Context, *Link) error { return errors.New("as it should, in a test") },
+	"fail":  func(context.Context, *Link) error { return errors.New("expected failure") },
 	"usage": func(_ context.Context, l *Link) error { return errors.Join(l.Next(new(any)), l.ServeUsage()) },
 	"mark": func(ctx context.Context, l *Link) error {
 		var file string
@@ -44,7 +43,7 @@ func TestMain(m *testing.M) {
 	os.Exit(m.Run())
 }
 
-func TestValuesGoBothWays(t *testing.T) {
+func TestValuesAreSentInBothDirections(t *testing.T) {
 	p, err := Start(t.Context(), "echo", "job")
 	if err != nil {
 		t.Fatal(err)
@@ -70,13 +69,13 @@ func TestReceiveReportsChildFailure(t *testing.T) {
 			t.Errorf("%s: %v", role, err)
 		}
 		if err := p.Stop(); err == nil {
-			t.Errorf("%s ended well", role)
+			t.Errorf("%s: the child ended without an error", role)
 		}
 	}
 }
 
-// TestLetGo checks that a child ends normally when its parent closes the link or its context ends.
-func TestLetGo(t *testing.T) {
+// TestChildEndsWithParent checks that a child ends normally when its parent closes the link or its context ends.
+func TestChildEndsWithParent(t *testing.T) {
 	for name, let := range map[string]func(*Process, context.CancelFunc) error{
 		"stopped":       func(p *Process, _ context.CancelFunc) error { return p.Stop() },
 		"input closed":  func(p *Process, _ context.CancelFunc) error { return errors.Join(p.in.Close(), p.cmd.Wait()) },
@@ -96,7 +95,7 @@ func TestLetGo(t *testing.T) {
 			t.Errorf("%s: %v", name, err)
 		}
 		if _, err := os.Stat(file); err != nil {
-			t.Errorf("%s: the child did not end in order: %v", name, err)
+			t.Errorf("%s: the child did not end normally: %v", name, err)
 		}
 		cancel()
 	}
@@ -120,7 +119,7 @@ func TestUsage(t *testing.T) {
 	}
 }
 
-func TestUsageReadsTheSystemsLines(t *testing.T) {
+func TestUsageParsesProcStatus(t *testing.T) {
 	var u Usage
 	if err := u.read([]byte("Name:\tx\nVmHWM:\t   20480 kB\nVmRSS:\t   10240 kB\nThreads:\t3\n")); err != nil ||
 		u.Resident != 10<<20 || u.Peak != 20<<20 {
@@ -128,7 +127,7 @@ func TestUsageReadsTheSystemsLines(t *testing.T) {
 	}
 	for _, bad := range []string{"", "VmRSS:\tmuch\n", "VmHWM:\t 1 kB\n"} {
 		if err := new(Usage).read([]byte(bad)); err == nil {
-			t.Errorf("%q is taken for usage", bad)
+			t.Errorf("%q is accepted as a status", bad)
 		}
 	}
 }

@@ -19,7 +19,8 @@ import (
 
 func TestMain(m *testing.M) { testkit.Main(m) }
 
-// The database has to be named. It is filled up to the given totals, and a node can serve on it.
+// TestFill checks that the database must be confirmed, that it is filled up to the given totals, and that a node
+// can use it.
 func TestFill(t *testing.T) {
 	db := testkit.NewDatabase(t)
 	key := func() string {

@@ -72,7 +72,7 @@ func TestOnceSendsEachOnce(t *testing.T) {
 	}
 }
 
-func TestRejectionsAreCountedAndShown(t *testing.T) {
+func TestRejectionsAreCountedAndReported(t *testing.T) {
 	var served atomic.Int64
 	address := serving(t, func(w http.ResponseWriter, _ *http.Request) {
 		if served.Add(1)%10 == 0 {
@@ -86,8 +86,8 @@ func TestRejectionsAreCountedAndShown(t *testing.T) {
 	}
 }
 
-// TestBrokenAnswersEndTheRun uses servers with invalid answers.
-func TestBrokenAnswersEndTheRun(t *testing.T) {
+// TestInvalidAnswersEndTheRun uses servers with invalid answers.
+func TestInvalidAnswersEndTheRun(t *testing.T) {
 	for name, text := range map[string]string{
 		"closed":        "",
 		"cut off":       "HTTP/1.1 200 OK\r\nContent-Length: 10\r\n\r\nhalf",
@@ -119,7 +119,7 @@ func TestBrokenAnswersEndTheRun(t *testing.T) {
 	}
 }
 
-func TestRunsThatCannotBe(t *testing.T) {
+func TestInvalidJobs(t *testing.T) {
 	for name, j := range map[string]Job{
 		"no requests": {Count: 1},
 		"no end":      {Requests: [][]byte{[]byte(get)}},
@@ -131,7 +131,7 @@ func TestRunsThatCannotBe(t *testing.T) {
 	}
 }
 
-func TestAnswersComeInPieces(t *testing.T) {
+func TestAnswersArriveInPieces(t *testing.T) {
 	for name, c := range map[string]struct {
 		answer string
 		want   int
@@ -163,8 +163,9 @@ func TestEndOfContextEndsTheRun(t *testing.T) {
 	}
 }
 
-// A rate is kept, and what was held up counts from when it was due.
-func TestRateIsKept(t *testing.T) {
+// TestRate checks that requests are sent at the given rate, and that a delayed request's time starts when it was
+// due.
+func TestRate(t *testing.T) {
 	var held atomic.Bool
 	address := serving(t, func(w http.ResponseWriter, _ *http.Request) {
 		if held.CompareAndSwap(false, true) {
@@ -174,9 +175,9 @@ func TestRateIsKept(t *testing.T) {
 	})
 	r, err := Run(t.Context(), Job{Address: address, Requests: [][]byte{[]byte(get)}, Count: 100, Rate: 200})
 	if err != nil || r.Acknowledged != 100 || r.Elapsed < 490*time.Millisecond || r.Rate() > 205 {
-		t.Errorf("%+v, %v, %.0f a second", r, err, r.Rate())
+		t.Errorf("got %+v, %v, %.0f per second", r, err, r.Rate())
 	}
 	if r.Median > 100*time.Millisecond || r.P99 < 250*time.Millisecond || r.P99 > time.Second {
-		t.Errorf("the median is %s, the 99th percentile %s: one of 100 was held for 300 ms", r.Median, r.P99)
+		t.Errorf("got a median of %s and a 99th percentile of %s with one of 100 requests delayed by 300 ms", r.Median, r.P99)
 	}
 }

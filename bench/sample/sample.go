@@ -17,11 +17,11 @@ func PingPath(slug string) string { return "/p/" + slug + "/api/lead/ping" }
 // PostPath returns the path of posts in a partner's own base URL.
 func PostPath(slug string) string { return "/p/" + slug + "/api/lead/post" }
 
-// countries are sent more often where more leads are bought; CH and NZ have no
-// price of their own.
+// countries contains a country several times if more leads are bought there. CH and NZ do not have their own
+// prices.
 var countries = [...]string{"GB", "GB", "GB", "US", "US", "DE", "FR", "IE", "ES", "IT", "NL", "BE", "AT", "CA", "AU", "CH", "NZ"}
 
-// urgencies include none and one that means nothing.
+// urgencies includes an empty and an unknown urgency.
 var urgencies = [...]string{"", "", "emergency", "immediate", "urgent", "flexible", "flexible", "next week"}
 
 // Pings returns n requests for a price.
