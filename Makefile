@@ -16,11 +16,11 @@ help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-12s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
 
 .PHONY: run
-run: build ## start everything on this machine, with a private Postgres and demo partners
+run: build ## start everything on this machine, with a private Postgres and demo data
 	@exec bin/pingpost dev
 
-# Sources of the console's style sheet and scripts. Tailwind reads the templates to find the
-# classes that are used.
+# Sources of the console's style sheet and scripts. Tailwind searches the templates for the classes
+# that they use.
 ASSET_SOURCES = .ci/assets $(wildcard admin/assets/package*.json admin/assets/*.css admin/assets/styles/*.css \
 	admin/assets/*.js admin/assets/*.svg templates/*/*.templ)
 
@@ -48,7 +48,7 @@ screenshots: needs assets ## write screenshots of all console pages (light, dark
 test: needs assets ## run all tests with the race detector, against a real Postgres
 	$(GO) test -race -timeout 30m ./...
 
-# Packages with slow tests: they use a browser, kill processes, or measure times.
+# Packages with slow tests, which use a browser, kill processes or measure times.
 SLOW_TESTS = ./api/... ./bench/... ./cmd/... ./internal/devpg ./internal/devstack ./internal/devvault ./soak ./templates ./test/...
 
 .PHONY: test-short
@@ -56,7 +56,7 @@ test-short: assets ## run the fast tests (no browser, no killed processes), with
 	$(GO) test -timeout 5m $$(comm -23 <($(GO) list ./... | sort) <($(GO) list $(SLOW_TESTS) | sort))
 
 .PHONY: check
-check: assets ## format, vet, golangci-lint, generated files, import rules, documentation, known vulnerabilities
+check: assets ## check the format, vet, golangci-lint, generated files, imports, documentation and known vulnerabilities
 	@unformatted=$$(git ls-files -co --exclude-standard '*.go' | grep -v '_templ\.go$$' | xargs gofmt -l); \
 		[ -z "$$unformatted" ] || { echo "not formatted; run make fmt:"; echo "$$unformatted"; exit 1; }
 	$(GO) mod verify
@@ -68,12 +68,12 @@ check: assets ## format, vet, golangci-lint, generated files, import rules, docu
 	@.ci/vulnerabilities $(LINT) govulncheck ./...
 
 .PHONY: generate
-generate: ## write the generated files
+generate: ## generate Go code from the templates
 	$(GO) tool templ generate -path templates -log-level error
 
 .PHONY: reference
-reference: ## write the pages of docs/reference that are generated from the code
-	UPDATE_REFERENCE=1 $(GO) test -count=1 -run 'Reference$$' ./cmd/pingpost ./internal/authz ./internal/config ./migrations ./test/vault
+reference: ## generate the pages in docs/reference from the code
+	UPDATE_REFERENCE=1 $(GO) test -count=1 -run 'Reference$$' ./cmd/pingpost ./internal/authz ./test/vault
 
 .PHONY: fmt
 fmt: ## format the code
@@ -81,11 +81,11 @@ fmt: ## format the code
 	$(GO) tool templ fmt -log-level error templates
 
 .PHONY: bench
-bench: assets ## measure the performance against baselines and write docs/benchmarks.md
+bench: assets ## compare the performance with baselines and write docs/benchmarks.md
 	$(GO) run ./bench
 
 .PHONY: soak
-soak: needs assets ## kill nodes and Postgres under load, disturb the network, and check every response; check memory for an hour
+soak: needs assets ## kill nodes and Postgres and disturb the network under load, and measure memory for an hour
 	$(GO) test -count=1 -timeout 2h -v ./soak -args -node-kills 50 -postgres-kills 20 -disturbances 10 -hold 1h
 
 .PHONY: fuzz
@@ -97,5 +97,5 @@ fuzz: ## run each fuzz target for FUZZ (default 20s)
 	done
 
 .PHONY: clean
-clean: ## remove bin; the data folder is not removed
+clean: ## remove bin, but not the data folder
 	rm -rf bin

@@ -15,8 +15,7 @@ import (
 	"github.com/pingpost/pingpost/models"
 )
 
-// TestBadForms submits invalid values to all forms. The response names the errors and keeps the
-// values, nothing is written, and nothing panics.
+// TestBadForms submits invalid values to an administrator's forms. All must be rejected without a change.
 func TestBadForms(t *testing.T) {
 	t.Parallel()
 	h := admintest.NewConsole(t, admintest.Setup{})
@@ -42,11 +41,11 @@ func TestBadForms(t *testing.T) {
 		"long fields":           everywhere(strings.Repeat("x", 10_000)).Encode(),
 		"hostile":               everywhere(admintest.HostileText).Encode(),
 		"NUL":                   everywhere("a\x00b").Encode(),
-		"no UTF-8":              "email=%ff%fe&name=%c3%28&role=%ff&proof=%ff&code=%ff&password=%ff&again=%ff",
-		"bad escapes":           "email=%zz&name=%",
+		"invalid UTF-8":         "email=%ff%fe&name=%c3%28&role=%ff&proof=%ff&code=%ff&password=%ff&again=%ff",
+		"invalid escapes":       "email=%zz&name=%",
 		"a megabyte":            "email=x%40example.com&name=" + strings.Repeat("x", 1<<20),
 		"ten thousand fields":   strings.Repeat("role=finance&", 10_000),
-		"another kind":          `{"email":"x@example.com"}`,
+		"JSON":                  `{"email":"x@example.com"}`,
 		"a role for no partner": scoped.Encode(),
 		"an unknown partner":    scoped.Encode() + "&partners-finance=" + url.QueryEscape(admintest.HostileText),
 		"a stale version":       "version=-1&role=finance",
@@ -60,10 +59,10 @@ func TestBadForms(t *testing.T) {
 			if strings.HasPrefix(r.Path, "/partners") || strings.HasPrefix(r.Path, "/leads") ||
 				strings.HasPrefix(r.Path, "/pricing") || strings.HasPrefix(r.Path, "/payouts") ||
 				strings.HasPrefix(r.Path, "/work") || strings.HasPrefix(r.Path, "/reconciliation") {
-				continue // not an administrator's: tried elsewhere
+				continue // other roles' forms, which other tests submit
 			}
 			if strings.HasSuffix(r.Path, "/sessions/end") || r.Path == "/account/recovery-codes/kept" {
-				continue // take no fields
+				continue // forms without fields
 			}
 			p := b.Send(t, http.MethodPost, admintest.FillIn(r.Path, h.StaffID(models.Auditor)),
 				strings.NewReader(admintest.WithFormKeyBefore(body)),
@@ -72,28 +71,28 @@ func TestBadForms(t *testing.T) {
 			case http.StatusBadRequest, http.StatusUnauthorized, http.StatusNotFound, http.StatusConflict, http.StatusRequestEntityTooLarge, http.StatusUnprocessableEntity, http.StatusTooManyRequests:
 			case http.StatusSeeOther:
 				if r.Login == "" { // signed-in users are redirected from the sign-in pages
-					t.Errorf("%s: %s leads to %s", name, r.Path, p.Location())
+					t.Errorf("%s: %s redirects to %s", name, r.Path, p.Location())
 				}
 			default:
 				t.Errorf("%s: %s: %d %.200s", name, r.Path, p.Status, p.Text())
 			}
 			if strings.Contains(p.Body, "<script>alert") ||
 				strings.Contains(p.Body, "onerror=alert(1)>") && !strings.Contains(p.Body, "onerror=alert(1)&gt;") {
-				t.Errorf("%s: %s repeats markup as it came", name, r.Path)
+				t.Errorf("%s: %s returns markup without escaping it", name, r.Path)
 			}
 		}
 		if now := rows(); now != before {
-			t.Fatalf("%s: %d rows, had %d", name, now, before)
+			t.Fatalf("%s: got %d rows, want %d", name, now, before)
 		}
 	}
 	if p := b.Get(t, "/staff"); p.Status != http.StatusOK {
-		t.Errorf("afterwards: %d", p.Status)
+		t.Errorf("/staff afterwards: got %d, want 200", p.Status)
 	}
 	h.CheckAuditTrail(t)
 }
 
-// A malformed form is rejected, even if no field is read, once the user is known to be allowed to
-// send one.
+// TestMalformedForm checks that a malformed form is rejected even if its fields are not used, but only after
+// the user's permission has been checked.
 func TestMalformedForm(t *testing.T) {
 	t.Parallel()
 	h := admintest.NewConsole(t, admintest.Setup{})
@@ -109,12 +108,13 @@ func TestMalformedForm(t *testing.T) {
 		p := one.who.Send(t, http.MethodPost, path, strings.NewReader("name=%zz"),
 			http.Header{"Content-Type": {"application/x-www-form-urlencoded"}})
 		if p.Status != one.status {
-			t.Errorf("%d, want %d: %s", p.Status, one.status, p.Text())
+			t.Errorf("got %d, want %d: %s", p.Status, one.status, p.Text())
 		}
 	}
 }
 
-// Every form about partners, in the same way, as who may send it.
+// TestBadPartnerForms submits invalid values to all forms for partners. All must be rejected without a
+// change.
 func TestBadPartnerForms(t *testing.T) {
 	t.Parallel()
 	o := admintest.NewConsoleWithPartner(t)
@@ -143,24 +143,24 @@ func TestBadPartnerForms(t *testing.T) {
 		}
 		return form.Encode()
 	}
-	// What these take is no more than that it was meant, or nothing at all.
-	bare := map[string]bool{"/prices": true, "/link": true, "/link/revoke": true, "/secrets/new": true}
+	// These forms have no required fields, so most invalid values do not affect them.
+	withoutRequired := map[string]bool{"/prices": true, "/link": true, "/link/revoke": true, "/secrets/new": true}
 	before := state()
 	for name, body := range map[string]string{
-		"nothing":        "",
-		"empty fields":   everywhere(""),
-		"long fields":    everywhere(strings.Repeat("x", 3_000)),
-		"hostile":        everywhere(admintest.HostileText),
-		"NUL":            everywhere("a\x00b"),
-		"no UTF-8":       "name=%ff&slug=%c3%28&identifier=%ff&label=%ff&import=%ff%ff%ff%ff%ff%ff%ff%ff%ff%ff%ff%ff%ff%ff%ff%ff%ff&signing=%ff&overlap=%ff&when=%ff",
-		"bad escapes":    "name=%zz&slug=%",
-		"a megabyte":     "name=x&slug=y&label=" + strings.Repeat("x", 1<<20),
-		"another kind":   `{"name":"x"}`,
-		"a huge version": "version=99999999999999999999&signing=off&name=x&status=active",
+		"nothing":         "",
+		"empty fields":    everywhere(""),
+		"long fields":     everywhere(strings.Repeat("x", 3_000)),
+		"hostile":         everywhere(admintest.HostileText),
+		"NUL":             everywhere("a\x00b"),
+		"invalid UTF-8":   "name=%ff&slug=%c3%28&identifier=%ff&label=%ff&import=%ff%ff%ff%ff%ff%ff%ff%ff%ff%ff%ff%ff%ff%ff%ff%ff%ff&signing=%ff&overlap=%ff&when=%ff",
+		"invalid escapes": "name=%zz&slug=%",
+		"a megabyte":      "name=x&slug=y&label=" + strings.Repeat("x", 1<<20),
+		"JSON":            `{"name":"x"}`,
+		"a huge version":  "version=99999999999999999999&signing=off&name=x&status=active",
 	} {
 		for _, r := range o.Routes("/partners") {
 			short := strings.TrimPrefix(r.Path, "/partners/{id}")
-			if r.Method != http.MethodPost || bare[short] && name != "a megabyte" && name != "bad escapes" {
+			if r.Method != http.MethodPost || withoutRequired[short] && name != "a megabyte" && name != "invalid escapes" {
 				continue
 			}
 			path := strings.NewReplacer("{id}", id.Format(id.Partner, o.PartnerID), "{account}",
@@ -176,17 +176,17 @@ func TestBadPartnerForms(t *testing.T) {
 			}
 			if strings.Contains(p.Body, "<script>alert") ||
 				strings.Contains(p.Body, "onerror=alert(1)>") && !strings.Contains(p.Body, "onerror=alert(1)&gt;") {
-				t.Errorf("%s: %s repeats markup as it came", name, r.Path)
+				t.Errorf("%s: %s returns markup without escaping it", name, r.Path)
 			}
 			if now := state(); now != before {
-				t.Fatalf("%s: %s changed something", name, r.Path)
+				t.Fatalf("%s: %s made a change", name, r.Path)
 			}
 		}
 	}
 	o.CheckAuditTrail(t)
 }
 
-// What was typed is there again, next to what is wrong with it.
+// TestRejectedFormKeepsInput checks that a rejected form contains the submitted values and their errors.
 func TestRejectedFormKeepsInput(t *testing.T) {
 	t.Parallel()
 	h := admintest.NewConsole(t, admintest.Setup{})
@@ -205,19 +205,20 @@ func TestRejectedFormKeepsInput(t *testing.T) {
 		`value="finance" checked`, `value="auditor" checked`, `value="some" selected`, `value="no-such-partner"`,
 		`data-error="partners-finance"`, `id="error-summary"`} {
 		if !strings.Contains(p.Body, want) {
-			t.Errorf("the page lacks %s", want)
+			t.Errorf("the page does not contain %s", want)
 		}
 	}
 	if p := b.Post(t, "/staff/invite", url.Values{"email": {"x\x00@example.com"}, "name": {"a\x00b\xff"}, "role": {"auditor"}}); p.Status != http.StatusUnprocessableEntity || !strings.Contains(p.Body, "value=\"a\ufffdb\ufffd\"") {
-		t.Errorf("what is no text: %d %s", p.Status, p.Text())
+		t.Errorf("invalid text: got %d %s", p.Status, p.Text())
 	}
 	if p := b.Post(t, "/staff/invite", url.Values{"email": {"auditor@EXAMPLE.com"}, "name": {"Twice"}, "role": {"auditor"}}); p.Status != http.StatusConflict || !slices.Equal(p.Codes(), []string{"email_taken"}) || !strings.Contains(p.Body, `value="Twice"`) {
 		t.Errorf("%d %s", p.Status, p.Text())
 	}
 }
 
-// If the database is unavailable, pages say so, and users stay signed in.
-func TestWithoutADatabase(t *testing.T) {
+// TestWithoutDatabase checks that pages return 503 while the database is unavailable, and that users stay
+// signed in.
+func TestWithoutDatabase(t *testing.T) {
 	t.Parallel()
 	h := admintest.NewConsole(t, admintest.Setup{})
 	b := h.SignedInAs(t, models.Administrator)

@@ -28,7 +28,7 @@ func TestPagesAreCompressed(t *testing.T) {
 		plain := b.Send(t, http.MethodGet, path, nil, http.Header{"Accept-Encoding": {"identity"}})
 		if plain.Header.Get("Content-Encoding") != "" || plain.Header.Get("Vary") != "Accept-Encoding" ||
 			!strings.HasSuffix(strings.TrimSpace(plain.Body), "</html>") {
-			t.Errorf("%s for a client without gzip: %v", path, plain.Header)
+			t.Errorf("%s for a client without gzip: got %v", path, plain.Header)
 		}
 		p := b.Packed(t, http.MethodGet, path, nil)
 		if p.Status != plain.Status || p.Header.Get("Content-Encoding") != "gzip" ||
@@ -37,9 +37,9 @@ func TestPagesAreCompressed(t *testing.T) {
 			continue
 		}
 		if text := p.Unpacked(t); len(text) != len(plain.Body) || 2*len(p.Body) > len(text) {
-			t.Errorf("%s: %d bytes hold %d, the page has %d", path, len(p.Body), len(text), len(plain.Body))
+			t.Errorf("%s: got %d bytes that decompress to %d, want a page of %d", path, len(p.Body), len(text), len(plain.Body))
 		}
-		t.Logf("%s: %d bytes, compressed %d", path, len(plain.Body), len(p.Body))
+		t.Logf("%s: %d bytes, %d compressed", path, len(plain.Body), len(p.Body))
 		if head := b.Packed(t, http.MethodHead, path, nil); head.Status != p.Status || head.Body != "" ||
 			head.Header.Get("Vary") != "Accept-Encoding" || head.Header.Get("Content-Type") != p.Header.Get("Content-Type") {
 			t.Errorf("HEAD %s: %d, %d bytes, %v", path, head.Status, len(head.Body), head.Header)
@@ -47,24 +47,24 @@ func TestPagesAreCompressed(t *testing.T) {
 	}
 	for _, accepts := range []string{"gzip;q=0", "*;q=0", "br", ""} {
 		if p := b.Send(t, http.MethodGet, "/staff", nil, http.Header{"Accept-Encoding": {accepts}}); p.Header.Get("Content-Encoding") != "" || !strings.Contains(p.Body, "</html>") {
-			t.Errorf("accepting %q: %v", accepts, p.Header)
+			t.Errorf("Accept-Encoding %q: got %v", accepts, p.Header)
 		}
 	}
 	if p := b.Packed(t, http.MethodGet, assetPath(h, t), nil); p.Header.Get("Content-Encoding") != "gzip" ||
 		!strings.Contains(p.Unpacked(t), "{") {
-		t.Errorf("the style sheet: %v", p.Header)
+		t.Errorf("style sheet: got %v", p.Header)
 	}
 }
 
-// Redirects, files and small fragments gain nothing from compression.
-func TestWhatIsNotCompressed(t *testing.T) {
+// TestUncompressedResponses checks that redirects, files and small fragments are not compressed.
+func TestUncompressedResponses(t *testing.T) {
 	t.Parallel()
 	c := admintest.NewConsoleWithLedger(t)
 	export := c.Post(t, "/payouts/exports", url.Values{"currency": {"GBP"}}).Location()
 	prices := c.Console.SignedInAs(t, models.PricingManager)
 	if p := c.Packed(t, http.MethodGet, export+"/live", nil); p.Header.Get("Content-Encoding") != "gzip" ||
 		!strings.Contains(p.Unpacked(t), export) {
-		t.Errorf("a fragment of %d bytes: %v", len(p.Body), p.Header)
+		t.Errorf("fragment of %d bytes: got %v", len(p.Body), p.Header)
 	}
 	for name, p := range map[string]admintest.Response{
 		"a small fragment": prices.Packed(t, http.MethodGet, web.DraftURL(c.AddFullDraft(t).ID)+"/replay/live", nil),
@@ -78,8 +78,8 @@ func TestWhatIsNotCompressed(t *testing.T) {
 	}
 }
 
-// Another site can make the browser open a page with a text of its choice in the
-// address. The size of the answer must not show what else is on the page.
+// TestPagesOpenedByOtherSitesAreNotCompressed prevents an attack: another site can open a page with any text
+// in its address, and the size of the compressed response would reveal other text on the page.
 func TestPagesOpenedByOtherSitesAreNotCompressed(t *testing.T) {
 	t.Parallel()
 	h := admintest.NewConsole(t, admintest.Setup{})
@@ -103,7 +103,8 @@ func TestPagesOpenedByOtherSitesAreNotCompressed(t *testing.T) {
 	}
 }
 
-// Neither does the size of an answer show anything about a secret in it.
+// TestSecretsAreNotCompressed checks that responses with secrets are not compressed, so that their size does
+// not reveal the secret.
 func TestSecretsAreNotCompressed(t *testing.T) {
 	t.Parallel()
 	h := admintest.NewConsole(t, admintest.Setup{})

@@ -23,13 +23,13 @@ import (
 	"github.com/pingpost/pingpost/templates/ui"
 )
 
-// restorable is a form of a route that can be restored: who fills it in, and where.
+// restorable is a form that is restored after a session expired, with the role of its user.
 type restorable struct {
 	role       models.Role
 	page, path string
 }
 
-// formFields are the values that a page's form would send, by the kinds of its controls.
+// formFields returns the values that a page's form would submit, and the names of its hidden fields.
 func formFields(t testing.TB, p admintest.Response, action string) (values url.Values, fixed []string) {
 	t.Helper()
 	document, err := html.Parse(strings.NewReader(p.Body))
@@ -73,7 +73,7 @@ func formFields(t testing.TB, p admintest.Response, action string) (values url.V
 		}
 	}
 	if !found {
-		t.Fatalf("no form to %s: %d %s", action, p.Status, p.Text())
+		t.Fatalf("the page does not contain a form for %s: %d %s", action, p.Status, p.Text())
 	}
 	return values, fixed
 }
@@ -82,7 +82,8 @@ func has(n *html.Node, name string) bool {
 	return slices.ContainsFunc(n.Attr, func(a html.Attribute) bool { return a.Key == name })
 }
 
-// typedInto fills in the form of a page: other texts, another option of each select and group.
+// typedInto returns the values of a page's form after a user has changed all texts and selected other
+// options.
 func typedInto(t testing.TB, p admintest.Response, action string) url.Values {
 	t.Helper()
 	values, fixed := formFields(t, p, action)
@@ -109,7 +110,7 @@ func typedInto(t testing.TB, p admintest.Response, action string) url.Values {
 					}
 				}
 			case n.DataAtom == atom.Input && (kind == "radio" || kind == "checkbox"):
-				values[name] = []string{attribute(n, "value")} // the last one alone
+				values[name] = []string{attribute(n, "value")} // only the last one
 			case n.DataAtom == atom.Textarea || n.DataAtom == atom.Input && kind != "password" && kind != "file":
 				values[name][at[name]] = `kept & "<b>` + name
 				at[name]++
@@ -119,7 +120,7 @@ func typedInto(t testing.TB, p admintest.Response, action string) url.Values {
 	return values
 }
 
-// checkRestores sends a form after its session has expired, logs in, and looks at the form.
+// checkRestores submits a form after its session expired, logs in, and checks that the form is restored.
 func checkRestores(h *admintest.Console, t *testing.T, route string, f restorable) {
 	t.Helper()
 	email := string(f.role) + "@example.com"
@@ -133,15 +134,15 @@ func checkRestores(h *admintest.Console, t *testing.T, route string, f restorabl
 	p := b.Post(t, f.path, form)
 	login, err := url.Parse(p.Location())
 	if err != nil || p.Status != http.StatusSeeOther || login.Path != "/login" || login.Query().Get("next") == "" {
-		t.Errorf("%s: leads to %d %q", route, p.Status, p.Location())
+		t.Errorf("%s: got %d to %q, want a redirect to /login with next", route, p.Status, p.Location())
 		return
 	}
 	next := login.Query().Get("next")
 	if p := b.Get(t, p.Location()); !slices.Equal(p.Codes(), []string{"session_expired"}) {
-		t.Errorf("%s: the login page: %s", route, p.Text())
+		t.Errorf("%s: the login page does not show session_expired: %s", route, p.Text())
 	}
 	if p := b.Post(t, "/login", url.Values{"email": {email}, "password": {admintest.Password}, "next": {next}}); p.Location() != next {
-		t.Fatalf("%s: after logging in: %d to %q, want %q", route, p.Status, p.Location(), next)
+		t.Fatalf("%s: login: got %d to %q, want %q", route, p.Status, p.Location(), next)
 	}
 	p = b.Get(t, next)
 	back, fixed := formFields(t, p, f.path)
@@ -153,22 +154,22 @@ func checkRestores(h *admintest.Console, t *testing.T, route string, f restorabl
 	}
 	for name, values := range sent {
 		if !slices.Equal(values, back[name]) {
-			t.Errorf("%s: %s is %q, was sent as %q", route, name, back[name], values)
+			t.Errorf("%s: got restored %s %q, want %q", route, name, back[name], values)
 		}
 	}
 	if strings.Contains(p.Body, admintest.Password) || !slices.Contains(p.Codes(), "form_restored") {
 		t.Errorf("%s: %s", route, p.Text())
 	}
 	if again := b.Get(t, next); strings.Contains(again.Body, "kept &amp;") || slices.Contains(again.Codes(), "form_restored") {
-		t.Errorf("%s: restored twice", route)
+		t.Errorf("%s: the form was restored twice", route)
 	}
 	if n := done(); n != before {
-		t.Errorf("%s: %d events", route, n-before)
+		t.Errorf("%s: got %d new audit events, want 0", route, n-before)
 	}
 }
 
-// A form whose session had expired is shown again, filled in, after the same person has
-// logged in; nothing of it was done.
+// TestFormsAreRestored checks that a form that was submitted after the session expired has no effect, and
+// that it is shown again with its values when the same user logs in.
 func TestFormsAreRestored(t *testing.T) {
 	t.Parallel()
 	c := admintest.NewConsoleWithLedger(t)
@@ -229,7 +230,7 @@ func TestFormsAreRestored(t *testing.T) {
 		switch {
 		case r.Method != http.MethodPost:
 		case known != (r.Form != ""):
-			t.Errorf("%s: shown again at %q, is tested: %t", r.Path, r.Form, known)
+			t.Errorf("%s: restored at %q, but tested: %t", r.Path, r.Form, known)
 		case f.path != "":
 			checkRestores(c.Console, t, r.Path, f)
 		}
@@ -240,7 +241,7 @@ func TestFormsAreRestored(t *testing.T) {
 	c.CheckAuditTrail(t)
 }
 
-// The mapping of a list, and the note on a line of it, are restored too.
+// TestReconciliationFormsAreRestored checks the forms for mapping a file's columns and for settling a line.
 func TestReconciliationFormsAreRestored(t *testing.T) {
 	t.Parallel()
 	b := admintest.NewConsoleWithDeliveries(t)
@@ -259,7 +260,7 @@ func TestReconciliationFormsAreRestored(t *testing.T) {
 	checkRestores(b.Console, t, "/reconciliation/{id}/lines/{line}/settle", restorable{models.Finance, line, line})
 }
 
-// Of a form with a file nothing is kept; the page says so.
+// TestFormWithFileIsNotSaved checks that a form with a file is not saved, and that the page reports this.
 func TestFormWithFileIsNotSaved(t *testing.T) {
 	t.Parallel()
 	h := admintest.NewConsole(t, admintest.Setup{})
@@ -268,17 +269,18 @@ func TestFormWithFileIsNotSaved(t *testing.T) {
 	h.Time.Advance(31 * time.Minute)
 	p := b.Upload(t, "harbour-leads", "a.csv", "leadId,amount\nld_01JD3Z0000000000000000000A,12.50\n")
 	if p.Location() != "/login?next="+web.Escape("/reconciliation/new?restore=file") {
-		t.Fatalf("%d to %q", p.Status, p.Location())
+		t.Fatalf("got %d to %q", p.Status, p.Location())
 	}
 	b.SignIn(t, "finance@example.com")
 	b.Get(t, "/reconciliation/new?restore=file").ExpectTexts(t, http.StatusOK, `data-code="file_not_kept"`)
 	if n := h.Count(t, "kept_forms", "true") + h.Count(t, "reconciliations", "true"); n != 0 {
-		t.Errorf("%d rows", n)
+		t.Errorf("got %d saved forms and reconciliations, want 0", n)
 	}
 }
 
-// A form is kept for half an hour, for the user whose session expired and no one else. No
-// other forms are kept, and none for sessions that ended in another way.
+// TestSavedFormBelongsToUser checks that a form is saved for half an hour and only for the user whose session
+// expired. Forms without a page to restore them on, and forms from sessions that ended in other ways, are not
+// saved.
 func TestSavedFormBelongsToUser(t *testing.T) {
 	t.Parallel()
 	h := admintest.NewConsole(t, admintest.Setup{})
@@ -291,7 +293,7 @@ func TestSavedFormBelongsToUser(t *testing.T) {
 		"import":   {admintest.Password},
 	}
 	const page = "/partners/new?restore=form"
-	kept := func() int { return h.Count(t, "kept_forms", "true") }
+	saved := func() int { return h.Count(t, "kept_forms", "true") }
 	expired := func() *admintest.Client {
 		t.Helper()
 		b := h.SignedInAs(t, models.AccountManager)
@@ -299,31 +301,31 @@ func TestSavedFormBelongsToUser(t *testing.T) {
 		return b
 	}
 	b := expired()
-	if p := b.Post(t, "/partners/new", form); p.Location() != "/login?next="+web.Escape(page) || kept() != 1 {
-		t.Fatalf("%d to %q, %d kept", p.Status, p.Location(), kept())
+	if p := b.Post(t, "/partners/new", form); p.Location() != "/login?next="+web.Escape(page) || saved() != 1 {
+		t.Fatalf("got %d to %q, %d saved", p.Status, p.Location(), saved())
 	}
 	for _, name := range []string{"proof", "password", "import"} {
 		if f, err := h.StaffService.TakeSavedForm(t.Context(), h.People[models.AccountManager].ID); f != nil &&
 			f.Values.Has(name) || err != nil {
-			t.Errorf("%s is kept, %v", name, err)
+			t.Errorf("%s is saved, %v", name, err)
 		} else if f != nil && f.Values.Get("name") != "Kept One" {
-			t.Errorf("kept is %v", f.Values)
+			t.Errorf("got saved values %v", f.Values)
 		}
 	}
 	b.Post(t, "/partners/new", form)
 	b.Post(t, "/partners/new", with(form, "name", "Kept Two"))
-	if kept() != 1 {
-		t.Errorf("%d kept of one person", kept())
+	if saved() != 1 {
+		t.Errorf("got %d saved forms of one user, want 1", saved())
 	}
 	h.AddStaff(t, "zoe@example.com", models.StaffRole{Role: models.AccountManager})
 	h.Reload(t)
 	other := h.NewClient(t)
 	other.SignIn(t, "zoe@example.com")
-	if p := other.Get(t, page); p.Status != http.StatusOK || strings.Contains(p.Body, "Kept") || kept() != 1 {
-		t.Errorf("another person sees %d %s", p.Status, p.Text())
+	if p := other.Get(t, page); p.Status != http.StatusOK || strings.Contains(p.Body, "Kept") || saved() != 1 {
+		t.Errorf("another user gets %d %s", p.Status, p.Text())
 	}
 	b.SignIn(t, "account_manager@example.com")
-	if p := b.Get(t, page); !strings.Contains(p.Body, `value="Kept Two"`) || kept() != 0 {
+	if p := b.Get(t, page); !strings.Contains(p.Body, `value="Kept Two"`) || saved() != 0 {
 		t.Errorf("%s", p.Text())
 	}
 
@@ -332,13 +334,13 @@ func TestSavedFormBelongsToUser(t *testing.T) {
 	h.Time.Advance(31 * time.Minute)
 	b.SignIn(t, "account_manager@example.com")
 	if p := b.Get(t, page); strings.Contains(p.Body, "Kept One") ||
-		!slices.Equal(p.Codes(), []string{"form_not_kept"}) || kept() != 0 {
+		!slices.Equal(p.Codes(), []string{"form_not_kept"}) || saved() != 0 {
 		t.Errorf("after half an hour: %s", p.Text())
 	}
 	expired().Post(t, "/partners/new", form)
 	h.Time.Advance(31 * time.Minute)
-	if _, err := h.StaffService.DeleteExpired(t.Context()); err != nil || kept() != 0 {
-		t.Errorf("%d kept after half an hour, %v", kept(), err)
+	if _, err := h.StaffService.DeleteExpired(t.Context()); err != nil || saved() != 0 {
+		t.Errorf("got %d saved forms after half an hour, want 0: %v", saved(), err)
 	}
 
 	out := h.SignedInAs(t, models.AccountManager)
@@ -357,25 +359,25 @@ func TestSavedFormBelongsToUser(t *testing.T) {
 		t.Fatal(err)
 	}
 	for name, b := range map[string]*admintest.Client{
-		"nobody":      h.NewClient(t),
-		"logged out":  out,
-		"ended":       ended,
-		"a day ago":   long,
-		"deactivated": gone,
+		"not signed in": h.NewClient(t),
+		"logged out":    out,
+		"ended":         ended,
+		"a day ago":     long,
+		"deactivated":   gone,
 	} {
-		if p := b.Post(t, "/partners/new", form); p.Location() != "/login" || kept() != 0 {
-			t.Errorf("%s: %d to %q, %d kept", name, p.Status, p.Location(), kept())
+		if p := b.Post(t, "/partners/new", form); p.Location() != "/login" || saved() != 0 {
+			t.Errorf("%s: got %d to %q, %d saved", name, p.Status, p.Location(), saved())
 		}
 	}
 	b = expired()
 	for _, path := range []string{"/account/password", "/leads/find", "/account/confirm",
 		web.PartnerURL(uuid.New()) + "/check", "/payouts/exports"} {
-		if p := b.Post(t, path, url.Values{"q": {"ann@example.com"}, ui.FormKeyField: {"x"}}); p.Location() != "/login" || kept() != 0 {
-			t.Errorf("%s: %d to %q, %d kept", path, p.Status, p.Location(), kept())
+		if p := b.Post(t, path, url.Values{"q": {"ann@example.com"}, ui.FormKeyField: {"x"}}); p.Location() != "/login" || saved() != 0 {
+			t.Errorf("%s: got %d to %q, %d saved", path, p.Status, p.Location(), saved())
 		}
 	}
-	if p := b.Send(t, http.MethodPost, "/partners/new", strings.NewReader("name="+strings.Repeat("x", 1<<20)), http.Header{"Content-Type": {"application/x-www-form-urlencoded"}, "Origin": {h.URL}}); p.Location() != "/login" || kept() != 0 {
-		t.Errorf("a large form: %d to %q, %d kept", p.Status, p.Location(), kept())
+	if p := b.Send(t, http.MethodPost, "/partners/new", strings.NewReader("name="+strings.Repeat("x", 1<<20)), http.Header{"Content-Type": {"application/x-www-form-urlencoded"}, "Origin": {h.URL}}); p.Location() != "/login" || saved() != 0 {
+		t.Errorf("large form: got %d to %q, %d saved", p.Status, p.Location(), saved())
 	}
 }
 
@@ -388,8 +390,8 @@ func mustURL(t testing.TB, text string) *url.URL {
 	return u
 }
 
-// A form that has created something and is sent again after the session expired leads to
-// what it created. Restored without that, it would create again.
+// TestSubmittedFormIsNotRestored submits a form, and submits it again after the session expired. The login
+// then redirects to the object that the form created, because a restored form would create another.
 func TestSubmittedFormIsNotRestored(t *testing.T) {
 	t.Parallel()
 	c := admintest.NewConsoleWithLedger(t)
@@ -403,7 +405,7 @@ func TestSubmittedFormIsNotRestored(t *testing.T) {
 	p := b.Post(t, path, form)
 	want := web.PartnerURL(c.Harbour.ID) + "?tab=secrets&submitted=shown-once"
 	if p.Location() != "/login?next="+web.Escape(want) {
-		t.Errorf("leads to %q", p.Location())
+		t.Errorf("got a redirect to %q", p.Location())
 	}
 	b.SignIn(t, "account_manager@example.com")
 	b.Get(t, want).ExpectTexts(t, http.StatusOK, `data-code="shown_once"`)
@@ -429,13 +431,13 @@ func TestSubmittedFormIsNotRestored(t *testing.T) {
 	f.SignIn(t, "finance@example.com")
 	restored, _ := formFields(t, f.Get(t, login.Query().Get("next")), "/payouts/adjust")
 	if restored.Get("own") != own {
-		t.Errorf("the restored form is %v", restored)
+		t.Errorf("got restored form %v", restored)
 	}
 	if p := f.Post(t, "/payouts/adjust", restored); p.Status != http.StatusSeeOther {
-		t.Errorf("sent again: %d %s", p.Status, p.Text())
+		t.Errorf("submitted again: got %d %s", p.Status, p.Text())
 	}
 	if secrets, entries := c.Count(t, "signing_secrets", "true"), c.Count(t, "ledger_entries", "kind = 'adjustment'"); secrets != 1 || entries != 1 {
-		t.Errorf("%d secrets and %d adjustments", secrets, entries)
+		t.Errorf("got %d secrets and %d adjustments, want 1 and 1", secrets, entries)
 	}
 }
 

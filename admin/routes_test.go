@@ -18,7 +18,7 @@ import (
 	"github.com/pingpost/pingpost/models"
 )
 
-// objectID returns the id of the object that a route is tested with.
+// objectID returns the ID of an object for testing a route.
 func objectID(h *admintest.Console, r web.Route) string {
 	if strings.HasPrefix(r.Path, "/partners") {
 		return id.Format(id.Partner, h.SamplePartner)
@@ -32,8 +32,9 @@ func objectID(h *admintest.Console, r web.Route) string {
 	return h.StaffID(models.Auditor)
 }
 
-// Each route must say who may use it, and require a permission that a role has.
-func TestEveryRouteHasItsPermission(t *testing.T) {
+// TestEveryRouteHasPermission checks that each route states its access and requires a permission that a role
+// has.
+func TestEveryRouteHasPermission(t *testing.T) {
 	policy, err := authz.Policy()
 	if err != nil {
 		t.Fatal(err)
@@ -52,7 +53,7 @@ func TestEveryRouteHasItsPermission(t *testing.T) {
 			continue
 		}
 		if !slices.ContainsFunc(policy, func(l authz.PolicyRule) bool { return l.Permission == r.Needs }) {
-			t.Errorf("%s %s requires %q, which no role has", r.Method, r.Path, r.Needs)
+			t.Errorf("%s %s requires %q, but no role has it", r.Method, r.Path, r.Needs)
 		}
 		if r.Method == http.MethodPost && r.Needs.Action == "read" {
 			t.Errorf("%s %s makes a change, but requires only %q", r.Method, r.Path, r.Needs)
@@ -70,9 +71,9 @@ func TestEveryRouteHasItsPermission(t *testing.T) {
 	}
 }
 
-// TestEveryRouteAsEveryRole requests all routes with each role, for all partners and for one, and
-// without signing in. What the policy does not grant is rejected with the missing permission, and
-// recorded in the audit log.
+// TestEveryRouteAsEveryRole requests all routes with each role, for all partners and for one, and without
+// signing in. Requests that the policy does not allow must show the missing permission and be recorded in the
+// audit log.
 func TestEveryRouteAsEveryRole(t *testing.T) {
 	t.Parallel()
 	h := admintest.NewConsole(t, admintest.Setup{})
@@ -123,22 +124,23 @@ func tryRoute(h *admintest.Console, t *testing.T, b *admintest.Client, who model
 	switch {
 	case r.Login != "":
 		if p.Status != http.StatusSeeOther || p.Location() != "/" {
-			t.Errorf("%s: %d to %q, and is past this step", name, p.Status, p.Location())
+			t.Errorf("%s: got %d to %q, want a redirect to / because the user is signed in", name, p.Status, p.Location())
 		}
 		return
 	case p.Status >= http.StatusInternalServerError, p.Status == http.StatusMethodNotAllowed:
 		t.Errorf("%s: %d %s", name, p.Status, p.Text())
 	case may == (p.Status == http.StatusForbidden):
-		t.Errorf("%s: %d, and may is %t: %s", name, p.Status, may, p.Text())
+		t.Errorf("%s: got %d, but the policy allows it: %t: %s", name, p.Status, may, p.Text())
 	case !may && !strings.Contains(p.Body, web.PermissionLabel(r.Needs)):
-		t.Errorf("%s: the page does not name the missing permission: %s", name, p.Text())
+		t.Errorf("%s: the page does not show the missing permission: %s", name, p.Text())
 	}
 	if now := h.Count(t, "audit_events", rejected); !may && now != before+1 {
-		t.Errorf("%s: got %d new rejections in the audit log", name, now-before)
+		t.Errorf("%s: got %d new rejections in the audit log, want 1", name, now-before)
 	}
 }
 
-// The page for an unknown object and for an invalid id is identical.
+// TestUnknownObjectIsNotFound checks that the pages for an unknown object and for an invalid ID are
+// identical.
 func TestUnknownObjectIsNotFound(t *testing.T) {
 	t.Parallel()
 	h := admintest.NewConsole(t, admintest.Setup{})
@@ -160,7 +162,7 @@ func TestUnknownObjectIsNotFound(t *testing.T) {
 				strings.NewReader(admintest.WithFormKey(nil).Encode()),
 				http.Header{"Content-Type": {"application/x-www-form-urlencoded"}})
 			if p.Status != http.StatusNotFound || r.Method == http.MethodGet && p.Body != want.Body {
-				t.Errorf("%s %s of %.40q: %d %.80s", r.Method, r.Path, one, p.Status, p.Text())
+				t.Errorf("%s %s with %.40q: got %d %.80s", r.Method, r.Path, one, p.Status, p.Text())
 			}
 		}
 	}
@@ -172,7 +174,7 @@ func TestUnknownObjectIsNotFound(t *testing.T) {
 	}
 }
 
-func TestOtherSites(t *testing.T) {
+func TestRequestsFromOtherSitesAreForbidden(t *testing.T) {
 	t.Parallel()
 	h := admintest.NewConsole(t, admintest.Setup{})
 	b := h.SignedInAs(t, models.Administrator)
@@ -213,14 +215,14 @@ func TestMethods(t *testing.T) {
 	} {
 		for _, method := range []string{http.MethodPut, http.MethodDelete, http.MethodPatch} {
 			if p := b.Send(t, method, path, nil, nil); p.Status != http.StatusMethodNotAllowed || p.Header.Get("Allow") != allow {
-				t.Errorf("%s %s: %d, allow %q", method, path, p.Status, p.Header.Get("Allow"))
+				t.Errorf("%s %s: got %d, Allow %q; want 405, %q", method, path, p.Status, p.Header.Get("Allow"), allow)
 			}
 		}
 	}
 	if p := b.Send(t, http.MethodHead, "/staff", nil, nil); p.Status != http.StatusOK || p.Body != "" {
-		t.Errorf("HEAD: %d", p.Status)
+		t.Errorf("HEAD: got %d with %d bytes, want 200 without a body", p.Status, len(p.Body))
 	}
-	// GET makes no change, except for recording exports in the audit log.
+	// GET requests make no changes, but exports are recorded in the audit log.
 	rows := func() int {
 		return h.Count(t, "staff", "true") + h.Count(t, "staff_roles", "true") + h.Count(t, "audit_events", "true")
 	}
@@ -271,7 +273,7 @@ func assetPath(h *admintest.Console, t *testing.T) string {
 	_, rest, ok := strings.Cut(body, `rel="stylesheet" href="`)
 	path, _, _ := strings.Cut(rest, `"`)
 	if !ok {
-		t.Fatal("the page has no style sheet")
+		t.Fatal("the page does not contain a style sheet")
 	}
 	return path
 }

@@ -10,8 +10,8 @@ import (
 	"github.com/pingpost/pingpost/models"
 )
 
-// A page that is left open requests its live part every two seconds. That does not
-// keep the session alive, and a page that a person opens does.
+// TestLiveRequestsDoNotExtendSession checks that pages that users open extend the session, but requests for
+// the live part of an open page do not.
 func TestLiveRequestsDoNotExtendSession(t *testing.T) {
 	t.Parallel()
 	h := admintest.NewConsole(t, admintest.Setup{})
@@ -26,7 +26,7 @@ func TestLiveRequestsDoNotExtendSession(t *testing.T) {
 			h.Time.Advance(10 * time.Minute)
 		}
 		if last := b.Get(t, path); last.Status != want {
-			t.Errorf("%s answers %d after 40 minutes of requests, want %d", path, last.Status, want)
+			t.Errorf("%s after 40 minutes of requests: got %d, want %d", path, last.Status, want)
 		}
 	}
 }

@@ -23,8 +23,8 @@ import (
 
 var update = flag.Bool("update", false, "write testdata/statuses.txt")
 
-// statusFile has a line for each request of TestStatuses, with its status, the page it
-// redirects to and the methods it allows. Delete a line on purpose only.
+// statusFile contains a line for each request in TestStatuses, with its status, the page that it redirects to
+// and the allowed methods. Review each removed line.
 const statusFile = "testdata/statuses.txt"
 
 var anyID = regexp.MustCompile(`\b([a-z]{2})_[0-9A-Z]{26}`)
@@ -57,7 +57,7 @@ func TestStatuses(t *testing.T) {
 	people := []string{"nobody"}
 	for _, role := range models.Roles {
 		people = append(people, string(role))
-		if role != models.Administrator { // who is one everywhere
+		if role != models.Administrator { // administrators cannot be limited to some partners
 			people = append(people, string(role)+" of one partner")
 			b.AddStaff(t, string(role)+"-of-one@example.com", models.StaffRole{Role: role, PartnerID: &harbour.ID})
 		}
@@ -136,12 +136,12 @@ func TestStatuses(t *testing.T) {
 	gotLines, wantLines := lineSet(got.String()), lineSet(string(want))
 	for line := range strings.Lines(got.String()) {
 		if !wantLines[line] {
-			t.Errorf("not in %s: %s", statusFile, line)
+			t.Errorf("got a line that is not in %s: %s", statusFile, line)
 		}
 	}
 	for line := range strings.Lines(string(want)) {
 		if !gotLines[line] {
-			t.Errorf("is missing: %s", line)
+			t.Errorf("missing line: %s", line)
 		}
 	}
 }

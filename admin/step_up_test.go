@@ -21,7 +21,7 @@ import (
 	"github.com/pingpost/pingpost/models"
 )
 
-// The changes for which docs/explanation/security.md promises a step-up are rejected without one.
+// TestStepUp makes changes that require a step-up according to docs/security.md, without and with a step-up.
 func TestStepUp(t *testing.T) {
 	t.Parallel()
 	c := admintest.NewConsoleWithLedger(t)
@@ -58,23 +58,23 @@ func TestStepUp(t *testing.T) {
 		{"inviting again", models.Administrator, web.StaffURL(invited.ID) + "/invite", nil, "staff.invite_again"},
 		{"reactivating", models.Administrator, web.StaffURL(gone.ID) + "/reactivate",
 			url.Values{"version": {"@staff"}}, "staff.reactivate"},
-		{"a partner that need not sign", models.AccountManager, "/partners/new", url.Values{
+		{"partner that need not sign", models.AccountManager, "/partners/new", url.Values{
 			"slug":    {"off-one"},
 			"name":    {"Off"},
 			"signing": {"off"},
 		}, "partner.create"},
-		{"a partner whose signatures are only reported", models.AccountManager, "/partners/new", url.Values{
+		{"partner whose signatures are only reported", models.AccountManager, "/partners/new", url.Values{
 			"slug":    {"report-one"},
 			"name":    {"Report"},
 			"signing": {"report_only"},
 		}, "partner.create"},
-		{"an account that need not sign", models.AccountManager, partner + "/accounts/new", url.Values{
+		{"account that need not sign", models.AccountManager, partner + "/accounts/new", url.Values{
 			"identifier": {"OFF-1"},
 			"signing":    {"off"},
 		}, "account.create"},
-		{"the name of a partner without a legal name", models.AccountManager, web.PartnerURL(unnamed.ID) + "/details",
+		{"name of a partner without a legal name", models.AccountManager, web.PartnerURL(unnamed.ID) + "/details",
 			url.Values{"name": {"Another"}, "version": {"1"}}, "partner.details"},
-		{"a legal name", models.AccountManager, partner + "/details", with(details, "version", "@partner"), "partner.details"},
+		{"legal name", models.AccountManager, partner + "/details", with(details, "version", "@partner"), "partner.details"},
 	} {
 		t.Run(one.name, func(t *testing.T) {
 			b := c.SignedInAs(t, one.role)
@@ -99,12 +99,12 @@ func TestStepUp(t *testing.T) {
 				}
 				p := b.Post(t, one.path, form)
 				if p.Status != http.StatusUnprocessableEntity || !strings.Contains(p.Body, `name="proof"`) || events() != before {
-					t.Errorf("proof %d: %d, %d events: %s", i, p.Status, events()-before, p.Text())
+					t.Errorf("proof %d: got %d and %d events, want 422 and 0: %s", i, p.Status, events()-before, p.Text())
 				}
 			}
 			form.Set("proof", admintest.Password)
 			if p := b.Post(t, one.path, form); p.Status >= http.StatusBadRequest || events() != before+1 {
-				t.Errorf("with a proof: %d, %d events: %s", p.Status, events()-before, p.Text())
+				t.Errorf("with a proof: got %d and %d events, want 1 event: %s", p.Status, events()-before, p.Text())
 			}
 		})
 	}
@@ -126,12 +126,13 @@ func TestStepUp(t *testing.T) {
 		}
 	}
 	if n := c.Count(t, "partners", "legal_name = 'Another Limited' AND name = 'Harbour of Leads' AND id::text = $1", c.Harbour.ID.String()); n != 1 {
-		t.Errorf("%d partners %s", n, id.Format(id.Partner, c.Harbour.ID))
+		t.Errorf("got %d partners %s with the new names, want 1", n, id.Format(id.Partner, c.Harbour.ID))
 	}
 	c.CheckAuditTrail(t)
 }
 
-// Further changes are rejected without a step-up. The tests of each form cover them with one.
+// TestStepUpIsRequired makes further changes without a step-up. The tests for each form make them with a
+// step-up.
 func TestStepUpIsRequired(t *testing.T) {
 	t.Parallel()
 	c := admintest.NewConsoleWithLedger(t)
@@ -205,12 +206,12 @@ func TestStepUpIsRequired(t *testing.T) {
 		p := b.Post(t, path, one.form)
 		if n := c.Count(t, "audit_events", "outcome = 'done'"); p.Status != http.StatusUnprocessableEntity ||
 			n != before || !strings.Contains(p.Body, `name="proof"`) {
-			t.Errorf("%s: %d, %d events: %s", path, p.Status, n-before, p.Text())
+			t.Errorf("%s: got %d and %d events, want 422 and 0: %s", path, p.Status, n-before, p.Text())
 		}
 	}
 }
 
-// with is a form with another field.
+// with returns a copy of a form with a field set.
 func with(form url.Values, name, value string) url.Values {
 	all := maps.Clone(form)
 	all.Set(name, value)

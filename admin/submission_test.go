@@ -22,18 +22,17 @@ import (
 	"github.com/pingpost/pingpost/templates/ui"
 )
 
-// creatingForm is a form that creates an object: its page, its values, and a query that counts the
-// objects.
+// creatingForm is a form that creates an object, with a query that counts the objects.
 type creatingForm struct {
 	role   models.Role
 	page   string // the page with the form, if it is not at the form's own URL
 	path   string
 	values url.Values
 	count  string
-	mayNot bool // submitting the same values twice is an error
+	unique bool // the same values cannot be submitted twice
 }
 
-// creatingForms returns all creatingForms by their routes, on a platform with a partner and leads.
+// creatingForms returns all forms that create objects by their routes, and clients for their roles.
 func creatingForms(
 	t *testing.T, c *admintest.ConsoleWithLedger,
 ) (forms map[string]creatingForm, browsers map[models.Role]*admintest.Client) {
@@ -69,7 +68,7 @@ func creatingForms(
 			role:   models.Administrator,
 			values: url.Values{"email": {"gus@example.com"}, "name": {"Gus"}, "role": {"auditor"}},
 			count:  `SELECT count(*) FROM staff WHERE email = 'gus@example.com'`,
-			mayNot: true,
+			unique: true,
 		},
 		"/staff/{id}/invite": {
 			role:  models.Administrator,
@@ -81,14 +80,14 @@ func creatingForms(
 			role:   models.AccountManager,
 			values: url.Values{"slug": {"new-one"}, "name": {"New One"}, "signing": {"default"}},
 			count:  `SELECT count(*) FROM partners WHERE slug = 'new-one'`,
-			mayNot: true,
+			unique: true,
 		},
 		"/partners/{id}/accounts/new": {
 			role:   models.AccountManager,
 			path:   partner + "/accounts/new",
 			values: url.Values{"identifier": {"NEW-1"}, "signing": {"inherit"}},
 			count:  `SELECT count(*) FROM accounts WHERE identifier = 'NEW-1'`,
-			mayNot: true,
+			unique: true,
 		},
 		"/partners/{id}/link": {
 			role:  models.AccountManager,
@@ -124,7 +123,7 @@ func creatingForms(
 				"note":     {"Scarce"},
 			},
 			count:  `SELECT count(*) FROM pricing_rules WHERE note = 'Scarce'`,
-			mayNot: true,
+			unique: true,
 		},
 		"/payouts/exports": {
 			role:   models.Finance,
@@ -141,20 +140,20 @@ func creatingForms(
 				"evidence": {"Sold before"},
 			},
 			count:  `SELECT count(*) FROM returns`,
-			mayNot: true,
+			unique: true,
 		},
 		"/payouts/runs/new": {
 			role:   models.Finance,
 			values: url.Values{"currency": {"GBP"}, "cutoff": {c.Time.Now().Format(payoutpages.CutoffForm)}},
 			count:  `SELECT count(*) FROM payout_runs`,
-			mayNot: true,
+			unique: true,
 		},
 		"/reconciliation/new": {role: models.Finance, count: `SELECT count(*) FROM reconciliations`},
 	}, browsers
 }
 
 // unshown is the page of a form that needs more rows than a test makes; see
-// [TestExportFormHasAKey].
+// [TestExportFormHasKey].
 const unshown = "-"
 
 // submit submits the form with a key.
@@ -169,14 +168,15 @@ func (f creatingForm) submit(t testing.TB, b *admintest.Client, route, key strin
 	return b.Post(t, f.path, values)
 }
 
-func (f creatingForm) made(t testing.TB, c *admintest.ConsoleWithLedger) int {
+// created returns the number of objects.
+func (f creatingForm) created(t testing.TB, c *admintest.ConsoleWithLedger) int {
 	return testkit.Value[int](t, c.Database, f.count)
 }
 
 var formKeyField = regexp.MustCompile(`name="` + ui.FormKeyField + `" value="([^"]+)"`)
 
-// A form that is submitted again with the same key creates no second object and redirects to the
-// first one.
+// TestFormCreatesOnce checks that a form that is submitted again with the same key does not create another
+// object, but redirects to the first one.
 func TestFormCreatesOnce(t *testing.T) {
 	t.Parallel()
 	c := admintest.NewConsoleWithLedger(t)
@@ -188,7 +188,7 @@ func TestFormCreatesOnce(t *testing.T) {
 		case r.Method != http.MethodPost:
 			continue
 		case creates != known || creates && r.Creates == "":
-			t.Errorf("%s creates: %t, is tested: %t, says what it creates: %q", r.Path, creates, known, r.Creates)
+			t.Errorf("%s: creates an object %t, tested %t, Creates %q", r.Path, creates, known, r.Creates)
 			continue
 		case !creates:
 			continue
@@ -204,48 +204,48 @@ func TestFormCreatesOnce(t *testing.T) {
 		if f.page != unshown {
 			shown := b.Get(t, f.page)
 			if key = formKeyField.FindStringSubmatch(shown.Body); key == nil {
-				t.Errorf("%s shows no key: %d %s", f.page, shown.Status, shown.Text())
+				t.Errorf("%s does not contain a form key: %d %s", f.page, shown.Status, shown.Text())
 				continue
 			}
 			if again := formKeyField.FindStringSubmatch(b.Get(t, f.page).Body); again[1] == key[1] {
-				t.Errorf("%s shows the same key twice", f.page)
+				t.Errorf("%s contains the same form key again", f.page)
 			}
 		}
 		for _, bad := range []string{"", "x", uuid.Nil.String(), strings.Repeat("a", 400)} {
 			if p := f.submit(t, b, r.Path, bad); p.Status != http.StatusBadRequest {
-				t.Errorf("%s with the key %.10q: %d %s", r.Path, bad, p.Status, p.Text())
+				t.Errorf("%s with key %.10q: got %d, want 400: %s", r.Path, bad, p.Status, p.Text())
 			}
 		}
-		before := f.made(t, c)
+		before := f.created(t, c)
 		first := f.submit(t, b, r.Path, key[1])
-		if n := f.made(t, c); n != before+1 || first.Status >= http.StatusBadRequest {
-			t.Errorf("%s: %d, %d created: %s", r.Path, first.Status, n-before, first.Text())
+		if n := f.created(t, c); n != before+1 || first.Status >= http.StatusBadRequest {
+			t.Errorf("%s: got %d and %d objects, want 1 object: %s", r.Path, first.Status, n-before, first.Text())
 			continue
 		}
 		second := f.submit(t, b, r.Path, key[1])
-		if n := f.made(t, c); n != before+1 || second.Status != http.StatusSeeOther ||
+		if n := f.created(t, c); n != before+1 || second.Status != http.StatusSeeOther ||
 			!strings.Contains(second.Location(), "submitted=") {
-			t.Errorf("%s again: %d to %q, %d created", r.Path, second.Status, second.Location(), n-before)
+			t.Errorf("%s again: got %d to %q and %d objects, want a redirect and 1 object", r.Path, second.Status, second.Location(), n-before)
 			continue
 		}
 		if p := b.Get(t, second.Location()); p.Status != http.StatusOK ||
 			!slices.ContainsFunc(p.Codes(), func(c string) bool { return c == "submitted_before" || c == "shown_once" }) {
-			t.Errorf("%s leads to %s: %d %s", r.Path, second.Location(), p.Status, p.Text())
+			t.Errorf("%s redirects to %s: got %d %s", r.Path, second.Location(), p.Status, p.Text())
 		}
 		if first.Status == http.StatusSeeOther &&
 			!strings.HasPrefix(second.Location(), strings.TrimSuffix(first.Location(), "/onboarding")) {
-			t.Errorf("%s leads to %q, then to %q", r.Path, first.Location(), second.Location())
+			t.Errorf("%s redirects to %q, then to %q", r.Path, first.Location(), second.Location())
 		}
 		// With a new key, the form creates another object.
-		if p := f.submit(t, b, r.Path, uuid.NewString()); !f.mayNot &&
-			(f.made(t, c) != before+2 || p.Status >= http.StatusBadRequest) {
-			t.Errorf("%s with another key: %d, %d created: %s", r.Path, p.Status, f.made(t, c)-before, p.Text())
+		if p := f.submit(t, b, r.Path, uuid.NewString()); !f.unique &&
+			(f.created(t, c) != before+2 || p.Status >= http.StatusBadRequest) {
+			t.Errorf("%s with another key: got %d and %d objects, want 2 objects: %s", r.Path, p.Status, f.created(t, c)-before, p.Text())
 		}
 	}
 	c.CheckAuditTrail(t)
 }
 
-// A form that is submitted several times simultaneously creates one object.
+// TestSimultaneousFormsCreateOnce submits each form several times at the same time. Each creates one object.
 func TestSimultaneousFormsCreateOnce(t *testing.T) {
 	t.Parallel()
 	c := admintest.NewConsoleWithLedger(t)
@@ -255,7 +255,7 @@ func TestSimultaneousFormsCreateOnce(t *testing.T) {
 			f.path = path
 		}
 		b := browsers[f.role]
-		key, before := uuid.NewString(), f.made(t, c)
+		key, before := uuid.NewString(), f.created(t, c)
 		var group sync.WaitGroup
 		pages := make([]admintest.Response, 4)
 		for i := range pages {
@@ -268,8 +268,8 @@ func TestSimultaneousFormsCreateOnce(t *testing.T) {
 				again++
 			}
 		}
-		if n := f.made(t, c); n != before+1 || again != len(pages)-1 {
-			t.Errorf("%s: %d created, %d answers lead to it: %s", path, n-before, again, answersOf(pages))
+		if n := f.created(t, c); n != before+1 || again != len(pages)-1 {
+			t.Errorf("%s: got %d objects and %d redirects to it, want 1 and %d: %s", path, n-before, again, len(pages)-1, answersOf(pages))
 		}
 	}
 	c.CheckAuditTrail(t)
@@ -282,9 +282,9 @@ func answersOf(pages []admintest.Response) (all string) {
 	return all
 }
 
-// A rejected form keeps its key, and the corrected form creates the object with it. Another user can
-// use the same key independently.
-func TestFormKeyOfARejectedForm(t *testing.T) {
+// TestFormKeyOfRejectedForm checks that a rejected form keeps its key, that the corrected form creates the
+// object with this key, and that another user can use the same key.
+func TestFormKeyOfRejectedForm(t *testing.T) {
 	t.Parallel()
 	c := admintest.NewConsoleWithLedger(t)
 	b, key := c.SignedInAs(t, models.AccountManager), uuid.NewString()
@@ -298,19 +298,19 @@ func TestFormKeyOfARejectedForm(t *testing.T) {
 	if p := b.Post(t, "/partners/new", form); p.Status != http.StatusSeeOther || strings.Contains(p.Location(), "submitted=") {
 		t.Errorf("%d to %q: %s", p.Status, p.Location(), p.Text())
 	}
-	form.Set("slug", "of-another-person")
+	form.Set("slug", "of-another-user")
 	c.AddStaff(t, "ben@example.com", models.StaffRole{Role: models.AccountManager})
 	c.Reload(t)
 	if p := c.SignedInColleague(t, "ben@example.com").Post(t, "/partners/new", form); p.Status != http.StatusSeeOther || strings.Contains(p.Location(), "submitted=") {
-		t.Errorf("the same key of another person: %d to %q: %s", p.Status, p.Location(), p.Text())
+		t.Errorf("same key by another user: got %d to %q: %s", p.Status, p.Location(), p.Text())
 	}
-	if n := c.Count(t, "partners", "slug IN ('new-one', 'of-another-person')"); n != 2 {
-		t.Errorf("%d partners", n)
+	if n := c.Count(t, "partners", "slug IN ('new-one', 'of-another-user')"); n != 2 {
+		t.Errorf("got %d partners, want 2", n)
 	}
 }
 
-// The form for an export is shown only for large ledgers.
-func TestExportFormHasAKey(t *testing.T) {
+// TestExportFormHasKey renders the form for an export directly, because pages show it only for large ledgers.
+func TestExportFormHasKey(t *testing.T) {
 	var page strings.Builder
 	v := payoutsview.LedgerView{Export: payoutsview.LedgerExport{
 		CSV:   ui.Download{URL: "/payouts/ledger.csv"},
@@ -320,6 +320,6 @@ func TestExportFormHasAKey(t *testing.T) {
 		t.Fatal(err)
 	}
 	if key := formKeyField.FindStringSubmatch(page.String()); key == nil || key[1] != "a-key" {
-		t.Errorf("the key is %v", key)
+		t.Errorf("got key %v, want a-key", key)
 	}
 }

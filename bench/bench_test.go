@@ -85,8 +85,8 @@ func (b *bench) testParts(t *testing.T) {
 	b.checkDocument(t, m)
 }
 
-// checkDocument checks that the document contains figures and the machine's properties, but nothing that identifies
-// the machine.
+// checkDocument checks that the document contains figures and the machine's properties, but nothing that
+// identifies the machine.
 func (b *bench) checkDocument(t *testing.T, m machine) {
 	t.Helper()
 	document, err := b.document(m)

@@ -56,8 +56,8 @@ func (s *stage) testChecks(t *testing.T) {
 	}
 }
 
-// without runs a check while one row of a table is deleted. The superuser can disable the foreign keys and triggers
-// that would prevent it.
+// without runs a check while one row of a table is deleted. The superuser can disable the foreign keys and
+// triggers that would prevent it.
 func without(t *testing.T, d *database, table string, check func()) {
 	t.Helper()
 	ctx := t.Context()

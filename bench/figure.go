@@ -51,8 +51,8 @@ func quantile(values []float64, fourths int) float64 {
 	return sorted[last*fourths/4]
 }
 
-// verdict compares the value with the limit. If even the fastest round of the bare operation misses the limit,
-// the verdict is the machine limit.
+// verdict compares the value with the limit. If even the fastest round of the bare operation misses the
+// limit, the verdict is the machine limit.
 func (f figure) verdict() string {
 	switch {
 	case len(f.values) == 0:
@@ -85,8 +85,8 @@ func (f figure) target() string {
 	return "≥ " + f.format(f.limit)
 }
 
-// spread returns the value with the minimum and the maximum. If the value is the fastest round, it returns it with
-// the median and the maximum.
+// spread returns the value with the minimum and the maximum. If the value is the fastest round, it returns it
+// with the median and the maximum.
 func (f figure) spread() string {
 	if len(f.values) == 0 {
 		return "–"

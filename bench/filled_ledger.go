@@ -22,8 +22,8 @@ import (
 	"github.com/pingpost/pingpost/models"
 )
 
-// filledLedger is a database with a large ledger. A second partner has half as many entries as the first, large
-// partner.
+// filledLedger is a database with a large ledger. A second partner has half as many entries as the first,
+// large partner.
 type filledLedger struct {
 	*database
 	keys           *keyring.Keys
@@ -77,8 +77,8 @@ func (k *filledLedger) createPartners(ctx context.Context) error {
 	return nil
 }
 
-// fill writes the ledger, a lead for each accrual, and the partner's file. Of a thousand rows in the file, ten have
-// another amount, five an unknown lead and two a duplicate lead. Five leads are missing.
+// fill writes the ledger, a lead for each accrual, and the partner's file. Of a thousand rows in the file,
+// ten have another amount, five an unknown lead and two a duplicate lead. Five leads are missing.
 func (k *filledLedger) fill(ctx context.Context) error {
 	file, err := os.Create(k.list)
 	if err != nil {
@@ -118,8 +118,8 @@ var (
 	entryColumns = []string{"partner_id", "account_id", "lead_id", "kind", "reference", "amount_minor", "currency", "occurred_at"}
 )
 
-// ledgerRows generates the rows of a table on demand, with the same leads for each table. The random part of a
-// lead's ID contains its number.
+// ledgerRows generates the rows of a table on demand, with the same leads for each table. The random part of
+// a lead's ID contains its number.
 type ledgerRows struct {
 	*filledLedger
 	list    *bufio.Writer

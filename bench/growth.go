@@ -54,8 +54,8 @@ func (b *bench) growth(ctx context.Context) (err error) {
 	return nil
 }
 
-// lists measures a page of the console's list of leads with each filter. Filters without matches examine as many
-// leads as a page may. A round's value is its slowest page.
+// lists measures a page of the console's list of leads with each filter. Filters without matches examine as
+// many leads as a page may. A round's value is its slowest page.
 func (b *bench) lists(ctx context.Context, p *product) (millis []float64, err error) {
 	db, err := p.open(ctx)
 	if err != nil {

@@ -49,8 +49,8 @@ func (s *stage) machine(ctx context.Context) (m machine, err error) {
 	return m, err
 }
 
-// readCPU reads the model and the flags from /proc/cpuinfo. For ARM processors, it often contains the extensions
-// but not the model.
+// readCPU reads the model and the flags from /proc/cpuinfo. For ARM processors, it often contains the
+// extensions but not the model.
 func (m *machine) readCPU(info string) {
 	for line := range strings.Lines(info) {
 		name, value, _ := strings.Cut(line, ":")

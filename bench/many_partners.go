@@ -26,8 +26,8 @@ import (
 )
 
 const (
-	// candidates is the number of partners that post to the shared base URL and can be recognised by their secret.
-	// It is the maximum in decision 13.
+	// candidates is the number of partners that post to the shared base URL and can be recognised by their
+	// secret. It is the maximum in decision 13.
 	candidates = 100
 )
 
@@ -97,7 +97,8 @@ func (b *bench) newManyPartners(ctx context.Context) (_ *manyPartners, err error
 	return c, nil
 }
 
-// search handles a post without a partner and with an unknown secret, so that every candidate's secret is tried.
+// search handles a post without a partner and with an unknown secret, so that every candidate's secret is
+// tried.
 func (c *manyPartners) search(b *testing.B) {
 	now := clock.System{}.Now()
 	q := quoted()

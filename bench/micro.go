@@ -34,8 +34,8 @@ type micro struct {
 	floor    func(*testing.B) // nil if it has no bare operation
 }
 
-// micros measures the functions that handle requests. It also runs between the other parts, because a processor's
-// speed varies over time.
+// micros measures the functions that handle requests. It also runs between the other parts, because a
+// processor's speed varies over time.
 func (b *bench) micros(ctx context.Context) error {
 	all, err := b.listMicros(ctx)
 	if err != nil {
@@ -93,8 +93,8 @@ const cpuUnit = "cpu-ns/op"
 
 func perOperation(r testing.BenchmarkResult) float64 { return r.Extra[cpuUnit] }
 
-// timed starts measuring a benchmark's processor time, because other programs affect its wall-clock time. Defer the
-// returned function, which reports the time.
+// timed starts measuring a benchmark's processor time, because other programs affect its wall-clock time.
+// Defer the returned function, which reports the time.
 func timed(b *testing.B) (report func()) {
 	before, err := child.ReadUsage()
 	if err != nil {
@@ -208,8 +208,8 @@ func openQuote(b *testing.B, s *quote.Sealer) {
 	}
 }
 
-// verifyPost measures the whole check of a signature: the format of the headers, the timestamp's window and the
-// HMAC.
+// verifyPost measures the whole check of a signature: the format of the headers, the timestamp's window and
+// the HMAC.
 func verifyPost(b *testing.B) {
 	secret, body, now := []byte("a secret of 43 characters, as partners have"), noise(postSize), moment()
 	stamp := strconv.FormatInt(now.Unix(), 10)

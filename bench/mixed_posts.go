@@ -26,7 +26,8 @@ func (b *bench) mixedPosts(ctx context.Context, p *product) error {
 	if err := p.root.QueryRow(ctx, `SELECT count(*) FROM leads`).Scan(&before); err != nil {
 		return err
 	}
-	// The service accepts these posts, but the database rejects their rows, as after a mistake in the service.
+	// The service accepts these posts, but the database rejects their rows, as after a mistake in the
+	// service.
 	if _, err := p.root.Exec(ctx, fmt.Sprintf(`ALTER TABLE leads ADD CONSTRAINT bench_bad CHECK (postcode <> '%s') NOT VALID`, sample.BadPostcode)); err != nil {
 		return err
 	}

@@ -15,11 +15,11 @@ const (
 	overloadFactor     = 10
 	minGoodput         = 0.8
 	maxRecoverySeconds = 10
-	// overloadConnections is the number of connections for the slow database. It is more than the service handles
-	// and lets wait.
+	// overloadConnections is the number of connections for the slow database. It is more than the service
+	// handles and lets wait.
 	overloadConnections = 2048
-	// slowTransaction is the delay of each transaction in the slow database. With it, the machine can send ten
-	// times as many posts as the database can store.
+	// slowTransaction is the delay of each transaction in the slow database. With it, the machine can send
+	// ten times as many posts as the database can store.
 	slowTransaction = 500 * time.Millisecond
 	makeSlow        = `CREATE FUNCTION bench_slow() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN PERFORM pg_sleep(%f); RETURN NULL; END $$;
 		CREATE TRIGGER bench_slow AFTER INSERT ON consents FOR EACH STATEMENT EXECUTE FUNCTION bench_slow()`
@@ -67,14 +67,14 @@ type overloadTest struct {
 // press measures the service at the highest rate, under overload and afterwards.
 func (b *bench) press(ctx context.Context, p overloadTest) error {
 	length := b.plan.PostRound
-	greatest := &subject{name: "greatest", process: p.process, run: p.deliverAs(postsJob{Connections: p.best})}
-	usual := &subject{name: "usual", process: p.process, run: p.deliverAs(postsJob{Rate: p.steady})}
+	greatest := &subject{name: "highest rate", process: p.process, run: p.deliverAs(postsJob{Connections: p.best})}
+	usual := &subject{name: "normal rate", process: p.process, run: p.deliverAs(postsJob{Rate: p.steady})}
 	if err := b.take(ctx, "overload, "+p.name, b.plan.PostRounds, length, greatest, usual); err != nil {
 		return err
 	}
 	rate := overloadFactor * int(quantile(greatest.series(round.rate), 2))
 	pressed := &subject{
-		name:    "ten times as much",
+		name:    "ten times the highest rate",
 		process: p.process,
 		run:     p.deliverAs(postsJob{Rate: rate, Connections: p.connections, Shed: true}),
 	}
@@ -98,8 +98,8 @@ func (b *bench) press(ctx context.Context, p overloadTest) error {
 	return nil
 }
 
-// recover waits until the 99th percentile of a second's posts is at most a quarter higher than normal. It returns
-// how long that took.
+// recover waits until the 99th percentile of a second's posts is at most a quarter higher than normal. It
+// returns how long that took.
 func (b *bench) recover(ctx context.Context, usual *subject, normal time.Duration) (time.Duration, error) {
 	start := clock.System{}.Now()
 	for {

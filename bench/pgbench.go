@@ -23,8 +23,9 @@ import (
 //go:embed post.sql.tmpl
 var postScript string
 
-// pgbench's time limit includes opening the connections one after the other, but its rate does not. So a round has
-// additional seconds for connecting. They are doubled if a busy machine used the whole time for connecting.
+// pgbench's time limit includes opening the connections one after the other, but its rate does not. So a
+// round has additional seconds for connecting. They are doubled if a busy machine used the whole time for
+// connecting.
 const (
 	connecting    = 1
 	maxConnecting = 32
@@ -67,8 +68,8 @@ func (b *bench) best(ctx context.Context, connections []int, with func(int) (*su
 	return best, nil
 }
 
-// pgbenchWith stores one lead per transaction with prepared statements. The error is exec.ErrNotFound if pgbench is
-// not installed.
+// pgbenchWith stores one lead per transaction with prepared statements. The error is exec.ErrNotFound if
+// pgbench is not installed.
 func (b *bench) pgbenchWith(ctx context.Context, d *database, rows rowSizes, name string, clients int) (*subject, error) {
 	program, err := d.find(ctx, "pgbench")
 	if err != nil {
@@ -136,7 +137,7 @@ var (
 const stoodStill = "number of transactions actually processed: 0\n"
 
 // errStoodStill is returned if a run ends before its first transaction.
-var errStoodStill = errors.New("pgbench completed no transaction. Stop other programs on this machine and try again")
+var errStoodStill = errors.New("pgbench completed no transactions, probably because the machine is busy")
 
 // runPgbench returns the rate that pgbench reports, which does not include connecting.
 func runPgbench(cmd *exec.Cmd) (round, error) {

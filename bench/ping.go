@@ -76,8 +76,8 @@ func (b *bench) plainPings(ctx context.Context) (*database, error) {
 	return d, nil
 }
 
-// pinged returns the product as a contender that answers the given number of pings per second. A turn ends when all
-// pings are recorded.
+// pinged returns the product as a contender that answers the given number of pings per second. A turn ends
+// when all pings are recorded.
 func (p *product) pinged(rate int) *subject {
 	return &subject{
 		name:    "product",

@@ -98,8 +98,8 @@ func fillReplay(ctx context.Context, db *postgres.DB, d *database, s *ratecard.S
 	return nil
 }
 
-// Consecutive pings have different industries, countries, urgencies and partners, so that there are as many groups
-// as possible.
+// Consecutive pings have different industries, countries, urgencies and partners, so that there are as many
+// groups as possible.
 const (
 	replayPingsSQL = `INSERT INTO pings (transaction, issued_at, partner_id, sandbox, term_id, country, postcode, urgency, job_type, budget,
 			outcome, price_minor, currency, card_version, duration_us)
@@ -181,8 +181,8 @@ func (b *bench) compiles(s *ratecard.Service) (millis []float64, err error) {
 	return millis, nil
 }
 
-// manyRules returns n rules. Each selector gets rules with a base price and a multiplier, and then more with a
-// floor.
+// manyRules returns n rules. Each selector gets rules with a base price and a multiplier, and then more with
+// a floor.
 func manyRules(tax *pricingrules.Taxonomy, markets *pricingrules.Markets, n int) (card pricingrules.Card) {
 	var scopes []pricingrules.Target
 	for _, category := range tax.Categories() {

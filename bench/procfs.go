@@ -30,8 +30,8 @@ func readProcessors() (p processors, err error) {
 	return parseProcessors(string(text))
 }
 
-// parseProcessors reads the first line of /proc/stat: user, nice, system, idle, iowait, irq, softirq, steal, and
-// then guest times, which are included in user.
+// parseProcessors reads the first line of /proc/stat: user, nice, system, idle, iowait, irq, softirq, steal,
+// and then guest times, which are included in user.
 func parseProcessors(text string) (p processors, err error) {
 	line, _, _ := strings.Cut(text, "\n")
 	fields := strings.Fields(line)
@@ -90,8 +90,8 @@ func parseProcess(text string) (s processStat, err error) {
 	return s, nil
 }
 
-// familyTime returns the processor time of a process and all its children, including those that have ended. For
-// Postgres, pass its first process.
+// familyTime returns the processor time of a process and all its children, including those that have ended.
+// For Postgres, pass its first process.
 func familyTime(pid int) (time.Duration, error) {
 	first, err := readProcess(pid)
 	if err != nil {

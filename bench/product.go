@@ -33,8 +33,8 @@ type product struct {
 // partnerSlug is the slug of the partner whose base URL the measurements use.
 const partnerSlug = "harbour-leads"
 
-// newProduct creates a database with one approved partner and starts the service with the job's options. It uses the
-// local key unless the job has a Vault.
+// newProduct creates a database with one approved partner and starts the service with the job's options. It
+// uses the local key unless the job has a Vault.
 func (s *stage) newProduct(ctx context.Context, name string, job productJob) (_ *product, err error) {
 	p := &product{kek: newKey(), fastestPosts: s.fastestPosts}
 	if p.database, err = s.newDatabase(ctx, name); err != nil {

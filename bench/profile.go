@@ -17,8 +17,8 @@ import (
 	"github.com/google/pprof/profile"
 )
 
-// area is a part of the product's work, which is recognised by its functions. A sample belongs to the area of its
-// innermost known function.
+// area is a part of the product's work, which is recognised by its functions. A sample belongs to the area of
+// its innermost known function.
 type area struct {
 	name  string
 	marks []string // prefixes of the functions' names
@@ -50,8 +50,8 @@ type share struct {
 	Of   float64
 }
 
-// profile takes a processor profile of the product during a turn that is not measured. It saves the profiles if
-// -profile is set.
+// profile takes a processor profile of the product during a turn that is not measured. It saves the profiles
+// if -profile is set.
 func (b *bench) profile(ctx context.Context, ops, part string, c *subject) error {
 	length := 2 * b.plan.PostRound
 	kinds := []string{"profile", "allocs"}

@@ -20,8 +20,8 @@ import (
 	"github.com/pingpost/pingpost/models"
 )
 
-// maxReconcileToPsql is the maximum ratio of a comparison's time to the time that psql needs to read the same file,
-// join it with the ledger and write the same lines.
+// maxReconcileToPsql is the maximum ratio of a comparison's time to the time that psql needs to read the same
+// file, join it with the ledger and write the same lines.
 const maxReconcileToPsql = 2
 
 //go:embed reconcile.sql

@@ -49,8 +49,8 @@ func answer() bareAnswer {
 	}
 }
 
-// playBare is the baseline for pings: a Gin handler without middleware that only decodes the request and encodes the
-// answer.
+// playBare is the baseline for pings: a Gin handler without middleware that only decodes the request and
+// encodes the answer.
 func playBare(ctx context.Context, l *child.Link) error {
 	if err := l.Next(new(any)); err != nil {
 		return err
@@ -99,8 +99,8 @@ const makePlainPings = `CREATE TABLE plain_pings (LIKE pings);
 	CREATE INDEX plain_pings_issued_at ON plain_pings USING brin (issued_at);
 	GRANT INSERT ON plain_pings TO pingpost_app`
 
-// gormPingJob contains the options for storing pings: with GORM's defaults, or without the transaction that GORM
-// uses for every statement.
+// gormPingJob contains the options for storing pings: with GORM's defaults, or without the transaction that
+// GORM uses for every statement.
 type gormPingJob struct {
 	URL             string
 	SkipTransaction bool
@@ -136,8 +136,8 @@ func playGormPing(ctx context.Context, l *child.Link) error {
 	}))
 }
 
-// openGorm opens GORM with its defaults, apart from two that would slow it down: the limit of two idle connections
-// and the log.
+// openGorm opens GORM with its defaults, apart from two that would slow it down: the limit of two idle
+// connections and the log.
 func openGorm(ctx context.Context, url string, skipTransaction bool, connections int) (*gorm.DB, error) {
 	db, err := gorm.Open(postgres.Open(url), &gorm.Config{
 		SkipDefaultTransaction: skipTransaction,

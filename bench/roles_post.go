@@ -127,8 +127,8 @@ func (j gormPostJob) run(ctx context.Context, db *gorm.DB) (round, error) {
 	}, errors.Join(errors.Join(failures...), err)
 }
 
-// rowSizes contains the average lengths of values in the product's rows, in bytes. The baselines store rows of the
-// same size.
+// rowSizes contains the average lengths of values in the product's rows, in bytes. The baselines store rows
+// of the same size.
 type rowSizes struct {
 	TransactionID, Ciphertext, WrappedKey           int
 	Disclosure, CertURL, LeadToken, Detail, Receipt int

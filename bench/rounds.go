@@ -81,8 +81,8 @@ func (c *subject) turn(ctx context.Context, length time.Duration) (round, error)
 	return r, err
 }
 
-// take runs the contenders in turn, after one warm-up round that is not measured. Taking turns spreads the effects of
-// other programs over all contenders.
+// take runs the contenders in turn, after one warm-up round that is not measured. Taking turns spreads the
+// effects of other programs over all contenders.
 func (b *bench) take(ctx context.Context, part string, number int, length time.Duration, all ...*subject) error {
 	for n := range 1 + number {
 		for _, c := range all {
@@ -185,8 +185,8 @@ func (s spent) idleSince(before spent) float64 {
 	return 1 - float64(s.machine.busy-before.machine.busy)/float64(all)
 }
 
-// spending reads the processor times of the machine, Postgres, this process, its children that have ended, and the
-// contender's server.
+// spending reads the processor times of the machine, Postgres, this process, its children that have ended,
+// and the contender's server.
 func (s *stage) spending(c *subject) (now spent, known bool) {
 	var err error
 	if now.machine, err = readProcessors(); err != nil {

@@ -15,8 +15,8 @@ import (
 	"github.com/pingpost/pingpost/migrations"
 )
 
-// stage contains the resources that all measurements share: a private Postgres that is as durable as in production,
-// and a folder for files.
+// stage contains the resources that all measurements share: a private Postgres that is as durable as in
+// production, and a folder for files.
 type stage struct {
 	server *devpg.Server
 	folder string // for the log and scripts
@@ -77,8 +77,8 @@ type database struct {
 	root    *pgx.Conn
 }
 
-// newDatabase creates a migrated database. Each contender has its own, so that its rows do not slow down other
-// contenders.
+// newDatabase creates a migrated database. Each contender has its own, so that its rows do not slow down
+// other contenders.
 func (s *stage) newDatabase(ctx context.Context, name string) (*database, error) {
 	if err := s.server.Provision(ctx, name, passwords); err != nil {
 		return nil, fmt.Errorf("creating the database %s: %w", name, err)

@@ -111,7 +111,7 @@ func (b *bench) rewraps(ctx context.Context, v *vaulted) error {
 	var through bool // all leads have been rewrapped
 	var moved []float64
 	alone := v.contender("nothing moves", v.deliver)
-	moving := v.contender("leads move", func(ctx context.Context, length time.Duration) (round, error) {
+	moving := v.contender("during a rewrap", func(ctx context.Context, length time.Duration) (round, error) {
 		start := clock.System{}.Now()
 		r, done, ended, err := v.deliverBeside(ctx, length, move)
 		through = ended
@@ -153,7 +153,8 @@ func (b *bench) fill(ctx context.Context, v *vaulted) error {
 	}
 }
 
-// deliverBeside delivers posts while leads are rewrapped. ended reports whether the rewrap ended before the posts.
+// deliverBeside delivers posts while leads are rewrapped. ended reports whether the rewrap ended before the
+// posts.
 func (v *vaulted) deliverBeside(
 	ctx context.Context, length time.Duration, move *leads.KeyRotation,
 ) (r round, done leads.RotationProgress, ended bool, err error) {

@@ -162,8 +162,8 @@ func (p *platform) withoutListen(t *testing.T) {
 	})
 }
 
-// rollingRestarts restarts the nodes one after the other under load, behind a load balancer that uses /readyz.
-// No request may fail.
+// rollingRestarts restarts the nodes one after the other under load, behind a load balancer that uses
+// /readyz. No request may fail.
 func rollingRestarts(t *testing.T, p *platform) {
 	b := p.loadBalancer(t)
 	c := p.client()

@@ -14,8 +14,8 @@ import (
 	"github.com/pingpost/pingpost/internal/testkit"
 )
 
-// TestFaultsUnderLoad repeatedly kills nodes and Postgres and disturbs the network between them under load. It
-// checks that each acknowledged lead is stored once with its consent and payout, that running nodes always
+// TestFaultsUnderLoad repeatedly kills nodes and Postgres and disturbs the network between them under load.
+// It checks that each acknowledged lead is stored once with its consent and payout, that running nodes always
 // answer pings, and that the platform recovers without help.
 func TestFaultsUnderLoad(t *testing.T) {
 	t.Parallel()

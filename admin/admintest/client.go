@@ -31,7 +31,7 @@ type Response struct {
 	Body   string
 }
 
-// Packed requests a page with gzip, as browsers do.
+// Packed sends a form or requests a page, and accepts gzip as browsers do.
 func (b *Client) Packed(t testing.TB, method, path string, form url.Values) Response {
 	t.Helper()
 	return b.Send(t, method, path, strings.NewReader(WithFormKey(form).Encode()), http.Header{
@@ -81,8 +81,8 @@ func (b *Client) SignIn(t testing.TB, email string) Response {
 	return p
 }
 
-// Text describes the page for failure messages: its errors and notices, then its main
-// part, shortened.
+// Text describes the page in failure messages. It contains the page's errors and notices and the start of its
+// main part.
 func (p Response) Text() string {
 	_, main, _ := strings.Cut(p.Body, "<main")
 	text := strings.Join(strings.Fields(main), " ")
@@ -93,7 +93,7 @@ func (p Response) Text() string {
 // Location returns the Location header.
 func (p Response) Location() string { return p.Header.Get("Location") }
 
-// Values returns the values of an attribute in the order of the page.
+// Values returns the values of an attribute in the order in which they appear on the page.
 func (p Response) Values(attribute string) (all []string) {
 	for z := html.NewTokenizer(strings.NewReader(p.Body)); z.Next() != html.ErrorToken; {
 		for _, a := range z.Token().Attr {
@@ -105,7 +105,7 @@ func (p Response) Values(attribute string) (all []string) {
 	return all
 }
 
-// State returns the first state on the page, which is that of its subject, or nothing.
+// State returns the first state on the page, which is the state of the page's subject, or "".
 func (p Response) State() string {
 	if all := p.Values("data-state"); len(all) > 0 {
 		return all[0]
@@ -113,7 +113,7 @@ func (p Response) State() string {
 	return ""
 }
 
-// Link returns the address of the first link with a relation, such as "next", or nothing.
+// Link returns the address of the first link with a relation, such as "next", or "".
 func (p Response) Link(rel string) string {
 	for z := html.NewTokenizer(strings.NewReader(p.Body)); z.Next() != html.ErrorToken; {
 		attributes := map[string]string{}
@@ -137,7 +137,7 @@ func (p Response) Codes() []string { return p.Values("data-code") }
 func (p Response) ExpectRedirect(t testing.TB, to string) {
 	t.Helper()
 	if p.Status != http.StatusSeeOther || p.Location() != to {
-		t.Fatalf("%d, want a redirect to %s: %s", p.Status, to, p.Text())
+		t.Fatalf("got %d, want a redirect to %s: %s", p.Status, to, p.Text())
 	}
 }
 
@@ -146,7 +146,7 @@ func (p Response) ExpectRedirect(t testing.TB, to string) {
 func (p Response) ExpectCreated(t testing.TB, prefix string) string {
 	t.Helper()
 	if p.Status != http.StatusSeeOther || !strings.HasPrefix(p.Location(), prefix) {
-		t.Fatalf("%d, want a redirect to %s…: %s", p.Status, prefix, p.Text())
+		t.Fatalf("got %d, want a redirect to %s…: %s", p.Status, prefix, p.Text())
 	}
 	return p.Location()
 }
@@ -156,7 +156,7 @@ var (
 	notDigits  = regexp.MustCompile(`\D`)
 )
 
-// Total returns the number of all rows of a list, as its pager shows it, or 0 without a pager.
+// Total returns the total number of a list's rows as shown in its pager, or 0 without a pager.
 func (p Response) Total(t testing.TB) int {
 	t.Helper()
 	m := shownCount.FindStringSubmatch(p.Body)
@@ -221,12 +221,12 @@ func (b *Client) Send(t testing.TB, method, path string, body io.Reader, header 
 func (p Response) Expect(t testing.TB, what string, status int, texts ...string) {
 	t.Helper()
 	if p.Status != status {
-		t.Errorf("%s: %d, want %d: %s", what, p.Status, status, p.Text())
+		t.Errorf("%s: got %d, want %d: %s", what, p.Status, status, p.Text())
 	}
 	for _, text := range texts {
 		if !strings.Contains(p.Body, text) {
 			_, main, _ := strings.Cut(p.Body, "<h1>")
-			t.Errorf("%s: lacks %q in %.3000s", what, text, strings.Join(strings.Fields(main), " "))
+			t.Errorf("%s: the page does not contain %q: %.3000s", what, text, strings.Join(strings.Fields(main), " "))
 		}
 	}
 }
@@ -235,11 +235,11 @@ func (p Response) Expect(t testing.TB, what string, status int, texts ...string)
 func (p Response) ExpectTexts(t testing.TB, status int, texts ...string) {
 	t.Helper()
 	if p.Status != status {
-		t.Errorf("%d, want %d: %s", p.Status, status, p.Text())
+		t.Errorf("got %d, want %d: %s", p.Status, status, p.Text())
 	}
 	for _, text := range texts {
 		if !strings.Contains(p.Body, text) {
-			t.Errorf("the page lacks %q: %s", text, p.Text())
+			t.Errorf("the page does not contain %q: %s", text, p.Text())
 		}
 	}
 }

@@ -1,5 +1,5 @@
-// Package admintest starts consoles for tests: with users, partners, leads, a ledger or
-// prices, and clients that are signed in.
+// Package admintest starts consoles for tests. They have users, partners, leads, a ledger or prices, and
+// clients that are signed in.
 package admintest
 
 import (
@@ -40,8 +40,7 @@ import (
 	"github.com/pingpost/pingpost/models"
 )
 
-// Console is a console with a user for each role, on a database of the test, and with a clock
-// that the test moves.
+// Console is a console with the test's own database, a user for each role, and a clock that the test sets.
 type Console struct {
 	*testkit.Database
 	URL           string
@@ -52,10 +51,10 @@ type Console struct {
 	watcher       *snapshot.Watcher
 	People        map[models.Role]models.Staff
 	Options       admin.Options
-	SamplePartner uuid.UUID // the partner that routes are tried on
+	SamplePartner uuid.UUID // the partner in the routes that a test requests
 }
 
-// Setup is how a console differs from the usual one.
+// Setup contains the settings that tests can change. The zero value has the defaults.
 type Setup struct {
 	Environment  string
 	SecondFactor []models.Role
@@ -121,7 +120,7 @@ func NewConsole(t *testing.T, k Setup) *Console {
 	server := httptest.NewServer(handler)
 	t.Cleanup(server.Close)
 	h.URL = server.URL
-	h.transport = &http.Transport{DisableCompression: true} // it is slow with the race detector; Packed asks for it
+	h.transport = &http.Transport{DisableCompression: true} // compression is slow with the race detector; Packed requests it
 	t.Cleanup(h.transport.CloseIdleConnections)
 	return h
 }
@@ -136,16 +135,16 @@ func (h *Console) CodeOf(t *testing.T, secret string) string {
 	return code
 }
 
-// Password is every user's.
+// Password is the password of every user.
 const Password = "correct horse battery"
 
-// Routes returns the routes of one area.
+// Routes returns the routes at or below a path.
 func (h *Console) Routes(path string) []web.Route {
 	return slices.DeleteFunc(admin.Routes(h.Options),
 		func(r web.Route) bool { return r.Path != path && !strings.HasPrefix(r.Path, path+"/") })
 }
 
-// Reload reads what users may do again, as a node does within a second.
+// Reload loads users' roles again, as a node does within a second.
 func (h *Console) Reload(t *testing.T) {
 	t.Helper()
 	if err := h.watcher.Load(t.Context()); err != nil {
@@ -167,7 +166,7 @@ func (h *Console) AddStaff(t *testing.T, email string, roles ...models.StaffRole
 	return p
 }
 
-// nameOf gives the people of the roles names.
+// nameOf returns a name for the user with an email address.
 func nameOf(email string) string {
 	names := map[models.Role]string{
 		models.Administrator:  "Ada Marsh",
@@ -217,7 +216,7 @@ func (h *Console) SignedInAs(t testing.TB, role models.Role) *Client {
 	return b
 }
 
-// StaffID returns the id of the user with a role, as pages show it.
+// StaffID returns the ID of the user with a role in the format of pages.
 func (h *Console) StaffID(role models.Role) string { return id.Format(id.Staff, h.People[role].ID) }
 
 // Count counts rows.
@@ -235,7 +234,7 @@ func (h *Console) CheckAuditTrail(t testing.TB) {
 	}
 }
 
-// SignedInEverywhere returns a client that may open every page.
+// SignedInEverywhere returns a client whose user may open every page.
 func (h *Console) SignedInEverywhere(t *testing.T) *Client {
 	t.Helper()
 	h.AddStaff(t, "everywhere@example.com", models.StaffRole{Role: models.Administrator},

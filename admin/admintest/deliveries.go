@@ -23,8 +23,8 @@ import (
 	"github.com/pingpost/pingpost/templates/ui"
 )
 
-// ConsoleWithDeliveries is a console on a platform whose partners deliver leads, and a client of its
-// finance user.
+// ConsoleWithDeliveries is a console on a platform whose partners deliver leads, with a client that is signed
+// in as finance.
 type ConsoleWithDeliveries struct {
 	*Console
 	*Client
@@ -47,16 +47,16 @@ func NewConsoleWithDeliveries(t *testing.T) ConsoleWithDeliveries {
 	return b
 }
 
-// EveryFinding returns a list of the first partner with a row for each finding, a missing lead and a
-// lead that is left out.
+// EveryFinding returns the rows of a file with every finding, and a lead of another partner. The file is from
+// the first partner. It does not contain one lead in its coverage and one lead in another currency.
 func EveryFinding(b ConsoleWithDeliveries, t testing.TB) (rows []string, foreign string) {
 	t.Helper()
 	row := func(lead, amount string) string { return lead + "," + amount + ",GBP" }
 	foreign, _ = b.Deliver(t, b.Other)
 	even, price := b.Deliver(t, b.Harbour())
 	less, _ := b.Deliver(t, b.Harbour())
-	b.Deliver(t, b.Harbour())           // which is missing
-	b.DeliverFrom(t, b.Harbour(), "DE") // which is left out
+	b.Deliver(t, b.Harbour())           // missing in the file
+	b.DeliverFrom(t, b.Harbour(), "DE") // in another currency
 	b.Platform.Time.Advance(40 * 24 * time.Hour)
 	late, _ := b.Deliver(t, b.Harbour())
 	b.Platform.Time.Advance(-40 * 24 * time.Hour)
@@ -70,7 +70,7 @@ func EveryFinding(b ConsoleWithDeliveries, t testing.TB) (rows []string, foreign
 	}, foreign
 }
 
-// Harbour returns the partner whose lists are reconciled.
+// Harbour returns the partner whose files are reconciled.
 func (b ConsoleWithDeliveries) Harbour() testkit.Partner { return b.Platform.Required }
 
 // Deliver delivers a lead now, and returns its leadId and payout.
@@ -79,7 +79,7 @@ func (b ConsoleWithDeliveries) Deliver(t testing.TB, by testkit.Partner) (lead s
 	return b.DeliverFrom(t, by, "GB")
 }
 
-// DeliverFrom is Deliver for another country and its currency.
+// DeliverFrom is Deliver for a lead from the given country, in that country's currency.
 func (b ConsoleWithDeliveries) DeliverFrom(t testing.TB, by testkit.Partner, country string) (lead string, earned money.Amount) {
 	t.Helper()
 	b.Platform.Reload(t)
@@ -88,7 +88,7 @@ func (b ConsoleWithDeliveries) DeliverFrom(t testing.TB, by testkit.Partner, cou
 		Body: fmt.Appendf(nil, `{"industry":"plumber","postcode":"SW1A 1AA","country":%q}`, country),
 	})
 	if err != nil || !q.Accepted {
-		t.Fatalf("a ping: %+v, %v", q, err)
+		t.Fatalf("ping: got %+v, %v", q, err)
 	}
 	body := fmt.Appendf(nil,
 		`{"transactionId":%q,"partnerId":%q,"email":"ann@example.com","consent":{"acknowledged":true}}`,
@@ -105,7 +105,7 @@ func (b ConsoleWithDeliveries) DeliverFrom(t testing.TB, by testkit.Partner, cou
 	return id.Format(id.Lead, r.LeadID), r.Payout
 }
 
-// ListForm returns the body of an upload and its content type.
+// ListForm returns the body and the content type of a form that uploads a partner's file.
 func ListForm(t testing.TB, key, partner, name, content string) (io.Reader, string) {
 	t.Helper()
 	var body bytes.Buffer
@@ -130,7 +130,7 @@ func ListForm(t testing.TB, key, partner, name, content string) (io.Reader, stri
 	return &body, w.FormDataContentType()
 }
 
-// Upload uploads a list.
+// Upload uploads a partner's file.
 func (b *Client) Upload(t testing.TB, partner, name, content string) Response {
 	t.Helper()
 	body, kind := ListForm(t, uuid.NewString(), partner, name, content)
@@ -140,29 +140,29 @@ func (b *Client) Upload(t testing.TB, partner, name, content string) Response {
 	})
 }
 
-// UploadList uploads a list, and returns the address of its page.
+// UploadList uploads a partner's file and returns the address of its reconciliation.
 func (b ConsoleWithDeliveries) UploadList(t testing.TB, partner string, rows ...string) string {
 	t.Helper()
 	return b.Upload(t, partner, "march.csv", strings.Join(rows, "\n")+"\n").ExpectCreated(t, "/reconciliation/rn_")
 }
 
-// Version returns the version that forms on the page carry.
+// Version returns the reconciliation's version for the forms on its page.
 func (b ConsoleWithDeliveries) Version(t testing.TB, at string) string {
 	t.Helper()
 	return fmt.Sprint(testkit.Value[int](t, b.Database, `SELECT row_version FROM reconciliations WHERE id = $1`, IDOf(t, at)))
 }
 
-// IDOf returns the id in the address of a reconciliation.
+// IDOf returns the ID in the address of a reconciliation.
 func IDOf(t testing.TB, at string) uuid.UUID {
 	t.Helper()
-	named, err := id.Parse(id.Reconciliation, strings.TrimPrefix(at, "/reconciliation/"))
+	key, err := id.Parse(id.Reconciliation, strings.TrimPrefix(at, "/reconciliation/"))
 	if err != nil {
 		t.Fatal(err)
 	}
-	return named
+	return key
 }
 
-// ColumnForm is the form that maps the columns leadId, amount and currency.
+// ColumnForm returns the form that maps the columns leadId, amount and currency.
 func (b ConsoleWithDeliveries) ColumnForm(t testing.TB, at string) url.Values {
 	t.Helper()
 	return url.Values{
@@ -175,20 +175,20 @@ func (b ConsoleWithDeliveries) ColumnForm(t testing.TB, at string) url.Values {
 	}
 }
 
-// Compare starts the comparison, and waits until it is done.
+// Compare starts the comparison and waits until it is complete.
 func (b ConsoleWithDeliveries) Compare(t testing.TB, at string, form url.Values) {
 	t.Helper()
 	b.Post(t, at+"/compare", form).ExpectRedirect(t, at)
 	b.AwaitState(t, at, models.ReconciliationCompared)
 }
 
-// AwaitState waits until a list has a state.
+// AwaitState waits until a reconciliation has a state.
 func (b ConsoleWithDeliveries) AwaitState(t testing.TB, at string, state models.ReconciliationState) {
 	t.Helper()
-	testkit.Eventually(t, 30*time.Second, "the list is "+string(state), func() bool { return b.StateOf(t, at) == state })
+	testkit.Eventually(t, 30*time.Second, "the reconciliation is "+string(state), func() bool { return b.StateOf(t, at) == state })
 }
 
-// StateOf returns the state of a list.
+// StateOf returns the state of a reconciliation.
 func (b ConsoleWithDeliveries) StateOf(t testing.TB, at string) models.ReconciliationState {
 	t.Helper()
 	r, err := b.Options.Reconcile.Get(t.Context(), scope.System, IDOf(t, at))

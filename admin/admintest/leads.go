@@ -18,7 +18,7 @@ import (
 	"github.com/pingpost/pingpost/models"
 )
 
-// ConsoleWithLeads is a console with two partners that sell leads.
+// ConsoleWithLeads is a console with two partners and their leads.
 type ConsoleWithLeads struct {
 	*Console
 	store          *leads.Store
@@ -74,7 +74,7 @@ func (h *Console) AddSeller(t *testing.T, slug string) (s Seller) {
 	return s
 }
 
-// AddLead delivers a lead, a minute after the one before.
+// AddLead delivers a lead a minute after the previous one. change can modify it first.
 func (s *ConsoleWithLeads) AddLead(t *testing.T, by Seller, c leads.Contact, change func(*models.Lead)) models.Lead {
 	t.Helper()
 	s.Time.Advance(time.Minute)
@@ -150,15 +150,15 @@ var (
 	SamContact = leads.Contact{Email: "sam@example.com", Name: "Sam Doe"}
 )
 
-// LeadIDOf returns the leadId of a lead.
+// LeadIDOf returns a lead's leadId.
 func LeadIDOf(l models.Lead) string { return id.Format(id.Lead, l.ID) }
 
-// ExpectNoPersonalData fails the test if a text contains personal data of the contacts.
+// ExpectNoPersonalData fails the test if a text contains personal data from the contacts.
 func ExpectNoPersonalData(t *testing.T, what, text string) {
 	t.Helper()
 	for _, secret := range []string{"bloggs", "7946 0018", "7946-0018", "79460018", "sam@", "jo@"} {
 		if strings.Contains(strings.ToLower(text), secret) {
-			t.Errorf("%s has %q", what, secret)
+			t.Errorf("%s contains %q", what, secret)
 		}
 	}
 }

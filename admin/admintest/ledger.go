@@ -21,15 +21,16 @@ import (
 	"github.com/pingpost/pingpost/models"
 )
 
-// ConsoleWithLedger is a console with two partners that sell, and a client of its finance user.
+// ConsoleWithLedger is a console with two partners and their ledger entries, and a client that is signed in
+// as finance.
 type ConsoleWithLedger struct {
 	*Console
 	*Client
 	Harbour, Meadow Payee
-	Leads           []uuid.UUID // two of harbour's in GBP, one in EUR; one of meadow's in GBP
+	Leads           []uuid.UUID // from Harbour: two in GBP and one in EUR; from Meadow: one in GBP
 }
 
-// Payee is a partner with its account.
+// Payee is a partner with one account.
 type Payee struct {
 	models.Partner
 	Account models.Account
@@ -61,7 +62,7 @@ func NewConsoleWithLedger(t *testing.T) *ConsoleWithLedger {
 	return c
 }
 
-// PreparedRun prepares a payout run, and returns the address of its page.
+// PreparedRun prepares a payout run and returns the address of its page.
 func (c *ConsoleWithLedger) PreparedRun(t testing.TB, minimum string) string {
 	t.Helper()
 	p := c.Post(t, "/payouts/runs/new", url.Values{
@@ -72,7 +73,7 @@ func (c *ConsoleWithLedger) PreparedRun(t testing.TB, minimum string) string {
 	})
 	at := p.Location()
 	if p.Status != http.StatusSeeOther || !strings.HasPrefix(at, "/payouts/runs/po_") {
-		t.Fatalf("%d %s", p.Status, p.Text())
+		t.Fatalf("got %d, want a redirect to the payout run: %s", p.Status, p.Text())
 	}
 	testkit.Eventually(t, time.Minute, "the run is prepared", func() bool { return c.Get(t, at+"/live").State() == "prepared" })
 	return at
@@ -99,7 +100,7 @@ func (h *Console) AddPayee(t *testing.T, slug, name string) Payee {
 	return Payee{p, a}
 }
 
-// DeliverLead adds a lead and the ledger entry of its payout.
+// DeliverLead adds a lead and the ledger entry for its payout.
 func (h *Console) DeliverLead(t *testing.T, by Payee, earned money.Amount) uuid.UUID {
 	t.Helper()
 	now := h.Time.Now()
@@ -157,5 +158,5 @@ func (c *ConsoleWithLedger) SignedInColleague(t testing.TB, email string) *Clien
 	return b
 }
 
-// LeadID returns a leadId.
+// LeadID returns an ID as a leadId.
 func LeadID(lead uuid.UUID) string { return id.Format(id.Lead, lead) }

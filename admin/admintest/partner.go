@@ -17,11 +17,11 @@ import (
 	"github.com/pingpost/pingpost/models"
 )
 
-// ConsoleWithPartner is a console with one partner, and a client of its account manager.
+// ConsoleWithPartner is a console with one partner, and a client that is signed in as its account manager.
 type ConsoleWithPartner struct {
 	*Console
 	*Client
-	PartnerURL string // the partner's page
+	PartnerURL string // address of the partner's page
 	PartnerID  uuid.UUID
 	Slug       string
 }
@@ -37,8 +37,8 @@ func NewConsoleWithPartner(t *testing.T) ConsoleWithPartner {
 	return o
 }
 
-// AddSellingPartner adds partners. One has sold for a month and is rotating its secret. It returns
-// the URL of that partner's page.
+// AddSellingPartner adds several partners. One of them has recent traffic and is rotating its secret. It
+// returns the URL of that partner's page.
 func (h *Console) AddSellingPartner(t *testing.T) (path string) {
 	t.Helper()
 	ctx, by := t.Context(), h.Options.Partners.By(audit.Actor{
@@ -120,7 +120,7 @@ func (h *Console) AddSellingPartner(t *testing.T) (path string) {
 	return web.PartnerURL(p.ID)
 }
 
-// Prices is the partner's own, as the database has them; "" for none.
+// Prices returns the partner pricing as text from the database, or "" if the partner has none.
 func (o ConsoleWithPartner) Prices(t testing.TB) string {
 	t.Helper()
 	return testkit.Value[string](t, o.Database,
@@ -135,17 +135,17 @@ var (
 	shownNumber = regexp.MustCompile(`name="version" value="(\d+)"`)
 )
 
-// VersionAt returns the version that the form on a page carries.
+// VersionAt returns the version in the form on a page.
 func VersionAt(t testing.TB, p Response) string {
 	t.Helper()
 	m := shownNumber.FindStringSubmatch(p.Body)
 	if m == nil {
-		t.Fatalf("no version on the page: %d %s", p.Status, p.Text())
+		t.Fatalf("the page does not contain a version: %d %s", p.Status, p.Text())
 	}
 	return m[1]
 }
 
-// SecretNamed is the address of a secret's forms.
+// SecretNamed returns the address of the forms for the secret with a label.
 func (o ConsoleWithPartner) SecretNamed(t testing.TB, label string) string {
 	t.Helper()
 	row := testkit.Value[string](t, o.Database, `SELECT id::text FROM signing_secrets WHERE label = $1`, label)

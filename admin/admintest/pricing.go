@@ -20,13 +20,14 @@ import (
 	pricingrules "github.com/pingpost/pingpost/pricing_rules"
 )
 
-// ConsoleWithPrices is a console with published prices, and a client of its pricing manager.
+// ConsoleWithPrices is a console with published prices, and a client that is signed in as pricing manager.
 type ConsoleWithPrices struct {
 	*Console
 	*Client
 }
 
-// ConsoleWithDraft is a console whose pricing manager has a draft of the shipped prices.
+// ConsoleWithDraft is a console with a draft of the shipped prices, and a client that is signed in as pricing
+// manager.
 type ConsoleWithDraft struct {
 	*Console
 	*Client
@@ -56,7 +57,7 @@ func NewConsoleWithDraft(t *testing.T) ConsoleWithDraft {
 	return d
 }
 
-// Upload uploads a list.
+// Upload submits the draft's import form with a file.
 func (d *ConsoleWithDraft) Upload(t testing.TB, fields map[string]string, name, content string) Response {
 	t.Helper()
 	var body bytes.Buffer
@@ -84,7 +85,7 @@ func (d *ConsoleWithDraft) Upload(t testing.TB, fields map[string]string, name, 
 	})
 }
 
-// AddFullDraft makes a draft with changes of every kind.
+// AddFullDraft adds a draft with changes of every kind.
 func (h *Console) AddFullDraft(t testing.TB) models.RateCard {
 	t.Helper()
 	small := pricingrules.Rule{Industry: "electrician", Country: "GB", Note: "a few pence"}
@@ -117,7 +118,7 @@ func (h *Console) AddRecordedTraffic(t testing.TB) {
 	}
 	index, _ := h.Options.Prices.Taxonomy().BySlug("plumber")
 	term := h.Options.Prices.Taxonomy().At(index).TermID
-	for n := range 60 { // 10 of them sold when plumbers cost twice as much
+	for n := range 60 { // the last 10 have twice the price
 		at := h.Time.Now().Add(-time.Duration(n) * time.Hour)
 		h.Exec(t, `INSERT INTO leads (id, transaction, transaction_id, partner_id, account_id, hmac_verified, sandbox, price_minor, currency, industry, term_id, urgency,
 				card_version, quoted_country, quoted_postcode, quoted_at, received_at, country, postcode, phone_flagged, state, key_wrapper, key_version)
@@ -131,7 +132,7 @@ func (h *Console) AddRecordedTraffic(t testing.TB) {
 		FROM generate_series(1, 1000) AS n`, h.Time.Now(), p.ID, term)
 }
 
-// Publish publishes a draft with rules, and returns its version.
+// Publish publishes a draft with the given rules and returns its version.
 func (h *Console) Publish(t testing.TB, note string, rules ...pricingrules.Rule) int {
 	t.Helper()
 	d := h.AddDraft(t, note, rules...)
@@ -157,7 +158,7 @@ func (d ConsoleWithPrices) AddColleague(t *testing.T) {
 	d.Reload(t)
 }
 
-// PricingManagerPrices returns the prices on behalf of the pricing manager.
+// PricingManagerPrices returns the pricing service on behalf of the pricing manager.
 func (h *Console) PricingManagerPrices() *ratecard.Service {
 	return h.Options.Prices.By(audit.Actor{
 		Staff: h.People[models.PricingManager].ID,
@@ -166,7 +167,7 @@ func (h *Console) PricingManagerPrices() *ratecard.Service {
 	})
 }
 
-// AddDraft makes a draft with rules.
+// AddDraft adds a draft with rules.
 func (h *Console) AddDraft(t testing.TB, title string, rules ...pricingrules.Rule) models.RateCard {
 	t.Helper()
 	d, err := h.PricingManagerPrices().CreateDraft(t.Context(), title, 0)
@@ -218,7 +219,7 @@ func (d *ConsoleWithDraft) Rule(t testing.TB, more ...string) url.Values {
 	return f
 }
 
-// BeginDraft makes another draft of the current prices.
+// BeginDraft creates another draft of the current prices.
 func (d *ConsoleWithDraft) BeginDraft(t *testing.T) {
 	t.Helper()
 	var err error
@@ -228,7 +229,7 @@ func (d *ConsoleWithDraft) BeginDraft(t *testing.T) {
 	d.DraftURL = web.DraftURL(d.Draft.ID)
 }
 
-// Service returns the prices on behalf of the user with a role.
+// Service returns the pricing service on behalf of the user with a role.
 func (d *ConsoleWithDraft) Service(role models.Role) *ratecard.Service {
 	return d.Options.Prices.By(audit.Actor{
 		Staff: d.People[role].ID,
@@ -254,7 +255,7 @@ func (d *ConsoleWithDraft) Base(t testing.TB, industry string) int64 {
 	return 0
 }
 
-// Cell sends one cell of GB's grid.
+// Cell submits a cell in the grid for GB.
 func (d *ConsoleWithDraft) Cell(t testing.TB, industry, was, base string, more ...string) Response {
 	t.Helper()
 	f := url.Values{"industry": {industry}, "was": {was}, "base": {base}}

@@ -74,7 +74,8 @@ func TestReceiveReportsChildFailure(t *testing.T) {
 	}
 }
 
-// TestChildEndsWithParent checks that a child ends normally when its parent closes the link or its context ends.
+// TestChildEndsWithParent checks that a child ends normally when its parent closes the link or its context
+// ends.
 func TestChildEndsWithParent(t *testing.T) {
 	for name, let := range map[string]func(*Process, context.CancelFunc) error{
 		"stopped":       func(p *Process, _ context.CancelFunc) error { return p.Stop() },

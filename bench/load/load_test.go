@@ -163,8 +163,8 @@ func TestEndOfContextEndsTheRun(t *testing.T) {
 	}
 }
 
-// TestRate checks that requests are sent at the given rate, and that a delayed request's time starts when it was
-// due.
+// TestRate checks that requests are sent at the given rate, and that a delayed request's time starts when it
+// was due.
 func TestRate(t *testing.T) {
 	var held atomic.Bool
 	address := serving(t, func(w http.ResponseWriter, _ *http.Request) {

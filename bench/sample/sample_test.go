@@ -31,7 +31,7 @@ func table(t testing.TB) *pricingrules.Table {
 	return table
 }
 
-// sent reads a request as a server does, and leaves nothing of it over.
+// sent parses a request as a server does. The test fails if bytes remain after it.
 func sent(t *testing.T, raw []byte) (*http.Request, []byte) {
 	t.Helper()
 	in := bufio.NewReader(bytes.NewReader(raw))

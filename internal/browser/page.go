@@ -24,8 +24,8 @@ type Page struct {
 
 	mu         sync.Mutex
 	complaints []string
-	opened     string // the URL of this page, whose own error status is not reported
-	name       string // of the current step, for messages
+	opened     string // URL of this page; its error status is not reported
+	name       string // name of the current step, for messages
 }
 
 // At names the current step, for messages.

@@ -9,8 +9,8 @@ import (
 	"slices"
 )
 
-// shrink encodes a picture with its 256 most useful colours, which takes a third of the bytes.
-// Pages have few colours. Only shades at the edges of letters are lost.
+// shrink encodes a picture with 256 colours, which makes the file two thirds smaller. Pages have
+// few colours, so only some shades at the edges of letters are lost.
 func shrink(picture []byte) ([]byte, error) {
 	full, err := png.Decode(bytes.NewReader(picture))
 	if err != nil {

@@ -1,5 +1,5 @@
-// Package imports enforces the architecture: which packages may import which. It only uses
-// the direct imports that the go tool lists.
+// Package imports enforces the architecture's rules for imports between packages. It checks only
+// direct imports.
 package imports
 
 import (
@@ -18,8 +18,8 @@ import (
 
 const module = "github.com/pingpost/pingpost/"
 
-// layers are the layers in docs/explanation/architecture.md. A package imports only from lower layers,
-// except as sameLayerImports allows.
+// layers contains the layers in docs/architecture.md. A package may only import packages from
+// lower layers and those in sameLayerImports.
 var layers = map[string]int{
 	"internal/apperr":           0,
 	"internal/id":               0,
@@ -165,24 +165,25 @@ func packages(t *testing.T) []listed {
 	}
 }
 
+// within reports whether a package is in the list or below a path in the list.
 func within(name string, list []string) bool {
-	for _, one := range list {
-		if name == one || strings.HasPrefix(name, one+"/") || (strings.HasSuffix(one, "/") && strings.HasPrefix(name, one)) {
+	for _, path := range list {
+		if name == path || strings.HasPrefix(name, path+"/") || (strings.HasSuffix(path, "/") && strings.HasPrefix(name, path)) {
 			return true
 		}
 	}
 	return false
 }
 
-func TestEveryPackageHasALayer(t *testing.T) {
+func TestEveryPackageHasLayer(t *testing.T) {
 	for _, p := range packages(t) {
 		if _, known := layers[p.ImportPath]; !known && !within(p.ImportPath, excludedPackages) {
-			t.Errorf("%s has no layer: add it here and in docs/explanation/architecture.md", p.ImportPath)
+			t.Errorf("%s has no layer. Add it here and in docs/architecture.md", p.ImportPath)
 		}
 	}
 }
 
-func TestImportsGoDown(t *testing.T) {
+func TestImportsAreFromLowerLayers(t *testing.T) {
 	for _, p := range packages(t) {
 		layer, known := layers[p.ImportPath]
 		if !known {
@@ -197,13 +198,13 @@ func TestImportsGoDown(t *testing.T) {
 			if !known {
 				t.Errorf("%s imports %s, which is not part of the service", p.ImportPath, name)
 			} else if below >= layer {
-				t.Errorf("%s (layer %d) imports %s (layer %d): want a lower layer", p.ImportPath, layer, name, below)
+				t.Errorf("%s (layer %d) must not import %s (layer %d)", p.ImportPath, layer, name, below)
 			}
 		}
 	}
 }
 
-func TestLibrariesStayWhereTheyBelong(t *testing.T) {
+func TestLibraryImports(t *testing.T) {
 	for _, p := range packages(t) {
 		if within(p.ImportPath, excludedPackages) {
 			continue
@@ -233,9 +234,9 @@ func matches(imported, pattern string) bool {
 	return imported == pattern || (strings.Contains(pattern, ".") && strings.HasPrefix(imported, pattern+"/"))
 }
 
-// TestCallsStayWhereTheyBelong checks the code for forbidden calls: the time comes from package
-// clock, and contexts come from the caller.
-func TestCallsStayWhereTheyBelong(t *testing.T) {
+// TestForbiddenCalls checks that code gets the time from package clock and contexts from its
+// caller.
+func TestForbiddenCalls(t *testing.T) {
 	rules := []struct {
 		pkg, fn string
 		allowed []string
@@ -262,7 +263,7 @@ func TestCallsStayWhereTheyBelong(t *testing.T) {
 			}
 			ast.Inspect(parsed, func(n ast.Node) bool {
 				if f, ok := n.(*ast.FuncDecl); ok && f.Name.Name == "init" && f.Recv == nil {
-					t.Errorf("%s has an init function: use an explicit call instead", p.ImportPath)
+					t.Errorf("%s has an init function. Use an explicit call instead", p.ImportPath)
 				}
 				call, ok := n.(*ast.SelectorExpr)
 				if !ok {

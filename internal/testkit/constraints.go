@@ -9,8 +9,8 @@ import (
 	"github.com/pingpost/pingpost/internal/postgres"
 )
 
-// CheckConstraints fails for each name that the schema does not have, because no violation
-// could ever get its error.
+// CheckConstraints fails the test for each constraint name that is not in the schema, because its
+// error could never occur.
 func CheckConstraints(t *testing.T, known postgres.Constraints) {
 	t.Helper()
 	d := NewDatabase(t)

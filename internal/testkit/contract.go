@@ -22,15 +22,15 @@ import (
 // Contract checks requests and answers against the OpenAPI document. It is safe for
 // concurrent use.
 //
-// It is stricter than the document: a field in an answer that the document does not name is an
-// error in the service, although partners must ignore such fields.
+// It is stricter than the document. A field in an answer that is not in the document is an error
+// in the service, although partners must ignore unknown fields.
 type Contract struct {
 	doc    *openapi3.T
 	router routers.Router
 }
 
-// NewContract parses an OpenAPI 3.1 document and validates it and its examples, both with the
-// flat schemas and with their strict rules.
+// NewContract parses an OpenAPI 3.1 document and validates it and its examples, with and without
+// the rules in x-validation.
 func NewContract(document []byte) (*Contract, error) {
 	if _, err := load(document); err != nil {
 		return nil, err
@@ -94,7 +94,7 @@ func strict(document []byte) ([]byte, error) {
 	return json.Marshal(doc)
 }
 
-// closeAnswers forbids unnamed fields in every object in an answer.
+// closeAnswers forbids undocumented fields in every object in an answer.
 func closeAnswers(doc *openapi3.T) error {
 	for _, response := range doc.Components.Responses {
 		for mediaType, content := range response.Value.Content {
@@ -109,7 +109,7 @@ func closeAnswers(doc *openapi3.T) error {
 				return nil
 			})
 			if err != nil {
-				return fmt.Errorf("forbidding unnamed fields in the OpenAPI document: %w", err)
+				return fmt.Errorf("forbidding undocumented fields in the OpenAPI document: %w", err)
 			}
 		}
 	}
@@ -182,14 +182,14 @@ func (c *Contract) match(req *http.Request) (*openapi3filter.RequestValidationIn
 	}, nil
 }
 
-// rejection returns a route with a single answer.
+// rejection returns a route with only one answer.
 func (c *Contract) rejection(status int, response *openapi3.ResponseRef) *routers.Route {
 	return &routers.Route{Spec: c.doc, PathItem: &openapi3.PathItem{}, Operation: &openapi3.Operation{
 		Responses: openapi3.NewResponses(openapi3.WithStatus(status, response)),
 	}}
 }
 
-// otherMethod finds the operation that the document has for a path.
+// otherMethod finds the path's operation with another method.
 func (c *Contract) otherMethod(req *http.Request) (*routers.Route, error) {
 	for _, method := range []string{http.MethodGet, http.MethodPost} {
 		other := req.Clone(req.Context())

@@ -101,7 +101,7 @@ func TestValidateExchange(t *testing.T) {
 			"X-Count":      {"1"},
 			"Content-Type": {"text/plain"},
 		}, sold, "Content-Type"},
-		{"an unnamed status", "POST", "/orders/x", order, true, 418, counted, sold, "status"},
+		{"an undocumented status", "POST", "/orders/x", order, true, 418, counted, sold, "status"},
 		{"another method", "DELETE", "/orders/x", "", false, 405, http.Header{"Allow": {"POST"}}, "", ""},
 		{"a made-up method", "BREW", "/orders/x", "", false, 405, http.Header{"Allow": {"POST"}}, "", ""},
 		{"another method, accepted", "DELETE", "/orders/x", "", false, 200, counted, sold, "status"},
@@ -141,8 +141,8 @@ func TestNewContractRejects(t *testing.T) {
 	for name, document := range map[string]string{
 		"invalid YAML":           "openapi: [",
 		"empty document":         "openapi: 3.1.0\ninfo: {title: t, version: '1'}",
-		"a reference to nothing": strings.Replace(shop, "schemas/Out'", "schemas/Gone'", 1),
-		"an example of other type": strings.Replace(shop, "schema: {type: object, required: [n]",
+		"a broken reference": strings.Replace(shop, "schemas/Out'", "schemas/Gone'", 1),
+		"an example of another type": strings.Replace(shop, "schema: {type: object, required: [n]",
 			"example: {n: none}\n          schema: {type: object, required: [n]", 1),
 	} {
 		if _, err := NewContract([]byte(document)); err == nil {

@@ -75,7 +75,7 @@ func (r *rootPool) close() {
 // do calls use with a connection.
 func (r *rootPool) do(t testing.TB, url string, use func(context.Context, *pgxpool.Conn) error) {
 	t.Helper()
-	// Not the test's context, which has ended when cleanups run.
+	// The test's context has already ended when cleanups run.
 	ctx, cancel := context.WithTimeout(context.Background(), 30*time.Second)
 	defer cancel()
 	pool, err := r.open(url)
@@ -124,7 +124,7 @@ func NewDatabaseBehind(t testing.TB) (*Database, *Proxy) {
 	return d, proxy
 }
 
-// Open opens a new pool on a test's database, such as for another node.
+// Open opens another pool on a test's database, for example for a second node.
 func Open(t testing.TB, url string) *postgres.DB {
 	t.Helper()
 	db, err := postgres.Open(t.Context(), postgres.Options{

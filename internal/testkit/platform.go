@@ -31,9 +31,9 @@ const RejectionsPerPartner = 5
 // notice code that drops them.
 func StartTime() time.Time { return time.Date(2026, 1, 2, 3, 4, 5, 678_000_000, time.UTC) }
 
-// Platform contains everything that intake needs, on a test's own database: a manual clock, the
-// published default rate card, and a partner for each signing mode. Nothing runs in the
-// background. The test starts what it needs, and calls Reload after a change.
+// Platform contains everything that intake needs, on a test's own database. It has a manual clock,
+// the published default rate card, and a partner for each signing mode. Nothing runs in the
+// background, so the test calls Reload after a change.
 type Platform struct {
 	intake.Deps
 	DB       *Database
@@ -152,7 +152,7 @@ func (p *Platform) Reload(t testing.TB) {
 	}
 }
 
-// Intake returns an intake with the platform's parts, like that of one node.
+// Intake returns an intake with the platform's parts, as in a node.
 func (p *Platform) Intake(s intake.Settings) *intake.Intake { return intake.New(p.Deps, s) }
 
 // Sign returns the headers of a post that the partner signed at the given time.
@@ -166,7 +166,7 @@ func SignWith(secret string, at time.Time, body []byte) signing.Headers {
 	return signing.Headers{Timestamp: []string{stamp}, Signature: []string{signing.Sign([]byte(secret), stamp, body)}}
 }
 
-// Actor adds a user for the audit log to name, without a role or a password.
+// Actor adds a user without a role or a password, to be recorded in the audit log.
 func Actor(t testing.TB, d *Database, email string) audit.Actor {
 	t.Helper()
 	who := audit.Actor{Staff: uuid.New(), Name: email, Role: "finance"}

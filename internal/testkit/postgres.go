@@ -14,8 +14,8 @@ import (
 	"github.com/pingpost/pingpost/internal/devpg"
 )
 
-// process is package state, which production code may not have. The testing package passes
-// nothing from TestMain to a test, and Main has to stop the server that the first test starts.
+// process is global because TestMain cannot pass values to tests, and Main has to stop the server
+// that the first test starts. Production code must not have such state.
 var process sharedPostgres
 
 type sharedPostgres struct {
@@ -46,8 +46,8 @@ func Main(m *testing.M) {
 }
 
 // Postgres returns the test process's Postgres. The first call starts it. The package's
-// TestMain must be Main. If Postgres does not start, the test fails. A skipped test would look
-// as if it had passed.
+// TestMain must be Main. If Postgres does not start, the test fails. It is not skipped, because a
+// skipped test would look as if it had passed.
 func Postgres(t testing.TB) *devpg.Server {
 	t.Helper()
 	process.once.Do(func() { process.start(t) })
@@ -58,8 +58,8 @@ func Postgres(t testing.TB) *devpg.Server {
 }
 
 func (p *sharedPostgres) start(t testing.TB) {
-	// Not the test's temporary folder: it is removed with the test, and Postgres's user cannot
-	// read it if the tests run as root.
+	// The test's temporary folder cannot be used. It is removed with the test, and if the tests
+	// run as root, Postgres's user cannot read it.
 	if p.folder, p.err = os.MkdirTemp(serverParent(), "pingpost-test-"); p.err != nil {
 		return
 	}

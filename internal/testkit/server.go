@@ -46,7 +46,7 @@ func serverOptions(t testing.TB) devpg.Options {
 	}
 }
 
-// Start starts the server, on the same port as before if it ran already.
+// Start starts the server. If it has run before, it gets the same port again.
 func (s *Server) Start(t testing.TB) {
 	t.Helper()
 	s.started(t, func() (*devpg.Server, error) { return devpg.Start(t.Context(), s.options) })

@@ -77,7 +77,8 @@ func has(p *browser.Page, selector string) bool {
 	return browser.Eval[bool](p, fmt.Sprintf("document.querySelector(%q) !== null", selector))
 }
 
-// expectOnlyStatusErrors fails the test if the browser has reported an error other than a page's error status.
+// expectOnlyStatusErrors fails the test if the browser has reported an error other than a page's error
+// status.
 func expectOnlyStatusErrors(t *testing.T, p *browser.Page) {
 	t.Helper()
 	for _, c := range p.ConsoleErrors() {
@@ -87,8 +88,9 @@ func expectOnlyStatusErrors(t *testing.T, p *browser.Page) {
 	}
 }
 
-// everyPage checks the pages that do not belong to another test. Each page must be accessible, fit the window's
-// width and cause no errors in the browser. If SCREENSHOTS is set, screenshots are saved in that folder.
+// everyPage checks the pages that do not belong to another test. Each page must be accessible, fit the
+// window's width and cause no errors in the browser. If SCREENSHOTS is set, screenshots are saved in that
+// folder.
 func everyPage(t *testing.T, chromium *browser.Browser) {
 	h := admintest.NewConsole(t, admintest.Setup{})
 	h.AddPartner(t, "harbour-leads")
@@ -207,7 +209,8 @@ func everyPartnerPage(t *testing.T, chromium *browser.Browser) {
 	expectOnlyStatusErrors(t, p)
 }
 
-// everyStepUpPage checks pages that require a new step-up, and a form that is restored after the session expired.
+// everyStepUpPage checks pages that require a new step-up, and a form that is restored after the session
+// expired.
 func everyStepUpPage(t *testing.T, chromium *browser.Browser) {
 	h := admintest.NewConsole(t, admintest.Setup{})
 	partner := h.AddSellingPartner(t)
@@ -268,8 +271,8 @@ func doubleClickOnSubmit(t *testing.T, chromium *browser.Browser) {
 	}
 }
 
-// check checks a page with all accessibility rules in a narrow, dark window, and without the colour rules in a
-// wide, light window. The tests of the templates check each component's colours in the other combinations.
+// check checks a page with all accessibility rules in a narrow, dark window, and without the colour rules in
+// a wide, light window. The tests of the templates check each component's colours in the other combinations.
 // Screenshots are taken in light, dark and narrow windows.
 func check(p *browser.Page, name string) {
 	folder := os.Getenv("SCREENSHOTS")

@@ -80,7 +80,8 @@ func replayInBrowser(t *testing.T, h *admintest.Console, p *browser.Page, draft 
 	check(p, "draft-replay")
 }
 
-// approveWithoutScript approves a draft as another user, withdraws it and submits it again, all without scripts.
+// approveWithoutScript approves a draft as another user, withdraws it and submits it again, all without
+// scripts.
 func approveWithoutScript(t *testing.T, h *admintest.Console, chromium *browser.Browser, sent models.RateCard) {
 	t.Helper()
 	p := chromium.Page(t, browser.Emulation{NoScript: true, Width: 320, Height: 700})

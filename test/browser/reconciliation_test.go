@@ -32,8 +32,8 @@ func pick(p *browser.Page, name, value string) {
 	browser.Eval[bool](p, fmt.Sprintf(`(() => { document.querySelector("#f-%s").value = %q; return true })()`, name, value))
 }
 
-// everyReconciliationPage uploads a file with every finding, compares it, saves the result and settles a line. It
-// checks each page.
+// everyReconciliationPage uploads a file with every finding, compares it, saves the result and settles a
+// line. It checks each page.
 func everyReconciliationPage(t *testing.T, chromium *browser.Browser) {
 	b := admintest.NewConsoleWithDeliveries(t)
 	p := chromium.Page(t, browser.Emulation{})
@@ -186,8 +186,8 @@ func openRunningComparison(t *testing.T, chromium *browser.Browser) (b admintest
 	return b, p, running
 }
 
-// leaveReloadingPage ends a comparison while the user leaves its page. The page reloads when the comparison ends,
-// which must not interrupt the navigation.
+// leaveReloadingPage ends a comparison while the user leaves its page. The page reloads when the comparison
+// ends, which must not interrupt the navigation.
 func leaveReloadingPage(t *testing.T, chromium *browser.Browser) {
 	b, p, _ := openRunningComparison(t, chromium)
 	part, next := testkit.Connect(t, b.RootURL), testkit.Connect(t, b.RootURL)
@@ -210,8 +210,8 @@ func leaveReloadingPage(t *testing.T, chromium *browser.Browser) {
 	p.Wait(`location.pathname === "/payouts"`)
 }
 
-// clickDuringReload reloads the part of the page with a button while the mouse button is down on it. The click
-// must still work, including in browsers that do not focus a clicked button.
+// clickDuringReload reloads the part of the page with a button while the mouse button is down on it. The
+// click must still work, including in browsers that do not focus a clicked button.
 func clickDuringReload(t *testing.T, chromium *browser.Browser) {
 	b, p, running := openRunningComparison(t, chromium)
 	browser.Eval[bool](p, `(() => {

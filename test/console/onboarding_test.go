@@ -22,7 +22,8 @@ import (
 // trialPost is a post for the account in %s.
 const trialPost = `{"transactionId":"$TX","partnerId":"%s","contact":{"name":"Jo Bloggs","email":"jo@example.com","phone":"020 7946 0018"},"consent":{"acknowledged":true}}`
 
-// TestPartnersInBrowser onboards and changes partners as an account manager, while the partners send requests.
+// TestPartnersInBrowser onboards and changes partners as an account manager, while the partners send
+// requests.
 func TestPartnersInBrowser(t *testing.T) {
 	chromium := browser.Start(t)
 	for name, use := range map[string]func(*testing.T, *node.Node, *browser.Browser, *browser.Page){

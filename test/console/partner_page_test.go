@@ -57,8 +57,8 @@ func code(t testing.TB, page, id string) string {
 	return html.UnescapeString(found[1])
 }
 
-// TestPartnerPageSamples runs the samples on the page with only the secret filled in. Each must deliver a signed
-// lead. The samples in PHP and C# are not run; package api checks them as far as possible.
+// TestPartnerPageSamples runs the samples on the page with only the secret filled in. Each must deliver a
+// signed lead. The samples in PHP and C# are not run; package api checks them as far as possible.
 func TestPartnerPageSamples(t *testing.T) {
 	t.Parallel()
 	n := node.Start(t, node.OnMachineClock)
@@ -204,8 +204,8 @@ func flat(h http.Header) (all []string) {
 	return all
 }
 
-// checkTokensNotStored stops the node and checks that its log, metrics and database do not contain the tokens of
-// links.
+// checkTokensNotStored stops the node and checks that its log, metrics and database do not contain the tokens
+// of links.
 func checkTokensNotStored(t *testing.T, n *node.Node, links ...string) {
 	t.Helper()
 	texts := map[string]string{"metrics": n.Get(t, n.Ops+"/metrics")}
@@ -226,8 +226,8 @@ func checkTokensNotStored(t *testing.T, n *node.Node, links ...string) {
 	}
 }
 
-// TestPartnerPageWithoutDatabase checks that the page is answered with 503 within 9 seconds while the database is
-// unavailable, and works again when it is back.
+// TestPartnerPageWithoutDatabase checks that the page is answered with 503 within 9 seconds while the
+// database is unavailable, and works again when it is back.
 func TestPartnerPageWithoutDatabase(t *testing.T) {
 	t.Parallel()
 	for name, disturb := range map[string]func(*node.FaultyProxy){

@@ -88,8 +88,8 @@ func TestUnreadablePartnerPricing(t *testing.T) {
 	})
 }
 
-// TestUnreadableSecret checks that a node is not ready for posts if no platform key can open a secret, and that
-// it cannot start. Pings are not affected.
+// TestUnreadableSecret checks that a node is not ready for posts if no platform key can open a secret, and
+// that it cannot start. Pings are not affected.
 func TestUnreadableSecret(t *testing.T) {
 	t.Parallel()
 	n := node.Start(t)

@@ -18,8 +18,9 @@ func onServer(t *testing.T, s *testkit.Server) node.Option {
 	}
 }
 
-// TestReadinessRequiresWritableDatabase checks that a node is ready for posts only while the database can store
-// them, that it reports the reason otherwise, and that it logs each change once. Pings need no database.
+// TestReadinessRequiresWritableDatabase checks that a node is ready for posts only while the database can
+// store them, that it reports the reason otherwise, and that it logs each change once. Pings need no
+// database.
 func TestReadinessRequiresWritableDatabase(t *testing.T) {
 	t.Parallel()
 	server := testkit.NewServer(t)

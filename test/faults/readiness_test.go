@@ -40,8 +40,8 @@ func withSkewedDatabase(t *testing.T) node.Option {
 	}
 }
 
-// TestReadinessReportsClockSkew sets the database's clock. A node whose clock differs by more than 5 seconds is
-// not ready for posts and reports the difference. It stays ready for pings, which need no database.
+// TestReadinessReportsClockSkew sets the database's clock. A node whose clock differs by more than 5 seconds
+// is not ready for posts and reports the difference. It stays ready for pings, which need no database.
 func TestReadinessReportsClockSkew(t *testing.T) {
 	t.Parallel()
 	n := node.Start(t, node.OnMachineClock, withSkewedDatabase(t))
@@ -74,8 +74,8 @@ func TestReadinessReportsClockSkew(t *testing.T) {
 	}
 }
 
-// TestReadinessReportsUnreadableRow seals a partner's secret with a platform key that the running node does not
-// have. The node reports the secret and still serves the other partners.
+// TestReadinessReportsUnreadableRow seals a partner's secret with a platform key that the running node does
+// not have. The node reports the secret and still serves the other partners.
 func TestReadinessReportsUnreadableRow(t *testing.T) {
 	t.Parallel()
 	n := node.Start(t)

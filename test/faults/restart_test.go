@@ -62,8 +62,8 @@ func allPrices(t *testing.T, n *node.Node) map[string]string {
 	return all
 }
 
-// TestRestartWithoutDatabase restarts a node while the database is unavailable. The node answers pings with the
-// same prices as before, and posts with 503. When the database is available again, the node accepts posts
+// TestRestartWithoutDatabase restarts a node while the database is unavailable. The node answers pings with
+// the same prices as before, and posts with 503. When the database is available again, the node accepts posts
 // without another restart.
 func TestRestartWithoutDatabase(t *testing.T) {
 	t.Parallel()
@@ -146,8 +146,8 @@ func stopOn(t *testing.T, n *node.Node, rootURL string) {
 	n.Shutdown(t)
 }
 
-// TestInvalidSnapshots checks that a node does not use a snapshot that is damaged, too old or sealed with another
-// key. It logs the reason and works when the database is available again.
+// TestInvalidSnapshots checks that a node does not use a snapshot that is damaged, too old or sealed with
+// another key. It logs the reason and works when the database is available again.
 func TestInvalidSnapshots(t *testing.T) {
 	t.Parallel()
 	server := testkit.NewServer(t)
@@ -229,8 +229,8 @@ func TestInvalidSnapshots(t *testing.T) {
 	stopOn(t, n, n.DB.RootURL)
 }
 
-// TestSnapshotExpiresWithoutDatabase checks that a node stops answering pings from a snapshot that is older than
-// 24 hours.
+// TestSnapshotExpiresWithoutDatabase checks that a node stops answering pings from a snapshot that is older
+// than 24 hours.
 func TestSnapshotExpiresWithoutDatabase(t *testing.T) {
 	t.Parallel()
 	server := testkit.NewServer(t)
@@ -246,8 +246,8 @@ func TestSnapshotExpiresWithoutDatabase(t *testing.T) {
 	stopOn(t, n, n.DB.RootURL)
 }
 
-// TestUnwritableSnapshot checks that failures to write a snapshot are counted and logged once, and have no other
-// effect.
+// TestUnwritableSnapshot checks that failures to write a snapshot are counted and logged once, and have no
+// other effect.
 func TestUnwritableSnapshot(t *testing.T) {
 	t.Parallel()
 	blocked := filepath.Join(t.TempDir(), "a file")

@@ -31,9 +31,9 @@ func checkKept(t *testing.T, n *node.Node, at time.Time) (k kept) {
 	return k
 }
 
-// TestRetentionDeletesExpiredData starts a node on data of different ages. The node deletes body digests after 24
-// hours (decision 3), sandbox leads after 7 days (decision 25), and pings and traffic after the configured time,
-// but nothing else.
+// TestRetentionDeletesExpiredData starts a node on data of different ages. The node deletes body digests
+// after 24 hours (decision 3), sandbox leads after 7 days (decision 25), and pings and traffic after the
+// configured time, but nothing else.
 func TestRetentionDeletesExpiredData(t *testing.T) {
 	t.Parallel()
 	n := node.Start(t, func(n *node.Node) { n.Config.Retention.PingsDays, n.Config.Retention.TrafficDays = 7, 7 })

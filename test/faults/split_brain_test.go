@@ -27,8 +27,8 @@ func severalHosts(t *testing.T, urls ...string) config.Secret {
 }
 
 // TestOldPrimaryGetsNoLeads restarts an old primary after its standby was promoted. The old primary accepts
-// writes and is the first host in the URL. Neither a running node that lost its connections nor a new node may
-// store a lead on it.
+// writes and is the first host in the URL. Neither a running node that lost its connections nor a new node
+// may store a lead on it.
 func TestOldPrimaryGetsNoLeads(t *testing.T) {
 	t.Parallel()
 	primary := testkit.NewServer(t)
@@ -64,8 +64,8 @@ func TestOldPrimaryGetsNoLeads(t *testing.T) {
 	}
 }
 
-// TestRestartedNodeRejectsOldPrimary restarts a node while only the old primary is available. The node knows from
-// its snapshot that the primary was replaced, and stores nothing on it.
+// TestRestartedNodeRejectsOldPrimary restarts a node while only the old primary is available. The node knows
+// from its snapshot that the primary was replaced, and stores nothing on it.
 func TestRestartedNodeRejectsOldPrimary(t *testing.T) {
 	t.Parallel()
 	primary := testkit.NewServer(t)

@@ -16,9 +16,9 @@ import (
 	"github.com/pingpost/pingpost/test/node"
 )
 
-// TestStopLosesNothing stops a node under load, as SIGTERM does. Like a load balancer, the clients send requests
-// only while /readyz returns 200. No request may fail, and all acknowledged leads must be stored. CheckStopped
-// also checks that all pings are recorded.
+// TestStopLosesNothing stops a node under load, as SIGTERM does. Like a load balancer, the clients send
+// requests only while /readyz returns 200. No request may fail, and all acknowledged leads must be stored.
+// CheckStopped also checks that all pings are recorded.
 func TestStopLosesNothing(t *testing.T) {
 	t.Parallel()
 	n := node.Start(t, node.OnMachineClock, func(n *node.Node) { n.Config.HTTP.DrainDelay = time.Second })
@@ -55,8 +55,8 @@ func TestStopLosesNothing(t *testing.T) {
 	}
 }
 
-// quickDelivery sends a ping and its post, which must both succeed. It does not check them against the OpenAPI
-// document, which takes longer than the requests.
+// quickDelivery sends a ping and its post, which must both succeed. It does not check them against the
+// OpenAPI document, which takes longer than the requests.
 func quickDelivery(t *testing.T, n *node.Node) {
 	_, ping := n.Send(t, node.Request{Path: n.Required.Base() + "/api/lead/ping", Body: node.MinimalPing})
 	body := node.WithTransaction(node.MinimalPost, node.Decode[node.Quoted](t, ping).TransactionID)
@@ -64,8 +64,8 @@ func quickDelivery(t *testing.T, n *node.Node) {
 	node.Decode[node.Delivered](t, post)
 }
 
-// TestStopWaitsForRequests stops a node while two requests are half sent. The node closes its listeners, but still
-// answers both requests.
+// TestStopWaitsForRequests stops a node while two requests are half sent. The node closes its listeners, but
+// still answers both requests.
 func TestStopWaitsForRequests(t *testing.T) {
 	t.Parallel()
 	n := node.Start(t)
@@ -112,8 +112,8 @@ func TestStopWaitsForRequests(t *testing.T) {
 	n.CheckStopped(t)
 }
 
-// TestStopCutsOffRequests stops a node whose client never finishes its request. After the grace period, the node
-// stops with an error.
+// TestStopCutsOffRequests stops a node whose client never finishes its request. After the grace period, the
+// node stops with an error.
 func TestStopCutsOffRequests(t *testing.T) {
 	t.Parallel()
 	n := node.Start(t, func(n *node.Node) { n.Config.HTTP.ShutdownGrace = 200 * time.Millisecond })

@@ -12,8 +12,8 @@ import (
 	"github.com/pingpost/pingpost/test/spec"
 )
 
-// TestDatabaseUnavailable disconnects a running node from its database, or stops forwarding data. Pings are not
-// affected. Posts are rejected within a limited time, and accepted again when the database is available.
+// TestDatabaseUnavailable disconnects a running node from its database, or stops forwarding data. Pings are
+// not affected. Posts are rejected within a limited time, and accepted again when the database is available.
 func TestDatabaseUnavailable(t *testing.T) {
 	t.Parallel()
 	for name, c := range map[string]struct {
@@ -75,8 +75,8 @@ func TestDatabaseUnavailable(t *testing.T) {
 	}
 }
 
-// TestLockedTable locks the table of leads. Posts wait until the statement timeout, and posts without a slot are
-// rejected immediately. When the table is unlocked, all posts are accepted.
+// TestLockedTable locks the table of leads. Posts wait until the statement timeout, and posts without a slot
+// are rejected immediately. When the table is unlocked, all posts are accepted.
 func TestLockedTable(t *testing.T) {
 	t.Parallel()
 	n := node.Start(t, func(n *node.Node) {

@@ -26,8 +26,8 @@ func (n *Node) FreshPost(t *testing.T, p Partner) string {
 var PricedBody = regexp.MustCompile(`^\{"accepted":true,"bidPrice":((?:0|[1-9][0-9]*)(?:\.[0-9]?[1-9])?),"currency":"[A-Z]{3}",` +
 	`"transactionId":"tx_[A-Za-z0-9_-]{60,197}","expiresAt":"[0-9-]{10}T[0-9:]{8}\.[0-9]{3}Z"\}$`)
 
-// AwaitPartner waits until the node knows a partner and its secret. Then an invalid payload is rejected
-// as such, and not with 401 or 404.
+// AwaitPartner waits until the node knows a partner and its secret. An invalid payload is then rejected
+// with 400 instead of 401 or 404.
 func (n *Node) AwaitPartner(t *testing.T, p Partner) {
 	t.Helper()
 	testkit.Eventually(t, 10*time.Second, "the node knows the new partner or secret", func() bool {
@@ -131,8 +131,9 @@ func (n *Node) PricedPings() int {
 	return n.seen.priced
 }
 
-// checkAnswer checks what applies to every answer: it matches the OpenAPI document, as does an
-// accepted request, it is no redirect, and a rejection repeats nothing from the request.
+// checkAnswer makes the checks that apply to every answer. An answer and an accepted request must match the
+// OpenAPI document, the answer must not be a redirect, and a rejection must not repeat anything from the
+// request.
 func (n *Node) checkAnswer(t testing.TB, req *http.Request, body string, a Answer) {
 	t.Helper()
 	asDocumented(t, req, body, a, a.Status == http.StatusOK)
@@ -180,7 +181,7 @@ func Decode[T any](t testing.TB, a Answer) T {
 // MinimalPing contains only the required fields.
 const MinimalPing = `{"industry":"plumber","postcode":"SW1A 1AA"}`
 
-// Ping requests a price on a base URL: a partner's Base, or "" for the shared one.
+// Ping requests a price on a base URL. base is a partner's Base, or "" for the shared base URL.
 func (n *Node) Ping(t testing.TB, base, body string) Quoted {
 	t.Helper()
 	return Decode[Quoted](t, n.Do(t, Request{Path: base + "/api/lead/ping", Body: body}))
@@ -226,8 +227,7 @@ func (n *Node) NowPlus(seconds int64) string {
 // WithTransaction replaces $TX in a body with a transactionId.
 func WithTransaction(body, tx string) string { return strings.ReplaceAll(body, "$TX", tx) }
 
-// CheckUnavailable checks the specification's 503: it has Retry-After, stores nothing and does not use
-// the transaction.
+// CheckUnavailable checks that an answer is the specification's 503 with the message and Retry-After.
 func (n *Node) CheckUnavailable(t *testing.T, a Answer, message string) {
 	t.Helper()
 	if want := spec.Rejected(message); a.Status != http.StatusServiceUnavailable || a.Body != want ||

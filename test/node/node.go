@@ -51,7 +51,7 @@ type Node struct {
 	Config   *config.Config
 	DB       *testkit.Database
 	Clock    clock.Clock   // the service's clock: Manual, unless OnMachineClock is used
-	Manual   *clock.Manual // to move it
+	Manual   *clock.Manual // sets the service's clock
 	Keys     *keyring.Keys
 	Partners *partners.Service
 	Log      *testkit.Log
@@ -62,7 +62,7 @@ type Node struct {
 	Client          *http.Client
 	Root            *pgx.Conn
 
-	LosesAnswers bool // the test drops answers of the database
+	LosesAnswers bool // the test drops answers from the database
 	seen         *seen
 	stopped      bool
 }
@@ -237,7 +237,7 @@ func (n *Node) Close(t *testing.T) {
 	}
 }
 
-// Shutdown stops the node and checks it, unless that has been done.
+// Shutdown stops the node and checks it, unless the node is already stopped.
 func (n *Node) Shutdown(t *testing.T) {
 	t.Helper()
 	if !n.stopped {

@@ -13,8 +13,8 @@ import (
 	"github.com/jackc/pgx/v5"
 )
 
-// Marker is part of every text in requests that the service does not need to understand: names, notes,
-// unknown fields, methods and paths, invalid values. Wherever the marker appears, data has leaked.
+// Marker is part of all texts in requests that the service does not interpret, such as names, notes, unknown
+// fields and invalid values. If the marker appears anywhere else, data has leaked.
 const Marker = "quillfeather"
 
 // The consumer in the tests' leads.
@@ -61,8 +61,8 @@ func (n *Node) checkRepeatsNothing(t testing.TB, a Answer) {
 	}
 }
 
-// leaksIn returns the names of the values that a text contains, as text or in hexadecimal, which is how
-// Postgres shows bytes.
+// leaksIn returns the names of the values that a text contains. It also finds hexadecimal values, because
+// Postgres displays bytes in hexadecimal.
 func (n *Node) leaksIn(text string) []string {
 	lower := strings.ToLower(text)
 	var found []string
@@ -85,9 +85,9 @@ var clear = []string{
 	"leads.postcode", "leads.quoted_postcode",
 }
 
-// CheckNoPersonalData stops the node and searches its log, its metrics and every column of every table
-// for everything that was sent or configured. To check the search itself, a last ping has the marker
-// in its budget, which is stored as text.
+// CheckNoPersonalData stops the node and searches its log, its metrics and all tables for values from requests
+// and for configured secrets. To check the search itself, it sends a last ping with the marker in its budget,
+// which is stored as text.
 func (n *Node) CheckNoPersonalData(t *testing.T) {
 	t.Helper()
 	n.Ping(t, "", `{"industry":"plumber","postcode":"1","budget":"`+Marker+`"}`)
@@ -156,7 +156,7 @@ func (n *Node) Get(t testing.TB, url string) string {
 		t.Fatal(err)
 	}
 	if resp.StatusCode != http.StatusOK {
-		t.Fatalf("%s answers %s: %s", url, resp.Status, text)
+		t.Fatalf("%s: got %s, want 200: %s", url, resp.Status, text)
 	}
 	return string(text)
 }

@@ -1,5 +1,5 @@
-// Package spec has the messages that partners rely on, from the specification and from
-// decisions 3, 22 and 26. Tests use these constants instead of literals.
+// Package spec contains the messages that partners rely on, from the specification and from
+// decisions 3, 22 and 26.
 package spec
 
 const (

@@ -46,9 +46,9 @@ func withSecretID(secretID config.Secret) node.Option {
 	}
 }
 
-// TestWrongVaultCredentialDoesNotLockRole checks that nodes with the same wrong SecretID stop after three logins
-// in total, so that Vault does not lock the role. Nodes with the right SecretID for the role can log in
-// immediately.
+// TestWrongVaultCredentialDoesNotLockRole checks that nodes with the same wrong SecretID stop after three
+// logins in total, so that Vault does not lock the role. Nodes with the right SecretID for the role can log
+// in immediately.
 func TestWrongVaultCredentialDoesNotLockRole(t *testing.T) {
 	t.Parallel()
 	v := testkit.NewVault(t)
@@ -83,8 +83,8 @@ func TestWrongVaultCredentialDoesNotLockRole(t *testing.T) {
 	})
 }
 
-// TestLockedVaultRole locks a role, as anyone who knows its RoleID can. A node that already has a token continues
-// to accept posts, and a new node logs in when the lock has ended.
+// TestLockedVaultRole locks a role, as anyone who knows its RoleID can. A node that already has a token
+// continues to accept posts, and a new node logs in when the lock has ended.
 func TestLockedVaultRole(t *testing.T) {
 	t.Parallel()
 	v := testkit.NewVault(t)

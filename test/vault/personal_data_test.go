@@ -12,8 +12,9 @@ import (
 	"github.com/pingpost/pingpost/test/node"
 )
 
-// TestPersonalDataAndSecretsAreUnreadable searches for personal data and secrets in the database's files, which
-// include its write-ahead log and its log, in the service's log, metrics and tables, and in Vault's log.
+// TestPersonalDataAndSecretsAreUnreadable searches for personal data and secrets in the database's files,
+// which include its write-ahead log and its log, in the service's log, metrics and tables, and in Vault's
+// log.
 func TestPersonalDataAndSecretsAreUnreadable(t *testing.T) {
 	t.Parallel()
 	n := startWithVault(t)

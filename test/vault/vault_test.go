@@ -120,8 +120,8 @@ func (l *load) post(t *testing.T, body string) (stored bool) {
 	return false
 }
 
-// end stops the load, sends the rejected posts again, and checks that exactly the acknowledged posts are stored
-// completely.
+// end stops the load, sends the rejected posts again, and checks that exactly the acknowledged posts are
+// stored completely.
 func (l *load) end(t *testing.T) {
 	close(l.stop)
 	l.wait.Wait()
@@ -141,8 +141,8 @@ func (l *load) end(t *testing.T) {
 	t.Logf("%d posts stored, %d rejected", l.stored.Load(), l.rejected.Load())
 }
 
-// TestVaultFaults disturbs Vault until the data keys are used up. Pings must continue, and posts must get 200 or
-// the specification's 503. When Vault works again, posts must be accepted within 5 s without a restart.
+// TestVaultFaults disturbs Vault until the data keys are used up. Pings must continue, and posts must get 200
+// or the specification's 503. When Vault works again, posts must be accepted within 5 s without a restart.
 func TestVaultFaults(t *testing.T) {
 	t.Parallel()
 	cut := func(t *testing.T, n *vaultNode) func() {
@@ -197,8 +197,8 @@ func TestRevokedAndExpiredTokens(t *testing.T) {
 			t.Errorf("got %d rejected posts, want 0", l.rejected.Load())
 		}
 	})
-	// The token reaches the role's maximum TTL, with full load several times, and with a longer TTL once, so that
-	// it can be renewed before.
+	// The token reaches the role's maximum TTL, with full load several times, and with a longer TTL once, so
+	// that it can be renewed before.
 	for _, c := range []struct {
 		ttl, watched, pause time.Duration
 	}{{2 * time.Second, 7 * time.Second, 0}, {20 * time.Second, 25 * time.Second, 50 * time.Millisecond}} {
@@ -224,8 +224,8 @@ func TestRevokedAndExpiredTokens(t *testing.T) {
 	}
 }
 
-// refilled returns a condition: whether so many posts have been stored since this call that the pool of data keys
-// must have been refilled.
+// refilled returns a condition: whether so many posts have been stored since this call that the pool of data
+// keys must have been refilled.
 func (n *vaultNode) refilled(l *load) func() bool {
 	start := l.stored.Load()
 	return func() bool { return l.stored.Load() > start+envelope.PoolSize/2 }
@@ -254,8 +254,8 @@ func TestVaultKeyRotationUnderLoad(t *testing.T) {
 	}
 }
 
-// TestNodeWithoutLeadKeyIsNotReady checks that a node without the key of stored leads reports the missing key. It
-// stays ready for pings.
+// TestNodeWithoutLeadKeyIsNotReady checks that a node without the key of stored leads reports the missing
+// key. It stays ready for pings.
 func TestNodeWithoutLeadKeyIsNotReady(t *testing.T) {
 	t.Parallel()
 	n := node.Start(t)

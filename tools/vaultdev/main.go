@@ -26,7 +26,7 @@ func main() {
 	}
 }
 
-func run(args []string, tell, log io.Writer) error {
+func run(args []string, output, log io.Writer) error {
 	if len(args) == 0 || args[0] != "server" {
 		return errors.New("usage: vaultdev server -dev [-dev-listen-address=HOST:PORT]")
 	}
@@ -39,7 +39,7 @@ func run(args []string, tell, log io.Writer) error {
 		return err
 	}
 	if !*dev {
-		return errors.New("vaultdev keeps all data in memory and prints the root token: add -dev to confirm")
+		return errors.New("-dev is required, because vaultdev keeps all data in memory and prints the root token")
 	}
 	listener, err := net.Listen("tcp", *address)
 	if err != nil {
@@ -49,7 +49,7 @@ func run(args []string, tell, log io.Writer) error {
 	if err != nil {
 		return err
 	}
-	fmt.Fprintf(tell, "Api Address: http://%s\nUnseal Key: %s\nRoot Token: %s\n", listener.Addr(), s.unsealKey, s.rootToken)
+	fmt.Fprintf(output, "Api Address: http://%s\nUnseal Key: %s\nRoot Token: %s\n", listener.Addr(), s.unsealKey, s.rootToken)
 	ended := make(chan os.Signal, 1)
 	signal.Notify(ended, os.Interrupt, syscall.SIGTERM)
 	select {

@@ -21,7 +21,7 @@ import (
 	"github.com/hashicorp/vault/vault"
 )
 
-// stopTimeout limits the time for requests to end. All data is lost anyway.
+// stopTimeout limits the time for open requests. It is short because all data is lost anyway.
 const stopTimeout = 100 * time.Millisecond
 
 // server is an initialised and unsealed Vault.
@@ -45,7 +45,7 @@ func start(listener net.Listener, level string, log io.Writer) (*server, error) 
 		CredentialBackends: map[string]logical.Factory{"approle": approle.Factory, "kubernetes": kubernetes.Factory},
 		BuiltinRegistry:    builtins{},
 		Logger:             logger,
-		DisableMlock:       true, // it contains no secrets that need the privilege
+		DisableMlock:       true, // mlock needs a privilege, and the secrets are only for tests
 		RedirectAddr:       "http://" + listener.Addr().String(),
 	})
 	if err != nil {
