@@ -45,6 +45,14 @@ func TestJumpFindsLeadByRequestID(t *testing.T) {
 		t.Fatal(in, err)
 	}
 	in.Body.Close()
+	testkit.Eventually(t, node.Patience, "the node knows the user's role", func() bool {
+		page, err := client.Get(n.Admin + "/leads")
+		if err != nil {
+			return false
+		}
+		page.Body.Close()
+		return page.StatusCode == http.StatusOK
+	})
 	lead := "/leads/" + node.Decode[node.Delivered](t, first).LeadID
 	for name, want := range map[string]struct {
 		request, location string
