@@ -73,7 +73,7 @@ generate: ## generate Go code from the templates
 
 .PHONY: reference
 reference: ## generate the pages in docs/reference from the code
-	UPDATE_REFERENCE=1 $(GO) test -count=1 -run 'Reference$$' ./cmd/pingpost ./internal/authz ./test/vault
+	UPDATE_REFERENCE=1 $(GO) test -count=1 -run 'Reference$$' ./cmd/pingpost ./internal/authz ./internal/config ./migrations ./test/vault
 
 .PHONY: fmt
 fmt: ## format the code

@@ -21,7 +21,7 @@ import (
 	"github.com/pingpost/pingpost/models"
 )
 
-// TestStepUp makes changes that require a step-up according to docs/security.md, without and with a step-up.
+// TestStepUp makes changes that require a step-up according to docs/explanation/security.md, without and with a step-up.
 func TestStepUp(t *testing.T) {
 	t.Parallel()
 	c := admintest.NewConsoleWithLedger(t)

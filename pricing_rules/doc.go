@@ -21,5 +21,5 @@
 // Compile rejects a rate card if two rules with the same selector set the same effect, if a cell is
 // neither excluded nor priced above 0, or if a floor is above its ceiling. It reports every problem.
 //
-// docs/pricing.md contains examples, which a test runs.
+// docs/explanation/pricing.md contains examples, which a test runs.
 package pricingrules

@@ -73,10 +73,12 @@ func TestGoldenCases(t *testing.T) {
 	}
 }
 
-// In docs/pricing.md, YAML blocks are rate cards, and the text blocks that follow contain their expected
-// output. CSV blocks must be valid.
-func TestDocumentationExamples(t *testing.T) {
-	page, err := os.ReadFile("../docs/pricing.md")
+const fence = "```"
+
+// blocks returns the fenced blocks of a documentation page, each as its language and text.
+func blocks(t *testing.T, page string) (found [][2]string) {
+	t.Helper()
+	text, err := os.ReadFile("../docs/" + page)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -89,8 +91,8 @@ func TestDocumentationExamples(t *testing.T) {
 	return found
 }
 
-// In docs/explanation/pricing.md, YAML blocks are rate cards, followed by text blocks with
-// their expected output.
+// In docs/explanation/pricing.md, YAML blocks are rate cards, and the text blocks that follow
+// contain their expected output.
 func TestDocumentationExamples(t *testing.T) {
 	var card string
 	answers := 0
@@ -100,13 +102,7 @@ func TestDocumentationExamples(t *testing.T) {
 			card = block[1]
 		case "text":
 			answers++
-			checkExample(t, card, body+"\n")
-		case "csv":
-			tax, markets, _ := shipped(t)
-			if lines, err := ParseBases("page.csv", []byte(body), tax, markets); err != nil ||
-				len(lines) != strings.Count(body, "\n") {
-				t.Errorf("got %d lines from\n%s\n%v", len(lines), body, err)
-			}
+			checkExample(t, card, block[1])
 		}
 	}
 	if answers < 8 {

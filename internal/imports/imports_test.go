@@ -18,7 +18,7 @@ import (
 
 const module = "github.com/pingpost/pingpost/"
 
-// layers contains the layers in docs/architecture.md. A package may only import packages from
+// layers contains the layers in docs/explanation/architecture.md. A package may only import packages from
 // lower layers and those in sameLayerImports.
 var layers = map[string]int{
 	"internal/apperr":           0,
@@ -178,7 +178,7 @@ func within(name string, list []string) bool {
 func TestEveryPackageHasLayer(t *testing.T) {
 	for _, p := range packages(t) {
 		if _, known := layers[p.ImportPath]; !known && !within(p.ImportPath, excludedPackages) {
-			t.Errorf("%s has no layer. Add it here and in docs/architecture.md", p.ImportPath)
+			t.Errorf("%s has no layer. Add it here and in docs/explanation/architecture.md", p.ImportPath)
 		}
 	}
 }

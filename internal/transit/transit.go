@@ -1,7 +1,7 @@
 // Package transit is the key wrapper for HashiCorp Vault's Transit engine (decision 23).
 //
 // Vault wraps and unwraps data keys, and the wrapping key never leaves Vault. The service's
-// identity may only encrypt and decrypt, and only with this key. docs/vault.md contains the
+// identity may only encrypt and decrypt, and only with this key. docs/how-to/prepare-vault.md contains the
 // policies and the commands that create them.
 //
 // The package does not use associated data, because Transit ignores it when it rewraps keys. The
