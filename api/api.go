@@ -91,7 +91,8 @@ func New(o Options) (http.Handler, error) {
 	get("/openapi.yaml", publish("application/yaml; charset=utf-8", Document()).serve)
 	get("/docs", publish(contentHTML, general).serve)
 	get("/docs.css", publish("text/css; charset=utf-8", view.Stylesheet).serve)
-	// The token is a secret, so the log and the metrics contain the route instead of the path.
+	get("/docs.js", publish("text/javascript; charset=utf-8", view.Script).serve)
+	// The log and the metrics contain the route instead of the path, because the token is a secret.
 	get("/partner/:token", s.partnerPage)
 	return engine, nil
 }

@@ -57,8 +57,8 @@ func (d published) serve(c *gin.Context, rec *httpserver.Record) error {
 	return nil
 }
 
-// pagePolicy allows pages to load only stylesheets, and only from the service.
-const pagePolicy = "default-src 'none'; style-src 'self'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
+// pagePolicy allows a page to load only stylesheets and scripts of the service.
+const pagePolicy = "default-src 'none'; script-src 'self'; style-src 'self'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
 
 // writeDocument responds to GET, and to HEAD with the same headers.
 func writeDocument(c *gin.Context, contentType string, body []byte) {

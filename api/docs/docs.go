@@ -22,7 +22,7 @@ import (
 type Options struct {
 	Document       []byte // the OpenAPI document
 	PublicURL      string // the origin of the service, such as https://leads.example.com
-	SupportContact string // an e-mail address or a URL; "" for none
+	SupportContact string // an email address or a URL; "" for none
 	Taxonomy       *pricingrules.Taxonomy
 	Markets        *pricingrules.Markets
 	DefaultMode    models.SigningMode // the signing mode of partners without one of their own
@@ -64,7 +64,7 @@ func New(o Options) (*Pages, error) {
 	}
 	all := o.Taxonomy.Industries()
 	for _, c := range o.Taxonomy.Categories() {
-		group := industryTerms{Name: c.Name}
+		group := industryTerms{ID: c.Slug, Name: c.Name}
 		for _, one := range all {
 			if one.Category == c.Slug {
 				group.Industries = append(group.Industries, one)

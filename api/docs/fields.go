@@ -5,7 +5,8 @@ import (
 	"strings"
 )
 
-// fieldRow is one line of a table of fields or headers.
+// fieldRow is one line of a table of fields or headers. Required is "required", "optional"
+// or a condition.
 type fieldRow struct {
 	Name, Type, Required string
 
@@ -18,6 +19,9 @@ type shape struct {
 	Title  string
 	Fields []fieldRow
 }
+
+// ID is the part of the heading's id that names the shape.
+func (s shape) ID() string { return idOf(s.Title) }
 
 // shapes lists the forms of a response.
 func shapes(schema node) []shape {
@@ -50,12 +54,13 @@ func fieldRows(prefix string, schema node) []fieldRow {
 }
 
 func newFieldRow(prefix, name string, object, property node) fieldRow {
-	row := fieldRow{Name: prefix + name, Type: typeOf(property), Required: "no", Rules: rules(property)}
-	if slices.Contains(texts(object.get("required")), name) {
-		row.Required = "yes"
-	}
-	if required := property.text("x-required"); required != "" {
-		row.Required = required
+	row := fieldRow{Name: prefix + name, Type: typeOf(property), Required: "optional", Rules: rules(property)}
+	condition := property.text("x-required")
+	switch {
+	case condition == "yes" || condition == "" && slices.Contains(texts(object.get("required")), name):
+		row.Required = "required"
+	case condition != "":
+		row.Required = condition
 	}
 	row.Alternatives = texts(property.get("x-alternatives"))
 	return row

@@ -13,7 +13,7 @@ import (
 // generalPage is the data of the general template.
 type generalPage struct {
 	Origin, Title, Version, Summary string
-	Support                         string // an e-mail address or a URL; "" for none
+	Support                         string // an email address or a URL; "" for none
 
 	Intro       []block
 	Guide       []guideSection
@@ -74,6 +74,9 @@ type sample struct {
 	JSON  string
 }
 
+// Tokens splits the JSON for highlighting.
+func (s sample) Tokens() []token { return tokens(s.JSON) }
+
 // errorRow is one cause of an error and its fix.
 type errorRow struct {
 	Status, Message string
@@ -82,8 +85,8 @@ type errorRow struct {
 }
 
 type industryGroup struct {
-	Name  string
-	Slugs []string
+	ID, Name string
+	Slugs    []string
 }
 
 // Link is the endpoint's path relative to the page. It is relative because a proxy may
@@ -267,7 +270,7 @@ func industryGroups(slugs node) []industryGroup {
 	}
 	for category := range slugs.get("x-categories").items() {
 		n := min(category.integer("count"), len(all))
-		groups = append(groups, industryGroup{Name: category.text("name"), Slugs: all[:n]})
+		groups = append(groups, industryGroup{ID: category.text("slug"), Name: category.text("name"), Slugs: all[:n]})
 		all = all[n:]
 	}
 	return groups

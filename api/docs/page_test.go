@@ -64,7 +64,7 @@ func elements(t *testing.T, page string, visit func(name string, attr map[string
 }
 
 func TestDocsPageIsSoundHTML(t *testing.T) {
-	isSoundHTML(t, renderedDocs(t), "openapi.yaml", "api/industries", "docs", "docs.css")
+	isSoundHTML(t, renderedDocs(t), "openapi.yaml", "api/industries", "docs", "docs.css", "docs.js")
 }
 
 // isSoundHTML checks the HTML of a page. leaves are the allowed targets of its links outside the page.
@@ -73,6 +73,8 @@ func isSoundHTML(t *testing.T, page string, leaves ...string) {
 	ids, links := map[string]int{}, []string{}
 	count := map[string]int{}
 	level := 0
+	headings := map[string]string{} // the link of each heading by the heading's id
+	heading := ""
 	elements(t, page, func(name string, attr map[string]string, within []string) {
 		count[name]++
 		if id, ok := attr["id"]; ok {
@@ -86,7 +88,19 @@ func isSoundHTML(t *testing.T, page string, leaves ...string) {
 			if next > level+1 {
 				t.Errorf("a heading of level %d follows one of level %d", next, level)
 			}
-			level = next
+			level, heading = next, attr["id"]
+			if level > 1 {
+				headings[heading] = ""
+			}
+		}
+		if parent := within[max(len(within)-1, 0):]; name == "a" && len(parent) == 1 && slices.Contains([]string{"h2", "h3", "h4", "h5"}, parent[0]) {
+			headings[heading] = attr["href"]
+		}
+		if name == "pre" && !slices.Contains(within, "figure") {
+			t.Error("a code sample is not in a figure")
+		}
+		if src := attr["src"]; name == "script" && src != "docs.js" && src != "../docs.js" {
+			t.Errorf("script from %q", src)
 		}
 		if name == "th" && attr["scope"] == "" {
 			t.Error("a th has no scope")
@@ -107,9 +121,10 @@ func isSoundHTML(t *testing.T, page string, leaves ...string) {
 		"header": 1,
 		"title":  1,
 		"link":   1,
-		"script": 0,
+		"script": 1,
 		"style":  0,
 		"img":    0,
+		"button": 0, // the script makes them
 	} {
 		if count[name] != want {
 			t.Errorf("got %d <%s>, want %d", count[name], name, want)
@@ -125,6 +140,11 @@ func isSoundHTML(t *testing.T, page string, leaves ...string) {
 			t.Errorf("link to missing id %s", link)
 		} else if !inside && !slices.Contains(leaves, link) {
 			t.Errorf("link outside the service or its prefix: %s", link)
+		}
+	}
+	for id, link := range headings {
+		if target := strings.TrimPrefix(link, "#"); id == "" || target != id && target != strings.TrimSuffix(id, "-title") {
+			t.Errorf("heading %q has the link %q, want one to itself", id, link)
 		}
 	}
 	if links[0] != "#content" || ids["content"] != 1 {
@@ -230,7 +250,7 @@ func TestDocsContrast(t *testing.T) {
 		for _, m := range variable.FindAllStringSubmatch(block, -1) {
 			colour[m[1]] = luminance(t, m[2])
 		}
-		for _, text := range []string{"ink", "quiet", "accent", "get"} {
+		for _, text := range []string{"ink", "quiet", "accent", "get", "must", "key", "string", "number"} {
 			for _, ground := range []string{"paper", "code"} {
 				a, b := colour[text], colour[ground]
 				if ratio := (max(a, b) + 0.05) / (min(a, b) + 0.05); ratio < 4.5 {
@@ -264,7 +284,7 @@ func luminance(t *testing.T, hex string) float64 {
 	return sum
 }
 
-// The support section has a mailto link for an e-mail address, a link for a URL, and no
+// The support section has a mailto link for an email address, a link for a URL, and no
 // link without a contact.
 func TestDocsShowTheSupportContact(t *testing.T) {
 	o := options(t)
@@ -278,7 +298,7 @@ func TestDocsShowTheSupportContact(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		_, support, ok := strings.Cut(page, `id="support"`)
+		_, support, ok := strings.Cut(page, `<a href="#support">Support</a></h2>`)
 		if !ok || strings.Contains(support, "<a ") != (link != "") || !strings.Contains(support, link) {
 			t.Errorf("%q: %q, want the link %q", contact, support, link)
 		}

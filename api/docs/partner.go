@@ -12,7 +12,7 @@ import (
 
 // industryTerms is a category with its industries: their slugs and term ids.
 type industryTerms struct {
-	Name       string
+	ID, Name   string
 	Industries []pricingrules.Industry
 }
 

@@ -73,6 +73,9 @@ type codeSample struct {
 	Code string
 }
 
+// Requirements is Needs for the page.
+func (s codeSample) Requirements() []span { return spans(s.Needs) }
+
 // readSamples parses the templates. Every inserted value passes through the function of
 // its language, which writes it as a literal.
 func readSamples() (*template.Template, error) {

@@ -23,11 +23,13 @@ func guide(text string) (intro []block, sections []guideSection) {
 	parts := strings.Split("\n"+text, "\n## ")
 	for _, part := range parts[1:] {
 		title, rest, _ := strings.Cut(part, "\n")
-		id := strings.ReplaceAll(strings.ToLower(title), " ", "-")
-		sections = append(sections, guideSection{ID: id, Title: title, Blocks: blocks(rest)})
+		sections = append(sections, guideSection{ID: idOf(title), Title: title, Blocks: blocks(rest)})
 	}
 	return blocks(parts[0]), sections
 }
+
+// idOf turns a title into an id that can be linked to.
+func idOf(title string) string { return strings.ReplaceAll(strings.ToLower(title), " ", "-") }
 
 // blocks reads paragraphs and lists, which are separated by blank lines. Any other line
 // continues the paragraph or item before it.

@@ -18,6 +18,11 @@ var (
 	//
 	//go:embed docs.css
 	Stylesheet []byte
+	// Script is the script of both pages, served at /docs.js. It adds copy buttons and marks
+	// the current section. The pages are complete without it.
+	//
+	//go:embed docs.js
+	Script []byte
 )
 
 // Pages parses the general page, "docs", and the page for one partner, "partner", which

@@ -92,7 +92,7 @@ func methods(t *testing.T, n *node.Node) {
 			rows = append(rows, s)
 		}
 	}
-	for _, path := range []string{"/api/industries", "/openapi.yaml", "/docs", "/docs.css"} {
+	for _, path := range []string{"/api/industries", "/openapi.yaml", "/docs", "/docs.css", "/docs.js"} {
 		rows = append(rows, scenario{
 			name: "POST " + path, path: path, status: http.StatusMethodNotAllowed,
 			want: rejection(spec.MethodNotAllowed), header: map[string]string{"Allow": "GET, HEAD"},

@@ -17,6 +17,7 @@ func documents(t *testing.T, n *node.Node) {
 		{"/openapi.yaml", "application/yaml; charset=utf-8", "openapi: 3.1.0"},
 		{"/docs", "text/html; charset=utf-8", n.Config.HTTP.PublicURL + "/api/lead/ping"},
 		{"/docs.css", "text/css; charset=utf-8", "{"},
+		{"/docs.js", "text/javascript; charset=utf-8", "use strict"},
 	} {
 		t.Run(c.path, func(t *testing.T) { document(t, n, c.path, c.contentType, c.want) })
 	}

@@ -1,0 +1,35 @@
+package docs
+
+import "regexp"
+
+// token is a part of a JSON text. Kind is the class of its colour, or "" for punctuation
+// and space.
+type token struct{ Kind, Text string }
+
+// A key is a string before a colon. Numbers and literals have one colour.
+var jsonToken = regexp.MustCompile(`("(?:[^"\\]|\\.)*")(\s*:)?|[-+.0-9A-Za-z]+`)
+
+// tokens splits valid JSON. The texts of the tokens add up to it.
+func tokens(text string) []token {
+	var all []token
+	end := 0
+	add := func(kind string, until int) {
+		if until > end {
+			all = append(all, token{kind, text[end:until]})
+			end = until
+		}
+	}
+	for _, m := range jsonToken.FindAllStringSubmatchIndex(text, -1) {
+		add("", m[0])
+		switch {
+		case m[4] >= 0:
+			add("key", m[3])
+		case m[2] >= 0:
+			add("string", m[1])
+		default:
+			add("number", m[1])
+		}
+	}
+	add("", len(text))
+	return all
+}

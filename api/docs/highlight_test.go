@@ -1,0 +1,43 @@
+package docs
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+)
+
+func TestTokens(t *testing.T) {
+	want := []token{
+		{"", "{"}, {"key", `"a"`}, {"", ": "}, {"string", `"x: \"1\" \\"`}, {"", ", "},
+		{"key", `"b"`}, {"", " : ["}, {"number", "-4.5e+1"}, {"", ", "}, {"number", "null"}, {"", ", "}, {"string", `""`}, {"", "]}"},
+	}
+	text := ""
+	for _, one := range want {
+		text += one.Text
+	}
+	if diff := cmp.Diff(want, tokens(text)); diff != "" {
+		t.Errorf("(-want +got):\n%s", diff)
+	}
+	if got := tokens(""); got != nil {
+		t.Errorf("empty text: got %v", got)
+	}
+}
+
+// The highlighted JSON of every example is its text.
+func TestTokensKeepTheText(t *testing.T) {
+	general := newPages(t, "").general
+	examples := general.ErrorBodies
+	for _, e := range general.Endpoints {
+		examples = append(append(examples, e.Requests...), e.Answer.Samples...)
+	}
+	for _, example := range examples {
+		var text strings.Builder
+		for _, one := range example.Tokens() {
+			text.WriteString(one.Text)
+		}
+		if text.String() != example.JSON {
+			t.Errorf("got %s, want %s", text.String(), example.JSON)
+		}
+	}
+}
