@@ -1,6 +1,7 @@
 package api_test
 
 import (
+	"net/http"
 	"net/http/httptest"
 	"regexp"
 	"slices"
@@ -12,6 +13,7 @@ import (
 	"github.com/pingpost/pingpost/internal/browser"
 	"github.com/pingpost/pingpost/internal/config"
 	"github.com/pingpost/pingpost/internal/payouts"
+	"github.com/pingpost/pingpost/internal/scope"
 	"github.com/pingpost/pingpost/models"
 )
 
@@ -66,6 +68,164 @@ func TestDocsAnswerQuestions(t *testing.T) {
 			if !strings.Contains(section.Text, want) {
 				t.Errorf("%s does not contain %q", id, want)
 			}
+		}
+	}
+}
+
+// openDocs opens the page for all partners.
+func openDocs(t *testing.T, look browser.Emulation) *browser.Page {
+	t.Helper()
+	server := httptest.NewServer(newService(t, newPlatform(t), nil, nil).handler)
+	t.Cleanup(server.Close)
+	p := browser.Start(t).Page(t, look)
+	p.Open(server.URL + "/docs")
+	return p
+}
+
+func TestCopyButtonsCopyTheExactText(t *testing.T) {
+	p := openDocs(t, browser.Emulation{})
+	browser.Eval[bool](p, `(() => {
+		window.copied = [];
+		navigator.clipboard.writeText = async (text) => { copied.push(text); };
+		return true;
+	})()`)
+	p.Click("#ping .examples button")
+	p.Wait(`document.querySelector("[role=status]").textContent === "Copied"`)
+	ping := browser.Eval[map[string]string](p, `JSON.parse(copied[0])`)
+	if ping["industry"] != "plumber" || ping["postcode"] != "SW1A 1AA" {
+		t.Errorf("copied %v", ping)
+	}
+	if state := browser.Eval[string](p, `document.querySelector("#ping .examples button").textContent`); state != "Copied" {
+		t.Errorf("after a click, the button is labelled %q", state)
+	}
+
+	buttons := browser.Eval[[]struct {
+		Label, Type, Text string
+		Code              bool
+	}](p, `[...document.querySelectorAll("button")].map((b) => ({label: b.textContent, type: b.type,
+		text: (b.closest("figure")?.querySelector("pre") ?? b.closest("dd")).querySelector("code").textContent, code: b.closest("figure") !== null}))`)
+	browser.Eval[bool](p, `(() => { copied.length = 0; document.querySelectorAll("button").forEach((b) => b.click()); return true; })()`)
+	p.Wait(`copied.length === document.querySelectorAll("button").length`)
+	copied := browser.Eval[[]string](p, `copied`)
+	samples := 0
+	for i, one := range buttons {
+		if i > 0 && (one.Type != "button" || copied[i] != one.Text || one.Text == "") {
+			t.Errorf("button %d of type %s copied %q, want %q", i, one.Type, copied[i], one.Text)
+		}
+		if one.Code {
+			samples++
+		}
+	}
+	if want := browser.Eval[int](p, `document.querySelectorAll("pre").length`); samples != want {
+		t.Errorf("%d of %d code samples have a button", samples, want)
+	}
+	if !slices.ContainsFunc(copied, func(text string) bool { return strings.Contains(text, "\n  --data-binary \"$body\"") }) {
+		t.Error("the quick start is not copied with its line breaks")
+	}
+}
+
+// Without permission to copy, the text is selected, and the button does not claim otherwise.
+func TestCopyButtonSelectsTheTextWithoutPermission(t *testing.T) {
+	p := openDocs(t, browser.Emulation{})
+	browser.Eval[bool](p, `(() => { navigator.clipboard.writeText = () => Promise.reject(new Error("not allowed")); return true; })()`)
+	p.Click("#ping .examples button")
+	p.Wait(`document.querySelector("#ping .examples button").textContent === "Selected"`)
+	if !browser.Eval[bool](p, `getSelection().toString().trim() === document.querySelector("#ping .examples code").textContent`) {
+		t.Error("a different text is selected")
+	}
+}
+
+func TestExamplesAreBesideTheText(t *testing.T) {
+	p := openDocs(t, browser.Emulation{Width: 1200, Height: 800})
+	for _, section := range []string{"quick-start", "signing", "ping", "post", "industries", "errors"} {
+		for _, one := range []struct {
+			width  int
+			beside bool
+		}{{1440, true}, {1200, true}, {1024, false}, {360, false}} {
+			p.Emulate(browser.Emulation{Width: one.width, Height: 800})
+			got := browser.Eval[bool](p, `[...document.querySelectorAll("#`+section+` .split")].every((split) => {
+				const [text, examples] = [...split.children].map((e) => e.getBoundingClientRect());
+				return text.right < examples.left && text.top === examples.top;
+			})`)
+			if got != one.beside {
+				t.Errorf("%s at %d pixels: examples beside the text: %t", section, one.width, got)
+			}
+		}
+	}
+}
+
+func TestDocsContents(t *testing.T) {
+	p := openDocs(t, browser.Emulation{})
+	shown := func(selector string) bool {
+		return browser.Eval[bool](p, `document.querySelector("`+selector+`").checkVisibility()`)
+	}
+	if !shown("nav a[href='#errors']") || shown("nav summary") {
+		t.Error("in a wide window, the contents are not open")
+	}
+	p.Click("nav a[href='#signing']")
+	p.Wait(`document.querySelector("nav [aria-current]").hash === "#signing"`)
+	covered := `document.querySelector("#signing-title").getBoundingClientRect().top < document.querySelector("`
+	if browser.Eval[bool](p, covered+`.bar").getBoundingClientRect().bottom`) {
+		t.Error("the bar covers the heading")
+	}
+	p.Click("nav a[href='#support']")
+	p.Wait(`document.querySelector("nav [aria-current]").hash === "#support"`)
+
+	p.Emulate(browser.Emulation{Width: 360, Height: 700})
+	if shown("nav a[href='#errors']") {
+		t.Error("in a narrow window, the contents are open")
+	}
+	p.CheckNoOverflow()
+	p.Click("nav summary")
+	p.CheckNoOverflow()
+	p.Emulate(browser.Emulation{Width: 360, Height: 1600}) // axe reports links that are partly scrolled out of view
+	p.Axe()
+	p.Emulate(browser.Emulation{Width: 360, Height: 700})
+	p.Click("nav a[href='#errors']")
+	p.Wait(`location.hash === "#errors" && !document.querySelector("nav a[href='#errors']").checkVisibility()`)
+	if browser.Eval[bool](p, strings.Replace(covered, "#signing", "#errors", 1)+`nav").getBoundingClientRect().bottom`) {
+		t.Error("the menu covers the heading")
+	}
+}
+
+func TestDocsWithoutScripts(t *testing.T) {
+	p := openDocs(t, browser.Emulation{Width: 360, Height: 700, NoScript: true})
+	if n := browser.Eval[int](p, `document.querySelectorAll("button").length`); n != 0 {
+		t.Errorf("the page has %d buttons, which cannot work", n)
+	}
+	p.Click("nav summary")
+	p.Click("nav a[href='#errors']")
+	if !browser.Eval[bool](p, `location.hash === "#errors"`) {
+		t.Error("the menu does not lead to the errors")
+	}
+}
+
+// The pages may run the service's script and no other.
+func TestDocsScriptPolicy(t *testing.T) {
+	s := newService(t, newPlatform(t), nil, nil)
+	link, err := s.Partners.NewLink(t.Context(), scope.System, s.Required.Partner)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for path, src := range map[string]string{"/docs": "docs.js", "/partner/" + link.Token: "../docs.js"} {
+		answer := s.serve(httptest.NewRequest(http.MethodGet, path, nil))
+		policy := answer.Header().Get("Content-Security-Policy")
+		if !strings.Contains(policy, "default-src 'none'; script-src 'self'; ") || strings.Contains(policy, "unsafe") {
+			t.Errorf("%s: policy %q", path, policy)
+		}
+		if !strings.Contains(answer.Body.String(), `<script src="`+src+`" defer></script>`) {
+			t.Errorf("%s does not load %s", path, src)
+		}
+	}
+	script := s.serve(httptest.NewRequest(http.MethodGet, "/docs.js", nil))
+	style := s.serve(httptest.NewRequest(http.MethodGet, "/docs.css", nil))
+	if script.Code != http.StatusOK || script.Header().Get("Content-Type") != "text/javascript; charset=utf-8" ||
+		script.Header().Get("ETag") == "" || script.Header().Get("Cache-Control") != style.Header().Get("Cache-Control") {
+		t.Errorf("got %d %v", script.Code, script.Header())
+	}
+	for _, not := range []string{"eval(", "Function(", "innerHTML", "http:", "https:"} {
+		if strings.Contains(script.Body.String(), not) {
+			t.Errorf("the script contains %s", not)
 		}
 	}
 }

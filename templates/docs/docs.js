@@ -14,9 +14,9 @@
       await navigator.clipboard.writeText(code.textContent);
       return "Copied";
     } catch {
-      // Without HTTPS or permission, let the user copy the selected text.
+      // Without HTTPS or permission, select the text for the user to copy.
       getSelection().selectAllChildren(code);
-      return "Press Ctrl+C";
+      return "Selected";
     }
   };
 
@@ -58,7 +58,8 @@
     current?.removeAttribute("aria-current");
     current = link;
     link.setAttribute("aria-current", "true");
-    nav.scrollTop = link.offsetTop - nav.clientHeight / 2;
+    const top = link.offsetTop - nav.scrollTop;
+    if (top < 0 || top + link.offsetHeight > nav.clientHeight) nav.scrollTop += top - nav.clientHeight / 2;
   };
   let pending = false;
   addEventListener("scroll", () => {
