@@ -26,11 +26,11 @@ func languages() []language {
 		{"curl", "curl and openssl", "post.sh", "bash, curl and openssl", "bash post.sh"},
 		{"go", "Go", "post.go", "Go 1.18 or newer and its standard library", "go run post.go"},
 		{"python", "Python", "post.py", "Python 3.7 or newer and its standard library", "python3 post.py"},
-		{"node", "Node.js", "post.mjs", "Node.js 18 or newer, without packages", "node post.mjs"},
+		{"node", "Node.js", "post.mjs", "Node.js 18 or newer and no packages", "node post.mjs"},
 		{"php", "PHP", "post.php", "PHP 8.0 or newer with the curl extension", "php post.php"},
-		{"java", "Java", "Post.java", "Java 17 or newer, without libraries", "java Post.java"},
+		{"java", "Java", "Post.java", "Java 17 or newer and no libraries", "java Post.java"},
 		{"csharp", "C#", "Program.cs",
-			"the .NET SDK 8 or newer, without packages, and a project made with `dotnet new console`, whose Program.cs it replaces",
+			"the .NET SDK 8 or newer and no packages. Create a project with `dotnet new console`, and replace its `Program.cs` with the sample",
 			"dotnet run"},
 	}
 }

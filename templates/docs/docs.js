@@ -1,7 +1,6 @@
 "use strict";
 (() => {
   const nav = document.querySelector("nav");
-  const links = [...nav.querySelectorAll("a")];
 
   // Copy buttons
   const status = document.createElement("p");
@@ -45,10 +44,10 @@
     if (event.target.closest("a")) nav.querySelector("details").open = false;
   });
 
-  const sections = links.map((link) => {
-    const target = document.getElementById(link.hash.slice(1));
-    return target.closest("details") ?? target;
-  });
+  // Links to sections and code samples. Other headings can be beside each other.
+  const targetOf = (link) => document.getElementById(link.hash.slice(1));
+  const links = [...nav.querySelectorAll("a")].filter((link) => targetOf(link).matches("section, details *"));
+  const sections = links.map((link) => targetOf(link).closest("details") ?? targetOf(link));
   let current;
   const mark = () => {
     const atEnd = innerHeight + scrollY >= document.documentElement.scrollHeight - 1;
