@@ -1,6 +1,8 @@
-// Package admin is the console. It combines the routes of all areas. The packages of the areas
-// handle requests and fill the view models of the templates; business rules are in the packages
-// under internal, and authz decides what users may do.
+// Package admin implements the console by combining the routes of all areas.
+//
+// Each area has a package that handles its requests and fills the view models of its templates.
+// The business rules are in the packages under internal. Package authz decides what a user may
+// do.
 package admin
 
 import (
@@ -53,7 +55,7 @@ type Options struct {
 	Payouts              *payouts.Service
 	Reconcile            *reconcile.Service
 	Jobs                 *jobs.Queue
-	PublicURL            string             // origin of partners' base URLs
+	PublicURL            string             // start of the partners' base URLs
 	DefaultSigning       models.SigningMode // for partners without their own signing mode
 	RejectionsPerPartner int                // number of rejected requests that are stored for each partner
 	TrustedProxies       []netip.Prefix

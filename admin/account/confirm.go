@@ -11,7 +11,7 @@ func (h *Handlers) confirmPage(k *web.Request) error { return h.showConfirm(k, h
 
 func (h *Handlers) showConfirm(k *web.Request, status int, mistake string) error {
 	return k.Show(status, view.StepUpPage(view.StepUpView{
-		Shell:  k.Shell("Confirm that it is you"),
+		Shell:  k.Shell("Confirm your identity"),
 		Action: "/account/confirm",
 		Why:    "You are about to change how you sign in. Enter your password or a code to continue.",
 		Code:   len(k.Session.Staff.TOTPSealed) > 0,

@@ -1,4 +1,4 @@
-// Package account contains the pages of the user's own account.
+// Package account contains the pages for the user's own account.
 package account
 
 import (
@@ -13,7 +13,7 @@ type Handlers struct {
 	Staff *staff.Service
 }
 
-// Routes returns the routes of the user's own account.
+// Routes returns the routes of this package.
 func (h *Handlers) Routes() []web.Route {
 	const get, post = http.MethodGet, http.MethodPost
 	return []web.Route{

@@ -1,5 +1,5 @@
-// Package assets embeds and serves the console's style sheet, scripts and icon, which `make assets`
-// builds. Their URLs contain a hash of their content, so that browsers can cache them permanently.
+// Package assets embeds and serves the console's style sheet, scripts and icon. `make assets` builds
+// them. Each URL contains a hash of the file's content, so that browsers can cache it permanently.
 package assets
 
 import (
@@ -18,8 +18,7 @@ import (
 //go:embed all:dist
 var dist embed.FS
 
-// names are the required files, with their content types. Other files in the folder are not
-// served.
+// names maps the served files to their content types. Other files in the folder are not served.
 var names = map[string]string{
 	"console.css": "text/css; charset=utf-8",
 	"console.js":  "text/javascript; charset=utf-8",
@@ -39,7 +38,7 @@ var load = sync.OnceValue(func() map[string]file {
 	for name, kind := range names {
 		plain, err := dist.ReadFile("dist/" + name)
 		if err != nil {
-			continue // Check reports it
+			continue // Check reports the missing file
 		}
 		sum := sha256.Sum256(plain)
 		files[name] = file{kind: kind, plain: plain, packed: pack(plain), version: hex.EncodeToString(sum[:6])}
@@ -90,8 +89,8 @@ func serve(w http.ResponseWriter, r *http.Request, f file) {
 	h.Set("Content-Type", f.kind)
 	h.Set("X-Content-Type-Options", "nosniff")
 	h.Set("Vary", "Accept-Encoding")
-	// During a rolling restart, a page of another version may request another hash. It gets the
-	// current file, which must not be cached under that URL.
+	// During a rolling restart, a page from another release may request another hash. The response
+	// is this release's file, which must not be cached under that URL.
 	h.Set("Cache-Control", "no-cache")
 	if r.URL.Query().Get("v") == f.version {
 		h.Set("Cache-Control", "public, max-age=31536000, immutable")

@@ -28,8 +28,8 @@ func TestEveryFileIsBuiltAndServed(t *testing.T) {
 		if plain.StatusCode != 200 || len(want) == 0 || plain.Header.Get("Content-Type") != kind {
 			t.Errorf("%s: %d, %d bytes, %q", name, plain.StatusCode, len(want), plain.Header.Get("Content-Type"))
 		}
-		if kept := plain.Header.Get("Cache-Control"); kept != "public, max-age=31536000, immutable" {
-			t.Errorf("%s: Cache-Control %q", name, kept)
+		if cache := plain.Header.Get("Cache-Control"); cache != "public, max-age=31536000, immutable" {
+			t.Errorf("%s: Cache-Control is %q", name, cache)
 		}
 		packed := get(t, "GET", URL(name), "br, gzip;q=0.8")
 		unpacked, err := gzip.NewReader(packed.Body)
@@ -37,35 +37,35 @@ func TestEveryFileIsBuiltAndServed(t *testing.T) {
 			t.Fatalf("%s: %v", name, err)
 		}
 		if got, _ := io.ReadAll(unpacked); string(got) != string(want) {
-			t.Errorf("%s: compressed, it is another file", name)
+			t.Errorf("%s: the content of the compressed response differs", name)
 		}
 	}
 }
 
-func TestOnlyTheFilesAreServed(t *testing.T) {
+func TestOtherPathsAreNotServed(t *testing.T) {
 	for _, path := range []string{"/assets/", "/assets", "/assets/.gitkeep", "/assets/.built",
 		"/assets/dist/console.css", "/assets/../assets.go", "/assets/console.css/"} {
 		if got := get(t, "GET", path, ""); got.StatusCode != 404 {
-			t.Errorf("%s: %d", path, got.StatusCode)
+			t.Errorf("%s: got %d, want 404", path, got.StatusCode)
 		}
 	}
 	if got := get(t, "POST", URL("console.css"), ""); got.StatusCode != 405 {
-		t.Errorf("POST: %d", got.StatusCode)
+		t.Errorf("POST: got %d, want 405", got.StatusCode)
 	}
 	if got := get(t, "GET", "/assets/console.css?v=another", ""); got.Header.Get("Cache-Control") != "no-cache" {
-		t.Errorf("another version may be kept: %q", got.Header.Get("Cache-Control"))
+		t.Errorf("URL with another hash: Cache-Control is %q, want no-cache", got.Header.Get("Cache-Control"))
 	}
 	if got := get(t, "GET", URL("console.css"), "gzip;q=0"); got.Header.Get("Content-Encoding") != "" {
-		t.Error("compressed for a client that cannot read it")
+		t.Error("the response is compressed for a client that does not accept gzip")
 	}
 }
 
-// The console's policy lets nothing in from elsewhere, so nothing may ask.
-func TestStyleAsksForNothingElsewhere(t *testing.T) {
+// The Content-Security-Policy blocks resources from other sites, so the style sheet must not use any.
+func TestStyleSheetUsesNoExternalResources(t *testing.T) {
 	css, _ := io.ReadAll(get(t, "GET", URL("console.css"), "").Body)
 	for _, banned := range []string{"url(http", "url(//", "@import"} {
 		if strings.Contains(string(css), banned) {
-			t.Errorf("console.css has %q", banned)
+			t.Errorf("console.css contains %q", banned)
 		}
 	}
 }

@@ -10,12 +10,12 @@
     const voice = byId("announce");
     if (!voice) return;
     voice.textContent = "";
-    // Screen readers announce changes, so repeating a text requires clearing it first.
+    // Screen readers announce only changes, so the text is cleared first in case it is the same.
     requestAnimationFrame(() => { voice.textContent = text; });
   };
 
-  // While the browser navigates to another page, nothing reloads this one. If the link was a
-  // download, the user stays here, so navigation is assumed to have ended after 30 seconds.
+  // This page must not reload itself while the browser opens another one. After clicking a download
+  // link, the user stays on this page, so the navigation is considered over after 30 seconds.
   let left = -Infinity;
   addEventListener("beforeunload", () => { left = performance.now(); });
   addEventListener("pageshow", () => { left = -Infinity; });
@@ -101,7 +101,7 @@
   const cells = () => [...document.querySelectorAll("[data-grid] input[name=base]")];
   const isCell = (target) => target instanceof Element && target.matches("[data-grid] input[name=base]");
   const stored = (cell) => cell.dataset.stored ?? cell.defaultValue;
-  let saving = Promise.resolve(); // saves run one after the other, because each needs the version that the last one returned
+  let saving = Promise.resolve(); // saves run one at a time, because each needs the version that the previous one returned
   let patching = false;
 
   const go = (cell, by) => {
@@ -112,7 +112,7 @@
     return next;
   };
 
-  // Replaces a row. Keeps the focus and what was typed since.
+  // Replaces a row, but keeps the focus and anything typed since the request was sent.
   const patchRow = (fresh, saved, sent) => {
     const row = byId(fresh.id);
     if (!row) return;
@@ -140,8 +140,8 @@
       if (!keep) byId(one.id)?.replaceWith(one);
     }
     patching = false;
-    // Changing many rows at once requires that the user has seen all of them. If the version is
-    // not the next one, another user has made a change.
+    // If the version is not the next one, another user has made a change. The forms then keep the
+    // old version, so that the user cannot change many rows at once without seeing that change.
     const fields = [...document.querySelectorAll("#list input[name=version]")];
     const known = Number(fields[0]?.value), now = Number(part.dataset.version);
     if (now > known + 1) byId("others").hidden = false;
@@ -215,8 +215,8 @@
     saving.then(() => form.requestSubmit());
   });
 
-  // Prevents double submission, which could create two secrets and show only the second. After
-  // returning to the page, the form can be submitted again.
+  // Submits each form only once. Submitting a form twice could create two secrets and show only the
+  // second. When the user returns to the page, the form can be submitted again.
   document.addEventListener("submit", (event) => {
     const form = event.target;
     if (event.defaultPrevented || form.method !== "post") return;
@@ -234,7 +234,7 @@
     if (most) field.setCustomValidity(field.files[0]?.size > most ? field.dataset.tooLarge : "");
   });
 
-  // If a form has errors, the focus goes to their summary.
+  // If a form has errors, focus the error summary.
   const attend = () => byId("error-summary")?.focus();
   attend();
 
@@ -245,8 +245,8 @@
     const count = event.detail.target?.querySelector?.("[data-count]") || document.querySelector("[data-count]");
     if (count) say(count.textContent.trim());
   });
-  // Live fragments announce changes. They are not replaced while the user selects text, has the
-  // focus or presses a button in them.
+  // Fragments that reload themselves announce changes. A fragment is not replaced while it contains
+  // the focus, selected text or a button that is being pressed.
   const news = () => new Map([...document.querySelectorAll("[data-news]")].map((part) => [part.id, part.dataset.news]));
   let heard = news();
   document.addEventListener("htmx:afterSettle", () => {
@@ -265,7 +265,7 @@
   document.addEventListener("htmx:beforeOnLoad", (event) => {
     if (leaving() && event.detail.xhr.getResponseHeader("HX-Refresh")) event.preventDefault();
   });
-  // Redirected, for example to the sign-in page: let the browser navigate.
+  // If a request was redirected, for example to the sign-in page, navigate to that page.
   document.addEventListener("htmx:beforeSwap", (event) => {
     const came = new URL(event.detail.xhr.responseURL, location.href);
     const asked = new URL(event.detail.pathInfo.requestPath, location.href);

@@ -28,13 +28,13 @@ func TestAuditPages(t *testing.T) {
 	for range 2 {
 		older := p.Link("next")
 		if !strings.HasPrefix(older, "/audit?action=partner.&older=") {
-			t.Fatalf("the older page is %q", older)
+			t.Fatalf("the link to older events is %q", older)
 		}
 		p = b.Get(t, older)
 		seen += statusChanges(p)
 	}
 	if seen != 120 || p.Link("next") != "" {
-		t.Errorf("%d events on three pages", seen)
+		t.Errorf("got %d events on three pages, want 120", seen)
 	}
 	for query, want := range map[string]int{
 		"outcome=refused":                     0,
@@ -54,7 +54,7 @@ func TestAuditPages(t *testing.T) {
 	} {
 		p := b.Get(t, "/audit?"+query)
 		if got := len(p.Values("data-action")); p.Status != http.StatusOK || got != want {
-			t.Errorf("%.60s: %d, %d events, want %d", query, p.Status, got, want)
+			t.Errorf("%.60s: got %d with %d events, want %d", query, p.Status, got, want)
 		}
 	}
 	if p := b.Post(t, "/audit/verify", nil); p.Status != http.StatusOK ||
@@ -69,7 +69,7 @@ func TestAuditPages(t *testing.T) {
 	}
 }
 
-// statusChanges returns how many changes of a partner's status a page lists.
+// statusChanges counts the status changes of partners on a page.
 func statusChanges(p admintest.Response) (n int) {
 	for _, action := range p.Values("data-action") {
 		if action == "partner.status" {

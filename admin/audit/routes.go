@@ -1,4 +1,4 @@
-// Package audit contains the page of the audit log.
+// Package audit contains the audit log page.
 package audit
 
 import (

@@ -33,7 +33,7 @@ func (h *Handlers) show(k *web.Request, status int) error {
 	return k.Show(status, view.List(v))
 }
 
-// job returns the job whose id is in the path.
+// job returns the job with the id in the path.
 func (h *Handlers) job(k *web.Request) (w models.Job, err error) {
 	number, err := strconv.ParseInt(k.R.PathValue("id"), 10, 64)
 	if err != nil || number < 1 {
@@ -43,7 +43,7 @@ func (h *Handlers) job(k *web.Request) (w models.Job, err error) {
 	return w, web.OrNotFound(err)
 }
 
-// live renders a row of the list, which reloads itself.
+// live renders a row of the list. Rows of open jobs reload themselves.
 func (h *Handlers) live(k *web.Request) error {
 	w, err := h.job(k)
 	if err != nil {
@@ -94,7 +94,8 @@ func (h *Handlers) row(k *web.Request, w models.Job, names web.PartnerNames) vie
 	return row
 }
 
-// object returns the object that a job works on, with its page if the user may see it.
+// object links to the object that a job processes or creates. It returns no URL if the user may not
+// see the object.
 func (h *Handlers) object(k *web.Request, w models.Job) ui.Link {
 	switch w.Kind {
 	case models.WorkPayoutRun:
@@ -124,7 +125,7 @@ func (h *Handlers) cancel(k *web.Request) error {
 		return err
 	}
 	if !web.MayStopJob(k, w) {
-		k.Route.Needs = web.WritePayouts // the error page names this permission
+		k.Route.Needs = web.WritePayouts // the permission that the error page shows
 		return web.ErrForbidden
 	}
 	err = h.Jobs.Cancel(k.R.Context(), k.Scope, k.By, w.ID)

@@ -1,4 +1,4 @@
-// Package jobs contains the page of background jobs.
+// Package jobs contains the page that lists background jobs.
 package jobs
 
 import (
@@ -13,8 +13,8 @@ type Handlers struct {
 	Jobs *jobs.Queue
 }
 
-// Routes returns the routes of background jobs. Users with the permission payouts.export may cancel
-// their own jobs; [web.MayStopJob] says who may cancel others.
+// Routes returns the routes of this package. Users need the permission payouts.export to cancel their
+// own jobs. For the jobs of others, see [web.MayStopJob].
 func (h *Handlers) Routes() []web.Route {
 	return []web.Route{
 		{Method: http.MethodGet, Path: "/work", Needs: web.ReadPayouts, Handle: h.list},

@@ -50,7 +50,7 @@ func (h *Handlers) acceptInvite(k *web.Request) error {
 		FieldOf: web.Field("password"),
 		Show: func(r web.Rejected) error {
 			if f := apperr.As(r.Err); f != nil && f.Code != apperr.Invalid {
-				return r.Err // the invitation has ended
+				return r.Err // the invitation is no longer valid
 			}
 			return h.showInvite(k, r.Status, p, r.Errors)
 		},

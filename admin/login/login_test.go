@@ -38,7 +38,7 @@ func TestSigningIn(t *testing.T) {
 		"next":     {"/audit"},
 	})
 	if unknown.Status != wrong.Status || strings.ReplaceAll(unknown.Body, "nobody@", "Auditor@") != wrong.Body {
-		t.Error("an unknown email gets another response than a known one")
+		t.Error("the responses for an unknown and a known email address differ")
 	}
 	for next, want := range map[string]string{
 		"/audit?x=1":               "/audit?x=1",
@@ -71,7 +71,7 @@ func TestSigningIn(t *testing.T) {
 		t.Errorf("signed-out session: got %d", p.Status)
 	}
 	if n := h.Count(t, "audit_events", "action = 'logout'"); n != 1 {
-		t.Errorf("got %d sign-outs in the audit log", n)
+		t.Errorf("got %d sign-outs in the audit log, want 1", n)
 	}
 }
 
@@ -84,8 +84,8 @@ func TestProductionCookies(t *testing.T) {
 	}
 }
 
-// If a role requires a second factor, no other page is available until it is set up. Then each
-// sign-in requires a code.
+// If a user's role requires a second factor, the user can open no other page until it is set up.
+// After that, each sign-in requires a code.
 func TestSecondFactor(t *testing.T) {
 	t.Parallel()
 	h := admintest.NewConsole(t, admintest.Setup{SecondFactor: []models.Role{models.Finance}})
@@ -106,7 +106,7 @@ func TestSecondFactor(t *testing.T) {
 	}
 	secret := strings.ReplaceAll(shown[1], " ", "")
 	if p := b.Post(t, "/login/second-factor", url.Values{"code": {"000000"}}); p.Status != http.StatusUnauthorized || !strings.Contains(p.Body, shown[1]) || !slices.Equal(p.Errors(), []string{"code"}) {
-		t.Errorf("wrong first code: got %d %s", p.Status, p.Text())
+		t.Errorf("setting up with a wrong code: got %d %s", p.Status, p.Text())
 	}
 	done := b.Post(t, "/login/second-factor", url.Values{"code": {h.CodeOf(t, secret)}})
 	codes := regexp.MustCompile(`<li><code>([a-z2-7]{4}(?:-[a-z2-7]{4}){3})</code>`).FindAllStringSubmatch(done.Body, -1)
@@ -114,7 +114,7 @@ func TestSecondFactor(t *testing.T) {
 		t.Fatalf("%d %s", done.Status, done.Text())
 	}
 	if p := b.Get(t, "/"); p.Status != http.StatusOK {
-		t.Errorf("after the second factor: %d %q", p.Status, p.Location())
+		t.Errorf("page after setting up the second factor: got %d %q", p.Status, p.Location())
 	}
 
 	h.Time.Advance(time.Minute)
@@ -150,7 +150,7 @@ func TestSecondFactor(t *testing.T) {
 		t.Errorf("sixth code: got %d", p.Status)
 	}
 	if p := fourth.Get(t, "/login/code"); p.Location() != "/login?next=%2Flogin%2Fcode" {
-		t.Errorf("after five wrong codes: %d %q", p.Status, p.Location())
+		t.Errorf("code page after five wrong codes: got %d %q", p.Status, p.Location())
 	}
 }
 
@@ -183,7 +183,7 @@ func TestThrottledLogin(t *testing.T) {
 		t.Errorf("from another address: got %d", p.Status)
 	}
 	if n := h.Count(t, "audit_events", "address = '198.51.100.1'"); n != 6 {
-		t.Errorf("got %d rejections for the address in the audit log", n)
+		t.Errorf("got %d rejections for the address in the audit log, want 6", n)
 	}
 }
 
@@ -234,7 +234,7 @@ func TestInvitation(t *testing.T) {
 	}
 	if p := b.Get(t, web.StaffURL(found.ID)+"/access"); !strings.Contains(p.Body, "harbour-leads") ||
 		!strings.Contains(p.Body, "p, auditor, audit, verify") ||
-		!strings.Contains(p.Body, web.PermissionLabel(web.PublishPricing)) {
+		!strings.Contains(p.Body, web.Title(web.PermissionLabel(web.PublishPricing))) {
 		t.Errorf("%s", p.Text())
 	}
 }

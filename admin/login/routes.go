@@ -1,4 +1,5 @@
-// Package login contains the pages for signing in.
+// Package login contains the pages for signing in and out, for accepting invitations and for
+// setting up a second factor.
 package login
 
 import (
@@ -14,8 +15,7 @@ type Handlers struct {
 	Staff *staff.Service
 }
 
-// Routes returns the routes for signing in and out, accepting an invitation and setting up a second
-// factor.
+// Routes returns the routes of this package.
 func (h *Handlers) Routes() []web.Route {
 	const get, post = http.MethodGet, http.MethodPost
 	return []web.Route{

@@ -12,7 +12,8 @@ import (
 	"github.com/pingpost/pingpost/templates/ui"
 )
 
-// enrolPage shows the setup key of a second factor, during sign-in or for the user's own account.
+// enrolPage shows the setup key of a new second factor. Users open it during sign-in or from their
+// account page.
 func (h *Handlers) enrolPage(k *web.Request) error {
 	if err := web.RequireStepUp(k); err != nil {
 		return err

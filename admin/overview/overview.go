@@ -20,7 +20,7 @@ func (h *Handlers) overview(k *web.Request) error {
 	if err != nil {
 		h.Log.Error("reading overview figures failed", "request_id", k.By.RequestID, "error",
 			postgres.Translate(err).Error())
-		v.Failed, v.RetryURL = "The figures are temporarily unavailable.", k.R.URL.RequestURI()
+		v.Failed, v.RetryURL = "The statistics are temporarily unavailable.", k.R.URL.RequestURI()
 		return k.Show(http.StatusServiceUnavailable, view.Page(v))
 	}
 	for _, s := range f.Steps {
@@ -36,7 +36,7 @@ func (h *Handlers) overview(k *web.Request) error {
 	return k.Show(http.StatusOK, view.Page(v))
 }
 
-// attention returns what needs the user's attention.
+// attention returns the items that need the user's attention.
 func (h *Handlers) attention(k *web.Request) ([]ui.AttentionItem, error) {
 	partners, err := h.partnerAttention(k)
 	if err != nil {
@@ -50,10 +50,10 @@ func (h *Handlers) attention(k *web.Request) ([]ui.AttentionItem, error) {
 	return slices.Concat(partners, pricing, payouts), err
 }
 
-// failedFor is how long the overview shows failed jobs.
+// failedFor is how long a failed job is shown on the overview.
 const failedFor = 24 * time.Hour
 
-// payoutAttention returns returns and payout runs that the user may decide on, and failed jobs.
+// payoutAttention lists open returns, payout runs that the user may approve, and failed jobs.
 func (h *Handlers) payoutAttention(k *web.Request) (all []ui.AttentionItem, err error) {
 	ctx := k.R.Context()
 	if sc, ok := k.ScopeOf(web.ApprovePayouts); ok {
@@ -99,7 +99,7 @@ func (h *Handlers) payoutAttention(k *web.Request) (all []ui.AttentionItem, err 
 // proposalsListed is the number of proposed price changes that the overview lists.
 const proposalsListed = 20
 
-// pricingAttention returns drafts and proposed partner prices that the user may approve.
+// pricingAttention lists drafts and proposed partner prices that the user may approve.
 func (h *Handlers) pricingAttention(k *web.Request) (all []ui.AttentionItem, err error) {
 	if !k.May(web.PublishPricing) {
 		return nil, nil
@@ -123,13 +123,13 @@ func (h *Handlers) pricingAttention(k *web.Request) (all []ui.AttentionItem, err
 		all = append(all, ui.AttentionItem{
 			Text:   "Price change for " + p.Name + " needs approval",
 			URL:    web.PartnerURL(p.ID) + "?tab=prices",
-			Detail: "The current prices apply until it is approved.",
+			Detail: "The current prices apply until the change is approved.",
 		})
 	}
 	return all, err
 }
 
-// partnerAttention returns what needs attention at the partners that the user may see.
+// partnerAttention lists partners that need attention, if the user may see them.
 func (h *Handlers) partnerAttention(k *web.Request) (all []ui.AttentionItem, err error) {
 	sc, ok := k.ScopeOf(web.ReadPartners)
 	if !ok {
@@ -144,7 +144,7 @@ func (h *Handlers) partnerAttention(k *web.Request) (all []ui.AttentionItem, err
 		all = append(all, ui.AttentionItem{
 			Text:   web.CountText(pending, false, "partner needs", "partners need") + " approval",
 			URL:    "/partners?status=pending",
-			Detail: "Pending partners get no prices.",
+			Detail: "Pending partners do not receive prices.",
 		})
 	}
 	ending, err := h.Partners.ExpiringBefore(ctx, sc, k.Now.Add(7*24*time.Hour))
@@ -153,9 +153,9 @@ func (h *Handlers) partnerAttention(k *web.Request) (all []ui.AttentionItem, err
 	}
 	for _, e := range ending {
 		all = append(all, ui.AttentionItem{
-			Text:   e.Name + ": all secrets expire soon",
+			Text:   e.Name + ": all signing secrets expire soon",
 			URL:    web.PartnerURL(e.Partner) + "?tab=secrets",
-			Detail: "The last one expires at " + web.Minute(e.Ends) + ". Signed posts are rejected after that.",
+			Detail: "The last secret expires at " + web.Minute(e.Ends) + ". After that, signed posts are rejected.",
 		})
 	}
 	unsigned, err := h.Reporting.MostUnsigned(ctx, sc, h.DefaultSigning, k.Now.Add(-24*time.Hour), 5)

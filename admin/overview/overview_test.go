@@ -15,7 +15,7 @@ import (
 	"github.com/pingpost/pingpost/models"
 )
 
-// A partner whose unsigned posts are rejected by now needs no attention any more.
+// A partner with unsigned leads is listed only if its current signing mode accepts unsigned posts.
 func TestOverviewReportsUnsignedLeadsByTheCurrentSigningMode(t *testing.T) {
 	t.Parallel()
 	h := admintest.NewConsole(t, admintest.Setup{})
@@ -41,12 +41,12 @@ func TestOverviewReportsUnsignedLeadsByTheCurrentSigningMode(t *testing.T) {
 		h.Exec(t, `UPDATE accounts SET signing_mode = $2 WHERE id = $1`, account.ID, mode.account)
 		if p := b.Get(t, "/"); p.Status != http.StatusOK ||
 			strings.Contains(p.Body, web.PartnerURL(partner)+"?tab=signing") != mode.listed {
-			t.Errorf("%+v: %d, not so", mode, p.Status)
+			t.Errorf("%+v: got status %d, or the partner is not listed as expected", mode, p.Status)
 		}
 	}
 }
 
-func TestTilesCountWhatTheyName(t *testing.T) {
+func TestTilesShowCorrectNumbers(t *testing.T) {
 	t.Parallel()
 	h := admintest.NewConsole(t, admintest.Setup{})
 	b, partner := h.SignedInAs(t, models.Administrator), h.AddPartner(t, "north-road")
@@ -64,15 +64,15 @@ func TestTilesCountWhatTheyName(t *testing.T) {
 			slices.Sort(numbers)
 			got[m[1]] = m[2] + " " + strings.Join(numbers, " ")
 		}
-		for name, want := range map[string]string{"pings": "100 20", "accepted": "60.0 % 100", "posts": "53 5 7"} {
+		for name, want := range map[string]string{"pings": "100 20", "accepted": "60.0% 100", "posts": "53 5 7"} {
 			if got[name] != want {
-				t.Errorf("%s: %s is %q, want %q", path, name, got[name], want)
+				t.Errorf("%s: tile %s = %q, want %q", path, name, got[name], want)
 			}
 		}
 	}
 }
 
-func TestPagesWithoutTrafficLinkToWhatIsOnThem(t *testing.T) {
+func TestAnchorsExistOnPagesWithoutTraffic(t *testing.T) {
 	t.Parallel()
 	h := admintest.NewConsole(t, admintest.Setup{})
 	b, partner := h.SignedInAs(t, models.Administrator), h.AddPartner(t, "north-road")
@@ -80,7 +80,7 @@ func TestPagesWithoutTrafficLinkToWhatIsOnThem(t *testing.T) {
 		page := b.Get(t, path)
 		for _, link := range regexp.MustCompile(`href="#([^"]+)"`).FindAllStringSubmatch(page.Body, -1) {
 			if !regexp.MustCompile(`\bid="` + link[1] + `"`).MatchString(page.Body) {
-				t.Errorf("%s links to #%s, which is not there", path, link[1])
+				t.Errorf("%s links to #%s, which is not on the page", path, link[1])
 			}
 		}
 	}

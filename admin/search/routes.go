@@ -1,4 +1,4 @@
-// Package search finds objects by their ids.
+// Package search contains the page that finds objects by their ids.
 package search
 
 import (
@@ -7,8 +7,8 @@ import (
 	"github.com/pingpost/pingpost/admin/web"
 )
 
-// Find returns the page of the object with this id, or "" if it does not exist or the user may
-// not see it.
+// Find returns the URL of the object with the given id. It returns "" if the object does not exist
+// or the user may not see it.
 type Find func(k *web.Request, text string) (url string)
 
 // Handlers handles the requests of this package's routes.

@@ -10,7 +10,7 @@ import (
 	"github.com/pingpost/pingpost/templates/ui"
 )
 
-// jump redirects to the page of the object with an id.
+// jump redirects to the page of the object with the id in the query.
 func (h *Handlers) jump(k *web.Request) error {
 	q := strings.TrimSpace(k.R.URL.Query().Get("q"))
 	if to := h.urlForID(k, q); to != "" {
@@ -21,13 +21,14 @@ func (h *Handlers) jump(k *web.Request) error {
 		v.LeadsURL = "/leads"
 	}
 	if _, number := payload.E164(q, ""); number || strings.Contains(q, "@") {
-		// It is already in the URL, but does not have to be repeated on the page.
+		// The query is personal data. It is already in the URL, but must not be on the page as well.
 		v.Personal, v.Query, v.Shell.Path = true, "", "/"
 	}
 	return k.Show(http.StatusNotFound, ui.JumpNotFound(v))
 }
 
-// urlForID returns the page of an object. For an object without a page, it returns its audit events.
+// urlForID returns the URL of an object. For an object without a page, it returns the URL of its
+// audit events.
 func (h *Handlers) urlForID(k *web.Request, text string) string {
 	if staff, err := id.Parse(id.Staff, text); err == nil && k.May(web.ReadStaff) {
 		return "/staff/" + id.Format(id.Staff, staff)

@@ -25,17 +25,17 @@ func TestJump(t *testing.T) {
 		id.Format(id.Partner, mine):         web.PartnerURL(mine),
 	} {
 		if p := b.Get(t, "/jump?q="+url.QueryEscape(q)); p.Location() != want {
-			t.Errorf("%q leads to %d %q", q, p.Status, p.Location())
+			t.Errorf("%q: got %d to %q, want %q", q, p.Status, p.Location(), want)
 		}
 	}
 	for _, q := range []string{"", "x", "st_", "pt_00000000000000000000000001", "rq_00000000000000000000000001",
 		"//evil", "<script>alert(1)</script>", strings.Repeat("y", 9000)} {
 		if p := b.Get(t, "/jump?q="+url.QueryEscape(q)); p.Status != http.StatusNotFound ||
 			strings.Contains(p.Body, "<script>alert") {
-			t.Errorf("%.30q: %d", q, p.Status)
+			t.Errorf("%.30q: got %d", q, p.Status)
 		}
 	}
-	// The id of a rate card redirects to its draft, or to its version once published.
+	// The id of a rate card redirects to the draft, or to the version if it has been published.
 	draft, err := h.Options.Prices.CreateDraft(t.Context(), "Spring", 0)
 	if err != nil {
 		t.Fatal(err)
@@ -52,7 +52,7 @@ func TestJump(t *testing.T) {
 	} {
 		for _, b := range []*admintest.Client{pricing, manager} {
 			if p := b.Get(t, "/jump?q="+card); p.Location() != want {
-				t.Errorf("%s leads to %d %q, want %s", card, p.Status, p.Location(), want)
+				t.Errorf("%s: got %d to %q, want %q", card, p.Status, p.Location(), want)
 			}
 		}
 		if p := b.Get(t, "/jump?q="+card); !strings.HasPrefix(p.Location(), "/audit?object=rc_") {
@@ -61,6 +61,6 @@ func TestJump(t *testing.T) {
 	}
 	if p := h.SignedInAs(t, models.Finance).Get(t, "/jump?q="+person); p.Status == http.StatusSeeOther &&
 		strings.HasPrefix(p.Location(), "/staff") {
-		t.Error("finance is redirected to a page that it may not see")
+		t.Error("finance is redirected to a page that finance may not see")
 	}
 }

@@ -11,7 +11,7 @@ import (
 	"github.com/pingpost/pingpost/templates/ui"
 )
 
-// accessPage shows the permissions of a user, and the roles that grant them.
+// accessPage shows a user's permissions and the roles that grant them.
 func (h *Handlers) accessPage(k *web.Request) error {
 	p, err := h.member(k)
 	if err != nil {
@@ -30,7 +30,7 @@ func (h *Handlers) accessPage(k *web.Request) error {
 	}
 	everywhere, somewhere := map[authz.Permission]bool{}, map[authz.Permission]bool{}
 	for _, g := range k.Access.Explain(p.ID) {
-		what, where := web.PermissionLabel(g.Permission), "all partners"
+		what, where := web.PermissionLabel(g.Permission), "All partners"
 		if g.Partner == nil {
 			everywhere[g.Permission] = true
 		} else {
@@ -40,9 +40,9 @@ func (h *Handlers) accessPage(k *web.Request) error {
 		}
 		if what != "" {
 			v.Allowed = append(v.Allowed, view.Permission{
-				What:   what,
+				What:   web.Title(what),
 				Where:  where,
-				Role:   staff.RoleName(g.Role),
+				Role:   web.Title(staff.RoleName(g.Role)),
 				Policy: "p, " + string(g.Role) + ", " + g.Permission.String(),
 			})
 		}
@@ -63,7 +63,7 @@ func (h *Handlers) accessPage(k *web.Request) error {
 			role += ", for all partners"
 		}
 		if what != "" {
-			v.Denied = append(v.Denied, view.Permission{What: what, Role: role})
+			v.Denied = append(v.Denied, view.Permission{What: web.Title(what), Role: web.Title(role)})
 		}
 	}
 	return k.Show(http.StatusOK, view.AccessExplained(v))

@@ -19,12 +19,13 @@ var (
 	atHarbour  = `<div class="cell">harbour-leads</div>`
 )
 
-// A role for one partner lists what it gives there, and not what it would give for all.
-func TestAccessOfARoleForOnePartner(t *testing.T) {
+// The access page of a user with a role for one partner lists the permissions for that partner, and
+// no permissions that require the role for all partners.
+func TestAccessPageOfRoleForOnePartner(t *testing.T) {
 	t.Parallel()
 	h := admintest.NewConsole(t, admintest.Setup{})
 	harbour := h.AddPartner(t, "harbour-leads")
-	roles := map[models.Role][]string{ // permissions of the policy that hold at one partner
+	roles := map[models.Role][]string{ // permissions that the role grants for one partner
 		models.AccountManager: {"overview, read", "partners, read", "partners, write", "secrets, write", "leads, read",
 			"leads, find", "pricing, read", "audit, read"},
 		models.PricingManager: {"overview, read", "partners, read", "pricing, read", "leads, read", "audit, read"},
@@ -58,40 +59,49 @@ func TestAccessOfARoleForOnePartner(t *testing.T) {
 			got = append(got, strings.TrimPrefix(line[1], string(role)+", "))
 		}
 		if !slices.Equal(got, want) {
-			t.Errorf("%s: %q, want %q", role, got, want)
+			t.Errorf("%s: got the policy rules %q, want %q", role, got, want)
 		}
 		if strings.Count(allowed, atHarbour) != len(want) || len(may) != len(want) {
-			t.Errorf("%s: some of it is not for this partner: %s", role, allowed)
+			t.Errorf("%s: want %d permissions, all for this partner: %s", role, len(want), allowed)
 		}
 		for _, one := range mayNot {
 			if slices.Contains(may, one) {
-				t.Errorf("%s may, and may not, %s", role, one)
+				t.Errorf("%s: %q is listed as granted and as missing", role, one)
 			}
 		}
 	}
 	_, may, mayNot := page("finance-of-harbour@example.com")
 	_, full, _ := page("finance@example.com")
+	for _, head := range slices.Concat(may, mayNot, full) {
+		if head != web.Title(head) {
+			t.Errorf("permission %q does not start with a capital letter", head)
+		}
+	}
+	labels := func(p authz.Permission) (some, rest string) {
+		some, rest = web.PermissionLabelsByScope(p)
+		return web.Title(some), web.Title(rest)
+	}
 	for _, p := range []authz.Permission{web.ReadPayouts, web.WritePayouts, web.ApprovePayouts} {
-		everywhere := web.PermissionLabel(p)
-		some, rest := web.PermissionLabelsByScope(p)
+		everywhere := web.Title(web.PermissionLabel(p))
+		some, rest := labels(p)
 		if !slices.Contains(full, everywhere) || slices.Contains(may, everywhere) ||
 			!slices.Contains(may, some) || !slices.Contains(mayNot, rest) {
-			t.Errorf("%s: may %q, may not %q", everywhere, may, mayNot)
+			t.Errorf("%s: granted %q, missing %q", everywhere, may, mayNot)
 		}
 	}
 	_, may, mayNot = page("account_manager-of-harbour@example.com")
-	some, rest := web.PermissionLabelsByScope(web.ReadPricing)
+	some, rest := labels(web.ReadPricing)
 	if !slices.Contains(may, some) || !slices.Contains(mayNot, rest) ||
-		!slices.Contains(mayNot, web.PermissionLabel(web.CreatePartners)) {
-		t.Errorf("may %q, may not %q", may, mayNot)
+		!slices.Contains(mayNot, web.Title(web.PermissionLabel(web.CreatePartners))) {
+		t.Errorf("account manager: granted %q, missing %q", may, mayNot)
 	}
 	manager := h.NewClient(t)
 	manager.SignIn(t, "account_manager-of-harbour@example.com")
-	manager.Get(t, "/partners/new").Expect(t, "a page for all partners", http.StatusForbidden,
+	manager.Get(t, "/partners/new").Expect(t, "page that requires a role for all partners", http.StatusForbidden,
 		`data-roles="account_manager" data-everywhere`)
 }
 
-// heads are what the rows of the tables are about.
+// heads returns the row headings of the tables in a page.
 func heads(html string) (all []string) {
 	for _, row := range headOfRow.FindAllStringSubmatch(html, -1) {
 		all = append(all, strings.TrimSpace(row[1]))

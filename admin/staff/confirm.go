@@ -9,8 +9,8 @@ import (
 	"github.com/pingpost/pingpost/templates/ui"
 )
 
-// confirmView returns the confirmation of a change to a user. Version is the user's version when
-// the page was opened.
+// confirmView returns the form that confirms a change to a user. version is the version that the
+// user had when the form was opened.
 type confirmView = func(k *web.Request, p staff.Member, version int, mistakes ui.Errors) *ui.ConfirmView
 
 func (h *Handlers) confirmPageOf(k *web.Request, confirm confirmView) error {
@@ -21,8 +21,8 @@ func (h *Handlers) confirmPageOf(k *web.Request, confirm confirmView) error {
 	return k.Show(http.StatusOK, ui.Confirm(*confirm(k, p, p.RowVersion, nil)))
 }
 
-// confirmed checks the typed name, if the view asks for one, and the step-up proof. Then it
-// makes the change with do, which returns what Do of a [web.Form] returns.
+// confirmed handles a submitted confirmation form. It checks the step-up, and the typed name if the
+// form requires one. Then it calls do, which has the same results as Do of a [web.Form].
 func (h *Handlers) confirmed(
 	k *web.Request, confirm confirmView, do func(staff.Member) (next string, err error),
 ) error {

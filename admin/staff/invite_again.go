@@ -11,7 +11,7 @@ func (h *Handlers) inviteAgainView(k *web.Request, p staff.Member, _ int, mistak
 		Shell:       k.Shell("New invitation for "+p.Name, allStaff, ui.Link{Label: p.Name, URL: web.StaffURL(p.ID)}),
 		Prefix:      "invite",
 		Action:      web.StaffURL(p.ID) + "/invite",
-		Consequence: "This creates a new invitation link for " + p.Name + ". The previous link stops working.",
+		Consequence: "This creates a new invitation link for " + p.Name + ". The previous link will stop working.",
 		StepUp:      web.StepUp(k),
 		Submit:      "Create invitation",
 		Harmless:    true,

@@ -13,7 +13,7 @@ import (
 	"github.com/pingpost/pingpost/templates/ui"
 )
 
-// member returns the user whose id is in the path, or ErrNotFound.
+// member returns the user with the id in the path, or ErrNotFound.
 func (h *Handlers) member(k *web.Request) (staff.Member, error) {
 	if _, err := web.PathID(k, "id", id.Staff); err != nil {
 		return staff.Member{}, err
@@ -22,7 +22,7 @@ func (h *Handlers) member(k *web.Request) (staff.Member, error) {
 	return p, web.OrNotFound(err)
 }
 
-// personForm contains the submitted values and errors of the form for roles.
+// personForm contains the submitted values and the errors of the roles form.
 type personForm struct {
 	roles []ui.RoleChoice
 	web.Rejected
@@ -80,7 +80,10 @@ func (h *Handlers) showMember(k *web.Request, status int, p staff.Member, f *per
 	}
 	if v.Locked != "" {
 		for i := range v.Roles {
-			v.Roles[i].Locked = "Assigned: " + yesOrNo(v.Roles[i].Selected)
+			v.Roles[i].Locked = "Not assigned"
+			if v.Roles[i].Selected {
+				v.Roles[i].Locked = "Assigned"
+			}
 		}
 	}
 	if err := h.fillTab(k, &v, p); err != nil {
@@ -89,8 +92,8 @@ func (h *Handlers) showMember(k *web.Request, status int, p staff.Member, f *per
 	return k.Show(status, view.StaffPerson(v))
 }
 
-// showRejected shows a rejected change on the user's page, and records the rejection in the audit
-// log.
+// showRejected shows the user's page with the reason why a change was rejected. It records the
+// rejection in the audit log.
 func (h *Handlers) showRejected(k *web.Request, p staff.Member, err error) error {
 	return web.Reject(k, err, web.Form{Show: func(r web.Rejected) error {
 		f := apperr.As(r.Err)
@@ -105,13 +108,6 @@ func (h *Handlers) showRejected(k *web.Request, p staff.Member, err error) error
 		k.Notices = append(k.Notices, web.Notice{Kind: "bad", Text: r.Message()})
 		return h.showMember(k, r.Status, fresh, nil)
 	}})
-}
-
-func yesOrNo(yes bool) string {
-	if yes {
-		return "yes"
-	}
-	return "no"
 }
 
 // fillTab reads the content of the current tab.
@@ -135,7 +131,7 @@ func (h *Handlers) fillTab(k *web.Request, v *view.StaffPersonView, p staff.Memb
 	case "audit":
 		sc, ok := k.ScopeOf(web.ReadAudit)
 		if !ok {
-			v.State.Failed = "None of your roles allows you to view the audit log."
+			v.State.Failed = "Your roles do not allow you to view the audit log."
 			return nil
 		}
 		q := k.R.URL.Query()

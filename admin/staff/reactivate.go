@@ -13,7 +13,7 @@ func (h *Handlers) reactivateView(k *web.Request, p staff.Member, version int, m
 		Shell:       k.Shell("Reactivate "+p.Name, allStaff, ui.Link{Label: p.Name, URL: web.StaffURL(p.ID)}),
 		Prefix:      "reactivate",
 		Action:      web.StaffURL(p.ID) + "/reactivate",
-		Consequence: p.Name + " can sign in again with the same password and roles.",
+		Consequence: p.Name + " will be able to sign in again with the same password and roles.",
 		StepUp:      web.StepUp(k),
 		Submit:      "Reactivate user",
 		Harmless:    true,

@@ -11,7 +11,7 @@ func (h *Handlers) resetView(k *web.Request, p staff.Member, _ int, mistakes ui.
 		Shell:       k.Shell("Reset second factor of "+p.Name, allStaff, ui.Link{Label: p.Name, URL: web.StaffURL(p.ID)}),
 		Prefix:      "reset",
 		Action:      web.StaffURL(p.ID) + "/reset-second-factor",
-		Consequence: "The authenticator app and recovery codes of this user stop working, and the user is signed out on all devices. First make sure that the request came from " + p.Name + ".",
+		Consequence: "The user's authenticator app and recovery codes will stop working, and the user will be signed out on all devices. First make sure that the request came from " + p.Name + ".",
 		TypeName:    p.Email,
 		StepUp:      web.StepUp(k),
 		Submit:      "Reset second factor",

@@ -14,7 +14,7 @@ import (
 	"github.com/pingpost/pingpost/templates/ui"
 )
 
-// roleHints describe the roles.
+// roleHints are the descriptions of the roles in forms.
 var roleHints = map[models.Role]string{
 	models.Administrator:  "Invites users, assigns roles and views the audit log.",
 	models.AccountManager: "Onboards partners and manages their accounts, signing and secrets.",
@@ -30,8 +30,8 @@ func roleOptions() (all []ui.Option) {
 	return all
 }
 
-// roleChoices returns the checkboxes for a user's roles, with the slugs of the partners that a role
-// is limited to.
+// roleChoices returns the checkboxes for all roles. The given roles are selected, with the slugs of
+// the partners that they are limited to.
 func roleChoices(roles []models.StaffRole, names web.PartnerNames) (all []ui.RoleChoice) {
 	for _, r := range models.Roles {
 		c := ui.RoleChoice{
@@ -59,7 +59,7 @@ func roleChoices(roles []models.StaffRole, names web.PartnerNames) (all []ui.Rol
 	return all
 }
 
-// typedRoles returns the checkboxes as submitted.
+// typedRoles returns the checkboxes for all roles as the user submitted them.
 func typedRoles(form url.Values) (all []ui.RoleChoice) {
 	for _, c := range roleChoices(nil, nil) {
 		c.Selected = slices.Contains(form["role"], c.Value)
@@ -98,7 +98,7 @@ func readRoles(form url.Values, names web.PartnerNames) (roles []models.StaffRol
 			if !ok {
 				mistakes = append(mistakes, ui.FieldError{
 					Field:   field,
-					Message: "There is no partner with the slug " + web.Short(slug) + ".",
+					Message: "No partner has the slug " + web.Short(slug) + ".",
 				})
 				continue
 			}

@@ -37,7 +37,7 @@ func TestStaffChangesRequireStepUp(t *testing.T) {
 	for _, wrong := range []string{"", "wrong"} {
 		if p := b.Post(t, path+"/roles", roles(wrong)); p.Status != http.StatusUnprocessableEntity ||
 			!slices.Equal(p.Errors(), []string{"proof"}) || !strings.Contains(p.Body, `value="finance" checked`) {
-			t.Errorf("%q: %d %s", wrong, p.Status, p.Text())
+			t.Errorf("proof %q: got %d %s", wrong, p.Status, p.Text())
 		}
 	}
 	if h.Count(t, "staff_roles", "role = 'finance' AND staff_id = $1", h.People[models.Auditor].ID) != 0 {
@@ -71,8 +71,8 @@ func versionOf(h *admintest.Console, t *testing.T, role models.Role) int {
 	return p.RowVersion
 }
 
-// If two administrators change a user, the second sees the first change, and overwrites it only by
-// submitting again.
+// If two administrators change a user at the same time, the second one sees the first change, and
+// can overwrite it by submitting the form again.
 func TestConcurrentRoleChangesConflict(t *testing.T) {
 	t.Parallel()
 	h := admintest.NewConsole(t, admintest.Setup{})
@@ -104,8 +104,9 @@ func TestConcurrentRoleChangesConflict(t *testing.T) {
 	h.CheckAuditTrail(t)
 }
 
-// Rejected changes are shown on the user's page and recorded in the audit log.
-func TestRulesOfStaff(t *testing.T) {
+// Administrators cannot change their own roles or deactivate themselves. Rejected changes are shown
+// on the user's page and recorded in the audit log.
+func TestRejectedStaffChanges(t *testing.T) {
 	t.Parallel()
 	h := admintest.NewConsole(t, admintest.Setup{})
 	b := h.SignedInAs(t, models.Administrator)
@@ -133,17 +134,17 @@ func TestRulesOfStaff(t *testing.T) {
 		other + "/invite": {nil, http.StatusConflict, "accepted"},
 	} {
 		if p := b.Post(t, path, c.form); p.Status != c.status || !slices.Contains(p.Values("data-notice"), "bad") {
-			t.Errorf("%s: %d %s", path, p.Status, p.Text())
+			t.Errorf("%s: got %d %s", path, p.Status, p.Text())
 		}
 		if n := h.Count(t, "audit_events", "outcome = 'refused' AND object_kind = 'route' AND reason LIKE $1 || ':%'", c.reason); n != 1 {
-			t.Errorf("%s: got %d rejections with reason %q in the audit log", path, n, c.reason)
+			t.Errorf("%s: got %d rejections with reason %q in the audit log, want 1", path, n, c.reason)
 		}
 	}
 	if n := h.Count(t, "audit_events", "outcome = 'refused' AND object_kind = 'route'"); n != 3 {
-		t.Errorf("got %d rejections in the audit log", n)
+		t.Errorf("got %d rejections in the audit log, want 3", n)
 	}
 	auditor := h.SignedInAs(t, models.Auditor)
-	if p := b.Post(t, other+"/deactivate", url.Values{"version": {"1"}, "name": {"somebody"}}); p.Status != http.StatusUnprocessableEntity || !slices.Equal(p.Errors(), []string{"name"}) || !strings.Contains(p.Body, "auditor@example.com") {
+	if p := b.Post(t, other+"/deactivate", url.Values{"version": {"1"}, "name": {"another name"}}); p.Status != http.StatusUnprocessableEntity || !slices.Equal(p.Errors(), []string{"name"}) || !strings.Contains(p.Body, "auditor@example.com") {
 		t.Errorf("%d %s", p.Status, p.Text())
 	}
 	if p := b.Post(t, other+"/deactivate", url.Values{"version": {"1"}, "name": {"auditor@example.com"}}); p.Status != http.StatusSeeOther {
@@ -171,7 +172,7 @@ func TestRulesOfStaff(t *testing.T) {
 	h.CheckAuditTrail(t)
 }
 
-// A removed role has no effect once the node has reloaded its access.
+// A removed role has no effect after the node has reloaded the roles.
 func TestRemovedRoleHasNoEffect(t *testing.T) {
 	t.Parallel()
 	h := admintest.NewConsole(t, admintest.Setup{})
@@ -192,7 +193,8 @@ func TestRemovedRoleHasNoEffect(t *testing.T) {
 	}
 }
 
-// A role for one partner shows only that partner, and nothing that concerns the whole platform.
+// Users with a role for one partner see only that partner, and no pages that concern the whole
+// platform.
 func TestRoleForOnePartner(t *testing.T) {
 	t.Parallel()
 	h := admintest.NewConsole(t, admintest.Setup{})
@@ -209,7 +211,7 @@ func TestRoleForOnePartner(t *testing.T) {
 		"/account":                            http.StatusOK,
 	} {
 		if p := b.Get(t, path); p.Status != want || strings.Contains(p.Body, `href="/staff"`) {
-			t.Errorf("%s: %d", path, p.Status)
+			t.Errorf("%s: got %d, want %d without a link to staff", path, p.Status, want)
 		}
 	}
 	if p := b.Post(t, "/audit/verify", nil); p.Status != http.StatusForbidden {
@@ -217,9 +219,9 @@ func TestRoleForOnePartner(t *testing.T) {
 	}
 	p := b.Get(t, "/audit")
 	if mine, theirs := id.Format(id.Partner, mine), id.Format(id.Partner, theirs); !strings.Contains(p.Body, mine) || strings.Contains(p.Body, theirs) || strings.Contains(p.Body, "administrator@example.com") {
-		t.Errorf("the page shows another partner: %s", p.Text())
+		t.Errorf("the audit log shows events of another partner: %s", p.Text())
 	}
 	if p := b.Get(t, "/audit?object="+id.Format(id.Partner, theirs)); strings.Count(p.Body, `class="more"`) != 0 {
-		t.Errorf("finds another partner's events: %s", p.Text())
+		t.Errorf("the filter finds events of another partner: %s", p.Text())
 	}
 }

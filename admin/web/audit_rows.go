@@ -11,7 +11,8 @@ import (
 	"github.com/pingpost/pingpost/templates/ui"
 )
 
-// AuditRows shows audit events, each with a link to its object if the user may see it.
+// AuditRows returns the table rows of audit events. An event links to its object if the user may
+// see it.
 func AuditRows(k *Request, events []models.AuditEvent) []ui.AuditRow {
 	rows := make([]ui.AuditRow, len(events))
 	for i, e := range events {
@@ -81,7 +82,7 @@ func Fields(text *string) map[string]any {
 	return out
 }
 
-// FieldText formats a field of an audit event. It returns "" if the field is missing.
+// FieldText formats the value of a field. It returns "" if the field is missing.
 func FieldText(fields map[string]any, name string) string {
 	value, there := fields[name]
 	if !there {

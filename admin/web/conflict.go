@@ -10,8 +10,8 @@ import (
 	"github.com/pingpost/pingpost/templates/ui"
 )
 
-// FormRowVersion returns the version of the object that a form was opened with. It returns 0,
-// which is always stale, if the form has none.
+// FormRowVersion returns the version that the object had when the form was opened. If the form
+// contains no version, it returns 0, which is always stale.
 func FormRowVersion(k *Request) int {
 	n, _ := strconv.Atoi(k.R.PostForm.Get("version"))
 	return max(n, 0)
@@ -34,7 +34,7 @@ func ConflictOf(k *Request, f audit.Filter, at time.Time) (*ui.Conflict, error) 
 	return &ui.Conflict{Actor: last.Actor, At: last.At, Changes: Changes(last.Before, last.After)}, nil
 }
 
-// LastChange returns the newest audit event of a change, or a zero event if there are no changes.
+// LastChange returns the audit event of the last change, or a zero event if there are no changes.
 func LastChange(k *Request, f audit.Filter) (last models.AuditEvent, err error) {
 	f.Outcome = models.AuditDone
 	found, err := k.console.Audit.List(k.R.Context(), k.Scope, f, audit.Page{Size: 1})
@@ -44,7 +44,7 @@ func LastChange(k *Request, f audit.Filter) (last models.AuditEvent, err error) 
 	return last, err
 }
 
-// IsStale reports whether an error says that the object changed after the form was opened.
+// IsStale reports whether err means that the object was changed after the form was opened.
 func IsStale(err error) bool {
 	f := apperr.As(err)
 	return f != nil && (f.Reason == "changed" || f.Reason == "stale")

@@ -1,5 +1,5 @@
-// Package web contains what all pages of the console share: routes with their permissions, the
-// user and their access, forms, errors, and the layout.
+// Package web contains the code that all pages of the console share. It checks the permissions of
+// routes, loads the user, handles forms and errors, and builds the layout.
 package web
 
 import (
@@ -32,7 +32,7 @@ type Options struct {
 	Access         *snapshot.Holder[authz.Access]
 	Staff          *staff.Service
 	Audit          *audit.Log
-	Partners       *partners.Service // for the slugs of partners
+	Partners       *partners.Service // reads the slugs of partners
 	TrustedProxies []netip.Prefix
 	AccessLog      *httpserver.AccessLog // nil disables it
 	Metrics        *httpserver.Metrics
@@ -85,7 +85,7 @@ func New(o Options, routes []Route) (http.Handler, error) {
 	return engine, nil
 }
 
-// rejectCrossSite rejects forms that another site submits.
+// rejectCrossSite returns middleware that rejects forms submitted by other sites.
 func (c *Console) rejectCrossSite() gin.HandlerFunc {
 	protection := http.NewCrossOriginProtection()
 	reject := c.serve(Route{Open: true, Handle: func(*Request) error { return errCrossSite }})
@@ -97,7 +97,7 @@ func (c *Console) rejectCrossSite() gin.HandlerFunc {
 	}
 }
 
-// rejectMethod answers 405. It omits HEAD from the Allow header.
+// rejectMethod responds with 405 and omits HEAD from the Allow header.
 func rejectMethod(k *Request) error {
 	allow := slices.DeleteFunc(strings.Split(k.W.Header().Get("Allow"), ", "),
 		func(m string) bool { return m == http.MethodHead })
@@ -106,10 +106,10 @@ func rejectMethod(k *Request) error {
 	return errMethod
 }
 
-// requestTimeout is the time limit for a page, transferTimeout the one for uploads and downloads.
+// Time limits for requests.
 const (
 	requestTimeout  = 30 * time.Second
-	transferTimeout = time.Hour
+	transferTimeout = time.Hour // for uploads and downloads
 )
 
 // secure sets the security headers of all responses.
@@ -129,10 +129,10 @@ func (c *Console) secure(g *gin.Context) {
 	}
 }
 
-// Production reports whether the console is reached over HTTPS, as it is in production.
+// Production reports whether the environment is production, where the console is served over HTTPS.
 func (k *Request) Production() bool { return k.console.production() }
 
 func (c *Console) production() bool { return c.Environment == "production" }
 
-// ErrResponseWritten is returned by a handler that has already written the response.
+// ErrResponseWritten means that the handler has already written the response.
 var ErrResponseWritten = errors.New("response already written")

@@ -19,7 +19,7 @@ import (
 // Errors of the console itself.
 var (
 	errSignIn    = apperr.New(apperr.Unauthorized, "sign_in", "Sign in to continue.")
-	ErrForbidden = apperr.New(apperr.Forbidden, "role", "None of your roles allows this.")
+	ErrForbidden = apperr.New(apperr.Forbidden, "role", "Your roles do not allow this.")
 	errCrossSite = apperr.New(apperr.Forbidden, "cross_site", "The request came from another site.")
 	ErrNotFound  = apperr.New(apperr.NotFound, "page", "Page not found.")
 	ErrForm      = apperr.New(apperr.Invalid, "form", "The form is not valid. Open the page again and resubmit it.")
@@ -45,8 +45,8 @@ func statusOf(f *apperr.Error) int {
 	return cmp.Or(statuses[f.Code], http.StatusInternalServerError)
 }
 
-// fail shows an error page. An error that is not an [apperr.Error] usually comes from the
-// database, so it is shown as 503.
+// fail shows an error page. For an error that is not an [apperr.Error], the status is 503, because
+// these errors usually come from the database.
 func (k *Request) fail(err error) {
 	if errors.Is(err, ErrResponseWritten) || k.responseWritten || errors.Is(k.submitted(), ErrResponseWritten) {
 		return
@@ -97,7 +97,7 @@ func (k *Request) fail(err error) {
 	_ = k.Show(status, ui.ErrorPage(v))
 }
 
-// AuditRejection records in the audit log that the request was rejected.
+// AuditRejection records in the audit log that a signed-in user's request was rejected.
 func AuditRejection(k *Request, f *apperr.Error) {
 	if !k.SignedIn() {
 		return
@@ -118,8 +118,8 @@ func AuditRejection(k *Request, f *apperr.Error) {
 	}
 }
 
-// signIn redirects to the next step of signing in. Its next parameter leads back to the page, or
-// to the page of the form that was submitted.
+// signIn redirects to the next step of signing in. The query parameter "next" contains the page to
+// return to. After a submitted form, that is the page that restores the form.
 func (k *Request) signIn() {
 	path, back := StepAfter(k.Session.Stage), k.R.URL.RequestURI()
 	if k.R.Method != http.MethodGet {
@@ -144,7 +144,7 @@ func StepAfter(stage models.SessionStage) string {
 	return "/login"
 }
 
-// SetRetryAfter sets the Retry-After header, and returns its seconds.
+// SetRetryAfter sets the Retry-After header and returns its value in seconds.
 func SetRetryAfter(k *Request, f *apperr.Error) (seconds int) {
 	seconds = max(1, int(f.RetryAfter.Seconds()+0.999))
 	k.W.Header().Set("Retry-After", strconv.Itoa(seconds))
@@ -159,8 +159,8 @@ func badForm(err error) error {
 	return ErrForm.WithCause(err)
 }
 
-// formError returns the status and message with which a form shows an error. Errors that the user
-// cannot fix are returned as other.
+// formError returns the status and the message for an error that a form shows. If the user cannot
+// fix the error, it is returned as other.
 func formError(k *Request, err error) (status int, message string, other error) {
 	f := apperr.As(err)
 	if f == nil || f.Code == apperr.Internal || f.Code == apperr.Unavailable && f.RetryAfter == 0 {
@@ -170,7 +170,7 @@ func formError(k *Request, err error) (status int, message string, other error) 
 		return 0, "", err
 	}
 	if f.RetryAfter > 0 {
-		message = " Wait " + ui.RetryDelayText(SetRetryAfter(k, f)) + "."
+		message = " Try again in " + ui.RetryDelayText(SetRetryAfter(k, f)) + "."
 	}
 	status = statusOf(f)
 	if f.Code == apperr.Invalid {
@@ -179,8 +179,8 @@ func formError(k *Request, err error) (status int, message string, other error) 
 	return status, f.Message + message, nil
 }
 
-// objectURL returns the page of the payout run that an error names, or "" if the user may not
-// see it.
+// objectURL returns the page of an object that an error refers to. It returns "" if the object is
+// not a payout run or if the user may not see it.
 func objectURL(k *Request, object string) string {
 	if run, err := id.Parse(id.Payout, object); err == nil && k.MayForAllPartners(ReadPayouts) {
 		return RunURL(run)
@@ -188,8 +188,8 @@ func objectURL(k *Request, object string) string {
 	return ""
 }
 
-// FormErrors returns the errors that a form shows, each with its field. Errors that the user
-// cannot fix are returned as other.
+// FormErrors returns the status and the field errors that a form shows for an error. If the user
+// cannot fix the error, it is returned as other.
 func FormErrors(k *Request, err error) (status int, all ui.Errors, other error) {
 	status, message, other := formError(k, err)
 	if other != nil {
@@ -198,7 +198,8 @@ func FormErrors(k *Request, err error) (status int, all ui.Errors, other error) 
 	return status, fieldErrors(k, err, message), nil
 }
 
-// fieldErrors returns one error for each field that err names, or one for the whole form.
+// fieldErrors returns one error for each field that err lists. If err lists no fields, it returns
+// one error for the whole form.
 func fieldErrors(k *Request, err error, message string) (all ui.Errors) {
 	for _, field := range apperr.As(err).Fields {
 		all = append(all, ui.FieldError{
@@ -217,7 +218,7 @@ func fieldErrors(k *Request, err error, message string) (all ui.Errors) {
 	return all
 }
 
-// OrNotFound replaces the NotFound error of an object with that of a page.
+// OrNotFound replaces an error with the code apperr.NotFound with ErrNotFound.
 func OrNotFound(err error) error {
 	if f := apperr.As(err); f != nil && f.Code == apperr.NotFound {
 		return ErrNotFound

@@ -7,39 +7,39 @@ import (
 	"github.com/pingpost/pingpost/templates/ui"
 )
 
-// Form is a submitted form. The area defines what it changes and shows. [Submit] handles
-// errors, the step-up, conflicts and redirects in the same way for all forms.
+// Form is a submitted form. Each area defines how its forms make changes and how they are shown.
+// [Submit] handles errors, step-ups, conflicts and redirects in the same way for all forms.
 type Form struct {
-	Errors ui.Errors // found in the values; if there are any, Do is not called
+	Errors ui.Errors // errors in the submitted values; if there are any, Do is not called
 	StepUp StepUpRule
 	// Do makes the change. It returns the page to redirect to, or "" if it has written the
 	// response.
 	Do func() (next string, err error)
-	// Reload reads the object again after a concurrent change, and returns its new version and
-	// the change. It is nil if the object has no version.
+	// Reload reads the object again after a concurrent change. It returns the new version and the
+	// change. Reload is nil if the object has no version.
 	Reload func() (version int, conflict *ui.Conflict, err error)
-	// FieldOf returns the field that an error is shown at. If FieldOf is nil, the error is shown
-	// at the fields that it names, or above the form.
+	// FieldOf returns the field at which an error is shown. If FieldOf is nil, the error is shown
+	// at the fields that it lists, or above the form.
 	FieldOf func(*apperr.Error) string
 	// Show shows the form again.
 	Show func(Rejected) error
 }
 
-// Field returns a [Form.FieldOf] for a form that shows all errors at one field.
+// Field returns a function for [Form.FieldOf] that shows all errors at one field.
 func Field(name string) func(*apperr.Error) string {
 	return func(*apperr.Error) string { return name }
 }
 
-// StepUpRule says when a form requires a step-up.
+// StepUpRule determines when a form requires a step-up.
 type StepUpRule int
 
 const (
 	NoStepUp       StepUpRule = iota
-	StepUpRequired            // the form has a field for it
-	StepUpOnSubmit            // depends on the chosen values; the form is shown again with the field
+	StepUpRequired            // always; the form has a field for the proof
+	StepUpOnSubmit            // depends on the submitted values; the form is shown again with the field
 )
 
-// StepUpWhen returns StepUpOnSubmit if the chosen values need a step-up.
+// StepUpWhen returns StepUpOnSubmit if the submitted values require a step-up, otherwise NoStepUp.
 func StepUpWhen(needed bool) StepUpRule {
 	if needed {
 		return StepUpOnSubmit
@@ -47,18 +47,19 @@ func StepUpWhen(needed bool) StepUpRule {
 	return NoStepUp
 }
 
-// Rejected says why a form is shown again.
+// Rejected contains the reason why a form is shown again.
 type Rejected struct {
 	Status   int
 	Errors   ui.Errors
-	Version  int          // of the object, as submitted; after a conflict, the newest one
+	Version  int          // submitted version of the object; after a conflict, the current one
 	Conflict *ui.Conflict // the concurrent change; Errors is empty then
 	StepUp   ui.StepUp
 	Err      error // from Do; nil if Do was not called
 	message  string
 }
 
-// Message returns the text of Err or of the first of Errors, for forms that show only one.
+// Message returns the text of Err or of the first error in Errors. It is for forms that show only
+// one error.
 func (r Rejected) Message() string {
 	if r.Err == nil && len(r.Errors) > 0 {
 		return r.Errors[0].Message
@@ -66,7 +67,8 @@ func (r Rejected) Message() string {
 	return r.message
 }
 
-// Submit checks a form, makes its change and redirects, or shows the form again with its errors.
+// Submit checks a form, makes its change and redirects. If there are errors, it shows the form
+// again.
 func Submit(k *Request, f Form) error {
 	r := Rejected{Status: http.StatusUnprocessableEntity, Errors: f.Errors, Version: FormRowVersion(k)}
 	proof, err := applyStepUp(k, f.StepUp, &r)
@@ -86,7 +88,7 @@ func Submit(k *Request, f Form) error {
 	return nil
 }
 
-// Reject shows a form again with an error. It returns errors that the user cannot fix.
+// Reject shows a form again with an error. If the user cannot fix the error, Reject returns it.
 func Reject(k *Request, err error, f Form) error {
 	return f.reject(k, err, Rejected{Version: FormRowVersion(k)})
 }

@@ -14,9 +14,9 @@ import (
 var ErrFormKey = apperr.New(apperr.Invalid, "form_key",
 	"The form is incomplete. Open the page again, then fill in the form and submit it.")
 
-// submission reads the key of a form that creates an object. If the key was used before, it
-// redirects to the object that was created then. Routes for large files read their keys
-// themselves.
+// submission reads the key of a form that creates an object. If the form was already submitted
+// with this key, it redirects to the object that was created. It does nothing on routes for large
+// files, which call UseFormKey themselves.
 func submission(k *Request) error {
 	if k.Route.Creates == "" || k.Route.Limit > 0 {
 		return nil
@@ -24,8 +24,8 @@ func submission(k *Request) error {
 	return UseFormKey(k, k.R.PostForm.Get(ui.FormKeyField))
 }
 
-// UseFormKey sets the key of a form that creates an object. The audit log claims the key in the
-// transaction that creates the object.
+// UseFormKey sets the key of a form that creates an object. The transaction that creates the object
+// claims the key when it writes the audit event.
 func UseFormKey(k *Request, key string) error {
 	parsed, err := uuid.Parse(key)
 	if err != nil || parsed == uuid.Nil {
@@ -35,8 +35,8 @@ func UseFormKey(k *Request, key string) error {
 	return k.submitted()
 }
 
-// submitted redirects to the object that the form has already created, if there is one. It is
-// also called for errors of a form, because a simultaneous submission may have caused them.
+// submitted redirects to the object that the form has already created, if any. It is also called
+// when a form fails, because a simultaneous submission of the form may be the cause.
 func (k *Request) submitted() error {
 	if k.By.Form.Key == uuid.Nil {
 		return nil
@@ -52,8 +52,9 @@ func (k *Request) submitted() error {
 	return ErrResponseWritten
 }
 
-// created returns the URL of the object that a form created before, with a parameter for the
-// notice. In Route.Creates, {object} stands for the object's id and {id} for the id in the path.
+// created returns the URL of the object that a form has already created, with a parameter that
+// selects a notice. In Route.Creates, {object} is a placeholder for the id of the object, and {id}
+// for the id in the path.
 func created(k *Request, object string) string {
 	path := strings.ReplaceAll(k.Route.Creates, "{object}", object)
 	path = strings.ReplaceAll(path, "{id}", k.R.PathValue("id"))
@@ -63,8 +64,8 @@ func created(k *Request, object string) string {
 	return withQuery(path, "submitted", "before")
 }
 
-// submittedNotices are the notices about a form that was submitted twice, by the value of the
-// parameter submitted.
+// submittedNotices are the notices for a form that was submitted twice. The key is the value of the
+// query parameter "submitted".
 var submittedNotices = map[string]Notice{
 	"before": {Kind: "info", Code: "submitted_before", Text: "You already submitted this form. Nothing new was created."},
 	"shown-once": {
@@ -74,8 +75,8 @@ var submittedNotices = map[string]Notice{
 	},
 }
 
-// FormKey returns the key for the forms of this page: the submitted one if it has not created an
-// object, otherwise a new one.
+// FormKey returns the key for the forms on this page. That is the submitted key, so that a failed
+// form can be submitted again, or a new key if none was submitted.
 func (k *Request) FormKey() string {
 	if k.By.Form.Key != uuid.Nil {
 		return k.By.Form.Key.String()

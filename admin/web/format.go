@@ -9,8 +9,8 @@ import (
 	"github.com/pingpost/pingpost/templates/ui"
 )
 
-// AcceptsUnsigned reports whether a signing mode accepts unsigned posts. It is false for a mode that
-// is inherited.
+// AcceptsUnsigned reports whether a signing mode accepts unsigned posts. It returns false for modes
+// that inherit another mode.
 func AcceptsUnsigned(m models.SigningMode) bool {
 	return m == models.SigningOff || m == models.SigningReportOnly
 }
@@ -29,13 +29,13 @@ func CountText(n int64, bounded bool, one, many string) string {
 // Minute formats a time in UTC without seconds.
 func Minute(at time.Time) string { return at.UTC().Format("2006-01-02 15:04 UTC") }
 
-// AmountOf returns an amount, given in minor units and with a currency code from the database.
+// AmountOf returns the amount for a number of minor units and a currency code from the database.
 func AmountOf(minor int64, code string) money.Amount {
 	c, _ := money.ParseCurrency(code)
 	return money.Amount{Minor: minor, Currency: c}
 }
 
-// TimeOf returns the time, or the zero time for nil.
+// TimeOf returns the time that at points to, or the zero time if at is nil.
 func TimeOf(at *time.Time) time.Time {
 	if at == nil {
 		return time.Time{}
@@ -53,8 +53,8 @@ func FileNamePart(text string) string {
 	}, text)
 }
 
-// PublishTime parses a time in UTC from a form. For an empty text, which means now, it returns the
-// zero time. Wrong is the error message.
+// PublishTime parses a UTC time from a form. An empty text means now, for which it returns the zero
+// time. wrong is an error message, or "" if the text is valid.
 func PublishTime(text string) (at time.Time, wrong string) {
 	text = strings.TrimSpace(text)
 	if text == "" {
@@ -68,5 +68,5 @@ func PublishTime(text string) (at time.Time, wrong string) {
 	return at, "Enter a time in UTC, such as 2026-01-31T09:00."
 }
 
-// Title capitalizes the first letter.
+// Title changes the first letter to upper case.
 func Title(words string) string { return strings.ToUpper(words[:1]) + words[1:] }

@@ -10,9 +10,9 @@ import (
 	"github.com/pingpost/pingpost/templates/ui"
 )
 
-// DateRange reads the first and last day of a filter, in UTC; to is the end of the last day. If
-// a date is not valid, it returns a notice, and the caller lists nothing: ignoring the date
-// would list too much.
+// DateRange parses the first and the last day of a filter, in UTC. The returned to is the end of
+// the last day. If a date is not valid, DateRange returns a notice. The caller must then list no
+// rows, because ignoring the date would list too many.
 func DateRange(q url.Values) (from, to time.Time, mistakes []Notice) {
 	for name, into := range map[string]*time.Time{"from": &from, "to": &to} {
 		day, err := time.Parse(time.DateOnly, q.Get(name))
@@ -30,7 +30,7 @@ func DateRange(q url.Values) (from, to time.Time, mistakes []Notice) {
 	return from, to, mistakes
 }
 
-// SelectOption returns the options of a filter with one of them selected.
+// SelectOption returns a copy of options in which the option with the given value is selected.
 func SelectOption(options []ui.Option, value string) []ui.Option {
 	options = slices.Clone(options)
 	for i := range options {
@@ -44,7 +44,7 @@ func IsFiltered(q url.Values, names ...string) bool {
 	return slices.ContainsFunc(names, func(name string) bool { return q.Get(name) != "" })
 }
 
-// Short returns the first 300 characters of user input, for showing it again.
+// Short returns the first 300 characters of user input, so that a page can show it again.
 func Short(text string) string {
 	runes := []rune(strings.ToValidUTF8(strings.ReplaceAll(text, "\x00", "\ufffd"), "\ufffd"))
 	return string(runes[:min(len(runes), 300)])
@@ -61,8 +61,8 @@ func CheckTypedName(k *Request, name string) ui.Errors {
 	return nil
 }
 
-// SearchText returns the value of a filter. A value that no row can have is replaced with one
-// that matches nothing.
+// SearchText returns the value of a filter. It replaces values that the database would reject with
+// one that matches no rows.
 func SearchText(q url.Values, name string) string {
 	text := strings.TrimSpace(q.Get(name))
 	if !ValidText(text) || len(text) > 300 {
@@ -71,7 +71,7 @@ func SearchText(q url.Values, name string) string {
 	return text
 }
 
-// Labels returns options whose labels are their values.
+// Labels returns options that have their values as labels.
 func Labels(values []string) (all []ui.Option) {
 	for _, v := range values {
 		all = append(all, ui.Option{Value: v, Label: v})

@@ -7,7 +7,8 @@ import (
 	"github.com/pingpost/pingpost/templates/ui"
 )
 
-// JobStatus returns the progress of a job, with the URL that cancels it if the user may.
+// JobStatus returns the state and progress of a job. If the user may cancel the job, it includes the
+// URL for that.
 func JobStatus(k *Request, w models.Job) ui.JobStatus {
 	s := ui.JobStatus{State: string(w.State), Phase: w.Phase, Done: w.Done, Total: w.Total, Failure: w.Failure}
 	if s.Open() && MayStopJob(k, w) {
@@ -16,8 +17,9 @@ func JobStatus(k *Request, w models.Job) ui.JobStatus {
 	return s
 }
 
-// MayStopJob reports whether the user may cancel a job: their own, or one for a partner at which
-// they have the permission payouts.write.
+// MayStopJob reports whether the user may cancel a job. Users may cancel their own jobs and those of
+// partners for which they have the permission payouts.write. For a job without a partner, they need
+// this permission for all partners.
 func MayStopJob(k *Request, w models.Job) bool {
 	switch {
 	case w.StaffID != nil && *w.StaffID == k.Session.Staff.ID:

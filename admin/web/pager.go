@@ -13,7 +13,7 @@ import (
 // PageSize is the number of rows on a page of a list.
 const PageSize = 50
 
-// KeyPage reads which page of a list is requested.
+// KeyPage returns the page of a list that the query selects.
 func KeyPage(q url.Values) audit.Page {
 	p := audit.Page{Size: PageSize}
 	p.OlderThan, _ = strconv.ParseInt(q.Get("older"), 10, 64) // an invalid number selects the first page
@@ -21,7 +21,7 @@ func KeyPage(q url.Values) audit.Page {
 	return p
 }
 
-// AuditPager links to the pages of audit events before and after this one, with the same filter.
+// AuditPager links to the newer and older pages of audit events with the same filter.
 func AuditPager(path string, q url.Values, found audit.ListResult) (p ui.Pager) {
 	if n := len(found.Events); n > 0 {
 		p = KeyPager(path, q, found.Newer, found.Older, found.Events[0].ID, found.Events[n-1].ID)
@@ -30,7 +30,8 @@ func AuditPager(path string, q url.Values, found audit.ListResult) (p ui.Pager) 
 	return p
 }
 
-// KeyPager links to the rows that are newer than the first and older than the last on this page.
+// KeyPager links to the page of rows newer than first and to the page of rows older than last.
+// newer and older report whether these pages exist.
 func KeyPager(path string, q url.Values, newer, older bool, first, last int64) (p ui.Pager) {
 	with := func(name string, key int64) string {
 		next := maps.Clone(q)
@@ -48,7 +49,8 @@ func KeyPager(path string, q url.Values, newer, older bool, first, last int64) (
 	return p
 }
 
-// CursorPager links to the pages at two cursors. An empty cursor means that there is no such page.
+// CursorPager links to the previous and the next page by their cursors. A cursor is empty if the
+// page does not exist.
 func CursorPager(path string, q url.Values, before, after string) ui.Pager {
 	with := func(name, cursor string) string {
 		if cursor == "" {
@@ -63,8 +65,8 @@ func CursorPager(path string, q url.Values, before, after string) ui.Pager {
 	return ui.Pager{Newer: with("before", before), Older: with("after", after)}
 }
 
-// SortLink links to the list sorted by a column, or in reverse order if it is already sorted by
-// it. First marks the default column.
+// SortLink returns the link that sorts a list by a column, or reverses the order if the list is
+// already sorted by this column. first is true for the default column.
 func SortLink(path string, q url.Values, filters []string, column string, first bool) ui.Sort {
 	now, next := q.Get("sort"), make([]string, 0, len(filters)+1)
 	for _, name := range filters {

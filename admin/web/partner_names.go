@@ -20,7 +20,7 @@ func NamesOfPartners(k *Request, ids []uuid.UUID) (PartnerNames, error) {
 	return names, err
 }
 
-// Of returns the slug of a partner, or its id if the slug was not read.
+// Of returns the slug of a partner, or its id if the slug is missing.
 func (s PartnerNames) Of(partner uuid.UUID) string {
 	if name, ok := s[partner]; ok {
 		return name
@@ -28,7 +28,7 @@ func (s PartnerNames) Of(partner uuid.UUID) string {
 	return id.Format(id.Partner, partner)
 }
 
-// AllPartnerNames reads the slugs of all partners, for pages about roles.
+// AllPartnerNames reads the slugs of all partners, for pages that show the scopes of roles.
 func AllPartnerNames(k *Request) (PartnerNames, error) {
 	all, err := k.console.Partners.List(k.R.Context(), scope.System)
 	if err != nil {

@@ -32,13 +32,14 @@ var (
 	WriteReconciliation = authz.Permission{Object: "reconciliation", Action: "write"}
 )
 
-// ConcernsPlatform reports whether a permission concerns the whole platform. A role limited to
-// some partners does not grant it.
+// ConcernsPlatform reports whether a permission applies to the whole platform. Only a role for all
+// partners grants such a permission.
 func ConcernsPlatform(p authz.Permission) bool {
 	return p.Object == "staff" || p.Object == "pricing" || p == VerifyAudit || p == CreatePartners
 }
 
-// permissionLabels are the labels of the permissions. They complete the sentence "allows you to …".
+// permissionLabels maps permissions to labels. A label completes the sentence "Your roles do not
+// allow you to …".
 var permissionLabels = map[string]string{
 	"overview, read":        "view the overview",
 	"audit, read":           "view the audit log",
@@ -62,10 +63,11 @@ var permissionLabels = map[string]string{
 	"reconciliation, write": "reconcile files from partners",
 }
 
-// PermissionLabel returns the label of a permission. It completes the sentence "allows you to …".
+// PermissionLabel returns the label of a permission, such as "edit partners".
 func PermissionLabel(p authz.Permission) string { return permissionLabels[p.String()] }
 
-// partialPermissions are the permissions that a role for some partners grants only in part.
+// partialPermissions maps the permissions that a role for some partners grants only in part to the
+// labels of the two parts.
 var partialPermissions = map[authz.Permission]struct{ some, rest string }{
 	ReadPricing:    {"view the prices agreed with the partner", "view prices"},
 	ReadPayouts:    {"view the ledger, balances, returns and statements", "view payout runs"},
@@ -73,8 +75,9 @@ var partialPermissions = map[authz.Permission]struct{ some, rest string }{
 	ApprovePayouts: {"accept or reject returns", "approve and pay payout runs"},
 }
 
-// PermissionLabelsByScope returns labels for the part of a permission that a role for some
-// partners grants, and for the rest, which requires a role for all partners. Either may be "".
+// PermissionLabelsByScope returns two labels for a permission: one for the part that a role for
+// some partners grants, and one for the rest, which requires a role for all partners. If a part
+// does not exist, its label is "".
 func PermissionLabelsByScope(p authz.Permission) (some, rest string) {
 	if parts, ok := partialPermissions[p]; ok {
 		return parts.some, parts.rest

@@ -8,10 +8,10 @@ import (
 	"github.com/pingpost/pingpost/templates/ui"
 )
 
-// rejectionReason is the label of a reason for a rejection, and how to fix it.
+// rejectionReason contains the label of a rejection reason and the instructions to fix it.
 type rejectionReason struct{ words, Fix string }
 
-// RejectionReasons maps reason codes to labels and fixes.
+// RejectionReasons maps the codes of rejection reasons to labels and fixes.
 var RejectionReasons = map[string]rejectionReason{
 	"json":                         {"invalid JSON", "Send one JSON object in UTF-8, with unique names and nothing after it."},
 	"payload":                      {"missing or invalid field", "Fix the listed fields; see the API response."},
@@ -19,7 +19,7 @@ var RejectionReasons = map[string]rejectionReason{
 	"transaction_format":           {"invalid transactionId", "Send the complete transactionId from the ping's response, unchanged."},
 	"expired":                      {"quote expired", "Post within 15 minutes of the ping, or ping again."},
 	"already_delivered":            {"transaction already delivered", "Each transaction delivers one lead. Ping again for another lead. The body of a retry must be identical."},
-	string(models.OutcomeInactive): {"partner not active", "Approve the partner or lift its suspension. The account must be active too."},
+	string(models.OutcomeInactive): {"partner not active", "Approve the partner or end its suspension. The account must also be active."},
 	"signature":                    {"wrong signature", "Use Check signature to find the cause."},
 	"signature_missing":            {"no signature", "Sign every post, or accept unsigned posts under Signing."},
 	"timestamp_format":             {"timestamp is not a number", "Send X-Timestamp once, in whole seconds since 1970."},
@@ -36,7 +36,7 @@ var RejectionReasons = map[string]rejectionReason{
 	"no_key_wrapper":               {"no key wrapper configured", "Ask the platform's operators to configure a key wrapper."},
 }
 
-// outcomes are the labels of requests that were not rejected.
+// outcomes maps the outcomes of requests that were not rejected to labels and badges.
 var outcomes = map[models.Outcome]struct{ words, kind string }{
 	models.OutcomePriced:              {"priced", "good"},
 	models.OutcomeExcluded:            {"excluded", "idle"},
@@ -50,7 +50,7 @@ var outcomes = map[models.Outcome]struct{ words, kind string }{
 	models.OutcomeReplayedReportOnly:  {"replayed, unsigned; would be rejected", "warn"},
 }
 
-// ReasonLabel returns the label of a reason for a rejection.
+// ReasonLabel returns the label of a rejection reason.
 func ReasonLabel(outcome string) string {
 	if known, ok := RejectionReasons[outcome]; ok {
 		return known.words
@@ -58,7 +58,8 @@ func ReasonLabel(outcome string) string {
 	return strings.ReplaceAll(outcome, "_", " ")
 }
 
-// OutcomeLabel returns the label of an outcome and the kind of its badge.
+// OutcomeLabel returns the label of an outcome and the kind of its badge. rejected reports whether
+// the outcome is a rejection.
 func OutcomeLabel(outcome string) (words, kind string, rejected bool) {
 	if known, ok := outcomes[models.Outcome(outcome)]; ok {
 		return known.words, known.kind, false
@@ -66,7 +67,7 @@ func OutcomeLabel(outcome string) (words, kind string, rejected bool) {
 	return ReasonLabel(outcome), "bad", true
 }
 
-// RejectionOptions returns reasons as the options of a filter.
+// RejectionOptions returns rejection reasons as the options of a filter.
 func RejectionOptions(names []string) (all []ui.Option) {
 	for _, name := range names {
 		all = append(all, ui.Option{Value: name, Label: Title(ReasonLabel(name))})

@@ -20,7 +20,7 @@ import (
 	"github.com/pingpost/pingpost/templates/ui"
 )
 
-// Request is a request to the console, with its user and their scope.
+// Request is a request to the console, with the user who sent it and the user's scope.
 type Request struct {
 	console *Console
 	User
@@ -28,19 +28,19 @@ type Request struct {
 	R               *http.Request
 	Route           Route
 	Now             time.Time
-	Scope           scope.Scope // the partners at which the user has the route's permission
+	Scope           scope.Scope // the partners for which the user has the route's permission
 	By              audit.Actor // the user, for the audit log
 	Notices         []Notice
 	restored        *staff.SavedForm   // the saved values of the page's form, or nil
 	logged          *httpserver.Record // for the access log and the metrics
-	responseWritten bool               // with a redirect to the object that an earlier submission created
+	responseWritten bool               // redirected to the object that an earlier submission created
 }
 
 // MaxForm is the maximum size of a form, in bytes.
 const MaxForm = 256 << 10
 
-// serve returns the handler of a route. It authenticates and authorizes the user, calls
-// Route.Handle, and shows its error as a page.
+// serve returns the handler for a route. The handler authenticates and authorises the user, calls
+// Route.Handle, and shows an error page if that fails.
 func (c *Console) serve(rt Route) gin.HandlerFunc {
 	name := rt.Path
 	if name == "" {
@@ -61,7 +61,7 @@ func (c *Console) serve(rt Route) gin.HandlerFunc {
 
 const requestKey = "console.request"
 
-// request returns the Request of a route's handler.
+// request returns the Request for a route's handler.
 func (c *Console) request(g *gin.Context, rec *httpserver.Record, rt Route) *Request {
 	k := &Request{
 		console: c,
@@ -107,7 +107,7 @@ func (k *Request) answer() error {
 	return k.Route.Handle(k)
 }
 
-// reject answers a panic with an error page.
+// reject shows an error page after a panic.
 func (c *Console) reject(g *gin.Context, rec *httpserver.Record, _ error) {
 	if k, ok := g.Get(requestKey); ok {
 		k.(*Request).fail(errBroken)
@@ -149,8 +149,8 @@ func (k *Request) enter() error {
 	return nil
 }
 
-// Show answers with a page, compressed if the client accepts that. It returns nil, so that
-// handlers can return its result.
+// Show responds with a page, compressed if the client accepts that. It always returns nil, so that
+// handlers can end with "return k.Show(…)".
 func (k *Request) Show(status int, page templ.Component) error {
 	if k.restored != nil {
 		page = restoredPage(page, k.restored)
@@ -169,15 +169,15 @@ func (k *Request) Show(status int, page templ.Component) error {
 	return nil
 }
 
-// ShowSecret answers with a page that shows a secret. The page is not compressed, because the
-// size of a compressed page reveals whether a text occurs in it twice.
+// ShowSecret responds with a page that shows a secret. The page is not compressed, because the size
+// of a compressed page reveals whether text occurs in it twice.
 func (k *Request) ShowSecret(status int, page templ.Component) error {
 	k.W.Header().Set(gzhttp.HeaderNoCompression, "secret")
 	return k.Show(status, page)
 }
 
-// isCrossSiteNavigation reports whether another site caused the request. It may have chosen the
-// URL, and thereby a part of the page.
+// isCrossSiteNavigation reports whether another site caused the request. That site may have chosen
+// the URL, and with it some of the text on the page.
 func (k *Request) isCrossSiteNavigation() bool {
 	switch k.R.Header.Get("Sec-Fetch-Site") {
 	case "", "none", "same-origin":
@@ -186,15 +186,15 @@ func (k *Request) isCrossSiteNavigation() bool {
 	return true
 }
 
-// Redirect redirects to another page with 303. It returns nil, so that handlers can return its
-// result.
+// Redirect redirects to another page with status 303. It always returns nil, so that handlers can
+// end with "return k.Redirect(…)".
 func (k *Request) Redirect(path string) error {
 	http.Redirect(k.W, k.R, path, http.StatusSeeOther)
 	return nil
 }
 
-// ParseForm parses the submitted form. It does not check the fields. It is called before the
-// handlers of routes without their own limit.
+// ParseForm parses the submitted form without checking the fields. It is called before the handlers
+// of POST routes that do not set Route.Limit.
 func (k *Request) ParseForm() error {
 	if err := k.R.ParseForm(); err != nil {
 		return badForm(err)

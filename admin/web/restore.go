@@ -21,17 +21,18 @@ import (
 	"github.com/pingpost/pingpost/templates/ui"
 )
 
-// Values of the restore parameter, for forms that were submitted after the session had expired.
+// Values of the query parameter "restore". It is set on the page of a form that was submitted after
+// the session had expired.
 const (
-	RestoreForm = "form" // its values are saved
-	restoreFile = "file" // it has a file, so nothing is saved
+	RestoreForm = "form" // the values of the form were saved
+	restoreFile = "file" // the form contains a file, so its values were not saved
 )
 
 var restoreNotices = map[string]Notice{
 	RestoreForm: {
 		Kind: "info",
 		Code: "form_restored",
-		Text: "You were signed out while this form was open. Your entries are back in the form. Check them and submit the form again.",
+		Text: "You were signed out while this form was open. Your entries have been restored. Check them and submit the form again.",
 	},
 	restoreFile: {
 		Kind: "info",
@@ -46,18 +47,18 @@ var formNotSaved = Notice{
 	Text: "You were signed out while this form was open. Your entries are no longer available.",
 }
 
-// unsavedFields are the fields whose values are not saved.
+// unsavedFields contain passwords, codes and imported secrets. Their values are not saved.
 var unsavedFields = []string{"password", "again", "current", "proof", "code", "import"}
 
-// savedHiddenFields are the hidden fields that are restored. The version detects concurrent
-// changes; the keys prevent a second submission from creating another object.
+// savedHiddenFields are the hidden fields whose values are saved. They detect concurrent changes
+// and repeated submissions of the same form.
 var savedHiddenFields = []string{"version", "own", ui.FormKeyField}
 
 var placeholder = regexp.MustCompile(`\{(\w+)\}`)
 
-// saveForm saves the values of a form that was submitted after the session had expired. It
-// returns the page that restores them when the same user has signed in again, or "" if nothing
-// was saved.
+// saveForm saves the values of a form that was submitted after the session had expired. It returns
+// the page to open when the same user has signed in again. On that page, the values are restored.
+// It returns "" if the form cannot be restored.
 func saveForm(k *Request) string {
 	if k.Route.Form == "" || k.Session.Stage != "" {
 		return ""
@@ -105,7 +106,7 @@ func withQuery(path, name, value string) string {
 	return path + mark + name + "=" + value
 }
 
-// restore loads the form that was saved for the user, if the page asks for it.
+// restore loads the saved form of the user if the query requests it.
 func restore(k *Request) (err error) {
 	if k.R.Method == http.MethodGet && k.SignedIn() && k.R.URL.Query().Get("restore") == RestoreForm {
 		k.restored, err = k.console.Staff.TakeSavedForm(k.R.Context(), k.Session.Staff.ID)
@@ -113,7 +114,7 @@ func restore(k *Request) (err error) {
 	return err
 }
 
-// restoreNotice returns the notice about a form that was submitted after the session had expired.
+// restoreNotice returns the notice for a form that was submitted after the session had expired.
 func restoreNotice(k *Request) (n Notice, ok bool) {
 	why := k.R.URL.Query().Get("restore")
 	if why == RestoreForm && k.restored == nil {
@@ -123,7 +124,7 @@ func restoreNotice(k *Request) (n Notice, ok bool) {
 	return n, ok
 }
 
-// restoredPage is a page with the saved values in its form.
+// restoredPage renders a page with saved values in its form.
 func restoredPage(page templ.Component, f *staff.SavedForm) templ.Component {
 	return templ.ComponentFunc(func(ctx context.Context, w io.Writer) error {
 		var out bytes.Buffer
@@ -138,8 +139,8 @@ func restoredPage(page templ.Component, f *staff.SavedForm) templ.Component {
 	})
 }
 
-// fillIn writes saved values into the form with the same action. It sets all kinds of controls;
-// of the hidden fields, it sets savedHiddenFields.
+// fillIn writes saved values into the controls of the form with the same action. It skips hidden
+// fields that are not in savedHiddenFields.
 func fillIn(page []byte, f *staff.SavedForm) ([]byte, error) {
 	document, err := html.Parse(bytes.NewReader(page))
 	if err != nil {
@@ -158,7 +159,7 @@ func fillIn(page []byte, f *staff.SavedForm) ([]byte, error) {
 	return out.Bytes(), err
 }
 
-// set sets the value of a control.
+// set sets the value of a control. next counts the values that have been used for each name.
 func set(n *html.Node, values url.Values, next map[string]int) {
 	name := attribute(n, "name")
 	if name == "" || slices.Contains(unsavedFields, name) {
@@ -219,7 +220,7 @@ func setAttribute(n *html.Node, name, value string) {
 	n.Attr = append(n.Attr, html.Attribute{Key: name, Val: value})
 }
 
-// mark adds an attribute without a value to a node, or removes it.
+// mark adds an attribute without a value to a node, or removes the attribute.
 func mark(n *html.Node, name string, on bool) {
 	n.Attr = slices.DeleteFunc(n.Attr, func(a html.Attribute) bool { return a.Key == name })
 	if on {

@@ -10,7 +10,7 @@ import (
 	"github.com/pingpost/pingpost/internal/staff"
 )
 
-// FuzzFillIn checks that saved values cannot change the markup of a page.
+// FuzzFillIn checks that saved values cannot add elements to a page or remove them.
 func FuzzFillIn(f *testing.F) {
 	const page = `<!DOCTYPE html><html><head></head><body><form method="post" action="/a"><input name="n" value="old"/><textarea name="n">
 old</textarea><select name="s"><option value="1">1</option><option value="2">2</option></select><input type="password" name="proof"/></form><p>end</p></body></html>`

@@ -8,17 +8,18 @@ import (
 	"github.com/pingpost/pingpost/models"
 )
 
-// Route is a route of the console. Exactly one of Needs, Open, Own and Login says who may use it.
+// Route is a route of the console. Exactly one of Needs, Open, Own and Login is set. It determines
+// who may use the route.
 type Route struct {
 	Method, Path string
 	Needs        authz.Permission
 	Open         bool                // for everyone, signed in or not
 	Own          bool                // for all signed-in users, for their own account
-	Login        models.SessionStage // for sessions at this step of signing in
+	Login        models.SessionStage // for sessions at this stage of signing in
 	Limit        int64               // maximum size of the request in bytes; 0 means MaxForm
 	Long         bool                // an upload or download, which may take longer than a page
-	Creates      string              // the page of the object that the form creates, see [created]
-	Form         string              // the page that can restore the form, see [saveForm]
+	Creates      string              // page of the object that the form creates; see [created]
+	Form         string              // page that can restore the form; see [saveForm]
 	ShownOnce    bool                // the response shows a secret that cannot be shown again
 	Handle       func(*Request) error
 }
@@ -28,7 +29,7 @@ func (r Route) pattern() string {
 	return strings.TrimSuffix(placeholder.ReplaceAllString(r.Path, ":$1"), "{$}")
 }
 
-// stage returns the step of signing in that a session must have reached.
+// stage returns the stage of signing in that a session must be at.
 func (r Route) stage() models.SessionStage {
 	if r.Login != "" {
 		return r.Login
@@ -36,7 +37,7 @@ func (r Route) stage() models.SessionStage {
 	return models.StageOpen
 }
 
-// live reports whether the route is a part of a page that reloads every two seconds. Such
+// live reports whether the route returns a fragment of a page that reloads every two seconds. These
 // requests do not keep the session alive.
 func (r Route) live() bool { return strings.HasSuffix(r.Path, "/live") }
 
@@ -48,7 +49,7 @@ func (r Route) within() time.Duration {
 	return requestTimeout
 }
 
-// action returns the action that the audit log records for rejected requests.
+// action returns the audit action for rejected requests.
 func (r Route) action() string {
 	if r.Needs == (authz.Permission{}) {
 		return "console.deny"

@@ -2,8 +2,8 @@ package web
 
 import "net/http"
 
-// cookieName returns the name of the session cookie. The prefix __Host- restricts the cookie to
-// HTTPS and to this host. A development console has no HTTPS.
+// cookieName returns the name of the session cookie. In production, the prefix __Host- restricts the
+// cookie to HTTPS and to this host. In development, the console does not use HTTPS.
 func (c *Console) cookieName() string {
 	if c.production() {
 		return "__Host-pingpost"
@@ -11,7 +11,7 @@ func (c *Console) cookieName() string {
 	return "pingpost_session"
 }
 
-// sessionToken returns the token in the session cookie, or "".
+// sessionToken returns the token in the session cookie, or "" without a cookie.
 func sessionToken(k *Request) string {
 	cookie, err := k.R.Cookie(k.console.cookieName())
 	if err != nil {

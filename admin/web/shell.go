@@ -25,8 +25,8 @@ func assetURLs() templateAssets {
 	}
 }
 
-// areas are the areas of the console, in the order of the navigation. The navigation shows those
-// that the user may see.
+// areas lists the areas of the console in the order of the navigation. Users see only the areas
+// that they have a permission for.
 var areas = []struct {
 	label, path, icon string
 	needs             authz.Permission
@@ -76,7 +76,8 @@ func (k *Request) Shell(title string, above ...ui.Link) ui.Shell {
 	return s
 }
 
-// path returns the URL that shows this page again, or "/" if no URL does, as after a form.
+// path returns the URL of this page. It returns "/" if a GET request would not show the same page,
+// for example after a form was submitted.
 func (k *Request) path() string {
 	if k.R.Method != http.MethodGet || k.R.Pattern == "/" || strings.HasPrefix(k.R.URL.Path, "/invite/") {
 		return "/"
@@ -89,16 +90,18 @@ func (k *Request) inArea(path string) bool {
 	return here == path || path != "/" && strings.HasPrefix(here, path+"/")
 }
 
-// ScopeLabels returns the labels of roles with their scope: "finance for all partners".
+// ScopeLabels returns the labels of roles with their scopes: "Finance for all partners".
 func ScopeLabels(roles []models.StaffRole, slugs PartnerNames) []string {
 	words := make([]string, len(roles))
 	for i, r := range roles {
-		words[i] = staff.RoleName(r.Role) + " for all partners"
-		if r.PartnerID != nil {
-			words[i] = staff.RoleName(r.Role) + " for " + slugs.Of(*r.PartnerID)
-		}
-		if r.Role == models.Administrator {
-			words[i] = staff.RoleName(r.Role)
+		name := Title(staff.RoleName(r.Role))
+		switch {
+		case r.Role == models.Administrator:
+			words[i] = name
+		case r.PartnerID == nil:
+			words[i] = name + " for all partners"
+		default:
+			words[i] = name + " for " + slugs.Of(*r.PartnerID)
 		}
 	}
 	return words

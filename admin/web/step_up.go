@@ -22,12 +22,12 @@ func RequireStepUp(k *Request) error {
 	return ErrResponseWritten
 }
 
-// StepUp reports whether a form needs a step-up, and whether a code is accepted for it.
+// StepUp reports whether a form requires a step-up, and whether the user can enter a code for it.
 func StepUp(k *Request) ui.StepUp {
 	return ui.StepUp{Needed: !k.Session.Confirmed(k.Now), Code: len(k.Session.Staff.TOTPSealed) > 0}
 }
 
-// checkStepUp checks the password or code of a form, if a step-up is needed.
+// checkStepUp checks the password or code in a form if a step-up is required.
 func checkStepUp(k *Request) (mistakes ui.Errors, err error) {
 	if !StepUp(k).Needed {
 		return nil, nil

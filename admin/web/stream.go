@@ -7,8 +7,8 @@ import (
 	"github.com/pingpost/pingpost/internal/clock"
 )
 
-// extendDeadlines extends the deadlines of an upload or download. The server's timeouts are for
-// pages and count from the start of the request. Stalled connections still time out.
+// extendDeadlines extends the deadlines of an upload or download. The server's own timeouts suit
+// pages, because they count from the start of the request. Stalled connections still time out.
 func extendDeadlines(k *Request) {
 	// Deadlines of connections use the system clock, not the service's clock.
 	until, conn := clock.System{}.Now().Add(requestTimeout), http.NewResponseController(k.W)
@@ -16,7 +16,7 @@ func extendDeadlines(k *Request) {
 	_ = conn.SetWriteDeadline(until)
 }
 
-// AllowSlowBody removes the time limit for the request's body, as long as data keeps arriving.
+// AllowSlowBody lifts the time limit for the request body, as long as data keeps arriving.
 func AllowSlowBody(k *Request) { k.R.Body = slowBody{k, k.R.Body} }
 
 // slowBody is a request body that extends the deadlines with each read.
@@ -32,9 +32,9 @@ func (b slowBody) Read(p []byte) (int, error) {
 
 func (b slowBody) Close() error { return b.body.Close() }
 
-// SendCSV answers with a CSV file, without a time limit for the whole file. An error before the
-// first byte is returned. After a later error it aborts the connection, so that the client does
-// not mistake the file for a complete one.
+// SendCSV responds with a CSV file, without a time limit for the whole file. If write fails before
+// the first byte, SendCSV returns the error. If write fails later, SendCSV aborts the connection, so
+// that the client does not mistake the file for a complete one.
 func SendCSV(k *Request, name string, write func(to io.Writer) error) error {
 	extendDeadlines(k)
 	a := &fileResponse{k: k, name: name + ".csv"}

@@ -10,7 +10,7 @@ const (
 	year        = 365 * 24 * time.Hour
 )
 
-// theme returns "light", "dark", or "" for the theme of the system.
+// theme returns the chosen theme: "light", "dark", or "" to follow the system.
 func theme(k *Request) string {
 	cookie, err := k.R.Cookie(themeCookie)
 	if err != nil || cookie.Value != "light" && cookie.Value != "dark" {

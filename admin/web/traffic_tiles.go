@@ -6,7 +6,7 @@ import (
 	"github.com/pingpost/pingpost/templates/ui"
 )
 
-// PingsTile shows the number of pings.
+// PingsTile returns a tile with the number of pings.
 func PingsTile(all, rejected int64) ui.StatTile {
 	return ui.StatTile{
 		Name:  "pings",
@@ -17,27 +17,27 @@ func PingsTile(all, rejected int64) ui.StatTile {
 	}
 }
 
-// AcceptedTile shows the share of pings that received a price.
+// AcceptedTile returns a tile with the share of pings that received a price.
 func AcceptedTile(priced, pings int64, url string) ui.StatTile {
 	return ui.StatTile{
 		Name:  "accepted",
 		Label: "Accepted",
 		Value: Share(priced, pings),
-		Note:  "of " + CountText(pings, false, "ping", "pings") + ", including rejected",
+		Note:  "of " + CountText(pings, false, "ping", "pings") + ", including rejected ones",
 		URL:   url,
 	}
 }
 
-// PostsTile shows the number of posts.
+// PostsTile returns a tile with the number of posts.
 func PostsTile(all, retries, rejected int64) ui.StatTile {
 	note := "including " + CountText(retries, false, "retry", "retries") + " and " + ui.Number(rejected) + " rejected"
 	return ui.StatTile{Name: "posts", Label: "Posts", Value: ui.Number(all), Note: note, URL: "#traffic"}
 }
 
-// Share formats a part of a whole as a percentage, or a dash if the whole is zero.
+// Share formats part as a percentage of whole. It returns a dash if whole is zero.
 func Share(part, whole int64) string {
 	if whole == 0 {
 		return "–"
 	}
-	return fmt.Sprintf("%.1f %%", 100*float64(part)/float64(whole))
+	return fmt.Sprintf("%.1f%%", 100*float64(part)/float64(whole))
 }

@@ -14,8 +14,8 @@ import (
 	"github.com/pingpost/pingpost/templates/ui"
 )
 
-// Escape escapes a value for a query.
-func Escape(path string) string { return url.QueryEscape(path) }
+// Escape escapes a value for use in a query string.
+func Escape(value string) string { return url.QueryEscape(value) }
 
 func LeadURL(lead uuid.UUID) string { return "/leads/" + id.Format(id.Lead, lead) }
 
@@ -40,8 +40,8 @@ func StatementURL(run, partner uuid.UUID) string {
 	return RunURL(run) + "/statements/" + id.Format(id.Partner, partner)
 }
 
-// RunLink links a ledger entry to its payout run if the user may see it, otherwise to the
-// partner's statement for the run.
+// RunLink returns the link from a ledger entry to its payout run. If the user may not see the run,
+// it links to the partner's statement for the run.
 func RunLink(k *Request, e payouts.Entry) ui.Link {
 	link := ui.Link{Label: payouts.RunID(e.Run)}
 	switch {
@@ -57,7 +57,7 @@ func DraftURL(card uuid.UUID) string { return "/pricing/drafts/" + ratecard.ID(c
 
 func VersionURL(n int) string { return fmt.Sprint("/pricing/versions/", n) }
 
-// DraftName returns the title of a draft, or one with its date if it has no title.
+// DraftName returns the title of a draft, or "Draft of" and its date if it has no title.
 func DraftName(card models.RateCard) string {
 	if card.Title != "" {
 		return card.Title
@@ -67,8 +67,8 @@ func DraftName(card models.RateCard) string {
 
 func VersionName(n int) string { return fmt.Sprint("Version ", n) }
 
-// Local returns a path of this console unchanged, and "/" for any other address. It prevents
-// open redirects after signing in.
+// Local returns path if it is a path of this console, otherwise "/". It prevents open redirects
+// after signing in.
 func Local(path string) string {
 	if !strings.HasPrefix(path, "/") || strings.HasPrefix(path, "//") || strings.ContainsAny(path, "\\\r\n\t") {
 		return "/"
@@ -78,7 +78,8 @@ func Local(path string) string {
 
 func StaffURL(person uuid.UUID) string { return "/staff/" + id.Format(id.Staff, person) }
 
-// PathID returns the id in a part of the path, or ErrNotFound if the part is not an id of that kind.
+// PathID parses the id in a path parameter. It returns ErrNotFound if the parameter is not an id of
+// the given kind.
 func PathID(k *Request, name string, kind id.Kind) (uuid.UUID, error) {
 	object, err := id.Parse(kind, k.R.PathValue(name))
 	if err != nil {

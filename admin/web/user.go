@@ -12,7 +12,7 @@ import (
 	"github.com/pingpost/pingpost/models"
 )
 
-// User is the user who sends a request, and their access.
+// User is the user who sent a request, with their access.
 type User struct {
 	Session staff.Session // zero if the user is not signed in
 	Access  *authz.Access // does not change during a request
@@ -21,31 +21,31 @@ type User struct {
 // SignedIn reports whether the user has completed every step of signing in.
 func (u User) SignedIn() bool { return u.Session.Stage == models.StageOpen }
 
-// ScopeOf returns the partners at which the user has a permission; ok is false if there are none.
+// ScopeOf returns the partners for which the user has a permission. ok is false if there are none.
 func (u User) ScopeOf(p authz.Permission) (at scope.Scope, ok bool) {
 	return u.Access.Scope(u.Session.Staff.ID, p)
 }
 
-// May reports whether the user has a permission at one partner at least. A permission that
-// concerns the whole platform is needed at every partner.
+// May reports whether the user has a permission for at least one partner. If the permission applies
+// to the whole platform, the user must have it for all partners.
 func (u User) May(p authz.Permission) bool {
 	at, ok := u.ScopeOf(p)
 	return ok && (at.All() || !ConcernsPlatform(p))
 }
 
-// MayAt reports whether the user has a permission at one partner.
+// MayAt reports whether the user has a permission for one partner.
 func (u User) MayAt(p authz.Permission, partner uuid.UUID) bool {
 	at, ok := u.ScopeOf(p)
 	return ok && at.Allows(partner)
 }
 
-// MayForAllPartners reports whether the user has a permission at every partner.
+// MayForAllPartners reports whether the user has a permission for all partners.
 func (u User) MayForAllPartners(p authz.Permission) bool {
 	at, ok := u.ScopeOf(p)
 	return ok && at.All()
 }
 
-// roleFor returns the role that grants the user a permission, for the audit log.
+// roleFor returns the user's role that grants a permission. The audit log records it.
 func (u User) roleFor(p authz.Permission) string {
 	may := u.Access.RolesGranting(p)
 	for _, r := range u.Access.Roles(u.Session.Staff.ID) {
@@ -56,7 +56,7 @@ func (u User) roleFor(p authz.Permission) string {
 	return ""
 }
 
-// roleLabel returns the names of the user's roles.
+// roleLabel returns a label with the names of the user's roles: "Auditor, finance".
 func (u User) roleLabel() string {
 	var words []string
 	for _, r := range u.Access.Roles(u.Session.Staff.ID) {
@@ -65,9 +65,9 @@ func (u User) roleLabel() string {
 		}
 	}
 	if len(words) == 0 {
-		return "no role"
+		return "No role"
 	}
-	return strings.Join(words, ", ")
+	return Title(strings.Join(words, ", "))
 }
 
 // RoleNamesGranting returns the names of the roles that grant a permission.

@@ -1,10 +1,10 @@
-// Package audit is the audit log of changes by staff, operators and the service itself. An
-// event is written in the database transaction of the change, and contains the hash of the
-// event before. The database rejects changes of events, and the chain of hashes shows
-// tampering that bypasses the database's rules.
+// Package audit records changes by staff, operators and the service itself in the audit log.
 //
-// Requests of partners are not in the audit log. They are in the traffic and rejection
-// records (decision 24).
+// An event is written in the database transaction of the change. The database rejects changes to
+// events. Each event also contains the hash of the previous one. This hash chain reveals tampering
+// that bypasses the database's rules.
+//
+// Partner requests are recorded in the traffic and rejection tables instead (decision 24).
 package audit
 
 import (
@@ -24,14 +24,14 @@ import (
 	"github.com/pingpost/pingpost/models"
 )
 
-// Actor is the user or process that acts, with its address.
+// Actor is the user or process that performs an action, with its IP address.
 type Actor struct {
 	Staff     uuid.UUID // uuid.Nil for the service and its operators
-	Name      string    // an email address, or the name of one of the actors below
+	Name      string    // an email address, or the name of a predefined actor
 	Role      string    // the role that permits the action
 	Address   string
 	RequestID string
-	Form      Submission // the submitted console form if it creates something, or the zero value
+	Form      Submission // the submitted console form if it creates an object, otherwise zero
 }
 
 var (
@@ -39,12 +39,12 @@ var (
 	Service = Actor{Name: "the service"}
 	// Operator is the actor of changes on the command line.
 	Operator = Actor{Name: "the command line"}
-	// Anonymous is an unknown actor, such as that of a rejected login.
+	// Anonymous is the actor of actions by unknown users, such as a rejected login.
 	Anonymous = Actor{Name: "unknown"}
 )
 
-// Event is a recorded action. Before and After contain the changed fields by name, and never
-// secrets or personal data of leads.
+// Event is a recorded action. Before and After map the names of the changed fields to their values.
+// They never contain secrets or personal data of leads.
 type Event struct {
 	Action        string // such as "partner.approve"
 	Kind, Object  string // such as "partner", with its prefixed id
@@ -59,23 +59,24 @@ type Log struct {
 	clock clock.Clock
 }
 
-// New returns the audit log in a database.
+// New returns the audit log of a database.
 func New(db *postgres.DB, c clock.Clock) *Log { return &Log{db, c} }
 
-// Write appends an event in the caller's transaction. It must be the last statement, because
-// other changes wait for the chain's lock until the commit.
+// Write appends an event in the caller's transaction. It must be the last statement before the
+// commit, because it locks the chain and all other changes wait for the lock.
 func Write(tx *gorm.DB, at time.Time, by Actor, e Event) error {
 	return write(tx, at, by, e, models.AuditDone)
 }
 
-// LogRejected appends a rejected action in its own transaction.
+// LogRejected appends an event for a rejected action in a separate transaction.
 func (l *Log) LogRejected(ctx context.Context, by Actor, e Event) error {
 	return l.db.Transaction(ctx, func(tx *gorm.DB) error {
 		return write(tx, l.clock.Now(), by, e, models.AuditRejected)
 	})
 }
 
-// LogDone appends an action that changes nothing else in the database, in its own transaction.
+// LogDone appends an event in a separate transaction. It is for actions that change nothing else in
+// the database.
 func (l *Log) LogDone(ctx context.Context, by Actor, e Event) error {
 	return l.db.Transaction(ctx, func(tx *gorm.DB) error { return Write(tx, l.clock.Now(), by, e) })
 }
@@ -144,8 +145,8 @@ func encode(fields map[string]any) (*string, error) {
 	return &out, nil
 }
 
-// hash returns the SHA-256 of the previous hash and all fields of an event. Each field has its
-// length as a prefix, so that different events have different inputs.
+// hash returns the SHA-256 hash of the previous hash and all fields of an event. Each field is
+// prefixed with its length, so that different events never have the same input.
 func hash(e *models.AuditEvent) [sha256.Size]byte {
 	var b []byte
 	add := func(part []byte) {

@@ -115,7 +115,7 @@ func TestEventRollsBackWithItsChange(t *testing.T) {
 			e.Action = ""
 		}
 		if err := c.LogDone(t.Context(), by, e); err == nil {
-			t.Errorf("%s: the event was written", name)
+			t.Errorf("%s: the event was written, want an error", name)
 		}
 	}
 }
@@ -143,7 +143,7 @@ func TestConcurrentWritesFormOneChain(t *testing.T) {
 	}
 }
 
-// Verify detects any change of an event that bypasses the triggers.
+// Verify detects every change to an event that bypasses the triggers.
 func TestVerifyDetectsTampering(t *testing.T) {
 	t.Parallel()
 	for name, sql := range map[string]string{
@@ -224,7 +224,7 @@ func TestList(t *testing.T) {
 		t.Errorf("last page = %s, %+v", objects, last)
 	}
 	if back, objects := list(scope.System, audit.Filter{}, audit.Page{Size: 4, NewerThan: second.Events[0].ID}); objects != "9876" || back.Newer || !back.Older {
-		t.Errorf("page before the last = %s, %+v", objects, back)
+		t.Errorf("page before the second = %s, %+v", objects, back)
 	}
 	for name, c := range map[string]struct {
 		scope scope.Scope

@@ -12,7 +12,7 @@ import (
 	"github.com/pingpost/pingpost/models"
 )
 
-// Filter selects events. Zero fields select all.
+// Filter selects events. A zero field matches all events.
 type Filter struct {
 	Kind, Object string
 	Actor        string // part of the actor's name or email address; case is ignored
@@ -22,7 +22,7 @@ type Filter struct {
 	From, Until  time.Time
 }
 
-// Subject selects the events of a user, as actor or as object.
+// Subject selects the events in which a user is the actor or the object.
 type Subject struct {
 	Staff uuid.UUID
 	ID    string // the prefixed id
@@ -31,7 +31,7 @@ type Subject struct {
 // Page selects a page of a list.
 type Page = postgres.Page
 
-// countBound is the most events that List counts.
+// countBound is the maximum number of events that List counts.
 const countBound = 10_000
 
 // ListResult is a page of events, newest first.
@@ -42,8 +42,8 @@ type ListResult struct {
 	CountBounded bool
 }
 
-// List returns a page of the events that match a filter. A limited scope selects only events
-// of its partners.
+// List returns a page of the events that match a filter. Unless the scope includes all partners, it
+// returns only events of the partners in the scope.
 func (l *Log) List(ctx context.Context, sc scope.Scope, f Filter, p Page) (out ListResult, err error) {
 	q := f.apply(l.db.Gorm.WithContext(ctx).Model(&models.AuditEvent{}))
 	if !sc.All() {

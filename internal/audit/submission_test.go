@@ -11,8 +11,8 @@ import (
 	"github.com/pingpost/pingpost/internal/testkit"
 )
 
-// A submission is claimed by the transaction that creates something, which may write several
-// events. Other transactions with the same submission fail.
+// The transaction that creates an object claims the submission. It may write several events. Other
+// transactions with the same submission fail.
 func TestSubmissionIsClaimedOnce(t *testing.T) {
 	t.Parallel()
 	c := newChain(t)
@@ -56,6 +56,6 @@ func TestSubmissionIsClaimedOnce(t *testing.T) {
 		t.Errorf("Submitted = %q, %t, %v", object, found, err)
 	}
 	if n := testkit.Value[int](t, c.Database, `SELECT count(*) FROM audit_events WHERE outcome = 'done'`); n != 3 {
-		t.Errorf("%d events", n)
+		t.Errorf("got %d events, want 3", n)
 	}
 }

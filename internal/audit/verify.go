@@ -15,8 +15,8 @@ import (
 // Verdict is the result of verifying the chain.
 type Verdict struct {
 	Events int64
-	Head   string // hash of the last event in hex; "" if there are no events
-	// BrokenAt is the id of the first event whose hash or previous hash is wrong, or 0.
+	Head   string // hexadecimal hash of the last event; "" if there are no events
+	// BrokenAt is the id of the first event with a wrong hash or previous hash, or 0.
 	BrokenAt int64
 	// HeadMissing means that no event has the expected hash. The chain was cut or rewritten.
 	HeadMissing bool
@@ -27,9 +27,9 @@ func (v Verdict) Intact() bool { return v.BrokenAt == 0 && !v.HeadMissing }
 
 const verifyBatch = 5000
 
-// Verify checks the chain from its beginning. If head is not "", it is a hash from the logs,
-// where the service writes it every hour, and must be in the chain. Without head, the removal
-// of the last events cannot be detected.
+// Verify checks the chain from the beginning. If head is not "", it also checks that an event has
+// this hash. The service logs the hash of the last event every hour. Without head, Verify cannot
+// detect that the last events were removed.
 func (l *Log) Verify(ctx context.Context, head string) (v Verdict, err error) {
 	noted, err := hex.DecodeString(head)
 	if err != nil || head != "" && len(noted) != sha256.Size {

@@ -1,6 +1,6 @@
-// Package authz decides what staff may do. The embedded policy lists the permissions of each
-// role, and the database has the roles of each user, for all partners or for some. Everything
-// else is denied. A decision is a scope: the partners for which a user has a permission.
+// Package authz decides what staff may do. The embedded policy lists the permissions of each role.
+// The database contains the roles of each user, for all partners or for some. Everything else is
+// denied. A decision is a scope, which contains the partners for which a user has a permission.
 package authz
 
 import (
@@ -43,7 +43,7 @@ type PolicyRule struct {
 	Number int // line number in the file
 }
 
-// Policy parses the embedded policy. An error names the line of the file.
+// Policy parses the embedded policy. Its errors contain the line number.
 func Policy() ([]PolicyRule, error) { return parse(policyText) }
 
 func parse(text string) (lines []PolicyRule, err error) {
@@ -70,13 +70,13 @@ func parse(text string) (lines []PolicyRule, err error) {
 	return lines, nil
 }
 
-// Access holds the policy and the roles of all active staff. It is immutable. After a change
-// of roles, it is replaced.
+// Access contains the policy and the roles of all active staff. It is immutable and is replaced
+// when roles change.
 type Access struct {
 	enforcer *casbin.Enforcer
 	policy   []PolicyRule
 	roles    map[uuid.UUID][]models.StaffRole // roles of active staff
-	decided  sync.Map                         // cache by decision, because the enforcer is slow for users with many partners
+	decided  sync.Map                         // caches scopes, because the enforcer is slow for users with many partners
 }
 
 type decision struct {
@@ -160,20 +160,20 @@ func (a *Access) decide(staff uuid.UUID, p Permission) scope.Scope {
 	return scope.Partners(partners...)
 }
 
-// allows reports whether a user has a permission. It fails closed, so an error means no.
+// allows reports whether a user has a permission. If the enforcer fails, it returns false.
 func (a *Access) allows(staff uuid.UUID, dom string, p Permission) bool {
 	ok, err := a.enforcer.Enforce(staff.String(), dom, p.Object, p.Action)
 	return err == nil && ok
 }
 
-// Grant is a permission of a user with the role and the partner that grant it.
+// Grant is a permission of a user, with the policy rule and the partner that it applies to.
 type Grant struct {
 	PolicyRule
 	Partner *uuid.UUID // nil for all partners
 }
 
-// Explain lists the permissions of a user with the rules that grant them, in the order of
-// roles and rules. Each is checked with the enforcer.
+// Explain lists the permissions of a user with the rules that grant them, in the order of the
+// user's roles and the policy. It checks each permission with the enforcer.
 func (a *Access) Explain(staff uuid.UUID) (all []Grant) {
 	for _, row := range a.roles[staff] {
 		for _, line := range a.policy {
@@ -185,7 +185,7 @@ func (a *Access) Explain(staff uuid.UUID) (all []Grant) {
 	return all
 }
 
-// RolesGranting lists the roles that have a permission.
+// RolesGranting lists the roles that grant a permission.
 func (a *Access) RolesGranting(p Permission) (roles []models.Role) {
 	for _, line := range a.policy {
 		if line.Permission == p {

@@ -49,18 +49,18 @@ func TestScope(t *testing.T) {
 	} {
 		sc, ok := a.Scope(c.staff, c.permission)
 		if ok != c.ok {
-			t.Errorf("%s: Scope ok = %t", c.name, ok)
+			t.Errorf("%s: Scope ok = %t, want %t", c.name, ok, c.ok)
 		}
 		for _, partner := range []uuid.UUID{mine, theirs} {
 			if got := sc.Allows(partner); got != slices.Contains(c.sees, partner) {
-				t.Errorf("%s: allows a partner = %t", c.name, got)
+				t.Errorf("%s: Allows for a partner = %t, want %t", c.name, got, !got)
 			}
 		}
 	}
 }
 
-// With any roles, a user has exactly the permissions that the policy grants to these roles at
-// their partners. Explain lists the same permissions.
+// A user has exactly the permissions that the policy grants to the user's roles, for the partners of
+// these roles. Explain lists the same permissions.
 func TestDecisionsFollowPolicy(t *testing.T) {
 	policy, err := Policy()
 	if err != nil {
@@ -91,18 +91,18 @@ func TestDecisionsFollowPolicy(t *testing.T) {
 		for _, line := range policy {
 			sc, ok := a.Scope(staff, line.Permission)
 			if sc.All() != may(line.Permission, nil) {
-				t.Fatalf("%s at all partners = %t", line.Permission, sc.All())
+				t.Fatalf("%s for all partners = %t, want %t", line.Permission, sc.All(), !sc.All())
 			}
 			for _, partner := range partners {
 				want := may(line.Permission, &partner)
 				if sc.Allows(partner) != want || want && !ok {
-					t.Fatalf("%s at a partner = %t, want %t", line.Permission, sc.Allows(partner), want)
+					t.Fatalf("%s for a partner = %t, want %t", line.Permission, sc.Allows(partner), want)
 				}
 				listed := slices.ContainsFunc(explained, func(g Grant) bool {
 					return g.Permission == line.Permission && (g.Partner == nil || *g.Partner == partner)
 				})
 				if listed != want {
-					t.Fatalf("%s at a partner is listed by Explain = %t, want %t", line.Permission, listed, want)
+					t.Fatalf("Explain lists %s for a partner = %t, want %t", line.Permission, listed, want)
 				}
 			}
 		}
@@ -112,7 +112,7 @@ func TestDecisionsFollowPolicy(t *testing.T) {
 func TestPolicy(t *testing.T) {
 	lines, err := Policy()
 	if err != nil || len(lines) < 20 {
-		t.Fatalf("Policy() has %d lines, %v", len(lines), err)
+		t.Fatalf("Policy() returned %d rules, %v, want at least 20", len(lines), err)
 	}
 	for _, role := range models.Roles {
 		if !slices.ContainsFunc(lines, func(l PolicyRule) bool { return l.Role == role }) {
@@ -132,7 +132,7 @@ func TestPolicy(t *testing.T) {
 		"duplicate":    "p, auditor, staff, read\n\np, auditor, staff, read",
 	} {
 		if _, err := parse(text); err == nil || !strings.Contains(err.Error(), "line ") {
-			t.Errorf("%s: %v, want an error with the line", name, err)
+			t.Errorf("%s: %v, want an error with the line number", name, err)
 		}
 	}
 }

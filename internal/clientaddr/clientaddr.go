@@ -1,14 +1,14 @@
-// Package clientaddr groups client addresses for counting.
+// Package clientaddr groups client addresses, so that requests can be counted by client.
 package clientaddr
 
 import "net/netip"
 
-// ipv6Prefix is the part of an IPv6 address that one client usually cannot change.
+// ipv6Prefix is the length of the IPv6 prefix that a client usually cannot change.
 const ipv6Prefix = 64
 
-// Group returns the address that a client is counted under: an IPv4 address as it is, and
-// the /64 network of an IPv6 address (decision 28). Text that is not an address counts
-// under the zero Addr.
+// Group returns the address that identifies a client for counting. For IPv4, that is the address
+// itself. For IPv6, it is the first address of the /64 network (decision 28). If text is not an
+// address, Group returns the zero Addr.
 func Group(text string) netip.Addr {
 	address, err := netip.ParseAddr(text)
 	if err != nil {
@@ -22,10 +22,11 @@ func Group(text string) netip.Addr {
 	return network.Addr()
 }
 
-// sitePrefix is the largest IPv6 network that one site usually gets.
+// sitePrefix is the prefix length of the largest IPv6 network that a site usually receives.
 const sitePrefix = 48
 
-// Site returns the /48 network of an IPv6 address. It returns an IPv4 address as it is.
+// Site returns the first address of the /48 network of an IPv6 address. It returns an IPv4 address
+// unchanged.
 func Site(address netip.Addr) netip.Addr {
 	if !address.Is6() {
 		return address

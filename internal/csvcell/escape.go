@@ -3,7 +3,7 @@ package csvcell
 
 import "strings"
 
-// Escape prefixes text with an apostrophe if a spreadsheet would evaluate it as a formula.
+// Escape adds an apostrophe before text that a spreadsheet would evaluate as a formula.
 func Escape(text string) string {
 	if text != "" && strings.ContainsRune("=+-@\t\r", rune(text[0])) {
 		return "'" + text

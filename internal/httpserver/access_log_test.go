@@ -23,8 +23,8 @@ func line(text bool) string {
 	return out.String()
 }
 
-// TestLinesLookLikeSlogs compares a line with slog's for the same values.
-func TestLinesLookLikeSlogs(t *testing.T) {
+// An access log line is identical to the line that slog writes for the same values.
+func TestAccessLogHasFormatOfSlog(t *testing.T) {
 	for _, text := range []bool{false, true} {
 		var want bytes.Buffer
 		var handler slog.Handler = slog.NewJSONHandler(&want, nil)
@@ -38,10 +38,10 @@ func TestLinesLookLikeSlogs(t *testing.T) {
 			t.Fatal(err)
 		}
 		if got := line(text); got != want.String() {
-			t.Errorf("text %v:\n%swant\n%s", text, got, want.String())
+			t.Errorf("text = %t: got\n%swant\n%s", text, got, want.String())
 		}
 	}
 	if !json.Valid([]byte(strings.TrimSpace(line(false)))) {
-		t.Error("not JSON")
+		t.Error("the line is not valid JSON")
 	}
 }

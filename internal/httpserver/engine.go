@@ -1,5 +1,6 @@
-// Package httpserver contains what the three listeners of a node share: the router's
-// settings, request ids, recovery from panics, the access log, metrics and timeouts.
+// Package httpserver contains the code that the three listeners of a node share. It configures the
+// router and the timeouts, assigns request ids, recovers from panics, and writes the access log and
+// the metrics.
 package httpserver
 
 import (
@@ -8,9 +9,9 @@ import (
 	"github.com/gin-gonic/gin"
 )
 
-// NewEngine returns a router that does not redirect, and for which an encoded slash is part
-// of a path segment. It takes the client's address from X-Forwarded-For only, and only from
-// trusted proxies.
+// NewEngine returns a router that does not redirect, and that treats an encoded slash as part of a
+// path segment. It reads the client's address only from X-Forwarded-For, and only if a trusted proxy
+// sent the request.
 func NewEngine(trustedProxies []netip.Prefix) (*gin.Engine, error) {
 	gin.SetMode(gin.ReleaseMode) // debug mode prints the routes
 	engine := gin.New()
@@ -23,8 +24,8 @@ func NewEngine(trustedProxies []netip.Prefix) (*gin.Engine, error) {
 	for _, p := range trustedProxies {
 		proxies = append(proxies, p.String())
 	}
-	// Exclude X-Real-IP, which gin trusts by default: a proxy that sets X-Forwarded-For
-	// may pass on the client's X-Real-IP unchanged.
+	// Gin also trusts X-Real-IP by default. Exclude it, because a proxy that sets X-Forwarded-For may
+	// pass on an X-Real-IP header from the client.
 	engine.RemoteIPHeaders = []string{"X-Forwarded-For"}
 	err := engine.SetTrustedProxies(proxies)
 	return engine, err

@@ -12,8 +12,8 @@ import (
 	"github.com/pingpost/pingpost/internal/httpserver"
 )
 
-// The client's address is the rightmost one in X-Forwarded-For that is not a trusted proxy.
-// Other headers may be set by the client and are ignored.
+// The client's address is the rightmost address in X-Forwarded-For that is not a trusted proxy.
+// Other headers are ignored, because the client may have set them.
 func TestClientAddress(t *testing.T) {
 	t.Parallel()
 	engine, err := httpserver.NewEngine([]netip.Prefix{netip.MustParsePrefix("10.0.0.0/8"), netip.MustParsePrefix("2001:db8::/32")})
@@ -53,7 +53,7 @@ func TestClientAddress(t *testing.T) {
 		w := httptest.NewRecorder()
 		engine.ServeHTTP(w, r)
 		if got := w.Body.String(); got != c.want {
-			t.Errorf("%s: got the address %s, want %s", name, got, c.want)
+			t.Errorf("%s: got address %s, want %s", name, got, c.want)
 		}
 	}
 }

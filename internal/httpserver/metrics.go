@@ -8,14 +8,15 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 )
 
-// Metrics count requests by route pattern. The path itself is free text from the client.
+// Metrics counts and times requests by route. It uses the pattern of the route, because clients can
+// request any path.
 type Metrics struct {
 	requests *prometheus.CounterVec
 	duration *prometheus.HistogramVec
 }
 
-// NewMetrics registers the metrics of a listener: <prefix>_requests_total and
-// <prefix>_request_duration_seconds. to completes the help "Requests to …".
+// NewMetrics registers the metrics <prefix>_requests_total and <prefix>_request_duration_seconds of a
+// listener. to completes the help text "Requests to …".
 func NewMetrics(reg prometheus.Registerer, prefix, to string) *Metrics {
 	m := &Metrics{
 		requests: prometheus.NewCounterVec(prometheus.CounterOpts{
@@ -30,7 +31,7 @@ func NewMetrics(reg prometheus.Registerer, prefix, to string) *Metrics {
 	return m
 }
 
-// of returns the metrics of a route, so that requests do not look them up.
+// of returns the metrics of a route. It is called once per route, to avoid a lookup per request.
 func (m *Metrics) of(route string) *routeMetrics {
 	return &routeMetrics{
 		requests: m.requests.MustCurryWith(prometheus.Labels{"route": route}),
@@ -42,10 +43,10 @@ func (m *Metrics) of(route string) *routeMetrics {
 type routeMetrics struct {
 	requests *prometheus.CounterVec
 	duration prometheus.Observer
-	answers  sync.Map // answer → prometheus.Counter; cheaper than a lookup by labels
+	answers  sync.Map // maps an answer to its prometheus.Counter, which is faster than a lookup by labels
 }
 
-// answer is the result of a request, from a closed set.
+// answer is the result of a request. The set of answers is limited.
 type answer struct {
 	status  int
 	outcome string

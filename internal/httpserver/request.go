@@ -16,16 +16,16 @@ import (
 	"github.com/pingpost/pingpost/internal/id"
 )
 
-// Record holds a request's data for the access log and the metrics. It is reused after the
-// request.
+// Record contains the data of a request for the access log and the metrics. It must not be used
+// after the request, because another request reuses it.
 type Record struct {
-	Route   string // the pattern; the path is free text from the client
+	Route   string // the pattern of the route
 	Start   time.Time
 	ID      uuid.UUID
 	IDText  string    // rq_…, as in X-Request-Id
-	Outcome string    // from a closed set
+	Outcome string    // from a fixed set
 	Partner uuid.UUID // the partner that sent the request, if known
-	Cause   error     // of a rejection; only for the log
+	Cause   error     // the cause of a rejection; only for the log
 
 	Body, Answer []byte // buffers for a handler that needs them
 	line         []byte // buffer for the access log's line
@@ -34,18 +34,18 @@ type Record struct {
 // Handler handles a request. If it returns an error, the listener writes the response.
 type Handler func(*gin.Context, *Record) error
 
-// Listener holds what the endpoints of one listener share. AccessLog may be nil.
+// Listener contains the settings of all endpoints of a listener. AccessLog may be nil.
 type Listener struct {
 	Clock     clock.Clock
 	Log       *slog.Logger
 	AccessLog *AccessLog
 	Metrics   *Metrics
-	Reject    func(*gin.Context, *Record, error) // writes the response to an error
+	Reject    func(*gin.Context, *Record, error) // writes the response for an error
 }
 
-// ErrPanic is the error of a handler that panicked.
+// ErrPanic is passed to Reject if a handler panicked.
 var ErrPanic = apperr.New(apperr.Internal, "panic",
-	"An unexpected failure in the service; nothing is known to be wrong with the request")
+	"An unexpected error occurred in the service. Send the request again later.")
 
 const outcomeAborted = "aborted"
 
@@ -53,11 +53,11 @@ var records = sync.Pool{New: func() any {
 	return &Record{Body: make([]byte, 0, 4<<10), Answer: make([]byte, 0, 4<<10)}
 }}
 
-// Endpoint wraps a handler: it sets the request id, turns a panic into ErrPanic, writes the
-// log line and counts the request.
+// Endpoint returns the gin handler of a route. It sets the request id, calls handle, turns a panic
+// into ErrPanic, and records the request in the log and the metrics.
 //
-// If the handler panics with http.ErrAbortHandler, the connection is closed, as in net/http,
-// so that the client does not take an interrupted response for a complete one.
+// If handle panics with http.ErrAbortHandler, the connection is closed, as in net/http. The client
+// then does not mistake the incomplete response for a complete one.
 func (l *Listener) Endpoint(route string, handle Handler) gin.HandlerFunc {
 	counted := l.Metrics.of(route)
 	return func(c *gin.Context) {
@@ -97,8 +97,8 @@ func (rec *Record) reset(route string, now time.Time) {
 	rec.IDText = id.Format(id.Request, rec.ID)
 }
 
-// protect turns a panic into an error. It logs the stack but not the panic's value, which
-// may contain secrets or personal data.
+// protect calls a handler and turns a panic into an error. It logs the stack but not the value of
+// the panic, which may contain secrets or personal data.
 func (l *Listener) protect(c *gin.Context, rec *Record, handle Handler) (err error) {
 	defer func() {
 		switch p := recover(); p {

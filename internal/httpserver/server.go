@@ -11,18 +11,19 @@ import (
 	"github.com/pingpost/pingpost/internal/config"
 )
 
-// Server serves HTTP on one of the listeners.
+// Server serves HTTP requests on a listener.
 type Server struct {
 	name     string
 	http     *http.Server
 	listener net.Listener
 }
 
-// maxHeader is the maximum size of a request's headers, far above that of a post's. For
-// larger ones (net/http adds 4 KiB) net/http responds with 431.
+// maxHeader is the maximum size of the headers of a request. Posts need far less. net/http adds
+// 4 KiB to this limit and responds to larger headers with 431.
 const maxHeader = 16 << 10
 
-// NewServer returns a server for the handler, with the configured timeouts.
+// NewServer returns a server with the given handler and the configured timeouts. name identifies the
+// listener in logs and errors.
 func NewServer(name string, l net.Listener, h http.Handler, c config.HTTP, log *slog.Logger) *Server {
 	return &Server{name: name, listener: l, http: &http.Server{
 		Handler: h, MaxHeaderBytes: maxHeader,
@@ -37,7 +38,7 @@ func NewServer(name string, l net.Listener, h http.Handler, c config.HTTP, log *
 // Addr returns the listener's address.
 func (s *Server) Addr() string { return s.listener.Addr().String() }
 
-// Serve serves requests until the server is shut down. Its error names the listener.
+// Serve serves requests until the server is shut down.
 func (s *Server) Serve() error {
 	if err := s.http.Serve(s.listener); !errors.Is(err, http.ErrServerClosed) {
 		return fmt.Errorf("the %s listener failed: %w", s.name, err)
@@ -45,7 +46,7 @@ func (s *Server) Serve() error {
 	return nil
 }
 
-// Shutdown waits for requests in progress, and cuts them off when ctx ends.
+// Shutdown waits for requests in progress. When ctx ends, it closes their connections.
 func (s *Server) Shutdown(ctx context.Context) error {
 	if err := s.http.Shutdown(ctx); err != nil {
 		s.http.Close() //nolint:errcheck // reported by the error below

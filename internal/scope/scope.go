@@ -1,7 +1,7 @@
-// Package scope limits what a caller can see to all partners or to some of them.
+// Package scope represents the partners that a caller may see.
 //
-// Each query for rows of partners takes a Scope directly after ctx, so that a missing limit
-// is visible in the call.
+// Functions that query data of partners take a Scope directly after ctx, so that every call states
+// whose data it reads.
 package scope
 
 import (
@@ -16,19 +16,19 @@ type Scope struct {
 	partners []uuid.UUID
 }
 
-// System includes all partners. It is for the service itself and for the command line.
+// System includes all partners. The service itself and the command line use it.
 var System = Scope{all: true}
 
-// Everywhere includes all partners. It is for users whose role is not limited to some partners.
+// Everywhere includes all partners. Users with a role for all partners have this scope.
 var Everywhere = Scope{all: true}
 
-// Partners returns a scope of the given partners.
+// Partners returns a scope with the given partners.
 func Partners(ids ...uuid.UUID) Scope { return Scope{partners: slices.Clone(ids)} }
 
 // All reports whether the scope includes all partners.
 func (s Scope) All() bool { return s.all }
 
-// IDs returns the partners of a scope that does not include all.
+// IDs returns the partners of a scope. It returns nil if the scope includes all partners.
 func (s Scope) IDs() []uuid.UUID { return slices.Clone(s.partners) }
 
 // Allows reports whether the scope includes a partner.

@@ -31,17 +31,17 @@ const (
 )
 
 var (
-	errNoEnrolment = apperr.New(apperr.Conflict, "enrolment", "The setup of the second factor is no longer valid. Start again.")
+	errNoEnrolment = apperr.New(apperr.Conflict, "enrolment", "This second-factor setup is no longer valid. Start again.")
 	errEnrolled    = apperr.New(apperr.Conflict, "enrolled",
-		"A second factor was set up since you opened this page. Sign in again and use it.")
+		"Another second factor was set up after you opened this page. Sign in again and use that one.")
 	errOwnFactor = apperr.New(apperr.Forbidden, "own_factor",
 		"You cannot reset your own second factor. Set up another authenticator app on your account page, or ask another administrator.")
 	errNoFactor = apperr.New(apperr.Conflict, "no_factor", "Recovery codes require a second factor. Set up a second factor first.")
 	base32Text  = base32.StdEncoding.WithPadding(base32.NoPadding)
 )
 
-// BeginSecondFactor creates a seed for an authenticator app. It takes effect when
-// FinishSecondFactor gets a valid code.
+// BeginSecondFactor creates the setup key of a new second factor. The second factor is enabled when
+// FinishSecondFactor is called with a valid code.
 func (s *Service) BeginSecondFactor(ctx context.Context, session Session) (*otp.Key, error) {
 	if len(session.TOTPSealed) > 0 { // the page was reloaded
 		if seed, err := s.keys.Open(keyring.SecondFactor, session.ID[:], session.TOTPSealed); err == nil {
@@ -61,15 +61,17 @@ func (s *Service) key(account string, seed []byte) (*otp.Key, error) {
 	return totp.Generate(totp.GenerateOpts{Issuer: issuer, AccountName: account, Secret: seed})
 }
 
-// isCode reports whether text looks like a code from an authenticator app. Passwords are longer.
+// isCode reports whether text looks like an authenticator code. Passwords are longer.
 func isCode(text string) bool {
 	text = plainCode(text)
 	return len(text) == codeDigits && strings.Trim(text, "0123456789") == ""
 }
 
-// FinishSecondFactor checks the first code and enables the second factor. It ends the user's
-// other sessions and returns recovery codes, which are shown once. If the session was not
-// open yet, it opens it and returns its new token; otherwise token is "".
+// FinishSecondFactor checks the first code and enables the second factor. It ends the user's other
+// sessions and returns recovery codes, which cannot be read again.
+//
+// During a login, FinishSecondFactor also opens the session and returns its new token. If the
+// session is already open, token is "".
 func (s *Service) FinishSecondFactor(
 	ctx context.Context, by audit.Actor, session Session, code string,
 ) (token string, codes []string, err error) {
@@ -84,7 +86,7 @@ func (s *Service) FinishSecondFactor(
 	if !ok {
 		return "", nil, errCode
 	}
-	budgets, err := s.codeBudget(ctx, session.Staff, by.Address)
+	limits, err := s.codeLimits(ctx, session.Staff, by.Address)
 	if err != nil {
 		return "", nil, err
 	}
@@ -119,12 +121,12 @@ func (s *Service) FinishSecondFactor(
 		return audit.Write(tx, s.clock.Now(), as(*p, by), event("staff.second_factor", *p, nil, nil))
 	})
 	if err == nil {
-		s.succeeded(ctx, budgets)
+		s.succeeded(ctx, limits)
 	}
 	return token, codes, err
 }
 
-// newRecoveryCodes replaces a user's recovery codes. Each has 80 random bits, so a fast hash
+// newRecoveryCodes replaces a user's recovery codes. Each code has 80 random bits, so a fast hash
 // is sufficient.
 func (s *Service) newRecoveryCodes(tx *gorm.DB, user uuid.UUID) (codes []string, err error) {
 	if err := tx.Where("staff_id = ?", user).Delete(&models.RecoveryCode{}).Error; err != nil {
@@ -155,7 +157,7 @@ func (s *Service) NewRecoveryCodes(ctx context.Context, by audit.Actor, user uui
 	return codes, err
 }
 
-// plainCode returns a code in lower case, without spaces and hyphens.
+// plainCode returns a code in lower case and without spaces and hyphens.
 func plainCode(text string) string {
 	return strings.ToLower(strings.NewReplacer(" ", "", "-", "", "\t", "").Replace(strings.TrimSpace(text)))
 }
@@ -165,8 +167,8 @@ func recoveryDigest(code string) []byte {
 	return sum[:]
 }
 
-// useCode checks and uses up an authenticator code or a recovery code. The caller must have
-// locked the user's row. It returns errCode if the code is wrong.
+// useCode checks an authenticator code or a recovery code and marks it as used. It returns errCode
+// if the code is wrong. The caller must have locked the user's row.
 func (s *Service) useCode(tx *gorm.DB, p *models.Staff, code string) error {
 	err := s.useTOTP(tx, p, code)
 	if !errors.Is(err, errCode) {
@@ -180,7 +182,7 @@ func (s *Service) useCode(tx *gorm.DB, p *models.Staff, code string) error {
 	return res.Error
 }
 
-// useTOTP checks and uses up an authenticator code. This code and earlier ones become invalid.
+// useTOTP checks an authenticator code. The code and all earlier ones become invalid.
 func (s *Service) useTOTP(tx *gorm.DB, p *models.Staff, code string) error {
 	if len(p.TOTPSealed) == 0 {
 		return errCode
@@ -200,8 +202,8 @@ func (s *Service) useTOTP(tx *gorm.DB, p *models.Staff, code string) error {
 	return res.Error
 }
 
-// matchTOTP returns the time step of a code. It accepts the current, the previous and the next
-// step, so that clocks may differ a little.
+// matchTOTP returns the time step of a code. It accepts codes of the previous, the current and the
+// next step, because clocks may differ slightly.
 func (s *Service) matchTOTP(seed []byte, code string) (found int64, ok bool) {
 	code = plainCode(code)
 	now := s.clock.Now()
@@ -215,9 +217,9 @@ func (s *Service) matchTOTP(seed []byte, code string) (found int64, ok bool) {
 	return found, ok
 }
 
-// ResetSecondFactor removes the second factor and the recovery codes of a user who lost them,
-// and ends the user's sessions. If a role requires a second factor, the user sets up a new
-// one at the next login.
+// ResetSecondFactor removes the second factor and the recovery codes of a user who has lost them,
+// and ends the user's sessions. If the user's role requires a second factor, the user has to set up
+// a new one at the next login.
 func (s *Service) ResetSecondFactor(ctx context.Context, by audit.Actor, user uuid.UUID) error {
 	if by.Staff == user {
 		return errOwnFactor

@@ -42,7 +42,7 @@ func TestSecondFactor(t *testing.T) {
 
 	token := login()
 	if _, err := try(token, h.code(t, secret)); reason(err) != "code" {
-		t.Errorf("reusing the code of the setup: %v", err)
+		t.Errorf("code that was used for the setup: %v, want code", err)
 	}
 	h.time.Advance(30 * time.Second)
 	code := h.code(t, secret)
@@ -52,57 +52,57 @@ func TestSecondFactor(t *testing.T) {
 	}
 	h.expectEnded(t, token, "the token from before the code")
 	if _, err := try(login(), code); reason(err) != "code" {
-		t.Errorf("reusing a code: %v", err)
+		t.Errorf("code that was used before: %v, want code", err)
 	}
 	h.time.Advance(30 * time.Second)
 	late := h.code(t, secret)
 	h.time.Advance(30 * time.Second)
 	if _, err := try(login(), late); err != nil {
-		t.Errorf("code of the previous step: %v", err)
+		t.Errorf("code of the previous time step: %v", err)
 	}
 	h.time.Advance(5 * time.Minute)
 	old := h.code(t, secret)
 	h.time.Advance(time.Minute)
 	if _, err := try(login(), old); reason(err) != "code" {
-		t.Errorf("code from two steps ago: %v", err)
+		t.Errorf("code from two time steps ago: %v, want code", err)
 	}
 
 	if _, err := try(login(), strings.ToUpper(recovery[3])); err != nil {
 		t.Errorf("recovery code: %v", err)
 	}
 	if _, err := try(login(), recovery[3]); reason(err) != "code" {
-		t.Errorf("reusing a recovery code: %v", err)
+		t.Errorf("recovery code that was used before: %v, want code", err)
 	}
 	if left, err := h.RecoveryCodesLeft(t.Context(), ada.ID); err != nil || left != 9 {
-		t.Errorf("%d recovery codes left, %v", left, err)
+		t.Errorf("RecoveryCodesLeft = %d, %v, want 9", left, err)
 	}
 
 	token = login()
 	for _, bad := range []string{"", "000000", "12345", "abcdef", strings.Repeat("1", 1<<16)} {
 		if _, err := try(token, bad); reason(err) != "code" {
-			t.Errorf("code %.20q: %v", bad, err)
+			t.Errorf("wrong code %.20q: %v, want code", bad, err)
 		}
 	}
 	h.time.Advance(30 * time.Second)
 	if _, err := try(token, h.code(t, secret)); reason(err) != "again" {
-		t.Errorf("correct code after five wrong ones: %v", err)
+		t.Errorf("correct code after five wrong ones: %v, want again", err)
 	}
 	h.expectEnded(t, token, "five wrong codes")
 
 	if err := h.ResetSecondFactor(t.Context(), audit.Actor{Staff: ada.ID, Name: ada.Email}, ada.ID); reason(err) != "own_factor" {
-		t.Errorf("resetting the own second factor: %v", err)
+		t.Errorf("user resets own second factor: %v, want own_factor", err)
 	}
 	if err := h.ResetSecondFactor(t.Context(), audit.Operator, ada.ID); err != nil {
 		t.Fatal(err)
 	}
 	h.expectEnded(t, open, "the second factor was reset")
 	if _, session := h.signIn(t, "ada@example.com"); session.Stage != models.StageOpen {
-		t.Errorf("stage after the reset = %s", session.Stage)
+		t.Errorf("stage after the reset = %s, want open", session.Stage)
 	}
-	h.intact(t)
+	h.verifyAuditLog(t)
 }
 
-// A code that is used concurrently opens one session.
+// If several logins use the same code at the same time, only one succeeds.
 func TestCodeIsUsedOnce(t *testing.T) {
 	t.Parallel()
 	h := newStaffPlatform(t, settings())
@@ -131,10 +131,10 @@ func TestCodeIsUsedOnce(t *testing.T) {
 			t.Errorf("%s opened %d sessions, want 1", name, opened.Load())
 		}
 	}
-	h.intact(t)
+	h.verifyAuditLog(t)
 }
 
-// If a role requires a second factor, a session is not open until the user has one.
+// If a user's role requires a second factor, sessions do not open until the user has one.
 func TestSecondFactorByRole(t *testing.T) {
 	t.Parallel()
 	s := settings()
@@ -161,7 +161,7 @@ func TestSecondFactorByRole(t *testing.T) {
 		t.Fatal(err)
 	}
 	if again, err := h.BeginSecondFactor(t.Context(), h.session(t, token)); err != nil || again.Secret() != key.Secret() {
-		t.Errorf("the seed changes when the page is reloaded (%v)", err)
+		t.Errorf("BeginSecondFactor returned another setup key when the page was reloaded (%v)", err)
 	}
 	if _, _, err := h.FinishSecondFactor(t.Context(), at(home), h.session(t, token), "000000"); reason(err) != "code" {
 		t.Errorf("wrong first code: %v, want code", err)
@@ -173,8 +173,8 @@ func TestSecondFactorByRole(t *testing.T) {
 	}
 }
 
-// If two sessions of a user set up a second factor, the first to finish wins. The other is
-// rejected.
+// If a user sets up a second factor in two sessions, the first one to finish succeeds and the other
+// is rejected.
 func TestSecondFactorIsSetUpOnce(t *testing.T) {
 	t.Parallel()
 	s := settings()
@@ -196,7 +196,7 @@ func TestSecondFactorIsSetUpOnce(t *testing.T) {
 		t.Fatal(err)
 	}
 	if enrolled := h.find(t, p.ID).TOTPAt; enrolled == nil || !enrolled.Equal(h.time.Now()) {
-		t.Errorf("second factor set up at %v", enrolled)
+		t.Errorf("second factor was set up at %v, want %s", enrolled, h.time.Now())
 	}
 	if token, _, err := h.FinishSecondFactor(t.Context(), at(away), sessions[1], codes[1]); reason(err) != "enrolled" || token != "" {
 		t.Errorf("finishing the second setup: %q, %v, want enrolled", token, err)
@@ -207,9 +207,9 @@ func TestSecondFactorIsSetUpOnce(t *testing.T) {
 	}
 }
 
-// wrongCodes logs in with the correct password and enters five wrong codes in each of a number
-// of logins. It returns the number of codes that were checked, and the wait of the last.
-func (h staffPlatform) wrongCodes(t *testing.T, logins int, address func(login int) string) (judged int, wait time.Duration) {
+// wrongCodes logs in several times with the correct password, and enters five wrong codes each
+// time. It returns the number of codes that were checked, and the wait after the last one.
+func (h staffPlatform) wrongCodes(t *testing.T, logins int, address func(login int) string) (checked int, wait time.Duration) {
 	t.Helper()
 	for login := range logins {
 		token, _, err := h.login(t, "ada@example.com", password, address(login))
@@ -220,7 +220,7 @@ func (h staffPlatform) wrongCodes(t *testing.T, logins int, address func(login i
 			_, err := h.VerifyCode(t.Context(), at(address(login)), h.session(t, token), "wrong")
 			switch f := apperr.As(err); {
 			case reason(err) == "code":
-				judged++
+				checked++
 			case f != nil && f.Code == apperr.TooMany:
 				wait = f.RetryAfter
 			default:
@@ -228,11 +228,11 @@ func (h staffPlatform) wrongCodes(t *testing.T, logins int, address func(login i
 			}
 		}
 	}
-	return judged, wait
+	return checked, wait
 }
 
-// With the correct password, at most 20 wrong codes are checked before the wait starts, across
-// all sessions and addresses. The user can still log in at a known address.
+// An attacker with the correct password can try at most 20 wrong codes before the first wait, in all
+// sessions and from all addresses together. The user can still log in at a known address.
 func TestWrongCodesAreCountedAcrossSessions(t *testing.T) {
 	t.Parallel()
 	for name, address := range map[string]func(int) string{
@@ -248,9 +248,9 @@ func TestWrongCodesAreCountedAcrossSessions(t *testing.T) {
 			token, _ := h.signIn(t, "ada@example.com") // makes home a known address
 			_, secret, _ := h.enrol(t, token)
 			h.time.Advance(30 * time.Second)
-			judged, wait := h.wrongCodes(t, 30, address)
-			if judged != 20 || wait != 30*time.Second {
-				t.Fatalf("%d wrong codes were checked before a wait of %s", judged, wait)
+			checked, wait := h.wrongCodes(t, 30, address)
+			if checked != 20 || wait != 30*time.Second {
+				t.Fatalf("%d wrong codes were checked before a wait of %s, want 20 and 30 s", checked, wait)
 			}
 			right := func(where string) error {
 				t.Helper()
@@ -268,8 +268,8 @@ func TestWrongCodesAreCountedAcrossSessions(t *testing.T) {
 			var waits []time.Duration
 			for range 6 {
 				h.time.Advance(15 * time.Minute)
-				if judged, wait = h.wrongCodes(t, 1, address); judged != 1 {
-					t.Errorf("%d wrong codes were checked after a wait, want 1", judged)
+				if checked, wait = h.wrongCodes(t, 1, address); checked != 1 {
+					t.Errorf("%d wrong codes were checked after a wait, want 1", checked)
 				}
 				waits = append(waits, wait)
 			}
@@ -280,17 +280,17 @@ func TestWrongCodesAreCountedAcrossSessions(t *testing.T) {
 			if _, err := h.DeleteExpired(t.Context()); err != nil {
 				t.Fatal(err)
 			}
-			if judged, _ := h.wrongCodes(t, 1, address); judged != 1 {
-				t.Errorf("%d wrong codes were checked two days later, want 1", judged)
+			if checked, _ := h.wrongCodes(t, 1, address); checked != 1 {
+				t.Errorf("%d wrong codes were checked two days later, want 1", checked)
 			}
 			h.time.Advance(15 * time.Minute)
 			if err := right(address(0)); err != nil {
 				t.Errorf("correct code after the wait: %v", err)
 			}
-			if judged, _ := h.wrongCodes(t, 2, address); judged != 10 {
-				t.Errorf("%d of 10 wrong codes were checked after a correct one, want 10", judged)
+			if checked, _ := h.wrongCodes(t, 2, address); checked != 10 {
+				t.Errorf("%d of 10 wrong codes were checked after a correct one, want 10", checked)
 			}
-			h.intact(t)
+			h.verifyAuditLog(t)
 		})
 	}
 }
@@ -302,7 +302,7 @@ func TestConcurrentWrongCodes(t *testing.T) {
 	h.addUser(t, "ada@example.com", models.Administrator)
 	token, _ := h.signIn(t, "ada@example.com")
 	h.enrol(t, token)
-	var judged atomic.Int64
+	var checked atomic.Int64
 	var all sync.WaitGroup
 	for n := range 10 {
 		token, _, err := h.login(t, "ada@example.com", password, fmt.Sprintf("203.0.113.%d", n))
@@ -314,40 +314,40 @@ func TestConcurrentWrongCodes(t *testing.T) {
 			all.Go(func() {
 				_, err := h.VerifyCode(t.Context(), at("203.0.113.99"), session, "wrong")
 				if reason(err) == "code" {
-					judged.Add(1)
-				} else if !isFault(err, apperr.TooMany) {
+					checked.Add(1)
+				} else if !hasCode(err, apperr.TooMany) {
 					t.Error(err)
 				}
 			})
 		}
 	}
 	all.Wait()
-	if judged.Load() != 20 {
-		t.Errorf("%d wrong codes were checked", judged.Load())
+	if checked.Load() != 20 {
+		t.Errorf("%d wrong codes were checked, want 20", checked.Load())
 	}
 }
 
-// Wrong codes in an open session are counted like wrong codes at the login.
+// Wrong codes in an open session are counted like wrong codes during a login.
 func TestWrongCodesInAnOpenSessionAreCounted(t *testing.T) {
 	t.Parallel()
 	h := newStaffPlatform(t, settings())
 	h.addUser(t, "ada@example.com", models.Administrator)
 	token, _ := h.signIn(t, "ada@example.com")
 	token, secret, _ := h.enrol(t, token)
-	judged, wrong := 0, h.code(t, secret) // a used code
+	checked, wrong := 0, h.code(t, secret) // a used code
 	for range 40 {
 		if err := h.Confirm(t.Context(), at(away), h.session(t, token), wrong); reason(err) == "confirmation" {
-			judged++
-		} else if !isFault(err, apperr.TooMany) {
+			checked++
+		} else if !hasCode(err, apperr.TooMany) {
 			t.Fatal(err)
 		}
 	}
-	if judged != 20 {
-		t.Errorf("%d wrong codes were checked", judged)
+	if checked != 20 {
+		t.Errorf("%d wrong codes were checked, want 20", checked)
 	}
 	h.time.Advance(30 * time.Second)
 	if err := h.Confirm(t.Context(), at(home), h.session(t, token), h.code(t, secret)); err != nil {
-		t.Errorf("login at a known address: %v", err)
+		t.Errorf("correct code at a known address: %v", err)
 	}
 }
 
@@ -379,16 +379,16 @@ func TestConfirm(t *testing.T) {
 	h.time.Advance(10 * time.Minute)
 	for _, wrong := range []string{"", "wrong", code, recovery[0]} {
 		if err := h.Confirm(t.Context(), by, h.session(t, token), wrong); reason(err) != "confirmation" || confirmed() {
-			t.Errorf("confirming with %q: %v", wrong, err)
+			t.Errorf("confirming with %q: %v, want confirmation", wrong, err)
 		}
 	}
 	for range 5 {
 		_ = h.Confirm(t.Context(), by, h.session(t, token), "wrong")
 	}
-	if err := h.Confirm(t.Context(), by, h.session(t, token), password); !isFault(err, apperr.TooMany) {
-		t.Errorf("guesses in an open session are not throttled: %v", err)
+	if err := h.Confirm(t.Context(), by, h.session(t, token), password); !hasCode(err, apperr.TooMany) {
+		t.Errorf("correct password after too many guesses: %v, want too many", err)
 	}
 	if n := h.events(t, "confirm", models.AuditRejected); n < 5 {
-		t.Errorf("got %d rejected confirmations in the audit log", n)
+		t.Errorf("got %d rejected confirmations in the audit log, want at least 5", n)
 	}
 }

@@ -19,33 +19,34 @@ import (
 var (
 	errLogin = apperr.New(apperr.Unauthorized, "login", "The email address or the password is wrong.")
 	errCode  = apperr.New(apperr.Unauthorized, "code",
-		"This code is wrong or was already used. Wait for the next code.")
+		"This code is wrong or has already been used. Wait for the next code.")
 	errSessionExpired = apperr.New(apperr.Unauthorized, "again", "Your session has ended. Sign in again.")
 )
 
-// codeAttempts is the number of wrong codes that ends a login.
+// codeAttempts is the number of wrong codes after which a login ends.
 const codeAttempts = 5
 
-// LoginAttempt is an attempt to log in. By has the client address.
+// LoginAttempt is an attempt to log in. By contains the client address.
 type LoginAttempt struct {
 	Email, Password string
 	UserAgent       string
 	By              audit.Actor
 }
 
-// Login checks a password and returns a new session. It is open, waits for a code, or requires
-// that a second factor is set up first. For users who are unknown, deactivated or have no
-// password, the error and the time taken are the same as for a wrong password.
+// Login checks a password and returns a new session. Unless the session is open, its stage says
+// whether the user has to enter a code or to set up a second factor. For a user who is unknown,
+// deactivated or without a password, Login takes the same time and returns the same error as for a
+// wrong password.
 func (s *Service) Login(ctx context.Context, a LoginAttempt) (token string, session Session, err error) {
 	email := strings.TrimSpace(a.Email)
 	if len(email) > 254 || !utf8.ValidString(email) || strings.ContainsRune(email, 0) {
-		email = "" // no user can have it, and the database would reject it
+		email = "" // no user can have this address, and the database would reject it
 	}
 	var p models.Staff
 	if err := s.db.Gorm.WithContext(ctx).Where("lower(email) = lower(?)", email).Limit(1).Find(&p).Error; err != nil {
 		return "", session, postgres.Translate(err)
 	}
-	budgets, err := s.passwordBudgets(ctx, p, email, a.By.Address)
+	limits, err := s.passwordLimits(ctx, p, email, a.By.Address)
 	if err != nil {
 		return "", session, err
 	}
@@ -53,7 +54,7 @@ func (s *Service) Login(ctx context.Context, a LoginAttempt) (token string, sess
 	if p.Status != models.StaffActive {
 		hash = ""
 	}
-	right, err := s.attempt(ctx, budgets, func() (bool, error) { return s.matches(ctx, a.Password, hash) })
+	right, err := s.attempt(ctx, limits, func() (bool, error) { return s.matches(ctx, a.Password, hash) })
 	if err != nil {
 		return "", session, err
 	}
@@ -63,8 +64,8 @@ func (s *Service) Login(ctx context.Context, a LoginAttempt) (token string, sess
 	return s.begin(ctx, p, a)
 }
 
-// reject writes a rejected login to the audit log. The email address of an unknown user is
-// not recorded.
+// reject records a rejected login or step-up in the audit log. It does not record the email
+// addresses of unknown users.
 func (s *Service) reject(ctx context.Context, p models.Staff, by audit.Actor, action, why string) error {
 	e := audit.Event{Action: action, Kind: "staff", Reason: why}
 	by.Name = audit.Anonymous.Name
@@ -72,10 +73,10 @@ func (s *Service) reject(ctx context.Context, p models.Staff, by audit.Actor, ac
 		by.Name, by.Staff = p.Email, p.ID
 		e.Object = id.Format(id.Staff, p.ID)
 	}
-	return s.trail().LogRejected(ctx, by, e)
+	return s.auditLog().LogRejected(ctx, by, e)
 }
 
-func (s *Service) trail() *audit.Log { return audit.New(s.db, s.clock) }
+func (s *Service) auditLog() *audit.Log { return audit.New(s.db, s.clock) }
 
 // begin creates the session after a correct password.
 func (s *Service) begin(ctx context.Context, p models.Staff, a LoginAttempt) (token string, session Session, err error) {
@@ -96,7 +97,7 @@ func (s *Service) begin(ctx context.Context, p models.Staff, a LoginAttempt) (to
 			return err
 		}
 		if stage != models.StageOpen {
-			return nil // the login is audited when it is complete
+			return nil // the login is recorded in the audit log when it is complete
 		}
 		return audit.Write(tx, row.CreatedAt, as(p, a.By), event("login", p, nil, nil))
 	})
@@ -115,11 +116,11 @@ func (s *Service) needsSecondFactor(roles []models.StaffRole) bool {
 // VerifyCode finishes a login with an authenticator code or a recovery code, and returns the
 // new token of the session.
 func (s *Service) VerifyCode(ctx context.Context, by audit.Actor, session Session, code string) (token string, err error) {
-	budgets, err := s.codeBudget(ctx, session.Staff, by.Address)
+	limits, err := s.codeLimits(ctx, session.Staff, by.Address)
 	if err != nil {
 		return "", err
 	}
-	right, err := s.attempt(ctx, budgets, func() (bool, error) {
+	right, err := s.attempt(ctx, limits, func() (bool, error) {
 		token, err = s.openWithCode(ctx, by, session, code)
 		if errors.Is(err, errCode) {
 			return false, nil
@@ -135,9 +136,10 @@ func (s *Service) VerifyCode(ctx context.Context, by audit.Actor, session Sessio
 	return token, err
 }
 
-// openWithCode opens a session that waits for a code. A session accepts codeAttempts codes.
+// openWithCode opens a session that waits for a code. It accepts at most codeAttempts codes for a
+// session.
 func (s *Service) openWithCode(ctx context.Context, by audit.Actor, session Session, code string) (string, error) {
-	// Count the attempt first, so that concurrent attempts get no additional guesses.
+	// Count the attempt first, so that concurrent attempts do not allow additional guesses.
 	counted, err := s.db.Pool.Exec(ctx, `UPDATE staff_sessions SET attempts = attempts + 1
 		WHERE id = $1 AND stage = 'code' AND ended_at IS NULL AND attempts < $2`, session.ID, codeAttempts)
 	if err != nil {
@@ -160,7 +162,7 @@ func (s *Service) openWithCode(ctx context.Context, by audit.Actor, session Sess
 	return token, err
 }
 
-// promote opens a session with a new token, so that the old token becomes useless.
+// promote opens a session and replaces its token. The old token becomes invalid.
 func (s *Service) promote(tx *gorm.DB, session Session, tokenHash []byte) error {
 	now := s.clock.Now()
 	res := tx.Model(&models.StaffSession{}).Where("id = ? AND ended_at IS NULL AND stage <> ?", session.ID, models.StageOpen).

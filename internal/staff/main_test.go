@@ -23,7 +23,7 @@ const (
 	away     = "198.51.100.7"
 )
 
-// staffPlatform is a staff service with its own database.
+// staffPlatform is a staff service with its own database and clock.
 type staffPlatform struct {
 	*testkit.Database
 	*staff.Service
@@ -53,7 +53,7 @@ func everywhere(roles ...models.Role) (all []models.StaffRole) {
 	return all
 }
 
-// addUser creates a user with the password of this file.
+// addUser creates a user with the constant password.
 func (h staffPlatform) addUser(t *testing.T, email string, roles ...models.Role) models.Staff {
 	t.Helper()
 	p, err := h.Seed(t.Context(), audit.Operator, staff.NewMember{
@@ -100,7 +100,7 @@ func (h staffPlatform) session(t *testing.T, token string) staff.Session {
 func (h staffPlatform) expectEnded(t *testing.T, token, when string) {
 	t.Helper()
 	if s, err := h.Session(t.Context(), token); reason(err) != "again" {
-		t.Errorf("%s: %+v, %v", when, s.ID, err)
+		t.Errorf("session %s: got session %s, %v, want again", when, s.ID, err)
 	}
 }
 
@@ -123,7 +123,7 @@ func (h staffPlatform) code(t *testing.T, secret string) string {
 	return code
 }
 
-// enrol sets up a second factor in an open or enrolling session.
+// enrol sets up a second factor during a login or in an open session.
 func (h staffPlatform) enrol(t *testing.T, token string) (next, secret string, recovery []string) {
 	t.Helper()
 	key, err := h.BeginSecondFactor(t.Context(), h.session(t, token))
@@ -146,8 +146,8 @@ func (h staffPlatform) events(t *testing.T, action string, outcome models.AuditO
 		action, string(outcome))
 }
 
-// intact verifies the audit log.
-func (h staffPlatform) intact(t *testing.T) {
+// verifyAuditLog verifies the audit log.
+func (h staffPlatform) verifyAuditLog(t *testing.T) {
 	t.Helper()
 	v, err := audit.New(h.DB, h.time).Verify(t.Context(), "")
 	if err != nil || !v.Intact() {
@@ -155,7 +155,7 @@ func (h staffPlatform) intact(t *testing.T) {
 	}
 }
 
-func isFault(err error, code apperr.Code) bool {
+func hasCode(err error, code apperr.Code) bool {
 	f := apperr.As(err)
 	return f != nil && f.Code == code
 }

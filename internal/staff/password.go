@@ -21,7 +21,7 @@ import (
 const (
 	minPassword = 12
 	maxPassword = 256
-	// hashTimeout is the longest wait for a slot to hash a password.
+	// hashTimeout is how long a login waits for a slot to hash a password.
 	hashTimeout = 3 * time.Second
 )
 
@@ -31,17 +31,17 @@ var (
 	errInvitation = apperr.New(apperr.NotFound, "invitation",
 		"This invitation is no longer valid. Ask an administrator for a new one.")
 	errWrong = apperr.New(apperr.Invalid, "confirmation", "This is neither your password nor a valid code.")
-	errBusy  = apperr.New(apperr.Unavailable, "busy", "Too many users are signing in. Try again in a few seconds.").Retry(2 * time.Second)
+	errBusy  = apperr.New(apperr.Unavailable, "busy", "Too many users are signing in.").Retry(2 * time.Second)
 )
 
-// newDummyHash returns the hash of a random password. Checking it makes a login of an unknown
-// user take as long as that of a known user.
+// newDummyHash returns the hash of a random password. For unknown users, the password is compared
+// with this hash, so that the login takes as long as for known users.
 func newDummyHash(cost *argon2id.Params) (string, error) {
 	token, _ := newToken()
 	return argon2id.CreateHash(token, cost)
 }
 
-// newToken returns a random token of 256 bits and its hash for the database.
+// newToken returns a random token of 256 bits, and its hash for storing in the database.
 func newToken() (token string, hash []byte) {
 	var raw [32]byte
 	rand.Read(raw[:])
@@ -76,7 +76,7 @@ func (s *Service) hash(ctx context.Context, password string) (string, error) {
 	return argon2id.CreateHash(password, s.settings.PasswordCost)
 }
 
-// matches compares a password with a hash. If hash is "", it takes as long and returns false.
+// matches compares a password with a hash. If hash is "", it returns false, but takes just as long.
 func (s *Service) matches(ctx context.Context, password, hash string) (bool, error) {
 	leave, err := s.acquireHashSlot(ctx)
 	if err != nil {
@@ -90,9 +90,9 @@ func (s *Service) matches(ctx context.Context, password, hash string) (bool, err
 		}
 	}
 	if len(password) > 4*maxPassword {
-		password = "" // it is too long to be right, and hashing it would be expensive
+		password = "" // such a long password is never valid, and hashing it would be expensive
 	}
-	ok, err := argon2id.ComparePasswordAndHash(password, hash)
+	ok, err := s.compare(password, hash)
 	return ok && known, err
 }
 
@@ -105,7 +105,7 @@ func checkPassword(password, email string) error {
 	return nil
 }
 
-// Invitation returns the user that a token invites.
+// Invitation returns the user who was invited with a token.
 func (s *Service) Invitation(ctx context.Context, token string) (models.Staff, error) {
 	var p models.Staff
 	err := s.db.Transaction(ctx, func(tx *gorm.DB) (err error) {
@@ -130,7 +130,7 @@ func (s *Service) invitee(tx *gorm.DB, token string) (models.Staff, error) {
 	return p, err
 }
 
-// Accept accepts an invitation: it sets the password of the user and deletes the token.
+// Accept accepts an invitation. It sets the user's password and deletes the invitation.
 func (s *Service) Accept(ctx context.Context, by audit.Actor, token, password string) (models.Staff, error) {
 	p, err := s.Invitation(ctx, token)
 	if err != nil {
@@ -159,8 +159,8 @@ func (s *Service) Accept(ctx context.Context, by audit.Actor, token, password st
 	return p, err
 }
 
-// SetPassword changes a user's own password and ends the user's other sessions. It always
-// requires the old password. A code or a recent confirmation is not enough.
+// SetPassword changes the password of a signed-in user and ends the user's other sessions. It
+// always requires the old password. A code or a recent step-up is not enough.
 func (s *Service) SetPassword(ctx context.Context, by audit.Actor, session Session, old, password string) error {
 	if err := s.checkPasswordOf(ctx, by, session, old); err != nil {
 		return err

@@ -24,9 +24,9 @@ func (s *Service) SealUses(ctx context.Context) (map[keyring.KeyID]int64, error)
 	return uses, nil
 }
 
-// Reseal reseals all second factors with the first platform key. It returns the number of
-// resealed second factors, and the ids of users whose second factor cannot be opened with a
-// configured key. It can be stopped and run again.
+// Reseal reseals all second factors with the first platform key. It returns the number of resealed
+// second factors, and the ids of the users whose second factor was sealed with a key that is not
+// configured. Reseal can be stopped and run again.
 func (s *Service) Reseal(ctx context.Context) (moved int, unread []string, err error) {
 	var rows []models.Staff
 	if err := s.db.Gorm.WithContext(ctx).Where("totp_sealed IS NOT NULL").Order("id").Find(&rows).Error; err != nil {

@@ -19,12 +19,12 @@ var (
 	errLastAdministrator = apperr.New(apperr.Conflict, "last_administrator",
 		"This is the last administrator. Make another user an administrator first.")
 	errOwnRole = apperr.New(apperr.Forbidden, "own_role",
-		"You cannot give yourself a role. Ask another administrator.")
+		"You cannot assign roles to yourself. Ask another administrator.")
 	errSelf            = apperr.New(apperr.Forbidden, "self", "You cannot deactivate or reactivate yourself. Ask another administrator.")
 	errAdministratorAt = apperr.New(apperr.Invalid, "role", "Administrators cannot be limited to some partners.")
 )
 
-// rolesOf validates roles and returns them for a user, without duplicates.
+// rolesOf validates roles and returns them as roles of a user, without duplicates.
 func rolesOf(user uuid.UUID, roles []models.StaffRole) (out []models.StaffRole, err error) {
 	for _, r := range roles {
 		if !slices.Contains(models.Roles[:], r.Role) {
@@ -44,13 +44,13 @@ func rolesOf(user uuid.UUID, roles []models.StaffRole) (out []models.StaffRole, 
 	return out, nil
 }
 
-// same reports whether two roles and their partners are equal.
+// same reports whether two roles are equal and have the same partner.
 func same(a, b models.StaffRole) bool {
 	return a.Role == b.Role && (a.PartnerID == nil) == (b.PartnerID == nil) &&
 		(a.PartnerID == nil || *a.PartnerID == *b.PartnerID)
 }
 
-// roleTexts formats roles for an audit event, sorted.
+// roleTexts formats roles for an audit event. It sorts them.
 func roleTexts(roles []models.StaffRole) []string {
 	texts := make([]string, len(roles))
 	for i, r := range roles {
@@ -102,8 +102,8 @@ func (s *Service) SetRoles(ctx context.Context, by audit.Actor, user uuid.UUID, 
 	})
 }
 
-// changeRoles runs a change that may remove the last administrator. It allows one at a time,
-// so that two administrators cannot remove each other.
+// changeRoles runs a change that may remove the last administrator. It runs only one change at a
+// time, so that two administrators cannot remove each other.
 func (s *Service) changeRoles(
 	ctx context.Context, user uuid.UUID, do func(tx *gorm.DB, p *models.Staff, had []models.StaffRole) error,
 ) error {
@@ -136,7 +136,7 @@ func (s *Service) requireAdministrator(tx *gorm.DB, had []models.StaffRole) erro
 	return err
 }
 
-// Deactivate ends a user's access and sessions on all nodes immediately.
+// Deactivate ends a user's sessions and access immediately on all nodes.
 func (s *Service) Deactivate(ctx context.Context, by audit.Actor, user uuid.UUID, version int) error {
 	if by.Staff == user {
 		return errSelf
@@ -189,5 +189,5 @@ func (s *Service) setStatus(tx *gorm.DB, by audit.Actor, p *models.Staff, to mod
 	return audit.Write(tx, s.clock.Now(), by, event(action, *p, map[string]any{"status": p.Status}, map[string]any{"status": to}))
 }
 
-// RoleName returns the name of a role for display.
+// RoleName returns the display name of a role, such as "account manager".
 func RoleName(r models.Role) string { return strings.ReplaceAll(string(r), "_", " ") }

@@ -63,7 +63,7 @@ func TestInvitation(t *testing.T) {
 		"a\x00bcdefghijklm":      "password",
 	} {
 		if err := accept(ada.Token, bad); reason(err) != want {
-			t.Errorf("accepting with password %.20q: %v", bad, err)
+			t.Errorf("accepting with password %.20q: %v, want %s", bad, err, want)
 		}
 	}
 	if err := accept("another token", password); reason(err) != "invitation" {
@@ -83,7 +83,7 @@ func TestInvitation(t *testing.T) {
 		t.Errorf("accepting twice: %v, want invitation", err)
 	}
 	if _, err := h.RenewInvitation(t.Context(), audit.Operator, ada.ID); reason(err) != "accepted" {
-		t.Errorf("renewing an accepted invitation: %v", err)
+		t.Errorf("renewing an accepted invitation: %v, want accepted", err)
 	}
 	h.signIn(t, "ada@example.com")
 
@@ -93,7 +93,7 @@ func TestInvitation(t *testing.T) {
 	}
 	h.time.Advance(72 * time.Hour)
 	if err := accept(late.Token, password); reason(err) != "invitation" {
-		t.Errorf("accepting after three days: %v", err)
+		t.Errorf("accepting after three days: %v, want invitation", err)
 	}
 	partner := uuid.New()
 	for name, n := range map[string]staff.NewMember{
@@ -106,14 +106,14 @@ func TestInvitation(t *testing.T) {
 		"role, unknown":    {Email: "x@example.com", Name: "X", Roles: everywhere("owner")},
 		"role, scope":      {Email: "x@example.com", Name: "X", Roles: []models.StaffRole{{Role: models.Administrator, PartnerID: &partner}}},
 	} {
-		if _, err := invite(n); !isFault(err, apperr.Invalid) {
-			t.Errorf("%s: %v", name, err)
+		if _, err := invite(n); !hasCode(err, apperr.Invalid) {
+			t.Errorf("%s: %v, want invalid", name, err)
 		}
 	}
-	if _, err := invite(staff.NewMember{Email: "ADA@example.com", Name: "Ada", Roles: everywhere(models.Auditor)}); !isFault(err, apperr.Conflict) {
+	if _, err := invite(staff.NewMember{Email: "ADA@example.com", Name: "Ada", Roles: everywhere(models.Auditor)}); !hasCode(err, apperr.Conflict) {
 		t.Errorf("inviting the same address twice: %v, want a conflict", err)
 	}
-	h.intact(t)
+	h.verifyAuditLog(t)
 }
 
 func TestRoles(t *testing.T) {
@@ -144,7 +144,7 @@ func TestRoles(t *testing.T) {
 		"deactivating the last administrator": {h.deactivate(t, ada.ID), "last_administrator"},
 		"deactivating oneself":                {h.Deactivate(t.Context(), actor(ada), ada.ID, 1), "self"},
 		"stale version":                       {h.SetRoles(t.Context(), actor(ada), bob.ID, 1, everywhere(models.Auditor)), "changed"},
-		"deactivating a stale version":        {h.Deactivate(t.Context(), actor(ada), bob.ID, 1), "changed"},
+		"deactivating with a stale version":   {h.Deactivate(t.Context(), actor(ada), bob.ID, 1), "changed"},
 		"unknown user":                        {h.SetRoles(t.Context(), actor(ada), uuid.New(), 1, everywhere(models.Auditor)), "staff"},
 		"no roles":                            {set(actor(ada), bob), "role"},
 	} {
@@ -159,12 +159,13 @@ func TestRoles(t *testing.T) {
 		t.Fatal(err)
 	}
 	if err := set(actor(bob), ada, models.Auditor); err != nil {
-		t.Errorf("other administrator removes the role: %v", err)
+		t.Errorf("another administrator removes the role: %v", err)
 	}
-	h.intact(t)
+	h.verifyAuditLog(t)
 }
 
-// If two administrators remove each other concurrently, one remains.
+// If two administrators remove each other's role at the same time, one of them remains an
+// administrator.
 func TestKeepsLastAdministrator(t *testing.T) {
 	t.Parallel()
 	h := newStaffPlatform(t, settings())

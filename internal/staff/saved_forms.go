@@ -16,20 +16,20 @@ import (
 )
 
 const (
-	// savedFormTTL is the time during which a form can be restored.
+	// savedFormTTL is how long a saved form can be restored.
 	savedFormTTL = 30 * time.Minute
-	// expiredFor is the time after its last use during which an expired session can save a form.
+	// expiredFor is how long after its last use an expired session can still save a form.
 	expiredFor = 24 * time.Hour
 )
 
 // SavedForm is a form that was submitted after its session had expired.
 type SavedForm struct {
-	Action string // the path that the form was sent to
+	Action string // the path that the form was submitted to
 	Values url.Values
 }
 
-// ExpiredSession returns the user of a session that has expired within the last day. ok is
-// false for a session that was ended, or whose user is not active.
+// ExpiredSession returns the user of an expired session that was last used within the last day. ok
+// is false if the session was ended or the user is not active.
 func (s *Service) ExpiredSession(ctx context.Context, token string) (user uuid.UUID, ok bool, err error) {
 	if token == "" {
 		return uuid.Nil, false, nil
@@ -44,7 +44,7 @@ func (s *Service) ExpiredSession(ctx context.Context, token string) (user uuid.U
 	return user, err == nil, postgres.Translate(err)
 }
 
-// SaveForm saves a form of a user and replaces an earlier one.
+// SaveForm saves a form for a user. It replaces the form that was saved before.
 func (s *Service) SaveForm(ctx context.Context, user uuid.UUID, f SavedForm) error {
 	text, err := json.Marshal(f)
 	if err != nil {
@@ -56,7 +56,8 @@ func (s *Service) SaveForm(ctx context.Context, user uuid.UUID, f SavedForm) err
 	return postgres.Translate(err)
 }
 
-// TakeSavedForm deletes and returns the saved form of a user, or nil.
+// TakeSavedForm deletes the user's saved form and returns it. It returns nil if there is none or
+// if it has expired.
 func (s *Service) TakeSavedForm(ctx context.Context, user uuid.UUID) (*SavedForm, error) {
 	var value []byte
 	var at time.Time

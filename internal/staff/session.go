@@ -17,9 +17,9 @@ import (
 )
 
 const (
-	// seenEvery is the interval at which the last use of a session is recorded.
+	// seenEvery is the minimum interval at which uses of a session are recorded.
 	seenEvery = time.Minute
-	// confirmedFor is the time during which a password or code confirms a session.
+	// confirmedFor is how long a session stays confirmed after the user entered a password or code.
 	confirmedFor = 10 * time.Minute
 	maxUserAgent = 200
 )
@@ -32,7 +32,7 @@ type Session struct {
 	Staff models.Staff
 }
 
-// Confirmed reports whether the user entered a password or code within confirmedFor.
+// Confirmed reports whether the user has entered a password or code within confirmedFor.
 func (s Session) Confirmed(now time.Time) bool {
 	return s.ConfirmedAt != nil && now.Sub(*s.ConfirmedAt) < confirmedFor
 }
@@ -52,9 +52,9 @@ func (s *Service) newSession(p models.Staff, stage models.SessionStage, a LoginA
 	return row, token
 }
 
-// Session returns the session with a token and records its use. If the session does not exist
-// or has ended, the error has the code apperr.Unauthorized. It queries the database each
-// time, so a session that is ended on one node is invalid on all nodes.
+// Session returns the session with a token and records its use. If the session does not exist or
+// has ended, it returns an error with the code apperr.Unauthorized. It queries the database on each
+// call, so a session that was ended on one node is invalid on all nodes.
 func (s *Service) Session(ctx context.Context, token string) (Session, error) {
 	out, err := s.PeekSession(ctx, token)
 	if now := s.clock.Now(); err == nil && now.Sub(out.SeenAt) > seenEvery {
@@ -63,8 +63,8 @@ func (s *Service) Session(ctx context.Context, token string) (Session, error) {
 	return out, err
 }
 
-// PeekSession is Session without recording a use. It is for requests that a page makes without
-// the user, so that an open page does not keep an idle session alive.
+// PeekSession is like Session, but does not record a use. It is for requests that a page makes
+// automatically, so that an open page does not keep an idle session alive.
 func (s *Service) PeekSession(ctx context.Context, token string) (out Session, err error) {
 	if token == "" {
 		return out, errSessionExpired
@@ -86,7 +86,7 @@ func (s *Service) PeekSession(ctx context.Context, token string) (out Session, e
 	return out, nil
 }
 
-// usable returns a query for sessions that have neither ended nor expired.
+// usable returns a query for sessions that were not ended and have not expired.
 func (s *Service) usable(db *gorm.DB, now time.Time) *gorm.DB {
 	return db.Where("ended_at IS NULL AND expires_at > ? AND seen_at > ?", now, now.Add(-s.settings.Idle))
 }
@@ -128,10 +128,10 @@ func (s *Service) EndSession(ctx context.Context, by audit.Actor, user, session 
 	})
 }
 
-// EndSessions ends a user's sessions except for the session but, if it is not uuid.Nil.
-func (s *Service) EndSessions(ctx context.Context, by audit.Actor, user, but uuid.UUID) error {
+// EndSessions ends all sessions of a user except one. If except is uuid.Nil, it ends all of them.
+func (s *Service) EndSessions(ctx context.Context, by audit.Actor, user, except uuid.UUID) error {
 	return s.change(ctx, user, func(tx *gorm.DB, p *models.Staff) error {
-		if err := s.endAll(tx, user, but, "ended by "+by.Name); err != nil {
+		if err := s.endAll(tx, user, except, "ended by "+by.Name); err != nil {
 			return err
 		}
 		return audit.Write(tx, s.clock.Now(), by, event("staff.end_sessions", *p, nil, nil))
@@ -143,12 +143,13 @@ func (s *Service) end(db *gorm.DB, why string, where string, args ...any) *gorm.
 		Updates(map[string]any{"ended_at": s.clock.Now(), "ended_why": why})
 }
 
-// endAll ends a user's sessions except for one.
-func (s *Service) endAll(tx *gorm.DB, user, but uuid.UUID, why string) error {
-	return s.end(tx, why, "staff_id = ? AND id <> ?", user, but).Error
+// endAll ends all sessions of a user except one.
+func (s *Service) endAll(tx *gorm.DB, user, except uuid.UUID, why string) error {
+	return s.end(tx, why, "staff_id = ? AND id <> ?", user, except).Error
 }
 
-// Confirm confirms a session with the user's password or an authenticator code.
+// Confirm performs a step-up. It confirms a session with the user's password or an authenticator
+// code.
 func (s *Service) Confirm(ctx context.Context, by audit.Actor, session Session, proof string) error {
 	check := s.checkPasswordOf
 	if isCode(proof) {
@@ -163,22 +164,22 @@ func (s *Service) Confirm(ctx context.Context, by audit.Actor, session Session, 
 
 // checkPasswordOf checks the password of a signed-in user.
 func (s *Service) checkPasswordOf(ctx context.Context, by audit.Actor, session Session, password string) error {
-	budgets, err := s.passwordBudgets(ctx, session.Staff, session.Staff.Email, by.Address)
+	limits, err := s.passwordLimits(ctx, session.Staff, session.Staff.Email, by.Address)
 	if err != nil {
 		return err
 	}
-	return s.verifyAndAudit(ctx, by, session, budgets, func() (bool, error) {
+	return s.verifyAndAudit(ctx, by, session, limits, func() (bool, error) {
 		return s.matches(ctx, password, session.Staff.PasswordHash)
 	})
 }
 
 // checkCodeOf checks a second-factor code of a signed-in user.
 func (s *Service) checkCodeOf(ctx context.Context, by audit.Actor, session Session, code string) error {
-	budgets, err := s.codeBudget(ctx, session.Staff, by.Address)
+	limits, err := s.codeLimits(ctx, session.Staff, by.Address)
 	if err != nil {
 		return err
 	}
-	return s.verifyAndAudit(ctx, by, session, budgets, func() (bool, error) {
+	return s.verifyAndAudit(ctx, by, session, limits, func() (bool, error) {
 		err := s.change(ctx, session.Staff.ID, func(tx *gorm.DB, p *models.Staff) error { return s.useTOTP(tx, p, code) })
 		if errors.Is(err, errCode) {
 			return false, nil
@@ -187,23 +188,23 @@ func (s *Service) checkCodeOf(ctx context.Context, by audit.Actor, session Sessi
 	})
 }
 
-// verifyAndAudit runs an attempt by a signed-in user and audits a wrong one.
+// verifyAndAudit makes an attempt for a signed-in user. It records failed attempts in the audit log.
 func (s *Service) verifyAndAudit(
-	ctx context.Context, by audit.Actor, session Session, budgets []attemptLimit, right func() (bool, error),
+	ctx context.Context, by audit.Actor, session Session, limits []attemptLimit, check func() (bool, error),
 ) error {
-	ok, err := s.attempt(ctx, budgets, right)
+	ok, err := s.attempt(ctx, limits, check)
 	if err == nil && !ok {
 		err = errors.Join(errWrong, s.reject(ctx, session.Staff, by, "confirm", "wrong password or code"))
 	}
 	return err
 }
 
-// keepEnded is the time for which ended sessions are stored. They show the addresses from
-// which a user has logged in.
+// keepEnded is how long ended sessions are stored. They are needed to recognise the addresses that
+// a user has logged in from.
 const keepEnded = knownFor
 
-// DeleteExpired deletes expired sessions, invitations and saved forms, and login attempts and
-// form submissions from more than a day ago. It returns the number of deleted rows.
+// DeleteExpired deletes expired sessions, invitations and saved forms, and login attempts and form
+// submissions that are more than a day old. It returns the number of deleted rows.
 func (s *Service) DeleteExpired(ctx context.Context) (gone int64, err error) {
 	now := s.clock.Now()
 	for sql, before := range map[string]time.Time{

@@ -1,8 +1,8 @@
 // Package staff manages the users of the console: their logins, second factors, sessions and
 // roles.
 //
-// Package authz decides what a role may do. Each change is written to the audit log in the
-// same transaction.
+// Package authz decides what a role may do. Each change and its audit event are written in one
+// transaction.
 package staff
 
 import (
@@ -31,25 +31,26 @@ import (
 // Settings are the settings for logins and sessions.
 type Settings struct {
 	SecondFactor []models.Role    // roles that require a second factor
-	Idle         time.Duration    // time after which an unused session expires
-	Lifetime     time.Duration    // time after which any session expires
-	PasswordCost *argon2id.Params // cost of new password hashes; nil for OWASP's second recommendation for argon2id
+	Idle         time.Duration    // how long after its last use a session expires
+	Lifetime     time.Duration    // how long after the login a session expires
+	PasswordCost *argon2id.Params // cost of new password hashes; nil for one of OWASP's recommendations
 }
 
-// Service manages users and logins.
+// Service manages users, logins and sessions.
 type Service struct {
 	db        *postgres.DB
 	keys      *keyring.Keys
 	clock     clock.Clock
 	settings  Settings
 	dummyHash func() (string, error)
-	hashing   chan struct{} // slots for hashing passwords, which uses much memory and a core
+	compare   func(password, hash string) (match bool, err error)
+	hashing   chan struct{} // slots for hashing passwords, which needs a lot of memory and a core
 }
 
-// maxConcurrentHashes is the most passwords that are hashed at the same time.
+// maxConcurrentHashes is the number of passwords that can be hashed at the same time.
 const maxConcurrentHashes = 2
 
-// NewService returns a service. The platform keys seal second factors and saved forms.
+// NewService returns a service that seals second factors and saved forms with the platform keys.
 func NewService(db *postgres.DB, keys *keyring.Keys, c clock.Clock, s Settings) *Service {
 	if s.PasswordCost == nil {
 		s.PasswordCost = &argon2id.Params{
@@ -63,7 +64,8 @@ func NewService(db *postgres.DB, keys *keyring.Keys, c clock.Clock, s Settings) 
 	dummyHash := func() (string, error) { return newDummyHash(s.PasswordCost) }
 	return &Service{
 		db: db.WithConstraints(constraints()), keys: keys, clock: c, settings: s,
-		dummyHash: sync.OnceValues(dummyHash), hashing: make(chan struct{}, maxConcurrentHashes),
+		dummyHash: sync.OnceValues(dummyHash), compare: argon2id.ComparePasswordAndHash,
+		hashing: make(chan struct{}, maxConcurrentHashes),
 	}
 }
 
@@ -74,12 +76,12 @@ var (
 	errName   = apperr.New(apperr.Invalid, "name", "Enter a name of 1 to 100 characters, without control characters.")
 	errNoRole = apperr.New(apperr.Invalid, "role",
 		"Choose at least one role: administrator, account_manager, pricing_manager, finance or auditor.")
-	errInvited = apperr.New(apperr.Conflict, "accepted", "The invitation was already accepted.")
+	errInvited = apperr.New(apperr.Conflict, "accepted", "The user has already accepted the invitation.")
 	errStale   = apperr.New(apperr.Conflict, "changed",
-		"Another user changed this user. Check the change, then try again.")
+		"Someone else has changed this user. Check the change, then try again.")
 )
 
-// InvitationLife is the time after which an invitation expires.
+// InvitationLife is how long an invitation is valid.
 const InvitationLife = 72 * time.Hour
 
 // NewMember is a user to create.
@@ -94,7 +96,7 @@ type Invited struct {
 	Token string
 }
 
-// Invite creates a user who sets a password when accepting the invitation.
+// Invite creates a user and an invitation. The user sets a password when accepting the invitation.
 func (s *Service) Invite(ctx context.Context, by audit.Actor, n NewMember) (Invited, error) {
 	p, roles, err := s.newUser(n)
 	if err != nil {
@@ -113,7 +115,7 @@ func (s *Service) Invite(ctx context.Context, by audit.Actor, n NewMember) (Invi
 	return Invited{p, token}, err
 }
 
-// RenewInvitation creates a new token for a user who has not accepted the invitation. The
+// RenewInvitation creates a new token for a user who has not accepted the invitation yet. The
 // previous token becomes invalid.
 func (s *Service) RenewInvitation(ctx context.Context, by audit.Actor, user uuid.UUID) (Invited, error) {
 	var out Invited
@@ -134,8 +136,8 @@ func (s *Service) RenewInvitation(ctx context.Context, by audit.Actor, user uuid
 	return out, err
 }
 
-// Seed creates a user with a password and no second factor. It is for the development mode. If
-// the user exists, it only changes the password.
+// Seed creates a user with a password and without a second factor, for development mode. If the
+// user exists, it only changes the password.
 func (s *Service) Seed(ctx context.Context, by audit.Actor, n NewMember, password string) (models.Staff, error) {
 	p, roles, err := s.newUser(n)
 	if err != nil {
@@ -214,7 +216,7 @@ func (s *Service) newInvitation(user uuid.UUID, now time.Time) (token string, ro
 	return token, models.Invitation{TokenHash: hash, StaffID: user, ExpiresAt: now.Add(InvitationLife)}
 }
 
-// change runs do in a transaction that has locked the user's row.
+// change locks the user's row and calls do in the same transaction.
 func (s *Service) change(ctx context.Context, user uuid.UUID, do func(tx *gorm.DB, p *models.Staff) error) error {
 	return s.db.Transaction(ctx, func(tx *gorm.DB) error {
 		p, err := locked(tx, user)
@@ -248,17 +250,17 @@ func described(p models.Staff, roles []models.StaffRole) map[string]any {
 	return map[string]any{"email": p.Email, "name": p.Name, "roles": roleTexts(roles)}
 }
 
-// Member is a user with roles and the time of the last use.
+// Member is a user with roles.
 type Member struct {
 	models.Staff
 	Roles  []models.StaffRole
-	SeenAt time.Time // zero for never
+	SeenAt time.Time // last use of the console; zero if never
 }
 
 // SecondFactor reports whether the user has a second factor.
 func (p Member) SecondFactor() bool { return len(p.TOTPSealed) > 0 }
 
-// List returns all users by name. There are too few for pages.
+// List returns all users, sorted by name. It does not split them into pages, because there are few.
 func (s *Service) List(ctx context.Context) ([]Member, error) {
 	var rows []struct {
 		models.Staff

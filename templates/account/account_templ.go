@@ -15,7 +15,7 @@ import (
 	"github.com/pingpost/pingpost/templates/ui"
 )
 
-// AccountView is the page of the user's own account. Field names: current, password, again.
+// AccountView is the page for the user's own account. Field names: current, password, again.
 type AccountView struct {
 	Shell        ui.Shell
 	Name, Email  string
@@ -23,7 +23,7 @@ type AccountView struct {
 	SecondFactor bool
 	EnrolledAt   time.Time // of the second factor; zero if not recorded
 	RecoveryLeft int       // unused recovery codes
-	EnrolURL     string    // sets up or replaces the authenticator app
+	EnrolURL     string    // page for setting up or replacing the authenticator app
 	CodesURL     string    // POST: creates new recovery codes
 	PasswordURL  string    // POST
 	Sessions     []ui.SessionRow
@@ -117,7 +117,7 @@ func Account(v AccountView) templ.Component {
 					return templ_7745c5c3_Err
 				}
 			}
-			templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 6, "</ul></dd></dl><p class=\"hint mt-3\">To change these, ask an administrator. You cannot change your own roles.</p></section>")
+			templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 6, "</ul></dd></dl><p class=\"hint mt-3\">To change these details, ask an administrator.</p></section>")
 			if templ_7745c5c3_Err != nil {
 				return templ_7745c5c3_Err
 			}
@@ -336,7 +336,7 @@ func ownSecondFactor(v AccountView) templ.Component {
 				return templ_7745c5c3_Err
 			}
 		} else {
-			templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 26, "<p class=\"text-sm mb-3\">Protect your account with codes from an authenticator app. Setting it up takes a minute.</p>")
+			templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 26, "<p class=\"text-sm mb-3\">Protect your account with codes from an authenticator app. Setup takes about a minute.</p>")
 			if templ_7745c5c3_Err != nil {
 				return templ_7745c5c3_Err
 			}

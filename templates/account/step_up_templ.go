@@ -15,8 +15,8 @@ import "github.com/pingpost/pingpost/templates/ui"
 type StepUpView struct {
 	Shell  ui.Shell
 	Action string
-	Why    string // why it is required
-	Code   bool   // a second-factor code is accepted too
+	Why    string // explains to the user why it is required
+	Code   bool   // a second-factor code is accepted as well
 	Error  string
 	Next   string
 }

@@ -128,7 +128,7 @@ func designTables(now time.Time) templ.Component {
 				}()
 			}
 			ctx = templ.InitializeContext(ctx)
-			templ_7745c5c3_Err = ui.FilterSearch("q", "Search", "harbour", "Name or id").Render(ctx, templ_7745c5c3_Buffer)
+			templ_7745c5c3_Err = ui.FilterSearch("q", "Search", "harbour", "Name or ID").Render(ctx, templ_7745c5c3_Buffer)
 			if templ_7745c5c3_Err != nil {
 				return templ_7745c5c3_Err
 			}
@@ -246,7 +246,7 @@ func designTables(now time.Time) templ.Component {
 						}()
 					}
 					ctx = templ.InitializeContext(ctx)
-					templ_7745c5c3_Err = ui.Status("warn", "retiring", "retiring in 23 h").Render(ctx, templ_7745c5c3_Buffer)
+					templ_7745c5c3_Err = ui.Status("warn", "retiring", "expires in 23 h").Render(ctx, templ_7745c5c3_Buffer)
 					if templ_7745c5c3_Err != nil {
 						return templ_7745c5c3_Err
 					}
@@ -580,7 +580,7 @@ func designCharts() templ.Component {
 		if templ_7745c5c3_Err != nil {
 			return templ_7745c5c3_Err
 		}
-		templ_7745c5c3_Err = ui.LineChart(ui.Chart{ID: "design-line", Title: "Line chart", Summary: "One sentence that summarizes the chart.", Steps: "Day (UTC)",
+		templ_7745c5c3_Err = ui.LineChart(ui.Chart{ID: "design-line", Title: "Line chart", Summary: "One sentence that summarises the chart.", Steps: "Day (UTC)",
 			Labels: []string{"15 Nov", "16 Nov", "17 Nov", "18 Nov", "19 Nov", "20 Nov", "21 Nov"},
 			Series: []ui.Series{{Name: "Pings", URL: "#charts", Values: []int64{120, 340, 290, 410, 380, 460, 440}}, {Name: "Posts", Values: []int64{20, 60, 55, 80, 71, 92, 90}}}}).Render(ctx, templ_7745c5c3_Buffer)
 		if templ_7745c5c3_Err != nil {

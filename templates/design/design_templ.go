@@ -106,7 +106,7 @@ func Design(v DesignView) templ.Component {
 				}
 				return nil
 			})
-			templ_7745c5c3_Err = designSection("words", "Texts and figures").Render(templ.WithChildren(ctx, templ_7745c5c3_Var4), templ_7745c5c3_Buffer)
+			templ_7745c5c3_Err = designSection("words", "Text and numbers").Render(templ.WithChildren(ctx, templ_7745c5c3_Var4), templ_7745c5c3_Buffer)
 			if templ_7745c5c3_Err != nil {
 				return templ_7745c5c3_Err
 			}
@@ -236,7 +236,7 @@ func Design(v DesignView) templ.Component {
 				}
 				return nil
 			})
-			templ_7745c5c3_Err = designSection("charts", "Figures and charts").Render(templ.WithChildren(ctx, templ_7745c5c3_Var9), templ_7745c5c3_Buffer)
+			templ_7745c5c3_Err = designSection("charts", "Tiles and charts").Render(templ.WithChildren(ctx, templ_7745c5c3_Var9), templ_7745c5c3_Buffer)
 			if templ_7745c5c3_Err != nil {
 				return templ_7745c5c3_Err
 			}
@@ -396,7 +396,7 @@ func designWords(now time.Time) templ.Component {
 		if templ_7745c5c3_Err != nil {
 			return templ_7745c5c3_Err
 		}
-		templ_7745c5c3_Err = ui.Status("warn", "retiring", "retiring in 23 h").Render(ctx, templ_7745c5c3_Buffer)
+		templ_7745c5c3_Err = ui.Status("warn", "retiring", "expires in 23 h").Render(ctx, templ_7745c5c3_Buffer)
 		if templ_7745c5c3_Err != nil {
 			return templ_7745c5c3_Err
 		}
@@ -600,7 +600,7 @@ func designStates() templ.Component {
 				}()
 			}
 			ctx = templ.InitializeContext(ctx)
-			templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 26, "Some information.")
+			templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 26, "This is information.")
 			if templ_7745c5c3_Err != nil {
 				return templ_7745c5c3_Err
 			}

@@ -14,7 +14,7 @@ import (
 	"github.com/pingpost/pingpost/templates/ui"
 )
 
-// ListView is a page of the list of jobs.
+// ListView is the page that lists background jobs.
 type ListView struct {
 	Shell ui.Shell
 	Rows  []Row
@@ -25,7 +25,7 @@ type ListView struct {
 type Row struct {
 	LiveURL string
 	Key     string // unique on the page
-	Kind    string // a label
+	Kind    string // label: "Payout run"
 	For     ui.Link
 	Partner string // "" if the job is not for one partner
 	AskedBy string
@@ -69,7 +69,7 @@ func List(v ListView) templ.Component {
 				}()
 			}
 			ctx = templ.InitializeContext(ctx)
-			templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 1, "<p class=\"hint mb-4 max-w-3xl\">Jobs are listed until 30 days after they end.</p><div id=\"list\">")
+			templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 1, "<p class=\"hint mb-4 max-w-3xl\">Jobs stay in this list for 30 days after they end.</p><div id=\"list\">")
 			if templ_7745c5c3_Err != nil {
 				return templ_7745c5c3_Err
 			}
@@ -108,7 +108,7 @@ func List(v ListView) templ.Component {
 							}()
 						}
 						ctx = templ.InitializeContext(ctx)
-						templ_7745c5c3_Err = ui.EmptyState("wait", "No background jobs", "Jobs appear here when you prepare a payout run, prepare a large export or upload a file for reconciliation.").Render(ctx, templ_7745c5c3_Buffer)
+						templ_7745c5c3_Err = ui.EmptyState("wait", "No background jobs", "A job appears here when you prepare a payout run or a large export, or upload a file for reconciliation.").Render(ctx, templ_7745c5c3_Buffer)
 						if templ_7745c5c3_Err != nil {
 							return templ_7745c5c3_Err
 						}
@@ -143,7 +143,7 @@ func List(v ListView) templ.Component {
 	})
 }
 
-// Line is a row that reloads itself until its job ends.
+// Line is a row of the list. It reloads itself until its job ends.
 func Line(r Row, now time.Time) templ.Component {
 	return templruntime.GeneratedTemplate(func(templ_7745c5c3_Input templruntime.GeneratedComponentInput) (templ_7745c5c3_Err error) {
 		templ_7745c5c3_W, ctx := templ_7745c5c3_Input.Writer, templ_7745c5c3_Input.Context

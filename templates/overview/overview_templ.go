@@ -15,22 +15,22 @@ import (
 	"github.com/pingpost/pingpost/templates/ui"
 )
 
-// View is the first page: what needs attention, then figures about traffic and payouts.
+// View is the overview: items that need attention, and statistics about traffic and payouts.
 type View struct {
 	Shell      ui.Shell
 	Ranges     []ui.Tab // 1 h, 24 h, 7 d, 30 d
-	RangeWords string   // ends sentences: "in the last 24 hours"
+	RangeWords string   // completes sentences: "in the last 24 hours"
 	Attention  []ui.AttentionItem
-	Tiles      []ui.StatTile // pings, posts, accepted share, leads
-	StepHead   string        // heading of the chart's steps: "Hour (UTC)"
+	Tiles      []ui.StatTile // pings, accepted share, posts, leads
+	StepHead   string        // heading for the time steps of the chart: "Hour (UTC)"
 	Traffic    []ui.TrafficStep
 	Rejections []ui.Bar // by reason, most frequent first
 	Payouts    []reporting.Payout
-	Failed     string // error message if the figures could not be read, or ""
+	Failed     string // error message if the statistics could not be read, or ""
 	RetryURL   string
 }
 
-// Page is the overview.
+// Page renders the overview.
 func Page(v View) templ.Component {
 	return templruntime.GeneratedTemplate(func(templ_7745c5c3_Input templruntime.GeneratedComponentInput) (templ_7745c5c3_Err error) {
 		templ_7745c5c3_W, ctx := templ_7745c5c3_Input.Writer, templ_7745c5c3_Input.Context
@@ -141,7 +141,7 @@ func (v View) payouts() string {
 	for _, p := range v.Payouts {
 		leads += p.Leads
 	}
-	return fmt.Sprintf("%s %s. Totals are shown by currency.", ui.Plural(leads, "lead", "leads"), v.RangeWords)
+	return fmt.Sprintf("%s %s.", ui.Plural(leads, "lead", "leads"), v.RangeWords)
 }
 
 func (v View) payoutBars() []ui.Bar {

@@ -10,7 +10,7 @@ import templruntime "github.com/a-h/templ/runtime"
 
 import "github.com/pingpost/pingpost/templates/ui"
 
-// AccessExplainedView shows the permissions of a user, and the roles that grant them.
+// AccessExplainedView shows a user's permissions and the roles that grant them.
 type AccessExplainedView struct {
 	Shell   ui.Shell
 	Name    string
@@ -22,9 +22,9 @@ type AccessExplainedView struct {
 // Permission is a permission that the user has or does not have.
 type Permission struct {
 	What   string // label: "Create, rotate and revoke signing secrets"
-	Where  string // scope: "all partners", "harbour-leads"
-	Role   string // the role that grants it
-	Policy string // the rule of the policy that grants it
+	Where  string // scope: "All partners", "harbour-leads"
+	Role   string // the role that grants the permission
+	Policy string // the policy rule that grants it
 }
 
 var (
@@ -283,7 +283,7 @@ func AccessExplained(v AccessExplainedView) templ.Component {
 							}()
 						}
 						ctx = templ.InitializeContext(ctx)
-						templ_7745c5c3_Err = ui.EmptyState("lock", "No permissions", v.Name+" has no role and can only see their own account.").Render(ctx, templ_7745c5c3_Buffer)
+						templ_7745c5c3_Err = ui.EmptyState("lock", "No permissions", v.Name+" has no roles and can only open their own account page.").Render(ctx, templ_7745c5c3_Buffer)
 						if templ_7745c5c3_Err != nil {
 							return templ_7745c5c3_Err
 						}

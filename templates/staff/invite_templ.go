@@ -10,8 +10,8 @@ import templruntime "github.com/a-h/templ/runtime"
 
 import "github.com/pingpost/pingpost/templates/ui"
 
-// StaffInviteView invites a user. Field names: email, name, proof, and those of
-// [ui.RoleChoice].
+// StaffInviteView is the form that invites a user. Field names: email, name, proof, and those
+// of [ui.RoleChoice].
 type StaffInviteView struct {
 	Shell       ui.Shell
 	Action      string
@@ -122,7 +122,7 @@ func StaffInvite(v StaffInviteView) templ.Component {
 	})
 }
 
-// StaffInvitedView shows the link of an invitation, which is shown only once.
+// StaffInvitedView shows the link of a new invitation. The link is shown only once.
 type StaffInvitedView struct {
 	Shell       ui.Shell
 	Name, Email string
@@ -227,7 +227,7 @@ func StaffInvited(v StaffInvitedView) templ.Component {
 					}()
 				}
 				ctx = templ.InitializeContext(ctx)
-				templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 10, "This link is shown only once. If it is lost, create a new invitation on the user's page. The old link then stops working.")
+				templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 10, "This link is shown only once. If it is lost, create a new invitation on the user's page. This link will then stop working.")
 				if templ_7745c5c3_Err != nil {
 					return templ_7745c5c3_Err
 				}

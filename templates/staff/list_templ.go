@@ -441,7 +441,7 @@ func staffStatus(word string) templ.Component {
 	})
 }
 
-// words lists texts one below the other, or shows none for an empty list.
+// words lists texts on separate lines. If there are none, it shows the text none.
 func words(all []string, none string) templ.Component {
 	return templruntime.GeneratedTemplate(func(templ_7745c5c3_Input templruntime.GeneratedComponentInput) (templ_7745c5c3_Err error) {
 		templ_7745c5c3_W, ctx := templ_7745c5c3_Input.Writer, templ_7745c5c3_Input.Context

@@ -8,12 +8,12 @@ package ui
 import "github.com/a-h/templ"
 import templruntime "github.com/a-h/templ/runtime"
 
-// AttentionItem is an entry of an AttentionList.
+// AttentionItem is an item in an AttentionList.
 type AttentionItem struct {
 	Text, URL, Detail string
 }
 
-// AttentionList lists what needs attention. It renders nothing for an empty list.
+// AttentionList lists items that need attention. It renders nothing if there are none.
 func AttentionList(all []AttentionItem) templ.Component {
 	return templruntime.GeneratedTemplate(func(templ_7745c5c3_Input templruntime.GeneratedComponentInput) (templ_7745c5c3_Err error) {
 		templ_7745c5c3_W, ctx := templ_7745c5c3_Input.Writer, templ_7745c5c3_Input.Context

@@ -26,17 +26,17 @@ type AuditListView struct {
 	State    ListState
 	Events   []AuditRow
 	Pager    Pager
-	Chain    *ChainResult // the result of a verification that has just run, or nil
+	Chain    *ChainResult // the result if the audit log has just been verified, or nil
 	CheckURL string       // POST: verifies the audit log; empty if the user may not
 }
 
 // AuditRow is an audit event.
 type AuditRow struct {
 	At          time.Time
-	Actor, Role string // Actor is "the system" for changes without a user
+	Actor, Role string // Actor is "the service" or "the command line" for changes without a user
 	Action      string // label: "pricing: publish"
 	Code        string // action: "pricing.publish"
-	Kind        string // kind of the object: "rate card"
+	Kind        string // type of the object: "rate card"
 	Object      string // its ID
 	ObjectURL   string // its page, or ""
 	Outcome     string // "done", "refused" or "failed"
@@ -46,7 +46,7 @@ type AuditRow struct {
 	Changes     []Change
 }
 
-// Change is the value of a field before and after. A missing value is empty.
+// Change contains the value of a field before and after a change. A missing value is empty.
 type Change struct {
 	Name, Before, After string
 }
@@ -133,7 +133,7 @@ func AuditList(v AuditListView) templ.Component {
 				if templ_7745c5c3_Err != nil {
 					return templ_7745c5c3_Err
 				}
-				templ_7745c5c3_Err = FilterSelect("kind", "Object kind", "Any kind", v.Kinds).Render(ctx, templ_7745c5c3_Buffer)
+				templ_7745c5c3_Err = FilterSelect("kind", "Object type", "Any type", v.Kinds).Render(ctx, templ_7745c5c3_Buffer)
 				if templ_7745c5c3_Err != nil {
 					return templ_7745c5c3_Err
 				}
@@ -387,14 +387,14 @@ func chainResult(c ChainResult, now time.Time) templ.Component {
 				if templ_7745c5c3_Err != nil {
 					return templ_7745c5c3_Err
 				}
-				templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 21, ".</strong> This event or the one before it was changed or removed in the database. The hashes of the ")
+				templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 21, ".</strong> This event or the previous one was changed or removed in the database. The hashes of the ")
 				if templ_7745c5c3_Err != nil {
 					return templ_7745c5c3_Err
 				}
 				var templ_7745c5c3_Var14 string
 				templ_7745c5c3_Var14, templ_7745c5c3_Err = templ.JoinStringErrs(Plural(max(c.BrokenAt-1, 0), "event", "events"))
 				if templ_7745c5c3_Err != nil {
-					return templ.Error{Err: templ_7745c5c3_Err, FileName: `ui/audit.templ`, Line: 101, Col: 228}
+					return templ.Error{Err: templ_7745c5c3_Err, FileName: `ui/audit.templ`, Line: 101, Col: 227}
 				}
 				_, templ_7745c5c3_Err = templ_7745c5c3_Buffer.WriteString(templ.EscapeString(templ_7745c5c3_Var14))
 				if templ_7745c5c3_Err != nil {
@@ -419,7 +419,7 @@ func chainResult(c ChainResult, now time.Time) templ.Component {
 	})
 }
 
-// AuditTable lists audit events, on the audit page and on the pages of objects.
+// AuditTable lists audit events. It is used on the audit page and on the pages of objects.
 func AuditTable(caption string, rows []AuditRow, s ListState, now time.Time) templ.Component {
 	return templruntime.GeneratedTemplate(func(templ_7745c5c3_Input templruntime.GeneratedComponentInput) (templ_7745c5c3_Err error) {
 		templ_7745c5c3_W, ctx := templ_7745c5c3_Input.Writer, templ_7745c5c3_Input.Context
@@ -476,7 +476,7 @@ func AuditTable(caption string, rows []AuditRow, s ListState, now time.Time) tem
 						}()
 					}
 					ctx = templ.InitializeContext(ctx)
-					templ_7745c5c3_Err = ListPlaceholder(s, EmptyState("audit", "No events yet", "Every sign-in, change and rejected request is recorded here, with its user and the old and new values. Events cannot be removed.")).Render(ctx, templ_7745c5c3_Buffer)
+					templ_7745c5c3_Err = ListPlaceholder(s, EmptyState("audit", "No events yet", "Every sign-in, change and rejected request is recorded here, with the user and the old and new values. Events cannot be removed.")).Render(ctx, templ_7745c5c3_Buffer)
 					if templ_7745c5c3_Err != nil {
 						return templ_7745c5c3_Err
 					}
@@ -852,21 +852,21 @@ func auditDetails(r AuditRow) templ.Component {
 			return templ_7745c5c3_Err
 		}
 		if len(r.Changes) > 0 {
+			templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 47, "Details, ")
+			if templ_7745c5c3_Err != nil {
+				return templ_7745c5c3_Err
+			}
 			var templ_7745c5c3_Var35 string
 			templ_7745c5c3_Var35, templ_7745c5c3_Err = templ.JoinStringErrs(Plural(len(r.Changes), "change", "changes"))
 			if templ_7745c5c3_Err != nil {
-				return templ.Error{Err: templ_7745c5c3_Err, FileName: `ui/audit.templ`, Line: 165, Col: 49}
+				return templ.Error{Err: templ_7745c5c3_Err, FileName: `ui/audit.templ`, Line: 165, Col: 58}
 			}
 			_, templ_7745c5c3_Err = templ_7745c5c3_Buffer.WriteString(templ.EscapeString(templ_7745c5c3_Var35))
 			if templ_7745c5c3_Err != nil {
 				return templ_7745c5c3_Err
 			}
-			templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 47, " and request")
-			if templ_7745c5c3_Err != nil {
-				return templ_7745c5c3_Err
-			}
 		} else {
-			templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 48, "Request")
+			templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 48, "Details")
 			if templ_7745c5c3_Err != nil {
 				return templ_7745c5c3_Err
 			}

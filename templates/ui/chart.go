@@ -12,8 +12,8 @@ func (s Series) at(i int) int64 {
 	return 0
 }
 
-// top returns the end of the scale: an even, round number that no value exceeds. Half of it
-// labels the middle of the scale.
+// top returns the upper end of the y axis. It is a round number that no value exceeds. It is
+// also even, because the middle of the axis is labelled with half of it.
 func (c Chart) top() int64 {
 	var most int64
 	for _, s := range c.Series {
@@ -33,7 +33,7 @@ func (c Chart) top() int64 {
 	}
 }
 
-// path returns the SVG path through the values of a series, in a box of 1000 by 100.
+// path returns the SVG path of a series in a viewBox of 1000 by 100.
 func (c Chart) path(s Series) string {
 	var d strings.Builder
 	top := float64(c.top())
@@ -47,7 +47,7 @@ func (c Chart) path(s Series) string {
 	return d.String()
 }
 
-// area returns the SVG path of the area under a series.
+// area returns the SVG path of the area below a series.
 func (c Chart) area(s Series) string {
 	if len(s.Values) < 2 {
 		return ""

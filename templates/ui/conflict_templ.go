@@ -10,10 +10,10 @@ import templruntime "github.com/a-h/templ/runtime"
 
 import "time"
 
-// Conflict is a change that was made while the form was open.
+// Conflict describes a change that was made to an object while a form for it was open.
 type Conflict struct {
 	Actor   string
-	Already bool // the same user made the change that the form requests
+	Already bool // this user has already made the change that the form requests
 	At      time.Time
 	Changes []Change
 }

@@ -155,8 +155,8 @@ func Submit(kind, label string) templ.Component {
 	})
 }
 
-// Status shows a state as a word with an icon. Kind is "good", "warn", "bad", "info",
-// "wait", "busy" or "idle". The attribute data-state contains the state.
+// Status shows a state as an icon and a word. kind selects the icon and the colour: "good",
+// "warn", "bad", "info", "wait", "busy" or "idle". Tests find the state in data-state.
 func Status(kind, state, word string) templ.Component {
 	return templruntime.GeneratedTemplate(func(templ_7745c5c3_Input templruntime.GeneratedComponentInput) (templ_7745c5c3_Err error) {
 		templ_7745c5c3_W, ctx := templ_7745c5c3_Input.Writer, templ_7745c5c3_Input.Context
@@ -285,7 +285,7 @@ func CopyID(text string) templ.Component {
 	})
 }
 
-// CopyButton copies a text. Label is its accessible name.
+// CopyButton is a button that copies text. label is its accessible name.
 func CopyButton(text, label string) templ.Component {
 	return templruntime.GeneratedTemplate(func(templ_7745c5c3_Input templruntime.GeneratedComponentInput) (templ_7745c5c3_Err error) {
 		templ_7745c5c3_W, ctx := templ_7745c5c3_Input.Writer, templ_7745c5c3_Input.Context
@@ -509,7 +509,7 @@ func TimeUnder(at, now time.Time) templ.Component {
 	})
 }
 
-// Duration shows a duration.
+// Duration shows a duration without line breaks.
 func Duration(d time.Duration) templ.Component {
 	return templruntime.GeneratedTemplate(func(templ_7745c5c3_Input templruntime.GeneratedComponentInput) (templ_7745c5c3_Err error) {
 		templ_7745c5c3_W, ctx := templ_7745c5c3_Input.Writer, templ_7745c5c3_Input.Context
@@ -608,14 +608,14 @@ func Money(a money.Amount) templ.Component {
 	})
 }
 
-// Tab is one of several views of an object. Count is shown after its label.
+// Tab links to a view of an object. Count is shown after the label.
 type Tab struct {
 	Label, URL, Count string
 	Current           bool
 	Data              templ.Attributes // data attributes for tests, such as the count
 }
 
-// Tabs links to the views of an object. Each has its own URL.
+// Tabs links to the views of an object. Each view has its own URL.
 func Tabs(label string, all []Tab) templ.Component {
 	return templruntime.GeneratedTemplate(func(templ_7745c5c3_Input templruntime.GeneratedComponentInput) (templ_7745c5c3_Err error) {
 		templ_7745c5c3_W, ctx := templ_7745c5c3_Input.Writer, templ_7745c5c3_Input.Context
@@ -731,7 +731,7 @@ func Tabs(label string, all []Tab) templ.Component {
 	})
 }
 
-// Choice links to a few alternatives, such as time ranges.
+// Choice links to a few alternatives, such as time ranges, in a row of buttons.
 func Choice(label string, all []Tab) templ.Component {
 	return templruntime.GeneratedTemplate(func(templ_7745c5c3_Input templruntime.GeneratedComponentInput) (templ_7745c5c3_Err error) {
 		templ_7745c5c3_W, ctx := templ_7745c5c3_Input.Writer, templ_7745c5c3_Input.Context

@@ -8,8 +8,8 @@ package ui
 import "github.com/a-h/templ"
 import templruntime "github.com/a-h/templ/runtime"
 
-// Dialog is a native dialog. A link or button with data-dialog={ id } opens it. Without
-// scripts, the link leads to a page with the same content.
+// Dialog is an HTML dialog. A link or button with data-dialog={ id } opens it. Without
+// scripts, the link opens a page with the same content.
 func Dialog(id, title string) templ.Component {
 	return templruntime.GeneratedTemplate(func(templ_7745c5c3_Input templruntime.GeneratedComponentInput) (templ_7745c5c3_Err error) {
 		templ_7745c5c3_W, ctx := templ_7745c5c3_Input.Writer, templ_7745c5c3_Input.Context
@@ -107,7 +107,7 @@ func Dialog(id, title string) templ.Component {
 	})
 }
 
-// DialogLink opens a Dialog, or leads to its page without scripts.
+// DialogLink opens a Dialog. Without scripts, it opens the page at url.
 func DialogLink(kind, label, url, dialog string) templ.Component {
 	return templruntime.GeneratedTemplate(func(templ_7745c5c3_Input templruntime.GeneratedComponentInput) (templ_7745c5c3_Err error) {
 		templ_7745c5c3_W, ctx := templ_7745c5c3_Input.Writer, templ_7745c5c3_Input.Context
@@ -194,7 +194,7 @@ func DialogLink(kind, label, url, dialog string) templ.Component {
 	})
 }
 
-// JumpDialog finds an object by its ID and links to the areas of the console.
+// JumpDialog asks for the ID of an object to open, and links to the areas of the console.
 func JumpDialog(areas []NavItem) templ.Component {
 	return templruntime.GeneratedTemplate(func(templ_7745c5c3_Input templruntime.GeneratedComponentInput) (templ_7745c5c3_Err error) {
 		templ_7745c5c3_W, ctx := templ_7745c5c3_Input.Writer, templ_7745c5c3_Input.Context
@@ -232,7 +232,7 @@ func JumpDialog(areas []NavItem) templ.Component {
 			if templ_7745c5c3_Err != nil {
 				return templ_7745c5c3_Err
 			}
-			templ_7745c5c3_Err = Submit("primary", "Jump").Render(ctx, templ_7745c5c3_Buffer)
+			templ_7745c5c3_Err = Submit("primary", "Go").Render(ctx, templ_7745c5c3_Buffer)
 			if templ_7745c5c3_Err != nil {
 				return templ_7745c5c3_Err
 			}
@@ -290,7 +290,7 @@ func JumpDialog(areas []NavItem) templ.Component {
 	})
 }
 
-// KeysDialog lists the keyboard shortcuts.
+// KeysDialog shows a KeyList in a dialog.
 func KeysDialog() templ.Component {
 	return templruntime.GeneratedTemplate(func(templ_7745c5c3_Input templruntime.GeneratedComponentInput) (templ_7745c5c3_Err error) {
 		templ_7745c5c3_W, ctx := templ_7745c5c3_Input.Writer, templ_7745c5c3_Input.Context

@@ -59,7 +59,7 @@ func SummaryItem(name string) templ.Component {
 	})
 }
 
-// Pair is a name and a value in a description list. An empty value is shown as none.
+// Pair is a name and a value in a description list. If the value is empty, none is shown.
 func Pair(name, value, none string) templ.Component {
 	return templruntime.GeneratedTemplate(func(templ_7745c5c3_Input templruntime.GeneratedComponentInput) (templ_7745c5c3_Err error) {
 		templ_7745c5c3_W, ctx := templ_7745c5c3_Input.Writer, templ_7745c5c3_Input.Context

@@ -15,13 +15,14 @@ const FormKeyField = "form_key"
 
 type formKey struct{}
 
-// WithFormKey returns a context in which FormKey renders this key.
+// WithFormKey returns a context in which FormKey renders the given key.
 func WithFormKey(ctx context.Context, key string) context.Context {
 	return context.WithValue(ctx, formKey{}, key)
 }
 
-// FormKey renders a random key. Every form that creates an object has one, so that
-// submitting it twice creates only one. In a form with a file, it comes before the file.
+// FormKey renders a hidden field with a random key. Every form that creates an object needs
+// one, so that submitting the form twice creates only one object. In a form with a file, the
+// key must come before the file.
 func FormKey() templ.Component {
 	return templruntime.GeneratedTemplate(func(templ_7745c5c3_Input templruntime.GeneratedComponentInput) (templ_7745c5c3_Err error) {
 		templ_7745c5c3_W, ctx := templ_7745c5c3_Input.Writer, templ_7745c5c3_Input.Context
@@ -51,7 +52,7 @@ func FormKey() templ.Component {
 			var templ_7745c5c3_Var2 string
 			templ_7745c5c3_Var2, templ_7745c5c3_Err = templ.ResolveAttributeValue(FormKeyField)
 			if templ_7745c5c3_Err != nil {
-				return templ.Error{Err: templ_7745c5c3_Err, FileName: `ui/form_key.templ`, Line: 19, Col: 42}
+				return templ.Error{Err: templ_7745c5c3_Err, FileName: `ui/form_key.templ`, Line: 20, Col: 42}
 			}
 			_, templ_7745c5c3_Err = templ_7745c5c3_Buffer.WriteString(templ_7745c5c3_Var2)
 			if templ_7745c5c3_Err != nil {
@@ -64,7 +65,7 @@ func FormKey() templ.Component {
 			var templ_7745c5c3_Var3 string
 			templ_7745c5c3_Var3, templ_7745c5c3_Err = templ.ResolveAttributeValue(key)
 			if templ_7745c5c3_Err != nil {
-				return templ.Error{Err: templ_7745c5c3_Err, FileName: `ui/form_key.templ`, Line: 19, Col: 56}
+				return templ.Error{Err: templ_7745c5c3_Err, FileName: `ui/form_key.templ`, Line: 20, Col: 56}
 			}
 			_, templ_7745c5c3_Err = templ_7745c5c3_Buffer.WriteString(templ_7745c5c3_Var3)
 			if templ_7745c5c3_Err != nil {

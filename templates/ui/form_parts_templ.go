@@ -50,8 +50,8 @@ func StepUpLabel(code bool) string {
 	return "Password"
 }
 
-// RowVersionField contains the version of the object that the form was opened with, to
-// detect concurrent changes.
+// RowVersionField contains the version that the object had when the form was opened. It is
+// used to detect concurrent changes.
 func RowVersionField(version int) templ.Component {
 	return templruntime.GeneratedTemplate(func(templ_7745c5c3_Input templruntime.GeneratedComponentInput) (templ_7745c5c3_Err error) {
 		templ_7745c5c3_W, ctx := templ_7745c5c3_Input.Writer, templ_7745c5c3_Input.Context
@@ -147,16 +147,16 @@ func Locked(reason string) templ.Component {
 	})
 }
 
-// RoleChoice is a role that can be assigned, with its scope. Its form fields are role (the
-// checkbox, with Value), scope-VALUE ("all" or "some") and partners-VALUE (slugs, separated
-// by commas). Errors of the scope belong to the field partners-VALUE.
+// RoleChoice is a role that can be assigned, with its scope. It has three form fields: role (a
+// checkbox with the value Value), scope-VALUE ("all" or "some") and partners-VALUE (slugs,
+// separated by commas). Errors in the scope are shown at partners-VALUE.
 type RoleChoice struct {
 	Value, Label, Hint string
 	Selected           bool
-	Scopable           bool   // false if it always applies to all partners
+	Scopable           bool   // false if the role always applies to all partners
 	Some               bool   // limited to Partners
 	Partners           string // slugs, separated by commas
-	Locked             string // why the user cannot change it; shown instead of a checkbox
+	Locked             string // if not "", shown instead of a checkbox that the user can change
 }
 
 func RoleChoices(prefix string, roles []RoleChoice, errors Errors) templ.Component {
@@ -193,7 +193,7 @@ func RoleChoices(prefix string, roles []RoleChoice, errors Errors) templ.Compone
 		if templ_7745c5c3_Err != nil {
 			return templ_7745c5c3_Err
 		}
-		templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 4, "\" tabindex=\"-1\"><legend class=\"legend\">Roles</legend><p class=\"hint\">A user can have several roles, each for all partners or only for some.</p>")
+		templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 4, "\" tabindex=\"-1\"><legend class=\"legend\">Roles</legend><p class=\"hint\">A user can have several roles, each for all or only some partners.</p>")
 		if templ_7745c5c3_Err != nil {
 			return templ_7745c5c3_Err
 		}
@@ -419,7 +419,7 @@ func lockedIcon(chosen bool) string {
 	return "lock"
 }
 
-// FormError is an error of the whole form. It gets the focus.
+// FormError shows an error that applies to the whole form. It is focused when the page loads.
 func FormError(text string) templ.Component {
 	return templruntime.GeneratedTemplate(func(templ_7745c5c3_Input templruntime.GeneratedComponentInput) (templ_7745c5c3_Err error) {
 		templ_7745c5c3_W, ctx := templ_7745c5c3_Input.Writer, templ_7745c5c3_Input.Context

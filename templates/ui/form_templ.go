@@ -38,7 +38,7 @@ func (f Field) describedBy() string {
 	}
 }
 
-// Attributes returns the attributes that all kinds of controls have.
+// Attributes returns the HTML attributes that all types of controls share.
 func (f Field) Attributes() templ.OrderedAttributes {
 	all := templ.OrderedAttributes{
 		{Key: "id", Value: f.InputID()},
@@ -65,8 +65,8 @@ func (f Field) inputType() string {
 	return f.Type
 }
 
-// areaText returns the value after a line feed. Browsers drop a line feed at the start of a
-// textarea, which would otherwise be one of the value.
+// areaText returns the value with an additional line feed at the start. Browsers drop the first
+// line feed of a textarea, which would otherwise be part of the value.
 func (f Field) areaText() string { return "\n" + f.Value }
 
 // FormField renders a Field.
@@ -447,7 +447,7 @@ func FieldErrorMessage(id, field, text string) templ.Component {
 	})
 }
 
-// Checkboxes renders options for multiple choice.
+// Checkboxes renders the options of a field as checkboxes.
 func Checkboxes(f Field) templ.Component {
 	return templruntime.GeneratedTemplate(func(templ_7745c5c3_Input templruntime.GeneratedComponentInput) (templ_7745c5c3_Err error) {
 		templ_7745c5c3_W, ctx := templ_7745c5c3_Input.Writer, templ_7745c5c3_Input.Context
@@ -477,7 +477,7 @@ func Checkboxes(f Field) templ.Component {
 	})
 }
 
-// Radios renders options for single choice, each with its hint.
+// Radios renders the options of a field as radio buttons.
 func Radios(f Field) templ.Component {
 	return templruntime.GeneratedTemplate(func(templ_7745c5c3_Input templruntime.GeneratedComponentInput) (templ_7745c5c3_Err error) {
 		templ_7745c5c3_W, ctx := templ_7745c5c3_Input.Writer, templ_7745c5c3_Input.Context
@@ -803,7 +803,7 @@ func box(kind, id, name string, o Option) templ.Component {
 }
 
 // ErrorSummary lists the errors of a form and links each to its field, or to the object that
-// blocks the form. It gets the focus when the page loads.
+// blocks the form. It is focused when the page loads.
 func ErrorSummary(prefix string, all Errors) templ.Component {
 	return templruntime.GeneratedTemplate(func(templ_7745c5c3_Input templruntime.GeneratedComponentInput) (templ_7745c5c3_Err error) {
 		templ_7745c5c3_W, ctx := templ_7745c5c3_Input.Writer, templ_7745c5c3_Input.Context
@@ -990,7 +990,7 @@ func ErrorSummary(prefix string, all Errors) templ.Component {
 	})
 }
 
-// StepUpField asks for the password or a code if the change requires a step-up.
+// StepUpField asks for the password or a code if the form requires a step-up.
 func StepUpField(prefix string, s StepUp, errors Errors, first bool) templ.Component {
 	return templruntime.GeneratedTemplate(func(templ_7745c5c3_Input templruntime.GeneratedComponentInput) (templ_7745c5c3_Err error) {
 		templ_7745c5c3_W, ctx := templ_7745c5c3_Input.Writer, templ_7745c5c3_Input.Context
@@ -1013,7 +1013,7 @@ func StepUpField(prefix string, s StepUp, errors Errors, first bool) templ.Compo
 		}
 		ctx = templ.ClearChildren(ctx)
 		if s.Needed {
-			templ_7745c5c3_Err = FormField(Field{Name: "proof", Prefix: prefix, Label: StepUpLabel(s.Code), Type: "password", Autocomplete: "current-password", Autofocus: first, Error: errors.For("proof"), Hint: "Confirms that it is you before a sensitive change."}).Render(ctx, templ_7745c5c3_Buffer)
+			templ_7745c5c3_Err = FormField(Field{Name: "proof", Prefix: prefix, Label: StepUpLabel(s.Code), Type: "password", Autocomplete: "current-password", Autofocus: first, Error: errors.For("proof"), Hint: "Confirms your identity before a sensitive change."}).Render(ctx, templ_7745c5c3_Buffer)
 			if templ_7745c5c3_Err != nil {
 				return templ_7745c5c3_Err
 			}

@@ -8,7 +8,7 @@ import (
 	"github.com/pingpost/pingpost/internal/money"
 )
 
-func TestFigures(t *testing.T) {
+func TestNumberAndAmount(t *testing.T) {
 	for n, want := range map[int64]string{
 		0:       "0",
 		999:     "999",
@@ -35,18 +35,18 @@ func TestFigures(t *testing.T) {
 	}
 }
 
-func TestTimes(t *testing.T) {
+func TestTimesAndDurations(t *testing.T) {
 	now := time.Date(2026, 11, 21, 19, 2, 44, 0, time.UTC)
 	for before, want := range map[time.Duration]string{
 		0: "just now", 40 * time.Second: "40 s ago", 90 * time.Second: "1 min ago", 23 * time.Hour: "23 h ago",
 		50 * time.Hour: "2 d ago", 400 * 24 * time.Hour: "1 y ago", -23 * time.Hour: "in 23 h",
 	} {
 		if got := Ago(now.Add(-before), now); got != want {
-			t.Errorf("%v ago = %s, want %s", before, got, want)
+			t.Errorf("Ago for %v = %s, want %s", before, got, want)
 		}
 	}
-	if got := UTC(now.In(time.FixedZone("", 3600))); got != "2026-11-21 19:02:44 UTC" {
-		t.Errorf("utc = %s", got)
+	if got, want := UTC(now.In(time.FixedZone("", 3600))), "2026-11-21 19:02:44 UTC"; got != want {
+		t.Errorf("UTC = %s, want %s", got, want)
 	}
 	for d, want := range map[time.Duration]string{
 		184 * time.Microsecond:   "184 µs",
@@ -61,25 +61,25 @@ func TestTimes(t *testing.T) {
 	}
 }
 
-// The top of a scale holds every value, and its half is a whole number.
-func TestScale(t *testing.T) {
+// No value is above the top of the y axis, and half of the top is a whole number.
+func TestTopOfAxis(t *testing.T) {
 	for _, most := range []int64{0, 1, 2, 3, 8, 9, 10, 11, 99, 101, 13324, 1 << 40} {
 		top := Chart{Series: []Series{{Values: []int64{0, most}}}}.top()
 		if top < most || top%2 != 0 || (most > 4 && top > 2*most) {
-			t.Errorf("top for %d = %d", most, top)
+			t.Errorf("top for the values 0 and %d = %d", most, top)
 		}
 	}
 }
 
-func TestTicksStandUnderTheirSteps(t *testing.T) {
+func TestAxisHasAtMostFiveTicks(t *testing.T) {
 	for _, steps := range []int{0, 1, 2, 5, 7, 24, 60, 168} {
 		c := Chart{Labels: make([]string, steps)}
 		ticks := c.ticks()
 		if len(ticks) > 5 || (steps > 0) != (len(ticks) > 0) {
-			t.Errorf("%d steps: got %d ticks", steps, len(ticks))
+			t.Errorf("%d steps: got %d ticks, want 1 to 5, or none without steps", steps, len(ticks))
 		}
 		if slices.ContainsFunc(ticks, func(one tick) bool { return len(one.at) > len("100.0%") }) {
-			t.Errorf("%d steps: %v", steps, ticks)
+			t.Errorf("%d steps: a tick is beyond the end of the axis: %v", steps, ticks)
 		}
 	}
 }

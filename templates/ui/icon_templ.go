@@ -8,8 +8,8 @@ package ui
 import "github.com/a-h/templ"
 import templruntime "github.com/a-h/templ/runtime"
 
-// Icon renders an icon of 16 by 16 pixels in the colour of the surrounding text. It is hidden
-// from screen readers, so it needs a text beside it.
+// Icon renders a 16 by 16 pixel icon in the colour of the surrounding text. It is hidden from
+// screen readers, so it needs text beside it.
 func Icon(name string) templ.Component {
 	return templruntime.GeneratedTemplate(func(templ_7745c5c3_Input templruntime.GeneratedComponentInput) (templ_7745c5c3_Err error) {
 		templ_7745c5c3_W, ctx := templ_7745c5c3_Input.Writer, templ_7745c5c3_Input.Context

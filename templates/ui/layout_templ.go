@@ -8,8 +8,8 @@ package ui
 import "github.com/a-h/templ"
 import templruntime "github.com/a-h/templ/runtime"
 
-// Page is a page of the console, with its bar and navigation. The component actions is
-// shown beside the h1, for example a button that creates an object.
+// Page is a console page with the top bar and the navigation. The component actions is shown
+// beside the heading. It usually contains a button that creates an object.
 func Page(s Shell, actions templ.Component) templ.Component {
 	return templruntime.GeneratedTemplate(func(templ_7745c5c3_Input templruntime.GeneratedComponentInput) (templ_7745c5c3_Err error) {
 		templ_7745c5c3_W, ctx := templ_7745c5c3_Input.Writer, templ_7745c5c3_Input.Context
@@ -63,7 +63,7 @@ func Page(s Shell, actions templ.Component) templ.Component {
 			if templ_7745c5c3_Err != nil {
 				return templ_7745c5c3_Err
 			}
-			templ_7745c5c3_Err = areas(s.Nav, "Areas, narrow").Render(ctx, templ_7745c5c3_Buffer)
+			templ_7745c5c3_Err = areas(s.Nav, "Menu").Render(ctx, templ_7745c5c3_Buffer)
 			if templ_7745c5c3_Err != nil {
 				return templ_7745c5c3_Err
 			}
@@ -71,7 +71,7 @@ func Page(s Shell, actions templ.Component) templ.Component {
 			if templ_7745c5c3_Err != nil {
 				return templ_7745c5c3_Err
 			}
-			templ_7745c5c3_Err = areas(s.Nav, "Areas").Render(ctx, templ_7745c5c3_Buffer)
+			templ_7745c5c3_Err = areas(s.Nav, "Main").Render(ctx, templ_7745c5c3_Buffer)
 			if templ_7745c5c3_Err != nil {
 				return templ_7745c5c3_Err
 			}
@@ -146,8 +146,8 @@ func Page(s Shell, actions templ.Component) templ.Component {
 	})
 }
 
-// StandalonePage is a page without navigation, for signing in and for steps that have to be
-// completed first.
+// StandalonePage is a page without navigation, for signing in and for setting up a second
+// factor.
 func StandalonePage(s Shell, wide bool) templ.Component {
 	return templruntime.GeneratedTemplate(func(templ_7745c5c3_Input templruntime.GeneratedComponentInput) (templ_7745c5c3_Err error) {
 		templ_7745c5c3_W, ctx := templ_7745c5c3_Input.Writer, templ_7745c5c3_Input.Context

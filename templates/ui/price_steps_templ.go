@@ -12,7 +12,7 @@ import templruntime "github.com/a-h/templ/runtime"
 type ExplainStep struct {
 	Name, Effect    string
 	Value           string // the exact price after this step; empty for an exclusion
-	Rule, Note, URL string // the rule, its note, and its form
+	Rule, Note, URL string // the rule, its note, and the page where it can be edited
 }
 
 var ExplainColumns = []Column{{Label: "Step"}, {Label: "Effect", Number: true}, {Label: "Price after", Number: true}, {Label: "Rule"}}

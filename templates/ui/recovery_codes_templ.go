@@ -8,11 +8,11 @@ package ui
 import "github.com/a-h/templ"
 import templruntime "github.com/a-h/templ/runtime"
 
-// RecoveryCodesView shows new recovery codes. They are shown only once.
+// RecoveryCodesView shows new recovery codes, which are shown only once.
 type RecoveryCodesView struct {
 	Shell  Shell
 	Codes  []string
-	Action string // POST: continues after the codes were saved
+	Action string // POST: continues after the user has saved the codes
 }
 
 func RecoveryCodes(v RecoveryCodesView) templ.Component {
@@ -118,7 +118,7 @@ func RecoveryCodes(v RecoveryCodesView) templ.Component {
 			if templ_7745c5c3_Err != nil {
 				return templ_7745c5c3_Err
 			}
-			templ_7745c5c3_Err = Submit("primary", "I saved the codes").Render(ctx, templ_7745c5c3_Buffer)
+			templ_7745c5c3_Err = Submit("primary", "I have saved the codes").Render(ctx, templ_7745c5c3_Buffer)
 			if templ_7745c5c3_Err != nil {
 				return templ_7745c5c3_Err
 			}

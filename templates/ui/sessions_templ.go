@@ -297,7 +297,7 @@ func Sessions(caption string, rows []SessionRow, now time.Time) templ.Component 
 						}()
 					}
 					ctx = templ.InitializeContext(ctx)
-					templ_7745c5c3_Err = EmptyState("lock", "No active sessions", "Each device that is signed in is listed here.").Render(ctx, templ_7745c5c3_Buffer)
+					templ_7745c5c3_Err = EmptyState("lock", "No active sessions", "Signed-in devices are listed here.").Render(ctx, templ_7745c5c3_Buffer)
 					if templ_7745c5c3_Err != nil {
 						return templ_7745c5c3_Err
 					}

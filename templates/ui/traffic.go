@@ -4,13 +4,14 @@ import (
 	"fmt"
 )
 
-// TrafficStep is the traffic in one step of a chart.
+// TrafficStep contains the traffic in one time step of a chart.
 type TrafficStep struct {
 	Label        string
 	Pings, Posts int64
 }
 
-// TrafficChart charts pings and posts. Words ends its summary: "in the last hour".
+// TrafficChart returns a chart of pings and posts. head is the heading of the time steps in its
+// data table, and words completes its summary, as in "in the last hour".
 func TrafficChart(steps []TrafficStep, head, words string) Chart {
 	c := Chart{ID: "traffic", Title: "Pings and posts", Steps: head, Series: []Series{{Name: "Pings"}, {Name: "Posts"}}}
 	var pings, posts int64

@@ -4,17 +4,17 @@ import (
 	"time"
 )
 
-// Shell contains what is common to all pages.
+// Shell is the layout data that all pages need.
 type Shell struct {
 	Title       string // the h1, and the start of <title>
 	Intro       string // one sentence under the h1, or ""
 	Environment string // "development" or "production"
 	Theme       string // "light", "dark", or "" to follow the system
-	Path        string // this page, to which the theme form returns
+	Path        string // URL of this page; the theme form returns to it
 	Now         time.Time
 	Assets      Assets
-	Nav         []NavItem // the areas that the user may see
-	Crumbs      []Link    // the pages above this one
+	Nav         []NavItem // areas that the user may see
+	Crumbs      []Link    // links to the parent pages
 	Person      User      // the signed-in user, or empty
 	Notices     []Notice
 }
@@ -29,13 +29,13 @@ type Link struct {
 	Label, URL string
 }
 
-// NavItem is an area of the console in the navigation. Icon is a name for [Icon].
+// NavItem is a link in the navigation. Icon is the name of an [Icon].
 type NavItem struct {
 	Label, URL, Icon string
 	Current          bool
 }
 
-// User is a signed-in user. Role is the label of the user's roles.
+// User is a signed-in user. Role is a label that lists the user's roles.
 type User struct {
 	Name, Role string
 }
@@ -46,15 +46,15 @@ type Notice struct {
 	Code       string // for tests: "form_restored"
 }
 
-// FieldError says what is wrong with a field and how to fix it.
+// FieldError is an error in a form. Message says what is wrong and how to fix it.
 type FieldError struct {
 	Field, Message string
 	Code           string // for tests: "too_long"
-	URL            string // the object that blocks the form; only without a field
+	URL            string // the object that blocks the form; only if Field is empty
 }
 
-// Errors are the errors of a form, in the order of its fields. An error without a field
-// concerns the whole form.
+// Errors are the errors in a form, in the order of its fields. An error without a field
+// applies to the whole form.
 type Errors []FieldError
 
 // For returns the message for a field, or "".
@@ -67,35 +67,37 @@ func (e Errors) For(field string) string {
 	return ""
 }
 
-// Option is an option of a select, a checkbox or a radio button.
+// Option is an option of a select element, a checkbox or a radio button.
 type Option struct {
 	Value, Label, Hint string
 	Selected           bool
 }
 
-// Sort describes sorting by a column. URL sorts by it, or reverses the order. Direction is the
-// current order: "ascending", "descending" or "".
+// Sort describes how a list can be sorted by a column. Direction is the current order:
+// "ascending", "descending", or "" if the list is sorted by another column. URL sorts the list
+// by this column, or reverses the order.
 type Sort struct {
 	URL, Direction string
 }
 
-// Pager links to the previous and the next page. An empty URL means that there is no such page.
+// Pager contains the URLs of the previous and the next page, or "" if the page does not exist.
 type Pager struct {
 	Newer, Older string
 	Count        string // "more than 10,000 events"
-	BySize       bool   // rows are not sorted by time, so the links are "Previous" and "Next"
+	BySize       bool   // rows are not sorted by time, so the links say "Previous" and "Next"
 }
 
-// ListState says why a list is empty: no rows match the filters, or loading it failed.
+// ListState describes why a list is empty. If Filtered is false and Failed is "", there are no
+// rows yet.
 type ListState struct {
-	Filtered bool
-	ClearURL string
+	Filtered bool   // a filter is set
+	ClearURL string // the list without filters
 	Failed   string // error message, or ""
 	RetryURL string
 }
 
-// StepUp says whether a change requires the password or a code.
+// StepUp reports whether a form requires the password or a code.
 type StepUp struct {
 	Needed bool
-	Code   bool // a second-factor code is accepted too
+	Code   bool // the user has a second factor, so its codes are accepted as well
 }
