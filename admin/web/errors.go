@@ -218,7 +218,7 @@ func fieldErrors(k *Request, err error, message string) (all ui.Errors) {
 	return all
 }
 
-// OrNotFound replaces an error with the code apperr.NotFound with ErrNotFound.
+// OrNotFound returns ErrNotFound if err has the code apperr.NotFound, otherwise err.
 func OrNotFound(err error) error {
 	if f := apperr.As(err); f != nil && f.Code == apperr.NotFound {
 		return ErrNotFound

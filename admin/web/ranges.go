@@ -17,7 +17,7 @@ type Range struct {
 var ranges = []Range{
 	{"1h", "1 h", "in the last hour", time.Minute, 60, "15:04", "Minute (UTC)"},
 	{"24h", "24 h", "in the last 24 hours", time.Hour, 24, "15:04", "Hour (UTC)"},
-	{"7d", "7 d", "in the last 7 days", 6 * time.Hour, 28, "2 Jan 15:04", "Start of 6 hours (UTC)"},
+	{"7d", "7 d", "in the last 7 days", 6 * time.Hour, 28, "2 Jan 15:04", "Start of period (UTC)"},
 	{"30d", "30 d", "in the last 30 days", 24 * time.Hour, 30, "2 Jan", "Day (UTC)"},
 }
 

@@ -39,7 +39,7 @@ type Request struct {
 // MaxForm is the maximum size of a form, in bytes.
 const MaxForm = 256 << 10
 
-// serve returns the handler for a route. The handler authenticates and authorises the user, calls
+// serve returns the handler for a route. The handler authenticates and authorizes the user, calls
 // Route.Handle, and shows an error page if that fails.
 func (c *Console) serve(rt Route) gin.HandlerFunc {
 	name := rt.Path

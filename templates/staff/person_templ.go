@@ -35,7 +35,7 @@ type StaffPersonView struct {
 	StepUp   ui.StepUp
 	Errors   ui.Errors
 
-	// The actions that are possible; the others are nil.
+	// The forms of the available actions. The others are nil.
 	Deactivate *ui.ConfirmView
 	Reset      *ui.ConfirmView
 	Reactivate *ui.ConfirmView

@@ -247,8 +247,7 @@ func ErrorState(text, retryURL string) templ.Component {
 	})
 }
 
-// ListPlaceholder is shown instead of an empty list. The component first is shown if the list
-// has no filters, which means that no rows exist yet.
+// ListPlaceholder is shown instead of an empty list. It shows first if there are no rows yet.
 func ListPlaceholder(s ListState, first templ.Component) templ.Component {
 	return templruntime.GeneratedTemplate(func(templ_7745c5c3_Input templruntime.GeneratedComponentInput) (templ_7745c5c3_Err error) {
 		templ_7745c5c3_W, ctx := templ_7745c5c3_Input.Writer, templ_7745c5c3_Input.Context
