@@ -206,8 +206,12 @@ func readWords(t *testing.T) words {
 	return w
 }
 
-// quotedValue is a string without a space: a code or a state, and not a text.
-var quotedValue = regexp.MustCompile(`"[^"\s]*"`)
+var (
+	// quotedValue is a string without a space: a code or a state, and not a text.
+	quotedValue = regexp.MustCompile(`"[^"\s]*"`)
+	// codeValue is the same in Markdown, or the heading that a link leads to.
+	codeValue = regexp.MustCompile("`[^`\\s]*`" + `|\(#[^)]*\)`)
+)
 
 // prose returns the parts of a file that people read, with the line each begins on.
 func prose(path, text string) map[int]string {
@@ -245,7 +249,7 @@ func prose(path, text string) map[int]string {
 		n := 0
 		for line := range strings.Lines(text) {
 			n++
-			parts[n] = line
+			parts[n] = codeValue.ReplaceAllString(line, "")
 		}
 	}
 	return parts

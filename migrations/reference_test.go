@@ -44,7 +44,7 @@ func TestDatabaseReference(t *testing.T) {
 			t.Errorf("table %s has no comment", name)
 		}
 		fmt.Fprintf(&index, "| [`%s`](#%s) | %s |\n", name, name, comment)
-		fmt.Fprintf(&tables, "\n## %s\n\n%s\n\n", name, comment)
+		fmt.Fprintf(&tables, "\n## `%s`\n\n%s\n\n", name, comment)
 		switch {
 		case rights == nil:
 			tables.WriteString("`pingpost_app` has no rights.\n")

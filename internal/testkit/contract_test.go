@@ -139,8 +139,8 @@ func TestValidateExchange(t *testing.T) {
 
 func TestNewContractRejects(t *testing.T) {
 	for name, document := range map[string]string{
-		"invalid YAML":           "openapi: [",
-		"empty document":         "openapi: 3.1.0\ninfo: {title: t, version: '1'}",
+		"invalid YAML":       "openapi: [",
+		"empty document":     "openapi: 3.1.0\ninfo: {title: t, version: '1'}",
 		"a broken reference": strings.Replace(shop, "schemas/Out'", "schemas/Gone'", 1),
 		"an example of another type": strings.Replace(shop, "schema: {type: object, required: [n]",
 			"example: {n: none}\n          schema: {type: object, required: [n]", 1),
