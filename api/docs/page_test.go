@@ -6,6 +6,7 @@ import (
 	"html"
 	"io"
 	"math"
+	"os"
 	"regexp"
 	"slices"
 	"strconv"
@@ -301,6 +302,40 @@ func TestDocsShowTheSupportContact(t *testing.T) {
 		_, support, ok := strings.Cut(page, `<a href="#support">Support</a></h2>`)
 		if !ok || strings.Contains(support, "<a ") != (link != "") || !strings.Contains(support, link) {
 			t.Errorf("%q: %q, want the link %q", contact, support, link)
+		}
+	}
+}
+
+// docs/partner-api.md lists the same messages as the OpenAPI document.
+func TestPartnerAPIPageListsEveryError(t *testing.T) {
+	o := options(t)
+	reference, err := read(o.Document, o.PublicURL, o.SupportContact)
+	if err != nil {
+		t.Fatal(err)
+	}
+	text, err := os.ReadFile("../../docs/partner-api.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	listed := map[[2]string]bool{}
+	for _, row := range regexp.MustCompile("(?m)^\\| (\\d{3}) \\| (`.+?`) \\|").FindAllStringSubmatch(string(text), -1) {
+		for _, message := range strings.Split(strings.Trim(row[2], "`"), "`, `") {
+			listed[[2]string{row[1], message}] = false
+		}
+	}
+	for _, e := range reference.Errors {
+		if e.Status == "500" { // describes the error
+			continue
+		}
+		key := [2]string{e.Status, e.Message}
+		if _, ok := listed[key]; !ok {
+			t.Errorf("docs/partner-api.md does not list %s %s", e.Status, e.Message)
+		}
+		listed[key] = true
+	}
+	for key, known := range listed {
+		if !known {
+			t.Errorf("docs/partner-api.md lists %s %s, which the OpenAPI document does not have", key[0], key[1])
 		}
 	}
 }

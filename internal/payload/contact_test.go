@@ -5,7 +5,7 @@ import (
 	"testing"
 )
 
-// person has the members of a post without an e-mail address.
+// person has the members of a post without an email address.
 const person = `"transactionId":"tx_1","consent":{"acknowledged":true}`
 
 func TestContactAccepted(t *testing.T) {
@@ -18,10 +18,10 @@ func TestContactAccepted(t *testing.T) {
 		"email":              {person + `,"email":"a@b.example"`, leastPost(nil)},
 		"contact.email wins": {person + `,"email":7,"contact":{"email":"a@b.example"}`, leastPost(nil)},
 		"contact.email null": {person + `,"email":"a@b.example","contact":{"email":null}`, leastPost(nil)},
-		"e-mail in its letter case": {person + `,"email":"A@B.Example"`, leastPost(func(p *Post) {
+		"email in its letter case": {person + `,"email":"A@B.Example"`, leastPost(func(p *Post) {
 			p.Contact.Email = "A@B.Example"
 		})},
-		"e-mail of 254": {person + `,"email":"` + longest + `"`, leastPost(func(p *Post) {
+		"email of 254": {person + `,"email":"` + longest + `"`, leastPost(func(p *Post) {
 			p.Contact.Email = longest
 		})},
 		"name":              {least + `,"name":"no"`, phone(Contact{Name: "no"})},
@@ -50,8 +50,8 @@ func TestContactAccepted(t *testing.T) {
 
 func TestContactRejected(t *testing.T) {
 	checkRejected(t, map[string]rejectedPost{
-		"no e-mail":                     {person, []string{"required contact.email"}},
-		"e-mails null":                  {person + `,"email":null,"contact":{"email":null}`, []string{"required contact.email"}},
+		"no email":                     {person, []string{"required contact.email"}},
+		"emails null":                  {person + `,"email":null,"contact":{"email":null}`, []string{"required contact.email"}},
 		"contact.email a number":        {person + `,"contact":{"email":7}`, []string{"invalid_type contact.email"}},
 		"contact.email bad, email good": {person + `,"email":"a@b.example","contact":{"email":"no"}`, []string{"invalid_value contact.email"}},
 		"email empty":                   {person + `,"email":""`, []string{"invalid_value email"}},
