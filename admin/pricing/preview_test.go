@@ -155,7 +155,7 @@ func TestReplay(t *testing.T) {
 	// Of 500 British pings, 20 came from a sandbox account and 80 were capped. The recorded price of the other
 	// 400 is 45.60, and their price with the draft is 50.00.
 	done.Expect(t, "done", http.StatusOK, "18,240.00", "20,000.00", "+1,760.00 (+9.6 %)", "3,192.00 →",
-		"−192.00 (−6.0 %)", "83.3 %", "GBP", "EUR", "United Kingdom", `>harbour-leads</a>`)
+		"−192.00 (−6.0 %)", "83.3%", "GBP", "EUR", "United Kingdom", `>harbour-leads</a>`)
 	if strings.Contains(done.Body, "every 2s") || slices.Contains(d.Get(t, at+"/replay/live").Values("data-notice"), "warn") {
 		t.Error("got a completed replay that reloads or is stale")
 	}

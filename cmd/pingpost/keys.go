@@ -331,7 +331,7 @@ func (k *keyServices) move(w io.Writer) *leads.KeyRotation {
 		Clock:    clock.System{},
 		OnProgress: func(m leads.RotationProgress) {
 			if due() {
-				fmt.Fprintf(w, "%s moved\n", leadsText(m.Leads))
+				fmt.Fprintf(w, "%s moved\n", counted(m.Leads, "lead"))
 			}
 		},
 	}
@@ -350,19 +350,12 @@ func onceASecond() func() bool {
 	}
 }
 
-// report prints how many leads were moved. It returns an error if any could not be.
-func report(w io.Writer, done leads.RotationProgress, err error, where string) error {
-	fmt.Fprintf(w, "%s moved %s\n", leadsText(done.Leads), where)
+// report prints the result of a move. It returns an error if any lead could not be moved.
+func report(w io.Writer, done leads.RotationProgress, err error, result string) error {
+	fmt.Fprintln(w, result)
 	if done.Failed > 0 {
 		err = errors.Join(err,
-			fmt.Errorf("%s could not be moved, last error: %w", leadsText(done.Failed), done.Cause))
+			fmt.Errorf("%s could not be moved, last error: %w", counted(done.Failed, "lead"), done.Cause))
 	}
 	return err
-}
-
-func leadsText(n int64) string {
-	if n == 1 {
-		return "1 lead"
-	}
-	return fmt.Sprintf("%d leads", n)
 }
