@@ -26,7 +26,7 @@ type dbFlags struct{ dataDir, config string }
 func newDBFlags(c *cobra.Command) *dbFlags {
 	r := &dbFlags{}
 	c.Flags().StringVar(&r.dataDir, "data-dir", "",
-		"use the database of the pingpost dev that is running in the folder `DIR` (default $PINGPOST_DATA_DIR)")
+		"use the database of the pingpost dev instance that is running in the folder `DIR` (default $PINGPOST_DATA_DIR)")
 	configVar(c, &r.config)
 	return r
 }

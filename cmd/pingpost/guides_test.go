@@ -47,7 +47,7 @@ func script(t *testing.T, page string) string {
 var tested = []string{
 	"tutorials/first-lead.md", "tutorials/onboard-a-partner.md",
 	"how-to/deploy.md", "how-to/configure-a-node.md", "how-to/prepare-vault.md", "how-to/monitor.md",
-	"how-to/back-up-and-restore.md", "how-to/try-full-tables.md", "how-to/manage-staff.md",
+	"how-to/back-up-and-restore.md", "how-to/fill-a-test-database.md", "how-to/manage-staff.md",
 	"how-to/manage-partners.md", "how-to/change-prices.md", "how-to/reconcile-a-file.md",
 }
 
@@ -215,7 +215,7 @@ func TestHowToGuides(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	(&reader{dir: source, replace: strings.NewReplacer()}).follow(t, "how-to/try-full-tables.md", append(p.production(t, app), "DATABASE=synthetic")...)
+	(&reader{dir: source, replace: strings.NewReplacer()}).follow(t, "how-to/fill-a-test-database.md", append(p.production(t, app), "DATABASE=synthetic")...)
 }
 
 // docs/how-to/deploy.md leads from a bare Postgres to a node that serves.

@@ -36,7 +36,7 @@ func partnerCommand() *cobra.Command {
 	return group("partner", "Manage partners",
 		partnerCreate(), partnerList(),
 		partnerStatus("approve", "Approve a partner, so that it can sell leads", models.PartnerApproved),
-		partnerStatus("suspend", "Suspend a partner: reject its posts and pause its prices", models.PartnerSuspended))
+		partnerStatus("suspend", "Suspend a partner: reject its posts and stop offering it prices", models.PartnerSuspended))
 }
 
 func partnerCreate() *cobra.Command {

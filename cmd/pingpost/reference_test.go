@@ -70,7 +70,7 @@ func TestCommandReference(t *testing.T) {
 			if f.DefValue != "" && f.DefValue != "false" && f.DefValue != "0" && f.DefValue != "[]" {
 				standard = "`" + f.DefValue + "`"
 			}
-			flags = append(flags, fmt.Sprintf("| `%s` | %s | %s |", name, strings.ReplaceAll(usage, "|", "\\|"), standard))
+			flags = append(flags, fmt.Sprintf("| `%s` | %s | %s |", strings.ReplaceAll(name, "|", "\\|"), strings.ReplaceAll(usage, "|", "\\|"), standard))
 		}
 		c.LocalFlags().VisitAll(add)
 		c.InheritedFlags().VisitAll(add)
@@ -89,7 +89,7 @@ func TestErrorReference(t *testing.T) {
 		{"unauthorized", "Unauthorized", "401", "The login is missing or wrong."},
 		{"forbidden", "Forbidden", "403", "The user is not allowed to do this."},
 		{"not_found", "NotFound", "404", "It does not exist, or it is outside the user's scope."},
-		{"conflict", "Conflict", "409", "The current state does not allow it. Reload the page, or list the current state."},
+		{"conflict", "Conflict", "409", "The current state does not allow it. Reload the page, or look at the current state."},
 		{"too_large", "TooLarge", "413", "The input is too large."},
 		{"too_many", "TooMany", "429", "Wait, and try again."},
 		{"internal", "Internal", "500", "An unexpected error. The log has the cause under the request ID."},

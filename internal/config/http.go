@@ -48,8 +48,8 @@ type HTTP struct {
 	ReadTimeout time.Duration
 
 	// The time from the end of the headers to the end of the response. It should be at least 5 s more
-	// than `read_timeout`, because a post may take 5 s after its body has been read; less logs a
-	// warning.
+	// than `read_timeout`, because a post may take 5 s after its body has been read. A smaller value
+	// logs a warning.
 	WriteTimeout time.Duration
 
 	// How long a connection stays open between requests. It must be longer than the idle time of the
@@ -61,9 +61,9 @@ type HTTP struct {
 	// least the time that the load balancer needs to notice.
 	DrainDelay time.Duration
 
-	// How long requests in progress may then take. It should be at least `write_timeout`. The sum with
-	// `drain_delay` must be less than the time after which the platform kills the process (30 s in
-	// Kubernetes).
+	// How long requests in progress may still take after the listeners are closed. It should be at
+	// least `write_timeout`. The sum with `drain_delay` must be less than the time after which the
+	// platform kills the process (30 s in Kubernetes).
 	ShutdownGrace time.Duration
 }
 

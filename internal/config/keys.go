@@ -17,10 +17,11 @@ const (
 // `openssl rand -base64 32`. If the keys are lost, so is the data that they protect. Back them up separately from
 // the database (decision 23).
 type Keys struct {
-	// One or more different keys. The first writes, all read. They seal transaction IDs, signing
-	// secrets and second factors. To rotate, add the new key second on every node, then move it first
-	// on every node. After an old key is removed, data that is only sealed with it cannot be read;
-	// transaction IDs expire within 20 minutes.
+	// One or more different keys. The first one encrypts, and all of them can decrypt. They encrypt
+	// transaction IDs, signing secrets and second factors. To rotate, add the new key in second place
+	// on every node, then move it to first place on every node (see docs/how-to/rotate-keys.md). After
+	// an old key is removed, data that is only sealed with it cannot be read; transaction IDs expire
+	// within 20 minutes.
 	Platform []Secret
 
 	// The local key wrapper's key, which wraps the data keys of leads. It must not be one of the
@@ -28,8 +29,8 @@ type Keys struct {
 	Local Secret
 
 	// The key wrapper for new leads: `local` (needs `local_kek`) or `vault` (needs `vault.address`).
-	// All configured key wrappers read. Required if both are configured; otherwise the configured one
-	// is used.
+	// Every configured key wrapper can unwrap existing keys. Required if both are configured;
+	// otherwise the configured one is used.
 	WriteWith Wrapper
 }
 

@@ -8,14 +8,14 @@ import "time"
 // of the limits on pings, posts and wrong signatures.
 type Limits struct {
 	// How many posts may be matched to a partner by trying secrets at the same time. Matching only
-	// uses processor time, so a number above that of the cores slows down all other requests. One more
-	// slot is reserved for addresses from which a post matched in the last 12 hours.
+	// uses processor time, so a value above the number of cores slows down all other requests. One
+	// more slot is reserved for addresses from which a post matched in the last 12 hours.
 	MatchConcurrency int
 
 	// How long a post waits for a slot before it gets 429, up to `10s`.
 	MatchWait time.Duration
 
-	// Failed matches of one client address per minute before 429. An IPv6 /48 network may have four
+	// Failed matches from one client address per minute before 429. An IPv6 /48 network may have four
 	// times as many. An honest partner fails a few times during setup. More than that is guessing.
 	MatchFailuresPerMinute int
 
@@ -23,7 +23,7 @@ type Limits struct {
 	// partner.
 	SignatureFailuresPerMinute int
 
-	// Pings of one client address per second, on partners' base URLs, before 429, so that no single
+	// Pings from one client address per second, on partners' base URLs, before 429, so that no single
 	// client can use up a node. Behind a load balancer that is not in `http.trusted_proxies`, all
 	// clients count as one address.
 	PingsPerAddress int
@@ -36,8 +36,8 @@ type Limits struct {
 	// other clients cannot use up a partner's budget.
 	PostsPerPartner int
 
-	// Unsigned posts of one client address per second before 429, in every signing mode. Raise it for
-	// a partner that sends more unsigned leads from one server.
+	// Unsigned posts from one client address per second before 429, in every signing mode. Raise it
+	// for a partner that sends more unsigned leads from one server.
 	UnsignedPostsPerAddress int
 
 	// How many posts may be stored at the same time. They are stored in transactions of up to 128

@@ -3,8 +3,8 @@ package config
 // Retention is the section `retention`. These settings say how long records about traffic are stored. Leads, consents and the
 // ledger are not affected.
 type Retention struct {
-	// Days for which pings are stored, 1 to 3650. Pings are the largest table. Replaying a draft rate
-	// card needs 30 days.
+	// Days for which pings are stored, 1 to 3650. Pings are the largest table. A replay can only go
+	// back this far.
 	PingsDays int
 
 	// Recent rejections that are stored for each partner, 1 to 10000. The console shows them.

@@ -11,9 +11,10 @@ const (
 
 // Signing is the section `signing`.
 type Signing struct {
-	// The signing mode of unsigned posts, unless the partner or account has another: `required`
-	// rejects them, `report_only` accepts and counts them, `off` accepts them. It also applies to the
-	// platform account. Any mode other than `required` logs a warning.
+	// What happens to unsigned posts, unless the partner or account has its own mode: `required`
+	// rejects them, `report_only` accepts and counts them, `off` accepts them. It also applies to
+	// unsigned posts that name no partner. They belong to the platform account. Any mode other than
+	// `required` logs a warning.
 	DefaultMode SigningMode
 }
 

@@ -50,8 +50,8 @@ func TestContactAccepted(t *testing.T) {
 
 func TestContactRejected(t *testing.T) {
 	checkRejected(t, map[string]rejectedPost{
-		"no email":                     {person, []string{"required contact.email"}},
-		"emails null":                  {person + `,"email":null,"contact":{"email":null}`, []string{"required contact.email"}},
+		"no email":                      {person, []string{"required contact.email"}},
+		"emails null":                   {person + `,"email":null,"contact":{"email":null}`, []string{"required contact.email"}},
 		"contact.email a number":        {person + `,"contact":{"email":7}`, []string{"invalid_type contact.email"}},
 		"contact.email bad, email good": {person + `,"email":"a@b.example","contact":{"email":"no"}`, []string{"invalid_value contact.email"}},
 		"email empty":                   {person + `,"email":""`, []string{"invalid_value email"}},

@@ -10,7 +10,7 @@ var (
 	errEntryExists = apperr.New(apperr.Conflict, "entry_exists", "This ledger entry already exists.")
 
 	errOpenRun = apperr.New(apperr.Conflict, "open_run",
-		"Another payout run in this currency was still open. Try again.")
+		"Another payout run in this currency is open. Reload the page.")
 	errReturned = apperr.New(apperr.Conflict, "returned", "This lead already has an open or accepted return.")
 )
 

@@ -210,7 +210,7 @@ func (s *Service) writeExport(ctx context.Context, w *jobs.Run) error {
 var (
 	errNoExport        = apperr.New(apperr.NotFound, "export", "Not Found")
 	errExportNeedsUser = apperr.New(apperr.Forbidden, "person",
-		"Exports need a signed-in user. Start one in the console.")
+		"Exports need a signed-in user. Start the export in the console.")
 )
 
 // Export returns an export that the user requested. Users cannot see each other's exports.

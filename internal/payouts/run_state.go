@@ -19,7 +19,7 @@ var (
 	ErrStaleRun = apperr.New(apperr.Conflict, "stale", "This payout run has changed since you opened it. Reload the page.")
 
 	errNoRun  = apperr.New(apperr.NotFound, "run", "Not Found")
-	errNoUser = apperr.New(apperr.Forbidden, "person", "Payout runs need a signed-in user. Start one in the console.")
+	errNoUser = apperr.New(apperr.Forbidden, "person", "Payout runs need a signed-in user. Start the run in the console.")
 
 	errSameUser    = apperr.New(apperr.Forbidden, "same_person", "You prepared this payout run. Another user must approve it.")
 	errEmptyRun    = apperr.New(apperr.Conflict, "empty_run", "This payout run has no payments. Cancel it.")
