@@ -88,7 +88,7 @@ func TestBadForms(t *testing.T) {
 	if p := b.Get(t, "/staff"); p.Status != http.StatusOK {
 		t.Errorf("/staff afterwards: got %d, want 200", p.Status)
 	}
-	h.CheckAuditTrail(t)
+	h.CheckAuditLog(t)
 }
 
 // TestMalformedForm checks that a malformed form is rejected even if its fields are not used, but only after
@@ -183,7 +183,7 @@ func TestBadPartnerForms(t *testing.T) {
 			}
 		}
 	}
-	o.CheckAuditTrail(t)
+	o.CheckAuditLog(t)
 }
 
 // TestRejectedFormKeepsInput checks that a rejected form contains the submitted values and their errors.

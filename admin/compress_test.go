@@ -30,17 +30,17 @@ func TestPagesAreCompressed(t *testing.T) {
 			!strings.HasSuffix(strings.TrimSpace(plain.Body), "</html>") {
 			t.Errorf("%s for a client without gzip: got %v", path, plain.Header)
 		}
-		p := b.Packed(t, http.MethodGet, path, nil)
+		p := b.RequestCompressed(t, http.MethodGet, path, nil)
 		if p.Status != plain.Status || p.Header.Get("Content-Encoding") != "gzip" ||
 			p.Header.Get("Vary") != "Accept-Encoding" || p.Header.Get("Content-Type") != plain.Header.Get("Content-Type") {
 			t.Errorf("%s: %d %v", path, p.Status, p.Header)
 			continue
 		}
-		if text := p.Unpacked(t); len(text) != len(plain.Body) || 2*len(p.Body) > len(text) {
+		if text := p.Decompressed(t); len(text) != len(plain.Body) || 2*len(p.Body) > len(text) {
 			t.Errorf("%s: got %d bytes that decompress to %d, want a page of %d", path, len(p.Body), len(text), len(plain.Body))
 		}
 		t.Logf("%s: %d bytes, %d compressed", path, len(plain.Body), len(p.Body))
-		if head := b.Packed(t, http.MethodHead, path, nil); head.Status != p.Status || head.Body != "" ||
+		if head := b.RequestCompressed(t, http.MethodHead, path, nil); head.Status != p.Status || head.Body != "" ||
 			head.Header.Get("Vary") != "Accept-Encoding" || head.Header.Get("Content-Type") != p.Header.Get("Content-Type") {
 			t.Errorf("HEAD %s: %d, %d bytes, %v", path, head.Status, len(head.Body), head.Header)
 		}
@@ -50,8 +50,8 @@ func TestPagesAreCompressed(t *testing.T) {
 			t.Errorf("Accept-Encoding %q: got %v", accepts, p.Header)
 		}
 	}
-	if p := b.Packed(t, http.MethodGet, assetPath(h, t), nil); p.Header.Get("Content-Encoding") != "gzip" ||
-		!strings.Contains(p.Unpacked(t), "{") {
+	if p := b.RequestCompressed(t, http.MethodGet, assetPath(h, t), nil); p.Header.Get("Content-Encoding") != "gzip" ||
+		!strings.Contains(p.Decompressed(t), "{") {
 		t.Errorf("style sheet: got %v", p.Header)
 	}
 }
@@ -62,15 +62,15 @@ func TestUncompressedResponses(t *testing.T) {
 	c := admintest.NewConsoleWithLedger(t)
 	export := c.Post(t, "/payouts/exports", url.Values{"currency": {"GBP"}}).Location()
 	prices := c.Console.SignedInAs(t, models.PricingManager)
-	if p := c.Packed(t, http.MethodGet, export+"/live", nil); p.Header.Get("Content-Encoding") != "gzip" ||
-		!strings.Contains(p.Unpacked(t), export) {
+	if p := c.RequestCompressed(t, http.MethodGet, export+"/live", nil); p.Header.Get("Content-Encoding") != "gzip" ||
+		!strings.Contains(p.Decompressed(t), export) {
 		t.Errorf("fragment of %d bytes: got %v", len(p.Body), p.Header)
 	}
 	for name, p := range map[string]admintest.Response{
-		"a small fragment": prices.Packed(t, http.MethodGet, web.DraftURL(c.AddFullDraft(t).ID)+"/replay/live", nil),
-		"a file":           c.Packed(t, http.MethodGet, "/payouts/ledger.csv", nil),
-		"a rate card":      prices.Packed(t, http.MethodGet, "/pricing/versions/1/export?format=yaml", nil),
-		"a redirect":       c.Console.NewClient(t).Packed(t, http.MethodGet, "/staff", nil),
+		"a small fragment": prices.RequestCompressed(t, http.MethodGet, web.DraftURL(c.AddFullDraft(t).ID)+"/replay/live", nil),
+		"a file":           c.RequestCompressed(t, http.MethodGet, "/payouts/ledger.csv", nil),
+		"a rate card":      prices.RequestCompressed(t, http.MethodGet, "/pricing/versions/1/export?format=yaml", nil),
+		"a redirect":       c.Console.NewClient(t).RequestCompressed(t, http.MethodGet, "/staff", nil),
 	} {
 		if p.Header.Get("Content-Encoding") != "" || p.Status >= http.StatusBadRequest {
 			t.Errorf("%s: %d, %d bytes, %v", name, p.Status, len(p.Body), p.Header)
@@ -118,25 +118,25 @@ func TestSecretsAreNotCompressed(t *testing.T) {
 		}
 		return p
 	}
-	shown("a new secret", "once-secret", b.Packed(t, http.MethodPost, partner+"/secrets/new", url.Values{"label": {"first"}}))
+	shown("a new secret", "once-secret", b.RequestCompressed(t, http.MethodPost, partner+"/secrets/new", url.Values{"label": {"first"}}))
 	shown("a rotated secret", "once-secret",
-		b.Packed(t, http.MethodPost, partner+"/secrets/rotate", url.Values{"label": {"second"}, "overlap": {"24h"}}))
-	shown("a documentation link", "http://api.example/partner/", b.Packed(t, http.MethodPost, partner+"/link", nil))
-	shown("an invitation", "/invite/", b.Packed(t, http.MethodPost, "/staff/invite", url.Values{
+		b.RequestCompressed(t, http.MethodPost, partner+"/secrets/rotate", url.Values{"label": {"second"}, "overlap": {"24h"}}))
+	shown("a documentation link", "http://api.example/partner/", b.RequestCompressed(t, http.MethodPost, partner+"/link", nil))
+	shown("an invitation", "/invite/", b.RequestCompressed(t, http.MethodPost, "/staff/invite", url.Values{
 		"name":  {"New Person"},
 		"email": {"new@example.com"},
 		"role":  {"auditor"},
 	}))
 	invited := web.StaffURL(testkit.Value[uuid.UUID](t, h.Database, `SELECT id FROM staff WHERE email = 'new@example.com'`))
-	shown("another invitation", "/invite/", b.Packed(t, http.MethodPost, invited+"/invite", nil))
-	enrol := shown("a second factor", "data:image/png", b.Packed(t, http.MethodGet, "/account/second-factor", nil))
+	shown("another invitation", "/invite/", b.RequestCompressed(t, http.MethodPost, invited+"/invite", nil))
+	enrol := shown("a second factor", "data:image/png", b.RequestCompressed(t, http.MethodGet, "/account/second-factor", nil))
 	seed := admintest.SecretText.FindStringSubmatch(enrol.Body)
 	if seed == nil {
 		t.Fatal(enrol.Text())
 	}
-	shown("a wrong code", seed[1], b.Packed(t, http.MethodPost, "/account/second-factor", url.Values{"code": {"000000"}}))
+	shown("a wrong code", seed[1], b.RequestCompressed(t, http.MethodPost, "/account/second-factor", url.Values{"code": {"000000"}}))
 	shown("recovery codes", "/account/recovery-codes/kept",
-		b.Packed(t, http.MethodPost, "/account/second-factor",
+		b.RequestCompressed(t, http.MethodPost, "/account/second-factor",
 			url.Values{"code": {h.CodeOf(t, strings.ReplaceAll(seed[1], " ", ""))}}))
-	shown("other recovery codes", "/account/recovery-codes/kept", b.Packed(t, http.MethodPost, "/account/recovery-codes", nil))
+	shown("other recovery codes", "/account/recovery-codes/kept", b.RequestCompressed(t, http.MethodPost, "/account/recovery-codes", nil))
 }

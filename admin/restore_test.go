@@ -193,7 +193,7 @@ func TestFormsAreRestored(t *testing.T) {
 		"evidence": {"Sold before"},
 	}).Location()
 	approved := c.PreparedRun(t, "0")
-	c.SignedInColleague(t, "fay@example.com").Post(t, approved+"/approve", url.Values{"version": {"2"}}).ExpectRedirect(t, approved)
+	c.SignInAnotherUser(t, "fay@example.com").Post(t, approved+"/approve", url.Values{"version": {"2"}}).ExpectRedirect(t, approved)
 	person := "/staff/" + c.StaffID(models.Auditor)
 	upload := "/reconciliation/new"
 	forms := map[string]restorable{
@@ -238,7 +238,7 @@ func TestFormsAreRestored(t *testing.T) {
 	if p := c.SignedInAs(t, models.Finance).Get(t, upload); p.Status != http.StatusOK || len(p.Codes()) != 0 {
 		t.Errorf("%s", p.Text())
 	}
-	c.CheckAuditTrail(t)
+	c.CheckAuditLog(t)
 }
 
 // TestReconciliationFormsAreRestored checks the forms for mapping a file's columns and for settling a line.
@@ -247,7 +247,7 @@ func TestReconciliationFormsAreRestored(t *testing.T) {
 	b := admintest.NewConsoleWithDeliveries(t)
 	lead, earned := b.Deliver(t, b.Harbour())
 	row := lead + "," + earned.Decimal()
-	at := b.UploadList(t, "harbour-leads", "leadId,amount,currency", row+",GBP", id.Format(id.Lead, uuid.New())+",1.00,GBP")
+	at := b.UploadPartnerFile(t, "harbour-leads", "leadId,amount,currency", row+",GBP", id.Format(id.Lead, uuid.New())+",1.00,GBP")
 	checkRestores(b.Console, t, "/reconciliation/{id}/compare", restorable{models.Finance, at, at + "/compare"})
 	b.Client = b.SignedInAs(t, models.Finance)
 	b.Compare(t, at, b.ColumnForm(t, at))

@@ -107,7 +107,7 @@ func TestEveryRouteAsEveryRole(t *testing.T) {
 			t.Errorf("not signed in: %s %s: got %d %s", r.Method, r.Path, p.Status, p.Text())
 		}
 	}
-	h.CheckAuditTrail(t)
+	h.CheckAuditLog(t)
 }
 
 // tryRoute requests a route as one user.

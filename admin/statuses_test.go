@@ -36,7 +36,7 @@ func TestStatuses(t *testing.T) {
 	b := admintest.NewConsoleWithDeliveries(t)
 	harbour := b.Harbour()
 	lead, earned := b.Deliver(t, harbour)
-	list := b.UploadList(t, "harbour-leads", "leadId,amount,currency", lead+","+earned.Decimal()+",GBP")
+	list := b.UploadPartnerFile(t, "harbour-leads", "leadId,amount,currency", lead+","+earned.Decimal()+",GBP")
 	draft := b.AddDraft(t, "Spring")
 	account, secret := id.Format(id.Account, harbour.Accounts[0].ID), id.Format(id.Secret,
 		testkit.Value[uuid.UUID](t, b.Database, `SELECT id FROM signing_secrets WHERE partner_id = $1 LIMIT 1`, harbour.ID))

@@ -128,7 +128,7 @@ func TestStepUp(t *testing.T) {
 	if n := c.Count(t, "partners", "legal_name = 'Another Limited' AND name = 'Harbour of Leads' AND id::text = $1", c.Harbour.ID.String()); n != 1 {
 		t.Errorf("got %d partners %s with the new names, want 1", n, id.Format(id.Partner, c.Harbour.ID))
 	}
-	c.CheckAuditTrail(t)
+	c.CheckAuditLog(t)
 }
 
 // TestStepUpIsRequired makes further changes without a step-up. The tests for each form make them with a
@@ -153,7 +153,7 @@ func TestStepUpIsRequired(t *testing.T) {
 		"evidence": {"Sold before"},
 	}).Location()
 	approved := c.PreparedRun(t, "0")
-	c.SignedInColleague(t, "fay@example.com").Post(t, approved+"/approve", url.Values{"version": {"2"}}).ExpectRedirect(t, approved)
+	c.SignInAnotherUser(t, "fay@example.com").Post(t, approved+"/approve", url.Values{"version": {"2"}}).ExpectRedirect(t, approved)
 	auditor := "/staff/" + c.StaffID(models.Auditor)
 	version := func(v string) url.Values { return url.Values{"version": {v}} }
 	for path, one := range map[string]struct {

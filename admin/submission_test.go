@@ -160,7 +160,7 @@ const unshown = "-"
 func (f creatingForm) submit(t testing.TB, b *admintest.Client, route, key string) admintest.Response {
 	t.Helper()
 	if route == "/reconciliation/new" {
-		body, kind := admintest.ListForm(t, key, "harbour-leads", "a.csv", "leadId,amount\nld_01JD3Z0000000000000000000A,12.50\n")
+		body, kind := admintest.PartnerFileForm(t, key, "harbour-leads", "a.csv", "leadId,amount\nld_01JD3Z0000000000000000000A,12.50\n")
 		return b.Send(t, http.MethodPost, route, body, http.Header{"Content-Type": {kind}, "Origin": {b.Console.URL}})
 	}
 	values := admintest.WithFormKey(f.values)
@@ -242,7 +242,7 @@ func TestFormCreatesOnce(t *testing.T) {
 			t.Errorf("%s with another key: got %d and %d objects, want 2 objects: %s", r.Path, p.Status, f.created(t, c)-before, p.Text())
 		}
 	}
-	c.CheckAuditTrail(t)
+	c.CheckAuditLog(t)
 }
 
 // TestSimultaneousFormsCreateOnce submits each form several times at the same time. Each creates one object.
@@ -272,7 +272,7 @@ func TestSimultaneousFormsCreateOnce(t *testing.T) {
 			t.Errorf("%s: got %d objects and %d redirects to it, want 1 and %d: %s", path, n-before, again, len(pages)-1, answersOf(pages))
 		}
 	}
-	c.CheckAuditTrail(t)
+	c.CheckAuditLog(t)
 }
 
 func answersOf(pages []admintest.Response) (all string) {
@@ -301,7 +301,7 @@ func TestFormKeyOfRejectedForm(t *testing.T) {
 	form.Set("slug", "of-another-user")
 	c.AddStaff(t, "ben@example.com", models.StaffRole{Role: models.AccountManager})
 	c.Reload(t)
-	if p := c.SignedInColleague(t, "ben@example.com").Post(t, "/partners/new", form); p.Status != http.StatusSeeOther || strings.Contains(p.Location(), "submitted=") {
+	if p := c.SignInAnotherUser(t, "ben@example.com").Post(t, "/partners/new", form); p.Status != http.StatusSeeOther || strings.Contains(p.Location(), "submitted=") {
 		t.Errorf("same key by another user: got %d to %q: %s", p.Status, p.Location(), p.Text())
 	}
 	if n := c.Count(t, "partners", "slug IN ('new-one', 'of-another-user')"); n != 2 {

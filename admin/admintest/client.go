@@ -31,8 +31,8 @@ type Response struct {
 	Body   string
 }
 
-// Packed sends a form or requests a page, and accepts gzip as browsers do.
-func (b *Client) Packed(t testing.TB, method, path string, form url.Values) Response {
+// RequestCompressed sends a form or requests a page, and accepts gzip as browsers do.
+func (b *Client) RequestCompressed(t testing.TB, method, path string, form url.Values) Response {
 	t.Helper()
 	return b.Send(t, method, path, strings.NewReader(WithFormKey(form).Encode()), http.Header{
 		"Accept-Encoding": {"gzip, deflate, br, zstd"},
@@ -42,8 +42,8 @@ func (b *Client) Packed(t testing.TB, method, path string, form url.Values) Resp
 	})
 }
 
-// Unpacked decompresses the body.
-func (p Response) Unpacked(t testing.TB) string {
+// Decompressed decompresses the body.
+func (p Response) Decompressed(t testing.TB) string {
 	t.Helper()
 	r, err := gzip.NewReader(strings.NewReader(p.Body))
 	if err != nil {

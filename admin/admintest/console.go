@@ -120,7 +120,7 @@ func NewConsole(t *testing.T, k Setup) *Console {
 	server := httptest.NewServer(handler)
 	t.Cleanup(server.Close)
 	h.URL = server.URL
-	h.transport = &http.Transport{DisableCompression: true} // compression is slow with the race detector; Packed requests it
+	h.transport = &http.Transport{DisableCompression: true} // compression is slow with the race detector; RequestCompressed requests it
 	t.Cleanup(h.transport.CloseIdleConnections)
 	return h
 }
@@ -225,8 +225,8 @@ func (h *Console) Count(t testing.TB, table, where string, args ...any) int {
 	return testkit.Value[int](t, h.Database, `SELECT count(*) FROM `+table+` WHERE `+where, args...)
 }
 
-// CheckAuditTrail verifies the hash chain of the audit log.
-func (h *Console) CheckAuditTrail(t testing.TB) {
+// CheckAuditLog verifies the hash chain of the audit log.
+func (h *Console) CheckAuditLog(t testing.TB) {
 	t.Helper()
 	v, err := h.Options.Audit.Verify(t.Context(), "")
 	if err != nil || !v.Intact() {

@@ -105,8 +105,8 @@ func (b ConsoleWithDeliveries) DeliverFrom(t testing.TB, by testkit.Partner, cou
 	return id.Format(id.Lead, r.LeadID), r.Payout
 }
 
-// ListForm returns the body and the content type of a form that uploads a partner's file.
-func ListForm(t testing.TB, key, partner, name, content string) (io.Reader, string) {
+// PartnerFileForm returns the body and the content type of a form that uploads a partner's file.
+func PartnerFileForm(t testing.TB, key, partner, name, content string) (io.Reader, string) {
 	t.Helper()
 	var body bytes.Buffer
 	w := multipart.NewWriter(&body)
@@ -133,15 +133,15 @@ func ListForm(t testing.TB, key, partner, name, content string) (io.Reader, stri
 // Upload uploads a partner's file.
 func (b *Client) Upload(t testing.TB, partner, name, content string) Response {
 	t.Helper()
-	body, kind := ListForm(t, uuid.NewString(), partner, name, content)
+	body, kind := PartnerFileForm(t, uuid.NewString(), partner, name, content)
 	return b.Send(t, http.MethodPost, "/reconciliation/new", body, http.Header{
 		"Content-Type": {kind},
 		"Origin":       {b.Console.URL},
 	})
 }
 
-// UploadList uploads a partner's file and returns the address of its reconciliation.
-func (b ConsoleWithDeliveries) UploadList(t testing.TB, partner string, rows ...string) string {
+// UploadPartnerFile uploads a partner's file and returns the address of its reconciliation.
+func (b ConsoleWithDeliveries) UploadPartnerFile(t testing.TB, partner string, rows ...string) string {
 	t.Helper()
 	return b.Upload(t, partner, "march.csv", strings.Join(rows, "\n")+"\n").ExpectCreated(t, "/reconciliation/rn_")
 }

@@ -150,8 +150,8 @@ func (h *Console) RunJobs(t testing.TB) {
 	t.Cleanup(func() { cancel(); <-ended })
 }
 
-// SignedInColleague returns a client of another user.
-func (c *ConsoleWithLedger) SignedInColleague(t testing.TB, email string) *Client {
+// SignInAnotherUser returns a client of another user.
+func (c *ConsoleWithLedger) SignInAnotherUser(t testing.TB, email string) *Client {
 	t.Helper()
 	b := c.Console.NewClient(t)
 	b.SignIn(t, email)

@@ -143,8 +143,8 @@ func (h *Console) Publish(t testing.TB, note string, rules ...pricingrules.Rule)
 	return card.Version
 }
 
-// SignedInColleague returns a client of another user.
-func (d ConsoleWithPrices) SignedInColleague(t testing.TB) *Client {
+// SignInAnotherUser returns a client of another user.
+func (d ConsoleWithPrices) SignInAnotherUser(t testing.TB) *Client {
 	t.Helper()
 	b := d.Console.NewClient(t)
 	b.SignIn(t, "colleague@example.com")

@@ -59,7 +59,7 @@ func TestFindLead(t *testing.T) {
 	if n := s.Count(t, "audit_events", `action = 'lead.find' AND role = 'account_manager' AND actor = 'account_manager@example.com'`); n != 5 {
 		t.Errorf("got %d lead.find events, want 5", n)
 	}
-	s.CheckAuditTrail(t)
+	s.CheckAuditLog(t)
 	if p := s.SignedInAs(t, models.Auditor).Get(t, "/audit?action=lead."); !slices.Contains(p.Values("data-action"), "lead.find") {
 		t.Errorf("the audit page does not list lead.find: %s", p.Text())
 	}

@@ -90,7 +90,7 @@ func TestOnboarding(t *testing.T) {
 	if n := h.Count(t, "audit_events", `after::text LIKE '%' || $1 || '%' OR before::text LIKE '%' || $1 || '%'`, secret[len(secret)-10:]); n != 0 {
 		t.Error("the audit log contains the secret")
 	}
-	h.CheckAuditTrail(t)
+	h.CheckAuditLog(t)
 }
 
 // A change to an old version is rejected. The page shows the conflicting change.
@@ -158,7 +158,7 @@ func TestConflictingPartnerChanges(t *testing.T) {
 			t.Errorf("%s: second change with the new version: %d %s", name, p.Status, p.Text())
 		}
 	}
-	o.CheckAuditTrail(t)
+	o.CheckAuditLog(t)
 }
 
 // For invalid input, the page shows an error at the field.
@@ -287,7 +287,7 @@ func TestSecrets(t *testing.T) {
 	if p := o.Post(t, o.PartnerURL+"/secrets/new", url.Values{"label": {"third"}, "proof": {admintest.Password}}); !admintest.ShownSecret.MatchString(p.Body) {
 		t.Errorf("with proof: %d %s", p.Status, p.Text())
 	}
-	o.CheckAuditTrail(t)
+	o.CheckAuditLog(t)
 }
 
 // A user with a role at one partner sees only that partner and cannot create partners.

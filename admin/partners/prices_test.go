@@ -74,7 +74,7 @@ func TestPartnerPrices(t *testing.T) {
 	if p := o.Post(t, o.PartnerURL+"/prices", form); p.Location() != tab || !strings.HasPrefix(o.Prices(t), "5000 ") {
 		t.Errorf("with proof: %d %s", p.Status, p.Text())
 	}
-	o.CheckAuditTrail(t)
+	o.CheckAuditLog(t)
 }
 
 // A change to old pricing is rejected. The page shows the conflicting change of the pricing, even if
@@ -180,7 +180,7 @@ func TestPartnerPricesRejectsInvalidInput(t *testing.T) {
 	if p := b.Post(t, o.PartnerURL+"/prices", url.Values{"version": {admintest.VersionAt(t, p)}, "adjustment": {"+5"}}); p.Status != http.StatusSeeOther || o.Prices(t) != "500 [] 0 v2" {
 		t.Errorf("saved again: status %d, pricing %s", p.Status, o.Prices(t))
 	}
-	o.CheckAuditTrail(t)
+	o.CheckAuditLog(t)
 }
 
 // Pricing managers can change partner pricing. Account managers and auditors can read it. Other roles
@@ -226,5 +226,5 @@ func TestPartnerPricesByRole(t *testing.T) {
 	if got := o.Prices(t); !strings.HasPrefix(got, "777 ") || !strings.HasSuffix(got, " v1") {
 		t.Errorf("stored pricing is %q", got)
 	}
-	o.CheckAuditTrail(t)
+	o.CheckAuditLog(t)
 }

@@ -84,5 +84,5 @@ func TestPartnerPricesRequireTwoUsers(t *testing.T) {
 	if p := ann.Post(t, o.PartnerURL+"/prices/withdraw", url.Values{"proposal": {again[1]}}); p.Location() != tab || o.Prices(t) != "525 [] 2 v1" || strings.Contains(ann.Get(t, tab).Body, "/prices/withdraw") {
 		t.Errorf("withdrawn: status %d, pricing %q", p.Status, o.Prices(t))
 	}
-	h.CheckAuditTrail(t)
+	h.CheckAuditLog(t)
 }

@@ -28,7 +28,7 @@ func TestBadPayoutForms(t *testing.T) {
 		"evidence": {"x"},
 	}).Location()
 	c.Time.Advance(11 * time.Minute) // so that forms with step-up ask for the password
-	b := c.SignedInColleague(t, "fay@example.com")
+	b := c.SignInAnotherUser(t, "fay@example.com")
 	c.Time.Advance(11 * time.Minute)
 	state := func() string {
 		return testkit.Value[string](t, c.Database, `SELECT md5(string_agg(x, '' ORDER BY x)) FROM (SELECT r::text FROM returns r UNION ALL SELECT p::text FROM payout_runs p UNION ALL
@@ -78,7 +78,7 @@ func TestBadPayoutForms(t *testing.T) {
 			}
 		}
 	}
-	c.CheckAuditTrail(t)
+	c.CheckAuditLog(t)
 }
 
 // Invalid filters in the URL do not cause a server error.

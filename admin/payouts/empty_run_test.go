@@ -38,7 +38,7 @@ func TestRunWithoutEntriesEnds(t *testing.T) {
 	if next := begin(); next == at {
 		t.Errorf("got run %s again, want a new run", next)
 	}
-	c.CheckAuditTrail(t)
+	c.CheckAuditLog(t)
 }
 
 // The error about an open run links to it.
@@ -53,5 +53,5 @@ func TestBlockedRunLinksToOpenRun(t *testing.T) {
 		"note":     {"kept"},
 	})
 	p.Expect(t, "a second run", http.StatusConflict, strings.TrimPrefix(at, "/payouts/runs/"), `<a href="`+at+`"`, "kept")
-	c.CheckAuditTrail(t)
+	c.CheckAuditLog(t)
 }

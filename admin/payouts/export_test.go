@@ -70,7 +70,7 @@ func TestLedgerCSV(t *testing.T) {
 	if log.Expect(t, "the audit log", http.StatusOK, "EUR", "2026-01-03T00:00:00Z", id.Format(id.Partner, c.Meadow.ID)); strings.Contains(log.Body, "map[") || strings.Contains(log.Body, "currency:2") {
 		t.Errorf("the audit log shows a filter as a Go value: %s", log.Body)
 	}
-	c.CheckAuditTrail(t)
+	c.CheckAuditLog(t)
 }
 
 // An export that fails before the first row shows an error page instead of a file.
@@ -79,7 +79,7 @@ func TestExportFailsBeforeFirstRow(t *testing.T) {
 	c := admintest.NewConsoleWithLedger(t)
 	c.RunJobs(t)
 	run := c.PreparedRun(t, "")
-	c.SignedInColleague(t, "fay@example.com").Post(t, run+"/approve", url.Values{"version": {"2"}})
+	c.SignInAnotherUser(t, "fay@example.com").Post(t, run+"/approve", url.Values{"version": {"2"}})
 	c.Exec(t, `ALTER TABLE ledger_entries RENAME COLUMN note TO nota`)
 	c.Exec(t, `ALTER TABLE statements RENAME COLUMN outcome TO result`)
 	for _, path := range []string{"/payouts/ledger.csv", run + "/payments.csv"} {
@@ -177,7 +177,7 @@ func TestPreparedExport(t *testing.T) {
 	if p := c.Get(t, at+"/file"); p.Status != http.StatusConflict {
 		t.Errorf("a file that is not ready: got status %d, want 409", p.Status)
 	}
-	fay, mine := c.SignedInColleague(t, "fay@example.com"), c.SignedInColleague(t, "of-harbour@example.com")
+	fay, mine := c.SignInAnotherUser(t, "fay@example.com"), c.SignInAnotherUser(t, "of-harbour@example.com")
 	for _, path := range []string{at, at + "/live", at + "/file"} {
 		for _, b := range []*admintest.Client{fay, mine} {
 			if p := b.Get(t, path); p.Status != http.StatusNotFound || p.Body != b.Get(t, "/no-such-page").Body {
@@ -195,5 +195,5 @@ func TestPreparedExport(t *testing.T) {
 	if p := fay.Get(t, "/work"); strings.Contains(p.Body, `href="`+at) {
 		t.Error("the list links to another user's export")
 	}
-	c.CheckAuditTrail(t)
+	c.CheckAuditLog(t)
 }

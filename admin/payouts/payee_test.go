@@ -28,7 +28,7 @@ func TestPayeeIsFrozenAtApproval(t *testing.T) {
 	statement := at + "/statements/" + id.Format(id.Partner, c.Harbour.ID)
 	rename("At Approval Ltd")
 	c.Get(t, statement).Expect(t, "the statement of a run that is not approved", http.StatusOK, "At Approval Ltd")
-	c.SignedInColleague(t, "fay@example.com").Post(t, at+"/approve", url.Values{"version": {"2"}}).ExpectRedirect(t, at)
+	c.SignInAnotherUser(t, "fay@example.com").Post(t, at+"/approve", url.Values{"version": {"2"}}).ExpectRedirect(t, at)
 	check := func(when string) {
 		t.Helper()
 		rename("After Approval Ltd")
@@ -51,7 +51,7 @@ func TestPayeeIsFrozenAtApproval(t *testing.T) {
 	if n := c.Count(t, "payees", "run_id = $1", runOf(t, at)); n != 2 {
 		t.Errorf("got %d payees, want 2", n)
 	}
-	c.CheckAuditTrail(t)
+	c.CheckAuditLog(t)
 }
 
 func runOf(t testing.TB, at string) uuid.UUID {

@@ -37,7 +37,7 @@ func records(t testing.TB, p admintest.Response) (all []map[string]string) {
 func TestLedger(t *testing.T) {
 	t.Parallel()
 	c := admintest.NewConsoleWithLedger(t)
-	mine := c.SignedInColleague(t, "of-harbour@example.com")
+	mine := c.SignInAnotherUser(t, "of-harbour@example.com")
 	for query, want := range map[string][2]int{ // for finance with all partners, and with harbour only
 		"":                      {4, 3},
 		"partner=harbour-leads": {3, 3},
@@ -81,7 +81,7 @@ func TestLedger(t *testing.T) {
 	if p := mine.Get(t, "/payouts"); strings.Contains(p.Body, "=Meadow") || strings.Contains(p.Body, `href="/payouts/runs"`) {
 		t.Errorf("the page shows another partner or payout runs: %s", p.Text())
 	}
-	c.CheckAuditTrail(t)
+	c.CheckAuditLog(t)
 }
 
 func TestBalances(t *testing.T) {
@@ -89,7 +89,7 @@ func TestBalances(t *testing.T) {
 	c := admintest.NewConsoleWithLedger(t)
 	c.Get(t, "/payouts/balances").Expect(t, "all partners", http.StatusOK, "58.00<span", "99.00<span", "20.00<span",
 		"=Meadow", `href="/payouts?partner=harbour-leads"`)
-	p := c.SignedInColleague(t, "of-harbour@example.com").Get(t, "/payouts/balances")
+	p := c.SignInAnotherUser(t, "of-harbour@example.com").Get(t, "/payouts/balances")
 	if p.Expect(t, "harbour only", http.StatusOK, "58.00<span"); strings.Contains(p.Body, "=Meadow") {
 		t.Error("the page shows another partner's balance")
 	}

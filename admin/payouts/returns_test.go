@@ -29,7 +29,7 @@ func TestReturn(t *testing.T) {
 	c.Post(t, "/payouts/returns/new", form).Expect(t, "requested twice", http.StatusConflict, `data-errors="1"`,
 		"Asked on Monday too")
 	c.Get(t, "/").Expect(t, "the overview", http.StatusOK, `href="/payouts/returns?state=open" data-need`)
-	mine := c.SignedInColleague(t, "of-harbour@example.com")
+	mine := c.SignInAnotherUser(t, "of-harbour@example.com")
 	mine.Get(t, "/payouts/returns?state=open&partner=harbour-leads&lead="+lead).Expect(t, "the list", http.StatusOK,
 		at, `data-state="open"`, "45.60<span")
 	if p := c.Get(t, "/payouts/returns?state=accepted"); strings.Contains(p.Body, at) ||
@@ -52,7 +52,7 @@ func TestReturn(t *testing.T) {
 	if p := mine.Get(t, second); p.Status != http.StatusNotFound || p.Body != mine.Get(t, "/no-such-page").Body {
 		t.Errorf("another partner's return: got status %d, want 404", p.Status)
 	}
-	c.CheckAuditTrail(t)
+	c.CheckAuditLog(t)
 }
 
 // Errors are shown at their fields, and the form keeps the input. Another partner's lead causes the
@@ -60,7 +60,7 @@ func TestReturn(t *testing.T) {
 func TestInvalidReturns(t *testing.T) {
 	t.Parallel()
 	c := admintest.NewConsoleWithLedger(t)
-	mine := c.SignedInColleague(t, "of-harbour@example.com")
+	mine := c.SignInAnotherUser(t, "of-harbour@example.com")
 	for name, change := range map[string]struct{ field, value, mistake string }{
 		"no lead":           {"lead", "", "lead"},
 		"invalid id":        {"lead", "x", "lead"},
@@ -122,7 +122,7 @@ func TestAdjust(t *testing.T) {
 	if got := testkit.Value[string](t, c.Database, `SELECT string_agg(amount_minor::text, ' ' ORDER BY id) FROM ledger_entries WHERE kind = 'adjustment'`); got != "-1250 9900" {
 		t.Errorf("got adjustments %s, want -1250 9900", got)
 	}
-	c.CheckAuditTrail(t)
+	c.CheckAuditLog(t)
 }
 
 // Submitting a form again after many other adjustments does not add a second adjustment.
@@ -203,7 +203,7 @@ func TestAdjustPartnerWithOnlySandboxAccounts(t *testing.T) {
 func TestInvalidAdjustments(t *testing.T) {
 	t.Parallel()
 	c := admintest.NewConsoleWithLedger(t)
-	mine := c.SignedInColleague(t, "of-harbour@example.com")
+	mine := c.SignInAnotherUser(t, "of-harbour@example.com")
 	for name, change := range map[string]struct{ field, value, mistake string }{
 		"no account":               {"account", "", "account"},
 		"account out of scope":     {"account", id.Format(id.Account, c.Meadow.Account.ID), "account"},

@@ -26,7 +26,7 @@ func TestRun(t *testing.T) {
 	if p := c.Get(t, "/payouts/runs/new"); !strings.Contains(p.Body, `value="2026-01-01T00:00"`) {
 		t.Errorf("want the start of the month as cutoff: %s", p.Text())
 	}
-	fay := c.SignedInColleague(t, "fay@example.com")
+	fay := c.SignInAnotherUser(t, "fay@example.com")
 	p := c.Post(t, "/payouts/runs/new", url.Values{
 		"currency": {"GBP"},
 		"cutoff":   {c.Time.Now().Format(payoutpages.CutoffForm)},
@@ -75,14 +75,14 @@ func TestRun(t *testing.T) {
 	fay.Get(t, at).Expect(t, "paid", http.StatusOK, `data-state="paid"`, `data-payouts="1" data-held="1"`, "BACS 77",
 		"fay@example.com")
 	checkStatements(t, c, at)
-	c.CheckAuditTrail(t)
+	c.CheckAuditLog(t)
 }
 
 // checkStatements checks the statements of a paid run. It also checks that finance users who are
 // limited to one partner cannot see other partners' statements.
 func checkStatements(t *testing.T, c *admintest.ConsoleWithLedger, at string) {
 	t.Helper()
-	mine := c.SignedInColleague(t, "of-harbour@example.com")
+	mine := c.SignInAnotherUser(t, "of-harbour@example.com")
 	harbour, meadow := at+"/statements/"+id.Format(id.Partner, c.Harbour.ID), at+"/statements/"+id.Format(id.Partner, c.Meadow.ID)
 	mine.Get(t, harbour).Expect(t, "harbour's statement", http.StatusOK, "Harbour Leads Limited", "58.00<span",
 		`data-state="paid"`, `data-entries="2" data-outcome="pays"`, "BACS 77")
@@ -142,7 +142,7 @@ func TestRunIsCancelled(t *testing.T) {
 		"cutoff":   {"2026-01-02T00:00"},
 		"note":     {"kept"},
 	}).Expect(t, "without step-up", http.StatusUnprocessableEntity, `name="proof"`, "kept")
-	c.CheckAuditTrail(t)
+	c.CheckAuditLog(t)
 }
 
 // Users see the jobs in their scope, and those with permission can cancel them.
@@ -154,7 +154,7 @@ func TestJobs(t *testing.T) {
 	c.Get(t, "/work").Expect(t, "the list", http.StatusOK, `href="`+at+`"`, `data-state="waiting"`,
 		`action="`+number+`/cancel"`, `hx-get="`+number+`/live"`)
 	c.Get(t, number+"/live").Expect(t, "a row", http.StatusOK, "<tr", `data-state="waiting"`)
-	mine, auditor := c.SignedInColleague(t, "of-harbour@example.com"), c.SignedInAs(t, models.Auditor)
+	mine, auditor := c.SignInAnotherUser(t, "of-harbour@example.com"), c.SignedInAs(t, models.Auditor)
 	if p := mine.Get(t, "/work"); strings.Contains(p.Body, at) ||
 		mine.Get(t, number+"/live").Status != http.StatusNotFound ||
 		mine.Post(t, number+"/cancel", nil).Status != http.StatusNotFound {
@@ -174,7 +174,7 @@ func TestJobs(t *testing.T) {
 	c.Post(t, number+"/cancel", url.Values{"return": {"https://evil.example"}}).Expect(t, "cancelled again", http.StatusConflict)
 	c.Exec(t, `UPDATE work SET state = 'failed', failure = 'It failed.', ended_at = $1`, c.Time.Now())
 	c.Get(t, "/").Expect(t, "the overview", http.StatusOK, `href="/work" data-need`)
-	c.CheckAuditTrail(t)
+	c.CheckAuditLog(t)
 }
 
 // A user who may see all runs, but may change payouts only for one partner, does not get buttons for
@@ -187,7 +187,7 @@ func TestRunsPageHidesForbiddenActions(t *testing.T) {
 		PartnerID: &c.Harbour.ID,
 	})
 	c.Reload(t)
-	mixed := c.SignedInColleague(t, "mixed@example.com")
+	mixed := c.SignInAnotherUser(t, "mixed@example.com")
 	at := c.Post(t, "/payouts/runs/new", url.Values{
 		"currency": {"GBP"},
 		"cutoff":   {c.Time.Now().Format(payoutpages.CutoffForm)},
@@ -211,7 +211,7 @@ func TestRunsPageHidesForbiddenActions(t *testing.T) {
 			}
 		}
 	}
-	c.SignedInColleague(t, "fay@example.com").Post(t, at+"/approve", url.Values{"version": {"2"}})
+	c.SignInAnotherUser(t, "fay@example.com").Post(t, at+"/approve", url.Values{"version": {"2"}})
 	if p := mixed.Get(t, at); strings.Contains(p.Body, at+"/pay\"") || !strings.Contains(p.Body, at+"/payments.csv") {
 		t.Errorf("want a payments file and no payment button: %s", p.Text())
 	}

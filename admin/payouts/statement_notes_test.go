@@ -61,5 +61,5 @@ func TestStatementShowsNotes(t *testing.T) {
 		!strings.HasSuffix(notes["return"], "\nsecond line") || notes["adjustment"] != "'"+formula || notes["accrual"] != "" {
 		t.Errorf("got notes %q in the CSV file", notes)
 	}
-	c.CheckAuditTrail(t)
+	c.CheckAuditLog(t)
 }

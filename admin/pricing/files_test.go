@@ -50,7 +50,7 @@ func TestExport(t *testing.T) {
 	if p := d.Get(t, d.DraftURL+"/export?format=csv&country="+url.QueryEscape("\"\r\nX: y")); strings.Contains(p.Header.Get("Content-Disposition"), "X: y") || p.Header.Get("X") != "" {
 		t.Errorf("got Content-Disposition %q", p.Header.Get("Content-Disposition"))
 	}
-	d.CheckAuditTrail(t)
+	d.CheckAuditLog(t)
 }
 
 // changes reports whether a preview shows the given numbers of price and rule changes.
@@ -107,7 +107,7 @@ func TestImport(t *testing.T) {
 	if p := d.Upload(t, map[string]string{"kind": "yaml", "name": "card.yml", "apply": "yes", "version": admintest.VersionAt(t, seen), "text": card}, "", ""); p.Location() != d.DraftURL || d.Base(t, "plumber") != 0 {
 		t.Errorf("got status %d, base %d: %s", p.Status, d.Base(t, "plumber"), p.Text())
 	}
-	d.CheckAuditTrail(t)
+	d.CheckAuditLog(t)
 }
 
 // problems returns the problems that package pricingrules reports for a file.

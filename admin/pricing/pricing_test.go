@@ -71,7 +71,7 @@ func TestDraftLifecycle(t *testing.T) {
 	if p := d.Get(t, d.DraftURL+"/rules/new"); p.Location() != d.DraftURL {
 		t.Errorf("adding a rule to a discarded draft: got status %d", p.Status)
 	}
-	d.CheckAuditTrail(t)
+	d.CheckAuditLog(t)
 }
 
 // A cell can be set and cleared, and each edit can be undone.
@@ -116,7 +116,7 @@ func TestCells(t *testing.T) {
 	if p := d.Get(t, d.DraftURL+"?tab=edits"); strings.Count(strings.Join(p.Values("data-state"), " "), "undone") != 3 || strings.Count(p.Body, "pricing_manager@example.com") < 6 {
 		t.Errorf("got page %s", p.Text())
 	}
-	d.CheckAuditTrail(t)
+	d.CheckAuditLog(t)
 }
 
 // A rejected amount stays in its cell, with an error message.
@@ -307,5 +307,5 @@ func TestBulk(t *testing.T) {
 	if p := send("set", "51", "version", "1"); p.Status != http.StatusConflict {
 		t.Errorf("stale form: got status %d", p.Status)
 	}
-	d.CheckAuditTrail(t)
+	d.CheckAuditLog(t)
 }

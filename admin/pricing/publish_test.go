@@ -70,7 +70,7 @@ func TestPublish(t *testing.T) {
 	if p := d.Post(t, at+"/publish", good); p.Status != http.StatusConflict || d.Count(t, "rate_cards", "version > 2") != 0 {
 		t.Errorf("publishing again: got status %d: %s", p.Status, p.Text())
 	}
-	d.CheckAuditTrail(t)
+	d.CheckAuditLog(t)
 }
 
 // expectPublished checks the Publish tab of a draft that was published as version 2.
@@ -95,7 +95,7 @@ func TestPublishAfterNewerVersion(t *testing.T) {
 		"version": {admintest.VersionAt(t, d.Get(t, web.DraftURL(mine.ID)+"?tab=publish"))},
 		"note":    {"My note"},
 	}
-	b := d.SignedInColleague(t)
+	b := d.SignInAnotherUser(t)
 	first := url.Values{
 		"version": {admintest.VersionAt(t, b.Get(t, web.DraftURL(theirs.ID)+"?tab=publish"))},
 		"note":    {"Their note"},
@@ -131,7 +131,7 @@ func TestPublishAfterNewerVersion(t *testing.T) {
 	if p := d.Post(t, web.DraftURL(next.ID)+"/update", url.Values{"version": {"2"}}); p.Location() != web.DraftURL(next.ID)+"?tab=preview" {
 		t.Errorf("second update: got status %d: %s", p.Status, p.Text())
 	}
-	d.CheckAuditTrail(t)
+	d.CheckAuditLog(t)
 }
 
 // If a draft was edited after the page was opened, it is not published, and the page shows the edit.
@@ -184,7 +184,7 @@ func TestPublishRequiresTwoUsers(t *testing.T) {
 	d.Post(t, at+"/take-back", url.Values{"version": {admintest.VersionAt(t, own)}}).ExpectRedirect(t, at+"?tab=publish")
 	expectState(t, d, card, "draft 0")
 	submit()
-	b := d.SignedInColleague(t)
+	b := d.SignInAnotherUser(t)
 	form := url.Values{"version": {admintest.VersionAt(t, tab(b))}}
 	d.Time.Advance(11 * time.Minute)
 	b.Post(t, at+"/approve", form).Expect(t, "without proof", http.StatusUnprocessableEntity, `name="proof"`)
@@ -197,7 +197,7 @@ func TestPublishRequiresTwoUsers(t *testing.T) {
 		t.Errorf("withdrawing as an auditor: got status %d", p.Status)
 	}
 	expectPublished(t, tab(reader), at)
-	d.CheckAuditTrail(t)
+	d.CheckAuditLog(t)
 }
 
 func TestSchedule(t *testing.T) {
@@ -283,5 +283,5 @@ func TestPublishingFormsRejectBadRequests(t *testing.T) {
 	if p := d.Post(t, web.DraftURL(uuid.New())+"/publish", url.Values{"note": {"x"}}); p.Status != http.StatusNotFound {
 		t.Errorf("unknown draft: got status %d", p.Status)
 	}
-	d.CheckAuditTrail(t)
+	d.CheckAuditLog(t)
 }

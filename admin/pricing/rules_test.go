@@ -58,7 +58,7 @@ func TestRules(t *testing.T) {
 			t.Errorf("POST %s: got status %d", gone, p.Status)
 		}
 	}
-	d.CheckAuditTrail(t)
+	d.CheckAuditLog(t)
 }
 
 // A rule that is not valid is rejected, with an error at its field.
@@ -223,7 +223,7 @@ func TestPricingFormsRejectBadRequests(t *testing.T) {
 			}
 		}
 	}
-	d.CheckAuditTrail(t)
+	d.CheckAuditLog(t)
 }
 
 // A rejected form keeps its original version, so that submitting it again does not overwrite another user's

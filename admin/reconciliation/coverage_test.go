@@ -18,7 +18,7 @@ func TestReconciliationShowsLeftOutLeads(t *testing.T) {
 	b := admintest.NewConsoleWithDeliveries(t)
 	pound, price := b.Deliver(t, b.Harbour())
 	euro, _ := b.DeliverFrom(t, b.Harbour(), "DE")
-	at := b.UploadList(t, "harbour-leads", "leadId,amount,currency", pound+","+price.Decimal()+",GBP")
+	at := b.UploadPartnerFile(t, "harbour-leads", "leadId,amount,currency", pound+","+price.Decimal()+",GBP")
 	b.Get(t, at).ExpectTexts(t, http.StatusOK, `name="coverage" value="file" checked`)
 	b.Compare(t, at, b.ColumnForm(t, at))
 

@@ -26,7 +26,7 @@ func TestReconciliation(t *testing.T) {
 	t.Parallel()
 	b := admintest.NewConsoleWithDeliveries(t)
 	rows, foreign := admintest.EveryFinding(b, t)
-	at := b.UploadList(t, "harbour-leads", rows...)
+	at := b.UploadPartnerFile(t, "harbour-leads", rows...)
 	b.Get(t, at).ExpectTexts(t, http.StatusOK, "march.csv", `data-rows="8"`, `value="leadId" selected`,
 		`value="amount" selected`, `value="in:currency" selected`)
 	if p := b.Get(t, "/reconciliation"); p.State() != "uploaded" || len(p.Values("data-finding")) > 0 ||
@@ -85,7 +85,7 @@ func TestReconciliation(t *testing.T) {
 	checkSettlements(b, t, at)
 	checkExports(b, t, at)
 	b.Get(t, "/jump?q="+strings.TrimPrefix(at, "/reconciliation/")).ExpectTexts(t, http.StatusSeeOther)
-	b.CheckAuditTrail(t)
+	b.CheckAuditLog(t)
 }
 
 // expectConflict fails the test unless the response is a conflict with a reason.
@@ -156,7 +156,7 @@ func TestRejectsInvalidMappings(t *testing.T) {
 	t.Parallel()
 	b := admintest.NewConsoleWithDeliveries(t)
 	lead, _ := b.Deliver(t, b.Harbour())
-	at := b.UploadList(t, "harbour-leads", "leadId;amount;when;text", lead+";1,234;02/03/2026;x", lead+";2,500;03/04/2026;y")
+	at := b.UploadPartnerFile(t, "harbour-leads", "leadId;amount;when;text", lead+";1,234;02/03/2026;x", lead+";2,500;03/04/2026;y")
 	b.Get(t, at).ExpectTexts(t, http.StatusOK, `name="numbers"`, `name="dates" value="31/01/2006"`,
 		`data-delimiter=";" data-encoding="UTF-8"`)
 	good := url.Values{
@@ -217,7 +217,7 @@ func TestRejectsInvalidMappings(t *testing.T) {
 func TestAmbiguousDates(t *testing.T) {
 	t.Parallel()
 	b := admintest.NewConsoleWithDeliveries(t)
-	at := b.UploadList(t, "harbour-leads", "leadId,amount,when,currency", "x,1.50,02/03/2026,GBP", "y,1.50,03/04/2026,GBP")
+	at := b.UploadPartnerFile(t, "harbour-leads", "leadId,amount,when,currency", "x,1.50,02/03/2026,GBP", "y,1.50,03/04/2026,GBP")
 	page := b.Get(t, at).Body
 	for form, days := range map[string][2]string{
 		"31/01/2006": {"2026-03-02", "2026-04-03"},
@@ -245,7 +245,7 @@ func TestAmbiguousDates(t *testing.T) {
 func TestUnsupportedCurrencyInRow(t *testing.T) {
 	t.Parallel()
 	b := admintest.NewConsoleWithDeliveries(t)
-	at := b.UploadList(t, "harbour-leads", "leadId,amount,currency", "x,1.50,GBP", id.Format(id.Lead, uuid.New())+",1.50,CHF")
+	at := b.UploadPartnerFile(t, "harbour-leads", "leadId,amount,currency", "x,1.50,GBP", id.Format(id.Lead, uuid.New())+",1.50,CHF")
 	b.Get(t, at).ExpectTexts(t, http.StatusOK, `value="in:currency"`)
 	b.Compare(t, at, b.ColumnForm(t, at))
 	b.Get(t, at+"?finding=unreadable").ExpectTexts(t, http.StatusOK, `data-reason="currency_unknown"`)
@@ -256,10 +256,10 @@ func TestSameFileAgain(t *testing.T) {
 	t.Parallel()
 	b := admintest.NewConsoleWithDeliveries(t)
 	rows, _ := admintest.EveryFinding(b, t)
-	first := b.UploadList(t, "harbour-leads", rows...)
+	first := b.UploadPartnerFile(t, "harbour-leads", rows...)
 	b.Compare(t, first, b.ColumnForm(t, first))
 	b.Console.Time.Advance(time.Second)
-	second := b.UploadList(t, "harbour-leads", rows...)
+	second := b.UploadPartnerFile(t, "harbour-leads", rows...)
 	b.Get(t, second).ExpectTexts(t, http.StatusOK, `data-same="1"`, `href="`+first+`"`, "data-remembered")
 	if p := b.Get(t, first); strings.Contains(p.Body, "data-same") {
 		t.Error("the first reconciliation links to a later one")
@@ -270,7 +270,7 @@ func TestSameFileAgain(t *testing.T) {
 	if p := b.Get(t, second+"/lines.csv"); p.Status != http.StatusNotFound {
 		t.Errorf("lines.csv of a discarded reconciliation: got status %d, want 404", p.Status)
 	}
-	third := b.UploadList(t, "harbour-leads", "leadId,amount", "x,1")
+	third := b.UploadPartnerFile(t, "harbour-leads", "leadId,amount", "x,1")
 	b.Exec(t, `DELETE FROM files WHERE id = (SELECT file_id FROM reconciliations WHERE id = $1)`, admintest.IDOf(t, third))
 	b.Get(t, third).ExpectTexts(t, http.StatusOK, "data-file-gone", `href="/reconciliation/new?partner=harbour-leads"`)
 }
@@ -281,7 +281,7 @@ func TestReconciliationsScope(t *testing.T) {
 	t.Parallel()
 	b := admintest.NewConsoleWithDeliveries(t)
 	rows, _ := admintest.EveryFinding(b, t)
-	mine, other := b.UploadList(t, "harbour-leads", rows...), b.UploadList(t, "meadow-media", "leadId,amount,currency", "x,1,GBP")
+	mine, other := b.UploadPartnerFile(t, "harbour-leads", rows...), b.UploadPartnerFile(t, "meadow-media", "leadId,amount,currency", "x,1,GBP")
 	b.Compare(t, mine, b.ColumnForm(t, mine))
 	partner := b.Harbour().ID
 	b.AddStaff(t, "mine@example.com", models.StaffRole{Role: models.Finance, PartnerID: &partner})
@@ -330,7 +330,7 @@ func TestStopComparison(t *testing.T) {
 		Client:   h.SignedInAs(t, models.Finance),
 		Platform: testkit.NewPlatform(t, h.Database),
 	}
-	at := b.UploadList(t, "harbour-leads", "leadId,amount,currency", "x,1,GBP")
+	at := b.UploadPartnerFile(t, "harbour-leads", "leadId,amount,currency", "x,1,GBP")
 	b.Post(t, at+"/compare", b.ColumnForm(t, at)).ExpectRedirect(t, at)
 	b.Get(t, at).ExpectTexts(t, http.StatusOK, `data-state="waiting"`, `hx-get="`+at+`/live"`, at+"/stop")
 	if p := b.Get(t, at+"/live"); p.Status != http.StatusOK || strings.Contains(p.Body, "<main") ||
@@ -358,7 +358,7 @@ func TestStopComparison(t *testing.T) {
 func TestComparisonByCrashedCommand(t *testing.T) {
 	t.Parallel()
 	b := admintest.NewConsoleWithDeliveries(t)
-	at := b.UploadList(t, "harbour-leads", "leadId,amount,currency", "x,1,GBP")
+	at := b.UploadPartnerFile(t, "harbour-leads", "leadId,amount,currency", "x,1,GBP")
 	b.Exec(t, `UPDATE reconciliations SET state = 'comparing' WHERE id = $1`, admintest.IDOf(t, at))
 	b.Get(t, at).ExpectTexts(t, http.StatusOK, `action="`+at+`/compare"`, at+"/discard")
 	if p := b.Get(t, at+"/live"); p.Header.Get("HX-Refresh") != "true" {

@@ -59,7 +59,7 @@ func TestStaffChangesRequireStepUp(t *testing.T) {
 	if p := b.Get(t, "/account/second-factor"); p.Status != http.StatusOK {
 		t.Errorf("%d", p.Status)
 	}
-	h.CheckAuditTrail(t)
+	h.CheckAuditLog(t)
 }
 
 func versionOf(h *admintest.Console, t *testing.T, role models.Role) int {
@@ -101,7 +101,7 @@ func TestConcurrentRoleChangesConflict(t *testing.T) {
 	if p := second.Post(t, path+"/roles", url.Values{"version": {fresh[1]}, "role": {"pricing_manager"}}); p.Status != http.StatusSeeOther {
 		t.Errorf("submitted again: got %d %s", p.Status, p.Text())
 	}
-	h.CheckAuditTrail(t)
+	h.CheckAuditLog(t)
 }
 
 // Administrators cannot change their own roles or deactivate themselves. Rejected changes are shown
@@ -169,7 +169,7 @@ func TestRejectedStaffChanges(t *testing.T) {
 	if p := auditor.Get(t, "/"); !strings.HasPrefix(p.Location(), "/login") {
 		t.Errorf("revoked session got %d", p.Status)
 	}
-	h.CheckAuditTrail(t)
+	h.CheckAuditLog(t)
 }
 
 // A removed role has no effect after the node has reloaded the roles.

@@ -37,7 +37,7 @@ type PartnerPricesView struct {
 	Errors                      ui.Errors
 }
 
-// PriceProposal is a change that waits for approval. Field names: proposal, proof.
+// PriceProposal is a change that is waiting for approval. Field names: proposal, proof.
 type PriceProposal struct {
 	ID, Proposer            string
 	At                      time.Time

@@ -134,7 +134,7 @@ func ambiguousFile(b admintest.ConsoleWithDeliveries, t testing.TB) string {
 // address of a saved reconciliation.
 func otherStates(b admintest.ConsoleWithDeliveries, t *testing.T, p *browser.Page, saved string) {
 	t.Helper()
-	at := b.UploadList(t, "harbour-leads", "leadId,amount,currency", id.Format(id.Lead, uuid.New())+",1,GBP")
+	at := b.UploadPartnerFile(t, "harbour-leads", "leadId,amount,currency", id.Format(id.Lead, uuid.New())+",1,GBP")
 	b.Compare(t, at, b.ColumnForm(t, at))
 	p.Open(b.Console.URL + at)
 	p.Click(`a[data-dialog="discard"]`)
@@ -169,7 +169,7 @@ func otherStates(b admintest.ConsoleWithDeliveries, t *testing.T, p *browser.Pag
 // runningComparison adds a reconciliation whose comparison never ends.
 func runningComparison(b admintest.ConsoleWithDeliveries, t *testing.T) (at string) {
 	t.Helper()
-	at = b.UploadList(t, "harbour-leads", "leadId,amount,currency", id.Format(id.Lead, uuid.New())+",1,GBP")
+	at = b.UploadPartnerFile(t, "harbour-leads", "leadId,amount,currency", id.Format(id.Lead, uuid.New())+",1,GBP")
 	b.Exec(t, `UPDATE reconciliations SET state = 'comparing' WHERE id = $1`, admintest.IDOf(t, at))
 	b.Exec(t, `INSERT INTO work (kind, object_id, partner_id, asked_by, state, phase, done, total, asked_at, started_at, beat_at, job_id)
 		VALUES ('reconciliation', $1, $2, 'finance@example.com', 'running', 'reading the file', 431000, 1204000, $3, $3, $3::timestamptz + interval '1 year', 0)`, admintest.IDOf(t, at), b.Harbour().ID, b.Console.Time.Now())
@@ -232,7 +232,7 @@ func clickDuringReload(t *testing.T, chromium *browser.Browser) {
 func reconcileWithoutScript(t *testing.T, chromium *browser.Browser) {
 	b := admintest.NewConsoleWithDeliveries(t)
 	rows, _ := admintest.EveryFinding(b, t)
-	at := b.UploadList(t, "harbour-leads", rows...) // because the test cannot use the browser's file dialog
+	at := b.UploadPartnerFile(t, "harbour-leads", rows...) // because the test cannot use the browser's file dialog
 	p := chromium.Page(t, browser.Emulation{NoScript: true, Width: 320, Height: 700})
 	signIn(b.Console, p, "finance@example.com")
 	p.Open(b.Console.URL + at)
