@@ -8,7 +8,7 @@ import (
 // consoleRoles are the names of all roles. A test compares them with package models.
 var consoleRoles = []string{"administrator", "account_manager", "pricing_manager", "finance", "auditor"}
 
-// Console is the section `console`.
+// Console holds the settings of the section `console`.
 type Console struct {
 	// Roles that require a second factor. Until these users have set one up, they can do nothing else.
 	// Other users may have one.

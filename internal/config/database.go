@@ -6,7 +6,7 @@ import (
 	"time"
 )
 
-// Database is the section `database`.
+// Database holds the settings of the section `database`.
 type Database struct {
 	// `postgres://user:password@host:5432/name`, with special characters percent-encoded. List several
 	// hosts separated by commas, with `target_session_attrs=read-write`, so that a promoted standby is

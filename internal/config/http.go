@@ -10,7 +10,7 @@ import (
 	"time"
 )
 
-// HTTP is the section `http`. There are three listeners with separate addresses, so that a firewall can tell
+// HTTP holds the settings of the section `http`. There are three listeners with separate addresses, so that a firewall can tell
 // them apart. The maximum size of a body is 64 KiB, which cannot be changed (decision 22).
 type HTTP struct {
 	// The address of the partner API: `host:port`, or `:port` for all addresses. There is no default,

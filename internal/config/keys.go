@@ -13,7 +13,7 @@ const (
 	WrapperVault Wrapper = "vault" // Vault Transit
 )
 
-// Keys is the section `keys`. Each key is 32 random bytes in standard base64, as printed by
+// Keys holds the settings of the section `keys`. Each key is 32 random bytes in standard base64, as printed by
 // `openssl rand -base64 32`. If the keys are lost, so is the data that they protect. Back them up separately from
 // the database (decision 23).
 type Keys struct {

@@ -2,7 +2,7 @@ package config
 
 import "time"
 
-// Limits is the section `limits`. These limits bound what one node accepts. Requests beyond a limit are not queued: they
+// Limits holds the settings of the section `limits`. These limits bound what one node accepts. Requests beyond a limit are not queued: they
 // get 429 or 503 with `Retry-After`. All addresses of an IPv6 /64 network count as one client. A number may be up
 // to 100000, and 0 means no limit. A wait of `0s` rejects at once. The partners' documentation states the defaults
 // of the limits on pings, posts and wrong signatures.

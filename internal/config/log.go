@@ -2,7 +2,7 @@ package config
 
 import "log/slog"
 
-// Log is the section `log`.
+// Log holds the settings of the section `log`.
 type Log struct {
 	// The lowest level that is logged: `debug`, `info`, `warn` or `error`. Secrets and personal data
 	// are not logged at any level.

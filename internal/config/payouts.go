@@ -1,6 +1,6 @@
 package config
 
-// Payouts is the section `payouts`.
+// Payouts holds the settings of the section `payouts`.
 type Payouts struct {
 	// How many days after its delivery a lead can be returned, `1` to `365`. Correct older leads with
 	// an adjustment. The partners' documentation states the default of 30 days.

@@ -1,6 +1,6 @@
 package config
 
-// Pricing is the section `pricing`.
+// Pricing holds the settings of the section `pricing`.
 type Pricing struct {
 	// Whether a second user must approve a draft before it is published, and a change of partner
 	// pricing before it takes effect: `true` or `false`. It applies to `pingpost pricing publish` too,

@@ -1,6 +1,6 @@
 package config
 
-// Retention is the section `retention`. These settings say how long records about traffic are stored. Leads, consents and the
+// Retention holds the settings of the section `retention`. These settings say how long records about traffic are stored. Leads, consents and the
 // ledger are not affected.
 type Retention struct {
 	// Days for which pings are stored, 1 to 3650. Pings are the largest table. A replay can only go

@@ -9,7 +9,7 @@ const (
 	SigningOff        SigningMode = "off"         // accepted
 )
 
-// Signing is the section `signing`.
+// Signing holds the settings of the section `signing`.
 type Signing struct {
 	// What happens to unsigned posts, unless the partner or account has its own mode: `required`
 	// rejects them, `report_only` accepts and counts them, `off` accepts them. It also applies to

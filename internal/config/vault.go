@@ -14,7 +14,7 @@ const (
 	LoginToken      Login = "token"
 )
 
-// Vault is the section `vault`. These settings are for HashiCorp Vault Transit as the key wrapper.
+// Vault holds the settings of the section `vault`. These settings are for HashiCorp Vault Transit as the key wrapper.
 // Vault has to be prepared first (see docs/how-to/prepare-vault.md). Without an address, Vault is not used.
 type Vault struct {
 	// The origin of Vault, such as `https://vault.example.com:8200`. It must be `https`, because data
