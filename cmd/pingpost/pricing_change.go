@@ -126,7 +126,7 @@ func draftFor(ctx context.Context, s *ratecard.Service, ref string) (ratecard.Dr
 }
 
 var errNoDrafts = apperr.New(apperr.NotFound, "drafts",
-	"No draft is open. Create one with `pingpost pricing set` or `pingpost pricing import`")
+	"No draft is open. Create one with `pingpost pricing set` or `pingpost pricing import`.")
 
 func onlyDraft(ctx context.Context, s *ratecard.Service) (d ratecard.Draft, err error) {
 	open, err := s.Drafts(ctx)

@@ -30,7 +30,7 @@ var (
 	errNoVersion = apperr.New(apperr.NotFound, "version", "There is no such version.")
 	// ErrStale means that the draft has changed since the form was opened.
 	ErrStale = apperr.New(apperr.Conflict, "changed",
-		"Another user changed this draft after you opened it. Review the change and try again.")
+		"Another user has changed this draft since you opened it. Review the change, then try again.")
 	errNothing = apperr.New(apperr.Invalid, "nothing",
 		"There is nothing to publish. The draft has the same rules as the current version.")
 	errSame = apperr.New(apperr.Invalid, "nothing", "No draft was created, because the current version already has these rules.")

@@ -78,7 +78,7 @@ var (
 		"Choose at least one role: administrator, account_manager, pricing_manager, finance or auditor.")
 	errInvited = apperr.New(apperr.Conflict, "accepted", "The user has already accepted the invitation.")
 	errStale   = apperr.New(apperr.Conflict, "changed",
-		"Someone else has changed this user. Check the change, then try again.")
+		"This user has changed since you opened the page. Review the change, then try again.")
 )
 
 // InvitationLife is how long an invitation is valid.

@@ -122,7 +122,7 @@ func DraftGrid(v DraftGridView) templ.Component {
 					}()
 				}
 				ctx = templ.InitializeContext(ctx)
-				templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 4, "<p>Another user changed this draft after you opened it. <a href=\"\">Reload the page</a> before you change several rows at once.</p>")
+				templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 4, "<p>Another user has changed this draft since you opened it. <a href=\"\">Reload the page</a> before you change several rows at once.</p>")
 				if templ_7745c5c3_Err != nil {
 					return templ_7745c5c3_Err
 				}
