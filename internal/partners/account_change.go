@@ -24,8 +24,8 @@ var (
 		"A sandbox account cannot become the default while the partner has an active standard account, because sandbox leads earn nothing. Choose a standard account.")
 )
 
-// AccountChange contains the new values of an account. If MakeDefault is false, the default account
-// stays the same. To change it, set MakeDefault for another account.
+// AccountChange contains the new values of an account. MakeDefault makes it the partner's default
+// account. Setting it to false does not undo that. Make another account the default instead.
 type AccountChange struct {
 	Name        string
 	Status      models.AccountStatus
@@ -55,9 +55,8 @@ func (s *Service) FindAccount(ctx context.Context, sc scope.Scope, partner model
 	return out, err
 }
 
-// SetAccount changes an account. After the default account is suspended, posts without a partnerId
-// are rejected until it is active again or another account becomes the default. Leads for a
-// suspended account are not stored (decision 21).
+// SetAccount changes an account. Leads for a suspended account are not stored (decision 21). While
+// the default account is suspended, posts without a partnerId are rejected.
 func (s *Service) SetAccount(ctx context.Context, sc scope.Scope, account uuid.UUID, version int, c AccountChange) error {
 	c.Name = strings.TrimSpace(c.Name)
 	if err := c.check(); err != nil {
@@ -91,8 +90,8 @@ func (s *Service) SetAccount(ctx context.Context, sc scope.Scope, account uuid.U
 	})
 }
 
-// lockAccount returns an account and all accounts of its partner. It locks the partner's row, as
-// CreateAccount does.
+// lockAccount locks the row of the account's partner, as CreateAccount does. It returns the
+// account, and all of the partner's accounts including this one.
 func lockAccount(tx *gorm.DB, sc scope.Scope, account uuid.UUID) (had models.Account, all []models.Account, err error) {
 	found := restrict(tx, sc, "partner_id").Where("id = ? AND partner_id <> ?", account, models.PlatformIDs.Partner).Limit(1).Find(&had)
 	if found.Error != nil || found.RowsAffected == 0 {
@@ -106,7 +105,7 @@ func lockAccount(tx *gorm.DB, sc scope.Scope, account uuid.UUID) (had models.Acc
 	}
 	for _, one := range all {
 		if one.ID == account {
-			had = one // read under the lock
+			had = one // replace the copy that was read before the lock
 		}
 	}
 	return had, all, nil
@@ -119,10 +118,10 @@ func orNoAccount(err error) error {
 	return err
 }
 
-// moveDefault makes the account the default if MakeDefault is set. Like CreateAccount,
-// it also replaces a sandbox account as the default when a standard account becomes active, so that
-// new leads are paid (decision 25). It returns the previous default account if the default
-// changes, and nil if there was none.
+// moveDefault makes the account the default if MakeDefault is set. It also does this if the account
+// is a standard account that becomes active while a sandbox account is the default, so that new
+// leads are paid (decision 25). CreateAccount does the same. moveDefault returns the previous
+// default account, or nil if there was none or the default does not change.
 func (c AccountChange) moveDefault(e *edit, had models.Account, all []models.Account) (last *models.Account, err error) {
 	hasStandard := false
 	for i, one := range all {

@@ -12,16 +12,17 @@ import (
 	"github.com/pingpost/pingpost/models"
 )
 
-// NewAccount contains the values of a new account. Identifier is the "partnerId" in posts.
+// NewAccount contains the values of a new account. Identifier is what the partner sends as
+// "partnerId" in its posts.
 type NewAccount struct {
 	Identifier, Name string
-	Signing          models.SigningMode // "inherit" if empty
+	Signing          models.SigningMode // empty means "inherit"
 	Sandbox          bool
 }
 
-// CreateAccount creates an account for a partner. The first standard account becomes the default.
-// Until then, the first sandbox account is the default (decision 25). A partner that starts with
-// test posts is therefore paid as soon as it has a standard account.
+// CreateAccount creates an account for a partner. The partner's first standard account becomes the
+// default. Until there is one, the first sandbox account is the default (decision 25). A partner
+// that starts with test posts is therefore paid as soon as it has a standard account.
 func (s *Service) CreateAccount(ctx context.Context, partner models.Partner, n NewAccount) (models.Account, error) {
 	if n.Signing == "" {
 		n.Signing = models.SigningInherit

@@ -15,7 +15,7 @@ import (
 // maxExpiring is the maximum number of partners that ExpiringBefore returns.
 const maxExpiring = 5
 
-// ExpiringPartner is an approved partner whose valid secrets all expire.
+// ExpiringPartner is an approved partner whose valid secrets all have an expiry.
 type ExpiringPartner struct {
 	Partner uuid.UUID
 	Name    string
@@ -28,7 +28,8 @@ func (s *Service) Pending(ctx context.Context, sc scope.Scope) (n int64, err err
 	return n, postgres.Translate(err)
 }
 
-// ExpiringBefore returns up to five partners whose secrets all expire before at, ordered by expiry.
+// ExpiringBefore returns approved partners whose valid secrets all expire before the time at. It
+// returns at most maxExpiring partners, ordered by expiry.
 func (s *Service) ExpiringBefore(ctx context.Context, sc scope.Scope, at time.Time) ([]ExpiringPartner, error) {
 	rows, err := s.db.Pool.Query(ctx, `SELECT p.id, p.name, max(s.retires_at) FROM partners p JOIN signing_secrets s ON s.partner_id = p.id
 		WHERE p.status = 'approved' AND s.state = 'active' AND (s.retires_at IS NULL OR s.retires_at > $1) AND ($2 OR p.id = ANY ($3))

@@ -13,15 +13,15 @@ import (
 )
 
 const (
-	// countEvery is short enough that a count finishes before the previous one is a second old.
+	// countEvery is short enough that a new count finishes before the previous one is a second old.
 	countEvery = 500 * time.Millisecond
 	// countTimeout is a client-side limit. The server's timeout does not help if the
 	// network fails.
 	countTimeout = 6 * time.Second
 )
 
-// Caps tracks the partners that have reached their daily cap. Its count is at most a second old.
-// Quotes issued before the cap was reached are still honoured.
+// Caps tracks which partners have reached their daily cap. Its count is normally less than a second
+// old. Quotes issued before the cap was reached are still honoured.
 type Caps struct {
 	db     *postgres.DB
 	clock  clock.Clock
@@ -30,10 +30,10 @@ type Caps struct {
 	last   atomic.Pointer[capCount]
 }
 
-// capCount is the count for one UTC day. It does not apply to the next day, so that no partner
-// stays capped if the database is down at midnight.
+// capCount is the count for one UTC day. It is ignored on the next day, so that no partner stays
+// capped if the database is down at midnight.
 type capCount struct {
-	at      time.Time // when it was counted
+	at      time.Time // when the count was made
 	day     time.Time // midnight UTC; zero before the first count
 	reached map[uuid.UUID]bool
 }
@@ -59,8 +59,8 @@ func (c *Caps) Reached(p *Partner) bool {
 // Age returns the age of the count, or the time since NewCaps if there is no count yet.
 func (c *Caps) Age() time.Duration { return c.clock.Now().Sub(c.last.Load().at) }
 
-// Run counts twice a second until ctx ends. If counting fails, the last count applies until the
-// end of its day.
+// Run counts twice a second until ctx is cancelled. If counting fails, the last count stays in use
+// until the end of its day.
 func (c *Caps) Run(ctx context.Context) {
 	tick := time.NewTicker(countEvery)
 	defer tick.Stop()
@@ -82,8 +82,8 @@ func (c *Caps) Run(ctx context.Context) {
 	}
 }
 
-// Count finds the partners that have reached their daily cap. If it has to read many ledger entries,
-// it adds them to daily_lead_counts, so that the next counts read fewer.
+// Count finds the partners that have reached their daily cap. If it has to read many ledger
+// entries, it adds them to daily_lead_counts, so that later counts have fewer to read.
 func (c *Caps) Count(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(ctx, countTimeout)
 	defer cancel()

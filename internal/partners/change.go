@@ -20,7 +20,8 @@ var errStalePartner = apperr.New(apperr.Conflict, "changed",
 // anyVersion skips the version check. The command line uses it.
 const anyVersion = math.MinInt
 
-// edit contains the changed columns of a row, and the changed fields for the audit log.
+// edit collects changes to a row: the new value of each column for the database, and each field
+// before and after the change for the audit log.
 type edit struct{ columns, before, after map[string]any }
 
 // set adds a column if its value changes.
@@ -30,7 +31,7 @@ func (e *edit) set(column, field string, had, wants any) {
 	}
 }
 
-// record adds a column whose value has another format in the audit log.
+// record adds a column whose value is formatted differently in the audit log.
 func (e *edit) record(column string, value any, field string, before, after any) {
 	if e.columns == nil {
 		e.columns, e.before, e.after = map[string]any{}, map[string]any{}, map[string]any{}
@@ -38,8 +39,8 @@ func (e *edit) record(column string, value any, field string, before, after any)
 	e.columns[column], e.before[field], e.after[field] = value, before, after
 }
 
-// change runs do on a partner's locked row and writes the edit that do returns. It fails if the row
-// has another version.
+// change locks a partner's row, calls do, and writes the edit that do returns. It fails if version
+// is neither the row's version nor anyVersion.
 func (s *Service) change(
 	ctx context.Context, sc scope.Scope, partner uuid.UUID, version int, action string,
 	do func(*gorm.DB, models.Partner) (edit, error),
@@ -63,8 +64,9 @@ func (s *Service) change(
 	})
 }
 
-// lockPartner locks the partner's row, which serializes all changes to the partner. The lock is
-// weaker than UPDATE, because posts reference the row and must not wait.
+// lockPartner locks the partner's row, so that changes to the partner run one at a time. It does
+// not use FOR UPDATE, which would make posts wait, because they insert rows that reference the
+// partner.
 func lockPartner(tx *gorm.DB, sc scope.Scope, partner uuid.UUID) (row models.Partner, err error) {
 	found := restrict(tx, sc, "id").Where("id = ? AND id <> ?", partner, models.PlatformIDs.Partner).
 		Clauses(clause.Locking{Strength: "NO KEY UPDATE"}).Limit(1).Find(&row)
@@ -74,7 +76,7 @@ func lockPartner(tx *gorm.DB, sc scope.Scope, partner uuid.UUID) (row models.Par
 	return row, found.Error
 }
 
-// write updates columns of a row and increments its version.
+// write updates columns of a row and increments the row's version.
 func (s *Service) write(tx *gorm.DB, row any, columns map[string]any) error {
 	columns["updated_at"], columns["row_version"] = s.clock.Now(), gorm.Expr("row_version + 1")
 	return tx.Model(row).Updates(columns).Error
@@ -85,8 +87,8 @@ func (s *Service) SetStatus(ctx context.Context, sc scope.Scope, partner uuid.UU
 	return s.SetStatusAt(ctx, sc, partner, anyVersion, to)
 }
 
-// SetStatusAt approves or suspends a partner. Once a partner is suspended, none of its leads are
-// stored (decision 21). All nodes reject its posts within a second.
+// SetStatusAt sets a partner's status. As soon as a partner is suspended, none of its leads are
+// stored (decision 21). Within a second, all nodes reject its posts.
 func (s *Service) SetStatusAt(
 	ctx context.Context, sc scope.Scope, partner uuid.UUID, version int, to models.PartnerStatus,
 ) error {
@@ -101,8 +103,9 @@ func (s *Service) SetStatusAt(
 	})
 }
 
-// SetSigning sets a partner's signing mode (decision 14) and whether signatures identify it on
-// the shared base URL (decision 13). All nodes apply it within a second.
+// SetSigning sets a partner's signing mode (decision 14) and whether the partner can use the shared
+// base URL, where it is identified by its signatures (decision 13). All nodes apply the change
+// within a second.
 func (s *Service) SetSigning(
 	ctx context.Context, sc scope.Scope, partner uuid.UUID, version int, mode models.SigningMode, sharedAddress bool,
 ) error {

@@ -6,7 +6,7 @@ import (
 )
 
 // constraints maps the schema's constraints to errors. The checks in this package return the same
-// errors, but two concurrent requests can both pass a check.
+// errors, but if two requests run concurrently, both can pass a check.
 func constraints() postgres.Constraints {
 	return postgres.Constraints{
 		"partners_slug_key":          errSlugTaken,

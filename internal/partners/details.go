@@ -78,7 +78,8 @@ func (d Details) check() error {
 	return joinProblems(problems...)
 }
 
-// contactField returns the name of a contact's form field. i counts all rows, including empty ones.
+// contactField returns the name of a form field of the contact in row i. Empty rows are counted
+// too.
 func contactField(i int, part string) string { return fmt.Sprintf("contact-%d-%s", i, part) }
 
 func (c Contact) check(i int) []*apperr.Error {
@@ -120,13 +121,13 @@ func (s *Service) SetDetails(ctx context.Context, sc scope.Scope, partner uuid.U
 	})
 }
 
-// setContacts records only the number of contacts in the audit log. Audit events are never deleted,
-// so they must not contain email addresses or phone numbers.
+// setContacts changes the contacts, but records only their number in the audit log. Audit events
+// are never deleted, so they must not contain email addresses or phone numbers.
 func (e *edit) setContacts(had, wants []Contact) error {
 	if slices.Equal(had, wants) {
 		return nil
 	}
-	text, err := json.Marshal(append([]Contact{}, wants...)) // an empty list instead of null
+	text, err := json.Marshal(append([]Contact{}, wants...)) // encodes nil as an empty list, not as null
 	after := people(wants)
 	if len(had) == len(wants) {
 		after += ", changed"

@@ -18,9 +18,10 @@ import (
 // maxTried is the maximum number of secrets that a signature is checked against, newest first.
 const maxTried = 100
 
-// DiagnoseSignature finds the secret that a signature was made with, or else the mistake in the
-// signature. It checks all of the partner's secrets, including expired and revoked ones. The post is
-// not stored. body comes from a form, in which browsers end every line with CR LF.
+// DiagnoseSignature finds the secret that a signature was made with. If there is none, it looks for
+// the mistake in the signature. It tries the partner's newest secrets, including expired and
+// revoked ones. The post is not stored. body comes from a form, and browsers end every line in a
+// form with CR LF.
 func (s *Service) DiagnoseSignature(
 	ctx context.Context, sc scope.Scope, partner models.Partner, timestamp, body, signature string,
 ) (diagnose.Diagnosis, error) {
@@ -68,8 +69,8 @@ func diagnoseSignature(timestamp, body, signature string, keys []diagnose.Candid
 	return d
 }
 
-// decryptSecrets decrypts secrets for a diagnosis. unread contains the names of secrets that it
-// cannot decrypt.
+// decryptSecrets decrypts secrets for a diagnosis. unread contains the names of the secrets that
+// could not be decrypted.
 func (s *Service) decryptSecrets(rows []models.SigningSecret) (keys []diagnose.CandidateKey, unread []string) {
 	now := s.clock.Now()
 	for _, row := range rows {

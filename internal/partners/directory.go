@@ -18,8 +18,8 @@ import (
 	pricingrules "github.com/pingpost/pingpost/pricing_rules"
 )
 
-// Directory contains all partners with their accounts, secrets and pricing, for the partner API. It
-// is immutable. After each change, it is replaced by a new one.
+// Directory contains all partners with their accounts, secrets and pricing. The partner API uses
+// it. A Directory is immutable, and every change replaces it with a new one.
 type Directory struct {
 	bySlug       map[string]*Partner
 	byID         map[uuid.UUID]*Partner
@@ -63,8 +63,8 @@ func (a *Account) Mode(platform models.SigningMode) models.SigningMode {
 	return EffectiveMode(a.signing, a.Partner.Signing, platform)
 }
 
-// EffectiveMode returns the account's signing mode, or else its partner's, or else the platform's
-// default (decision 14).
+// EffectiveMode returns the account's signing mode. If the account inherits its mode, EffectiveMode
+// returns the partner's mode, or the platform's if the partner uses the default (decision 14).
 func EffectiveMode(account, partner, platform models.SigningMode) models.SigningMode {
 	switch {
 	case account != models.SigningInherit:
@@ -79,12 +79,12 @@ func EffectiveMode(account, partner, platform models.SigningMode) models.Signing
 type Price struct {
 	pricingrules.PartnerPricing
 	DailyLeadCap int       // 0 for none
-	AgreedAt     time.Time // when a partner without pricing last got pricing
+	AgreedAt     time.Time // when the partner last got pricing after having none
 }
 
-// agreementGrace is the time after AgreedAt during which the shared base URL still issues quotes
-// that are honoured. Nodes' clocks differ by up to quote.MaxAhead, and new pricing takes a moment to
-// be committed and loaded.
+// agreementGrace is a grace period that starts at AgreedAt. Quotes that the shared base URL issues
+// during this period are still honoured, because nodes' clocks differ by up to quote.MaxAhead, and
+// new pricing takes a moment to be committed and loaded.
 const agreementGrace = 2 * quote.MaxAhead
 
 // InEffect reports whether partner pricing applies to a quote that was issued at the given time
@@ -93,7 +93,7 @@ func (p *Price) InEffect(issued time.Time) bool {
 	return p != nil && issued.After(p.AgreedAt.Add(agreementGrace))
 }
 
-// none reports whether there is no adjustment, exclusion or cap.
+// none reports whether the pricing has no adjustment, no exclusions and no cap.
 func (p *Price) none() bool {
 	return p.Adjustment == 0 && len(p.Exclusions) == 0 && p.DailyLeadCap == 0
 }
@@ -102,11 +102,11 @@ func (p *Price) none() bool {
 type Secret struct {
 	ID        uuid.UUID
 	notBefore time.Time
-	retiresAt time.Time // zero for never
+	retiresAt time.Time // zero if the secret does not expire
 	verifiers sync.Pool
 }
 
-// Active reports whether the secret is valid at now. retiresAt is exclusive.
+// Active reports whether the secret is valid at the time now. At retiresAt, it is no longer valid.
 func (s *Secret) Active(now time.Time) bool {
 	return !now.Before(s.notBefore) && (s.retiresAt.IsZero() || now.Before(s.retiresAt))
 }
@@ -133,24 +133,25 @@ func (p *Partner) CanSign(now time.Time) bool {
 	return slices.ContainsFunc(p.Secrets, func(s *Secret) bool { return s.Active(now) })
 }
 
-// UnreadableSecrets describes the active secrets that no configured platform key can decrypt.
-// Posts signed with them are rejected. Other posts are not affected.
+// UnreadableSecrets lists the active secrets that no configured platform key can decrypt. Posts
+// signed with them are rejected. Other posts are not affected.
 func (d *Directory) UnreadableSecrets() []string { return d.unreadSecrets }
 
-// UnreadablePrices describes partner pricing that cannot be read. Its partners get no prices. Other
-// partners are not affected.
+// UnreadablePrices lists the partner pricing that cannot be read. Partners whose pricing cannot be
+// read get no prices. Other partners are not affected.
 func (d *Directory) UnreadablePrices() []string { return d.unreadPrices }
 
-// BySlug returns the partner with the slug in a base URL, or nil.
+// BySlug returns the partner whose base URL contains the slug, or nil.
 func (d *Directory) BySlug(slug string) *Partner { return d.bySlug[slug] }
 
 // ByID returns the partner with the id, or nil.
 func (d *Directory) ByID(partner uuid.UUID) *Partner { return d.byID[partner] }
 
-// Account returns the account with the "partnerId" of a post, or nil. It is case-sensitive.
+// Account returns the account that a post names in its "partnerId", or nil. Upper and lower case
+// must match.
 func (d *Directory) Account(identifier string) *Account { return d.byIdentifier[identifier] }
 
-// Shared returns the partners that a signed post to the shared base URL can belong to.
+// Shared returns the partners that can send signed posts to the shared base URL.
 func (d *Directory) Shared() []*Partner { return d.shared }
 
 // PlatformAccount returns the account that owns unsigned posts that name no partner.
@@ -164,8 +165,8 @@ func newDirectory() *Directory {
 	}
 }
 
-// LoadDirectory reads a Directory in one repeatable-read transaction, so that it contains the partner
-// of each account.
+// LoadDirectory loads a Directory from the database. It uses one repeatable-read transaction, so
+// that it never reads an account without its partner.
 func (s *Service) LoadDirectory(ctx context.Context) (*Directory, error) {
 	var (
 		partners []models.Partner
@@ -229,7 +230,7 @@ func (d *Directory) addAccount(row models.Account) {
 func (s *Service) addSecretTo(d *Directory, row models.SigningSecret) {
 	plain, err := s.keys.Open(keyring.SigningSecret, row.ID[:], row.Sealed)
 	if err != nil {
-		// Skip the row, so that it cannot block all other changes on this node.
+		// Skip the row. An error would prevent this node from loading any other changes.
 		d.unreadSecrets = append(d.unreadSecrets, "the secret "+id.Format(id.Secret, row.ID)+" of "+d.byID[row.PartnerID].Slug)
 		return
 	}

@@ -7,8 +7,8 @@ import (
 	pricingrules "github.com/pingpost/pingpost/pricing_rules"
 )
 
-// PingDirectory is the part of a Directory that pings need. It excludes secrets. It also
-// excludes caps, which do not apply without a database (decision 29).
+// PingDirectory is the part of a Directory that pings need. It contains no secrets. It also
+// contains no caps, because caps do not apply when the database is unavailable (decision 29).
 type PingDirectory []ExcerptPartner
 
 // ExcerptPartner is a partner in a PingDirectory.
@@ -16,8 +16,8 @@ type ExcerptPartner struct {
 	ID     uuid.UUID
 	Slug   string
 	Status models.PartnerStatus
-	// HasAccount reports whether there is a default account. AccountActive and
-	// Sandbox describe it.
+	// HasAccount reports whether there is a default account. AccountActive and Sandbox describe
+	// that account.
 	HasAccount, AccountActive, Sandbox bool
 	Price                              *pricingrules.PartnerPricing
 }
@@ -38,7 +38,7 @@ func (d *Directory) Excerpt() PingDirectory {
 	return e
 }
 
-// Directory returns a Directory that serves only pings.
+// Directory returns a Directory that can serve only pings.
 func (e PingDirectory) Directory() *Directory {
 	d := newDirectory()
 	d.forPings = true

@@ -26,15 +26,15 @@ func clash(reason, field, message string) *apperr.Error {
 	return apperr.AtField(apperr.Conflict, reason, apperr.FieldClash, field, message)
 }
 
-// joinProblems combines the problems of a form into one error. It ignores nil problems, and returns
-// nil if there are no others. The message contains the messages of all problems, for the command
-// line. The code and reason are those of the first problem.
+// joinProblems combines the problems in a form into one error. It ignores nil problems. If there
+// are no others, it returns nil. The command line shows the error's message, so the message
+// contains those of all problems. The code and reason are those of the first problem.
 func joinProblems(problems ...*apperr.Error) error {
 	problems = slices.DeleteFunc(problems, func(p *apperr.Error) bool { return p == nil })
 	if len(problems) == 0 {
 		return nil
 	}
-	// Invalid values come before conflicts.
+	// Put invalid values before conflicts.
 	slices.SortStableFunc(problems, func(a, b *apperr.Error) int { return clashes(a) - clashes(b) })
 	var messages []string
 	var fields []apperr.Field
@@ -66,7 +66,7 @@ var (
 	errNoAccountName = invalid("name", apperr.Required, "name", "Enter a name for the account.")
 )
 
-// checkName checks a name. It returns missing if the name is empty.
+// checkName checks a name. If the name is empty, it returns the error missing.
 func checkName(name string, missing *apperr.Error) *apperr.Error {
 	if name == "" {
 		return missing
@@ -80,7 +80,7 @@ func checkLine(field, what, text string) *apperr.Error {
 		fmt.Sprintf("The %s can have at most %d characters and cannot contain control characters.", what, maxLine))
 }
 
-// checkLines is checkLine for text with several lines.
+// checkLines is like checkLine, but for text with several lines.
 func checkLines(field, what, text string) *apperr.Error {
 	return checkText(field, text, maxLines, func(r rune) bool { return r != '\n' && unicode.IsControl(r) },
 		fmt.Sprintf("The %s can have at most %d characters and cannot contain control characters except line breaks.", what, maxLines))

@@ -16,10 +16,10 @@ import (
 
 const (
 	// foldAt is the number of ledger entries that a count must find before it adds them to
-	// daily_lead_counts. A lower number makes counts cheaper but writes more frequent.
+	// daily_lead_counts. A lower number would make counts cheaper, but writes more frequent.
 	foldAt = 1_000
-	// rollUpLimit is the maximum number of ledger entries that one step adds to
-	// daily_lead_counts, and that a count reads.
+	// rollUpLimit is the maximum number of ledger entries that a count reads. It is also the
+	// maximum number that one step adds to daily_lead_counts.
 	rollUpLimit = 50_000
 	// retentionDays is the number of days after which rows of daily_lead_counts are deleted.
 	retentionDays = 7
@@ -28,14 +28,14 @@ const (
 // errFoldBehind means that a count would have to read more than rollUpLimit entries.
 var errFoldBehind = fmt.Errorf("more than %d ledger entries are not counted yet", rollUpLimit)
 
-// byIndex prevents Postgres from scanning whole tables with a plan that it cached while they were
-// small.
+// byIndex makes Postgres use indexes. Otherwise it could reuse a plan that it cached while the
+// tables were small, and scan whole tables.
 const byIndex = `SELECT set_config('enable_seqscan', 'off', true)`
 
-// uncounted selects the ledger entries that are not in daily_lead_counts yet. today counts the
-// accruals among them that belong to the UTC day that begins at $1. Sandbox leads have no entries
-// (decision 25). Statements that begin with uncounted must also read daily_lead_counts, so that both
-// come from one snapshot.
+// uncounted selects the ledger entries that are not in daily_lead_counts yet. today counts those of
+// them that are accruals on the UTC day that begins at $1. Sandbox leads have no entries (decision
+// 25). A statement that begins with uncounted must itself read daily_lead_counts, so that both are
+// read from the same snapshot.
 const uncounted = `
 WITH uncounted AS MATERIALIZED (
 	SELECT partner_id, kind, occurred_at FROM ledger_entries
@@ -45,8 +45,8 @@ WITH uncounted AS MATERIALIZED (
 	WHERE kind = 'accrual' AND occurred_at >= $1 AND occurred_at < $1 + interval '24 hours' GROUP BY partner_id
 )`
 
-// reachedSQL selects the partners that have reached their caps, and the number of entries that
-// are not in daily_lead_counts yet.
+// reachedSQL selects the partners that have reached their caps. It also counts the entries that are
+// not in daily_lead_counts yet.
 const reachedSQL = uncounted + `
 SELECT ARRAY(
 	SELECT partner_id FROM partner_prices
@@ -56,7 +56,7 @@ SELECT ARRAY(
 ), (SELECT count(*) FROM uncounted)`
 
 // reachedCaps returns the partners that have reached their caps on a UTC day, and the number of
-// ledger entries that it read. It reads at most limit entries.
+// ledger entries that it read to find them. It reads at most limit entries.
 func reachedCaps(ctx context.Context, pool *pgxpool.Pool, day time.Time, limit int) (reached []uuid.UUID, entries int, err error) {
 	batch := &pgx.Batch{}
 	batch.Queue(byIndex)
@@ -64,8 +64,8 @@ func reachedCaps(ctx context.Context, pool *pgxpool.Pool, day time.Time, limit i
 	return reached, entries, postgres.Translate(pool.SendBatch(ctx, batch).Close())
 }
 
-// LeadsToday returns the number of leads that count towards the partner's cap, which are those
-// delivered on the current UTC day. Sandbox leads do not count.
+// LeadsToday returns the number of leads that the partner has delivered on the current UTC day.
+// These leads count towards its daily cap. Sandbox leads are not included.
 func (s *Service) LeadsToday(ctx context.Context, p models.Partner) (leads int64, err error) {
 	const all = uncounted + `
 		SELECT coalesce((SELECT leads FROM daily_lead_counts WHERE day = ($1::timestamptz AT TIME ZONE 'UTC')::date AND partner_id = $3), 0)
@@ -76,7 +76,7 @@ func (s *Service) LeadsToday(ctx context.Context, p models.Partner) (leads int64
 	return leads, postgres.Translate(s.db.Pool.SendBatch(ctx, batch).Close())
 }
 
-// The statements of foldLeadCounts. Each needs its own snapshot.
+// foldLeadCounts runs these statements. Each of them needs its own snapshot.
 const (
 	foldLock = `SELECT pg_try_advisory_xact_lock(hashtext('daily lead counts'))`
 
@@ -98,13 +98,13 @@ const (
 	foldSettle = `UPDATE daily_lead_counts_state SET settling_to = $1, writers = ARRAY(SELECT virtualtransaction ` + ledgerWriters + `) WHERE only_row`
 )
 
-// foldLeadCounts adds ledger entries to daily_lead_counts, each exactly once, and reports whether
-// it added any.
+// foldLeadCounts adds ledger entries to daily_lead_counts and reports whether it added any. It adds
+// each entry exactly once.
 //
 // Entries are not committed in the order of their ids, so this takes two steps. The first step
-// records the latest id and the transactions that are writing to the ledger. After these
-// transactions have ended, no new entries can appear up to that id, and the second step adds the
-// entries up to it. Counts read later entries from the ledger.
+// records the latest id and the transactions that are currently writing to the ledger. When these
+// transactions have ended, no more entries can appear with an id up to the recorded one. The second
+// step then adds all entries up to that id. Counts read the later entries from the ledger itself.
 //
 // Only one node at a time does this. Posts do not wait for it.
 func foldLeadCounts(ctx context.Context, pool *pgxpool.Pool, today time.Time) (added bool, err error) {

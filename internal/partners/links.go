@@ -19,9 +19,10 @@ import (
 )
 
 const (
-	linkBytes = 32 // of randomness in a token
+	linkBytes = 32 // bytes of randomness in a token
 
-	// linkTimeout is a client-side limit for looking up a link, like countTimeout.
+	// linkTimeout limits how long looking up a link can take. It is a client-side limit, like
+	// countTimeout.
 	linkTimeout = 6 * time.Second
 	linkRetry   = 2 * time.Second
 )
@@ -32,7 +33,7 @@ var (
 	errUnknownLink = apperr.New(apperr.NotFound, "not_found", "Not Found")
 )
 
-// CreatedLink is a new link with its token, which is not stored.
+// CreatedLink is a new link and its token. The token is not stored.
 type CreatedLink struct {
 	models.PartnerLink
 	Token string
@@ -62,7 +63,7 @@ func (s *Service) NewLink(ctx context.Context, sc scope.Scope, partner models.Pa
 	return CreatedLink{link, token}, nil
 }
 
-// RevokeLink revokes the partner's link. It takes effect immediately.
+// RevokeLink revokes the partner's link, with immediate effect.
 func (s *Service) RevokeLink(ctx context.Context, sc scope.Scope, partner models.Partner) error {
 	return s.db.Transaction(ctx, func(tx *gorm.DB) error {
 		if _, err := lockPartner(tx, sc, partner.ID); err != nil {
@@ -88,10 +89,10 @@ func (s *Service) Link(
 	return link, found.RowsAffected == 1, postgres.Translate(found.Error)
 }
 
-// ByLink returns the partner whose link has the token, and its accounts, with the default account
-// first. ByLink needs no scope, because the token grants access. It returns the same NotFound error
-// for tokens that are malformed, unknown or revoked, or that belong to a suspended partner.
-// Malformed tokens are rejected without a query.
+// ByLink returns the partner that a token's link belongs to, and the partner's accounts, with the
+// default account first. ByLink needs no scope, because the token itself grants access. It returns
+// the same NotFound error whether the token is malformed, unknown or revoked, or its partner is
+// suspended. Malformed tokens are rejected without a query.
 func (s *Service) ByLink(ctx context.Context, token string) (models.Partner, []models.Account, error) {
 	if !couldBeToken(token) {
 		return models.Partner{}, nil, errUnknownLink
@@ -136,8 +137,8 @@ func (s *Service) endLink(tx *gorm.DB, partner uuid.UUID) (ended bool, err error
 	return live.RowsAffected > 0, live.Error
 }
 
-// couldBeToken reports whether text has the format of a token. It checks the length because the
-// decoder ignores line breaks.
+// couldBeToken reports whether text has the format of a token. It checks the length of the text
+// too, because the decoder ignores line breaks.
 func couldBeToken(text string) bool {
 	raw, err := base64.RawURLEncoding.Strict().DecodeString(text)
 	return err == nil && len(raw) == linkBytes && len(text) == base64.RawURLEncoding.EncodedLen(linkBytes)

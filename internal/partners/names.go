@@ -12,9 +12,9 @@ import (
 )
 
 // namesLock serializes the creation of slugs and partnerIds, because no constraint can detect that
-// two new names look alike. People read names out over the phone and copy them by hand, so with
-// look-alikes, one partner's posts could go to another partner. Names are compared in the folded form
-// of the ..._likeness indexes.
+// two new names look alike. People read names out over the phone and copy them by hand. If two
+// names looked alike, one partner's posts could be attributed to another partner. Names are
+// compared in the form that the ..._likeness indexes use.
 const namesLock = `SELECT pg_advisory_xact_lock(hashtext('partners names'))`
 
 var (
@@ -97,7 +97,7 @@ func isIdentifier(r rune) bool {
 }
 
 // checkForm checks the characters and the length of a name. Its error names the first invalid
-// character, because it can look like a valid one, such as the Cyrillic а.
+// character, because that character can look like a valid one, as the Cyrillic а does.
 func checkForm(reason, field, text string, most int, allowed func(rune) bool, ends bool, form string) *apperr.Error {
 	for _, r := range text {
 		if !allowed(r) {
@@ -115,7 +115,8 @@ func checkForm(reason, field, text string, most int, allowed func(rune) bool, en
 	return nil
 }
 
-// describe returns a description of a character that can be invisible or look like another one.
+// describe describes a character so that it can be recognised even if it is invisible or looks like
+// another one.
 func describe(r rune) string {
 	switch {
 	case r == utf8.RuneError:

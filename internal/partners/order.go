@@ -44,13 +44,13 @@ func orderOf(sort string) order {
 	return order{"", "p.id", true, func(text string) (any, error) { return uuid.Parse(text) }}
 }
 
-// position is a row's place in the list, before or after which a page begins.
+// position identifies a row in the list. A page either starts after that row or ends before it.
 type position struct {
 	key any
 	id  uuid.UUID
 }
 
-// listRow is a row of the list's query.
+// listRow is a row that the query of order.list returns.
 type listRow struct {
 	Found int64 // number of matching partners, at most countBound+1
 	AsOf  *time.Time
@@ -61,13 +61,13 @@ type listRow struct {
 	SortKey       string
 }
 
-// list returns a query for n matching partners before or after a position, each with the count of
-// all matches. Rows before a position are in reverse order. If no partner matches, the query returns
-// one row with only the count.
+// list returns a query for up to n matching partners before or after a position. Each row also
+// contains the count of all matching partners. If before is set, the rows are in reverse order. If
+// the page is empty, the query returns one row that contains only the count.
 //
-// A search scans all partners, so its result is materialized for both the page and the count.
-// Without a search, the page is read from an index. Rows are wide, so the query selects the ids on
-// the page before it reads their rows.
+// A search scans all partners, so its result is materialized and then used for both the page and
+// the count. Without a search, the page is read from an index. Rows are wide, so the query first
+// selects the ids on the page and then reads only those rows.
 func (o order) list(db, matching *gorm.DB, searched bool, before, after *position, n int) *gorm.DB {
 	from, desc := after, o.desc
 	if before != nil {
@@ -95,11 +95,12 @@ func (o order) list(db, matching *gorm.DB, searched bool, before, after *positio
 
 // cursor encodes a row's position, for links to other pages.
 func (o order) cursor(row listRow) string {
-	text, _ := json.Marshal([]string{o.name, row.SortKey, row.ID.String()}) // never fails for strings
+	text, _ := json.Marshal([]string{o.name, row.SortKey, row.ID.String()}) // never fails, because it encodes only strings
 	return base64.RawURLEncoding.EncodeToString(text)
 }
 
-// read decodes a cursor. It returns nil if the cursor is malformed or belongs to another order.
+// read decodes a cursor. It returns nil if the cursor is malformed or was made for another sort
+// order.
 func (o order) read(cursor string) *position {
 	text, err := base64.RawURLEncoding.DecodeString(cursor)
 	var parts []string

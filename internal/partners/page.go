@@ -17,17 +17,17 @@ import (
 	"github.com/pingpost/pingpost/models"
 )
 
-// Query selects the partners in a list. Empty fields do not filter.
+// Query selects the partners in a list. An empty field does not restrict the list.
 type Query struct {
-	// Search matches a part of the name, legal name, slug or an account's identifier,
-	// ignoring case. It can also be the id of a partner or an account.
+	// Search matches any part of a partner's name, legal name or slug, or of an account's
+	// identifier, ignoring case. It can also be the id of a partner or an account.
 	Search                   string
 	Status, Manager, Signing string
-	// Sort is "name", "leads" or "seen" (last traffic), with a leading minus for descending order.
-	// Anything else sorts by creation time, newest first.
+	// Sort is "name", "leads" or "seen" (last traffic). A leading minus sign means descending
+	// order. Anything else sorts by creation time, newest first.
 	Sort string
-	// Before and After are cursors of a Page with the same Sort. Invalid cursors return
-	// the first page.
+	// Before and After are cursors from a Page with the same Sort. With an invalid cursor, the
+	// first page is returned.
 	Before, After string
 	Size          int
 }
@@ -37,22 +37,23 @@ type Row struct {
 	models.Partner
 	Leads       int64
 	Payouts     []money.Amount // by currency code
-	LastTraffic time.Time      // to the minute; zero for never
+	LastTraffic time.Time      // to the minute; zero if there was none
 }
 
-// Page is a page of the list. Newer is the cursor of the previous page, and Older of the next one.
+// Page is a page of the list. Newer is the cursor for the previous page, and Older is the cursor
+// for the next one.
 type Page struct {
 	Rows         []Row
-	Newer, Older string    // cursors, "" for none
+	Newer, Older string    // "" if there is no such page
 	Count        int64     // number of matching partners, at most countBound
 	More         bool      // more than countBound partners match
-	AsOf         time.Time // end of the 30 days that leads and payouts cover; zero before the first rollup
+	AsOf         time.Time // end of the 30 days that Leads and Payouts cover; zero before the first rollup
 }
 
-// countBound is the largest count of matching partners.
+// countBound is the number of matching partners up to which Page counts exactly.
 const countBound = 10_000
 
-// Page returns a page of partners, except the platform partner. It sends one query.
+// Page returns a page of partners in a single query. The platform partner is not included.
 func (s *Service) Page(ctx context.Context, sc scope.Scope, q Query) (out Page, err error) {
 	if !q.storable() {
 		return out, nil // the database cannot contain this text, so no partner matches

@@ -1,5 +1,5 @@
 // Package partners manages partners with their accounts, signing secrets, signing modes and partner
-// pricing. Its Directory is a snapshot of all of these. The partner API reads it on every request.
+// pricing. A Directory is a snapshot of all of these. The partner API reads it on every request.
 //
 // Packages ratecard and pricing_rules manage rate cards. Package reporting computes traffic and the
 // figures in the list of partners. A secret is returned only by the call that creates it, and is
@@ -9,15 +9,16 @@
 //
 //   - A change takes effect on all nodes within a second of its commit.
 //   - A secret is valid from not_before (inclusive) to retires_at (exclusive). A revoked
-//     secret is rejected within a second, even before its retires_at.
-//   - Price.AgreedAt is the time when a partner without pricing last got pricing. Quotes from
-//     the shared base URL are honoured if they were issued no later than agreementGrace after it.
-//   - A daily cap counts accruals by the UTC day of their occurred_at.
+//     secret is rejected within a second, even if its retires_at is still in the future.
+//   - Price.AgreedAt is the time when the partner last got pricing after having none. Quotes
+//     from the shared base URL are honoured if they were issued no later than agreementGrace
+//     after AgreedAt.
+//   - An accrual counts towards the daily cap of the UTC day on which it occurred (occurred_at).
 //
 // Invariants enforced by the schema:
 //
 //   - Slugs, secrets and partnerIds (ignoring case) are unique on the platform. The
-//     constraint on secrets compares digests that were made with the same platform key.
+//     constraint on secrets compares only digests that were made with the same platform key.
 //   - A partner has at most one default account, one active link and one price proposal.
 //   - A revoked secret stays revoked.
 //
@@ -25,7 +26,7 @@
 //
 //   - A new slug or partnerId does not look like an existing one. One lock serializes
 //     these checks.
-//   - A secret cannot be imported again with another platform key.
+//   - A secret cannot be imported a second time, even after the platform key has changed.
 //   - At most MaxSharedAddress partners use the shared base URL.
 //   - SetDetails, SetStatusAt, SetSigning, SetAccount and SetPricing fail if the caller
 //     does not pass the current version.
@@ -49,7 +50,7 @@ import (
 	"github.com/pingpost/pingpost/models"
 )
 
-// Service manages partners. All nodes apply a change within a second.
+// Service manages partners. All nodes apply each change within a second.
 type Service struct {
 	db    *postgres.DB
 	keys  *keyring.Keys
@@ -59,13 +60,13 @@ type Service struct {
 	policy PricePolicy
 }
 
-// NewService returns a Service that seals secrets with keys. The audit log records its changes with
-// the actor audit.Service, unless By sets another one.
+// NewService returns a Service that seals secrets with keys. The audit log attributes its changes
+// to audit.Service, unless By sets another actor.
 func NewService(db *postgres.DB, keys *keyring.Keys, c clock.Clock) *Service {
 	return &Service{db: db.WithConstraints(constraints()), keys: keys, clock: c, by: audit.Service}
 }
 
-// By returns a copy of the service that records its changes with another actor.
+// By returns a copy of the service whose changes are attributed to another actor.
 func (s *Service) By(actor audit.Actor) *Service {
 	c := *s
 	c.by = actor
@@ -94,8 +95,8 @@ type NewPartner struct {
 
 var errNoPartner = apperr.New(apperr.NotFound, "partner", "Partner not found. List all partners with `pingpost partner list`.")
 
-// Create creates a pending partner. The partner can sell leads once it is approved and has an account
-// and a secret.
+// Create creates a pending partner. Before the partner can sell leads, it must be approved and have
+// an account and a secret.
 func (s *Service) Create(ctx context.Context, n NewPartner) (models.Partner, error) {
 	if n.Signing == "" {
 		n.Signing = models.SigningDefault
@@ -149,7 +150,7 @@ func (s *Service) Create(ctx context.Context, n NewPartner) (models.Partner, err
 	return p, err
 }
 
-// Summary is a partner with the number of its accounts and of its valid secrets.
+// Summary is a partner with the numbers of its accounts and valid secrets.
 type Summary struct {
 	models.Partner
 	Accounts      int
@@ -168,8 +169,8 @@ func (s *Service) List(ctx context.Context, sc scope.Scope) ([]Summary, error) {
 	return out, postgres.Translate(err)
 }
 
-// Find returns the partner with the slug or prefixed id, except the platform partner. That
-// partner has no secrets, and its signing mode is the platform's default (decision 13).
+// Find returns the partner with the given slug or prefixed id. It does not find the platform
+// partner, which has no secrets and always uses the platform's default signing mode (decision 13).
 func (s *Service) Find(ctx context.Context, sc scope.Scope, slugOrID string) (models.Partner, error) {
 	q := restrict(s.db.Gorm.WithContext(ctx), sc, "id").Where("id <> ?", models.PlatformIDs.Partner)
 	if partnerID, err := id.Parse(id.Partner, slugOrID); err == nil {
@@ -187,7 +188,8 @@ func (s *Service) Find(ctx context.Context, sc scope.Scope, slugOrID string) (mo
 	return p, nil
 }
 
-// ByIDs returns the partners with the ids, including the platform partner, in one query.
+// ByIDs returns the partners with the given ids in one query. Unlike Find, it also finds the
+// platform partner.
 func (s *Service) ByIDs(ctx context.Context, sc scope.Scope, ids []uuid.UUID) (map[uuid.UUID]models.Partner, error) {
 	if len(ids) == 0 {
 		return nil, nil
@@ -207,5 +209,5 @@ func restrict(q *gorm.DB, sc scope.Scope, column string) *gorm.DB {
 	if sc.All() {
 		return q
 	}
-	return q.Where(column+" IN ?", append(sc.IDs(), uuid.Nil)) // never an empty list, which GORM writes as NULL
+	return q.Where(column+" IN ?", append(sc.IDs(), uuid.Nil)) // uuid.Nil, because GORM writes an empty list as NULL
 }

@@ -20,7 +20,7 @@ type PricePolicy struct {
 	SecondPerson bool // one user proposes a change and another approves it
 }
 
-// WithPolicy returns a copy of the service with the policy.
+// WithPolicy returns a copy of the service that applies a policy.
 func (s *Service) WithPolicy(p PricePolicy) *Service {
 	c := *s
 	c.policy = p
@@ -37,8 +37,8 @@ type PriceProposal struct {
 	Proposer   string
 	ProposerID uuid.UUID
 	ProposedAt time.Time
-	BasedOn    int  // version of the pricing that it changes
-	Unread     bool // its exclusions cannot be read, so it cannot be approved
+	BasedOn    int  // version of the pricing when the change was proposed
+	Unread     bool // the exclusions cannot be read, so the proposal cannot be approved
 }
 
 var (
@@ -60,7 +60,8 @@ func (s *Service) PriceProposal(ctx context.Context, p models.Partner) (*PricePr
 	return priceProposal(s.db.Gorm.WithContext(ctx), p.ID)
 }
 
-// PriceProposals returns up to size partners with a proposal by a user other than except.
+// PriceProposals returns up to size partners that have a proposal. Proposals by the user except are
+// ignored.
 func (s *Service) PriceProposals(
 	ctx context.Context, sc scope.Scope, except uuid.UUID, size int,
 ) (all []models.Partner, err error) {
@@ -125,8 +126,8 @@ func (s *Service) propose(tx *gorm.DB, partner uuid.UUID, version int, to Price,
 	return s.auditChange(tx, "partner.prices_propose", "partner", id.Format(id.Partner, partner), partner, e.before, e.after)
 }
 
-// ApprovePrice applies a proposal. It fails for the proposer, and if the pricing has changed since
-// the proposal was made.
+// ApprovePrice applies a proposal. It fails if the user made the proposal, or if the pricing has
+// changed since then.
 func (s *Service) ApprovePrice(ctx context.Context, sc scope.Scope, partner, proposal uuid.UUID) error {
 	return s.decide(ctx, sc, partner, proposal, func(tx *gorm.DB, p PriceProposal) error {
 		had, err := ownPrice(tx, partner)
@@ -157,8 +158,8 @@ func (s *Service) WithdrawPrice(ctx context.Context, sc scope.Scope, partner, pr
 	})
 }
 
-// decide removes the proposal and runs do in the same transaction. It fails if the proposal
-// is not the one that the user saw.
+// decide removes the proposal and calls do in the same transaction. It fails if the proposal that
+// the user saw no longer exists.
 func (s *Service) decide(
 	ctx context.Context, sc scope.Scope, partner, proposal uuid.UUID, do func(*gorm.DB, PriceProposal) error,
 ) error {
@@ -180,7 +181,8 @@ func (s *Service) decide(
 	})
 }
 
-// PriceChange is a field that a proposal changes, formatted for display. "" means none.
+// PriceChange is a field that a proposal changes. Before and After are formatted for display and
+// are "" if there is no value.
 type PriceChange struct{ Field, Before, After string }
 
 // Changes returns the fields of the current pricing that the proposal would change.
@@ -194,7 +196,7 @@ func (p PriceProposal) Changes(had Pricing) (all []PriceChange) {
 	return all
 }
 
-// priceEdit returns the changes from one pricing to another.
+// priceEdit returns the differences between the current pricing and a new one.
 func priceEdit(had Pricing, to Price) (e edit) {
 	e.set("adjustment", "adjustment", pricingrules.FormatAdjustment(had.Adjustment), pricingrules.FormatAdjustment(to.Adjustment))
 	e.set("daily_lead_cap", "daily_cap", capText(had.DailyLeadCap), capText(to.DailyLeadCap))

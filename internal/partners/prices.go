@@ -20,18 +20,20 @@ import (
 	pricingrules "github.com/pingpost/pingpost/pricing_rules"
 )
 
-// MaxDailyLeads is the largest daily cap. A larger number is probably a typing error.
+// MaxDailyLeads is the largest daily cap that can be set. A larger number is probably a typing
+// error.
 const MaxDailyLeads = 10_000_000
 
 // Pricing is partner pricing with the data that the console needs to edit it.
 type Pricing struct {
 	Price
-	Unread    bool // the exclusions cannot be read; pings get no price until they are set again
+	Unread    bool // the exclusions cannot be read; until they are set again, pings get no price
 	Version   int  // 0 if the pricing was never set
 	ChangedAt time.Time
 }
 
-// PriceForm is a Price as text. Empty fields mean none. Exclusions has one exclusion per line.
+// PriceForm is a Price as text. An empty field means none. Exclusions contains one exclusion per
+// line.
 type PriceForm struct{ Adjustment, DailyLeadCap, Exclusions string }
 
 // Form returns the pricing as text.
@@ -103,7 +105,7 @@ func (s *Service) SetPricing(
 		return err
 	}
 	return s.db.Transaction(ctx, func(tx *gorm.DB) error {
-		// Lock the partner, because the pricing may not have a row yet.
+		// Lock the partner, because there might be no pricing row to lock yet.
 		if _, err := lockPartner(tx, sc, partner); err != nil {
 			return err
 		}
@@ -143,7 +145,7 @@ func (s *Service) writePrice(tx *gorm.DB, partner uuid.UUID, version int, to Pri
 
 // priceRow converts a price to a row.
 func priceRow(partner uuid.UUID, p Price) (row models.PartnerPrice, err error) {
-	text, err := json.Marshal(append([]pricingrules.PartnerExclusion{}, p.Exclusions...)) // an empty list instead of null
+	text, err := json.Marshal(append([]pricingrules.PartnerExclusion{}, p.Exclusions...)) // encodes nil as an empty list, not as null
 	row = models.PartnerPrice{
 		PartnerID:  partner,
 		Adjustment: p.Adjustment,
@@ -159,14 +161,14 @@ func priceRow(partner uuid.UUID, p Price) (row models.PartnerPrice, err error) {
 var errDailyLeadCap = invalid("cap", apperr.InvalidValue, "cap",
 	fmt.Sprintf("Enter the daily cap as a whole number from 1 to %d, or leave it empty for no cap.", MaxDailyLeads))
 
-// readPrice parses the form. Its error contains all problems.
+// readPrice parses the form. If there are several problems, its error contains all of them.
 func readPrice(form PriceForm, tax *pricingrules.Taxonomy) (p Price, err error) {
 	var problems []*apperr.Error
 	if p.Adjustment, err = pricingrules.ParseAdjustment(form.Adjustment); err != nil {
 		problems = append(problems, invalid("adjustment", apperr.InvalidValue, "adjustment", "The adjustment "+err.Error()+"."))
 	}
 	if text := strings.TrimSpace(form.DailyLeadCap); text != "" {
-		// Atoi accepts a plus sign, which is checked below.
+		// Atoi accepts a leading plus sign, so check for it separately.
 		if p.DailyLeadCap, err = strconv.Atoi(text); err != nil || p.DailyLeadCap < 1 ||
 			p.DailyLeadCap > MaxDailyLeads || text[0] == '+' {
 			problems = append(problems, errDailyLeadCap)

@@ -13,7 +13,7 @@ import (
 const (
 	secretPrefix = "pp_"
 	base62       = "0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz"
-	secretDigits = 43 // base62 digits, 256 bits
+	secretDigits = 43 // base62 digits, enough for 256 bits
 	minImported  = 16
 	maxImported  = 256
 	minDistinct  = 8 // distinct characters in an imported secret
@@ -44,7 +44,8 @@ func checkImported(plain string) *apperr.Error {
 	return nil
 }
 
-// isExample reports whether a secret is from this project's documentation or a common placeholder.
+// isExample reports whether a secret is a common placeholder or appears in this project's
+// documentation.
 func isExample(plain string) bool {
 	examples := []string{
 		"example-secret-never-use-this-one", // the OpenAPI document's worked example
@@ -87,7 +88,7 @@ func secretHint(plain string) (prefix, last string) {
 	return prefix, string(runes[len(runes)-4:])
 }
 
-// GenerateSecret returns a random 256-bit secret with base62 digits, without modulo bias.
+// GenerateSecret returns a random 256-bit secret in base62. It avoids modulo bias.
 func GenerateSecret() string {
 	out := []byte(secretPrefix)
 	var buf [64]byte

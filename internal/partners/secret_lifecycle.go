@@ -17,12 +17,12 @@ import (
 // The states of a secret that StateOf returns.
 const (
 	StateActive   = "active"
-	StateRetiring = "retiring" // active until its expiry
+	StateRetiring = "retiring" // valid until it expires
 	StateRetired  = "retired"  // expired
 	StateRevoked  = "revoked"
 )
 
-// MaxExtension is the maximum time from now to the expiry that RetireSecret sets.
+// MaxExtension limits how far in the future RetireSecret can set an expiry.
 const MaxExtension = 30 * 24 * time.Hour
 
 // minRolloutTime is the shortest time in which a new secret can reach the partner.
@@ -34,7 +34,7 @@ var (
 		"The expiry can be at most 30 days from now. Choose an earlier time.")
 )
 
-// StateOf returns a secret's state at now. RetiresAt is exclusive.
+// StateOf returns a secret's state at the time now. At RetiresAt, the secret is already retired.
 func StateOf(row models.SigningSecret, now time.Time) string {
 	switch {
 	case row.State == models.SecretRevoked:
@@ -47,7 +47,7 @@ func StateOf(row models.SigningSecret, now time.Time) string {
 	return StateRetired
 }
 
-// Valid reports whether posts can be signed with the secret at now.
+// Valid reports whether posts can be signed with the secret at the time now.
 func Valid(row models.SigningSecret, now time.Time) bool {
 	state := StateOf(row, now)
 	return state == StateActive || state == StateRetiring
@@ -61,9 +61,9 @@ func (s *Service) LastActive(ctx context.Context, partner models.Partner, secret
 		func(one models.SigningSecret) bool { return one.ID != secret && Valid(one, now) }), err
 }
 
-// mayRotate rejects a rotation while another one is in progress. It also rejects a rotation that
-// would expire the newest secret before it can reach the partner, which happens if two rotations
-// without an overlap run concurrently.
+// mayRotate returns an error if another rotation is in progress. It also returns an error if the
+// rotation would expire the newest secret before that secret can reach the partner. This happens if
+// two rotations without an overlap run concurrently.
 func mayRotate(active *gorm.DB, retiring int64, ends time.Time) error {
 	if retiring > 0 {
 		return errOverlap
@@ -76,7 +76,8 @@ func mayRotate(active *gorm.DB, retiring int64, ends time.Time) error {
 	return err
 }
 
-// RetireSecret sets the expiry of a secret, or moves it. A time in the past means now.
+// RetireSecret sets or changes the expiry of a secret. If at is in the past, the secret expires
+// now.
 func (s *Service) RetireSecret(ctx context.Context, partner models.Partner, secret uuid.UUID, at time.Time) error {
 	return s.db.Transaction(ctx, func(tx *gorm.DB) error {
 		row, err := lockSecret(tx, partner, secret)
@@ -84,7 +85,7 @@ func (s *Service) RetireSecret(ctx context.Context, partner models.Partner, secr
 			return err
 		}
 		now := s.clock.Now()
-		at := at.UTC().Truncate(time.Microsecond) // the precision of Postgres
+		at := at.UTC().Truncate(time.Microsecond) // Postgres stores no more than microseconds
 		if at.Before(now) {
 			at = now
 		}

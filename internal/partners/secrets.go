@@ -15,7 +15,8 @@ import (
 	"github.com/pingpost/pingpost/models"
 )
 
-// DefaultOverlap is the default time for which older secrets stay valid after a rotation.
+// DefaultOverlap is how long older secrets stay valid after a rotation, unless the user chooses
+// another overlap.
 const DefaultOverlap = 24 * time.Hour
 
 var (
@@ -70,9 +71,9 @@ func (s *Service) auditSecret(tx *gorm.DB, action string, row models.SigningSecr
 	return s.auditChange(tx, action, "secret", id.Format(id.Secret, row.ID), row.PartnerID, nil, after)
 }
 
-// RotateSecret generates a new secret. The partner's other secrets expire after overlap, so that the
-// partner can switch without an interruption. RotateSecret fails while another rotation is in
-// progress, unless force is set.
+// RotateSecret generates a new secret. The partner's other secrets stay valid for the overlap, so
+// that the partner can switch without an interruption, and then expire. RotateSecret fails while
+// another rotation is in progress, unless force is set.
 func (s *Service) RotateSecret(
 	ctx context.Context, partner models.Partner, label string, overlap time.Duration, force bool,
 ) (CreatedSecret, error) {
@@ -144,8 +145,8 @@ func (s *Service) addSecret(db *gorm.DB, partner models.Partner, label, plain st
 	if err := s.checkKeys(db); err != nil {
 		return CreatedSecret{}, err
 	}
-	// Check the digests made with all platform keys. The unique constraint compares only digests
-	// made with the same key.
+	// Check the digests made with all platform keys, because the unique constraint compares only
+	// digests made with the same key.
 	var known int64
 	if err := db.Model(&models.SigningSecret{}).
 		Where("digest IN ?", s.keys.Digests(keyring.Uniqueness, []byte(plain))).Count(&known).Error; err != nil {
@@ -168,7 +169,8 @@ func (s *Service) addSecret(db *gorm.DB, partner models.Partner, label, plain st
 }
 
 // checkKeys fails if an active secret was sealed with a platform key that is not configured here.
-// The nodes then have other platform keys, and could not decrypt a secret that is sealed here.
+// That means that the nodes have different platform keys and could not decrypt a secret sealed
+// here.
 func (s *Service) checkKeys(db *gorm.DB) error {
 	var ids [][]byte
 	for _, key := range s.keys.IDs() {

@@ -10,16 +10,16 @@ import (
 	"github.com/pingpost/pingpost/models"
 )
 
-// MaxSharedAddress is the maximum number of partners that can use the shared base URL, where a post's
-// signature identifies the partner (decision 13). Each of these partners adds one comparison to every
-// post there.
+// MaxSharedAddress is the maximum number of partners that can use the shared base URL, where a
+// post's signature identifies the partner (decision 13). Every post to the shared base URL is
+// checked against the secrets of all these partners.
 const MaxSharedAddress = 100
 
 var errAddressFull = clash("shared_address_full", "shared_address",
 	fmt.Sprintf("All %d slots for the shared base URL are in use. Let the partner post to its own base URL, or turn off the shared base URL for another partner first.",
 		MaxSharedAddress))
 
-// SharedAddresses returns the number of slots in use on the whole platform, out of MaxSharedAddress.
+// SharedAddresses returns how many of the MaxSharedAddress slots are in use on the whole platform.
 // It needs no scope, because it reveals nothing about a single partner.
 func (s *Service) SharedAddresses(ctx context.Context) (int, error) {
 	n, err := sharedAddresses(s.db.Gorm.WithContext(ctx))
