@@ -19,7 +19,7 @@ type ActivityItem struct {
 	Lead     uuid.UUID
 	Account  uuid.UUID
 	Sandbox  bool
-	Secret   uuid.UUID // Nil for an unsigned post
+	Secret   uuid.UUID // uuid.Nil if the post was not signed
 	Price    money.Amount
 	Industry string
 
@@ -28,8 +28,9 @@ type ActivityItem struct {
 	Fields            []string
 }
 
-// Activity returns a partner's newest n leads and rejections since a time, newest first. The
-// onboarding page calls it every two seconds, so both queries read the end of an index.
+// Activity returns a partner's leads and rejections since a time, newest first, and no more than n
+// in total. The onboarding page calls it every two seconds, so each query reads only the end of an
+// index.
 func (in *Reader) Activity(
 	ctx context.Context, sc scope.Scope, partner uuid.UUID, since time.Time, n int,
 ) ([]ActivityItem, error) {

@@ -1,5 +1,5 @@
-// Package reporting sums pings, posts, rejections and payouts over a time range. It reads the
-// traffic counters and the ledger, which other packages write.
+// Package reporting calculates totals of pings, posts, rejections and payouts for a time range. It
+// reads the traffic counters and the ledger, which other packages write.
 package reporting
 
 import (
@@ -16,19 +16,19 @@ import (
 	"github.com/pingpost/pingpost/models"
 )
 
-// Range is a time range in steps of equal length. From is aligned to a step.
+// Range is a time range that is divided into steps of equal length. From is the start of a step.
 type Range struct {
 	From, Until time.Time
 	Step        time.Duration
 }
 
-// LastSteps returns a range that ends at now. Its last step can be incomplete.
+// LastSteps returns a range that ends at the time now. Its last step can be incomplete.
 func LastSteps(now time.Time, step time.Duration, steps int) Range {
 	first := now.UTC().Truncate(step).Add(-time.Duration(steps-1) * step)
 	return Range{From: first, Until: now, Step: step}
 }
 
-// steps returns all steps of the range with zero counts.
+// steps returns all steps of the range, with their counts set to zero.
 func (r Range) steps() (all []Step) {
 	for at := r.From; at.Before(r.Until); at = at.Add(r.Step) {
 		all = append(all, Step{At: at})
@@ -42,7 +42,7 @@ type Step struct {
 	Pings, Posts int64
 }
 
-// RejectionCount is the number of requests that were rejected for one reason.
+// RejectionCount is the number of requests that an endpoint rejected for one reason.
 type RejectionCount struct {
 	Endpoint, Reason string
 	Count            int64
@@ -57,10 +57,10 @@ type Payout struct {
 // Figures contains the totals of a range. Sandbox accounts are excluded (decision 25).
 type Figures struct {
 	Steps      []Step // all steps, including those without traffic
-	Pings      int64  // all, including rejected ones
+	Pings      int64  // all pings, including rejected ones
 	Priced     int64
-	Posts      int64 // all, including retries and rejected ones
-	Replayed   int64 // retries that got the first answer again
+	Posts      int64 // all posts, including retries and rejected ones
+	Replayed   int64 // retries that got the first response again
 	Delivered  int64 // leads
 	Rejections []RejectionCount
 	Payouts    []Payout
@@ -102,7 +102,7 @@ func (f *Figures) readTraffic(ctx context.Context, db *postgres.DB, sc scope.Sco
 		switch models.KindOf(outcome) {
 		case models.KindPriced:
 			f.Priced += n
-		case models.KindUnpriced: // neither an acceptance nor a rejection
+		case models.KindUnpriced: // counts neither as priced nor as rejected
 		case models.KindDelivered:
 			f.Delivered += n
 		case models.KindReplayed:

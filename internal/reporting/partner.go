@@ -21,24 +21,24 @@ type Outcome struct {
 	Count             int64
 }
 
-// Latency contains the latency percentiles of an endpoint. A percentile is the upper bound of its
-// bucket (models.LatencyBounds), or Beyond.
+// Latency contains the latency percentiles of an endpoint. Each percentile is rounded up to a bound
+// in models.LatencyBounds. If it is above the last bound, it is Beyond.
 type Latency struct {
 	Endpoint      string
 	Count         int64
 	P50, P95, P99 time.Duration
 }
 
-// Beyond is a latency above the last bound.
+// Beyond stands for a latency above the last bound.
 const Beyond = time.Duration(-1)
 
 // PartnerFigures contains a partner's traffic in a range. It includes sandbox accounts, so that
 // account managers can see test posts during onboarding. Steps and Outcomes both include rejected
-// requests, and add up to the same numbers.
+// requests, so their totals are equal.
 type PartnerFigures struct {
 	Steps    []Step    // all steps, including those without traffic
 	Outcomes []Outcome // most frequent first
-	Latency  []Latency // of endpoints with traffic, by name
+	Latency  []Latency // only endpoints with traffic, ordered by name
 }
 
 // Partner returns a partner's traffic in a range. All counts are zero if the partner is outside the
@@ -115,7 +115,7 @@ func percentiles(latency map[string][]int64) (all []Latency) {
 	return all
 }
 
-// percentile returns the upper bound of the bucket that contains the percentile.
+// percentile returns the upper bound of the bucket that contains the percentile, or Beyond.
 func percentile(buckets []int64, count, percent int64) time.Duration {
 	rank := (count*percent + 99) / 100
 	for i, bound := range models.LatencyBounds {

@@ -23,7 +23,7 @@ type RejectedRequest struct {
 	Fields    []string `gorm:"serializer:json"`
 }
 
-// RejectionFilter selects rejections. Zero fields do not filter.
+// RejectionFilter selects rejections. A field with its zero value matches all rejections.
 type RejectionFilter struct {
 	Partner, Request uuid.UUID
 	Outcome          string
@@ -32,7 +32,7 @@ type RejectionFilter struct {
 // RejectionPage is a page of rejections, newest first.
 type RejectionPage struct {
 	Rejections   []RejectedRequest
-	Newer, Older bool // there are newer or older rejections
+	Newer, Older bool // whether there are newer or older rejections
 }
 
 // Rejections returns a page of recent rejections.
@@ -56,7 +56,7 @@ func (in *Reader) Rejections(
 	return out, nil
 }
 
-// FindRejection returns the rejected request with the request id.
+// FindRejection returns the rejected request with the given request id, and whether it was found.
 func (in *Reader) FindRejection(ctx context.Context, sc scope.Scope, request uuid.UUID) (RejectedRequest, bool, error) {
 	var found []RejectedRequest
 	err := rejections(ctx, in.db, sc).Where("request_id = ?", request).Order("id DESC").Limit(1).Find(&found).Error
@@ -71,5 +71,5 @@ func rejections(ctx context.Context, db *postgres.DB, sc scope.Scope) *gorm.DB {
 	if sc.All() {
 		return q
 	}
-	return q.Where("partner_id IN ?", append(sc.IDs(), uuid.Nil)) // never an empty list, which GORM writes as NULL
+	return q.Where("partner_id IN ?", append(sc.IDs(), uuid.Nil)) // uuid.Nil, because GORM writes an empty list as NULL
 }

@@ -15,26 +15,27 @@ import (
 
 const (
 	rollEvery = 20 * time.Second
-	// rollUpTimeout is a client-side limit for one pass. The server's timeout does not help
-	// if the network fails. The next pass continues the work.
+	// rollUpTimeout is a client-side limit for one pass. The server's timeout does not help if the
+	// network fails. The next pass continues where this one stopped.
 	rollUpTimeout = 10 * time.Minute
 	day           = 24 * time.Hour
-	// entryDelay is the minimum age of entries that are added, because entries are committed
-	// some time after their occurred_at. Entries that are committed even later are added when
-	// their day is summed again.
+	// entryDelay is how old an entry must be before addLatest adds it. The delay is needed because
+	// an entry is committed some time after its occurred_at. An entry that is committed even later
+	// is added when its day is summed again.
 	entryDelay = time.Minute
-	// dayDelay is the time from the end of a day until it is summed again.
+	// dayDelay is how long after the end of a day the day is summed again.
 	dayDelay = 15 * time.Minute
 	// refreshEvery is how often the figures of all partners are updated. In between, only
 	// partners with new entries or traffic are updated.
 	refreshEvery = 15 * time.Minute
-	// figureDays is the number of days in partner_figures, including today. retentionDays is
-	// the number of days in partner_days, which keeps a few more for manual queries.
+	// figureDays is the number of days that partner_figures covers, including today. retentionDays
+	// is the number of days in partner_days, which keeps a few more days for manual queries.
 	figureDays, retentionDays = 30, 40
 )
 
-// Rollup sums the ledger by day and partner for the list of partners, in partner_days and
-// partner_figures. Sandbox leads have no ledger entries, so they are not included.
+// Rollup computes the figures in the list of partners. It sums the ledger by day and partner in
+// partner_days, and from that computes the 30-day totals in partner_figures. Sandbox leads have no
+// ledger entries, so they are not included.
 type Rollup struct {
 	db    *postgres.DB
 	clock clock.Clock
@@ -46,8 +47,8 @@ func NewRollup(db *postgres.DB, c clock.Clock, log *slog.Logger) *Rollup {
 	return &Rollup{db: db, clock: c, log: log}
 }
 
-// Run makes a pass every 20 seconds until ctx ends. It runs on all nodes. A lock ensures that only
-// one node at a time does the work.
+// Run makes a pass every 20 seconds until ctx is cancelled. It runs on all nodes. A lock ensures
+// that only one node at a time does the work.
 func (r *Rollup) Run(ctx context.Context) {
 	tick := time.NewTicker(rollEvery)
 	defer tick.Stop()
@@ -63,8 +64,9 @@ func (r *Rollup) Run(ctx context.Context) {
 	}
 }
 
-// Update brings the figures up to date. It sums completed days first, each in its own transaction,
-// so that a first pass over many entries can catch up.
+// Update brings the figures up to date. It sums completed days first, each in its own transaction.
+// That way, if the first pass has many entries to sum and is interrupted, it does not have to start
+// again.
 func (r *Rollup) Update(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(ctx, rollUpTimeout)
 	defer cancel()
@@ -80,8 +82,8 @@ func (r *Rollup) Update(ctx context.Context) error {
 	}
 }
 
-// progress records how much of the ledger has been summed. Entries before until have been added, and
-// the completed days before whole have been summed again.
+// progress records how much of the ledger has been summed. Entries that occurred before until have
+// been added. Completed days before whole have been summed again.
 type progress struct{ until, whole time.Time }
 
 // step sums one completed day again or, if all completed days are done, adds the latest entries. It
@@ -95,7 +97,7 @@ func (r *Rollup) step(ctx context.Context, tx pgx.Tx) (more bool, err error) {
 	done := had
 	if more = !now.Before(had.whole.Add(day + dayDelay)); more {
 		done.whole = had.whole.Add(day)
-		due := !now.Before(done.whole.Add(day + dayDelay)) // if another day is due, the figures are updated after that one
+		due := !now.Before(done.whole.Add(day + dayDelay)) // if another day is due, the figures are updated after that day
 		err = replaceDay(ctx, tx, had.whole, now.Truncate(day), !due)
 		if done.until.Before(done.whole) {
 			done.until = done.whole
@@ -113,8 +115,8 @@ func (r *Rollup) step(ctx context.Context, tx pgx.Tx) (more bool, err error) {
 	return more, err
 }
 
-// begin takes the lock and reads the progress. mine is false if another node has the lock. Days
-// before the retention period are skipped.
+// begin tries to take the lock, and reads the progress. mine is false if another node holds the
+// lock. Days before the retention period are skipped.
 func (r *Rollup) begin(ctx context.Context, tx pgx.Tx, now time.Time) (p progress, mine bool, err error) {
 	if err := tx.QueryRow(ctx, `SELECT pg_try_advisory_xact_lock(hashtext('partner figures'))`).Scan(&mine); err != nil || !mine {
 		return p, false, err
@@ -133,7 +135,8 @@ func (r *Rollup) begin(ctx context.Context, tx pgx.Tx, now time.Time) (p progres
 	return p, true, err
 }
 
-// sums selects the leads and payouts of a time range by day, partner and currency.
+// sums selects the number of leads and their payouts in a time range, grouped by day, partner and
+// currency.
 const sums = `SELECT (occurred_at AT TIME ZONE 'UTC')::date, partner_id, currency, count(*), sum(amount_minor)::bigint FROM ledger_entries
 	WHERE kind = 'accrual' AND occurred_at >= $1 AND occurred_at < $2 GROUP BY 1, 2, 3`
 
@@ -149,8 +152,9 @@ func replaceDay(ctx context.Context, tx pgx.Tx, from, today time.Time, show bool
 	return inOrder(ctx, tx, all...)
 }
 
-// addLatest adds the entries of a time range and updates the figures of partners that had entries
-// or traffic. Every refreshEvery it updates all partners, because their 30-day window moves at midnight.
+// addLatest adds the entries in a time range and updates the figures of partners that had entries
+// or traffic. At intervals of refreshEvery, it updates the figures of all partners instead, because
+// their 30-day window moves at midnight.
 func addLatest(ctx context.Context, tx pgx.Tx, from, until, today time.Time) error {
 	show := statement{showTouched, []any{today.Add(-figureDays * day), from, until, from.Add(-entryDelay)}}
 	if !from.Truncate(refreshEvery).Equal(until.Truncate(refreshEvery)) {
@@ -173,8 +177,8 @@ const (
 	)` + show
 )
 
-// show writes only rows that changed. last_traffic_at stays the same after rows of traffic_minutes
-// are deleted.
+// show updates the figures of the partners in shown, and writes only the rows that changed.
+// last_traffic_at keeps its value when old rows of traffic_minutes are deleted.
 const show = `, by_currency AS (
 		SELECT partner_id, currency, sum(leads)::bigint AS leads, sum(payout_minor)::bigint AS minor
 		FROM partner_days WHERE day > $1 AND partner_id IN (SELECT id FROM shown) GROUP BY partner_id, currency
@@ -197,7 +201,8 @@ type statement struct {
 	args []any
 }
 
-// inOrder runs statements in order. Their timeout is rollUpTimeout, because no user waits for them.
+// inOrder runs statements one after the other. Their timeout is as long as rollUpTimeout, because
+// no user waits for them.
 func inOrder(ctx context.Context, tx pgx.Tx, all ...statement) error {
 	if _, err := tx.Exec(ctx, fmt.Sprintf(`SET LOCAL statement_timeout = %d`, rollUpTimeout.Milliseconds())); err != nil {
 		return err

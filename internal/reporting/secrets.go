@@ -12,7 +12,7 @@ import (
 	"github.com/pingpost/pingpost/models"
 )
 
-// unsigned lists the outcomes of accepted unsigned posts, for SQL.
+// unsigned is an SQL list of the outcomes of unsigned posts that were accepted.
 const unsigned = `'` + string(models.OutcomeDeliveredUnsigned) + `', '` + string(models.OutcomeDeliveredReportOnly) + `', '` +
 	string(models.OutcomeReplayedUnsigned) + `', '` + string(models.OutcomeReplayedReportOnly) + `'`
 
@@ -23,23 +23,23 @@ const accepted = `endpoint = 'post' AND outcome IN ('` + string(models.OutcomeDe
 // signed is the SQL condition for a signed post. It must match the condition of the index.
 const signed = `secret_id <> '00000000-0000-0000-0000-000000000000'`
 
-// SecretTraffic is the number of accepted posts that were signed with a secret in one step of a range.
+// SecretTraffic is the number of accepted posts that one secret signed during one step of a range.
 type SecretTraffic struct {
 	Secret uuid.UUID
-	Step   int // index in the range
+	Step   int // index of the step in the range
 	Posts  int64
 }
 
-// Secrets counts accepted posts by secret and step, to show when a partner has stopped using an
-// old secret.
+// Secrets counts accepted posts by secret and step. The counts show whether a partner has stopped
+// using an old secret.
 func (in *Reader) Secrets(ctx context.Context, sc scope.Scope, partner uuid.UUID, r Range) ([]SecretTraffic, error) {
 	return ofPartner[SecretTraffic](ctx, in.db, sc, partner, `SELECT secret_id, floor(extract(epoch FROM minute - $2) / $4)::int, sum(count)::bigint
 		FROM traffic_minutes WHERE partner_id = $1 AND minute >= $2 AND minute < $3 AND `+signed+` AND `+accepted+`
 		GROUP BY 1, 2 ORDER BY 1, 2`, r.From, r.Until, r.Step.Seconds())
 }
 
-// LastUsed returns the minute in which each of a partner's secrets was last used to sign a post,
-// accepted or not. Secrets without saved traffic are missing from the result.
+// LastUsed returns, for each of a partner's secrets, the last minute in which it signed a post,
+// whether or not the post was accepted. Secrets without recorded traffic are not in the result.
 func (in *Reader) LastUsed(ctx context.Context, sc scope.Scope, partner uuid.UUID) (map[uuid.UUID]time.Time, error) {
 	type use struct {
 		Secret uuid.UUID
@@ -63,7 +63,8 @@ type AccountUnsigned struct {
 	Last            time.Time // minute of the last unsigned post; zero if all were signed
 }
 
-// Unsigned counts a partner's accepted posts since a time by account, including sandbox accounts.
+// Unsigned counts, for each of a partner's accounts, the posts that were accepted since a time.
+// Sandbox accounts are included.
 func (in *Reader) Unsigned(ctx context.Context, sc scope.Scope, partner uuid.UUID, since time.Time) ([]AccountUnsigned, error) {
 	const ofUnsigned = `FILTER (WHERE outcome IN (` + unsigned + `))`
 	return ofPartner[AccountUnsigned](ctx, in.db, sc, partner, `SELECT account_id, sum(count)::bigint, coalesce(sum(count) `+ofUnsigned+`, 0)::bigint,
@@ -98,8 +99,8 @@ func (in *Reader) MostUnsigned(
 	return all, postgres.Translate(err)
 }
 
-// ofPartner returns the rows of a query whose $1 is the partner. It returns no rows if the partner
-// is outside the scope.
+// ofPartner runs a query with the partner as $1 and returns the rows. It returns no rows if the
+// partner is outside the scope.
 func ofPartner[T any](
 	ctx context.Context, db *postgres.DB, sc scope.Scope, partner uuid.UUID, sql string, args ...any,
 ) ([]T, error) {
