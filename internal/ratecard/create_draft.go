@@ -46,8 +46,8 @@ func (s *Service) beginWith(
 	return draft, err
 }
 
-// makeWith creates a draft and its first edit. The caller must call writeAudit last, because
-// writing an audit event locks the audit log until the transaction ends.
+// makeWith creates a draft and its first edit. The caller must call writeAudit as the last step of
+// the transaction, because writing an audit event locks the audit log until the transaction ends.
 func (s *Service) makeWith(
 	tx *gorm.DB, title, what string, do func(models.RateCard, *draftRules) error,
 ) (draft models.RateCard, writeAudit func() error, err error) {
@@ -73,7 +73,8 @@ func (s *Service) makeWith(
 	}, err
 }
 
-// PublishBases creates a draft with changed base prices and publishes it, in one transaction.
+// PublishBases creates a draft with changed base prices and publishes it in the same transaction.
+// If Policy.SecondPerson is set, it submits the draft for approval instead.
 func (s *Service) PublishBases(ctx context.Context, what, note string, changes []BaseChange) (now models.RateCard, err error) {
 	do, err := s.setBases(changes)
 	if err != nil {

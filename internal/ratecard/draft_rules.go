@@ -92,7 +92,7 @@ func (s *draftRules) card() pricingrules.Card {
 	return card
 }
 
-// base returns a target's own base price in a currency, 0 if it has none.
+// base returns a target's own base price in a currency, or 0 if the target has none.
 func (s *draftRules) base(target pricingrules.Target, currency money.Currency) int64 {
 	for _, at := range s.byTarget[target] {
 		if minor := s.rules[at].Base[currency]; minor != 0 {
@@ -102,10 +102,10 @@ func (s *draftRules) base(target pricingrules.Target, currency money.Currency) i
 	return 0
 }
 
-// setBase sets a target's own base price in a currency, or removes it if minor is 0. If the target has
-// several rules, setBase prefers one with a base price in this currency, then one with a base price in
-// another currency. If the target has no rule, setBase adds one. It removes a rule that is left without
-// an effect.
+// setBase sets a target's own base price in a currency, or removes it if minor is 0. If the target
+// has several rules, setBase changes one that has a base price in this currency. Failing that, it
+// changes one that has a base price in another currency. If the target has no rule, setBase adds
+// one. If the changed rule no longer has any effect, setBase removes it.
 func (s *draftRules) setBase(target pricingrules.Target, currency money.Currency, minor int64) {
 	holder := 0
 	for _, at := range s.byTarget[target] {
@@ -131,8 +131,8 @@ func (s *draftRules) setBase(target pricingrules.Target, currency money.Currency
 	}
 }
 
-// ruleChange is a change to the rule at one position. Was is nil for a new rule, and Is is nil for a
-// removed rule.
+// ruleChange is a change to the rule at one position. For a new rule, Was is nil. For a removed
+// rule, Is is nil.
 type ruleChange struct {
 	At  int                `json:"at"`
 	Was *pricingrules.Rule `json:"was,omitempty"`
@@ -202,8 +202,8 @@ func (p patch) write(tx *gorm.DB, card uuid.UUID) error {
 	return tx.CreateInBatches(rows, 500).Error
 }
 
-// check rejects rules that are not valid or that conflict. It allows cells without a price, which prevent
-// only publishing.
+// check returns an error if a rule is not valid or if two rules conflict. It allows cells without a
+// price, because they only prevent the draft from being published.
 func (s *Service) check(next *draftRules) error {
 	if len(next.rules) > MaxRules {
 		return apperr.New(apperr.Invalid, "too_many_rules",

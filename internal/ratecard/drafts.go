@@ -24,16 +24,16 @@ import (
 // they no longer need.
 const MaxDrafts = 50
 
-// open lists the states of an open draft.
+// open lists the states in which a draft counts as open.
 var open = []models.RateCardState{models.RateCardDraft, models.RateCardSubmitted, models.RateCardScheduled}
 
-// Draft is a rate card with its number of edits.
+// Draft is a rate card and the number of its edits.
 type Draft struct {
 	models.RateCard
 	Edits int // excluding undone edits
 }
 
-// ID formats the ID of a rate card, such as rc_….
+// ID formats the ID of a rate card as rc_….
 func ID(card uuid.UUID) string { return id.Format(id.RateCard, card) }
 
 // withEdits returns a query that selects values of type Draft.
@@ -48,7 +48,7 @@ func (s *Service) Drafts(ctx context.Context) (list []Draft, err error) {
 	return list, postgres.Translate(err)
 }
 
-// Draft finds a draft by its ID, including discarded and published drafts.
+// Draft finds a draft by its ID. It also finds drafts that have been discarded or published.
 func (s *Service) Draft(ctx context.Context, ref string) (d Draft, err error) {
 	card, bad := id.Parse(id.RateCard, ref)
 	if bad != nil {
@@ -61,8 +61,8 @@ func (s *Service) Draft(ctx context.Context, ref string) (d Draft, err error) {
 	return d, postgres.Translate(found.Error)
 }
 
-// CreateDraft creates a draft with the rules of version from, or of the current version if from is 0. The
-// draft is always based on the current version.
+// CreateDraft creates a draft with a copy of the rules in version from, or in the current version
+// if from is 0. In both cases, the draft is based on the current version.
 func (s *Service) CreateDraft(ctx context.Context, title string, from int) (draft models.RateCard, err error) {
 	if title, err = checkLine("title", "title", title); err != nil {
 		return draft, err
@@ -146,8 +146,8 @@ func (s *Service) Discard(ctx context.Context, card uuid.UUID, version int) erro
 	})
 }
 
-// change locks a rate card and runs do. It returns an error unless the state is one of in and version is
-// the row version or anyVersion.
+// change locks a rate card and calls do. It returns an error if the card is not in one of the given
+// states, or if version is neither the card's row version nor anyVersion.
 func (s *Service) change(
 	ctx context.Context, card uuid.UUID, version int, in []models.RateCardState,
 	do func(*gorm.DB, models.RateCard) error,
@@ -197,7 +197,8 @@ func wrongState(card models.RateCard) error {
 	return apperr.New(apperr.Conflict, "state", text[card.State])
 }
 
-// set updates columns of a rate card. It also sets the user and the time, and increments the row version.
+// set updates columns of a rate card. It also records the user and the time, and increments the row
+// version.
 func (s *Service) set(tx *gorm.DB, card *models.RateCard, columns map[string]any) error {
 	columns["updated_at"], columns["updated_by"], columns["row_version"] = s.clock.Now(), s.by.Name, gorm.Expr("row_version + 1")
 	done := tx.Model(&models.RateCard{}).Where("id = ? AND row_version = ?", card.ID, card.RowVersion).Updates(columns)
@@ -218,7 +219,7 @@ func (s *Service) auditChange(tx *gorm.DB, action string, card models.RateCard, 
 	})
 }
 
-// ExamineCard compiles a rate card that may have problems, and caches the result.
+// ExamineCard compiles a rate card, even if it has problems, and caches the result.
 func (s *Service) ExamineCard(ctx context.Context, card models.RateCard) (*ExaminedCard, error) {
 	key := cacheKey{card.ID, card.RowVersion}
 	if known := s.compiled.get(key); known != nil {
@@ -247,7 +248,7 @@ func (s *Service) ExamineCard(ctx context.Context, card models.RateCard) (*Exami
 		return nil, err
 	}
 	compiled.Table, compiled.Problems = pricingrules.Examine(compiled.Card, s.taxonomy, s.markets)
-	// The rows may be newer than the caller's card, so cache the result under their row version.
+	// The rows can be newer than the caller's card, so cache the result under their row version.
 	s.compiled.put(cacheKey{card.ID, now.RowVersion}, compiled)
 	return compiled, nil
 }

@@ -17,8 +17,8 @@ import (
 	pricingrules "github.com/pingpost/pingpost/pricing_rules"
 )
 
-// edit runs do on a copy of a draft's rules and saves the changes, so that they can be undone. It returns
-// the number of changed rules.
+// edit runs do on a copy of a draft's rules and saves the changes as an edit that can be undone. It
+// returns the number of changed rules.
 func (s *Service) edit(
 	ctx context.Context, card uuid.UUID, version int, what string, do func(models.RateCard, *draftRules) error,
 ) (rules int, err error) {
@@ -63,14 +63,14 @@ func (s *Service) patchBy(tx *gorm.DB, had models.RateCard, do func(models.RateC
 	return p, s.check(after)
 }
 
-// editUndo is the data that is needed to undo an edit: the changed rules and the version that the draft
-// was based on before the edit.
+// editUndo contains what is needed to undo an edit: the changed rules, and the version that the
+// draft was based on before the edit.
 type editUndo struct {
 	Rules   patch `json:"rules"`
 	BasedOn int   `json:"based_on"`
 }
 
-// saveEdit applies a patch, inserts its edit and updates the rate card.
+// saveEdit applies a patch, inserts a row for the edit, and updates the rate card.
 func (s *Service) saveEdit(tx *gorm.DB, had models.RateCard, what string, columns map[string]any, p patch) error {
 	text, err := json.Marshal(editUndo{p, had.BasedOn})
 	if err != nil {
@@ -100,9 +100,9 @@ func (s *Service) auditEdit(tx *gorm.DB, card models.RateCard, what string, p pa
 	return s.auditChange(tx, "pricing.edit", card, nil, map[string]any{"what": what, "rules": len(p)})
 }
 
-// SetBase sets a target's own base price. If minor is 0, the target inherits its base price. was is the
-// own base price that the user saw, or 0. If another user has changed it since, SetBase returns a conflict
-// that contains the current base price.
+// SetBase sets a target's own base price. If minor is 0, the target inherits its base price. was is
+// the target's own base price when the user opened the page, or 0 if it had none. If another user
+// has changed it in the meantime, SetBase returns a conflict that contains the current base price.
 func (s *Service) SetBase(ctx context.Context, card uuid.UUID, target pricingrules.Target, was, minor int64) error {
 	market, err := s.marketOf(target)
 	if err != nil {
@@ -132,8 +132,8 @@ type BaseChange struct {
 	Minor  int64
 }
 
-// SetBases changes many base prices. If one change is not valid, none are saved. version is the
-// row version that the user saw.
+// SetBases changes many base prices. If any change is not valid, none are saved. version is the row
+// version that the user saw.
 func (s *Service) SetBases(
 	ctx context.Context, card uuid.UUID, version int, what string, changes []BaseChange,
 ) (rules int, err error) {
@@ -230,8 +230,8 @@ func (s *Service) DropRule(ctx context.Context, card uuid.UUID, version, positio
 	return err
 }
 
-// Replace replaces a draft's rules. Rules that are in both cards keep their positions. Replace does not
-// check that every cell has a price or is excluded.
+// Replace replaces a draft's rules. Rules that the draft already contains keep their positions.
+// Replace does not check that each cell either has a price or is excluded.
 func (s *Service) Replace(
 	ctx context.Context, card uuid.UUID, version int, what string, with pricingrules.Card,
 ) (rules int, err error) {
@@ -277,7 +277,7 @@ func (s *Service) Edits(
 	return rows, newer, older, nil
 }
 
-// LastEdit returns the edit that Undo would undo, if any.
+// LastEdit returns the edit that Undo would undo, if there is one.
 func (s *Service) LastEdit(ctx context.Context, card uuid.UUID) (last models.RateCardEdit, there bool, err error) {
 	found := lastEdit(s.db.Gorm.WithContext(ctx).Omit("patch"), card, &last)
 	return last, found.RowsAffected > 0, postgres.Translate(found.Error)
@@ -287,8 +287,8 @@ func lastEdit(db *gorm.DB, card uuid.UUID, into *models.RateCardEdit) *gorm.DB {
 	return db.Where("rate_card_id = ? AND undone_at IS NULL", card).Order("id DESC").Limit(1).Find(into)
 }
 
-// Undo undoes the last edit of a draft. Edits that are already undone do not count. edit is the ID of the
-// last edit that the user saw. If it is no longer the last one, Undo returns a conflict.
+// Undo undoes a draft's last edit that has not been undone yet. edit is the ID of the edit that the
+// user wants to undo. If it is not the last one, Undo returns a conflict.
 func (s *Service) Undo(ctx context.Context, card uuid.UUID, edit int64) error {
 	return s.change(ctx, card, anyVersion, []models.RateCardState{models.RateCardDraft}, func(tx *gorm.DB, had models.RateCard) error {
 		var last models.RateCardEdit

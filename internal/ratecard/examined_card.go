@@ -8,14 +8,14 @@ import (
 	pricingrules "github.com/pingpost/pingpost/pricing_rules"
 )
 
-// cachedCards and cachedRules limit the size of the cache. One page needs two or three rate cards. A large
-// one takes 0.1 s to compile, and its rules need 20 MB of memory.
+// cachedCards and cachedRules limit the size of the cache. Showing a page requires two or three
+// rate cards. A large rate card takes 0.1 s to compile, and its rules take up 20 MB of memory.
 const (
 	cachedCards = 16
 	cachedRules = 2 * MaxRules
 )
 
-// cache stores compiled rate cards by row version.
+// cache stores compiled rate cards by ID and row version.
 type cache struct {
 	mu    sync.Mutex
 	order []cacheKey // oldest first
@@ -54,12 +54,12 @@ func (c *cache) put(key cacheKey, s *ExaminedCard) {
 // ExaminedCard is a compiled rate card that may have problems. It is shared and must not be changed.
 type ExaminedCard struct {
 	Card      pricingrules.Card
-	Positions []int               // of the rules in the database, used in URLs
-	Table     *pricingrules.Table // cells without a price are gaps
+	Positions []int               // each rule's position in the database, which URLs contain
+	Table     *pricingrules.Table // a cell without a price is a gap
 	Problems  pricingrules.Problems
 }
 
-// RuleIndex returns the index in Card.Rules of the rule at a position, or -1.
+// RuleIndex returns the index in Card.Rules of the rule with the given position, or -1.
 func (s *ExaminedCard) RuleIndex(position int) int {
 	for i, at := range s.Positions {
 		if at == position {

@@ -8,17 +8,18 @@ import (
 	pricingrules "github.com/pingpost/pingpost/pricing_rules"
 )
 
-// Lead contains the fields of a ping that determine its price, as partners send them. Country can be any
-// two letters, and Urgency any text.
+// Lead contains the fields of a ping that determine its price. They contain what the partner sends,
+// so Country can be any two letters, and Urgency any text.
 type Lead struct{ Industry, Country, Urgency string }
 
-// Explanation is the calculation of a lead's price with partner pricing.
+// Explanation shows how a lead's price is calculated, including partner pricing.
 type Explanation struct {
 	pricingrules.Explanation
 	PartnerExclusion bool // the partner's pricing excludes the lead
 }
 
-// Explain calculates a lead's price and returns each step with its rule.
+// Explain calculates a lead's price and returns each step of the calculation with the rule that
+// caused it.
 func Explain(compiled *ExaminedCard, lead Lead, own pricingrules.PartnerPricing) (e Explanation, err error) {
 	tax, markets := compiled.Table.Taxonomy(), compiled.Table.Markets()
 	industry, known := tax.BySlug(strings.TrimSpace(lead.Industry))

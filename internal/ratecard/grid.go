@@ -16,14 +16,14 @@ type GridView struct{ Country, Urgency, Category, Search string }
 // before the rows of its industries.
 type GridRow struct {
 	pricingrules.BaseRow
-	Name     string            // of a category
-	Cell     pricingrules.Cell // of an industry
-	Live     pricingrules.Cell // in the card to compare with
+	Name     string            // only for a category
+	Cell     pricingrules.Cell // only for an industry
+	Live     pricingrules.Cell // the industry's price in the card to compare with
 	Compared bool
 }
 
-// Grid lists the rows in a view of a card. with is the card to compare with, or nil. The list is empty if
-// the country has no market.
+// Grid lists the rows in a view of a card. with is the card to compare with, or nil. If the view's
+// market or urgency does not exist, the list is empty.
 func (s *Service) Grid(compiled, with *ExaminedCard, v GridView) (rows []GridRow) {
 	market, ok := s.markets.ByCode(v.Country)
 	if !ok {
@@ -77,15 +77,16 @@ func (s *Service) gridRow(compiled *ExaminedCard, target pricingrules.Target, ca
 	return row
 }
 
-// Bulk is a change to the base prices of many rows. If Set is not 0, it is the new base price. Otherwise,
-// each base price, whether own or inherited, changes by Percent, in ten-thousandths.
+// Bulk is a change to the base prices of many rows. If Set is not 0, it is the new base price.
+// Otherwise, each base price, whether inherited or not, changes by Percent, which is in hundredths
+// of a percent.
 type Bulk struct {
 	Set     int64
 	Percent int64
 }
 
-// Changes returns the new base prices of the industries in rows, each rounded half to even.
-// A percentage skips rows without a base price.
+// Changes returns the new base price of each industry in rows. If the change is a percentage,
+// prices are rounded half to even, and rows without a base price are skipped.
 func (b Bulk) Changes(rows []GridRow) (changes []BaseChange) {
 	for _, row := range rows {
 		if row.Target.Industry == "" {
@@ -103,7 +104,7 @@ func (b Bulk) Changes(rows []GridRow) (changes []BaseChange) {
 	return changes
 }
 
-// Classes yields the urgencies that a rule can have.
+// Classes yields the urgency classes that a rule can have.
 func Classes() iter.Seq[string] {
 	return func(yield func(string) bool) {
 		for class := range pricingrules.Class(pricingrules.Classes) {

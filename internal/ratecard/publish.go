@@ -22,8 +22,8 @@ import (
 // MaxAhead limits how far in advance a draft can be scheduled.
 const MaxAhead = 90 * 24 * time.Hour
 
-// Publish publishes a draft now if at is zero, or schedules it for at. If Policy.SecondPerson is set,
-// it submits the draft for approval instead.
+// Publish publishes a draft immediately if at is zero. Otherwise it schedules the draft for that
+// time. If Policy.SecondPerson is set, Publish submits the draft for approval instead.
 func (s *Service) Publish(ctx context.Context, card uuid.UUID, version int, note string, at time.Time) (models.RateCard, error) {
 	note, err := checkNote(note)
 	if err != nil {
@@ -47,8 +47,8 @@ func checkNote(note string) (string, error) {
 	return note, err
 }
 
-// submit publishes or schedules a draft, or submits it for approval. The caller must have called
-// mayPublish.
+// submit publishes or schedules a draft, or submits it for approval. The caller must call
+// mayPublish first.
 func (s *Service) submit(tx *gorm.DB, had models.RateCard, note string, at, now time.Time) error {
 	columns := map[string]any{"note": note, "submitter": s.by.Name, "effective_at": nil}
 	if !at.IsZero() {
@@ -76,7 +76,7 @@ func (s *Service) Approve(ctx context.Context, card uuid.UUID, version int) (mod
 	})
 }
 
-// Withdraw returns a submitted or scheduled draft to the state draft.
+// Withdraw changes a submitted or scheduled draft back to an ordinary draft, which can be edited.
 func (s *Service) Withdraw(ctx context.Context, card uuid.UUID, version int) error {
 	pending := []models.RateCardState{models.RateCardSubmitted, models.RateCardScheduled}
 	return s.change(ctx, card, version, pending, func(tx *gorm.DB, had models.RateCard) error {
@@ -89,7 +89,8 @@ func reopenDraft() map[string]any {
 	return map[string]any{"state": models.RateCardDraft, "effective_at": nil, "submitter": "", "approver": ""}
 }
 
-// release locks a rate card in a state, checks that it may be published (see mayPublish) and runs do.
+// release locks a rate card, checks that it is in the given state and can be published (see
+// mayPublish), and then calls do.
 func (s *Service) release(
 	ctx context.Context, card uuid.UUID, version int, in models.RateCardState, do func(*gorm.DB, models.RateCard) error,
 ) (now models.RateCard, err error) {
@@ -219,8 +220,8 @@ func (s *Service) move(tx *gorm.DB, card models.RateCard, action string, columns
 	return s.auditChange(tx, action, card, map[string]any{"state": card.State}, after)
 }
 
-// publish makes a draft the next version, which every node uses within a second. The caller must have
-// called lockVersions.
+// publish makes a draft the next version. Every node uses it within a second. The caller must call
+// lockVersions first.
 func (s *Service) publish(tx *gorm.DB, card *models.RateCard, now time.Time) error {
 	var last int
 	if err := tx.Model(&models.RateCard{}).Select("coalesce(max(version), 0)").Scan(&last).Error; err != nil {
@@ -244,9 +245,10 @@ func (s *Service) publish(tx *gorm.DB, card *models.RateCard, now time.Time) err
 	return s.auditChange(tx, "pricing.publish", *card, before, after)
 }
 
-// ReleaseDue publishes the scheduled draft if its time has come. If the draft can no longer be published,
-// ReleaseDue returns it to the state draft and writes an audit event with the reason. It reports whether
-// it changed a draft. If several nodes call it at the same time, only one of them changes the draft.
+// ReleaseDue publishes the scheduled draft when its time has come. If the draft can no longer be
+// published, ReleaseDue makes it an ordinary draft again and writes an audit event with the reason.
+// ReleaseDue reports whether it changed a draft. If several nodes call it at the same time, only
+// one of them changes the draft.
 func (s *Service) ReleaseDue(ctx context.Context) (bool, error) {
 	var due models.RateCard
 	now := s.clock.Now()
@@ -262,7 +264,7 @@ func (s *Service) ReleaseDue(ctx context.Context) (bool, error) {
 		if err := lockVersions(tx); err != nil {
 			return err
 		}
-		// Lock the row, because a user may be withdrawing the draft.
+		// Lock the row, because a user might be withdrawing the draft.
 		found := isDue(tx).Clauses(clause.Locking{Strength: "UPDATE"}).Limit(1).Find(&due)
 		if found.Error != nil || found.RowsAffected == 0 {
 			return found.Error
@@ -288,5 +290,5 @@ func (s *Service) ReleaseDue(ctx context.Context) (bool, error) {
 	return done && err == nil, err
 }
 
-// isUserError reports whether users can fix an error.
+// isUserError reports whether an error is one that users can fix.
 func isUserError(err error) bool { return apperr.As(err) != nil }

@@ -1,5 +1,5 @@
 // Package ratecard stores, edits and publishes rate cards. Drafts and versions are stored in the
-// database and exchanged as YAML. Pings are priced with a compiled version.
+// database, and can be exported and imported as YAML. Pings are priced with a compiled version.
 package ratecard
 
 import (
@@ -36,7 +36,7 @@ type Service struct {
 	shipped  pricingrules.Card
 	compiled *cache
 
-	stepPages int // the size of a replay step, in table pages
+	stepPages int // the maximum size of a replay step, in table pages
 }
 
 // Policy sets the conditions for publishing.
@@ -45,8 +45,8 @@ type Policy struct {
 	SecondPerson bool
 }
 
-// NewService returns a service with the shipped taxonomy, markets and rate card. The audit log attributes
-// changes to the service itself, unless By sets another actor.
+// NewService returns a service that uses the shipped taxonomy, markets and rate card. The audit log
+// attributes changes to the service itself, unless By sets another actor.
 func NewService(db *postgres.DB, c clock.Clock) (*Service, error) {
 	taxonomy, markets, card, err := pricingrules.Shipped()
 	if err != nil {
@@ -58,7 +58,7 @@ func NewService(db *postgres.DB, c clock.Clock) (*Service, error) {
 	}, nil
 }
 
-// By returns a copy of the service that acts for an actor.
+// By returns a copy of the service whose changes are attributed to another actor.
 func (s *Service) By(who audit.Actor) *Service {
 	c := *s
 	c.by = who
@@ -72,7 +72,7 @@ func (s *Service) WithPolicy(p Policy) *Service {
 	return &c
 }
 
-// SecondPerson reports whether another user must approve before a draft is published.
+// SecondPerson reports whether another user must approve a draft before it is published.
 func (s *Service) SecondPerson() bool { return s.policy.SecondPerson }
 
 // Taxonomy returns the industries.
@@ -81,12 +81,13 @@ func (s *Service) Taxonomy() *pricingrules.Taxonomy { return s.taxonomy }
 // Markets returns the markets.
 func (s *Service) Markets() *pricingrules.Markets { return s.markets }
 
-// PublishShipped publishes the shipped rate card as version 1 if the database contains no rate card. It
-// reports whether it published it.
+// PublishShipped publishes the shipped rate card as version 1 if the database contains no rate
+// card. It reports whether it did so.
 func (s *Service) PublishShipped(ctx context.Context) (bool, error) {
 	published := false
 	err := s.db.Transaction(ctx, func(tx *gorm.DB) error {
-		// If two nodes start at the same time, the second one waits here and then finds a version.
+		// If two nodes start at the same time, the second one waits here. It then finds that a
+		// version exists.
 		if err := lockVersions(tx); err != nil {
 			return err
 		}
@@ -115,7 +116,8 @@ func (s *Service) PublishShipped(ctx context.Context) (bool, error) {
 	return published, err
 }
 
-// lockVersions serializes publishing until the transaction ends.
+// lockVersions takes a lock until the transaction ends, so that only one rate card is published at
+// a time.
 func lockVersions(tx *gorm.DB) error {
 	return tx.Exec(`SELECT pg_advisory_xact_lock(hashtext('rate card versions'))`).Error
 }

@@ -18,18 +18,18 @@ import (
 )
 
 const (
-	// MaxReplayDays is the longest period that a replay can cover. Depending on the retention period,
-	// older pings may already be deleted.
+	// MaxReplayDays is the longest period that a replay can cover. If pings are kept for a shorter
+	// time, the oldest ones have already been deleted.
 	MaxReplayDays = 90
-	// replayLease is the time without progress after which another node takes over a replay.
+	// replayLease is how long a replay can make no progress before another node takes it over.
 	// replayStepTimeout must be shorter.
 	replayLease       = 2 * time.Minute
 	replayStepTimeout = 90 * time.Second
 	maxWaiting        = 20
 )
 
-// RequestReplay queues a replay of a draft with the pings and leads from a number of days, ending today.
-// It deletes earlier replays of the draft.
+// RequestReplay queues a replay of a draft with the pings and leads of the last few days, including
+// today. days is the number of days. Earlier replays of the draft are deleted.
 func (s *Service) RequestReplay(ctx context.Context, card models.RateCard, days int) (r models.RateCardReplay, err error) {
 	if days < 1 || days > MaxReplayDays {
 		return r, field("days", apperr.InvalidValue, "days", fmt.Sprintf("A replay can cover 1 to %d days.", MaxReplayDays))
@@ -57,14 +57,15 @@ func (s *Service) RequestReplay(ctx context.Context, card models.RateCard, days 
 	return r, err
 }
 
-// Replay returns the last replay of a draft. found is false if there is none.
+// Replay returns the latest replay of a draft. found is false if there is none.
 func (s *Service) Replay(ctx context.Context, card uuid.UUID) (r models.RateCardReplay, found bool, err error) {
 	q := s.db.Gorm.WithContext(ctx).Where("rate_card_id = ?", card).Order("requested_at DESC").Limit(1).Find(&r)
 	return r, q.RowsAffected > 0, postgres.Translate(q.Error)
 }
 
-// ReplayNext runs the replay that has been waiting longest. It reports whether a replay was waiting.
-// Several nodes can call it at the same time.
+// ReplayNext runs the replay that has been waiting longest, and reports whether there was one. A
+// replay whose lease has expired counts as waiting. Several nodes can call ReplayNext at the same
+// time.
 func (s *Service) ReplayNext(ctx context.Context) (bool, error) {
 	r, err := s.claimReplay(ctx)
 	if err != nil || r == nil {
@@ -93,8 +94,8 @@ func (s *Service) claimReplay(ctx context.Context) (*models.RateCardReplay, erro
 	return &r, nil
 }
 
-// updateReplay updates a replay that this node runs. It returns errTakenOver if the node no longer
-// holds the lease.
+// updateReplay updates a replay that this node is running. It returns errTakenOver if the node no
+// longer holds the lease.
 func (s *Service) updateReplay(ctx context.Context, r *models.RateCardReplay, columns map[string]any) error {
 	q := s.db.Gorm.WithContext(ctx).Model(&models.RateCardReplay{}).Where(
 		"id = ? AND state = 'running' AND seen_at = ?", r.ID, *r.SeenAt).Updates(columns)
@@ -158,7 +159,7 @@ func (s *Service) replay(ctx context.Context, r *models.RateCardReplay) (*Replay
 	return result, nil
 }
 
-// partnerPricing returns the current partner pricing by partner.
+// partnerPricing returns the current pricing of each partner that has partner pricing.
 func (s *Service) partnerPricing(ctx context.Context) (map[uuid.UUID]pricingrules.PartnerPricing, error) {
 	var rows []models.PartnerPrice
 	if err := s.db.Gorm.WithContext(ctx).Find(&rows).Error; err != nil {

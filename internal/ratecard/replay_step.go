@@ -15,9 +15,10 @@ import (
 	pricingrules "github.com/pingpost/pingpost/pricing_rules"
 )
 
-// These queries return pings and leads with the same columns. outcome is the recorded outcome of the
+// recordedPings and recordedLeads return the same columns. outcome is the recorded outcome of the
 // ping. For a lead, it is the outcome of the ping that led to its quote. Sandbox accounts are not
-// included. Each expression costs as much as reading the row, so the queries contain only a few.
+// included. Evaluating an expression costs as much as reading the row, so the queries contain only
+// a few expressions.
 const (
 	recordedPings = `SELECT term_id, country, urgency, partner_id AS seller, outcome, currency, price_minor
 		FROM pings WHERE issued_at >= @from AND issued_at < @until AND NOT sandbox`
@@ -25,14 +26,16 @@ const (
 		CASE WHEN quoted_partner IS NULL THEN 'unnamed' ELSE 'priced' END AS outcome, currency, price_minor
 		FROM leads WHERE id >= @first AND id < @last AND NOT sandbox`
 
-	// byCell groups by cell and, for partners with partner pricing, also by partner.
+	// byCell groups pings or leads by cell. Those from partners with partner pricing are also
+	// grouped by partner.
 	byCell = `SELECT term_id, country::text, urgency, CASE WHEN seller = ANY (@own) THEN seller END AS own, outcome, currency::text,
 			count(*), sum(price_minor)::bigint
 		FROM (%s) AS recorded GROUP BY term_id, country, urgency, own, outcome, currency`
 
-	// byPartner groups by partner and calculates prices in the database. The arrays map an industry's
-	// number and a country to an index into prices. 2^62 is added to each price above 0, so that one
-	// numeric sum contains both the number of prices and their total.
+	// byPartner groups pings or leads from partners without partner pricing by partner. It
+	// calculates their prices in the database. The arrays industries and markets map an industry's
+	// number and a country to an index into prices. 2^62 is added to each price above 0. A single
+	// numeric sum then contains both the number of prices and their total.
 	byPartner = `SELECT seller, currency::text, outcome, count(*), sum(price_minor)::bigint,
 			coalesce(div(sum(price), 4611686018427387904), 0)::bigint, coalesce(mod(sum(price), 4611686018427387904), 0)::bigint
 		FROM (SELECT seller, currency, outcome, price_minor, (@prices::bigint[])[1 + nullif((@industries::int[])[term_id], -1) * @width::int
@@ -44,12 +47,13 @@ const (
 	hasPrice = 1 << 62
 )
 
-// stepPages is the size of a replay step in pages of 8 KiB: about a million pings. In smaller steps,
-// fewer pings share a group, so each ping costs more. Larger steps report progress too rarely.
+// stepPages is the maximum size of a replay step in pages of 8 KiB, enough for about a million
+// pings. With smaller steps, fewer pings would share a group, so each ping would cost more. Larger
+// steps would report progress too rarely.
 const stepPages = 128 << 20 / (8 << 10)
 
-// replayStep adds the days of the next step to sum and returns their number. left is the number of
-// remaining days, starting with first.
+// replayStep runs one step of a replay. It adds the days in the step to sum and returns how many
+// there were. left is the number of days that remain, starting with first.
 func (s *Service) replayStep(ctx context.Context, sum *tally, first time.Time, left int) (days int, err error) {
 	ctx, cancel := context.WithTimeout(ctx, replayStepTimeout)
 	defer cancel()
@@ -58,8 +62,8 @@ func (s *Service) replayStep(ctx context.Context, sum *tally, first time.Time, l
 		return 0, postgres.Translate(err)
 	}
 	defer tx.Rollback(context.WithoutCancel(ctx))
-	// A step takes longer than the default timeout and needs memory for its groups. JIT compilation
-	// would take more time than it saves.
+	// A step can take longer than the default timeout and needs memory for its groups. JIT
+	// compilation would take more time than it saves.
 	if _, err := tx.Exec(ctx, `SELECT set_config('statement_timeout', $1, true), set_config('work_mem', '64MB', true), set_config('jit', 'off', true)`,
 		fmt.Sprint(replayStepTimeout.Milliseconds())); err != nil {
 		return 0, postgres.Translate(err)
@@ -86,8 +90,8 @@ func (s *Service) replayStep(ctx context.Context, sum *tally, first time.Time, l
 	return days, nil
 }
 
-// stepDays returns the number of days in the next step, at least one. It uses the page counts from the
-// last vacuum, so that it does not wait for locks on partitions.
+// stepDays returns the number of days in the next step, at least one. It reads the number of pages
+// that the last vacuum counted, so that it does not have to wait for locks on partitions.
 func stepDays(ctx context.Context, tx pgx.Tx, first time.Time, left int, most int) (days int, err error) {
 	err = tx.QueryRow(ctx, `SELECT greatest(1, count(*) FILTER (WHERE so_far <= $3)) FROM (
 			SELECT sum(coalesce((SELECT greatest(relpages, 1) FROM pg_class WHERE oid = to_regclass('public.pings_' || to_char($1::date + day, 'YYYYMMDD'))), 0)) OVER (ORDER BY day) AS so_far
@@ -139,7 +143,8 @@ func newTally(table *pricingrules.Table, own map[uuid.UUID]pricingrules.PartnerP
 		byPartner:  map[lineKey]*ReplayLine{},
 	}
 	tax, markets := table.Taxonomy(), table.Markets()
-	// Postgres arrays are indexed from 1. Nulls would make each lookup a linear search.
+	// Postgres arrays are indexed from 1. Use unknown rather than null, because in an array that
+	// contains nulls, each lookup would be a linear search.
 	industries := slices.Repeat([]int32{unknown}, pricingrules.MaxTermID)
 	for i := range tax.Len() {
 		industries[tax.At(i).TermID-1] = int32(i)
@@ -169,10 +174,10 @@ func newTally(table *pricingrules.Table, own map[uuid.UUID]pricingrules.PartnerP
 	return t
 }
 
-// unknown is the index for a taxonomyTermId without an industry.
+// unknown is the index for a taxonomyTermId that belongs to no industry.
 const unknown = -1
 
-// trimmed removes unknown entries from the end of a list.
+// trimmed returns a list without the unknown entries at its end.
 func trimmed(list []int32) []int32 {
 	for len(list) > 0 && list[len(list)-1] == unknown {
 		list = list[:len(list)-1]

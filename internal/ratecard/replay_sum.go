@@ -12,7 +12,8 @@ import (
 	pricingrules "github.com/pingpost/pingpost/pricing_rules"
 )
 
-// maxPartnerLines limits the lines by partner to those with the largest changes in payout.
+// maxPartnerLines is the maximum number of lines by partner. The lines with the largest changes in
+// payout are included.
 const maxPartnerLines = 100
 
 // ReplayResult compares recorded prices with the draft's prices. Each line is in one currency, and no
@@ -30,8 +31,8 @@ type ReplayLine struct {
 	Pings, Leads  ReplayTotals
 }
 
-// ReplayTotals contains the totals as recorded and with the draft. Amounts are in minor units. They are
-// the prices offered for pings, or the payouts for leads.
+// ReplayTotals contains the recorded totals and the totals with the draft. Amounts are in minor
+// units. For pings, they are the prices offered. For leads, they are the payouts.
 type ReplayTotals struct {
 	Count           int64
 	Then, ThenMinor int64 // number and total of the recorded prices
@@ -71,25 +72,25 @@ func (t *tally) line(of map[lineKey]*ReplayLine, key, currency string) *ReplayLi
 	return of[at]
 }
 
-// recordedGroup is a group of pings or leads with the same price.
+// recordedGroup is a group of pings or leads for which the draft gives the same price.
 type recordedGroup struct {
 	term             int
 	country, urgency string
-	own              *uuid.UUID // a partner with partner pricing
+	own              *uuid.UUID // nil unless the partner has partner pricing
 	outcome          string
 	currency         string
 	count, minor     int64
 }
 
-// Outcomes for which a replay calculates the price again. Other outcomes, such as capped, do not depend on
-// the rate card.
+// A replay calculates the price again only for these outcomes. Other outcomes, such as capped, do
+// not depend on the rate card.
 const (
 	wasPriced   = string(models.OutcomePriced)
 	wasUnnamed  = "unnamed" // a lead on a quote without a partner
 	wasExcluded = string(models.OutcomeExcluded)
 )
 
-// isRepriced reports whether a replay calculates the price again.
+// isRepriced reports whether a replay calculates the price again for an outcome.
 func isRepriced(outcome string) bool {
 	return outcome == wasPriced || outcome == wasUnnamed || outcome == wasExcluded
 }
@@ -106,7 +107,7 @@ func recorded(outcome string, count, minor int64) ReplayTotals {
 func (t *tally) addCell(g recordedGroup, leads bool) {
 	f := recorded(g.outcome, g.count, g.minor)
 	market := t.table.Markets().Index([2]byte([]byte(g.country)))
-	industry, known := t.table.Taxonomy().ByTermID(g.term) // an unknown industry was removed from the taxonomy and has no price
+	industry, known := t.table.Taxonomy().ByTermID(g.term) // industries that were removed from the taxonomy are unknown and have no price
 	if known {
 		if minor := t.price(g, industry, market); minor > 0 {
 			f.Now, f.NowMinor = g.count, g.count*minor
@@ -120,7 +121,7 @@ func (t *tally) addCell(g recordedGroup, leads bool) {
 	}
 }
 
-// price returns the draft's price for one ping or lead of the group, 0 if it has none.
+// price returns the draft's price for one ping or lead in the group, or 0 if there is no price.
 func (t *tally) price(g recordedGroup, industry, market int) int64 {
 	if !isRepriced(g.outcome) {
 		return 0
@@ -147,8 +148,8 @@ func (t *tally) result() *ReplayResult {
 	return r
 }
 
-// more counts the keys that are only in rest. It does not count lines, because a partner has one for each
-// currency.
+// more returns the number of partners that are only in rest. It does not count lines, because a
+// partner has one line for each currency.
 func more(shown, rest []ReplayLine) int {
 	keys := map[string]bool{}
 	for _, line := range rest {

@@ -12,16 +12,16 @@ import (
 	pricingrules "github.com/pingpost/pingpost/pricing_rules"
 )
 
-// Conflict is a rule that was changed both in the draft and in the current version. The published rule is
-// used. Yours is the draft's rule, or nil if the draft removed it.
+// Conflict is a rule that was changed in both the draft and the current version. The rule in the
+// current version is kept. Yours is the draft's rule, or nil if the draft removed it.
 type Conflict struct {
 	Target pricingrules.Target
 	Yours  *pricingrules.Rule
 }
 
-// Update applies a draft's changes to the current version and bases the draft on that version. An update
-// is one edit and can be undone. If a rule was changed in both, Update uses the published rule and returns
-// a conflict.
+// Update bases a draft on the current version and keeps the draft's changes. The update is a single
+// edit, which can be undone. If a rule was changed in both the draft and the current version,
+// Update keeps the rule in the current version and returns a conflict.
 func (s *Service) Update(ctx context.Context, card uuid.UUID, version int) (conflicts []Conflict, err error) {
 	err = s.change(ctx, card, version, []models.RateCardState{models.RateCardDraft}, func(tx *gorm.DB, had models.RateCard) error {
 		current, err := currentCard(tx)
@@ -56,9 +56,9 @@ func versionRules(tx *gorm.DB, n int) (pricingrules.Card, error) {
 	return rulesOf(tx, card.ID)
 }
 
-// merge combines two cards that are based on the same card, target by target. If only one of them changed
-// a target's rules, it uses the changed rules. If both did, it uses the rules in theirs and returns a
-// conflict.
+// merge combines the changes that yours and theirs make to base, target by target. If only one of
+// them changed a target's rules, merge uses the changed rules. If both changed them differently,
+// merge uses the rules in theirs and returns a conflict.
 func merge(base, yours, theirs pricingrules.Card) (merged pricingrules.Card, conflicts []Conflict) {
 	of := func(card pricingrules.Card) map[pricingrules.Target][]pricingrules.Rule {
 		rules := map[pricingrules.Target][]pricingrules.Rule{}
