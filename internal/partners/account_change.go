@@ -24,8 +24,9 @@ var (
 		"A sandbox account cannot become the default while the partner has an active standard account, because sandbox leads earn nothing. Choose a standard account.")
 )
 
-// AccountChange contains the new values of an account. MakeDefault makes it the partner's default
-// account. Setting it to false does not undo that. Make another account the default instead.
+// AccountChange contains the new values of an account. If MakeDefault is set, the account becomes
+// the partner's default. If it is not set, a default account stays the default. To change that,
+// make another account the default.
 type AccountChange struct {
 	Name        string
 	Status      models.AccountStatus
@@ -78,7 +79,7 @@ func (s *Service) SetAccount(ctx context.Context, sc scope.Scope, account uuid.U
 		if err != nil || len(e.columns) == 0 {
 			return err
 		}
-		if last != nil { // before the new default is set, because there can be only one
+		if last != nil { // remove the previous default first, because there can be only one
 			if err := s.write(tx, last, map[string]any{"is_default": false}); err != nil {
 				return err
 			}

@@ -15,8 +15,8 @@ import (
 const (
 	// countEvery is short enough that a new count finishes before the previous one is a second old.
 	countEvery = 500 * time.Millisecond
-	// countTimeout is a client-side limit. The server's timeout does not help if the
-	// network fails.
+	// countTimeout limits a count on the client side, because the server's timeout does not help if
+	// the network fails.
 	countTimeout = 6 * time.Second
 )
 
@@ -40,7 +40,7 @@ type capCount struct {
 
 func dayOf(at time.Time) time.Time { return at.Truncate(24 * time.Hour) }
 
-// NewCaps returns Caps without a count. No cap applies until the first count.
+// NewCaps returns a Caps that has no count yet. No cap applies until the first count.
 func NewCaps(db *postgres.DB, c clock.Clock, log *slog.Logger) *Caps {
 	caps := &Caps{db: db, clock: c, log: log, foldAt: foldAt}
 	caps.last.Store(&capCount{at: c.Now()})
@@ -60,7 +60,7 @@ func (c *Caps) Reached(p *Partner) bool {
 func (c *Caps) Age() time.Duration { return c.clock.Now().Sub(c.last.Load().at) }
 
 // Run counts twice a second until ctx is cancelled. If counting fails, the last count stays in use
-// until the end of its day.
+// until the UTC day ends.
 func (c *Caps) Run(ctx context.Context) {
 	tick := time.NewTicker(countEvery)
 	defer tick.Stop()

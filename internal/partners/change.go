@@ -20,8 +20,8 @@ var errStalePartner = apperr.New(apperr.Conflict, "changed",
 // anyVersion skips the version check. The command line uses it.
 const anyVersion = math.MinInt
 
-// edit collects changes to a row: the new value of each column for the database, and each field
-// before and after the change for the audit log.
+// edit collects changes to a row. columns contains the new column values. before and after contain
+// the old and new values for the audit log.
 type edit struct{ columns, before, after map[string]any }
 
 // set adds a column if its value changes.

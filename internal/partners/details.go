@@ -17,7 +17,7 @@ import (
 	"github.com/pingpost/pingpost/models"
 )
 
-// MaxContacts is the number of contacts that a partner can have.
+// MaxContacts is the maximum number of contacts that a partner can have.
 const MaxContacts = 10
 
 // Contact is a person to contact at a partner.
@@ -32,7 +32,7 @@ type Contact struct {
 func Contacts(p models.Partner) []Contact {
 	var out []Contact
 	if json.Unmarshal([]byte(p.Contacts), &out) != nil {
-		return nil // the column was edited by hand
+		return nil // happens only if the column was edited by hand
 	}
 	return out
 }

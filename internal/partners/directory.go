@@ -42,7 +42,7 @@ type Partner struct {
 	Price   *Price // nil if there is no partner pricing
 }
 
-// Active reports whether the partner may deliver leads.
+// Active reports whether the partner is allowed to deliver leads.
 func (p *Partner) Active() bool { return p.Status == models.PartnerApproved }
 
 // Account is a directory entry.

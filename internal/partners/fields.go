@@ -26,9 +26,9 @@ func clash(reason, field, message string) *apperr.Error {
 	return apperr.AtField(apperr.Conflict, reason, apperr.FieldClash, field, message)
 }
 
-// joinProblems combines the problems in a form into one error. It ignores nil problems. If there
-// are no others, it returns nil. The command line shows the error's message, so the message
-// contains those of all problems. The code and reason are those of the first problem.
+// joinProblems combines the problems in a form into one error, or returns nil if all of them are
+// nil. The error's message contains the messages of all problems, because the command line shows
+// only the message. The code and reason are those of the first problem.
 func joinProblems(problems ...*apperr.Error) error {
 	problems = slices.DeleteFunc(problems, func(p *apperr.Error) bool { return p == nil })
 	if len(problems) == 0 {
@@ -66,7 +66,7 @@ var (
 	errNoAccountName = invalid("name", apperr.Required, "name", "Enter a name for the account.")
 )
 
-// checkName checks a name. If the name is empty, it returns the error missing.
+// checkName checks a name. If the name is empty, it returns the given error.
 func checkName(name string, missing *apperr.Error) *apperr.Error {
 	if name == "" {
 		return missing

@@ -36,8 +36,8 @@ type Query struct {
 type Row struct {
 	models.Partner
 	Leads       int64
-	Payouts     []money.Amount // by currency code
-	LastTraffic time.Time      // to the minute; zero if there was none
+	Payouts     []money.Amount // ordered by currency code
+	LastTraffic time.Time      // rounded down to the minute; zero if there was none
 }
 
 // Page is a page of the list. Newer is the cursor for the previous page, and Older is the cursor
@@ -50,7 +50,7 @@ type Page struct {
 	AsOf         time.Time // end of the 30 days that Leads and Payouts cover; zero before the first rollup
 }
 
-// countBound is the number of matching partners up to which Page counts exactly.
+// countBound is the largest number of matching partners that Page counts.
 const countBound = 10_000
 
 // Page returns a page of partners in a single query. The platform partner is not included.

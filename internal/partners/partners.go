@@ -150,7 +150,7 @@ func (s *Service) Create(ctx context.Context, n NewPartner) (models.Partner, err
 	return p, err
 }
 
-// Summary is a partner with the numbers of its accounts and valid secrets.
+// Summary is a partner with the number of its accounts and the number of its valid secrets.
 type Summary struct {
 	models.Partner
 	Accounts      int

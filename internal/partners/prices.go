@@ -80,7 +80,7 @@ func ownPrice(db *gorm.DB, partner uuid.UUID) (own Pricing, err error) {
 }
 
 // priceOf converts a row. If its exclusions cannot be read, it returns an error and a price that
-// excludes everything, because no price is better than a wrong one.
+// excludes everything, because a missing price is better than a wrong one.
 func priceOf(row models.PartnerPrice) (p Price, err error) {
 	p.Adjustment, p.AgreedAt = row.Adjustment, row.AgreedAt
 	if row.DailyLeadCap != nil {

@@ -85,7 +85,7 @@ func (s *Service) RetireSecret(ctx context.Context, partner models.Partner, secr
 			return err
 		}
 		now := s.clock.Now()
-		at := at.UTC().Truncate(time.Microsecond) // Postgres stores no more than microseconds
+		at := at.UTC().Truncate(time.Microsecond) // Postgres stores microseconds
 		if at.Before(now) {
 			at = now
 		}

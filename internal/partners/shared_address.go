@@ -11,8 +11,8 @@ import (
 )
 
 // MaxSharedAddress is the maximum number of partners that can use the shared base URL, where a
-// post's signature identifies the partner (decision 13). Every post to the shared base URL is
-// checked against the secrets of all these partners.
+// post's signature identifies the partner (decision 13). A post to the shared base URL is
+// checked against the secrets of these partners until one of them matches.
 const MaxSharedAddress = 100
 
 var errAddressFull = clash("shared_address_full", "shared_address",

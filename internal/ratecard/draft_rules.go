@@ -16,7 +16,7 @@ import (
 // MaxRules is the maximum number of rules in a rate card.
 const MaxRules = 50_000
 
-// draftRules contains a draft's rules by position while the draft is edited.
+// draftRules holds the rules of a draft that is being edited, by position.
 type draftRules struct {
 	rules map[int]pricingrules.Rule
 	last  int
@@ -104,8 +104,8 @@ func (s *draftRules) base(target pricingrules.Target, currency money.Currency) i
 
 // setBase sets a target's own base price in a currency, or removes it if minor is 0. If the target
 // has several rules, setBase changes one that has a base price in this currency. Failing that, it
-// changes one that has a base price in another currency. If the target has no rule, setBase adds
-// one. If the changed rule no longer has any effect, setBase removes it.
+// changes one that has a base price in another currency, or else the first one. If the target has
+// no rule, setBase adds one. If the changed rule no longer has any effect, setBase removes it.
 func (s *draftRules) setBase(target pricingrules.Target, currency money.Currency, minor int64) {
 	holder := 0
 	for _, at := range s.byTarget[target] {
@@ -131,8 +131,8 @@ func (s *draftRules) setBase(target pricingrules.Target, currency money.Currency
 	}
 }
 
-// ruleChange is a change to the rule at one position. For a new rule, Was is nil. For a removed
-// rule, Is is nil.
+// ruleChange is a change to the rule at one position. A new rule has no Was, and a removed rule has
+// no Is.
 type ruleChange struct {
 	At  int                `json:"at"`
 	Was *pricingrules.Rule `json:"was,omitempty"`

@@ -33,7 +33,7 @@ type Draft struct {
 	Edits int // excluding undone edits
 }
 
-// ID formats the ID of a rate card as rc_….
+// ID formats the ID of a rate card, with the prefix "rc_".
 func ID(card uuid.UUID) string { return id.Format(id.RateCard, card) }
 
 // withEdits returns a query that selects values of type Draft.

@@ -51,7 +51,8 @@ func (c *cache) put(key cacheKey, s *ExaminedCard) {
 	}
 }
 
-// ExaminedCard is a compiled rate card that may have problems. It is shared and must not be changed.
+// ExaminedCard is a compiled rate card that may have problems. It is shared, so callers must not
+// change it.
 type ExaminedCard struct {
 	Card      pricingrules.Card
 	Positions []int               // each rule's position in the database, which URLs contain

@@ -61,8 +61,8 @@ func (s *Service) submit(tx *gorm.DB, had models.RateCard, note string, at, now 
 	return s.publishOrSchedule(tx, had, columns, at, now)
 }
 
-// Approve publishes a draft that another user submitted, or schedules it if its time is in the
-// future.
+// Approve publishes a draft that another user submitted. If the draft's time is in the future,
+// Approve schedules it instead.
 func (s *Service) Approve(ctx context.Context, card uuid.UUID, version int) (models.RateCard, error) {
 	return s.release(ctx, card, version, models.RateCardSubmitted, func(tx *gorm.DB, had models.RateCard) error {
 		if had.Submitter == s.by.Name {

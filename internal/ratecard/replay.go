@@ -21,15 +21,15 @@ const (
 	// MaxReplayDays is the longest period that a replay can cover. If pings are kept for a shorter
 	// time, the oldest ones have already been deleted.
 	MaxReplayDays = 90
-	// replayLease is how long a replay can make no progress before another node takes it over.
+	// replayLease is how long a replay can go without progress before another node takes it over.
 	// replayStepTimeout must be shorter.
 	replayLease       = 2 * time.Minute
 	replayStepTimeout = 90 * time.Second
 	maxWaiting        = 20
 )
 
-// RequestReplay queues a replay of a draft with the pings and leads of the last few days, including
-// today. days is the number of days. Earlier replays of the draft are deleted.
+// RequestReplay queues a replay of a draft with recent pings and leads. days is the number of days
+// to cover, including today. Earlier replays of the draft are deleted.
 func (s *Service) RequestReplay(ctx context.Context, card models.RateCard, days int) (r models.RateCardReplay, err error) {
 	if days < 1 || days > MaxReplayDays {
 		return r, field("days", apperr.InvalidValue, "days", fmt.Sprintf("A replay can cover 1 to %d days.", MaxReplayDays))

@@ -32,10 +32,10 @@ const (
 			count(*), sum(price_minor)::bigint
 		FROM (%s) AS recorded GROUP BY term_id, country, urgency, own, outcome, currency`
 
-	// byPartner groups pings or leads from partners without partner pricing by partner. It
-	// calculates their prices in the database. The arrays industries and markets map an industry's
-	// number and a country to an index into prices. 2^62 is added to each price above 0. A single
-	// numeric sum then contains both the number of prices and their total.
+	// byPartner covers only partners without partner pricing. It groups their pings or leads by
+	// partner and calculates the prices in the database. The arrays industries and markets map an
+	// industry's number and a country to an index into prices. 2^62 is added to each price above 0.
+	// A single numeric sum then contains both the number of prices and their total.
 	byPartner = `SELECT seller, currency::text, outcome, count(*), sum(price_minor)::bigint,
 			coalesce(div(sum(price), 4611686018427387904), 0)::bigint, coalesce(mod(sum(price), 4611686018427387904), 0)::bigint
 		FROM (SELECT seller, currency, outcome, price_minor, (@prices::bigint[])[1 + nullif((@industries::int[])[term_id], -1) * @width::int

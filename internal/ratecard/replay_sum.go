@@ -95,7 +95,7 @@ func isRepriced(outcome string) bool {
 	return outcome == wasPriced || outcome == wasUnnamed || outcome == wasExcluded
 }
 
-// recorded returns the recorded totals of a group.
+// recorded returns a group's totals as they were recorded.
 func recorded(outcome string, count, minor int64) ReplayTotals {
 	f := ReplayTotals{Count: count}
 	if outcome == wasPriced || outcome == wasUnnamed {

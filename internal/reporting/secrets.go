@@ -20,7 +20,8 @@ const unsigned = `'` + string(models.OutcomeDeliveredUnsigned) + `', '` + string
 const accepted = `endpoint = 'post' AND outcome IN ('` + string(models.OutcomeDelivered) + `', '` +
 	string(models.OutcomeReplayed) + `', ` + unsigned + `)`
 
-// signed is the SQL condition for a signed post. It must match the condition of the index.
+// signed is the SQL condition for a signed post. It must match the condition of the index
+// traffic_minutes_by_secret.
 const signed = `secret_id <> '00000000-0000-0000-0000-000000000000'`
 
 // SecretTraffic is the number of accepted posts that one secret signed during one step of a range.
@@ -80,8 +81,9 @@ type PartnerUnsigned struct {
 	Leads   int64
 }
 
-// MostUnsigned returns the n partners with the most unsigned leads since a time, counting only
-// accounts that do not currently require signatures. platform is the platform's default mode.
+// MostUnsigned returns the n partners that have delivered the most leads in unsigned posts since a
+// time. It counts only accounts that do not currently require signatures. platform is the
+// platform's default signing mode.
 func (in *Reader) MostUnsigned(
 	ctx context.Context, sc scope.Scope, platform models.SigningMode, since time.Time, n int,
 ) ([]PartnerUnsigned, error) {
