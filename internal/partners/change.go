@@ -65,8 +65,8 @@ func (s *Service) change(
 }
 
 // lockPartner locks the partner's row, so that changes to the partner run one at a time. It does
-// not use FOR UPDATE, which would make posts wait, because they insert rows that reference the
-// partner.
+// not use FOR UPDATE, which would block inserts of rows that reference the partner, such as those
+// in partner_figures.
 func lockPartner(tx *gorm.DB, sc scope.Scope, partner uuid.UUID) (row models.Partner, err error) {
 	found := restrict(tx, sc, "id").Where("id = ? AND id <> ?", partner, models.PlatformIDs.Partner).
 		Clauses(clause.Locking{Strength: "NO KEY UPDATE"}).Limit(1).Find(&row)
