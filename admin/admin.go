@@ -40,7 +40,8 @@ import (
 	"github.com/pingpost/pingpost/models"
 )
 
-// Options are the dependencies of the console. All but AccessLog are required.
+// Options are the dependencies of the console. All fields except TrustedProxies and AccessLog are
+// required.
 type Options struct {
 	Environment          string // "production" or "development"
 	Clock                clock.Clock
@@ -57,7 +58,7 @@ type Options struct {
 	Jobs                 *jobs.Queue
 	PublicURL            string             // start of the partners' base URLs
 	DefaultSigning       models.SigningMode // for partners without their own signing mode
-	RejectionsPerPartner int                // number of rejected requests that are stored for each partner
+	RejectionsPerPartner int                // maximum number of rejections stored for each partner
 	TrustedProxies       []netip.Prefix
 	AccessLog            *httpserver.AccessLog // nil disables it
 	Metrics              *httpserver.Metrics

@@ -8,7 +8,7 @@ import (
 	"github.com/pingpost/pingpost/internal/staff"
 )
 
-// Handlers handles the requests of this package's routes.
+// Handlers handles requests to this package's routes.
 type Handlers struct {
 	Staff *staff.Service
 }

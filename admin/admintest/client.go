@@ -31,7 +31,8 @@ type Response struct {
 	Body   string
 }
 
-// RequestCompressed sends a form or requests a page, and accepts gzip as browsers do.
+// RequestCompressed sends a form or requests a page. Like a browser, it accepts compressed
+// responses.
 func (b *Client) RequestCompressed(t testing.TB, method, path string, form url.Values) Response {
 	t.Helper()
 	return b.Send(t, method, path, strings.NewReader(WithFormKey(form).Encode()), http.Header{
@@ -42,7 +43,7 @@ func (b *Client) RequestCompressed(t testing.TB, method, path string, form url.V
 	})
 }
 
-// Decompressed decompresses the body.
+// Decompressed returns the decompressed body.
 func (p Response) Decompressed(t testing.TB) string {
 	t.Helper()
 	r, err := gzip.NewReader(strings.NewReader(p.Body))
@@ -68,10 +69,10 @@ func (p Response) Cookie(t testing.TB, name string) *http.Cookie {
 	return nil
 }
 
-// SecretText finds the secret of a second factor on the page that shows it.
+// SecretText matches the setup key of an authenticator app on the page that shows it.
 var SecretText = regexp.MustCompile(`<code>([A-Z2-7 ]{32,})</code>`)
 
-// SignIn signs in with [Password].
+// SignIn signs in as the user with the given email address, with [Password].
 func (b *Client) SignIn(t testing.TB, email string) Response {
 	t.Helper()
 	p := b.Post(t, "/login", url.Values{"email": {email}, "password": {Password}})
@@ -81,8 +82,8 @@ func (b *Client) SignIn(t testing.TB, email string) Response {
 	return p
 }
 
-// Text describes the page in failure messages. It contains the page's errors and notices and the start of its
-// main part.
+// Text describes the page for failure messages: its errors, its notices and the start of its main
+// part.
 func (p Response) Text() string {
 	_, main, _ := strings.Cut(p.Body, "<main")
 	text := strings.Join(strings.Fields(main), " ")
@@ -105,7 +106,8 @@ func (p Response) Values(attribute string) (all []string) {
 	return all
 }
 
-// State returns the first state on the page, which is the state of the page's subject, or "".
+// State returns the first state on the page, or "" if there is none. The first state is that of the
+// object that the page shows.
 func (p Response) State() string {
 	if all := p.Values("data-state"); len(all) > 0 {
 		return all[0]
@@ -113,7 +115,8 @@ func (p Response) State() string {
 	return ""
 }
 
-// Link returns the address of the first link with a relation, such as "next", or "".
+// Link returns the URL of the first link with the given rel attribute, such as "next", or "" if
+// there is none.
 func (p Response) Link(rel string) string {
 	for z := html.NewTokenizer(strings.NewReader(p.Body)); z.Next() != html.ErrorToken; {
 		attributes := map[string]string{}
@@ -130,10 +133,10 @@ func (p Response) Link(rel string) string {
 // Errors returns the names of the fields that have an error.
 func (p Response) Errors() []string { return p.Values("data-error") }
 
-// Codes returns the codes of the notices and of the errors in the summary.
+// Codes returns the codes of the page's notices and of the errors in its error summary.
 func (p Response) Codes() []string { return p.Values("data-code") }
 
-// ExpectRedirect fails the test unless the response redirects to an address.
+// ExpectRedirect fails the test unless the response redirects to the given URL.
 func (p Response) ExpectRedirect(t testing.TB, to string) {
 	t.Helper()
 	if p.Status != http.StatusSeeOther || p.Location() != to {
@@ -141,8 +144,8 @@ func (p Response) ExpectRedirect(t testing.TB, to string) {
 	}
 }
 
-// ExpectCreated fails the test unless the response redirects to a page whose address begins
-// with the prefix, and returns the address.
+// ExpectCreated fails the test unless the response redirects to a URL that starts with the prefix.
+// It returns the URL.
 func (p Response) ExpectCreated(t testing.TB, prefix string) string {
 	t.Helper()
 	if p.Status != http.StatusSeeOther || !strings.HasPrefix(p.Location(), prefix) {
@@ -156,7 +159,7 @@ var (
 	notDigits  = regexp.MustCompile(`\D`)
 )
 
-// Total returns the total number of a list's rows as shown in its pager, or 0 without a pager.
+// Total returns the total number of rows that a list's pager shows, or 0 if there is no pager.
 func (p Response) Total(t testing.TB) int {
 	t.Helper()
 	m := shownCount.FindStringSubmatch(p.Body)
@@ -176,7 +179,7 @@ func (b *Client) Get(t testing.TB, path string) Response {
 	return b.Send(t, http.MethodGet, path, nil, nil)
 }
 
-// WithFormKey adds a new form key to a form that has none.
+// WithFormKey returns a copy of the form, with a new form key if the form has none.
 func WithFormKey(form url.Values) url.Values {
 	all := url.Values{ui.FormKeyField: {uuid.NewString()}}
 	maps.Copy(all, form)
@@ -217,7 +220,8 @@ func (b *Client) Send(t testing.TB, method, path string, body io.Reader, header 
 	return Response{resp.StatusCode, resp.Header, string(text)}
 }
 
-// Expect fails the test unless the response has a status and contains the texts.
+// Expect fails the test unless the response has the given status and contains all of the texts.
+// Failure messages start with what.
 func (p Response) Expect(t testing.TB, what string, status int, texts ...string) {
 	t.Helper()
 	if p.Status != status {
@@ -231,7 +235,7 @@ func (p Response) Expect(t testing.TB, what string, status int, texts ...string)
 	}
 }
 
-// ExpectTexts fails the test unless the response has a status and its text contains the texts.
+// ExpectTexts is like Expect, but its failure messages do not start with a description.
 func (p Response) ExpectTexts(t testing.TB, status int, texts ...string) {
 	t.Helper()
 	if p.Status != status {

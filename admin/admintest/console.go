@@ -1,5 +1,5 @@
-// Package admintest starts consoles for tests. They have users, partners, leads, a ledger or prices, and
-// clients that are signed in.
+// Package admintest starts consoles for tests, with test data such as partners, leads or prices,
+// and with clients that are signed in.
 package admintest
 
 import (
@@ -51,10 +51,11 @@ type Console struct {
 	watcher       *snapshot.Watcher
 	People        map[models.Role]models.Staff
 	Options       admin.Options
-	SamplePartner uuid.UUID // the partner in the routes that a test requests
+	SamplePartner uuid.UUID // the partner in the paths of the routes that a test requests
 }
 
-// Setup contains the settings that tests can change. The zero value has the defaults.
+// Setup contains the settings that tests can change. A field with its zero value selects the
+// default.
 type Setup struct {
 	Environment  string
 	SecondFactor []models.Role
@@ -120,12 +121,13 @@ func NewConsole(t *testing.T, k Setup) *Console {
 	server := httptest.NewServer(handler)
 	t.Cleanup(server.Close)
 	h.URL = server.URL
-	h.transport = &http.Transport{DisableCompression: true} // compression is slow with the race detector; RequestCompressed requests it
+	// Compression is slow with the race detector. Tests that need it call RequestCompressed.
+	h.transport = &http.Transport{DisableCompression: true}
 	t.Cleanup(h.transport.CloseIdleConnections)
 	return h
 }
 
-// CodeOf returns the current code of a second factor.
+// CodeOf returns the current code of the second factor with the given secret.
 func (h *Console) CodeOf(t *testing.T, secret string) string {
 	t.Helper()
 	code, err := totp.GenerateCode(secret, h.Time.Now())
@@ -144,7 +146,7 @@ func (h *Console) Routes(path string) []web.Route {
 		func(r web.Route) bool { return r.Path != path && !strings.HasPrefix(r.Path, path+"/") })
 }
 
-// Reload loads users' roles again, as a node does within a second.
+// Reload loads the users' roles again, as a node does within a second of a change.
 func (h *Console) Reload(t *testing.T) {
 	t.Helper()
 	if err := h.watcher.Load(t.Context()); err != nil {
@@ -166,7 +168,7 @@ func (h *Console) AddStaff(t *testing.T, email string, roles ...models.StaffRole
 	return p
 }
 
-// nameOf returns a name for the user with an email address.
+// nameOf chooses a name for the user with the given email address.
 func nameOf(email string) string {
 	names := map[models.Role]string{
 		models.Administrator:  "Ada Marsh",
@@ -208,7 +210,7 @@ func (h *Console) NewClient(t testing.TB) *Client {
 	}, h}
 }
 
-// SignedInAs returns a client of the user with a role.
+// SignedInAs returns a client that is signed in as the user with the given role.
 func (h *Console) SignedInAs(t testing.TB, role models.Role) *Client {
 	t.Helper()
 	b := h.NewClient(t)
@@ -216,10 +218,10 @@ func (h *Console) SignedInAs(t testing.TB, role models.Role) *Client {
 	return b
 }
 
-// StaffID returns the ID of the user with a role in the format of pages.
+// StaffID returns the ID of the user with the given role, formatted as in URLs.
 func (h *Console) StaffID(role models.Role) string { return id.Format(id.Staff, h.People[role].ID) }
 
-// Count counts rows.
+// Count returns the number of rows in the table that match the where clause.
 func (h *Console) Count(t testing.TB, table, where string, args ...any) int {
 	t.Helper()
 	return testkit.Value[int](t, h.Database, `SELECT count(*) FROM `+table+` WHERE `+where, args...)
@@ -234,7 +236,7 @@ func (h *Console) CheckAuditLog(t testing.TB) {
 	}
 }
 
-// SignedInEverywhere returns a client whose user may open every page.
+// SignedInEverywhere returns a client that is signed in as a user who may open every page.
 func (h *Console) SignedInEverywhere(t *testing.T) *Client {
 	t.Helper()
 	h.AddStaff(t, "everywhere@example.com", models.StaffRole{Role: models.Administrator},

@@ -23,8 +23,8 @@ import (
 	"github.com/pingpost/pingpost/templates/ui"
 )
 
-// ConsoleWithDeliveries is a console on a platform whose partners deliver leads, with a client that is signed
-// in as finance.
+// ConsoleWithDeliveries is a console for a platform whose partners deliver leads. Its client is
+// signed in as a finance user.
 type ConsoleWithDeliveries struct {
 	*Console
 	*Client
@@ -33,7 +33,7 @@ type ConsoleWithDeliveries struct {
 	Other    testkit.Partner
 }
 
-// NewConsoleWithDeliveries starts a console with running jobs.
+// NewConsoleWithDeliveries starts a console that runs background jobs.
 func NewConsoleWithDeliveries(t *testing.T) ConsoleWithDeliveries {
 	t.Helper()
 	h := NewConsole(t, Setup{})
@@ -47,16 +47,17 @@ func NewConsoleWithDeliveries(t *testing.T) ConsoleWithDeliveries {
 	return b
 }
 
-// EveryFinding returns the rows of a file with every finding, and a lead of another partner. The file is from
-// the first partner. It does not contain one lead in its coverage and one lead in another currency.
+// EveryFinding returns the rows of a file that produces every kind of finding, and a lead that
+// belongs to another partner. The file is from Harbour. Two of Harbour's leads are missing from the
+// file: one within its coverage and one in another currency.
 func EveryFinding(b ConsoleWithDeliveries, t testing.TB) (rows []string, foreign string) {
 	t.Helper()
 	row := func(lead, amount string) string { return lead + "," + amount + ",GBP" }
 	foreign, _ = b.Deliver(t, b.Other)
 	even, price := b.Deliver(t, b.Harbour())
 	less, _ := b.Deliver(t, b.Harbour())
-	b.Deliver(t, b.Harbour())           // missing in the file
-	b.DeliverFrom(t, b.Harbour(), "DE") // in another currency
+	b.Deliver(t, b.Harbour())           // missing from the file
+	b.DeliverFrom(t, b.Harbour(), "DE") // missing from the file, and in another currency
 	b.Platform.Time.Advance(40 * 24 * time.Hour)
 	late, _ := b.Deliver(t, b.Harbour())
 	b.Platform.Time.Advance(-40 * 24 * time.Hour)
@@ -73,13 +74,14 @@ func EveryFinding(b ConsoleWithDeliveries, t testing.TB) (rows []string, foreign
 // Harbour returns the partner whose files are reconciled.
 func (b ConsoleWithDeliveries) Harbour() testkit.Partner { return b.Platform.Required }
 
-// Deliver delivers a lead now, and returns its leadId and payout.
+// Deliver delivers a lead from GB for a partner, and returns its leadId and payout.
 func (b ConsoleWithDeliveries) Deliver(t testing.TB, by testkit.Partner) (lead string, earned money.Amount) {
 	t.Helper()
 	return b.DeliverFrom(t, by, "GB")
 }
 
-// DeliverFrom is Deliver for a lead from the given country, in that country's currency.
+// DeliverFrom is like Deliver, but for a lead from the given country, priced in that country's
+// currency.
 func (b ConsoleWithDeliveries) DeliverFrom(t testing.TB, by testkit.Partner, country string) (lead string, earned money.Amount) {
 	t.Helper()
 	b.Platform.Reload(t)
@@ -140,19 +142,20 @@ func (b *Client) Upload(t testing.TB, partner, name, content string) Response {
 	})
 }
 
-// UploadPartnerFile uploads a partner's file and returns the address of its reconciliation.
+// UploadPartnerFile uploads a partner's file and returns the URL of its reconciliation.
 func (b ConsoleWithDeliveries) UploadPartnerFile(t testing.TB, partner string, rows ...string) string {
 	t.Helper()
 	return b.Upload(t, partner, "march.csv", strings.Join(rows, "\n")+"\n").ExpectCreated(t, "/reconciliation/rn_")
 }
 
-// Version returns the reconciliation's version for the forms on its page.
+// Version returns the version that the forms on a reconciliation's page contain. at is the URL of
+// the page.
 func (b ConsoleWithDeliveries) Version(t testing.TB, at string) string {
 	t.Helper()
 	return fmt.Sprint(testkit.Value[int](t, b.Database, `SELECT row_version FROM reconciliations WHERE id = $1`, IDOf(t, at)))
 }
 
-// IDOf returns the ID in the address of a reconciliation.
+// IDOf returns the ID in the URL of a reconciliation.
 func IDOf(t testing.TB, at string) uuid.UUID {
 	t.Helper()
 	key, err := id.Parse(id.Reconciliation, strings.TrimPrefix(at, "/reconciliation/"))
@@ -182,7 +185,7 @@ func (b ConsoleWithDeliveries) Compare(t testing.TB, at string, form url.Values)
 	b.AwaitState(t, at, models.ReconciliationCompared)
 }
 
-// AwaitState waits until a reconciliation has a state.
+// AwaitState waits until a reconciliation has the given state.
 func (b ConsoleWithDeliveries) AwaitState(t testing.TB, at string, state models.ReconciliationState) {
 	t.Helper()
 	testkit.Eventually(t, 30*time.Second, "the reconciliation is "+string(state), func() bool { return b.StateOf(t, at) == state })

@@ -18,7 +18,7 @@ import (
 	"github.com/pingpost/pingpost/models"
 )
 
-// ConsoleWithLeads is a console with two partners and their leads.
+// ConsoleWithLeads is a console with two partners that can deliver leads.
 type ConsoleWithLeads struct {
 	*Console
 	store          *leads.Store
@@ -74,7 +74,8 @@ func (h *Console) AddSeller(t *testing.T, slug string) (s Seller) {
 	return s
 }
 
-// AddLead delivers a lead a minute after the previous one. change can modify it first.
+// AddLead advances the clock by a minute and delivers a lead. If change is not nil, it can modify
+// the lead first.
 func (s *ConsoleWithLeads) AddLead(t *testing.T, by Seller, c leads.Contact, change func(*models.Lead)) models.Lead {
 	t.Helper()
 	s.Time.Advance(time.Minute)
@@ -153,7 +154,8 @@ var (
 // LeadIDOf returns a lead's leadId.
 func LeadIDOf(l models.Lead) string { return id.Format(id.Lead, l.ID) }
 
-// ExpectNoPersonalData fails the test if a text contains personal data from the contacts.
+// ExpectNoPersonalData fails the test if a text contains personal data from JoContact or
+// SamContact.
 func ExpectNoPersonalData(t *testing.T, what, text string) {
 	t.Helper()
 	for _, secret := range []string{"bloggs", "7946 0018", "7946-0018", "79460018", "sam@", "jo@"} {

@@ -21,8 +21,8 @@ import (
 	"github.com/pingpost/pingpost/models"
 )
 
-// ConsoleWithLedger is a console with two partners and their ledger entries, and a client that is signed in
-// as finance.
+// ConsoleWithLedger is a console with two partners and their ledger entries. Its client is signed
+// in as a finance user.
 type ConsoleWithLedger struct {
 	*Console
 	*Client
@@ -36,7 +36,7 @@ type Payee struct {
 	Account models.Account
 }
 
-// NewConsoleWithLedger starts a console with four leads in the ledger.
+// NewConsoleWithLedger starts a console with ledger entries for four leads.
 func NewConsoleWithLedger(t *testing.T) *ConsoleWithLedger {
 	t.Helper()
 	h := NewConsole(t, Setup{})
@@ -62,7 +62,7 @@ func NewConsoleWithLedger(t *testing.T) *ConsoleWithLedger {
 	return c
 }
 
-// PreparedRun prepares a payout run and returns the address of its page.
+// PreparedRun prepares a payout run and returns the URL of its page.
 func (c *ConsoleWithLedger) PreparedRun(t testing.TB, minimum string) string {
 	t.Helper()
 	p := c.Post(t, "/payouts/runs/new", url.Values{
@@ -79,7 +79,7 @@ func (c *ConsoleWithLedger) PreparedRun(t testing.TB, minimum string) string {
 	return at
 }
 
-// AddPayee adds an approved partner with one account, <slug>-1.
+// AddPayee adds an approved partner with one account, whose partnerId is <slug>-1.
 func (h *Console) AddPayee(t *testing.T, slug, name string) Payee {
 	t.Helper()
 	p, err := h.Options.Partners.Create(t.Context(), partners.NewPartner{
@@ -150,7 +150,7 @@ func (h *Console) RunJobs(t testing.TB) {
 	t.Cleanup(func() { cancel(); <-ended })
 }
 
-// SignInAnotherUser returns a client of another user.
+// SignInAnotherUser returns a client that is signed in as the user with the given email address.
 func (c *ConsoleWithLedger) SignInAnotherUser(t testing.TB, email string) *Client {
 	t.Helper()
 	b := c.Console.NewClient(t)
@@ -158,5 +158,5 @@ func (c *ConsoleWithLedger) SignInAnotherUser(t testing.TB, email string) *Clien
 	return b
 }
 
-// LeadID returns an ID as a leadId.
+// LeadID formats the ID of a lead as a leadId.
 func LeadID(lead uuid.UUID) string { return id.Format(id.Lead, lead) }

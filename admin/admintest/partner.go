@@ -17,11 +17,11 @@ import (
 	"github.com/pingpost/pingpost/models"
 )
 
-// ConsoleWithPartner is a console with one partner, and a client that is signed in as its account manager.
+// ConsoleWithPartner is a console with one partner. Its client is signed in as an account manager.
 type ConsoleWithPartner struct {
 	*Console
 	*Client
-	PartnerURL string // address of the partner's page
+	PartnerURL string // of the partner's page
 	PartnerID  uuid.UUID
 	Slug       string
 }
@@ -37,8 +37,8 @@ func NewConsoleWithPartner(t *testing.T) ConsoleWithPartner {
 	return o
 }
 
-// AddSellingPartner adds several partners. One of them has recent traffic and is rotating its secret. It
-// returns the URL of that partner's page.
+// AddSellingPartner adds a partner that has recent traffic and is rotating its secret, and returns
+// the URL of its page. It also adds several other partners.
 func (h *Console) AddSellingPartner(t *testing.T) (path string) {
 	t.Helper()
 	ctx, by := t.Context(), h.Options.Partners.By(audit.Actor{
@@ -120,7 +120,8 @@ func (h *Console) AddSellingPartner(t *testing.T) (path string) {
 	return web.PartnerURL(p.ID)
 }
 
-// Prices returns the partner pricing as text from the database, or "" if the partner has none.
+// Prices reads the partner's pricing from the database and returns it as text, or "" if there is
+// none.
 func (o ConsoleWithPartner) Prices(t testing.TB) string {
 	t.Helper()
 	return testkit.Value[string](t, o.Database,
@@ -135,7 +136,7 @@ var (
 	shownNumber = regexp.MustCompile(`name="version" value="(\d+)"`)
 )
 
-// VersionAt returns the version in the form on a page.
+// VersionAt returns the version that the form on a page contains.
 func VersionAt(t testing.TB, p Response) string {
 	t.Helper()
 	m := shownNumber.FindStringSubmatch(p.Body)
@@ -145,7 +146,7 @@ func VersionAt(t testing.TB, p Response) string {
 	return m[1]
 }
 
-// SecretNamed returns the address of the forms for the secret with a label.
+// SecretNamed returns the start of the URLs of the forms for the secret with the given label.
 func (o ConsoleWithPartner) SecretNamed(t testing.TB, label string) string {
 	t.Helper()
 	row := testkit.Value[string](t, o.Database, `SELECT id::text FROM signing_secrets WHERE label = $1`, label)

@@ -20,14 +20,15 @@ import (
 	pricingrules "github.com/pingpost/pingpost/pricing_rules"
 )
 
-// ConsoleWithPrices is a console with published prices, and a client that is signed in as pricing manager.
+// ConsoleWithPrices is a console with published prices. Its client is signed in as a pricing
+// manager.
 type ConsoleWithPrices struct {
 	*Console
 	*Client
 }
 
-// ConsoleWithDraft is a console with a draft of the shipped prices, and a client that is signed in as pricing
-// manager.
+// ConsoleWithDraft is a console with a draft that is based on the shipped prices. Its client is
+// signed in as a pricing manager.
 type ConsoleWithDraft struct {
 	*Console
 	*Client
@@ -35,7 +36,7 @@ type ConsoleWithDraft struct {
 	DraftURL string
 }
 
-// NewConsoleWithPrices starts a console with the shipped prices published.
+// NewConsoleWithPrices starts a console and publishes the shipped prices.
 func NewConsoleWithPrices(t *testing.T, k Setup) ConsoleWithPrices {
 	t.Helper()
 	h := NewConsole(t, k)
@@ -57,7 +58,7 @@ func NewConsoleWithDraft(t *testing.T) ConsoleWithDraft {
 	return d
 }
 
-// Upload submits the draft's import form with a file.
+// Upload submits the draft's import form, with a file if name is not "".
 func (d *ConsoleWithDraft) Upload(t testing.TB, fields map[string]string, name, content string) Response {
 	t.Helper()
 	var body bytes.Buffer
@@ -85,7 +86,8 @@ func (d *ConsoleWithDraft) Upload(t testing.TB, fields map[string]string, name, 
 	})
 }
 
-// AddFullDraft adds a draft with changes of every kind.
+// AddFullDraft adds a draft with every kind of price change and a rule whose floor is above its
+// ceiling.
 func (h *Console) AddFullDraft(t testing.TB) models.RateCard {
 	t.Helper()
 	small := pricingrules.Rule{Industry: "electrician", Country: "GB", Note: "a few pence"}
@@ -102,7 +104,7 @@ func (h *Console) AddFullDraft(t testing.TB) models.RateCard {
 		})
 }
 
-// AddRecordedTraffic adds recorded pings to replay.
+// AddRecordedTraffic adds leads and pings that drafts can be replayed with.
 func (h *Console) AddRecordedTraffic(t testing.TB) {
 	t.Helper()
 	p, err := h.Options.Partners.Create(t.Context(), partners.NewPartner{
@@ -118,7 +120,7 @@ func (h *Console) AddRecordedTraffic(t testing.TB) {
 	}
 	index, _ := h.Options.Prices.Taxonomy().BySlug("plumber")
 	term := h.Options.Prices.Taxonomy().At(index).TermID
-	for n := range 60 { // the last 10 have twice the price
+	for n := range 60 { // the oldest 10 leads have twice the price
 		at := h.Time.Now().Add(-time.Duration(n) * time.Hour)
 		h.Exec(t, `INSERT INTO leads (id, transaction, transaction_id, partner_id, account_id, hmac_verified, sandbox, price_minor, currency, industry, term_id, urgency,
 				card_version, quoted_country, quoted_postcode, quoted_at, received_at, country, postcode, phone_flagged, state, key_wrapper, key_version)
@@ -132,7 +134,7 @@ func (h *Console) AddRecordedTraffic(t testing.TB) {
 		FROM generate_series(1, 1000) AS n`, h.Time.Now(), p.ID, term)
 }
 
-// Publish publishes a draft with the given rules and returns its version.
+// Publish publishes a draft with the given rules and returns the number of the new version.
 func (h *Console) Publish(t testing.TB, note string, rules ...pricingrules.Rule) int {
 	t.Helper()
 	d := h.AddDraft(t, note, rules...)
@@ -143,7 +145,7 @@ func (h *Console) Publish(t testing.TB, note string, rules ...pricingrules.Rule)
 	return card.Version
 }
 
-// SignInAnotherUser returns a client of another user.
+// SignInAnotherUser returns a client that is signed in as the user that AddColleague adds.
 func (d ConsoleWithPrices) SignInAnotherUser(t testing.TB) *Client {
 	t.Helper()
 	b := d.Console.NewClient(t)
@@ -158,7 +160,7 @@ func (d ConsoleWithPrices) AddColleague(t *testing.T) {
 	d.Reload(t)
 }
 
-// PricingManagerPrices returns the pricing service on behalf of the pricing manager.
+// PricingManagerPrices returns the pricing service, acting as the pricing manager.
 func (h *Console) PricingManagerPrices() *ratecard.Service {
 	return h.Options.Prices.By(audit.Actor{
 		Staff: h.People[models.PricingManager].ID,
@@ -167,7 +169,7 @@ func (h *Console) PricingManagerPrices() *ratecard.Service {
 	})
 }
 
-// AddDraft adds a draft with rules.
+// AddDraft adds a draft with the given rules.
 func (h *Console) AddDraft(t testing.TB, title string, rules ...pricingrules.Rule) models.RateCard {
 	t.Helper()
 	d, err := h.PricingManagerPrices().CreateDraft(t.Context(), title, 0)
@@ -189,21 +191,22 @@ func (h *Console) AddRule(t testing.TB, d models.RateCard, r pricingrules.Rule) 
 	}
 }
 
-// PlumbersIn returns a rule for plumbers in a country.
+// PlumbersIn returns a rule that sets the base price of plumbers in a country.
 func PlumbersIn(country string, currency money.Currency, minor int64) pricingrules.Rule {
 	r := pricingrules.Rule{Industry: "plumber", Country: country}
 	r.Base[currency] = minor
 	return r
 }
 
-// State returns the state of a rate card.
+// State returns the state and the version number of a rate card, such as "published 2".
 func (d ConsoleWithPrices) State(t testing.TB, card models.RateCard) string {
 	t.Helper()
 	return testkit.Value[string](t, d.Database,
 		`SELECT state || ' ' || coalesce(version, 0) FROM rate_cards WHERE id = $1`, card.ID)
 }
 
-// Rule is the form of a rule for plumbers, on the draft as it is, with other fields.
+// Rule returns the fields of a form that adds a rule for plumbers to the draft. more contains the
+// names and values, in turn, of fields to change or add.
 func (d *ConsoleWithDraft) Rule(t testing.TB, more ...string) url.Values {
 	t.Helper()
 	f := url.Values{
@@ -219,7 +222,7 @@ func (d *ConsoleWithDraft) Rule(t testing.TB, more ...string) url.Values {
 	return f
 }
 
-// BeginDraft creates another draft of the current prices.
+// BeginDraft creates a draft from the current prices and stores it in d.
 func (d *ConsoleWithDraft) BeginDraft(t *testing.T) {
 	t.Helper()
 	var err error
@@ -229,7 +232,7 @@ func (d *ConsoleWithDraft) BeginDraft(t *testing.T) {
 	d.DraftURL = web.DraftURL(d.Draft.ID)
 }
 
-// Service returns the pricing service on behalf of the user with a role.
+// Service returns the pricing service, acting as the user with the given role.
 func (d *ConsoleWithDraft) Service(role models.Role) *ratecard.Service {
 	return d.Options.Prices.By(audit.Actor{
 		Staff: d.People[role].ID,
@@ -238,7 +241,7 @@ func (d *ConsoleWithDraft) Service(role models.Role) *ratecard.Service {
 	})
 }
 
-// Base returns the base price of an industry in GB.
+// Base returns the base price that the draft sets for an industry in GB, or 0 if it sets none.
 func (d *ConsoleWithDraft) Base(t testing.TB, industry string) int64 {
 	t.Helper()
 	now, err := d.Options.Prices.Draft(t.Context(), ratecard.ID(d.Draft.ID))
@@ -255,7 +258,8 @@ func (d *ConsoleWithDraft) Base(t testing.TB, industry string) int64 {
 	return 0
 }
 
-// Cell submits a cell in the grid for GB.
+// Cell submits the base price of one cell in the grid for GB. was is the price that the user saw.
+// more contains the names and values, in turn, of fields to change or add.
 func (d *ConsoleWithDraft) Cell(t testing.TB, industry, was, base string, more ...string) Response {
 	t.Helper()
 	f := url.Values{"industry": {industry}, "was": {was}, "base": {base}}

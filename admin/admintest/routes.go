@@ -8,7 +8,8 @@ import (
 	"github.com/pingpost/pingpost/internal/id"
 )
 
-// FillIn replaces {id} in a route's path with an ID, and the other parts with unused IDs and numbers.
+// FillIn replaces the placeholders in a route's path: {id} with objectID, and the others with
+// arbitrary values.
 func FillIn(path string, objectID string) string {
 	return strings.NewReplacer(
 		"{$}", "", "{id}", objectID, "{session}", id.Format(id.Session, uuid.New()), "{token}", "no-such-token",

@@ -7,10 +7,10 @@ import (
 	"github.com/google/uuid"
 )
 
-// AddMonthOfTraffic adds traffic and ledger entries for the overview.
+// AddMonthOfTraffic adds a month of traffic and some ledger entries, which the overview shows.
 func (h *Console) AddMonthOfTraffic(t *testing.T) {
 	t.Helper()
-	// The overview does not need the entries' leads.
+	// The ledger entries have no leads, because the overview does not need them.
 	h.Exec(t, `ALTER TABLE ledger_entries DROP CONSTRAINT ledger_entries_lead_fkey`)
 	h.Exec(t, `INSERT INTO traffic_minutes
 		SELECT hour, gen_random_uuid(), gen_random_uuid(), gen_random_uuid(), kind[1], kind[2], (kind[3]::float * (1.2 + sin(extract(hour FROM hour) / 4 - 2)) * (1 + 0.1 * sin(extract(day FROM hour))))::bigint, '{}'
@@ -22,7 +22,7 @@ func (h *Console) AddMonthOfTraffic(t *testing.T) {
 		FROM generate_series(1, 3000) AS n`, h.Time.Now())
 }
 
-// AddTraffic adds traffic for an account from ten minutes ago.
+// AddTraffic records n requests of an account, dated ten minutes before the current time.
 func AddTraffic(h *Console, t *testing.T, partner, account uuid.UUID, endpoint, outcome string, n int) {
 	t.Helper()
 	h.Exec(t,

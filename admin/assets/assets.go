@@ -1,5 +1,6 @@
-// Package assets embeds and serves the console's style sheet, scripts and icon. `make assets` builds
-// them. Each URL contains a hash of the file's content, so that browsers can cache it permanently.
+// Package assets embeds and serves the console's style sheet, scripts and icon. `make assets`
+// builds them. Each URL contains a hash of the file's content, so that browsers can cache the file
+// permanently.
 package assets
 
 import (
@@ -32,7 +33,7 @@ type file struct {
 	version       string
 }
 
-// load reads and compresses the files on its first call.
+// load reads and compresses the files when it is first called.
 var load = sync.OnceValue(func() map[string]file {
 	files := make(map[string]file, len(names))
 	for name, kind := range names {
@@ -62,7 +63,7 @@ func Check() error {
 	return nil
 }
 
-// URL returns the URL of a file, with the hash of its content.
+// URL returns the URL of a file, including the hash of its content.
 func URL(name string) string {
 	return "/assets/" + name + "?v=" + load()[name].version
 }
@@ -89,8 +90,8 @@ func serve(w http.ResponseWriter, r *http.Request, f file) {
 	h.Set("Content-Type", f.kind)
 	h.Set("X-Content-Type-Options", "nosniff")
 	h.Set("Vary", "Accept-Encoding")
-	// During a rolling restart, a page from another release may request another hash. The response
-	// is this release's file, which must not be cached under that URL.
+	// During a rolling restart, a page from another release may request a file with a different
+	// hash. The response is this release's file, which must not be cached under that URL.
 	h.Set("Cache-Control", "no-cache")
 	if r.URL.Query().Get("v") == f.version {
 		h.Set("Cache-Control", "public, max-age=31536000, immutable")

@@ -94,8 +94,8 @@ func (h *Handlers) row(k *web.Request, w models.Job, names web.PartnerNames) vie
 	return row
 }
 
-// object links to the object that a job processes or creates. It returns no URL if the user may not
-// see the object.
+// object returns a link to the object that a job processes or creates. The link has no URL if the
+// user may not see the object.
 func (h *Handlers) object(k *web.Request, w models.Job) ui.Link {
 	switch w.Kind {
 	case models.WorkPayoutRun:

@@ -8,13 +8,13 @@ import (
 	"github.com/pingpost/pingpost/internal/jobs"
 )
 
-// Handlers handles the requests of this package's routes.
+// Handlers handles requests to this package's routes.
 type Handlers struct {
 	Jobs *jobs.Queue
 }
 
-// Routes returns the routes of this package. Users need the permission payouts.export to cancel their
-// own jobs. For the jobs of others, see [web.MayStopJob].
+// Routes returns the routes of this package. Users need the permission payouts.export to cancel
+// their own jobs. For other users' jobs, see [web.MayStopJob].
 func (h *Handlers) Routes() []web.Route {
 	return []web.Route{
 		{Method: http.MethodGet, Path: "/work", Needs: web.ReadPayouts, Handle: h.list},

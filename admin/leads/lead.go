@@ -41,7 +41,7 @@ func (h *Handlers) leadPage(k *web.Request) error {
 }
 
 func (h *Handlers) leadView(k *web.Request, l leads.Details, returns []models.Return) view.DetailsView {
-	currency, _ := money.ParseCurrency(l.Currency) // always valid in the database
+	currency, _ := money.ParseCurrency(l.Currency) // the database contains only valid currencies
 	in := func(states ...models.ReturnState) bool {
 		return slices.ContainsFunc(returns, func(r models.Return) bool { return slices.Contains(states, r.State) })
 	}

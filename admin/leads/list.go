@@ -35,7 +35,7 @@ func (h *Handlers) leadsList(k *web.Request) error {
 		return err
 	}
 	var found leads.Page
-	if len(mistakes) == 0 { // a query without its partner would match all partners
+	if len(mistakes) == 0 { // without a valid partner, the query would match all partners
 		if found, err = h.Leads.List(k.R.Context(), k.Scope, query); err != nil {
 			return err
 		}
@@ -131,7 +131,7 @@ func (h *Handlers) leadRows(k *web.Request, found []leads.Row) (rows []view.Row)
 	return rows
 }
 
-// stateLabels returns the states of a lead. It returns only "delivered" if no other state applies.
+// stateLabels returns the states of a lead, or only "delivered" if no other state applies.
 func stateLabels(erased, sandbox, returned bool) (words []string) {
 	if sandbox {
 		words = append(words, leads.StateSandbox)

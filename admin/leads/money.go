@@ -24,7 +24,8 @@ import (
 // accrual, at most one return entry, and any number of adjustments.
 const leadEntries = 100
 
-// leadMoney fills in a lead's ledger entries and returns, and adds payments to the timeline.
+// leadMoney fills in the ledger entries and the returns of a lead, and adds its payments to the
+// timeline.
 func (h *Handlers) leadMoney(k *web.Request, l leads.Details, returns []models.Return, v *view.DetailsView) error {
 	sc, _ := k.ScopeOf(web.ReadPayouts)
 	entries, _, _, err := h.Payouts.Entries(k.R.Context(), sc, payouts.Filter{Lead: l.ID}, postgres.Page{Size: leadEntries})
@@ -63,8 +64,8 @@ func (h *Handlers) leadMoney(k *web.Request, l leads.Details, returns []models.R
 	return nil
 }
 
-// leadPaid adds the payment of a lead's accrual to the timeline. A run makes one payment to an
-// account, or none if the account's net is zero.
+// leadPaid adds the payment that includes a lead's accrual to the timeline. A run makes one payment
+// to an account, or none if the account's net is zero.
 func (h *Handlers) leadPaid(k *web.Request, sc scope.Scope, earned payouts.Entry, v *view.DetailsView) error {
 	f := payouts.Filter{Account: earned.AccountID, Run: earned.Run, Kind: models.EntryPayment}
 	payments, _, _, err := h.Payouts.Entries(k.R.Context(), sc, f, postgres.Page{Size: 1})

@@ -10,7 +10,7 @@ import (
 	"github.com/pingpost/pingpost/models"
 )
 
-// Handlers handles the requests of this package's routes.
+// Handlers handles requests to this package's routes.
 type Handlers struct {
 	Staff *staff.Service
 }

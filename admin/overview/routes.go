@@ -14,7 +14,7 @@ import (
 	"github.com/pingpost/pingpost/models"
 )
 
-// Handlers handles the requests of this package's routes.
+// Handlers handles requests to this package's routes.
 type Handlers struct {
 	DefaultSigning models.SigningMode // for partners without their own signing mode
 	Jobs           *jobs.Queue

@@ -48,7 +48,8 @@ func (h *Handlers) showDetails(k *web.Request, status int, p models.Partner, v v
 	return k.Show(status, view.PartnerDetails(v))
 }
 
-// payeeName returns the name on payouts: the legal name, or else the name.
+// payeeName returns the name that payouts are made out to: the legal name, or the partner's name if
+// it has no legal name.
 func payeeName(legalName, name string) string {
 	return cmp.Or(strings.TrimSpace(legalName), strings.TrimSpace(name))
 }

@@ -85,8 +85,8 @@ func partnersPager(q url.Values, found partners.Page) ui.Pager {
 	return p
 }
 
-// modes returns the signing modes as options. first is the inherited mode: SigningDefault for a
-// partner, SigningInherit for an account.
+// modes returns the signing modes as options. The first option inherits the mode. Its value is
+// first: SigningDefault for a partner, or SigningInherit for an account.
 func (h *Handlers) modes(k *web.Request, first models.SigningMode) []ui.Option {
 	all := []ui.Option{
 		{Value: string(models.SigningRequired), Label: "Required", Hint: "Unsigned posts are rejected."},
@@ -143,5 +143,5 @@ func (h *Handlers) managers(k *web.Request, now string) ([]ui.Option, error) {
 	return web.SelectOption(options, now), nil
 }
 
-// partners returns the service acting for the signed-in user.
+// partners returns the partner service, acting as the signed-in user.
 func (h *Handlers) partners(k *web.Request) *partners.Service { return h.Partners.By(k.By) }

@@ -15,7 +15,7 @@ import (
 	"github.com/pingpost/pingpost/templates/ui"
 )
 
-// recentActivityWindow is the maximum age of activity on the onboarding page.
+// recentActivityWindow is the maximum age of the activity that the onboarding page shows.
 const recentActivityWindow = 24 * time.Hour
 
 func (h *Handlers) onboardingPage(k *web.Request) error {

@@ -11,7 +11,7 @@ import (
 	"github.com/pingpost/pingpost/templates/ui"
 )
 
-// proposedPrices returns the change that is waiting for approval, or nil.
+// proposedPrices returns the price change that is waiting for approval, or nil if there is none.
 func (h *Handlers) proposedPrices(k *web.Request, p models.Partner, own partners.Pricing) (*view.PriceProposal, error) {
 	waiting, err := h.Partners.PriceProposal(k.R.Context(), p)
 	if err != nil || waiting == nil {
@@ -49,7 +49,8 @@ func (h *Handlers) withdrawPrices(k *web.Request) error {
 	})
 }
 
-// decidePrices runs do with the proposal in the form.
+// decidePrices handles a form that approves or withdraws a proposal. It calls do with the partner
+// and the ID of the proposal.
 func (h *Handlers) decidePrices(k *web.Request, proof web.StepUpRule, do func(models.Partner, uuid.UUID) error) error {
 	p, err := h.partner(k)
 	if err != nil {

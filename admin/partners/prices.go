@@ -22,7 +22,7 @@ type pricesForm struct {
 }
 
 func (h *Handlers) pricesTab(k *web.Request, p models.Partner) error {
-	// A role at this partner is enough to read its pricing. Changes need a role for all partners.
+	// A role for this partner is enough to read its pricing. Changes need a role for all partners.
 	if !k.MayAt(web.ReadPricing, p.ID) {
 		head, err := h.head(k, p, "prices")
 		if err != nil {

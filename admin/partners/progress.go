@@ -35,7 +35,7 @@ func (h *Handlers) progress(k *web.Request, p models.Partner) (s progress, err e
 	return s, err
 }
 
-// hasSignedPost reports whether a signed post was accepted.
+// hasSignedPost reports whether a signed post has been accepted.
 func (s progress) hasSignedPost() bool { return len(s.used) > 0 }
 
 // lastSecretEnd returns the latest expiry of the valid secrets. It is zero if there are no valid

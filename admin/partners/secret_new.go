@@ -71,7 +71,8 @@ func (h *Handlers) createSecret(k *web.Request) error {
 	})
 }
 
-// submitSecret runs do and shows the new secret, once.
+// submitSecret handles a form that creates, imports or rotates a secret. It calls do and then shows
+// the new secret once, unless it was imported.
 func (h *Handlers) submitSecret(k *web.Request, rotate bool, do func(models.Partner) (partners.CreatedSecret, error)) error {
 	p, err := h.partner(k)
 	if err != nil {
@@ -86,7 +87,7 @@ func (h *Handlers) submitSecret(k *web.Request, rotate bool, do func(models.Part
 		StepUp: web.StepUpRequired,
 		Do: func() (string, error) {
 			made, err := do(p)
-			if err != nil || k.R.PostForm.Get("import") != "" { // the partner already has an imported secret
+			if err != nil || k.R.PostForm.Get("import") != "" { // the partner knows an imported secret
 				return web.PartnerURL(p.ID) + "?tab=secrets", err
 			}
 			return "", h.showCreated(k, p, made, rotate)

@@ -15,7 +15,7 @@ import (
 	"github.com/pingpost/pingpost/templates/ui"
 )
 
-// overlaps are the choices for a secret's expiry, in a rotation and in the form that sets the expiry.
+// overlaps are the expiry times that users can choose when they rotate a secret or set its expiry.
 var overlaps = []struct {
 	name, label string
 	length      time.Duration
@@ -125,7 +125,7 @@ func (h *Handlers) secretRow(k *web.Request, partner string, s models.SigningSec
 	return row
 }
 
-// overlapView charts the posts signed with the older secrets and the newest one.
+// overlapView returns a chart of posts, with one line for the older secrets and one for the newest.
 func overlapView(secrets []models.SigningSecret, traffic []reporting.SecretTraffic, day reporting.Range) *view.OverlapView {
 	v := &view.OverlapView{Chart: ui.Chart{
 		ID:      "overlap",

@@ -14,8 +14,9 @@ import (
 	"github.com/pingpost/pingpost/templates/ui"
 )
 
-// partnerNamed returns the partner with the slug or id in a filter. If it does not exist or the
-// user may not see it, the returned partner has the id uuid.Max, which matches no rows.
+// partnerNamed returns the partner whose slug or id was entered in a filter. If the partner does
+// not exist or the user may not see it, the returned partner has the id uuid.Max, which matches no
+// rows.
 func (h *Handlers) partnerNamed(k *web.Request, q url.Values, name string) (models.Partner, error) {
 	text := web.SearchText(q, name)
 	if text == "" {
@@ -42,8 +43,8 @@ func idFilter(q url.Values, name string, kind id.Kind) uuid.UUID {
 	return object
 }
 
-// cursor returns the id that a page starts before or after. It returns uuid.Nil, which selects the
-// first page, if the id is not valid.
+// cursor returns the id that a page of rows ends before or starts after. If the id is not valid, it
+// returns uuid.Nil, which selects the first page.
 func cursor(q url.Values, name string, kind id.Kind) uuid.UUID {
 	at, _ := id.Parse(kind, q.Get(name))
 	return at

@@ -35,16 +35,15 @@ var (
 	openOptions = []ui.Option{{Value: "1", Label: "Not in a run yet"}}
 )
 
-// ledgerSelection is a ledger filter with its partner. If the filter is not valid, mistakes
-// contains the reasons.
+// ledgerSelection is a ledger filter with the partner that it selects. mistakes contains a notice
+// for each error that the page explains.
 type ledgerSelection struct {
 	payouts.Filter
 	partner  models.Partner
 	mistakes []web.Notice
 }
 
-// ledgerFilter reads the filter from a URL or a form. A filter that is not valid has mistakes
-// and matches nothing.
+// ledgerFilter reads the filter from a URL or a form. A filter that is not valid matches nothing.
 func (h *Handlers) ledgerFilter(k *web.Request, q url.Values) (f ledgerSelection, err error) {
 	if f.partner, err = h.partnerNamed(k, q, "partner"); err != nil {
 		return f, err
@@ -73,8 +72,8 @@ func (h *Handlers) ledgerFilter(k *web.Request, q url.Values) (f ledgerSelection
 	return f, nil
 }
 
-// accountNamed returns the id of the account with this id or, if the partner is known, with this
-// partnerId. It returns uuid.Max if there is no such account.
+// accountNamed returns the id of the account that was entered in a filter, either as an id or, if
+// the partner is known, as a partnerId. It returns uuid.Max if there is no such account.
 func (h *Handlers) accountNamed(k *web.Request, p models.Partner, text string) (uuid.UUID, error) {
 	if text == "" {
 		return uuid.Nil, nil

@@ -26,7 +26,7 @@ func (h *Handlers) paymentsCSV(k *web.Request) error {
 		return err
 	}
 	name := payouts.RunID(r.ID)
-	// The kind is not payout_run, because a download does not change the run.
+	// The kind is not payout_run, so that the download does not count as a change to the run.
 	e := audit.Event{
 		Action: "payout_run.payments",
 		Kind:   "ledger",
@@ -51,7 +51,7 @@ func (h *Handlers) paymentsCSV(k *web.Request) error {
 	})
 }
 
-// eachPayment calls each for every account that the run pays, reading them in batches.
+// eachPayment calls each for every account that the run pays. It reads the accounts in batches.
 func (h *Handlers) eachPayment(k *web.Request, r models.PayoutRun, each func(payouts.AccountStatement) error) error {
 	q := payouts.StatementQuery{Run: r.ID, Outcome: models.StatementPays, Size: paymentBatchSize}
 	for {

@@ -30,7 +30,7 @@ func (h *Handlers) decideReturn(k *web.Request, decide decision) error {
 			return returnURL(ret.ID), decide(k.R.Context(), k.Scope, ret.ID, k.R.PostForm.Get("answer"))
 		},
 		Show: func(r web.Rejected) error {
-			if ret, err = h.requestedReturn(k); err != nil { // another user may have decided
+			if ret, err = h.requestedReturn(k); err != nil { // another user may have decided the return
 				return err
 			}
 			return h.showReturn(k, r.Status, ret, r.Errors)

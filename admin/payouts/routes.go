@@ -75,7 +75,7 @@ func (h *Handlers) Routes() []web.Route {
 	}
 }
 
-// payouts returns the service acting as the request's user.
+// payouts returns the payout service, acting as the signed-in user.
 func (h *Handlers) payouts(k *web.Request) *payouts.Service { return h.Payouts.By(k.By) }
 
 // payoutTabs returns the tabs. Users who see only some partners have no tab for payout runs.

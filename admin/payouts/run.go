@@ -113,7 +113,7 @@ func approvalBlocked(k *web.Request, r models.PayoutRun) string {
 	return ""
 }
 
-// runState returns the state for pages. It is "empty" for a run that was cancelled because it
+// runState returns the state that pages show. It is "empty" for a run that was cancelled because it
 // had nothing to pay.
 func runState(r models.PayoutRun) string {
 	if r.State == models.RunCancelled && r.PreparedAt != nil && r.Payouts == 0 {
@@ -189,8 +189,8 @@ func (h *Handlers) runStatements(k *web.Request, r models.PayoutRun, v *view.Run
 	return nil
 }
 
-// runConflict returns the last change to a run. Already is true if it was the same action by the
-// same user, for example because a form was submitted twice.
+// runConflict returns the last change to a run. Already is true if the same user has already
+// carried out the same action, for example because a form was submitted twice.
 func (h *Handlers) runConflict(k *web.Request, r models.PayoutRun, action string) (*ui.Conflict, error) {
 	last, err := web.LastChange(k, audit.Filter{Kind: "payout_run", Object: payouts.RunID(r.ID)})
 	conflict := &ui.Conflict{Actor: last.Actor, At: last.At, Changes: web.Changes(last.Before, last.After)}

@@ -21,7 +21,7 @@ func (h *Handlers) cancelRunPage(k *web.Request) error {
 
 func (h *Handlers) showCancelRun(k *web.Request, status int, r models.PayoutRun, version int, mistakes ui.Errors) error {
 	if payouts.CheckCancel(r) != nil {
-		return k.Redirect(web.RunURL(r.ID)) // the page shows the state
+		return k.Redirect(web.RunURL(r.ID)) // the run's page shows its current state
 	}
 	return k.Show(status, ui.Confirm(ui.ConfirmView{
 		Shell: k.Shell("Cancel payout run", allRuns, ui.Link{

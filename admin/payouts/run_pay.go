@@ -22,7 +22,7 @@ func (h *Handlers) payRunPage(k *web.Request) error {
 
 func (h *Handlers) showPayRun(k *web.Request, status int, r models.PayoutRun, version int, mistakes ui.Errors) error {
 	if payouts.CheckPay(r) != nil {
-		return k.Redirect(web.RunURL(r.ID)) // the page shows the state
+		return k.Redirect(web.RunURL(r.ID)) // the run's page shows its current state
 	}
 	total := web.AmountOf(r.TotalMinor, r.Currency)
 	return k.Show(status, view.RunPay(view.RunPayView{

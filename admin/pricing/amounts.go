@@ -11,7 +11,7 @@ import (
 	"github.com/pingpost/pingpost/templates/ui"
 )
 
-// figure returns a formatted amount without its currency. Other text is returned unchanged.
+// figure removes the currency from a formatted amount. It returns other text unchanged.
 func figure(text string) string {
 	number, _, _ := strings.Cut(text, " ")
 	if number == "" || number[0] < '0' || number[0] > '9' {
@@ -38,8 +38,8 @@ var (
 	commaGroups   = regexp.MustCompile(`^[0-9]{1,3}(,[0-9]{3})+(\.[0-9]{1,2})?$`)
 )
 
-// parseBase parses an amount typed into a grid cell for a market. Empty text is 0. If the amount is
-// valid, the error has no message.
+// parseBase parses an amount typed into a grid cell for a market. Empty text means 0. If the amount
+// is valid, wrong has no message.
 func parseBase(text string, market pricingrules.Market) (minor int64, wrong ui.FieldError) {
 	text = strings.TrimSpace(text)
 	if text == "" {
@@ -48,8 +48,8 @@ func parseBase(text string, market pricingrules.Market) (minor int64, wrong ui.F
 	return parseAmount(text, market.Code, market.Currency)
 }
 
-// parseAmount parses an amount with or without its currency's code or sign. Error messages use subject as
-// the name of the country or field.
+// parseAmount parses an amount with or without its currency's code or sign. In error messages,
+// subject is the name of the country or field.
 func parseAmount(text, subject string, currency money.Currency) (minor int64, wrong ui.FieldError) {
 	text, other := withoutCurrency(text, currency)
 	if other != "" {
@@ -80,8 +80,8 @@ func parseAmount(text, subject string, currency money.Currency) (minor int64, wr
 	return 0, ui.FieldError{Code: "range", Message: "The amount " + err.Error() + "."}
 }
 
-// withoutCurrency removes a currency's code or sign from an amount. If that currency is not own, it is
-// returned as other.
+// withoutCurrency removes a currency's code or sign from an amount. If the currency is not own,
+// other is its code.
 func withoutCurrency(text string, own money.Currency) (figures, other string) {
 	for sign, code := range currencySigns {
 		if rest := strings.TrimSpace(strings.Trim(text, sign)); rest != text && strings.Contains(text, sign) {
@@ -106,7 +106,7 @@ func withoutCurrency(text string, own money.Currency) (figures, other string) {
 	return text, ""
 }
 
-// parsePercent parses a signed percentage, such as +5 or -2.5 %, into ten-thousandths.
+// parsePercent parses a signed percentage, such as +5 or -2.5 %, and returns it in ten-thousandths.
 func parsePercent(text string) (percent int64, wrong ui.FieldError) {
 	text = strings.TrimSpace(strings.TrimSuffix(strings.TrimSpace(text), "%"))
 	text = strings.TrimPrefix(strings.Replace(text, "−", "-", 1), "+")

@@ -13,10 +13,10 @@ import (
 	"github.com/pingpost/pingpost/templates/ui"
 )
 
-// shownChanges limits the changes listed for confirmation.
+// shownChanges is the maximum number of changes that the confirmation page lists.
 const shownChanges = 20
 
-// bulk changes all rows shown. The first request only asks for confirmation.
+// bulk changes all rows that the grid shows. The first request only asks for confirmation.
 func (h *Handlers) bulk(k *web.Request, d ratecard.Draft, selection ratecard.GridView, market pricingrules.Market) error {
 	f := k.R.PostForm
 	var b ratecard.Bulk

@@ -76,7 +76,7 @@ func (h *Handlers) draftCell(k *web.Request) error {
 				typed: map[string]string{key: web.Short(f.Get("base"))},
 				wrong: map[string]string{key: r.Message()},
 			}
-			if r.Err == nil { // otherwise the page shows the cell's current base price
+			if r.Err == nil { // otherwise the page shows the current base price of the cell
 				e.was = map[string]int64{key: was}
 			}
 			e.errors = ui.Errors{{Field: "base-" + key, Code: r.Errors[0].Code, Message: key + ": " + r.Message()}}
@@ -85,8 +85,8 @@ func (h *Handlers) draftCell(k *web.Request) error {
 	})
 }
 
-// cellSaved responds to a saved cell. Scripts get the changed rows, and other clients are redirected to
-// the cell in the grid.
+// cellSaved responds after a cell has been saved. Scripts get the changed rows, and other clients
+// are redirected to the cell in the grid.
 func (h *Handlers) cellSaved(
 	k *web.Request, d ratecard.Draft, selection ratecard.GridView, target pricingrules.Target, key string,
 ) error {
@@ -107,7 +107,8 @@ func (h *Handlers) showCell(
 	if k.R.PostForm.Get("part") == "" {
 		return h.showGridOf(k, status, d, selection, e)
 	}
-	// An industry's cell changes only its own row. A category's cell also changes its industries.
+	// A change to an industry's cell affects only its own row. A change to a category's cell also
+	// affects the rows of its industries.
 	part := ratecard.GridView{
 		Country:  selection.Country,
 		Urgency:  selection.Urgency,
@@ -172,7 +173,7 @@ func lastChangeText(d ratecard.Draft) string {
 	return fmt.Sprintf("%s made the last change at %s.", d.UpdatedBy, d.UpdatedAt.UTC().Format("15:04:05 UTC"))
 }
 
-// lockedText explains why the user cannot change a draft's rules. It is "" if they can.
+// lockedText explains why the user cannot change a draft's rules. It returns "" if the user can.
 func (h *Handlers) lockedText(k *web.Request, d ratecard.Draft) string {
 	switch d.State {
 	case models.RateCardDraft:

@@ -102,8 +102,8 @@ func (h *Handlers) categoryNames(k *web.Request) map[string]string {
 	return names
 }
 
-// compareTable returns the changes that match the filters in the URL. keep lists the query parameters
-// that are not filters.
+// compareTable returns the changes that match the filters in the URL. keep lists the other query
+// parameters, which the page's links and forms must retain.
 func (h *Handlers) compareTable(k *web.Request, path string, changes []pricingrules.Change, keep ...string) view.CompareTable {
 	q := k.R.URL.Query()
 	filters := []string{"q", "country", "urgency", "category", "only"}
@@ -146,8 +146,8 @@ func compareKey(c pricingrules.Change) string {
 	return c.Industry.Slug + "/" + c.Market.Code + "/" + c.Class.String()
 }
 
-// comparePart returns the page of changes before or after a cell, and the keys for the previous and
-// the next page. If the cell is unknown, it returns the first page.
+// comparePart returns the page of changes that ends before or starts after a cell, and the keys for
+// the previous and the next page. If the cell is unknown, it returns the first page.
 func comparePart(changes []pricingrules.Change, before, after string) (part []pricingrules.Change, newer, older string) {
 	at := func(key string) int {
 		return slices.IndexFunc(changes, func(c pricingrules.Change) bool { return compareKey(c) == key })

@@ -59,7 +59,7 @@ func (h *Handlers) explainPage(k *web.Request) error {
 		}
 	}
 	if len(v.Errors) > 0 {
-		v.Result = nil // a price without the unknown partner's pricing would be wrong
+		v.Result = nil // the price would be wrong without the partner's pricing
 		return k.Show(http.StatusUnprocessableEntity, view.Explain(v))
 	}
 	return k.Show(http.StatusOK, view.Explain(v))

@@ -21,7 +21,7 @@ const (
 	kindYAML = "yaml"
 )
 
-// exports returns the download links of a rate card.
+// exports returns the download links for a rate card.
 func exports(address string, v ratecard.GridView, industries, rules int) (bases, card ui.Download) {
 	bases = ui.Download{
 		URL:   address + "/export?" + viewQuery(v, "format", kindCSV),

@@ -201,7 +201,7 @@ func (h *Handlers) showGrid(k *web.Request, status int, d ratecard.Draft, e grid
 	return k.Show(status, view.DraftGrid(v))
 }
 
-// draftGrid builds a view of a draft's grid with the rejected input.
+// draftGrid returns the view of a draft's grid. e is the rejected input, if any.
 func (h *Handlers) draftGrid(
 	k *web.Request, d ratecard.Draft, selection ratecard.GridView, e gridInput,
 ) (v view.DraftGridView, err error) {
@@ -236,7 +236,7 @@ func (h *Handlers) draftGrid(
 	return v, err
 }
 
-// bulkOperations returns the types of bulk change, or given if it is set.
+// bulkOperations returns given or, if that is nil, the types of bulk change as options.
 func bulkOperations(given []ui.Option, currency string) []ui.Option {
 	if given != nil {
 		return given

@@ -22,7 +22,7 @@ const (
 	// maxUpload is well above pricingrules.MaxFile, so that a file that is too large is read to its end.
 	// Browsers do not show the response if the server closes the connection during the upload.
 	maxUpload = 64 << 20
-	// shownCells and shownProblems limit the lists on a preview.
+	// shownCells and shownProblems are the maximum lengths of the lists in a preview.
 	shownCells    = 200
 	shownProblems = 50
 )
@@ -174,8 +174,8 @@ func badUpload(err error) error {
 	return web.ErrForm.WithCause(err)
 }
 
-// kindOf returns the format for a file name's extension, or chosen for other names. The extension takes
-// precedence because the user may have left the form's default.
+// kindOf returns the file format that a name's extension stands for, or chosen for other names. The
+// extension takes precedence because the user may have left the form's default.
 func kindOf(name, chosen string) string {
 	switch lower := strings.ToLower(name); {
 	case strings.HasSuffix(lower, ".csv"):

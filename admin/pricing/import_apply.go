@@ -59,7 +59,7 @@ func (i imported) summary(u upload) string {
 		web.CountText(int64(len(i.changes)), false, "base price", "base prices"))
 }
 
-// submit returns the label of the button that applies the file, "" if nothing would change.
+// submit returns the label of the button that applies the file, or "" if nothing would change.
 func (i imported) submit() string {
 	switch {
 	case i.isEmpty():

@@ -64,7 +64,8 @@ func (h *Handlers) paste(k *web.Request, d ratecard.Draft, selection ratecard.Gr
 	return k.Redirect(gridURL(d, selection))
 }
 
-// markUnsaved marks valid amounts as not saved, because an error in one cell rejects the whole column.
+// markUnsaved marks valid amounts as not saved. If one cell has an error, the whole column is
+// rejected.
 func (e gridInput) markUnsaved() gridInput {
 	for key := range e.typed {
 		if e.wrong[key] == "" {

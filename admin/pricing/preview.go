@@ -10,15 +10,16 @@ import (
 	view "github.com/pingpost/pingpost/templates/pricing"
 )
 
-// previewLimit limits the lists of problems and warnings, but not their counts.
+// previewLimit is the maximum length of the lists of problems and warnings. The counts include all
+// of them.
 const previewLimit = 20
 
-// preview is the effect of publishing a draft. It is compared with the version that the draft is
-// based on, so that it does not include changes from newer versions.
+// preview is the effect of publishing a draft. The draft is compared with the version that it is
+// based on, so that the preview does not include changes from newer versions.
 type preview struct {
 	draft, base *ratecard.ExaminedCard
 	changes     []pricingrules.Change
-	inversions  []pricingrules.Inversion // that are not in base
+	inversions  []pricingrules.Inversion // only those that are not in base
 }
 
 func (h *Handlers) preview(k *web.Request, d ratecard.Draft) (p preview, err error) {

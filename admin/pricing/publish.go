@@ -12,7 +12,7 @@ import (
 	"github.com/pingpost/pingpost/templates/ui"
 )
 
-// raceCells limits the price changes listed for a newer version.
+// raceCells is the maximum number of a newer version's price changes that the page lists.
 const raceCells = 20
 
 // publishForm is the input in the publish form, with its errors.
@@ -59,7 +59,8 @@ func (h *Handlers) showPublish(k *web.Request, status int, d ratecard.Draft, f p
 	return k.Show(status, view.Publish(v))
 }
 
-// race returns the current version if it is newer than the one that the draft is based on, or else nil.
+// race returns the current version if it is newer than the one that the draft is based on,
+// otherwise nil.
 func (h *Handlers) race(k *web.Request, d ratecard.Draft) (*view.PublishRace, error) {
 	if d.State != models.RateCardDraft && d.State != models.RateCardSubmitted {
 		return nil, nil
@@ -113,8 +114,8 @@ func (h *Handlers) publishDraft(k *web.Request) error {
 	})
 }
 
-// publishedURL returns the URL of the version that a draft became, or of the draft if it is not
-// published.
+// publishedURL returns the URL of the version that a draft became, or of the draft if it has not
+// been published.
 func publishedURL(card models.RateCard) string {
 	if card.State == models.RateCardPublished {
 		return web.VersionURL(card.Version)

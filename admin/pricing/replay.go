@@ -125,7 +125,7 @@ func (h *Handlers) replayResult(k *web.Request, r *ratecard.ReplayResult) (*view
 }
 
 func replayLine(l ratecard.ReplayLine, name string) view.ReplayLine {
-	currency, _ := money.ParseCurrency(l.Currency) // the replay wrote a valid code
+	currency, _ := money.ParseCurrency(l.Currency) // always valid, because the replay wrote it
 	sums := func(f ratecard.ReplayTotals) view.ReplaySums {
 		amount := func(minor int64) money.Amount { return money.Amount{Minor: minor, Currency: currency} }
 		return view.ReplaySums{

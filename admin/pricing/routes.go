@@ -87,7 +87,7 @@ func (h *Handlers) Routes() []web.Route {
 	}
 }
 
-// prices returns the rate card service, acting for the signed-in user.
+// prices returns the rate card service, acting as the signed-in user.
 func (h *Handlers) prices(k *web.Request) *ratecard.Service { return h.Prices.By(k.By) }
 
 // compiledCards compiles a draft and the current version.

@@ -15,7 +15,8 @@ import (
 	"github.com/pingpost/pingpost/templates/ui"
 )
 
-// amountNames lists the effects of a rule that are amounts. Field names start with Name.
+// amountNames lists the effects of a rule that are amounts. The names of their form fields start
+// with Name.
 var amountNames = []view.AmountFields{
 	{Name: "base", Label: "Base price", Hint: "The price before multipliers, floor and ceiling."},
 	{Name: "floor", Label: "Floor", Hint: "The lowest price before partner adjustments."},
@@ -129,7 +130,8 @@ func (h *Handlers) rulePage(k *web.Request) error {
 	return h.showRule(k, http.StatusOK, d, position, ruleForm(sheet.Card.Rules[at]), view.RuleFormView{Version: d.RowVersion})
 }
 
-// showRule shows the form of the rule at a position, 0 for a new rule, filled with f.
+// showRule shows the form for the rule at a position, or for a new rule if position is 0. f
+// contains the values of the form's fields.
 func (h *Handlers) showRule(k *web.Request, status int, d ratecard.Draft, position int, f url.Values, v view.RuleFormView) error {
 	address := web.DraftURL(d.ID)
 	v.Shell, v.Action, v.Submit = h.draftShell(k, d, "Add rule", "rules"), address+"/rules/new", "Add rule"
@@ -164,7 +166,7 @@ func (h *Handlers) showRule(k *web.Request, status int, d ratecard.Draft, positi
 	return k.Show(status, view.RuleForm(v))
 }
 
-// orAny puts an option with an empty value before options.
+// orAny returns options, preceded by an option with the label any and an empty value.
 func orAny(any string, options []ui.Option, value string) []ui.Option {
 	return web.SelectOption(append([]ui.Option{{Label: any}}, options...), value)
 }
@@ -197,7 +199,8 @@ func (h *Handlers) putRule(k *web.Request, d ratecard.Draft, position int) error
 	})
 }
 
-// submitRule submits the form of the rule at a position. A rejected form is shown with f.
+// submitRule handles a submitted form for the rule at a position. If the form is rejected, it is
+// shown again with the values in f.
 func (h *Handlers) submitRule(
 	k *web.Request, d ratecard.Draft, position int, mistakes ui.Errors, f url.Values, do func() error,
 ) error {

@@ -126,7 +126,7 @@ func amountText(a pricingrules.Amounts) string {
 	return strings.Join(words, ", ")
 }
 
-// position returns the rule position in the URL. The result is false if it is not valid.
+// position returns the rule position in the URL. It returns false if the position is not valid.
 func (h *Handlers) position(k *web.Request) (int, bool) {
 	n, err := strconv.Atoi(k.R.PathValue("position"))
 	return n, err == nil && n > 0

@@ -19,7 +19,7 @@ const (
 var allVersions = ui.Link{Label: "Version history", URL: "/pricing/versions"}
 
 func (h *Handlers) versionsPage(k *web.Request) error {
-	before, _ := strconv.ParseInt(k.R.URL.Query().Get("before"), 10, 32) // show the first page if it is not a number
+	before, _ := strconv.ParseInt(k.R.URL.Query().Get("before"), 10, 32) // an invalid number selects the first page
 	list, more, err := h.Prices.Versions(k.R.Context(), int(before), versionsPerPage)
 	if err != nil {
 		return err

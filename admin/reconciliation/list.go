@@ -94,7 +94,8 @@ func (h *Handlers) reconciliationQuery(k *web.Request, q url.Values) (query reco
 	return query, none || query.Partner == uuid.Nil && q.Get("partner") != "", nil
 }
 
-// selectedLabel returns the label of the option with a value, or "" if there is no such option.
+// selectedLabel returns the label of the option with the given value, or "" if there is no such
+// option.
 func selectedLabel(options []ui.Option, value string) string {
 	for _, o := range options {
 		if o.Value == value {

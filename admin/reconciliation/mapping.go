@@ -23,11 +23,12 @@ type mapping struct {
 	remembered bool
 }
 
-// inColumn is the prefix of a column name in the currency field.
+// inColumn precedes the name of a column in the value of the currency field. Other values are
+// currency codes.
 const inColumn = "in:"
 
-// mappingOf returns the initial values of the form. They come from the last comparison, or else from
-// a suggestion.
+// mappingOf returns the initial values of the form. They come from the last comparison or, if there
+// was none, from a suggestion.
 func (h *Handlers) mappingOf(k *web.Request, r reconcile.Reconciliation) (*mapping, error) {
 	if r.Mapping != nil {
 		return &mapping{Mapping: *r.Mapping, from: dayText(r.PeriodFrom), to: dayText(r.PeriodTo)}, nil
@@ -194,7 +195,7 @@ var dateHints = map[reconcile.DateForm]string{
 	reconcile.MonthFirst: "The month comes first. 02/03/2026 is 3 February.",
 }
 
-// dateHint explains a date format. It includes the period that the file covers if the column is read
+// dateHint explains a date format. It states the period that the file covers if the column is read
 // in this format.
 func dateHint(p reconcile.Profile, column string, form reconcile.DateForm) string {
 	from, to := p.Period(column, form)

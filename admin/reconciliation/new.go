@@ -56,8 +56,8 @@ func (h *Handlers) showReconciliationNew(k *web.Request, status int, partner str
 	}))
 }
 
-// reconciliationNew stores an uploaded file while reading it, so that it is never in
-// memory as a whole.
+// reconciliationNew stores an uploaded file while reading it, so that the whole file is never in
+// memory.
 func (h *Handlers) reconciliationNew(k *web.Request) error {
 	slug := ""
 	made, err := models.Reconciliation{}, error(errFileSize)

@@ -21,7 +21,7 @@ func (h *Handlers) reconciliationPage(k *web.Request) error {
 	return h.showReconciliation(k, http.StatusOK, r, shownReconciliation{Rejected: web.Rejected{Version: r.RowVersion}})
 }
 
-// shownReconciliation is a rejected form to show on the page of the reconciliation.
+// shownReconciliation contains the rejected form, if any, that a reconciliation's page shows.
 type shownReconciliation struct {
 	typed *mapping // submitted values of a rejected form
 	web.Rejected
@@ -157,8 +157,8 @@ func (h *Handlers) comparisonPart(k *web.Request, r reconcile.Reconciliation) (v
 	return v, nil
 }
 
-// submit submits a form about a reconciliation. A rejected form is shown with the current
-// state of the reconciliation.
+// submit handles a submitted form on a reconciliation's page. If the form is rejected, it is shown
+// again with the current state of the reconciliation.
 func (h *Handlers) submit(k *web.Request, r reconcile.Reconciliation, typed *mapping, do func() (string, error)) error {
 	return web.Submit(k, web.Form{
 		Do: do,

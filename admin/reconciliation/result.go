@@ -184,7 +184,7 @@ func findingSums(result *reconcile.Result, address string) (all []view.Sum) {
 }
 
 func sumRow(t reconcile.Tally, name, to string) view.Sum {
-	currency, _ := money.ParseCurrency(t.Currency) // always valid or "" in a stored result
+	currency, _ := money.ParseCurrency(t.Currency) // a stored result contains only valid currencies and ""
 	amount := func(minor int64) money.Amount { return money.Amount{Minor: minor, Currency: currency} }
 	return view.Sum{
 		Finding:    string(t.Finding),

@@ -67,7 +67,7 @@ func reconciliationURL(reconciliation uuid.UUID) string {
 	return "/reconciliation/" + reconcile.ID(reconciliation)
 }
 
-// reconciliations returns the service acting as the request's user.
+// reconciliations returns the reconciliation service, acting as the signed-in user.
 func (h *Handlers) reconciliations(k *web.Request) *reconcile.Service { return h.Reconcile.By(k.By) }
 
 // reconciliation returns the reconciliation with the id in the URL. It returns web.ErrNotFound if
@@ -118,7 +118,7 @@ var Findings = []finding{
 		"Leads received in the period in currencies or accounts that the file does not cover. They were not compared."},
 }
 
-// findingOf returns the finding with a name.
+// findingOf returns the finding with the given name.
 func findingOf(name models.Finding) (f finding, known bool) {
 	for _, f := range Findings {
 		if f.Finding == name {

@@ -11,7 +11,7 @@ import (
 // or the user may not see it.
 type Find func(k *web.Request, text string) (url string)
 
-// Handlers handles the requests of this package's routes.
+// Handlers handles requests to this package's routes.
 type Handlers struct {
 	Find []Find // one for each area
 }

@@ -21,7 +21,7 @@ func (h *Handlers) jump(k *web.Request) error {
 		v.LeadsURL = "/leads"
 	}
 	if _, number := payload.E164(q, ""); number || strings.Contains(q, "@") {
-		// The query is personal data. It is already in the URL, but must not be on the page as well.
+		// The query is personal data. It is already in the URL, but the page must not repeat it.
 		v.Personal, v.Query, v.Shell.Path = true, "", "/"
 	}
 	return k.Show(http.StatusNotFound, ui.JumpNotFound(v))

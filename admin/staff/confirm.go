@@ -22,7 +22,7 @@ func (h *Handlers) confirmPageOf(k *web.Request, confirm confirmView) error {
 }
 
 // confirmed handles a submitted confirmation form. It checks the step-up, and the typed name if the
-// form requires one. Then it calls do, which has the same results as Do of a [web.Form].
+// form requires one. Then it calls do, which returns the same results as Do of a [web.Form].
 func (h *Handlers) confirmed(
 	k *web.Request, confirm confirmView, do func(staff.Member) (next string, err error),
 ) error {

@@ -66,7 +66,7 @@ func matches(p staff.Member, search, role, status string) bool {
 		(role == "" || slices.ContainsFunc(p.Roles, func(r models.StaffRole) bool { return string(r.Role) == role }))
 }
 
-// sortPeople sorts users. They must already be sorted by name.
+// sortPeople sorts users, who must already be sorted by name.
 func sortPeople(people []staff.Member, by string) {
 	switch strings.TrimPrefix(by, "-") {
 	case "seen":

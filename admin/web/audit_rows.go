@@ -12,7 +12,7 @@ import (
 )
 
 // AuditRows returns the table rows of audit events. An event links to its object if the user may
-// see it.
+// see that object.
 func AuditRows(k *Request, events []models.AuditEvent) []ui.AuditRow {
 	rows := make([]ui.AuditRow, len(events))
 	for i, e := range events {

@@ -17,12 +17,12 @@ func FormRowVersion(k *Request) int {
 	return max(n, 0)
 }
 
-// Conflict describes the last change of an object that was changed while the form was open.
+// Conflict describes the last change to an object that was changed while the form was open.
 func Conflict(k *Request, kind, object string, at time.Time) (*ui.Conflict, error) {
 	return ConflictOf(k, audit.Filter{Kind: kind, Object: object}, at)
 }
 
-// ConflictOf is [Conflict] for an object that is identified by an audit filter.
+// ConflictOf is like [Conflict], but an audit filter identifies the object.
 func ConflictOf(k *Request, f audit.Filter, at time.Time) (*ui.Conflict, error) {
 	last, err := LastChange(k, f)
 	if err != nil {
@@ -34,7 +34,8 @@ func ConflictOf(k *Request, f audit.Filter, at time.Time) (*ui.Conflict, error) 
 	return &ui.Conflict{Actor: last.Actor, At: last.At, Changes: Changes(last.Before, last.After)}, nil
 }
 
-// LastChange returns the audit event of the last change, or a zero event if there are no changes.
+// LastChange returns the audit event for the last change, or a zero event if there have been no
+// changes.
 func LastChange(k *Request, f audit.Filter) (last models.AuditEvent, err error) {
 	f.Outcome = models.AuditDone
 	found, err := k.console.Audit.List(k.R.Context(), k.Scope, f, audit.Page{Size: 1})

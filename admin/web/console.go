@@ -24,7 +24,8 @@ import (
 	"github.com/pingpost/pingpost/internal/staff"
 )
 
-// Options are the dependencies of all pages. All but AccessLog are required.
+// Options are the dependencies of all pages. All fields except TrustedProxies and AccessLog are
+// required.
 type Options struct {
 	Environment    string // "production" or "development"
 	Clock          clock.Clock
@@ -32,7 +33,7 @@ type Options struct {
 	Access         *snapshot.Holder[authz.Access]
 	Staff          *staff.Service
 	Audit          *audit.Log
-	Partners       *partners.Service // reads the slugs of partners
+	Partners       *partners.Service // for the slugs of partners
 	TrustedProxies []netip.Prefix
 	AccessLog      *httpserver.AccessLog // nil disables it
 	Metrics        *httpserver.Metrics

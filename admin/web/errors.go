@@ -119,7 +119,7 @@ func AuditRejection(k *Request, f *apperr.Error) {
 }
 
 // signIn redirects to the next step of signing in. The query parameter "next" contains the page to
-// return to. After a submitted form, that is the page that restores the form.
+// return to. If a form was submitted, that is the page that restores it.
 func (k *Request) signIn() {
 	path, back := StepAfter(k.Session.Stage), k.R.URL.RequestURI()
 	if k.R.Method != http.MethodGet {
@@ -131,7 +131,7 @@ func (k *Request) signIn() {
 	_ = k.Redirect(path)
 }
 
-// StepAfter returns the page of the next step of signing in.
+// StepAfter returns the page that a session at the given stage of signing in must open next.
 func StepAfter(stage models.SessionStage) string {
 	switch stage {
 	case models.StageCode:

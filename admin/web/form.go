@@ -19,7 +19,7 @@ type Form struct {
 	// change. Reload is nil if the object has no version.
 	Reload func() (version int, conflict *ui.Conflict, err error)
 	// FieldOf returns the field at which an error is shown. If FieldOf is nil, the error is shown
-	// at the fields that it lists, or above the form.
+	// at the fields that the error lists, or above the form.
 	FieldOf func(*apperr.Error) string
 	// Show shows the form again.
 	Show func(Rejected) error
@@ -36,7 +36,7 @@ type StepUpRule int
 const (
 	NoStepUp       StepUpRule = iota
 	StepUpRequired            // always; the form has a field for the proof
-	StepUpOnSubmit            // depends on the submitted values; the form is shown again with the field
+	StepUpOnSubmit            // the submitted values require it; the form is shown again with the field
 )
 
 // StepUpWhen returns StepUpOnSubmit if the submitted values require a step-up, otherwise NoStepUp.
@@ -51,8 +51,8 @@ func StepUpWhen(needed bool) StepUpRule {
 type Rejected struct {
 	Status   int
 	Errors   ui.Errors
-	Version  int          // submitted version of the object; after a conflict, the current one
-	Conflict *ui.Conflict // the concurrent change; Errors is empty then
+	Version  int          // the submitted version of the object or, after a conflict, its current version
+	Conflict *ui.Conflict // the concurrent change, or nil; if it is set, Errors is empty
 	StepUp   ui.StepUp
 	Err      error // from Do; nil if Do was not called
 	message  string

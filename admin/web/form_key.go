@@ -25,7 +25,8 @@ func submission(k *Request) error {
 }
 
 // UseFormKey sets the key of a form that creates an object. The transaction that creates the object
-// claims the key when it writes the audit event.
+// claims the key when it writes the audit event. If an object was already created with this key,
+// UseFormKey redirects to it.
 func UseFormKey(k *Request, key string) error {
 	parsed, err := uuid.Parse(key)
 	if err != nil || parsed == uuid.Nil {

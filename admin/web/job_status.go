@@ -7,8 +7,8 @@ import (
 	"github.com/pingpost/pingpost/templates/ui"
 )
 
-// JobStatus returns the state and progress of a job. If the user may cancel the job, it includes the
-// URL for that.
+// JobStatus returns the state and progress of a job. If the user may cancel the job, it includes
+// the URL that cancels it.
 func JobStatus(k *Request, w models.Job) ui.JobStatus {
 	s := ui.JobStatus{State: string(w.State), Phase: w.Phase, Done: w.Done, Total: w.Total, Failure: w.Failure}
 	if s.Open() && MayStopJob(k, w) {

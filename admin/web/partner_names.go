@@ -10,7 +10,8 @@ import (
 // PartnerNames maps ids of partners to their slugs.
 type PartnerNames map[uuid.UUID]string
 
-// NamesOfPartners reads the slugs of the partners that the user may see.
+// NamesOfPartners reads the slugs of the partners with the given ids, except for partners that the
+// user may not see.
 func NamesOfPartners(k *Request, ids []uuid.UUID) (PartnerNames, error) {
 	all, err := k.console.Partners.ByIDs(k.R.Context(), k.Scope, ids)
 	names := make(PartnerNames, len(all))

@@ -66,8 +66,8 @@ var permissionLabels = map[string]string{
 // PermissionLabel returns the label of a permission, such as "edit partners".
 func PermissionLabel(p authz.Permission) string { return permissionLabels[p.String()] }
 
-// partialPermissions maps the permissions that a role for some partners grants only in part to the
-// labels of the two parts.
+// partialPermissions contains the permissions that a role for some partners grants only in part,
+// with a label for each part.
 var partialPermissions = map[authz.Permission]struct{ some, rest string }{
 	ReadPricing:    {"view the prices agreed with the partner", "view prices"},
 	ReadPayouts:    {"view the ledger, balances, returns and statements", "view payout runs"},

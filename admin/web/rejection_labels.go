@@ -8,7 +8,7 @@ import (
 	"github.com/pingpost/pingpost/templates/ui"
 )
 
-// rejectionReason contains the label of a rejection reason and the instructions to fix it.
+// rejectionReason contains the label of a rejection reason and instructions for fixing the request.
 type rejectionReason struct{ words, Fix string }
 
 // RejectionReasons maps the codes of rejection reasons to labels and fixes.

@@ -92,7 +92,7 @@ func (k *Request) answer() error {
 	if err := k.enter(); err != nil {
 		return err
 	}
-	// Routes with their own limit accept files and read them themselves.
+	// Routes with their own limit accept files. Their handlers read the form themselves.
 	if k.Route.Method == http.MethodPost && k.Route.Limit == 0 {
 		if err := k.ParseForm(); err != nil {
 			return err

@@ -21,8 +21,8 @@ import (
 	"github.com/pingpost/pingpost/templates/ui"
 )
 
-// Values of the query parameter "restore". It is set on the page of a form that was submitted after
-// the session had expired.
+// Values of the query parameter "restore". It is added to the URL of a form's page if the form was
+// submitted after the session had expired.
 const (
 	RestoreForm = "form" // the values of the form were saved
 	restoreFile = "file" // the form contains a file, so its values were not saved
@@ -50,8 +50,8 @@ var formNotSaved = Notice{
 // unsavedFields contain passwords, codes and imported secrets. Their values are not saved.
 var unsavedFields = []string{"password", "again", "current", "proof", "code", "import"}
 
-// savedHiddenFields are the hidden fields whose values are saved. They detect concurrent changes
-// and repeated submissions of the same form.
+// savedHiddenFields are the hidden fields whose values are saved. They are needed to detect
+// concurrent changes and repeated submissions of the same form.
 var savedHiddenFields = []string{"version", "own", ui.FormKeyField}
 
 var placeholder = regexp.MustCompile(`\{(\w+)\}`)
@@ -139,8 +139,8 @@ func restoredPage(page templ.Component, f *staff.SavedForm) templ.Component {
 	})
 }
 
-// fillIn writes saved values into the controls of the form with the same action. It skips hidden
-// fields that are not in savedHiddenFields.
+// fillIn writes saved values into the controls of the form that has the same action. It skips
+// hidden fields that are not in savedHiddenFields.
 func fillIn(page []byte, f *staff.SavedForm) ([]byte, error) {
 	document, err := html.Parse(bytes.NewReader(page))
 	if err != nil {
@@ -148,7 +148,7 @@ func fillIn(page []byte, f *staff.SavedForm) ([]byte, error) {
 	}
 	for n := range document.Descendants() {
 		if n.DataAtom == atom.Form && strings.EqualFold(attribute(n, "method"), "post") && attribute(n, "action") == f.Action {
-			next := map[string]int{} // by name: the index of the next value
+			next := map[string]int{} // for each name, the index of the next value to use
 			for control := range n.Descendants() {
 				set(control, f.Values, next)
 			}

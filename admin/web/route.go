@@ -37,8 +37,8 @@ func (r Route) stage() models.SessionStage {
 	return models.StageOpen
 }
 
-// live reports whether the route returns a fragment of a page that reloads every two seconds. These
-// requests do not keep the session alive.
+// live reports whether the route returns a part of a page that reloads itself every two seconds.
+// Requests to these routes do not keep the session alive.
 func (r Route) live() bool { return strings.HasSuffix(r.Path, "/live") }
 
 // within returns the time limit of the route.

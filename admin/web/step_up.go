@@ -22,7 +22,8 @@ func RequireStepUp(k *Request) error {
 	return ErrResponseWritten
 }
 
-// StepUp reports whether a form requires a step-up, and whether the user can enter a code for it.
+// StepUp reports whether a form requires a step-up, and whether the user can enter a code instead
+// of the password.
 func StepUp(k *Request) ui.StepUp {
 	return ui.StepUp{Needed: !k.Session.Confirmed(k.Now), Code: len(k.Session.Staff.TOTPSealed) > 0}
 }

@@ -57,7 +57,7 @@ func DraftURL(card uuid.UUID) string { return "/pricing/drafts/" + ratecard.ID(c
 
 func VersionURL(n int) string { return fmt.Sprint("/pricing/versions/", n) }
 
-// DraftName returns the title of a draft, or "Draft of" and its date if it has no title.
+// DraftName returns the title of a draft, or "Draft of" and its creation time if it has no title.
 func DraftName(card models.RateCard) string {
 	if card.Title != "" {
 		return card.Title

@@ -14,7 +14,7 @@ import (
 
 // User is the user who sent a request, with their access.
 type User struct {
-	Session staff.Session // zero if the user is not signed in
+	Session staff.Session // zero if there is no session
 	Access  *authz.Access // does not change during a request
 }
 
