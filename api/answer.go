@@ -8,8 +8,8 @@ import (
 	"github.com/pingpost/pingpost/internal/httpserver"
 )
 
-// countedByServer is the size up to which net/http sets Content-Length itself, which is
-// cheaper. It would send longer responses in chunks.
+// countedByServer is the largest response, in bytes, for which net/http sets Content-Length itself,
+// which is cheaper. It sends longer responses in chunks if they have no Content-Length.
 const countedByServer = 1 << 10
 
 // write sends rec.Answer with the status.

@@ -37,7 +37,7 @@ type Options struct {
 	Metrics        *httpserver.Metrics
 }
 
-// server handles requests. Only its methods use *gin.Context.
+// server handles requests to the partner API.
 type server struct {
 	Options
 	pages *docs.Pages

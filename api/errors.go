@@ -74,7 +74,7 @@ func (s *server) writeError(c *gin.Context, rec *httpserver.Record, err error) {
 		h["Retry-After"] = []string{strconv.Itoa(int(math.Ceil(f.RetryAfter.Seconds())))}
 	}
 	answer, err := json.Marshal(body)
-	if err != nil { // not possible for this struct
+	if err != nil { // cannot happen with this struct
 		answer = []byte(`{"ok":false,"message":"An unexpected error occurred in the service"}`)
 	}
 	rec.Answer = append(rec.Answer[:0], answer...)
@@ -84,7 +84,7 @@ func (s *server) writeError(c *gin.Context, rec *httpserver.Record, err error) {
 func (s *server) notFound(*gin.Context, *httpserver.Record) error { return errNotFound }
 
 func (s *server) methodNotAllowed(c *gin.Context, _ *httpserver.Record) error {
-	// For other paths, the router has set Allow. The ping and post endpoints accept POST only.
+	// The router has set Allow, except for the ping and post endpoints, which accept only POST.
 	if c.Writer.Header().Get("Allow") == "" {
 		c.Writer.Header().Set("Allow", http.MethodPost)
 	}

@@ -38,7 +38,7 @@ func readBody(c *gin.Context, rec *httpserver.Record) error {
 		return errTooLarge
 	}
 	r := c.Request.Body
-	if c.Request.ContentLength < 0 { // net/http itself limits a body with Content-Length
+	if c.Request.ContentLength < 0 { // net/http reads no more than Content-Length if it is set
 		r = http.MaxBytesReader(c.Writer, r, MaxBody)
 	}
 	for {
@@ -62,7 +62,7 @@ func readError(c *gin.Context, err error) error {
 	if errors.As(err, &tooLarge) {
 		return errTooLarge
 	}
-	// The body was too slow, half-closed or had a broken chunk (decision 26).
+	// The body arrived too slowly, was cut off or contained a malformed chunk (decision 26).
 	c.Writer.Header()["Connection"] = []string{"close"}
 	return errCutOff
 }

@@ -28,7 +28,7 @@ type Options struct {
 	DefaultMode    models.SigningMode // the signing mode of partners without one of their own
 }
 
-// Pages renders the documentation pages. New reads the parts that all partners share once.
+// Pages renders the documentation pages. New reads the parts that are the same for all partners.
 type Pages struct {
 	general     *generalPage
 	templates   *htmltemplate.Template

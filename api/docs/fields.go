@@ -14,13 +14,13 @@ type fieldRow struct {
 	Alternatives []string
 }
 
-// shape is one form that a response can have. Title is "" if there is only one.
+// shape is one of the forms that a response can have. Title is "" if there is only one.
 type shape struct {
 	Title  string
 	Fields []fieldRow
 }
 
-// ID is the part of the heading's id that names the shape.
+// ID returns the part of the heading's id that names the shape.
 func (s shape) ID() string { return idOf(s.Title) }
 
 // shapes lists the forms of a response.
@@ -35,8 +35,9 @@ func shapes(schema node) []shape {
 	return list
 }
 
-// fieldRows flattens an object. Names of nested fields have dots, and those of list
-// items have brackets. Alternatives are listed in the row of the field that they replace.
+// fieldRows returns a row for each field of an object, including nested fields, such as
+// contact.email and industries[].slug. A field that is an alternative to another one has no row of
+// its own. It is listed in the row of the other field.
 func fieldRows(prefix string, schema node) []fieldRow {
 	var rows []fieldRow
 	for name, property := range schema.get("properties").entries() {
@@ -82,8 +83,8 @@ func texts(list node) []string {
 	return all
 }
 
-// typeOf names a field's JSON types, without null. It means the same for every field,
-// and the page explains it once.
+// typeOf returns a field's JSON types, without null. The page explains once what null means,
+// because it means the same for every field.
 func typeOf(schema node) string {
 	var types []string
 	add := func(s node) {

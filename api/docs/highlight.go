@@ -6,10 +6,12 @@ import "regexp"
 // and space.
 type token struct{ Kind, Text string }
 
-// A key is a string before a colon. Numbers and literals have one colour.
+// jsonToken matches a string, a number or a literal. A string before a colon is a key. Numbers and
+// literals have the same colour.
 var jsonToken = regexp.MustCompile(`("(?:[^"\\]|\\.)*")(\s*:)?|[-+.0-9A-Za-z]+`)
 
-// tokens splits valid JSON. The texts of the tokens add up to it.
+// tokens splits valid JSON into tokens. Joined together, the texts of the tokens are the JSON
+// again.
 func tokens(text string) []token {
 	var all []token
 	end := 0

@@ -12,19 +12,19 @@ import (
 // mediaJSON is the media type of JSON bodies, and their key in the document.
 const mediaJSON = "application/json"
 
-// node is a place in the OpenAPI document. References are followed automatically. A
-// place that does not exist is the zero node, which is empty.
+// node is an element of the OpenAPI document. If the element is a reference, node is the element
+// that it refers to. The zero node stands for an element that does not exist.
 type node struct {
 	at   *yaml.Node // after following the reference
 	root *yaml.Node
 
-	// beside is the object that held the reference. Its keys take precedence, since
-	// OpenAPI 3.1 allows a description next to a $ref.
+	// beside is the object that held the reference. Its keys take precedence, because OpenAPI 3.1
+	// allows a description next to a $ref.
 	beside *yaml.Node
 }
 
-// follow resolves a reference inside the document, and a chain of references to its
-// end. TestReferences ensures that every reference has a target.
+// follow resolves a reference within the document. If its target is also a reference, follow
+// resolves that as well. TestReferences ensures that every reference has a target.
 func (n node) follow() node {
 	for target, ok := child(n.at, "$ref"); ok; target, ok = child(n.at, "$ref") {
 		place := n.root
@@ -75,7 +75,7 @@ func (n node) text(key string) string {
 
 // integer returns the number at key, or 0.
 func (n node) integer(key string) int {
-	i, _ := strconv.Atoi(n.text(key)) // Atoi returns 0 with an error
+	i, _ := strconv.Atoi(n.text(key)) // Atoi returns 0 if the text is not a number
 	return i
 }
 
@@ -107,8 +107,8 @@ func (n node) items() iter.Seq[node] {
 	}
 }
 
-// json encodes the node as JSON with its keys in the document's order. Without an indent
-// the result is one line. The zero node is encoded as "".
+// json encodes the node as JSON, with its keys in the document's order. If indent is "", the result
+// is one line. The zero node is encoded as "".
 func (n node) json(indent string) string {
 	if n.at == nil {
 		return ""
@@ -153,7 +153,7 @@ func appendJSON(dst []byte, n *yaml.Node) []byte {
 func appendText(dst []byte, text string) []byte {
 	dst, err := jsontext.AppendQuote(dst, text)
 	if err != nil {
-		panic("docs: document has a string that is not UTF-8: " + err.Error()) // the YAML parser rejects it first
+		panic("docs: document has a string that is not UTF-8: " + err.Error()) // the YAML parser rejects such strings
 	}
 	return dst
 }

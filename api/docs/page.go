@@ -43,7 +43,7 @@ type guideSection struct {
 type signingGuide struct {
 	Blocks                             []block
 	Secret, Timestamp, Body, Signature string
-	PingBody, Transaction              string // of the smallest request examples
+	PingBody, Transaction              string // from the smallest request examples
 }
 
 type endpointDoc struct {
@@ -224,8 +224,8 @@ func samples(content node) []sample {
 	return list
 }
 
-// errorRows collects the examples of all errors, sorted by status, then by their first
-// occurrence in the document.
+// errorRows returns the examples of all errors, sorted by status, then by first occurrence in the
+// document.
 func errorRows(paths node) []errorRow {
 	var rows []errorRow
 	index := map[*yaml.Node]int{}
@@ -253,8 +253,8 @@ func errorRows(paths node) []errorRow {
 	return rows
 }
 
-// newErrorRow reads the example of an error, whose summary is the cause and whose
-// description is what to do.
+// newErrorRow reads the example of an error. Its summary is the cause, and its description is the
+// fix.
 func newErrorRow(status string, example node) errorRow {
 	return errorRow{
 		Status: status, Message: example.get("value").text("message"),

@@ -53,8 +53,9 @@ type postExample struct {
 	} `json:"consent"`
 }
 
-// newPostExample returns a post for one of the partner's accounts, or for the default
-// account if partnerID is "". The name is not ASCII, to show that bytes are signed.
+// newPostExample returns a post for one of the partner's accounts, or for the default account if
+// partnerID is "". The name contains a non-ASCII character, to show that the bytes of the body are
+// signed.
 func newPostExample(partnerID string) postExample {
 	p := postExample{PartnerID: partnerID}
 	p.Contact.Email, p.Contact.Name, p.Consent.Acknowledged = "zoe.example@example.org", "Zoë Example", true
@@ -73,11 +74,11 @@ type codeSample struct {
 	Code string
 }
 
-// Requirements is Needs for the page.
+// Requirements returns Needs, formatted for the page.
 func (s codeSample) Requirements() []span { return spans(s.Needs) }
 
-// readSamples parses the templates. Every inserted value passes through the function of
-// its language, which writes it as a literal.
+// readSamples parses the templates. They pass every inserted value through a function that writes
+// it as a literal of the sample's language.
 func readSamples() (*template.Template, error) {
 	return template.New("samples").Funcs(template.FuncMap{
 		"json": compactJSON, "afterTransaction": afterTransaction,
@@ -106,8 +107,9 @@ func compactJSON(value any) (string, error) {
 	return strings.TrimSuffix(out.String(), "\n"), err
 }
 
-// afterTransaction turns a JSON object into the text that follows the value of
-// transactionId in the same object, for languages without a JSON library.
+// afterTransaction returns the rest of a post, starting after the value of transactionId. object
+// contains the fields that follow. Samples in languages without a JSON library use it to build the
+// body.
 func afterTransaction(object string) string { return `",` + strings.TrimPrefix(object, "{") }
 
 func shellLiteral(text string) string {

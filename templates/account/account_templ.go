@@ -19,7 +19,7 @@ import (
 type AccountView struct {
 	Shell        ui.Shell
 	Name, Email  string
-	Roles        []string // labels with their scope
+	Roles        []string // labels that include the scope
 	SecondFactor bool
 	EnrolledAt   time.Time // of the second factor; zero if not recorded
 	RecoveryLeft int       // unused recovery codes

@@ -15,7 +15,7 @@ import "github.com/pingpost/pingpost/templates/ui"
 type StepUpView struct {
 	Shell  ui.Shell
 	Action string
-	Why    string // explains to the user why it is required
+	Why    string // tells the user why the step-up is required
 	Code   bool   // a second-factor code is accepted as well
 	Error  string
 	Next   string

@@ -20,7 +20,7 @@ import (
 // -email, -phone for N from 0.
 type PartnerDetailsView struct {
 	Head             PartnerHead
-	partners.Details // in the form, followed by two empty contacts
+	partners.Details // as in the form, with two empty contacts at the end
 	Managers         []ui.Option
 	Version          int
 	StepUp           ui.StepUp // needed if the payee name changes

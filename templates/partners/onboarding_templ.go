@@ -344,7 +344,7 @@ func stepState(s OnboardingStep) templ.Component {
 	})
 }
 
-// stepAction is the button of a step. Once the step is done, buttons that send a form are hidden.
+// stepAction is the button of a step. When the step is done, buttons that send a form are hidden.
 func stepAction(h PartnerHead, s OnboardingStep) templ.Component {
 	return templruntime.GeneratedTemplate(func(templ_7745c5c3_Input templruntime.GeneratedComponentInput) (templ_7745c5c3_Err error) {
 		templ_7745c5c3_W, ctx := templ_7745c5c3_Input.Writer, templ_7745c5c3_Input.Context

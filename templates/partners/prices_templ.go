@@ -43,7 +43,7 @@ type PriceProposal struct {
 	At                      time.Time
 	Changes                 []ui.Change
 	Own                     bool // the user proposed it
-	Stale                   bool // the pricing has changed since
+	Stale                   bool // the pricing has changed since the proposal
 	MayApprove, MayWithdraw bool
 }
 

@@ -71,7 +71,7 @@ func payoutPage(s ui.Shell, tabs []ui.Tab, actions templ.Component) templ.Compon
 	})
 }
 
-// linkOrText renders l as text if it has no URL.
+// linkOrText renders l as a link, or as text if it has no URL.
 func linkOrText(l ui.Link) templ.Component {
 	return templruntime.GeneratedTemplate(func(templ_7745c5c3_Input templruntime.GeneratedComponentInput) (templ_7745c5c3_Err error) {
 		templ_7745c5c3_W, ctx := templ_7745c5c3_Input.Writer, templ_7745c5c3_Input.Context

@@ -553,7 +553,7 @@ type ReturnNewView struct {
 	Errors         ui.Errors
 }
 
-// ReturnLead is the lead of a return, with its earnings.
+// ReturnLead is the lead of a return, with the amount that it earned.
 type ReturnLead struct {
 	Lead       ui.Link
 	Partner    string

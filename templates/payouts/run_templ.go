@@ -24,8 +24,8 @@ type RunView struct {
 	Errors   ui.Errors
 }
 
-// RunLive is the content of the page, which reloads itself while the run is being prepared.
-// Forms are posted to URL/…. The filter for the statements is named outcome.
+// RunLive is the content of the page, which reloads itself while the run is being prepared. Forms
+// are posted to paths below URL. The filter for the statements is named outcome.
 type RunLive struct {
 	URL, LiveURL, ID          string
 	State                     string

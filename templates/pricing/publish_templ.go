@@ -42,7 +42,7 @@ type PublishRace struct {
 	CompareURL       string
 }
 
-// MergeConflictsView lists the changes that were lost when a draft was updated.
+// MergeConflictsView lists the changes that a draft lost when it was updated.
 type MergeConflictsView struct {
 	Head      DraftHead
 	Conflicts []MergeConflict

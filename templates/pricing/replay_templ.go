@@ -41,7 +41,7 @@ type ReplayLive struct {
 type ReplayResult struct {
 	Took                                   time.Duration
 	Total, Categories, Countries, Partners []ReplayLine
-	MorePartners                           int // not listed
+	MorePartners                           int // partners that are not listed
 }
 
 // ReplayLine is one row of a result, in one currency.

@@ -30,7 +30,7 @@ type Row struct {
 	FileName, URL string
 	Partner       string
 	Rows          int
-	Findings      []FindingCount // without findings that have no lines
+	Findings      []FindingCount // only findings that have lines
 	State         string
 	Maker         string
 	Made          time.Time

@@ -19,7 +19,7 @@ type MappingForm struct {
 	Remembered bool // the values are from the partner's last file with the same columns
 
 	LeadIDs, Amounts, Currencies, Dates []ui.Option
-	Numbers, DateForms                  []ui.Option // empty if the format is clear
+	Numbers, DateForms                  []ui.Option // empty if only one format is possible
 	Coverages                           []ui.Option
 	From, To                            string
 }

@@ -17,7 +17,7 @@ import (
 	"github.com/pingpost/pingpost/templates/ui"
 )
 
-// Result is the result of a comparison with a page of its lines.
+// Result is the result of a comparison, with one page of its lines.
 type Result struct {
 	Took              string
 	Compared, LeftOut string // descriptions; "" if there are none, or if coverage was not recorded
@@ -735,7 +735,7 @@ func (r *Result) columns() []ui.Column {
 	return all
 }
 
-// hasReasons reports whether a line has a reason. Lines that match have none.
+// hasReasons reports whether any line has a reason. Lines that match have none.
 func (r *Result) hasReasons() bool {
 	return slices.ContainsFunc(r.Lines, func(l Line) bool { return l.Why != "" })
 }
@@ -1437,7 +1437,7 @@ func (l Line) settleAction() string {
 	return "Settle again"
 }
 
-// settleLabel is the accessible name of a settle link, which includes the line.
+// settleLabel returns the accessible name of a settle link, which identifies the line.
 func (l Line) settleLabel() string {
 	if l.Row > 0 {
 		return l.settleAction() + ": row " + ui.Number(l.Row)

@@ -29,7 +29,7 @@ type StaffListView struct {
 // StaffRow is a user in the list.
 type StaffRow struct {
 	Name, Email, URL string
-	Roles            []string // labels with their scope
+	Roles            []string // labels that include the scope
 	SecondFactor     bool
 	LastSeen         time.Time
 	Status           string // "active", "invited" or "deactivated"
@@ -441,7 +441,7 @@ func staffStatus(word string) templ.Component {
 	})
 }
 
-// words lists texts on separate lines. If there are none, it shows the text none.
+// words shows each text on a line of its own. If there are no texts, it shows the value of none.
 func words(all []string, none string) templ.Component {
 	return templruntime.GeneratedTemplate(func(templ_7745c5c3_Input templruntime.GeneratedComponentInput) (templ_7745c5c3_Err error) {
 		templ_7745c5c3_W, ctx := templ_7745c5c3_Input.Writer, templ_7745c5c3_Input.Context

@@ -30,7 +30,7 @@ type StaffPersonView struct {
 
 	Version  int
 	Roles    []ui.RoleChoice
-	Locked   string // why the roles cannot be changed, or ""
+	Locked   string // the reason why the roles cannot be changed, or ""
 	Conflict *ui.Conflict
 	StepUp   ui.StepUp
 	Errors   ui.Errors

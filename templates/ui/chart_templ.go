@@ -10,8 +10,8 @@ import templruntime "github.com/a-h/templ/runtime"
 
 import "fmt"
 
-// Chart is a line chart with one or two lines over time. Labels contains one label per time
-// step, and each series one value.
+// Chart is a line chart with one or two lines over time. Labels contains one label per time step,
+// and each series contains one value per time step.
 type Chart struct {
 	ID, Title, Summary string
 	Steps              string // heading for the labels in the data table: "Hour (UTC)"
@@ -19,7 +19,7 @@ type Chart struct {
 	Series             []Series
 }
 
-// Series is a line in a chart. URL is the list of the counted objects, or "".
+// Series is a line in a chart. URL links to a list of the counted objects, or is "".
 type Series struct {
 	Name, URL string
 	Values    []int64

@@ -433,7 +433,7 @@ func Time(at, now time.Time) templ.Component {
 	})
 }
 
-// TimeUnder is Time for a table cell, on two lines.
+// TimeUnder is like Time, but uses two lines, for table cells.
 func TimeUnder(at, now time.Time) templ.Component {
 	return templruntime.GeneratedTemplate(func(templ_7745c5c3_Input templruntime.GeneratedComponentInput) (templ_7745c5c3_Err error) {
 		templ_7745c5c3_W, ctx := templ_7745c5c3_Input.Writer, templ_7745c5c3_Input.Context

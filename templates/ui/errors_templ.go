@@ -13,7 +13,7 @@ import (
 	"strings"
 )
 
-// ErrorView describes an error page. An empty Shell.Title is set from Status.
+// ErrorView describes an error page. If Shell.Title is empty, the page's title depends on Status.
 type ErrorView struct {
 	Shell      Shell
 	Status     int

@@ -65,8 +65,8 @@ func (f Field) inputType() string {
 	return f.Type
 }
 
-// areaText returns the value with an additional line feed at the start. Browsers drop the first
-// line feed of a textarea, which would otherwise be part of the value.
+// areaText returns the value of a textarea with an additional line feed at the start. Browsers drop
+// the first line feed of a textarea, which would otherwise be part of the value.
 func (f Field) areaText() string { return "\n" + f.Value }
 
 // FormField renders a Field.

@@ -247,7 +247,8 @@ func ErrorState(text, retryURL string) templ.Component {
 	})
 }
 
-// ListPlaceholder is shown instead of an empty list. It shows first if there are no rows yet.
+// ListPlaceholder is shown instead of an empty list. If there are no rows yet, it shows the
+// component first.
 func ListPlaceholder(s ListState, first templ.Component) templ.Component {
 	return templruntime.GeneratedTemplate(func(templ_7745c5c3_Input templruntime.GeneratedComponentInput) (templ_7745c5c3_Err error) {
 		templ_7745c5c3_W, ctx := templ_7745c5c3_Input.Writer, templ_7745c5c3_Input.Context

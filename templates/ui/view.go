@@ -50,7 +50,7 @@ type Notice struct {
 type FieldError struct {
 	Field, Message string
 	Code           string // for tests: "too_long"
-	URL            string // the object that blocks the form; only if Field is empty
+	URL            string // the object that prevents the change, or ""; used only if Field is empty
 }
 
 // Errors are the errors in a form, in the order of its fields. An error without a field
@@ -96,7 +96,7 @@ type ListState struct {
 	RetryURL string
 }
 
-// StepUp reports whether a form requires the password or a code.
+// StepUp describes whether a form requires the password or a code.
 type StepUp struct {
 	Needed bool
 	Code   bool // the user has a second factor, so its codes are accepted as well
