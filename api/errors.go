@@ -15,7 +15,7 @@ import (
 	"github.com/pingpost/pingpost/internal/httpserver"
 )
 
-// errorBody is the error response in the specification.
+// errorBody is the body of an error response, as in the specification.
 type errorBody struct {
 	OK          bool           `json:"ok"`
 	Message     string         `json:"message"`

@@ -72,7 +72,7 @@ func (p Response) Cookie(t testing.TB, name string) *http.Cookie {
 // SecretText matches the setup key of an authenticator app on the page that shows it.
 var SecretText = regexp.MustCompile(`<code>([A-Z2-7 ]{32,})</code>`)
 
-// SignIn signs in as the user with the given email address, with [Password].
+// SignIn signs in with the given email address and [Password].
 func (b *Client) SignIn(t testing.TB, email string) Response {
 	t.Helper()
 	p := b.Post(t, "/login", url.Values{"email": {email}, "password": {Password}})
@@ -221,7 +221,7 @@ func (b *Client) Send(t testing.TB, method, path string, body io.Reader, header 
 }
 
 // Expect fails the test unless the response has the given status and contains all of the texts.
-// Failure messages start with what.
+// what is the start of its failure messages.
 func (p Response) Expect(t testing.TB, what string, status int, texts ...string) {
 	t.Helper()
 	if p.Status != status {

@@ -51,11 +51,10 @@ type Console struct {
 	watcher       *snapshot.Watcher
 	People        map[models.Role]models.Staff
 	Options       admin.Options
-	SamplePartner uuid.UUID // the partner in the paths of the routes that a test requests
+	SamplePartner uuid.UUID // the partner whose ID is in the paths that a test requests
 }
 
-// Setup contains the settings that tests can change. A field with its zero value selects the
-// default.
+// Setup contains the settings that tests can change. The zero value of a field selects its default.
 type Setup struct {
 	Environment  string
 	SecondFactor []models.Role

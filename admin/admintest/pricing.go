@@ -104,7 +104,7 @@ func (h *Console) AddFullDraft(t testing.TB) models.RateCard {
 		})
 }
 
-// AddRecordedTraffic adds leads and pings that drafts can be replayed with.
+// AddRecordedTraffic adds leads and pings for replays of drafts.
 func (h *Console) AddRecordedTraffic(t testing.TB) {
 	t.Helper()
 	p, err := h.Options.Partners.Create(t.Context(), partners.NewPartner{
@@ -191,7 +191,7 @@ func (h *Console) AddRule(t testing.TB, d models.RateCard, r pricingrules.Rule) 
 	}
 }
 
-// PlumbersIn returns a rule that sets the base price of plumbers in a country.
+// PlumbersIn returns a rule that sets the base price for plumbers in a country.
 func PlumbersIn(country string, currency money.Currency, minor int64) pricingrules.Rule {
 	r := pricingrules.Rule{Industry: "plumber", Country: country}
 	r.Base[currency] = minor
@@ -205,8 +205,8 @@ func (d ConsoleWithPrices) State(t testing.TB, card models.RateCard) string {
 		`SELECT state || ' ' || coalesce(version, 0) FROM rate_cards WHERE id = $1`, card.ID)
 }
 
-// Rule returns the fields of a form that adds a rule for plumbers to the draft. more contains the
-// names and values, in turn, of fields to change or add.
+// Rule returns the fields of a form that adds a rule for plumbers to the draft. more contains pairs
+// of names and values of fields to change or add.
 func (d *ConsoleWithDraft) Rule(t testing.TB, more ...string) url.Values {
 	t.Helper()
 	f := url.Values{
@@ -259,7 +259,7 @@ func (d *ConsoleWithDraft) Base(t testing.TB, industry string) int64 {
 }
 
 // Cell submits the base price of one cell in the grid for GB. was is the price that the user saw.
-// more contains the names and values, in turn, of fields to change or add.
+// more contains pairs of names and values of fields to change or add.
 func (d *ConsoleWithDraft) Cell(t testing.TB, industry, was, base string, more ...string) Response {
 	t.Helper()
 	f := url.Values{"industry": {industry}, "was": {was}, "base": {base}}

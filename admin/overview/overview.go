@@ -50,7 +50,7 @@ func (h *Handlers) attention(k *web.Request) ([]ui.AttentionItem, error) {
 	return slices.Concat(partners, pricing, payouts), err
 }
 
-// failedFor is how long a failed job is shown on the overview.
+// failedFor is the time for which the overview shows a failed job.
 const failedFor = 24 * time.Hour
 
 // payoutAttention lists open returns, payout runs that the user may approve, and failed jobs.
@@ -96,7 +96,7 @@ func (h *Handlers) payoutAttention(k *web.Request) (all []ui.AttentionItem, err 
 	return all, nil
 }
 
-// proposalsListed is the number of proposed price changes that the overview lists.
+// proposalsListed is the maximum number of proposed price changes that the overview lists.
 const proposalsListed = 20
 
 // pricingAttention lists drafts and proposed partner prices that the user may approve.

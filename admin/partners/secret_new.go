@@ -87,7 +87,7 @@ func (h *Handlers) submitSecret(k *web.Request, rotate bool, do func(models.Part
 		StepUp: web.StepUpRequired,
 		Do: func() (string, error) {
 			made, err := do(p)
-			if err != nil || k.R.PostForm.Get("import") != "" { // the partner knows an imported secret
+			if err != nil || k.R.PostForm.Get("import") != "" { // imported secrets are not shown
 				return web.PartnerURL(p.ID) + "?tab=secrets", err
 			}
 			return "", h.showCreated(k, p, made, rotate)

@@ -21,7 +21,7 @@ import (
 // page offers a prepared export.
 const entriesCounted = 100_000
 
-// statementsListed is the number of statements that a partner's ledger links to.
+// statementsListed is the maximum number of statements that a partner's ledger links to.
 const statementsListed = 24
 
 var (
@@ -73,7 +73,8 @@ func (h *Handlers) ledgerFilter(k *web.Request, q url.Values) (f ledgerSelection
 }
 
 // accountNamed returns the id of the account that was entered in a filter, either as an id or, if
-// the partner is known, as a partnerId. It returns uuid.Max if there is no such account.
+// the partner is known, as a partnerId. It does not check whether an id exists. If the text is not
+// an id, and no account has this partnerId, it returns uuid.Max.
 func (h *Handlers) accountNamed(k *web.Request, p models.Partner, text string) (uuid.UUID, error) {
 	if text == "" {
 		return uuid.Nil, nil

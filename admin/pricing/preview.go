@@ -10,8 +10,8 @@ import (
 	view "github.com/pingpost/pingpost/templates/pricing"
 )
 
-// previewLimit is the maximum length of the lists of problems and warnings. The counts include all
-// of them.
+// previewLimit is the maximum length of the lists of problems and warnings. The counts beside the
+// lists include all of them.
 const previewLimit = 20
 
 // preview is the effect of publishing a draft. The draft is compared with the version that it is

@@ -12,8 +12,8 @@ import (
 
 const (
 	versionsPerPage = 50
-	versionChanges  = 50 // listed on a version's page
-	versionEvents   = 20 // listed on a version's page
+	versionChanges  = 50 // maximum number on a version's page
+	versionEvents   = 20 // maximum number on a version's page
 )
 
 var allVersions = ui.Link{Label: "Version history", URL: "/pricing/versions"}

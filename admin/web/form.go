@@ -51,7 +51,7 @@ func StepUpWhen(needed bool) StepUpRule {
 type Rejected struct {
 	Status   int
 	Errors   ui.Errors
-	Version  int          // the submitted version of the object or, after a conflict, its current version
+	Version  int          // the submitted version or, after a conflict, the current one
 	Conflict *ui.Conflict // the concurrent change, or nil; if it is set, Errors is empty
 	StepUp   ui.StepUp
 	Err      error // from Do; nil if Do was not called

@@ -46,7 +46,7 @@ func SendCSV(k *Request, name string, write func(to io.Writer) error) error {
 	panic(http.ErrAbortHandler)
 }
 
-// fileResponse sends a file and sets its headers with the first byte.
+// fileResponse sends a file. It sets the headers when the first byte is written.
 type fileResponse struct {
 	k     *Request
 	name  string

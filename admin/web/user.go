@@ -45,7 +45,7 @@ func (u User) MayForAllPartners(p authz.Permission) bool {
 	return ok && at.All()
 }
 
-// roleFor returns the user's role that grants a permission. The audit log records it.
+// roleFor returns the user's role that grants a permission. The audit log records this role.
 func (u User) roleFor(p authz.Permission) string {
 	may := u.Access.RolesGranting(p)
 	for _, r := range u.Access.Roles(u.Session.Staff.ID) {

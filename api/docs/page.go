@@ -27,7 +27,7 @@ type generalPage struct {
 	Categories  []industryGroup
 }
 
-// SupportLink is the link to the support contact: a URL, or a mailto link.
+// SupportLink returns the link to the support contact: a URL or a mailto link.
 func (p *generalPage) SupportLink() string {
 	if strings.HasPrefix(p.Support, "https://") {
 		return p.Support
@@ -89,8 +89,8 @@ type industryGroup struct {
 	Slugs    []string
 }
 
-// Link is the endpoint's path relative to the page. It is relative because a proxy may
-// add a prefix to both.
+// Link returns the endpoint's path relative to the page. It is relative because a proxy may add a
+// prefix to both.
 func (e endpointDoc) Link() string { return strings.TrimPrefix(e.Path, "/") }
 
 // ownBase is the path prefix of a partner's own base URL (decision 13).

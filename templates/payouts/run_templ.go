@@ -293,7 +293,7 @@ func RunPart(v RunLive, now time.Time) templ.Component {
 	})
 }
 
-// Announcement is the text that screen readers announce when the state changes.
+// Announcement returns the text that screen readers announce when the state changes.
 func (v RunLive) Announcement() string {
 	switch v.State {
 	case "preparing":

@@ -295,7 +295,7 @@ func ReplayPart(v ReplayLive, now time.Time) templ.Component {
 
 func (v ReplayLive) open() bool { return v.State == "waiting" || v.State == "running" }
 
-// Announcement is the text that screen readers announce. It changes only with the state.
+// Announcement returns the text that screen readers announce. It changes only with the state.
 func (v ReplayLive) Announcement() string {
 	switch v.State {
 	case "waiting":

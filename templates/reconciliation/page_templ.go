@@ -1251,7 +1251,7 @@ func ComparisonPart(v ComparisonLive) templ.Component {
 	})
 }
 
-// state is the state of the comparison: ended, waiting or running.
+// state returns the state of the comparison: ended, waiting or running.
 func (v ComparisonLive) state() string {
 	switch {
 	case v.Ended:
@@ -1276,7 +1276,8 @@ func (v ComparisonLive) words() string {
 	}
 }
 
-// Announcement is the text that screen readers announce. It changes with the phase, not with each row.
+// Announcement returns the text that screen readers announce. It changes with the phase, not with
+// each row.
 func (v ComparisonLive) Announcement() string {
 	switch {
 	case v.Ended:
