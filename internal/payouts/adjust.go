@@ -18,21 +18,22 @@ import (
 
 // NewAdjustment is an adjustment to add to an account's balance.
 type NewAdjustment struct {
-	ID      uuid.UUID // of the adjustment; an id can be used once
+	ID      uuid.UUID // the adjustment's id, which can be used only once
 	Account uuid.UUID
 	Lead    uuid.UUID // uuid.Nil if the adjustment is not for one lead
 	Amount  money.Amount
 	Reason  string
 }
 
-// MaxAdjustment is the largest adjustment, in minor units. Larger ones are probably typing errors.
+// MaxAdjustment is the largest amount that an adjustment can add or subtract, in minor units.
+// Larger amounts are probably typing errors.
 const MaxAdjustment = 100_000_000
 
 // ErrAdjusted means that the ledger already contains an adjustment with the same id.
 var ErrAdjusted = apperr.New(apperr.Conflict, "adjusted", "This adjustment is already in the ledger.")
 
 // Adjust adds an adjustment to the ledger. It returns ErrAdjusted if the ledger already contains an
-// adjustment with the same id.
+// adjustment with this id.
 func (s *Service) Adjust(ctx context.Context, sc scope.Scope, a NewAdjustment) (e models.LedgerEntry, err error) {
 	if a.Reason, err = requiredText("why", a.Reason, "Enter a reason. The partner will see it on the statement."); err != nil {
 		return e, err
@@ -76,8 +77,9 @@ func (s *Service) Adjust(ctx context.Context, sc scope.Scope, a NewAdjustment) (
 	return e, err
 }
 
-// adjustedLead returns the id of the lead that the adjustment is for, or nil. The lead must belong to
-// the account, and its accrual must be in the adjustment's currency.
+// adjustedLead returns the id of the lead that the adjustment is for, or nil if there is none. It
+// returns an error if the lead does not belong to the account, or if its accrual is in another
+// currency.
 func (s *Service) adjustedLead(tx *gorm.DB, sc scope.Scope, a NewAdjustment, account models.Account) (*uuid.UUID, error) {
 	if a.Lead == uuid.Nil {
 		return nil, nil
@@ -99,8 +101,8 @@ func (s *Service) adjustedLead(tx *gorm.DB, sc scope.Scope, a NewAdjustment, acc
 
 const noAdjustableLead = "No lead with this ID earned a payout on this account. Check the lead ID and the account."
 
-// HasAdjustment reports whether the ledger contains an adjustment with the id, account, amount and
-// lead of a.
+// HasAdjustment reports whether the adjustment is already in the ledger. An adjustment with the
+// same id but a different account, amount or lead does not count.
 func (s *Service) HasAdjustment(ctx context.Context, sc scope.Scope, a NewAdjustment) (bool, error) {
 	var e models.LedgerEntry
 	q := s.db.Gorm.WithContext(ctx).

@@ -22,18 +22,20 @@ type Balance struct {
 	Identifier  string
 }
 
-// BalancePage is a page of balances, ordered by the partners' slugs. After and Before are the
-// cursors of the next and the previous page, or "" if there is no such page.
+// BalancePage is a page of balances, ordered by the partners' slugs. After is the cursor of the
+// next page, and Before is the cursor of the previous page. A cursor is "" if there is no such
+// page.
 type BalancePage struct {
 	Balances      []Balance
 	After, Before string
 }
 
-// balancesTimeout limits the query for a page of balances.
+// balancesTimeout is the statement timeout of the queries for a page of balances.
 const balancesTimeout = "20s"
 
-// Balances returns the current balances of up to limit partners that have entries. If after or
-// before is set, it returns the partners after or before that slug.
+// Balances returns the current balances of up to limit partners that have ledger entries. If after
+// is set, it returns the partners that follow this slug. If before is set, it returns those that
+// precede it.
 func (s *Service) Balances(
 	ctx context.Context, sc scope.Scope, after, before string, limit int,
 ) (page BalancePage, err error) {

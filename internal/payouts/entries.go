@@ -14,24 +14,24 @@ import (
 	"github.com/pingpost/pingpost/models"
 )
 
-// Entry is a ledger entry with names for display.
+// Entry is a ledger entry together with the names that are displayed with it.
 type Entry struct {
 	models.LedgerEntry
-	TransactionID string // the lead's, as the partner received it
+	TransactionID string // the lead's transactionId, as the partner received it
 	Partner       string // slug
 	PartnerName   string
-	Identifier    string    // the account's, "partnerId" in a post
+	Identifier    string    // the account's identifier, which is "partnerId" in a post
 	Run           uuid.UUID // uuid.Nil until a run claims the entry
 	RunState      models.RunState
 }
 
 // Amount returns the entry's amount with its currency.
 func (e Entry) Amount() money.Amount {
-	c, _ := money.ParseCurrency(e.Currency) // always valid in the database
+	c, _ := money.ParseCurrency(e.Currency) // the database contains only valid currencies
 	return money.Amount{Minor: e.AmountMinor, Currency: c}
 }
 
-// entriesSQL selects entries e with their claims c. Callers append a WHERE clause.
+// entriesSQL selects ledger entries as e, and their claims as c. Callers append a WHERE clause.
 const entriesSQL = `SELECT e.id, e.partner_id, e.account_id, e.lead_id, e.kind, e.reference, e.amount_minor, e.currency, e.occurred_at, e.note, e.made_by,
 		coalesce(l.transaction_id, ''), p.slug, p.name, a.identifier, coalesce(c.run_id, '00000000-0000-0000-0000-000000000000'), coalesce(r.state, '')
 	FROM ledger_entries e
@@ -80,8 +80,8 @@ func (s *Service) Entries(
 	return all, newer, older, nil
 }
 
-// Count returns the number of entries that match the filter, up to bound. more reports whether there
-// are more.
+// Count returns the number of entries that match the filter, but at most bound. more reports
+// whether more than bound entries match.
 func (s *Service) Count(ctx context.Context, sc scope.Scope, f Filter, bound int64) (n int64, more bool, err error) {
 	c := f.conditions(sc)
 	err = s.db.Pool.QueryRow(ctx, fmt.Sprintf(`SELECT count(*) FROM (SELECT FROM ledger_entries e LEFT JOIN payout_run_entries c ON c.entry_id = e.id%s LIMIT %d) AS bounded`,
@@ -92,22 +92,22 @@ func (s *Service) Count(ctx context.Context, sc scope.Scope, f Filter, bound int
 	return min(n, bound), n > bound, nil
 }
 
-// Sum contains the totals of entries in one currency, by kind.
+// Sum contains the totals of the entries in one currency, separately for each kind of entry.
 type Sum struct {
 	Currency                          money.Currency
 	Entries                           int64
 	Accrued, Returned, Adjusted, Paid int64 // minor units, signed as in the ledger
 }
 
-// Owed returns the balance, which is the sum of all kinds.
+// Owed returns the balance, which is the sum of the four totals.
 func (s Sum) Owed() int64 { return s.Accrued + s.Returned + s.Adjusted + s.Paid }
 
 const sumColumns = `count(*),
 	coalesce(sum(e.amount_minor) FILTER (WHERE e.kind = 'accrual'), 0), coalesce(sum(e.amount_minor) FILTER (WHERE e.kind = 'return'), 0),
 	coalesce(sum(e.amount_minor) FILTER (WHERE e.kind = 'adjustment'), 0), coalesce(sum(e.amount_minor) FILTER (WHERE e.kind = 'payment'), 0)`
 
-// Sums returns the totals of the entries that match the filter, by currency. Filter by partner,
-// account or run, because summing the whole ledger can take seconds.
+// Sums returns, for each currency, the totals of the entries that match the filter. Callers should
+// filter by partner, account or run, because adding up the whole ledger can take seconds.
 func (s *Service) Sums(ctx context.Context, sc scope.Scope, f Filter) ([]Sum, error) {
 	c := f.conditions(sc)
 	rows, err := s.db.Pool.Query(ctx, `SELECT e.currency, `+sumColumns+

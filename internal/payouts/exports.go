@@ -23,8 +23,9 @@ import (
 	"github.com/pingpost/pingpost/models"
 )
 
-// Columns are the columns of ledger.csv. Amounts are in major units, signed as in the ledger.
-// Times are in UTC. partner is the slug, and partner_id is what the partner sends as partnerId.
+// Columns are the columns of ledger.csv. Amounts are in major units, signed as in the ledger. Times
+// are in UTC. The column partner contains the partner's slug, and partner_id contains the
+// identifier that the partner sends as partnerId.
 var Columns = []string{
 	"lead_id", "transaction_id", "partner", "partner_id", "kind", "amount", "currency", "occurred_at", "entry", "reference", "run", "run_state", "note",
 }
@@ -32,8 +33,9 @@ var Columns = []string{
 // exportBatchSize is the number of entries that an export reads at a time.
 const exportBatchSize = 2000
 
-// Stream calls each for every entry that matches the filter, oldest first. It reads one snapshot of
-// the ledger in batches. The statement timeout applies to each batch.
+// Stream calls the function each for every entry that matches the filter, oldest first. It reads
+// the entries in batches from one snapshot of the ledger. The statement timeout applies to each
+// batch separately.
 func (s *Service) Stream(ctx context.Context, sc scope.Scope, f Filter, each func(*Entry) error) error {
 	tx, err := s.db.Pool.BeginTx(ctx, pgx.TxOptions{IsoLevel: pgx.RepeatableRead, AccessMode: pgx.ReadOnly})
 	if err != nil {
@@ -50,7 +52,7 @@ func (s *Service) Stream(ctx context.Context, sc scope.Scope, f Filter, each fun
 	}
 	batch := make([]Entry, 0, exportBatchSize)
 	for {
-		// Read the whole batch before calling each, so that a slow client does not use up the
+		// Read the whole batch before processing it, so that a slow client does not use up the
 		// statement timeout.
 		if batch, err = fetch(ctx, tx, batch[:0]); err != nil {
 			return postgres.Translate(err)
@@ -66,7 +68,7 @@ func (s *Service) Stream(ctx context.Context, sc scope.Scope, f Filter, each fun
 	}
 }
 
-// fetch appends the cursor's next entries to batch.
+// fetch reads the next entries from the database cursor and appends them to batch.
 func fetch(ctx context.Context, tx pgx.Tx, batch []Entry) ([]Entry, error) {
 	rows, err := tx.Query(ctx, fmt.Sprintf("FETCH %d FROM entries", exportBatchSize))
 	if err != nil {
@@ -84,7 +86,7 @@ func fetch(ctx context.Context, tx pgx.Tx, batch []Entry) ([]Entry, error) {
 
 // CSV writes a header row and the entries that match the filter, and returns the number of entries.
 // Each download occupies a database connection, so only a few can run at a time. If too many are
-// running, CSV returns an error. Otherwise it calls begin before it writes.
+// running, CSV returns an error. Otherwise, it calls begin before it writes anything.
 func (s *Service) CSV(ctx context.Context, sc scope.Scope, f Filter, to io.Writer, begin func() error) (rows int64, err error) {
 	end, err := s.db.AcquireDownload()
 	if err != nil {
@@ -97,11 +99,12 @@ func (s *Service) CSV(ctx context.Context, sc scope.Scope, f Filter, to io.Write
 	return s.writeCSV(ctx, sc, f, to, func(int64) {})
 }
 
-// writeCSV calls progress after every batch with the number of rows written.
+// writeCSV is like CSV, but does not limit the number of downloads. After every batch, it calls
+// progress with the number of rows so far.
 func (s *Service) writeCSV(
 	ctx context.Context, sc scope.Scope, f Filter, to io.Writer, progress func(rows int64),
 ) (rows int64, err error) {
-	w := csv.NewWriter(bufio.NewWriterSize(to, 64<<10)) // csv.NewWriter uses this buffer instead of a smaller one
+	w := csv.NewWriter(bufio.NewWriterSize(to, 64<<10)) // csv.NewWriter uses this buffer instead of allocating a smaller one
 	if err := w.Write(Columns); err != nil {
 		return 0, err
 	}
@@ -112,14 +115,14 @@ func (s *Service) writeCSV(
 		}
 		return w.Write(e.record(record))
 	})
-	if err == nil { // no flush after an error, so that an error page can still be sent
+	if err == nil { // do not flush after an error, so that an error page can still be sent
 		w.Flush()
 		err = w.Error()
 	}
 	return rows, err
 }
 
-// record returns the entry as a row of the CSV file, reusing into.
+// record returns the entry as a row of the CSV file. It reuses the slice into.
 func (e *Entry) record(into []string) []string {
 	lead, run := "", ""
 	if e.LeadID != nil {
@@ -137,10 +140,10 @@ func (e *Entry) record(into []string) []string {
 // TimeLayout is the layout of exported times, in UTC.
 const TimeLayout = "2006-01-02T15:04:05.000Z"
 
-// ExportRetention is how long the file of an export is available.
+// ExportRetention is how long an exported file is available.
 const ExportRetention = 7 * 24 * time.Hour
 
-// exportRequest is the filter of an export with the scope of the user who requested it.
+// exportRequest contains the filter of an export and the scope of the user who requested it.
 type exportRequest struct {
 	Filter
 	All      bool        `json:"all,omitempty"`
@@ -154,7 +157,7 @@ func (w exportRequest) scope() scope.Scope {
 	return scope.Partners(w.Partners...)
 }
 
-// RequestExport enqueues the job that writes the entries to a file.
+// RequestExport enqueues a job that writes the entries to a file.
 func (s *Service) RequestExport(ctx context.Context, sc scope.Scope, f Filter) (e models.Export, err error) {
 	if s.by.Staff == uuid.Nil {
 		return e, errExportNeedsUser
@@ -177,7 +180,7 @@ func (s *Service) RequestExport(ctx context.Context, sc scope.Scope, f Filter) (
 	return e, err
 }
 
-// writeExport is the job that writes the file.
+// writeExport runs the job that writes the file.
 func (s *Service) writeExport(ctx context.Context, w *jobs.Run) error {
 	var e models.Export
 	if err := s.db.Gorm.WithContext(ctx).Where("id = ?", w.ObjectID).Take(&e).Error; err != nil {
@@ -200,8 +203,8 @@ func (s *Service) writeExport(ctx context.Context, w *jobs.Run) error {
 		return err
 	}
 	w.Progress("writing entries", rows, rows)
-	// Keep the file even if Commit returns an error, because the transaction may have been committed.
-	// An unused file expires.
+	// Do not delete the file if Commit returns an error, because the commit may have succeeded
+	// nevertheless. If it did not, the file expires unused.
 	return w.Commit(ctx, func(tx *gorm.DB) error {
 		return tx.Model(&models.Export{}).Where("id = ?", e.ID).Updates(map[string]any{"file_id": file.ID, "rows": rows}).Error
 	})
@@ -213,7 +216,7 @@ var (
 		"Exports need a signed-in user. Start the export in the console.")
 )
 
-// Export returns an export that the user requested. Users cannot see each other's exports.
+// Export returns one of the user's own exports. Users cannot see each other's exports.
 func (s *Service) Export(ctx context.Context, export uuid.UUID) (e models.Export, err error) {
 	q := s.db.Gorm.WithContext(ctx).Where("id = ? AND staff_id = ?", export, s.by.Staff).Limit(1).Find(&e)
 	if q.Error == nil && (q.RowsAffected == 0 || s.by.Staff == uuid.Nil) {
@@ -227,8 +230,8 @@ func (s *Service) ExportAvailable(e models.Export) bool {
 	return e.FileID != nil && s.clock.Now().Before(e.MadeAt.Add(ExportRetention))
 }
 
-// OpenExport opens an export's file. It returns a NotFound error if the user's scope no longer
-// covers the scope of the export.
+// OpenExport opens an export's file. It returns a NotFound error if the user's current scope does
+// not include everything that the export contains.
 func (s *Service) OpenExport(ctx context.Context, sc scope.Scope, e models.Export) (io.ReadCloser, error) {
 	var want exportRequest
 	if err := json.Unmarshal([]byte(e.Filter), &want); err != nil {
@@ -249,7 +252,7 @@ func (s *Service) OpenExport(ctx context.Context, sc scope.Scope, e models.Expor
 	return s.files.Open(ctx, *e.FileID)
 }
 
-// DeleteExpiredExports deletes exports whose files have expired and returns how many.
+// DeleteExpiredExports deletes the exports whose files have expired, and returns their number.
 func (s *Service) DeleteExpiredExports(ctx context.Context) (int64, error) {
 	return postgres.InBatches(ctx, s.db.Pool,
 		`DELETE FROM exports WHERE id IN (SELECT id FROM exports WHERE made_at < $1 LIMIT $2)`,

@@ -12,11 +12,12 @@ func field(name string, kind apperr.FieldCode, message string) *apperr.Error {
 	return apperr.AtField(apperr.Invalid, name, kind, name, message)
 }
 
-// MaxNote is the maximum length of a text about a return, an adjustment or a run, in characters.
+// MaxNote is the maximum length, in characters, of the texts that users enter for returns,
+// adjustments and runs.
 const MaxNote = 2000
 
-// requiredText is like optionalText, but returns an error with the message missing if the value is
-// empty.
+// requiredText is like optionalText, but does not accept an empty value. missing is the message of
+// the error that it returns in that case.
 func requiredText(name, value, missing string) (string, error) {
 	value, err := optionalText(name, value)
 	if err == nil && value == "" {
@@ -25,8 +26,8 @@ func requiredText(name, value, missing string) (string, error) {
 	return value, err
 }
 
-// optionalText validates and trims a text, which may have several lines. It replaces the CRLF line
-// breaks of browsers with LF.
+// optionalText validates and trims the value of a text field that allows several lines. It replaces
+// CRLF line breaks, which browsers send, with LF.
 func optionalText(name, value string) (string, error) {
 	value = strings.TrimSpace(strings.ReplaceAll(value, "\r\n", "\n"))
 	switch {
@@ -38,7 +39,8 @@ func optionalText(name, value string) (string, error) {
 	return value, nil
 }
 
-// isPlainText reports whether s is UTF-8 without control characters other than tabs and line feeds.
+// isPlainText reports whether s is valid UTF-8 and contains no control characters except tabs and
+// line feeds.
 func isPlainText(s string) bool {
 	return utf8.ValidString(s) && !strings.ContainsFunc(s,
 		func(r rune) bool { return (r < ' ' && r != '\n' && r != '\t') || r == 0x7f })

@@ -14,7 +14,7 @@ import (
 	"github.com/pingpost/pingpost/models"
 )
 
-// Filter selects ledger entries. Zero fields match all entries.
+// Filter selects ledger entries. A field with its zero value matches all entries.
 type Filter struct {
 	Partner  uuid.UUID        `json:"partner,omitzero"`
 	Account  uuid.UUID        `json:"account,omitzero"`
@@ -24,17 +24,17 @@ type Filter struct {
 	Currency money.Currency   `json:"currency,omitempty"`
 	From     time.Time        `json:"from,omitzero"`  // inclusive
 	To       time.Time        `json:"to,omitzero"`    // exclusive
-	Open     bool             `json:"open,omitempty"` // not in a run yet
+	Open     bool             `json:"open,omitempty"` // only entries that no run has claimed
 }
 
-// conditions contains the conditions of a WHERE clause on entries e and their claims c, with their
-// arguments.
+// conditions contains the conditions of a WHERE clause and their arguments. They refer to the
+// entries as e and to their claims as c.
 type conditions struct {
 	sql  []string
 	args []any
 }
 
-// and adds a condition. Its only verb is %d, for the number of the argument.
+// and adds a condition. sql contains the verb %d once, for the number of the argument.
 func (c *conditions) and(sql string, arg any) {
 	c.args = append(c.args, arg)
 	c.sql = append(c.sql, fmt.Sprintf(sql, len(c.args)))
@@ -47,7 +47,8 @@ func (c *conditions) where() string {
 	return " WHERE " + strings.Join(c.sql, " AND ")
 }
 
-// conditions returns the conditions of the filter and the scope.
+// conditions returns the conditions that select the entries that match the filter and are in the
+// scope.
 func (f Filter) conditions(sc scope.Scope) *conditions {
 	c := &conditions{}
 	if !sc.All() {
@@ -55,7 +56,7 @@ func (f Filter) conditions(sc scope.Scope) *conditions {
 	}
 	if f.Partner != uuid.Nil {
 		c.and("e.partner_id = $%d", f.Partner)
-		c.and("e.account_id IN (SELECT id FROM accounts WHERE partner_id = $%d)", f.Partner) // for the index on account_id
+		c.and("e.account_id IN (SELECT id FROM accounts WHERE partner_id = $%d)", f.Partner) // lets the planner use the index on account_id
 	}
 	if f.Account != uuid.Nil {
 		c.and("e.account_id = $%d", f.Account)
@@ -87,7 +88,7 @@ func (f Filter) conditions(sc scope.Scope) *conditions {
 	return c
 }
 
-// Describe returns the fields of the filter that are set, for the audit log.
+// Describe returns the fields of the filter that are set, as they are shown in the audit log.
 func (f Filter) Describe() map[string]any {
 	words := map[string]any{}
 	for name, named := range map[string]struct {

@@ -1,25 +1,26 @@
 // Package payouts reads the ledger and manages returns, adjustments, payout runs with their
 // statements, and exports.
 //
-// Other packages define ledger entries and their signs (ledger), store accruals with their leads
+// Other packages define ledger entries and their signs (ledger), store leads and their accruals
 // (leads), report totals by day and partner (reporting), check permissions (authz, admin), and
 // enqueue, resume and cancel jobs (jobs).
 //
 // All times come from the service's clock, except received_at, which intake sets:
 //
-//   - occurred_at is the lead's received_at for an accrual, the time of the decision for a
-//     return, and the time of creation for an adjustment. For a payment, it is the time when a
-//     user marks the run as paid. The bank may pay on another day.
-//   - A run claims all unclaimed entries before its cutoff. Some of them can be older than the
-//     cutoff of an earlier run, which did not see them because their transactions had not ended.
-//     Entries are ordered by id.
+//   - occurred_at is the lead's received_at for an accrual, the time of the decision for a return,
+//     and the time of creation for an adjustment. For a payment, it is the time when a user marks
+//     the run as paid, which can differ from the day when the bank pays.
+//   - A run claims all unclaimed entries that occurred before its cutoff. Some of them can be older
+//     than the cutoff of an earlier run. The earlier run did not see them, because their
+//     transactions had not been committed yet.
+//   - Lists of entries are ordered by id, not by time.
 //   - made_at is the time when the preparer started the run. prepared_at is the time when its job
 //     finished.
-//   - A return can be requested for Policy.ReturnWindow after the lead's received_at.
-//   - An export is available for ExportRetention after its made_at.
+//   - A return can be requested until Policy.ReturnWindow has passed since the lead's received_at.
+//   - An export is available until ExportRetention has passed since its made_at.
 //
-// [models.RunState] lists the states of a run. The state is changed by BeginRun, the job (prepare,
-// finish, undoRun), ApproveRun, PayRun and CancelRun.
+// [models.RunState] lists the states of a run. BeginRun, the job (prepare, finish, undoRun),
+// ApproveRun, PayRun and CancelRun change the state.
 //
 // Invariants that the schema enforces:
 //
@@ -31,10 +32,10 @@
 //
 // Invariants that this package enforces:
 //
-//   - The sums of a statement match exactly the entries that the run claimed or held for the
+//   - The sums of a statement exactly match the entries that the run claimed or held for the
 //     account, because one SQL statement adds up the entries and claims them.
-//   - The entries of a paid run, payments included, sum to zero for each account.
-//   - A cancelled run claims no entries.
+//   - For each account, the entries of a paid run, including the payment, sum to zero.
+//   - A cancelled run has no claims.
 package payouts
 
 import (
@@ -54,18 +55,18 @@ import (
 
 // Policy is the configuration of payouts.
 type Policy struct {
-	ReturnWindow time.Duration // how long a lead can be returned after its delivery
+	ReturnWindow time.Duration // how long after its delivery a lead can be returned
 }
 
-// Service manages the ledger, returns, payout runs and exports. It acts as one user or as the
-// service (By).
+// Service manages the ledger, returns, payout runs and exports. By selects the user on whose behalf
+// it acts. Without By, it acts as the service itself.
 type Service struct {
 	db     *postgres.DB
 	clock  clock.Clock
 	queue  *jobs.Queue
 	files  *blobstore.Store
 	policy Policy
-	atOnce int // maximum number of accounts that a run claims in one transaction
+	atOnce int // maximum number of accounts whose entries a run claims in one transaction
 	by     audit.Actor
 }
 
@@ -85,7 +86,7 @@ func NewService(db *postgres.DB, c clock.Clock, queue *jobs.Queue, blobs *blobst
 	return s
 }
 
-// By returns a copy of the service that acts as who.
+// By returns a copy of the service that acts on behalf of the given actor.
 func (s *Service) By(who audit.Actor) *Service {
 	mine := *s
 	mine.by = who
@@ -95,7 +96,7 @@ func (s *Service) By(who audit.Actor) *Service {
 // Policy returns the configuration.
 func (s *Service) Policy() Policy { return s.policy }
 
-// auditChange writes an audit event. It must be the last statement of its transaction.
+// auditChange writes an audit event. It must be the last statement of the transaction.
 func (s *Service) auditChange(
 	tx *gorm.DB, action, kind, object string, partner uuid.UUID, after map[string]any, why string,
 ) error {
@@ -107,8 +108,8 @@ func (s *Service) auditChange(
 // RunID returns the public id of a run, such as po_….
 func RunID(run uuid.UUID) string { return id.Format(id.Payout, run) }
 
-// extendStatementTimeout raises the statement timeout of a job's transaction. The pool's timeout is
-// for requests.
+// extendStatementTimeout raises the statement timeout for a job's transaction. The default timeout
+// of the pool is meant for requests.
 func extendStatementTimeout(tx *gorm.DB) error {
 	return tx.Exec(`SET LOCAL statement_timeout = '15min'`).Error
 }

@@ -21,12 +21,12 @@ import (
 // NewRun contains the settings of a new run.
 type NewRun struct {
 	Currency money.Currency
-	Cutoff   time.Time // entries before this moment
+	Cutoff   time.Time // the run covers entries that occurred before this time
 	Minimum  int64     // minor units; smaller balances are held
 	Note     string
 }
 
-// MaxMinimum is the largest minimum payout, in minor units.
+// MaxMinimum is the highest value that a minimum payout can have, in minor units.
 const MaxMinimum = 100_000_000
 
 // BeginRun starts a run and enqueues the job that prepares it. A run covers all partners, so sc must
@@ -71,11 +71,11 @@ func (s *Service) BeginRun(ctx context.Context, sc scope.Scope, n NewRun) (r mod
 	return r, err
 }
 
-// blocked adds the id of the open run in the currency to the error rejected.
+// blocked returns a copy of the error rejected that names the open run in the currency.
 func (s *Service) blocked(ctx context.Context, currency string, rejected *apperr.Error) error {
 	var open models.PayoutRun
 	q := s.db.Gorm.WithContext(ctx).Where("currency = ? AND state IN ('preparing', 'prepared', 'approved')", currency).Limit(1).Find(&open)
-	if q.Error != nil || q.RowsAffected == 0 { // the open run has ended since
+	if q.Error != nil || q.RowsAffected == 0 { // the run is no longer open
 		return rejected
 	}
 	named := *rejected
@@ -85,26 +85,26 @@ func (s *Service) blocked(ctx context.Context, currency string, rejected *apperr
 	return &named
 }
 
-// Each step of the job claims the entries of several accounts, at most accountBatchSize. The first
-// step has accountsAtFirst accounts. Later steps adapt the number, so that each claims about
-// entryBatchSize entries, which takes a few seconds. All entries of an account are in one step,
-// because their sum decides whether they are claimed.
+// The job claims entries in steps. Each step handles up to accountBatchSize accounts, and the first
+// one handles accountsAtFirst. After each step, the number of accounts is adjusted, so that the
+// next step claims about entryBatchSize entries, which takes a few seconds. All entries of an
+// account are claimed in the same step, because their sum decides whether they are claimed.
 const (
 	accountBatchSize = 200
 	accountsAtFirst  = 8
 	entryBatchSize   = 20_000
 )
 
-// accountsNext returns the number of accounts for the next step. The last step had the given number
-// of accounts and claimed the given number of entries.
+// accountsNext returns the number of accounts for the next step. It is based on the number of
+// accounts in the last step and the number of entries that were claimed for them.
 func accountsNext(accounts int, claimed int64) int {
 	return max(1, int(min(int64(accounts)*entryBatchSize/max(claimed, 1), 2*int64(accounts))))
 }
 
-// claimSQL writes statements for some accounts. A statement covers the account's unclaimed entries
-// before the cutoff. claimSQL claims these entries if the account is paid or its net is zero. If the
-// account is held, the entries are left for the next run. claimSQL is one SQL statement, so that the
-// sums match the claimed entries exactly.
+// claimSQL creates the statements of some accounts for a run. A statement covers the account's
+// unclaimed entries before the cutoff. If the account is paid or its net is zero, claimSQL claims
+// these entries. If the account is held, it leaves them for the next run. A single SQL statement
+// does all of this, so that the sums exactly match the claimed entries.
 const claimSQL = `
 WITH open AS MATERIALIZED (
 	SELECT e.id, e.partner_id, e.account_id, e.kind, e.amount_minor FROM ledger_entries e
@@ -127,8 +127,8 @@ WITH open AS MATERIALIZED (
 INSERT INTO payout_run_entries (entry_id, run_id)
 SELECT open.id, CAST(@run AS uuid) FROM open JOIN made USING (account_id) WHERE made.outcome IN ('pays', 'even')`
 
-// prepare is the job that claims a run's entries, several accounts at a time. If an attempt fails,
-// its claims remain, and the next attempt continues with the other accounts.
+// prepare runs the job that claims a run's entries, several accounts at a time. If an attempt
+// fails, its claims remain, and the next attempt continues with the remaining accounts.
 func (s *Service) prepare(ctx context.Context, w *jobs.Run) error {
 	var r models.PayoutRun
 	db := s.db.Gorm.WithContext(ctx)
@@ -167,7 +167,7 @@ func (s *Service) accountsLeft(ctx context.Context, r models.PayoutRun) (all []u
 	return all, err
 }
 
-// claim claims the entries of some accounts and returns the number of claimed entries.
+// claim claims the entries of some accounts for a run and returns the number of claimed entries.
 func claim(tx *gorm.DB, r models.PayoutRun, accounts []uuid.UUID) (int64, error) {
 	if err := extendStatementTimeout(tx); err != nil {
 		return 0, err
@@ -178,7 +178,7 @@ func claim(tx *gorm.DB, r models.PayoutRun, accounts []uuid.UUID) (int64, error)
 	return q.RowsAffected, q.Error
 }
 
-// nothingToPay is the recorded reason for ending a run without payments.
+// nothingToPay is the reason that is recorded when a run is cancelled because it has no payments.
 const nothingToPay = "Nothing to pay."
 
 // finish writes the run's totals. If the run has no payments, finish cancels it and releases its

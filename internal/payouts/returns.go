@@ -97,7 +97,7 @@ func (s *Service) RequestReturn(
 	return r, err
 }
 
-// earnedBy returns a lead in the scope with its accrual.
+// earnedBy returns a lead and its accrual. It returns errNoLead if the lead is not in the scope.
 func earnedBy(tx *gorm.DB, sc scope.Scope, lead uuid.UUID) (l models.Lead, e models.LedgerEntry, err error) {
 	q := tx.Select("id", "partner_id", "account_id", "sandbox", "received_at").Where("id = ?", lead).Limit(1).Find(&l)
 	if q.Error != nil {
@@ -113,8 +113,8 @@ func earnedBy(tx *gorm.DB, sc scope.Scope, lead uuid.UUID) (l models.Lead, e mod
 	return l, e, err
 }
 
-// AcceptReturn accepts a return and adds a ledger entry that reverses the lead's accrual. The
-// partner sees the answer on the statement.
+// AcceptReturn accepts a return and adds a ledger entry that reverses the lead's accrual. answer is
+// optional, and the partner sees it on the statement.
 func (s *Service) AcceptReturn(ctx context.Context, sc scope.Scope, ret uuid.UUID, answer string) error {
 	answer, err := optionalText("answer", answer)
 	if err != nil {
@@ -139,7 +139,7 @@ func (s *Service) AcceptReturn(ctx context.Context, sc scope.Scope, ret uuid.UUI
 	})
 }
 
-// RejectReturn rejects a return and leaves the ledger unchanged. Only staff see the answer.
+// RejectReturn rejects a return and leaves the ledger unchanged. Only staff see the reason.
 func (s *Service) RejectReturn(ctx context.Context, sc scope.Scope, ret uuid.UUID, why string) error {
 	why, err := requiredText("answer", why, "Enter a reason for rejecting the return.")
 	if err != nil {
@@ -191,7 +191,7 @@ func (s *Service) decide(
 	})
 }
 
-// Return returns a return in the scope.
+// Return returns the return with the given id, or errNoReturn if it is not in the scope.
 func (s *Service) Return(ctx context.Context, sc scope.Scope, ret uuid.UUID) (r models.Return, err error) {
 	q := s.db.Gorm.WithContext(ctx).Where("id = ?", ret).Limit(1).Find(&r)
 	if q.Error == nil && (q.RowsAffected == 0 || !sc.Allows(r.PartnerID)) {
@@ -200,7 +200,7 @@ func (s *Service) Return(ctx context.Context, sc scope.Scope, ret uuid.UUID) (r 
 	return r, postgres.Translate(q.Error)
 }
 
-// ReturnsOf returns a lead's returns in the scope, newest first.
+// ReturnsOf returns those of a lead's returns that are in the scope, newest first.
 func (s *Service) ReturnsOf(ctx context.Context, sc scope.Scope, lead uuid.UUID) (all []models.Return, err error) {
 	q := s.db.Gorm.WithContext(ctx).Where("lead_id = ?", lead)
 	if !sc.All() {

@@ -24,7 +24,7 @@ func CheckCancel(r models.PayoutRun) error {
 	}
 }
 
-// CancelRun cancels a run that is not paid and releases its entries for the next run.
+// CancelRun cancels a run that has not been paid and releases its entries for the next run.
 func (s *Service) CancelRun(ctx context.Context, sc scope.Scope, run uuid.UUID, version int, why string) error {
 	why, err := requiredText("why", why, "Enter a reason. The user who prepared the run will see it.")
 	if err != nil {

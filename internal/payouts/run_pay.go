@@ -40,8 +40,8 @@ func (s *Service) PayRun(ctx context.Context, sc scope.Scope, run uuid.UUID, ver
 		if err := CheckPay(r); err != nil {
 			return t, err
 		}
-		// During a rolling update, a node with the previous release may have approved the run without
-		// recording payees.
+		// During a rolling update, a node that still runs the previous release may have approved
+		// the run without recording payees.
 		if err := freezePayees(tx, r.ID); err != nil {
 			return t, err
 		}
@@ -86,7 +86,8 @@ func (s *Service) pay(tx *gorm.DB, r models.PayoutRun, reference string, now tim
 	return err
 }
 
-// CheckPayments returns the reason why r has no payments file, or nil.
+// CheckPayments returns an error that states why r has no payments file. It returns nil if r has a
+// payments file.
 func CheckPayments(r models.PayoutRun) error {
 	if r.State != models.RunApproved && r.State != models.RunPaid {
 		return errNotApproved

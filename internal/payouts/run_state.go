@@ -27,16 +27,17 @@ var (
 	errNotApproved = apperr.New(apperr.Conflict, "not_approved", "This payout run is not approved yet, so it has no payments.")
 )
 
-// transition is a user's change of a run's state.
+// transition is a change to a run's state, made by a user.
 type transition struct {
 	action  string // action of the audit event
 	to      models.RunState
 	why     string         // reason in the audit event
-	columns map[string]any // written in addition to state and row_version
+	columns map[string]any // columns to write in addition to state and row_version
 }
 
-// change locks a run, calls do to check and prepare the transition, and writes it with its
-// audit event, all in one transaction. It returns ErrStaleRun if the run has a different version.
+// change locks a run and calls do, which checks whether the transition is allowed and returns it.
+// Then it writes the transition and its audit event. All of this happens in one transaction. change
+// returns ErrStaleRun if the run no longer has the given version.
 func (s *Service) change(
 	ctx context.Context, sc scope.Scope, run uuid.UUID, version int,
 	do func(tx *gorm.DB, r models.PayoutRun, now time.Time) (transition, error),

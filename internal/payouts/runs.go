@@ -35,8 +35,8 @@ func (s *Service) Runs(
 	return all, newer, older, nil
 }
 
-// WaitingRuns returns the runs that are waiting for approval, oldest first. It omits runs that who
-// prepared.
+// WaitingRuns returns the runs that are waiting for approval, oldest first. It omits the runs that
+// the given actor prepared, because the actor cannot approve them.
 func (s *Service) WaitingRuns(ctx context.Context, sc scope.Scope, who audit.Actor) (all []models.PayoutRun, err error) {
 	if !sc.All() {
 		return nil, nil

@@ -14,17 +14,17 @@ import (
 	"github.com/pingpost/pingpost/models"
 )
 
-// AccountStatement is an account's statement with names for display.
+// AccountStatement is an account's statement together with the names that are displayed with it.
 type AccountStatement struct {
 	models.Statement
 	Partner     string // slug
 	PartnerName string
-	LegalName   string // of the payee; the partner's name if there is no legal name
+	LegalName   string // the payee's legal name, or the partner's name if there is none
 	Identifier  string
 }
 
-// Payee is the recipient of a payment. Before the run is approved, it contains the partner's current
-// details. Afterwards, it contains the details that were recorded at approval.
+// Payee is the recipient of a payment. Before the run is approved, it contains the partner's
+// current details. After that, it contains the details that were recorded at approval.
 type Payee struct {
 	LegalName, Address, TaxID string
 }
@@ -32,7 +32,7 @@ type Payee struct {
 // payeeOf is the SQL expression for a payee's name. The console's payeeName follows the same rule.
 const payeeOf = "coalesce(nullif(p.legal_name, ''), p.name)"
 
-// freezePayees records the payees of a run. It does not change payees that are already recorded.
+// freezePayees records the payees of a run. Payees that are already recorded stay unchanged.
 func freezePayees(tx *gorm.DB, run uuid.UUID) error {
 	return tx.Exec(`INSERT INTO payees (run_id, partner_id, legal_name, address, tax_id)
 		SELECT ?, p.id, `+payeeOf+`, p.address, p.tax_id FROM partners p
@@ -44,8 +44,8 @@ const statementsSQL = `SELECT s.run_id, s.account_id, s.partner_id, s.outcome, s
 	payeeOf + `), a.identifier
 	FROM statements s JOIN partners p ON p.id = s.partner_id JOIN accounts a ON a.id = s.account_id`
 
-// wasPrepared selects runs whose preparation finished. Other runs may have statements for only some
-// accounts.
+// wasPrepared is a condition for statements s. It is true for runs whose preparation has finished.
+// In other runs, some accounts may not have a statement yet.
 const wasPrepared = "EXISTS (SELECT FROM payout_runs r WHERE r.id = s.run_id AND r.prepared_at IS NOT NULL)"
 
 func scanStatement(row pgx.CollectableRow) (s AccountStatement, err error) {
@@ -54,7 +54,7 @@ func scanStatement(row pgx.CollectableRow) (s AccountStatement, err error) {
 	return s, err
 }
 
-// StatementQuery selects statements in a run. They are listed by account identifier. Before and
+// StatementQuery selects statements in a run. They are sorted by account identifier. Before and
 // After are cursors.
 type StatementQuery struct {
 	Run           uuid.UUID
@@ -63,8 +63,8 @@ type StatementQuery struct {
 	Size          int
 }
 
-// Statements returns a page of a run's statements for the partners in the scope, by account
-// identifier.
+// Statements returns a page of a run's statements, sorted by account identifier. It includes only
+// partners in the scope.
 func (s *Service) Statements(
 	ctx context.Context, sc scope.Scope, f StatementQuery,
 ) (all []AccountStatement, newer, older bool, err error) {
@@ -96,7 +96,8 @@ func (s *Service) Statements(
 	return all, newer, older, nil
 }
 
-// PartnerStatement is a partner's statement for a run, with one part for each account.
+// PartnerStatement is a partner's statement for a run. It consists of the statements of the
+// partner's accounts.
 type PartnerStatement struct {
 	Run      models.PayoutRun
 	Partner  models.Partner
@@ -106,8 +107,9 @@ type PartnerStatement struct {
 
 var errNoStatement = apperr.New(apperr.NotFound, "statement", "Not Found")
 
-// PartnerStatement returns a partner's statement in a prepared run, if the partner is in the
-// scope. If a user's scope is limited, show only the currency, dates and reference of the run.
+// PartnerStatement returns a partner's statement in a prepared run, if the partner is in the scope.
+// The run's totals cover all partners. To users with a limited scope, show only the currency, dates
+// and reference of the run.
 func (s *Service) PartnerStatement(ctx context.Context, sc scope.Scope, run, partner uuid.UUID) (v PartnerStatement, err error) {
 	if !sc.Allows(partner) {
 		return v, errNoStatement
@@ -136,8 +138,9 @@ func (s *Service) PartnerStatement(ctx context.Context, sc scope.Scope, run, par
 	return v, postgres.Translate(err)
 }
 
-// Corrections returns the returns and adjustments that a run has claimed for a partner, oldest
-// first, with the notes for the partner. more reports whether there are more than size.
+// Corrections returns a partner's returns and adjustments that a run has claimed, oldest first,
+// with the notes for the partner. It returns up to size entries. more reports whether there are
+// others.
 func (s *Service) Corrections(
 	ctx context.Context, sc scope.Scope, run, partner uuid.UUID, size int,
 ) (all []Entry, more bool, err error) {
@@ -153,7 +156,8 @@ func (s *Service) Corrections(
 	return all[:min(len(all), size)], len(all) > size, nil
 }
 
-// RunsOf returns the newest runs with a statement for the partner, except cancelled ones.
+// RunsOf returns the ids of the newest prepared runs that contain a statement for the partner. It
+// omits cancelled runs.
 func (s *Service) RunsOf(ctx context.Context, sc scope.Scope, partner uuid.UUID, size int) (all []uuid.UUID, err error) {
 	if !sc.Allows(partner) {
 		return nil, errNoStatement

@@ -6,7 +6,8 @@ import (
 	"github.com/pingpost/pingpost/internal/money"
 )
 
-// amount is a parsed amount in minor units, with the currencies that its sign or code allows.
+// amount is an amount from a file, in minor units. signed contains the currencies that its currency
+// sign or code can stand for.
 type amount struct {
 	minor  int64
 	signed currencies // 0 if there is no sign or code
@@ -24,8 +25,8 @@ func setOf(all ...money.Currency) (s currencies) {
 
 func (s currencies) allows(c money.Currency) bool { return s == 0 || s&(1<<c) != 0 }
 
-// signs lists the currency signs and codes. US$ comes before $, so that the longest sign
-// is matched.
+// signs lists the currency signs and codes. Longer signs such as US$ come before $, so that the
+// longest sign is matched.
 var signs = []struct {
 	text string
 	of   currencies
@@ -56,8 +57,8 @@ func (f NumberForm) marks() (decimal, group byte) {
 // MaxRows amounts might not fit into 64 bits.
 const maxWhole = 10
 
-// parseAmount parses text in a number format. problemDecimals means that the text is a
-// number in this format, but has too many decimals for an amount.
+// parseAmount parses text in a number format. problemDecimals means that text is a number in this
+// format, but has too many decimal places for an amount.
 func parseAmount(text string, form NumberForm) (a amount, problem string) {
 	body, negative, signed, ok := strip(text)
 	if !ok {
@@ -94,8 +95,8 @@ func parseAmount(text string, form NumberForm) (a amount, problem string) {
 	return a, ""
 }
 
-// strip removes a sign, brackets and a currency from the ends of a number, in any order. It removes
-// each of them at most once.
+// strip removes a plus or minus sign, a pair of brackets and a currency from the ends of a number,
+// in any order. It removes each of them at most once.
 func strip(text string) (body string, negative bool, signed currencies, ok bool) {
 	body = strings.TrimSpace(text)
 	minus := false
@@ -148,11 +149,11 @@ func cutCurrency(s string) (rest string, of currencies, found bool) {
 	return s, 0, false
 }
 
-// blanks are the spaces and apostrophes that can separate groups of digits in any number format.
+// blanks are the spaces and apostrophes that can separate groups of digits in both number formats.
 var blanks = []string{" ", "\u00a0", "\u202f", "\u2009", "'", "\u2019"}
 
-// wholeUnits returns the digits before the decimal mark, without group marks. ok is false if the
-// marks differ, or if a group other than the first does not have three digits.
+// wholeUnits removes the group marks from the digits before the decimal mark. ok is false if there
+// are different group marks, or if a group other than the first does not have three digits.
 func wholeUnits(whole string, group byte) (units string, ok bool) {
 	if digits(whole) {
 		return strings.TrimLeft(whole, "0"), true
@@ -178,7 +179,7 @@ func wholeUnits(whole string, group byte) (units string, ok bool) {
 
 func isDigit(c byte) bool { return c >= '0' && c <= '9' }
 
-// digits reports whether s contains only digits. It is true for "".
+// digits reports whether s contains only digits. It returns true for "".
 func digits(s string) bool {
 	for i := range len(s) {
 		if !isDigit(s[i]) {

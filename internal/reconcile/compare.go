@@ -26,10 +26,11 @@ var (
 	errNoFile = apperr.New(apperr.Conflict, "file_gone", "The file has expired. Upload it again.")
 )
 
-// Compare enqueues a comparison, which is a dry run. from and to are days, both included.
+// Compare enqueues a comparison, which is a dry run. from and to are the first and the last day of
+// the period.
 //
-// The fields of an apperr.Error that it returns are lead_id, amount, currency, fixed, date, numbers,
-// dates, coverage, from and to.
+// If arguments are invalid, Compare returns an apperr.Error. Its fields are named lead_id, amount,
+// currency, fixed, date, numbers, dates, coverage, from and to.
 func (s *Service) Compare(
 	ctx context.Context, sc scope.Scope, reconciliation uuid.UUID, version int, m Mapping, from, to time.Time,
 ) error {
@@ -57,7 +58,8 @@ func (s *Service) CompareNow(
 	return err
 }
 
-// begin stores the mapping and the period of a comparison. It calls enqueue in the same transaction.
+// begin stores the mapping and the period of a comparison, and calls enqueue in the same
+// transaction.
 func (s *Service) begin(
 	ctx context.Context, sc scope.Scope, reconciliation uuid.UUID, version int, m Mapping, from, to time.Time,
 	enqueue func(*gorm.DB, models.Reconciliation) error,
@@ -95,8 +97,9 @@ func (s *Service) begin(
 
 func day(t time.Time) time.Time { return t.UTC().Truncate(24 * time.Hour) }
 
-// change updates a reconciliation with the columns that do returns. It returns an error if the
-// reconciliation is saved, discarded or being compared, or has a different row version.
+// change calls do and writes the columns that do returns to a reconciliation. It returns an error
+// if the reconciliation has been saved or discarded, is being compared, or no longer has the given
+// row version.
 func (s *Service) change(
 	ctx context.Context, sc scope.Scope, reconciliation uuid.UUID, version int, action string, after map[string]any,
 	do func(tx *gorm.DB, r models.Reconciliation) (columns map[string]any, err error),
@@ -133,8 +136,8 @@ func (s *Service) change(
 	})
 }
 
-// busy reports whether a comparison is running, as a job or on the command line. If the
-// state is comparing and busy is false, the command crashed.
+// busy reports whether a comparison is running, either as a job or on the command line. If the
+// state of the reconciliation is comparing but busy returns false, the command crashed.
 func (s *Service) busy(ctx context.Context, reconciliation uuid.UUID) (bool, error) {
 	w, found, err := s.queue.Latest(ctx, reconciliation)
 	if err != nil || found && (w.State == models.WorkWaiting || w.State == models.WorkRunning) {
@@ -145,12 +148,12 @@ func (s *Service) busy(ctx context.Context, reconciliation uuid.UUID) (bool, err
 	return !free, postgres.Translate(err)
 }
 
-// lockOf is the key of the advisory lock that a command takes while it compares the reconciliation
-// $1. Postgres releases the lock when the connection ends.
+// lockOf is the SQL expression for the key of the advisory lock that a command holds while it
+// compares the reconciliation $1. Postgres releases the lock if the command crashes.
 const lockOf = `hashtextextended('reconciliation ' || $1::uuid, 0)`
 
-// GetLive is like Get. If a comparison crashed on the command line, it returns the reconciliation
-// with the state uploaded, so that the file can be compared again.
+// GetLive is like Get, but detects comparisons that crashed on the command line. It returns their
+// reconciliations with the state uploaded, so that the file can be compared again.
 func (s *Service) GetLive(ctx context.Context, sc scope.Scope, reconciliation uuid.UUID) (Reconciliation, error) {
 	r, err := s.Get(ctx, sc, reconciliation)
 	if err != nil || r.State != models.ReconciliationComparing {
@@ -167,7 +170,8 @@ func (s *Service) GetLive(ctx context.Context, sc scope.Scope, reconciliation uu
 	return now, err
 }
 
-// check returns an error with a field for each mistake in a mapping.
+// check returns an error that lists the invalid fields of the mapping and the period, or nil if
+// there are none.
 func (m Mapping) check(p Profile, from, to time.Time) error {
 	var wrong []apperr.Field
 	reject := func(field string, kind apperr.FieldCode, message string) {
@@ -225,8 +229,8 @@ func (m Mapping) check(p Profile, from, to time.Time) error {
 	return apperr.New(apperr.Invalid, "mapping", wrong[0].Message).WithFields(wrong...)
 }
 
-// undo resets a reconciliation whose comparison was cancelled or failed. It has no lines to delete,
-// because lines are written in the transaction that ends a comparison.
+// undo resets a reconciliation whose comparison was cancelled or failed. There are no lines to
+// delete, because lines are written in the transaction that ends a comparison.
 func (s *Service) undo(tx *gorm.DB, w models.Job) error {
 	return tx.Model(&models.Reconciliation{}).Where("id = ? AND state = 'comparing'", w.ObjectID).
 		Updates(map[string]any{

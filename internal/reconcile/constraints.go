@@ -2,7 +2,7 @@ package reconcile
 
 import "github.com/pingpost/pingpost/internal/postgres"
 
-// constraints maps constraints of the schema to this package's errors.
+// constraints maps each database constraint to the error that is returned when it is violated.
 func constraints() postgres.Constraints {
 	return postgres.Constraints{"reconciliations_immutable": errStale}
 }

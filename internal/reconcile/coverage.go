@@ -8,7 +8,7 @@ import (
 	"github.com/pingpost/pingpost/models"
 )
 
-// Coverage selects the leads of the period that a file is compared with.
+// Coverage selects the leads of the period that a file is expected to contain.
 type Coverage string
 
 const (
@@ -19,17 +19,17 @@ const (
 // Coverages lists all values of Coverage.
 var Coverages = []Coverage{FileCoverage, FullCoverage}
 
-// Covered describes the leads of the period that were compared. The number of left-out leads in each
-// currency is in the tallies.
+// Covered describes the leads of the period that were compared. The number of leads that were left
+// out is in the tallies.
 type Covered struct {
-	Leads        int64    `json:"leads"`                   // number of compared leads
+	Leads        int64    `json:"leads"`                   // number of leads that were compared
 	Currencies   []string `json:"currencies,omitempty"`    // currencies that were compared; empty for all
-	Accounts     int      `json:"accounts,omitempty"`      // number of accounts that were left out in these currencies
-	AccountNames []string `json:"account_names,omitempty"` // identifiers of the first maxNamed left-out accounts
+	Accounts     int      `json:"accounts,omitempty"`      // number of accounts that were left out although they have leads in these currencies
+	AccountNames []string `json:"account_names,omitempty"` // identifiers of these accounts, at most maxNamed
 }
 
-// Summary describes the compared and the left-out leads, such as "28 leads in GBP" and "700 leads in
-// EUR, 469 leads in USD". leftOut is "" if all leads were compared.
+// Summary describes the leads that were compared, such as "28 leads in GBP", and those that were
+// left out, such as "700 leads in EUR, 469 leads in USD". leftOut is "" if all leads were compared.
 func (r *Result) Summary(number func(int64) string) (compared, leftOut string) {
 	if r.Covered == nil {
 		return "", ""

@@ -9,10 +9,12 @@ import (
 	"github.com/pingpost/pingpost/internal/postgres"
 )
 
-// deleteBatchSize is the number of lines deleted in one transaction. A request can wait for one batch.
+// deleteBatchSize is the number of lines that are deleted in one transaction. A batch is small
+// enough for a request to wait for it.
 const deleteBatchSize = 20_000
 
-// deleteSomeLines deletes a batch of lines of a reconciliation that is neither compared nor saved.
+// deleteSomeLines deletes a batch of a reconciliation's lines. The database rejects this in the
+// states compared and saved.
 func deleteSomeLines(tx *gorm.DB, reconciliation uuid.UUID) error {
 	return tx.Exec(`SELECT drop_reconciliation_lines(?, ?)`, reconciliation, deleteBatchSize).Error
 }
@@ -24,13 +26,14 @@ func (s *Service) hasLines(ctx context.Context, reconciliation uuid.UUID) (has b
 	return has, postgres.Translate(err)
 }
 
-// DeleteLines deletes the lines of a reconciliation that was discarded or is compared again.
-// There may be millions, so it deletes them in batches.
+// DeleteLines deletes the lines of a reconciliation that was discarded or is being compared again.
+// It deletes them in batches, because there can be millions of lines.
 func (s *Service) DeleteLines(ctx context.Context, reconciliation uuid.UUID) error {
 	return s.deleteLines(ctx, reconciliation, func(drop func(*gorm.DB) error) error { return s.db.Transaction(ctx, drop) })
 }
 
-// deleteLines deletes lines in batches, each in a transaction that step runs.
+// deleteLines deletes lines in batches. For each batch, it calls step, which must run drop in a
+// transaction.
 func (s *Service) deleteLines(ctx context.Context, reconciliation uuid.UUID, step func(drop func(*gorm.DB) error) error) error {
 	for {
 		has, err := s.hasLines(ctx, reconciliation)
@@ -43,8 +46,8 @@ func (s *Service) deleteLines(ctx context.Context, reconciliation uuid.UUID, ste
 	}
 }
 
-// DeleteExpired deletes the leftover lines of uploaded and discarded reconciliations. It
-// returns the number of reconciliations.
+// DeleteExpired deletes lines that uploaded and discarded reconciliations still have. It returns
+// the number of these reconciliations.
 func (s *Service) DeleteExpired(ctx context.Context) (n int64, err error) {
 	var left []uuid.UUID
 	err = s.db.Gorm.WithContext(ctx).Raw(`SELECT id FROM reconciliations r WHERE state IN ('uploaded', 'discarded')

@@ -21,19 +21,19 @@ import (
 	"github.com/pingpost/pingpost/models"
 )
 
-// Columns lists the columns of an exported result. row is the row number in a spreadsheet.
-// Amounts are in major units, and difference is theirs minus ours. If the currencies differ,
-// the file's comes first and difference is empty. partner_id is the partnerId that the
-// partner sends. Times are UTC.
+// Columns lists the columns of an exported result. row is the row number in a spreadsheet. Amounts
+// are in major units, and difference is theirs minus ours. If the file and the ledger have
+// different currencies, currency contains both, with the file's first, and difference is empty.
+// partner_id is the identifier that the partner sends as partnerId. Times are in UTC.
 var Columns = []string{
 	"row", "finding", "problem", "lead_id", "partner_id", "theirs", "ours", "difference", "currency", "received_at", "settled_by", "settled_at", "note",
 }
 
-// exportBatchSize is the number of lines read at a time.
+// exportBatchSize is the number of lines that an export reads at a time.
 const exportBatchSize = 2000
 
-// CSV writes a header and the lines with a finding, or all lines if finding is "". It uses bounded
-// memory and returns the number of lines.
+// CSV writes a header row and the lines with a finding, or all lines if finding is "". It returns
+// the number of lines. It does not hold all lines in memory.
 func (s *Service) CSV(
 	ctx context.Context, sc scope.Scope, reconciliation uuid.UUID, finding models.Finding, to io.Writer,
 ) (rows int64, err error) {
@@ -41,7 +41,7 @@ func (s *Service) CSV(
 	if err != nil {
 		return 0, err
 	}
-	end, err := s.db.AcquireDownload() // a download occupies a connection until the client has read it
+	end, err := s.db.AcquireDownload() // a download occupies a database connection until the client has read it
 	if err != nil {
 		return 0, err
 	}
@@ -52,7 +52,7 @@ func (s *Service) CSV(
 	if err != nil {
 		return 0, err
 	}
-	w := csv.NewWriter(bufio.NewWriterSize(to, 64<<10)) // csv.NewWriter uses a large enough bufio.Writer as its buffer
+	w := csv.NewWriter(bufio.NewWriterSize(to, 64<<10)) // csv.NewWriter uses this buffer instead of allocating a smaller one
 	if err := w.Write(Columns); err != nil {
 		return 0, err
 	}
@@ -68,7 +68,8 @@ func (s *Service) CSV(
 	return rows, err
 }
 
-// each calls do for every line of a query, in order, in one snapshot of the database.
+// each calls do for every line that matches the query, in file order. It reads all lines from one
+// snapshot of the database.
 func (s *Service) each(ctx context.Context, sc scope.Scope, q LineQuery, do func(*Line) error) error {
 	tx, err := s.db.Pool.BeginTx(ctx, pgx.TxOptions{IsoLevel: pgx.RepeatableRead, AccessMode: pgx.ReadOnly})
 	if err != nil {
@@ -92,7 +93,7 @@ func (s *Service) each(ctx context.Context, sc scope.Scope, q LineQuery, do func
 	}
 }
 
-// record returns the cells of a line in the order of Columns, reusing into.
+// record returns the cells of a line in the order of Columns. It reuses the slice into.
 func (l *Line) record(into []string) []string {
 	row, problem, lead, received, settled := "", l.Problem, "", "", ""
 	if l.FileRow != nil {

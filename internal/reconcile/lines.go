@@ -13,12 +13,13 @@ import (
 	"github.com/pingpost/pingpost/models"
 )
 
-// linesSQL reads a page of lines with the newest settlement of each. The first %s is the condition
-// of the page, and the second its order. $1 is the reconciliation, and $2 the partners of a limited
-// scope or null.
+// linesSQL reads a page of lines, each with its newest settlement. The first %s stands for the
+// conditions, the order and the limit of the page, and the second for the order of the result. $1
+// is the reconciliation. $2 contains the partners in the scope, or is null if the scope includes
+// all partners.
 //
-// If another partner owns the lead, that partner is read only if the scope includes it. The page is
-// limited in a subquery, because the joins would otherwise read every line.
+// If another partner owns a lead, that partner is returned only if it is in the scope. The limit is
+// in a subquery, because the joins would otherwise read every line.
 const linesSQL = `SELECT l.reconciliation_id, l.line, l.file_row, l.finding, l.problem, l.lead_id, l.account_id,
 		CASE WHEN $2::uuid[] IS NULL OR l.other_partner = ANY ($2) THEN l.other_partner END, l.first_row,
 		l.currency, l.theirs_minor, l.our_currency, l.ours_minor, l.received_at,
@@ -30,10 +31,12 @@ const linesSQL = `SELECT l.reconciliation_id, l.line, l.file_row, l.finding, l.p
 			WHERE s.reconciliation_id = l.reconciliation_id AND s.line = l.line ORDER BY s.id DESC LIMIT 1) s ON true
 	ORDER BY l.line %s`
 
-// unsettled is the condition for lines without a settlement.
+// unsettled is the condition for lines without a settlement. It excludes left-out leads, which
+// cannot be settled.
 const unsettled = ` AND l.finding <> 'left_out' AND NOT EXISTS (SELECT FROM reconciliation_settlements s WHERE s.reconciliation_id = l.reconciliation_id AND s.line = l.line)`
 
-// restricted returns the partners of a scope, or nil (null in SQL) if it includes all partners.
+// restricted returns the partners in a scope. It returns nil, which is null in SQL, if the scope
+// includes all partners.
 func restricted(sc scope.Scope) []uuid.UUID {
 	if sc.All() {
 		return nil
@@ -53,10 +56,11 @@ func scanLine(row pgx.CollectableRow) (l Line, err error) {
 	return l, err
 }
 
-// Lines returns a page of lines in file order, and whether there are newer and older pages.
+// Lines returns a page of lines in file order. newer and older report whether there is a previous
+// and a next page.
 func (s *Service) Lines(ctx context.Context, sc scope.Scope, q LineQuery) (all []Line, newer, older bool, err error) {
 	r, err := s.Get(ctx, sc, q.Reconciliation)
-	if err != nil || r.Result == nil { // without a result, remaining lines are about to be deleted
+	if err != nil || r.Result == nil { // lines of a reconciliation without a result are about to be deleted
 		return nil, false, false, err
 	}
 	if all, err = page(ctx, s.db.Pool, sc, q); err != nil {
@@ -71,8 +75,8 @@ type querier interface {
 	Query(ctx context.Context, sql string, args ...any) (pgx.Rows, error)
 }
 
-// page reads a page of lines and one more line, which shows whether there is another page. Lines
-// before q.Before are in descending order.
+// page reads a page of lines, and one more line if there is another page. If q.Before is set, the
+// lines are in descending order.
 func page(ctx context.Context, from querier, sc scope.Scope, q LineQuery) ([]Line, error) {
 	sql, args, order := "", []any{q.Reconciliation, restricted(sc)}, "ASC"
 	and := func(condition string, arg any) {
@@ -104,8 +108,8 @@ func page(ctx context.Context, from querier, sc scope.Scope, q LineQuery) ([]Lin
 	return all, postgres.Translate(err)
 }
 
-// OpenLines returns the number of unsettled lines for each finding that can be settled. It subtracts
-// the settled lines, which are few, from the counts in the result.
+// OpenLines returns the number of unsettled lines for each finding that can be settled. It counts
+// only the settled lines, which are few, and subtracts them from the counts in the result.
 func (s *Service) OpenLines(ctx context.Context, sc scope.Scope, reconciliation uuid.UUID) (map[models.Finding]int64, error) {
 	r, err := s.Get(ctx, sc, reconciliation)
 	if err != nil || r.Result == nil {

@@ -27,7 +27,7 @@ func (s *Service) visible(ctx context.Context, sc scope.Scope) *gorm.DB {
 	return q
 }
 
-// read decodes the JSON columns of rows.
+// read decodes the JSON columns of the rows.
 func read(found []stored) ([]Reconciliation, error) {
 	all := make([]Reconciliation, len(found))
 	for i, f := range found {
@@ -50,7 +50,7 @@ func read(found []stored) ([]Reconciliation, error) {
 	return all, nil
 }
 
-// find runs a query that visible returned.
+// find runs a query that is based on visible.
 func find(q *gorm.DB) ([]Reconciliation, error) {
 	var found []stored
 	if err := q.Find(&found).Error; err != nil {
@@ -59,7 +59,7 @@ func find(q *gorm.DB) ([]Reconciliation, error) {
 	return read(found)
 }
 
-// Get returns a reconciliation in the scope, or errNotFound.
+// Get returns a reconciliation, or errNotFound if it is not in the scope.
 func (s *Service) Get(ctx context.Context, sc scope.Scope, reconciliation uuid.UUID) (Reconciliation, error) {
 	all, err := find(s.visible(ctx, sc).Where("r.id = ?", reconciliation))
 	if err != nil {
@@ -71,7 +71,8 @@ func (s *Service) Get(ctx context.Context, sc scope.Scope, reconciliation uuid.U
 	return all[0], nil
 }
 
-// List returns a page of reconciliations, newest first, and whether there are newer and older pages.
+// List returns a page of reconciliations, newest first. newer and older report whether there are
+// newer and older ones.
 func (s *Service) List(ctx context.Context, sc scope.Scope, q Query) (all []Reconciliation, newer, older bool, err error) {
 	db := postgres.AroundID(s.visible(ctx, sc), "r.id", q.Before, q.After, q.Size)
 	if q.Partner != uuid.Nil {
@@ -90,8 +91,8 @@ func (s *Service) List(ctx context.Context, sc scope.Scope, q Query) (all []Reco
 // sameShown is the maximum number of reconciliations that SameFile returns.
 const sameShown = 20
 
-// SameFile returns earlier reconciliations of the same file in the scope, without discarded
-// ones, newest first.
+// SameFile returns earlier reconciliations of an identical file, newest first. It omits those that
+// were discarded or are not in the scope.
 func (s *Service) SameFile(ctx context.Context, sc scope.Scope, r Reconciliation) ([]Reconciliation, error) {
 	return find(s.visible(ctx, sc).Where("r.file_sha256 = ? AND (r.made_at, r.id) < (?, ?) AND r.state <> 'discarded'",
 		r.FileSHA256, r.MadeAt, r.ID).Order("r.id DESC").Limit(sameShown))

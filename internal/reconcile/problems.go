@@ -8,8 +8,8 @@ import (
 	"github.com/pingpost/pingpost/internal/id"
 )
 
-// Codes for the reason why a row cannot be read, differs or was left out. Lines store the code
-// instead of the row's text.
+// Codes for the reason why a row cannot be read, why it differs from the ledger, or why a lead was
+// left out. Lines contain these codes and not the contents of the row.
 const (
 	problemCells      = "cells"
 	problemHead       = "head_again"
@@ -56,7 +56,7 @@ var problemWords = map[string]string{
 	problemOtherAccount:  "The file has no lead on this account.",
 }
 
-// ProblemText explains a problem code and how to fix the problem.
+// ProblemText returns a text that explains the problem and how to fix it.
 func ProblemText(problem string) string {
 	if words, ok := problemWords[problem]; ok {
 		return words
@@ -64,7 +64,7 @@ func ProblemText(problem string) string {
 	return problem
 }
 
-// shapeProblem returns the problem of a text that is not an amount.
+// shapeProblem returns the code of the reason why text is not an amount.
 func shapeProblem(text string) string {
 	switch text = strings.TrimSpace(text); {
 	case text == "":
@@ -75,8 +75,8 @@ func shapeProblem(text string) string {
 	return problemAmount
 }
 
-// isLead reports whether a text is a leadId. It checks the length first, because most texts have
-// another length.
+// isLead reports whether text is a leadId. It checks the length first, because this rules out most
+// texts quickly.
 func isLead(text string) bool {
 	if text = strings.TrimSpace(text); len(text) != leadLength {
 		return false
@@ -88,7 +88,8 @@ func isLead(text string) bool {
 // leadLength is the length of a leadId.
 var leadLength = len(id.Format(id.Lead, uuid.Nil))
 
-// formula reports whether a spreadsheet would evaluate text as a formula. text must not be a number.
+// formula reports whether a spreadsheet would evaluate text as a formula. The caller must have
+// checked that text is not a number, because numbers can start with the same characters.
 func formula(text string) bool { return text != "" && strings.ContainsRune("=+-@", rune(text[0])) }
 
 // parseLead parses a leadId in upper or lower case, with or without spaces around it.

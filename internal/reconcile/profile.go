@@ -56,17 +56,17 @@ func profile(list io.Reader) (p Profile, err error) {
 type columnStats struct {
 	filled, leads, coded int
 	codes                currencies
-	numbers              [2]tally // by NumberForms
-	dates                [3]tally // by DateForms
+	numbers              [2]tally // in the order of NumberForms
+	dates                [3]tally // in the order of DateForms
 	first, last          [3]time.Time
 }
 
-// tally counts the values of a column for one format.
+// tally counts the values of a column that match one format.
 type tally struct {
 	fits    int // values that match the format
 	alone   int // values that match no other format
 	differs int // values with a different meaning in another format
-	reads   int // values that can be read without a problem
+	reads   int // values that can be read as amounts without a problem
 }
 
 func (l *columnStats) at(text string) {
@@ -147,7 +147,7 @@ func (t *tally) count(fits, alone, differs bool) {
 	}
 }
 
-// column returns the description of the column.
+// column returns the description of the column with the given name.
 func (l *columnStats) column(name string) Column {
 	c := Column{Name: name, Filled: l.filled, LeadIDs: l.leads}
 	if l.filled == 0 {
@@ -162,7 +162,7 @@ func (l *columnStats) column(name string) Column {
 	}
 	numbers := l.forms(l.numbers[:])
 	if len(numbers) == 1 && l.numbers[numbers[0]].reads < l.numbers[1-numbers[0]].reads {
-		numbers = []int{0, 1} // the other format can read more values, so one value may have a typing error
+		numbers = []int{0, 1} // the other format can read more values, so a value that matches only this one may be a typing error
 	}
 	for _, i := range numbers {
 		c.Numbers = append(c.Numbers, NumberForms[i])
@@ -174,11 +174,12 @@ func (l *columnStats) column(name string) Column {
 	return c
 }
 
-// mostly reports whether n is at least 95% of the filled values.
+// mostly reports whether n is at least 95% of the number of values that are not empty.
 func (l *columnStats) mostly(n int) bool { return n > 0 && (l.filled-n)*20 <= l.filled }
 
-// forms returns the indexes of the formats that match most values of the column. It returns several
-// only if they read a value differently and no value shows which format is right.
+// forms returns the indexes of the formats that match most values of the column. It returns more
+// than one only if these formats read some value differently and no value shows which of them is
+// right.
 func (l *columnStats) forms(all []tally) (fit []int) {
 	for i, t := range all {
 		if l.mostly(t.fits) {

@@ -43,7 +43,7 @@ func NewService(db *postgres.DB, c clock.Clock, queue *jobs.Queue, blobs *blobst
 	return s
 }
 
-// By returns a copy of the service that acts for a user.
+// By returns a copy of the service that acts on behalf of a user.
 func (s *Service) By(who audit.Actor) *Service {
 	mine := *s
 	mine.by = who
@@ -53,7 +53,7 @@ func (s *Service) By(who audit.Actor) *Service {
 // ID returns the public id of a reconciliation, such as rn_….
 func ID(reconciliation uuid.UUID) string { return id.Format(id.Reconciliation, reconciliation) }
 
-// MaxFile is the maximum size of a file in bytes, and MaxRows its maximum number of rows.
+// MaxFile is the maximum size of a file in bytes. MaxRows is its maximum number of rows.
 const (
 	MaxFile = 256 << 20
 	MaxRows = 2_000_000
@@ -70,20 +70,21 @@ const (
 // NumberForms lists all number formats.
 var NumberForms = []NumberForm{DotDecimal, CommaDecimal}
 
-// DateForm is the format of dates in a file.
+// DateForm is the format of dates in a file. The separators can also be slashes, dots or hyphens,
+// and a time can follow the date.
 type DateForm string
 
 const (
-	YearFirst  DateForm = "2006-01-31" // with or without a time
-	DayFirst   DateForm = "31/01/2006" // also with dots or hyphens
+	YearFirst  DateForm = "2006-01-31"
+	DayFirst   DateForm = "31/01/2006"
 	MonthFirst DateForm = "01/31/2006"
 )
 
 // DateForms lists all date formats.
 var DateForms = []DateForm{YearFirst, DayFirst, MonthFirst}
 
-// ChooseForm returns the possible format if there is only one. Otherwise, it returns chosen, or "" if
-// chosen is not possible.
+// ChooseForm returns the only possible format if there is just one. If there are several, it
+// returns chosen, or "" if chosen is not possible.
 func ChooseForm[F ~string](possible []F, chosen F) (none F) {
 	switch {
 	case len(possible) == 1:
@@ -94,15 +95,15 @@ func ChooseForm[F ~string](possible []F, chosen F) (none F) {
 	return none
 }
 
-// Column describes the contents of a column, without its values.
+// Column summarises the values in a column. It does not contain the values themselves.
 type Column struct {
 	Name       string       `json:"name"`
-	Filled     int          `json:"filled"`               // rows with a value
-	LeadIDs    int          `json:"lead_ids,omitempty"`   // rows with a leadId
+	Filled     int          `json:"filled"`               // number of rows with a value
+	LeadIDs    int          `json:"lead_ids,omitempty"`   // number of rows with a leadId
 	Currencies []string     `json:"currencies,omitempty"` // the currencies, if most values are currency codes
 	Numbers    []NumberForm `json:"numbers,omitempty"`    // formats in which most values are amounts; the user must choose if there are two
 	Dates      []DateForm   `json:"dates,omitempty"`      // formats in which most values are dates
-	Days       []Days       `json:"days,omitempty"`       // the period for each format in Dates
+	Days       []Days       `json:"days,omitempty"`       // the first and the last day, for each format in Dates
 }
 
 // Days is the first and last day in a column, in the format 2006-01-31.
@@ -115,11 +116,11 @@ type Days struct {
 type Profile struct {
 	Delimiter string   `json:"delimiter"` // ",", ";" or a tab
 	Encoding  string   `json:"encoding"`  // UTF8 or Windows1252; empty for old files without a recorded encoding
-	Rows      int      `json:"rows"`      // without the header
+	Rows      int      `json:"rows"`      // number of rows, without the header
 	Columns   []Column `json:"columns"`
 }
 
-// Column returns the column with a name.
+// Column returns the column with the given name. It returns false if there is no such column.
 func (p Profile) Column(name string) (Column, bool) {
 	i := slices.IndexFunc(p.Columns, func(c Column) bool { return c.Name == name })
 	if i < 0 || name == "" {
@@ -128,8 +129,8 @@ func (p Profile) Column(name string) (Column, bool) {
 	return p.Columns[i], true
 }
 
-// Period returns the first and last day in a column that is read in the given format. The days are zero
-// if the column does not have this format.
+// Period returns the first and the last day in a column whose dates are in the given format. It
+// returns zero times if the dates are not in this format.
 func (p Profile) Period(column string, form DateForm) (from, to time.Time) {
 	c, _ := p.Column(column)
 	if i := slices.Index(c.Dates, form); i >= 0 {
@@ -148,11 +149,12 @@ type Mapping struct {
 	Date     string         `json:"date,omitempty"` // a column; "" if there are no dates
 	Numbers  NumberForm     `json:"numbers"`
 	Dates    DateForm       `json:"dates,omitempty"`
-	Coverage Coverage       `json:"coverage,omitempty"` // "" is FileCoverage
+	Coverage Coverage       `json:"coverage,omitempty"` // "" means FileCoverage
 }
 
-// Suggestion is a proposed mapping. It comes from the partner's last file with the same
-// columns, or else from the names and contents of the columns. Ambiguous fields are empty.
+// Suggestion is a proposed mapping. It is copied from the partner's latest file with the same
+// columns. If there is none, it is based on the names and contents of the columns. Ambiguous fields
+// are empty.
 type Suggestion struct {
 	Mapping
 	From, To   time.Time // days; zero if the file has no dates
@@ -169,8 +171,9 @@ type Reconciliation struct {
 	Result      *Result
 }
 
-// Tally is the number of lines with a finding and their totals in one currency. Theirs and Ours are
-// in minor units. Lines without an amount count as 0.
+// Tally contains the number of lines with one finding in one currency, and the totals of their
+// amounts in minor units. Theirs is the total in the file, and Ours is the total in the ledger.
+// Lines without an amount count as 0.
 type Tally struct {
 	Finding  models.Finding `json:"finding"`
 	Currency string         `json:"currency,omitempty"` // "" for lines without an amount
@@ -179,7 +182,8 @@ type Tally struct {
 	Ours     int64          `json:"ours"`
 }
 
-// Result is the result of a comparison. Tallies are in the order of Findings, then by currency.
+// Result is the result of a comparison. Tallies are sorted by finding, in the order of Findings,
+// and then by currency.
 type Result struct {
 	Rows    int      `json:"rows"`
 	Tallies []Tally  `json:"tallies"`
@@ -201,7 +205,7 @@ type Line struct {
 	models.ReconciliationLine
 	Account       string // identifier of the lead's account
 	OtherPartner  string // slug of the other partner that owns the lead, or ""
-	Note, Settler string // "" while the line is not settled
+	Note, Settler string // "" if the line has not been settled
 	SettledAt     time.Time
 }
 

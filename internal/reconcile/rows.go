@@ -11,7 +11,7 @@ import (
 	"github.com/pingpost/pingpost/internal/money"
 )
 
-// entry is a parsed row. If it has a problem, some fields may be zero.
+// entry is a parsed row. If problem is not "", other fields may be zero.
 type entry struct {
 	row      int
 	lead     uuid.UUID // uuid.Nil if it cannot be read
@@ -20,11 +20,11 @@ type entry struct {
 	problem  string
 }
 
-// reader reads the rows of a file with a mapping.
+// reader reads the rows of a file and parses them according to a mapping.
 type reader struct {
 	*table
 	Mapping
-	lead, amount, currency int // column indexes; currency is -1 if there is no such column
+	lead, amount, currency int // column indexes; currency is -1 if there is no currency column
 }
 
 func newReader(list io.Reader, m Mapping) (*reader, error) {
@@ -89,8 +89,9 @@ func readCode(text string) (money.Currency, string) {
 	return 0, problemCurrency
 }
 
-// copyReader produces the rows of a file in the text format of COPY: line, row, lead, minor
-// units, currency, problem. It calls report with the number of rows read.
+// copyReader converts the rows of a file to the text format of COPY. The columns are line, row,
+// lead, minor units, currency and problem. It calls report with the number of rows that it has
+// read.
 type copyReader struct {
 	from   *reader
 	line   int

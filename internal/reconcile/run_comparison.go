@@ -20,21 +20,25 @@ import (
 	"github.com/pingpost/pingpost/models"
 )
 
-// listSQL creates the table for the rows of the file, which is dropped at the end of the transaction.
+// listSQL creates a temporary table for the rows of the file. It is dropped at the end of the
+// transaction.
 const listSQL = `CREATE TEMP TABLE list (line integer, file_row integer, lead_id uuid, minor bigint, currency char(3), problem text) ON COMMIT DROP`
 
-// compareSQL writes a line for each row of the file and for each other lead of the period, and
-// returns the totals. It is one statement, so that it sees one snapshot of the ledger.
+// compareSQL writes a line for each row of the file and for each lead of the period that is not in
+// the file, and returns the totals. It is one statement, so that it sees one snapshot of the
+// ledger.
 //
-// A lead that is not in the file is missing if the file covers it, and left out otherwise. The file
-// covers a lead if it covers the lead's currency and account. It covers the currencies of its
-// readable rows, or all currencies if it has no readable rows. It covers the accounts of the leads in
-// these rows, or all accounts if none of them has a lead of the partner.
+// A lead that is not in the file is missing if the file covers it, and left out otherwise. With
+// FullCoverage, the file covers all leads. Otherwise, it covers a lead if it covers both the lead's
+// currency and the lead's account. It covers the currencies in its readable rows, or all currencies
+// if it has no readable rows. It covers the accounts of the leads in these rows, or all accounts if
+// none of these leads belongs to the partner.
 //
-// "ours" is not materialized, because it would contain the leads of all partners. Each use reads
-// only the leads in the file, or the partner's leads in the period.
+// "ours" is not materialized, because it would then contain the leads of all partners. Instead,
+// each reference to it reads only the leads in the file, or the partner's leads in the period.
 //
-// occurred_at of an accrual is the time when the lead was received. Sandbox leads have no accrual.
+// The occurred_at of an accrual is the time when the lead was received. Sandbox leads have no
+// accrual.
 const compareSQL = `
 WITH others AS MATERIALIZED (
 	SELECT lead_id, currency, sum(amount_minor)::bigint AS minor FROM ledger_entries
@@ -129,7 +133,7 @@ func (s *Service) runComparison(ctx context.Context, w *jobs.Run, progress func(
 		return postgres.Translate(err)
 	}
 	defer tx.Rollback(context.WithoutCancel(ctx))
-	if w.JobID == nil { // there is no job, so busy checks this lock
+	if w.JobID == nil { // there is no job, so busy checks this lock instead
 		if _, err := tx.Exec(ctx, `SELECT pg_advisory_xact_lock(`+lockOf+`)`, r.ID); err != nil {
 			return postgres.Translate(err)
 		}
@@ -137,7 +141,7 @@ func (s *Service) runComparison(ctx context.Context, w *jobs.Run, progress func(
 	if err := copyList(ctx, tx, list, r, report); err != nil {
 		return err
 	}
-	report("comparing with the ledger", 0, 0) // one statement, so there is no progress
+	report("comparing with the ledger", 0, 0) // a single statement, so no progress can be reported
 	result, asOf, err := s.classifyLines(ctx, tx, r)
 	if err != nil {
 		return err
@@ -149,7 +153,7 @@ func (s *Service) runComparison(ctx context.Context, w *jobs.Run, progress func(
 func copyList(ctx context.Context, tx pgx.Tx, list *reader, r Reconciliation, report func(phase string, done, total int64)) error {
 	for _, sql := range []string{
 		`SET LOCAL statement_timeout = '30min'`,
-		`SET LOCAL work_mem = '64MB'`, // at most two comparisons run at a time; other connections use 4 MB
+		`SET LOCAL work_mem = '64MB'`, // more than the default of 4 MB, because a node runs at most two comparisons at a time
 		listSQL,
 	} {
 		if _, err := tx.Exec(ctx, sql); err != nil {
@@ -218,7 +222,7 @@ func durationText(d time.Duration) string {
 	return fmt.Sprintf("%.1f s", d.Seconds())
 }
 
-// compared stores the result, unless the comparison was cancelled.
+// compared stores the result. It returns ErrSuperseded if the comparison was cancelled.
 func (s *Service) compared(ctx context.Context, tx pgx.Tx, r Reconciliation, result Result, asOf, began time.Time) error {
 	now := s.clock.Now()
 	result.Took = durationText(now.Sub(began))

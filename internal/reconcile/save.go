@@ -27,8 +27,8 @@ func (s *Service) Save(ctx context.Context, sc scope.Scope, reconciliation uuid.
 	})
 }
 
-// Discard deletes the result and the file of a reconciliation that was not saved. It deletes
-// the first batch of lines; DeleteLines or DeleteExpired deletes the rest.
+// Discard deletes the result and the file of a reconciliation that has not been saved. It deletes
+// only the first batch of lines. DeleteLines or DeleteExpired deletes the remaining ones.
 func (s *Service) Discard(ctx context.Context, sc scope.Scope, reconciliation uuid.UUID, version int) error {
 	err := s.change(ctx, sc, reconciliation, version, "reconciliation.discard", nil, func(tx *gorm.DB, r models.Reconciliation) (map[string]any, error) {
 		return map[string]any{

@@ -23,8 +23,8 @@ var (
 	errNoLine   = apperr.New(apperr.NotFound, "reconciliation_line", "Not Found")
 )
 
-// Settle adds a note to a line of a saved result. If a line is settled again, earlier notes remain
-// stored, and the newest is shown.
+// Settle adds a note to a line of a saved result. If a line is settled several times, all notes
+// remain stored, and the newest one is shown.
 func (s *Service) Settle(ctx context.Context, sc scope.Scope, reconciliation uuid.UUID, line int, note string) error {
 	note = strings.TrimSpace(note)
 	if note == "" || utf8.RuneCountInString(note) > MaxNote || !plain(note) {

@@ -18,7 +18,7 @@ func (s *Service) Suggest(ctx context.Context, r Reconciliation) (Suggestion, er
 	return s.SuggestWith(ctx, r, Mapping{})
 }
 
-// SuggestWith proposes a mapping that keeps the fields of given that are not empty.
+// SuggestWith is like Suggest, but uses the fields that are set in given.
 func (s *Service) SuggestWith(ctx context.Context, r Reconciliation, given Mapping) (Suggestion, error) {
 	last, err := find(s.visible(ctx, scope.Partners(r.PartnerID)).
 		Where("r.id <> ? AND r.state IN ('compared', 'kept')", r.ID).Order("r.id DESC").Limit(remembered))
@@ -37,7 +37,8 @@ func (s *Service) SuggestWith(ctx context.Context, r Reconciliation, given Mappi
 	return suggestion, nil
 }
 
-// names returns the sorted names of the columns. The order of columns does not matter.
+// names returns the names of the columns. They are sorted, so that the order of the columns in the
+// file does not matter.
 func (p Profile) names() (all []string) {
 	for _, c := range p.Columns {
 		all = append(all, c.Name)
@@ -46,8 +47,9 @@ func (p Profile) names() (all []string) {
 	return all
 }
 
-// take replaces suggested fields with the fields of m. The format and the currency of a
-// replaced column are dropped.
+// take replaces suggested fields with the fields that are set in m. If this replaces the amount or
+// date column, take also discards the suggested format and the suggested currency of the old
+// column.
 func (s *Suggestion) take(m Mapping) {
 	if m.Amount != "" && m.Amount != s.Amount {
 		s.Numbers = ""
@@ -65,8 +67,8 @@ func (s *Suggestion) take(m Mapping) {
 	}
 }
 
-// fit sets the formats to those that the file allows, and then the period. It keeps a remembered
-// format if it is possible, and always keeps a given format.
+// fit sets the formats to those that the file allows, and then sets the period. It keeps a
+// suggested format if the file allows it, and always uses the formats in given.
 func (s *Suggestion) fit(p Profile, given Mapping) {
 	if c, ok := p.Column(s.Amount); ok {
 		s.Numbers = ChooseForm(c.Numbers, s.Numbers)
@@ -77,7 +79,7 @@ func (s *Suggestion) fit(p Profile, given Mapping) {
 	s.From, s.To = p.Period(s.Date, s.Dates)
 }
 
-// Usual names of columns, the most specific first. Case and punctuation are ignored.
+// Common column names, the most specific first. Case and punctuation are ignored.
 var (
 	leadNames   = []string{"leadid", "lead", "pingpostlead", "pingpostleadid", "id", "reference", "leadreference"}
 	amountNames = []string{"amount", "payout", "price", "value", "earnings", "revenue", "commission", "betrag",
@@ -87,8 +89,8 @@ var (
 		"leaddate", "day", "time", "timestamp", "datum", "fecha"}
 )
 
-// guess proposes a mapping based on the contents of the columns. If several columns fit, their names
-// decide.
+// guess proposes a mapping based on the contents of the columns. If several columns fit, it chooses
+// between them by their names.
 func guess(p Profile) (m Mapping) {
 	m.LeadID = p.pick(leadNames, func(c Column) bool { return c.LeadIDs*2 > c.Filled })
 	m.Currency = p.pick(currencyNames, func(c Column) bool { return len(c.Currencies) > 0 })
@@ -100,8 +102,8 @@ func guess(p Profile) (m Mapping) {
 	return m
 }
 
-// money returns the only column of numbers with a name for an amount. It returns "" if there is no
-// such column or more than one.
+// money returns the only column that contains numbers and has the name of an amount. It returns ""
+// if there is no such column or more than one.
 func (p Profile) money() (found string) {
 	for _, c := range p.Columns {
 		if len(c.Numbers) == 0 || len(c.Dates) > 0 || !isAmountName(c.Name) {
@@ -120,8 +122,8 @@ func isAmountName(name string) bool {
 	return named(name).Valid() || strings.ContainsAny(name, "£€$") || isOne(bare(name)) || slices.ContainsFunc(words(name), isOne)
 }
 
-// pick returns the only column for which fits returns true. If there are several, it returns the one
-// with the most specific name in names, or "" if several columns have that name.
+// pick returns the only column for which fits returns true. If there are several, it returns the
+// one whose name comes first in names, or "" if several columns have that name.
 func (p Profile) pick(names []string, fits func(Column) bool) string {
 	var all []string
 	for _, c := range p.Columns {
@@ -149,7 +151,7 @@ func (p Profile) pick(names []string, fits func(Column) bool) string {
 	return ""
 }
 
-// bare returns a name in lower case, without ASCII characters other than letters and digits.
+// bare converts a name to lower case and removes all ASCII characters except letters and digits.
 func bare(name string) string {
 	return strings.Map(func(c rune) rune {
 		if c < 0x80 && !isDigit(byte(c)) && (c < 'a' || c > 'z') { //nolint:gosec // c is ASCII here
@@ -159,7 +161,8 @@ func bare(name string) string {
 	}, strings.ToLower(name))
 }
 
-// named returns the currency in the name of a column, as in "amount_gbp" or "Payout (EUR)".
+// named returns the currency that occurs in the name of a column, such as "amount_gbp" or "Payout
+// (EUR)". It returns 0 if there is none.
 func named(column string) money.Currency {
 	for _, c := range money.Currencies {
 		if slices.Contains(words(column), strings.ToLower(c.String())) {

@@ -7,15 +7,15 @@ import (
 	"github.com/pingpost/pingpost/models"
 )
 
-// onlyNamed is the outcome of leads that occur only in unreadable rows. These rows are their only
-// lines.
+// onlyNamed is the outcome of leads that occur only in unreadable rows. No lines are written for
+// these leads, because their rows already have lines.
 const onlyNamed = "named"
 
-// resultRow is a row of compareSQL's result. It counts the lines with one outcome and one pair of
-// currencies. An outcome is a finding, onlyNamed, or the reason why leads were left out.
+// resultRow is a row of compareSQL's result. It counts the lines that have the same outcome and the
+// same two currencies. An outcome is a finding, onlyNamed, or the reason why leads were left out.
 type resultRow struct {
 	outcome             string
-	account             *uuid.UUID // for leads that were left out because of their account
+	account             *uuid.UUID // set if the leads were left out because of their account
 	theirIn, ourIn      string
 	lines, theirs, ours int64
 }
@@ -23,8 +23,8 @@ type resultRow struct {
 // sums adds up the rows of compareSQL's result.
 type sums struct {
 	tallies       map[Tally]*Tally // by finding and currency
-	leads         int64            // compared leads of the period
-	currencies    map[string]bool  // currencies of readable rows
+	leads         int64            // number of leads of the period that were compared
+	currencies    map[string]bool  // currencies that occur in readable rows
 	otherAccounts map[uuid.UUID]bool
 }
 
@@ -67,7 +67,8 @@ func (s *sums) add(p resultRow) {
 	}
 }
 
-// sorted returns the tallies in the order of Findings, then of money.Currencies.
+// sorted returns the tallies in the order of Findings. Tallies with the same finding are in the
+// order of money.Currencies.
 func (s *sums) sorted() (all []Tally) {
 	for _, finding := range Findings {
 		if t := s.tallies[Tally{Finding: finding}]; t != nil {

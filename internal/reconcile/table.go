@@ -16,7 +16,7 @@ import (
 	"github.com/pingpost/pingpost/internal/apperr"
 )
 
-// The encodings of files.
+// Encodings of files.
 const (
 	UTF8        = "UTF-8"
 	Windows1252 = "Windows-1252"
@@ -41,16 +41,16 @@ type table struct {
 	rows      int // rows read, without the header
 
 	bom     bool // the file has a UTF-8 byte-order mark
-	utf8    bool // a cell has non-ASCII characters in UTF-8
+	utf8    bool // a cell contains non-ASCII characters in UTF-8
 	western bool // a cell is not UTF-8 and was read as Windows-1252
 	csv     *csv.Reader
 	guard   *rowLimitReader
-	row     int // number of the last row in a spreadsheet
+	row     int // row number that a spreadsheet would show for the last row
 	line    int // line at which the last row ended
 }
 
-// row is a row of a file. Its cells are valid until the next row is read, and may be missing
-// if it has a problem.
+// row is a row of a file. cells is valid only until the next row is read, and can be nil if the row
+// has a problem.
 type row struct {
 	number  int
 	cells   []string
@@ -76,7 +76,7 @@ func openTable(list io.Reader) (*table, error) {
 	if line, rest, _ := bytes.Cut(sample, []byte("\n")); len(line) > 4 && bytes.EqualFold(line[:4], []byte("sep=")) {
 		if mark := bytes.TrimRight(line[4:], "\r"); len(mark) == 1 && strings.ContainsRune(delimiters, rune(mark[0])) {
 			t.delimiter = rune(mark[0])
-			// A spreadsheet does not count this line.
+			// A spreadsheet does not count this line as a row.
 			in.Discard(len(sample) - len(rest)) //nolint:errcheck // these bytes are in the buffer
 			sample = rest
 		}
@@ -91,7 +91,7 @@ func openTable(list io.Reader) (*table, error) {
 	return t, err
 }
 
-// looksLikeText rejects files that do not start like a CSV file.
+// looksLikeText returns an error if the file does not start like a CSV file.
 func looksLikeText(sample []byte) error {
 	switch {
 	case len(bytes.TrimSpace(bytes.TrimPrefix(sample, []byte("\ufeff")))) == 0:
@@ -111,7 +111,8 @@ func looksLikeText(sample []byte) error {
 
 var errBinary = invalidFile("file_binary", "This is not a CSV file. Save it as CSV UTF-8 and upload that file.")
 
-// looksLikeUTF16 reports whether every other byte at the beginning is 0, as in UTF-16 without a byte-order mark.
+// looksLikeUTF16 reports whether every other byte at the beginning is 0, as in UTF-16 without a
+// byte-order mark.
 func looksLikeUTF16(sample []byte) bool {
 	sample = sample[:min(len(sample), 64)]
 	n := bytes.Count(sample, []byte{0})
@@ -121,8 +122,8 @@ func looksLikeUTF16(sample []byte) bool {
 const delimiters = ",;\t"
 
 // findDelimiter parses the first rows with each delimiter. It returns the delimiter that results in
-// the most rows with a leadId. If there is a tie, it prefers the most rows that have as many cells as
-// the first row, and then the most cells.
+// the most rows with a leadId. If there is a tie, it compares the numbers of rows that have as many
+// cells as the first row, and then the numbers of cells in the first row.
 func findDelimiter(sample []byte) rune {
 	if end := bytes.LastIndexByte(sample, '\n'); end > 0 && len(sample) >= sampleSize-len("\ufeff") {
 		sample = sample[:end]
@@ -131,7 +132,7 @@ func findDelimiter(sample []byte) rune {
 	for _, mark := range delimiters {
 		r := csv.NewReader(bytes.NewReader(sample))
 		r.Comma, r.FieldsPerRecord, r.LazyQuotes = mark, -1, true
-		var score [3]int // leadIds, rows that agree, cells
+		var score [3]int // rows with a leadId, rows with as many cells as the first row, cells in the first row
 		for n := range 50 {
 			cells, err := r.Read()
 			if err != nil {
@@ -248,9 +249,9 @@ func (t *table) next() (r row, err error) {
 	}
 }
 
-// decode reads a cell that is not UTF-8 as Windows-1252, which Excel uses for CSV files in much of
-// Europe. It rejects a file with such a cell if the file also has a UTF-8 byte-order mark or
-// non-ASCII characters in UTF-8.
+// decode converts a cell that is not valid UTF-8 from Windows-1252, which Excel uses for CSV files
+// in much of Europe. It rejects such a cell if the file starts with a UTF-8 byte-order mark or
+// contains non-ASCII characters in UTF-8.
 func (t *table) decode(cell *string) error {
 	if utf8.ValidString(*cell) {
 		t.utf8 = t.utf8 || len(*cell) != utf8.RuneCountInString(*cell)
@@ -271,7 +272,7 @@ func (t *table) decode(cell *string) error {
 	return nil
 }
 
-// encoding returns the encoding of the rows that were read.
+// encoding returns the encoding of the rows that have been read.
 func (t *table) encoding() string {
 	if t.western {
 		return Windows1252
@@ -300,7 +301,7 @@ func blank(cells []string) bool {
 // rowLimitReader limits the length of a row and rejects NUL bytes. Its errors are sticky.
 type rowLimitReader struct {
 	from   io.Reader
-	left   int // bytes that the row may still have
+	left   int // number of bytes that the current row may still have
 	failed error
 }
 

@@ -99,7 +99,8 @@ func (s *Service) known(ctx context.Context, sc scope.Scope, partner uuid.UUID) 
 	return postgres.Translate(err)
 }
 
-// storeUpload writes at most maxFile bytes of list to file and returns its profile.
+// storeUpload copies list to file and returns the profile of its contents. It returns errTooLarge
+// if list has more than maxFile bytes.
 func storeUpload(file *blobstore.Writer, list io.Reader, maxFile int) (p Profile, err error) {
 	out := bufio.NewWriterSize(file, sampleSize)
 	p, err = profile(io.TeeReader(&limited{from: list, left: maxFile}, out))
@@ -112,7 +113,7 @@ func storeUpload(file *blobstore.Writer, list io.Reader, maxFile int) (p Profile
 	return p, err
 }
 
-// limited fails with errTooLarge after left bytes.
+// limited reads from a reader, but returns errTooLarge if the reader has more than left bytes.
 type limited struct {
 	from io.Reader
 	left int
@@ -148,7 +149,8 @@ func shown(name string) string {
 	return name
 }
 
-// auditChange writes the audit event of a change. It must be the last statement of the transaction.
+// auditChange writes the audit event for a change. It must be the last statement of the
+// transaction.
 func (s *Service) auditChange(tx *gorm.DB, action string, r models.Reconciliation, after map[string]any) error {
 	return audit.Write(tx, s.clock.Now(), s.by, audit.Event{
 		Action: action, Kind: "reconciliation", Object: ID(r.ID), Partner: r.PartnerID, After: after,
