@@ -1,10 +1,11 @@
 // Package audit records changes by staff, operators and the service itself in the audit log.
 //
-// An event is written in the database transaction of the change. The database rejects changes to
-// events. Each event also contains the hash of the previous one. This hash chain reveals tampering
-// that bypasses the database's rules.
+// An event is written in the same database transaction as the change that it records. The database
+// rejects changes to events. In addition, each event contains the hash of the previous one. This
+// hash chain reveals tampering that bypasses the database's rules.
 //
-// Partner requests are recorded in the traffic and rejection tables instead (decision 24).
+// Requests from partners are not recorded here, but in the traffic and rejection tables (decision
+// 24).
 package audit
 
 import (
@@ -31,7 +32,7 @@ type Actor struct {
 	Role      string    // the role that permits the action
 	Address   string
 	RequestID string
-	Form      Submission // the submitted console form if it creates an object, otherwise zero
+	Form      Submission // the console form that was submitted, if it creates an object
 }
 
 var (
@@ -39,7 +40,7 @@ var (
 	Service = Actor{Name: "the service"}
 	// Operator is the actor of changes on the command line.
 	Operator = Actor{Name: "the command line"}
-	// Anonymous is the actor of actions by unknown users, such as a rejected login.
+	// Anonymous is the actor if the user is unknown, as in some rejected logins.
 	Anonymous = Actor{Name: "unknown"}
 )
 
@@ -47,10 +48,10 @@ var (
 // They never contain secrets or personal data of leads.
 type Event struct {
 	Action        string // such as "partner.approve"
-	Kind, Object  string // such as "partner", with its prefixed id
+	Kind, Object  string // such as "partner", and the object's prefixed id
 	Partner       uuid.UUID
 	Before, After map[string]any
-	Reason        string // the reason that the user entered, or the cause of a rejection
+	Reason        string // the reason that the user entered, or the reason for a rejection
 }
 
 // Log writes and reads events.
@@ -63,20 +64,20 @@ type Log struct {
 func New(db *postgres.DB, c clock.Clock) *Log { return &Log{db, c} }
 
 // Write appends an event in the caller's transaction. It must be the last statement before the
-// commit, because it locks the chain and all other changes wait for the lock.
+// commit, because it locks the hash chain, and all other changes wait for this lock.
 func Write(tx *gorm.DB, at time.Time, by Actor, e Event) error {
 	return write(tx, at, by, e, models.AuditDone)
 }
 
-// LogRejected appends an event for a rejected action in a separate transaction.
+// LogRejected appends an event for a rejected action. It uses a separate transaction.
 func (l *Log) LogRejected(ctx context.Context, by Actor, e Event) error {
 	return l.db.Transaction(ctx, func(tx *gorm.DB) error {
 		return write(tx, l.clock.Now(), by, e, models.AuditRejected)
 	})
 }
 
-// LogDone appends an event in a separate transaction. It is for actions that change nothing else in
-// the database.
+// LogDone appends an event in a separate transaction. It is meant for actions that change nothing
+// else in the database.
 func (l *Log) LogDone(ctx context.Context, by Actor, e Event) error {
 	return l.db.Transaction(ctx, func(tx *gorm.DB) error { return Write(tx, l.clock.Now(), by, e) })
 }
@@ -145,8 +146,8 @@ func encode(fields map[string]any) (*string, error) {
 	return &out, nil
 }
 
-// hash returns the SHA-256 hash of the previous hash and all fields of an event. Each field is
-// prefixed with its length, so that different events never have the same input.
+// hash returns the SHA-256 hash of the previous event's hash and all fields of this event. Each
+// field is prefixed with its length, so that different events are never hashed from the same bytes.
 func hash(e *models.AuditEvent) [sha256.Size]byte {
 	var b []byte
 	add := func(part []byte) {
@@ -155,7 +156,7 @@ func hash(e *models.AuditEvent) [sha256.Size]byte {
 	}
 	optional := func(given bool, part string) {
 		if !given {
-			b = binary.BigEndian.AppendUint64(b, ^uint64(0)) // differs from the length of an empty field
+			b = binary.BigEndian.AppendUint64(b, ^uint64(0)) // distinguishes a missing field from an empty one
 			return
 		}
 		add([]byte(part))

@@ -12,20 +12,21 @@ import (
 	"github.com/pingpost/pingpost/models"
 )
 
-// Filter selects events. A zero field matches all events.
+// Filter selects events. A field with its zero value matches all events.
 type Filter struct {
 	Kind, Object string
-	Actor        string // part of the actor's name or email address; case is ignored
-	Action       string // an action or a prefix, such as "secret."
+	Actor        string // part of the actor's name or email address, in upper or lower case
+	Action       string // an action or the beginning of one, such as "secret."
 	About        Subject
 	Outcome      models.AuditOutcome
 	From, Until  time.Time
 }
 
-// Subject selects the events in which a user is the actor or the object.
+// Subject is a user. As a filter, it selects the events in which this user is the actor or the
+// object.
 type Subject struct {
 	Staff uuid.UUID
-	ID    string // the prefixed id
+	ID    string // the user's prefixed id
 }
 
 // Page selects a page of a list.
@@ -37,13 +38,13 @@ const countBound = 10_000
 // ListResult is a page of events, newest first.
 type ListResult struct {
 	Events       []models.AuditEvent
-	Newer, Older bool  // whether there are newer or older pages
-	Count        int64 // matching events, up to countBound
+	Newer, Older bool  // whether there are pages with newer or older events
+	Count        int64 // number of matching events, up to countBound
 	CountBounded bool
 }
 
-// List returns a page of the events that match a filter. Unless the scope includes all partners, it
-// returns only events of the partners in the scope.
+// List returns a page of the events that match a filter. If the scope does not include all
+// partners, it returns only events of the partners in the scope.
 func (l *Log) List(ctx context.Context, sc scope.Scope, f Filter, p Page) (out ListResult, err error) {
 	q := f.apply(l.db.Gorm.WithContext(ctx).Model(&models.AuditEvent{}))
 	if !sc.All() {

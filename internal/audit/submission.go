@@ -11,17 +11,18 @@ import (
 	"github.com/pingpost/pingpost/internal/postgres"
 )
 
-// Submission identifies a submission of a console form that creates an object. The form contains a
-// random key, so that submitting it twice creates only one object.
+// Submission identifies one submission of a console form that creates an object. The form contains
+// a random key, so that only one object is created if the form is submitted twice.
 type Submission struct {
-	Path string // path of the form
+	Path string // the path of the form
 	Key  uuid.UUID
 }
 
 var errSubmitted = apperr.New(apperr.Conflict, "submitted", "You already submitted this form. Nothing new was created.")
 
-// claim records the submission in the transaction that creates the object. It waits for open
-// transactions that have claimed the same submission, and fails if one of them is committed.
+// claim records the submission in the transaction that creates the object. If other open
+// transactions have claimed the same submission, it waits for them, and fails if one of them is
+// committed.
 func (s Submission) claim(tx *gorm.DB, at time.Time, by Actor, e Event) error {
 	if s.Key == uuid.Nil {
 		return nil
@@ -39,8 +40,8 @@ func (s Submission) claim(tx *gorm.DB, at time.Time, by Actor, e Event) error {
 	return err
 }
 
-// Submitted returns the prefixed id of the object that a submission created. ok is false if it has
-// not created one.
+// Submitted returns the prefixed id of the object that a submission created. ok is false if the
+// submission has not created an object.
 func (l *Log) Submitted(ctx context.Context, staff uuid.UUID, s Submission) (object string, ok bool, err error) {
 	var found []string
 	err = l.db.Gorm.WithContext(ctx).Raw(`SELECT object_id FROM form_submissions WHERE staff_id = ? AND path = ? AND key = ?`,

@@ -16,20 +16,21 @@ import (
 type Verdict struct {
 	Events int64
 	Head   string // hexadecimal hash of the last event; "" if there are no events
-	// BrokenAt is the id of the first event with a wrong hash or previous hash, or 0.
+	// BrokenAt is the id of the first event whose own hash or previous hash is wrong, or 0.
 	BrokenAt int64
-	// HeadMissing means that no event has the expected hash. The chain was cut or rewritten.
+	// HeadMissing means that no event has the expected hash, because the chain was cut or
+	// rewritten.
 	HeadMissing bool
 }
 
-// Intact reports whether no event was changed, added or removed.
+// Intact reports whether the chain is free of changed, added and removed events.
 func (v Verdict) Intact() bool { return v.BrokenAt == 0 && !v.HeadMissing }
 
 const verifyBatch = 5000
 
 // Verify checks the chain from the beginning. If head is not "", it also checks that an event has
-// this hash. The service logs the hash of the last event every hour. Without head, Verify cannot
-// detect that the last events were removed.
+// this hash. Without head, Verify cannot detect that the last events were removed. The service logs
+// the hash of the last event every hour, so that it can be passed as head.
 func (l *Log) Verify(ctx context.Context, head string) (v Verdict, err error) {
 	noted, err := hex.DecodeString(head)
 	if err != nil || head != "" && len(noted) != sha256.Size {

@@ -1,6 +1,7 @@
-// Package authz decides what staff may do. The embedded policy lists the permissions of each role.
-// The database contains the roles of each user, for all partners or for some. Everything else is
-// denied. A decision is a scope, which contains the partners for which a user has a permission.
+// Package authz decides what staff are allowed to do. The embedded policy lists the permissions of
+// each role. The database contains the roles of each user. A user can have a role for all partners
+// or for some of them. Everything that no role permits is denied. The result of a decision is a
+// scope, which contains the partners for which the user has the permission.
 package authz
 
 import (
@@ -40,10 +41,10 @@ func (p Permission) String() string { return p.Object + ", " + p.Action }
 type PolicyRule struct {
 	Role models.Role
 	Permission
-	Number int // line number in the file
+	Number int // line number in the policy file
 }
 
-// Policy parses the embedded policy. Its errors contain the line number.
+// Policy parses the embedded policy. Its errors state the line number.
 func Policy() ([]PolicyRule, error) { return parse(policyText) }
 
 func parse(text string) (lines []PolicyRule, err error) {
@@ -70,13 +71,13 @@ func parse(text string) (lines []PolicyRule, err error) {
 	return lines, nil
 }
 
-// Access contains the policy and the roles of all active staff. It is immutable and is replaced
-// when roles change.
+// Access contains the policy and the roles of all active staff. It is never changed. When roles
+// change, it is replaced.
 type Access struct {
 	enforcer *casbin.Enforcer
 	policy   []PolicyRule
 	roles    map[uuid.UUID][]models.StaffRole // roles of active staff
-	decided  sync.Map                         // caches scopes, because the enforcer is slow for users with many partners
+	decided  sync.Map                         // cached scopes, because the enforcer is slow for users with many partners
 }
 
 type decision struct {
@@ -95,7 +96,7 @@ func Load(ctx context.Context, db *postgres.DB) (*Access, error) {
 	return New(rows)
 }
 
-// New returns the access for a set of roles.
+// New returns the access that results from a set of roles.
 func New(rows []models.StaffRole) (*Access, error) {
 	policy, err := Policy()
 	if err != nil {
@@ -160,20 +161,23 @@ func (a *Access) decide(staff uuid.UUID, p Permission) scope.Scope {
 	return scope.Partners(partners...)
 }
 
-// allows reports whether a user has a permission. If the enforcer fails, it returns false.
+// allows reports whether a user has a permission in a domain. If the enforcer fails, it returns
+// false.
 func (a *Access) allows(staff uuid.UUID, dom string, p Permission) bool {
 	ok, err := a.enforcer.Enforce(staff.String(), dom, p.Object, p.Action)
 	return err == nil && ok
 }
 
-// Grant is a permission of a user, with the policy rule and the partner that it applies to.
+// Grant is a permission of a user. It contains the policy rule that grants it and the partner that
+// it applies to.
 type Grant struct {
 	PolicyRule
 	Partner *uuid.UUID // nil for all partners
 }
 
-// Explain lists the permissions of a user with the rules that grant them, in the order of the
-// user's roles and the policy. It checks each permission with the enforcer.
+// Explain lists the permissions of a user with the rules that grant them. They are in the order of
+// the user's roles, and for each role in the order of the policy. Explain checks each permission
+// with the enforcer.
 func (a *Access) Explain(staff uuid.UUID) (all []Grant) {
 	for _, row := range a.roles[staff] {
 		for _, line := range a.policy {

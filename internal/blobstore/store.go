@@ -1,5 +1,5 @@
-// Package blobstore stores files in the database until they expire, such as uploads from
-// partners and exports for users. Any node can read a file that another node wrote.
+// Package blobstore stores files in the database until they expire. Examples are uploaded files and
+// exports. Any node can read a file that another node wrote.
 //
 // A file is compressed and split into parts. Each part is sealed with the platform key and bound to
 // its file and position. A file can be read only after it has been written completely.
@@ -28,7 +28,7 @@ import (
 // partSize is the size of a part of the compressed stream, in bytes.
 const partSize = 512 << 10
 
-// Store stores files.
+// Store stores files in the database.
 type Store struct {
 	db    *postgres.DB
 	keys  *keyring.Keys
@@ -40,7 +40,7 @@ func NewStore(db *postgres.DB, keys *keyring.Keys, c clock.Clock) *Store {
 	return &Store{db, keys, c}
 }
 
-// Writer writes a file. The file can be read after Close. If the writer is not closed, the file is
+// Writer writes a file. The file can be read after Close. A file whose writer is never closed is
 // deleted when it expires.
 type Writer struct {
 	ID uuid.UUID
@@ -55,7 +55,7 @@ type Writer struct {
 	failed error
 }
 
-// Create starts a file that expires at until.
+// Create creates a file and returns its writer. until is the time when the file expires.
 func (c *Store) Create(ctx context.Context, until time.Time) (*Writer, error) {
 	now := c.clock.Now()
 	w := &Writer{ID: id.New(now), ctx: ctx, blobs: c, sum: sha256.New(), buf: make([]byte, 0, partSize)}
@@ -67,17 +67,17 @@ func (c *Store) Create(ctx context.Context, until time.Time) (*Writer, error) {
 	return w, err
 }
 
-// Write writes unencrypted, uncompressed bytes.
+// Write compresses and encrypts p and appends it to the file.
 func (w *Writer) Write(p []byte) (int, error) {
 	w.sum.Write(p)
 	w.size += int64(len(p))
 	return w.zip.Write(p)
 }
 
-// Size returns the number of bytes written.
+// Size returns the number of bytes written, before compression.
 func (w *Writer) Size() int64 { return w.size }
 
-// SHA256 returns the digest of the bytes written.
+// SHA256 returns the digest of the bytes written, before compression.
 func (w *Writer) SHA256() []byte { return w.sum.Sum(nil) }
 
 // Close writes the rest of the file and marks it as complete.
@@ -119,7 +119,7 @@ func (w *Writer) flush() error {
 	return postgres.Translate(err)
 }
 
-// place returns the associated data that binds a part to its file and number.
+// place returns the associated data that binds a part to its file and position.
 func place(file uuid.UUID, part int) []byte {
 	return binary.BigEndian.AppendUint32(append([]byte(nil), file[:]...), uint32(part)) //nolint:gosec // a file has fewer parts
 }
@@ -131,7 +131,7 @@ var ErrGone = apperr.New(apperr.NotFound, "file_gone", "The file has expired. Up
 var ErrUnreadable = apperr.New(apperr.Internal, "file_sealed",
 	"The file cannot be read, because its platform key is no longer configured. Upload or export it again.")
 
-// Open returns a reader for the bytes of a file.
+// Open returns a reader for the decrypted and decompressed contents of a file.
 func (c *Store) Open(ctx context.Context, file uuid.UUID) (io.ReadCloser, error) {
 	var whole bool
 	err := c.db.Pool.QueryRow(ctx, `SELECT whole FROM files WHERE id = $1 AND expires_at > $2`, file, c.clock.Now()).Scan(&whole)
@@ -144,7 +144,8 @@ func (c *Store) Open(ctx context.Context, file uuid.UUID) (io.ReadCloser, error)
 	return gzip.NewReader(&parts{ctx: ctx, blobs: c, file: file})
 }
 
-// parts reads the compressed stream, one part at a time. It occupies no connection between reads.
+// parts reads the compressed stream, one part at a time. Between reads, it does not occupy a
+// database connection.
 type parts struct {
 	ctx   context.Context
 	blobs *Store
@@ -180,7 +181,7 @@ func (c *Store) Delete(ctx context.Context, file uuid.UUID) error {
 	return postgres.Translate(err)
 }
 
-// DeleteExpired deletes files that have expired and returns the number of files.
+// DeleteExpired deletes files that have expired, and returns their number.
 func (c *Store) DeleteExpired(ctx context.Context) (int64, error) {
 	return postgres.InBatches(ctx, c.db.Pool,
 		`DELETE FROM files WHERE id IN (SELECT id FROM files WHERE expires_at < $1 LIMIT $2)`, c.clock.Now())

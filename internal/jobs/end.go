@@ -12,7 +12,7 @@ import (
 
 var errEnded = apperr.New(apperr.Conflict, "work_ended", "This job has already ended. Reload the page.")
 
-// change updates a job that has not ended, regardless of the worker that runs it.
+// change updates a job, no matter which worker runs it. It returns errEnded if the job has ended.
 func (q *Queue) change(tx *gorm.DB, w models.Job, columns map[string]any) error {
 	result := tx.Model(&models.Job{}).Where("id = ? AND state IN ?", w.ID,
 		[]models.JobState{models.WorkWaiting, models.WorkRunning}).Updates(columns)
@@ -22,8 +22,8 @@ func (q *Queue) change(tx *gorm.DB, w models.Job, columns map[string]any) error 
 	return result.Error
 }
 
-// end marks a job as cancelled or failed, and undoes it. The caller must make sure that no worker
-// writes for the job.
+// end marks a job as cancelled or failed, and calls the handler's Undo. The caller must make sure
+// that no worker is still writing for the job.
 func (q *Queue) end(tx *gorm.DB, w models.Job, state models.JobState, failure string) error {
 	if err := q.change(tx, w, map[string]any{"state": state, "failure": failure, "ended_at": q.clock.Now()}); err != nil {
 		return err
@@ -34,7 +34,8 @@ func (q *Queue) end(tx *gorm.DB, w models.Job, state models.JobState, failure st
 	return nil
 }
 
-// fail marks a job as failed, and undoes it. The audit event has no user.
+// fail marks a job as failed, and calls the handler's Undo. It writes an audit event whose actor is
+// the service.
 func (q *Queue) fail(tx *gorm.DB, w models.Job, failure string) error {
 	if err := q.end(tx, w, models.WorkFailed, failure); err != nil {
 		return err
@@ -42,7 +43,7 @@ func (q *Queue) fail(tx *gorm.DB, w models.Job, failure string) error {
 	return q.auditChange(tx, audit.Service, "work.fail", w, failure)
 }
 
-// auditChange writes an audit event for the job. It must be the last statement of its transaction.
+// auditChange writes an audit event for the job. It must be the last statement of the transaction.
 func (q *Queue) auditChange(tx *gorm.DB, by audit.Actor, action string, w models.Job, why string) error {
 	return audit.Write(tx, q.clock.Now(), by, audit.Event{
 		Action:  action,

@@ -7,24 +7,26 @@ import (
 	"github.com/pingpost/pingpost/models"
 )
 
-// The fence prevents a worker that has lost its job from writing for it.
+// The fence prevents a worker that has lost its job from writing on behalf of the job.
 //
-// Each transaction of a Run first checks in one of two ways that the job still belongs to the Run:
+// In each transaction, a Run checks that the job still belongs to it. There are two ways to do
+// this:
 //
-//   - Commit and other short transactions update the job's row WHERE isOurs.
-//   - Step takes the job's lock in shared mode and then reads the row. It does not lock the row,
-//     because a step may take minutes. During a step, beat must be able to save the progress, and
-//     users must be able to cancel the job.
+//   - Commit and other short transactions update the job's row with the condition isOurs.
+//   - Step takes the job's advisory lock in shared mode and then reads the row. It does not lock
+//     the row, because a step can take minutes. During this time, beat must be able to save the
+//     progress, and users must be able to cancel the job.
 //
-// To take a job from its worker, a transaction must change job_id or state in the row, and take the
-// job's lock in exclusive mode:
+// To take a job away from its worker, a transaction must change job_id or state in the row, and
+// take the job's advisory lock in exclusive mode:
 //
 //   - Cancel changes the row and cancels the River job, which ends the current step. Then it waits
-//     for the lock.
-//   - rescue locks the row. If the job's lock is taken, it does nothing, because the worker is in a
-//     step and therefore alive.
+//     for the advisory lock.
+//   - rescue locks the row. If the worker holds the advisory lock, rescue does nothing, because the
+//     worker is in a step and therefore still alive.
 
-// isOurs selects the row of a Run's job while the Run may write. owner returns its arguments.
+// isOurs is the condition for the row of a Run's job. It is false if the Run has lost the job and
+// must not write. owner returns the arguments of the condition.
 const isOurs = `id = @id AND job_id = @job AND state = 'running'`
 
 func (r *Run) owner() map[string]any { return map[string]any{"id": r.ID, "job": *r.JobID} }
@@ -32,7 +34,7 @@ func (r *Run) owner() map[string]any { return map[string]any{"id": r.ID, "job": 
 // ErrSuperseded means that the job was cancelled or given to another worker.
 var ErrSuperseded = apperr.New(apperr.Conflict, "work_lost", "The job was cancelled, or another node has taken it over.")
 
-// update changes the job's row while this run may write.
+// update changes columns of the job's row. It returns ErrSuperseded if the run has lost the job.
 func (r *Run) update(tx *gorm.DB, columns map[string]any) error {
 	if r.JobID == nil {
 		return nil
@@ -61,19 +63,19 @@ func (r *Run) hold(tx *gorm.DB) error {
 	return err
 }
 
-// lockShared takes the job's lock in shared mode until the transaction ends.
+// lockShared takes the job's advisory lock in shared mode until the transaction ends.
 func lockShared(tx *gorm.DB, work int64) error {
 	return tx.Exec(`SELECT pg_advisory_xact_lock_shared(hashtext('work'), ?)`, lockKey(work)).Error
 }
 
-// lockExclusive takes the job's lock in exclusive mode until the transaction ends. It waits for
-// running steps and blocks new ones.
+// lockExclusive takes the job's advisory lock in exclusive mode until the transaction ends. It
+// waits for running steps and blocks new ones.
 func lockExclusive(tx *gorm.DB, work int64) error {
 	return tx.Exec(`SELECT pg_advisory_xact_lock(hashtext('work'), ?)`, lockKey(work)).Error
 }
 
-// tryLockExclusive is like lockExclusive, but does not wait. locked is false if a worker is in a step
-// of the job.
+// tryLockExclusive is like lockExclusive, but does not wait. locked is false if a worker is running
+// a step of the job.
 func tryLockExclusive(tx *gorm.DB, work int64) (locked bool, err error) {
 	err = tx.Raw(`SELECT pg_try_advisory_xact_lock(hashtext('work'), ?)`, lockKey(work)).Scan(&locked).Error
 	return locked, err

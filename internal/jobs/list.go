@@ -15,8 +15,8 @@ import (
 
 var errNotFound = apperr.New(apperr.NotFound, "work", "Not Found")
 
-// visible returns a query for the jobs that a user may see: those for partners in the scope, and
-// those that the user requested.
+// visible returns a query for the jobs that a user is allowed to see. These are the jobs for
+// partners in the scope, and the jobs that the user requested.
 func (q *Queue) visible(ctx context.Context, sc scope.Scope, staff uuid.UUID) *gorm.DB {
 	query := q.db.Gorm.WithContext(ctx).Model(&models.Job{})
 	if !sc.All() {
@@ -25,7 +25,7 @@ func (q *Queue) visible(ctx context.Context, sc scope.Scope, staff uuid.UUID) *g
 	return query
 }
 
-// Get returns a job that the user may see.
+// Get returns a job that the user is allowed to see.
 func (q *Queue) Get(ctx context.Context, sc scope.Scope, staff uuid.UUID, number int64) (w models.Job, err error) {
 	result := q.visible(ctx, sc, staff).Where("id = ?", number).Limit(1).Find(&w)
 	if result.Error == nil && result.RowsAffected == 0 {
@@ -34,8 +34,8 @@ func (q *Queue) Get(ctx context.Context, sc scope.Scope, staff uuid.UUID, number
 	return w, postgres.Translate(result.Error)
 }
 
-// Latest returns the newest job for an object. found is false if it has no jobs. It does not check
-// whether the user may see the object.
+// Latest returns the newest job for an object. found is false if the object has no jobs. Latest
+// does not check whether the user is allowed to see the object.
 func (q *Queue) Latest(ctx context.Context, object uuid.UUID) (w models.Job, found bool, err error) {
 	result := q.db.Gorm.WithContext(ctx).Where("object_id = ?", object).Order("id DESC").Limit(1).Find(&w)
 	return w, result.RowsAffected > 0, postgres.Translate(result.Error)
@@ -58,10 +58,10 @@ func (q *Queue) FailedSince(ctx context.Context, sc scope.Scope, staff uuid.UUID
 	return n, postgres.Translate(err)
 }
 
-// keepEnded is the time from the end of a job until it is deleted.
+// keepEnded is how long a job is stored after it has ended.
 const keepEnded = 30 * 24 * time.Hour
 
-// DeleteExpired deletes jobs that ended more than keepEnded ago and returns the number of jobs.
+// DeleteExpired deletes jobs that ended more than keepEnded ago, and returns their number.
 func (q *Queue) DeleteExpired(ctx context.Context) (int64, error) {
 	return postgres.InBatches(ctx, q.db.Pool,
 		`DELETE FROM work WHERE id IN (SELECT id FROM work WHERE ended_at < $1 LIMIT $2)`,

@@ -1,17 +1,17 @@
 // Package jobs runs background jobs, which take too long for a request: payout runs,
-// reconciliations and large exports. Each job has a row in the table work, which contains the state,
-// progress and outcome that users see. Each row has a River job, which River assigns to a node,
-// retries and cancels. The states are those of models.JobState.
+// reconciliations and large exports. Each job has a row in the table work, which contains the
+// state, progress and outcome that users see. The states are those of models.JobState. For each
+// row, there is also a River job. River assigns it to a node, retries it and cancels it.
 //
 // Only one River job at a time may write for a row. Its id is in the row's job_id. Run.Step and
 // Run.Commit check the id in each transaction, so a worker whose job was cancelled or given to
 // another worker can no longer write. fence.go documents the protocol.
 //
 // asked_at, started_at, beat_at and ended_at come from the service's clock. started_at is the time
-// when the first attempt began, and beat_at the time of the last progress report. After
-// heartbeatTimeout without a report, another worker takes over. Cancel also sets beat_at, so that a
-// job whose cancellation failed halfway runs again after heartbeatTimeout. River's times come from
-// the system's clock. Jobs are deleted keepEnded after they end.
+// when the first attempt began, and beat_at is the time of the last progress report. If there is no
+// report for heartbeatTimeout, another worker takes over. Cancel also sets beat_at, so that a job
+// whose cancellation failed halfway runs again after heartbeatTimeout. River's times come from the
+// system's clock. Jobs are deleted when keepEnded has passed since their end.
 package jobs
 
 import (
@@ -33,16 +33,17 @@ import (
 
 // Handler runs the jobs of one kind.
 type Handler struct {
-	// Object is the kind of the ids of the jobs' objects. The audit log shows an id with its prefix.
+	// Object is the kind of object that the jobs are for. It determines the prefix of the object's
+	// id in the audit log.
 	Object id.Kind
-	// Do runs the job and ends with Run.Commit. It is called again if it failed, was killed or was
-	// stopped halfway. If it returns an apperr.Error, the job fails and the user sees the error's
-	// message. After any other error, the job is retried.
+	// Do runs the job. Its last step is Run.Commit or Run.CommitPgx. If it returns an apperr.Error,
+	// the job fails, and the user sees the error's message. After any other error, or if the node
+	// stops or crashes, Do is called again.
 	Do func(context.Context, *Run) error
 	// Undo resets the job's object, so that the job can be requested again. It runs in the
-	// transaction that ends the job as cancelled or failed.
+	// transaction that marks the job as cancelled or failed.
 	Undo func(tx *gorm.DB, w models.Job) error
-	// Constraints maps constraint violations in the transactions of a Run and in Undo to errors.
+	// Constraints maps each database constraint that a Run or Undo can violate to an error.
 	Constraints postgres.Constraints
 }
 
@@ -55,7 +56,8 @@ type Queue struct {
 	river    *river.Client[*sql.Tx]
 }
 
-// NewQueue returns a queue in the service's database. Call Handle for each kind before enqueuing jobs.
+// NewQueue returns a queue that is stored in the service's database. Call Handle for each kind of
+// job before enqueuing jobs.
 func NewQueue(db *postgres.DB, c clock.Clock, log *slog.Logger) *Queue {
 	q := &Queue{db: db, clock: c, log: log, handlers: map[models.JobKind]Handler{}}
 	q.river = q.newRiver()
@@ -65,8 +67,8 @@ func NewQueue(db *postgres.DB, c clock.Clock, log *slog.Logger) *Queue {
 // Handle registers the handler for a kind of job.
 func (q *Queue) Handle(kind models.JobKind, by Handler) { q.handlers[kind] = by }
 
-// Enqueue adds a job in the caller's transaction. The job runs only if the transaction commits.
-// partner is uuid.Nil if the job is not for one partner.
+// Enqueue adds a job in the caller's transaction. The job runs only if the transaction is
+// committed. partner is uuid.Nil if the job is not for one partner.
 func (q *Queue) Enqueue(tx *gorm.DB, by audit.Actor, kind models.JobKind, object, partner uuid.UUID) (models.Job, error) {
 	w := models.Job{Kind: kind, ObjectID: object, AskedBy: by.Name, State: models.WorkWaiting, AskedAt: q.clock.Now()}
 	if partner != uuid.Nil {
@@ -82,7 +84,7 @@ func (q *Queue) Enqueue(tx *gorm.DB, by audit.Actor, kind models.JobKind, object
 	return w, err
 }
 
-// Cancel cancels a job that has not ended, and undoes its writes.
+// Cancel cancels a job that has not ended, and calls the handler's Undo.
 func (q *Queue) Cancel(ctx context.Context, sc scope.Scope, by audit.Actor, number int64) error {
 	w, err := q.Get(ctx, sc, by.Staff, number)
 	if err != nil {

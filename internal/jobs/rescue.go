@@ -11,14 +11,14 @@ import (
 	"github.com/pingpost/pingpost/models"
 )
 
-// stranded selects jobs that no worker runs. These are running jobs without recent progress reports,
-// and waiting jobs that River will not run again. River does not run a job again if a node died
-// before it recorded the job's outcome, or if the River job has no attempts left.
+// stranded selects jobs that no worker is running. These are running jobs without a recent progress
+// report, and waiting jobs that River will not run again. River does not run a job again if its
+// node died before recording the outcome, or if the River job has no attempts left.
 const stranded = `coalesce(beat_at, asked_at) < ? AND (state = 'running' OR (state = 'waiting'
 	AND NOT EXISTS (SELECT FROM river.river_job j WHERE j.id = work.job_id AND j.state IN ('available', 'pending', 'retryable', 'scheduled'))))`
 
 // rescueLoop gives stranded jobs to other workers. The old worker may still be running, but it can
-// no longer write.
+// no longer write for the job.
 func (q *Queue) rescueLoop(ctx context.Context) {
 	tick := time.NewTicker(searchEvery)
 	defer tick.Stop()

@@ -20,7 +20,7 @@ import (
 
 // job contains the arguments of a River job.
 type job struct {
-	Work int64 `json:"work"` // id of the row in work
+	Work int64 `json:"work"` // id of the job's row in the table work
 }
 
 // Kind returns the kind of the River job.
@@ -35,20 +35,21 @@ func (q *Queue) newRiver() *river.Client[*sql.Tx] {
 		Schema: migrations.RiverSchema, Logger: riverLog(q.log), Workers: workers,
 		Queues:            map[string]river.QueueConfig{river.QueueDefault: {MaxWorkers: maxConcurrentJobs}},
 		FetchPollInterval: pollInterval, JobTimeout: -1, RetryPolicy: retryPolicy{},
-		ReindexerSchedule: river.NeverSchedule(), // the service does not own the tables
+		ReindexerSchedule: river.NeverSchedule(), // impossible, because the service does not own the tables
 	})
 	if err != nil {
-		panic("jobs: " + err.Error()) // only if the settings above are invalid
+		panic("jobs: " + err.Error()) // happens only if the settings above are invalid
 	}
 	return client
 }
 
-// attemptOf returns the number of the attempt, counted over all River jobs for the same row. A
-// replacement River job has only the remaining attempts.
+// attemptOf returns the number of the current attempt. It counts the attempts of all River jobs for
+// the same row. A River job that replaces another one gets only the remaining attempts.
 func attemptOf(j *rivertype.JobRow) int { return maxAttempts - j.MaxAttempts + j.Attempt }
 
-// retryPolicy waits one second longer after each attempt. It uses the system's clock, because
-// River ignores times before its own current time.
+// retryPolicy waits one second after the first attempt, and one second longer after each further
+// attempt. It uses the system's clock, because River ignores retry times that are in the past by
+// that clock.
 type retryPolicy struct{}
 
 func (retryPolicy) NextRetry(j *rivertype.JobRow) time.Time {
@@ -86,7 +87,8 @@ func (q *Queue) cancelJob(tx *gorm.DB, w models.Job) error {
 	return err
 }
 
-// riverLog returns a logger for River that logs only errors, without hosts, users and database names.
+// riverLog returns a logger for River. It logs only errors, and omits host, user and database
+// names.
 func riverLog(log *slog.Logger) *slog.Logger { return slog.New(errorsOnly{log.Handler()}) }
 
 type errorsOnly struct{ slog.Handler }
@@ -103,7 +105,7 @@ func (h errorsOnly) Handle(ctx context.Context, r slog.Record) error {
 	r.Attrs(func(a slog.Attr) bool {
 		if err, ok := a.Value.Any().(error); ok {
 			safe.AddAttrs(slog.Any(a.Key, postgres.Translate(err)))
-		} else if a.Key != "err" && a.Key != "error" { // drop errors that are strings, because Translate needs an error
+		} else if a.Key != "err" && a.Key != "error" { // drop errors that are strings, because Translate cannot remove names from them
 			safe.AddAttrs(a)
 		}
 		return true

@@ -14,7 +14,7 @@ import (
 	"github.com/pingpost/pingpost/models"
 )
 
-// Run is a running job.
+// Run is an attempt to run a job.
 type Run struct {
 	models.Job
 	db    *postgres.DB
@@ -25,13 +25,13 @@ type Run struct {
 	done, total int64
 }
 
-// NewInlineRun returns a run that does not use the queue, for commands that run a job themselves.
+// NewInlineRun returns a Run without the queue, for commands that run a job themselves.
 func NewInlineRun(db *postgres.DB, c clock.Clock, w models.Job) *Run {
 	w.JobID = nil
 	return &Run{Job: w, db: db, clock: c}
 }
 
-// Progress sets the job's progress in memory, as done of total in any unit. A total of 0 means that
+// Progress stores in memory that done of total units of work are finished. A total of 0 means that
 // the total is unknown. beat saves the progress to the database.
 func (r *Run) Progress(phase string, done, total int64) {
 	r.mu.Lock()
@@ -45,9 +45,9 @@ func (r *Run) progress() map[string]any {
 	return map[string]any{"phase": r.phase, "done": r.done, "total": r.total, "beat_at": r.clock.Now()}
 }
 
-// Step runs fn in a transaction. Its writes remain if the job fails later, so that the next attempt
-// does not repeat them. A step may take minutes. It does not lock the job's row, so progress can be
-// saved and the job can be cancelled during the step.
+// Step runs fn in a transaction. If the job fails later, the writes of its steps are kept, so that
+// the next attempt need not repeat them. A step can take minutes. It does not lock the job's row,
+// so progress can be saved and the job can be cancelled during the step.
 func (r *Run) Step(ctx context.Context, fn func(tx *gorm.DB) error) error {
 	return r.db.Transaction(ctx, func(tx *gorm.DB) error {
 		if err := r.hold(tx); err != nil {
@@ -69,9 +69,9 @@ func (r *Run) Commit(ctx context.Context, fn func(tx *gorm.DB) error) error {
 	})
 }
 
-// CommitPgx is like Commit, for jobs that write with pgx in their own transaction tx. It updates the
-// job's row before it calls last, because Cancel locks the rows in this order too. last must write
-// the rows that Undo also writes.
+// CommitPgx is like Commit, but commits tx, a pgx transaction in which the job has already written.
+// It updates the job's row before it calls last, because Cancel locks the rows in this order too.
+// Rows that Undo changes must be written only in last.
 func (r *Run) CommitPgx(ctx context.Context, tx pgx.Tx, last func() error) error {
 	if r.JobID != nil {
 		args := pgx.NamedArgs(r.progress())

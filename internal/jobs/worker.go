@@ -19,35 +19,37 @@ import (
 // Limits and intervals for jobs. If a worker dies, another worker takes over its job at most
 // heartbeatTimeout plus searchEvery after the last progress report.
 const (
-	// maxConcurrentJobs is the number of jobs that a node runs at the same time. It is small, because
-	// leads have priority.
+	// maxConcurrentJobs is the number of jobs that a node runs at the same time. It is small,
+	// because processing leads has priority.
 	maxConcurrentJobs = 2
-	// maxAttempts is the number of attempts after which a job fails, counted over all its River jobs.
+	// maxAttempts is the number of attempts after which a job fails. Attempts are counted over all
+	// River jobs of the job.
 	maxAttempts = 5
 
 	// pollInterval is how often a node looks for jobs. With LISTEN, each node would permanently use
-	// one more connection, and jobs that take minutes would start only a second earlier.
+	// one more connection, but jobs that take minutes would start only a second earlier.
 	pollInterval = time.Second
 	// maxRetryWait is the longest wait between attempts to start River while the database is
 	// unavailable.
 	maxRetryWait = 30 * time.Second
 
-	// heartbeatInterval is how often a worker reports its progress. It is far below heartbeatTimeout,
-	// so that a worker does not lose its job after a few lost reports.
+	// heartbeatInterval is how often a worker reports its progress. It is much shorter than
+	// heartbeatTimeout, so that a worker does not lose its job when a few reports are lost.
 	heartbeatInterval = time.Second
-	// heartbeatTimeout is the time without a progress report after which another worker takes over.
+	// heartbeatTimeout is the time without a progress report after which another worker takes over
+	// the job.
 	heartbeatTimeout = 20 * time.Second
 	// searchEvery is how often a node looks for stranded jobs.
 	searchEvery = 5 * time.Second
 
-	// endTimeout is the maximum time for recording the result of an attempt. It is less than
-	// stopTimeout, so that workers can record results while their node stops.
+	// endTimeout is the maximum time for recording the result of an attempt. It is shorter than
+	// stopTimeout, so that workers can still record results while their node stops.
 	endTimeout = 5 * time.Second
-	// stopTimeout is the maximum time that a node waits for its workers when it stops.
+	// stopTimeout is how long a node that stops waits for its workers.
 	stopTimeout = 20 * time.Second
 )
 
-// Run runs jobs until ctx ends. Several nodes may run jobs from one queue.
+// Run runs jobs until ctx ends. Several nodes can run jobs from the same queue.
 func (q *Queue) Run(ctx context.Context) {
 	var search sync.WaitGroup
 	search.Go(func() { q.rescueLoop(ctx) })
@@ -103,9 +105,9 @@ func (q *Queue) attempt(ctx context.Context, r *Run) (err error) {
 	return q.handlers[r.Kind].Do(ctx, r)
 }
 
-// claim starts an attempt. It returns ErrSuperseded if the job has ended or has another River job.
-// It also returns ErrSuperseded if River gave the same River job to two workers and the first one is
-// still alive.
+// claim starts an attempt. It returns ErrSuperseded if the job has ended or belongs to another
+// River job. It also returns ErrSuperseded if River gave the same River job to two workers and the
+// other one is still alive.
 func (q *Queue) claim(ctx context.Context, j *river.Job[job]) (*Run, error) {
 	now := q.clock.Now()
 	var w models.Job
@@ -168,8 +170,8 @@ func (q *Queue) settle(ctx context.Context, j *river.Job[job], r *Run, err error
 	return errors.New("attempt failed; see the log")
 }
 
-// saveState records the state after an attempt. If this fails, the job is rescued like the job of a
-// dead worker.
+// saveState records the state of a job after an attempt. If this fails, the job is rescued as if
+// its worker had died.
 func (q *Queue) saveState(ctx context.Context, r *Run, columns map[string]any) {
 	if err := r.update(q.db.Gorm.WithContext(ctx), columns); err != nil {
 		q.log.Warn("saving the state of a job failed", "kind", r.Kind, "work", r.ID, "error", postgres.Translate(err))

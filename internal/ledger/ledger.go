@@ -15,8 +15,8 @@ import (
 	"github.com/pingpost/pingpost/models"
 )
 
-// Accrual returns the entry for a delivered lead. Its reference is the leadId, so that a lead earns
-// only once.
+// Accrual returns the entry for a delivered lead. Its reference is the leadId, so that a lead can
+// have only one accrual.
 func Accrual(lead *models.Lead) models.LedgerEntry {
 	return models.LedgerEntry{
 		PartnerID: lead.PartnerID, AccountID: lead.AccountID, LeadID: &lead.ID,
@@ -26,7 +26,8 @@ func Accrual(lead *models.Lead) models.LedgerEntry {
 }
 
 // Return returns the entry that reverses a lead's accrual. Its reference is the leadId, so that a
-// lead is returned only once. Its note consists of the reason and the answer. The partner sees it.
+// lead can be returned only once. The partner sees its note, which contains the reason and the
+// answer.
 func Return(r models.Return, by string, at time.Time) models.LedgerEntry {
 	note := string(r.Reason)
 	if r.Answer != "" {
@@ -39,9 +40,10 @@ func Return(r models.Return, by string, at time.Time) models.LedgerEntry {
 	}
 }
 
-// Adjustment returns an entry that increases or reduces a balance. Its note is why. Its reference is
-// own, the adjustment's id. The form contains this id, so that submitting the form twice adds only
-// one adjustment. lead is nil if the adjustment is not for one lead.
+// Adjustment returns an entry that increases or reduces a balance. why is its note. own is the id
+// of the adjustment and becomes the entry's reference. The form contains this id, so that
+// submitting the form twice adds only one adjustment. lead is nil if the adjustment is not for one
+// lead.
 func Adjustment(
 	partner, account uuid.UUID, lead *uuid.UUID, amount money.Amount, own uuid.UUID, why, by string, at time.Time,
 ) models.LedgerEntry {
@@ -52,8 +54,8 @@ func Adjustment(
 	}
 }
 
-// Payment returns the entry for a run's payment to an account. Its reference contains the ids of the
-// run and the account, so that a run pays an account only once. bank is the bank reference.
+// Payment returns the entry for a run's payment to an account. Its reference contains the ids of
+// the run and the account, so that a run can pay an account only once. bank is the bank reference.
 func Payment(run models.PayoutRun, s models.Statement, bank, by string, at time.Time) models.LedgerEntry {
 	return models.LedgerEntry{
 		PartnerID: s.PartnerID, AccountID: s.AccountID,

@@ -104,7 +104,8 @@ func (s *Service) CSV(ctx context.Context, sc scope.Scope, f Filter, to io.Write
 func (s *Service) writeCSV(
 	ctx context.Context, sc scope.Scope, f Filter, to io.Writer, progress func(rows int64),
 ) (rows int64, err error) {
-	w := csv.NewWriter(bufio.NewWriterSize(to, 64<<10)) // csv.NewWriter uses this buffer instead of allocating a smaller one
+	// csv.NewWriter uses this buffer instead of allocating a smaller one.
+	w := csv.NewWriter(bufio.NewWriterSize(to, 64<<10))
 	if err := w.Write(Columns); err != nil {
 		return 0, err
 	}

@@ -56,7 +56,8 @@ func (f Filter) conditions(sc scope.Scope) *conditions {
 	}
 	if f.Partner != uuid.Nil {
 		c.and("e.partner_id = $%d", f.Partner)
-		c.and("e.account_id IN (SELECT id FROM accounts WHERE partner_id = $%d)", f.Partner) // lets the planner use the index on account_id
+		// This condition lets the planner use the index on account_id.
+		c.and("e.account_id IN (SELECT id FROM accounts WHERE partner_id = $%d)", f.Partner)
 	}
 	if f.Account != uuid.Nil {
 		c.and("e.account_id = $%d", f.Account)

@@ -52,7 +52,8 @@ func (s *Service) CSV(
 	if err != nil {
 		return 0, err
 	}
-	w := csv.NewWriter(bufio.NewWriterSize(to, 64<<10)) // csv.NewWriter uses this buffer instead of allocating a smaller one
+	// csv.NewWriter uses this buffer instead of allocating a smaller one.
+	w := csv.NewWriter(bufio.NewWriterSize(to, 64<<10))
 	if err := w.Write(Columns); err != nil {
 		return 0, err
 	}

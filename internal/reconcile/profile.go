@@ -162,7 +162,9 @@ func (l *columnStats) column(name string) Column {
 	}
 	numbers := l.forms(l.numbers[:])
 	if len(numbers) == 1 && l.numbers[numbers[0]].reads < l.numbers[1-numbers[0]].reads {
-		numbers = []int{0, 1} // the other format can read more values, so a value that matches only this one may be a typing error
+		// The other format can read more values, so a value that matches only this one may be a
+		// typing error.
+		numbers = []int{0, 1}
 	}
 	for _, i := range numbers {
 		c.Numbers = append(c.Numbers, NumberForms[i])

@@ -153,7 +153,8 @@ func (s *Service) runComparison(ctx context.Context, w *jobs.Run, progress func(
 func copyList(ctx context.Context, tx pgx.Tx, list *reader, r Reconciliation, report func(phase string, done, total int64)) error {
 	for _, sql := range []string{
 		`SET LOCAL statement_timeout = '30min'`,
-		`SET LOCAL work_mem = '64MB'`, // more than the default of 4 MB, because a node runs at most two comparisons at a time
+		// More than the default of 4 MB is possible, because only a few comparisons run at a time.
+		`SET LOCAL work_mem = '64MB'`,
 		listSQL,
 	} {
 		if _, err := tx.Exec(ctx, sql); err != nil {

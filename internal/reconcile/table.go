@@ -49,8 +49,8 @@ type table struct {
 	line    int // line at which the last row ended
 }
 
-// row is a row of a file. cells is valid only until the next row is read, and can be nil if the row
-// has a problem.
+// row is a row of a file. cells is valid only until the next row is read. If the row has a problem,
+// cells can be nil or have the wrong length.
 type row struct {
 	number  int
 	cells   []string

@@ -40,10 +40,10 @@ var (
 	base32Text  = base32.StdEncoding.WithPadding(base32.NoPadding)
 )
 
-// BeginSecondFactor creates the setup key of a new second factor. The second factor is enabled when
-// FinishSecondFactor is called with a valid code.
+// BeginSecondFactor creates the setup key for a new second factor. The second factor is enabled
+// when FinishSecondFactor is called with a valid code.
 func (s *Service) BeginSecondFactor(ctx context.Context, session Session) (*otp.Key, error) {
-	if len(session.TOTPSealed) > 0 { // the page was reloaded
+	if len(session.TOTPSealed) > 0 { // the page was reloaded, so show the same key again
 		if seed, err := s.keys.Open(keyring.SecondFactor, session.ID[:], session.TOTPSealed); err == nil {
 			return s.key(session.Staff.Email, seed)
 		}
@@ -61,14 +61,15 @@ func (s *Service) key(account string, seed []byte) (*otp.Key, error) {
 	return totp.Generate(totp.GenerateOpts{Issuer: issuer, AccountName: account, Secret: seed})
 }
 
-// isCode reports whether text looks like an authenticator code. Passwords are longer.
+// isCode reports whether text looks like an authenticator code. No password does, because passwords
+// are longer.
 func isCode(text string) bool {
 	text = plainCode(text)
 	return len(text) == codeDigits && strings.Trim(text, "0123456789") == ""
 }
 
 // FinishSecondFactor checks the first code and enables the second factor. It ends the user's other
-// sessions and returns recovery codes, which cannot be read again.
+// sessions and returns recovery codes, which cannot be shown again.
 //
 // During a login, FinishSecondFactor also opens the session and returns its new token. If the
 // session is already open, token is "".
@@ -157,7 +158,7 @@ func (s *Service) NewRecoveryCodes(ctx context.Context, by audit.Actor, user uui
 	return codes, err
 }
 
-// plainCode returns a code in lower case and without spaces and hyphens.
+// plainCode converts a code to lower case and removes spaces and hyphens.
 func plainCode(text string) string {
 	return strings.ToLower(strings.NewReplacer(" ", "", "-", "", "\t", "").Replace(strings.TrimSpace(text)))
 }
@@ -182,7 +183,8 @@ func (s *Service) useCode(tx *gorm.DB, p *models.Staff, code string) error {
 	return res.Error
 }
 
-// useTOTP checks an authenticator code. The code and all earlier ones become invalid.
+// useTOTP checks an authenticator code. If the code is correct, it and all earlier codes become
+// invalid.
 func (s *Service) useTOTP(tx *gorm.DB, p *models.Staff, code string) error {
 	if len(p.TOTPSealed) == 0 {
 		return errCode
@@ -202,8 +204,8 @@ func (s *Service) useTOTP(tx *gorm.DB, p *models.Staff, code string) error {
 	return res.Error
 }
 
-// matchTOTP returns the time step of a code. It accepts codes of the previous, the current and the
-// next step, because clocks may differ slightly.
+// matchTOTP returns the time step of a code. It accepts the codes of the previous, the current and
+// the next step, because clocks may differ slightly.
 func (s *Service) matchTOTP(seed []byte, code string) (found int64, ok bool) {
 	code = plainCode(code)
 	now := s.clock.Now()
@@ -218,8 +220,8 @@ func (s *Service) matchTOTP(seed []byte, code string) (found int64, ok bool) {
 }
 
 // ResetSecondFactor removes the second factor and the recovery codes of a user who has lost them,
-// and ends the user's sessions. If the user's role requires a second factor, the user has to set up
-// a new one at the next login.
+// and ends the user's sessions. If one of the user's roles requires a second factor, the user has
+// to set up a new one at the next login.
 func (s *Service) ResetSecondFactor(ctx context.Context, by audit.Actor, user uuid.UUID) error {
 	if by.Staff == user {
 		return errOwnFactor

@@ -23,20 +23,20 @@ var (
 	errSessionExpired = apperr.New(apperr.Unauthorized, "again", "Your session has ended. Sign in again.")
 )
 
-// codeAttempts is the number of wrong codes after which a login ends.
+// codeAttempts is the number of wrong codes after which a login attempt ends.
 const codeAttempts = 5
 
-// LoginAttempt is an attempt to log in. By contains the client address.
+// LoginAttempt is an attempt to log in. By contains the client's IP address.
 type LoginAttempt struct {
 	Email, Password string
 	UserAgent       string
 	By              audit.Actor
 }
 
-// Login checks a password and returns a new session. Unless the session is open, its stage says
-// whether the user has to enter a code or to set up a second factor. For a user who is unknown,
-// deactivated or without a password, Login takes the same time and returns the same error as for a
-// wrong password.
+// Login checks a password and returns a new session. The session's stage states whether the session
+// is open, or whether the user must first enter a code or set up a second factor. If the user is
+// unknown, is deactivated or has no password, Login returns the same error as for a wrong password
+// and takes as long.
 func (s *Service) Login(ctx context.Context, a LoginAttempt) (token string, session Session, err error) {
 	email := strings.TrimSpace(a.Email)
 	if len(email) > 254 || !utf8.ValidString(email) || strings.ContainsRune(email, 0) {
@@ -78,7 +78,7 @@ func (s *Service) reject(ctx context.Context, p models.Staff, by audit.Actor, ac
 
 func (s *Service) auditLog() *audit.Log { return audit.New(s.db, s.clock) }
 
-// begin creates the session after a correct password.
+// begin creates a session for a user who has entered the correct password.
 func (s *Service) begin(ctx context.Context, p models.Staff, a LoginAttempt) (token string, session Session, err error) {
 	roles, err := s.rolesOf(ctx, p.ID)
 	if err != nil {
@@ -114,7 +114,7 @@ func (s *Service) needsSecondFactor(roles []models.StaffRole) bool {
 }
 
 // VerifyCode finishes a login with an authenticator code or a recovery code, and returns the
-// new token of the session.
+// session's new token.
 func (s *Service) VerifyCode(ctx context.Context, by audit.Actor, session Session, code string) (token string, err error) {
 	limits, err := s.codeLimits(ctx, session.Staff, by.Address)
 	if err != nil {
@@ -136,8 +136,8 @@ func (s *Service) VerifyCode(ctx context.Context, by audit.Actor, session Sessio
 	return token, err
 }
 
-// openWithCode opens a session that waits for a code. It accepts at most codeAttempts codes for a
-// session.
+// openWithCode opens a session that is waiting for a code. It allows at most codeAttempts attempts
+// for each session.
 func (s *Service) openWithCode(ctx context.Context, by audit.Actor, session Session, code string) (string, error) {
 	// Count the attempt first, so that concurrent attempts do not allow additional guesses.
 	counted, err := s.db.Pool.Exec(ctx, `UPDATE staff_sessions SET attempts = attempts + 1

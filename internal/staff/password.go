@@ -34,14 +34,14 @@ var (
 	errBusy  = apperr.New(apperr.Unavailable, "busy", "Too many users are signing in.").Retry(2 * time.Second)
 )
 
-// newDummyHash returns the hash of a random password. For unknown users, the password is compared
-// with this hash, so that the login takes as long as for known users.
+// newDummyHash returns the hash of a random password. If the user is unknown, Login compares the
+// entered password with this hash, so that it takes as long as for a known user.
 func newDummyHash(cost *argon2id.Params) (string, error) {
 	token, _ := newToken()
 	return argon2id.CreateHash(token, cost)
 }
 
-// newToken returns a random token of 256 bits, and its hash for storing in the database.
+// newToken returns a random token of 256 bits, and its hash, which is stored in the database.
 func newToken() (token string, hash []byte) {
 	var raw [32]byte
 	rand.Read(raw[:])
@@ -90,7 +90,7 @@ func (s *Service) matches(ctx context.Context, password, hash string) (bool, err
 		}
 	}
 	if len(password) > 4*maxPassword {
-		password = "" // such a long password is never valid, and hashing it would be expensive
+		password = "" // such a long password is never valid, but hashing it would be expensive
 	}
 	ok, err := s.compare(password, hash)
 	return ok && known, err
@@ -105,7 +105,7 @@ func checkPassword(password, email string) error {
 	return nil
 }
 
-// Invitation returns the user who was invited with a token.
+// Invitation returns the user whose invitation has this token.
 func (s *Service) Invitation(ctx context.Context, token string) (models.Staff, error) {
 	var p models.Staff
 	err := s.db.Transaction(ctx, func(tx *gorm.DB) (err error) {
@@ -160,7 +160,7 @@ func (s *Service) Accept(ctx context.Context, by audit.Actor, token, password st
 }
 
 // SetPassword changes the password of a signed-in user and ends the user's other sessions. It
-// always requires the old password. A code or a recent step-up is not enough.
+// always requires the old password. A code or a recent step-up is not sufficient.
 func (s *Service) SetPassword(ctx context.Context, by audit.Actor, session Session, old, password string) error {
 	if err := s.checkPasswordOf(ctx, by, session, old); err != nil {
 		return err

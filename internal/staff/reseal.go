@@ -9,7 +9,7 @@ import (
 	"github.com/pingpost/pingpost/models"
 )
 
-// SealUses counts the second factors by the platform key that seals them.
+// SealUses returns, for each platform key, the number of second factors that are sealed with it.
 func (s *Service) SealUses(ctx context.Context) (map[keyring.KeyID]int64, error) {
 	var rows []models.Staff
 	if err := s.db.Gorm.WithContext(ctx).Where("totp_sealed IS NOT NULL").Find(&rows).Error; err != nil {
@@ -25,8 +25,8 @@ func (s *Service) SealUses(ctx context.Context) (map[keyring.KeyID]int64, error)
 }
 
 // Reseal reseals all second factors with the first platform key. It returns the number of resealed
-// second factors, and the ids of the users whose second factor was sealed with a key that is not
-// configured. Reseal can be stopped and run again.
+// second factors. It also returns the ids of the users whose second factor is sealed with a key
+// that is not configured. Reseal can be interrupted and run again.
 func (s *Service) Reseal(ctx context.Context) (moved int, unread []string, err error) {
 	var rows []models.Staff
 	if err := s.db.Gorm.WithContext(ctx).Where("totp_sealed IS NOT NULL").Order("id").Find(&rows).Error; err != nil {

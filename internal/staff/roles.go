@@ -24,7 +24,7 @@ var (
 	errAdministratorAt = apperr.New(apperr.Invalid, "role", "Administrators cannot be limited to some partners.")
 )
 
-// rolesOf validates roles and returns them as roles of a user, without duplicates.
+// rolesOf validates roles, removes duplicates, and returns them as roles of the user.
 func rolesOf(user uuid.UUID, roles []models.StaffRole) (out []models.StaffRole, err error) {
 	for _, r := range roles {
 		if !slices.Contains(models.Roles[:], r.Role) {
@@ -44,13 +44,13 @@ func rolesOf(user uuid.UUID, roles []models.StaffRole) (out []models.StaffRole, 
 	return out, nil
 }
 
-// same reports whether two roles are equal and have the same partner.
+// same reports whether a and b are the same role for the same partner, or for all partners.
 func same(a, b models.StaffRole) bool {
 	return a.Role == b.Role && (a.PartnerID == nil) == (b.PartnerID == nil) &&
 		(a.PartnerID == nil || *a.PartnerID == *b.PartnerID)
 }
 
-// roleTexts formats roles for an audit event. It sorts them.
+// roleTexts formats and sorts roles for an audit event.
 func roleTexts(roles []models.StaffRole) []string {
 	texts := make([]string, len(roles))
 	for i, r := range roles {
@@ -69,8 +69,9 @@ func (s *Service) rolesOf(ctx context.Context, user uuid.UUID) (roles []models.S
 	return roles, postgres.Translate(err)
 }
 
-// SetRoles replaces a user's roles. It takes effect on every node within a second. version is
-// the row version that the caller read; if it has changed, SetRoles returns an error.
+// SetRoles replaces a user's roles. The change takes effect on every node within a second. version
+// is the row version that the caller has read. If the user has changed since then, SetRoles returns
+// an error.
 func (s *Service) SetRoles(ctx context.Context, by audit.Actor, user uuid.UUID, version int, roles []models.StaffRole) error {
 	wanted, err := rolesOf(user, roles)
 	if err != nil {
@@ -102,8 +103,8 @@ func (s *Service) SetRoles(ctx context.Context, by audit.Actor, user uuid.UUID, 
 	})
 }
 
-// changeRoles runs a change that may remove the last administrator. It runs only one change at a
-// time, so that two administrators cannot remove each other.
+// changeRoles runs a change that could remove the last administrator. Only one such change runs at
+// a time, so that two administrators cannot remove each other.
 func (s *Service) changeRoles(
 	ctx context.Context, user uuid.UUID, do func(tx *gorm.DB, p *models.Staff, had []models.StaffRole) error,
 ) error {
@@ -136,7 +137,7 @@ func (s *Service) requireAdministrator(tx *gorm.DB, had []models.StaffRole) erro
 	return err
 }
 
-// Deactivate ends a user's sessions and access immediately on all nodes.
+// Deactivate deactivates a user and ends the user's sessions on all nodes immediately.
 func (s *Service) Deactivate(ctx context.Context, by audit.Actor, user uuid.UUID, version int) error {
 	if by.Staff == user {
 		return errSelf
@@ -158,7 +159,7 @@ func (s *Service) Deactivate(ctx context.Context, by audit.Actor, user uuid.UUID
 	})
 }
 
-// Reactivate lets a deactivated user log in again, with the previous password and roles.
+// Reactivate lets a deactivated user log in again with the previous password and roles.
 func (s *Service) Reactivate(ctx context.Context, by audit.Actor, user uuid.UUID, version int) error {
 	if by.Staff == user {
 		return errSelf

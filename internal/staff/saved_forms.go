@@ -18,18 +18,19 @@ import (
 const (
 	// savedFormTTL is how long a saved form can be restored.
 	savedFormTTL = 30 * time.Minute
-	// expiredFor is how long after its last use an expired session can still save a form.
+	// expiredFor is how long after its last use an expired session can still be used to save a
+	// form.
 	expiredFor = 24 * time.Hour
 )
 
-// SavedForm is a form that was submitted after its session had expired.
+// SavedForm is a form that a user submitted after the session had expired.
 type SavedForm struct {
-	Action string // the path that the form was submitted to
+	Action string // the path to which the form was submitted
 	Values url.Values
 }
 
-// ExpiredSession returns the user of an expired session that was last used within the last day. ok
-// is false if the session was ended or the user is not active.
+// ExpiredSession returns the user of an expired session that was last used within expiredFor. ok is
+// false if there is no such session, if it was ended, or if the user is not active.
 func (s *Service) ExpiredSession(ctx context.Context, token string) (user uuid.UUID, ok bool, err error) {
 	if token == "" {
 		return uuid.Nil, false, nil
@@ -44,7 +45,7 @@ func (s *Service) ExpiredSession(ctx context.Context, token string) (user uuid.U
 	return user, err == nil, postgres.Translate(err)
 }
 
-// SaveForm saves a form for a user. It replaces the form that was saved before.
+// SaveForm saves a form for a user. It replaces any form that was saved for the user before.
 func (s *Service) SaveForm(ctx context.Context, user uuid.UUID, f SavedForm) error {
 	text, err := json.Marshal(f)
 	if err != nil {
@@ -56,8 +57,8 @@ func (s *Service) SaveForm(ctx context.Context, user uuid.UUID, f SavedForm) err
 	return postgres.Translate(err)
 }
 
-// TakeSavedForm deletes the user's saved form and returns it. It returns nil if there is none or
-// if it has expired.
+// TakeSavedForm deletes the user's saved form and returns it. It returns nil if there is no saved
+// form or if it has expired.
 func (s *Service) TakeSavedForm(ctx context.Context, user uuid.UUID) (*SavedForm, error) {
 	var value []byte
 	var at time.Time

@@ -17,16 +17,17 @@ import (
 )
 
 const (
-	// seenEvery is the minimum interval at which uses of a session are recorded.
+	// seenEvery is the minimum time between two recorded uses of a session.
 	seenEvery = time.Minute
-	// confirmedFor is how long a session stays confirmed after the user entered a password or code.
+	// confirmedFor is how long a session stays confirmed after the user has entered a password or
+	// code.
 	confirmedFor = 10 * time.Minute
 	maxUserAgent = 200
 )
 
 var errNoSession = apperr.New(apperr.NotFound, "session", "This session has already ended.")
 
-// Session is a session with its user.
+// Session is a session and its user.
 type Session struct {
 	models.StaffSession
 	Staff models.Staff
@@ -52,9 +53,9 @@ func (s *Service) newSession(p models.Staff, stage models.SessionStage, a LoginA
 	return row, token
 }
 
-// Session returns the session with a token and records its use. If the session does not exist or
-// has ended, it returns an error with the code apperr.Unauthorized. It queries the database on each
-// call, so a session that was ended on one node is invalid on all nodes.
+// Session returns the session with the given token and records its use. If the session does not
+// exist, or has ended or expired, it returns an error with the code apperr.Unauthorized. It queries
+// the database on each call, so a session that was ended on one node is invalid on all nodes.
 func (s *Service) Session(ctx context.Context, token string) (Session, error) {
 	out, err := s.PeekSession(ctx, token)
 	if now := s.clock.Now(); err == nil && now.Sub(out.SeenAt) > seenEvery {
@@ -63,8 +64,8 @@ func (s *Service) Session(ctx context.Context, token string) (Session, error) {
 	return out, err
 }
 
-// PeekSession is like Session, but does not record a use. It is for requests that a page makes
-// automatically, so that an open page does not keep an idle session alive.
+// PeekSession is like Session, but does not record the use. It is meant for requests that a page
+// makes automatically, so that an open page does not keep an idle session alive.
 func (s *Service) PeekSession(ctx context.Context, token string) (out Session, err error) {
 	if token == "" {
 		return out, errSessionExpired
@@ -86,7 +87,7 @@ func (s *Service) PeekSession(ctx context.Context, token string) (out Session, e
 	return out, nil
 }
 
-// usable returns a query for sessions that were not ended and have not expired.
+// usable returns a query for sessions that have not been ended and have not expired.
 func (s *Service) usable(db *gorm.DB, now time.Time) *gorm.DB {
 	return db.Where("ended_at IS NULL AND expires_at > ? AND seen_at > ?", now, now.Add(-s.settings.Idle))
 }
@@ -143,7 +144,7 @@ func (s *Service) end(db *gorm.DB, why string, where string, args ...any) *gorm.
 		Updates(map[string]any{"ended_at": s.clock.Now(), "ended_why": why})
 }
 
-// endAll ends all sessions of a user except one.
+// endAll ends all sessions of a user except one. If except is uuid.Nil, it ends all of them.
 func (s *Service) endAll(tx *gorm.DB, user, except uuid.UUID, why string) error {
 	return s.end(tx, why, "staff_id = ? AND id <> ?", user, except).Error
 }
@@ -188,7 +189,8 @@ func (s *Service) checkCodeOf(ctx context.Context, by audit.Actor, session Sessi
 	})
 }
 
-// verifyAndAudit makes an attempt for a signed-in user. It records failed attempts in the audit log.
+// verifyAndAudit calls check within the limits, and records a failed attempt of a signed-in user in
+// the audit log.
 func (s *Service) verifyAndAudit(
 	ctx context.Context, by audit.Actor, session Session, limits []attemptLimit, check func() (bool, error),
 ) error {
@@ -199,12 +201,13 @@ func (s *Service) verifyAndAudit(
 	return err
 }
 
-// keepEnded is how long ended sessions are stored. They are needed to recognise the addresses that
-// a user has logged in from.
+// keepEnded is how long sessions are stored after they expire. They are needed to recognise
+// addresses from which a user has logged in before.
 const keepEnded = knownFor
 
-// DeleteExpired deletes expired sessions, invitations and saved forms, and login attempts and form
-// submissions that are more than a day old. It returns the number of deleted rows.
+// DeleteExpired deletes expired invitations and saved forms, and sessions that expired more than
+// keepEnded ago. It also deletes login attempts and form submissions that are more than a day old.
+// It returns the number of deleted rows.
 func (s *Service) DeleteExpired(ctx context.Context) (gone int64, err error) {
 	now := s.clock.Now()
 	for sql, before := range map[string]time.Time{

@@ -1,8 +1,7 @@
-// Package staff manages the users of the console: their logins, second factors, sessions and
-// roles.
+// Package staff manages the users of the console: their logins, second factors, sessions and roles.
 //
-// Package authz decides what a role may do. Each change and its audit event are written in one
-// transaction.
+// Package authz decides what each role permits. Each change and its audit event are written in the
+// same transaction.
 package staff
 
 import (
@@ -28,12 +27,12 @@ import (
 	"github.com/pingpost/pingpost/models"
 )
 
-// Settings are the settings for logins and sessions.
+// Settings contains the settings for logins and sessions.
 type Settings struct {
 	SecondFactor []models.Role    // roles that require a second factor
 	Idle         time.Duration    // how long after its last use a session expires
 	Lifetime     time.Duration    // how long after the login a session expires
-	PasswordCost *argon2id.Params // cost of new password hashes; nil for one of OWASP's recommendations
+	PasswordCost *argon2id.Params // cost of new password hashes; nil for parameters that OWASP recommends
 }
 
 // Service manages users, logins and sessions.
@@ -44,7 +43,7 @@ type Service struct {
 	settings  Settings
 	dummyHash func() (string, error)
 	compare   func(password, hash string) (match bool, err error)
-	hashing   chan struct{} // slots for hashing passwords, which needs a lot of memory and a core
+	hashing   chan struct{} // one slot per password that is being hashed, because hashing needs a lot of memory and CPU time
 }
 
 // maxConcurrentHashes is the number of passwords that can be hashed at the same time.
@@ -90,7 +89,8 @@ type NewMember struct {
 	Roles       []models.StaffRole // StaffID is ignored
 }
 
-// Invited is an invited user with the token of the invitation, which is shown only once.
+// Invited is a user who was invited, with the token of the invitation. The token is shown only
+// once.
 type Invited struct {
 	models.Staff
 	Token string
@@ -250,17 +250,18 @@ func described(p models.Staff, roles []models.StaffRole) map[string]any {
 	return map[string]any{"email": p.Email, "name": p.Name, "roles": roleTexts(roles)}
 }
 
-// Member is a user with roles.
+// Member is a user and the user's roles.
 type Member struct {
 	models.Staff
 	Roles  []models.StaffRole
-	SeenAt time.Time // last use of the console; zero if never
+	SeenAt time.Time // time of the last use of the console; zero if there was none
 }
 
 // SecondFactor reports whether the user has a second factor.
 func (p Member) SecondFactor() bool { return len(p.TOTPSealed) > 0 }
 
-// List returns all users, sorted by name. It does not split them into pages, because there are few.
+// List returns all users, sorted by name. It does not split them into pages, because there are only
+// a few.
 func (s *Service) List(ctx context.Context) ([]Member, error) {
 	var rows []struct {
 		models.Staff
@@ -289,7 +290,7 @@ func (s *Service) List(ctx context.Context) ([]Member, error) {
 	return people, nil
 }
 
-// Find returns the user with an email address or a prefixed id.
+// Find returns the user with the given email address or prefixed id.
 func (s *Service) Find(ctx context.Context, emailOrID string) (Member, error) {
 	people, err := s.List(ctx)
 	if err != nil {

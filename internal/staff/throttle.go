@@ -17,24 +17,24 @@ import (
 )
 
 const (
-	// forgetAfter is how long after the last failure the count of failures is reset. Wrong codes
-	// are never forgotten.
+	// forgetAfter is the time without failures after which a count of failures is reset. It does
+	// not apply to wrong codes.
 	forgetAfter = time.Hour
-	// firstWait is the wait after the first failure over the limit. It doubles with each further
-	// failure, up to longestWait. No user is locked out permanently, and attackers get at most
-	// about a hundred guesses a day.
+	// firstWait is the wait after the first failure over the limit. The wait doubles with each
+	// further failure, up to longestWait. Users are never locked out permanently, and attackers get
+	// at most about a hundred guesses a day.
 	firstWait   = 30 * time.Second
 	longestWait = 15 * time.Minute
-	// knownFor is how long after a login the user's address counts as known.
+	// knownFor is how long the address of a user counts as known after a login.
 	knownFor = 30 * 24 * time.Hour
 )
 
 // attemptLimit is a limit on failed attempts.
 type attemptLimit struct {
-	digest  []byte // identifies the counter of failures in the database
-	free    int    // number of failures without a wait
-	cleared bool   // a successful attempt resets the counter; if false, the attempt is only not counted
-	lasting bool   // failures are not forgotten after forgetAfter
+	digest  []byte // identifies the counter in the database
+	free    int    // number of failures before the first wait
+	cleared bool   // a successful attempt resets the counter; if false, it leaves the counter unchanged
+	lasting bool   // the counter is not reset after forgetAfter
 }
 
 func (s *Service) limitDigest(parts ...string) []byte {
@@ -42,11 +42,11 @@ func (s *Service) limitDigest(parts ...string) []byte {
 }
 
 // passwordLimits returns the limits for a password attempt, in this order:
-//   - for the client address. It is the first, so that an address over its limit does not add
-//     counters for more users.
-//   - for the user at this address.
-//   - for the user at all unknown addresses. It does not apply if the user has logged in from this
-//     address before, so that an attacker elsewhere cannot lock the user out.
+//   - The limit for the client address. It is checked first, so that an address over its limit does
+//     not add counters for more users.
+//   - The limit for the user at this address.
+//   - The limit for the user at all unknown addresses. It does not apply if the user has logged in
+//     from this address before, so that an attacker elsewhere cannot lock the user out.
 func (s *Service) passwordLimits(ctx context.Context, user models.Staff, email, address string) ([]attemptLimit, error) {
 	email, address = strings.ToLower(email), clientaddr.Group(address).String()
 	all := []attemptLimit{
@@ -63,9 +63,9 @@ func (s *Service) passwordLimits(ctx context.Context, user models.Staff, email, 
 	return all, nil
 }
 
-// codeLimits returns the limit for authenticator codes. It applies to all sessions of the user. If
-// the user has logged in from this address before, the address has a limit of its own. The first
-// wait starts after the 20th wrong code, and only a correct code resets the count.
+// codeLimits returns the limit for wrong codes. It applies to all sessions of the user. If the user
+// has logged in from this address before, there is a separate limit for this address. The first
+// wait is imposed after the 20th wrong code. Only a correct code resets the count.
 func (s *Service) codeLimits(ctx context.Context, user models.Staff, address string) ([]attemptLimit, error) {
 	address = clientaddr.Group(address).String()
 	known, err := s.knownAddress(ctx, user, address)
@@ -79,7 +79,7 @@ func (s *Service) codeLimits(ctx context.Context, user models.Staff, address str
 	return []attemptLimit{b}, nil
 }
 
-// knownAddress reports whether the user has logged in from this group of addresses.
+// knownAddress reports whether the user has logged in from this group of addresses within knownFor.
 func (s *Service) knownAddress(ctx context.Context, user models.Staff, group string) (bool, error) {
 	rows, err := s.db.Pool.Query(ctx, `SELECT DISTINCT address FROM staff_sessions
 		WHERE staff_id = $1 AND stage = 'open' AND created_at > $2`, user.ID, s.clock.Now().Add(-knownFor))
@@ -92,7 +92,7 @@ func (s *Service) knownAddress(ctx context.Context, user models.Staff, group str
 }
 
 // attempt calls check and reports whether the attempt was successful. If a limit has been reached,
-// it does not call check and returns an error with the code apperr.TooMany. If check returns an
+// it returns an error with the code apperr.TooMany instead of calling check. If check returns an
 // error, the attempt is not counted.
 func (s *Service) attempt(ctx context.Context, limits []attemptLimit, check func() (bool, error)) (bool, error) {
 	if err := s.countAttempt(ctx, limits); err != nil {
@@ -109,7 +109,8 @@ func (s *Service) attempt(ctx context.Context, limits []attemptLimit, check func
 }
 
 // countAttempt counts an attempt as failed before it is made, so that concurrent attempts do not
-// allow additional guesses. If a limit has been reached, it returns an error with the time to wait.
+// allow additional guesses. If a limit has been reached, it returns an error that contains the time
+// to wait.
 func (s *Service) countAttempt(ctx context.Context, all []attemptLimit) error {
 	for i, b := range all {
 		wait, err := s.countOne(ctx, b)
@@ -153,18 +154,20 @@ func (s *Service) countOne(ctx context.Context, b attemptLimit) (wait time.Durat
 	return max(free.Sub(now), time.Second), nil
 }
 
-// succeeded resets or reduces the counters after a successful attempt.
+// succeeded updates the counters after a successful attempt. It resets those with cleared and
+// restores the others.
 func (s *Service) succeeded(ctx context.Context, all []attemptLimit) {
 	for _, b := range all {
 		if b.cleared {
-			_, _ = s.db.Pool.Exec(ctx, `DELETE FROM login_attempts WHERE digest = $1`, b.digest) // a failure is harmless, see uncountAttempt
+			_, _ = s.db.Pool.Exec(ctx, `DELETE FROM login_attempts WHERE digest = $1`, b.digest) // an error is harmless, see uncountAttempt
 		} else {
 			s.uncountAttempt(ctx, []attemptLimit{b})
 		}
 	}
 }
 
-// uncountAttempt reverses countAttempt. It ignores errors, because they only cost the user one guess.
+// uncountAttempt reverses countAttempt. It ignores errors, because an error costs the user only one
+// guess.
 func (s *Service) uncountAttempt(ctx context.Context, all []attemptLimit) {
 	for _, b := range all {
 		_, _ = s.db.Pool.Exec(ctx,
