@@ -77,7 +77,7 @@ type Access struct {
 	enforcer *casbin.Enforcer
 	policy   []PolicyRule
 	roles    map[uuid.UUID][]models.StaffRole // roles of active staff
-	decided  sync.Map                         // cached scopes, because the enforcer is slow for users with many partners
+	decided  sync.Map                         // cached scopes; the enforcer is slow for users with many partners
 }
 
 type decision struct {

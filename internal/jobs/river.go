@@ -35,7 +35,7 @@ func (q *Queue) newRiver() *river.Client[*sql.Tx] {
 		Schema: migrations.RiverSchema, Logger: riverLog(q.log), Workers: workers,
 		Queues:            map[string]river.QueueConfig{river.QueueDefault: {MaxWorkers: maxConcurrentJobs}},
 		FetchPollInterval: pollInterval, JobTimeout: -1, RetryPolicy: retryPolicy{},
-		ReindexerSchedule: river.NeverSchedule(), // impossible, because the service does not own the tables
+		ReindexerSchedule: river.NeverSchedule(), // reindexing would fail, because the service does not own the tables
 	})
 	if err != nil {
 		panic("jobs: " + err.Error()) // happens only if the settings above are invalid
@@ -105,7 +105,7 @@ func (h errorsOnly) Handle(ctx context.Context, r slog.Record) error {
 	r.Attrs(func(a slog.Attr) bool {
 		if err, ok := a.Value.Any().(error); ok {
 			safe.AddAttrs(slog.Any(a.Key, postgres.Translate(err)))
-		} else if a.Key != "err" && a.Key != "error" { // drop errors that are strings, because Translate cannot remove names from them
+		} else if a.Key != "err" && a.Key != "error" { // drop errors that are strings, because Translate needs an error
 			safe.AddAttrs(a)
 		}
 		return true

@@ -100,7 +100,7 @@ func (s *Service) CSV(ctx context.Context, sc scope.Scope, f Filter, to io.Write
 }
 
 // writeCSV is like CSV, but does not limit the number of downloads. After every batch, it calls
-// progress with the number of rows so far.
+// progress with the number of rows written.
 func (s *Service) writeCSV(
 	ctx context.Context, sc scope.Scope, f Filter, to io.Writer, progress func(rows int64),
 ) (rows int64, err error) {

@@ -29,8 +29,8 @@ var (
 // Compare enqueues a comparison, which is a dry run. from and to are the first and the last day of
 // the period.
 //
-// If arguments are invalid, Compare returns an apperr.Error. Its fields are named lead_id, amount,
-// currency, fixed, date, numbers, dates, coverage, from and to.
+// If arguments are invalid, Compare returns an apperr.Error. The fields of the error can be lead_id,
+// amount, currency, fixed, date, numbers, dates, coverage, from and to.
 func (s *Service) Compare(
 	ctx context.Context, sc scope.Scope, reconciliation uuid.UUID, version int, m Mapping, from, to time.Time,
 ) error {

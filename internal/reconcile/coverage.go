@@ -24,7 +24,7 @@ var Coverages = []Coverage{FileCoverage, FullCoverage}
 type Covered struct {
 	Leads        int64    `json:"leads"`                   // number of leads that were compared
 	Currencies   []string `json:"currencies,omitempty"`    // currencies that were compared; empty for all
-	Accounts     int      `json:"accounts,omitempty"`      // number of accounts that were left out despite leads in these currencies
+	Accounts     int      `json:"accounts,omitempty"`      // number of left-out accounts with leads in these currencies
 	AccountNames []string `json:"account_names,omitempty"` // identifiers of these accounts, at most maxNamed
 }
 

@@ -70,8 +70,8 @@ const (
 // NumberForms lists all number formats.
 var NumberForms = []NumberForm{DotDecimal, CommaDecimal}
 
-// DateForm is the format of dates in a file. The separators can also be slashes, dots or hyphens,
-// and a time can follow the date.
+// DateForm is the format of dates in a file. In each format, the separators can be slashes, dots or
+// hyphens, and a time can follow the date.
 type DateForm string
 
 const (
@@ -83,8 +83,8 @@ const (
 // DateForms lists all date formats.
 var DateForms = []DateForm{YearFirst, DayFirst, MonthFirst}
 
-// ChooseForm returns the only possible format if there is just one. If there are several, it
-// returns chosen, or "" if chosen is not possible.
+// ChooseForm returns the only possible format if there is just one. Otherwise, it returns chosen,
+// or "" if chosen is not possible.
 func ChooseForm[F ~string](possible []F, chosen F) (none F) {
 	switch {
 	case len(possible) == 1:

@@ -47,9 +47,10 @@ func (p Profile) names() (all []string) {
 	return all
 }
 
-// take replaces suggested fields with the fields that are set in m. If this replaces the amount or
-// date column, take also discards the suggested format and the suggested currency of the old
-// column.
+// take replaces suggested fields with the fields that are set in m. If this replaces the date
+// column, take discards the suggested date format. If this replaces the amount column, it discards
+// the suggested number format. If there is no currency column, it also replaces the currency with
+// the one in the name of the new amount column.
 func (s *Suggestion) take(m Mapping) {
 	if m.Amount != "" && m.Amount != s.Amount {
 		s.Numbers = ""

@@ -43,7 +43,7 @@ type Service struct {
 	settings  Settings
 	dummyHash func() (string, error)
 	compare   func(password, hash string) (match bool, err error)
-	hashing   chan struct{} // one slot per password that is being hashed, because hashing needs a lot of memory and CPU time
+	hashing   chan struct{} // limits concurrent hashing, which needs a lot of memory and CPU time
 }
 
 // maxConcurrentHashes is the number of passwords that can be hashed at the same time.

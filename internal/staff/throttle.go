@@ -159,7 +159,7 @@ func (s *Service) countOne(ctx context.Context, b attemptLimit) (wait time.Durat
 func (s *Service) succeeded(ctx context.Context, all []attemptLimit) {
 	for _, b := range all {
 		if b.cleared {
-			_, _ = s.db.Pool.Exec(ctx, `DELETE FROM login_attempts WHERE digest = $1`, b.digest) // an error is harmless, see uncountAttempt
+			_, _ = s.db.Pool.Exec(ctx, `DELETE FROM login_attempts WHERE digest = $1`, b.digest) // errors are harmless, see uncountAttempt
 		} else {
 			s.uncountAttempt(ctx, []attemptLimit{b})
 		}
