@@ -33,11 +33,16 @@ func Adjust(minor int64, adjustment int) int64 {
 
 // FormatAdjustment formats an adjustment as a signed percentage: 525 is "+5.25 %".
 func FormatAdjustment(adjustment int) string {
+	return signed(adjustment) + " %"
+}
+
+// signed formats an adjustment without the percent sign: 525 is "+5.25".
+func signed(adjustment int) string {
 	sign := "+"
 	if adjustment < 0 {
 		sign, adjustment = "-", -adjustment
 	}
-	return sign + decimal(int64(adjustment)) + " %"
+	return sign + decimal(int64(adjustment))
 }
 
 // ParseAdjustment parses a percentage, such as "+5", "-2.5" or "5 %", into ten-thousandths. "" is 0.
@@ -55,8 +60,7 @@ func ParseAdjustment(text string) (int, error) {
 		return 0, fmt.Errorf("%s is not a percentage; use digits with at most two decimals, such as +5 or -2.5", quoted(text))
 	}
 	if hundredths < MinAdjustment || hundredths > MaxAdjustment {
-		return 0, fmt.Errorf("%s is not between %s and %s", quoted(text), FormatAdjustment(MinAdjustment),
-			FormatAdjustment(MaxAdjustment))
+		return 0, fmt.Errorf("%s is not between %s%% and %s%%", quoted(text), signed(MinAdjustment), signed(MaxAdjustment))
 	}
 	return int(hundredths), nil
 }

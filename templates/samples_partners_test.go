@@ -133,7 +133,7 @@ func managers() []ui.Option {
 
 func modes() []ui.Option {
 	return []ui.Option{
-		{Value: "default", Label: "Platform default", Hint: "Currently required. Set in the platform's configuration."},
+		{Value: "default", Label: "Platform default", Hint: "Currently “Required”. It is set in the platform's configuration."},
 		{Value: "required", Label: "Required", Hint: "Unsigned posts are rejected."},
 		{
 			Value:    "report_only",

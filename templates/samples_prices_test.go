@@ -44,13 +44,13 @@ func partnerPrices() map[string]templ.Component {
 		Actor: "Mary Somerville",
 		At:    ago(20 * time.Second),
 		Changes: []ui.Change{
-			{Name: "adjustment", Before: "+5.25 %", After: "-2.5 %"},
+			{Name: "adjustment", Before: "+5.25%", After: "-2.5%"},
 			{Name: "daily lead cap", After: "400"},
 		},
 	}
 	conflict.Errors = ui.Errors{
-		{Field: "adjustment", Message: `The adjustment "+901" is not between -90 % and +900 %.`},
-		{Field: "cap", Message: "Enter the daily cap as a whole number from 1 to 10000000, or leave it empty for no cap."},
+		{Field: "adjustment", Message: `The adjustment "+901" is not between -90% and +900%.`},
+		{Field: "cap", Message: "Enter the daily cap as a whole number from 1 to 10 million, or leave it empty for no cap."},
 		{Field: "exclusions", Message: `Line 2 of the exclusions: industry "roofers" is not in the taxonomy.`},
 		{Field: "exclusions", Message: `Line 7 of the exclusions: country "France" is not two letters, such as FR.`},
 	}
@@ -69,7 +69,7 @@ func partnerPrices() map[string]templ.Component {
 		MayApprove:  true,
 		MayWithdraw: true,
 		Changes: []ui.Change{
-			{Name: "Adjustment", Before: "+5.25 %", After: "-2.5 %"},
+			{Name: "Adjustment", Before: "+5.25%", After: "-2.5%"},
 			{Name: "Daily lead cap", Before: "400"},
 		},
 	}

@@ -191,9 +191,9 @@ func overviews() map[string]templ.Component {
 			{Text: "38 posts without a signature", URL: "/traffic?outcome=unsigned", Detail: "cedar-house, in the last hour"},
 		},
 		Tiles: []ui.StatTile{
-			{Label: "Pings", Value: "230,300", Note: "12 % more than the day before", URL: "/traffic?endpoint=ping"},
+			{Label: "Pings", Value: "230,300", Note: "12% more than the day before", URL: "/traffic?endpoint=ping"},
 			{Label: "Posts", Value: "41,210", Note: "17.9% of pings", URL: "/traffic?endpoint=post"},
-			{Label: "Accepted", Value: "97.2%", Note: "of posts, 95.9 % the day before", URL: "/traffic?endpoint=post&outcome=accepted"},
+			{Label: "Accepted", Value: "97.2%", Note: "of posts, 95.9% the day before", URL: "/traffic?endpoint=post&outcome=accepted"},
 			{Label: "Leads", Value: "40,062", Note: "from 14 partners", URL: "/leads"},
 		},
 		Rejections: []ui.Bar{

@@ -37,7 +37,7 @@ func (h *Handlers) leadMoney(k *web.Request, l leads.Details, returns []models.R
 		row := view.Entry{
 			At:       e.OccurredAt,
 			Kind:     web.Title(string(e.Kind)),
-			Note:     e.Note,
+			Note:     e.NoteText(),
 			Amount:   e.Amount(),
 			RunState: string(e.RunState),
 		}

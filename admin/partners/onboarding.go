@@ -103,7 +103,7 @@ func steps(p models.Partner, s progress, head view.PartnerHead, docs string, arr
 		},
 	}
 	if sandbox != "" {
-		all[4].Text += " To use the sandbox account, posts must contain \"partnerId\": \"" + sandbox + "\"."
+		all[4].Text += " To use the sandbox account, the partner must include \"partnerId\": \"" + sandbox + "\" in its posts."
 	}
 	if docs != "" {
 		all[3].Also = &ui.Link{Label: "Create a new link", URL: head.URL + "?tab=documentation"}

@@ -44,7 +44,7 @@ func TestPartnerPrices(t *testing.T) {
 	}
 	p = o.Get(t, tab)
 	for _, want := range []string{`value="&#43;5.25"`, `value="2"`,
-		"industry roofer, country DE\ncategory legal-services", "&#43;5.25 %", `data-outcome="priced">47.99 GBP<`,
+		"industry roofer, country DE\ncategory legal-services", "&#43;5.25%", `data-outcome="priced">47.99 GBP<`,
 		"47.994"} {
 		if !strings.Contains(p.Body, want) && !strings.Contains(p.Body, strings.ReplaceAll(want, "&#43;", "+")) {
 			t.Errorf("the page does not contain %s: %s", want, p.Text())
@@ -93,7 +93,7 @@ func TestConflictingPartnerPrices(t *testing.T) {
 	second := url.Values{"version": {version}, "adjustment": {"+7"}, "cap": {"9"}}
 	p := pricing.Post(t, o.PartnerURL+"/prices", second)
 	if p.Status != http.StatusConflict || !slices.Equal(p.Values("data-conflict"), []string{"changed"}) ||
-		!strings.Contains(p.Body, "pricing_manager@example.com") || !strings.Contains(p.Body, "-2.5 %") ||
+		!strings.Contains(p.Body, "pricing_manager@example.com") || !strings.Contains(p.Body, "-2.5%") ||
 		!strings.Contains(p.Body, `7"`) || !strings.Contains(p.Body, `value="9"`) ||
 		strings.Contains(p.Body, "approved</strong>") {
 		t.Errorf("%d %s", p.Status, p.Text())

@@ -191,7 +191,7 @@ func (h *Handlers) ledgerRow(k *web.Request, e payouts.Entry) view.LedgerRow {
 		Number:     e.ID,
 		At:         e.OccurredAt,
 		Kind:       string(e.Kind),
-		Note:       e.Note,
+		Note:       e.NoteText(),
 		By:         e.MadeBy,
 		Partner:    web.PartnerLink(k, e.PartnerID, e.PartnerName),
 		Identifier: e.Identifier,

@@ -106,7 +106,7 @@ func withoutCurrency(text string, own money.Currency) (figures, other string) {
 	return text, ""
 }
 
-// parsePercent parses a signed percentage, such as +5 or -2.5 %, and returns it in ten-thousandths.
+// parsePercent parses a signed percentage, such as +5 or -2.5%, into ten-thousandths.
 func parsePercent(text string) (percent int64, wrong ui.FieldError) {
 	text = strings.TrimSpace(strings.TrimSuffix(strings.TrimSpace(text), "%"))
 	text = strings.TrimPrefix(strings.Replace(text, "−", "-", 1), "+")
@@ -118,13 +118,13 @@ func parsePercent(text string) (percent int64, wrong ui.FieldError) {
 			Message: "Enter a percentage with at most two decimals, such as +5 or -2.5.",
 		}
 	case percent == 0:
-		return 0, ui.FieldError{Code: "zero", Message: "0 % changes nothing. Enter a percentage such as +5 or -2.5."}
+		return 0, ui.FieldError{Code: "zero", Message: "0% changes nothing. Enter a percentage such as +5 or -2.5."}
 	case percent < pricingrules.MinAdjustment || percent > pricingrules.MaxAdjustment:
 		return 0, ui.FieldError{
 			Code: "range",
 			Message: fmt.Sprintf("The percentage must be between %s and %s.",
-				pricingrules.FormatAdjustment(pricingrules.MinAdjustment),
-				pricingrules.FormatAdjustment(pricingrules.MaxAdjustment)),
+				ui.PercentText(pricingrules.FormatAdjustment(pricingrules.MinAdjustment)),
+				ui.PercentText(pricingrules.FormatAdjustment(pricingrules.MaxAdjustment))),
 		}
 	}
 	return percent, wrong

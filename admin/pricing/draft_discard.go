@@ -19,7 +19,7 @@ func (h *Handlers) discardView(k *web.Request, d ratecard.Draft, version int, mi
 		lost = "The draft will not be published."
 	}
 	return ui.ConfirmView{
-		Shell: k.Shell("Discard "+web.DraftName(d.RateCard), allPricing, ui.Link{
+		Shell: k.Shell("Discard “"+web.DraftName(d.RateCard)+"”", allPricing, ui.Link{
 			Label: web.DraftName(d.RateCard),
 			URL:   address,
 		}),

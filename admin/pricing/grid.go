@@ -66,11 +66,11 @@ func (h *Handlers) grid(k *web.Request, rows []ratecard.GridRow, v ratecard.Grid
 	g := view.PriceGrid{
 		Caption:   "Prices by industry, " + viewText(v),
 		Market:    v.Country,
-		PriceHead: "Price, " + v.Urgency,
+		PriceHead: "Price, " + v.Urgency + " urgency",
 		State:     ui.ListState{Filtered: true},
 	}
 	if v.Urgency == "" {
-		g.PriceHead = "Price, standard"
+		g.PriceHead = "Price, standard urgency"
 	}
 	if market, ok := h.Prices.Markets().ByCode(v.Country); ok {
 		g.Currency = h.Prices.Markets().At(market).Currency.String()
@@ -242,7 +242,7 @@ func bulkOperations(given []ui.Option, currency string) []ui.Option {
 		return given
 	}
 	return []ui.Option{
-		{Value: "percent", Label: "Raise or lower by a percentage"},
+		{Value: "percent", Label: "Raise or lower by percent"},
 		{Value: "set", Label: "Set to an amount in " + currency},
 	}
 }

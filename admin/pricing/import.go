@@ -56,7 +56,7 @@ func (h *Handlers) showImport(k *web.Request, status int, d ratecard.Draft, u up
 		{
 			Value: kindCSV,
 			Label: "Base prices (CSV)",
-			Hint:  "The same columns as the CSV export of the grid, in UTF-8. Only the rows in the file change. A row with an empty base inherits its base price.",
+			Hint:  "The same columns as the CSV export of the grid, in UTF-8. Only the rows in the file change. If the base of a row is empty, the row inherits the base price of the broader rule.",
 		},
 		{Value: kindYAML, Label: "Complete rate card (YAML)", Hint: "Replaces all rules of the draft."},
 	}, u.kind)

@@ -39,7 +39,7 @@ func TestPreview(t *testing.T) {
 	p := d.Get(t, at)
 	p.Expect(t, "the preview", http.StatusOK,
 		`data-problems="1"`, "100 GBP", "industry roofer, country GB", `data-inversions="1"`, `data-cell="plumber/US/emergency"`,
-		"91.20", "45.60", "+100.0 %", `data-state="outlier"`, `data-change="excluded"`, `data-change="unpriced"`, `data-outliers="16"`, "25 %")
+		"91.20", "45.60", "+100.0%", `data-state="outlier"`, `data-change="excluded"`, `data-change="unpriced"`, `data-outliers="16"`, "25%")
 	expectChanges(t, p, 21)
 	link := regexp.MustCompile(regexp.QuoteMeta(web.DraftURL(card.ID)) + `/rules/\d+`).FindString(p.Body)
 	if link == "" {
@@ -52,8 +52,8 @@ func TestPreview(t *testing.T) {
 			t.Errorf("got %s at %d and %s at %d, want them in this order", first, a, second, b)
 		}
 	}
-	order(`data-change="excluded"`, "+100.0 %")
-	order("+100.0 %", "+0.3 %")
+	order(`data-change="excluded"`, "+100.0%")
+	order("+100.0%", "+0.3%")
 	for filter, want := range map[string]int{
 		"q=plumb":          6,
 		"country=GB":       15,
@@ -154,8 +154,8 @@ func TestReplay(t *testing.T) {
 	done := d.Get(t, at+"?tab=replay")
 	// Of 500 British pings, 20 came from a sandbox account and 80 were capped. The recorded price of the other
 	// 400 is 45.60, and their price with the draft is 50.00.
-	done.Expect(t, "done", http.StatusOK, "18,240.00", "20,000.00", "+1,760.00 (+9.6 %)", "3,192.00 →",
-		"−192.00 (−6.0 %)", "83.3%", "GBP", "EUR", "United Kingdom", `>harbour-leads</a>`)
+	done.Expect(t, "done", http.StatusOK, "18,240.00", "20,000.00", "+1,760.00 (+9.6%)", "3,192.00 →",
+		"−192.00 (−6.0%)", "83.3%", "GBP", "EUR", "United Kingdom", `>harbour-leads</a>`)
 	if strings.Contains(done.Body, "every 2s") || slices.Contains(d.Get(t, at+"/replay/live").Values("data-notice"), "warn") {
 		t.Error("got a completed replay that reloads or is stale")
 	}
@@ -225,7 +225,7 @@ func TestCompareVersions(t *testing.T) {
 		`name="a" value="1"`, `data-outliers="10"`)
 	expectChanges(t, two, 10)
 	swapped := d.Get(t, "/pricing/compare?a=3&b=1&country=GB")
-	swapped.Expect(t, "in reverse order", http.StatusOK, "−33.3 %")
+	swapped.Expect(t, "in reverse order", http.StatusOK, "−33.3%")
 	expectChanges(t, swapped, 5)
 	for query, c := range map[string]struct{ field, code string }{
 		"a=1&b=1": {"b", "same"}, "a=1": {"b", "format"}, "a=x&b=2": {"a", "format"}, "a=1&b=9": {"b", "version"},
@@ -265,7 +265,7 @@ func TestPriceALead(t *testing.T) {
 		"industry=plumber&country=ZZ":                                           {elsewhere},
 		"industry=plumber&country=GB&version=1":                                 {"45.60", "/pricing/versions/1"},
 		"industry=plumber&draft=" + strings.ToLower(web.DraftURL(card.ID)[16:]): {"50.00", web.DraftURL(card.ID) + "/rules/", "industry plumber, country GB"},
-		"industry=plumber&partner=harbour-leads":                                {"50.16", "+10 %", "Harbour Leads"},
+		"industry=plumber&partner=harbour-leads":                                {"50.16", "+10%", "Harbour Leads"},
 		"industry=plumber&country=IE&partner=harbour-leads":                     {`data-state="own_exclusion"`},
 	} {
 		d.Get(t, at+query).Expect(t, query, http.StatusOK, wants...)

@@ -287,7 +287,7 @@ func TestBulk(t *testing.T) {
 		}
 	}
 	p := send("percent", "+2.5")
-	if p.Status != http.StatusOK || !strings.Contains(p.Body, "+2.5 %") ||
+	if p.Status != http.StatusOK || !strings.Contains(p.Body, "+2.5%") ||
 		!strings.Contains(p.Body, "home-services") || len(p.Values("data-inherited")) != 20 ||
 		len(p.Values("data-more")) != 1 || edits() != 0 {
 		t.Fatalf("preview: got status %d, %d edits: %s", p.Status, edits(), p.Text())

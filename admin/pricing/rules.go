@@ -32,7 +32,7 @@ func (h *Handlers) rulesTab(k *web.Request, d ratecard.Draft) error {
 	v := view.DraftRulesView{
 		Head:   head,
 		Search: q.Get("q"),
-		Only:   web.SelectOption([]ui.Option{{Value: "wrong", Label: "Rules with problems"}}, q.Get("only")),
+		Only:   web.SelectOption([]ui.Option{{Value: "wrong", Label: "With problems"}}, q.Get("only")),
 		State:  ui.ListState{Filtered: web.IsFiltered(q, "q", "only"), ClearURL: head.URL + "?tab=rules"},
 	}
 	v.Rules, v.Pager = pageOfRules(rows, q, head.URL)

@@ -34,7 +34,7 @@ func (h *Handlers) confirmed(
 	if name := confirm(k, p, p.RowVersion, nil).TypeName; !strings.EqualFold(strings.TrimSpace(k.R.PostForm.Get("name")), name) && name != "" {
 		mistakes = append(mistakes, ui.FieldError{
 			Field:   "name",
-			Message: "The text does not match. Type " + p.Email + " to confirm.",
+			Message: "The text does not match. Type “" + p.Email + "” to confirm.",
 		})
 	}
 	return web.Submit(k, web.Form{

@@ -48,9 +48,74 @@ func AuditRows(k *Request, events []models.AuditEvent) []ui.AuditRow {
 	return rows
 }
 
-// actionLabel formats an action as a label: "staff: reset second factor".
+// actionLabels are the labels of the actions that actionLabel would not format well.
+var actionLabels = map[string]string{
+	"login":                     "sign in",
+	"confirm":                   "confirm identity",
+	"console.deny":              "open a page without access",
+	"keys.reseal":               "reseal secrets and digests",
+	"keys.rewrap":               "rewrap lead keys",
+	"keys.rotate":               "rotate platform key",
+	"audit.verify":              "verify audit log",
+	"ledger.adjust":             "adjust balance",
+	"ledger.fetch":              "download ledger export",
+	"link.create":               "create documentation link",
+	"link.revoke":               "revoke documentation link",
+	"partner.details":           "change partner details",
+	"partner.prices":            "change partner pricing",
+	"partner.prices_propose":    "propose partner pricing",
+	"partner.prices_withdraw":   "withdraw proposed pricing",
+	"partner.signing":           "change signing mode",
+	"partner.status":            "change partner status",
+	"payout_run.pay":            "mark payout run as paid",
+	"payout_run.payments":       "download payments",
+	"payout_run.prepared":       "finish preparing payout run",
+	"pricing.begin":             "create draft",
+	"pricing.discard":           "discard draft",
+	"pricing.edit":              "edit draft",
+	"pricing.export":            "export prices",
+	"pricing.publish":           "publish prices",
+	"pricing.rename":            "rename draft",
+	"pricing.schedule":          "schedule publication",
+	"pricing.submit":            "submit draft for approval",
+	"pricing.take_back":         "withdraw draft",
+	"pricing.undo":              "undo edit",
+	"reconciliation.compare":    "compare file with ledger",
+	"reconciliation.keep":       "save reconciliation",
+	"reconciliation.settle":     "settle finding",
+	"reconciliation.upload":     "upload file",
+	"secret.import":             "import secret",
+	"secret.retire":             "set secret expiry",
+	"staff.accept":              "accept invitation",
+	"staff.create":              "create user",
+	"staff.deactivate":          "deactivate user",
+	"staff.end_session":         "end session",
+	"staff.end_sessions":        "end all sessions",
+	"staff.invite":              "invite user",
+	"staff.invite_again":        "send new invitation",
+	"staff.password":            "change password",
+	"staff.reactivate":          "reactivate user",
+	"staff.recovery_codes":      "create recovery codes",
+	"staff.reset_second_factor": "reset second factor",
+	"staff.roles":               "change roles",
+	"staff.second_factor":       "set up second factor",
+	"work.cancel":               "cancel job",
+	"work.fail":                 "job failed",
+}
+
+// actionLabel formats an action as a label: "partner.approve" is "approve partner".
 func actionLabel(action string) string {
-	return strings.NewReplacer(".", ": ", "_", " ").Replace(action)
+	if label, ok := actionLabels[action]; ok {
+		return label
+	}
+	object, verb, _ := strings.Cut(action, ".")
+	switch verb { // the permission that a rejected request needed
+	case "read":
+		verb = "view"
+	case "write":
+		verb = "change"
+	}
+	return strings.ReplaceAll(strings.TrimSpace(verb+" "+object), "_", " ")
 }
 
 // Changes returns the changed fields of an event, sorted by name.
@@ -66,8 +131,8 @@ func Changes(before, after *string) (all []ui.Change) {
 	for _, name := range slices.Sorted(maps.Keys(names)) {
 		all = append(all, ui.Change{
 			Name:   strings.ReplaceAll(name, "_", " "),
-			Before: FieldText(was, name),
-			After:  FieldText(is, name),
+			Before: ui.PercentText(FieldText(was, name)),
+			After:  ui.PercentText(FieldText(is, name)),
 		})
 	}
 	return all

@@ -56,7 +56,7 @@ func ValidText(s string) bool { return utf8.ValidString(s) && !strings.ContainsR
 // CheckTypedName checks that the user typed the name of the object to confirm a change.
 func CheckTypedName(k *Request, name string) ui.Errors {
 	if strings.TrimSpace(k.R.PostForm.Get("name")) != name {
-		return ui.Errors{{Field: "name", Message: "The text does not match. Type " + name + " to confirm."}}
+		return ui.Errors{{Field: "name", Message: "The text does not match. Type “" + name + "” to confirm."}}
 	}
 	return nil
 }

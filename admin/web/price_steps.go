@@ -13,7 +13,7 @@ func ExplainSteps(e pricingrules.Explanation, ruleURL func(rule int) string) (st
 	for _, s := range e.Steps {
 		step := ui.ExplainStep{
 			Name:   Title(s.Name),
-			Effect: s.Effect,
+			Effect: ui.PercentText(s.Effect),
 			Value:  atLeastCents(s.Value),
 			Rule:   s.Selector,
 			Note:   s.Note,

@@ -23,7 +23,7 @@ func AcceptedTile(priced, pings int64, url string) ui.StatTile {
 		Name:  "accepted",
 		Label: "Accepted",
 		Value: Share(priced, pings),
-		Note:  "of " + CountText(pings, false, "ping", "pings") + ", including rejected ones",
+		Note:  "of all " + CountText(pings, false, "ping", "pings"),
 		URL:   url,
 	}
 }

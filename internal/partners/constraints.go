@@ -21,6 +21,6 @@ func constraints() postgres.Constraints {
 		"signing_secrets_digest_key":  errSecretKnown,
 		"partner_prices_cap_positive": errDailyLeadCap,
 		"partner_prices_adjustment_range": invalid("adjustment", apperr.InvalidValue, "adjustment",
-			"The adjustment must be from -90 % to +900 %."),
+			"The adjustment must be from -90% to +900%."),
 	}
 }

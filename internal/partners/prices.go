@@ -159,7 +159,7 @@ func priceRow(partner uuid.UUID, p Price) (row models.PartnerPrice, err error) {
 }
 
 var errDailyLeadCap = invalid("cap", apperr.InvalidValue, "cap",
-	fmt.Sprintf("Enter the daily cap as a whole number from 1 to %d, or leave it empty for no cap.", MaxDailyLeads))
+	fmt.Sprintf("Enter the daily cap as a whole number from 1 to %d million, or leave it empty for no cap.", MaxDailyLeads/1_000_000))
 
 // readPrice parses the form. If there are several problems, its error contains all of them.
 func readPrice(form PriceForm, tax *pricingrules.Taxonomy) (p Price, err error) {

@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"slices"
+	"strings"
 
 	"github.com/google/uuid"
 	"github.com/jackc/pgx/v5"
@@ -31,7 +32,20 @@ func (e Entry) Amount() money.Amount {
 	return money.Amount{Minor: e.AmountMinor, Currency: c}
 }
 
-// entriesSQL selects ledger entries as e, and their claims as c. Callers append a WHERE clause.
+// NoteText returns the note. In the note of a return, it replaces the reason's code with its label.
+func (e Entry) NoteText() string {
+	if e.Kind != models.EntryReturn {
+		return e.Note
+	}
+	reason, answer, answered := strings.Cut(e.Note, ": ")
+	text := ReturnReasonLabel(models.ReturnReason(reason))
+	if answered {
+		text += ": " + answer
+	}
+	return text
+}
+
+// entriesSQL selects entries e with their claims c. Callers append a WHERE clause.
 const entriesSQL = `SELECT e.id, e.partner_id, e.account_id, e.lead_id, e.kind, e.reference, e.amount_minor, e.currency, e.occurred_at, e.note, e.made_by,
 		coalesce(l.transaction_id, ''), p.slug, p.name, a.identifier, coalesce(c.run_id, '00000000-0000-0000-0000-000000000000'), coalesce(r.state, '')
 	FROM ledger_entries e

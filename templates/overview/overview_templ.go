@@ -130,7 +130,7 @@ func (v View) rejections() string {
 		all += r.Count
 	}
 	most := v.Rejections[0]
-	return fmt.Sprintf("%s %s. Most common: %s (%d%%).", ui.Plural(all, "rejection", "rejections"), v.RangeWords, most.Label, 100*most.Count/max(all, 1))
+	return fmt.Sprintf("%s %s. The most common reason is “%s” (%d%%).", ui.Plural(all, "rejection", "rejections"), v.RangeWords, most.Label, 100*most.Count/max(all, 1))
 }
 
 func (v View) payouts() string {

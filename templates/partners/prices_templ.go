@@ -484,7 +484,7 @@ func pricingHelp(baseURL string) templ.Component {
 const (
 	adjustmentHint = "A percentage of the rate card price, from -90 to +900, with at most two decimals. For example, +5 or -2.5."
 	capHint        = "Once the cap is reached, pings get no price until midnight UTC. Earlier quotes are still honoured. Sandbox leads do not count."
-	exclusionsHint = "Pings that match an exclusion get no price. Enter one exclusion per line: an industry, a category, a country, or a combination with commas. For example, “industry plumber, country FR”."
+	exclusionsHint = "Pings that match an exclusion get no price. Enter one exclusion per line: an industry, a category, a country, or a combination, separated by commas. For example, “industry plumber, country FR”."
 )
 
 func pricingForm(v PartnerPricesView) templ.Component {
@@ -529,7 +529,7 @@ func pricingForm(v PartnerPricesView) templ.Component {
 		if templ_7745c5c3_Err != nil {
 			return templ_7745c5c3_Err
 		}
-		templ_7745c5c3_Err = ui.FormField(ui.Field{Name: "adjustment", Label: "Adjustment, %", Value: v.Adjustment, Autocomplete: "off", Optional: true, Hint: adjustmentHint, Error: v.Errors.For("adjustment")}).Render(ctx, templ_7745c5c3_Buffer)
+		templ_7745c5c3_Err = ui.FormField(ui.Field{Name: "adjustment", Label: "Adjustment in percent", Value: v.Adjustment, Autocomplete: "off", Optional: true, Hint: adjustmentHint, Error: v.Errors.For("adjustment")}).Render(ctx, templ_7745c5c3_Buffer)
 		if templ_7745c5c3_Err != nil {
 			return templ_7745c5c3_Err
 		}
@@ -614,7 +614,7 @@ func (v PartnerPricesView) adjustmentText() string {
 	if v.Adjustment == "" {
 		return ""
 	}
-	return v.Adjustment + " %"
+	return v.Adjustment + "%"
 }
 
 func (v PartnerPricesView) leadsToday() string {
@@ -801,9 +801,9 @@ func priceExample(e PartnerPriceExample) templ.Component {
 						}
 						ctx = templ.InitializeContext(ctx)
 						var templ_7745c5c3_Var31 string
-						templ_7745c5c3_Var31, templ_7745c5c3_Err = templ.JoinStringErrs(s.Effect)
+						templ_7745c5c3_Var31, templ_7745c5c3_Err = templ.JoinStringErrs(ui.PercentText(s.Effect))
 						if templ_7745c5c3_Err != nil {
-							return templ.Error{Err: templ_7745c5c3_Err, FileName: `partners/prices.templ`, Line: 203, Col: 16}
+							return templ.Error{Err: templ_7745c5c3_Err, FileName: `partners/prices.templ`, Line: 203, Col: 32}
 						}
 						_, templ_7745c5c3_Err = templ_7745c5c3_Buffer.WriteString(templ.EscapeString(templ_7745c5c3_Var31))
 						if templ_7745c5c3_Err != nil {

@@ -85,11 +85,11 @@ func (r CompareRow) changeText() string {
 	return percentText(r.Old.Minor, r.New.Minor)
 }
 
-// percentText formats the change from one amount to another: "+12.5 %".
+// percentText formats the change from one amount to another: "+12.5%".
 func percentText(was, is int64) string {
 	switch {
 	case was == is:
-		return "0.0 %"
+		return "0.0%"
 	case was == 0:
 		return "new"
 	}
@@ -97,7 +97,7 @@ func percentText(was, is int64) string {
 	if strings.Trim(text, "+-.0") == "" {
 		text = "less than " + text[:1] + "0.1"
 	}
-	return strings.Replace(text, "-", "−", 1) + " %"
+	return strings.Replace(text, "-", "−", 1) + "%"
 }
 
 func Compare(v CompareView) templ.Component {
@@ -452,7 +452,7 @@ func compareCounts(t CompareTable) templ.Component {
 }
 
 func (t CompareTable) outlierText() string {
-	what := fmt.Sprintf("An outlier is a change of more than %d %%, or a price that was added or removed.", t.Percent)
+	what := fmt.Sprintf("An outlier is a change of more than %d%%, or a price that was added or removed.", t.Percent)
 	if t.Outliers == 0 {
 		return "No outliers. " + what
 	}
@@ -560,7 +560,7 @@ func compareFilter(t CompareTable) templ.Component {
 			if templ_7745c5c3_Err != nil {
 				return templ_7745c5c3_Err
 			}
-			templ_7745c5c3_Err = ui.FilterSelect("only", "Show", "Any change", t.Only).Render(ctx, templ_7745c5c3_Buffer)
+			templ_7745c5c3_Err = ui.FilterSelect("only", "Show", "All changes", t.Only).Render(ctx, templ_7745c5c3_Buffer)
 			if templ_7745c5c3_Err != nil {
 				return templ_7745c5c3_Err
 			}

@@ -83,7 +83,7 @@ func Explain(v ExplainView) templ.Component {
 					return templ_7745c5c3_Err
 				}
 			}
-			templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 3, " <section class=\"section\" aria-labelledby=\"order\"><h2 id=\"order\" class=\"mb-2\">How prices are calculated</h2><p class=\"text-sm max-w-3xl\">For each effect, the most specific rule wins. A rule for an industry overrides a rule for its category, and either overrides a rule for all industries. Ties are broken by country, then by urgency.</p><p class=\"text-sm mt-2 max-w-3xl\">The calculation starts with the base price. It applies the multipliers for industry, country and urgency, then the floor and the ceiling, then the partner's adjustment. The result is rounded once, half to even.</p><p class=\"hint mt-2 max-w-3xl\">This page ignores suspensions and daily caps. A partner that is suspended or has reached its cap gets no price.</p></section>")
+			templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 3, " <section class=\"section\" aria-labelledby=\"order\"><h2 id=\"order\" class=\"mb-2\">How prices are calculated</h2><p class=\"text-sm max-w-3xl\">For each effect, the most specific rule wins. A rule for an industry overrides a rule for its category, and either overrides a rule for all industries. Ties are broken by country, then by urgency.</p><p class=\"text-sm mt-2 max-w-3xl\">The calculation starts with the base price. It applies the multipliers for industry, country and urgency, then the floor and the ceiling, then the partner's adjustment. Only the result is rounded (half to even).</p><p class=\"hint mt-2 max-w-3xl\">This page ignores suspensions and daily caps. A partner that is suspended or has reached its cap gets no price.</p></section>")
 			if templ_7745c5c3_Err != nil {
 				return templ_7745c5c3_Err
 			}
@@ -550,7 +550,7 @@ func explainResult(v ExplainView, e ratecard.Explanation) templ.Component {
 			if templ_7745c5c3_Err != nil {
 				return templ_7745c5c3_Err
 			}
-			templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 39, "</a>, which applies only to the partner's own base URL.</p>")
+			templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 39, "</a>, which applies only to requests to the partner's own base URL.</p>")
 			if templ_7745c5c3_Err != nil {
 				return templ_7745c5c3_Err
 			}

@@ -212,12 +212,12 @@ func previewProblems(all []PreviewProblem, more int) templ.Component {
 					if templ_7745c5c3_Err != nil {
 						return templ_7745c5c3_Err
 					}
-					templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 11, " ")
+					templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 11, ". ")
 					if templ_7745c5c3_Err != nil {
 						return templ_7745c5c3_Err
 					}
 					if p.Rule != "" {
-						templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 12, "<span class=\"text-soft\">– rule for </span> ")
+						templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 12, "<span class=\"text-soft\">Rule:</span> ")
 						if templ_7745c5c3_Err != nil {
 							return templ_7745c5c3_Err
 						}
@@ -409,7 +409,7 @@ func inversionText(i pricingrules.Inversion) string {
 	if i.Class == pricingrules.Flexible {
 		what = "costs no less than standard"
 	}
-	return fmt.Sprintf("%s, %s: %s %s (%s, standard %s)", i.Industry.Slug, i.Market.Name, i.Class, what, price(i.Price), price(i.Standard))
+	return fmt.Sprintf("%s, %s: %s (%s) %s (%s)", i.Industry.Slug, i.Market.Name, i.Class, price(i.Price), what, price(i.Standard))
 }
 
 func previewMore(more int) templ.Component {

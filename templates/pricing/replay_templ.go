@@ -91,7 +91,7 @@ func Replay(v ReplayView) templ.Component {
 				}()
 			}
 			ctx = templ.InitializeContext(ctx)
-			templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 1, "<p class=\"hint mb-4 max-w-3xl\">A replay prices recent pings and leads with this draft and compares the results with the recorded prices. Current prices do not change.</p>")
+			templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 1, "<p class=\"hint mb-4 max-w-3xl\">A replay recalculates the prices of recent pings and leads with this draft and compares the results with the recorded prices. Current prices do not change.</p>")
 			if templ_7745c5c3_Err != nil {
 				return templ_7745c5c3_Err
 			}
@@ -221,7 +221,7 @@ func ReplayPart(v ReplayLive, now time.Time) templ.Component {
 		}
 		switch v.State {
 		case "":
-			templ_7745c5c3_Err = ui.EmptyState("wait", "No replay yet", "Results will be shown here: the pings accepted, the prices offered and the payout, as recorded and with this draft.").Render(ctx, templ_7745c5c3_Buffer)
+			templ_7745c5c3_Err = ui.EmptyState("wait", "No replay yet", "The results will appear here. They compare accepted pings, offered prices and payouts, as recorded and with this draft.").Render(ctx, templ_7745c5c3_Buffer)
 			if templ_7745c5c3_Err != nil {
 				return templ_7745c5c3_Err
 			}
@@ -1230,7 +1230,7 @@ func replayLimits() templ.Component {
 			templ_7745c5c3_Var50 = templ.NopComponent
 		}
 		ctx = templ.ClearChildren(ctx)
-		templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 62, "<section class=\"section\" aria-labelledby=\"limits\"><h2 id=\"limits\" class=\"mb-2\">How to read the results</h2><ul class=\"list-disc pl-5 text-sm max-w-3xl\"><li class=\"py-0.5\">The value before an arrow is the recorded one, and the value after it is calculated with the draft. Offered is the total price offered for pings. Payout is the total price of delivered leads.</li><li class=\"py-0.5\">A replay uses the recorded pings and leads. It cannot show how many leads partners would have sold at other prices.</li><li class=\"py-0.5\">Pings that were rejected because a partner was suspended or had reached its cap stay rejected.</li><li class=\"py-0.5\">A replay uses each partner's current adjustment and exclusions, even if they were different at the time.</li><li class=\"py-0.5\">Sandbox accounts are not included. Pings are deleted after the retention period, and some may not be recorded under heavy load. For days without pings, only leads are included.</li></ul></section>")
+		templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 62, "<section class=\"section\" aria-labelledby=\"limits\"><h2 id=\"limits\" class=\"mb-2\">How to read the results</h2><ul class=\"list-disc pl-5 text-sm max-w-3xl\"><li class=\"py-0.5\">The value before an arrow is the recorded one, and the value after it is calculated with the draft. “Offered” is the total price offered for pings, and “Payout” is the total price of delivered leads.</li><li class=\"py-0.5\">A replay uses the recorded pings and leads. It cannot show how many leads partners would have sold at other prices.</li><li class=\"py-0.5\">Pings that were rejected because a partner was suspended or had reached its cap stay rejected.</li><li class=\"py-0.5\">A replay uses each partner's current adjustment and exclusions, even if they were different at the time.</li><li class=\"py-0.5\">Sandbox accounts are not included. Pings are deleted after the retention period, and some may not be recorded under heavy load. For days without pings, only leads are included.</li></ul></section>")
 		if templ_7745c5c3_Err != nil {
 			return templ_7745c5c3_Err
 		}

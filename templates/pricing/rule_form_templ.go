@@ -119,7 +119,7 @@ func RuleForm(v RuleFormView) templ.Component {
 			if templ_7745c5c3_Err != nil {
 				return templ_7745c5c3_Err
 			}
-			templ_7745c5c3_Err = ui.FormField(ui.Field{Name: "multiplier", Label: "Multiplier", Value: v.Multiplier, Optional: true, Autocomplete: "off", Error: v.Errors.For("multiplier"), Hint: "For example, 1.2 adds 20 %."}).Render(ctx, templ_7745c5c3_Buffer)
+			templ_7745c5c3_Err = ui.FormField(ui.Field{Name: "multiplier", Label: "Multiplier", Value: v.Multiplier, Optional: true, Autocomplete: "off", Error: v.Errors.For("multiplier"), Hint: "For example, 1.2 adds 20%."}).Render(ctx, templ_7745c5c3_Buffer)
 			if templ_7745c5c3_Err != nil {
 				return templ_7745c5c3_Err
 			}

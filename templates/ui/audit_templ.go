@@ -34,7 +34,7 @@ type AuditListView struct {
 type AuditRow struct {
 	At          time.Time
 	Actor, Role string // Actor is "the service" or "the command line" for changes without a user
-	Action      string // label: "pricing: publish"
+	Action      string // label: "publish prices"
 	Code        string // action: "pricing.publish"
 	Kind        string // type of the object: "rate card"
 	Object      string // its ID

@@ -203,7 +203,7 @@ func ConfirmForm(v ConfirmView) templ.Component {
 			return templ_7745c5c3_Err
 		}
 		if v.TypeName != "" {
-			templ_7745c5c3_Err = FormField(Field{Name: "name", Prefix: v.Prefix, Label: "Type " + v.TypeName + " to confirm", Value: v.Name, Autocomplete: "off", Autofocus: len(v.Errors) == 0, Error: v.Errors.For("name")}).Render(ctx, templ_7745c5c3_Buffer)
+			templ_7745c5c3_Err = FormField(Field{Name: "name", Prefix: v.Prefix, Label: "Type “" + v.TypeName + "” to confirm", Value: v.Name, Autocomplete: "off", Autofocus: len(v.Errors) == 0, Error: v.Errors.For("name")}).Render(ctx, templ_7745c5c3_Buffer)
 			if templ_7745c5c3_Err != nil {
 				return templ_7745c5c3_Err
 			}

@@ -90,6 +90,14 @@ func Plural[N ~int | ~int64](n N, one, many string) string {
 	return Number(n) + " " + many
 }
 
+// PercentText removes the space before a percent sign at the end of a text: "+5 %" is "+5%".
+func PercentText(text string) string {
+	if number, ok := strings.CutSuffix(text, " %"); ok {
+		return number + "%"
+	}
+	return text
+}
+
 // FieldID returns the id of a field's control. A prefix makes it unique if a page has several
 // forms.
 func FieldID(prefix, name string) string {

@@ -15,7 +15,7 @@ type ExplainStep struct {
 	Rule, Note, URL string // the rule, its note, and the page where it can be edited
 }
 
-var ExplainColumns = []Column{{Label: "Step"}, {Label: "Effect", Number: true}, {Label: "Price after", Number: true}, {Label: "Rule"}}
+var ExplainColumns = []Column{{Label: "Step"}, {Label: "Effect", Number: true}, {Label: "Price after step", Number: true}, {Label: "Rule"}}
 
 func PriceStepRow(s ExplainStep, currency string) templ.Component {
 	return templruntime.GeneratedTemplate(func(templ_7745c5c3_Input templruntime.GeneratedComponentInput) (templ_7745c5c3_Err error) {
@@ -166,7 +166,7 @@ func PriceStepRow(s ExplainStep, currency string) templ.Component {
 				}
 				return nil
 			})
-			templ_7745c5c3_Err = NumberCell("Price after").Render(templ.WithChildren(ctx, templ_7745c5c3_Var7), templ_7745c5c3_Buffer)
+			templ_7745c5c3_Err = NumberCell("Price after step").Render(templ.WithChildren(ctx, templ_7745c5c3_Var7), templ_7745c5c3_Buffer)
 			if templ_7745c5c3_Err != nil {
 				return templ_7745c5c3_Err
 			}
