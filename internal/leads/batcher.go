@@ -15,14 +15,14 @@ const (
 	// writers is the maximum number of groups that are stored at the same time. Posts that arrive
 	// while all writers are busy form the next groups. A post never waits for a group to fill.
 	writers = 2
-	// commitTimeout is the time for the statement and the read-back. A post with less time left
-	// leaves the queue.
+	// commitTimeout is the time reserved for the statement and the read-back. A post that has less
+	// time left is removed from the queue.
 	commitTimeout = readBackTimeout + 500*time.Millisecond
 )
 
 var errBusy = apperr.New(apperr.Unavailable, "busy", "Unable to save lead record.")
 
-// waitingDelivery is a post that waits for a group.
+// waitingDelivery is a post that is waiting to be stored.
 type waitingDelivery struct {
 	delivery *Delivery
 	deadline time.Time
@@ -62,8 +62,8 @@ func newBatcher(size, writers int, commit func(context.Context, []*waitingDelive
 	return &batcher{commit: commit, size: size, slots: make(chan struct{}, writers)}
 }
 
-// deliver stores a post, or returns an error by ctx's deadline. ctx must have a deadline. It must
-// not end when the client disconnects, because it is also used for other posts in the group.
+// deliver stores a post, or returns an error no later than ctx's deadline. ctx must have a deadline.
+// It must not be cancelled when the client disconnects, because other posts may be stored with it too.
 func (b *batcher) deliver(ctx context.Context, d *Delivery) result {
 	deadline, _ := ctx.Deadline()
 	queued, cancel := context.WithDeadline(ctx, deadline.Add(-commitTimeout))
@@ -103,7 +103,8 @@ func (b *batcher) await(ctx context.Context, w *waitingDelivery) result {
 	}
 }
 
-// commitNext stores the next group and frees the slot. It returns false if the queue is empty.
+// commitNext stores the next group and frees the caller's slot. It returns false if the queue is
+// empty.
 func (b *batcher) commitNext(ctx context.Context) bool {
 	defer func() { <-b.slots }()
 	// Let goroutines that are about to join the queue run first. This makes groups larger under
@@ -119,8 +120,8 @@ func (b *batcher) commitNext(ctx context.Context) bool {
 			close(w.done)
 		}
 	}()
-	// Leave out posts with too little time left, because the earliest deadline applies to the whole
-	// group.
+	// Leave out posts that have too little time left. Otherwise their deadline would apply to the
+	// whole group.
 	var earliest time.Time
 	inTime := make([]*waitingDelivery, 0, len(taken))
 	for _, w := range taken {
@@ -149,7 +150,7 @@ func (b *batcher) take() []*waitingDelivery {
 	taken := b.queue[:n:n]
 	b.queue = b.queue[n:]
 	if len(b.queue) == 0 {
-		b.queue = nil // release the array when the group is done
+		b.queue = nil // so that the array can be freed when the group is done
 	}
 	return taken
 }

@@ -25,8 +25,8 @@ func NewDelivery(lead models.Lead, post payload.Post, keys *keyring.Keys, key en
 	return &Delivery{Lead: lead, Consent: consent(post.Consent)}, err
 }
 
-// Contact is the plaintext of the envelope. It contains all personal data of a lead, and nothing
-// else (decision 20).
+// Contact is the plaintext inside a lead's envelope. It contains all of the lead's personal data, and
+// nothing else (decision 20).
 type Contact struct {
 	Email   string          `json:"email"`
 	Name    string          `json:"name,omitempty"`
@@ -37,8 +37,8 @@ type Contact struct {
 	Answers json.RawMessage `json:"answers,omitempty"`
 }
 
-// Digests returns the lookup digests of email and phone, made with the current platform key. They
-// allow searches without storing plaintext. phone is nil if the contact has no phone number.
+// Digests returns the lookup digests of email and phone, made with the current platform key. They make
+// leads searchable without storing the plaintext. phone is nil if the contact has no phone number.
 func (c Contact) Digests(keys *keyring.Keys) (email, phone []byte) {
 	email = keys.Digest(keyring.LookUp, []byte(payload.NormaliseEmail(c.Email)))
 	switch {

@@ -15,8 +15,8 @@ import (
 // NewStore returns a Store that uses pool.
 func NewStore(pool *pgxpool.Pool) *Store { return newStore(pool, groupSize, writers) }
 
-// NewUnbatchedStore returns a Store that stores each post in its own transaction, with as many
-// concurrent transactions as the pool has connections. Benchmarks use it as the baseline for
+// NewUnbatchedStore returns a Store that stores each post in its own database transaction. It runs as
+// many transactions at once as the pool has connections. Benchmarks use it as the baseline for
 // batching.
 func NewUnbatchedStore(pool *pgxpool.Pool) *Store {
 	return newStore(pool, 1, int(pool.Config().MaxConns))
@@ -31,9 +31,9 @@ func newStore(pool *pgxpool.Pool, size, writers int) *Store {
 // Deliver stores the lead and returns its receipt. If the transaction already has a lead, Deliver
 // returns the receipt of that lead, and stored is false.
 //
-// Posts that arrive together share a database transaction, so ctx must not end when the client
-// disconnects. Deliver returns by ctx's deadline, or within DeliverTimeout if that is earlier. After
-// any error except ErrInactive, the same post can be sent again.
+// Posts that arrive together share a database transaction, so ctx must not be cancelled when the
+// client disconnects. Deliver returns by ctx's deadline, or within DeliverTimeout if that is earlier.
+// After any error except ErrInactive, the same post can be sent again.
 func (s *Store) Deliver(ctx context.Context, d *Delivery) (r Receipt, stored bool, err error) {
 	ctx, cancel := context.WithTimeout(ctx, DeliverTimeout)
 	defer cancel()
@@ -62,17 +62,17 @@ func (s *Store) commit(ctx context.Context, rows []*waitingDelivery) {
 }
 
 // keepPlan makes Postgres use a generic plan for the statement until the end of the transaction.
-// Otherwise Postgres would plan the statement each time, for the number of rows in the arrays.
-// Planning would take most of the time of a single post.
+// Otherwise Postgres would plan the statement again each time, to suit the length of the arrays. For a
+// single post, planning would take longer than everything else.
 //
-// Postgres may make this plan, and the plans for the foreign key checks, while the tables are tiny.
-// It keeps these plans while the tables grow. Sequential scans are off, because they would be fast at
-// first and slow later. Every condition has an index.
+// Postgres may choose this plan, and the plans for the foreign key checks, while the tables are tiny,
+// and keep them as the tables grow. Sequential scans are disabled, because they would be fast at first
+// but slow later. Every condition can use an index.
 const keepPlan = `SELECT set_config('plan_cache_mode', 'force_generic_plan', true), set_config('enable_seqscan', 'off', true)`
 
-// insert runs the statement and returns the leads that it stored. Its timeout leaves time for a
-// read-back before ctx's deadline. The server's timeout is not enough, because it does not help when
-// the network is down.
+// insert runs the statement and returns the ids of the leads that it stored. Its timeout leaves time
+// for a read-back before ctx's deadline. Postgres's own timeout is not enough, because it has no
+// effect when the network is down.
 func (s *Store) insert(ctx context.Context, rows []*waitingDelivery) (stored map[uuid.UUID]bool, err error) {
 	deadline, _ := ctx.Deadline()
 	ctx, cancel := context.WithDeadline(ctx, deadline.Add(-readBackTimeout))
@@ -99,8 +99,8 @@ func (s *Store) insert(ctx context.Context, rows []*waitingDelivery) (stored map
 	return stored, err
 }
 
-// answer sets the results of a committed group. If a lead was not stored, its transaction already
-// has a lead, or its partner, account or secret is not active.
+// answer sets the results of the posts in a committed group. If a post's lead was not stored, either
+// its transaction already has a lead, or its partner, account or secret is not active.
 func (s *Store) answer(ctx context.Context, rows []*waitingDelivery, stored map[uuid.UUID]bool) {
 	var others []uuid.UUID
 	for _, w := range rows {
@@ -125,9 +125,9 @@ func (s *Store) answer(ctx context.Context, rows []*waitingDelivery, stored map[
 	}
 }
 
-// readBack sets the results of a group if the database's answer was lost. It uses a new connection
-// to check whether the leads were committed. A lead that is not found may still be committed later,
-// so its post gets an error. If the post is sent again, it gets the result (decision 21).
+// readBack sets the results of a group if the database's response was lost. It uses a new connection
+// to check whether the leads were committed. A lead that is not found may still be committed later, so
+// its post gets an error. The partner gets the result by sending the post again (decision 21).
 func (s *Store) readBack(ctx context.Context, rows []*waitingDelivery, lost error) {
 	transactions := make([]uuid.UUID, len(rows))
 	for i, w := range rows {

@@ -11,15 +11,16 @@ import (
 	"github.com/pingpost/pingpost/models"
 )
 
-// DeliverTimeout limits the time of a delivery or a lookup. A post may take five seconds (decision
-// 27), which leaves one second for the rest of the request.
+// DeliverTimeout is the maximum duration of a delivery or a lookup. A post may take five seconds in
+// total (decision 27), so one second is left for the rest of the request.
 const DeliverTimeout = 4 * time.Second
 
-// readBackTimeout is the part of DeliverTimeout that is reserved for reading back a commit with an
-// unknown outcome.
+// readBackTimeout is the part of DeliverTimeout that is reserved for checking whether a group was
+// committed, if the database's response was lost.
 const readBackTimeout = time.Second
 
-// Delivery is the data of a post. It is stored in one database transaction, with a ledger entry.
+// Delivery is the data that is stored for a post, in one database transaction together with a ledger
+// entry.
 type Delivery struct {
 	Lead    models.Lead
 	Consent models.Consent
@@ -33,14 +34,14 @@ type Receipt struct {
 	Payout     money.Amount
 	ReceivedAt time.Time
 	Envelope   envelope.Envelope // without the salt
-	BodyDigest []byte            // nil after KeepBodyDigest
+	BodyDigest []byte            // deleted after KeepBodyDigest
 }
 
 // ErrInactive means that the partner, account or secret became inactive after the directory was
 // read (decision 21). Nothing was stored.
 var ErrInactive = apperr.New(apperr.Unauthorized, "inactive", "Invalid HMAC SHA-256 signature")
 
-// receipt returns the receipt for the post that stored the lead.
+// receipt returns the receipt for a post whose lead was just stored.
 func (d *Delivery) receipt() (Receipt, error) {
 	currency, err := money.ParseCurrency(d.Lead.Currency)
 	l := &d.Lead

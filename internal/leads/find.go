@@ -14,8 +14,8 @@ import (
 
 var errNotFound = apperr.New(apperr.NotFound, "lead", "Not Found")
 
-// Find returns the receipt of a delivered transaction, or a NotFound error if there is no such
-// transaction in the scope.
+// Find returns the receipt of the lead that was delivered on a transaction, or a NotFound error if
+// there is no such lead in the scope.
 func (s *Store) Find(ctx context.Context, sc scope.Scope, transaction uuid.UUID) (Receipt, error) {
 	found, err := s.findAll(ctx, []uuid.UUID{transaction})
 	if err != nil {

@@ -13,9 +13,10 @@ import (
 )
 
 const (
-	// rotationBatchSize is the number of leads that one call to the wrapper and one statement change.
+	// rotationBatchSize is the number of leads that are changed with one call to the wrapper and one
+	// SQL statement.
 	rotationBatchSize = 256
-	// A failed batch is tried up to maxTries times, with a pause of retryWait.
+	// A batch that fails is tried up to maxTries times in total, with a pause of retryWait in between.
 	retryWait = time.Second
 	maxTries  = 30
 )
@@ -27,9 +28,9 @@ type RotationProgress struct {
 	Cause  error // of the latest failure
 }
 
-// KeyRotation changes the keys of leads in batches. Each batch is atomic, so a rotation can be
-// stopped at any time and run again. After each batch, it pauses for twice as long as the batch
-// took, because posts have priority.
+// KeyRotation changes the keys of leads in batches. Each batch is atomic, so a rotation can be stopped
+// at any time and run again. After each batch, it pauses for twice as long as the batch took, so that
+// it does not slow down posts.
 type KeyRotation struct {
 	Leads      *Store
 	Wrappers   *envelope.Wrappers
@@ -37,8 +38,8 @@ type KeyRotation struct {
 	OnProgress func(RotationProgress) // called after each batch
 }
 
-// Rewrap encrypts the lead keys of all leads with the newest key version of the current wrapper. It
-// does not change the contact records.
+// Rewrap encrypts all lead keys again, with the newest key version of the current wrapper. It does not
+// change the contact records.
 func (m *KeyRotation) Rewrap(ctx context.Context) (RotationProgress, error) {
 	var done RotationProgress
 	wrapper, version, err := m.Wrappers.CurrentKeyVersion(ctx)
@@ -63,8 +64,9 @@ func (m *KeyRotation) Rewrap(ctx context.Context) (RotationProgress, error) {
 	return done, nil
 }
 
-// Reseal computes the lookup digests of all leads again, with the first platform key. It decrypts
-// each contact record, because digests cannot be converted.
+// Reseal recomputes, with the first platform key, the lookup digests that were made with any other
+// key. It decrypts the leads' contact records, because a digest cannot be converted from one key to
+// another.
 func (m *KeyRotation) Reseal(ctx context.Context, keys *keyring.Keys) (RotationProgress, error) {
 	var done RotationProgress
 	first := keys.IDs()[0]
@@ -75,7 +77,7 @@ func (m *KeyRotation) Reseal(ctx context.Context, keys *keyring.Keys) (RotationP
 	return done, err
 }
 
-// run changes all batches, one after the other.
+// run gets one batch after the other from next and changes its leads with move.
 func (m *KeyRotation) run(
 	ctx context.Context, done *RotationProgress,
 	next func(after uuid.UUID) (*rotationBatch, error), move func(context.Context, *rotationBatch) (RotationProgress, error),
@@ -126,7 +128,7 @@ func sleep(ctx context.Context, d time.Duration) error {
 	}
 }
 
-// rotationBatch is a batch of leads whose key is being changed.
+// rotationBatch is a batch of leads whose keys are being changed.
 type rotationBatch struct {
 	ids, partners []uuid.UUID
 	envelopes     []envelope.Envelope
@@ -140,7 +142,7 @@ func (b *rotationBatch) wrapped() [][]byte {
 	return out
 }
 
-// nextBatch returns the next batch of leads with ids greater than after that satisfy the condition.
+// nextBatch returns the next batch of leads that satisfy condition and have ids greater than after.
 func (s *Store) nextBatch(ctx context.Context, condition string, after uuid.UUID, args ...any) (*rotationBatch, error) {
 	rows, err := s.pool.Query(ctx, `SELECT id, partner_id, ciphertext, iv, auth_tag, salt, wrapped_key FROM leads
 		WHERE id > $1 AND wrapped_key IS NOT NULL AND `+condition+

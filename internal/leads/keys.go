@@ -9,7 +9,7 @@ import (
 	"github.com/pingpost/pingpost/internal/postgres"
 )
 
-// KeyUse is a key version of a wrapper with the number of lead keys that it wraps.
+// KeyUse reports how many lead keys are wrapped with one key version of a wrapper.
 type KeyUse struct {
 	Wrapper, Version string
 	Leads            int64
@@ -26,8 +26,8 @@ func (s *Store) KeyUses(ctx context.Context) ([]KeyUse, error) {
 	return uses, postgres.Translate(err)
 }
 
-// Keys returns the key versions in use, without counts. It is fast for any number of leads, because
-// it skips from one version to the next in the index.
+// Keys returns the key versions in use, without counts. It is fast however many leads there are,
+// because it skips from one version to the next in the index.
 func (s *Store) Keys(ctx context.Context) ([]KeyUse, error) {
 	rows, err := s.pool.Query(ctx, `WITH RECURSIVE used AS (
 			(SELECT key_wrapper, key_version FROM leads ORDER BY key_wrapper, key_version LIMIT 1)
@@ -43,7 +43,8 @@ func (s *Store) Keys(ctx context.Context) ([]KeyUse, error) {
 	return uses, postgres.Translate(err)
 }
 
-// DigestUses counts the leads by the platform key of their lookup digests. It reads all leads.
+// DigestUses counts, for each platform key, the leads whose lookup digests were made with it. It reads
+// all leads.
 func (s *Store) DigestUses(ctx context.Context) (map[keyring.KeyID]int64, error) {
 	rows, err := s.pool.Query(ctx,
 		`SELECT substring(email_digest FOR 4), count(*) FROM leads WHERE length(email_digest) > 4 GROUP BY 1`)

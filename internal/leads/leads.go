@@ -2,7 +2,7 @@
 // ended.
 //
 // quoted_at is the time of the ping and received_at the time of the post, both from the service's
-// clock. A lead's id is a UUIDv7 of received_at.
+// clock. A lead's id is a UUIDv7 that contains received_at.
 package leads
 
 import "github.com/jackc/pgx/v5/pgxpool"

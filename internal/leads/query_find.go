@@ -33,7 +33,8 @@ type SearchResult struct {
 	More bool
 }
 
-// FindTransaction returns the lead with a transactionId, as the partner received it.
+// FindTransaction returns the id of the lead with a transactionId, which must be exactly as the
+// partner received it.
 func (o *Reader) FindTransaction(ctx context.Context, sc scope.Scope, token string) (lead uuid.UUID, err error) {
 	transaction, err := quote.Identity(token)
 	if err != nil {
@@ -48,11 +49,11 @@ func (o *Reader) FindTransaction(ctx context.Context, sc scope.Scope, token stri
 	return lead, postgres.Translate(err)
 }
 
-// requestWindow is the maximum difference between the times in a request's id and in its lead's id.
-// The request's body arrives between these times.
+// requestWindow is the maximum difference between the time in a request's id and the time in its
+// lead's id. The request's body arrives between these two times.
 const requestWindow = time.Minute
 
-// FindRequest returns the lead that a request delivered. Both ids contain their time, so the
+// FindRequest returns the id of the lead that a request delivered. Both ids contain the time, so the
 // search reads one minute of the primary key and needs no other index.
 func (o *Reader) FindRequest(ctx context.Context, sc scope.Scope, request uuid.UUID) (lead uuid.UUID, err error) {
 	at := id.Time(request)
@@ -66,8 +67,8 @@ func (o *Reader) FindRequest(ctx context.Context, sc scope.Scope, request uuid.U
 	return lead, postgres.Translate(err)
 }
 
-// FindEmail returns a consumer's leads by email address, in any letter case and with the domain in
-// Unicode or ASCII form. The audit log records the search without the address.
+// FindEmail returns a consumer's leads by email address. It ignores the letter case, and accepts the
+// domain in Unicode or ASCII form. The search is recorded in the audit log, without the address.
 func (o *Reader) FindEmail(ctx context.Context, sc scope.Scope, address string) (SearchResult, error) {
 	if !payload.IsEmail(strings.TrimSpace(address)) {
 		return SearchResult{}, invalidField("email", "Enter a complete email address, such as name@example.com.")
@@ -79,9 +80,10 @@ func (o *Reader) FindEmail(ctx context.Context, sc scope.Scope, address string) 
 	return o.find(ctx, sc, "email", digests)
 }
 
-// FindPhone returns a consumer's leads by phone number, in international form or as dialled in the
-// country with the given two-letter code. It also searches for the number as typed, because numbers
-// that are not valid in their country are stored as sent. A number without + requires a country.
+// FindPhone returns a consumer's leads by phone number. The number is in international form, or as
+// dialled in country, which is a two-letter code. A number without + needs a country. FindPhone also
+// searches for the number as typed, because numbers that are not valid in their country are stored as
+// sent.
 func (o *Reader) FindPhone(ctx context.Context, sc scope.Scope, number, country string) (SearchResult, error) {
 	number = strings.TrimSpace(number)
 	if country == "" && !strings.HasPrefix(number, "+") && strings.ContainsAny(number, "0123456789") {
@@ -104,20 +106,20 @@ func invalidField(field, message string) error {
 	return apperr.AtField(apperr.Invalid, field, apperr.InvalidValue, field, message)
 }
 
-// findPersonSQL looks up each index key that a consumer's leads may have. This takes a few
-// milliseconds for a year of leads. OFFSET 0 forces the lookups, because Postgres might read all
-// leads if it has no statistics yet.
+// findPersonSQL looks up every index key that a consumer's leads may have. For a year of leads, this
+// takes a few milliseconds. OFFSET 0 forces these lookups. Without it, Postgres might read all leads
+// if it has no statistics yet.
 const findPersonSQL = `SELECT l.id FROM (SELECT DISTINCT unnest($1::bytea[])) AS near (key) CROSS JOIN LATERAL (
 		SELECT d.id, d.partner_id FROM leads d WHERE substr(uuid_send(d.id), 1, 3) || substr(d.%[1]s_digest, 5, 4) = near.key
 			AND d.%[1]s_digest = ANY ($2) OFFSET 0) l
 	WHERE $3 OR l.partner_id = ANY ($4) ORDER BY l.id DESC LIMIT %[2]d`
 
-// personSQL returns the query for a consumer's leads by "email" or "phone".
+// personSQL returns findPersonSQL for a search by "email" or "phone".
 func personSQL(by string) string { return fmt.Sprintf(findPersonSQL, by, MaxFound+1) }
 
-// nearKeys returns the index keys of the digests for leads between two times. A key has the first
-// three bytes of the lead's id, which stand for a span of 2^24 ms, and the four bytes after the key
-// id in the digest.
+// nearKeys returns the index keys of all leads that have one of the digests and were received between
+// two times. An index key is the first three bytes of the lead's id, which cover 2^24 ms, followed by
+// the four bytes after the key id in the digest.
 func nearKeys(from, until time.Time, digests [][]byte) (keys [][]byte) {
 	for span := from.UnixMilli() >> 24; span <= until.UnixMilli()>>24; span++ {
 		for _, d := range digests {

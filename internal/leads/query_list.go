@@ -13,34 +13,34 @@ import (
 
 // Values of Query.State.
 const (
-	StateDelivered = "delivered" // neither returned nor erased, and no sandbox leads
+	StateDelivered = "delivered" // not returned, not erased, and not a sandbox lead
 	StateReturned  = "returned"
-	StateErased    = "erased" // returned or not
+	StateErased    = "erased" // whether or not it was returned
 	StateSandbox   = "sandbox"
 )
 
-// Query selects leads. Zero fields match all leads. Before and After are cursors from a Page. At
-// most one of them may be set.
+// Query selects leads. A field with its zero value matches all leads. Before and After are cursors
+// from a Page. At most one of them can be set.
 type Query struct {
 	Partner, Account  uuid.UUID
 	Industry, Country string
 	State             string
-	From, To          time.Time // of the delivery; To is exclusive
+	From, To          time.Time // delivery time; To is exclusive
 	Before, After     uuid.UUID
 	Size              int
 }
 
-// Page is a page of the list, newest first. Newer and Older are the cursors of the adjacent pages,
-// or uuid.Nil at the ends of the list. ScannedTo is set if the search reached its limit before the
-// page was full. The next page continues from there.
+// Page is a page of the list, newest first. Newer and Older are the cursors of the adjacent pages, or
+// uuid.Nil at the ends of the list. ScannedTo is set if the search reached its limit before the page
+// was full. The next page continues from that time.
 type Page struct {
 	Rows         []Row
 	Newer, Older uuid.UUID
 	ScannedTo    time.Time
 }
 
-// List returns a page of the leads in the scope. Ids contain the time, so a page is a range of an
-// index. With filters that have no index, List examines only a limited number of leads.
+// List returns a page of the leads in the scope. Lead ids contain the time, so a page is a range in an
+// index. If a filter has no index, List examines only a limited number of leads.
 func (o *Reader) List(ctx context.Context, sc scope.Scope, q Query) (page Page, err error) {
 	w := newWindow(sc, q)
 	if w.empty() {
@@ -75,13 +75,13 @@ func (o *Reader) List(ctx context.Context, sc scope.Scope, q Query) (page Page, 
 	return page, nil
 }
 
-// rare reports whether the filters may match few out of many leads.
+// rare reports whether the filters might match only a few of many leads.
 func (q Query) rare() bool {
 	return q.Account != uuid.Nil || q.Industry != "" || q.Country != "" || q.State != ""
 }
 
-// window is the part of a query that an index can answer: a range of lead ids, from inclusive and to
-// exclusive, in ascending or descending order, for all or some partners.
+// window is the part of a query that an index can answer: the leads of all or some partners in a range
+// of ids, in ascending or descending order. The id from is inclusive, and to is exclusive.
 type window struct {
 	from, to uuid.UUID
 	up       bool
@@ -89,8 +89,8 @@ type window struct {
 	partners []uuid.UUID
 }
 
-// newWindow returns the window of a query. A newer page begins with the lead at the cursor, and an
-// older page contains the leads before it.
+// newWindow returns the window of a query. The cursor is inclusive for a page of newer leads, and
+// exclusive for a page of older leads.
 func newWindow(sc scope.Scope, q Query) window {
 	w := window{to: uuid.Max, up: q.Before != uuid.Nil, all: sc.All(), partners: sc.IDs()}
 	if q.Partner != uuid.Nil {
@@ -117,7 +117,7 @@ func (w window) empty() bool {
 	return !w.all && len(w.partners) == 0 || compare(w.from, w.to) >= 0
 }
 
-// endAt makes last the last lead in the window. uuid.Nil changes nothing.
+// endAt makes last the last lead in the window. If last is uuid.Nil, the window does not change.
 func (w *window) endAt(last uuid.UUID) {
 	switch {
 	case last == uuid.Nil:

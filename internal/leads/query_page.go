@@ -19,9 +19,9 @@ import (
 type Details struct {
 	models.Lead // without digests and encrypted data
 	PartnerName string
-	Identifier  string // of the account; partnerId in a post
+	Identifier  string // of the account; sent as partnerId in a post
 	AccountName string
-	QuotedFor   string // the name of the partner that the quote was made for; "" for none
+	QuotedFor   string // the name of the partner that the quote was made for; "" if none
 	Secret      Secret // zero if the post was not signed
 	Envelope    Sizes
 	ByEmail     bool // can be found by email address

@@ -21,7 +21,7 @@ type Row struct {
 	ReceivedAt        time.Time
 	PartnerID         uuid.UUID
 	PartnerName       string
-	Identifier        string // of the account; partnerId in a post
+	Identifier        string // of the account; sent as partnerId in a post
 	Industry, Country string
 	Price             money.Amount
 	State             models.LeadState
@@ -29,7 +29,7 @@ type Row struct {
 	Returned          bool
 }
 
-// rowsSQL selects the columns of a list for the leads chosen by a subquery.
+// rowsSQL selects the columns of a Row for each lead that the subquery returns.
 const rowsSQL = `SELECT l.id, l.received_at, l.partner_id, p.name, a.identifier, l.industry, l.country, l.price_minor, l.currency, l.state, l.sandbox,
 		EXISTS (SELECT FROM returns r WHERE r.lead_id = l.id AND r.state = 'accepted')
 	FROM (%s) chosen JOIN leads l ON l.id = chosen.id JOIN partners p ON p.id = l.partner_id JOIN accounts a ON a.id = l.account_id ORDER BY l.id %s`
@@ -62,9 +62,9 @@ func (o *Reader) collect(ctx context.Context, sql string, args ...any) ([]Row, e
 	return all, postgres.Translate(err)
 }
 
-// horizon returns the last lead that a page may examine, or uuid.Nil if it may examine all. If the
-// window has several partners, they share the limit, and all their leads up to the horizon are
-// examined.
+// horizon returns the id of the last lead that List may examine for a page, or uuid.Nil if it may
+// examine all leads in the window. If the window has several partners, each gets an equal share of the
+// limit, and the horizon is where the first of them uses up its share.
 func (o *Reader) horizon(ctx context.Context, w window, size int) (last uuid.UUID, err error) {
 	c, each := w.conditions(), o.limit.allPartners
 	if !w.all {
@@ -85,8 +85,8 @@ func (w window) order() string {
 	return "DESC"
 }
 
-// each returns the query for the ids of leads l in the window. It reads each partner separately,
-// because for several partners at once Postgres might read the leads of all partners.
+// each returns a query for the ids of the leads in the window. The query reads the partners one by
+// one. If it read several at once, Postgres might read the leads of all partners instead.
 func (w window) each(c *conditions, limit string) string {
 	if w.all {
 		return fmt.Sprintf("SELECT one.id FROM (SELECT l.id FROM leads l WHERE %s ORDER BY l.id %s %s) one", c.text(),
@@ -97,7 +97,7 @@ func (w window) each(c *conditions, limit string) string {
 		c.arg(w.partners), c.text(), w.order(), limit)
 }
 
-// conditions is a WHERE clause on leads l, with its arguments.
+// conditions is a WHERE clause and its arguments. The clause calls the table of leads l.
 type conditions struct {
 	sql  []string
 	args []any
@@ -127,8 +127,8 @@ func (c *conditions) and(sql string, args ...any) {
 
 func (c *conditions) text() string { return strings.Join(c.sql, " AND ") }
 
-// returned is the condition that a return of l was accepted. It repeats the ends of the window, so
-// that Postgres does not read returns outside the window.
+// returned is the condition that a return of lead l was accepted. It repeats the ends of the window,
+// so that Postgres does not read returns outside the window.
 const returned = "EXISTS (SELECT FROM returns r WHERE r.lead_id = l.id AND r.state = 'accepted' AND r.lead_id >= $1 AND r.lead_id < $2)"
 
 func (c *conditions) filter(q Query) {

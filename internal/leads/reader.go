@@ -16,9 +16,9 @@ type Reader struct {
 	limit scanLimits
 }
 
-// scanLimits contains the maximum numbers of leads that List examines for a page. The limit for
-// single partners is lower, because their leads are scattered, and each may be on a different disk
-// page.
+// scanLimits contains the maximum numbers of leads that List examines for a page. The limit is lower
+// if only some partners are listed, because their leads are scattered and each may be on a different
+// disk page.
 type scanLimits struct{ allPartners, onePartner int }
 
 var defaultScanLimits = scanLimits{allPartners: 10_000, onePartner: 3_000}
@@ -28,7 +28,7 @@ func NewReader(db *postgres.DB, keys *keyring.Keys, c clock.Clock) *Reader {
 	return &Reader{db: db, keys: keys, clock: c, by: audit.Service, limit: defaultScanLimits}
 }
 
-// By returns a Reader that records its searches under who.
+// By returns a Reader whose searches are recorded in the audit log as searches by who.
 func (o *Reader) By(who audit.Actor) *Reader {
 	mine := *o
 	mine.by = who

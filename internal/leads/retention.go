@@ -9,16 +9,16 @@ import (
 )
 
 const (
-	// KeepBodyDigest is the time for which a retry can be distinguished from a different post
-	// (decision 3).
+	// KeepBodyDigest is how long body digests are kept. Until then, a retry can be distinguished from
+	// a different post (decision 3).
 	KeepBodyDigest = 24 * time.Hour
-	// KeepSandbox is the time for which sandbox leads are kept (decision 25).
+	// KeepSandbox is how long sandbox leads are kept (decision 25).
 	KeepSandbox = 7 * 24 * time.Hour
 )
 
-// DeleteExpiredBodies deletes the body digest and the answered key, which only retries need, of leads
-// received more than KeepBodyDigest before now. It returns the number of leads that it changed. Lead
-// ids contain the time, so it can use the partial index on leads that still have a digest.
+// DeleteExpiredBodies clears body_digest and answered_key in leads received more than KeepBodyDigest
+// before now. Only retries need these columns. It returns the number of leads changed. Lead ids
+// contain the time, so it can use the partial index on leads that still have a digest.
 func (s *Store) DeleteExpiredBodies(ctx context.Context, now time.Time) (int64, error) {
 	before := id.NewV7(now.Add(-KeepBodyDigest), [10]byte{})
 	return postgres.InBatches(ctx, s.pool, `WITH old AS (
@@ -26,7 +26,7 @@ func (s *Store) DeleteExpiredBodies(ctx context.Context, now time.Time) (int64, 
 		UPDATE leads l SET body_digest = NULL, answered_key = NULL FROM old WHERE l.id = old.id`, before)
 }
 
-// DeleteSandbox deletes sandbox leads older than KeepSandbox and returns their number.
+// DeleteSandbox deletes sandbox leads older than KeepSandbox and returns how many it deleted.
 func (s *Store) DeleteSandbox(ctx context.Context, now time.Time) (int64, error) {
 	var total int64
 	for {

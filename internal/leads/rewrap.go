@@ -14,8 +14,8 @@ import (
 	"github.com/pingpost/pingpost/internal/postgres"
 )
 
-// rewrapSQL changes a lead only if it still has the old key, so that an erased lead does not get a
-// new key. It saves the key that the partner received, for replays.
+// rewrapSQL changes a lead only if it still has the old key, so that an erased lead does not get a new
+// key. It saves the wrapped key that the partner received, so that replays return the same key.
 const rewrapSQL = `UPDATE leads l SET
 		wrapped_key = n.new, key_wrapper = n.wrapper, key_version = n.version,
 		answered_key = CASE WHEN l.body_digest IS NOT NULL THEN coalesce(l.answered_key, l.wrapped_key) END

@@ -13,7 +13,7 @@ import (
 	"github.com/pingpost/pingpost/models"
 )
 
-// column is a parameter of deliverSQL, with one value for each post in a group.
+// column is an array parameter of deliverSQL that contains one value for each post in a group.
 type column struct {
 	name  string
 	kind  string                          // Postgres type
@@ -101,7 +101,8 @@ func leadColumn[T any](name, kind string, field func(*models.Lead) *T) column {
 	return leadColumnAs(name, kind, field, func(v T) T { return v })
 }
 
-// leadColumnAs returns a column of leads whose values are sent to Postgres as another type.
+// leadColumnAs returns a column of leads. argument converts each value to the type that is sent to
+// Postgres.
 func leadColumnAs[T, A any](name, kind string, field func(*models.Lead) *T, argument func(T) A) column {
 	c := newColumn(name, kind, func(d *Delivery) A { return argument(*field(&d.Lead)) })
 	c.field = func(l *models.Lead) any { return field(l) }
@@ -134,14 +135,15 @@ func accrual[T any](name, kind string, value func(models.LedgerEntry) T) column 
 // deliverSQL stores a group of leads with their consents, ledger entries and events in one round
 // trip and one transaction. newStatement fills in the lists of columns.
 //
-// The unique transaction makes deliveries idempotent (decision 3). Of several concurrent posts on a
-// transaction, one inserts the lead and the others store nothing. Consents, ledger entries and events
-// are stored only for inserted leads. Leads are inserted in the order of transaction, so that two
-// groups cannot deadlock.
+// The unique index on transaction makes deliveries idempotent (decision 3). If several posts on the
+// same transaction arrive at once, one inserts the lead and the others store nothing. Consents, ledger
+// entries and events are stored only for inserted leads. Leads are inserted in order of transaction,
+// so that two groups cannot deadlock.
 //
 // The statement checks that the partner, account and secret are active, because the directory may be
-// out of date (decision 21). Each is looked up once, because a group has few of them. The lookups are
-// subqueries instead of joins, because a plan made for small tables might join all rows.
+// out of date (decision 21). Each of them is looked up once per group, not once per post. The lookups
+// are subqueries rather than joins, because a plan that was made while the tables were small might
+// join all rows.
 const deliverSQL = `
 WITH post AS MATERIALIZED (
 	SELECT * FROM unnest(%[1]s) AS post (%[2]s)
@@ -173,7 +175,8 @@ WITH post AS MATERIALIZED (
 )
 SELECT id FROM lead`
 
-// statement is deliverSQL with its lists of columns filled in, and the columns of its parameters.
+// statement is deliverSQL with its lists of columns filled in. Its parameters are columns, in the same
+// order.
 type statement struct {
 	sql     string
 	columns []column
@@ -210,7 +213,7 @@ func names(prefix string, columns []column) string {
 	return strings.Join(list, ", ")
 }
 
-// fields returns pointers to the fields of into that the columns are scanned into.
+// fields returns, for each column, a pointer to the field of into that receives its value.
 func fields(columns []column, into *models.Lead) []any {
 	list := make([]any, len(columns))
 	for i, c := range columns {
