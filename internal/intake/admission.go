@@ -5,9 +5,9 @@ import (
 	"time"
 )
 
-// admission limits the number of concurrent requests. Further requests wait in a queue of
-// limited length, for a limited time. If the queue is full, requests are rejected
-// immediately, because under overload waiting would only delay all of them.
+// admission limits the number of concurrent requests. Further requests wait in a queue of limited
+// length, for a limited time. If the queue is full, requests are rejected immediately, because
+// under overload a longer queue would only delay all of them.
 type admission struct {
 	slots chan struct{} // nil if unlimited
 	queue chan struct{}

@@ -14,15 +14,15 @@ import (
 	"github.com/pingpost/pingpost/models"
 )
 
-// authenticated is a post with a known owner and a valid signature, if one is required.
+// authenticated is a post that authenticate has accepted.
 type authenticated struct {
 	post
 	owner owner
 }
 
-// authenticate finds the owner of a post and checks its signature. Unsigned posts and
-// invalid signatures count against the rate limit of the client address, and verified
-// signed posts against that of the partner (decision 28). It also returns an owner
+// authenticate finds the owner of a post and checks its signature. Unsigned posts and invalid
+// signatures count towards the rate limits of the client address. Posts with a valid signature
+// count towards the rate limit of the partner (decision 28). authenticate returns an owner even
 // with an error, because rejections are counted by owner.
 func (in *Intake) authenticate(ctx context.Context, p post) (owner, error) {
 	if !p.claim.Signed {
@@ -55,10 +55,10 @@ func (in *Intake) authenticateUnsigned(ctx context.Context, p post) (owner, erro
 	return who, p.claimErr
 }
 
-// findOwner finds the account that a post belongs to. The first of these that is present
-// decides: partnerId, base URL, partner of the quote. If none is present, a signed post
-// belongs to the partner whose secret signed it, and an unsigned post belongs to the platform
-// account (decision 13).
+// findOwner finds the account that a post belongs to. The owner is determined by the first of
+// these that is present: partnerId, base URL, the quote's partner. If none is present, a signed
+// post belongs to the partner whose secret signed it, and an unsigned post belongs to the
+// platform account (decision 13).
 func (in *Intake) findOwner(ctx context.Context, p post) (owner, error) {
 	var account *partners.Account
 	switch quoted := quotedPartner(p); {

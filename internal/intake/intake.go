@@ -1,7 +1,7 @@
 // Package intake prices pings and delivers posts.
 //
-// A ping does no I/O before its response. A post makes one round trip to the database. Pings
-// are recorded, and all requests are counted, in the background.
+// A ping does no I/O before its response. A post makes one round trip to the database. In the
+// background, the package records pings and counts all requests.
 //
 // The package checks posts in the order of decision 12, finds their owner (decision 13),
 // determines the outcome of each request, and records pings and rejections. It does not use
@@ -51,8 +51,8 @@ const retryAfter = 2 * time.Second
 
 // Settings are the limits, and the default signing mode.
 type Settings struct {
-	DefaultMode      models.SigningMode // for partners without their own, and for the platform account
-	MatchConcurrency int                // concurrent matches by secret; 0 for no limit
+	DefaultMode      models.SigningMode // for partners without their own mode, and the platform account
+	MatchConcurrency int                // posts matched by secret at the same time; 0 for no limit
 	MatchWait        time.Duration      // maximum wait for a match slot
 	MatchFailures    int                // failed matches per minute and address; 0 for no limit
 	WrongSignatures  int                // invalid signatures per minute and address; 0 for no limit
@@ -60,7 +60,7 @@ type Settings struct {
 	SharedPingRate   int                // pings to the shared base URL per second and address; 0 for no limit
 	PostRate         int                // verified signed posts per second and partner; 0 for no limit
 	UnsignedRate     int                // unsigned posts per second and address; 0 for no limit
-	PostConcurrency  int                // concurrent posts at the database; 0 for no limit
+	PostConcurrency  int                // posts that use the database at the same time; 0 for no limit
 	PostWait         time.Duration      // maximum wait for a post slot
 }
 
@@ -85,7 +85,7 @@ type Intake struct {
 	dummyVerifiers sync.Pool // verifiers with a random secret that no partner has
 
 	match           *admission
-	matchReserved   *admission      // for addresses that matched recently
+	matchReserved   *admission      // only for addresses in matched
 	matched         recentAddresses // addresses that matched recently
 	storing         *admission
 	storingUnsigned *admission // separate, so that unsigned posts cannot fill storing
@@ -97,17 +97,18 @@ type Intake struct {
 	wrongSignatures *rateLimiter[netip.Addr] // all invalid signatures
 
 	sharedPings    *rateLimiter[netip.Addr]
-	unmatchedSites *rateLimiter[netip.Addr] // unmatched, by IPv6 /48
+	unmatchedSites *rateLimiter[netip.Addr] // like unmatched, but by IPv6 /48
 }
 
 const (
 	// matchQueue is the maximum number of posts that wait to be matched by secret. A match
 	// takes well under a millisecond, so all of them can be matched within MatchWait.
 	matchQueue = 64
-	// siteFailures is the limit of failed matches for an IPv6 /48, as a multiple of MatchFailures.
+	// siteFailures is the limit on failed matches for each IPv6 /48, as a multiple of
+	// MatchFailures.
 	siteFailures = 4
 	// postQueue is the maximum number of waiting posts, as a multiple of PostConcurrency. The
-	// database usually stores that many within a second.
+	// database can usually store that many within a second.
 	postQueue = 4
 	// unsignedShare limits concurrent unsigned posts to 1/unsignedShare of PostConcurrency.
 	unsignedShare = 4
@@ -183,8 +184,8 @@ func (in *Intake) RecordRejection(endpoint, slug string, request uuid.UUID, star
 }
 
 // recordRejection counts a rejection and records it for its partner, with the names of the
-// invalid fields but never their values. The outcome is the reason of err, unless k already
-// has a more specific outcome for staff.
+// invalid fields but never their values. The outcome is err's reason, unless k already contains a
+// more specific one for staff.
 func (in *Intake) recordRejection(k TrafficKey, request uuid.UUID, start time.Time, err error) {
 	outcome, fields := "error", []string{}
 	if f := apperr.As(err); f != nil {

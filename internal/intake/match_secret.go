@@ -7,13 +7,13 @@ import (
 	"github.com/pingpost/pingpost/internal/signing"
 )
 
-// maxMatchBody is the size of the largest body that is matched by secret, in bytes.
+// maxMatchBody is the maximum size of a body that is matched by secret, in bytes.
 const maxMatchBody = 16 << 10
 
-// matchSecret finds the partner whose secret signed the post. It computes the HMAC of the
-// body for each candidate, so large bodies are rejected, concurrent matches are limited, and
-// an address or IPv6 /48 with too many failures gets a 429. Addresses that matched recently
-// have a reserved slot and are exempt from the limit of their /48.
+// matchSecret finds the partner whose secret signed the post. It computes the HMAC of the body
+// with every candidate's secrets. Therefore large bodies are rejected, concurrent matches are
+// limited, and an address or IPv6 /48 with too many failures gets a 429. Addresses whose posts
+// were matched recently share a reserved slot and are exempt from the limit for their /48.
 func (in *Intake) matchSecret(ctx context.Context, p post) (owner, error) {
 	if len(p.Body) > maxMatchBody {
 		return owner{}, errMatchTooLarge
@@ -45,7 +45,8 @@ func (in *Intake) matchSecret(ctx context.Context, p post) (owner, error) {
 	return owner{}, signing.ErrSignature
 }
 
-// enterMatch enters the admission for the address, and reports whether it got a slot.
+// enterMatch waits for a slot, which can be the reserved one if the address was matched before.
+// It returns the admission that the slot belongs to, and whether it got one in time.
 func (in *Intake) enterMatch(ctx context.Context, matchedBefore bool) (*admission, bool) {
 	switch {
 	case !matchedBefore:

@@ -7,7 +7,7 @@ import (
 
 // owner is the owner of a post. Its fields are set as the checks proceed.
 type owner struct {
-	base     *partners.Partner // of the base URL; nil for the shared base URL
+	base     *partners.Partner // whose base URL was used; nil for the shared base URL
 	account  *partners.Account // nil until it is found (decision 13)
 	secret   *partners.Secret  // nil until the signature has been verified
 	inactive bool              // the account, its partner or its secret is inactive; shown to staff only

@@ -33,7 +33,7 @@ type PingRequest struct {
 type PingResult struct {
 	Accepted      bool
 	Reason        string      // set if not accepted
-	Quote         quote.Quote // without an ID and with a price of 0 if not accepted
+	Quote         quote.Quote // if not accepted, its ID and its price are zero
 	TransactionID []byte
 	Industry      string
 	Timing        Timing

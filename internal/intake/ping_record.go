@@ -57,7 +57,7 @@ func appendPing(b []byte, p *PingRecord) []byte {
 	return appendInt32(b, int32(min(p.Took.Microseconds(), 1<<31-1)))
 }
 
-// shortened truncates free text to bound the size of a row.
+// shortened truncates free text to limit the size of a row.
 func shortened(s string) string {
 	const most = 64
 	if len(s) <= most {

@@ -13,9 +13,9 @@ import (
 	"github.com/pingpost/pingpost/models"
 )
 
-// Post verifies a post and delivers its lead, in the order of decision 12. It returns within
-// leads.DeliverTimeout. ctx ends when the client disconnects, but a commit in progress
-// continues.
+// Post verifies a post and delivers its lead. The checks are in the order of decision 12. It
+// returns within leads.DeliverTimeout. ctx is cancelled when the client disconnects, but a
+// delivery that has begun continues.
 func (in *Intake) Post(ctx context.Context, req PostRequest) (PostResult, error) {
 	ctx, cancel := context.WithTimeout(ctx, leads.DeliverTimeout)
 	defer cancel()
@@ -32,8 +32,8 @@ func (in *Intake) Post(ctx context.Context, req PostRequest) (PostResult, error)
 	return result, nil
 }
 
-// post reads a post, finds its owner, checks its quote and stores its lead. It also
-// returns the owner with an error, because rejections are counted by owner.
+// post reads a post, finds its owner, checks its quote and stores its lead. It returns the owner
+// even with an error, because rejections are counted by owner.
 func (in *Intake) post(ctx context.Context, req PostRequest, start time.Time) (PostResult, owner, error) {
 	p, err := in.readPost(req, in.Directory.Get(), start)
 	if err != nil {

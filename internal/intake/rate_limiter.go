@@ -5,8 +5,8 @@ import (
 	"time"
 )
 
-// maxLimiterKeys limits the memory of a rateLimiter. With more keys, all counts are reset. A
-// limit per address does not stop an attacker with that many addresses anyway.
+// maxLimiterKeys limits the memory of a rateLimiter. If there are more keys, all counts are
+// reset. An attacker with that many addresses would not be stopped by a limit per address anyway.
 const maxLimiterKeys = 100_000
 
 // rateLimiter limits the number of requests in a time window for each key, such as an address
@@ -25,7 +25,8 @@ func newRateLimiter[K comparable](most int, window time.Duration) *rateLimiter[K
 }
 
 // left reports whether a key is below its limit, and if not, the time until the next window.
-// Concurrent requests can exceed the limit, because each calls spend after left.
+// Concurrent requests can exceed the limit, because each of them calls left first and spend
+// later.
 func (b *rateLimiter[K]) left(who K, now time.Time) (bool, time.Duration) {
 	return b.ask(who, now, false)
 }
@@ -51,7 +52,7 @@ func (b *rateLimiter[K]) ask(who K, now time.Time, spend bool) (bool, time.Durat
 	return true, 0
 }
 
-// spend counts a request, even beyond the limit.
+// spend counts a request, even if the limit has been reached.
 func (b *rateLimiter[K]) spend(who K, now time.Time) {
 	if b.most == 0 {
 		return

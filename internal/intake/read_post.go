@@ -21,13 +21,13 @@ type PostRequest struct {
 	Body    []byte
 }
 
-// post is a parsed but unverified post. It is immutable. All its checks use the same
-// directory, because the next directory has different pointers for the same partners.
+// post is a parsed but unverified post. It is immutable. All checks of a post use the same
+// directory, because a newer one has different pointers for the same partners.
 type post struct {
 	PostRequest
 	start      time.Time
 	directory  *partners.Directory
-	base       *partners.Partner // of the base URL; nil for the shared base URL
+	base       *partners.Partner // whose base URL was used; nil for the shared base URL
 	claim      signing.Claim
 	claimErr   error // only for unsigned posts
 	payload    payload.Post
@@ -43,7 +43,7 @@ type post struct {
 func (in *Intake) readPost(req PostRequest, d *partners.Directory, start time.Time) (post, error) {
 	p := post{PostRequest: req, start: start, directory: d}
 	if d == nil || !d.ServesPosts() {
-		return p, errNotStored // the database has been unavailable since the start
+		return p, errNotStored // the database has been unavailable since the node started
 	}
 	var err error
 	if p.base, err = findBasePartner(d, req.Slug); err != nil {

@@ -16,19 +16,20 @@ import (
 )
 
 const (
-	// recorderBatch is the number of queued rows that wakes the writer. Fewer rows wait for
-	// the next tick.
+	// recorderBatch is the number of queued rows at which the writer is woken. Fewer rows wait
+	// for the next tick.
 	recorderBatch = 8192
-	// recorderQueue and recorderBytes limit the number of queued rows and their total size.
-	// A row usually has 200 bytes, and at most 600. If the queue is full, pings are dropped
+	// recorderQueue and recorderBytes limit the number of queued rows and their total size. A row
+	// is usually 200 bytes long, and at most 600. If the queue is full, pings are dropped
 	// (decision 2).
 	recorderQueue = 65536
 	recorderBytes = 16 << 20
 	recorderTick  = 250 * time.Millisecond
 	secondsPerDay = 24 * 60 * 60
 	copyTimeout   = 10 * time.Second
-	// A batch is sent in parts of copyPart bytes, with pauses of copyPause. A whole batch
-	// would keep Postgres busy for many milliseconds and delay pings on the same processors.
+	// A batch is sent in parts of copyPart bytes, with pauses of copyPause in between. Without
+	// them, it would keep Postgres busy for many milliseconds and delay pings on the same
+	// processors.
 	copyPart  = 64 << 10
 	copyPause = 3 * time.Millisecond
 )
@@ -39,7 +40,7 @@ const (
 type Recorder struct {
 	pool       *pgxpool.Pool
 	log        *slog.Logger
-	dailyBytes int64                       // maximum size of the rows of a UTC day; 0 for no limit
+	dailyBytes int64                       // maximum size of the rows queued in a UTC day; 0 for no limit
 	partitions func(context.Context) error // creates missing partitions; its errors are *postgres.Err
 
 	mu       sync.Mutex
@@ -59,7 +60,7 @@ func NewRecorder(pool *pgxpool.Pool, log *slog.Logger, dailyBytes int64, partiti
 	return &Recorder{pool: pool, log: log, dailyBytes: dailyBytes, partitions: partitions, wake: make(chan struct{}, 1)}
 }
 
-// RecorderStats are counts since the start.
+// RecorderStats contains counts since the node started, and the current number of queued rows.
 type RecorderStats struct {
 	Written, DroppedFull, DroppedDaily, DroppedRejected, DroppedClosed int64
 	Queued                                                             int
@@ -109,7 +110,7 @@ func (r *Recorder) Offer(p PingRecord) {
 
 func (r *Recorder) dayIsFull() bool { return r.dailyBytes > 0 && r.today >= r.dailyBytes }
 
-// reportFullDay logs once a day that the daily limit has been reached.
+// reportFullDay logs that the daily limit has been reached, at most once a day.
 func (r *Recorder) reportFullDay() {
 	r.mu.Lock()
 	report := r.dayIsFull() && r.reported != r.day
@@ -122,8 +123,8 @@ func (r *Recorder) reportFullDay() {
 	}
 }
 
-// Run writes until ctx ends, and then writes the remaining rows. While the database is
-// unavailable, it retries the failed batch, and new rows wait in the queue.
+// Run writes queued rows until ctx ends, and then writes the remaining ones. While the database
+// is unavailable, it retries the failed batch, and new rows wait in the queue.
 func (r *Recorder) Run(ctx context.Context) {
 	tick := time.NewTicker(recorderTick)
 	defer tick.Stop()
@@ -154,7 +155,7 @@ func (r *Recorder) take(spare []byte) ([]byte, int) {
 	return batch, rows
 }
 
-// finish writes the last rows, unless the batch before them failed.
+// finish writes the last rows, unless the previous batch could not be written.
 func (r *Recorder) finish(ctx context.Context, spare []byte, away error) {
 	r.mu.Lock()
 	r.closed = true
@@ -187,7 +188,7 @@ func (r *Recorder) lose(rows int, err error) {
 }
 
 // write retries until the batch is written or the database rejects it. If the service stops
-// first, it makes one last attempt and returns its error.
+// first, write makes one last attempt and returns the error of that attempt.
 func (r *Recorder) write(ctx context.Context, batch []byte, rows int) error {
 	for wait := recorderTick; ; wait = min(2*wait, 5*time.Second) {
 		err := r.attempt(context.WithoutCancel(ctx), batch)

@@ -17,9 +17,10 @@ type rejection struct {
 }
 
 // rejectionQueue contains the newest rejections of each partner, oldest first, until they are
-// written. If it is full, the partner with the most rejections loses its oldest one.
+// written. If it is full, the oldest rejection of the partner with the most rejections is
+// dropped.
 type rejectionQueue struct {
-	keep int // per partner; the database keeps no more
+	keep int // maximum per partner, both here and in the database
 	size int
 	of   map[uuid.UUID][]rejection
 }
@@ -42,9 +43,9 @@ func (q *rejectionQueue) add(r rejection) (lost int64) {
 	return lost
 }
 
-// longest returns the partner with the most rejections. If the partner adding already has an
-// equal share of the queue, longest returns it without a search, so that a flood of rejections
-// stays cheap.
+// longest returns the partner with the most rejections in the queue. adding is the partner whose
+// rejection is about to be added. If it already has its equal share of the queue or more, longest
+// returns it without a search, so that a flood of rejections for one partner stays cheap.
 func (q *rejectionQueue) longest(adding uuid.UUID) uuid.UUID {
 	if mine := len(q.of[adding]); mine > 0 && mine >= maxQueuedRejections/len(q.of) {
 		return adding

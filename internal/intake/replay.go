@@ -15,17 +15,19 @@ import (
 	"github.com/pingpost/pingpost/internal/scope"
 )
 
-// findTimeout limits the lookup of a delivered lead for a rejection.
+// findTimeout limits the time that a rejection may spend looking up the lead that was already
+// delivered.
 const findTimeout = time.Second
 
-// findReplay handles a post that checkQuote rejects. If the partner has already delivered a
-// lead on the transaction, the post is a replay, whatever has changed since. An expired
-// transaction is still rejected, with the lead (decisions 3, 31).
+// findReplay handles a post that checkQuote has rejected. If the partner has already delivered a
+// lead on the transaction, the post is a replay, even if the quote could no longer be used for a
+// new lead. If the transaction has expired, the post is still rejected, but the rejection
+// contains the lead (decisions 3, 31).
 //
-// Partners treat "Invalid transactionId format" as final. If the lookup of the lead fails,
-// the post gets a 503 instead, so that the partner does not write off a paid lead. For an
-// expired transaction, it gets "Transaction has expired" without the lead, but with a
-// Retry-After, because a retry may return the lead.
+// Partners treat "Invalid transactionId format" as final. If the lookup of the lead fails, the
+// post gets a 503 instead, so that the partner does not write off a lead that it is paid for. If
+// the transaction has expired, the post gets "Transaction has expired" without the lead, but with
+// a Retry-After, because the response to a retry may contain the lead.
 func (in *Intake) findReplay(ctx context.Context, p authenticated, rejection error) (PostResult, error) {
 	if !p.mayHaveDelivered(rejection) {
 		return PostResult{}, rejection

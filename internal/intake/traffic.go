@@ -28,7 +28,8 @@ const (
 	maxTrafficKeys = 50_000
 )
 
-// buckets is the number of latency buckets: those of models.LatencyBounds, and one for slower requests.
+// buckets is the number of latency buckets: one for each of models.LatencyBounds, and one for
+// slower requests.
 const buckets = len(models.LatencyBounds) + 1
 
 type minuteKey struct {
@@ -100,7 +101,7 @@ func (t *Traffic) recordRejection(r rejection) {
 	t.dropped.Add(t.rejections.add(r))
 }
 
-// Run writes until ctx ends, and then writes the remaining counts.
+// Run writes counts and rejections until ctx ends, and then writes the remaining ones.
 func (t *Traffic) Run(ctx context.Context) {
 	tick := time.NewTicker(trafficTick)
 	defer tick.Stop()
@@ -169,8 +170,8 @@ func (t *Traffic) putBack(tallies map[minuteKey]*tally) {
 	}
 }
 
-// putBackRejections queues older rejections before those that were added since, because the
-// queue drops the first ones.
+// putBackRejections puts older rejections back into the queue, before those that were added in
+// the meantime, because a full queue drops the first ones.
 func (t *Traffic) putBackRejections(older *rejectionQueue) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -236,7 +237,7 @@ func (t *Traffic) writeRejections(ctx context.Context, rejections *rejectionQueu
 	return t.inTransaction(ctx, batch)
 }
 
-// errLost is returned if it is unknown whether a transaction was committed.
+// errLost means that it is unknown whether a transaction was committed.
 var errLost = errors.New("database did not respond")
 
 func (t *Traffic) inTransaction(ctx context.Context, batch *pgx.Batch) error {

@@ -8,9 +8,9 @@ import (
 	"github.com/pingpost/pingpost/internal/apperr"
 )
 
-// answers reads the answers to the questions of the partner's own form. They are an object
-// with any values, and are returned as sent. Each problem is reported once, for the path
-// answers, because a longer path would repeat keys that were sent.
+// answers reads the answers to the questions of the partner's own form. They are an object whose
+// values can be anything, and are returned as sent. Each kind of problem is reported once, with
+// the path answers, because a longer path would reveal keys that were sent.
 func (p *problems) answers(f field) []byte {
 	object, ok := p.object(f)
 	if !ok {
@@ -33,7 +33,7 @@ func (p *problems) answers(f field) []byte {
 	return bytes.Clone(f.raw)
 }
 
-// escapesNUL reports whether valid JSON contains U+0000, where it is always escaped.
+// escapesNUL reports whether valid JSON contains U+0000, which valid JSON always escapes.
 func escapesNUL(json []byte) bool {
 	for {
 		at := bytes.IndexByte(json, '\\')
@@ -43,6 +43,6 @@ func escapesNUL(json []byte) bool {
 		if bytes.HasPrefix(json[at:], []byte(`\u0000`)) {
 			return true
 		}
-		json = json[at+2:] // past the escaped character, which may be a backslash
+		json = json[at+2:] // skip the escaped character, which may be a backslash
 	}
 }

@@ -89,7 +89,7 @@ func (p *problems) acknowledged(f field, inObject bool) {
 	p.add(f, code, affirmative)
 }
 
-// hash reads a SHA-256 hash in hex of either case, and returns it in lower case.
+// hash reads a SHA-256 hash in hex, in upper or lower case, and returns it in lower case.
 func (p *problems) hash(f field) string {
 	text, ok := p.text(f, noLimit)
 	if !ok {

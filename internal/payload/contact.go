@@ -7,8 +7,8 @@ type contactFields struct {
 	email, name, fullName, phoneE164, phone raw
 }
 
-// contact reads the email address, name and phone of the person, each from contact or from
-// the field's alternatives.
+// contact reads the consumer's email address, name and phone number, each from contact or from
+// one of its alternative fields.
 func (p *problems) contact(f *postFields) Contact {
 	var in contactFields
 	if object, ok := p.object(field{raw: f.contact, name: "contact"}); ok {

@@ -30,9 +30,9 @@ func NormaliseEmail(address string) string {
 	return local + domain
 }
 
-// EmailForms returns the forms of an address that lookup digests may have been made from: first
-// the normalised form, then the forms from before domains were normalised, when addresses were
-// only converted to lower case.
+// EmailForms returns the forms of an address that lookup digests may have been made from. The
+// first is the normalised form. The others are needed for older leads, whose addresses were only
+// converted to lower case before their digests were made.
 func EmailForms(address string) []string {
 	normalised := NormaliseEmail(address)
 	earlier := []string{strings.ToLower(strings.TrimSpace(address))}
@@ -71,12 +71,12 @@ func IsEmail(text string) bool {
 	return utf8.ValidString(text) && utf8.RuneCountInString(text) <= maxEmail && isEmail([]byte(text))
 }
 
-// isEmail reports whether address is a Mailbox of RFC 5321, with non-ASCII characters
-// allowed as letters (RFC 6531). Unlike RFC 5321, it rejects white space, even in a quoted
-// local part, and invisible characters. Such characters come from copying and pasting. A
-// lookup of the visible address would not find the lead.
+// isEmail reports whether address is a Mailbox of RFC 5321, with non-ASCII characters allowed as
+// letters (RFC 6531). Unlike RFC 5321, it rejects white space, even in a quoted local part, and
+// invisible characters. Such characters come from copying and pasting, and a search for the
+// address as displayed would not find the lead.
 func isEmail(address []byte) bool {
-	at := bytes.LastIndexByte(address, '@') // a quoted local part may contain others
+	at := bytes.LastIndexByte(address, '@') // a quoted local part may contain an @ too
 	if at < 1 || at > maxLocalPart || len(address)-at-1 > maxDomain {
 		return false
 	}
@@ -104,7 +104,7 @@ func isQuotedString(local []byte) bool {
 	}
 	inner := local[1 : len(local)-1]
 	for i := 0; i < len(inner); {
-		if inner[i] == '\\' { // escapes any next character
+		if inner[i] == '\\' { // escapes the next character, whatever it is
 			i++
 		} else if inner[i] == '"' {
 			return false
@@ -152,8 +152,8 @@ func isLetter(r rune) bool {
 	return isVisible(r)
 }
 
-// isVisible reports false for white space, control characters, and invisible characters
-// such as formats, joiners, fillers and variation selectors.
+// isVisible reports whether r is neither white space nor a control character nor an invisible
+// character, such as a joiner, a filler or a variation selector.
 func isVisible(r rune) bool {
 	return !unicode.IsSpace(r) && !unicode.IsControl(r) &&
 		!unicode.In(r, unicode.Cf, unicode.Other_Default_Ignorable_Code_Point, unicode.Variation_Selector)

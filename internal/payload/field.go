@@ -33,7 +33,7 @@ func (r raw) filled() raw {
 	return r
 }
 
-// field is a value with the name under which it was sent, for the path of a problem.
+// field is a value and the name that it was sent under, from which the path of a problem is made.
 type field struct {
 	raw
 	parent string // "" at the top level
@@ -47,9 +47,9 @@ func (f field) path() []string {
 	return []string{f.parent, f.name}
 }
 
-// first returns the first alternative that was sent. The alternatives are in the
-// specification's order, and the others are ignored (decision 17). If none was sent, it
-// returns the first one.
+// first returns the first of the alternatives that was sent, and ignores the others (decision
+// 17). The alternatives must be in the specification's order. If none was sent, first returns
+// alternatives[0].
 func first(alternatives ...field) field {
 	for _, f := range alternatives {
 		if f.raw != nil {
@@ -59,9 +59,9 @@ func first(alternatives ...field) field {
 	return alternatives[0]
 }
 
-// problems collects the problems of a payload, with at most one entry per field except
-// for answers. Each method reads one kind of field and adds the problem that it finds. An
-// absent field is not a problem.
+// problems collects the problems of a payload, with at most one entry per field except for
+// answers. Each method reads one kind of field and adds any problem that it finds. An absent
+// field is not a problem.
 type problems []apperr.Field
 
 func (p *problems) add(f field, code apperr.FieldCode, message string) {
@@ -113,8 +113,8 @@ func (p *problems) object(f field) (members, bool) {
 	return m, ok
 }
 
-// postcode reads a postal code: trimmed, 1 to 16 characters, without control characters.
-// It does not check the country's format, because consumers type the code in many ways
+// postcode reads a postal code: trimmed, 1 to 16 characters, without control characters. It does
+// not check the code against the country's format, because consumers type it in many ways
 // (decision 9).
 func (p *problems) postcode(f field) []byte {
 	if f.raw != nil && f.raw[0] != '"' {
@@ -159,7 +159,7 @@ func (p *problems) country(f field) ([2]byte, bool) {
 	return code, ok
 }
 
-// notAnObject returns the problem of a payload that is valid JSON but not an object.
+// notAnObject returns the problem to report if the payload is valid JSON but not an object.
 func notAnObject() apperr.Field {
 	return apperr.Field{Code: apperr.InvalidType, Path: []string{}, Message: "the payload must be a JSON object"}
 }

@@ -1,10 +1,9 @@
-// Package payload parses the two requests of the partner API from strict JSON into typed
-// values, and reports all problems at once. It does no I/O and no logging, and uses no clock and no
-// global state.
+// Package payload parses the two requests of the partner API from strict JSON into typed values,
+// and reports all problems at once. It does no I/O or logging, and uses no clock or global state.
 //
-// Each parser works in two passes. The first uses jsontext to check that the body is
-// valid JSON as defined in decision 18. The second walks the valid JSON, and picks and
-// checks the known fields. Results are copied, so the caller may reuse the body's buffer.
+// Each parser works in two passes. The first uses jsontext to check that the body is valid JSON
+// as defined in decision 18. The second extracts the known fields from the valid JSON and checks
+// them. Results are copied, so the caller may reuse the body's buffer.
 package payload
 
 import "github.com/pingpost/pingpost/internal/apperr"

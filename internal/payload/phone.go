@@ -2,10 +2,10 @@ package payload
 
 import "github.com/nyaruka/phonenumbers"
 
-// NormalisePhone converts a phone number that was sent as an alternative to phoneE164. The
-// number is interpreted as dialled in country, the lead's country as two upper-case letters.
-// NormalisePhone sets Contact.PhoneE164 and clears Contact.PhoneFlagged. A number that it
-// cannot convert remains unchanged and flagged (decision 17).
+// NormalisePhone converts a phone number that was sent in a field other than phoneE164. The
+// number is interpreted as dialled in country, which is the lead's country as two upper-case
+// letters. NormalisePhone sets Contact.PhoneE164 and clears Contact.PhoneFlagged. A number that
+// it cannot convert remains unchanged and flagged (decision 17).
 func (p *Post) NormalisePhone(country string) {
 	c := &p.Contact
 	if !c.PhoneFlagged {
@@ -28,7 +28,7 @@ func E164(phone, country string) (text string, ok bool) {
 	return text, isE164(text)
 }
 
-// isE164 reports whether text is a plus sign and 2 to 15 digits, and the first digit is
+// isE164 reports whether text is a plus sign followed by 2 to 15 digits, the first of which is
 // not zero.
 func isE164(text string) bool {
 	if len(text) < 3 || len(text) > 16 || text[0] != '+' || text[1] == '0' {

@@ -7,7 +7,7 @@ import (
 	pricingrules "github.com/pingpost/pingpost/pricing_rules"
 )
 
-// defaultCountry is the country of a ping without one (decision 7).
+// defaultCountry is used for a ping that does not contain a country (decision 7).
 const defaultCountry = "GB"
 
 // Ping is a valid ping request. Optional strings are "" if absent.
@@ -147,8 +147,8 @@ func (p *problems) slug(tax *pricingrules.Taxonomy, f field) int {
 // taxonomy are much shorter.
 const maxTermDigits = 9
 
-// termID reads the taxonomy's number for an industry, from a JSON number or a string of
-// digits without sign, fraction, exponent or leading zero (decision 6).
+// termID reads the taxonomy's number for an industry, from a JSON number or a string of digits
+// without a sign, fraction, exponent or leading zero (decision 6).
 func (p *problems) termID(tax *pricingrules.Taxonomy, f field) int {
 	digits := []byte(f.raw)
 	switch {
@@ -209,7 +209,7 @@ func (p *problems) pingPostcode(f *pingFields) []byte {
 		return postcode
 	}
 	if one.raw[0] != '"' || other.raw[0] != '"' {
-		p.postcode(other) // not comparable, but its type may be wrong too
+		p.postcode(other) // the two cannot be compared, but this one's type may be wrong too
 		return postcode
 	}
 	first, _ := unquote(one.raw)

@@ -25,10 +25,10 @@ type Contact struct {
 	Name  string
 	Phone string // as sent
 
-	// PhoneE164 is Phone in E.164 format, or "". If Phone was sent in another field than
-	// phoneE164, Post.NormalisePhone sets it.
+	// PhoneE164 is Phone in E.164 format, or "". If Phone was sent in a field other than
+	// phoneE164, Post.NormalisePhone sets PhoneE164.
 	PhoneE164 string
-	// PhoneFlagged reports that Phone has no E.164 form (decision 17).
+	// PhoneFlagged reports that Phone has not been converted to E.164 format (decision 17).
 	PhoneFlagged bool
 }
 
@@ -39,7 +39,7 @@ type Location struct {
 	Country  string // two letters, upper case
 }
 
-// Consent is the consent record. ParsePost only accepts acknowledged consent.
+// Consent is the consent record. ParsePost rejects a post whose consent was not acknowledged.
 type Consent struct {
 	AcknowledgedAt        time.Time // UTC; valid only if HasAcknowledgedAt
 	HasAcknowledgedAt     bool
@@ -49,14 +49,14 @@ type Consent struct {
 	ThirdPartyLeadID      string
 }
 
-// ParsePost parses a post request as defined in the specification's field table and decisions
-// 9 and 17. The error is ErrJSON, or ErrPost with an entry for every problem, in the order of
-// the table. The result does not alias body. NormalisePhone converts the phone later, because
-// the lead's country may only be in the quote.
+// ParsePost parses a post request as defined in the specification's field table and decisions 9
+// and 17. The error is ErrJSON, or ErrPost with an entry for every problem, in the order of the
+// table. The result does not alias body. Callers convert the phone number later with
+// NormalisePhone, because the lead's country may be known only from the quote.
 //
-// With an error, the Post has only TransactionID and PartnerID, which can have any length and
-// are empty if they could not be read. They are used only to choose the secret for checking
-// the signature (decisions 12, 13).
+// If there is an error, the Post contains only TransactionID and PartnerID. They can have any
+// length, and are empty if they could not be read. They are used only to choose the secret for
+// checking the signature (decisions 12, 13).
 func ParsePost(body []byte) (Post, error) {
 	if !strict(body) {
 		return salvage(body), ErrJSON
@@ -159,8 +159,8 @@ func anyText(value raw) string {
 	return string(text)
 }
 
-// salvage reads transactionId and partnerId from a body that is not valid JSON, up to the
-// error. It is slow, but is not needed for valid posts.
+// salvage reads transactionId and partnerId from a body that is not valid JSON. It stops at the
+// first error. It is slow, but is not needed for valid posts.
 func salvage(body []byte) Post {
 	var post Post
 	in := jsontext.NewDecoder(bytes.NewBuffer(body))

@@ -18,9 +18,9 @@ func strict(body []byte) bool {
 	return jsontext.Value(body).IsValid() && shallow(body)
 }
 
-// shallow reports whether the nesting of valid JSON is within maxDepth. It first
-// counts all brackets, which is much faster than skipping those in strings. Nearly all bodies
-// have few.
+// shallow reports whether the nesting of valid JSON is within maxDepth. It first counts all
+// brackets, even those in strings, because that is much faster. Nearly all bodies have so few
+// that this is enough.
 func shallow(body []byte) bool {
 	if bytes.Count(body, []byte{'{'})+bytes.Count(body, []byte{'['}) <= maxDepth {
 		return true
@@ -45,7 +45,7 @@ func shallow(body []byte) bool {
 // have passed strict, because members does not check bounds.
 type members struct {
 	src []byte
-	at  int // on the opening brace, a comma or the closing brace
+	at  int // index of the opening brace, a comma or the closing brace
 
 	name  []byte // unquoted
 	value raw
@@ -77,8 +77,8 @@ func (m *members) next() bool {
 	return true
 }
 
-// unquote returns the text of a valid JSON string, and whether it had escapes. Without
-// escapes, the text aliases quoted.
+// unquote returns the text of a valid JSON string, and whether it had escapes. If it had none,
+// the text aliases quoted.
 func unquote(quoted []byte) (text []byte, escaped bool) {
 	text = quoted[1 : len(quoted)-1]
 	if bytes.IndexByte(text, '\\') < 0 {
@@ -98,7 +98,7 @@ func skipBlanks(src []byte, at int) int {
 	return at
 }
 
-// stringEnd returns the index after the string that starts at at.
+// stringEnd returns the index after the string that starts at index at.
 func stringEnd(src []byte, at int) int {
 	for at++; src[at] != '"'; at++ {
 		if src[at] == '\\' {
@@ -108,7 +108,7 @@ func stringEnd(src []byte, at int) int {
 	return at + 1
 }
 
-// valueEnd returns the index after the value that starts at at, in an object.
+// valueEnd returns the index after the value, in an object, that starts at index at.
 func valueEnd(src []byte, at int) int {
 	switch src[at] {
 	case '"':
