@@ -1,4 +1,4 @@
-// Package apperr defines the errors that partners and users may see.
+// Package apperr defines the errors that partners and users can see.
 //
 // An Error has a code, which api and admin map to an HTTP status, and a public message,
 // which is the specification's text if there is one. Further details are in the cause,
@@ -28,7 +28,8 @@ const (
 	Internal     Code = "internal"
 )
 
-// FieldCode classifies the problem with a field. The constants are all codes (decision 19).
+// FieldCode classifies the problem with a field. The constants below are the only ones (decision
+// 19).
 type FieldCode string
 
 const (
@@ -48,10 +49,10 @@ type Field struct {
 	Message string    `json:"message"`
 }
 
-// Error is an error with a public message. Reason is the check that rejected the request, in
+// Error is an error with a public message. Reason names the check that rejected the request, in
 // lower case with underscores. It is used by counters and the console, and is not sent to
 // partners. Code and Reason identify an error within its package. Errors that callers handle in
-// the same way may share them.
+// the same way can have the same Code and Reason.
 type Error struct {
 	Code       Code
 	Message    string
@@ -74,7 +75,8 @@ func New(code Code, reason, message string) *Error {
 	return &Error{Code: code, Reason: reason, Message: message}
 }
 
-// AtField returns an error about one field of a form. The field has the same message.
+// AtField returns an error about one field of a form. The error and the field have the same
+// message.
 func AtField(code Code, reason string, kind FieldCode, field, message string) *Error {
 	return New(code, reason, message).WithFields(Field{Code: kind, Path: []string{field}, Message: message})
 }
@@ -93,8 +95,8 @@ func (e *Error) Error() string {
 
 func (e *Error) Unwrap() error { return e.cause }
 
-// Is reports whether target has the same code and reason, so that callers can compare
-// copies with a package's declared errors by errors.Is.
+// Is reports whether target has the same code and reason, so that errors.Is also finds copies of
+// a package's declared errors.
 func (e *Error) Is(target error) bool {
 	t, ok := target.(*Error)
 	return ok && t.Code == e.Code && t.Reason == e.Reason

@@ -6,10 +6,10 @@ import (
 	"crypto/subtle"
 )
 
-// contentKey returns HKDF-SHA256 (RFC 5869) of a data key with a salt and the fixed info,
-// one block long: HMAC(HMAC(salt, key), info | 0x01). It uses fixed arrays, because
-// crypto/hkdf makes twenty small allocations, which cost more than hashing the eight blocks.
-// A test compares it with crypto/hkdf.
+// contentKey derives a content key from a data key and a salt, with HKDF-SHA256 (RFC 5869) and
+// the fixed info. The result is one block: HMAC(HMAC(salt, key), info | 0x01). contentKey uses
+// arrays of fixed size, because crypto/hkdf makes twenty small allocations, which cost more than
+// hashing the eight blocks. A test compares it with crypto/hkdf.
 func contentKey(dataKey *[KeySize]byte, salt *[SaltSize]byte) [KeySize]byte {
 	var pad [sha256.BlockSize]byte
 	copy(pad[:], salt[:])
@@ -28,8 +28,8 @@ var (
 	outerPad = bytes.Repeat([]byte{0x5c}, sha256.BlockSize)
 )
 
-// hmacSHA256 returns the HMAC of a message of at most one block. key is padded with zeros
-// to a block.
+// hmacSHA256 returns the HMAC of a message of at most one block. key must be padded with zeros to
+// the length of a block.
 func hmacSHA256(key *[sha256.BlockSize]byte, message []byte) [sha256.Size]byte {
 	var inner [2 * sha256.BlockSize]byte
 	var outer [sha256.BlockSize + sha256.Size]byte

@@ -1,10 +1,10 @@
 // Package envelope encrypts each lead's contact record with the lead's own key (decision 20).
 //
-// Each lead has a data key. A key wrapper (the local key, or Vault Transit) wraps it, and
-// only the wrapped key is stored and sent to the partner. The content key is
-// HKDF-SHA256(data key, salt). The salt is stored only in the lead's row. Erasing it makes
-// every copy of the envelope unreadable, including the partner's and those in backups, even
-// if the wrapping key still exists.
+// Each lead has a data key. A key wrapper (the local key, or Vault Transit) wraps it, and only
+// the wrapped key is stored and sent to the partner. The content key is HKDF-SHA256(data key,
+// salt). The salt is stored only in the lead's row. Erasing the salt makes every copy of the
+// envelope unreadable, including the partner's and those in backups, even if the wrapping key
+// still exists.
 package envelope
 
 import (
@@ -28,8 +28,8 @@ const (
 	info    = "pingpost/lead-envelope/v1"
 )
 
-// Envelope is an encrypted contact record with all data that is needed to decrypt it, apart
-// from the wrapping key. The salt is stored only in the lead's row.
+// Envelope is an encrypted contact record with everything that is needed to decrypt it, except
+// the wrapping key. The salt is stored only in the lead's row.
 type Envelope struct {
 	Ciphertext []byte
 	IV         []byte // 12 bytes
@@ -47,14 +47,15 @@ type DataKey struct {
 // Zero overwrites the plaintext key.
 func (k *DataKey) Zero() { clear(k.Plain[:]) }
 
-// KeyWrapper wraps data keys only (decision 23). Wrapped keys contain the names
-// of the wrapper and its key version, so that several wrappers can be used for reading.
-// Methods take batches, because a wrapper may need the network. An error applies to the
-// whole batch.
+// KeyWrapper encrypts data keys, and nothing else (decision 23). A wrapped key contains the name
+// of its wrapper and the key version, so that keys from several wrappers can be unwrapped.
+// Methods take batches, because a wrapper may need the network. An error applies to the whole
+// batch.
 type KeyWrapper interface {
-	// Name returns the prefix of all keys that it wraps: "local" or "vault".
+	// Name returns the prefix of all keys that the wrapper wraps: "local" or "vault".
 	Name() string
-	// Reads reports whether the wrapper has a key version, as far as it knows.
+	// Reads reports whether the wrapper can unwrap keys of a key version, as far as it knows
+	// without I/O.
 	Reads(version string) bool
 	// Wrap encrypts data keys, either all or none.
 	Wrap(ctx context.Context, keys [][KeySize]byte) ([][]byte, error)
@@ -111,8 +112,8 @@ func NewDataKeys(ctx context.Context, w KeyWrapper, n int) ([]DataKey, error) {
 
 // Seal encrypts the contact record of a lead.
 func Seal(key DataKey, lead, partner uuid.UUID, plain []byte) (Envelope, error) {
-	// One allocation contains the salt, the iv, the ciphertext and the tag. The slices have
-	// limited capacities, so that none can grow into the next.
+	// One allocation holds the salt, the iv, the ciphertext and the tag. The slices have limited
+	// capacities, so that none can grow into the next.
 	buf := make([]byte, SaltSize+ivSize, SaltSize+ivSize+len(plain)+tagSize)
 	rand.Read(buf)
 	salt, iv := buf[:SaltSize:SaltSize], buf[SaltSize:SaltSize+ivSize:SaltSize+ivSize]

@@ -23,12 +23,12 @@ const (
 	poolLow     = PoolSize * 3 / 4
 	poolWait    = time.Second // maximum time that a post waits for a key
 	poolTick    = time.Second
-	poolProbe   = 5 * time.Second        // time without a call before a probe
-	poolRetry   = 100 * time.Millisecond // after a failure, then doubled up to poolRetryAt
+	poolProbe   = 5 * time.Second        // time after the last call until a probe
+	poolRetry   = 100 * time.Millisecond // pause after a failure, doubled each time up to poolRetryAt
 	poolRetryAt = 2 * time.Second
 )
 
-// ErrPoolEmpty means that no data key is ready and the wrapper does not return one.
+// ErrPoolEmpty means that no data key is ready and the wrapper did not provide one in time.
 var ErrPoolEmpty = errors.New("no data key available")
 
 // Pool contains data keys that are already wrapped, so that posts do not wait for the
@@ -41,7 +41,7 @@ type Pool struct {
 
 	mu      sync.Mutex
 	ready   []pooled  // oldest first
-	version string    // of all ready keys
+	version string    // key version of all ready keys
 	since   time.Time // when the first key of that version was requested
 	failure error     // of the last call; nil after a success
 	arrived chan struct{}
@@ -60,12 +60,14 @@ func NewPool(writer KeyWrapper, c clock.Clock) *Pool {
 	return &Pool{writer: writer, clock: c, wake: make(chan struct{}, 1), arrived: make(chan struct{})}
 }
 
-// PoolStats contains the pool's state and its counts since the start.
+// PoolStats contains the pool's state and its counts since the node started.
 type PoolStats struct {
 	Ready   int
 	Version string // of the ready keys; "" before the first
 	Failure error  // of the last call to the wrapper; nil after a success
-	// Keys taken by posts, waits of posts for a key, and unused keys that expired or were purged.
+	// Taken is the number of keys that posts have used, and Waited the number of posts that had
+	// to wait for one. Expired is the number of unused keys that were too old or were replaced,
+	// and Purged the number of unused keys that were dropped because the key version changed.
 	Taken, Waited, Expired, Purged int64
 
 	made int64
@@ -157,7 +159,7 @@ func (p *Pool) Run(ctx context.Context) {
 		before := p.Stats().made
 		if err := errors.Join(p.Fill(ctx), p.probe(ctx)); err != nil {
 			if p.Stats().made > before {
-				wait = poolRetry // the wrapper is available, only some calls failed
+				wait = poolRetry // the wrapper is available, and only some calls failed
 			}
 			select {
 			case <-ctx.Done():
@@ -221,7 +223,7 @@ func (p *Pool) missing() int {
 }
 
 func (p *Pool) call(ctx context.Context, n int) error {
-	made := p.clock.Now() // read before the call, so that a key never seems newer than its key version
+	made := p.clock.Now() // read before the call, so that a key never appears to be newer than its key version
 	p.mu.Lock()
 	p.called = made
 	p.mu.Unlock()
@@ -233,13 +235,14 @@ func (p *Pool) call(ctx context.Context, n int) error {
 	if err == nil {
 		err = p.add(keys, made)
 	}
-	close(p.arrived) // also after a failure, so that waiting posts get the error
+	close(p.arrived) // even after a failure, so that waiting posts get the error
 	p.arrived = make(chan struct{})
 	return err
 }
 
-// add adds keys. All ready keys have the same key version. If the new keys have another version,
-// add drops the keys that were requested earlier, which are either the new or the ready ones.
+// add adds keys to the pool. All ready keys have the same key version. If the new keys have
+// another version, add drops whichever keys were requested earlier, the new ones or the ready
+// ones.
 func (p *Pool) add(keys []DataKey, made time.Time) error {
 	_, version, err := ParseWrapped(keys[0].Wrapped)
 	if err != nil {

@@ -17,20 +17,18 @@ func ParseWrapped(wrapped []byte) (wrapper, version string, err error) {
 	return string(parts[0]), string(parts[1]), nil
 }
 
-// ErrNoWrapper means that no key wrapper is configured for writing, so data keys cannot be
-// created.
+// ErrNoWrapper means that no key wrapper is configured to wrap new data keys.
 var ErrNoWrapper = errors.New("no key wrapper is configured")
 
-// Wrappers contains the configured key wrappers. One is used for writing, and all are used for
-// reading.
+// Wrappers contains the configured key wrappers. One of them, the writer, wraps new data keys.
+// All of them can unwrap the keys that they wrapped.
 type Wrappers struct {
 	writer KeyWrapper
 	pool   *Pool
 	all    map[string]KeyWrapper
 }
 
-// NewWrappers returns wrappers that write with writer, which may be nil, and read with all
-// of them.
+// NewWrappers returns Wrappers with a writer, which may be nil, and others, which only unwrap.
 func NewWrappers(writer KeyWrapper, others ...KeyWrapper) *Wrappers {
 	w := &Wrappers{writer: writer, all: map[string]KeyWrapper{}}
 	for _, one := range others {
@@ -42,18 +40,19 @@ func NewWrappers(writer KeyWrapper, others ...KeyWrapper) *Wrappers {
 	return w
 }
 
-// NewPooledWrappers returns wrappers that write with data keys from a pool.
+// NewPooledWrappers returns Wrappers that take new data keys from a pool. The writer is the
+// pool's.
 func NewPooledWrappers(pool *Pool, others ...KeyWrapper) *Wrappers {
 	w := NewWrappers(pool.writer, others...)
 	w.pool = pool
 	return w
 }
 
-// Configured reports whether there is a wrapper for writing. Without one, posts get the
-// specification's 503 (decision 21).
+// Configured reports whether there is a writer. Without one, posts get the specification's 503
+// (decision 21).
 func (w *Wrappers) Configured() bool { return w.writer != nil }
 
-// Writer returns the name of the wrapper for writing, or "".
+// Writer returns the name of the writer, or "" if there is none.
 func (w *Wrappers) Writer() string {
 	if w.writer == nil {
 		return ""
@@ -68,8 +67,8 @@ func (w *Wrappers) Reads(wrapper, version string) bool {
 	return ok && one.Reads(version)
 }
 
-// DataKey returns a new data key from the wrapper for writing, through the pool if there is
-// one.
+// DataKey returns a new data key, from the pool if there is one and otherwise directly from the
+// writer.
 func (w *Wrappers) DataKey(ctx context.Context) (DataKey, error) {
 	switch {
 	case w.writer == nil:
@@ -84,7 +83,7 @@ func (w *Wrappers) DataKey(ctx context.Context) (DataKey, error) {
 	return keys[0], nil
 }
 
-// CurrentKeyVersion returns the name and the current key version of the wrapper for writing.
+// CurrentKeyVersion returns the name and the current key version of the writer.
 func (w *Wrappers) CurrentKeyVersion(ctx context.Context) (wrapper, version string, err error) {
 	if w.writer == nil {
 		return "", "", ErrNoWrapper
@@ -97,8 +96,8 @@ func (w *Wrappers) CurrentKeyVersion(ctx context.Context) (wrapper, version stri
 	return ParseWrapped(keys[0].Wrapped)
 }
 
-// Unwrap decrypts data keys, each with its own wrapper. If a wrapper does not respond, only
-// its keys fail.
+// Unwrap decrypts data keys, each with the wrapper that wrapped it. If a wrapper does not
+// respond, only its keys fail.
 func (w *Wrappers) Unwrap(ctx context.Context, wrapped [][]byte) []Unwrapped {
 	out := make([]Unwrapped, len(wrapped))
 	w.each(wrapped, func(i int, err error) { out[i].Err = err }, func(one KeyWrapper, theirs [][]byte, at []int) error {
@@ -111,8 +110,9 @@ func (w *Wrappers) Unwrap(ctx context.Context, wrapped [][]byte) []Unwrapped {
 	return out
 }
 
-// Rewrap wraps data keys with the newest key version of the wrapper for writing. It uses the
-// wrapper's own rewrapping where possible, and otherwise unwraps and wraps.
+// Rewrap wraps data keys with the newest key version of the writer. If the writer wrapped a key
+// and is a Rewrapper, it rewraps the key itself. Otherwise the key is unwrapped and wrapped
+// again.
 func (w *Wrappers) Rewrap(ctx context.Context, wrapped [][]byte) []Rewrapped {
 	out := make([]Rewrapped, len(wrapped))
 	if w.writer == nil {

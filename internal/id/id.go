@@ -1,5 +1,5 @@
 // Package id formats UUIDv7 identifiers as a prefix for their kind and 26 digits of Crockford
-// base32, such as ld_01JD3Z…. It writes upper case and reads either case.
+// base32, such as ld_01JD3Z…. It formats them in upper case and parses them in either case.
 package id
 
 import (
@@ -104,8 +104,8 @@ func New(at time.Time) uuid.UUID {
 	return NewV7(at, random)
 }
 
-// NewV7 returns a UUIDv7 with a time and 74 bits of ten random bytes. It is for callers that
-// choose the bits, for example for quotes and the bounds of a search.
+// NewV7 returns a UUIDv7 that contains a time and 74 bits from random. It is for callers that
+// choose these bits, for example for quotes or for the bounds of a search.
 func NewV7(at time.Time, random [10]byte) uuid.UUID {
 	var u uuid.UUID
 	ms := uint64(at.UnixMilli())

@@ -1,8 +1,9 @@
 // Package keyring contains the platform keys and the keys derived from them (decision 23).
 //
-// HKDF-SHA256 derives a key for each purpose from each platform key: the quote key, the
-// keys that encrypt secrets at rest, and the digest keys. The first platform key is used
-// for writing, and all are used for reading. Sealed values and digests contain their key's id.
+// HKDF-SHA256 derives a key for each purpose from each platform key: the quote key, the keys that
+// encrypt secrets at rest, and the digest keys. New values are sealed and digested with the first
+// platform key. Sealed values and digests contain the id of their key, so that older ones can be
+// read with the other keys.
 package keyring
 
 import (
@@ -21,15 +22,16 @@ import (
 // KeySize is the length of a platform key in bytes.
 const KeySize = 32
 
-// Purpose separates derived keys. A value sealed for one purpose never opens for another.
+// Purpose is what a derived key is used for. A value sealed for one purpose cannot be opened for
+// another.
 type Purpose string
 
 const (
 	// SigningSecret seals partners' HMAC secrets.
 	SigningSecret Purpose = "signing-secret"
-	// SecondFactor seals the seeds of users' one-time codes.
+	// SecondFactor seals the setup keys of users' authenticator apps.
 	SecondFactor Purpose = "second-factor"
-	// LogIn digests the user and address of login attempts.
+	// LogIn digests the user and the address of a login attempt.
 	LogIn Purpose = "log-in"
 	// LookUp digests normalised email addresses and phone numbers.
 	LookUp Purpose = "look-up"
@@ -42,7 +44,7 @@ const (
 	File Purpose = "file"
 	// VaultCredential digests a node's Vault credential.
 	VaultCredential Purpose = "vault-credential" //nolint:gosec // the name of a purpose
-	// SavedForm seals what staff typed into a form whose session had expired.
+	// SavedForm seals the values of a form that was submitted after the session had expired.
 	SavedForm Purpose = "kept-form"
 	// Snapshot seals a node's snapshot on disk.
 	Snapshot Purpose = "snapshot"
@@ -69,7 +71,8 @@ type derived struct {
 	digest map[Purpose][]byte
 }
 
-// NewKeys derives all keys from the platform keys. The first platform key is used for writing.
+// NewKeys derives all keys from the platform keys. New values are sealed and digested with the
+// first one.
 func NewKeys(platform [][]byte) (*Keys, error) {
 	if len(platform) == 0 {
 		return nil, errors.New("no platform key is configured: set PINGPOST_PLATFORM_KEYS")
@@ -115,7 +118,7 @@ func derive(raw []byte) (derived, error) {
 	return d, failed
 }
 
-// QuoteKeys returns the derived quote keys, beginning with the one for writing.
+// QuoteKeys returns the derived quote keys, beginning with the one for new quotes.
 func (k *Keys) QuoteKeys() [][]byte {
 	out := make([][]byte, len(k.all))
 	for i, d := range k.all {
@@ -124,7 +127,7 @@ func (k *Keys) QuoteKeys() [][]byte {
 	return out
 }
 
-// IDs returns the ids of the configured keys, beginning with the one for writing.
+// IDs returns the ids of the configured platform keys, beginning with the first.
 func (k *Keys) IDs() []KeyID {
 	out := make([]KeyID, len(k.all))
 	for i, d := range k.all {
@@ -144,9 +147,9 @@ func KeyOf(value []byte) (key KeyID, ok bool) {
 	return KeyID(value[1 : 1+len(key)]), true
 }
 
-// Seal encrypts a value at rest. The result is version (1) | key id (4) | nonce (24) |
-// ciphertext | tag (16). owner is authenticated as additional data, so that a value copied
-// to another row does not open there.
+// Seal encrypts a value for storage. The result is version (1) | key id (4) | nonce (24) |
+// ciphertext | tag (16). owner is authenticated as additional data, so that a value copied to
+// another row cannot be opened there.
 func (k *Keys) Seal(purpose Purpose, owner, plain []byte) []byte {
 	d := k.all[0]
 	out := make([]byte, 0, 5+chacha20poly1305.NonceSizeX+len(plain)+chacha20poly1305.Overhead)
@@ -181,13 +184,14 @@ func (k *Keys) Open(purpose Purpose, owner, value []byte) ([]byte, error) {
 	return nil, ErrNotOpened
 }
 
-// Digest returns key id (4) | HMAC-SHA256 (32) of value with the key for writing.
+// Digest returns the digest of value with the first platform key, as key id (4) | HMAC-SHA256
+// (32).
 func (k *Keys) Digest(purpose Purpose, value []byte) []byte {
 	return k.all[0].mac(purpose, value)
 }
 
-// Digests returns the digests of value with all keys, beginning with the one for writing. A
-// lookup needs all of them, because a row may have been written with any of the keys.
+// Digests returns the digests of value with all platform keys, beginning with the first. A lookup
+// needs all of them, because a row may contain a digest with any of the keys.
 func (k *Keys) Digests(purpose Purpose, value []byte) [][]byte {
 	out := make([][]byte, len(k.all))
 	for i, d := range k.all {

@@ -50,7 +50,7 @@ const (
 
 var encoding = base64.RawURLEncoding.Strict()
 
-// Quote contains the price from a ping and the data that a post with it needs.
+// Quote contains the price for a ping and the data that is needed when a post uses the quote.
 type Quote struct {
 	// ID identifies the transaction and contains the issue time in milliseconds. Append sets it.
 	ID uuid.UUID
@@ -58,9 +58,9 @@ type Quote struct {
 	Price       money.Amount
 	Country     [2]byte // ISO 3166-1 alpha-2, from the ping
 	TermID      int     // the industry's taxonomy term id
-	Urgency     uint8   // pricing_rules' urgency class
+	Urgency     uint8   // a pricing_rules.Class
 	Postcode    string
-	CardVersion int       // the rate card that priced it
+	CardVersion int       // version of the rate card that the price is from
 	Partner     uuid.UUID // the partner that the quote was made for; Nil for the shared base URL
 	Sandbox     bool
 }
@@ -71,8 +71,8 @@ func (q Quote) IssuedAt() time.Time { return id.Time(q.ID) }
 // ExpiresAt returns the last time at which the quote is valid.
 func (q Quote) ExpiresAt() time.Time { return q.IssuedAt().Add(Validity) }
 
-// ErrFormat is returned for tokens that this platform did not issue. Their prefix, alphabet,
-// length, version, key, tag or encoding is wrong.
+// ErrFormat is returned for tokens that this platform did not issue. Such a token has a wrong
+// prefix, alphabet, length, version, key, tag or encoding.
 var ErrFormat = errors.New("transactionId does not have the format of the ping response")
 
 // ErrExpired is returned for a genuine quote that has expired.
@@ -105,9 +105,9 @@ func NewSealer(keys [][]byte) (*Sealer, error) {
 	return s, nil
 }
 
-// idOf returns a one-byte id of a key: the first byte of the tag of an empty message with a
-// zero nonce. A quote never has a zero nonce, because the version bits of a UUIDv7 are not
-// zero. Two keys may have the same id. Open then tries both.
+// idOf returns a one-byte id of a key: the first byte of the tag of an empty message with a zero
+// nonce. A quote never has a zero nonce, because the version bits of a UUIDv7 are not zero. If
+// two keys have the same id, Open tries both.
 func idOf(aead cipher.AEAD) byte {
 	return aead.Seal(nil, make([]byte, chacha20poly1305.NonceSizeX), nil, nil)[0]
 }
@@ -135,8 +135,8 @@ func (s *Sealer) Append(dst []byte, q Quote, now time.Time, random [RandomSize]b
 	return encoding.AppendEncode(dst, buf), q, nil
 }
 
-// Open opens a token and checks its age at now. With ErrExpired it also returns the quote,
-// because an expired transaction may have a lead (decision 3).
+// Open opens a token and checks its age at now. If the error is ErrExpired, Open also returns the
+// quote, because an expired transaction may have a lead (decision 3).
 func (s *Sealer) Open(token string, now time.Time) (Quote, error) {
 	if len(token) > MaxLength || len(token) < len(Prefix) || token[:len(Prefix)] != Prefix {
 		return Quote{}, ErrFormat
@@ -145,8 +145,8 @@ func (s *Sealer) Open(token string, now time.Time) (Quote, error) {
 	defer scratches.Put(space)
 	text := space.text[:copy(space.text[:], token[len(Prefix):])]
 	n, err := encoding.Decode(space.raw[:], text)
-	// Only the issued text is a valid transactionId. Strict decoding rejects spare bits, but
-	// skips line breaks, so the length is checked too.
+	// Only the text exactly as issued is a valid transactionId. Strict decoding rejects unused
+	// bits that are not zero, but skips line breaks, so the length is checked too.
 	if err != nil || encoding.EncodedLen(n) != len(text) || n < overhead || space.raw[0] != version {
 		return Quote{}, ErrFormat
 	}
@@ -178,7 +178,8 @@ func (s *Sealer) open(q *Quote, raw []byte, space *scratch) bool {
 		if keyID != raw[1] {
 			continue
 		}
-		// Not in place, because a failed Open wipes the buffer, and another key may have this id.
+		// Do not decrypt in place, because a failed Open wipes the buffer, and another key may
+		// have the same id.
 		plain, err := s.keys[i].Open(space.plain[:0], nonce, body, raw[:head])
 		if err != nil {
 			continue
@@ -228,8 +229,8 @@ func (q Quote) append(dst []byte) []byte {
 	return append(dst, q.Postcode...)
 }
 
-// parse reads the format that append writes. The bytes are authenticated, so a failure means
-// that another version wrote them, and not an attack.
+// parse reads the format that append writes. The bytes are authenticated, so a failure means that
+// another version of pingpost wrote them, not that they were forged.
 func (q *Quote) parse(b []byte) bool {
 	if len(b) < 4 {
 		return false

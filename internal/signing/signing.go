@@ -39,7 +39,7 @@ type Headers struct {
 // until it is verified.
 type Claim struct {
 	Signed    bool
-	timestamp string // as signed; without surrounding blanks
+	timestamp string // as signed, without surrounding blanks
 	mac       [sha256.Size]byte
 }
 
@@ -134,13 +134,13 @@ func blank(c byte) bool { return c == ' ' || c == '\t' }
 // not safe for concurrent use.
 type Verifier struct {
 	mac hash.Hash
-	// head and sum avoid an allocation per post in calls to mac.
+	// head and sum are buffers that save an allocation per post.
 	head []byte
 	sum  [sha256.Size]byte
 }
 
-// NewVerifier returns a Verifier for a secret, which is the UTF-8 bytes exactly as shown to the
-// partner (decision 16).
+// NewVerifier returns a Verifier for a secret, whose bytes are the UTF-8 text exactly as shown to
+// the partner (decision 16).
 func NewVerifier(secret []byte) *Verifier {
 	return &Verifier{mac: hmac.New(sha256.New, secret), head: make([]byte, 0, 32)}
 }

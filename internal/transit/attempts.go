@@ -13,21 +13,21 @@ import (
 )
 
 const (
-	// maxAttempts is the maximum number of logins with a credential that Vault may reject. After
-	// five rejected logins, Vault locks the AppRole for all its users.
+	// maxAttempts is how many logins with one credential Vault may reject before logins are
+	// paused. After five rejected logins, Vault would lock the AppRole for all its users.
 	maxAttempts = 3
-	// pauseLogins is the pause after maxAttempts. Vault counts failed logins until 15 minutes
-	// after the last one.
+	// pauseLogins is the pause after maxAttempts rejected logins. Vault resets its own count 15
+	// minutes after the last one.
 	pauseLogins = 16 * time.Minute
-	// attemptLasts is the time for which an attempt counts if its result is not recorded, for
-	// example because the node was killed. It is longer than a login may take.
+	// attemptLasts is how long an attempt counts if its result is not recorded, for example
+	// because the node was killed. It is longer than a login can take.
 	attemptLasts  = time.Minute
 	recordTimeout = time.Second
 )
 
-// Attempts limits AppRole logins with a rejected credential. The limit is shared by all nodes
-// on a database and survives restarts. Attempts stores a keyed digest of the credential. A
-// login needs the database, but so do posts.
+// Attempts limits AppRole logins with a credential that Vault rejects. All nodes with the same
+// database share the limit, which survives restarts. The database contains only a keyed digest of
+// the credential. Logins therefore need the database, but so do posts.
 type Attempts struct {
 	db   *postgres.DB
 	keys *keyring.Keys
@@ -74,9 +74,9 @@ func (a *Attempts) begin(ctx context.Context, login Login) (end func(context.Con
 	return func(ctx context.Context, result error) { a.end(ctx, credential, attempt, result) }, nil
 }
 
-// end records the result of an attempt. A success clears the credential's attempts. A
-// rejection makes all of them count for the whole pause. An attempt that Vault neither
-// accepted nor rejected does not count.
+// end records the result of an attempt. A success clears the credential's attempts. A rejection
+// makes all of the credential's attempts count until the end of the pause. An attempt that Vault
+// neither accepted nor rejected does not count.
 func (a *Attempts) end(ctx context.Context, credential []byte, attempt int64, result error) {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), recordTimeout)
 	defer cancel()

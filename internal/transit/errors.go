@@ -20,8 +20,8 @@ const (
 	statusUnavailable = 503
 )
 
-// Error describes a failed call to Vault. Its text is for operators and contains no token and no
-// path.
+// Error describes a failed call to Vault. Its text is for operators and contains neither a token
+// nor a path.
 type Error struct {
 	Status int    // of Vault's response; 0 if there was none
 	Reason string // a word for metrics: sealed, denied, login, paused, timeout, unreachable, rejected, …
@@ -105,7 +105,7 @@ func (c *calls) count(operation string, err error) error {
 	return err
 }
 
-// Calls returns the counts since the start.
+// Calls returns the counts since the node started.
 func (w *Wrapper) Calls() map[Call]int64 {
 	w.calls.mu.Lock()
 	defer w.calls.mu.Unlock()

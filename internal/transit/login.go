@@ -33,16 +33,16 @@ type Login struct {
 }
 
 const (
-	// freshFor is the fraction of a token's lifetime after which it is renewed. The rest leaves
-	// time for failed attempts.
+	// freshFor is the fraction of a token's lifetime after which it is renewed. The rest of the
+	// lifetime leaves time to retry failed attempts.
 	freshFor = 0.6
 	// retryLogin is the pause after a failed login, doubled up to retryLoginMax.
 	retryLogin    = 100 * time.Millisecond
 	retryLoginMax = 2 * time.Second
 	// retryRejected is the pause after an AppRole login that Vault rejected.
 	retryRejected = time.Minute
-	// settleLogin is the time for which a new token is not replaced if Vault rejects it. The
-	// policy is then the likely cause, and another login would not help.
+	// settleLogin is how long a new token is not replaced, even if Vault rejects it. If a new
+	// token is rejected, the policy is the likely cause, and another login would not help.
 	settleLogin = time.Second
 )
 
@@ -126,7 +126,7 @@ func (s *session) markRejected(token string) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if token != s.current {
-		return true // it has been replaced since
+		return true // another caller has already replaced it
 	}
 	if now := s.clock.Now(); !s.accepted && now.Sub(s.since) < settleLogin {
 		return false
@@ -220,7 +220,7 @@ func (s *session) ownToken(ctx context.Context) (*api.SecretAuth, error) {
 	return &api.SecretAuth{ClientToken: s.login.Token, LeaseDuration: int(life / time.Second)}, nil
 }
 
-// explainLogin distinguishes a rejected login from a rejected call.
+// explainLogin is like explain, but describes a rejection as a rejected login.
 func explainLogin(err error) error {
 	err = explain(err)
 	var e *Error

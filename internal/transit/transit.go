@@ -1,11 +1,11 @@
 // Package transit is the key wrapper for HashiCorp Vault's Transit engine (decision 23).
 //
 // Vault wraps and unwraps data keys, and the wrapping key never leaves Vault. The service's
-// identity may only encrypt and decrypt, and only with this key. docs/how-to/prepare-vault.md contains the
-// policies and the commands that create them.
+// identity is only allowed to encrypt and decrypt, and only with this key.
+// docs/how-to/prepare-vault.md contains the policies and the commands that create them.
 //
-// The package does not use associated data, because Transit ignores it when it rewraps keys. The
-// encryption of the lead (package envelope) binds a data key to its lead.
+// The package does not use associated data, because Transit ignores it when it rewraps keys.
+// Instead, package envelope binds each data key to its lead.
 package transit
 
 import (
@@ -37,7 +37,7 @@ type Options struct {
 	Key       string // name of the Transit key, such as "pingpost-leads"
 	Login     Login
 	Attempts  *Attempts     // limits AppRole logins; nil for no limit
-	Timeout   time.Duration // for one call
+	Timeout   time.Duration // maximum time for one call
 	Clock     clock.Clock
 }
 
@@ -185,8 +185,8 @@ func (w *Wrapper) Rotate(ctx context.Context) error {
 	return err
 }
 
-// MayDecrypt reports whether the identity may decrypt with the key. It sends a decrypt call
-// without a ciphertext, which Vault either denies or reports as incomplete.
+// MayDecrypt reports whether the identity is allowed to decrypt with the key. It sends a decrypt
+// call without a ciphertext, which Vault either denies or reports as incomplete.
 func (w *Wrapper) MayDecrypt(ctx context.Context) (bool, error) {
 	ctx, cancel := context.WithTimeout(ctx, w.timeout)
 	defer cancel()
@@ -260,7 +260,7 @@ func batch[T any](ctx context.Context, w *Wrapper, operation string, items []T) 
 	}
 	parsed := json.Unmarshal(answer, &response) == nil && len(response.Data.Results) == len(items)
 	switch {
-	case parsed: // even with an error, because each rejected item has its own reason
+	case parsed: // even if there is an error, because each rejected item has its own reason
 		return response.Data.Results, nil
 	case err != nil:
 		return nil, err
@@ -268,8 +268,8 @@ func batch[T any](ctx context.Context, w *Wrapper, operation string, items []T) 
 	return nil, fmt.Errorf("response of Vault to %s does not have one result for each of %d items", operation, len(items))
 }
 
-// write calls Vault with the session's token. It replaces a rejected token once. It returns the
-// body of the response even with an error.
+// write calls Vault with the session's token. If Vault rejects the token, write tries once more
+// with a new one. It returns the body of the response even if there is an error.
 func (w *Wrapper) write(ctx context.Context, operation, path string, body []byte) ([]byte, error) {
 	ctx, cancel := context.WithTimeout(ctx, w.timeout)
 	defer cancel()

@@ -2,13 +2,14 @@ package diagnose
 
 import "bytes"
 
-// variant is a message that the partner may have signed instead, and the mistake behind it.
+// variant is a message that the partner may have signed by mistake, and a description of the
+// mistake.
 type variant struct {
 	bytes            []byte
 	cause, what, fix string
 }
 
-// and returns the finding for both mistakes at once.
+// and returns the finding for a signature with both mistakes.
 func (v variant) and(other variant) finding {
 	if other.what == "" {
 		return finding{v.cause, v.what, v.fix}

@@ -1,4 +1,4 @@
-// Package diagnose finds the mistake behind an invalid signature of a partner.
+// Package diagnose explains why a partner's signature is invalid.
 package diagnose
 
 import (
@@ -11,7 +11,7 @@ import (
 	"github.com/pingpost/pingpost/internal/signing"
 )
 
-// MaxDiagnosed is the size of the largest body that is diagnosed, in bytes. Larger posts are
+// MaxDiagnosed is the maximum size of a body that is diagnosed, in bytes. Larger posts are
 // rejected (decision 22).
 const MaxDiagnosed = 64 << 10
 
@@ -45,9 +45,8 @@ type Diagnosis struct {
 type finding struct{ cause, verdict, fix string }
 
 // Signature checks a signature in the same way as signing.Check and Verifier.Verify. If it is
-// invalid, Signature looks for common mistakes. A timestamp outside the window at now is
-// reported, but does not make the signature invalid, because the post may have been sent
-// earlier.
+// invalid, Signature looks for common mistakes. A timestamp that is too far from now is reported,
+// but does not make the signature invalid, because the post may have been sent earlier.
 func Signature(timestamp, body, signature string, keys []CandidateKey, now time.Time) Diagnosis {
 	timestamp = signing.TrimBlanks(timestamp)
 	d := Diagnosis{Key: -1, Signed: []byte(timestamp + "." + body)}
@@ -79,7 +78,8 @@ func Signature(timestamp, body, signature string, keys []CandidateKey, now time.
 	return d
 }
 
-// explain finds the secret of a decoded signature, and the mistake if it is invalid.
+// explain finds the secret that a decoded signature was made with and, if the signature is
+// invalid, the mistake.
 func (d *Diagnosis) explain(
 	t *matcher, timestamp, body string, sent sentTime, keys []CandidateKey, malformed bool,
 ) (found []finding) {
@@ -89,7 +89,7 @@ func (d *Diagnosis) explain(
 			d.Key, found = key, append(found, f)
 		}
 	} else {
-		d.Key = t.otherHash(d.Signed) // readSignature has reported the wrong hash
+		d.Key = t.otherHash(d.Signed) // readSignature has already reported the wrong hash
 	}
 	if t.overBudget() {
 		d.Notes = append(d.Notes, "Some combinations of mistakes were not checked, because the body is long and the partner has many secrets.")

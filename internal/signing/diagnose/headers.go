@@ -13,8 +13,8 @@ import (
 	"github.com/pingpost/pingpost/internal/signing"
 )
 
-// readSig is a decoded signature. mac is nil if it could not be decoded. Its length
-// depends on the hash that was used.
+// readSig is a decoded signature. mac is nil if the signature could not be decoded. Its length
+// depends on the hash that the partner used.
 type readSig struct {
 	mac   []byte
 	wrong finding
@@ -119,7 +119,7 @@ func countedHex(text string) readSig {
 	return readSig{mac: mac, wrong: f}
 }
 
-// inBase64 decodes base64 of the bytes or of the hex digits.
+// inBase64 decodes a signature in base64, which may encode either the bytes or the hex digits.
 func inBase64(text string) readSig {
 	plain := strings.TrimRight(text, "=")
 	name := "base64"
@@ -166,7 +166,7 @@ func isHex(c byte) bool {
 // sentTime is a decoded timestamp.
 type sentTime struct {
 	wrong   finding
-	outside finding  // set if the timestamp is valid but outside the window now
+	outside finding  // set if the timestamp is valid but too far from the current time
 	instead []string // timestamps that may have been signed instead
 }
 

@@ -48,8 +48,8 @@ func escapeStyles() []escapes {
 	}
 }
 
-// rewritten returns the body's JSON in the styles of various libraries, or nil if the
-// body is not JSON.
+// rewritten encodes the body's JSON again in the styles of various libraries. It returns nil if
+// the body is not JSON.
 func rewritten(body []byte) (out []variant) {
 	root, ok := parse(body)
 	if !ok {
@@ -103,7 +103,7 @@ func (s style) describe(sent style, end string) string {
 
 // node is a JSON value that preserves the order of names and the text of numbers.
 type node struct {
-	kind  byte // { [ " or 0 for a number, true, false and null
+	kind  byte // {, [ or "; 0 for a number, true, false or null
 	text  string
 	names []string
 	items []node
@@ -194,7 +194,7 @@ func (s style) write(out []byte, n node, depth int) []byte {
 	if len(order) > 0 {
 		out = s.newline(out, depth)
 	}
-	return append(out, n.kind+2) // ] and } are two after [ and {
+	return append(out, n.kind+2) // in ASCII, ] and } are two after [ and {
 }
 
 func (s style) newline(out []byte, depth int) []byte {

@@ -14,10 +14,11 @@ import (
 	"strings"
 )
 
-// maxHashed limits the bytes that one diagnosis hashes, which takes about a second.
+// maxHashed limits the number of bytes that one diagnosis hashes. Hashing that many takes about a
+// second.
 const maxHashed = 128 << 20
 
-// matcher compares a signature with the signatures that each secret makes for a message.
+// matcher compares a signature with the ones that each secret would make for a message.
 type matcher struct {
 	mac    []byte
 	keys   [][]byte
@@ -61,7 +62,7 @@ func (t *matcher) any(size int, sum func(key int) []byte) int {
 	return found
 }
 
-// explain tries single mistakes, the most likely first, and then two mistakes together.
+// explain tries single mistakes, the most likely first, and then combinations of two.
 func (t *matcher) explain(timestamp, body string, sent sentTime) (finding, int) {
 	bodies := bodyVariants([]byte(body))
 	for _, try := range []func() (finding, int){
