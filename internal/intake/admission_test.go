@@ -120,7 +120,8 @@ func full(t *testing.T) *admission {
 	return g
 }
 
-// An address that matched recently has a reserved slot while other addresses use all others.
+// An address that matched recently can use the reserved slot while other addresses use all the
+// others.
 func TestKnownAddressHasReservedMatchSlot(t *testing.T) {
 	const stranger, known = "192.0.2.1", "192.0.2.2"
 	in := New(Deps{}, Settings{MatchConcurrency: 1, MatchWait: time.Nanosecond})

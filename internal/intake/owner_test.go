@@ -146,8 +146,8 @@ func unknownPartner(t *testing.T, n *node) {
 	}
 }
 
-// The account's signing mode applies, otherwise its partner's, otherwise the platform's
-// (decision 14).
+// If the account has no signing mode of its own, its partner's mode applies. If the partner has
+// none either, the platform's mode applies (decision 14).
 func signingModes(t *testing.T, n *node) {
 	type row struct {
 		account, partner, platform models.SigningMode

@@ -99,7 +99,7 @@ func TestAppendPingKeepsColumnsApart(t *testing.T) {
 	})
 }
 
-// A batch is copied unchanged, in parts of limited size with a pause between each two.
+// A batch is copied unchanged, in parts of limited size, with a pause between parts.
 func TestBatchIsCopiedInParts(t *testing.T) {
 	t.Parallel()
 	rapid.Check(t, func(t *rapid.T) {
@@ -154,7 +154,7 @@ func TestRecorderSkipsPausesWhenBehind(t *testing.T) {
 	}
 }
 
-// The two free texts of a row are truncated to 64 bytes, at a character boundary.
+// The two free-text columns of a row are truncated to at most 64 bytes, at a character boundary.
 func TestAppendPingShortensFreeTexts(t *testing.T) {
 	for text, want := range map[string]string{
 		"":                             "",

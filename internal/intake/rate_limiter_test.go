@@ -54,7 +54,7 @@ func TestUnlimitedRate(t *testing.T) {
 	}
 }
 
-// A clock that is set back does not block requests until it has caught up.
+// If the clock is set back, requests are still accepted, even before it has caught up.
 func TestRateLimitWhenTheClockIsSetBack(t *testing.T) {
 	b := newRateLimiter[string](1, time.Minute)
 	b.spend("a", testTime)
@@ -63,7 +63,7 @@ func TestRateLimitWhenTheClockIsSetBack(t *testing.T) {
 	}
 }
 
-// The memory of a rateLimiter is limited for any number of keys.
+// The memory of a rateLimiter is limited, however many keys there are.
 func TestRateLimiterLimitsMemory(t *testing.T) {
 	b := newRateLimiter[string](1, time.Minute)
 	for i := range maxLimiterKeys + 2 {

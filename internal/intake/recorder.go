@@ -20,8 +20,8 @@ const (
 	// for the next tick.
 	recorderBatch = 8192
 	// recorderQueue and recorderBytes limit the number of queued rows and their total size. A row
-	// is usually 200 bytes long, and at most 600. If the queue is full, pings are dropped
-	// (decision 2).
+	// usually has about 200 bytes, and never more than 600. If the queue is full, pings are
+	// dropped (decision 2).
 	recorderQueue = 65536
 	recorderBytes = 16 << 20
 	recorderTick  = 250 * time.Millisecond

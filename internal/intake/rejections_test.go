@@ -55,9 +55,9 @@ func TestNewestRejectionsAreKept(t *testing.T) {
 			sent = slices.Insert(sent, 0, r.ID)
 		}
 		if round == 0 {
-			n.rejected(t, unsigned(shared, []byte("{")), noSignature) // of the platform account
+			n.rejected(t, unsigned(shared, []byte("{")), noSignature) // belongs to the platform account
 			n.rejected(t, n.signed(n.Off, n.Off.Slug, []byte("{")), badJSON)
-			n.rejected(t, n.signed(n.Off, shared, body("tx_1", partnerID(unknownAccount))), badSignature) // of no partner
+			n.rejected(t, n.signed(n.Off, shared, body("tx_1", partnerID(unknownAccount))), badSignature) // belongs to no partner
 		}
 		n.Traffic.Flush(t.Context())
 	}
@@ -82,8 +82,8 @@ func TestNewestRejectionsAreKept(t *testing.T) {
 	}
 }
 
-// A rejected request stores none of its values in any table or log line, only the names of
-// fields (decision 24).
+// The values in a rejected request are not stored in any table or logged. Only the names of its
+// invalid fields are (decision 24).
 func TestRejectionsContainNoValues(t *testing.T) {
 	t.Parallel()
 	n := newNode(t)

@@ -15,7 +15,7 @@ func TestReloadDoesNotAffectPosts(t *testing.T) {
 	t.Parallel()
 	n := newNode(t)
 	p := n.Required
-	// The notes are long, so that a reload falls between the two lookups.
+	// The notes are long, so that a reload happens between the two lookups.
 	b := body("tx_none", partnerID(p.Accounts[0].Identifier), `"notes":"`+strings.Repeat("x", 9_000)+`"`)
 	r := n.signed(p, p.Slug, b)
 	over := make(chan struct{})

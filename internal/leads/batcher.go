@@ -62,8 +62,9 @@ func newBatcher(size, writers int, commit func(context.Context, []*waitingDelive
 	return &batcher{commit: commit, size: size, slots: make(chan struct{}, writers)}
 }
 
-// deliver stores a post, or returns an error no later than ctx's deadline. ctx must have a deadline.
-// It must not be cancelled when the client disconnects, because other posts may be stored with it too.
+// deliver stores a post, or returns an error no later than ctx's deadline. ctx must have a
+// deadline. It must not be cancelled when the client disconnects, because deliver may also use it
+// to store other posts.
 func (b *batcher) deliver(ctx context.Context, d *Delivery) result {
 	deadline, _ := ctx.Deadline()
 	queued, cancel := context.WithDeadline(ctx, deadline.Add(-commitTimeout))

@@ -6,8 +6,8 @@ import (
 	"time"
 )
 
-// A post returns its result as soon as it is ready. It does not store more groups first, because
-// under load it might never return.
+// deliver returns as soon as the post's result is ready. It does not store more groups first,
+// because under constant load it might never return.
 func TestAwaitPrefersReadyResult(t *testing.T) {
 	for range 100 {
 		committed := 0

@@ -139,7 +139,7 @@ func TestEveryColumnIsStored(t *testing.T) {
 	}
 }
 
-// deref makes leads comparable as text, because pointers print as addresses.
+// deref makes leads comparable as text. Otherwise pointers would be printed as addresses.
 func deref(l models.Lead) any {
 	secret, quoted := *l.SecretID, *l.QuotedPartner
 	l.SecretID, l.QuotedPartner = nil, nil

@@ -2,8 +2,8 @@ package leads
 
 import "context"
 
-// DeliverTogether stores deliveries as one group, in this order. Otherwise the time of arrival
-// decides which posts share a group.
+// DeliverTogether stores deliveries as one group, in the given order. With Deliver, the groups
+// would depend on when the posts arrive.
 func (s *Store) DeliverTogether(ctx context.Context, all ...*Delivery) []error {
 	group := make([]*waitingDelivery, len(all))
 	for i, d := range all {
@@ -19,7 +19,7 @@ func (s *Store) DeliverTogether(ctx context.Context, all ...*Delivery) []error {
 	return errs
 }
 
-// WithScanLimits returns a reader that examines at most these numbers of leads.
+// WithScanLimits returns a copy of the reader with the given scan limits.
 func (o *Reader) WithScanLimits(allPartners, onePartner int) *Reader {
 	limited := *o
 	limited.limit = scanLimits{allPartners, onePartner}

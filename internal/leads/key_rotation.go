@@ -77,7 +77,7 @@ func (m *KeyRotation) Reseal(ctx context.Context, keys *keyring.Keys) (RotationP
 	return done, err
 }
 
-// run gets one batch after the other from next and changes its leads with move.
+// run gets batches from next, one by one, and changes the leads of each with move.
 func (m *KeyRotation) run(
 	ctx context.Context, done *RotationProgress,
 	next func(after uuid.UUID) (*rotationBatch, error), move func(context.Context, *rotationBatch) (RotationProgress, error),

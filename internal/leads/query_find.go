@@ -114,7 +114,7 @@ const findPersonSQL = `SELECT l.id FROM (SELECT DISTINCT unnest($1::bytea[])) AS
 			AND d.%[1]s_digest = ANY ($2) OFFSET 0) l
 	WHERE $3 OR l.partner_id = ANY ($4) ORDER BY l.id DESC LIMIT %[2]d`
 
-// personSQL returns findPersonSQL for a search by "email" or "phone".
+// personSQL fills in findPersonSQL for a search by "email" or "phone".
 func personSQL(by string) string { return fmt.Sprintf(findPersonSQL, by, MaxFound+1) }
 
 // nearKeys returns the index keys of all leads that have one of the digests and were received between

@@ -77,7 +77,7 @@ func TestFindRequest(t *testing.T) {
 	requests := map[string]uuid.UUID{}
 	deliver := func(name string, partner testkit.Partner) uuid.UUID {
 		return o.add(t, name, partner, func(d *leads.Delivery) {
-			requests[name] = id.New(d.Lead.ReceivedAt.Add(-5 * time.Second)) // a slow body
+			requests[name] = id.New(d.Lead.ReceivedAt.Add(-5 * time.Second)) // its body arrived slowly
 			d.Event.Detail = `{"request_id": "` + id.Format(id.Request, requests[name]) + `"}`
 		})
 	}
@@ -176,8 +176,8 @@ func TestFindPhoneRequiresCountryForNationalNumber(t *testing.T) {
 	}
 }
 
-// A consumer's leads are found for every form of the email domain, including leads with digests from
-// before domains were normalised (decision 30).
+// A consumer's leads are found with every form of the email domain, even if their digests were
+// made before domains were normalised (decision 30).
 func TestFindEmailNormalisesDomain(t *testing.T) {
 	t.Parallel()
 	o := newLeadReader(t)

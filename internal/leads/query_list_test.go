@@ -30,7 +30,7 @@ func newLeadReader(t *testing.T) *leadReader {
 	return &leadReader{p, leads.NewReader(p.DB.DB, p.Keys, p.Time), map[uuid.UUID]string{}}
 }
 
-// add delivers a lead one minute after the last one.
+// add delivers a lead one minute after the previous one.
 func (o *leadReader) add(t *testing.T, name string, partner testkit.Partner, change func(*leads.Delivery)) uuid.UUID {
 	t.Helper()
 	o.Time.Advance(time.Minute)
@@ -45,7 +45,7 @@ func (o *leadReader) add(t *testing.T, name string, partner testkit.Partner, cha
 	return d.Lead.ID
 }
 
-// returned adds a return of a lead in the given state.
+// returned adds a return for a lead. The return is in the given state.
 func (o *leadReader) returned(t *testing.T, lead uuid.UUID, state string) {
 	t.Helper()
 	o.DB.Exec(t, `INSERT INTO returns (id, lead_id, partner_id, account_id, amount_minor, currency, reason, evidence, state, asked_by, asked_at, decided_at)
@@ -156,7 +156,7 @@ func TestListPagesInBothDirections(t *testing.T) {
 		})
 		want = name + want
 	}
-	// With any scan limit, the pages together contain each lead once, in both directions.
+	// Whatever the scan limit, the pages together contain each lead once, in both directions.
 	for name, c := range map[string]struct {
 		sc scope.Scope
 		q  leads.Query

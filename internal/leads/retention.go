@@ -9,8 +9,8 @@ import (
 )
 
 const (
-	// KeepBodyDigest is how long body digests are kept. Until then, a retry can be distinguished from
-	// a different post (decision 3).
+	// KeepBodyDigest is how long body digests are kept. During this time, a retry can be
+	// distinguished from a different post (decision 3).
 	KeepBodyDigest = 24 * time.Hour
 	// KeepSandbox is how long sandbox leads are kept (decision 25).
 	KeepSandbox = 7 * 24 * time.Hour

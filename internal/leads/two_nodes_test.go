@@ -12,8 +12,9 @@ import (
 	"github.com/pingpost/pingpost/internal/testkit"
 )
 
-// Two nodes store the same three transactions in opposite orders, each as one group. Both wait for a
-// lock on the second transaction. When the lock is released, neither may wait for the other.
+// Two nodes store the same three transactions in opposite orders, each as one group. Both wait
+// for a lock on the second transaction. After the lock is released, they must not wait for each
+// other.
 func TestTwoNodesDoNotDeadlock(t *testing.T) {
 	p := platform(t)
 	nodes := []*leads.Store{p.Leads, leads.NewStore(testkit.Open(t, p.DB.AppURL).Pool)}

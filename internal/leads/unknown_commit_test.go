@@ -14,8 +14,8 @@ import (
 	"github.com/pingpost/pingpost/internal/testkit"
 )
 
-// expectDatabaseError checks that err is a database error that is safe to log, and not a rejection.
-// The same post can then be sent again.
+// expectDatabaseError checks that err is a database error that is safe to log, and not a
+// rejection. After such an error, the same post can be sent again.
 func expectDatabaseError(t *testing.T, err error) {
 	t.Helper()
 	var safe *postgres.Err
@@ -71,7 +71,8 @@ func TestKilledBackendStoresNothing(t *testing.T) {
 	}
 }
 
-// A lost answer can also mean that the transaction already has a lead.
+// If the database's response is lost, the transaction may already have had a lead from another
+// post.
 func TestReadBackFindsLeadOfAnotherPost(t *testing.T) {
 	db, proxy := testkit.NewDatabaseBehind(t)
 	p := testkit.NewPlatform(t, db)
@@ -88,7 +89,7 @@ func TestReadBackFindsLeadOfAnotherPost(t *testing.T) {
 	}
 }
 
-// If the read-back also fails, Deliver returns an error. If the post is sent again, it gets the
+// If the read-back also fails, Deliver returns an error. When the post is sent again, it gets the
 // result.
 func TestLostAnswerWithFailedReadBack(t *testing.T) {
 	db, proxy := testkit.NewDatabaseBehind(t)
@@ -111,7 +112,8 @@ func TestLostAnswerWithFailedReadBack(t *testing.T) {
 	}
 }
 
-// If the answer for a group is lost, each of its posts gets its own result.
+// If the database's response for a group is lost, each post in the group still gets its own
+// result.
 func TestLostAnswerForGroup(t *testing.T) {
 	db, proxy := testkit.NewDatabaseBehind(t)
 	p := testkit.NewPlatform(t, db)

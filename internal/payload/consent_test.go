@@ -9,7 +9,7 @@ import (
 	"github.com/pingpost/pingpost/internal/apperr"
 )
 
-// unconsented has the members of a post without consent.
+// unconsented contains the members of a post without consent.
 const unconsented = `"transactionId":"tx_1","email":"a@b.example"`
 
 // consenting returns a minimal post with additional members in its consent.

@@ -5,7 +5,7 @@ import (
 	"testing"
 )
 
-// person has the members of a post without an email address.
+// person contains the members of a post without an email address.
 const person = `"transactionId":"tx_1","consent":{"acknowledged":true}`
 
 func TestContactAccepted(t *testing.T) {

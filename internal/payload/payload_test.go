@@ -66,7 +66,7 @@ func checkFault(t testing.TB, err error, base *apperr.Error, want ...string) {
 	}
 }
 
-// with returns a JSON object of alternating names and raw values.
+// with returns a JSON object made from alternating names and raw values.
 func with(members ...string) string {
 	var b strings.Builder
 	for i := 0; i < len(members); i += 2 {

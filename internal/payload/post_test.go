@@ -12,7 +12,7 @@ import (
 	"pgregory.net/rapid"
 )
 
-// least has the members of a minimal post.
+// least contains the members of a minimal post.
 const least = `"transactionId":"tx_1","contact":{"email":"a@b.example"},"consent":{"acknowledged":true}`
 
 func leastPost(change func(*Post)) Post {

@@ -108,7 +108,8 @@ func stringEnd(src []byte, at int) int {
 	return at + 1
 }
 
-// valueEnd returns the index after the value, in an object, that starts at index at.
+// valueEnd returns the index after the value that starts at index at. The value must be in an
+// object.
 func valueEnd(src []byte, at int) int {
 	switch src[at] {
 	case '"':

@@ -49,8 +49,8 @@ func TestNonceIsIdentityAndRandomBytes(t *testing.T) {
 	}
 }
 
-// Version and key id are additional data (decision 1). Only a token that
-// was sealed with both opens.
+// Version and key id are additional data (decision 1). A token can only be opened if it was
+// sealed with both.
 func TestVersionAndKeyIDAreAuthenticated(t *testing.T) {
 	s, aead := sealer(t, 1), aeadOf(t, 1)
 	token, _ := seal(t, s, sample(), at)
@@ -83,7 +83,7 @@ func TestVersionAndKeyIDAreAuthenticated(t *testing.T) {
 	}
 }
 
-// A token with a changed version or key id does not open with one key, with two keys that
+// A token with a changed version or key id cannot be opened with one key, with two keys that
 // share an id, or with keys for nearly every id.
 func TestTokenWithChangedHeadDoesNotOpen(t *testing.T) {
 	all := make([]byte, 256)

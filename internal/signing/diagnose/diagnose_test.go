@@ -117,7 +117,8 @@ func TestDiagnoseMalformedSignatures(t *testing.T) {
 			t.Errorf("%s: %+v", name, d)
 		}
 	}
-	// With two mistakes, the form is the verdict, and the other mistake is in the notes.
+	// If there are two mistakes, the malformed signature is the verdict and the other mistake is
+	// in the notes.
 	d := Signature(ts, compact, "sha256="+macHex(string(key), compact), secrets, now)
 	if want := []string{"signature_prefix", "joined_body_alone"}; !slices.Equal(d.Causes, want) || len(d.Notes) != 2 {
 		t.Errorf("two mistakes: got %v %q", d.Causes, d.Notes)
