@@ -223,7 +223,7 @@ func (p *Pool) missing() int {
 }
 
 func (p *Pool) call(ctx context.Context, n int) error {
-	made := p.clock.Now() // read before the call, so that a key never appears to be newer than its key version
+	made := p.clock.Now() // read before the call, so that a key never seems newer than its version
 	p.mu.Lock()
 	p.called = made
 	p.mu.Unlock()

@@ -28,8 +28,7 @@ func E164(phone, country string) (text string, ok bool) {
 	return text, isE164(text)
 }
 
-// isE164 reports whether text is a plus sign followed by 2 to 15 digits, the first of which is
-// not zero.
+// isE164 reports whether text is a plus sign followed by 2 to 15 digits, without a leading zero.
 func isE164(text string) bool {
 	if len(text) < 3 || len(text) > 16 || text[0] != '+' || text[1] == '0' {
 		return false
