@@ -10,11 +10,11 @@ var consoleRoles = []string{"administrator", "account_manager", "pricing_manager
 
 // Console holds the settings of the section `console`.
 type Console struct {
-	// Roles that require a second factor. Until these users have set one up, they can do nothing else.
-	// Other users may have one.
+	// Roles that require a second factor. Until users with these roles have set one up, they can do
+	// nothing else. For other roles, it is optional.
 	SecondFactorRoles []string
 
-	// How long a session can be unused before it ends, `1m` to `24h`.
+	// How long a session can be idle before it ends, `1m` to `24h`.
 	SessionIdle time.Duration
 
 	// How long a session can last in total, `5m` to `168h`. The default is one working day.

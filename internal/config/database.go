@@ -23,13 +23,13 @@ type Database struct {
 	ConnectTimeout time.Duration
 
 	// How long one statement may take, enforced by Postgres, up to `1h`. It cannot be disabled,
-	// because a stuck statement would hold its connection and its locks. A post's statement is
-	// cancelled after 3 s at the latest, so that every post is answered within 5 s.
+	// because a stuck statement would hold its connection and its locks. The statement that stores
+	// a post is cancelled after at most 3 s, so that every post is answered within 5 s.
 	StatementTimeout time.Duration
 
-	// The file from which the node answers pings if it starts while the database is unavailable (see
-	// docs/how-to/fail-over-the-database.md). Its folder is created if it is missing. Use a disk that
-	// keeps its data across a restart. Leave empty for no file.
+	// The file from which the node answers pings if it starts while the database is unavailable
+	// (see docs/how-to/fail-over-the-database.md). Its folder is created if it is missing. Use a
+	// disk that keeps its data across a restart. Leave it empty to use no file.
 	SnapshotFile string
 }
 

@@ -9,10 +9,11 @@ import (
 
 const (
 	variablePrefix = "PINGPOST_"
-	fileSuffix     = "_file" // of the key for the path of a secret's file
+	fileSuffix     = "_file" // suffix of the key that contains the path of a secret's file
 )
 
-// shortVariable returns the documented variable of a key if it is not longVariable's, or "".
+// shortVariable returns the shorter variable that the documentation gives for some keys, or "" for
+// all other keys.
 func shortVariable(path string) string {
 	switch path {
 	case "keys.platform_keys":
@@ -23,7 +24,7 @@ func shortVariable(path string) string {
 	return ""
 }
 
-// longVariable returns a key's variable, such as PINGPOST_HTTP_API_ADDR for
+// longVariable returns the variable that is derived from a key, such as PINGPOST_HTTP_API_ADDR for
 // http.api_addr.
 func longVariable(path string) string {
 	return variablePrefix + strings.ToUpper(strings.ReplaceAll(path, ".", "_"))
@@ -71,7 +72,8 @@ func (r *reader) readEnviron(environ, allow []string) {
 		if !known || strings.TrimSpace(value) == "" {
 			continue
 		}
-		// A secret and its file set the same key, and so do the long and the short name.
+		// Up to four variables set one key: the long and the short name, for the secret or for its
+		// file.
 		key := strings.TrimSuffix(path, fileSuffix)
 		if other := given[key]; other != "" && other != name {
 			r.report(key, name, fmt.Sprintf("conflicts with %s; unset one of them", other))
@@ -81,8 +83,8 @@ func (r *reader) readEnviron(environ, allow []string) {
 		layer[path] = value
 	}
 	for path := range given {
-		// Either form in the environment overrides both forms in the file, and the
-		// origins of list items in the file no longer apply.
+		// A variable for the secret or for its file overrides both keys in the YAML file. The
+		// origins of list items in the YAML file no longer apply.
 		delete(r.given, path)
 		delete(r.given, path+fileSuffix)
 		maps.DeleteFunc(r.origins, func(p, _ string) bool { return strings.HasPrefix(p, path+"[") })
@@ -98,8 +100,8 @@ func (r *reader) unknownVariable(name string, names map[string]string) {
 	r.report(path, path, "unknown variable"+meant(nearVariable(name, names)))
 }
 
-// nearVariable returns the variable that was probably meant. It also finds
-// PINGPOST_HTTP_API_ADDR for PINGPOST_API_ADDR.
+// nearVariable returns the variable that was probably meant. For PINGPOST_API_ADDR, it returns
+// PINGPOST_HTTP_API_ADDR.
 func nearVariable(name string, names map[string]string) string {
 	candidates := slices.Sorted(maps.Keys(names))
 	rest := strings.TrimPrefix(name, variablePrefix)

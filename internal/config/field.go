@@ -9,9 +9,8 @@ import (
 	"unicode"
 )
 
-// field binds a key of a section to a struct field. Sections list their fields by hand,
-// because the errors of a reflection-based decoder repeat the value, which may be a
-// secret.
+// field binds a key of a section to a struct field. Sections list their fields by hand, because a
+// decoder that uses reflection repeats the value, which may be a secret, in its errors.
 type field struct {
 	name   string
 	secret bool

@@ -12,9 +12,9 @@ import (
 	"github.com/pingpost/pingpost/internal/yamldoc"
 )
 
-// readFile reads the YAML file and reports whether it could be parsed. It walks the nodes
-// instead of decoding the file, because nodes have line numbers and a decoder's errors repeat
-// values.
+// readFile reads the YAML file and reports whether it could be parsed. It walks the nodes instead
+// of decoding the file, because nodes have line numbers, and because a decoder repeats values in
+// its errors.
 func (r *reader) readFile(name string) bool {
 	if name == "" {
 		return true

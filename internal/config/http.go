@@ -10,8 +10,9 @@ import (
 	"time"
 )
 
-// HTTP holds the settings of the section `http`. There are three listeners with separate addresses, so that a firewall can tell
-// them apart. The maximum size of a body is 64 KiB, which cannot be changed (decision 22).
+// HTTP holds the settings of the section `http`. There are three listeners with separate addresses,
+// so that a firewall can tell them apart. A body can be at most 64 KiB, and this limit cannot be
+// changed (decision 22).
 type HTTP struct {
 	// The address of the partner API: `host:port`, or `:port` for all addresses. There is no default,
 	// so that a node only opens ports that you configured.
@@ -21,30 +22,30 @@ type HTTP struct {
 	AdminAddr string
 
 	// The address for health, metrics and profiles. Profiles show internals of the process, so any
-	// address that is not loopback logs a warning: make sure that partners cannot reach it.
+	// address that is not loopback logs a warning. Make sure that partners cannot reach it.
 	OpsAddr string
 
-	// The origin of partners' base URLs, before `/api/lead/…`: scheme, host and an optional port,
-	// nothing else. It must be `https`, because posts contain personal data; `http` is only allowed
-	// for localhost.
+	// The origin of partners' base URLs, which is the part before `/api/lead/…`: scheme, host and
+	// an optional port, nothing else. It must be `https`, because posts contain personal data;
+	// `http` is only allowed for localhost.
 	PublicURL string
 
 	// Where partners get help: an email address or an `https` URL. It is shown in `/docs` and in
-	// partners' own documentation. Without it, they refer to the account manager.
+	// partners' own documentation. If it is empty, both refer partners to their account manager.
 	SupportContact string
 
-	// Networks, such as `10.0.0.0/8`, whose `X-Forwarded-For` is trusted. Without any, a client's
-	// address is the one that it connects from. Add your load balancer, otherwise all partners share
-	// one address and its limits.
+	// Networks, such as `10.0.0.0/8`, whose `X-Forwarded-For` is trusted. If the list is empty, a
+	// client's address is the one that it connects from. Add your load balancer. Otherwise all
+	// partners have its address and share one set of limits.
 	TrustedProxies []string
 
 	// How long a client may take to send its headers. Like the other times in this section, it can be
 	// at most `1h` and cannot be disabled, because a slow client could hold a connection forever.
 	ReadHeaderTimeout time.Duration
 
-	// How long a client may take to send headers and body, at least `read_header_timeout`. A request
-	// that has not arrived completely by then gets 408. The maximum size of a body is 64 KiB, which
-	// cannot be changed. The partners' documentation states the default of 10 seconds.
+	// How long a client may take to send headers and body, at least `read_header_timeout`. A
+	// request that has not arrived completely by then gets 408. A body can be at most 64 KiB, and
+	// this limit cannot be changed. The partners' documentation states the default of 10 seconds.
 	ReadTimeout time.Duration
 
 	// The time from the end of the headers to the end of the response. It should be at least 5 s more
@@ -57,13 +58,13 @@ type HTTP struct {
 	// a request on a closing connection.
 	IdleTimeout time.Duration
 
-	// When a node stops, the time from reporting "not ready" to closing the listeners. It must be at
-	// least the time that the load balancer needs to notice.
+	// When a node stops, the time from reporting "not ready" to closing the listeners. It must be
+	// at least as long as the load balancer needs to notice.
 	DrainDelay time.Duration
 
-	// How long requests in progress may still take after the listeners are closed. It should be at
-	// least `write_timeout`. The sum with `drain_delay` must be less than the time after which the
-	// platform kills the process (30 s in Kubernetes).
+	// How long a node waits for requests in progress after it has closed the listeners. It should
+	// be at least `write_timeout`. Together with `drain_delay`, it must be less than the time after
+	// which the platform kills the process (30 s in Kubernetes).
 	ShutdownGrace time.Duration
 }
 

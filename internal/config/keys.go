@@ -13,9 +13,9 @@ const (
 	WrapperVault Wrapper = "vault" // Vault Transit
 )
 
-// Keys holds the settings of the section `keys`. Each key is 32 random bytes in standard base64, as printed by
-// `openssl rand -base64 32`. If the keys are lost, so is the data that they protect. Back them up separately from
-// the database (decision 23).
+// Keys holds the settings of the section `keys`. Each key consists of 32 random bytes in standard
+// base64, as printed by `openssl rand -base64 32`. If the keys are lost, so is the data that they
+// protect. Back them up separately from the database (decision 23).
 type Keys struct {
 	// One or more different keys. The first one encrypts, and all of them can decrypt. They encrypt
 	// transaction IDs, signing secrets and second factors. To rotate, add the new key in second place

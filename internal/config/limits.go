@@ -2,57 +2,60 @@ package config
 
 import "time"
 
-// Limits holds the settings of the section `limits`. These limits bound what one node accepts. Requests beyond a limit are not queued: they
-// get 429 or 503 with `Retry-After`. All addresses of an IPv6 /64 network count as one client. A number may be up
-// to 100000, and 0 means no limit. A wait of `0s` rejects at once. The partners' documentation states the defaults
-// of the limits on pings, posts and wrong signatures.
+// Limits holds the settings of the section `limits`. These settings limit what one node accepts.
+// Requests beyond a limit get 429 or 503 with `Retry-After`. All addresses of an IPv6 /64 network
+// count as one client. A number may be up to 100000, and 0 means no limit. If a limit has a wait
+// time, `0s` rejects at once. The partners' documentation states the defaults of the limits on
+// pings, posts and wrong signatures.
 type Limits struct {
-	// How many posts may be matched to a partner by trying secrets at the same time. Matching only
-	// uses processor time, so a value above the number of cores slows down all other requests. One
-	// more slot is reserved for addresses from which a post matched in the last 12 hours.
+	// How many posts may be matched to a partner at the same time. A post is matched by trying the
+	// secrets of partners. This only uses processor time, so a value above the number of cores
+	// slows down all other requests. One more slot is reserved for addresses from which a post
+	// matched in the last 12 hours.
 	MatchConcurrency int
 
 	// How long a post waits for a slot before it gets 429, up to `10s`.
 	MatchWait time.Duration
 
-	// Failed matches from one client address per minute before 429. An IPv6 /48 network may have four
-	// times as many. An honest partner fails a few times during setup. More than that is guessing.
+	// How many failed matches one client address may have per minute before it gets 429. An IPv6
+	// /48 network may have four times as many. An honest partner has a few failures during setup.
+	// More than that is guessing.
 	MatchFailuresPerMinute int
 
-	// Wrong signatures from one client address per minute before its signed posts get 429, for any
-	// partner.
+	// How many wrong signatures one client address may send per minute before its signed posts get
+	// 429, whichever partner they are for.
 	SignatureFailuresPerMinute int
 
-	// Pings from one client address per second, on partners' base URLs, before 429, so that no single
-	// client can use up a node. Behind a load balancer that is not in `http.trusted_proxies`, all
-	// clients count as one address.
+	// How many pings one client address may send per second to partners' base URLs before it gets
+	// 429, so that no single client can use up the capacity of a node. Behind a load balancer that
+	// is not in `http.trusted_proxies`, all clients count as one address.
 	PingsPerAddress int
 
-	// The same on the shared base URL, where anyone can ping. Partners that need more can ping on
-	// their own base URL.
+	// The same limit for the shared base URL, where anyone can ping. Partners that need more can
+	// ping on their own base URL.
 	SharedPingsPerAddress int
 
-	// Signed posts of one partner per second before 429. Only posts with a valid signature count, so
-	// other clients cannot use up a partner's budget.
+	// How many signed posts one partner may send per second before it gets 429. Only posts with a
+	// valid signature count, so other clients cannot use up a partner's limit.
 	PostsPerPartner int
 
-	// Unsigned posts from one client address per second before 429, in every signing mode. Raise it
-	// for a partner that sends more unsigned leads from one server.
+	// How many unsigned posts one client address may send per second before it gets 429, in every
+	// signing mode. Raise the limit for a partner that sends more unsigned leads from one server.
 	UnsignedPostsPerAddress int
 
 	// How many posts may be stored at the same time. They are stored in transactions of up to 128
-	// posts, two at a time. The default fills the transactions and keeps the queue short. Four times
-	// as many posts may wait. Further posts get 503 immediately, before their body is parsed. Unsigned
+	// posts, two at a time. The default is just enough to fill these transactions. Four times as
+	// many posts may wait. Further posts get 503 immediately, before their body is parsed. Unsigned
 	// posts have separate slots, a quarter as many, so they never take the slot of a signed post.
 	PostConcurrency int
 
-	// How long a post waits for a slot before it gets 503. The transaction is not used up, so the
-	// partner can retry. A post is always answered within 5 s, so values above 2 s have little effect.
+	// How long a post waits for a slot before it gets 503. The quote is not used up, so the partner
+	// can retry. A post is always answered within 5 s, so values above 2 s have little effect.
 	PostWait time.Duration
 
-	// Size of the rows that one node adds to the ping log in a UTC day, in MiB; 4096 is about 25
-	// million pings. After that, pings are still answered and counted, but not recorded. A restart
-	// resets the count.
+	// The maximum size, in MiB, of the rows that one node adds to the ping log in a UTC day; 4096
+	// is about 25 million pings. Beyond that, pings are still answered and counted, but not
+	// recorded. A restart resets the count.
 	PingLogMiBPerDay int
 }
 

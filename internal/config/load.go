@@ -11,7 +11,7 @@ import (
 // Source lists everything that Load reads from.
 type Source struct {
 	File     string   // path of the YAML file; empty for none
-	Environ  []string // as from os.Environ
+	Environ  []string // in the form of os.Environ
 	Defaults Profile
 
 	// Allow lists PINGPOST_ variables that are not settings, such as
@@ -40,7 +40,7 @@ func load(src Source, read func(string) ([]byte, error)) (*Config, error) {
 	readable := r.readFile(src.File)
 	r.readEnviron(src.Environ, src.Allow)
 	if !readable {
-		// Everything in the file would be reported as missing.
+		// Otherwise everything in the file would be reported as missing.
 		return nil, r.problems.asError()
 	}
 
@@ -65,7 +65,7 @@ func load(src Source, read func(string) ([]byte, error)) (*Config, error) {
 		return nil, err
 	}
 	if cfg.needs(SectionKeys) && cfg.needs(SectionVault) {
-		cfg.Keys.WriteWith = cfg.Wrapper() // so that `config show` prints the effective one
+		cfg.Keys.WriteWith = cfg.Wrapper() // so that `config show` prints the key wrapper that is used
 	}
 	return cfg, nil
 }

@@ -19,8 +19,8 @@ type Problem struct {
 	// missing marks a missing value, which `dev` may generate after loading.
 	missing bool
 
-	// because is the path of the setting that causes this problem, if any. If that
-	// setting has a problem itself, only that one is reported.
+	// because is the path of another setting that causes this problem, if any. If that setting has
+	// a problem of its own, only that problem is reported.
 	because string
 }
 

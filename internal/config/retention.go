@@ -1,16 +1,16 @@
 package config
 
-// Retention holds the settings of the section `retention`. These settings say how long records about traffic are stored. Leads, consents and the
-// ledger are not affected.
+// Retention holds the settings of the section `retention`. These settings determine how long
+// records about traffic are stored. Leads, consents and the ledger are not affected.
 type Retention struct {
-	// Days for which pings are stored, 1 to 3650. Pings are the largest table. A replay can only go
+	// How many days pings are stored, 1 to 3650. Pings are the largest table. A replay can only go
 	// back this far.
 	PingsDays int
 
-	// Recent rejections that are stored for each partner, 1 to 10000. The console shows them.
+	// How many recent rejections are stored for each partner, 1 to 10000. The console shows them.
 	RejectionsPerPartner int
 
-	// Days for which counters per minute are stored, 1 to 3650. With the default, a month can be
+	// How many days per-minute counters are stored, 1 to 3650. With the default, a month can be
 	// compared with the same month of the previous year.
 	TrafficDays int
 }

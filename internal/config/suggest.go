@@ -13,7 +13,8 @@ func suggest(name string, candidates []string) string {
 	return best
 }
 
-// distance returns the number of bytes to insert, remove or replace to turn a into b.
+// distance returns the smallest number of bytes that must be inserted, removed or replaced to turn
+// a into b.
 func distance(a, b string) int {
 	row := make([]int, len(b)+1)
 	for j := range row {

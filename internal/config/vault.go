@@ -14,8 +14,9 @@ const (
 	LoginToken      Login = "token"
 )
 
-// Vault holds the settings of the section `vault`. These settings are for HashiCorp Vault Transit as the key wrapper.
-// Vault has to be prepared first (see docs/how-to/prepare-vault.md). Without an address, Vault is not used.
+// Vault holds the settings of the section `vault`. These settings are needed if HashiCorp Vault
+// Transit is a key wrapper. Prepare Vault first (see docs/how-to/prepare-vault.md). Without an
+// address, Vault is not used.
 type Vault struct {
 	// The origin of Vault, such as `https://vault.example.com:8200`. It must be `https`, because data
 	// keys are sent over this connection; `http` is only allowed for localhost.
@@ -24,20 +25,20 @@ type Vault struct {
 	// The namespace in Vault Enterprise or HCP Vault. The community edition has no namespaces.
 	Namespace string
 
-	// The file with the certificate of the authority that signed Vault's certificate. By default, the
-	// system's authorities are trusted.
+	// The file with the CA certificate for Vault's certificate. By default, the system's CAs are
+	// trusted.
 	CAFile string
 
 	// The mount path of the Transit engine, without a slash at the start or end.
 	Mount string
 
-	// The name of the key in the engine. It must exist: the service's policy does not allow it to
-	// create keys, so that a misspelt name is an error.
+	// The name of the key in the engine. It must exist, because the service's policy does not allow
+	// it to create keys. A misspelt name is therefore an error.
 	Key string
 
 	// How a node logs in: `approle`, `kubernetes` or `token`. With the first two, the node logs in
-	// again when its token expires or is revoked. With `token`, it can only renew the token as long as
-	// Vault allows.
+	// again when its token expires or is revoked. With `token`, it can only renew the token for as
+	// long as Vault allows.
 	Auth Login
 
 	// The mount path of the login method. By default, the method's name.
@@ -47,8 +48,8 @@ type Vault struct {
 	// (see docs/how-to/prepare-vault.md).
 	RoleID string
 
-	// The SecretID of the AppRole login. It is read at start and used for each login, so it must not
-	// be limited to a number of uses.
+	// The SecretID of the AppRole login. It is read at start and used for each login, so it must
+	// not have a limited number of uses.
 	SecretID Secret
 
 	// The role of the Kubernetes login. In Vault, the role lists the service accounts that may use it.
