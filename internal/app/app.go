@@ -83,7 +83,7 @@ type App struct {
 	draining        atomic.Bool
 	background      sync.WaitGroup
 	stopBackground  context.CancelFunc
-	failed          chan error // receives errors of the three listeners and of awaitDatabase
+	failed          chan error // receives errors from the listeners and from awaitDatabase
 }
 
 // Start builds a node and returns when all three listeners are serving. Its errors are for
@@ -191,8 +191,8 @@ func staffSettings(c config.Console) staff.Settings {
 	return s
 }
 
-// warnUnreadable wraps load to log the secrets and partner pricing that cannot be read. It
-// logs a list again only when it changes.
+// warnUnreadable wraps load to log the secrets and partner pricing that cannot be read. It logs
+// each of the two lists again only when that list changes.
 func (a *App) warnUnreadable(
 	load func(context.Context) (*partners.Directory, error),
 ) func(context.Context) (*partners.Directory, error) {

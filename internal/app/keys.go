@@ -79,11 +79,11 @@ func (k *Keys) Run(ctx context.Context) {
 	}
 }
 
-// vaultRightsEvery is the time between attempts to read the node's rights in Vault.
+// vaultRightsEvery is the time between attempts to read the node's permissions in Vault.
 const vaultRightsEvery = 10 * time.Second
 
-// reportVaultRights logs a warning if Vault allows the node to decrypt leads, which it
-// does not need. It retries until Vault has answered once.
+// reportVaultRights logs a warning if Vault allows the node to decrypt leads, because nodes only
+// need to encrypt. It retries until Vault responds.
 func (a *App) reportVaultRights(ctx context.Context) {
 	if a.keys.pool == nil {
 		return
@@ -128,16 +128,16 @@ const (
 	leadKeysTimeout = 500 * time.Millisecond
 )
 
-// leadKeys caches the result of leadKeysState, which rarely changes. The cached result is
-// also used while the table is locked.
+// leadKeys caches the result of leadKeysState, which rarely changes. While the table is locked, the
+// last result is used even if it is older.
 type leadKeys struct {
 	mu    sync.Mutex
 	asked time.Time
 	state string
 }
 
-// leadKeysState returns "ok", or the keys of stored leads that no configured key wrapper
-// can read.
+// leadKeysState returns "ok", or a message that lists the keys of stored leads that no configured
+// key wrapper can unwrap.
 func (a *App) leadKeysState(ctx context.Context) string {
 	k := &a.leadKeys
 	k.mu.Lock()
@@ -180,8 +180,8 @@ func (a *App) registerKeyMetrics() {
 
 type vaultMetrics struct{ vault *transit.Wrapper }
 
-// Describe implements prometheus.Collector. It sends nothing, because the metrics depend on
-// the calls that were made and on whether the token expires.
+// Describe implements prometheus.Collector. It sends nothing, because which metrics exist depends
+// on the calls that were made and on whether the token expires.
 func (m vaultMetrics) Describe(chan<- *prometheus.Desc) {}
 
 // Collect implements prometheus.Collector.

@@ -73,8 +73,8 @@ func (l *Listeners) Close() {
 }
 
 // closeWhileDraining sets the header "Connection: close" while the node is stopping, so that
-// clients connect to another node next. If the node just closed the connection, a proxy could
-// lose a request.
+// clients send their next request to another node. If the node simply closed the connections, a
+// proxy could lose a request that it is sending.
 func (a *App) closeWhileDraining(h http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if a.draining.Load() {

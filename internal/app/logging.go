@@ -16,7 +16,7 @@ import (
 const (
 	// logBuffer is the buffer size, in bytes, that triggers a flush before the next tick.
 	logBuffer = 64 << 10
-	// logLimit is the maximum size of the buffer while the log is not read. Further lines are
+	// logLimit is the maximum size of the buffer while nothing reads the log. Further lines are
 	// dropped and counted, because requests never wait for the log.
 	logLimit = 8 << 20
 	logFlush = 200 * time.Millisecond
@@ -79,13 +79,12 @@ func (b *lineBuffer) Flush() {
 		b.write(lines)
 	}
 	b.spare = lines
-	if cap(lines) > 2*logBuffer { // it grew while the log was not read
+	if cap(lines) > 2*logBuffer { // it grew while nothing read the log
 		b.spare = nil
 	}
 }
 
-// write writes the lines and counts those that are lost, for example because the disk is
-// full.
+// write writes the lines and counts those that are lost, for example if the disk is full.
 func (b *lineBuffer) write(lines []byte) {
 	if b.cut {
 		if _, err := b.out.Write([]byte{'\n'}); err != nil {
@@ -106,7 +105,7 @@ func (b *lineBuffer) write(lines []byte) {
 	}
 }
 
-// flushWithin flushes the buffer, but waits at most d, because the log may not be read.
+// flushWithin flushes the buffer, but waits at most d, in case nothing reads the log.
 func (b *lineBuffer) flushWithin(d time.Duration) {
 	done := make(chan struct{})
 	go func() {

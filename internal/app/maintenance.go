@@ -9,17 +9,17 @@ import (
 
 const (
 	maintainEvery = time.Hour
-	// stepTimeout limits a retention step on the client side, because the server's timeout
-	// does not help if the network fails. An interrupted step continues in the next hour.
-	// The limit is low enough for all steps to end within an hour.
+	// stepTimeout is how long the node waits for a retention step. The server's statement timeout
+	// does not help if the network fails. The next hourly run continues an interrupted step. The
+	// limit is low enough for all steps to end within an hour.
 	stepTimeout = 6 * time.Minute
 	// partitionsAhead is the number of days for which partitions are created in advance.
 	partitionsAhead   = 7
 	partitionsTimeout = 30 * time.Second
 )
 
-// ensurePartitions creates the ping partitions for today and the next days. A node cannot
-// start without today's partition.
+// ensurePartitions creates the ping partitions for today and the coming days. A node cannot start
+// without today's partition.
 func (a *App) ensurePartitions(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(ctx, partitionsTimeout)
 	defer cancel()

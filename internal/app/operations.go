@@ -127,7 +127,8 @@ func (a *App) checks(ctx context.Context) map[string]string {
 	return states
 }
 
-// platformKeys returns "ok", or the signing secrets that no configured key can decrypt.
+// platformKeys returns "ok", or a message that lists the signing secrets that no configured key can
+// decrypt.
 func (a *App) platformKeys() string {
 	directory := a.directory.Get()
 	if directory == nil || !directory.ServesPosts() {
@@ -157,7 +158,7 @@ func (a *App) ready(w http.ResponseWriter, _ *http.Request, states map[string]st
 	}{ready, states})
 }
 
-// firstFew lists the first three names and the number of the others.
+// firstFew lists the first three names and says how many more there are.
 func firstFew(names []string) string {
 	const shown = 3
 	if len(names) <= shown {

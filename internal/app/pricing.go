@@ -9,7 +9,8 @@ import (
 	"github.com/pingpost/pingpost/internal/postgres"
 )
 
-// Both are short, because rate cards are scheduled to the second and users wait for replays.
+// Both times are short, because rate cards are scheduled to the second, and because users wait for
+// replays.
 const (
 	publishEvery = time.Second
 	replayEvery  = time.Second
@@ -21,7 +22,7 @@ func (a *App) publishDue(ctx context.Context) {
 	a.every(ctx, publishEvery, "publishing the scheduled rate card", a.prices.ReleaseDue)
 }
 
-// replay runs the replays of drafts that users started.
+// replay runs the replays that users start for their drafts.
 func (a *App) replay(ctx context.Context) {
 	a.every(ctx, replayEvery, "running a replay", func(ctx context.Context) (bool, error) {
 		did, err := a.prices.ReplayNext(ctx)

@@ -11,7 +11,7 @@ import (
 
 const (
 	readinessEvery = 2 * time.Second
-	// commitTimeout limits a trial commit. Posts do not wait longer for their commits.
+	// commitTimeout limits a trial commit. Posts wait no longer than this for their own commits.
 	commitTimeout = 3 * time.Second
 
 	stateUnknown = "unknown"

@@ -18,10 +18,10 @@ import (
 )
 
 const (
-	// snapshotLife is the maximum age of a snapshot that pings are answered from.
+	// snapshotLife is how old a snapshot may be for the node to answer pings from it.
 	snapshotLife  = 24 * time.Hour
 	snapshotEvery = time.Second
-	// refreshAfter is the time after which an unchanged snapshot is written again.
+	// refreshAfter is the time after which a snapshot is written again even if it has not changed.
 	refreshAfter = 10 * time.Minute
 	// retryAfter is the time between a failure and the next attempt.
 	retryAfter = 10 * time.Second
@@ -30,7 +30,7 @@ const (
 // pingState is the content of the snapshot file: the data for answering pings and for
 // recognising an old primary.
 type pingState struct {
-	AsOf        time.Time // when it was current
+	AsOf        time.Time // when the data was current
 	Timelines   []postgres.Timeline
 	CardVersion int
 	Card        pricingrules.Card
@@ -40,7 +40,7 @@ type pingState struct {
 // snapshots reads and writes the snapshot file. Without a file it does nothing.
 type snapshots struct {
 	file     *snapshot.File
-	found    pingState // read at the start
+	found    pingState // read when the node starts
 	foundErr error
 
 	restored time.Time    // AsOf of the restored snapshot; zero for none
@@ -125,9 +125,9 @@ func (a *App) expireSnapshot() {
 	a.log.Error("waiting for the database; the snapshot is now too old, so pings are no longer served")
 }
 
-// keepSnapshot writes the snapshot when its content changes, and every 10 minutes while it
-// is current, until ctx ends. A failure only matters if the node restarts while the database
-// is unavailable.
+// keepSnapshot writes the snapshot when its content changes, and otherwise every 10 minutes while
+// the data is current. It returns when ctx ends. A failure to write only matters if the node
+// restarts while the database is unavailable.
 func (a *App) keepSnapshot(ctx context.Context) {
 	s := a.snapshots
 	if s.file == nil {

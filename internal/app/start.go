@@ -16,9 +16,9 @@ const (
 	// node answers pings from the snapshot.
 	pingTimeout = 5 * time.Second
 	loadEvery   = time.Second
-	// firstCountTimeout limits the first count of leads for daily caps. The count usually
-	// takes milliseconds. Without it, a restarted node would quote prices to partners that
-	// have reached their cap.
+	// firstCountTimeout limits the first count of leads for daily caps. The count usually takes
+	// milliseconds. Without the count, a restarted node would quote prices to partners that have
+	// reached their cap.
 	firstCountTimeout = time.Second
 )
 
@@ -37,15 +37,15 @@ func (a *App) load(ctx context.Context) error {
 	if err := a.watcher.Load(ctx); err != nil {
 		return fmt.Errorf("loading partners, prices and roles: %w", err)
 	}
-	// A running node continues without secrets that it cannot decrypt. A node that starts
-	// exits instead, because the likely cause is a wrong setting.
+	// A node that is already running continues without the secrets that it cannot decrypt. A node
+	// that is starting exits instead, because the likely cause is a wrong setting.
 	if unread := a.directory.Get().UnreadableSecrets(); len(unread) > 0 {
 		return fmt.Errorf("cannot decrypt %s: PINGPOST_PLATFORM_KEYS must contain every key that sealed them. If a key is lost, revoke its secrets (pingpost secret revoke) and create new ones",
 			firstFew(unread))
 	}
 	first, cancel := context.WithTimeout(ctx, firstCountTimeout)
 	defer cancel()
-	_ = a.caps.Count(first) // caps apply once a count succeeds; Run logs failures
+	_ = a.caps.Count(first) // caps take effect when a count succeeds; Run logs failures
 	if state := a.leadKeysState(ctx); state != stateOK {
 		a.log.Error("some stored leads cannot be decrypted", "why", state)
 	}
@@ -54,8 +54,7 @@ func (a *App) load(ctx context.Context) error {
 	return nil
 }
 
-// inspect returns an error if the database cannot be used, or must not be used with this
-// role.
+// inspect returns an error if the node cannot use the database, or must not use it with this role.
 func (a *App) inspect(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(ctx, pingTimeout)
 	defer cancel()

@@ -74,8 +74,8 @@ func (a *account) reaches(dir string) error {
 	}
 }
 
-// mayEnter checks the permission bits. As in the kernel, only the first class that matches
-// counts. For example, an owner without x cannot enter, even if others can.
+// mayEnter checks the permission bits. As in the kernel, only the first class that matches (owner,
+// group or others) counts. For example, an owner without x cannot enter, even if others can.
 func (a *account) mayEnter(folder fs.FileInfo) bool {
 	owner := folder.Sys().(*syscall.Stat_t)
 	bits := folder.Mode().Perm()

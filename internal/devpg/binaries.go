@@ -19,7 +19,7 @@ import (
 // (postgres, initdb, pg_ctl) or a folder bin with them.
 const overrideName = "PINGPOST_POSTGRES_BIN"
 
-// oldest is the oldest major version that the migrations work with.
+// oldest is the oldest major version of Postgres that the migrations work with.
 const oldest = 15
 
 const installHint = "install Postgres (Debian: apt-get install postgresql; macOS: brew install postgresql), or set " + overrideName + " to the folder with its programs"

@@ -23,12 +23,12 @@ type job struct {
 	Options
 	Search search
 	Parent int      // process id of the caller
-	Sweep  bool     // only stop a Postgres whose supervisor is dead
+	Sweep  bool     // do nothing except stop a Postgres whose supervisor is dead
 	Proxy  []string // the caller's proxy settings, for downloads
 }
 
-// report is a line of a supervisor's standard output, as JSON. A supervisor sends at most
-// maxReports, and then its failure if there is one.
+// report is one line that a supervisor prints, as JSON. A supervisor prints at most maxReports
+// reports, followed by its failure if there is one.
 type report struct {
 	Downloading bool   `json:",omitzero"`
 	Ready       bool   `json:",omitzero"`
@@ -39,7 +39,7 @@ type report struct {
 
 const maxReports = 2
 
-// portTaken is an error that another port may avoid.
+// portTaken is an error that may not occur with another port.
 type portTaken struct{ error }
 
 func (r report) failure() error {
@@ -49,9 +49,9 @@ func (r report) failure() error {
 	return errors.New(r.Failure)
 }
 
-// RunIfChild runs the supervisor and then exits, if this process is the copy of the program
-// that Start started. Otherwise it does nothing. Call it first in main, before any code that
-// prints or reads the environment.
+// RunIfChild checks whether this process is the copy of the program that Start started. If so, it
+// runs the supervisor and then exits. Otherwise it does nothing. Call it first in main, before any
+// code that prints or reads the environment.
 func RunIfChild() {
 	if os.Getenv(marker) == "" {
 		return

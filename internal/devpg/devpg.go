@@ -35,14 +35,14 @@ const portAttempts = 5
 // Options configures Start.
 type Options struct {
 	// DataDir is the folder for the cluster, its password and its log (postgres.log, and
-	// postgres.log.old from the previous run). It is created if it is missing, and the next
-	// start uses its data again.
+	// postgres.log.old from the previous run). It is created if it is missing, and the next start
+	// reuses its data.
 	DataDir string
 	// Port is the port on 127.0.0.1; 0 picks a free one.
 	Port int
 	// Prefer is the port to use if Port is 0 and this port is free; 0 for any.
 	Prefer int
-	// Durable preserves commits if the machine crashes. Without it, Postgres is several times
+	// Durable makes commits survive a crash of the machine. Without it, Postgres is several times
 	// faster, which is useful for tests.
 	Durable bool
 	// Temporary removes DataDir when Postgres has stopped, even if the caller was killed.
@@ -50,7 +50,8 @@ type Options struct {
 	Temporary bool
 	// ExtraSettings are Postgres settings that override this package's settings.
 	ExtraSettings map[string]string
-	// StartTimeout limits the start, not including a download of Postgres; 0 means a minute.
+	// StartTimeout limits the time that a start may take, not including a download of Postgres; 0
+	// means a minute.
 	StartTimeout time.Duration
 }
 
@@ -105,7 +106,7 @@ func start(ctx context.Context, o Options, where search) (*Server, error) {
 // Port returns Postgres's port on 127.0.0.1.
 func (s *Server) Port() int { return s.port }
 
-// URL returns the connection URL of a role for a database.
+// URL returns the URL with which a role connects to a database.
 func (s *Server) URL(user, password, database string) string {
 	u := url.URL{
 		Scheme:   "postgres",
@@ -117,7 +118,7 @@ func (s *Server) URL(user, password, database string) string {
 	return u.String()
 }
 
-// SuperuserURL returns the superuser's connection URL for a database.
+// SuperuserURL returns the URL with which the superuser connects to a database.
 func (s *Server) SuperuserURL(database string) string {
 	return s.URL(superuser, s.password, database)
 }
@@ -159,8 +160,8 @@ func (o Options) validate() error {
 	return nil
 }
 
-// pick returns the port for an attempt to start. It only returns the preferred port for the
-// first attempt, because Postgres may fail to use it even if it looks free.
+// pick returns the port for an attempt to start. It returns the preferred port only for the first
+// attempt, because Postgres may fail to use that port even if it looks free.
 func (o Options) pick(attempt int) (int, error) {
 	switch {
 	case o.Port != 0:

@@ -19,9 +19,10 @@ const (
 	pollEvery  = 20 * time.Millisecond
 )
 
-// lock locks the data folder for the process parent until the returned file is closed. If the
-// folder is locked for a process that is running, lock returns an error immediately. If that
-// process has ended, its supervisor is still cleaning up, and lock waits for it.
+// lock locks the data folder on behalf of the process parent until the returned file is closed. If
+// the folder is locked on behalf of another process that is still running, lock returns an error
+// immediately. If that process has ended, its supervisor is still cleaning up, and lock waits until
+// it has finished.
 func (l layout) lock(parent int, patience time.Duration) (*os.File, error) {
 	f, err := os.OpenFile(l.lockFile(), os.O_RDWR|os.O_CREATE, 0o600)
 	if err != nil {
@@ -64,8 +65,8 @@ func (l layout) stopOrphan() error {
 		return nil //nolint:nilerr // Postgres handles a stale process id itself
 	}
 	if !strings.Contains(commandLine(pid), " -D "+l.cluster()+" ") {
-		// The process is a zombie, or another program that reused the id, for example after a
-		// container was restarted. Postgres would mistake it for a running Postgres and not
+		// The process is a zombie or another program that was given the same id, for example after
+		// a container was restarted. Postgres would mistake it for a running Postgres and would not
 		// start.
 		if err := os.Remove(l.postmasterFile()); err != nil && !errors.Is(err, fs.ErrNotExist) {
 			return err
@@ -134,7 +135,8 @@ func firstNumber(path string) int {
 	return n
 }
 
-// waitFor polls until done returns true, and reports whether it did within the timeout.
+// waitFor polls until done returns true or the timeout has passed, and reports whether done
+// returned true.
 func waitFor(timeout time.Duration, done func() bool) bool {
 	end := time.NewTimer(timeout)
 	defer end.Stop()

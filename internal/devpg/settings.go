@@ -10,12 +10,11 @@ import (
 	embeddedpostgres "github.com/fergusstrange/embedded-postgres"
 )
 
-// longestSocketPath is the maximum length of a socket's path that all supported systems allow.
-// Linux allows 107.
+// longestSocketPath is the longest socket path that all supported systems allow. Linux allows 107.
 const longestSocketPath = 103
 
-// connectTimeout limits the time until Postgres accepts connections after pg_ctl reported that
-// it is ready. It is short because the library polls without a pause.
+// connectTimeout limits the time that Postgres may take to accept connections after pg_ctl has
+// reported that it is ready. It is short because the library polls without a pause.
 const connectTimeout = 5 * time.Second
 
 func (j job) config(l layout, password string) embeddedpostgres.Config {
@@ -33,8 +32,9 @@ func (j job) config(l layout, password string) embeddedpostgres.Config {
 		Logger(nil) // the log stays in its file
 }
 
-// settings returns the settings for Postgres. With them, Postgres only listens on this machine and
-// does not log data from clients: no statements, parameters or error details that quote a row.
+// settings returns the settings that Postgres is started with. They make Postgres listen only on
+// this machine, and keep data from clients out of its log: no statements, parameters or error
+// details that quote a row.
 func (j job) settings(l layout) map[string]string {
 	s := map[string]string{
 		"listen_addresses":                  "127.0.0.1",

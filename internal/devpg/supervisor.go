@@ -28,7 +28,7 @@ type supervisor struct {
 	stdin io.WriteCloser
 
 	gone chan struct{} // closed when the process and its Postgres have ended
-	lost chan struct{} // closed before gone if they end without a call to stop
+	lost chan struct{} // closed before gone if the process ends without a call to stop
 
 	mu       sync.Mutex
 	stopping bool
@@ -163,9 +163,9 @@ func (k *supervisor) lostErr() error {
 	}
 }
 
-// sweep stops a Postgres whose supervisor has ended. It starts another supervisor as the same
-// unprivileged user. That user can write the pid file, so root must not send signals to the
-// process in it.
+// sweep stops a Postgres whose supervisor has ended. To do this, it starts another supervisor as
+// the same unprivileged user. root must not send the signals itself, because that user can write
+// any process id to the pid file.
 func (k *supervisor) sweep() error {
 	j := k.job
 	j.Sweep = true
@@ -189,7 +189,7 @@ func (k *supervisor) sweep() error {
 	return fmt.Errorf("a Postgres may still be running in %s: %w", j.DataDir, err)
 }
 
-// tail stores the end of a process's standard error for messages.
+// tail keeps the last part of a process's standard error, to be quoted in messages.
 type tail struct{ text []byte }
 
 func (t *tail) Write(p []byte) (int, error) {

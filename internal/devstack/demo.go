@@ -16,7 +16,7 @@ import (
 	"github.com/pingpost/pingpost/models"
 )
 
-// Partner is a demo partner, as in the ready file.
+// Partner is a demo partner, as it appears in the ready file.
 type Partner struct {
 	Slug     string             `json:"slug"`
 	Name     string             `json:"name"`
@@ -84,7 +84,7 @@ func (s *Stack) seedPartner(ctx context.Context, service *partners.Service, keys
 	}
 	p.Secret = s.Keys.Secrets[p.Slug]
 	if !slices.ContainsFunc(secrets, func(row models.SigningSecret) bool { return isDisplayable(row, p.Secret) }) {
-		// There is no secret yet, or it was revoked or expires. Save the new one in the file
+		// There is no secret yet, or it was revoked or has an expiry. Save the new one in the file
 		// first, so that it is not lost if the start is interrupted.
 		p.Secret = partners.GenerateSecret()
 		s.Keys.Secrets[p.Slug] = p.Secret
@@ -103,8 +103,8 @@ func (s *Stack) seedPartner(ctx context.Context, service *partners.Service, keys
 	return nil
 }
 
-// checkKey returns an error if the platform key cannot decrypt the partner's secrets. Without
-// it, the node would return an error about a setting that dev does not use.
+// checkKey returns an error if the platform key cannot decrypt the partner's secrets. Without this
+// check, the node would return an error about a setting that dev does not use.
 func (s *Stack) checkKey(keys *keyring.Keys, secrets []models.SigningSecret) error {
 	for _, secret := range secrets {
 		if secret.State != models.SecretActive {
@@ -118,14 +118,14 @@ func (s *Stack) checkKey(keys *keyring.Keys, secrets []models.SigningSecret) err
 	return nil
 }
 
-// isDisplayable reports whether the row is the saved secret, and is active without an expiry, so
-// that the printed secret works until the next start.
+// isDisplayable reports whether the saved secret can be printed: the row must contain that secret,
+// be active and have no expiry, so that the printed secret works until the next start.
 func isDisplayable(row models.SigningSecret, saved string) bool {
 	return row.State == models.SecretActive && row.RetiresAt == nil && saved != "" &&
 		strings.HasPrefix(saved, row.Prefix) && strings.HasSuffix(saved, row.LastFour)
 }
 
-// nameOf returns a unique name for the path dir.
+// nameOf returns a short name that is different for each path.
 func nameOf(dir string) string {
 	sum := sha256.Sum256([]byte(dir))
 	return hex.EncodeToString(sum[:4])

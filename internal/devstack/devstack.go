@@ -40,7 +40,7 @@ type Keys struct {
 	Passwords     map[string]string `json:"passwords"` // of the demo users, by email address
 }
 
-// Running contains the settings with which other commands use a running dev.
+// Running contains the settings that other commands need to use a running dev.
 type Running struct {
 	DatabaseURL  string `json:"database_url"`
 	OwnerURL     string `json:"owner_url"`

@@ -12,7 +12,7 @@ import (
 	"github.com/pingpost/pingpost/models"
 )
 
-// User is a demo user, as in the ready file.
+// User is a demo user, as it appears in the ready file.
 type User struct {
 	Email    string `json:"email"`
 	Password string `json:"password"`

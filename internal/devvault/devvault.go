@@ -27,11 +27,11 @@ const (
 type Server struct {
 	Address   string // http://127.0.0.1:…
 	RootToken string
-	UnsealKey string // base64; one key is enough
+	UnsealKey string // base64; this key alone unseals the server
 
 	cmd   *exec.Cmd
 	ended chan struct{}
-	err   error // of the process; set before ended is closed
+	err   error // error that the process ended with; set before ended is closed
 }
 
 // Start runs a Vault program, as returned by Find, on a free port of the loopback
@@ -80,8 +80,8 @@ func start(ctx context.Context, program string, log io.Writer) (*Server, error) 
 	return s, nil
 }
 
-// launch starts the process from a thread that exists as long as the process. The kernel kills
-// the process when the thread that started it ends; see ownProcess.
+// launch starts the process from a thread that lives as long as the process. Otherwise the kernel
+// would kill the process when that thread ends; see ownProcess.
 func (s *Server) launch() error {
 	launched := make(chan error)
 	go func() {

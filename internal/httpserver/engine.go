@@ -24,8 +24,8 @@ func NewEngine(trustedProxies []netip.Prefix) (*gin.Engine, error) {
 	for _, p := range trustedProxies {
 		proxies = append(proxies, p.String())
 	}
-	// Gin also trusts X-Real-IP by default. Exclude it, because a proxy that sets X-Forwarded-For may
-	// pass on an X-Real-IP header from the client.
+	// Gin also trusts X-Real-IP by default. Do not trust it, because a proxy that sets
+	// X-Forwarded-For may pass on an X-Real-IP header from the client.
 	engine.RemoteIPHeaders = []string{"X-Forwarded-For"}
 	err := engine.SetTrustedProxies(proxies)
 	return engine, err

@@ -8,15 +8,15 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 )
 
-// Metrics counts and times requests by route. It uses the pattern of the route, because clients can
-// request any path.
+// Metrics counts and times requests by route. The label is the pattern of the route and not the
+// path, because clients can request any path.
 type Metrics struct {
 	requests *prometheus.CounterVec
 	duration *prometheus.HistogramVec
 }
 
-// NewMetrics registers the metrics <prefix>_requests_total and <prefix>_request_duration_seconds of a
-// listener. to completes the help text "Requests to …".
+// NewMetrics registers the metrics <prefix>_requests_total and <prefix>_request_duration_seconds of
+// a listener. The parameter to completes the help text "Requests to …".
 func NewMetrics(reg prometheus.Registerer, prefix, to string) *Metrics {
 	m := &Metrics{
 		requests: prometheus.NewCounterVec(prometheus.CounterOpts{
@@ -46,7 +46,7 @@ type routeMetrics struct {
 	answers  sync.Map // maps an answer to its prometheus.Counter, which is faster than a lookup by labels
 }
 
-// answer is the result of a request. The set of answers is limited.
+// answer is the result of a request. There is only a limited number of different answers.
 type answer struct {
 	status  int
 	outcome string

@@ -17,14 +17,14 @@ import (
 )
 
 // Record contains the data of a request for the access log and the metrics. It must not be used
-// after the request, because another request reuses it.
+// after the request has ended, because another request reuses it.
 type Record struct {
 	Route   string // the pattern of the route
 	Start   time.Time
 	ID      uuid.UUID
 	IDText  string    // rq_…, as in X-Request-Id
 	Outcome string    // from a fixed set
-	Partner uuid.UUID // the partner that sent the request, if known
+	Partner uuid.UUID // the partner that sent the request, if it is known
 	Cause   error     // the cause of a rejection; only for the log
 
 	Body, Answer []byte // buffers for a handler that needs them

@@ -18,8 +18,8 @@ type Server struct {
 	listener net.Listener
 }
 
-// maxHeader is the maximum size of the headers of a request. Posts need far less. net/http adds
-// 4 KiB to this limit and responds to larger headers with 431.
+// maxHeader is the maximum size of the headers of a request. The headers of a post are much
+// smaller. net/http adds 4 KiB to this limit and responds to larger headers with 431.
 const maxHeader = 16 << 10
 
 // NewServer returns a server with the given handler and the configured timeouts. name identifies the

@@ -6,8 +6,8 @@ import (
 	"github.com/pingpost/pingpost/internal/apperr"
 )
 
-// connectionsPerDownload is the number of connections in the pool for each concurrent download.
-// A download uses one of them until it ends. Posts need the others.
+// connectionsPerDownload determines how many downloads may run at the same time: one for every ten
+// connections in the pool. A download uses one connection until it ends. Posts need the others.
 const connectionsPerDownload = 10
 
 // ErrTooManyDownloads means that the limit on concurrent downloads has been reached.

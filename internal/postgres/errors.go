@@ -14,12 +14,13 @@ import (
 	"github.com/pingpost/pingpost/internal/apperr"
 )
 
-// Constraints maps the name of a constraint, index or trigger to the error for its violation.
-// Each package defines the errors for the tables that it writes. A violation without an error is
-// a bug in the service, not a mistake in the request.
+// Constraints maps the name of a constraint, index or trigger to the error for its violation. Each
+// package defines the errors for the tables that it writes. A violation that has no error here is a
+// bug in the service, not a mistake in the request.
 type Constraints map[string]*apperr.Error
 
-// Translate is like the function Translate, but returns the error in c for a violation.
+// Translate is like the function Translate, but returns the error in c if a constraint was
+// violated.
 func (c Constraints) Translate(err error) error {
 	if err = Translate(err); apperr.As(err) != nil {
 		return err
@@ -83,8 +84,8 @@ func (e *Err) Temporary() bool {
 	return false
 }
 
-// Temporary reports whether err wraps an Err that no longer occurs when the database is available
-// again.
+// Temporary reports whether err wraps a temporary Err, which stops occurring when the database is
+// available again.
 func Temporary(err error) bool {
 	var safe *Err
 	return errors.As(err, &safe) && safe.Temporary()
@@ -136,8 +137,8 @@ func redact(err error) error {
 	return &Err{kind: kind, cause: err}
 }
 
-// isUnmigrated reports whether goose's table of versions does not exist or cannot be read. The
-// role can only read it after all migrations have been applied.
+// isUnmigrated reports whether err means that goose's table of versions does not exist or cannot be
+// read. The role can only read the table after all migrations have been applied.
 func isUnmigrated(err error) bool {
 	var pg *pgconn.PgError
 	return errors.As(err, &pg) && (pg.Code == "42P01" || pg.Code == "42501")
@@ -149,12 +150,12 @@ func isUnmigrated(err error) bool {
 func Ambiguous(err error) bool {
 	var pg *pgconn.PgError
 	if errors.As(err, &pg) {
-		// A cancellation (57014) can arrive while the server is committing. Class 08 and
-		// 57P01-03 end the connection. All other errors roll back.
+		// A cancellation (57014) can arrive while the server is committing. Class 08 and 57P01-03
+		// end the connection. All other errors roll the transaction back.
 		return pg.Code == "57014" || pg.Code[:2] == "08" || pg.Code[:3] == "57P"
 	}
-	// If a connection closes during a statement, pgx may return "conn closed", which it
-	// reports as safe to retry.
+	// If a connection closes during a statement, pgx may return "conn closed". It wrongly reports
+	// this error as safe to retry.
 	if errors.Is(err, pgconn.ErrConnClosed) {
 		return true
 	}

@@ -9,9 +9,9 @@ import (
 )
 
 const (
-	// partitionLockTimeout limits the time that a partition change waits for its lock, because
-	// the recorder's COPY has to wait behind it. A backup or a long report can lock the table
-	// for longer, so the change is retried.
+	// partitionLockTimeout limits the time that a change of partitions waits for its lock, because
+	// the recorder's COPY queues behind it. A backup or a long report can lock the table for
+	// longer, so the change is retried.
 	partitionLockTimeout = "200ms"
 	partitionPause       = time.Second // between attempts, so that COPY can proceed
 	partitionTries       = 20
@@ -27,9 +27,9 @@ func (db *DB) EnsurePingPartitions(ctx context.Context, now time.Time, days int)
 	return err
 }
 
-// DropPingPartitions drops the partitions of whole days before the given time and returns their
-// number. It drops each one in its own transaction, so that locks are short. The database does not
-// drop partitions that are less than a day old by its own clock.
+// DropPingPartitions drops the partitions of days that ended before the given time, and returns
+// their number. It drops each one in its own transaction, so that locks are held only briefly. The
+// database does not drop a partition that is less than a day old by its own clock.
 func (db *DB) DropPingPartitions(ctx context.Context, before time.Time) (dropped int64, err error) {
 	rows, err := db.Pool.Query(ctx, `SELECT (to_date(right(c.relname, 8), 'YYYYMMDD') + 1)::text
 		FROM pg_inherits i JOIN pg_class c ON c.oid = i.inhrelid

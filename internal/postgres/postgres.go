@@ -27,7 +27,7 @@ type Options struct {
 	MaxConnections   int
 	ConnectTimeout   time.Duration
 	StatementTimeout time.Duration
-	Timelines        []Timeline // from DB.Timelines before a restart; primaries on lower timelines are rejected
+	Timelines        []Timeline // from DB.Timelines before a restart; a primary on a lower timeline is rejected
 }
 
 // DB is the pool, for use with pgx and with GORM.
@@ -97,12 +97,12 @@ func (db *DB) Close() {
 	db.Pool.Close()
 }
 
-// Transaction runs fn in a database transaction. fn must make no network calls.
+// Transaction runs fn in a database transaction. fn must not make network calls.
 func (db *DB) Transaction(ctx context.Context, fn func(tx *gorm.DB) error) error {
 	return db.constraints.Translate(db.Gorm.WithContext(ctx).Transaction(fn))
 }
 
-// State is the state of the database, which `serve` checks at the start and /readyz checks later.
+// State is the state of the database. `serve` checks it at the start, and /readyz checks it later.
 type State struct {
 	Clock      time.Time // the database's
 	Schema     int64     // the newest migration applied
@@ -127,8 +127,8 @@ func (db *DB) Inspect(ctx context.Context) (State, error) {
 	return s, err
 }
 
-// Commit commits a transaction that changes no rows. Like the commit of a lead, it returns after
-// the synchronous standby, if there is one, has confirmed it.
+// Commit commits a transaction that changes no rows. If there is a synchronous standby, Commit
+// returns after the standby has confirmed the transaction, like the commit of a lead.
 func (db *DB) Commit(ctx context.Context) error {
 	_, err := db.Pool.Exec(ctx, `SELECT pg_logical_emit_message(true, 'pingpost', '')`)
 	return Translate(err)

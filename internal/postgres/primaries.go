@@ -31,7 +31,7 @@ type Timeline struct {
 	ID     uint32
 }
 
-// errReplaced means that a server still accepts writes although a standby was promoted in its
+// errReplaced means that a server still accepts writes even though a standby was promoted in its
 // place.
 var errReplaced = errors.New("replaced by a newer primary")
 
@@ -45,7 +45,7 @@ type primaries struct {
 	surveyed  bool
 
 	mu      sync.Mutex
-	highest map[int64]uint32 // timeline by cluster
+	highest map[int64]uint32 // highest timeline seen in each cluster
 	newest  int              // index of the first host that is not replaced
 	open    map[*link]Timeline
 }
@@ -118,8 +118,8 @@ func hostsOf(cfg pgconn.Config) (hosts []pgconn.Config) {
 	return hosts
 }
 
-// newestFirst moves the newest primary to the front of cfg, so that connections do not wait for a
-// host that is down or would be rejected.
+// newestFirst moves the newest primary to the front of cfg, so that connecting does not wait for a
+// host that is down or that would be rejected.
 func (p *primaries) newestFirst(cfg *pgx.ConnConfig) {
 	p.mu.Lock()
 	newest := p.newest
@@ -147,8 +147,8 @@ func linkOf(conn *pgconn.PgConn) *link {
 }
 
 // timelineOf returns the timeline of a primary. For a standby, primary is false. It reads the
-// timeline from the name of the WAL file, because pg_control_checkpoint() changes only some time
-// after a promotion.
+// timeline from the name of the WAL file, because pg_control_checkpoint() shows a promotion only
+// after some time.
 func timelineOf(ctx context.Context, conn *pgconn.PgConn) (at Timeline, primary bool, err error) {
 	results, err := conn.Exec(ctx, `SELECT system_identifier, CASE WHEN NOT pg_is_in_recovery() THEN left(pg_walfile_name(pg_current_wal_lsn()), 8) END
 		FROM pg_control_system()`).ReadAll()
@@ -170,9 +170,9 @@ func timelineOf(ctx context.Context, conn *pgconn.PgConn) (at Timeline, primary 
 	return at, true, nil
 }
 
-// admit returns errReplaced for a primary whose timeline is lower than the highest one seen. For a
-// higher timeline, it closes the connections to servers of the same cluster on lower ones. l is nil
-// if the connection is not from the pool.
+// admit returns errReplaced for a primary whose timeline is lower than the highest one seen. If the
+// timeline is higher, it closes the connections to servers of the same cluster that are on lower
+// timelines. l is nil if the connection is not from the pool.
 func (p *primaries) admit(at Timeline, l *link) error {
 	p.mu.Lock()
 	highest := p.highest[at.System]
@@ -257,8 +257,8 @@ func (s *hostProbe) run(ctx context.Context) (found []primaryStatus) {
 		})
 	}
 	all.Wait()
-	// Admit the highest timeline first, so that lower ones are rejected.
-	// They are sorted by host again below.
+	// Admit the highest timeline first, so that lower ones are rejected. The hosts are sorted in
+	// the order of the URL again below.
 	slices.SortFunc(found, func(a, b primaryStatus) int { return cmp.Compare(b.at.ID, a.at.ID) })
 	for i := range found {
 		found[i].replaced = p.admit(found[i].at, nil) != nil
@@ -322,5 +322,5 @@ func (db *DB) FollowPrimaries(ctx context.Context, log *slog.Logger) {
 	}
 }
 
-// Timelines returns the highest timeline seen in each cluster. Pass them to Open after a restart.
+// Timelines returns the highest timeline seen in each cluster. After a restart, pass them to Open.
 func (db *DB) Timelines() []Timeline { return db.primaries.seen() }

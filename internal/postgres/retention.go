@@ -7,13 +7,13 @@ import (
 	"github.com/jackc/pgx/v5/pgxpool"
 )
 
-// Batch is the number of rows that retention changes in one statement. It is small enough for the
-// statement timeout, and keeps locks short.
+// Batch is the number of rows that retention changes in one statement. It is small enough for a
+// statement to finish before the timeout, and to hold its locks only briefly.
 const Batch = 5000
 
-// InBatches runs a statement until it changes fewer than Batch rows, and returns the number of rows
-// that it changed. In the statement, $1 is bound and $2 is Batch. Finished batches stay committed if
-// a later one fails or ctx ends.
+// InBatches runs a statement until it changes fewer than Batch rows, and returns the total number
+// of rows changed. In the statement, $1 is bound and $2 is Batch. Finished batches stay committed
+// if a later one fails or ctx ends.
 func InBatches(ctx context.Context, pool *pgxpool.Pool, sql string, bound any) (int64, error) {
 	var total int64
 	for {

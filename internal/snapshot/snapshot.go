@@ -1,5 +1,5 @@
-// Package snapshot keeps data that is rarely changed in memory. Every node has the new data within
-// a second of a change, and readers need no lock.
+// Package snapshot keeps data in memory that rarely changes. Every node has the new data within a
+// second of a change, and readers need no lock.
 //
 // With every change, a database trigger increments a version and sends a NOTIFY, so that nodes
 // reload the data immediately. A NOTIFY can be lost, so each node also reads the version every
@@ -17,7 +17,7 @@ import (
 	"github.com/jackc/pgx/v5/pgxpool"
 )
 
-// ErrVersions is the error of Load if the versions cannot be read. It replaces pgx's error, which
+// ErrVersions is returned by Load if the versions cannot be read. It replaces pgx's error, which
 // contains the host and the user.
 var ErrVersions = errors.New("reading snapshot versions: the database does not respond")
 
@@ -54,14 +54,14 @@ func (h *Holder[T]) Restore(value *T) {
 	h.version = restored
 }
 
-// restored is the version of a restored value. The database never uses it.
+// restored is the version of a restored value. The database never has this version.
 const restored = -1
 
 // Name returns the snapshot's name in snapshot_versions.
 func (h *Holder[T]) Name() string { return h.name }
 
 // refresh loads the value if the version has changed. The caller reads the version before the data,
-// so the next poll detects a change in between.
+// so the next poll detects a change that was made in between.
 func (h *Holder[T]) refresh(ctx context.Context, version int64) (bool, error) {
 	if version == h.version && h.current.Load() != nil {
 		return false, nil
@@ -133,7 +133,7 @@ func (w *Watcher) load(ctx context.Context) error {
 }
 
 // Run reloads changed values until ctx ends. While the database is unavailable, the last values
-// stay in use. Run logs when this starts and when it ends.
+// stay in use. Run logs when the database becomes unavailable and when it is available again.
 func (w *Watcher) Run(ctx context.Context) {
 	listening := make(chan struct{})
 	go func() {
