@@ -1,6 +1,6 @@
-// Package browser drives Chromium in tests, to check what pages look like and do. A test fails
-// if the browser reports an error: on the console, an exception, or a violation of the page's
-// Content-Security-Policy.
+// Package browser drives Chromium in tests, to check what pages look like and do. A test fails if
+// the browser reports an error or warning on the console, an exception, or a violation of the
+// page's Content-Security-Policy.
 package browser
 
 import (
@@ -27,8 +27,8 @@ type Browser struct {
 	ctx context.Context
 }
 
-// headlessShell is Chromium without a user interface. Chromium itself has one even in headless
-// mode and needs twice the processor time.
+// headlessShell is Chromium without a user interface. Chromium itself runs its user interface even
+// in headless mode, and needs twice the processor time.
 const headlessShell = "chromium-headless-shell"
 
 // Start runs Chromium until the test ends. It uses the program in CHROMIUM, then the headless
@@ -52,7 +52,7 @@ func Start(t testing.TB) *Browser {
 		chromedp.Flag("force-color-profile", "srgb"),
 		chromedp.Flag("font-render-hinting", "none"),
 		// Pages are too short-lived to benefit from optimized code. Without the optimizing
-		// compiler, a test run needs a tenth less processor time.
+		// compiler, a test run needs 10% less processor time.
 		chromedp.Flag("js-flags", "--no-opt"),
 	}
 	shell, _ := exec.LookPath(headlessShell)
@@ -68,7 +68,7 @@ func Start(t testing.TB) *Browser {
 		t.Fatalf("cannot start Chromium: %v (install it, or set CHROMIUM to its path)", err)
 	}
 	t.Cleanup(func() {
-		_ = chromedp.Cancel(ctx) // waits for the process to exit, with or without an error
+		_ = chromedp.Cancel(ctx) // waits until the process has exited; the error does not matter
 		closeBrowser()
 		stop()
 	})
@@ -83,8 +83,8 @@ type Emulation struct {
 	Print         bool // print layout
 }
 
-// Page opens an empty page with its own storage and cookies. It is closed when the test ends,
-// which then fails for each error that the browser reported.
+// Page opens an empty page with its own storage and cookies. When the test ends, the page is
+// closed, and the test fails if the browser reported an error.
 func (b *Browser) Page(t testing.TB, look Emulation) *Page {
 	t.Helper()
 	ctx, closePage := chromedp.NewContext(b.ctx, chromedp.WithNewBrowserContext())

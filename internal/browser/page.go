@@ -24,7 +24,7 @@ type Page struct {
 
 	mu         sync.Mutex
 	complaints []string
-	opened     string // URL of this page; its error status is not reported
+	opened     string // URL of the current page; its error status is not reported
 	name       string // name of the current step, for messages
 }
 
@@ -150,8 +150,8 @@ func (p *Page) Type(selector, text string) {
 func (p *Page) Press(key string, modifiers ...chromedp.Modifier) {
 	p.t.Helper()
 	for _, r := range key {
-		// The text is sent with the key press, as from a keyboard. A page that handles the key
-		// press then gets no text.
+		// The text is sent with the key press, as from a keyboard. If the page handles the key
+		// press, it gets no text.
 		events := kb.Encode(r)
 		for _, e := range events {
 			chromedp.KeyModifiers(modifiers...)(e)
@@ -185,8 +185,8 @@ func (p *Page) Address() string {
 	return do(p, chromedp.Location())
 }
 
-// Wait waits until a JavaScript expression is true. An expression that cannot be evaluated,
-// because the page is navigating, counts as false.
+// Wait waits until a JavaScript expression is true. While the page is navigating, the expression
+// cannot be evaluated and counts as false.
 func (p *Page) Wait(expression string) {
 	p.t.Helper()
 	ctx, cancel := context.WithTimeout(p.ctx, patience)

@@ -18,9 +18,9 @@ import (
 	"github.com/pingpost/pingpost/migrations"
 )
 
-// A prepared cluster has both roles and the migrated template database. Creating one takes
-// seconds and copying it is fast, so test processes share one. It is in the user's cache
-// folder, named after the digest of its sources.
+// A prepared cluster has both roles and the migrated template database. Creating one takes seconds,
+// but copying it is fast, so test processes share one. It is in the user's cache folder, named
+// after the digest of its sources.
 
 // clusterSources are the files that a prepared cluster depends on, relative to this folder.
 var clusterSources = []string{"../../go.mod", "../../migrations", "../devpg", "."}
@@ -72,7 +72,7 @@ func clusterKey() (string, error) {
 	return hex.EncodeToString(sum.Sum(nil)[:12]), nil
 }
 
-// prepareCluster creates the prepared cluster. If several processes do so at the same time,
+// prepareCluster creates the prepared cluster. If several processes do so at the same time, only
 // one of them saves its cluster.
 func prepareCluster(ctx context.Context, cache, prepared string) error {
 	if err := os.MkdirAll(cache, 0o700); err != nil {
@@ -131,7 +131,7 @@ func removeOldClusters(cache string) error {
 	return nil
 }
 
-// copyFolder copies the contents of a folder and keeps their owners.
+// copyFolder copies the contents of a folder and preserves their owners.
 func copyFolder(from, to string) error {
 	if out, err := exec.Command("cp", "-a", from+"/.", to).CombinedOutput(); err != nil {
 		return fmt.Errorf("copying the prepared cluster: %w: %s", err, out)

@@ -10,7 +10,7 @@ import (
 )
 
 // CheckConstraints fails the test for each constraint name that is not in the schema, because its
-// error could never occur.
+// error would never be returned.
 func CheckConstraints(t *testing.T, known postgres.Constraints) {
 	t.Helper()
 	d := NewDatabase(t)

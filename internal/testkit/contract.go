@@ -19,11 +19,11 @@ import (
 	"go.yaml.in/yaml/v4"
 )
 
-// Contract checks requests and answers against the OpenAPI document. It is safe for
-// concurrent use.
+// Contract checks requests and responses against the OpenAPI document. It is safe for concurrent
+// use.
 //
-// It is stricter than the document. A field in an answer that is not in the document is an error
-// in the service, although partners must ignore unknown fields.
+// It is stricter than the document. It reports undocumented fields in a response, because the
+// service must not send them, even though partners must ignore unknown fields.
 type Contract struct {
 	doc    *openapi3.T
 	router routers.Router
@@ -67,8 +67,8 @@ func load(document []byte) (*openapi3.T, error) {
 	return doc, nil
 }
 
-// strict adds the rules in x-validation to the schemas. They replace the rules for alternative
-// fields, which the service only reads if the preferred field is missing.
+// strict adds the rules in x-validation to the schemas. These rules replace the schemas of
+// alternative fields, which the service only reads if the preferred field is missing.
 func strict(document []byte) ([]byte, error) {
 	var doc map[string]any
 	if err := yaml.Load(document, &doc); err != nil {
@@ -94,7 +94,7 @@ func strict(document []byte) ([]byte, error) {
 	return json.Marshal(doc)
 }
 
-// closeAnswers forbids undocumented fields in every object in an answer.
+// closeAnswers forbids undocumented fields in every object in a response.
 func closeAnswers(doc *openapi3.T) error {
 	for _, response := range doc.Components.Responses {
 		for mediaType, content := range response.Value.Content {
@@ -116,13 +116,13 @@ func closeAnswers(doc *openapi3.T) error {
 	return nil
 }
 
-// ValidateExchange checks an answer against the document: the status, the headers, the media
-// type and the body. If valid is true, it also checks the request; pass false for requests that
-// are wrong on purpose. The bodies are separate arguments because the messages' own bodies have
-// already been read.
+// ValidateExchange checks a response against the document: the status, the headers, the media type
+// and the body. If valid is true, it also checks the request; pass false for requests that are
+// wrong on purpose. The bodies are separate arguments because those in req and resp have already
+// been read.
 //
-// A path that is not in the document must be answered with 404, and a method that is not in it
-// with 405.
+// If the path is not in the document, the response must be 404. If the path is, but the method is
+// not, it must be 405.
 func (c *Contract) ValidateExchange(req *http.Request, reqBody []byte, resp *http.Response, respBody []byte, valid bool) error {
 	exchange := fmt.Sprintf("%s %s, answered %d", req.Method, req.URL.Path, resp.StatusCode)
 	in, err := c.match(req)
@@ -141,8 +141,8 @@ func (c *Contract) ValidateExchange(req *http.Request, reqBody []byte, resp *htt
 	return nil
 }
 
-// match finds the operation for a request. For a request without an operation, it returns one
-// with the only answer that is correct.
+// match finds the operation for a request. If there is none, it returns an operation that only
+// allows the correct 404 or 405 response.
 func (c *Contract) match(req *http.Request) (*openapi3filter.RequestValidationInput, error) {
 	// The clone leaves the caller's request unchanged. The media type is not enforced
 	// (decision 18), so a request without it is also valid.
@@ -150,7 +150,7 @@ func (c *Contract) match(req *http.Request) (*openapi3filter.RequestValidationIn
 	req.Header.Set("Content-Type", "application/json")
 	head := req.Method == http.MethodHead
 	if head {
-		req.Method = http.MethodGet // HEAD has the answer to GET without the body
+		req.Method = http.MethodGet // the response to HEAD is the response to GET without the body
 	}
 
 	route, params, err := c.router.FindRoute(req)
@@ -182,14 +182,14 @@ func (c *Contract) match(req *http.Request) (*openapi3filter.RequestValidationIn
 	}, nil
 }
 
-// rejection returns a route with only one answer.
+// rejection returns a route with only one response.
 func (c *Contract) rejection(status int, response *openapi3.ResponseRef) *routers.Route {
 	return &routers.Route{Spec: c.doc, PathItem: &openapi3.PathItem{}, Operation: &openapi3.Operation{
 		Responses: openapi3.NewResponses(openapi3.WithStatus(status, response)),
 	}}
 }
 
-// otherMethod finds the path's operation with another method.
+// otherMethod finds an operation for the path with another method.
 func (c *Contract) otherMethod(req *http.Request) (*routers.Route, error) {
 	for _, method := range []string{http.MethodGet, http.MethodPost} {
 		other := req.Clone(req.Context())
@@ -226,7 +226,7 @@ func validateAnswer(in *openapi3filter.RequestValidationInput, resp *http.Respon
 	})
 }
 
-// validateNotModified checks a 304, because the library accepts every one.
+// validateNotModified checks a 304 response. The library would accept any.
 func validateNotModified(operation *openapi3.Operation, resp *http.Response, body []byte) error {
 	documented := operation.Responses.Status(http.StatusNotModified)
 	if documented == nil {

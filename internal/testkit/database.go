@@ -52,7 +52,8 @@ func (r *rootPool) open(url string) (*pgxpool.Pool, error) {
 			return
 		}
 		config.MaxConns = 8
-		// Tests change tables between queries and stop the server.
+		// Tests change tables between queries, so statements are not cached. They also stop the
+		// server, so idle connections may be dead.
 		config.ConnConfig.DefaultQueryExecMode = pgx.QueryExecModeDescribeExec
 		config.PrepareConn = func(ctx context.Context, c *pgx.Conn) (bool, error) { return c.Ping(ctx) == nil, nil }
 		config.AfterRelease = func(c *pgx.Conn) bool {
@@ -72,7 +73,7 @@ func (r *rootPool) close() {
 	}
 }
 
-// do calls use with a connection.
+// do passes a connection to use.
 func (r *rootPool) do(t testing.TB, url string, use func(context.Context, *pgxpool.Conn) error) {
 	t.Helper()
 	// The test's context has already ended when cleanups run.
@@ -140,7 +141,7 @@ func Open(t testing.TB, url string) *postgres.DB {
 	return db
 }
 
-// NewDatabaseURLs is NewDatabase for a test that opens its own connections.
+// NewDatabaseURLs is like NewDatabase, for a test that opens its own connections.
 func NewDatabaseURLs(t testing.TB) *Database {
 	t.Helper()
 	d, name := create(t, templateName)

@@ -7,13 +7,13 @@ import (
 	"sync"
 )
 
-// Log records what was logged.
+// Log contains everything that was logged.
 type Log struct {
 	mu  sync.Mutex
 	buf bytes.Buffer
 }
 
-// NewLog returns a logger that records all levels, because a leak is a leak at any level.
+// NewLog returns a logger that records all levels, because secrets must not be logged at any level.
 func NewLog() (*slog.Logger, *Log) {
 	l := &Log{}
 	return slog.New(slog.NewJSONHandler(l, &slog.HandlerOptions{Level: slog.LevelDebug})), l

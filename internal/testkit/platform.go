@@ -24,10 +24,10 @@ import (
 	"github.com/pingpost/pingpost/models"
 )
 
-// RejectionsPerPartner is how many rejections a Platform keeps for each partner.
+// RejectionsPerPartner is how many rejections a Platform stores for each partner.
 const RejectionsPerPartner = 5
 
-// StartTime is the initial time of a Platform's clock. It has milliseconds, so that tests
+// StartTime is the initial time of a Platform's clock. Its milliseconds are not zero, so that tests
 // notice code that drops them.
 func StartTime() time.Time { return time.Date(2026, 1, 2, 3, 4, 5, 678_000_000, time.UTC) }
 
@@ -160,7 +160,7 @@ func (p Partner) Sign(at time.Time, body []byte) signing.Headers {
 	return SignWith(p.Secret, at, body)
 }
 
-// SignWith is Sign with another secret.
+// SignWith is like Sign, but uses the given secret.
 func SignWith(secret string, at time.Time, body []byte) signing.Headers {
 	stamp := strconv.FormatInt(at.Unix(), 10)
 	return signing.Headers{Timestamp: []string{stamp}, Signature: []string{signing.Sign([]byte(secret), stamp, body)}}

@@ -58,7 +58,7 @@ func Postgres(t testing.TB) *devpg.Server {
 }
 
 func (p *sharedPostgres) start(t testing.TB) {
-	// The test's temporary folder cannot be used. It is removed with the test, and if the tests
+	// Do not use the test's temporary folder. It is removed when the test ends, and if the tests
 	// run as root, Postgres's user cannot read it.
 	if p.folder, p.err = os.MkdirTemp(serverParent(), "pingpost-test-"); p.err != nil {
 		return
@@ -81,13 +81,13 @@ func sharedSettings() map[string]string {
 		"shared_buffers":  "64MB",
 		"wal_level":       "minimal", // no standby
 		"max_wal_senders": "0",
-		"autovacuum":      "off", // it would lock the template while it is cloned
-		"jit":             "off", // compiling takes longer than a test's queries
+		"autovacuum":      "off", // autovacuum would lock the template while it is cloned
+		"jit":             "off", // JIT compilation takes longer than a test's queries
 	}
 }
 
 // memoryFolder is a file system in memory, on Linux. A test run creates and removes thousands of
-// databases with 300 files each, which takes most of its time on a disk.
+// databases with 300 files each. On a disk, this takes most of the time of a run.
 const memoryFolder = "/dev/shm"
 
 // memoryNeeded is how many bytes must be free in memoryFolder. A full run uses less than 3 GiB.

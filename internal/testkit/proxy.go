@@ -11,7 +11,7 @@ import (
 // Proxy is between a pool and its Postgres, so that a test can interrupt the network without
 // touching the server.
 type Proxy struct {
-	URL string // of the same database, through the proxy
+	URL string // URL of the same database, through the proxy
 
 	target   string
 	listener net.Listener
@@ -20,7 +20,7 @@ type Proxy struct {
 	mu          sync.Mutex
 	open        map[net.Conn]struct{}
 	down        bool
-	lose        []byte // text in the answer to drop; nil for none
+	lose        []byte // text in the response to drop; nil for none
 	beforeClose func() // called before the client's connection is closed
 }
 
@@ -64,9 +64,9 @@ func (p *Proxy) Up() {
 	p.down = false
 }
 
-// DropResponse closes the connection instead of forwarding the server's first answer that
-// contains text. Before that, it calls beforeClose if it is not nil. A statement outside a
-// transaction is committed before the server answers.
+// DropResponse makes the proxy close the connection instead of forwarding the first response from
+// the server that contains text. Before that, the proxy calls beforeClose if it is not nil. A
+// statement outside a transaction is committed before the server responds.
 func (p *Proxy) DropResponse(text string, beforeClose func()) {
 	p.mu.Lock()
 	defer p.mu.Unlock()

@@ -116,7 +116,7 @@ func (s *Server) Set(t testing.TB, name, value string) {
 	if value == "" {
 		change = "ALTER SYSTEM RESET " + name
 	}
-	// With any value of the setting, this session can write and waits for no standby.
+	// Whatever the setting is, this session can write and does not wait for a standby.
 	url := s.SuperuserURL("postgres") + "&default_transaction_read_only=off&synchronous_commit=local"
 	statement(t, url, change)
 	statement(t, url, "SELECT pg_reload_conf()")

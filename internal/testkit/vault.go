@@ -53,7 +53,7 @@ func NewBareVault(t testing.TB) *Vault {
 	return v
 }
 
-// Options returns the options of a node that logs in with one of the roles.
+// Options returns options for a node that logs in with the given role.
 func (v *Vault) Options(role string) transit.Options {
 	return transit.Options{
 		Address: v.Address,
@@ -70,7 +70,7 @@ func (v *Vault) Options(role string) transit.Options {
 	}
 }
 
-// Wrapper returns a key wrapper that logs in with one of the roles.
+// Wrapper returns a key wrapper that logs in with the given role.
 func (v *Vault) Wrapper(t testing.TB, role string) *transit.Wrapper {
 	t.Helper()
 	w, err := transit.New(v.Options(role))
