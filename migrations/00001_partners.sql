@@ -22,8 +22,8 @@ $$;
 REVOKE ALL ON SCHEMA public FROM PUBLIC;
 GRANT USAGE ON SCHEMA public TO pingpost_app;
 
--- One row for each snapshot that nodes keep in memory. A NOTIFY is lost while a connection is
--- down, so nodes also compare the version.
+-- One row for each snapshot that nodes keep in memory. A node misses a NOTIFY while its connection
+-- is down, so nodes also compare the version.
 CREATE TABLE snapshot_versions (
     name    text   CONSTRAINT snapshot_versions_pkey PRIMARY KEY,
     version bigint NOT NULL
@@ -31,7 +31,7 @@ CREATE TABLE snapshot_versions (
 INSERT INTO snapshot_versions VALUES ('directory', 1), ('rate_card', 1);
 GRANT SELECT ON snapshot_versions TO pingpost_app;
 
--- Runs as the owner, so that the service needs no privilege to write versions.
+-- This function runs as the owner, so that the service needs no privilege to write versions.
 -- +goose StatementBegin
 CREATE FUNCTION bump_snapshot() RETURNS trigger
     LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, public, pg_temp AS $$
@@ -106,7 +106,7 @@ CREATE TRIGGER accounts_changed AFTER INSERT OR UPDATE ON accounts
 CREATE TRIGGER signing_secrets_changed AFTER INSERT OR UPDATE ON signing_secrets
     FOR EACH STATEMENT EXECUTE FUNCTION bump_snapshot('directory');
 
--- No DELETE, so that partners that delivered leads stay on record.
+-- DELETE is not granted, so that partners that have delivered leads stay on record.
 GRANT SELECT, INSERT, UPDATE ON partners, accounts, signing_secrets TO pingpost_app;
 
 -- The platform account owns unsigned posts without a partnerId, if the default signing mode

@@ -45,7 +45,7 @@ CREATE TABLE leads (
     CONSTRAINT leads_sealed_or_erased CHECK ((state = 'erased') = (salt IS NULL)),
     CONSTRAINT leads_signed_by CHECK (hmac_verified = (secret_id IS NOT NULL))
 );
--- Identifiers are UUIDv7, so an index on them is ordered by time.
+-- Ids are UUIDv7, so an index on them is ordered by time.
 CREATE INDEX leads_by_partner ON leads (partner_id, id);
 CREATE INDEX leads_by_email ON leads (email_digest) WHERE email_digest IS NOT NULL;
 CREATE INDEX leads_with_body ON leads (id) WHERE body_digest IS NOT NULL; -- about one day of leads, until their digests are deleted
@@ -110,7 +110,7 @@ BEGIN
     RAISE EXCEPTION 'consents is append-only' USING ERRCODE = 'insufficient_privilege';
 END
 $$;
--- Runs as the owner. The service can only delete leads by calling this function.
+-- This function runs as the owner. The service can only delete leads by calling it.
 CREATE FUNCTION delete_sandbox_leads(before timestamptz, at_most integer) RETURNS bigint
     LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, public, pg_temp AS $$
 DECLARE gone uuid[];

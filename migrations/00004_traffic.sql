@@ -2,7 +2,8 @@
 
 -- +goose Up
 
--- A log without a unique constraint or foreign keys. Posts never write to it (decision 2).
+-- The log of pings has no unique constraint and no foreign keys. Posts never write to it (decision
+-- 2).
 CREATE TABLE pings (
     transaction  uuid, -- null if there was no price
     issued_at    timestamptz NOT NULL,
@@ -76,7 +77,8 @@ CREATE TABLE traffic_minutes (
 );
 CREATE INDEX traffic_minutes_by_partner ON traffic_minutes (partner_id, minute);
 
--- The latest rejections of each partner, with the names of fields but no values (decision 24).
+-- The latest rejections of each partner, with the names of the fields but without their values
+-- (decision 24).
 CREATE TABLE refusals (
     id         bigint      GENERATED ALWAYS AS IDENTITY CONSTRAINT refusals_pkey PRIMARY KEY,
     partner_id uuid        NOT NULL,

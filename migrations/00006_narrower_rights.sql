@@ -1,5 +1,5 @@
--- The service may update fewer columns. For example, it can no longer change a lead's price and
--- partner, or a secret's partner.
+-- The service may update fewer columns. For example, it can no longer change the price or the
+-- partner of a lead, or the partner of a secret.
 
 -- +goose Up
 
@@ -12,8 +12,8 @@ GRANT UPDATE (is_default, updated_at, row_version) ON accounts TO pingpost_app;
 GRANT UPDATE (state, revoked_at, retires_at, sealed, digest) ON signing_secrets TO pingpost_app;
 GRANT UPDATE (body_digest, answered_key, wrapped_key, key_wrapper, key_version, email_digest, phone_digest) ON leads TO pingpost_app;
 
--- Rejects every row. Triggers call it with a WHEN condition, and pass the constraint's name and
--- the message as arguments.
+-- This function rejects every row. Triggers call it if their WHEN condition is true, and pass the
+-- constraint's name and the message as arguments.
 -- +goose StatementBegin
 CREATE FUNCTION refuse_row() RETURNS trigger LANGUAGE plpgsql AS $$
 BEGIN
@@ -28,8 +28,8 @@ CREATE TRIGGER rate_cards_stay_in_force BEFORE UPDATE ON rate_cards
     FOR EACH ROW WHEN (OLD.state <> 'draft' AND NEW.effective_at IS DISTINCT FROM OLD.effective_at)
     EXECUTE FUNCTION refuse_row('rate_cards_immutable', 'a published rate card does not change');
 
--- NOT VALID, because an existing value that is not a list must not block the migration. It only
--- affects its partner's prices, and every node logs it.
+-- NOT VALID, because an existing value that is not a list must not block the migration. Such a
+-- value only affects the prices of its partner, and every node logs it.
 ALTER TABLE partner_prices ADD CONSTRAINT partner_prices_exclusions_list
     CHECK (jsonb_typeof(exclusions) = 'array') NOT VALID;
 

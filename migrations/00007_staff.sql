@@ -8,7 +8,7 @@ CREATE TABLE staff (
     status        text        NOT NULL CONSTRAINT staff_status_known CHECK (status IN ('invited', 'active', 'deactivated')),
     password_hash text        NOT NULL DEFAULT '', -- argon2id; '' until the invitation is accepted
     totp_sealed   bytea,                           -- NULL if there is no second factor
-    totp_step     bigint      NOT NULL DEFAULT 0,  -- the last step whose code was used
+    totp_step     bigint      NOT NULL DEFAULT 0,  -- the newest time step whose code was used
     row_version   integer     NOT NULL DEFAULT 1,
     created_at    timestamptz NOT NULL,
     updated_at    timestamptz NOT NULL,
@@ -23,7 +23,7 @@ CREATE TABLE staff_recovery_codes (
     CONSTRAINT staff_recovery_codes_pkey PRIMARY KEY (staff_id, digest)
 );
 
--- One row for each role of a user. The role is limited to one partner unless partner_id is NULL.
+-- One row for each role of a user. If partner_id is not NULL, the role is limited to that partner.
 CREATE TABLE staff_roles (
     staff_id   uuid NOT NULL CONSTRAINT staff_roles_staff_fkey REFERENCES staff,
     role       text NOT NULL CONSTRAINT staff_roles_role_known
@@ -102,7 +102,7 @@ CREATE TRIGGER staff_changed AFTER INSERT OR UPDATE OF status ON staff
 CREATE TRIGGER staff_roles_changed AFTER INSERT OR UPDATE OR DELETE ON staff_roles
     FOR EACH STATEMENT EXECUTE FUNCTION bump_snapshot('access');
 
--- No DELETE on staff, so that users who made changes stay on record.
+-- DELETE is not granted on staff, so that users who have made changes stay on record.
 GRANT SELECT, INSERT ON staff, audit_events TO pingpost_app;
 GRANT UPDATE (email, name, status, password_hash, totp_sealed, totp_step, row_version, updated_at) ON staff TO pingpost_app;
 GRANT SELECT, INSERT, DELETE ON staff_roles, staff_invitations TO pingpost_app;

@@ -1,7 +1,7 @@
--- Digests are random, so with an index on a digest alone, each lead writes to a different page,
--- and Postgres logs each page in full after a checkpoint. With the day as the first column, leads
--- only write to one part of the index. A lookup has to read the parts of all days, which takes a
--- few milliseconds for years of data.
+-- Digests are random. If an index contained only the digest, each lead would write to a different
+-- page of it, and after a checkpoint Postgres would log each of these pages in full. With the day
+-- as the first column, leads only write to one part of the index. A lookup has to read the parts of
+-- all days. This takes a few milliseconds for years of data.
 
 -- +goose Up
 CREATE INDEX leads_by_day_email ON leads (((received_at AT TIME ZONE 'UTC')::date), email_digest) WHERE email_digest IS NOT NULL;
@@ -9,7 +9,7 @@ CREATE INDEX leads_by_day_phone ON leads (((received_at AT TIME ZONE 'UTC')::dat
 DROP INDEX leads_by_email;
 DROP INDEX leads_by_phone;
 
--- Entries are stored in the order of time, so a query for a month only reads that month's pages.
+-- Entries are stored in chronological order, so a query for a month only reads that month's pages.
 CREATE INDEX ledger_entries_by_time ON ledger_entries USING brin (occurred_at);
 
 -- +goose Down

@@ -8,8 +8,8 @@ ALTER TABLE partners ADD CONSTRAINT partners_contacts_list CHECK (jsonb_typeof(c
 
 ALTER TABLE signing_secrets ADD COLUMN created_by text NOT NULL DEFAULT ''; -- the user's name, as in the audit log
 
--- Used to find identifiers that are easily confused, such as AFF-101 and aff-1O1. The console
--- warns before one is created.
+-- This index is used to find identifiers that are easily confused, such as AFF-101 and aff-1O1. The
+-- console warns users before they create one.
 CREATE INDEX accounts_identifier_likeness ON accounts (translate(lower(identifier), '01i_.', 'oll--'));
 CREATE INDEX partners_slug_likeness ON partners (translate(slug, '01i', 'oll'));
 
@@ -36,7 +36,8 @@ CREATE TABLE partner_days (
     CONSTRAINT partner_days_pkey PRIMARY KEY (day, partner_id, currency)
 );
 
--- Each partner's figures for the last 30 days, for the partner list and its order.
+-- Each partner's figures for the last 30 days. The partner list shows them and can be sorted by
+-- them.
 CREATE TABLE partner_figures (
     partner_id      uuid   CONSTRAINT partner_figures_pkey PRIMARY KEY CONSTRAINT partner_figures_partner_fkey REFERENCES partners,
     leads           bigint NOT NULL,
@@ -48,7 +49,7 @@ CREATE TABLE partner_figures (
 CREATE TABLE partner_figures_state (
     only_row     boolean     CONSTRAINT partner_figures_state_pkey PRIMARY KEY DEFAULT true CONSTRAINT partner_figures_state_one CHECK (only_row),
     added_until  timestamptz NOT NULL, -- earlier entries are in partner_days
-    whole_before date        NOT NULL  -- earlier days were added up again after they ended
+    whole_before date        NOT NULL  -- earlier days have been added up again after they ended
 );
 GRANT SELECT, INSERT, UPDATE, DELETE ON partner_days, partner_figures TO pingpost_app;
 GRANT SELECT, INSERT, UPDATE ON partner_figures_state TO pingpost_app;

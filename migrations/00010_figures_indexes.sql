@@ -7,7 +7,7 @@
 ALTER TABLE partners ADD COLUMN searched text GENERATED ALWAYS AS (lower(name || E'\n' || legal_name || E'\n' || slug)) STORED;
 CREATE INDEX partners_by_name ON partners (lower(name), id);
 
--- Used to find a secret's last use. Pings and unsigned posts have no secret.
+-- This index is used to find when a secret was last used. Pings and unsigned posts have no secret.
 CREATE INDEX traffic_minutes_by_secret ON traffic_minutes (secret_id, minute) WHERE secret_id <> '00000000-0000-0000-0000-000000000000';
 
 -- Summarise pages of the ledger as soon as they are full, instead of at the next vacuum. Until a

@@ -2,7 +2,8 @@
 
 -- +goose Up
 
--- A card gets its version when it is published, because drafts can be published in any order.
+-- A card gets its version number when it is published, because drafts can be published in any
+-- order.
 ALTER TABLE rate_cards
     DROP CONSTRAINT rate_cards_state_known,
     DROP CONSTRAINT rate_cards_effective_when_published,
@@ -21,8 +22,8 @@ ALTER TABLE rate_cards
     ADD CONSTRAINT rate_cards_effective_when_published CHECK (state NOT IN ('scheduled', 'published', 'superseded') OR effective_at IS NOT NULL),
     ADD CONSTRAINT rate_cards_version_when_published CHECK ((version IS NOT NULL) = (state IN ('published', 'superseded')));
 
--- At most one card is scheduled. No other card can be published before it, so that the approved
--- prices are those that take effect.
+-- At most one card is scheduled. No other card can be published before the scheduled one, so that
+-- the prices that take effect are those that were approved.
 CREATE UNIQUE INDEX rate_cards_one_scheduled ON rate_cards (state) WHERE state = 'scheduled';
 CREATE INDEX rate_cards_open ON rate_cards (updated_at) WHERE state IN ('draft', 'submitted', 'scheduled');
 
@@ -70,7 +71,7 @@ CREATE INDEX rate_card_edits_by_card ON rate_card_edits (rate_card_id, id);
 CREATE TABLE rate_card_replays (
     id           uuid        CONSTRAINT rate_card_replays_pkey PRIMARY KEY,
     rate_card_id uuid        NOT NULL CONSTRAINT rate_card_replays_rate_card_fkey REFERENCES rate_cards,
-    row_version  integer     NOT NULL, -- of the draft; a later edit makes the result outdated
+    row_version  integer     NOT NULL, -- row version of the draft; a later edit makes the result outdated
     requester    text        NOT NULL,
     requested_at timestamptz NOT NULL,
     first_day    date        NOT NULL,
@@ -118,7 +119,8 @@ ALTER TABLE rate_cards
     DROP CONSTRAINT rate_cards_version_when_published,
     DROP CONSTRAINT rate_cards_effective_when_published,
     DROP CONSTRAINT rate_cards_state_known;
--- Cards without a version become drafts and get a version number, which was required before.
+-- Before this migration, every card had a version number. So each card without one gets a number
+-- and becomes a draft.
 ALTER TABLE rate_cards DISABLE TRIGGER USER;
 UPDATE rate_cards SET state = 'draft', version = (SELECT coalesce(max(version), 0) FROM rate_cards) + nth
     FROM (SELECT id, row_number() OVER (ORDER BY created_at, id) AS nth FROM rate_cards WHERE version IS NULL) AS without

@@ -7,12 +7,13 @@
 DO $$ BEGIN EXECUTE format('GRANT TEMPORARY ON DATABASE %I TO pingpost_app', current_database()); END $$;
 -- +goose StatementEnd
 -- A temporary table hides a real one with the same name, unless pg_temp is last in the search path.
--- So all triggers that read tables set the search path, and so do functions that run as the owner.
+-- So every trigger that reads tables, and every function that runs as the owner, sets the search
+-- path.
 ALTER FUNCTION refuse_published_rules() SET search_path = pg_catalog, public, pg_temp;
 
 -- Jobs for work that takes too long for a page request. A user enqueues a job, and any node can run
 -- it. Only the River job job_id may write results. A job that is queued again gets a new job_id, so
--- that a worker that was wrongly considered dead cannot write any more.
+-- that a worker that was wrongly considered dead can no longer write.
 CREATE TABLE work (
     id         bigint      GENERATED ALWAYS AS IDENTITY CONSTRAINT work_pkey PRIMARY KEY,
     kind       text        NOT NULL CONSTRAINT work_kind_known CHECK (kind IN ('reconciliation', 'payout_run', 'export')),
@@ -93,14 +94,14 @@ GRANT UPDATE (state, decided_by, decided_at, answer, row_version) ON returns TO 
 CREATE TABLE payout_runs (
     id            uuid        CONSTRAINT payout_runs_pkey PRIMARY KEY,
     currency      char(3)     NOT NULL CONSTRAINT payout_runs_currency_known CHECK (currency IN ('GBP', 'EUR', 'USD', 'CAD', 'AUD')),
-    cutoff        timestamptz NOT NULL, -- only entries before this time
+    cutoff        timestamptz NOT NULL, -- only entries before this time are paid
     minimum_minor bigint      NOT NULL CONSTRAINT payout_runs_minimum_range CHECK (minimum_minor >= 0), -- smaller balances are held
     note          text        NOT NULL DEFAULT '',
     state         text        NOT NULL CONSTRAINT payout_runs_state_known CHECK (state IN ('preparing', 'prepared', 'approved', 'paid', 'cancelled')),
     entries       bigint      NOT NULL DEFAULT 0, -- claimed entries, not including payments
     payouts       integer     NOT NULL DEFAULT 0, -- accounts that are paid
     held          integer     NOT NULL DEFAULT 0, -- accounts whose balance is carried forward
-    total_minor   bigint      NOT NULL DEFAULT 0, -- to pay
+    total_minor   bigint      NOT NULL DEFAULT 0, -- the amount to pay
     preparer      text        NOT NULL,
     preparer_id   uuid        NOT NULL,
     prepared_at   timestamptz,
@@ -117,7 +118,7 @@ CREATE TABLE payout_runs (
     CONSTRAINT payout_runs_approved_when CHECK (state NOT IN ('approved', 'paid') OR (approver_id IS NOT NULL AND approved_at IS NOT NULL)),
     CONSTRAINT payout_runs_paid_when CHECK ((state = 'paid') = (paid_at IS NOT NULL) AND (state <> 'paid' OR reference <> ''))
 );
--- Two concurrent runs would each claim some of the entries.
+-- If two runs in a currency were open at the same time, each would claim some of the entries.
 CREATE UNIQUE INDEX payout_runs_one_open ON payout_runs (currency) WHERE state IN ('preparing', 'prepared', 'approved');
 CREATE INDEX payout_runs_by_time ON payout_runs (made_at, id);
 GRANT SELECT, INSERT ON payout_runs TO pingpost_app;
@@ -132,8 +133,9 @@ CREATE TABLE payout_run_entries (
 CREATE INDEX payout_run_entries_by_run ON payout_run_entries (run_id, entry_id);
 GRANT SELECT, INSERT ON payout_run_entries TO pingpost_app;
 
--- The result of a run for one account. The sums are those of the entries that the run claimed. If
--- the balance is carried forward, they are the sums of the entries that are left for the next run.
+-- The result of a run for one account. If the account is paid, the sums are those of the entries
+-- that the run claimed. If the balance is carried forward, they are those of the entries that are
+-- left for the next run.
 CREATE TABLE statements (
     run_id         uuid    NOT NULL CONSTRAINT statements_run_fkey REFERENCES payout_runs,
     partner_id     uuid    NOT NULL,
@@ -183,8 +185,8 @@ BEGIN
     RETURN NULL;
 END
 $$;
--- Releases the entries that a run claimed, unless it is paid. Runs as the owner. The service can
--- only delete claims by calling this function.
+-- This function releases the entries that a payout run claimed, unless the payout run is paid. The
+-- function runs as the owner. The service can only delete claims by calling it.
 CREATE FUNCTION release_payout_run(run uuid) RETURNS bigint
     LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, public, pg_temp AS $$
 DECLARE n bigint;
@@ -237,7 +239,7 @@ CREATE TABLE reconciliations (
     period_to   date,
     state       text        NOT NULL CONSTRAINT reconciliations_state_known CHECK (state IN ('uploaded', 'comparing', 'compared', 'kept', 'discarded')),
     result      jsonb, -- counts and sums
-    as_of       timestamptz, -- the time of the ledger that the file was compared with
+    as_of       timestamptz, -- the file was compared with the ledger at this time
     maker       text        NOT NULL,
     keeper      text        NOT NULL DEFAULT '',
     made_at     timestamptz NOT NULL,
@@ -263,8 +265,8 @@ CREATE TABLE reconciliation_lines (
     problem           text    NOT NULL DEFAULT '', -- the reason why a row is unreadable, or 'currency' if the currency differs
     lead_id           uuid,
     account_id        uuid, -- the lead's account
-    other_partner     uuid, -- the lead's partner if it is another one; only for users who may see that partner
-    first_row         integer, -- for a duplicate: the row that counts
+    other_partner     uuid, -- the lead's partner if it is not the file's; hidden from users who may not see it
+    first_row         integer, -- for a duplicate: the lead's first row, which counts
     currency          char(3), -- currency of the amount in the file
     theirs_minor      bigint,
     our_currency      char(3),
@@ -306,8 +308,9 @@ BEGIN
     RETURN NULL;
 END
 $$;
--- Deletes the first lines of a reconciliation that was discarded or is compared again. Runs as the
--- owner, like release_payout_run. Lines are numbered without gaps and deleted in order.
+-- This function deletes the first lines of a reconciliation that was discarded or is compared
+-- again. It runs as the owner, like release_payout_run. Lines are numbered without gaps and deleted
+-- in order.
 CREATE FUNCTION drop_reconciliation_lines(reconciliation uuid, most integer) RETURNS bigint
     LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, public, pg_temp AS $$
 DECLARE n bigint;

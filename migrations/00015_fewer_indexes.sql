@@ -1,6 +1,6 @@
--- Removes two redundant indexes, because every post writes to each index. Unique indexes that are
--- needed anyway replace them. Building these does not block posts. If a build is interrupted, the
--- next attempt starts it again.
+-- Removes two redundant indexes, because every post has to write to each index. They are replaced
+-- by unique indexes that are needed anyway. Building the new indexes does not block posts. If a
+-- build is interrupted, the next attempt starts it again.
 
 -- +goose NO TRANSACTION
 

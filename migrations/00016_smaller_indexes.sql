@@ -17,10 +17,11 @@ CALL pg_temp.when_free('
     ALTER INDEX ledger_entries_reference_new RENAME TO ledger_entries_reference_key');
 -- +goose StatementEnd
 
--- These indexes find a consumer's leads with seven bytes. The first three are the start of the
--- lead's id: its time, in spans of 2^24 ms, so that posts only write to the pages of the current
--- span. The other four are the start of the digest, after the id of its key. The indexes include
--- leads without a digest, because Postgres only collects statistics for complete indexes.
+-- These indexes find a consumer's leads by a key of seven bytes. The first three bytes are the
+-- start of the lead's id, which is its time in spans of 2^24 ms. So posts only write to the pages
+-- of the current span. The other four are the first bytes of the digest after the id of the
+-- digest's key. The indexes include leads without a digest, because Postgres only collects
+-- statistics for complete indexes.
 DROP INDEX CONCURRENTLY IF EXISTS leads_by_span_email;
 CREATE INDEX CONCURRENTLY leads_by_span_email ON leads ((substr(uuid_send(id), 1, 3) || substr(email_digest, 5, 4)));
 DROP INDEX CONCURRENTLY IF EXISTS leads_by_span_phone;

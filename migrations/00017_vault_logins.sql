@@ -1,5 +1,5 @@
--- Recent Vault logins by credential, so that nodes can limit them together: after five failures,
--- Vault locks an AppRole for all nodes. credential is a keyed digest.
+-- Recent Vault logins by credential, so that all nodes together can limit their failures. After
+-- five failures, Vault locks an AppRole for all nodes. credential is a keyed digest.
 
 -- +goose Up
 CREATE TABLE vault_logins (

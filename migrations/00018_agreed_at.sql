@@ -1,5 +1,5 @@
--- agreed_at is the time at which the first of a partner's current terms took effect. A quote without
--- a partner that was issued before that time stays valid for its 15 minutes.
+-- agreed_at is the time when a partner without pricing last got pricing. A quote that names no
+-- partner and was issued before that time stays valid for its 15 minutes.
 
 -- +goose Up
 ALTER TABLE partner_prices ADD COLUMN agreed_at timestamptz NOT NULL DEFAULT now();

@@ -8,8 +8,8 @@ CREATE TABLE daily_lead_counts (
     CONSTRAINT daily_lead_counts_pkey PRIMARY KEY (day, partner_id)
 );
 
--- How far the ledger has been counted. Entries up to settling_to may have been uncommitted when it
--- was set. Their transactions are in writers, as virtual transaction ids from pg_locks.
+-- How far the ledger has been counted. When settling_to was set, entries up to it may not have been
+-- committed yet. Their transactions are in writers, as virtual transaction ids from pg_locks.
 CREATE TABLE daily_lead_counts_state (
     only_row    boolean CONSTRAINT daily_lead_counts_state_pkey PRIMARY KEY DEFAULT true CONSTRAINT daily_lead_counts_state_one CHECK (only_row),
     counted_to  bigint  NOT NULL, -- ledger_entries.id

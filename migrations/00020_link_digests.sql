@@ -1,6 +1,6 @@
 -- Stores digests instead of links, so that a copy of the database contains no link that works. Also
 -- prevents the service from choosing the id of an audit event, because an event with the largest
--- possible id would permanently stay the last one in the chain.
+-- possible id would stay the last one in the chain forever.
 
 -- +goose Up
 

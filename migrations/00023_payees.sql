@@ -5,7 +5,7 @@
 CREATE TABLE payees (
     run_id     uuid NOT NULL CONSTRAINT payees_run_fkey REFERENCES payout_runs,
     partner_id uuid NOT NULL CONSTRAINT payees_partner_fkey REFERENCES partners,
-    legal_name text NOT NULL CONSTRAINT payees_legal_name_given CHECK (legal_name <> ''), -- or the name, if the partner has no legal name
+    legal_name text NOT NULL CONSTRAINT payees_legal_name_given CHECK (legal_name <> ''), -- the partner's name if it has no legal name
     address    text NOT NULL,
     tax_id     text NOT NULL,
     CONSTRAINT payees_pkey PRIMARY KEY (run_id, partner_id)

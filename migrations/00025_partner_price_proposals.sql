@@ -8,7 +8,7 @@ CREATE TABLE partner_price_proposals (
     adjustment     integer     NOT NULL CONSTRAINT partner_price_proposals_adjustment_range CHECK (adjustment BETWEEN -9000 AND 90000),
     exclusions     jsonb       NOT NULL,
     daily_lead_cap integer     CONSTRAINT partner_price_proposals_cap_positive CHECK (daily_lead_cap > 0),
-    based_on       integer     NOT NULL, -- partner_prices.row_version, 0 if there was no row
+    based_on       integer     NOT NULL, -- row_version of the partner_prices row; 0 if there was none
     proposer       text        NOT NULL,
     proposer_id    uuid        NOT NULL CONSTRAINT partner_price_proposals_proposer_fkey REFERENCES staff,
     proposed_at    timestamptz NOT NULL

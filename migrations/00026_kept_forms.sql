@@ -1,5 +1,5 @@
--- The encrypted input of a form that a user submitted after the session had expired, at most one for
--- each user. It is deleted when it is shown after the next login, or after 30 minutes.
+-- The encrypted input of a form that a user submitted after the session had expired. There is at
+-- most one for each user. It is deleted when it is shown after the next login, or after 30 minutes.
 
 -- +goose Up
 CREATE TABLE kept_forms (

@@ -13,9 +13,10 @@ import (
 )
 
 // A statement that waits for a table lock blocks all later statements on the table. So a migration
-// that waits for a long transaction, such as a backup, would block posts. It waits less than two
-// seconds, the time that a post waits, but more than one second, after which Postgres cancels an
-// autovacuum that blocks it. Then it pauses, so that queued statements can run, and retries.
+// that waits for a long transaction, such as a backup, would block posts. To avoid this, a
+// migration waits less than the two seconds that a post waits, but more than the one second after
+// which Postgres cancels an autovacuum that blocks it. Then it pauses, so that queued statements
+// can run, and retries.
 const (
 	lockTimeout = "1500ms"
 	lockPause   = 3 * time.Second
@@ -24,9 +25,9 @@ const (
 	lockNotAvailable = "55P03"
 )
 
-// lockTimeoutSQL limits the time that statements on a connection wait for a table. Migrations
-// without a transaction call when_free for a change that may have to wait. when_free retries only
-// that change, because retrying the whole migration would rebuild its indexes.
+// lockTimeoutSQL limits the time that statements on a connection wait for a table. A migration
+// without a transaction calls when_free for each change that may have to wait. when_free retries
+// only that change, because retrying the whole migration would rebuild its indexes.
 const lockTimeoutSQL = `
 SET lock_timeout = '%[1]s';
 CREATE OR REPLACE PROCEDURE pg_temp.when_free(change text) LANGUAGE plpgsql AS $$

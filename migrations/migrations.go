@@ -41,11 +41,12 @@ func provider(db *sql.DB, changes bool) (*goose.Provider, error) {
 		goose.WithGoMigrations(riverTables()))
 }
 
-// Encoding is the required encoding of the database. Names can be in any script.
+// Encoding is the required encoding of the database. UTF8 is needed because names can be in any
+// script.
 const Encoding = "UTF8"
 
-// ErrEncoding means that the database has another encoding. The encoding of a database cannot be
-// changed.
+// ErrEncoding means that the database does not have this encoding. It cannot be changed after the
+// database has been created.
 var ErrEncoding = errors.New("the encoding of the database must be UTF8: create a new database with CREATE DATABASE … ENCODING 'UTF8' TEMPLATE template0")
 
 // Up applies the pending migrations and returns their names.
@@ -72,7 +73,7 @@ func Up(ctx context.Context, db *sql.DB) ([]string, error) {
 		}
 		names = append(names, nameOf(step.Source))
 	}
-	// The service's role reads the schema's version.
+	// The service's role needs to read the schema's version.
 	_, err = db.ExecContext(ctx, "GRANT SELECT ON goose_db_version TO pingpost_app")
 	return names, err
 }
@@ -87,7 +88,8 @@ func DownTo(ctx context.Context, db *sql.DB, version int64) error {
 	return err
 }
 
-// UpTo applies the migrations up to a version. Only tests use it, to insert rows in between.
+// UpTo applies the migrations up to a version. Only tests use it, to insert rows before the later
+// migrations are applied.
 func UpTo(ctx context.Context, db *sql.DB, version int64) error {
 	p, err := provider(db, true)
 	if err != nil {
@@ -115,7 +117,7 @@ func Status(ctx context.Context, db *sql.DB) ([]Step, error) {
 	return steps, explain(err)
 }
 
-// explain adds instructions to an error: if the role is not the owner, if a table is locked, and if
+// explain adds instructions to an error if the role is not the owner, if a table is locked, or if
 // Postgres gives a hint.
 func explain(err error) error {
 	var rejected *pgconn.PgError

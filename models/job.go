@@ -52,7 +52,7 @@ type Job struct {
 	Kind      JobKind
 	ObjectID  uuid.UUID
 	PartnerID *uuid.UUID // nil if the job is not for one partner
-	StaffID   *uuid.UUID // nil if it was enqueued from the command line
+	StaffID   *uuid.UUID // nil if the job was enqueued from the command line
 	AskedBy   string
 	State     JobState `gorm:"default:waiting"`
 	Phase     string
@@ -60,7 +60,7 @@ type Job struct {
 	Total     int64
 	Failure   string
 	Attempt   int
-	JobID     *int64 // the River job that may write results
+	JobID     *int64 // the only River job that may write results
 	AskedAt   time.Time
 	StartedAt *time.Time
 	BeatAt    *time.Time

@@ -6,7 +6,7 @@ import (
 	"github.com/google/uuid"
 )
 
-// LeadState is delivered, or erased once the lead's salt has been deleted.
+// LeadState is the state of a lead. A lead is erased when its salt has been deleted.
 type LeadState string
 
 const (

@@ -29,7 +29,7 @@ type LedgerEntry struct {
 	Currency    string
 	OccurredAt  time.Time
 	Note        string
-	MadeBy      string // "" for the service
+	MadeBy      string // "" if the service made the entry
 }
 
 // ReturnReason is the reason for a return.

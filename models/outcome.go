@@ -23,8 +23,8 @@ const (
 	OutcomeReplayedUnsigned    = OutcomeReplayed + "_unsigned"
 	OutcomeReplayedReportOnly  = OutcomeReplayed + "_would_be_rejected"
 
-	// OutcomeInactive is a rejection because the partner, account or secret is not active. The
-	// response only says that the post was not authorised.
+	// OutcomeInactive means that the request was rejected because the partner, account or secret is
+	// not active. The response only says that the post was not authorised.
 	OutcomeInactive Outcome = "inactive"
 )
 

@@ -24,8 +24,8 @@ const (
 	SigningRequired   SigningMode = "required"    // rejected
 	SigningReportOnly SigningMode = "report_only" // accepted, but counted as "would be rejected"
 	SigningOff        SigningMode = "off"         // accepted
-	SigningDefault    SigningMode = "default"     // for a partner: the platform's configured mode
-	SigningInherit    SigningMode = "inherit"     // for an account: its partner's mode
+	SigningDefault    SigningMode = "default"     // for a partner: use the mode in the configuration
+	SigningInherit    SigningMode = "inherit"     // for an account: use its partner's mode
 )
 
 // Partner is a company that sells leads on the platform.
@@ -89,7 +89,7 @@ const (
 )
 
 // SigningSecret is a partner's HMAC secret. Sealed is the secret, encrypted with a platform key.
-// Digest is a keyed digest of it, which is unique on the platform (decisions 13, 16).
+// Digest is a keyed digest of the secret and is unique on the platform (decisions 13, 16).
 type SigningSecret struct {
 	ID        uuid.UUID `gorm:"primaryKey"`
 	PartnerID uuid.UUID
@@ -102,7 +102,7 @@ type SigningSecret struct {
 	NotBefore time.Time
 	RetiresAt *time.Time
 	RevokedAt *time.Time
-	CreatedBy string    // the user's name, as in the audit log
+	CreatedBy string    // name of the user, as in the audit log
 	CreatedAt time.Time `gorm:"autoCreateTime:false"`
 }
 

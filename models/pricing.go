@@ -13,7 +13,7 @@ const (
 	RateCardDraft      RateCardState = "draft"
 	RateCardSubmitted  RateCardState = "submitted" // waiting for approval by a second user
 	RateCardScheduled  RateCardState = "scheduled" // approved, with a date in the future
-	RateCardPublished  RateCardState = "published" // current if its version is the highest
+	RateCardPublished  RateCardState = "published" // current if no published card has a higher version
 	RateCardSuperseded RateCardState = "superseded"
 	RateCardDiscarded  RateCardState = "discarded"
 )
@@ -29,7 +29,7 @@ type RateCard struct {
 	Submitter   string
 	Approver    string
 	Note        string
-	EffectiveAt *time.Time // when it takes effect, or the requested time of a submitted card
+	EffectiveAt *time.Time // when the card takes effect, or should take effect if it is only submitted
 	CreatedAt   time.Time  `gorm:"autoCreateTime:false"`
 	UpdatedAt   time.Time  `gorm:"autoUpdateTime:false"`
 	UpdatedBy   string
@@ -99,7 +99,7 @@ type PartnerPrice struct {
 	Adjustment   int       // added to the price, in ten-thousandths
 	Exclusions   string    `gorm:"type:jsonb;default:'[]'"`
 	DailyLeadCap *int
-	AgreedAt     time.Time // when the first of the current terms took effect
+	AgreedAt     time.Time // when a partner without pricing last got pricing
 	RowVersion   int       `gorm:"default:1"`
 	UpdatedAt    time.Time `gorm:"autoUpdateTime:false"`
 }
@@ -112,7 +112,7 @@ type PartnerPriceProposal struct {
 	Adjustment   int    // added to the price, in ten-thousandths
 	Exclusions   string `gorm:"type:jsonb"`
 	DailyLeadCap *int
-	BasedOn      int // the PartnerPrice's row version; 0 if there was none
+	BasedOn      int // row version of the PartnerPrice that it changes; 0 if there was none
 	Proposer     string
 	ProposerID   uuid.UUID
 	ProposedAt   time.Time

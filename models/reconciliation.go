@@ -55,7 +55,8 @@ const (
 	LeftOut       Finding = "left_out" // a lead in the period whose currency or account is not in the file
 )
 
-// ReconciliationLine is a row of the file with its finding, or a lead that is not in the file.
+// ReconciliationLine is either a row of the file and its finding, or a lead that is not in the
+// file.
 type ReconciliationLine struct {
 	ReconciliationID uuid.UUID `gorm:"primaryKey"`
 	Line             int       `gorm:"primaryKey"`

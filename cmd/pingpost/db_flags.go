@@ -31,7 +31,7 @@ func newDBFlags(c *cobra.Command) *dbFlags {
 	return r
 }
 
-// args formats the flags that were set, to append them to a suggested command.
+// args formats the flags that were set, so that they can be appended to a suggested command.
 func (r *dbFlags) args() (flags string) {
 	if r.dataDir != "" {
 		flags += " --data-dir " + shellQuote(r.dataDir)
@@ -64,7 +64,7 @@ func (r *dbFlags) load(need ...config.Section) (*config.Config, *devstack.Runnin
 	return cfg, &running, nil
 }
 
-// suggestDataDir adds a hint about --data-dir to the error for a missing database URL.
+// suggestDataDir adds a hint about --data-dir to err if the database URL is missing.
 func suggestDataDir(err error) error {
 	problems, _ := errors.AsType[config.Problems](err)
 	for _, p := range problems {

@@ -99,8 +99,8 @@ func dev(ctx context.Context, unhook func(), f devFlags) (err error) {
 		return err
 	}
 	service := clock.System{Offset: f.ahead}
-	// Do not use a clock that runs ahead. After a restart without the offset, the demo data
-	// would be dated in the future.
+	// Create the demo data with a clock that does not run ahead. Otherwise, after a restart without
+	// the offset, its dates would be in the future.
 	demo, err := createDemo(ctx, cfg, stack, clock.System{Offset: min(f.ahead, 0)})
 	if err != nil {
 		return err
@@ -152,8 +152,8 @@ func devConfig(f devFlags) (*config.Config, error) {
 	return cfg, nil
 }
 
-// readyFileWritable checks that the ready file can be written. It does not create the
-// file, because other programs wait for it.
+// readyFileWritable checks that the ready file can be written. It does not create the file, because
+// other programs wait until the file exists.
 func readyFileWritable(path string) error {
 	if path == "" {
 		return nil
@@ -172,8 +172,8 @@ func readyFileWritable(path string) error {
 	return errors.Join(probe.Close(), os.Remove(probe.Name()))
 }
 
-// origin returns the URL of a listener for use on this machine. For a listener on all
-// addresses, the host is localhost.
+// origin returns the URL of a listener for use on this machine. If the listener is on all
+// addresses, the host in the URL is localhost.
 func origin(addr string) string {
 	host, port, _ := net.SplitHostPort(addr)
 	if ip, err := netip.ParseAddr(host); err == nil && ip.IsUnspecified() {
@@ -194,8 +194,8 @@ func fill(cfg *config.Config, s *devstack.Stack, origin string) {
 	}
 }
 
-// useVault sets the key wrapper for new leads: dev's own Vault, with the login of role, or
-// the local key if v is nil. Leads that use the other key wrapper stay readable.
+// useVault sets the key wrapper for new leads: dev's own Vault, which it logs in to as role, or the
+// local key if v is nil.
 func useVault(cfg *config.Config, v *devstack.Vault, role string) {
 	cfg.Keys.WriteWith = config.WrapperLocal
 	if v == nil {
@@ -215,7 +215,7 @@ func dataDir(f devFlags) (string, error) {
 		if err != nil {
 			return "", fmt.Errorf("creating a temporary folder: %w", err)
 		}
-		return dir, os.Chmod(dir, 0o711) // as for every data folder, because Postgres may run as another user
+		return dir, os.Chmod(dir, 0o711) // because Postgres may run as another user
 	case f.dataDir != "":
 		return filepath.Abs(f.dataDir) // the printed commands must work in any folder
 	}
@@ -254,7 +254,7 @@ func open(ctx context.Context, cfg *config.Config) (*postgres.DB, *keyring.Keys,
 	return db, keys, err
 }
 
-// ready is the content of the ready file, which tests and scripts read.
+// ready is the content of the ready file. Tests and scripts read the file.
 type ready struct {
 	APIURL      string             `json:"api_url"`
 	AdminURL    string             `json:"admin_url"`

@@ -53,13 +53,13 @@ func withKeys(c *cobra.Command, r *dbFlags, role string, use func(*keyServices) 
 		cfg.Keys.Local = config.Secret(running.LeadVaultKEK)
 		useVault(cfg, running.Vault, role)
 	}
-	cfg.Database.StatementTimeout = 0 // counting all leads can take minutes, and no request waits for it
+	cfg.Database.StatementTimeout = 0 // counting all leads can take minutes
 	db, platform, err := open(c.Context(), cfg)
 	if err != nil {
 		return err
 	}
 	defer db.Close()
-	// Unpooled, because no posts wait for data keys.
+	// There is no pool, because no posts wait for data keys here.
 	wrappers, err := app.OpenKeysUnpooled(cfg, transit.NewAttempts(db, platform), clock.System{})
 	if err != nil {
 		return err
@@ -75,7 +75,7 @@ type keyView struct {
 	Wrapper  string `json:"wrapper"`
 	Version  string `json:"version"`
 	Leads    int64  `json:"leads"`
-	Readable bool   `json:"readable"` // its wrapper is configured here
+	Readable bool   `json:"readable"` // its key wrapper is configured here
 	Writes   bool   `json:"writes"`   // new leads use it
 }
 
@@ -303,7 +303,7 @@ func keysRotate() *cobra.Command {
 	return c
 }
 
-// mayDecrypt returns an error if Vault is configured with an identity that may not
+// mayDecrypt returns an error if Vault is configured with an identity that is not allowed to
 // decrypt leads.
 func (k *keyServices) mayDecrypt(ctx context.Context) error {
 	if k.wrappers.Vault == nil {
@@ -315,10 +315,10 @@ func (k *keyServices) mayDecrypt(ctx context.Context) error {
 	return errors.New("this command's Vault identity is not allowed to decrypt leads: set vault.role_id and vault.secret_id to an identity with the policy pingpost-rewrap (see docs/how-to/prepare-vault.md)")
 }
 
-// auditAction records a change of keys in the audit log. It writes the event after the
-// change, which takes many transactions or happens in Vault.
+// auditAction records a change of keys in the audit log. It writes the event after the change and
+// not in the same transaction, because the change takes many transactions or happens in Vault.
 func (k *keyServices) auditAction(ctx context.Context, action string, result map[string]any) error {
-	ctx = context.WithoutCancel(ctx) // an interrupted change is recorded too
+	ctx = context.WithoutCancel(ctx) // record the change even if it was interrupted
 	return audit.New(k.db, clock.System{}).LogDone(ctx, audit.Operator, audit.Event{Action: action, Kind: "keys", After: result})
 }
 

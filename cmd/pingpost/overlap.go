@@ -13,7 +13,7 @@ import (
 type overlap struct {
 	time.Duration
 	max   time.Duration
-	unset bool // the flag has no default and was not given
+	unset bool // the flag was not given, and it has no default
 }
 
 const (
@@ -41,7 +41,7 @@ func (o *overlap) Set(text string) error {
 	return nil
 }
 
-// String implements pflag.Value. The help shows no default if it returns "".
+// String implements pflag.Value. If it returns "", the help shows no default.
 func (o *overlap) String() string {
 	switch {
 	case o.unset:

@@ -130,7 +130,7 @@ func partnerStatus(use, short string, to models.PartnerStatus) *cobra.Command {
 	return c
 }
 
-// printMissing prints the remaining steps before an approved partner can sell leads.
+// printMissing prints the steps that remain before an approved partner can sell leads.
 func printMissing(c *cobra.Command, s *partners.Service, p models.Partner, r *dbFlags) error {
 	accounts, err := s.Accounts(c.Context(), p)
 	if err != nil {
@@ -146,7 +146,7 @@ func printMissing(c *cobra.Command, s *partners.Service, p models.Partner, r *db
 	return err
 }
 
-// exactly is like cobra.ExactArgs, but its error describes the n arguments.
+// exactly is like cobra.ExactArgs, but its error describes the n required arguments.
 func exactly(n int, what string) cobra.PositionalArgs {
 	return func(c *cobra.Command, args []string) error {
 		if len(args) > n {

@@ -152,8 +152,8 @@ func pricingImport() *cobra.Command {
 	return c
 }
 
-// readCard reads a file or standard input. It rejects more than the maximum size of a
-// rate card.
+// readCard reads a file or standard input. It returns an error if the input exceeds the maximum
+// size of a rate card.
 func readCard(c *cobra.Command, path string) (name string, data []byte, err error) {
 	from := c.InOrStdin()
 	name = "standard input"
@@ -172,8 +172,8 @@ func readCard(c *cobra.Command, path string) (name string, data []byte, err erro
 	return name, data, err
 }
 
-// importCard saves the rules in the draft ref, or in a new draft if ref is empty. It
-// returns a message that ends with the next command.
+// importCard saves the rules in the draft ref, or in a new draft if ref is empty. It returns a
+// message that ends with the command to run next.
 func importCard(ctx context.Context, s *ratecard.Service, ref, title, what string, card pricingrules.Card) (string, error) {
 	if ref == "" {
 		created, err := s.CreateDraftWithCard(ctx, title, what, card)
@@ -189,7 +189,7 @@ func importCard(ctx context.Context, s *ratecard.Service, ref, title, what strin
 	return publishNext(d.RateCard), err
 }
 
-// publishNext returns a message with the draft and the command that publishes it.
+// publishNext returns a message that names the draft and the command to publish it.
 func publishNext(draft models.RateCard) string {
 	return fmt.Sprintf("Saved in draft %s. To publish it: pingpost pricing publish --draft %s --note NOTE",
 		draftText(draft), ratecard.ID(draft.ID))

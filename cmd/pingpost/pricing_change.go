@@ -89,8 +89,8 @@ func pricingSet() *cobra.Command {
 	return c
 }
 
-// changeText describes a change for the draft's history. If the country has no market, the
-// change is rejected and the text is not used.
+// changeText describes a change for the draft's history. The text does not matter if the country
+// has no market, because the change is then rejected.
 func changeText(s *ratecard.Service, change ratecard.BaseChange) string {
 	market, _ := s.Markets().ByCode(change.Target.Country)
 	return fmt.Sprintf("%s: base %s", change.Target, money.Amount{

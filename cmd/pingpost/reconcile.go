@@ -161,8 +161,8 @@ func discard(ctx context.Context, s *reconcile.Service, reconciliation uuid.UUID
 	return s.DeleteLines(ctx, r.ID)
 }
 
-// sameFile describes earlier reconciliations of the same file. It returns an error if one
-// of them was saved and --keep is set without --again.
+// sameFile describes earlier reconciliations of the same file. If one of them was saved, and --keep
+// is set without --again, it returns an error.
 func (f *reconcileFlags) sameFile(ctx context.Context, s *reconcile.Service, r reconcile.Reconciliation) (string, error) {
 	same, err := s.SameFile(ctx, scope.System, r)
 	var text strings.Builder
@@ -255,8 +255,8 @@ func (f *reconcileFlags) missingFlags(err error, r reconcile.Reconciliation) err
 	return usageError{errors.New(b.String())}
 }
 
-// progressOn returns a function that prints the introduction once, and then the progress of
-// each phase at every tenth of its rows.
+// progressOn returns a function that first prints the introduction. It then prints the progress of
+// each phase, once for every tenth of the rows.
 func progressOn(w io.Writer, introduction string) func(phase string, done, total int64) {
 	last, tenths := "", int64(-1)
 	return func(phase string, done, total int64) {

@@ -44,8 +44,8 @@ type comparedView struct {
 	Currencies []string `json:"currencies,omitempty"` // empty for all
 }
 
-// leftOutView counts the leads in the period that were not compared. resultView.Tallies
-// has the counts by currency.
+// leftOutView counts the leads in the period that were not compared. resultView.Tallies contains
+// their number by currency.
 type leftOutView struct {
 	Leads        int64    `json:"leads"`
 	Accounts     int      `json:"accounts,omitempty"`      // accounts left out in compared currencies
@@ -81,9 +81,10 @@ func viewResult(r *reconcile.Result) resultView {
 	return v
 }
 
-// lineView is a line that is neither matched nor left out. Amounts are as in resultView.
+// lineView is a line whose finding is neither matched nor left out. Amounts have the same format as
+// in resultView.
 type lineView struct {
-	Row          int            `json:"row,omitempty"` // as numbered in a spreadsheet; 0 if the lead is not in the file
+	Row          int            `json:"row,omitempty"` // the row number in a spreadsheet; 0 if the lead is not in the file
 	Finding      models.Finding `json:"finding"`
 	Problem      string         `json:"problem,omitempty"`
 	LeadID       string         `json:"lead_id,omitempty"`
@@ -126,7 +127,7 @@ func value[T any](p *T) (v T) {
 	return v
 }
 
-// linesRead is the number of lines that are read into memory at a time.
+// linesRead is the number of lines that are read at a time.
 const linesRead = 1000
 
 // eachFinding calls do for each settleable line, in the order of reconcile.Findings.

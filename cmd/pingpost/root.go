@@ -55,8 +55,8 @@ func (o *output) Write(p []byte) (int, error) {
 	return n, err
 }
 
-// plain returns the error with only the public message of each apperr.Error in it. Their
-// causes are for logs. Text that wraps a public message is kept.
+// plain replaces the text of each apperr.Error in the error with its public message, because the
+// causes are only for logs. It keeps text that other errors add around these messages.
 func plain(err error) error {
 	text := err.Error()
 	for _, e := range publicErrors(err) {
@@ -85,7 +85,8 @@ func publicErrors(err error) []*apperr.Error {
 	return nil
 }
 
-// codeSuffix returns an error's code for scripts, such as " [not_found/partner]".
+// codeSuffix returns a suffix with the error's code, which scripts can look for, such as "
+// [not_found/partner]".
 func codeSuffix(err error) string {
 	if e := apperr.As(err); e != nil {
 		return fmt.Sprintf(" [%s/%s]", e.Code, e.Reason)

@@ -18,7 +18,7 @@ import (
 	"github.com/pingpost/pingpost/models"
 )
 
-// secretView is a secret in the output of commands. Its field Secret is only set when the
+// secretView is a signing secret in the output of commands. The field Secret is only set if the
 // secret has just been created.
 type secretView struct {
 	ID        string     `json:"id"`
@@ -49,7 +49,7 @@ func stateText(state string) string {
 	return state
 }
 
-// canSign reports whether a partner has a valid secret.
+// canSign reports whether a partner has a valid signing secret.
 func canSign(ctx context.Context, s *partners.Service, p models.Partner) (bool, error) {
 	list, err := s.Secrets(ctx, p)
 	now := clock.System{}.Now()

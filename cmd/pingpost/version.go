@@ -20,7 +20,7 @@ func versionCommand() *cobra.Command {
 	}
 }
 
-// version describes this build. The go tool embeds the information.
+// version describes this build. The go command embeds the information in the program.
 func version() string {
 	info, known := debug.ReadBuildInfo()
 	if !known {

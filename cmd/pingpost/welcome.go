@@ -84,8 +84,8 @@ func printWelcome(w io.Writer, r ready, publicURL string, f devFlags) error {
 		Slug: first.Slug, Secret: first.Secret, Now: "$(date +%s)",
 	}
 	if f.ahead != 0 {
-		// Sign with the service's clock, which runs ahead. The sum uses shell arithmetic,
-		// because not every date command can add.
+		// Sign with the service's time, which is ahead of the machine's. The printed command adds
+		// the offset with shell arithmetic, because not every date command can add.
 		view.Now = fmt.Sprintf("$(($(date +%%s) + %d))", int64(f.ahead.Seconds()))
 		view.AheadFlag = " --clock-offset " + f.ahead.String()
 	}
