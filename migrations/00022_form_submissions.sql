@@ -8,7 +8,7 @@ CREATE TABLE form_submissions (
     key         uuid        NOT NULL,
     object_kind text        NOT NULL, -- the created object, as in audit_events
     object_id   text        NOT NULL,
-    transaction xid8        NOT NULL DEFAULT pg_current_xact_id(), -- a transaction may write several audit events
+    transaction xid8        NOT NULL DEFAULT pg_current_xact_id(), -- so that a transaction with several audit events can claim the key once
     at          timestamptz NOT NULL,
     CONSTRAINT form_submissions_pkey PRIMARY KEY (staff_id, path, key)
 );

@@ -60,7 +60,7 @@ type Job struct {
 	Total     int64
 	Failure   string
 	Attempt   int
-	JobID     *int64 // the only River job that may write results
+	JobID     *int64 // only this River job may write results
 	AskedAt   time.Time
 	StartedAt *time.Time
 	BeatAt    *time.Time

@@ -42,7 +42,7 @@ type keyServices struct {
 	staff    *staff.Service
 }
 
-// withKeys opens the database and the configured keys and passes them to use. With
+// withKeys opens the database and the configured keys and calls use with them. With
 // --data-dir, it uses dev's keys, and logs in to dev's Vault as role.
 func withKeys(c *cobra.Command, r *dbFlags, role string, use func(*keyServices) error) error {
 	cfg, running, err := r.load(config.SectionDatabase, config.SectionKeys, config.SectionVault)

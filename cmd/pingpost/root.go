@@ -85,8 +85,7 @@ func publicErrors(err error) []*apperr.Error {
 	return nil
 }
 
-// codeSuffix returns a suffix with the error's code, which scripts can look for, such as "
-// [not_found/partner]".
+// codeSuffix returns a suffix such as " [not_found/partner]", with the error's code for scripts.
 func codeSuffix(err error) string {
 	if e := apperr.As(err); e != nil {
 		return fmt.Sprintf(" [%s/%s]", e.Code, e.Reason)

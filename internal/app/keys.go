@@ -129,7 +129,7 @@ const (
 )
 
 // leadKeys caches the result of leadKeysState, which rarely changes. While the table is locked, the
-// last result is used even if it is older.
+// last result is used even if it has expired.
 type leadKeys struct {
 	mu    sync.Mutex
 	asked time.Time

@@ -62,8 +62,8 @@ func (a *App) retain(ctx context.Context, s step) {
 	}
 }
 
-// maintainHourly deletes expired data every hour. All nodes run it. Each step takes a lock
-// or skips rows that another node has locked.
+// maintainHourly deletes expired data every hour. All nodes run it. Each step either takes a lock
+// or skips the rows that another node has locked.
 func (a *App) maintainHourly(ctx context.Context) {
 	tick := time.NewTicker(maintainEvery)
 	defer tick.Stop()

@@ -85,9 +85,9 @@ func profile(w http.ResponseWriter, r *http.Request) {
 
 const stateOK = "ok"
 
-// pingChecks returns the results of the checks for pings by name. A result is "ok" or the
-// problem. The data of individual partners is not checked, because a problem with one partner
-// must not affect the others.
+// pingChecks returns the result of each check for pings, by the name of the check. A result is "ok"
+// or a description of the problem. No check covers the data of individual partners, because a
+// problem with one partner must not affect the others.
 func (a *App) pingChecks() map[string]string {
 	states := map[string]string{"rate_card": stateOK, "directory": stateOK}
 	if a.card.Get() == nil {

@@ -83,8 +83,8 @@ func (r *reader) readEnviron(environ, allow []string) {
 		layer[path] = value
 	}
 	for path := range given {
-		// A variable for the secret or for its file overrides both keys in the YAML file. The
-		// origins of list items in the YAML file no longer apply.
+		// A variable overrides the key in the YAML file and, for a secret, the key that ends in
+		// _file. The origins of list items in the YAML file then no longer apply.
 		delete(r.given, path)
 		delete(r.given, path+fileSuffix)
 		maps.DeleteFunc(r.origins, func(p, _ string) bool { return strings.HasPrefix(p, path+"[") })

@@ -145,8 +145,8 @@ func readPort(dir string) int {
 	return port
 }
 
-// Stop stops Vault and Postgres, waits until they have exited, and removes an ephemeral folder.
-// ctx must not have ended.
+// Stop stops Vault and Postgres, waits until they have exited, and removes an ephemeral folder. ctx
+// must not have ended yet.
 func (s *Stack) Stop(ctx context.Context) error {
 	err := s.Postgres.Stop()
 	if s.Vault != nil {

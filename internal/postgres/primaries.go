@@ -50,7 +50,7 @@ type primaries struct {
 	open    map[*link]Timeline
 }
 
-// link is the network connection of a database connection.
+// link is the network connection under a database connection.
 type link struct {
 	net.Conn
 	primaries *primaries

@@ -75,7 +75,7 @@ func (h *Holder[T]) refresh(ctx context.Context, version int64) (bool, error) {
 	return true, nil
 }
 
-// Follower is implemented by Holder for every type of value.
+// Follower is a Holder for any type of value.
 type Follower interface {
 	Name() string
 	refresh(ctx context.Context, version int64) (bool, error)

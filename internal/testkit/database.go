@@ -73,7 +73,7 @@ func (r *rootPool) close() {
 	}
 }
 
-// do passes a connection to use.
+// do takes a connection from the pool and calls use with it.
 func (r *rootPool) do(t testing.TB, url string, use func(context.Context, *pgxpool.Conn) error) {
 	t.Helper()
 	// The test's context has already ended when cleanups run.
