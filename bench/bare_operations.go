@@ -11,8 +11,8 @@ import (
 	"golang.org/x/crypto/chacha20poly1305"
 )
 
-// bareOperations are the operations of the standard library that the product's functions need. No
-// implementation can be faster on the same machine.
+// bareOperations performs only the cryptography and the base64 encoding that the product's functions
+// need. No implementation of these functions can be faster on the same machine.
 type bareOperations struct {
 	quotes  cipher.AEAD // XChaCha20-Poly1305 with a prepared key
 	wrapper cipher.AEAD // AES-256-GCM with a prepared key
@@ -34,8 +34,8 @@ func newBareOperations() (*bareOperations, error) {
 const (
 	// stampSize is the length of a timestamp and the dot after it.
 	stampSize = 11
-	// quotePlain is the length of a quote's plaintext in bytes, and quoteRaw is the length of a token before
-	// encoding.
+	// quotePlain is the length of a quote's plaintext, and quoteRaw is the length of the sealed quote
+	// before it is encoded as text.
 	quotePlain = 32
 	quoteRaw   = 2 + chacha20poly1305.NonceSizeX + quotePlain + chacha20poly1305.Overhead
 )
@@ -65,8 +65,8 @@ func (f *bareOperations) openQuote(b *testing.B) {
 	}
 }
 
-// hashPost hashes as HMAC does for a post with a prepared key: the timestamp, a dot and the body, and
-// then the digest.
+// hashPost performs the two hashes that HMAC needs for a post if its key is already prepared: one of the
+// timestamp, a dot and the body, and one of the resulting digest.
 func (f *bareOperations) hashPost(b *testing.B) {
 	message := noise(stampSize + postSize)
 	defer timed(b)()
@@ -76,7 +76,7 @@ func (f *bareOperations) hashPost(b *testing.B) {
 	}
 }
 
-// hashPosts is hashPost for each candidate.
+// hashPosts repeats hashPost's operations once for each candidate.
 func (f *bareOperations) hashPosts(b *testing.B) {
 	message := noise(stampSize + postSize)
 	defer timed(b)()
@@ -88,12 +88,13 @@ func (f *bareOperations) hashPosts(b *testing.B) {
 	}
 }
 
-// keyBlocks is the length of a message with 8 blocks of SHA-256, as many as HKDF needs to derive a
-// content key.
+// keyBlocks is the length of a message that SHA-256 processes in 8 blocks. HKDF also needs 8 blocks to
+// derive a content key.
 const keyBlocks = 8*sha256.BlockSize - 9
 
-// sealContact performs the operations for an envelope: random bytes for a key, a salt and two nonces, 8
-// compressions of SHA-256, one AES key setup, and two AES-256-GCM seals, for the record and for its key.
+// sealContact performs the operations that an envelope needs. It generates random bytes for a key, a
+// salt and two nonces, compresses 8 blocks with SHA-256, prepares one AES key, and encrypts the record
+// and its key with AES-256-GCM.
 func (f *bareOperations) sealContact(b *testing.B) {
 	plain, message := noise(contactSize), noise(keyBlocks)
 	var random [32 + 16 + 12 + 12]byte

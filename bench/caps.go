@@ -26,7 +26,8 @@ const (
 		FROM capped, generate_series(0, $3::int - 1) AS i`
 )
 
-// caps measures how long a node takes to count leads for daily caps if there are many leads on a day.
+// caps measures how long a node takes to count a day's leads for the daily caps if there are many of
+// them.
 func (b *bench) caps(ctx context.Context) (err error) {
 	d, err := b.stage.newDatabase(ctx, "caps")
 	if err != nil {
@@ -45,7 +46,7 @@ func (b *bench) caps(ctx context.Context) (err error) {
 		sql  string
 		args []any
 	}{
-		{`SET session_replication_role = replica`, nil}, // entries without leads
+		{`SET session_replication_role = replica`, nil}, // allows entries whose leads do not exist
 		{capsPartnersSQL, []any{cappedPartners}},
 		{capsEntriesSQL, []any{day, now.Now(), b.plan.CapLeads}},
 		{`VACUUM (ANALYZE)`, nil},

@@ -11,10 +11,10 @@ import (
 	"time"
 )
 
-// recordTimeout limits the time until the last pings are in the database.
+// recordTimeout limits the wait for the last pings to be stored.
 const recordTimeout = 30 * time.Second
 
-// recorder contains the product's metrics on its log of pings.
+// recorder contains the product's metrics about recording pings in the database.
 type recorder struct{ written, dropped int64 }
 
 // readRecorder reads the product's metrics.
@@ -53,14 +53,14 @@ func parseRecorder(metrics io.Reader) (r recorder, err error) {
 		*into += int64(n)
 		found++
 	}
-	const series = 5 // recorded, and four reasons to drop
+	const series = 5 // one for recorded pings, and one for each of the four reasons why pings are dropped
 	if found != series {
 		return r, fmt.Errorf("got %d of the recorder's metrics, want %d", found, series)
 	}
 	return r, lines.Err()
 }
 
-// awaitRecorded waits until the product has written or dropped as many pings as were answered.
+// awaitRecorded waits until every answered ping has been either recorded or dropped.
 func awaitRecorded(ctx context.Context, ops string, answered int64) error {
 	var r recorder
 	return await(ctx, recordTimeout, func() (_ bool, err error) {
@@ -71,7 +71,7 @@ func awaitRecorded(ctx context.Context, ops string, answered int64) error {
 	})
 }
 
-// checkPings fails unless there is exactly one row for each answered ping.
+// checkPings returns an error unless the table contains exactly one row for each answered ping.
 func checkPings(ctx context.Context, d *database, ops string, answered int64) error {
 	if err := awaitRecorded(ctx, ops, answered); err != nil {
 		return err
@@ -86,7 +86,7 @@ func checkPings(ctx context.Context, d *database, ops string, answered int64) er
 	return d.holds(ctx, answered, "pings", "pings WHERE outcome = 'priced'")
 }
 
-// holds fails unless the table contains exactly so many rows.
+// holds returns an error unless the number of rows is exactly want.
 func (d *database) holds(ctx context.Context, want int64, what, from string) error {
 	var got int64
 	if err := d.root.QueryRow(ctx, "SELECT count(*) FROM "+from).Scan(&got); err != nil {
@@ -98,7 +98,8 @@ func (d *database) holds(ctx context.Context, want int64, what, from string) err
 	return nil
 }
 
-// checkLeads fails unless exactly the acknowledged posts are stored completely.
+// checkLeads returns an error unless the number of complete leads is exactly the number of acknowledged
+// posts.
 func checkLeads(ctx context.Context, d *database, acknowledged int64) error {
 	for _, table := range []struct{ what, from string }{
 		{"leads", "leads"},

@@ -42,13 +42,13 @@ func (b *bench) document(m machine) ([]byte, error) {
 	return out.Bytes(), err
 }
 
-// shown is a figure as the document shows it.
+// shown is a figure, formatted for the document.
 type shown struct {
 	What, Spread, Target, Verdict, Floor string
 	Judged                               bool
 }
 
-// of returns a part's figures.
+// of returns the figures of one part.
 func (r *report) of(part string) (list []shown) {
 	for _, f := range r.figures {
 		if f.part == part {

@@ -18,7 +18,8 @@ import (
 	"github.com/pingpost/pingpost/internal/scope"
 )
 
-// maxExportResident is the maximum memory in MB that an export may use in addition to an idle process.
+// maxExportResident limits how much more memory, in MB, a process may use during an export than when it
+// is idle.
 const maxExportResident = 64
 
 // exportJob is the database to export.
@@ -31,7 +32,7 @@ type exported struct {
 	Idle, Used  child.Usage
 }
 
-// exports measures exports of a large ledger, each in a new process.
+// exports exports a large ledger several times and measures each export in a new process.
 func (b *bench) exports(ctx context.Context) (err error) {
 	b.progress("export: filling a ledger with %s entries", grouped(b.plan.FinanceRows))
 	k, err := b.stage.newFilledLedger(ctx, "export", b.plan.FinanceRows*2/3)
@@ -67,7 +68,7 @@ func export(ctx context.Context, k *filledLedger) (e exported, err error) {
 	return e, err
 }
 
-// counting is a writer that only counts.
+// counting counts the bytes that are written to it.
 type counting int64
 
 func (c *counting) Write(p []byte) (int, error) {
@@ -93,7 +94,7 @@ func playExport(ctx context.Context, l *child.Link) error {
 	}
 	queue := jobs.NewQueue(db, clock.System{}, slog.New(slog.DiscardHandler))
 	s := payouts.NewService(db, clock.System{}, queue, blobstore.NewStore(db, keys, clock.System{}), payouts.Policy{}).By(audit.Operator)
-	if err := db.Pool.Ping(ctx); err != nil { // connect before the export
+	if err := db.Pool.Ping(ctx); err != nil { // the time to connect must not count
 		return err
 	}
 	var e exported

@@ -6,7 +6,7 @@ import (
 	"strconv"
 )
 
-// Verdicts on a figure.
+// The verdicts on whether a figure reaches its limit.
 const (
 	met        = "met"
 	missed     = "missed"
@@ -15,19 +15,19 @@ const (
 	unmeasured = "not measured"
 )
 
-// figure is a measured number with its spread. A figure without a limit has no verdict.
+// figure is a measured quantity, with one value for each round. A figure without a limit has no verdict.
 type figure struct {
 	part   string
 	what   string
 	unit   string
-	values []float64 // one for each round
+	values []float64
 	limit  float64
-	atMost bool      // the limit is a maximum, not a minimum
-	floors []float64 // the values of the bare operation
-	flaw   string    // reason for missing the target with any value
+	atMost bool      // the limit is a maximum; otherwise it is a minimum
+	floors []float64 // the bare operation's values
+	flaw   string    // why the target is missed even if the value is within the limit
 
-	// fastest means that the fastest round is the figure, not the median. Use it for functions,
-	// which other programs can only slow down.
+	// fastest selects the fastest round as the value instead of the median. Use it for functions, because
+	// other programs can slow them down but never speed them up.
 	fastest bool
 }
 
@@ -41,7 +41,7 @@ func (f figure) of(rounds []float64) float64 {
 	return quantile(rounds, 2)
 }
 
-// quantile returns the minimum (0 fourths), the median (2) or the maximum (4).
+// quantile returns the minimum if fourths is 0, the median if it is 2, and the maximum if it is 4.
 func quantile(values []float64, fourths int) float64 {
 	sorted := slices.Sorted(slices.Values(values))
 	last := len(sorted) - 1
@@ -51,8 +51,8 @@ func quantile(values []float64, fourths int) float64 {
 	return sorted[last*fourths/4]
 }
 
-// verdict compares the value with the limit. If even the fastest round of the bare operation misses the
-// limit, the verdict is the machine limit.
+// verdict compares the value with the limit. If even the bare operation's fastest round misses the
+// limit, the verdict is atFloor.
 func (f figure) verdict() string {
 	switch {
 	case len(f.values) == 0:
@@ -74,7 +74,7 @@ func (f figure) missed() bool {
 	return v != met && v != notJudged && v != atFloor && v != unmeasured
 }
 
-// target returns the limit as text.
+// target formats the limit, such as "≤ 30 ns".
 func (f figure) target() string {
 	switch {
 	case f.limit == 0:
@@ -85,8 +85,8 @@ func (f figure) target() string {
 	return "≥ " + f.format(f.limit)
 }
 
-// spread returns the value with the minimum and the maximum. If the value is the fastest round, it returns it
-// with the median and the maximum.
+// spread formats the value, followed by the minimum and the maximum. If the value is already the
+// minimum, the median and the maximum follow.
 func (f figure) spread() string {
 	if len(f.values) == 0 {
 		return "–"
@@ -101,7 +101,7 @@ func (f figure) spread() string {
 	return fmt.Sprintf("%s (%s – %s)", f.format(f.value()), number(low), number(quantile(f.values, 4)))
 }
 
-// beneath returns the floor and the ratio of the value to it.
+// beneath formats the floor and the ratio of the value to the floor.
 func (f figure) beneath() string {
 	if len(f.floors) == 0 || len(f.values) == 0 {
 		return ""
@@ -128,7 +128,7 @@ func number(v float64) string {
 	return strconv.FormatFloat(v, 'f', 2, 64)
 }
 
-// grouped puts commas between thousands.
+// grouped formats a number with commas as thousands separators.
 func grouped(n int64) string {
 	digits := strconv.FormatInt(n, 10)
 	for at := len(digits) - 3; at > 0; at -= 3 {
@@ -137,11 +137,11 @@ func grouped(n int64) string {
 	return digits
 }
 
-// ratios returns the ratios of the rates by round.
+// ratios returns, for each round, the ratio of a's rate to b's.
 func ratios(a, b *subject) []float64 { return quotients(a, b, round.rate) }
 
-// quotients divides two contenders' values round by round, because the values of one round were measured soon
-// after each other.
+// quotients divides a's value by b's in each round. The values of a round are comparable because they
+// were measured in quick succession.
 func quotients(a, b *subject, of func(round) float64) []float64 {
 	out := make([]float64, min(len(a.rounds), len(b.rounds)))
 	for i := range out {

@@ -22,15 +22,15 @@ import (
 	"github.com/pingpost/pingpost/models"
 )
 
-// filledLedger is a database with a large ledger. A second partner has half as many entries as the first,
-// large partner.
+// filledLedger is a database with a large ledger and two partners. The account large has two thirds of
+// the accruals, and another has the rest.
 type filledLedger struct {
 	*database
 	keys           *keyring.Keys
 	large, another models.Account
-	from, to       time.Time // days, both included
-	list           string    // path of the large partner's file
-	rows           int64     // number of rows in the file
+	from, to       time.Time // the first and the last day
+	list           string    // path of the file from the large account's partner
+	rows           int64     // number of leads of the large account
 }
 
 const ledgerDays = 30
@@ -77,8 +77,9 @@ func (k *filledLedger) createPartners(ctx context.Context) error {
 	return nil
 }
 
-// fill writes the ledger, a lead for each accrual, and the partner's file. Of a thousand rows in the file,
-// ten have another amount, five an unknown lead and two a duplicate lead. Five leads are missing.
+// fill writes the ledger, a lead for each accrual, and the partner's file. Of every thousand leads, the
+// file omits five, states a different amount for ten, replaces five by an unknown lead, and lists two
+// twice.
 func (k *filledLedger) fill(ctx context.Context) error {
 	file, err := os.Create(k.list)
 	if err != nil {
@@ -88,7 +89,7 @@ func (k *filledLedger) fill(ctx context.Context) error {
 	list := bufio.NewWriter(file)
 	fmt.Fprintln(list, "leadId,date,payout,currency")
 	written := &ledgerRows{filledLedger: k, list: list}
-	// The rows are valid, so triggers and foreign keys need not check them.
+	// Skip triggers and foreign keys, because the rows are known to be valid.
 	if _, err := k.root.Exec(ctx, `SET session_replication_role = replica`); err != nil {
 		return err
 	}
@@ -118,8 +119,8 @@ var (
 	entryColumns = []string{"partner_id", "account_id", "lead_id", "kind", "reference", "amount_minor", "currency", "occurred_at"}
 )
 
-// ledgerRows generates the rows of a table on demand, with the same leads for each table. The random part of
-// a lead's ID contains its number.
+// ledgerRows generates a table's rows on demand. Both tables get the same leads, because a lead's ID is
+// calculated from its number.
 type ledgerRows struct {
 	*filledLedger
 	list    *bufio.Writer
@@ -164,16 +165,16 @@ func (f *ledgerRows) Next() bool {
 func (f *ledgerRows) Values() ([]any, error) { return f.row, nil }
 func (f *ledgerRows) Err() error             { return nil }
 
-// spread returns a number as the random part of an ID.
+// spread calculates the random part of an ID from a number.
 func spread(n int64) (random [10]byte) {
-	n *= 0x9E3779B97F4A7C1 // consecutive numbers are far apart in an index
+	n *= 0x9E3779B97F4A7C1 // so that the IDs of consecutive numbers are far apart in an index
 	for i := range 8 {
 		random[i+2] = byte(n >> (8 * i))
 	}
 	return random
 }
 
-// writeListRow writes the lead's row in the file, if it has one.
+// writeListRow adds the lead to the file, unless it is one of those that the file omits.
 func (f *ledgerRows) writeListRow(n int64, lead uuid.UUID, price int64, at time.Time) {
 	row := func(lead uuid.UUID, price int64) {
 		fmt.Fprintf(f.list, "%s,%s,%s,GBP\n", id.Format(id.Lead, lead), at.Format(time.DateTime),

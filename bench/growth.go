@@ -21,7 +21,8 @@ const (
 	maxListMillis  = 50
 )
 
-// growth compares pings and posts on full and empty tables, and measures the list of leads on full tables.
+// growth compares the rates of pings and posts on full tables with those on empty tables. It also
+// measures the list of leads on full tables.
 func (b *bench) growth(ctx context.Context) (err error) {
 	var all [2]*product
 	for i, name := range []string{"product_full", "product_empty"} {
@@ -54,8 +55,8 @@ func (b *bench) growth(ctx context.Context) (err error) {
 	return nil
 }
 
-// lists measures a page of the console's list of leads with each filter. Filters without matches examine as
-// many leads as a page may. A round's value is its slowest page.
+// lists loads a page of the console's list of leads with each filter and returns each round's slowest
+// time. If a filter matches nothing, the query examines as many leads as one page is allowed to.
 func (b *bench) lists(ctx context.Context, p *product) (millis []float64, err error) {
 	db, err := p.open(ctx)
 	if err != nil {
@@ -94,7 +95,7 @@ func (b *bench) lists(ctx context.Context, p *product) (millis []float64, err er
 	return millis, nil
 }
 
-// fillTables fills a database as if it had been used for years.
+// fillTables adds as many rows as a platform has after years of use.
 func (b *bench) fillTables(ctx context.Context, p *product) error {
 	db, err := p.open(ctx)
 	if err != nil {

@@ -15,11 +15,12 @@ import (
 	"github.com/pingpost/pingpost/internal/clock"
 )
 
-// machine describes the properties of the machine that affect figures, but nothing that identifies it.
+// machine contains the properties of the machine that affect the figures. It contains nothing that
+// identifies the machine.
 type machine struct {
 	CPU      string
 	Cores    int
-	SHA      string // whether the processor has SHA-256 instructions
+	SHA      string // "yes", "no" or "not known": whether the processor has SHA-256 instructions
 	System   string
 	Go       string
 	Postgres string
@@ -49,8 +50,8 @@ func (s *stage) machine(ctx context.Context) (m machine, err error) {
 	return m, err
 }
 
-// readCPU reads the model and the flags from /proc/cpuinfo. For ARM processors, it often contains the
-// extensions but not the model.
+// readCPU reads the model and the flags from the text of /proc/cpuinfo. For ARM processors, the file
+// often contains the flags but not the model.
 func (m *machine) readCPU(info string) {
 	for line := range strings.Lines(info) {
 		name, value, _ := strings.Cut(line, ":")
@@ -67,7 +68,7 @@ func (m *machine) readCPU(info string) {
 	}
 }
 
-// syncTime returns the median time of a synchronous write.
+// syncTime returns the median time of writing 8 KiB to disk with fsync.
 func syncTime(folder string) (time.Duration, error) {
 	file, err := os.Create(filepath.Join(folder, "sync"))
 	if err != nil {

@@ -1,6 +1,6 @@
-// Command bench measures the product and its baselines in one run, prints the ratios and their
-// targets, and writes docs/benchmarks.md. It exits with 1 if a target is missed that the machine
-// could have reached.
+// Command bench measures the product and its baselines in one run, prints the ratios and their targets,
+// and writes docs/benchmarks.md. It exits with 1 if the product misses a target that is within the
+// machine's limits.
 //
 //	go run ./bench                 everything, with the document: about 40 minutes
 //	go run ./bench -quick          short rounds, for trying out changes
@@ -30,10 +30,10 @@ import (
 
 const documentPath = "docs/benchmarks.md"
 
-// longest limits a whole run, in addition to patience.
+// longest limits the duration of a whole run. The patience for other programs is added to it.
 const longest = 60 * time.Minute
 
-// fillTime is the additional time for filling tables on a slow machine.
+// fillTime returns how much longer the limit is because a slow machine needs time to fill the tables.
 func fillTime(p benchdata.Plan) time.Duration {
 	return time.Duration(p.Leads)*(time.Second/4_000) + time.Duration(p.Pings)*(time.Second/50_000)
 }
@@ -59,8 +59,8 @@ func main() {
 type plan struct {
 	PingRounds, PostRounds, MicroRounds int
 	PingRound, PostRound, MicroTime     time.Duration
-	Connections                         int // how many numbers of connections to try for the best one; 0 for all
-	FineRounds                          int // for comparisons with a small difference: many short rounds
+	Connections                         int // how many of the candidate connection counts to try; 0 for all
+	FineRounds                          int // many short rounds, which reveal small differences
 	FineRound                           time.Duration
 	ManyPartners                        int // number of partners in the directory for lookups
 	MemoryPings, ReplayPings            int64
@@ -69,7 +69,7 @@ type plan struct {
 	FinanceRounds                       int
 	RewrapLeads, RewrapRounds           int
 	Growth                              benchdata.Plan
-	CapLeads                            int // leads on one day
+	CapLeads                            int // number of leads on one day
 }
 
 func fullPlan() plan {
@@ -102,20 +102,20 @@ func quickPlan() plan {
 	}
 }
 
-// bench is a run.
+// bench is the state of a run.
 type bench struct {
 	plan         plan
 	stage        *stage
-	manyPartners *manyPartners // created when it is first needed
+	manyPartners *manyPartners // nil until it is first needed
 	report       report
-	profiles     string // folder; "" for none
+	profiles     string // folder for profiles; "" to save none
 	patience     time.Duration
 	output       io.Writer
 }
 
 func (b *bench) progress(format string, args ...any) { fmt.Fprintf(b.output, format+"\n", args...) }
 
-// parts returns the names for -only, in order.
+// parts returns the parts of a run in order. -only accepts these names.
 func parts() []string {
 	return []string{"ping", "post", "overload", "growth", "caps", "memory", "pricing", "reconcile", "export", "micro"}
 }
@@ -125,7 +125,7 @@ type choices struct {
 	only         []string
 	profiles     string
 	patience     time.Duration
-	growth       benchdata.Plan // zero for the plan's
+	growth       benchdata.Plan // a field that is 0 leaves the plan unchanged
 }
 
 func parse(args []string, output io.Writer) (choices, error) {
@@ -163,7 +163,7 @@ func parse(args []string, output io.Writer) (choices, error) {
 	return c, nil
 }
 
-// command runs the benchmarks that the arguments select and returns the missed targets.
+// command runs the benchmarks that args select and returns the targets that were missed.
 func command(ctx context.Context, args []string, output io.Writer) ([]string, error) {
 	c, err := parse(args, output)
 	if err != nil {
@@ -193,7 +193,7 @@ func command(ctx context.Context, args []string, output io.Writer) ([]string, er
 	return b.report.missed(), os.WriteFile(documentPath, text, 0o644)
 }
 
-// run measures the parts on a new stage.
+// run creates a stage and measures the selected parts on it.
 func (b *bench) run(ctx context.Context, only []string) (m machine, err error) {
 	if b.stage, err = openStage(ctx); err != nil {
 		return m, err

@@ -26,12 +26,12 @@ import (
 )
 
 const (
-	// candidates is the number of partners that post to the shared base URL and can be recognised by their
-	// secret. It is the maximum in decision 13.
+	// candidates is the number of partners that may post to the shared base URL without naming an
+	// account, so that only the secret identifies them. It is the maximum according to decision 13.
 	candidates = 100
 )
 
-// manyPartners is a directory of many partners with an intake that uses it.
+// manyPartners contains a directory of many partners and an intake that uses the directory.
 type manyPartners struct {
 	intake    *intake.Intake
 	directory *snapshot.Holder[partners.Directory]
@@ -39,7 +39,8 @@ type manyPartners struct {
 	names     []string // the accounts' identifiers
 }
 
-// newManyPartners creates the partners in a separate database and loads them as a node does when it starts.
+// newManyPartners creates the partners in a separate database and loads the directory, as a node does
+// when it starts.
 func (b *bench) newManyPartners(ctx context.Context) (_ *manyPartners, err error) {
 	d, err := b.stage.newDatabase(ctx, "many_partners")
 	if err != nil {
@@ -97,12 +98,12 @@ func (b *bench) newManyPartners(ctx context.Context) (_ *manyPartners, err error
 	return c, nil
 }
 
-// search handles a post without a partner and with an unknown secret, so that every candidate's secret is
-// tried.
+// search measures a post that names no partner and is signed with an unknown secret, so that the service
+// tries every candidate's secret.
 func (c *manyPartners) search(b *testing.B) {
 	now := clock.System{}.Now()
 	q := quoted()
-	q.Partner = uuid.Nil // the quote has no partner either
+	q.Partner = uuid.Nil // the quote does not name a partner either
 	token, _, err := c.quotes.Append(nil, q, now, [quote.RandomSize]byte{1, 2, 3})
 	if err != nil {
 		b.Fatal(err)
@@ -121,7 +122,8 @@ func (c *manyPartners) search(b *testing.B) {
 	}
 }
 
-// named finds a post's account by its partnerId among many, and the account's signing mode.
+// named measures how long it takes to find the account for a partnerId among many, and the account's
+// signing mode.
 func (c *manyPartners) named(b *testing.B) {
 	b.ReportAllocs()
 	defer timed(b)()

@@ -9,11 +9,11 @@ import (
 const (
 	maxResident = 120 // MB
 	megabyte    = 1 << 20
-	// memoryTimeout limits the time for the pings on a slow machine.
+	// memoryTimeout limits how long the pings may take on a slow machine.
 	memoryTimeout = 3 * time.Minute
 )
 
-// memory measures the memory of a new service after many pings.
+// memory measures how much memory a new service uses after many pings.
 func (b *bench) memory(ctx context.Context) (err error) {
 	p, err := b.stage.newProduct(ctx, "product_memory", productJob{})
 	if err != nil {

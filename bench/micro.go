@@ -25,23 +25,23 @@ const (
 	contactSize = 300     // size of the sealed contact record in bytes
 )
 
-// micro is a function of the product with its bare operation.
+// micro is a benchmark of one of the product's functions.
 type micro struct {
 	what     string
 	limit    time.Duration
 	noAllocs bool
 	product  func(*testing.B)
-	floor    func(*testing.B) // nil if it has no bare operation
+	floor    func(*testing.B) // the bare operation, or nil
 }
 
-// micros measures the functions that handle requests. It also runs between the other parts, because a
-// processor's speed varies over time.
+// micros measures the functions that handle requests. It runs after each of the other parts as well,
+// because a processor's speed varies over time.
 func (b *bench) micros(ctx context.Context) error {
 	all, err := b.listMicros(ctx)
 	if err != nil {
 		return err
 	}
-	app.TuneGC()   // as in the service, because figures include garbage collection
+	app.TuneGC()   // same as in the service, because the figures include garbage collection
 	testing.Init() // defines the flag that is set below
 	if err := flag.Set("test.benchtime", b.plan.MicroTime.String()); err != nil {
 		return err
@@ -93,8 +93,8 @@ const cpuUnit = "cpu-ns/op"
 
 func perOperation(r testing.BenchmarkResult) float64 { return r.Extra[cpuUnit] }
 
-// timed starts measuring a benchmark's processor time, because other programs affect its wall-clock time.
-// Defer the returned function, which reports the time.
+// timed starts measuring the processor time of a benchmark, which other programs affect less than the
+// wall-clock time. Defer the returned function, which reports the result.
 func timed(b *testing.B) (report func()) {
 	before, err := child.ReadUsage()
 	if err != nil {
@@ -157,7 +157,7 @@ func (b *bench) listMicros(ctx context.Context) ([]micro, error) {
 func priceCell(b *testing.B, table *pricingrules.Table) {
 	industries, markets := table.Taxonomy().Len(), table.Markets().Len()
 	var cells [256]struct{ industry, market int }
-	for i := range cells { // far apart, so that not all are in the fastest cache
+	for i := range cells { // far apart, so that the processor's fastest cache does not contain all of them
 		cells[i].industry, cells[i].market = i*97%industries, i*7%markets
 	}
 	b.ReportAllocs()
@@ -179,7 +179,7 @@ func quoted() quote.Quote {
 	}
 }
 
-// moment returns the time that is passed to the product's functions.
+// moment returns the fixed time that the product's functions use as the current time.
 func moment() time.Time { return time.Date(2026, 1, 2, 3, 4, 5, 678_000_000, time.UTC) }
 
 func sealQuote(b *testing.B, s *quote.Sealer) {
@@ -208,8 +208,8 @@ func openQuote(b *testing.B, s *quote.Sealer) {
 	}
 }
 
-// verifyPost measures the whole check of a signature: the format of the headers, the timestamp's window and
-// the HMAC.
+// verifyPost measures everything that checking a signature involves: the format of the headers, the age
+// of the timestamp, and the HMAC.
 func verifyPost(b *testing.B) {
 	secret, body, now := []byte("a secret of 43 characters, as partners have"), noise(postSize), moment()
 	stamp := strconv.FormatInt(now.Unix(), 10)
@@ -224,7 +224,7 @@ func verifyPost(b *testing.B) {
 	}
 }
 
-// sealContact measures creating and wrapping a data key and sealing a contact record with it.
+// sealContact measures the time to create a data key, wrap it, and encrypt a contact record with it.
 func sealContact(ctx context.Context, b *testing.B, w *envelope.Wrappers) {
 	lead, partner, plain := uuid.New(), uuid.New(), noise(contactSize)
 	defer timed(b)()

@@ -15,19 +15,19 @@ const (
 
 	againShare = 0.05
 	badShare   = 0.01
-	// steadyPosts is the number of posts per second for measuring response times.
+	// steadyPosts is the rate, in posts per second, at which response times are measured.
 	steadyPosts = 1000
 )
 
-// mixedPosts measures posts with replays and with rows that the database rejects, and the time of posts
-// at a fixed rate.
+// mixedPosts measures posts of which some are replays, posts of which the database rejects some, and the
+// response times of posts at a fixed rate.
 func (b *bench) mixedPosts(ctx context.Context, p *product) error {
 	var before int64
 	if err := p.root.QueryRow(ctx, `SELECT count(*) FROM leads`).Scan(&before); err != nil {
 		return err
 	}
-	// The service accepts these posts, but the database rejects their rows, as after a mistake in the
-	// service.
+	// Make the database reject these posts' rows although the service considers the posts valid, as if
+	// the service had a bug.
 	if _, err := p.root.Exec(ctx, fmt.Sprintf(`ALTER TABLE leads ADD CONSTRAINT bench_bad CHECK (postcode <> '%s') NOT VALID`, sample.BadPostcode)); err != nil {
 		return err
 	}
@@ -55,8 +55,8 @@ func (b *bench) mixedPosts(ctx context.Context, p *product) error {
 	return nil
 }
 
-// steadyPosts compares the service at a fixed rate with one that gives each post its own transaction. Sharing
-// transactions must not delay posts.
+// steadyPosts compares, at a fixed rate, the service with one that gives each post its own transaction.
+// It shows whether sharing transactions delays posts.
 func (b *bench) steadyPosts(ctx context.Context, p *product) (shared, single *subject, err error) {
 	other, err := b.stage.newProduct(ctx, "product_singles", productJob{SinglePosts: true})
 	if err != nil {

@@ -11,22 +11,22 @@ import (
 )
 
 const (
-	// overloadFactor is the ratio of the rate under overload to the highest rate.
+	// overloadFactor states how many times the highest rate is sent under overload.
 	overloadFactor     = 10
 	minGoodput         = 0.8
 	maxRecoverySeconds = 10
-	// overloadConnections is the number of connections for the slow database. It is more than the service
-	// handles and lets wait.
+	// overloadConnections is the number of connections for the slow database. It exceeds the number of
+	// posts that the service processes or queues at the same time.
 	overloadConnections = 2048
-	// slowTransaction is the delay of each transaction in the slow database. With it, the machine can send
-	// ten times as many posts as the database can store.
+	// slowTransaction is how long each transaction is delayed in the slow database. The delay is long
+	// enough that the machine can send ten times as many posts as the database can store.
 	slowTransaction = 500 * time.Millisecond
 	makeSlow        = `CREATE FUNCTION bench_slow() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN PERFORM pg_sleep(%f); RETURN NULL; END $$;
 		CREATE TRIGGER bench_slow AFTER INSERT ON consents FOR EACH STATEMENT EXECUTE FUNCTION bench_slow()`
 )
 
-// overload sends ten times as many posts as are stored at the highest rate, and then as many
-// as usual.
+// overload measures the service when it receives ten times as many posts as it can store, and how long
+// it then takes to recover at the normal rate. It does this with a normal and with a slow database.
 func (b *bench) overload(ctx context.Context) (err error) {
 	p, err := b.stage.newProduct(ctx, "product_overload", productJob{})
 	if err != nil {
@@ -55,16 +55,16 @@ func (b *bench) overload(ctx context.Context) (err error) {
 	})
 }
 
-// overloadTest is a test of the service under overload.
+// overloadTest contains the settings for one overload test.
 type overloadTest struct {
 	*product
 	name        string
 	steady      int // posts per second at the normal rate
-	best        int // connections at the highest rate
+	best        int // connections for measuring the highest rate
 	connections int // connections under overload
 }
 
-// press measures the service at the highest rate, under overload and afterwards.
+// press measures the service at its highest rate, under overload, and after the overload has ended.
 func (b *bench) press(ctx context.Context, p overloadTest) error {
 	length := b.plan.PostRound
 	greatest := &subject{name: "highest rate", process: p.process, run: p.deliverAs(postsJob{Connections: p.best})}
@@ -98,8 +98,8 @@ func (b *bench) press(ctx context.Context, p overloadTest) error {
 	return nil
 }
 
-// recover waits until the 99th percentile of a second's posts is at most a quarter higher than normal. It
-// returns how long that took.
+// recover sends posts at the normal rate, one second at a time, until their 99th percentile is at most a
+// quarter above normal. It returns how long that took. It gives up after twice the target.
 func (b *bench) recover(ctx context.Context, usual *subject, normal time.Duration) (time.Duration, error) {
 	start := clock.System{}.Now()
 	for {

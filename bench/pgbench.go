@@ -23,27 +23,28 @@ import (
 //go:embed post.sql.tmpl
 var postScript string
 
-// pgbench's time limit includes opening the connections one after the other, but its rate does not. So a
-// round has additional seconds for connecting. They are doubled if a busy machine used the whole time for
-// connecting.
+// pgbench opens its connections one after the other. Its time limit includes this time, but its rate
+// does not, so each round gets extra seconds for connecting. If a busy machine spends the whole round
+// connecting, the round is repeated with twice as many.
 const (
 	connecting    = 1
 	maxConnecting = 32
 )
 
-// pgbench stores the same rows with Postgres's own tool, over as many connections as the load generator has.
+// pgbench stores the same rows with Postgres's own tool, over the same number of connections as the load
+// generator uses.
 func (b *bench) pgbench(ctx context.Context, d *database, rows rowSizes) (*subject, error) {
 	return b.pgbenchWith(ctx, d, rows, "pgbench", load.Connections)
 }
 
-// bestPgbench runs pgbench with its fastest number of connections.
+// bestPgbench runs pgbench with the number of connections at which it is fastest.
 func (b *bench) bestPgbench(ctx context.Context, d *database, rows rowSizes) (*subject, error) {
 	return b.best(ctx, []int{4, 8, 16, 32, 64, 128}, func(clients int) (*subject, error) {
 		return b.pgbenchWith(ctx, d, rows, pgbenchAtBest, clients)
 	})
 }
 
-// best finds a contender's fastest number of connections.
+// best returns the contender with the number of connections at which it is fastest.
 func (b *bench) best(ctx context.Context, connections []int, with func(int) (*subject, error)) (best *subject, err error) {
 	var most float64
 	var acknowledged int64
@@ -64,12 +65,12 @@ func (b *bench) best(ctx context.Context, connections []int, with func(int) (*su
 			most, best = r.rate(), c
 		}
 	}
-	best.acknowledged = acknowledged // the database contains the leads of all tries
+	best.acknowledged = acknowledged // the database contains the leads from every attempt
 	return best, nil
 }
 
-// pgbenchWith stores one lead per transaction with prepared statements. The error is exec.ErrNotFound if
-// pgbench is not installed.
+// pgbenchWith returns a contender that stores one lead per transaction with prepared statements. If
+// pgbench is not installed, the error is exec.ErrNotFound.
 func (b *bench) pgbenchWith(ctx context.Context, d *database, rows rowSizes, name string, clients int) (*subject, error) {
 	program, err := d.find(ctx, "pgbench")
 	if err != nil {
@@ -94,7 +95,7 @@ func (b *bench) pgbenchWith(ctx context.Context, d *database, rows rowSizes, nam
 	}}, nil
 }
 
-// find looks for a Postgres program in the folder of the running Postgres, and then on PATH.
+// find looks for a Postgres program in the running server's program folder, and then on PATH.
 func (d *database) find(ctx context.Context, name string) (string, error) {
 	var folder string
 	if err := d.root.QueryRow(ctx, `SELECT setting FROM pg_config WHERE name = 'BINDIR'`).Scan(&folder); err != nil {
@@ -136,10 +137,10 @@ var (
 
 const stoodStill = "number of transactions actually processed: 0\n"
 
-// errStoodStill is returned if a run ends before its first transaction.
+// errStoodStill is returned if a run ends before the first transaction completes.
 var errStoodStill = errors.New("pgbench completed no transactions, probably because the machine is busy")
 
-// runPgbench returns the rate that pgbench reports, which does not include connecting.
+// runPgbench runs pgbench and parses its output. The rate does not include the time for connecting.
 func runPgbench(cmd *exec.Cmd) (round, error) {
 	var said, failed strings.Builder
 	cmd.Stdout, cmd.Stderr = &said, &failed

@@ -14,7 +14,7 @@ const (
 	minPingToGorm    = 5.5
 	maxPingCPUToBare = 1.25
 	maxPingP99ToBare = 1.25
-	// steadyPings is the number of pings per second for measuring response times.
+	// steadyPings is the rate, in pings per second, at which response times are measured.
 	steadyPings = 10_000
 )
 
@@ -61,7 +61,7 @@ func (b *bench) pings(ctx context.Context) (err error) {
 	return nil
 }
 
-// plainPings creates the database for the handler that stores pings with GORM.
+// plainPings creates the database for the handlers that store pings with GORM.
 func (b *bench) plainPings(ctx context.Context) (*database, error) {
 	d, err := b.stage.newDatabase(ctx, "gorm_pings")
 	if err != nil {
@@ -76,8 +76,8 @@ func (b *bench) plainPings(ctx context.Context) (*database, error) {
 	return d, nil
 }
 
-// pinged returns the product as a contender that answers the given number of pings per second. A turn ends
-// when all pings are recorded.
+// pinged returns a contender that sends pings to the product at the given rate per second, or as fast as
+// possible if the rate is 0. A turn includes waiting until all pings are recorded.
 func (p *product) pinged(rate int) *subject {
 	return &subject{
 		name:    "product",
@@ -103,7 +103,8 @@ func (c *subject) serve(ctx context.Context, role string, job any) (err error) {
 	return err
 }
 
-// at returns the same server with the given number of pings per second.
+// at returns a contender that sends pings to the same server at the given rate per second, or as fast as
+// possible if the rate is 0.
 func (c *subject) at(rate int) *subject {
 	return &subject{
 		name:    c.name,
@@ -126,12 +127,13 @@ func sendPings(ctx context.Context, job pingsJob) (round, error) {
 	return runLoad(ctx, rolePings, job)
 }
 
-// runLoad runs a load process to its end. It fails if the server rejects a request.
+// runLoad starts a load process and waits for its result. It returns an error if the server rejects a
+// request.
 func runLoad(ctx context.Context, role string, job any) (round, error) {
 	return runRejected(ctx, role, job, 0)
 }
 
-// runRejected is runLoad, but allows a share of the requests to be rejected.
+// runRejected is like runLoad, but allows the server to reject up to the given share of the requests.
 func runRejected(ctx context.Context, role string, job any, share float64) (round, error) {
 	process, err := child.Start(ctx, role, job)
 	if err != nil {
@@ -160,5 +162,5 @@ func runRejected(ctx context.Context, role string, job any, share float64) (roun
 	return r, err
 }
 
-// seconds rounds a length to whole seconds, at least one.
+// seconds rounds a duration to whole seconds, with a minimum of one.
 func seconds(length time.Duration) int { return max(1, int(length.Round(time.Second)/time.Second)) }

@@ -20,11 +20,13 @@ const (
 	minPostToPgbench = 3.0
 	minPostToBest    = 2.2
 	minPostToGorm    = 4.0
-	// fastestPosts is the number of posts that are prepared for each second of a round.
+	// fastestPosts is the number of posts to prepare for each second of a round if there is no fixed
+	// rate.
 	fastestPosts = 8000
 )
 
-// posts compares the product over HTTP with pgbench and GORM, which only store rows.
+// posts compares the product, which receives posts over HTTP, with pgbench and GORM, which only store
+// the same rows.
 func (b *bench) posts(ctx context.Context) (err error) {
 	p, err := b.stage.newProduct(ctx, "product_posts", productJob{})
 	if err != nil {
@@ -35,7 +37,8 @@ func (b *bench) posts(ctx context.Context) (err error) {
 		return err
 	}
 	product := &subject{name: "product", process: p.process, run: p.deliver}
-	// A turn that is not measured stores the rows whose sizes the baselines use.
+	// Before the measurement, store some leads, because the baselines use the average sizes of the
+	// product's rows.
 	if _, err := product.turn(ctx, b.plan.PostRound); err != nil {
 		return err
 	}
@@ -75,7 +78,7 @@ func (b *bench) posts(ctx context.Context) (err error) {
 	if err := b.take(ctx, "post", b.plan.PostRounds, b.plan.PostRound, append([]*subject{best}, all...)...); err != nil {
 		return err
 	}
-	product.acknowledged += best.acknowledged // both use the same database
+	product.acknowledged += best.acknowledged // both contenders stored their leads in this database
 	if err := b.profile(ctx, p.at.Ops, "post", product); err != nil {
 		return err
 	}
@@ -91,12 +94,12 @@ func (b *bench) posts(ctx context.Context) (err error) {
 	return b.rewraps(ctx, v)
 }
 
-// deliver sends posts that the load process creates and signs beforehand.
+// deliver sends posts to the product. The load process creates and signs them before the measurement.
 func (p *product) deliver(ctx context.Context, length time.Duration) (round, error) {
 	return p.deliverAs(postsJob{})(ctx, length)
 }
 
-// deliverAs is deliver with the job's options.
+// deliverAs is like deliver, but with the options in job.
 func (p *product) deliverAs(job postsJob) func(context.Context, time.Duration) (round, error) {
 	return func(ctx context.Context, length time.Duration) (round, error) {
 		job.Address, job.Partner, job.QuoteKeys = p.at.Address, p.partner, p.keys.QuoteKeys()
@@ -109,19 +112,19 @@ func (p *product) deliverAs(job postsJob) func(context.Context, time.Duration) (
 	}
 }
 
-// gorm stores the same rows with GORM, over as many connections as the load generator has.
+// gorm stores the same rows with GORM, over the same number of connections as the load generator uses.
 func (b *bench) gorm(_ context.Context, d *database, rows rowSizes) (*subject, error) {
 	return gormWith(d, rows, "gorm", load.Connections), nil
 }
 
-// bestGorm runs GORM with its fastest number of connections.
+// bestGorm runs GORM with the number of connections at which it is fastest.
 func (b *bench) bestGorm(ctx context.Context, d *database, rows rowSizes) (*subject, error) {
 	return b.best(ctx, []int{8, 16, 32, 64, 128}, func(connections int) (*subject, error) {
 		return gormWith(d, rows, gormAtBest, connections), nil
 	})
 }
 
-// gormWith stores each lead in a GORM transaction of four Creates.
+// gormWith returns a contender that stores each lead with four Creates in one GORM transaction.
 func gormWith(d *database, rows rowSizes, name string, connections int) *subject {
 	return &subject{name: name, run: func(ctx context.Context, length time.Duration) (r round, err error) {
 		process, err := child.Start(ctx, roleGormPost, gormPostJob{

@@ -21,10 +21,10 @@ const (
 	replayDays       = 30
 	replaySellers    = 1000
 	replayOwnPrices  = 50 // one partner in 50 has partner pricing
-	replayDelivered  = 10 // one priced ping in 10 was delivered
+	replayDelivered  = 10 // one in 10 of the partners' priced pings was delivered
 )
 
-// pricing measures a complete replay of a draft, as a node runs it, and the compilation of a rate card.
+// pricing measures how long a node takes to replay a draft completely and to compile a rate card.
 func (b *bench) pricing(ctx context.Context) (err error) {
 	d, err := b.stage.newDatabase(ctx, "pricing")
 	if err != nil {
@@ -59,8 +59,9 @@ func (b *bench) pricing(ctx context.Context) (err error) {
 	return nil
 }
 
-// fillReplay records pings for every industry, country and urgency, from a thousand partners and without
-// a partner. One partner in fifty has partner pricing, and one ping in ten was delivered.
+// fillReplay stores pings for every industry, country and urgency. Most are from a thousand partners, of
+// which one in fifty has partner pricing, and the rest have no partner. For one in ten of the partners'
+// priced pings, it stores a lead.
 func fillReplay(ctx context.Context, db *postgres.DB, d *database, s *ratecard.Service, pings int64) error {
 	var terms []int32
 	for _, industry := range s.Taxonomy().Industries() {
@@ -98,8 +99,8 @@ func fillReplay(ctx context.Context, db *postgres.DB, d *database, s *ratecard.S
 	return nil
 }
 
-// Consecutive pings have different industries, countries, urgencies and partners, so that there are as many
-// groups as possible.
+// Consecutive pings differ in industry, country, urgency and partner, so that they form as many groups
+// as possible.
 const (
 	replayPingsSQL = `INSERT INTO pings (transaction, issued_at, partner_id, sandbox, term_id, country, postcode, urgency, job_type, budget,
 			outcome, price_minor, currency, card_version, duration_us)
@@ -118,7 +119,7 @@ const (
 		FROM (SELECT *, row_number() OVER () AS n FROM pings WHERE outcome = 'priced' AND partner_id IS NOT NULL) AS sold WHERE n % $1::int = 0`
 )
 
-// replays measures the replay of a draft that increases a multiplier for all cells.
+// replays measures how long it takes to replay a draft that multiplies all prices by 1.1.
 func (b *bench) replays(ctx context.Context, s *ratecard.Service) (seconds []float64, err error) {
 	s = s.By(audit.Operator)
 	draft, err := s.CreateDraft(ctx, "a little more", 0)
@@ -147,7 +148,7 @@ func (b *bench) replays(ctx context.Context, s *ratecard.Service) (seconds []flo
 	return seconds, nil
 }
 
-// checkReplay fails if the replay did not find all pings.
+// checkReplay returns an error if the replay did not include all pings, or any leads.
 func (b *bench) checkReplay(ctx context.Context, s *ratecard.Service, draft models.RateCard) error {
 	r, _, err := s.Replay(ctx, draft.ID)
 	if err != nil {
@@ -167,7 +168,7 @@ func (b *bench) checkReplay(ctx context.Context, s *ratecard.Service, draft mode
 	return nil
 }
 
-// compiles measures compiling a rate card with a rule for every selector.
+// compiles measures how long it takes to compile a rate card that contains rules for every selector.
 func (b *bench) compiles(s *ratecard.Service) (millis []float64, err error) {
 	card := manyRules(s.Taxonomy(), s.Markets(), compiledRules)
 	for range b.plan.ReplayRounds {
@@ -181,8 +182,8 @@ func (b *bench) compiles(s *ratecard.Service) (millis []float64, err error) {
 	return millis, nil
 }
 
-// manyRules returns n rules. Each selector gets rules with a base price and a multiplier, and then more with
-// a floor.
+// manyRules returns a rate card with n rules. The first rule for each selector sets a base price and a
+// multiplier. If there are more rules than selectors, the rest set a floor.
 func manyRules(tax *pricingrules.Taxonomy, markets *pricingrules.Markets, n int) (card pricingrules.Card) {
 	var scopes []pricingrules.Target
 	for _, category := range tax.Categories() {

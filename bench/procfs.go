@@ -13,7 +13,7 @@ import (
 // errNoProcfs is returned on systems that do not report processor times in /proc.
 var errNoProcfs = errors.New("this system has no /proc")
 
-// tick is the unit of processor times in /proc on Linux.
+// tick is the unit in which Linux reports processor times in /proc.
 const tick = 10 * time.Millisecond
 
 // processors contains the total time of all processors since the machine started.
@@ -30,8 +30,8 @@ func readProcessors() (p processors, err error) {
 	return parseProcessors(string(text))
 }
 
-// parseProcessors reads the first line of /proc/stat: user, nice, system, idle, iowait, irq, softirq, steal,
-// and then guest times, which are included in user.
+// parseProcessors parses the first line of /proc/stat. It contains the times for user, nice, system,
+// idle, iowait, irq, softirq and steal. Guest times follow, but user and nice already include them.
 func parseProcessors(text string) (p processors, err error) {
 	line, _, _ := strings.Cut(text, "\n")
 	fields := strings.Fields(line)
@@ -51,7 +51,7 @@ func parseProcessors(text string) (p processors, err error) {
 	return p, nil
 }
 
-// processStat contains some fields of /proc/<pid>/stat.
+// processStat contains selected fields of /proc/<pid>/stat.
 type processStat struct {
 	parent      int
 	own, reaped time.Duration // processor time of the process, and of its children that have ended
@@ -68,11 +68,11 @@ func readProcess(pid int) (processStat, error) {
 	return parseProcess(string(text))
 }
 
-// parseProcess counts fields from the end of the program's name, because the name may contain spaces and
-// parentheses.
+// parseProcess parses the fields that follow the program's name. It looks for the last parenthesis,
+// because the name itself can contain spaces and parentheses.
 func parseProcess(text string) (s processStat, err error) {
 	fields := strings.Fields(text[strings.LastIndexByte(text, ')')+1:])
-	const parent, times = 1, 11 // times: user, system, and the same for children
+	const parent, times = 1, 11 // times is the first of four: user, system, and the same for children that have ended
 	if len(fields) < times+4 {
 		return s, errors.New("a stat line in /proc is too short")
 	}
@@ -90,8 +90,8 @@ func parseProcess(text string) (s processStat, err error) {
 	return s, nil
 }
 
-// familyTime returns the processor time of a process and all its children, including those that have ended.
-// For Postgres, pass its first process.
+// familyTime returns the total processor time of a process and its children, including children that
+// have ended. For Postgres, pass the postmaster.
 func familyTime(pid int) (time.Duration, error) {
 	first, err := readProcess(pid)
 	if err != nil {
@@ -107,7 +107,7 @@ func familyTime(pid int) (time.Duration, error) {
 		if err != nil {
 			continue // not a process
 		}
-		if s, err := readProcess(other); err == nil && s.parent == pid { // others may have ended
+		if s, err := readProcess(other); err == nil && s.parent == pid { // a process that has just ended cannot be read
 			sum += s.own
 		}
 	}

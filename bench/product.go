@@ -17,7 +17,7 @@ import (
 	"github.com/pingpost/pingpost/models"
 )
 
-// product is the whole service in a separate process with its own database.
+// product is the whole service, which runs in a separate process and has its own database.
 type product struct {
 	*database
 	process *child.Process
@@ -30,11 +30,11 @@ type product struct {
 	answered     int64 // total pings
 }
 
-// partnerSlug is the slug of the partner whose base URL the measurements use.
+// partnerSlug is the slug of the partner that sends the pings and posts.
 const partnerSlug = "harbour-leads"
 
-// newProduct creates a database with one approved partner and starts the service with the job's options. It
-// uses the local key unless the job has a Vault.
+// newProduct creates a database with one approved partner and starts the service with the options in
+// job. The service uses the local key unless job names a Vault.
 func (s *stage) newProduct(ctx context.Context, name string, job productJob) (_ *product, err error) {
 	p := &product{kek: newKey(), fastestPosts: s.fastestPosts}
 	if p.database, err = s.newDatabase(ctx, name); err != nil {

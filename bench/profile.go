@@ -17,14 +17,14 @@ import (
 	"github.com/google/pprof/profile"
 )
 
-// area is a part of the product's work, which is recognised by its functions. A sample belongs to the area of
-// its innermost known function.
+// area is a part of the product's work, identified by the functions that do it. A sample of the profile
+// counts towards the area of the innermost function that belongs to any area.
 type area struct {
 	name  string
 	marks []string // prefixes of the functions' names
 }
 
-// areas are compared in this order with each function, from the innermost to the outermost.
+// areas lists the areas. A function that matches several belongs to the first.
 var areas = []area{
 	{"system calls (sockets and files)", []string{"internal/runtime/syscall.", "syscall.", "internal/poll."}},
 	{"garbage collection", []string{"runtime.gcBgMarkWorker", "runtime.bgsweep", "runtime.gcAssistAlloc", "runtime.gcStart"}},
@@ -44,14 +44,14 @@ var areas = []area{
 
 const otherArea = "other"
 
-// share is an area's share of the product's processor time, from 0 to 1.
+// share states which fraction of the product's processor time an area used, from 0 to 1.
 type share struct {
 	Area string
 	Of   float64
 }
 
-// profile takes a processor profile of the product during a turn that is not measured. It saves the profiles
-// if -profile is set.
+// profile takes a processor profile and an allocation profile of the product during an extra turn. If
+// -profile is set, it saves both.
 func (b *bench) profile(ctx context.Context, ops, part string, c *subject) error {
 	length := 2 * b.plan.PostRound
 	kinds := []string{"profile", "allocs"}
@@ -85,12 +85,12 @@ func (b *bench) profile(ctx context.Context, ops, part string, c *subject) error
 	return err
 }
 
-// sharesOf returns the shares of a profile's areas, largest first.
+// sharesOf returns the share of each area in a profile, largest first.
 func sharesOf(p *profile.Profile) []share {
 	var total int64
 	sums := map[string]int64{}
 	for _, s := range p.Sample {
-		spent := s.Value[len(s.Value)-1] // nanoseconds; the value before is the number of samples
+		spent := s.Value[len(s.Value)-1] // in nanoseconds; the value before it is the number of samples
 		total += spent
 		sums[areaOf(s)] += spent
 	}
@@ -103,7 +103,7 @@ func sharesOf(p *profile.Profile) []share {
 }
 
 func areaOf(s *profile.Sample) string {
-	for _, location := range s.Location { // the innermost first
+	for _, location := range s.Location { // innermost first
 		for _, line := range location.Line {
 			if line.Function == nil {
 				continue

@@ -20,17 +20,18 @@ import (
 	"github.com/pingpost/pingpost/models"
 )
 
-// maxReconcileToPsql is the maximum ratio of a comparison's time to the time that psql needs to read the same
-// file, join it with the ledger and write the same lines.
+// maxReconcileToPsql limits the ratio of the product's time to psql's time for the same comparison. psql
+// reads the same file, joins it with the ledger, and writes the same lines.
 const maxReconcileToPsql = 2
 
 //go:embed reconcile.sql
 var reconcileScript string
 
-// compared contains the times of the rounds in seconds.
+// compared contains one time per round, in seconds, for each step.
 type compared struct{ upload, product, psql []float64 }
 
-// reconciliations compares a partner's file with the ledger in turns, by the product and by psql.
+// reconciliations measures how long the product and psql take to compare a partner's file with the
+// ledger. They take turns.
 func (b *bench) reconciliations(ctx context.Context) (err error) {
 	b.progress("reconcile: filling a ledger with %s leads", grouped(b.plan.FinanceRows*3/2))
 	k, err := b.stage.newFilledLedger(ctx, "reconcile", b.plan.FinanceRows)
@@ -73,7 +74,7 @@ func (b *bench) reconciliations(ctx context.Context) (err error) {
 	return nil
 }
 
-// byProduct uploads the file and compares it as a job.
+// byProduct uploads the file to the product and runs the comparison.
 func (k *filledLedger) byProduct(
 	ctx context.Context, s *reconcile.Service, took *compared,
 ) (r reconcile.Reconciliation, err error) {
@@ -125,7 +126,8 @@ func (k *filledLedger) byPsql(ctx context.Context, took *compared) error {
 	return nil
 }
 
-// agree fails if the two results differ, and deletes them for the next round.
+// agree returns an error if the product's result differs from psql's. Otherwise it deletes the product's
+// result to prepare for the next round.
 func (k *filledLedger) agree(ctx context.Context, r reconcile.Reconciliation) error {
 	var different, lines int64
 	err := k.root.QueryRow(ctx, `SELECT count(*) FILTER (WHERE (a.finding, a.theirs_minor, a.ours_minor) IS DISTINCT FROM (b.finding, b.theirs_minor, b.ours_minor)), count(*)

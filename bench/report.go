@@ -11,14 +11,14 @@ import (
 	"github.com/pingpost/pingpost/bench/load"
 )
 
-// report collects the figures of a run in the order of the document.
+// report contains the figures of a run, in the order in which they were measured.
 type report struct {
 	figures []figure
-	rows    rowSizes // sizes of the rows for a post
+	rows    rowSizes // sizes of the rows that a post stores
 	costs   []cost
 }
 
-// cost contains the product's processor time by area during a part.
+// cost states how the product's processor time in one part is divided among areas.
 type cost struct {
 	part   string
 	shares []share
@@ -26,7 +26,7 @@ type cost struct {
 
 func (r *report) add(f ...figure) { r.figures = append(r.figures, f...) }
 
-// join adds rounds to a figure. It adds the figure if the report does not contain it.
+// join adds f's values to the figure of the same name, or adds f if there is no such figure yet.
 func (r *report) join(f figure) {
 	for i := range r.figures {
 		if known := &r.figures[i]; known.part == f.part && known.what == f.what {
@@ -94,7 +94,7 @@ func (r *report) posts(all []*subject) {
 		"gorm":        {},
 		gormAtBest:    {},
 		"vault":       {},
-	} // contenders that are not measured have no rounds
+	} // contenders that were not measured stay without rounds
 	for _, c := range all {
 		by[c.name] = c
 	}
@@ -286,7 +286,7 @@ func (r *report) overload(name string, greatest, pressed *subject, recoveries []
 	r.others(part, greatest, pressed)
 }
 
-// rejectionMillis returns the times of rejections. It skips rounds without rejections.
+// rejectionMillis returns the 99th percentile of rejection times in each round that had rejections.
 func rejectionMillis(rounds []round) (millis []float64) {
 	for _, r := range rounds {
 		if r.Rejected > 0 {
@@ -296,7 +296,8 @@ func rejectionMillis(rounds []round) (millis []float64) {
 	return millis
 }
 
-// contender adds a contender's rate and the processor time per request, for its process and for Postgres.
+// contender adds figures for a contender's rate, its processor time per request, and Postgres's
+// processor time per request.
 func (r *report) contender(part, name, request string, c *subject) {
 	each := "µs per " + request
 	r.add(
@@ -311,7 +312,7 @@ func (r *report) contender(part, name, request string, c *subject) {
 	)
 }
 
-// costsOf returns the areas with at least one percent of a part's processor time.
+// costsOf returns the areas that used at least one percent of the processor time in a part.
 func (r *report) costsOf(part string) (shares []share) {
 	for _, c := range r.costs {
 		for _, s := range c.shares {
@@ -323,7 +324,7 @@ func (r *report) costsOf(part string) (shares []share) {
 	return shares
 }
 
-// others adds the share of processor time that other programs used.
+// others adds a figure for the share of processor time that other programs used.
 func (r *report) others(part string, all ...*subject) {
 	f := figure{part: part, what: "processor time used by others", unit: "%"}
 	for _, c := range all {
@@ -332,7 +333,8 @@ func (r *report) others(part string, all ...*subject) {
 	r.add(f)
 }
 
-// idle adds the idle share of processor time, during which a contender waited for the disk or a lock.
+// idle adds a figure for the share of processor time during which the machine was idle because the
+// contender waited for the disk or for a lock.
 func (r *report) idle(part, name string, c *subject) {
 	r.add(figure{
 		part:   part,
@@ -416,7 +418,7 @@ func (r *report) export(rows int64, grown, rates []float64) {
 	)
 }
 
-// missed lists the missed targets that the machine could have reached.
+// missed describes the figures that missed their targets although the machine could have reached them.
 func (r *report) missed() (list []string) {
 	for _, f := range r.figures {
 		if f.missed() {
@@ -426,7 +428,7 @@ func (r *report) missed() (list []string) {
 	return list
 }
 
-// print writes the table for a terminal.
+// print writes all figures as a table for the terminal.
 func (r *report) print(to io.Writer) error {
 	table := tabwriter.NewWriter(to, 0, 0, 2, ' ', 0)
 	fmt.Fprintln(table, "part\tfigure\tvalue (spread)\ttarget\tverdict\tfloor")

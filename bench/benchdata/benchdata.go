@@ -1,6 +1,6 @@
-// Package benchdata fills a database with synthetic partners, leads and pings, as many as a
-// platform has after years, to measure growth. Ids, times, digests, ledger entries and key
-// versions are as the service writes them. Contact records are random bytes.
+// Package benchdata fills a database with synthetic partners, leads and pings, so that benchmarks can
+// measure the service on a database that has grown for years. Ids, times, digests, ledger entries and
+// key versions have the same form as those that the service writes. Contact records are random bytes.
 package benchdata
 
 import (
@@ -24,18 +24,18 @@ import (
 )
 
 const (
-	// prefix is the prefix of the slugs and identifiers of synthetic partners.
+	// prefix starts the slug and the account identifier of every synthetic partner.
 	prefix = "bench-"
 
 	partnerBatch = 500
 	leadBatch    = 10_000
 	pingBatch    = 250_000
-	// span is the time before now over which leads and pings are spread. Pings have daily
-	// partitions, and one call creates at most 60.
+	// span is the period before Filler.Now over which leads and pings are spread evenly. Pings are stored
+	// in daily partitions, and one call of ensure_ping_partitions creates at most 60 of them.
 	span = 30 * 24 * time.Hour
 )
 
-// Plan contains the total numbers of rows to reach.
+// Plan states how many rows of each kind the database will contain in total.
 type Plan struct{ Partners, Leads, Pings int }
 
 // Filler fills one database.
@@ -45,11 +45,12 @@ type Filler struct {
 	Wrappers *envelope.Wrappers
 	Taxonomy *pricingrules.Taxonomy
 	Now      time.Time
-	// OnProgress is called with a kind of row, the number of rows, and the number to reach.
+	// OnProgress receives the kind of row, how many rows there are, and how many the plan requires.
 	OnProgress func(what string, there, of int)
 }
 
-// Fill adds the rows that are missing to reach the plan. It can be stopped and run again.
+// Fill adds rows until the database contains as many as the plan requires. If it is interrupted, call it
+// again.
 func (f *Filler) Fill(ctx context.Context, p Plan) error {
 	if err := f.partners(ctx, p.Partners); err != nil {
 		return fmt.Errorf("partners: %w", err)
@@ -124,7 +125,7 @@ func (f *Filler) addPartners(ctx context.Context, from, n int) error {
 	})
 }
 
-// seller is the owner of a synthetic lead.
+// seller identifies a synthetic partner, its account and its signing secret.
 type seller struct{ partner, account, secret uuid.UUID }
 
 func (f *Filler) sellers(ctx context.Context) (all []seller, err error) {
@@ -160,7 +161,7 @@ func (f *Filler) leads(ctx context.Context, want int) error {
 	if err != nil {
 		return err
 	}
-	key.Zero() // the rows only contain its version
+	key.Zero() // leads store the wrapped key and its version, but not the key itself
 	wrapper, version, err := envelope.ParseWrapped(key.Wrapped)
 	if err != nil {
 		return err
@@ -183,13 +184,13 @@ func (f *Filler) leads(ctx context.Context, want int) error {
 	return nil
 }
 
-// digestPrefix returns the platform key's id at the start of a digest.
+// digestPrefix returns the id of the current platform key. Every digest starts with it.
 func (f *Filler) digestPrefix() []byte {
 	first := f.Keys.IDs()[0]
 	return first[:]
 }
 
-// leads is a batch of leads, by column.
+// leads is a batch of leads, with one slice for each column.
 type leads struct {
 	ids, transactions, partners, accounts, secrets []uuid.UUID
 	industries, references                         []string
@@ -233,7 +234,7 @@ func noise(n int) []byte {
 	return out
 }
 
-// leadsSQL stores leads with their related rows, without the data that detects replays.
+// leadsSQL stores leads and their related rows.
 const leadsSQL = `WITH lead AS (
 	INSERT INTO leads (id, transaction, transaction_id, partner_id, account_id, secret_id, hmac_verified, sandbox, price_minor, currency, industry, term_id,
 		urgency, card_version, quoted_partner, quoted_country, quoted_postcode, quoted_at, received_at, country, postcode, phone_flagged,
@@ -265,7 +266,7 @@ func (f *Filler) pings(ctx context.Context, want int) error {
 	if _, err := f.DB.Pool.Exec(ctx, `SELECT ensure_ping_partitions($1::date, $2)`, first, int(span/(24*time.Hour))+2); err != nil {
 		return postgres.Translate(err)
 	}
-	// Batches are in order of time, like rows in a log.
+	// Insert the pings in the order of their times, as the service does.
 	for start, missing := there, want-there; there < want; {
 		n := min(pingBatch, want-there)
 		from := first.Add(time.Duration(float64(span) * float64(there-start) / float64(missing)))

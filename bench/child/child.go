@@ -1,9 +1,8 @@
-// Package child runs copies of this program in other roles. Servers, load and baselines each get
-// their own process, so that processor time and memory can be measured separately.
+// Package child runs copies of this program in other roles. Each server, load generator and baseline has
+// its own process, so that its processor time and memory can be measured separately.
 //
-// Parent and child exchange JSON values over the child's standard input and output. A child ends
-// when its input closes. The kernel closes it when the parent ends for any reason, so no child is
-// left behind.
+// The parent and a child exchange JSON values over the child's standard input and output. A child exits
+// when its input is closed. The kernel closes it even if the parent crashes, so no child keeps running.
 package child
 
 import (
@@ -19,23 +18,24 @@ import (
 	"time"
 )
 
-// roleVariable is the environment variable that makes a copy of this program a child.
+// roleVariable is the environment variable that tells a copy of this program which role to run.
 const roleVariable = "PINGPOST_BENCH_ROLE"
 
 // stopTimeout is longer than any role needs to stop.
 const stopTimeout = 45 * time.Second
 
-// Role is what a child runs. Its context ends when the parent closes the link.
+// Role is the function that a child runs. Its context is cancelled when the parent closes the link.
 type Role func(ctx context.Context, l *Link) error
 
-// RunIfChild does nothing in the parent. In a child it runs the role and exits. Call it first in
-// main.
+// RunIfChild runs the role and exits if this process is a child. In the parent, it does nothing. Call it
+// at the start of main.
 func RunIfChild(roles map[string]Role) {
 	name, ok := os.LookupEnv(roleVariable)
 	if !ok {
 		return
 	}
-	// Ctrl-C is sent to all processes in a terminal, but the parent stops its children itself.
+	// Ctrl-C sends the signal to every process in the terminal. Children ignore it, because the parent
+	// stops them.
 	signal.Ignore(os.Interrupt, syscall.SIGHUP)
 	if err := play(roles, name, os.Stdin, os.Stdout); err != nil {
 		fmt.Fprintf(os.Stderr, "bench: %s: %v\n", name, err)
@@ -45,7 +45,7 @@ func RunIfChild(roles map[string]Role) {
 }
 
 func play(roles map[string]Role, name string, in io.Reader, out io.Writer) error {
-	_ = os.Unsetenv(roleVariable) // the copy's own children are not copies
+	_ = os.Unsetenv(roleVariable) // otherwise this child's children would inherit the role
 	role, ok := roles[name]
 	if !ok {
 		return errors.New("unknown role")
@@ -53,7 +53,7 @@ func play(roles map[string]Role, name string, in io.Reader, out io.Writer) error
 	ctx, gone := context.WithCancel(context.Background())
 	defer gone()
 	l := &Link{said: make(chan json.RawMessage, 1), out: json.NewEncoder(out)}
-	go func() { // ends with the process
+	go func() { // runs until the process exits
 		defer close(l.said)
 		defer gone()
 		for dec := json.NewDecoder(in); ; {
@@ -94,14 +94,15 @@ type Process struct {
 	said *json.Decoder
 }
 
-// Start starts a copy in a role and sends it its job. The child ends with Stop or when ctx ends.
+// Start starts a child with a role and sends it the job. The child runs until Stop is called or ctx is
+// done.
 func Start(ctx context.Context, role string, job any) (*Process, error) {
 	program, err := os.Executable()
 	if err != nil {
 		return nil, err
 	}
 	cmd := exec.CommandContext(ctx, program)
-	// With the race detector, a copy would exit a second later.
+	// By default, the race detector delays a program's exit by a second.
 	cmd.Env = append(os.Environ(), roleVariable+"="+role, "GORACE=atexit_sleep_ms=0")
 	cmd.Stderr = os.Stderr
 	in, err := cmd.StdinPipe()
@@ -132,7 +133,7 @@ func (p *Process) Receive(into any) error {
 	return nil
 }
 
-// Ask sends a value and waits for the answer.
+// Ask sends a value and waits for the child's reply.
 func (p *Process) Ask(question, into any) error {
 	if err := p.say.Encode(question); err != nil {
 		return p.failed(err)
@@ -144,7 +145,7 @@ func (p *Process) failed(err error) error {
 	return fmt.Errorf("the %s process ended unexpectedly; see its output above (%w)", p.role, err)
 }
 
-// Stop closes the link and waits until the child has ended.
+// Stop closes the link and waits for the child to exit.
 func (p *Process) Stop() error {
 	_ = p.in.Close()
 	kill := time.AfterFunc(stopTimeout, func() { _ = p.cmd.Process.Kill() })

@@ -18,11 +18,11 @@ import (
 type Usage struct {
 	CPU      time.Duration // user and system, all threads
 	Resident int64         // bytes of memory in use now
-	Peak     int64         // peak; 0 if the system does not report it
+	Peak     int64         // the most memory that was ever in use, in bytes; 0 if the system does not report it
 }
 
-// ServeUsage answers each request with this process's usage until the parent closes the link.
-// Servers run it while they serve.
+// ServeUsage replies to each of the parent's messages with this process's usage, until the parent closes
+// the link. Servers run it while they serve requests.
 func (l *Link) ServeUsage() error {
 	for {
 		var question any
@@ -41,7 +41,7 @@ func (l *Link) ServeUsage() error {
 	}
 }
 
-// Usage asks a child for its usage.
+// Usage returns the child's usage.
 func (p *Process) Usage() (Usage, error) {
 	var u Usage
 	err := p.Ask("usage", &u)

@@ -1,7 +1,7 @@
-// Command fill fills a database with synthetic partners, leads and pings up to the given totals, to
-// see the effects of growth. It reads the same settings as pingpost serve. Never run it on a
-// database with real leads, because the synthetic rows cannot be removed. It can be stopped at any
-// time and run again.
+// Command fill adds synthetic partners, leads and pings to a database until it contains the given
+// numbers of them, to show the effects of growth. It reads the same settings as pingpost serve. Never
+// run it on a database that contains real leads, because the synthetic rows cannot be removed. If it is
+// interrupted, run it again to continue.
 package main
 
 import (

@@ -1,6 +1,6 @@
-// Package load sends requests to an HTTP server over keep-alive connections on loopback. Each
-// connection sends a prebuilt request, reads the whole answer, and sends the next. To measure the
-// server and not the load generator, it only checks an answer's status and length.
+// Package load sends requests to an HTTP server over keep-alive connections on loopback. Each connection
+// sends a prebuilt request, reads the whole response, and sends the next. It checks only the status and
+// the length of a response, so that the server is the bottleneck and not the load generator.
 package load
 
 import (
@@ -22,18 +22,18 @@ import (
 const (
 	// Connections is the default number of connections.
 	Connections = 64
-	// grace is how long to wait for answers when the time is up.
+	// grace is how long to wait for outstanding responses at the end of a run.
 	grace = 30 * time.Second
-	// longestAnswer limits an answer with its head, in bytes.
+	// longestAnswer limits the length of a response, including its head, in bytes.
 	longestAnswer = 32 << 10
 )
 
-// Job describes what to send. Set For, Count or both; the run ends with the first that is reached.
-// Requests are complete HTTP/1.1 requests.
+// Job describes what to send. Set For, Count or both. The run ends when either is reached. Each of
+// Requests is a complete HTTP/1.1 request.
 type Job struct {
 	Address  string
 	Requests [][]byte
-	Once     bool          // send each request at most once; otherwise they are repeated
+	Once     bool          // send each request at most once; otherwise start again after the last
 	For      time.Duration // 0 for no limit
 	Count    int64         // 0 for no limit
 	Rate     int           // requests per second over all connections; 0 for no limit
@@ -41,31 +41,31 @@ type Job struct {
 	Connections int // 0 for the default
 }
 
-// Result is the result of a run. Every request that was sent was answered.
+// Result is the result of a run. Without an error, every request that was sent received a response.
 type Result struct {
 	Acknowledged int64         // answered with 200
-	Rejected     int64         // answered with anything else
-	Rejection    string        // the first rejected answer
-	Elapsed      time.Duration // from the first request to the last answer
-	Median, P99  time.Duration // of the time until an acknowledgement arrived
-	RejectedP99  time.Duration // of the time from sending until a rejection arrived
+	Rejected     int64         // answered with any other status
+	Rejection    string        // the first response with another status
+	Elapsed      time.Duration // from the first request to the last response
+	Median, P99  time.Duration // response times of acknowledged requests; with a Rate, from the time at which each was due
+	RejectedP99  time.Duration // response times of rejected requests, from the time at which each was sent
 }
 
-// Rate returns the acknowledged requests per second.
+// Rate returns the number of acknowledged requests per second.
 func (r Result) Rate() float64 { return float64(r.Acknowledged) / r.Elapsed.Seconds() }
 
-// run is the shared state of the connections.
+// run contains the state that all connections share.
 type run struct {
 	Job
 	next, acknowledged, rejected atomic.Int64
 	over                         atomic.Bool
 	rejection                    atomic.Pointer[string]
 	start                        time.Time
-	took, turnedAway             [][]time.Duration // of each connection
+	took, turnedAway             [][]time.Duration // one slice for each connection
 }
 
-// Run opens the connections, sends requests, and returns when all answers have arrived. It returns
-// an error if a connection fails, but not if the server rejects requests.
+// Run opens the connections, sends requests, and returns when all responses have arrived. It returns an
+// error if a connection fails, but not if the server rejects requests.
 func Run(ctx context.Context, j Job) (Result, error) {
 	if len(j.Requests) == 0 || j.For <= 0 && j.Count <= 0 {
 		return Result{}, errors.New("a load needs requests and an end")
@@ -86,7 +86,7 @@ func Run(ctx context.Context, j Job) (Result, error) {
 	}
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
-	defer context.AfterFunc(ctx, func() { // do not wait for more answers
+	defer context.AfterFunc(ctx, func() { // stop waiting for responses
 		for _, c := range conns {
 			c.SetDeadline(clock.System{}.Now()) //nolint:errcheck // a closed connection needs none
 		}
@@ -173,8 +173,9 @@ func (r *run) converse(ctx context.Context, c net.Conn, n int) error {
 	return nil
 }
 
-// await waits until a request is due, and returns the start of its time: now, or when it was due if
-// no connection was free then.
+// await waits until request i is due and returns the time from which its response time is measured. That
+// is the current time or, if no connection was free when the request was due, the time at which it was
+// due.
 func (r *run) await(ctx context.Context, i int64) (from time.Time, err error) {
 	now := clock.System{}.Now()
 	if r.Rate == 0 {
@@ -199,9 +200,9 @@ var (
 	lengthName = []byte("\r\nContent-Length: ")
 )
 
-// read reads one answer into buf.
+// read reads one response into buf.
 func read(c net.Conn, buf []byte) ([]byte, error) {
-	whole := 0 // the answer's length, once its head has arrived
+	whole := 0 // the response's length, known once its head has arrived
 	for filled := 0; ; {
 		if filled == len(buf) {
 			return nil, fmt.Errorf("an answer is longer than %d bytes", len(buf))
@@ -226,7 +227,7 @@ func read(c net.Conn, buf []byte) ([]byte, error) {
 	}
 }
 
-// length returns an answer's length with its head, or 0 while the head is incomplete.
+// length returns the length of a response including its head, or 0 if the head is still incomplete.
 func length(answer []byte) (int, error) {
 	end := bytes.Index(answer, headEnd)
 	if end < 0 {
