@@ -148,7 +148,7 @@ func (b *bench) replays(ctx context.Context, s *ratecard.Service) (seconds []flo
 	return seconds, nil
 }
 
-// checkReplay returns an error if the replay did not include all pings, or any leads.
+// checkReplay returns an error if the replay missed pings or found no leads.
 func (b *bench) checkReplay(ctx context.Context, s *ratecard.Service, draft models.RateCard) error {
 	r, _, err := s.Replay(ctx, draft.ID)
 	if err != nil {

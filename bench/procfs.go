@@ -72,7 +72,7 @@ func readProcess(pid int) (processStat, error) {
 // because the name itself can contain spaces and parentheses.
 func parseProcess(text string) (s processStat, err error) {
 	fields := strings.Fields(text[strings.LastIndexByte(text, ')')+1:])
-	const parent, times = 1, 11 // times is the first of four: user, system, and the same for children that have ended
+	const parent, times = 1, 11 // times: user, system, and both for ended children
 	if len(fields) < times+4 {
 		return s, errors.New("a stat line in /proc is too short")
 	}

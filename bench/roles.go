@@ -13,7 +13,7 @@ import (
 	"github.com/pingpost/pingpost/internal/config"
 )
 
-// The roles of this program's copies, each in a separate process.
+// The roles that a child process can have.
 const (
 	roleProduct  = "product"
 	roleBare     = "bare"
@@ -36,24 +36,24 @@ func roles() map[string]child.Role {
 	}
 }
 
-// listening contains a server's addresses. The server sends it when it is ready.
+// listening contains the addresses of a server. The server sends them to the parent when it is ready.
 type listening struct {
 	Address string
-	Ops     string // the product's health and metrics
+	Ops     string // the address of the product's health checks and metrics
 }
 
 // productJob contains the options for starting the product.
 type productJob struct {
 	DatabaseURL, PlatformKey, LocalKEK string
-	Vault                              vaultLogin // zero to use the local key
-	Log                                string     // file for its log, access lines included
+	Vault                              vaultLogin // the zero value selects the local key
+	Log                                string     // file for its log, including the access log
 	SinglePosts                        bool
 }
 
-// vaultLogin contains the address of the product's Vault and the credential.
+// vaultLogin contains the address and the credentials for a Vault server.
 type vaultLogin struct{ Address, RoleID, SecretID string }
 
-// playProduct runs the whole service with the defaults for production.
+// playProduct runs the whole service with the default settings for production.
 func playProduct(ctx context.Context, l *child.Link) error {
 	var job productJob
 	if err := l.Next(&job); err != nil {
@@ -91,10 +91,11 @@ func (j productJob) configure() (*config.Config, *app.Listeners, error) {
 	cfg := config.Defaults(config.Serve)
 	cfg.HTTP.APIAddr, cfg.HTTP.AdminAddr, cfg.HTTP.OpsAddr = "127.0.0.1:0", "127.0.0.1:0", "127.0.0.1:0"
 	cfg.HTTP.DrainDelay = 0 // there is no load balancer
-	// All requests are from one address and one partner, so the limits are high but checked.
+	// All requests come from one address and one partner. The limits are too high to reject any, but the
+	// service still checks them.
 	cfg.Limits.PingsPerAddress, cfg.Limits.SharedPingsPerAddress, cfg.Limits.PostsPerPartner, cfg.Limits.PingLogMiBPerDay = 100_000, 100_000, 100_000, 100_000
 	cfg.Database.URL = config.Secret(j.DatabaseURL)
-	cfg.Database.SnapshotFile = "" // leave no file on the machine
+	cfg.Database.SnapshotFile = "" // do not leave a file on the machine
 	cfg.Keys.Platform, cfg.Keys.Local = []config.Secret{config.Secret(j.PlatformKey)}, config.Secret(j.LocalKEK)
 	if v := j.Vault; v.Address != "" {
 		cfg.Keys.Local = ""

@@ -20,7 +20,8 @@ import (
 	pricingrules "github.com/pingpost/pingpost/pricing_rules"
 )
 
-// bareRequest and bareAnswer are the bodies of a ping and its answer in a typical Gin handler.
+// bareRequest and bareAnswer are the request and response bodies of a ping, as a typical Gin handler
+// would declare them.
 type bareRequest struct {
 	Industry string `json:"industry"`
 	Postcode string `json:"postcode"`
@@ -38,7 +39,7 @@ type bareAnswer struct {
 	ExpiresAt     string  `json:"expiresAt"`
 }
 
-// answer returns an answer with the same length as the product's.
+// answer returns a response that is as long as the product's.
 func answer() bareAnswer {
 	return bareAnswer{
 		Accepted:      true,
@@ -49,8 +50,8 @@ func answer() bareAnswer {
 	}
 }
 
-// playBare is the baseline for pings: a Gin handler without middleware that only decodes the request and
-// encodes the answer.
+// playBare runs the baseline for pings: a Gin handler without middleware that only decodes the request
+// and encodes a fixed response.
 func playBare(ctx context.Context, l *child.Link) error {
 	if err := l.Next(new(any)); err != nil {
 		return err
@@ -76,7 +77,7 @@ func pingEngine(record func(*gin.Context, *bareRequest) error) http.Handler {
 	return engine
 }
 
-// plainPing is a row of plain_pings, an unpartitioned table with the columns of pings.
+// plainPing is a row of plain_pings, a table with the same columns as pings but without partitions.
 type plainPing struct {
 	Transaction uuid.UUID
 	IssuedAt    time.Time
@@ -99,14 +100,14 @@ const makePlainPings = `CREATE TABLE plain_pings (LIKE pings);
 	CREATE INDEX plain_pings_issued_at ON plain_pings USING brin (issued_at);
 	GRANT INSERT ON plain_pings TO pingpost_app`
 
-// gormPingJob contains the options for storing pings: with GORM's defaults, or without the transaction that
-// GORM uses for every statement.
+// gormPingJob contains the options for storing pings with GORM. SkipTransaction turns off the
+// transaction in which GORM runs every write by default.
 type gormPingJob struct {
 	URL             string
 	SkipTransaction bool
 }
 
-// playGormPing is the same handler with a GORM Create for each ping.
+// playGormPing runs the same handler as playBare, but stores each ping with a GORM Create.
 func playGormPing(ctx context.Context, l *child.Link) error {
 	var job gormPingJob
 	if err := l.Next(&job); err != nil {
@@ -136,8 +137,8 @@ func playGormPing(ctx context.Context, l *child.Link) error {
 	}))
 }
 
-// openGorm opens GORM with its defaults, apart from two that would slow it down: the limit of two idle
-// connections and the log.
+// openGorm opens GORM with its default settings, except for two that would slow it down: it keeps all
+// connections open, and it disables the log.
 func openGorm(ctx context.Context, url string, skipTransaction bool, connections int) (*gorm.DB, error) {
 	db, err := gorm.Open(postgres.Open(url), &gorm.Config{
 		SkipDefaultTransaction: skipTransaction,
@@ -155,22 +156,23 @@ func openGorm(ctx context.Context, url string, skipTransaction bool, connections
 	return db, connectAll(ctx, pool, connections)
 }
 
-// connectAll opens the pool's connections before the measurement.
+// connectAll opens all of the pool's connections, so that the measurement does not include the time for
+// connecting.
 func connectAll(ctx context.Context, pool *sql.DB, connections int) error {
 	for range connections {
 		conn, err := pool.Conn(ctx)
 		if err != nil {
 			return err
 		}
-		defer conn.Close() // returns to the pool when all are open
+		defer conn.Close() // return it to the pool only when all are open
 	}
 	return nil
 }
 
-// TableName implements GORM's Tabler.
+// TableName implements schema.Tabler.
 func (plainPing) TableName() string { return "plain_pings" }
 
-// pingsJob is a run of pings.
+// pingsJob describes the pings to send.
 type pingsJob struct {
 	Address, Slug string
 	For           time.Duration
@@ -178,7 +180,7 @@ type pingsJob struct {
 	Rate          int // per second; 0 for no limit
 }
 
-// differentPings is the number of different pings, which are sent repeatedly.
+// differentPings is the number of distinct pings. They are sent again when all have been sent.
 const differentPings = 4096
 
 func playPings(ctx context.Context, l *child.Link) error {
@@ -199,13 +201,13 @@ func playPings(ctx context.Context, l *child.Link) error {
 	})
 }
 
-// loadResult is the result that a load process sends at its end.
+// loadResult is what a load process sends to the parent when the run has ended.
 type loadResult struct {
 	load.Result
-	CPU time.Duration // processor time of the run, without preparing requests
+	CPU time.Duration // processor time of the run, excluding the time for preparing requests
 }
 
-// play runs a load on at most one processor, to leave the others to the server.
+// play runs a load on one processor and leaves the others to the server.
 func play(ctx context.Context, l *child.Link, job load.Job) error {
 	runtime.GOMAXPROCS(1)
 	before, err := child.ReadUsage()

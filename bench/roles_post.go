@@ -20,7 +20,7 @@ import (
 	pricingrules "github.com/pingpost/pingpost/pricing_rules"
 )
 
-// postsJob is a run of at most Count posts, each with its own transaction.
+// postsJob describes the posts to send, at most Count of them.
 type postsJob struct {
 	Address   string
 	Partner   sample.Partner
@@ -32,7 +32,7 @@ type postsJob struct {
 	Bad       float64
 
 	Connections int  // 0 for the default
-	Shed        bool // the service may reject posts when overloaded
+	Shed        bool // the service may reject posts because it is overloaded
 }
 
 func playPosts(ctx context.Context, l *child.Link) error {
@@ -71,7 +71,7 @@ func shippedTable() (*pricingrules.Table, error) {
 	return pricingrules.Compile(card, tax, markets)
 }
 
-// gormPostJob is a run of leads that are stored with GORM.
+// gormPostJob describes the leads to store with GORM.
 type gormPostJob struct {
 	URL         string
 	Rows        rowSizes
@@ -79,7 +79,8 @@ type gormPostJob struct {
 	Connections int
 }
 
-// playGormPost stores leads with four Creates in a transaction. It has as many goroutines as connections.
+// playGormPost stores each lead with four Creates in one transaction. It runs one goroutine for each
+// connection.
 func playGormPost(ctx context.Context, l *child.Link) error {
 	var job gormPostJob
 	if err := l.Next(&job); err != nil {
@@ -127,8 +128,8 @@ func (j gormPostJob) run(ctx context.Context, db *gorm.DB) (round, error) {
 	}, errors.Join(errors.Join(failures...), err)
 }
 
-// rowSizes contains the average lengths of values in the product's rows, in bytes. The baselines store rows
-// of the same size.
+// rowSizes contains the average length of each value in the product's rows, in bytes. The baselines
+// store values of the same lengths.
 type rowSizes struct {
 	TransactionID, Ciphertext, WrappedKey           int
 	Disclosure, CertURL, LeadToken, Detail, Receipt int
@@ -143,7 +144,7 @@ func (s *rowSizes) fields() []any {
 	return []any{&s.TransactionID, &s.Ciphertext, &s.WrappedKey, &s.Disclosure, &s.CertURL, &s.LeadToken, &s.Detail, &s.Receipt}
 }
 
-// create stores a lead with its consent, ledger entry and event.
+// create stores a lead and its consent, ledger entry and event.
 func (s rowSizes) create(db *gorm.DB) error {
 	id, err := uuid.NewV7()
 	if err != nil {
@@ -228,10 +229,11 @@ func (s rowSizes) lead(id uuid.UUID, now time.Time) models.Lead {
 	}
 }
 
-// EventDetail returns a JSON object with the size of an event's detail. The pgbench script calls it.
+// EventDetail returns a JSON object of the same size as the product's event details. The pgbench
+// script's template calls it.
 func (s rowSizes) EventDetail() string { return `{"request_id":"` + text(max(s.Detail-17, 0)) + `"}` }
 
-// noise returns n bytes that cannot be compressed.
+// noise returns n random bytes, which do not compress.
 func noise(n int) []byte {
 	b := make([]byte, n+8)
 	for at := 0; at < n; at += 8 {
@@ -243,7 +245,7 @@ func noise(n int) []byte {
 	return b[:n]
 }
 
-// text returns n meaningless characters.
+// text returns n random lower-case letters.
 func text(n int) string {
 	b := noise(n)
 	for i, c := range b {

@@ -10,13 +10,14 @@ import (
 	"github.com/pingpost/pingpost/internal/clock"
 )
 
-// subject is a contender. The contenders of a part do the same work in turns.
+// subject is a contender: the product, or a baseline that does the same work. The contenders in a part
+// take turns.
 type subject struct {
 	name    string
-	process *child.Process // its server, if it has one
-	beside  int            // the ID of another process that it needs, such as Vault; 0 for none
+	process *child.Process // the process of its server, or nil
+	beside  int            // the ID of another process that works for it, such as Vault; 0 for none
 
-	listening listening // where a baseline's server is
+	listening listening // the addresses of a baseline's server
 	run       func(context.Context, time.Duration) (round, error)
 
 	acknowledged int64 // total
@@ -29,31 +30,32 @@ type round struct {
 	Elapsed   time.Duration
 	CPU       time.Duration // processor time of the process that serves or stores
 	Load      time.Duration // processor time of the load generator
-	P99       time.Duration // 99th percentile of the time until an acknowledgement
+	P99       time.Duration // 99th percentile of the response times of acknowledged requests
 	Rejected  int64
-	Rejection time.Duration // the 99th percentile of rejections
+	Rejection time.Duration // 99th percentile of the response times of rejected requests
 	postgres  time.Duration // processor time of Postgres
-	others    float64       // share of the machine that other programs used
-	idle      float64       // idle share of the machine
+	others    float64       // share of processor time that other programs used
+	idle      float64       // share of processor time that was idle
 }
 
 func (r round) rate() float64 { return float64(r.Count) / r.Elapsed.Seconds() }
 
-// answered returns acknowledged and rejected requests per second.
+// answered returns the number of requests per second that were acknowledged or rejected.
 func (r round) answered() float64 { return float64(r.Count+r.Rejected) / r.Elapsed.Seconds() }
 
-// each returns the microseconds of processor time per request.
+// each divides processor time by the number of acknowledged requests and returns the result in
+// microseconds.
 func (r round) each(spent time.Duration) float64 {
 	return float64(spent.Nanoseconds()) / 1e3 / float64(r.Count)
 }
 
-// own returns the microseconds of the contender's own processor time per request.
+// own returns the contender's own processor time per request, in microseconds.
 func (r round) own() float64 { return r.each(r.CPU) }
 
-// p99 returns the 99th percentile of response times in microseconds.
+// p99 returns the 99th percentile of the response times of acknowledged requests, in microseconds.
 func (r round) p99() float64 { return float64(r.P99.Microseconds()) }
 
-// series returns one value from each round.
+// series calls take for each round and returns the results.
 func (c *subject) series(take func(round) float64) []float64 {
 	out := make([]float64, len(c.rounds))
 	for i, r := range c.rounds {
@@ -62,7 +64,7 @@ func (c *subject) series(take func(round) float64) []float64 {
 	return out
 }
 
-// turn runs a contender once and counts the requests that it acknowledged.
+// turn runs the contender once and adds to its count of acknowledged requests.
 func (c *subject) turn(ctx context.Context, length time.Duration) (round, error) {
 	var before child.Usage
 	var err error
@@ -81,8 +83,9 @@ func (c *subject) turn(ctx context.Context, length time.Duration) (round, error)
 	return r, err
 }
 
-// take runs the contenders in turn, after one warm-up round that is not measured. Taking turns spreads the
-// effects of other programs over all contenders.
+// take measures the contenders in rounds, in which each has one turn. If other programs slow the machine
+// down for a while, this affects all contenders alike. The result of the first round is discarded,
+// because it is for warming up.
 func (b *bench) take(ctx context.Context, part string, number int, length time.Duration, all ...*subject) error {
 	for n := range 1 + number {
 		for _, c := range all {
@@ -102,13 +105,15 @@ func (b *bench) take(ctx context.Context, part string, number int, length time.D
 }
 
 const (
-	// maxOtherLoad is the share of the machine that other programs may use in a round before it is repeated.
+	// maxOtherLoad is the largest share of the machine's processor time that other programs may use. If
+	// they use more during a turn, the turn is repeated.
 	maxOtherLoad = 0.2
-	// lookFor is how long the machine is observed to determine whether it is idle.
+	// lookFor is how long awaitQuiet observes the machine to decide whether it is idle.
 	lookFor = 250 * time.Millisecond
 )
 
-// measureWhenIdle repeats a turn that other programs disturbed, within the limit of -patience.
+// measureWhenIdle waits until the machine is idle and runs one turn. It repeats the turn if other
+// programs disturbed it, until the time set by -patience is used up.
 func (b *bench) measureWhenIdle(ctx context.Context, c *subject, length time.Duration) (round, error) {
 	for {
 		if err := errors.Join(b.awaitQuiet(ctx), b.stage.settle(ctx)); err != nil {
@@ -133,7 +138,8 @@ func (b *bench) measureWhenIdle(ctx context.Context, c *subject, length time.Dur
 	}
 }
 
-// awaitQuiet waits until no other program uses the machine, within the limit of patience.
+// awaitQuiet waits until other programs use little processor time, or until the time set by -patience is
+// used up.
 func (b *bench) awaitQuiet(ctx context.Context) error {
 	for b.patience > 0 {
 		before, err := readProcessors()
@@ -160,13 +166,14 @@ func (b *bench) awaitQuiet(ctx context.Context) error {
 	return nil
 }
 
-// spent contains the processor times of the machine and of this measurement.
+// spent contains the processor times of the whole machine, of everything that belongs to the
+// measurement, and of Postgres alone.
 type spent struct {
 	machine        processors
 	ours, postgres time.Duration
 }
 
-// since returns the share of the machine that other programs used.
+// since returns the share of the machine's processor time that other programs have used since before.
 func (s spent) since(before spent) float64 {
 	all := s.machine.all - before.machine.all
 	others := (s.machine.busy - before.machine.busy) - (s.ours - before.ours)
@@ -176,7 +183,7 @@ func (s spent) since(before spent) float64 {
 	return float64(others) / float64(all)
 }
 
-// idleSince returns the idle share of the machine.
+// idleSince returns the share of the machine's processor time that has been idle since before.
 func (s spent) idleSince(before spent) float64 {
 	all := s.machine.all - before.machine.all
 	if all <= 0 {
@@ -185,8 +192,8 @@ func (s spent) idleSince(before spent) float64 {
 	return 1 - float64(s.machine.busy-before.machine.busy)/float64(all)
 }
 
-// spending reads the processor times of the machine, Postgres, this process, its children that have ended,
-// and the contender's server.
+// spending reads the processor times of the machine, of Postgres, and of the measurement. The
+// measurement includes Postgres, this process and its ended children, and the contender's processes.
 func (s *stage) spending(c *subject) (now spent, known bool) {
 	var err error
 	if now.machine, err = readProcessors(); err != nil {

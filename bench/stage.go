@@ -15,22 +15,22 @@ import (
 	"github.com/pingpost/pingpost/migrations"
 )
 
-// stage contains the resources that all measurements share: a private Postgres that is as durable as in
-// production, and a folder for files.
+// stage contains the resources that all measurements share: a private Postgres server with the same
+// durability settings as in production, and a folder for files.
 type stage struct {
 	server *devpg.Server
-	folder string // for the log and scripts
+	folder string // for logs and scripts
 	data   string // Postgres's data folder
 
-	root       *pgx.Conn // as the superuser, to any database
-	postmaster int       // Postgres's first process; 0 if unknown
+	root       *pgx.Conn // connection as the superuser
+	postmaster int       // the ID of Postgres's main process; 0 if unknown
 
-	fastestPosts int // number of posts that are prepared for each second of a round
+	fastestPosts int // number of posts to prepare for each second of a round
 }
 
 var passwords = devpg.Passwords{Owner: "owner-of-benchmarks", App: "app-of-benchmarks"}
 
-// openStage starts Postgres in a temporary folder. TMPDIR selects the disk.
+// openStage starts Postgres with its data in a temporary folder. Set TMPDIR to select the disk.
 func openStage(ctx context.Context) (_ *stage, err error) {
 	s := &stage{fastestPosts: fastestPosts}
 	defer func() {
@@ -41,7 +41,7 @@ func openStage(ctx context.Context) (_ *stage, err error) {
 	if s.folder, err = os.MkdirTemp("", "pingpost-bench-"); err != nil {
 		return nil, err
 	}
-	// Postgres may run as another user, so it has its own folder.
+	// Postgres may run as a different user, so its data is in a folder of its own.
 	if s.data, err = os.MkdirTemp("", "pingpost-bench-postgres-"); err != nil {
 		return nil, err
 	}
@@ -51,7 +51,7 @@ func openStage(ctx context.Context) (_ *stage, err error) {
 	if s.root, err = pgx.Connect(ctx, s.server.SuperuserURL("postgres")); err != nil {
 		return nil, err
 	}
-	// Every process of Postgres is a child of the first.
+	// All other processes of Postgres are children of the postmaster.
 	if session, err := readProcess(int(s.root.PgConn().PID())); err == nil {
 		s.postmaster = session.parent
 	}
@@ -60,7 +60,7 @@ func openStage(ctx context.Context) (_ *stage, err error) {
 
 func (s *stage) close() error {
 	if s.root != nil {
-		_ = s.root.Close(context.Background()) // Postgres ends next
+		_ = s.root.Close(context.Background()) // Postgres is stopped below anyway
 	}
 	var stopped error
 	if s.server != nil {
@@ -72,13 +72,13 @@ func (s *stage) close() error {
 // database is a database with the service's schema.
 type database struct {
 	name    string
-	appURL  string // as the role that serves
+	appURL  string // as the role that the service uses
 	rootURL string // as the superuser
 	root    *pgx.Conn
 }
 
-// newDatabase creates a migrated database. Each contender has its own, so that its rows do not slow down
-// other contenders.
+// newDatabase creates a database and runs the migrations. Each contender has its own database, so that
+// its rows do not slow down other contenders.
 func (s *stage) newDatabase(ctx context.Context, name string) (*database, error) {
 	if err := s.server.Provision(ctx, name, passwords); err != nil {
 		return nil, fmt.Errorf("creating the database %s: %w", name, err)
@@ -109,7 +109,8 @@ func (d *database) open(ctx context.Context) (*postgres.DB, error) {
 
 func (d *database) close() error { return d.root.Close(context.Background()) }
 
-// durable fails if Postgres may lose acknowledged data, because such figures would be meaningless.
+// durable returns an error if Postgres could lose committed data in a crash. The figures would then be
+// meaningless.
 func (d *database) durable(ctx context.Context) error {
 	for _, setting := range []string{"fsync", "synchronous_commit", "full_page_writes"} {
 		var value string
@@ -123,7 +124,8 @@ func (d *database) durable(ctx context.Context) error {
 	return nil
 }
 
-// settle makes rounds independent. It writes the previous round's data to disk and waits for running vacuums.
+// settle keeps one turn from slowing down the next. It writes all data to disk and waits until no
+// autovacuum is running, for at most 5 seconds.
 func (s *stage) settle(ctx context.Context) error {
 	if _, err := s.root.Exec(ctx, "CHECKPOINT"); err != nil {
 		return err
@@ -135,8 +137,8 @@ func (s *stage) settle(ctx context.Context) error {
 	}, nil)
 }
 
-// await calls ask until it returns true. After the timeout it returns late's error, or nil if late is
-// nil.
+// await calls ask repeatedly until it returns true or an error. If that takes longer than within, await
+// returns the error from late, or nil if late is nil.
 func await(ctx context.Context, within time.Duration, ask func() (bool, error), late func() error) error {
 	end := clock.System{}.Now().Add(within)
 	tick := time.NewTicker(20 * time.Millisecond)

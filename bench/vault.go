@@ -19,7 +19,7 @@ const (
 	minRewrappingToAlone = 0.8
 )
 
-// vaulted is the product with its own Vault.
+// vaulted is a product that uses its own Vault server.
 type vaulted struct {
 	*product
 	vault *devvault.Server
@@ -63,7 +63,7 @@ func (v *vaulted) contender(name string, run func(context.Context, time.Duration
 	return &subject{name: name, process: v.process, beside: v.vault.Process(), run: run}
 }
 
-// as returns a key wrapper that logs in with a role.
+// as returns a key wrapper that logs in to Vault with the given role.
 func (v *vaulted) as(role string) (*transit.Wrapper, error) {
 	return transit.New(transit.Options{
 		Address: v.vault.Address,
@@ -80,7 +80,7 @@ func (v *vaulted) as(role string) (*transit.Wrapper, error) {
 	})
 }
 
-// rewraps measures how much posts slow down while leads are rewrapped.
+// rewraps measures how much a rewrap of all leads slows down posts.
 func (b *bench) rewraps(ctx context.Context, v *vaulted) error {
 	if err := b.fill(ctx, v); err != nil {
 		return err
@@ -128,7 +128,7 @@ func (b *bench) rewraps(ctx context.Context, v *vaulted) error {
 			return err
 		}
 		if through && n > 1 {
-			break // during a part of this round, there were no leads to rewrap
+			break // the rewrap ended during this round, so the round does not count
 		}
 		alone.rounds, moving.rounds = append(alone.rounds, without), append(moving.rounds, beside)
 		b.progress("rewrap %d: %.0f posts per second alone, %.0f during a rewrap", n, without.rate(), beside.rate())
@@ -137,7 +137,7 @@ func (b *bench) rewraps(ctx context.Context, v *vaulted) error {
 	return nil
 }
 
-// fill sends posts until the product has stored as many leads as the plan requires.
+// fill sends posts until the product has stored plan.RewrapLeads leads.
 func (b *bench) fill(ctx context.Context, v *vaulted) error {
 	for {
 		var stored int
@@ -153,8 +153,8 @@ func (b *bench) fill(ctx context.Context, v *vaulted) error {
 	}
 }
 
-// deliverBeside delivers posts while leads are rewrapped. ended reports whether the rewrap ended before the
-// posts.
+// deliverBeside sends posts while leads are rewrapped. ended reports whether the rewrap finished before
+// all posts were sent.
 func (v *vaulted) deliverBeside(
 	ctx context.Context, length time.Duration, move *leads.KeyRotation,
 ) (r round, done leads.RotationProgress, ended bool, err error) {

@@ -47,8 +47,8 @@ type Result struct {
 	Rejected     int64         // answered with any other status
 	Rejection    string        // the first response with another status
 	Elapsed      time.Duration // from the first request to the last response
-	Median, P99  time.Duration // response times of acknowledged requests; with a Rate, from the time at which each was due
-	RejectedP99  time.Duration // response times of rejected requests, from the time at which each was sent
+	Median, P99  time.Duration // response times of acknowledged requests
+	RejectedP99  time.Duration // response times of rejected requests
 }
 
 // Rate returns the number of acknowledged requests per second.

@@ -17,31 +17,32 @@ import (
 	pricingrules "github.com/pingpost/pingpost/pricing_rules"
 )
 
-// Partner is the partner that sends the posts.
+// Partner identifies the partner that sends the posts.
 type Partner struct {
 	ID     uuid.UUID
 	Slug   string
 	Secret string
 }
 
-// Poster creates a partner's posts. Each has its own transaction, which Poster seals with the
-// service's quote keys.
+// Poster creates posts for a partner. It seals the quotes for them with the service's quote keys, so
+// that no pings are needed.
 type Poster struct {
 	Partner Partner
 	Quotes  *quote.Sealer
 	Table   *pricingrules.Table
 
 	Again float64 // the share of posts that repeat an earlier one
-	Bad   float64 // the share of posts for BadPostcode
+	Bad   float64 // the share of posts with BadPostcode
 }
 
-// BadPostcode is a postcode that a database can be made to reject.
+// BadPostcode marks the posts that a benchmark makes the database reject.
 const BadPostcode = "BAD 1"
 
-// repeated is how far back a replayed post is, so that the original has been answered.
+// repeated is how many requests lie between a post and its replay. They give the service time to respond
+// to the original.
 const repeated = 500
 
-// Posts returns n posts signed at now. They are valid for 300 seconds.
+// Posts returns n posts that are signed with the time now. The service accepts them for 300 seconds.
 func (p Poster) Posts(address string, n int, now time.Time) ([][]byte, error) {
 	random := rand.New(rand.NewPCG(3, 4))
 	stamp := strconv.FormatInt(now.Unix(), 10)
@@ -67,7 +68,7 @@ func (p Poster) Posts(address string, n int, now time.Time) ([][]byte, error) {
 	return requests, nil
 }
 
-// transaction returns what a ping of this partner would have returned.
+// transaction returns a transactionId, as a ping from this partner would have returned it.
 func (p Poster) transaction(random *rand.Rand, now time.Time) ([]byte, error) {
 	tax, markets := p.Table.Taxonomy(), p.Table.Markets()
 	industry, country := random.IntN(tax.Len()), [2]byte([]byte(pick(random, countries[:])))
@@ -100,7 +101,7 @@ func postBody(random *rand.Rand, transaction []byte, now time.Time) []byte {
 	return fmt.Appendf(body, `"notes":%q}`, words(random, 150+random.IntN(600)))
 }
 
-// words returns a text of about n characters.
+// words returns about n characters of random words.
 func words(random *rand.Rand, n int) string {
 	const vocabulary = "I agree to be contacted about my request the boiler leaks and needs a visit before winter please call after five"
 	list := strings.Fields(vocabulary)

@@ -1,6 +1,7 @@
-// Package sample creates the requests to measure: pings and signed posts as partners send them. All
-// are different, and the same on every run apart from times, identifiers and signatures. The people
-// in them are fictional, with reserved domains and numbers.
+// Package sample creates the requests for benchmarks: pings and signed posts like those that partners
+// send. The requests vary, but every run gets the same ones, apart from times, identifiers and
+// signatures. The people in them are fictional, and their domains and phone numbers are reserved for
+// examples.
 package sample
 
 import (
@@ -11,20 +12,20 @@ import (
 	pricingrules "github.com/pingpost/pingpost/pricing_rules"
 )
 
-// PingPath returns the path of pings in a partner's own base URL.
+// PingPath returns the path to which a partner sends pings on its own base URL.
 func PingPath(slug string) string { return "/p/" + slug + "/api/lead/ping" }
 
-// PostPath returns the path of posts in a partner's own base URL.
+// PostPath returns the path to which a partner sends posts on its own base URL.
 func PostPath(slug string) string { return "/p/" + slug + "/api/lead/post" }
 
-// countries contains a country several times if more leads are bought there. CH and NZ do not have their own
-// prices.
+// countries lists a country several times if more leads are bought there. CH and NZ have no prices of
+// their own and belong to the market other.
 var countries = [...]string{"GB", "GB", "GB", "US", "US", "DE", "FR", "IE", "ES", "IT", "NL", "BE", "AT", "CA", "AU", "CH", "NZ"}
 
-// urgencies includes an empty and an unknown urgency.
+// urgencies includes "" for no urgency, and one that the service does not know.
 var urgencies = [...]string{"", "", "emergency", "immediate", "urgent", "flexible", "flexible", "next week"}
 
-// Pings returns n requests for a price.
+// Pings returns n pings as complete HTTP requests.
 func Pings(address, slug string, tax *pricingrules.Taxonomy, n int) [][]byte {
 	random := rand.New(rand.NewPCG(1, 2))
 	requests := make([][]byte, n)
@@ -59,7 +60,8 @@ func postcode(random *rand.Rand) string {
 	return fmt.Sprintf("%c%c%d %d%c%c", letter(), letter(), 1+random.IntN(20), random.IntN(10), letter(), letter())
 }
 
-// request returns a complete HTTP/1.1 request. headers are complete lines.
+// request returns a complete HTTP/1.1 request. headers contains complete lines, each with its line
+// ending.
 func request(address, path, headers string, body []byte) []byte {
 	head := fmt.Sprintf("POST %s HTTP/1.1\r\nHost: %s\r\nContent-Type: application/json\r\n%sContent-Length: %d\r\n\r\n",
 		path, address, headers, len(body))
