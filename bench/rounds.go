@@ -173,7 +173,7 @@ type spent struct {
 	ours, postgres time.Duration
 }
 
-// since returns the share of the machine's processor time that other programs have used since before.
+// since returns the share of processor time that other programs used between before and s.
 func (s spent) since(before spent) float64 {
 	all := s.machine.all - before.machine.all
 	others := (s.machine.busy - before.machine.busy) - (s.ours - before.ours)
@@ -183,7 +183,7 @@ func (s spent) since(before spent) float64 {
 	return float64(others) / float64(all)
 }
 
-// idleSince returns the share of the machine's processor time that has been idle since before.
+// idleSince returns the share of processor time that was idle between before and s.
 func (s spent) idleSince(before spent) float64 {
 	all := s.machine.all - before.machine.all
 	if all <= 0 {

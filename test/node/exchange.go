@@ -15,19 +15,19 @@ import (
 	"github.com/pingpost/pingpost/test/spec"
 )
 
-// FreshPost returns a minimal post with a new transaction.
+// FreshPost sends a ping and returns the body of a minimal post with its transactionId.
 func (n *Node) FreshPost(t *testing.T, p Partner) string {
 	t.Helper()
 	return WithTransaction(MinimalPost, n.Ping(t, p.Base(), MinimalPing).TransactionID)
 }
 
-// PricedBody matches the whole answer to a ping. The amount is an exact decimal without trailing zeros
-// (decision 10).
+// PricedBody matches the whole response to a ping that received a price. The price is an exact decimal
+// without trailing zeros (decision 10).
 var PricedBody = regexp.MustCompile(`^\{"accepted":true,"bidPrice":((?:0|[1-9][0-9]*)(?:\.[0-9]?[1-9])?),"currency":"[A-Z]{3}",` +
 	`"transactionId":"tx_[A-Za-z0-9_-]{60,197}","expiresAt":"[0-9-]{10}T[0-9:]{8}\.[0-9]{3}Z"\}$`)
 
-// AwaitPartner waits until the node knows a partner and its secret. An invalid payload is then rejected
-// with 400 instead of 401 or 404.
+// AwaitPartner waits until the node knows a partner and its secret. It sends an invalid payload
+// repeatedly. From then on, the node rejects the payload with 400, and before with 401 or 404.
 func (n *Node) AwaitPartner(t *testing.T, p Partner) {
 	t.Helper()
 	testkit.Eventually(t, 10*time.Second, "the node knows the new partner or secret", func() bool {
@@ -35,7 +35,8 @@ func (n *Node) AwaitPartner(t *testing.T, p Partner) {
 	})
 }
 
-// Request is a POST with the given headers and no others, apart from a User-Agent with the marker.
+// Request is a request to the partner API. Send adds a User-Agent that contains Marker, but no other
+// headers of its own.
 type Request struct {
 	Method string // POST if ""
 	Path   string
@@ -43,7 +44,7 @@ type Request struct {
 	Body   string
 }
 
-// SetHeader replaces a header's values. Without values it removes the header.
+// SetHeader replaces a header's values. If there are no values, it removes the header.
 func (r *Request) SetHeader(name string, values ...string) {
 	if r.Header == nil {
 		r.Header = http.Header{}
@@ -69,7 +70,7 @@ func (n *Node) Do(t testing.TB, r Request) Answer {
 	return a
 }
 
-// Send sends a request and reads the answer. Redirects are not followed.
+// Send sends a request and reads the response. It does not follow redirects.
 func (n *Node) Send(t testing.TB, r Request) (*http.Request, Answer) {
 	t.Helper()
 	method := r.Method
@@ -102,7 +103,7 @@ func (n *Node) Send(t testing.TB, r Request) (*http.Request, Answer) {
 	return req, a
 }
 
-// Record stores what is needed for comparing answers. Request ids must be unique, and pings are counted.
+// Record counts priced pings and fails the test if a response has the same request id as an earlier one.
 func (n *Node) Record(t testing.TB, path string, a Answer) {
 	t.Helper()
 	n.seen.mu.Lock()
@@ -117,7 +118,7 @@ func (n *Node) Record(t testing.TB, path string, a Answer) {
 	}
 }
 
-// CountPing counts a ping that a program outside the test sent.
+// CountPing adds a ping that another program sent to the number of priced pings.
 func (n *Node) CountPing() {
 	n.seen.mu.Lock()
 	defer n.seen.mu.Unlock()
@@ -131,9 +132,9 @@ func (n *Node) PricedPings() int {
 	return n.seen.priced
 }
 
-// checkAnswer makes the checks that apply to every answer. An answer and an accepted request must match the
-// OpenAPI document, the answer must not be a redirect, and a rejection must not repeat anything from the
-// request.
+// checkAnswer checks what is required of every response. The response must match the OpenAPI document
+// and must not be a redirect. If the request was accepted, it must match the document as well. If it was
+// rejected, the response must not repeat anything from it.
 func (n *Node) checkAnswer(t testing.TB, req *http.Request, body string, a Answer) {
 	t.Helper()
 	asDocumented(t, req, body, a, a.Status == http.StatusOK)
@@ -145,7 +146,7 @@ func (n *Node) checkAnswer(t testing.TB, req *http.Request, body string, a Answe
 	}
 }
 
-// Quoted is the answer to a ping.
+// Quoted is the response to a ping.
 type Quoted struct {
 	Accepted      bool
 	BidPrice      json.Number
@@ -155,7 +156,7 @@ type Quoted struct {
 	Reason        string
 }
 
-// Delivered is the answer to a post.
+// Delivered is the response to a post.
 type Delivered struct {
 	Status        string
 	LeadID        string
@@ -165,7 +166,7 @@ type Delivered struct {
 	Envelope      struct{ PIICiphertext, WrappedDEK, IV, AuthTag []byte }
 }
 
-// Decode decodes an answer's body. The test ends if the status is not 200.
+// Decode decodes the body of a response. It fails the test immediately if the status is not 200.
 func Decode[T any](t testing.TB, a Answer) T {
 	t.Helper()
 	if a.Status != http.StatusOK {
@@ -178,48 +179,49 @@ func Decode[T any](t testing.TB, a Answer) T {
 	return v
 }
 
-// MinimalPing contains only the required fields.
+// MinimalPing is the body of a ping with only the required fields.
 const MinimalPing = `{"industry":"plumber","postcode":"SW1A 1AA"}`
 
-// Ping requests a price on a base URL. base is a partner's Base, or "" for the shared base URL.
+// Ping sends a ping, which must be accepted. base is a partner's Base, or "" for the shared base URL.
 func (n *Node) Ping(t testing.TB, base, body string) Quoted {
 	t.Helper()
 	return Decode[Quoted](t, n.Do(t, Request{Path: base + "/api/lead/ping", Body: body}))
 }
 
-// Post sends a post to the partner's own base URL, signed now.
+// Post sends a post to the partner's own base URL, signed with the current time.
 func (n *Node) Post(t testing.TB, p Partner, body string) Answer {
 	t.Helper()
 	return n.Do(t, n.Signed(p, body))
 }
 
-// Deliver sends a ping and its post, which must succeed.
+// Deliver sends a ping and then a post with its transactionId. Both must be accepted.
 func (n *Node) Deliver(t testing.TB, p Partner, body string) Delivered {
 	t.Helper()
 	tx := n.Ping(t, p.Base(), MinimalPing).TransactionID
 	return Decode[Delivered](t, n.Post(t, p, WithTransaction(body, tx)))
 }
 
-// Signed returns a signed post to the partner's own base URL.
+// Signed returns a post to the partner's own base URL, signed with the current time.
 func (n *Node) Signed(p Partner, body string) Request {
 	r := Request{Path: p.Base() + "/api/lead/post", Header: http.Header{}, Body: body}
 	n.Sign(&r, p)
 	return r
 }
 
-// Sign adds the headers of a post that a partner signed now.
+// Sign signs a request with the partner's secret and the current time.
 func (n *Node) Sign(r *Request, p Partner) { SignAt(r, p.Secret, n.Now()) }
 
-// SignAt signs with any timestamp, including an invalid one.
+// SignAt signs a request with the given timestamp, even if the timestamp is not valid.
 func SignAt(r *Request, secret, timestamp string) {
 	r.SetHeader("X-Timestamp", timestamp)
 	r.SetHeader("X-Signature-SHA256", signing.Sign([]byte(secret), timestamp, []byte(r.Body)))
 }
 
-// Now returns the service's time in the format of X-Timestamp.
+// Now returns the current time of the service's clock in the format of X-Timestamp.
 func (n *Node) Now() string { return n.NowPlus(0) }
 
-// NowPlus returns the service's time some seconds later, in the format of X-Timestamp.
+// NowPlus returns the current time of the service's clock plus some seconds, in the format of
+// X-Timestamp.
 func (n *Node) NowPlus(seconds int64) string {
 	return strconv.FormatInt(n.Clock.Now().Unix()+seconds, 10)
 }
@@ -227,7 +229,8 @@ func (n *Node) NowPlus(seconds int64) string {
 // WithTransaction replaces $TX in a body with a transactionId.
 func WithTransaction(body, tx string) string { return strings.ReplaceAll(body, "$TX", tx) }
 
-// CheckUnavailable checks that an answer is the specification's 503 with the message and Retry-After.
+// CheckUnavailable fails the test unless the response is a 503 with the given message and Retry-After:
+// 2.
 func (n *Node) CheckUnavailable(t *testing.T, a Answer, message string) {
 	t.Helper()
 	if want := spec.Rejected(message); a.Status != http.StatusServiceUnavailable || a.Body != want ||

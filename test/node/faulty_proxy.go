@@ -11,7 +11,7 @@ import (
 	"github.com/pingpost/pingpost/internal/config"
 )
 
-// FaultyProxy is a connection to the database that a test can cut or delay.
+// FaultyProxy forwards connections to the database. A test can cut or delay them.
 type FaultyProxy struct {
 	listener net.Listener
 	target   string
@@ -20,13 +20,13 @@ type FaultyProxy struct {
 	mu    sync.Mutex
 	cut   bool
 	stuck bool
-	free  chan struct{} // closed while nothing is held
+	free  chan struct{} // closed unless data is being held
 	ends  map[net.Conn]bool
-	after []byte // after this text is sent to the database, then is called
+	after []byte // when this text has been sent to the database, then is called
 	then  func()
 }
 
-// ThroughFaultyProxy connects a node to its database through a FaultyProxy, and sets proxy.
+// ThroughFaultyProxy connects a node to its database through a new FaultyProxy and stores it in proxy.
 func ThroughFaultyProxy(t *testing.T, proxy **FaultyProxy) Option {
 	return func(n *Node) {
 		u, err := url.Parse(n.DB.AppURL)
@@ -120,7 +120,7 @@ func (p *FaultyProxy) copy(to io.Writer, from io.Reader, toDatabase bool) {
 	}
 }
 
-// AfterSending calls then after text has been sent to the database.
+// AfterSending calls then the next time that text has been sent to the database.
 func (p *FaultyProxy) AfterSending(text string, then func()) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -145,14 +145,15 @@ func (p *FaultyProxy) Cut() {
 	p.end()
 }
 
-// Hold holds all data in both directions until Restore. Neither side notices.
+// Hold stops forwarding data in both directions until Restore. The connections stay open, so neither
+// side gets an error.
 func (p *FaultyProxy) Hold() {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.stop()
 }
 
-// CutAndHold closes all connections and holds the data of new ones.
+// CutAndHold closes all connections. It accepts new ones, but forwards no data on them until Restore.
 func (p *FaultyProxy) CutAndHold() {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -172,7 +173,7 @@ func (p *FaultyProxy) stop() {
 	}
 }
 
-// Restore forwards all data again.
+// Restore accepts connections and forwards data again, including data that was held.
 func (p *FaultyProxy) Restore() {
 	p.mu.Lock()
 	defer p.mu.Unlock()

@@ -13,7 +13,7 @@ import (
 	"github.com/pingpost/pingpost/internal/id"
 )
 
-// Lead is a stored lead: its database row and its decrypted contact record.
+// Lead is a stored lead with its consent, accrual and decrypted contact record.
 type Lead struct {
 	ID, PartnerID          uuid.UUID
 	Account                string // the account's partnerId

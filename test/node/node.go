@@ -1,5 +1,5 @@
-// Package node starts whole nodes for the system tests, sends them requests, and reads
-// what they stored and logged.
+// Package node starts whole nodes for system tests, sends requests to them, and reads what they have
+// stored and logged.
 package node
 
 import (
@@ -25,10 +25,11 @@ import (
 	"github.com/pingpost/pingpost/models"
 )
 
-// contract is the OpenAPI document, read once: that takes half a second.
+// contract is the OpenAPI document. It is parsed only once, because that takes half a second.
 var contract = sync.OnceValues(func() (*testkit.Contract, error) { return testkit.NewContract(api.Document()) })
 
-// asDocumented checks an answer against the OpenAPI document, and if valid is true, the request too.
+// asDocumented checks a response against the OpenAPI document. If valid is true, it checks the request
+// as well.
 func asDocumented(t testing.TB, req *http.Request, body string, a Answer, valid bool) {
 	t.Helper()
 	c, err := contract()
@@ -41,17 +42,18 @@ func asDocumented(t testing.TB, req *http.Request, body string, a Answer, valid 
 	}
 }
 
-// StartTime is the initial time of a node's manual clock. It has milliseconds, so that tests notice
-// code that drops them.
+// StartTime is the initial time of a node's manual clock. Its milliseconds are not zero, so that tests
+// detect code that drops them.
 var StartTime = time.Date(2026, 1, 2, 3, 4, 5, 678_000_000, time.UTC)
 
-// Node is a complete service on free ports with its own database.
+// Node is a complete service that listens on free ports. Nodes have a database of their own unless
+// StartPeer started them.
 type Node struct {
 	*app.App
 	Config   *config.Config
 	DB       *testkit.Database
-	Clock    clock.Clock   // the service's clock: Manual, unless OnMachineClock is used
-	Manual   *clock.Manual // sets the service's clock
+	Clock    clock.Clock   // the service's clock: Manual unless OnMachineClock is used
+	Manual   *clock.Manual // a clock that tests can set
 	Keys     *keyring.Keys
 	Partners *partners.Service
 	Log      *testkit.Log
@@ -62,36 +64,36 @@ type Node struct {
 	Client          *http.Client
 	Root            *pgx.Conn
 
-	LosesAnswers bool // the test drops answers from the database
+	LosesAnswers bool // the test drops some of the database's responses
 	seen         *seen
 	stopped      bool
 }
 
-// seen is shared by the nodes on one database.
+// seen records the responses of all nodes on one database.
 type seen struct {
 	mu         sync.Mutex
 	requestIDs map[string]bool
 	priced     int // pings answered with 200
 }
 
-// Partner is a partner that a node is started with.
+// Partner is a partner for tests, with its secret and its accounts.
 type Partner struct {
 	models.Partner
 	Secret   string
-	Accounts [2]string // partnerIds, the default first
+	Accounts [2]string // partnerIds; the first is the default account's
 }
 
 // Base returns the path of the partner's own base URL.
 func (p Partner) Base() string { return "/p/" + p.Slug }
 
-// Option changes a node before it starts.
+// Option changes a node's settings before it starts.
 type Option func(*Node)
 
-// OnMachineClock makes the node use the system time.
+// OnMachineClock makes the node use the system clock.
 func OnMachineClock(n *Node) { n.Clock = clock.System{} }
 
-// Start starts a node with dev's defaults, a manual clock and all log levels. When the test ends, the
-// node is stopped and its log is checked.
+// Start starts a node with the default settings of pingpost dev and a manual clock. The node logs at all
+// levels. When the test ends, Start calls Shutdown.
 func Start(t *testing.T, options ...Option) *Node {
 	t.Helper()
 	n := &Node{
@@ -105,7 +107,7 @@ func Start(t *testing.T, options ...Option) *Node {
 	n.Config.HTTP.APIAddr, n.Config.HTTP.AdminAddr, n.Config.HTTP.OpsAddr = "127.0.0.1:0", "127.0.0.1:0", "127.0.0.1:0"
 	n.Config.Database.URL = config.Secret(n.DB.AppURL)
 	n.Config.Keys.Platform, n.Config.Keys.Local = []config.Secret{NewKey()}, NewKey()
-	n.Config.Log.Level, n.Config.Log.Format = "debug", "json" // a leak is a leak at any level
+	n.Config.Log.Level, n.Config.Log.Format = "debug", "json" // tests search the log for personal data at every level
 	for _, change := range options {
 		change(n)
 	}
@@ -136,7 +138,7 @@ func (n *Node) launch(t testing.TB, listeners *app.Listeners) (err error) {
 	return nil
 }
 
-// StartAgain starts a stopped node again, as a new process would.
+// StartAgain starts a stopped node again, as if in a new process.
 func (n *Node) StartAgain(t *testing.T) {
 	t.Helper()
 	if err := n.launch(t, nil); err != nil {
@@ -144,7 +146,7 @@ func (n *Node) StartAgain(t *testing.T) {
 	}
 }
 
-// StartPeer starts another node on the same database. It is stopped when the test ends.
+// StartPeer starts another node on the same database. The new node is stopped when the test ends.
 func (n *Node) StartPeer(t *testing.T, options ...Option) *Node {
 	t.Helper()
 	other, err := n.TryStartPeer(t, options...)
@@ -154,7 +156,7 @@ func (n *Node) StartPeer(t *testing.T, options ...Option) *Node {
 	return other
 }
 
-// TryStartPeer is StartPeer for a node that may fail to start.
+// TryStartPeer is like StartPeer, but returns an error if the node does not start.
 func (n *Node) TryStartPeer(t *testing.T, options ...Option) (*Node, error) {
 	t.Helper()
 	other, config := *n, *n.Config
@@ -169,7 +171,8 @@ func (n *Node) TryStartPeer(t *testing.T, options ...Option) (*Node, error) {
 	return &other, nil
 }
 
-// prepare creates the partners, as an operator would, and the test's own tools.
+// prepare creates the partners, as an operator would, and opens the test's own connection to the
+// database.
 func (n *Node) prepare(t *testing.T) {
 	t.Helper()
 	var err error
@@ -191,8 +194,8 @@ func (n *Node) prepare(t *testing.T) {
 	}
 }
 
-// NewPartner creates an approved partner with a secret and the given accounts, by default two. When it
-// returns, a running node knows the partner.
+// NewPartner creates an approved partner with a secret and the given accounts. The default is two
+// accounts. If the node is running, NewPartner waits until it knows the partner.
 func (n *Node) NewPartner(t *testing.T, slug string, mode models.SigningMode, accounts ...partners.NewAccount) Partner {
 	t.Helper()
 	ctx := t.Context()
@@ -224,7 +227,7 @@ func (n *Node) NewPartner(t *testing.T, slug string, mode models.SigningMode, ac
 	return p
 }
 
-// Close stops the node unless it is stopped.
+// Close stops the node if it is running.
 func (n *Node) Close(t *testing.T) {
 	t.Helper()
 	if n.stopped {
@@ -237,7 +240,7 @@ func (n *Node) Close(t *testing.T) {
 	}
 }
 
-// Shutdown stops the node and checks it, unless the node is already stopped.
+// Shutdown stops the node and calls CheckStopped, unless the node has already been stopped.
 func (n *Node) Shutdown(t *testing.T) {
 	t.Helper()
 	if !n.stopped {
@@ -246,8 +249,8 @@ func (n *Node) Shutdown(t *testing.T) {
 	}
 }
 
-// CheckStopped checks a stopped node: it has not panicked, and it has recorded exactly the pings that
-// were answered with 200.
+// CheckStopped fails the test if a stopped node has panicked, or if the number of recorded pings differs
+// from the number of pings that were answered with 200.
 func (n *Node) CheckStopped(t *testing.T) {
 	t.Helper()
 	n.stopped = true
@@ -256,7 +259,7 @@ func (n *Node) CheckStopped(t *testing.T) {
 		t.Errorf("the node panicked:\n%s", log)
 	}
 	count := "SELECT count(*) FROM pings"
-	if n.LosesAnswers { // a batch whose answer is lost is written twice, because pings have no key (decision 2)
+	if n.LosesAnswers { // if the response to a batch is lost, the batch is written twice, because pings have no key (decision 2)
 		count = "SELECT count(DISTINCT transaction) FROM pings"
 	}
 	var recorded int
@@ -268,7 +271,7 @@ func (n *Node) CheckStopped(t *testing.T) {
 	}
 }
 
-// NewKey returns a random platform key or local key.
+// NewKey returns a random key that can be used as a platform key or as the local key.
 func NewKey() config.Secret {
 	var raw [32]byte
 	rand.Read(raw[:])

@@ -13,11 +13,12 @@ import (
 	"github.com/jackc/pgx/v5"
 )
 
-// Marker is part of all texts in requests that the service does not interpret, such as names, notes, unknown
-// fields and invalid values. If the marker appears anywhere else, data has leaked.
+// Marker is a word that tests put in every text that the service does not interpret, such as names,
+// notes, unknown fields and invalid values. If it appears in a rejection, the log, the metrics, or a
+// column that is not listed in clear, data has leaked.
 const Marker = "quillfeather"
 
-// The consumer in the tests' leads.
+// The contact details of the consumer in test leads.
 const (
 	PersonEmail   = "ottilie@" + Marker + ".example"
 	PersonPhone   = "+442079460958"
@@ -26,10 +27,10 @@ const (
 	PersonNotes   = "The tap drips on the " + Marker + "."
 )
 
-// MinimalPost contains only the required fields.
+// MinimalPost is the body of a post with only the required fields.
 const MinimalPost = `{"transactionId":"$TX","contact":{"email":"` + PersonEmail + `"},"consent":{"acknowledged":true}}`
 
-// Secrets returns sent and configured values without the marker.
+// Secrets returns personal data and secrets that do not contain Marker, by description.
 func (n *Node) Secrets() map[string]string {
 	raw := func(key string) string {
 		bytes, _ := base64.StdEncoding.DecodeString(key)
@@ -50,7 +51,7 @@ func (n *Node) Secrets() map[string]string {
 	}
 }
 
-// checkRepeatsNothing fails the test if a rejection repeats what was sent or contains a secret.
+// checkRepeatsNothing fails the test if a rejection contains personal data from the request or a secret.
 func (n *Node) checkRepeatsNothing(t testing.TB, a Answer) {
 	t.Helper()
 	var all strings.Builder
@@ -61,8 +62,8 @@ func (n *Node) checkRepeatsNothing(t testing.TB, a Answer) {
 	}
 }
 
-// leaksIn returns the names of the values that a text contains. It also finds hexadecimal values, because
-// Postgres displays bytes in hexadecimal.
+// leaksIn describes the personal data and secrets that a text contains. It finds them in hexadecimal
+// form as well, because that is how Postgres displays bytes.
 func (n *Node) leaksIn(text string) []string {
 	lower := strings.ToLower(text)
 	var found []string
@@ -77,17 +78,17 @@ func (n *Node) leaksIn(text string) []string {
 	return found
 }
 
-// clear contains the columns that store what was sent as text: the consent record, the location of the
-// job, and the ping's own fields (decisions 2, 20).
+// clear lists the columns that may contain unencrypted text from requests: parts of the consent record,
+// the postcode, and fields of the ping (decisions 2 and 20).
 var clear = []string{
 	"consents.disclosure_text", "consents.form_cert_url", "consents.third_party_lead_id",
 	"pings.budget", "pings.job_type", "pings.urgency", "pings.postcode",
 	"leads.postcode", "leads.quoted_postcode",
 }
 
-// CheckNoPersonalData stops the node and searches its log, its metrics and all tables for values from requests
-// and for configured secrets. To check the search itself, it sends a last ping with the marker in its budget,
-// which is stored as text.
+// CheckNoPersonalData stops the node and searches its log, its metrics and all tables for personal data
+// and secrets. To check that the search works, it first sends a ping whose budget is the marker. The
+// budget is stored unencrypted, so the search must find it.
 func (n *Node) CheckNoPersonalData(t *testing.T) {
 	t.Helper()
 	n.Ping(t, "", `{"industry":"plumber","postcode":"1","budget":"`+Marker+`"}`)
@@ -117,7 +118,8 @@ func (n *Node) CheckNoPersonalData(t *testing.T) {
 	}
 }
 
-// Columns returns every column of every table as text. Partitions are read through their table.
+// Columns returns the values in every column of every table as text. It reads partitions through the
+// partitioned table.
 func (n *Node) Columns(t *testing.T) map[string]string {
 	t.Helper()
 	ctx := context.Background()
@@ -143,7 +145,7 @@ func (n *Node) Columns(t *testing.T) map[string]string {
 	return all
 }
 
-// Get reads a URL outside the partner API.
+// Get returns the response body for a URL outside the partner API. The status must be 200.
 func (n *Node) Get(t testing.TB, url string) string {
 	t.Helper()
 	resp, err := n.Client.Get(url)

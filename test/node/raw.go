@@ -16,12 +16,12 @@ import (
 	"github.com/pingpost/pingpost/internal/signing"
 )
 
-// RawRequest is a request as bytes on a connection, so that no library corrects it.
+// RawRequest is a request that is written directly to a connection, so that no HTTP library corrects it.
 type RawRequest struct {
-	Method, Path string // the operation in the OpenAPI document
-	Line         string // the request line; POST, path and HTTP/1.1 if ""
+	Method, Path string // identify the operation in the OpenAPI document
+	Line         string // the request line; "" for a POST to Path
 	Headers      []string
-	Length       string // the header with the body's length; generated if ""
+	Length       string // the header that states the body's length; "" for the correct Content-Length
 	Body         string
 }
 
@@ -36,15 +36,17 @@ func (w RawRequest) String() string {
 	return strings.Join(lines, "\r\n") + "\r\n\r\n" + w.Body
 }
 
-// RawPing returns a ping.
+// RawPing returns a ping to the shared base URL.
 func RawPing(body string) RawRequest { return RawRequest{Path: "/api/lead/ping", Body: body} }
 
-// RawPost returns a post to a partner's own base URL with only these headers.
+// RawPost returns a post to a partner's own base URL. Apart from Host and Content-Length, it has only
+// the given headers.
 func RawPost(p Partner, body string, headers ...string) RawRequest {
 	return RawRequest{Path: p.Base() + "/api/lead/post", Headers: headers, Body: body}
 }
 
-// RawSigned returns a post with a valid signature, so that the only mistake is the test's.
+// RawSigned returns a post with a valid signature, so that the service rejects the post only because of
+// what the test is about.
 func (n *Node) RawSigned(p Partner, body string) RawRequest {
 	ts := n.Now()
 	return RawPost(p, body, "X-Timestamp: "+ts, "X-Signature-SHA256: "+signing.Sign([]byte(p.Secret), ts, []byte(body)))
@@ -56,10 +58,11 @@ type Connection struct {
 	In *bufio.Reader
 }
 
-// Patience limits every wait on a connection, so that a test that hangs reports where.
+// Patience limits how long a connection may be used, so that a test that would hang fails and shows
+// where.
 const Patience = 10 * time.Second
 
-// Dial opens a connection. It is closed when the test ends.
+// Dial opens a connection, which is closed when the test ends.
 func (n *Node) Dial(t testing.TB) *Connection {
 	t.Helper()
 	conn, err := net.Dial("tcp", n.APIAddr())
@@ -73,10 +76,11 @@ func (n *Node) Dial(t testing.TB) *Connection {
 	return &Connection{conn, bufio.NewReader(conn)}
 }
 
-// Send sends bytes. It ignores errors, because the service may close the connection early.
+// Send sends text. It ignores errors, because the service may already have closed the connection.
 func (l *Connection) Send(text string) { _, _ = io.WriteString(l, text) }
 
-// Receive reads the next answer. The status is 0 if the connection ended without one.
+// Receive reads the next response. Its status is 0 if the connection was closed before a response
+// arrived.
 func (l *Connection) Receive(t testing.TB, method string) Answer {
 	t.Helper()
 	resp, err := http.ReadResponse(l.In, &http.Request{Method: method})
@@ -95,8 +99,8 @@ func (l *Connection) Receive(t testing.TB, method string) Answer {
 	return Answer{Status: resp.StatusCode, Header: resp.Header, Body: string(text)}
 }
 
-// ReadAnswer reads an answer and checks it against the OpenAPI document, unless it comes from the HTTP
-// library.
+// ReadAnswer reads a response. It checks the response against the OpenAPI document unless Go's HTTP
+// server rejected the request before the service saw it.
 func (n *Node) ReadAnswer(t testing.TB, l *Connection, w RawRequest) Answer {
 	t.Helper()
 	method := w.Method
@@ -113,7 +117,7 @@ func (n *Node) ReadAnswer(t testing.TB, l *Connection, w RawRequest) Answer {
 	return a
 }
 
-// CheckServes fails the test unless a ping on a new connection is answered.
+// CheckServes fails the test unless a ping on a new connection receives a price.
 func (n *Node) CheckServes(t testing.TB) {
 	t.Helper()
 	l := n.Dial(t)

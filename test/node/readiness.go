@@ -11,14 +11,14 @@ import (
 	"github.com/pingpost/pingpost/internal/testkit"
 )
 
-// Readiness is the answer of /readyz and /readyz/ping.
+// Readiness is the response from /readyz or /readyz/ping.
 type Readiness struct {
 	Status int
 	Ready  bool
 	Checks map[string]string
 }
 
-// Readiness gets one of the two paths from the ops listener.
+// Readiness requests /readyz or /readyz/ping from the ops listener.
 func (n *Node) Readiness(t testing.TB, path string) Readiness {
 	t.Helper()
 	resp, err := n.Client.Get(n.Ops + path)
@@ -36,14 +36,14 @@ func (n *Node) Readiness(t testing.TB, path string) Readiness {
 	return r
 }
 
-// checks contains the checks of each path. While a node stops, there is also draining.
+// checks lists the checks that each path reports. While a node is stopping, there is one more: draining.
 var checks = map[string][]string{
 	"/readyz/ping": {"rate_card", "directory"},
 	"/readyz": {"platform_keys", "rate_card", "directory", "database", "commits", "schema", "clock",
 		"key_wrapper", "lead_keys"},
 }
 
-// CheckReadiness fails the test unless exactly the given checks fail.
+// CheckReadiness fails the test unless the given checks fail and all others pass.
 func (n *Node) CheckReadiness(t testing.TB, path string, failing ...string) {
 	t.Helper()
 	want := map[string]bool{}
@@ -63,7 +63,7 @@ func (n *Node) CheckReadiness(t testing.TB, path string, failing ...string) {
 	}
 }
 
-// AwaitReadiness waits until exactly the given checks of /readyz fail.
+// AwaitReadiness waits until the given checks of /readyz fail and all others pass.
 func (n *Node) AwaitReadiness(t testing.TB, failing ...string) {
 	t.Helper()
 	testkit.Eventually(t, Patience, "exactly the expected checks of /readyz fail", func() bool {

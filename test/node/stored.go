@@ -5,16 +5,17 @@ import (
 	"testing"
 )
 
-// Stored counts the rows that posts store.
+// Stored is the number of rows in each table that posts are stored in.
 type Stored struct{ Leads, Consents, Entries, Events int }
 
-// Nothing is what a rejected request stores, and OneLead what a delivered post stores.
+// Nothing is the number of rows that a rejected request stores, and OneLead is the number that a
+// delivered post stores.
 var (
 	Nothing = Stored{}
 	OneLead = Stored{Leads: 1, Consents: 1, Entries: 1, Events: 1}
 )
 
-// Stored counts the stored rows.
+// Stored counts the rows in these tables.
 func (n *Node) Stored(t testing.TB) Stored {
 	t.Helper()
 	var s Stored
@@ -26,7 +27,7 @@ func (n *Node) Stored(t testing.TB) Stored {
 	return s
 }
 
-// Stores calls do and checks how many rows it adds.
+// Stores calls do and fails the test unless it adds exactly as many rows as want.
 func (n *Node) Stores(t testing.TB, want Stored, do func()) {
 	t.Helper()
 	before := n.Stored(t)
@@ -41,5 +42,5 @@ func (n *Node) Stores(t testing.TB, want Stored, do func()) {
 	}
 }
 
-// StoredLeads returns the rows for so many delivered leads.
+// StoredLeads returns the number of rows that the given number of delivered leads have.
 func StoredLeads(leads int) Stored { return Stored{leads, leads, leads, leads} }

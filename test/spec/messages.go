@@ -1,4 +1,4 @@
-// Package spec contains the messages that partners rely on, from the specification and from
+// Package spec contains the messages that partners rely on. They are defined by the specification and by
 // decisions 3, 22 and 26.
 package spec
 

@@ -1,11 +1,11 @@
-// Command vaultdev runs a real Vault server for development and tests. It is Vault's own core
-// with the transit engine and the AppRole and Kubernetes logins. All data is in memory and is
-// lost when the server stops.
+// Command vaultdev runs a real Vault server for development and tests. It contains Vault's own core, the
+// transit engine, and the AppRole and Kubernetes auth methods. It stores all data in memory, so the data
+// is lost when the server stops.
 //
 //	vaultdev server -dev -dev-listen-address=127.0.0.1:8200
 //
-// It supports enough of `vault server -dev` to replace it, and prints the same lines: the
-// address, an unseal key, and a root token.
+// For this project, it can replace `vault server -dev`. It prints the same lines, which contain the
+// address, an unseal key and a root token.
 package main
 
 import (

@@ -21,14 +21,15 @@ import (
 	"github.com/hashicorp/vault/vault"
 )
 
-// stopTimeout limits the time for open requests. It is short because all data is lost anyway.
+// stopTimeout limits how long open requests may continue when the server stops. It is short because all
+// data is lost anyway.
 const stopTimeout = 100 * time.Millisecond
 
 // server is an initialised and unsealed Vault.
 type server struct {
 	core      *vault.Core
 	http      *http.Server
-	unsealKey string // in base64, as for `vault operator unseal`
+	unsealKey string // in base64, as `vault operator unseal` expects it
 	rootToken string
 	failed    chan error
 }
@@ -45,7 +46,7 @@ func start(listener net.Listener, level string, log io.Writer) (*server, error) 
 		CredentialBackends: map[string]logical.Factory{"approle": approle.Factory, "kubernetes": kubernetes.Factory},
 		BuiltinRegistry:    builtins{},
 		Logger:             logger,
-		DisableMlock:       true, // mlock needs a privilege, and the secrets are only for tests
+		DisableMlock:       true, // mlock needs extra privileges, and the secrets are only test data
 		RedirectAddr:       "http://" + listener.Addr().String(),
 	})
 	if err != nil {
@@ -90,7 +91,7 @@ func (s *server) stop() error {
 	return s.core.Shutdown()
 }
 
-// builtins provides the engines that can be mounted.
+// builtins provides the secrets engines and auth methods that can be mounted.
 type builtins struct{}
 
 func kinds() map[consts.PluginType]map[string]logical.Factory {
