@@ -7,14 +7,14 @@ import (
 	"github.com/pingpost/pingpost/internal/money"
 )
 
-// The range of a partner's adjustment, in ten-thousandths: 500 is +5 %.
+// The smallest and the largest adjustment that a partner can have, in ten-thousandths: 500 is +5 %.
 const (
 	MinAdjustment = -9_000
 	MaxAdjustment = 90_000
 )
 
-// PriceFor is like Price, but applies a partner's adjustment before rounding. An adjusted price is at
-// least one minor unit.
+// PriceFor is like Price, but applies a partner's adjustment before it rounds the price. If an adjusted
+// price would be lower than one minor unit, it is one minor unit.
 func (t *Table) PriceFor(industry, market int, class Class, adjustment int) Cell {
 	cell := t.Price(industry, market, class)
 	if adjustment == 0 || cell.Minor == 0 {
@@ -26,7 +26,8 @@ func (t *Table) PriceFor(industry, market int, class Class, adjustment int) Cell
 	return cell
 }
 
-// Adjust applies an adjustment to an amount and rounds half to even.
+// Adjust applies an adjustment to an amount and rounds the result to the nearest minor unit, half to
+// even.
 func Adjust(minor int64, adjustment int) int64 {
 	return int64(adjusted(uint64(minor), 0, adjustment))
 }
@@ -45,7 +46,8 @@ func signed(adjustment int) string {
 	return sign + decimal(int64(adjustment))
 }
 
-// ParseAdjustment parses a percentage, such as "+5", "-2.5" or "5 %", into ten-thousandths. "" is 0.
+// ParseAdjustment parses a percentage, such as "+5", "-2.5" or "5 %", and returns it in ten-thousandths.
+// If text is empty, it returns 0.
 func ParseAdjustment(text string) (int, error) {
 	number := strings.TrimSpace(strings.TrimSuffix(strings.TrimSpace(text), "%"))
 	if number == "" && strings.TrimSpace(text) == "" {

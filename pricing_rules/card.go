@@ -9,28 +9,28 @@ import (
 	"github.com/pingpost/pingpost/internal/money"
 )
 
-// Card is a rate card: rules in any order. File is the name of the file that they were read from, if
-// any.
+// Card is a rate card. The order of its rules has no effect on prices. If the rules were read from a
+// file, File is its name.
 type Card struct {
 	File  string
 	Rules []Rule
 }
 
-// Amounts contains amounts in minor units, indexed by currency. 0 means no amount. For example,
-// Amounts{money.GBP: 4560} is 45.60 GBP, without amounts in other currencies.
+// Amounts contains at most one amount per currency, in minor units. 0 means that there is no amount in a
+// currency. For example, Amounts{money.GBP: 4560} contains only 45.60 GBP.
 type Amounts [money.AUD + 1]int64
 
-// Exclusion states whether a rule excludes cells.
+// Exclusion states what a rule's exclude field is set to.
 type Exclusion uint8
 
 const (
-	ExcludeUnset Exclusion = iota // the rule has no effect on exclusion
-	ExcludeTrue                   // the cells are excluded
-	ExcludeFalse                  // the cells are not excluded, even if a broader rule excludes them
+	ExcludeUnset Exclusion = iota // the rule does not affect whether cells are excluded
+	ExcludeTrue                   // the rule excludes its cells
+	ExcludeFalse                  // the rule includes its cells, even if a broader rule excludes them
 )
 
-// Rule selects cells and sets effects on their price. An empty selector field matches everything. Only
-// one of Industry and Category can be set. Rules can be compared with ==.
+// Rule selects cells and sets effects on their price. A selector field that is "" matches everything.
+// Industry and Category must not both be set. Rules can be compared with ==.
 type Rule struct {
 	Industry, Category string // slugs
 	Country            string // the code of a market
@@ -41,16 +41,16 @@ type Rule struct {
 	Exclude              Exclusion
 
 	Note string
-	Line int // in Card.File, or 0
+	Line int // the rule's line in Card.File; 0 if there is no file
 }
 
 const (
-	// MaxAmount is the largest base price, floor, ceiling or price, in minor units. A larger amount is
-	// probably a typo. The limit also ensures that calculations fit in 128 bits.
+	// MaxAmount is the limit for base prices, floors, ceilings and prices, in minor units. A larger
+	// amount is probably a typo. The limit also ensures that intermediate results fit in 128 bits.
 	MaxAmount = 100_000_000
-	// MultiplierOne is × 1.
+	// MultiplierOne represents × 1, which leaves a price unchanged.
 	MultiplierOne = 10_000
-	// MaxMultiplier is × 100.
+	// MaxMultiplier is the largest multiplier, × 100.
 	MaxMultiplier = 100 * MultiplierOne
 	// MaxNote is the maximum length of a note, in code points.
 	MaxNote = 200
@@ -78,10 +78,10 @@ func (r Rule) SetsNothing() bool {
 		r.Exclude == ExcludeUnset
 }
 
-// finding is a problem with one field of a rule, or with the whole rule if field is "".
+// finding is a problem with one field of a rule. If field is "", the problem concerns the whole rule.
 type finding struct{ field, message string }
 
-// findings returns the problems of a rule that do not depend on the taxonomy or the markets.
+// findings returns the problems with a rule that can be found without the taxonomy and the markets.
 func (r Rule) findings() []finding {
 	var found []finding
 	add := func(field, format string, args ...any) {

@@ -14,13 +14,13 @@ const (
 	Flexible  Class = 4
 )
 
-// Classes is the number of classes. Every class is less than Classes.
+// Classes is the number of classes. The classes are numbered from 0 to Classes - 1.
 const Classes = 5
 
 var classNames = [Classes]string{"standard", "emergency", "immediate", "urgent", "flexible"}
 
-// ClassOf returns the class for an urgency that a partner sent. It ignores case and surrounding spaces, and
-// returns Standard for any other text (decision 8).
+// ClassOf returns the class for an urgency that a partner sent. It ignores case and surrounding spaces.
+// If text does not name a class, it returns Standard (decision 8).
 func ClassOf(urgency string) Class {
 	switch strings.ToLower(strings.TrimSpace(urgency)) {
 	case "emergency":
@@ -35,7 +35,7 @@ func ClassOf(urgency string) Class {
 	return Standard
 }
 
-// ParseClass parses the exact name of a class, as used in rules.
+// ParseClass parses the name of a class as written in rules. Case matters.
 func ParseClass(name string) (Class, bool) {
 	for i, n := range classNames {
 		if n == name {
@@ -48,7 +48,7 @@ func ParseClass(name string) (Class, bool) {
 // Valid reports whether c is a defined class.
 func (c Class) Valid() bool { return c < Classes }
 
-// String returns the class's name, as used in rules and metrics.
+// String returns the name of the class as written in rules and metrics.
 func (c Class) String() string {
 	if !c.Valid() {
 		return "unknown"

@@ -13,18 +13,18 @@ import (
 	"github.com/pingpost/pingpost/internal/money"
 )
 
-// MaxFile is the maximum size of a file with rules or prices, in bytes.
+// MaxFile is the maximum size of a file that contains rules or base prices, in bytes.
 const MaxFile = 5 << 20
 
-// BaseLine is a line in a CSV file with base prices: a target in one market and its own base price. Minor
-// is 0 if the base price is empty, so that the target inherits it.
+// BaseLine is a line in a CSV file of base prices. It sets the base price of a target in one market. If
+// the column base is empty, Minor is 0 and the target inherits its base price.
 type BaseLine struct {
 	Line   int
 	Target Target
 	Minor  int64
 }
 
-// Columns of a CSV file with base prices. ParseBases ignores the last three.
+// The columns in a CSV file of base prices. ParseBases ignores the last three.
 const (
 	columnCategory  = "category"
 	columnIndustry  = "industry"
@@ -41,13 +41,14 @@ var baseColumns = []string{
 	columnCategory, columnIndustry, columnCountry, columnUrgency, columnBase, columnCurrency, columnInherited, columnSource, columnPrice,
 }
 
-// anyWord is the urgency of lines that apply to every urgency.
+// anyWord in the column urgency means that the line applies to every urgency.
 const anyWord = "any"
 
-// ParseBases parses a CSV file with base prices, as written by FormatBases or saved by a spreadsheet. The
-// columns can be in any order. The separator can be a comma, a semicolon or a tab. With semicolons or
-// tabs, amounts can have a decimal comma. A byte-order mark is allowed. If the file has errors, ParseBases
-// returns no lines, and the error is Problems with lines and columns.
+// ParseBases parses a CSV file of base prices that FormatBases wrote or that a spreadsheet saved. The
+// columns can be in any order. The separator can be a comma, a semicolon or a tab. If it is not a comma,
+// amounts can have a decimal comma. The file can start with a byte-order mark. If anything in the file
+// is not valid, ParseBases returns no lines. The error then has type Problems and states the line and
+// column of each problem.
 func ParseBases(file string, data []byte, tax *Taxonomy, markets *Markets) ([]BaseLine, error) {
 	r := &baseReader{file: file, tax: tax, markets: markets, seen: map[Target]int{}}
 	r.read(data)
@@ -226,7 +227,7 @@ func (r *baseReader) amount(text string) (int64, error) {
 	return minor, nil
 }
 
-// decimalPoint changes 45,60 to 45.60 if the comma can only be a decimal comma.
+// decimalPoint replaces the comma by a point if text contains one comma and no point, as in 45,60.
 func decimalPoint(text string) string {
 	if strings.Count(text, ",") == 1 && !strings.Contains(text, ".") {
 		return strings.Replace(text, ",", ".", 1)
@@ -234,8 +235,8 @@ func decimalPoint(text string) string {
 	return text
 }
 
-// ParseAmount parses an amount in a rule into minor units. The amount must be above 0 and at most MaxAmount,
-// with at most two decimals.
+// ParseAmount parses an amount in a rule and returns it in minor units. The amount must be above 0 and
+// at most MaxAmount, and it must not have more than two decimals.
 func ParseAmount(text string) (int64, error) {
 	minor, err := money.ParseDecimal(text)
 	if err != nil {
@@ -248,18 +249,18 @@ func notAnAmount(text string) error {
 	return fmt.Errorf("%s is not an amount; use digits with at most two decimals, such as 45.6", quoted(text))
 }
 
-// BaseRow is a row that FormatBases writes.
+// BaseRow is a row in a CSV file of base prices.
 type BaseRow struct {
 	Category string
 	Target   Target
 	Currency money.Currency
 	Base     Base
-	Source   string // the rule that an inherited base price comes from
-	Price    string // empty for categories
+	Source   string // the rule from which the base price is inherited
+	Price    string // "" if the target is a category
 }
 
-// FormatBases writes rows as CSV that ParseBases can parse. Own base prices are in the column base, and
-// inherited ones are in the column inherited.
+// FormatBases writes rows as a CSV file that ParseBases can parse. A target's own base price is in the
+// column base. An inherited base price is in the column inherited.
 func FormatBases(to io.Writer, rows []BaseRow) error {
 	w := csv.NewWriter(to)
 	records := [][]string{baseColumns}

@@ -1,7 +1,7 @@
 package pricingrules
 
-// Change is a cell that differs between two tables. If the cell is in only one table, the Cell for the
-// other table is zero.
+// Change is a difference between a cell in two tables. If one of the tables does not contain the cell,
+// its Cell has the zero value.
 type Change struct {
 	Industry Industry
 	Market   Market
@@ -21,16 +21,18 @@ func (c Cell) orNone() string {
 	return c.String()
 }
 
-// Diff lists the cells that differ, in the order of the taxonomy, markets and classes of new. Cells that
-// are only in old follow in the order of old. Industries are matched by slug and markets by code.
+// Diff lists the cells that differ between two tables. Industries are matched by slug, and markets are
+// matched by code. The cells in new come first, in the order of new's taxonomy, markets and classes. The
+// cells that are only in old follow in old's order.
 func Diff(old, new *Table) []Change {
 	changes := compare(new, old, func(mine, theirs Cell) (Cell, Cell, bool) { return theirs, mine, mine != theirs })
 	gone := compare(old, new, func(mine, theirs Cell) (Cell, Cell, bool) { return mine, theirs, theirs == Cell{} })
 	return append(changes, gone...)
 }
 
-// compare calls pick for every cell in table with the same cell in other, or the zero Cell if it is not
-// in other. pick returns the old cell, the new cell and whether to report the change.
+// compare calls pick for every cell in table. mine is the cell in table, and theirs is the same cell in
+// other, or the zero Cell if other does not contain it. pick returns the old cell, the new cell, and
+// whether to report the change.
 func compare(table, other *Table, pick func(mine, theirs Cell) (was, is Cell, report bool)) []Change {
 	var changes []Change
 	for i, industry := range table.index.tax.industries {

@@ -1,14 +1,15 @@
-// Package pricingrules prices leads with the taxonomy, the markets and the rules of a rate card. Its
-// results depend only on its arguments and three embedded files.
+// Package pricingrules calculates the prices of leads from the taxonomy, the markets and the rules of a
+// rate card. Results depend only on the arguments and on three embedded files.
 //
 // A cell is a combination of an industry, a market and an urgency class. A rule selects cells and sets
 // effects on their price. A selector field that is not set matches everything:
 //
 //	industry, category or any  ×  country or any  ×  urgency or any
 //
-// For each effect, the most specific rule wins. A rule for an industry overrides one for its category, and
-// either overrides one for any industry. Ties are broken by country, then by urgency. A cell's price is
-// calculated in this order:
+// For each effect, the most specific rule wins. A rule for an industry overrides a rule for its
+// category, and both override a rule for any industry. If rules are equally specific in this respect,
+// one that names a country wins, and then one that names an urgency. A cell's price is calculated in
+// this order:
 //
 //   - Exclusion: true excludes the cell (decision 4), and false overrides a broader exclusion.
 //   - Base price, in the currency of the cell's market. Base prices in other currencies are ignored.
@@ -19,7 +20,8 @@
 //   - Rounding to the minor unit, half to even. All steps before this are exact.
 //
 // Compile rejects a rate card if two rules with the same selector set the same effect, if a cell is
-// neither excluded nor priced above 0, or if a floor is above its ceiling. It reports every problem.
+// neither excluded nor priced above 0, or if a cell's floor is above its ceiling. It reports every
+// problem that it finds.
 //
 // docs/explanation/pricing.md contains examples, which a test runs.
 package pricingrules

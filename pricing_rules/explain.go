@@ -8,7 +8,7 @@ import (
 	"text/tabwriter"
 )
 
-// Explanation is the calculation of a cell's price, step by step.
+// Explanation shows step by step how a cell's price is calculated.
 type Explanation struct {
 	Industry Industry
 	Market   Market
@@ -17,23 +17,24 @@ type Explanation struct {
 	Cell     Cell
 }
 
-// Step is one step in a calculation. Place, Selector and Note describe its rule, if it has one.
+// Step is one step in the calculation of a price. If the step applies a rule, Place, Selector and Note
+// describe that rule.
 type Step struct {
 	Name     string
 	Effect   string // such as "× 1.5"
 	Value    string // the exact price after the step, in major units; "" for an exclusion
-	Rule     int    // the index in the card's rules, or -1
+	Rule     int    // the rule's index in Card.Rules; -1 if there is no rule
 	Place    string // "line 41" or "rule 7"
 	Selector string
 	Note     string
 }
 
-// Explain returns the calculation of the price that Price returns.
+// Explain shows how the price that Price returns is calculated.
 func (t *Table) Explain(industry, market int, class Class) Explanation {
 	return t.ExplainFor(industry, market, class, 0)
 }
 
-// ExplainFor returns the calculation of the price that PriceFor returns.
+// ExplainFor shows how the price that PriceFor returns is calculated.
 func (t *Table) ExplainFor(industry, market int, class Class, adjustment int) Explanation {
 	e := Explanation{
 		Industry: t.index.tax.At(industry), Market: t.index.markets.At(market), Class: class,
@@ -106,7 +107,8 @@ func (t *Table) step(name string, winner int32, effect, value string) Step {
 	}
 }
 
-// String formats the explanation as a text table. The first line contains the cell and its price.
+// String formats the explanation as text. The first line states the cell and its price, and a table of
+// the steps follows.
 func (e Explanation) String() string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "%s: %s\n", e.Name(), e.outcome())
@@ -116,7 +118,7 @@ func (e Explanation) String() string {
 		switch {
 		case s.Value != "":
 			fmt.Fprintf(w, "\t= %s", s.Value)
-		case !e.Cell.Excluded: // align the columns of the following steps
+		case !e.Cell.Excluded: // keep the columns of all steps aligned
 			fmt.Fprint(w, "\t")
 		}
 		if s.Rule >= 0 {
@@ -147,7 +149,8 @@ func cellName(i Industry, m Market, c Class) string {
 	return i.Slug + "/" + m.Code + "/" + c.String()
 }
 
-// exactDecimal is digits / 10^places. Only explanations use it. Prices are calculated by exact.
+// exactDecimal represents the number digits / 10^places. It is used only in explanations. Prices are
+// calculated by the function exact.
 type exactDecimal struct {
 	digits *big.Int
 	places int
@@ -167,7 +170,7 @@ func (d exactDecimal) scaled(places int) *big.Int {
 	return factor.Mul(factor, d.digits)
 }
 
-// String returns the shortest exact decimal.
+// String returns the exact value without trailing zeros.
 func (d exactDecimal) String() string {
 	text := d.digits.String()
 	if missing := d.places + 1 - len(text); missing > 0 {

@@ -18,22 +18,22 @@ const (
 	crossed          // the floor is above the ceiling
 )
 
-// flaw is a reason why a cell has no price. rule and other are the indexes plus one of the rules to fix, 0
-// for none.
+// flaw is a reason why a cell has no price. rule and other identify the rules to fix. Each is a rule's
+// index plus one, or 0 if there is no rule.
 type flaw struct {
 	kind        flawKind
 	currency    money.Currency
 	rule, other int32
 }
 
-// cellIndex identifies a cell by indexes.
+// cellIndex identifies a cell by the indexes of its industry and market.
 type cellIndex struct {
 	industry, market int
 	class            Class
 }
 
-// flaws groups cells without a price by reason, because one missing base price can affect thousands of
-// cells.
+// flaws contains the cells without a price, grouped by reason. One missing base price can affect
+// thousands of cells, so they are reported together.
 type flaws struct {
 	order []flaw
 	spots map[flaw][]cellIndex
@@ -78,8 +78,8 @@ func (t *Table) describe(f flaw) string {
 	}
 }
 
-// areas describes cells. Industries whose cells are in the same countries and classes share one text. spots
-// must be ordered by industry.
+// areas describes the given cells. Each text covers all industries whose cells have the same countries
+// and classes. spots must be ordered by industry.
 func (t *Table) areas(spots []cellIndex) []string {
 	var order []string
 	industries := map[string][]int{}
@@ -101,9 +101,9 @@ func (t *Table) areas(spots []cellIndex) []string {
 	return order
 }
 
-// shape describes the countries and classes of one industry's cells.
+// shape describes the countries and classes of the given cells, which belong to one industry.
 func (t *Table) shape(spots []cellIndex) string {
-	masks := map[int]uint8{} // classes by market
+	masks := map[int]uint8{} // the classes in each market, as bits
 	var markets []int
 	for _, s := range spots {
 		if masks[s.market] == 0 {
@@ -140,8 +140,8 @@ func classesText(mask uint8) string {
 	return some(names, Classes, "every urgency")
 }
 
-// industriesText lists industries. If they are all industries in one category, it returns the category
-// instead.
+// industriesText lists the given industries. If they are exactly the industries of one category, it
+// names the category instead.
 func (t *Table) industriesText(list []int) string {
 	tax := t.index.tax
 	category := tax.categoryOf[list[0]]
@@ -162,7 +162,8 @@ func (t *Table) industriesText(list []int) string {
 	return some(slugs, tax.Len(), "every industry")
 }
 
-// some lists a few names and counts the rest. If names contains all of them, it returns every.
+// some lists the first few names and states how many more there are. If there are as many names as all,
+// it returns the text every instead.
 func some(names []string, all int, every string) string {
 	const most = 5
 	switch {

@@ -8,8 +8,8 @@ import (
 	"github.com/pingpost/pingpost/internal/money"
 )
 
-// FormatCard formats a rate card as YAML. ParseCard parses the result into the same rules, except for line
-// numbers.
+// FormatCard formats a rate card as YAML. From the result, ParseCard returns the same rules, apart from
+// line numbers.
 func FormatCard(card Card) []byte {
 	var b bytes.Buffer
 	if len(card.Rules) == 0 {
@@ -66,8 +66,8 @@ func formatAmounts(amounts Amounts) string {
 	return string(append(out, '}'))
 }
 
-// word formats a YAML string. It quotes all text except slugs and country codes that YAML parsers read as
-// strings. Go's escape sequences are valid in YAML.
+// word formats a YAML string. It leaves slugs and country codes without quotes unless a YAML parser
+// could read them as another type, and quotes all other text. Go's escape sequences are valid in YAML.
 func word(s string) string {
 	switch s {
 	case "true", "false", "null", "yes", "no", "NO", "on", "off", "y", "n":

@@ -6,23 +6,24 @@ import (
 	"github.com/pingpost/pingpost/internal/money"
 )
 
-// index finds the rules for a selector in constant time. It has one slot for each combination of (any,
-// category, industry) × (any, market) × (any, class).
+// index finds the rules for a selector in constant time. It has one slot for each possible selector: an
+// industry, a category or any, combined with a market or any, and with a class or any.
 type index struct {
 	tax     *Taxonomy
 	markets *Markets
-	slots   []int32   // indexes into effects, 0 if no rule has the selector
-	effects []effects // the first one is empty
+	slots   []int32   // indexes into effects; 0 if no rule has the selector
+	effects []effects // the first element stays empty
 }
 
-// effects contains the rule that sets each effect for one selector, as the rule's index plus one, or 0.
-// The effects can be set by different rules.
+// effects states which rule sets each effect for one selector. Each field is the rule's index plus one,
+// or 0 if no rule sets the effect. Different rules can set different effects.
 type effects struct {
 	base, floor, ceiling [money.AUD + 1]int32
 	multiplier, exclude  int32
 }
 
-// selector is a rule's selector as numbers. 0 means any. In scope, categories come before industries.
+// selector is a rule's selector, converted to numbers. 0 means any. The scope is a category or an
+// industry, and the numbers of categories come before those of industries.
 type selector struct{ scope, market, class int }
 
 const anything = 0
@@ -43,11 +44,11 @@ func (ix *index) slot(s selector) int {
 	return (s.scope*(1+ix.markets.Len())+s.market)*(1+Classes) + s.class
 }
 
-// at returns the effects of the rules with exactly this selector.
+// at returns the effects that are set by rules with exactly this selector.
 func (ix *index) at(s selector) *effects { return &ix.effects[ix.slots[ix.slot(s)]] }
 
-// selector converts a rule's selector. ok is false if part of it is not valid. found contains only problems
-// that Rule.findings does not report.
+// selector converts a rule's selector to numbers. If any part of it is not valid, ok is false. found
+// contains only the problems that Rule.findings does not report.
 func (ix *index) selector(r Rule) (s selector, found []finding, ok bool) {
 	class, okUrgency := ParseClass(r.Urgency)
 	if okUrgency {
@@ -79,8 +80,8 @@ func (ix *index) selector(r Rule) (s selector, found []finding, ok bool) {
 	return s, found, ok
 }
 
-// add adds a rule under its selector. It calls clash for each effect that an earlier rule already sets for
-// the same selector. with is the index of that rule.
+// add adds a rule to the slot of its selector. If an earlier rule already sets the same effect for the
+// same selector, add calls clash. with is the index of the earlier rule.
 func (ix *index) add(s selector, position int, r Rule, clash func(field, effect string, with int)) {
 	slot := &ix.slots[ix.slot(s)]
 	if *slot == 0 {
@@ -113,16 +114,18 @@ func (ix *index) add(s selector, position int, r Rule, clash func(field, effect 
 	}
 }
 
-// winners contains the rules that determine the price of one cell, as the rules' indexes plus one, or 0.
+// winners identifies the rules that determine the price of one cell. Each field is a rule's index plus
+// one, or 0 if no rule sets the effect.
 type winners struct {
 	base, floor, ceiling       int32
 	industry, country, urgency int32 // the multipliers, by kind
 	exclude                    int32
 }
 
-// resolve finds the winning rules for a cell. It checks the selectors that match the cell, starting with the
-// most specific, and uses the first rule with each effect. A multiplier is an urgency multiplier if its
-// selector has an urgency, else a country multiplier if it has a country, else an industry multiplier.
+// resolve finds the winning rules for a cell. It goes through the selectors that match the cell,
+// starting with the most specific. For each effect, the first rule that sets it wins. A multiplier is an
+// urgency multiplier if its rule's selector has an urgency. Otherwise, it is a country multiplier if the
+// selector has a country, and an industry multiplier if it does not.
 func (ix *index) resolve(industry, market int, class Class) winners {
 	currency := ix.markets.list[market].Currency
 	scopes := [...]int{ix.ofIndustry(industry), ix.ofCategory(ix.tax.categoryOf[industry]), anything}

@@ -6,11 +6,11 @@ import (
 	"github.com/pingpost/pingpost/internal/money"
 )
 
-// OtherMarket is the code of the market for all countries without their own prices.
+// OtherMarket is the code of the market that contains all countries without prices of their own.
 const OtherMarket = "other"
 
-// Market is a country with its own prices, or all other countries. Code is the country's ISO 3166-1 alpha-2
-// code, or OtherMarket.
+// Market is a country with prices of its own, or the group of all other countries. Code is the country's
+// ISO 3166-1 alpha-2 code, or OtherMarket for the group.
 type Market struct {
 	Code     string
 	Name     string
@@ -19,16 +19,17 @@ type Market struct {
 
 const letters = 26
 
-// Markets maps every country to its market. A market's index is its position in the file. OtherMarket is
-// the last one. Do not store indexes, because they can change between releases.
+// Markets maps every country to a market. A market's index is its position in the file, and the index of
+// OtherMarket is the last. Do not store indexes, because they can change between releases.
 type Markets struct {
 	list   []Market
 	index  [letters * letters]uint16
 	byCode map[string]int
 }
 
-// Index returns the index of a country's market. Any other code belongs to OtherMarket, as the specification
-// requires (decision 7).
+// Index returns the index of the market that a country belongs to. A country that has no market of its
+// own belongs to OtherMarket. So does any code that is not a country, as the specification requires
+// (decision 7).
 func (m *Markets) Index(country [2]byte) int {
 	a, b := country[0]-'A', country[1]-'A'
 	if a >= letters || b >= letters {
@@ -37,19 +38,20 @@ func (m *Markets) Index(country [2]byte) int {
 	return int(m.index[int(a)*letters+int(b)])
 }
 
-// ByCode returns the index of the market with a code, such as "GB" or "other".
+// ByCode returns the index of the market with the given code, such as "GB" or "other".
 func (m *Markets) ByCode(code string) (index int, ok bool) {
 	index, ok = m.byCode[code]
 	return index, ok
 }
 
-// At returns the market at an index below Len.
+// At returns the market with index i, which must be below Len.
 func (m *Markets) At(i int) Market { return m.list[i] }
 
 // Len returns the number of markets, including OtherMarket.
 func (m *Markets) Len() int { return len(m.list) }
 
-// ParseMarkets parses markets.yaml. The error is Problems, which contains file as the file's name.
+// ParseMarkets parses the contents of markets.yaml. The error has type Problems and refers to the file
+// by the name file.
 func ParseMarkets(file string, data []byte) (*Markets, error) {
 	r := &reader{file: file}
 	m := &Markets{byCode: map[string]int{}}
@@ -103,12 +105,12 @@ func (m *Markets) fillIndex() {
 }
 
 type marketFields struct {
-	country  *yaml.Node // nil if it is missing
+	country  *yaml.Node // nil if the key is missing
 	name     string
 	currency money.Currency
 }
 
-// market reads the fields of a market. All keys are required.
+// market reads the fields of a market and reports a problem if any of the keys is missing.
 func (r *reader) market(node *yaml.Node, what string, keys ...string) marketFields {
 	var m marketFields
 	fields := r.fields(node, what, keys...)

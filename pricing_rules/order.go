@@ -1,7 +1,7 @@
 package pricingrules
 
-// Inversion is a cell with a price that is inconsistent with its urgency (decision 8). An emergency,
-// immediate or urgent lead should cost more than a standard one, and a flexible lead should cost less.
+// Inversion is a cell whose price does not fit its urgency (decision 8). An emergency, immediate or
+// urgent lead should cost more than a standard lead, and a flexible lead should cost less.
 type Inversion struct {
 	Industry        Industry
 	Market          Market
@@ -9,8 +9,8 @@ type Inversion struct {
 	Price, Standard Cell
 }
 
-// Inversions lists the table's inversions in the order of the taxonomy, markets and classes. They are
-// warnings and do not prevent publishing. Cells without a price are skipped.
+// Inversions lists the table's inversions in the order of the taxonomy, markets and classes. Staff see
+// them as warnings, but can still publish the rate card. Cells without a price are skipped.
 func (t *Table) Inversions() (found []Inversion) {
 	for i, industry := range t.index.tax.industries {
 		for m, market := range t.index.markets.list {

@@ -8,21 +8,22 @@ import (
 	"github.com/pingpost/pingpost/internal/money"
 )
 
-// source is a rate card with the line numbers for its problems.
+// source is a rate card with details about the file it was read from, so that problems can be reported
+// with line numbers.
 type source struct {
 	card    Card
-	reading []reading // one for each rule, nil if the card is not from a file
+	reading []reading // one for each rule; nil if the card is not from a file
 }
 
-// reading records details of parsing one rule.
+// reading records how one rule was parsed.
 type reading struct {
-	lines   map[string]int // by key
+	lines   map[string]int // the line of each key
 	partial bool           // part of the rule could not be read
-	loose   bool           // the selector may be incomplete and match too many cells
+	loose   bool           // part of the selector may be missing, so that it matches too many cells
 }
 
-// ParseCard parses a rate card from YAML. The error is Problems. ParseCard does not check whether
-// industries, categories and countries exist, but Compile and Load do.
+// ParseCard parses a rate card from YAML. The error has type Problems. ParseCard does not check whether
+// industries, categories and countries exist. Compile and Load check this.
 func ParseCard(file string, data []byte) (Card, error) {
 	src, problems := readCard(file, data)
 	for i := range src.card.Rules {
@@ -34,8 +35,8 @@ func ParseCard(file string, data []byte) (Card, error) {
 	return src.card, nil
 }
 
-// Load parses a rate card from YAML and compiles it. The error is Problems. Problems with cells are
-// reported only if the file and the rules are valid.
+// Load parses a rate card from YAML and compiles it. The error has type Problems. Load reports problems
+// with cells only if the file and all of its rules are valid.
 func Load(file string, data []byte, tax *Taxonomy, markets *Markets) (Card, *Table, error) {
 	src, problems := readCard(file, data)
 	table, more := compile(src, tax, markets, len(problems) == 0)
@@ -45,7 +46,7 @@ func Load(file string, data []byte, tax *Taxonomy, markets *Markets) (Card, *Tab
 	return src.card, table, nil
 }
 
-// line returns the line of a rule's field. If it is not known, line returns the line of the rule.
+// line returns the line of a field in a rule. If that is unknown, it returns the line of the rule.
 func (s source) line(rule int, field string) int {
 	if line, ok := s.read(rule).lines[field]; ok {
 		return line
@@ -64,8 +65,8 @@ func (s source) problem(rule int, field, message string) Problem {
 	return Problem{File: s.card.File, Line: s.line(rule, field), Rule: rule, Message: message}
 }
 
-// findings returns the problems of one rule. If part of the rule could not be read, findings does not report
-// that the rule has no effect.
+// findings returns the problems with one rule. If part of the rule could not be read, findings does not
+// report that the rule has no effect, because the missing part may set one.
 func (s source) findings(rule int) (problems Problems) {
 	for _, f := range s.card.Rules[rule].findings() {
 		if f.field == "" && s.read(rule).partial {
@@ -92,8 +93,8 @@ func readCard(file string, data []byte) (source, Problems) {
 	return src, r.problems
 }
 
-// add reads one rule. Fields that cannot be read are reported and left unset, so that the rest of the
-// rule is still checked.
+// add reads one rule and adds it to the card. If a field cannot be read, add reports a problem and
+// leaves the field unset, so that the rest of the rule is still checked.
 func (s *source) add(r *reader, node *yaml.Node) {
 	before := len(r.problems)
 	rule, lines := Rule{Line: node.Line}, map[string]int{}

@@ -6,31 +6,33 @@ import (
 	"strings"
 )
 
-// PartnerPricing is a partner's adjustment and exclusions, which are applied after the rate card (decisions
-// 4 and 5). The zero value has no effect.
+// PartnerPricing contains a partner's adjustment and exclusions, which are applied to the result of the
+// rate card (decisions 4 and 5). The zero value has no effect.
 type PartnerPricing struct {
-	Adjustment int // ten-thousandths added to the rate card's price
+	Adjustment int // in ten-thousandths: 500 adds 5 % to the rate card's price
 	Exclusions []PartnerExclusion
 }
 
 // MaxExclusions is the maximum number of exclusions for one partner.
 const MaxExclusions = 200
 
-// PartnerExclusion excludes some of a partner's leads. An empty field matches everything.
+// PartnerExclusion selects leads that are not bought from a partner. A field that is "" matches
+// everything.
 type PartnerExclusion struct {
 	Industry string `json:"industry,omitempty"`
 	Category string `json:"category,omitempty"`
-	Country  string `json:"country,omitempty"` // ISO 3166-1 alpha-2; does not need its own market
+	Country  string `json:"country,omitempty"` // ISO 3166-1 alpha-2; can be a country that has no market of its own
 }
 
-// Covers reports whether the exclusion applies to a cell.
+// Covers reports whether the exclusion applies to leads of the given industry, category and country.
 func (e PartnerExclusion) Covers(industry, category, country string) bool {
 	return (e.Industry == "" || e.Industry == industry) &&
 		(e.Category == "" || e.Category == category) &&
 		(e.Country == "" || e.Country == country)
 }
 
-// String formats the exclusion as ParseExclusion expects it, such as "industry plumber, country FR".
+// String formats the exclusion in the form that ParseExclusion expects, such as "industry plumber,
+// country FR".
 func (e PartnerExclusion) String() string {
 	return Target{Industry: e.Industry, Category: e.Category, Country: e.Country}.String()
 }
@@ -76,7 +78,7 @@ func (e *PartnerExclusion) set(what, name string, tax *Taxonomy) error {
 	return nil
 }
 
-// Excludes reports whether an exclusion applies to an industry in a country.
+// Excludes reports whether any of the exclusions applies to an industry in a country.
 func (o PartnerPricing) Excludes(industry Industry, country string) bool {
 	for _, e := range o.Exclusions {
 		if e.Covers(industry.Slug, industry.Category, country) {
@@ -86,7 +88,7 @@ func (o PartnerPricing) Excludes(industry Industry, country string) bool {
 	return false
 }
 
-// ParseExclusions decodes the stored exclusions.
+// ParseExclusions decodes exclusions from the JSON in which they are stored.
 func ParseExclusions(text []byte) (list []PartnerExclusion, err error) {
 	if err := json.Unmarshal(text, &list); err != nil {
 		return nil, fmt.Errorf("decoding exclusions: %w", err)

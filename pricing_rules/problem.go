@@ -11,13 +11,13 @@ import (
 // Problem is an error in a taxonomy, a list of markets or a rate card.
 type Problem struct {
 	File    string
-	Line    int // starting at 1, or 0 if the problem is not on one line
-	Rule    int // the index in Card.Rules, or -1 if the problem is not in one rule
+	Line    int // the line, counted from 1; 0 if the problem does not belong to one line
+	Rule    int // the index in Card.Rules; -1 if the problem does not belong to one rule
 	Message string
 }
 
-// String starts the message with the problem's location: "rate_card.yaml:41: …" for a line in a file, or
-// "rule 7: …" for the seventh rule of another card.
+// String returns the message, preceded by the problem's location: "rate_card.yaml:41: …" if the problem
+// is on a line of a file, or "rule 7: …" if it is in the seventh rule of a card that has no file.
 func (p Problem) String() string {
 	switch {
 	case p.Line > 0:
@@ -30,11 +30,11 @@ func (p Problem) String() string {
 	return p.Message
 }
 
-// Problems contains all problems, in the order of the file. Functions that parse or compile return it as
-// their error.
+// Problems is a list of all problems, in the order of their lines. Functions that parse or compile
+// return it as their error.
 type Problems []Problem
 
-// Error returns one line for each problem.
+// Error describes each problem on a line of its own.
 func (ps Problems) Error() string {
 	lines := make([]string, len(ps))
 	for i, p := range ps {
@@ -43,7 +43,7 @@ func (ps Problems) Error() string {
 	return strings.Join(lines, "\n")
 }
 
-// err sorts the problems and returns them as an error. It returns a nil error if there are no problems.
+// err sorts the problems and returns them as an error. If there are no problems, it returns nil.
 func (ps Problems) err() error {
 	if len(ps) == 0 {
 		return nil

@@ -12,8 +12,9 @@ import (
 	"github.com/pingpost/pingpost/internal/yamldoc"
 )
 
-// reader reads one YAML file and collects problems with their lines. It reads nodes instead of decoding into
-// structs, so that it can report unknown keys and never converts amounts to floats.
+// reader reads one YAML file and collects the problems that it finds. It reads nodes instead of decoding
+// into structs, so that it can report unknown keys with their lines and never converts amounts to
+// floats.
 type reader struct {
 	file     string
 	problems Problems
@@ -23,7 +24,8 @@ func (r *reader) fail(line int, format string, args ...any) {
 	r.problems = append(r.problems, Problem{File: r.file, Line: line, Rule: -1, Message: fmt.Sprintf(format, args...)})
 }
 
-// root returns the root of the file's document. It reports a problem and returns nil if the file is empty.
+// root parses the file and returns the root of its document. If the file is empty, root reports a
+// problem and returns nil.
 func (r *reader) root(data []byte) *yaml.Node {
 	root, err := yamldoc.Parse(data)
 	if wrong, ok := errors.AsType[*yamldoc.Error](err); ok {
@@ -34,14 +36,14 @@ func (r *reader) root(data []byte) *yaml.Node {
 	return root
 }
 
-// entry is a key in a mapping with its value.
+// entry is a key in a mapping, and the value the key's line.
 type entry struct {
 	key   string
 	line  int // of the key
 	value *yaml.Node
 }
 
-// entries returns the keys of a mapping in the order of the file. It reports duplicate keys.
+// entries returns the keys and values of a mapping in the order of the file. It reports duplicate keys.
 func (r *reader) entries(node *yaml.Node, what string) []entry {
 	if node.Kind != yaml.MappingNode {
 		r.fail(node.Line, "%s must be a mapping of keys to values, not %s", what, kindName(node))
@@ -82,7 +84,8 @@ func (r *reader) list(node *yaml.Node, what string) []*yaml.Node {
 	return node.Content
 }
 
-// text returns the string in a node. It reports a problem and returns "" if there is none.
+// text returns the string in a node. If the node is not a string or is empty, text reports a problem and
+// returns "".
 func (r *reader) text(node *yaml.Node, what string) string {
 	switch {
 	case node.Kind != yaml.ScalarNode || node.ShortTag() != "!!str":
@@ -94,7 +97,8 @@ func (r *reader) text(node *yaml.Node, what string) string {
 	return node.Value
 }
 
-// number returns the text of the number in a node. It reports a problem and returns "" if there is none.
+// number returns the number in a node as text. If the node is not a number, it reports a problem and
+// returns "".
 func (r *reader) number(node *yaml.Node, what string) string {
 	tag := node.ShortTag()
 	if node.Kind != yaml.ScalarNode || (tag != "!!int" && tag != "!!float") {
@@ -104,7 +108,7 @@ func (r *reader) number(node *yaml.Node, what string) string {
 	return node.Value
 }
 
-// kindName describes the kind of a node for messages.
+// kindName describes in a message what kind of value a node is.
 func kindName(node *yaml.Node) string {
 	switch node.Kind {
 	case yaml.MappingNode:
@@ -129,7 +133,7 @@ func kindName(node *yaml.Node) string {
 	return "a value with a custom tag"
 }
 
-// quoted quotes text from a file for a message and shortens long text.
+// quoted quotes text for a message. It shortens long text.
 func quoted(word string) string {
 	const most = 40
 	if runes := []rune(word); len(runes) > most {

@@ -2,21 +2,21 @@ package pricingrules
 
 import "math/bits"
 
-// one is the scale of the product of a base price and three multipliers.
+// one is the factor by which the product of a base price and three multipliers is scaled.
 const one = MultiplierOne * MultiplierOne * MultiplierOne
 
-// exact returns the product of a base price and three multipliers: whole + rest/one, in minor units.
+// exact multiplies a base price by three multipliers. The product in minor units is whole + rest/one.
 //
-// It cannot overflow. Because of MaxMultiplier, the product of the multipliers is at most 10^18. Because of
-// MaxAmount, the complete product is at most 10^26, and its high word is below 10^7. Div64 requires the high
-// word to be below one.
+// The calculation cannot overflow. Because of MaxMultiplier, the product of the multipliers is at most
+// 10^18. Because of MaxAmount, the complete product is at most 10^26, so its upper 64 bits are below
+// 10^7. bits.Div64 requires them to be below the constant one.
 func exact(base, industry, country, urgency int64) (whole, rest uint64) {
 	hi, lo := bits.Mul64(uint64(base), uint64(industry)*uint64(country)*uint64(urgency))
 	return bits.Div64(hi, lo, one)
 }
 
-// clamp limits a value to floor and ceiling, in minor units. 0 means no limit. The floor must not be above
-// the ceiling.
+// clamp limits a price to the range from floor to ceiling, in minor units. If either is 0, there is no
+// such limit. The floor must not be above the ceiling.
 func clamp(whole, rest uint64, floor, ceiling int64) (uint64, uint64) {
 	if floor != 0 && whole < uint64(floor) {
 		return uint64(floor), 0
@@ -27,7 +27,7 @@ func clamp(whole, rest uint64, floor, ceiling int64) (uint64, uint64) {
 	return whole, rest
 }
 
-// round rounds to the nearest minor unit, half to even.
+// round rounds a price to the nearest minor unit, half to even.
 func round(whole, rest uint64) uint64 {
 	if rest > one/2 || rest == one/2 && whole%2 == 1 {
 		return whole + 1
@@ -35,11 +35,12 @@ func round(whole, rest uint64) uint64 {
 	return whole
 }
 
-// adjusted applies a partner's adjustment and rounds to the nearest minor unit, half to even.
+// adjusted applies a partner's adjustment to a price and rounds the result to the nearest minor unit,
+// half to even.
 //
-// It cannot overflow. The price is at most MaxAmount and the factor is at most 10 × MultiplierOne, so
-// whole × factor is at most 10^13, rest × factor is below 10^17, and the high word is below 10^7. Div64
-// requires the high word to be below scale.
+// The calculation cannot overflow. The price is at most MaxAmount and the factor is at most 10 ×
+// MultiplierOne. So whole × factor is at most 10^13, rest × factor is below 10^17, and the upper 64 bits
+// of the sum are below 10^7. bits.Div64 requires them to be below scale.
 func adjusted(whole, rest uint64, adjustment int) uint64 {
 	const scale = one * MultiplierOne
 	factor := uint64(MultiplierOne + adjustment)

@@ -5,8 +5,9 @@ import "embed"
 //go:embed taxonomy.yaml markets.yaml rate_card.yaml
 var files embed.FS
 
-// Shipped parses the embedded taxonomy, markets and rate card. The rate card is the first version of a new
-// installation. Later versions are in the database. Shipped returns an error only if the build is broken.
+// Shipped parses the embedded taxonomy, markets and rate card. A new installation publishes this rate
+// card as its first version. Later versions are stored in the database. Shipped returns an error only if
+// an embedded file is not valid.
 func Shipped() (*Taxonomy, *Markets, Card, error) {
 	tax, err := read("taxonomy.yaml", ParseTaxonomy)
 	if err != nil {

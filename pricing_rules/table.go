@@ -7,8 +7,9 @@ import (
 	"github.com/pingpost/pingpost/internal/money"
 )
 
-// Cell is the price of an industry in a market at an urgency class. Minor is in minor units of Currency. It
-// is 0 if the cell is excluded (decision 4) or if the table comes from Examine and the cell has no price.
+// Cell contains the price for an industry, a market and an urgency class. Minor is the price in minor
+// units of Currency. It is 0 if the cell is excluded (decision 4). In a table from Examine, it is also 0
+// if the cell has no price.
 type Cell struct {
 	Minor    int64
 	Currency money.Currency
@@ -29,19 +30,20 @@ func (c Cell) String() string {
 	return money.Amount{Minor: c.Minor, Currency: c.Currency}.String()
 }
 
-// Table is a compiled rate card with the price of every cell. It is immutable and safe for concurrent use.
+// Table is a compiled rate card. It contains the price of every cell. It is immutable and safe for
+// concurrent use.
 type Table struct {
 	card       Card
 	index      *index
 	currencies []money.Currency
-	prices     [][Classes]int64 // by industry × market
+	prices     [][Classes]int64 // one element for each industry and market
 }
 
-// excludedPrice is the price of an excluded cell.
+// excludedPrice marks an excluded cell in Table.prices.
 const excludedPrice = -1
 
-// Price returns the cell at the indexes of the table's taxonomy and markets. It panics if an index is out
-// of range.
+// Price returns a cell. industry and market are indexes into the table's taxonomy and markets. Price
+// panics if an index is out of range.
 func (t *Table) Price(industry, market int, class Class) Cell {
 	cell := Cell{Currency: t.currencies[market]}
 	if minor := t.prices[industry*len(t.currencies)+market][class]; minor != excludedPrice {
@@ -61,8 +63,9 @@ func (t *Table) Markets() *Markets { return t.index.markets }
 // Rules returns a copy of the rate card's rules. Step.Rule is an index into it.
 func (t *Table) Rules() []Rule { return slices.Clone(t.card.Rules) }
 
-// Compile prices every cell. The error is Problems. If all rules are valid, they list the cells with no price,
-// a floor above the ceiling, or a price above MaxAmount.
+// Compile calculates the price of every cell. The error has type Problems. It lists problems with rules
+// or, if all rules are valid, the cells that have no price, a floor above their ceiling, or a price
+// above MaxAmount.
 func Compile(card Card, tax *Taxonomy, markets *Markets) (*Table, error) {
 	table, problems := compile(source{card: card}, tax, markets, true)
 	if err := problems.err(); err != nil {
@@ -71,21 +74,21 @@ func Compile(card Card, tax *Taxonomy, markets *Markets) (*Table, error) {
 	return table, nil
 }
 
-// Examine compiles a draft. It reports the same problems as Compile, but always returns a table. Cells
-// without a price are gaps. Rules that are not valid are ignored, and the first of two conflicting rules
-// wins.
+// Examine compiles a draft. It reports the same problems as Compile, but always returns a table. In this
+// table, cells without a price are gaps. Rules that are not valid have no effect, and if two rules
+// conflict, the first one wins.
 func Examine(card Card, tax *Taxonomy, markets *Markets) (*Table, Problems) {
 	table, wrong := enter(source{card: card}, tax, markets, false)
 	gaps := table.fill()
 	if len(wrong) > 0 {
-		return table, Check(card, tax, markets) // also reports conflicts with skipped rules
+		return table, Check(card, tax, markets) // Check also reports conflicts with rules that are not valid
 	}
 	gaps.sort()
 	return table, gaps
 }
 
-// compile prices the cells only if every rule is valid and was read completely. Otherwise it would report
-// many gaps that are caused by the problems with rules.
+// compile calculates the prices only if all rules are valid and whole states that the file was read
+// completely. Otherwise, it would report many gaps that are only consequences of other problems.
 func compile(src source, tax *Taxonomy, markets *Markets, whole bool) (*Table, Problems) {
 	table, problems := enter(src, tax, markets, true)
 	if len(problems) > 0 || !whole {
@@ -95,8 +98,9 @@ func compile(src source, tax *Taxonomy, markets *Markets, whole bool) (*Table, P
 	return table, problems
 }
 
-// enter adds the rules to an index without pricing the cells. If withWrong is set, it also adds rules that
-// are not valid, so that conflicts with them are reported.
+// enter adds the rules to the index of a new table and reports problems with them. It does not calculate
+// prices. If withWrong is true, it adds rules even if they are not valid, so that conflicts with them
+// are reported.
 func enter(src source, tax *Taxonomy, markets *Markets, withWrong bool) (*Table, Problems) {
 	var problems Problems
 	ix := newIndex(tax, markets)
@@ -126,7 +130,7 @@ func enter(src source, tax *Taxonomy, markets *Markets, withWrong bool) (*Table,
 	return t, problems
 }
 
-// fill prices every cell and reports the cells without a price.
+// fill calculates the price of every cell and reports the cells for which there is none.
 func (t *Table) fill() Problems {
 	var bad flaws
 	for industry := range t.index.tax.Len() {
@@ -174,7 +178,7 @@ func (t *Table) exact(w winners, currency money.Currency) (whole, rest uint64) {
 	return clamp(whole, rest, t.rule(w.floor).Floor[currency], t.rule(w.ceiling).Ceiling[currency])
 }
 
-// rule returns the rule of a winner, or an empty rule for 0.
+// rule returns the rule that a field of winners identifies, or an empty rule for 0.
 func (t *Table) rule(winner int32) Rule {
 	if winner == 0 {
 		return Rule{}
@@ -189,7 +193,7 @@ func (t *Table) multiplier(winner int32) int64 {
 	return t.rule(winner).Multiplier
 }
 
-// place describes a rule by its line or, if it has none, by its number.
+// place identifies a rule by its line number or, if the card has no file, by its position in the card.
 func (c Card) place(rule int) string {
 	if line := c.Rules[rule].Line; line > 0 {
 		return fmt.Sprintf("line %d", line)
@@ -197,7 +201,7 @@ func (c Card) place(rule int) string {
 	return fmt.Sprintf("rule %d", rule+1)
 }
 
-// Check reports rules that are not valid and conflicts between rules. It does not price the cells.
+// Check reports rules that are not valid and conflicts between rules. It does not calculate prices.
 func Check(card Card, tax *Taxonomy, markets *Markets) Problems {
 	_, problems := enter(source{card: card}, tax, markets, true)
 	problems.sort()

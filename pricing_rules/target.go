@@ -1,6 +1,6 @@
 package pricingrules
 
-// Target is the selector of a rule. An empty field matches everything.
+// Target is the selector of a rule. A field that is "" matches everything.
 type Target struct{ Industry, Category, Country, Urgency string }
 
 // Target returns the rule's target.
@@ -12,18 +12,19 @@ func (r Rule) For(t Target) Rule {
 	return r
 }
 
-// String describes the cells of the target, as Rule.Selector does.
+// String describes the cells that the target selects, in the same form as Rule.Selector.
 func (t Target) String() string { return Rule{}.For(t).Selector() }
 
-// Base is the base price of a target in one market.
+// Base is the base price that applies to a target in one market.
 type Base struct {
 	Minor  int64
-	Rule   int  // the index of the rule that sets it, or -1
-	Direct bool // the rule has exactly this target; otherwise the base price is inherited
+	Rule   int  // the index of the rule that sets the base price; -1 if there is none
+	Direct bool // the rule has exactly this target; otherwise the target inherits the base price
 }
 
-// BaseOf returns the base price of a target in the currency of its market. It uses the most specific rule
-// that applies to the target. A target without a market or with unknown names has no base price.
+// BaseOf returns the base price of a target in the currency of its market. The most specific rule that
+// applies to the target determines it. A target has no base price if it does not name a market, or if
+// any of its names is unknown.
 func (t *Table) BaseOf(target Target) Base {
 	s, unknown, ok := t.index.selector(Rule{}.For(target))
 	if !ok || len(unknown) > 0 || s.market == anything {
@@ -43,7 +44,8 @@ func (t *Table) BaseOf(target Target) Base {
 	return Base{Rule: -1}
 }
 
-// broader returns a scope and the broader scopes that contain it, most specific first.
+// broader returns the given scope, followed by the scopes that contain it, from the most to the least
+// specific.
 func (ix *index) broader(scope int) []int {
 	switch {
 	case scope == anything:

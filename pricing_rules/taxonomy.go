@@ -14,39 +14,39 @@ type Industry struct {
 	Category string // the category's slug
 }
 
-// Category is a group of industries. Rules refer to Slug, and the console shows Name.
+// Category is a group of industries. Rules refer to it by Slug, and the console displays Name.
 type Category struct {
 	Slug string
 	Name string
 }
 
-// MaxTermID is the largest taxonomyTermId. It fits in two bytes.
+// MaxTermID is the largest taxonomyTermId. It is the largest number that fits in two bytes.
 const MaxTermID = 65535
 
-// Taxonomy is the list of all industries. An industry's index is its position in the list. Do not store
-// indexes, because they can change between releases.
+// Taxonomy contains all industries in the order of the file. An industry's index is its position in this
+// order. Do not store indexes, because they can change between releases.
 type Taxonomy struct {
 	industries []Industry
 	categories []Category
-	categoryOf []int // by industry, an index into categories
+	categoryOf []int // for each industry, the index of its category
 	bySlug     map[string]int
 	byTermID   map[int]int
 	byCategory map[string]int
 }
 
-// BySlug returns the index of an industry by its exact slug.
+// BySlug returns the index of the industry with the given slug. Case matters.
 func (t *Taxonomy) BySlug(slug string) (index int, ok bool) {
 	index, ok = t.bySlug[slug]
 	return index, ok
 }
 
-// ByTermID returns the index of an industry by its taxonomyTermId.
+// ByTermID returns the index of the industry with the given taxonomyTermId.
 func (t *Taxonomy) ByTermID(id int) (index int, ok bool) {
 	index, ok = t.byTermID[id]
 	return index, ok
 }
 
-// At returns the industry at an index below Len.
+// At returns the industry with the given index, which must be below Len.
 func (t *Taxonomy) At(index int) Industry { return t.industries[index] }
 
 // Len returns the number of industries.
@@ -58,7 +58,8 @@ func (t *Taxonomy) Industries() []Industry { return slices.Clone(t.industries) }
 // Categories returns all categories in the order of the file.
 func (t *Taxonomy) Categories() []Category { return slices.Clone(t.categories) }
 
-// ParseTaxonomy parses taxonomy.yaml. The error is Problems, which contains file as the file's name.
+// ParseTaxonomy parses the contents of taxonomy.yaml. The error has type Problems and refers to the file
+// by the name file.
 func ParseTaxonomy(file string, data []byte) (*Taxonomy, error) {
 	r := &reader{file: file}
 	t := &Taxonomy{bySlug: map[string]int{}, byTermID: map[int]int{}, byCategory: map[string]int{}}
@@ -131,7 +132,8 @@ func (t *Taxonomy) readIndustry(r *reader, e entry) {
 	t.categoryOf = append(t.categoryOf, len(t.categories)-1)
 }
 
-// slug checks the form of a slug. It ignores an empty slug, which text has already reported.
+// slug reports a problem if a slug is not well formed. It skips an empty slug, because text has already
+// reported it.
 func (r *reader) slug(line int, slug string) {
 	if slug != "" && !isSlug(slug) {
 		r.fail(line, "%s is not a slug; use lower-case letters, digits and single hyphens, starting with a letter",

@@ -1,14 +1,15 @@
-// Package clientaddr groups client addresses, so that requests can be counted by client.
+// Package clientaddr groups IP addresses that probably belong to the same client, so that requests can
+// be counted per client.
 package clientaddr
 
 import "net/netip"
 
-// ipv6Prefix is the length of the IPv6 prefix that a client usually cannot change.
+// ipv6Prefix is the number of leading bits that a client usually cannot change in its IPv6 address.
 const ipv6Prefix = 64
 
-// Group returns the address that identifies a client for counting. For IPv4, that is the address
-// itself. For IPv6, it is the first address of the /64 network (decision 28). If text is not an
-// address, Group returns the zero Addr.
+// Group returns the address under which a client's requests are counted. For IPv4, this is the client's
+// own address. For IPv6, it is the first address in the client's /64 network (decision 28). If text is
+// not an IP address, Group returns the zero Addr.
 func Group(text string) netip.Addr {
 	address, err := netip.ParseAddr(text)
 	if err != nil {
@@ -22,11 +23,11 @@ func Group(text string) netip.Addr {
 	return network.Addr()
 }
 
-// sitePrefix is the prefix length of the largest IPv6 network that a site usually receives.
+// sitePrefix is the prefix length of the largest IPv6 network that is usually assigned to one site.
 const sitePrefix = 48
 
-// Site returns the first address of the /48 network of an IPv6 address. It returns an IPv4 address
-// unchanged.
+// Site returns the first address in the /48 network that contains an IPv6 address. It returns an IPv4
+// address unchanged.
 func Site(address netip.Addr) netip.Addr {
 	if !address.Is6() {
 		return address

@@ -1,9 +1,9 @@
-// Package csvcell escapes the cells of CSV files for spreadsheets.
+// Package csvcell escapes the cells of CSV files, so that spreadsheets do not evaluate them as formulas.
 package csvcell
 
 import "strings"
 
-// Escape adds an apostrophe before text that a spreadsheet would evaluate as a formula.
+// Escape returns text, preceded by an apostrophe if a spreadsheet could evaluate the text as a formula.
 func Escape(text string) string {
 	if text != "" && strings.ContainsRune("=+-@\t\r", rune(text[0])) {
 		return "'" + text

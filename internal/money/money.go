@@ -1,5 +1,5 @@
-// Package money represents amounts as integers in a currency's minor unit (decision 10).
-// It does not use floating-point numbers and never mixes currencies.
+// Package money represents amounts as whole numbers of a currency's minor unit (decision 10). It does
+// not use floating-point numbers.
 package money
 
 import (
@@ -54,7 +54,7 @@ type Amount struct {
 	Currency Currency
 }
 
-// String returns the amount as displayed to users, such as "45.60 GBP".
+// String returns the amount in the form that users see, such as "45.60 GBP".
 func (a Amount) String() string { return a.Decimal() + " " + a.Currency.String() }
 
 // Decimal returns the amount without its currency, such as "45.60".
@@ -66,8 +66,8 @@ func (a Amount) Decimal() string {
 	return fmt.Sprintf("%s%d.%02d", sign, abs(m)/100, abs(m)%100)
 }
 
-// AppendDecimal appends an amount in minor units as the shortest decimal in major units, as in
-// the API: 4560 is 45.6, and 4500 is 45 (decision 10).
+// AppendDecimal appends an amount in the form that the API uses: in major units, without trailing zeros
+// (decision 10). 4560 minor units are 45.6, and 4500 are 45.
 func AppendDecimal(dst []byte, minor int64) []byte {
 	if minor < 0 {
 		dst = append(dst, '-')
@@ -84,9 +84,9 @@ func AppendDecimal(dst []byte, minor int64) []byte {
 	}
 }
 
-// ParseDecimal parses a decimal in major units into minor units. It accepts digits, at most
-// two decimals and a minus sign, but no exponent, thousands separator or space. The error
-// describes the problem and the correction.
+// ParseDecimal parses an amount in major units and returns it in minor units. The amount can have a
+// minus sign and at most two decimals, but no exponent, thousands separators or spaces. The error
+// describes the problem and how to correct it.
 func ParseDecimal(s string) (int64, error) {
 	body, negative := strings.CutPrefix(s, "-")
 	whole, frac, dotted := strings.Cut(body, ".")
@@ -110,8 +110,8 @@ func ParseDecimal(s string) (int64, error) {
 	return minor, nil
 }
 
-// abs returns the absolute value. The result is unsigned because that of the smallest int64 does not fit
-// in an int64.
+// abs returns the absolute value of m. It is unsigned because the absolute value of math.MinInt64 does
+// not fit in an int64.
 func abs(m int64) uint64 {
 	if m < 0 {
 		return -uint64(m) //nolint:gosec // correct for the smallest int64, too

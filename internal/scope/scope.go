@@ -1,7 +1,7 @@
 // Package scope represents the partners that a caller may see.
 //
-// Functions that query data of partners take a Scope directly after ctx, so that every call states
-// whose data it reads.
+// Functions that query partners' data take a Scope as the parameter after ctx, so that every call states
+// whose data it may read.
 package scope
 
 import (
@@ -10,25 +10,26 @@ import (
 	"github.com/google/uuid"
 )
 
-// Scope is a set of visible partners. It is immutable, and its zero value is empty.
+// Scope is the set of partners whose data is visible. It is immutable. The zero value contains no
+// partners.
 type Scope struct {
 	all      bool
 	partners []uuid.UUID
 }
 
-// System includes all partners. The service itself and the command line use it.
+// System includes all partners. It is for the service itself and the command line.
 var System = Scope{all: true}
 
-// Everywhere includes all partners. Users with a role for all partners have this scope.
+// Everywhere includes all partners. It is for users whose role is not limited to some partners.
 var Everywhere = Scope{all: true}
 
-// Partners returns a scope with the given partners.
+// Partners returns a scope that includes only the given partners.
 func Partners(ids ...uuid.UUID) Scope { return Scope{partners: slices.Clone(ids)} }
 
 // All reports whether the scope includes all partners.
 func (s Scope) All() bool { return s.all }
 
-// IDs returns the partners of a scope. It returns nil if the scope includes all partners.
+// IDs returns the partners that the scope includes, or nil if it includes all partners.
 func (s Scope) IDs() []uuid.UUID { return slices.Clone(s.partners) }
 
 // Allows reports whether the scope includes a partner.

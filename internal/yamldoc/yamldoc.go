@@ -1,5 +1,5 @@
-// Package yamldoc parses a YAML document into nodes. A node contains its line and, for a
-// scalar, the text as written.
+// Package yamldoc parses a YAML document into nodes. Nodes contain their line numbers. Scalars stay text
+// and are not converted to numbers or other types.
 package yamldoc
 
 import (
@@ -12,17 +12,17 @@ import (
 	"go.yaml.in/yaml/v4"
 )
 
-// Error reports text that is not a valid YAML document. Message never quotes the text,
-// because it may contain a misplaced secret.
+// Error reports that a text is not a valid YAML document. Message never quotes the text, in case someone
+// pasted a secret in the wrong place.
 type Error struct {
-	Line    int // starting at 1
+	Line    int // counted from 1
 	Message string
 }
 
 func (e *Error) Error() string { return fmt.Sprintf("line %d: %s", e.Line, e.Message) }
 
-// Parse returns the root of the document, or nil if the document is empty. The error is an
-// *Error. If a second document follows, Parse returns both the root and an error.
+// Parse returns the root of the document, or nil if the document is empty. The error has type *Error. If
+// a second document follows the first, Parse returns both the first root and an error.
 func Parse(data []byte) (*yaml.Node, error) {
 	decoder := yaml.NewDecoder(bytes.NewReader(data))
 	var document, next yaml.Node
@@ -40,7 +40,7 @@ func Parse(data []byte) (*yaml.Node, error) {
 	return root, nil
 }
 
-// syntaxError returns an Error for a parser error, with its line and without text from the
+// syntaxError converts a parser error to an Error. It determines the line and leaves out text from the
 // document.
 func syntaxError(data []byte, err error) error {
 	failed, ok := errors.AsType[*yaml.LoadError](err)
@@ -49,22 +49,21 @@ func syntaxError(data []byte, err error) error {
 	}
 	line, message, begins := failed.Mark.Line, failed.Message, failed.ContextMark.Line
 	switch {
-	case failed.Stage == yaml.ReaderStage: // the error has a byte offset instead of a line
+	case failed.Stage == yaml.ReaderStage: // the error states a byte offset instead of a line
 		line = 1 + bytes.Count(data[:min(failed.Mark.Index, len(data))], []byte("\n"))
 	case failed.Stage == yaml.ComposerStage:
 		message = "an alias (*) has no anchor (&); repeat the value, or quote values that start with *"
 	case begins == 0 || begins == line:
 	case failed.Mark.Column == 1 && line > bytes.Count(data, []byte("\n")):
-		line = begins // the file ends before a bracket or quote is closed
+		line = begins // a bracket or quote is never closed, so report the line on which it was opened
 	default:
 		message += fmt.Sprintf(" (%s on line %d)", failed.ContextMsg, begins)
 	}
 	return &Error{line, message}
 }
 
-// Entries yields the keys of a mapping with their values. It skips keys that are not scalars
-// and duplicate keys, and calls reject for them. For a duplicate key, first is the line of the
-// first one.
+// Entries yields the keys of a mapping and their values. If a key is not a scalar or occurs again,
+// Entries calls reject instead. For a repeated key, first is the line on which the key first occurs.
 func Entries(mapping *yaml.Node, reject func(key *yaml.Node, first int)) iter.Seq2[*yaml.Node, *yaml.Node] {
 	return func(yield func(key, value *yaml.Node) bool) {
 		lines := make(map[string]int, len(mapping.Content)/2)

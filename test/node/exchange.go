@@ -26,8 +26,8 @@ func (n *Node) FreshPost(t *testing.T, p Partner) string {
 var PricedBody = regexp.MustCompile(`^\{"accepted":true,"bidPrice":((?:0|[1-9][0-9]*)(?:\.[0-9]?[1-9])?),"currency":"[A-Z]{3}",` +
 	`"transactionId":"tx_[A-Za-z0-9_-]{60,197}","expiresAt":"[0-9-]{10}T[0-9:]{8}\.[0-9]{3}Z"\}$`)
 
-// AwaitPartner waits until the node knows a partner and its secret. It sends an invalid payload
-// repeatedly. From then on, the node rejects the payload with 400, and before with 401 or 404.
+// AwaitPartner waits until the node knows a partner and its secret. It posts an invalid payload until
+// the status is 400. Before that, the status is 401 or 404.
 func (n *Node) AwaitPartner(t *testing.T, p Partner) {
 	t.Helper()
 	testkit.Eventually(t, 10*time.Second, "the node knows the new partner or secret", func() bool {

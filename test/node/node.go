@@ -93,7 +93,7 @@ type Option func(*Node)
 func OnMachineClock(n *Node) { n.Clock = clock.System{} }
 
 // Start starts a node with the default settings of pingpost dev and a manual clock. The node logs at all
-// levels. When the test ends, Start calls Shutdown.
+// levels. Shutdown is called when the test ends.
 func Start(t *testing.T, options ...Option) *Node {
 	t.Helper()
 	n := &Node{
@@ -107,7 +107,7 @@ func Start(t *testing.T, options ...Option) *Node {
 	n.Config.HTTP.APIAddr, n.Config.HTTP.AdminAddr, n.Config.HTTP.OpsAddr = "127.0.0.1:0", "127.0.0.1:0", "127.0.0.1:0"
 	n.Config.Database.URL = config.Secret(n.DB.AppURL)
 	n.Config.Keys.Platform, n.Config.Keys.Local = []config.Secret{NewKey()}, NewKey()
-	n.Config.Log.Level, n.Config.Log.Format = "debug", "json" // tests search the log for personal data at every level
+	n.Config.Log.Level, n.Config.Log.Format = "debug", "json" // personal data must not be logged at any level
 	for _, change := range options {
 		change(n)
 	}

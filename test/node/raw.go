@@ -45,8 +45,8 @@ func RawPost(p Partner, body string, headers ...string) RawRequest {
 	return RawRequest{Path: p.Base() + "/api/lead/post", Headers: headers, Body: body}
 }
 
-// RawSigned returns a post with a valid signature, so that the service rejects the post only because of
-// what the test is about.
+// RawSigned returns a post with a valid signature. If the service rejects it, the reason is what the
+// test changed and not the signature.
 func (n *Node) RawSigned(p Partner, body string) RawRequest {
 	ts := n.Now()
 	return RawPost(p, body, "X-Timestamp: "+ts, "X-Signature-SHA256: "+signing.Sign([]byte(p.Secret), ts, []byte(body)))
@@ -58,8 +58,8 @@ type Connection struct {
 	In *bufio.Reader
 }
 
-// Patience limits how long a connection may be used, so that a test that would hang fails and shows
-// where.
+// Patience limits how long a test may use one connection or wait for readiness. Instead of hanging, the
+// test fails and shows where it waited.
 const Patience = 10 * time.Second
 
 // Dial opens a connection, which is closed when the test ends.
