@@ -19,11 +19,12 @@ func TestMain(m *testing.M) {
 	os.Exit(m.Run())
 }
 
-// tiny returns a plan with minimal sizes, to test that all parts work.
+// tiny returns a plan with minimal sizes, for testing that all parts work.
 func tiny() plan {
 	return plan{
 		PingRounds: 1, PingRound: 50 * time.Millisecond,
-		// A round is longer than the slow database's transaction, so that posts are rejected.
+		// A round must take longer than a transaction in the slow database. Otherwise, no posts would be
+		// rejected.
 		PostRounds: 1, PostRound: slowTransaction + 100*time.Millisecond, Connections: 2,
 		FineRounds: 1, FineRound: 100 * time.Millisecond,
 		MicroRounds: 1, MicroTime: time.Millisecond,
@@ -35,7 +36,7 @@ func tiny() plan {
 	}
 }
 
-// TestStage runs all parts and then the tests of the checks on one stage.
+// TestStage creates one stage and uses it to test all parts of the benchmark and then the checks.
 func TestStage(t *testing.T) {
 	b := &bench{plan: tiny(), output: t.Output()}
 	var err error
@@ -85,8 +86,8 @@ func (b *bench) testParts(t *testing.T) {
 	b.checkDocument(t, m)
 }
 
-// checkDocument checks that the document contains figures and the machine's properties, but nothing that
-// identifies the machine.
+// checkDocument checks that the document contains figures and the machine's properties, and that nothing
+// in it identifies the machine.
 func (b *bench) checkDocument(t *testing.T, m machine) {
 	t.Helper()
 	document, err := b.document(m)

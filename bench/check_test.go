@@ -11,7 +11,8 @@ import (
 	"time"
 )
 
-// testChecks sends pings and posts, and checks that a missing row is detected in each table.
+// testChecks sends pings and posts. It then deletes a row from one table after the other and tests that
+// this is detected.
 func (s *stage) testChecks(t *testing.T) {
 	ctx := t.Context()
 	p, err := s.newProduct(ctx, "product_checked", productJob{})
@@ -56,8 +57,8 @@ func (s *stage) testChecks(t *testing.T) {
 	}
 }
 
-// without runs a check while one row of a table is deleted. The superuser can disable the foreign keys and
-// triggers that would prevent it.
+// without runs a check while one row of a table is deleted. It runs as the superuser, because it must
+// disable foreign keys and triggers that prevent deleting rows.
 func without(t *testing.T, d *database, table string, check func()) {
 	t.Helper()
 	ctx := t.Context()
@@ -78,7 +79,7 @@ func without(t *testing.T, d *database, table string, check func()) {
 	}
 }
 
-// metrics returns the recorder's metrics as a node exports them.
+// metrics returns the recorder's metrics in the format in which a node exports them.
 func metrics(recorded, full, rejected int) string {
 	return fmt.Sprintf(`# HELP pingpost_pings_recorded_total Pings written to the log.
 # TYPE pingpost_pings_recorded_total counter

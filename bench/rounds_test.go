@@ -59,7 +59,7 @@ func TestOtherLoad(t *testing.T) {
 	}
 }
 
-// TestReadOwnProcess reads the processor time of this process, on systems that report it.
+// TestReadOwnProcess reads the processor time of this process on systems that report it.
 func TestReadOwnProcess(t *testing.T) {
 	before, err := readProcessors()
 	if errors.Is(err, errNoProcfs) {

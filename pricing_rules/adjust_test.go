@@ -69,7 +69,7 @@ func TestAdjustedPreservesOrder(t *testing.T) {
 	})
 }
 
-// Rounding before the adjustment would lose 0.01.
+// If the price were rounded before the adjustment, the result would be 0.01 lower.
 func TestPriceForRoundsOnce(t *testing.T) {
 	tax, markets, _, err := Shipped()
 	if err != nil {

@@ -49,8 +49,8 @@ func BenchmarkCompile50000(b *testing.B) {
 	}
 }
 
-// manyRules returns n rules. The first ones set a base price and a multiplier for each selector, and the
-// others set a floor.
+// manyRules returns a rate card with n rules. The first rule for each selector sets a base price and a
+// multiplier, and the remaining rules set a floor.
 func manyRules(t testing.TB, tax *Taxonomy, markets *Markets, n int) Card {
 	t.Helper()
 	var selectors []Rule

@@ -23,7 +23,8 @@ func TestClassOfDoesNotAllocate(t *testing.T) {
 	}
 }
 
-// The numbers are part of sealed quotes, which other nodes and later releases must be able to open.
+// Sealed quotes contain these numbers, and other nodes and later releases must interpret them in the
+// same way.
 func TestClassNumbersAndNames(t *testing.T) {
 	for number, name := range []string{"standard", "emergency", "immediate", "urgent", "flexible"} {
 		class, ok := ParseClass(name)

@@ -10,7 +10,7 @@ import (
 	"pgregory.net/rapid"
 )
 
-// parsed parses CSV with the shipped taxonomy and markets.
+// parsed parses a CSV file with the shipped taxonomy and markets.
 func parsed(t testing.TB, text string) []BaseLine {
 	t.Helper()
 	tax, markets, _ := shipped(t)
@@ -21,7 +21,7 @@ func parsed(t testing.TB, text string) []BaseLine {
 	return lines
 }
 
-// The same table must result in the same lines, whatever format a spreadsheet saves it in.
+// Parsing must return the same lines for every format in which a spreadsheet can save the table.
 func TestParseBases(t *testing.T) {
 	want := []BaseLine{
 		{Line: 2, Target: Target{Industry: "plumber", Country: "GB"}, Minor: 4560},
@@ -54,7 +54,7 @@ func TestParseBases(t *testing.T) {
 	}
 }
 
-// Columns can be in any order. Informational columns are ignored.
+// Columns can be in any order, and ParseBases ignores columns that are only for information.
 func TestParseBasesFindsColumns(t *testing.T) {
 	for text, want := range map[string]BaseLine{
 		"base,country,industry\n0.01,GB,plumber\n": {
@@ -143,7 +143,7 @@ func TestParseBasesRejects(t *testing.T) {
 		baseRejections())
 }
 
-// The line number is correct even after rows that span several lines.
+// Line numbers must be correct even after rows that span several lines.
 func TestParseBasesCountsLines(t *testing.T) {
 	tax, markets, _ := shipped(t)
 	_, err := ParseBases("f.csv",
@@ -153,7 +153,8 @@ func TestParseBasesCountsLines(t *testing.T) {
 	}
 }
 
-// Formatted rows can be parsed, even if a spreadsheet has saved them with semicolons and decimal commas.
+// ParseBases must be able to parse what FormatBases wrote, even after a spreadsheet has saved it with
+// semicolons and decimal commas.
 func TestBasesRoundTrip(t *testing.T) {
 	tax, markets, _ := shipped(t)
 	targets := smallTargets(tax, markets)
@@ -195,7 +196,8 @@ func TestBasesRoundTrip(t *testing.T) {
 	})
 }
 
-// spreadsheet returns the file as a spreadsheet with decimal commas would save it.
+// spreadsheet converts the file to the format in which a spreadsheet saves it if the user's decimal
+// separator is a comma.
 func spreadsheet(t rapid.TB, data []byte) []byte {
 	records, err := csv.NewReader(bytes.NewReader(data)).ReadAll()
 	if err != nil {

@@ -41,7 +41,7 @@ func TestDiff(t *testing.T) {
 	}
 }
 
-// A newer taxonomy can contain more industries, in another order.
+// A newer taxonomy can contain more industries and list them in a different order.
 func TestDiffMatchesBySlugAndCode(t *testing.T) {
 	tax, markets := small(t)
 	other, err := ParseTaxonomy("t.yaml",

@@ -22,7 +22,7 @@ func cells(tax *Taxonomy, markets *Markets, do func(industry, market int, class 
 	}
 }
 
-// brokenRules lists rules that are not valid, each for a different reason.
+// brokenRules lists rules that are not valid. Each is invalid for a different reason.
 var brokenRules = []Rule{
 	{Industry: "baker", Base: Amounts{money.GBP: 1}},
 	{Category: "food", Exclude: ExcludeTrue},
@@ -37,7 +37,7 @@ var brokenRules = []Rule{
 	{Country: "GB", Exclude: ExcludeTrue, Note: "two\nlines"},
 }
 
-// Examine must price the cells that have a price, ignore rules that are not valid, and report the same
+// Examine must calculate prices where possible, ignore rules that are not valid, and report the same
 // problems as Compile.
 func TestExamineMatchesNaivePricing(t *testing.T) {
 	tax, markets := small(t)
@@ -150,8 +150,8 @@ func TestInversions(t *testing.T) {
 		t.Errorf("got %v, want no inversions", found)
 	}
 	rules := append(slices.Clone(orderly),
-		Rule{Industry: "plumber", Country: "GB", Urgency: "urgent", Multiplier: 10_000},   // no more than standard
-		Rule{Industry: "plumber", Country: "FR", Urgency: "flexible", Multiplier: 11_000}, // more than standard
+		Rule{Industry: "plumber", Country: "GB", Urgency: "urgent", Multiplier: 10_000},   // not more than a standard lead costs
+		Rule{Industry: "plumber", Country: "FR", Urgency: "flexible", Multiplier: 11_000}, // more than a standard lead costs
 		Rule{Industry: "notary", Country: "FR", Urgency: "emergency", Exclude: ExcludeTrue},
 		Rule{Industry: "notary", Country: "GB", Urgency: "standard", Exclude: ExcludeTrue})
 	got := compiled(t, tax, markets, rules...).Inversions()

@@ -7,9 +7,9 @@ import (
 	"testing"
 )
 
-// checkExample checks the expected output for a card. want contains either problems, which start with the
-// file's name, or the explanation of a cell. The explanation's first line contains the cell, and its steps
-// the partner's adjustment, if any.
+// checkExample compares the output for a card with want. want contains either problems, which start with
+// the file's name, or the explanation of a cell's price. The cell is read from the explanation's first
+// line, and the partner's adjustment, if there is one, from its steps.
 func checkExample(t *testing.T, card, want string) {
 	t.Helper()
 	tax, markets, _ := shipped(t)
@@ -49,7 +49,8 @@ func checkExample(t *testing.T, card, want string) {
 	}
 }
 
-// Each file in testdata contains a description, a rate card and, after each "-- answer --", expected output.
+// Each file in testdata contains a description, a rate card, and one or more expected outputs, each
+// after a line "-- answer --".
 func TestGoldenCases(t *testing.T) {
 	paths, err := filepath.Glob("testdata/*.txt")
 	if err != nil || len(paths) == 0 {

@@ -6,7 +6,7 @@ import (
 	"pgregory.net/rapid"
 )
 
-// checkExplanations checks that the last step of every cell's explanation is the price in the table.
+// checkExplanations checks that the explanation of every cell ends with the price in the table.
 func checkExplanations(t rapid.TB, table *Table) {
 	t.Helper()
 	for i := range table.Taxonomy().Len() {

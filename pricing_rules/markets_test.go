@@ -6,14 +6,15 @@ import (
 	"github.com/pingpost/pingpost/internal/money"
 )
 
-// Every pair of letters must match "Currency by country" in the specification.
+// For every pair of letters, the currency must be the one that "Currency by country" in the
+// specification defines.
 func TestShippedMarketsMatchTheSpecification(t *testing.T) {
 	_, markets, _ := shipped(t)
 	currencies := map[string]money.Currency{
 		"GB": money.GBP, "US": money.USD, "CA": money.CAD, "AU": money.AUD,
 		"FR": money.EUR, "BE": money.EUR, "DE": money.EUR, "AT": money.EUR,
 		"ES": money.EUR, "IT": money.EUR, "NL": money.EUR, "IE": money.EUR,
-		"CH": money.GBP, // "any other code, including CH", but with its own prices
+		"CH": money.GBP, // one of "any other code, including CH" in the specification, but with prices of its own
 	}
 	if markets.Len() != len(currencies)+1 {
 		t.Errorf("got %d markets, want %d", markets.Len(), len(currencies)+1)

@@ -55,7 +55,8 @@ rules:
 	}
 }
 
-// ruleRejections returns second rules for a card, starting on line 3, that are not valid.
+// ruleRejections returns rules that are not valid. Each is the second rule of a card and starts on line
+// 3.
 func ruleRejections() []rejection {
 	return []rejection{
 		{"unknown key", "{base: {GBP: 1}, price: 5}", `f.yaml:3 "price"`},
@@ -120,7 +121,7 @@ func TestParseCardRejectsRules(t *testing.T) {
 	t.Run("ParseCard", func(t *testing.T) {
 		rejects(t, func(file string, data []byte) error { _, err := ParseCard(file, data); return err }, cases)
 	})
-	// Load reports the same problems, but not the gaps that they cause.
+	// Load must report the same problems, but not the cells that have no price because of them.
 	tax, markets, _ := shipped(t)
 	t.Run("Load", func(t *testing.T) {
 		rejects(t, func(file string, data []byte) error { _, _, err := Load(file, data, tax, markets); return err }, cases)

@@ -15,7 +15,7 @@ var (
 	quotedValue = regexp.MustCompile(`"[^"]*"`)
 )
 
-// essence reduces each line of an error to its location and quoted values.
+// essence reduces each line of an error to the location and the quoted values in it.
 func essence(err error) string {
 	var lines []string
 	for line := range strings.SplitSeq(err.Error(), "\n") {
@@ -29,7 +29,7 @@ func essence(err error) string {
 	return strings.Join(lines, "\n")
 }
 
-// rejection is a test case: a file that is not valid, and the essence of the error that it must cause.
+// rejection is a test case. It contains a file that is not valid and the essence of the expected error.
 type rejection struct{ name, file, want string }
 
 func rejects(t *testing.T, parse func(file string, data []byte) error, cases []rejection) {

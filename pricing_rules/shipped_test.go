@@ -25,8 +25,8 @@ func shippedTable(t testing.TB) *Table {
 	return table
 }
 
-// Decisions 4 and 8: every industry has a price in every country, urgent leads cost more than standard
-// ones, and flexible leads cost less.
+// According to decisions 4 and 8, every industry has a price in every country, urgent leads cost more
+// than standard leads, and flexible leads cost less.
 func TestShippedCardPricesEveryCellInOrder(t *testing.T) {
 	table := shippedTable(t)
 	ladder := []Class{Flexible, Standard, Urgent, Immediate, Emergency}

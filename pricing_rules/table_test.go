@@ -13,7 +13,7 @@ import (
 	"github.com/pingpost/pingpost/internal/money"
 )
 
-// small returns a taxonomy and markets with only a few cells, so that the rules of random cards often
+// small returns a taxonomy and markets that have only a few cells, so that rules in random cards often
 // overlap.
 func small(t testing.TB) (*Taxonomy, *Markets) {
 	t.Helper()
@@ -33,7 +33,8 @@ other: {name: Others, currency: GBP}`))
 	return tax, markets
 }
 
-// naive prices one cell as described in the package comment, without an index or fixed-width arithmetic.
+// naive calculates the price of a cell as the package comment describes it. It uses neither an index nor
+// fixed-width arithmetic.
 type naive struct {
 	card     Card
 	industry Industry
@@ -41,7 +42,8 @@ type naive struct {
 	class    Class
 }
 
-// best returns the most specific rule that has an effect. tied reports whether two rules conflict.
+// best returns the most specific rule that sets an effect. tied reports whether two rules are equally
+// specific and therefore conflict.
 func (n naive) best(has func(Rule) bool) (rule *Rule, tied bool) {
 	highest := -1
 	for i, r := range n.card.Rules {
@@ -151,8 +153,8 @@ func conflict(card Card) bool {
 	return false
 }
 
-// smallCards generates cards for the taxonomy of small. Half of the cards start with a rule that prices
-// every cell, so that many cards have no gaps.
+// smallCards generates cards for the taxonomy that small returns. Half of the cards start with a rule
+// that sets a base price for every cell, so that many cards have no gaps.
 func smallCards() *rapid.Generator[Card] {
 	amounts := rapid.Custom(func(t *rapid.T) Amounts {
 		amount := rapid.OneOf(rapid.Int64Range(1, 20), rapid.Int64Range(1, 9999), rapid.Just[int64](MaxAmount))
@@ -233,7 +235,7 @@ func TestCompileMatchesNaivePricing(t *testing.T) {
 	}
 }
 
-// Rules from the database have no lines, so problems contain the rule's number instead.
+// Rules from the database have no line numbers, so problems state the number of the rule.
 func TestCompileReportsRulesWithoutLines(t *testing.T) {
 	tax, markets := small(t)
 	all := Rule{Base: Amounts{money.GBP: 1000, money.EUR: 1200}}
@@ -257,7 +259,7 @@ func TestCompileReportsRulesWithoutLines(t *testing.T) {
 	}
 }
 
-// A card without rules has 23,520 cells without a price, which are reported on five lines.
+// With an empty card, 23,520 cells have no price. They are reported on five lines.
 func TestGapsAreGrouped(t *testing.T) {
 	tax, markets, _ := shipped(t)
 	_, err := Compile(Card{}, tax, markets)

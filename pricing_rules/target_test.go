@@ -8,7 +8,7 @@ import (
 	"github.com/pingpost/pingpost/internal/money"
 )
 
-// smallTargets returns all targets in a small taxonomy that have a market.
+// smallTargets returns all targets that name a market, for a small taxonomy.
 func smallTargets(tax *Taxonomy, markets *Markets) (list []Target) {
 	scopes := []Target{{}}
 	for _, category := range tax.Categories() {
@@ -54,7 +54,7 @@ func inherits(card Card, tax *Taxonomy, target Target, currency money.Currency) 
 	return best
 }
 
-// BaseOf must agree with a check of every rule, and with the base price in a cell's explanation.
+// BaseOf must return the same as inherits, and the same base price as the explanation of the cell.
 func TestBaseOfMatchesNaivePricing(t *testing.T) {
 	tax, markets := small(t)
 	own, inherited, none, steps := 0, 0, 0, 0

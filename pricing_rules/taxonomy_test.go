@@ -8,8 +8,8 @@ import (
 	"testing"
 )
 
-// The categories must match "Industry values" in the specification, with their counts, first and last
-// slugs, and first numbers.
+// The categories must match "Industry values" in the specification. The test compares their counts,
+// their first and last slugs, and their first numbers.
 func TestShippedTaxonomyMatchesTheSpecification(t *testing.T) {
 	tax, _, _ := shipped(t)
 	spec := []struct {
@@ -53,8 +53,8 @@ func TestShippedTaxonomyMatchesTheSpecification(t *testing.T) {
 	}
 }
 
-// Partners, quotes and leads use these numbers. For a new industry, add a line to the file. Never change a
-// line.
+// Partners, quotes and leads use these numbers, so never change a line in the file. If an industry is
+// new, add a line.
 func TestTermIDsNeverChange(t *testing.T) {
 	tax, _, _ := shipped(t)
 	published, err := os.ReadFile("testdata/term_ids.tsv")

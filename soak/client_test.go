@@ -24,7 +24,7 @@ import (
 // patience limits how long a client tries to deliver one lead.
 const patience = 2 * time.Minute
 
-// clients deliver leads through all nodes and record every answer.
+// clients deliver leads through all nodes and record every response.
 type clients struct {
 	p     *platform
 	began time.Time
@@ -36,12 +36,12 @@ type clients struct {
 
 	mu        sync.Mutex
 	histories map[string][]porcupine.Operation // by transactionId
-	payouts   map[string]string                // by leadId, as in the answer
+	payouts   map[string]string                // by leadId, as in the response
 }
 
 const deliverers = 16
 
-// client returns clients that do nothing in the background.
+// client returns clients that only do what the test calls.
 func (p *platform) client() *clients {
 	return &clients{
 		p:         p,
@@ -67,7 +67,7 @@ func (p *platform) clients(t *testing.T, rounds *rand.Rand) *clients {
 	return c
 }
 
-// repeat calls do again and again in the background until end is called.
+// repeat calls do repeatedly in the background until end is called.
 func (c *clients) repeat(do func()) {
 	c.all.Go(func() {
 		for {
@@ -81,7 +81,7 @@ func (c *clients) repeat(do func()) {
 	})
 }
 
-// end stops the clients after their current leads and pings.
+// end stops the clients when they have finished the leads and pings in progress.
 func (c *clients) end() {
 	select {
 	case <-c.stop:
@@ -93,7 +93,7 @@ func (c *clients) end() {
 
 func (c *clients) now() int64 { return int64(time.Since(c.began)) }
 
-// watchPings sends a ping, which a running node must always answer.
+// watchPings sends a ping. A node that is running must always answer it.
 func (c *clients) watchPings(t *testing.T, n *node) {
 	down := n.down.Load()
 	tx, err := c.ping(n)
@@ -108,7 +108,7 @@ func (c *clients) watchPings(t *testing.T, n *node) {
 
 func pause(d time.Duration) { <-time.After(d) }
 
-// ping returns the transactionId. It is "" if the ping was answered but not priced.
+// ping returns the transactionId. It is "" if the response contains no price.
 func (c *clients) ping(n *node) (tx string, err error) {
 	resp, err := c.http.Post(n.url("API")+"/p/"+slug+"/api/lead/ping", "application/json",
 		bytes.NewReader([]byte(`{"industry":"plumber","postcode":"SW1A 1AA"}`)))
@@ -124,12 +124,13 @@ func (c *clients) ping(n *node) (tx string, err error) {
 	return priced.TransactionID, err
 }
 
-// deliver delivers one lead. It usually repeats one post until it is answered. Sometimes it sends the same
-// post twice or two different posts at the same time, and sometimes it posts again afterwards.
+// deliver delivers one lead. Usually, it repeats one post until there is a response. Sometimes, it sends
+// two posts at the same time, which are identical or different, and sometimes it sends another post
+// afterwards.
 func (c *clients) deliver(t *testing.T, random *rand.Rand) {
 	tx, err := c.ping(c.p.nodes[random.IntN(len(c.p.nodes))])
 	if err != nil {
-		pause(20 * time.Millisecond) // watchPings checks whether the ping may fail
+		pause(20 * time.Millisecond) // watchPings checks whether pings may fail
 		return
 	}
 	bodies := []int{1}
@@ -150,7 +151,7 @@ func (c *clients) deliver(t *testing.T, random *rand.Rand) {
 	}
 }
 
-// untilAnswered posts to the nodes in turn until one answers.
+// untilAnswered posts to one node after the other until one of them responds.
 func (c *clients) untilAnswered(t *testing.T, tx string, body, first int) {
 	text := postBody(tx, body)
 	end := time.Now().Add(patience)
@@ -175,14 +176,14 @@ func (c *clients) untilAnswered(t *testing.T, tx string, body, first int) {
 	}
 }
 
-// postBody returns the body with the given number for a transaction.
+// postBody returns one of the different bodies for a transaction, selected by number.
 func postBody(tx string, body int) []byte {
 	return []byte(`{"transactionId":"` + tx +
 		`","contact":{"email":"lead@example.org"},"consent":{"acknowledged":true,"thirdPartyLeadId":"body-` +
 		strconv.Itoa(body) + `"}}`)
 }
 
-// status sends a post and returns the answer's status, or 0 without an answer.
+// status sends a post and returns the response's status, or 0 if there is no response.
 func (c *clients) status(n *node, body []byte, secret string) int {
 	resp, err := c.send(n, body, secret)
 	if err != nil {
@@ -203,8 +204,8 @@ func (c *clients) send(n *node, body []byte, secret string) (*http.Response, err
 	return c.http.Do(req)
 }
 
-// post sends a post once. sent is false if it cannot have reached the node. The error reports an answer that
-// the node must not give.
+// post sends a post once. sent is false if the post cannot have reached the node. The error describes a
+// response that the node must never send.
 func (c *clients) post(n *node, body []byte) (a answer, payout string, sent bool, err error) {
 	resp, failure := c.send(n, body, c.p.secret)
 	if failure != nil {
@@ -246,8 +247,8 @@ func parse(resp *http.Response, text []byte) (a answer, payout string, err error
 	return a, payout, err
 }
 
-// record adds an operation to its transaction's history. Of several unanswered posts with the same body, only
-// the earliest is recorded, because at most one of them can have had an effect.
+// record adds an operation to its transaction's history. If several posts with the same body got no
+// response, it records only the earliest, because at most one of them can have had an effect.
 func (c *clients) record(tx string, body int, a answer, payout string, call int64) {
 	end := c.now()
 	c.mu.Lock()

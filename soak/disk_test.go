@@ -13,8 +13,8 @@ import (
 	"github.com/pingpost/pingpost/internal/devpg"
 )
 
-// TestPostsResumeAfterFullDisk checks that posts get 503 while Postgres's disk is full, and that they succeed
-// again when there is room, without any action on the service.
+// TestPostsResumeAfterFullDisk checks that posts get 503 while Postgres's disk is full. When there is
+// room again, they must succeed without any intervention in the service.
 func TestPostsResumeAfterFullDisk(t *testing.T) {
 	t.Parallel()
 	disk := smallDisk(t, 256)
@@ -33,7 +33,8 @@ func TestPostsResumeAfterFullDisk(t *testing.T) {
 		if err := os.Remove(ballast); err != nil {
 			t.Fatal(err)
 		}
-		// Postgres may exit if its log has no room. In production, a supervisor starts it again.
+		// Postgres may exit if there is no room for its log. In production, a supervisor would start it
+		// again.
 		select {
 		case <-p.postgres.Done():
 			t.Log("Postgres exited")
@@ -46,7 +47,7 @@ func TestPostsResumeAfterFullDisk(t *testing.T) {
 	c.check(t)
 }
 
-// smallDisk mounts a file system with the given size until the test ends.
+// smallDisk mounts a file system of the given size. It is unmounted when the test ends.
 func smallDisk(t *testing.T, megabytes int) (dir string) {
 	t.Helper()
 	dir, err := os.MkdirTemp("", "pingpost-disk-")

@@ -12,13 +12,13 @@ import (
 	"github.com/pingpost/pingpost/internal/testkit"
 )
 
-// fault is a failure that a test causes. cause returns when the failure has ended.
+// fault is a failure that a test can cause. cause returns when the failure is over.
 type fault struct {
 	name  string
 	cause func()
 }
 
-// faults returns faults in random order. The flags set how many there are.
+// faults returns faults in random order. Flags determine how many.
 func (p *platform) faults(t *testing.T, c *clients, random *rand.Rand) (all []fault) {
 	for i := range *nodeKills {
 		n := p.nodes[i%len(p.nodes)]
@@ -48,7 +48,7 @@ func (p *platform) faults(t *testing.T, c *clients, random *rand.Rand) (all []fa
 	return all
 }
 
-// awaitFailed waits until the given number of further posts has had no answer or 503.
+// awaitFailed waits until the given number of further posts has failed with a 503 or without a response.
 func (c *clients) awaitFailed(t *testing.T, more int64) {
 	t.Helper()
 	want := c.unanswered.Load() + more
@@ -61,7 +61,7 @@ func (p *platform) cutNetwork(t *testing.T, c *clients) {
 	p.network.Up(t)
 }
 
-// disturb disturbs Postgres's answers until the clients have sent some posts.
+// disturb disturbs Postgres's responses until the clients have sent some posts.
 func (p *platform) disturb(t *testing.T, c *clients, kind, attributes string) {
 	remove := p.network.AddFault(t, kind, attributes)
 	want := c.acknowledged.Load() + c.unanswered.Load() + 20
@@ -70,14 +70,15 @@ func (p *platform) disturb(t *testing.T, c *clients, kind, attributes string) {
 	remove()
 }
 
-// exhaust locks tables until all of the nodes' connections wait for the locks and posts fail.
+// exhaust locks tables until all of the nodes' database connections are waiting for the locks and posts
+// fail.
 func (p *platform) exhaust(t *testing.T, c *clients) {
 	conn, err := pgx.Connect(t.Context(), p.postgres.SuperuserURL(database))
 	if err != nil {
 		t.Fatal(err)
 	}
 	defer conn.Close(context.WithoutCancel(t.Context()))
-	// This can deadlock with a post, and Postgres may then cancel this statement.
+	// This statement can deadlock with a post, and Postgres may then cancel either of them.
 	testkit.Eventually(t, recovery, "the tables are locked", func() bool {
 		var deadlock *pgconn.PgError
 		_, err := conn.Exec(t.Context(), "BEGIN; LOCK TABLE partners, leads, rate_cards IN ACCESS EXCLUSIVE MODE")

@@ -15,18 +15,19 @@ import (
 )
 
 const (
-	// samples is how often a node's memory is measured.
+	// samples is how many times a node's memory is measured.
 	samples = 60
-	// maxGrowth is the highest ratio of the last quarter's median to that of the second quarter. By then,
-	// everything that is stored for each minute, partner or connection has reached its limit.
+	// maxGrowth limits the ratio of the median in the last quarter to the median in the second quarter.
+	// When the second quarter begins, everything that a node stores for each minute, partner or
+	// connection has reached its limit.
 	maxGrowth = 1.1
-	// heapNoise and goroutineNoise allow for a few requests in progress.
+	// heapNoise and goroutineNoise allow for the requests that may be in progress during a measurement.
 	heapNoise      = 4 << 20
 	goroutineNoise = 20
 )
 
-// TestMemoryAndGoroutinesDoNotGrow sends a node requests for a long time and compares its memory and
-// goroutines at the end with those soon after its start.
+// TestMemoryAndGoroutinesDoNotGrow sends requests to a node for a long time. It compares the node's
+// memory and goroutines at the end with those soon after the start.
 func TestMemoryAndGoroutinesDoNotGrow(t *testing.T) {
 	t.Parallel()
 	p := startPlatform(t)
@@ -61,8 +62,8 @@ func TestMemoryAndGoroutinesDoNotGrow(t *testing.T) {
 	}
 }
 
-// sendEachKind sends a post with an invalid signature, a lead, its retry and a rejected ping, and then pauses
-// like a typical client.
+// sendEachKind sends a post with an invalid signature, a post that delivers a lead, a retry of that
+// post, and a ping that is rejected. It then pauses as a typical client would.
 func (c *clients) sendEachKind(t *testing.T, n *node, delivered *atomic.Int64) {
 	tx, err := c.ping(n)
 	if err != nil {

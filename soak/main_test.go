@@ -1,5 +1,5 @@
-// Package soak kills and disturbs parts of a running platform while clients deliver leads and record every
-// answer. It then checks that each acknowledged lead is stored exactly once.
+// Package soak kills and disturbs parts of a running platform while clients deliver leads and record
+// every response. It then checks that each acknowledged lead is stored exactly once.
 //
 // `go test ./soak` takes minutes. `make soak` runs more faults and takes more than an hour.
 package soak
@@ -25,7 +25,7 @@ var (
 	seed          = flag.Uint64("seed", 0, "seed for random choices; 0 for a new one")
 )
 
-// binary is the path of the service, which is built once for all tests.
+// binary is the path of the service's executable, which is built once for all tests.
 var binary string
 
 func TestMain(m *testing.M) {

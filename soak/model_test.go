@@ -8,14 +8,14 @@ import (
 	"github.com/anishathalye/porcupine"
 )
 
-// outcome is the result of a post, or of looking for a transaction's lead in the database.
+// outcome is the result of a post, or the result of looking up a transaction's lead in the database.
 type outcome int
 
 const (
-	unknown  outcome = iota // no answer or 503, so the lead may be stored
+	unknown  outcome = iota // no response or 503, so the lead may or may not be stored
 	stored                  // 200 without Idempotent-Replayed
 	replayed                // 200 with Idempotent-Replayed
-	conflict                // 409: another body was posted for the transaction
+	conflict                // 409: a different body was posted for the transaction before
 	found                   // at the end, the database contains a lead
 	missing                 // at the end, the database does not contain a lead
 )
@@ -24,20 +24,20 @@ func (o outcome) String() string {
 	return [...]string{"unknown", "stored", "replayed", "conflict", "found", "missing"}[o]
 }
 
-// answer is an outcome with its lead.
+// answer is an outcome and the lead that it refers to.
 type answer struct {
 	outcome outcome
 	lead    string
 }
 
-// transaction is the state of one transaction: which body was stored, if any, and the lead's ID. The ID is ""
-// until an answer contains it.
+// transaction is the state of one transaction: which body was stored, if any, and the lead's ID. The ID
+// is "" until a response contains it.
 type transaction struct {
 	body int // 0 for none
 	lead string
 }
 
-// model describes which answers are possible for one transaction, in which order (decision 3).
+// model describes which responses are possible for one transaction and in which order (decision 3).
 var model = porcupine.NondeterministicModel{
 	Init: func() []any { return []any{transaction{}} },
 	Step: func(state, input, output any) []any {
@@ -77,7 +77,8 @@ func steps(t transaction, body int, a answer) []any {
 	return nil
 }
 
-// never is the end of an operation without an answer, because it may take effect at any later time.
+// never is the end time of an operation that got no response, because it may take effect at any later
+// time.
 const never = int64(1) << 62
 
 // checkHistory checks one transaction's history against the model.

@@ -33,7 +33,8 @@ func TestTwoNodes(t *testing.T) {
 	t.Run("rolling restarts", func(t *testing.T) { rollingRestarts(t, p) })
 }
 
-// identicalPosts checks that a post that is sent 1000 times to both nodes at the same time creates one lead.
+// identicalPosts sends the same post to both nodes 1000 times at once and checks that this creates only
+// one lead.
 func identicalPosts(t *testing.T, p *platform) {
 	c := p.client()
 	tx, err := c.ping(p.nodes[0])
@@ -70,7 +71,7 @@ func identicalPosts(t *testing.T, p *platform) {
 	}
 }
 
-// changesReachEveryNode checks that changes to partners, secrets, prices and users take effect on both nodes
+// changesReachEveryNode checks that both nodes apply changes to partners, secrets, prices and users
 // within a second.
 func changesReachEveryNode(t *testing.T, p *platform) {
 	c := p.client()
@@ -85,7 +86,7 @@ func changesReachEveryNode(t *testing.T, p *platform) {
 		return func(n *node) bool {
 			tx, err := c.ping(n)
 			if err != nil || tx == "" {
-				tx = "tx_" + strings.Repeat("A", 100) // the signature is checked first
+				tx = "tx_" + strings.Repeat("A", 100) // the signature is checked before the body
 			}
 			return c.status(n, postBody(tx, 1), secret) == status
 		}
@@ -112,7 +113,7 @@ func changesReachEveryNode(t *testing.T, p *platform) {
 	p.staffChangesReachEveryNode(t, within)
 }
 
-// publish publishes a copy of the current version, with plumbers excluded or not.
+// publish publishes a copy of the current version that either excludes plumbers or does not.
 func (p *platform) publish(t *testing.T, exclude string) {
 	t.Helper()
 	_, err := p.root(t).Exec(t.Context(), fmt.Sprintf(`DO $$
@@ -131,7 +132,7 @@ func (p *platform) publish(t *testing.T, exclude string) {
 	}
 }
 
-// withoutListen keeps closing all LISTEN connections until the test ends.
+// withoutListen repeatedly closes all LISTEN connections until the test ends.
 func (p *platform) withoutListen(t *testing.T) {
 	t.Helper()
 	ctx, stop := context.WithCancel(t.Context())
@@ -162,7 +163,7 @@ func (p *platform) withoutListen(t *testing.T) {
 	})
 }
 
-// rollingRestarts restarts the nodes one after the other under load, behind a load balancer that uses
+// rollingRestarts restarts one node after the other under load, behind a load balancer that polls
 // /readyz. No request may fail.
 func rollingRestarts(t *testing.T, p *platform) {
 	b := p.loadBalancer(t)

@@ -43,7 +43,7 @@ type platform struct {
 	secret   string
 }
 
-// startPlatform starts a platform whose Postgres is as durable as in production.
+// startPlatform starts a platform. Its Postgres has the same durability settings as in production.
 func startPlatform(t *testing.T) *platform {
 	t.Helper()
 	folder, err := os.MkdirTemp("", "pingpost-soak-postgres-")
@@ -103,12 +103,12 @@ func (p *platform) environment() []string {
 		"PINGPOST_DATABASE_URL=" + strings.Replace(url, fmt.Sprintf("127.0.0.1:%d", p.options.Port), p.network.Address(), 1),
 		"PINGPOST_PLATFORM_KEYS=c29hay1zb2FrLXNvYWstc29hay1zb2FrLXNvYWstc28=", "LEAD_VAULT_KEK=a2VrLWtlay1rZWsta2VrLWtlay1rZWsta2VrLWtlayE=",
 		"PINGPOST_HTTP_PUBLIC_URL=https://leads.example.com", "PINGPOST_HTTP_DRAIN_DELAY=500ms",
-		"PINGPOST_LIMITS_PINGS_PER_ADDRESS=0", "PINGPOST_LIMITS_SHARED_PINGS_PER_ADDRESS=0", "PINGPOST_LIMITS_UNSIGNED_POSTS_PER_ADDRESS=0", "PINGPOST_LIMITS_POSTS_PER_PARTNER=0", "PINGPOST_LIMITS_SIGNATURE_FAILURES_PER_MINUTE=0", // all clients have the same address and partner
+		"PINGPOST_LIMITS_PINGS_PER_ADDRESS=0", "PINGPOST_LIMITS_SHARED_PINGS_PER_ADDRESS=0", "PINGPOST_LIMITS_UNSIGNED_POSTS_PER_ADDRESS=0", "PINGPOST_LIMITS_POSTS_PER_PARTNER=0", "PINGPOST_LIMITS_SIGNATURE_FAILURES_PER_MINUTE=0", // all clients have the same address and belong to the same partner
 		"PINGPOST_CONSOLE_SECOND_FACTOR_ROLES=administrator",
 	}
 }
 
-// createPartner creates an approved partner that must sign.
+// createPartner creates an approved partner that must sign its posts.
 func (p *platform) createPartner(t *testing.T) {
 	t.Helper()
 	p.run(t, "partner", "create", slug, "--signing", "required")
@@ -154,7 +154,7 @@ func (p *platform) startPostgres(t *testing.T) {
 	}
 }
 
-// killPostgres kills all of Postgres's processes and starts it again.
+// killPostgres kills all of Postgres's processes and starts Postgres again.
 func (p *platform) killPostgres(t *testing.T) {
 	t.Helper()
 	text, err := os.ReadFile(filepath.Join(p.dataDirectory(t), "postmaster.pid"))
@@ -177,7 +177,7 @@ func (p *platform) killPostgres(t *testing.T) {
 	p.startPostgres(t)
 }
 
-// killBackend kills one of Postgres's processes. Postgres then restarts all of them.
+// killBackend kills one of Postgres's backend processes. Postgres then restarts all of them.
 func (p *platform) killBackend(t *testing.T) {
 	t.Helper()
 	c := testkit.Connect(t, p.postgres.SuperuserURL(database))

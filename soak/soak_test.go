@@ -14,9 +14,9 @@ import (
 	"github.com/pingpost/pingpost/internal/testkit"
 )
 
-// TestFaultsUnderLoad repeatedly kills nodes and Postgres and disturbs the network between them under load.
-// It checks that each acknowledged lead is stored once with its consent and payout, that running nodes always
-// answer pings, and that the platform recovers without help.
+// TestFaultsUnderLoad repeatedly kills nodes and Postgres under load and disturbs the network between
+// them. It checks that each acknowledged lead is stored once with its consent and payout, that running
+// nodes always answer pings, and that the platform recovers without intervention.
 func TestFaultsUnderLoad(t *testing.T) {
 	t.Parallel()
 	if *seed == 0 {
@@ -91,7 +91,7 @@ func (p *platform) leads(t *testing.T) map[string]lead {
 	return all
 }
 
-// check checks each transaction's history together with the leads that the database contains at the end.
+// check checks each transaction's history. The history ends with whether the database contains a lead.
 func (c *clients) check(t *testing.T) {
 	t.Helper()
 	all := c.p.leads(t)

@@ -64,7 +64,7 @@ func (u *user) request(t *testing.T, n *node, method, path string, body io.Reade
 	return resp
 }
 
-// gets returns a condition: whether a node answers a page with the given status.
+// gets returns a function that reports whether a node's response for a page has the given status.
 func (u *user) gets(t *testing.T, path string, status int) func(*node) bool {
 	return func(n *node) bool { return u.request(t, n, http.MethodGet, path, nil).StatusCode == status }
 }

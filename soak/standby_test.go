@@ -7,9 +7,9 @@ import (
 	"github.com/pingpost/pingpost/internal/testkit"
 )
 
-// TestPostWaitsForSynchronousStandby checks that a post is not acknowledged before a synchronous standby has
-// its lead. This also applies to a retry after the first post's connection was lost, although the retry can
-// see the lead on the primary.
+// TestPostWaitsForSynchronousStandby checks that a post is not acknowledged before a synchronous standby
+// has received its lead. The same applies to a retry if the first post's database connection was lost,
+// even though the retry can see the lead on the primary.
 func TestPostWaitsForSynchronousStandby(t *testing.T) {
 	t.Parallel()
 	p := startPlatform(t)

@@ -10,7 +10,8 @@ import (
 	"time"
 )
 
-// The tests' roles: one repeats the values that it receives, one fails, and one creates a file when it ends.
+// The roles for tests. One sends back the values that it receives, one fails, and one creates a file
+// when it ends.
 var testRoles = map[string]Role{
 	"echo": func(_ context.Context, l *Link) error {
 		for {
@@ -74,8 +75,8 @@ func TestReceiveReportsChildFailure(t *testing.T) {
 	}
 }
 
-// TestChildEndsWithParent checks that a child ends normally when its parent closes the link or its context
-// ends.
+// TestChildEndsWithParent checks that a child exits normally when its parent closes the link or when its
+// context is cancelled.
 func TestChildEndsWithParent(t *testing.T) {
 	for name, let := range map[string]func(*Process, context.CancelFunc) error{
 		"stopped":       func(p *Process, _ context.CancelFunc) error { return p.Stop() },

@@ -19,8 +19,8 @@ import (
 
 func TestMain(m *testing.M) { testkit.Main(m) }
 
-// TestFill checks that the database must be confirmed, that it is filled up to the given totals, and that a
-// node can use it.
+// TestFill checks that the command requires the user to confirm the database, that it adds rows up to
+// the given totals, and that a node can use the database.
 func TestFill(t *testing.T) {
 	db := testkit.NewDatabase(t)
 	key := func() string {

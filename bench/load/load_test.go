@@ -86,7 +86,7 @@ func TestRejectionsAreCountedAndReported(t *testing.T) {
 	}
 }
 
-// TestInvalidAnswersEndTheRun uses servers with invalid answers.
+// TestInvalidAnswersEndTheRun uses servers that send invalid responses.
 func TestInvalidAnswersEndTheRun(t *testing.T) {
 	for name, text := range map[string]string{
 		"closed":        "",
@@ -163,8 +163,8 @@ func TestEndOfContextEndsTheRun(t *testing.T) {
 	}
 }
 
-// TestRate checks that requests are sent at the given rate, and that a delayed request's time starts when it
-// was due.
+// TestRate checks that requests are sent at the given rate, and that a delayed request's response time
+// is measured from the time at which it was due.
 func TestRate(t *testing.T) {
 	var held atomic.Bool
 	address := serving(t, func(w http.ResponseWriter, _ *http.Request) {

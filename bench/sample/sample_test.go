@@ -31,7 +31,7 @@ func table(t testing.TB) *pricingrules.Table {
 	return table
 }
 
-// sent parses a request as a server does. The test fails if bytes remain after it.
+// sent parses a request as a server does. It fails the test if anything follows the request.
 func sent(t *testing.T, raw []byte) (*http.Request, []byte) {
 	t.Helper()
 	in := bufio.NewReader(bytes.NewReader(raw))

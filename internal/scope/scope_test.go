@@ -37,7 +37,8 @@ func TestScopeAllows(t *testing.T) {
 	}
 }
 
-// Changing a slice that was passed in or returned must not widen a scope.
+// If a caller changes a slice that it passed to a scope or received from one, the scope must stay the
+// same.
 func TestScopeIsImmutable(t *testing.T) {
 	one, other := uuid.New(), uuid.New()
 	given := []uuid.UUID{one}
