@@ -41,7 +41,7 @@ type clients struct {
 
 const deliverers = 16
 
-// client returns clients that only do what the test calls.
+// client returns clients that send nothing on their own. The test calls their methods.
 func (p *platform) client() *clients {
 	return &clients{
 		p:         p,

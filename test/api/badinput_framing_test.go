@@ -10,9 +10,9 @@ import (
 	"github.com/pingpost/pingpost/test/spec"
 )
 
-// badFraming sends requests whose end is ambiguous, so that two servers could read them
-// differently. The HTTP library itself rejects most of them. It rejects unknown encodings
-// with 501.
+// badFraming sends requests whose end is ambiguous, so that two servers could interpret them
+// differently. Go's HTTP server itself rejects most of them. If the transfer encoding is unknown, the
+// status is 501.
 func badFraming(t *testing.T, n *node.Node) {
 	framed := func(body string, lengths ...string) node.RawRequest {
 		return node.RawRequest{Path: "/api/lead/ping", Length: strings.Join(lengths, "\r\n"), Body: body}
@@ -50,8 +50,9 @@ func badFraming(t *testing.T, n *node.Node) {
 	t.Run("incomplete bodies", func(t *testing.T) { incompletePosts(t, n) })
 }
 
-// lengthAndChunks sends both framings at once, as in request smuggling. As RFC 9112, 6.3
-// requires, the length is ignored and the data after the chunks is the next request.
+// lengthAndChunks sends a Content-Length together with a chunked body, as in request smuggling. As RFC
+// 9112, section 6.3 requires, the service ignores the length and treats the data after the chunks as the
+// next request.
 func lengthAndChunks(t *testing.T, n *node.Node) {
 	for name, lengths := range map[string]string{
 		"the length first": "Content-Length: 4\r\n" + chunkedEncoding,
@@ -78,8 +79,8 @@ func lengthAndChunks(t *testing.T, n *node.Node) {
 	}
 }
 
-// incompletePosts disconnects in the middle of a signed post, and stops sending in the
-// middle of another. Neither is stored.
+// incompletePosts disconnects in the middle of one signed post and stops sending in the middle of
+// another. Neither is stored.
 func incompletePosts(t *testing.T, n *node.Node) {
 	n.Stores(t, node.Nothing, func() {
 		w := n.RawSigned(n.Required, n.FreshPost(t, n.Required)).String()

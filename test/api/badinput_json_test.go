@@ -7,8 +7,8 @@ import (
 	"github.com/pingpost/pingpost/test/node"
 )
 
-// badJSON sends bodies to both endpoints that are not valid JSON according to decision 18.
-// The posts are signed, so that nothing else is wrong with them.
+// badJSON sends bodies that are not valid JSON according to decision 18 to both endpoints. The posts are
+// signed, so that nothing else is wrong with them.
 func badJSON(t *testing.T, n *node.Node) {
 	for name, body := range map[string]string{
 		"nothing":                             "",
@@ -65,7 +65,7 @@ func badJSON(t *testing.T, n *node.Node) {
 	})
 }
 
-// badTypes sends valid JSON with values that the fields do not accept.
+// badTypes sends valid JSON in which the values have types that the fields do not accept.
 func badTypes(t *testing.T, n *node.Node) {
 	for name, body := range map[string]string{
 		"null":           "null",

@@ -12,9 +12,9 @@ import (
 	"github.com/pingpost/pingpost/test/spec"
 )
 
-// TestBadInput sends raw requests that no client library would send. Each gets the error in
-// the specification, or the HTTP library's error if no handler ran. It stores nothing and
-// does not affect other requests.
+// TestBadInput sends raw requests that no client library would send. Each must get the error in the
+// specification or, if Go's HTTP server rejects it before any handler runs, that server's error. It must
+// not store anything or affect other requests.
 func TestBadInput(t *testing.T) {
 	t.Parallel()
 	n := node.Start(t)
@@ -88,7 +88,7 @@ func badHeaders(t *testing.T, n *node.Node) {
 			http.StatusRequestHeaderFieldsTooLarge),
 		accepted("white space around both values", send("X-Timestamp: \t "+ts+" \t", "X-Signature-SHA256:   "+signature+"\t")),
 	})
-	// A line break before the value is also white space (RFC 9112, 5.2).
+	// A line break before the value counts as white space (RFC 9112, section 5.2).
 	folded := n.FreshPost(t, n.Required)
 	sendBadInput(t, n, []badInput{accepted("a value on the next line",
 		node.RawPost(n.Required, folded, "X-Timestamp:\r\n "+ts,

@@ -19,8 +19,8 @@ func metricOf(t *testing.T, n *node.Node, name string) string {
 	return value
 }
 
-// TestCapAcrossNodes reaches a cap with posts to two nodes. After that, neither these two
-// nodes nor a node that starts later quotes a price. An earlier quote is honoured.
+// TestCapAcrossNodes sends posts to two nodes until the partner's cap is reached. After that, neither
+// these two nodes nor a node that starts later quotes a price. An earlier quote is still honoured.
 func TestCapAcrossNodes(t *testing.T) {
 	t.Parallel()
 	n := node.Start(t)
@@ -47,8 +47,8 @@ func TestCapAcrossNodes(t *testing.T) {
 	node.Decode[node.Delivered](t, n.Post(t, p, posts[4]))
 }
 
-// TestStartWithoutLeadCounts starts a node while leads cannot be counted. The node applies
-// no caps, and reports this in a metric and a warning until it has counted.
+// TestStartWithoutLeadCounts starts a node while leads cannot be counted. Until the node has counted
+// them, it applies no caps and reports this in a metric and a warning.
 func TestStartWithoutLeadCounts(t *testing.T) {
 	t.Parallel()
 	n := node.Start(t)

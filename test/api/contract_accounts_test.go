@@ -13,8 +13,8 @@ import (
 	"github.com/pingpost/pingpost/test/spec"
 )
 
-// accountSelection tests the order in which the account of a post is found: the partnerId
-// in the body, the base URL, the quote's partner, the secret, the platform account
+// accountSelection tests how the service finds the account of a post. It tries, in this order, the
+// partnerId in the body, the base URL, the quote's partner, the secret, and the platform account
 // (decision 13).
 func accountSelection(t *testing.T, n *node.Node) {
 	const shared = "/api/lead/post"
@@ -88,8 +88,8 @@ func storedAccounts(t *testing.T, n *node.Node) {
 	}
 }
 
-// suspended suspends a partner while the node runs. Its posts are rejected at once, even if
-// the node's directory is out of date, and its pings are declined within a second.
+// suspended suspends a partner while the node is running. The node rejects the partner's posts
+// immediately, even if its directory is out of date. It declines the partner's pings within a second.
 func suspended(t *testing.T, n *node.Node) {
 	p := n.NewPartner(t, "leaving", models.SigningOff)
 	tx := n.Ping(t, p.Base(), node.MinimalPing).TransactionID

@@ -9,8 +9,7 @@ import (
 	"github.com/pingpost/pingpost/test/spec"
 )
 
-// endpoints returns the paths of ping and post, on the shared base URL and on a partner's
-// own base URL.
+// endpoints returns the paths of both endpoints, on the shared base URL and on a partner's own base URL.
 func endpoints(n *node.Node) []string {
 	return []string{
 		"/api/lead/ping", "/api/lead/post",
@@ -71,7 +70,7 @@ func addresses(t *testing.T, n *node.Node) {
 	})
 }
 
-// methods checks that both endpoints accept POST only.
+// methods checks that both endpoints accept only POST.
 func methods(t *testing.T, n *node.Node) {
 	var rows []scenario
 	for _, path := range endpoints(n) {
@@ -101,7 +100,7 @@ func methods(t *testing.T, n *node.Node) {
 	play(t, n, rows)
 }
 
-// sizes sends bodies of exactly 64 KiB, which is the limit, and larger ones.
+// sizes sends bodies of exactly 64 KiB, which is the limit, and larger bodies.
 func sizes(t *testing.T, n *node.Node) {
 	filled := func(body string, size int) string {
 		return strings.Replace(body, "{", `{"filler":"`+strings.Repeat("x", size-len(body)-len(`"filler":"",`))+`",`, 1)

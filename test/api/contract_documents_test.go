@@ -26,7 +26,7 @@ func documents(t *testing.T, n *node.Node) {
 	}
 }
 
-// document checks the headers and the conditional requests of one document.
+// document checks the headers of one document and the responses to conditional requests for it.
 func document(t *testing.T, n *node.Node, path, contentType, want string) {
 	get := node.Request{Method: "GET", Path: path}
 	a := n.Do(t, get)

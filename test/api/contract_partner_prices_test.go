@@ -15,8 +15,8 @@ import (
 	"github.com/pingpost/pingpost/test/spec"
 )
 
-// partnerPrices checks one partner's own prices, exclusions and cap (decisions 4, 5), and a
-// sandbox account (decision 25).
+// partnerPrices checks a partner's own prices, exclusions and cap (decisions 4 and 5) and a sandbox
+// account (decision 25).
 func partnerPrices(t *testing.T, n *node.Node) {
 	p := n.NewPartner(t, "special", models.SigningRequired)
 	ordinary := n.Ping(t, "", node.MinimalPing)
@@ -85,8 +85,8 @@ func partnerPrices(t *testing.T, n *node.Node) {
 	t.Run("sandbox", func(t *testing.T) { sandboxed(t, n) })
 }
 
-// agreePrice changes a partner's terms as the console does. It returns the first quote with
-// the new terms, which the node must give within a second.
+// agreePrice changes a partner's terms as the console does. Within a second, the node must use the new
+// terms. agreePrice returns the first quote with them.
 func agreePrice(t *testing.T, n *node.Node, p node.Partner, version int, f partners.PriceForm) (first node.Quoted) {
 	t.Helper()
 	taxonomy, _, _, err := pricingrules.Shipped()
@@ -104,8 +104,8 @@ func agreePrice(t *testing.T, n *node.Node, p node.Partner, version int, f partn
 	return first
 }
 
-// capped delivers two leads, which is the partner's cap for the day. An earlier quote remains
-// valid, and the shared base URL is not affected.
+// capped delivers two leads, which reaches the partner's daily cap. An earlier quote remains valid, and
+// the shared base URL is not affected.
 func capped(t *testing.T, n *node.Node, p node.Partner) {
 	quoted := n.FreshPost(t, p)
 	n.Deliver(t, p, node.MinimalPost)
@@ -126,8 +126,8 @@ func capped(t *testing.T, n *node.Node, p node.Partner) {
 		func() bool { return n.Ping(t, p.Base(), node.MinimalPing).Accepted })
 }
 
-// sandboxed delivers a lead to a sandbox account, which stores it without a payout. After the
-// partner has a live account, sandbox quotes cannot be used for it.
+// sandboxed delivers a lead for a sandbox account. The lead is stored without a payout. When the partner
+// gets a live account, sandbox quotes cannot be used for that account.
 func sandboxed(t *testing.T, n *node.Node) {
 	p := n.NewPartner(t, "trying", models.SigningRequired, partners.NewAccount{
 		Identifier: "trying-sandbox",

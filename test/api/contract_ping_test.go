@@ -18,7 +18,7 @@ import (
 var serverTiming = regexp.MustCompile(`^auction;dur=[0-9]+\.[0-9]{3};desc="rate card v1", ` +
 	`buyer_cell;dur=[0-9]+\.[0-9]{3};desc="[a-z-]+/[A-Z]{2}/(emergency|immediate|urgent|standard|flexible)", total;dur=[0-9]+\.[0-9]{3}$`)
 
-// minor returns an amount in hundredths.
+// minor converts an amount to hundredths.
 func minor(t testing.TB, amount json.Number) int64 {
 	t.Helper()
 	whole, rest, _ := strings.Cut(amount.String(), ".")
@@ -29,8 +29,8 @@ func minor(t testing.TB, amount json.Number) int64 {
 	return n
 }
 
-// price returns the bid price for a ping. It checks the response with a regular expression
-// instead of the OpenAPI document, which is too slow for so many pings.
+// price returns the bid price for a ping. It checks the response with a regular expression, because
+// checking so many responses against the OpenAPI document would be too slow.
 func price(t *testing.T, n *node.Node, body string) json.Number {
 	t.Helper()
 	_, a := n.Send(t, node.Request{Path: "/api/lead/ping", Body: body})
@@ -41,8 +41,8 @@ func price(t *testing.T, n *node.Node, body string) json.Number {
 	return json.Number(found[1])
 }
 
-// prices checks that every industry gets the same price by slug and by term, and in which
-// direction urgency changes the price.
+// prices checks that the price of every industry is the same for its slug and its term id. It also
+// checks which urgencies raise or lower the price.
 func prices(t *testing.T, n *node.Node) {
 	var listed struct {
 		Industries []struct {
@@ -53,7 +53,7 @@ func prices(t *testing.T, n *node.Node) {
 	if err := json.Unmarshal([]byte(n.Get(t, n.API+"/api/industries")), &listed); err != nil || len(listed.Industries) != 336 {
 		t.Fatalf("got %d industries: %v", len(listed.Industries), err)
 	}
-	decimals := map[int]bool{} // numbers of decimals seen
+	decimals := map[int]bool{} // numbers of decimals that have occurred
 	for _, industry := range listed.Industries {
 		bySlug := price(t, n, fmt.Sprintf(`{"industry":%q,"postcode":"1"}`, industry.Slug))
 		byTerm := price(t, n, fmt.Sprintf(`{"taxonomyTermId":%d,"postcode":"1"}`, industry.TaxonomyTermID))
@@ -198,7 +198,7 @@ func termOf(t *testing.T, n *node.Node, slug string) int {
 	return term
 }
 
-// entry returns the start of an entry in errors, up to its message.
+// entry returns the text of an entry in errors up to where its message starts.
 func entry(code string, path ...string) string {
 	text, _ := json.Marshal(append([]string{}, path...))
 	return `{"code":"` + code + `","path":` + string(text) + `,"message":"`

@@ -13,7 +13,7 @@ import (
 	"github.com/pingpost/pingpost/test/spec"
 )
 
-// postRejections tests invalid bodies of validly signed posts.
+// postRejections tests posts that have a valid signature and an invalid body.
 func postRejections(t *testing.T, n *node.Node) {
 	rejected := func(name, body string, entries ...string) scenario {
 		s := scenario{name: name, by: required, body: body, status: http.StatusBadRequest, not: []string{"leadId"}}
@@ -156,8 +156,8 @@ func swap(text string, at int) string {
 	return text[:at] + other + text[at+1:]
 }
 
-// unknownIndustry seals a quote for an industry that is not in the taxonomy, with the
-// node's own key. This is the only unexpected error that a request can cause.
+// unknownIndustry uses the node's own key to seal a quote for an industry that is not in the taxonomy.
+// No other request can cause an unexpected error.
 func unknownIndustry(t *testing.T, n *node.Node) string {
 	t.Helper()
 	sealer, err := quote.NewSealer(n.Keys.QuoteKeys())

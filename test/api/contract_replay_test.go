@@ -11,8 +11,8 @@ import (
 	"github.com/pingpost/pingpost/test/spec"
 )
 
-// replays sends posts more than once. The same post gets the same response, a different one
-// is rejected, and the partner that delivered the lead can always find it (decision 3).
+// replays sends posts more than once. The same post gets the same response, a different post on the same
+// quote is rejected, and the partner that delivered the lead can always find it (decision 3).
 func replays(t *testing.T, n *node.Node) {
 	t.Run("the same post", func(t *testing.T) { samePost(t, n) })
 	t.Run("concurrently", func(t *testing.T) { samePostConcurrently(t, n) })
@@ -38,7 +38,7 @@ func samePost(t *testing.T, n *node.Node) {
 				t.Errorf("got %d %v %s, want %s", a.Status, a.Header, a.Body, first.Body)
 			}
 		}
-		// hmacVerified depends on this request.
+		// hmacVerified refers to this request, not to the one that delivered the lead.
 		a := n.Do(t, node.Request{Path: p.Base() + "/api/lead/post", Body: body})
 		if want := strings.Replace(first.Body, `"hmacVerified":true`, `"hmacVerified":false`, 1); a.Body != want || a.Header.Get("Idempotent-Replayed") != "true" {
 			t.Errorf("unsigned: got %d %s, want %s", a.Status, a.Body, want)
@@ -46,7 +46,7 @@ func samePost(t *testing.T, n *node.Node) {
 	})
 }
 
-// fullOf returns a post with every field for an account of the partner.
+// fullOf returns a post that contains every field and names one of the partner's accounts.
 func fullOf(p node.Partner) string {
 	return strings.Replace(fullPost, "harbour-leads-second", p.Accounts[1], 1)
 }
@@ -84,7 +84,7 @@ func anotherBody(t *testing.T, n *node.Node) {
 	n.Manual.Advance(time.Minute)
 	const message = `{"ok":false,"message":"` + spec.AlreadyDelivered + `"`
 	n.Stores(t, node.Nothing, func() {
-		// With an additional space, the body is different.
+		// A body with an additional space counts as different.
 		other := n.Post(t, n.Off, body+" ")
 		if want := message + foundAgain(first, deliveredAt); other.Status != http.StatusConflict || other.Body != want {
 			t.Errorf("got %d %s, want %s", other.Status, other.Body, want)
@@ -96,7 +96,7 @@ func anotherBody(t *testing.T, n *node.Node) {
 	})
 }
 
-// foundAgain returns the end of a body that identifies the delivered lead.
+// foundAgain returns the last part of a response body, which identifies the delivered lead.
 func foundAgain(d node.Delivered, at time.Time) string {
 	return `,"leadId":"` + d.LeadID + `","deliveredAt":"` + at.UTC().Format("2006-01-02T15:04:05.000Z") + `"}`
 }

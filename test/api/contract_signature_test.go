@@ -18,8 +18,8 @@ const (
 	aliasHeader     = "X-Signature"
 )
 
-// signatures sends valid and invalid headers that a client library can send. TestBadInput
-// sends headers that it cannot send.
+// signatures sends valid and invalid headers. TestBadInput sends the headers that a client library
+// cannot send.
 func signatures(t *testing.T, n *node.Node) {
 	post := func(name string, change ...func(*node.Request)) scenario {
 		return scenario{name: name, by: required, body: node.MinimalPost, change: change}
@@ -94,8 +94,8 @@ func signatures(t *testing.T, n *node.Node) {
 	t.Run("several secrets", func(t *testing.T) { severalSecrets(t, n) })
 }
 
-// unenforced tests partners that need not sign their posts. Their signatures are still
-// checked.
+// unenforced tests partners that do not have to sign their posts. If they do, the service still checks
+// the signatures.
 func unenforced(t *testing.T, n *node.Node) {
 	for name, by := range map[string]func(*node.Node) node.Partner{"report_only": reportOnly, "off": off} {
 		unsigned := []func(*node.Request){without(timestampHeader), without(signatureHeader)}
@@ -172,8 +172,8 @@ func unenforced(t *testing.T, n *node.Node) {
 	}
 }
 
-// severalSecrets rotates and revokes secrets while the node runs. The node accepts the new
-// secret within a second and rejects the revoked secret immediately.
+// severalSecrets rotates and revokes secrets while the node is running. The node accepts a new secret
+// within a second and rejects a revoked secret immediately.
 func severalSecrets(t *testing.T, n *node.Node) {
 	p := n.NewPartner(t, "rotating", models.SigningRequired)
 	older, err := n.Partners.Secrets(t.Context(), p.Partner)

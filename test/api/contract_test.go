@@ -6,9 +6,9 @@ import (
 	"github.com/pingpost/pingpost/test/node"
 )
 
-// TestContract tests the whole specification over HTTP on one node. Every exchange is checked
-// against the OpenAPI document. At the end, it checks that values from requests were stored
-// and logged only where this is allowed.
+// TestContract tests the whole specification over HTTP on one node. It checks every request and response
+// against the OpenAPI document. At the end, it checks that values from requests were stored and logged
+// only where this is allowed.
 func TestContract(t *testing.T) {
 	t.Parallel()
 	n := node.Start(t)

@@ -14,9 +14,9 @@ import (
 	"github.com/pingpost/pingpost/test/spec"
 )
 
-// TestRetryAfterDefaultAccountWentLive delivers a sandbox lead, adds a live default account
-// and then retries. The same post gets the first response, a different body gets 409, and an
-// expired transaction is still rejected (decisions 3, 31).
+// TestRetryAfterDefaultAccountWentLive delivers a sandbox lead, adds a live default account, and then
+// retries the post. The same body gets the first response again, a different body gets 409, and an
+// expired transaction is still rejected (decisions 3 and 31).
 func TestRetryAfterDefaultAccountWentLive(t *testing.T) {
 	t.Parallel()
 	n := node.Start(t)
@@ -32,7 +32,7 @@ func TestRetryAfterDefaultAccountWentLive(t *testing.T) {
 		t.Fatal(err)
 	}
 	testkit.Eventually(t, 10*time.Second, "the node knows the live account", func() bool {
-		return n.Post(t, p, `{"partnerId":"going-live-main"}`).Status == http.StatusBadRequest // 401 before
+		return n.Post(t, p, `{"partnerId":"going-live-main"}`).Status == http.StatusBadRequest // 401 until then
 	})
 	rejected := func(body string, status int, message string, leadID bool) {
 		t.Helper()

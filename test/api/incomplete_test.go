@@ -11,9 +11,9 @@ import (
 	"github.com/pingpost/pingpost/test/spec"
 )
 
-// TestIncompleteBody checks that a request with an incomplete body gets 408, before its
-// signature, timestamp, JSON and base URL are checked (decision 26). The complete post then
-// delivers the lead.
+// TestIncompleteBody checks that a request gets 408 if its body is incomplete, whether or not its
+// signature, timestamp, JSON and base URL are valid (decision 26). The complete post then delivers the
+// lead.
 func TestIncompleteBody(t *testing.T) {
 	t.Parallel()
 	n := node.Start(t, func(n *node.Node) {
@@ -30,13 +30,13 @@ func TestIncompleteBody(t *testing.T) {
 	inPieces.Length = chunkedEncoding
 	broken := node.RawPing("5\r\n{\"a\":\r\nZZ\r\n")
 	broken.Length = chunkedEncoding
-	// A client stops sending, or it closes its side of the connection.
+	// The client either stops sending or closes its side of the connection.
 	stalls := func(*node.Connection) error { return nil }
 	closes := func(l *node.Connection) error { return l.Conn.(interface{ CloseWrite() error }).CloseWrite() }
 	for _, c := range []struct {
 		name string
 		send node.RawRequest
-		left int // number of bytes of the body that are not sent
+		left int // the number of bytes that are missing from the body
 		end  func(*node.Connection) error
 	}{
 		{"a ping stalls", ping, 10, stalls},

@@ -10,9 +10,9 @@ import (
 	"github.com/pingpost/pingpost/test/spec"
 )
 
-// TestFailedMatches sends signatures that match no partner to the shared base URL. After too
-// many, posts from the same address are rejected for a minute without checking their
-// signatures. Other addresses are not affected.
+// TestFailedMatches sends posts whose signatures match no partner to the shared base URL. After too many
+// of them, posts from the same address are rejected for a minute without a check of their signatures.
+// Other addresses are not affected.
 func TestFailedMatches(t *testing.T) {
 	t.Parallel()
 	n := node.Start(t, func(n *node.Node) {
@@ -47,18 +47,18 @@ func TestFailedMatches(t *testing.T) {
 	n.Manual.Advance(20 * time.Second)
 	play(t, n, []scenario{
 		tooMany(failing, "40"),
-		delivered(post(shared, neighbour)), // matched by its secret
-		delivered(post("", attacker)),      // a partner's own base URL needs no match
+		delivered(post(shared, neighbour)), // the signature matches a partner's secret
+		delivered(post("", attacker)),      // on a partner's own base URL, no search for a match is needed
 		post("", attacker, wrong),
-		tooMany(post(shared, "198.51.100.1, "+attacker), "40"), // an address from the client itself is ignored
+		tooMany(post(shared, "198.51.100.1, "+attacker), "40"), // addresses that the client itself added are ignored
 	})
 	n.Manual.Advance(40 * time.Second)
 	play(t, n, []scenario{delivered(post(shared, attacker))})
 	n.CheckNoPersonalData(t)
 }
 
-// TestForwardedAddressNeedsTrust sends X-Forwarded-For to a node without trusted proxies,
-// which ignores it.
+// TestForwardedAddressNeedsTrust sends X-Forwarded-For to a node that trusts no proxies. The node
+// ignores the header.
 func TestForwardedAddressNeedsTrust(t *testing.T) {
 	t.Parallel()
 	n := node.Start(t, func(n *node.Node) { n.Config.Limits.MatchFailuresPerMinute = 1 })
@@ -72,8 +72,8 @@ func TestForwardedAddressNeedsTrust(t *testing.T) {
 	}
 }
 
-// TestRates exceeds the limits for pings per address and posts per partner in a second.
-// Further requests get 429 and are accepted a second later.
+// TestRates exceeds the limits per second for pings from an address and for posts from a partner.
+// Further requests get 429, and requests a second later are accepted.
 func TestRates(t *testing.T) {
 	t.Parallel()
 	n := node.Start(t, func(n *node.Node) { n.Config.Limits.SharedPingsPerAddress, n.Config.Limits.PostsPerPartner = 10, 2 })
@@ -84,7 +84,7 @@ func TestRates(t *testing.T) {
 			t.Errorf("%s: got %d, Retry-After %q, %s", what, a.Status, a.Header.Get("Retry-After"), a.Body)
 		}
 	}
-	n.Manual.Advance(time.Second) // resets the limits after the setup
+	n.Manual.Advance(time.Second) // starts a new second, so that requests during setup do not count
 	bodies := make([]string, 3)
 	for i := range bodies {
 		bodies[i] = n.FreshPost(t, n.Required)

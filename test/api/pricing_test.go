@@ -27,8 +27,7 @@ func pricesOf(t testing.TB, n *node.Node) *ratecard.Service {
 	return s.By(audit.Operator)
 }
 
-// publishAt publishes a version in which each cell's price in major units equals the version
-// number.
+// publishAt publishes a version in which the price of each cell, in major units, is the version number.
 func publishAt(t testing.TB, s *ratecard.Service, version int) {
 	t.Helper()
 	var base pricingrules.Amounts
@@ -53,9 +52,9 @@ func publishAt(t testing.TB, s *ratecard.Service, version int) {
 
 var cardVersion = regexp.MustCompile(`auction;dur=[0-9.]+;desc="rate card v([0-9]+)"`)
 
-// TestPricesChangeUnderLoad publishes versions under full load. It checks that no ping fails,
-// that each price matches the version in the response, and that nodes use each version within
-// a second.
+// TestPricesChangeUnderLoad publishes versions under full load. It checks that no ping fails, that each
+// price belongs to the version that the quote names, and that the node uses each new version within a
+// second.
 func TestPricesChangeUnderLoad(t *testing.T) {
 	n := node.Start(t, node.OnMachineClock)
 	s := pricesOf(t, n)
@@ -109,8 +108,8 @@ func TestPricesChangeUnderLoad(t *testing.T) {
 	}
 }
 
-// TestQuoteIsPaidAfterNewVersion checks that a quoted price is paid even if another version
-// has been published since, and that the lead is stored with the quote's version.
+// TestQuoteIsPaidAfterNewVersion checks that a quoted price is paid even if a new version has been
+// published in the meantime. The lead is stored with the version that priced the quote.
 func TestQuoteIsPaidAfterNewVersion(t *testing.T) {
 	n := node.Start(t)
 	s := pricesOf(t, n)
@@ -130,8 +129,8 @@ func TestQuoteIsPaidAfterNewVersion(t *testing.T) {
 	}
 }
 
-// TestScheduledDraftIsPublishedOnTime also checks that a draft and its edits change no prices
-// and cause no reload.
+// TestScheduledDraftIsPublishedOnTime also checks that creating and editing a draft changes no prices
+// and causes no reload.
 func TestScheduledDraftIsPublishedOnTime(t *testing.T) {
 	n := node.Start(t)
 	s := pricesOf(t, n)

@@ -10,7 +10,7 @@ import (
 	"github.com/pingpost/pingpost/test/spec"
 )
 
-// chunked returns a body in chunks, including the last one.
+// chunked encodes a body as chunks, including the final empty chunk.
 func chunked(chunks ...string) string {
 	var b strings.Builder
 	for _, c := range append(chunks, "") {
@@ -35,13 +35,13 @@ type badInput struct {
 	name string
 	send node.RawRequest
 
-	status int      // 0 if the connection closes without a response
-	want   []string // parts of the body of the response
-	bare   bool     // rejected by the HTTP library before any handler runs
+	status int      // 0 if the connection is closed without a response
+	want   []string // texts that the response's body must contain
+	bare   bool     // Go's HTTP server rejects the request before any handler runs
 	stored node.Stored
 }
 
-// sendBadInput sends each row, checks the result, and checks that the service still answers
+// sendBadInput sends each request and checks the result. It then checks that the service still answers
 // on a new connection.
 func sendBadInput(t *testing.T, n *node.Node, rows []badInput) {
 	t.Helper()

@@ -12,7 +12,7 @@ import (
 // without removes a header from a request.
 func without(name string) func(*node.Request) { return func(r *node.Request) { r.SetHeader(name) } }
 
-// with sets a header in a request. Several values are sent as repeated headers.
+// with sets a header in a request. If there are several values, the header is repeated.
 func with(name string, values ...string) func(*node.Request) {
 	return func(r *node.Request) { r.SetHeader(name, values...) }
 }
@@ -21,23 +21,23 @@ func with(name string, values ...string) func(*node.Request) {
 type scenario struct {
 	name string
 
-	// by is the partner that signs a post. If by is nil, the post is unsigned. The post
-	// goes to the partner's own base URL unless path is set.
+	// by is the partner that signs the post, or nil for an unsigned post. The post is sent to the
+	// partner's own base URL unless path is set.
 	by     func(*node.Node) node.Partner
 	method string
 	path   string
-	// body is sent with $TX replaced by the transactionId of a previous ping on the same
-	// base URL. wait is the time between the two.
+	// body is the body of the request. $TX in it is replaced by the transactionId from a ping on the same
+	// base URL. wait is the time between the ping and the request.
 	body string
 	wait time.Duration
-	// change modifies the finished request, after it was signed.
+	// change modifies the request after it has been signed.
 	change []func(*node.Request)
 
 	status int
-	want   []string          // parts of the response's body
+	want   []string          // texts that the response's body must contain
 	errors int               // number of entries in errors; 0 if absent
-	not    []string          // texts that the body must not contain
-	header map[string]string // the response's headers; "" if absent
+	not    []string          // texts that the response's body must not contain
+	header map[string]string // the values of the response's headers; "" for a header that must be absent
 	stored node.Stored
 }
 
@@ -47,7 +47,7 @@ func reportOnly(n *node.Node) node.Partner { return n.ReportOnly }
 
 func off(n *node.Node) node.Partner { return n.Off }
 
-// play sends every row and checks the result.
+// play sends the request of every scenario and checks the result.
 func play(t *testing.T, n *node.Node, rows []scenario) {
 	t.Helper()
 	for _, s := range rows {
@@ -58,7 +58,7 @@ func play(t *testing.T, n *node.Node, rows []scenario) {
 	}
 }
 
-// stage builds a row's request.
+// stage creates the request of a scenario.
 func stage(t *testing.T, n *node.Node, s scenario) node.Request {
 	t.Helper()
 	r := node.Request{Method: s.method, Path: s.path, Body: s.body}
@@ -107,5 +107,5 @@ func (s scenario) check(t *testing.T, a node.Answer) {
 	}
 }
 
-// rejection returns the body of a rejection that has only a message.
+// rejection returns the body of a rejection that contains only a message.
 func rejection(message string) []string { return []string{`{"ok":false,"message":"` + message + `"}`} }

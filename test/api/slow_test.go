@@ -10,9 +10,9 @@ import (
 	"github.com/pingpost/pingpost/test/spec"
 )
 
-// TestSlowClients sends requests too slowly. If the headers are incomplete, the connection
-// closes without a response or with the HTTP library's response. If the body is incomplete,
-// the response is 408.
+// TestSlowClients sends requests too slowly. If the headers are still incomplete at the time limit, the
+// service closes the connection, either without a response or with the response of Go's HTTP server. If
+// the body is still incomplete, the response is 408.
 func TestSlowClients(t *testing.T) {
 	t.Parallel()
 	n := node.Start(t, func(n *node.Node) {
@@ -30,7 +30,7 @@ func TestSlowClients(t *testing.T) {
 	malformed := node.Answer{
 		Status: http.StatusBadRequest,
 		Body:   "400 Bad Request",
-	} // from the HTTP library, for the incomplete line
+	} // from Go's HTTP server, because the line is incomplete
 	rows := []struct {
 		name, text string
 		drip       string // sent byte by byte after text

@@ -11,8 +11,8 @@ import (
 
 func withoutKEK(n *node.Node) { n.Config.Keys.Local = "" }
 
-// TestWithoutKeyWrapper runs a node without a key for leads. It prices pings, and checks posts
-// completely before it rejects them. A node with the key accepts the same post.
+// TestWithoutKeyWrapper runs a node that has no key wrapper. The node prices pings, and it checks posts
+// completely before it rejects them. A node that has the key accepts the same post.
 func TestWithoutKeyWrapper(t *testing.T) {
 	t.Parallel()
 	n := node.Start(t, withoutKEK)
@@ -46,7 +46,7 @@ func TestWithoutKeyWrapper(t *testing.T) {
 	n.Stores(t, node.OneLead, func() { first = node.Decode[node.Delivered](t, withKey.Post(t, n.Required, body)) })
 	withKey.Lead(t, first.LeadID)
 
-	// The node without the key cannot encrypt, but it finds delivered leads.
+	// The node without the key cannot encrypt leads, but it can still find leads that were delivered.
 	a := n.Post(t, n.Required, body)
 	if again := node.Decode[node.Delivered](t, a); again.LeadID != first.LeadID || a.Header.Get("Idempotent-Replayed") != "true" {
 		t.Errorf("got %s, want lead %s", a.Body, first.LeadID)

@@ -14,10 +14,9 @@ import (
 	"github.com/pingpost/pingpost/test/node"
 )
 
-// TestUnreadableRequestsAreCounted sends bodies that are too large or incomplete. The service
-// counts them by endpoint and outcome like other rejections. For bodies that are too large, it
-// also records a rejection for the base URL's partner, with the response's request id
-// (decisions 24, 26).
+// TestUnreadableRequestsAreCounted sends bodies that are too large or incomplete. Like other rejections,
+// the service counts them by endpoint and outcome. If the body is too large, it also records a rejection
+// with the request id for the partner that the base URL belongs to (decisions 24 and 26).
 func TestUnreadableRequestsAreCounted(t *testing.T) {
 	t.Parallel()
 	n := node.Start(t)
@@ -68,7 +67,7 @@ func TestUnreadableRequestsAreCounted(t *testing.T) {
 	}
 }
 
-// sendHalf sends a request with half of its body.
+// sendHalf sends a request with only half of its body.
 func sendHalf(t *testing.T, n *node.Node, w node.RawRequest) node.Answer {
 	t.Helper()
 	l := n.Dial(t)
@@ -81,7 +80,7 @@ func sendHalf(t *testing.T, n *node.Node, w node.RawRequest) node.Answer {
 	return n.ReadAnswer(t, l, w)
 }
 
-// countLines runs a query and returns its rows, which are a line and its count.
+// countLines runs a query whose rows contain a line and a count, and returns the counts by line.
 func countLines(t *testing.T, n *node.Node, sql string) map[string]int {
 	t.Helper()
 	rows, err := n.Root.Query(context.Background(), sql)

@@ -10,9 +10,8 @@ import (
 	"github.com/pingpost/pingpost/test/node"
 )
 
-// TestUnsignedFloodDoesNotUseUpPartnersLimit sends many unsigned posts from one client to a
-// partner's base URL, while the partner sends as many signed posts as its limit allows
-// (decision 28).
+// TestUnsignedFloodDoesNotUseUpPartnersLimit sends many unsigned posts from one client to a partner's
+// base URL. At the same time, the partner sends as many signed posts as its limit allows (decision 28).
 func TestUnsignedFloodDoesNotUseUpPartnersLimit(t *testing.T) {
 	t.Parallel()
 	const signedPosts, budget, flood = 20, 10, 500
@@ -22,7 +21,7 @@ func TestUnsignedFloodDoesNotUseUpPartnersLimit(t *testing.T) {
 	})
 	for _, c := range []struct {
 		p        node.Partner
-		rejected int // status of an unsigned `{}` within the client's limit
+		rejected int // the status of an unsigned `{}` while the client is within its limit
 	}{
 		{n.Required, http.StatusUnauthorized},
 		{n.ReportOnly, http.StatusBadRequest},
@@ -33,7 +32,7 @@ func TestUnsignedFloodDoesNotUseUpPartnersLimit(t *testing.T) {
 			for i := range bodies {
 				bodies[i] = n.FreshPost(t, c.p)
 			}
-			n.Manual.Advance(time.Second) // a new window for every limit
+			n.Manual.Advance(time.Second) // starts a new window for every limit
 			var statuses counts
 			n.Stores(t, node.StoredLeads(signedPosts), func() {
 				var senders sync.WaitGroup
