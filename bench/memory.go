@@ -9,7 +9,7 @@ import (
 const (
 	maxResident = 120 // MB
 	megabyte    = 1 << 20
-	// memoryTimeout limits how long the pings may take on a slow machine.
+	// memoryTimeout limits how long it may take to send the pings if the machine is slow.
 	memoryTimeout = 3 * time.Minute
 )
 

@@ -53,8 +53,8 @@ func publishAt(t testing.TB, s *ratecard.Service, version int) {
 var cardVersion = regexp.MustCompile(`auction;dur=[0-9.]+;desc="rate card v([0-9]+)"`)
 
 // TestPricesChangeUnderLoad publishes versions under full load. It checks that no ping fails, that each
-// price belongs to the version that the quote names, and that the node uses each new version within a
-// second.
+// price belongs to the version that the response states, and that the node uses each new version within
+// a second.
 func TestPricesChangeUnderLoad(t *testing.T) {
 	n := node.Start(t, node.OnMachineClock)
 	s := pricesOf(t, n)

@@ -23,8 +23,8 @@ import (
 	"github.com/pingpost/pingpost/models"
 )
 
-// TestInBrowser uses the console in Chromium. The tests whose names start with "every page" also check each
-// page's accessibility and layout, and can save screenshots.
+// TestInBrowser uses the console in Chromium. Tests whose names start with "every page" also check the
+// accessibility and layout of each page, and they can save screenshots.
 func TestInBrowser(t *testing.T) {
 	chromium := browser.Start(t)
 	for name, use := range map[string]func(*testing.T, *browser.Browser){
@@ -69,16 +69,16 @@ func signIn(h *admintest.Console, p *browser.Page, email string) {
 	p.Submit(`form[action="/login"] button[type="submit"]`)
 }
 
-// overview is true when a signed-in user is on the overview.
+// overview is a script that returns true when the browser shows the overview to a signed-in user.
 const overview = `location.pathname === "/" && document.querySelector("nav a[href='/'][aria-current=page]") !== null`
 
-// has reports whether the page has an element.
+// has reports whether the page contains an element.
 func has(p *browser.Page, selector string) bool {
 	return browser.Eval[bool](p, fmt.Sprintf("document.querySelector(%q) !== null", selector))
 }
 
-// expectOnlyStatusErrors fails the test if the browser has reported an error other than a page's error
-// status.
+// expectOnlyStatusErrors fails the test if the browser has reported any errors, apart from pages with an
+// error status.
 func expectOnlyStatusErrors(t *testing.T, p *browser.Page) {
 	t.Helper()
 	for _, c := range p.ConsoleErrors() {
@@ -88,9 +88,9 @@ func expectOnlyStatusErrors(t *testing.T, p *browser.Page) {
 	}
 }
 
-// everyPage checks the pages that do not belong to another test. Each page must be accessible, fit the
-// window's width and cause no errors in the browser. If SCREENSHOTS is set, screenshots are saved in that
-// folder.
+// everyPage checks the pages that no other test checks. Each page must be accessible, fit into the width
+// of the window, and cause no errors in the browser. If SCREENSHOTS names a folder, screenshots are
+// saved there.
 func everyPage(t *testing.T, chromium *browser.Browser) {
 	h := admintest.NewConsole(t, admintest.Setup{})
 	h.AddPartner(t, "harbour-leads")
@@ -137,7 +137,8 @@ func everyPage(t *testing.T, chromium *browser.Browser) {
 	expectOnlyStatusErrors(t, p)
 }
 
-// everyPartnerPage checks the pages of a selling partner as its account manager.
+// everyPartnerPage checks the pages of a partner that sells leads. The user is the partner's account
+// manager.
 func everyPartnerPage(t *testing.T, chromium *browser.Browser) {
 	h := admintest.NewConsole(t, admintest.Setup{})
 	partner := h.AddSellingPartner(t)
@@ -210,7 +211,7 @@ func everyPartnerPage(t *testing.T, chromium *browser.Browser) {
 }
 
 // everyStepUpPage checks pages that require a new step-up, and a form that is restored after the session
-// expired.
+// has expired.
 func everyStepUpPage(t *testing.T, chromium *browser.Browser) {
 	h := admintest.NewConsole(t, admintest.Setup{})
 	partner := h.AddSellingPartner(t)
@@ -254,13 +255,14 @@ func everyStepUpPage(t *testing.T, chromium *browser.Browser) {
 	expectOnlyStatusErrors(t, manager)
 }
 
-// doubleClickOnSubmit clicks a form's button twice before the response arrives. The form is submitted once.
+// doubleClickOnSubmit clicks a form's button twice before the response arrives. The form must be
+// submitted only once.
 func doubleClickOnSubmit(t *testing.T, chromium *browser.Browser) {
 	h := admintest.NewConsole(t, admintest.Setup{})
 	partner := web.PartnerURL(h.AddPartner(t, "harbour-leads"))
 	p := chromium.Page(t, browser.Emulation{})
 	signIn(h, p, "account_manager@example.com")
-	for created := range 2 { // the form works again on a new page
+	for created := range 2 { // the form must work again on a new page
 		p.Open(h.URL + partner + "/secrets/new")
 		browser.Eval[bool](p,
 			`(() => { const button = document.querySelector("form[action$='/secrets/new'] button"); button.click(); button.click(); return true })()`)
@@ -271,9 +273,9 @@ func doubleClickOnSubmit(t *testing.T, chromium *browser.Browser) {
 	}
 }
 
-// check checks a page with all accessibility rules in a narrow, dark window, and without the colour rules in
-// a wide, light window. The tests of the templates check each component's colours in the other combinations.
-// Screenshots are taken in light, dark and narrow windows.
+// check checks a page against all accessibility rules in a narrow, dark window, and against all but the
+// colour rules in a wide, light window. The tests of the templates check the colours of each component
+// in the other combinations. check can take screenshots of light, dark and narrow windows.
 func check(p *browser.Page, name string) {
 	folder := os.Getenv("SCREENSHOTS")
 	for _, one := range []struct {
@@ -301,7 +303,7 @@ func check(p *browser.Page, name string) {
 	p.Emulate(browser.Emulation{})
 }
 
-// keyboardOnly signs in and opens pages with the keyboard only. The focus must always be visible.
+// keyboardOnly signs in and opens pages using only the keyboard. The focus must always be visible.
 func keyboardOnly(t *testing.T, chromium *browser.Browser) {
 	h := admintest.NewConsole(t, admintest.Setup{})
 	p := chromium.Page(t, browser.Emulation{})
@@ -403,7 +405,8 @@ func endedSessionInBrowser(t *testing.T, chromium *browser.Browser) {
 	bob.Wait(`location.pathname === "/login" && location.search === "?next=%2Faudit"`)
 }
 
-// withoutScript signs in, filters a list, invites and deactivates users and signs out, all without scripts.
+// withoutScript signs in, filters a list, invites and deactivates users, and signs out. Scripts are
+// turned off.
 func withoutScript(t *testing.T, chromium *browser.Browser) {
 	h := admintest.NewConsole(t, admintest.Setup{})
 	p := chromium.Page(t, browser.Emulation{NoScript: true, Width: 320, Height: 700})
@@ -443,7 +446,7 @@ func withoutScript(t *testing.T, chromium *browser.Browser) {
 	at("/login")
 }
 
-// jumpInBrowser opens the page of an id with the keyboard.
+// jumpInBrowser enters an id with the keyboard to open the page that the id belongs to.
 func jumpInBrowser(t *testing.T, chromium *browser.Browser) {
 	h := admintest.NewConsole(t, admintest.Setup{})
 	p := chromium.Page(t, browser.Emulation{})
@@ -459,7 +462,8 @@ func jumpInBrowser(t *testing.T, chromium *browser.Browser) {
 	p.Wait(`document.activeElement.name === "person"`)
 }
 
-// filterInBrowser types into a filter. The list and the page's address change while the user types.
+// filterInBrowser types into a filter. The list and the page's address must change while the user is
+// typing.
 func filterInBrowser(t *testing.T, chromium *browser.Browser) {
 	h := admintest.NewConsole(t, admintest.Setup{})
 	p := chromium.Page(t, browser.Emulation{})

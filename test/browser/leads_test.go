@@ -12,7 +12,8 @@ import (
 	"github.com/pingpost/pingpost/models"
 )
 
-// everyLeadPage checks the pages about leads as users with much access to them.
+// everyLeadPage checks the pages about leads. The users have roles that can see most of what leads
+// contain.
 func everyLeadPage(t *testing.T, chromium *browser.Browser) {
 	s := admintest.NewConsoleWithLeads(t)
 	p := chromium.Page(t, browser.Emulation{})
@@ -61,7 +62,7 @@ func everyLeadPage(t *testing.T, chromium *browser.Browser) {
 	expectOnlyStatusErrors(t, p)
 }
 
-// findLeadsInBrowser looks leads up by ID, transactionId, email and phone.
+// findLeadsInBrowser searches for leads by ID, transactionId, email address and phone number.
 func findLeadsInBrowser(t *testing.T, chromium *browser.Browser) {
 	s := admintest.NewConsoleWithLeads(t)
 	first := s.AddLead(t, s.Harbour, admintest.JoContact, nil)
@@ -109,7 +110,7 @@ func findLeadsInBrowser(t *testing.T, chromium *browser.Browser) {
 	}
 }
 
-// checkAs is check for a page with scripts. On a page without scripts, it checks only the width.
+// checkAs is like check, but checks only the page's width if scripts are turned off.
 func checkAs(p *browser.Page, look browser.Emulation, name string) {
 	if look.NoScript {
 		p.CheckNoOverflow()

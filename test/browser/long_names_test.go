@@ -8,10 +8,10 @@ import (
 	"github.com/pingpost/pingpost/internal/browser"
 )
 
-// address is a page to check. Its name is used in messages and for screenshots.
+// address is the address of a page to check. Messages and screenshots refer to the page by its name.
 type address struct{ name, path string }
 
-// nameColumns lists the columns with names and with texts that users enter, by table.
+// nameColumns lists, for each table, the columns that contain names or other texts that users enter.
 var nameColumns = map[string][]string{
 	"partners":                   {"name", "legal_name", "account_manager"},
 	"accounts":                   {"name", "identifier"},
@@ -26,7 +26,7 @@ var nameColumns = map[string][]string{
 	"reconciliation_settlements": {"note"},
 }
 
-// checkLongNames replaces every name with a single word of 80 characters, and checks that no page becomes
+// checkLongNames replaces every name by a single word of 80 characters and checks that no page becomes
 // wider than the window.
 func checkLongNames(t *testing.T, h *admintest.Console, p *browser.Page, pages []address) {
 	t.Helper()

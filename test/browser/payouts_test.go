@@ -14,8 +14,9 @@ import (
 	"github.com/pingpost/pingpost/models"
 )
 
-// everyPayoutPage checks the pages of payouts while a return is accepted, an adjustment is made, an export is
-// written, and one user prepares a payout run that another approves and pays.
+// everyPayoutPage accepts a return, adds an adjustment, writes an export, and takes a payout run through
+// its stages, in which one user prepares it and another approves and pays it. It checks the pages about
+// payouts along the way.
 func everyPayoutPage(t *testing.T, chromium *browser.Browser) {
 	c := admintest.NewConsoleWithLedger(t)
 	p, fay := chromium.Page(t, browser.Emulation{}), chromium.Page(t, browser.Emulation{})
@@ -66,7 +67,7 @@ func returnInBrowser(c *admintest.ConsoleWithLedger, t *testing.T, p, fay *brows
 	p.Click(`input[name="reason"][value="duplicate"]`)
 	check(p, "return-new-lead")
 	p.Click(`form[method="post"][action="/payouts/returns/new"] button[type="submit"]`)
-	p.Wait(`document.querySelector("#f-evidence:invalid")`) // the browser asks for the evidence and does not submit the form
+	p.Wait(`document.querySelector("#f-evidence:invalid")`) // the browser asks for the missing evidence and does not submit the form
 	p.Type(`textarea[name="evidence"]`, "The same person sent a request on Monday")
 	p.Submit(`form[method="post"][action="/payouts/returns/new"] button[type="submit"]`)
 	check(p, "return-open")
@@ -84,7 +85,7 @@ func returnInBrowser(c *admintest.ConsoleWithLedger, t *testing.T, p, fay *brows
 	return address
 }
 
-// adjustInBrowser adds an adjustment after entering an invalid amount.
+// adjustInBrowser first enters an invalid amount and then adds an adjustment.
 func adjustInBrowser(c *admintest.ConsoleWithLedger, p *browser.Page) {
 	p.Open(c.URL + "/payouts/adjust")
 	p.Type(`input[name="partner"]`, "meadow-media")
@@ -98,7 +99,8 @@ func adjustInBrowser(c *admintest.ConsoleWithLedger, p *browser.Page) {
 	p.Wait(`location.pathname === "/payouts"`)
 }
 
-// exportInBrowser requests an export while no node runs jobs, and returns the address of its page.
+// exportInBrowser requests an export while no node is running jobs, and returns the address of the
+// export's page.
 func exportInBrowser(c *admintest.ConsoleWithLedger, p *browser.Page) (address string) {
 	browser.Eval[bool](p,
 		`(() => { const form = document.createElement("form"); form.method = "post"; form.action = "/payouts/exports"; form.innerHTML = "<input name='form_key' value='019b7ca9-8f2e-716e-a61b-6fb0ac79f23e'>"; document.body.append(form); form.submit(); return true })()`)
@@ -107,8 +109,8 @@ func exportInBrowser(c *admintest.ConsoleWithLedger, p *browser.Page) (address s
 	return strings.TrimPrefix(p.Address(), c.URL)
 }
 
-// runInBrowser prepares a payout run as one user, and approves and pays it as another. While the run is
-// prepared, the page updates automatically.
+// runInBrowser prepares a payout run as one user, and approves and pays it as another user. The page
+// must update automatically while the run is being prepared.
 func runInBrowser(c *admintest.ConsoleWithLedger, t *testing.T, p, fay *browser.Page) (address string) {
 	t.Helper()
 	p.Open(c.URL + "/payouts/runs/new")
@@ -181,7 +183,8 @@ func payoutsWithoutScript(t *testing.T, chromium *browser.Browser) {
 	}
 }
 
-// jobsAreAnnounced checks that screen readers announce every job that changes, not only the first one.
+// jobsAreAnnounced checks that screen readers announce the changes in every job, not only those in the
+// first.
 func jobsAreAnnounced(t *testing.T, chromium *browser.Browser) {
 	c := admintest.NewConsoleWithLedger(t)
 	for range 2 {

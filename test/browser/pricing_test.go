@@ -99,12 +99,12 @@ func openGrid(t *testing.T, chromium *browser.Browser) draftGrid {
 
 func cell(name string) string { return "#f-base-" + name }
 
-// awaitFocus waits until a cell has the focus.
+// awaitFocus waits until the given cell has the focus.
 func (g draftGrid) awaitFocus(name string) {
 	g.Wait(fmt.Sprintf(`document.activeElement.id === "f-base-%s"`, name))
 }
 
-// awaitValue waits until a cell has the wanted value.
+// awaitValue waits until the given cell contains the expected value.
 func (g draftGrid) awaitValue(name, want string) {
 	g.Wait(fmt.Sprintf(`document.querySelector("%s").value === %q`, cell(name), want))
 }
@@ -114,7 +114,7 @@ func gridInBrowser(t *testing.T, chromium *browser.Browser) {
 	p := openGrid(t, chromium)
 	browser.Eval[bool](p.Page, `document.querySelector(".bar").dataset.kept = ""; true`)
 
-	// Enter saves and moves down, even before earlier responses have arrived.
+	// Enter saves the value and moves the focus down, even if earlier responses have not arrived yet.
 	p.Click(cell("arborist"))
 	p.Press("51" + kb.Enter)
 	p.awaitFocus("architect")
@@ -136,7 +136,7 @@ func gridInBrowser(t *testing.T, chromium *browser.Browser) {
 
 	rejectedInGrid(t, p)
 
-	// A new price for the category appears in the rows below that inherit it.
+	// A new price for the category must appear in the rows below it that inherit the price.
 	p.Click(cell("category-home-services"))
 	p.Press("33" + kb.Enter)
 	p.Wait(`document.querySelector("#f-base-category-home-services").value === "33.00"`)
@@ -150,7 +150,7 @@ func gridInBrowser(t *testing.T, chromium *browser.Browser) {
 // rejectedInGrid enters an invalid value in the cell of arborists.
 func rejectedInGrid(t *testing.T, p draftGrid) {
 	t.Helper()
-	// A rejected value stays in its cell with the reason, while the user continues in the next row.
+	// A rejected value stays in its cell together with the reason. The user can continue in the next row.
 	p.Press("45,60" + kb.Enter)
 	p.awaitFocus("architect")
 	p.Wait(`document.querySelector("#f-base-arborist[aria-invalid]")?.value === "45,60" && document.querySelector("#grid-errors").textContent.includes("45.60")`)
@@ -170,11 +170,11 @@ func rejectedInGrid(t *testing.T, p draftGrid) {
 	p.Wait(`!document.querySelector("[aria-invalid]") && document.querySelector("#grid-errors").textContent === ""`)
 }
 
-// columnInBrowser pastes a column. It then edits cells after another user's edit and while the service cannot
-// save.
+// columnInBrowser pastes a column. It then edits cells that another user has edited in the meantime, and
+// cells that the service cannot save.
 func columnInBrowser(t *testing.T, chromium *browser.Browser) {
 	p := openGrid(t, chromium)
-	// A column from a spreadsheet fills the rows below.
+	// If the user pastes a column from a spreadsheet, it fills the rows below.
 	browser.Eval[bool](p.Page, `(() => { const data = new DataTransfer(); data.setData("text/plain", "61\r\n62.5\r\n63\r\n");
 		const cell = document.querySelector("#f-base-arborist"); cell.focus();
 		return cell.dispatchEvent(new ClipboardEvent("paste", {clipboardData: data, bubbles: true, cancelable: true})) === false })()`)
@@ -183,17 +183,17 @@ func columnInBrowser(t *testing.T, chromium *browser.Browser) {
 		t.Errorf("got pasted base prices %d and %d, want 6100 and 6250", a, b)
 	}
 
-	// Another user's edit is detected, and the rows are not overwritten.
+	// The page must detect another user's edit and must not overwrite the rows.
 	if err := p.Service(models.Administrator).SetBase(t.Context(), p.Draft.ID, pricingrules.Target{Industry: "mason", Country: "GB"}, 0, 4400); err != nil {
 		t.Fatal(err)
 	}
 	p.Click(cell("plumber"))
 	p.Press("70" + kb.Enter)
 	p.Wait(`!document.querySelector("#others").hidden`)
-	browser.Eval[bool](p.Page, `scrollTo(0, 0); true`) // so that the bar covers nothing
+	browser.Eval[bool](p.Page, `scrollTo(0, 0); true`) // so that the bar does not cover any cells
 	p.Axe()
 
-	// If saving fails, the page shows an error and keeps the value.
+	// If the service cannot save a value, the page shows an error, and the value stays in the cell.
 	p.Exec(t, `ALTER TABLE rate_card_edits RENAME TO away`)
 	p.Click(cell("roofer"))
 	p.Press("71" + kb.Enter)
@@ -205,7 +205,7 @@ func columnInBrowser(t *testing.T, chromium *browser.Browser) {
 	expectOnlyStatusErrors(t, p.Page)
 }
 
-// gridWithoutScript saves a cell and undoes the edit on a narrow screen without scripts.
+// gridWithoutScript saves a cell and undoes the edit on a narrow screen. Scripts are turned off.
 func gridWithoutScript(t *testing.T, chromium *browser.Browser) {
 	d := admintest.NewConsoleWithDraft(t)
 	p := chromium.Page(t, browser.Emulation{NoScript: true, Width: 320, Height: 700})

@@ -12,8 +12,8 @@ import (
 	"github.com/pingpost/pingpost/models"
 )
 
-// everyPublishingPage checks the pages for publishing a draft in each of its states. It also approves and
-// publishes a draft without scripts.
+// everyPublishingPage checks the pages for publishing a draft in each of the draft's states. It also
+// turns scripts off and approves and publishes a draft.
 func everyPublishingPage(t *testing.T, chromium *browser.Browser) {
 	h := admintest.NewConsole(t, admintest.Setup{Policy: ratecard.Policy{SecondPerson: true}})
 	withoutApproval := *h
@@ -80,8 +80,8 @@ func replayInBrowser(t *testing.T, h *admintest.Console, p *browser.Page, draft 
 	check(p, "draft-replay")
 }
 
-// approveWithoutScript approves a draft as another user, withdraws it and submits it again, all without
-// scripts.
+// approveWithoutScript approves a draft as another user, withdraws it, and submits it again. Scripts are
+// turned off.
 func approveWithoutScript(t *testing.T, h *admintest.Console, chromium *browser.Browser, sent models.RateCard) {
 	t.Helper()
 	p := chromium.Page(t, browser.Emulation{NoScript: true, Width: 320, Height: 700})

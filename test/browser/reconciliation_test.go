@@ -21,7 +21,7 @@ import (
 	"github.com/pingpost/pingpost/models"
 )
 
-// chooseFile sets the file of the page's file field.
+// chooseFile selects a file in the page's file field.
 func chooseFile(p *browser.Page, name, content string) {
 	browser.Eval[bool](p, fmt.Sprintf(`(() => { const data = new DataTransfer(); data.items.add(new File([%q], %q, {type: "text/csv"}));
 		const field = document.querySelector("#f-file"); field.files = data.files; return field.dispatchEvent(new Event("change", {bubbles: true})) })()`, content, name))
@@ -32,8 +32,8 @@ func pick(p *browser.Page, name, value string) {
 	browser.Eval[bool](p, fmt.Sprintf(`(() => { document.querySelector("#f-%s").value = %q; return true })()`, name, value))
 }
 
-// everyReconciliationPage uploads a file with every finding, compares it, saves the result and settles a
-// line. It checks each page.
+// everyReconciliationPage uploads a file that produces every kind of finding, compares it with the
+// ledger, saves the result and settles a line. It checks each page.
 func everyReconciliationPage(t *testing.T, chromium *browser.Browser) {
 	b := admintest.NewConsoleWithDeliveries(t)
 	p := chromium.Page(t, browser.Emulation{})
@@ -98,7 +98,8 @@ func everyReconciliationPage(t *testing.T, chromium *browser.Browser) {
 	expectOnlyStatusErrors(t, p)
 }
 
-// ambiguousFile returns a file with every finding, whose amounts can be read in two number formats.
+// ambiguousFile returns a file that produces every kind of finding. All amounts in it are valid in two
+// number formats.
 func ambiguousFile(b admintest.ConsoleWithDeliveries, t testing.TB) string {
 	t.Helper()
 	rows, _ := admintest.EveryFinding(b, t)
@@ -130,8 +131,8 @@ func ambiguousFile(b admintest.ConsoleWithDeliveries, t testing.TB) string {
 	return file
 }
 
-// otherStates checks the pages of reconciliations that are discarded, being compared or stopped. saved is the
-// address of a saved reconciliation.
+// otherStates checks the pages of reconciliations that have been discarded, are being compared, or have
+// been stopped. saved is the address of a saved reconciliation.
 func otherStates(b admintest.ConsoleWithDeliveries, t *testing.T, p *browser.Page, saved string) {
 	t.Helper()
 	at := b.UploadPartnerFile(t, "harbour-leads", "leadId,amount,currency", id.Format(id.Lead, uuid.New())+",1,GBP")
@@ -186,8 +187,8 @@ func openRunningComparison(t *testing.T, chromium *browser.Browser) (b admintest
 	return b, p, running
 }
 
-// leaveReloadingPage ends a comparison while the user leaves its page. The page reloads when the comparison
-// ends, which must not interrupt the navigation.
+// leaveReloadingPage ends a comparison while the user is leaving its page. The page reloads itself when
+// the comparison ends. The reload must not interrupt the navigation to the other page.
 func leaveReloadingPage(t *testing.T, chromium *browser.Browser) {
 	b, p, _ := openRunningComparison(t, chromium)
 	part, next := testkit.Connect(t, b.RootURL), testkit.Connect(t, b.RootURL)
@@ -202,7 +203,7 @@ func leaveReloadingPage(t *testing.T, chromium *browser.Browser) {
 	b.AwaitLockOn(t, "reconciliations")
 	browser.Eval[bool](p, `(() => { document.querySelector("nav a[href='/payouts']").click(); return true })()`)
 	b.AwaitLockOn(t, "ledger_entries")
-	// The response arrives and the page uses it, so the page polls again or reloads.
+	// Wait until the page has processed the response. It then polls again or reloads.
 	do(part, `COMMIT; BEGIN; LOCK TABLE reconciliations`)
 	b.AwaitLockOn(t, "reconciliations")
 	do(part, `COMMIT`)
@@ -210,8 +211,8 @@ func leaveReloadingPage(t *testing.T, chromium *browser.Browser) {
 	p.Wait(`location.pathname === "/payouts"`)
 }
 
-// clickDuringReload reloads the part of the page with a button while the mouse button is down on it. The
-// click must still work, including in browsers that do not focus a clicked button.
+// clickDuringReload reloads the part of the page that contains a button while the user is clicking the
+// button. The click must still work, even in browsers that do not give the focus to a clicked button.
 func clickDuringReload(t *testing.T, chromium *browser.Browser) {
 	b, p, running := openRunningComparison(t, chromium)
 	browser.Eval[bool](p, `(() => {
@@ -228,7 +229,8 @@ func clickDuringReload(t *testing.T, chromium *browser.Browser) {
 	}
 }
 
-// reconcileWithoutScript compares a file and saves the result on a narrow screen without scripts.
+// reconcileWithoutScript compares a file and saves the result on a narrow screen. Scripts are turned
+// off.
 func reconcileWithoutScript(t *testing.T, chromium *browser.Browser) {
 	b := admintest.NewConsoleWithDeliveries(t)
 	rows, _ := admintest.EveryFinding(b, t)

@@ -15,8 +15,8 @@ import (
 	"github.com/pingpost/pingpost/test/node"
 )
 
-// TestJumpFindsLeadByRequestID opens leads by the X-Request-Id of the response to a post. Only the request
-// that delivered the lead is found.
+// TestJumpFindsLeadByRequestID uses the X-Request-Id of the response to a post to open a lead. This
+// works only with the request that delivered the lead.
 func TestJumpFindsLeadByRequestID(t *testing.T) {
 	t.Parallel()
 	n := node.Start(t)

@@ -26,7 +26,7 @@ const (
 	ownersAddress = "127.0.0.1"
 )
 
-// staffWithSecondFactor creates a user who has logged in from ownersAddress and set up a second factor. It
+// staffWithSecondFactor creates a user, logs in from ownersAddress, and sets up a second factor. It
 // returns the setup key.
 func staffWithSecondFactor(t *testing.T, n *node.Node) (secret string) {
 	t.Helper()
@@ -95,7 +95,7 @@ func visitor(t *testing.T, address string) *http.Client {
 	}
 }
 
-// submit submits a form in the console and returns the status and the header.
+// submit submits a form in the console and returns the status and the headers of the response.
 func submit(t *testing.T, n *node.Node, v *http.Client, path string, form url.Values) (int, http.Header) {
 	t.Helper()
 	req, err := http.NewRequestWithContext(t.Context(), http.MethodPost, n.Admin+path, strings.NewReader(form.Encode()))
@@ -112,8 +112,8 @@ func submit(t *testing.T, n *node.Node, v *http.Client, path string, form url.Va
 	return resp.StatusCode, resp.Header
 }
 
-// TestSecondFactorCannotBeGuessed tries 150 codes in 30 logins with the right password. Only 20 codes are
-// checked, and the user can still log in from a known address.
+// TestSecondFactorCannotBeGuessed tries 150 codes in 30 logins with the right password. The service
+// checks only 20 of them, and the user can still log in from a known address.
 func TestSecondFactorCannotBeGuessed(t *testing.T) {
 	t.Parallel()
 	n := node.Start(t)
@@ -145,7 +145,7 @@ func TestSecondFactorCannotBeGuessed(t *testing.T) {
 	if checked != 20 || rejected != 130 {
 		t.Errorf("got %d checked codes and %d rejected codes, want 20 and 130", checked, rejected)
 	}
-	n.Manual.Advance(30 * time.Second) // the current code was used to set up the second factor
+	n.Manual.Advance(30 * time.Second) // the current code has already been used to set up the second factor
 	owner := visitor(t, ownersAddress)
 	login(owner)
 	if status, header := submit(t, n, owner, "/login/code", url.Values{"code": {authenticatorCode(t, n, secret)}}); status != http.StatusSeeOther || header.Get("Location") != "/" {

@@ -19,11 +19,11 @@ import (
 	"github.com/pingpost/pingpost/test/node"
 )
 
-// trialPost is a post for the account in %s.
+// trialPost is the body of a post. %s is the partnerId of the account.
 const trialPost = `{"transactionId":"$TX","partnerId":"%s","contact":{"name":"Jo Bloggs","email":"jo@example.com","phone":"020 7946 0018"},"consent":{"acknowledged":true}}`
 
-// TestPartnersInBrowser onboards and changes partners as an account manager, while the partners send
-// requests.
+// TestPartnersInBrowser onboards and changes partners as an account manager while the partners are
+// sending requests.
 func TestPartnersInBrowser(t *testing.T) {
 	chromium := browser.Start(t)
 	for name, use := range map[string]func(*testing.T, *node.Node, *browser.Browser, *browser.Page){
@@ -75,7 +75,8 @@ func postStatus(t testing.TB, n *node.Node, p node.Partner) int {
 	return n.Post(t, p, node.WithTransaction(fmt.Sprintf(trialPost, p.Accounts[0]), tx)).Status
 }
 
-// awaitStatus waits until the partner's posts are answered with the status, for at most a second.
+// awaitStatus waits for at most a second until the responses to the partner's posts have the given
+// status.
 func awaitStatus(t testing.TB, n *node.Node, p node.Partner, want int) {
 	t.Helper()
 	tx := n.Ping(t, p.Base(), node.MinimalPing).TransactionID
@@ -156,7 +157,7 @@ func onboarding(t *testing.T, n *node.Node, chromium *browser.Browser, p *browse
 	}
 }
 
-// rotation replaces the secret while posts arrive. No post is rejected.
+// rotation replaces the secret while the partner is sending posts. No post may be rejected.
 func rotation(t *testing.T, n *node.Node, _ *browser.Browser, p *browser.Page) {
 	who := n.Required
 	var secret atomic.Pointer[string]
@@ -203,7 +204,7 @@ func rotation(t *testing.T, n *node.Node, _ *browser.Browser, p *browser.Page) {
 	if sent.Load() < before+50 || rejected.Load() > 0 {
 		t.Errorf("got %d of %d posts rejected, want 0", rejected.Load(), sent.Load())
 	}
-	// All posts use the new secret, so the old one can expire now.
+	// All posts use the new secret now, so the old one can expire.
 	oldSecret := `main a[href$="/retire"]:not([href*="` + newestSecret(t, n, who) + `"])`
 	p.Submit(oldSecret)
 	p.Click(`input[name="when"][value="now"]`)
@@ -225,7 +226,7 @@ func newestSecret(t *testing.T, n *node.Node, who node.Partner) string {
 	return id.Format(id.Secret, all[0].ID)
 }
 
-// requiredSignatures makes signatures required after the page has shown which posts would be rejected.
+// requiredSignatures requires signatures after the page has shown which posts would be rejected.
 func requiredSignatures(t *testing.T, n *node.Node, _ *browser.Browser, p *browser.Page) {
 	who := n.Off
 	unsigned := func() node.Answer {
@@ -270,7 +271,7 @@ func requiredSignatures(t *testing.T, n *node.Node, _ *browser.Browser, p *brows
 	}
 }
 
-// conflict changes a partner from the command line while its form is open in the browser.
+// conflict changes a partner on the command line while the partner's form is open in the browser.
 func conflict(t *testing.T, n *node.Node, _ *browser.Browser, p *browser.Page) {
 	p.Open(partnerPage(n, n.Required) + "?tab=signing")
 	if err := n.Partners.By(audit.Operator).SetSigning(t.Context(), scope.Partners(n.Required.ID), n.Required.ID, n.Required.RowVersion+1, models.SigningReportOnly, true); err != nil {

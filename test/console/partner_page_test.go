@@ -57,8 +57,9 @@ func code(t testing.TB, page, id string) string {
 	return html.UnescapeString(found[1])
 }
 
-// TestPartnerPageSamples runs the samples on the page with only the secret filled in. Each must deliver a
-// signed lead. The samples in PHP and C# are not run; package api checks them as far as possible.
+// TestPartnerPageSamples fills in the secret in each sample on the page and runs the sample. Each must
+// deliver a signed lead. It does not run the samples in PHP and C#, which package api checks as far as
+// possible.
 func TestPartnerPageSamples(t *testing.T) {
 	t.Parallel()
 	n := node.Start(t, node.OnMachineClock)
@@ -92,7 +93,8 @@ func TestPartnerPageSamples(t *testing.T) {
 	workedExample(t, page)
 }
 
-// runSample saves a program in a file and runs it. The last word of the command is the file's name.
+// runSample saves a program to a file and runs the command. The last word of the command is the name of
+// the file.
 func runSample(t *testing.T, run []string, program, secret string) string {
 	t.Helper()
 	folder := t.TempDir()
@@ -120,7 +122,7 @@ func workedExample(t *testing.T, page string) {
 	}
 }
 
-// TestPartnerPage requests partners' integration pages with valid links and with invalid ones.
+// TestPartnerPage requests integration pages with valid and with invalid links.
 func TestPartnerPage(t *testing.T) {
 	t.Parallel()
 	n := node.Start(t)
@@ -174,7 +176,8 @@ func TestPartnerPage(t *testing.T) {
 	checkTokensNotStored(t, n, replaced, mine, theirs)
 }
 
-// checkInvalidLinks checks that all invalid links get the same response, whether they existed or not.
+// checkInvalidLinks checks that all invalid links get the same response, whether or not they were valid
+// in the past.
 func checkInvalidLinks(t *testing.T, n *node.Node, replaced, suspended string) {
 	t.Helper()
 	var first node.Answer
@@ -195,7 +198,7 @@ func checkInvalidLinks(t *testing.T, n *node.Node, replaced, suspended string) {
 	}
 }
 
-// flat returns the header's lines in order.
+// flat returns the lines of the header in sorted order.
 func flat(h http.Header) (all []string) {
 	for name, values := range h {
 		all = append(all, name+": "+strings.Join(values, ", "))
@@ -204,8 +207,8 @@ func flat(h http.Header) (all []string) {
 	return all
 }
 
-// checkTokensNotStored stops the node and checks that its log, metrics and database do not contain the tokens
-// of links.
+// checkTokensNotStored stops the node and checks that its log, its metrics and the database do not
+// contain the tokens from links.
 func checkTokensNotStored(t *testing.T, n *node.Node, links ...string) {
 	t.Helper()
 	texts := map[string]string{"metrics": n.Get(t, n.Ops+"/metrics")}
@@ -226,8 +229,8 @@ func checkTokensNotStored(t *testing.T, n *node.Node, links ...string) {
 	}
 }
 
-// TestPartnerPageWithoutDatabase checks that the page is answered with 503 within 9 seconds while the
-// database is unavailable, and works again when it is back.
+// TestPartnerPageWithoutDatabase checks that a request for the page gets 503 within 9 seconds while the
+// database is unavailable. When the database is available again, the page must work.
 func TestPartnerPageWithoutDatabase(t *testing.T) {
 	t.Parallel()
 	for name, disturb := range map[string]func(*node.FaultyProxy){

@@ -11,8 +11,8 @@ import (
 	"github.com/pingpost/pingpost/test/node"
 )
 
-// TestDrainingNodeClosesConnections checks that a draining node answers requests normally, but with
-// Connection: close. If it only closed the connection, a proxy could lose a request.
+// TestDrainingNodeClosesConnections checks that a draining node answers requests normally, but adds
+// Connection: close. If it closed connections without this header, a proxy could lose a request.
 func TestDrainingNodeClosesConnections(t *testing.T) {
 	t.Parallel()
 	n := node.Start(t, func(n *node.Node) { n.Config.HTTP.DrainDelay = 2 * time.Second })
@@ -51,7 +51,7 @@ func TestDrainingNodeClosesConnections(t *testing.T) {
 	n.CheckStopped(t)
 }
 
-// sendAndCheckClose sends a request and reports whether the answer has Connection: close.
+// sendAndCheckClose sends a request and reports whether the response contains Connection: close.
 func sendAndCheckClose(t *testing.T, n *node.Node, l *node.Connection, w node.RawRequest) (status int, closes bool) {
 	t.Helper()
 	l.Send(w.String())

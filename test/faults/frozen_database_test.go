@@ -13,11 +13,11 @@ import (
 	"github.com/pingpost/pingpost/test/spec"
 )
 
-// longestAnswer is the maximum time for an answer from the partner API (decision 27).
+// longestAnswer is the maximum response time of the partner API (decision 27).
 const longestAnswer = 5 * time.Second
 
-// TestPostsWithFrozenDatabase freezes the database at each stage of a post. Posts that wait for a slot are
-// answered as early as those that wait for the database.
+// TestPostsWithFrozenDatabase freezes the database at each stage of a post. The time limit is the same
+// for posts that are waiting for a slot and for posts that are waiting for the database.
 func TestPostsWithFrozenDatabase(t *testing.T) {
 	t.Parallel()
 	for name, freeze := range map[string]func(proxy *node.FaultyProxy, transaction string){
@@ -32,7 +32,7 @@ func TestPostsWithFrozenDatabase(t *testing.T) {
 			t.Parallel()
 			var proxy *node.FaultyProxy
 			n := node.Start(t, node.ThroughFaultyProxy(t, &proxy), func(n *node.Node) { n.Config.Limits.PostConcurrency = 4 })
-			bodies := make([]string, 12) // 4 wait for the database, the others for a slot
+			bodies := make([]string, 12) // 4 of them wait for the database, and the others wait for a slot
 			for i := range bodies {
 				bodies[i] = n.FreshPost(t, n.Required)
 			}

@@ -50,7 +50,7 @@ func metrics(t *testing.T, n *node.Node) {
 	})
 }
 
-// tryRestart starts and stops a second node, as a restart would.
+// tryRestart starts and stops a second node to test whether a node could restart now.
 func tryRestart(t *testing.T, n *node.Node) error {
 	t.Helper()
 	another, err := n.TryStartPeer(t)
@@ -60,8 +60,8 @@ func tryRestart(t *testing.T, n *node.Node) error {
 	return err
 }
 
-// TestUnreadablePartnerPricing checks that a partner whose pricing cannot be read gets no prices, while other
-// partners are not affected and nodes can restart.
+// TestUnreadablePartnerPricing checks that a partner gets no prices if its pricing cannot be read. Other
+// partners must not be affected, and nodes must be able to restart.
 func TestUnreadablePartnerPricing(t *testing.T) {
 	t.Parallel()
 	n := node.Start(t)
@@ -88,8 +88,8 @@ func TestUnreadablePartnerPricing(t *testing.T) {
 	})
 }
 
-// TestUnreadableSecret checks that a node is not ready for posts if no platform key can open a secret, and
-// that it cannot start. Pings are not affected.
+// TestUnreadableSecret checks that a node is not ready for posts if none of its platform keys can
+// decrypt a secret. In this case, a node cannot start either. Pings are not affected.
 func TestUnreadableSecret(t *testing.T) {
 	t.Parallel()
 	n := node.Start(t)
@@ -138,7 +138,8 @@ func opsListenerOnly(t *testing.T, n *node.Node) {
 	}
 }
 
-// oldSchema removes the record of the newest migration, as if the database were older than the node.
+// oldSchema removes the record of the newest migration, so that the database seems to be older than the
+// node.
 func oldSchema(t *testing.T, n *node.Node) {
 	ctx := context.Background()
 	var newest int64

@@ -6,8 +6,8 @@ import (
 	"github.com/pingpost/pingpost/test/node"
 )
 
-// sendHalf sends a request with half of its body and returns the rest. It waits until the handler starts to
-// read the body, because the service has then accepted the request.
+// sendHalf sends a request with half of its body and returns the other half. Before it returns, it waits
+// until the handler starts to read the body. At that point, the service has accepted the request.
 func sendHalf(t testing.TB, l *node.Connection, w node.RawRequest) (rest string) {
 	t.Helper()
 	w.Headers = append(w.Headers, "Expect: 100-continue")

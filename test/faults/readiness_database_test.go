@@ -18,9 +18,9 @@ func onServer(t *testing.T, s *testkit.Server) node.Option {
 	}
 }
 
-// TestReadinessRequiresWritableDatabase checks that a node is ready for posts only while the database can
-// store them, that it reports the reason otherwise, and that it logs each change once. Pings need no
-// database.
+// TestReadinessRequiresWritableDatabase checks that a node is ready for posts only while the database
+// can store them. Otherwise, it must report the reason. It must log each change once. Pings do not need
+// a database.
 func TestReadinessRequiresWritableDatabase(t *testing.T) {
 	t.Parallel()
 	server := testkit.NewServer(t)
@@ -57,7 +57,7 @@ func TestReadinessRequiresWritableDatabase(t *testing.T) {
 	}
 }
 
-// awaitMetric waits until a metric has the value.
+// awaitMetric waits until a metric has the given value.
 func awaitMetric(t *testing.T, n *node.Node, name, value string) {
 	t.Helper()
 	testkit.Eventually(t, node.Patience, name+" is "+value, func() bool {

@@ -40,8 +40,9 @@ func withSkewedDatabase(t *testing.T) node.Option {
 	}
 }
 
-// TestReadinessReportsClockSkew sets the database's clock. A node whose clock differs by more than 5 seconds
-// is not ready for posts and reports the difference. It stays ready for pings, which need no database.
+// TestReadinessReportsClockSkew sets the database's clock. If a node's clock differs from it by more
+// than 5 seconds, the node is not ready for posts and reports the difference. It stays ready for pings,
+// which do not need a database.
 func TestReadinessReportsClockSkew(t *testing.T) {
 	t.Parallel()
 	n := node.Start(t, node.OnMachineClock, withSkewedDatabase(t))
@@ -74,8 +75,8 @@ func TestReadinessReportsClockSkew(t *testing.T) {
 	}
 }
 
-// TestReadinessReportsUnreadableRow seals a partner's secret with a platform key that the running node does
-// not have. The node reports the secret and still serves the other partners.
+// TestReadinessReportsUnreadableRow encrypts a partner's secret with a platform key that the running
+// node does not have. The node must report the secret and still serve the other partners.
 func TestReadinessReportsUnreadableRow(t *testing.T) {
 	t.Parallel()
 	n := node.Start(t)
@@ -102,7 +103,7 @@ func TestReadinessReportsUnreadableRow(t *testing.T) {
 		t.Errorf("the check does not contain the secret's ID: %s", state)
 	}
 	n.CheckReadiness(t, "/readyz", "platform_keys")
-	n.CheckReadiness(t, "/readyz/ping") // pings need no secret
+	n.CheckReadiness(t, "/readyz/ping") // pings do not need a secret
 	if !strings.Contains(n.Log.String(), name) {
 		t.Error("the log does not contain the secret's ID")
 	}

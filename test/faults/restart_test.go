@@ -22,14 +22,15 @@ import (
 	"github.com/pingpost/pingpost/test/spec"
 )
 
-// withSnapshot makes a node save its snapshot in a temporary folder that the node has to create.
+// withSnapshot makes a node save its snapshot in a temporary folder. The folder does not exist yet, so
+// the node has to create it.
 func withSnapshot(t *testing.T) node.Option {
 	return func(n *node.Node) {
 		n.Config.Database.SnapshotFile = filepath.Join(t.TempDir(), "made", "snapshot")
 	}
 }
 
-// restart stops the node and starts it again, as a new process would.
+// restart stops the node and starts it again, as if in a new process.
 func restart(t *testing.T, n *node.Node, whileStopped func()) {
 	t.Helper()
 	n.Client.CloseIdleConnections()
@@ -40,7 +41,7 @@ func restart(t *testing.T, n *node.Node, whileStopped func()) {
 	n.StartAgain(t)
 }
 
-// awaitSnapshot waits until the node has saved a snapshot after the given time.
+// awaitSnapshot waits until the node has saved a snapshot that is newer than the given time.
 func awaitSnapshot(t *testing.T, n *node.Node, after time.Time) {
 	t.Helper()
 	testkit.Eventually(t, node.Patience, "the snapshot is saved", func() bool {
@@ -49,7 +50,7 @@ func awaitSnapshot(t *testing.T, n *node.Node, after time.Time) {
 	})
 }
 
-// allPrices returns prices on the shared base URL and on each partner's own base URL.
+// allPrices returns the prices that pings get on the shared base URL and on each partner's own base URL.
 func allPrices(t *testing.T, n *node.Node) map[string]string {
 	t.Helper()
 	all := map[string]string{}
@@ -62,14 +63,14 @@ func allPrices(t *testing.T, n *node.Node) map[string]string {
 	return all
 }
 
-// TestRestartWithoutDatabase restarts a node while the database is unavailable. The node answers pings with
-// the same prices as before, and posts with 503. When the database is available again, the node accepts posts
-// without another restart.
+// TestRestartWithoutDatabase restarts a node while the database is unavailable. Pings must get the same
+// prices as before, and posts must get 503. When the database is available again, the node must accept
+// posts without another restart.
 func TestRestartWithoutDatabase(t *testing.T) {
 	t.Parallel()
 	server := testkit.NewServer(t)
 	n := node.Start(t, onServer(t, server), withSnapshot(t))
-	n.LosesAnswers = false // the node is stopped before the server
+	n.LosesAnswers = false // stop the node before the server
 	suspended := n.NewPartner(t, "suspended", models.SigningRequired)
 	for _, sql := range []string{
 		`INSERT INTO partner_prices (partner_id, adjustment, daily_lead_cap, updated_at) VALUES ('` +
@@ -84,7 +85,7 @@ func TestRestartWithoutDatabase(t *testing.T) {
 		func() bool { return n.Ping(t, suspended.Base(), node.MinimalPing).Reason == "paused" })
 	seen := clock.System{}.Now()
 	n.DB.Exec(t, `UPDATE partners SET name = 'Suspended' WHERE slug = 'suspended'`)
-	awaitSnapshot(t, n, seen) // contains all changes above
+	awaitSnapshot(t, n, seen) // this snapshot contains all of the changes above
 	file := n.Config.Database.SnapshotFile
 	before := allPrices(t, n)
 	if len(slices.Compact(slices.Sorted(maps.Values(before)))) < 4 {
@@ -139,15 +140,17 @@ func reconnectRoot(t *testing.T, n *node.Node, url string) {
 	n.Root = root
 }
 
-// stopOn stops the node before its server stops, and checks its records on the server with the given URL.
+// stopOn stops the node before its database server stops. It checks what the node recorded on the server
+// with the given URL.
 func stopOn(t *testing.T, n *node.Node, rootURL string) {
 	t.Helper()
 	reconnectRoot(t, n, rootURL)
 	n.Shutdown(t)
 }
 
-// TestInvalidSnapshots checks that a node does not use a snapshot that is damaged, too old or sealed with
-// another key. It logs the reason and works when the database is available again.
+// TestInvalidSnapshots checks that a node does not use a snapshot that is damaged, too old, or encrypted
+// with a different key. The node must log the reason, and it must work as soon as the database is
+// available again.
 func TestInvalidSnapshots(t *testing.T) {
 	t.Parallel()
 	server := testkit.NewServer(t)
@@ -215,7 +218,7 @@ func TestInvalidSnapshots(t *testing.T) {
 		})
 	}
 
-	// Wrong platform keys stop the node, because waiting would not help.
+	// If the platform keys are wrong, the node must stop, because waiting would not help.
 	n.StartAgain(t)
 	server.Start(t)
 	ctx, cancel := context.WithTimeout(t.Context(), 30*time.Second)
@@ -229,8 +232,8 @@ func TestInvalidSnapshots(t *testing.T) {
 	stopOn(t, n, n.DB.RootURL)
 }
 
-// TestSnapshotExpiresWithoutDatabase checks that a node stops answering pings from a snapshot that is older
-// than 24 hours.
+// TestSnapshotExpiresWithoutDatabase checks that a node stops using a snapshot for pings when the
+// snapshot is older than 24 hours.
 func TestSnapshotExpiresWithoutDatabase(t *testing.T) {
 	t.Parallel()
 	server := testkit.NewServer(t)
@@ -246,8 +249,8 @@ func TestSnapshotExpiresWithoutDatabase(t *testing.T) {
 	stopOn(t, n, n.DB.RootURL)
 }
 
-// TestUnwritableSnapshot checks that failures to write a snapshot are counted and logged once, and have no
-// other effect.
+// TestUnwritableSnapshot checks that a node counts failures to write the snapshot, that it logs them
+// once, and that they have no other effect.
 func TestUnwritableSnapshot(t *testing.T) {
 	t.Parallel()
 	blocked := filepath.Join(t.TempDir(), "a file")

@@ -12,7 +12,8 @@ import (
 	"github.com/pingpost/pingpost/test/node"
 )
 
-// kept records which data exists from a time at which a live lead and a sandbox lead were delivered.
+// kept states which data still exists from the time at which a live lead and a sandbox lead were
+// delivered.
 type kept struct{ pings, traffic, lead, digest, sandbox bool }
 
 func checkKept(t *testing.T, n *node.Node, at time.Time) (k kept) {
@@ -31,9 +32,9 @@ func checkKept(t *testing.T, n *node.Node, at time.Time) (k kept) {
 	return k
 }
 
-// TestRetentionDeletesExpiredData starts a node on data of different ages. The node deletes body digests
-// after 24 hours (decision 3), sandbox leads after 7 days (decision 25), and pings and traffic after the
-// configured time, but nothing else.
+// TestRetentionDeletesExpiredData starts a node whose database contains data of different ages. The node
+// must delete body digests after 24 hours (decision 3), sandbox leads after 7 days (decision 25), and
+// pings and traffic after the configured time. It must not delete anything else.
 func TestRetentionDeletesExpiredData(t *testing.T) {
 	t.Parallel()
 	n := node.Start(t, func(n *node.Node) { n.Config.Retention.PingsDays, n.Config.Retention.TrafficDays = 7, 7 })
@@ -50,7 +51,7 @@ func TestRetentionDeletesExpiredData(t *testing.T) {
 		want kept
 	}{
 		{8*day + time.Hour, kept{lead: true}},
-		{7*day + time.Hour, kept{lead: true, pings: true}}, // pings are deleted by whole days
+		{7*day + time.Hour, kept{lead: true, pings: true}}, // pings are deleted one whole day at a time
 		{7*day - time.Hour, kept{lead: true, pings: true, traffic: true, sandbox: true}},
 		{day + time.Hour, kept{lead: true, pings: true, traffic: true, sandbox: true}},
 		{day - time.Hour, kept{lead: true, pings: true, traffic: true, sandbox: true, digest: true}},

@@ -12,7 +12,7 @@ import (
 	"github.com/pingpost/pingpost/test/spec"
 )
 
-// severalHosts returns a URL with the hosts of all given URLs, in this order.
+// severalHosts combines the given URLs into one URL that contains all of their hosts, in the same order.
 func severalHosts(t *testing.T, urls ...string) config.Secret {
 	t.Helper()
 	var hosts []string
@@ -26,9 +26,9 @@ func severalHosts(t *testing.T, urls ...string) config.Secret {
 	return config.Secret(strings.Replace(urls[0], hosts[0], strings.Join(hosts, ","), 1) + "&target_session_attrs=read-write")
 }
 
-// TestOldPrimaryGetsNoLeads restarts an old primary after its standby was promoted. The old primary accepts
-// writes and is the first host in the URL. Neither a running node that lost its connections nor a new node
-// may store a lead on it.
+// TestOldPrimaryGetsNoLeads promotes a standby and restarts the old primary. The old primary accepts
+// writes and is the first host in the URL. Even so, neither a running node that has lost its connections
+// nor a new node may store a lead on it.
 func TestOldPrimaryGetsNoLeads(t *testing.T) {
 	t.Parallel()
 	primary := testkit.NewServer(t)
@@ -64,8 +64,8 @@ func TestOldPrimaryGetsNoLeads(t *testing.T) {
 	}
 }
 
-// TestRestartedNodeRejectsOldPrimary restarts a node while only the old primary is available. The node knows
-// from its snapshot that the primary was replaced, and stores nothing on it.
+// TestRestartedNodeRejectsOldPrimary restarts a node while only the old primary is available. The node
+// knows from its snapshot that this primary has been replaced, so it must not store anything on it.
 func TestRestartedNodeRejectsOldPrimary(t *testing.T) {
 	t.Parallel()
 	primary := testkit.NewServer(t)

@@ -16,9 +16,9 @@ import (
 	"github.com/pingpost/pingpost/test/node"
 )
 
-// TestStopLosesNothing stops a node under load, as SIGTERM does. Like a load balancer, the clients send
-// requests only while /readyz returns 200. No request may fail, and all acknowledged leads must be stored.
-// CheckStopped also checks that all pings are recorded.
+// TestStopLosesNothing stops a node under load, as SIGTERM would. Like a load balancer, the clients send
+// requests only while /readyz returns 200. No request may fail, and all acknowledged leads must be
+// stored. CheckStopped also checks that all pings have been recorded.
 func TestStopLosesNothing(t *testing.T) {
 	t.Parallel()
 	n := node.Start(t, node.OnMachineClock, func(n *node.Node) { n.Config.HTTP.DrainDelay = time.Second })
@@ -55,8 +55,8 @@ func TestStopLosesNothing(t *testing.T) {
 	}
 }
 
-// quickDelivery sends a ping and its post, which must both succeed. It does not check them against the
-// OpenAPI document, which takes longer than the requests.
+// quickDelivery sends a ping and then a post with its transactionId. Both must succeed. It does not
+// check them against the OpenAPI document, because that takes longer than the requests themselves.
 func quickDelivery(t *testing.T, n *node.Node) {
 	_, ping := n.Send(t, node.Request{Path: n.Required.Base() + "/api/lead/ping", Body: node.MinimalPing})
 	body := node.WithTransaction(node.MinimalPost, node.Decode[node.Quoted](t, ping).TransactionID)
@@ -64,8 +64,8 @@ func quickDelivery(t *testing.T, n *node.Node) {
 	node.Decode[node.Delivered](t, post)
 }
 
-// TestStopWaitsForRequests stops a node while two requests are half sent. The node closes its listeners, but
-// still answers both requests.
+// TestStopWaitsForRequests stops a node when clients have sent only half of two requests. The node must
+// close its listeners, but must still answer both requests.
 func TestStopWaitsForRequests(t *testing.T) {
 	t.Parallel()
 	n := node.Start(t)
@@ -112,8 +112,8 @@ func TestStopWaitsForRequests(t *testing.T) {
 	n.CheckStopped(t)
 }
 
-// TestStopCutsOffRequests stops a node whose client never finishes its request. After the grace period, the
-// node stops with an error.
+// TestStopCutsOffRequests stops a node while a client never finishes sending its request. After the
+// grace period, the node must stop with an error.
 func TestStopCutsOffRequests(t *testing.T) {
 	t.Parallel()
 	n := node.Start(t, func(n *node.Node) { n.Config.HTTP.ShutdownGrace = 200 * time.Millisecond })
@@ -129,10 +129,10 @@ func TestStopCutsOffRequests(t *testing.T) {
 	n.CheckStopped(t)
 }
 
-// TestStopLeavesNothingRunning checks that a stopped node leaves no goroutines and no listeners. It is not
-// parallel, because it would find the goroutines of other tests.
+// TestStopLeavesNothingRunning checks that no goroutines or listeners of a stopped node remain. It must
+// not run in parallel with other tests, because it would find their goroutines.
 func TestStopLeavesNothingRunning(t *testing.T) {
-	testkit.NewDatabase(t).Close() // starts the goroutines that all tests share
+	testkit.NewDatabase(t).Close() // start the goroutines that all tests share
 	before := goleak.IgnoreCurrent()
 	n := node.Start(t)
 	n.Deliver(t, n.Required, node.MinimalPost)

@@ -12,8 +12,9 @@ import (
 	"github.com/pingpost/pingpost/test/spec"
 )
 
-// TestDatabaseUnavailable disconnects a running node from its database, or stops forwarding data. Pings are
-// not affected. Posts are rejected within a limited time, and accepted again when the database is available.
+// TestDatabaseUnavailable disconnects a running node from its database or stops forwarding data between
+// them. Pings must not be affected. Posts must be rejected within a time limit, and they must be
+// accepted again when the database is available.
 func TestDatabaseUnavailable(t *testing.T) {
 	t.Parallel()
 	for name, c := range map[string]struct {
@@ -21,7 +22,7 @@ func TestDatabaseUnavailable(t *testing.T) {
 		within  time.Duration
 	}{
 		"cut":   {(*node.FaultyProxy).Cut, 5 * time.Second},
-		"stuck": {(*node.FaultyProxy).Hold, 14 * time.Second}, // before the client is cut off without an answer
+		"stuck": {(*node.FaultyProxy).Hold, 14 * time.Second}, // before the client would be cut off without a response
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -65,8 +66,8 @@ func TestDatabaseUnavailable(t *testing.T) {
 			if a := n.Post(t, n.Off, used); a.Header.Get("Idempotent-Replayed") != "true" {
 				t.Errorf("got %d %s, want a replay", a.Status, a.Body)
 			}
-			// A stuck post may have been stored in the meantime, so that its retry was a replay. In both
-			// cases, there is one lead for each post.
+			// A post that was stuck may have been stored in the meantime. Its retry was then a replay. In
+			// either case, there must be one lead for each post.
 			if got := n.Stored(t); got != (node.StoredLeads(11)) {
 				t.Errorf("got %+v stored, want 11 of each", got)
 			}
@@ -75,8 +76,9 @@ func TestDatabaseUnavailable(t *testing.T) {
 	}
 }
 
-// TestLockedTable locks the table of leads. Posts wait until the statement timeout, and posts without a slot
-// are rejected immediately. When the table is unlocked, all posts are accepted.
+// TestLockedTable locks the table leads. Posts that have a slot must wait until the statement timeout,
+// and posts that get no slot must be rejected immediately. When the table is unlocked, all posts must be
+// accepted.
 func TestLockedTable(t *testing.T) {
 	t.Parallel()
 	n := node.Start(t, func(n *node.Node) {

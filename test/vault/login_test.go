@@ -15,10 +15,10 @@ import (
 	"github.com/pingpost/pingpost/test/node"
 )
 
-// lockThreshold is the number of failed logins after which Vault locks an AppRole.
+// lockThreshold is the number of failed logins that make Vault lock an AppRole.
 const lockThreshold = 5
 
-// vaultLogins returns the number of a node's logins with the given result, from its metrics.
+// vaultLogins reads from a node's metrics how many logins to Vault had the given result.
 func vaultLogins(t *testing.T, n *node.Node, result string) int {
 	t.Helper()
 	sample := regexp.MustCompile(fmt.Sprintf(`(?m)^pingpost_vault_calls_total{operation="login",result=%q} (\d+)$`,
@@ -33,7 +33,7 @@ func vaultLogins(t *testing.T, n *node.Node, result string) int {
 	return count
 }
 
-// isReady returns a condition: whether /readyz returns 200.
+// isReady returns a function that reports whether /readyz returns 200.
 func isReady(t *testing.T, n *node.Node) func() bool {
 	return func() bool { return n.Readiness(t, "/readyz").Status == http.StatusOK }
 }
@@ -46,9 +46,9 @@ func withSecretID(secretID config.Secret) node.Option {
 	}
 }
 
-// TestWrongVaultCredentialDoesNotLockRole checks that nodes with the same wrong SecretID stop after three
-// logins in total, so that Vault does not lock the role. Nodes with the right SecretID for the role can log
-// in immediately.
+// TestWrongVaultCredentialDoesNotLockRole starts nodes that have the same wrong SecretID. They must stop
+// after three login attempts in total, so that Vault does not lock the role. Nodes that have the right
+// SecretID for the role must be able to log in immediately.
 func TestWrongVaultCredentialDoesNotLockRole(t *testing.T) {
 	t.Parallel()
 	v := testkit.NewVault(t)
@@ -75,7 +75,7 @@ func TestWrongVaultCredentialDoesNotLockRole(t *testing.T) {
 	testkit.Eventually(t, 5*time.Second, "a node with the right credential is ready", isReady(t, good))
 	good.Stores(t, node.OneLead, func() { good.Deliver(t, good.Required, node.MinimalPost) })
 
-	// After 16 minutes, one of the nodes tries the wrong credential again.
+	// After 16 minutes, one of the nodes tries to log in with the wrong SecretID again.
 	bad.DB.Exec(t, `UPDATE vault_logins SET counts_until = counts_until - interval '16 minutes'`)
 	bad.Manual.Advance(time.Minute) // the pause after the last attempt
 	testkit.Eventually(t, 10*time.Second, "the wrong credential is tried again", func() bool {
@@ -83,8 +83,8 @@ func TestWrongVaultCredentialDoesNotLockRole(t *testing.T) {
 	})
 }
 
-// TestLockedVaultRole locks a role, as anyone who knows its RoleID can. A node that already has a token
-// continues to accept posts, and a new node logs in when the lock has ended.
+// TestLockedVaultRole locks a role, which anyone who knows the RoleID can do. A node that already has a
+// token must continue to accept posts, and a new node must log in when the lock has expired.
 func TestLockedVaultRole(t *testing.T) {
 	t.Parallel()
 	v := testkit.NewVault(t)
@@ -117,7 +117,7 @@ func TestLockedVaultRole(t *testing.T) {
 	testkit.Eventually(t, 5*time.Second, "the node that starts is ready", isReady(t, another))
 }
 
-// TestNodeWarnsAboutDecryptPermission starts a node whose Vault role can decrypt leads.
+// TestNodeWarnsAboutDecryptPermission starts a node whose Vault role has permission to decrypt leads.
 func TestNodeWarnsAboutDecryptPermission(t *testing.T) {
 	t.Parallel()
 	v := testkit.NewVault(t)

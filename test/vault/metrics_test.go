@@ -17,8 +17,8 @@ var (
 	metricLabel = regexp.MustCompile(`(\w+)="`)
 )
 
-// TestMetricsReference compares docs/reference/metrics.md with the metrics of a node with Vault, after a
-// request to each listener.
+// TestMetricsReference compares docs/reference/metrics.md with the metrics of a node that uses Vault.
+// Each listener has received a request.
 func TestMetricsReference(t *testing.T) {
 	n := startWithVault(t)
 	n.Deliver(t, n.Required, n.FreshPost(t, n.Required))

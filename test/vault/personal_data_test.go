@@ -12,9 +12,9 @@ import (
 	"github.com/pingpost/pingpost/test/node"
 )
 
-// TestPersonalDataAndSecretsAreUnreadable searches for personal data and secrets in the database's files,
-// which include its write-ahead log and its log, in the service's log, metrics and tables, and in Vault's
-// log.
+// TestPersonalDataAndSecretsAreUnreadable searches for personal data and secrets. It searches all of
+// Postgres's files, including the write-ahead log and the server log, the service's log, metrics and
+// tables, and Vault's log.
 func TestPersonalDataAndSecretsAreUnreadable(t *testing.T) {
 	t.Parallel()
 	n := startWithVault(t)
@@ -34,7 +34,7 @@ func TestPersonalDataAndSecretsAreUnreadable(t *testing.T) {
 	n.vault.Seal(t) // failures are also logged
 	n.status(n.Ops + "/readyz")
 	n.vault.Unseal(t)
-	n.Ping(t, "", `{"industry":"plumber","postcode":"QF1 2ZZ"}`) // the search must find this postcode, which is stored as text
+	n.Ping(t, "", `{"industry":"plumber","postcode":"QF1 2ZZ"}`) // this postcode is stored unencrypted, so the search must find it
 	vaultLog := n.vault.Log.String()
 
 	canaries := n.Secrets()
@@ -50,7 +50,7 @@ func TestPersonalDataAndSecretsAreUnreadable(t *testing.T) {
 	} {
 		canaries[what] = text
 	}
-	n.CheckNoPersonalData(t) // also stops the node, so that everything is written
+	n.CheckNoPersonalData(t) // also stops the node, so that everything has been written
 	var folder string
 	if err := n.Root.QueryRow(t.Context(), `SELECT current_setting('data_directory')`).Scan(&folder); err != nil {
 		t.Fatal(err)
@@ -61,11 +61,11 @@ func TestPersonalDataAndSecretsAreUnreadable(t *testing.T) {
 	foundPostcode := false
 	err := filepath.WalkDir(filepath.Dir(folder), func(path string, entry fs.DirEntry, err error) error {
 		if err != nil || !entry.Type().IsRegular() {
-			return nil //nolint:nilerr // removed since, or a socket
+			return nil //nolint:nilerr // the file has been removed since, or it is a socket
 		}
 		content, err := os.ReadFile(path)
 		if err != nil {
-			return nil //nolint:nilerr // removed since
+			return nil //nolint:nilerr // the file has been removed since
 		}
 		foundPostcode = foundPostcode || bytes.Contains(content, []byte("QF1 2ZZ"))
 		for what, canary := range canaries {

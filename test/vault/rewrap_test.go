@@ -18,8 +18,9 @@ import (
 	"github.com/pingpost/pingpost/test/node"
 )
 
-// TestRewrapUnderLoad rotates the key and rewraps the leads while posts arrive. The rewrap is interrupted
-// twice, and then the old version is disabled. No post may fail, and all leads must be readable.
+// TestRewrapUnderLoad rotates the key and rewraps the leads while posts arrive. It interrupts the rewrap
+// twice. When the rewrap is complete, it disables the old key version. No post may fail, and all leads
+// must be readable.
 func TestRewrapUnderLoad(t *testing.T) {
 	t.Parallel()
 	n := startWithVault(t)

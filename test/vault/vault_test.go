@@ -17,11 +17,11 @@ import (
 	"github.com/pingpost/pingpost/test/spec"
 )
 
-// vaultNode is a node that uses Vault through a network that a test can disturb.
+// vaultNode is a node that uses Vault. A test can disturb the network between them.
 type vaultNode struct {
 	*node.Node
 	vault   *testkit.Vault
-	network *testkit.Network // between the node and Vault
+	network *testkit.Network // the network between the node and Vault
 }
 
 // withVault makes a node use Vault instead of the local key.
@@ -48,7 +48,7 @@ func startBehindProxy(t *testing.T, v *testkit.Vault, options ...node.Option) *v
 	return n
 }
 
-// status returns the status of a URL, or 0 without an answer.
+// status returns the HTTP status for a URL, or 0 if there is no response.
 func (n *vaultNode) status(url string) int {
 	resp, err := n.Client.Get(url)
 	if err != nil {
@@ -58,20 +58,20 @@ func (n *vaultNode) status(url string) int {
 	return resp.StatusCode
 }
 
-// load sends pings and posts until it is stopped. Pings must succeed. Posts must succeed or get the
-// specification's 503. In that case, the same post must succeed later.
+// load sends pings and posts until it is stopped. Pings must succeed. Posts must either succeed or get
+// the 503 from the specification. After a 503, the same post must succeed later.
 type load struct {
 	n                *vaultNode
 	stop             chan struct{}
 	wait             sync.WaitGroup
 	stored, rejected atomic.Int64
 	mu               sync.Mutex
-	unsaved          []string // bodies that were answered with 503
+	unsaved          []string // the bodies of posts that got 503
 }
 
 func (n *vaultNode) load(t *testing.T) *load { return n.loadWith(t, 0) }
 
-// loadWith is load with a pause after each client's delivery.
+// loadWith is like load, but each client pauses after every delivery.
 func (n *vaultNode) loadWith(t *testing.T, pause time.Duration) *load {
 	l := &load{n: n, stop: make(chan struct{})}
 	for range 8 {
@@ -120,8 +120,8 @@ func (l *load) post(t *testing.T, body string) (stored bool) {
 	return false
 }
 
-// end stops the load, sends the rejected posts again, and checks that exactly the acknowledged posts are
-// stored completely.
+// end stops the load, sends the rejected posts again, and checks that the number of complete leads is
+// exactly the number of acknowledged posts.
 func (l *load) end(t *testing.T) {
 	close(l.stop)
 	l.wait.Wait()
@@ -141,8 +141,9 @@ func (l *load) end(t *testing.T) {
 	t.Logf("%d posts stored, %d rejected", l.stored.Load(), l.rejected.Load())
 }
 
-// TestVaultFaults disturbs Vault until the data keys are used up. Pings must continue, and posts must get 200
-// or the specification's 503. When Vault works again, posts must be accepted within 5 s without a restart.
+// TestVaultFaults disturbs Vault until the node has used up its data keys. Pings must continue to
+// succeed, and posts must get 200 or the 503 from the specification. When Vault works again, posts must
+// be accepted within 5 seconds without a restart.
 func TestVaultFaults(t *testing.T) {
 	t.Parallel()
 	cut := func(t *testing.T, n *vaultNode) func() {
@@ -197,8 +198,9 @@ func TestRevokedAndExpiredTokens(t *testing.T) {
 			t.Errorf("got %d rejected posts, want 0", l.rejected.Load())
 		}
 	})
-	// The token reaches the role's maximum TTL, with full load several times, and with a longer TTL once, so
-	// that it can be renewed before.
+	// In the first case, the token reaches the role's maximum TTL several times under full load. In the
+	// second, the TTL is longer and is reached only once, so that the node can renew the token before
+	// that.
 	for _, c := range []struct {
 		ttl, watched, pause time.Duration
 	}{{2 * time.Second, 7 * time.Second, 0}, {20 * time.Second, 25 * time.Second, 50 * time.Millisecond}} {
@@ -224,8 +226,8 @@ func TestRevokedAndExpiredTokens(t *testing.T) {
 	}
 }
 
-// refilled returns a condition: whether so many posts have been stored since this call that the pool of data
-// keys must have been refilled.
+// refilled returns a function that reports whether enough posts have been stored since this call that
+// the pool of data keys must have been refilled.
 func (n *vaultNode) refilled(l *load) func() bool {
 	start := l.stored.Load()
 	return func() bool { return l.stored.Load() > start+envelope.PoolSize/2 }
@@ -254,8 +256,8 @@ func TestVaultKeyRotationUnderLoad(t *testing.T) {
 	}
 }
 
-// TestNodeWithoutLeadKeyIsNotReady checks that a node without the key of stored leads reports the missing
-// key. It stays ready for pings.
+// TestNodeWithoutLeadKeyIsNotReady checks that a node is not ready for posts and reports the missing key
+// if it does not have the key with which stored leads are encrypted. It must stay ready for pings.
 func TestNodeWithoutLeadKeyIsNotReady(t *testing.T) {
 	t.Parallel()
 	n := node.Start(t)
