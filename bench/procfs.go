@@ -107,7 +107,7 @@ func familyTime(pid int) (time.Duration, error) {
 		if err != nil {
 			continue // not a process
 		}
-		if s, err := readProcess(other); err == nil && s.parent == pid { // a process that has just ended cannot be read
+		if s, err := readProcess(other); err == nil && s.parent == pid { // skip processes that have ended
 			sum += s.own
 		}
 	}

@@ -150,8 +150,8 @@ func TestInversions(t *testing.T) {
 		t.Errorf("got %v, want no inversions", found)
 	}
 	rules := append(slices.Clone(orderly),
-		Rule{Industry: "plumber", Country: "GB", Urgency: "urgent", Multiplier: 10_000},   // not more than a standard lead costs
-		Rule{Industry: "plumber", Country: "FR", Urgency: "flexible", Multiplier: 11_000}, // more than a standard lead costs
+		Rule{Industry: "plumber", Country: "GB", Urgency: "urgent", Multiplier: 10_000},   // not above the standard price
+		Rule{Industry: "plumber", Country: "FR", Urgency: "flexible", Multiplier: 11_000}, // above the standard price
 		Rule{Industry: "notary", Country: "FR", Urgency: "emergency", Exclude: ExcludeTrue},
 		Rule{Industry: "notary", Country: "GB", Urgency: "standard", Exclude: ExcludeTrue})
 	got := compiled(t, tax, markets, rules...).Inversions()

@@ -21,7 +21,7 @@ const MaxExclusions = 200
 type PartnerExclusion struct {
 	Industry string `json:"industry,omitempty"`
 	Category string `json:"category,omitempty"`
-	Country  string `json:"country,omitempty"` // ISO 3166-1 alpha-2; can be a country that has no market of its own
+	Country  string `json:"country,omitempty"` // ISO 3166-1 alpha-2; any country
 }
 
 // Covers reports whether the exclusion applies to leads of the given industry, category and country.

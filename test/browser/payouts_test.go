@@ -67,7 +67,7 @@ func returnInBrowser(c *admintest.ConsoleWithLedger, t *testing.T, p, fay *brows
 	p.Click(`input[name="reason"][value="duplicate"]`)
 	check(p, "return-new-lead")
 	p.Click(`form[method="post"][action="/payouts/returns/new"] button[type="submit"]`)
-	p.Wait(`document.querySelector("#f-evidence:invalid")`) // the browser asks for the missing evidence and does not submit the form
+	p.Wait(`document.querySelector("#f-evidence:invalid")`) // the browser asks for the evidence
 	p.Type(`textarea[name="evidence"]`, "The same person sent a request on Monday")
 	p.Submit(`form[method="post"][action="/payouts/returns/new"] button[type="submit"]`)
 	check(p, "return-open")

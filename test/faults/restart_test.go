@@ -70,7 +70,7 @@ func TestRestartWithoutDatabase(t *testing.T) {
 	t.Parallel()
 	server := testkit.NewServer(t)
 	n := node.Start(t, onServer(t, server), withSnapshot(t))
-	n.LosesAnswers = false // stop the node before the server
+	n.LosesAnswers = false // no responses are lost, because the node stops before the server
 	suspended := n.NewPartner(t, "suspended", models.SigningRequired)
 	for _, sql := range []string{
 		`INSERT INTO partner_prices (partner_id, adjustment, daily_lead_cap, updated_at) VALUES ('` +

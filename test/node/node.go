@@ -259,7 +259,7 @@ func (n *Node) CheckStopped(t *testing.T) {
 		t.Errorf("the node panicked:\n%s", log)
 	}
 	count := "SELECT count(*) FROM pings"
-	if n.LosesAnswers { // if the response to a batch is lost, the batch is written twice, because pings have no key (decision 2)
+	if n.LosesAnswers { // a batch is written twice if the response to it is lost, as pings have no key (decision 2)
 		count = "SELECT count(DISTINCT transaction) FROM pings"
 	}
 	var recorded int

@@ -34,7 +34,7 @@ func TestPersonalDataAndSecretsAreUnreadable(t *testing.T) {
 	n.vault.Seal(t) // failures are also logged
 	n.status(n.Ops + "/readyz")
 	n.vault.Unseal(t)
-	n.Ping(t, "", `{"industry":"plumber","postcode":"QF1 2ZZ"}`) // this postcode is stored unencrypted, so the search must find it
+	n.Ping(t, "", `{"industry":"plumber","postcode":"QF1 2ZZ"}`) // stored unencrypted, so the search must find it
 	vaultLog := n.vault.Log.String()
 
 	canaries := n.Secrets()
