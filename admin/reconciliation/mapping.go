@@ -164,7 +164,7 @@ func currencyChoices(p reconcile.Profile, m mapping) []ui.Option {
 	all := []ui.Option{{Label: "Choose a currency or a column"}}
 	var others []ui.Option
 	for _, c := range p.Columns {
-		choice := ui.Option{Value: inColumn + c.Name, Label: "Column " + c.Name + " (" + contentsText(c) + ")"}
+		choice := ui.Option{Value: inColumn + c.Name, Label: "Column “" + c.Name + "” (" + contentsText(c) + ")"}
 		if len(c.Currencies) > 0 {
 			all = append(all, choice)
 		} else {
@@ -224,7 +224,7 @@ func contentsText(c reconcile.Column) string {
 	case c.LeadIDs > 0:
 		return web.CountText(int64(c.LeadIDs), false, "leadId", "leadIds")
 	case len(c.Currencies) > 0:
-		return "currencies: " + strings.Join(c.Currencies, ", ")
+		return strings.Join(c.Currencies, ", ")
 	case len(c.Days) == 1:
 		return fmt.Sprintf("dates, %s to %s", c.Days[0].First, c.Days[0].Last)
 	case len(c.Dates) > 0:

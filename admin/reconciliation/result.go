@@ -137,7 +137,7 @@ func findingTabs(address string, now finding, counts, open map[models.Finding]in
 	for _, f := range Findings {
 		count, data := ui.Number(counts[f.Finding]), templ.Attributes{"data-tab": string(f.Finding)}
 		if kept && reconcile.Settleable(f.Finding) && counts[f.Finding] > 0 {
-			count += ", " + ui.Number(open[f.Finding]) + " open"
+			count += " (" + ui.Number(open[f.Finding]) + " open)"
 			data["data-open"] = strconv.FormatInt(open[f.Finding], 10)
 		}
 		all = append(all, ui.Tab{

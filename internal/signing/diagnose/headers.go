@@ -191,7 +191,7 @@ func readTimestamp(text string, now time.Time) sentTime {
 		if whole := seconds / unit.per; whole >= 1e8 { // 1e11 seconds would be in the year 5138
 			right := strconv.FormatInt(whole, 10)
 			return sentTime{
-				wrong:   finding{"timestamp_" + unit.name, "The timestamp is in " + unit.name + ".", "Use whole seconds, and sign exactly what you send: " + right + "."},
+				wrong:   finding{"timestamp_" + unit.name, "The timestamp is in " + unit.name + ".", "Send and sign the time in whole seconds: " + right + "."},
 				instead: []string{right},
 			}
 		}
@@ -228,14 +228,14 @@ func notDigits(text string) sentTime {
 		if at, err := time.Parse(layout, text); err == nil {
 			right := strconv.FormatInt(at.Unix(), 10)
 			return sentTime{
-				wrong:   finding{"timestamp_date", "The timestamp is a date.", "Use Unix time in whole seconds, and sign exactly what you send: " + right + "."},
+				wrong:   finding{"timestamp_date", "The timestamp is a date.", "Send and sign Unix time in whole seconds: " + right + "."},
 				instead: []string{right},
 			}
 		}
 	}
 	if whole, _, cut := strings.Cut(text, "."); cut && whole != "" && strings.Trim(text, "0123456789.") == "" {
 		return sentTime{
-			wrong:   finding{"timestamp_fraction", "The timestamp has a fraction.", "Use whole seconds, and sign exactly what you send: " + whole + "."},
+			wrong:   finding{"timestamp_fraction", "The timestamp has a fraction.", "Send and sign the time in whole seconds: " + whole + "."},
 			instead: []string{whole},
 		}
 	}
