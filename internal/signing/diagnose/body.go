@@ -14,7 +14,7 @@ func (v variant) and(other variant) finding {
 	if other.what == "" {
 		return finding{v.cause, v.what, v.fix}
 	}
-	return finding{v.cause + "+" + other.cause, v.what + " Also: " + other.what, v.fix + " " + other.fix}
+	return finding{v.cause + "+" + other.cause, v.what + " " + other.what, v.fix + " " + other.fix}
 }
 
 const sameBytes = "Encode the body once, then sign and send the same bytes."

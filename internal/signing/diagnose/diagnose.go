@@ -130,7 +130,7 @@ func (d *Diagnosis) conclude(found []finding, sent sentTime, keys []CandidateKey
 	case len(found) > 0:
 		d.Verdict, d.Fix = found[0].verdict, found[0].fix
 		for _, f := range found[1:] {
-			d.Notes = append(d.Notes, "Also: "+f.verdict+" "+f.fix)
+			d.Notes = append(d.Notes, f.verdict+" "+f.fix)
 		}
 		if sent.outside.verdict != "" {
 			d.Notes = append(d.Notes, sent.outside.verdict+" "+sent.outside.fix)

@@ -228,7 +228,7 @@ func notDigits(text string) sentTime {
 		if at, err := time.Parse(layout, text); err == nil {
 			right := strconv.FormatInt(at.Unix(), 10)
 			return sentTime{
-				wrong:   finding{"timestamp_date", "The timestamp is a date.", "Send and sign Unix time in whole seconds: " + right + "."},
+				wrong:   finding{"timestamp_date", "The timestamp is a date.", "Send and sign the Unix time in whole seconds: " + right + "."},
 				instead: []string{right},
 			}
 		}

@@ -88,7 +88,7 @@ func unexplained(signed string) finding {
 	}
 	return finding{
 		"unexplained",
-		"The signature does not match any secret of this partner with this timestamp and body, and no common mistake explains it.",
+		"None of the partner's secrets produces this signature for this timestamp and body, and no common mistake explains it.",
 		fmt.Sprintf("Compare the signed bytes. The service expects %d bytes, beginning with %s. If your program signs the same bytes, it uses a different secret. Compare the last characters of the secret, and check that it belongs to this partner.",
 			len(signed), begins),
 	}
