@@ -126,12 +126,12 @@ func mappingForm(p reconcile.Profile, m mapping) *view.MappingForm {
 	for _, c := range p.Columns {
 		holds := contentsText(c)
 		f.Columns = append(f.Columns, view.Column{Name: c.Name, Filled: c.Filled, Holds: holds})
-		columns = append(columns, ui.Option{Value: c.Name, Label: c.Name + " (" + holds + ")"})
+		columns = append(columns, ui.Option{Value: c.Name, Label: c.Name + " (" + optionText(c) + ")"})
 	}
 	choose := []ui.Option{{Label: "Choose a column"}}
 	f.LeadIDs = web.SelectOption(append(choose, columns...), m.LeadID)
 	f.Amounts = web.SelectOption(append(choose, columns...), m.Amount)
-	f.Dates = web.SelectOption(append([]ui.Option{{Label: "No dates"}}, columns...), m.Date)
+	f.Dates = web.SelectOption(append([]ui.Option{{Label: "No date column"}}, columns...), m.Date)
 	f.Currencies = currencyChoices(p, m)
 	f.Coverages = web.SelectOption(coverages, string(cmp.Or(m.Coverage, reconcile.FileCoverage)))
 	if m.Amount != "" {
@@ -164,7 +164,7 @@ func currencyChoices(p reconcile.Profile, m mapping) []ui.Option {
 	all := []ui.Option{{Label: "Choose a currency or a column"}}
 	var others []ui.Option
 	for _, c := range p.Columns {
-		choice := ui.Option{Value: inColumn + c.Name, Label: "Column “" + c.Name + "” (" + contentsText(c) + ")"}
+		choice := ui.Option{Value: inColumn + c.Name, Label: "From column “" + c.Name + "” (" + optionText(c) + ")"}
 		if len(c.Currencies) > 0 {
 			all = append(all, choice)
 		} else {
@@ -172,7 +172,7 @@ func currencyChoices(p reconcile.Profile, m mapping) []ui.Option {
 		}
 	}
 	for _, c := range money.Currencies {
-		all = append(all, ui.Option{Value: c.String(), Label: c.String() + " in every row"})
+		all = append(all, ui.Option{Value: c.String(), Label: c.String() + " for every row"})
 	}
 	all = append(all, others...)
 	switch {
@@ -216,6 +216,18 @@ func formChoices[F ~string](possible []F, value F, hint func(F) string) (all []u
 	return web.SelectOption(all, string(value))
 }
 
+// optionText describes the contents of a column in a list of columns.
+func optionText(c reconcile.Column) string {
+	switch {
+	case c.Filled == 0:
+		return "empty"
+	case len(c.Currencies) > 0 && c.LeadIDs == 0:
+		return strings.Join(c.Currencies, ", ")
+	default:
+		return "contains " + contentsText(c)
+	}
+}
+
 // contentsText describes the contents of a column.
 func contentsText(c reconcile.Column) string {
 	switch {
@@ -226,7 +238,7 @@ func contentsText(c reconcile.Column) string {
 	case len(c.Currencies) > 0:
 		return strings.Join(c.Currencies, ", ")
 	case len(c.Days) == 1:
-		return fmt.Sprintf("dates, %s to %s", c.Days[0].First, c.Days[0].Last)
+		return fmt.Sprintf("dates from %s to %s", c.Days[0].First, c.Days[0].Last)
 	case len(c.Dates) > 0:
 		return "dates"
 	case len(c.Numbers) > 0:

@@ -117,7 +117,7 @@ func linesFile(address string, f models.Finding, name string, lines int64) ui.Do
 		URL:   to,
 		Label: "CSV",
 		Holds: name + ": " + web.CountText(lines, false, "row", "rows") +
-			" with notes and authors, no contact data",
+			", with notes and authors, without contact data",
 	}
 }
 

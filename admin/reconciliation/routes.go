@@ -108,14 +108,14 @@ var Findings = []finding{
 	{models.AmountDiffers, "Amount differs", "with a different amount",
 		"The ledger has a different amount or currency for the lead. The ledger amount of a returned lead is 0."},
 	{models.Unknown, "Unknown leadId", "unknown", "The partner has no lead with this leadId. Sandbox leads count as unknown."},
-	{models.Duplicated, "Duplicate", "duplicate", "An earlier row of the file has the same lead. Only the earlier row counts."},
-	{models.Missing, "Missing from the file", "missing", "Leads received in the period that are not in the file."},
+	{models.Duplicated, "Duplicate", "duplicate", "An earlier row in the file has the same lead. Only the earlier row counts."},
+	{models.Missing, "Missing from the file", "missing", "These leads were received in the period, but are not in the file."},
 	{models.OutsidePeriod, "Outside the period", "outside the period",
 		"The lead was received outside the compared period."},
 	{models.Unreadable, "Unreadable", "unreadable",
 		"The row cannot be read with the chosen columns and formats. Correct the file and upload it again."},
 	{models.LeftOut, "Left out", "left out",
-		"Leads received in the period in currencies or accounts that the file does not cover. They were not compared."},
+		"These leads were received in the period, but were not compared, because the file does not cover their currency or account."},
 }
 
 // findingOf returns the finding with the given name.

@@ -1268,11 +1268,11 @@ func (v ComparisonLive) words() string {
 	case v.Waiting:
 		return "Waiting to start"
 	case v.Total > 0:
-		return v.Phase + ": " + ui.Number(v.Done) + " of " + ui.Number(v.Total)
+		return ui.Sentence(v.Phase) + ": " + ui.Number(v.Done) + " of " + ui.Number(v.Total)
 	case v.Phase == "":
 		return "Starting"
 	default:
-		return v.Phase
+		return ui.Sentence(v.Phase)
 	}
 }
 
@@ -1285,7 +1285,7 @@ func (v ComparisonLive) Announcement() string {
 	case v.Waiting || v.Phase == "":
 		return v.words()
 	default:
-		return v.Phase
+		return ui.Sentence(v.Phase)
 	}
 }
 

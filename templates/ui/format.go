@@ -82,6 +82,14 @@ func DurationText(d time.Duration) string {
 	}
 }
 
+// Sentence returns a text with its first letter in upper case.
+func Sentence(text string) string {
+	if text == "" {
+		return ""
+	}
+	return strings.ToUpper(text[:1]) + text[1:]
+}
+
 // Plural formats a number with a noun: "1 ping", "2 pings".
 func Plural[N ~int | ~int64](n N, one, many string) string {
 	if n == 1 {

@@ -312,13 +312,13 @@ func CancelJob(url, back string) templ.Component {
 func (s JobStatus) progressText() string {
 	switch {
 	case s.State == "waiting":
-		return "Waiting for a free worker."
+		return "Waiting to start"
 	case s.Total > 0:
-		return Number(s.Done) + " of " + Number(s.Total) + ", " + s.Phase
+		return Sentence(s.Phase) + ": " + Number(s.Done) + " of " + Number(s.Total)
 	case s.Done > 0:
-		return Number(s.Done) + ", " + s.Phase
+		return Sentence(s.Phase) + ": " + Number(s.Done)
 	default:
-		return "Started."
+		return "In progress"
 	}
 }
 
