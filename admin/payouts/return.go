@@ -47,7 +47,7 @@ func (h *Handlers) showReturn(k *web.Request, status int, r models.Return, mista
 		ID:        id.Format(id.Return, r.ID),
 		State:     string(r.State),
 		Lead:      lead,
-		Reason:    payouts.ReturnReasonLabel(r.Reason),
+		Reason:    web.Title(payouts.ReturnReasonLabel(r.Reason)),
 		Evidence:  r.Evidence,
 		AskedBy:   r.AskedBy,
 		AskedAt:   r.AskedAt,

@@ -80,7 +80,7 @@ func (h *Handlers) statementPage(k *web.Request) error {
 		v.CSV = ui.Download{
 			URL:   web.StatementURL(s.Run.ID, s.Partner.ID) + "/entries.csv",
 			Label: "Download CSV",
-			Holds: web.CountText(entries, false, "entry", "entries") + ", and the payments if the run is paid. No personal data.",
+			Holds: web.CountText(entries, false, "entry", "entries") + " and, after payment, the payments. No personal data.",
 		}
 	}
 	if err := h.fillCorrections(k, &v, s); err != nil {

@@ -26,11 +26,11 @@ var Reasons = []struct {
 	{models.WrongContact, "the consumer cannot be reached at this number or address"},
 	{models.Duplicate, "the same consumer already made the same request"},
 	{models.NoConsent, "the consumer did not agree to be contacted"},
-	{models.WrongService, "the consumer wants another service"},
-	{models.OutsideArea, "the location is outside the area"},
+	{models.WrongService, "the consumer wants a different service"},
+	{models.OutsideArea, "the location is outside the service area"},
 	{models.NotACustomer, "not a customer, such as a competitor or a job seeker"},
 	{models.Fraud, "the lead is fake"},
-	{models.OtherReason, "another reason, described in the evidence"},
+	{models.OtherReason, "another reason (describe it in the evidence)"},
 }
 
 // ReturnReasonLabel returns the label of a reason, or the reason itself if it is unknown.
@@ -141,7 +141,7 @@ func (s *Service) AcceptReturn(ctx context.Context, sc scope.Scope, ret uuid.UUI
 
 // RejectReturn rejects a return and leaves the ledger unchanged. Only staff see the reason.
 func (s *Service) RejectReturn(ctx context.Context, sc scope.Scope, ret uuid.UUID, why string) error {
-	why, err := requiredText("answer", why, "Enter a reason for rejecting the return.")
+	why, err := requiredText("answer", why, "Enter an answer that gives the reason for the rejection.")
 	if err != nil {
 		return err
 	}

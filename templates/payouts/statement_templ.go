@@ -283,7 +283,7 @@ func statementActions(v StatementView) templ.Component {
 		}
 		ctx = templ.ClearChildren(ctx)
 		if v.LedgerURL != "" {
-			templ_7745c5c3_Err = ui.LinkButton("", "", "Entries in the ledger", v.LedgerURL).Render(ctx, templ_7745c5c3_Buffer)
+			templ_7745c5c3_Err = ui.LinkButton("", "", "View ledger entries", v.LedgerURL).Render(ctx, templ_7745c5c3_Buffer)
 			if templ_7745c5c3_Err != nil {
 				return templ_7745c5c3_Err
 			}
