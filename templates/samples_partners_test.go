@@ -172,7 +172,7 @@ func head(tab string) partnersview.PartnerHead {
 		},
 	}
 	for _, name := range []string{"Accounts", "Details", "Signing", "Secrets", "Pricing", "Traffic", "Rejections",
-		"Documentation", "Audit"} {
+		"Documentation", "Audit log"} {
 		h.Tabs = append(h.Tabs, ui.Tab{Label: name, URL: harbour + "?tab=" + name, Current: name == tab})
 	}
 	return h
@@ -295,7 +295,7 @@ func partnerTabs() map[string]templ.Component {
 		Locked:  locked.Locked,
 	}
 	audit := partnersview.PartnerAuditView{
-		Head:   head("Audit"),
+		Head:   head("Audit log"),
 		Events: events()[:2],
 		Pager:  ui.Pager{Count: "2 events"},
 	}
@@ -322,7 +322,7 @@ func partnerTabs() map[string]templ.Component {
 		"partner-details-locked":   partnersview.PartnerDetails(locked),
 		"partner-details-bare":     partnersview.PartnerDetails(bare),
 		"partner-audit":            partnersview.PartnerAudit(audit),
-		"partner-audit-empty":      partnersview.PartnerAudit(partnersview.PartnerAuditView{Head: head("Audit")}),
+		"partner-audit-empty":      partnersview.PartnerAudit(partnersview.PartnerAuditView{Head: head("Audit log")}),
 		"link-created": partnersview.LinkCreated(partnersview.LinkCreatedView{
 			Shell:       shell("New documentation link", "partners", partnersCrumb, harbourCrumb),
 			PartnerName: "Harbour Leads",

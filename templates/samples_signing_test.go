@@ -19,7 +19,7 @@ func partnerSigning() map[string]templ.Component {
 		Modes:       modes(),
 		Mode:        "report only",
 		Shared:      true,
-		SharedWords: "37 of 100 slots are in use",
+		SharedWords: "37 of at most 100 partners use this option",
 		Accounts:    accounts(),
 		Version:     12,
 		StepUp:      asked,
@@ -37,7 +37,7 @@ func partnerSigning() map[string]templ.Component {
 		Posts:    1204,
 		Accounts: []partnersview.ForecastRow{{Identifier: "harbour", Posts: 1204}},
 	}
-	signed.Shared, signed.SharedLocked, signed.SharedWords = false, "All slots are in use. To free one, turn off the shared base URL for another partner.", "100 of 100 slots are in use"
+	signed.Shared, signed.SharedLocked, signed.SharedWords = false, "No more partners can use this option. Turn it off for another partner first.", "100 of at most 100 partners use this option"
 	silent.Head, silent.Forecast, silent.Accounts = pending("Signing"), partnersview.Forecast{}, nil
 	conflict.Conflict = &ui.Conflict{
 		Actor:   "Mary Somerville",
@@ -45,7 +45,7 @@ func partnerSigning() map[string]templ.Component {
 		Changes: []ui.Change{{Name: "signing mode", Before: "off", After: "report only"}},
 	}
 	conflict.Errors = ui.Errors{
-		{Field: "shared_address", Message: "All 100 slots for the shared base URL are in use. Let the partner post to its own base URL, or turn off the shared base URL for another partner first."},
+		{Field: "shared_address", Message: "The shared base URL is already on for 100 partners, which is the maximum. Let the partner post to its own base URL, or turn off the shared base URL for another partner first."},
 		{Field: "proof", Message: "This is not your password or a valid code."},
 	}
 	locked.Head, locked.Locked = readOnly("Signing"), "You have read-only access to this partner."

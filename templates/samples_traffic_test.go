@@ -24,7 +24,7 @@ func partnerTraffic() map[string]templ.Component {
 			{Label: "Pings", Value: "12,044", Note: "8,102 priced", URL: "/a"},
 			{Label: "Posts", Value: "1,204", Note: "37 unsigned", URL: "/b"},
 			{Label: "Accepted", Value: "94%", Note: "of posts", URL: "/c"},
-			{Label: "Leads", Value: "1,131", Note: "including sandbox", URL: "/d"},
+			{Label: "Leads", Value: "1,131", Note: "including sandbox leads", URL: "/d"},
 		},
 		Outcomes: []partnersview.OutcomeRow{
 			{Endpoint: "Ping", Outcome: "priced", Kind: "good", Count: 8102, Share: "67.3%"},

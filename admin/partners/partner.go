@@ -45,7 +45,7 @@ func (h *Handlers) partnerTabs() []partnerTab {
 		{"traffic", "Traffic", h.trafficTab},
 		{"rejections", "Rejections", h.rejectionsTab},
 		{"documentation", "Documentation", h.documentationTab},
-		{"audit", "Audit", h.partnerAuditTab},
+		{"audit", "Audit log", h.partnerAuditTab},
 	}
 }
 

@@ -50,9 +50,9 @@ func (h *Handlers) showSigning(k *web.Request, status int, p models.Partner, f s
 	if err != nil {
 		return err
 	}
-	v.SharedWords = fmt.Sprintf("%d of %d slots are in use", used, partners.MaxSharedAddress)
+	v.SharedWords = fmt.Sprintf("%d of at most %d partners use this option", used, partners.MaxSharedAddress)
 	if used >= partners.MaxSharedAddress && !p.SharedAddress {
-		v.SharedLocked = "All slots are in use. To free one, turn off the shared base URL for another partner."
+		v.SharedLocked = "No more partners can use this option. Turn it off for another partner first."
 	}
 	if v.Accounts, err = h.accountRows(k, p, head.CanWrite); err != nil {
 		return err

@@ -94,7 +94,7 @@ func partnerTiles(all []reporting.Outcome) []ui.StatTile {
 	}
 	return []ui.StatTile{
 		web.PingsTile(total["ping"], rejected["ping"]), web.AcceptedTile(priced, total["ping"], "#outcomes"), web.PostsTile(total["post"], retries, rejected["post"]),
-		{Name: "leads", Label: "Leads", Value: ui.Number(leads), Note: "including sandbox", URL: "#outcomes"},
+		{Name: "leads", Label: "Leads", Value: ui.Number(leads), Note: "including sandbox leads", URL: "#outcomes"},
 		{Label: "Rejected", Value: ui.Number(rejected["ping"] + rejected["post"]), URL: "?tab=rejections"},
 	}
 }

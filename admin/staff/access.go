@@ -22,7 +22,7 @@ func (h *Handlers) accessPage(k *web.Request) error {
 		return err
 	}
 	v := view.AccessExplainedView{
-		Shell: k.Shell("Permissions of "+p.Name, allStaff, ui.Link{Label: p.Name, URL: web.StaffURL(p.ID)}),
+		Shell: k.Shell("Permissions for "+p.Name, allStaff, ui.Link{Label: p.Name, URL: web.StaffURL(p.ID)}),
 		Name:  p.Name,
 	}
 	if p.Status != models.StaffActive {

@@ -20,7 +20,7 @@ var roleHints = map[models.Role]string{
 	models.AccountManager: "Onboards partners and manages their accounts, signing and secrets.",
 	models.PricingManager: "Edits and publishes prices.",
 	models.Finance:        "Pays partners and reconciles their files.",
-	models.Auditor:        "Views everything and changes nothing.",
+	models.Auditor:        "Views everything, but cannot make changes.",
 }
 
 func roleOptions() (all []ui.Option) {

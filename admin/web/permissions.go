@@ -58,7 +58,7 @@ var permissionLabels = map[string]string{
 	"payouts, read":         "view the ledger and payouts",
 	"payouts, export":       "export the ledger",
 	"payouts, write":        "create returns, adjust balances and prepare payout runs",
-	"payouts, approve":      "decide on returns, and approve and pay payout runs",
+	"payouts, approve":      "accept or reject returns, approve payout runs and mark them as paid",
 	"reconciliation, read":  "view reconciliations",
 	"reconciliation, write": "reconcile files from partners",
 }
@@ -72,7 +72,7 @@ var partialPermissions = map[authz.Permission]struct{ some, rest string }{
 	ReadPricing:    {"view the prices agreed with the partner", "view prices"},
 	ReadPayouts:    {"view the ledger, balances, returns and statements", "view payout runs"},
 	WritePayouts:   {"create returns and adjust balances", "prepare payout runs"},
-	ApprovePayouts: {"accept or reject returns", "approve and pay payout runs"},
+	ApprovePayouts: {"accept or reject returns", "approve payout runs and mark them as paid"},
 }
 
 // PermissionLabelsByScope returns two labels for a permission: one for the part that a role for

@@ -15,7 +15,7 @@ type rejectionReason struct{ words, Fix string }
 var RejectionReasons = map[string]rejectionReason{
 	"json":                         {"invalid JSON", "Send one JSON object in UTF-8, with unique names and nothing after it."},
 	"payload":                      {"missing or invalid field", "Fix the listed fields; see the API response."},
-	"quote_owner":                  {"quote of another partner", "Post to the base URL that the ping was sent to. Quotes of a sandbox account can be used only by that account."},
+	"quote_owner":                  {"quote belongs to another partner", "Post to the base URL that the ping was sent to. Quotes of a sandbox account can be used only by that account."},
 	"transaction_format":           {"invalid transactionId", "Send the complete transactionId from the ping's response, unchanged."},
 	"expired":                      {"quote expired", "Post within 15 minutes of the ping, or ping again."},
 	"already_delivered":            {"transaction already delivered", "Each transaction delivers one lead. Ping again for another lead. The body of a retry must be identical."},
@@ -43,11 +43,11 @@ var outcomes = map[models.Outcome]struct{ words, kind string }{
 	models.OutcomePaused:              {"partner not active", "warn"},
 	models.OutcomeCapped:              {"daily cap reached", "warn"},
 	models.OutcomeDelivered:           {"lead delivered", "good"},
-	models.OutcomeDeliveredUnsigned:   {"lead delivered, unsigned", "warn"},
-	models.OutcomeDeliveredReportOnly: {"lead delivered, unsigned; would be rejected", "warn"},
+	models.OutcomeDeliveredUnsigned:   {"lead delivered (unsigned)", "warn"},
+	models.OutcomeDeliveredReportOnly: {"lead delivered (unsigned, would be rejected)", "warn"},
 	models.OutcomeReplayed:            {"replayed", "good"},
-	models.OutcomeReplayedUnsigned:    {"replayed, unsigned", "warn"},
-	models.OutcomeReplayedReportOnly:  {"replayed, unsigned; would be rejected", "warn"},
+	models.OutcomeReplayedUnsigned:    {"replayed (unsigned)", "warn"},
+	models.OutcomeReplayedReportOnly:  {"replayed (unsigned, would be rejected)", "warn"},
 }
 
 // ReasonLabel returns the label of a rejection reason.

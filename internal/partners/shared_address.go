@@ -16,7 +16,7 @@ import (
 const MaxSharedAddress = 100
 
 var errAddressFull = clash("shared_address_full", "shared_address",
-	fmt.Sprintf("All %d slots for the shared base URL are in use. Let the partner post to its own base URL, or turn off the shared base URL for another partner first.",
+	fmt.Sprintf("The shared base URL is already on for %d partners, which is the maximum. Let the partner post to its own base URL, or turn off the shared base URL for another partner first.",
 		MaxSharedAddress))
 
 // SharedAddresses returns how many of the MaxSharedAddress slots are in use on the whole platform.

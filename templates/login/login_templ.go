@@ -414,7 +414,7 @@ func EnrolSecondFactor(v EnrolSecondFactorView) templ.Component {
 			if templ_7745c5c3_Err != nil {
 				return templ_7745c5c3_Err
 			}
-			templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 18, "\" alt=\"QR code of the setup key below\"></div></li><li><div class=\"min-w-0\"><h2>Or enter the setup key</h2><p class=\"hint mb-2\">In the app, choose time-based codes with six digits.</p><div class=\"once\">")
+			templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 18, "\" alt=\"QR code of the setup key below\"></div></li><li><div class=\"min-w-0\"><h2>If you cannot scan it, enter the setup key</h2><p class=\"hint mb-2\">In the app, choose time-based codes with six digits.</p><div class=\"once\">")
 			if templ_7745c5c3_Err != nil {
 				return templ_7745c5c3_Err
 			}

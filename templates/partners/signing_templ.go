@@ -23,7 +23,7 @@ type PartnerSigningView struct {
 	Mode         string // current mode: "required", "report only", "off" or "required (default)"
 	Shared       bool
 	SharedLocked string // reason why the shared base URL cannot be turned on; empty if it can
-	SharedWords  string // "37 of 100 slots are in use"
+	SharedWords  string // "37 of at most 100 partners use this option"
 	Forecast     Forecast
 	Accounts     []AccountRow
 	Version      int
