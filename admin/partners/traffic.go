@@ -50,7 +50,7 @@ func atMost(d time.Duration) string {
 	if d == reporting.Beyond {
 		return "> 1 s"
 	}
-	return "≤ " + ui.DurationText(d)
+	return "≤ " + strings.Replace(ui.DurationText(d), ".0 ", " ", 1)
 }
 
 func outcomeRows(all []reporting.Outcome, partner string) (rows []view.OutcomeRow) {

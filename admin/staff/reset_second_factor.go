@@ -8,7 +8,7 @@ import (
 
 func (h *Handlers) resetView(k *web.Request, p staff.Member, _ int, mistakes ui.Errors) *ui.ConfirmView {
 	return &ui.ConfirmView{
-		Shell:       k.Shell("Reset second factor of "+p.Name, allStaff, ui.Link{Label: p.Name, URL: web.StaffURL(p.ID)}),
+		Shell:       k.Shell("Reset second factor for "+p.Name, allStaff, ui.Link{Label: p.Name, URL: web.StaffURL(p.ID)}),
 		Prefix:      "reset",
 		Action:      web.StaffURL(p.ID) + "/reset-second-factor",
 		Consequence: "The user's authenticator app and recovery codes will stop working, and the user will be signed out on all devices. First make sure that the request came from " + p.Name + ".",

@@ -99,7 +99,7 @@ func (s *Service) adjustedLead(tx *gorm.DB, sc scope.Scope, a NewAdjustment, acc
 	return &l.ID, nil
 }
 
-const noAdjustableLead = "No lead with this ID earned a payout on this account. Check the lead ID and the account."
+const noAdjustableLead = "No lead with this ID earned a payout in this account. Check the lead ID and the account."
 
 // HasAdjustment reports whether the adjustment is already in the ledger. An adjustment with the
 // same id but a different account, amount or lead does not count.

@@ -27,7 +27,7 @@ var Reasons = []struct {
 	{models.Duplicate, "the same consumer already made the same request"},
 	{models.NoConsent, "the consumer did not agree to be contacted"},
 	{models.WrongService, "the consumer wants a different service"},
-	{models.OutsideArea, "the location is outside the service area"},
+	{models.OutsideArea, "the location is outside the buyer's service area"},
 	{models.NotACustomer, "not a customer, such as a competitor or a job seeker"},
 	{models.Fraud, "the lead is fake"},
 	{models.OtherReason, "another reason (describe it in the evidence)"},
