@@ -49,7 +49,7 @@ func AuditRows(k *Request, events []models.AuditEvent) []ui.AuditRow {
 }
 
 // actionLabels are the labels of the actions that actionLabel would not format well.
-var actionLabels = map[string]string{
+var actionLabels = map[string]string{ //nolint:gosec // labels of actions, no credentials
 	"login":                     "sign in",
 	"confirm":                   "confirm identity",
 	"console.deny":              "open a page without access",

@@ -473,7 +473,7 @@ func pricingHelp(baseURL string) templ.Component {
 		if templ_7745c5c3_Err != nil {
 			return templ_7745c5c3_Err
 		}
-		templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 25, "</code>. Pings sent to the shared base URL get rate card prices.</li><li>The adjustment is applied after multipliers, floor and ceiling, but before rounding.</li><li>Changes take effect within a second. Leads delivered on earlier quotes are paid at the quoted price.</li><li>Partners with partner pricing must send pings and posts to their own base URL. Posts on a quote from the shared base URL are rejected, unless the quote was issued before partner pricing took effect.</li></ul>")
+		templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 25, "</code>. Pings sent to the shared base URL get rate card prices.</li><li>The adjustment is applied after multipliers, floor and ceiling, but before rounding.</li><li>Changes take effect within a second. Leads delivered on earlier quotes are paid at the quoted price.</li><li>Partners with partner pricing must send pings and posts to their own base URL. Posts that use a quote from the shared base URL are rejected, unless the quote was issued before partner pricing took effect.</li></ul>")
 		if templ_7745c5c3_Err != nil {
 			return templ_7745c5c3_Err
 		}

@@ -709,7 +709,7 @@ func DraftBulk(v DraftBulkView) templ.Component {
 	})
 }
 
-var cellColumns = []ui.Column{{Label: "Cell"}, {Label: "From", Number: true}, {Label: "To", Number: true}}
+var cellColumns = []ui.Column{{Label: "Industry"}, {Label: "From", Number: true}, {Label: "To", Number: true}}
 
 // cellChanges lists changes and the number of changes not listed.
 func cellChanges(caption string, all []CellChange, more int) templ.Component {
