@@ -7,7 +7,7 @@ import (
 	"github.com/pingpost/pingpost/internal/money"
 )
 
-// The smallest and the largest adjustment that a partner can have, in ten-thousandths: 500 is +5 %.
+// The smallest and the largest adjustment that a partner can have, in ten-thousandths: 500 is +5%.
 const (
 	MinAdjustment = -9_000
 	MaxAdjustment = 90_000
@@ -32,9 +32,9 @@ func Adjust(minor int64, adjustment int) int64 {
 	return int64(adjusted(uint64(minor), 0, adjustment))
 }
 
-// FormatAdjustment formats an adjustment as a signed percentage: 525 is "+5.25 %".
+// FormatAdjustment formats an adjustment as a signed percentage: 525 is "+5.25%".
 func FormatAdjustment(adjustment int) string {
-	return signed(adjustment) + " %"
+	return signed(adjustment) + "%"
 }
 
 // signed formats an adjustment without the percent sign: 525 is "+5.25".

@@ -32,7 +32,7 @@ func partnerPrices() map[string]templ.Component {
 				Cell:     pricingrules.Cell{Minor: 4799, Currency: money.GBP},
 				Steps: []pricingrules.Step{
 					{Name: "base", Effect: "45.6", Value: "45.6", Selector: "industry plumber, country GB", Note: "Higher demand in the UK"},
-					{Name: "partner's adjustment", Effect: "+5.25 %", Value: "47.994", Rule: -1},
+					{Name: "partner's adjustment", Effect: "+5.25%", Value: "47.994", Rule: -1},
 					{Name: "rounding", Effect: "half to even", Value: "47.99", Rule: -1},
 				},
 			}},

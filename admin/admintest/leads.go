@@ -7,7 +7,6 @@ import (
 
 	"github.com/google/uuid"
 
-	"github.com/pingpost/pingpost/admin/web"
 	"github.com/pingpost/pingpost/internal/id"
 	"github.com/pingpost/pingpost/internal/leads"
 	"github.com/pingpost/pingpost/internal/money"
@@ -16,6 +15,7 @@ import (
 	"github.com/pingpost/pingpost/internal/scope"
 	"github.com/pingpost/pingpost/internal/testkit"
 	"github.com/pingpost/pingpost/models"
+	"github.com/pingpost/pingpost/templates/ui"
 )
 
 // ConsoleWithLeads is a console with two partners that can deliver leads.
@@ -49,7 +49,7 @@ func (h *Console) AddSeller(t *testing.T, slug string) (s Seller) {
 	t.Helper()
 	p, err := h.Options.Partners.Create(t.Context(), partners.NewPartner{
 		Slug:    slug,
-		Name:    web.Title(slug),
+		Name:    ui.Sentence(slug),
 		Signing: models.SigningRequired,
 	})
 	if err == nil {

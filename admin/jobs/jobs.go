@@ -95,7 +95,7 @@ func (h *Handlers) row(k *web.Request, w models.Job, names web.PartnerNames) vie
 }
 
 // object returns a link to the object that a job processes or creates. The link has no URL if the
-// user may not see the object.
+// user cannot see the object.
 func (h *Handlers) object(k *web.Request, w models.Job) ui.Link {
 	switch w.Kind {
 	case models.WorkPayoutRun:

@@ -92,14 +92,14 @@ func (h *Handlers) leadTimeline(k *web.Request, l leads.Details) []view.Step {
 		step, detail := view.Step{
 			At:    e.At,
 			Event: string(e.Kind),
-			What:  web.Title(string(e.Kind)),
+			What:  ui.Sentence(string(e.Kind)),
 		}, web.Fields(&e.Detail)
 		switch e.Kind {
 		case models.EventDelivered:
 			step.What, step.Detail = "Delivered", "Request "+web.FieldText(detail, "request_id")
 		case models.EventReturned:
 			step.Reason = web.FieldText(detail, "reason")
-			step.Detail = web.Title(payouts.ReturnReasonLabel(models.ReturnReason(step.Reason)))
+			step.Detail = ui.Sentence(payouts.ReturnReasonLabel(models.ReturnReason(step.Reason)))
 			if k.MayAt(web.ReadPayouts, l.PartnerID) {
 				step.More = returnLink(web.FieldText(detail, "return"))
 			}

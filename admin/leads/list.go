@@ -77,7 +77,7 @@ func leadCursor(at uuid.UUID) string {
 }
 
 // leadQuery reads the filters. mistakes reports invalid dates, and partners and accounts that do not
-// exist or that the user may not see.
+// exist or that the user cannot see.
 func (h *Handlers) leadQuery(k *web.Request, q url.Values) (query leads.Query, mistakes []web.Notice, err error) {
 	query = leads.Query{
 		Industry: web.SearchText(q, "industry"),

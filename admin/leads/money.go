@@ -18,6 +18,7 @@ import (
 	"github.com/pingpost/pingpost/models"
 	pricingrules "github.com/pingpost/pingpost/pricing_rules"
 	view "github.com/pingpost/pingpost/templates/leads"
+	"github.com/pingpost/pingpost/templates/ui"
 )
 
 // leadEntries is the maximum number of ledger entries that a lead's page shows. A lead has one
@@ -36,7 +37,7 @@ func (h *Handlers) leadMoney(k *web.Request, l leads.Details, returns []models.R
 	for _, e := range entries {
 		row := view.Entry{
 			At:       e.OccurredAt,
-			Kind:     web.Title(string(e.Kind)),
+			Kind:     ui.Sentence(string(e.Kind)),
 			Note:     e.NoteText(),
 			Amount:   e.Amount(),
 			RunState: string(e.RunState),

@@ -234,7 +234,7 @@ func TestInvitation(t *testing.T) {
 	}
 	if p := b.Get(t, web.StaffURL(found.ID)+"/access"); !strings.Contains(p.Body, "harbour-leads") ||
 		!strings.Contains(p.Body, "p, auditor, audit, verify") ||
-		!strings.Contains(p.Body, web.Title(web.PermissionLabel(web.PublishPricing))) {
+		!strings.Contains(p.Body, ui.Sentence(web.PermissionLabel(web.PublishPricing))) {
 		t.Errorf("%s", p.Text())
 	}
 }

@@ -172,7 +172,7 @@ func liveEvent(a reporting.ActivityItem, accounts map[uuid.UUID]models.Account, 
 		e := view.LiveEvent{
 			At:   a.At,
 			Kind: "bad",
-			What: web.Title(a.Endpoint) + " rejected: " + web.ReasonLabel(a.Outcome),
+			What: ui.Sentence(a.Endpoint) + " rejected: " + web.ReasonLabel(a.Outcome),
 			Fix:  web.RejectionReasons[a.Outcome].Fix,
 		}
 		if len(a.Fields) > 0 {

@@ -32,7 +32,7 @@ func (h *Handlers) proposedPrices(k *web.Request, p models.Partner, own partners
 		"exclusions": "Exclusions",
 	}
 	for _, c := range waiting.Changes(own) {
-		v.Changes = append(v.Changes, ui.Change{Name: labels[c.Field], Before: ui.PercentText(c.Before), After: ui.PercentText(c.After)})
+		v.Changes = append(v.Changes, ui.Change{Name: labels[c.Field], Before: c.Before, After: c.After})
 	}
 	return v, nil
 }

@@ -45,7 +45,7 @@ func (h *Handlers) rejectionsTab(k *web.Request, p models.Partner) error {
 	for _, r := range found.Rejections {
 		v.Rejections = append(v.Rejections, view.RejectionRow{
 			At:        r.At,
-			Endpoint:  web.Title(r.Endpoint),
+			Endpoint:  ui.Sentence(r.Endpoint),
 			Outcome:   web.ReasonLabel(r.Outcome),
 			Fix:       web.RejectionReasons[r.Outcome].Fix,
 			Fields:    r.Fields,

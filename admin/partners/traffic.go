@@ -34,7 +34,7 @@ func (h *Handlers) trafficTab(k *web.Request, p models.Partner) error {
 	v.Outcomes = outcomeRows(f.Outcomes, head.URL)
 	for _, l := range f.Latency {
 		v.Latency = append(v.Latency, view.LatencyRow{
-			Endpoint: web.Title(l.Endpoint),
+			Endpoint: ui.Sentence(l.Endpoint),
 			Count:    l.Count,
 			P50:      atMost(l.P50),
 			P95:      atMost(l.P95),
@@ -61,8 +61,8 @@ func outcomeRows(all []reporting.Outcome, partner string) (rows []view.OutcomeRo
 	for _, o := range all {
 		words, kind, rejected := web.OutcomeLabel(o.Outcome)
 		row := view.OutcomeRow{
-			Endpoint: web.Title(o.Endpoint),
-			Outcome:  web.Title(words),
+			Endpoint: ui.Sentence(o.Endpoint),
+			Outcome:  ui.Sentence(words),
 			Kind:     kind,
 			Count:    o.Count,
 			Share:    web.Share(o.Count, total[o.Endpoint]),

@@ -15,7 +15,7 @@ import (
 )
 
 // partnerNamed returns the partner whose slug or id was entered in a filter. If the partner does
-// not exist or the user may not see it, the returned partner has the id uuid.Max, which matches no
+// not exist or the user cannot see it, the returned partner has the id uuid.Max, which matches no
 // rows.
 func (h *Handlers) partnerNamed(k *web.Request, q url.Values, name string) (models.Partner, error) {
 	text := web.SearchText(q, name)

@@ -6,7 +6,7 @@ import (
 )
 
 // URLForID returns the URL of the payout run or return with this id. It returns "" if there is none
-// or the user may not see it.
+// or the user cannot see it.
 func (h *Handlers) URLForID(k *web.Request, text string) string {
 	sc, ok := k.ScopeOf(web.ReadPayouts)
 	if !ok {

@@ -47,7 +47,7 @@ func (h *Handlers) showReturn(k *web.Request, status int, r models.Return, mista
 		ID:        id.Format(id.Return, r.ID),
 		State:     string(r.State),
 		Lead:      lead,
-		Reason:    web.Title(payouts.ReturnReasonLabel(r.Reason)),
+		Reason:    ui.Sentence(payouts.ReturnReasonLabel(r.Reason)),
 		Evidence:  r.Evidence,
 		AskedBy:   r.AskedBy,
 		AskedAt:   r.AskedAt,
@@ -65,7 +65,7 @@ func (h *Handlers) showReturn(k *web.Request, status int, r models.Return, mista
 }
 
 // earned returns a lead with its accrual. found is false if the lead has no accrual, or if the user
-// may not see it.
+// cannot see it.
 func (h *Handlers) earned(k *web.Request, lead uuid.UUID) (l view.ReturnLead, found bool, err error) {
 	all, _, _, err := h.Payouts.Entries(k.R.Context(), k.Scope, payouts.Filter{Lead: lead, Kind: models.EntryAccrual},
 		postgres.Page{Size: 1})

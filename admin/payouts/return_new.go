@@ -15,7 +15,7 @@ import (
 	"github.com/pingpost/pingpost/templates/ui"
 )
 
-const noPaidLead = "There is no lead with this ID, or it earned no payout."
+const noPaidLead = "No lead with this ID earned a payout."
 
 func (h *Handlers) returnNewPage(k *web.Request) error {
 	return h.showReturnNew(k, http.StatusOK, k.R.URL.Query(), nil)
@@ -31,7 +31,7 @@ func (h *Handlers) showReturnNew(k *web.Request, status int, f url.Values, mista
 		Errors:   mistakes,
 	}
 	for _, r := range payouts.Reasons {
-		v.Reasons = append(v.Reasons, ui.Option{Value: string(r.Reason), Label: web.Title(r.Words)})
+		v.Reasons = append(v.Reasons, ui.Option{Value: string(r.Reason), Label: ui.Sentence(r.Words)})
 	}
 	v.Reasons = web.SelectOption(v.Reasons, f.Get("reason"))
 	if v.Lead == "" {

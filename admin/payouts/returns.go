@@ -61,7 +61,7 @@ func (h *Handlers) returnsPage(k *web.Request) error {
 			ID:      ui.Link{Label: id.Format(id.Return, r.ID), URL: returnURL(r.ID)},
 			Lead:    h.leadLink(k, &r.LeadID, r.PartnerID),
 			Partner: names.Of(r.PartnerID),
-			Reason:  web.Title(payouts.ReturnReasonLabel(r.Reason)),
+			Reason:  ui.Sentence(payouts.ReturnReasonLabel(r.Reason)),
 			State:   string(r.State),
 			Amount:  web.AmountOf(r.AmountMinor, r.Currency),
 			AskedBy: r.AskedBy,

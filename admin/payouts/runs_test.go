@@ -93,7 +93,7 @@ func checkStatements(t *testing.T, c *admintest.ConsoleWithLedger, at string) {
 	}
 	for _, path := range []string{"/audit", "/audit?action=ledger.export"} {
 		if p := mine.Get(t, path); strings.Contains(p.Body, "/payouts/runs/") || p.State() != "done" {
-			t.Errorf("%s links to a run that the user may not see: %s", path, p.Text())
+			t.Errorf("%s links to a run that the user cannot see: %s", path, p.Text())
 		}
 	}
 	mine.Get(t, web.LeadURL(c.Leads[0])).Expect(t, "the lead", http.StatusOK, "BACS 77", `href="`+harbour+`"`)

@@ -123,8 +123,8 @@ func parsePercent(text string) (percent int64, wrong ui.FieldError) {
 		return 0, ui.FieldError{
 			Code: "range",
 			Message: fmt.Sprintf("The percentage must be between %s and %s.",
-				ui.PercentText(pricingrules.FormatAdjustment(pricingrules.MinAdjustment)),
-				ui.PercentText(pricingrules.FormatAdjustment(pricingrules.MaxAdjustment))),
+				pricingrules.FormatAdjustment(pricingrules.MinAdjustment),
+				pricingrules.FormatAdjustment(pricingrules.MaxAdjustment)),
 		}
 	}
 	return percent, wrong

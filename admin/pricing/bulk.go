@@ -25,7 +25,7 @@ func (h *Handlers) bulk(k *web.Request, d ratecard.Draft, selection ratecard.Gri
 	switch f.Get("by") {
 	case "percent":
 		b.Percent, wrong = parsePercent(f.Get("amount"))
-		action = " base prices by " + ui.PercentText(pricingrules.FormatAdjustment(int(b.Percent))) + " (" + viewText(selection) + ")"
+		action = " base prices by " + pricingrules.FormatAdjustment(int(b.Percent)) + " (" + viewText(selection) + ")"
 	case "set":
 		if b.Set, wrong = parseBase(f.Get("amount"), market); b.Set == 0 && wrong.Message == "" {
 			wrong = ui.FieldError{Code: "required", Message: "Enter the new base price."}

@@ -100,7 +100,7 @@ func (h *Handlers) explainOwn(k *web.Request, v *view.ExplainView) (own pricingr
 	if ref == "" {
 		return own, nil
 	}
-	sc, _ := k.ScopeOf(web.ReadPartners) // empty if the user may not see partners
+	sc, _ := k.ScopeOf(web.ReadPartners) // empty if the user cannot see partners
 	p, err := models.Partner{}, error(web.ErrNotFound)
 	if web.ValidText(ref) {
 		p, err = h.Partners.Find(k.R.Context(), sc, ref)

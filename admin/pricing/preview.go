@@ -8,6 +8,7 @@ import (
 	"github.com/pingpost/pingpost/internal/ratecard"
 	pricingrules "github.com/pingpost/pingpost/pricing_rules"
 	view "github.com/pingpost/pingpost/templates/pricing"
+	"github.com/pingpost/pingpost/templates/ui"
 )
 
 // previewLimit is the maximum length of the lists of problems and warnings. The counts beside the
@@ -86,7 +87,7 @@ func (h *Handlers) previewTab(k *web.Request, d ratecard.Draft) error {
 // change has a link to that rule.
 func previewProblems(head view.DraftHead, sheet *ratecard.ExaminedCard) (all []view.PreviewProblem) {
 	for _, p := range sheet.Problems[:min(len(sheet.Problems), previewLimit)] {
-		one := view.PreviewProblem{Text: web.Title(p.Message)}
+		one := view.PreviewProblem{Text: ui.Sentence(p.Message)}
 		if p.Rule >= 0 {
 			one.Rule = sheet.Card.Rules[p.Rule].Selector()
 			if head.CanWrite {

@@ -5,7 +5,6 @@ package pricing
 import (
 	"fmt"
 	"net/http"
-	"strings"
 
 	"github.com/pingpost/pingpost/admin/web"
 	"github.com/pingpost/pingpost/internal/audit"
@@ -120,7 +119,7 @@ func (h *Handlers) categoryOptions(k *web.Request) (all []ui.Option) {
 
 func urgencyOptions() (all []ui.Option) {
 	for class := range ratecard.Classes() {
-		all = append(all, ui.Option{Value: class, Label: strings.ToUpper(class[:1]) + class[1:]})
+		all = append(all, ui.Option{Value: class, Label: ui.Sentence(class)})
 	}
 	return all
 }

@@ -47,7 +47,7 @@ func ruleRows(sheet *ratecard.ExaminedCard, head view.DraftHead, word string, on
 	wrong := map[int][]string{}
 	for _, p := range sheet.Problems {
 		if p.Rule >= 0 {
-			wrong[p.Rule] = append(wrong[p.Rule], web.Title(p.Message))
+			wrong[p.Rule] = append(wrong[p.Rule], ui.Sentence(p.Message))
 		}
 	}
 	for i, rule := range sheet.Card.Rules {

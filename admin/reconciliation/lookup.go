@@ -6,7 +6,7 @@ import (
 )
 
 // URLForID returns the URL of the reconciliation with this id. It returns "" if there is none or the
-// user may not see it.
+// user cannot see it.
 func (h *Handlers) URLForID(k *web.Request, text string) string {
 	sc, ok := k.ScopeOf(web.ReadReconciliation)
 	named, err := id.Parse(id.Reconciliation, text)

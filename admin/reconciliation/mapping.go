@@ -218,14 +218,10 @@ func formChoices[F ~string](possible []F, value F, hint func(F) string) (all []u
 
 // optionText describes the contents of a column in a list of columns.
 func optionText(c reconcile.Column) string {
-	switch {
-	case c.Filled == 0:
-		return "empty"
-	case len(c.Currencies) > 0 && c.LeadIDs == 0:
-		return strings.Join(c.Currencies, ", ")
-	default:
-		return "contains " + contentsText(c)
+	if c.Filled == 0 {
+		return contentsText(c)
 	}
+	return "contains " + contentsText(c)
 }
 
 // contentsText describes the contents of a column.

@@ -71,7 +71,7 @@ func reconciliationURL(reconciliation uuid.UUID) string {
 func (h *Handlers) reconciliations(k *web.Request) *reconcile.Service { return h.Reconcile.By(k.By) }
 
 // reconciliation returns the reconciliation with the id in the URL. It returns web.ErrNotFound if
-// there is none or the user may not see it.
+// there is none or the user cannot see it.
 func (h *Handlers) reconciliation(k *web.Request) (r reconcile.Reconciliation, err error) {
 	named, err := web.PathID(k, "id", id.Reconciliation)
 	if err != nil {

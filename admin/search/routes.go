@@ -8,7 +8,7 @@ import (
 )
 
 // Find returns the URL of the object with the given id. It returns "" if the object does not exist
-// or the user may not see it.
+// or the user cannot see it.
 type Find func(k *web.Request, text string) (url string)
 
 // Handlers handles requests to this package's routes.

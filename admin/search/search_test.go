@@ -61,6 +61,6 @@ func TestJump(t *testing.T) {
 	}
 	if p := h.SignedInAs(t, models.Finance).Get(t, "/jump?q="+person); p.Status == http.StatusSeeOther &&
 		strings.HasPrefix(p.Location(), "/staff") {
-		t.Error("finance is redirected to a page that finance may not see")
+		t.Error("finance is redirected to a page that finance cannot see")
 	}
 }

@@ -40,9 +40,9 @@ func (h *Handlers) accessPage(k *web.Request) error {
 		}
 		if what != "" {
 			v.Allowed = append(v.Allowed, view.Permission{
-				What:   web.Title(what),
+				What:   ui.Sentence(what),
 				Where:  where,
-				Role:   web.Title(staff.RoleName(g.Role)),
+				Role:   ui.Sentence(staff.RoleName(g.Role)),
 				Policy: "p, " + string(g.Role) + ", " + g.Permission.String(),
 			})
 		}
@@ -63,7 +63,7 @@ func (h *Handlers) accessPage(k *web.Request) error {
 			role += ", for all partners"
 		}
 		if what != "" {
-			v.Denied = append(v.Denied, view.Permission{What: web.Title(what), Role: web.Title(role)})
+			v.Denied = append(v.Denied, view.Permission{What: ui.Sentence(what), Role: ui.Sentence(role)})
 		}
 	}
 	return k.Show(http.StatusOK, view.AccessExplained(v))

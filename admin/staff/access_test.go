@@ -11,6 +11,7 @@ import (
 	"github.com/pingpost/pingpost/admin/web"
 	"github.com/pingpost/pingpost/internal/authz"
 	"github.com/pingpost/pingpost/models"
+	"github.com/pingpost/pingpost/templates/ui"
 )
 
 var (
@@ -73,16 +74,16 @@ func TestAccessPageOfRoleForOnePartner(t *testing.T) {
 	_, may, mayNot := page("finance-of-harbour@example.com")
 	_, full, _ := page("finance@example.com")
 	for _, head := range slices.Concat(may, mayNot, full) {
-		if head != web.Title(head) {
+		if head != ui.Sentence(head) {
 			t.Errorf("permission %q does not start with a capital letter", head)
 		}
 	}
 	labels := func(p authz.Permission) (some, rest string) {
 		some, rest = web.PermissionLabelsByScope(p)
-		return web.Title(some), web.Title(rest)
+		return ui.Sentence(some), ui.Sentence(rest)
 	}
 	for _, p := range []authz.Permission{web.ReadPayouts, web.WritePayouts, web.ApprovePayouts} {
-		everywhere := web.Title(web.PermissionLabel(p))
+		everywhere := ui.Sentence(web.PermissionLabel(p))
 		some, rest := labels(p)
 		if !slices.Contains(full, everywhere) || slices.Contains(may, everywhere) ||
 			!slices.Contains(may, some) || !slices.Contains(mayNot, rest) {
@@ -92,7 +93,7 @@ func TestAccessPageOfRoleForOnePartner(t *testing.T) {
 	_, may, mayNot = page("account_manager-of-harbour@example.com")
 	some, rest := labels(web.ReadPricing)
 	if !slices.Contains(may, some) || !slices.Contains(mayNot, rest) ||
-		!slices.Contains(mayNot, web.Title(web.PermissionLabel(web.CreatePartners))) {
+		!slices.Contains(mayNot, ui.Sentence(web.PermissionLabel(web.CreatePartners))) {
 		t.Errorf("account manager: granted %q, missing %q", may, mayNot)
 	}
 	manager := h.NewClient(t)

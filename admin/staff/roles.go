@@ -25,7 +25,7 @@ var roleHints = map[models.Role]string{
 
 func roleOptions() (all []ui.Option) {
 	for _, r := range models.Roles {
-		all = append(all, ui.Option{Value: string(r), Label: web.Title(staff.RoleName(r))})
+		all = append(all, ui.Option{Value: string(r), Label: ui.Sentence(staff.RoleName(r))})
 	}
 	return all
 }
@@ -36,7 +36,7 @@ func roleChoices(roles []models.StaffRole, names web.PartnerNames) (all []ui.Rol
 	for _, r := range models.Roles {
 		c := ui.RoleChoice{
 			Value:    string(r),
-			Label:    web.Title(staff.RoleName(r)),
+			Label:    ui.Sentence(staff.RoleName(r)),
 			Hint:     roleHints[r],
 			Scopable: r != models.Administrator,
 		}

@@ -55,7 +55,7 @@ var actionLabels = map[string]string{ //nolint:gosec // labels of actions, no cr
 	"console.deny":              "open a page without access",
 	"keys.reseal":               "reseal secrets and digests",
 	"keys.rewrap":               "rewrap lead keys",
-	"keys.rotate":               "rotate platform key",
+	"keys.rotate":               "create new version of Vault key",
 	"audit.verify":              "verify audit log",
 	"ledger.adjust":             "adjust balance",
 	"ledger.fetch":              "download ledger export",
@@ -84,7 +84,6 @@ var actionLabels = map[string]string{ //nolint:gosec // labels of actions, no cr
 	"reconciliation.keep":       "save reconciliation",
 	"reconciliation.settle":     "settle finding",
 	"reconciliation.upload":     "upload file",
-	"secret.import":             "import secret",
 	"secret.retire":             "set secret expiry",
 	"staff.accept":              "accept invitation",
 	"staff.create":              "create user",
@@ -131,8 +130,8 @@ func Changes(before, after *string) (all []ui.Change) {
 	for _, name := range slices.Sorted(maps.Keys(names)) {
 		all = append(all, ui.Change{
 			Name:   strings.ReplaceAll(name, "_", " "),
-			Before: ui.PercentText(FieldText(was, name)),
-			After:  ui.PercentText(FieldText(is, name)),
+			Before: FieldText(was, name),
+			After:  FieldText(is, name),
 		})
 	}
 	return all

@@ -67,6 +67,3 @@ func PublishTime(text string) (at time.Time, wrong string) {
 	}
 	return at, "Enter a time in UTC, such as 2026-01-31T09:00."
 }
-
-// Title changes the first letter to upper case.
-func Title(words string) string { return strings.ToUpper(words[:1]) + words[1:] }

@@ -11,7 +11,7 @@ import (
 type PartnerNames map[uuid.UUID]string
 
 // NamesOfPartners reads the slugs of the partners with the given ids, except for partners that the
-// user may not see.
+// user cannot see.
 func NamesOfPartners(k *Request, ids []uuid.UUID) (PartnerNames, error) {
 	all, err := k.console.Partners.ByIDs(k.R.Context(), k.Scope, ids)
 	names := make(PartnerNames, len(all))

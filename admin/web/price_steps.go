@@ -12,8 +12,8 @@ import (
 func ExplainSteps(e pricingrules.Explanation, ruleURL func(rule int) string) (steps []ui.ExplainStep) {
 	for _, s := range e.Steps {
 		step := ui.ExplainStep{
-			Name:   Title(s.Name),
-			Effect: ui.PercentText(s.Effect),
+			Name:   ui.Sentence(s.Name),
+			Effect: s.Effect,
 			Value:  atLeastCents(s.Value),
 			Rule:   s.Selector,
 			Note:   s.Note,

@@ -70,12 +70,12 @@ func OutcomeLabel(outcome string) (words, kind string, rejected bool) {
 // RejectionOptions returns rejection reasons as the options of a filter.
 func RejectionOptions(names []string) (all []ui.Option) {
 	for _, name := range names {
-		all = append(all, ui.Option{Value: name, Label: Title(ReasonLabel(name))})
+		all = append(all, ui.Option{Value: name, Label: ui.Sentence(ReasonLabel(name))})
 	}
 	return all
 }
 
 // RejectionLabel returns the endpoint and reason of a rejection: "Post: quote expired".
 func RejectionLabel(r reporting.RejectionCount) string {
-	return Title(r.Endpoint) + ": " + ReasonLabel(r.Reason)
+	return ui.Sentence(r.Endpoint) + ": " + ReasonLabel(r.Reason)
 }

@@ -94,7 +94,7 @@ func (k *Request) inArea(path string) bool {
 func ScopeLabels(roles []models.StaffRole, slugs PartnerNames) []string {
 	words := make([]string, len(roles))
 	for i, r := range roles {
-		name := Title(staff.RoleName(r.Role))
+		name := ui.Sentence(staff.RoleName(r.Role))
 		switch {
 		case r.Role == models.Administrator:
 			words[i] = name

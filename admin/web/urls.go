@@ -40,7 +40,7 @@ func StatementURL(run, partner uuid.UUID) string {
 	return RunURL(run) + "/statements/" + id.Format(id.Partner, partner)
 }
 
-// RunLink returns the link from a ledger entry to its payout run. If the user may not see the run,
+// RunLink returns the link from a ledger entry to its payout run. If the user cannot see the run,
 // it links to the partner's statement for the run.
 func RunLink(k *Request, e payouts.Entry) ui.Link {
 	link := ui.Link{Label: payouts.RunID(e.Run)}

@@ -10,6 +10,7 @@ import (
 	"github.com/pingpost/pingpost/internal/scope"
 	"github.com/pingpost/pingpost/internal/staff"
 	"github.com/pingpost/pingpost/models"
+	"github.com/pingpost/pingpost/templates/ui"
 )
 
 // User is the user who sent a request, with their access.
@@ -67,7 +68,7 @@ func (u User) roleLabel() string {
 	if len(words) == 0 {
 		return "No role"
 	}
-	return Title(strings.Join(words, ", "))
+	return ui.Sentence(strings.Join(words, ", "))
 }
 
 // RoleNamesGranting returns the names of the roles that grant a permission.

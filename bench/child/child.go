@@ -18,7 +18,7 @@ import (
 	"time"
 )
 
-// roleVariable is the environment variable that tells a copy of this program which role to run.
+// roleVariable is the environment variable with the role that a copy of this program runs.
 const roleVariable = "PINGPOST_BENCH_ROLE"
 
 // stopTimeout is longer than any role needs to stop.

@@ -333,7 +333,7 @@ func explainPrices(t *testing.T, p *platform) {
 		{[]string{"--urgency", "urgent"}, []string{"plumber/GB/urgent: 62.4 GBP\n", "× 1.2", "urgency urgent"}},
 		{[]string{"--urgency", "whenever"}, []string{"plumber/GB/standard: 46 GBP\n"}},
 		{[]string{"--partner", p.partner(0).slug}, []string{"plumber/GB/standard: 46 GBP\n"}},
-		{[]string{"--partner", p.partner(1).slug}, []string{"plumber/GB/standard: 48.42 GBP\n", "+5.25 %", "= 48.415"}},
+		{[]string{"--partner", p.partner(1).slug}, []string{"plumber/GB/standard: 48.42 GBP\n", "+5.25%", "= 48.415"}},
 		{[]string{"--partner", p.partner(1).slug, "--country", "FR"}, []string{"plumber/FR/standard: "}},
 	} {
 		out := p.on(t, append(append([]string{}, cell...), c.args...)...).ok(t)

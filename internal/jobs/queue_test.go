@@ -195,7 +195,7 @@ func TestRunningJobIsCancelled(t *testing.T) {
 	w := s.enqueue(t, uuid.Nil)
 	<-written
 	if err := s.Cancel(t.Context(), scope.Partners(uuid.New()), audit.Actor{Name: "another", Staff: uuid.New()}, w.ID); apperr.As(err) == nil || apperr.As(err).Code != apperr.NotFound {
-		t.Errorf("a user who may not see the job: got %v, want not found", err)
+		t.Errorf("a user who cannot see the job: got %v, want not found", err)
 	}
 	if err := s.Cancel(t.Context(), scope.Everywhere, s.by, w.ID); err != nil {
 		t.Fatal(err)

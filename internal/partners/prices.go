@@ -39,7 +39,7 @@ type PriceForm struct{ Adjustment, DailyLeadCap, Exclusions string }
 // Form returns the pricing as text.
 func (o Pricing) Form() (f PriceForm) {
 	if o.Adjustment != 0 {
-		f.Adjustment = strings.TrimSuffix(pricingrules.FormatAdjustment(o.Adjustment), " %")
+		f.Adjustment = strings.TrimSuffix(pricingrules.FormatAdjustment(o.Adjustment), "%")
 	}
 	f.DailyLeadCap = capText(o.DailyLeadCap)
 	if !o.Unread {

@@ -65,8 +65,8 @@ func TestSetPricing(t *testing.T) {
 	wantError(t, "all fields", set(scope.Partners(p.ID), p.ID, 0, all), "", "")
 	e, before, after, _ := o.lastEvent(t)
 	if e.Action != "partner.prices" || e.ObjectID != id.Format(id.Partner, p.ID) || *e.PartnerID != p.ID ||
-		!maps.Equal(before, map[string]any{"adjustment": "+0 %", "daily_cap": "", "exclusions": ""}) ||
-		!maps.Equal(after, map[string]any{"adjustment": "+5.25 %", "daily_cap": "40", "exclusions": "industry plumber, country FR; category legal-services"}) {
+		!maps.Equal(before, map[string]any{"adjustment": "+0%", "daily_cap": "", "exclusions": ""}) ||
+		!maps.Equal(after, map[string]any{"adjustment": "+5.25%", "daily_cap": "40", "exclusions": "industry plumber, country FR; category legal-services"}) {
 		t.Errorf("audit event %s of %s: %v → %v", e.Action, e.ObjectID, before, after)
 	}
 	const want = "&{PartnerPricing:{Adjustment:525 Exclusions:[industry plumber, country FR category legal-services]} DailyLeadCap:40 AgreedAt:"

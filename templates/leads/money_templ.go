@@ -45,7 +45,7 @@ type Quote struct {
 	Industry, Country, Postcode, Urgency, For string
 	Card                                      ui.Link
 	Price                                     money.Amount
-	Steps                                     []ui.ExplainStep // empty if the user may not see prices, or if Why is set
+	Steps                                     []ui.ExplainStep // empty if the user cannot see prices, or if Why is set
 	Currency                                  string           // of the steps
 	Why                                       string           // the reason why the steps cannot be shown
 	Differs                                   bool             // the steps result in a different price, because partner pricing has changed

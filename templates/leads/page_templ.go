@@ -28,7 +28,7 @@ type DetailsView struct {
 	Account           string
 	ReturnURL         string // "" if the lead cannot be returned, or not by this user
 	Timeline          []Step
-	Money             *Money // nil if the user may not see the ledger
+	Money             *Money // nil if the user cannot see the ledger
 	Quote             Quote
 	Contact           Contact
 	Consent           Consent

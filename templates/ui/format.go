@@ -82,7 +82,7 @@ func DurationText(d time.Duration) string {
 	}
 }
 
-// Sentence returns a text with its first letter in upper case.
+// Sentence changes the first letter of a text to upper case.
 func Sentence(text string) string {
 	if text == "" {
 		return ""
@@ -96,14 +96,6 @@ func Plural[N ~int | ~int64](n N, one, many string) string {
 		return "1 " + one
 	}
 	return Number(n) + " " + many
-}
-
-// PercentText removes the space before a percent sign at the end of a text: "+5 %" is "+5%".
-func PercentText(text string) string {
-	if number, ok := strings.CutSuffix(text, " %"); ok {
-		return number + "%"
-	}
-	return text
 }
 
 // FieldID returns the id of a field's control. A prefix makes it unique if a page has several
