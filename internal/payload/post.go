@@ -19,7 +19,7 @@ type Post struct {
 	Answers       []byte // the JSON object as sent; nil if absent
 }
 
-// Contact is the person asking for the quote.
+// Contact is the consumer who asked for the service.
 type Contact struct {
 	Email string // as sent; NormaliseEmail returns the form for lookups
 	Name  string
