@@ -2,9 +2,16 @@ package leads
 
 import "context"
 
+// Result is the result of a delivery.
+type Result struct {
+	Receipt Receipt
+	Stored  bool
+	Err     error
+}
+
 // DeliverTogether stores deliveries as one group, in the given order. With Deliver, the groups
 // would depend on when the posts arrive.
-func (s *Store) DeliverTogether(ctx context.Context, all ...*Delivery) []error {
+func (s *Store) DeliverTogether(ctx context.Context, all ...*Delivery) []Result {
 	group := make([]*waitingDelivery, len(all))
 	for i, d := range all {
 		group[i] = &waitingDelivery{delivery: d}
@@ -12,11 +19,11 @@ func (s *Store) DeliverTogether(ctx context.Context, all ...*Delivery) []error {
 	ctx, cancel := context.WithTimeout(ctx, DeliverTimeout)
 	defer cancel()
 	s.commit(ctx, group)
-	errs := make([]error, len(all))
+	results := make([]Result, len(all))
 	for i, w := range group {
-		errs[i] = w.err
+		results[i] = Result{w.receipt, w.stored, w.err}
 	}
-	return errs
+	return results
 }
 
 // WithScanLimits returns a copy of the reader with the given scan limits.

@@ -24,7 +24,7 @@ func TestTwoNodesDoNotDeadlock(t *testing.T) {
 	}
 	transactions := []uuid.UUID{id.New(p.Time.Now()), known.Lead.Transaction, id.New(p.Time.Now())}
 	release := lockLead(t, p, known.Lead.ID)
-	ended := make(chan []error, len(nodes))
+	ended := make(chan []leads.Result, len(nodes))
 	for _, node := range nodes {
 		group := make([]*leads.Delivery, len(transactions))
 		for i, transaction := range transactions {
@@ -38,9 +38,9 @@ func TestTwoNodesDoNotDeadlock(t *testing.T) {
 	waitForStoring(t, p, len(nodes))
 	release()
 	for range nodes {
-		for _, err := range <-ended {
-			if err != nil {
-				t.Error(err)
+		for _, r := range <-ended {
+			if r.Err != nil {
+				t.Error(r.Err)
 			}
 		}
 	}
