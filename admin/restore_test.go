@@ -23,7 +23,8 @@ import (
 	"github.com/pingpost/pingpost/templates/ui"
 )
 
-// restorable is a form that is restored after a session expired, with the role of its user.
+// restorable describes a form that is restored after a session expired, and the role of the user
+// who submits it.
 type restorable struct {
 	role       models.Role
 	page, path string

@@ -32,8 +32,8 @@ func objectID(h *admintest.Console, r web.Route) string {
 	return h.StaffID(models.Auditor)
 }
 
-// TestEveryRouteHasPermission checks that each route states its access and requires a permission that a role
-// has.
+// TestEveryRouteHasPermission checks that each route declares who may use it, and that at least one
+// role has each required permission.
 func TestEveryRouteHasPermission(t *testing.T) {
 	policy, err := authz.Policy()
 	if err != nil {

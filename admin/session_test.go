@@ -10,8 +10,8 @@ import (
 	"github.com/pingpost/pingpost/models"
 )
 
-// TestLiveRequestsDoNotExtendSession checks that pages that users open extend the session, but requests for
-// the live part of an open page do not.
+// TestLiveRequestsDoNotExtendSession checks that opening a page extends the session, but reloading
+// the live part of an open page does not.
 func TestLiveRequestsDoNotExtendSession(t *testing.T) {
 	t.Parallel()
 	h := admintest.NewConsole(t, admintest.Setup{})

@@ -29,8 +29,9 @@ const statusFile = "testdata/statuses.txt"
 
 var anyID = regexp.MustCompile(`\b([a-z]{2})_[0-9A-Z]{26}`)
 
-// TestStatuses requests all routes with each role, for all partners and for one, and without signing
-// in. It also tries other methods and slightly wrong URLs. The file contains the expected statuses.
+// TestStatuses requests all routes with each role, for all partners and for one, and without
+// signing in. It also tries other methods and slightly wrong URLs. The expected statuses are in
+// statusFile.
 func TestStatuses(t *testing.T) {
 	t.Parallel()
 	b := admintest.NewConsoleWithDeliveries(t)

@@ -21,7 +21,8 @@ import (
 	"github.com/pingpost/pingpost/models"
 )
 
-// TestStepUp makes changes that require a step-up according to docs/explanation/security.md, without and with a step-up.
+// TestStepUp makes changes that, according to docs/explanation/security.md, require a step-up. It
+// makes each one first without a step-up and then with one.
 func TestStepUp(t *testing.T) {
 	t.Parallel()
 	c := admintest.NewConsoleWithLedger(t)

@@ -32,7 +32,8 @@ type creatingForm struct {
 	unique bool // the same values cannot be submitted twice
 }
 
-// creatingForms returns all forms that create objects by their routes, and clients for their roles.
+// creatingForms returns all forms that create objects, by route, and a client for each role that
+// they need.
 func creatingForms(
 	t *testing.T, c *admintest.ConsoleWithLedger,
 ) (forms map[string]creatingForm, browsers map[models.Role]*admintest.Client) {
@@ -152,8 +153,8 @@ func creatingForms(
 	}, browsers
 }
 
-// unshown is the page of a form that needs more rows than a test makes; see
-// [TestExportFormHasKey].
+// unshown stands for the page of a form that is shown only if there are more rows than a test
+// creates; see [TestExportFormHasKey].
 const unshown = "-"
 
 // submit submits the form with a key.

@@ -70,7 +70,7 @@ func lookAt(p *browser.Page, name string) {
 	}
 }
 
-// samplesOpen checks that samples open and print without scripts.
+// samplesOpen checks that samples can be opened and printed without scripts.
 func samplesOpen(t *testing.T, chromium *browser.Browser, url string) {
 	t.Helper()
 	p := chromium.Page(t, browser.Emulation{NoScript: true})

@@ -15,8 +15,8 @@ import (
 // versions in the lock file.
 const clientTools = "../tools/clients/node_modules"
 
-// clients contains a program for each generator. It uses the generated client to send every
-// request example and read the responses, without casts.
+// clients contains a program for each generator. Each program uses the generated client to send
+// every request example and to read the responses, without casts.
 var clients = []struct {
 	name     string
 	generate []string

@@ -25,14 +25,14 @@ func publish(contentType string, body []byte) published {
 	return published{contentType, body, etag(body)}
 }
 
-// industry is an entry of GET /api/industries.
+// industry is an entry in the response to GET /api/industries.
 type industry struct {
 	Slug           string `json:"slug"`
 	TaxonomyTermID int    `json:"taxonomyTermId"`
 	Category       string `json:"category"`
 }
 
-// industryList is the body of GET /api/industries.
+// industryList returns the body of the response to GET /api/industries.
 func industryList(taxonomy *pricingrules.Taxonomy) ([]byte, error) {
 	list := struct {
 		Industries []industry `json:"industries"`

@@ -17,8 +17,8 @@ import (
 	"github.com/pingpost/pingpost/models"
 )
 
-// Each common question of integrators has a section that is in the table of contents, contains
-// the codes and numbers of the answer, and fits on a screen.
+// Each question that integrators often ask has a section. The section is in the table of contents,
+// contains the codes and numbers in the answer, and fits on a screen.
 func TestDocsAnswerQuestions(t *testing.T) {
 	d := config.Defaults(config.Serve)
 	number := func(n int) string { // formatted as on the page
@@ -124,7 +124,7 @@ func TestCopyButtonsCopyTheExactText(t *testing.T) {
 	}
 }
 
-// Without permission to copy, the text is selected, and the button does not claim otherwise.
+// If the page is not allowed to copy the text, it selects the text, and the button says so.
 func TestCopyButtonSelectsTheTextWithoutPermission(t *testing.T) {
 	p := openDocs(t, browser.Emulation{})
 	browser.Eval[bool](p, `(() => { navigator.clipboard.writeText = () => Promise.reject(new Error("not allowed")); return true; })()`)
@@ -200,7 +200,7 @@ func TestDocsWithoutScripts(t *testing.T) {
 	}
 }
 
-// The pages may run the service's script and no other.
+// The pages can run only the service's own script.
 func TestDocsScriptPolicy(t *testing.T) {
 	s := newService(t, newPlatform(t), nil, nil)
 	link, err := s.Partners.NewLink(t.Context(), scope.System, s.Required.Partner)

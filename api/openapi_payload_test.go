@@ -14,7 +14,7 @@ import (
 	pricingrules "github.com/pingpost/pingpost/pricing_rules"
 )
 
-// requestError returns the error of a request body according to the document.
+// requestError validates a request body against the document and returns the error.
 func requestError(contract *testkit.Contract, path, body string) error {
 	req := httptest.NewRequest(http.MethodPost, path, nil)
 	resp := &http.Response{StatusCode: http.StatusMethodNotAllowed, Header: http.Header{
@@ -23,7 +23,7 @@ func requestError(contract *testkit.Contract, path, body string) error {
 	return contract.ValidateExchange(req, []byte(body), resp, []byte(`{"ok":false,"message":"Method Not Allowed"}`), true)
 }
 
-// parsers returns the service's own parsers of the two requests.
+// parsers returns the service's own parsers for pings and posts.
 func parsers(t testing.TB) map[string]func(body string) error {
 	t.Helper()
 	taxonomy, _, _, err := pricingrules.Shipped()
@@ -40,7 +40,7 @@ func parsers(t testing.TB) map[string]func(body string) error {
 const (
 	accepted = iota // accepted by both
 	rejected        // rejected by both
-	beyond          // rejected by the service only, by a rule in a description
+	beyond          // rejected only by the service, because of a rule in a description
 )
 
 func TestDocumentAndServiceAgree(t *testing.T) {
@@ -208,8 +208,8 @@ var validValues = map[string][]string{
 
 func TestDocumentAcceptsValidRequests(t *testing.T) {
 	contract, parse := newContract(t), parsers(t)
-	// object draws some of the named fields, sometimes with an invalid value. The service ignores
-	// an invalid value if an earlier alternative is present.
+	// object generates an object with some of the named fields. Some of them have invalid values.
+	// The service ignores an invalid value if an earlier alternative is present.
 	object := func(t *rapid.T, label, fixed string, names ...string) string {
 		fields := []string{fixed}
 		for _, name := range rapid.SliceOfDistinct(rapid.SampledFrom(names), rapid.ID[string]).Draw(t, label) {

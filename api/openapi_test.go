@@ -91,8 +91,8 @@ func TestExamplesAreValid(t *testing.T) {
 	})
 }
 
-// answerExamples returns the examples of a response. If the response is not JSON, it returns the
-// document or no body.
+// answerExamples returns the examples of a response. If the response is not JSON, answerExamples
+// returns the OpenAPI document or an empty body.
 func answerExamples(t *testing.T, content openapi3.Content) map[string][]byte {
 	all := map[string][]byte{}
 	media := content["application/json"]
@@ -133,7 +133,7 @@ func encodeExample(t *testing.T, value any) []byte {
 	return text
 }
 
-// The specification's Errors table, followed by the additions in decisions 3 and 22.
+// The test uses the specification's Errors table, followed by the additions in decisions 3 and 22.
 func TestEveryErrorIsDocumented(t *testing.T) {
 	const ping, post, read = "ping", "post", "industries"
 	table := []struct {

@@ -6,8 +6,8 @@ import (
 	"time"
 )
 
-// Retry-After is rounded up to whole seconds, so that a client that waits for it is not
-// rejected again (decision 22).
+// Retry-After is rounded up to whole seconds, so that a client that waits that long is not rejected
+// again (decision 22).
 func TestRetryAfterIsRoundedUp(t *testing.T) {
 	t.Parallel()
 	p := newPlatform(t)
@@ -27,7 +27,7 @@ func TestRetryAfterIsRoundedUp(t *testing.T) {
 		{0, "60"},
 		{time.Nanosecond, "60"},
 		{700*time.Millisecond - time.Nanosecond, "60"}, // 59.3 s are left
-		{300 * time.Millisecond, "59"},                 // 59 s to the nanosecond
+		{300 * time.Millisecond, "59"},                 // exactly 59 s are left
 		{57*time.Second + 900*time.Millisecond, "2"},
 		{time.Second, "1"}, // 0.1 s is left
 		{100*time.Millisecond - time.Nanosecond, "1"},

@@ -62,8 +62,9 @@ func timings(t *testing.T, header string) (auction, cell, total time.Duration) {
 	return all[0], all[1], all[2]
 }
 
-// Both responses report their duration by the service's clock: Server-Timing in
-// milliseconds, and X-Response-Time in whole milliseconds, rounded up (decision 11).
+// The responses to pings and posts report their duration, measured with the service's clock:
+// Server-Timing in milliseconds, and X-Response-Time in whole milliseconds, rounded up (decision
+// 11).
 func TestResponsesUseServiceClock(t *testing.T) {
 	t.Parallel()
 	p := newPlatform(t)

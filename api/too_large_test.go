@@ -9,7 +9,7 @@ import (
 	"github.com/pingpost/pingpost/api"
 )
 
-// The reference states the two limits of a body that the service applies: one for all bodies,
+// The reference states the two size limits that the service applies to bodies: one for all bodies,
 // and a lower one for signed posts that do not identify their partner.
 func TestReferenceStatesBodyLimits(t *testing.T) {
 	t.Parallel()

@@ -26,8 +26,8 @@ const (
 		FROM capped, generate_series(0, $3::int - 1) AS i`
 )
 
-// caps measures how long a node takes to count a day's leads for the daily caps if there are many of
-// them.
+// caps measures how long a node takes to count a day's leads for the daily caps if there are many
+// leads.
 func (b *bench) caps(ctx context.Context) (err error) {
 	d, err := b.stage.newDatabase(ctx, "caps")
 	if err != nil {

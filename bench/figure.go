@@ -6,7 +6,7 @@ import (
 	"strconv"
 )
 
-// The verdicts on whether a figure reaches its limit.
+// The verdicts on whether a figure meets its limit.
 const (
 	met        = "met"
 	missed     = "missed"

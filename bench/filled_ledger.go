@@ -22,15 +22,15 @@ import (
 	"github.com/pingpost/pingpost/models"
 )
 
-// filledLedger is a database with a large ledger and two partners. The account large has two thirds of
-// the accruals, and another has the rest.
+// filledLedger is a database with a large ledger and two partners. The field large is the account
+// with two thirds of the accruals, and the field another is the account with the rest.
 type filledLedger struct {
 	*database
 	keys           *keyring.Keys
 	large, another models.Account
 	from, to       time.Time // the first and the last day
 	list           string    // path of the file from the large account's partner
-	rows           int64     // number of leads of the large account
+	rows           int64     // number of leads in the large account
 }
 
 const ledgerDays = 30
@@ -77,9 +77,9 @@ func (k *filledLedger) createPartners(ctx context.Context) error {
 	return nil
 }
 
-// fill writes the ledger, a lead for each accrual, and the partner's file. Of every thousand leads, the
-// file omits five, states a different amount for ten, replaces five by an unknown lead, and lists two
-// twice.
+// fill writes the ledger, a lead for each accrual, and the partner's file. Of every thousand leads,
+// the file omits five, states a different amount for ten, replaces five with unknown leads, and
+// lists two twice.
 func (k *filledLedger) fill(ctx context.Context) error {
 	file, err := os.Create(k.list)
 	if err != nil {

@@ -55,8 +55,9 @@ func (b *bench) growth(ctx context.Context) (err error) {
 	return nil
 }
 
-// lists loads a page of the console's list of leads with each filter and returns each round's slowest
-// time. If a filter matches nothing, the query examines as many leads as one page is allowed to.
+// lists loads a page of the console's list of leads with each filter and returns each round's
+// slowest time. If a filter matches nothing, the query examines the maximum number of leads for one
+// page.
 func (b *bench) lists(ctx context.Context, p *product) (millis []float64, err error) {
 	db, err := p.open(ctx)
 	if err != nil {

@@ -30,10 +30,11 @@ import (
 
 const documentPath = "docs/benchmarks.md"
 
-// longest limits the duration of a whole run. The patience for other programs is added to it.
+// longest limits the duration of a whole run. The time set by -patience is added to it.
 const longest = 60 * time.Minute
 
-// fillTime returns how much longer the limit is because a slow machine needs time to fill the tables.
+// fillTime returns the time to add to the limit because a slow machine needs longer to fill the
+// tables.
 func fillTime(p benchdata.Plan) time.Duration {
 	return time.Duration(p.Leads)*(time.Second/4_000) + time.Duration(p.Pings)*(time.Second/50_000)
 }

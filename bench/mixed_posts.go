@@ -19,8 +19,8 @@ const (
 	steadyPosts = 1000
 )
 
-// mixedPosts measures posts that include replays, posts that include some whose rows the database
-// rejects, and the response times of posts at a fixed rate.
+// mixedPosts measures a load that includes replays, a load that includes posts whose rows the
+// database rejects, and the response times of posts at a fixed rate.
 func (b *bench) mixedPosts(ctx context.Context, p *product) error {
 	var before int64
 	if err := p.root.QueryRow(ctx, `SELECT count(*) FROM leads`).Scan(&before); err != nil {

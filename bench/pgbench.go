@@ -23,9 +23,9 @@ import (
 //go:embed post.sql.tmpl
 var postScript string
 
-// pgbench opens its connections one after the other. Its time limit includes this time, but its rate
-// does not, so each round gets extra seconds for connecting. If a busy machine spends the whole round
-// connecting, the round is repeated with twice as many.
+// pgbench opens its connections one after the other. Its time limit includes the time for this, but
+// its rate does not, so each round gets extra seconds for connecting. If a busy machine spends the
+// whole round connecting, the round is repeated with twice as many extra seconds.
 const (
 	connecting    = 1
 	maxConnecting = 32

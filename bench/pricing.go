@@ -59,9 +59,9 @@ func (b *bench) pricing(ctx context.Context) (err error) {
 	return nil
 }
 
-// fillReplay stores pings for every industry, country and urgency. Most are from a thousand partners, of
-// which one in fifty has partner pricing, and the rest have no partner. For one in ten of the partners'
-// priced pings, it stores a lead.
+// fillReplay stores pings for every industry, country and urgency. Most are from a thousand
+// partners, and the rest have no partner. One in fifty partners has partner pricing. For one in ten
+// of the partners' priced pings, it stores a lead.
 func fillReplay(ctx context.Context, db *postgres.DB, d *database, s *ratecard.Service, pings int64) error {
 	var terms []int32
 	for _, industry := range s.Taxonomy().Industries() {

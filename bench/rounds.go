@@ -83,9 +83,9 @@ func (c *subject) turn(ctx context.Context, length time.Duration) (round, error)
 	return r, err
 }
 
-// take measures the contenders in rounds, in which each has one turn. If other programs slow the machine
-// down for a while, this affects all contenders alike. The result of the first round is discarded,
-// because it is for warming up.
+// take measures the contenders in rounds, in which each has one turn. If other programs slow the
+// machine down for a while, this affects all contenders alike. The first round is a warm-up, and
+// its result is discarded.
 func (b *bench) take(ctx context.Context, part string, number int, length time.Duration, all ...*subject) error {
 	for n := range 1 + number {
 		for _, c := range all {

@@ -1,5 +1,5 @@
-// Package docs checks the documentation: that decisions and pages that are cited
-// exist, and that no text uses a word of words.txt.
+// Package docs checks that cited decisions and pages exist, and that no text uses a word listed in
+// words.txt.
 package docs
 
 import (
@@ -153,8 +153,8 @@ func TestLinksResolve(t *testing.T) {
 
 var notInAnchor = regexp.MustCompile(`[^\p{L}\p{N}_ -]`)
 
-// hasHeading reports whether a Markdown page has the heading with an anchor, as
-// GitHub makes anchors.
+// hasHeading reports whether a Markdown page has a heading with the given anchor. GitHub derives
+// anchors from headings in the same way.
 func hasHeading(page, anchor string) bool {
 	for line := range strings.Lines(page) {
 		title := strings.TrimLeft(line, "#")
@@ -171,9 +171,9 @@ func hasHeading(page, anchor string) bool {
 
 // words is the content of words.txt.
 type words struct {
-	any     *regexp.Regexp    // all of them
-	instead map[string]string // by the word in lower case
-	right   *strings.Replacer // removes the phrases in which a word is right
+	any     *regexp.Regexp    // matches any of the words
+	instead map[string]string // replacement for each word in lower case
+	right   *strings.Replacer // removes the phrases in which a word is allowed
 }
 
 func readWords(t *testing.T) words {
@@ -207,9 +207,9 @@ func readWords(t *testing.T) words {
 }
 
 var (
-	// quotedValue is a string without a space: a code or a state, and not a text.
+	// quotedValue is a string without spaces. It is a code or a state, not text that people read.
 	quotedValue = regexp.MustCompile(`"[^"\s]*"`)
-	// codeValue is the same in Markdown, or the heading that a link leads to.
+	// codeValue is the equivalent in Markdown: code without spaces, or the anchor in a link.
 	codeValue = regexp.MustCompile("`[^`\\s]*`" + `|\(#[^)]*\)`)
 )
 
@@ -258,7 +258,7 @@ func prose(path, text string) map[int]string {
 func TestWords(t *testing.T) {
 	words := readWords(t)
 	for path, text := range texts(t) {
-		if path == "CHANGELOG.md" { // names what has been renamed
+		if path == "CHANGELOG.md" { // it mentions old names
 			continue
 		}
 		for line, part := range prose(path, text) {

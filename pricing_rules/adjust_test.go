@@ -33,7 +33,8 @@ func TestAdjustedRoundsHalfEven(t *testing.T) {
 	}
 }
 
-// The result must be the minor unit nearest to the exact price. If two are equally near, it must be even.
+// The result must be the minor unit nearest to the exact price. If two are equally near, it must be
+// the even one.
 func TestAdjustedRoundsToNearestMinorUnit(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		whole := rapid.Uint64Range(0, MaxAmount).Draw(t, "whole")

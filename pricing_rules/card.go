@@ -16,8 +16,8 @@ type Card struct {
 	Rules []Rule
 }
 
-// Amounts contains at most one amount per currency, in minor units. 0 means that there is no amount in a
-// currency. For example, Amounts{money.GBP: 4560} contains only 45.60 GBP.
+// Amounts contains at most one amount per currency, in minor units. 0 means that there is no amount
+// in that currency. For example, Amounts{money.GBP: 4560} contains only 45.60 GBP.
 type Amounts [money.AUD + 1]int64
 
 // Exclusion states what a rule's exclude field is set to.

@@ -227,7 +227,8 @@ func (r *baseReader) amount(text string) (int64, error) {
 	return minor, nil
 }
 
-// decimalPoint replaces the comma by a point if text contains one comma and no point, as in 45,60.
+// decimalPoint replaces the comma with a point if text contains one comma and no point, as in
+// 45,60.
 func decimalPoint(text string) string {
 	if strings.Count(text, ",") == 1 && !strings.Contains(text, ".") {
 		return strings.Replace(text, ",", ".", 1)

@@ -162,8 +162,8 @@ func (t *Table) industriesText(list []int) string {
 	return some(slugs, tax.Len(), "every industry")
 }
 
-// some lists the first few names and states how many more there are. If there are as many names as all,
-// it returns the text every instead.
+// some lists the first few names and states how many more there are. If names has as many elements
+// as the parameter all states, some returns the text in every instead.
 func some(names []string, all int, every string) string {
 	const most = 5
 	switch {

@@ -50,8 +50,8 @@ func (m *Markets) At(i int) Market { return m.list[i] }
 // Len returns the number of markets, including OtherMarket.
 func (m *Markets) Len() int { return len(m.list) }
 
-// ParseMarkets parses the contents of markets.yaml. The error has type Problems and refers to the file
-// by the name file.
+// ParseMarkets parses the contents of markets.yaml. The error has type Problems. The parameter file
+// is the name of the file in error messages.
 func ParseMarkets(file string, data []byte) (*Markets, error) {
 	r := &reader{file: file}
 	m := &Markets{byCode: map[string]int{}}

@@ -58,8 +58,8 @@ func (t *Taxonomy) Industries() []Industry { return slices.Clone(t.industries) }
 // Categories returns all categories in the order of the file.
 func (t *Taxonomy) Categories() []Category { return slices.Clone(t.categories) }
 
-// ParseTaxonomy parses the contents of taxonomy.yaml. The error has type Problems and refers to the file
-// by the name file.
+// ParseTaxonomy parses the contents of taxonomy.yaml. The error has type Problems. The parameter
+// file is the name of the file in error messages.
 func ParseTaxonomy(file string, data []byte) (*Taxonomy, error) {
 	r := &reader{file: file}
 	t := &Taxonomy{bySlug: map[string]int{}, byTermID: map[int]int{}, byCategory: map[string]int{}}

@@ -91,7 +91,8 @@ func (p *platform) leads(t *testing.T) map[string]lead {
 	return all
 }
 
-// check checks each transaction's history. The history ends with whether the database contains a lead.
+// check checks each transaction's history. The last entry in a history states whether the database
+// contains a lead.
 func (c *clients) check(t *testing.T) {
 	t.Helper()
 	all := c.p.leads(t)

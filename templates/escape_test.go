@@ -110,7 +110,8 @@ func TestTextIsNeverMarkup(t *testing.T) {
 	}
 }
 
-// partnersOf returns partner pages in which all text is text and most URLs are address.
+// partnersOf returns partner pages in which every text is the argument text and most URLs are the
+// argument address.
 func partnersOf(s ui.Shell, text, address string) map[string]templ.Component {
 	errors := ui.Errors{{Field: text, Message: text}, {Message: text, URL: address}}
 	account := partnersview.AccountRow{
@@ -257,7 +258,7 @@ func partnersOf(s ui.Shell, text, address string) map[string]templ.Component {
 	}
 }
 
-// pricesOf returns pricing pages with the same values.
+// pricesOf is like partnersOf, but returns pricing pages.
 func pricesOf(s ui.Shell, text, address string) map[string]templ.Component {
 	errors := ui.Errors{{Field: text, Message: text}, {Message: text, URL: address}}
 	link, file := ui.Link{Label: text, URL: address}, ui.Download{URL: address, Label: text, Holds: text}
@@ -376,7 +377,7 @@ func pricesOf(s ui.Shell, text, address string) map[string]templ.Component {
 	}
 }
 
-// payoutsOf returns payout pages with the same values.
+// payoutsOf is like partnersOf, but returns payout pages.
 func payoutsOf(s ui.Shell, text, address string) map[string]templ.Component {
 	errors := ui.Errors{{Field: text, Message: text}, {Message: text, URL: address}}
 	link, file, sum := ui.Link{Label: text, URL: address}, ui.Download{URL: address, Label: text, Holds: text}, []payoutsview.Sum{{}}
@@ -531,7 +532,8 @@ func payoutsOf(s ui.Shell, text, address string) map[string]templ.Component {
 	}
 }
 
-// leadsOf returns lead pages with the same values. Disclosures and certificates come from partners.
+// leadsOf is like partnersOf, but returns lead pages. Disclosures and certificates come from
+// partners.
 func leadsOf(s ui.Shell, text, address string) map[string]templ.Component {
 	link := ui.Link{Label: text, URL: address}
 	rows := []leadsview.Row{{ID: text, URL: address, Partner: link, Account: text, Industry: text, Country: text, States: []string{text}}}

@@ -50,7 +50,7 @@ func with(s ui.Shell, lead string) ui.Shell {
 	return s
 }
 
-// pages returns sample pages of the console by the names of their screenshots.
+// pages returns sample pages of the console. The keys are the names of their screenshots.
 func pages() map[string]templ.Component {
 	all := map[string]templ.Component{}
 	for _, some := range []map[string]templ.Component{signingIn(), overviews(), audits(), staff(), failures(), partnerSamples()} {

@@ -221,7 +221,7 @@ func (b *Client) Send(t testing.TB, method, path string, body io.Reader, header 
 }
 
 // Expect fails the test unless the response has the given status and contains all of the texts.
-// what is the start of its failure messages.
+// Failure messages start with the text in what.
 func (p Response) Expect(t testing.TB, what string, status int, texts ...string) {
 	t.Helper()
 	if p.Status != status {

@@ -50,7 +50,7 @@ func (h *Handlers) attention(k *web.Request) ([]ui.AttentionItem, error) {
 	return slices.Concat(partners, pricing, payouts), err
 }
 
-// failedFor is the time for which the overview shows a failed job.
+// failedFor is how long the overview shows a failed job.
 const failedFor = 24 * time.Hour
 
 // payoutAttention lists open returns, payout runs that the user may approve, and failed jobs.

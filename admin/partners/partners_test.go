@@ -290,7 +290,7 @@ func TestSecrets(t *testing.T) {
 	o.CheckAuditLog(t)
 }
 
-// A user with a role at one partner sees only that partner and cannot create partners.
+// A user with a role for one partner sees only that partner and cannot create partners.
 func TestPartnersInScope(t *testing.T) {
 	t.Parallel()
 	o := admintest.NewConsoleWithPartner(t)
@@ -451,7 +451,7 @@ func TestCheckSignature(t *testing.T) {
 }
 
 // The account form shows how many posts were unsigned. Changing the signing mode requires a recent
-// proof of identity.
+// step-up.
 func TestAccountSigningMode(t *testing.T) {
 	t.Parallel()
 	o := admintest.NewConsoleWithPartner(t)

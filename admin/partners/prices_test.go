@@ -77,7 +77,7 @@ func TestPartnerPrices(t *testing.T) {
 	o.CheckAuditLog(t)
 }
 
-// A change to old pricing is rejected. The page shows the conflicting change of the pricing, even if
+// A change to outdated pricing is rejected. The page shows the conflicting price change, even if
 // other data about the partner has changed since.
 func TestConflictingPartnerPrices(t *testing.T) {
 	t.Parallel()
@@ -210,7 +210,7 @@ func TestPartnerPricesByRole(t *testing.T) {
 			b := o.Console.NewClient(t)
 			b.SignIn(t, string(role)+map[bool]string{true: "", false: "-of-harbour"}[everywhere]+"@example.com")
 			p := b.Get(t, o.PartnerURL+"?tab=prices")
-			// The rate card and changes need a role for all partners.
+			// Seeing the rate card and changing prices require a role for all partners.
 			example, changes := c.example && everywhere, c.changes && everywhere
 			if p.Status != http.StatusOK || strings.Contains(p.Body, "7.77") != c.sees ||
 				strings.Contains(p.Body, `id="own"`) != c.sees || slices.Contains(p.Values("data-notice"), "info") == changes ||

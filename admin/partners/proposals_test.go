@@ -17,7 +17,7 @@ import (
 var proposalField = regexp.MustCompile(`name="proposal" value="([^"]+)"`)
 
 // If the policy requires a second person, one user proposes a change, and another user approves it
-// after a proof of identity.
+// after a step-up.
 func TestPartnerPricesRequireTwoUsers(t *testing.T) {
 	t.Parallel()
 	h := admintest.NewConsole(t, admintest.Setup{Policy: ratecard.Policy{SecondPerson: true}})

@@ -175,7 +175,7 @@ func badUpload(err error) error {
 }
 
 // kindOf returns the file format that a name's extension stands for, or chosen for other names. The
-// extension takes precedence because the user may have left the form's default.
+// extension takes precedence because the user may not have changed the form's default.
 func kindOf(name, chosen string) string {
 	switch lower := strings.ToLower(name); {
 	case strings.HasSuffix(lower, ".csv"):

@@ -12,7 +12,7 @@ import (
 	"github.com/pingpost/pingpost/templates/ui"
 )
 
-// raceCells is the maximum number of a newer version's price changes that the page lists.
+// raceCells is the maximum number of price changes in a newer version that the page lists.
 const raceCells = 20
 
 // publishForm is the input in the publish form, with its errors.

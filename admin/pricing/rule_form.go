@@ -166,7 +166,7 @@ func (h *Handlers) showRule(k *web.Request, status int, d ratecard.Draft, positi
 	return k.Show(status, view.RuleForm(v))
 }
 
-// orAny returns options, preceded by an option with the label any and an empty value.
+// orAny returns options, preceded by an option that has an empty value and the label in any.
 func orAny(any string, options []ui.Option, value string) []ui.Option {
 	return web.SelectOption(append([]ui.Option{{Label: any}}, options...), value)
 }

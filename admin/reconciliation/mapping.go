@@ -97,8 +97,8 @@ func (h *Handlers) compareFile(k *web.Request) error {
 	})
 }
 
-// mergeCurrencyFields moves errors from the field fixed to the field currency. The form has one input
-// for both.
+// mergeCurrencyFields moves errors from the field "fixed" to the field "currency". The form has one
+// input for both.
 func mergeCurrencyFields(err error) error {
 	f := apperr.As(err)
 	if f == nil {

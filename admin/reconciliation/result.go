@@ -19,7 +19,8 @@ import (
 
 const linesPage = 50
 
-// reconciliationResult returns the result of a comparison with the lines that the query selects.
+// reconciliationResult returns the result of a comparison, including the lines that the query
+// selects.
 func (h *Handlers) reconciliationResult(k *web.Request, r reconcile.Reconciliation) (*view.Result, error) {
 	q, address := k.R.URL.Query(), reconciliationURL(r.ID)
 	counts, settled := r.Result.Counts(), r.State == models.ReconciliationKept
@@ -131,8 +132,8 @@ func firstFinding(counts map[models.Finding]int64) finding {
 	return Findings[0]
 }
 
-// findingTabs returns a tab for each finding with the number of its lines. If the result is saved,
-// tabs also show the number of unsettled lines.
+// findingTabs returns a tab for each finding. Tabs show the number of lines with the finding and,
+// if the result is saved, the number of unsettled lines.
 func findingTabs(address string, now finding, counts, open map[models.Finding]int64, kept bool) (all []ui.Tab) {
 	for _, f := range Findings {
 		count, data := ui.Number(counts[f.Finding]), templ.Attributes{"data-tab": string(f.Finding)}

@@ -88,7 +88,7 @@ func TestReconciliation(t *testing.T) {
 	b.CheckAuditLog(t)
 }
 
-// expectConflict fails the test unless the response is a conflict with a reason.
+// expectConflict fails the test unless the response is a conflict with the given reason.
 func expectConflict(t *testing.T, p admintest.Response, reason string) {
 	t.Helper()
 	if p.Status != http.StatusConflict || !slices.Equal(p.Codes(), []string{reason}) {
@@ -275,8 +275,8 @@ func TestSameFileAgain(t *testing.T) {
 	b.Get(t, third).ExpectTexts(t, http.StatusOK, "data-file-gone", `href="/reconciliation/new?partner=harbour-leads"`)
 }
 
-// A user who is limited to some partners can only see and create their reconciliations. Pages of
-// other reconciliations are identical to pages that do not exist.
+// A user who is limited to some partners can only see and create their reconciliations. For other
+// partners' reconciliations, the user gets the same page as for reconciliations that do not exist.
 func TestReconciliationsScope(t *testing.T) {
 	t.Parallel()
 	b := admintest.NewConsoleWithDeliveries(t)

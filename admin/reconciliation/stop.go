@@ -5,8 +5,8 @@ import (
 	"github.com/pingpost/pingpost/models"
 )
 
-// stopComparison cancels a running comparison. If it has already ended, it redirects to
-// the result.
+// stopComparison cancels a running comparison. If the comparison has already ended, stopComparison
+// redirects to the result.
 func (h *Handlers) stopComparison(k *web.Request) error {
 	r, err := h.reconciliation(k)
 	if err != nil {

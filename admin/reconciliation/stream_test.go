@@ -15,7 +15,7 @@ import (
 	"github.com/pingpost/pingpost/models"
 )
 
-// An upload may take longer than the timeouts of the server while data arrives.
+// An upload may take longer than the server's timeouts as long as data keeps arriving.
 func TestSlowUpload(t *testing.T) {
 	t.Parallel()
 	h := admintest.NewConsole(t, admintest.Setup{})

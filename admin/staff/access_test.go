@@ -102,7 +102,7 @@ func TestAccessPageOfRoleForOnePartner(t *testing.T) {
 		`data-roles="account_manager" data-everywhere`)
 }
 
-// heads returns the row headings of the tables in a page.
+// heads returns the row headings of the tables on a page.
 func heads(html string) (all []string) {
 	for _, row := range headOfRow.FindAllStringSubmatch(html, -1) {
 		all = append(all, strings.TrimSpace(row[1]))

@@ -61,8 +61,8 @@ func CheckTypedName(k *Request, name string) ui.Errors {
 	return nil
 }
 
-// SearchText returns the value of a filter. It replaces values that the database would reject with
-// one that matches no rows.
+// SearchText returns the value of a filter. If the database would reject the value, SearchText
+// returns one that matches no rows instead.
 func SearchText(q url.Values, name string) string {
 	text := strings.TrimSpace(q.Get(name))
 	if !ValidText(text) || len(text) > 300 {
@@ -71,7 +71,7 @@ func SearchText(q url.Values, name string) string {
 	return text
 }
 
-// Labels returns options that have their values as labels.
+// Labels returns an option for each value. The value is also the option's label.
 func Labels(values []string) (all []ui.Option) {
 	for _, v := range values {
 		all = append(all, ui.Option{Value: v, Label: v})

@@ -21,8 +21,8 @@ import (
 	"github.com/pingpost/pingpost/templates/ui"
 )
 
-// Values of the query parameter "restore". It is added to the URL of a form's page if the form was
-// submitted after the session had expired.
+// Values of the query parameter "restore". The parameter is added to the URL of a form's page if
+// the form was submitted after the session had expired.
 const (
 	RestoreForm = "form" // the values of the form were saved
 	restoreFile = "file" // the form contains a file, so its values were not saved
@@ -139,8 +139,8 @@ func restoredPage(page templ.Component, f *staff.SavedForm) templ.Component {
 	})
 }
 
-// fillIn writes saved values into the controls of the form that has the same action. It skips
-// hidden fields that are not in savedHiddenFields.
+// fillIn writes saved values into the controls of the form that has the saved form's action. It
+// skips hidden fields that are not in savedHiddenFields.
 func fillIn(page []byte, f *staff.SavedForm) ([]byte, error) {
 	document, err := html.Parse(bytes.NewReader(page))
 	if err != nil {

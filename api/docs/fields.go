@@ -5,8 +5,8 @@ import (
 	"strings"
 )
 
-// fieldRow is one line of a table of fields or headers. Required is "required", "optional"
-// or a condition.
+// fieldRow is one row in a table of fields or headers. Required is "required", "optional" or a
+// condition.
 type fieldRow struct {
 	Name, Type, Required string
 

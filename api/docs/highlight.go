@@ -2,16 +2,16 @@ package docs
 
 import "regexp"
 
-// token is a part of a JSON text. Kind is the class of its colour, or "" for punctuation
-// and space.
+// token is a part of a JSON text. Kind is the CSS class that sets its colour, or "" for punctuation
+// and white space.
 type token struct{ Kind, Text string }
 
 // jsonToken matches a string, a number or a literal. A string before a colon is a key. Numbers and
 // literals have the same colour.
 var jsonToken = regexp.MustCompile(`("(?:[^"\\]|\\.)*")(\s*:)?|[-+.0-9A-Za-z]+`)
 
-// tokens splits valid JSON into tokens. Joined together, the texts of the tokens are the JSON
-// again.
+// tokens splits valid JSON into tokens. The concatenated texts of the tokens are equal to the
+// input.
 func tokens(text string) []token {
 	var all []token
 	end := 0

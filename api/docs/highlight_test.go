@@ -24,7 +24,7 @@ func TestTokens(t *testing.T) {
 	}
 }
 
-// The highlighted JSON of every example is its text.
+// Highlighting does not change the text of any example.
 func TestTokensKeepTheText(t *testing.T) {
 	general := newPages(t, "").general
 	examples := general.ErrorBodies

@@ -51,7 +51,7 @@ func child(object *yaml.Node, key string) (*yaml.Node, bool) {
 	return nil, false
 }
 
-// get returns the node at the path of keys.
+// get returns the node at the path that keys form.
 func (n node) get(keys ...string) node {
 	for _, key := range keys {
 		next, ok := child(n.beside, key)
@@ -108,7 +108,7 @@ func (n node) items() iter.Seq[node] {
 }
 
 // json encodes the node as JSON, with its keys in the document's order. If indent is "", the result
-// is one line. The zero node is encoded as "".
+// is one line. For the zero node, json returns "".
 func (n node) json(indent string) string {
 	if n.at == nil {
 		return ""

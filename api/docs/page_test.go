@@ -27,7 +27,7 @@ func renderedDocs(t *testing.T) string {
 	return rendered
 }
 
-// elements calls visit for each tag, and fails if tags do not nest.
+// elements calls visit for each tag, and fails if tags are not properly nested.
 func elements(t *testing.T, page string, visit func(name string, attr map[string]string, within []string)) {
 	t.Helper()
 	void := []string{"meta", "link", "br"}
@@ -68,7 +68,8 @@ func TestDocsPageIsSoundHTML(t *testing.T) {
 	isSoundHTML(t, renderedDocs(t), "openapi.yaml", "api/industries", "docs", "docs.css", "docs.js")
 }
 
-// isSoundHTML checks the HTML of a page. leaves are the allowed targets of its links outside the page.
+// isSoundHTML checks the HTML of a page. leaves lists the allowed targets of links to other pages
+// and files.
 func isSoundHTML(t *testing.T, page string, leaves ...string) {
 	t.Helper()
 	ids, links := map[string]int{}, []string{}
@@ -125,7 +126,7 @@ func isSoundHTML(t *testing.T, page string, leaves ...string) {
 		"script": 1,
 		"style":  0,
 		"img":    0,
-		"button": 0, // the script makes them
+		"button": 0, // the script creates them
 	} {
 		if count[name] != want {
 			t.Errorf("got %d <%s>, want %d", count[name], name, want)
@@ -324,7 +325,7 @@ func TestPartnerAPIPageListsEveryError(t *testing.T) {
 		}
 	}
 	for _, e := range reference.Errors {
-		if e.Status == "500" { // describes the error
+		if e.Status == "500" { // its message describes the error
 			continue
 		}
 		key := [2]string{e.Status, e.Message}

@@ -13,7 +13,7 @@ import (
 	"github.com/pingpost/pingpost/models"
 )
 
-// pageOf returns the page of a partner, and its text without tags.
+// pageOf returns a partner's page, and the page's text without tags.
 func pageOf(t *testing.T, platform models.SigningMode, p models.Partner, accounts ...models.Account) (page, text string) {
 	t.Helper()
 	rendered, err := newPages(t, platform).Partner(p, accounts)
@@ -127,7 +127,7 @@ func TestPartnerPageShowsConfiguration(t *testing.T) {
 		partner  models.Partner
 		platform models.SigningMode
 		accounts []models.Account
-		sample   string   // the account of the samples
+		sample   string   // the account in the samples
 		rows     []string // account, status and mode
 		notices  []string
 	}{
@@ -174,7 +174,7 @@ func TestPartnerPageShowsConfiguration(t *testing.T) {
 	}
 }
 
-// The values in the worked example belong together, and its secret is not a valid one.
+// The values in the worked example are consistent, and its secret is not valid.
 func TestWorkedExampleOfPartner(t *testing.T) {
 	page, _ := pageOf(t, models.SigningRequired, northgate, paid("northgate-web"))
 	figure := map[string]string{}

@@ -79,7 +79,7 @@ func TestSamplesAreBalanced(t *testing.T) {
 	for _, data := range []sampleData{usualSample("northgate.trial"), usualSample("")} {
 		for id, s := range samplesFor(t, data) {
 			if id == "curl" {
-				continue // bash has different brackets, and runs the sample
+				continue // bash uses brackets differently, and test/console runs this sample
 			}
 			if err := balanced(s.Code, id == "python"); err != nil {
 				t.Errorf("%s: %v", id, err)
@@ -118,7 +118,7 @@ func balanced(code string, hash bool) error {
 	return nil
 }
 
-// hostile has every character that is special in one of the languages.
+// hostile has every character that is special in at least one of the languages.
 const hostile = "a'b\"c\\d$HOME`id`$(id)%s\\u0022{{.}}</code>\tline\nnext é東😀 \\"
 
 // TestLiterals prints a literal in each language.

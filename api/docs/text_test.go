@@ -37,7 +37,7 @@ func TestBlocks(t *testing.T) {
 	}
 }
 
-// unexported compares the documentation's own types field by field.
+// unexported makes cmp compare unexported fields as well.
 var unexported = cmp.Exporter(func(reflect.Type) bool { return true })
 
 func TestGuide(t *testing.T) {

@@ -42,7 +42,8 @@ const BadPostcode = "BAD 1"
 // to the original.
 const repeated = 500
 
-// Posts returns n posts that are signed with the time now. The service accepts them for 300 seconds.
+// Posts returns n posts that are signed with the given time. The service accepts them for 300
+// seconds.
 func (p Poster) Posts(address string, n int, now time.Time) ([][]byte, error) {
 	random := rand.New(rand.NewPCG(3, 4))
 	stamp := strconv.FormatInt(now.Unix(), 10)
@@ -88,7 +89,7 @@ func (p Poster) transaction(random *rand.Rand, now time.Time) ([]byte, error) {
 	return token, err
 }
 
-// postBody returns a body with all common fields, in 1 to 2 KiB.
+// postBody returns a body of 1 to 2 KiB with all common fields.
 func postBody(random *rand.Rand, transaction []byte, now time.Time) []byte {
 	person := random.IntN(1_000_000)
 	body := fmt.Appendf(make([]byte, 0, 2<<10), `{"transactionId":%q,"contact":{"email":"person.%d@example.com","name":"Alex Example %d","phoneE164":"+4420794%05d"},`,

@@ -191,8 +191,8 @@ func staffSettings(c config.Console) staff.Settings {
 	return s
 }
 
-// warnUnreadable wraps load to log the secrets and partner pricing that cannot be read. It logs
-// each of the two lists again only when that list changes.
+// warnUnreadable wraps load so that it also logs which secrets and which partners' pricing cannot
+// be read. Each of these two lists is logged again only when it changes.
 func (a *App) warnUnreadable(
 	load func(context.Context) (*partners.Directory, error),
 ) func(context.Context) (*partners.Directory, error) {

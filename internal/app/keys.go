@@ -180,8 +180,8 @@ func (a *App) registerKeyMetrics() {
 
 type vaultMetrics struct{ vault *transit.Wrapper }
 
-// Describe implements prometheus.Collector. It sends nothing, because which metrics exist depends
-// on the calls that were made and on whether the token expires.
+// Describe implements prometheus.Collector. It sends nothing, because the set of metrics depends on
+// the calls that were made and on whether the token expires.
 func (m vaultMetrics) Describe(chan<- *prometheus.Desc) {}
 
 // Collect implements prometheus.Collector.

@@ -84,7 +84,7 @@ func (a *App) maintainHourly(ctx context.Context) {
 }
 
 // noteAuditHead logs the hash of the newest audit event. With a hash from the service's log,
-// `pingpost audit verify --head` detects that the newest events were removed.
+// `pingpost audit verify --head` can detect that the newest events were removed.
 func (a *App) noteAuditHead(ctx context.Context) {
 	bounded, cancel := context.WithTimeout(ctx, stepTimeout)
 	defer cancel()

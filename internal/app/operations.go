@@ -57,8 +57,8 @@ func (a *App) operations() (http.Handler, error) {
 	engine.NoRoute(l.Endpoint("none", func(*gin.Context, *httpserver.Record) error { return errNoPage }))
 	get("/healthz", func(w http.ResponseWriter, _ *http.Request) { w.Write([]byte("ok\n")) }) //nolint:errcheck // the client is gone
 	get("/readyz", func(w http.ResponseWriter, r *http.Request) { a.ready(w, r, a.checks(r.Context())) })
-	// Pings need neither the database nor a key wrapper, so load balancers for pings must
-	// not remove a node if one of them fails.
+	// Pings need neither the database nor a key wrapper, so load balancers must not stop sending
+	// pings to a node if either is unavailable.
 	get("/readyz/ping", func(w http.ResponseWriter, r *http.Request) { a.ready(w, r, a.pingChecks()) })
 	get("/metrics", promhttp.HandlerFor(a.registry, promhttp.HandlerOpts{}).ServeHTTP)
 	get("/debug/pprof/*profile", profile)

@@ -18,7 +18,7 @@ import (
 )
 
 const (
-	// snapshotLife is how old a snapshot may be for the node to answer pings from it.
+	// snapshotLife is the maximum age of a snapshot that a node answers pings from.
 	snapshotLife  = 24 * time.Hour
 	snapshotEvery = time.Second
 	// refreshAfter is the time after which a snapshot is written again even if it has not changed.

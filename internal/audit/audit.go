@@ -147,7 +147,8 @@ func encode(fields map[string]any) (*string, error) {
 }
 
 // hash returns the SHA-256 hash of the previous event's hash and all fields of this event. Each
-// field is prefixed with its length, so that different events are never hashed from the same bytes.
+// field is prefixed with its length, so that different events never produce the same input for the
+// hash.
 func hash(e *models.AuditEvent) [sha256.Size]byte {
 	var b []byte
 	add := func(part []byte) {

@@ -175,9 +175,9 @@ type Grant struct {
 	Partner *uuid.UUID // nil for all partners
 }
 
-// Explain lists the permissions of a user with the rules that grant them. They are in the order of
-// the user's roles, and for each role in the order of the policy. Explain checks each permission
-// with the enforcer.
+// Explain lists a user's permissions and the rules that grant them, in the order of the user's
+// roles and, within each role, in the order of the policy. It checks each permission with the
+// enforcer.
 func (a *Access) Explain(staff uuid.UUID) (all []Grant) {
 	for _, row := range a.roles[staff] {
 		for _, line := range a.policy {

@@ -59,8 +59,8 @@ func TestScope(t *testing.T) {
 	}
 }
 
-// A user has exactly the permissions that the policy grants to the user's roles, for the partners of
-// these roles. Explain lists the same permissions.
+// A user has exactly the permissions that the policy grants to the user's roles, for the partners
+// that each role applies to. Explain lists the same permissions.
 func TestDecisionsFollowPolicy(t *testing.T) {
 	policy, err := Policy()
 	if err != nil {

@@ -42,8 +42,7 @@ func (p *Page) Axe() {
 	p.axe(`{runOnly: ` + allTags + `}`)
 }
 
-// colourRules are the rules about colours. They take more than half of the time that all rules
-// take.
+// colourRules are the rules about colours. They take more than half of the total time.
 const colourRules = `["color-contrast", "link-in-text-block"]`
 
 // AxeColours runs only the rules about colours. Use it for a page that Axe has checked in the

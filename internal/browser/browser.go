@@ -1,6 +1,6 @@
-// Package browser drives Chromium in tests, to check what pages look like and do. A test fails if
-// the browser reports an error or warning on the console, an exception, or a violation of the
-// page's Content-Security-Policy.
+// Package browser drives Chromium in tests, to check how pages look and behave. A test fails if the
+// browser reports an error or warning on the console, an exception, or a violation of the page's
+// Content-Security-Policy.
 package browser
 
 import (
@@ -31,13 +31,14 @@ type Browser struct {
 // in headless mode, and needs twice the processor time.
 const headlessShell = "chromium-headless-shell"
 
-// Start runs Chromium until the test ends. It uses the program in CHROMIUM, then the headless
-// shell, then the system's Chromium. The profile is a temporary folder.
+// Start runs Chromium until the test ends. It uses the program that CHROMIUM names or, if CHROMIUM
+// is not set, the headless shell. If that is not installed either, it uses the system's Chromium.
+// The profile is a temporary folder.
 func Start(t testing.TB) *Browser {
 	t.Helper()
 	options := []chromedp.ExecAllocatorOption{
 		chromedp.NoFirstRun, chromedp.NoDefaultBrowserCheck, chromedp.Headless, chromedp.DisableGPU,
-		chromedp.NoSandbox, // root cannot use the sandbox, and the pages are our own
+		chromedp.NoSandbox, // root cannot use the sandbox, and the pages are trusted
 		chromedp.Flag("disable-quic", true),
 		chromedp.Flag("disable-background-networking", true),
 		chromedp.Flag("disable-component-update", true),

@@ -24,7 +24,7 @@ type Page struct {
 
 	mu         sync.Mutex
 	complaints []string
-	opened     string // URL of the current page; its error status is not reported
+	opened     string // URL of the current page; an error status for this URL is not reported
 	name       string // name of the current step, for messages
 }
 

@@ -26,7 +26,7 @@ func TestManualStandsStillUntilItIsSet(t *testing.T) {
 	want("set", start.AddDate(0, 1, 0))
 }
 
-// The sum is checked here; the race detector checks the rest.
+// The test checks the sum, and the race detector checks that access is synchronised.
 func TestManualIsSafeForConcurrentUse(t *testing.T) {
 	start := time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)
 	m := NewManual(start)

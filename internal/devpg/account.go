@@ -56,8 +56,8 @@ func Reachable(dir string) error {
 	return runAs.reaches(dir)
 }
 
-// reaches checks the folders above dir, which is a real path. dir itself is not checked,
-// because its owner is changed to the account.
+// reaches checks the folders above dir, which must be a real path. It does not check dir itself,
+// because the account becomes the owner of dir.
 func (a *account) reaches(dir string) error {
 	for above := filepath.Dir(dir); ; above = filepath.Dir(above) {
 		info, err := os.Stat(above)

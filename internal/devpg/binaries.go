@@ -15,8 +15,8 @@ import (
 	embeddedpostgres "github.com/fergusstrange/embedded-postgres"
 )
 
-// overrideName is the environment variable for the folder that contains Postgres's programs
-// (postgres, initdb, pg_ctl) or a folder bin with them.
+// overrideName is the environment variable for the folder that contains either Postgres's programs
+// (postgres, initdb, pg_ctl) or a subfolder bin with the programs.
 const overrideName = "PINGPOST_POSTGRES_BIN"
 
 // oldest is the oldest major version of Postgres that the migrations work with.
@@ -24,7 +24,7 @@ const oldest = 15
 
 const installHint = "install Postgres (Debian: apt-get install postgresql; macOS: brew install postgresql), or set " + overrideName + " to the folder with its programs"
 
-// search contains the places in which to search for Postgres.
+// search contains the places to look for Postgres.
 type search struct {
 	Override   string
 	Folders    []string // glob patterns
@@ -173,8 +173,8 @@ func downloads(major int) (v embeddedpostgres.PostgresVersion, ok bool) {
 // use configures the library with the installation or the download.
 func (b binaries) use(config embeddedpostgres.Config, l layout, j job, say func(report)) (embeddedpostgres.Config, error) {
 	if !b.download {
-		// The library requires a folder that contains bin. Postgres's programs resolve the
-		// link.
+		// The library requires a folder that contains bin, so make bin a link to the programs'
+		// folder. Postgres's programs resolve the link.
 		root := filepath.Join(l.run(), "postgres")
 		if err := os.Mkdir(root, 0o700); err != nil {
 			return config, err

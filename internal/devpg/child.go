@@ -39,7 +39,7 @@ type report struct {
 
 const maxReports = 2
 
-// portTaken is an error that may not occur with another port.
+// portTaken is an error that might not occur with another port.
 type portTaken struct{ error }
 
 func (r report) failure() error {
@@ -60,8 +60,8 @@ func RunIfChild() {
 }
 
 func runSupervisor(in io.Reader, out io.Writer) (code int) {
-	// Discard signals, because the caller decides when Postgres stops. They are not ignored,
-	// because Postgres would inherit that.
+	// Discard signals, because the caller decides when Postgres stops. They must not be ignored,
+	// because Postgres would inherit the ignored signals.
 	signal.Notify(make(chan os.Signal, 1), syscall.SIGINT, syscall.SIGTERM, syscall.SIGHUP, syscall.SIGPIPE)
 	_ = os.Unsetenv(marker)
 

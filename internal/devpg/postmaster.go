@@ -19,10 +19,10 @@ const (
 	pollEvery  = 20 * time.Millisecond
 )
 
-// lock locks the data folder on behalf of the process parent until the returned file is closed. If
-// the folder is locked on behalf of another process that is still running, lock returns an error
-// immediately. If that process has ended, its supervisor is still cleaning up, and lock waits until
-// it has finished.
+// lock locks the data folder on behalf of the process with the id parent. The lock ends when the
+// returned file is closed. If the folder is locked on behalf of another process that is still
+// running, lock returns an error immediately. If that process has ended, its supervisor is still
+// cleaning up, and lock waits until it has finished.
 func (l layout) lock(parent int, patience time.Duration) (*os.File, error) {
 	f, err := os.OpenFile(l.lockFile(), os.O_RDWR|os.O_CREATE, 0o600)
 	if err != nil {

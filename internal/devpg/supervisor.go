@@ -13,10 +13,10 @@ import (
 )
 
 const (
-	// downloadLimit limits the download of Postgres if it is not installed.
+	// downloadLimit limits how long a download of Postgres may take.
 	downloadLimit = 10 * time.Minute
-	// stopLimit is longer than a supervisor needs to stop Postgres. After this time, the
-	// supervisor has hung and is killed.
+	// stopLimit is longer than a supervisor needs to stop Postgres. A supervisor that takes longer
+	// has hung and is killed.
 	stopLimit = 2 * time.Minute
 )
 

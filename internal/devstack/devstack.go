@@ -29,8 +29,8 @@ const (
 	connectTimeout = 10 * time.Second
 )
 
-// Keys contains the keys and passwords of a data folder. They are generated with the folder and
-// stored in it, which is only acceptable for development.
+// Keys contains the keys and passwords of a data folder. They are generated when the folder is
+// created and are stored in it, which is only acceptable for development.
 type Keys struct {
 	PlatformKey   string            `json:"platform_key"`
 	LeadVaultKEK  string            `json:"lead_vault_kek"`
@@ -40,7 +40,7 @@ type Keys struct {
 	Passwords     map[string]string `json:"passwords"` // of the demo users, by email address
 }
 
-// Running contains the settings that other commands need to use a running dev.
+// Running contains the settings that other commands need to use a running `pingpost dev`.
 type Running struct {
 	DatabaseURL  string `json:"database_url"`
 	OwnerURL     string `json:"owner_url"`
@@ -161,7 +161,7 @@ func (s *Stack) Stop(ctx context.Context) error {
 	return err
 }
 
-// ReadRunning returns the settings of the dev that is running in a data folder.
+// ReadRunning returns the settings of the `pingpost dev` that is running in a data folder.
 func ReadRunning(dir string) (Running, error) {
 	var r Running
 	text, err := os.ReadFile(filepath.Join(dir, runningFile))

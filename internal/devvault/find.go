@@ -18,7 +18,7 @@ import (
 const (
 	// BinaryVariable is the environment variable with the path of a Vault program.
 	BinaryVariable = "PINGPOST_VAULT_BIN"
-	// module is the folder in the repository with the source to build Vault.
+	// module is the folder in the repository that contains the source from which Vault is built.
 	module = "tools/vaultdev"
 )
 

@@ -14,8 +14,8 @@ const (
 	Mount     = "transit"
 	Key       = "pingpost-leads"
 	AuthMount = "approle"
-	// Serve is the role for nodes and may only encrypt. Rewrap is the role for moving leads, and
-	// may also decrypt and rewrap. Rotate may only create a new key version.
+	// Serve is the role for nodes and may only encrypt. Rewrap is the role for the commands that
+	// decrypt leads, and may also decrypt and rewrap. Rotate may only create a new key version.
 	Serve  = "pingpost-serve"
 	Rewrap = "pingpost-rewrap"
 	Rotate = "pingpost-rotate"

@@ -6,10 +6,10 @@ import (
 	"crypto/subtle"
 )
 
-// contentKey derives a content key from a data key and a salt, with HKDF-SHA256 (RFC 5869) and
-// the fixed info. The result is one block: HMAC(HMAC(salt, key), info | 0x01). contentKey uses
+// contentKey derives a content key from a data key and a salt, with HKDF-SHA256 (RFC 5869) and the
+// constant info. The result is one block: HMAC(HMAC(salt, key), info | 0x01). contentKey uses
 // arrays of fixed size, because crypto/hkdf makes twenty small allocations, which cost more than
-// hashing the eight blocks. A test compares it with crypto/hkdf.
+// the hashing itself (eight SHA-256 blocks). A test compares it with crypto/hkdf.
 func contentKey(dataKey *[KeySize]byte, salt *[SaltSize]byte) [KeySize]byte {
 	var pad [sha256.BlockSize]byte
 	copy(pad[:], salt[:])

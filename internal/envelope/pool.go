@@ -23,7 +23,7 @@ const (
 	poolLow     = PoolSize * 3 / 4
 	poolWait    = time.Second // maximum time that a post waits for a key
 	poolTick    = time.Second
-	poolProbe   = 5 * time.Second        // time after the last call until a probe
+	poolProbe   = 5 * time.Second        // time between the last call and a probe
 	poolRetry   = 100 * time.Millisecond // pause after a failure, doubled each time up to poolRetryAt
 	poolRetryAt = 2 * time.Second
 )

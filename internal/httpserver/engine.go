@@ -10,8 +10,8 @@ import (
 )
 
 // NewEngine returns a router that does not redirect, and that treats an encoded slash as part of a
-// path segment. It reads the client's address only from X-Forwarded-For, and only if a trusted proxy
-// sent the request.
+// path segment. The only header that it takes the client's address from is X-Forwarded-For, and
+// only if a trusted proxy sent the request. Otherwise it uses the connection's address.
 func NewEngine(trustedProxies []netip.Prefix) (*gin.Engine, error) {
 	gin.SetMode(gin.ReleaseMode) // debug mode prints the routes
 	engine := gin.New()

@@ -17,7 +17,7 @@ import (
 )
 
 // Record contains the data of a request for the access log and the metrics. It must not be used
-// after the request has ended, because another request reuses it.
+// after the request has ended, because another request may reuse it.
 type Record struct {
 	Route   string // the pattern of the route
 	Start   time.Time

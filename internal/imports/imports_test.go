@@ -72,7 +72,7 @@ var layers = map[string]int{
 	"templates/pricing":         6,
 	"templates/reconciliation":  6,
 	"templates/staff":           6,
-	"templates":                 7, // for its tests
+	"templates":                 7, // contains only tests
 	"admin/web":                 6,
 	// The console's areas do not import each other.
 	"admin/account":        7,
@@ -105,7 +105,7 @@ var sameLayerImports = map[string][]string{
 	"internal/reconcile": {"internal/payouts"},
 }
 
-// allowedImporters lists the only packages that may import a library.
+// allowedImporters lists, for each library, the only packages that may import it.
 var allowedImporters = map[string][]string{
 	"github.com/gin-gonic/gin":      {"api", "admin", "internal/httpserver", "internal/app"},
 	"github.com/casbin/":            {"internal/authz"},
@@ -122,7 +122,7 @@ var allowedImporters = map[string][]string{
 	"go.yaml.in/yaml/v4":            {"internal/yamldoc", "internal/config", "pricing_rules", "api/docs"},
 }
 
-// forbiddenImports lists libraries that a package must not import.
+// forbiddenImports lists, for each package, the libraries that it must not import.
 var forbiddenImports = map[string][]string{
 	"api":   {"gorm.io/", "github.com/jackc/", module + "admin"},
 	"admin": {"gorm.io/", "github.com/jackc/", module + "api"},

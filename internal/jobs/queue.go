@@ -9,9 +9,9 @@
 //
 // asked_at, started_at, beat_at and ended_at come from the service's clock. started_at is the time
 // when the first attempt began, and beat_at is the time of the last progress report. If there is no
-// report for heartbeatTimeout, another worker takes over. Cancel also sets beat_at, so that a job
-// whose cancellation failed halfway runs again after heartbeatTimeout. River's times come from the
-// system's clock. Jobs are deleted when keepEnded has passed since their end.
+// report within heartbeatTimeout, another worker takes over. Cancel also sets beat_at, so that a
+// job whose cancellation failed halfway runs again after heartbeatTimeout. River's times come from
+// the system's clock. Jobs are deleted keepEnded after they end.
 package jobs
 
 import (

@@ -147,7 +147,8 @@ func TestEnqueueCommitsWithTransaction(t *testing.T) {
 }
 
 // Constraint violations in a handler's transactions are translated to the handler's errors. A job
-// with a violation fails without a retry. If Undo causes a violation, the job cannot be cancelled.
+// that violates a constraint fails without a retry. If Undo causes a violation, the job cannot be
+// cancelled.
 func TestHandlerConstraints(t *testing.T) {
 	t.Parallel()
 	s := newLineQueue(t)

@@ -31,8 +31,8 @@ func NewInlineRun(db *postgres.DB, c clock.Clock, w models.Job) *Run {
 	return &Run{Job: w, db: db, clock: c}
 }
 
-// Progress stores in memory that done of total units of work are finished. A total of 0 means that
-// the total is unknown. beat saves the progress to the database.
+// Progress stores in memory which phase the job is in and how many units of work are done. A total
+// of 0 means that the total is unknown. beat saves the progress to the database.
 func (r *Run) Progress(phase string, done, total int64) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -70,8 +70,8 @@ func (r *Run) Commit(ctx context.Context, fn func(tx *gorm.DB) error) error {
 }
 
 // CommitPgx is like Commit, but commits tx, a pgx transaction in which the job has already written.
-// It updates the job's row before it calls last, because Cancel locks the rows in this order too.
-// Rows that Undo changes must be written only in last.
+// It updates the job's row before it calls last, because Cancel locks rows in the same order. Rows
+// that Undo changes must be written only in last.
 func (r *Run) CommitPgx(ctx context.Context, tx pgx.Tx, last func() error) error {
 	if r.JobID != nil {
 		args := pgx.NamedArgs(r.progress())

@@ -22,8 +22,8 @@ const (
 	// maxConcurrentJobs is the number of jobs that a node runs at the same time. It is small,
 	// because processing leads has priority.
 	maxConcurrentJobs = 2
-	// maxAttempts is the number of attempts after which a job fails. Attempts are counted over all
-	// River jobs of the job.
+	// maxAttempts is the number of attempts after which a job fails. The attempts of all River jobs
+	// for the same row are counted together.
 	maxAttempts = 5
 
 	// pollInterval is how often a node looks for jobs. With LISTEN, each node would permanently use
@@ -137,7 +137,7 @@ func (q *Queue) claim(ctx context.Context, j *river.Job[job]) (*Run, error) {
 //	another error                  waiting, with failure   retries the job (retryPolicy)
 //
 // The attempt counts of River and of the row must agree (see attemptOf). River decrements its count
-// if settle returns the cause of the context, so settle decrements the row's count too.
+// if settle returns the context's cause, so settle decrements the row's count too.
 func (q *Queue) settle(ctx context.Context, j *river.Job[job], r *Run, err error) error {
 	ending, cancel := context.WithTimeout(context.WithoutCancel(ctx), endTimeout)
 	defer cancel()

@@ -2,8 +2,8 @@
 //
 // HKDF-SHA256 derives a key for each purpose from each platform key: the quote key, the keys that
 // encrypt secrets at rest, and the digest keys. New values are sealed and digested with the first
-// platform key. Sealed values and digests contain the id of their key, so that older ones can be
-// read with the other keys.
+// platform key. Sealed values and digests contain the id of their key, so that the other keys can
+// be used with older ones.
 package keyring
 
 import (
@@ -31,7 +31,7 @@ const (
 	SigningSecret Purpose = "signing-secret"
 	// SecondFactor seals the setup keys of users' authenticator apps.
 	SecondFactor Purpose = "second-factor"
-	// LogIn digests the user and the address of a login attempt.
+	// LogIn digests the user and the IP address of a login attempt.
 	LogIn Purpose = "log-in"
 	// LookUp digests normalised email addresses and phone numbers.
 	LookUp Purpose = "look-up"

@@ -15,7 +15,7 @@ import (
 )
 
 // Constraints maps the name of a constraint, index or trigger to the error for its violation. Each
-// package defines the errors for the tables that it writes. A violation that has no error here is a
+// package defines the errors for the tables that it writes. A violation that is not in the map is a
 // bug in the service, not a mistake in the request.
 type Constraints map[string]*apperr.Error
 
@@ -137,7 +137,7 @@ func redact(err error) error {
 	return &Err{kind: kind, cause: err}
 }
 
-// isUnmigrated reports whether err means that goose's table of versions does not exist or cannot be
+// isUnmigrated reports whether err means that goose's version table does not exist or cannot be
 // read. The role can only read the table after all migrations have been applied.
 func isUnmigrated(err error) bool {
 	var pg *pgconn.PgError

@@ -28,8 +28,9 @@ func (p Page) Apply(q *gorm.DB) *gorm.DB {
 }
 
 // AroundID restricts a query to a page of a list that is ordered by UUIDv7, newest first. The page
-// contains the next rows that are older than after or newer than before. If both are Nil, it is the
-// first page. Like Apply, AroundID reads one extra row for SplitPageAt.
+// contains the rows that come after the row with the id after, or those that come before the row
+// with the id before. If both are Nil, it is the first page. Like Apply, AroundID reads one extra
+// row for SplitPageAt.
 func AroundID(q *gorm.DB, column string, before, after uuid.UUID, size int) *gorm.DB {
 	q = q.Limit(size + 1)
 	switch {
@@ -48,7 +49,7 @@ func SplitPage[T any](p Page, found []T) (rows []T, newer, older bool) {
 }
 
 // SplitPageAt is like SplitPage, but for a list that is ordered by another key. after and before
-// say which bound the query had.
+// state which of the two bounds the query had.
 func SplitPageAt[T any](found []T, size int, after, before bool) (rows []T, newer, older bool) {
 	more := len(found) > size
 	if more {

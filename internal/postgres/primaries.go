@@ -294,7 +294,8 @@ func (s *hostProbe) close(ctx context.Context) {
 }
 
 // FollowPrimaries checks every second whether another host in the URL was promoted, and moves the
-// pool to it, until ctx ends. Without it, the pool only notices this with its next new connection.
+// pool to it, until ctx ends. Without it, the pool would notice a promotion only when it opens its
+// next connection.
 func (db *DB) FollowPrimaries(ctx context.Context, log *slog.Logger) {
 	if len(db.primaries.hosts) == 1 {
 		return

@@ -12,8 +12,8 @@ import (
 const Batch = 5000
 
 // InBatches runs a statement until it changes fewer than Batch rows, and returns the total number
-// of rows changed. In the statement, $1 is bound and $2 is Batch. Finished batches stay committed
-// if a later one fails or ctx ends.
+// of rows changed. In the statement, $1 is the value of bound and $2 is Batch. Finished batches
+// stay committed if a later one fails or ctx ends.
 func InBatches(ctx context.Context, pool *pgxpool.Pool, sql string, bound any) (int64, error) {
 	var total int64
 	for {

@@ -80,8 +80,8 @@ func watch(t *testing.T) *watched {
 	return w
 }
 
-// listening waits for a LISTEN connection with another process id than the given one, and returns
-// the id.
+// listening waits for a LISTEN connection whose process id is not other, and returns its process
+// id.
 func (w *watched) listening(t *testing.T, other int) (pid int) {
 	t.Helper()
 	testkit.Eventually(t, 10*time.Second, "a connection listens", func() bool {

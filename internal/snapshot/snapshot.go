@@ -1,4 +1,4 @@
-// Package snapshot keeps data in memory that rarely changes. Every node has the new data within a
+// Package snapshot keeps rarely changing data in memory. Every node has the new data within a
 // second of a change, and readers need no lock.
 //
 // With every change, a database trigger increments a version and sends a NOTIFY, so that nodes

@@ -18,9 +18,9 @@ import (
 	"github.com/pingpost/pingpost/migrations"
 )
 
-// A prepared cluster has both roles and the migrated template database. Creating one takes seconds,
-// but copying it is fast, so test processes share one. It is in the user's cache folder, named
-// after the digest of its sources.
+// A prepared cluster contains both database roles and the migrated template database. Creating one
+// takes seconds, but copying it is fast, so test processes share one. It is in the user's cache
+// folder, named after the digest of its sources.
 
 // clusterSources are the files that a prepared cluster depends on, relative to this folder.
 var clusterSources = []string{"../../go.mod", "../../migrations", "../devpg", "."}

@@ -121,8 +121,8 @@ func closeAnswers(doc *openapi3.T) error {
 // wrong on purpose. The bodies are separate arguments because those in req and resp have already
 // been read.
 //
-// If the path is not in the document, the response must be 404. If the path is, but the method is
-// not, it must be 405.
+// If the path is not in the document, the response must be 404. If the path is in the document but
+// the method is not, the response must be 405.
 func (c *Contract) ValidateExchange(req *http.Request, reqBody []byte, resp *http.Response, respBody []byte, valid bool) error {
 	exchange := fmt.Sprintf("%s %s, answered %d", req.Method, req.URL.Path, resp.StatusCode)
 	in, err := c.match(req)

@@ -31,8 +31,8 @@ type Database struct {
 	root *rootPool
 }
 
-// rootPool keeps the superuser's connections to one database, because opening one takes longer
-// than most of a test's queries.
+// rootPool keeps the superuser's connections to one database, because opening a connection takes
+// longer than most queries in tests.
 type rootPool struct {
 	once sync.Once
 	pool *pgxpool.Pool
@@ -73,7 +73,7 @@ func (r *rootPool) close() {
 	}
 }
 
-// do takes a connection from the pool and calls use with it.
+// do calls the function use with a connection from the pool.
 func (r *rootPool) do(t testing.TB, url string, use func(context.Context, *pgxpool.Conn) error) {
 	t.Helper()
 	// The test's context has already ended when cleanups run.
@@ -86,7 +86,7 @@ func (r *rootPool) do(t testing.TB, url string, use func(context.Context, *pgxpo
 				return err
 			}
 			// Report statistics now, because tests read them.
-			_, _ = c.Exec(ctx, "SELECT pg_stat_force_next_flush()") // use may have closed the connection
+			_, _ = c.Exec(ctx, "SELECT pg_stat_force_next_flush()") // the function may have closed the connection
 			return nil
 		})
 	}
@@ -175,7 +175,7 @@ func (d *Database) Exec(t testing.TB, sql string, args ...any) {
 	d.root.exec(t, d.RootURL, sql, args...)
 }
 
-// Value returns a single value from a query that it runs as the superuser.
+// Value runs a query as the superuser and returns the single value in its result.
 func Value[T any](t testing.TB, d *Database, sql string, args ...any) (v T) {
 	t.Helper()
 	d.root.do(t, d.RootURL, func(ctx context.Context, c *pgxpool.Conn) error {

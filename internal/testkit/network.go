@@ -11,11 +11,11 @@ import (
 	"github.com/rs/zerolog"
 )
 
-// Network is a connection to a server that a test can disturb. Use Proxy if a test needs to see
-// the bytes.
+// Network forwards connections to a server. A test can disturb them. Use Proxy if a test needs to
+// see the bytes.
 type Network struct{ proxy *toxiproxy.Proxy }
 
-// NewNetwork forwards to the server at an address until the test ends.
+// NewNetwork forwards connections to the given server address until the test ends.
 func NewNetwork(t testing.TB, server string) *Network {
 	t.Helper()
 	n := &Network{toxiproxy.NewProxy(toxiproxy.NewServer(toxiproxy.NewMetricsContainer(nil), zerolog.Nop()), "network",

@@ -97,7 +97,8 @@ func (p *Platform) build(t testing.TB) {
 	p.Traffic = intake.NewTraffic(p.DB.Pool, log, RejectionsPerPartner)
 }
 
-// PlatformKeys returns keys whose platform keys are filled with the given bytes.
+// PlatformKeys returns Keys with one platform key for each of the given bytes. Each key consists of
+// its byte, repeated.
 func PlatformKeys(t testing.TB, fills ...byte) *keyring.Keys {
 	t.Helper()
 	var raw [][]byte
@@ -111,8 +112,8 @@ func PlatformKeys(t testing.TB, fills ...byte) *keyring.Keys {
 	return keys
 }
 
-// AddPartner adds an approved partner with a secret and the given accounts. By default it has
-// two: <slug>-main, the default account, and the sandbox account <slug>-trial.
+// AddPartner adds an approved partner with a secret and the given accounts. By default it has two
+// accounts: <slug>-main, the default account, and the sandbox account <slug>-trial.
 func (p *Platform) AddPartner(t testing.TB, slug string, mode models.SigningMode, accounts ...partners.NewAccount) Partner {
 	t.Helper()
 	if accounts == nil {
@@ -152,7 +153,7 @@ func (p *Platform) Reload(t testing.TB) {
 	}
 }
 
-// Intake returns an intake with the platform's parts, as in a node.
+// Intake returns an intake that is built from the platform's parts, as in a node.
 func (p *Platform) Intake(s intake.Settings) *intake.Intake { return intake.New(p.Deps, s) }
 
 // Sign returns the headers of a post that the partner signed at the given time.

@@ -8,7 +8,7 @@ import (
 	"testing"
 )
 
-// Proxy is between a pool and its Postgres, so that a test can interrupt the network without
+// Proxy sits between a pool and its Postgres, so that a test can interrupt the network without
 // touching the server.
 type Proxy struct {
 	URL string // URL of the same database, through the proxy
@@ -64,8 +64,8 @@ func (p *Proxy) Up() {
 	p.down = false
 }
 
-// DropResponse makes the proxy close the connection instead of forwarding the first response from
-// the server that contains text. Before that, the proxy calls beforeClose if it is not nil. A
+// DropResponse makes the proxy close the connection instead of forwarding the server's first
+// response that contains text. Before that, the proxy calls beforeClose if it is not nil. A
 // statement outside a transaction is committed before the server responds.
 func (p *Proxy) DropResponse(text string, beforeClose func()) {
 	p.mu.Lock()

@@ -5,8 +5,8 @@ import (
 	"time"
 )
 
-// Eventually evaluates a condition until it is true, and fails the test after the given time.
-// Use it for the effects of other goroutines and processes.
+// Eventually evaluates a condition until it is true, and fails the test if it is still false after
+// the given time. Use it for the effects of other goroutines and processes.
 func Eventually(t testing.TB, within time.Duration, what string, yes func() bool) {
 	t.Helper()
 	end := time.NewTimer(within)

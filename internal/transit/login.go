@@ -41,8 +41,8 @@ const (
 	retryLoginMax = 2 * time.Second
 	// retryRejected is the pause after an AppRole login that Vault rejected.
 	retryRejected = time.Minute
-	// settleLogin is how long a new token is not replaced, even if Vault rejects it. If a new
-	// token is rejected, the policy is the likely cause, and another login would not help.
+	// settleLogin is how long a new token is kept, even if Vault rejects it. If a new token is
+	// rejected, the policy is the likely cause, and another login would not help.
 	settleLogin = time.Second
 )
 

@@ -133,7 +133,7 @@ type result struct {
 	Error      string `json:"error"`
 }
 
-// Wrap implements envelope.KeyWrapper in one call.
+// Wrap implements envelope.KeyWrapper. It makes one call to Vault.
 func (w *Wrapper) Wrap(ctx context.Context, keys [][envelope.KeySize]byte) ([][]byte, error) {
 	items := make([]encryptItem, len(keys))
 	for i := range keys {
@@ -152,7 +152,7 @@ func (w *Wrapper) Wrap(ctx context.Context, keys [][envelope.KeySize]byte) ([][]
 	return wrapped, nil
 }
 
-// Unwrap implements envelope.KeyWrapper in one call.
+// Unwrap implements envelope.KeyWrapper. It makes one call to Vault.
 func (w *Wrapper) Unwrap(ctx context.Context, wrapped [][]byte) ([]envelope.Unwrapped, error) {
 	results, err := batch(ctx, w, "decrypt", ciphertexts(wrapped))
 	if err != nil {
@@ -165,7 +165,7 @@ func (w *Wrapper) Unwrap(ctx context.Context, wrapped [][]byte) ([]envelope.Unwr
 	return out, nil
 }
 
-// Rewrap implements envelope.Rewrapper in one call.
+// Rewrap implements envelope.Rewrapper. It makes one call to Vault.
 func (w *Wrapper) Rewrap(ctx context.Context, wrapped [][]byte) ([]envelope.Rewrapped, error) {
 	results, err := batch(ctx, w, "rewrap", ciphertexts(wrapped))
 	if err != nil {

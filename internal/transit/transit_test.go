@@ -41,7 +41,7 @@ func unwrap(t testing.TB, w *transit.Wrapper, wrapped ...[]byte) []envelope.Unwr
 	return opened
 }
 
-// opensAs checks that the wrapped keys unwrap to keys.
+// opensAs checks that wrapped keys unwrap to the given keys.
 func opensAs(t testing.TB, w *transit.Wrapper, wrapped [][]byte, keys []dataKey) {
 	t.Helper()
 	for i, one := range unwrap(t, w, wrapped...) {
@@ -142,7 +142,8 @@ func TestRotationAndRewrap(t *testing.T) {
 	}
 }
 
-// Each identity may only do what its policy allows, and a typo does not create a key.
+// Each identity may only do what its policy allows, and a typo in the key's name does not create a
+// key.
 func TestLeastPrivilege(t *testing.T) {
 	t.Parallel()
 	v := testkit.NewVault(t)

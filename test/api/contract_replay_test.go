@@ -11,8 +11,9 @@ import (
 	"github.com/pingpost/pingpost/test/spec"
 )
 
-// replays sends posts more than once. The same post gets the same response, a different post on the same
-// quote is rejected, and the partner that delivered the lead can always find it (decision 3).
+// replays sends posts more than once. The same post gets the same response, a different post with
+// the same quote is rejected, and the partner that delivered the lead can always find it (decision
+// 3).
 func replays(t *testing.T, n *node.Node) {
 	t.Run("the same post", func(t *testing.T) { samePost(t, n) })
 	t.Run("concurrently", func(t *testing.T) { samePostConcurrently(t, n) })

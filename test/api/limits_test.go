@@ -10,9 +10,9 @@ import (
 	"github.com/pingpost/pingpost/test/spec"
 )
 
-// TestFailedMatches sends posts whose signatures match no partner to the shared base URL. After too many
-// of them, posts from the same address are rejected for a minute without a check of their signatures.
-// Other addresses are not affected.
+// TestFailedMatches sends posts to the shared base URL. Their signatures match no partner. After
+// too many of these posts, further posts from the same address to this URL are rejected for a
+// minute, before their signatures are checked. Other addresses are not affected.
 func TestFailedMatches(t *testing.T) {
 	t.Parallel()
 	n := node.Start(t, func(n *node.Node) {

@@ -76,7 +76,7 @@ func termsStartAgain(t *testing.T, n *node.Node) {
 	rejects(t, n, p, n.Ping(t, "", node.MinimalPing), spec.InvalidTransactionID)
 }
 
-// rejects checks that a post on the quote is rejected and that nothing is stored.
+// rejects checks that a post with the quote is rejected and that nothing is stored.
 func rejects(t *testing.T, n *node.Node, p node.Partner, q node.Quoted, message string) {
 	t.Helper()
 	n.Stores(t, node.Nothing, func() {

@@ -58,7 +58,7 @@ func play(t *testing.T, n *node.Node, rows []scenario) {
 	}
 }
 
-// stage creates the request of a scenario.
+// stage creates the request for a scenario.
 func stage(t *testing.T, n *node.Node, s scenario) node.Request {
 	t.Helper()
 	r := node.Request{Method: s.method, Path: s.path, Body: s.body}

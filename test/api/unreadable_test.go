@@ -14,9 +14,10 @@ import (
 	"github.com/pingpost/pingpost/test/node"
 )
 
-// TestUnreadableRequestsAreCounted sends bodies that are too large or incomplete. Like other rejections,
-// the service counts them by endpoint and outcome. If the body is too large, it also records a rejection
-// with the request id for the partner that the base URL belongs to (decisions 24 and 26).
+// TestUnreadableRequestsAreCounted sends bodies that are too large or incomplete. The service
+// counts them by endpoint and outcome, like other rejections. If the body is too large, it also
+// records a rejection with the request id for the partner that the base URL belongs to (decisions
+// 24 and 26).
 func TestUnreadableRequestsAreCounted(t *testing.T) {
 	t.Parallel()
 	n := node.Start(t)

@@ -26,8 +26,8 @@ var nameColumns = map[string][]string{
 	"reconciliation_settlements": {"note"},
 }
 
-// checkLongNames replaces every name by a single word of 80 characters and checks that no page becomes
-// wider than the window.
+// checkLongNames replaces every name with a single word of 80 characters and checks that no page
+// becomes wider than the window.
 func checkLongNames(t *testing.T, h *admintest.Console, p *browser.Page, pages []address) {
 	t.Helper()
 	renames := "SET session_replication_role = replica;" // disables triggers that reject changes to some of the rows

@@ -118,7 +118,7 @@ func (n *Node) Record(t testing.TB, path string, a Answer) {
 	}
 }
 
-// CountPing adds a ping that another program sent to the number of priced pings.
+// CountPing counts a priced ping that another program sent.
 func (n *Node) CountPing() {
 	n.seen.mu.Lock()
 	defer n.seen.mu.Unlock()

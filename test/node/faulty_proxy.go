@@ -22,7 +22,7 @@ type FaultyProxy struct {
 	stuck bool
 	free  chan struct{} // closed unless data is being held
 	ends  map[net.Conn]bool
-	after []byte // when this text has been sent to the database, then is called
+	after []byte // sending this text to the database triggers then
 	then  func()
 }
 
@@ -120,7 +120,8 @@ func (p *FaultyProxy) copy(to io.Writer, from io.Reader, toDatabase bool) {
 	}
 }
 
-// AfterSending calls then the next time that text has been sent to the database.
+// AfterSending registers a function that the proxy calls once, after text has been sent to the
+// database.
 func (p *FaultyProxy) AfterSending(text string, then func()) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -137,7 +138,7 @@ func (p *FaultyProxy) passing(sent []byte, toDatabase bool) (then func()) {
 	return then
 }
 
-// Cut closes all connections and rejects new ones until Restore.
+// Cut closes all connections and rejects new ones until Restore is called.
 func (p *FaultyProxy) Cut() {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -145,15 +146,16 @@ func (p *FaultyProxy) Cut() {
 	p.end()
 }
 
-// Hold stops forwarding data in both directions until Restore. The connections stay open, so neither
-// side gets an error.
+// Hold stops forwarding data in both directions until Restore is called. The connections stay open,
+// so neither side gets an error.
 func (p *FaultyProxy) Hold() {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.stop()
 }
 
-// CutAndHold closes all connections. It accepts new ones, but forwards no data on them until Restore.
+// CutAndHold closes all connections. It accepts new ones, but forwards no data on them until
+// Restore is called.
 func (p *FaultyProxy) CutAndHold() {
 	p.mu.Lock()
 	defer p.mu.Unlock()

@@ -195,7 +195,7 @@ func (n *Node) prepare(t *testing.T) {
 }
 
 // NewPartner creates an approved partner with a secret and the given accounts. The default is two
-// accounts. If the node is running, NewPartner waits until it knows the partner.
+// accounts. If the node is running, NewPartner waits until the node knows the partner.
 func (n *Node) NewPartner(t *testing.T, slug string, mode models.SigningMode, accounts ...partners.NewAccount) Partner {
 	t.Helper()
 	ctx := t.Context()

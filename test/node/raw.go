@@ -45,8 +45,8 @@ func RawPost(p Partner, body string, headers ...string) RawRequest {
 	return RawRequest{Path: p.Base() + "/api/lead/post", Headers: headers, Body: body}
 }
 
-// RawSigned returns a post with a valid signature. If the service rejects it, the reason is what the
-// test changed and not the signature.
+// RawSigned returns a post with a valid signature. If the service rejects it, the reason is what
+// the test changed, not the signature.
 func (n *Node) RawSigned(p Partner, body string) RawRequest {
 	ts := n.Now()
 	return RawPost(p, body, "X-Timestamp: "+ts, "X-Signature-SHA256: "+signing.Sign([]byte(p.Secret), ts, []byte(body)))

@@ -27,7 +27,7 @@ func (n *Node) Stored(t testing.TB) Stored {
 	return s
 }
 
-// Stores calls do and fails the test unless it adds exactly as many rows as want.
+// Stores calls do and fails the test unless do adds exactly the numbers of rows in want.
 func (n *Node) Stores(t testing.TB, want Stored, do func()) {
 	t.Helper()
 	before := n.Stored(t)

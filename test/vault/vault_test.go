@@ -226,8 +226,8 @@ func TestRevokedAndExpiredTokens(t *testing.T) {
 	}
 }
 
-// refilled returns a function that reports whether enough posts have been stored since this call that
-// the pool of data keys must have been refilled.
+// refilled returns a function that reports whether so many posts have been stored since refilled
+// was called that the pool of data keys must have been refilled.
 func (n *vaultNode) refilled(l *load) func() bool {
 	start := l.stored.Load()
 	return func() bool { return l.stored.Load() > start+envelope.PoolSize/2 }
