@@ -11,7 +11,7 @@ import (
 	"github.com/pingpost/pingpost/models"
 )
 
-// accountView is an account in the output of commands.
+// accountView is an account in command output.
 type accountView struct {
 	ID        string               `json:"id"`
 	PartnerID string               `json:"partnerId"`

@@ -15,8 +15,8 @@ import (
 	"github.com/pingpost/pingpost/internal/devstack"
 )
 
-// TestDataFolder starts dev several times with one data folder, searches the files for secrets,
-// and then damages them one by one.
+// TestDataFolder starts dev several times with the same data folder, searches its files for
+// secrets, and then damages the files one by one.
 func TestDataFolder(t *testing.T) {
 	t.Parallel()
 	dir := filepath.Join(folder(t), "data")
@@ -79,7 +79,7 @@ func noPlaintext(t *testing.T, dir string, d *development) {
 	}
 }
 
-// tryDev runs a `pingpost dev` that is expected to fail.
+// tryDev runs `pingpost dev`, which is expected to fail.
 func tryDev(t *testing.T, args ...string) outcome {
 	t.Helper()
 	return pingpost(t,
@@ -87,8 +87,8 @@ func tryDev(t *testing.T, args ...string) outcome {
 			args...)...)
 }
 
-// damagedFolder removes or overwrites files in a data folder. The message must contain the file's
-// name, and no data may be deleted.
+// damagedFolder removes or overwrites single files in a data folder. The error message must contain
+// the file's name, and dev must not delete any data.
 func damagedFolder(t *testing.T, dir string) {
 	before := contents(t, dir)
 	for _, c := range []struct {
@@ -127,7 +127,7 @@ func damagedFolder(t *testing.T, dir string) {
 	}
 }
 
-// anotherKey returns the content of keys.json with another platform key.
+// anotherKey returns the content of keys.json with a different platform key.
 func anotherKey(t *testing.T, dir string) string {
 	t.Helper()
 	text, err := os.ReadFile(filepath.Join(dir, "keys.json"))
@@ -141,7 +141,7 @@ func anotherKey(t *testing.T, dir string) string {
 	return strings.Replace(string(text), keys.PlatformKey, "MDEyMzQ1Njc4OTAxMjM0NTY3ODkwMTIzNDU2Nzg5MDE=", 1)
 }
 
-// writeLike writes a file with the same mode and owner as the file like.
+// writeLike writes content to path, with the same mode and owner as an existing file.
 func writeLike(t *testing.T, like, path, content string) {
 	t.Helper()
 	info, err := os.Stat(like)
@@ -157,7 +157,7 @@ func writeLike(t *testing.T, like, path, content string) {
 	}
 }
 
-// contents counts the files of the cluster's tables.
+// contents counts the files that contain the tables of the database cluster.
 func contents(t *testing.T, dir string) (files int) {
 	t.Helper()
 	err := filepath.WalkDir(filepath.Join(dir, "postgres", "cluster", "base"), func(_ string, entry fs.DirEntry, err error) error {

@@ -42,8 +42,8 @@ func (r *dbFlags) args() (flags string) {
 	return flags
 }
 
-// load reads the needed sections of the configuration. A database URL or a configuration
-// file takes precedence over $PINGPOST_DATA_DIR.
+// load reads the given sections of the configuration. A database URL or a configuration file takes
+// precedence over $PINGPOST_DATA_DIR.
 func (r *dbFlags) load(need ...config.Section) (*config.Config, *devstack.Running, error) {
 	dir := r.dataDir
 	if dir == "" && os.Getenv("PINGPOST_DATABASE_URL") == "" && r.config == "" {
@@ -75,7 +75,7 @@ func suggestDataDir(err error) error {
 	return err
 }
 
-// ownerURL returns the URL for migrations and its connection timeout.
+// ownerURL returns the database URL for migrations and the connection timeout.
 func (r *dbFlags) ownerURL() (string, time.Duration, error) {
 	cfg, running, err := r.load(config.SectionDatabase)
 	if err != nil {
@@ -87,14 +87,14 @@ func (r *dbFlags) ownerURL() (string, time.Duration, error) {
 	return cfg.Database.URL.Reveal(), cfg.Database.ConnectTimeout, nil
 }
 
-// partners opens the partners service and calls use with it.
+// partners opens the partners service and passes it to use.
 func (r *dbFlags) partners(ctx context.Context, use func(*partners.Service) error) error {
 	return r.open(ctx, func(db *postgres.DB, keys *keyring.Keys) error {
 		return use(partners.NewService(db, keys, clock.System{}).By(audit.Operator))
 	})
 }
 
-// open opens the database and the platform keys and calls use with them.
+// open opens the database and the platform keys and passes them to use.
 func (r *dbFlags) open(ctx context.Context, use func(*postgres.DB, *keyring.Keys) error) error {
 	cfg, _, err := r.load(config.SectionDatabase, config.SectionKeys)
 	if err != nil {

@@ -100,7 +100,7 @@ func dev(ctx context.Context, unhook func(), f devFlags) (err error) {
 	}
 	service := clock.System{Offset: f.ahead}
 	// Create the demo data with a clock that does not run ahead. Otherwise, after a restart without
-	// the offset, its dates would be in the future.
+	// the offset, the dates in the data would be in the future.
 	demo, err := createDemo(ctx, cfg, stack, clock.System{Offset: min(f.ahead, 0)})
 	if err != nil {
 		return err
@@ -172,8 +172,8 @@ func readyFileWritable(path string) error {
 	return errors.Join(probe.Close(), os.Remove(probe.Name()))
 }
 
-// origin returns the URL of a listener for use on this machine. If the listener is on all
-// addresses, the host in the URL is localhost.
+// origin returns the URL at which a listener can be reached from this machine. If the listener is
+// on all addresses, the host in the URL is localhost.
 func origin(addr string) string {
 	host, port, _ := net.SplitHostPort(addr)
 	if ip, err := netip.ParseAddr(host); err == nil && ip.IsUnspecified() {
@@ -194,8 +194,8 @@ func fill(cfg *config.Config, s *devstack.Stack, origin string) {
 	}
 }
 
-// useVault sets the key wrapper for new leads: dev's own Vault, which it logs in to as role, or the
-// local key if v is nil.
+// useVault sets the key wrapper for new leads: dev's own Vault, using the given role to log in, or
+// the local key if v is nil.
 func useVault(cfg *config.Config, v *devstack.Vault, role string) {
 	cfg.Keys.WriteWith = config.WrapperLocal
 	if v == nil {
@@ -254,7 +254,7 @@ func open(ctx context.Context, cfg *config.Config) (*postgres.DB, *keyring.Keys,
 	return db, keys, err
 }
 
-// ready is the content of the ready file. Tests and scripts read the file.
+// ready is the content of the ready file, which tests and scripts read.
 type ready struct {
 	APIURL      string             `json:"api_url"`
 	AdminURL    string             `json:"admin_url"`

@@ -48,8 +48,8 @@ func TestDev(t *testing.T) {
 	}
 }
 
-// TestDevWithClockOffset runs the printed commands while the service's clock runs ahead. They must
-// sign with that clock.
+// TestDevWithClockOffset runs the printed commands while the service's clock runs ahead. The
+// commands must sign with the time of that clock.
 func TestDevWithClockOffset(t *testing.T) {
 	t.Parallel()
 	d := startDev(t, []string{"TMPDIR=" + folder(t)}, "--ephemeral", "--clock-offset", "16m",
@@ -70,8 +70,8 @@ func TestDevWithClockOffset(t *testing.T) {
 	}
 }
 
-// TestDevExitsWhenPostgresIsKilled also sets another public URL. dev must print the reason once
-// when it exits.
+// TestDevExitsWhenPostgresIsKilled also sets a public URL, which the printed commands must use.
+// When dev exits, it must print the reason exactly once.
 func TestDevExitsWhenPostgresIsKilled(t *testing.T) {
 	t.Parallel()
 	dir := filepath.Join(folder(t), "data")
@@ -105,8 +105,8 @@ func TestDevExitsWhenPostgresIsKilled(t *testing.T) {
 	}
 }
 
-// pasteable returns the two groups of commands that dev prints. Each sends a ping and a post, the
-// first with curl and the second with `pingpost sign`.
+// pasteable returns the two groups of commands that dev prints. Each group sends a ping and a post.
+// The first group uses curl, and the second uses `pingpost sign`.
 func pasteable(welcome string) (commands []string) {
 	ping := ""
 	for paragraph := range strings.SplitSeq(welcome, "\n\n") {
@@ -183,8 +183,8 @@ func printedCommand(t *testing.T, d *development) {
 	}
 }
 
-// readyFileShape checks that the ready file has exactly the expected members, because programs
-// read it.
+// readyFileShape checks that the ready file has exactly the expected members, because other
+// programs read it.
 func readyFileShape(t *testing.T, d *development) {
 	info, err := os.Stat(d.readyFile)
 	if err != nil {

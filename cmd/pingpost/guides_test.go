@@ -21,8 +21,8 @@ import (
 
 var shellBlock = regexp.MustCompile("(?s)```sh( background)?\n(.*?)```")
 
-// script returns the shell commands of a documentation page, in order. Commands in a block
-// that is marked as background run until the script ends.
+// script returns the shell commands of a documentation page, in order. If a block is marked as
+// background, its commands keep running until the script ends.
 func script(t *testing.T, page string) string {
 	t.Helper()
 	text, err := os.ReadFile(filepath.Join("..", "..", "docs", page))
@@ -43,7 +43,7 @@ func script(t *testing.T, page string) string {
 	return all.String()
 }
 
-// tested are the pages whose commands run in a test of this package.
+// tested lists the pages whose commands are run by a test in this package.
 var tested = []string{
 	"tutorials/first-lead.md", "tutorials/onboard-a-partner.md",
 	"how-to/deploy.md", "how-to/configure-a-node.md", "how-to/prepare-vault.md", "how-to/monitor.md",
@@ -70,11 +70,12 @@ func TestPagesWithCommandsAreTested(t *testing.T) {
 	}
 }
 
-// reader follows pages in a folder, with pingpost on PATH and as bin/pingpost.
+// reader runs the commands on documentation pages in its own folder, with pingpost on PATH and as
+// bin/pingpost.
 type reader struct {
 	dir     string
 	env     []string
-	replace *strings.Replacer // of values in the pages, such as ports
+	replace *strings.Replacer // replaces values in the pages, such as ports
 }
 
 func newReader(t *testing.T, env ...string) *reader {
@@ -105,7 +106,7 @@ func (r *reader) follow(t *testing.T, page string, env ...string) string {
 	return string(out)
 }
 
-// The commands of the tutorials work on a development platform, in the pages' order.
+// The commands in the tutorials work on a development platform if the pages are followed in order.
 func TestTutorials(t *testing.T) {
 	t.Parallel()
 	p := &platform{dir: filepath.Join(folder(t), "data")}
@@ -163,7 +164,7 @@ func (p *platform) partnerStatus(t *testing.T, slug string) string {
 	return "missing"
 }
 
-// The commands of the how-to guides work on a development platform with one lead.
+// The commands in the how-to guides work on a development platform with one lead.
 func TestHowToGuides(t *testing.T) {
 	t.Parallel()
 	p := &platform{dir: filepath.Join(folder(t), "data")}
@@ -218,7 +219,7 @@ func TestHowToGuides(t *testing.T) {
 	(&reader{dir: source, replace: strings.NewReplacer()}).follow(t, "how-to/fill-a-test-database.md", append(p.production(t, app), "DATABASE=synthetic")...)
 }
 
-// docs/how-to/deploy.md leads from a bare Postgres to a node that serves.
+// docs/how-to/deploy.md starts with an empty Postgres server and ends with a running node.
 func TestDeployGuide(t *testing.T) {
 	t.Parallel()
 	server, err := devpg.Start(t.Context(), devpg.Options{DataDir: filepath.Join(folder(t), "postgres")})
@@ -252,8 +253,8 @@ func TestDeployGuide(t *testing.T) {
 	}
 }
 
-// The file in docs/how-to/configure-a-node.md is checked where its secrets are mounted, so the
-// commands run on a file with the same settings and other paths.
+// The configuration file in docs/how-to/configure-a-node.md is valid only where its secrets are
+// mounted, so the test runs the commands on a file with the same settings but different paths.
 func TestConfigureGuide(t *testing.T) {
 	t.Parallel()
 	page, err := os.ReadFile(filepath.Join("..", "..", "docs", "how-to", "configure-a-node.md"))

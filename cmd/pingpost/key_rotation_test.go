@@ -55,8 +55,8 @@ func (f *fleet) environment() (env []string) {
 	return env
 }
 
-// everywhere changes settings on both nodes, one node at a time. It stops the old process after
-// the new one is ready.
+// everywhere changes settings on both nodes, one node at a time. It stops each old process only
+// after the new one is ready.
 func (f *fleet) everywhere(t *testing.T, change map[string]string) {
 	t.Helper()
 	maps.Copy(f.settings, change)
@@ -87,7 +87,8 @@ func ready200(ops string) func() bool {
 	}
 }
 
-// run runs a command with the Vault identity of role. The step must name both.
+// run runs a command with the Vault identity for the given role. The step must name both the
+// command and the role.
 func (f *fleet) run(t *testing.T, step rotationStep, command, role string) string {
 	t.Helper()
 	if !strings.Contains(step.text, "`pingpost "+command+"`") {
@@ -163,7 +164,7 @@ func (tr *trade) begin(t *testing.T) {
 	t.Cleanup(tr.end)
 }
 
-// end stops the deliveries. It can be called again.
+// end stops the deliveries. It can be called more than once.
 func (tr *trade) end() {
 	select {
 	case <-tr.stop:
@@ -200,9 +201,8 @@ const (
 	aKEK     = "a2VrLWtlay1rZWsta2VrLWtlay1rZWsta2VrLWtlayE="
 )
 
-// The test carries out docs/how-to/rotate-keys.md on two nodes, while
-// a partner delivers leads. No post must be rejected, and at the end every lead must be
-// readable.
+// The test follows docs/how-to/rotate-keys.md on two nodes while a partner delivers leads. No post
+// may be rejected, and at the end every lead must be readable.
 func TestKeysMoveAsThePageSays(t *testing.T) {
 	t.Parallel()
 	p := &platform{dir: filepath.Join(folder(t), "data")}
@@ -231,7 +231,8 @@ func TestKeysMoveAsThePageSays(t *testing.T) {
 	tr.begin(t)
 	tr.waitForMore(t)
 
-	// under counts the leads that use a wrapper and version, or any version if it is "".
+	// under counts the leads that use a wrapper and a version of its key. If version is "", it counts
+	// all versions.
 	under := func(wrapper, version string) (leads int64) {
 		for _, key := range f.status(t).LeadKeys {
 			if key.Wrapper == wrapper && (version == "" || key.Version == version) {
@@ -267,7 +268,7 @@ func TestKeysMoveAsThePageSays(t *testing.T) {
 					t.Errorf("the old key is still used: %+v", key)
 				}
 			}
-			// A week later, quotes that are sealed with the old key have expired.
+			// After a week, all quotes that were sealed with the old key have expired.
 			tr.forgetQuotes()
 			f.everywhere(t, map[string]string{"PINGPOST_PLATFORM_KEYS": newKey})
 		}},
@@ -328,7 +329,7 @@ func TestKeysMoveAsThePageSays(t *testing.T) {
 	}
 	tr.end()
 
-	// Resealing decrypts each lead, so it fails if one cannot be read.
+	// Resealing decrypts each lead, so it fails if any lead cannot be read.
 	stored := tr.delivered()
 	f.settings["PINGPOST_PLATFORM_KEYS"] = thirdKey + "," + newKey
 	for _, command := range []string{"reseal", "rewrap"} {

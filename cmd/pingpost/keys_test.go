@@ -100,12 +100,12 @@ func TestLeadsSurviveKeyWrapperChanges(t *testing.T) {
 	}
 	d.stop(t, syscall.SIGTERM)
 
-	d = startDev(t, nil, "--data-dir", dir, "--vault") // a new Vault, to which the key is restored
+	d = startDev(t, nil, "--data-dir", dir, "--vault") // a new Vault, into which the key is restored
 	if status := keys("status"); !regexp.MustCompile(`(?m)^vault +v2 +2 +writes$`).MatchString(status) ||
 		strings.Contains(status, "local") {
 		t.Errorf("status at the end:\n%s", status)
 	}
-	// Resealing decrypts each lead, so it fails if one cannot be read.
+	// Resealing decrypts each lead, so it fails if any lead cannot be read.
 	if out := keys("reseal"); !strings.HasPrefix(out, "0 signing secrets moved") {
 		t.Errorf("reseal: %s", out)
 	}

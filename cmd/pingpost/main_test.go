@@ -42,8 +42,8 @@ func buildAndRun(m *testing.M) (code int, err error) {
 	return m.Run(), nil
 }
 
-// newFolder creates a folder that the user that runs Postgres can access. If the tests run as root,
-// that user cannot access t.TempDir.
+// newFolder creates a folder that is accessible to the user that runs Postgres. If the tests run as
+// root, t.TempDir is not accessible to that user.
 func newFolder() (string, error) {
 	dir, err := os.MkdirTemp("", "pp")
 	if err != nil {
@@ -65,7 +65,8 @@ func folder(t *testing.T) string {
 // patience is the timeout for waiting for another process.
 const patience = 30 * time.Second
 
-// environ returns the environment with the settings, and without existing settings of pingpost.
+// environ returns the environment of the test with the given settings and no other pingpost
+// settings.
 func environ(settings ...string) []string {
 	env := settings
 	for _, one := range os.Environ() {
@@ -88,7 +89,7 @@ func pingpost(t *testing.T, args ...string) outcome {
 	return call(t, "", nil, args...)
 }
 
-// call runs a command with standard input and settings in the environment.
+// call runs a command with the given standard input, and with settings in its environment.
 func call(t *testing.T, stdin string, settings []string, args ...string) outcome {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), patience)
@@ -140,8 +141,8 @@ func (o outcome) rejected(t *testing.T, code string, parts ...string) {
 	}
 }
 
-// fails checks that the command exited with this code and only printed an error message with all
-// parts.
+// fails checks that the command exited with this code and printed nothing but an error message that
+// contains all parts.
 func (o outcome) fails(t *testing.T, code int, parts ...string) {
 	t.Helper()
 	if o.code != code || o.stdout != "" {

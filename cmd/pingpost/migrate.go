@@ -14,7 +14,7 @@ func migrateCommand() *cobra.Command {
 	return group("migrate", "Migrate the database schema, as the role that owns it", migrateUp(), migrateStatus())
 }
 
-// asOwner opens a connection as the role that owns the tables and calls use with it.
+// asOwner opens a connection as the role that owns the tables and passes it to use.
 func (r *dbFlags) asOwner(use func(*sql.DB) error) error {
 	url, timeout, err := r.ownerURL()
 	if err != nil {

@@ -49,7 +49,8 @@ func TestOverlap(t *testing.T) {
 	}
 }
 
-// The command line and the service have the same maximum, and the help shows it without a default.
+// The command line and the service have the same maximum. The help shows the maximum but no
+// default.
 func TestSecretRetireFlag(t *testing.T) {
 	t.Parallel()
 	c := secretRetire()

@@ -12,7 +12,7 @@ import (
 	"github.com/pingpost/pingpost/models"
 )
 
-// partnerView is a partner in the output of commands.
+// partnerView is a partner in command output.
 type partnerView struct {
 	ID            string               `json:"id"`
 	Slug          string               `json:"slug"`

@@ -5,7 +5,7 @@ import (
 	"testing"
 )
 
-// nextSteps onboards a partner with the commands that are printed, and then revokes its
+// nextSteps onboards a partner with the commands that pingpost prints, and then revokes its
 // secrets.
 func nextSteps(t *testing.T, p *platform) {
 	fill := strings.NewReplacer("pingpost ", shellQuote(binary)+" ", "PARTNER_ID", "eastgate-web")

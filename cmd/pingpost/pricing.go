@@ -26,7 +26,7 @@ func pricingCommand() *cobra.Command {
 		pricingExport(), pricingImport(), pricingSet(), pricingPublish(), pricingDiff(), pricingExplain())
 }
 
-// prices opens the rate card service and calls use with it.
+// prices opens the rate card service and passes it to use.
 func (r *dbFlags) prices(ctx context.Context, use func(*ratecard.Service) error) error {
 	cfg, _, err := r.load(config.SectionDatabase, config.SectionPricing)
 	if err != nil {
@@ -172,8 +172,8 @@ func readCard(c *cobra.Command, path string) (name string, data []byte, err erro
 	return name, data, err
 }
 
-// importCard saves the rules in the draft ref, or in a new draft if ref is empty. It returns a
-// message that ends with the command to run next.
+// importCard saves the rules in the draft that ref identifies, or in a new draft if ref is empty.
+// It returns a message that ends with the command to run next.
 func importCard(ctx context.Context, s *ratecard.Service, ref, title, what string, card pricingrules.Card) (string, error) {
 	if ref == "" {
 		created, err := s.CreateDraftWithCard(ctx, title, what, card)

@@ -89,8 +89,8 @@ func pricingSet() *cobra.Command {
 	return c
 }
 
-// changeText describes a change for the draft's history. The text does not matter if the country
-// has no market, because the change is then rejected.
+// changeText describes a change for the draft's history. If the country has no market, the change
+// is rejected, so the text does not matter.
 func changeText(s *ratecard.Service, change ratecard.BaseChange) string {
 	market, _ := s.Markets().ByCode(change.Target.Country)
 	return fmt.Sprintf("%s: base %s", change.Target, money.Amount{
@@ -99,8 +99,8 @@ func changeText(s *ratecard.Service, change ratecard.BaseChange) string {
 	})
 }
 
-// setInDraft makes a change in the draft ref, or in the only open draft if ref is empty.
-// If no draft is open, it creates one.
+// setInDraft makes a change in the draft that ref identifies, or in the only open draft if ref is
+// empty. If no draft is open, it creates one.
 func setInDraft(ctx context.Context, s *ratecard.Service, ref, what string, change ratecard.BaseChange) (models.RateCard, error) {
 	d, err := draftFor(ctx, s, ref)
 	if errors.Is(err, errNoDrafts) {
@@ -117,7 +117,7 @@ func setInDraft(ctx context.Context, s *ratecard.Service, ref, what string, chan
 	return d.RateCard, err
 }
 
-// draftFor returns the draft ref, or the only open draft if ref is empty.
+// draftFor returns the draft that ref identifies, or the only open draft if ref is empty.
 func draftFor(ctx context.Context, s *ratecard.Service, ref string) (ratecard.Draft, error) {
 	if ref != "" {
 		return s.Draft(ctx, ref)
@@ -238,7 +238,8 @@ func pricingExplain() *cobra.Command {
 	return c
 }
 
-// partnerPricing returns a partner's own pricing, or the zero value if ref is empty.
+// partnerPricing returns the pricing of the partner that ref identifies, or the zero value if ref
+// is empty.
 func partnerPricing(ctx context.Context, r *dbFlags, ref string) (own pricingrules.PartnerPricing, err error) {
 	if ref == "" {
 		return own, nil

@@ -68,7 +68,7 @@ func (p *platform) owner(t *testing.T) *pgx.Conn {
 	return testkit.Connect(t, running.OwnerURL)
 }
 
-// bid returns the bid price for a plumber's lead in GB, as in the node's response.
+// bid sends a ping for a plumber in GB and returns the bid price exactly as in the response.
 func (p *platform) bid(t *testing.T, urgency string) string {
 	t.Helper()
 	_, _, answer := p.partner(0).send(t, "ping", `{"industry":"plumber","postcode":"1","urgency":"`+urgency+`"}`, false)
@@ -82,7 +82,7 @@ func (p *platform) pays(t *testing.T, urgency, want string) {
 	testkit.Eventually(t, 2*time.Second, "the node pays "+want, func() bool { return p.bid(t, urgency) == want })
 }
 
-// pasted runs the publish command that was printed, with a note.
+// pasted runs the publish command that it finds in text, with a note.
 func pasted(t *testing.T, text string) string {
 	t.Helper()
 	_, command, found := strings.Cut(text, "pingpost pricing publish ")
@@ -178,8 +178,8 @@ func importChanged(t *testing.T, p *platform) {
 	}
 }
 
-// importInvalid imports files with errors. Each import must report the lines of the errors within 5
-// seconds and change nothing.
+// importInvalid imports files with errors. Each import must report the line number of each error
+// within 5 seconds and change nothing.
 func importInvalid(t *testing.T, p *platform) {
 	before := p.state(t)
 	for name, c := range map[string]struct {
@@ -224,8 +224,7 @@ func importInvalid(t *testing.T, p *platform) {
 	p.on(t, "pricing", "import", "-", "--draft", "rc_none").fails(t, 1, ":1: ")
 }
 
-// pricingRejections checks usage errors, which have exit code 2, and failures, which have exit
-// code 1.
+// pricingRejections checks that usage errors have exit code 2 and that failures have exit code 1.
 func pricingRejections(t *testing.T, p *platform) {
 	before := p.state(t)
 	cell := []string{"set", "--industry", "plumber", "--country", "GB"}
@@ -369,8 +368,8 @@ func publishLater(t *testing.T, p *platform) {
 	}
 }
 
-// TestSecondPerson checks that commands only submit drafts if a second user must approve
-// them.
+// TestSecondPerson checks that commands submit drafts instead of publishing them if a second user
+// must approve them.
 func TestSecondPerson(t *testing.T) {
 	t.Parallel()
 	p := &platform{dir: filepath.Join(folder(t), "data")}

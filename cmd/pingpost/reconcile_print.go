@@ -29,7 +29,8 @@ type comparisonView struct {
 	Result  resultView                 `json:"result"`
 }
 
-// resultView is the result of a reconciliation. Amounts are exact, in major units: 12.50.
+// resultView is the result of a reconciliation. Amounts are exact and in major units, such as
+// 12.50.
 type resultView struct {
 	Rows     int          `json:"rows"`
 	Tallies  []tallyView  `json:"tallies"`
@@ -38,14 +39,14 @@ type resultView struct {
 	Took     string       `json:"took"`
 }
 
-// comparedView describes the leads in the period that were compared.
+// comparedView describes which of the period's leads were compared.
 type comparedView struct {
 	Leads      int64    `json:"leads"`
 	Currencies []string `json:"currencies,omitempty"` // empty for all
 }
 
-// leftOutView counts the leads in the period that were not compared. resultView.Tallies contains
-// their number by currency.
+// leftOutView counts the period's leads that were not compared. resultView.Tallies contains their
+// numbers by currency.
 type leftOutView struct {
 	Leads        int64    `json:"leads"`
 	Accounts     int      `json:"accounts,omitempty"`      // accounts left out in compared currencies

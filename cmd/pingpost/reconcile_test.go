@@ -134,8 +134,8 @@ func countOf(tallies []tallyView, finding models.Finding) (n int) {
 	return n
 }
 
-// reconciliations fails the test unless it finds the wanted number of reconciliations in each
-// state, and no lines or files of unsaved ones.
+// reconciliations fails the test unless there is the wanted number of reconciliations in each
+// state, and no lines or files remain of those that were not saved.
 func (p *platform) reconciliations(t *testing.T, want map[models.ReconciliationState]int) {
 	t.Helper()
 	var got map[models.ReconciliationState]int

@@ -125,8 +125,8 @@ func TestErrorReference(t *testing.T) {
 
 type declaredError struct{ code, reason, message string }
 
-// declaredErrors finds the calls of apperr.New and apperr.AtField with literal texts below
-// the folders. Packages that only serve the partner API are left out.
+// declaredErrors finds the calls to apperr.New and apperr.AtField with literal texts in the folders
+// and their subfolders. It skips packages that only serve the partner API.
 func declaredErrors(t *testing.T, folders ...string) map[declaredError]bool {
 	t.Helper()
 	partnerAPI := []string{"intake", "payload", "signing", "quote"}
@@ -173,7 +173,8 @@ func exprText(e ast.Expr) string {
 	return ""
 }
 
-// literal returns the value of a string literal or of several joined by +, "" for others.
+// literal returns the value of a string literal, or of several joined by +. It returns "" for any
+// other expression.
 func literal(e ast.Expr) string {
 	switch e := e.(type) {
 	case *ast.BasicLit:

@@ -93,7 +93,7 @@ func codeSuffix(err error) string {
 	return ""
 }
 
-// usageError is an error in the use of the command line.
+// usageError reports that the command line was used incorrectly.
 type usageError struct{ error }
 
 func newRoot(unhook func()) *cobra.Command {

@@ -33,7 +33,7 @@ func start(t *testing.T, settings []string, args ...string) *process {
 	t.Helper()
 	p := &process{cmd: exec.Command(binary, args...), ended: make(chan struct{})}
 	p.cmd.Env, p.cmd.Stdout, p.cmd.Stderr = environ(settings...), &p.stdout, &p.stderr
-	p.cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true} // like a shell does
+	p.cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true} // as a shell does
 	if err := p.cmd.Start(); err != nil {
 		t.Fatal(err)
 	}
@@ -59,7 +59,7 @@ func (p *process) until(t *testing.T, what string, yes func() bool) {
 	})
 }
 
-// stop sends a signal to the process, waits for its end, and returns the exit code.
+// stop sends a signal to the process, waits for it to end, and returns the exit code.
 func (p *process) stop(t *testing.T, signal syscall.Signal) int {
 	t.Helper()
 	return p.wait(t, p.cmd.Process.Pid, signal)

@@ -14,7 +14,7 @@ import (
 	"github.com/pingpost/pingpost/internal/testkit"
 )
 
-// production returns the environment of a `serve` that uses dev's database and keys.
+// production returns the environment for running `serve` with dev's database and keys.
 func (p *platform) production(t *testing.T, change ...string) []string {
 	t.Helper()
 	running, err := devstack.ReadRunning(p.dir)
@@ -130,7 +130,7 @@ func serveWaits(t *testing.T, p *platform) {
 	}
 }
 
-// logsFatal fails the test unless serve exited with 1, only printed log lines in JSON, and logged
+// logsFatal fails the test unless serve exited with 1, printed only log lines in JSON, and logged
 // errors that contain all parts. It returns the error lines.
 func (o outcome) logsFatal(t *testing.T, parts ...string) (lines []string) {
 	t.Helper()
@@ -185,7 +185,7 @@ func serveRejects(t *testing.T, p *platform) {
 		{"PINGPOST_DATABASE_URL=postgres://pingpost_app:wrong-word@" + host(t, running.DatabaseURL) +
 			"/pingpost", []string{"database.url"}},
 		{"PINGPOST_HTTP_API_ADDR=" + strings.TrimPrefix(p.APIURL, "http://"), []string{"http.api_addr"}},
-		{"PINGPOST_PLATFORM_KEYS=MDEyMzQ1Njc4OTAxMjM0NTY3ODkwMTIzNDU2Nzg5MDE=", []string{"PINGPOST_PLATFORM_KEYS"}}, // did not seal the secrets
+		{"PINGPOST_PLATFORM_KEYS=MDEyMzQ1Njc4OTAxMjM0NTY3ODkwMTIzNDU2Nzg5MDE=", []string{"PINGPOST_PLATFORM_KEYS"}}, // not the key that sealed the secrets
 	} {
 		o := call(t, "", p.production(t, c.setting), "serve")
 		o.logsFatal(t, c.says...)

@@ -24,7 +24,7 @@ import (
 	"github.com/pingpost/pingpost/models"
 )
 
-// staffView is a user in the output of commands.
+// staffView is a user in command output.
 type staffView struct {
 	ID           string             `json:"id"`
 	Email        string             `json:"email"`
@@ -65,7 +65,7 @@ type staffServices struct {
 	partners *partners.Service
 }
 
-// staff opens the services for the staff commands and calls use with them.
+// staff opens the services for the staff commands and passes them to use.
 func (r *dbFlags) staff(ctx context.Context, use func(staffServices) error) error {
 	return r.open(ctx, func(db *postgres.DB, keys *keyring.Keys) error {
 		c := clock.System{}

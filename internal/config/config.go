@@ -18,8 +18,8 @@ type Profile int
 const (
 	// Serve is for production. Settings without a safe default are required.
 	Serve Profile = iota
-	// Dev listens on loopback. After Load, the caller sets what it generates (the
-	// database, keys, the public URL) and calls Validate.
+	// Dev listens on loopback. After Load, the caller sets the values that it generates (the
+	// database, keys and public URL) and calls Validate.
 	Dev
 )
 
@@ -154,8 +154,8 @@ func (c *Config) Wrapper() Wrapper {
 	return ""
 }
 
-// Redacted returns the needed sections as YAML, with secrets shown as "[redacted]" and
-// times with their unit.
+// Redacted returns the needed sections as YAML, with secrets shown as "[redacted]" and durations
+// with a unit.
 func (c *Config) Redacted() string {
 	var b strings.Builder
 	for _, p := range c.neededParts() {

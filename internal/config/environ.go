@@ -72,8 +72,8 @@ func (r *reader) readEnviron(environ, allow []string) {
 		if !known || strings.TrimSpace(value) == "" {
 			continue
 		}
-		// Up to four variables set one key: the long and the short name, for the secret or for its
-		// file.
+		// Up to four variables can set the same key. The secret has a long and a short variable, and so
+		// does its file.
 		key := strings.TrimSuffix(path, fileSuffix)
 		if other := given[key]; other != "" && other != name {
 			r.report(key, name, fmt.Sprintf("conflicts with %s; unset one of them", other))

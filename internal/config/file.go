@@ -90,8 +90,8 @@ func (f *file) readSection(p part, section *yaml.Node) {
 	}
 }
 
-// readValue reads scalars as text, because a value's type depends on the key and not on
-// YAML's rules. Problems have the setting's path, even if the key ends in _file.
+// readValue reads scalars as text, because a value's type depends on the key and not on YAML's
+// rules. Problems contain the setting's path, even if the key ends in _file.
 func (f *file) readValue(given, path string, content *yaml.Node) {
 	switch content.Kind {
 	case yaml.ScalarNode:

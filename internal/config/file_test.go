@@ -48,7 +48,7 @@ func TestFileProblems(t *testing.T) {
 		{"a time without a unit", "limits:\n  post_wait: 2\n", []string{"pingpost.yaml:2: limits.post_wait"}},
 		{"not true or false", "log:\n  access: yes\n", []string{"pingpost.yaml:2: log.access"}},
 		{"out of range", "database:\n  max_connections: 1\n", []string{"pingpost.yaml:2: database.max_connections"}},
-		{"required but empty", "http:\n  api_addr:\n", nil}, // the environment has it
+		{"required but empty", "http:\n  api_addr:\n", nil}, // the environment sets it
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			_, err := loadText(c.text, sufficient()...)

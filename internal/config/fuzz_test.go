@@ -7,7 +7,7 @@ import (
 )
 
 // FuzzLoad loads arbitrary text as a configuration file. CANARY in the text is replaced with a
-// secret. The environment and all secret files also contain one.
+// secret. The environment and all secret files contain secrets too.
 func FuzzLoad(f *testing.F) {
 	for _, seed := range []string{
 		"", complete, "{}", "---\n...\n", "- 1", "http: &a\n  api_addr: *a\n", "log: {<<: {level: info}}",

@@ -204,7 +204,7 @@ func validHost(host string) bool {
 		return true
 	}
 	for label := range strings.SplitSeq(host, ".") {
-		const longest = 63 // DNS
+		const longest = 63 // the limit in DNS
 		odd := func(c rune) bool {
 			return (c < 'a' || c > 'z') && (c < 'A' || c > 'Z') && (c < '0' || c > '9') && c != '-'
 		}

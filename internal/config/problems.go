@@ -35,7 +35,8 @@ func (p Problem) String() string {
 	return strings.Join(parts, ": ")
 }
 
-// Problems is the error of Load and Validate: all problems, sorted by path.
+// Problems is the type of the errors that Load and Validate return. It contains all problems,
+// sorted by path.
 type Problems []Problem
 
 // Error lists the problems, one per line.

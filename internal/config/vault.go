@@ -15,8 +15,8 @@ const (
 )
 
 // Vault holds the settings of the section `vault`. These settings are needed if HashiCorp Vault
-// Transit is a key wrapper. Prepare Vault first (see docs/how-to/prepare-vault.md). Without an
-// address, Vault is not used.
+// Transit is used as a key wrapper. Prepare Vault first (see docs/how-to/prepare-vault.md). Without
+// an address, Vault is not used.
 type Vault struct {
 	// The origin of Vault, such as `https://vault.example.com:8200`. It must be `https`, because data
 	// keys are sent over this connection; `http` is only allowed for localhost.

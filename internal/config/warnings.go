@@ -7,7 +7,7 @@ import (
 	"time"
 )
 
-// longestAnswer is the maximum time for a post after its body was read (decision 27).
+// longestAnswer is the maximum time to answer a post after its body has been read (decision 27).
 const longestAnswer = 5 * time.Second
 
 // Warnings returns the settings that are valid but rarely intended, sorted by path. The

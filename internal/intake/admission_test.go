@@ -121,7 +121,7 @@ func full(t *testing.T) *admission {
 }
 
 // An address that matched recently can use the reserved slot while other addresses use all the
-// others.
+// other slots.
 func TestKnownAddressHasReservedMatchSlot(t *testing.T) {
 	const stranger, known = "192.0.2.1", "192.0.2.2"
 	in := New(Deps{}, Settings{MatchConcurrency: 1, MatchWait: time.Nanosecond})
@@ -181,7 +181,7 @@ func TestFullQueueRejectsPostBeforeParsing(t *testing.T) {
 	}
 }
 
-// Unsigned posts that fill their own admission do not block signed posts.
+// Unsigned posts that use all of their own slots do not block signed posts.
 func TestUnsignedPostsHaveTheirOwnSlots(t *testing.T) {
 	for places, unsigned := range map[int]int{0: 0, 1: 1, 256: 64} {
 		in := New(Deps{}, Settings{PostConcurrency: places, PostWait: time.Nanosecond})

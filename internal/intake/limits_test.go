@@ -20,7 +20,7 @@ func TestLimits(t *testing.T) {
 	t.Run("invalid signatures per address", func(t *testing.T) { invalidSignaturesPerAddress(t, n) })
 }
 
-// Pings to the shared base URL have a limit per address, which includes invalid pings. Pings to
+// Pings to the shared base URL, including invalid ones, have a limit per address. Pings to
 // partners' base URLs have a separate limit.
 func pingsPerAddress(t *testing.T, n *node) {
 	n = n.with(intake.Settings{PingRate: 4, SharedPingRate: 3})
@@ -85,8 +85,8 @@ func postsPerPartner(t *testing.T, n *node) {
 	n.stores(t, oneLead, func() { n.post(t, third) })
 }
 
-// Unsigned posts have a limit per address and second, which includes invalid posts and applies
-// to all partners together. Signed posts do not count (decision 28).
+// Unsigned posts, including invalid ones, have a limit per address and second, which applies to all
+// partners together. Signed posts do not count (decision 28).
 func unsignedPostsPerAddress(t *testing.T, n *node) {
 	n = n.with(intake.Settings{UnsignedRate: 2, PostRate: 1})
 	from := func(address, slug string, body []byte) intake.PostRequest {
@@ -112,8 +112,8 @@ func unsignedPostsPerAddress(t *testing.T, n *node) {
 	n.post(t, from("2001:db8::1", n.Off.Slug, body(n.quote(t, n.Off.Slug))))
 }
 
-// Invalid signatures have their own limit. Valid signatures and unsigned posts do not count.
-// Posts with an unknown partnerId count too.
+// Invalid signatures have their own limit. Valid signatures and unsigned posts do not count towards
+// it, but a signed post with an unknown partnerId does.
 func invalidSignaturesPerAddress(t *testing.T, n *node) {
 	n = n.with(intake.Settings{WrongSignatures: 3})
 	const here, there = "192.0.2.1", "192.0.2.2"

@@ -23,7 +23,7 @@ func (n *node) anonymous(t testing.TB, secret, address string) intake.PostReques
 	return r
 }
 
-// with returns the same node with other settings.
+// with returns the same node with different settings.
 func (n *node) with(s intake.Settings) *node {
 	s.DefaultMode = models.SigningRequired
 	return &node{n.Platform, n.Intake(s), n.sees}

@@ -32,7 +32,7 @@ type attempt struct {
 	delivered bool
 }
 
-// rule is a check of decision 12. Two rules that share a part cannot be broken together.
+// rule is one of the checks in decision 12. Two rules that share a part cannot be broken together.
 type rule struct {
 	name   string
 	breaks func(*attempt)

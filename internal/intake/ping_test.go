@@ -27,7 +27,7 @@ func (n *node) cell(industry, country, urgency string) pricingrules.Cell {
 	return card.Table.Price(i, card.Markets.Index([2]byte([]byte(country))), pricingrules.ClassOf(urgency))
 }
 
-// setPrice sets the pricing of a partner, agreed an hour ago (decision 5).
+// setPrice sets a partner's pricing, as if it had been agreed an hour ago (decision 5).
 func (n *node) setPrice(t testing.TB, p testkit.Partner, adjustment int, exclusions string, dailyCap any) {
 	t.Helper()
 	n.DB.Exec(t, `INSERT INTO partner_prices (partner_id, adjustment, exclusions, daily_lead_cap, agreed_at, updated_at) VALUES ($1, $2, $3, $4, $5, $5)

@@ -33,7 +33,7 @@ func (in *Intake) Post(ctx context.Context, req PostRequest) (PostResult, error)
 }
 
 // post reads a post, finds its owner, checks its quote and stores its lead. It returns the owner
-// even with an error, because rejections are counted by owner.
+// even if it returns an error, because rejections are counted by owner.
 func (in *Intake) post(ctx context.Context, req PostRequest, start time.Time) (PostResult, owner, error) {
 	p, err := in.readPost(req, in.Directory.Get(), start)
 	if err != nil {

@@ -27,16 +27,16 @@ const (
 	recorderTick  = 250 * time.Millisecond
 	secondsPerDay = 24 * 60 * 60
 	copyTimeout   = 10 * time.Second
-	// A batch is sent in parts of copyPart bytes, with pauses of copyPause in between. Without
-	// them, it would keep Postgres busy for many milliseconds and delay pings on the same
+	// A batch is sent in parts of copyPart bytes, with pauses of copyPause in between. Without the
+	// pauses, a batch would keep Postgres busy for many milliseconds and delay pings on the same
 	// processors.
 	copyPart  = 64 << 10
 	copyPause = 3 * time.Millisecond
 )
 
-// Recorder writes pings to the database with COPY, from a bounded queue. Pings never wait
-// for it. Rows are encoded when they are queued, so the queue is a few large byte buffers
-// and contains no pointers to pings.
+// Recorder writes pings to the database with COPY, from a bounded queue. Pings never wait for it.
+// Rows are encoded when they are queued, so the queue consists of a few large byte buffers and
+// contains no pointers to pings.
 type Recorder struct {
 	pool       *pgxpool.Pool
 	log        *slog.Logger

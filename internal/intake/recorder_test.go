@@ -19,8 +19,7 @@ const (
 	recorderQueue = 65536
 )
 
-// run runs a function in the background until the returned function or the end of the test
-// stops it and waits.
+// run runs f in the background until stop is called or the test ends. stop waits for f to return.
 func run(t testing.TB, f func(context.Context)) (stop func()) {
 	t.Helper()
 	ctx, cancel := context.WithCancel(t.Context())

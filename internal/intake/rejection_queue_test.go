@@ -13,7 +13,7 @@ func numberedPartner(i int) (u uuid.UUID) {
 	return u
 }
 
-// addNumbered adds a rejection whose request id is its number for the partner.
+// addNumbered adds a rejection for the numbered partner. Its request id contains number.
 func (q *rejectionQueue) addNumbered(partner, number int) int64 {
 	r := rejection{TrafficKey: TrafficKey{Partner: numberedPartner(partner)}}
 	binary.BigEndian.PutUint64(r.request[:], uint64(number))

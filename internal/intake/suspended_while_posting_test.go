@@ -59,7 +59,7 @@ func suspendedBeforeSignedPost(t *testing.T, n *node) {
 	}
 }
 
-// An unsigned post for a suspended partner gets the same response as for an unknown partner.
+// An unsigned post for a suspended partner gets the same response as one for an unknown partner.
 func suspendedBeforeUnsignedPost(t *testing.T, n *node) {
 	b := body(n.quote(t, n.Off.Slug))
 	n.setStatus(t, n.Off, models.PartnerSuspended)

@@ -113,8 +113,8 @@ func TestTrafficByMinuteAndOutcome(t *testing.T) {
 	}
 }
 
-// Unsigned posts have a different outcome in report-only mode, where required signing would reject
-// them. This includes retries (decision 14).
+// In report-only mode, unsigned posts and their retries have outcomes that show that they would be
+// rejected if signatures were required (decision 14).
 func TestTrafficCountsUnsignedPostsBySigningMode(t *testing.T) {
 	t.Parallel()
 	n := newNode(t)

@@ -10,7 +10,8 @@ import (
 
 // While Vault is unavailable, pings are priced as usual, and posts use the data keys that
 // envelope.Pool has prepared. When these are used up, posts get a 503 and nothing is stored.
-// Partners retry later. If a post was stored before, a retry still gets its result.
+// Partners retry later. A retry of a post that was stored earlier still gets the result of that
+// post.
 
 // dataKey returns a data key wrapped by Vault or by the local key. It returns errNoWrapper if
 // neither is configured, and errNotStored if no key is available.

@@ -9,7 +9,7 @@ import (
 	"github.com/pingpost/pingpost/internal/testkit"
 )
 
-// withWrapper returns the same node with another key wrapper, or none if nil.
+// withWrapper returns the same node with a different key wrapper, or without one if w is nil.
 func (n *node) withWrapper(w envelope.KeyWrapper) *node {
 	parts := *n.Platform
 	parts.Wrappers = envelope.NewWrappers(w)

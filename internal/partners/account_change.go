@@ -25,8 +25,8 @@ var (
 )
 
 // AccountChange contains the new values of an account. If MakeDefault is set, the account becomes
-// the partner's default. If it is not set, a default account stays the default. To change that,
-// make another account the default.
+// the partner's default. An account that is already the default stays the default until another
+// account replaces it.
 type AccountChange struct {
 	Name        string
 	Status      models.AccountStatus

@@ -28,7 +28,7 @@ func (s *Service) Pending(ctx context.Context, sc scope.Scope) (n int64, err err
 	return n, postgres.Translate(err)
 }
 
-// ExpiringBefore returns approved partners whose valid secrets all expire before the time at. It
+// ExpiringBefore returns approved partners whose valid secrets all expire before the given time. It
 // returns at most maxExpiring partners, ordered by expiry.
 func (s *Service) ExpiringBefore(ctx context.Context, sc scope.Scope, at time.Time) ([]ExpiringPartner, error) {
 	rows, err := s.db.Pool.Query(ctx, `SELECT p.id, p.name, max(s.retires_at) FROM partners p JOIN signing_secrets s ON s.partner_id = p.id

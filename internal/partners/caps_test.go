@@ -50,7 +50,7 @@ func openNode(t *testing.T, db *testkit.Database, now *clock.Manual) *capsNode {
 	}
 }
 
-// capped creates a partner with a daily cap of most leads.
+// capped creates a partner with the given daily cap.
 func (c *capsNode) capped(t *testing.T, slug string, most int) models.Partner {
 	t.Helper()
 	p := c.partner(t, slug)
@@ -69,8 +69,8 @@ func (c *capsNode) reached(t *testing.T, p models.Partner) bool {
 	return c.caps.Reached(c.directory.Get().ByID(p.ID))
 }
 
-// lead stores a lead that was delivered at the given time. Its id contains the time of the quote, which
-// is ten minutes earlier.
+// lead stores a lead that was delivered at the given time. Its id contains the time of the quote,
+// which was issued ten minutes earlier.
 func (c *capsNode) lead(t *testing.T, p models.Partner, at time.Time, sandbox bool) {
 	t.Helper()
 	c.db.Exec(t, `WITH lead AS (
@@ -84,7 +84,7 @@ func (c *capsNode) lead(t *testing.T, p models.Partner, at time.Time, sandbox bo
 		id.New(at.Add(-10*time.Minute)), p.ID, uuid.New(), sandbox, at)
 }
 
-// Caps count the leads of a UTC day, by the service's clock and without sandbox leads.
+// Caps count the leads of a UTC day according to the service's clock, excluding sandbox leads.
 func TestCapsCountLeadsOfTheDay(t *testing.T) {
 	c := openCaps(t, testkit.NewDatabase(t))
 	p, other, free := c.capped(t, "harbour-leads", 2), c.capped(t, "meadow-media", 1), c.partner(t, "tinker-forms")
@@ -161,7 +161,7 @@ func TestCapsWhileTheDatabaseIsDown(t *testing.T) {
 		cancel()
 		running.Wait()
 	})
-	// On a busy machine, a connection of the test's pool can still read in the background.
+	// On a busy machine, a connection in the test's pool may still be reading in the background.
 	pool := goleak.IgnoreAnyFunction("github.com/jackc/pgx/v5/pgconn/internal/bgreader.(*BGReader).bgRead")
 	goleak.VerifyNone(t, before, pool)
 }

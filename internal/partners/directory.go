@@ -106,7 +106,7 @@ type Secret struct {
 	verifiers sync.Pool
 }
 
-// Active reports whether the secret is valid at the time now. At retiresAt, it is no longer valid.
+// Active reports whether the secret is valid at time now. At retiresAt, it is no longer valid.
 func (s *Secret) Active(now time.Time) bool {
 	return !now.Before(s.notBefore) && (s.retiresAt.IsZero() || now.Before(s.retiresAt))
 }
@@ -147,8 +147,8 @@ func (d *Directory) BySlug(slug string) *Partner { return d.bySlug[slug] }
 // ByID returns the partner with the id, or nil.
 func (d *Directory) ByID(partner uuid.UUID) *Partner { return d.byID[partner] }
 
-// Account returns the account that a post names in its "partnerId", or nil. Upper and lower case
-// must match.
+// Account returns the account that a post names in its "partnerId", or nil. The lookup is
+// case-sensitive.
 func (d *Directory) Account(identifier string) *Account { return d.byIdentifier[identifier] }
 
 // Shared returns the partners that can send signed posts to the shared base URL.

@@ -32,10 +32,11 @@ var errFoldBehind = fmt.Errorf("more than %d ledger entries are not counted yet"
 // tables were small, and scan whole tables.
 const byIndex = `SELECT set_config('enable_seqscan', 'off', true)`
 
-// uncounted selects the ledger entries that are not in daily_lead_counts yet. From these entries,
-// today counts each partner's accruals on the UTC day that begins at $1. Sandbox leads have no
-// entries (decision 25). A statement that begins with uncounted must itself read daily_lead_counts,
-// so that both are read from the same snapshot.
+// uncounted begins a statement with two subqueries. The first selects the ledger entries that are
+// not in daily_lead_counts yet. The second counts each partner's accruals among these entries for
+// the UTC day that begins at $1. Sandbox leads have no entries (decision 25). The rest of the
+// statement must itself read daily_lead_counts, so that entries and counts come from the same
+// snapshot.
 const uncounted = `
 WITH uncounted AS MATERIALIZED (
 	SELECT partner_id, kind, occurred_at FROM ledger_entries

@@ -55,8 +55,8 @@ func openNodes(t *testing.T, foldAt int) *nodes {
 	return n
 }
 
-// count runs a node's count and returns the number of leads of each partner. It checks that exactly
-// the partners with leadCap leads have reached their caps.
+// count runs a node's count and returns each partner's number of leads. It checks that exactly the
+// partners with leadCap leads have reached their caps.
 func (n *nodes) count(t *testing.T, node *capsNode) (got []int) {
 	t.Helper()
 	if err := node.caps.Count(t.Context()); err != nil {
@@ -274,8 +274,8 @@ func TestLeadCountsIncludeLateCommits(t *testing.T) {
 	}
 }
 
-// A cap that is set during the day also counts leads that were delivered earlier, including those that
-// are already folded.
+// A cap that is set during the day also counts leads that were delivered earlier that day,
+// including those that are already in daily_lead_counts.
 func TestCapSetDuringTheDayCountsEarlierLeads(t *testing.T) {
 	t.Parallel()
 	n := openNodes(t, 1)

@@ -32,7 +32,7 @@ type Query struct {
 	Size          int
 }
 
-// Row is a partner with figures for the last 30 days.
+// Row is a partner in the list, with its figures for the last 30 days.
 type Row struct {
 	models.Partner
 	Leads       int64

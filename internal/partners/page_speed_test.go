@@ -18,7 +18,7 @@ import (
 )
 
 // maxPageTime is longer than the 30 ms that the list should take, because test machines are shared.
-// The test detects a list that becomes slower with the number of leads.
+// The test detects a list that becomes slower as the number of leads grows.
 const maxPageTime = 250 * time.Millisecond
 
 // fillMany inserts 10,000 partners with figures and two accounts each. It inserts no ledger entries,
@@ -48,7 +48,7 @@ func TestPageOfManyPartners(t *testing.T) {
 	d := testkit.NewDatabase(t)
 	d.Exec(t, fillMany)
 	sent := &statements{Interface: logger.Discard}
-	// There is no pool, so that all statements are counted.
+	// Leave out the connection pool, so that all statements go through GORM and are counted.
 	counted := &postgres.DB{Gorm: d.Gorm.Session(&gorm.Session{Logger: sent})}
 	service := partners.NewService(counted, testkit.PlatformKeys(t, 1), clock.NewManual(testkit.StartTime()))
 	for _, sort := range []string{"", "name", "-name", "leads", "-leads", "seen", "-seen"} {

@@ -1,5 +1,6 @@
-// Package partners manages partners with their accounts, signing secrets, signing modes and partner
-// pricing. A Directory is a snapshot of all of these. The partner API reads it on every request.
+// Package partners manages partners, including their accounts, signing secrets, signing modes and
+// partner pricing. A Directory is a snapshot of all of these. The partner API reads it on every
+// request.
 //
 // Packages ratecard and pricing_rules manage rate cards. Package reporting computes traffic and the
 // figures in the list of partners. A secret is returned only by the call that creates it, and is
@@ -150,7 +151,7 @@ func (s *Service) Create(ctx context.Context, n NewPartner) (models.Partner, err
 	return p, err
 }
 
-// Summary is a partner with the number of its accounts and the number of its valid secrets.
+// Summary is a partner with its numbers of accounts and valid secrets.
 type Summary struct {
 	models.Partner
 	Accounts      int

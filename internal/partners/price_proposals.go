@@ -61,7 +61,7 @@ func (s *Service) PriceProposal(ctx context.Context, p models.Partner) (*PricePr
 }
 
 // PriceProposals returns up to size partners that have a proposal. It ignores proposals by the user
-// with the id except.
+// whose id is except.
 func (s *Service) PriceProposals(
 	ctx context.Context, sc scope.Scope, except uuid.UUID, size int,
 ) (all []models.Partner, err error) {
@@ -126,8 +126,8 @@ func (s *Service) propose(tx *gorm.DB, partner uuid.UUID, version int, to Price,
 	return s.auditChange(tx, "partner.prices_propose", "partner", id.Format(id.Partner, partner), partner, e.before, e.after)
 }
 
-// ApprovePrice applies a proposal. It fails if the user made the proposal, or if the pricing has
-// changed since then.
+// ApprovePrice applies a proposal. It fails if the approving user also made the proposal, or if the
+// pricing has changed since the proposal was made.
 func (s *Service) ApprovePrice(ctx context.Context, sc scope.Scope, partner, proposal uuid.UUID) error {
 	return s.decide(ctx, sc, partner, proposal, func(tx *gorm.DB, p PriceProposal) error {
 		had, err := ownPrice(tx, partner)

@@ -32,8 +32,8 @@ type Pricing struct {
 	ChangedAt time.Time
 }
 
-// PriceForm is a Price as text. An empty field means none. Exclusions contains one exclusion per
-// line.
+// PriceForm is a Price as text. A field is empty if the partner has no adjustment, cap or
+// exclusions. Exclusions contains one exclusion per line.
 type PriceForm struct{ Adjustment, DailyLeadCap, Exclusions string }
 
 // Form returns the pricing as text.

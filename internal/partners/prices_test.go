@@ -247,7 +247,7 @@ func TestUnreadableExclusions(t *testing.T) {
 	}
 }
 
-// Like caps, LeadsToday counts the leads of the UTC day without sandbox leads.
+// Like caps, LeadsToday counts the leads of the current UTC day, excluding sandbox leads.
 func TestLeadsToday(t *testing.T) {
 	c := openCaps(t, testkit.NewDatabase(t))
 	p, other := c.partner(t, "harbour-leads"), c.partner(t, "meadow-media")

@@ -14,7 +14,7 @@ import (
 	"github.com/pingpost/pingpost/models"
 )
 
-// withKeys returns a service with other platform keys. The first key is used for sealing.
+// withKeys returns a service with different platform keys. The first key is used for sealing.
 func (o *partnerService) withKeys(t *testing.T, keys ...byte) *partnerService {
 	t.Helper()
 	return &partnerService{partners.NewService(o.db.DB, testkit.PlatformKeys(t, keys...), o.clock), o.db, o.clock}

@@ -34,7 +34,7 @@ var (
 		"The expiry can be at most 30 days from now. Choose an earlier time.")
 )
 
-// StateOf returns a secret's state at the time now. At RetiresAt, the secret is already retired.
+// StateOf returns a secret's state at time now. At RetiresAt, the secret is already retired.
 func StateOf(row models.SigningSecret, now time.Time) string {
 	switch {
 	case row.State == models.SecretRevoked:
@@ -47,7 +47,7 @@ func StateOf(row models.SigningSecret, now time.Time) string {
 	return StateRetired
 }
 
-// Valid reports whether posts can be signed with the secret at the time now.
+// Valid reports whether posts can be signed with the secret at time now.
 func Valid(row models.SigningSecret, now time.Time) bool {
 	state := StateOf(row, now)
 	return state == StateActive || state == StateRetiring
@@ -77,7 +77,7 @@ func mayRotate(active *gorm.DB, retiring int64, ends time.Time) error {
 }
 
 // RetireSecret sets or changes the expiry of a secret. If at is in the past, the secret expires
-// now.
+// immediately.
 func (s *Service) RetireSecret(ctx context.Context, partner models.Partner, secret uuid.UUID, at time.Time) error {
 	return s.db.Transaction(ctx, func(tx *gorm.DB) error {
 		row, err := lockSecret(tx, partner, secret)

@@ -182,7 +182,7 @@ func TestRotateSecret(t *testing.T) {
 		_, err := o.RotateSecret(t.Context(), p, label, overlap, force)
 		wantError(t, label, err, code, reason)
 	}
-	// ends checks the expiry of each secret. want contains the times since start.
+	// ends checks the expiry of each secret. want contains the expected times, measured from start.
 	ends := func(want map[string]time.Duration) {
 		t.Helper()
 		secrets, err := o.Secrets(t.Context(), p)
@@ -237,8 +237,8 @@ func TestConcurrentRotations(t *testing.T) {
 	}
 }
 
-// A service with other platform keys than the nodes cannot create secrets, because no node could
-// decrypt them.
+// A service whose platform keys differ from the nodes' keys cannot create secrets, because no node
+// could decrypt them.
 func TestForeignPlatformKeysAreRejected(t *testing.T) {
 	o := newPartnerService(t)
 	p := o.partner(t, "harbour-leads")

@@ -8,10 +8,11 @@ import (
 	"github.com/pingpost/pingpost/internal/apperr"
 )
 
-// affirmative is the specification's message if acknowledged is not the JSON literal true.
+// affirmative is the message that the specification requires if acknowledged is not the JSON
+// literal true.
 const affirmative = "affirmative consent acknowledged: true is required"
 
-// consentFields are the unparsed members of consent.
+// consentFields contains the unparsed members of the consent object.
 type consentFields struct {
 	acknowledged, acknowledgedAt, disclosureText raw
 	recipientHash, formCertURL, thirdPartyLead   raw

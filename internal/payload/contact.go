@@ -2,7 +2,7 @@ package payload
 
 import "github.com/pingpost/pingpost/internal/apperr"
 
-// contactFields are the unparsed members of contact.
+// contactFields contains the unparsed members of the contact object.
 type contactFields struct {
 	email, name, fullName, phoneE164, phone raw
 }

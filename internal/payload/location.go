@@ -1,6 +1,6 @@
 package payload
 
-// locationFields are the unparsed members of location.
+// locationFields contains the unparsed members of the location object.
 type locationFields struct {
 	postcode, postalCode, address, streetAddress, country raw
 }

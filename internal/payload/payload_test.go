@@ -45,8 +45,8 @@ func listed(err error) []string {
 	return out
 }
 
-// checkFault fails unless err is a copy of base with exactly the wanted fields, each with a
-// path and a message.
+// checkFault fails the test unless err is a copy of base with exactly the wanted fields, each with
+// a path and a message.
 func checkFault(t testing.TB, err error, base *apperr.Error, want ...string) {
 	t.Helper()
 	f := apperr.As(err)

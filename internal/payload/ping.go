@@ -20,7 +20,7 @@ type Ping struct {
 	Budget   string
 }
 
-// pingFields are the unparsed known fields of a ping.
+// pingFields contains the unparsed known fields of a ping.
 type pingFields struct {
 	industry, vertical, taxonomyTermID raw
 	postcode, postalCode               raw

@@ -80,7 +80,7 @@ func ParsePost(body []byte) (Post, error) {
 	return post, nil
 }
 
-// postFields are the unparsed known fields at the top level of a post.
+// postFields contains the unparsed known fields at the top level of a post.
 type postFields struct {
 	transactionID, partnerID             raw
 	contact, email, name, phone          raw

@@ -49,7 +49,7 @@ func TestNonceIsIdentityAndRandomBytes(t *testing.T) {
 	}
 }
 
-// Version and key id are additional data (decision 1). A token can only be opened if it was
+// The version and the key id are additional data (decision 1). A token can only be opened if it was
 // sealed with both.
 func TestVersionAndKeyIDAreAuthenticated(t *testing.T) {
 	s, aead := sealer(t, 1), aeadOf(t, 1)
@@ -83,8 +83,8 @@ func TestVersionAndKeyIDAreAuthenticated(t *testing.T) {
 	}
 }
 
-// A token with a changed version or key id cannot be opened with one key, with two keys that
-// share an id, or with keys for nearly every id.
+// A token with a changed version or key id cannot be opened, whether with one key, with two keys
+// that share an id, or with keys for nearly every id.
 func TestTokenWithChangedHeadDoesNotOpen(t *testing.T) {
 	all := make([]byte, 256)
 	for i := range all {

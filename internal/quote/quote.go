@@ -5,9 +5,9 @@
 //
 //	version (1) | key id (1) | nonce (24) | ciphertext | tag (16)
 //
-// encrypted with XChaCha20-Poly1305, with version and key id as additional data. The first 16
-// bytes of the nonce are a UUIDv7, which identifies the transaction and contains the issue
-// time. Sealing and opening a quote need no storage.
+// encrypted with XChaCha20-Poly1305, with the version and the key id as additional data. The first
+// 16 bytes of the nonce are a UUIDv7, which identifies the transaction and contains the issue time.
+// Sealing and opening a quote need no storage.
 //
 // The package does no I/O. Callers pass the time and random bytes.
 package quote
@@ -60,7 +60,7 @@ type Quote struct {
 	TermID      int     // the industry's taxonomy term id
 	Urgency     uint8   // a pricing_rules.Class
 	Postcode    string
-	CardVersion int       // version of the rate card that the price is from
+	CardVersion int       // version of the rate card that the price comes from
 	Partner     uuid.UUID // the partner that the quote was made for; Nil for the shared base URL
 	Sandbox     bool
 }

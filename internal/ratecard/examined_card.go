@@ -55,7 +55,7 @@ func (c *cache) put(key cacheKey, s *ExaminedCard) {
 // change it.
 type ExaminedCard struct {
 	Card      pricingrules.Card
-	Positions []int               // each rule's position in the database, which URLs contain
+	Positions []int               // each rule's position in the database, used in URLs
 	Table     *pricingrules.Table // a cell without a price is a gap
 	Problems  pricingrules.Problems
 }

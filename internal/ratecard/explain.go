@@ -8,8 +8,8 @@ import (
 	pricingrules "github.com/pingpost/pingpost/pricing_rules"
 )
 
-// Lead contains the fields of a ping that determine its price. They contain what the partner sends,
-// so Country can be any two letters, and Urgency any text.
+// Lead contains the fields of a ping that determine its price. Their values come from the partner,
+// so Country can be any two letters, and Urgency can be any text.
 type Lead struct{ Industry, Country, Urgency string }
 
 // Explanation shows how a lead's price is calculated, including partner pricing.

@@ -39,7 +39,7 @@ func shippedCard(t *testing.T) pricingrules.Card {
 	return card
 }
 
-// put stores a rate card with a state. version is used only if the state is not draft.
+// put stores a rate card in the given state. version is used only if the state is not draft.
 func put(t *testing.T, d *testkit.Database, version int, state models.RateCardState, card pricingrules.Card) uuid.UUID {
 	t.Helper()
 	now := testkit.StartTime()
@@ -68,7 +68,8 @@ func put(t *testing.T, d *testkit.Database, version int, state models.RateCardSt
 	return row.ID
 }
 
-// everywhere returns a card with the same base price for every cell, and more rules.
+// everywhere returns a card with a rule that gives every cell the same base price, followed by the
+// rules in more.
 func everywhere(minor int64, more ...pricingrules.Rule) pricingrules.Card {
 	return pricingrules.Card{Rules: append([]pricingrules.Rule{{Base: all(minor)}}, more...)}
 }

@@ -146,8 +146,8 @@ func TestPublishSuperseded(t *testing.T) {
 	}
 }
 
-// If two nodes publish different drafts at the same time, one draft becomes the next version. The error for
-// the other one contains the publisher and the note of that version.
+// If two nodes publish different drafts at the same time, one draft becomes the next version. The
+// error for the other draft contains the publisher of that version and the note.
 func TestConcurrentPublish(t *testing.T) {
 	w := newRateCards(t, everywhere(1000))
 	cards := []models.RateCard{w.changed(t, 2000), w.changed(t, 3000)}

@@ -19,7 +19,7 @@ import (
 
 const (
 	// MaxReplayDays is the longest period that a replay can cover. If pings are kept for a shorter
-	// time, the oldest ones have already been deleted.
+	// time, the replay does not include those that have been deleted.
 	MaxReplayDays = 90
 	// replayLease is how long a replay can go without progress before another node takes it over.
 	// replayStepTimeout must be shorter.
@@ -28,8 +28,8 @@ const (
 	maxWaiting        = 20
 )
 
-// RequestReplay queues a replay of a draft with recent pings and leads. days is the number of days
-// to cover, including today. Earlier replays of the draft are deleted.
+// RequestReplay queues a replay, which prices recent pings and leads with a draft. days is the
+// number of days to cover, including today. Earlier replays of the draft are deleted.
 func (s *Service) RequestReplay(ctx context.Context, card models.RateCard, days int) (r models.RateCardReplay, err error) {
 	if days < 1 || days > MaxReplayDays {
 		return r, field("days", apperr.InvalidValue, "days", fmt.Sprintf("A replay can cover 1 to %d days.", MaxReplayDays))

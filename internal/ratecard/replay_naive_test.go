@@ -17,7 +17,7 @@ import (
 
 // recordedRow is a recorded ping, or a lead with its quote.
 type recordedRow struct {
-	lead, sandbox, named bool // named: the lead's quote was for its partner
+	lead, sandbox, named bool // named: the lead's quote was made for its partner
 	at                   time.Time
 	partner              uuid.UUID // uuid.Nil for a ping on the shared base URL
 	term                 int
@@ -214,7 +214,7 @@ func TestReplayMatchesNaiveSum(t *testing.T) {
 	}
 }
 
-// randomRows returns pings and leads from seven days, ending with the day after today.
+// randomRows returns pings and leads from a seven-day period that ends tomorrow.
 func randomRows(r *rand.Rand, w *rateCards, today time.Time, partners []uuid.UUID) (rows []recordedRow) {
 	pick := func(from ...string) string { return from[r.IntN(len(from))] }
 	terms := []int{9} // an industry that no longer exists

@@ -52,8 +52,8 @@ const (
 // steps would report progress too rarely.
 const stepPages = 128 << 20 / (8 << 10)
 
-// replayStep runs one step of a replay. It adds the days in the step to sum and returns how many
-// there were. left is the number of days that remain, starting with first.
+// replayStep runs one step of a replay. It adds the days in the step to sum and returns the number
+// of days. left is the number of days that remain, starting with first.
 func (s *Service) replayStep(ctx context.Context, sum *tally, first time.Time, left int) (days int, err error) {
 	ctx, cancel := context.WithTimeout(ctx, replayStepTimeout)
 	defer cancel()
@@ -90,8 +90,8 @@ func (s *Service) replayStep(ctx context.Context, sum *tally, first time.Time, l
 	return days, nil
 }
 
-// stepDays returns the number of days in the next step, at least one. It reads the number of pages
-// that the last vacuum counted, so that it does not have to wait for locks on partitions.
+// stepDays returns the number of days in the next step, at least one. It uses the page counts from
+// the last vacuum, so that it does not have to wait for locks on partitions.
 func stepDays(ctx context.Context, tx pgx.Tx, first time.Time, left int, most int) (days int, err error) {
 	err = tx.QueryRow(ctx, `SELECT greatest(1, count(*) FILTER (WHERE so_far <= $3)) FROM (
 			SELECT sum(coalesce((SELECT greatest(relpages, 1) FROM pg_class WHERE oid = to_regclass('public.pings_' || to_char($1::date + day, 'YYYYMMDD'))), 0)) OVER (ORDER BY day) AS so_far

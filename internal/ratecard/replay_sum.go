@@ -148,8 +148,8 @@ func (t *tally) result() *ReplayResult {
 	return r
 }
 
-// more returns the number of partners that are only in rest. It does not count lines, because a
-// partner has one line for each currency.
+// more returns the number of partners that occur in rest but not in shown. It does not count lines,
+// because a partner has one line for each currency.
 func more(shown, rest []ReplayLine) int {
 	keys := map[string]bool{}
 	for _, line := range rest {

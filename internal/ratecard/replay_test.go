@@ -47,7 +47,7 @@ func (w *rateCards) lockPings(t *testing.T, day string) (unlock func()) {
 	}
 }
 
-// waiting waits until a number of connections wait for a lock on pings.
+// waiting waits until the given number of connections are waiting for a lock on pings.
 func (w *rateCards) waiting(t *testing.T, readers int) {
 	t.Helper()
 	testkit.Eventually(t, 10*time.Second, "the replay waits", func() bool {
@@ -126,7 +126,8 @@ func TestRequestReplay(t *testing.T) {
 	}
 }
 
-// Replays run in the order of their requests, and the number of waiting replays is limited.
+// Replays run in the order in which they were requested, and the number of waiting replays is
+// limited.
 func TestReplaysAreQueued(t *testing.T) {
 	w, _ := newReplay(t)
 	var cards []models.RateCard
@@ -279,7 +280,7 @@ func TestReplayFails(t *testing.T) {
 	}
 }
 
-// reject makes updates of replays that match a condition fail with an SQLSTATE.
+// reject makes updates of replays fail with the given SQLSTATE if they match a condition.
 func (w *rateCards) reject(t *testing.T, condition, sqlState string) {
 	t.Helper()
 	name := "reject_" + sqlState

@@ -58,8 +58,8 @@ func (w *rateCards) upToDate(t *testing.T, card uuid.UUID, version int) {
 	}
 }
 
-// Rules that only one side changed are merged. Rules that both sides changed stay as published, with a
-// conflict.
+// Rules that only one side changed are merged. Rules that both sides changed stay as published and
+// are returned as conflicts.
 func TestUpdate(t *testing.T) {
 	floor := pricingrules.Rule{Industry: "plumber", Floor: all(50)}
 	base := []pricingrules.Rule{times(11_000, "plumber"), times(12_000, "roofer"), times(13_000, "locksmith"),

@@ -97,9 +97,9 @@ func (s *Service) begin(
 
 func day(t time.Time) time.Time { return t.UTC().Truncate(24 * time.Hour) }
 
-// change calls do and writes the columns that do returns to a reconciliation. It returns an error
-// if the reconciliation has been saved or discarded, is being compared, or no longer has the given
-// row version.
+// change calls do and updates a reconciliation with the columns that do returns. It returns an
+// error if the reconciliation has been saved or discarded, is being compared, or no longer has the
+// given row version.
 func (s *Service) change(
 	ctx context.Context, sc scope.Scope, reconciliation uuid.UUID, version int, action string, after map[string]any,
 	do func(tx *gorm.DB, r models.Reconciliation) (columns map[string]any, err error),
@@ -137,7 +137,8 @@ func (s *Service) change(
 }
 
 // busy reports whether a comparison is running, either as a job or on the command line. If the
-// state of the reconciliation is comparing but busy returns false, the command crashed.
+// state of the reconciliation is comparing but busy returns false, the command that ran the
+// comparison has crashed.
 func (s *Service) busy(ctx context.Context, reconciliation uuid.UUID) (bool, error) {
 	w, found, err := s.queue.Latest(ctx, reconciliation)
 	if err != nil || found && (w.State == models.WorkWaiting || w.State == models.WorkRunning) {
@@ -152,8 +153,8 @@ func (s *Service) busy(ctx context.Context, reconciliation uuid.UUID) (bool, err
 // compares the reconciliation $1. Postgres releases the lock if the command crashes.
 const lockOf = `hashtextextended('reconciliation ' || $1::uuid, 0)`
 
-// GetLive is like Get, but detects comparisons that crashed on the command line. It returns their
-// reconciliations with the state uploaded, so that the file can be compared again.
+// GetLive is like Get, but also detects a comparison that crashed on the command line. In that
+// case, the returned reconciliation has the state uploaded, so that the file can be compared again.
 func (s *Service) GetLive(ctx context.Context, sc scope.Scope, reconciliation uuid.UUID) (Reconciliation, error) {
 	r, err := s.Get(ctx, sc, reconciliation)
 	if err != nil || r.State != models.ReconciliationComparing {

@@ -33,7 +33,7 @@ type comparison struct {
 	lines []reconcile.Line
 }
 
-// compare compares a file with the period from 1 January to last.
+// compare compares a file with the leads in the period from 1 January to the given day of January.
 func (o *reconcilePlatform) compare(t testing.TB, r reconcile.Reconciliation, m reconcile.Mapping, last int) comparison {
 	t.Helper()
 	err := o.CompareNow(t.Context(), scope.Everywhere, r.ID, r.RowVersion, m, january(1), january(last),
@@ -184,7 +184,7 @@ func findingText(l reconcile.Line) string {
 	return b.String()
 }
 
-// Two wrong amounts with the correct total are two findings.
+// Two wrong amounts are two findings, even if their total is correct.
 func TestReportsErrorsThatCancelOut(t *testing.T) {
 	t.Parallel()
 	o := newReconcilePlatform(t)

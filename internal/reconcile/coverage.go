@@ -8,7 +8,7 @@ import (
 	"github.com/pingpost/pingpost/models"
 )
 
-// Coverage selects the leads of the period that a file is expected to contain.
+// Coverage selects which of the period's leads a file is expected to contain.
 type Coverage string
 
 const (
@@ -19,8 +19,8 @@ const (
 // Coverages lists all values of Coverage.
 var Coverages = []Coverage{FileCoverage, FullCoverage}
 
-// Covered describes the leads of the period that were compared. The number of leads that were left
-// out is in the tallies.
+// Covered describes which of the period's leads were compared. The tallies contain the number of
+// leads that were left out.
 type Covered struct {
 	Leads        int64    `json:"leads"`                   // number of leads that were compared
 	Currencies   []string `json:"currencies,omitempty"`    // currencies that were compared; empty for all

@@ -27,8 +27,8 @@ type earned struct {
 	inPeriod bool
 }
 
-// partnerHistory is a partner with three accounts and leads in three currencies. Some leads are later
-// than the compared period.
+// partnerHistory is a partner with three accounts and leads in three currencies. Some leads were
+// delivered after the compared period.
 type partnerHistory struct {
 	*reconcilePlatform
 	partner testkit.Partner
@@ -58,7 +58,7 @@ func newPartnerHistory(t testing.TB) *partnerHistory {
 
 func (e earned) row() string { return leadID(e.lead) + "," + decimal(e.minor) + "," + e.currency }
 
-// pick returns the leads of the period for which want is true.
+// pick returns those of the period's leads for which want returns true.
 func (w *partnerHistory) pick(want func(earned) bool) (all []earned) {
 	for _, l := range w.leads {
 		if l.inPeriod && want(l) {
@@ -73,7 +73,7 @@ func (w *partnerHistory) compareRows(t testing.TB, m reconcile.Mapping, rows ...
 	return w.compare(t, w.upload(t, w.partner.ID, append([]string{"leadId,amount,currency"}, rows...)...), m, 2)
 }
 
-// found counts the lines with a finding by currency.
+// found counts the lines with the given finding, by currency.
 func (c comparison) found(f models.Finding) map[string]int64 {
 	n := map[string]int64{}
 	for _, tally := range c.Result.Tallies {
@@ -177,7 +177,7 @@ func TestCoverageIsRemembered(t *testing.T) {
 	}
 }
 
-// sorted sorts currencies in the order of results.
+// sorted sorts currencies in the order that results use.
 func sorted(codes ...string) (all []string) {
 	for _, c := range money.Currencies {
 		if slices.Contains(codes, c.String()) {
@@ -194,8 +194,8 @@ func rowsOf(leads []earned) (rows []string) {
 	return rows
 }
 
-// For any file, each lead of the period is in the file, missing or left out. A lead is left out only
-// if the file does not cover its currency or account.
+// For any file, each lead in the period is either in the file, missing or left out. A lead is left
+// out only if the file does not cover its currency or account.
 func TestEveryLeadOfPeriodIsComparedOrLeftOut(t *testing.T) {
 	t.Parallel()
 	if err := flag.Set("rapid.checks", "60"); err != nil {

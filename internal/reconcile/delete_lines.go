@@ -13,8 +13,8 @@ import (
 // enough for a request to wait for it.
 const deleteBatchSize = 20_000
 
-// deleteSomeLines deletes a batch of a reconciliation's lines. The database rejects this in the
-// states compared and saved.
+// deleteSomeLines deletes a batch of a reconciliation's lines. The database rejects the deletion if
+// the reconciliation's state is compared or saved.
 func deleteSomeLines(tx *gorm.DB, reconciliation uuid.UUID) error {
 	return tx.Exec(`SELECT drop_reconciliation_lines(?, ?)`, reconciliation, deleteBatchSize).Error
 }
@@ -32,7 +32,7 @@ func (s *Service) DeleteLines(ctx context.Context, reconciliation uuid.UUID) err
 	return s.deleteLines(ctx, reconciliation, func(drop func(*gorm.DB) error) error { return s.db.Transaction(ctx, drop) })
 }
 
-// deleteLines deletes lines in batches. For each batch, it calls step, which must run drop in a
+// deleteLines deletes lines in batches. For each batch, it calls step, which must call drop in a
 // transaction.
 func (s *Service) deleteLines(ctx context.Context, reconciliation uuid.UUID, step func(drop func(*gorm.DB) error) error) error {
 	for {
@@ -46,8 +46,8 @@ func (s *Service) deleteLines(ctx context.Context, reconciliation uuid.UUID, ste
 	}
 }
 
-// DeleteExpired deletes lines that uploaded and discarded reconciliations still have. It returns
-// the number of these reconciliations.
+// DeleteExpired deletes the remaining lines of reconciliations in the states uploaded and
+// discarded. It returns the number of reconciliations that had lines.
 func (s *Service) DeleteExpired(ctx context.Context) (n int64, err error) {
 	var left []uuid.UUID
 	err = s.db.Gorm.WithContext(ctx).Raw(`SELECT id FROM reconciliations r WHERE state IN ('uploaded', 'discarded')

@@ -1,6 +1,6 @@
 package reconcile
 
-// Constraints is constraints for tests.
+// Constraints exports constraints for tests.
 var Constraints = constraints
 
 // SetMaxFile lowers MaxFile.

@@ -32,8 +32,8 @@ var Columns = []string{
 // exportBatchSize is the number of lines that an export reads at a time.
 const exportBatchSize = 2000
 
-// CSV writes a header row and the lines with a finding, or all lines if finding is "". It returns
-// the number of lines. It does not hold all lines in memory.
+// CSV writes a header row and the lines with the given finding, or all lines if finding is "". It
+// returns the number of lines. It does not hold all lines in memory.
 func (s *Service) CSV(
 	ctx context.Context, sc scope.Scope, reconciliation uuid.UUID, finding models.Finding, to io.Writer,
 ) (rows int64, err error) {
@@ -94,7 +94,7 @@ func (s *Service) each(ctx context.Context, sc scope.Scope, q LineQuery, do func
 	}
 }
 
-// record returns the cells of a line in the order of Columns. It reuses the slice into.
+// record returns the cells of a line in the order of Columns. It reuses the memory of into.
 func (l *Line) record(into []string) []string {
 	row, problem, lead, received, settled := "", l.Problem, "", "", ""
 	if l.FileRow != nil {

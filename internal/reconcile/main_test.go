@@ -59,7 +59,7 @@ func (o *reconcilePlatform) deliver(t testing.TB, by testkit.Partner, account in
 	return o.deliverFrom(t, by, account, "GB")
 }
 
-// deliverFrom is deliver for a country, which decides the currency.
+// deliverFrom is like deliver, but for a lead in the given country, which determines the currency.
 func (o *reconcilePlatform) deliverFrom(t testing.TB, by testkit.Partner, account int, country string) (uuid.UUID, int64) {
 	t.Helper()
 	o.Reload(t)

@@ -8,8 +8,8 @@ import (
 	"github.com/pingpost/pingpost/internal/id"
 )
 
-// Codes for the reason why a row cannot be read, why it differs from the ledger, or why a lead was
-// left out. Lines contain these codes and not the contents of the row.
+// Codes that state why a row cannot be read, why it differs from the ledger, or why a lead was left
+// out. Lines contain these codes instead of the contents of the row.
 const (
 	problemCells      = "cells"
 	problemHead       = "head_again"

@@ -24,8 +24,8 @@ import (
 // transaction.
 const listSQL = `CREATE TEMP TABLE list (line integer, file_row integer, lead_id uuid, minor bigint, currency char(3), problem text) ON COMMIT DROP`
 
-// compareSQL writes a line for each row of the file and for each lead of the period that is not in
-// the file, and returns the totals. It is one statement, so that it sees one snapshot of the
+// compareSQL writes a line for each row of the file, and for each of the period's leads that is not
+// in the file. It returns the totals. It is one statement, so that it sees one snapshot of the
 // ledger.
 //
 // A lead that is not in the file is missing if the file covers it, and left out otherwise. With

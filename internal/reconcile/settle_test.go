@@ -126,7 +126,7 @@ func TestExportOfManyLines(t *testing.T) {
 	}
 }
 
-// The database rejects lines of a reconciliation that does not exist or is not being compared.
+// The database rejects lines for a reconciliation that does not exist or is not being compared.
 func TestDatabaseRejectsLinesWithoutComparison(t *testing.T) {
 	t.Parallel()
 	o := newReconcilePlatform(t)

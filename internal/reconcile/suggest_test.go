@@ -11,7 +11,8 @@ import (
 	"github.com/pingpost/pingpost/models"
 )
 
-// Suggestions contain given fields, and fields that follow from the file. Ambiguous fields are empty.
+// Suggestions contain the given fields, and fields that can be derived from the file. Ambiguous
+// fields are empty.
 func TestSuggestions(t *testing.T) {
 	t.Parallel()
 	o := newReconcilePlatform(t)

@@ -23,7 +23,7 @@ type resultRow struct {
 // sums adds up the rows of compareSQL's result.
 type sums struct {
 	tallies       map[Tally]*Tally // by finding and currency
-	leads         int64            // number of leads of the period that were compared
+	leads         int64            // number of the period's leads that were compared
 	currencies    map[string]bool  // currencies that occur in readable rows
 	otherAccounts map[uuid.UUID]bool
 }

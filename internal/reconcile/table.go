@@ -45,7 +45,7 @@ type table struct {
 	western bool // a cell is not UTF-8 and was read as Windows-1252
 	csv     *csv.Reader
 	guard   *rowLimitReader
-	row     int // row number of the last row in a spreadsheet program
+	row     int // number of the last row, as shown in a spreadsheet program
 	line    int // line at which the last row ended
 }
 

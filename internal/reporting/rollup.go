@@ -177,8 +177,8 @@ const (
 	)` + show
 )
 
-// show updates the figures of the partners in shown, and writes only the rows that changed.
-// last_traffic_at keeps its value when old rows of traffic_minutes are deleted.
+// show updates the figures of the partners that the subquery shown selects. It writes only the rows
+// that changed. last_traffic_at keeps its value when old rows of traffic_minutes are deleted.
 const show = `, by_currency AS (
 		SELECT partner_id, currency, sum(leads)::bigint AS leads, sum(payout_minor)::bigint AS minor
 		FROM partner_days WHERE day > $1 AND partner_id IN (SELECT id FROM shown) GROUP BY partner_id, currency

@@ -53,7 +53,7 @@ func everywhere(roles ...models.Role) (all []models.StaffRole) {
 	return all
 }
 
-// addUser creates a user with the constant password.
+// addUser creates a user whose password is the constant named password.
 func (h staffPlatform) addUser(t *testing.T, email string, roles ...models.Role) models.Staff {
 	t.Helper()
 	p, err := h.Seed(t.Context(), audit.Operator, staff.NewMember{

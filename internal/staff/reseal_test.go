@@ -12,7 +12,7 @@ import (
 	"github.com/pingpost/pingpost/models"
 )
 
-// under returns the same platform with other platform keys.
+// under returns the same platform with different platform keys.
 func (h staffPlatform) under(t *testing.T, keys ...byte) staffPlatform {
 	t.Helper()
 	h.Service = staff.NewService(h.DB, testkit.PlatformKeys(t, keys...), h.time, settings())

@@ -154,8 +154,8 @@ func (s *Service) countOne(ctx context.Context, b attemptLimit) (wait time.Durat
 	return max(free.Sub(now), time.Second), nil
 }
 
-// succeeded updates the counters after a successful attempt. It resets those with cleared and
-// restores the others.
+// succeeded updates the counters after a successful attempt. It resets the counters of limits that
+// have cleared set, and restores the others.
 func (s *Service) succeeded(ctx context.Context, all []attemptLimit) {
 	for _, b := range all {
 		if b.cleared {

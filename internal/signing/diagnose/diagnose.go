@@ -111,7 +111,7 @@ func (d *Diagnosis) explain(
 	return found
 }
 
-// stateText completes the sentence about a secret that is not active.
+// stateText returns the end of a sentence about a secret that is not active.
 func stateText(state string) string {
 	if state == KeyRevoked {
 		return "was revoked"

@@ -264,7 +264,7 @@ func TestDiagnoseReportsUnexplainedSignatures(t *testing.T) {
 	}
 }
 
-// The work is limited. If the limit is reached, a note reports it.
+// A diagnosis does a limited amount of work. If it reaches the limit, a note says so.
 func TestDiagnoseLimitsItsWork(t *testing.T) {
 	many := make([]CandidateKey, 100)
 	for i := range many {

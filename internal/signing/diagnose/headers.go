@@ -94,7 +94,7 @@ func pairs(text string) readSig {
 	}
 }
 
-// countedHex recognises a wrong number of hex digits, such as those of another hash.
+// countedHex recognises a wrong number of hex digits, such as the length of a different hash.
 func countedHex(text string) readSig {
 	for i := range len(text) {
 		if !isHex(text[i]) {

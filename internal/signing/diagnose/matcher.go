@@ -18,7 +18,7 @@ import (
 // second.
 const maxHashed = 128 << 20
 
-// matcher compares a signature with the ones that each secret would make for a message.
+// matcher compares a signature with those that the secrets would produce for a message.
 type matcher struct {
 	mac    []byte
 	keys   [][]byte
@@ -237,7 +237,8 @@ func macOf(hash func() hash.Hash, key []byte, signed string) []byte {
 	return mac.Sum(nil)
 }
 
-// plainHash recognises SHA-256 without HMAC, with or without the secret.
+// plainHash recognises a SHA-256 hash that was computed without HMAC, with or without the secret in
+// the hashed text.
 func (t *matcher) plainHash(timestamp, body string) (finding, int) {
 	const fix = "Use HMAC SHA-256 with the secret as the key. A hash of a text that contains the secret is not an HMAC."
 	for _, text := range []string{body, timestamp + "." + body} {
@@ -274,7 +275,7 @@ func hashName(n int) string {
 	return ""
 }
 
-// otherHash returns the index of the secret that made a signature with another hash, or -1.
+// otherHash returns the index of the secret that was used with a different hash, or -1.
 func (t *matcher) otherHash(signed []byte) int {
 	other := map[int]func() hash.Hash{
 		sha1.Size:      sha1.New,
