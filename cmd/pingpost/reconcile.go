@@ -255,8 +255,8 @@ func (f *reconcileFlags) missingFlags(err error, r reconcile.Reconciliation) err
 	return usageError{errors.New(b.String())}
 }
 
-// progressOn returns a function that first prints the introduction. It then prints the progress of
-// each phase, once for every tenth of the rows.
+// progressOn returns a function that prints the introduction first, and then the progress of each
+// phase, once for every tenth of the rows.
 func progressOn(w io.Writer, introduction string) func(phase string, done, total int64) {
 	last, tenths := "", int64(-1)
 	return func(phase string, done, total int64) {

@@ -30,7 +30,7 @@ func longVariable(path string) string {
 	return variablePrefix + strings.ToUpper(strings.ReplaceAll(path, ".", "_"))
 }
 
-// variable returns the variable to show in messages.
+// variable returns the environment variable to show in messages about a key.
 func variable(path string) string {
 	if short := shortVariable(path); short != "" {
 		return short
@@ -38,7 +38,7 @@ func variable(path string) string {
 	return longVariable(path)
 }
 
-// variables returns a map from each variable to the path that it sets.
+// variables returns a map from each variable to the path of the key that it sets.
 func variables(parts []part) map[string]string {
 	names := make(map[string]string)
 	for _, p := range parts {

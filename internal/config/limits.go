@@ -5,8 +5,8 @@ import "time"
 // Limits holds the settings of the section `limits`. These settings limit what one node accepts.
 // Requests beyond a limit get 429 or 503 with `Retry-After`. All addresses of an IPv6 /64 network
 // count as one client. A number may be up to 100000, and 0 means no limit. If a limit has a wait
-// time, `0s` rejects at once. The partners' documentation states the defaults of the limits on
-// pings, posts and wrong signatures.
+// time, `0s` rejects requests at once. The partners' documentation states the defaults of the
+// limits on pings, posts and wrong signatures.
 type Limits struct {
 	// How many posts may be matched to a partner at the same time. A post is matched by trying the
 	// secrets of partners. This only uses processor time, so a value above the number of cores

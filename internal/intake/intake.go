@@ -151,8 +151,8 @@ type Timing struct {
 	Cell    time.Duration // time of the price table lookup, included in Auction
 }
 
-// findBasePartner returns the partner of a base URL, or nil for the shared base URL. It
-// returns an error if the slug is unknown or the node has not loaded a directory yet.
+// findBasePartner returns the partner that a base URL belongs to, or nil for the shared base URL.
+// It returns an error if the slug is unknown or the node has not loaded a directory yet.
 func findBasePartner(d *partners.Directory, slug string) (*partners.Partner, error) {
 	if d == nil {
 		return nil, errNotLoaded

@@ -160,7 +160,7 @@ func see[T any](t testing.TB, n *node, sql string, args ...any) (v T) {
 	return v
 }
 
-// stored contains numbers of rows.
+// stored contains the number of rows of each kind.
 type stored struct{ leads, consents, accruals, events int64 }
 
 var (
@@ -176,7 +176,7 @@ func (n *node) stored(t testing.TB) stored {
 	return stored{c[0], c[1], c[2], c[3]}
 }
 
-// stores checks that do stores exactly the wanted numbers of rows.
+// stores checks that calling do stores exactly the wanted number of rows of each kind.
 func (n *node) stores(t testing.TB, want stored, do func()) {
 	t.Helper()
 	before := n.stored(t)

@@ -31,8 +31,8 @@ func TestOwnerOfAPost(t *testing.T) {
 	t.Run("unknown mode requires signatures", func(t *testing.T) { unknownModeIsRequired(t, n) })
 }
 
-// The first criterion that is present decides, without falling through to the next
-// (decision 13).
+// The first criterion that is present determines the owner, even if this means that the post is
+// rejected (decision 13).
 func ownerOfASignedPost(t *testing.T, n *node) {
 	trial := n.AddPartner(t, "no-default-active", models.SigningOff)
 	n.DB.Exec(t, `UPDATE accounts SET status = 'suspended' WHERE id = $1`, trial.Accounts[0].ID)

@@ -22,7 +22,7 @@ type PostRequest struct {
 }
 
 // post is a parsed but unverified post. It is immutable. All checks of a post use the same
-// directory, because a newer one has different pointers for the same partners.
+// directory, because a newer directory has different pointers for the same partners.
 type post struct {
 	PostRequest
 	start      time.Time

@@ -91,8 +91,8 @@ func (s *Service) SetAccount(ctx context.Context, sc scope.Scope, account uuid.U
 	})
 }
 
-// lockAccount locks the row of the account's partner, as CreateAccount does. It returns the
-// account, and all of the partner's accounts including this one.
+// lockAccount locks the row of the partner that owns the account, as CreateAccount does. It returns
+// the account, and all of the partner's accounts including this one.
 func lockAccount(tx *gorm.DB, sc scope.Scope, account uuid.UUID) (had models.Account, all []models.Account, err error) {
 	found := restrict(tx, sc, "partner_id").Where("id = ? AND partner_id <> ?", account, models.PlatformIDs.Partner).Limit(1).Find(&had)
 	if found.Error != nil || found.RowsAffected == 0 {

@@ -87,8 +87,8 @@ func (s *Service) SetStatus(ctx context.Context, sc scope.Scope, partner uuid.UU
 	return s.SetStatusAt(ctx, sc, partner, anyVersion, to)
 }
 
-// SetStatusAt sets a partner's status. As soon as a partner is suspended, its posts no longer store
-// leads (decision 21). Within a second, all nodes reject its posts.
+// SetStatusAt sets a partner's status. As soon as a partner is suspended, no more of its leads are
+// stored (decision 21). Within a second, all nodes reject its posts.
 func (s *Service) SetStatusAt(
 	ctx context.Context, sc scope.Scope, partner uuid.UUID, version int, to models.PartnerStatus,
 ) error {

@@ -1,13 +1,13 @@
 // Package quote seals and opens transactionIds (decision 1). A transactionId is a token that
 // contains the price quoted to a partner. Only this platform can create or change it.
 //
-// A token is "tx_", followed by unpadded base64url of
+// A token is "tx_", followed by the unpadded base64url encoding of
 //
 //	version (1) | key id (1) | nonce (24) | ciphertext | tag (16)
 //
-// encrypted with XChaCha20-Poly1305, with the version and the key id as additional data. The first
-// 16 bytes of the nonce are a UUIDv7, which identifies the transaction and contains the issue time.
-// Sealing and opening a quote need no storage.
+// The quote is encrypted with XChaCha20-Poly1305, with the version and the key id as additional
+// data. The first 16 bytes of the nonce are a UUIDv7, which identifies the transaction and contains
+// the issue time. Sealing and opening a quote need no storage.
 //
 // The package does no I/O. Callers pass the time and random bytes.
 package quote

@@ -18,7 +18,7 @@ type Explanation struct {
 	PartnerExclusion bool // the partner's pricing excludes the lead
 }
 
-// Explain calculates a lead's price and returns each step of the calculation with the rule that
+// Explain calculates a lead's price and returns each step of the calculation and the rule that
 // caused it.
 func Explain(compiled *ExaminedCard, lead Lead, own pricingrules.PartnerPricing) (e Explanation, err error) {
 	tax, markets := compiled.Table.Taxonomy(), compiled.Table.Markets()

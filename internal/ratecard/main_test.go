@@ -112,7 +112,7 @@ func newRateCards(t *testing.T, cards ...pricingrules.Card) *rateCards {
 	return w
 }
 
-// node returns the service of another node, which uses the connection pool db.
+// node returns a service that acts for another node and uses the connection pool db.
 func (w *rateCards) node(t *testing.T, db *postgres.DB) *ratecard.Service {
 	t.Helper()
 	s, err := ratecard.NewService(db, w.clock)

@@ -13,8 +13,8 @@ import (
 	"github.com/pingpost/pingpost/internal/signing"
 )
 
-// readSig is a decoded signature. mac is nil if the signature could not be decoded. Its length
-// depends on the hash that the partner used.
+// readSig is a decoded signature. mac is nil if the signature could not be decoded. The length of
+// mac depends on the hash that the partner used.
 type readSig struct {
 	mac   []byte
 	wrong finding
@@ -72,7 +72,8 @@ func prefixedHex(text string) readSig {
 	}
 }
 
-// quotePrefix quotes a short printable prefix, and calls any other "other text".
+// quotePrefix describes a prefix for an error message. It returns "other text" if the prefix is
+// long or not printable.
 func quotePrefix(text string) string {
 	if len(text) <= 20 && strings.IndexFunc(text, func(r rune) bool { return r > unicode.MaxASCII || !unicode.IsPrint(r) }) < 0 {
 		return "the prefix " + text

@@ -94,7 +94,7 @@ func unexplained(signed string) finding {
 	}
 }
 
-// joins returns the wrong ways to combine timestamp and body.
+// joins returns messages that combine timestamp and body in a wrong way.
 func joins(timestamp string, body []byte) []variant {
 	const fix = "Sign the timestamp, a dot and the body: {timestamp}.{body}."
 	join := func(cause, what string, parts ...string) variant {
@@ -156,7 +156,7 @@ func (t *matcher) timestamps(body string, sent sentTime) (finding, int) {
 	return finding{}, -1
 }
 
-// matchTwoCauses combines each way of joining with each variant of the body.
+// matchTwoCauses tries each wrong way to join the timestamp with each variant of the body.
 func (t *matcher) matchTwoCauses(timestamp string, bodies []variant) (finding, int) {
 	for _, v := range bodies {
 		if t.overBudget() {
