@@ -39,7 +39,7 @@ func accountCreate() *cobra.Command {
 		Use:   "create PARTNER PARTNER_ID",
 		Short: "Create an account; a partner's first account becomes its default",
 		Long: "Create an account for a partner. PARTNER is the partner's slug or ID. PARTNER_ID is the value that\n" +
-			"the partner sends as \"partnerId\" in its posts. It is unique on the platform.",
+			"the partner sends as \"partnerId\" in its posts, and must be unique on the platform.",
 		Args: exactly(2, "the partner's slug or ID, and the new account's partnerId"),
 	}
 	flags, asJSON := newDBFlags(c), jsonFlag(c)

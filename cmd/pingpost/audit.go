@@ -31,7 +31,7 @@ func auditVerify() *cobra.Command {
 	}
 	flags, asJSON := newDBFlags(c), jsonFlag(c)
 	head := c.Flags().String("head", "",
-		"also check that the event with this `HASH` still exists; each node logs the newest hash every hour")
+		"also check that the event with the hash `HASH` still exists; each node logs the newest hash every hour")
 	c.RunE = func(c *cobra.Command, _ []string) error {
 		cfg, _, err := flags.load(config.SectionDatabase)
 		if err != nil {

@@ -15,7 +15,7 @@ func configCommand() *cobra.Command {
 func configCheck() *cobra.Command {
 	c := &cobra.Command{
 		Use: "check", Short: "List errors and warnings in the configuration", Args: noArgs,
-		Long: "List all errors and warnings in the configuration. The command only checks settings. `serve` also\n" +
+		Long: "List all errors and warnings in the configuration. This command checks only settings. `serve` also\n" +
 			"checks the database, its schema and its role when it starts.",
 	}
 	file := configFlag(c)

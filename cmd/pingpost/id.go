@@ -13,7 +13,7 @@ import (
 
 func idCommand() *cobra.Command {
 	c := &cobra.Command{
-		Use: "id ID", Short: "Show an ID in both forms: ld_… and the UUID in the database",
+		Use: "id ID", Short: "Show an ID in both forms: with its prefix, such as ld_…, and as the UUID in the database",
 		Args: exactly(1, "an ID such as ld_…, or a UUID"),
 	}
 	c.RunE = func(c *cobra.Command, args []string) error {

@@ -115,7 +115,7 @@ func pricingExport() *cobra.Command {
 func pricingImport() *cobra.Command {
 	c := &cobra.Command{
 		Use:   "import FILE",
-		Short: "Import a YAML rate card as a draft and print the price changes; - reads standard input",
+		Short: "Import a YAML rate card as a draft and print the price changes; FILE can be - for standard input",
 		Args:  exactly(1, "the rate card file, or - for standard input"),
 	}
 	flags := newDBFlags(c)

@@ -141,7 +141,7 @@ func secretRotate() *cobra.Command {
 	flags, asJSON := newDBFlags(c), jsonFlag(c)
 	label := c.Flags().String("label", "", "a label for the secret")
 	overlap := overlap{Duration: partners.DefaultOverlap, max: maxOverlap}
-	c.Flags().Var(&overlap, "overlap", "how long existing secrets stay valid, a `TIME` such as 36h or 3d, at most 90 days")
+	c.Flags().Var(&overlap, "overlap", "how long existing secrets stay valid: a `TIME` such as 36h or 3d, at most 90 days")
 	force := c.Flags().Bool("force", false, "rotate even if an earlier rotation is still in progress")
 	c.RunE = func(c *cobra.Command, args []string) error {
 		return onPartner(c, flags, args[0], func(s *partners.Service, p models.Partner) error {
@@ -167,7 +167,7 @@ func secretRetire() *cobra.Command {
 	}
 	flags := newDBFlags(c)
 	in := overlap{max: partners.MaxExtension, unset: true}
-	c.Flags().Var(&in, "in", "how long the secret stays valid, a `TIME` such as 36h or 3d, at most 30 days; 0s expires it now")
+	c.Flags().Var(&in, "in", "how long the secret stays valid: a `TIME` such as 36h or 3d, at most 30 days; 0s expires it now")
 	c.RunE = func(c *cobra.Command, args []string) error {
 		switch {
 		case in.unset:

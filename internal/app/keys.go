@@ -209,13 +209,13 @@ func (m poolMetrics) Collect(out chan<- prometheus.Metric) {
 	emit := func(name, help string, kind prometheus.ValueType, v float64) {
 		out <- prometheus.MustNewConstMetric(prometheus.NewDesc(name, help, nil, nil), kind, v)
 	}
-	emit("pingpost_data_keys_ready", "Data keys in the pool.", prometheus.GaugeValue, float64(s.Ready))
+	emit("pingpost_data_keys_ready", "Unused data keys in the pool.", prometheus.GaugeValue, float64(s.Ready))
 	emit("pingpost_data_keys_taken_total", "Data keys used by posts.", prometheus.CounterValue, float64(s.Taken))
-	emit("pingpost_data_keys_waited_total", "Posts that found the pool empty.", prometheus.CounterValue, float64(s.Waited))
-	emit("pingpost_data_keys_expired_total", "Unused data keys dropped because of their age.", prometheus.CounterValue,
+	emit("pingpost_data_keys_waited_total", "Posts that waited because the pool was empty.", prometheus.CounterValue, float64(s.Waited))
+	emit("pingpost_data_keys_expired_total", "Unused data keys dropped because they were too old or were replaced.", prometheus.CounterValue,
 		float64(s.Expired))
-	emit("pingpost_data_keys_purged_total", "Unused data keys dropped because of their key version.", prometheus.CounterValue,
+	emit("pingpost_data_keys_purged_total", "Unused data keys dropped because the key version changed.", prometheus.CounterValue,
 		float64(s.Purged))
-	emit("pingpost_data_key_version", "Key version of the data keys in the pool.", prometheus.GaugeValue,
+	emit("pingpost_data_key_version", "Version of the Vault key that wrapped the data keys in the pool.", prometheus.GaugeValue,
 		float64(transit.Version(s.Version)))
 }

@@ -10,8 +10,8 @@ var consoleRoles = []string{"administrator", "account_manager", "pricing_manager
 
 // Console holds the settings of the section `console`.
 type Console struct {
-	// Roles that require a second factor. Until users with these roles have set one up, they can do
-	// nothing else. For other roles, it is optional.
+	// Roles that require a second factor. Until users with these roles have set up a second factor,
+	// they can do nothing else. For other roles, it is optional.
 	SecondFactorRoles []string
 
 	// How long a session can be idle before it ends, `1m` to `24h`.

@@ -11,12 +11,12 @@ type Database struct {
 	// `postgres://user:password@host:5432/name`, with special characters percent-encoded. List several
 	// hosts separated by commas, with `target_session_attrs=read-write`, so that a promoted standby is
 	// found (see docs/how-to/fail-over-the-database.md). Use `sslmode=verify-full` for a database on
-	// another machine. Anything weaker than `require` logs a warning.
+	// another machine. The node logs a warning for anything weaker than `require`.
 	URL Secret
 
-	// The maximum number of connections of this node, 2 to 500. A node also opens one connection for
-	// notifications and, if the URL has several hosts, one to each host. All nodes together must stay
-	// below the server's `max_connections`.
+	// The maximum number of connections from this node, 2 to 500. A node also opens one connection for
+	// notifications and, if the URL has several hosts, one to each host. The connections of all nodes
+	// together must stay below the server's `max_connections`.
 	MaxConnections int
 
 	// How long one attempt to connect may take, up to `1m`.

@@ -21,8 +21,8 @@ type HTTP struct {
 	// The address of the console. Use a network that only staff can reach.
 	AdminAddr string
 
-	// The address for health, metrics and profiles. Profiles show internals of the process, so any
-	// address that is not loopback logs a warning. Make sure that partners cannot reach it.
+	// The address for health, metrics and profiles. Make sure that partners cannot reach it. Profiles
+	// show internals of the process, so the node logs a warning if the address is not loopback.
 	OpsAddr string
 
 	// The origin of partners' base URLs, which is the part before `/api/lead/…`: scheme, host and
@@ -36,21 +36,21 @@ type HTTP struct {
 
 	// Networks, such as `10.0.0.0/8`, whose `X-Forwarded-For` is trusted. If the list is empty, a
 	// client's address is the one that it connects from. Add your load balancer. Otherwise all
-	// partners have its address and share one set of limits.
+	// partners appear to have its address and share one set of limits.
 	TrustedProxies []string
 
 	// How long a client may take to send its headers. Like the other times in this section, it can be
-	// at most `1h` and cannot be disabled, because a slow client could hold a connection forever.
+	// at most `1h` and cannot be disabled, because a slow client could then hold a connection forever.
 	ReadHeaderTimeout time.Duration
 
-	// How long a client may take to send headers and body, at least `read_header_timeout`. A
-	// request that has not arrived completely by then gets 408. A body can be at most 64 KiB, and
-	// this limit cannot be changed. The partners' documentation states the default of 10 seconds.
+	// How long a client may take to send headers and body. It must be at least `read_header_timeout`.
+	// A request that has not arrived completely by then gets 408. The partners' documentation states
+	// the default of 10 seconds.
 	ReadTimeout time.Duration
 
 	// The time from the end of the headers to the end of the response. It should be at least 5 s more
-	// than `read_timeout`, because a post may take 5 s after its body has been read. A smaller value
-	// logs a warning.
+	// than `read_timeout`, because a post may take 5 s after its body has been read. The node logs a
+	// warning if it is less.
 	WriteTimeout time.Duration
 
 	// How long a connection stays open between requests. It must be longer than the idle time of the
@@ -62,9 +62,9 @@ type HTTP struct {
 	// at least as long as the load balancer needs to notice.
 	DrainDelay time.Duration
 
-	// How long a node waits for requests in progress after it has closed the listeners. It should
-	// be at least `write_timeout`. Together with `drain_delay`, it must be less than the time after
-	// which the platform kills the process (30 s in Kubernetes).
+	// How long a node waits for requests in progress after it has closed the listeners. It should be
+	// at least `write_timeout`. Together with `drain_delay`, it must be less than the time after which
+	// the hosting platform kills the process (30 s in Kubernetes).
 	ShutdownGrace time.Duration
 }
 

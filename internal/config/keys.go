@@ -20,8 +20,8 @@ type Keys struct {
 	// One or more different keys. The first one encrypts, and all of them can decrypt. They encrypt
 	// transaction IDs, signing secrets and second factors. To rotate, add the new key in second place
 	// on every node, then move it to first place on every node (see docs/how-to/rotate-keys.md). After
-	// an old key is removed, data that is only sealed with it cannot be read; transaction IDs expire
-	// within 20 minutes.
+	// an old key is removed, data that is sealed only with that key cannot be read. Transaction IDs
+	// expire within 20 minutes.
 	Platform []Secret
 
 	// The local key wrapper's key, which wraps the data keys of leads. It must not be one of the

@@ -3,23 +3,23 @@ package config
 import "time"
 
 // Limits holds the settings of the section `limits`. These settings limit what one node accepts.
-// Requests beyond a limit get 429 or 503 with `Retry-After`. All addresses of an IPv6 /64 network
-// count as one client. A number may be up to 100000, and 0 means no limit. If a limit has a wait
-// time, `0s` rejects requests at once. The partners' documentation states the defaults of the
-// limits on pings, posts and wrong signatures.
+// Requests beyond a limit get 429 or 503 with `Retry-After`. All addresses in an IPv6 /64 network
+// count as one client. Each number can be up to 100000, and 0 means no limit. If a wait time is
+// `0s`, requests beyond the limit are rejected at once. The partners' documentation states the
+// defaults of the limits on pings, posts and wrong signatures.
 type Limits struct {
 	// How many posts may be matched to a partner at the same time. A post is matched by trying the
-	// secrets of partners. This only uses processor time, so a value above the number of cores
-	// slows down all other requests. One more slot is reserved for addresses from which a post
-	// matched in the last 12 hours.
+	// partners' secrets. Matching only uses processor time, so a value above the number of cores slows
+	// down all other requests. One more slot is reserved for addresses from which a post matched in
+	// the last 12 hours.
 	MatchConcurrency int
 
-	// How long a post waits for a slot before it gets 429, up to `10s`.
+	// How long a post waits for a slot in `match_concurrency` before it gets 429, up to `10s`.
 	MatchWait time.Duration
 
-	// How many failed matches one client address may have per minute before it gets 429. An IPv6
-	// /48 network may have four times as many. An honest partner has a few failures during setup.
-	// More than that is guessing.
+	// How many failed matches one client address may have per minute before it gets 429. An IPv6 /48
+	// network may have four times as many. A genuine partner has only a few failures, during setup. A
+	// client with more failures is probably guessing.
 	MatchFailuresPerMinute int
 
 	// How many wrong signatures one client address may send per minute before its signed posts get
@@ -31,8 +31,8 @@ type Limits struct {
 	// is not in `http.trusted_proxies`, all clients count as one address.
 	PingsPerAddress int
 
-	// The same limit for the shared base URL, where anyone can ping. Partners that need more can
-	// ping on their own base URL.
+	// The same limit as `pings_per_address`, but for the shared base URL, where anyone can ping.
+	// Partners that need more can ping on their own base URL.
 	SharedPingsPerAddress int
 
 	// How many signed posts one partner may send per second before it gets 429. Only posts with a
@@ -44,13 +44,14 @@ type Limits struct {
 	UnsignedPostsPerAddress int
 
 	// How many posts may be stored at the same time. They are stored in transactions of up to 128
-	// posts, two at a time. The default is just enough to fill these transactions. Four times as
-	// many posts may wait. Further posts get 503 immediately, before their body is parsed. Unsigned
-	// posts have separate slots, a quarter as many, so they never take the slot of a signed post.
+	// posts, two at a time. The default is just enough to fill two transactions. Four times as many
+	// posts may wait. Further posts get 503 immediately, before their body is parsed. Unsigned posts
+	// have separate slots, a quarter as many, so they never take the slot of a signed post.
 	PostConcurrency int
 
-	// How long a post waits for a slot before it gets 503. The quote is not used up, so the partner
-	// can retry. A post is always answered within 5 s, so values above 2 s have little effect.
+	// How long a post waits for a slot in `post_concurrency` before it gets 503. The quote is not used
+	// up, so the partner can retry. A post is always answered within 5 s, so values above 2 s have
+	// little effect.
 	PostWait time.Duration
 
 	// The maximum size, in MiB, of the rows that one node adds to the ping log in a UTC day; 4096

@@ -3,8 +3,8 @@ package config
 // Retention holds the settings of the section `retention`. These settings determine how long
 // records about traffic are stored. Leads, consents and the ledger are not affected.
 type Retention struct {
-	// How many days pings are stored, 1 to 3650. Pings are the largest table. A replay can only go
-	// back this far.
+	// How many days pings are stored, 1 to 3650. Pings are the largest table. A replay of a draft can
+	// only go back this far.
 	PingsDays int
 
 	// How many recent rejections are stored for each partner, 1 to 10000. The console shows them.

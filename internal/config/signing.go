@@ -12,9 +12,9 @@ const (
 // Signing holds the settings of the section `signing`.
 type Signing struct {
 	// What happens to unsigned posts, unless the partner or account has its own mode: `required`
-	// rejects them, `report_only` accepts and counts them, `off` accepts them. It also applies to
-	// unsigned posts that name no partner. They belong to the platform account. Any mode other than
-	// `required` logs a warning.
+	// rejects them, `report_only` accepts and counts them, `off` accepts them. This setting also
+	// applies to unsigned posts that name no partner, which belong to the platform account. The node
+	// logs a warning for any mode other than `required`.
 	DefaultMode SigningMode
 }
 

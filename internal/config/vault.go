@@ -25,14 +25,14 @@ type Vault struct {
 	// The namespace in Vault Enterprise or HCP Vault. The community edition has no namespaces.
 	Namespace string
 
-	// The file with the CA certificate for Vault's certificate. By default, the system's CAs are
-	// trusted.
+	// The file with the certificate of the CA that issued Vault's certificate. By default, the
+	// system's CAs are trusted.
 	CAFile string
 
 	// The mount path of the Transit engine, without a slash at the start or end.
 	Mount string
 
-	// The name of the key in the engine. It must exist, because the service's policy does not allow
+	// The name of the key in the engine. The key must exist, because the node's policy does not allow
 	// it to create keys. A misspelt name is therefore an error.
 	Key string
 
@@ -44,15 +44,16 @@ type Vault struct {
 	// The mount path of the login method. By default, the method's name.
 	AuthMount string
 
-	// The RoleID of the AppRole login. It is not secret. Each node needs its own role
-	// (see docs/how-to/prepare-vault.md).
+	// The RoleID for the AppRole login. It is not secret. Each node needs its own role (see
+	// docs/how-to/prepare-vault.md).
 	RoleID string
 
-	// The SecretID of the AppRole login. It is read at start and used for each login, so it must
-	// not have a limited number of uses.
+	// The SecretID for the AppRole login. It is read at start and used for each login, so it must not
+	// have a limited number of uses.
 	SecretID Secret
 
-	// The role of the Kubernetes login. In Vault, the role lists the service accounts that may use it.
+	// The role for the Kubernetes login. In Vault, the role lists the service accounts that may use
+	// it.
 	Role string
 
 	// The file with the service account's token, for the Kubernetes login. It is read again for each
@@ -63,8 +64,8 @@ type Vault struct {
 	// than in production.
 	Token Secret
 
-	// How long one call may take, up to `30s`. Posts do not wait for calls, because data keys are
-	// wrapped in advance.
+	// How long one call to Vault may take, up to `30s`. Posts do not normally wait for these calls,
+	// because data keys are wrapped in advance.
 	Timeout time.Duration
 }
 
