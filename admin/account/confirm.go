@@ -13,7 +13,7 @@ func (h *Handlers) showConfirm(k *web.Request, status int, mistake string) error
 	return k.Show(status, view.StepUpPage(view.StepUpView{
 		Shell:  k.Shell("Confirm your identity"),
 		Action: "/account/confirm",
-		Why:    "You are about to change how you sign in. Enter your password or a code to continue.",
+		Why:    "You are about to change how you sign in. Confirm your identity to continue.",
 		Code:   len(k.Session.Staff.TOTPSealed) > 0,
 		Error:  mistake,
 		Next:   web.Next(k),

@@ -33,7 +33,7 @@ var actionFilters = []ui.Option{
 }
 
 var objectKinds = []ui.Option{
-	{Value: "staff", Label: "Staff"},
+	{Value: "staff", Label: "User"},
 	{Value: "partner", Label: "Partner"},
 	{Value: "account", Label: "Account"},
 	{Value: "secret", Label: "Signing secret"},

@@ -76,9 +76,9 @@ func (h *Handlers) leadView(k *web.Request, l leads.Details, returns []models.Re
 
 // leadTimeline returns the events in a lead's history, oldest first.
 func (h *Handlers) leadTimeline(k *web.Request, l leads.Details) []view.Step {
-	quoted, signed := "For any partner", "Not signed"
+	quoted, signed := "Through the shared base URL", "Not signed"
 	if l.QuotedFor != "" {
-		quoted = "For " + l.QuotedFor
+		quoted = "By " + l.QuotedFor
 	}
 	if l.HMACVerified {
 		signed = fmt.Sprintf("Signed with secret “%s” (%s…%s)", l.Secret.Label, l.Secret.Prefix, l.Secret.LastFour)

@@ -95,7 +95,7 @@ func (h *Handlers) leadQuery(k *web.Request, q url.Values) (query leads.Query, m
 		p, err := h.Partners.Find(k.R.Context(), k.Scope, ref)
 		switch f := apperr.As(err); {
 		case f != nil && f.Code == apperr.NotFound:
-			report("no_partner", "There is no partner with this slug or ID, or you do not have access to it.")
+			report("no_partner", "No partner that you can see has this slug or ID.")
 		case err != nil:
 			return query, nil, err
 		}

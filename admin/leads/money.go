@@ -38,7 +38,7 @@ func (h *Handlers) leadMoney(k *web.Request, l leads.Details, returns []models.R
 		row := view.Entry{
 			At:       e.OccurredAt,
 			Kind:     ui.Sentence(string(e.Kind)),
-			Note:     e.NoteText(),
+			Note:     web.EntryNote(e),
 			Amount:   e.Amount(),
 			RunState: string(e.RunState),
 		}
@@ -56,7 +56,7 @@ func (h *Handlers) leadMoney(k *web.Request, l leads.Details, returns []models.R
 		m.Returns = append(m.Returns, view.Return{
 			Return:     returnLink(id.Format(id.Return, r.ID)),
 			State:      string(r.State),
-			Reason:     payouts.ReturnReasonLabel(r.Reason),
+			Reason:     ui.Sentence(payouts.ReturnReasonLabel(r.Reason)),
 			ReasonCode: string(r.Reason),
 			At:         r.AskedAt,
 		})

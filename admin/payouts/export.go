@@ -87,7 +87,7 @@ func (h *Handlers) exportPart(k *web.Request) (v view.ExportLive, err error) {
 		v.File = ui.Download{
 			URL:   v.URL + "/file",
 			Label: "Download CSV",
-			Holds: web.CountText(e.Rows, false, "entry", "entries") + ", no personal data.",
+			Holds: web.CountText(e.Rows, false, "entry", "entries") + ". Contains no personal data.",
 		}
 	}
 	return v, nil

@@ -56,7 +56,7 @@ func (h *Handlers) ledgerFilter(k *web.Request, q url.Values) (f ledgerSelection
 	if f.Account == uuid.Max && f.Partner == uuid.Nil {
 		f.mistakes = append(f.mistakes, web.Notice{
 			Kind: "warn",
-			Text: "To filter by partnerId, also enter the partner. Otherwise, enter the account ID, which starts with ac_.",
+			Text: "To filter by partnerId, also enter the partner. To filter by account alone, enter the account ID, which starts with ac_.",
 		})
 	}
 	if code := web.SearchText(q, "currency"); code != "" {
@@ -167,7 +167,7 @@ func (h *Handlers) ledgerSums(k *web.Request, f ledgerSelection, v *view.LedgerV
 	runs, err := h.Payouts.RunsOf(k.R.Context(), k.Scope, f.Partner, statementsListed)
 	for _, r := range runs {
 		v.Statements = append(v.Statements, ui.Link{
-			Label: payouts.RunID(r) + ", " + id.Time(r).Format("2 January 2006"),
+			Label: "Payout run of " + id.Time(r).Format("2 January 2006") + " (" + payouts.RunID(r) + ")",
 			URL:   web.StatementURL(r, f.Partner),
 		})
 	}
@@ -190,8 +190,8 @@ func (h *Handlers) ledgerRow(k *web.Request, e payouts.Entry) view.LedgerRow {
 	row := view.LedgerRow{
 		Number:     e.ID,
 		At:         e.OccurredAt,
-		Kind:       string(e.Kind),
-		Note:       e.NoteText(),
+		Kind:       ui.Sentence(string(e.Kind)),
+		Note:       web.EntryNote(e),
 		By:         e.MadeBy,
 		Partner:    web.PartnerLink(k, e.PartnerID, e.PartnerName),
 		Identifier: e.Identifier,

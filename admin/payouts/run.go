@@ -88,7 +88,7 @@ func (h *Handlers) runPart(k *web.Request, r models.PayoutRun, mistakes ui.Error
 		v.Payments = ui.Download{
 			URL:   url + "/payments.csv",
 			Label: "Download payments CSV",
-			Holds: web.CountText(int64(r.Payouts), false, "payment", "payments") + ", with legal names.",
+			Holds: web.CountText(int64(r.Payouts), false, "payment", "payments") + ". Contains legal names.",
 		}
 	}
 	if r.State == models.RunPreparing {
@@ -105,7 +105,7 @@ func (h *Handlers) runPart(k *web.Request, r models.PayoutRun, mistakes ui.Error
 // approvalBlocked returns the reason why the user cannot approve the run, or "".
 func approvalBlocked(k *web.Request, r models.PayoutRun) string {
 	if !k.MayForAllPartners(web.ApprovePayouts) {
-		return "You do not have permission to approve payouts. A user with permission must approve this payout run."
+		return "You do not have permission to approve payouts. Another user must approve this payout run."
 	}
 	if err := payouts.CheckApprove(r, k.By.Staff); err != nil {
 		return apperr.As(err).Message

@@ -52,7 +52,7 @@ func (h *Handlers) payRun(k *web.Request) error {
 	if strings.ReplaceAll(strings.TrimSpace(k.R.PostForm.Get("name")), ",", "") != total {
 		mistakes = append(mistakes, ui.FieldError{
 			Field:   "name",
-			Message: "Enter the total, " + total + ", to confirm.",
+			Message: "The total does not match. Type " + total + " to confirm.",
 		})
 	}
 	return web.Submit(k, web.Form{

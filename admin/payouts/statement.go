@@ -80,7 +80,7 @@ func (h *Handlers) statementPage(k *web.Request) error {
 		v.CSV = ui.Download{
 			URL:   web.StatementURL(s.Run.ID, s.Partner.ID) + "/entries.csv",
 			Label: "Download CSV",
-			Holds: web.CountText(entries, false, "entry", "entries") + " and, after payment, the payments. No personal data.",
+			Holds: "This statement's entries (" + ui.Number(entries) + ") and, once paid, its payments. Contains no personal data.",
 		}
 	}
 	if err := h.fillCorrections(k, &v, s); err != nil {
@@ -104,7 +104,7 @@ func (h *Handlers) fillCorrections(k *web.Request, v *view.StatementView, s payo
 			Kind:    string(e.Kind),
 			Account: e.Identifier,
 			Amount:  e.Amount(),
-			Note:    e.Note,
+			Note:    web.EntryNote(e),
 		}
 		if e.LeadID != nil {
 			one.Lead = id.Format(id.Lead, *e.LeadID)

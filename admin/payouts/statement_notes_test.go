@@ -46,7 +46,7 @@ func TestStatementShowsNotes(t *testing.T) {
 	at := c.PreparedRun(t, "") + "/statements/" + id.Format(id.Partner, c.Harbour.ID)
 
 	p := c.Get(t, at)
-	p.Expect(t, "the statement", http.StatusOK, returned, `duplicate: &#34;&gt;&lt;script&gt;`, "second line",
+	p.Expect(t, "the statement", http.StatusOK, returned, `: &#34;&gt;&lt;script&gt;`, "second line",
 		"−45.60<span", "=HYPERLINK(", "+1.50<span")
 	for _, not := range []string{"<script>alert", "internal evidence", "internal answer", kept} {
 		if strings.Contains(p.Body, not) {

@@ -42,7 +42,7 @@ func (h *Handlers) reconciliationResult(k *web.Request, r reconcile.Reconciliati
 		Tabs:     findingTabs(address, f, counts, open, settled),
 		Finding:  f.Name,
 		Means:    f.explanation,
-		CSV:      linesFile(address, f.Finding, f.Name, counts[f.Finding]),
+		CSV:      linesFile(address, f.Finding, counts[f.Finding]),
 	}
 	v.Compared, v.LeftOut = r.Result.Summary(ui.Number)
 	if r.Result.Covered != nil {
@@ -53,7 +53,7 @@ func (h *Handlers) reconciliationResult(k *web.Request, r reconcile.Reconciliati
 	for _, n := range counts {
 		all += n
 	}
-	v.All = linesFile(address, "", "all lines", all)
+	v.All = linesFile(address, "", all)
 	return v, h.fillLines(k, v, r, f, q)
 }
 
@@ -66,7 +66,7 @@ func (h *Handlers) fillLines(k *web.Request, v *view.Result, r reconcile.Reconci
 		query.Open = q.Get("open") == "yes"
 		v.Which = []ui.Tab{
 			{Label: "All", URL: linesURL(address, f.Finding, ""), Current: !query.Open},
-			{Label: "Not settled", URL: linesURL(address, f.Finding, "yes"), Current: query.Open},
+			{Label: "Unsettled", URL: linesURL(address, f.Finding, "yes"), Current: query.Open},
 		}
 	}
 	v.State = ui.ListState{Filtered: query.Open, ClearURL: linesURL(address, f.Finding, "")}
@@ -109,16 +109,19 @@ func linesURL(address string, f models.Finding, open string) string {
 }
 
 // linesFile returns a link that downloads lines as CSV, with a description of the file.
-func linesFile(address string, f models.Finding, name string, lines int64) ui.Download {
-	to := address + "/lines.csv"
+func linesFile(address string, f models.Finding, lines int64) ui.Download {
+	to, holds := address+"/lines.csv", web.CountText(lines, false, "line", "lines")
+	if lines > 1 {
+		holds = "all " + holds
+	}
 	if f != "" {
 		to += "?finding=" + web.Escape(string(f))
+		holds += " in this tab"
 	}
 	return ui.Download{
 		URL:   to,
 		Label: "CSV",
-		Holds: name + ": " + web.CountText(lines, false, "row", "rows") +
-			", with notes and authors, without contact data",
+		Holds: holds + ", with notes and their authors, without contact data",
 	}
 }
 
@@ -138,7 +141,7 @@ func findingTabs(address string, now finding, counts, open map[models.Finding]in
 	for _, f := range Findings {
 		count, data := ui.Number(counts[f.Finding]), templ.Attributes{"data-tab": string(f.Finding)}
 		if kept && reconcile.Settleable(f.Finding) && counts[f.Finding] > 0 {
-			count += " (" + ui.Number(open[f.Finding]) + " open)"
+			count += " (" + ui.Number(open[f.Finding]) + " unsettled)"
 			data["data-open"] = strconv.FormatInt(open[f.Finding], 10)
 		}
 		all = append(all, ui.Tab{

@@ -104,18 +104,18 @@ type finding struct {
 
 // Findings lists all findings in the order of their tabs.
 var Findings = []finding{
-	{models.Matched, "Matched", "matched", "The file and the ledger agree."},
+	{models.Matched, "Matched", "matched", "Leads with the same amount in the file and the ledger."},
 	{models.AmountDiffers, "Amount differs", "with a different amount",
-		"The ledger has a different amount or currency for the lead. The ledger amount of a returned lead is 0."},
-	{models.Unknown, "Unknown leadId", "unknown", "The partner has no lead with this leadId. Sandbox leads count as unknown."},
-	{models.Duplicated, "Duplicate", "duplicate", "An earlier row in the file has the same lead. Only the earlier row counts."},
-	{models.Missing, "Missing from the file", "missing", "These leads were received in the period, but are not in the file."},
+		"Leads with different amounts or currencies in the file and the ledger. A returned lead has a ledger amount of 0."},
+	{models.Unknown, "Unknown leadId", "unknown", "Rows with a leadId that does not belong to any of the partner's leads. Sandbox leads also count as unknown."},
+	{models.Duplicated, "Duplicate", "duplicate", "Rows with the same leadId as an earlier row. Only the earlier row is compared."},
+	{models.Missing, "Missing from the file", "missing", "Leads received in the period that are not in the file."},
 	{models.OutsidePeriod, "Outside the period", "outside the period",
-		"The lead was received outside the compared period."},
+		"Leads in the file that were received outside the period."},
 	{models.Unreadable, "Unreadable", "unreadable",
-		"The row cannot be read with the chosen columns and formats. Correct the file and upload it again."},
+		"Rows that cannot be read with the chosen columns and formats. Correct the file and upload it again."},
 	{models.LeftOut, "Left out", "left out",
-		"These leads were received in the period, but were not compared, because the file does not cover their currency or account."},
+		"Leads received in the period in currencies or accounts that the file does not cover. They were not compared."},
 }
 
 // findingOf returns the finding with the given name.

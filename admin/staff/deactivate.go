@@ -13,7 +13,7 @@ func (h *Handlers) deactivateView(k *web.Request, p staff.Member, version int, m
 		Shell:       k.Shell("Deactivate "+p.Name, allStaff, ui.Link{Label: p.Name, URL: web.StaffURL(p.ID)}),
 		Prefix:      "deactivate",
 		Action:      web.StaffURL(p.ID) + "/deactivate",
-		Consequence: p.Name + " will be signed out on all devices and cannot sign in until an administrator reactivates the account. Past actions remain in the audit log.",
+		Consequence: p.Name + " will be signed out on all devices and will not be able to sign in until an administrator reactivates the account. The user's past actions remain in the audit log.",
 		TypeName:    p.Email,
 		StepUp:      web.StepUp(k),
 		Submit:      "Deactivate user",

@@ -22,7 +22,7 @@ func AuditRows(k *Request, events []models.AuditEvent) []ui.AuditRow {
 			Role:      strings.ReplaceAll(e.Role, "_", " "),
 			Action:    actionLabel(e.Action),
 			Code:      e.Action,
-			Kind:      strings.ReplaceAll(e.ObjectKind, "_", " "),
+			Kind:      kindLabel(e.ObjectKind),
 			Object:    e.ObjectID,
 			Outcome:   string(e.Outcome),
 			Reason:    e.Reason,
@@ -46,6 +46,17 @@ func AuditRows(k *Request, events []models.AuditEvent) []ui.AuditRow {
 		}
 	}
 	return rows
+}
+
+// kindLabel formats the kind of an object as a label: "rate_card" is "rate card".
+func kindLabel(kind string) string {
+	switch kind {
+	case "staff":
+		return "user"
+	case "route":
+		return "page"
+	}
+	return strings.ReplaceAll(kind, "_", " ")
 }
 
 // actionLabels are the labels of the actions that actionLabel would not format well.
@@ -88,10 +99,10 @@ var actionLabels = map[string]string{ //nolint:gosec // labels of actions, no cr
 	"staff.accept":              "accept invitation",
 	"staff.create":              "create user",
 	"staff.deactivate":          "deactivate user",
-	"staff.end_session":         "end session",
-	"staff.end_sessions":        "end all sessions",
+	"staff.end_session":         "revoke session",
+	"staff.end_sessions":        "revoke sessions",
 	"staff.invite":              "invite user",
-	"staff.invite_again":        "send new invitation",
+	"staff.invite_again":        "create new invitation",
 	"staff.password":            "change password",
 	"staff.reactivate":          "reactivate user",
 	"staff.recovery_codes":      "create recovery codes",

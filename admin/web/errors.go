@@ -22,7 +22,7 @@ var (
 	ErrForbidden = apperr.New(apperr.Forbidden, "role", "Your roles do not allow this.")
 	errCrossSite = apperr.New(apperr.Forbidden, "cross_site", "The request came from another site.")
 	ErrNotFound  = apperr.New(apperr.NotFound, "page", "Page not found.")
-	ErrForm      = apperr.New(apperr.Invalid, "form", "The form is not valid. Open the page again and resubmit it.")
+	ErrForm      = apperr.New(apperr.Invalid, "form", "The form is not valid. Open the page again, then fill in and submit the form.")
 	errTooLarge  = apperr.New(apperr.TooLarge, "form", "The form is larger than 256 KB. Shorten it and submit it again.")
 	errMethod    = apperr.New(apperr.Invalid, "method", "This page does not accept this kind of request.")
 	errBroken    = apperr.New(apperr.Internal, "panic", "An unexpected error occurred.")

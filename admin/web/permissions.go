@@ -57,10 +57,10 @@ var permissionLabels = map[string]string{
 	"pricing, publish":      "publish prices",
 	"payouts, read":         "view the ledger and payouts",
 	"payouts, export":       "export the ledger",
-	"payouts, write":        "create returns, adjust balances and prepare payout runs",
+	"payouts, write":        "request returns, adjust balances and prepare payout runs",
 	"payouts, approve":      "accept or reject returns, approve payout runs and mark them as paid",
 	"reconciliation, read":  "view reconciliations",
-	"reconciliation, write": "reconcile files from partners",
+	"reconciliation, write": "reconcile partner files",
 }
 
 // PermissionLabel returns the label of a permission, such as "edit partners".
@@ -71,7 +71,7 @@ func PermissionLabel(p authz.Permission) string { return permissionLabels[p.Stri
 var partialPermissions = map[authz.Permission]struct{ some, rest string }{
 	ReadPricing:    {"view the prices agreed with the partner", "view prices"},
 	ReadPayouts:    {"view the ledger, balances, returns and statements", "view payout runs"},
-	WritePayouts:   {"create returns and adjust balances", "prepare payout runs"},
+	WritePayouts:   {"request returns and adjust balances", "prepare payout runs"},
 	ApprovePayouts: {"accept or reject returns", "approve payout runs and mark them as paid"},
 }
 

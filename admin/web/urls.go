@@ -53,6 +53,14 @@ func RunLink(k *Request, e payouts.Entry) ui.Link {
 	return link
 }
 
+// EntryNote returns the note of a ledger entry. For a return, it starts with the return reason.
+func EntryNote(e payouts.Entry) string {
+	if e.Kind == models.EntryReturn {
+		return ui.Sentence(e.NoteText())
+	}
+	return e.Note
+}
+
 func DraftURL(card uuid.UUID) string { return "/pricing/drafts/" + ratecard.ID(card) }
 
 func VersionURL(n int) string { return fmt.Sprint("/pricing/versions/", n) }

@@ -158,7 +158,7 @@ func (q *Queue) settle(ctx context.Context, j *river.Job[job], r *Run, err error
 	case j.Attempt >= j.MaxAttempts:
 		q.log.Error("job failed permanently", "kind", r.Kind, "work", r.ID, "attempt", r.Attempt, "error", postgres.Translate(err))
 		return q.giveUp(ending, r,
-			fmt.Sprintf("The job failed %d times because of an internal error. Try again. If it fails again, contact an administrator with job number %d.",
+			fmt.Sprintf("The job failed %d times because of an internal error. Try again. If it fails again, report job number %d to an administrator.",
 				r.Attempt, r.ID))
 	}
 	q.log.Warn("job failed, retrying", "kind", r.Kind, "work", r.ID, "attempt", r.Attempt, "error",

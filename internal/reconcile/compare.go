@@ -21,8 +21,8 @@ import (
 var (
 	errStale     = apperr.New(apperr.Conflict, "stale", "This reconciliation has changed since you opened it. Reload the page.")
 	errComparing = apperr.New(apperr.Conflict, "comparing",
-		"A comparison is running. Wait until it ends, or stop it first.")
-	errEnded  = apperr.New(apperr.Conflict, "ended", "This reconciliation was saved or discarded, so it can no longer be changed.")
+		"A comparison is running. Wait until it ends, or cancel it.")
+	errEnded  = apperr.New(apperr.Conflict, "ended", "This reconciliation has been saved or discarded and can no longer be changed.")
 	errNoFile = apperr.New(apperr.Conflict, "file_gone", "The file has expired. Upload it again.")
 )
 
@@ -195,11 +195,11 @@ func (m Mapping) check(p Profile, from, to time.Time) error {
 	}
 	switch {
 	case m.Currency != "" && m.Fixed != 0:
-		reject("fixed", apperr.FieldClash, "Choose a currency column or one currency, not both.")
+		reject("fixed", apperr.FieldClash, "Choose a currency column or one currency for all rows, not both.")
 	case m.Currency != "":
 		if column("currency", m.Currency, "") && (m.Currency == m.LeadID || m.Currency == m.Amount) {
 			reject("currency", apperr.FieldClash,
-				"This is the lead ID column or the amount column. Choose another column or one currency.")
+				"This is the lead ID column or the amount column. Choose another column, or one currency for all rows.")
 		}
 	case m.Fixed == 0:
 		reject("currency", apperr.Required, "Choose a currency column, or one currency for all rows.")

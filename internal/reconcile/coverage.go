@@ -51,7 +51,7 @@ func (r *Result) Summary(number func(int64) string) (compared, leftOut string) {
 		}
 		part := leads(t.Lines) + " in " + t.Currency
 		if slices.Contains(r.Covered.Currencies, t.Currency) {
-			part += " on " + r.Covered.accountText(number)
+			part += " from " + r.Covered.accountText(number)
 		}
 		parts = append(parts, part)
 	}

@@ -144,8 +144,8 @@ func TestComparesOnlyCurrenciesAndAccountsInFile(t *testing.T) {
 func TestSummaryOfLeftOutAccounts(t *testing.T) {
 	t.Parallel()
 	for accounts, want := range map[int]string{
-		1: "1 lead in GBP on an account without leads in the file (a)",
-		2: "1 lead in GBP on accounts without leads in the file (a and 1 more)",
+		1: "1 lead in GBP from an account without leads in the file (a)",
+		2: "1 lead in GBP from accounts without leads in the file (a and 1 more)",
 	} {
 		r := reconcile.Result{
 			Tallies: []reconcile.Tally{{Finding: models.LeftOut, Currency: "GBP", Lines: 1}},

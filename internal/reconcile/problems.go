@@ -34,7 +34,7 @@ const (
 )
 
 var problemWords = map[string]string{
-	problemCells:      "The number of cells differs from the first row. Put quotation marks around cells that contain the separator.",
+	problemCells:      "The row has more or fewer cells than the first row. Put quotation marks around cells that contain the separator.",
 	problemHead:       "The row repeats the column names. Remove it.",
 	problemQuotes:     "A quotation mark is in the wrong place. Inside a quoted cell, write it twice.",
 	problemNoLead:     "The leadId is missing. Enter the leadId from the API response.",
@@ -46,14 +46,14 @@ var problemWords = map[string]string{
 	problemNoAmount:   "The amount is missing. Enter 0 if the lead earned nothing.",
 	problemAmount:     "The amount does not match the chosen amount format. Write it like the other amounts.",
 	problemDecimals:   "The amount has more than two decimals. Round it to the invoiced amount.",
-	problemLarge:      "The amount is too large. Check whether the column contains another number.",
-	problemSign:       "The currency sign of the amount differs from the currency of the row. Correct one of them.",
+	problemLarge:      "The amount is too large. Check that this is the amount column.",
+	problemSign:       "The amount's currency sign does not match the row's currency. Correct one of them.",
 	problemNoCurrency: "The currency is missing. Enter a code such as GBP.",
 	problemCurrency:   "The currency is not supported. Enter GBP, EUR, USD, CAD or AUD.",
-	problemDiffers:    "The file and the ledger have different currencies. Agree on one with the partner.",
+	problemDiffers:    "The currencies in the file and the ledger differ. Agree on one with the partner.",
 
 	problemOtherCurrency: "The file has no readable amount in this currency.",
-	problemOtherAccount:  "The file has no lead on this account.",
+	problemOtherAccount:  "The file has no leads from this account.",
 }
 
 // ProblemText returns a text that explains the problem and how to fix it.

@@ -209,7 +209,7 @@ func (t *table) next() (r row, err error) {
 		switch {
 		case errors.Is(t.guard.failed, errLongRow):
 			return r, invalidFile("file_row",
-				fmt.Sprintf("Row %d is longer than 1 MiB. Check the row for a quotation mark that is not closed.",
+				fmt.Sprintf("Row %d is longer than 1 MiB. Check the row for an unclosed quotation mark.",
 					t.row+1))
 		case t.guard.failed != nil:
 			return r, t.guard.failed

@@ -108,7 +108,7 @@ func List(v ListView) templ.Component {
 							}()
 						}
 						ctx = templ.InitializeContext(ctx)
-						templ_7745c5c3_Err = ui.EmptyState("wait", "No background jobs", "A job appears here when you prepare a payout run or a large export, or upload a file for reconciliation.").Render(ctx, templ_7745c5c3_Buffer)
+						templ_7745c5c3_Err = ui.EmptyState("wait", "No background jobs", "A job appears here when you prepare a payout run or an export, or compare a partner's file with the ledger.").Render(ctx, templ_7745c5c3_Buffer)
 						if templ_7745c5c3_Err != nil {
 							return templ_7745c5c3_Err
 						}

@@ -672,12 +672,12 @@ func leadContact(c Contact) templ.Component {
 			return templ_7745c5c3_Err
 		}
 		if c.Erased {
-			templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 28, "<p class=\"text-sm max-w-3xl\">The contact data was erased and cannot be recovered. The consent record and the ledger entries remain.</p>")
+			templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 28, "<p class=\"text-sm max-w-3xl mb-3\">The contact record was erased and cannot be recovered. The country, postcode, consent record and ledger entries remain.</p>")
 			if templ_7745c5c3_Err != nil {
 				return templ_7745c5c3_Err
 			}
 		} else {
-			templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 29, "<p class=\"text-sm max-w-3xl mb-3\">The email address, name, phone number, street address, notes and answers are encrypted. They are not decrypted for this page.</p>")
+			templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 29, "<p class=\"text-sm max-w-3xl mb-3\">The email address, name, phone number, street address, notes and answers are encrypted. This page does not decrypt them.</p>")
 			if templ_7745c5c3_Err != nil {
 				return templ_7745c5c3_Err
 			}
@@ -729,7 +729,7 @@ func leadContact(c Contact) templ.Component {
 				return templ_7745c5c3_Err
 			}
 			if c.PhoneFlagged {
-				templ_7745c5c3_Err = ui.Status("warn", "phone_flagged", "not valid in this country; stored as sent").Render(ctx, templ_7745c5c3_Buffer)
+				templ_7745c5c3_Err = ui.Status("warn", "phone_flagged", "not valid in this country, stored as sent").Render(ctx, templ_7745c5c3_Buffer)
 				if templ_7745c5c3_Err != nil {
 					return templ_7745c5c3_Err
 				}
@@ -832,7 +832,7 @@ func masked(erased, there bool) templ.Component {
 				return templ_7745c5c3_Err
 			}
 		} else if there {
-			templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 34, "<span><span aria-hidden=\"true\">••••••</span> <span class=\"text-soft\">encrypted; searchable</span></span>")
+			templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 34, "<span><span aria-hidden=\"true\">••••••</span> <span class=\"text-soft\">encrypted, searchable</span></span>")
 			if templ_7745c5c3_Err != nil {
 				return templ_7745c5c3_Err
 			}
@@ -1069,7 +1069,7 @@ func leadEnvelope(e Envelope) templ.Component {
 			templ_7745c5c3_Var42 = templ.NopComponent
 		}
 		ctx = templ.ClearChildren(ctx)
-		templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 43, "<section class=\"section\" aria-labelledby=\"envelope\"><h2 id=\"envelope\" class=\"mb-2\">Envelope</h2><dl class=\"facts\">")
+		templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 43, "<section class=\"section\" aria-labelledby=\"envelope\"><h2 id=\"envelope\" class=\"mb-2\">Encryption envelope</h2><dl class=\"facts\">")
 		if templ_7745c5c3_Err != nil {
 			return templ_7745c5c3_Err
 		}

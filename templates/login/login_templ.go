@@ -197,7 +197,7 @@ func LoginCode(v LoginCodeView) templ.Component {
 			if templ_7745c5c3_Err != nil {
 				return templ_7745c5c3_Err
 			}
-			templ_7745c5c3_Err = ui.FormField(ui.Field{Name: "code", Label: "Code", Type: "code", Autocomplete: "one-time-code", Autofocus: v.Error == "", Hint: "Six-digit code from your authenticator app, or a recovery code."}).Render(ctx, templ_7745c5c3_Buffer)
+			templ_7745c5c3_Err = ui.FormField(ui.Field{Name: "code", Label: "Code", Type: "code", Autocomplete: "one-time-code", Autofocus: v.Error == "", Hint: "Enter the six-digit code from your authenticator app, or a recovery code."}).Render(ctx, templ_7745c5c3_Buffer)
 			if templ_7745c5c3_Err != nil {
 				return templ_7745c5c3_Err
 			}
@@ -401,7 +401,7 @@ func EnrolSecondFactor(v EnrolSecondFactorView) templ.Component {
 			if templ_7745c5c3_Err != nil {
 				return templ_7745c5c3_Err
 			}
-			templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 17, " <ol class=\"steps\"><li><div><h2>Scan the QR code</h2><p class=\"hint mb-2\">Use any authenticator app, such as 1Password, Google Authenticator or Aegis.</p><img class=\"qr\" src=\"")
+			templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 17, " <ol class=\"steps\"><li><div class=\"min-w-0\"><h2>Scan the QR code</h2><p class=\"hint mb-2\">Use any authenticator app, such as 1Password, Google Authenticator or Aegis.</p><img class=\"qr\" src=\"")
 			if templ_7745c5c3_Err != nil {
 				return templ_7745c5c3_Err
 			}
@@ -414,7 +414,7 @@ func EnrolSecondFactor(v EnrolSecondFactorView) templ.Component {
 			if templ_7745c5c3_Err != nil {
 				return templ_7745c5c3_Err
 			}
-			templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 18, "\" alt=\"QR code of the setup key below\"></div></li><li><div class=\"min-w-0\"><h2>If you cannot scan it, enter the setup key</h2><p class=\"hint mb-2\">In the app, choose time-based codes with six digits.</p><div class=\"once\">")
+			templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 18, "\" alt=\"QR code of the setup key below\"><p class=\"hint mt-4 mb-2\">If you cannot scan the QR code, enter this setup key in the app instead, and choose time-based codes with six digits.</p><div class=\"once\">")
 			if templ_7745c5c3_Err != nil {
 				return templ_7745c5c3_Err
 			}
@@ -429,7 +429,7 @@ func EnrolSecondFactor(v EnrolSecondFactorView) templ.Component {
 			var templ_7745c5c3_Var18 templ.SafeURL
 			templ_7745c5c3_Var18, templ_7745c5c3_Err = templ.JoinURLErrs(v.Action)
 			if templ_7745c5c3_Err != nil {
-				return templ.Error{Err: templ_7745c5c3_Err, FileName: `login/login.templ`, Line: 113, Col: 40}
+				return templ.Error{Err: templ_7745c5c3_Err, FileName: `login/login.templ`, Line: 108, Col: 40}
 			}
 			_, templ_7745c5c3_Err = templ_7745c5c3_Buffer.WriteString(templ.EscapeString(templ_7745c5c3_Var18))
 			if templ_7745c5c3_Err != nil {

@@ -47,7 +47,7 @@ type LedgerExport struct {
 type LedgerRow struct {
 	Number     int64
 	At         time.Time
-	Kind       string // "accrual", "return", "adjustment" or "payment"
+	Kind       string // "Accrual", "Return", "Adjustment" or "Payment"
 	Note, By   string
 	Partner    ui.Link
 	Identifier string
@@ -57,7 +57,7 @@ type LedgerRow struct {
 	Amount     money.Amount
 }
 
-var ledgerColumns = []ui.Column{{Label: "Time (UTC)"}, {Label: "Kind"}, {Label: "Partner, account"}, {Label: "Lead, payout run"}, {Label: "Amount", Number: true}}
+var ledgerColumns = []ui.Column{{Label: "Time (UTC)"}, {Label: "Kind"}, {Label: "Partner and account"}, {Label: "Lead and payout run"}, {Label: "Amount", Number: true}}
 
 func Ledger(v LedgerView) templ.Component {
 	return templruntime.GeneratedTemplate(func(templ_7745c5c3_Input templruntime.GeneratedComponentInput) (templ_7745c5c3_Err error) {
@@ -555,7 +555,7 @@ func ledgerRow(e LedgerRow, now time.Time) templ.Component {
 				}
 				return nil
 			})
-			templ_7745c5c3_Err = ui.Cell("Partner").Render(templ.WithChildren(ctx, templ_7745c5c3_Var18), templ_7745c5c3_Buffer)
+			templ_7745c5c3_Err = ui.Cell("Partner and account").Render(templ.WithChildren(ctx, templ_7745c5c3_Var18), templ_7745c5c3_Buffer)
 			if templ_7745c5c3_Err != nil {
 				return templ_7745c5c3_Err
 			}
@@ -627,7 +627,7 @@ func ledgerRow(e LedgerRow, now time.Time) templ.Component {
 				}
 				return nil
 			})
-			templ_7745c5c3_Err = ui.Cell("Lead, payout run").Render(templ.WithChildren(ctx, templ_7745c5c3_Var20), templ_7745c5c3_Buffer)
+			templ_7745c5c3_Err = ui.Cell("Lead and payout run").Render(templ.WithChildren(ctx, templ_7745c5c3_Var20), templ_7745c5c3_Buffer)
 			if templ_7745c5c3_Err != nil {
 				return templ_7745c5c3_Err
 			}
@@ -871,7 +871,7 @@ func ledgerExport(e LedgerExport) templ.Component {
 						return templ_7745c5c3_Err
 					}
 				}
-				templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 52, "<p class=\"hint mb-2 max-w-3xl\">Downloading this many entries takes several minutes. You can also prepare the file in the background. It will be available for seven days.</p>")
+				templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 52, "<p class=\"hint mb-2 max-w-3xl\">Downloading this many entries takes several minutes. Instead, you can prepare the file in the background and download it within seven days.</p>")
 				if templ_7745c5c3_Err != nil {
 					return templ_7745c5c3_Err
 				}

@@ -216,7 +216,7 @@ func Return(v ReturnView) templ.Component {
 				return templ_7745c5c3_Err
 			}
 			if v.State != "open" {
-				templ_7745c5c3_Err = ui.Pair("Answer", v.Answer, "none").Render(ctx, templ_7745c5c3_Buffer)
+				templ_7745c5c3_Err = ui.Pair("Answer", v.Answer, "no answer").Render(ctx, templ_7745c5c3_Buffer)
 				if templ_7745c5c3_Err != nil {
 					return templ_7745c5c3_Err
 				}
@@ -240,7 +240,7 @@ func Return(v ReturnView) templ.Component {
 				if templ_7745c5c3_Err != nil {
 					return templ_7745c5c3_Err
 				}
-				templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 10, "\">View its ledger entries</a></p>")
+				templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 10, "\">View the lead's ledger entries</a></p>")
 				if templ_7745c5c3_Err != nil {
 					return templ_7745c5c3_Err
 				}
@@ -250,7 +250,7 @@ func Return(v ReturnView) templ.Component {
 					return templ_7745c5c3_Err
 				}
 			case v.State == "open":
-				templ_7745c5c3_Err = ui.Locked("You do not have permission to accept or reject returns. Another user must decide on this return.").Render(ctx, templ_7745c5c3_Buffer)
+				templ_7745c5c3_Err = ui.Locked("You do not have permission to accept or reject returns. Another user must decide.").Render(ctx, templ_7745c5c3_Buffer)
 				if templ_7745c5c3_Err != nil {
 					return templ_7745c5c3_Err
 				}
@@ -303,7 +303,7 @@ func returnDecision(v ReturnView) templ.Component {
 		if templ_7745c5c3_Err != nil {
 			return templ_7745c5c3_Err
 		}
-		templ_7745c5c3_Err = ui.FormField(ui.Field{Name: "answer", Label: "Answer", Type: "textarea", Value: v.Answer, Optional: true, Hint: "Required if you reject the return. If you accept it, the partner sees the reason and this answer on the statement and in the CSV file. Do not include personal data.", Error: v.Errors.For("answer")}).Render(ctx, templ_7745c5c3_Buffer)
+		templ_7745c5c3_Err = ui.FormField(ui.Field{Name: "answer", Label: "Answer to the request", Type: "textarea", Value: v.Answer, Optional: true, Hint: "Required if you reject the return. If you accept it, the partner sees the return reason and this answer on the statement and in the CSV file. Do not include personal data.", Error: v.Errors.For("answer")}).Render(ctx, templ_7745c5c3_Buffer)
 		if templ_7745c5c3_Err != nil {
 			return templ_7745c5c3_Err
 		}
@@ -324,7 +324,7 @@ func returnDecision(v ReturnView) templ.Component {
 		if templ_7745c5c3_Err != nil {
 			return templ_7745c5c3_Err
 		}
-		templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 14, "\">Reject return</button></div></form><p class=\"hint mt-3 max-w-3xl\">Accepting the return adds a ledger entry that reverses the lead's earnings. This cannot be undone. To correct it later, add an adjustment.</p></section>")
+		templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 14, "\">Reject return</button></div></form><p class=\"hint mt-3 max-w-3xl\">Accepting the return adds a ledger entry that reverses the lead's earnings. This cannot be undone, but you can add an adjustment later.</p></section>")
 		if templ_7745c5c3_Err != nil {
 			return templ_7745c5c3_Err
 		}

@@ -38,7 +38,7 @@ type ReturnRow struct {
 	AskedAt  time.Time
 }
 
-var returnColumns = []ui.Column{{Label: "Return, lead"}, {Label: "State"}, {Label: "Partner"}, {Label: "Reason"}, {Label: "Requested"}, {Label: "Amount", Number: true}}
+var returnColumns = []ui.Column{{Label: "Return and lead"}, {Label: "State"}, {Label: "Partner"}, {Label: "Reason"}, {Label: "Requested"}, {Label: "Amount", Number: true}}
 
 func Returns(v ReturnsView) templ.Component {
 	return templruntime.GeneratedTemplate(func(templ_7745c5c3_Input templruntime.GeneratedComponentInput) (templ_7745c5c3_Err error) {
@@ -612,7 +612,7 @@ func ReturnNew(v ReturnNewView) templ.Component {
 			if templ_7745c5c3_Err != nil {
 				return templ_7745c5c3_Err
 			}
-			templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 17, " of its delivery. Its earnings are reversed when the return is accepted.</p>")
+			templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 17, " of its delivery. The lead's earnings are reversed when the return is accepted.</p>")
 			if templ_7745c5c3_Err != nil {
 				return templ_7745c5c3_Err
 			}
@@ -785,7 +785,7 @@ func returnLead(l ReturnLead, now time.Time) templ.Component {
 			}
 			return nil
 		})
-		templ_7745c5c3_Err = ui.SummaryItem("Partner, account").Render(templ.WithChildren(ctx, templ_7745c5c3_Var27), templ_7745c5c3_Buffer)
+		templ_7745c5c3_Err = ui.SummaryItem("Partner and account").Render(templ.WithChildren(ctx, templ_7745c5c3_Var27), templ_7745c5c3_Buffer)
 		if templ_7745c5c3_Err != nil {
 			return templ_7745c5c3_Err
 		}

@@ -836,12 +836,12 @@ func runNext(v RunLive) templ.Component {
 				}
 			}
 		case "approved":
-			templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 45, "<h2 id=\"next\" class=\"mb-2\">Payment</h2><p class=\"mb-3 max-w-3xl text-sm\">Send the payments in the payments file through your bank. Then mark the payout run as paid and enter the bank reference.</p>")
+			templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 45, "<h2 id=\"next\" class=\"mb-2\">Payment</h2><p class=\"mb-3 max-w-3xl text-sm\">Download the payments file and send the payments through your bank. Then mark the payout run as paid and enter the bank reference.</p>")
 			if templ_7745c5c3_Err != nil {
 				return templ_7745c5c3_Err
 			}
 		default:
-			templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 46, "<h2 id=\"next\" class=\"mb-2\">Paid</h2><p class=\"mb-3 max-w-3xl text-sm\">The payments are in the ledger. To correct one, add an adjustment or return a lead. The next payout run includes the correction.</p>")
+			templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 46, "<h2 id=\"next\" class=\"mb-2\">Paid</h2><p class=\"mb-3 max-w-3xl text-sm\">The payments are in the ledger. To correct a payment, add an adjustment or return a lead. The next payout run includes the correction.</p>")
 			if templ_7745c5c3_Err != nil {
 				return templ_7745c5c3_Err
 			}
@@ -1397,27 +1397,27 @@ func RunPay(v RunPayView) templ.Component {
 			if templ_7745c5c3_Err != nil {
 				return templ_7745c5c3_Err
 			}
-			templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 67, "<p>Mark the payout run as paid only after the bank has made the payments. This adds ")
+			templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 67, "<p>Mark the payout run as paid only after the bank has made the payments. Doing so adds ")
 			if templ_7745c5c3_Err != nil {
 				return templ_7745c5c3_Err
 			}
 			var templ_7745c5c3_Var55 string
 			templ_7745c5c3_Var55, templ_7745c5c3_Err = templ.JoinStringErrs(ui.Plural(v.Payouts, "payment", "payments"))
 			if templ_7745c5c3_Err != nil {
-				return templ.Error{Err: templ_7745c5c3_Err, FileName: `payouts/run.templ`, Line: 304, Col: 132}
+				return templ.Error{Err: templ_7745c5c3_Err, FileName: `payouts/run.templ`, Line: 304, Col: 136}
 			}
 			_, templ_7745c5c3_Err = templ_7745c5c3_Buffer.WriteString(templ.EscapeString(templ_7745c5c3_Var55))
 			if templ_7745c5c3_Err != nil {
 				return templ_7745c5c3_Err
 			}
-			templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 68, " to the ledger, with a total of ")
+			templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 68, " (")
 			if templ_7745c5c3_Err != nil {
 				return templ_7745c5c3_Err
 			}
 			var templ_7745c5c3_Var56 string
 			templ_7745c5c3_Var56, templ_7745c5c3_Err = templ.JoinStringErrs(ui.Amount(v.Total))
 			if templ_7745c5c3_Err != nil {
-				return templ.Error{Err: templ_7745c5c3_Err, FileName: `payouts/run.templ`, Line: 304, Col: 186}
+				return templ.Error{Err: templ_7745c5c3_Err, FileName: `payouts/run.templ`, Line: 304, Col: 160}
 			}
 			_, templ_7745c5c3_Err = templ_7745c5c3_Buffer.WriteString(templ.EscapeString(templ_7745c5c3_Var56))
 			if templ_7745c5c3_Err != nil {
@@ -1430,17 +1430,17 @@ func RunPay(v RunPayView) templ.Component {
 			var templ_7745c5c3_Var57 string
 			templ_7745c5c3_Var57, templ_7745c5c3_Err = templ.JoinStringErrs(v.Total.Currency.String())
 			if templ_7745c5c3_Err != nil {
-				return templ.Error{Err: templ_7745c5c3_Err, FileName: `payouts/run.templ`, Line: 304, Col: 216}
+				return templ.Error{Err: templ_7745c5c3_Err, FileName: `payouts/run.templ`, Line: 304, Col: 190}
 			}
 			_, templ_7745c5c3_Err = templ_7745c5c3_Buffer.WriteString(templ.EscapeString(templ_7745c5c3_Var57))
 			if templ_7745c5c3_Err != nil {
 				return templ_7745c5c3_Err
 			}
-			templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 70, ". This cannot be undone.</p>")
+			templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 70, " in total) to the ledger and cannot be undone.</p>")
 			if templ_7745c5c3_Err != nil {
 				return templ_7745c5c3_Err
 			}
-			templ_7745c5c3_Err = ui.FormField(ui.Field{Name: "reference", Label: "Bank reference", Value: v.Reference, Autocomplete: "off", Autofocus: len(v.Errors) == 0, Hint: "Partners see it on their statements.", Error: v.Errors.For("reference")}).Render(ctx, templ_7745c5c3_Buffer)
+			templ_7745c5c3_Err = ui.FormField(ui.Field{Name: "reference", Label: "Bank reference", Value: v.Reference, Autocomplete: "off", Autofocus: len(v.Errors) == 0, Hint: "Shown to partners on their statements.", Error: v.Errors.For("reference")}).Render(ctx, templ_7745c5c3_Buffer)
 			if templ_7745c5c3_Err != nil {
 				return templ_7745c5c3_Err
 			}

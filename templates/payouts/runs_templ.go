@@ -215,7 +215,7 @@ func noRuns(url string) templ.Component {
 			}
 			return nil
 		})
-		templ_7745c5c3_Err = ui.EmptyState("payouts", "No payout runs yet", "A payout run pays all accounts in one currency for everything before a cutoff. One user prepares it and another approves it.").Render(templ.WithChildren(ctx, templ_7745c5c3_Var7), templ_7745c5c3_Buffer)
+		templ_7745c5c3_Err = ui.EmptyState("payouts", "No payout runs yet", "A payout run pays all unpaid entries in one currency that are dated before a cutoff. One user prepares the run and another approves it.").Render(templ.WithChildren(ctx, templ_7745c5c3_Var7), templ_7745c5c3_Buffer)
 		if templ_7745c5c3_Err != nil {
 			return templ_7745c5c3_Err
 		}
@@ -636,7 +636,7 @@ func RunNew(v RunNewView) templ.Component {
 			if templ_7745c5c3_Err != nil {
 				return templ_7745c5c3_Err
 			}
-			templ_7745c5c3_Err = ui.FormField(ui.Field{Name: "minimum", Label: "Minimum payout", Value: v.Minimum, Optional: true, Autocomplete: "off", Hint: "Smaller balances are carried forward. Example: 25.00.", Error: v.Errors.For("minimum")}).Render(ctx, templ_7745c5c3_Buffer)
+			templ_7745c5c3_Err = ui.FormField(ui.Field{Name: "minimum", Label: "Minimum payout", Value: v.Minimum, Optional: true, Autocomplete: "off", Hint: "Enter an amount such as 25.00. Smaller balances are carried forward.", Error: v.Errors.For("minimum")}).Render(ctx, templ_7745c5c3_Buffer)
 			if templ_7745c5c3_Err != nil {
 				return templ_7745c5c3_Err
 			}

@@ -45,7 +45,7 @@ func (f MappingForm) format() string {
 	return words
 }
 
-var listColumns = []ui.Column{{Label: "Column"}, {Label: "Filled rows", Number: true}, {Label: "Contents"}}
+var listColumns = []ui.Column{{Label: "Column"}, {Label: "Rows with a value", Number: true}, {Label: "Contents"}}
 
 func mappingForm(f MappingForm, v DetailsView) templ.Component {
 	return templruntime.GeneratedTemplate(func(templ_7745c5c3_Input templruntime.GeneratedComponentInput) (templ_7745c5c3_Err error) {
@@ -211,7 +211,7 @@ func mappingForm(f MappingForm, v DetailsView) templ.Component {
 						}
 						return nil
 					})
-					templ_7745c5c3_Err = ui.NumberCell("Filled rows").Render(templ.WithChildren(ctx, templ_7745c5c3_Var10), templ_7745c5c3_Buffer)
+					templ_7745c5c3_Err = ui.NumberCell("Rows with a value").Render(templ.WithChildren(ctx, templ_7745c5c3_Var10), templ_7745c5c3_Buffer)
 					if templ_7745c5c3_Err != nil {
 						return templ_7745c5c3_Err
 					}
@@ -351,7 +351,7 @@ func mappingFields(f MappingForm, v DetailsView) templ.Component {
 		if templ_7745c5c3_Err != nil {
 			return templ_7745c5c3_Err
 		}
-		templ_7745c5c3_Err = ui.FormField(ui.Field{Name: "date", Label: "Date column", Type: "select", Options: f.Dates, Optional: true, Error: v.Errors.For("date"), Hint: "The dates are only used to suggest the period."}).Render(ctx, templ_7745c5c3_Buffer)
+		templ_7745c5c3_Err = ui.FormField(ui.Field{Name: "date", Label: "Date column", Type: "select", Options: f.Dates, Optional: true, Error: v.Errors.For("date"), Hint: "The dates are used only to suggest the period."}).Render(ctx, templ_7745c5c3_Buffer)
 		if templ_7745c5c3_Err != nil {
 			return templ_7745c5c3_Err
 		}
@@ -373,7 +373,7 @@ func mappingFields(f MappingForm, v DetailsView) templ.Component {
 		if templ_7745c5c3_Err != nil {
 			return templ_7745c5c3_Err
 		}
-		templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 18, "</div><p class=\"hint\">Both days are included. If you leave both empty, the first and last dates in the file are used.</p>")
+		templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 18, "</div><p class=\"hint\">Both days are included. If you choose a date column, you can leave both fields empty to use its first and last dates.</p>")
 		if templ_7745c5c3_Err != nil {
 			return templ_7745c5c3_Err
 		}

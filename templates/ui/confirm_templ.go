@@ -484,7 +484,7 @@ func JumpNotFound(v JumpView) templ.Component {
 			if templ_7745c5c3_Err != nil {
 				return templ_7745c5c3_Err
 			}
-			templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 26, "</div></form><p class=\"hint mt-2\">The prefix of an ID shows its type: <code>st_</code> user, <code>pt_</code> partner, <code>ac_</code> account, <code>sk_</code> signing secret, <code>rc_</code> rate card, <code>ld_</code> lead, <code>rq_</code> request, <code>tx_</code> transaction. Only transaction IDs are case-sensitive.</p><p class=\"hint mt-2\">You can find a request by its ID if it delivered a lead, or if it is one of the partner's most recent rejected requests. The IDs of other pings and of retries are not stored. For a retry, ask the partner for the leadId in the response.</p>")
+			templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 26, "</div></form><p class=\"hint mt-2\">The prefix of an ID shows its type: <code>st_</code> user, <code>pt_</code> partner, <code>ac_</code> account, <code>sk_</code> signing secret, <code>rc_</code> rate card, <code>ld_</code> lead, <code>rq_</code> request, <code>tx_</code> transaction, <code>po_</code> payout run, <code>rt_</code> return, <code>rn_</code> reconciliation. Only transaction IDs are case-sensitive.</p><p class=\"hint mt-2\">You can find a request by its ID if it delivered a lead, or if it is one of the partner's most recent rejected requests. The IDs of all other requests, including retries, are not stored. To find the lead of a retry, ask the partner for the leadId in the response.</p>")
 			if templ_7745c5c3_Err != nil {
 				return templ_7745c5c3_Err
 			}
