@@ -81,7 +81,7 @@ func partnerTraffic() map[string]templ.Component {
 				At:        ago(9 * time.Minute),
 				Endpoint:  "Ping",
 				Outcome:   "missing or invalid field",
-				Fix:       "Fix the listed fields. The response has a message for each.",
+				Fix:       "The partner must fix the listed fields. The API response describes each error.",
 				Fields:    []string{"industry", "consent.capturedAt", "phone"},
 				RequestID: "rq_01M7Q5A1B7T6V5W4X3Y2Z1A0B9",
 			},
@@ -176,6 +176,6 @@ func liveActivity() partnersview.OnboardingLive {
 			Sandbox:  true,
 			CheckURL: harbour + "/check",
 		},
-		{At: ago(2 * time.Minute), Kind: "bad", What: "Ping rejected: missing or invalid field", Detail: "Fields: industry", Fix: "Fix the listed fields. The response has a message for each."},
+		{At: ago(2 * time.Minute), Kind: "bad", What: "Ping rejected: missing or invalid field", Detail: "Fields: industry", Fix: "The partner must fix the listed fields. The API response describes each error."},
 	}}
 }

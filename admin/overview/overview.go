@@ -87,9 +87,8 @@ func (h *Handlers) payoutAttention(k *web.Request) (all []ui.AttentionItem, err 
 		}
 		if failed > 0 {
 			all = append(all, ui.AttentionItem{
-				Text:   web.CountText(failed, false, "job", "jobs") + " failed",
-				URL:    "/work",
-				Detail: "In the last 24 hours.",
+				Text: web.CountText(failed, false, "job", "jobs") + " failed in the last 24 hours",
+				URL:  "/work",
 			})
 		}
 	}
@@ -166,7 +165,7 @@ func (h *Handlers) partnerAttention(k *web.Request) (all []ui.AttentionItem, err
 		all = append(all, ui.AttentionItem{
 			Text:   u.Name + ": " + web.CountText(u.Leads, false, "unsigned lead", "unsigned leads"),
 			URL:    web.PartnerURL(u.Partner) + "?tab=signing",
-			Detail: "In the last 24 hours.",
+			Detail: "Accepted without a signature in the last 24 hours.",
 		})
 	}
 	return all, nil

@@ -107,7 +107,7 @@ func (h *Handlers) modes(k *web.Request, first models.SigningMode) []ui.Option {
 	return slices.Insert(all, 0, ui.Option{
 		Value: string(first),
 		Label: "Platform default",
-		Hint:  "Currently “" + ui.Sentence(plainMode(h.DefaultSigning)) + "”. It is set in the platform's configuration.",
+		Hint:  "Currently “" + ui.Sentence(plainMode(h.DefaultSigning)) + "”, as set in the platform's configuration.",
 	})
 }
 

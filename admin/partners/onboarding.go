@@ -88,7 +88,7 @@ func steps(p models.Partner, s progress, head view.PartnerHead, docs string, arr
 		},
 		{
 			Title:       "Share integration details",
-			Text:        "Send the partner its base URL, its secret and the link to its own documentation. The documentation includes its partnerIds, complete code samples and all errors with their fixes.",
+			Text:        "Send the partner its base URL, its secret and the link to its documentation page. The page lists the partnerIds and all errors with their fixes, and includes complete code samples.",
 			Done:        docs != "",
 			Detail:      docs,
 			ActionURL:   head.URL + "/link",
@@ -158,7 +158,7 @@ func (h *Handlers) live(k *web.Request, p models.Partner, s progress) (v view.On
 	}
 	for _, a := range all {
 		e := liveEvent(a, accounts, labels)
-		if a.Outcome != "" && strings.HasPrefix(a.Outcome, "signature") {
+		if a.Outcome == "signature" {
 			e.CheckURL = web.PartnerURL(p.ID) + "/check"
 		}
 		v.Waiting = v.Waiting && a.Lead == uuid.Nil

@@ -43,14 +43,18 @@ func (h *Handlers) rejectionsTab(k *web.Request, p models.Partner) error {
 		return err
 	}
 	for _, r := range found.Rejections {
-		v.Rejections = append(v.Rejections, view.RejectionRow{
+		row := view.RejectionRow{
 			At:        r.At,
 			Endpoint:  ui.Sentence(r.Endpoint),
 			Outcome:   web.ReasonLabel(r.Outcome),
 			Fix:       web.RejectionReasons[r.Outcome].Fix,
 			Fields:    r.Fields,
 			RequestID: id.Format(id.Request, r.RequestID),
-		})
+		}
+		if r.Outcome == "signature" {
+			row.CheckURL = v.CheckURL
+		}
+		v.Rejections = append(v.Rejections, row)
 	}
 	if n := len(found.Rejections); n > 0 {
 		v.Pager = web.KeyPager(head.URL, q, found.Newer, found.Older, found.Rejections[0].ID, found.Rejections[n-1].ID)

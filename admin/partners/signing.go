@@ -50,7 +50,8 @@ func (h *Handlers) showSigning(k *web.Request, status int, p models.Partner, f s
 	if err != nil {
 		return err
 	}
-	v.SharedWords = fmt.Sprintf("%d of at most %d partners use this option", used, partners.MaxSharedAddress)
+	v.SharedWords = fmt.Sprintf("%s this option. The maximum is %d",
+		web.CountText(int64(used), false, "partner uses", "partners use"), partners.MaxSharedAddress)
 	if used >= partners.MaxSharedAddress && !p.SharedAddress {
 		v.SharedLocked = "No more partners can use this option. Turn it off for another partner first."
 	}

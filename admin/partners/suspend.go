@@ -14,7 +14,7 @@ func (h *Handlers) suspendView(k *web.Request, p models.Partner, version int, mi
 		Shell:       k.Shell("Suspend "+p.Name, allPartners, ui.Link{Label: p.Name, URL: web.PartnerURL(p.ID)}),
 		Prefix:      "suspend",
 		Action:      web.PartnerURL(p.ID) + "/suspend",
-		Consequence: "The partner's pings will get no price, and its posts will be rejected, including posts on earlier quotes. This takes effect within a second. Past leads and earnings are not affected.",
+		Consequence: "The partner's pings will not be priced, and its posts will be rejected, even for quotes that it has already received. This takes effect within a second. Past leads and earnings are not affected.",
 		TypeName:    p.Slug,
 		Submit:      "Suspend partner",
 		Cancel:      web.PartnerURL(p.ID),

@@ -26,7 +26,7 @@ func exports(address string, v ratecard.GridView, industries, rules int) (bases,
 	bases = ui.Download{
 		URL:   address + "/export?" + viewQuery(v, "format", kindCSV),
 		Label: "CSV",
-		Holds: web.CountText(int64(industries), false, "industry", "industries") + " shown, with base and final prices",
+		Holds: web.CountText(int64(industries), false, "industry", "industries") + " shown",
 	}
 	card = ui.Download{
 		URL:   address + "/export?format=" + kindYAML,

@@ -56,9 +56,9 @@ func (h *Handlers) showImport(k *web.Request, status int, d ratecard.Draft, u up
 		{
 			Value: kindCSV,
 			Label: "Base prices (CSV)",
-			Hint:  "The same columns as the CSV export of the grid, in UTF-8. Only the rows in the file change. If the base of a row is empty, the row inherits the base price of the broader rule.",
+			Hint:  "Use the columns of the grid's CSV export, in UTF-8. Only the base prices in the file change. If the base column is empty, the base price is inherited from a broader rule.",
 		},
-		{Value: kindYAML, Label: "Complete rate card (YAML)", Hint: "Replaces all rules of the draft."},
+		{Value: kindYAML, Label: "Complete rate card (YAML)", Hint: "Replaces all rules in the draft."},
 	}, u.kind)
 	if u.pasted {
 		v.Text = strings.ToValidUTF8(strings.ReplaceAll(u.text, "\x00", "\ufffd"), "\ufffd")

@@ -14,14 +14,14 @@ type rejectionReason struct{ words, Fix string }
 // RejectionReasons maps the codes of rejection reasons to labels and fixes.
 var RejectionReasons = map[string]rejectionReason{
 	"json":                         {"invalid JSON", "Send one JSON object in UTF-8, with unique names and nothing after it."},
-	"payload":                      {"missing or invalid field", "Fix the listed fields; see the API response."},
+	"payload":                      {"missing or invalid field", "The partner must fix the listed fields. The API response describes each error."},
 	"quote_owner":                  {"quote belongs to another partner", "Post to the base URL that the ping was sent to. Quotes of a sandbox account can be used only by that account."},
 	"transaction_format":           {"invalid transactionId", "Send the complete transactionId from the ping's response, unchanged."},
 	"expired":                      {"quote expired", "Post within 15 minutes of the ping, or ping again."},
 	"already_delivered":            {"transaction already delivered", "Each transaction delivers one lead. Ping again for another lead. The body of a retry must be identical."},
-	string(models.OutcomeInactive): {"partner not active", "Approve the partner or end its suspension. The account must also be active."},
-	"signature":                    {"wrong signature", "Use Check signature to find the cause."},
-	"signature_missing":            {"no signature", "Sign every post, or accept unsigned posts under Signing."},
+	string(models.OutcomeInactive): {"partner not active", "Approve the partner or lift its suspension. The account must also be active."},
+	"signature":                    {"wrong signature", "A user who can edit the partner can check the signature to find the cause."},
+	"signature_missing":            {"no signature", "The partner must sign every post, unless you accept unsigned posts on the Signing tab."},
 	"timestamp_format":             {"timestamp is not a number", "Send X-Timestamp once, in whole seconds since 1970."},
 	"timestamp_missing":            {"no timestamp", "Send X-Timestamp with every signed post."},
 	"timestamp_window":             {"timestamp more than 300 s off", "Correct the sender's clock. Send the timestamp in seconds, not in milliseconds."},
@@ -44,10 +44,10 @@ var outcomes = map[models.Outcome]struct{ words, kind string }{
 	models.OutcomeCapped:              {"daily cap reached", "warn"},
 	models.OutcomeDelivered:           {"lead delivered", "good"},
 	models.OutcomeDeliveredUnsigned:   {"lead delivered (unsigned)", "warn"},
-	models.OutcomeDeliveredReportOnly: {"lead delivered (unsigned, would be rejected)", "warn"},
+	models.OutcomeDeliveredReportOnly: {"lead delivered (unsigned; would be rejected if signatures were required)", "warn"},
 	models.OutcomeReplayed:            {"replayed", "good"},
 	models.OutcomeReplayedUnsigned:    {"replayed (unsigned)", "warn"},
-	models.OutcomeReplayedReportOnly:  {"replayed (unsigned, would be rejected)", "warn"},
+	models.OutcomeReplayedReportOnly:  {"replayed (unsigned; would be rejected if signatures were required)", "warn"},
 }
 
 // ReasonLabel returns the label of a rejection reason.

@@ -8,29 +8,31 @@ import (
 
 // PingsTile returns a tile with the number of pings.
 func PingsTile(all, rejected int64) ui.StatTile {
-	return ui.StatTile{
-		Name:  "pings",
-		Label: "Pings",
-		Value: ui.Number(all),
-		Note:  "including " + ui.Number(rejected) + " rejected",
-		URL:   "#traffic",
+	note := ""
+	if all > 0 {
+		note = "including " + ui.Number(rejected) + " rejected"
 	}
+	return ui.StatTile{Name: "pings", Label: "Pings", Value: ui.Number(all), Note: note, URL: "#traffic"}
 }
 
 // AcceptedTile returns a tile with the share of pings that received a price.
 func AcceptedTile(priced, pings int64, url string) ui.StatTile {
-	return ui.StatTile{
-		Name:  "accepted",
-		Label: "Accepted",
-		Value: Share(priced, pings),
-		Note:  "of all " + CountText(pings, false, "ping", "pings"),
-		URL:   url,
+	note := "no pings"
+	if pings > 0 {
+		note = "of " + CountText(pings, false, "ping", "pings")
 	}
+	if priced < pings {
+		note += "; the rest got no price"
+	}
+	return ui.StatTile{Name: "accepted", Label: "Priced", Value: Share(priced, pings), Note: note, URL: url}
 }
 
 // PostsTile returns a tile with the number of posts.
 func PostsTile(all, retries, rejected int64) ui.StatTile {
-	note := "including " + CountText(retries, false, "retry", "retries") + " and " + ui.Number(rejected) + " rejected"
+	note := ""
+	if all > 0 {
+		note = "including " + CountText(retries, false, "retry", "retries") + " and " + ui.Number(rejected) + " rejected"
+	}
 	return ui.StatTile{Name: "posts", Label: "Posts", Value: ui.Number(all), Note: note, URL: "#traffic"}
 }
 

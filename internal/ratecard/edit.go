@@ -173,7 +173,7 @@ func (s *Service) marketOf(t pricingrules.Target) (market pricingrules.Market, e
 	}
 	if _, ok := s.taxonomy.BySlug(t.Industry); t.Industry != "" && !ok {
 		return market, field("industry", apperr.InvalidValue, "industry",
-			fmt.Sprintf("There is no industry %q. The taxonomy lists the slugs.", t.Industry))
+			fmt.Sprintf("There is no industry %q. Use a slug from the taxonomy.", t.Industry))
 	}
 	if _, ok := pricingrules.ParseClass(t.Urgency); t.Urgency != "" && !ok {
 		return market, field("urgency", apperr.InvalidValue, "urgency",

@@ -55,7 +55,7 @@ func PartnerDocumentation(v PartnerDocumentationView) templ.Component {
 				}()
 			}
 			ctx = templ.InitializeContext(ctx)
-			templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 1, "<div class=\"stack max-w-3xl\"><div><h2 class=\"mb-1\">Partner documentation</h2><p class=\"hint\">The partner's own documentation page covers its base URL and accounts, signing, the industries, the sandbox, and all errors with their fixes. It includes complete code samples, but no secrets. Anyone with the link can read the page without signing in.</p></div>")
+			templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 1, "<div class=\"stack max-w-3xl\"><div><h2 class=\"mb-1\">Partner documentation</h2><p class=\"hint\">Each partner has a documentation page with its base URL and accounts. The page explains signing, industries, the sandbox, and all errors with their fixes. It includes complete code samples, but no secrets. Anyone with the link can read it without signing in.</p></div>")
 			if templ_7745c5c3_Err != nil {
 				return templ_7745c5c3_Err
 			}

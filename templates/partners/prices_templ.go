@@ -473,7 +473,7 @@ func pricingHelp(baseURL string) templ.Component {
 		if templ_7745c5c3_Err != nil {
 			return templ_7745c5c3_Err
 		}
-		templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 25, "</code>. Pings sent to the shared base URL get rate card prices.</li><li>The adjustment is applied after multipliers, floor and ceiling, but before rounding.</li><li>Changes take effect within a second. Leads delivered on earlier quotes are paid at the quoted price.</li><li>Partners with partner pricing must send pings and posts to their own base URL. Posts that use a quote from the shared base URL are rejected, unless the quote was issued before partner pricing took effect.</li></ul>")
+		templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 25, "</code>. Pings sent to the shared base URL get rate card prices.</li><li>The adjustment is applied after multipliers, floor and ceiling, but before rounding.</li><li>Changes take effect within a second. Quotes that have already been issued keep their prices.</li><li>Partners with partner pricing must send pings and posts to their own base URL. Posts that use a quote from the shared base URL are rejected, unless the quote was issued before partner pricing took effect.</li></ul>")
 		if templ_7745c5c3_Err != nil {
 			return templ_7745c5c3_Err
 		}
@@ -482,9 +482,9 @@ func pricingHelp(baseURL string) templ.Component {
 }
 
 const (
-	adjustmentHint = "A percentage of the rate card price, from -90 to +900, with at most two decimals. For example, +5 or -2.5."
-	capHint        = "Once the cap is reached, pings get no price until midnight UTC. Earlier quotes are still honoured. Sandbox leads do not count."
-	exclusionsHint = "Pings that match an exclusion get no price. Enter one exclusion per line: an industry, a category, a country, or a combination, separated by commas. For example, “industry plumber, country FR”."
+	adjustmentHint = "Raises or lowers the rate card price. Enter a percentage from -90 to +900 with at most two decimals, such as +5 or -2.5."
+	capHint        = "Once the cap is reached, pings get no price until midnight UTC. Posts for earlier quotes are still accepted. Sandbox leads do not count towards the cap."
+	exclusionsHint = "Pings that match an exclusion get no price. Enter one exclusion per line: an industry, a category, a country, or a combination of these, separated by commas. For example, “industry plumber, country FR”."
 )
 
 func pricingForm(v PartnerPricesView) templ.Component {
@@ -594,7 +594,7 @@ func pricingSummary(v PartnerPricesView) templ.Component {
 		if templ_7745c5c3_Err != nil {
 			return templ_7745c5c3_Err
 		}
-		templ_7745c5c3_Err = ui.Pair("Leads today", v.leadsToday(), "").Render(ctx, templ_7745c5c3_Buffer)
+		templ_7745c5c3_Err = ui.Pair("Leads delivered today (UTC)", v.leadsToday(), "").Render(ctx, templ_7745c5c3_Buffer)
 		if templ_7745c5c3_Err != nil {
 			return templ_7745c5c3_Err
 		}
@@ -625,7 +625,7 @@ func (v PartnerPricesView) leadsToday() string {
 }
 
 func (v PartnerPricesView) todayText() string {
-	text := ui.Plural(v.LeadsToday, "lead", "leads") + " today."
+	text := "Leads delivered today (UTC): " + ui.Number(v.LeadsToday) + "."
 	if v.Capped {
 		text += " The cap has been reached."
 	}
@@ -766,9 +766,9 @@ func priceExample(e PartnerPriceExample) templ.Component {
 							return templ_7745c5c3_Err
 						}
 						var templ_7745c5c3_Var29 string
-						templ_7745c5c3_Var29, templ_7745c5c3_Err = templ.JoinStringErrs(s.Name)
+						templ_7745c5c3_Var29, templ_7745c5c3_Err = templ.JoinStringErrs(ui.Sentence(s.Name))
 						if templ_7745c5c3_Err != nil {
-							return templ.Error{Err: templ_7745c5c3_Err, FileName: `partners/prices.templ`, Line: 200, Col: 33}
+							return templ.Error{Err: templ_7745c5c3_Err, FileName: `partners/prices.templ`, Line: 200, Col: 46}
 						}
 						_, templ_7745c5c3_Err = templ_7745c5c3_Buffer.WriteString(templ.EscapeString(templ_7745c5c3_Var29))
 						if templ_7745c5c3_Err != nil {

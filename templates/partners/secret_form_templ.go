@@ -88,7 +88,7 @@ func SecretForm(v SecretFormView) templ.Component {
 				return templ_7745c5c3_Err
 			}
 			if v.Rotate {
-				templ_7745c5c3_Err = ui.Radios(ui.Field{Name: "overlap", Label: "Expiry of older secrets", Options: v.Overlaps, Error: v.Errors.For("overlap"), Hint: "Old and new secrets are accepted until this time, so that the partner can switch without an interruption."}).Render(ctx, templ_7745c5c3_Buffer)
+				templ_7745c5c3_Err = ui.Radios(ui.Field{Name: "overlap", Label: "Expiry of older secrets", Options: v.Overlaps, Error: v.Errors.For("overlap"), Hint: "Until this time, both old and new secrets are accepted, so that the partner can switch without interruption."}).Render(ctx, templ_7745c5c3_Buffer)
 				if templ_7745c5c3_Err != nil {
 					return templ_7745c5c3_Err
 				}

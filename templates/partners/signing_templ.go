@@ -23,7 +23,7 @@ type PartnerSigningView struct {
 	Mode         string // current mode: "required", "report only", "off" or "required (default)"
 	Shared       bool
 	SharedLocked string // reason why the shared base URL cannot be turned on; empty if it can
-	SharedWords  string // "37 of at most 100 partners use this option"
+	SharedWords  string // "37 partners use this option. The maximum is 100"
 	Forecast     Forecast
 	Accounts     []AccountRow
 	Version      int
@@ -523,7 +523,7 @@ func signingForm(v PartnerSigningView) templ.Component {
 		if templ_7745c5c3_Err != nil {
 			return templ_7745c5c3_Err
 		}
-		templ_7745c5c3_Err = ui.Radios(ui.Field{Name: "signing", Label: "Signing mode", Options: v.Modes, Error: v.Errors.For("signing"), Hint: "Current mode: " + v.Mode + ". Accounts can override the mode. Changes take effect within a second."}).Render(ctx, templ_7745c5c3_Buffer)
+		templ_7745c5c3_Err = ui.Radios(ui.Field{Name: "signing", Label: "Signing mode", Options: v.Modes, Error: v.Errors.For("signing"), Hint: "Current mode: " + v.Mode + ". An account can have its own mode. Changes take effect within a second."}).Render(ctx, templ_7745c5c3_Buffer)
 		if templ_7745c5c3_Err != nil {
 			return templ_7745c5c3_Err
 		}

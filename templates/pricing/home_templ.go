@@ -617,6 +617,8 @@ func draftRow(d DraftRow, now time.Time) templ.Component {
 	})
 }
 
+const precedenceText = "The most specific rule wins. A rule for an industry overrides one for its category, and both override one for all industries. Between rules for the same industries, one for a country overrides one for all countries. Between rules for the same industries and countries, one for an urgency overrides one for all urgencies."
+
 // precedence explains which rule wins.
 func precedence() templ.Component {
 	return templruntime.GeneratedTemplate(func(templ_7745c5c3_Input templruntime.GeneratedComponentInput) (templ_7745c5c3_Err error) {
@@ -639,7 +641,20 @@ func precedence() templ.Component {
 			templ_7745c5c3_Var27 = templ.NopComponent
 		}
 		ctx = templ.ClearChildren(ctx)
-		templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 23, "<p id=\"precedence\" class=\"hint mb-3\">The most specific rule wins. A rule for an industry overrides a rule for its category, and either overrides a rule for all industries. Ties are broken by country, then by urgency. Inherited base prices are grey and show their source. A draft can be published only if every lead has a base price or is excluded.</p>")
+		templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 23, "<p id=\"precedence\" class=\"hint mb-3\">")
+		if templ_7745c5c3_Err != nil {
+			return templ_7745c5c3_Err
+		}
+		var templ_7745c5c3_Var28 string
+		templ_7745c5c3_Var28, templ_7745c5c3_Err = templ.JoinStringErrs(precedenceText)
+		if templ_7745c5c3_Err != nil {
+			return templ.Error{Err: templ_7745c5c3_Err, FileName: `pricing/home.templ`, Line: 119, Col: 54}
+		}
+		_, templ_7745c5c3_Err = templ_7745c5c3_Buffer.WriteString(templ.EscapeString(templ_7745c5c3_Var28))
+		if templ_7745c5c3_Err != nil {
+			return templ_7745c5c3_Err
+		}
+		templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 24, " Inherited base prices are grey and show their source. A draft can be published only if every combination of industry, country and urgency has a base price or is excluded.</p>")
 		if templ_7745c5c3_Err != nil {
 			return templ_7745c5c3_Err
 		}

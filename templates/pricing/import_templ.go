@@ -426,7 +426,7 @@ func importResult(v ImportView, r ImportResult) templ.Component {
 			return templ_7745c5c3_Err
 		}
 		if len(r.Changes) > 0 {
-			templ_7745c5c3_Err = cellChanges("Changes", r.Changes, r.More).Render(ctx, templ_7745c5c3_Buffer)
+			templ_7745c5c3_Err = cellChanges("Applies to", r.Changes, r.More).Render(ctx, templ_7745c5c3_Buffer)
 			if templ_7745c5c3_Err != nil {
 				return templ_7745c5c3_Err
 			}

@@ -147,7 +147,7 @@ func previewProblems(all []PreviewProblem, more int) templ.Component {
 			if templ_7745c5c3_Err != nil {
 				return templ_7745c5c3_Err
 			}
-			templ_7745c5c3_Err = ui.Status("good", "complete", "Every lead has a price or is excluded, and no rules conflict.").Render(ctx, templ_7745c5c3_Buffer)
+			templ_7745c5c3_Err = ui.Status("good", "complete", "Every combination of industry, country and urgency has a price or is excluded, and no rules conflict.").Render(ctx, templ_7745c5c3_Buffer)
 			if templ_7745c5c3_Err != nil {
 				return templ_7745c5c3_Err
 			}
@@ -340,15 +340,15 @@ func previewInversions(all []pricingrules.Inversion, more int) templ.Component {
 					return templ_7745c5c3_Err
 				}
 				var templ_7745c5c3_Var15 string
-				templ_7745c5c3_Var15, templ_7745c5c3_Err = templ.JoinStringErrs(ui.Plural(len(all)+more, "price is out of order for its urgency", "prices are out of order for their urgency"))
+				templ_7745c5c3_Var15, templ_7745c5c3_Err = templ.JoinStringErrs(ui.Plural(len(all)+more, "price does not fit its urgency", "prices do not fit their urgency"))
 				if templ_7745c5c3_Err != nil {
-					return templ.Error{Err: templ_7745c5c3_Err, FileName: `pricing/preview.templ`, Line: 75, Col: 177}
+					return templ.Error{Err: templ_7745c5c3_Err, FileName: `pricing/preview.templ`, Line: 75, Col: 160}
 				}
 				_, templ_7745c5c3_Err = templ_7745c5c3_Buffer.WriteString(templ.EscapeString(templ_7745c5c3_Var15))
 				if templ_7745c5c3_Err != nil {
 					return templ_7745c5c3_Err
 				}
-				templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 20, "</h2><p>An urgent lead should cost more than a standard one, and a flexible lead should cost less. The prices below do not follow this order. You can still publish the draft.</p><ul class=\"mt-1\">")
+				templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 20, "</h2><p>Emergency, immediate and urgent leads should cost more than standard ones, and flexible leads should cost less. The prices below do not follow this order. You can still publish the draft.</p><ul class=\"mt-1\">")
 				if templ_7745c5c3_Err != nil {
 					return templ_7745c5c3_Err
 				}

@@ -221,7 +221,7 @@ func ReplayPart(v ReplayLive, now time.Time) templ.Component {
 		}
 		switch v.State {
 		case "":
-			templ_7745c5c3_Err = ui.EmptyState("wait", "No replay yet", "The results will appear here. They compare accepted pings, offered prices and payouts, as recorded and with this draft.").Render(ctx, templ_7745c5c3_Buffer)
+			templ_7745c5c3_Err = ui.EmptyState("wait", "No replay yet", "The results will appear here. They show the share of pings with a price, the prices offered and the payouts, as recorded and as they would be with this draft.").Render(ctx, templ_7745c5c3_Buffer)
 			if templ_7745c5c3_Err != nil {
 				return templ_7745c5c3_Err
 			}
@@ -691,7 +691,7 @@ func (r ReplayResult) partnerText() string {
 }
 
 func replayColumns(head string) []ui.Column {
-	return []ui.Column{{Label: head}, {Label: "Pings", Number: true}, {Label: "Accepted", Number: true}, {Label: "Offered", Number: true}, {Label: "Leads", Number: true}, {Label: "Payout", Number: true}}
+	return []ui.Column{{Label: head}, {Label: "Pings", Number: true}, {Label: "Priced", Number: true}, {Label: "Offered", Number: true}, {Label: "Leads", Number: true}, {Label: "Payout", Number: true}}
 }
 
 // replayTable compares recorded values with the draft's.
@@ -1005,7 +1005,7 @@ func replayRow(l ReplayLine) templ.Component {
 				}
 				return nil
 			})
-			templ_7745c5c3_Err = ui.NumberCell("Accepted").Render(templ.WithChildren(ctx, templ_7745c5c3_Var38), templ_7745c5c3_Buffer)
+			templ_7745c5c3_Err = ui.NumberCell("Priced").Render(templ.WithChildren(ctx, templ_7745c5c3_Var38), templ_7745c5c3_Buffer)
 			if templ_7745c5c3_Err != nil {
 				return templ_7745c5c3_Err
 			}
@@ -1230,7 +1230,7 @@ func replayLimits() templ.Component {
 			templ_7745c5c3_Var50 = templ.NopComponent
 		}
 		ctx = templ.ClearChildren(ctx)
-		templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 62, "<section class=\"section\" aria-labelledby=\"limits\"><h2 id=\"limits\" class=\"mb-2\">How to read the results</h2><ul class=\"list-disc pl-5 text-sm max-w-3xl\"><li class=\"py-0.5\">The value before an arrow is the recorded one, and the value after it is calculated with the draft. “Offered” is the total price offered for pings, and “Payout” is the total price of delivered leads.</li><li class=\"py-0.5\">A replay uses the recorded pings and leads. It cannot show how many leads partners would have sold at other prices.</li><li class=\"py-0.5\">Pings that were rejected because a partner was suspended or had reached its cap stay rejected.</li><li class=\"py-0.5\">A replay uses each partner's current adjustment and exclusions, even if they were different at the time.</li><li class=\"py-0.5\">Sandbox accounts are not included. Pings are deleted after the retention period, and some may not be recorded under heavy load. For days without pings, only leads are included.</li></ul></section>")
+		templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 62, "<section class=\"section\" aria-labelledby=\"limits\"><h2 id=\"limits\" class=\"mb-2\">How to read the results</h2><ul class=\"list-disc pl-5 text-sm max-w-3xl\"><li class=\"py-0.5\">The value before an arrow is the recorded one, and the value after it is calculated with the draft. “Priced” is the share of pings that get a price. “Offered” is the total price offered for them, and “Payout” is the total price of delivered leads.</li><li class=\"py-0.5\">A replay uses the recorded pings and leads. It cannot show how many leads partners would have sold at other prices.</li><li class=\"py-0.5\">Pings that got no price because the partner was not active or had reached its cap get no price in the replay either.</li><li class=\"py-0.5\">A replay uses each partner's current adjustment and exclusions, even if they were different at the time.</li><li class=\"py-0.5\">Sandbox accounts are not included. Pings are deleted after the retention period, and some may not be recorded under heavy load. For days without pings, only leads are included.</li></ul></section>")
 		if templ_7745c5c3_Err != nil {
 			return templ_7745c5c3_Err
 		}

@@ -25,7 +25,11 @@ func TrafficChart(steps []TrafficStep, head, words string) Chart {
 			busiest = s
 		}
 	}
-	c.Summary = fmt.Sprintf("%s and %s %s", Plural(pings, "ping", "pings"), Plural(posts, "post", "posts"), words)
+	if pings == 0 && posts == 0 {
+		c.Summary = "No pings or posts " + words
+	} else {
+		c.Summary = fmt.Sprintf("%s and %s %s", Plural(pings, "ping", "pings"), Plural(posts, "post", "posts"), words)
+	}
 	if busiest.Pings > 0 {
 		c.Summary += fmt.Sprintf(". Busiest: %s, with %s", busiest.Label, Plural(busiest.Pings, "ping", "pings"))
 	}
