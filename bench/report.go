@@ -312,7 +312,7 @@ func (r *report) contender(part, name, request string, c *subject) {
 	)
 }
 
-// costsOf returns the areas that used at least one percent of the processor time in a part.
+// costsOf returns the areas that account for at least one percent of a part's processor time.
 func (r *report) costsOf(part string) (shares []share) {
 	for _, c := range r.costs {
 		for _, s := range c.shares {

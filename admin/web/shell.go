@@ -90,7 +90,7 @@ func (k *Request) inArea(path string) bool {
 	return here == path || path != "/" && strings.HasPrefix(here, path+"/")
 }
 
-// ScopeLabels returns the labels of roles with their scopes: "Finance for all partners".
+// ScopeLabels returns the labels of roles with their scopes: "Finance (all partners)".
 func ScopeLabels(roles []models.StaffRole, slugs PartnerNames) []string {
 	words := make([]string, len(roles))
 	for i, r := range roles {
@@ -99,7 +99,7 @@ func ScopeLabels(roles []models.StaffRole, slugs PartnerNames) []string {
 		case r.Role == models.Administrator:
 			words[i] = name
 		case r.PartnerID == nil:
-			words[i] = name + " for all partners"
+			words[i] = name + " (all partners)"
 		default:
 			words[i] = name + " for " + slugs.Of(*r.PartnerID)
 		}

@@ -51,7 +51,7 @@ func child(object *yaml.Node, key string) (*yaml.Node, bool) {
 	return nil, false
 }
 
-// get returns the node at the path that keys form.
+// get returns the node at the path given by keys.
 func (n node) get(keys ...string) node {
 	for _, key := range keys {
 		next, ok := child(n.beside, key)

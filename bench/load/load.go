@@ -173,9 +173,8 @@ func (r *run) converse(ctx context.Context, c net.Conn, n int) error {
 	return nil
 }
 
-// await waits until request i is due and returns the time from which its response time is measured. That
-// is the current time or, if no connection was free when the request was due, the time at which it was
-// due.
+// await waits until request i is due and returns the time from which its latency is measured. That is
+// the current time, or the time at which the request was due if no connection was free then.
 func (r *run) await(ctx context.Context, i int64) (from time.Time, err error) {
 	now := clock.System{}.Now()
 	if r.Rate == 0 {

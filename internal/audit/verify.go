@@ -23,7 +23,7 @@ type Verdict struct {
 	HeadMissing bool
 }
 
-// Intact reports whether the chain is free of changed, added and removed events.
+// Intact reports whether no event in the chain has been changed, added or removed.
 func (v Verdict) Intact() bool { return v.BrokenAt == 0 && !v.HeadMissing }
 
 const verifyBatch = 5000

@@ -16,7 +16,7 @@ import (
 	"github.com/pingpost/pingpost/internal/id"
 )
 
-// Record contains the data of a request for the access log and the metrics. It must not be used
+// Record contains what the access log and the metrics show about a request. It must not be used
 // after the request has ended, because another request may reuse it.
 type Record struct {
 	Route   string // the pattern of the route

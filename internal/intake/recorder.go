@@ -20,7 +20,7 @@ const (
 	// for the next tick.
 	recorderBatch = 8192
 	// recorderQueue and recorderBytes limit the number of queued rows and their total size. A row
-	// usually has about 200 bytes, and never more than 600. If the queue is full, pings are
+	// is usually about 200 bytes, and never more than 600. If the queue is full, pings are
 	// dropped (decision 2).
 	recorderQueue = 65536
 	recorderBytes = 16 << 20

@@ -64,8 +64,7 @@ func (m *KeyRotation) Rewrap(ctx context.Context) (RotationProgress, error) {
 	return done, nil
 }
 
-// Reseal recomputes, with the first platform key, the lookup digests that were made with any other
-// key. It decrypts the leads' contact records, because a digest cannot be converted from one key to
+// Reseal replaces the lookup digests that were made with any other key than the first platform key. It decrypts the leads' contact records, because a digest cannot be converted from one key to
 // another.
 func (m *KeyRotation) Reseal(ctx context.Context, keys *keyring.Keys) (RotationProgress, error) {
 	var done RotationProgress

@@ -54,7 +54,7 @@ func (o *Reader) FindTransaction(ctx context.Context, sc scope.Scope, token stri
 const requestWindow = time.Minute
 
 // FindRequest returns the id of the lead that a request delivered. Both ids contain the time, so the
-// search reads one minute of the primary key and needs no other index.
+// search reads a range of one minute in the primary key and needs no other index.
 func (o *Reader) FindRequest(ctx context.Context, sc scope.Scope, request uuid.UUID) (lead uuid.UUID, err error) {
 	at := id.Time(request)
 	var partner uuid.UUID

@@ -141,7 +141,7 @@ func (s *Service) AcceptReturn(ctx context.Context, sc scope.Scope, ret uuid.UUI
 
 // RejectReturn rejects a return and leaves the ledger unchanged. Only staff see the reason.
 func (s *Service) RejectReturn(ctx context.Context, sc scope.Scope, ret uuid.UUID, why string) error {
-	why, err := requiredText("answer", why, "Enter an answer that explains the rejection.")
+	why, err := requiredText("answer", why, "Explain why you are rejecting this return.")
 	if err != nil {
 		return err
 	}

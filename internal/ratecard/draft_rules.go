@@ -203,7 +203,7 @@ func (p patch) write(tx *gorm.DB, card uuid.UUID) error {
 }
 
 // check returns an error if a rule is not valid or if two rules conflict. It allows cells without a
-// price, because they only prevent the draft from being published.
+// price. A draft with such cells can be saved, but not published.
 func (s *Service) check(next *draftRules) error {
 	if len(next.rules) > MaxRules {
 		return apperr.New(apperr.Invalid, "too_many_rules",

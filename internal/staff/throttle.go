@@ -17,7 +17,7 @@ import (
 )
 
 const (
-	// forgetAfter is the time without failures after which a count of failures is reset. It does
+	// forgetAfter is how long there must be no failures before a failure count is reset. It does
 	// not apply to wrong codes.
 	forgetAfter = time.Hour
 	// firstWait is the wait after the first failure over the limit. The wait doubles with each

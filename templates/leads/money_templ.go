@@ -611,7 +611,7 @@ func leadReturn(r Return, now time.Time) templ.Component {
 				ctx = templ.InitializeContext(ctx)
 				switch r.State {
 				case "open":
-					templ_7745c5c3_Err = ui.Status("wait", r.State, "waiting for decision").Render(ctx, templ_7745c5c3_Buffer)
+					templ_7745c5c3_Err = ui.Status("wait", r.State, "waiting for a decision").Render(ctx, templ_7745c5c3_Buffer)
 					if templ_7745c5c3_Err != nil {
 						return templ_7745c5c3_Err
 					}

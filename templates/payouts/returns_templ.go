@@ -524,7 +524,7 @@ func returnState(word string) templ.Component {
 		ctx = templ.ClearChildren(ctx)
 		switch word {
 		case "open":
-			templ_7745c5c3_Err = ui.Status("wait", word, "waiting for decision").Render(ctx, templ_7745c5c3_Buffer)
+			templ_7745c5c3_Err = ui.Status("wait", word, "waiting for a decision").Render(ctx, templ_7745c5c3_Buffer)
 			if templ_7745c5c3_Err != nil {
 				return templ_7745c5c3_Err
 			}

@@ -452,7 +452,7 @@ func compareCounts(t CompareTable) templ.Component {
 }
 
 func (t CompareTable) outlierText() string {
-	what := fmt.Sprintf("Outliers are changes of more than %d%%, and prices that are newly excluded, newly priced or removed.", t.Percent)
+	what := fmt.Sprintf("An outlier is a price change of more than %d%%, a new or removed price, or a new exclusion.", t.Percent)
 	if t.Outliers == 0 {
 		return "No outliers. " + what
 	}

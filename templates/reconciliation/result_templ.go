@@ -102,7 +102,7 @@ func reconciliationResult(v DetailsView) templ.Component {
 		if templ_7745c5c3_Err != nil {
 			return templ_7745c5c3_Err
 		}
-		templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 3, "<p class=\"hint mt-2\">Left-out leads and lines without an amount are not included.</p></section><section class=\"section\" aria-labelledby=\"by-finding\"><h2 id=\"by-finding\" class=\"mb-2\">Totals by finding</h2>")
+		templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 3, "<p class=\"hint mt-2\">These totals do not include lines without an amount, or leads that were left out.</p></section><section class=\"section\" aria-labelledby=\"by-finding\"><h2 id=\"by-finding\" class=\"mb-2\">Totals by finding</h2>")
 		if templ_7745c5c3_Err != nil {
 			return templ_7745c5c3_Err
 		}
@@ -265,7 +265,7 @@ func coverage(r *Result) templ.Component {
 				if templ_7745c5c3_Err != nil {
 					return templ_7745c5c3_Err
 				}
-				templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 14, "\">Show left-out leads</a></p>")
+				templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 14, "\">Show the leads that were left out</a></p>")
 				if templ_7745c5c3_Err != nil {
 					return templ_7745c5c3_Err
 				}
