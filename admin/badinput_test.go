@@ -58,7 +58,7 @@ func TestBadForms(t *testing.T) {
 			}
 			if strings.HasPrefix(r.Path, "/partners") || strings.HasPrefix(r.Path, "/leads") ||
 				strings.HasPrefix(r.Path, "/pricing") || strings.HasPrefix(r.Path, "/payouts") ||
-				strings.HasPrefix(r.Path, "/work") || strings.HasPrefix(r.Path, "/reconciliation") {
+				strings.HasPrefix(r.Path, "/jobs") || strings.HasPrefix(r.Path, "/reconciliation") {
 				continue // other roles' forms, which other tests submit
 			}
 			if strings.HasSuffix(r.Path, "/sessions/end") || r.Path == "/account/recovery-codes/kept" {
@@ -134,7 +134,7 @@ func TestBadPartnerForms(t *testing.T) {
 	}
 	fields := []string{
 		"name", "slug", "legal_name", "address", "tax_id", "payment_terms", "manager", "notes", "version", "identifier", "signing", "status", "overlap", "when", "import",
-		"contact-0-name", "contact-0-email", "contact-9-phone", "shared_address", "force", "default", "sandbox", "proof", "return",
+		"contact-0-name", "contact-0-email", "contact-9-phone", "shared_base_url", "force", "default", "sandbox", "proof", "return",
 	}
 	everywhere := func(value string) string {
 		form := url.Values{}

@@ -185,7 +185,7 @@ func TestFormsAreRestored(t *testing.T) {
 		t.Fatalf("%d %s", p.Status, p.Text())
 	}
 	secret := partner + "/secrets/" + id.Format(id.Secret,
-		testkit.Value[uuid.UUID](t, c.Database, `SELECT id FROM signing_secrets`)) + "/retire"
+		testkit.Value[uuid.UUID](t, c.Database, `SELECT id FROM signing_secrets`)) + "/expire"
 	account := partner + "/accounts/" + id.Format(id.Account, c.Harbour.Account.ID)
 	lead := admintest.LeadID(c.Leads[0])
 	ret := c.Post(t, "/payouts/returns/new", url.Values{
@@ -209,7 +209,7 @@ func TestFormsAreRestored(t *testing.T) {
 		"/partners/{id}/prices":                    {models.PricingManager, partner + "?tab=prices", partner + "/prices"},
 		"/partners/{id}/secrets/new":               {models.AccountManager, partner + "/secrets/new", partner + "/secrets/new"},
 		"/partners/{id}/secrets/rotate":            {models.AccountManager, partner + "/secrets/rotate", partner + "/secrets/rotate"},
-		"/partners/{id}/secrets/{secret}/retire":   {models.AccountManager, secret, secret},
+		"/partners/{id}/secrets/{secret}/expire":   {models.AccountManager, secret, secret},
 		"/pricing/drafts/new":                      {models.PricingManager, "/pricing/drafts/new", "/pricing/drafts/new"},
 		"/pricing/drafts/{id}/title":               {models.PricingManager, draft + "/title", draft + "/title"},
 		"/pricing/drafts/{id}/rules/new":           {models.PricingManager, draft + "/rules/new", draft + "/rules/new"},
@@ -224,7 +224,7 @@ func TestFormsAreRestored(t *testing.T) {
 		"/payouts/runs/{id}/cancel":                {models.Finance, approved + "/cancel", approved + "/cancel"},
 		"/reconciliation/new":                      {}, // has a file: [TestFormWithFileIsNotSaved]
 		"/reconciliation/{id}/compare":             {}, // [TestReconciliationFormsAreRestored]
-		"/reconciliation/{id}/lines/{line}/settle": {},
+		"/reconciliation/{id}/lines/{line}/resolve": {},
 	}
 	for _, r := range admin.Routes(c.Options) {
 		f, known := forms[r.Path]
@@ -242,7 +242,7 @@ func TestFormsAreRestored(t *testing.T) {
 	c.CheckAuditLog(t)
 }
 
-// TestReconciliationFormsAreRestored checks the forms for mapping a file's columns and for settling a line.
+// TestReconciliationFormsAreRestored checks the forms for mapping a file's columns and for resolving a line.
 func TestReconciliationFormsAreRestored(t *testing.T) {
 	t.Parallel()
 	b := admintest.NewConsoleWithDeliveries(t)
@@ -252,13 +252,13 @@ func TestReconciliationFormsAreRestored(t *testing.T) {
 	checkRestores(b.Console, t, "/reconciliation/{id}/compare", restorable{models.Finance, at, at + "/compare"})
 	b.Client = b.SignedInAs(t, models.Finance)
 	b.Compare(t, at, b.ColumnForm(t, at))
-	if p := b.Post(t, at+"/keep", url.Values{"version": {b.Version(t, at)}}); p.Status != http.StatusSeeOther {
+	if p := b.Post(t, at+"/save", url.Values{"version": {b.Version(t, at)}}); p.Status != http.StatusSeeOther {
 		t.Fatalf("%d %s", p.Status, p.Text())
 	}
-	b.AwaitState(t, at, models.ReconciliationKept)
+	b.AwaitState(t, at, models.ReconciliationSaved)
 	line := at + "/lines/" + testkit.Value[string](t, b.Database,
-		`SELECT line::text FROM reconciliation_lines WHERE finding = 'unknown'`) + "/settle"
-	checkRestores(b.Console, t, "/reconciliation/{id}/lines/{line}/settle", restorable{models.Finance, line, line})
+		`SELECT line::text FROM reconciliation_lines WHERE finding = 'unknown'`) + "/resolve"
+	checkRestores(b.Console, t, "/reconciliation/{id}/lines/{line}/resolve", restorable{models.Finance, line, line})
 }
 
 // TestFormWithFileIsNotSaved checks that a form with a file is not saved, and that the page reports this.
@@ -274,7 +274,7 @@ func TestFormWithFileIsNotSaved(t *testing.T) {
 	}
 	b.SignIn(t, "finance@example.com")
 	b.Get(t, "/reconciliation/new?restore=file").ExpectTexts(t, http.StatusOK, `data-code="file_not_kept"`)
-	if n := h.Count(t, "kept_forms", "true") + h.Count(t, "reconciliations", "true"); n != 0 {
+	if n := h.Count(t, "saved_forms", "true") + h.Count(t, "reconciliations", "true"); n != 0 {
 		t.Errorf("got %d saved forms and reconciliations, want 0", n)
 	}
 }
@@ -294,7 +294,7 @@ func TestSavedFormBelongsToUser(t *testing.T) {
 		"import":   {admintest.Password},
 	}
 	const page = "/partners/new?restore=form"
-	saved := func() int { return h.Count(t, "kept_forms", "true") }
+	saved := func() int { return h.Count(t, "saved_forms", "true") }
 	expired := func() *admintest.Client {
 		t.Helper()
 		b := h.SignedInAs(t, models.AccountManager)

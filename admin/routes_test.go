@@ -115,7 +115,7 @@ func tryRoute(h *admintest.Console, t *testing.T, b *admintest.Client, who model
 	t.Helper()
 	sc, may := h.Options.Access.Get().Scope(who.ID, r.Needs)
 	may = may && (sc.All() || !web.ConcernsPlatform(r.Needs)) || r.Open || r.Own
-	rejected := `outcome = 'refused' AND object_kind = 'route'`
+	rejected := `outcome = 'rejected' AND object_kind = 'route'`
 	before := h.Count(t, "audit_events", rejected)
 	p := b.Send(t, r.Method, admintest.FillIn(r.Path, objectID(h, r)),
 		strings.NewReader(admintest.WithFormKey(nil).Encode()),

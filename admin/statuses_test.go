@@ -47,7 +47,7 @@ func TestStatuses(t *testing.T) {
 		"/pricing":        id.Format(id.RateCard, draft.ID),
 		"/leads":          lead,
 		"/reconciliation": path.Base(list),
-		"/work":           "1000000",
+		"/jobs":           "1000000",
 		"/payouts":        id.Format(id.Payout, uuid.New()),
 	}
 	at := func(route string) string {

@@ -170,7 +170,7 @@ func TestStepUpIsRequired(t *testing.T) {
 			"overlap": {"24h"},
 			"force":   {"yes"},
 		}},
-		secret + "/retire":   {models.AccountManager, url.Values{"when": {"24h"}}},
+		secret + "/expire":   {models.AccountManager, url.Values{"when": {"24h"}}},
 		secret + "/revoke":   {models.AccountManager, url.Values{"name": {"harbour-leads"}}},
 		partner + "/signing": {models.AccountManager, with(version("2"), "signing", "off")},
 		partner + "/accounts/" + account: {models.AccountManager, url.Values{

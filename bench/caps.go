@@ -16,7 +16,7 @@ const (
 	countedSeconds = 60 // per round
 
 	capsPartnersSQL = `WITH capped AS (
-			INSERT INTO partners (id, slug, name, status, signing_mode, shared_address, created_at, updated_at)
+			INSERT INTO partners (id, slug, name, status, signing_mode, shared_base_url, created_at, updated_at)
 			SELECT gen_random_uuid(), 'capped-' || i, 'Capped', 'approved', 'default', false, now(), now() FROM generate_series(1, $1) AS i RETURNING id)
 		INSERT INTO partner_prices (partner_id, daily_lead_cap, updated_at) SELECT id, 1000000, now() FROM capped`
 	// Consecutive entries are for different partners and are spread evenly over time.

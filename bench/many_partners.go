@@ -71,7 +71,7 @@ func (b *bench) newManyPartners(ctx context.Context) (_ *manyPartners, err error
 	if err := f.Fill(ctx, benchdata.Plan{Partners: b.plan.ManyPartners}); err != nil {
 		return nil, err
 	}
-	if _, err := d.root.Exec(ctx, `UPDATE partners SET shared_address = id IN (SELECT id FROM partners ORDER BY id DESC LIMIT $1)`, candidates); err != nil {
+	if _, err := d.root.Exec(ctx, `UPDATE partners SET shared_base_url = id IN (SELECT id FROM partners ORDER BY id DESC LIMIT $1)`, candidates); err != nil {
 		return nil, err
 	}
 	c := &manyPartners{directory: snapshot.New("partners", partners.NewService(db, keys, clock.System{}).LoadDirectory)}

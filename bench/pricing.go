@@ -85,7 +85,7 @@ func fillReplay(ctx context.Context, db *postgres.DB, d *database, s *ratecard.S
 		args []any
 	}{
 		{`CREATE TABLE sellers AS SELECT i, gen_random_uuid() AS id FROM generate_series(1, $1::int) AS i`, []any{replaySellers}},
-		{`INSERT INTO partners (id, slug, name, status, signing_mode, shared_address, created_at, updated_at)
+		{`INSERT INTO partners (id, slug, name, status, signing_mode, shared_base_url, created_at, updated_at)
 			SELECT id, 'seller-' || i, 'Seller', 'approved', 'default', false, now(), now() FROM sellers`, nil},
 		{`INSERT INTO partner_prices (partner_id, adjustment, updated_at) SELECT id, 500, now() FROM sellers WHERE i % $1 = 0`, []any{replayOwnPrices}},
 		{replayPingsSQL, []any{pings, first, float64(replayDays*24*60*60) / float64(pings), terms, countries, currencies}},

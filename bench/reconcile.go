@@ -130,7 +130,7 @@ func (k *filledLedger) byPsql(ctx context.Context, took *compared) error {
 // result to prepare for the next round.
 func (k *filledLedger) agree(ctx context.Context, r reconcile.Reconciliation) error {
 	var different, lines int64
-	err := k.root.QueryRow(ctx, `SELECT count(*) FILTER (WHERE (a.finding, a.theirs_minor, a.ours_minor) IS DISTINCT FROM (b.finding, b.theirs_minor, b.ours_minor)), count(*)
+	err := k.root.QueryRow(ctx, `SELECT count(*) FILTER (WHERE (a.finding, a.file_minor, a.ledger_minor) IS DISTINCT FROM (b.finding, b.file_minor, b.ledger_minor)), count(*)
 		FROM (SELECT * FROM reconciliation_lines WHERE reconciliation_id = $1) a FULL JOIN result b ON b.line = a.line`, r.ID).Scan(&different, &lines)
 	if err != nil {
 		return err

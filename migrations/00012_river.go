@@ -28,14 +28,7 @@ func riverTables() *goose.Migration {
 		if _, err := db.ExecContext(ctx, `CREATE SCHEMA IF NOT EXISTS river; REVOKE ALL ON SCHEMA river FROM PUBLIC`); err != nil {
 			return err
 		}
-		if err := migrateRiver(ctx, db); err != nil {
-			return err
-		}
-		_, err := db.ExecContext(ctx, `
-			GRANT USAGE ON SCHEMA river TO pingpost_app;
-			GRANT SELECT, INSERT, UPDATE, DELETE ON river.river_job, river.river_leader, river.river_queue, river.river_notification TO pingpost_app;
-			GRANT USAGE ON ALL SEQUENCES IN SCHEMA river TO pingpost_app`)
-		return err
+		return migrateRiver(ctx, db)
 	}
 	down := func(ctx context.Context, db *sql.DB) error {
 		_, err := db.ExecContext(ctx, `DROP SCHEMA river CASCADE`)

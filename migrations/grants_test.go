@@ -14,7 +14,7 @@ import (
 // granted contains all privileges of the service's role on tables. The service must not have any
 // others, or be able to grant them to itself.
 var granted = map[string]string{
-	"goose_db_version":  "SELECT",
+	"schema_migrations": "SELECT",
 	"snapshot_versions": "SELECT",
 	"partners":          "SELECT INSERT", // and updatable, below
 	"accounts":          "SELECT INSERT",
@@ -32,12 +32,12 @@ var granted = map[string]string{
 	"pings":           "SELECT INSERT",
 	"pings_20260102":  "", // only through pings
 	"traffic_minutes": "SELECT INSERT UPDATE DELETE",
-	"refusals":        "SELECT INSERT DELETE",
+	"rejections":      "SELECT INSERT DELETE",
 
 	"rate_card_edits":   "SELECT INSERT",
 	"rate_card_replays": "SELECT INSERT DELETE",
 
-	"work":                       "SELECT INSERT DELETE",
+	"jobs":                       "SELECT INSERT DELETE",
 	"files":                      "SELECT INSERT DELETE",
 	"file_parts":                 "SELECT INSERT DELETE",
 	"returns":                    "SELECT INSERT",
@@ -48,7 +48,7 @@ var granted = map[string]string{
 	"exports":                    "SELECT INSERT DELETE",
 	"reconciliations":            "SELECT INSERT",
 	"reconciliation_lines":       "SELECT INSERT",
-	"reconciliation_settlements": "SELECT INSERT",
+	"reconciliation_resolutions": "SELECT INSERT",
 
 	"partner_links":         "SELECT INSERT",
 	"partner_days":          "SELECT INSERT UPDATE DELETE",
@@ -65,7 +65,7 @@ var granted = map[string]string{
 	"staff_sessions":       "SELECT INSERT UPDATE DELETE",
 	"login_attempts":       "SELECT INSERT UPDATE DELETE",
 	"form_submissions":     "SELECT INSERT DELETE",
-	"kept_forms":           "SELECT INSERT UPDATE DELETE",
+	"saved_forms":          "SELECT INSERT UPDATE DELETE",
 	"vault_logins":         "SELECT INSERT DELETE",
 	"audit_events":         "SELECT",
 }
@@ -73,24 +73,24 @@ var granted = map[string]string{
 // updatable contains the columns that the service's role may change in tables where it may not
 // change the whole row. For example, a lead's price and partner are written once.
 var updatable = map[string]string{
-	"partners":        "name legal_name address tax_id contacts payment_terms status signing_mode shared_address account_manager notes row_version updated_at",
+	"partners":        "name legal_name address tax_id contacts payment_terms status signing_mode shared_base_url account_manager notes row_version updated_at",
 	"accounts":        "name is_default status signing_mode row_version updated_at",
 	"partner_links":   "revoked_at",
-	"signing_secrets": "sealed digest state retires_at revoked_at",
+	"signing_secrets": "sealed digest state expires_at revoked_at",
 	"vault_logins":    "counts_until",
-	"staff":           "email name status password_hash totp_sealed totp_step row_version updated_at totp_at",
+	"staff":           "email name status password_hash totp_sealed totp_at totp_step row_version updated_at",
 	"leads":           "email_digest phone_digest body_digest wrapped_key key_wrapper key_version answered_key",
 
-	"work":            "state phase done total failure attempt job_id started_at beat_at ended_at",
-	"files":           "whole size sha256",
-	"returns":         "state decided_by decided_at answer row_version",
-	"payout_runs":     "state entries payouts held total_minor prepared_at approver approver_id approved_at payer paid_at reference ended_why row_version",
+	"jobs":            "state phase done total failure attempt river_job_id started_at heartbeat_at ended_at",
+	"files":           "complete size sha256",
+	"returns":         "state decided_by decided_at decision_note row_version",
+	"payout_runs":     "state entries payouts held total_minor prepared_at approver approver_id approved_at payer paid_at reference cancel_reason row_version",
 	"exports":         "file_id rows",
-	"reconciliations": "file_id mapping period_from period_to state result as_of keeper compared_at kept_at row_version",
+	"reconciliations": "file_id mapping period_from period_to state result as_of compared_at saved_by saved_at row_version",
 
 	"daily_lead_counts_state": "counted_to settling_to writers",
 
-	"rate_cards":        "version state approver note effective_at title based_on submitter updated_by updated_at row_version",
+	"rate_cards":        "version state title submitter approver note based_on effective_at row_version updated_by updated_at",
 	"rate_card_edits":   "undone_at undone_by",
 	"rate_card_replays": "days_done state seen_at ended_at result",
 }
@@ -191,12 +191,12 @@ func TestServiceRoleIsDenied(t *testing.T) {
 		`UPDATE partners SET slug = 'other'`, `UPDATE accounts SET partner_id = id`, `UPDATE accounts SET sandbox = false`,
 		`DELETE FROM partners`, `DELETE FROM accounts`, `DELETE FROM signing_secrets`, `DELETE FROM rate_cards`,
 		`UPDATE rate_cards SET author = 'x'`, `UPDATE rate_cards SET created_at = now()`,
-		`UPDATE rate_card_edits SET patch = '{}'`, `UPDATE rate_card_edits SET what = ''`, `DELETE FROM rate_card_edits`, `UPDATE rate_card_replays SET requester = ''`,
+		`UPDATE rate_card_edits SET patch = '{}'`, `UPDATE rate_card_edits SET summary = ''`, `DELETE FROM rate_card_edits`, `UPDATE rate_card_replays SET requester = ''`,
 		`UPDATE lead_events SET kind = ''`, `DELETE FROM lead_events`,
-		`UPDATE snapshot_versions SET version = 0`, `UPDATE goose_db_version SET is_applied = false`,
+		`UPDATE snapshot_versions SET version = 0`, `UPDATE schema_migrations SET is_applied = false`,
 		`INSERT INTO audit_events (id, at, actor, role, action, object_kind, object_id, reason, address, request_id, outcome, prev_hash, hash) OVERRIDING SYSTEM VALUE
 			VALUES (9223372036854775807, now(), 'x', '', 'x', '', '', '', '', '', 'done', sha256('1'), sha256('2'))`,
-		`DELETE FROM pings`, `UPDATE refusals SET fields = '{}'`,
+		`DELETE FROM pings`, `UPDATE rejections SET fields = '{}'`,
 		`CREATE TABLE mine (a int)`, `CREATE SCHEMA mine`, `CREATE FUNCTION mine() RETURNS int LANGUAGE sql AS 'SELECT 1'`,
 		`CREATE TABLE pings_20990101 PARTITION OF pings FOR VALUES FROM ('2099-01-01') TO ('2099-01-02')`,
 		`SET session_replication_role = replica`, `SET ROLE pingpost_owner`, `CREATE ROLE mine`,
@@ -207,7 +207,7 @@ func TestServiceRoleIsDenied(t *testing.T) {
 	for _, sql := range []string{
 		`ALTER TABLE ledger_entries DISABLE TRIGGER ALL`, `ALTER TABLE consents ADD COLUMN a int`, `DROP TABLE leads CASCADE`,
 		`DROP TRIGGER ledger_entries_append_only ON ledger_entries`, `CREATE INDEX ON leads (postcode)`,
-		`DROP FUNCTION refuse_change() CASCADE`, `ALTER FUNCTION delete_sandbox_leads(timestamptz, integer) SECURITY INVOKER`,
+		`DROP FUNCTION reject_change() CASCADE`, `ALTER FUNCTION delete_sandbox_leads(timestamptz, integer) SECURITY INVOKER`,
 	} {
 		rejects(t, app, insufficientPrivilege, "", sql)
 	}

@@ -1,7 +1,6 @@
 package migrations_test
 
 import (
-	"slices"
 	"strings"
 	"testing"
 
@@ -62,57 +61,6 @@ func TestLookupsByLeadUseIndex(t *testing.T) {
 		plan := value[string](t, app, "EXPLAIN (FORMAT JSON) "+query)
 		if !strings.Contains(plan, `"Index Name": "`+index+`"`) || !strings.Contains(plan, `"Index Cond": "(lead_id`) {
 			t.Errorf("%s does not use %s:\n%s", query, index, plan)
-		}
-	}
-}
-
-// The migrations that remove indexes or make them smaller can be undone without losing rows, and can
-// be repeated after an interruption.
-func TestStep15AndStep16CanBeUndone(t *testing.T) {
-	d := testkit.NewEmptyDatabase(t)
-	owner, conn := openOwner(t, d), testkit.Connect(t, d.OwnerURL)
-	upTo(t, owner, 14)
-	partner := uuid.New()
-	lead := putLead(t, conn, partner, false, testkit.StartTime())
-	exec(t, conn, insertSameEntry, lead, partner, "return", -4560)
-	for _, step := range []struct {
-		to            int64
-		broken        []string // the statements before the interruption
-		before, after string   // the unique index for the lead's accrual
-	}{
-		{15, []string{
-			`CREATE INDEX lead_events_key ON lead_events (at)`, `CREATE INDEX ledger_entries_by_lead_once ON ledger_entries (occurred_at)`,
-			`DROP INDEX ledger_entries_one_accrual`,
-		}, "ledger_entries_one_accrual", "ledger_entries_by_lead_once"},
-		{16, []string{
-			`ALTER TABLE ledger_entries DROP CONSTRAINT ledger_entries_reference_key`,
-			`CREATE INDEX ledger_entries_reference_key ON ledger_entries (occurred_at)`, `CREATE INDEX ledger_entries_reference_new ON ledger_entries (occurred_at)`,
-			`CREATE INDEX leads_by_span_email ON leads (received_at)`, `DROP INDEX leads_by_day_phone`,
-		}, "ledger_entries_by_lead_once", "ledger_entries_by_lead_once"},
-	} {
-		before := readCatalogue(t, owner)
-		for _, done := range step.broken {
-			exec(t, conn, done)
-		}
-		upTo(t, owner, step.to)
-		after := readCatalogue(t, owner)
-		if slices.Equal(before, after) {
-			t.Fatalf("%d: the migration does not change the catalogue", step.to)
-		}
-		guarded := func(accrual string) {
-			t.Helper()
-			rejects(t, conn, uniqueViolation, accrual, insertAnyEntry, lead, partner, "accrual", 4560)
-			rejects(t, conn, uniqueViolation, "ledger_entries_reference_key", insertSameEntry, lead, partner, "return", -4560)
-		}
-		guarded(step.after)
-		downTo(t, owner, step.to-1)
-		if got := readCatalogue(t, owner); !slices.Equal(got, before) {
-			t.Errorf("%d: undoing it does not restore the catalogue:\n%s", step.to, strings.Join(got, "\n"))
-		}
-		guarded(step.before)
-		upTo(t, owner, step.to)
-		if got := readCatalogue(t, owner); !slices.Equal(got, after) {
-			t.Errorf("%d: applying it again gives another result:\n%s", step.to, strings.Join(got, "\n"))
 		}
 	}
 }

@@ -86,7 +86,7 @@ func value[T any](t *testing.T, conn *pgx.Conn, sql string, args ...any) T {
 	return v
 }
 
-const insertPartner = `INSERT INTO partners (id, slug, name, status, signing_mode, shared_address, created_at, updated_at)
+const insertPartner = `INSERT INTO partners (id, slug, name, status, signing_mode, shared_base_url, created_at, updated_at)
 	VALUES ($1, $2, 'A partner', 'approved', 'required', true, now(), now())`
 
 const insertAccount = `INSERT INTO accounts (id, partner_id, identifier, name, is_default, sandbox, status, signing_mode, created_at, updated_at)

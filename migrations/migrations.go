@@ -10,11 +10,15 @@ import (
 	"embed"
 	"errors"
 	"fmt"
+	"io/fs"
 
 	"github.com/jackc/pgx/v5/pgconn"
 	"github.com/pressly/goose/v3"
 	"github.com/pressly/goose/v3/lock"
 )
+
+// versionTable lists the applied migrations.
+const versionTable = "schema_migrations"
 
 //go:embed *.sql
 var files embed.FS
@@ -26,9 +30,9 @@ type Step struct {
 	Applied bool   `json:"applied"`
 }
 
-// provider returns a goose provider. If changes is false, the provider also works on a read-only
-// standby.
-func provider(db *sql.DB, changes bool) (*goose.Provider, error) {
+// provider returns a goose provider for the SQL migrations in sources and the Go migration of River's
+// tables. If changes is false, the provider also works on a read-only standby.
+func provider(db *sql.DB, sources fs.FS, changes bool) (*goose.Provider, error) {
 	// The locker makes concurrent migrations wait for each other.
 	locker, err := lock.NewPostgresSessionLocker()
 	if err != nil {
@@ -37,8 +41,8 @@ func provider(db *sql.DB, changes bool) (*goose.Provider, error) {
 	if changes {
 		locker = lockTimeoutLocker{locker}
 	}
-	return goose.NewProvider(goose.DialectPostgres, db, files, goose.WithSessionLocker(locker),
-		goose.WithGoMigrations(riverTables()))
+	return goose.NewProvider(goose.DialectPostgres, db, sources, goose.WithSessionLocker(locker),
+		goose.WithGoMigrations(riverTables()), goose.WithTableName(versionTable))
 }
 
 // Encoding is the required encoding of the database. UTF8 is needed because names can be in any
@@ -50,7 +54,9 @@ const Encoding = "UTF8"
 var ErrEncoding = errors.New("the encoding of the database must be UTF8: create a new database with CREATE DATABASE … ENCODING 'UTF8' TEMPLATE template0")
 
 // Up applies the pending migrations and returns their names.
-func Up(ctx context.Context, db *sql.DB) ([]string, error) {
+func Up(ctx context.Context, db *sql.DB) ([]string, error) { return up(ctx, db, files) }
+
+func up(ctx context.Context, db *sql.DB, sources fs.FS) ([]string, error) {
 	var encoding string
 	if err := db.QueryRowContext(ctx, "SELECT current_setting('server_encoding')").Scan(&encoding); err != nil {
 		return nil, fmt.Errorf("migrating: %w", explain(err))
@@ -58,7 +64,7 @@ func Up(ctx context.Context, db *sql.DB) ([]string, error) {
 	if encoding != Encoding {
 		return nil, ErrEncoding
 	}
-	p, err := provider(db, true)
+	p, err := provider(db, sources, true)
 	if err != nil {
 		return nil, err
 	}
@@ -74,13 +80,13 @@ func Up(ctx context.Context, db *sql.DB) ([]string, error) {
 		names = append(names, nameOf(step.Source))
 	}
 	// The service's role needs to read the schema's version.
-	_, err = db.ExecContext(ctx, "GRANT SELECT ON goose_db_version TO pingpost_app")
+	_, err = db.ExecContext(ctx, "GRANT SELECT ON "+versionTable+" TO pingpost_app")
 	return names, err
 }
 
 // DownTo undoes the migrations after a version; 0 undoes all of them. Only tests use it.
 func DownTo(ctx context.Context, db *sql.DB, version int64) error {
-	p, err := provider(db, true)
+	p, err := provider(db, files, true)
 	if err != nil {
 		return err
 	}
@@ -91,7 +97,7 @@ func DownTo(ctx context.Context, db *sql.DB, version int64) error {
 // UpTo applies the migrations up to a version. Only tests use it, to insert rows before the later
 // migrations are applied.
 func UpTo(ctx context.Context, db *sql.DB, version int64) error {
-	p, err := provider(db, true)
+	p, err := provider(db, files, true)
 	if err != nil {
 		return err
 	}
@@ -101,7 +107,7 @@ func UpTo(ctx context.Context, db *sql.DB, version int64) error {
 
 // Status returns all migrations of this program.
 func Status(ctx context.Context, db *sql.DB) ([]Step, error) {
-	p, err := provider(db, false)
+	p, err := provider(db, files, false)
 	if err != nil {
 		return nil, err
 	}

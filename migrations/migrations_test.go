@@ -7,8 +7,6 @@ import (
 	"sync"
 	"testing"
 
-	"github.com/google/uuid"
-
 	"github.com/pingpost/pingpost/internal/testkit"
 	"github.com/pingpost/pingpost/migrations"
 )
@@ -25,7 +23,7 @@ func TestUpDownUp(t *testing.T) {
 	}
 	downTo(t, owner, 0)
 	for _, line := range readCatalogue(t, owner) {
-		if !strings.Contains(line, "goose_db_version") && !strings.HasPrefix(line, "schema ") {
+		if !strings.Contains(line, "schema_migrations") && !strings.HasPrefix(line, "schema ") {
 			t.Errorf("left after undoing all migrations: %s", line)
 		}
 	}
@@ -86,94 +84,6 @@ func TestStatusOnReadOnlyServer(t *testing.T) {
 	}
 }
 
-// Applying or undoing a migration does not delete rows of other tables.
-func TestStepsKeepRows(t *testing.T) {
-	d := testkit.NewEmptyDatabase(t)
-	owner := openOwner(t, d)
-	conn := testkit.Connect(t, d.OwnerURL)
-	partner := uuid.New()
-
-	holds := func(want map[string]int) {
-		t.Helper()
-		for table, n := range want {
-			if got := value[int](t, conn, "SELECT count(*) FROM "+table); got != n {
-				t.Errorf("%s: got %d rows, want %d", table, got, n)
-			}
-		}
-	}
-	gone := func(tables ...string) {
-		t.Helper()
-		for _, table := range tables {
-			rejects(t, conn, undefinedTable, "", "SELECT FROM "+table)
-		}
-	}
-
-	upTo(t, owner, 1)
-	exec(t, conn, insertPartner, partner, "a-partner")
-	exec(t, conn, insertAccount, uuid.New(), partner, "an-account")
-	exec(t, conn, insertSecret, uuid.New(), partner)
-	first := map[string]int{
-		"partners":          2,
-		"accounts":          2,
-		"signing_secrets":   1,
-		"snapshot_versions": 2,
-	} // includes the platform partner and account
-	holds(first)
-	upTo(t, owner, 2)
-	holds(first)
-	card := uuid.New()
-	exec(t, conn,
-		`INSERT INTO rate_cards (id, version, state, author, created_at) VALUES ($1, 1, 'draft', 'someone', now())`,
-		card)
-	exec(t, conn, insertRule, card)
-	exec(t, conn, publish, card, 1)
-	exec(t, conn, `INSERT INTO partner_prices (partner_id, adjustment, updated_at) VALUES ($1, 500, now())`, partner)
-	second := map[string]int{"rate_cards": 1, "pricing_rules": 1, "partner_prices": 1}
-	upTo(t, owner, 3)
-	holds(first)
-	holds(second)
-	lead := putLead(t, conn, partner, false, testkit.StartTime())
-	third := map[string]int{"leads": 1, "consents": 1, "lead_events": 1, "ledger_entries": 1}
-	upTo(t, owner, 4)
-	holds(second)
-	holds(third)
-	exec(t, conn, `SELECT ensure_ping_partitions('2026-01-02', 1)`)
-	exec(t, conn, insertPing, testkit.StartTime())
-	holds(map[string]int{"pings": 1, "traffic_minutes": 0, "refusals": 0})
-	upTo(t, owner, 5)
-	holds(third)
-	exec(t, conn, `UPDATE partner_prices SET exclusions = '{}'`) // rejected by migration 6
-	before := readCatalogue(t, owner)
-	upTo(t, owner, 6)
-	holds(first)
-	holds(second)
-	holds(third)
-	downTo(t, owner, 5)
-	for i, line := range readCatalogue(t, owner) {
-		if i >= len(before) || line != before[i] {
-			t.Fatalf("left after undoing migration 6: %s", line)
-		}
-	}
-	upTo(t, owner, 6)
-	holds(second)
-
-	downTo(t, owner, 3)
-	gone("pings", "pings_20260102", "traffic_minutes", "refusals")
-	holds(third)
-	downTo(t, owner, 2)
-	gone("leads", "consents", "lead_events", "ledger_entries")
-	holds(second)
-	downTo(t, owner, 1)
-	gone("rate_cards", "pricing_rules", "partner_prices")
-	holds(first)
-	upTo(t, owner, 4)
-	holds(first)
-	holds(map[string]int{"rate_cards": 0, "leads": 0, "pings": 0})
-	exec(t, conn, insertLead, lead, partner, false, testkit.StartTime())
-	downTo(t, owner, 0)
-	gone("partners", "leads", "pings", "snapshot_versions")
-}
-
 // Concurrent migrations wait for each other.
 func TestConcurrentMigrations(t *testing.T) {
 	d := testkit.NewEmptyDatabase(t)
@@ -210,7 +120,21 @@ func TestMissingServiceRole(t *testing.T) {
 			t.Errorf("got %v, want an error with %q", err, want)
 		}
 	}
-	if n := testkit.Value[int](t, d, `SELECT count(*) FROM pg_tables WHERE schemaname = 'public' AND tablename <> 'goose_db_version'`); n != 0 {
+	if n := testkit.Value[int](t, d, `SELECT count(*) FROM pg_tables WHERE schemaname = 'public' AND tablename <> 'schema_migrations'`); n != 0 {
 		t.Errorf("%d tables were created", n)
+	}
+}
+
+// A database with the schema from before these migrations is not changed, and the error says what to
+// do.
+func TestEarlySchemaIsRejected(t *testing.T) {
+	d := testkit.NewEmptyDatabase(t)
+	owner := openOwner(t, d)
+	exec(t, testkit.Connect(t, d.OwnerURL), `CREATE TABLE goose_db_version (version_id bigint)`)
+	if _, err := migrations.Up(t.Context(), owner); err == nil || !strings.Contains(err.Error(), "create a new, empty database") {
+		t.Errorf("got %v, want an error that says what to do", err)
+	}
+	if n := testkit.Value[int](t, d, `SELECT count(*) FROM pg_tables WHERE schemaname = 'public'`); n != 2 {
+		t.Errorf("got %d tables, want only the two that list migrations", n)
 	}
 }

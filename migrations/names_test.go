@@ -16,7 +16,7 @@ var (
 	named       = regexp.MustCompile(`(CONSTRAINT\s+[a-z_]+\s+|FOREIGN KEY\s+\([a-z_, ]+\)\s+|CREATE\s+)$`)
 	index       = regexp.MustCompile(`CREATE\s+(UNIQUE\s+)?INDEX\s+(?:CONCURRENTLY\s+)?(\S+\s+)?ON\b`)
 	byPostgres  = regexp.MustCompile(`_(check|idx|excl|not_null)\d*$|_(key|fkey|pkey)\d+$`)
-	goosesTable = "goose_db_version"
+	goosesTable = "schema_migrations"
 )
 
 // Constraints and indexes need explicit names, because packages map violations to errors by name.

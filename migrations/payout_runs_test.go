@@ -10,7 +10,7 @@ import (
 )
 
 const (
-	insertRun = `INSERT INTO payout_runs (id, currency, cutoff, minimum_minor, state, preparer, preparer_id, made_at)
+	insertRun = `INSERT INTO payout_runs (id, currency, cutoff, minimum_minor, state, preparer, preparer_id, created_at)
 		VALUES ($1, $2, now(), 0, 'preparing', 'dmitri', $3, now())`
 	insertClaim     = `INSERT INTO payout_run_entries (entry_id, run_id) VALUES ($1, $2)`
 	insertStatement = `INSERT INTO statements (run_id, account_id, partner_id, outcome, entries, accrued_minor, returned_minor, adjusted_minor, net_minor)
@@ -110,7 +110,7 @@ func TestUnpaidRunReleasesEntries(t *testing.T) {
 	if n := value[int64](t, app, `SELECT release_payout_run($1)`, run); n != 1 {
 		t.Errorf("released %d claims, want 1", n)
 	}
-	exec(t, app, `UPDATE payout_runs SET state = 'cancelled', ended_why = 'a slip' WHERE id = $1`, run)
+	exec(t, app, `UPDATE payout_runs SET state = 'cancelled', cancel_reason = 'a slip' WHERE id = $1`, run)
 	exec(t, app, insertRun, next, "GBP", uuid.New())
 	exec(t, app, insertClaim, one, next)
 }

@@ -1,7 +1,6 @@
 package migrations_test
 
 import (
-	"slices"
 	"testing"
 	"time"
 
@@ -136,7 +135,7 @@ func TestChangesNotifyNodes(t *testing.T) {
 		{"directory", insertAccount, []any{account, partner, "an-account"}},
 		{"directory", `UPDATE accounts SET is_default = false WHERE id = $1`, []any{account}},
 		{"directory", insertSecret, []any{secret, partner}},
-		{"directory", `UPDATE signing_secrets SET retires_at = now() WHERE id = $1`, []any{secret}},
+		{"directory", `UPDATE signing_secrets SET expires_at = now() WHERE id = $1`, []any{secret}},
 		{"directory", `INSERT INTO partner_prices (partner_id, updated_at) VALUES ($1, now())`, []any{partner}},
 		{"directory", `UPDATE partner_prices SET adjustment = 500 WHERE partner_id = $1`, []any{partner}},
 		{"directory", `DELETE FROM partner_prices WHERE partner_id = $1`, []any{partner}},
@@ -176,7 +175,7 @@ func TestChangesToDraftsDoNotNotifyNodes(t *testing.T) {
 		`INSERT INTO pricing_rules (rate_card_id, position, multiplier) VALUES ($1, 2, 15000)`,
 		`UPDATE pricing_rules SET multiplier = 12000 WHERE rate_card_id = $1 AND position = 2`,
 		`DELETE FROM pricing_rules WHERE rate_card_id = $1 AND position = 2`,
-		`INSERT INTO rate_card_edits (rate_card_id, at, editor, what, rules, patch) VALUES ($1, now(), 'someone', 'something', 1, '{}')`,
+		`INSERT INTO rate_card_edits (rate_card_id, at, editor, summary, rules, patch) VALUES ($1, now(), 'someone', 'something', 1, '{}')`,
 		`UPDATE rate_card_edits SET undone_at = now(), undone_by = 'someone' WHERE rate_card_id = $1`,
 		`INSERT INTO rate_card_replays (id, rate_card_id, row_version, requester, requested_at, first_day, days) VALUES (gen_random_uuid(), $1, 1, 'someone', now(), '2026-01-02', 1)`,
 		`UPDATE rate_cards SET state = 'submitted' WHERE id = $1`,
@@ -246,53 +245,4 @@ func TestRateCardStates(t *testing.T) {
 	exec(t, app, publish, card, 1)
 	exec(t, app, change+`state = 'superseded' WHERE id = $1`, card)
 	rejects(t, app, uniqueViolation, "rate_cards_version_key", publish, second, 1)
-}
-
-// Undoing the migration gives drafts numbers above the published versions and keeps their rules.
-// Applying it again removes these numbers.
-func TestStep11KeepsDraftRulesWhenUndone(t *testing.T) {
-	d := testkit.NewEmptyDatabase(t)
-	owner := openOwner(t, d)
-	upTo(t, owner, 10)
-	before := readCatalogue(t, owner)
-	upTo(t, owner, 11)
-	conn := testkit.Connect(t, d.OwnerURL)
-	for i, state := range []string{"superseded", "published", "draft", "submitted", "scheduled", "discarded"} {
-		card := putCard(t, conn)
-		exec(t, conn, addRule, card, 2)
-		exec(t, conn,
-			`INSERT INTO rate_card_edits (rate_card_id, at, editor, what, rules, patch) VALUES ($1, now(), 'someone', $2, 1, '{}')`,
-			card, state)
-		if i < 2 {
-			exec(t, conn, publish, card, 3+i)
-		}
-		exec(t, conn,
-			`UPDATE rate_cards SET state = $2, effective_at = CASE WHEN state IN ('published', 'superseded') THEN effective_at ELSE now() END WHERE id = $1`,
-			card, state)
-	}
-	rules := func() string {
-		t.Helper()
-		return value[string](t, conn,
-			`SELECT string_agg(rate_card_id || ' ' || position || ' ' || coalesce(base::text, '') || coalesce(multiplier::text, ''), ',' ORDER BY id) FROM pricing_rules`)
-	}
-	had := rules()
-	cards := func(want string) {
-		t.Helper()
-		if got := value[string](t, conn, `SELECT string_agg(coalesce(version::text, 'none') || ' ' || state, ', ' ORDER BY version, created_at) FROM rate_cards`); got != want {
-			t.Errorf("got cards %s, want %s", got, want)
-		}
-		if now := rules(); now != had {
-			t.Errorf("got rules\n%s, want\n%s", now, had)
-		}
-	}
-	downTo(t, owner, 10)
-	cards("3 superseded, 4 published, 5 draft, 6 draft, 7 draft, 8 draft")
-	if after := readCatalogue(t, owner); !slices.Equal(after, before) {
-		t.Errorf("left after undoing: %q", slices.DeleteFunc(after, func(line string) bool { return slices.Contains(before, line) }))
-	}
-	upTo(t, owner, 11)
-	cards("3 superseded, 4 published, none draft, none draft, none draft, none draft")
-	if n := value[int](t, conn, `SELECT count(*) FROM rate_cards WHERE updated_by = author AND updated_at = created_at AND row_version = 1`); n != 6 {
-		t.Errorf("got %d cards with their last editor, want 6", n)
-	}
 }

@@ -9,16 +9,16 @@ import (
 )
 
 const (
-	insertReconciliation = `INSERT INTO reconciliations (id, partner_id, file_name, file_size, file_sha256, profile, state, maker, made_at)
+	insertReconciliation = `INSERT INTO reconciliations (id, partner_id, file_name, file_size, file_sha256, profile, state, created_by, created_at)
 		VALUES ($1, gen_random_uuid(), 'list.csv', 1, sha256('x'), '{}', 'comparing', 'dmitri', now())`
 	insertLine = `INSERT INTO reconciliation_lines (reconciliation_id, line, file_row, finding) VALUES ($1, $2, 2, 'unknown')`
 	compared   = `UPDATE reconciliations SET state = 'compared', mapping = '{}', result = '{}', as_of = now(), period_from = '2026-01-01', period_to = '2026-01-31', compared_at = now() WHERE id = $1`
-	kept       = `UPDATE reconciliations SET state = 'kept', kept_at = now(), keeper = 'dmitri' WHERE id = $1`
+	saved      = `UPDATE reconciliations SET state = 'saved', saved_at = now(), saved_by = 'dmitri' WHERE id = $1`
 
 	reconciliationImmutable = "reconciliations_immutable"
 )
 
-// A saved result cannot be changed, except that its file can be deleted and its lines settled.
+// A saved result cannot be changed, except that its file can be deleted and its lines resolved.
 func TestSavedReconciliationIsRetained(t *testing.T) {
 	d := testkit.NewDatabaseURLs(t)
 	for name, url := range map[string]string{"service": d.AppURL, "owner": d.OwnerURL} {
@@ -27,26 +27,26 @@ func TestSavedReconciliationIsRetained(t *testing.T) {
 			one := uuid.New()
 			exec(t, conn, insertReconciliation, one)
 			exec(t, conn, insertLine, one, 1)
-			rejects(t, conn, checkViolation, "reconciliations_compared_when", kept, one)
+			rejects(t, conn, checkViolation, "reconciliations_compared_when", saved, one)
 			exec(t, conn, compared, one)
 			rejects(t, conn, integrityViolation, reconciliationImmutable, insertLine, one, 2)
-			exec(t, conn, kept, one)
+			exec(t, conn, saved, one)
 			rejects(t, conn, integrityViolation, reconciliationImmutable, insertLine, one, 2)
 			rejects(t, conn, integrityViolation, reconciliationImmutable, `SELECT drop_reconciliation_lines($1, 9)`, one)
 			rejects(t, conn, integrityViolation, reconciliationImmutable,
 				`UPDATE reconciliations SET result = '{"rows": 9}' WHERE id = $1`, one)
 			rejects(t, conn, integrityViolation, reconciliationImmutable,
-				`UPDATE reconciliations SET state = 'discarded', kept_at = NULL WHERE id = $1`, one)
+				`UPDATE reconciliations SET state = 'discarded', saved_at = NULL WHERE id = $1`, one)
 			rejects(t, conn, insufficientPrivilege, "",
 				`UPDATE reconciliation_lines SET finding = 'matched' WHERE reconciliation_id = $1`, one)
 			exec(t, conn, `UPDATE reconciliations SET file_id = NULL WHERE id = $1`, one)
 			exec(t, conn,
-				`INSERT INTO reconciliation_settlements (reconciliation_id, line, note, settler, at) VALUES ($1, 1, 'agreed', 'dmitri', now())`,
+				`INSERT INTO reconciliation_resolutions (reconciliation_id, line, note, resolved_by, at) VALUES ($1, 1, 'agreed', 'dmitri', now())`,
 				one)
 			rejects(t, conn, insufficientPrivilege, "",
-				`UPDATE reconciliation_settlements SET note = 'x' WHERE reconciliation_id = $1`, one)
+				`UPDATE reconciliation_resolutions SET note = 'x' WHERE reconciliation_id = $1`, one)
 			rejects(t, conn, insufficientPrivilege, "",
-				`DELETE FROM reconciliation_settlements WHERE reconciliation_id = $1`, one)
+				`DELETE FROM reconciliation_resolutions WHERE reconciliation_id = $1`, one)
 
 			another := uuid.New()
 			exec(t, conn, insertReconciliation, another)
@@ -60,26 +60,5 @@ func TestSavedReconciliationIsRetained(t *testing.T) {
 			exec(t, conn, compared, another)
 			rejects(t, conn, integrityViolation, reconciliationImmutable, `SELECT drop_reconciliation_lines($1, 9)`, another)
 		})
-	}
-}
-
-// Undoing the migration keeps existing left_out lines, but new ones are rejected.
-func TestStep24KeepsLeftOutLinesWhenUndone(t *testing.T) {
-	d := testkit.NewEmptyDatabase(t)
-	owner := openOwner(t, d)
-	const step = 24
-	upTo(t, owner, step-1)
-	conn := testkit.Connect(t, d.OwnerURL)
-	one := uuid.New()
-	const insertLeftOut = `INSERT INTO reconciliation_lines (reconciliation_id, line, finding) VALUES ($1, $2, 'left_out')`
-	exec(t, conn, insertReconciliation, one)
-	exec(t, conn, insertLine, one, 1)
-	rejects(t, conn, checkViolation, "reconciliation_lines_finding_known", insertLeftOut, one, 2)
-	upTo(t, owner, step)
-	exec(t, conn, insertLeftOut, one, 2)
-	downTo(t, owner, step-1)
-	rejects(t, conn, checkViolation, "reconciliation_lines_finding_known", insertLeftOut, one, 3)
-	if n := value[int](t, conn, `SELECT count(*) FROM reconciliation_lines`); n != 2 {
-		t.Errorf("got %d lines, want 2", n)
 	}
 }

@@ -11,7 +11,7 @@ type AuditOutcome string
 
 const (
 	AuditDone     AuditOutcome = "done"
-	AuditRejected AuditOutcome = "refused"
+	AuditRejected AuditOutcome = "rejected"
 )
 
 // AuditEvent is a record of an action by a user, an operator or the service. Before and After are

@@ -10,9 +10,9 @@ import (
 type JobKind string
 
 const (
-	WorkReconciliation JobKind = "reconciliation"
-	WorkPayoutRun      JobKind = "payout_run"
-	WorkExport         JobKind = "export"
+	JobReconciliation JobKind = "reconciliation"
+	JobPayoutRun      JobKind = "payout_run"
+	JobExport         JobKind = "export"
 )
 
 // JobState is the state of a job.
@@ -38,54 +38,54 @@ const (
 type JobState string
 
 const (
-	WorkWaiting   JobState = "waiting"
-	WorkRunning   JobState = "running"
-	WorkDone      JobState = "done"
-	WorkFailed    JobState = "failed"
-	WorkCancelled JobState = "cancelled"
+	JobWaiting   JobState = "waiting"
+	JobRunning   JobState = "running"
+	JobDone      JobState = "done"
+	JobFailed    JobState = "failed"
+	JobCancelled JobState = "cancelled"
 )
 
 // Job is background work that takes too long for a page request. Total is 0 while the
 // amount of work is unknown.
 type Job struct {
-	ID        int64 `gorm:"primaryKey;autoIncrement"`
-	Kind      JobKind
-	ObjectID  uuid.UUID
-	PartnerID *uuid.UUID // nil if the job is not for one partner
-	StaffID   *uuid.UUID // nil if the job was enqueued from the command line
-	AskedBy   string
-	State     JobState `gorm:"default:waiting"`
-	Phase     string
-	Done      int64
-	Total     int64
-	Failure   string
-	Attempt   int
-	JobID     *int64 // only this River job may write results
-	AskedAt   time.Time
-	StartedAt *time.Time
-	BeatAt    *time.Time
-	EndedAt   *time.Time
+	ID          int64 `gorm:"primaryKey;autoIncrement"`
+	Kind        JobKind
+	ObjectID    uuid.UUID
+	PartnerID   *uuid.UUID // nil if the job is not for one partner
+	StaffID     *uuid.UUID // nil if the job was enqueued from the command line
+	EnqueuedBy  string
+	State       JobState `gorm:"default:waiting"`
+	Phase       string
+	Done        int64
+	Total       int64
+	Failure     string
+	Attempt     int
+	RiverJobID  *int64 // only this River job may write results
+	EnqueuedAt  time.Time
+	StartedAt   *time.Time
+	HeartbeatAt *time.Time
+	EndedAt     *time.Time
 }
 
 // TableName returns the table name, which has no plural form.
-func (Job) TableName() string { return "work" }
+func (Job) TableName() string { return "jobs" }
 
 // File is an encrypted file, stored in parts until it is no longer needed.
 type File struct {
 	ID        uuid.UUID `gorm:"primaryKey"`
-	Whole     bool
+	Complete  bool
 	Size      int64
 	SHA256    []byte `gorm:"column:sha256"`
-	MadeAt    time.Time
+	CreatedAt time.Time
 	ExpiresAt time.Time
 }
 
 // Export is a CSV export that a user requested and downloads when it is done.
 type Export struct {
-	ID      uuid.UUID `gorm:"primaryKey"`
-	StaffID uuid.UUID
-	Filter  string `gorm:"type:jsonb"`
-	FileID  *uuid.UUID
-	Rows    int64
-	MadeAt  time.Time
+	ID        uuid.UUID `gorm:"primaryKey"`
+	StaffID   uuid.UUID
+	Filter    string `gorm:"type:jsonb"`
+	FileID    *uuid.UUID
+	Rows      int64
+	CreatedAt time.Time
 }

@@ -29,7 +29,7 @@ type LedgerEntry struct {
 	Currency    string
 	OccurredAt  time.Time
 	Note        string
-	MadeBy      string // "" if the service made the entry
+	CreatedBy   string // "" if the service made the entry
 }
 
 // ReturnReason is the reason for a return.
@@ -52,26 +52,26 @@ type ReturnState string
 const (
 	ReturnOpen     ReturnState = "open"
 	ReturnAccepted ReturnState = "accepted"
-	ReturnRejected ReturnState = "refused"
+	ReturnRejected ReturnState = "rejected"
 )
 
 // Return disputes a delivered lead. If it is accepted, a ledger entry reverses the accrual.
 type Return struct {
-	ID          uuid.UUID `gorm:"primaryKey"`
-	LeadID      uuid.UUID
-	PartnerID   uuid.UUID
-	AccountID   uuid.UUID
-	AmountMinor int64 // the amount that the lead earned
-	Currency    string
-	Reason      ReturnReason
-	Evidence    string
-	State       ReturnState `gorm:"default:open"`
-	AskedBy     string
-	AskedAt     time.Time
-	DecidedBy   string
-	DecidedAt   *time.Time
-	Answer      string
-	RowVersion  int `gorm:"default:1"`
+	ID           uuid.UUID `gorm:"primaryKey"`
+	LeadID       uuid.UUID
+	PartnerID    uuid.UUID
+	AccountID    uuid.UUID
+	AmountMinor  int64 // the amount that the lead earned
+	Currency     string
+	Reason       ReturnReason
+	Evidence     string
+	State        ReturnState `gorm:"default:open"`
+	RequestedBy  string
+	RequestedAt  time.Time
+	DecidedBy    string
+	DecidedAt    *time.Time
+	DecisionNote string
+	RowVersion   int `gorm:"default:1"`
 }
 
 // RunState is the state of a payout run.
@@ -122,8 +122,8 @@ type PayoutRun struct {
 	Payer        string
 	PaidAt       *time.Time
 	Reference    string
-	EndedWhy     string
-	MadeAt       time.Time
+	CancelReason string
+	CreatedAt    time.Time
 	RowVersion   int `gorm:"default:1"`
 }
 

@@ -40,7 +40,7 @@ type Partner struct {
 	PaymentTerms   string
 	Status         PartnerStatus
 	SigningMode    SigningMode
-	SharedAddress  bool
+	SharedBaseURL  bool
 	AccountManager string
 	Notes          string
 	RowVersion     int       `gorm:"default:1"`
@@ -79,8 +79,8 @@ type Account struct {
 	UpdatedAt   time.Time `gorm:"autoUpdateTime:false"`
 }
 
-// SecretState is the stored state of a signing secret. The console derives the states retiring and
-// retired from RetiresAt.
+// SecretState is the stored state of a signing secret. The console derives the states expiring and
+// expired from ExpiresAt.
 type SecretState string
 
 const (
@@ -100,7 +100,7 @@ type SigningSecret struct {
 	Digest    []byte
 	State     SecretState
 	NotBefore time.Time
-	RetiresAt *time.Time
+	ExpiresAt *time.Time
 	RevokedAt *time.Time
 	CreatedBy string    // name of the user, as in the audit log
 	CreatedAt time.Time `gorm:"autoCreateTime:false"`

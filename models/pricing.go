@@ -42,7 +42,7 @@ type RateCardEdit struct {
 	RateCardID uuid.UUID
 	At         time.Time
 	Editor     string
-	What       string
+	Summary    string
 	Rules      int
 	Patch      string `gorm:"type:jsonb"`
 	UndoneAt   *time.Time

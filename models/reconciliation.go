@@ -13,7 +13,7 @@ const (
 	ReconciliationUploaded  ReconciliationState = "uploaded"
 	ReconciliationComparing ReconciliationState = "comparing"
 	ReconciliationCompared  ReconciliationState = "compared" // not saved yet
-	ReconciliationKept      ReconciliationState = "kept"
+	ReconciliationSaved     ReconciliationState = "saved"
 	ReconciliationDiscarded ReconciliationState = "discarded"
 )
 
@@ -33,11 +33,11 @@ type Reconciliation struct {
 	State      ReconciliationState
 	Result     *string `gorm:"type:jsonb"`
 	AsOf       *time.Time
-	Maker      string
-	Keeper     string
-	MadeAt     time.Time
+	CreatedBy  string
+	SavedBy    string
+	CreatedAt  time.Time
 	ComparedAt *time.Time
-	KeptAt     *time.Time
+	SavedAt    *time.Time
 	RowVersion int `gorm:"default:1"`
 }
 
@@ -67,19 +67,19 @@ type ReconciliationLine struct {
 	AccountID        *uuid.UUID
 	OtherPartner     *uuid.UUID
 	FirstRow         *int
-	Currency         *string
-	TheirsMinor      *int64
-	OurCurrency      *string
-	OursMinor        *int64
+	FileCurrency     *string
+	FileMinor        *int64
+	LedgerCurrency   *string
+	LedgerMinor      *int64
 	ReceivedAt       *time.Time
 }
 
-// ReconciliationSettlement records how a line was settled. The newest settlement of a line counts.
-type ReconciliationSettlement struct {
+// ReconciliationResolution records how a line was resolved. The newest resolution of a line counts.
+type ReconciliationResolution struct {
 	ID               int64 `gorm:"primaryKey;autoIncrement"`
 	ReconciliationID uuid.UUID
 	Line             int
 	Note             string
-	Settler          string
+	ResolvedBy       string
 	At               time.Time
 }

@@ -99,5 +99,5 @@ type StaffSession struct {
 	ConfirmedAt *time.Time
 	ExpiresAt   time.Time
 	EndedAt     *time.Time
-	EndedWhy    string
+	EndReason   string
 }

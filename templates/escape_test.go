@@ -193,7 +193,7 @@ func partnersOf(s ui.Shell, text, address string) map[string]templ.Component {
 				State:      text,
 				StateWords: text,
 				CreatedBy:  text,
-				RetireURL:  address,
+				ExpireURL:  address,
 				RevokeURL:  address,
 			}},
 		}),
@@ -206,7 +206,7 @@ func partnersOf(s ui.Shell, text, address string) map[string]templ.Component {
 			NextLabel:   text,
 			NextURL:     address,
 		}),
-		"retire": partnersview.RetireForm(partnersview.RetireFormView{
+		"expire": partnersview.ExpireForm(partnersview.ExpireFormView{
 			Shell:  s,
 			Action: address,
 			Cancel: address,
@@ -384,19 +384,19 @@ func payoutsOf(s ui.Shell, text, address string) map[string]templ.Component {
 	job := ui.JobStatus{State: "running", Phase: text, Failure: text, StopURL: address}
 	lead := payoutsview.ReturnLead{Lead: link, Partner: text, Identifier: text}
 	run := payoutsview.RunLive{
-		URL:        "/payouts/runs/" + text,
-		LiveURL:    "/x",
-		ID:         text,
-		Prepared:   true,
-		Note:       text,
-		Reference:  text,
-		EndedWhy:   text,
-		Actions:    []payoutsview.RunAction{{What: text, Actor: text}},
-		Work:       job,
-		EntriesURL: address,
-		Payments:   file,
-		Statements: []payoutsview.StatementRow{{Account: link, Partner: text, Outcome: text}},
-		Pager:      ui.Pager{Older: address},
+		URL:          "/payouts/runs/" + text,
+		LiveURL:      "/x",
+		ID:           text,
+		Prepared:     true,
+		Note:         text,
+		Reference:    text,
+		CancelReason: text,
+		Actions:      []payoutsview.RunAction{{What: text, Actor: text}},
+		Work:         job,
+		EntriesURL:   address,
+		Payments:     file,
+		Statements:   []payoutsview.StatementRow{{Account: link, Partner: text, Outcome: text}},
+		Pager:        ui.Pager{Older: address},
 	}
 	preparing, cancelled, empty := run, run, run
 	preparing.State, cancelled.State, empty.State = "preparing", "cancelled", "empty"
@@ -452,7 +452,7 @@ func payoutsOf(s ui.Shell, text, address string) map[string]templ.Component {
 			Partner: text,
 			Lead:    text,
 			NewURL:  address,
-			Returns: []payoutsview.ReturnRow{{ID: link, Lead: link, Partner: text, Reason: text, State: text, AskedBy: text}},
+			Returns: []payoutsview.ReturnRow{{ID: link, Lead: link, Partner: text, Reason: text, State: text, RequestedBy: text}},
 		}),
 		"return new": payoutsview.ReturnNew(payoutsview.ReturnNewView{
 			Shell:    s,
@@ -463,18 +463,18 @@ func payoutsOf(s ui.Shell, text, address string) map[string]templ.Component {
 			Errors:   errors,
 		}),
 		"return": payoutsview.Return(payoutsview.ReturnView{
-			Shell:     s,
-			URL:       address,
-			ID:        text,
-			State:     "open",
-			Lead:      lead,
-			Reason:    text,
-			Evidence:  text,
-			AskedBy:   text,
-			DecidedBy: text,
-			Answer:    text,
-			CanDecide: true,
-			Errors:    errors,
+			Shell:       s,
+			URL:         address,
+			ID:          text,
+			State:       "open",
+			Lead:        lead,
+			Reason:      text,
+			Evidence:    text,
+			RequestedBy: text,
+			DecidedBy:   text,
+			Answer:      text,
+			CanDecide:   true,
+			Errors:      errors,
 		}),
 		"runs": payoutsview.Runs(payoutsview.RunsView{
 			Shell:  s,
@@ -527,7 +527,7 @@ func payoutsOf(s ui.Shell, text, address string) map[string]templ.Component {
 		}),
 		"jobs": jobsview.List(jobsview.ListView{
 			Shell: s,
-			Rows:  []jobsview.Row{{LiveURL: "/x", Key: text, Kind: text, For: link, Partner: text, AskedBy: text, Status: job}},
+			Rows:  []jobsview.Row{{LiveURL: "/x", Key: text, Kind: text, For: link, Partner: text, EnqueuedBy: text, Status: job}},
 		}),
 	}
 }

@@ -45,7 +45,7 @@ func partnerSigning() map[string]templ.Component {
 		Changes: []ui.Change{{Name: "signing mode", Before: "off", After: "report only"}},
 	}
 	conflict.Errors = ui.Errors{
-		{Field: "shared_address", Message: "The shared base URL is already on for 100 partners, which is the maximum. Let the partner post to its own base URL, or turn off the shared base URL for another partner first."},
+		{Field: "shared_base_url", Message: "The shared base URL is already on for 100 partners, which is the maximum. Let the partner post to its own base URL, or turn off the shared base URL for another partner first."},
 		{Field: "proof", Message: "This is not your password or a valid code."},
 	}
 	locked.Head, locked.Locked = readOnly("Signing"), "You have read-only access to this partner."
@@ -96,21 +96,21 @@ func secrets() []partnersview.SecretRow {
 			Created:    ago(time.Hour),
 			LastUsed:   ago(2 * time.Second),
 			Posts:      311,
-			RetireURL:  "/r/1",
+			ExpireURL:  "/r/1",
 			RevokeURL:  "/v/1",
 		},
 		{
 			Label:      "live 2026",
 			ID:         "sk_01M6ZP6W1X2Y3Z4A5B6C7D8E9F",
 			Shown:      "pp_…9f3K",
-			State:      "retiring",
+			State:      "expiring",
 			StateWords: "expires in 23 h",
 			CreatedBy:  "Mary Somerville",
 			Created:    ago(212 * 24 * time.Hour),
 			LastUsed:   ago(14 * time.Minute),
 			Ends:       now.Add(23 * time.Hour),
 			Posts:      893,
-			RetireURL:  "/r/2",
+			ExpireURL:  "/r/2",
 			RevokeURL:  "/v/2",
 		},
 		{
@@ -135,7 +135,7 @@ func partnerSecrets() map[string]templ.Component {
 		CheckURL:  harbour + "/check",
 	}
 	list.Secrets[0].Posts = 1204
-	retiring, none, locked := list, list, list
+	expiring, none, locked := list, list, list
 	chart := ui.Chart{
 		ID:      "overlap",
 		Title:   "Posts by secret",
@@ -149,18 +149,18 @@ func partnerSecrets() map[string]templ.Component {
 		chart.Series[0].Values = append(chart.Series[0].Values, moved*10)
 		chart.Series[1].Values = append(chart.Series[1].Values, 60+hour%5-moved*9)
 	}
-	retiring.Secrets, retiring.Retiring = secrets(), true
-	retiring.Overlap = &partnersview.OverlapView{
+	expiring.Secrets, expiring.Expiring = secrets(), true
+	expiring.Overlap = &partnersview.OverlapView{
 		Chart: chart,
 		Words: "6 of 64 posts in the current and previous hour were signed with an older secret.",
 	}
 	none.Head, none.Secrets, none.RotateURL = pending("Secrets"), nil, ""
 	locked.Head, locked.Secrets, locked.NewURL, locked.RotateURL = readOnly("Secrets"), secrets(), "", ""
 	for i := range locked.Secrets {
-		locked.Secrets[i].RetireURL, locked.Secrets[i].RevokeURL = "", ""
+		locked.Secrets[i].ExpireURL, locked.Secrets[i].RevokeURL = "", ""
 	}
 	all := secretForms()
-	all["partner-secrets"], all["partner-secrets-retiring"] = partnersview.PartnerSecrets(list), partnersview.PartnerSecrets(retiring)
+	all["partner-secrets"], all["partner-secrets-expiring"] = partnersview.PartnerSecrets(list), partnersview.PartnerSecrets(expiring)
 	all["partner-secrets-none"], all["partner-secrets-locked"] = partnersview.PartnerSecrets(none), partnersview.PartnerSecrets(locked)
 	return all
 }
@@ -208,7 +208,7 @@ func secretForms() map[string]templ.Component {
 	forced := rotate
 	forced.Underway = "A rotation is in progress: “live 2026” (…9f3K) expires at 2026-11-22 18:02 UTC. If you rotate anyway, all older secrets expire no later than the time that you choose."
 	forced.Errors = ui.Errors{{Field: "force", Message: "Select this to rotate while another rotation is in progress."}}
-	retire := partnersview.RetireFormView{
+	expire := partnersview.ExpireFormView{
 		Shell:    in("Set expiry for “live 2026”"),
 		Action:   "/r/2",
 		Cancel:   harbour + "?tab=secrets",
@@ -217,7 +217,7 @@ func secretForms() map[string]templ.Component {
 		EndTimes: ends("Now", "In 1 hour", "In 24 hours", "In 7 days"),
 		StepUp:   asked,
 	}
-	last := retire
+	last := expire
 	last.Last, last.Ends, last.Errors = true, time.Time{}, ui.Errors{{Field: "when", Message: "Choose one of the listed times."}}
 	return map[string]templ.Component{
 		"secret-new":           partnersview.SecretForm(form),
@@ -226,7 +226,7 @@ func secretForms() map[string]templ.Component {
 		"secret-rotate-forced": partnersview.SecretForm(forced),
 		"secret-created":       partnersview.SecretCreated(created),
 		"secret-rotated":       partnersview.SecretCreated(rotated),
-		"secret-retire":        partnersview.RetireForm(retire),
-		"secret-retire-last":   partnersview.RetireForm(last),
+		"secret-expire":        partnersview.ExpireForm(expire),
+		"secret-expire-last":   partnersview.ExpireForm(last),
 	}
 }

@@ -248,7 +248,7 @@ func audits() map[string]templ.Component {
 		Kinds:    []ui.Option{{Value: "partner", Label: "Partner"}, {Value: "staff", Label: "Staff"}},
 		Outcomes: []ui.Option{
 			{Value: "done", Label: "Done"},
-			{Value: "refused", Label: "Rejected"},
+			{Value: "rejected", Label: "Rejected"},
 			{Value: "failed", Label: "Failed"},
 		},
 		Events: events(),
@@ -304,7 +304,7 @@ func events() []ui.AuditRow {
 			Kind:      "partner",
 			Object:    "pt_01M6ZP1D0T8V4GJ2KQW7XN3YRA",
 			ObjectURL: "/partners/harbour-leads",
-			Outcome:   "refused",
+			Outcome:   "rejected",
 			Reason:    "second factor required",
 			Address:   "198.51.100.7",
 			RequestID: "rq_01M7Q5A1B7",

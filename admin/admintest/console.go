@@ -100,7 +100,7 @@ func NewConsole(t *testing.T, k Setup) *Console {
 		Access:               access,
 		Staff:                h.StaffService,
 		Audit:                audit.New(h.DB, h.Time),
-		Partners:             partners.NewService(h.DB, keys, h.Time).WithPolicy(partners.PricePolicy{SecondPerson: k.Policy.SecondPerson}),
+		Partners:             partners.NewService(h.DB, keys, h.Time).WithPolicy(partners.PricePolicy{RequireApproval: k.Policy.RequireApproval}),
 		Leads:                leads.NewReader(h.DB, keys, h.Time),
 		Jobs:                 h.Jobs,
 		Payouts:              payouts.NewService(h.DB, h.Time, h.Jobs, files, payouts.Policy{ReturnWindow: 30 * 24 * time.Hour}),

@@ -25,7 +25,7 @@ var actionFilters = []ui.Option{
 	{Value: "ledger.", Label: "Adjustments and exports"},
 	{Value: "return.", Label: "Returns"},
 	{Value: "payout_run.", Label: "Payout runs"},
-	{Value: "work.", Label: "Jobs"},
+	{Value: "job.", Label: "Jobs"},
 	{Value: "reconciliation.", Label: "Reconciliations"},
 	{Value: "keys.", Label: "Platform and lead keys"},
 	{Value: "audit.", Label: "Audit log"},
@@ -72,7 +72,7 @@ func (h *Handlers) showAudit(k *web.Request, chain *ui.ChainResult) error {
 		Kinds:   web.SelectOption(objectKinds, q.Get("kind")),
 		Outcomes: web.SelectOption([]ui.Option{
 			{Value: "done", Label: "Done"},
-			{Value: "refused", Label: "Rejected"},
+			{Value: "rejected", Label: "Rejected"},
 		}, q.Get("outcome")),
 		State: ui.ListState{
 			Filtered: web.IsFiltered(q, "person", "action", "kind", "object", "outcome", "from", "to"),

@@ -37,7 +37,7 @@ func TestAuditPages(t *testing.T) {
 		t.Errorf("got %d events on three pages, want 120", seen)
 	}
 	for query, want := range map[string]int{
-		"outcome=refused":                     0,
+		"outcome=rejected":                    0,
 		"object=pt_1&kind=partner":            50,
 		"person=the+command+line":             50,
 		"person=COMMAND":                      50,

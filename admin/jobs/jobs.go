@@ -28,7 +28,7 @@ func (h *Handlers) show(k *web.Request, status int) error {
 		return err
 	}
 	if n := len(all); n > 0 {
-		v.Pager = web.KeyPager("/work", q, newer, older, all[0].ID, all[n-1].ID)
+		v.Pager = web.KeyPager("/jobs", q, newer, older, all[0].ID, all[n-1].ID)
 	}
 	return k.Show(status, view.List(v))
 }
@@ -57,9 +57,9 @@ func (h *Handlers) live(k *web.Request) error {
 }
 
 var jobKinds = map[models.JobKind]string{
-	models.WorkReconciliation: "Reconciliation",
-	models.WorkPayoutRun:      "Payout run",
-	models.WorkExport:         "Ledger export",
+	models.JobReconciliation: "Reconciliation",
+	models.JobPayoutRun:      "Payout run",
+	models.JobExport:         "Ledger export",
 }
 
 func (h *Handlers) rows(k *web.Request, all ...models.Job) (rows []view.Row, err error) {
@@ -79,14 +79,14 @@ func (h *Handlers) rows(k *web.Request, all ...models.Job) (rows []view.Row, err
 func (h *Handlers) row(k *web.Request, w models.Job, names web.PartnerNames) view.Row {
 	number := strconv.FormatInt(w.ID, 10)
 	row := view.Row{
-		LiveURL: "/work/" + number + "/live",
-		Key:     number,
-		Kind:    jobKinds[w.Kind],
-		For:     h.object(k, w),
-		AskedBy: w.AskedBy,
-		Asked:   w.AskedAt,
-		Ended:   web.TimeOf(w.EndedAt),
-		Status:  web.JobStatus(k, w),
+		LiveURL:    "/jobs/" + number + "/live",
+		Key:        number,
+		Kind:       jobKinds[w.Kind],
+		For:        h.object(k, w),
+		EnqueuedBy: w.EnqueuedBy,
+		EnqueuedAt: w.EnqueuedAt,
+		Ended:      web.TimeOf(w.EndedAt),
+		Status:     web.JobStatus(k, w),
 	}
 	if w.PartnerID != nil {
 		row.Partner = names.Of(*w.PartnerID)
@@ -98,13 +98,13 @@ func (h *Handlers) row(k *web.Request, w models.Job, names web.PartnerNames) vie
 // user cannot see the object.
 func (h *Handlers) object(k *web.Request, w models.Job) ui.Link {
 	switch w.Kind {
-	case models.WorkPayoutRun:
+	case models.JobPayoutRun:
 		l := ui.Link{Label: payouts.RunID(w.ObjectID)}
 		if k.Scope.All() {
 			l.URL = web.RunURL(w.ObjectID)
 		}
 		return l
-	case models.WorkExport:
+	case models.JobExport:
 		l := ui.Link{Label: id.Format(id.Export, w.ObjectID)}
 		if w.StaffID != nil && *w.StaffID == k.Session.Staff.ID {
 			l.URL = web.ExportURL(w.ObjectID)
@@ -139,5 +139,5 @@ func (h *Handlers) cancel(k *web.Request) error {
 	if back := web.Local(k.R.PostForm.Get("return")); back != "/" {
 		return k.Redirect(back)
 	}
-	return k.Redirect("/work")
+	return k.Redirect("/jobs")
 }

@@ -17,8 +17,8 @@ type Handlers struct {
 // their own jobs. For other users' jobs, see [web.MayStopJob].
 func (h *Handlers) Routes() []web.Route {
 	return []web.Route{
-		{Method: http.MethodGet, Path: "/work", Needs: web.ReadPayouts, Handle: h.list},
-		{Method: http.MethodGet, Path: "/work/{id}/live", Needs: web.ReadPayouts, Handle: h.live},
-		{Method: http.MethodPost, Path: "/work/{id}/cancel", Needs: web.ExportPayouts, Handle: h.cancel},
+		{Method: http.MethodGet, Path: "/jobs", Needs: web.ReadPayouts, Handle: h.list},
+		{Method: http.MethodGet, Path: "/jobs/{id}/live", Needs: web.ReadPayouts, Handle: h.live},
+		{Method: http.MethodPost, Path: "/jobs/{id}/cancel", Needs: web.ExportPayouts, Handle: h.cancel},
 	}
 }

@@ -58,7 +58,7 @@ func (h *Handlers) leadMoney(k *web.Request, l leads.Details, returns []models.R
 			State:      string(r.State),
 			Reason:     ui.Sentence(payouts.ReturnReasonLabel(r.Reason)),
 			ReasonCode: string(r.Reason),
-			At:         r.AskedAt,
+			At:         r.RequestedAt,
 		})
 	}
 	v.Money = m

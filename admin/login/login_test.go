@@ -20,7 +20,7 @@ func TestSigningIn(t *testing.T) {
 	t.Parallel()
 	h := admintest.NewConsole(t, admintest.Setup{})
 	b := h.NewClient(t)
-	if p := b.Get(t, "/audit?outcome=refused"); p.Location() != "/login?next=%2Faudit%3Foutcome%3Drefused" {
+	if p := b.Get(t, "/audit?outcome=rejected"); p.Location() != "/login?next=%2Faudit%3Foutcome%3Drejected" {
 		t.Errorf("redirected to %q", p.Location())
 	}
 	wrong := b.Post(t, "/login", url.Values{

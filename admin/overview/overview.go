@@ -88,7 +88,7 @@ func (h *Handlers) payoutAttention(k *web.Request) (all []ui.AttentionItem, err 
 		if failed > 0 {
 			all = append(all, ui.AttentionItem{
 				Text: web.CountText(failed, false, "job", "jobs") + " failed in the last 24 hours",
-				URL:  "/work",
+				URL:  "/jobs",
 			})
 		}
 	}

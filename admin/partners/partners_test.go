@@ -252,17 +252,17 @@ func TestSecrets(t *testing.T) {
 			t.Errorf("states are %q, want %q and %s: %s", p.Values("data-state"), want, ends, p.Text())
 		}
 	}
-	list(24*time.Hour, "retiring")
+	list(24*time.Hour, "expiring")
 	older := o.SecretNamed(t, "first")
-	end := func(when string) admintest.Response { return o.Post(t, older+"/retire", url.Values{"when": {when}}) }
+	end := func(when string) admintest.Response { return o.Post(t, older+"/expire", url.Values{"when": {when}}) }
 	if p := end("7d"); p.Status != http.StatusSeeOther {
 		t.Errorf("extending: %d %s", p.Status, p.Text())
 	}
-	list(7*24*time.Hour, "retiring")
+	list(7*24*time.Hour, "expiring")
 	if p := end("now"); p.Status != http.StatusSeeOther {
 		t.Errorf("expiring now: %d %s", p.Status, p.Text())
 	}
-	list(0, "retired")
+	list(0, "expired")
 	if p := end("7d"); p.Status != http.StatusConflict {
 		t.Errorf("expired secret: %d %s", p.Status, p.Text())
 	}
@@ -387,7 +387,7 @@ func TestRejections(t *testing.T) {
 			outcome, fields = "payload", "{contact.email,consent.acknowledged}"
 		}
 		o.Exec(t,
-			`INSERT INTO refusals (partner_id, at, request_id, endpoint, outcome, fields) VALUES ($1, $2, $3, 'post', $4, $5::text[])`,
+			`INSERT INTO rejections (partner_id, at, request_id, endpoint, outcome, fields) VALUES ($1, $2, $3, 'post', $4, $5::text[])`,
 			o.PartnerID, o.Time.Now(), requests[i], outcome, fields)
 	}
 	one := id.Format(id.Request, requests[1])

@@ -72,7 +72,7 @@ func (h *Handlers) showPrices(k *web.Request, status int, p models.Partner, own 
 		v.Adjustment, v.Cap, v.Exclusions = current.Adjustment, current.DailyLeadCap, current.Exclusions
 	}
 	v.Submit = "Save pricing"
-	if h.Partners.SecondPerson() {
+	if h.Partners.RequireApproval() {
 		v.Submit = "Propose change"
 	}
 	if v.LeadsToday, err = h.Partners.LeadsToday(k.R.Context(), p); err != nil {

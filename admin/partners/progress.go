@@ -42,11 +42,11 @@ func (s progress) hasSignedPost() bool { return len(s.used) > 0 }
 // secrets, or if one of them does not expire.
 func (s progress) lastSecretEnd() (at time.Time) {
 	for _, one := range s.secrets {
-		if one.RetiresAt == nil {
+		if one.ExpiresAt == nil {
 			return time.Time{}
 		}
-		if one.RetiresAt.After(at) {
-			at = *one.RetiresAt
+		if one.ExpiresAt.After(at) {
+			at = *one.ExpiresAt
 		}
 	}
 	return at

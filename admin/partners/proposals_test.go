@@ -20,7 +20,7 @@ var proposalField = regexp.MustCompile(`name="proposal" value="([^"]+)"`)
 // after a step-up.
 func TestPartnerPricesRequireTwoUsers(t *testing.T) {
 	t.Parallel()
-	h := admintest.NewConsole(t, admintest.Setup{Policy: ratecard.Policy{SecondPerson: true}})
+	h := admintest.NewConsole(t, admintest.Setup{Policy: ratecard.Policy{RequireApproval: true}})
 	o := admintest.ConsoleWithPartner{Console: h, PartnerID: h.AddPartner(t, "harbour-leads")}
 	o.PartnerURL = web.PartnerURL(o.PartnerID)
 	h.AddStaff(t, "pia@example.com", models.StaffRole{Role: models.PricingManager})

@@ -53,9 +53,9 @@ func (h *Handlers) secretPage(k *web.Request, rotate bool) error {
 func (h *Handlers) rotationWarning(k *web.Request, p models.Partner) (string, error) {
 	secrets, err := h.Partners.Secrets(k.R.Context(), p)
 	for _, s := range secrets {
-		if partners.StateOf(s, k.Now) == partners.StateRetiring {
+		if partners.StateOf(s, k.Now) == partners.StateExpiring {
 			return "A rotation is in progress: “" + s.Label + "” (…" + s.LastFour + ") expires at " +
-				web.Minute(*s.RetiresAt) + ". If you rotate anyway, all older secrets expire no later than the time that you choose.", err
+				web.Minute(*s.ExpiresAt) + ". If you rotate anyway, all older secrets expire no later than the time that you choose.", err
 		}
 	}
 	return "", err

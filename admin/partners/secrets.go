@@ -81,7 +81,7 @@ func (h *Handlers) secretsTab(k *web.Request, p models.Partner) error {
 	for _, s := range secrets {
 		row := h.secretRow(k, head.URL, s, may)
 		row.LastUsed, row.Posts = used[s.ID], posts[s.ID]
-		v.Retiring = v.Retiring || row.State == partners.StateRetiring
+		v.Expiring = v.Expiring || row.State == partners.StateExpiring
 		if partners.Valid(s, k.Now) {
 			active++
 		}
@@ -93,7 +93,7 @@ func (h *Handlers) secretsTab(k *web.Request, p models.Partner) error {
 			v.RotateURL = head.URL + "/secrets/rotate"
 		}
 	}
-	if v.Retiring {
+	if v.Expiring {
 		v.Overlap = overlapView(secrets, traffic, day)
 	}
 	return k.Show(http.StatusOK, view.PartnerSecrets(v))
@@ -108,19 +108,19 @@ func (h *Handlers) secretRow(k *web.Request, partner string, s models.SigningSec
 		CreatedBy: s.CreatedBy,
 		Created:   s.CreatedAt,
 	}
-	if s.RetiresAt != nil {
-		row.Ends = *s.RetiresAt
+	if s.ExpiresAt != nil {
+		row.Ends = *s.ExpiresAt
 	}
 	switch row.State {
-	case partners.StateRetiring:
+	case partners.StateExpiring:
 		row.StateWords = "expires " + ui.Ago(row.Ends, k.Now)
-	case partners.StateRetired:
+	case partners.StateExpired:
 		row.StateWords = "expired"
 	default:
 		row.StateWords = row.State
 	}
 	if may && partners.Valid(s, k.Now) {
-		row.RetireURL, row.RevokeURL = partner+"/secrets/"+row.ID+"/retire", partner+"/secrets/"+row.ID+"/revoke"
+		row.ExpireURL, row.RevokeURL = partner+"/secrets/"+row.ID+"/expire", partner+"/secrets/"+row.ID+"/revoke"
 	}
 	return row
 }

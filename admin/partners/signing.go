@@ -23,7 +23,7 @@ type signingForm struct {
 func (h *Handlers) signingTab(k *web.Request, p models.Partner) error {
 	return h.showSigning(k, http.StatusOK, p, signingForm{
 		mode:     string(p.SigningMode),
-		shared:   p.SharedAddress,
+		shared:   p.SharedBaseURL,
 		Rejected: web.Rejected{Version: p.RowVersion},
 	})
 }
@@ -52,7 +52,7 @@ func (h *Handlers) showSigning(k *web.Request, status int, p models.Partner, f s
 	}
 	v.SharedWords = fmt.Sprintf("%s this option. The maximum is %d",
 		web.CountText(int64(used), false, "partner uses", "partners use"), partners.MaxSharedAddress)
-	if used >= partners.MaxSharedAddress && !p.SharedAddress {
+	if used >= partners.MaxSharedAddress && !p.SharedBaseURL {
 		v.SharedLocked = "No more partners can use this option. Turn it off for another partner first."
 	}
 	if v.Accounts, err = h.accountRows(k, p, head.CanWrite); err != nil {
@@ -98,7 +98,7 @@ func (h *Handlers) setSigning(k *web.Request) error {
 		return err
 	}
 	form := k.R.PostForm
-	f := signingForm{mode: form.Get("signing"), shared: form.Get("shared_address") == "yes"}
+	f := signingForm{mode: form.Get("signing"), shared: form.Get("shared_base_url") == "yes"}
 	return web.Submit(k, web.Form{
 		StepUp: web.StepUpRequired,
 		Do: func() (string, error) {

@@ -32,7 +32,7 @@ func TestBadPayoutForms(t *testing.T) {
 	c.Time.Advance(11 * time.Minute)
 	state := func() string {
 		return testkit.Value[string](t, c.Database, `SELECT md5(string_agg(x, '' ORDER BY x)) FROM (SELECT r::text FROM returns r UNION ALL SELECT p::text FROM payout_runs p UNION ALL
-			SELECT e::text FROM ledger_entries e UNION ALL SELECT w.id::text || w.state FROM work w) AS all_of_it(x)`)
+			SELECT e::text FROM ledger_entries e UNION ALL SELECT w.id::text || w.state FROM jobs w) AS all_of_it(x)`)
 	}
 	fields := []string{"own", "partner", "account", "amount", "currency", "lead", "why", "reason", "evidence",
 		"answer", "version", "cutoff", "minimum", "note", "reference", "name", "proof", "return"}
@@ -88,7 +88,7 @@ func TestBadPayoutFilters(t *testing.T) {
 	values := []string{"", "x", admintest.HostileText, "a\x00b", "\xff", strings.Repeat("x", 5000), "-1", "' OR 1=1",
 		id.Format(id.Staff, uuid.New())}
 	for _, path := range []string{"/payouts", "/payouts/ledger.csv", "/payouts/returns", "/payouts/returns/new",
-		"/payouts/runs", "/payouts/balances", "/payouts/adjust", "/work"} {
+		"/payouts/runs", "/payouts/balances", "/payouts/adjust", "/jobs"} {
 		for _, value := range values {
 			q := url.Values{}
 			for _, name := range append([]string{"state", "outcome", "before", "after", "older", "newer"},

@@ -77,8 +77,8 @@ func (h *Handlers) exportPart(k *web.Request) (v view.ExportLive, err error) {
 		URL:     web.ExportURL(e.ID),
 		LiveURL: web.ExportURL(e.ID) + "/live",
 		ID:      id.Format(id.Export, e.ID),
-		Asked:   e.MadeAt,
-		Until:   e.MadeAt.Add(payouts.ExportRetention),
+		Asked:   e.CreatedAt,
+		Until:   e.CreatedAt.Add(payouts.ExportRetention),
 	}
 	if found {
 		v.Work = web.JobStatus(k, work)
@@ -106,7 +106,7 @@ func (h *Handlers) exportFile(k *web.Request) error {
 	defer file.Close()
 	object := id.Format(id.Export, e.ID)
 	return h.sendAuditedCSV(k, "ledger-"+object, audit.Event{
-		Action: "ledger.fetch",
+		Action: "ledger.download",
 		Kind:   "export",
 		Object: object,
 	}, func(to io.Writer) error {

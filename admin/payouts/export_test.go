@@ -191,8 +191,8 @@ func TestPreparedExport(t *testing.T) {
 	if rows := records(t, c.Get(t, at+"/file")); len(rows) != 2 || rows[0]["lead_id"] != admintest.LeadID(c.Leads[0]) {
 		t.Errorf("got rows %v", rows)
 	}
-	fay.Get(t, "/work").Expect(t, "the list", http.StatusOK, `data-state="done"`, "finance@example.com")
-	if p := fay.Get(t, "/work"); strings.Contains(p.Body, `href="`+at) {
+	fay.Get(t, "/jobs").Expect(t, "the list", http.StatusOK, `data-state="done"`, "finance@example.com")
+	if p := fay.Get(t, "/jobs"); strings.Contains(p.Body, `href="`+at) {
 		t.Error("the list links to another user's export")
 	}
 	c.CheckAuditLog(t)

@@ -126,7 +126,7 @@ func (h *Handlers) showLedger(k *web.Request, status int, q url.Values, f ledger
 		Opens:      web.SelectOption(openOptions, q.Get("open")),
 		State:      ui.ListState{Filtered: web.IsFiltered(q, LedgerFilters...), ClearURL: "/payouts"},
 		Export:     h.ledgerExport(k, q, n, more),
-		JobsURL:    "/work",
+		JobsURL:    "/jobs",
 	}
 	if k.May(web.WritePayouts) {
 		v.AdjustURL, v.ReturnURL = "/payouts/adjust?partner="+web.Escape(f.partner.Slug), "/payouts/returns/new"
@@ -192,7 +192,7 @@ func (h *Handlers) ledgerRow(k *web.Request, e payouts.Entry) view.LedgerRow {
 		At:         e.OccurredAt,
 		Kind:       ui.Sentence(string(e.Kind)),
 		Note:       web.EntryNote(e),
-		By:         e.MadeBy,
+		By:         e.CreatedBy,
 		Partner:    web.PartnerLink(k, e.PartnerID, e.PartnerName),
 		Identifier: e.Identifier,
 		Lead:       h.leadLink(k, e.LeadID, e.PartnerID),

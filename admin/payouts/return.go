@@ -42,21 +42,21 @@ func (h *Handlers) showReturn(k *web.Request, status int, r models.Return, mista
 		return fmt.Errorf("return %s: lead has no accrual", id.Format(id.Return, r.ID))
 	}
 	v := view.ReturnView{
-		Shell:     k.Shell("Lead return", allReturns),
-		URL:       returnURL(r.ID),
-		ID:        id.Format(id.Return, r.ID),
-		State:     string(r.State),
-		Lead:      lead,
-		Reason:    ui.Sentence(payouts.ReturnReasonLabel(r.Reason)),
-		Evidence:  r.Evidence,
-		AskedBy:   r.AskedBy,
-		AskedAt:   r.AskedAt,
-		DecidedBy: r.DecidedBy,
-		DecidedAt: web.TimeOf(r.DecidedAt),
-		Answer:    r.Answer,
-		CanDecide: k.MayAt(web.ApprovePayouts, r.PartnerID),
-		StepUp:    web.StepUp(k),
-		Errors:    mistakes,
+		Shell:       k.Shell("Lead return", allReturns),
+		URL:         returnURL(r.ID),
+		ID:          id.Format(id.Return, r.ID),
+		State:       string(r.State),
+		Lead:        lead,
+		Reason:      ui.Sentence(payouts.ReturnReasonLabel(r.Reason)),
+		Evidence:    r.Evidence,
+		RequestedBy: r.RequestedBy,
+		RequestedAt: r.RequestedAt,
+		DecidedBy:   r.DecidedBy,
+		DecidedAt:   web.TimeOf(r.DecidedAt),
+		Answer:      r.DecisionNote,
+		CanDecide:   k.MayAt(web.ApprovePayouts, r.PartnerID),
+		StepUp:      web.StepUp(k),
+		Errors:      mistakes,
 	}
 	if len(mistakes) > 0 && r.State == models.ReturnOpen {
 		v.Answer = k.R.PostForm.Get("answer")

@@ -58,14 +58,14 @@ func (h *Handlers) returnsPage(k *web.Request) error {
 	}
 	for _, r := range all {
 		v.Returns = append(v.Returns, view.ReturnRow{
-			ID:      ui.Link{Label: id.Format(id.Return, r.ID), URL: returnURL(r.ID)},
-			Lead:    h.leadLink(k, &r.LeadID, r.PartnerID),
-			Partner: names.Of(r.PartnerID),
-			Reason:  ui.Sentence(payouts.ReturnReasonLabel(r.Reason)),
-			State:   string(r.State),
-			Amount:  web.AmountOf(r.AmountMinor, r.Currency),
-			AskedBy: r.AskedBy,
-			AskedAt: r.AskedAt,
+			ID:          ui.Link{Label: id.Format(id.Return, r.ID), URL: returnURL(r.ID)},
+			Lead:        h.leadLink(k, &r.LeadID, r.PartnerID),
+			Partner:     names.Of(r.PartnerID),
+			Reason:      ui.Sentence(payouts.ReturnReasonLabel(r.Reason)),
+			State:       string(r.State),
+			Amount:      web.AmountOf(r.AmountMinor, r.Currency),
+			RequestedBy: r.RequestedBy,
+			RequestedAt: r.RequestedAt,
 		})
 	}
 	v.Pager = pagerBetween("/payouts/returns", q, newer, older, len(all),

@@ -70,7 +70,7 @@ func (h *Handlers) runPart(k *web.Request, r models.PayoutRun, mistakes ui.Error
 		Total:           web.AmountOf(r.TotalMinor, r.Currency),
 		Note:            r.Note,
 		Reference:       r.Reference,
-		EndedWhy:        r.EndedWhy,
+		CancelReason:    r.CancelReason,
 		Entries:         r.Entries,
 		Payouts:         r.Payouts,
 		Held:            r.Held,
@@ -127,7 +127,7 @@ func runActions(r models.PayoutRun) (all []view.RunAction) {
 		what, who string
 		at        *time.Time
 	}{
-		{"Started by", r.Preparer, &r.MadeAt},
+		{"Started by", r.Preparer, &r.CreatedAt},
 		{"Preparation finished", "", r.PreparedAt},
 		{"Approved by", r.Approver, r.ApprovedAt},
 		{"Marked as paid by", r.Payer, r.PaidAt},

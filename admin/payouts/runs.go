@@ -37,7 +37,7 @@ func (h *Handlers) runsPage(k *web.Request) error {
 			ID:       ui.Link{Label: payouts.RunID(r.ID), URL: web.RunURL(r.ID)},
 			State:    runState(r),
 			Cutoff:   r.Cutoff,
-			Made:     r.MadeAt,
+			Made:     r.CreatedAt,
 			Preparer: r.Preparer,
 			Payouts:  r.Payouts,
 			Held:     r.Held,

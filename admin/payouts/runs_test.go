@@ -33,7 +33,7 @@ func TestRun(t *testing.T) {
 		"minimum":  {"25"},
 	})
 	at := p.Location()
-	c.Get(t, at).Expect(t, "preparing", http.StatusOK, `data-state="preparing"`, `hx-get="`+at+`/live"`, `action="/work/`)
+	c.Get(t, at).Expect(t, "preparing", http.StatusOK, `data-state="preparing"`, `hx-get="`+at+`/live"`, `action="/jobs/`)
 	c.RunJobs(t)
 	testkit.Eventually(t, time.Minute, "the run is prepared", func() bool { return c.Get(t, at+"/live").State() == "prepared" })
 	p = c.Get(t, at)
@@ -150,17 +150,17 @@ func TestJobs(t *testing.T) {
 	t.Parallel()
 	c := admintest.NewConsoleWithLedger(t) // without a node to run jobs
 	at := c.Post(t, "/payouts/runs/new", url.Values{"currency": {"EUR"}, "cutoff": {"2026-01-02T00:00"}}).Location()
-	number := "/work/" + testkit.Value[string](t, c.Database, `SELECT id::text FROM work`)
-	c.Get(t, "/work").Expect(t, "the list", http.StatusOK, `href="`+at+`"`, `data-state="waiting"`,
+	number := "/jobs/" + testkit.Value[string](t, c.Database, `SELECT id::text FROM jobs`)
+	c.Get(t, "/jobs").Expect(t, "the list", http.StatusOK, `href="`+at+`"`, `data-state="waiting"`,
 		`action="`+number+`/cancel"`, `hx-get="`+number+`/live"`)
 	c.Get(t, number+"/live").Expect(t, "a row", http.StatusOK, "<tr", `data-state="waiting"`)
 	mine, auditor := c.SignInAnotherUser(t, "of-harbour@example.com"), c.SignedInAs(t, models.Auditor)
-	if p := mine.Get(t, "/work"); strings.Contains(p.Body, at) ||
+	if p := mine.Get(t, "/jobs"); strings.Contains(p.Body, at) ||
 		mine.Get(t, number+"/live").Status != http.StatusNotFound ||
 		mine.Post(t, number+"/cancel", nil).Status != http.StatusNotFound {
 		t.Errorf("harbour's finance user can see or cancel the job: %s", p.Text())
 	}
-	if p := auditor.Get(t, "/work"); strings.Contains(p.Body, number+"/cancel") ||
+	if p := auditor.Get(t, "/jobs"); strings.Contains(p.Body, number+"/cancel") ||
 		auditor.Post(t, number+"/cancel", nil).Status != http.StatusForbidden {
 		t.Errorf("an auditor can cancel the job: %s", p.Text())
 	}
@@ -172,8 +172,8 @@ func TestJobs(t *testing.T) {
 		t.Errorf("a run that was never prepared shows totals: %s", p.Text())
 	}
 	c.Post(t, number+"/cancel", url.Values{"return": {"https://evil.example"}}).Expect(t, "cancelled again", http.StatusConflict)
-	c.Exec(t, `UPDATE work SET state = 'failed', failure = 'It failed.', ended_at = $1`, c.Time.Now())
-	c.Get(t, "/").Expect(t, "the overview", http.StatusOK, `href="/work" data-need`)
+	c.Exec(t, `UPDATE jobs SET state = 'failed', failure = 'It failed.', ended_at = $1`, c.Time.Now())
+	c.Get(t, "/").Expect(t, "the overview", http.StatusOK, `href="/jobs" data-need`)
 	c.CheckAuditLog(t)
 }
 
@@ -192,12 +192,12 @@ func TestRunsPageHidesForbiddenActions(t *testing.T) {
 		"currency": {"GBP"},
 		"cutoff":   {c.Time.Now().Format(payoutpages.CutoffForm)},
 	}).Location()
-	for _, path := range []string{at, "/work"} {
+	for _, path := range []string{at, "/jobs"} {
 		if p := mixed.Get(t, path); p.Status != http.StatusOK || strings.Contains(p.Body, "/cancel") {
 			t.Errorf("%s: got status %d, want no cancel button: %s", path, p.Status, p.Text())
 		}
 	}
-	number := "/work/" + testkit.Value[string](t, c.Database, `SELECT id::text FROM work`)
+	number := "/jobs/" + testkit.Value[string](t, c.Database, `SELECT id::text FROM jobs`)
 	if p := mixed.Post(t, number+"/cancel", nil); p.Status != http.StatusForbidden {
 		t.Errorf("cancelling the job: got status %d, want 403", p.Status)
 	}
@@ -223,13 +223,13 @@ func TestUserCancelsOwnExport(t *testing.T) {
 	c := admintest.NewConsoleWithLedger(t) // without a node to run jobs
 	auditor := c.SignedInAs(t, models.Auditor)
 	at := auditor.Post(t, "/payouts/exports", url.Values{"kind": {"accrual"}}).Location()
-	number := "/work/" + testkit.Value[string](t, c.Database, `SELECT id::text FROM work`)
-	auditor.Get(t, "/work").Expect(t, "the list", http.StatusOK, `action="`+number+`/cancel"`, `href="`+at+`"`,
+	number := "/jobs/" + testkit.Value[string](t, c.Database, `SELECT id::text FROM jobs`)
+	auditor.Get(t, "/jobs").Expect(t, "the list", http.StatusOK, `action="`+number+`/cancel"`, `href="`+at+`"`,
 		`aria-current="page"`)
-	if p := auditor.Post(t, number+"/cancel", nil); p.Location() != "/work" {
+	if p := auditor.Post(t, number+"/cancel", nil); p.Location() != "/jobs" {
 		t.Errorf("got status %d: %s", p.Status, p.Text())
 	}
-	auditor.Get(t, "/work").Expect(t, "cancelled", http.StatusOK, `data-state="cancelled"`)
+	auditor.Get(t, "/jobs").Expect(t, "cancelled", http.StatusOK, `data-state="cancelled"`)
 }
 
 // Pages show the leads and entries of the platform account. They do not link to its partner page,
@@ -272,7 +272,7 @@ func TestInvalidCursors(t *testing.T) {
 	t.Parallel()
 	c := admintest.NewConsoleWithLedger(t)
 	for _, path := range []string{"/payouts/runs?before=x", "/payouts/runs?after=" + id.Format(id.Payout, uuid.New()),
-		"/payouts/returns?after=%00", "/payouts/balances?after=%ff", "/work?older=x", "/payouts?older=-1",
+		"/payouts/returns?after=%00", "/payouts/balances?after=%ff", "/jobs?older=x", "/payouts?older=-1",
 		"/payouts?newer=99999999999999999999"} {
 		if p := c.Get(t, path); p.Status != http.StatusOK {
 			t.Errorf("%s: got status %d, want 200", path, p.Status)

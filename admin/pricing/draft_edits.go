@@ -26,7 +26,7 @@ func (h *Handlers) editsTab(k *web.Request, d ratecard.Draft) error {
 		v.Edits = append(v.Edits, view.EditRow{
 			At:       e.At,
 			Actor:    e.Editor,
-			What:     e.What,
+			What:     e.Summary,
 			Rules:    e.Rules,
 			Undone:   web.TimeOf(e.UndoneAt),
 			UndoneBy: e.UndoneBy,

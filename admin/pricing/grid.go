@@ -231,7 +231,7 @@ func (h *Handlers) draftGrid(
 	}
 	last, there, err := h.Prices.LastEdit(k.R.Context(), d.ID)
 	if there {
-		v.Undo = view.EditToUndo{Number: strconv.FormatInt(last.ID, 10), What: last.What}
+		v.Undo = view.EditToUndo{Number: strconv.FormatInt(last.ID, 10), What: last.Summary}
 	}
 	return v, err
 }

@@ -18,7 +18,7 @@ import (
 // lastEdit returns the description of the last edit.
 func lastEdit(t testing.TB, db *testkit.Database) string {
 	t.Helper()
-	return html.EscapeString(testkit.Value[string](t, db, `SELECT what FROM rate_card_edits ORDER BY id DESC LIMIT 1`))
+	return html.EscapeString(testkit.Value[string](t, db, `SELECT summary FROM rate_card_edits ORDER BY id DESC LIMIT 1`))
 }
 
 // A draft is created, edited, renamed and discarded, and its edits are listed.

@@ -31,16 +31,16 @@ func (h *Handlers) showPublish(k *web.Request, status int, d ratecard.Draft, f p
 		return err
 	}
 	v := view.PublishView{
-		Head:          head,
-		SecondPerson:  h.Prices.SecondPerson(),
-		StepUp:        web.StepUp(k),
-		Note:          web.Short(f.note),
-		At:            web.Short(f.at),
-		Version:       f.Version,
-		Submitter:     d.Submitter,
-		OwnSubmission: d.Submitter == k.By.Name,
-		Conflict:      f.Conflict,
-		Errors:        f.Errors,
+		Head:            head,
+		RequireApproval: h.Prices.RequireApproval(),
+		StepUp:          web.StepUp(k),
+		Note:            web.Short(f.note),
+		At:              web.Short(f.at),
+		Version:         f.Version,
+		Submitter:       d.Submitter,
+		OwnSubmission:   d.Submitter == k.By.Name,
+		Conflict:        f.Conflict,
+		Errors:          f.Errors,
 	}
 	if v.Race, err = h.race(k, d); err != nil {
 		return err

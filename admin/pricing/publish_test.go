@@ -155,7 +155,7 @@ func TestPublishEditedDraft(t *testing.T) {
 // If a second person is required, users cannot publish alone.
 func TestPublishRequiresTwoUsers(t *testing.T) {
 	t.Parallel()
-	d := admintest.NewConsoleWithPrices(t, admintest.Setup{Policy: ratecard.Policy{SecondPerson: true}})
+	d := admintest.NewConsoleWithPrices(t, admintest.Setup{Policy: ratecard.Policy{RequireApproval: true}})
 	d.AddColleague(t)
 	card := d.AddDraft(t, "Plumbers", admintest.PlumbersIn("GB", money.GBP, 5000))
 	at := web.DraftURL(card.ID)

@@ -47,14 +47,14 @@ func TestReconciliationShowsLeftOutLeads(t *testing.T) {
 
 	form = b.ColumnForm(t, at)
 	b.Compare(t, at, form)
-	b.Post(t, at+"/keep", url.Values{"version": {b.Version(t, at)}}).ExpectRedirect(t, at)
-	if n := b.Count(t, "reconciliation_lines", `finding = 'left_out'`); n != 1 || b.StateOf(t, at) != models.ReconciliationKept {
+	b.Post(t, at+"/save", url.Values{"version": {b.Version(t, at)}}).ExpectRedirect(t, at)
+	if n := b.Count(t, "reconciliation_lines", `finding = 'left_out'`); n != 1 || b.StateOf(t, at) != models.ReconciliationSaved {
 		t.Errorf("got %d left-out lines and state %s, want 1 and kept", n, b.StateOf(t, at))
 	}
-	if p := b.Get(t, at+"?finding=left_out"); strings.Contains(p.Body, "/settle") {
-		t.Error("the page has a link to settle a left-out lead")
+	if p := b.Get(t, at+"?finding=left_out"); strings.Contains(p.Body, "/resolve") {
+		t.Error("the page has a link to resolve a left-out lead")
 	}
-	if p := b.Get(t, at+"/lines/2/settle"); p.Status != http.StatusNotFound {
-		t.Errorf("settling a left-out lead: got status %d, want 404", p.Status)
+	if p := b.Get(t, at+"/lines/2/resolve"); p.Status != http.StatusNotFound {
+		t.Errorf("resolving a left-out lead: got status %d, want 404", p.Status)
 	}
 }

@@ -16,7 +16,7 @@ func (h *Handlers) linesCSV(k *web.Request) error {
 	if err != nil {
 		return err
 	}
-	if r.State != models.ReconciliationCompared && r.State != models.ReconciliationKept {
+	if r.State != models.ReconciliationCompared && r.State != models.ReconciliationSaved {
 		return web.ErrNotFound
 	}
 	name, f := "reconciliation-"+reconcile.ID(r.ID), models.Finding(k.R.URL.Query().Get("finding"))

@@ -19,7 +19,7 @@ var reconciliationStates = []ui.Option{
 	{Value: string(models.ReconciliationUploaded), Label: "Not compared yet"},
 	{Value: string(models.ReconciliationComparing), Label: "Comparing"},
 	{Value: string(models.ReconciliationCompared), Label: "Dry run, not saved"},
-	{Value: string(models.ReconciliationKept), Label: "Saved"},
+	{Value: string(models.ReconciliationSaved), Label: "Saved"},
 	{Value: string(models.ReconciliationDiscarded), Label: "Discarded"},
 }
 
@@ -51,14 +51,14 @@ func (h *Handlers) reconciliationsList(k *web.Request) error {
 	}
 	for _, r := range found {
 		v.Rows = append(v.Rows, view.Row{
-			FileName: r.FileName,
-			URL:      reconciliationURL(r.ID),
-			Partner:  r.PartnerName,
-			Rows:     r.Profile.Rows,
-			Findings: findingCounts(r.Result),
-			State:    string(r.State),
-			Maker:    r.Maker,
-			Made:     r.MadeAt,
+			FileName:  r.FileName,
+			URL:       reconciliationURL(r.ID),
+			Partner:   r.PartnerName,
+			Rows:      r.Profile.Rows,
+			Findings:  findingCounts(r.Result),
+			State:     string(r.State),
+			CreatedBy: r.CreatedBy,
+			Made:      r.CreatedAt,
 		})
 	}
 	before, after := "", ""

@@ -30,25 +30,25 @@ type shownReconciliation struct {
 func (h *Handlers) showReconciliation(k *web.Request, status int, r reconcile.Reconciliation, s shownReconciliation) error {
 	canWrite := k.MayAt(web.WriteReconciliation, r.PartnerID)
 	v := view.DetailsView{
-		Shell:    k.Shell(r.FileName, allReconciliations),
-		URL:      reconciliationURL(r.ID),
-		ID:       reconcile.ID(r.ID),
-		Partner:  ui.Link{Label: r.PartnerName},
-		FileName: r.FileName,
-		FileSize: sizeText(r.FileSize),
-		Rows:     r.Profile.Rows,
-		State:    string(r.State),
-		Maker:    r.Maker,
-		Made:     r.MadeAt,
-		From:     dayText(r.PeriodFrom),
-		To:       dayText(r.PeriodTo),
-		AsOf:     web.TimeOf(r.AsOf),
-		Keeper:   r.Keeper,
-		Kept:     web.TimeOf(r.KeptAt),
-		CanWrite: canWrite,
-		Version:  s.Version,
-		Conflict: s.Conflict,
-		Errors:   s.Errors,
+		Shell:     k.Shell(r.FileName, allReconciliations),
+		URL:       reconciliationURL(r.ID),
+		ID:        reconcile.ID(r.ID),
+		Partner:   ui.Link{Label: r.PartnerName},
+		FileName:  r.FileName,
+		FileSize:  sizeText(r.FileSize),
+		Rows:      r.Profile.Rows,
+		State:     string(r.State),
+		CreatedBy: r.CreatedBy,
+		Made:      r.CreatedAt,
+		From:      dayText(r.PeriodFrom),
+		To:        dayText(r.PeriodTo),
+		AsOf:      web.TimeOf(r.AsOf),
+		SavedBy:   r.SavedBy,
+		Saved:     web.TimeOf(r.SavedAt),
+		CanWrite:  canWrite,
+		Version:   s.Version,
+		Conflict:  s.Conflict,
+		Errors:    s.Errors,
 	}
 	if k.MayAt(web.ReadPartners, r.PartnerID) {
 		v.Partner.URL = web.PartnerURL(r.PartnerID)
@@ -78,7 +78,7 @@ func (h *Handlers) fillReconciliation(
 		if v.Failure, err = h.lastFailure(k, r); err != nil {
 			return err
 		}
-	case models.ReconciliationCompared, models.ReconciliationKept:
+	case models.ReconciliationCompared, models.ReconciliationSaved:
 		if v.Result, err = h.reconciliationResult(k, r); err != nil {
 			return err
 		}
@@ -110,7 +110,7 @@ func (h *Handlers) fillSame(k *web.Request, v *view.DetailsView, r reconcile.Rec
 		v.Same = append(v.Same, view.SameFile{
 			URL:   reconciliationURL(other.ID),
 			State: string(other.State),
-			Made:  other.MadeAt,
+			Made:  other.CreatedAt,
 		})
 	}
 	return err
@@ -120,7 +120,7 @@ func (h *Handlers) fillSame(k *web.Request, v *view.DetailsView, r reconcile.Rec
 // there was no such comparison.
 func (h *Handlers) lastFailure(k *web.Request, r reconcile.Reconciliation) (string, error) {
 	w, found, err := h.Jobs.Latest(k.R.Context(), r.ID)
-	if err != nil || !found || w.State != models.WorkFailed && w.State != models.WorkCancelled {
+	if err != nil || !found || w.State != models.JobFailed && w.State != models.JobCancelled {
 		return "", err
 	}
 	return w.Failure, nil
@@ -153,7 +153,7 @@ func (h *Handlers) comparisonPart(k *web.Request, r reconcile.Reconciliation) (v
 	if err != nil || !found || v.Ended {
 		return v, err
 	}
-	v.Waiting, v.Phase, v.Done, v.Total = w.State == models.WorkWaiting, w.Phase, w.Done, w.Total
+	v.Waiting, v.Phase, v.Done, v.Total = w.State == models.JobWaiting, w.Phase, w.Done, w.Total
 	return v, nil
 }
 

@@ -23,10 +23,10 @@ const linesPage = 50
 // selects.
 func (h *Handlers) reconciliationResult(k *web.Request, r reconcile.Reconciliation) (*view.Result, error) {
 	q, address := k.R.URL.Query(), reconciliationURL(r.ID)
-	counts, settled := r.Result.Counts(), r.State == models.ReconciliationKept
+	counts, resolved := r.Result.Counts(), r.State == models.ReconciliationSaved
 	var open map[models.Finding]int64
 	var err error
-	if settled {
+	if resolved {
 		if open, err = h.Reconcile.OpenLines(k.R.Context(), k.Scope, r.ID); err != nil {
 			return nil, err
 		}
@@ -39,7 +39,7 @@ func (h *Handlers) reconciliationResult(k *web.Request, r reconcile.Reconciliati
 		Took:     r.Result.Took,
 		Totals:   totals(r.Result),
 		Findings: findingSums(r.Result, address),
-		Tabs:     findingTabs(address, f, counts, open, settled),
+		Tabs:     findingTabs(address, f, counts, open, resolved),
 		Finding:  f.Name,
 		Means:    f.explanation,
 		CSV:      linesFile(address, f.Finding, counts[f.Finding]),
@@ -62,11 +62,11 @@ func (h *Handlers) fillLines(k *web.Request, v *view.Result, r reconcile.Reconci
 	address := reconciliationURL(r.ID)
 	query := reconcile.LineQuery{Reconciliation: r.ID, Finding: f.Finding, Size: linesPage}
 	query.Before, query.After = lineNumber(q.Get("before")), lineNumber(q.Get("after")) // an invalid number selects the first page
-	if v.Settles = r.State == models.ReconciliationKept && reconcile.Settleable(f.Finding); v.Settles {
+	if v.Resolves = r.State == models.ReconciliationSaved && reconcile.Resolvable(f.Finding); v.Resolves {
 		query.Open = q.Get("open") == "yes"
 		v.Which = []ui.Tab{
 			{Label: "All", URL: linesURL(address, f.Finding, ""), Current: !query.Open},
-			{Label: "Unsettled", URL: linesURL(address, f.Finding, "yes"), Current: query.Open},
+			{Label: "Unresolved", URL: linesURL(address, f.Finding, "yes"), Current: query.Open},
 		}
 	}
 	v.State = ui.ListState{Filtered: query.Open, ClearURL: linesURL(address, f.Finding, "")}
@@ -136,12 +136,12 @@ func firstFinding(counts map[models.Finding]int64) finding {
 }
 
 // findingTabs returns a tab for each finding. Tabs show the number of lines with the finding and,
-// if the result is saved, the number of unsettled lines.
+// if the result is saved, the number of unresolved lines.
 func findingTabs(address string, now finding, counts, open map[models.Finding]int64, kept bool) (all []ui.Tab) {
 	for _, f := range Findings {
 		count, data := ui.Number(counts[f.Finding]), templ.Attributes{"data-tab": string(f.Finding)}
-		if kept && reconcile.Settleable(f.Finding) && counts[f.Finding] > 0 {
-			count += " (" + ui.Number(open[f.Finding]) + " unsettled)"
+		if kept && reconcile.Resolvable(f.Finding) && counts[f.Finding] > 0 {
+			count += " (" + ui.Number(open[f.Finding]) + " unresolved)"
 			data["data-open"] = strconv.FormatInt(open[f.Finding], 10)
 		}
 		all = append(all, ui.Tab{
@@ -164,10 +164,10 @@ func totals(result *reconcile.Result) (all []view.Sum) {
 		}
 		s := sums[t.Currency]
 		sums[t.Currency] = reconcile.Tally{
-			Currency: t.Currency,
-			Lines:    s.Lines + t.Lines,
-			Theirs:   s.Theirs + t.Theirs,
-			Ours:     s.Ours + t.Ours,
+			Currency:     t.Currency,
+			Lines:        s.Lines + t.Lines,
+			FileAmount:   s.FileAmount + t.FileAmount,
+			LedgerAmount: s.LedgerAmount + t.LedgerAmount,
 		}
 	}
 	for _, currency := range slices.Sorted(maps.Keys(sums)) {
@@ -191,31 +191,31 @@ func sumRow(t reconcile.Tally, name, to string) view.Sum {
 	currency, _ := money.ParseCurrency(t.Currency) // a stored result contains only valid currencies and ""
 	amount := func(minor int64) money.Amount { return money.Amount{Minor: minor, Currency: currency} }
 	return view.Sum{
-		Finding:    string(t.Finding),
-		Name:       name,
-		URL:        to,
-		Lines:      t.Lines,
-		Currency:   t.Currency,
-		Theirs:     amount(t.Theirs),
-		Ours:       amount(t.Ours),
-		Difference: amount(t.Theirs - t.Ours),
+		Finding:      string(t.Finding),
+		Name:         name,
+		URL:          to,
+		Lines:        t.Lines,
+		Currency:     t.Currency,
+		FileAmount:   amount(t.FileAmount),
+		LedgerAmount: amount(t.LedgerAmount),
+		Difference:   amount(t.FileAmount - t.LedgerAmount),
 	}
 }
 
 // lineRow returns the view of a line.
 func (h *Handlers) lineRow(k *web.Request, r reconcile.Reconciliation, l reconcile.Line) view.Line {
 	v := view.Line{
-		Anchor:   lineAnchor(l.Line),
-		Finding:  string(l.Finding),
-		Reason:   l.Problem,
-		Account:  l.Account,
-		Theirs:   amountIfAny(l.TheirsMinor, l.Currency),
-		Ours:     amountIfAny(l.OursMinor, l.OurCurrency),
-		Received: web.TimeOf(l.ReceivedAt),
-		Why:      findingReason(l),
-		Note:     l.Note,
-		Settler:  l.Settler,
-		Settled:  l.SettledAt,
+		Anchor:       lineAnchor(l.Line),
+		Finding:      string(l.Finding),
+		Reason:       l.Problem,
+		Account:      l.Account,
+		FileAmount:   amountIfAny(l.FileMinor, l.FileCurrency),
+		LedgerAmount: amountIfAny(l.LedgerMinor, l.LedgerCurrency),
+		Received:     web.TimeOf(l.ReceivedAt),
+		Why:          findingReason(l),
+		Note:         l.Note,
+		ResolvedBy:   l.ResolvedBy,
+		Resolved:     l.ResolvedAt,
 	}
 	if l.FileRow != nil {
 		v.Row = *l.FileRow
@@ -230,11 +230,11 @@ func (h *Handlers) lineRow(k *web.Request, r reconcile.Reconciliation, l reconci
 			v.LeadURL = "/leads/" + v.LeadID
 		}
 	}
-	if v.Theirs != nil && v.Ours != nil && v.Theirs.Currency == v.Ours.Currency {
-		v.Difference = &money.Amount{Minor: v.Theirs.Minor - v.Ours.Minor, Currency: v.Ours.Currency}
+	if v.FileAmount != nil && v.LedgerAmount != nil && v.FileAmount.Currency == v.LedgerAmount.Currency {
+		v.Difference = &money.Amount{Minor: v.FileAmount.Minor - v.LedgerAmount.Minor, Currency: v.LedgerAmount.Currency}
 	}
-	if r.State == models.ReconciliationKept && reconcile.Settleable(l.Finding) && k.MayAt(web.WriteReconciliation, r.PartnerID) {
-		v.SettleURL = settleURL(r, l.Line)
+	if r.State == models.ReconciliationSaved && reconcile.Resolvable(l.Finding) && k.MayAt(web.WriteReconciliation, r.PartnerID) {
+		v.ResolveURL = resolveURL(r, l.Line)
 	}
 	return v
 }

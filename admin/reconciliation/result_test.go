@@ -21,7 +21,7 @@ import (
 	"github.com/pingpost/pingpost/models"
 )
 
-// A finance user uploads, compares and saves a file, settles a line and exports the result.
+// A finance user uploads, compares and saves a file, resolves a line and exports the result.
 func TestReconciliation(t *testing.T) {
 	t.Parallel()
 	b := admintest.NewConsoleWithDeliveries(t)
@@ -33,18 +33,18 @@ func TestReconciliation(t *testing.T) {
 		!strings.Contains(p.Body, `href="`+at+`"`) {
 		t.Errorf("got state %s and findings %q, want uploaded without findings: %s", p.State(), p.Values("data-finding"), p.Text())
 	}
-	expectConflict(t, b.Post(t, at+"/keep", url.Values{"version": {"1"}}), "not_compared")
+	expectConflict(t, b.Post(t, at+"/save", url.Values{"version": {"1"}}), "not_compared")
 	form := b.ColumnForm(t, at)
 	b.Compare(t, at, form)
 
 	dry := b.Get(t, at)
 	dry.ExpectTexts(t, http.StatusOK, "data-dry-run", `finding=amount_differs#lines" aria-current="page"`, "−2.50",
-		`action="`+at+`/compare"`, `action="`+at+`/keep"`)
-	if strings.Contains(dry.Body, "/settle") {
-		t.Error("the page of a dry run has links to settle lines")
+		`action="`+at+`/compare"`, `action="`+at+`/save"`)
+	if strings.Contains(dry.Body, "/resolve") {
+		t.Error("the page of a dry run has links to resolve lines")
 	}
-	if p := b.Get(t, at+"/lines/2/settle"); p.Status != http.StatusNotFound {
-		t.Errorf("settling a line of a dry run: got status %d, want 404", p.Status)
+	if p := b.Get(t, at+"/lines/2/resolve"); p.Status != http.StatusNotFound {
+		t.Errorf("resolving a line of a dry run: got status %d, want 404", p.Status)
 	}
 	for finding, want := range map[string]string{
 		"matched":        "/leads/ld_",
@@ -62,15 +62,15 @@ func TestReconciliation(t *testing.T) {
 	}
 
 	// A stale form shows the conflict and changes nothing.
-	b.Post(t, at+"/keep", form).ExpectTexts(t, http.StatusConflict, `data-conflict="changed"`)
+	b.Post(t, at+"/save", form).ExpectTexts(t, http.StatusConflict, `data-conflict="changed"`)
 	if got := b.StateOf(t, at); got != models.ReconciliationCompared {
 		t.Errorf("got state %s, want compared", got)
 	}
-	b.Post(t, at+"/keep", url.Values{"version": {b.Version(t, at)}}).ExpectRedirect(t, at)
+	b.Post(t, at+"/save", url.Values{"version": {b.Version(t, at)}}).ExpectRedirect(t, at)
 	kept := b.Get(t, at)
-	kept.ExpectTexts(t, http.StatusOK, "finance@example.com", "/lines/2/settle")
-	if kept.State() != "kept" || !slices.Equal(kept.Values("data-open"), []string{"1", "2", "1", "1", "1", "2"}) {
-		t.Errorf("got state %s and unsettled lines %q", kept.State(), kept.Values("data-open"))
+	kept.ExpectTexts(t, http.StatusOK, "finance@example.com", "/lines/2/resolve")
+	if kept.State() != "saved" || !slices.Equal(kept.Values("data-open"), []string{"1", "2", "1", "1", "1", "2"}) {
+		t.Errorf("got state %s and unresolved lines %q", kept.State(), kept.Values("data-open"))
 	}
 	expectConflict(t, b.Post(t, at+"/discard", url.Values{"version": {b.Version(t, at)}}), "ended")
 	expectConflict(t, b.Post(t, at+"/compare", form), "ended")
@@ -82,7 +82,7 @@ func TestReconciliation(t *testing.T) {
 		t.Errorf("got findings %v in the list", got)
 	}
 
-	checkSettlements(b, t, at)
+	checkResolutions(b, t, at)
 	checkExports(b, t, at)
 	b.Get(t, "/jump?q="+strings.TrimPrefix(at, "/reconciliation/")).ExpectTexts(t, http.StatusSeeOther)
 	b.CheckAuditLog(t)
@@ -96,10 +96,10 @@ func expectConflict(t *testing.T, p admintest.Response, reason string) {
 	}
 }
 
-// checkSettlements settles line 2, which is row 3 with the finding amount_differs.
-func checkSettlements(b admintest.ConsoleWithDeliveries, t *testing.T, at string) {
+// checkResolutions resolves line 2, which is row 3 with the finding amount_differs.
+func checkResolutions(b admintest.ConsoleWithDeliveries, t *testing.T, at string) {
 	t.Helper()
-	line := at + "/lines/2/settle"
+	line := at + "/lines/2/resolve"
 	b.Get(t, line).ExpectTexts(t, http.StatusOK, `action="`+line+`"`, `data-row="3"`, `data-finding="amount_differs"`)
 	for name, note := range map[string]string{
 		"empty":    "",
@@ -112,8 +112,8 @@ func checkSettlements(b admintest.ConsoleWithDeliveries, t *testing.T, at string
 			t.Errorf("%s: got status %d, want 422 with an error at the note: %s", name, p.Status, p.Text())
 		}
 	}
-	if n := b.Count(t, "reconciliation_settlements", "true"); n != 0 {
-		t.Errorf("got %d settlements, want 0", n)
+	if n := b.Count(t, "reconciliation_resolutions", "true"); n != 0 {
+		t.Errorf("got %d resolutions, want 0", n)
 	}
 	b.Post(t, line, url.Values{"note": {"Agreed by phone:\n<b>2.50 is theirs</b>"}}).ExpectRedirect(t, at+"?finding=amount_differs&after=1#line-2")
 	b.Get(t, at+"?finding=amount_differs").ExpectTexts(t, http.StatusOK,
@@ -121,8 +121,8 @@ func checkSettlements(b admintest.ConsoleWithDeliveries, t *testing.T, at string
 		`data-open="0" data-tab="amount_differs"`, `href="`+line+`"`)
 	b.Get(t, at+"?finding=amount_differs&after=3000000000").ExpectTexts(t, http.StatusOK, "Agreed by phone")
 	b.Get(t, at+"?finding=amount_differs&open=yes").ExpectTexts(t, http.StatusOK, `data-empty="filtered"`)
-	for _, one := range []string{"/lines/1/settle", "/lines/99/settle", "/lines/0/settle", "/lines/x/settle",
-		"/lines/3000000000/settle", "/lines/99999999999999999999/settle"} { // line 1 is matched
+	for _, one := range []string{"/lines/1/resolve", "/lines/99/resolve", "/lines/0/resolve", "/lines/x/resolve",
+		"/lines/3000000000/resolve", "/lines/99999999999999999999/resolve"} { // line 1 is matched
 		if p := b.Get(t, at+one); p.Status != http.StatusNotFound {
 			t.Errorf("%s: got status %d, want 404", one, p.Status)
 		}
@@ -346,10 +346,10 @@ func TestStopComparison(t *testing.T) {
 	if p := b.Get(t, at+"/live"); p.Header.Get("HX-Refresh") != "true" {
 		t.Errorf("live part: headers %v, want HX-Refresh", p.Header)
 	}
-	if n := b.Count(t, "work", `state = 'cancelled'`); n != 1 {
+	if n := b.Count(t, "jobs", `state = 'cancelled'`); n != 1 {
 		t.Errorf("got %d cancelled jobs, want 1", n)
 	}
-	if n := b.Count(t, "audit_events", `action = 'work.cancel' AND outcome = $1`, models.AuditDone); n != 1 {
+	if n := b.Count(t, "audit_events", `action = 'job.cancel' AND outcome = $1`, models.AuditDone); n != 1 {
 		t.Errorf("got %d audit events, want 1", n)
 	}
 }

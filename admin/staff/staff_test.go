@@ -136,11 +136,11 @@ func TestRejectedStaffChanges(t *testing.T) {
 		if p := b.Post(t, path, c.form); p.Status != c.status || !slices.Contains(p.Values("data-notice"), "bad") {
 			t.Errorf("%s: got %d %s", path, p.Status, p.Text())
 		}
-		if n := h.Count(t, "audit_events", "outcome = 'refused' AND object_kind = 'route' AND reason LIKE $1 || ':%'", c.reason); n != 1 {
+		if n := h.Count(t, "audit_events", "outcome = 'rejected' AND object_kind = 'route' AND reason LIKE $1 || ':%'", c.reason); n != 1 {
 			t.Errorf("%s: got %d rejections with reason %q in the audit log, want 1", path, n, c.reason)
 		}
 	}
-	if n := h.Count(t, "audit_events", "outcome = 'refused' AND object_kind = 'route'"); n != 3 {
+	if n := h.Count(t, "audit_events", "outcome = 'rejected' AND object_kind = 'route'"); n != 3 {
 		t.Errorf("got %d rejections in the audit log, want 3", n)
 	}
 	auditor := h.SignedInAs(t, models.Auditor)

@@ -6,7 +6,7 @@ func TestActionLabel(t *testing.T) {
 	t.Parallel()
 	for action, want := range map[string]string{
 		"login":              "sign in",
-		"pricing.begin":      "create draft",
+		"pricing.create":     "create draft",
 		"partner.approve":    "approve partner",
 		"payout_run.prepare": "prepare payout run",
 		"staff.write":        "change staff",

@@ -12,7 +12,7 @@ import (
 func JobStatus(k *Request, w models.Job) ui.JobStatus {
 	s := ui.JobStatus{State: string(w.State), Phase: w.Phase, Done: w.Done, Total: w.Total, Failure: w.Failure}
 	if s.Open() && MayStopJob(k, w) {
-		s.StopURL = "/work/" + strconv.FormatInt(w.ID, 10) + "/cancel"
+		s.StopURL = "/jobs/" + strconv.FormatInt(w.ID, 10) + "/cancel"
 	}
 	return s
 }

@@ -69,7 +69,7 @@ func (k *Request) Shell(title string, above ...ui.Link) ui.Shell {
 				Label:   a.label,
 				URL:     a.path,
 				Icon:    a.icon,
-				Current: k.inArea(a.path) || a.path == "/payouts" && k.inArea("/work"),
+				Current: k.inArea(a.path) || a.path == "/payouts" && k.inArea("/jobs"),
 			})
 		}
 	}

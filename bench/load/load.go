@@ -28,7 +28,7 @@ const (
 	longestAnswer = 32 << 10
 )
 
-// Job describes what to send. Set For, Count or both. The run ends when either is reached. Each of
+// Job describes what to send. Set For, Count or both. The run ends when either is reached. Each element of
 // Requests is a complete HTTP/1.1 request.
 type Job struct {
 	Address  string

@@ -60,7 +60,7 @@ func (r *dbFlags) load(need ...config.Section) (*config.Config, *devstack.Runnin
 	cfg := config.Defaults(config.Dev)
 	cfg.Database.URL = config.Secret(running.DatabaseURL)
 	cfg.Keys.Platform = []config.Secret{config.Secret(running.PlatformKeys)}
-	cfg.Pricing.SecondPerson = running.SecondPerson
+	cfg.Pricing.RequireApproval = running.RequireApproval
 	return cfg, &running, nil
 }
 

@@ -61,7 +61,7 @@ func partnerCommands(t *testing.T, p *platform) {
 	made := printed[partnerView](t,
 		p.on(t, "partner", "create", "northgate", "--name", "Northgate Ltd", "--signing", "required", "--json"))
 	if !strings.HasPrefix(made.ID, "pt_") || made.Slug != "northgate" || made.Name != "Northgate Ltd" ||
-		made.Status != "pending" || made.Signing != "required" || !made.SharedAddress {
+		made.Status != "pending" || made.Signing != "required" || !made.SharedBaseURL {
 		t.Errorf("created %+v", made)
 	}
 	first := printed[accountView](t, p.on(t, "account", "create", "northgate", "northgate-web", "--json"))
@@ -107,7 +107,7 @@ func partnerCommands(t *testing.T, p *platform) {
 			t.Errorf("%s is not in the table: %s", want, table)
 		}
 	}
-	if strings.Contains(table, "house") {
+	if strings.Contains(table, "platform") {
 		t.Errorf("the platform account is listed: %s", table)
 	}
 }
@@ -150,7 +150,7 @@ func secretCommands(t *testing.T, p *platform) {
 			t.Errorf("the list contains a secret's value: %+v", s)
 		}
 	}
-	if len(states) != 3 || states[old[0].ID] != "retiring" || states[existing.ID] != "retiring" || states[rotated.ID] != "active" {
+	if len(states) != 3 || states[old[0].ID] != "expiring" || states[existing.ID] != "expiring" || states[rotated.ID] != "active" {
 		t.Errorf("got states %v", states)
 	}
 	table := p.on(t, "secret", "list", "northgate").ok(t)
@@ -158,16 +158,16 @@ func secretCommands(t *testing.T, p *platform) {
 		!strings.Contains(table, existing.ID) || !strings.Contains(table, "theirs") {
 		t.Errorf("listed %s", table)
 	}
-	p.on(t, "secret", "retire", "northgate", old[0].ID, "--in", "0s").ok(t)
-	p.on(t, "secret", "retire", "northgate", old[0].ID, "--in", "1h").rejected(t, "conflict/secret_retired")
-	later := p.on(t, "secret", "retire", "northgate", existing.ID, "--in", "3d").ok(t)
+	p.on(t, "secret", "expire", "northgate", old[0].ID, "--in", "0s").ok(t)
+	p.on(t, "secret", "expire", "northgate", old[0].ID, "--in", "1h").rejected(t, "conflict/secret_expired")
+	later := p.on(t, "secret", "expire", "northgate", existing.ID, "--in", "3d").ok(t)
 	if !strings.HasPrefix(later, existing.ID+" ") {
 		t.Errorf("printed %s", later)
 	}
 	for _, s := range printed[[]secretView](t, p.on(t, "secret", "list", "northgate", "--json")) {
-		if s.ID == old[0].ID && s.State != "retired" ||
-			s.ID == existing.ID && (s.State != "retiring" || s.RetiresAt.Before((clock.System{}).Now().Add(71*time.Hour))) {
-			t.Errorf("%s is %s until %s", s.Label, s.State, s.RetiresAt)
+		if s.ID == old[0].ID && s.State != "expired" ||
+			s.ID == existing.ID && (s.State != "expiring" || s.ExpiresAt.Before((clock.System{}).Now().Add(71*time.Hour))) {
+			t.Errorf("%s is %s until %s", s.Label, s.State, s.ExpiresAt)
 		}
 	}
 	body := north.prepare(t)
@@ -227,7 +227,7 @@ func operatorRejections(t *testing.T, p *platform) {
 		{[]string{"secret", "create", "unknown"}, "not_found/partner"},
 		{[]string{"secret", "import", slug}, "invalid/secret_form"},
 		{[]string{"secret", "rotate", slug, "--overlap", "-1h"}, "invalid/overlap"},
-		{[]string{"secret", "retire", slug, noSecret, "--in", "1h"}, "not_found/secret"},
+		{[]string{"secret", "expire", slug, noSecret, "--in", "1h"}, "not_found/secret"},
 		{[]string{"secret", "revoke", slug, noSecret}, "not_found/secret"},
 		{[]string{"secret", "revoke", slug, "nonsense"}, "not_found/secret"},
 	} {
@@ -243,7 +243,7 @@ func operatorRejections(t *testing.T, p *platform) {
 		{[]string{"partner", "suspend"}, "partner suspend --help"},
 		{[]string{"secret", "rotate", slug, "--overlap", "99999h"}, "--overlap"},
 		{[]string{"secret", "rotate", slug, "--overlap", "3 days"}, "--overlap"},
-		{[]string{"secret", "retire", slug, noSecret}, "--in"},
+		{[]string{"secret", "expire", slug, noSecret}, "--in"},
 		{[]string{"secret", "revoke", slug}, "secret revoke --help"},
 	} {
 		p.on(t, c.args...).fails(t, 2, c.names)

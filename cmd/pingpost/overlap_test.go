@@ -51,9 +51,9 @@ func TestOverlap(t *testing.T) {
 
 // The command line and the service have the same maximum. The help shows the maximum but no
 // default.
-func TestSecretRetireFlag(t *testing.T) {
+func TestSecretExpireFlag(t *testing.T) {
 	t.Parallel()
-	c := secretRetire()
+	c := secretExpire()
 	usage := c.Flags().Lookup("in").Usage
 	if help := c.Flags().FlagUsages(); !strings.Contains(usage, "at most 30 days") || strings.Contains(help, "default -") {
 		t.Errorf("the help is %s", help)
@@ -75,8 +75,8 @@ func TestSecretStatesInTheList(t *testing.T) {
 	t.Parallel()
 	for state, want := range map[string]string{
 		partners.StateActive:   "active",
-		partners.StateRetiring: "expiring",
-		partners.StateRetired:  "expired",
+		partners.StateExpiring: "expiring",
+		partners.StateExpired:  "expired",
 		partners.StateRevoked:  "revoked",
 	} {
 		if got := stateText(state); got != want {

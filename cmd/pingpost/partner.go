@@ -19,7 +19,7 @@ type partnerView struct {
 	Name          string               `json:"name"`
 	Status        models.PartnerStatus `json:"status"`
 	Signing       models.SigningMode   `json:"signing"`
-	SharedAddress bool                 `json:"shared_address"`
+	SharedBaseURL bool                 `json:"shared_base_url"`
 	Accounts      int                  `json:"accounts"`
 	ActiveSecrets int                  `json:"active_secrets"`
 	CreatedAt     time.Time            `json:"created_at"`
@@ -28,7 +28,7 @@ type partnerView struct {
 func viewPartner(p partners.Summary) partnerView {
 	return partnerView{
 		ID: id.Format(id.Partner, p.ID), Slug: p.Slug, Name: p.Name, Status: p.Status, Signing: p.SigningMode,
-		SharedAddress: p.SharedAddress, Accounts: p.Accounts, ActiveSecrets: p.ActiveSecrets, CreatedAt: p.CreatedAt,
+		SharedBaseURL: p.SharedBaseURL, Accounts: p.Accounts, ActiveSecrets: p.ActiveSecrets, CreatedAt: p.CreatedAt,
 	}
 }
 

@@ -44,7 +44,7 @@ func (r *dbFlags) prices(ctx context.Context, use func(*ratecard.Service) error)
 	if err != nil {
 		return err
 	}
-	return use(s.By(audit.Operator).WithPolicy(ratecard.Policy{SecondPerson: cfg.Pricing.SecondPerson}))
+	return use(s.By(audit.Operator).WithPolicy(ratecard.Policy{RequireApproval: cfg.Pricing.RequireApproval}))
 }
 
 // cardFlags select a version or a draft of the rate card.

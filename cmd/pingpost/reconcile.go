@@ -35,7 +35,7 @@ type reconcileFlags struct {
 	lead, amount, currency, date string
 	decimal, dates, coverage     string
 	from, to                     string
-	keep, again                  bool
+	save, again                  bool
 }
 
 func reconcileCommand() *cobra.Command {
@@ -43,7 +43,7 @@ func reconcileCommand() *cobra.Command {
 		Use:   "reconcile --partner PARTNER --file FILE",
 		Short: "Compare a partner's file with the ledger, lead by lead",
 		Long: `Compare a partner's CSV file of leads with the ledger, lead by lead. Columns and formats are
-detected. If something cannot be detected, the command lists the flags to add. Without --keep, the
+detected. If something cannot be detected, the command lists the flags to add. Without --save, the
 command is a dry run and saves neither the result nor the file.`,
 		Args: noArgs,
 	}
@@ -67,7 +67,7 @@ command is a dry run and saves neither the result nor the file.`,
 	} {
 		c.Flags().StringVar(flag.into, flag.name, "", flag.help)
 	}
-	c.Flags().BoolVar(&f.keep, "keep", false, "save the result; a saved result never changes")
+	c.Flags().BoolVar(&f.save, "save", false, "save the result; a saved result never changes")
 	c.Flags().BoolVar(&f.again, "again", false, "save the result even if the same file was saved before")
 	c.RunE = func(c *cobra.Command, _ []string) error {
 		if f.partner == "" || f.file == "" {
@@ -80,7 +80,7 @@ command is a dry run and saves neither the result nor the file.`,
 	return c
 }
 
-// reconcileFile uploads the file, compares it and prints the findings. Without --keep, or
+// reconcileFile uploads the file, compares it and prints the findings. Without --save, or
 // after an error, it discards the reconciliation.
 func reconcileFile(c *cobra.Command, db *postgres.DB, keys *keyring.Keys, f *reconcileFlags, asJSON bool) (err error) {
 	ctx := c.Context()
@@ -99,7 +99,7 @@ func reconcileFile(c *cobra.Command, db *postgres.DB, keys *keyring.Keys, f *rec
 		return err
 	}
 	defer func() {
-		if !f.keep || err != nil {
+		if !f.save || err != nil {
 			err = errors.Join(err, discard(context.WithoutCancel(ctx), s, r.ID))
 		}
 	}()
@@ -118,11 +118,11 @@ func reconcileFile(c *cobra.Command, db *postgres.DB, keys *keyring.Keys, f *rec
 	if r, err = s.Get(ctx, scope.System, r.ID); err != nil {
 		return err
 	}
-	if f.keep {
+	if f.save {
 		if err := s.Save(ctx, scope.System, r.ID, r.RowVersion); err != nil {
 			return err
 		}
-		r.State = models.ReconciliationKept
+		r.State = models.ReconciliationSaved
 	}
 	if asJSON {
 		return printComparisonJSON(ctx, c.OutOrStdout(), s, r)
@@ -152,7 +152,7 @@ func upload(
 // discard discards a reconciliation that was not saved, and deletes its lines.
 func discard(ctx context.Context, s *reconcile.Service, reconciliation uuid.UUID) error {
 	r, err := s.Get(ctx, scope.System, reconciliation)
-	if err != nil || r.State == models.ReconciliationKept {
+	if err != nil || r.State == models.ReconciliationSaved {
 		return err
 	}
 	if err := s.Discard(ctx, scope.System, r.ID, r.RowVersion); err != nil {
@@ -161,18 +161,18 @@ func discard(ctx context.Context, s *reconcile.Service, reconciliation uuid.UUID
 	return s.DeleteLines(ctx, r.ID)
 }
 
-// sameFile describes earlier reconciliations of the same file. If one of them was saved, and --keep
+// sameFile describes earlier reconciliations of the same file. If one of them was saved, and --save
 // is set without --again, it returns an error.
 func (f *reconcileFlags) sameFile(ctx context.Context, s *reconcile.Service, r reconcile.Reconciliation) (string, error) {
 	same, err := s.SameFile(ctx, scope.System, r)
 	var text strings.Builder
 	for _, other := range same {
-		if other.State == models.ReconciliationKept && f.keep && !f.again {
+		if other.State == models.ReconciliationSaved && f.save && !f.again {
 			return "", usageError{fmt.Errorf("this file was uploaded before, and its result was saved as %s for %s; add --again to save it again",
 				reconcile.ID(other.ID), other.Partner)}
 		}
 		fmt.Fprintf(&text, "This file was uploaded before: %s for %s, %s, %s.\n", reconcile.ID(other.ID),
-			other.Partner, other.MadeAt.UTC().Format(time.DateOnly), other.State)
+			other.Partner, other.CreatedAt.UTC().Format(time.DateOnly), other.State)
 	}
 	return text.String(), err
 }

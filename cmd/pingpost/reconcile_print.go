@@ -54,11 +54,11 @@ type leftOutView struct {
 }
 
 type tallyView struct {
-	Finding  models.Finding `json:"finding"`
-	Currency string         `json:"currency,omitempty"`
-	Lines    int64          `json:"lines"`
-	Theirs   json.Number    `json:"theirs"`
-	Ours     json.Number    `json:"ours"`
+	Finding      models.Finding `json:"finding"`
+	Currency     string         `json:"currency,omitempty"`
+	Lines        int64          `json:"lines"`
+	FileAmount   json.Number    `json:"file_amount"`
+	LedgerAmount json.Number    `json:"ledger_amount"`
 }
 
 func viewResult(r *reconcile.Result) resultView {
@@ -76,7 +76,7 @@ func viewResult(r *reconcile.Result) resultView {
 	for _, t := range r.Tallies {
 		v.Tallies = append(v.Tallies, tallyView{
 			Finding: t.Finding, Currency: t.Currency, Lines: t.Lines,
-			Theirs: json.Number(decimal(t.Theirs)), Ours: json.Number(decimal(t.Ours)),
+			FileAmount: json.Number(decimal(t.FileAmount)), LedgerAmount: json.Number(decimal(t.LedgerAmount)),
 		})
 	}
 	return v
@@ -85,26 +85,26 @@ func viewResult(r *reconcile.Result) resultView {
 // lineView is a line whose finding is neither matched nor left out. Amounts have the same format as
 // in resultView.
 type lineView struct {
-	Row          int            `json:"row,omitempty"` // the row number in a spreadsheet; 0 if the lead is not in the file
-	Finding      models.Finding `json:"finding"`
-	Problem      string         `json:"problem,omitempty"`
-	LeadID       string         `json:"lead_id,omitempty"`
-	PartnerID    string         `json:"partner_id,omitempty"`
-	OtherPartner string         `json:"other_partner,omitempty"`
-	FirstRow     int            `json:"first_row,omitempty"`
-	Theirs       json.Number    `json:"theirs,omitempty"`
-	Currency     string         `json:"currency,omitempty"`
-	Ours         json.Number    `json:"ours,omitempty"`
-	OurCurrency  string         `json:"our_currency,omitempty"`
-	ReceivedAt   *time.Time     `json:"received_at,omitempty"`
+	Row            int            `json:"row,omitempty"` // the row number in a spreadsheet; 0 if the lead is not in the file
+	Finding        models.Finding `json:"finding"`
+	Problem        string         `json:"problem,omitempty"`
+	LeadID         string         `json:"lead_id,omitempty"`
+	PartnerID      string         `json:"partner_id,omitempty"`
+	OtherPartner   string         `json:"other_partner,omitempty"`
+	FirstRow       int            `json:"first_row,omitempty"`
+	FileAmount     json.Number    `json:"file_amount,omitempty"`
+	FileCurrency   string         `json:"file_currency,omitempty"`
+	LedgerAmount   json.Number    `json:"ledger_amount,omitempty"`
+	LedgerCurrency string         `json:"ledger_currency,omitempty"`
+	ReceivedAt     *time.Time     `json:"received_at,omitempty"`
 }
 
 func viewLine(l reconcile.Line) lineView {
 	v := lineView{
 		Row: value(l.FileRow), Finding: l.Finding, Problem: l.Problem,
 		PartnerID: l.Account, OtherPartner: l.OtherPartner, FirstRow: value(l.FirstRow),
-		Theirs: exact(l.TheirsMinor), Currency: value(l.Currency),
-		Ours: exact(l.OursMinor), OurCurrency: value(l.OurCurrency), ReceivedAt: l.ReceivedAt,
+		FileAmount: exact(l.FileMinor), FileCurrency: value(l.FileCurrency),
+		LedgerAmount: exact(l.LedgerMinor), LedgerCurrency: value(l.LedgerCurrency), ReceivedAt: l.ReceivedAt,
 	}
 	if l.LeadID != nil {
 		v.LeadID = id.Format(id.Lead, *l.LeadID)
@@ -131,11 +131,11 @@ func value[T any](p *T) (v T) {
 // linesRead is the number of lines that are read at a time.
 const linesRead = 1000
 
-// eachFinding calls do for each settleable line, in the order of reconcile.Findings.
+// eachFinding calls do for each resolvable line, in the order of reconcile.Findings.
 func eachFinding(ctx context.Context, s *reconcile.Service, r reconcile.Reconciliation, do func(lineView) error) error {
 	for _, finding := range reconcile.Findings {
 		q := reconcile.LineQuery{Reconciliation: r.ID, Finding: finding, Size: linesRead}
-		for more := reconcile.Settleable(finding); more; {
+		for more := reconcile.Resolvable(finding); more; {
 			lines, _, older, err := s.Lines(ctx, scope.System, q)
 			if err != nil {
 				return err
@@ -208,9 +208,9 @@ func mappingText(m reconcile.Suggestion) string {
 func printComparison(ctx context.Context, w io.Writer, s *reconcile.Service, r reconcile.Reconciliation) error {
 	var rows [][]any
 	for _, t := range r.Result.Tallies {
-		rows = append(rows, []any{t.Finding, t.Lines, t.Currency, decimal(t.Theirs), decimal(t.Ours), decimal(t.Theirs - t.Ours)})
+		rows = append(rows, []any{t.Finding, t.Lines, t.Currency, decimal(t.FileAmount), decimal(t.LedgerAmount), decimal(t.FileAmount - t.LedgerAmount)})
 	}
-	if err := printTable(w, "FINDING\tLINES\tCURRENCY\tTHEIRS\tOURS\tDIFFERENCE", rows); err != nil {
+	if err := printTable(w, "FINDING\tLINES\tCURRENCY\tFILE\tLEDGER\tDIFFERENCE", rows); err != nil {
 		return err
 	}
 	compared, leftOut := r.Result.Summary(func(n int64) string { return strconv.FormatInt(n, 10) })
@@ -223,8 +223,8 @@ func printComparison(ctx context.Context, w io.Writer, s *reconcile.Service, r r
 	if err := eachFinding(ctx, s, r, func(l lineView) error { return l.print(w) }); err != nil {
 		return err
 	}
-	saved := "This was a dry run; add --keep to save the result."
-	if r.State == models.ReconciliationKept {
+	saved := "This was a dry run; add --save to save the result."
+	if r.State == models.ReconciliationSaved {
 		saved = "Saved as " + reconcile.ID(r.ID) + "."
 	}
 	_, err := fmt.Fprintf(w, "%s from %s, %s to %s, compared in %s. %s\n", counted(int64(r.Result.Rows), "row"), r.Partner,
@@ -243,11 +243,11 @@ func (l lineView) print(w io.Writer) error {
 	if l.LeadID != "" {
 		parts = append(parts, l.LeadID)
 	}
-	if l.Theirs != "" {
-		parts = append(parts, "theirs "+l.Theirs.String()+" "+l.Currency)
+	if l.FileAmount != "" {
+		parts = append(parts, "file "+l.FileAmount.String()+" "+l.FileCurrency)
 	}
-	if l.Ours != "" {
-		parts = append(parts, "ours "+l.Ours.String()+" "+l.OurCurrency)
+	if l.LedgerAmount != "" {
+		parts = append(parts, "ledger "+l.LedgerAmount.String()+" "+l.LedgerCurrency)
 	}
 	switch {
 	case l.OtherPartner != "":

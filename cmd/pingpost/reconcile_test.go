@@ -32,7 +32,7 @@ func TestReconcile(t *testing.T) {
 		o := p.on(t, good...)
 		text := o.ok(t)
 		for _, want := range []string{
-			"matched         1      GBP", "amount_differs  1      GBP       1.00", "amount_differs: row 3, " + two.id + ", theirs 1.00 GBP, ours 45.60 GBP",
+			"matched         1      GBP", "amount_differs  1      GBP       1.00", "amount_differs: row 3, " + two.id + ", file 1.00 GBP, ledger 45.60 GBP",
 			"unreadable: row 4, ", "3 rows from " + seller.slug,
 		} {
 			if !strings.Contains(text, want) {
@@ -49,31 +49,31 @@ func TestReconcile(t *testing.T) {
 		p.reconciliations(t, map[models.ReconciliationState]int{models.ReconciliationDiscarded: 1})
 	})
 	t.Run("saved, as JSON", func(t *testing.T) {
-		got := printed[printedComparison](t, p.on(t, append(good, "--keep", "--json")...))
-		if got.State != models.ReconciliationKept || got.Result.Rows != 3 ||
+		got := printed[printedComparison](t, p.on(t, append(good, "--save", "--json")...))
+		if got.State != models.ReconciliationSaved || got.Result.Rows != 3 ||
 			len(got.Lines) != 2+countOf(got.Result.Tallies, models.Missing) || got.Mapping.Numbers != "1.234,56" {
 			text, _ := json.Marshal(got)
 			t.Errorf("printed %s", text)
 		}
 		for _, tally := range got.Result.Tallies {
-			if tally.Finding == models.Matched && (tally.Theirs != "45.60" || tally.Ours != "45.60") {
+			if tally.Finding == models.Matched && (tally.FileAmount != "45.60" || tally.LedgerAmount != "45.60") {
 				t.Errorf("got the totals %+v", tally)
 			}
 		}
 		p.reconciliations(t, map[models.ReconciliationState]int{
 			models.ReconciliationDiscarded: 1,
-			models.ReconciliationKept:      1,
+			models.ReconciliationSaved:     1,
 		})
 	})
 	t.Run("same file again", func(t *testing.T) {
 		if o := p.on(t, good...); !strings.Contains(o.ok(t)+o.stderr, "rn_") {
 			t.Errorf("the earlier reconciliation is not printed: %s", o.stderr)
 		}
-		p.on(t, append(good, "--keep")...).fails(t, 2, "--again")
-		p.on(t, append(good, "--keep", "--again")...).ok(t)
+		p.on(t, append(good, "--save")...).fails(t, 2, "--again")
+		p.on(t, append(good, "--save", "--again")...).ok(t)
 		p.reconciliations(t, map[models.ReconciliationState]int{
 			models.ReconciliationDiscarded: 3,
-			models.ReconciliationKept:      2,
+			models.ReconciliationSaved:     2,
 		})
 	})
 	t.Run("missing flags", func(t *testing.T) {
@@ -108,7 +108,7 @@ func TestReconcile(t *testing.T) {
 		p.on(t, append(good, "--from", "1/2/2026")...).fails(t, 2, "--from")
 		p.reconciliations(t, map[models.ReconciliationState]int{
 			models.ReconciliationDiscarded: 9,
-			models.ReconciliationKept:      2,
+			models.ReconciliationSaved:     2,
 		}) // unchanged
 		p.on(t, append(good, "--amount", "nothing")...).fails(t, 2, "--amount", `"Payout"`)
 		p.on(t, reconcile("empty.csv", "")...).rejected(t, "invalid/file_empty")
@@ -141,7 +141,7 @@ func (p *platform) reconciliations(t *testing.T, want map[models.ReconciliationS
 	var got map[models.ReconciliationState]int
 	var left int
 	err := p.owner(t).QueryRow(t.Context(), `SELECT (SELECT jsonb_object_agg(state, n) FROM (SELECT state, count(*) AS n FROM reconciliations GROUP BY state) s),
-		(SELECT count(*) FROM reconciliation_lines l JOIN reconciliations r ON r.id = l.reconciliation_id WHERE r.state <> 'kept') + (SELECT count(*) FROM files)`).Scan(&got, &left)
+		(SELECT count(*) FROM reconciliation_lines l JOIN reconciliations r ON r.id = l.reconciliation_id WHERE r.state <> 'saved') + (SELECT count(*) FROM files)`).Scan(&got, &left)
 	if err != nil || !maps.Equal(got, want) || left != 0 {
 		t.Errorf("got %v reconciliations and %d lines and files left (%v), want %v and 0", got, left, err, want)
 	}

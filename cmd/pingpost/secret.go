@@ -27,23 +27,23 @@ type secretView struct {
 	Hint      string     `json:"hint"`
 	State     string     `json:"state"`
 	Secret    string     `json:"secret,omitempty"`
-	RetiresAt *time.Time `json:"retires_at,omitempty"`
+	ExpiresAt *time.Time `json:"expires_at,omitempty"`
 	CreatedAt time.Time  `json:"created_at"`
 }
 
 func viewSecret(p models.Partner, s models.SigningSecret, now time.Time) secretView {
 	return secretView{
 		ID: id.Format(id.Secret, s.ID), Partner: p.Slug, Label: s.Label, Hint: s.Prefix + "…" + s.LastFour,
-		State: partners.StateOf(s, now), RetiresAt: s.RetiresAt, CreatedAt: s.CreatedAt,
+		State: partners.StateOf(s, now), ExpiresAt: s.ExpiresAt, CreatedAt: s.CreatedAt,
 	}
 }
 
 // stateText returns a secret's state as the table shows it.
 func stateText(state string) string {
 	switch state {
-	case partners.StateRetiring:
+	case partners.StateExpiring:
 		return "expiring"
-	case partners.StateRetired:
+	case partners.StateExpired:
 		return "expired"
 	}
 	return state
@@ -57,7 +57,7 @@ func canSign(ctx context.Context, s *partners.Service, p models.Partner) (bool, 
 }
 
 func secretCommand() *cobra.Command {
-	return group("secret", "Manage partners' signing secrets", secretCreate(), secretImport(), secretRotate(), secretRetire(),
+	return group("secret", "Manage partners' signing secrets", secretCreate(), secretImport(), secretRotate(), secretExpire(),
 		secretRevoke(), secretList())
 }
 
@@ -160,9 +160,9 @@ func secretRotate() *cobra.Command {
 	return c
 }
 
-func secretRetire() *cobra.Command {
+func secretExpire() *cobra.Command {
 	c := &cobra.Command{
-		Use: "retire PARTNER SECRET_ID --in TIME", Short: "Set when a secret expires",
+		Use: "expire PARTNER SECRET_ID --in TIME", Short: "Set when a secret expires",
 		Args: exactly(2, "the partner's slug or ID, and the secret's ID"),
 	}
 	flags := newDBFlags(c)
@@ -181,7 +181,7 @@ func secretRetire() *cobra.Command {
 				return err
 			}
 			at := clock.System{}.Now().Add(in.Duration)
-			if err := s.RetireSecret(c.Context(), p, secret.ID, at); err != nil {
+			if err := s.ExpireSecret(c.Context(), p, secret.ID, at); err != nil {
 				return err
 			}
 			_, err = fmt.Fprintf(c.OutOrStdout(), "%s expires at %s\n", args[1], at.Format(time.RFC3339))
@@ -238,8 +238,8 @@ func secretList() *cobra.Command {
 				v := viewSecret(p, one, clock.System{}.Now())
 				views = append(views, v)
 				expires := "never"
-				if v.RetiresAt != nil {
-					expires = v.RetiresAt.UTC().Format(time.RFC3339)
+				if v.ExpiresAt != nil {
+					expires = v.ExpiresAt.UTC().Format(time.RFC3339)
 				}
 				rows = append(rows, []any{v.ID, v.Hint, stateText(v.State), expires, v.Label})
 			}

@@ -152,7 +152,7 @@ func (a *App) build(ctx context.Context, o Options) (err error) {
 	if err != nil {
 		return err
 	}
-	a.prices = prices.WithPolicy(ratecard.Policy{SecondPerson: a.cfg.Pricing.SecondPerson})
+	a.prices = prices.WithPolicy(ratecard.Policy{RequireApproval: a.cfg.Pricing.RequireApproval})
 	a.directory = snapshot.New("directory", a.warnUnreadable(partners.NewService(a.db, keys, a.clock).LoadDirectory))
 	a.card = snapshot.New("rate_card", a.prices.LoadCurrent)
 	a.access = snapshot.New("access", func(ctx context.Context) (*authz.Access, error) { return authz.Load(ctx, a.db) })
@@ -180,7 +180,7 @@ func (a *App) build(ctx context.Context, o Options) (err error) {
 		Recorder:  a.recorder,
 		Traffic:   a.traffic,
 		Clock:     a.clock,
-	}, a.prices, partners.NewService(a.db, keys, a.clock).WithPolicy(partners.PricePolicy{SecondPerson: a.cfg.Pricing.SecondPerson}))
+	}, a.prices, partners.NewService(a.db, keys, a.clock).WithPolicy(partners.PricePolicy{RequireApproval: a.cfg.Pricing.RequireApproval}))
 }
 
 func staffSettings(c config.Console) staff.Settings {

@@ -161,7 +161,7 @@ func TestVerifyDetectsTampering(t *testing.T) {
 		"reason":                 `UPDATE audit_events SET reason = '' WHERE object_id = 'pt_2'`,
 		"address":                `UPDATE audit_events SET address = '192.0.2.9' WHERE object_id = 'pt_2'`,
 		"request":                `UPDATE audit_events SET request_id = '' WHERE object_id = 'pt_2'`,
-		"outcome":                `UPDATE audit_events SET outcome = 'refused' WHERE object_id = 'pt_2'`,
+		"outcome":                `UPDATE audit_events SET outcome = 'rejected' WHERE object_id = 'pt_2'`,
 		"hash":                   `UPDATE audit_events SET hash = sha256('x') WHERE object_id = 'pt_2'`,
 		"one event deleted":      `DELETE FROM audit_events WHERE object_id = 'pt_2'`,
 		"first event deleted":    `DELETE FROM audit_events WHERE object_id = 'pt_0'`,

@@ -59,7 +59,7 @@ type Writer struct {
 func (c *Store) Create(ctx context.Context, until time.Time) (*Writer, error) {
 	now := c.clock.Now()
 	w := &Writer{ID: id.New(now), ctx: ctx, blobs: c, sum: sha256.New(), buf: make([]byte, 0, partSize)}
-	_, err := c.db.Pool.Exec(ctx, `INSERT INTO files (id, made_at, expires_at) VALUES ($1, $2, $3)`, w.ID, now, until)
+	_, err := c.db.Pool.Exec(ctx, `INSERT INTO files (id, created_at, expires_at) VALUES ($1, $2, $3)`, w.ID, now, until)
 	if err != nil {
 		return nil, postgres.Translate(err)
 	}
@@ -88,7 +88,7 @@ func (w *Writer) Close() error {
 	if err := w.flush(); err != nil {
 		return err
 	}
-	_, err := w.blobs.db.Pool.Exec(w.ctx, `UPDATE files SET whole = true, size = $2, sha256 = $3 WHERE id = $1`, w.ID,
+	_, err := w.blobs.db.Pool.Exec(w.ctx, `UPDATE files SET complete = true, size = $2, sha256 = $3 WHERE id = $1`, w.ID,
 		w.size, w.SHA256())
 	return postgres.Translate(err)
 }
@@ -133,9 +133,9 @@ var ErrUnreadable = apperr.New(apperr.Internal, "file_sealed",
 
 // Open returns a reader for the decrypted and decompressed contents of a file.
 func (c *Store) Open(ctx context.Context, file uuid.UUID) (io.ReadCloser, error) {
-	var whole bool
-	err := c.db.Pool.QueryRow(ctx, `SELECT whole FROM files WHERE id = $1 AND expires_at > $2`, file, c.clock.Now()).Scan(&whole)
-	if errors.Is(err, pgx.ErrNoRows) || err == nil && !whole {
+	var complete bool
+	err := c.db.Pool.QueryRow(ctx, `SELECT complete FROM files WHERE id = $1 AND expires_at > $2`, file, c.clock.Now()).Scan(&complete)
+	if errors.Is(err, pgx.ErrNoRows) || err == nil && !complete {
 		return nil, ErrGone
 	}
 	if err != nil {

@@ -65,7 +65,7 @@ console:
   session_idle: 30m
   session_lifetime: 12h
 pricing:
-  second_person: false
+  require_approval: false
 payouts:
   return_days: 30
 log:

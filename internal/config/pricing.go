@@ -5,13 +5,13 @@ type Pricing struct {
 	// Whether a second user must approve a draft before it is published, and a change to partner
 	// pricing before it takes effect: `true` or `false`. With this setting, `pingpost pricing publish`
 	// only submits the draft. Prices cannot be approved on the command line.
-	SecondPerson bool
+	RequireApproval bool
 }
 
 func defaultPricing() Pricing { return Pricing{} }
 
 func (p *Pricing) fields() []field {
-	return []field{flag("second_person", &p.SecondPerson)}
+	return []field{flag("require_approval", &p.RequireApproval)}
 }
 
 // Validate returns nil, because every value of the section is valid.

@@ -121,7 +121,7 @@ func (s *Stack) checkKey(keys *keyring.Keys, secrets []models.SigningSecret) err
 // isDisplayable reports whether the saved secret can be printed: the row must contain that secret,
 // be active and have no expiry, so that the printed secret works until the next start.
 func isDisplayable(row models.SigningSecret, saved string) bool {
-	return row.State == models.SecretActive && row.RetiresAt == nil && saved != "" &&
+	return row.State == models.SecretActive && row.ExpiresAt == nil && saved != "" &&
 		strings.HasPrefix(saved, row.Prefix) && strings.HasSuffix(saved, row.LastFour)
 }
 

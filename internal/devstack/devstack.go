@@ -42,12 +42,12 @@ type Keys struct {
 
 // Running contains the settings that other commands need to use a running `pingpost dev`.
 type Running struct {
-	DatabaseURL  string `json:"database_url"`
-	OwnerURL     string `json:"owner_url"`
-	PlatformKeys string `json:"platform_keys"`
-	LeadVaultKEK string `json:"lead_vault_kek"`
-	SecondPerson bool   `json:"second_person"` // a second user must approve prices
-	Vault        *Vault `json:"vault,omitempty"`
+	DatabaseURL     string `json:"database_url"`
+	OwnerURL        string `json:"owner_url"`
+	PlatformKeys    string `json:"platform_keys"`
+	LeadVaultKEK    string `json:"lead_vault_kek"`
+	RequireApproval bool   `json:"require_approval"` // a second user must approve prices
+	Vault           *Vault `json:"vault,omitempty"`
 }
 
 // Stack is a running private Postgres with its keys.
@@ -62,11 +62,11 @@ type Stack struct {
 
 // Options configures Start.
 type Options struct {
-	DataDir      string
-	Ephemeral    bool // remove the folder in Stop
-	Vault        bool // also start Vault
-	SecondPerson bool // saved in Running
-	OnProgress   func(string)
+	DataDir         string
+	Ephemeral       bool // remove the folder in Stop
+	Vault           bool // also start Vault
+	RequireApproval bool // saved in Running
+	OnProgress      func(string)
 }
 
 // DefaultDataDir returns .pingpost in the working folder. If the program runs as root and the
@@ -134,7 +134,7 @@ func Start(ctx context.Context, o Options) (_ *Stack, err error) {
 	return s, writeJSON(filepath.Join(s.dir, runningFile), Running{
 		DatabaseURL: s.DatabaseURL, OwnerURL: ownerURL,
 		PlatformKeys: keys.PlatformKey, LeadVaultKEK: keys.LeadVaultKEK,
-		SecondPerson: o.SecondPerson, Vault: s.Vault,
+		RequireApproval: o.RequireApproval, Vault: s.Vault,
 	})
 }
 

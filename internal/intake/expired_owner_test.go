@@ -15,7 +15,7 @@ func TestExpiredQuoteStillDeterminesTheOwner(t *testing.T) {
 	t.Parallel()
 	n := newNode(t)
 	away := n.AddPartner(t, "not-at-the-shared-address", models.SigningRequired)
-	n.DB.Exec(t, `UPDATE partners SET shared_address = false WHERE id = $1`, away.ID)
+	n.DB.Exec(t, `UPDATE partners SET shared_base_url = false WHERE id = $1`, away.ID)
 	n.Reload(t)
 	bodies := map[*testkit.Partner][]byte{}
 	for _, p := range []*testkit.Partner{&n.Required, &n.Off, &away} {

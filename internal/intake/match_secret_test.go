@@ -55,7 +55,7 @@ func partnersAreFoundBySecret(t *testing.T, n *node) {
 		})
 	}
 	away := n.AddPartner(t, "not-at-the-shared-address", models.SigningRequired)
-	n.DB.Exec(t, `UPDATE partners SET shared_address = false WHERE id = $1`, away.ID)
+	n.DB.Exec(t, `UPDATE partners SET shared_base_url = false WHERE id = $1`, away.ID)
 	none := n.AddPartner(t, "without-accounts", models.SigningRequired, []partners.NewAccount{}...)
 	n.setStatus(t, n.Off, models.PartnerSuspended)
 	n.Reload(t)

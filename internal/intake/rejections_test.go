@@ -28,7 +28,7 @@ type rejectionRow struct {
 func (n *node) rejections(t testing.TB, p testkit.Partner) []rejectionRow {
 	t.Helper()
 	rows, err := n.sees.Query(t.Context(),
-		`SELECT request_id, at, endpoint, outcome, fields FROM refusals WHERE partner_id = $1 ORDER BY id DESC`, p.ID)
+		`SELECT request_id, at, endpoint, outcome, fields FROM rejections WHERE partner_id = $1 ORDER BY id DESC`, p.ID)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -77,7 +77,7 @@ func TestNewestRejectionsAreKept(t *testing.T) {
 	if kept := n.rejections(t, n.Off); len(kept) != 1 || kept[0].outcome != "json" || len(kept[0].fields) != 0 {
 		t.Errorf("other partner: got %+v", kept)
 	}
-	if all := see[int64](t, n, `SELECT count(*) FROM refusals`); all != testkit.RejectionsPerPartner+2 {
+	if all := see[int64](t, n, `SELECT count(*) FROM rejections`); all != testkit.RejectionsPerPartner+2 {
 		t.Errorf("got %d rejections in total", all)
 	}
 }
@@ -132,7 +132,7 @@ func TestRejectionsContainNoValues(t *testing.T) {
 	n.Traffic.Flush(t.Context())
 	run(t, n.Recorder.Run)()
 
-	if see[int64](t, n, `SELECT count(*) FROM refusals`) < testkit.RejectionsPerPartner {
+	if see[int64](t, n, `SELECT count(*) FROM rejections`) < testkit.RejectionsPerPartner {
 		t.Error("no rejections were recorded, so the search below would be pointless")
 	}
 	for _, table := range n.tables(t) {

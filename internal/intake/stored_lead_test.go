@@ -148,17 +148,17 @@ func TestLookupDigestsUseNormalisedForms(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			post := n.post(t, n.signed(n.Required, n.Required.Slug, body(n.quote(t, shared), `"contact":{`+c.contact+`}`)))
 			row := n.storedLead(t, post.LeadID)
-			if !bytes.Equal(row.EmailDigest, n.Keys.Digest(keyring.LookUp, []byte(c.email))) {
+			if !bytes.Equal(row.EmailDigest, n.Keys.Digest(keyring.Lookup, []byte(c.email))) {
 				t.Errorf("got email digest %x, want that of %s", row.EmailDigest, c.email)
 			}
 			var want []byte
 			if c.phone != "" {
-				want = n.Keys.Digest(keyring.LookUp, []byte(c.phone))
+				want = n.Keys.Digest(keyring.Lookup, []byte(c.phone))
 			}
 			if !bytes.Equal(row.PhoneDigest, want) || row.PhoneFlagged != c.flagged {
 				t.Errorf("got phone digest %x, flagged %[3]t; want that of %[2]q", row.PhoneDigest, c.phone, row.PhoneFlagged)
 			}
-			if other := testkit.PlatformKeys(t, 2); other.Matches(keyring.LookUp, []byte(c.email), row.EmailDigest) {
+			if other := testkit.PlatformKeys(t, 2); other.Matches(keyring.Lookup, []byte(c.email), row.EmailDigest) {
 				t.Error("the digest is not keyed")
 			}
 		})
@@ -201,7 +201,7 @@ func TestPhoneUsesTheLeadsCountry(t *testing.T) {
 			if got.E164 != c.want || got.Phone != c.phone || row.PhoneFlagged {
 				t.Errorf("%q: got %q (stored as %q, flagged %t), want %q", c.phone, got.E164, got.Phone, row.PhoneFlagged, c.want)
 			}
-			if !bytes.Equal(row.PhoneDigest, n.Keys.Digest(keyring.LookUp, []byte(c.want))) {
+			if !bytes.Equal(row.PhoneDigest, n.Keys.Digest(keyring.Lookup, []byte(c.want))) {
 				t.Error("the phone digest is of a different number")
 			}
 		})

@@ -218,9 +218,9 @@ func compareKeys(a, b minuteKey) int {
 }
 
 // trimRejections deletes all but the newest rejections of each partner.
-const trimRejections = `DELETE FROM refusals r USING unnest($1::uuid[]) AS p(id)
+const trimRejections = `DELETE FROM rejections r USING unnest($1::uuid[]) AS p(id)
 	WHERE r.partner_id = p.id AND r.id <= (
-		SELECT k.id FROM refusals k WHERE k.partner_id = p.id ORDER BY k.id DESC OFFSET $2 LIMIT 1)`
+		SELECT k.id FROM rejections k WHERE k.partner_id = p.id ORDER BY k.id DESC OFFSET $2 LIMIT 1)`
 
 func (t *Traffic) writeRejections(ctx context.Context, rejections *rejectionQueue) error {
 	if rejections.size == 0 {
@@ -229,7 +229,7 @@ func (t *Traffic) writeRejections(ctx context.Context, rejections *rejectionQueu
 	batch := &pgx.Batch{}
 	for _, list := range rejections.of {
 		for _, r := range list {
-			batch.Queue(`INSERT INTO refusals (partner_id, at, request_id, endpoint, outcome, fields) VALUES ($1, $2, $3, $4, $5, $6)`,
+			batch.Queue(`INSERT INTO rejections (partner_id, at, request_id, endpoint, outcome, fields) VALUES ($1, $2, $3, $4, $5, $6)`,
 				r.Partner, r.at, r.request, r.Endpoint, r.Outcome, r.fields)
 		}
 	}

@@ -10,12 +10,12 @@ import (
 	"github.com/pingpost/pingpost/models"
 )
 
-var errEnded = apperr.New(apperr.Conflict, "work_ended", "This job has already ended. Reload the page.")
+var errEnded = apperr.New(apperr.Conflict, "job_ended", "This job has already ended. Reload the page.")
 
 // change updates a job, no matter which worker runs it. It returns errEnded if the job has ended.
 func (q *Queue) change(tx *gorm.DB, w models.Job, columns map[string]any) error {
 	result := tx.Model(&models.Job{}).Where("id = ? AND state IN ?", w.ID,
-		[]models.JobState{models.WorkWaiting, models.WorkRunning}).Updates(columns)
+		[]models.JobState{models.JobWaiting, models.JobRunning}).Updates(columns)
 	if result.Error == nil && result.RowsAffected == 0 {
 		return errEnded
 	}
@@ -37,10 +37,10 @@ func (q *Queue) end(tx *gorm.DB, w models.Job, state models.JobState, failure st
 // fail marks a job as failed, and calls the handler's Undo. It writes an audit event whose actor is
 // the service.
 func (q *Queue) fail(tx *gorm.DB, w models.Job, failure string) error {
-	if err := q.end(tx, w, models.WorkFailed, failure); err != nil {
+	if err := q.end(tx, w, models.JobFailed, failure); err != nil {
 		return err
 	}
-	return q.auditChange(tx, audit.Service, "work.fail", w, failure)
+	return q.auditChange(tx, audit.Service, "job.fail", w, failure)
 }
 
 // auditChange writes an audit event for the job. It must be the last statement of the transaction.

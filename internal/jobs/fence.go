@@ -17,7 +17,7 @@ import (
 //     the row, because a step can take minutes. During this time, beat must be able to save the
 //     progress, and users must be able to cancel the job.
 //
-// To take a job away from its worker, a transaction must change job_id or state in the row, and
+// To take a job away from its worker, a transaction must change river_job_id or state in the row, and
 // take the job's advisory lock in exclusive mode:
 //
 //   - Cancel changes the row and cancels the River job, which ends the current step. Then it waits
@@ -27,16 +27,16 @@ import (
 
 // isOurs is the condition for the row of a Run's job. It is false if the Run has lost the job and
 // must not write. owner returns the arguments of the condition.
-const isOurs = `id = @id AND job_id = @job AND state = 'running'`
+const isOurs = `id = @id AND river_job_id = @job AND state = 'running'`
 
-func (r *Run) owner() map[string]any { return map[string]any{"id": r.ID, "job": *r.JobID} }
+func (r *Run) owner() map[string]any { return map[string]any{"id": r.ID, "job": *r.RiverJobID} }
 
 // ErrSuperseded means that the job was cancelled or given to another worker.
-var ErrSuperseded = apperr.New(apperr.Conflict, "work_lost", "The job was cancelled, or another node has taken it over.")
+var ErrSuperseded = apperr.New(apperr.Conflict, "job_lost", "The job was cancelled, or another node has taken it over.")
 
 // update changes columns of the job's row. It returns ErrSuperseded if the run has lost the job.
 func (r *Run) update(tx *gorm.DB, columns map[string]any) error {
-	if r.JobID == nil {
+	if r.RiverJobID == nil {
 		return nil
 	}
 	q := tx.Model(&models.Job{}).Where(isOurs, r.owner()).Updates(columns)
@@ -49,7 +49,7 @@ func (r *Run) update(tx *gorm.DB, columns map[string]any) error {
 // hold prevents other workers from taking over the job until the transaction ends. It returns
 // ErrSuperseded if the run has already lost the job.
 func (r *Run) hold(tx *gorm.DB) error {
-	if r.JobID == nil {
+	if r.RiverJobID == nil {
 		return nil
 	}
 	if err := lockShared(tx, r.ID); err != nil {

@@ -19,7 +19,7 @@ func TestLongStepReportsProgressAndCanBeCancelled(t *testing.T) {
 	t.Parallel()
 	s := newLineQueue(t)
 	ended := make(chan error, 1)
-	s.Handle(models.WorkExport, jobs.Handler{Do: func(ctx context.Context, r *jobs.Run) error {
+	s.Handle(models.JobExport, jobs.Handler{Do: func(ctx context.Context, r *jobs.Run) error {
 		r.Progress("claiming", 3, 9)
 		err := r.Step(ctx, func(tx *gorm.DB) error {
 			if err := line(tx); err != nil {
@@ -42,7 +42,7 @@ func TestLongStepReportsProgressAndCanBeCancelled(t *testing.T) {
 	if err := <-ended; err == nil {
 		t.Error("the step finished, want an error")
 	}
-	if w = s.get(t, w); w.State != models.WorkCancelled || w.Done != 3 || s.wrote(t) != 0 {
+	if w = s.get(t, w); w.State != models.JobCancelled || w.Done != 3 || s.wrote(t) != 0 {
 		t.Errorf("got state %s, progress %d and %d lines, want cancelled, 3 and 0", w.State, w.Done, s.wrote(t))
 	}
 }

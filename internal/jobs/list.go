@@ -13,7 +13,7 @@ import (
 	"github.com/pingpost/pingpost/models"
 )
 
-var errNotFound = apperr.New(apperr.NotFound, "work", "Not Found")
+var errNotFound = apperr.New(apperr.NotFound, "job", "Not Found")
 
 // visible returns a query for the jobs that a user is allowed to see. These are the jobs for
 // partners in the scope, and the jobs that the user requested.
@@ -54,7 +54,7 @@ func (q *Queue) List(
 
 // FailedSince returns the number of jobs that failed after the given time.
 func (q *Queue) FailedSince(ctx context.Context, sc scope.Scope, staff uuid.UUID, at time.Time) (n int64, err error) {
-	err = q.visible(ctx, sc, staff).Where("state = ? AND ended_at > ?", models.WorkFailed, at).Count(&n).Error
+	err = q.visible(ctx, sc, staff).Where("state = ? AND ended_at > ?", models.JobFailed, at).Count(&n).Error
 	return n, postgres.Translate(err)
 }
 
@@ -64,6 +64,6 @@ const keepEnded = 30 * 24 * time.Hour
 // DeleteExpired deletes jobs that ended more than keepEnded ago, and returns their number.
 func (q *Queue) DeleteExpired(ctx context.Context) (int64, error) {
 	return postgres.InBatches(ctx, q.db.Pool,
-		`DELETE FROM work WHERE id IN (SELECT id FROM work WHERE ended_at < $1 LIMIT $2)`,
+		`DELETE FROM jobs WHERE id IN (SELECT id FROM jobs WHERE ended_at < $1 LIMIT $2)`,
 		q.clock.Now().Add(-keepEnded))
 }

@@ -41,7 +41,7 @@ func TestGetChecksScope(t *testing.T) {
 			}
 		}
 	}
-	s.db.Exec(t, `UPDATE work SET state = 'done', ended_at = $1 WHERE id = $2`, testkit.StartTime().Add(-40*24*time.Hour), one.ID)
+	s.db.Exec(t, `UPDATE jobs SET state = 'done', ended_at = $1 WHERE id = $2`, testkit.StartTime().Add(-40*24*time.Hour), one.ID)
 	if n, err := s.DeleteExpired(t.Context()); n != 1 || err != nil {
 		t.Errorf("DeleteExpired returned %d and error %v, want 1", n, err)
 	}

@@ -3,13 +3,13 @@
 // state, progress and outcome that users see. The states are those of models.JobState. For each
 // row, there is also a River job. River assigns it to a node, retries it and cancels it.
 //
-// Only one River job at a time may write for a row. Its id is in the row's job_id. Run.Step and
+// Only one River job at a time may write for a row. Its id is in the row's river_job_id. Run.Step and
 // Run.Commit check the id in each transaction, so a worker whose job was cancelled or given to
 // another worker can no longer write. fence.go documents the protocol.
 //
-// asked_at, started_at, beat_at and ended_at come from the service's clock. started_at is the time
-// when the first attempt began, and beat_at is the time of the last progress report. If there is no
-// report within heartbeatTimeout, another worker takes over. Cancel also sets beat_at, so that a
+// enqueued_at, started_at, heartbeat_at and ended_at come from the service's clock. started_at is the time
+// when the first attempt began, and heartbeat_at is the time of the last progress report. If there is no
+// report within heartbeatTimeout, another worker takes over. Cancel also sets heartbeat_at, so that a
 // job whose cancellation failed halfway runs again after heartbeatTimeout. River's times come from
 // the system's clock. Jobs are deleted keepEnded after they end.
 package jobs
@@ -70,7 +70,7 @@ func (q *Queue) Handle(kind models.JobKind, by Handler) { q.handlers[kind] = by 
 // Enqueue adds a job in the caller's transaction. The job runs only if the transaction is
 // committed. partner is uuid.Nil if the job is not for one partner.
 func (q *Queue) Enqueue(tx *gorm.DB, by audit.Actor, kind models.JobKind, object, partner uuid.UUID) (models.Job, error) {
-	w := models.Job{Kind: kind, ObjectID: object, AskedBy: by.Name, State: models.WorkWaiting, AskedAt: q.clock.Now()}
+	w := models.Job{Kind: kind, ObjectID: object, EnqueuedBy: by.Name, State: models.JobWaiting, EnqueuedAt: q.clock.Now()}
 	if partner != uuid.Nil {
 		w.PartnerID = &partner
 	}
@@ -93,7 +93,7 @@ func (q *Queue) Cancel(ctx context.Context, sc scope.Scope, by audit.Actor, numb
 	// First cancel the River job, so that the worker stops its current step. If the second
 	// transaction fails, the job runs again.
 	err = q.db.Transaction(ctx, func(tx *gorm.DB) error {
-		if err := q.change(tx, w, map[string]any{"job_id": nil, "state": models.WorkWaiting, "beat_at": q.clock.Now()}); err != nil {
+		if err := q.change(tx, w, map[string]any{"river_job_id": nil, "state": models.JobWaiting, "heartbeat_at": q.clock.Now()}); err != nil {
 			return err
 		}
 		return q.cancelJob(tx, w)
@@ -105,9 +105,9 @@ func (q *Queue) Cancel(ctx context.Context, sc scope.Scope, by audit.Actor, numb
 		if err := lockExclusive(tx, w.ID); err != nil {
 			return err
 		}
-		if err := q.end(tx, w, models.WorkCancelled, "Cancelled by "+by.Name+"."); err != nil {
+		if err := q.end(tx, w, models.JobCancelled, "Cancelled by "+by.Name+"."); err != nil {
 			return err
 		}
-		return q.auditChange(tx, by, "work.cancel", w, "")
+		return q.auditChange(tx, by, "job.cancel", w, "")
 	})
 }

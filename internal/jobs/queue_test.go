@@ -64,7 +64,7 @@ func (s *lineQueue) enqueue(t *testing.T, partner uuid.UUID) models.Job {
 	t.Helper()
 	var w models.Job
 	err := s.db.Transaction(t.Context(), func(tx *gorm.DB) (err error) {
-		w, err = s.Enqueue(tx, s.by, models.WorkExport, uuid.New(), partner)
+		w, err = s.Enqueue(tx, s.by, models.JobExport, uuid.New(), partner)
 		return err
 	})
 	if err != nil {
@@ -95,24 +95,24 @@ func (s *lineQueue) wrote(t *testing.T) int64 {
 
 func line(tx *gorm.DB) error {
 	return tx.Create(&models.Export{
-		ID:      uuid.New(),
-		StaffID: uuid.New(),
-		Filter:  "{}",
-		MadeAt:  testkit.StartTime(),
+		ID:        uuid.New(),
+		StaffID:   uuid.New(),
+		Filter:    "{}",
+		CreatedAt: testkit.StartTime(),
 	}).Error
 }
 
 func TestJobIsDone(t *testing.T) {
 	t.Parallel()
 	s := newLineQueue(t)
-	s.Handle(models.WorkExport, jobs.Handler{Do: func(ctx context.Context, r *jobs.Run) error {
+	s.Handle(models.JobExport, jobs.Handler{Do: func(ctx context.Context, r *jobs.Run) error {
 		r.Progress("writing lines", 7, 9)
 		return r.Commit(ctx, line)
 	}})
 	startQueue(t, s.Queue)
-	w := s.awaitState(t, s.enqueue(t, uuid.Nil), models.WorkDone)
+	w := s.awaitState(t, s.enqueue(t, uuid.Nil), models.JobDone)
 	if w.Phase != "writing lines" || w.Done != 7 || w.Total != 9 || w.Attempt != 1 || w.EndedAt == nil ||
-		w.AskedBy != s.by.Name || *w.StaffID != s.by.Staff {
+		w.EnqueuedBy != s.by.Name || *w.StaffID != s.by.Staff {
 		t.Errorf("got job %+v", w)
 	}
 	if n := s.wrote(t); n != 1 {
@@ -125,13 +125,13 @@ func TestEnqueueCommitsWithTransaction(t *testing.T) {
 	t.Parallel()
 	s := newLineQueue(t)
 	begun := make(chan int64, 2)
-	s.Handle(models.WorkExport, jobs.Handler{Do: func(ctx context.Context, r *jobs.Run) error {
+	s.Handle(models.JobExport, jobs.Handler{Do: func(ctx context.Context, r *jobs.Run) error {
 		begun <- r.ID
 		return r.Commit(ctx, func(*gorm.DB) error { return nil })
 	}})
 	var lost models.Job
 	err := s.db.Transaction(t.Context(), func(tx *gorm.DB) (err error) {
-		if lost, err = s.Enqueue(tx, s.by, models.WorkExport, uuid.New(), uuid.Nil); err != nil {
+		if lost, err = s.Enqueue(tx, s.by, models.JobExport, uuid.New(), uuid.Nil); err != nil {
 			return err
 		}
 		return errors.New("rollback")
@@ -154,10 +154,10 @@ func TestHandlerConstraints(t *testing.T) {
 	s := newLineQueue(t)
 	exists := apperr.New(apperr.Conflict, "exists", "The export already exists.")
 	twice := func(tx *gorm.DB) error {
-		return tx.Exec(`INSERT INTO exports (id, staff_id, filter, made_at) SELECT $1, $1, '{}', now() FROM generate_series(1, 2)`,
+		return tx.Exec(`INSERT INTO exports (id, staff_id, filter, created_at) SELECT $1, $1, '{}', now() FROM generate_series(1, 2)`,
 			uuid.New()).Error
 	}
-	s.Handle(models.WorkExport, jobs.Handler{
+	s.Handle(models.JobExport, jobs.Handler{
 		Do:          func(ctx context.Context, r *jobs.Run) error { return r.Commit(ctx, twice) },
 		Undo:        func(tx *gorm.DB, w models.Job) error { return twice(tx) },
 		Constraints: postgres.Constraints{"exports_pkey": exists},
@@ -165,12 +165,12 @@ func TestHandlerConstraints(t *testing.T) {
 	if err := s.Cancel(t.Context(), scope.Everywhere, s.by, s.enqueue(t, uuid.Nil).ID); !errors.Is(err, exists) {
 		t.Errorf("Cancel returned %v, want %v", err, exists)
 	}
-	s.Handle(models.WorkExport, jobs.Handler{
+	s.Handle(models.JobExport, jobs.Handler{
 		Do:          func(ctx context.Context, r *jobs.Run) error { return r.Commit(ctx, twice) },
 		Constraints: postgres.Constraints{"exports_pkey": exists},
 	})
 	startQueue(t, s.Queue)
-	if w := s.awaitState(t, s.enqueue(t, uuid.Nil), models.WorkFailed); w.Attempt != 1 || w.Failure != exists.Message {
+	if w := s.awaitState(t, s.enqueue(t, uuid.Nil), models.JobFailed); w.Attempt != 1 || w.Failure != exists.Message {
 		t.Errorf("failed after %d attempts with %q, want 1 and %q", w.Attempt, w.Failure, exists.Message)
 	}
 }
@@ -180,7 +180,7 @@ func TestRunningJobIsCancelled(t *testing.T) {
 	t.Parallel()
 	s := newLineQueue(t)
 	written, ended := make(chan struct{}), make(chan error, 1)
-	s.Handle(models.WorkExport, jobs.Handler{
+	s.Handle(models.JobExport, jobs.Handler{
 		Do: func(ctx context.Context, r *jobs.Run) error {
 			if err := r.Step(ctx, line); err != nil {
 				return err
@@ -204,7 +204,7 @@ func TestRunningJobIsCancelled(t *testing.T) {
 	if err := <-ended; !errors.Is(err, jobs.ErrSuperseded) {
 		t.Errorf("the job's commit returned %v, want ErrSuperseded", err)
 	}
-	if w = s.get(t, w); w.State != models.WorkCancelled || !strings.Contains(w.Failure, s.by.Name) || s.wrote(t) != 0 {
+	if w = s.get(t, w); w.State != models.JobCancelled || !strings.Contains(w.Failure, s.by.Name) || s.wrote(t) != 0 {
 		t.Errorf("got state %s, failure %q and %d lines, want cancelled, the user's name and 0", w.State, w.Failure, s.wrote(t))
 	}
 	if err := s.Cancel(t.Context(), scope.Everywhere, s.by, w.ID); apperr.As(err) == nil ||

@@ -14,8 +14,8 @@ import (
 // stranded selects jobs that no worker is running. These are running jobs without a recent progress
 // report, and waiting jobs that River will not run again. River does not run a job again if its
 // node died before recording the outcome, or if the River job has no attempts left.
-const stranded = `coalesce(beat_at, asked_at) < ? AND (state = 'running' OR (state = 'waiting'
-	AND NOT EXISTS (SELECT FROM river.river_job j WHERE j.id = work.job_id AND j.state IN ('available', 'pending', 'retryable', 'scheduled'))))`
+const stranded = `coalesce(heartbeat_at, enqueued_at) < ? AND (state = 'running' OR (state = 'waiting'
+	AND NOT EXISTS (SELECT FROM river.river_job j WHERE j.id = jobs.river_job_id AND j.state IN ('available', 'pending', 'retryable', 'scheduled'))))`
 
 // rescueLoop gives stranded jobs to other workers. The old worker may still be running, but it can
 // no longer write for the job.
@@ -24,14 +24,14 @@ func (q *Queue) rescueLoop(ctx context.Context) {
 	defer tick.Stop()
 	for {
 		var found []int64
-		err := q.db.Gorm.WithContext(ctx).Raw(`SELECT id FROM work WHERE `+stranded+` LIMIT 100`,
+		err := q.db.Gorm.WithContext(ctx).Raw(`SELECT id FROM jobs WHERE `+stranded+` LIMIT 100`,
 			q.clock.Now().Add(-heartbeatTimeout)).Scan(&found).Error
 		if err != nil && ctx.Err() == nil {
 			q.log.Warn("searching for stranded jobs failed", "error", postgres.Translate(err))
 		}
 		for _, work := range found { // one transaction each, so that a failure does not affect other jobs
 			if err := q.rescue(ctx, work); err != nil && ctx.Err() == nil {
-				q.log.Warn("rescuing a job failed", "work", work, "error", err)
+				q.log.Warn("rescuing a job failed", "job", work, "error", err)
 			}
 		}
 		select {
@@ -45,7 +45,7 @@ func (q *Queue) rescueLoop(ctx context.Context) {
 func (q *Queue) rescue(ctx context.Context, work int64) error {
 	return q.db.Transaction(ctx, func(tx *gorm.DB) error {
 		var w models.Job
-		result := tx.Raw(`SELECT * FROM work WHERE id = ? AND `+stranded+` FOR UPDATE SKIP LOCKED`, work,
+		result := tx.Raw(`SELECT * FROM jobs WHERE id = ? AND `+stranded+` FOR UPDATE SKIP LOCKED`, work,
 			q.clock.Now().Add(-heartbeatTimeout)).Scan(&w)
 		if result.Error != nil || result.RowsAffected == 0 {
 			return result.Error

@@ -27,20 +27,20 @@ func TestJobOfSilentWorkerIsRescued(t *testing.T) {
 		<-late // the worker does not notice that it lost the job
 		return r.Commit(context.WithoutCancel(ctx), line)
 	}}
-	s.Handle(models.WorkExport, handler)
+	s.Handle(models.JobExport, handler)
 	startQueue(t, s.Queue)
 	w := s.enqueue(t, uuid.Nil)
 	silent := <-first
 
 	another := s.queue(t)
-	another.Handle(models.WorkExport, handler)
+	another.Handle(models.JobExport, handler)
 	startQueue(t, another)
 	// The first worker still reports progress. Overwrite its reports.
 	testkit.Eventually(t, soon, "the second worker starts the job", func() bool {
-		s.db.Exec(t, `UPDATE work SET beat_at = $1 WHERE id = $2 AND attempt = 1`, testkit.StartTime().Add(-time.Hour), w.ID)
+		s.db.Exec(t, `UPDATE jobs SET heartbeat_at = $1 WHERE id = $2 AND attempt = 1`, testkit.StartTime().Add(-time.Hour), w.ID)
 		return s.get(t, w).Attempt == 2
 	})
-	s.awaitState(t, w, models.WorkDone)
+	s.awaitState(t, w, models.JobDone)
 	close(late)
 	if err := silent.Commit(t.Context(), line); !errors.Is(err, jobs.ErrSuperseded) {
 		t.Errorf("the first worker's commit returned %v, want ErrSuperseded", err)
@@ -62,14 +62,14 @@ func TestStrandedJobIsRescued(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			s := newLineQueue(t)
-			s.Handle(models.WorkExport,
+			s.Handle(models.JobExport,
 				jobs.Handler{Do: func(ctx context.Context, r *jobs.Run) error { return r.Commit(ctx, line) }})
 			w := s.enqueue(t, uuid.Nil)
-			s.db.Exec(t, job, *w.JobID)
+			s.db.Exec(t, job, *w.RiverJobID)
 			s.clock.Advance(time.Minute)
 			startQueue(t, s.Queue)
-			dead := *w.JobID
-			if w = s.awaitState(t, w, models.WorkDone); w.Attempt != 1 || s.wrote(t) != 1 {
+			dead := *w.RiverJobID
+			if w = s.awaitState(t, w, models.JobDone); w.Attempt != 1 || s.wrote(t) != 1 {
 				t.Errorf("got %d attempts and %d lines, want 1 and 1", w.Attempt, s.wrote(t))
 			}
 			if testkit.Value[bool](t, s.db, `SELECT EXISTS (SELECT FROM river.river_job WHERE id = $1 AND state = 'running' AND NOT metadata ? 'cancel_attempted_at')`, dead) {
@@ -83,13 +83,13 @@ func TestStrandedJobIsRescued(t *testing.T) {
 func TestRescuedJobKeepsItsAttempts(t *testing.T) {
 	t.Parallel()
 	s := newLineQueue(t)
-	s.Handle(models.WorkExport, jobs.Handler{Do: func(context.Context, *jobs.Run) error { return errors.New("the network") }})
+	s.Handle(models.JobExport, jobs.Handler{Do: func(context.Context, *jobs.Run) error { return errors.New("the network") }})
 	w := s.enqueue(t, uuid.Nil)
-	s.db.Exec(t, `UPDATE river.river_job SET state = 'running', attempt = 4, attempted_at = now() WHERE id = $1`, *w.JobID)
-	s.db.Exec(t, `UPDATE work SET state = 'running', attempt = 4, beat_at = $1 WHERE id = $2`,
+	s.db.Exec(t, `UPDATE river.river_job SET state = 'running', attempt = 4, attempted_at = now() WHERE id = $1`, *w.RiverJobID)
+	s.db.Exec(t, `UPDATE jobs SET state = 'running', attempt = 4, heartbeat_at = $1 WHERE id = $2`,
 		testkit.StartTime().Add(-time.Hour), w.ID)
 	startQueue(t, s.Queue)
-	if w = s.awaitState(t, w, models.WorkFailed); w.Attempt != 5 {
+	if w = s.awaitState(t, w, models.JobFailed); w.Attempt != 5 {
 		t.Errorf("failed after attempt %d, want 5", w.Attempt)
 	}
 }

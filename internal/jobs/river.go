@@ -68,19 +68,19 @@ func (q *Queue) insertJob(tx *gorm.DB, w *models.Job) error {
 	if err != nil {
 		return err
 	}
-	w.JobID = &inserted.Job.ID
+	w.RiverJobID = &inserted.Job.ID
 	return tx.Model(&models.Job{}).Where("id = ?", w.ID).Updates(map[string]any{
-		"job_id": w.JobID,
-		"state":  models.WorkWaiting,
+		"river_job_id": w.RiverJobID,
+		"state":        models.JobWaiting,
 	}).Error
 }
 
 // cancelJob cancels the River job of w and the context of its worker.
 func (q *Queue) cancelJob(tx *gorm.DB, w models.Job) error {
-	if w.JobID == nil {
+	if w.RiverJobID == nil {
 		return nil
 	}
-	_, err := q.river.JobCancelTx(tx.Statement.Context, tx.Statement.ConnPool.(*sql.Tx), *w.JobID)
+	_, err := q.river.JobCancelTx(tx.Statement.Context, tx.Statement.ConnPool.(*sql.Tx), *w.RiverJobID)
 	if errors.Is(err, river.ErrNotFound) {
 		return nil
 	}

@@ -39,11 +39,11 @@ func TestJobThatRunsForHoursIsNotRescued(t *testing.T) {
 	<-l.begun
 	stuck := testkit.Value[int64](t, s.db, `INSERT INTO river.river_job (kind, args, max_attempts, state, attempt, attempted_at)
 		VALUES ('unknown', '{}', 1, 'running', 1, now() - interval '2 hours') RETURNING id`)
-	s.db.Exec(t, `UPDATE river.river_job SET attempted_at = now() - interval '2 hours' WHERE id = $1`, *w.JobID)
+	s.db.Exec(t, `UPDATE river.river_job SET attempted_at = now() - interval '2 hours' WHERE id = $1`, *w.RiverJobID)
 	s.db.Exec(t, `DELETE FROM river.river_leader`) // the next leader looks for stuck jobs at once
 	testkit.Eventually(t, time.Minute, "a job without a worker is rescued",
 		func() bool { return s.jobState(t, stuck) != "running" })
-	if state := s.jobState(t, *w.JobID); state != "running" {
+	if state := s.jobState(t, *w.RiverJobID); state != "running" {
 		t.Errorf("got state %s for the job of a running worker, want running", state)
 	}
 	s.expectOneRun(t, l, w)

@@ -27,7 +27,7 @@ type Run struct {
 
 // NewInlineRun returns a Run without the queue, for commands that run a job themselves.
 func NewInlineRun(db *postgres.DB, c clock.Clock, w models.Job) *Run {
-	w.JobID = nil
+	w.RiverJobID = nil
 	return &Run{Job: w, db: db, clock: c}
 }
 
@@ -42,7 +42,7 @@ func (r *Run) Progress(phase string, done, total int64) {
 func (r *Run) progress() map[string]any {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	return map[string]any{"phase": r.phase, "done": r.done, "total": r.total, "beat_at": r.clock.Now()}
+	return map[string]any{"phase": r.phase, "done": r.done, "total": r.total, "heartbeat_at": r.clock.Now()}
 }
 
 // Step runs fn in a transaction. If the job fails later, the writes of its steps are kept, so that
@@ -60,7 +60,7 @@ func (r *Run) Step(ctx context.Context, fn func(tx *gorm.DB) error) error {
 // Commit runs fn and marks the job as done, in one transaction.
 func (r *Run) Commit(ctx context.Context, fn func(tx *gorm.DB) error) error {
 	columns := r.progress()
-	columns["state"], columns["ended_at"], columns["failure"] = models.WorkDone, r.clock.Now(), ""
+	columns["state"], columns["ended_at"], columns["failure"] = models.JobDone, r.clock.Now(), ""
 	return r.db.Transaction(ctx, func(tx *gorm.DB) error {
 		if err := r.update(tx, columns); err != nil {
 			return err
@@ -73,11 +73,11 @@ func (r *Run) Commit(ctx context.Context, fn func(tx *gorm.DB) error) error {
 // It updates the job's row before it calls last, because Cancel locks rows in the same order. Rows
 // that Undo changes must be written only in last.
 func (r *Run) CommitPgx(ctx context.Context, tx pgx.Tx, last func() error) error {
-	if r.JobID != nil {
+	if r.RiverJobID != nil {
 		args := pgx.NamedArgs(r.progress())
 		args["ended_at"] = r.clock.Now()
 		maps.Copy(args, r.owner())
-		q, err := tx.Exec(ctx, `UPDATE work SET state = 'done', failure = '', phase = @phase, done = @done, total = @total,
+		q, err := tx.Exec(ctx, `UPDATE jobs SET state = 'done', failure = '', phase = @phase, done = @done, total = @total,
 			ended_at = @ended_at WHERE `+isOurs, args)
 		if err != nil {
 			return postgres.Translate(err)

@@ -19,7 +19,7 @@ func commitWithPgx(ctx context.Context, s *lineQueue, r *jobs.Run) error {
 	}
 	defer tx.Rollback(context.WithoutCancel(ctx))
 	return r.CommitPgx(ctx, tx, func() error {
-		_, err := tx.Exec(ctx, `INSERT INTO exports (id, staff_id, filter, made_at) VALUES ($1, $1, '{}', now())`, uuid.New())
+		_, err := tx.Exec(ctx, `INSERT INTO exports (id, staff_id, filter, created_at) VALUES ($1, $1, '{}', now())`, uuid.New())
 		return err
 	})
 }
@@ -27,12 +27,12 @@ func commitWithPgx(ctx context.Context, s *lineQueue, r *jobs.Run) error {
 func TestCommitPgxWritesResultAndState(t *testing.T) {
 	t.Parallel()
 	s := newLineQueue(t)
-	s.Handle(models.WorkExport, jobs.Handler{Do: func(ctx context.Context, r *jobs.Run) error {
+	s.Handle(models.JobExport, jobs.Handler{Do: func(ctx context.Context, r *jobs.Run) error {
 		r.Progress("writing lines", 7, 9)
 		return commitWithPgx(ctx, s, r)
 	}})
 	startQueue(t, s.Queue)
-	w := s.awaitState(t, s.enqueue(t, uuid.Nil), models.WorkDone)
+	w := s.awaitState(t, s.enqueue(t, uuid.Nil), models.JobDone)
 	if w.Phase != "writing lines" || w.Done != 7 || w.Total != 9 || w.EndedAt == nil || !w.EndedAt.Equal(s.clock.Now()) {
 		t.Errorf("got job %+v", w)
 	}
@@ -45,7 +45,7 @@ func TestCommitPgxAfterCancelWritesNothing(t *testing.T) {
 	t.Parallel()
 	s := newLineQueue(t)
 	begun, ended := make(chan struct{}), make(chan error, 1)
-	s.Handle(models.WorkExport, jobs.Handler{Do: func(ctx context.Context, r *jobs.Run) error {
+	s.Handle(models.JobExport, jobs.Handler{Do: func(ctx context.Context, r *jobs.Run) error {
 		close(begun)
 		<-ctx.Done()
 		err := commitWithPgx(context.WithoutCancel(ctx), s, r)
@@ -61,7 +61,7 @@ func TestCommitPgxAfterCancelWritesNothing(t *testing.T) {
 	if err := <-ended; !errors.Is(err, jobs.ErrSuperseded) {
 		t.Errorf("CommitPgx returned %v, want ErrSuperseded", err)
 	}
-	if w = s.get(t, w); w.State != models.WorkCancelled || s.wrote(t) != 0 {
+	if w = s.get(t, w); w.State != models.JobCancelled || s.wrote(t) != 0 {
 		t.Errorf("got state %s and %d lines, want cancelled and 0", w.State, s.wrote(t))
 	}
 }

@@ -81,7 +81,7 @@ func (q *Queue) do(ctx context.Context, j *river.Job[job]) error {
 		return river.JobCancel(err)
 	}
 	if err != nil {
-		q.log.Warn("claiming a job failed, retrying", "work", j.Args.Work, "error", postgres.Translate(err))
+		q.log.Warn("claiming a job failed, retrying", "job", j.Args.Work, "error", postgres.Translate(err))
 		return river.JobSnooze(pollInterval)
 	}
 	beating, stop := context.WithCancel(ctx)
@@ -98,7 +98,7 @@ func (q *Queue) do(ctx context.Context, j *river.Job[job]) error {
 func (q *Queue) attempt(ctx context.Context, r *Run) (err error) {
 	defer func() {
 		if p := recover(); p != nil {
-			q.log.Error("job panicked", "kind", r.Kind, "work", r.ID, "stack", string(debug.Stack()))
+			q.log.Error("job panicked", "kind", r.Kind, "job", r.ID, "stack", string(debug.Stack()))
 			err = errors.New("job panicked")
 		}
 	}()
@@ -111,8 +111,8 @@ func (q *Queue) attempt(ctx context.Context, r *Run) (err error) {
 func (q *Queue) claim(ctx context.Context, j *river.Job[job]) (*Run, error) {
 	now := q.clock.Now()
 	var w models.Job
-	result := q.db.Gorm.WithContext(ctx).Raw(`UPDATE work SET state = 'running', attempt = ?, beat_at = ?, started_at = coalesce(started_at, ?)
-		WHERE id = ? AND job_id = ? AND (state = 'waiting' OR (state = 'running' AND beat_at < ?)) RETURNING *`, attemptOf(j.JobRow), now, now, j.Args.Work, j.ID, now.Add(-heartbeatTimeout)).Scan(&w)
+	result := q.db.Gorm.WithContext(ctx).Raw(`UPDATE jobs SET state = 'running', attempt = ?, heartbeat_at = ?, started_at = coalesce(started_at, ?)
+		WHERE id = ? AND river_job_id = ? AND (state = 'waiting' OR (state = 'running' AND heartbeat_at < ?)) RETURNING *`, attemptOf(j.JobRow), now, now, j.Args.Work, j.ID, now.Add(-heartbeatTimeout)).Scan(&w)
 	if result.Error != nil {
 		return nil, result.Error
 	}
@@ -148,23 +148,23 @@ func (q *Queue) settle(ctx context.Context, j *river.Job[job], r *Run, err error
 	case errors.Is(err, ErrSuperseded), errors.Is(context.Cause(ctx), river.ErrJobCancelledRemotely):
 		return river.JobCancel(ErrSuperseded)
 	case ctx.Err() != nil: // the node is stopping; another node continues
-		q.saveState(ending, r, map[string]any{"state": models.WorkWaiting, "attempt": gorm.Expr("attempt - 1")})
+		q.saveState(ending, r, map[string]any{"state": models.JobWaiting, "attempt": gorm.Expr("attempt - 1")})
 		return context.Cause(ctx)
 	case final != nil:
 		if cause := errors.Unwrap(final); cause != nil {
-			q.log.Warn("job failed", "kind", r.Kind, "work", r.ID, "reason", final.Reason, "error", postgres.Translate(cause))
+			q.log.Warn("job failed", "kind", r.Kind, "job", r.ID, "reason", final.Reason, "error", postgres.Translate(cause))
 		}
 		return q.giveUp(ending, r, final.Message)
 	case j.Attempt >= j.MaxAttempts:
-		q.log.Error("job failed permanently", "kind", r.Kind, "work", r.ID, "attempt", r.Attempt, "error", postgres.Translate(err))
+		q.log.Error("job failed permanently", "kind", r.Kind, "job", r.ID, "attempt", r.Attempt, "error", postgres.Translate(err))
 		return q.giveUp(ending, r,
 			fmt.Sprintf("The job failed %d times because of an internal error. Try again. If it fails again, report job number %d to an administrator.",
 				r.Attempt, r.ID))
 	}
-	q.log.Warn("job failed, retrying", "kind", r.Kind, "work", r.ID, "attempt", r.Attempt, "error",
+	q.log.Warn("job failed, retrying", "kind", r.Kind, "job", r.ID, "attempt", r.Attempt, "error",
 		postgres.Translate(err))
 	q.saveState(ending, r, map[string]any{
-		"state":   models.WorkWaiting,
+		"state":   models.JobWaiting,
 		"failure": "The last attempt failed because of an internal error. Retrying.",
 	})
 	return errors.New("attempt failed; see the log")
@@ -174,7 +174,7 @@ func (q *Queue) settle(ctx context.Context, j *river.Job[job], r *Run, err error
 // its worker had died.
 func (q *Queue) saveState(ctx context.Context, r *Run, columns map[string]any) {
 	if err := r.update(q.db.Gorm.WithContext(ctx), columns); err != nil {
-		q.log.Warn("saving the state of a job failed", "kind", r.Kind, "work", r.ID, "error", postgres.Translate(err))
+		q.log.Warn("saving the state of a job failed", "kind", r.Kind, "job", r.ID, "error", postgres.Translate(err))
 	}
 }
 
@@ -187,7 +187,7 @@ func (q *Queue) giveUp(ctx context.Context, r *Run, failure string) error {
 		return q.fail(tx, r.Job, failure)
 	})
 	if err != nil && !errors.Is(err, ErrSuperseded) {
-		q.log.Error("saving the failure of a job failed", "kind", r.Kind, "work", r.ID, "error", postgres.Translate(err))
+		q.log.Error("saving the failure of a job failed", "kind", r.Kind, "job", r.ID, "error", postgres.Translate(err))
 		return errors.New("saving the failure failed; see the log")
 	}
 	return river.JobCancel(errors.New(failure))

@@ -28,17 +28,17 @@ func TestFailingJobs(t *testing.T) {
 		failure  string
 		lines    int64
 	}{
-		"fails once": {func(r *jobs.Run) error { return onAttempt(r, 1, errors.New("the network")) }, models.WorkDone, 2, "", 2},
+		"fails once": {func(r *jobs.Run) error { return onAttempt(r, 1, errors.New("the network")) }, models.JobDone, 2, "", 2},
 		"fails with an apperr": {func(*jobs.Run) error { return apperr.New(apperr.Invalid, "file", "This is not a CSV file.") },
-			models.WorkFailed, 1, "This is not a CSV file.", 0},
-		"panics": {func(r *jobs.Run) error { return onAttempt(r, 1, nil) }, models.WorkDone, 2, "", 2},
-		"fails always": {func(*jobs.Run) error { return errors.New("a plaintext password") }, models.WorkFailed, 5,
+			models.JobFailed, 1, "This is not a CSV file.", 0},
+		"panics": {func(r *jobs.Run) error { return onAttempt(r, 1, nil) }, models.JobDone, 2, "", 2},
+		"fails always": {func(*jobs.Run) error { return errors.New("a plaintext password") }, models.JobFailed, 5,
 			"The job failed 5 times", 0},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			s := newLineQueue(t)
-			s.Handle(models.WorkExport, jobs.Handler{
+			s.Handle(models.JobExport, jobs.Handler{
 				Do: func(ctx context.Context, r *jobs.Run) error {
 					if r.Attempt == 1 && c.lines > 0 {
 						if err := r.Step(ctx, line); err != nil {
@@ -65,12 +65,12 @@ func TestFailingJobs(t *testing.T) {
 				t.Errorf("got %d lines, want %d", n, c.lines)
 			}
 			if n := testkit.Value[int64](t, s.db,
-				`SELECT count(*) FROM audit_events WHERE action = 'work.fail' AND object_id = $1 AND reason = $2`,
-				id.Format(id.Export, w.ObjectID), w.Failure); (n == 1) != (c.state == models.WorkFailed) {
-				t.Errorf("got %d work.fail events, want 1 if the job failed and 0 otherwise", n)
+				`SELECT count(*) FROM audit_events WHERE action = 'job.fail' AND object_id = $1 AND reason = $2`,
+				id.Format(id.Export, w.ObjectID), w.Failure); (n == 1) != (c.state == models.JobFailed) {
+				t.Errorf("got %d job.fail events, want 1 if the job failed and 0 otherwise", n)
 			}
 			failed := w.Attempt
-			if c.state == models.WorkDone {
+			if c.state == models.JobDone {
 				failed--
 			}
 			testkit.Eventually(t, soon, "River has one error for each failed attempt", func() bool {
@@ -99,7 +99,7 @@ func TestJobContinuesAfterNodeStops(t *testing.T) {
 	t.Parallel()
 	s := newLineQueue(t)
 	begun := make(chan struct{}, 1)
-	s.Handle(models.WorkExport, jobs.Handler{Do: func(ctx context.Context, r *jobs.Run) error {
+	s.Handle(models.JobExport, jobs.Handler{Do: func(ctx context.Context, r *jobs.Run) error {
 		begun <- struct{}{}
 		<-ctx.Done()
 		return ctx.Err()
@@ -108,13 +108,13 @@ func TestJobContinuesAfterNodeStops(t *testing.T) {
 	w := s.enqueue(t, uuid.Nil)
 	<-begun
 	stop()
-	if w = s.get(t, w); w.State != models.WorkWaiting || w.Attempt != 0 {
+	if w = s.get(t, w); w.State != models.JobWaiting || w.Attempt != 0 {
 		t.Errorf("got state %s and attempt %d, want waiting and 0", w.State, w.Attempt)
 	}
 	next := s.queue(t)
-	next.Handle(models.WorkExport, jobs.Handler{Do: func(ctx context.Context, r *jobs.Run) error { return r.Commit(ctx, line) }})
+	next.Handle(models.JobExport, jobs.Handler{Do: func(ctx context.Context, r *jobs.Run) error { return r.Commit(ctx, line) }})
 	startQueue(t, next)
-	s.awaitState(t, w, models.WorkDone)
+	s.awaitState(t, w, models.JobDone)
 }
 
 // blockingHandler runs jobs that wait until release is closed.
@@ -126,7 +126,7 @@ type blockingHandler struct {
 
 func (s *lineQueue) handleBlocking() *blockingHandler {
 	l := &blockingHandler{begun: make(chan struct{}, 2), release: make(chan struct{})}
-	s.Handle(models.WorkExport, jobs.Handler{Do: func(ctx context.Context, r *jobs.Run) error {
+	s.Handle(models.JobExport, jobs.Handler{Do: func(ctx context.Context, r *jobs.Run) error {
 		l.runs.Add(1)
 		l.begun <- struct{}{}
 		<-l.release
@@ -139,7 +139,7 @@ func (s *lineQueue) handleBlocking() *blockingHandler {
 func (s *lineQueue) expectOneRun(t *testing.T, l *blockingHandler, w models.Job) {
 	t.Helper()
 	close(l.release)
-	if w = s.awaitState(t, w, models.WorkDone); w.Attempt != 1 || l.runs.Load() != 1 || s.wrote(t) != 1 {
+	if w = s.awaitState(t, w, models.JobDone); w.Attempt != 1 || l.runs.Load() != 1 || s.wrote(t) != 1 {
 		t.Errorf("got %d attempts, %d workers and %d lines, want 1 of each", w.Attempt, l.runs.Load(), s.wrote(t))
 	}
 }
@@ -157,9 +157,9 @@ func TestJobOfLiveWorkerIsNotClaimed(t *testing.T) {
 	startQueue(t, s.Queue)
 	w := s.enqueue(t, uuid.Nil)
 	<-l.begun
-	s.db.Exec(t, `UPDATE river.river_job SET state = 'available' WHERE id = $1`, *w.JobID)
+	s.db.Exec(t, `UPDATE river.river_job SET state = 'available' WHERE id = $1`, *w.RiverJobID)
 	testkit.Eventually(t, soon, "the second worker gives up the job or starts it", func() bool {
-		return l.runs.Load() == 2 || s.jobState(t, *w.JobID) == "cancelled"
+		return l.runs.Load() == 2 || s.jobState(t, *w.RiverJobID) == "cancelled"
 	})
 	s.expectOneRun(t, l, w)
 }

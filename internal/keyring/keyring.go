@@ -33,8 +33,8 @@ const (
 	SecondFactor Purpose = "second-factor"
 	// LogIn digests the user and the IP address of a login attempt.
 	LogIn Purpose = "log-in"
-	// LookUp digests normalised email addresses and phone numbers.
-	LookUp Purpose = "look-up"
+	// Lookup digests normalised email addresses and phone numbers.
+	Lookup Purpose = "lookup"
 	// Body digests a post's body, to distinguish a replay from a different post (decision 3).
 	Body Purpose = "body"
 	// Uniqueness digests secrets, to keep them unique on the platform (decision 13).
@@ -52,7 +52,7 @@ const (
 	quotePurpose Purpose = "quote"
 )
 
-var purposes = [...]Purpose{SigningSecret, SecondFactor, LogIn, LookUp, Body, Uniqueness, File, VaultCredential,
+var purposes = [...]Purpose{SigningSecret, SecondFactor, LogIn, Lookup, Body, Uniqueness, File, VaultCredential,
 	SavedForm, Snapshot}
 
 // KeyID identifies a platform key. It is the first four bytes of a derived value, which
@@ -184,8 +184,8 @@ func (k *Keys) Open(purpose Purpose, owner, value []byte) ([]byte, error) {
 	return nil, ErrNotOpened
 }
 
-// Digest returns the digest of value with the first platform key, as key id (4) | HMAC-SHA256
-// (32).
+// Digest returns a digest of value, keyed with the first platform key: the key's id (4 bytes) followed
+// by the HMAC-SHA256 (32 bytes).
 func (k *Keys) Digest(purpose Purpose, value []byte) []byte {
 	return k.all[0].mac(purpose, value)
 }

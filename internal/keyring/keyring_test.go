@@ -60,19 +60,19 @@ func TestEveryChangedByteIsRejected(t *testing.T) {
 
 func TestDigestsMatchTheirKeyOnly(t *testing.T) {
 	value := []byte("person@example.com")
-	old := keys(t, 1).Digest(LookUp, value)
+	old := keys(t, 1).Digest(Lookup, value)
 	both := keys(t, 2, 1)
-	if !both.Matches(LookUp, value, old) {
+	if !both.Matches(Lookup, value, old) {
 		t.Error("a digest of the older key no longer matches")
 	}
-	if got := both.Digests(LookUp, value); len(got) != 2 || !bytes.Equal(got[1], old) {
+	if got := both.Digests(Lookup, value); len(got) != 2 || !bytes.Equal(got[1], old) {
 		t.Errorf("the digests under both keys do not contain the old one")
 	}
 	for name, ok := range map[string]bool{
-		"another value":   both.Matches(LookUp, []byte("other@example.com"), old),
+		"another value":   both.Matches(Lookup, []byte("other@example.com"), old),
 		"another purpose": both.Matches(Body, value, old),
-		"key removed":     keys(t, 2).Matches(LookUp, value, old),
-		"no digest":       both.Matches(LookUp, value, nil),
+		"key removed":     keys(t, 2).Matches(Lookup, value, old),
+		"no digest":       both.Matches(Lookup, value, nil),
 	} {
 		if ok {
 			t.Errorf("%s: matched", name)

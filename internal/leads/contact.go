@@ -40,12 +40,12 @@ type Contact struct {
 // Digests returns the lookup digests of email and phone, made with the current platform key. They make
 // leads searchable without storing the plaintext. phone is nil if the contact has no phone number.
 func (c Contact) Digests(keys *keyring.Keys) (email, phone []byte) {
-	email = keys.Digest(keyring.LookUp, []byte(payload.NormaliseEmail(c.Email)))
+	email = keys.Digest(keyring.Lookup, []byte(payload.NormaliseEmail(c.Email)))
 	switch {
 	case c.E164 != "":
-		phone = keys.Digest(keyring.LookUp, []byte(c.E164))
+		phone = keys.Digest(keyring.Lookup, []byte(c.E164))
 	case c.Phone != "":
-		phone = keys.Digest(keyring.LookUp, []byte(c.Phone))
+		phone = keys.Digest(keyring.Lookup, []byte(c.Phone))
 	}
 	return email, phone
 }

@@ -59,8 +59,8 @@ func TestNewDeliveryEncryptsContact(t *testing.T) {
 		if string(plain) != want.record {
 			t.Errorf("%q: got record %s, want %s", phone, plain, want.record)
 		}
-		if l.PhoneFlagged != want.flagged || !bytes.Equal(l.PhoneDigest, keys.Digest(keyring.LookUp, []byte(want.digestOf))) ||
-			!bytes.Equal(l.EmailDigest, keys.Digest(keyring.LookUp, []byte("ann@example.com"))) {
+		if l.PhoneFlagged != want.flagged || !bytes.Equal(l.PhoneDigest, keys.Digest(keyring.Lookup, []byte(want.digestOf))) ||
+			!bytes.Equal(l.EmailDigest, keys.Digest(keyring.Lookup, []byte("ann@example.com"))) {
 			t.Errorf("%q: got flagged %v, email digest %x and phone digest %x", phone, l.PhoneFlagged, l.EmailDigest, l.PhoneDigest)
 		}
 	}

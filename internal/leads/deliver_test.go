@@ -228,7 +228,7 @@ func TestDeliverRejectsInactiveSenders(t *testing.T) {
 		"partner pending":      `UPDATE partners SET status = 'pending' WHERE id = $1`,
 		"account suspended":    `UPDATE accounts SET status = 'suspended' WHERE partner_id = $1`,
 		"secret revoked":       `UPDATE signing_secrets SET state = 'revoked', revoked_at = now() WHERE partner_id = $1`,
-		"secret expired":       `UPDATE signing_secrets SET retires_at = '2026-01-02 03:04:05.678Z' WHERE partner_id = $1`,
+		"secret expired":       `UPDATE signing_secrets SET expires_at = '2026-01-02 03:04:05.678Z' WHERE partner_id = $1`,
 		"secret not valid yet": `UPDATE signing_secrets SET not_before = '2026-01-02 03:04:05.679Z' WHERE partner_id = $1`,
 	} {
 		t.Run(name, func(t *testing.T) {

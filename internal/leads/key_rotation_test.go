@@ -235,10 +235,10 @@ func TestResealUsesFirstPlatformKey(t *testing.T) {
 	find := func(column string, digests [][]byte) []uuid.UUID {
 		return testkit.Value[[]uuid.UUID](t, p.DB, `SELECT array_agg(id) FROM leads WHERE `+column+` = ANY ($1)`, digests)
 	}
-	if got := find("email_digest", only.Digests(keyring.LookUp, []byte("person3@example.com"))); !slices.Equal(got, []uuid.UUID{all[3].Lead.ID}) {
+	if got := find("email_digest", only.Digests(keyring.Lookup, []byte("person3@example.com"))); !slices.Equal(got, []uuid.UUID{all[3].Lead.ID}) {
 		t.Errorf("by email: got %v, want lead 3", got)
 	}
-	if got := find("phone_digest", only.Digests(keyring.LookUp, []byte("+442079460000"))); len(got) != 3 {
+	if got := find("phone_digest", only.Digests(keyring.Lookup, []byte("+442079460000"))); len(got) != 3 {
 		t.Errorf("by phone: got %v, want 3 leads", got)
 	}
 	if done, err := newRotation(p, p.Wrappers).Reseal(t.Context(), next); err != nil || done.Leads != 0 {

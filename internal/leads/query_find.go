@@ -75,7 +75,7 @@ func (o *Reader) FindEmail(ctx context.Context, sc scope.Scope, address string) 
 	}
 	var digests [][]byte
 	for _, form := range payload.EmailForms(address) {
-		digests = append(digests, o.keys.Digests(keyring.LookUp, []byte(form))...)
+		digests = append(digests, o.keys.Digests(keyring.Lookup, []byte(form))...)
 	}
 	return o.find(ctx, sc, "email", digests)
 }
@@ -90,10 +90,10 @@ func (o *Reader) FindPhone(ctx context.Context, sc scope.Scope, number, country 
 		return SearchResult{}, invalidField("country",
 			"Choose the country of this number, or enter it with + and the country code.")
 	}
-	digests := o.keys.Digests(keyring.LookUp, []byte(number))
+	digests := o.keys.Digests(keyring.Lookup, []byte(number))
 	text, ok := payload.E164(number, country)
 	if ok && text != number {
-		digests = append(digests, o.keys.Digests(keyring.LookUp, []byte(text))...)
+		digests = append(digests, o.keys.Digests(keyring.Lookup, []byte(text))...)
 	}
 	if !ok && !strings.ContainsAny(number, "0123456789") {
 		return SearchResult{}, invalidField("phone",

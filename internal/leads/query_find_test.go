@@ -184,7 +184,7 @@ func TestFindEmailNormalisesDomain(t *testing.T) {
 	const composed, decomposed, ascii = "Jo@B\u00fccher.example", "jo@bu\u0308cher.example", "jo@XN--bcher-kva.example"
 	notNormalised := func(stored string) func(*leads.Delivery) {
 		return func(d *leads.Delivery) {
-			d.Lead.EmailDigest = o.Keys.Digest(keyring.LookUp, []byte(strings.ToLower(stored)))
+			d.Lead.EmailDigest = o.Keys.Digest(keyring.Lookup, []byte(strings.ToLower(stored)))
 		}
 	}
 	o.add(t, "a", o.Required, notNormalised(composed))

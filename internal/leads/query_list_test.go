@@ -48,7 +48,7 @@ func (o *leadReader) add(t *testing.T, name string, partner testkit.Partner, cha
 // returned adds a return for a lead. The return is in the given state.
 func (o *leadReader) returned(t *testing.T, lead uuid.UUID, state string) {
 	t.Helper()
-	o.DB.Exec(t, `INSERT INTO returns (id, lead_id, partner_id, account_id, amount_minor, currency, reason, evidence, state, asked_by, asked_at, decided_at)
+	o.DB.Exec(t, `INSERT INTO returns (id, lead_id, partner_id, account_id, amount_minor, currency, reason, evidence, state, requested_by, requested_at, decided_at)
 		SELECT $2, id, partner_id, account_id, price_minor, currency, 'fraud', 'fabricated', $3::text, 'dmitri', now(), CASE WHEN $3 <> 'open' THEN now() END FROM leads WHERE id = $1`, lead, id.New(o.Time.Now()), state)
 }
 

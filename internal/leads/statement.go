@@ -153,12 +153,12 @@ WITH post AS MATERIALIZED (
 		AND (SELECT status FROM accounts WHERE id = named.account_id AND partner_id = named.partner_id) = 'active'
 ), secret AS MATERIALIZED (
 	SELECT secret_id, active.* FROM (SELECT DISTINCT secret_id FROM post) AS named CROSS JOIN LATERAL (
-		SELECT partner_id, not_before, retires_at FROM signing_secrets WHERE id = named.secret_id AND state = 'active' LIMIT 1) AS active
+		SELECT partner_id, not_before, expires_at FROM signing_secrets WHERE id = named.secret_id AND state = 'active' LIMIT 1) AS active
 ), lead AS (
 	INSERT INTO leads (%[3]s)
 	SELECT %[3]s
 	FROM post JOIN sender USING (account_id, partner_id) LEFT JOIN secret USING (secret_id, partner_id)
-	WHERE secret_id IS NULL OR (not_before <= received_at AND (retires_at IS NULL OR retires_at > received_at))
+	WHERE secret_id IS NULL OR (not_before <= received_at AND (expires_at IS NULL OR expires_at > received_at))
 	ORDER BY transaction
 	ON CONFLICT (transaction) DO NOTHING
 	RETURNING id

@@ -30,13 +30,13 @@ func Accrual(lead *models.Lead) models.LedgerEntry {
 // answer.
 func Return(r models.Return, by string, at time.Time) models.LedgerEntry {
 	note := string(r.Reason)
-	if r.Answer != "" {
-		note += ": " + r.Answer
+	if r.DecisionNote != "" {
+		note += ": " + r.DecisionNote
 	}
 	return models.LedgerEntry{
 		PartnerID: r.PartnerID, AccountID: r.AccountID, LeadID: &r.LeadID,
 		Kind: models.EntryReturn, Reference: id.Format(id.Lead, r.LeadID),
-		AmountMinor: -r.AmountMinor, Currency: r.Currency, OccurredAt: at, Note: note, MadeBy: by,
+		AmountMinor: -r.AmountMinor, Currency: r.Currency, OccurredAt: at, Note: note, CreatedBy: by,
 	}
 }
 
@@ -50,7 +50,7 @@ func Adjustment(
 	return models.LedgerEntry{
 		PartnerID: partner, AccountID: account, LeadID: lead,
 		Kind: models.EntryAdjustment, Reference: id.Format(id.Adjustment, own),
-		AmountMinor: amount.Minor, Currency: amount.Currency.String(), OccurredAt: at, Note: why, MadeBy: by,
+		AmountMinor: amount.Minor, Currency: amount.Currency.String(), OccurredAt: at, Note: why, CreatedBy: by,
 	}
 }
 
@@ -60,6 +60,6 @@ func Payment(run models.PayoutRun, s models.Statement, bank, by string, at time.
 	return models.LedgerEntry{
 		PartnerID: s.PartnerID, AccountID: s.AccountID,
 		Kind: models.EntryPayment, Reference: id.Format(id.Payout, run.ID) + "/" + id.Format(id.Account, s.AccountID),
-		AmountMinor: -s.NetMinor, Currency: run.Currency, OccurredAt: at, Note: bank, MadeBy: by,
+		AmountMinor: -s.NetMinor, Currency: run.Currency, OccurredAt: at, Note: bank, CreatedBy: by,
 	}
 }

@@ -60,7 +60,7 @@ func TestCreateAccountRejects(t *testing.T) {
 		{"similar to one in use", partners.NewAccount{Identifier: "harb0ur_search"}, apperr.Conflict, "identifier_alike"},
 		{"a Cyrillic letter", partners.NewAccount{Identifier: "h\u0430rbour"}, apperr.Invalid, "identifier_form"},
 		{"129 characters", partners.NewAccount{Identifier: strings.Repeat("a", 129)}, apperr.Invalid, "identifier_form"},
-		{"platform account", partners.NewAccount{Identifier: "house"}, apperr.Conflict, "identifier_taken"},
+		{"platform account", partners.NewAccount{Identifier: "platform"}, apperr.Conflict, "identifier_taken"},
 		{"no identifier", partners.NewAccount{Name: "An account"}, apperr.Invalid, "identifier_form"},
 		{"a space inside", partners.NewAccount{Identifier: "a b"}, apperr.Invalid, "identifier_form"},
 		{"a leading dot", partners.NewAccount{Identifier: ".a"}, apperr.Invalid, "identifier_form"},
@@ -183,7 +183,7 @@ func TestDatabaseErrorsAreTranslated(t *testing.T) {
 			return err
 		},
 		"SharedAddresses":   func() error { _, err := o.SharedAddresses(t.Context()); return err },
-		"RetireSecret":      func() error { return o.RetireSecret(t.Context(), p, p.ID, o.clock.Now()) },
+		"ExpireSecret":      func() error { return o.ExpireSecret(t.Context(), p, p.ID, o.clock.Now()) },
 		"LastActive":        func() error { _, err := o.LastActive(t.Context(), p, p.ID); return err },
 		"DiagnoseSignature": func() error { _, err := o.DiagnoseSignature(t.Context(), everyPartner, p, "1", "", ""); return err },
 		"CreateAccount": func() error {

@@ -107,13 +107,13 @@ func (s *Service) SetStatusAt(
 // base URL, where it is identified by its signatures (decision 13). All nodes apply the change
 // within a second.
 func (s *Service) SetSigning(
-	ctx context.Context, sc scope.Scope, partner uuid.UUID, version int, mode models.SigningMode, sharedAddress bool,
+	ctx context.Context, sc scope.Scope, partner uuid.UUID, version int, mode models.SigningMode, sharedBaseURL bool,
 ) error {
 	if err := joinProblems(checkMode(mode, models.SigningDefault)); err != nil {
 		return err
 	}
 	return s.change(ctx, sc, partner, version, "partner.signing", func(tx *gorm.DB, had models.Partner) (e edit, err error) {
-		if sharedAddress && !had.SharedAddress {
+		if sharedBaseURL && !had.SharedBaseURL {
 			free, err := sharedAddressHasSlot(tx)
 			if err != nil {
 				return e, err
@@ -123,7 +123,7 @@ func (s *Service) SetSigning(
 			}
 		}
 		e.set("signing_mode", "signing", had.SigningMode, mode)
-		e.set("shared_address", "shared_address", had.SharedAddress, sharedAddress)
+		e.set("shared_base_url", "shared_base_url", had.SharedBaseURL, sharedBaseURL)
 		return e, nil
 	})
 }

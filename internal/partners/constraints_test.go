@@ -19,7 +19,7 @@ func TestConstraintErrors(t *testing.T) {
 		_, err := d.Pool.Exec(t.Context(), sql, args...)
 		return partners.Constraints().Translate(err)
 	}
-	const addPartner = `INSERT INTO partners (id, slug, name, status, signing_mode, shared_address, notes, created_at, updated_at)
+	const addPartner = `INSERT INTO partners (id, slug, name, status, signing_mode, shared_base_url, notes, created_at, updated_at)
 		VALUES ($1, $2, $3, 'approved', 'required', true, '', now(), now())`
 	addAccount := func(partner uuid.UUID, identifier string, isDefault bool) error {
 		return exec(`INSERT INTO accounts (id, partner_id, identifier, name, is_default, sandbox, status, signing_mode, created_at, updated_at)

@@ -226,7 +226,7 @@ func TestSetStatusAtAVersion(t *testing.T) {
 	p, other := o.partner(t, "harbour-leads"), o.partner(t, "meadow-media")
 	wantError(t, "out of scope", o.SetStatusAt(t.Context(), scope.Partners(other.ID), p.ID, 1, models.PartnerApproved),
 		apperr.NotFound, "partner")
-	wantError(t, "unknown status", o.SetStatusAt(t.Context(), scope.System, p.ID, 1, "retired"),
+	wantError(t, "unknown status", o.SetStatusAt(t.Context(), scope.System, p.ID, 1, "expired"),
 		apperr.Invalid, "status")
 	wantError(t, "approve", o.SetStatusAt(t.Context(), scope.System, p.ID, 1, models.PartnerApproved), "", "")
 	wantError(t, "stale", o.SetStatusAt(t.Context(), scope.System, p.ID, 1, models.PartnerSuspended), apperr.Conflict, "changed")
@@ -265,7 +265,7 @@ func TestSetSigning(t *testing.T) {
 	wantError(t, "a stale page", o.SetSigning(t.Context(), scope.System, p.ID, 1, models.SigningRequired, false),
 		apperr.Conflict, "changed")
 	wantError(t, "no shared base URL", o.SetSigning(t.Context(), scope.System, p.ID, 2, models.SigningReportOnly, false), "", "")
-	if now := o.found(t, p); now.SigningMode != models.SigningReportOnly || now.SharedAddress || now.RowVersion != 3 {
+	if now := o.found(t, p); now.SigningMode != models.SigningReportOnly || now.SharedBaseURL || now.RowVersion != 3 {
 		t.Errorf("got %+v", now)
 	}
 	wantError(t, "no change", o.SetSigning(t.Context(), scope.System, p.ID, 3, models.SigningReportOnly, false), "", "")

@@ -81,7 +81,7 @@ func (s *Service) decryptSecrets(rows []models.SigningSecret) (keys []diagnose.C
 			continue
 		}
 		state := StateOf(row, now)
-		if state == StateRetiring {
+		if state == StateExpiring {
 			state = diagnose.KeyActive
 		}
 		keys = append(keys, diagnose.CandidateKey{Name: name, Key: plain, State: state})

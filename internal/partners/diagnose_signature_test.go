@@ -18,17 +18,17 @@ func TestDiagnoseSignature(t *testing.T) {
 	o := newPartnerService(t)
 	p, other := o.partner(t, "harbour-leads"), o.partner(t, "meadow-media")
 	made := map[string]string{}
-	for _, label := range []string{"active", "retiring", "retired", "revoked"} {
+	for _, label := range []string{"active", "expiring", "expired", "revoked"} {
 		s, err := o.CreateSecret(t.Context(), p, label)
 		if err != nil {
 			t.Fatal(err)
 		}
 		made[label] = s.Plain
 		switch label {
-		case "retiring":
-			err = o.RetireSecret(t.Context(), p, s.ID, o.clock.Now().Add(time.Hour))
-		case "retired":
-			err = o.RetireSecret(t.Context(), p, s.ID, o.clock.Now())
+		case "expiring":
+			err = o.ExpireSecret(t.Context(), p, s.ID, o.clock.Now().Add(time.Hour))
+		case "expired":
+			err = o.ExpireSecret(t.Context(), p, s.ID, o.clock.Now())
 		case "revoked":
 			err = o.RevokeSecret(t.Context(), p, s.ID)
 		}
@@ -50,11 +50,11 @@ func TestDiagnoseSignature(t *testing.T) {
 			t.Fatal(err)
 		}
 		hint := label + " (…" + plain[len(plain)-4:] + ")"
-		if d.Matches != (label == "active" || label == "retiring") || (d.Key >= 0) != (label != "another's") ||
+		if d.Matches != (label == "active" || label == "expiring") || (d.Key >= 0) != (label != "another's") ||
 			strings.Contains(d.Verdict, hint) != (d.Key >= 0) {
 			t.Errorf("%s: %+v", label, d)
 		}
-		if (label == "retired" || label == "revoked") && !slices.Equal(d.Causes, []string{"secret_" + label}) {
+		if (label == "expired" || label == "revoked") && !slices.Equal(d.Causes, []string{"secret_" + label}) {
 			t.Errorf("%s: %s", label, d.Verdict)
 		}
 	}

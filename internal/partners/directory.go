@@ -102,13 +102,13 @@ func (p *Price) none() bool {
 type Secret struct {
 	ID        uuid.UUID
 	notBefore time.Time
-	retiresAt time.Time // zero if the secret does not expire
+	expiresAt time.Time // zero if the secret does not expire
 	verifiers sync.Pool
 }
 
-// Active reports whether the secret is valid at time now. At retiresAt, it is no longer valid.
+// Active reports whether the secret is valid at time now. At expiresAt, it is no longer valid.
 func (s *Secret) Active(now time.Time) bool {
-	return !now.Before(s.notBefore) && (s.retiresAt.IsZero() || now.Before(s.retiresAt))
+	return !now.Before(s.notBefore) && (s.expiresAt.IsZero() || now.Before(s.expiresAt))
 }
 
 // Verify reports, in constant time, whether the claim was signed with the secret.
@@ -210,7 +210,7 @@ func (s *Service) LoadDirectory(ctx context.Context) (*Directory, error) {
 func (d *Directory) addPartner(row models.Partner) {
 	p := &Partner{ID: row.ID, Slug: row.Slug, Status: row.Status, Signing: row.SigningMode}
 	d.bySlug[p.Slug], d.byID[p.ID] = p, p
-	if row.SharedAddress && p.Active() {
+	if row.SharedBaseURL && p.Active() {
 		d.shared = append(d.shared, p)
 	}
 }
@@ -235,8 +235,8 @@ func (s *Service) addSecretTo(d *Directory, row models.SigningSecret) {
 		return
 	}
 	secret := &Secret{ID: row.ID, notBefore: row.NotBefore}
-	if row.RetiresAt != nil {
-		secret.retiresAt = *row.RetiresAt
+	if row.ExpiresAt != nil {
+		secret.expiresAt = *row.ExpiresAt
 	}
 	secret.verifiers.New = func() any { return signing.NewVerifier(plain) }
 	p := d.byID[row.PartnerID]

@@ -24,14 +24,14 @@ const maxPageTime = 250 * time.Millisecond
 // fillMany inserts 10,000 partners with figures and two accounts each. It inserts no ledger entries,
 // because the list does not read them.
 const fillMany = `
-	INSERT INTO partners (id, slug, name, legal_name, notes, status, signing_mode, shared_address, account_manager, created_at, updated_at)
+	INSERT INTO partners (id, slug, name, legal_name, notes, status, signing_mode, shared_base_url, account_manager, created_at, updated_at)
 	SELECT ('01980000-0000-7000-8000-' || lpad(to_hex(i), 12, '0'))::uuid, 'partner-' || i, 'Partner ' || md5(i::text), 'Holding ' || md5((-i)::text) || ' Ltd', repeat('notes ', 50),
 		(ARRAY['pending', 'approved', 'approved', 'suspended'])[i % 4 + 1], (ARRAY['default', 'required', 'off'])[i % 3 + 1], false, 'manager-' || i % 20, now(), now()
 	FROM generate_series(1, 10000) AS i;
 	INSERT INTO accounts (id, partner_id, identifier, name, is_default, sandbox, status, signing_mode, created_at, updated_at)
-	SELECT gen_random_uuid(), id, slug || '-' || n, slug, n = 1, n = 2, 'active', 'inherit', now(), now() FROM partners, generate_series(1, 2) AS n WHERE slug <> 'house';
+	SELECT gen_random_uuid(), id, slug || '-' || n, slug, n = 1, n = 2, 'active', 'inherit', now(), now() FROM partners, generate_series(1, 2) AS n WHERE slug <> 'platform';
 	INSERT INTO partner_figures SELECT id, hashtext(slug) & 1023, '[{"currency": "EUR", "minor": 4560}, {"currency": "GBP", "minor": 123456}]',
-		CASE WHEN hashtext(slug) % 5 > 0 THEN '2026-01-02 03:04+00'::timestamptz - make_interval(mins => hashtext(slug) & 65535) END FROM partners WHERE slug <> 'house';
+		CASE WHEN hashtext(slug) % 5 > 0 THEN '2026-01-02 03:04+00'::timestamptz - make_interval(mins => hashtext(slug) & 65535) END FROM partners WHERE slug <> 'platform';
 	INSERT INTO partner_figures_state (added_until, whole_before) VALUES (now(), now());
 	ANALYZE partners, accounts, partner_figures`
 

@@ -98,7 +98,7 @@ func TestPageFilters(t *testing.T) {
 		"an underscore":           {scope.System, partners.Query{Search: "_"}, "c"},
 		"a backslash":             {scope.System, partners.Query{Search: `\`}, "d"},
 		"no match":                {scope.System, partners.Query{Search: "no such"}, ""},
-		"platform partner":        {scope.System, partners.Query{Search: "house"}, ""},
+		"platform partner":        {scope.System, partners.Query{Search: "platform"}, ""},
 		"NUL":                     {scope.System, partners.Query{Search: "a\x00"}, ""},
 		"not UTF-8":               {scope.System, partners.Query{Manager: "\xff"}, ""},
 		"a partner's id":          {scope.System, partners.Query{Search: strings.ToLower(id.Format(id.Partner, a.ID))}, "a"},

@@ -9,8 +9,8 @@
 // Timing:
 //
 //   - A change takes effect on all nodes within a second of its commit.
-//   - A secret is valid from not_before (inclusive) to retires_at (exclusive). A revoked
-//     secret is rejected within a second, even if its retires_at is still in the future.
+//   - A secret is valid from not_before (inclusive) to expires_at (exclusive). A revoked
+//     secret is rejected within a second, even if its expires_at is still in the future.
 //   - Price.AgreedAt is the time when the partner last got pricing after having none. Quotes
 //     from the shared base URL are honoured if they were issued no later than agreementGrace
 //     after AgreedAt.
@@ -118,7 +118,7 @@ func (s *Service) Create(ctx context.Context, n NewPartner) (models.Partner, err
 		AccountManager: n.Manager,
 		Status:         models.PartnerPending,
 		SigningMode:    n.Signing,
-		SharedAddress:  !n.NoSharedAddress,
+		SharedBaseURL:  !n.NoSharedAddress,
 		CreatedAt:      now,
 		UpdatedAt:      now,
 	}
@@ -130,22 +130,22 @@ func (s *Service) Create(ctx context.Context, n NewPartner) (models.Partner, err
 		if err := joinProblems(append(problems, taken)...); err != nil {
 			return err
 		}
-		if p.SharedAddress {
+		if p.SharedBaseURL {
 			free, err := sharedAddressHasSlot(tx)
 			if err != nil {
 				return err
 			}
-			p.SharedAddress = free
+			p.SharedBaseURL = free
 		}
 		if err := tx.Create(&p).Error; err != nil {
 			return err
 		}
 		return s.auditChange(tx, "partner.create", "partner", id.Format(id.Partner, p.ID), p.ID, nil, map[string]any{
-			"slug":           p.Slug,
-			"name":           p.Name,
-			"manager":        p.AccountManager,
-			"signing":        p.SigningMode,
-			"shared_address": p.SharedAddress,
+			"slug":            p.Slug,
+			"name":            p.Name,
+			"manager":         p.AccountManager,
+			"signing":         p.SigningMode,
+			"shared_base_url": p.SharedBaseURL,
 		})
 	})
 	return p, err
@@ -165,7 +165,7 @@ func (s *Service) List(ctx context.Context, sc scope.Scope) ([]Summary, error) {
 	err := q.Select(`partners.*,
 		(SELECT count(*) FROM accounts a WHERE a.partner_id = partners.id) AS accounts,
 		(SELECT count(*) FROM signing_secrets x WHERE x.partner_id = partners.id AND x.state = 'active'
-			AND (x.retires_at IS NULL OR x.retires_at > ?)) AS active_secrets`, s.clock.Now()).
+			AND (x.expires_at IS NULL OR x.expires_at > ?)) AS active_secrets`, s.clock.Now()).
 		Order("slug").Scan(&out).Error
 	return out, postgres.Translate(err)
 }

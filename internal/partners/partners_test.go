@@ -35,7 +35,7 @@ func TestCreate(t *testing.T) {
 	for _, p := range []models.Partner{p, found} {
 		if p.Slug != "harbour-leads" || p.Name != "Harbour Leads" || p.LegalName != "Harbour Leads Ltd" ||
 			p.AccountManager != "jo@example.org" ||
-			p.Status != models.PartnerPending || p.SigningMode != models.SigningDefault || !p.SharedAddress || p.RowVersion != 1 {
+			p.Status != models.PartnerPending || p.SigningMode != models.SigningDefault || !p.SharedBaseURL || p.RowVersion != 1 {
 			t.Errorf("created %+v", p)
 		}
 		if !p.CreatedAt.Equal(o.clock.Now()) || !p.UpdatedAt.Equal(o.clock.Now()) || !id.Time(p.ID).Equal(o.clock.Now()) {
@@ -67,7 +67,7 @@ func TestCreateRejects(t *testing.T) {
 			Manager: strings.Repeat("m", 201),
 		}, apperr.Invalid, "text"},
 		{"a slug in use", partners.NewPartner{Slug: "harbour-leads", Name: "Another"}, apperr.Conflict, "slug_taken"},
-		{"the platform partner's slug", partners.NewPartner{Slug: "house", Name: "Another"}, apperr.Conflict, "slug_taken"},
+		{"the platform partner's slug", partners.NewPartner{Slug: "platform", Name: "Another"}, apperr.Conflict, "slug_taken"},
 		{"no slug", partners.NewPartner{Name: "Another"}, apperr.Invalid, "slug_form"},
 		{"a slug in upper case", partners.NewPartner{Slug: "Harbour", Name: "Another"}, apperr.Invalid, "slug_form"},
 		{"a slug with a slash", partners.NewPartner{Slug: "a/b", Name: "Another"}, apperr.Invalid, "slug_form"},
@@ -144,7 +144,7 @@ func TestList(t *testing.T) {
 	if err := o.RevokeSecret(t.Context(), first, secrets[0].ID); err != nil {
 		t.Fatal(err)
 	}
-	o.db.Exec(t, `UPDATE signing_secrets SET retires_at = $2 WHERE id = $1`, secrets[1].ID, o.clock.Now()) // retires_at is exclusive
+	o.db.Exec(t, `UPDATE signing_secrets SET expires_at = $2 WHERE id = $1`, secrets[1].ID, o.clock.Now()) // expires_at is exclusive
 	for _, c := range []struct {
 		name  string
 		scope scope.Scope
@@ -185,7 +185,7 @@ func TestSetStatus(t *testing.T) {
 	wantError(t, "out of scope", o.SetStatus(t.Context(), scope.Partners(other.ID), p.ID, models.PartnerApproved),
 		apperr.NotFound, "partner")
 	wantError(t, "unknown", o.SetStatus(t.Context(), scope.System, uuid.New(), models.PartnerApproved), apperr.NotFound, "partner")
-	if err := o.SetStatus(t.Context(), scope.System, p.ID, "retired"); err == nil {
+	if err := o.SetStatus(t.Context(), scope.System, p.ID, "expired"); err == nil {
 		t.Error("SetStatus accepted an unknown status")
 	}
 	if now := find(); now.Status != models.PartnerPending || now.RowVersion != 1 || !now.UpdatedAt.Equal(testkit.StartTime()) {
@@ -212,7 +212,7 @@ func TestByIDs(t *testing.T) {
 	}
 	asked := []uuid.UUID{ids[0], ids[1], models.PlatformIDs.Partner, uuid.New()}
 	all, err := o.ByIDs(t.Context(), scope.Everywhere, asked)
-	if err != nil || len(all) != 3 || all[ids[1]].Slug != "meadow-media" || all[models.PlatformIDs.Partner].Slug != "house" {
+	if err != nil || len(all) != 3 || all[ids[1]].Slug != "meadow-media" || all[models.PlatformIDs.Partner].Slug != "platform" {
 		t.Errorf("%v, %v", all, err)
 	}
 	some, err := o.ByIDs(t.Context(), scope.Partners(ids[0], ids[2]), asked)

@@ -17,7 +17,7 @@ import (
 
 // PricePolicy is the platform's configuration for changes to partner pricing.
 type PricePolicy struct {
-	SecondPerson bool // one user proposes a change and another approves it
+	RequireApproval bool // one user proposes a change and another approves it
 }
 
 // WithPolicy returns a copy of the service that applies a policy.
@@ -27,8 +27,8 @@ func (s *Service) WithPolicy(p PricePolicy) *Service {
 	return &c
 }
 
-// SecondPerson reports whether changes to partner pricing need approval.
-func (s *Service) SecondPerson() bool { return s.policy.SecondPerson }
+// RequireApproval reports whether changes to partner pricing need approval.
+func (s *Service) RequireApproval() bool { return s.policy.RequireApproval }
 
 // PriceProposal is a change to partner pricing that is waiting for approval.
 type PriceProposal struct {

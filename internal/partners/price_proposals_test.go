@@ -22,7 +22,7 @@ func (o *partnerService) staff(t *testing.T, email string) *partners.Service {
 	if _, err := o.db.Pool.Exec(t.Context(), `INSERT INTO staff (id, email, name, status, created_at, updated_at) VALUES ($1, $2, $2, 'invited', now(), now())`, user, email); err != nil {
 		t.Fatal(err)
 	}
-	return o.WithPolicy(partners.PricePolicy{SecondPerson: true}).By(audit.Actor{Staff: user, Name: email})
+	return o.WithPolicy(partners.PricePolicy{RequireApproval: true}).By(audit.Actor{Staff: user, Name: email})
 }
 
 // If the policy requires a second person, a change takes effect only after another user approves it.
@@ -43,7 +43,7 @@ func TestPriceProposal(t *testing.T) {
 		return w
 	}
 
-	wantError(t, "the command line", propose(o.WithPolicy(partners.PricePolicy{SecondPerson: true}), 0, form),
+	wantError(t, "the command line", propose(o.WithPolicy(partners.PricePolicy{RequireApproval: true}), 0, form),
 		apperr.Forbidden, "staff")
 	wantError(t, "proposed", propose(ann, 0, form), "", "")
 	first := waiting()

@@ -119,7 +119,7 @@ func (s *Service) SetPricing(
 		switch e := priceEdit(had, to); {
 		case len(e.columns) == 0:
 			return nil
-		case s.policy.SecondPerson:
+		case s.policy.RequireApproval:
 			return s.propose(tx, partner, version, to, e)
 		default:
 			return s.replacePrice(tx, partner, had, to, e)

@@ -42,7 +42,7 @@ func TestReseal(t *testing.T) {
 		return made.SigningSecret
 	}
 	revoked := keep(o.CreateSecret(t.Context(), p, "revoked"))
-	keep(o.CreateSecret(t.Context(), p, "retiring"))
+	keep(o.CreateSecret(t.Context(), p, "expiring"))
 	keep(o.RotateSecret(t.Context(), p, "active", time.Hour, false))
 	lost := keep(o.CreateSecret(t.Context(), p, "lost"))
 	if err := o.RevokeSecret(t.Context(), p, revoked.ID); err != nil {
@@ -119,7 +119,7 @@ func same(a, b models.SigningSecret) bool {
 	}
 	return a.ID == b.ID && a.PartnerID == b.PartnerID && a.Label == b.Label && a.Prefix == b.Prefix &&
 		a.LastFour == b.LastFour && a.State == b.State &&
-		a.NotBefore.Equal(b.NotBefore) && a.CreatedAt.Equal(b.CreatedAt) && at(a.RetiresAt) == at(b.RetiresAt) &&
+		a.NotBefore.Equal(b.NotBefore) && a.CreatedAt.Equal(b.CreatedAt) && at(a.ExpiresAt) == at(b.ExpiresAt) &&
 		at(a.RevokedAt) == at(b.RevokedAt)
 }
 

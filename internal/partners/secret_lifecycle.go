@@ -17,40 +17,40 @@ import (
 // The states of a secret that StateOf returns.
 const (
 	StateActive   = "active"
-	StateRetiring = "retiring" // valid until it expires
-	StateRetired  = "retired"  // expired
+	StateExpiring = "expiring" // valid until it expires
+	StateExpired  = "expired"  // expired
 	StateRevoked  = "revoked"
 )
 
-// MaxExtension limits how far in the future RetireSecret can set an expiry.
+// MaxExtension limits how far in the future ExpireSecret can set an expiry.
 const MaxExtension = 30 * 24 * time.Hour
 
 // minRolloutTime is the shortest time in which a new secret can reach the partner.
 const minRolloutTime = time.Minute
 
 var (
-	errRetired = apperr.New(apperr.Conflict, "secret_retired", "This secret has already expired. Create a new one.")
+	errExpired = apperr.New(apperr.Conflict, "secret_expired", "This secret has already expired. Create a new one.")
 	errTooLate = invalid("overlap", apperr.InvalidValue, "overlap",
 		"The expiry can be at most 30 days from now. Choose an earlier time.")
 )
 
-// StateOf returns a secret's state at time now. At RetiresAt, the secret is already retired.
+// StateOf returns a secret's state at time now. At ExpiresAt, the secret is already expired.
 func StateOf(row models.SigningSecret, now time.Time) string {
 	switch {
 	case row.State == models.SecretRevoked:
 		return StateRevoked
-	case row.RetiresAt == nil:
+	case row.ExpiresAt == nil:
 		return StateActive
-	case now.Before(*row.RetiresAt):
-		return StateRetiring
+	case now.Before(*row.ExpiresAt):
+		return StateExpiring
 	}
-	return StateRetired
+	return StateExpired
 }
 
 // Valid reports whether posts can be signed with the secret at time now.
 func Valid(row models.SigningSecret, now time.Time) bool {
 	state := StateOf(row, now)
-	return state == StateActive || state == StateRetiring
+	return state == StateActive || state == StateExpiring
 }
 
 // LastActive reports whether the partner has no valid secret other than the given one.
@@ -64,21 +64,21 @@ func (s *Service) LastActive(ctx context.Context, partner models.Partner, secret
 // mayRotate returns an error if another rotation is in progress. It also returns an error if the
 // rotation would expire the newest secret before that secret can reach the partner. This happens if
 // two rotations without an overlap run concurrently.
-func mayRotate(active *gorm.DB, retiring int64, ends time.Time) error {
-	if retiring > 0 {
+func mayRotate(active *gorm.DB, expiring int64, ends time.Time) error {
+	if expiring > 0 {
 		return errOverlap
 	}
 	var recent int64
-	err := active.Session(&gorm.Session{}).Where("retires_at IS NULL AND created_at > ?", ends.Add(-minRolloutTime)).Count(&recent).Error
+	err := active.Session(&gorm.Session{}).Where("expires_at IS NULL AND created_at > ?", ends.Add(-minRolloutTime)).Count(&recent).Error
 	if err == nil && recent > 0 {
 		err = errTooRecent
 	}
 	return err
 }
 
-// RetireSecret sets or changes the expiry of a secret. If at is in the past, the secret expires
+// ExpireSecret sets or changes the expiry of a secret. If at is in the past, the secret expires
 // immediately.
-func (s *Service) RetireSecret(ctx context.Context, partner models.Partner, secret uuid.UUID, at time.Time) error {
+func (s *Service) ExpireSecret(ctx context.Context, partner models.Partner, secret uuid.UUID, at time.Time) error {
 	return s.db.Transaction(ctx, func(tx *gorm.DB) error {
 		row, err := lockSecret(tx, partner, secret)
 		if err != nil {
@@ -90,22 +90,22 @@ func (s *Service) RetireSecret(ctx context.Context, partner models.Partner, secr
 			at = now
 		}
 		switch {
-		case StateOf(row, now) == StateRetired:
-			return errRetired
+		case StateOf(row, now) == StateExpired:
+			return errExpired
 		case at.After(now.Add(MaxExtension)):
 			return errTooLate
-		case row.RetiresAt != nil && row.RetiresAt.Equal(at):
+		case row.ExpiresAt != nil && row.ExpiresAt.Equal(at):
 			return nil
 		}
-		if err := tx.Model(&models.SigningSecret{}).Where("id = ?", secret).Updates(map[string]any{"retires_at": at}).Error; err != nil {
+		if err := tx.Model(&models.SigningSecret{}).Where("id = ?", secret).Updates(map[string]any{"expires_at": at}).Error; err != nil {
 			return err
 		}
-		before := map[string]any{"retires_at": "never"}
-		if row.RetiresAt != nil {
-			before["retires_at"] = row.RetiresAt.UTC()
+		before := map[string]any{"expires_at": "never"}
+		if row.ExpiresAt != nil {
+			before["expires_at"] = row.ExpiresAt.UTC()
 		}
-		return s.auditChange(tx, "secret.retire", "secret", id.Format(id.Secret, row.ID), row.PartnerID, before,
-			map[string]any{"label": row.Label, "last_four": row.LastFour, "retires_at": at})
+		return s.auditChange(tx, "secret.expire", "secret", id.Format(id.Secret, row.ID), row.PartnerID, before,
+			map[string]any{"label": row.Label, "last_four": row.LastFour, "expires_at": at})
 	})
 }
 

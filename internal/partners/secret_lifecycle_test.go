@@ -37,55 +37,55 @@ func (o *partnerService) reloadSecret(t *testing.T, p models.Partner, secret uui
 	return models.SigningSecret{}
 }
 
-func TestRetireSecret(t *testing.T) {
+func TestExpireSecret(t *testing.T) {
 	o := newPartnerService(t)
 	p, other := o.partner(t, "harbour-leads"), o.partner(t, "meadow-media")
 	s := o.secret(t, p, "first")
-	retire := func(what string, after time.Duration, code apperr.Code, reason string) {
+	expire := func(what string, after time.Duration, code apperr.Code, reason string) {
 		t.Helper()
-		wantError(t, what, o.RetireSecret(t.Context(), p, s.ID, o.clock.Now().Add(after)), code, reason)
+		wantError(t, what, o.ExpireSecret(t.Context(), p, s.ID, o.clock.Now().Add(after)), code, reason)
 	}
 	ends := func(want time.Duration, state string) {
 		t.Helper()
 		now := o.reloadSecret(t, p, s.ID)
-		if now.RetiresAt == nil || !now.RetiresAt.Equal(o.clock.Now().Add(want)) ||
+		if now.ExpiresAt == nil || !now.ExpiresAt.Equal(o.clock.Now().Add(want)) ||
 			partners.StateOf(now, o.clock.Now()) != state {
-			t.Errorf("got state %s and expiry %v, want %s, %s from now", partners.StateOf(now, o.clock.Now()), now.RetiresAt, state, want)
+			t.Errorf("got state %s and expiry %v, want %s, %s from now", partners.StateOf(now, o.clock.Now()), now.ExpiresAt, state, want)
 		}
 	}
-	wantError(t, "other partner's secret", o.RetireSecret(t.Context(), other, s.ID, o.clock.Now()), apperr.NotFound, "secret")
-	wantError(t, "unknown", o.RetireSecret(t.Context(), p, uuid.New(), o.clock.Now()), apperr.NotFound, "secret")
-	retire("too far ahead", partners.MaxExtension+time.Microsecond, apperr.Invalid, "overlap")
-	if o.reloadSecret(t, p, s.ID).RetiresAt != nil {
+	wantError(t, "other partner's secret", o.ExpireSecret(t.Context(), other, s.ID, o.clock.Now()), apperr.NotFound, "secret")
+	wantError(t, "unknown", o.ExpireSecret(t.Context(), p, uuid.New(), o.clock.Now()), apperr.NotFound, "secret")
+	expire("too far ahead", partners.MaxExtension+time.Microsecond, apperr.Invalid, "overlap")
+	if o.reloadSecret(t, p, s.ID).ExpiresAt != nil {
 		t.Fatal("a rejected change set the expiry")
 	}
-	retire("maximum", partners.MaxExtension, "", "")
-	ends(partners.MaxExtension, partners.StateRetiring)
-	if e, before, after, _ := o.lastEvent(t); e.Action != "secret.retire" || before["retires_at"] != "never" ||
-		after["label"] != "first" || after["retires_at"] == nil {
+	expire("maximum", partners.MaxExtension, "", "")
+	ends(partners.MaxExtension, partners.StateExpiring)
+	if e, before, after, _ := o.lastEvent(t); e.Action != "secret.expire" || before["expires_at"] != "never" ||
+		after["label"] != "first" || after["expires_at"] == nil {
 		t.Errorf("audit event %s %v → %v", e.Action, before, after)
 	}
-	retire("earlier", time.Hour, "", "")
-	ends(time.Hour, partners.StateRetiring)
-	retire("later", 2*time.Hour, "", "")
-	ends(2*time.Hour, partners.StateRetiring)
-	if _, before, after, _ := o.lastEvent(t); before["retires_at"] != o.clock.Now().Add(time.Hour).Format(time.RFC3339Nano) || after["retires_at"] != o.clock.Now().Add(2*time.Hour).Format(time.RFC3339Nano) {
+	expire("earlier", time.Hour, "", "")
+	ends(time.Hour, partners.StateExpiring)
+	expire("later", 2*time.Hour, "", "")
+	ends(2*time.Hour, partners.StateExpiring)
+	if _, before, after, _ := o.lastEvent(t); before["expires_at"] != o.clock.Now().Add(time.Hour).Format(time.RFC3339Nano) || after["expires_at"] != o.clock.Now().Add(2*time.Hour).Format(time.RFC3339Nano) {
 		t.Errorf("audit event %v → %v", before, after)
 	}
 	_, _, _, events := o.lastEvent(t)
-	retire("the same", 2*time.Hour, "", "")
+	expire("the same", 2*time.Hour, "", "")
 	if _, _, _, n := o.lastEvent(t); n != events {
 		t.Error("an update without changes wrote an audit event")
 	}
-	retire("in the past", -time.Hour, "", "")
-	ends(0, partners.StateRetired)
+	expire("in the past", -time.Hour, "", "")
+	ends(0, partners.StateExpired)
 	if o.directory(t).ByID(p.ID).CanSign(o.clock.Now()) {
 		t.Error("CanSign is true after the only secret expired")
 	}
-	retire("retired", time.Hour, apperr.Conflict, "secret_retired")
-	ends(0, partners.StateRetired)
+	expire("expired", time.Hour, apperr.Conflict, "secret_expired")
+	ends(0, partners.StateExpired)
 	wantError(t, "revoke", o.RevokeSecret(t.Context(), p, s.ID), "", "")
-	retire("revoked", time.Hour, apperr.Conflict, "secret_revoked")
+	expire("revoked", time.Hour, apperr.Conflict, "secret_revoked")
 	if state := partners.StateOf(o.reloadSecret(t, p, s.ID), o.clock.Now()); state != partners.StateRevoked {
 		t.Errorf("got state %s, want revoked", state)
 	}
@@ -100,10 +100,10 @@ func TestStateOf(t *testing.T) {
 		ok   bool
 	}{
 		{models.SigningSecret{State: models.SecretActive}, "active", true},
-		{models.SigningSecret{State: models.SecretActive, RetiresAt: &after}, "retiring", true},
-		{models.SigningSecret{State: models.SecretActive, RetiresAt: &now}, "retired", false},
-		{models.SigningSecret{State: models.SecretActive, RetiresAt: &before}, "retired", false},
-		{models.SigningSecret{State: models.SecretRevoked, RetiresAt: &after}, "revoked", false},
+		{models.SigningSecret{State: models.SecretActive, ExpiresAt: &after}, "expiring", true},
+		{models.SigningSecret{State: models.SecretActive, ExpiresAt: &now}, "expired", false},
+		{models.SigningSecret{State: models.SecretActive, ExpiresAt: &before}, "expired", false},
+		{models.SigningSecret{State: models.SecretRevoked, ExpiresAt: &after}, "revoked", false},
 	} {
 		if got := partners.StateOf(c.row, now); got != c.want || partners.Valid(c.row, now) != c.ok {
 			t.Errorf("StateOf() = %s, want %s", got, c.want)
@@ -125,7 +125,7 @@ func TestLastActive(t *testing.T) {
 	last(first, true)
 	second := o.secret(t, p, "second")
 	last(first, false)
-	wantError(t, "retire", o.RetireSecret(t.Context(), p, second.ID, o.clock.Now().Add(time.Hour)), "", "")
+	wantError(t, "expire", o.ExpireSecret(t.Context(), p, second.ID, o.clock.Now().Add(time.Hour)), "", "")
 	last(first, false)
 	o.clock.Advance(time.Hour)
 	last(first, true)

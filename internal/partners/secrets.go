@@ -87,18 +87,18 @@ func (s *Service) RotateSecret(
 		}
 		now := s.clock.Now()
 		active := tx.Model(&models.SigningSecret{}).Where("partner_id = ? AND state = ?", partner.ID, models.SecretActive)
-		var retiring int64
-		if err := active.Session(&gorm.Session{}).Where("retires_at > ?", now).Count(&retiring).Error; err != nil {
+		var expiring int64
+		if err := active.Session(&gorm.Session{}).Where("expires_at > ?", now).Count(&expiring).Error; err != nil {
 			return err
 		}
 		ends := now.Add(overlap)
 		if !force {
-			if err := mayRotate(active, retiring, ends); err != nil {
+			if err := mayRotate(active, expiring, ends); err != nil {
 				return err
 			}
 		}
-		if err := active.Session(&gorm.Session{}).Where("retires_at IS NULL OR retires_at > ?", ends).
-			Updates(map[string]any{"retires_at": ends}).Error; err != nil {
+		if err := active.Session(&gorm.Session{}).Where("expires_at IS NULL OR expires_at > ?", ends).
+			Updates(map[string]any{"expires_at": ends}).Error; err != nil {
 			return err
 		}
 		var err error
@@ -107,7 +107,7 @@ func (s *Service) RotateSecret(
 		}
 		return s.auditSecret(tx, "secret.rotate", out.SigningSecret, map[string]any{
 			"others_retire_at": ends,
-			"forced":           force && retiring > 0,
+			"forced":           force && expiring > 0,
 		})
 	})
 	return out, err

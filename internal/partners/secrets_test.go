@@ -64,7 +64,7 @@ func TestCreateSecret(t *testing.T) {
 		t.Errorf("the sealed secret is not the returned one (%v)", err)
 	}
 	if found.Label != "secret 2026-01-02" || found.Prefix != "pp_" || found.LastFour != made.Plain[len(made.Plain)-4:] ||
-		found.State != models.SecretActive || !found.NotBefore.Equal(o.clock.Now()) || found.RetiresAt != nil ||
+		found.State != models.SecretActive || !found.NotBefore.Equal(o.clock.Now()) || found.ExpiresAt != nil ||
 		found.RevokedAt != nil {
 		t.Errorf("created %+v", found)
 	}
@@ -190,9 +190,9 @@ func TestRotateSecret(t *testing.T) {
 			t.Fatal(err)
 		}
 		for _, s := range secrets {
-			end, retires := want[s.Label]
-			if (s.RetiresAt != nil) != retires || (retires && !s.RetiresAt.Equal(start.Add(end))) {
-				t.Errorf("%s: RetiresAt is %v, want %s after %s: %t", s.Label, s.RetiresAt, end, start, retires)
+			end, expires := want[s.Label]
+			if (s.ExpiresAt != nil) != expires || (expires && !s.ExpiresAt.Equal(start.Add(end))) {
+				t.Errorf("%s: ExpiresAt is %v, want %s after %s: %t", s.Label, s.ExpiresAt, end, start, expires)
 			}
 		}
 	}
@@ -212,7 +212,7 @@ func TestRotateSecret(t *testing.T) {
 	if secrets, _ := o.Secrets(t.Context(), p); len(secrets) != 6 {
 		t.Errorf("got %d secrets, want 6, because rejected rotations create none", len(secrets))
 	}
-	if first.RetiresAt != nil {
+	if first.ExpiresAt != nil {
 		t.Error("the first secret was created with an expiry")
 	}
 }
@@ -254,7 +254,7 @@ func TestForeignPlatformKeysAreRejected(t *testing.T) {
 	wantError(t, "import", err, apperr.Conflict, "platform_key")
 	_, err = o.RotateSecret(t.Context(), p, "", time.Hour, false)
 	wantError(t, "rotate", err, apperr.Conflict, "platform_key")
-	if kept, err := own.Secrets(t.Context(), p); err != nil || len(kept) != 1 || kept[0].RetiresAt != nil {
+	if kept, err := own.Secrets(t.Context(), p); err != nil || len(kept) != 1 || kept[0].ExpiresAt != nil {
 		t.Errorf("got secrets %+v (%v), want the first unchanged", kept, err)
 	}
 	o.Service = partners.NewService(o.db.DB, testkit.PlatformKeys(t, 2, 1), o.clock) // while a new key is added

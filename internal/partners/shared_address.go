@@ -15,7 +15,7 @@ import (
 // checked against the secrets of these partners until one of them matches.
 const MaxSharedAddress = 100
 
-var errAddressFull = clash("shared_address_full", "shared_address",
+var errAddressFull = clash("shared_address_full", "shared_base_url",
 	fmt.Sprintf("The shared base URL is already on for %d partners, which is the maximum. Let the partner post to its own base URL, or turn off the shared base URL for another partner first.",
 		MaxSharedAddress))
 
@@ -28,7 +28,7 @@ func (s *Service) SharedAddresses(ctx context.Context) (int, error) {
 
 func sharedAddresses(db *gorm.DB) (int, error) {
 	var n int64
-	err := db.Model(&models.Partner{}).Where("shared_address").Count(&n).Error
+	err := db.Model(&models.Partner{}).Where("shared_base_url").Count(&n).Error
 	return int(n), err
 }
 

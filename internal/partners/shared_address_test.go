@@ -18,14 +18,14 @@ func TestSharedBaseURLSlots(t *testing.T) {
 		t.Fatal(err)
 	}
 	for i := range partners.MaxSharedAddress - 1 {
-		if p := o.partner(t, fmt.Sprint("partner-", i)); !p.SharedAddress {
+		if p := o.partner(t, fmt.Sprint("partner-", i)); !p.SharedBaseURL {
 			t.Fatalf("partner %d has no slot", i+1)
 		}
 	}
 	slots := make([]bool, 8)
 	for _, err := range atOnce(len(slots), func(i int) error {
 		p, err := o.Create(t.Context(), partners.NewPartner{Slug: fmt.Sprint("late-", i), Name: "Late"})
-		slots[i] = p.SharedAddress
+		slots[i] = p.SharedBaseURL
 		return err
 	}) {
 		if err != nil {
@@ -41,11 +41,11 @@ func TestSharedBaseURLSlots(t *testing.T) {
 	if used != 1 {
 		t.Errorf("%d of %d concurrent partners got the last slot, want 1", used, len(slots))
 	}
-	if p := o.partner(t, "too-late"); p.SharedAddress {
+	if p := o.partner(t, "too-late"); p.SharedBaseURL {
 		t.Error("a partner got a slot beyond the maximum")
 	}
 	var n int
-	if err := o.db.Pool.QueryRow(t.Context(), `SELECT count(*) FROM partners WHERE shared_address`).Scan(&n); err != nil || n != partners.MaxSharedAddress {
+	if err := o.db.Pool.QueryRow(t.Context(), `SELECT count(*) FROM partners WHERE shared_base_url`).Scan(&n); err != nil || n != partners.MaxSharedAddress {
 		t.Errorf("%d partners have a slot, want %d (%v)", n, partners.MaxSharedAddress, err)
 	}
 

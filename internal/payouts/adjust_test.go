@@ -56,7 +56,7 @@ func TestAdjustments(t *testing.T) {
 		rejected(t, name, err, apperr.Invalid, c.want)
 	}
 	e, err := tr.Adjust(ctx, scope.Partners(tr.Required.ID), good)
-	if err != nil || e.AmountMinor != -120 || *e.LeadID != d.lead || e.Note != good.Reason || e.MadeBy != tr.dmitri.who.Name {
+	if err != nil || e.AmountMinor != -120 || *e.LeadID != d.lead || e.Note != good.Reason || e.CreatedBy != tr.dmitri.who.Name {
 		t.Fatalf("got %+v and error %v", e, err)
 	}
 	_, err = tr.Adjust(ctx, scope.Everywhere, good)

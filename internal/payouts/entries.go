@@ -46,7 +46,7 @@ func (e Entry) NoteText() string {
 }
 
 // entriesSQL selects entries e with their claims c. Callers append a WHERE clause.
-const entriesSQL = `SELECT e.id, e.partner_id, e.account_id, e.lead_id, e.kind, e.reference, e.amount_minor, e.currency, e.occurred_at, e.note, e.made_by,
+const entriesSQL = `SELECT e.id, e.partner_id, e.account_id, e.lead_id, e.kind, e.reference, e.amount_minor, e.currency, e.occurred_at, e.note, e.created_by,
 		coalesce(l.transaction_id, ''), p.slug, p.name, a.identifier, coalesce(c.run_id, '00000000-0000-0000-0000-000000000000'), coalesce(r.state, '')
 	FROM ledger_entries e
 		JOIN accounts a ON a.id = e.account_id
@@ -57,7 +57,7 @@ const entriesSQL = `SELECT e.id, e.partner_id, e.account_id, e.lead_id, e.kind, 
 
 func scanEntry(rows pgx.Rows, e *Entry) error {
 	err := rows.Scan(&e.ID, &e.PartnerID, &e.AccountID, &e.LeadID, &e.Kind, &e.Reference,
-		&e.AmountMinor, &e.Currency, &e.OccurredAt, &e.Note, &e.MadeBy,
+		&e.AmountMinor, &e.Currency, &e.OccurredAt, &e.Note, &e.CreatedBy,
 		&e.TransactionID, &e.Partner, &e.PartnerName, &e.Identifier, &e.Run, &e.RunState)
 	e.OccurredAt = e.OccurredAt.UTC()
 	return err

@@ -168,12 +168,12 @@ func (s *Service) RequestExport(ctx context.Context, sc scope.Scope, f Filter) (
 		return e, err
 	}
 	now := s.clock.Now()
-	e = models.Export{ID: id.New(now), StaffID: s.by.Staff, Filter: string(filter), MadeAt: now}
+	e = models.Export{ID: id.New(now), StaffID: s.by.Staff, Filter: string(filter), CreatedAt: now}
 	err = s.db.Transaction(ctx, func(tx *gorm.DB) error {
 		if err := tx.Create(&e).Error; err != nil {
 			return err
 		}
-		if _, err := s.queue.Enqueue(tx, s.by, models.WorkExport, e.ID, f.Partner); err != nil {
+		if _, err := s.queue.Enqueue(tx, s.by, models.JobExport, e.ID, f.Partner); err != nil {
 			return err
 		}
 		return s.auditChange(tx, "ledger.export", "export", id.Format(id.Export, e.ID), f.Partner, f.Describe(), "")
@@ -228,7 +228,7 @@ func (s *Service) Export(ctx context.Context, export uuid.UUID) (e models.Export
 
 // ExportAvailable reports whether the file of an export is ready and has not expired.
 func (s *Service) ExportAvailable(e models.Export) bool {
-	return e.FileID != nil && s.clock.Now().Before(e.MadeAt.Add(ExportRetention))
+	return e.FileID != nil && s.clock.Now().Before(e.CreatedAt.Add(ExportRetention))
 }
 
 // OpenExport opens an export's file. It returns a NotFound error if the user's current scope does
@@ -256,6 +256,6 @@ func (s *Service) OpenExport(ctx context.Context, sc scope.Scope, e models.Expor
 // DeleteExpiredExports deletes the exports whose files have expired, and returns their number.
 func (s *Service) DeleteExpiredExports(ctx context.Context) (int64, error) {
 	return postgres.InBatches(ctx, s.db.Pool,
-		`DELETE FROM exports WHERE id IN (SELECT id FROM exports WHERE made_at < $1 LIMIT $2)`,
+		`DELETE FROM exports WHERE id IN (SELECT id FROM exports WHERE created_at < $1 LIMIT $2)`,
 		s.clock.Now().Add(-ExportRetention))
 }

@@ -23,8 +23,8 @@ func TestTextsWithSeveralLines(t *testing.T) {
 	if err := tr.AcceptReturn(ctx, scope.Everywhere, ret.ID, " a\r\nb\r\n"); err != nil {
 		t.Fatal(err)
 	}
-	if ret, err = tr.Return(ctx, scope.Everywhere, ret.ID); err != nil || ret.Answer != "a\nb" {
-		t.Errorf("got answer %q and error %v", ret.Answer, err)
+	if ret, err = tr.Return(ctx, scope.Everywhere, ret.ID); err != nil || ret.DecisionNote != "a\nb" {
+		t.Errorf("got answer %q and error %v", ret.DecisionNote, err)
 	}
 	r, err := tr.BeginRun(ctx, scope.Everywhere, payouts.NewRun{
 		Currency: money.GBP,

@@ -14,10 +14,10 @@
 //     than the cutoff of an earlier run. The earlier run did not see them, because their
 //     transactions had not been committed yet.
 //   - Lists of entries are ordered by id, not by time.
-//   - made_at is the time when the preparer started the run. prepared_at is the time when its job
+//   - created_at is the time when the preparer started the run. prepared_at is the time when its job
 //     finished.
 //   - A return can be requested until Policy.ReturnWindow has passed since the lead's received_at.
-//   - An export is available until ExportRetention has passed since its made_at.
+//   - An export is available until ExportRetention has passed since its created_at.
 //
 // [models.RunState] lists the states of a run. BeginRun, the job (prepare, finish, undoRun),
 // ApproveRun, PayRun and CancelRun change the state.
@@ -76,13 +76,13 @@ func NewService(db *postgres.DB, c clock.Clock, queue *jobs.Queue, blobs *blobst
 		db: db.WithConstraints(constraints()), clock: c, queue: queue, files: blobs,
 		policy: p, atOnce: accountBatchSize, by: audit.Service,
 	}
-	queue.Handle(models.WorkPayoutRun, jobs.Handler{
+	queue.Handle(models.JobPayoutRun, jobs.Handler{
 		Object:      id.Payout,
 		Do:          s.prepare,
 		Undo:        s.undoRun,
 		Constraints: constraints(),
 	})
-	queue.Handle(models.WorkExport, jobs.Handler{Object: id.Export, Do: s.writeExport, Constraints: constraints()})
+	queue.Handle(models.JobExport, jobs.Handler{Object: id.Export, Do: s.writeExport, Constraints: constraints()})
 	return s
 }
 

@@ -50,13 +50,13 @@ func (s *Service) BeginRun(ctx context.Context, sc scope.Scope, n NewRun) (r mod
 	}
 	r = models.PayoutRun{
 		ID: id.New(now), Currency: n.Currency.String(), Cutoff: n.Cutoff.UTC(), MinimumMinor: n.Minimum, Note: note,
-		State: models.RunPreparing, Preparer: s.by.Name, PreparerID: s.by.Staff, MadeAt: now, RowVersion: 1,
+		State: models.RunPreparing, Preparer: s.by.Name, PreparerID: s.by.Staff, CreatedAt: now, RowVersion: 1,
 	}
 	err = s.db.Transaction(ctx, func(tx *gorm.DB) error {
 		if err := tx.Create(&r).Error; err != nil {
 			return err
 		}
-		if _, err := s.queue.Enqueue(tx, s.by, models.WorkPayoutRun, r.ID, uuid.Nil); err != nil {
+		if _, err := s.queue.Enqueue(tx, s.by, models.JobPayoutRun, r.ID, uuid.Nil); err != nil {
 			return err
 		}
 		return s.auditChange(tx, "payout_run.prepare", "payout_run", RunID(r.ID), uuid.Nil, map[string]any{
@@ -206,14 +206,14 @@ func (s *Service) finish(tx *gorm.DB, r models.PayoutRun) error {
 		}
 	}
 	q := tx.Model(&models.PayoutRun{}).Where("id = ? AND state = 'preparing'", r.ID).Updates(map[string]any{
-		"state":       state,
-		"ended_why":   why,
-		"payouts":     sum.Payouts,
-		"held":        sum.Held,
-		"total_minor": sum.Total,
-		"entries":     sum.Entries,
-		"prepared_at": s.clock.Now(),
-		"row_version": r.RowVersion + 1,
+		"state":         state,
+		"cancel_reason": why,
+		"payouts":       sum.Payouts,
+		"held":          sum.Held,
+		"total_minor":   sum.Total,
+		"entries":       sum.Entries,
+		"prepared_at":   s.clock.Now(),
+		"row_version":   r.RowVersion + 1,
 	})
 	if q.Error != nil {
 		return q.Error
@@ -245,8 +245,8 @@ func (s *Service) undoRun(tx *gorm.DB, w models.Job) error {
 	}
 	return tx.Model(&models.PayoutRun{}).Where("id = ? AND state = 'preparing'", w.ObjectID).
 		Updates(map[string]any{
-			"state":       models.RunCancelled,
-			"ended_why":   "Preparation was cancelled or failed.",
-			"row_version": gorm.Expr("row_version + 1"),
+			"state":         models.RunCancelled,
+			"cancel_reason": "Preparation was cancelled or failed.",
+			"row_version":   gorm.Expr("row_version + 1"),
 		}).Error
 }

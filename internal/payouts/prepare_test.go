@@ -40,7 +40,7 @@ func TestRunHoldsAccounts(t *testing.T) {
 	adjust(tr.Off, -negative.payout.Minor-500)
 	tr.Time.Advance(time.Hour)
 	r := tr.run(t, money.GBP, small.payout.Minor+1)
-	if r.State != models.RunCancelled || r.EndedWhy == "" || r.PreparedAt == nil || r.Payouts != 0 ||
+	if r.State != models.RunCancelled || r.CancelReason == "" || r.PreparedAt == nil || r.Payouts != 0 ||
 		r.Held != 2 || r.TotalMinor != 0 || r.Entries != 2 {
 		t.Errorf("got run %+v", r)
 	}

@@ -82,8 +82,8 @@ func (s *Service) RequestReturn(
 			Reason:      reason,
 			Evidence:    evidence,
 			State:       models.ReturnOpen,
-			AskedBy:     s.by.Name,
-			AskedAt:     now,
+			RequestedBy: s.by.Name,
+			RequestedAt: now,
 			RowVersion:  1,
 		}
 		if err := tx.Create(&r).Error; err != nil {
@@ -121,7 +121,7 @@ func (s *Service) AcceptReturn(ctx context.Context, sc scope.Scope, ret uuid.UUI
 		return err
 	}
 	return s.decide(ctx, sc, ret, models.ReturnAccepted, answer, func(tx *gorm.DB, r models.Return, now time.Time) error {
-		r.Answer = answer
+		r.DecisionNote = answer
 		entry := ledger.Return(r, s.by.Name, now)
 		if err := tx.Create(&entry).Error; err != nil {
 			return err
@@ -169,11 +169,11 @@ func (s *Service) decide(
 			return err
 		}
 		err := tx.Model(&models.Return{}).Where("id = ?", r.ID).Updates(map[string]any{
-			"state":       state,
-			"decided_by":  s.by.Name,
-			"decided_at":  now,
-			"answer":      answer,
-			"row_version": r.RowVersion + 1,
+			"state":         state,
+			"decided_by":    s.by.Name,
+			"decided_at":    now,
+			"decision_note": answer,
+			"row_version":   r.RowVersion + 1,
 		}).Error
 		if err != nil {
 			return err

@@ -46,7 +46,7 @@ func TestReturnIsAcceptedOnce(t *testing.T) {
 	}
 	entries, _, _, err := tr.Entries(ctx, scope.Everywhere, payouts.Filter{Lead: d.lead}, page(10))
 	if err != nil || accepted != 1 || len(entries) != 2 || entries[0].Kind != models.EntryReturn ||
-		entries[0].AmountMinor != -d.payout.Minor || entries[0].MadeBy != tr.fay.who.Name ||
+		entries[0].AmountMinor != -d.payout.Minor || entries[0].CreatedBy != tr.fay.who.Name ||
 		entries[0].Note != "wrong_contact: heard the recording" {
 		t.Errorf("got %d successful calls, entries %+v and error %v, want 1 and 2 entries", accepted, entries, err)
 	}
@@ -55,7 +55,7 @@ func TestReturnIsAcceptedOnce(t *testing.T) {
 	}
 	got, err := tr.Return(ctx, scope.Everywhere, r.ID)
 	if err != nil || got.State != models.ReturnAccepted || got.DecidedBy != tr.fay.who.Name ||
-		got.Answer != "heard the recording" {
+		got.DecisionNote != "heard the recording" {
 		t.Errorf("got return %+v and error %v", got, err)
 	}
 	_, err = tr.RequestReturn(ctx, scope.Everywhere, d.lead, models.Fraud, "again")

@@ -35,7 +35,7 @@ func (s *Service) CancelRun(ctx context.Context, sc scope.Scope, run uuid.UUID, 
 			return t, err
 		}
 		return transition{
-			action: "payout_run.cancel", to: models.RunCancelled, why: why, columns: map[string]any{"ended_why": why},
+			action: "payout_run.cancel", to: models.RunCancelled, why: why, columns: map[string]any{"cancel_reason": why},
 		}, release(tx, r.ID)
 	})
 }

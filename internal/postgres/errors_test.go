@@ -108,7 +108,7 @@ func TestConstraintsTranslate(t *testing.T) {
 	}
 	inTransaction := func(db *postgres.DB) error {
 		return db.Transaction(t.Context(), func(tx *gorm.DB) error {
-			return tx.Exec(`INSERT INTO partners (id, slug, name, status, signing_mode, shared_address, created_at, updated_at)
+			return tx.Exec(`INSERT INTO partners (id, slug, name, status, signing_mode, shared_base_url, created_at, updated_at)
 				VALUES (gen_random_uuid(), 'a-partner', 'x', 'approved', 'off', true, now(), now())`).Error
 		})
 	}

@@ -20,7 +20,7 @@ func openOwner(t *testing.T, d *testkit.Database) *postgres.DB {
 	return testkit.Open(t, d.OwnerURL)
 }
 
-const insertPartner = `INSERT INTO partners (id, slug, name, status, signing_mode, shared_address, notes, created_at, updated_at)
+const insertPartner = `INSERT INTO partners (id, slug, name, status, signing_mode, shared_base_url, notes, created_at, updated_at)
 	VALUES ($1, $2, $3, 'approved', $4, true, $5, now(), now())`
 
 const insertAccount = `INSERT INTO accounts (id, partner_id, identifier, name, is_default, sandbox, status, signing_mode, created_at, updated_at)

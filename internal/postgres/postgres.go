@@ -136,7 +136,7 @@ func (db *DB) Commit(ctx context.Context) error {
 
 func schemaVersion(ctx context.Context, pool *pgxpool.Pool) (int64, error) {
 	var v int64
-	err := pool.QueryRow(ctx, `SELECT coalesce(max(version_id), 0) FROM goose_db_version WHERE is_applied`).Scan(&v)
+	err := pool.QueryRow(ctx, `SELECT coalesce(max(version_id), 0) FROM schema_migrations WHERE is_applied`).Scan(&v)
 	if isUnmigrated(err) {
 		return 0, nil
 	}

@@ -77,7 +77,7 @@ func TestTransaction(t *testing.T) {
 		return tx.Model(&models.Partner{}).Where("id = ?", models.PlatformIDs.Partner).Update("status", to).Error
 	}
 	status := func() models.PartnerStatus {
-		return testkit.Value[models.PartnerStatus](t, d, `SELECT status FROM partners WHERE slug = 'house'`)
+		return testkit.Value[models.PartnerStatus](t, d, `SELECT status FROM partners WHERE slug = 'platform'`)
 	}
 	if err := d.Transaction(t.Context(), func(tx *gorm.DB) error { return change(tx, committed) }); err != nil ||
 		status() != committed {

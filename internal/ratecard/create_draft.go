@@ -74,7 +74,7 @@ func (s *Service) makeWith(
 }
 
 // PublishBases creates a draft with changed base prices and publishes it in the same transaction.
-// If Policy.SecondPerson is set, it submits the draft for approval instead.
+// If Policy.RequireApproval is set, it submits the draft for approval instead.
 func (s *Service) PublishBases(ctx context.Context, what, note string, changes []BaseChange) (now models.RateCard, err error) {
 	do, err := s.setBases(changes)
 	if err != nil {

@@ -47,7 +47,7 @@ func TestCreateDraftWithBases(t *testing.T) {
 		t.Errorf("got %v rows, want %v", got, want)
 	}
 	var actions []string
-	if err := d.Gorm.Model(&models.AuditEvent{}).Where("id > ?", before[3]).Order("id").Pluck("action", &actions).Error; err != nil || !slices.Equal(actions, []string{"pricing.begin", "pricing.edit"}) {
+	if err := d.Gorm.Model(&models.AuditEvent{}).Where("id > ?", before[3]).Order("id").Pluck("action", &actions).Error; err != nil || !slices.Equal(actions, []string{"pricing.create", "pricing.edit"}) {
 		t.Errorf("got audit events %q (%v)", actions, err)
 	}
 	found, err := s.Draft(t.Context(), ratecard.ID(draft.ID))
@@ -55,7 +55,7 @@ func TestCreateDraftWithBases(t *testing.T) {
 		t.Errorf("got draft %+v (%v)", found, err)
 	}
 	edits, _, _, err := s.Edits(t.Context(), draft.ID, audit.Page{Size: 9})
-	if err != nil || len(edits) != 1 || edits[0].What != "a base" || s.Undo(t.Context(), draft.ID, edits[0].ID) != nil {
+	if err != nil || len(edits) != 1 || edits[0].Summary != "a base" || s.Undo(t.Context(), draft.ID, edits[0].ID) != nil {
 		t.Fatalf("got edits %+v (%v)", edits, err)
 	}
 	if n := testkit.Value[int](t, d, `SELECT count(*) FROM pricing_rules WHERE rate_card_id = $1`, draft.ID); n != rules {
@@ -136,7 +136,7 @@ func TestPublishBases(t *testing.T) {
 	if got := rows(); got != before {
 		t.Errorf("got %v rows, want %v", got, before)
 	}
-	careful := s.WithPolicy(ratecard.Policy{SecondPerson: true})
+	careful := s.WithPolicy(ratecard.Policy{RequireApproval: true})
 	if now, err := careful.PublishBases(t.Context(), "a base", "Storm", base("plumber", "GB", 5100)); err != nil || now.State != models.RateCardSubmitted || now.Version != 0 || now.Submitter != audit.Operator.Name {
 		t.Errorf("got draft %+v (%v), want it submitted", now, err)
 	}

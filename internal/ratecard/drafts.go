@@ -111,7 +111,7 @@ func (s *Service) begin(tx *gorm.DB, title string, from int) (draft, source mode
 }
 
 func (s *Service) auditBegin(tx *gorm.DB, draft, source models.RateCard) error {
-	return s.auditChange(tx, "pricing.begin", draft, nil, map[string]any{
+	return s.auditChange(tx, "pricing.create", draft, nil, map[string]any{
 		"title":    draft.Title,
 		"from":     source.Version,
 		"based_on": draft.BasedOn,

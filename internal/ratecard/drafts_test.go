@@ -35,7 +35,7 @@ func TestCreateDraft(t *testing.T) {
 			t.Errorf("from %d: got row %+v", from, now)
 		}
 		w.has(t, card.ID, numbered(want.Rules...))
-		w.audited(t, card.ID, "ann@example.com pricing.begin")
+		w.audited(t, card.ID, "ann@example.com pricing.create")
 	}
 	_, err := w.CreateDraft(t.Context(), "", 3)
 	rejected(t, err, apperr.NotFound, "version")
@@ -84,7 +84,7 @@ func TestRename(t *testing.T) {
 	}
 	rejected(t, w.Rename(t.Context(), uuid.New(), 1, "x"), apperr.NotFound, "draft")
 	rejected(t, w.Rename(t.Context(), card.ID, now.RowVersion, "a\tb"), apperr.Invalid, "text")
-	w.audited(t, card.ID, "ann@example.com pricing.begin", "bob@example.com pricing.rename")
+	w.audited(t, card.ID, "ann@example.com pricing.create", "bob@example.com pricing.rename")
 }
 
 func TestDiscard(t *testing.T) {
@@ -107,7 +107,7 @@ func TestDiscard(t *testing.T) {
 	if found, err := w.Draft(t.Context(), ratecard.ID(card.ID)); err != nil || found.ID != card.ID {
 		t.Errorf("finding the discarded draft: got %s (%v)", found.ID, err)
 	}
-	w.audited(t, card.ID, "ann@example.com pricing.begin", "ann@example.com pricing.discard")
+	w.audited(t, card.ID, "ann@example.com pricing.create", "ann@example.com pricing.discard")
 }
 
 // Drafts are listed with their numbers of edits, most recently edited first.

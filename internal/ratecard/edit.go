@@ -83,7 +83,7 @@ func (s *Service) saveEdit(tx *gorm.DB, had models.RateCard, what string, column
 		RateCardID: had.ID,
 		At:         s.clock.Now(),
 		Editor:     s.by.Name,
-		What:       what,
+		Summary:    what,
 		Rules:      len(p),
 		Patch:      string(text),
 	}
@@ -300,7 +300,7 @@ func (s *Service) Undo(ctx context.Context, card uuid.UUID, edit int64) error {
 			return apperr.New(apperr.Conflict, "undone", "There is no edit to undo.")
 		case last.ID != edit:
 			return apperr.New(apperr.Conflict, "changed",
-				fmt.Sprintf("%s has since made another edit: %s. Nothing was undone.", last.Editor, last.What))
+				fmt.Sprintf("%s has since made another edit: %s. Nothing was undone.", last.Editor, last.Summary))
 		}
 		var back editUndo
 		if err := json.Unmarshal([]byte(last.Patch), &back); err != nil {
@@ -316,6 +316,6 @@ func (s *Service) Undo(ctx context.Context, card uuid.UUID, edit int64) error {
 		if err := s.set(tx, &had, map[string]any{"based_on": back.BasedOn}); err != nil {
 			return err
 		}
-		return s.auditChange(tx, "pricing.undo", had, nil, map[string]any{"what": last.What, "rules": last.Rules})
+		return s.auditChange(tx, "pricing.undo", had, nil, map[string]any{"what": last.Summary, "rules": last.Rules})
 	})
 }

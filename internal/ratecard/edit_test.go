@@ -49,11 +49,11 @@ func TestSetBase(t *testing.T) {
 	}
 
 	edits, newer, older, err := w.Edits(t.Context(), card.ID, firstPage)
-	if err != nil || len(edits) != 3 || newer || older || !strings.Contains(edits[2].What, "45.60 GBP") ||
-		strings.Contains(edits[0].What, "GBP") || edits[1].Editor != bob.Name || edits[1].Rules != 1 {
+	if err != nil || len(edits) != 3 || newer || older || !strings.Contains(edits[2].Summary, "45.60 GBP") ||
+		strings.Contains(edits[0].Summary, "GBP") || edits[1].Editor != bob.Name || edits[1].Rules != 1 {
 		t.Errorf("got edits %+v (%v)", edits, err)
 	}
-	w.audited(t, card.ID, "ann@example.com pricing.begin", "ann@example.com pricing.edit",
+	w.audited(t, card.ID, "ann@example.com pricing.create", "ann@example.com pricing.edit",
 		"bob@example.com pricing.edit", "ann@example.com pricing.edit")
 	if after := w.snapshotNumber(t); after != number {
 		t.Errorf("editing a draft changed the snapshot number from %d to %d", number, after)
@@ -122,7 +122,7 @@ func TestSetBaseRejects(t *testing.T) {
 		})
 	}
 	w.has(t, card.ID, numbered(everywhere(1000).Rules...))
-	w.audited(t, card.ID, "ann@example.com pricing.begin")
+	w.audited(t, card.ID, "ann@example.com pricing.create")
 }
 
 // SetBases saves all changes as one edit, or saves nothing.
@@ -150,7 +150,7 @@ func TestSetBases(t *testing.T) {
 		3: pricingrules.Rule{Base: pricingrules.Amounts{money.EUR: 77}}.For(french),
 	})
 	edits, _, _, err := w.Edits(t.Context(), card.ID, firstPage)
-	if err != nil || len(edits) != 1 || edits[0].What != "Two bases" || edits[0].Rules != 2 {
+	if err != nil || len(edits) != 1 || edits[0].Summary != "Two bases" || edits[0].Rules != 2 {
 		t.Errorf("%+v (%v)", edits, err)
 	}
 	if rules, err := w.SetBases(t.Context(), card.ID, w.now(t, card.ID).RowVersion, "nothing", changes); err != nil || rules != 0 {
@@ -194,11 +194,11 @@ func TestPutAndDropRule(t *testing.T) {
 	must(t, w.DropRule(t.Context(), card.ID, version+1, 1))
 	w.has(t, card.ID, map[int]pricingrules.Rule{2: roofers}) // a draft can contain cells without a price
 	edits, _, _, err := w.Edits(t.Context(), card.ID, firstPage)
-	if err != nil || len(edits) != 3 || !strings.Contains(edits[1].What, "industry roofer, country FR") ||
-		!strings.Contains(edits[2].What, "industry plumber") {
+	if err != nil || len(edits) != 3 || !strings.Contains(edits[1].Summary, "industry roofer, country FR") ||
+		!strings.Contains(edits[2].Summary, "industry plumber") {
 		t.Errorf("%+v (%v)", edits, err)
 	}
-	w.audited(t, card.ID, "ann@example.com pricing.begin", "ann@example.com pricing.edit",
+	w.audited(t, card.ID, "ann@example.com pricing.create", "ann@example.com pricing.edit",
 		"ann@example.com pricing.edit", "ann@example.com pricing.edit")
 }
 

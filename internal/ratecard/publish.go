@@ -23,7 +23,7 @@ import (
 const MaxAhead = 90 * 24 * time.Hour
 
 // Publish publishes a draft immediately if at is zero. Otherwise it schedules the draft for that
-// time. If Policy.SecondPerson is set, Publish submits the draft for approval instead.
+// time. If Policy.RequireApproval is set, Publish submits the draft for approval instead.
 func (s *Service) Publish(ctx context.Context, card uuid.UUID, version int, note string, at time.Time) (models.RateCard, error) {
 	note, err := checkNote(note)
 	if err != nil {
@@ -54,7 +54,7 @@ func (s *Service) submit(tx *gorm.DB, had models.RateCard, note string, at, now 
 	if !at.IsZero() {
 		columns["effective_at"] = at
 	}
-	if s.policy.SecondPerson {
+	if s.policy.RequireApproval {
 		columns["state"] = models.RateCardSubmitted
 		return s.move(tx, had, "pricing.submit", columns)
 	}
@@ -80,7 +80,7 @@ func (s *Service) Approve(ctx context.Context, card uuid.UUID, version int) (mod
 func (s *Service) Withdraw(ctx context.Context, card uuid.UUID, version int) error {
 	pending := []models.RateCardState{models.RateCardSubmitted, models.RateCardScheduled}
 	return s.change(ctx, card, version, pending, func(tx *gorm.DB, had models.RateCard) error {
-		return s.move(tx, had, "pricing.take_back", reopenDraft())
+		return s.move(tx, had, "pricing.withdraw", reopenDraft())
 	})
 }
 
@@ -278,7 +278,7 @@ func (s *Service) ReleaseDue(ctx context.Context) (bool, error) {
 				return err
 			}
 			return audit.Write(tx, now, s.by, audit.Event{
-				Action: "pricing.take_back",
+				Action: "pricing.withdraw",
 				Kind:   "rate_card",
 				Object: ID(due.ID),
 				Reason: apperr.As(err).Message,

@@ -41,8 +41,8 @@ type Service struct {
 
 // Policy sets the conditions for publishing.
 type Policy struct {
-	// SecondPerson requires another user to approve each submitted draft.
-	SecondPerson bool
+	// RequireApproval requires another user to approve each submitted draft.
+	RequireApproval bool
 }
 
 // NewService returns a service that uses the shipped taxonomy, markets and rate card. The audit log
@@ -72,8 +72,8 @@ func (s *Service) WithPolicy(p Policy) *Service {
 	return &c
 }
 
-// SecondPerson reports whether another user must approve a draft before it is published.
-func (s *Service) SecondPerson() bool { return s.policy.SecondPerson }
+// RequireApproval reports whether another user must approve a draft before it is published.
+func (s *Service) RequireApproval() bool { return s.policy.RequireApproval }
 
 // Taxonomy returns the industries.
 func (s *Service) Taxonomy() *pricingrules.Taxonomy { return s.taxonomy }

@@ -69,7 +69,7 @@ func TestPublish(t *testing.T) {
 	_, err = w.Publish(t.Context(), card.ID, now.RowVersion, "Again", at0)
 	rejected(t, err, apperr.Conflict, "state", "2")
 	rejected(t, w.Withdraw(t.Context(), card.ID, now.RowVersion), apperr.Conflict, "state")
-	w.audited(t, card.ID, "ann@example.com pricing.begin", "ann@example.com pricing.edit", "bob@example.com pricing.publish")
+	w.audited(t, card.ID, "ann@example.com pricing.create", "ann@example.com pricing.edit", "bob@example.com pricing.publish")
 	if got := testkit.Value[string](t, w.Database, `SELECT before::text || after::text FROM audit_events WHERE action = 'pricing.publish'`); got != `{"version":1}{"note":"Dearer","version":2}` {
 		t.Errorf("got audit event %s", got)
 	}
@@ -102,7 +102,7 @@ func TestPublishRejectsInvalidCard(t *testing.T) {
 				now.RowVersion != card.RowVersion {
 				t.Errorf("the draft changed to %+v", now)
 			}
-			w.audited(t, card.ID, "ann@example.com pricing.begin")
+			w.audited(t, card.ID, "ann@example.com pricing.create")
 		})
 	}
 }
@@ -174,7 +174,7 @@ func TestConcurrentPublish(t *testing.T) {
 		lost.RowVersion != cards[loser].RowVersion || lost.BasedOn != 1 {
 		t.Errorf("got rejected draft %+v", lost)
 	}
-	w.audited(t, cards[loser].ID, "ann@example.com pricing.begin", "ann@example.com pricing.edit")
+	w.audited(t, cards[loser].ID, "ann@example.com pricing.create", "ann@example.com pricing.edit")
 	if n := testkit.Value[int](t, w.Database, `SELECT count(*) FROM rate_cards WHERE state = 'published'`); n != 1 {
 		t.Errorf("got %d current versions, want 1", n)
 	}
@@ -183,9 +183,9 @@ func TestConcurrentPublish(t *testing.T) {
 // If a second person is required, another user must approve a submitted draft.
 func TestSecondPersonApproves(t *testing.T) {
 	w := newRateCards(t, everywhere(1000))
-	two := ratecard.Policy{SecondPerson: true}
+	two := ratecard.Policy{RequireApproval: true}
 	anns, bobs := w.WithPolicy(two), w.bob.WithPolicy(two)
-	if !anns.SecondPerson() || w.SecondPerson() {
+	if !anns.RequireApproval() || w.RequireApproval() {
 		t.Error("WithPolicy changed the original service or did not set the policy")
 	}
 	card := w.changed(t, 2000)
@@ -223,7 +223,7 @@ func TestSecondPersonApproves(t *testing.T) {
 		now.Approver != bob.Name || now.Note != "Dearer" {
 		t.Errorf("got approved draft %+v", now)
 	}
-	w.audited(t, card.ID, "ann@example.com pricing.begin", "ann@example.com pricing.edit", "ann@example.com pricing.submit", "ann@example.com pricing.take_back",
+	w.audited(t, card.ID, "ann@example.com pricing.create", "ann@example.com pricing.edit", "ann@example.com pricing.submit", "ann@example.com pricing.withdraw",
 		"ann@example.com pricing.edit", "ann@example.com pricing.submit", "bob@example.com pricing.publish")
 	const last = `SELECT after::text FROM audit_events WHERE action = 'pricing.publish'`
 	if got := testkit.Value[string](t, w.Database, last); got != `{"approver":"bob@example.com","note":"Dearer","submitter":"ann@example.com","version":2}` {
@@ -235,7 +235,7 @@ func TestSecondPersonApproves(t *testing.T) {
 func TestApproveRejectsSupersededDraft(t *testing.T) {
 	w := newRateCards(t, everywhere(1000))
 	card := w.changed(t, 2000)
-	sent, err := w.WithPolicy(ratecard.Policy{SecondPerson: true}).Publish(t.Context(), card.ID, card.RowVersion, "Dearer", at0)
+	sent, err := w.WithPolicy(ratecard.Policy{RequireApproval: true}).Publish(t.Context(), card.ID, card.RowVersion, "Dearer", at0)
 	must(t, err)
 	w.supersede(t, 2, everywhere(5, pricingrules.Rule{Urgency: "urgent", Multiplier: 20_000}))
 	_, err = w.bob.Approve(t.Context(), card.ID, sent.RowVersion)

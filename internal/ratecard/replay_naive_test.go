@@ -70,7 +70,7 @@ func (w *rateCards) partner(t *testing.T, slug string, adjustment int, exclusion
 	t.Helper()
 	partner := uuid.New()
 	w.Exec(t,
-		`INSERT INTO partners (id, slug, name, status, signing_mode, shared_address, created_at, updated_at) VALUES ($1, $2, $2, 'approved', 'required', true, now(), now())`,
+		`INSERT INTO partners (id, slug, name, status, signing_mode, shared_base_url, created_at, updated_at) VALUES ($1, $2, $2, 'approved', 'required', true, now(), now())`,
 		partner, slug)
 	if exclusions != "" {
 		w.Exec(t,

@@ -59,7 +59,7 @@ func TestSchedule(t *testing.T) {
 		t.Errorf("got published card %+v", now)
 	}
 	w.due(t, false)
-	w.audited(t, card.ID, "ann@example.com pricing.begin", "ann@example.com pricing.edit",
+	w.audited(t, card.ID, "ann@example.com pricing.create", "ann@example.com pricing.edit",
 		"ann@example.com pricing.schedule", "ann@example.com pricing.publish")
 }
 
@@ -87,7 +87,7 @@ func TestScheduledDraftBlocksPublishing(t *testing.T) {
 // An approved draft is scheduled. If its time has passed, it is published immediately.
 func TestApproveScheduledDraft(t *testing.T) {
 	w := newRateCards(t, everywhere(1000))
-	two := w.WithPolicy(ratecard.Policy{SecondPerson: true})
+	two := w.WithPolicy(ratecard.Policy{RequireApproval: true})
 	for _, late := range []bool{false, true} {
 		card := w.changed(t, 2000+w.clock.Now().Unix()%1000)
 		at := w.clock.Now().Add(time.Hour)
@@ -162,7 +162,7 @@ func TestReleaseReopensUnpublishableDraft(t *testing.T) {
 			if now.State != models.RateCardDraft || now.EffectiveAt != nil || now.Submitter != "" || now.Version != 0 {
 				t.Errorf("got %+v, want a draft", now)
 			}
-			const why = `SELECT reason FROM audit_events WHERE action = 'pricing.take_back' AND actor = 'ann@example.com' AND object_id = $1`
+			const why = `SELECT reason FROM audit_events WHERE action = 'pricing.withdraw' AND actor = 'ann@example.com' AND object_id = $1`
 			if got := testkit.Value[string](t, w.Database, why, ratecard.ID(card.ID)); !strings.Contains(got, c.reason) {
 				t.Errorf("got reason %q, want it to contain %q", got, c.reason)
 			}

@@ -59,7 +59,7 @@ func TestUndo(t *testing.T) {
 		!edits[2].UndoneAt.Equal(w.clock.Now()) || edits[2].Patch != "" {
 		t.Errorf("%+v (%v)", edits, err)
 	}
-	w.audited(t, card.ID, "ann@example.com pricing.begin", "ann@example.com pricing.edit", "bob@example.com pricing.edit", "ann@example.com pricing.undo",
+	w.audited(t, card.ID, "ann@example.com pricing.create", "ann@example.com pricing.edit", "bob@example.com pricing.edit", "ann@example.com pricing.undo",
 		"ann@example.com pricing.edit", "ann@example.com pricing.undo", "bob@example.com pricing.undo")
 	if after := w.snapshotNumber(t); after != number {
 		t.Errorf("snapshot number changed from %d to %d", number, after)

@@ -49,7 +49,7 @@ func sameConflicts(t *testing.T, got, want []ratecard.Conflict) {
 func (w *rateCards) upToDate(t *testing.T, card uuid.UUID, version int) {
 	t.Helper()
 	now := w.now(t, card)
-	if what := w.last(t, card).What; now.BasedOn != version || !strings.HasSuffix(what, " "+strconv.Itoa(version)) {
+	if what := w.last(t, card).Summary; now.BasedOn != version || !strings.HasSuffix(what, " "+strconv.Itoa(version)) {
 		t.Errorf("got draft based on version %d after %q", now.BasedOn, what)
 	}
 	if again, err := w.Update(t.Context(), card, now.RowVersion); err != nil || again != nil ||

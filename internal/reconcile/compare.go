@@ -35,7 +35,7 @@ func (s *Service) Compare(
 	ctx context.Context, sc scope.Scope, reconciliation uuid.UUID, version int, m Mapping, from, to time.Time,
 ) error {
 	return s.begin(ctx, sc, reconciliation, version, m, from, to, func(tx *gorm.DB, r models.Reconciliation) error {
-		_, err := s.queue.Enqueue(tx, s.by, models.WorkReconciliation, r.ID, r.PartnerID)
+		_, err := s.queue.Enqueue(tx, s.by, models.JobReconciliation, r.ID, r.PartnerID)
 		return err
 	})
 }
@@ -49,7 +49,7 @@ func (s *Service) CompareNow(
 	if err != nil {
 		return err
 	}
-	alone := jobs.NewInlineRun(s.db, s.clock, models.Job{Kind: models.WorkReconciliation, ObjectID: reconciliation})
+	alone := jobs.NewInlineRun(s.db, s.clock, models.Job{Kind: models.JobReconciliation, ObjectID: reconciliation})
 	if err = s.runComparison(ctx, alone, progress); err != nil {
 		err = errors.Join(err, s.db.Transaction(context.WithoutCancel(ctx), func(tx *gorm.DB) error {
 			return s.undo(tx.Where("row_version = ?", version+1), alone.Job) // do not undo a newer comparison
@@ -117,7 +117,7 @@ func (s *Service) change(
 			return q.Error
 		case q.RowsAffected == 0 || !sc.Allows(r.PartnerID):
 			return errNotFound
-		case r.State == models.ReconciliationKept || r.State == models.ReconciliationDiscarded:
+		case r.State == models.ReconciliationSaved || r.State == models.ReconciliationDiscarded:
 			return errEnded
 		case r.State == models.ReconciliationComparing && busy:
 			return errComparing
@@ -141,7 +141,7 @@ func (s *Service) change(
 // comparison has crashed.
 func (s *Service) busy(ctx context.Context, reconciliation uuid.UUID) (bool, error) {
 	w, found, err := s.queue.Latest(ctx, reconciliation)
-	if err != nil || found && (w.State == models.WorkWaiting || w.State == models.WorkRunning) {
+	if err != nil || found && (w.State == models.JobWaiting || w.State == models.JobRunning) {
 		return err == nil, err
 	}
 	var free bool

@@ -137,11 +137,11 @@ func TestFindings(t *testing.T) {
 		t.Errorf("findings:\n%s\nwant:\n%s", strings.Join(findings, "\n"), strings.Join(want, "\n"))
 	}
 	last := got.lines[len(got.lines)-1]
-	if *last.LeadID != missing || *last.OursMinor != price || last.Account != "acme-1" ||
+	if *last.LeadID != missing || *last.LedgerMinor != price || last.Account != "acme-1" ||
 		!last.ReceivedAt.Equal(testkit.StartTime()) {
 		t.Errorf("line of the missing lead: %+v", last)
 	}
-	if l := got.lines[4]; *l.OursMinor != 0 || *l.TheirsMinor != price {
+	if l := got.lines[4]; *l.LedgerMinor != 0 || *l.FileMinor != price {
 		t.Errorf("line of the returned lead: %+v", l)
 	}
 	tallies := fmt.Sprint(got.Result.Tallies)
@@ -195,7 +195,7 @@ func TestReportsErrorsThatCancelOut(t *testing.T) {
 		leadID(one)+";"+strings.ReplaceAll(decimal(price+5), ".", ","),
 		leadID(two)+";"+strings.ReplaceAll(decimal(price-5), ".", ",")),
 		reconcile.Mapping{LeadID: "leadId", Amount: "amount", Fixed: money.GBP, Numbers: reconcile.CommaDecimal}, 2)
-	if len(got.Result.Tallies) != 1 || got.Result.Tallies[0] != (reconcile.Tally{Finding: models.AmountDiffers, Currency: "GBP", Lines: 2, Theirs: 2 * price, Ours: 2 * price}) {
+	if len(got.Result.Tallies) != 1 || got.Result.Tallies[0] != (reconcile.Tally{Finding: models.AmountDiffers, Currency: "GBP", Lines: 2, FileAmount: 2 * price, LedgerAmount: 2 * price}) {
 		t.Errorf("tallies = %+v", got.Result.Tallies)
 	}
 }
@@ -294,7 +294,7 @@ func TestUploadCompareSave(t *testing.T) {
 		t.Fatal(err)
 	}
 	r = o.get(t, r.ID)
-	if r.State != models.ReconciliationKept || r.Keeper != o.who.Name || r.FileID != nil ||
+	if r.State != models.ReconciliationSaved || r.SavedBy != o.who.Name || r.FileID != nil ||
 		testkit.Value[int64](t, o.DB, `SELECT count(*) FROM files`) != 0 {
 		t.Errorf("after saving: %+v", r)
 	}

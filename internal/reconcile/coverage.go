@@ -70,6 +70,6 @@ func (c *Covered) accountText(number func(int64) string) string {
 	return words + ")"
 }
 
-// Settleable reports whether lines with the given finding can be settled. All findings except
+// Resolvable reports whether lines with the given finding can be resolved. All findings except
 // matched and left_out can be.
-func Settleable(f models.Finding) bool { return f != models.Matched && f != models.LeftOut }
+func Resolvable(f models.Finding) bool { return f != models.Matched && f != models.LeftOut }

@@ -22,11 +22,11 @@ import (
 )
 
 // Columns lists the columns of an exported result. row is the row number in a spreadsheet. Amounts
-// are in major units, and difference is theirs minus ours. If the file and the ledger have
+// are in major units, and difference is file_amount minus ledger_amount. If the file and the ledger have
 // different currencies, currency contains both, with the file's first, and difference is empty.
 // partner_id is the identifier that the partner sends as partnerId. Times are in UTC.
 var Columns = []string{
-	"row", "finding", "problem", "lead_id", "partner_id", "theirs", "ours", "difference", "currency", "received_at", "settled_by", "settled_at", "note",
+	"row", "finding", "problem", "lead_id", "partner_id", "file_amount", "ledger_amount", "difference", "currency", "received_at", "resolved_by", "resolved_at", "note",
 }
 
 // exportBatchSize is the number of lines that an export reads at a time.
@@ -96,7 +96,7 @@ func (s *Service) each(ctx context.Context, sc scope.Scope, q LineQuery, do func
 
 // record returns the cells of a line in the order of Columns. It reuses the memory of into.
 func (l *Line) record(into []string) []string {
-	row, problem, lead, received, settled := "", l.Problem, "", "", ""
+	row, problem, lead, received, resolved := "", l.Problem, "", "", ""
 	if l.FileRow != nil {
 		row = strconv.Itoa(*l.FileRow)
 	}
@@ -112,30 +112,30 @@ func (l *Line) record(into []string) []string {
 	if l.ReceivedAt != nil {
 		received = l.ReceivedAt.Format(payouts.TimeLayout)
 	}
-	if !l.SettledAt.IsZero() {
-		settled = l.SettledAt.Format(payouts.TimeLayout)
+	if !l.ResolvedAt.IsZero() {
+		resolved = l.ResolvedAt.Format(payouts.TimeLayout)
 	}
-	theirs, ours, difference, currency := l.amounts()
-	return append(into[:0], row, string(l.Finding), problem, lead, csvcell.Escape(l.Account), theirs, ours, difference, currency,
-		received, csvcell.Escape(l.Settler), settled, csvcell.Escape(l.Note))
+	fileAmount, ledgerAmount, difference, currency := l.amounts()
+	return append(into[:0], row, string(l.Finding), problem, lead, csvcell.Escape(l.Account), fileAmount, ledgerAmount, difference, currency,
+		received, csvcell.Escape(l.ResolvedBy), resolved, csvcell.Escape(l.Note))
 }
 
 // amounts formats the amounts of a line for the export. A missing amount is "".
-func (l *Line) amounts() (theirs, ours, difference, currency string) {
+func (l *Line) amounts() (fileAmount, ledgerAmount, difference, currency string) {
 	decimal := func(minor int64) string { return money.Amount{Minor: minor}.Decimal() }
-	if l.TheirsMinor != nil {
-		theirs, currency = decimal(*l.TheirsMinor), *l.Currency
+	if l.FileMinor != nil {
+		fileAmount, currency = decimal(*l.FileMinor), *l.FileCurrency
 	}
-	if l.OursMinor != nil {
-		ours = decimal(*l.OursMinor)
+	if l.LedgerMinor != nil {
+		ledgerAmount = decimal(*l.LedgerMinor)
 		switch {
 		case currency == "":
-			currency = *l.OurCurrency
-		case currency == *l.OurCurrency:
-			difference = decimal(*l.TheirsMinor - *l.OursMinor)
+			currency = *l.LedgerCurrency
+		case currency == *l.LedgerCurrency:
+			difference = decimal(*l.FileMinor - *l.LedgerMinor)
 		default:
-			currency += "/" + *l.OurCurrency
+			currency += "/" + *l.LedgerCurrency
 		}
 	}
-	return theirs, ours, difference, currency
+	return fileAmount, ledgerAmount, difference, currency
 }

@@ -13,27 +13,26 @@ import (
 	"github.com/pingpost/pingpost/models"
 )
 
-// linesSQL reads a page of lines, each with its newest settlement. The first %s stands for the
-// conditions, the order and the limit of the page, and the second for the order of the result. $1
-// is the reconciliation. $2 contains the partners in the scope, or is null if the scope includes
-// all partners.
+// linesSQL reads a page of lines, each with its newest resolution. The first %s is
+// replaced by the clauses that select the page, and the second by the ORDER BY of the result. $1 is the
+// reconciliation. $2 contains the partners in the scope, or is null if the scope includes all partners.
 //
-// If another partner owns a lead, that partner is returned only if it is in the scope. The limit is
-// in a subquery, because the joins would otherwise read every line.
+// If a lead belongs to a partner other than the file's, that partner is returned only if it is in the
+// scope. The limit is in a subquery, because the joins would otherwise read every line.
 const linesSQL = `SELECT l.reconciliation_id, l.line, l.file_row, l.finding, l.problem, l.lead_id, l.account_id,
 		CASE WHEN $2::uuid[] IS NULL OR l.other_partner = ANY ($2) THEN l.other_partner END, l.first_row,
-		l.currency, l.theirs_minor, l.our_currency, l.ours_minor, l.received_at,
-		coalesce(a.identifier, ''), coalesce(p.slug, ''), coalesce(s.note, ''), coalesce(s.settler, ''), coalesce(s.at, '0001-01-01Z')
+		l.file_currency, l.file_minor, l.ledger_currency, l.ledger_minor, l.received_at,
+		coalesce(a.identifier, ''), coalesce(p.slug, ''), coalesce(s.note, ''), coalesce(s.resolved_by, ''), coalesce(s.at, '0001-01-01Z')
 	FROM (SELECT * FROM reconciliation_lines l WHERE l.reconciliation_id = $1%s) l
 		LEFT JOIN accounts a ON a.id = l.account_id
 		LEFT JOIN partners p ON p.id = l.other_partner AND ($2::uuid[] IS NULL OR p.id = ANY ($2))
-		LEFT JOIN LATERAL (SELECT note, settler, at FROM reconciliation_settlements s
+		LEFT JOIN LATERAL (SELECT note, resolved_by, at FROM reconciliation_resolutions s
 			WHERE s.reconciliation_id = l.reconciliation_id AND s.line = l.line ORDER BY s.id DESC LIMIT 1) s ON true
 	ORDER BY l.line %s`
 
-// unsettled is the condition for lines without a settlement. It excludes left-out leads, which
-// cannot be settled.
-const unsettled = ` AND l.finding <> 'left_out' AND NOT EXISTS (SELECT FROM reconciliation_settlements s WHERE s.reconciliation_id = l.reconciliation_id AND s.line = l.line)`
+// unresolved is the condition for lines without a resolution. It excludes left-out leads, which
+// cannot be resolved.
+const unresolved = ` AND l.finding <> 'left_out' AND NOT EXISTS (SELECT FROM reconciliation_resolutions s WHERE s.reconciliation_id = l.reconciliation_id AND s.line = l.line)`
 
 // restricted returns the partners in a scope. It returns nil, which is null in SQL, if the scope
 // includes all partners.
@@ -47,12 +46,12 @@ func restricted(sc scope.Scope) []uuid.UUID {
 func scanLine(row pgx.CollectableRow) (l Line, err error) {
 	err = row.Scan(&l.ReconciliationID, &l.Line, &l.FileRow, &l.Finding, &l.Problem,
 		&l.LeadID, &l.AccountID, &l.ReconciliationLine.OtherPartner, &l.FirstRow,
-		&l.Currency, &l.TheirsMinor, &l.OurCurrency, &l.OursMinor, &l.ReceivedAt,
-		&l.Account, &l.OtherPartner, &l.Note, &l.Settler, &l.SettledAt)
+		&l.FileCurrency, &l.FileMinor, &l.LedgerCurrency, &l.LedgerMinor, &l.ReceivedAt,
+		&l.Account, &l.OtherPartner, &l.Note, &l.ResolvedBy, &l.ResolvedAt)
 	if l.ReceivedAt != nil {
 		*l.ReceivedAt = l.ReceivedAt.UTC()
 	}
-	l.SettledAt = l.SettledAt.UTC()
+	l.ResolvedAt = l.ResolvedAt.UTC()
 	return l, err
 }
 
@@ -90,7 +89,7 @@ func page(ctx context.Context, from querier, sc scope.Scope, q LineQuery) ([]Lin
 		sql += ` AND l.finding <> 'matched'` // a literal, so that the planner can use the partial index
 	}
 	if q.Open {
-		sql += unsettled
+		sql += unresolved
 	}
 	switch {
 	case q.Before > 0:
@@ -108,17 +107,17 @@ func page(ctx context.Context, from querier, sc scope.Scope, q LineQuery) ([]Lin
 	return all, postgres.Translate(err)
 }
 
-// OpenLines returns the number of unsettled lines for each finding that can be settled. It counts
-// only the settled lines, which are few, and subtracts them from the counts in the result.
+// OpenLines returns the number of unresolved lines for each finding that can be resolved. It counts
+// only the resolved lines, which are few, and subtracts them from the counts in the result.
 func (s *Service) OpenLines(ctx context.Context, sc scope.Scope, reconciliation uuid.UUID) (map[models.Finding]int64, error) {
 	r, err := s.Get(ctx, sc, reconciliation)
 	if err != nil || r.Result == nil {
 		return nil, err
 	}
 	open := r.Result.Counts()
-	maps.DeleteFunc(open, func(f models.Finding, _ int64) bool { return !Settleable(f) })
+	maps.DeleteFunc(open, func(f models.Finding, _ int64) bool { return !Resolvable(f) })
 	rows, err := s.db.Pool.Query(ctx, `SELECT l.finding, count(*) FROM reconciliation_lines l
-			JOIN (SELECT DISTINCT line FROM reconciliation_settlements WHERE reconciliation_id = $1) s ON s.line = l.line
+			JOIN (SELECT DISTINCT line FROM reconciliation_resolutions WHERE reconciliation_id = $1) s ON s.line = l.line
 		WHERE l.reconciliation_id = $1 AND l.finding <> 'matched' GROUP BY l.finding`, reconciliation)
 	if err != nil {
 		return nil, postgres.Translate(err)

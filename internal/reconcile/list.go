@@ -94,6 +94,6 @@ const sameShown = 20
 // SameFile returns earlier reconciliations of an identical file, newest first. It omits those that
 // were discarded or are not in the scope.
 func (s *Service) SameFile(ctx context.Context, sc scope.Scope, r Reconciliation) ([]Reconciliation, error) {
-	return find(s.visible(ctx, sc).Where("r.file_sha256 = ? AND (r.made_at, r.id) < (?, ?) AND r.state <> 'discarded'",
-		r.FileSHA256, r.MadeAt, r.ID).Order("r.id DESC").Limit(sameShown))
+	return find(s.visible(ctx, sc).Where("r.file_sha256 = ? AND (r.created_at, r.id) < (?, ?) AND r.state <> 'discarded'",
+		r.FileSHA256, r.CreatedAt, r.ID).Order("r.id DESC").Limit(sameShown))
 }

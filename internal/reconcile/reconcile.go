@@ -2,7 +2,7 @@
 //
 // A file is a CSV file whose first row contains the column names. If its numbers or dates can be read
 // in several ways, the user must choose the format. A comparison is a dry run until a user saves its
-// result. A saved result never changes, but its lines can be settled with a note.
+// result. A saved result never changes, but its lines can be resolved with a note.
 //
 // Leads are compared one by one, because totals do not show errors that cancel out.
 package reconcile
@@ -37,7 +37,7 @@ type Service struct {
 // NewService returns a service and registers its handler for comparison jobs.
 func NewService(db *postgres.DB, c clock.Clock, queue *jobs.Queue, blobs *blobstore.Store) *Service {
 	s := &Service{db: db.WithConstraints(constraints()), clock: c, queue: queue, files: blobs, by: audit.Service, maxFile: MaxFile}
-	queue.Handle(models.WorkReconciliation, jobs.Handler{
+	queue.Handle(models.JobReconciliation, jobs.Handler{
 		Object: id.Reconciliation, Do: s.compare, Undo: s.undo, Constraints: constraints(),
 	})
 	return s
@@ -172,14 +172,14 @@ type Reconciliation struct {
 }
 
 // Tally contains the number of lines with one finding in one currency, and the totals of their
-// amounts in minor units. Theirs is the total in the file, and Ours is the total in the ledger.
+// amounts in minor units. FileAmount is the total in the file, and LedgerAmount is the total in the ledger.
 // Lines without an amount count as 0.
 type Tally struct {
-	Finding  models.Finding `json:"finding"`
-	Currency string         `json:"currency,omitempty"` // "" for lines without an amount
-	Lines    int64          `json:"lines"`
-	Theirs   int64          `json:"theirs"`
-	Ours     int64          `json:"ours"`
+	Finding      models.Finding `json:"finding"`
+	Currency     string         `json:"currency,omitempty"` // "" for lines without an amount
+	Lines        int64          `json:"lines"`
+	FileAmount   int64          `json:"file_amount"`
+	LedgerAmount int64          `json:"ledger_amount"`
 }
 
 // Result is the result of a comparison. Tallies are sorted by finding, in the order of Findings,
@@ -200,13 +200,13 @@ func (r *Result) Counts() map[models.Finding]int64 {
 	return counts
 }
 
-// Line is a line of a result with its newest settlement.
+// Line is a line of a result with its newest resolution.
 type Line struct {
 	models.ReconciliationLine
-	Account       string // identifier of the lead's account
-	OtherPartner  string // slug of the other partner that owns the lead, or ""
-	Note, Settler string // "" if the line has not been settled
-	SettledAt     time.Time
+	Account          string // identifier of the lead's account
+	OtherPartner     string // slug of the other partner that owns the lead, or ""
+	Note, ResolvedBy string // "" if the line has not been resolved
+	ResolvedAt       time.Time
 }
 
 // Query selects a page of reconciliations. Before and After are cursors.
@@ -221,7 +221,7 @@ type Query struct {
 type LineQuery struct {
 	Reconciliation uuid.UUID
 	Finding        models.Finding // "" for any
-	Open           bool           // only unsettled lines
+	Open           bool           // only unresolved lines
 	Before, After  int
 	Size           int
 }

@@ -34,7 +34,7 @@ const listSQL = `CREATE TEMP TABLE list (line integer, file_row integer, lead_id
 // if it has no readable rows. It covers the accounts of the leads in these rows, or all accounts if
 // none of these leads belongs to the partner.
 //
-// "ours" is not materialized, because it would then contain the leads of all partners. Instead,
+// "ledger" is not materialized, because it would then contain the leads of all partners. Instead,
 // each reference to it reads only the leads in the file, or the partner's leads in the period.
 //
 // The occurred_at of an accrual is the time when the lead was received. Sandbox leads have no
@@ -43,51 +43,51 @@ const compareSQL = `
 WITH others AS MATERIALIZED (
 	SELECT lead_id, currency, sum(amount_minor)::bigint AS minor FROM ledger_entries
 	WHERE kind <> 'accrual' AND lead_id IS NOT NULL AND partner_id = @partner GROUP BY lead_id, currency
-), ours AS NOT MATERIALIZED (
+), ledger AS NOT MATERIALIZED (
 	SELECT a.lead_id, a.partner_id, a.account_id, a.currency, a.amount_minor + coalesce(o.minor, 0) AS minor, a.occurred_at AS received_at
 	FROM ledger_entries a LEFT JOIN others o ON o.lead_id = a.lead_id AND o.currency = a.currency
 	WHERE a.kind = 'accrual'
 ), again AS (
 	SELECT lead_id, min(file_row) AS file_row FROM list WHERE problem = '' GROUP BY lead_id HAVING count(*) > 1
 ), judged AS (
-	SELECT l.*, again.file_row AS first_row, ours.partner_id, ours.account_id, ours.currency AS our_currency, ours.minor AS our_minor, ours.received_at,
+	SELECT l.*, again.file_row AS first_row, ledger.partner_id, ledger.account_id, ledger.currency AS ledger_currency, ledger.minor AS lead_minor, ledger.received_at,
 		CASE WHEN l.problem <> '' THEN 'unreadable'
 			WHEN again.file_row < l.file_row THEN 'duplicate'
-			WHEN ours.partner_id IS DISTINCT FROM @partner THEN 'unknown'
-			WHEN ours.received_at < @from OR ours.received_at >= @until THEN 'outside_period'
-			WHEN ours.currency <> l.currency OR ours.minor <> l.minor THEN 'amount_differs'
+			WHEN ledger.partner_id IS DISTINCT FROM @partner THEN 'unknown'
+			WHEN ledger.received_at < @from OR ledger.received_at >= @until THEN 'outside_period'
+			WHEN ledger.currency <> l.currency OR ledger.minor <> l.minor THEN 'amount_differs'
 			ELSE 'matched' END AS finding
-	FROM list l LEFT JOIN ours ON ours.lead_id = l.lead_id AND l.problem = '' LEFT JOIN again ON again.lead_id = l.lead_id
+	FROM list l LEFT JOIN ledger ON ledger.lead_id = l.lead_id AND l.problem = '' LEFT JOIN again ON again.lead_id = l.lead_id
 ), written AS (
 	INSERT INTO reconciliation_lines (reconciliation_id, line, file_row, finding, problem, lead_id, account_id, other_partner, first_row,
-		currency, theirs_minor, our_currency, ours_minor, received_at)
-	SELECT @id::uuid, line, file_row, finding, CASE WHEN finding = 'amount_differs' AND our_currency <> currency THEN 'currency' ELSE problem END, lead_id,
+		file_currency, file_minor, ledger_currency, ledger_minor, received_at)
+	SELECT @id::uuid, line, file_row, finding, CASE WHEN finding = 'amount_differs' AND ledger_currency <> currency THEN 'currency' ELSE problem END, lead_id,
 		CASE WHEN known THEN account_id END, CASE WHEN finding = 'unknown' THEN partner_id END, CASE WHEN finding = 'duplicate' THEN first_row END,
-		currency, minor, CASE WHEN known THEN our_currency END, CASE WHEN known THEN our_minor END, CASE WHEN known THEN received_at END
+		currency, minor, CASE WHEN known THEN ledger_currency END, CASE WHEN known THEN lead_minor END, CASE WHEN known THEN received_at END
 	FROM (SELECT *, finding IN ('matched', 'amount_differs', 'outside_period') AS known FROM judged) AS j
-	RETURNING finding, account_id, currency, our_currency, theirs_minor, ours_minor
+	RETURNING finding, account_id, file_currency AS currency, ledger_currency, file_minor, ledger_minor
 ), findings AS MATERIALIZED (
-	SELECT finding, account_id, currency, our_currency, count(*) AS lines, sum(theirs_minor) AS theirs, sum(ours_minor) AS ours
-	FROM written GROUP BY finding, account_id, currency, our_currency
+	SELECT finding, account_id, currency, ledger_currency, count(*) AS lines, sum(file_minor) AS file_total, sum(ledger_minor) AS ledger_total
+	FROM written GROUP BY finding, account_id, currency, ledger_currency
 ), unlisted AS MATERIALIZED ( -- the period's leads without a readable row
-	SELECT ours.lead_id, account_id, currency, minor, received_at, CASE
+	SELECT ledger.lead_id, account_id, currency, minor, received_at, CASE
 			WHEN unreadable.lead_id IS NOT NULL THEN 'named'
 			WHEN @everything THEN 'missing'
 			WHEN currency NOT IN (SELECT currency FROM findings WHERE currency IS NOT NULL) AND EXISTS (SELECT FROM findings WHERE currency IS NOT NULL) THEN '` + problemOtherCurrency + `'
 			WHEN account_id NOT IN (SELECT account_id FROM findings WHERE account_id IS NOT NULL) AND EXISTS (SELECT FROM findings WHERE account_id IS NOT NULL) THEN '` + problemOtherAccount + `'
 			ELSE 'missing' END AS outcome
-	FROM ours LEFT JOIN (SELECT DISTINCT lead_id FROM list WHERE problem <> '') AS unreadable USING (lead_id)
+	FROM ledger LEFT JOIN (SELECT DISTINCT lead_id FROM list WHERE problem <> '') AS unreadable USING (lead_id)
 	WHERE partner_id = @partner AND received_at >= @from AND received_at < @until
-		AND NOT EXISTS (SELECT FROM list l WHERE l.lead_id = ours.lead_id AND l.problem = '')
+		AND NOT EXISTS (SELECT FROM list l WHERE l.lead_id = ledger.lead_id AND l.problem = '')
 ), unlisted_lines AS (
-	INSERT INTO reconciliation_lines (reconciliation_id, line, finding, problem, lead_id, account_id, our_currency, ours_minor, received_at)
+	INSERT INTO reconciliation_lines (reconciliation_id, line, finding, problem, lead_id, account_id, ledger_currency, ledger_minor, received_at)
 	SELECT @id::uuid, @rows::integer + (row_number() OVER (ORDER BY outcome <> 'missing', received_at, lead_id))::integer,
 		CASE outcome WHEN 'missing' THEN 'missing' ELSE 'left_out' END, CASE outcome WHEN 'missing' THEN '' ELSE outcome END,
 		lead_id, account_id, currency, minor, received_at
 	FROM unlisted WHERE outcome <> 'named'
 )
-SELECT finding, NULL::uuid, coalesce(currency, ''), coalesce(our_currency, ''), sum(lines)::bigint, coalesce(sum(theirs), 0)::bigint, coalesce(sum(ours), 0)::bigint
-FROM findings GROUP BY finding, currency, our_currency
+SELECT finding, NULL::uuid, coalesce(currency, ''), coalesce(ledger_currency, ''), sum(lines)::bigint, coalesce(sum(file_total), 0)::bigint, coalesce(sum(ledger_total), 0)::bigint
+FROM findings GROUP BY finding, currency, ledger_currency
 UNION ALL
 SELECT outcome, CASE outcome WHEN '` + problemOtherAccount + `' THEN account_id END, '', currency, count(*), 0, sum(minor)::bigint
 FROM unlisted GROUP BY 1, 2, 4`
@@ -133,7 +133,7 @@ func (s *Service) runComparison(ctx context.Context, w *jobs.Run, progress func(
 		return postgres.Translate(err)
 	}
 	defer tx.Rollback(context.WithoutCancel(ctx))
-	if w.JobID == nil { // there is no job, so busy checks this lock instead
+	if w.RiverJobID == nil { // there is no job, so busy checks this lock instead
 		if _, err := tx.Exec(ctx, `SELECT pg_advisory_xact_lock(`+lockOf+`)`, r.ID); err != nil {
 			return postgres.Translate(err)
 		}
@@ -189,7 +189,7 @@ func (s *Service) classifyLines(ctx context.Context, tx pgx.Tx, r Reconciliation
 	}
 	sums := newSums()
 	var p resultRow
-	if _, err = pgx.ForEachRow(rows, []any{&p.outcome, &p.account, &p.theirIn, &p.ourIn, &p.lines, &p.theirs, &p.ours}, func() error {
+	if _, err = pgx.ForEachRow(rows, []any{&p.outcome, &p.account, &p.fileCurrency, &p.ledgerCurrency, &p.lines, &p.fileAmount, &p.ledgerAmount}, func() error {
 		sums.add(p)
 		return nil
 	}); err != nil {

@@ -15,14 +15,14 @@ var errNotCompared = apperr.New(apperr.Conflict, "not_compared", "There is no re
 
 // Save makes the dry run the final result and deletes the file.
 func (s *Service) Save(ctx context.Context, sc scope.Scope, reconciliation uuid.UUID, version int) error {
-	return s.change(ctx, sc, reconciliation, version, "reconciliation.keep", nil, func(tx *gorm.DB, r models.Reconciliation) (map[string]any, error) {
+	return s.change(ctx, sc, reconciliation, version, "reconciliation.save", nil, func(tx *gorm.DB, r models.Reconciliation) (map[string]any, error) {
 		if r.State != models.ReconciliationCompared {
 			return nil, errNotCompared
 		}
 		return map[string]any{
-			"state":   models.ReconciliationKept,
-			"keeper":  s.by.Name,
-			"kept_at": s.clock.Now(),
+			"state":    models.ReconciliationSaved,
+			"saved_by": s.by.Name,
+			"saved_at": s.clock.Now(),
 		}, deleteFile(tx, r)
 	})
 }

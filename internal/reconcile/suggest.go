@@ -21,7 +21,7 @@ func (s *Service) Suggest(ctx context.Context, r Reconciliation) (Suggestion, er
 // SuggestWith is like Suggest, but uses the fields that are set in given.
 func (s *Service) SuggestWith(ctx context.Context, r Reconciliation, given Mapping) (Suggestion, error) {
 	last, err := find(s.visible(ctx, scope.Partners(r.PartnerID)).
-		Where("r.id <> ? AND r.state IN ('compared', 'kept')", r.ID).Order("r.id DESC").Limit(remembered))
+		Where("r.id <> ? AND r.state IN ('compared', 'saved')", r.ID).Order("r.id DESC").Limit(remembered))
 	if err != nil {
 		return Suggestion{}, err
 	}

@@ -14,10 +14,10 @@ const onlyNamed = "named"
 // resultRow is a row of compareSQL's result. It counts the lines that have the same outcome and the
 // same two currencies. An outcome is a finding, onlyNamed, or the reason why leads were left out.
 type resultRow struct {
-	outcome             string
-	account             *uuid.UUID // set if the leads were left out because of their account
-	theirIn, ourIn      string
-	lines, theirs, ours int64
+	outcome                         string
+	account                         *uuid.UUID // set if the leads were left out because of their account
+	fileCurrency, ledgerCurrency    string
+	lines, fileAmount, ledgerAmount int64
 }
 
 // sums adds up the rows of compareSQL's result.
@@ -54,16 +54,16 @@ func (s *sums) add(p resultRow) {
 	if p.account != nil {
 		s.otherAccounts[*p.account] = true
 	}
-	in := p.theirIn
+	in := p.fileCurrency
 	if in == "" {
-		in = p.ourIn
+		in = p.ledgerCurrency
 	} else {
 		s.currencies[in] = true
 	}
 	t := s.tally(finding, in)
-	t.Lines, t.Theirs = t.Lines+p.lines, t.Theirs+p.theirs
-	if p.ourIn != "" {
-		s.tally(finding, p.ourIn).Ours += p.ours // if the currencies differ, each amount is added in its own currency
+	t.Lines, t.FileAmount = t.Lines+p.lines, t.FileAmount+p.fileAmount
+	if p.ledgerCurrency != "" {
+		s.tally(finding, p.ledgerCurrency).LedgerAmount += p.ledgerAmount // if the currencies differ, each amount is added in its own currency
 	}
 }
 

@@ -69,8 +69,8 @@ func (s *Service) Upload(
 		FileSHA256: file.SHA256(),
 		Profile:    string(text),
 		State:      models.ReconciliationUploaded,
-		Maker:      s.by.Name,
-		MadeAt:     now,
+		CreatedBy:  s.by.Name,
+		CreatedAt:  now,
 		RowVersion: 1,
 	}
 	err = s.db.Transaction(ctx, func(tx *gorm.DB) error {

@@ -30,7 +30,7 @@ func TestUpload(t *testing.T) {
 	}
 	r, err := o.Get(t.Context(), scope.Partners(acme.ID), made.ID)
 	if err != nil || r.State != models.ReconciliationUploaded || r.FileName != "march.csv" ||
-		r.FileSize != int64(len(list)) || r.Maker != o.who.Name || r.Partner != "acme" || r.Profile.Rows != 2 {
+		r.FileSize != int64(len(list)) || r.CreatedBy != o.who.Name || r.Partner != "acme" || r.Profile.Rows != 2 {
 		t.Errorf("got %+v and error %v", r, err)
 	}
 	s, err := o.Suggest(t.Context(), r)
@@ -122,7 +122,7 @@ func TestList(t *testing.T) {
 		"limited scope":     {scope.Partners(beta.ID), reconcile.Query{Size: 9}, []int{2}, false, false},
 		"empty scope":       {scope.Partners(), reconcile.Query{Size: 9}, nil, false, false},
 		"filter by partner": {scope.Everywhere, reconcile.Query{Size: 9, Partner: beta.ID}, []int{2}, false, false},
-		"filter by state":   {scope.Everywhere, reconcile.Query{Size: 9, State: models.ReconciliationKept}, nil, false, false},
+		"filter by state":   {scope.Everywhere, reconcile.Query{Size: 9, State: models.ReconciliationSaved}, nil, false, false},
 	} {
 		all, newer, older, err := o.List(t.Context(), c.sc, c.q)
 		var want []uuid.UUID

@@ -39,7 +39,7 @@ func (in *Reader) Activity(
 		return nil, err
 	}
 	rejected, err := ofPartner[rejectedRequest](ctx, in.db, sc, partner, `SELECT at, request_id, endpoint, outcome, fields
-		FROM refusals WHERE partner_id = $1 AND at >= $2 ORDER BY id DESC LIMIT $3`, since, n)
+		FROM rejections WHERE partner_id = $1 AND at >= $2 ORDER BY id DESC LIMIT $3`, since, n)
 	if err != nil {
 		return nil, err
 	}

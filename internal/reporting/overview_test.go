@@ -26,7 +26,7 @@ func TestFigures(t *testing.T) {
 			partner, account, uuid.Nil, endpoint, outcome, n)
 	}
 	d.Exec(t,
-		`INSERT INTO partners (id, slug, name, status, signing_mode, shared_address, created_at, updated_at) VALUES ($1, 'mine', 'Mine', 'approved', 'off', false, now(), now())`,
+		`INSERT INTO partners (id, slug, name, status, signing_mode, shared_base_url, created_at, updated_at) VALUES ($1, 'mine', 'Mine', 'approved', 'off', false, now(), now())`,
 		mine)
 	d.Exec(t, `INSERT INTO accounts (id, partner_id, identifier, name, is_default, sandbox, status, signing_mode, created_at, updated_at)
 		VALUES ($1, $2, 'trial', 'Trial', true, true, 'active', 'inherit', now(), now())`, sandbox, mine)

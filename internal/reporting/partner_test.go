@@ -35,7 +35,7 @@ func openTraffic(t *testing.T) *traffic {
 	f.old, f.fresh = uuid.MustParse("00000000-0000-7000-8000-00000000000a"), uuid.MustParse("00000000-0000-7000-8000-00000000000b")
 	for slug, partner := range map[string]uuid.UUID{"mine": f.mine, "theirs": f.theirs} {
 		f.Exec(t,
-			`INSERT INTO partners (id, slug, name, status, signing_mode, shared_address, created_at, updated_at) VALUES ($1, $2, $2, 'approved', 'off', false, now(), now())`,
+			`INSERT INTO partners (id, slug, name, status, signing_mode, shared_base_url, created_at, updated_at) VALUES ($1, $2, $2, 'approved', 'off', false, now(), now())`,
 			partner, slug)
 	}
 	for account, sandbox := range map[uuid.UUID]bool{f.account: false, f.sandbox: true} {
@@ -190,7 +190,7 @@ func TestUnsigned(t *testing.T) {
 func (f *traffic) reject(t *testing.T, partner uuid.UUID, at time.Time, outcome string, fields ...string) uuid.UUID {
 	t.Helper()
 	request := uuid.New()
-	if _, err := f.Pool.Exec(t.Context(), `INSERT INTO refusals (partner_id, at, request_id, endpoint, outcome, fields) VALUES ($1, $2, $3, 'post', $4, $5)`,
+	if _, err := f.Pool.Exec(t.Context(), `INSERT INTO rejections (partner_id, at, request_id, endpoint, outcome, fields) VALUES ($1, $2, $3, 'post', $4, $5)`,
 		partner, at, request, outcome, append([]string{}, fields...)); err != nil {
 		t.Fatal(err)
 	}

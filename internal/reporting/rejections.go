@@ -67,7 +67,7 @@ func (in *Reader) FindRejection(ctx context.Context, sc scope.Scope, request uui
 }
 
 func rejections(ctx context.Context, db *postgres.DB, sc scope.Scope) *gorm.DB {
-	q := db.Gorm.WithContext(ctx).Table("refusals").Select("id, at, partner_id, request_id, endpoint, outcome, to_json(fields) AS fields")
+	q := db.Gorm.WithContext(ctx).Table("rejections").Select("id, at, partner_id, request_id, endpoint, outcome, to_json(fields) AS fields")
 	if sc.All() {
 		return q
 	}

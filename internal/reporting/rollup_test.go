@@ -46,7 +46,7 @@ func (b *ledgerRollup) partner(t *testing.T, slug string) uuid.UUID {
 	t.Helper()
 	partner := uuid.New()
 	b.Exec(t,
-		`INSERT INTO partners (id, slug, name, status, signing_mode, shared_address, created_at, updated_at) VALUES ($1, $2, $2, 'approved', 'off', false, now(), now())`,
+		`INSERT INTO partners (id, slug, name, status, signing_mode, shared_base_url, created_at, updated_at) VALUES ($1, $2, $2, 'approved', 'off', false, now(), now())`,
 		partner, slug)
 	return partner
 }
@@ -86,7 +86,7 @@ func (b *ledgerRollup) days(t *testing.T) string {
 func (b *ledgerRollup) figures(t *testing.T) string {
 	t.Helper()
 	return testkit.Value[string](t, b.Database, `SELECT coalesce(string_agg(concat_ws(' ', slug, leads, payouts, last_traffic_at), E'\n' ORDER BY slug), '')
-		FROM partner_figures f JOIN partners p ON p.id = f.partner_id WHERE slug <> 'house'`)
+		FROM partner_figures f JOIN partners p ON p.id = f.partner_id WHERE slug <> 'platform'`)
 }
 
 func (b *ledgerRollup) until(t *testing.T) time.Time {

@@ -58,7 +58,7 @@ func watch(t *testing.T) *watched {
 	t.Helper()
 	w := &watched{}
 	w.db, w.proxy = testkit.NewDatabaseBehind(t)
-	w.directory = newFollower(w.db.Pool, "directory", `SELECT name FROM partners WHERE slug = 'house'`)
+	w.directory = newFollower(w.db.Pool, "directory", `SELECT name FROM partners WHERE slug = 'platform'`)
 	w.prices = newFollower(w.db.Pool, "rate_card", `SELECT coalesce(max(note), '') FROM rate_cards`)
 	logger, log := testkit.NewLog()
 	w.log = log
@@ -95,7 +95,7 @@ func (w *watched) listening(t *testing.T, other int) (pid int) {
 // rename changes the platform partner's name without going through the watcher.
 func (w *watched) rename(t *testing.T, to string) {
 	t.Helper()
-	w.db.Exec(t, `UPDATE partners SET name = $1 WHERE slug = 'house'`, to)
+	w.db.Exec(t, `UPDATE partners SET name = $1 WHERE slug = 'platform'`, to)
 }
 
 func (w *watched) sees(t *testing.T, name string) {

@@ -67,7 +67,7 @@ func TestDatabaseOutage(t *testing.T) {
 	w.proxy.Down()
 	w.rename(t, "changed during the outage")
 	testkit.Eventually(t, 5*time.Second, "the loss is logged", func() bool { return w.log.Count(gone) == 1 })
-	if got := w.directory.Get().first; got != "House" {
+	if got := w.directory.Get().first; got != "Platform" {
 		t.Errorf("the snapshot contains %s while the database is unavailable", got)
 	}
 	w.proxy.Up()
@@ -104,7 +104,7 @@ func TestFailedLoadDoesNotDelayOthers(t *testing.T) {
 	w.db.Exec(t,
 		`INSERT INTO rate_cards (id, version, state, author, note, created_at, updated_at, effective_at) VALUES (gen_random_uuid(), 1, 'published', 'someone', 'a note', now(), now(), now())`)
 	testkit.Eventually(t, soon, "the rate card's note is loaded", func() bool { return w.prices.Get().first == "a note" })
-	if got := w.directory.Get().first; got != "House" {
+	if got := w.directory.Get().first; got != "Platform" {
 		t.Errorf("the failed snapshot contains %s", got)
 	}
 	testkit.Eventually(t, 5*time.Second, "the failure is logged", func() bool { return w.log.Count(errBroken.Error()) == 1 })

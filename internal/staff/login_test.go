@@ -70,7 +70,7 @@ func TestLogin(t *testing.T) {
 	if n := h.events(t, "login", models.AuditRejected); n != 14 {
 		t.Errorf("got %d rejected logins in the audit log, want 14", n)
 	}
-	if n := testkit.Value[int](t, h.Database, `SELECT count(*) FROM audit_events WHERE outcome = 'refused' AND (actor LIKE 'stranger%' OR reason LIKE '%stranger%')`); n != 0 {
+	if n := testkit.Value[int](t, h.Database, `SELECT count(*) FROM audit_events WHERE outcome = 'rejected' AND (actor LIKE 'stranger%' OR reason LIKE '%stranger%')`); n != 0 {
 		t.Error("the audit log contains an email address of an unknown user")
 	}
 	h.verifyAuditLog(t)

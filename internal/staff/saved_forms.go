@@ -51,8 +51,8 @@ func (s *Service) SaveForm(ctx context.Context, user uuid.UUID, f SavedForm) err
 	if err != nil {
 		return err
 	}
-	_, err = s.db.Pool.Exec(ctx, `INSERT INTO kept_forms (staff_id, sealed, kept_at) VALUES ($1, $2, $3)
-		ON CONFLICT (staff_id) DO UPDATE SET sealed = excluded.sealed, kept_at = excluded.kept_at`,
+	_, err = s.db.Pool.Exec(ctx, `INSERT INTO saved_forms (staff_id, sealed, saved_at) VALUES ($1, $2, $3)
+		ON CONFLICT (staff_id) DO UPDATE SET sealed = excluded.sealed, saved_at = excluded.saved_at`,
 		user, s.keys.Seal(keyring.SavedForm, user[:], text), s.clock.Now())
 	return postgres.Translate(err)
 }
@@ -62,7 +62,7 @@ func (s *Service) SaveForm(ctx context.Context, user uuid.UUID, f SavedForm) err
 func (s *Service) TakeSavedForm(ctx context.Context, user uuid.UUID) (*SavedForm, error) {
 	var value []byte
 	var at time.Time
-	err := s.db.Pool.QueryRow(ctx, `DELETE FROM kept_forms WHERE staff_id = $1 RETURNING sealed, kept_at`, user).Scan(&value, &at)
+	err := s.db.Pool.QueryRow(ctx, `DELETE FROM saved_forms WHERE staff_id = $1 RETURNING sealed, saved_at`, user).Scan(&value, &at)
 	switch {
 	case errors.Is(err, pgx.ErrNoRows):
 		return nil, nil

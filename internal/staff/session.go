@@ -141,7 +141,7 @@ func (s *Service) EndSessions(ctx context.Context, by audit.Actor, user, except 
 
 func (s *Service) end(db *gorm.DB, why string, where string, args ...any) *gorm.DB {
 	return db.Model(&models.StaffSession{}).Where("ended_at IS NULL").Where(where, args...).
-		Updates(map[string]any{"ended_at": s.clock.Now(), "ended_why": why})
+		Updates(map[string]any{"ended_at": s.clock.Now(), "end_reason": why})
 }
 
 // endAll ends all sessions of a user except one. If except is uuid.Nil, it ends all of them.
@@ -211,11 +211,11 @@ const keepEnded = knownFor
 func (s *Service) DeleteExpired(ctx context.Context) (gone int64, err error) {
 	now := s.clock.Now()
 	for sql, before := range map[string]time.Time{
-		`DELETE FROM staff_sessions WHERE expires_at < $1`:              now.Add(-keepEnded),
-		`DELETE FROM staff_invitations WHERE expires_at < $1`:           now,
-		`DELETE FROM login_attempts WHERE last_at < $1 AND NOT lasting`: now.Add(-24 * time.Hour),
-		`DELETE FROM form_submissions WHERE at < $1`:                    now.Add(-24 * time.Hour),
-		`DELETE FROM kept_forms WHERE kept_at < $1`:                     now.Add(-savedFormTTL),
+		`DELETE FROM staff_sessions WHERE expires_at < $1`:                    now.Add(-keepEnded),
+		`DELETE FROM staff_invitations WHERE expires_at < $1`:                 now,
+		`DELETE FROM login_attempts WHERE last_at < $1 AND NOT until_success`: now.Add(-24 * time.Hour),
+		`DELETE FROM form_submissions WHERE at < $1`:                          now.Add(-24 * time.Hour),
+		`DELETE FROM saved_forms WHERE saved_at < $1`:                         now.Add(-savedFormTTL),
 	} {
 		done, err := s.db.Pool.Exec(ctx, sql, before)
 		if err != nil {

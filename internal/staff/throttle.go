@@ -31,10 +31,10 @@ const (
 
 // attemptLimit is a limit on failed attempts.
 type attemptLimit struct {
-	digest  []byte // identifies the counter in the database
-	free    int    // number of failures before the first wait
-	cleared bool   // a successful attempt resets the counter; if false, it leaves the counter unchanged
-	lasting bool   // the counter is not reset after forgetAfter
+	digest       []byte // identifies the counter in the database
+	free         int    // number of failures before the first wait
+	cleared      bool   // a successful attempt resets the counter; if false, it leaves the counter unchanged
+	untilSuccess bool   // the counter is not reset after forgetAfter
 }
 
 func (s *Service) limitDigest(parts ...string) []byte {
@@ -72,7 +72,7 @@ func (s *Service) codeLimits(ctx context.Context, user models.Staff, address str
 	if err != nil {
 		return nil, err
 	}
-	b := attemptLimit{digest: s.limitDigest("code", user.ID.String()), free: 19, cleared: true, lasting: true}
+	b := attemptLimit{digest: s.limitDigest("code", user.ID.String()), free: 19, cleared: true, untilSuccess: true}
 	if known {
 		b.digest = s.limitDigest("code", user.ID.String(), address)
 	}
@@ -127,20 +127,20 @@ func (s *Service) countAttempt(ctx context.Context, all []attemptLimit) error {
 	return nil
 }
 
-const countSQL = `INSERT INTO login_attempts AS a (digest, failures, last_at, free_at, lasting) VALUES ($1, 1, $2, $2, $7)
+const countSQL = `INSERT INTO login_attempts AS a (digest, failures, last_at, blocked_until, until_success) VALUES ($1, 1, $2, $2, $7)
 	ON CONFLICT (digest) DO UPDATE SET
-		failures = CASE WHEN NOT a.lasting AND a.last_at < $3 THEN 1 ELSE a.failures + 1 END,
+		failures = CASE WHEN NOT a.until_success AND a.last_at < $3 THEN 1 ELSE a.failures + 1 END,
 		last_at = $2,
-		free_at = CASE WHEN NOT a.lasting AND a.last_at < $3 OR a.failures < $4 THEN $2
+		blocked_until = CASE WHEN NOT a.until_success AND a.last_at < $3 OR a.failures < $4 THEN $2
 			ELSE $2 + least(make_interval(secs => $5 * power(2, least(a.failures - $4, 20))), make_interval(secs => $6)) END
-	WHERE a.free_at <= $2
+	WHERE a.blocked_until <= $2
 	RETURNING failures`
 
 func (s *Service) countOne(ctx context.Context, b attemptLimit) (wait time.Duration, err error) {
 	now := s.clock.Now()
 	var failures int
 	err = s.db.Pool.QueryRow(ctx, countSQL, b.digest, now, now.Add(-forgetAfter), b.free,
-		firstWait.Seconds(), longestWait.Seconds(), b.lasting).Scan(&failures)
+		firstWait.Seconds(), longestWait.Seconds(), b.untilSuccess).Scan(&failures)
 	if err == nil {
 		return 0, nil
 	}
@@ -148,7 +148,7 @@ func (s *Service) countOne(ctx context.Context, b attemptLimit) (wait time.Durat
 		return 0, postgres.Translate(err)
 	}
 	var free time.Time
-	if err := s.db.Pool.QueryRow(ctx, `SELECT free_at FROM login_attempts WHERE digest = $1`, b.digest).Scan(&free); err != nil {
+	if err := s.db.Pool.QueryRow(ctx, `SELECT blocked_until FROM login_attempts WHERE digest = $1`, b.digest).Scan(&free); err != nil {
 		return 0, postgres.Translate(err)
 	}
 	return max(free.Sub(now), time.Second), nil
@@ -171,7 +171,7 @@ func (s *Service) succeeded(ctx context.Context, all []attemptLimit) {
 func (s *Service) uncountAttempt(ctx context.Context, all []attemptLimit) {
 	for _, b := range all {
 		_, _ = s.db.Pool.Exec(ctx,
-			`UPDATE login_attempts SET failures = greatest(failures - 1, 0), free_at = $2 WHERE digest = $1`, b.digest,
+			`UPDATE login_attempts SET failures = greatest(failures - 1, 0), blocked_until = $2 WHERE digest = $1`, b.digest,
 			s.clock.Now())
 	}
 }

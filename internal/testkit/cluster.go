@@ -131,7 +131,7 @@ func removeOldClusters(cache string) error {
 	return nil
 }
 
-// copyFolder copies the contents of a folder and preserves their owners.
+// copyFolder copies the contents of a folder. The copies have the same owners.
 func copyFolder(from, to string) error {
 	if out, err := exec.Command("cp", "-a", from+"/.", to).CombinedOutput(); err != nil {
 		return fmt.Errorf("copying the prepared cluster: %w: %s", err, out)

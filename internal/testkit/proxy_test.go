@@ -37,7 +37,7 @@ func TestProxyDropsResponseToCommittedStatement(t *testing.T) {
 	var called atomic.Bool
 	proxy.DropResponse("INSERT 0 1", func() { called.Store(true) })
 
-	_, err := Connect(t, proxy.URL).Exec(t.Context(), `INSERT INTO refusals (partner_id, at, request_id, endpoint, outcome, fields)
+	_, err := Connect(t, proxy.URL).Exec(t.Context(), `INSERT INTO rejections (partner_id, at, request_id, endpoint, outcome, fields)
 		VALUES (gen_random_uuid(), now(), gen_random_uuid(), 'post', 'payload', '{}')`)
 	if err == nil {
 		t.Error("the answer was forwarded")
@@ -45,7 +45,7 @@ func TestProxyDropsResponseToCommittedStatement(t *testing.T) {
 	if !called.Load() {
 		t.Error("the function was not called")
 	}
-	if n := Value[int](t, d, "SELECT count(*) FROM refusals"); n != 1 {
+	if n := Value[int](t, d, "SELECT count(*) FROM rejections"); n != 1 {
 		t.Errorf("%d rows were committed, want 1", n)
 	}
 	if err := Connect(t, proxy.URL).Ping(t.Context()); err != nil {

@@ -246,7 +246,7 @@ func designTables(now time.Time) templ.Component {
 						}()
 					}
 					ctx = templ.InitializeContext(ctx)
-					templ_7745c5c3_Err = ui.Status("warn", "retiring", "expires in 23 h").Render(ctx, templ_7745c5c3_Buffer)
+					templ_7745c5c3_Err = ui.Status("warn", "expiring", "expires in 23 h").Render(ctx, templ_7745c5c3_Buffer)
 					if templ_7745c5c3_Err != nil {
 						return templ_7745c5c3_Err
 					}

@@ -396,7 +396,7 @@ func designWords(now time.Time) templ.Component {
 		if templ_7745c5c3_Err != nil {
 			return templ_7745c5c3_Err
 		}
-		templ_7745c5c3_Err = ui.Status("warn", "retiring", "expires in 23 h").Render(ctx, templ_7745c5c3_Buffer)
+		templ_7745c5c3_Err = ui.Status("warn", "expiring", "expires in 23 h").Render(ctx, templ_7745c5c3_Buffer)
 		if templ_7745c5c3_Err != nil {
 			return templ_7745c5c3_Err
 		}

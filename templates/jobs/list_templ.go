@@ -23,15 +23,15 @@ type ListView struct {
 
 // Row is a job in the list.
 type Row struct {
-	LiveURL string
-	Key     string // unique on the page
-	Kind    string // label: "Payout run"
-	For     ui.Link
-	Partner string // "" if the job is not for one partner
-	AskedBy string
-	Asked   time.Time
-	Ended   time.Time
-	Status  ui.JobStatus
+	LiveURL    string
+	Key        string // unique on the page
+	Kind       string // label: "Payout run"
+	For        ui.Link
+	Partner    string // "" if the job is not for one partner
+	EnqueuedBy string
+	EnqueuedAt time.Time
+	Ended      time.Time
+	Status     ui.JobStatus
 }
 
 var jobColumns = []ui.Column{{Label: "Job"}, {Label: "State"}, {Label: "Requested"}, {Label: "Ended"}, {Label: "Cancel", NoLabel: true}}
@@ -330,7 +330,7 @@ func Line(r Row, now time.Time) templ.Component {
 			if templ_7745c5c3_Err != nil {
 				return templ_7745c5c3_Err
 			}
-			templ_7745c5c3_Err = ui.TimeUnder(r.Asked, now).Render(ctx, templ_7745c5c3_Buffer)
+			templ_7745c5c3_Err = ui.TimeUnder(r.EnqueuedAt, now).Render(ctx, templ_7745c5c3_Buffer)
 			if templ_7745c5c3_Err != nil {
 				return templ_7745c5c3_Err
 			}
@@ -339,9 +339,9 @@ func Line(r Row, now time.Time) templ.Component {
 				return templ_7745c5c3_Err
 			}
 			var templ_7745c5c3_Var14 string
-			templ_7745c5c3_Var14, templ_7745c5c3_Err = templ.JoinStringErrs(r.AskedBy)
+			templ_7745c5c3_Var14, templ_7745c5c3_Err = templ.JoinStringErrs(r.EnqueuedBy)
 			if templ_7745c5c3_Err != nil {
-				return templ.Error{Err: templ_7745c5c3_Err, FileName: `jobs/list.templ`, Line: 78, Col: 52}
+				return templ.Error{Err: templ_7745c5c3_Err, FileName: `jobs/list.templ`, Line: 78, Col: 55}
 			}
 			_, templ_7745c5c3_Err = templ_7745c5c3_Buffer.WriteString(templ.EscapeString(templ_7745c5c3_Var14))
 			if templ_7745c5c3_Err != nil {
@@ -393,7 +393,7 @@ func Line(r Row, now time.Time) templ.Component {
 				}()
 			}
 			ctx = templ.InitializeContext(ctx)
-			templ_7745c5c3_Err = ui.CancelJob(r.Status.StopURL, "/work").Render(ctx, templ_7745c5c3_Buffer)
+			templ_7745c5c3_Err = ui.CancelJob(r.Status.StopURL, "/jobs").Render(ctx, templ_7745c5c3_Buffer)
 			if templ_7745c5c3_Err != nil {
 				return templ_7745c5c3_Err
 			}

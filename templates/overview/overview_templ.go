@@ -94,7 +94,7 @@ func Page(v View) templ.Component {
 				if templ_7745c5c3_Err != nil {
 					return templ_7745c5c3_Err
 				}
-				templ_7745c5c3_Err = ui.BarChart("refusals", "Rejections by reason", v.rejections(), "Reason", "Rejections", v.Rejections).Render(ctx, templ_7745c5c3_Buffer)
+				templ_7745c5c3_Err = ui.BarChart("rejections", "Rejections by reason", v.rejections(), "Reason", "Rejections", v.Rejections).Render(ctx, templ_7745c5c3_Buffer)
 				if templ_7745c5c3_Err != nil {
 					return templ_7745c5c3_Err
 				}

@@ -21,7 +21,7 @@ type PartnerSecretsView struct {
 	NewURL    string // empty if the user cannot create secrets
 	RotateURL string // empty if there is no valid secret
 	CheckURL  string
-	Retiring  bool         // a rotation is in progress
+	Expiring  bool         // a rotation is in progress
 	Overlap   *OverlapView // nil if there is no rotation
 }
 
@@ -29,13 +29,13 @@ type PartnerSecretsView struct {
 type SecretRow struct {
 	Label, ID         string
 	Shown             string // "pp_…9f3K"
-	State             string // "active", "retiring", "retired" or "revoked"
+	State             string // "active", "expiring", "expired" or "revoked"
 	StateWords        string // "active", "expires in 23 h", "expired" or "revoked"
 	CreatedBy         string
 	Created, LastUsed time.Time
 	Ends              time.Time // zero if the secret does not expire
 	Posts             int64     // signed with it in the last 24 hours
-	RetireURL         string    // form that sets Ends; empty if the user cannot change the secret
+	ExpireURL         string    // form that sets Ends; empty if the user cannot change the secret
 	RevokeURL         string
 }
 
@@ -104,7 +104,7 @@ func PartnerSecrets(v PartnerSecretsView) templ.Component {
 			if templ_7745c5c3_Err != nil {
 				return templ_7745c5c3_Err
 			}
-			if v.Retiring && v.Overlap != nil {
+			if v.Expiring && v.Overlap != nil {
 				templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 3, "<div class=\"panel mb-4\"><p class=\"mb-3\">")
 				if templ_7745c5c3_Err != nil {
 					return templ_7745c5c3_Err
@@ -554,18 +554,18 @@ func secretActions(s SecretRow) templ.Component {
 			templ_7745c5c3_Var22 = templ.NopComponent
 		}
 		ctx = templ.ClearChildren(ctx)
-		if s.RetireURL != "" || s.RevokeURL != "" {
+		if s.ExpireURL != "" || s.RevokeURL != "" {
 			templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 23, "<div class=\"buttons\">")
 			if templ_7745c5c3_Err != nil {
 				return templ_7745c5c3_Err
 			}
-			if s.RetireURL != "" {
+			if s.ExpireURL != "" {
 				templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 24, "<a class=\"button button-small\" href=\"")
 				if templ_7745c5c3_Err != nil {
 					return templ_7745c5c3_Err
 				}
 				var templ_7745c5c3_Var23 templ.SafeURL
-				templ_7745c5c3_Var23, templ_7745c5c3_Err = templ.JoinURLErrs(s.RetireURL)
+				templ_7745c5c3_Var23, templ_7745c5c3_Err = templ.JoinURLErrs(s.ExpireURL)
 				if templ_7745c5c3_Err != nil {
 					return templ.Error{Err: templ_7745c5c3_Err, FileName: `partners/secrets.templ`, Line: 121, Col: 53}
 				}
@@ -659,7 +659,7 @@ func secretState(s SecretRow) templ.Component {
 			if templ_7745c5c3_Err != nil {
 				return templ_7745c5c3_Err
 			}
-		case "retiring":
+		case "expiring":
 			templ_7745c5c3_Err = ui.Status("wait", s.State, s.StateWords).Render(ctx, templ_7745c5c3_Buffer)
 			if templ_7745c5c3_Err != nil {
 				return templ_7745c5c3_Err

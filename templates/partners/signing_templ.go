@@ -15,7 +15,7 @@ import (
 	"github.com/pingpost/pingpost/templates/ui"
 )
 
-// PartnerSigningView is the Signing tab. Field names: signing, shared_address ("yes"),
+// PartnerSigningView is the Signing tab. Field names: signing, shared_base_url ("yes"),
 // version, proof.
 type PartnerSigningView struct {
 	Head         PartnerHead
@@ -527,7 +527,7 @@ func signingForm(v PartnerSigningView) templ.Component {
 		if templ_7745c5c3_Err != nil {
 			return templ_7745c5c3_Err
 		}
-		templ_7745c5c3_Err = sharedAddress(v).Render(ctx, templ_7745c5c3_Buffer)
+		templ_7745c5c3_Err = sharedBaseURL(v).Render(ctx, templ_7745c5c3_Buffer)
 		if templ_7745c5c3_Err != nil {
 			return templ_7745c5c3_Err
 		}
@@ -553,7 +553,7 @@ func signingForm(v PartnerSigningView) templ.Component {
 
 const sharedHint = "The partner can send signed posts to the shared base URL without a partnerId."
 
-func sharedAddress(v PartnerSigningView) templ.Component {
+func sharedBaseURL(v PartnerSigningView) templ.Component {
 	return templruntime.GeneratedTemplate(func(templ_7745c5c3_Input templruntime.GeneratedComponentInput) (templ_7745c5c3_Err error) {
 		templ_7745c5c3_W, ctx := templ_7745c5c3_Input.Writer, templ_7745c5c3_Input.Context
 		if templ_7745c5c3_CtxErr := ctx.Err(); templ_7745c5c3_CtxErr != nil {
@@ -580,9 +580,9 @@ func sharedAddress(v PartnerSigningView) templ.Component {
 				return templ_7745c5c3_Err
 			}
 			var templ_7745c5c3_Var23 string
-			templ_7745c5c3_Var23, templ_7745c5c3_Err = templ.ResolveAttributeValue(ui.FieldID("", "shared_address"))
+			templ_7745c5c3_Var23, templ_7745c5c3_Err = templ.ResolveAttributeValue(ui.FieldID("", "shared_base_url"))
 			if templ_7745c5c3_Err != nil {
-				return templ.Error{Err: templ_7745c5c3_Err, FileName: `partners/signing.templ`, Line: 155, Col: 58}
+				return templ.Error{Err: templ_7745c5c3_Err, FileName: `partners/signing.templ`, Line: 155, Col: 59}
 			}
 			_, templ_7745c5c3_Err = templ_7745c5c3_Buffer.WriteString(templ_7745c5c3_Var23)
 			if templ_7745c5c3_Err != nil {
@@ -592,7 +592,7 @@ func sharedAddress(v PartnerSigningView) templ.Component {
 			if templ_7745c5c3_Err != nil {
 				return templ_7745c5c3_Err
 			}
-			templ_7745c5c3_Err = ui.FieldErrorMessage(ui.FieldID("", "shared_address"), "shared_address", v.Errors.For("shared_address")).Render(ctx, templ_7745c5c3_Buffer)
+			templ_7745c5c3_Err = ui.FieldErrorMessage(ui.FieldID("", "shared_base_url"), "shared_base_url", v.Errors.For("shared_base_url")).Render(ctx, templ_7745c5c3_Buffer)
 			if templ_7745c5c3_Err != nil {
 				return templ_7745c5c3_Err
 			}
@@ -648,7 +648,7 @@ func sharedAddress(v PartnerSigningView) templ.Component {
 				return templ_7745c5c3_Err
 			}
 		} else {
-			templ_7745c5c3_Err = ui.Checkboxes(ui.Field{Name: "shared_address", Label: "Shared base URL", Error: v.Errors.For("shared_address"), Options: []ui.Option{{Value: "yes", Label: "Identify this partner by its signature", Selected: v.Shared, Hint: sharedHint + " " + v.SharedWords + "."}}}).Render(ctx, templ_7745c5c3_Buffer)
+			templ_7745c5c3_Err = ui.Checkboxes(ui.Field{Name: "shared_base_url", Label: "Shared base URL", Error: v.Errors.For("shared_base_url"), Options: []ui.Option{{Value: "yes", Label: "Identify this partner by its signature", Selected: v.Shared, Hint: sharedHint + " " + v.SharedWords + "."}}}).Render(ctx, templ_7745c5c3_Buffer)
 			if templ_7745c5c3_Err != nil {
 				return templ_7745c5c3_Err
 			}

@@ -17,17 +17,17 @@ import (
 // ReturnView is the page of a return. Forms go to URL/accept and URL/reject. Field names:
 // answer, proof.
 type ReturnView struct {
-	Shell              ui.Shell
-	URL, ID            string
-	State              string
-	Lead               ReturnLead
-	Reason, Evidence   string
-	AskedBy, DecidedBy string
-	AskedAt, DecidedAt time.Time
-	Answer             string // as saved or, after an error, as typed
-	CanDecide          bool
-	StepUp             ui.StepUp
-	Errors             ui.Errors
+	Shell                  ui.Shell
+	URL, ID                string
+	State                  string
+	Lead                   ReturnLead
+	Reason, Evidence       string
+	RequestedBy, DecidedBy string
+	RequestedAt, DecidedAt time.Time
+	Answer                 string // as saved or, after an error, as typed
+	CanDecide              bool
+	StepUp                 ui.StepUp
+	Errors                 ui.Errors
 }
 
 func Return(v ReturnView) templ.Component {
@@ -132,9 +132,9 @@ func Return(v ReturnView) templ.Component {
 					return templ_7745c5c3_Err
 				}
 				var templ_7745c5c3_Var6 string
-				templ_7745c5c3_Var6, templ_7745c5c3_Err = templ.JoinStringErrs(v.AskedBy)
+				templ_7745c5c3_Var6, templ_7745c5c3_Err = templ.JoinStringErrs(v.RequestedBy)
 				if templ_7745c5c3_Err != nil {
-					return templ.Error{Err: templ_7745c5c3_Err, FileName: `payouts/return.templ`, Line: 36, Col: 21}
+					return templ.Error{Err: templ_7745c5c3_Err, FileName: `payouts/return.templ`, Line: 36, Col: 25}
 				}
 				_, templ_7745c5c3_Err = templ_7745c5c3_Buffer.WriteString(templ.EscapeString(templ_7745c5c3_Var6))
 				if templ_7745c5c3_Err != nil {
@@ -144,7 +144,7 @@ func Return(v ReturnView) templ.Component {
 				if templ_7745c5c3_Err != nil {
 					return templ_7745c5c3_Err
 				}
-				templ_7745c5c3_Err = ui.Time(v.AskedAt, v.Shell.Now).Render(ctx, templ_7745c5c3_Buffer)
+				templ_7745c5c3_Err = ui.Time(v.RequestedAt, v.Shell.Now).Render(ctx, templ_7745c5c3_Buffer)
 				if templ_7745c5c3_Err != nil {
 					return templ_7745c5c3_Err
 				}

@@ -29,13 +29,13 @@ type ReturnsView struct {
 
 // ReturnRow is a return in the list.
 type ReturnRow struct {
-	ID, Lead ui.Link
-	Partner  string
-	Reason   string // a label
-	State    string // a models.ReturnState
-	Amount   money.Amount
-	AskedBy  string
-	AskedAt  time.Time
+	ID, Lead    ui.Link
+	Partner     string
+	Reason      string // a label
+	State       string // a models.ReturnState
+	Amount      money.Amount
+	RequestedBy string
+	RequestedAt time.Time
 }
 
 var returnColumns = []ui.Column{{Label: "Return and lead"}, {Label: "State"}, {Label: "Partner"}, {Label: "Reason"}, {Label: "Requested"}, {Label: "Amount", Number: true}}
@@ -438,7 +438,7 @@ func returnRow(r ReturnRow, now time.Time) templ.Component {
 				if templ_7745c5c3_Err != nil {
 					return templ_7745c5c3_Err
 				}
-				templ_7745c5c3_Err = ui.TimeUnder(r.AskedAt, now).Render(ctx, templ_7745c5c3_Buffer)
+				templ_7745c5c3_Err = ui.TimeUnder(r.RequestedAt, now).Render(ctx, templ_7745c5c3_Buffer)
 				if templ_7745c5c3_Err != nil {
 					return templ_7745c5c3_Err
 				}
@@ -447,9 +447,9 @@ func returnRow(r ReturnRow, now time.Time) templ.Component {
 					return templ_7745c5c3_Err
 				}
 				var templ_7745c5c3_Var18 string
-				templ_7745c5c3_Var18, templ_7745c5c3_Err = templ.JoinStringErrs(r.AskedBy)
+				templ_7745c5c3_Var18, templ_7745c5c3_Err = templ.JoinStringErrs(r.RequestedBy)
 				if templ_7745c5c3_Err != nil {
-					return templ.Error{Err: templ_7745c5c3_Err, FileName: `payouts/returns.templ`, Line: 90, Col: 52}
+					return templ.Error{Err: templ_7745c5c3_Err, FileName: `payouts/returns.templ`, Line: 90, Col: 56}
 				}
 				_, templ_7745c5c3_Err = templ_7745c5c3_Buffer.WriteString(templ.EscapeString(templ_7745c5c3_Var18))
 				if templ_7745c5c3_Err != nil {

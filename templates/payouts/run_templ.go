@@ -27,27 +27,27 @@ type RunView struct {
 // RunLive is the content of the page, which reloads itself while the run is being prepared. Forms
 // are posted to paths below URL. The filter for the statements is named outcome.
 type RunLive struct {
-	URL, LiveURL, ID          string
-	State                     string
-	Cutoff                    time.Time
-	Minimum, Total            money.Amount
-	Note, Reference, EndedWhy string
-	Entries                   int64
-	Payouts, Held             int
-	Prepared                  bool // the totals are known
-	Actions                   []RunAction
-	Work                      ui.JobStatus
-	EntriesURL                string
-	Payments                  ui.Download // no URL before approval, or if the user may not export
-	Version                   int
-	ApprovalBlocked           string // the reason why the user cannot approve the run, or ""
-	CanPay, CanCancel         bool
-	StepUp                    ui.StepUp
-	Outcomes                  []ui.Option
-	List                      ui.ListState
-	Statements                []StatementRow
-	Pager                     ui.Pager
-	Errors                    ui.Errors
+	URL, LiveURL, ID              string
+	State                         string
+	Cutoff                        time.Time
+	Minimum, Total                money.Amount
+	Note, Reference, CancelReason string
+	Entries                       int64
+	Payouts, Held                 int
+	Prepared                      bool // the totals are known
+	Actions                       []RunAction
+	Work                          ui.JobStatus
+	EntriesURL                    string
+	Payments                      ui.Download // no URL before approval, or if the user may not export
+	Version                       int
+	ApprovalBlocked               string // the reason why the user cannot approve the run, or ""
+	CanPay, CanCancel             bool
+	StepUp                        ui.StepUp
+	Outcomes                      []ui.Option
+	List                          ui.ListState
+	Statements                    []StatementRow
+	Pager                         ui.Pager
+	Errors                        ui.Errors
 }
 
 // RunAction is an event in the history of the run, such as its approval.
@@ -236,9 +236,9 @@ func RunPart(v RunLive, now time.Time) templ.Component {
 					return templ_7745c5c3_Err
 				}
 				var templ_7745c5c3_Var7 string
-				templ_7745c5c3_Var7, templ_7745c5c3_Err = templ.JoinStringErrs(v.EndedWhy)
+				templ_7745c5c3_Var7, templ_7745c5c3_Err = templ.JoinStringErrs(v.CancelReason)
 				if templ_7745c5c3_Err != nil {
-					return templ.Error{Err: templ_7745c5c3_Err, FileName: `payouts/run.templ`, Line: 93, Col: 100}
+					return templ.Error{Err: templ_7745c5c3_Err, FileName: `payouts/run.templ`, Line: 93, Col: 104}
 				}
 				_, templ_7745c5c3_Err = templ_7745c5c3_Buffer.WriteString(templ.EscapeString(templ_7745c5c3_Var7))
 				if templ_7745c5c3_Err != nil {

@@ -16,19 +16,19 @@ import (
 
 // PublishView is the Publish tab of a draft. Field names: note, at, version, proof.
 type PublishView struct {
-	Head          DraftHead
-	Summary       CompareTable // only the counts
-	Inversions    int
-	Problems      int  // number of problems that prevent publishing
-	SecondPerson  bool // another user must approve
-	Submitter     string
-	OwnSubmission bool // the user submitted the draft
-	Race          *PublishRace
-	StepUp        ui.StepUp
-	Note, At      string
-	Version       int
-	Conflict      *ui.Conflict
-	Errors        ui.Errors
+	Head            DraftHead
+	Summary         CompareTable // only the counts
+	Inversions      int
+	Problems        int  // number of problems that prevent publishing
+	RequireApproval bool // another user must approve
+	Submitter       string
+	OwnSubmission   bool // the user submitted the draft
+	Race            *PublishRace
+	StepUp          ui.StepUp
+	Note, At        string
+	Version         int
+	Conflict        *ui.Conflict
+	Errors          ui.Errors
 }
 
 // PublishRace is a version that was published after the draft was created.
@@ -883,7 +883,7 @@ func publishNext(v PublishView) templ.Component {
 
 // updateFirst returns the sentence that asks the user to update the draft.
 func (v PublishView) updateFirst() string {
-	if v.SecondPerson {
+	if v.RequireApproval {
 		return "Update the draft before you submit it for approval."
 	}
 	return "Update the draft before you publish it."
@@ -895,7 +895,7 @@ func (v PublishView) next() string {
 		return "Waiting for approval"
 	case v.Head.State == "scheduled":
 		return "Scheduled"
-	case v.SecondPerson:
+	case v.RequireApproval:
 		return "Submit for approval"
 	default:
 		return "Publish"
@@ -940,7 +940,7 @@ func publishForm(v PublishView) templ.Component {
 		if templ_7745c5c3_Err != nil {
 			return templ_7745c5c3_Err
 		}
-		if v.SecondPerson {
+		if v.RequireApproval {
 			templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 51, " data-approval")
 			if templ_7745c5c3_Err != nil {
 				return templ_7745c5c3_Err
@@ -970,7 +970,7 @@ func publishForm(v PublishView) templ.Component {
 		if templ_7745c5c3_Err != nil {
 			return templ_7745c5c3_Err
 		}
-		if v.SecondPerson {
+		if v.RequireApproval {
 			templ_7745c5c3_Err = ui.Submit("primary", "Submit for approval").Render(ctx, templ_7745c5c3_Buffer)
 			if templ_7745c5c3_Err != nil {
 				return templ_7745c5c3_Err
@@ -990,7 +990,7 @@ func publishForm(v PublishView) templ.Component {
 }
 
 func (v PublishView) whenHint() string {
-	if v.SecondPerson {
+	if v.RequireApproval {
 		return "Leave empty to publish as soon as another user approves the draft. Quotes that have already been issued keep their prices."
 	}
 	return "Leave empty to publish now. If you set a time, nothing else can be published until then. Quotes that have already been issued keep their prices."

@@ -18,31 +18,31 @@ import (
 // DetailsView is one reconciliation. Depending on its state, it shows the column
 // mapping, the progress of the comparison, or the result.
 type DetailsView struct {
-	Shell    ui.Shell
-	URL, ID  string
-	Partner  ui.Link
-	FileName string
-	FileSize string
-	Rows     int
-	State    string
-	Maker    string
-	Made     time.Time
-	From, To string // days, both included; "" before the first comparison
-	AsOf     time.Time
-	Keeper   string
-	Kept     time.Time
-	Same     []SameFile
-	Failure  string // the reason why the last comparison did not finish
-	FileGone bool   // the file has expired and must be uploaded again
-	CanWrite bool
-	Version  int
-	Conflict *ui.Conflict
-	Mapping  *MappingForm
-	Live     *ComparisonLive
-	Result   *Result
-	Discard  *ui.ConfirmView // nil if it cannot be discarded, or not by this user
-	NewURL   string
-	Errors   ui.Errors
+	Shell     ui.Shell
+	URL, ID   string
+	Partner   ui.Link
+	FileName  string
+	FileSize  string
+	Rows      int
+	State     string
+	CreatedBy string
+	Made      time.Time
+	From, To  string // days, both included; "" before the first comparison
+	AsOf      time.Time
+	SavedBy   string
+	Saved     time.Time
+	Same      []SameFile
+	Failure   string // the reason why the last comparison did not finish
+	FileGone  bool   // the file has expired and must be uploaded again
+	CanWrite  bool
+	Version   int
+	Conflict  *ui.Conflict
+	Mapping   *MappingForm
+	Live      *ComparisonLive
+	Result    *Result
+	Discard   *ui.ConfirmView // nil if it cannot be discarded, or not by this user
+	NewURL    string
+	Errors    ui.Errors
 }
 
 // SameFile is an earlier reconciliation of the same file.
@@ -135,7 +135,7 @@ func Details(v DetailsView) templ.Component {
 				if templ_7745c5c3_Err != nil {
 					return templ_7745c5c3_Err
 				}
-			case "kept":
+			case "saved":
 				templ_7745c5c3_Err = reconciliationResult(v).Render(ctx, templ_7745c5c3_Buffer)
 				if templ_7745c5c3_Err != nil {
 					return templ_7745c5c3_Err
@@ -447,9 +447,9 @@ func reconciliationFacts(v DetailsView) templ.Component {
 				return templ_7745c5c3_Err
 			}
 			var templ_7745c5c3_Var19 string
-			templ_7745c5c3_Var19, templ_7745c5c3_Err = templ.JoinStringErrs(v.Maker)
+			templ_7745c5c3_Var19, templ_7745c5c3_Err = templ.JoinStringErrs(v.CreatedBy)
 			if templ_7745c5c3_Err != nil {
-				return templ.Error{Err: templ_7745c5c3_Err, FileName: `reconciliation/page.templ`, Line: 102, Col: 18}
+				return templ.Error{Err: templ_7745c5c3_Err, FileName: `reconciliation/page.templ`, Line: 102, Col: 22}
 			}
 			_, templ_7745c5c3_Err = templ_7745c5c3_Buffer.WriteString(templ.EscapeString(templ_7745c5c3_Var19))
 			if templ_7745c5c3_Err != nil {
@@ -569,7 +569,7 @@ func reconciliationFacts(v DetailsView) templ.Component {
 				return templ_7745c5c3_Err
 			}
 		}
-		if !v.Kept.IsZero() {
+		if !v.Saved.IsZero() {
 			templ_7745c5c3_Var26 := templruntime.GeneratedTemplate(func(templ_7745c5c3_Input templruntime.GeneratedComponentInput) (templ_7745c5c3_Err error) {
 				templ_7745c5c3_W, ctx := templ_7745c5c3_Input.Writer, templ_7745c5c3_Input.Context
 				templ_7745c5c3_Buffer, templ_7745c5c3_IsBuffer := templruntime.GetBuffer(templ_7745c5c3_W)
@@ -587,9 +587,9 @@ func reconciliationFacts(v DetailsView) templ.Component {
 					return templ_7745c5c3_Err
 				}
 				var templ_7745c5c3_Var27 string
-				templ_7745c5c3_Var27, templ_7745c5c3_Err = templ.JoinStringErrs(v.Keeper)
+				templ_7745c5c3_Var27, templ_7745c5c3_Err = templ.JoinStringErrs(v.SavedBy)
 				if templ_7745c5c3_Err != nil {
-					return templ.Error{Err: templ_7745c5c3_Err, FileName: `reconciliation/page.templ`, Line: 117, Col: 20}
+					return templ.Error{Err: templ_7745c5c3_Err, FileName: `reconciliation/page.templ`, Line: 117, Col: 21}
 				}
 				_, templ_7745c5c3_Err = templ_7745c5c3_Buffer.WriteString(templ.EscapeString(templ_7745c5c3_Var27))
 				if templ_7745c5c3_Err != nil {
@@ -599,7 +599,7 @@ func reconciliationFacts(v DetailsView) templ.Component {
 				if templ_7745c5c3_Err != nil {
 					return templ_7745c5c3_Err
 				}
-				templ_7745c5c3_Err = ui.Time(v.Kept, v.Shell.Now).Render(ctx, templ_7745c5c3_Buffer)
+				templ_7745c5c3_Err = ui.Time(v.Saved, v.Shell.Now).Render(ctx, templ_7745c5c3_Buffer)
 				if templ_7745c5c3_Err != nil {
 					return templ_7745c5c3_Err
 				}
@@ -937,7 +937,7 @@ func reconciliationCompared(v DetailsView) templ.Component {
 				}()
 			}
 			ctx = templ.InitializeContext(ctx)
-			templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 44, "<p data-dry-run><strong>This is a dry run. Nothing is saved yet.</strong> Saving the result makes it final and deletes the file. After that, you can settle lines.</p>")
+			templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 44, "<p data-dry-run><strong>This is a dry run. Nothing is saved yet.</strong> Saving the result makes it final and deletes the file. After that, you can resolve lines.</p>")
 			if templ_7745c5c3_Err != nil {
 				return templ_7745c5c3_Err
 			}
@@ -947,7 +947,7 @@ func reconciliationCompared(v DetailsView) templ.Component {
 					return templ_7745c5c3_Err
 				}
 				var templ_7745c5c3_Var42 templ.SafeURL
-				templ_7745c5c3_Var42, templ_7745c5c3_Err = templ.JoinURLErrs(v.URL + "/keep")
+				templ_7745c5c3_Var42, templ_7745c5c3_Err = templ.JoinURLErrs(v.URL + "/save")
 				if templ_7745c5c3_Err != nil {
 					return templ.Error{Err: templ_7745c5c3_Err, FileName: `reconciliation/page.templ`, Line: 177, Col: 34}
 				}

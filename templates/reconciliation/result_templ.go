@@ -29,8 +29,8 @@ type Result struct {
 	Tabs              []ui.Tab // one for each finding
 	Finding           string   // name of the selected finding
 	Means             string   // explanation of the finding
-	Which             []ui.Tab // all lines or unsettled lines; empty if no line can be settled
-	Settles           bool     // whether lines with this finding can be settled
+	Which             []ui.Tab // all lines or unresolved lines; empty if no line can be resolved
+	Resolves          bool     // whether lines with this finding can be resolved
 	State             ui.ListState
 	Lines             []Line
 	Pager             ui.Pager
@@ -39,26 +39,26 @@ type Result struct {
 
 // Sum contains the totals of lines in one currency. Lines without an amount have no totals.
 type Sum struct {
-	Finding                  string // "" for the total of all findings
-	Name, URL                string
-	Lines                    int64
-	Currency                 string // "" if no line has an amount
-	Theirs, Ours, Difference money.Amount
+	Finding                              string // "" for the total of all findings
+	Name, URL                            string
+	Lines                                int64
+	Currency                             string // "" if no line has an amount
+	FileAmount, LedgerAmount, Difference money.Amount
 }
 
 // Line is a row of the file, or a lead that is not in it.
 type Line struct {
-	Anchor, Finding          string
-	Row                      int // row number in the file; 0 if the lead is not in it
-	LeadID, LeadURL, Account string
-	Theirs, Ours, Difference *money.Amount
-	Received                 time.Time
-	Reason                   string // code of Why, such as "amount_decimals"
-	Why                      string
-	FirstRow                 int    // for a duplicate, the row that counts
-	SettleURL                string // empty if the line cannot be settled, or not by this user
-	Note, Settler            string
-	Settled                  time.Time
+	Anchor, Finding                      string
+	Row                                  int // row number in the file; 0 if the lead is not in it
+	LeadID, LeadURL, Account             string
+	FileAmount, LedgerAmount, Difference *money.Amount
+	Received                             time.Time
+	Reason                               string // code of Why, such as "amount_decimals"
+	Why                                  string
+	FirstRow                             int    // for a duplicate, the row that counts
+	ResolveURL                           string // empty if the line cannot be resolved, or not by this user
+	Note, ResolvedBy                     string
+	Resolved                             time.Time
 }
 
 func reconciliationResult(v DetailsView) templ.Component {
@@ -643,7 +643,7 @@ func reconciliationSums(caption, head string, sums []Sum) templ.Component {
 								}()
 							}
 							ctx = templ.InitializeContext(ctx)
-							templ_7745c5c3_Err = ui.Money(s.Ours).Render(ctx, templ_7745c5c3_Buffer)
+							templ_7745c5c3_Err = ui.Money(s.LedgerAmount).Render(ctx, templ_7745c5c3_Buffer)
 							if templ_7745c5c3_Err != nil {
 								return templ_7745c5c3_Err
 							}
@@ -692,7 +692,7 @@ func reconciliationSums(caption, head string, sums []Sum) templ.Component {
 								}()
 							}
 							ctx = templ.InitializeContext(ctx)
-							templ_7745c5c3_Err = ui.Money(s.Theirs).Render(ctx, templ_7745c5c3_Buffer)
+							templ_7745c5c3_Err = ui.Money(s.FileAmount).Render(ctx, templ_7745c5c3_Buffer)
 							if templ_7745c5c3_Err != nil {
 								return templ_7745c5c3_Err
 							}
@@ -718,7 +718,7 @@ func reconciliationSums(caption, head string, sums []Sum) templ.Component {
 								}()
 							}
 							ctx = templ.InitializeContext(ctx)
-							templ_7745c5c3_Err = ui.Money(s.Ours).Render(ctx, templ_7745c5c3_Buffer)
+							templ_7745c5c3_Err = ui.Money(s.LedgerAmount).Render(ctx, templ_7745c5c3_Buffer)
 							if templ_7745c5c3_Err != nil {
 								return templ_7745c5c3_Err
 							}
@@ -805,8 +805,8 @@ func (r *Result) columns() []ui.Column {
 	if r.hasReasons() {
 		all = append(all, ui.Column{Label: "Reason"})
 	}
-	if r.Settles {
-		all = append(all, ui.Column{Label: "Settlement"})
+	if r.Resolves {
+		all = append(all, ui.Column{Label: "Resolution"})
 	}
 	return all
 }
@@ -851,7 +851,7 @@ func reconciliationLines(r *Result, now time.Time) templ.Component {
 			ctx = templ.InitializeContext(ctx)
 			reasons := r.hasReasons()
 			for _, l := range r.Lines {
-				templ_7745c5c3_Err = reconciliationLine(l, reasons, r.Settles, now).Render(ctx, templ_7745c5c3_Buffer)
+				templ_7745c5c3_Err = reconciliationLine(l, reasons, r.Resolves, now).Render(ctx, templ_7745c5c3_Buffer)
 				if templ_7745c5c3_Err != nil {
 					return templ_7745c5c3_Err
 				}
@@ -923,7 +923,7 @@ func noLines() templ.Component {
 	})
 }
 
-func reconciliationLine(l Line, reasons, settles bool, now time.Time) templ.Component {
+func reconciliationLine(l Line, reasons, resolves bool, now time.Time) templ.Component {
 	return templruntime.GeneratedTemplate(func(templ_7745c5c3_Input templruntime.GeneratedComponentInput) (templ_7745c5c3_Err error) {
 		templ_7745c5c3_W, ctx := templ_7745c5c3_Input.Writer, templ_7745c5c3_Input.Context
 		if templ_7745c5c3_CtxErr := ctx.Err(); templ_7745c5c3_CtxErr != nil {
@@ -1066,7 +1066,7 @@ func reconciliationLine(l Line, reasons, settles bool, now time.Time) templ.Comp
 					}()
 				}
 				ctx = templ.InitializeContext(ctx)
-				templ_7745c5c3_Err = lineAmount(l.Theirs).Render(ctx, templ_7745c5c3_Buffer)
+				templ_7745c5c3_Err = lineAmount(l.FileAmount).Render(ctx, templ_7745c5c3_Buffer)
 				if templ_7745c5c3_Err != nil {
 					return templ_7745c5c3_Err
 				}
@@ -1092,7 +1092,7 @@ func reconciliationLine(l Line, reasons, settles bool, now time.Time) templ.Comp
 					}()
 				}
 				ctx = templ.InitializeContext(ctx)
-				templ_7745c5c3_Err = lineAmount(l.Ours).Render(ctx, templ_7745c5c3_Buffer)
+				templ_7745c5c3_Err = lineAmount(l.LedgerAmount).Render(ctx, templ_7745c5c3_Buffer)
 				if templ_7745c5c3_Err != nil {
 					return templ_7745c5c3_Err
 				}
@@ -1239,7 +1239,7 @@ func reconciliationLine(l Line, reasons, settles bool, now time.Time) templ.Comp
 			if templ_7745c5c3_Err != nil {
 				return templ_7745c5c3_Err
 			}
-			if settles {
+			if resolves {
 				templ_7745c5c3_Var53 := templruntime.GeneratedTemplate(func(templ_7745c5c3_Input templruntime.GeneratedComponentInput) (templ_7745c5c3_Err error) {
 					templ_7745c5c3_W, ctx := templ_7745c5c3_Input.Writer, templ_7745c5c3_Input.Context
 					templ_7745c5c3_Buffer, templ_7745c5c3_IsBuffer := templruntime.GetBuffer(templ_7745c5c3_W)
@@ -1252,13 +1252,13 @@ func reconciliationLine(l Line, reasons, settles bool, now time.Time) templ.Comp
 						}()
 					}
 					ctx = templ.InitializeContext(ctx)
-					templ_7745c5c3_Err = lineSettled(l, now).Render(ctx, templ_7745c5c3_Buffer)
+					templ_7745c5c3_Err = lineResolved(l, now).Render(ctx, templ_7745c5c3_Buffer)
 					if templ_7745c5c3_Err != nil {
 						return templ_7745c5c3_Err
 					}
 					return nil
 				})
-				templ_7745c5c3_Err = ui.Cell("Settlement").Render(templ.WithChildren(ctx, templ_7745c5c3_Var53), templ_7745c5c3_Buffer)
+				templ_7745c5c3_Err = ui.Cell("Resolution").Render(templ.WithChildren(ctx, templ_7745c5c3_Var53), templ_7745c5c3_Buffer)
 				if templ_7745c5c3_Err != nil {
 					return templ_7745c5c3_Err
 				}
@@ -1434,7 +1434,7 @@ func lineAmount(a *money.Amount) templ.Component {
 	})
 }
 
-func lineSettled(l Line, now time.Time) templ.Component {
+func lineResolved(l Line, now time.Time) templ.Component {
 	return templruntime.GeneratedTemplate(func(templ_7745c5c3_Input templruntime.GeneratedComponentInput) (templ_7745c5c3_Err error) {
 		templ_7745c5c3_W, ctx := templ_7745c5c3_Input.Writer, templ_7745c5c3_Input.Context
 		if templ_7745c5c3_CtxErr := ctx.Err(); templ_7745c5c3_CtxErr != nil {
@@ -1455,7 +1455,7 @@ func lineSettled(l Line, now time.Time) templ.Component {
 			templ_7745c5c3_Var60 = templ.NopComponent
 		}
 		ctx = templ.ClearChildren(ctx)
-		if !l.Settled.IsZero() {
+		if !l.Resolved.IsZero() {
 			templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 69, "<span class=\"whitespace-pre-line\">")
 			if templ_7745c5c3_Err != nil {
 				return templ_7745c5c3_Err
@@ -1474,9 +1474,9 @@ func lineSettled(l Line, now time.Time) templ.Component {
 				return templ_7745c5c3_Err
 			}
 			var templ_7745c5c3_Var62 string
-			templ_7745c5c3_Var62, templ_7745c5c3_Err = templ.JoinStringErrs(l.Settler)
+			templ_7745c5c3_Var62, templ_7745c5c3_Err = templ.JoinStringErrs(l.ResolvedBy)
 			if templ_7745c5c3_Err != nil {
-				return templ.Error{Err: templ_7745c5c3_Err, FileName: `reconciliation/result.templ`, Line: 276, Col: 33}
+				return templ.Error{Err: templ_7745c5c3_Err, FileName: `reconciliation/result.templ`, Line: 276, Col: 36}
 			}
 			_, templ_7745c5c3_Err = templ_7745c5c3_Buffer.WriteString(templ.EscapeString(templ_7745c5c3_Var62))
 			if templ_7745c5c3_Err != nil {
@@ -1486,20 +1486,20 @@ func lineSettled(l Line, now time.Time) templ.Component {
 			if templ_7745c5c3_Err != nil {
 				return templ_7745c5c3_Err
 			}
-			templ_7745c5c3_Err = ui.TimeUnder(l.Settled, now).Render(ctx, templ_7745c5c3_Buffer)
+			templ_7745c5c3_Err = ui.TimeUnder(l.Resolved, now).Render(ctx, templ_7745c5c3_Buffer)
 			if templ_7745c5c3_Err != nil {
 				return templ_7745c5c3_Err
 			}
 		}
-		if l.SettleURL != "" {
+		if l.ResolveURL != "" {
 			templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 72, "<a href=\"")
 			if templ_7745c5c3_Err != nil {
 				return templ_7745c5c3_Err
 			}
 			var templ_7745c5c3_Var63 templ.SafeURL
-			templ_7745c5c3_Var63, templ_7745c5c3_Err = templ.JoinURLErrs(l.SettleURL)
+			templ_7745c5c3_Var63, templ_7745c5c3_Err = templ.JoinURLErrs(l.ResolveURL)
 			if templ_7745c5c3_Err != nil {
-				return templ.Error{Err: templ_7745c5c3_Err, FileName: `reconciliation/result.templ`, Line: 280, Col: 23}
+				return templ.Error{Err: templ_7745c5c3_Err, FileName: `reconciliation/result.templ`, Line: 280, Col: 24}
 			}
 			_, templ_7745c5c3_Err = templ_7745c5c3_Buffer.WriteString(templ.EscapeString(templ_7745c5c3_Var63))
 			if templ_7745c5c3_Err != nil {
@@ -1510,9 +1510,9 @@ func lineSettled(l Line, now time.Time) templ.Component {
 				return templ_7745c5c3_Err
 			}
 			var templ_7745c5c3_Var64 string
-			templ_7745c5c3_Var64, templ_7745c5c3_Err = templ.ResolveAttributeValue(l.settleLabel())
+			templ_7745c5c3_Var64, templ_7745c5c3_Err = templ.ResolveAttributeValue(l.resolveLabel())
 			if templ_7745c5c3_Err != nil {
-				return templ.Error{Err: templ_7745c5c3_Err, FileName: `reconciliation/result.templ`, Line: 280, Col: 54}
+				return templ.Error{Err: templ_7745c5c3_Err, FileName: `reconciliation/result.templ`, Line: 280, Col: 56}
 			}
 			_, templ_7745c5c3_Err = templ_7745c5c3_Buffer.WriteString(templ_7745c5c3_Var64)
 			if templ_7745c5c3_Err != nil {
@@ -1523,9 +1523,9 @@ func lineSettled(l Line, now time.Time) templ.Component {
 				return templ_7745c5c3_Err
 			}
 			var templ_7745c5c3_Var65 string
-			templ_7745c5c3_Var65, templ_7745c5c3_Err = templ.JoinStringErrs(l.settleAction())
+			templ_7745c5c3_Var65, templ_7745c5c3_Err = templ.JoinStringErrs(l.resolveAction())
 			if templ_7745c5c3_Err != nil {
-				return templ.Error{Err: templ_7745c5c3_Err, FileName: `reconciliation/result.templ`, Line: 280, Col: 75}
+				return templ.Error{Err: templ_7745c5c3_Err, FileName: `reconciliation/result.templ`, Line: 280, Col: 78}
 			}
 			_, templ_7745c5c3_Err = templ_7745c5c3_Buffer.WriteString(templ.EscapeString(templ_7745c5c3_Var65))
 			if templ_7745c5c3_Err != nil {
@@ -1540,23 +1540,23 @@ func lineSettled(l Line, now time.Time) templ.Component {
 	})
 }
 
-func (l Line) settleAction() string {
-	if l.Settled.IsZero() {
-		return "Settle"
+func (l Line) resolveAction() string {
+	if l.Resolved.IsZero() {
+		return "Resolve"
 	}
-	return "Settle again"
+	return "Resolve again"
 }
 
-// settleLabel returns the accessible name of a settle link, which identifies the line.
-func (l Line) settleLabel() string {
+// resolveLabel returns the accessible name of a resolve link, which identifies the line.
+func (l Line) resolveLabel() string {
 	if l.Row > 0 {
-		return l.settleAction() + ": row " + ui.Number(l.Row)
+		return l.resolveAction() + ": row " + ui.Number(l.Row)
 	}
-	return l.settleAction() + ": lead " + l.LeadID
+	return l.resolveAction() + ": lead " + l.LeadID
 }
 
-// SettleView is the form for settling a line. Field name: note.
-type SettleView struct {
+// ResolveView is the form for resolving a line. Field name: note.
+type ResolveView struct {
 	Shell   ui.Shell
 	Action  string
 	Cancel  string
@@ -1566,7 +1566,7 @@ type SettleView struct {
 	Errors  ui.Errors
 }
 
-func Settle(v SettleView) templ.Component {
+func Resolve(v ResolveView) templ.Component {
 	return templruntime.GeneratedTemplate(func(templ_7745c5c3_Input templruntime.GeneratedComponentInput) (templ_7745c5c3_Err error) {
 		templ_7745c5c3_W, ctx := templ_7745c5c3_Input.Writer, templ_7745c5c3_Input.Context
 		if templ_7745c5c3_CtxErr := ctx.Err(); templ_7745c5c3_CtxErr != nil {
@@ -1702,7 +1702,7 @@ func Settle(v SettleView) templ.Component {
 					}()
 				}
 				ctx = templ.InitializeContext(ctx)
-				templ_7745c5c3_Err = lineAmount(v.Line.Theirs).Render(ctx, templ_7745c5c3_Buffer)
+				templ_7745c5c3_Err = lineAmount(v.Line.FileAmount).Render(ctx, templ_7745c5c3_Buffer)
 				if templ_7745c5c3_Err != nil {
 					return templ_7745c5c3_Err
 				}
@@ -1724,7 +1724,7 @@ func Settle(v SettleView) templ.Component {
 					}()
 				}
 				ctx = templ.InitializeContext(ctx)
-				templ_7745c5c3_Err = lineAmount(v.Line.Ours).Render(ctx, templ_7745c5c3_Buffer)
+				templ_7745c5c3_Err = lineAmount(v.Line.LedgerAmount).Render(ctx, templ_7745c5c3_Buffer)
 				if templ_7745c5c3_Err != nil {
 					return templ_7745c5c3_Err
 				}
@@ -1767,7 +1767,7 @@ func Settle(v SettleView) templ.Component {
 			if templ_7745c5c3_Err != nil {
 				return templ_7745c5c3_Err
 			}
-			if !v.Line.Settled.IsZero() {
+			if !v.Line.Resolved.IsZero() {
 				templ_7745c5c3_Var77 := templruntime.GeneratedTemplate(func(templ_7745c5c3_Input templruntime.GeneratedComponentInput) (templ_7745c5c3_Err error) {
 					templ_7745c5c3_W, ctx := templ_7745c5c3_Input.Writer, templ_7745c5c3_Input.Context
 					templ_7745c5c3_Buffer, templ_7745c5c3_IsBuffer := templruntime.GetBuffer(templ_7745c5c3_W)
@@ -1780,14 +1780,14 @@ func Settle(v SettleView) templ.Component {
 						}()
 					}
 					ctx = templ.InitializeContext(ctx)
-					templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 82, "<p>Settled by ")
+					templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 82, "<p>Resolved by ")
 					if templ_7745c5c3_Err != nil {
 						return templ_7745c5c3_Err
 					}
 					var templ_7745c5c3_Var78 string
-					templ_7745c5c3_Var78, templ_7745c5c3_Err = templ.JoinStringErrs(v.Line.Settler)
+					templ_7745c5c3_Var78, templ_7745c5c3_Err = templ.JoinStringErrs(v.Line.ResolvedBy)
 					if templ_7745c5c3_Err != nil {
-						return templ.Error{Err: templ_7745c5c3_Err, FileName: `reconciliation/result.templ`, Line: 334, Col: 34}
+						return templ.Error{Err: templ_7745c5c3_Err, FileName: `reconciliation/result.templ`, Line: 334, Col: 38}
 					}
 					_, templ_7745c5c3_Err = templ_7745c5c3_Buffer.WriteString(templ.EscapeString(templ_7745c5c3_Var78))
 					if templ_7745c5c3_Err != nil {
@@ -1798,9 +1798,9 @@ func Settle(v SettleView) templ.Component {
 						return templ_7745c5c3_Err
 					}
 					var templ_7745c5c3_Var79 string
-					templ_7745c5c3_Var79, templ_7745c5c3_Err = templ.JoinStringErrs(ui.Ago(v.Line.Settled, v.Shell.Now))
+					templ_7745c5c3_Var79, templ_7745c5c3_Err = templ.JoinStringErrs(ui.Ago(v.Line.Resolved, v.Shell.Now))
 					if templ_7745c5c3_Err != nil {
-						return templ.Error{Err: templ_7745c5c3_Err, FileName: `reconciliation/result.templ`, Line: 334, Col: 74}
+						return templ.Error{Err: templ_7745c5c3_Err, FileName: `reconciliation/result.templ`, Line: 334, Col: 79}
 					}
 					_, templ_7745c5c3_Err = templ_7745c5c3_Buffer.WriteString(templ.EscapeString(templ_7745c5c3_Var79))
 					if templ_7745c5c3_Err != nil {
@@ -1813,7 +1813,7 @@ func Settle(v SettleView) templ.Component {
 					var templ_7745c5c3_Var80 string
 					templ_7745c5c3_Var80, templ_7745c5c3_Err = templ.JoinStringErrs(v.Line.Note)
 					if templ_7745c5c3_Err != nil {
-						return templ.Error{Err: templ_7745c5c3_Err, FileName: `reconciliation/result.templ`, Line: 334, Col: 125}
+						return templ.Error{Err: templ_7745c5c3_Err, FileName: `reconciliation/result.templ`, Line: 334, Col: 130}
 					}
 					_, templ_7745c5c3_Err = templ_7745c5c3_Buffer.WriteString(templ.EscapeString(templ_7745c5c3_Var80))
 					if templ_7745c5c3_Err != nil {
@@ -1855,7 +1855,7 @@ func Settle(v SettleView) templ.Component {
 			if templ_7745c5c3_Err != nil {
 				return templ_7745c5c3_Err
 			}
-			templ_7745c5c3_Err = ui.Submit("primary", "Mark as settled").Render(ctx, templ_7745c5c3_Buffer)
+			templ_7745c5c3_Err = ui.Submit("primary", "Mark as resolved").Render(ctx, templ_7745c5c3_Buffer)
 			if templ_7745c5c3_Err != nil {
 				return templ_7745c5c3_Err
 			}

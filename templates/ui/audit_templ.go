@@ -39,7 +39,7 @@ type AuditRow struct {
 	Kind        string // type of the object: "rate card"
 	Object      string // its ID
 	ObjectURL   string // its page, or ""
-	Outcome     string // "done", "refused" or "failed"
+	Outcome     string // "done", "rejected" or "failed"
 	Reason      string
 	Address     string
 	RequestID   string
@@ -992,7 +992,7 @@ func outcome(word string) templ.Component {
 			if templ_7745c5c3_Err != nil {
 				return templ_7745c5c3_Err
 			}
-		case "refused":
+		case "rejected":
 			templ_7745c5c3_Err = Status("warn", word, "rejected").Render(ctx, templ_7745c5c3_Buffer)
 			if templ_7745c5c3_Err != nil {
 				return templ_7745c5c3_Err

@@ -165,7 +165,7 @@ func everyPartnerPage(t *testing.T, chromium *browser.Browser) {
 		{"account-change", account},
 		{"secret-new", partner + "/secrets/new"},
 		{"secret-rotate", partner + "/secrets/rotate"},
-		{"secret-retire", secret + "/retire"},
+		{"secret-expire", secret + "/expire"},
 		{"secret-revoke", secret + "/revoke"},
 		{"partner-suspend", partner + "/suspend"},
 		{"signature-check", partner + "/check"},

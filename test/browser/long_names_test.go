@@ -20,10 +20,10 @@ var nameColumns = map[string][]string{
 	"audit_events":               {"actor", "reason"},
 	"rate_cards":                 {"title", "note", "author", "approver", "submitter", "updated_by"},
 	"pricing_rules":              {"note"},
-	"ledger_entries":             {"note", "made_by"},
-	"payout_runs":                {"note", "preparer", "approver", "payer", "reference", "ended_why"},
+	"ledger_entries":             {"note", "created_by"},
+	"payout_runs":                {"note", "preparer", "approver", "payer", "reference", "cancel_reason"},
 	"reconciliations":            {"file_name"},
-	"reconciliation_settlements": {"note"},
+	"reconciliation_resolutions": {"note"},
 }
 
 // checkLongNames replaces every name with a single word of 80 characters and checks that no page

@@ -29,7 +29,7 @@ func everyPayoutPage(t *testing.T, chromium *browser.Browser) {
 	}
 	open("payout-runs-none", "/payouts/runs")
 	open("returns-none", "/payouts/returns")
-	open("work-none", "/work")
+	open("work-none", "/jobs")
 	returned := returnInBrowser(c, t, p, fay)
 	adjustInBrowser(c, p)
 	exported := exportInBrowser(c, p)
@@ -46,7 +46,7 @@ func everyPayoutPage(t *testing.T, chromium *browser.Browser) {
 		{"payout-runs", "/payouts/runs"},
 		{"run-new", "/payouts/runs/new"},
 		{"export", exported},
-		{"work", "/work"},
+		{"work", "/jobs"},
 		{"overview-payouts", "/"},
 		{"run", run},
 		{"statement", run + "/statements/" + id.Format(id.Partner, c.Harbour.ID)},
@@ -171,7 +171,7 @@ func payoutsWithoutScript(t *testing.T, chromium *browser.Browser) {
 	p.Submit(`form[method="post"][action="/payouts/runs/new"] button[type="submit"]`)
 	p.CheckNoOverflow()
 	address := p.Address()
-	p.Open(c.URL + "/work")
+	p.Open(c.URL + "/jobs")
 	p.CheckNoOverflow()
 	p.Open(address)
 	p.Submit(`form[action$="/cancel"] button`)
@@ -192,9 +192,9 @@ func jobsAreAnnounced(t *testing.T, chromium *browser.Browser) {
 	}
 	p := chromium.Page(t, browser.Emulation{})
 	signIn(c.Console, p, "finance@example.com")
-	p.Open(c.URL + "/work")
+	p.Open(c.URL + "/jobs")
 	c.Exec(t,
-		`UPDATE work SET state = 'failed', failure = 'It failed.', ended_at = $1 WHERE id = (SELECT min(id) FROM work)`,
+		`UPDATE jobs SET state = 'failed', failure = 'It failed.', ended_at = $1 WHERE id = (SELECT min(id) FROM jobs)`,
 		c.Time.Now())
 	p.Wait(`document.querySelector("#announce").textContent === document.querySelector("tr[data-news]:has([data-state=failed])")?.dataset.news`)
 }

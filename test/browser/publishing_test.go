@@ -15,7 +15,7 @@ import (
 // everyPublishingPage checks the pages for publishing a draft in each of the draft's states. It also
 // turns scripts off and approves and publishes a draft.
 func everyPublishingPage(t *testing.T, chromium *browser.Browser) {
-	h := admintest.NewConsole(t, admintest.Setup{Policy: ratecard.Policy{SecondPerson: true}})
+	h := admintest.NewConsole(t, admintest.Setup{Policy: ratecard.Policy{RequireApproval: true}})
 	withoutApproval := *h
 	withoutApproval.Options.Prices = h.Options.Prices.WithPolicy(ratecard.Policy{})
 	if _, err := h.Options.Prices.PublishShipped(t.Context()); err != nil {

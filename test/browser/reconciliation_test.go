@@ -33,7 +33,7 @@ func pick(p *browser.Page, name, value string) {
 }
 
 // everyReconciliationPage uploads a file that produces every kind of finding, compares it with the
-// ledger, saves the result and settles a line. It checks each page.
+// ledger, saves the result and resolves a line. It checks each page.
 func everyReconciliationPage(t *testing.T, chromium *browser.Browser) {
 	b := admintest.NewConsoleWithDeliveries(t)
 	p := chromium.Page(t, browser.Emulation{})
@@ -67,9 +67,9 @@ func everyReconciliationPage(t *testing.T, chromium *browser.Browser) {
 	p.Click(`input[name="numbers"][value="1,234.56"]`)
 	p.Submit(`form[action$="/compare"] button[type="submit"]`)
 	// The page reloads automatically when the comparison is done.
-	p.Wait(`document.querySelector("form[action$='/keep']")`)
+	p.Wait(`document.querySelector("form[action$='/save']")`)
 	check(p, "reconciliation-compared")
-	p.Submit(`form[action$="/keep"] button`)
+	p.Submit(`form[action$="/save"] button`)
 	p.Wait(`document.querySelector(".status-good")`)
 	for _, finding := range reconciliationpages.Findings {
 		p.Open(b.Console.URL + at + "?finding=" + string(finding.Finding))
@@ -79,21 +79,21 @@ func everyReconciliationPage(t *testing.T, chromium *browser.Browser) {
 		check(p, "reconciliation-kept-"+string(finding.Finding))
 	}
 	p.Open(b.Console.URL + at + "?finding=amount_differs")
-	p.Submit(`a[href$="/settle"]`)
+	p.Submit(`a[href$="/resolve"]`)
 	p.Wait(`document.activeElement.name === "note"`)
-	p.Submit(`form[action$="/settle"] a`)
-	p.Submit(`a[href$="/settle"]`)
-	check(p, "reconciliation-settle")
+	p.Submit(`form[action$="/resolve"] a`)
+	p.Submit(`a[href$="/resolve"]`)
+	check(p, "reconciliation-resolve")
 	p.Type(`textarea[name="note"]`, "Agreed. The partner's amount is right and was adjusted.")
-	p.Submit(`form[action$="/settle"] button[type="submit"]`)
+	p.Submit(`form[action$="/resolve"] button[type="submit"]`)
 	p.Wait(`document.querySelector("#lines").textContent.includes("Agreed. The partner's amount is right")`)
-	check(p, "reconciliation-settled")
+	check(p, "reconciliation-resolved")
 	otherStates(b, t, p, at)
 	checkLongNames(t, b.Console, p, []address{
 		{"reconciliation", "/reconciliation"},
 		{"reconciliation-new", "/reconciliation/new"},
 		{"reconciliation-kept", at},
-		{"reconciliation-settled", at + "?finding=amount_differs"},
+		{"reconciliation-resolved", at + "?finding=amount_differs"},
 	})
 	expectOnlyStatusErrors(t, p)
 }
@@ -162,8 +162,8 @@ func otherStates(b admintest.ConsoleWithDeliveries, t *testing.T, p *browser.Pag
 	check(p, "reconciliation-no-match")
 	auditor := b.Console.NewClient(t)
 	auditor.SignIn(t, "auditor@example.com")
-	if page := auditor.Get(t, saved); strings.Contains(page.Body, "/settle") {
-		t.Error("an auditor's page has a link for settling lines")
+	if page := auditor.Get(t, saved); strings.Contains(page.Body, "/resolve") {
+		t.Error("an auditor's page has a link for resolving lines")
 	}
 }
 
@@ -172,7 +172,7 @@ func runningComparison(b admintest.ConsoleWithDeliveries, t *testing.T) (at stri
 	t.Helper()
 	at = b.UploadPartnerFile(t, "harbour-leads", "leadId,amount,currency", id.Format(id.Lead, uuid.New())+",1,GBP")
 	b.Exec(t, `UPDATE reconciliations SET state = 'comparing' WHERE id = $1`, admintest.IDOf(t, at))
-	b.Exec(t, `INSERT INTO work (kind, object_id, partner_id, asked_by, state, phase, done, total, asked_at, started_at, beat_at, job_id)
+	b.Exec(t, `INSERT INTO jobs (kind, object_id, partner_id, requested_by, state, phase, done, total, requested_at, started_at, heartbeat_at, river_job_id)
 		VALUES ('reconciliation', $1, $2, 'finance@example.com', 'running', 'reading the file', 431000, 1204000, $3, $3, $3::timestamptz + interval '1 year', 0)`, admintest.IDOf(t, at), b.Harbour().ID, b.Console.Time.Now())
 	return at
 }
@@ -245,8 +245,8 @@ func reconcileWithoutScript(t *testing.T, chromium *browser.Browser) {
 	b.AwaitState(t, at, models.ReconciliationCompared)
 	p.Open(b.Console.URL + at)
 	p.CheckNoOverflow()
-	p.Submit(`form[action$="/keep"] button`)
-	if got := b.StateOf(t, at); got != models.ReconciliationKept {
-		t.Errorf("got state %s, want %s: %s", got, models.ReconciliationKept, p.Text("main"))
+	p.Submit(`form[action$="/save"] button`)
+	if got := b.StateOf(t, at); got != models.ReconciliationSaved {
+		t.Errorf("got state %s, want %s: %s", got, models.ReconciliationSaved, p.Text("main"))
 	}
 }

@@ -190,7 +190,7 @@ func rotation(t *testing.T, n *node.Node, _ *browser.Browser, p *browser.Page) {
 	fresh := p.Text(".once-secret code")
 	before := sent.Load()
 	p.Open(partnerPage(n, who) + "?tab=secrets")
-	p.Wait(`document.querySelector("main a[href$='/retire']")`)
+	p.Wait(`document.querySelector("main a[href$='/expire']")`)
 	// Wait until the node accepts the new secret before the clients use it.
 	changed := who
 	changed.Secret = fresh
@@ -205,10 +205,10 @@ func rotation(t *testing.T, n *node.Node, _ *browser.Browser, p *browser.Page) {
 		t.Errorf("got %d of %d posts rejected, want 0", rejected.Load(), sent.Load())
 	}
 	// All posts use the new secret now, so the old one can expire.
-	oldSecret := `main a[href$="/retire"]:not([href*="` + newestSecret(t, n, who) + `"])`
+	oldSecret := `main a[href$="/expire"]:not([href*="` + newestSecret(t, n, who) + `"])`
 	p.Submit(oldSecret)
 	p.Click(`input[name="when"][value="now"]`)
-	p.Submit(`form[action$="/retire"] button[type="submit"]`)
+	p.Submit(`form[action$="/expire"] button[type="submit"]`)
 	p.Wait("document.querySelector(`" + oldSecret + "`) === null")
 	awaitStatus(t, n, who, http.StatusUnauthorized)
 	if status := postStatus(t, n, changed); status != http.StatusOK {

@@ -144,13 +144,13 @@ func oldSchema(t *testing.T, n *node.Node) {
 	ctx := context.Background()
 	var newest int64
 	err := n.Root.QueryRow(ctx,
-		`DELETE FROM goose_db_version WHERE version_id = (SELECT max(version_id) FROM goose_db_version) RETURNING version_id`).Scan(&newest)
+		`DELETE FROM schema_migrations WHERE version_id = (SELECT max(version_id) FROM schema_migrations) RETURNING version_id`).Scan(&newest)
 	if err != nil {
 		t.Fatal(err)
 	}
 	n.CheckReadiness(t, "/readyz", "schema")
 	n.CheckReadiness(t, "/readyz/ping")
-	if _, err := n.Root.Exec(ctx, `INSERT INTO goose_db_version (version_id, is_applied) VALUES ($1, true)`, newest); err != nil {
+	if _, err := n.Root.Exec(ctx, `INSERT INTO schema_migrations (version_id, is_applied) VALUES ($1, true)`, newest); err != nil {
 		t.Fatal(err)
 	}
 	n.CheckReadiness(t, "/readyz")

@@ -18,7 +18,7 @@ const MaxDiagnosed = 64 << 10
 // The states of a CandidateKey.
 const (
 	KeyActive  = "active"
-	KeyRetired = "retired" // expired
+	KeyExpired = "expired" // expired
 	KeyRevoked = "revoked"
 )
 

@@ -26,7 +26,7 @@ var secrets = []CandidateKey{
 	{"first (…aaaa)", []byte("pp_Zm9yIHRoZSBmaXJzdCBzZWNyZXQgb2YgdGhlbQ"), KeyActive},
 	{"second (…bbbb)", []byte("  00112233445566778899aabbccddeeff "), KeyActive},
 	{"hex (…eeff)", []byte("00112233445566778899aabbccddeeffeedd"), KeyActive},
-	{"old (…cccc)", []byte("an expired secret of this partner"), KeyRetired},
+	{"old (…cccc)", []byte("an expired secret of this partner"), KeyExpired},
 	{"bad (…dddd)", []byte("a revoked secret of this partner"), KeyRevoked},
 }
 
@@ -236,7 +236,7 @@ func TestDiagnoseFindsTheSignedBytes(t *testing.T) {
 	}{
 		{"spaces trimmed", strings.TrimSpace(string(secrets[1].Key)), "secret_trimmed", 1},
 		{"decoded as hex", string(decoded(hex.DecodeString(string(secrets[2].Key)))), "secret_from_hex", 2},
-		{"expired secret with a newline", string(secrets[3].Key) + "\n", "secret_newline secret_retired", 3},
+		{"expired secret with a newline", string(secrets[3].Key) + "\n", "secret_newline secret_expired", 3},
 	} {
 		d := Signature(ts, compact, macHex(c.key, ts+"."+compact), secrets, now)
 		if d.Matches || d.Key != c.which || strings.Join(d.Causes, " ") != c.causes || len(d.Notes) != 1 {

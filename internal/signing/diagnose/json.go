@@ -111,8 +111,8 @@ type node struct {
 
 const (
 	deepest = 64
-	// maxWritten limits the size of rewritten JSON, because indentation can make it very
-	// long. A partner is unlikely to have signed longer JSON.
+	// maxWritten limits the size of rewritten JSON, because indentation can make it very long. Longer
+	// forms are skipped, because a partner is unlikely to have signed them.
 	maxWritten = 4 * MaxDiagnosed
 )
 

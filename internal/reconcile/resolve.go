@@ -19,13 +19,13 @@ import (
 const MaxNote = 2000
 
 var (
-	errNotSaved = apperr.New(apperr.Conflict, "not_kept", "Lines can only be settled in a saved result. Save the result first.")
+	errNotSaved = apperr.New(apperr.Conflict, "not_saved", "Lines can only be resolved in a saved result. Save the result first.")
 	errNoLine   = apperr.New(apperr.NotFound, "reconciliation_line", "Not Found")
 )
 
-// Settle adds a note to a line of a saved result. If a line is settled several times, all notes
+// Resolve adds a note to a line of a saved result. If a line is resolved several times, all notes
 // remain stored, and the newest one is shown.
-func (s *Service) Settle(ctx context.Context, sc scope.Scope, reconciliation uuid.UUID, line int, note string) error {
+func (s *Service) Resolve(ctx context.Context, sc scope.Scope, reconciliation uuid.UUID, line int, note string) error {
 	note = strings.TrimSpace(note)
 	if note == "" || utf8.RuneCountInString(note) > MaxNote || !plain(note) {
 		return apperr.AtField(apperr.Invalid, "note", apperr.InvalidValue, "note",
@@ -35,7 +35,7 @@ func (s *Service) Settle(ctx context.Context, sc scope.Scope, reconciliation uui
 	if err != nil {
 		return err
 	}
-	if r.State != models.ReconciliationKept {
+	if r.State != models.ReconciliationSaved {
 		return errNotSaved
 	}
 	return s.db.Transaction(ctx, func(tx *gorm.DB) error {
@@ -47,13 +47,13 @@ func (s *Service) Settle(ctx context.Context, sc scope.Scope, reconciliation uui
 		if q.RowsAffected == 0 {
 			return errNoLine
 		}
-		err := tx.Create(&models.ReconciliationSettlement{
-			ReconciliationID: reconciliation, Line: line, Note: note, Settler: s.by.Name, At: s.clock.Now(),
+		err := tx.Create(&models.ReconciliationResolution{
+			ReconciliationID: reconciliation, Line: line, Note: note, ResolvedBy: s.by.Name, At: s.clock.Now(),
 		}).Error
 		if err != nil {
 			return err
 		}
-		return s.auditChange(tx, "reconciliation.settle", r.Reconciliation, map[string]any{"line": line, "finding": l.Finding})
+		return s.auditChange(tx, "reconciliation.resolve", r.Reconciliation, map[string]any{"line": line, "finding": l.Finding})
 	})
 }
 

@@ -16,7 +16,7 @@ import (
 	"github.com/pingpost/pingpost/models"
 )
 
-func TestSettleAndExport(t *testing.T) {
+func TestResolveAndExport(t *testing.T) {
 	t.Parallel()
 	o := newReconcilePlatform(t)
 	acme := o.AddPartner(t, "acme", models.SigningRequired, partners.NewAccount{Identifier: "acme-1", Name: "1"})
@@ -27,14 +27,14 @@ func TestSettleAndExport(t *testing.T) {
 	missing, _ := o.deliver(t, acme, 0)
 	got := o.compare(t, o.upload(t, acme.ID, "leadId,amount,currency",
 		leadID(one)+","+decimal(price-150)+",GBP", leadID(two)+",3,EUR", leadID(theirs)+",1,GBP", leadID(one)+",2,GBP", "x,1,GBP"), inColumns, 2)
-	settle := func(sc scope.Scope, line int, note string) apperr.Code {
-		if err := o.Settle(t.Context(), sc, got.ID, line, note); err != nil {
+	resolve := func(sc scope.Scope, line int, note string) apperr.Code {
+		if err := o.Resolve(t.Context(), sc, got.ID, line, note); err != nil {
 			return apperr.As(err).Code
 		}
 		return ""
 	}
-	if code := settle(scope.Everywhere, 1, "x"); code != apperr.Conflict {
-		t.Errorf("settling a line of a dry run: got %q, want a conflict", code)
+	if code := resolve(scope.Everywhere, 1, "x"); code != apperr.Conflict {
+		t.Errorf("resolving a line of a dry run: got %q, want a conflict", code)
 	}
 	if err := o.Save(t.Context(), scope.Everywhere, got.ID, got.RowVersion); err != nil {
 		t.Fatal(err)
@@ -42,18 +42,18 @@ func TestSettleAndExport(t *testing.T) {
 	for name, c := range map[string]struct {
 		code, want apperr.Code
 	}{
-		"empty note":   {settle(scope.Everywhere, 1, " \n"), apperr.Invalid},
-		"too long":     {settle(scope.Everywhere, 1, strings.Repeat("é", reconcile.MaxNote+1)), apperr.Invalid},
-		"NUL":          {settle(scope.Everywhere, 1, "a\x00b"), apperr.Invalid},
-		"other scope":  {settle(scope.Partners(beta.ID), 1, "x"), apperr.NotFound},
-		"unknown line": {settle(scope.Everywhere, 99, "x"), apperr.NotFound},
-		"longest note": {settle(scope.Everywhere, 1, strings.Repeat("é", reconcile.MaxNote)), ""},
+		"empty note":   {resolve(scope.Everywhere, 1, " \n"), apperr.Invalid},
+		"too long":     {resolve(scope.Everywhere, 1, strings.Repeat("é", reconcile.MaxNote+1)), apperr.Invalid},
+		"NUL":          {resolve(scope.Everywhere, 1, "a\x00b"), apperr.Invalid},
+		"other scope":  {resolve(scope.Partners(beta.ID), 1, "x"), apperr.NotFound},
+		"unknown line": {resolve(scope.Everywhere, 99, "x"), apperr.NotFound},
+		"longest note": {resolve(scope.Everywhere, 1, strings.Repeat("é", reconcile.MaxNote)), ""},
 	} {
 		if c.code != c.want {
 			t.Errorf("%s: got %q, want %q", name, c.code, c.want)
 		}
 	}
-	settle(scope.Partners(acme.ID), 1, "=they were right")
+	resolve(scope.Partners(acme.ID), 1, "=they were right")
 	open, err := o.OpenLines(t.Context(), scope.Everywhere, got.ID)
 	if want := map[models.Finding]int64{models.AmountDiffers: 1, models.Unknown: 1, models.Duplicated: 1, models.Unreadable: 1, models.Missing: 1}; err != nil || fmt.Sprint(open) != fmt.Sprint(want) {
 		t.Errorf("OpenLines = %v, %v, want %v", open, err, want)
@@ -65,12 +65,12 @@ func TestSettleAndExport(t *testing.T) {
 		Size:           9,
 	})
 	if err != nil || len(left) != 1 || left[0].Line != 2 {
-		t.Errorf("got unsettled lines %+v and error %v, want line 2", left, err)
+		t.Errorf("got unresolved lines %+v and error %v, want line 2", left, err)
 	}
 	at := o.Time.Now().Format("2006-01-02T15:04:05.000Z")
 	received := testkit.StartTime().Format("2006-01-02T15:04:05.000Z")
 	want := strings.Join([]string{
-		"row,finding,problem,lead_id,partner_id,theirs,ours,difference,currency,received_at,settled_by,settled_at,note",
+		"row,finding,problem,lead_id,partner_id,file_amount,ledger_amount,difference,currency,received_at,resolved_by,resolved_at,note",
 		fmt.Sprintf("2,amount_differs,,%s,acme-1,%s,%s,-1.50,GBP,%s,dmitri@example.com,%s,'=they were right",
 			leadID(one), decimal(price-150), decimal(price), received, at),
 		fmt.Sprintf("3,amount_differs,currency,%s,acme-1,3.00,%s,,EUR/GBP,%s,,,", leadID(two), decimal(price), received),
@@ -92,7 +92,7 @@ func TestSettleAndExport(t *testing.T) {
 			t.Errorf("%s: %v", name, err)
 		}
 	}
-	if n := testkit.Value[int64](t, o.DB, `SELECT count(*) FROM audit_events WHERE action IN ('reconciliation.settle', 'reconciliation.export', 'reconciliation.keep', 'reconciliation.compare')`); n != 6 {
+	if n := testkit.Value[int64](t, o.DB, `SELECT count(*) FROM audit_events WHERE action IN ('reconciliation.resolve', 'reconciliation.export', 'reconciliation.save', 'reconciliation.compare')`); n != 6 {
 		t.Errorf("got %d audit events, want 6", n)
 	}
 }

@@ -10,15 +10,15 @@ import (
 	"github.com/pingpost/pingpost/templates/ui"
 )
 
-func (h *Handlers) retireSecretPage(k *web.Request) error {
+func (h *Handlers) expireSecretPage(k *web.Request) error {
 	p, s, err := h.partnerAndSecret(k)
 	if err != nil {
 		return err
 	}
-	return h.showRetire(k, http.StatusOK, p, s, "24h", nil)
+	return h.showExpire(k, http.StatusOK, p, s, "24h", nil)
 }
 
-func (h *Handlers) showRetire(
+func (h *Handlers) showExpire(
 	k *web.Request, status int, p models.Partner, s models.SigningSecret, when string, mistakes ui.Errors,
 ) error {
 	last, err := h.Partners.LastActive(k.R.Context(), p, s.ID)
@@ -26,12 +26,12 @@ func (h *Handlers) showRetire(
 		return err
 	}
 	url := web.PartnerURL(p.ID)
-	v := view.RetireFormView{
+	v := view.ExpireFormView{
 		Shell: k.Shell("Set expiry for “"+s.Label+"”", allPartners, ui.Link{Label: p.Name, URL: url}, ui.Link{
 			Label: "Secrets",
 			URL:   url + "?tab=secrets",
 		}),
-		Action:   url + "/secrets/" + id.Format(id.Secret, s.ID) + "/retire",
+		Action:   url + "/secrets/" + id.Format(id.Secret, s.ID) + "/expire",
 		Cancel:   url + "?tab=secrets",
 		Label:    s.Label,
 		EndTimes: h.overlapOptions(k, when),
@@ -39,13 +39,13 @@ func (h *Handlers) showRetire(
 		StepUp:   web.StepUp(k),
 		Errors:   mistakes,
 	}
-	if s.RetiresAt != nil {
-		v.Ends = *s.RetiresAt
+	if s.ExpiresAt != nil {
+		v.Ends = *s.ExpiresAt
 	}
-	return k.Show(status, view.RetireForm(v))
+	return k.Show(status, view.ExpireForm(v))
 }
 
-func (h *Handlers) retireSecret(k *web.Request) error {
+func (h *Handlers) expireSecret(k *web.Request) error {
 	p, s, err := h.partnerAndSecret(k)
 	if err != nil {
 		return err
@@ -60,8 +60,8 @@ func (h *Handlers) retireSecret(k *web.Request) error {
 		Errors: mistakes,
 		StepUp: web.StepUpRequired,
 		Do: func() (string, error) {
-			return web.PartnerURL(p.ID) + "?tab=secrets", h.partners(k).RetireSecret(k.R.Context(), p, s.ID, k.Now.Add(length))
+			return web.PartnerURL(p.ID) + "?tab=secrets", h.partners(k).ExpireSecret(k.R.Context(), p, s.ID, k.Now.Add(length))
 		},
-		Show: func(r web.Rejected) error { return h.showRetire(k, r.Status, p, s, when, r.Errors) },
+		Show: func(r web.Rejected) error { return h.showExpire(k, r.Status, p, s, when, r.Errors) },
 	})
 }

@@ -1,9 +1,8 @@
--- Traffic: the log of pings, counters by minute, and recent rejections.
+-- Traffic: the ping log, counts by minute, and recent rejections.
 
 -- +goose Up
 
--- The log of pings has no unique constraint and no foreign keys. Posts never write to it (decision
--- 2).
+-- The ping log has no unique constraint and no foreign keys. Posts never write to it (decision 2).
 CREATE TABLE pings (
     transaction  uuid, -- null if there was no price
     issued_at    timestamptz NOT NULL,
@@ -21,10 +20,10 @@ CREATE TABLE pings (
     card_version integer     NOT NULL,
     duration_us  integer     NOT NULL
 ) PARTITION BY RANGE (issued_at);
-GRANT SELECT, INSERT ON pings TO pingpost_app;
+COMMENT ON TABLE pings IS 'The ping log, with one partition for each day.';
 
--- Partitions are named pings_YYYYMMDD and contain one UTC day each. Both functions run as the
--- owner, so that the service needs no privilege to create or drop tables.
+-- Partitions are named pings_YYYYMMDD and contain one UTC day each. Both functions run as the owner,
+-- so that the service needs no privilege to create or drop tables.
 -- +goose StatementBegin
 CREATE FUNCTION ensure_ping_partitions(first date, days integer) RETURNS integer
     LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, public, pg_temp AS $$
@@ -44,10 +43,16 @@ BEGIN
     RETURN made;
 END
 $$;
+-- A partition that ended less than a day ago by the database's clock is not dropped, because the
+-- caller's clock may be wrong.
 CREATE FUNCTION drop_ping_partitions(before date) RETURNS integer
     LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, public, pg_temp AS $$
 DECLARE name text; dropped integer := 0;
 BEGIN
+    IF before > (now() AT TIME ZONE 'UTC')::date - 1 THEN
+        RAISE EXCEPTION 'pings of the last day are not dropped' USING ERRCODE = 'invalid_parameter_value',
+            CONSTRAINT = 'pings_younger_than_a_day', HINT = 'compare the clocks of the node and of the database';
+    END IF;
     PERFORM pg_advisory_xact_lock(hashtext('pings partitions'));
     FOR name IN
         SELECT c.relname FROM pg_inherits i JOIN pg_class c ON c.oid = i.inhrelid
@@ -60,8 +65,6 @@ BEGIN
 END
 $$;
 -- +goose StatementEnd
-REVOKE ALL ON FUNCTION ensure_ping_partitions(date, integer), drop_ping_partitions(date) FROM PUBLIC;
-GRANT EXECUTE ON FUNCTION ensure_ping_partitions(date, integer), drop_ping_partitions(date) TO pingpost_app;
 
 -- An unknown id in a key column is the nil UUID, because primary keys cannot contain NULL.
 CREATE TABLE traffic_minutes (
@@ -75,12 +78,15 @@ CREATE TABLE traffic_minutes (
     latency    bigint[]    NOT NULL, -- counts by bucket; the bounds are in package models
     CONSTRAINT traffic_minutes_pkey PRIMARY KEY (minute, partner_id, account_id, secret_id, endpoint, outcome)
 );
+COMMENT ON TABLE traffic_minutes IS 'Counts of pings and posts by minute, partner and outcome.';
 CREATE INDEX traffic_minutes_by_partner ON traffic_minutes (partner_id, minute);
+-- Finds when a secret was last used. Pings and unsigned posts have no secret.
+CREATE INDEX traffic_minutes_by_secret ON traffic_minutes (secret_id, minute) WHERE secret_id <> '00000000-0000-0000-0000-000000000000';
 
 -- The latest rejections of each partner, with the names of the fields but without their values
 -- (decision 24).
-CREATE TABLE refusals (
-    id         bigint      GENERATED ALWAYS AS IDENTITY CONSTRAINT refusals_pkey PRIMARY KEY,
+CREATE TABLE rejections (
+    id         bigint      GENERATED ALWAYS AS IDENTITY CONSTRAINT rejections_pkey PRIMARY KEY,
     partner_id uuid        NOT NULL,
     at         timestamptz NOT NULL,
     request_id uuid        NOT NULL,
@@ -88,12 +94,10 @@ CREATE TABLE refusals (
     outcome    text        NOT NULL,
     fields     text[]      NOT NULL
 );
-CREATE INDEX refusals_by_partner ON refusals (partner_id, id);
-CREATE INDEX refusals_by_request ON refusals (request_id);
-
-GRANT SELECT, INSERT, UPDATE, DELETE ON traffic_minutes TO pingpost_app;
-GRANT SELECT, INSERT, DELETE ON refusals TO pingpost_app;
+COMMENT ON TABLE rejections IS 'Recent rejections of each partner, without values from the request.';
+CREATE INDEX rejections_by_partner ON rejections (partner_id, id);
+CREATE INDEX rejections_by_request ON rejections (request_id);
 
 -- +goose Down
-DROP TABLE refusals, traffic_minutes, pings;
+DROP TABLE rejections, traffic_minutes, pings;
 DROP FUNCTION ensure_ping_partitions(date, integer), drop_ping_partitions(date);

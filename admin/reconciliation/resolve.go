@@ -13,15 +13,15 @@ import (
 	"github.com/pingpost/pingpost/templates/ui"
 )
 
-func settleURL(r reconcile.Reconciliation, line int) string {
-	return reconciliationURL(r.ID) + "/lines/" + strconv.Itoa(line) + "/settle"
+func resolveURL(r reconcile.Reconciliation, line int) string {
+	return reconciliationURL(r.ID) + "/lines/" + strconv.Itoa(line) + "/resolve"
 }
 
 // line returns the line with the number in the URL. It returns web.ErrNotFound if the line does not
-// exist or cannot be settled.
+// exist or cannot be resolved.
 func (h *Handlers) line(k *web.Request, r reconcile.Reconciliation) (l reconcile.Line, err error) {
 	n := lineNumber(k.R.PathValue("line"))
-	if n < 1 || r.State != models.ReconciliationKept {
+	if n < 1 || r.State != models.ReconciliationSaved {
 		return l, web.ErrNotFound
 	}
 	found, _, _, err := h.Reconcile.Lines(k.R.Context(), k.Scope, reconcile.LineQuery{
@@ -32,13 +32,13 @@ func (h *Handlers) line(k *web.Request, r reconcile.Reconciliation) (l reconcile
 	if err != nil {
 		return l, err
 	}
-	if len(found) == 0 || found[0].Line != n || !reconcile.Settleable(found[0].Finding) {
+	if len(found) == 0 || found[0].Line != n || !reconcile.Resolvable(found[0].Finding) {
 		return l, web.ErrNotFound
 	}
 	return found[0], nil
 }
 
-func (h *Handlers) settlePage(k *web.Request) error {
+func (h *Handlers) resolvePage(k *web.Request) error {
 	r, err := h.reconciliation(k)
 	if err != nil {
 		return err
@@ -47,22 +47,22 @@ func (h *Handlers) settlePage(k *web.Request) error {
 	if err != nil {
 		return err
 	}
-	return h.showSettle(k, http.StatusOK, r, l, "", nil)
+	return h.showResolve(k, http.StatusOK, r, l, "", nil)
 }
 
-func (h *Handlers) showSettle(
+func (h *Handlers) showResolve(
 	k *web.Request, status int, r reconcile.Reconciliation, l reconcile.Line, note string, mistakes ui.Errors,
 ) error {
 	row := h.lineRow(k, r, l)
-	title := "Settle row " + ui.Number(int64(row.Row))
+	title := "Resolve row " + ui.Number(int64(row.Row))
 	if row.Row == 0 {
-		title = "Settle missing lead"
+		title = "Resolve missing lead"
 	}
 	f, _ := findingOf(l.Finding)
 	address := reconciliationURL(r.ID)
-	return k.Show(status, view.Settle(view.SettleView{
+	return k.Show(status, view.Resolve(view.ResolveView{
 		Shell:   k.Shell(title, allReconciliations, ui.Link{Label: r.FileName, URL: address}),
-		Action:  settleURL(r, l.Line),
+		Action:  resolveURL(r, l.Line),
 		Cancel:  h.lineURL(k, r, l),
 		Finding: f.Name,
 		Line:    row,
@@ -80,7 +80,7 @@ func (h *Handlers) lineURL(k *web.Request, r reconcile.Reconciliation, l reconci
 	return reconciliationURL(r.ID) + q + "#" + lineAnchor(l.Line)
 }
 
-func (h *Handlers) settle(k *web.Request) error {
+func (h *Handlers) resolve(k *web.Request) error {
 	r, err := h.reconciliation(k)
 	if err != nil {
 		return err
@@ -95,10 +95,10 @@ func (h *Handlers) settle(k *web.Request) error {
 			if !web.ValidText(note) {
 				return "", atField("note", apperr.Invalid, "note", "The note contains invalid characters. Enter it again.")
 			}
-			return h.lineURL(k, r, l), h.reconciliations(k).Settle(k.R.Context(), k.Scope, r.ID, l.Line, note)
+			return h.lineURL(k, r, l), h.reconciliations(k).Resolve(k.R.Context(), k.Scope, r.ID, l.Line, note)
 		},
 		Show: func(rejected web.Rejected) error {
-			return h.showSettle(k, rejected.Status, r, l, shortNote(note), rejected.Errors)
+			return h.showResolve(k, rejected.Status, r, l, shortNote(note), rejected.Errors)
 		},
 	})
 }

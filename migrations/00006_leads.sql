@@ -1,4 +1,4 @@
--- Leads, their consents and timeline, and the ledger.
+-- Leads with their consents and timelines.
 
 -- +goose Up
 
@@ -42,67 +42,56 @@ CREATE TABLE leads (
     wrapped_key     bytea,
     key_wrapper     text        NOT NULL,
     key_version     text        NOT NULL,
+    -- The wrapped key that the partner received, if the lead has been rewrapped since then. If the
+    -- post is replayed, the response contains this key again (decision 20). It is deleted together
+    -- with body_digest.
+    answered_key    bytea,
     CONSTRAINT leads_sealed_or_erased CHECK ((state = 'erased') = (salt IS NULL)),
     CONSTRAINT leads_signed_by CHECK (hmac_verified = (secret_id IS NOT NULL))
 );
+COMMENT ON TABLE leads IS 'Delivered leads: transaction, price, encrypted contact record and lookup digests.';
 -- Ids are UUIDv7, so an index on them is ordered by time.
 CREATE INDEX leads_by_partner ON leads (partner_id, id);
-CREATE INDEX leads_by_email ON leads (email_digest) WHERE email_digest IS NOT NULL;
 CREATE INDEX leads_with_body ON leads (id) WHERE body_digest IS NOT NULL; -- about one day of leads, until their digests are deleted
-CREATE INDEX leads_by_phone ON leads (phone_digest) WHERE phone_digest IS NOT NULL;
+CREATE INDEX leads_sandbox ON leads (received_at) WHERE sandbox;
+-- Counts the leads by key version, and finds those to rewrap.
+CREATE INDEX leads_by_key ON leads (key_wrapper, key_version, id);
+-- These indexes find a consumer's leads by a key of seven bytes. The first three bytes are the start
+-- of the lead's id, which is its time in spans of 2^24 ms. So posts only write to the pages of the
+-- current span. The other four are the first bytes of the digest after the id of the digest's key.
+-- The indexes include leads without a digest, because Postgres only collects statistics for complete
+-- indexes.
+CREATE INDEX leads_by_span_email ON leads ((substr(uuid_send(id), 1, 3) || substr(email_digest, 5, 4)));
+CREATE INDEX leads_by_span_phone ON leads ((substr(uuid_send(id), 1, 3) || substr(phone_digest, 5, 4)));
 
 CREATE TABLE consents (
-    lead_id               uuid        CONSTRAINT consents_pkey PRIMARY KEY CONSTRAINT consents_lead_fkey REFERENCES leads,
-    partner_id            uuid        NOT NULL,
-    acknowledged          boolean     NOT NULL CONSTRAINT consents_acknowledged CHECK (acknowledged),
-    acknowledged_at       timestamptz,
-    disclosure_text       text,
-    recipient_hash        text,
-    form_cert_url         text,
-    third_party_lead_id   text,
-    sandbox               boolean     NOT NULL,
-    received_at           timestamptz NOT NULL
+    lead_id             uuid        CONSTRAINT consents_pkey PRIMARY KEY CONSTRAINT consents_lead_fkey REFERENCES leads,
+    partner_id          uuid        NOT NULL,
+    acknowledged        boolean     NOT NULL CONSTRAINT consents_acknowledged CHECK (acknowledged),
+    acknowledged_at     timestamptz,
+    disclosure_text     text,
+    recipient_hash      text,
+    form_cert_url       text,
+    third_party_lead_id text,
+    sandbox             boolean     NOT NULL,
+    received_at         timestamptz NOT NULL
 );
+COMMENT ON TABLE consents IS 'The consent of each lead. Never changed.';
 
 CREATE TABLE lead_events (
-    id      bigint      GENERATED ALWAYS AS IDENTITY CONSTRAINT lead_events_pkey PRIMARY KEY,
+    id      bigint      GENERATED ALWAYS AS IDENTITY,
     lead_id uuid        NOT NULL CONSTRAINT lead_events_lead_fkey REFERENCES leads,
     kind    text        NOT NULL,
     detail  jsonb       NOT NULL DEFAULT '{}',
-    at      timestamptz NOT NULL
+    at      timestamptz NOT NULL,
+    CONSTRAINT lead_events_pkey PRIMARY KEY (lead_id, id)
 );
-CREATE INDEX lead_events_by_lead ON lead_events (lead_id, id);
+COMMENT ON TABLE lead_events IS 'The timeline of each lead: when it was delivered and returned.';
 
-CREATE TABLE ledger_entries (
-    id           bigint      GENERATED ALWAYS AS IDENTITY CONSTRAINT ledger_entries_pkey PRIMARY KEY,
-    partner_id   uuid        NOT NULL,
-    account_id   uuid        NOT NULL,
-    lead_id      uuid        CONSTRAINT ledger_entries_lead_fkey REFERENCES leads,
-    kind         text        NOT NULL CONSTRAINT ledger_entries_kind_known CHECK (kind IN ('accrual', 'return', 'adjustment', 'payment')),
-    reference    text        NOT NULL CONSTRAINT ledger_entries_reference_given CHECK (reference <> ''),
-    amount_minor bigint      NOT NULL,
-    currency     char(3)     NOT NULL CONSTRAINT ledger_entries_currency_known CHECK (currency IN ('GBP', 'EUR', 'USD', 'CAD', 'AUD')),
-    occurred_at  timestamptz NOT NULL,
-    CONSTRAINT ledger_entries_reference_key UNIQUE (partner_id, kind, reference),
-    CONSTRAINT ledger_entries_sign CHECK (CASE kind
-        WHEN 'accrual' THEN amount_minor > 0 AND lead_id IS NOT NULL
-        WHEN 'return' THEN amount_minor < 0 AND lead_id IS NOT NULL
-        WHEN 'payment' THEN amount_minor < 0
-        ELSE amount_minor <> 0 END)
-);
-CREATE UNIQUE INDEX ledger_entries_one_accrual ON ledger_entries (lead_id) WHERE kind = 'accrual';
-
--- Grants and triggers make these tables append-only. The grants restrict the service. The
--- triggers restrict every other role.
--- +goose StatementBegin
-CREATE FUNCTION refuse_change() RETURNS trigger LANGUAGE plpgsql AS $$
-BEGIN
-    RAISE EXCEPTION '% is append-only', TG_TABLE_NAME USING ERRCODE = 'insufficient_privilege';
-END
-$$;
 -- Consents of sandbox leads are deleted with their leads after 7 days (decision 25). All other
 -- consents are permanent.
-CREATE FUNCTION refuse_consent_change() RETURNS trigger LANGUAGE plpgsql AS $$
+-- +goose StatementBegin
+CREATE FUNCTION reject_consent_change() RETURNS trigger LANGUAGE plpgsql AS $$
 BEGIN
     IF TG_OP = 'DELETE' AND OLD.sandbox THEN
         RETURN OLD;
@@ -110,7 +99,7 @@ BEGIN
     RAISE EXCEPTION 'consents is append-only' USING ERRCODE = 'insufficient_privilege';
 END
 $$;
--- This function runs as the owner. The service can only delete leads by calling it.
+-- delete_sandbox_leads runs as the owner. The service can only delete leads by calling it.
 CREATE FUNCTION delete_sandbox_leads(before timestamptz, at_most integer) RETURNS bigint
     LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, public, pg_temp AS $$
 DECLARE gone uuid[];
@@ -123,19 +112,10 @@ BEGIN
 END
 $$;
 -- +goose StatementEnd
-REVOKE ALL ON FUNCTION delete_sandbox_leads(timestamptz, integer) FROM PUBLIC;
-GRANT EXECUTE ON FUNCTION delete_sandbox_leads(timestamptz, integer) TO pingpost_app;
-CREATE INDEX leads_sandbox ON leads (received_at) WHERE sandbox;
-
-CREATE TRIGGER ledger_entries_append_only BEFORE UPDATE OR DELETE ON ledger_entries FOR EACH ROW EXECUTE FUNCTION refuse_change();
-CREATE TRIGGER ledger_entries_no_truncate BEFORE TRUNCATE ON ledger_entries FOR EACH STATEMENT EXECUTE FUNCTION refuse_change();
-CREATE TRIGGER consents_append_only BEFORE UPDATE OR DELETE ON consents FOR EACH ROW EXECUTE FUNCTION refuse_consent_change();
-CREATE TRIGGER consents_no_truncate BEFORE TRUNCATE ON consents FOR EACH STATEMENT EXECUTE FUNCTION refuse_change();
-
-GRANT SELECT, INSERT, UPDATE ON leads TO pingpost_app;
-GRANT SELECT, INSERT ON consents, lead_events, ledger_entries TO pingpost_app;
+CREATE TRIGGER consents_append_only BEFORE UPDATE OR DELETE ON consents FOR EACH ROW EXECUTE FUNCTION reject_consent_change();
+CREATE TRIGGER consents_no_truncate BEFORE TRUNCATE ON consents FOR EACH STATEMENT EXECUTE FUNCTION reject_change();
 
 -- +goose Down
 DROP FUNCTION delete_sandbox_leads(timestamptz, integer);
-DROP TABLE ledger_entries, lead_events, consents, leads;
-DROP FUNCTION refuse_change(), refuse_consent_change();
+DROP TABLE lead_events, consents, leads;
+DROP FUNCTION reject_consent_change();

@@ -1,0 +1,162 @@
+-- Returns and payout runs.
+
+-- +goose Up
+CREATE TABLE returns (
+    id            uuid        CONSTRAINT returns_pkey PRIMARY KEY,
+    lead_id       uuid        NOT NULL CONSTRAINT returns_lead_fkey REFERENCES leads,
+    partner_id    uuid        NOT NULL,
+    account_id    uuid        NOT NULL,
+    amount_minor  bigint      NOT NULL CONSTRAINT returns_amount_positive CHECK (amount_minor > 0), -- the amount that the lead earned
+    currency      char(3)     NOT NULL CONSTRAINT returns_currency_known CHECK (currency IN ('GBP', 'EUR', 'USD', 'CAD', 'AUD')),
+    reason        text        NOT NULL CONSTRAINT returns_reason_known CHECK (reason IN
+                      ('wrong_contact', 'duplicate', 'no_consent', 'wrong_service', 'outside_area', 'not_a_customer', 'fraud', 'other')),
+    evidence      text        NOT NULL CONSTRAINT returns_evidence_given CHECK (evidence <> ''),
+    state         text        NOT NULL DEFAULT 'open' CONSTRAINT returns_state_known CHECK (state IN ('open', 'accepted', 'rejected')),
+    requested_by  text        NOT NULL,
+    requested_at  timestamptz NOT NULL,
+    decided_by    text        NOT NULL DEFAULT '',
+    decided_at    timestamptz,
+    decision_note text        NOT NULL DEFAULT '', -- the reason for accepting or rejecting it
+    row_version   integer     NOT NULL DEFAULT 1,
+    CONSTRAINT returns_decided_when CHECK ((state = 'open') = (decided_at IS NULL))
+);
+COMMENT ON TABLE returns IS 'Lead returns, with the reason, evidence and decision.';
+-- At most one open or accepted return for each lead. After a rejection, a lead can be returned again.
+CREATE UNIQUE INDEX returns_one_a_lead ON returns (lead_id) WHERE state <> 'rejected';
+CREATE INDEX returns_by_partner ON returns (partner_id, id);
+CREATE INDEX returns_open ON returns (id) WHERE state = 'open';
+
+CREATE TABLE payout_runs (
+    id            uuid        CONSTRAINT payout_runs_pkey PRIMARY KEY,
+    currency      char(3)     NOT NULL CONSTRAINT payout_runs_currency_known CHECK (currency IN ('GBP', 'EUR', 'USD', 'CAD', 'AUD')),
+    cutoff        timestamptz NOT NULL, -- only entries before this time are paid
+    minimum_minor bigint      NOT NULL CONSTRAINT payout_runs_minimum_range CHECK (minimum_minor >= 0), -- smaller balances are held
+    note          text        NOT NULL DEFAULT '',
+    state         text        NOT NULL CONSTRAINT payout_runs_state_known CHECK (state IN ('preparing', 'prepared', 'approved', 'paid', 'cancelled')),
+    entries       bigint      NOT NULL DEFAULT 0, -- claimed entries, not including payments
+    payouts       integer     NOT NULL DEFAULT 0, -- accounts that are paid
+    held          integer     NOT NULL DEFAULT 0, -- accounts whose balance is carried forward
+    total_minor   bigint      NOT NULL DEFAULT 0, -- the amount to pay
+    preparer      text        NOT NULL,
+    preparer_id   uuid        NOT NULL,
+    prepared_at   timestamptz,
+    approver      text        NOT NULL DEFAULT '',
+    approver_id   uuid,
+    approved_at   timestamptz,
+    payer         text        NOT NULL DEFAULT '',
+    paid_at       timestamptz,
+    reference     text        NOT NULL DEFAULT '', -- the bank's reference for the payment
+    cancel_reason text        NOT NULL DEFAULT '',
+    created_at    timestamptz NOT NULL,
+    row_version   integer     NOT NULL DEFAULT 1,
+    CONSTRAINT payout_runs_two_people CHECK (approver_id IS NULL OR approver_id <> preparer_id),
+    CONSTRAINT payout_runs_approved_when CHECK (state NOT IN ('approved', 'paid') OR (approver_id IS NOT NULL AND approved_at IS NOT NULL)),
+    CONSTRAINT payout_runs_paid_when CHECK ((state = 'paid') = (paid_at IS NOT NULL) AND (state <> 'paid' OR reference <> ''))
+);
+COMMENT ON TABLE payout_runs IS 'Payout runs, with their state and the users who prepared, approved and paid them.';
+-- If two runs in a currency were open at the same time, each would claim some of the entries.
+CREATE UNIQUE INDEX payout_runs_one_open ON payout_runs (currency) WHERE state IN ('preparing', 'prepared', 'approved');
+CREATE INDEX payout_runs_by_time ON payout_runs (created_at, id);
+
+CREATE TABLE payout_run_entries (
+    entry_id bigint CONSTRAINT payout_run_entries_pkey PRIMARY KEY CONSTRAINT payout_run_entries_entry_fkey REFERENCES ledger_entries,
+    run_id   uuid   NOT NULL CONSTRAINT payout_run_entries_run_fkey REFERENCES payout_runs
+);
+COMMENT ON TABLE payout_run_entries IS 'The ledger entries in each payout run. An entry is in at most one run.';
+CREATE INDEX payout_run_entries_by_run ON payout_run_entries (run_id, entry_id);
+
+-- If the account is paid, the sums are those of the entries that the run claimed. If the balance is
+-- carried forward, they are those of the entries that are left for the next run.
+CREATE TABLE statements (
+    run_id         uuid    NOT NULL CONSTRAINT statements_run_fkey REFERENCES payout_runs,
+    partner_id     uuid    NOT NULL,
+    account_id     uuid    NOT NULL,
+    outcome        text    NOT NULL CONSTRAINT statements_outcome_known CHECK (outcome IN ('pays', 'below_minimum', 'negative', 'even')),
+    entries        bigint  NOT NULL,
+    accrued_minor  bigint  NOT NULL,
+    returned_minor bigint  NOT NULL,
+    adjusted_minor bigint  NOT NULL,
+    net_minor      bigint  NOT NULL,
+    CONSTRAINT statements_pkey PRIMARY KEY (run_id, account_id),
+    CONSTRAINT statements_net CHECK (net_minor = accrued_minor + returned_minor + adjusted_minor),
+    CONSTRAINT statements_outcome_net CHECK (CASE outcome WHEN 'negative' THEN net_minor < 0 WHEN 'even' THEN net_minor = 0 ELSE net_minor > 0 END)
+);
+COMMENT ON TABLE statements IS 'Statements: the result of a payout run for each account.';
+CREATE INDEX statements_by_partner ON statements (partner_id, run_id);
+
+-- The payees of a run at the time of its approval. A later change to a partner's legal name only
+-- affects runs that are approved after the change.
+CREATE TABLE payees (
+    run_id     uuid NOT NULL CONSTRAINT payees_run_fkey REFERENCES payout_runs,
+    partner_id uuid NOT NULL CONSTRAINT payees_partner_fkey REFERENCES partners,
+    legal_name text NOT NULL CONSTRAINT payees_legal_name_given CHECK (legal_name <> ''), -- the partner's name if it has no legal name
+    address    text NOT NULL,
+    tax_id     text NOT NULL,
+    CONSTRAINT payees_pkey PRIMARY KEY (run_id, partner_id)
+);
+COMMENT ON TABLE payees IS 'Legal names, addresses and tax IDs of partners, for payouts.';
+
+-- +goose StatementBegin
+-- A paid or cancelled run cannot be changed, nor can the sums of a prepared run.
+CREATE FUNCTION reject_run_change() RETURNS trigger LANGUAGE plpgsql AS $$
+BEGIN
+    IF OLD.state IN ('paid', 'cancelled') OR (OLD.state <> 'preparing'
+        AND (NEW.state = 'preparing' OR (NEW.entries, NEW.payouts, NEW.held, NEW.total_minor, NEW.prepared_at) IS DISTINCT FROM
+                                        (OLD.entries, OLD.payouts, OLD.held, OLD.total_minor, OLD.prepared_at))) THEN
+        RAISE EXCEPTION 'this payout run can no longer be changed' USING ERRCODE = 'integrity_constraint_violation', CONSTRAINT = 'payout_runs_immutable';
+    END IF;
+    RETURN NEW;
+END
+$$;
+-- Entries and statements can only be added while a run is being prepared. The transaction that marks
+-- the run as paid can also add payments.
+CREATE FUNCTION reject_late_claim() RETURNS trigger LANGUAGE plpgsql SET search_path = pg_catalog, public, pg_temp AS $$
+BEGIN
+    IF EXISTS (SELECT FROM payout_runs r WHERE r.id IN (SELECT run_id FROM added)
+        AND r.state <> 'preparing' AND NOT (r.state = 'approved' AND TG_TABLE_NAME = 'payout_run_entries')) THEN
+        RAISE EXCEPTION 'nothing can be added to this payout run' USING ERRCODE = 'integrity_constraint_violation', CONSTRAINT = 'payout_runs_immutable';
+    END IF;
+    RETURN NULL;
+END
+$$;
+-- No role can release the entries of a paid run.
+CREATE FUNCTION reject_late_release() RETURNS trigger LANGUAGE plpgsql SET search_path = pg_catalog, public, pg_temp AS $$
+BEGIN
+    IF EXISTS (SELECT FROM payout_runs r WHERE r.state = 'paid' AND r.id IN (SELECT run_id FROM gone)) THEN
+        RAISE EXCEPTION 'a paid run keeps its entries' USING ERRCODE = 'integrity_constraint_violation', CONSTRAINT = 'payout_runs_immutable';
+    END IF;
+    RETURN NULL;
+END
+$$;
+-- release_payout_run releases the entries that a run claimed, unless the run is paid. It runs as the
+-- owner. The service can only delete claims by calling it.
+CREATE FUNCTION release_payout_run(run uuid) RETURNS bigint
+    LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, public, pg_temp AS $$
+DECLARE n bigint;
+BEGIN
+    PERFORM FROM payout_runs WHERE id = run AND state <> 'paid' FOR UPDATE;
+    IF NOT FOUND THEN
+        RAISE EXCEPTION 'this payout run can no longer be changed' USING ERRCODE = 'integrity_constraint_violation', CONSTRAINT = 'payout_runs_immutable';
+    END IF;
+    DELETE FROM payout_run_entries WHERE run_id = run;
+    GET DIAGNOSTICS n = ROW_COUNT;
+    RETURN n;
+END
+$$;
+-- +goose StatementEnd
+CREATE TRIGGER payout_runs_immutable BEFORE UPDATE ON payout_runs FOR EACH ROW EXECUTE FUNCTION reject_run_change();
+CREATE TRIGGER payout_run_entries_in_time AFTER INSERT ON payout_run_entries REFERENCING NEW TABLE AS added
+    FOR EACH STATEMENT EXECUTE FUNCTION reject_late_claim();
+CREATE TRIGGER payout_run_entries_stay AFTER DELETE ON payout_run_entries REFERENCING OLD TABLE AS gone
+    FOR EACH STATEMENT EXECUTE FUNCTION reject_late_release();
+CREATE TRIGGER payout_run_entries_unchanged BEFORE UPDATE OR TRUNCATE ON payout_run_entries FOR EACH STATEMENT EXECUTE FUNCTION reject_change();
+CREATE TRIGGER statements_in_time AFTER INSERT ON statements REFERENCING NEW TABLE AS added
+    FOR EACH STATEMENT EXECUTE FUNCTION reject_late_claim();
+CREATE TRIGGER statements_stay BEFORE UPDATE OR DELETE ON statements FOR EACH ROW EXECUTE FUNCTION reject_change();
+CREATE TRIGGER statements_no_truncate BEFORE TRUNCATE ON statements FOR EACH STATEMENT EXECUTE FUNCTION reject_change();
+CREATE TRIGGER payees_stay BEFORE UPDATE OR DELETE ON payees FOR EACH ROW EXECUTE FUNCTION reject_change();
+CREATE TRIGGER payees_no_truncate BEFORE TRUNCATE ON payees FOR EACH STATEMENT EXECUTE FUNCTION reject_change();
+
+-- +goose Down
+DROP TABLE payees, statements, payout_run_entries, payout_runs, returns;
+DROP FUNCTION release_payout_run(uuid), reject_run_change(), reject_late_claim(), reject_late_release();

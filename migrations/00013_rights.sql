@@ -1,0 +1,85 @@
+-- Everything that pingpost_app, the service's role, may do. It owns nothing, and can grant nothing.
+
+-- +goose Up
+-- +goose StatementBegin
+DO $$
+BEGIN
+    EXECUTE format('GRANT CONNECT ON DATABASE %I TO pingpost_app', current_database());
+    -- Partners' files are compared in temporary tables, which are dropped with the connection. A
+    -- temporary table hides a real one with the same name, unless pg_temp is last in the search path.
+    -- So every trigger that reads tables, and every function that runs as the owner, sets the search
+    -- path.
+    EXECUTE format('GRANT TEMPORARY ON DATABASE %I TO pingpost_app', current_database());
+END
+$$;
+-- +goose StatementEnd
+GRANT USAGE ON SCHEMA public TO pingpost_app;
+GRANT SELECT ON snapshot_versions TO pingpost_app;
+GRANT SELECT, INSERT, DELETE, UPDATE (counts_until) ON vault_logins TO pingpost_app;
+
+-- DELETE is not granted, so that partners that have delivered leads stay on record.
+GRANT SELECT, INSERT ON partners, accounts, signing_secrets, partner_links TO pingpost_app;
+GRANT UPDATE (name, legal_name, address, tax_id, contacts, payment_terms, status, signing_mode, shared_base_url, account_manager, notes, updated_at, row_version) ON partners TO pingpost_app;
+GRANT UPDATE (name, is_default, status, signing_mode, updated_at, row_version) ON accounts TO pingpost_app;
+GRANT UPDATE (state, revoked_at, expires_at, sealed, digest) ON signing_secrets TO pingpost_app;
+GRANT UPDATE (revoked_at) ON partner_links TO pingpost_app;
+
+-- DELETE is not granted on staff, so that users who have made changes stay on record.
+GRANT SELECT, INSERT ON staff TO pingpost_app;
+GRANT UPDATE (email, name, status, password_hash, totp_sealed, totp_at, totp_step, row_version, updated_at) ON staff TO pingpost_app;
+GRANT SELECT, INSERT, DELETE ON staff_roles, staff_invitations, form_submissions TO pingpost_app;
+GRANT SELECT, INSERT, UPDATE, DELETE ON staff_recovery_codes, staff_sessions, login_attempts, saved_forms TO pingpost_app;
+
+-- The id is not granted, because an event with the largest possible id would stay the last one in the
+-- chain forever.
+GRANT SELECT ON audit_events TO pingpost_app;
+GRANT INSERT (at, staff_id, actor, role, action, object_kind, object_id, partner_id, before, after, reason, address, request_id, outcome, prev_hash, hash)
+    ON audit_events TO pingpost_app;
+
+GRANT SELECT, INSERT ON rate_cards TO pingpost_app;
+GRANT UPDATE (version, state, title, based_on, submitter, approver, note, effective_at, updated_by, updated_at, row_version) ON rate_cards TO pingpost_app;
+GRANT SELECT, INSERT, UPDATE, DELETE ON pricing_rules, partner_prices TO pingpost_app;
+GRANT SELECT, INSERT, UPDATE (undone_at, undone_by) ON rate_card_edits TO pingpost_app;
+GRANT SELECT, INSERT, DELETE, UPDATE (days_done, state, seen_at, ended_at, result) ON rate_card_replays TO pingpost_app;
+GRANT SELECT, INSERT, DELETE ON partner_price_proposals TO pingpost_app;
+
+GRANT SELECT, INSERT ON leads, consents, lead_events, ledger_entries TO pingpost_app;
+GRANT UPDATE (body_digest, answered_key, wrapped_key, key_wrapper, key_version, email_digest, phone_digest) ON leads TO pingpost_app;
+GRANT SELECT, INSERT, UPDATE, DELETE ON daily_lead_counts, partner_days, partner_figures TO pingpost_app;
+GRANT SELECT, UPDATE (counted_to, settling_to, writers) ON daily_lead_counts_state TO pingpost_app;
+GRANT SELECT, INSERT, UPDATE ON partner_figures_state TO pingpost_app;
+
+GRANT SELECT, INSERT, DELETE ON jobs, files, file_parts, exports TO pingpost_app;
+GRANT UPDATE (state, phase, done, total, failure, attempt, river_job_id, started_at, heartbeat_at, ended_at) ON jobs TO pingpost_app;
+GRANT UPDATE (complete, size, sha256) ON files TO pingpost_app;
+GRANT UPDATE (file_id, rows) ON exports TO pingpost_app;
+
+GRANT SELECT, INSERT ON returns, payout_runs, payout_run_entries, statements, payees TO pingpost_app;
+GRANT UPDATE (state, decided_by, decided_at, decision_note, row_version) ON returns TO pingpost_app;
+GRANT UPDATE (state, entries, payouts, held, total_minor, prepared_at, approver, approver_id, approved_at, payer, paid_at, reference, cancel_reason, row_version)
+    ON payout_runs TO pingpost_app;
+
+GRANT SELECT, INSERT ON reconciliations, reconciliation_lines, reconciliation_resolutions TO pingpost_app;
+GRANT UPDATE (file_id, mapping, period_from, period_to, state, result, as_of, saved_by, compared_at, saved_at, row_version) ON reconciliations TO pingpost_app;
+
+GRANT SELECT, INSERT ON pings TO pingpost_app;
+GRANT SELECT, INSERT, UPDATE, DELETE ON traffic_minutes TO pingpost_app;
+GRANT SELECT, INSERT, DELETE ON rejections TO pingpost_app;
+
+-- These functions run as the owner.
+REVOKE ALL ON FUNCTION bump_snapshot(), delete_sandbox_leads(timestamptz, integer), release_payout_run(uuid),
+    drop_reconciliation_lines(uuid, integer), ensure_ping_partitions(date, integer), drop_ping_partitions(date) FROM PUBLIC;
+GRANT EXECUTE ON FUNCTION delete_sandbox_leads(timestamptz, integer), release_payout_run(uuid),
+    drop_reconciliation_lines(uuid, integer), ensure_ping_partitions(date, integer), drop_ping_partitions(date) TO pingpost_app;
+
+GRANT USAGE ON SCHEMA river TO pingpost_app;
+GRANT SELECT, INSERT, UPDATE, DELETE ON river.river_job, river.river_leader, river.river_queue, river.river_notification TO pingpost_app;
+GRANT USAGE ON ALL SEQUENCES IN SCHEMA river TO pingpost_app;
+
+-- +goose Down
+-- +goose StatementBegin
+DO $$ BEGIN EXECUTE format('REVOKE ALL ON DATABASE %I FROM pingpost_app', current_database()); END $$;
+-- +goose StatementEnd
+REVOKE ALL ON ALL TABLES IN SCHEMA public, river FROM pingpost_app;
+REVOKE ALL ON ALL SEQUENCES IN SCHEMA river FROM pingpost_app;
+REVOKE USAGE ON SCHEMA public, river FROM pingpost_app;
