@@ -4,8 +4,7 @@
 // rejects changes to events. In addition, each event contains the hash of the previous one. This
 // hash chain reveals tampering that bypasses the database's rules.
 //
-// Requests from partners are not recorded here, but in the traffic and rejection tables (decision
-// 24).
+// Requests from partners are recorded in the traffic and rejection tables instead (decision 24).
 package audit
 
 import (
@@ -45,7 +44,7 @@ var (
 )
 
 // Event is a recorded action. Before and After map the names of the changed fields to their values.
-// They never contain secrets or personal data of leads.
+// They never contain secrets or leads' personal data.
 type Event struct {
 	Action        string // such as "partner.approve"
 	Kind, Object  string // such as "partner", and the object's prefixed id

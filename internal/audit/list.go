@@ -15,7 +15,7 @@ import (
 // Filter selects events. A field with its zero value matches all events.
 type Filter struct {
 	Kind, Object string
-	Actor        string // part of the actor's name or email address; case does not matter
+	Actor        string // part of the actor's name or email address, ignoring case
 	Action       string // an action or the beginning of one, such as "secret."
 	About        Subject
 	Outcome      models.AuditOutcome

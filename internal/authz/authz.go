@@ -71,8 +71,8 @@ func parse(text string) (lines []PolicyRule, err error) {
 	return lines, nil
 }
 
-// Access contains the policy and the roles of all active staff. It is never changed. When roles
-// change, it is replaced.
+// Access contains the policy and the roles of all active staff. An Access is immutable. When roles
+// change, it is replaced with a new one.
 type Access struct {
 	enforcer *casbin.Enforcer
 	policy   []PolicyRule

@@ -158,8 +158,8 @@ func TestKnownAddressHasReservedMatchSlot(t *testing.T) {
 	}
 }
 
-// A match that gets no slot in time is rejected with a Retry-After. It does not count as a
-// failure of its address, because nothing was compared.
+// A match that gets no slot in time is rejected with a Retry-After. It does not count as a failure
+// for its address, because nothing was compared.
 func TestMatchWithoutSlotIsRejected(t *testing.T) {
 	in := New(Deps{}, Settings{MatchFailures: 1})
 	in.match = full(t)
@@ -201,7 +201,8 @@ func TestUnsignedPostsHaveTheirOwnSlots(t *testing.T) {
 	}
 }
 
-// A lookup of a lead needs a slot too, so that free quotes cannot overload the database.
+// Looking up a lead needs a slot too, so that posts that deliver nothing cannot overload the
+// database.
 func TestPostWithoutSlotIsRejected(t *testing.T) {
 	in := &Intake{storingUnsigned: full(t), storing: full(t)}
 	_, delivering := in.deliver(t.Context(), authenticated{})

@@ -22,8 +22,8 @@ type authenticated struct {
 
 // authenticate finds the owner of a post and checks its signature. Unsigned posts and invalid
 // signatures count towards the rate limits of the client address. Posts with a valid signature
-// count towards the rate limit of the partner (decision 28). authenticate returns an owner even if
-// it returns an error, because rejections are counted by owner.
+// count towards the partner's rate limit (decision 28). authenticate returns an owner even if it
+// returns an error, because rejections are counted by owner.
 func (in *Intake) authenticate(ctx context.Context, p post) (owner, error) {
 	if !p.claim.Signed {
 		return in.authenticateUnsigned(ctx, p)

@@ -137,8 +137,8 @@ func distinctAndDuplicatePosts(t *testing.T, n *node) {
 	}
 }
 
-// If two partners compete for a transaction from the shared base URL, one gets the lead,
-// and the other learns nothing about it.
+// If two partners compete for a transaction from the shared base URL, only one of them delivers the
+// lead, and the other learns nothing about it.
 func competingPartners(t *testing.T, n *node) {
 	const transactions = 20
 	var posts []intake.PostRequest

@@ -42,9 +42,8 @@ func withoutLead(t testing.TB, f *apperr.Error) {
 	}
 }
 
-// A rejection for a delivered transaction contains the lead only for the partner that
-// delivered it (decision 3). The transaction is from the shared base URL, so that any
-// partner can post on it.
+// A rejection for a delivered transaction contains the lead only for the partner that delivered it
+// (decision 3). The transaction is from the shared base URL, so any partner can use it.
 func rejectionsContainTheDeliveredLead(t *testing.T, n *node) {
 	at := n.Time.Now()
 	tx := n.quote(t, shared)

@@ -51,8 +51,8 @@ func TestForgedTransactionNeedsNoQuery(t *testing.T) {
 	})
 }
 
-// A nonce has 24 bytes. The last eight, after the ID of the transaction, are random. They differ
-// between any two pings, and each of these bytes varies (decision 1).
+// A nonce has 24 bytes. The last eight, which follow the transaction's ID, are random. No two pings
+// share all eight bytes, and each byte varies (decision 1).
 func TestNonceEndsInRandomBytes(t *testing.T) {
 	t.Parallel()
 	n := newNode(t)

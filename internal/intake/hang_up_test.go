@@ -7,8 +7,8 @@ import (
 	"github.com/pingpost/pingpost/internal/testkit"
 )
 
-// A client that disconnects does not cancel a commit in progress. The lead is stored, and a
-// retry gets its result (decision 21).
+// Disconnecting does not cancel a commit in progress. The lead is stored, and a retry gets the
+// first post's result (decision 21).
 func TestDisconnectDoesNotCancelTheCommit(t *testing.T) {
 	t.Parallel()
 	n := newNode(t)

@@ -3,9 +3,9 @@
 // A ping does no I/O before its response. A post makes one round trip to the database. In the
 // background, the package records pings and counts all requests.
 //
-// The package checks posts in the order of decision 12, finds their owner (decision 13),
-// determines the outcome of each request, and records pings and rejections. It does not use
-// HTTP. Package api converts its results and errors to responses.
+// The package checks posts in the order of decision 12, finds their owners (decision 13),
+// determines the outcome of each request, and records pings and rejections. It does not use HTTP.
+// Package api converts its results and errors to responses.
 package intake
 
 import (

@@ -85,8 +85,8 @@ func postsPerPartner(t *testing.T, n *node) {
 	n.stores(t, oneLead, func() { n.post(t, third) })
 }
 
-// Unsigned posts, including invalid ones, have a limit per address and second, which applies to all
-// partners together. Signed posts do not count (decision 28).
+// Unsigned posts, including invalid ones, have a limit per address and second, across all partners.
+// Signed posts do not count (decision 28).
 func unsignedPostsPerAddress(t *testing.T, n *node) {
 	n = n.with(intake.Settings{UnsignedRate: 2, PostRate: 1})
 	from := func(address, slug string, body []byte) intake.PostRequest {

@@ -118,7 +118,7 @@ type rejection struct {
 	reason string
 }
 
-// The rejections of the specification and of decisions 3 and 22.
+// The rejections defined in the specification and in decisions 3 and 22.
 var (
 	timestampMissing = rejection{apperr.Unauthorized, "timestamp_missing"}
 	timestampFormat  = rejection{apperr.Unauthorized, "timestamp_format"}

@@ -69,8 +69,8 @@ func partnersAreFoundBySecret(t *testing.T, n *node) {
 	n.stores(t, oneLead, func() { n.post(t, n.signed(away, away.Slug, body(n.quote(t, shared)))) })
 }
 
-// An address with too many failures is rejected before its signature is checked, until the
-// minute is over (decisions 13, 22).
+// After too many failures, an address's posts are rejected before their signatures are checked,
+// until the minute is over (decisions 13, 22).
 func failedMatchesAreLimited(t *testing.T, n *node) {
 	n = n.withBudget(2)
 	const here, there = "192.0.2.1", "192.0.2.2"

@@ -144,8 +144,8 @@ func (c *orderTest) try(t *testing.T, a attempt) (uuid.UUID, error) {
 	return result.Partner, err
 }
 
-// TestOrderOfChecks breaks each rule alone and each pair of rules. The earlier rule must
-// determine the error (decisions 12, 13, 14, 15, 5, 3).
+// TestOrderOfChecks breaks each rule alone and each pair of rules together. In a pair, the earlier
+// rule must determine the error (decisions 12, 13, 14, 15, 5, 3).
 func TestOrderOfChecks(t *testing.T) {
 	t.Parallel()
 	n := newNode(t).withDefault(models.SigningOff)

@@ -8,8 +8,8 @@ import (
 	"github.com/pingpost/pingpost/internal/intake"
 )
 
-// TestPingAllocations uses the minimum of many runs, because the recorder's buffer
-// sometimes grows. [raceAllocations] is the number that the race detector adds.
+// TestPingAllocations uses the minimum of many runs, because the recorder's buffer sometimes grows.
+// [raceAllocations] is the number of allocations that the race detector adds.
 func TestPingAllocations(t *testing.T) {
 	n := newNode(t)
 	in := n.Intake(intake.Settings{PingRate: 1 << 30, SharedPingRate: 1 << 30})

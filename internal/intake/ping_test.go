@@ -168,8 +168,7 @@ func ownExclusions(t *testing.T, n *node) {
 	}
 }
 
-// The exclusions of the rate card apply to all partners and the shared base URL (decision
-// 4).
+// The rate card's exclusions apply to all partners and the shared base URL (decision 4).
 func TestExcludedByTheRateCard(t *testing.T) {
 	t.Parallel()
 	n := newNode(t)

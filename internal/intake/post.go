@@ -13,9 +13,9 @@ import (
 	"github.com/pingpost/pingpost/models"
 )
 
-// Post verifies a post and delivers its lead. The checks are in the order of decision 12. It
-// returns within leads.DeliverTimeout. ctx is cancelled when the client disconnects, but a
-// delivery that has begun continues.
+// Post verifies a post and delivers its lead. The checks are in the order of decision 12. Post
+// returns within leads.DeliverTimeout. ctx is cancelled when the client disconnects, but a delivery
+// that has begun continues.
 func (in *Intake) Post(ctx context.Context, req PostRequest) (PostResult, error) {
 	ctx, cancel := context.WithTimeout(ctx, leads.DeliverTimeout)
 	defer cancel()

@@ -15,8 +15,8 @@ import (
 	"github.com/pingpost/pingpost/models"
 )
 
-// All columns are written unchanged. The recorder creates the day's partition when it needs it,
-// even if the first rows are written at shutdown.
+// All columns are written unchanged. The recorder creates the day's partition when necessary, even
+// if the first rows are written at shutdown.
 func TestRecorderWritesAllColumns(t *testing.T) {
 	t.Parallel()
 	n := newRecording(t, testkit.NewDatabase(t))
@@ -96,7 +96,7 @@ func (n *node) readPings(t testing.TB) []intake.PingRecord {
 	return got
 }
 
-// Pings are recorded with their results, except for rejected pings.
+// All pings except rejected ones are recorded with their results.
 func TestPingsAreRecorded(t *testing.T) {
 	t.Parallel()
 	n := newNode(t)

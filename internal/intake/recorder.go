@@ -123,8 +123,8 @@ func (r *Recorder) reportFullDay() {
 	}
 }
 
-// Run writes queued rows until ctx ends, and then writes the remaining ones. While the database
-// is unavailable, it retries the failed batch, and new rows wait in the queue.
+// Run writes queued rows until ctx is cancelled, and then writes the remaining ones. While the
+// database is unavailable, it retries the failed batch, and new rows wait in the queue.
 func (r *Recorder) Run(ctx context.Context) {
 	tick := time.NewTicker(recorderTick)
 	defer tick.Stop()
@@ -262,7 +262,8 @@ func (r *Recorder) hurried() bool {
 	return r.closed || r.rows >= recorderBatch
 }
 
-// pacedReader reads a batch in parts, and calls between before each part except the first.
+// pacedReader reads a batch in parts. It calls the function between before each part except the
+// first.
 type pacedReader struct {
 	of      *bytes.Reader
 	between func()

@@ -220,7 +220,7 @@ func TestRejectedBatchIsDropped(t *testing.T) {
 	}
 }
 
-// A day later, the next day's partition is missing, and the recorder creates it.
+// If the partition for a ping's day is missing, the recorder creates it.
 func TestMissingPartitionIsCreated(t *testing.T) {
 	t.Parallel()
 	n := newRecording(t, testkit.NewDatabase(t))

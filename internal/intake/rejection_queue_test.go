@@ -13,7 +13,8 @@ func numberedPartner(i int) (u uuid.UUID) {
 	return u
 }
 
-// addNumbered adds a rejection for the numbered partner. Its request id contains number.
+// addNumbered adds a rejection for the partner with the given number. Its request id contains
+// number.
 func (q *rejectionQueue) addNumbered(partner, number int) int64 {
 	r := rejection{TrafficKey: TrafficKey{Partner: numberedPartner(partner)}}
 	binary.BigEndian.PutUint64(r.request[:], uint64(number))

@@ -82,8 +82,8 @@ func TestNewestRejectionsAreKept(t *testing.T) {
 	}
 }
 
-// The values in a rejected request are not stored in any table or logged. Only the names of its
-// invalid fields are (decision 24).
+// Values from a rejected request are never stored or logged. Only the names of its invalid fields
+// are stored (decision 24).
 func TestRejectionsContainNoValues(t *testing.T) {
 	t.Parallel()
 	n := newNode(t)

@@ -20,9 +20,9 @@ import (
 const findTimeout = time.Second
 
 // findReplay handles a post that checkQuote has rejected. If the partner has already delivered a
-// lead on the transaction, the post is a replay, even if the quote could no longer be used for a
-// new lead. If the transaction has expired, the post is still rejected, but the rejection
-// contains the lead (decisions 3, 31).
+// lead for the transaction, the post is a replay, even if the quote could no longer be used for a
+// new lead. If the transaction has expired, the post is still rejected, but the rejection contains
+// the lead (decisions 3, 31).
 //
 // Partners treat "Invalid transactionId format" as final. If the lookup of the lead fails, the
 // post gets a 503 instead, so that the partner does not write off a lead that it is paid for. If
@@ -51,9 +51,9 @@ func (in *Intake) findReplay(ctx context.Context, p authenticated, rejection err
 	return PostResult{}, errNotStored.WithCause(err)
 }
 
-// mayHaveDelivered reports whether a delivered lead would change the rejection. It would not
-// if the transactionId is invalid or belongs to another partner. For an expired quote, it would
-// change only the rejection of a signed post, because unsigned posts do not receive the lead.
+// mayHaveDelivered reports whether a delivered lead would change the rejection. It returns false if
+// the transactionId is invalid or belongs to another partner. For an expired quote, it returns true
+// only if the post is signed, because rejections of unsigned posts do not contain the lead.
 func (p authenticated) mayHaveDelivered(rejection error) bool {
 	switch {
 	case errors.Is(rejection, errTransactionID):
@@ -64,7 +64,7 @@ func (p authenticated) mayHaveDelivered(rejection error) bool {
 	return p.quote.Partner == uuid.Nil || p.quote.Partner == p.owner.account.Partner.ID
 }
 
-// find looks up the lead that the post's partner delivered on the transaction.
+// find looks up the lead that the post's partner delivered for the transaction.
 func (in *Intake) find(ctx context.Context, p authenticated) (leads.Receipt, error) {
 	gate := in.admission(p.claim)
 	if !gate.enter(ctx) {
@@ -76,9 +76,8 @@ func (in *Intake) find(ctx context.Context, p authenticated) (leads.Receipt, err
 	return in.Leads.Find(ctx, scope.Partners(p.owner.account.Partner.ID), p.quote.ID)
 }
 
-// replay handles a post on a transaction that already has a lead. If its partner and body are
-// the same as in the first post, it gets the first result again. Otherwise it gets a 409
-// (decision 3).
+// replay handles a post for a transaction that already has a lead. If its partner and body are the
+// same as in the first post, it gets the first result again. Otherwise it gets a 409 (decision 3).
 func (in *Intake) replay(p authenticated, result PostResult, receipt leads.Receipt) (PostResult, error) {
 	if receipt.PartnerID != p.owner.account.Partner.ID {
 		return PostResult{}, errDelivered

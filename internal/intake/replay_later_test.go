@@ -10,8 +10,8 @@ import (
 	"github.com/pingpost/pingpost/internal/testkit"
 )
 
-// beforeOwnPrices is a node with a partner that delivered a lead on a quote from the shared base
-// URL and was then given its own prices. It also contains other posts on quotes from the shared
+// beforeOwnPrices is a node with a partner that delivered a lead with a quote from the shared base
+// URL and was then given its own prices. It also contains other posts with quotes from the shared
 // base URL.
 type beforeOwnPrices struct {
 	*node
@@ -46,8 +46,8 @@ func (n *beforeOwnPrices) rejectedWithLead(t *testing.T, body []byte, want rejec
 	withoutLead(t, n.rejected(t, unsigned(n.Off.Slug, body), want))
 }
 
-// Leads that a partner delivered before it was given its own prices are found again. Other posts on
-// quotes from the shared base URL are rejected (decisions 3, 5).
+// Leads that a partner delivered before it was given its own prices are found again. Other posts
+// with quotes from the shared base URL are rejected (decisions 3, 5).
 func TestLeadsFromBeforeOwnPricesAreFoundAgain(t *testing.T) {
 	t.Parallel()
 	n := newBeforeOwnPrices(t, testkit.NewDatabase(t))

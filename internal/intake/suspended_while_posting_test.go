@@ -17,8 +17,8 @@ func TestPostRejectsPartnerSuspendedSinceReload(t *testing.T) {
 	t.Run("signed", func(t *testing.T) { suspendedBeforeSignedPost(t, n) })
 }
 
-// A post stores no lead if its partner or account was just suspended, or its secret was just
-// revoked or has just expired, even if the node's directory is out of date (decision 21).
+// A post stores no lead if its partner or account has just been suspended, or if its secret has
+// just been revoked or has just expired, even if the node's directory is out of date (decision 21).
 func suspendedBeforeSignedPost(t *testing.T, n *node) {
 	for name, change := range map[string]func(*testing.T, testkit.Partner){
 		"partner-suspended": func(t *testing.T, p testkit.Partner) { n.setStatus(t, p, models.PartnerSuspended) },

@@ -23,8 +23,8 @@ func (c ticking) Now() time.Time {
 	return c.Manual.Now()
 }
 
-// The time to price a ping is recorded, in microseconds, in the pings table and the traffic, for
-// priced and declined pings (decision 2).
+// The time taken by a ping is recorded in microseconds in the pings table and the traffic counters,
+// whether the ping is priced or declined (decision 2).
 func TestTimingIsRecorded(t *testing.T) {
 	t.Parallel()
 	n := newNode(t)
@@ -57,8 +57,8 @@ func TestTimingIsRecorded(t *testing.T) {
 	}
 }
 
-// The queue is limited to 16 MiB as well as to a number of rows. After the rows are written, new
-// ones are accepted (decision 2).
+// The queue is limited to 16 MiB as well as to a number of rows. After the queued rows are written,
+// new ones are accepted (decision 2).
 func TestQueueIsFullAt16MiB(t *testing.T) {
 	t.Parallel()
 	n := newRecording(t, testkit.NewDatabase(t))

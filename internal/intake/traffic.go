@@ -101,7 +101,7 @@ func (t *Traffic) recordRejection(r rejection) {
 	t.dropped.Add(t.rejections.add(r))
 }
 
-// Run writes counts and rejections until ctx ends, and then writes the remaining ones.
+// Run writes counts and rejections until ctx is cancelled, and then writes the remaining ones.
 func (t *Traffic) Run(ctx context.Context) {
 	tick := time.NewTicker(trafficTick)
 	defer tick.Stop()
@@ -130,8 +130,8 @@ func (t *Traffic) Flush(ctx context.Context) {
 		func() { t.putBackRejections(rejections) })
 }
 
-// settle handles the error of a write. Data that may have been committed is not written
-// again, so that it is never counted twice.
+// settle handles the error from a write. Data that may have been committed is not written again, so
+// that it is never counted twice.
 func (t *Traffic) settle(what string, err error, lose, putBack func()) {
 	switch {
 	case err == nil:
@@ -170,8 +170,8 @@ func (t *Traffic) putBack(tallies map[minuteKey]*tally) {
 	}
 }
 
-// putBackRejections puts older rejections back into the queue, before those that were added in
-// the meantime, because a full queue drops the first ones.
+// putBackRejections puts older rejections back at the front of the queue, because a full queue
+// drops its oldest rejections first.
 func (t *Traffic) putBackRejections(older *rejectionQueue) {
 	t.mu.Lock()
 	defer t.mu.Unlock()

@@ -235,7 +235,7 @@ func TestTrafficSurvivesADatabaseOutage(t *testing.T) {
 	}
 }
 
-// A commit with an unknown outcome is not written again, so that it is not counted twice.
+// Data from a commit with an unknown outcome is not written again, so that it is not counted twice.
 func TestTrafficIsNeverCountedTwice(t *testing.T) {
 	t.Parallel()
 	d, proxy := testkit.NewDatabaseBehind(t)

@@ -16,8 +16,8 @@ func (n *node) withWrapper(w envelope.KeyWrapper) *node {
 	return &node{&parts, parts.Intake(settings()), n.sees}
 }
 
-// Without a data key, posts get a 503 and nothing is stored. Pings are priced, and leads
-// that were delivered before are found (decisions 21, 23).
+// Without a data key, posts get a 503 and nothing is stored. Pings are priced, and leads that were
+// delivered earlier are found (decisions 21, 23).
 func TestVaultUnavailable(t *testing.T) {
 	t.Parallel()
 	whole := newNode(t)

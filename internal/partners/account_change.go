@@ -92,7 +92,7 @@ func (s *Service) SetAccount(ctx context.Context, sc scope.Scope, account uuid.U
 }
 
 // lockAccount locks the row of the partner that owns the account, as CreateAccount does. It returns
-// the account, and all of the partner's accounts including this one.
+// the account and all of the partner's accounts, including this one.
 func lockAccount(tx *gorm.DB, sc scope.Scope, account uuid.UUID) (had models.Account, all []models.Account, err error) {
 	found := restrict(tx, sc, "partner_id").Where("id = ? AND partner_id <> ?", account, models.PlatformIDs.Partner).Limit(1).Find(&had)
 	if found.Error != nil || found.RowsAffected == 0 {
@@ -119,10 +119,10 @@ func orNoAccount(err error) error {
 	return err
 }
 
-// moveDefault makes the account the default if MakeDefault is set. It also does this if the account
-// is a standard account that becomes active while a sandbox account is the default, so that new
-// leads are paid (decision 25). CreateAccount does the same. moveDefault returns the previous
-// default account, or nil if there was none or the default does not change.
+// moveDefault makes the account the default if MakeDefault is set. Like CreateAccount, it also does
+// so if the account is a standard account that becomes active while a sandbox account is the
+// default, so that the partner is paid for new leads (decision 25). It returns the previous default
+// account, or nil if there was none or the default does not change.
 func (c AccountChange) moveDefault(e *edit, had models.Account, all []models.Account) (last *models.Account, err error) {
 	hasStandard := false
 	for i, one := range all {

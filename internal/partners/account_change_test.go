@@ -25,7 +25,7 @@ func (o *partnerService) list(t *testing.T, p models.Partner) []models.Account {
 	return list
 }
 
-// set changes an account at its current version.
+// set changes an account, passing its current version.
 func (o *partnerService) set(t *testing.T, a models.Account, c partners.AccountChange) error {
 	t.Helper()
 	now, err := o.FindAccount(t.Context(), scope.System, models.Partner{ID: a.PartnerID}, id.Format(id.Account, a.ID))

@@ -113,8 +113,8 @@ func TestSandboxIsDefaultUntilAStandardAccountIsCreated(t *testing.T) {
 	}
 }
 
-// Concurrent calls wait for the lock on the partner's row. Afterwards they see the new default
-// account, so none of them fails or creates a second default.
+// Concurrent calls wait for the lock on the partner's row and then see the new default account, so
+// none of them fails or creates a second default.
 func TestConcurrentAccountsHaveOneDefault(t *testing.T) {
 	o := newPartnerService(t)
 	p := o.partner(t, "harbour-leads")

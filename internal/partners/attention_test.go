@@ -10,7 +10,7 @@ import (
 	"github.com/pingpost/pingpost/models"
 )
 
-// ExpiringBefore lists partners whose valid secrets all expire.
+// ExpiringBefore lists only partners whose valid secrets all expire before the given time.
 func TestExpiringBefore(t *testing.T) {
 	t.Parallel()
 	n := testkit.NewPlatform(t, testkit.NewDatabase(t))

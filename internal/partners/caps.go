@@ -15,7 +15,7 @@ import (
 const (
 	// countEvery is short enough that a new count finishes before the previous one is a second old.
 	countEvery = 500 * time.Millisecond
-	// countTimeout limits a count on the client side, because the server's timeout does not help if
+	// countTimeout is the client-side time limit for a count. The server's timeout does not help if
 	// the network fails.
 	countTimeout = 6 * time.Second
 )
@@ -40,7 +40,7 @@ type capCount struct {
 
 func dayOf(at time.Time) time.Time { return at.Truncate(24 * time.Hour) }
 
-// NewCaps returns a Caps that has no count yet. No cap applies until the first count.
+// NewCaps returns a Caps that has no count yet. No caps apply until the first count finishes.
 func NewCaps(db *postgres.DB, c clock.Clock, log *slog.Logger) *Caps {
 	caps := &Caps{db: db, clock: c, log: log, foldAt: foldAt}
 	caps.last.Store(&capCount{at: c.Now()})

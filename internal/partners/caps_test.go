@@ -84,7 +84,8 @@ func (c *capsNode) lead(t *testing.T, p models.Partner, at time.Time, sandbox bo
 		id.New(at.Add(-10*time.Minute)), p.ID, uuid.New(), sandbox, at)
 }
 
-// Caps count the leads of a UTC day according to the service's clock, excluding sandbox leads.
+// Caps count the leads delivered in a UTC day according to the service's clock, excluding sandbox
+// leads.
 func TestCapsCountLeadsOfTheDay(t *testing.T) {
 	c := openCaps(t, testkit.NewDatabase(t))
 	p, other, free := c.capped(t, "harbour-leads", 2), c.capped(t, "meadow-media", 1), c.partner(t, "tinker-forms")
@@ -125,7 +126,7 @@ func TestCapsCountLeadsOfTheDay(t *testing.T) {
 // While the database is down, the last count applies until the end of its day. Counting resumes
 // when the database is back.
 func TestCapsWhileTheDatabaseIsDown(t *testing.T) {
-	testkit.Postgres(t) // starts its goroutines before the leak check
+	testkit.Postgres(t) // start the database's goroutines before the leak check
 	before := goleak.IgnoreCurrent()
 	t.Run("", func(t *testing.T) {
 		db, proxy := testkit.NewDatabaseBehind(t)

@@ -5,8 +5,8 @@ import (
 	"github.com/pingpost/pingpost/internal/postgres"
 )
 
-// constraints maps the schema's constraints to errors. The checks in this package return the same
-// errors, but if two requests run concurrently, both can pass a check.
+// constraints maps the schema's constraints to errors. This package's checks return the same
+// errors, but two concurrent requests can both pass a check.
 func constraints() postgres.Constraints {
 	return postgres.Constraints{
 		"partners_slug_key":          errSlugTaken,

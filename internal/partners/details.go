@@ -78,7 +78,7 @@ func (d Details) check() error {
 	return joinProblems(problems...)
 }
 
-// contactField returns the name of a form field for the contact in row i. Empty rows count too.
+// contactField returns the name of a form field for the contact in row i, counting empty rows.
 func contactField(i int, part string) string { return fmt.Sprintf("contact-%d-%s", i, part) }
 
 func (c Contact) check(i int) []*apperr.Error {

@@ -18,8 +18,8 @@ import (
 // maxTried is the maximum number of secrets that a signature is checked against, newest first.
 const maxTried = 100
 
-// DiagnoseSignature finds the secret that a signature was made with. If there is none, it looks for
-// the mistake in the signature. It tries the partner's newest secrets, including expired and
+// DiagnoseSignature finds the secret that a signature was made with. If no secret matches, it looks
+// for the mistake in the signature. It tries the partner's newest secrets, including expired and
 // revoked ones. The post is not stored. body comes from a form, and browsers end every line in a
 // form with CR LF.
 func (s *Service) DiagnoseSignature(

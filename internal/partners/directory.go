@@ -31,7 +31,7 @@ type Directory struct {
 	forPings bool // built from a PingDirectory
 }
 
-// Partner is a directory entry.
+// Partner is a partner's entry in a Directory.
 type Partner struct {
 	ID      uuid.UUID
 	Slug    string
@@ -45,7 +45,7 @@ type Partner struct {
 // Active reports whether the partner is allowed to deliver leads.
 func (p *Partner) Active() bool { return p.Status == models.PartnerApproved }
 
-// Account is a directory entry.
+// Account is an account's entry in a Directory.
 type Account struct {
 	ID         uuid.UUID
 	Identifier string
@@ -58,7 +58,7 @@ type Account struct {
 // Active reports whether both the account and its partner are active.
 func (a *Account) Active() bool { return a.active && a.Partner.Active() }
 
-// Mode returns the effective signing mode.
+// Mode returns the account's effective signing mode.
 func (a *Account) Mode(platform models.SigningMode) models.SigningMode {
 	return EffectiveMode(a.signing, a.Partner.Signing, platform)
 }
@@ -82,9 +82,9 @@ type Price struct {
 	AgreedAt     time.Time // when the partner last got pricing after having none
 }
 
-// agreementGrace is a grace period that starts at AgreedAt. Quotes that the shared base URL issues
-// during this period are still honoured, because nodes' clocks differ by up to quote.MaxAhead, and
-// new pricing takes a moment to be committed and loaded.
+// agreementGrace is a grace period that starts at AgreedAt. Quotes issued at the shared base URL
+// during this period are still honoured, because nodes' clocks can differ by up to quote.MaxAhead,
+// and new pricing takes a moment to be committed and loaded.
 const agreementGrace = 2 * quote.MaxAhead
 
 // InEffect reports whether partner pricing applies to a quote that was issued at the given time
@@ -154,7 +154,7 @@ func (d *Directory) Account(identifier string) *Account { return d.byIdentifier[
 // Shared returns the partners that can send signed posts to the shared base URL.
 func (d *Directory) Shared() []*Partner { return d.shared }
 
-// PlatformAccount returns the account that owns unsigned posts that name no partner.
+// PlatformAccount returns the account that receives unsigned posts that do not identify a partner.
 func (d *Directory) PlatformAccount() *Account { return d.byID[models.PlatformIDs.Partner].Default }
 
 func newDirectory() *Directory {

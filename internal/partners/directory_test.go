@@ -313,8 +313,8 @@ func unreadable(t *testing.T, d *partners.Directory, secrets, prices []string) {
 	}
 }
 
-// LoadDirectory reads one snapshot, so that it finds the partner of each account even while rows are
-// added.
+// LoadDirectory reads one snapshot, so that it finds each account's partner even while rows are
+// being added.
 func TestDirectoryIsConsistent(t *testing.T) {
 	o := newPartnerService(t)
 	var all sync.WaitGroup

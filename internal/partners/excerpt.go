@@ -7,8 +7,8 @@ import (
 	pricingrules "github.com/pingpost/pingpost/pricing_rules"
 )
 
-// PingDirectory is the part of a Directory that pings need. It contains no secrets. It also
-// contains no caps, because caps do not apply when the database is unavailable (decision 29).
+// PingDirectory is the part of a Directory that pings need. It contains no secrets and no caps.
+// Caps do not apply when the database is unavailable (decision 29).
 type PingDirectory []ExcerptPartner
 
 // ExcerptPartner is a partner in a PingDirectory.

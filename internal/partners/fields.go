@@ -28,7 +28,7 @@ func clash(reason, field, message string) *apperr.Error {
 
 // joinProblems combines the problems in a form into one error, or returns nil if all of them are
 // nil. The error's message contains the messages of all problems, because the command line shows
-// only the message. The code and reason are those of the first problem.
+// only the message. The code and reason come from the first problem.
 func joinProblems(problems ...*apperr.Error) error {
 	problems = slices.DeleteFunc(problems, func(p *apperr.Error) bool { return p == nil })
 	if len(problems) == 0 {

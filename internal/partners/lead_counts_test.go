@@ -24,7 +24,7 @@ const (
 		SELECT $1, $1, gen_random_uuid(), 'accrual', n::text, 1, 'GBP', $2 FROM generate_series(1, $3) AS n`
 )
 
-// nodes are two nodes that count the leads of the same partners. Leads exist only as ledger entries.
+// nodes contains two nodes that count the same partners' leads. Leads exist only as ledger entries.
 // Each partner has a cap of leadCap.
 type nodes struct {
 	*capsNode
@@ -55,8 +55,8 @@ func openNodes(t *testing.T, foldAt int) *nodes {
 	return n
 }
 
-// count runs a node's count and returns each partner's number of leads. It checks that exactly the
-// partners with leadCap leads have reached their caps.
+// count runs a count on a node and returns each partner's number of leads. It checks that exactly
+// the partners with leadCap leads have reached their caps.
 func (n *nodes) count(t *testing.T, node *capsNode) (got []int) {
 	t.Helper()
 	if err := node.caps.Count(t.Context()); err != nil {
@@ -96,7 +96,7 @@ func (n *nodes) uncounted(t *testing.T) int {
 		`SELECT count(*) FROM ledger_entries WHERE id > (SELECT counted_to FROM daily_lead_counts_state)`)
 }
 
-// inLedger counts each partner's leads of the day in the ledger.
+// inLedger counts each partner's leads for the day in the ledger.
 func (n *nodes) inLedger(t *testing.T, root *pgx.Conn) (want []int) {
 	t.Helper()
 	from := n.clock.Now().Truncate(midnight)
@@ -295,7 +295,8 @@ func TestCapSetDuringTheDayCountsEarlierLeads(t *testing.T) {
 	}
 }
 
-// If there are more entries than a node can read at once, it has no count until it has caught up.
+// If there are more entries than a node can read at once, the node has no count until it catches
+// up.
 func TestLeadCountsCatchUp(t *testing.T) {
 	t.Parallel()
 	n := openNodes(t, 1000)

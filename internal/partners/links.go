@@ -21,8 +21,7 @@ import (
 const (
 	linkBytes = 32 // bytes of randomness in a token
 
-	// linkTimeout limits how long looking up a link can take. It is a client-side limit, like
-	// countTimeout.
+	// linkTimeout is the client-side time limit for looking up a link (see countTimeout).
 	linkTimeout = 6 * time.Second
 	linkRetry   = 2 * time.Second
 )
@@ -137,8 +136,8 @@ func (s *Service) endLink(tx *gorm.DB, partner uuid.UUID) (ended bool, err error
 	return live.RowsAffected > 0, live.Error
 }
 
-// couldBeToken reports whether text has the format of a token. It checks the length of the text
-// too, because the decoder ignores line breaks.
+// couldBeToken reports whether text has the format of a token. It checks the length too, because
+// the decoder ignores line breaks.
 func couldBeToken(text string) bool {
 	raw, err := base64.RawURLEncoding.Strict().DecodeString(text)
 	return err == nil && len(raw) == linkBytes && len(text) == base64.RawURLEncoding.EncodedLen(linkBytes)

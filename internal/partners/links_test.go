@@ -15,8 +15,8 @@ import (
 	"github.com/pingpost/pingpost/models"
 )
 
-// leadsTo checks that a token belongs to the partner in want, or that it is not found if want is
-// nil.
+// leadsTo checks that a token belongs to the partner want. If want is nil, the token must not be
+// found.
 func (o *partnerService) leadsTo(t *testing.T, what, token string, want *models.Partner) {
 	t.Helper()
 	p, accounts, err := o.ByLink(t.Context(), token)

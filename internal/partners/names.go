@@ -96,8 +96,8 @@ func isIdentifier(r rune) bool {
 	return isSlug(r) || r >= 'A' && r <= 'Z' || r == '.' || r == '_'
 }
 
-// checkForm checks the characters and the length of a name. Its error names the first invalid
-// character, because that character can look like a valid one, as the Cyrillic а does.
+// checkForm checks a name's characters and length. Its error describes the first invalid character,
+// because that character can look like a valid one (for example, the Cyrillic а).
 func checkForm(reason, field, text string, most int, allowed func(rune) bool, ends bool, form string) *apperr.Error {
 	for _, r := range text {
 		if !allowed(r) {

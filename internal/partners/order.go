@@ -50,7 +50,7 @@ type position struct {
 	id  uuid.UUID
 }
 
-// listRow is a row that the query of order.list returns.
+// listRow is a row returned by the query from order.list.
 type listRow struct {
 	Found int64 // number of matching partners, at most countBound+1
 	AsOf  *time.Time

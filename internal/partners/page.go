@@ -26,8 +26,8 @@ type Query struct {
 	// Sort is "name", "leads" or "seen" (last traffic). A leading minus sign means descending
 	// order. Anything else sorts by creation time, newest first.
 	Sort string
-	// Before and After are cursors from a Page with the same Sort. With an invalid cursor, the
-	// first page is returned.
+	// Before and After are cursors from a Page with the same Sort. An invalid cursor selects the
+	// first page.
 	Before, After string
 	Size          int
 }

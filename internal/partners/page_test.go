@@ -148,8 +148,8 @@ func find(t *testing.T, o *partnerService, slug string) models.Partner {
 	return p
 }
 
-// In each order, paging forwards and backwards returns every partner once, even partners with the same
-// key.
+// In each order, paging forwards and backwards returns every partner once, even if several have the
+// same key.
 func TestPageByPage(t *testing.T) {
 	t.Parallel()
 	o := newPartnerService(t)

@@ -18,8 +18,8 @@
 //
 // Invariants enforced by the schema:
 //
-//   - Slugs, secrets and partnerIds (ignoring case) are unique on the platform. The
-//     constraint on secrets compares only digests that were made with the same platform key.
+//   - Slugs, partnerIds (ignoring case) and secrets are unique on the platform. The constraint on
+//     secrets compares only digests that were made with the same platform key.
 //   - A partner has at most one default account, one active link and one price proposal.
 //   - A revoked secret stays revoked.
 //
@@ -74,7 +74,7 @@ func (s *Service) By(actor audit.Actor) *Service {
 	return &c
 }
 
-// auditChange writes an audit event. It must be the last statement of the transaction.
+// auditChange writes an audit event. It must be the last statement in the transaction.
 func (s *Service) auditChange(tx *gorm.DB, action, kind, object string, partner uuid.UUID, before, after map[string]any) error {
 	return audit.Write(tx, s.clock.Now(), s.by, audit.Event{
 		Action: action, Kind: kind, Object: object, Partner: partner, Before: before, After: after,
@@ -151,7 +151,7 @@ func (s *Service) Create(ctx context.Context, n NewPartner) (models.Partner, err
 	return p, err
 }
 
-// Summary is a partner with its numbers of accounts and valid secrets.
+// Summary is a partner with counts of its accounts and valid secrets.
 type Summary struct {
 	models.Partner
 	Accounts      int

@@ -60,8 +60,8 @@ func (s *Service) PriceProposal(ctx context.Context, p models.Partner) (*PricePr
 	return priceProposal(s.db.Gorm.WithContext(ctx), p.ID)
 }
 
-// PriceProposals returns up to size partners that have a proposal. It ignores proposals by the user
-// whose id is except.
+// PriceProposals returns up to the given number of partners that have a proposal by a user other
+// than except.
 func (s *Service) PriceProposals(
 	ctx context.Context, sc scope.Scope, except uuid.UUID, size int,
 ) (all []models.Partner, err error) {

@@ -15,7 +15,7 @@ import (
 	"github.com/pingpost/pingpost/internal/testkit"
 )
 
-// staff returns a service that acts for a new user. Its policy requires a second person.
+// staff returns a service that acts for a new user. Its policy requires approval.
 func (o *partnerService) staff(t *testing.T, email string) *partners.Service {
 	t.Helper()
 	user := uuid.New()
@@ -25,7 +25,7 @@ func (o *partnerService) staff(t *testing.T, email string) *partners.Service {
 	return o.WithPolicy(partners.PricePolicy{RequireApproval: true}).By(audit.Actor{Staff: user, Name: email})
 }
 
-// If the policy requires a second person, a change takes effect only after another user approves it.
+// If the policy requires approval, a change takes effect only after another user approves it.
 func TestPriceProposal(t *testing.T) {
 	o, tax := newPartnerService(t), taxonomy(t)
 	p, other := o.partner(t, "harbour-leads"), o.partner(t, "meadow-media")

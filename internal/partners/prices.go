@@ -20,8 +20,7 @@ import (
 	pricingrules "github.com/pingpost/pingpost/pricing_rules"
 )
 
-// MaxDailyLeads is the largest daily cap that can be set. A larger number is probably a typing
-// error.
+// MaxDailyLeads is the largest daily cap that can be set. A larger number is probably a typo.
 const MaxDailyLeads = 10_000_000
 
 // Pricing is partner pricing with the data that the console needs to edit it.
@@ -93,7 +92,7 @@ func priceOf(row models.PartnerPrice) (p Price, err error) {
 }
 
 // SetPricing replaces a partner's pricing. It fails if version is not the current version. If the
-// policy requires a second person, SetPricing only proposes the change.
+// policy requires approval, SetPricing only proposes the change.
 //
 // Within a second, all nodes apply the new pricing to pings sent to the partner's own base URL.
 // Earlier quotes are still honoured (decision 5).

@@ -12,8 +12,8 @@ import (
 	"github.com/pingpost/pingpost/models"
 )
 
-// SealUses returns, for each platform key, the number of signing secrets that are sealed with it,
-// including revoked ones.
+// SealUses returns the number of signing secrets sealed with each platform key, including revoked
+// secrets.
 func (s *Service) SealUses(ctx context.Context) (map[keyring.KeyID]int64, error) {
 	rows, err := s.db.Pool.Query(ctx, `SELECT substring(sealed FROM 2 FOR 4), count(*) FROM signing_secrets GROUP BY 1`)
 	if err != nil {
@@ -34,9 +34,9 @@ func (s *Service) SealUses(ctx context.Context) (map[keyring.KeyID]int64, error)
 	return uses, postgres.Translate(rows.Err())
 }
 
-// Reseal seals every signing secret again with the first platform key, and computes its digest
-// again. It returns the number of secrets that it resealed, and the ids of the secrets that no
-// configured key can decrypt. It can be stopped at any time and run again.
+// Reseal seals every signing secret again with the first platform key and recomputes its digest. It
+// returns the number of secrets that it resealed, and the ids of the secrets that no configured key
+// can decrypt. It can be stopped at any time and run again.
 func (s *Service) Reseal(ctx context.Context) (moved int, unread []string, err error) {
 	var rows []models.SigningSecret
 	if err := s.db.Gorm.WithContext(ctx).Order("id").Find(&rows).Error; err != nil {

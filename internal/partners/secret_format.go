@@ -75,8 +75,8 @@ func distinctRunes(plain string) int {
 }
 
 // secretHint returns the parts of a secret that lists can show: the prefix and the last four
-// characters, or the last two of a short imported secret. These parts are enough for users to
-// recognise the secret, but not enough for anyone to guess it.
+// characters, or the last two of a short imported secret. They are enough to recognise the secret,
+// but not to guess it.
 func secretHint(plain string) (prefix, last string) {
 	runes := []rune(plain)
 	if strings.HasPrefix(plain, secretPrefix) {

@@ -76,8 +76,8 @@ func mayRotate(active *gorm.DB, expiring int64, ends time.Time) error {
 	return err
 }
 
-// ExpireSecret sets or changes the expiry of a secret. If at is in the past, the secret expires
-// immediately.
+// ExpireSecret sets or changes the expiry of a secret. If the time is in the past, the secret
+// expires immediately.
 func (s *Service) ExpireSecret(ctx context.Context, partner models.Partner, secret uuid.UUID, at time.Time) error {
 	return s.db.Transaction(ctx, func(tx *gorm.DB) error {
 		row, err := lockSecret(tx, partner, secret)

@@ -169,8 +169,8 @@ func (s *Service) addSecret(db *gorm.DB, partner models.Partner, label, plain st
 }
 
 // checkKeys fails if an active secret was sealed with a platform key that is not configured here.
-// That means that the nodes have different platform keys and could not decrypt a secret sealed
-// here.
+// In that case, the nodes' platform keys differ from this process's keys, and the nodes could not
+// decrypt a secret sealed here.
 func (s *Service) checkKeys(db *gorm.DB) error {
 	var ids [][]byte
 	for _, key := range s.keys.IDs() {

@@ -10,7 +10,7 @@ import (
 
 // answers reads the answers to the questions in the partner's own form. The answers are an object
 // whose values can be anything. They are returned as sent. Each kind of problem is reported once,
-// with the path answers, because a longer path would reveal keys that were sent.
+// with the path answers, because a longer path would reveal the keys that were sent.
 func (p *problems) answers(f field) []byte {
 	object, ok := p.object(f)
 	if !ok {

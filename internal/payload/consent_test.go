@@ -89,8 +89,8 @@ func TestConsentRejected(t *testing.T) {
 	})
 }
 
-// TestMissingConsentSaysWhatIsRequired checks the message that the specification fixes for
-// any value other than true.
+// TestMissingConsentSaysWhatIsRequired checks the message that the specification prescribes for any
+// value other than true.
 func TestMissingConsentSaysWhatIsRequired(t *testing.T) {
 	for _, consent := range []string{`null`, `{}`, `{"acknowledged":false}`, `{"acknowledged":"yes"}`, `[]`} {
 		_, err := ParsePost([]byte("{" + unconsented + `,"consent":` + consent + "}"))

@@ -12,11 +12,10 @@ import (
 	"golang.org/x/text/unicode/norm"
 )
 
-// NormaliseEmail returns the form of an address that is used for lookup digests
-// (decisions 20, 30): trimmed, in NFC, in lower case, with the domain in its ASCII form.
-// RFC 5321 allows case-sensitive local parts, but mail providers do not use them, and an
-// erasure request must find the address in any letter case. The lead itself stores the
-// address as sent.
+// NormaliseEmail returns the form of an address that is used for lookup digests (decisions 20, 30):
+// trimmed, in NFC, in lower case, with the domain in its ASCII form. RFC 5321 allows case-sensitive
+// local parts, but mail providers do not use them, and an erasure request must find the address
+// regardless of case. The lead itself stores the address as sent.
 func NormaliseEmail(address string) string {
 	address = strings.TrimSpace(address)
 	if isASCII(address) {

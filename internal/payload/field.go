@@ -16,7 +16,7 @@ const noLimit = math.MaxInt
 // raw is the JSON of one value, or nil if the field is absent. It aliases the body.
 type raw []byte
 
-// given returns nil for null, which is the same as an absent field (decision 17).
+// given returns nil if r is null, because null means the same as an absent field (decision 17).
 func (r raw) given() raw {
 	if len(r) > 0 && r[0] == 'n' {
 		return nil
@@ -24,8 +24,8 @@ func (r raw) given() raw {
 	return r
 }
 
-// filled returns nil for the empty string. It is used for the few fields in which an empty
-// string is the same as an absent field (decisions 6, 7).
+// filled returns nil if r is an empty string. It is used for the few fields in which an empty
+// string means the same as an absent field (decisions 6, 7).
 func (r raw) filled() raw {
 	if string(r) == `""` {
 		return nil
@@ -33,7 +33,8 @@ func (r raw) filled() raw {
 	return r
 }
 
-// field is a value and the name that it was sent under, from which the path of a problem is made.
+// field is a value and the name under which it was sent. The path of a problem is made from the
+// name.
 type field struct {
 	raw
 	parent string // "" at the top level

@@ -33,8 +33,8 @@ func parseRFC3339(text []byte) (time.Time, bool) {
 	return at, err == nil && at.Year() >= 1 && at.Year() <= 9999
 }
 
-// isRFC3339 checks the form, because time.Parse is too lax. It accepts a one-digit hour, a comma
-// before the fraction, and an offset of 24 hours or 60 minutes.
+// isRFC3339 checks the form, because time.Parse also accepts a one-digit hour, a comma before the
+// fraction, and an offset of 24 hours or 60 minutes.
 func isRFC3339(text []byte) bool {
 	const form = "dddd-dd-ddTdd:dd:dd"
 	if len(text) <= len(form) || !hasForm(text[:len(form)], form) {

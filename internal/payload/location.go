@@ -5,9 +5,9 @@ type locationFields struct {
 	postcode, postalCode, address, streetAddress, country raw
 }
 
-// location reads the location of the job. It checks the postcode and the country like those of a
-// ping (decision 9). An empty country is treated as absent (decision 7), but an empty postcode is
-// rejected.
+// location reads the location of the job. It checks the postcode and the country in the same way as
+// in a ping (decision 9). An empty country is treated as absent (decision 7), but an empty postcode
+// is rejected.
 func (p *problems) location(f *postFields) Location {
 	var in locationFields
 	if object, ok := p.object(field{raw: f.location, name: "location"}); ok {

@@ -15,7 +15,7 @@ type Ping struct {
 	Industry int     // index in the taxonomy
 	Postcode string  // trimmed
 	Country  [2]byte // upper case; GB if absent
-	Urgency  string  // trimmed, in its original letter case
+	Urgency  string  // trimmed, with its case unchanged
 	JobType  string
 	Budget   string
 }
@@ -143,8 +143,8 @@ func (p *problems) slug(tax *pricingrules.Taxonomy, f field) int {
 	return index
 }
 
-// maxTermDigits ensures that a term id fits an int on every platform. The ids in the
-// taxonomy are much shorter.
+// maxTermDigits ensures that a term id fits in an int on every platform. The ids in the taxonomy
+// are much shorter.
 const maxTermDigits = 9
 
 // termID reads the taxonomy's number for an industry, from a JSON number or a string of digits

@@ -19,7 +19,7 @@ func base(change func(*Ping)) Ping {
 	return p
 }
 
-// TestPingAccepted has one row for each rule of decisions 6 to 9.
+// TestPingAccepted has one row for each rule in decisions 6 to 9.
 func TestPingAccepted(t *testing.T) {
 	const industry, postcode = `"industry":"plumber"`, `"postcode":"75001"`
 	const both = industry + "," + postcode

@@ -28,7 +28,7 @@ type Contact struct {
 	// PhoneE164 is Phone in E.164 format, or "". If Phone was sent in a field other than
 	// phoneE164, Post.NormalisePhone sets PhoneE164.
 	PhoneE164 string
-	// PhoneFlagged reports that Phone has not been converted to E.164 format (decision 17).
+	// PhoneFlagged is set if Phone has not been converted to E.164 format (decision 17).
 	PhoneFlagged bool
 }
 

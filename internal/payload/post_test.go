@@ -295,7 +295,7 @@ func checkFuzzed(t *testing.T, body []byte, post Post) {
 	if err := json.Unmarshal(body, &loose); err != nil {
 		t.Fatal("encoding/json rejects the body:", err)
 	}
-	var consent map[string]json.RawMessage // a struct would match names in any letter case
+	var consent map[string]json.RawMessage // a struct would match names regardless of case
 	if err := json.Unmarshal(loose["consent"], &consent); err != nil || string(consent["acknowledged"]) != "true" {
 		t.Fatal("accepted without consent")
 	}

@@ -9,9 +9,9 @@ import (
 // maxDepth is the maximum depth of nesting. The outermost object has depth 1 (decision 18).
 const maxDepth = 32
 
-// strict reports whether body is exactly one JSON value as defined in decision 18: UTF-8
-// without a byte-order mark, lone surrogates, duplicate names at any level, data after the
-// value, or nesting beyond maxDepth.
+// strict reports whether body is exactly one JSON value as defined in decision 18. It must be
+// UTF-8, and must not contain a byte-order mark, a lone surrogate, duplicate names at any level,
+// data after the value, or nesting beyond maxDepth.
 //
 // It does not allocate, because Value.IsValid uses jsontext's pool of decoders.
 func strict(body []byte) bool {
@@ -19,8 +19,8 @@ func strict(body []byte) bool {
 }
 
 // shallow reports whether the nesting of valid JSON is within maxDepth. It first counts all
-// brackets, even those in strings, because that is much faster. Nearly all bodies have so few
-// that this is enough.
+// brackets, even those in strings, because that is much faster. Nearly all bodies contain so few
+// brackets that their depth does not have to be computed.
 func shallow(body []byte) bool {
 	if bytes.Count(body, []byte{'{'})+bytes.Count(body, []byte{'['}) <= maxDepth {
 		return true

@@ -13,8 +13,8 @@ import (
 	"pgregory.net/rapid"
 )
 
-// TestInvalidJSON has one row for each rule of decision 18. Each body would be a valid ping
-// without its error.
+// TestInvalidJSON has one row for each rule in decision 18. Each body would be a valid ping without
+// its error.
 func TestInvalidJSON(t *testing.T) {
 	const good = `"industry":"plumber","postcode":"SW1A 1AA"`
 	tax := taxonomy(t)

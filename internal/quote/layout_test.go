@@ -49,8 +49,8 @@ func TestNonceIsIdentityAndRandomBytes(t *testing.T) {
 	}
 }
 
-// The version and the key id are additional data (decision 1). A token can only be opened if it was
-// sealed with both.
+// The version and the key id are additional data (decision 1). A token can be opened only if
+// neither of them has changed.
 func TestVersionAndKeyIDAreAuthenticated(t *testing.T) {
 	s, aead := sealer(t, 1), aeadOf(t, 1)
 	token, _ := seal(t, s, sample(), at)
@@ -77,7 +77,7 @@ func TestVersionAndKeyIDAreAuthenticated(t *testing.T) {
 			t.Errorf("%s: got error %v, want %v", name, err, c.want)
 		}
 	}
-	later := append([]byte{2, id}, nonce...) // a genuine token of a future version
+	later := append([]byte{2, id}, nonce...) // a genuine token from a future version
 	if _, err := s.Open(tokenOf(aead.Seal(later, nonce, plain, []byte{2, id})), at); !errors.Is(err, ErrFormat) {
 		t.Errorf("unknown version: got error %v", err)
 	}

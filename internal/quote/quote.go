@@ -85,7 +85,7 @@ type Sealer struct {
 	heads [][head]byte
 }
 
-// NewSealer returns a Sealer with 32-byte keys, such as those of keyring.Keys.QuoteKeys. The
+// NewSealer returns a Sealer with 32-byte keys, such as those from keyring.Keys.QuoteKeys. The
 // first key is used for sealing.
 func NewSealer(keys [][]byte) (*Sealer, error) {
 	if len(keys) == 0 {
@@ -260,8 +260,8 @@ func (q *Quote) parse(b []byte) bool {
 	return true
 }
 
-// Identity returns the ID of a token's transaction, to look up its lead. It does not
-// authenticate the token, so callers must compare the whole token with that of the lead.
+// Identity returns the ID of a token's transaction, to look up its lead. It does not authenticate
+// the token, so callers must compare the whole token with the lead's token.
 func Identity(token string) (uuid.UUID, error) {
 	text, ours := strings.CutPrefix(token, Prefix)
 	raw, err := encoding.DecodeString(text)

@@ -12,8 +12,8 @@ import (
 	pricingrules "github.com/pingpost/pingpost/pricing_rules"
 )
 
-// If two nodes edit different cells of a draft at the same time, all edits are saved and can be undone. If
-// they edit the same cell, the second edit is a conflict.
+// If two nodes edit different cells of a draft at the same time, all edits are saved and can be
+// undone. If they edit the same cell, the second edit is rejected as a conflict.
 func TestConcurrentEdits(t *testing.T) {
 	w := newRateCards(t, everywhere(1000))
 	card := w.draft(t)

@@ -33,7 +33,7 @@ func base(industry, country string, minor int64) []ratecard.BaseChange {
 	return []ratecard.BaseChange{{Target: pricingrules.Target{Industry: industry, Country: country}, Minor: minor}}
 }
 
-// CreateDraftWithBases saves both a draft and its first edit, or neither.
+// CreateDraftWithBases saves a draft with its first edit, or saves nothing.
 func TestCreateDraftWithBases(t *testing.T) {
 	s, d, rows := newShipped(t)
 	before := rows()

@@ -103,9 +103,9 @@ func (s *draftRules) base(target pricingrules.Target, currency money.Currency) i
 }
 
 // setBase sets a target's own base price in a currency, or removes it if minor is 0. If the target
-// has several rules, setBase changes one that has a base price in this currency. Failing that, it
-// changes one that has a base price in another currency, or else the first one. If the target has
-// no rule, setBase adds one. If the changed rule no longer has any effect, setBase removes it.
+// has several rules, setBase prefers a rule with a base price in this currency, then one with a
+// base price in another currency, and then the first rule. If the target has no rule, setBase adds
+// one. If the changed rule no longer has any effect, setBase removes it.
 func (s *draftRules) setBase(target pricingrules.Target, currency money.Currency, minor int64) {
 	holder := 0
 	for _, at := range s.byTarget[target] {
@@ -131,8 +131,8 @@ func (s *draftRules) setBase(target pricingrules.Target, currency money.Currency
 	}
 }
 
-// ruleChange is a change to the rule at one position. A new rule has no Was, and a removed rule has
-// no Is.
+// ruleChange is a change to the rule at one position. A new rule has a nil Was, and a removed rule
+// has a nil Is.
 type ruleChange struct {
 	At  int                `json:"at"`
 	Was *pricingrules.Rule `json:"was,omitempty"`

@@ -61,8 +61,8 @@ func (s *Service) Draft(ctx context.Context, ref string) (d Draft, err error) {
 	return d, postgres.Translate(found.Error)
 }
 
-// CreateDraft creates a draft with a copy of the rules in the version that from identifies, or in
-// the current version if from is 0. In both cases, the draft is based on the current version.
+// CreateDraft creates a draft and copies a version's rules into it. from is the number of that
+// version, or 0 for the current one. In both cases, the draft is based on the current version.
 func (s *Service) CreateDraft(ctx context.Context, title string, from int) (draft models.RateCard, err error) {
 	if title, err = checkLine("title", "title", title); err != nil {
 		return draft, err

@@ -110,7 +110,7 @@ func TestDiscard(t *testing.T) {
 	w.audited(t, card.ID, "ann@example.com pricing.create", "ann@example.com pricing.discard")
 }
 
-// Drafts are listed with their numbers of edits, most recently edited first.
+// Drafts are listed with their edit counts, most recently edited first.
 func TestDrafts(t *testing.T) {
 	w := newRateCards(t, everywhere(1000))
 	first := w.draft(t)

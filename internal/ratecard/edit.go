@@ -100,9 +100,9 @@ func (s *Service) auditEdit(tx *gorm.DB, card models.RateCard, what string, p pa
 	return s.auditChange(tx, "pricing.edit", card, nil, map[string]any{"what": what, "rules": len(p)})
 }
 
-// SetBase changes a target's own base price from the amount was to the amount minor. 0 means that
-// the target has no base price of its own and inherits one. If the current amount differs from was,
-// another user has changed it, and SetBase returns a conflict that contains the current amount.
+// SetBase changes a target's own base price. It takes the old and the new amount, where 0 means
+// that the target inherits its base price. If the current amount differs from the old one, another
+// user has changed it, and SetBase returns a conflict that contains the current amount.
 func (s *Service) SetBase(ctx context.Context, card uuid.UUID, target pricingrules.Target, was, minor int64) error {
 	market, err := s.marketOf(target)
 	if err != nil {

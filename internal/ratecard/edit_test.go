@@ -202,7 +202,7 @@ func TestPutAndDropRule(t *testing.T) {
 		"ann@example.com pricing.edit", "ann@example.com pricing.edit")
 }
 
-// Rules in both cards keep their positions, which the console uses in URLs.
+// Rules that are in both cards keep their positions, which the console uses in URLs.
 func TestReplace(t *testing.T) {
 	a, b, c := pricingrules.Rule{Industry: "plumber", Multiplier: 11_000}, pricingrules.Rule{Industry: "roofer", Multiplier: 12_000}, pricingrules.Rule{Industry: "locksmith", Multiplier: 13_000}
 	w := newRateCards(t, everywhere(1000, a, b))

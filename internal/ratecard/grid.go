@@ -22,8 +22,8 @@ type GridRow struct {
 	Compared bool
 }
 
-// Grid lists the rows in a view of a card. with is the card to compare with, or nil. If the view's
-// market or urgency does not exist, the list is empty.
+// Grid lists the rows in a view of a card. For each industry, it also returns the price in a second
+// card, unless that card is nil. If the view's market or urgency does not exist, the list is empty.
 func (s *Service) Grid(compiled, with *ExaminedCard, v GridView) (rows []GridRow) {
 	market, ok := s.markets.ByCode(v.Country)
 	if !ok {
@@ -78,8 +78,8 @@ func (s *Service) gridRow(compiled *ExaminedCard, target pricingrules.Target, ca
 }
 
 // Bulk is a change to the base prices of many rows. If Set is not 0, it is the new base price.
-// Otherwise, each base price, whether inherited or not, changes by Percent, which is in hundredths
-// of a percent.
+// Otherwise, Percent is the change to each base price, inherited or not, in hundredths of a
+// percent.
 type Bulk struct {
 	Set     int64
 	Percent int64

@@ -112,7 +112,7 @@ func newRateCards(t *testing.T, cards ...pricingrules.Card) *rateCards {
 	return w
 }
 
-// node returns a service that acts for another node and uses the connection pool db.
+// node returns the service of another node, which uses the connection pool db.
 func (w *rateCards) node(t *testing.T, db *postgres.DB) *ratecard.Service {
 	t.Helper()
 	s, err := ratecard.NewService(db, w.clock)
@@ -196,8 +196,8 @@ func (w *rateCards) snapshotNumber(t testing.TB) int64 {
 	return testkit.Value[int64](t, w.Database, `SELECT version FROM snapshot_versions WHERE name = 'rate_card'`)
 }
 
-// rejected checks that err is an apperr.Error with a code and a reason, and that its message contains all
-// words.
+// rejected checks that err is an apperr.Error with the given code and reason, and that its message
+// contains all of the given words.
 func rejected(t testing.TB, err error, code apperr.Code, reason string, words ...string) {
 	t.Helper()
 	f := apperr.As(err)

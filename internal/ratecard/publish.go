@@ -61,8 +61,8 @@ func (s *Service) submit(tx *gorm.DB, had models.RateCard, note string, at, now 
 	return s.publishOrSchedule(tx, had, columns, at, now)
 }
 
-// Approve publishes a draft that another user submitted. If the draft's time is in the future,
-// Approve schedules it instead.
+// Approve publishes a draft that another user submitted. If the draft's publication time is in the
+// future, Approve schedules the draft instead.
 func (s *Service) Approve(ctx context.Context, card uuid.UUID, version int) (models.RateCard, error) {
 	return s.release(ctx, card, version, models.RateCardSubmitted, func(tx *gorm.DB, had models.RateCard) error {
 		if had.Submitter == s.by.Name {
@@ -245,10 +245,10 @@ func (s *Service) publish(tx *gorm.DB, card *models.RateCard, now time.Time) err
 	return s.auditChange(tx, "pricing.publish", *card, before, after)
 }
 
-// ReleaseDue publishes the scheduled draft when its time has come. If the draft can no longer be
-// published, ReleaseDue makes it an ordinary draft again and writes an audit event with the reason.
-// ReleaseDue reports whether it changed a draft. If several nodes call it at the same time, only
-// one of them changes the draft.
+// ReleaseDue publishes the scheduled draft if it is due. If the draft can no longer be published,
+// ReleaseDue makes it an ordinary draft again and writes an audit event with the reason. ReleaseDue
+// reports whether it changed a draft. If several nodes call it at the same time, only one of them
+// changes the draft.
 func (s *Service) ReleaseDue(ctx context.Context) (bool, error) {
 	var due models.RateCard
 	now := s.clock.Now()

@@ -86,7 +86,7 @@ func (s *Service) Markets() *pricingrules.Markets { return s.markets }
 func (s *Service) PublishShipped(ctx context.Context) (bool, error) {
 	published := false
 	err := s.db.Transaction(ctx, func(tx *gorm.DB) error {
-		// If two nodes start at the same time, the second one waits here. It then finds that a
+		// If two nodes start at the same time, the second one waits here and then finds that a
 		// version exists.
 		if err := lockVersions(tx); err != nil {
 			return err

@@ -121,7 +121,8 @@ func TestPublishLimitsProblemsInError(t *testing.T) {
 	}
 }
 
-// If two drafts are based on the same version, publishing the second one is a conflict and changes nothing.
+// If two drafts are based on the same version, publishing the second one returns a conflict and
+// changes nothing.
 func TestPublishSuperseded(t *testing.T) {
 	w := newRateCards(t, everywhere(1000))
 	mine, theirs := w.changed(t, 2000), w.changed(t, 3000)
@@ -147,7 +148,7 @@ func TestPublishSuperseded(t *testing.T) {
 }
 
 // If two nodes publish different drafts at the same time, one draft becomes the next version. The
-// error for the other draft contains the publisher of that version and the note.
+// error for the other draft contains the publisher and note of that version.
 func TestConcurrentPublish(t *testing.T) {
 	w := newRateCards(t, everywhere(1000))
 	cards := []models.RateCard{w.changed(t, 2000), w.changed(t, 3000)}
@@ -180,7 +181,7 @@ func TestConcurrentPublish(t *testing.T) {
 	}
 }
 
-// If a second person is required, another user must approve a submitted draft.
+// If the policy requires approval, another user must approve a submitted draft.
 func TestSecondPersonApproves(t *testing.T) {
 	w := newRateCards(t, everywhere(1000))
 	two := ratecard.Policy{RequireApproval: true}

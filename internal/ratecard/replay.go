@@ -19,7 +19,7 @@ import (
 
 const (
 	// MaxReplayDays is the longest period that a replay can cover. If pings are kept for a shorter
-	// time, the replay does not include those that have been deleted.
+	// time, the replay excludes the ones that have been deleted.
 	MaxReplayDays = 90
 	// replayLease is how long a replay can go without progress before another node takes it over.
 	// replayStepTimeout must be shorter.

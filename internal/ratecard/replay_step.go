@@ -34,8 +34,8 @@ const (
 
 	// byPartner covers only partners without partner pricing. It groups their pings or leads by
 	// partner and calculates the prices in the database. The arrays industries and markets map an
-	// industry's number and a country to an index into prices. 2^62 is added to each price above 0.
-	// A single numeric sum then contains both the number of prices and their total.
+	// industry's number and a country to an index into prices. The query adds 2^62 to each price
+	// above 0, so that a single numeric sum contains both the number of prices and their total.
 	byPartner = `SELECT seller, currency::text, outcome, count(*), sum(price_minor)::bigint,
 			coalesce(div(sum(price), 4611686018427387904), 0)::bigint, coalesce(mod(sum(price), 4611686018427387904), 0)::bigint
 		FROM (SELECT seller, currency, outcome, price_minor, (@prices::bigint[])[1 + nullif((@industries::int[])[term_id], -1) * @width::int
@@ -53,7 +53,7 @@ const (
 const stepPages = 128 << 20 / (8 << 10)
 
 // replayStep runs one step of a replay. It adds the days in the step to sum and returns the number
-// of days. left is the number of days that remain, starting with first.
+// of days. left is the number of days that remain, and first is the earliest of them.
 func (s *Service) replayStep(ctx context.Context, sum *tally, first time.Time, left int) (days int, err error) {
 	ctx, cancel := context.WithTimeout(ctx, replayStepTimeout)
 	defer cancel()

@@ -20,7 +20,7 @@ const maxPartnerLines = 100
 // total mixes currencies.
 type ReplayResult struct {
 	Total, Categories, Countries, Partners []ReplayLine
-	MorePartners                           int // not listed
+	MorePartners                           int // number of partners that are not listed
 	Took                                   time.Duration
 }
 
@@ -86,7 +86,7 @@ type recordedGroup struct {
 // not depend on the rate card.
 const (
 	wasPriced   = string(models.OutcomePriced)
-	wasUnnamed  = "unnamed" // a lead on a quote without a partner
+	wasUnnamed  = "unnamed" // a lead whose quote was not made for a partner
 	wasExcluded = string(models.OutcomeExcluded)
 )
 

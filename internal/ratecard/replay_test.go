@@ -256,7 +256,7 @@ func TestRequestReplayReplacesRunningReplay(t *testing.T) {
 	w.result(t, card.ID, second.ID)
 }
 
-// A replay with an error fails and is not run again.
+// A replay that fails is not run again.
 func TestReplayFails(t *testing.T) {
 	w, card := newReplay(t)
 	w.Exec(t,
@@ -280,7 +280,7 @@ func TestReplayFails(t *testing.T) {
 	}
 }
 
-// reject makes updates of replays fail with the given SQLSTATE if they match a condition.
+// reject makes updates to replays fail with the given SQLSTATE if they match a condition.
 func (w *rateCards) reject(t *testing.T, condition, sqlState string) {
 	t.Helper()
 	name := "reject_" + sqlState

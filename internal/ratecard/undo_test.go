@@ -27,7 +27,7 @@ func (w *rateCards) last(t testing.TB, card uuid.UUID) models.RateCardEdit {
 	return edits[at]
 }
 
-// Edits are undone in reverse order. Undoing an edit that is not the last one is a conflict.
+// Edits are undone in reverse order. Undoing an edit that is not the last one returns a conflict.
 func TestUndo(t *testing.T) {
 	w := newRateCards(t, everywhere(1000))
 	card := w.draft(t)

@@ -56,9 +56,9 @@ func versionRules(tx *gorm.DB, n int) (pricingrules.Card, error) {
 	return rulesOf(tx, card.ID)
 }
 
-// merge combines the changes that yours and theirs make to base, target by target. If only one of
-// them changed a target's rules, merge uses the changed rules. If both changed them differently,
-// merge uses the rules in theirs and returns a conflict.
+// merge combines the changes that yours and theirs make to base, target by target. If only one card
+// changed a target's rules, merge uses the changed rules. If both cards changed the rules
+// differently, merge uses the rules in theirs and returns a conflict.
 func merge(base, yours, theirs pricingrules.Card) (merged pricingrules.Card, conflicts []Conflict) {
 	of := func(card pricingrules.Card) map[pricingrules.Target][]pricingrules.Rule {
 		rules := map[pricingrules.Target][]pricingrules.Rule{}

@@ -101,7 +101,8 @@ func TestSigns(t *testing.T) {
 	}
 }
 
-// An amount in any notation is read correctly. The other format results in the same amount or an error.
+// An amount in any notation is read correctly. Reading it in the other format returns the same
+// amount or an error.
 func TestAmountRoundTrip(t *testing.T) {
 	r := rand.New(rand.NewPCG(1, 2))
 	for range 20_000 {

@@ -29,8 +29,8 @@ var (
 // Compare enqueues a comparison, which is a dry run. from and to are the first and the last day of
 // the period.
 //
-// If arguments are invalid, Compare returns an apperr.Error. The fields of the error can be lead_id,
-// amount, currency, fixed, date, numbers, dates, coverage, from and to.
+// If arguments are invalid, Compare returns an apperr.Error. Its fields can be lead_id, amount,
+// currency, fixed, date, numbers, dates, coverage, from and to.
 func (s *Service) Compare(
 	ctx context.Context, sc scope.Scope, reconciliation uuid.UUID, version int, m Mapping, from, to time.Time,
 ) error {
@@ -97,9 +97,9 @@ func (s *Service) begin(
 
 func day(t time.Time) time.Time { return t.UTC().Truncate(24 * time.Hour) }
 
-// change calls do and updates a reconciliation with the columns that do returns. It returns an
-// error if the reconciliation has been saved or discarded, is being compared, or no longer has the
-// given row version.
+// change calls do and updates a reconciliation with the returned columns. It returns an error if
+// the reconciliation has been saved or discarded, is being compared, or no longer has the given row
+// version.
 func (s *Service) change(
 	ctx context.Context, sc scope.Scope, reconciliation uuid.UUID, version int, action string, after map[string]any,
 	do func(tx *gorm.DB, r models.Reconciliation) (columns map[string]any, err error),

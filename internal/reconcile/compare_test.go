@@ -184,7 +184,7 @@ func findingText(l reconcile.Line) string {
 	return b.String()
 }
 
-// Two wrong amounts are two findings, even if their total is correct.
+// Two wrong amounts result in two findings, even if their total is correct.
 func TestReportsErrorsThatCancelOut(t *testing.T) {
 	t.Parallel()
 	o := newReconcilePlatform(t)

@@ -18,7 +18,7 @@ import (
 	"github.com/pingpost/pingpost/models"
 )
 
-// earned is a lead with its accrual.
+// earned is a lead and its accrual.
 type earned struct {
 	lead     uuid.UUID
 	account  int
@@ -58,7 +58,7 @@ func newPartnerHistory(t testing.TB) *partnerHistory {
 
 func (e earned) row() string { return leadID(e.lead) + "," + decimal(e.minor) + "," + e.currency }
 
-// pick returns those of the period's leads for which want returns true.
+// pick returns the period's leads for which want returns true.
 func (w *partnerHistory) pick(want func(earned) bool) (all []earned) {
 	for _, l := range w.leads {
 		if l.inPeriod && want(l) {

@@ -14,7 +14,7 @@ import (
 	"github.com/pingpost/pingpost/models"
 )
 
-// A comparison that is cancelled while it writes leaves no lines and can be repeated.
+// A comparison that is cancelled while writing leaves no lines behind and can be repeated.
 func TestCancelComparison(t *testing.T) {
 	t.Parallel()
 	o := newReconcilePlatform(t)

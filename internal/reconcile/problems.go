@@ -64,7 +64,7 @@ func ProblemText(problem string) string {
 	return problem
 }
 
-// shapeProblem returns the code of the reason why text is not an amount.
+// shapeProblem returns the code that states why text is not an amount.
 func shapeProblem(text string) string {
 	switch text = strings.TrimSpace(text); {
 	case text == "":

@@ -162,8 +162,8 @@ func (l *columnStats) column(name string) Column {
 	}
 	numbers := l.forms(l.numbers[:])
 	if len(numbers) == 1 && l.numbers[numbers[0]].reads < l.numbers[1-numbers[0]].reads {
-		// The other format can read more values, so a value that matches only this one may be a
-		// typing error.
+		// The other format can read more values, so a value that matches only this format may be a
+		// typo.
 		numbers = []int{0, 1}
 	}
 	for _, i := range numbers {

@@ -91,7 +91,7 @@ var (
 )
 
 // guess proposes a mapping based on the contents of the columns. If several columns fit, it chooses
-// between them by their names.
+// between them by name.
 func guess(p Profile) (m Mapping) {
 	m.LeadID = p.pick(leadNames, func(c Column) bool { return c.LeadIDs*2 > c.Filled })
 	m.Currency = p.pick(currencyNames, func(c Column) bool { return len(c.Currencies) > 0 })

@@ -301,7 +301,7 @@ func blank(cells []string) bool {
 // rowLimitReader limits the length of a row and rejects NUL bytes. Its errors are sticky.
 type rowLimitReader struct {
 	from   io.Reader
-	left   int // number of bytes that the current row may still have
+	left   int // number of bytes left for the current row
 	failed error
 }
 

@@ -113,7 +113,7 @@ func storeUpload(file *blobstore.Writer, list io.Reader, maxFile int) (p Profile
 	return p, err
 }
 
-// limited reads from a reader, but returns errTooLarge if the reader has more than left bytes.
+// limited is a reader that returns errTooLarge when its byte limit is exceeded.
 type limited struct {
 	from io.Reader
 	left int
@@ -149,7 +149,7 @@ func shown(name string) string {
 	return name
 }
 
-// auditChange writes the audit event for a change. It must be the last statement of the
+// auditChange writes the audit event for a change. It must be the last statement in the
 // transaction.
 func (s *Service) auditChange(tx *gorm.DB, action string, r models.Reconciliation, after map[string]any) error {
 	return audit.Write(tx, s.clock.Now(), s.by, audit.Event{

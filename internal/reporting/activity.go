@@ -28,7 +28,7 @@ type ActivityItem struct {
 	Fields            []string
 }
 
-// Activity returns a partner's leads and rejections since a time, newest first, up to n in total.
+// Activity returns up to n of a partner's leads and rejections since the given time, newest first.
 // The onboarding page calls it every two seconds, so each query reads only the end of an index.
 func (in *Reader) Activity(
 	ctx context.Context, sc scope.Scope, partner uuid.UUID, since time.Time, n int,

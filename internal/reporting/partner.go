@@ -22,7 +22,7 @@ type Outcome struct {
 }
 
 // Latency contains the latency percentiles of an endpoint. Each percentile is rounded up to a bound
-// in models.LatencyBounds. If it is above the last bound, it is Beyond.
+// in models.LatencyBounds. A percentile above the last bound is Beyond.
 type Latency struct {
 	Endpoint      string
 	Count         int64

@@ -213,7 +213,7 @@ func TestActivity(t *testing.T) {
 	f := openTraffic(t)
 	now := testkit.StartTime()
 	at := func(seconds int) time.Time { return now.Add(time.Duration(seconds) * time.Second) }
-	f.lead(t, f.mine, f.account, nil, at(-1), 1) // before since
+	f.lead(t, f.mine, f.account, nil, at(-1), 1) // too old
 	f.reject(t, f.mine, at(-1), "signature")
 	first := f.lead(t, f.mine, f.sandbox, &f.fresh, at(0), 100)
 	second := f.reject(t, f.mine, at(1), "payload", "contact.email", "consent")

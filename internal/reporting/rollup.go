@@ -20,10 +20,10 @@ const (
 	rollUpTimeout = 10 * time.Minute
 	day           = 24 * time.Hour
 	// entryDelay is how old an entry must be before addLatest adds it. The delay is needed because
-	// an entry is committed some time after its occurred_at. An entry that is committed even later
-	// is added when its day is summed again.
+	// entries are committed some time after their occurred_at. Entries that take longer than
+	// entryDelay are added when their day is summed again.
 	entryDelay = time.Minute
-	// dayDelay is how long after the end of a day the day is summed again.
+	// dayDelay is the time from the end of a day until that day is summed again.
 	dayDelay = 15 * time.Minute
 	// refreshEvery is how often the figures of all partners are updated. In between, only
 	// partners with new entries or traffic are updated.
@@ -82,8 +82,8 @@ func (r *Rollup) Update(ctx context.Context) error {
 	}
 }
 
-// progress records how much of the ledger has been summed. Entries that occurred before until have
-// been added. Completed days before whole have been summed again.
+// progress records how much of the ledger has been summed. Entries with an occurred_at earlier than
+// until have been added. Completed days earlier than whole have been summed again.
 type progress struct{ until, whole time.Time }
 
 // step sums one completed day again or, if all completed days are done, adds the latest entries. It
@@ -177,7 +177,7 @@ const (
 	)` + show
 )
 
-// show updates the figures of the partners that the subquery shown selects. It writes only the rows
+// show updates the figures of the partners selected by the subquery shown. It writes only the rows
 // that changed. last_traffic_at keeps its value when old rows of traffic_minutes are deleted.
 const show = `, by_currency AS (
 		SELECT partner_id, currency, sum(leads)::bigint AS leads, sum(payout_minor)::bigint AS minor
@@ -201,8 +201,8 @@ type statement struct {
 	args []any
 }
 
-// inOrder runs statements one after the other. Their timeout is as long as rollUpTimeout, because
-// no user waits for them.
+// inOrder runs statements one after the other. Their timeout is rollUpTimeout, because no user
+// waits for them.
 func inOrder(ctx context.Context, tx pgx.Tx, all ...statement) error {
 	if _, err := tx.Exec(ctx, fmt.Sprintf(`SET LOCAL statement_timeout = %d`, rollUpTimeout.Milliseconds())); err != nil {
 		return err

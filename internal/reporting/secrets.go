@@ -39,8 +39,8 @@ func (in *Reader) Secrets(ctx context.Context, sc scope.Scope, partner uuid.UUID
 		GROUP BY 1, 2 ORDER BY 1, 2`, r.From, r.Until, r.Step.Seconds())
 }
 
-// LastUsed returns, for each of a partner's secrets, the last minute in which it signed a post,
-// whether or not the post was accepted. Secrets without recorded traffic are not in the result.
+// LastUsed returns the minute in which each of a partner's secrets last signed a post, including
+// posts that were rejected. Secrets without recorded traffic are not in the result.
 func (in *Reader) LastUsed(ctx context.Context, sc scope.Scope, partner uuid.UUID) (map[uuid.UUID]time.Time, error) {
 	type use struct {
 		Secret uuid.UUID
@@ -64,8 +64,8 @@ type AccountUnsigned struct {
 	Last            time.Time // minute of the last unsigned post; zero if all were signed
 }
 
-// Unsigned counts, for each of a partner's accounts, the posts that were accepted since a time.
-// Sandbox accounts are included.
+// Unsigned counts the posts accepted since the given time for each of a partner's accounts,
+// including sandbox accounts.
 func (in *Reader) Unsigned(ctx context.Context, sc scope.Scope, partner uuid.UUID, since time.Time) ([]AccountUnsigned, error) {
 	const ofUnsigned = `FILTER (WHERE outcome IN (` + unsigned + `))`
 	return ofPartner[AccountUnsigned](ctx, in.db, sc, partner, `SELECT account_id, sum(count)::bigint, coalesce(sum(count) `+ofUnsigned+`, 0)::bigint,
@@ -81,8 +81,8 @@ type PartnerUnsigned struct {
 	Leads   int64
 }
 
-// MostUnsigned returns the n partners that have delivered the most leads in unsigned posts since a
-// time. It counts only accounts that do not currently require signatures. platform is the
+// MostUnsigned returns the n partners that have delivered the most leads in unsigned posts since
+// the given time. It counts only accounts that do not currently require signatures. platform is the
 // platform's default signing mode.
 func (in *Reader) MostUnsigned(
 	ctx context.Context, sc scope.Scope, platform models.SigningMode, since time.Time, n int,

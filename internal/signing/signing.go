@@ -116,7 +116,7 @@ func ParseSignature(h Headers) (mac [sha256.Size]byte, ok bool) {
 	return mac, true
 }
 
-// TrimBlanks removes the optional white space of HTTP, which is spaces and tabs. A
+// TrimBlanks removes HTTP's optional white space (spaces and tabs) from both ends of a value. A
 // no-break space is part of the value and makes it malformed.
 func TrimBlanks(s string) string {
 	for s != "" && blank(s[0]) {

@@ -156,7 +156,7 @@ func BenchmarkVerify2KiB(b *testing.B) {
 	}
 }
 
-// BenchmarkHash2KiB is the lower bound for BenchmarkVerify2KiB on this machine.
+// BenchmarkHash2KiB measures the lower bound for BenchmarkVerify2KiB on this machine.
 func BenchmarkHash2KiB(b *testing.B) {
 	big := bytes.Repeat([]byte("x"), 2048)
 	for b.Loop() {

@@ -1,6 +1,6 @@
 package staff
 
-// Constraints exports constraints.
+// Constraints exports constraints for tests.
 var Constraints = constraints
 
 // CompareWith replaces the function that compares a password with its hash.

@@ -61,8 +61,8 @@ func (s *Service) key(account string, seed []byte) (*otp.Key, error) {
 	return totp.Generate(totp.GenerateOpts{Issuer: issuer, AccountName: account, Secret: seed})
 }
 
-// isCode reports whether text looks like an authenticator code. No password does, because passwords
-// are longer.
+// isCode reports whether text looks like an authenticator code. Passwords never look like codes,
+// because they are longer.
 func isCode(text string) bool {
 	text = plainCode(text)
 	return len(text) == codeDigits && strings.Trim(text, "0123456789") == ""
@@ -204,8 +204,8 @@ func (s *Service) useTOTP(tx *gorm.DB, p *models.Staff, code string) error {
 	return res.Error
 }
 
-// matchTOTP returns the time step of a code. It accepts the codes of the previous, the current and
-// the next step, because clocks may differ slightly.
+// matchTOTP returns the time step of a code. It accepts the codes for the previous, current and
+// next steps, because clocks may differ slightly.
 func (s *Service) matchTOTP(seed []byte, code string) (found int64, ok bool) {
 	code = plainCode(code)
 	now := s.clock.Now()

@@ -231,8 +231,8 @@ func (h staffPlatform) wrongCodes(t *testing.T, logins int, address func(login i
 	return checked, wait
 }
 
-// An attacker with the correct password can try at most 20 wrong codes before the first wait, in all
-// sessions and from all addresses together. The user can still log in at a known address.
+// An attacker with the correct password can try at most 20 wrong codes before the first wait,
+// across all sessions and addresses. The user can still log in at a known address.
 func TestWrongCodesAreCountedAcrossSessions(t *testing.T) {
 	t.Parallel()
 	for name, address := range map[string]func(int) string{

@@ -36,7 +36,7 @@ type LoginAttempt struct {
 // Login checks a password and returns a new session. The session's stage states whether the session
 // is open, or whether the user must first enter a code or set up a second factor. If the user is
 // unknown, is deactivated or has no password, Login returns the same error as for a wrong password
-// and takes as long.
+// and takes just as long.
 func (s *Service) Login(ctx context.Context, a LoginAttempt) (token string, session Session, err error) {
 	email := strings.TrimSpace(a.Email)
 	if len(email) > 254 || !utf8.ValidString(email) || strings.ContainsRune(email, 0) {
@@ -137,7 +137,7 @@ func (s *Service) VerifyCode(ctx context.Context, by audit.Actor, session Sessio
 }
 
 // openWithCode opens a session that is waiting for a code. It allows at most codeAttempts attempts
-// for each session.
+// per session.
 func (s *Service) openWithCode(ctx context.Context, by audit.Actor, session Session, code string) (string, error) {
 	// Count the attempt first, so that concurrent attempts do not allow additional guesses.
 	counted, err := s.db.Pool.Exec(ctx, `UPDATE staff_sessions SET attempts = attempts + 1

@@ -88,7 +88,7 @@ func TestPasswordCostFollowsOWASP(t *testing.T) {
 }
 
 // A login as an unknown, invited or deactivated user takes as long as one with a wrong password,
-// because the password is hashed once and with the same cost.
+// because the password is hashed once, with the same parameters.
 func TestLoginTakesAsLongForUnknownUsers(t *testing.T) {
 	t.Parallel()
 	production := settings()

@@ -35,13 +35,13 @@ var (
 )
 
 // newDummyHash returns the hash of a random password. If the user is unknown, Login compares the
-// entered password with this hash, so that it takes as long as for a known user.
+// entered password with this hash, so that the login takes as long as it does for a known user.
 func newDummyHash(cost *argon2id.Params) (string, error) {
 	token, _ := newToken()
 	return argon2id.CreateHash(token, cost)
 }
 
-// newToken returns a random token of 256 bits, and its hash, which is stored in the database.
+// newToken returns a random 256-bit token and its hash. Only the hash is stored in the database.
 func newToken() (token string, hash []byte) {
 	var raw [32]byte
 	rand.Read(raw[:])

@@ -9,7 +9,7 @@ import (
 	"github.com/pingpost/pingpost/models"
 )
 
-// SealUses returns, for each platform key, the number of second factors that are sealed with it.
+// SealUses returns the number of second factors sealed with each platform key.
 func (s *Service) SealUses(ctx context.Context) (map[keyring.KeyID]int64, error) {
 	var rows []models.Staff
 	if err := s.db.Gorm.WithContext(ctx).Where("totp_sealed IS NOT NULL").Find(&rows).Error; err != nil {

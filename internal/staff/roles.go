@@ -24,7 +24,7 @@ var (
 	errAdministratorAt = apperr.New(apperr.Invalid, "role", "Administrators cannot be limited to some partners.")
 )
 
-// rolesOf validates roles, removes duplicates, and returns them as roles of the user.
+// rolesOf validates roles and returns them without duplicates, assigned to the user.
 func rolesOf(user uuid.UUID, roles []models.StaffRole) (out []models.StaffRole, err error) {
 	for _, r := range roles {
 		if !slices.Contains(models.Roles[:], r.Role) {

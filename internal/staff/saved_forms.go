@@ -45,7 +45,7 @@ func (s *Service) ExpiredSession(ctx context.Context, token string) (user uuid.U
 	return user, err == nil, postgres.Translate(err)
 }
 
-// SaveForm saves a form for a user. It replaces any form that was saved for the user before.
+// SaveForm saves a form for a user. It replaces the user's previous saved form, if any.
 func (s *Service) SaveForm(ctx context.Context, user uuid.UUID, f SavedForm) error {
 	text, err := json.Marshal(f)
 	if err != nil {

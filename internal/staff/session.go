@@ -189,8 +189,8 @@ func (s *Service) checkCodeOf(ctx context.Context, by audit.Actor, session Sessi
 	})
 }
 
-// verifyAndAudit calls check within the limits, and records a failed attempt of a signed-in user in
-// the audit log.
+// verifyAndAudit calls check, subject to the limits, and records a failed attempt by a signed-in
+// user in the audit log.
 func (s *Service) verifyAndAudit(
 	ctx context.Context, by audit.Actor, session Session, limits []attemptLimit, check func() (bool, error),
 ) error {

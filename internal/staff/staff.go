@@ -32,7 +32,7 @@ type Settings struct {
 	SecondFactor []models.Role    // roles that require a second factor
 	Idle         time.Duration    // how long after its last use a session expires
 	Lifetime     time.Duration    // how long after the login a session expires
-	PasswordCost *argon2id.Params // cost of new password hashes; nil for parameters that OWASP recommends
+	PasswordCost *argon2id.Params // cost of new password hashes; nil for the parameters recommended by OWASP
 }
 
 // Service manages users, logins and sessions.
@@ -136,8 +136,8 @@ func (s *Service) RenewInvitation(ctx context.Context, by audit.Actor, user uuid
 	return out, err
 }
 
-// Seed creates a user with a password and without a second factor, for development mode. If the
-// user exists, it only changes the password.
+// Seed creates a user with a password but no second factor, for development mode. If the user
+// exists, it only changes the password.
 func (s *Service) Seed(ctx context.Context, by audit.Actor, n NewMember, password string) (models.Staff, error) {
 	p, roles, err := s.newUser(n)
 	if err != nil {

@@ -17,15 +17,15 @@ import (
 )
 
 const (
-	// forgetAfter is how long there must be no failures before a failure count is reset. It does
-	// not apply to wrong codes.
+	// forgetAfter is the time without failures after which a failure count is reset. It does not
+	// apply to wrong codes.
 	forgetAfter = time.Hour
 	// firstWait is the wait after the first failure over the limit. The wait doubles with each
 	// further failure, up to longestWait. Users are never locked out permanently, and attackers get
 	// at most about a hundred guesses a day.
 	firstWait   = 30 * time.Second
 	longestWait = 15 * time.Minute
-	// knownFor is how long the address of a user counts as known after a login.
+	// knownFor is how long an address counts as known after the user has logged in from it.
 	knownFor = 30 * 24 * time.Hour
 )
 
@@ -154,8 +154,8 @@ func (s *Service) countOne(ctx context.Context, b attemptLimit) (wait time.Durat
 	return max(free.Sub(now), time.Second), nil
 }
 
-// succeeded updates the counters after a successful attempt. It resets the counters of limits that
-// have cleared set, and restores the others.
+// succeeded updates the counters after a successful attempt. It resets the counters of limits whose
+// cleared field is set, and restores the other counters.
 func (s *Service) succeeded(ctx context.Context, all []attemptLimit) {
 	for _, b := range all {
 		if b.cleared {

@@ -35,7 +35,7 @@ type CandidateKey struct {
 type Diagnosis struct {
 	Matches      bool     // the signature has a valid form and was made with an active secret
 	Key          int      // index of the secret; -1 if no secret explains the signature
-	Causes       []string // codes of the mistakes, beginning with that of Verdict; empty if the signature is valid
+	Causes       []string // codes of the mistakes, the verdict's code first; empty if the signature is valid
 	Verdict, Fix string   // Fix is "" if nothing is wrong
 	Notes        []string // further remarks
 	Signed       []byte   // the bytes that the service expects to be signed

@@ -48,8 +48,8 @@ func escapeStyles() []escapes {
 	}
 }
 
-// rewritten encodes the body's JSON again in the styles of various libraries. It returns nil if
-// the body is not JSON.
+// rewritten re-encodes the body's JSON in the styles of various libraries. It returns nil if the
+// body is not JSON.
 func rewritten(body []byte) (out []variant) {
 	root, ok := parse(body)
 	if !ok {

@@ -18,7 +18,7 @@ import (
 // second.
 const maxHashed = 128 << 20
 
-// matcher compares a signature with those that the secrets would produce for a message.
+// matcher compares a signature with the signatures that the secrets would produce for a message.
 type matcher struct {
 	mac    []byte
 	keys   [][]byte
@@ -260,7 +260,7 @@ func sha(text string) []byte {
 	return sum[:]
 }
 
-// hashName returns the name of the HMAC whose signatures have n bytes, or "".
+// hashName returns the name of the HMAC whose signatures are n bytes long, or "".
 func hashName(n int) string {
 	switch n {
 	case sha1.Size:
