@@ -12,8 +12,8 @@ import (
 	pricingrules "github.com/pingpost/pingpost/pricing_rules"
 )
 
-// newShipped publishes the shipped card. It returns the service, the database, and a function that counts
-// rows in the tables that a draft uses.
+// newShipped publishes the shipped card. It returns the service, the database, and a function that
+// counts rows in the tables that a draft uses.
 func newShipped(t *testing.T) (*ratecard.Service, *testkit.Database, func() [4]int) {
 	t.Helper()
 	d := testkit.NewDatabase(t)
@@ -95,7 +95,8 @@ func TestCreateDraftWithBases(t *testing.T) {
 	}
 }
 
-// PublishBases publishes its changes as one version, or saves nothing. Concurrent calls lose no changes.
+// PublishBases publishes its changes as one version, or saves nothing. Concurrent calls lose no
+// changes.
 func TestPublishBases(t *testing.T) {
 	s, d, rows := newShipped(t)
 	if now, err := s.PublishBases(t.Context(), "a base", "Storm", base("plumber", "GB", 5000)); err != nil ||

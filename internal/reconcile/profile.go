@@ -179,9 +179,9 @@ func (l *columnStats) column(name string) Column {
 // mostly reports whether n is at least 95% of the number of values that are not empty.
 func (l *columnStats) mostly(n int) bool { return n > 0 && (l.filled-n)*20 <= l.filled }
 
-// forms returns the indexes of the formats that match the largest number of values in the column. It returns more
-// than one only if these formats read some value differently and no value shows which of them is
-// right.
+// forms returns the indexes of the formats that match the largest number of values in the column.
+// It returns more than one only if these formats read some value differently and no value shows
+// which of them is right.
 func (l *columnStats) forms(all []tally) (fit []int) {
 	for i, t := range all {
 		if l.mostly(t.fits) {
