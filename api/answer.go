@@ -8,8 +8,9 @@ import (
 	"github.com/pingpost/pingpost/internal/httpserver"
 )
 
-// countedByServer is the largest response, in bytes, for which net/http sets Content-Length itself,
-// which is cheaper. It sends longer responses in chunks if they have no Content-Length.
+// countedByServer is the size, in bytes, of the largest response for which net/http sets
+// Content-Length itself, which is cheaper than setting it here. Without a Content-Length, net/http
+// sends longer responses in chunks.
 const countedByServer = 1 << 10
 
 // write sends rec.Answer with the status.

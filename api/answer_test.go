@@ -15,7 +15,7 @@ import (
 	"github.com/pingpost/pingpost/internal/quote"
 )
 
-// Responses are built without encoding/json, but must have the same bytes that it would write.
+// Responses are built without encoding/json, but must be identical to its output.
 func TestResponsesAreWrittenAsJSON(t *testing.T) {
 	q := quote.Quote{
 		ID:    id.New(time.Date(2026, 1, 2, 3, 4, 5, 678e6, time.UTC)),

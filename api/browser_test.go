@@ -13,8 +13,8 @@ import (
 	"github.com/pingpost/pingpost/models"
 )
 
-// TestPartnerPageInBrowser checks that the page is accessible, fits into the window, and does
-// not violate its own policy. If SCREENSHOTS is set, it saves screenshots in that folder.
+// TestPartnerPageInBrowser checks that the page is accessible, fits in the window, and does not
+// violate its Content-Security-Policy. If SCREENSHOTS is set, it saves screenshots in that folder.
 func TestPartnerPageInBrowser(t *testing.T) {
 	s := newService(t, newPlatform(t), nil, nil)
 	server := httptest.NewServer(s.handler)
@@ -44,8 +44,7 @@ func TestPartnerPageInBrowser(t *testing.T) {
 	}
 }
 
-// lookAt checks that a page fits into the window in each variant, and is accessible in two of
-// them.
+// lookAt checks that a page fits in the window in each variant, and is accessible in two of them.
 func lookAt(p *browser.Page, name string) {
 	folder := os.Getenv("SCREENSHOTS")
 	for _, one := range []struct {

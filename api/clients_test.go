@@ -21,7 +21,7 @@ var clients = []struct {
 	name     string
 	generate []string
 	program  string
-	ping     string // a call, with the example in place of %s
+	ping     string // a call; %s stands for the example
 	post     string
 }{
 	{

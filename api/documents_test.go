@@ -18,7 +18,7 @@ import (
 )
 
 // Each question that integrators often ask has a section. The section is in the table of contents,
-// contains the codes and numbers in the answer, and fits on a screen.
+// states the codes and numbers that answer the question, and fits on a screen.
 func TestDocsAnswerQuestions(t *testing.T) {
 	d := config.Defaults(config.Serve)
 	number := func(n int) string { // formatted as on the page

@@ -36,7 +36,7 @@ func parsers(t testing.TB) map[string]func(body string) error {
 	}
 }
 
-// Expected results of the document and of the service.
+// Expected results: whether the document and the service accept a body.
 const (
 	accepted = iota // accepted by both
 	rejected        // rejected by both
@@ -209,7 +209,8 @@ var validValues = map[string][]string{
 func TestDocumentAcceptsValidRequests(t *testing.T) {
 	contract, parse := newContract(t), parsers(t)
 	// object generates an object with some of the named fields. Some of them have invalid values.
-	// The service ignores an invalid value if an earlier alternative is present.
+	// The service ignores a field's invalid value if a preferred alternative to the field is
+	// present.
 	object := func(t *rapid.T, label, fixed string, names ...string) string {
 		fields := []string{fixed}
 		for _, name := range rapid.SliceOfDistinct(rapid.SampledFrom(names), rapid.ID[string]).Draw(t, label) {

@@ -55,7 +55,7 @@ func TestSources(t *testing.T) {
 			t.Errorf("%s cites a decision outside x-source", path)
 		}
 	})
-	httpOnly := []string{"Document", "Page", "Stylesheet", "Script", "NotModified"} // follow the rules of HTTP
+	httpOnly := []string{"Document", "Page", "Stylesheet", "Script", "NotModified"} // defined by HTTP, not by the specification
 	for _, kind := range []string{"schemas", "responses"} {
 		for _, name := range keysOf(lookUp(root.Content[0], []string{"components", kind})) {
 			if !slices.Contains(httpOnly, name) && lookUp(root.Content[0], []string{"components", kind, name, "x-source"}) == nil {

@@ -163,7 +163,7 @@ func TestEveryErrorIsDocumented(t *testing.T) {
 	named := map[string]int{}
 	operations(loadDocument(t), func(_, _ string, _ *openapi3.PathItem, operation *openapi3.Operation) {
 		for status, response := range operation.Responses.Map() {
-			if status < "400" || status == "500" { // the message of a 500 varies
+			if status < "400" || status == "500" { // messages for a 500 vary
 				continue
 			}
 			for _, example := range response.Value.Content["application/json"].Examples {

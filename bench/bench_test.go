@@ -44,7 +44,7 @@ func TestStage(t *testing.T) {
 		t.Fatal(err)
 	}
 	b.stage.fastestPosts = 1500 // as many as it can store with the race detector
-	defer func() {              // not Cleanup, because the context would have ended and stopped the children
+	defer func() {              // not Cleanup, because the context would already have ended and stopped the children
 		if err := b.stage.close(); err != nil {
 			t.Error(err)
 		}
@@ -121,7 +121,7 @@ func (b *bench) checkDocument(t *testing.T, m machine) {
 func TestArguments(t *testing.T) {
 	for _, c := range []struct {
 		args  string
-		want  string // the parts
+		want  string // the parts to run
 		write bool
 		bad   bool
 	}{

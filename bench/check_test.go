@@ -11,8 +11,8 @@ import (
 	"time"
 )
 
-// testChecks sends pings and posts. It then deletes a row from one table after the other and tests that
-// this is detected.
+// testChecks sends pings and posts. It then deletes one row from each table in turn and tests that
+// each deletion is detected.
 func (s *stage) testChecks(t *testing.T) {
 	ctx := t.Context()
 	p, err := s.newProduct(ctx, "product_checked", productJob{})

@@ -48,7 +48,7 @@ type shown struct {
 	Judged                               bool
 }
 
-// of returns the figures of one part.
+// of returns the figures for one part.
 func (r *report) of(part string) (list []shown) {
 	for _, f := range r.figures {
 		if f.part == part {

@@ -137,7 +137,7 @@ func grouped(n int64) string {
 	return digits
 }
 
-// ratios returns, for each round, the ratio of a's rate to b's.
+// ratios returns the ratio of a's rate to b's in each round.
 func ratios(a, b *subject) []float64 { return quotients(a, b, round.rate) }
 
 // quotients divides a's value by b's in each round. The values of a round are comparable because they

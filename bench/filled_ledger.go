@@ -29,7 +29,7 @@ type filledLedger struct {
 	keys           *keyring.Keys
 	large, another models.Account
 	from, to       time.Time // the first and the last day
-	list           string    // path of the file from the large account's partner
+	list           string    // path of the file for the large account's partner
 	rows           int64     // number of leads in the large account
 }
 
@@ -119,8 +119,8 @@ var (
 	entryColumns = []string{"partner_id", "account_id", "lead_id", "kind", "reference", "amount_minor", "currency", "occurred_at"}
 )
 
-// ledgerRows generates a table's rows on demand. Both tables get the same leads, because a lead's ID is
-// calculated from its number.
+// ledgerRows generates a table's rows on demand. The leads table and the ledger table get the same
+// leads, because a lead's ID is calculated from its number.
 type ledgerRows struct {
 	*filledLedger
 	list    *bufio.Writer
@@ -174,7 +174,7 @@ func spread(n int64) (random [10]byte) {
 	return random
 }
 
-// writeListRow adds the lead to the file, unless it is one of those that the file omits.
+// writeListRow adds the lead to the file, unless the file is to omit it.
 func (f *ledgerRows) writeListRow(n int64, lead uuid.UUID, price int64, at time.Time) {
 	row := func(lead uuid.UUID, price int64) {
 		fmt.Fprintf(f.list, "%s,%s,%s,GBP\n", id.Format(id.Lead, lead), at.Format(time.DateTime),

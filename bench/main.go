@@ -33,8 +33,8 @@ const documentPath = "docs/benchmarks.md"
 // longest limits the duration of a whole run. The time set by -patience is added to it.
 const longest = 60 * time.Minute
 
-// fillTime returns the time to add to the limit because a slow machine needs longer to fill the
-// tables.
+// fillTime returns the time that a slow machine needs to fill the tables. It is added to the run's
+// time limit.
 func fillTime(p benchdata.Plan) time.Duration {
 	return time.Duration(p.Leads)*(time.Second/4_000) + time.Duration(p.Pings)*(time.Second/50_000)
 }

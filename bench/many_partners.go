@@ -122,7 +122,7 @@ func (c *manyPartners) search(b *testing.B) {
 	}
 }
 
-// named measures how long it takes to find the account for a partnerId among many, and the account's
+// named measures how long it takes to find one of many accounts by its partnerId, and to find its
 // signing mode.
 func (c *manyPartners) named(b *testing.B) {
 	b.ReportAllocs()

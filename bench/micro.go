@@ -34,7 +34,7 @@ type micro struct {
 	floor    func(*testing.B) // the bare operation, or nil
 }
 
-// micros measures the functions that handle requests. It runs after each of the other parts as well,
+// micros measures the functions that handle requests. It also runs after each of the other parts,
 // because a processor's speed varies over time.
 func (b *bench) micros(ctx context.Context) error {
 	all, err := b.listMicros(ctx)
@@ -93,7 +93,7 @@ const cpuUnit = "cpu-ns/op"
 
 func perOperation(r testing.BenchmarkResult) float64 { return r.Extra[cpuUnit] }
 
-// timed starts measuring the processor time of a benchmark, which other programs affect less than the
+// timed starts measuring a benchmark's processor time. Other programs affect it less than the
 // wall-clock time. Defer the returned function, which reports the result.
 func timed(b *testing.B) (report func()) {
 	before, err := child.ReadUsage()

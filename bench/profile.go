@@ -24,7 +24,7 @@ type area struct {
 	marks []string // prefixes of the functions' names
 }
 
-// areas lists the areas. A function that matches several belongs to the first.
+// areas lists the areas. A function that matches several areas belongs to the first of them.
 var areas = []area{
 	{"system calls (sockets and files)", []string{"internal/runtime/syscall.", "syscall.", "internal/poll."}},
 	{"garbage collection", []string{"runtime.gcBgMarkWorker", "runtime.bgsweep", "runtime.gcAssistAlloc", "runtime.gcStart"}},

@@ -94,7 +94,7 @@ func (r *report) posts(all []*subject) {
 		"gorm":        {},
 		gormAtBest:    {},
 		"vault":       {},
-	} // contenders that were not measured stay without rounds
+	} // contenders that were not measured have no rounds
 	for _, c := range all {
 		by[c.name] = c
 	}

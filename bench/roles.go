@@ -91,8 +91,8 @@ func (j productJob) configure() (*config.Config, *app.Listeners, error) {
 	cfg := config.Defaults(config.Serve)
 	cfg.HTTP.APIAddr, cfg.HTTP.AdminAddr, cfg.HTTP.OpsAddr = "127.0.0.1:0", "127.0.0.1:0", "127.0.0.1:0"
 	cfg.HTTP.DrainDelay = 0 // there is no load balancer
-	// All requests come from one address and one partner. The limits are too high to reject any, but the
-	// service still checks them.
+	// All requests come from one address and one partner. The limits are too high to reject any
+	// request, but the service still checks them.
 	cfg.Limits.PingsPerAddress, cfg.Limits.SharedPingsPerAddress, cfg.Limits.PostsPerPartner, cfg.Limits.PingLogMiBPerDay = 100_000, 100_000, 100_000, 100_000
 	cfg.Database.URL = config.Secret(j.DatabaseURL)
 	cfg.Database.SnapshotFile = "" // do not leave a file on the machine

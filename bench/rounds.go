@@ -33,7 +33,7 @@ type round struct {
 	P99       time.Duration // 99th percentile of the response times of acknowledged requests
 	Rejected  int64
 	Rejection time.Duration // 99th percentile of the response times of rejected requests
-	postgres  time.Duration // processor time of Postgres
+	postgres  time.Duration // Postgres's processor time
 	others    float64       // share of processor time that other programs used
 	idle      float64       // share of processor time that was idle
 }
@@ -55,7 +55,7 @@ func (r round) own() float64 { return r.each(r.CPU) }
 // p99 returns the 99th percentile of the response times of acknowledged requests, in microseconds.
 func (r round) p99() float64 { return float64(r.P99.Microseconds()) }
 
-// series calls take for each round and returns the results.
+// series applies a function to each round and returns the results.
 func (c *subject) series(take func(round) float64) []float64 {
 	out := make([]float64, len(c.rounds))
 	for i, r := range c.rounds {
@@ -83,9 +83,9 @@ func (c *subject) turn(ctx context.Context, length time.Duration) (round, error)
 	return r, err
 }
 
-// take measures the contenders in rounds, in which each has one turn. If other programs slow the
-// machine down for a while, this affects all contenders alike. The first round is a warm-up, and
-// its result is discarded.
+// take measures the contenders in rounds. In each round, every contender has one turn. If other
+// programs slow the machine down for a while, this affects all contenders alike. The first round is
+// a warm-up, and its result is discarded.
 func (b *bench) take(ctx context.Context, part string, number int, length time.Duration, all ...*subject) error {
 	for n := range 1 + number {
 		for _, c := range all {

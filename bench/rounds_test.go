@@ -39,7 +39,7 @@ func TestParseProcess(t *testing.T) {
 func TestOtherLoad(t *testing.T) {
 	before := spent{machine: processors{busy: 5 * time.Second, all: 10 * time.Second}, ours: time.Second}
 	for name, c := range map[string]struct {
-		busy, ours time.Duration // added to before
+		busy, ours time.Duration // the increase since before
 		want       float64
 	}{
 		"no others":            {6 * time.Second, 6 * time.Second, 0},

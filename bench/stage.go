@@ -124,8 +124,8 @@ func (d *database) durable(ctx context.Context) error {
 	return nil
 }
 
-// settle keeps one turn from slowing down the next. It writes all data to disk and waits until no
-// autovacuum is running, for at most 5 seconds.
+// settle keeps one turn from slowing down the next. It writes all data to disk and waits up to 5
+// seconds for autovacuum to finish.
 func (s *stage) settle(ctx context.Context) error {
 	if _, err := s.root.Exec(ctx, "CHECKPOINT"); err != nil {
 		return err
@@ -137,8 +137,8 @@ func (s *stage) settle(ctx context.Context) error {
 	}, nil)
 }
 
-// await calls ask repeatedly until it returns true or an error. If that takes longer than within, await
-// returns the error from late, or nil if late is nil.
+// await calls ask repeatedly until ask returns true or an error. After the time limit, await gives
+// up and returns the result of late, or nil if late is nil.
 func await(ctx context.Context, within time.Duration, ask func() (bool, error), late func() error) error {
 	end := clock.System{}.Now().Add(within)
 	tick := time.NewTicker(20 * time.Millisecond)

@@ -29,7 +29,7 @@ type RateCard struct {
 	Submitter   string
 	Approver    string
 	Note        string
-	EffectiveAt *time.Time // when the card takes effect, or should take effect if it is only submitted
+	EffectiveAt *time.Time // when the card takes effect, or is meant to if it is only submitted
 	CreatedAt   time.Time  `gorm:"autoCreateTime:false"`
 	UpdatedAt   time.Time  `gorm:"autoUpdateTime:false"`
 	UpdatedBy   string
@@ -99,7 +99,7 @@ type PartnerPrice struct {
 	Adjustment   int       // added to the price, in ten-thousandths
 	Exclusions   string    `gorm:"type:jsonb;default:'[]'"`
 	DailyLeadCap *int
-	AgreedAt     time.Time // when a partner without pricing last got pricing
+	AgreedAt     time.Time // when the partner last got pricing after having none
 	RowVersion   int       `gorm:"default:1"`
 	UpdatedAt    time.Time `gorm:"autoUpdateTime:false"`
 }

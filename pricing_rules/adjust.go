@@ -13,8 +13,8 @@ const (
 	MaxAdjustment = 90_000
 )
 
-// PriceFor is like Price, but applies a partner's adjustment before it rounds the price. If an adjusted
-// price would be lower than one minor unit, it is one minor unit.
+// PriceFor is like Price, but applies a partner's adjustment before it rounds the price. An
+// adjusted price is at least one minor unit.
 func (t *Table) PriceFor(industry, market int, class Class, adjustment int) Cell {
 	cell := t.Price(industry, market, class)
 	if adjustment == 0 || cell.Minor == 0 {

@@ -7,9 +7,9 @@
 //	industry, category or any  ×  country or any  ×  urgency or any
 //
 // For each effect, the most specific rule wins. A rule for an industry overrides a rule for its
-// category, and both override a rule for any industry. If rules are equally specific in this respect,
-// one that names a country wins, and then one that names an urgency. A cell's price is calculated in
-// this order:
+// category, and both override a rule for any industry. If rules are equally specific in this
+// respect, one that names a country wins. If that does not decide, one that names an urgency wins.
+// A cell's price is calculated in this order:
 //
 //   - Exclusion: true excludes the cell (decision 4), and false overrides a broader exclusion.
 //   - Base price, in the currency of the cell's market. Base prices in other currencies are ignored.

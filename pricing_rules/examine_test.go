@@ -11,7 +11,7 @@ import (
 	"github.com/pingpost/pingpost/internal/money"
 )
 
-// cells calls do for every cell.
+// cells calls a function for every cell.
 func cells(tax *Taxonomy, markets *Markets, do func(industry, market int, class Class)) {
 	for i := range tax.Len() {
 		for m := range markets.Len() {

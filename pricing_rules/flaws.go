@@ -162,8 +162,8 @@ func (t *Table) industriesText(list []int) string {
 	return some(slugs, tax.Len(), "every industry")
 }
 
-// some lists the first few names and states how many more there are. If names has as many elements
-// as the parameter all states, some returns the text in every instead.
+// some lists the first few names and states how many more there are. all is the number of possible
+// names, and every is the result if names contains all of them.
 func some(names []string, all int, every string) string {
 	const most = 5
 	switch {

@@ -8,8 +8,8 @@ import (
 	"github.com/pingpost/pingpost/internal/money"
 )
 
-// FormatCard formats a rate card as YAML. From the result, ParseCard returns the same rules, apart from
-// line numbers.
+// FormatCard formats a rate card as YAML. Parsing the result with ParseCard returns the same rules,
+// apart from line numbers.
 func FormatCard(card Card) []byte {
 	var b bytes.Buffer
 	if len(card.Rules) == 0 {

@@ -80,8 +80,8 @@ func (ix *index) selector(r Rule) (s selector, found []finding, ok bool) {
 	return s, found, ok
 }
 
-// add adds a rule to the slot of its selector. If an earlier rule already sets the same effect for the
-// same selector, add calls clash. with is the index of the earlier rule.
+// add adds a rule to the slot of its selector. If an earlier rule already sets the same effect for
+// the same selector, add calls clash with the effect's field and name and the earlier rule's index.
 func (ix *index) add(s selector, position int, r Rule, clash func(field, effect string, with int)) {
 	slot := &ix.slots[ix.slot(s)]
 	if *slot == 0 {

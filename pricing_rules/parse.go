@@ -19,7 +19,7 @@ type source struct {
 type reading struct {
 	lines   map[string]int // the line of each key
 	partial bool           // part of the rule could not be read
-	loose   bool           // part of the selector may be missing, so that it matches too many cells
+	loose   bool           // part of the selector may be missing, so it may match too many cells
 }
 
 // ParseCard parses a rate card from YAML. The error has type Problems. ParseCard does not check whether

@@ -21,7 +21,7 @@ const MaxExclusions = 200
 type PartnerExclusion struct {
 	Industry string `json:"industry,omitempty"`
 	Category string `json:"category,omitempty"`
-	Country  string `json:"country,omitempty"` // ISO 3166-1 alpha-2; any country
+	Country  string `json:"country,omitempty"` // any ISO 3166-1 alpha-2 code
 }
 
 // Covers reports whether the exclusion applies to leads of the given industry, category and country.

@@ -36,10 +36,10 @@ func (r *reader) root(data []byte) *yaml.Node {
 	return root
 }
 
-// entry is a key in a mapping, and the value the key's line.
+// entry is a key in a mapping, with its line and its value.
 type entry struct {
 	key   string
-	line  int // of the key
+	line  int // the key's line
 	value *yaml.Node
 }
 
@@ -108,7 +108,7 @@ func (r *reader) number(node *yaml.Node, what string) string {
 	return node.Value
 }
 
-// kindName describes in a message what kind of value a node is.
+// kindName returns a node's kind of value, as messages describe it.
 func kindName(node *yaml.Node) string {
 	switch node.Kind {
 	case yaml.MappingNode:

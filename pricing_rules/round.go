@@ -15,8 +15,8 @@ func exact(base, industry, country, urgency int64) (whole, rest uint64) {
 	return bits.Div64(hi, lo, one)
 }
 
-// clamp limits a price to the range from floor to ceiling, in minor units. If either is 0, there is no
-// such limit. The floor must not be above the ceiling.
+// clamp limits a price to the range from floor to ceiling, in minor units. A limit of 0 means no
+// limit. The floor must not be above the ceiling.
 func clamp(whole, rest uint64, floor, ceiling int64) (uint64, uint64) {
 	if floor != 0 && whole < uint64(floor) {
 		return uint64(floor), 0

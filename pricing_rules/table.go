@@ -87,8 +87,9 @@ func Examine(card Card, tax *Taxonomy, markets *Markets) (*Table, Problems) {
 	return table, gaps
 }
 
-// compile calculates the prices only if all rules are valid and whole states that the file was read
-// completely. Otherwise, it would report many gaps that are only consequences of other problems.
+// compile calculates the prices only if all rules are valid and whole is true, which means that the
+// file was read completely. Otherwise, it would report many gaps that are only consequences of
+// other problems.
 func compile(src source, tax *Taxonomy, markets *Markets, whole bool) (*Table, Problems) {
 	table, problems := enter(src, tax, markets, true)
 	if len(problems) > 0 || !whole {
@@ -130,7 +131,7 @@ func enter(src source, tax *Taxonomy, markets *Markets, withWrong bool) (*Table,
 	return t, problems
 }
 
-// fill calculates the price of every cell and reports the cells for which there is none.
+// fill calculates the price of every cell and reports the cells without one.
 func (t *Table) fill() Problems {
 	var bad flaws
 	for industry := range t.index.tax.Len() {

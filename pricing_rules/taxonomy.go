@@ -132,8 +132,8 @@ func (t *Taxonomy) readIndustry(r *reader, e entry) {
 	t.categoryOf = append(t.categoryOf, len(t.categories)-1)
 }
 
-// slug reports a problem if a slug is not well formed. It skips an empty slug, because text has already
-// reported it.
+// slug reports a problem if a slug is not well formed. It skips an empty slug, because reader.text
+// has already reported it.
 func (r *reader) slug(line int, slug string) {
 	if slug != "" && !isSlug(slug) {
 		r.fail(line, "%s is not a slug; use lower-case letters, digits and single hyphens, starting with a letter",

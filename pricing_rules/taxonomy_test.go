@@ -53,8 +53,8 @@ func TestShippedTaxonomyMatchesTheSpecification(t *testing.T) {
 	}
 }
 
-// Partners, quotes and leads use these numbers, so never change a line in the file. If an industry is
-// new, add a line.
+// Partners, quotes and leads use these numbers, so never change a line in the file. To add an
+// industry, add a line.
 func TestTermIDsNeverChange(t *testing.T) {
 	tax, _, _ := shipped(t)
 	published, err := os.ReadFile("testdata/term_ids.tsv")

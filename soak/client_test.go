@@ -41,7 +41,7 @@ type clients struct {
 
 const deliverers = 16
 
-// client returns clients that send nothing on their own. The test calls their methods.
+// client returns clients that send nothing until the test calls their methods.
 func (p *platform) client() *clients {
 	return &clients{
 		p:         p,
@@ -67,7 +67,7 @@ func (p *platform) clients(t *testing.T, rounds *rand.Rand) *clients {
 	return c
 }
 
-// repeat calls do repeatedly in the background until end is called.
+// repeat calls a function repeatedly in the background until end is called.
 func (c *clients) repeat(do func()) {
 	c.all.Go(func() {
 		for {
@@ -108,7 +108,7 @@ func (c *clients) watchPings(t *testing.T, n *node) {
 
 func pause(d time.Duration) { <-time.After(d) }
 
-// ping returns the transactionId. It is "" if the response contains no price.
+// ping sends a ping and returns the transactionId, or "" if the response contains no price.
 func (c *clients) ping(n *node) (tx string, err error) {
 	resp, err := c.http.Post(n.url("API")+"/p/"+slug+"/api/lead/ping", "application/json",
 		bytes.NewReader([]byte(`{"industry":"plumber","postcode":"SW1A 1AA"}`)))
@@ -124,13 +124,13 @@ func (c *clients) ping(n *node) (tx string, err error) {
 	return priced.TransactionID, err
 }
 
-// deliver delivers one lead. Usually, it repeats one post until there is a response. Sometimes, it sends
-// two posts at the same time, which are identical or different, and sometimes it sends another post
+// deliver delivers one lead. Usually, it repeats one post until there is a response. Sometimes, it
+// sends two identical or different posts at the same time, and sometimes it sends another post
 // afterwards.
 func (c *clients) deliver(t *testing.T, random *rand.Rand) {
 	tx, err := c.ping(c.p.nodes[random.IntN(len(c.p.nodes))])
 	if err != nil {
-		pause(20 * time.Millisecond) // watchPings checks whether pings may fail
+		pause(20 * time.Millisecond) // watchPings reports the failure if the node is running
 		return
 	}
 	bodies := []int{1}
@@ -151,7 +151,7 @@ func (c *clients) deliver(t *testing.T, random *rand.Rand) {
 	}
 }
 
-// untilAnswered posts to one node after the other until one of them responds.
+// untilAnswered posts to the nodes in turn until one of them responds.
 func (c *clients) untilAnswered(t *testing.T, tx string, body, first int) {
 	text := postBody(tx, body)
 	end := time.Now().Add(patience)
@@ -176,7 +176,7 @@ func (c *clients) untilAnswered(t *testing.T, tx string, body, first int) {
 	}
 }
 
-// postBody returns one of the different bodies for a transaction, selected by number.
+// postBody returns one of several bodies for a transaction, selected by number.
 func postBody(tx string, body int) []byte {
 	return []byte(`{"transactionId":"` + tx +
 		`","contact":{"email":"lead@example.org"},"consent":{"acknowledged":true,"thirdPartyLeadId":"body-` +

@@ -13,8 +13,8 @@ import (
 	"github.com/pingpost/pingpost/internal/devpg"
 )
 
-// TestPostsResumeAfterFullDisk checks that posts get 503 while Postgres's disk is full. When there is
-// room again, they must succeed without any intervention in the service.
+// TestPostsResumeAfterFullDisk checks that posts get 503 while Postgres's disk is full. When there
+// is room again, they must succeed without a restart of the service.
 func TestPostsResumeAfterFullDisk(t *testing.T) {
 	t.Parallel()
 	disk := smallDisk(t, 256)

@@ -24,7 +24,7 @@ func (p *platform) faults(t *testing.T, c *clients, random *rand.Rand) (all []fa
 		n := p.nodes[i%len(p.nodes)]
 		all = append(all, fault{n.name + " is killed", func() {
 			n.kill(t)
-			c.awaitAcknowledged(t, 20+random.IntN(100)) // by the other node
+			c.awaitAcknowledged(t, 20+random.IntN(100)) // the other node acknowledges them
 			n.start(t)
 		}})
 	}

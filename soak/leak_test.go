@@ -17,9 +17,9 @@ import (
 const (
 	// samples is how many times a node's memory is measured.
 	samples = 60
-	// maxGrowth limits the ratio of the median in the last quarter to the median in the second quarter.
-	// When the second quarter begins, everything that a node stores for each minute, partner or
-	// connection has reached its limit.
+	// maxGrowth limits the ratio of the median in the last quarter to the median in the second
+	// quarter. By the start of the second quarter, everything that a node stores for each minute,
+	// partner or connection has reached its maximum size.
 	maxGrowth = 1.1
 	// heapNoise and goroutineNoise allow for the requests that may be in progress during a measurement.
 	heapNoise      = 4 << 20
@@ -35,7 +35,7 @@ func TestMemoryAndGoroutinesDoNotGrow(t *testing.T) {
 	var delivered atomic.Int64
 	for i := range 8 {
 		client := p.client()
-		if i == 0 { // one client opens a connection for each request
+		if i == 0 { // one client opens a new connection for each request
 			client.http = &http.Client{Timeout: 20 * time.Second, Transport: &http.Transport{DisableKeepAlives: true}}
 		}
 		c.repeat(func() { client.sendEachKind(t, n, &delivered) })

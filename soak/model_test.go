@@ -15,7 +15,7 @@ const (
 	unknown  outcome = iota // no response or 503, so the lead may or may not be stored
 	stored                  // 200 without Idempotent-Replayed
 	replayed                // 200 with Idempotent-Replayed
-	conflict                // 409: a different body was posted for the transaction before
+	conflict                // 409: a different body was posted earlier for the transaction
 	found                   // at the end, the database contains a lead
 	missing                 // at the end, the database does not contain a lead
 )

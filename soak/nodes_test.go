@@ -113,7 +113,7 @@ func changesReachEveryNode(t *testing.T, p *platform) {
 	p.staffChangesReachEveryNode(t, within)
 }
 
-// publish publishes a copy of the current version that either excludes plumbers or does not.
+// publish publishes a copy of the current version in which plumbers are excluded or not, as given.
 func (p *platform) publish(t *testing.T, exclude string) {
 	t.Helper()
 	_, err := p.root(t).Exec(t.Context(), fmt.Sprintf(`DO $$
@@ -163,7 +163,7 @@ func (p *platform) withoutListen(t *testing.T) {
 	})
 }
 
-// rollingRestarts restarts one node after the other under load, behind a load balancer that polls
+// rollingRestarts restarts the nodes one by one under load, behind a load balancer that polls
 // /readyz. No request may fail.
 func rollingRestarts(t *testing.T, p *platform) {
 	b := p.loadBalancer(t)
@@ -225,8 +225,8 @@ func (n *node) restart(t *testing.T) {
 	n.start(t)
 }
 
-// loadBalancer starts a load balancer. It polls /readyz of each node, sends requests to the ready nodes in
-// turn, and never retries a request.
+// loadBalancer starts a load balancer. It polls each node's /readyz, sends requests to the ready
+// nodes in turn, and never retries a request.
 func (p *platform) loadBalancer(t *testing.T) *httptest.Server {
 	t.Helper()
 	var ready [2]atomic.Bool

@@ -34,7 +34,7 @@ const (
 
 var passwords = devpg.Passwords{Owner: "owner-of-soak", App: "app-of-soak"}
 
-// platform has two nodes and a Postgres, all in separate processes.
+// platform has two nodes and a Postgres server, all in separate processes.
 type platform struct {
 	postgres *devpg.Server
 	options  devpg.Options

@@ -14,8 +14,8 @@ import (
 // slowConnections is the number of connections that send their requests one byte at a time.
 const slowConnections = 500
 
-// slowClients checks that slow connections do not affect deliveries, and that the node closes them. Half of
-// them are slow in the headers and half in the body.
+// slowClients checks that slow connections do not affect deliveries, and that the node closes them.
+// Half of them send the headers slowly, and half the body.
 func slowClients(t *testing.T, p *platform) {
 	n, c := p.nodes[0], p.client()
 	var all sync.WaitGroup

@@ -25,7 +25,7 @@ type Options struct {
 	SupportContact string // an email address or a URL; "" for none
 	Taxonomy       *pricingrules.Taxonomy
 	Markets        *pricingrules.Markets
-	DefaultMode    models.SigningMode // the signing mode of partners without one of their own
+	DefaultMode    models.SigningMode // for partners without their own signing mode
 }
 
 // Pages renders the documentation pages. New reads the parts that are the same for all partners.

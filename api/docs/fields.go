@@ -14,7 +14,7 @@ type fieldRow struct {
 	Alternatives []string
 }
 
-// shape is one of the forms that a response can have. Title is "" if there is only one.
+// shape is one of the forms that a response can take. Title is "" if there is only one.
 type shape struct {
 	Title  string
 	Fields []fieldRow
@@ -36,8 +36,8 @@ func shapes(schema node) []shape {
 }
 
 // fieldRows returns a row for each field of an object, including nested fields, such as
-// contact.email and industries[].slug. A field that is an alternative to another one has no row of
-// its own. It is listed in the row of the other field.
+// contact.email and industries[].slug. A field that is an alternative to another field is listed in
+// that field's row instead of having its own.
 func fieldRows(prefix string, schema node) []fieldRow {
 	var rows []fieldRow
 	for name, property := range schema.get("properties").entries() {
@@ -102,8 +102,8 @@ func typeOf(schema node) string {
 	return strings.Join(types, " or ")
 }
 
-// maxListed is the largest number of values that a table cell lists. The industries
-// exceed it, and have their own section.
+// maxListed is the largest number of values that a table cell lists. There are more industries than
+// this, so they have their own section.
 const maxListed = 10
 
 // rules returns a field's description, followed by its allowed values, its maximum

@@ -75,7 +75,7 @@ func isSoundHTML(t *testing.T, page string, leaves ...string) {
 	ids, links := map[string]int{}, []string{}
 	count := map[string]int{}
 	level := 0
-	headings := map[string]string{} // the link of each heading by the heading's id
+	headings := map[string]string{} // each heading's link, by the heading's id
 	heading := ""
 	elements(t, page, func(name string, attr map[string]string, within []string) {
 		count[name]++

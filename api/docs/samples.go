@@ -78,7 +78,7 @@ type codeSample struct {
 func (s codeSample) Requirements() []span { return spans(s.Needs) }
 
 // readSamples parses the templates. They pass every inserted value through a function that writes
-// it as a literal of the sample's language.
+// it as a literal in the sample's language.
 func readSamples() (*template.Template, error) {
 	return template.New("samples").Funcs(template.FuncMap{
 		"json": compactJSON, "afterTransaction": afterTransaction,

@@ -30,8 +30,9 @@ const (
 	partnerBatch = 500
 	leadBatch    = 10_000
 	pingBatch    = 250_000
-	// span is the period before Filler.Now over which leads and pings are spread evenly. Pings are stored
-	// in daily partitions, and one call of ensure_ping_partitions creates at most 60 of them.
+	// span is the period before Filler.Now over which leads and pings are spread evenly. Pings are
+	// stored in daily partitions, and one call to ensure_ping_partitions creates at most 60 of
+	// them.
 	span = 30 * 24 * time.Hour
 )
 
@@ -266,7 +267,7 @@ func (f *Filler) pings(ctx context.Context, want int) error {
 	if _, err := f.DB.Pool.Exec(ctx, `SELECT ensure_ping_partitions($1::date, $2)`, first, int(span/(24*time.Hour))+2); err != nil {
 		return postgres.Translate(err)
 	}
-	// Insert the pings in the order of their times, as the service does.
+	// Insert the pings in chronological order, as the service does.
 	for start, missing := there, want-there; there < want; {
 		n := min(pingBatch, want-there)
 		from := first.Add(time.Duration(float64(span) * float64(there-start) / float64(missing)))

@@ -1,6 +1,7 @@
-// Package load sends requests to an HTTP server over keep-alive connections on loopback. Each connection
-// sends a prebuilt request, reads the whole response, and sends the next. It checks only the status and
-// the length of a response, so that the server is the bottleneck and not the load generator.
+// Package load sends requests to an HTTP server over keep-alive connections on loopback. Each
+// connection sends a prebuilt request, reads the whole response, and sends the next request. It
+// checks only the status and the length of a response, so that the server is the bottleneck and not
+// the load generator.
 package load
 
 import (
@@ -173,8 +174,8 @@ func (r *run) converse(ctx context.Context, c net.Conn, n int) error {
 	return nil
 }
 
-// await waits until request i is due and returns the time from which its latency is measured. That is
-// the current time, or the time at which the request was due if no connection was free then.
+// await waits until request i is due and returns the time from which its latency is measured. That
+// is the current time. If no connection was free when the request was due, it is the due time.
 func (r *run) await(ctx context.Context, i int64) (from time.Time, err error) {
 	now := clock.System{}.Now()
 	if r.Rate == 0 {

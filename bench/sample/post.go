@@ -24,8 +24,8 @@ type Partner struct {
 	Secret string
 }
 
-// Poster creates posts for a partner. It seals the quotes for them with the service's quote keys, so
-// that no pings are needed.
+// Poster creates posts for a partner. It seals their quotes with the service's quote keys, so that
+// no pings are needed.
 type Poster struct {
 	Partner Partner
 	Quotes  *quote.Sealer
@@ -38,8 +38,8 @@ type Poster struct {
 // BadPostcode marks the posts that a benchmark makes the database reject.
 const BadPostcode = "BAD 1"
 
-// repeated is how many requests lie between a post and its replay. They give the service time to respond
-// to the original.
+// repeated is the number of requests between a post and its replay. They give the service time to
+// respond to the original.
 const repeated = 500
 
 // Posts returns n posts that are signed with the given time. The service accepts them for 300

@@ -19,10 +19,10 @@ func PingPath(slug string) string { return "/p/" + slug + "/api/lead/ping" }
 func PostPath(slug string) string { return "/p/" + slug + "/api/lead/post" }
 
 // countries lists a country several times if more leads are bought there. NZ has no prices of its
-// own and belongs to the market other.
+// own and belongs to the market "other".
 var countries = [...]string{"GB", "GB", "GB", "US", "US", "DE", "FR", "IE", "ES", "IT", "NL", "BE", "AT", "CA", "AU", "CH", "NZ"}
 
-// urgencies includes "" for no urgency, and one that the service does not know.
+// urgencies includes "" for no urgency, and one that the service does not recognise.
 var urgencies = [...]string{"", "", "emergency", "immediate", "urgent", "flexible", "flexible", "next week"}
 
 // Pings returns n pings as complete HTTP requests.

@@ -75,7 +75,7 @@ func suggestDataDir(err error) error {
 	return err
 }
 
-// ownerURL returns the database URL for migrations and the connection timeout.
+// ownerURL returns the database URL for migrations, and the timeout for connecting.
 func (r *dbFlags) ownerURL() (string, time.Duration, error) {
 	cfg, running, err := r.load(config.SectionDatabase)
 	if err != nil {
@@ -87,14 +87,14 @@ func (r *dbFlags) ownerURL() (string, time.Duration, error) {
 	return cfg.Database.URL.Reveal(), cfg.Database.ConnectTimeout, nil
 }
 
-// partners opens the partners service and passes it to use.
+// partners opens the partners service and passes it to the given function.
 func (r *dbFlags) partners(ctx context.Context, use func(*partners.Service) error) error {
 	return r.open(ctx, func(db *postgres.DB, keys *keyring.Keys) error {
 		return use(partners.NewService(db, keys, clock.System{}).By(audit.Operator))
 	})
 }
 
-// open opens the database and the platform keys and passes them to use.
+// open opens the database and the platform keys and passes them to the given function.
 func (r *dbFlags) open(ctx context.Context, use func(*postgres.DB, *keyring.Keys) error) error {
 	cfg, _, err := r.load(config.SectionDatabase, config.SectionKeys)
 	if err != nil {

@@ -59,8 +59,8 @@ func devCommand(unhook func()) *cobra.Command {
 	return c
 }
 
-// dev starts Postgres, optionally Vault, and the service, prints how to use them,
-// and runs until ctx ends or Postgres fails.
+// dev starts Postgres, Vault if requested, and the service. It prints how to use them and runs
+// until ctx ends or Postgres fails.
 func dev(ctx context.Context, unhook func(), f devFlags) (err error) {
 	if err := readyFileWritable(f.readyFile); err != nil {
 		return err
@@ -194,8 +194,8 @@ func fill(cfg *config.Config, s *devstack.Stack, origin string) {
 	}
 }
 
-// useVault sets the key wrapper for new leads: dev's own Vault, using the given role to log in, or
-// the local key if v is nil.
+// useVault makes Vault the key wrapper for new leads, with the login of the given role. If v is
+// nil, it uses the local key instead.
 func useVault(cfg *config.Config, v *devstack.Vault, role string) {
 	cfg.Keys.WriteWith = config.WrapperLocal
 	if v == nil {
@@ -222,7 +222,7 @@ func dataDir(f devFlags) (string, error) {
 	return devstack.DefaultDataDir()
 }
 
-// demoData are the partners and users that dev creates.
+// demoData contains the partners and users that dev creates.
 type demoData struct {
 	partners []devstack.Partner
 	staff    []devstack.User

@@ -70,8 +70,8 @@ func TestDevWithClockOffset(t *testing.T) {
 	}
 }
 
-// TestDevExitsWhenPostgresIsKilled also sets a public URL, which the printed commands must use.
-// When dev exits, it must print the reason exactly once.
+// TestDevExitsWhenPostgresIsKilled checks that dev exits and prints the reason exactly once. It
+// also sets a public URL, which the printed commands must use.
 func TestDevExitsWhenPostgresIsKilled(t *testing.T) {
 	t.Parallel()
 	dir := filepath.Join(folder(t), "data")
@@ -174,7 +174,7 @@ func signOutput(t *testing.T, d *development) {
 	}
 }
 
-// printedCommand runs the command under "commands" in dev's output.
+// printedCommand runs the command that dev prints after "commands".
 func printedCommand(t *testing.T, d *development) {
 	_, rest, _ := strings.Cut(d.stdout.String(), shellQuote(binary))
 	line, _, _ := strings.Cut(shellQuote(binary)+rest, "\n")

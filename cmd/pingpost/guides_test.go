@@ -70,7 +70,7 @@ func TestPagesWithCommandsAreTested(t *testing.T) {
 	}
 }
 
-// reader runs the commands on documentation pages in its own folder, with pingpost on PATH and as
+// reader runs documentation pages' commands in its own folder. pingpost is on PATH and at
 // bin/pingpost.
 type reader struct {
 	dir     string
@@ -91,7 +91,7 @@ func newReader(t *testing.T, env ...string) *reader {
 	return r
 }
 
-// follow runs the commands of a page and returns what they print.
+// follow runs a page's commands and returns their output.
 func (r *reader) follow(t *testing.T, page string, env ...string) string {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), 4*patience)

@@ -87,8 +87,8 @@ func ready200(ops string) func() bool {
 	}
 }
 
-// run runs a command with the Vault identity for the given role. The step must name both the
-// command and the role.
+// run runs a command with the Vault identity for the given role. The step must name the command
+// and, unless it is the node's own, the role.
 func (f *fleet) run(t *testing.T, step rotationStep, command, role string) string {
 	t.Helper()
 	if !strings.Contains(step.text, "`pingpost "+command+"`") {
@@ -231,8 +231,8 @@ func TestKeysMoveAsThePageSays(t *testing.T) {
 	tr.begin(t)
 	tr.waitForMore(t)
 
-	// under counts the leads that use a wrapper and a version of its key. If version is "", it counts
-	// all versions.
+	// under counts the leads that use a version of a wrapper's key, or any version if version is
+	// "".
 	under := func(wrapper, version string) (leads int64) {
 		for _, key := range f.status(t).LeadKeys {
 			if key.Wrapper == wrapper && (version == "" || key.Version == version) {

@@ -42,8 +42,8 @@ type keyServices struct {
 	staff    *staff.Service
 }
 
-// withKeys opens the database and the configured keys and passes them to use. With --data-dir, it
-// uses dev's keys and logs in to dev's Vault with the given role.
+// withKeys opens the database and the configured keys and passes them to the given function. With
+// --data-dir, it uses dev's keys and logs in to dev's Vault with the given role.
 func withKeys(c *cobra.Command, r *dbFlags, role string, use func(*keyServices) error) error {
 	cfg, running, err := r.load(config.SectionDatabase, config.SectionKeys, config.SectionVault)
 	if err != nil {
@@ -75,7 +75,7 @@ type keyView struct {
 	Wrapper  string `json:"wrapper"`
 	Version  string `json:"version"`
 	Leads    int64  `json:"leads"`
-	Readable bool   `json:"readable"` // its key wrapper is configured here
+	Readable bool   `json:"readable"` // its key wrapper is configured
 	Writes   bool   `json:"writes"`   // new leads use it
 }
 
@@ -315,8 +315,8 @@ func (k *keyServices) mayDecrypt(ctx context.Context) error {
 	return errors.New("this command's Vault identity is not allowed to decrypt leads: set vault.role_id and vault.secret_id to an identity with the policy pingpost-rewrap (see docs/how-to/prepare-vault.md)")
 }
 
-// auditAction records a key change in the audit log. It writes the event after the change and not
-// in the same transaction, because the change takes many transactions or happens in Vault.
+// auditAction records a key change in the audit log. It writes the event after the change rather
+// than in the same transaction, because the change takes many transactions or happens in Vault.
 func (k *keyServices) auditAction(ctx context.Context, action string, result map[string]any) error {
 	ctx = context.WithoutCancel(ctx) // record the change even if it was interrupted
 	return audit.New(k.db, clock.System{}).LogDone(ctx, audit.Operator, audit.Event{Action: action, Kind: "keys", After: result})

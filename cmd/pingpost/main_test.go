@@ -65,8 +65,7 @@ func folder(t *testing.T) string {
 // patience is the timeout for waiting for another process.
 const patience = 30 * time.Second
 
-// environ returns the environment of the test with the given settings and no other pingpost
-// settings.
+// environ returns the test's environment with the given settings and no other pingpost settings.
 func environ(settings ...string) []string {
 	env := settings
 	for _, one := range os.Environ() {
@@ -89,7 +88,7 @@ func pingpost(t *testing.T, args ...string) outcome {
 	return call(t, "", nil, args...)
 }
 
-// call runs a command with the given standard input, and with settings in its environment.
+// call runs a command with the given standard input and adds the settings to its environment.
 func call(t *testing.T, stdin string, settings []string, args ...string) outcome {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), patience)
@@ -141,8 +140,8 @@ func (o outcome) rejected(t *testing.T, code string, parts ...string) {
 	}
 }
 
-// fails checks that the command exited with this code and printed nothing but an error message that
-// contains all parts.
+// fails checks that the command exited with the given code and printed only an error message that
+// contains all of the given parts.
 func (o outcome) fails(t *testing.T, code int, parts ...string) {
 	t.Helper()
 	if o.code != code || o.stdout != "" {

@@ -14,7 +14,8 @@ func migrateCommand() *cobra.Command {
 	return group("migrate", "Migrate the database schema, as the role that owns it", migrateUp(), migrateStatus())
 }
 
-// asOwner opens a connection as the role that owns the tables and passes it to use.
+// asOwner connects as the role that owns the tables and passes the connection to the given
+// function.
 func (r *dbFlags) asOwner(use func(*sql.DB) error) error {
 	url, timeout, err := r.ownerURL()
 	if err != nil {

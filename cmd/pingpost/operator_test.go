@@ -13,7 +13,7 @@ import (
 	"github.com/pingpost/pingpost/internal/testkit"
 )
 
-// platform is a running dev with a data folder, which commands can use.
+// platform is a running `pingpost dev` whose data folder other commands can use.
 type platform struct {
 	*development
 	dir string
@@ -298,7 +298,7 @@ func TestUsage(t *testing.T) {
 	}
 }
 
-// TestSign signs the example in the API's documentation.
+// TestSign signs the example from the API documentation.
 func TestSign(t *testing.T) {
 	t.Parallel()
 	const body = `{"transactionId":"tx_AQEBm3yb0457W5zLPo0AalIwyHR5zWVufjrWvY20AugCffRUsrDEL_KeCTRYvrmKI9SsnmHVTraWfiEsBqqxVAgpL4VYxI8G","contact":{"email":"jo.bloggs@example.org"},"consent":{"acknowledged":true}}`

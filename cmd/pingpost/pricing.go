@@ -26,7 +26,7 @@ func pricingCommand() *cobra.Command {
 		pricingExport(), pricingImport(), pricingSet(), pricingPublish(), pricingDiff(), pricingExplain())
 }
 
-// prices opens the rate card service and passes it to use.
+// prices opens the rate card service and passes it to the given function.
 func (r *dbFlags) prices(ctx context.Context, use func(*ratecard.Service) error) error {
 	cfg, _, err := r.load(config.SectionDatabase, config.SectionPricing)
 	if err != nil {

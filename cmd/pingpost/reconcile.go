@@ -256,7 +256,7 @@ func (f *reconcileFlags) missingFlags(err error, r reconcile.Reconciliation) err
 }
 
 // progressOn returns a function that prints the introduction first, and then the progress of each
-// phase, once for every tenth of the rows.
+// phase, after every tenth of the rows.
 func progressOn(w io.Writer, introduction string) func(phase string, done, total int64) {
 	last, tenths := "", int64(-1)
 	return func(phase string, done, total int64) {

@@ -46,7 +46,7 @@ type comparedView struct {
 }
 
 // leftOutView counts the period's leads that were not compared. resultView.Tallies contains their
-// numbers by currency.
+// counts by currency.
 type leftOutView struct {
 	Leads        int64    `json:"leads"`
 	Accounts     int      `json:"accounts,omitempty"`      // accounts left out in compared currencies
@@ -82,8 +82,8 @@ func viewResult(r *reconcile.Result) resultView {
 	return v
 }
 
-// lineView is a line whose finding is neither matched nor left out. Amounts have the same format as
-// in resultView.
+// lineView is a line whose finding is neither "matched" nor "left_out". Amounts have the same
+// format as in resultView.
 type lineView struct {
 	Row            int            `json:"row,omitempty"` // the row number in a spreadsheet; 0 if the lead is not in the file
 	Finding        models.Finding `json:"finding"`
@@ -131,7 +131,8 @@ func value[T any](p *T) (v T) {
 // linesRead is the number of lines that are read at a time.
 const linesRead = 1000
 
-// eachFinding calls do for each resolvable line, in the order of reconcile.Findings.
+// eachFinding passes each resolvable line to the given function, in the order of
+// reconcile.Findings.
 func eachFinding(ctx context.Context, s *reconcile.Service, r reconcile.Reconciliation, do func(lineView) error) error {
 	for _, finding := range reconcile.Findings {
 		q := reconcile.LineQuery{Reconciliation: r.ID, Finding: finding, Size: linesRead}

@@ -109,7 +109,7 @@ func TestReconcile(t *testing.T) {
 		p.reconciliations(t, map[models.ReconciliationState]int{
 			models.ReconciliationDiscarded: 9,
 			models.ReconciliationSaved:     2,
-		}) // unchanged
+		}) // the rejected commands added none
 		p.on(t, append(good, "--amount", "nothing")...).fails(t, 2, "--amount", `"Payout"`)
 		p.on(t, reconcile("empty.csv", "")...).rejected(t, "invalid/file_empty")
 		p.on(t, "reconcile", "--partner", "unknown", "--file", good[len(good)-1]).rejected(t, "not_found/partner")
@@ -134,8 +134,8 @@ func countOf(tallies []tallyView, finding models.Finding) (n int) {
 	return n
 }
 
-// reconciliations fails the test unless there is the wanted number of reconciliations in each
-// state, and no lines or files remain of those that were not saved.
+// reconciliations fails the test unless the number of reconciliations in each state is as wanted.
+// No files may remain, and no lines except those of saved reconciliations.
 func (p *platform) reconciliations(t *testing.T, want map[models.ReconciliationState]int) {
 	t.Helper()
 	var got map[models.ReconciliationState]int

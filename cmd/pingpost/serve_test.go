@@ -218,8 +218,8 @@ func (p *platform) superuser(t *testing.T, database string) string {
 	return u.String()
 }
 
-// anotherDatabase creates an empty database in dev's Postgres. It returns the database setting for
-// the owner's role and the one for the service's role.
+// anotherDatabase creates an empty database in dev's Postgres. It returns the database settings for
+// the owner's role and the service's role.
 func (p *platform) anotherDatabase(t *testing.T, name string) (owner, app string) {
 	t.Helper()
 	running, err := devstack.ReadRunning(p.dir)

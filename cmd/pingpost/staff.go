@@ -65,7 +65,7 @@ type staffServices struct {
 	partners *partners.Service
 }
 
-// staff opens the services for the staff commands and passes them to use.
+// staff opens the services for the staff commands and passes them to the given function.
 func (r *dbFlags) staff(ctx context.Context, use func(staffServices) error) error {
 	return r.open(ctx, func(db *postgres.DB, keys *keyring.Keys) error {
 		c := clock.System{}

@@ -111,8 +111,8 @@ func staffCommands(t *testing.T, p *platform) {
 		p.dir).rejected(t, "invalid/password", "12 to 256 characters", "new invitation")
 }
 
-// auditCommands verifies the audit log that the other tests wrote. The owner of the database then
-// changes it, and the command must detect the change.
+// auditCommands verifies the audit log that the other tests wrote. It then changes the log as the
+// database's owner, and the command must detect the change.
 func auditCommands(t *testing.T, p *platform) {
 	v := printed[auditView](t, p.on(t, "audit", "verify", "--json"))
 	if !v.Intact || v.Events < 10 || len(v.Head) != 64 {

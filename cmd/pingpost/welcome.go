@@ -85,7 +85,7 @@ func printWelcome(w io.Writer, r ready, publicURL string, f devFlags) error {
 	}
 	if f.ahead != 0 {
 		// Sign with the service's time, which is ahead of the machine's. The printed command adds
-		// the offset with shell arithmetic, because not every date command can add.
+		// the offset with shell arithmetic, because some date commands cannot add an offset.
 		view.Now = fmt.Sprintf("$(($(date +%%s) + %d))", int64(f.ahead.Seconds()))
 		view.AheadFlag = " --clock-offset " + f.ahead.String()
 	}

@@ -9,8 +9,8 @@ import (
 	"github.com/pingpost/pingpost/internal/postgres"
 )
 
-// Both times are short, because rate cards are scheduled to the second, and because users wait for
-// replays.
+// Both intervals are short, because rate cards are scheduled to the second, and because users wait
+// for replays.
 const (
 	publishEvery = time.Second
 	replayEvery  = time.Second

@@ -182,7 +182,7 @@ func (b binaries) use(config embeddedpostgres.Config, l layout, j job, say func(
 		if err := os.Symlink(b.folder, filepath.Join(root, "bin")); err != nil {
 			return config, err
 		}
-		// The library only compares the major version with that of the cluster.
+		// The library only compares the major version with the cluster's.
 		return config.BinariesPath(root).Version(embeddedpostgres.PostgresVersion(fmt.Sprintf("%d.0", b.major))), nil
 	}
 	if err := ownFolder(j.Search.Cache); err != nil {

@@ -8,7 +8,7 @@ import (
 )
 
 // If another program takes the port after the supervisor has checked it, the error is still a
-// portTaken after it was sent through the pipe.
+// portTaken after being sent through the pipe.
 func TestPortTakenAfterCheck(t *testing.T) {
 	l := layout(newFolder(t))
 	if err := os.Mkdir(string(l), 0o700); err != nil {

@@ -86,7 +86,7 @@ func TestDamagedFolder(t *testing.T) {
 	t.Run("incomplete", func(t *testing.T) { testIncomplete(t, o) })
 }
 
-// testIncomplete starts in a folder that an interrupted first start left with the marker and an
+// testIncomplete starts in a folder in which an interrupted first start left the marker and an
 // incomplete cluster.
 func testIncomplete(t *testing.T, o Options) {
 	l := layout(o.DataDir)

@@ -181,8 +181,8 @@ func testOrphan(t *testing.T, o Options) {
 	mustEnd(t, orphan, "the orphan")
 }
 
-// After a container was restarted, the id in the pid file may belong to another program. The program
-// must not be killed, and must not prevent Postgres from starting.
+// After a container has been restarted, the id in the pid file may belong to another program. The
+// program must not be killed, and must not prevent Postgres from starting.
 func testReusedProcessID(t *testing.T, o Options) {
 	bystander := exec.Command("sleep", "600")
 	bystander.SysProcAttr = &syscall.SysProcAttr{}

@@ -7,11 +7,11 @@
 // Run.Commit check the id in each transaction, so a worker whose job was cancelled or given to
 // another worker can no longer write. fence.go documents the protocol.
 //
-// enqueued_at, started_at, heartbeat_at and ended_at come from the service's clock. started_at is the time
-// when the first attempt began, and heartbeat_at is the time of the last progress report. If there is no
-// report within heartbeatTimeout, another worker takes over. Cancel also sets heartbeat_at, so that a
-// job whose cancellation failed halfway runs again after heartbeatTimeout. River's times come from
-// the system's clock. Jobs are deleted keepEnded after they end.
+// enqueued_at, started_at, heartbeat_at and ended_at come from the service's clock. started_at is
+// the time when the first attempt began, and heartbeat_at is the time of the last progress report.
+// If there is no report within heartbeatTimeout, another worker takes over. Cancel also sets
+// heartbeat_at, so that a job whose cancellation failed halfway runs again after heartbeatTimeout.
+// River's times come from the system's clock. Jobs that ended more than keepEnded ago are deleted.
 package jobs
 
 import (
@@ -43,7 +43,7 @@ type Handler struct {
 	// Undo resets the job's object, so that the job can be requested again. It runs in the
 	// transaction that marks the job as cancelled or failed.
 	Undo func(tx *gorm.DB, w models.Job) error
-	// Constraints maps each database constraint that a Run or Undo can violate to an error.
+	// Constraints contains the error for each database constraint that a Run or Undo can violate.
 	Constraints postgres.Constraints
 }
 

@@ -79,7 +79,7 @@ func TestStrandedJobIsRescued(t *testing.T) {
 	}
 }
 
-// A rescued job has only its remaining attempts.
+// A rescued job gets only its remaining attempts.
 func TestRescuedJobKeepsItsAttempts(t *testing.T) {
 	t.Parallel()
 	s := newLineQueue(t)

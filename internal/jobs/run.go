@@ -25,7 +25,7 @@ type Run struct {
 	done, total int64
 }
 
-// NewInlineRun returns a Run without the queue, for commands that run a job themselves.
+// NewInlineRun returns a Run that does not use the queue, for commands that run a job themselves.
 func NewInlineRun(db *postgres.DB, c clock.Clock, w models.Job) *Run {
 	w.RiverJobID = nil
 	return &Run{Job: w, db: db, clock: c}

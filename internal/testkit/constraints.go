@@ -10,7 +10,7 @@ import (
 )
 
 // CheckConstraints fails the test for each constraint name that is not in the schema, because its
-// error would never be returned.
+// error could never be returned.
 func CheckConstraints(t *testing.T, known postgres.Constraints) {
 	t.Helper()
 	d := NewDatabase(t)

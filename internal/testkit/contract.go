@@ -118,8 +118,8 @@ func closeAnswers(doc *openapi3.T) error {
 
 // ValidateExchange checks a response against the document: the status, the headers, the media type
 // and the body. If valid is true, it also checks the request; pass false for requests that are
-// wrong on purpose. The bodies are separate arguments because those in req and resp have already
-// been read.
+// deliberately invalid. The bodies are separate arguments because those in req and resp have
+// already been read.
 //
 // If the path is not in the document, the response must be 404. If the path is in the document but
 // the method is not, the response must be 405.
@@ -226,7 +226,7 @@ func validateAnswer(in *openapi3filter.RequestValidationInput, resp *http.Respon
 	})
 }
 
-// validateNotModified checks a 304 response. The library would accept any.
+// validateNotModified checks a 304 response. The library would accept any 304.
 func validateNotModified(operation *openapi3.Operation, resp *http.Response, body []byte) error {
 	documented := operation.Responses.Status(http.StatusNotModified)
 	if documented == nil {

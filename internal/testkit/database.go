@@ -73,7 +73,7 @@ func (r *rootPool) close() {
 	}
 }
 
-// do calls the function use with a connection from the pool.
+// do passes a connection from the pool to the given function.
 func (r *rootPool) do(t testing.TB, url string, use func(context.Context, *pgxpool.Conn) error) {
 	t.Helper()
 	// The test's context has already ended when cleanups run.
@@ -86,7 +86,7 @@ func (r *rootPool) do(t testing.TB, url string, use func(context.Context, *pgxpo
 				return err
 			}
 			// Report statistics now, because tests read them.
-			_, _ = c.Exec(ctx, "SELECT pg_stat_force_next_flush()") // the function may have closed the connection
+			_, _ = c.Exec(ctx, "SELECT pg_stat_force_next_flush()") // the given function may have closed the connection
 			return nil
 		})
 	}

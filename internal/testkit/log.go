@@ -33,5 +33,5 @@ func (l *Log) String() string {
 	return l.buf.String()
 }
 
-// Count returns how often text was logged.
+// Count returns how many times text was logged.
 func (l *Log) Count(text string) int { return strings.Count(l.String(), text) }

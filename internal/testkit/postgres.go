@@ -87,7 +87,7 @@ func sharedSettings() map[string]string {
 }
 
 // memoryFolder is a file system in memory, on Linux. A test run creates and removes thousands of
-// databases with 300 files each. On a disk, this takes most of the time of a run.
+// databases with 300 files each. On a disk, this takes most of a run's time.
 const memoryFolder = "/dev/shm"
 
 // memoryNeeded is how many bytes must be free in memoryFolder. A full run uses less than 3 GiB.

@@ -65,8 +65,8 @@ func (p *Proxy) Up() {
 }
 
 // DropResponse makes the proxy close the connection instead of forwarding the server's first
-// response that contains text. Before that, the proxy calls beforeClose if it is not nil. A
-// statement outside a transaction is committed before the server responds.
+// response that contains the given text. Before that, the proxy calls beforeClose if it is not nil.
+// A statement outside a transaction is committed before the server responds.
 func (p *Proxy) DropResponse(text string, beforeClose func()) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -115,7 +115,7 @@ func (p *Proxy) drop(conn net.Conn) {
 	_ = conn.Close()
 }
 
-// pass copies until either side closes, and then closes the other.
+// pass copies data until either side closes, and then closes the other.
 func (p *Proxy) pass(to, from net.Conn, lost func([]byte) (bool, func())) {
 	defer p.drop(from)
 	defer p.drop(to)

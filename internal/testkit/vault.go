@@ -31,7 +31,7 @@ func NewVault(t testing.TB) *Vault {
 	return v
 }
 
-// NewBareVault starts a Vault without engine, key, policies and roles.
+// NewBareVault starts a Vault without the engine, key, policies and roles.
 func NewBareVault(t testing.TB) *Vault {
 	t.Helper()
 	program, err := devvault.Find(t.Context(), func(text string) { t.Log(text) })
@@ -90,7 +90,7 @@ func (v *Vault) Write(t testing.TB, path string, data map[string]any) *api.Secre
 	return secret
 }
 
-// Seal seals Vault. It then rejects all requests.
+// Seal seals Vault, which then rejects all requests.
 func (v *Vault) Seal(t testing.TB) { t.Helper(); v.Write(t, "sys/seal", nil) }
 
 // Unseal unseals Vault.

@@ -13,8 +13,8 @@ import (
 )
 
 // TestBadInput sends raw requests that no client library would send. Each must get the error in the
-// specification or, if Go's HTTP server rejects it before any handler runs, that server's error. It must
-// not store anything or affect other requests.
+// specification, or the error from Go's HTTP server if that server rejects the request before any
+// handler runs. No request may store anything or affect other requests.
 func TestBadInput(t *testing.T) {
 	t.Parallel()
 	n := node.Start(t)

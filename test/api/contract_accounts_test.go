@@ -13,7 +13,7 @@ import (
 	"github.com/pingpost/pingpost/test/spec"
 )
 
-// accountSelection tests how the service finds the account of a post. It tries, in this order, the
+// accountSelection tests how the service finds a post's account. It tries, in this order, the
 // partnerId in the body, the base URL, the quote's partner, the secret, and the platform account
 // (decision 13).
 func accountSelection(t *testing.T, n *node.Node) {

@@ -17,7 +17,7 @@ func endpoints(n *node.Node) []string {
 	}
 }
 
-// addresses checks that similar paths return 404, and never a redirect.
+// addresses checks that paths similar to those of the endpoints return 404, never a redirect.
 func addresses(t *testing.T, n *node.Node) {
 	notFound := func(method, path string) scenario {
 		return scenario{

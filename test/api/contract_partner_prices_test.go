@@ -85,8 +85,8 @@ func partnerPrices(t *testing.T, n *node.Node) {
 	t.Run("sandbox", func(t *testing.T) { sandboxed(t, n) })
 }
 
-// agreePrice changes a partner's terms as the console does. Within a second, the node must use the new
-// terms. agreePrice returns the first quote with them.
+// agreePrice changes a partner's terms as the console does. Within a second, the node must use the
+// new terms. agreePrice returns the first quote with the new terms.
 func agreePrice(t *testing.T, n *node.Node, p node.Partner, version int, f partners.PriceForm) (first node.Quoted) {
 	t.Helper()
 	taxonomy, _, _, err := pricingrules.Shipped()

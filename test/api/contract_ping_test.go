@@ -53,7 +53,7 @@ func prices(t *testing.T, n *node.Node) {
 	if err := json.Unmarshal([]byte(n.Get(t, n.API+"/api/industries")), &listed); err != nil || len(listed.Industries) != 336 {
 		t.Fatalf("got %d industries: %v", len(listed.Industries), err)
 	}
-	decimals := map[int]bool{} // numbers of decimals that have occurred
+	decimals := map[int]bool{} // the numbers of decimals seen
 	for _, industry := range listed.Industries {
 		bySlug := price(t, n, fmt.Sprintf(`{"industry":%q,"postcode":"1"}`, industry.Slug))
 		byTerm := price(t, n, fmt.Sprintf(`{"taxonomyTermId":%d,"postcode":"1"}`, industry.TaxonomyTermID))
@@ -198,7 +198,7 @@ func termOf(t *testing.T, n *node.Node, slug string) int {
 	return term
 }
 
-// entry returns the text of an entry in errors up to where its message starts.
+// entry returns the start of an entry in errors, up to its message.
 func entry(code string, path ...string) string {
 	text, _ := json.Marshal(append([]string{}, path...))
 	return `{"code":"` + code + `","path":` + string(text) + `,"message":"`

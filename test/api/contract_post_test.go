@@ -16,7 +16,7 @@ import (
 // hash is a SHA-256 hash in the form that partners send.
 const hash = "475A7CDB32C3661DB2C8E9259C3A2C506E675B9B5E983068E23CB795C191E7A0"
 
-// fullPost contains every field in the specification, and a field that is unknown.
+// fullPost contains every field in the specification, and an unknown one.
 const fullPost = `{"transactionId":"$TX","partnerId":"harbour-leads-second",
 	"contact":{"email":"` + node.PersonEmail + `","name":"Ottilie Quillfeather","phoneE164":"` + node.PersonPhone + `"},
 	"location":{"postcode":"EC1A 1BB","address":"` + node.PersonAddress + `","country":"ie"},
@@ -133,8 +133,8 @@ func requiredFields(t *testing.T, n *node.Node) {
 	checkEnvelope(t, a, d, l)
 }
 
-// alternatives sends each field under each of its names, and then under several names at once. In that
-// case, the service uses the name that comes first in the specification.
+// alternatives sends each field under each of its names, and then under several names at once. If
+// there are several, the service uses the name that comes first in the specification.
 func alternatives(t *testing.T, n *node.Node) {
 	const consent = `"consent":{"acknowledged":true}`
 	for _, c := range []struct{ name, fields, field, want string }{

@@ -11,9 +11,9 @@ import (
 	"github.com/pingpost/pingpost/test/spec"
 )
 
-// replays sends posts more than once. The same post gets the same response, a different post with
-// the same quote is rejected, and the partner that delivered the lead can always find it (decision
-// 3).
+// replays sends posts more than once. Sending the same post again returns the same response. A
+// different post with the same quote is rejected. The partner that delivered the lead can always
+// find it (decision 3).
 func replays(t *testing.T, n *node.Node) {
 	t.Run("the same post", func(t *testing.T) { samePost(t, n) })
 	t.Run("concurrently", func(t *testing.T) { samePostConcurrently(t, n) })
@@ -107,7 +107,7 @@ func anotherPartner(t *testing.T, n *node.Node) {
 	body := node.WithTransaction(node.MinimalPost, tx)
 	first := node.Decode[node.Delivered](t, n.Post(t, n.Required, body))
 	n.Stores(t, node.Nothing, func() {
-		a := n.Post(t, n.Off, body) // the same bytes, on its own base URL
+		a := n.Post(t, n.Off, body) // the same bytes, from a different partner
 		if a.Status != http.StatusConflict || a.Body != spec.Rejected(spec.AlreadyDelivered) {
 			t.Errorf("got %d %s; %s belongs to another partner", a.Status, a.Body, first.LeadID)
 		}

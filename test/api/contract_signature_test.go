@@ -94,8 +94,8 @@ func signatures(t *testing.T, n *node.Node) {
 	t.Run("several secrets", func(t *testing.T) { severalSecrets(t, n) })
 }
 
-// unenforced tests partners that do not have to sign their posts. If they do, the service still checks
-// the signatures.
+// unenforced tests partners that do not have to sign their posts. If they sign them anyway, the
+// service checks the signatures.
 func unenforced(t *testing.T, n *node.Node) {
 	for name, by := range map[string]func(*node.Node) node.Partner{"report_only": reportOnly, "off": off} {
 		unsigned := []func(*node.Request){without(timestampHeader), without(signatureHeader)}

@@ -32,7 +32,7 @@ func TestRetryAfterDefaultAccountWentLive(t *testing.T) {
 		t.Fatal(err)
 	}
 	testkit.Eventually(t, 10*time.Second, "the node knows the live account", func() bool {
-		return n.Post(t, p, `{"partnerId":"going-live-main"}`).Status == http.StatusBadRequest // 401 until then
+		return n.Post(t, p, `{"partnerId":"going-live-main"}`).Status == http.StatusBadRequest // 401 while the account is unknown
 	})
 	rejected := func(body string, status int, message string, leadID bool) {
 		t.Helper()

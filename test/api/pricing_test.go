@@ -129,8 +129,8 @@ func TestQuoteIsPaidAfterNewVersion(t *testing.T) {
 	}
 }
 
-// TestScheduledDraftIsPublishedOnTime also checks that creating and editing a draft changes no prices
-// and causes no reload.
+// TestScheduledDraftIsPublishedOnTime checks that a scheduled draft takes effect on time, and that
+// creating and editing a draft changes no prices and causes no reload.
 func TestScheduledDraftIsPublishedOnTime(t *testing.T) {
 	n := node.Start(t)
 	s := pricesOf(t, n)

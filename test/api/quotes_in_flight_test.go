@@ -14,9 +14,9 @@ import (
 	"github.com/pingpost/pingpost/test/spec"
 )
 
-// TestAgreementHonoursQuotesInFlight requests quotes on the shared base URL from two nodes whose clocks
-// differ, and then sets a price, an exclusion or a cap for a partner. The partner can use those quotes
-// until they expire. It cannot use quotes that are issued on the shared base URL later (decision 5).
+// TestAgreementHonoursQuotesInFlight requests quotes on the shared base URL from two nodes whose
+// clocks differ, and then sets a price, an exclusion or a cap for a partner. The partner can use
+// those quotes until they expire. It cannot use quotes that are issued there later (decision 5).
 func TestAgreementHonoursQuotesInFlight(t *testing.T) {
 	t.Parallel()
 	n := node.Start(t)
@@ -55,8 +55,8 @@ func TestAgreementHonoursQuotesInFlight(t *testing.T) {
 	t.Run("terms that end and start again", func(t *testing.T) { termsStartAgain(t, n) })
 }
 
-// termsStartAgain removes a partner's terms and later sets new ones. Of the quotes on the shared base
-// URL, the partner can use those that were issued while it had no terms, but none that were issued while
+// termsStartAgain removes a partner's terms and later sets new ones. The partner can use quotes
+// from the shared base URL that were issued while it had no terms, but none that were issued while
 // it had terms.
 func termsStartAgain(t *testing.T, n *node.Node) {
 	p := n.NewPartner(t, "twice-agreed", models.SigningRequired)

@@ -88,7 +88,7 @@ func expectOnlyStatusErrors(t *testing.T, p *browser.Page) {
 	}
 }
 
-// everyPage checks the pages that no other test checks. Each page must be accessible, fit into the width
+// everyPage checks the pages that no other test checks. Each page must be accessible, fit the width
 // of the window, and cause no errors in the browser. If SCREENSHOTS names a folder, screenshots are
 // saved there.
 func everyPage(t *testing.T, chromium *browser.Browser) {
@@ -273,8 +273,8 @@ func doubleClickOnSubmit(t *testing.T, chromium *browser.Browser) {
 	}
 }
 
-// check checks a page against all accessibility rules in a narrow, dark window, and against all but the
-// colour rules in a wide, light window. The tests of the templates check the colours of each component
+// check checks a page against all accessibility rules in a narrow, dark window, and against all but
+// the colour rules in a wide, light window. The template tests check the colours of each component
 // in the other combinations. check can take screenshots of light, dark and narrow windows.
 func check(p *browser.Page, name string) {
 	folder := os.Getenv("SCREENSHOTS")

@@ -12,8 +12,8 @@ import (
 	"github.com/pingpost/pingpost/models"
 )
 
-// everyLeadPage checks the pages about leads. The users have roles that can see most of what leads
-// contain.
+// everyLeadPage checks the pages about leads. The users have roles that can see most of a lead's
+// data.
 func everyLeadPage(t *testing.T, chromium *browser.Browser) {
 	s := admintest.NewConsoleWithLeads(t)
 	p := chromium.Page(t, browser.Emulation{})

@@ -11,7 +11,7 @@ import (
 // address is the address of a page to check. Messages and screenshots refer to the page by its name.
 type address struct{ name, path string }
 
-// nameColumns lists, for each table, the columns that contain names or other texts that users enter.
+// nameColumns lists, for each table, the columns that contain names or other text that users enter.
 var nameColumns = map[string][]string{
 	"partners":                   {"name", "legal_name", "account_manager"},
 	"accounts":                   {"name", "identifier"},
@@ -26,7 +26,7 @@ var nameColumns = map[string][]string{
 	"reconciliation_resolutions": {"note"},
 }
 
-// checkLongNames replaces every name with a single word of 80 characters and checks that no page
+// checkLongNames replaces every name with a single 80-character word and checks that no page
 // becomes wider than the window.
 func checkLongNames(t *testing.T, h *admintest.Console, p *browser.Page, pages []address) {
 	t.Helper()

@@ -14,9 +14,9 @@ import (
 	"github.com/pingpost/pingpost/models"
 )
 
-// everyPayoutPage accepts a return, adds an adjustment, writes an export, and takes a payout run through
-// its stages, in which one user prepares it and another approves and pays it. It checks the pages about
-// payouts along the way.
+// everyPayoutPage checks the payout pages while it accepts a return, adds an adjustment, writes an
+// export, and takes a payout run through its stages. One user prepares the run, and another
+// approves and pays it.
 func everyPayoutPage(t *testing.T, chromium *browser.Browser) {
 	c := admintest.NewConsoleWithLedger(t)
 	p, fay := chromium.Page(t, browser.Emulation{}), chromium.Page(t, browser.Emulation{})
@@ -183,8 +183,7 @@ func payoutsWithoutScript(t *testing.T, chromium *browser.Browser) {
 	}
 }
 
-// jobsAreAnnounced checks that screen readers announce the changes in every job, not only those in the
-// first.
+// jobsAreAnnounced checks that screen readers announce changes to every job, not only to the first.
 func jobsAreAnnounced(t *testing.T, chromium *browser.Browser) {
 	c := admintest.NewConsoleWithLedger(t)
 	for range 2 {

@@ -13,7 +13,7 @@ import (
 	pricingrules "github.com/pingpost/pingpost/pricing_rules"
 )
 
-// everyDraftPage checks the pages on which prices are changed.
+// everyDraftPage checks the pages on which users change prices.
 func everyDraftPage(t *testing.T, chromium *browser.Browser) {
 	d := admintest.NewConsoleWithDraft(t)
 	d.Cell(t, "plumber", "0", "61.5")
@@ -144,13 +144,14 @@ func gridInBrowser(t *testing.T, chromium *browser.Browser) {
 	if browser.Eval[bool](p.Page, `document.querySelector(".bar").dataset.kept !== ""`) {
 		t.Error("the page was reloaded")
 	}
-	expectOnlyStatusErrors(t, p.Page) // such as the rejected value's status
+	expectOnlyStatusErrors(t, p.Page) // for example, 422 for the rejected value
 }
 
-// rejectedInGrid enters an invalid value in the cell of arborists.
+// rejectedInGrid enters an invalid value in the cell for arborists.
 func rejectedInGrid(t *testing.T, p draftGrid) {
 	t.Helper()
-	// A rejected value stays in its cell together with the reason. The user can continue in the next row.
+	// A rejected value stays in its cell, and the reason is shown. The user can continue in the
+	// next row.
 	p.Press("45,60" + kb.Enter)
 	p.awaitFocus("architect")
 	p.Wait(`document.querySelector("#f-base-arborist[aria-invalid]")?.value === "45,60" && document.querySelector("#grid-errors").textContent.includes("45.60")`)

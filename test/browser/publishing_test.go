@@ -12,8 +12,8 @@ import (
 	"github.com/pingpost/pingpost/models"
 )
 
-// everyPublishingPage checks the pages for publishing a draft in each of the draft's states. It also
-// turns scripts off and approves and publishes a draft.
+// everyPublishingPage checks the pages for publishing a draft in each of the draft's states. It
+// also approves and publishes a draft with scripts turned off.
 func everyPublishingPage(t *testing.T, chromium *browser.Browser) {
 	h := admintest.NewConsole(t, admintest.Setup{Policy: ratecard.Policy{RequireApproval: true}})
 	withoutApproval := *h

@@ -203,7 +203,7 @@ func leaveReloadingPage(t *testing.T, chromium *browser.Browser) {
 	b.AwaitLockOn(t, "reconciliations")
 	browser.Eval[bool](p, `(() => { document.querySelector("nav a[href='/payouts']").click(); return true })()`)
 	b.AwaitLockOn(t, "ledger_entries")
-	// Wait until the page has processed the response. It then polls again or reloads.
+	// Wait until the page has processed the response. The page then polls again or reloads.
 	do(part, `COMMIT; BEGIN; LOCK TABLE reconciliations`)
 	b.AwaitLockOn(t, "reconciliations")
 	do(part, `COMMIT`)
@@ -211,8 +211,8 @@ func leaveReloadingPage(t *testing.T, chromium *browser.Browser) {
 	p.Wait(`location.pathname === "/payouts"`)
 }
 
-// clickDuringReload reloads the part of the page that contains a button while the user is clicking the
-// button. The click must still work, even in browsers that do not give the focus to a clicked button.
+// clickDuringReload reloads the part of the page that contains a button while the user is clicking
+// the button. The click must still work, even in browsers that do not focus a clicked button.
 func clickDuringReload(t *testing.T, chromium *browser.Browser) {
 	b, p, running := openRunningComparison(t, chromium)
 	browser.Eval[bool](p, `(() => {

@@ -16,7 +16,7 @@ import (
 )
 
 // TestJumpFindsLeadByRequestID uses the X-Request-Id of the response to a post to open a lead. This
-// works only with the request that delivered the lead.
+// works only for the request that delivered the lead.
 func TestJumpFindsLeadByRequestID(t *testing.T) {
 	t.Parallel()
 	n := node.Start(t)

@@ -19,7 +19,7 @@ import (
 	"github.com/pingpost/pingpost/test/node"
 )
 
-// trialPost is the body of a post. %s is the partnerId of the account.
+// trialPost is the body of a post. %s is the account's partnerId.
 const trialPost = `{"transactionId":"$TX","partnerId":"%s","contact":{"name":"Jo Bloggs","email":"jo@example.com","phone":"020 7946 0018"},"consent":{"acknowledged":true}}`
 
 // TestPartnersInBrowser onboards and changes partners as an account manager while the partners are
@@ -75,7 +75,7 @@ func postStatus(t testing.TB, n *node.Node, p node.Partner) int {
 	return n.Post(t, p, node.WithTransaction(fmt.Sprintf(trialPost, p.Accounts[0]), tx)).Status
 }
 
-// awaitStatus waits for at most a second until the responses to the partner's posts have the given
+// awaitStatus waits up to a second for the responses to the partner's posts to have the given
 // status.
 func awaitStatus(t testing.TB, n *node.Node, p node.Partner, want int) {
 	t.Helper()
@@ -248,7 +248,7 @@ func requiredSignatures(t *testing.T, n *node.Node, _ *browser.Browser, p *brows
 		p.Open(partnerPage(n, who) + "?tab=signing")
 		row := browser.Eval[string](p,
 			`[...document.querySelectorAll("[aria-labelledby=forecast] td.number")].map((cell) => cell.textContent.trim()).slice(0, 2).join(" ")`)
-		if row == "4 3" { // posts and unsigned posts
+		if row == "4 3" { // the numbers of posts and of unsigned posts
 			break
 		}
 		if time.Now().After(end) {

@@ -198,7 +198,7 @@ func checkInvalidLinks(t *testing.T, n *node.Node, replaced, suspended string) {
 	}
 }
 
-// flat returns the lines of the header in sorted order.
+// flat returns the header's lines, sorted.
 func flat(h http.Header) (all []string) {
 	for name, values := range h {
 		all = append(all, name+": "+strings.Join(values, ", "))

@@ -75,8 +75,9 @@ func TestReadinessReportsClockSkew(t *testing.T) {
 	}
 }
 
-// TestReadinessReportsUnreadableRow encrypts a partner's secret with a platform key that the running
-// node does not have. The node must report the secret and still serve the other partners.
+// TestReadinessReportsUnreadableRow encrypts a partner's secret with a platform key that the
+// running node does not have. The node must report that it cannot decrypt the secret, and still
+// serve the other partners.
 func TestReadinessReportsUnreadableRow(t *testing.T) {
 	t.Parallel()
 	n := node.Start(t)

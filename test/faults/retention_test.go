@@ -12,7 +12,7 @@ import (
 	"github.com/pingpost/pingpost/test/node"
 )
 
-// kept states which data still exists from the time at which a live lead and a sandbox lead were
+// kept states which data still exists from a time when a live lead and a sandbox lead were
 // delivered.
 type kept struct{ pings, traffic, lead, digest, sandbox bool }
 
@@ -70,7 +70,7 @@ func TestRetentionDeletesExpiredData(t *testing.T) {
 
 	n.Manual.Set(now)
 	next := n.StartPeer(t)
-	var wrong map[time.Duration]kept // by age
+	var wrong map[time.Duration]kept // by the data's age
 	matches := func() bool {
 		wrong = map[time.Duration]kept{}
 		for _, r := range rows {

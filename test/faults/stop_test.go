@@ -112,8 +112,8 @@ func TestStopWaitsForRequests(t *testing.T) {
 	n.CheckStopped(t)
 }
 
-// TestStopCutsOffRequests stops a node while a client never finishes sending its request. After the
-// grace period, the node must stop with an error.
+// TestStopCutsOffRequests stops a node while a client is sending a request that it never finishes.
+// After the grace period, the node must stop with an error.
 func TestStopCutsOffRequests(t *testing.T) {
 	t.Parallel()
 	n := node.Start(t, func(n *node.Node) { n.Config.HTTP.ShutdownGrace = 200 * time.Millisecond })

@@ -66,8 +66,8 @@ func TestDatabaseUnavailable(t *testing.T) {
 			if a := n.Post(t, n.Off, used); a.Header.Get("Idempotent-Replayed") != "true" {
 				t.Errorf("got %d %s, want a replay", a.Status, a.Body)
 			}
-			// A post that was stuck may have been stored in the meantime. Its retry was then a replay. In
-			// either case, there must be one lead for each post.
+			// A post that was stuck may have been stored in the meantime. If so, its retry was a
+			// replay. Either way, there must be one lead for each post.
 			if got := n.Stored(t); got != (node.StoredLeads(11)) {
 				t.Errorf("got %+v stored, want 11 of each", got)
 			}

@@ -132,9 +132,9 @@ func (n *Node) PricedPings() int {
 	return n.seen.priced
 }
 
-// checkAnswer checks what is required of every response. The response must match the OpenAPI document
-// and must not be a redirect. If the request was accepted, it must match the document as well. If it was
-// rejected, the response must not repeat anything from it.
+// checkAnswer checks what is required of every response. The response must match the OpenAPI
+// document and must not be a redirect. An accepted request must match the document as well. The
+// response to a rejected request must not repeat anything from it.
 func (n *Node) checkAnswer(t testing.TB, req *http.Request, body string, a Answer) {
 	t.Helper()
 	asDocumented(t, req, body, a, a.Status == http.StatusOK)

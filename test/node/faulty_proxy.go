@@ -22,7 +22,7 @@ type FaultyProxy struct {
 	stuck bool
 	free  chan struct{} // closed unless data is being held
 	ends  map[net.Conn]bool
-	after []byte // sending this text to the database triggers then
+	after []byte // when this has been sent to the database, the proxy calls then()
 	then  func()
 }
 

@@ -30,7 +30,8 @@ const (
 // MinimalPost is the body of a post with only the required fields.
 const MinimalPost = `{"transactionId":"$TX","contact":{"email":"` + PersonEmail + `"},"consent":{"acknowledged":true}}`
 
-// Secrets returns personal data and secrets that do not contain Marker. The keys describe them.
+// Secrets returns personal data and secrets that do not contain Marker. The map's keys describe
+// them.
 func (n *Node) Secrets() map[string]string {
 	raw := func(key string) string {
 		bytes, _ := base64.StdEncoding.DecodeString(key)

@@ -27,7 +27,8 @@ func (n *Node) Stored(t testing.TB) Stored {
 	return s
 }
 
-// Stores calls do and fails the test unless do adds exactly the numbers of rows in want.
+// Stores calls a function and fails the test unless it adds exactly the wanted number of rows to
+// each table.
 func (n *Node) Stores(t testing.TB, want Stored, do func()) {
 	t.Helper()
 	before := n.Stored(t)
@@ -42,5 +43,6 @@ func (n *Node) Stores(t testing.TB, want Stored, do func()) {
 	}
 }
 
-// StoredLeads returns the number of rows that the given number of delivered leads have.
+// StoredLeads returns the number of rows that the given number of delivered leads adds to each
+// table.
 func StoredLeads(leads int) Stored { return Stored{leads, leads, leads, leads} }

@@ -77,7 +77,7 @@ func TestWrongVaultCredentialDoesNotLockRole(t *testing.T) {
 
 	// After 16 minutes, one of the nodes tries to log in with the wrong SecretID again.
 	bad.DB.Exec(t, `UPDATE vault_logins SET counts_until = counts_until - interval '16 minutes'`)
-	bad.Manual.Advance(time.Minute) // the pause after the last attempt
+	bad.Manual.Advance(time.Minute) // the pause that follows a failed attempt
 	testkit.Eventually(t, 10*time.Second, "the wrong credential is tried again", func() bool {
 		return vaultLogins(t, bad, "login")+vaultLogins(t, shared, "login") > 3
 	})

@@ -12,9 +12,9 @@ import (
 	"github.com/pingpost/pingpost/test/node"
 )
 
-// TestPersonalDataAndSecretsAreUnreadable searches for personal data and secrets. It searches all of
-// Postgres's files, including the write-ahead log and the server log, the service's log, metrics and
-// tables, and Vault's log.
+// TestPersonalDataAndSecretsAreUnreadable searches for personal data and secrets in all of
+// Postgres's files (including the write-ahead log and the server log), in the service's log,
+// metrics and tables, and in Vault's log.
 func TestPersonalDataAndSecretsAreUnreadable(t *testing.T) {
 	t.Parallel()
 	n := startWithVault(t)

@@ -226,8 +226,8 @@ func TestRevokedAndExpiredTokens(t *testing.T) {
 	}
 }
 
-// refilled returns a function that reports whether so many posts have been stored since refilled
-// was called that the pool of data keys must have been refilled.
+// refilled returns a function that reports whether the pool of data keys must have been refilled
+// since refilled was called, judging by the number of posts stored.
 func (n *vaultNode) refilled(l *load) func() bool {
 	start := l.stored.Load()
 	return func() bool { return l.stored.Load() > start+envelope.PoolSize/2 }
@@ -256,8 +256,8 @@ func TestVaultKeyRotationUnderLoad(t *testing.T) {
 	}
 }
 
-// TestNodeWithoutLeadKeyIsNotReady checks that a node is not ready for posts and reports the missing key
-// if it does not have the key with which stored leads are encrypted. It must stay ready for pings.
+// TestNodeWithoutLeadKeyIsNotReady checks that a node that lacks the key for stored leads reports
+// this and is not ready for posts. It must stay ready for pings.
 func TestNodeWithoutLeadKeyIsNotReady(t *testing.T) {
 	t.Parallel()
 	n := node.Start(t)
