@@ -14,7 +14,7 @@ import (
 )
 
 var returnStates = []ui.Option{
-	{Value: string(models.ReturnOpen), Label: "Waiting for decision"},
+	{Value: string(models.ReturnOpen), Label: "Waiting for a decision"},
 	{Value: string(models.ReturnAccepted), Label: "Accepted"},
 	{Value: string(models.ReturnRejected), Label: "Rejected"},
 }

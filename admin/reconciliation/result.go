@@ -116,7 +116,7 @@ func linesFile(address string, f models.Finding, lines int64) ui.Download {
 	}
 	if f != "" {
 		to += "?finding=" + web.Escape(string(f))
-		holds += " in this tab"
+		holds += " on this tab"
 	}
 	return ui.Download{
 		URL:   to,

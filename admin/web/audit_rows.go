@@ -93,7 +93,7 @@ var actionLabels = map[string]string{ //nolint:gosec // labels of actions, no cr
 	"pricing.undo":              "undo edit",
 	"reconciliation.compare":    "compare file with ledger",
 	"reconciliation.save":       "save reconciliation",
-	"reconciliation.resolve":     "resolve finding",
+	"reconciliation.resolve":    "resolve finding",
 	"reconciliation.upload":     "upload file",
 	"secret.expire":             "set secret expiry",
 	"staff.accept":              "accept invitation",

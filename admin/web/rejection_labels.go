@@ -15,7 +15,7 @@ type rejectionReason struct{ words, Fix string }
 var RejectionReasons = map[string]rejectionReason{
 	"json":                         {"invalid JSON", "Send one JSON object in UTF-8, with unique names and nothing after it."},
 	"payload":                      {"missing or invalid field", "The partner must fix the listed fields. The API response describes each error."},
-	"quote_owner":                  {"quote belongs to another partner", "Post to the base URL that the ping was sent to. Quotes of a sandbox account can be used only by that account."},
+	"quote_owner":                  {"quote belongs to another partner", "Post to the base URL that the ping was sent to. A sandbox account's quotes can be used only by that account."},
 	"transaction_format":           {"invalid transactionId", "Send the complete transactionId from the ping's response, unchanged."},
 	"expired":                      {"quote expired", "Post within 15 minutes of the ping, or ping again."},
 	"already_delivered":            {"transaction already delivered", "Each transaction delivers one lead. Ping again for another lead. The body of a retry must be identical."},

@@ -259,7 +259,7 @@ func leadFindForm(f FindForm) templ.Component {
 		if templ_7745c5c3_Err != nil {
 			return templ_7745c5c3_Err
 		}
-		templ_7745c5c3_Err = ui.FormField(ui.Field{Prefix: "find", Name: "country", Label: "Phone country", Type: "select", Optional: true, Options: f.Countries, Error: f.Errors.For("country")}).Render(ctx, templ_7745c5c3_Buffer)
+		templ_7745c5c3_Err = ui.FormField(ui.Field{Prefix: "find", Name: "country", Label: "Country of the phone number", Type: "select", Optional: true, Options: f.Countries, Error: f.Errors.For("country")}).Render(ctx, templ_7745c5c3_Buffer)
 		if templ_7745c5c3_Err != nil {
 			return templ_7745c5c3_Err
 		}

@@ -24,7 +24,7 @@ type ListView struct {
 	Industries, States []ui.Option
 	State              ui.ListState
 	Leads              []Row
-	ScannedTo          time.Time // the time at which the search stopped early, or zero
+	ScannedTo          time.Time // the delivery time that the search reached before it stopped early, or zero
 	Pager              ui.Pager
 	Find               *FindForm // nil if the user may not search by contact data
 }
@@ -187,14 +187,14 @@ func List(v ListView) templ.Component {
 				return templ_7745c5c3_Err
 			}
 			if !v.ScannedTo.IsZero() {
-				templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 9, "<p class=\"hint mt-2\">Few leads match these filters, so the search stopped early, at leads received at <time datetime=\"")
+				templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 9, "<p class=\"hint mt-2\">Few leads match these filters, so the search stopped at leads received at <time datetime=\"")
 				if templ_7745c5c3_Err != nil {
 					return templ_7745c5c3_Err
 				}
 				var templ_7745c5c3_Var5 string
 				templ_7745c5c3_Var5, templ_7745c5c3_Err = templ.ResolveAttributeValue(ui.RFC3339(v.ScannedTo))
 				if templ_7745c5c3_Err != nil {
-					return templ.Error{Err: templ_7745c5c3_Err, FileName: `leads/list.templ`, Line: 58, Col: 146}
+					return templ.Error{Err: templ_7745c5c3_Err, FileName: `leads/list.templ`, Line: 58, Col: 139}
 				}
 				_, templ_7745c5c3_Err = templ_7745c5c3_Buffer.WriteString(templ_7745c5c3_Var5)
 				if templ_7745c5c3_Err != nil {
@@ -207,7 +207,7 @@ func List(v ListView) templ.Component {
 				var templ_7745c5c3_Var6 string
 				templ_7745c5c3_Var6, templ_7745c5c3_Err = templ.JoinStringErrs(ui.UTC(v.ScannedTo))
 				if templ_7745c5c3_Err != nil {
-					return templ.Error{Err: templ_7745c5c3_Err, FileName: `leads/list.templ`, Line: 58, Col: 170}
+					return templ.Error{Err: templ_7745c5c3_Err, FileName: `leads/list.templ`, Line: 58, Col: 163}
 				}
 				_, templ_7745c5c3_Err = templ_7745c5c3_Buffer.WriteString(templ.EscapeString(templ_7745c5c3_Var6))
 				if templ_7745c5c3_Err != nil {

@@ -924,7 +924,7 @@ func leadPrice(q Quote) templ.Component {
 						}()
 					}
 					ctx = templ.InitializeContext(ctx)
-					templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 40, "<span data-differs>These steps result in a different price, because the partner's pricing has changed since the quote. The partner is paid the quoted price.</span>")
+					templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 40, "<span data-differs>These steps result in a different price, because the partner's pricing has changed since the quote was issued. The partner is paid the quoted price.</span>")
 					if templ_7745c5c3_Err != nil {
 						return templ_7745c5c3_Err
 					}
@@ -935,7 +935,7 @@ func leadPrice(q Quote) templ.Component {
 					return templ_7745c5c3_Err
 				}
 			}
-			templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 41, " <p class=\"hint mb-2\">This calculation uses the rate card version of the quote and the partner's current pricing.</p>")
+			templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 41, " <p class=\"hint mb-2\">This calculation uses the quote's rate card version and the partner's current pricing.</p>")
 			if templ_7745c5c3_Err != nil {
 				return templ_7745c5c3_Err
 			}

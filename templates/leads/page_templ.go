@@ -677,7 +677,7 @@ func leadContact(c Contact) templ.Component {
 				return templ_7745c5c3_Err
 			}
 		} else {
-			templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 29, "<p class=\"text-sm max-w-3xl mb-3\">The consumer's name, email address, phone number, street address, notes and form answers are encrypted and are not shown here.</p>")
+			templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 29, "<p class=\"text-sm max-w-3xl mb-3\">The consumer's name, email address, phone number, street address, notes and form answers are encrypted and not shown here.</p>")
 			if templ_7745c5c3_Err != nil {
 				return templ_7745c5c3_Err
 			}

@@ -414,7 +414,7 @@ func EnrolSecondFactor(v EnrolSecondFactorView) templ.Component {
 			if templ_7745c5c3_Err != nil {
 				return templ_7745c5c3_Err
 			}
-			templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 18, "\" alt=\"QR code of the setup key below\"><p class=\"hint mt-4 mb-2\">If you cannot scan the QR code, enter this setup key in the app instead, and choose time-based codes with six digits.</p><div class=\"once\">")
+			templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 18, "\" alt=\"QR code for the setup key below\"><p class=\"hint mt-4 mb-2\">If you cannot scan the QR code, enter this setup key in the app instead, and choose time-based codes with six digits.</p><div class=\"once\">")
 			if templ_7745c5c3_Err != nil {
 				return templ_7745c5c3_Err
 			}

@@ -69,7 +69,7 @@ func PartnerAccounts(v PartnerAccountsView) templ.Component {
 			if templ_7745c5c3_Err != nil {
 				return templ_7745c5c3_Err
 			}
-			templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 2, "</div><p class=\"hint\">The <code>partnerId</code> in a post selects the account. Posts without a <code>partnerId</code> belong to the default account.</p>")
+			templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 2, "</div><p class=\"hint\">The <code>partnerId</code> in a post identifies the account. Posts without a <code>partnerId</code> belong to the default account.</p>")
 			if templ_7745c5c3_Err != nil {
 				return templ_7745c5c3_Err
 			}

@@ -33,7 +33,7 @@ type PartnerSigningView struct {
 	Errors       ui.Errors
 }
 
-// Forecast counts the posts of the last 24 hours that would have been rejected if signatures had
+// Forecast counts the posts from the last 24 hours that would have been rejected if signatures had
 // been required.
 type Forecast struct {
 	Posts, Unsigned int64

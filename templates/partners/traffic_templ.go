@@ -148,7 +148,7 @@ func PartnerTraffic(v PartnerTrafficView) templ.Component {
 	})
 }
 
-var outcomeColumns = []ui.Column{{Label: "Outcome"}, {Label: "Endpoint"}, {Label: "Requests", Number: true}, {Label: "Share of endpoint", Number: true}}
+var outcomeColumns = []ui.Column{{Label: "Outcome"}, {Label: "Endpoint"}, {Label: "Requests", Number: true}, {Label: "Share of endpoint's requests", Number: true}}
 
 func outcomeTable(rows []OutcomeRow, words string) templ.Component {
 	return templruntime.GeneratedTemplate(func(templ_7745c5c3_Input templruntime.GeneratedComponentInput) (templ_7745c5c3_Err error) {
@@ -335,7 +335,7 @@ func outcomeTable(rows []OutcomeRow, words string) templ.Component {
 						}
 						return nil
 					})
-					templ_7745c5c3_Err = ui.NumberCell("Share of endpoint").Render(templ.WithChildren(ctx, templ_7745c5c3_Var13), templ_7745c5c3_Buffer)
+					templ_7745c5c3_Err = ui.NumberCell("Share of endpoint's requests").Render(templ.WithChildren(ctx, templ_7745c5c3_Var13), templ_7745c5c3_Buffer)
 					if templ_7745c5c3_Err != nil {
 						return templ_7745c5c3_Err
 					}

@@ -222,7 +222,7 @@ func Compare(v CompareView) templ.Component {
 				if templ_7745c5c3_Err != nil {
 					return templ_7745c5c3_Err
 				}
-				templ_7745c5c3_Err = compareList(*v.Table, ui.EmptyState("good", "No price changes", "Both versions give every lead the same price.")).Render(ctx, templ_7745c5c3_Buffer)
+				templ_7745c5c3_Err = compareList(*v.Table, ui.EmptyState("good", "No price changes", "Every lead has the same price in both versions.")).Render(ctx, templ_7745c5c3_Buffer)
 				if templ_7745c5c3_Err != nil {
 					return templ_7745c5c3_Err
 				}

@@ -83,7 +83,7 @@ func Explain(v ExplainView) templ.Component {
 					return templ_7745c5c3_Err
 				}
 			}
-			templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 3, " <section class=\"section\" aria-labelledby=\"order\"><h2 id=\"order\" class=\"mb-2\">How prices are calculated</h2><p class=\"text-sm max-w-3xl\">Rules are compared for each effect separately. ")
+			templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 3, " <section class=\"section\" aria-labelledby=\"order\"><h2 id=\"order\" class=\"mb-2\">How prices are calculated</h2><p class=\"text-sm max-w-3xl\">Rules are compared separately for each effect. ")
 			if templ_7745c5c3_Err != nil {
 				return templ_7745c5c3_Err
 			}

@@ -165,7 +165,7 @@ func DraftRules(v DraftRulesView) templ.Component {
 							}()
 						}
 						ctx = templ.InitializeContext(ctx)
-						templ_7745c5c3_Err = ui.ListPlaceholder(v.State, ui.EmptyState("pricing", "No rules", "Rules will be listed here. Without rules, leads have no price.")).Render(ctx, templ_7745c5c3_Buffer)
+						templ_7745c5c3_Err = ui.ListPlaceholder(v.State, ui.EmptyState("pricing", "No rules", "Rules will be listed here. Without rules, leads have no prices.")).Render(ctx, templ_7745c5c3_Buffer)
 						if templ_7745c5c3_Err != nil {
 							return templ_7745c5c3_Err
 						}

@@ -591,7 +591,7 @@ func Version(v VersionView) templ.Component {
 				if templ_7745c5c3_Err != nil {
 					return templ_7745c5c3_Err
 				}
-				templ_7745c5c3_Err = ui.AuditTable("Audit events of "+v.Shell.Title, v.Events, ui.ListState{}, v.Shell.Now).Render(ctx, templ_7745c5c3_Buffer)
+				templ_7745c5c3_Err = ui.AuditTable("Audit events for "+v.Shell.Title, v.Events, ui.ListState{}, v.Shell.Now).Render(ctx, templ_7745c5c3_Buffer)
 				if templ_7745c5c3_Err != nil {
 					return templ_7745c5c3_Err
 				}

@@ -673,7 +673,7 @@ func New(v NewView) templ.Component {
 			if templ_7745c5c3_Err != nil {
 				return templ_7745c5c3_Err
 			}
-			templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 22, "<p>The file is stored encrypted until you save or discard the result, and for 7 days at most. A reconciliation does not change the ledger.</p>")
+			templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 22, "<p>The file is stored encrypted. It is deleted when you save or discard the result, or after 7 days at the latest. A reconciliation does not change the ledger.</p>")
 			if templ_7745c5c3_Err != nil {
 				return templ_7745c5c3_Err
 			}
@@ -685,7 +685,7 @@ func New(v NewView) templ.Component {
 			if templ_7745c5c3_Err != nil {
 				return templ_7745c5c3_Err
 			}
-			templ_7745c5c3_Err = ui.Hint("f-file", "A CSV file with column names in the first row, and a leadId and an amount in each row. The separator can be a comma, semicolon or tab. "+v.Limits).Render(ctx, templ_7745c5c3_Buffer)
+			templ_7745c5c3_Err = ui.Hint("f-file", "A CSV file with column names in the first row, and a leadId and an amount in every other row. The separator can be a comma, semicolon or tab. "+v.Limits).Render(ctx, templ_7745c5c3_Buffer)
 			if templ_7745c5c3_Err != nil {
 				return templ_7745c5c3_Err
 			}

@@ -365,11 +365,11 @@ func mappingFields(f MappingForm, v DetailsView) templ.Component {
 		if templ_7745c5c3_Err != nil {
 			return templ_7745c5c3_Err
 		}
-		templ_7745c5c3_Err = ui.FormField(ui.Field{Name: "from", Label: "First day (UTC)", Type: "date", Value: f.From, Error: v.Errors.For("from")}).Render(ctx, templ_7745c5c3_Buffer)
+		templ_7745c5c3_Err = ui.FormField(ui.Field{Name: "from", Label: "First day (UTC)", Type: "date", Value: f.From, Optional: true, OptionalNote: "optional with a date column", Error: v.Errors.For("from")}).Render(ctx, templ_7745c5c3_Buffer)
 		if templ_7745c5c3_Err != nil {
 			return templ_7745c5c3_Err
 		}
-		templ_7745c5c3_Err = ui.FormField(ui.Field{Name: "to", Label: "Last day (UTC)", Type: "date", Value: f.To, Error: v.Errors.For("to")}).Render(ctx, templ_7745c5c3_Buffer)
+		templ_7745c5c3_Err = ui.FormField(ui.Field{Name: "to", Label: "Last day (UTC)", Type: "date", Value: f.To, Optional: true, OptionalNote: "optional with a date column", Error: v.Errors.For("to")}).Render(ctx, templ_7745c5c3_Buffer)
 		if templ_7745c5c3_Err != nil {
 			return templ_7745c5c3_Err
 		}

@@ -193,7 +193,7 @@ func RoleChoices(prefix string, roles []RoleChoice, errors Errors) templ.Compone
 		if templ_7745c5c3_Err != nil {
 			return templ_7745c5c3_Err
 		}
-		templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 4, "\" tabindex=\"-1\"><legend class=\"legend\">Roles</legend><p class=\"hint\">A user can have several roles. All roles except administrator can be limited to specific partners.</p>")
+		templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 4, "\" tabindex=\"-1\"><legend class=\"legend\">Roles</legend><p class=\"hint\">A user can have several roles. All roles except Administrator can be limited to specific partners.</p>")
 		if templ_7745c5c3_Err != nil {
 			return templ_7745c5c3_Err
 		}
