@@ -78,7 +78,7 @@ func (h *Handlers) setDetails(k *web.Request) error {
 	})
 }
 
-// readDetails reads the form. It drops empty contacts at the end.
+// readDetails reads the form. It drops empty contacts at the end of the list.
 func readDetails(f url.Values) partners.Details {
 	d := partners.Details{
 		Name: f.Get("name"), LegalName: f.Get("legal_name"), Address: f.Get("address"), TaxID: f.Get("tax_id"),

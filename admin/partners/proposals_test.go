@@ -16,8 +16,8 @@ import (
 
 var proposalField = regexp.MustCompile(`name="proposal" value="([^"]+)"`)
 
-// If the policy requires a second person, one user proposes a change, and another user approves it
-// after a step-up.
+// If approval is required, one user proposes a change, and another user approves it after a
+// step-up.
 func TestPartnerPricesRequireTwoUsers(t *testing.T) {
 	t.Parallel()
 	h := admintest.NewConsole(t, admintest.Setup{Policy: ratecard.Policy{RequireApproval: true}})

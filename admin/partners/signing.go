@@ -64,7 +64,7 @@ func (h *Handlers) showSigning(k *web.Request, status int, p models.Partner, f s
 	return k.Show(status, view.PartnerSigning(v))
 }
 
-// forecast counts the posts of the last 24 hours that would have been rejected if signatures had
+// forecast counts the posts from the last 24 hours that would have been rejected if signatures had
 // been required.
 func (h *Handlers) forecast(k *web.Request, p models.Partner) (f view.Forecast, err error) {
 	found, err := h.Reporting.Unsigned(k.R.Context(), k.Scope, p.ID, k.Now.Add(-24*time.Hour))

@@ -43,7 +43,7 @@ func idFilter(q url.Values, name string, kind id.Kind) uuid.UUID {
 	return object
 }
 
-// cursor returns the id that a page of rows ends before or starts after. If the id is not valid, it
+// cursor returns the id of the row just before or just after a page. If the id is not valid, it
 // returns uuid.Nil, which selects the first page.
 func cursor(q url.Values, name string, kind id.Kind) uuid.UUID {
 	at, _ := id.Parse(kind, q.Get(name))

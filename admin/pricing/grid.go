@@ -236,7 +236,7 @@ func (h *Handlers) draftGrid(
 	return v, err
 }
 
-// bulkOperations returns given or, if that is nil, the types of bulk change as options.
+// bulkOperations returns given or, if it is nil, the types of bulk change as options.
 func bulkOperations(given []ui.Option, currency string) []ui.Option {
 	if given != nil {
 		return given

@@ -152,7 +152,7 @@ func TestPublishEditedDraft(t *testing.T) {
 	expectState(t, d, card, "draft 0")
 }
 
-// If a second person is required, users cannot publish alone.
+// If approval is required, users cannot publish alone.
 func TestPublishRequiresTwoUsers(t *testing.T) {
 	t.Parallel()
 	d := admintest.NewConsoleWithPrices(t, admintest.Setup{Policy: ratecard.Policy{RequireApproval: true}})

@@ -11,8 +11,8 @@ import (
 	"github.com/pingpost/pingpost/models"
 )
 
-// The page and the export show the left-out leads. A comparison with full coverage reports them
-// as missing.
+// The page and the export show the leads that were left out. A comparison with full coverage
+// reports them as missing.
 func TestReconciliationShowsLeftOutLeads(t *testing.T) {
 	t.Parallel()
 	b := admintest.NewConsoleWithDeliveries(t)

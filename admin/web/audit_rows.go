@@ -11,7 +11,7 @@ import (
 	"github.com/pingpost/pingpost/templates/ui"
 )
 
-// AuditRows returns the table rows of audit events. An event links to its object if the user may
+// AuditRows returns the table rows for audit events. An event links to its object if the user may
 // see that object.
 func AuditRows(k *Request, events []models.AuditEvent) []ui.AuditRow {
 	rows := make([]ui.AuditRow, len(events))

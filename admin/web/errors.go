@@ -179,7 +179,7 @@ func formError(k *Request, err error) (status int, message string, other error) 
 	return status, f.Message + message, nil
 }
 
-// objectURL returns the page of an object that an error refers to. It returns "" if the object is
+// objectURL returns the URL of the object that an error refers to. It returns "" if the object is
 // not a payout run or if the user cannot see it.
 func objectURL(k *Request, object string) string {
 	if run, err := id.Parse(id.Payout, object); err == nil && k.MayForAllPartners(ReadPayouts) {

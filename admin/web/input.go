@@ -10,9 +10,9 @@ import (
 	"github.com/pingpost/pingpost/templates/ui"
 )
 
-// DateRange parses the first and the last day of a filter, in UTC. The returned to is the end of
-// the last day. If a date is not valid, DateRange returns a notice. The caller must then list no
-// rows, because ignoring the date would list too many.
+// DateRange parses the first and the last day of a filter, in UTC. It returns the start of the
+// first day and the end of the last. If a date is not valid, it returns a notice. The caller must
+// then list no rows, because ignoring the date would list too many.
 func DateRange(q url.Values) (from, to time.Time, mistakes []Notice) {
 	for name, into := range map[string]*time.Time{"from": &from, "to": &to} {
 		day, err := time.Parse(time.DateOnly, q.Get(name))

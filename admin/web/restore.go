@@ -106,7 +106,7 @@ func withQuery(path, name, value string) string {
 	return path + mark + name + "=" + value
 }
 
-// restore loads the saved form of the user if the query requests it.
+// restore loads the user's saved form if the query requests it.
 func restore(k *Request) (err error) {
 	if k.R.Method == http.MethodGet && k.SignedIn() && k.R.URL.Query().Get("restore") == RestoreForm {
 		k.restored, err = k.console.Staff.TakeSavedForm(k.R.Context(), k.Session.Staff.ID)

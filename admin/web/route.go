@@ -41,7 +41,7 @@ func (r Route) stage() models.SessionStage {
 // Requests to these routes do not keep the session alive.
 func (r Route) live() bool { return strings.HasSuffix(r.Path, "/live") }
 
-// within returns the time limit of the route.
+// within returns the route's time limit.
 func (r Route) within() time.Duration {
 	if r.Long {
 		return transferTimeout

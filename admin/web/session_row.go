@@ -8,7 +8,7 @@ import (
 	"github.com/pingpost/pingpost/templates/ui"
 )
 
-// SessionRow returns the table row of a session. base is the start of the URL for revoking it.
+// SessionRow returns the table row for a session. base is the start of the URL for revoking it.
 func SessionRow(s models.StaffSession, current bool, base string) ui.SessionRow {
 	row := ui.SessionRow{
 		Device:   deviceLabel(device(s.UserAgent)),
@@ -23,7 +23,8 @@ func SessionRow(s models.StaffSession, current bool, base string) ui.SessionRow 
 	return row
 }
 
-// device returns the browser and the operating system of a user agent. Each is "" if unknown.
+// device returns the browser and the operating system that a user agent names. Each is "" if
+// unknown.
 func device(agent string) (browser, system string) {
 	find := func(names ...string) string {
 		for i := 0; i < len(names); i += 2 {

@@ -7,10 +7,10 @@ import (
 	"github.com/pingpost/pingpost/internal/clock"
 )
 
-// extendDeadlines extends the deadlines of an upload or download. Without it, the server's timeouts
+// extendDeadlines extends the deadlines of an upload or download. Otherwise, the server's timeouts
 // would apply, which count from the start of the request. Stalled connections still time out.
 func extendDeadlines(k *Request) {
-	// Deadlines of connections use the system clock, not the service's clock.
+	// Connection deadlines use the system clock, not the service's clock.
 	until, conn := clock.System{}.Now().Add(requestTimeout), http.NewResponseController(k.W)
 	_ = conn.SetReadDeadline(until) // not supported by all writers
 	_ = conn.SetWriteDeadline(until)

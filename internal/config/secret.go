@@ -7,7 +7,7 @@ import (
 )
 
 // Secret is a string that fmt, slog, JSON, YAML and other text encodings print as "[redacted]". An
-// empty Secret is printed as an empty string, so that `config show` reveals when it is missing.
+// empty Secret is printed as an empty string, so that `config show` shows that it is missing.
 //
 // Use it only in exported fields, and never as a map key. Otherwise the secret is printed: fmt
 // does not call methods on unexported fields, and encoding/json does not call them on keys.

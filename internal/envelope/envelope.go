@@ -54,8 +54,8 @@ func (k *DataKey) Zero() { clear(k.Plain[:]) }
 type KeyWrapper interface {
 	// Name returns the prefix of all keys that the wrapper wraps: "local" or "vault".
 	Name() string
-	// Reads reports whether the wrapper can unwrap keys that were wrapped with a key version, as
-	// far as it knows without I/O.
+	// Reads reports whether the wrapper can unwrap keys that were wrapped with the given key
+	// version, as far as it knows without I/O.
 	Reads(version string) bool
 	// Wrap encrypts data keys, either all or none.
 	Wrap(ctx context.Context, keys [][KeySize]byte) ([][]byte, error)

@@ -11,8 +11,8 @@ import (
 )
 
 const (
-	// PoolSize is the maximum number of ready data keys. They are enough for a quarter of a
-	// second at full load, and are all that a node has while the wrapper is unavailable.
+	// PoolSize is the maximum number of ready data keys. They last a quarter of a second at full
+	// load. While the wrapper is unavailable, a node has no others.
 	PoolSize = 1024
 	// PoolAge is the maximum age at which a data key is used. After a rotation, a node uses
 	// the old key version for at most this long.
@@ -240,8 +240,8 @@ func (p *Pool) call(ctx context.Context, n int) error {
 	return err
 }
 
-// add adds keys to the pool. All ready keys have the same key version. If the new keys have
-// another version, add drops whichever keys were requested earlier, the new ones or the ready
+// add adds keys to the pool. All ready keys have the same key version. If the new keys have another
+// version, add drops the keys that were requested earlier, whether those are the new or the ready
 // ones.
 func (p *Pool) add(keys []DataKey, made time.Time) error {
 	_, version, err := ParseWrapped(keys[0].Wrapped)

@@ -13,7 +13,7 @@ import (
 	"github.com/pingpost/pingpost/internal/clock"
 )
 
-// switched is a local wrapper that a test can make fail, block, or use another key.
+// switched is a local wrapper that a test can cause to fail, block or use another key.
 type switched struct {
 	mu      sync.Mutex
 	inner   *Local

@@ -60,8 +60,8 @@ func (w *Wrappers) Writer() string {
 	return w.writer.Name()
 }
 
-// Reads reports whether data keys that were wrapped with a key version can be unwrapped. It
-// does not try to unwrap one.
+// Reads reports whether data keys that were wrapped with the given key version can be unwrapped. It
+// does not try to unwrap any.
 func (w *Wrappers) Reads(wrapper, version string) bool {
 	one, ok := w.all[wrapper]
 	return ok && one.Reads(version)
@@ -162,8 +162,8 @@ func (w *Wrappers) move(ctx context.Context, from KeyWrapper, wrapped [][]byte) 
 }
 
 // each groups wrapped keys by wrapper and calls do for each group, in which theirs[j] is
-// wrapped[at[j]]. It calls fail for keys without a configured wrapper, and for all keys of a
-// group if do fails.
+// wrapped[at[j]]. It calls fail for keys without a configured wrapper, and for all keys in a group
+// if do fails.
 func (w *Wrappers) each(wrapped [][]byte, fail func(i int, err error), do func(one KeyWrapper, theirs [][]byte, at []int) error) {
 	places := map[string][]int{}
 	for i, text := range wrapped {

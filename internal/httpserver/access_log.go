@@ -14,8 +14,8 @@ import (
 )
 
 // AccessLog writes a line for each request that does not end with a 5xx status. It writes slog's
-// format without using slog, which would take a tenth of the time that a ping takes. All strings
-// come from fixed sets, so they need no escaping.
+// format without using slog, which would account for a tenth of a ping's time. All strings come
+// from fixed sets, so they need no escaping.
 type AccessLog struct {
 	out    io.Writer
 	format lineFormat

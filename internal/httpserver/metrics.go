@@ -16,7 +16,7 @@ type Metrics struct {
 }
 
 // NewMetrics registers the metrics <prefix>_requests_total and <prefix>_request_duration_seconds of
-// a listener. The parameter to completes the help text "Requests to …".
+// a listener. The help text starts with "Requests to", followed by the parameter to.
 func NewMetrics(reg prometheus.Registerer, prefix, to string) *Metrics {
 	m := &Metrics{
 		requests: prometheus.NewCounterVec(prometheus.CounterOpts{

@@ -2,8 +2,8 @@
 //
 // HKDF-SHA256 derives a key for each purpose from each platform key: the quote key, the keys that
 // encrypt secrets at rest, and the digest keys. New values are sealed and digested with the first
-// platform key. Sealed values and digests contain the id of their key, so that the other keys can
-// be used with older ones.
+// platform key. Sealed values and digests contain the id of their key, so that older ones can still
+// be used with the other platform keys.
 package keyring
 
 import (
@@ -191,7 +191,7 @@ func (k *Keys) Digest(purpose Purpose, value []byte) []byte {
 }
 
 // Digests returns the digests of value with all platform keys, beginning with the first. A lookup
-// needs all of them, because a row may contain a digest with any of the keys.
+// needs all of them, because the digest in a row may have been computed with any of the keys.
 func (k *Keys) Digests(purpose Purpose, value []byte) [][]byte {
 	out := make([][]byte, len(k.all))
 	for i, d := range k.all {

@@ -7,7 +7,8 @@ import (
 )
 
 // connectionsPerDownload determines how many downloads may run at the same time: one for every ten
-// connections in the pool. A download uses one connection until it ends. Posts need the others.
+// connections in the pool. A download uses one connection until it ends. Posts need the other
+// connections.
 const connectionsPerDownload = 10
 
 // ErrTooManyDownloads means that the limit on concurrent downloads has been reached.

@@ -19,8 +19,7 @@ import (
 // bug in the service, not a mistake in the request.
 type Constraints map[string]*apperr.Error
 
-// Translate is like the function Translate, but returns the error in c if a constraint was
-// violated.
+// Translate is like the function Translate, but returns c's error for a violated constraint.
 func (c Constraints) Translate(err error) error {
 	if err = Translate(err); apperr.As(err) != nil {
 		return err
@@ -34,8 +33,8 @@ func (c Constraints) Translate(err error) error {
 	return err
 }
 
-// Err is a database error without the statement's values. It contains only the SQLSTATE, the
-// table and the constraint, because the message and detail from Postgres quote rows.
+// Err is a database error without the statement's values. It contains only the SQLSTATE, the table
+// and the constraint, because Postgres quotes rows in its message and detail.
 type Err struct {
 	SQLState, Table, Constraint string
 	kind                        string
@@ -84,7 +83,7 @@ func (e *Err) Temporary() bool {
 	return false
 }
 
-// Temporary reports whether err wraps a temporary Err, which stops occurring when the database is
+// Temporary reports whether err wraps a temporary Err, which no longer occurs once the database is
 // available again.
 func Temporary(err error) bool {
 	var safe *Err
@@ -112,8 +111,8 @@ func Translate(err error) error {
 	return redact(err)
 }
 
-// redact replaces the text of an error with the kind of error, because connection errors contain
-// hosts and users, and encoding errors quote values.
+// redact replaces the text of an error with its kind, because connection errors contain hosts and
+// users, and encoding errors quote values.
 func redact(err error) error {
 	var already *Err
 	if errors.As(err, &already) {
@@ -138,7 +137,7 @@ func redact(err error) error {
 }
 
 // isUnmigrated reports whether err means that goose's version table does not exist or cannot be
-// read. The role can only read the table after all migrations have been applied.
+// read. The role can read the table only after all migrations have been applied.
 func isUnmigrated(err error) bool {
 	var pg *pgconn.PgError
 	return errors.As(err, &pg) && (pg.Code == "42P01" || pg.Code == "42501")

@@ -22,8 +22,8 @@ import (
 // canary stands for any value in a statement, such as an email address or a secret.
 const canary = "canary-5f1c09aa"
 
-// every formats an error, and each error that it wraps, in every way in which a log or a response
-// may contain it.
+// every formats an error, and each error that it wraps, in all the ways that it could appear in a
+// log or a response.
 func every(err error) string {
 	var text bytes.Buffer
 	log := slog.New(slog.NewJSONHandler(&text, nil))
@@ -95,8 +95,8 @@ func connectTo(t *testing.T, url string) error {
 	return err
 }
 
-// A violation returns the error of its constraint, in a single statement and in a transaction. Other
-// errors are not replaced.
+// A violation returns the error for its constraint, in a single statement and in a transaction.
+// Other errors are not replaced.
 func TestConstraintsTranslate(t *testing.T) {
 	d := testkit.NewDatabase(t)
 	addPartner(t, d.DB, "a-partner")
@@ -146,8 +146,8 @@ func TestConstraintsTranslate(t *testing.T) {
 	}
 }
 
-// A violation without an error is a bug in the service. It keeps its SQLSTATE, table and
-// constraint for the log.
+// A violation for which no error is defined is a bug in the service. It keeps its SQLSTATE, table
+// and constraint for the log.
 func TestTranslateKeepsDetailsForLog(t *testing.T) {
 	d := testkit.NewDatabase(t)
 	_, err := d.Pool.Exec(t.Context(), insertAccount, uuid.New(), "an-account", "An account", true)
@@ -214,8 +214,8 @@ func TestTemporary(t *testing.T) {
 	}
 }
 
-// IsInvalidData returns true only for errors in a statement's values. After such an error, another
-// statement can succeed. After other errors it may not.
+// IsInvalidData returns true only for errors that a statement's values cause. A statement with
+// other values can succeed after such an error, but may fail after other errors.
 func TestRejected(t *testing.T) {
 	for state, want := range map[string]bool{
 		"23505": true, "23514": true, "23502": true, "22001": true, "22021": true,

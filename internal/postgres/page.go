@@ -28,9 +28,8 @@ func (p Page) Apply(q *gorm.DB) *gorm.DB {
 }
 
 // AroundID restricts a query to a page of a list that is ordered by UUIDv7, newest first. The page
-// contains the rows that come after the row with the id after, or those that come before the row
-// with the id before. If both are Nil, it is the first page. Like Apply, AroundID reads one extra
-// row for SplitPageAt.
+// follows the row whose id is after, or precedes the row whose id is before. If both are Nil, it is
+// the first page. Like Apply, AroundID reads one extra row for SplitPageAt.
 func AroundID(q *gorm.DB, column string, before, after uuid.UUID, size int) *gorm.DB {
 	q = q.Limit(size + 1)
 	switch {
@@ -42,14 +41,14 @@ func AroundID(q *gorm.DB, column string, before, after uuid.UUID, size int) *gor
 	return q.Order(column + " DESC")
 }
 
-// SplitPage returns the rows that Apply found, in the order of the list, and whether there are
-// newer and older rows.
+// SplitPage returns the rows that a query restricted by Apply found, in list order, and reports
+// whether there are newer and older rows.
 func SplitPage[T any](p Page, found []T) (rows []T, newer, older bool) {
 	return SplitPageAt(found, p.Size, p.OlderThan > 0, p.NewerThan > 0)
 }
 
 // SplitPageAt is like SplitPage, but for a list that is ordered by another key. after and before
-// state which of the two bounds the query had.
+// report which bound the query had.
 func SplitPageAt[T any](found []T, size int, after, before bool) (rows []T, newer, older bool) {
 	more := len(found) > size
 	if more {

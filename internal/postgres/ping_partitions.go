@@ -9,9 +9,9 @@ import (
 )
 
 const (
-	// partitionLockTimeout limits the time that a change of partitions waits for its lock, because
-	// the recorder's COPY queues behind it. A backup or a long report can lock the table for
-	// longer, so the change is retried.
+	// partitionLockTimeout limits how long a change of partitions waits for its lock, because the
+	// recorder's COPY has to queue behind the change. A backup or a long report can lock the table
+	// for longer, so the change is retried.
 	partitionLockTimeout = "200ms"
 	partitionPause       = time.Second // between attempts, so that COPY can proceed
 	partitionTries       = 20
@@ -28,8 +28,8 @@ func (db *DB) EnsurePingPartitions(ctx context.Context, now time.Time, days int)
 }
 
 // DropPingPartitions drops the partitions of days that ended before the given time, and returns
-// their number. It drops each one in its own transaction, so that locks are held only briefly. The
-// database does not drop a partition that is less than a day old by its own clock.
+// their number. It drops each one in its own transaction, so that locks are held only briefly. A
+// partition that is less than a day old by the database's clock is not dropped.
 func (db *DB) DropPingPartitions(ctx context.Context, before time.Time) (dropped int64, err error) {
 	rows, err := db.Pool.Query(ctx, `SELECT (to_date(right(c.relname, 8), 'YYYYMMDD') + 1)::text
 		FROM pg_inherits i JOIN pg_class c ON c.oid = i.inhrelid

@@ -41,8 +41,8 @@ type DB struct {
 	constraints Constraints
 }
 
-// WithConstraints returns a DB with the same pool. Its transactions return the errors in c for
-// violations.
+// WithConstraints returns a DB with the same pool, whose transactions return the errors in c for
+// violated constraints.
 func (db *DB) WithConstraints(c Constraints) *DB {
 	own := *db
 	own.constraints = c
@@ -128,7 +128,7 @@ func (db *DB) Inspect(ctx context.Context) (State, error) {
 }
 
 // Commit commits a transaction that changes no rows. If there is a synchronous standby, Commit
-// returns after the standby has confirmed the transaction, like the commit of a lead.
+// waits until the standby has confirmed the transaction, as when a lead is stored.
 func (db *DB) Commit(ctx context.Context) error {
 	_, err := db.Pool.Exec(ctx, `SELECT pg_logical_emit_message(true, 'pingpost', '')`)
 	return Translate(err)

@@ -101,8 +101,8 @@ func guard(cfg *pgxpool.Config, seen []Timeline) *primaries {
 	return p
 }
 
-// hostsOf splits a configuration by host. If pgx tries a host with and without TLS, it has several
-// entries for the host.
+// hostsOf splits a configuration by host. A host has several entries if pgx tries it both with and
+// without TLS.
 func hostsOf(cfg pgconn.Config) (hosts []pgconn.Config) {
 	entries := append([]*pgconn.FallbackConfig{{Host: cfg.Host, Port: cfg.Port, TLSConfig: cfg.TLSConfig}}, cfg.Fallbacks...)
 	for _, e := range entries {

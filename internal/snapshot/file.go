@@ -11,7 +11,7 @@ import (
 
 const (
 	// fileFormat is the header of a file. It is not encrypted, but it is authenticated with the
-	// rest. Files in an older or newer format are rejected.
+	// rest of the file. Files in an older or newer format are rejected.
 	fileFormat = "pingpost snapshot 1\n"
 	maxFile    = 256 << 20
 )

@@ -17,7 +17,7 @@ const (
 	// paused. After five rejected logins, Vault would lock the AppRole for all its users.
 	maxAttempts = 3
 	// pauseLogins is the pause after maxAttempts rejected logins. Vault resets its own count 15
-	// minutes after the last one.
+	// minutes after the last rejected login.
 	pauseLogins = 16 * time.Minute
 	// attemptLasts is how long an attempt counts if its result is not recorded, for example
 	// because the node was killed. It is longer than a login can take.

@@ -88,7 +88,7 @@ func (s *session) token(ctx context.Context) (string, error) {
 	return s.current, nil
 }
 
-// renew logs in. After a failure, the next login must wait.
+// renew logs in. After a failure, it delays the next login.
 func (s *session) renew(ctx context.Context, now time.Time) error {
 	auth, err := s.attempt(ctx)
 	if s.calls.count("login", err) != nil {

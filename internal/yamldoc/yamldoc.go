@@ -21,8 +21,9 @@ type Error struct {
 
 func (e *Error) Error() string { return fmt.Sprintf("line %d: %s", e.Line, e.Message) }
 
-// Parse returns the root of the document, or nil if the document is empty. The error has type *Error. If
-// a second document follows the first, Parse returns both the first root and an error.
+// Parse returns the root of the document, or nil if the document is empty. The error has type
+// *Error. If a second document follows, Parse returns both the root of the first document and an
+// error.
 func Parse(data []byte) (*yaml.Node, error) {
 	decoder := yaml.NewDecoder(bytes.NewReader(data))
 	var document, next yaml.Node
