@@ -216,7 +216,7 @@ func Return(v ReturnView) templ.Component {
 				return templ_7745c5c3_Err
 			}
 			if v.State != "open" {
-				templ_7745c5c3_Err = ui.Pair("Answer", v.Answer, "no answer").Render(ctx, templ_7745c5c3_Buffer)
+				templ_7745c5c3_Err = ui.Pair("Reason for decision", v.Answer, "none").Render(ctx, templ_7745c5c3_Buffer)
 				if templ_7745c5c3_Err != nil {
 					return templ_7745c5c3_Err
 				}
