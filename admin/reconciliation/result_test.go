@@ -74,7 +74,7 @@ func TestReconciliation(t *testing.T) {
 	}
 	expectConflict(t, b.Post(t, at+"/discard", url.Values{"version": {b.Version(t, at)}}), "ended")
 	expectConflict(t, b.Post(t, at+"/compare", form), "ended")
-	list := b.Get(t, "/reconciliation?state=kept&partner=harbour-leads")
+	list := b.Get(t, "/reconciliation?state=saved&partner=harbour-leads")
 	if got := [][]string{list.Values("data-finding"), list.Values("data-lines")}; !cmp.Equal(got, [][]string{
 		{"matched", "amount_differs", "unknown", "duplicate", "missing", "outside_period", "unreadable", "left_out"},
 		{"1", "1", "2", "1", "1", "1", "2", "1"},
@@ -384,7 +384,7 @@ func TestListPages(t *testing.T) {
 	if !strings.Contains(older.Link("prev"), "partner=harbour-leads") || len(older.Values("data-state")) != 1 {
 		t.Errorf("got link %q to the newer page and states %q: %s", older.Link("prev"), older.Values("data-state"), older.Text())
 	}
-	b.Get(t, "/reconciliation?state=kept").ExpectTexts(t, http.StatusOK, `data-empty="filtered"`)
+	b.Get(t, "/reconciliation?state=saved").ExpectTexts(t, http.StatusOK, `data-empty="filtered"`)
 	for _, query := range []string{"?state=zebra", "?partner=unknown", "?partner=%00", "?before=x", "?after=%ff", "?state=%27"} {
 		if p := b.Get(t, "/reconciliation"+query); p.Status != http.StatusOK {
 			t.Errorf("%s: got status %d, want 200", query, p.Status)
