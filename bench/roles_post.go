@@ -196,6 +196,7 @@ func (s rowSizes) lead(id uuid.UUID, now time.Time) models.Lead {
 	secret := models.PlatformIDs.Account // any ID, because the column has no foreign key
 	return models.Lead{
 		ID:             id,
+		AttemptID:      uuid.New(),
 		Transaction:    uuid.New(),
 		TransactionID:  text(s.TransactionID),
 		PartnerID:      models.PlatformIDs.Partner,

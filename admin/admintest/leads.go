@@ -98,6 +98,7 @@ func (s *ConsoleWithLeads) AddLead(t *testing.T, by Seller, c leads.Contact, cha
 	}
 	l := models.Lead{
 		ID:             lead,
+		AttemptID:      uuid.New(),
 		Transaction:    q.ID,
 		TransactionID:  string(token),
 		PartnerID:      by.ID,

@@ -107,6 +107,7 @@ func (h *Console) DeliverLead(t *testing.T, by Payee, earned money.Amount) uuid.
 	d := &leads.Delivery{
 		Lead: models.Lead{
 			ID:             id.New(now),
+			AttemptID:      uuid.New(),
 			Transaction:    id.New(now),
 			TransactionID:  "=tx",
 			PartnerID:      by.ID,

@@ -33,7 +33,7 @@ func (in *Intake) newDelivery(p authenticated, key envelope.DataKey, industry st
 func (in *Intake) newLead(p authenticated, industry string) models.Lead {
 	account, q := p.owner.account, p.quote
 	lead := models.Lead{
-		ID: id.New(p.start), Transaction: q.ID, TransactionID: p.payload.TransactionID,
+		ID: id.New(p.start), AttemptID: uuid.New(), Transaction: q.ID, TransactionID: p.payload.TransactionID,
 		PartnerID: account.Partner.ID, AccountID: account.ID, Sandbox: account.Sandbox,
 		PriceMinor: q.Price.Minor, Currency: q.Price.Currency.String(), Industry: industry, TermID: q.TermID,
 		Urgency: pricingrules.Class(q.Urgency).String(), CardVersion: q.CardVersion,

@@ -44,7 +44,7 @@ func newAttempts(p *testkit.Platform, partner testkit.Partner, body string) [2]*
 func onTransaction(d *leads.Delivery, transaction uuid.UUID) { d.Lead.Transaction = transaction }
 
 // returned returns bytes that the database's response contains if it stored the attempt.
-func (a *attempt) returned() string { return string(a.Lead.ID[:]) }
+func (a *attempt) returned() string { return string(a.Lead.AttemptID[:]) }
 
 func (a *attempt) deliver(t *testing.T, store *leads.Store) {
 	a.receipt, a.stored, a.err = store.Deliver(t.Context(), a.Delivery)

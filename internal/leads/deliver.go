@@ -70,7 +70,7 @@ func (s *Store) commit(ctx context.Context, rows []*waitingDelivery) {
 // but slow later. Every condition can use an index.
 const keepPlan = `SELECT set_config('plan_cache_mode', 'force_generic_plan', true), set_config('enable_seqscan', 'off', true)`
 
-// insert runs the statement and returns the ids of the leads that it stored. Its timeout leaves time
+// insert runs the statement and returns the attempts that it stored. Its timeout leaves time
 // for a read-back before ctx's deadline. Postgres's own timeout is not enough, because it has no
 // effect when the network is down.
 func (s *Store) insert(ctx context.Context, rows []*waitingDelivery) (stored map[uuid.UUID]bool, err error) {
@@ -91,9 +91,9 @@ func (s *Store) insert(ctx context.Context, rows []*waitingDelivery) (stored map
 		return nil, err
 	}
 	stored = make(map[uuid.UUID]bool, len(rows))
-	var id uuid.UUID
-	_, err = pgx.ForEachRow(answer, []any{&id}, func() error {
-		stored[id] = true
+	var attempt uuid.UUID
+	_, err = pgx.ForEachRow(answer, []any{&attempt}, func() error {
+		stored[attempt] = true
 		return nil
 	})
 	return stored, err
@@ -104,7 +104,7 @@ func (s *Store) insert(ctx context.Context, rows []*waitingDelivery) (stored map
 func (s *Store) answer(ctx context.Context, rows []*waitingDelivery, stored map[uuid.UUID]bool) {
 	var others []uuid.UUID
 	for _, w := range rows {
-		if !stored[w.delivery.Lead.ID] {
+		if !stored[w.delivery.Lead.AttemptID] {
 			others = append(others, w.delivery.Lead.Transaction)
 		}
 	}
@@ -112,7 +112,7 @@ func (s *Store) answer(ctx context.Context, rows []*waitingDelivery, stored map[
 	for _, w := range rows {
 		receipt, ok := found[w.delivery.Lead.Transaction]
 		switch {
-		case stored[w.delivery.Lead.ID]:
+		case stored[w.delivery.Lead.AttemptID]:
 			receipt, wrong := w.delivery.receipt()
 			w.result = result{receipt: receipt, stored: true, err: wrong}
 		case err != nil:
@@ -145,6 +145,6 @@ func (s *Store) readBack(ctx context.Context, rows []*waitingDelivery, lost erro
 			w.result = result{err: postgres.Translate(errors.Join(lost, err))}
 			continue
 		}
-		w.result = result{receipt: receipt, stored: receipt.LeadID == w.delivery.Lead.ID}
+		w.result = result{receipt: receipt, stored: receipt.attemptID == w.delivery.Lead.AttemptID}
 	}
 }

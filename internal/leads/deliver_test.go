@@ -28,6 +28,7 @@ func delivery(p *testkit.Platform, partner testkit.Partner) *leads.Delivery {
 	return &leads.Delivery{
 		Lead: models.Lead{
 			ID:             id.New(now),
+			AttemptID:      uuid.New(),
 			Transaction:    id.New(now),
 			TransactionID:  "tx_test",
 			PartnerID:      partner.ID,
@@ -260,7 +261,7 @@ func TestLostAnswerIsReadBack(t *testing.T) {
 	db, proxy := testkit.NewDatabaseBehind(t)
 	p := testkit.NewPlatform(t, db)
 	d := delivery(p, p.Required)
-	proxy.DropResponse(string(d.Lead.ID[:]), nil)
+	proxy.DropResponse(string(d.Lead.AttemptID[:]), nil)
 	receipt, isNew, err := p.Leads.Deliver(t.Context(), d)
 	if err != nil || !isNew || receipt.LeadID != d.Lead.ID {
 		t.Fatalf("got receipt %+v, stored %v and error %v, want the committed lead", receipt, isNew, err)

@@ -35,6 +35,8 @@ type Receipt struct {
 	ReceivedAt time.Time
 	Envelope   envelope.Envelope // without the salt
 	BodyDigest []byte            // deleted after KeepBodyDigest
+
+	attemptID uuid.UUID
 }
 
 // ErrInactive means that the partner, account or secret became inactive after the directory was
@@ -46,7 +48,7 @@ func (d *Delivery) receipt() (Receipt, error) {
 	currency, err := money.ParseCurrency(d.Lead.Currency)
 	l := &d.Lead
 	return Receipt{
-		LeadID: l.ID, PartnerID: l.PartnerID, Payout: money.Amount{Minor: l.PriceMinor, Currency: currency},
+		LeadID: l.ID, attemptID: l.AttemptID, PartnerID: l.PartnerID, Payout: money.Amount{Minor: l.PriceMinor, Currency: currency},
 		ReceivedAt: l.ReceivedAt, BodyDigest: l.BodyDigest,
 		Envelope: envelope.Envelope{Ciphertext: l.Ciphertext, IV: l.IV, AuthTag: l.AuthTag, Wrapped: l.WrappedKey},
 	}, err

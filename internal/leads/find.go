@@ -44,7 +44,7 @@ type querier interface {
 // findSQL finds leads by their transactions. A visible lead may not be durable yet. If the wait for
 // a synchronous standby was interrupted, the lead is committed only on the primary. The query
 // therefore also writes to the WAL, so that its own commit waits until the standby has the lead.
-const findSQL = `SELECT transaction, id, partner_id, price_minor, currency, received_at, body_digest, ciphertext, iv, auth_tag, coalesce(answered_key, wrapped_key),
+const findSQL = `SELECT transaction, id, attempt_id, partner_id, price_minor, currency, received_at, body_digest, ciphertext, iv, auth_tag, coalesce(answered_key, wrapped_key),
 		CASE WHEN current_setting('synchronous_standby_names') <> '' THEN pg_logical_emit_message(true, 'pingpost', '') END
 	FROM leads WHERE transaction = ANY ($1)`
 
@@ -59,7 +59,7 @@ func find(ctx context.Context, q querier, transactions []uuid.UUID) (map[uuid.UU
 		var r Receipt
 		var transaction uuid.UUID
 		var currency string
-		if err := rows.Scan(&transaction, &r.LeadID, &r.PartnerID, &r.Payout.Minor, &currency, &r.ReceivedAt, &r.BodyDigest,
+		if err := rows.Scan(&transaction, &r.LeadID, &r.attemptID, &r.PartnerID, &r.Payout.Minor, &currency, &r.ReceivedAt, &r.BodyDigest,
 			&r.Envelope.Ciphertext, &r.Envelope.IV, &r.Envelope.AuthTag, &r.Envelope.Wrapped, nil); err != nil {
 			return nil, postgres.Translate(err)
 		}

@@ -25,6 +25,7 @@ type column struct {
 func readableColumns() []column {
 	return []column{
 		leadUUID("id", func(l *models.Lead) *uuid.UUID { return &l.ID }),
+		leadUUID("attempt_id", func(l *models.Lead) *uuid.UUID { return &l.AttemptID }),
 		leadUUID("transaction", func(l *models.Lead) *uuid.UUID { return &l.Transaction }),
 		leadUUID("partner_id", func(l *models.Lead) *uuid.UUID { return &l.PartnerID }),
 		leadUUID("account_id", func(l *models.Lead) *uuid.UUID { return &l.AccountID }),
@@ -161,19 +162,19 @@ WITH post AS MATERIALIZED (
 	WHERE secret_id IS NULL OR (not_before <= received_at AND (expires_at IS NULL OR expires_at > received_at))
 	ORDER BY transaction
 	ON CONFLICT (transaction) DO NOTHING
-	RETURNING id
+	RETURNING attempt_id
 ), consent AS (
 	INSERT INTO consents (lead_id, partner_id, acknowledged, sandbox, received_at, %[4]s)
-	SELECT id, partner_id, true, sandbox, received_at, %[4]s FROM post JOIN lead USING (id)
+	SELECT id, partner_id, true, sandbox, received_at, %[4]s FROM post JOIN lead USING (attempt_id)
 ), accrual AS (
 	INSERT INTO ledger_entries (partner_id, account_id, lead_id, kind, reference, amount_minor, currency, occurred_at)
 	SELECT partner_id, account_id, id, entry_kind, reference, amount_minor, currency, received_at
-	FROM post JOIN lead USING (id) WHERE NOT sandbox
+	FROM post JOIN lead USING (attempt_id) WHERE NOT sandbox
 ), event AS (
 	INSERT INTO lead_events (lead_id, kind, detail, at)
-	SELECT id, event_kind, detail::jsonb, received_at FROM post JOIN lead USING (id)
+	SELECT id, event_kind, detail::jsonb, received_at FROM post JOIN lead USING (attempt_id)
 )
-SELECT id FROM lead`
+SELECT attempt_id FROM lead`
 
 // statement is deliverSQL with its lists of columns filled in. Its parameters are columns, in the same
 // order.

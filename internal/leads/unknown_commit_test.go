@@ -95,7 +95,7 @@ func TestLostAnswerWithFailedReadBack(t *testing.T) {
 	db, proxy := testkit.NewDatabaseBehind(t)
 	p := testkit.NewPlatform(t, db)
 	d := delivery(p, p.Required)
-	proxy.DropResponse(string(d.Lead.ID[:]), proxy.Down)
+	proxy.DropResponse(string(d.Lead.AttemptID[:]), proxy.Down)
 	_, isNew, err := p.Leads.Deliver(t.Context(), d)
 	if isNew {
 		t.Error("Deliver reported a lead as stored, want an error")
@@ -122,7 +122,7 @@ func TestLostAnswerForGroup(t *testing.T) {
 	for i := range all {
 		all[i] = delivery(p, p.Required)
 	}
-	proxy.DropResponse(string(all[posts/2].Lead.ID[:]), nil)
+	proxy.DropResponse(string(all[posts/2].Lead.AttemptID[:]), nil)
 	inParallel(t, posts, func(i int) error {
 		receipt, isNew, err := p.Leads.Deliver(t.Context(), all[i])
 		if err == nil && (!isNew || receipt.LeadID != all[i].Lead.ID) {
