@@ -13,7 +13,7 @@ WITH others AS MATERIALIZED (
 ), again AS (
 	SELECT lead_id, min(line) AS line FROM list GROUP BY lead_id HAVING count(*) > 1
 )
-INSERT INTO result (reconciliation_id, line, file_row, finding, lead_id, account_id, first_row, currency, file_minor, ledger_currency, ledger_minor, received_at)
+INSERT INTO result (reconciliation_id, line, file_row, finding, lead_id, account_id, first_row, file_currency, file_minor, ledger_currency, ledger_minor, received_at)
 SELECT :'partner'::uuid, l.line, l.line + 1,
 	CASE WHEN again.line < l.line THEN 'duplicate' WHEN ledger.partner_id IS DISTINCT FROM :'partner' THEN 'unknown'
 		WHEN ledger.occurred_at < :'from' OR ledger.occurred_at >= :'until' THEN 'outside_period'

@@ -16,6 +16,8 @@ import (
 	"syscall"
 	"testing"
 	"time"
+
+	"github.com/pingpost/pingpost/internal/testkit"
 )
 
 // TestDev starts the platform, runs the commands that it prints, and stops it.
@@ -123,8 +125,12 @@ func pasteable(welcome string) (commands []string) {
 // paste runs one of the printed commands in a shell.
 func paste(t *testing.T, d *development, which int) {
 	t.Helper()
-	all := pasteable(d.stdout.String())
-	if len(all) != 2 || strings.Count(all[which], "/api/lead/ping") != 1 || strings.Count(all[which], "/api/lead/post") != 1 {
+	var all []string
+	testkit.Eventually(t, patience, "both commands are printed", func() bool {
+		all = pasteable(d.stdout.String())
+		return len(all) == 2
+	})
+	if strings.Count(all[which], "/api/lead/ping") != 1 || strings.Count(all[which], "/api/lead/post") != 1 {
 		t.Fatalf("got the commands %q: %s", all, d.stdout.String())
 	}
 	commands := all[which]

@@ -356,13 +356,13 @@ func publishLater(t *testing.T, p *platform) {
 	for _, at := range []time.Time{now.Add(-time.Minute), now.AddDate(0, 0, 91)} {
 		p.on(t, append(publish, at.Format(time.RFC3339))...).rejected(t, "invalid/at")
 	}
-	at := now.Add(4 * time.Second).Truncate(time.Second).Format(time.RFC3339)
+	at := now.Add(8 * time.Second).Truncate(time.Second).Format(time.RFC3339)
 	if out := p.on(t, append(publish, at)...).ok(t); !strings.Contains(out, draft) || !strings.Contains(out, at) {
 		t.Errorf("printed %q", out)
 	}
 	p.on(t, "pricing", "publish", "--draft", draft, "--note", "x").rejected(t, "conflict/state")
 	p.on(t, "pricing", "set", "--industry", "roofer", "--country", "GB", "--base", "60", "--publish", "--note", "x").rejected(t, "conflict/scheduled")
-	testkit.Eventually(t, 10*time.Second, "the draft is published", func() bool { return p.bid(t, "") == "47" })
+	testkit.Eventually(t, 20*time.Second, "the draft is published", func() bool { return p.bid(t, "") == "47" })
 	if out := p.on(t, "pricing", "diff", "3", "4").ok(t); !strings.HasSuffix(out, "\n14 changes\n") {
 		t.Errorf("got the differences %s", out)
 	}
@@ -373,7 +373,7 @@ func publishLater(t *testing.T, p *platform) {
 func TestSecondPerson(t *testing.T) {
 	t.Parallel()
 	p := &platform{dir: filepath.Join(folder(t), "data")}
-	p.development = startDev(t, []string{"PINGPOST_PRICING_SECOND_PERSON=true"}, "--data-dir", p.dir)
+	p.development = startDev(t, []string{"PINGPOST_PRICING_REQUIRE_APPROVAL=true"}, "--data-dir", p.dir)
 	before := p.bid(t, "")
 	o := p.on(t, "pricing", "set", "--industry", "plumber", "--country", "GB", "--base", "60", "--publish", "--note", "Storm")
 	draft := draftID.FindString(o.ok(t))
