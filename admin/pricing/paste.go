@@ -11,7 +11,8 @@ import (
 	"github.com/pingpost/pingpost/templates/ui"
 )
 
-// paste sets the base prices of a column of rows. Each line is a row's key, a tab and an amount.
+// paste sets the base prices of several rows of the grid, from pasted text. Each line of the text is a
+// row's key, a tab and an amount.
 func (h *Handlers) paste(k *web.Request, d ratecard.Draft, selection ratecard.GridView, market pricingrules.Market) error {
 	if d.RowVersion != web.FormRowVersion(k) {
 		return h.showCellErrors(k, selection, ratecard.ErrStale, gridInput{})

@@ -18,8 +18,7 @@ type account struct {
 	uid, gid uint32
 }
 
-// unprivileged returns the user that runs Postgres, or nil if this program does not run as
-// root.
+// unprivileged returns the user to run Postgres as, or nil if this program is not running as root.
 func unprivileged() (*account, error) {
 	if os.Geteuid() != 0 {
 		return nil, nil

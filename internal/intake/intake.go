@@ -49,7 +49,7 @@ var (
 // retryAfter is the Retry-After of a 503 (decision 21).
 const retryAfter = 2 * time.Second
 
-// Settings are the limits, and the default signing mode.
+// Settings contains the limits and the default signing mode.
 type Settings struct {
 	DefaultMode      models.SigningMode // for partners without their own mode, and the platform account
 	MatchConcurrency int                // posts matched by secret at the same time; 0 for no limit

@@ -51,9 +51,10 @@ func (in *Intake) findReplay(ctx context.Context, p authenticated, rejection err
 	return PostResult{}, errNotStored.WithCause(err)
 }
 
-// mayHaveDelivered reports whether a delivered lead would change the rejection. It returns false if
-// the transactionId is invalid or belongs to another partner. For an expired quote, it returns true
-// only if the post is signed, because rejections of unsigned posts do not contain the lead.
+// mayHaveDelivered reports whether the response would be different if the partner had already delivered
+// a lead for the transaction. It returns false if the transactionId is invalid or belongs to another
+// partner. For an expired quote, it returns true only if the post is signed, because rejections of
+// unsigned posts do not contain the lead.
 func (p authenticated) mayHaveDelivered(rejection error) bool {
 	switch {
 	case errors.Is(rejection, errTransactionID):

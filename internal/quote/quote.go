@@ -135,7 +135,7 @@ func (s *Sealer) Append(dst []byte, q Quote, now time.Time, random [RandomSize]b
 	return encoding.AppendEncode(dst, buf), q, nil
 }
 
-// Open opens a token and checks its age at now. If the error is ErrExpired, Open also returns the
+// Open opens a token and checks that it has not expired at the given time. If the error is ErrExpired, Open also returns the
 // quote, because an expired transaction may have a lead (decision 3).
 func (s *Sealer) Open(token string, now time.Time) (Quote, error) {
 	if len(token) > MaxLength || len(token) < len(Prefix) || token[:len(Prefix)] != Prefix {

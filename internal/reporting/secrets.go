@@ -24,7 +24,8 @@ const accepted = `endpoint = 'post' AND outcome IN ('` + string(models.OutcomeDe
 // traffic_minutes_by_secret.
 const signed = `secret_id <> '00000000-0000-0000-0000-000000000000'`
 
-// SecretTraffic is the number of accepted posts that one secret signed during one step of a range.
+// SecretTraffic is the number of accepted posts that were signed with one secret in one interval of a
+// time range.
 type SecretTraffic struct {
 	Secret uuid.UUID
 	Step   int // index of the step in the range

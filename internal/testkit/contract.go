@@ -67,8 +67,8 @@ func load(document []byte) (*openapi3.T, error) {
 	return doc, nil
 }
 
-// strict adds the rules in x-validation to the schemas. These rules replace the schemas of
-// alternative fields, which the service only reads if the preferred field is missing.
+// strict adds the rules in x-validation to the schemas. For alternative fields, it replaces the schemas
+// with these rules, because the service reads such a field only if the preferred field is missing.
 func strict(document []byte) ([]byte, error) {
 	var doc map[string]any
 	if err := yaml.Load(document, &doc); err != nil {
