@@ -142,6 +142,6 @@ func (k *filledLedger) agree(ctx context.Context, r reconcile.Reconciliation) er
 	if different > 0 || lines < k.rows || len(found) < 4 {
 		return fmt.Errorf("%d of %d lines differ from the result of psql; findings %v", different, lines, found)
 	}
-	_, err = k.root.Exec(ctx, `TRUNCATE reconciliation_lines, reconciliation_settlements`)
+	_, err = k.root.Exec(ctx, `TRUNCATE reconciliation_lines, reconciliation_resolutions`)
 	return err
 }

@@ -251,10 +251,10 @@ func TestKeysMoveAsThePageSays(t *testing.T) {
 		procedure, begins string
 		do                func(t *testing.T, step rotationStep)
 	}{
-		{"Replace the platform key", "Add the new key in second place on every node", func(t *testing.T, _ rotationStep) {
+		{"Replace the platform key", "On every node, add the new key as the second entry", func(t *testing.T, _ rotationStep) {
 			f.everywhere(t, map[string]string{"PINGPOST_PLATFORM_KEYS": oldKey + "," + newKey})
 		}},
-		{"Replace the platform key", "Move it to first place on every node", func(t *testing.T, _ rotationStep) {
+		{"Replace the platform key", "On every node, make it the first entry", func(t *testing.T, _ rotationStep) {
 			f.everywhere(t, map[string]string{"PINGPOST_PLATFORM_KEYS": newKey + "," + oldKey})
 		}},
 		{"Replace the platform key", "Run `pingpost keys reseal`. It moves", func(t *testing.T, step rotationStep) {
