@@ -40,7 +40,7 @@ func (s *server) setTimingHeaders(c *gin.Context, rec *httpserver.Record, q *quo
 // oneMillisecond is the rounded duration of nearly all responses.
 var oneMillisecond = []string{"1ms"}
 
-// appendMillis appends a duration in milliseconds with three decimals.
+// appendMillis appends a duration in milliseconds to three decimal places.
 func appendMillis(b []byte, d time.Duration) []byte {
 	us := max(d.Microseconds(), 0)
 	b = strconv.AppendInt(b, us/1000, 10)

@@ -39,7 +39,7 @@ type bareAnswer struct {
 	ExpiresAt     string  `json:"expiresAt"`
 }
 
-// answer returns a response that is as long as the product's.
+// answer returns a response of the same size as the product's response.
 func answer() bareAnswer {
 	return bareAnswer{
 		Accepted:      true,

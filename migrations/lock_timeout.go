@@ -26,7 +26,7 @@ const (
 )
 
 // lockTimeoutSQL limits the time that statements on a connection wait for a table. A migration
-// without a transaction calls when_free for each change that may have to wait. when_free retries
+// that runs outside a transaction calls when_free for each change that may have to wait. when_free retries
 // only that change, because retrying the whole migration would rebuild its indexes.
 const lockTimeoutSQL = `
 SET lock_timeout = '%[1]s';

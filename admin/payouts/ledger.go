@@ -73,8 +73,8 @@ func (h *Handlers) ledgerFilter(k *web.Request, q url.Values) (f ledgerSelection
 }
 
 // accountNamed returns the id of the account that was entered in a filter, either as an id or, if
-// the partner is known, as a partnerId. It does not check whether an id exists. If the text is not
-// an id, and no account has this partnerId, it returns uuid.Max.
+// the partner is known, as a partnerId. It does not check whether an id exists. If the text is neither
+// an id nor the partnerId of an account, it returns uuid.Max.
 func (h *Handlers) accountNamed(k *web.Request, p models.Partner, text string) (uuid.UUID, error) {
 	if text == "" {
 		return uuid.Nil, nil

@@ -14,7 +14,7 @@ import (
 	"github.com/pingpost/pingpost/templates/ui"
 )
 
-// roleHints are the descriptions of the roles in forms.
+// roleHints contains the descriptions of roles that forms show.
 var roleHints = map[models.Role]string{
 	models.Administrator:  "Invites users, assigns roles and views the audit log.",
 	models.AccountManager: "Onboards partners and manages their accounts, signing and secrets.",

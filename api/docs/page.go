@@ -90,7 +90,7 @@ type industryGroup struct {
 }
 
 // Link returns the endpoint's path relative to the page. It is relative because a proxy may add a
-// prefix to both.
+// prefix to the paths of both.
 func (e endpointDoc) Link() string { return strings.TrimPrefix(e.Path, "/") }
 
 // ownBase is the path prefix of a partner's own base URL (decision 13).

@@ -69,7 +69,7 @@ curl -sS {{.PublicURL}}/p/{{.Slug}}/api/lead/post \
 const signCommandText = bodyCommand + `
 printf '%s' "$BODY" | PINGPOST_SECRET='{{.Secret}}' {{.Program}} sign --url {{.PublicURL}}/p/{{.Slug}}/api/lead/post{{.AheadFlag}}`
 
-// printWelcome prints welcome. The partners' base URLs start with publicURL, which is the
+// printWelcome prints the welcome message. The partners' base URLs start with publicURL, which is the
 // URL of the partner API unless another one is configured.
 func printWelcome(w io.Writer, r ready, publicURL string, f devFlags) error {
 	first := r.Partners[max(0,

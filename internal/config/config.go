@@ -111,7 +111,7 @@ func (c *Config) needs(name Section) bool {
 	return len(c.needed) == 0 || slices.Contains(c.needed, name)
 }
 
-// Validate returns all problems in the needed sections as Problems.
+// Validate checks the needed sections and returns all problems as Problems.
 func (c *Config) Validate() error {
 	var ps Problems
 	for _, p := range c.neededParts() {

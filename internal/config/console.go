@@ -41,7 +41,7 @@ func (c *Console) fields() []field {
 	}
 }
 
-// Validate returns all problems in the section as Problems.
+// Validate checks the section and returns all problems as Problems.
 func (c *Console) Validate() error {
 	var ps Problems
 	for _, role := range c.SecondFactorRoles {

@@ -51,7 +51,7 @@ func (d *Database) fields() []field {
 	}
 }
 
-// Validate returns all problems in the section as Problems.
+// Validate checks the section and returns all problems as Problems.
 //
 // It does not use the driver's URL parser, because its errors repeat parts of the URL and it
 // also reads the PG… variables and password files.

@@ -101,7 +101,7 @@ func (h *HTTP) fields() []field {
 	}
 }
 
-// Validate returns all problems in the section as Problems.
+// Validate checks the section and returns all problems as Problems.
 func (h *HTTP) Validate() error {
 	var ps Problems
 	h.validateListeners(&ps)

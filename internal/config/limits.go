@@ -102,7 +102,7 @@ func (l *Limits) fields() []field {
 	}
 }
 
-// Validate returns all problems in the section as Problems.
+// Validate checks the section and returns all problems as Problems.
 func (l *Limits) Validate() error {
 	const most = 100_000
 	var ps Problems

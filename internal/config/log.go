@@ -32,7 +32,7 @@ func (l *Log) fields() []field {
 	}
 }
 
-// Validate returns all problems in the section as Problems.
+// Validate checks the section and returns all problems as Problems.
 func (l *Log) Validate() error {
 	var ps Problems
 	oneOf(&ps, "log.level", l.Level, "debug", "info", "warn", "error")

@@ -13,7 +13,7 @@ func (p *Payouts) fields() []field {
 	return []field{whole("return_days", &p.ReturnDays)}
 }
 
-// Validate returns all problems in the section as Problems.
+// Validate checks the section and returns all problems as Problems.
 func (p *Payouts) Validate() error {
 	var ps Problems
 	between(&ps, "payouts.return_days", p.ReturnDays, 1, 365)

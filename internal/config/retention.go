@@ -27,7 +27,7 @@ func (r *Retention) fields() []field {
 	}
 }
 
-// Validate returns all problems in the section as Problems.
+// Validate checks the section and returns all problems as Problems.
 func (r *Retention) Validate() error {
 	const tenYears = 3650
 	var ps Problems

@@ -24,7 +24,7 @@ func (s *Signing) fields() []field {
 	return []field{text("default_mode", &s.DefaultMode)}
 }
 
-// Validate returns all problems in the section as Problems.
+// Validate checks the section and returns all problems as Problems.
 func (s *Signing) Validate() error {
 	var ps Problems
 	oneOf(&ps, "signing.default_mode", s.DefaultMode, SigningRequired, SigningReportOnly, SigningOff)

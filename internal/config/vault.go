@@ -94,7 +94,7 @@ func (v *Vault) fields() []field {
 	}
 }
 
-// Validate returns all problems in the section as Problems.
+// Validate checks the section and returns all problems as Problems.
 func (v *Vault) Validate() error {
 	var ps Problems
 	oneOf(&ps, "vault.auth", v.Auth, LoginAppRole, LoginKubernetes, LoginToken)

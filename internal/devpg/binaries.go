@@ -127,7 +127,7 @@ func (s search) candidates() []string {
 
 var versionText = regexp.MustCompile(`\(PostgreSQL\) (\d+)`)
 
-// majorVersion returns the major version of the Postgres in a folder. It returns an error if
+// majorVersion returns the major version of the Postgres installation in a folder. It returns an error if
 // one of the programs is missing, as in a client installation.
 func majorVersion(folder string) (int, error) {
 	if !filepath.IsAbs(folder) {

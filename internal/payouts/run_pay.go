@@ -52,8 +52,8 @@ func (s *Service) PayRun(ctx context.Context, sc scope.Scope, run uuid.UUID, ver
 	})
 }
 
-// pay adds a payment to the ledger for each statement that the run pays. It claims the payments for
-// the run, so that the run's entries sum to zero for each account.
+// pay adds a payment to the ledger for each statement that the run pays. It records the payments as
+// entries of the run, so that the run's entries sum to zero for each account.
 func (s *Service) pay(tx *gorm.DB, r models.PayoutRun, reference string, now time.Time) error {
 	if err := extendStatementTimeout(tx); err != nil {
 		return err

@@ -41,8 +41,8 @@ func AroundID(q *gorm.DB, column string, before, after uuid.UUID, size int) *gor
 	return q.Order(column + " DESC")
 }
 
-// SplitPage returns the rows that a query restricted by Apply found, in list order, and reports
-// whether there are newer and older rows.
+// SplitPage takes the rows found by a query that Apply restricted. It returns them in list order and
+// reports whether there are newer and older rows.
 func SplitPage[T any](p Page, found []T) (rows []T, newer, older bool) {
 	return SplitPageAt(found, p.Size, p.OlderThan > 0, p.NewerThan > 0)
 }

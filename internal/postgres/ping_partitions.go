@@ -28,7 +28,7 @@ func (db *DB) EnsurePingPartitions(ctx context.Context, now time.Time, days int)
 }
 
 // DropPingPartitions drops the partitions of days that ended before the given time, and returns
-// their number. It drops each one in its own transaction, so that locks are held only briefly. A
+// how many it dropped. It drops each one in its own transaction, so that locks are held only briefly. A
 // partition that is less than a day old by the database's clock is not dropped.
 func (db *DB) DropPingPartitions(ctx context.Context, before time.Time) (dropped int64, err error) {
 	rows, err := db.Pool.Query(ctx, `SELECT (to_date(right(c.relname, 8), 'YYYYMMDD') + 1)::text

@@ -71,7 +71,7 @@ func (q Quote) IssuedAt() time.Time { return id.Time(q.ID) }
 // ExpiresAt returns the last time at which the quote is valid.
 func (q Quote) ExpiresAt() time.Time { return q.IssuedAt().Add(Validity) }
 
-// ErrFormat is returned for tokens that this platform did not issue. Such a token has a wrong
+// ErrFormat is returned for tokens that this platform did not issue. Such a token has the wrong
 // prefix, alphabet, length, version, key, tag or encoding.
 var ErrFormat = errors.New("transactionId does not have the format of the ping response")
 

@@ -287,8 +287,8 @@ func lastEdit(db *gorm.DB, card uuid.UUID, into *models.RateCardEdit) *gorm.DB {
 	return db.Where("rate_card_id = ? AND undone_at IS NULL", card).Order("id DESC").Limit(1).Find(into)
 }
 
-// Undo undoes a draft's last edit that has not been undone yet. edit is the ID of the edit that the
-// user wants to undo. If it is not the last one, Undo returns a conflict.
+// Undo undoes the latest edit to a draft that has not already been undone. edit is the ID of the edit
+// that the user wants to undo. If it is not the latest, Undo returns a conflict.
 func (s *Service) Undo(ctx context.Context, card uuid.UUID, edit int64) error {
 	return s.change(ctx, card, anyVersion, []models.RateCardState{models.RateCardDraft}, func(tx *gorm.DB, had models.RateCard) error {
 		var last models.RateCardEdit
