@@ -27,8 +27,8 @@ $$;
 REVOKE ALL ON SCHEMA public FROM PUBLIC;
 
 -- Nodes keep snapshots of some tables in memory: the directory of partners, the rate card, and the
--- roles of staff. The version tells them when to reload a snapshot. A notification alone is not
--- enough, because a node misses it while its connection is down.
+-- roles of staff. A node reloads a snapshot when its version changes. A notification
+-- alone is not enough, because a node misses it while its connection is down.
 CREATE TABLE snapshot_versions (
     name    text   CONSTRAINT snapshot_versions_pkey PRIMARY KEY,
     version bigint NOT NULL

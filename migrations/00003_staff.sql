@@ -7,7 +7,7 @@ CREATE TABLE staff (
     name          text        NOT NULL CONSTRAINT staff_name_given CHECK (name <> ''),
     status        text        NOT NULL CONSTRAINT staff_status_known CHECK (status IN ('invited', 'active', 'deactivated')),
     password_hash text        NOT NULL DEFAULT '', -- argon2id; '' until the invitation is accepted
-    totp_sealed   bytea,                           -- the second factor, encrypted with a platform key; NULL if there is none
+    totp_sealed   bytea,                           -- the second factor, encrypted with a platform key; NULL if the user has none
     totp_at       timestamptz,                     -- when the second factor was set up
     totp_step     bigint      NOT NULL DEFAULT 0,  -- the newest time step whose code was used
     row_version   integer     NOT NULL DEFAULT 1,

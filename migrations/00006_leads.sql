@@ -7,7 +7,7 @@
 -- reads all three, and the service has no privilege to delete them.
 CREATE TABLE leads (
     id              uuid        CONSTRAINT leads_pkey PRIMARY KEY,
-    attempt_id      uuid        NOT NULL DEFAULT gen_random_uuid(), -- random; tells the stored post from other posts for the transaction
+    attempt_id      uuid        NOT NULL DEFAULT gen_random_uuid(), -- random; identifies the stored post among all posts for the transaction
     transaction     uuid        NOT NULL CONSTRAINT leads_transaction_key UNIQUE, -- one lead per transaction (decision 3)
     transaction_id  text        NOT NULL, -- as the partner received it
     partner_id      uuid        NOT NULL,

@@ -17,7 +17,7 @@ const (
 // Lead is a stored lead with its quote and its encrypted contact record.
 type Lead struct {
 	ID            uuid.UUID `gorm:"primaryKey"`
-	AttemptID     uuid.UUID // random; tells the stored post from other posts for the transaction
+	AttemptID     uuid.UUID // random; identifies the stored post among all posts for the transaction
 	Transaction   uuid.UUID
 	TransactionID string
 	PartnerID     uuid.UUID

@@ -51,8 +51,8 @@ func (h *Handlers) showSigning(k *web.Request, status int, p models.Partner, f s
 		return err
 	}
 	v.SharedWords = fmt.Sprintf("%s this option. The maximum is %d",
-		web.CountText(int64(used), false, "partner uses", "partners use"), partners.MaxSharedAddress)
-	if used >= partners.MaxSharedAddress && !p.SharedBaseURL {
+		web.CountText(int64(used), false, "partner uses", "partners use"), partners.MaxSharedBaseURL)
+	if used >= partners.MaxSharedBaseURL && !p.SharedBaseURL {
 		v.SharedLocked = "No more partners can use this option. Turn it off for another partner first."
 	}
 	if v.Accounts, err = h.accountRows(k, p, head.CanWrite); err != nil {

@@ -23,10 +23,10 @@ const linesPage = 50
 // selects.
 func (h *Handlers) reconciliationResult(k *web.Request, r reconcile.Reconciliation) (*view.Result, error) {
 	q, address := k.R.URL.Query(), reconciliationURL(r.ID)
-	counts, resolved := r.Result.Counts(), r.State == models.ReconciliationSaved
+	counts, saved := r.Result.Counts(), r.State == models.ReconciliationSaved
 	var open map[models.Finding]int64
 	var err error
-	if resolved {
+	if saved {
 		if open, err = h.Reconcile.OpenLines(k.R.Context(), k.Scope, r.ID); err != nil {
 			return nil, err
 		}
@@ -39,7 +39,7 @@ func (h *Handlers) reconciliationResult(k *web.Request, r reconcile.Reconciliati
 		Took:     r.Result.Took,
 		Totals:   totals(r.Result),
 		Findings: findingSums(r.Result, address),
-		Tabs:     findingTabs(address, f, counts, open, resolved),
+		Tabs:     findingTabs(address, f, counts, open, saved),
 		Finding:  f.Name,
 		Means:    f.explanation,
 		CSV:      linesFile(address, f.Finding, counts[f.Finding]),
@@ -137,10 +137,10 @@ func firstFinding(counts map[models.Finding]int64) finding {
 
 // findingTabs returns a tab for each finding. Tabs show the number of lines with the finding and,
 // if the result is saved, the number of unresolved lines.
-func findingTabs(address string, now finding, counts, open map[models.Finding]int64, kept bool) (all []ui.Tab) {
+func findingTabs(address string, now finding, counts, open map[models.Finding]int64, saved bool) (all []ui.Tab) {
 	for _, f := range Findings {
 		count, data := ui.Number(counts[f.Finding]), templ.Attributes{"data-tab": string(f.Finding)}
-		if kept && reconcile.Resolvable(f.Finding) && counts[f.Finding] > 0 {
+		if saved && reconcile.Resolvable(f.Finding) && counts[f.Finding] > 0 {
 			count += " (" + ui.Number(open[f.Finding]) + " unresolved)"
 			data["data-open"] = strconv.FormatInt(open[f.Finding], 10)
 		}

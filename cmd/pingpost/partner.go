@@ -59,7 +59,7 @@ func partnerCreate() *cobra.Command {
 				Name:            *name,
 				LegalName:       *legal,
 				Signing:         models.SigningMode(*mode),
-				NoSharedAddress: *only,
+				NoSharedBaseURL: *only,
 			})
 			if err != nil {
 				return err

@@ -25,7 +25,6 @@ type column struct {
 func readableColumns() []column {
 	return []column{
 		leadUUID("id", func(l *models.Lead) *uuid.UUID { return &l.ID }),
-		leadUUID("attempt_id", func(l *models.Lead) *uuid.UUID { return &l.AttemptID }),
 		leadUUID("transaction", func(l *models.Lead) *uuid.UUID { return &l.Transaction }),
 		leadUUID("partner_id", func(l *models.Lead) *uuid.UUID { return &l.PartnerID }),
 		leadUUID("account_id", func(l *models.Lead) *uuid.UUID { return &l.AccountID }),
@@ -52,9 +51,11 @@ func readableColumns() []column {
 	}
 }
 
-// internalColumns returns the columns of leads that are never shown: digests and encrypted data.
+// internalColumns returns the columns of leads that are never shown: the attempt ID, digests and
+// encrypted data.
 func internalColumns() []column {
 	return []column{
+		leadUUID("attempt_id", func(l *models.Lead) *uuid.UUID { return &l.AttemptID }),
 		leadColumn("email_digest", "bytea", func(l *models.Lead) *[]byte { return &l.EmailDigest }),
 		leadColumn("phone_digest", "bytea", func(l *models.Lead) *[]byte { return &l.PhoneDigest }),
 		leadColumn("body_digest", "bytea", func(l *models.Lead) *[]byte { return &l.BodyDigest }),

@@ -77,7 +77,7 @@ func TestDirectoryShared(t *testing.T) {
 	elsewhere, err := o.Create(t.Context(), partners.NewPartner{
 		Slug:            "elsewhere",
 		Name:            "Elsewhere",
-		NoSharedAddress: true,
+		NoSharedBaseURL: true,
 	})
 	if err != nil {
 		t.Fatal(err)

@@ -28,7 +28,7 @@
 //   - A new slug or partnerId does not look like an existing one. One lock serializes
 //     these checks.
 //   - A secret cannot be imported a second time, even after the platform key has changed.
-//   - At most MaxSharedAddress partners use the shared base URL.
+//   - At most MaxSharedBaseURL partners use the shared base URL.
 //   - SetDetails, SetStatusAt, SetSigning, SetAccount and SetPricing fail if the caller
 //     does not pass the current version.
 package partners
@@ -91,7 +91,7 @@ type NewPartner struct {
 	Slug, Name, LegalName string
 	Manager               string // name of the account manager
 	Signing               models.SigningMode
-	NoSharedAddress       bool
+	NoSharedBaseURL       bool
 }
 
 var errNoPartner = apperr.New(apperr.NotFound, "partner", "Partner not found. List all partners with `pingpost partner list`.")
@@ -118,7 +118,7 @@ func (s *Service) Create(ctx context.Context, n NewPartner) (models.Partner, err
 		AccountManager: n.Manager,
 		Status:         models.PartnerPending,
 		SigningMode:    n.Signing,
-		SharedBaseURL:  !n.NoSharedAddress,
+		SharedBaseURL:  !n.NoSharedBaseURL,
 		CreatedAt:      now,
 		UpdatedAt:      now,
 	}

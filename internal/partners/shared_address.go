@@ -10,16 +10,16 @@ import (
 	"github.com/pingpost/pingpost/models"
 )
 
-// MaxSharedAddress is the maximum number of partners that can use the shared base URL, where a
+// MaxSharedBaseURL is the maximum number of partners that can use the shared base URL, where a
 // post's signature identifies the partner (decision 13). A post to the shared base URL is
 // checked against the secrets of these partners until one of them matches.
-const MaxSharedAddress = 100
+const MaxSharedBaseURL = 100
 
 var errAddressFull = clash("shared_address_full", "shared_base_url",
 	fmt.Sprintf("The shared base URL is already on for %d partners, which is the maximum. Let the partner post to its own base URL, or turn off the shared base URL for another partner first.",
-		MaxSharedAddress))
+		MaxSharedBaseURL))
 
-// SharedAddresses returns how many of the MaxSharedAddress slots are in use on the whole platform.
+// SharedAddresses returns how many of the MaxSharedBaseURL slots are in use on the whole platform.
 // It needs no scope, because it reveals nothing about a single partner.
 func (s *Service) SharedAddresses(ctx context.Context) (int, error) {
 	n, err := sharedAddresses(s.db.Gorm.WithContext(ctx))
@@ -39,5 +39,5 @@ func sharedAddressHasSlot(tx *gorm.DB) (bool, error) {
 		return false, err
 	}
 	n, err := sharedAddresses(tx)
-	return n < MaxSharedAddress, err
+	return n < MaxSharedBaseURL, err
 }

@@ -10,14 +10,14 @@ import (
 	"github.com/pingpost/pingpost/models"
 )
 
-// At most MaxSharedAddress partners can use the shared base URL, even if partners are created
+// At most MaxSharedBaseURL partners can use the shared base URL, even if partners are created
 // concurrently (decision 13).
 func TestSharedBaseURLSlots(t *testing.T) {
 	o := newPartnerService(t)
-	if _, err := o.Create(t.Context(), partners.NewPartner{Slug: "elsewhere", Name: "Elsewhere", NoSharedAddress: true}); err != nil {
+	if _, err := o.Create(t.Context(), partners.NewPartner{Slug: "elsewhere", Name: "Elsewhere", NoSharedBaseURL: true}); err != nil {
 		t.Fatal(err)
 	}
-	for i := range partners.MaxSharedAddress - 1 {
+	for i := range partners.MaxSharedBaseURL - 1 {
 		if p := o.partner(t, fmt.Sprint("partner-", i)); !p.SharedBaseURL {
 			t.Fatalf("partner %d has no slot", i+1)
 		}
@@ -45,12 +45,12 @@ func TestSharedBaseURLSlots(t *testing.T) {
 		t.Error("a partner got a slot beyond the maximum")
 	}
 	var n int
-	if err := o.db.Pool.QueryRow(t.Context(), `SELECT count(*) FROM partners WHERE shared_base_url`).Scan(&n); err != nil || n != partners.MaxSharedAddress {
-		t.Errorf("%d partners have a slot, want %d (%v)", n, partners.MaxSharedAddress, err)
+	if err := o.db.Pool.QueryRow(t.Context(), `SELECT count(*) FROM partners WHERE shared_base_url`).Scan(&n); err != nil || n != partners.MaxSharedBaseURL {
+		t.Errorf("%d partners have a slot, want %d (%v)", n, partners.MaxSharedBaseURL, err)
 	}
 
-	if n, err := o.SharedAddresses(t.Context()); err != nil || n != partners.MaxSharedAddress {
-		t.Errorf("SharedAddresses() = %d, %v, want %d", n, err, partners.MaxSharedAddress)
+	if n, err := o.SharedAddresses(t.Context()); err != nil || n != partners.MaxSharedBaseURL {
+		t.Errorf("SharedAddresses() = %d, %v, want %d", n, err, partners.MaxSharedBaseURL)
 	}
 	o.switchSlots(t)
 }
@@ -67,7 +67,7 @@ func (o *partnerService) switchSlots(t *testing.T) {
 	}
 	err := set("too-late", true)
 	wantError(t, "all slots in use", err, apperr.Conflict, "shared_address_full")
-	if err == nil || !strings.Contains(err.Error(), fmt.Sprint(partners.MaxSharedAddress)) ||
+	if err == nil || !strings.Contains(err.Error(), fmt.Sprint(partners.MaxSharedBaseURL)) ||
 		!strings.Contains(err.Error(), "base URL") {
 		t.Errorf("got error %v, want one with the number of slots and the base URL", err)
 	}
