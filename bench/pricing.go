@@ -77,7 +77,7 @@ func fillReplay(ctx context.Context, db *postgres.DB, d *database, s *ratecard.S
 		countries, currencies = append(countries, code), append(currencies, market.Currency.String())
 	}
 	first := clock.System{}.Now().UTC().Truncate(24*time.Hour).AddDate(0, 0, 1-replayDays)
-	if _, err := db.Pool.Exec(ctx, `SELECT ensure_ping_partitions($1::date, $2)`, first, replayDays+1); err != nil {
+	if _, err := db.Pool.Exec(ctx, `SELECT create_partitions('{pings}', 'day', $1, $2)`, first, first.AddDate(0, 0, replayDays+1)); err != nil {
 		return postgres.Translate(err)
 	}
 	for _, fill := range []struct {

@@ -22,29 +22,12 @@ CREATE TABLE pings (
 ) PARTITION BY RANGE (issued_at);
 COMMENT ON TABLE pings IS 'The ping log, with one partition for each day.';
 
--- Partitions are named pings_YYYYMMDD and contain one UTC day each. Both functions run as the owner,
--- so that the service needs no privilege to create or drop tables.
--- +goose StatementBegin
-CREATE FUNCTION ensure_ping_partitions(first date, days integer) RETURNS integer
-    LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, public, pg_temp AS $$
-DECLARE day date; made integer := 0; name text;
-BEGIN
-    PERFORM pg_advisory_xact_lock(hashtext('pings partitions'));
-    FOR i IN 0 .. least(days, 60) - 1 LOOP
-        day := first + i;
-        name := 'pings_' || to_char(day, 'YYYYMMDD');
-        IF to_regclass('public.' || name) IS NULL THEN
-            EXECUTE format('CREATE TABLE public.%I PARTITION OF public.pings FOR VALUES FROM (%L) TO (%L)',
-                name, day::text || ' 00:00:00+00', (day + 1)::text || ' 00:00:00+00');
-            EXECUTE format('CREATE INDEX %I ON public.%I USING brin (issued_at)', name || '_issued_at', name);
-            made := made + 1;
-        END IF;
-    END LOOP;
-    RETURN made;
-END
-$$;
--- A partition that ended less than a day ago by the database's clock is not dropped, because the
+CREATE INDEX pings_by_time ON pings USING brin (issued_at);
+
+-- drop_ping_partitions runs as the owner, so that the service needs no privilege to drop tables. A
+-- partition that ended less than a day ago by the database's clock is not dropped, because the
 -- caller's clock may be wrong.
+-- +goose StatementBegin
 CREATE FUNCTION drop_ping_partitions(before date) RETURNS integer
     LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, public, pg_temp AS $$
 DECLARE name text; dropped integer := 0;
@@ -53,7 +36,7 @@ BEGIN
         RAISE EXCEPTION 'pings of the last day are not dropped' USING ERRCODE = 'invalid_parameter_value',
             CONSTRAINT = 'pings_younger_than_a_day', HINT = 'compare the clocks of the node and of the database';
     END IF;
-    PERFORM pg_advisory_xact_lock(hashtext('pings partitions'));
+    PERFORM pg_advisory_xact_lock(hashtext('partitions'));
     FOR name IN
         SELECT c.relname FROM pg_inherits i JOIN pg_class c ON c.oid = i.inhrelid
         WHERE i.inhparent = 'public.pings'::regclass AND c.relname < 'pings_' || to_char(before, 'YYYYMMDD')
@@ -100,4 +83,4 @@ CREATE INDEX rejections_by_request ON rejections (request_id);
 
 -- +goose Down
 DROP TABLE rejections, traffic_minutes, pings;
-DROP FUNCTION ensure_ping_partitions(date, integer), drop_ping_partitions(date);
+DROP FUNCTION drop_ping_partitions(date);

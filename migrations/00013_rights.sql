@@ -14,7 +14,7 @@ END
 $$;
 -- +goose StatementEnd
 GRANT USAGE ON SCHEMA public TO pingpost_app;
-GRANT SELECT ON snapshot_versions TO pingpost_app;
+GRANT SELECT ON snapshot_versions, partitions TO pingpost_app;
 GRANT SELECT, INSERT, DELETE, UPDATE (counts_until) ON vault_logins TO pingpost_app;
 
 -- DELETE is not granted, so that partners that have delivered leads stay on record.
@@ -68,9 +68,10 @@ GRANT SELECT, INSERT, DELETE ON rejections TO pingpost_app;
 
 -- These functions run as the owner.
 REVOKE ALL ON FUNCTION bump_snapshot(), delete_sandbox_leads(timestamptz, integer), release_payout_run(uuid),
-    drop_reconciliation_lines(uuid, integer), ensure_ping_partitions(date, integer), drop_ping_partitions(date) FROM PUBLIC;
+    drop_reconciliation_lines(uuid, integer), drop_ping_partitions(date), add_partition(text, timestamptz, timestamptz),
+    create_partitions(text[], text, timestamptz, timestamptz) FROM PUBLIC;
 GRANT EXECUTE ON FUNCTION delete_sandbox_leads(timestamptz, integer), release_payout_run(uuid),
-    drop_reconciliation_lines(uuid, integer), ensure_ping_partitions(date, integer), drop_ping_partitions(date) TO pingpost_app;
+    drop_reconciliation_lines(uuid, integer), drop_ping_partitions(date), create_partitions(text[], text, timestamptz, timestamptz) TO pingpost_app;
 
 GRANT USAGE ON SCHEMA river TO pingpost_app;
 GRANT SELECT, INSERT, UPDATE, DELETE ON river.river_job, river.river_leader, river.river_queue, river.river_notification TO pingpost_app;

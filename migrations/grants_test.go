@@ -50,6 +50,8 @@ var granted = map[string]string{
 	"reconciliation_lines":       "SELECT INSERT",
 	"reconciliation_resolutions": "SELECT INSERT",
 
+	"partitions": "SELECT",
+
 	"partner_links":         "SELECT INSERT",
 	"partner_days":          "SELECT INSERT UPDATE DELETE",
 	"partner_figures":       "SELECT INSERT UPDATE DELETE",
@@ -104,7 +106,7 @@ var insertable = map[string]string{
 func TestGrants(t *testing.T) {
 	d := testkit.NewDatabaseURLs(t)
 	conn := testkit.Connect(t, d.OwnerURL)
-	exec(t, conn, `SELECT ensure_ping_partitions('2026-01-02', 1)`)
+	exec(t, conn, `SELECT create_partitions('{pings}', 'day', '2026-01-02', '2026-01-02')`)
 	rows, err := conn.Query(t.Context(), `
 		SELECT c.relname, p.name, has_table_privilege('pingpost_app', c.oid, p.name),
 			EXISTS (SELECT FROM aclexplode(c.relacl) a WHERE a.grantee = 0)
@@ -254,7 +256,7 @@ func TestOwnerFunctions(t *testing.T) {
 		t.Fatal(err)
 	}
 	slices.Sort(callable)
-	if want := []string{"delete_sandbox_leads", "drop_ping_partitions", "drop_reconciliation_lines", "ensure_ping_partitions", "release_payout_run"}; !slices.Equal(callable, want) {
+	if want := []string{"create_partitions", "delete_sandbox_leads", "drop_ping_partitions", "drop_reconciliation_lines", "release_payout_run"}; !slices.Equal(callable, want) {
 		t.Errorf("the service may call functions %v, want %v", callable, want)
 	}
 }

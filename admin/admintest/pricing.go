@@ -127,7 +127,7 @@ func (h *Console) AddRecordedTraffic(t testing.TB) {
 			VALUES ($1::uuid, $1::uuid, '', $2, $2, false, false, $4, 'GBP', 'plumber', $5, 'standard', 1, 'GB', '', $3, $3, 'GB', '', false, 'erased', '', '')`,
 			id.New(at), p.ID, at, 4560*(1+n/50), term)
 	}
-	h.Exec(t, `SELECT ensure_ping_partitions($1::date - 31, 33)`, h.Time.Now())
+	h.Exec(t, `SELECT create_partitions('{pings}', 'day', $1::timestamptz - interval '31 days', $1::timestamptz + interval '2 days')`, h.Time.Now())
 	h.Exec(t, `INSERT INTO pings (transaction, issued_at, partner_id, sandbox, term_id, country, postcode, urgency, job_type, budget, outcome, price_minor, currency, card_version, duration_us)
 		SELECT gen_random_uuid(), $1::timestamptz - (n % 6) * interval '1 day' - interval '1 minute', CASE WHEN n % 4 > 0 THEN $2::uuid END, n % 50 = 0, $3, (ARRAY['GB', 'IE'])[1 + n % 2], 'BS1', 'standard', '', '',
 			CASE WHEN n % 10 = 0 THEN 'capped' ELSE 'priced' END, CASE WHEN n % 10 = 0 THEN 0 ELSE 4560 END, (ARRAY['GBP', 'EUR'])[1 + n % 2], 1, 90

@@ -30,9 +30,8 @@ const (
 	partnerBatch = 500
 	leadBatch    = 10_000
 	pingBatch    = 250_000
-	// span is the period before Filler.Now over which leads and pings are spread evenly. Pings are
-	// stored in daily partitions, and one call to ensure_ping_partitions creates at most 60 of
-	// them.
+	// span is the period before Filler.Now over which leads and pings are spread evenly. One call to
+	// create_partitions creates the partitions of at most 62 days.
 	span = 30 * 24 * time.Hour
 )
 
@@ -264,7 +263,7 @@ func (f *Filler) pings(ctx context.Context, want int) error {
 		return postgres.Translate(err)
 	}
 	first := f.Now.Add(-span)
-	if _, err := f.DB.Pool.Exec(ctx, `SELECT ensure_ping_partitions($1::date, $2)`, first, int(span/(24*time.Hour))+2); err != nil {
+	if _, err := f.DB.Pool.Exec(ctx, `SELECT create_partitions('{pings}', 'day', $1, $2)`, first, first.Add(span+24*time.Hour)); err != nil {
 		return postgres.Translate(err)
 	}
 	// Insert the pings in chronological order, as the service does.

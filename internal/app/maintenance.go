@@ -13,17 +13,15 @@ const (
 	// does not help if the network fails. The next hourly run continues an interrupted step. The
 	// limit is low enough for all steps to end within an hour.
 	stepTimeout = 6 * time.Minute
-	// partitionsAhead is the number of days for which partitions are created in advance.
-	partitionsAhead   = 7
 	partitionsTimeout = 30 * time.Second
 )
 
-// ensurePartitions creates the ping partitions for today and the coming days. A node cannot start
-// without today's partition.
+// ensurePartitions creates the partitions for today and the coming days. A node cannot start without
+// today's partitions.
 func (a *App) ensurePartitions(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(ctx, partitionsTimeout)
 	defer cancel()
-	return a.db.EnsurePingPartitions(ctx, a.clock.Now(), partitionsAhead)
+	return a.db.EnsurePartitions(ctx, a.clock.Now())
 }
 
 // step deletes one type of expired data. do returns the number of deleted rows or
@@ -77,7 +75,7 @@ func (a *App) maintainHourly(ctx context.Context) {
 			return
 		case <-tick.C:
 			if err := a.ensurePartitions(ctx); err != nil && ctx.Err() == nil {
-				a.log.Warn("creating ping partitions failed, retrying in an hour", "error", postgres.Translate(err))
+				a.log.Warn("creating partitions failed, retrying in an hour", "error", postgres.Translate(err))
 			}
 		}
 	}

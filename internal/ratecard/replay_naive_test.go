@@ -42,7 +42,7 @@ func (w *rateCards) record(t *testing.T, rows []recordedRow) {
 	conn := testkit.Connect(t, w.RootURL)
 	first, days := w.clock.Now().UTC().Truncate(24*time.Hour).AddDate(0, 0, -6), 10
 	batch := &pgx.Batch{}
-	batch.Queue(`SELECT ensure_ping_partitions($1, $2)`, first, days)
+	batch.Queue(`SELECT create_partitions('{pings}', 'day', $1, $2)`, first, first.AddDate(0, 0, days))
 	for _, one := range rows {
 		if one.lead {
 			var named *uuid.UUID

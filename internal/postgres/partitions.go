@@ -19,11 +19,34 @@ const (
 	lockNotAvailable = "55P03"
 )
 
+// PartitionUnit is the period of time that one partition contains.
+type PartitionUnit string
+
+// Periods, in UTC. A week starts on Monday.
+const (
+	Daily   PartitionUnit = "day"
+	Weekly  PartitionUnit = "week"
+	Monthly PartitionUnit = "month"
+)
+
+// pingDaysAhead is the number of days for which partitions of pings are created in advance.
+const pingDaysAhead = 7
+
+// EnsurePartitions creates the missing partitions of all tables. Each table gets partitions from the
+// day before now, for requests around midnight.
+func (db *DB) EnsurePartitions(ctx context.Context, now time.Time) error {
+	return db.EnsurePingPartitions(ctx, now, pingDaysAhead)
+}
+
 // EnsurePingPartitions creates the missing daily partitions of pings, from the day before now to
-// the given number of days after now. The day before is for requests around midnight.
+// the given number of days after now.
 func (db *DB) EnsurePingPartitions(ctx context.Context, now time.Time, days int) error {
-	_, err := db.changePartitions(ctx, `SELECT ensure_ping_partitions($1::date, $2)`,
-		now.AddDate(0, 0, -1).Format(time.DateOnly), days+2)
+	return db.createPartitions(ctx, []string{"pings"}, Daily, now, days)
+}
+
+func (db *DB) createPartitions(ctx context.Context, tables []string, unit PartitionUnit, now time.Time, days int) error {
+	_, err := db.changePartitions(ctx, `SELECT create_partitions($1, $2, $3, $4)`,
+		tables, unit, now.AddDate(0, 0, -1), now.AddDate(0, 0, days))
 	return err
 }
 
@@ -31,10 +54,8 @@ func (db *DB) EnsurePingPartitions(ctx context.Context, now time.Time, days int)
 // how many it dropped. It drops each one in its own transaction, so that locks are held only briefly. A
 // partition that is less than a day old by the database's clock is not dropped.
 func (db *DB) DropPingPartitions(ctx context.Context, before time.Time) (dropped int64, err error) {
-	rows, err := db.Pool.Query(ctx, `SELECT (to_date(right(c.relname, 8), 'YYYYMMDD') + 1)::text
-		FROM pg_inherits i JOIN pg_class c ON c.oid = i.inhrelid
-		WHERE i.inhparent = 'pings'::regclass AND c.relname < 'pings_' || to_char($1::date, 'YYYYMMDD')
-		ORDER BY c.relname`, before.Format(time.DateOnly))
+	rows, err := db.Pool.Query(ctx, `SELECT (ends_at AT TIME ZONE 'UTC')::date::text FROM partitions
+		WHERE parent = 'pings' AND ends_at <= $1 ORDER BY ends_at`, before)
 	if err != nil {
 		return 0, Translate(err)
 	}
@@ -52,7 +73,7 @@ func (db *DB) DropPingPartitions(ctx context.Context, before time.Time) (dropped
 	return dropped, nil
 }
 
-// changePartitions calls a database function that changes the partitions of pings, and returns its
+// changePartitions calls a database function that creates or drops partitions, and returns its
 // result. It waits briefly for locks and retries while other transactions use the tables.
 func (db *DB) changePartitions(ctx context.Context, sql string, args ...any) (n int64, err error) {
 	for try := 1; ; try++ {
