@@ -103,10 +103,11 @@ func (d *database) holds(ctx context.Context, want int64, what, from string) err
 func checkLeads(ctx context.Context, d *database, acknowledged int64) error {
 	for _, table := range []struct{ what, from string }{
 		{"leads", "leads"},
+		{"keys", "lead_keys"},
 		{"consents", "consents"},
 		{"accruals", "ledger_entries WHERE kind = 'accrual'"},
 		{"events", "lead_events WHERE kind = 'delivered'"},
-		{"complete leads", `leads l JOIN consents c ON c.lead_id = l.id JOIN lead_events e ON e.lead_id = l.id
+		{"complete leads", `leads l JOIN lead_keys k ON k.lead_id = l.id JOIN consents c ON c.lead_id = l.id JOIN lead_events e ON e.lead_id = l.id
 			JOIN ledger_entries a ON a.lead_id = l.id AND a.amount_minor = l.price_minor AND a.currency = l.currency`},
 	} {
 		if err := d.holds(ctx, acknowledged, table.what, table.from); err != nil {

@@ -38,7 +38,7 @@ func (s *stage) testChecks(t *testing.T) {
 		t.Fatalf("%d pings, %d posts: %v", pinged.Count, posted.Count, err)
 	}
 	for table, check := range map[string]func() error{
-		"pings": pings, "leads": leads, "consents": leads, "ledger_entries": leads, "lead_events": leads,
+		"pings": pings, "leads": leads, "lead_keys": leads, "consents": leads, "ledger_entries": leads, "lead_events": leads,
 	} {
 		without(t, p.database, table, func() {
 			if err := check(); err == nil || !strings.Contains(err.Error(), "acknowledged") {

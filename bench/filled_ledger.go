@@ -113,9 +113,9 @@ func (k *filledLedger) fill(ctx context.Context) error {
 }
 
 var (
-	leadColumns = []string{"id", "transaction", "transaction_id", "partner_id", "account_id", "hmac_verified", "sandbox", "price_minor", "currency",
+	leadColumns = []string{"id", "attempt_id", "transaction_id", "partner_id", "account_id", "hmac_verified", "sandbox", "price_minor", "currency",
 		"industry", "term_id", "urgency", "card_version", "quoted_country", "quoted_postcode", "quoted_at", "received_at", "country", "postcode",
-		"phone_flagged", "salt", "key_wrapper", "key_version"}
+		"phone_flagged", "ciphertext"}
 	entryColumns = []string{"partner_id", "account_id", "lead_id", "kind", "reference", "amount_minor", "currency", "occurred_at"}
 )
 
@@ -158,7 +158,7 @@ func (f *ledgerRows) Next() bool {
 		return true
 	}
 	f.row = []any{lead, lead, "tx", account.PartnerID, account.ID, false, false, price, "GBP", "plumber", 1, "", 1, "GB", "SW1A 1AA", at, at, "GB", "SW1A 1AA",
-		false, lead[:], "local", "1"}
+		false, lead[:]}
 	return true
 }
 

@@ -9,9 +9,12 @@ import (
 	"github.com/google/uuid"
 
 	"github.com/pingpost/pingpost/bench/benchdata"
+	"github.com/pingpost/pingpost/internal/apperr"
 	"github.com/pingpost/pingpost/internal/clock"
 	"github.com/pingpost/pingpost/internal/envelope"
+	"github.com/pingpost/pingpost/internal/id"
 	"github.com/pingpost/pingpost/internal/leads"
+	"github.com/pingpost/pingpost/internal/postgres"
 	"github.com/pingpost/pingpost/internal/scope"
 	pricingrules "github.com/pingpost/pingpost/pricing_rules"
 )
@@ -47,31 +50,71 @@ func (b *bench) growth(ctx context.Context) (err error) {
 	if err := b.take(ctx, "growth, post", b.plan.FineRounds, b.plan.FineRound, posts[:]...); err != nil {
 		return err
 	}
-	lists, err := b.lists(ctx, full)
+	db, err := full.open(ctx)
 	if err != nil {
 		return err
 	}
-	b.report.growth(pings, posts, lists)
+	defer db.Close()
+	reader := leads.NewReader(db, full.keys, clock.System{})
+	lists, err := b.lists(ctx, db, reader)
+	if err != nil {
+		return err
+	}
+	searches, err := b.searches(ctx, reader)
+	if err != nil {
+		return err
+	}
+	b.report.growth(pings, posts, lists, searches)
 	return nil
+}
+
+// searches searches for leads that do not exist, in all partitions, and returns each round's slowest
+// time.
+func (b *bench) searches(ctx context.Context, reader *leads.Reader) (millis []float64, err error) {
+	now := clock.System{}.Now()
+	return b.slowest([]func() error{
+		func() error { _, err := reader.FindEmail(ctx, scope.System, "nobody@example.com"); return err },
+		func() error { _, err := reader.FindPhone(ctx, scope.System, "+442079460000", ""); return err },
+		func() error {
+			_, err := reader.FindRequest(ctx, scope.System, id.New(now.AddDate(0, 0, -1)))
+			if f := apperr.As(err); f != nil && f.Code == apperr.NotFound {
+				return nil
+			}
+			return err
+		},
+	})
+}
+
+// slowest runs all functions in each round and returns each round's slowest time.
+func (b *bench) slowest(all []func() error) (millis []float64, err error) {
+	for range b.plan.FineRounds {
+		var slowest time.Duration
+		for _, one := range all {
+			began := clock.System{}.Now()
+			if err := one(); err != nil {
+				return nil, err
+			}
+			slowest = max(slowest, clock.System{}.Now().Sub(began))
+		}
+		millis = append(millis, float64(slowest.Microseconds())/1e3)
+	}
+	return millis, nil
 }
 
 // lists loads a page of the console's list of leads with each filter and returns each round's
 // slowest time. If a filter matches nothing, the query examines the maximum number of leads for one
 // page.
-func (b *bench) lists(ctx context.Context, p *product) (millis []float64, err error) {
-	db, err := p.open(ctx)
-	if err != nil {
-		return nil, err
-	}
-	defer db.Close()
+func (b *bench) lists(ctx context.Context, db *postgres.DB, reader *leads.Reader) (millis []float64, err error) {
 	var busiest uuid.UUID
 	if err := db.Pool.QueryRow(ctx, `SELECT partner_id FROM leads GROUP BY 1 ORDER BY count(*) DESC LIMIT 1`).Scan(&busiest); err != nil {
 		return nil, err
 	}
+	first := clock.System{}.Now().AddDate(0, -b.plan.Growth.Months, 0)
 	var queries []leads.Query
-	for _, partner := range []uuid.UUID{uuid.Nil, busiest} {
+	for _, partner := range []uuid.UUID{uuid.Nil, busiest, uuid.Max} { // the last one has no leads
 		queries = append(queries, leads.Query{Partner: partner}, leads.Query{Partner: partner, Account: uuid.Max},
-			leads.Query{Partner: partner, Industry: "none"}, leads.Query{Partner: partner, Country: "ZZ"})
+			leads.Query{Partner: partner, Industry: "none"}, leads.Query{Partner: partner, Country: "ZZ"},
+			leads.Query{Partner: partner, To: first.AddDate(0, 0, 1)}, leads.Query{Partner: partner, From: first, To: first.AddDate(1, 0, 0)})
 		for _, state := range []string{leads.StateDelivered, leads.StateReturned, leads.StateErased, leads.StateSandbox} {
 			queries = append(queries, leads.Query{Partner: partner, State: state}, leads.Query{
 				Partner:  partner,
@@ -80,20 +123,12 @@ func (b *bench) lists(ctx context.Context, p *product) (millis []float64, err er
 			})
 		}
 	}
-	reader := leads.NewReader(db, p.keys, clock.System{})
-	for range b.plan.FineRounds {
-		var slowest time.Duration
-		for _, q := range queries {
-			q.Size = 50
-			began := clock.System{}.Now()
-			if _, err := reader.List(ctx, scope.System, q); err != nil {
-				return nil, err
-			}
-			slowest = max(slowest, clock.System{}.Now().Sub(began))
-		}
-		millis = append(millis, float64(slowest.Microseconds())/1e3)
+	var all []func() error
+	for _, q := range queries {
+		q.Size = 50
+		all = append(all, func() error { _, err := reader.List(ctx, scope.System, q); return err })
 	}
-	return millis, nil
+	return b.slowest(all)
 }
 
 // fillTables adds as many rows as a platform has after years of use.

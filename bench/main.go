@@ -83,7 +83,7 @@ func fullPlan() plan {
 		ReplayPings: 1_000_000, ReplayRounds: 5,
 		FinanceRows: 1_000_000, FinanceRounds: 3,
 		RewrapLeads: 100_000, RewrapRounds: 12,
-		Growth:   benchdata.Plan{Partners: 10_000, Leads: 1_000_000, Pings: 10_000_000},
+		Growth:   benchdata.Plan{Partners: 10_000, Leads: 1_000_000, Pings: 10_000_000, Months: 24},
 		CapLeads: 3_000_000,
 	}
 }
@@ -98,7 +98,7 @@ func quickPlan() plan {
 		ReplayPings: 100_000, ReplayRounds: 3,
 		FinanceRows: 100_000, FinanceRounds: 3,
 		RewrapLeads: 10_000, RewrapRounds: 3,
-		Growth:   benchdata.Plan{Partners: 1_000, Leads: 50_000, Pings: 500_000},
+		Growth:   benchdata.Plan{Partners: 1_000, Leads: 50_000, Pings: 500_000, Months: 6},
 		CapLeads: 100_000,
 	}
 }
@@ -136,6 +136,7 @@ func parse(args []string, output io.Writer) (choices, error) {
 	flags.BoolVar(&c.quick, "quick", false, "short rounds, for trying out; nothing is written")
 	flags.BoolVar(&c.write, "write", true, "write "+documentPath+" after a full run")
 	flags.IntVar(&c.growth.Leads, "leads", 0, "number of leads in full tables (default 1,000,000)")
+	flags.IntVar(&c.growth.Months, "months", 0, "number of monthly partitions that these leads are spread over (default 24)")
 	flags.IntVar(&c.growth.Pings, "pings", 0, "number of pings in full tables (default 10,000,000)")
 	flags.StringVar(&c.profiles, "profile", "", "folder for processor profiles of the product, taken after the rounds")
 	flags.DurationVar(&c.patience, "patience", 3*time.Minute,
@@ -179,7 +180,8 @@ func command(ctx context.Context, args []string, output io.Writer) ([]string, er
 	if c.quick {
 		b.plan = quickPlan()
 	}
-	b.plan.Growth.Leads, b.plan.Growth.Pings = cmp.Or(c.growth.Leads, b.plan.Growth.Leads), cmp.Or(c.growth.Pings, b.plan.Growth.Pings)
+	g := &b.plan.Growth
+	g.Leads, g.Pings, g.Months = cmp.Or(c.growth.Leads, g.Leads), cmp.Or(c.growth.Pings, g.Pings), cmp.Or(c.growth.Months, g.Months)
 	m, err := b.run(ctx, c.only)
 	if err != nil {
 		return nil, err

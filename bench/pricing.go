@@ -110,12 +110,12 @@ const (
 			(ARRAY['priced', 'priced', 'priced', 'priced', 'priced', 'priced', 'priced', 'priced', 'excluded', 'capped'])[1 + ping.i / 11 % 10],
 			500 + ping.i % 9500, ($6::text[])[1 + ping.i % cardinality($6::text[])], 1, 40
 		FROM generate_series(0, $1::int - 1) AS ping (i) LEFT JOIN sellers AS seller ON seller.i = ping.i % 1500`
-	replayLeadsSQL = `INSERT INTO leads (id, transaction, transaction_id, partner_id, account_id, hmac_verified, sandbox, price_minor, currency,
+	replayLeadsSQL = `INSERT INTO leads (id, attempt_id, transaction_id, partner_id, account_id, hmac_verified, sandbox, price_minor, currency,
 			industry, term_id, urgency, card_version, quoted_partner, quoted_country, quoted_postcode, quoted_at, received_at, country, postcode,
-			phone_flagged, salt, key_wrapper, key_version)
+			phone_flagged, ciphertext)
 		SELECT (lpad(to_hex((extract(epoch FROM issued_at) * 1000)::bigint), 12, '0') || '7' || substr(md5(n::text), 1, 3) || '8' || substr(md5(n::text), 4, 15))::uuid,
-			transaction, 'tx', partner_id, partner_id, false, false, price_minor, currency, '', term_id, urgency, 1, partner_id, country, postcode,
-			issued_at, issued_at, country, postcode, false, decode(md5(n::text), 'hex'), 'local', '1'
+			gen_random_uuid(), 'tx', partner_id, partner_id, false, false, price_minor, currency, '', term_id, urgency, 1, partner_id, country, postcode,
+			issued_at, issued_at, country, postcode, false, '\x00'
 		FROM (SELECT *, row_number() OVER () AS n FROM pings WHERE outcome = 'priced' AND partner_id IS NOT NULL) AS sold WHERE n % $1::int = 0`
 )
 

@@ -212,7 +212,7 @@ func (r *report) mixedPosts(plain, again, bad, steady, single *subject) {
 	)
 }
 
-func (r *report) growth(pings, posts [2]*subject, lists []float64) {
+func (r *report) growth(pings, posts [2]*subject, lists, searches []float64) {
 	const part = "growth"
 	r.add(
 		figure{
@@ -234,6 +234,14 @@ func (r *report) growth(pings, posts [2]*subject, lists []float64) {
 			what:   "list of leads in the console, slowest filter",
 			unit:   "ms",
 			values: lists,
+			limit:  maxListMillis,
+			atMost: true,
+		},
+		figure{
+			part:   part,
+			what:   "search for a person or request without leads, slowest search",
+			unit:   "ms",
+			values: searches,
 			limit:  maxListMillis,
 			atMost: true,
 		},

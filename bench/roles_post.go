@@ -135,16 +135,16 @@ type rowSizes struct {
 	Disclosure, CertURL, LeadToken, Detail, Receipt int
 }
 
-const readRowSizes = `SELECT avg(length(l.transaction_id))::int, avg(length(l.ciphertext))::int, avg(length(l.wrapped_key))::int,
+const readRowSizes = `SELECT avg(length(l.transaction_id))::int, avg(length(l.ciphertext))::int, avg(length(k.wrapped_key))::int,
 	avg(length(c.disclosure_text))::int, avg(length(c.form_cert_url))::int, avg(length(c.third_party_lead_id))::int,
 	avg(length(e.detail::text))::int, avg(length(a.reference))::int
-	FROM leads l JOIN consents c ON c.lead_id = l.id JOIN lead_events e ON e.lead_id = l.id JOIN ledger_entries a ON a.lead_id = l.id`
+	FROM leads l JOIN lead_keys k ON k.lead_id = l.id JOIN consents c ON c.lead_id = l.id JOIN lead_events e ON e.lead_id = l.id JOIN ledger_entries a ON a.lead_id = l.id`
 
 func (s *rowSizes) fields() []any {
 	return []any{&s.TransactionID, &s.Ciphertext, &s.WrappedKey, &s.Disclosure, &s.CertURL, &s.LeadToken, &s.Detail, &s.Receipt}
 }
 
-// create stores a lead and its consent, ledger entry and event.
+// create stores a lead and its key, consent, ledger entry and event.
 func (s rowSizes) create(db *gorm.DB) error {
 	id, err := uuid.NewV7()
 	if err != nil {
@@ -156,6 +156,16 @@ func (s rowSizes) create(db *gorm.DB) error {
 	disclosure := text(s.Disclosure)
 	return db.Transaction(func(tx *gorm.DB) error {
 		if err := tx.Create(&lead).Error; err != nil {
+			return err
+		}
+		if err := tx.Create(&models.LeadKey{
+			LeadID:     id,
+			Salt:       noise(16),
+			WrappedKey: noise(s.WrappedKey),
+			KeyWrapper: "local",
+			KeyVersion: "5f1c09aa",
+			BodyDigest: noise(36),
+		}).Error; err != nil {
 			return err
 		}
 		if err := tx.Create(&models.Consent{
@@ -197,7 +207,6 @@ func (s rowSizes) lead(id uuid.UUID, now time.Time) models.Lead {
 	return models.Lead{
 		ID:             id,
 		AttemptID:      uuid.New(),
-		Transaction:    uuid.New(),
 		TransactionID:  text(s.TransactionID),
 		PartnerID:      models.PlatformIDs.Partner,
 		AccountID:      models.PlatformIDs.Account,
@@ -219,14 +228,9 @@ func (s rowSizes) lead(id uuid.UUID, now time.Time) models.Lead {
 		Postcode:       "SW1A 1AA",
 		EmailDigest:    noise(36),
 		PhoneDigest:    noise(36),
-		BodyDigest:     noise(36),
 		Ciphertext:     noise(s.Ciphertext),
 		IV:             noise(12),
 		AuthTag:        noise(16),
-		Salt:           noise(16),
-		WrappedKey:     noise(s.WrappedKey),
-		KeyWrapper:     "local",
-		KeyVersion:     "5f1c09aa",
 	}
 }
 

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -99,7 +100,19 @@ func (s *stage) newDatabase(ctx context.Context, name string) (*database, error)
 	if d.root, err = pgx.Connect(ctx, d.rootURL); err != nil {
 		return nil, err
 	}
-	return d, nil
+	return d, d.createPartitions(ctx)
+}
+
+// createPartitions creates the partitions of the last two months, which contain all data of the
+// benchmarks.
+func (d *database) createPartitions(ctx context.Context) error {
+	db, err := d.open(ctx)
+	if err != nil {
+		return err
+	}
+	defer db.Close()
+	now := clock.System{}.Now()
+	return cmp.Or(db.EnsurePartitions(ctx, now.AddDate(0, -1, 0), postgres.Monthly), db.EnsurePartitions(ctx, now, postgres.Monthly))
 }
 
 // open connects to the database as the service does.

@@ -150,6 +150,21 @@ BEGIN
     RETURN created;
 END
 $$;
+
+-- analyze_partitions collects statistics about a partitioned table as a whole, unless they are less
+-- than a day old. Autovacuum only does so for partitions. It returns whether it collected them.
+CREATE FUNCTION analyze_partitions(parent text) RETURNS boolean
+    LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, public, pg_temp AS $$
+BEGIN
+    IF NOT EXISTS (SELECT FROM partitions p WHERE p.parent = analyze_partitions.parent)
+        OR (SELECT last_analyze > now() - interval '1 day' FROM pg_stat_all_tables WHERE relid = ('public.' || quote_ident(parent))::regclass)
+        OR NOT pg_try_advisory_xact_lock(hashtext('analyze ' || parent)) THEN
+        RETURN false;
+    END IF;
+    EXECUTE format('ANALYZE public.%I', parent);
+    RETURN true;
+END
+$$;
 -- +goose StatementEnd
 
 -- After five failed logins, Vault locks an AppRole for all nodes. The nodes count their failures
@@ -163,6 +178,6 @@ COMMENT ON TABLE vault_logins IS 'Vault login attempts, which all nodes count to
 
 -- +goose Down
 DROP TABLE vault_logins, snapshot_versions;
-DROP FUNCTION create_partitions(text[], text, timestamptz, timestamptz), add_partition(text, timestamptz, timestamptz);
+DROP FUNCTION analyze_partitions(text), create_partitions(text[], text, timestamptz, timestamptz), add_partition(text, timestamptz, timestamptz);
 DROP VIEW partitions;
 DROP FUNCTION partition_time(text), first_id(timestamptz), bump_snapshot(), reject_change(), reject_row();

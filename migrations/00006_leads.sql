@@ -1,4 +1,8 @@
--- Leads with their consents and timelines.
+-- Leads with their keys, consents and timelines.
+--
+-- All four tables are partitioned by the lead's id, which is a UUIDv7 from the time of the ping. So the
+-- four rows of a lead are in partitions of the same period. They have no foreign keys: the statement
+-- that stores a lead stores all of its rows, and a daily job checks them (decision 48).
 
 -- +goose Up
 
@@ -6,9 +10,8 @@
 -- the same few rows in share mode. The rows exist in any case: the statement that stores a lead
 -- reads all three, and the service has no privilege to delete them.
 CREATE TABLE leads (
-    id              uuid        CONSTRAINT leads_pkey PRIMARY KEY,
-    attempt_id      uuid        NOT NULL DEFAULT gen_random_uuid(), -- random; identifies the stored post among all posts for the transaction
-    transaction     uuid        NOT NULL CONSTRAINT leads_transaction_key UNIQUE, -- one lead per transaction (decision 3)
+    id              uuid        CONSTRAINT leads_pkey PRIMARY KEY, -- the transaction's id (decision 32), so that a transaction has at most one lead (decision 3)
+    attempt_id      uuid        NOT NULL, -- random; identifies the stored post among all posts for the transaction
     transaction_id  text        NOT NULL, -- as the partner received it
     partner_id      uuid        NOT NULL,
     account_id      uuid        NOT NULL,
@@ -34,39 +37,40 @@ CREATE TABLE leads (
     email_digest    bytea,
     phone_digest    bytea,
     phone_flagged   boolean     NOT NULL, -- not a valid number in the lead's country; stored as sent
-    body_digest     bytea, -- deleted after 24 hours (decision 3)
 
     ciphertext      bytea,
     iv              bytea       CONSTRAINT leads_iv_size CHECK (length(iv) = 12),
     auth_tag        bytea       CONSTRAINT leads_auth_tag_size CHECK (length(auth_tag) = 16),
-    salt            bytea       CONSTRAINT leads_salt_size CHECK (length(salt) = 16),
-    wrapped_key     bytea,
-    key_wrapper     text        NOT NULL,
-    key_version     text        NOT NULL,
+    CONSTRAINT leads_encrypted_or_erased CHECK ((state = 'erased') = (ciphertext IS NULL)),
+    CONSTRAINT leads_signed_by CHECK (hmac_verified = (secret_id IS NOT NULL))
+) PARTITION BY RANGE (id);
+COMMENT ON TABLE leads IS 'Delivered leads: transaction, price, encrypted contact record and lookup digests.';
+CREATE INDEX leads_by_time ON leads (received_at, id);
+CREATE INDEX leads_by_partner ON leads (partner_id, received_at, id);
+CREATE INDEX leads_by_email ON leads (email_digest);
+CREATE INDEX leads_by_phone ON leads (phone_digest);
+CREATE INDEX leads_sandbox ON leads (received_at) WHERE sandbox;
+
+-- A change rewrites its whole row. So columns that change are not in leads, whose rows are ten times
+-- as large. Without its row in lead_keys, a lead cannot be decrypted.
+CREATE TABLE lead_keys (
+    lead_id      uuid  CONSTRAINT lead_keys_pkey PRIMARY KEY,
+    salt         bytea NOT NULL CONSTRAINT lead_keys_salt_size CHECK (length(salt) = 16),
+    wrapped_key  bytea NOT NULL,
+    key_wrapper  text  NOT NULL,
+    key_version  text  NOT NULL,
+    body_digest  bytea, -- of the post's body; deleted after 24 hours (decision 3)
     -- The wrapped key that the partner received, if the lead has been rewrapped since then. If the
     -- post is replayed, the response contains this key again (decision 20). It is deleted together
     -- with body_digest.
-    answered_key    bytea,
-    CONSTRAINT leads_sealed_or_erased CHECK ((state = 'erased') = (salt IS NULL)),
-    CONSTRAINT leads_signed_by CHECK (hmac_verified = (secret_id IS NOT NULL))
-);
-COMMENT ON TABLE leads IS 'Delivered leads: transaction, price, encrypted contact record and lookup digests.';
--- Ids are UUIDv7, so an index on them is ordered by time.
-CREATE INDEX leads_by_partner ON leads (partner_id, id);
-CREATE INDEX leads_with_body ON leads (id) WHERE body_digest IS NOT NULL; -- about one day of leads, until their digests are deleted
-CREATE INDEX leads_sandbox ON leads (received_at) WHERE sandbox;
--- Counts the leads by key version, and finds those to rewrap.
-CREATE INDEX leads_by_key ON leads (key_wrapper, key_version, id);
--- These indexes find a consumer's leads by a key of seven bytes. The first three bytes are the start
--- of the lead's id, which is its time in spans of 2^24 ms. So posts only write to the pages of the
--- current span. The other four are the first bytes of the digest after the id of the digest's key.
--- The indexes include leads without a digest, because Postgres only collects statistics for complete
--- indexes.
-CREATE INDEX leads_by_span_email ON leads ((substr(uuid_send(id), 1, 3) || substr(email_digest, 5, 4)));
-CREATE INDEX leads_by_span_phone ON leads ((substr(uuid_send(id), 1, 3) || substr(phone_digest, 5, 4)));
+    answered_key bytea
+) PARTITION BY RANGE (lead_id);
+COMMENT ON TABLE lead_keys IS 'The wrapped data key of each lead, and the digest of its body for one day.';
+CREATE INDEX lead_keys_by_version ON lead_keys (key_wrapper, key_version);
+CREATE INDEX lead_keys_with_body ON lead_keys (lead_id) WHERE body_digest IS NOT NULL; -- about one day of leads, until their digests are deleted
 
 CREATE TABLE consents (
-    lead_id             uuid        CONSTRAINT consents_pkey PRIMARY KEY CONSTRAINT consents_lead_fkey REFERENCES leads,
+    lead_id             uuid        CONSTRAINT consents_pkey PRIMARY KEY,
     partner_id          uuid        NOT NULL,
     acknowledged        boolean     NOT NULL CONSTRAINT consents_acknowledged CHECK (acknowledged),
     acknowledged_at     timestamptz,
@@ -76,47 +80,47 @@ CREATE TABLE consents (
     third_party_lead_id text,
     sandbox             boolean     NOT NULL,
     received_at         timestamptz NOT NULL
-);
+) PARTITION BY RANGE (lead_id);
 COMMENT ON TABLE consents IS 'The consent of each lead. Never changed.';
 
 CREATE TABLE lead_events (
     id      bigint      GENERATED ALWAYS AS IDENTITY,
-    lead_id uuid        NOT NULL CONSTRAINT lead_events_lead_fkey REFERENCES leads,
+    lead_id uuid        NOT NULL,
     kind    text        NOT NULL,
     detail  jsonb       NOT NULL DEFAULT '{}',
     at      timestamptz NOT NULL,
     CONSTRAINT lead_events_pkey PRIMARY KEY (lead_id, id)
-);
+) PARTITION BY RANGE (lead_id);
 COMMENT ON TABLE lead_events IS 'The timeline of each lead: when it was delivered and returned.';
 
--- Consents of sandbox leads are deleted with their leads after 7 days (decision 25). All other
--- consents are permanent.
+-- A job checks that each lead has all of its rows. Leads that were received earlier have been checked.
+CREATE TABLE lead_checks (
+    only_row      boolean     CONSTRAINT lead_checks_pkey PRIMARY KEY DEFAULT true CONSTRAINT lead_checks_one CHECK (only_row),
+    checked_until timestamptz NOT NULL
+);
+COMMENT ON TABLE lead_checks IS 'The time up to which leads were checked for missing rows. One row.';
+
+-- Sandbox leads are deleted after 7 days (decision 25). All other leads and consents are permanent.
+CREATE TRIGGER leads_stay BEFORE DELETE ON leads FOR EACH ROW WHEN (NOT OLD.sandbox) EXECUTE FUNCTION reject_change();
+CREATE TRIGGER consents_stay BEFORE DELETE ON consents FOR EACH ROW WHEN (NOT OLD.sandbox) EXECUTE FUNCTION reject_change();
+CREATE TRIGGER consents_unchanged BEFORE UPDATE ON consents FOR EACH ROW EXECUTE FUNCTION reject_change();
+
 -- +goose StatementBegin
-CREATE FUNCTION reject_consent_change() RETURNS trigger LANGUAGE plpgsql AS $$
-BEGIN
-    IF TG_OP = 'DELETE' AND OLD.sandbox THEN
-        RETURN OLD;
-    END IF;
-    RAISE EXCEPTION 'consents is append-only' USING ERRCODE = 'insufficient_privilege';
-END
-$$;
 -- delete_sandbox_leads runs as the owner. The service can only delete leads by calling it.
 CREATE FUNCTION delete_sandbox_leads(before timestamptz, at_most integer) RETURNS bigint
     LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, public, pg_temp AS $$
 DECLARE gone uuid[];
 BEGIN
-    gone := ARRAY(SELECT id FROM leads WHERE sandbox AND received_at < before LIMIT at_most FOR UPDATE SKIP LOCKED);
+    gone := ARRAY(SELECT id FROM leads WHERE sandbox AND received_at < before AND id < first_id(before + interval '5 seconds') LIMIT at_most FOR UPDATE SKIP LOCKED);
     DELETE FROM consents WHERE lead_id = ANY (gone);
+    DELETE FROM lead_keys WHERE lead_id = ANY (gone);
     DELETE FROM lead_events WHERE lead_id = ANY (gone);
     DELETE FROM leads WHERE id = ANY (gone);
     RETURN cardinality(gone);
 END
 $$;
 -- +goose StatementEnd
-CREATE TRIGGER consents_append_only BEFORE UPDATE OR DELETE ON consents FOR EACH ROW EXECUTE FUNCTION reject_consent_change();
-CREATE TRIGGER consents_no_truncate BEFORE TRUNCATE ON consents FOR EACH STATEMENT EXECUTE FUNCTION reject_change();
 
 -- +goose Down
 DROP FUNCTION delete_sandbox_leads(timestamptz, integer);
-DROP TABLE lead_events, consents, leads;
-DROP FUNCTION reject_consent_change();
+DROP TABLE lead_checks, lead_events, consents, lead_keys, leads;

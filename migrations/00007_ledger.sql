@@ -5,7 +5,7 @@ CREATE TABLE ledger_entries (
     id           bigint      GENERATED ALWAYS AS IDENTITY CONSTRAINT ledger_entries_pkey PRIMARY KEY,
     partner_id   uuid        NOT NULL,
     account_id   uuid        NOT NULL,
-    lead_id      uuid        CONSTRAINT ledger_entries_lead_fkey REFERENCES leads,
+    lead_id      uuid,
     kind         text        NOT NULL CONSTRAINT ledger_entries_kind_known CHECK (kind IN ('accrual', 'return', 'adjustment', 'payment')),
     reference    text        NOT NULL CONSTRAINT ledger_entries_reference_given CHECK (reference <> ''),
     amount_minor bigint      NOT NULL,

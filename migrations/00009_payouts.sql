@@ -3,7 +3,7 @@
 -- +goose Up
 CREATE TABLE returns (
     id            uuid        CONSTRAINT returns_pkey PRIMARY KEY,
-    lead_id       uuid        NOT NULL CONSTRAINT returns_lead_fkey REFERENCES leads,
+    lead_id       uuid        NOT NULL,
     partner_id    uuid        NOT NULL,
     account_id    uuid        NOT NULL,
     amount_minor  bigint      NOT NULL CONSTRAINT returns_amount_positive CHECK (amount_minor > 0), -- the amount that the lead earned

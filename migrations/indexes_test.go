@@ -48,15 +48,15 @@ func TestEntryReferenceIsUnique(t *testing.T) {
 	rejects(t, app, uniqueViolation, "ledger_entries_reference_key", insertSameEntry, nil, partner, "adjustment", 200)
 }
 
-// Every lookup by lead uses an index, including the foreign key check when a lead is deleted.
+// Every lookup by lead uses an index.
 func TestLookupsByLeadUseIndex(t *testing.T) {
 	app := testkit.Connect(t, testkit.NewDatabaseURLs(t).AppURL)
 	exec(t, app, `SET enable_seqscan = off`)
-	const ofLead = `WHERE lead_id = '00000000-0000-7000-8000-000000000001'`
+	const ofLead = `WHERE lead_id = '019b7d00-0000-7000-8000-000000000001'` // of January 2026
 	for query, index := range map[string]string{
 		`SELECT FROM ledger_entries ` + ofLead:                           "ledger_entries_by_lead_once",
 		`SELECT FROM ledger_entries ` + ofLead + ` AND kind = 'accrual'`: "ledger_entries_by_lead_once",
-		`SELECT FROM lead_events ` + ofLead + ` ORDER BY id`:             "lead_events_pkey",
+		`SELECT FROM lead_events ` + ofLead + ` ORDER BY id`:             "lead_events_20260101_pkey",
 	} {
 		plan := value[string](t, app, "EXPLAIN (FORMAT JSON) "+query)
 		if !strings.Contains(plan, `"Index Name": "`+index+`"`) || !strings.Contains(plan, `"Index Cond": "(lead_id`) {

@@ -10,6 +10,7 @@ import (
 	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgconn"
 
+	"github.com/pingpost/pingpost/internal/id"
 	"github.com/pingpost/pingpost/internal/postgres"
 	"github.com/pingpost/pingpost/internal/testkit"
 	"github.com/pingpost/pingpost/migrations"
@@ -95,12 +96,14 @@ const insertAccount = `INSERT INTO accounts (id, partner_id, identifier, name, i
 const insertSecret = `INSERT INTO signing_secrets (id, partner_id, label, prefix, last_four, sealed, digest, state, not_before, created_at)
 	VALUES ($1, $2, 'a secret', 'pp_', 'abcd', '\x01', '\x02', 'active', now(), now())`
 
-const insertLead = `INSERT INTO leads (id, transaction, transaction_id, partner_id, account_id, hmac_verified, sandbox,
+const insertLead = `INSERT INTO leads (id, attempt_id, transaction_id, partner_id, account_id, hmac_verified, sandbox,
 		price_minor, currency, industry, term_id, urgency, card_version, quoted_country, quoted_postcode, quoted_at, received_at,
-		country, postcode, phone_flagged, iv, auth_tag, salt, wrapped_key, key_wrapper, key_version)
+		country, postcode, phone_flagged, ciphertext)
 	VALUES ($1, gen_random_uuid(), 'tx_', $2, gen_random_uuid(), false, $3, 4560, 'GBP', 'plumber', 1072, 'standard', 1, 'GB',
-		'SW1A 1AA', $4, $4, 'GB', 'SW1A 1AA', false, decode(repeat('00', 12), 'hex'), decode(repeat('00', 16), 'hex'),
-		decode(repeat('00', 16), 'hex'), '\x00', 'local', 'v1')`
+		'SW1A 1AA', $4, $4, 'GB', 'SW1A 1AA', false, '\x00')`
+
+const insertKey = `INSERT INTO lead_keys (lead_id, salt, wrapped_key, key_wrapper, key_version)
+	VALUES ($1, decode(repeat('00', 16), 'hex'), '\x00', 'local', 'v1')`
 
 const insertConsent = `INSERT INTO consents (lead_id, partner_id, acknowledged, sandbox, received_at) VALUES ($1, $2, true, $3, now())`
 
@@ -112,8 +115,9 @@ const insertEntry = `INSERT INTO ledger_entries (partner_id, account_id, lead_id
 // putLead stores a lead as a post does. A sandbox lead has no accrual.
 func putLead(t *testing.T, conn *pgx.Conn, partner uuid.UUID, sandbox bool, received time.Time) uuid.UUID {
 	t.Helper()
-	lead := uuid.New()
+	lead := id.New(received)
 	exec(t, conn, insertLead, lead, partner, sandbox, received)
+	exec(t, conn, insertKey, lead)
 	exec(t, conn, insertConsent, lead, partner, sandbox)
 	exec(t, conn, insertEvent, lead)
 	if !sandbox {

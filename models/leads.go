@@ -6,7 +6,7 @@ import (
 	"github.com/google/uuid"
 )
 
-// LeadState is the state of a lead. A lead is erased when its salt has been deleted.
+// LeadState is the state of a lead. A lead is erased when its keys have been deleted.
 type LeadState string
 
 const (
@@ -16,10 +16,9 @@ const (
 
 // Lead is a stored lead with its quote and its encrypted contact record.
 type Lead struct {
-	ID            uuid.UUID `gorm:"primaryKey"`
+	ID            uuid.UUID `gorm:"primaryKey"` // the transaction's UUIDv7, which contains the time of the ping
 	AttemptID     uuid.UUID // random; identifies the stored post among all posts for the transaction
-	Transaction   uuid.UUID
-	TransactionID string
+	TransactionID string    // as the partner received it
 	PartnerID     uuid.UUID
 	AccountID     uuid.UUID
 	SecretID      *uuid.UUID
@@ -44,15 +43,21 @@ type Lead struct {
 	EmailDigest  []byte
 	PhoneDigest  []byte
 	PhoneFlagged bool
-	BodyDigest   []byte
 
 	Ciphertext []byte
 	IV         []byte
 	AuthTag    []byte
+}
+
+// LeadKey contains the columns of a lead that can change or be deleted. Without it, the lead cannot
+// be decrypted.
+type LeadKey struct {
+	LeadID     uuid.UUID `gorm:"primaryKey"`
 	Salt       []byte
 	WrappedKey []byte
 	KeyWrapper string
 	KeyVersion string
+	BodyDigest []byte // deleted after 24 hours
 }
 
 // Consent is the immutable record that the consumer agreed to be contacted.

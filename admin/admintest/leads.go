@@ -85,21 +85,20 @@ func (s *ConsoleWithLeads) AddLead(t *testing.T, by Seller, c leads.Contact, cha
 		t.Fatal(err)
 	}
 	price := money.Amount{Minor: 4560, Currency: money.GBP}
-	lead := id.New(now)
+	random := id.New(now)
 	token, q, err := quotes.Append(nil, quote.Quote{
 		Price:       price,
 		Country:     [2]byte{'G', 'B'},
 		TermID:      1077,
 		CardVersion: 1,
 		Partner:     by.ID,
-	}, now.Add(-time.Second), [quote.RandomSize]byte(append(lead[:], 0, 0)))
+	}, now.Add(-time.Second), [quote.RandomSize]byte(append(random[:], 0, 0)))
 	if err != nil {
 		t.Fatal(err)
 	}
 	l := models.Lead{
-		ID:             lead,
+		ID:             q.ID,
 		AttemptID:      uuid.New(),
-		Transaction:    q.ID,
 		TransactionID:  string(token),
 		PartnerID:      by.ID,
 		AccountID:      by.account.ID,
@@ -121,10 +120,6 @@ func (s *ConsoleWithLeads) AddLead(t *testing.T, by Seller, c leads.Contact, cha
 		Ciphertext:     []byte("ciphertext"),
 		IV:             make([]byte, 12),
 		AuthTag:        make([]byte, 16),
-		Salt:           make([]byte, 16),
-		WrappedKey:     []byte("local:1:x"),
-		KeyWrapper:     "local",
-		KeyVersion:     "1",
 	}
 	l.EmailDigest, l.PhoneDigest = c.Digests(keys)
 	if change != nil {
@@ -133,6 +128,7 @@ func (s *ConsoleWithLeads) AddLead(t *testing.T, by Seller, c leads.Contact, cha
 	text := "I agree to be called about my request."
 	d := &leads.Delivery{
 		Lead:    l,
+		Key:     models.LeadKey{Salt: make([]byte, 16), WrappedKey: []byte("local:1:x"), KeyWrapper: "local", KeyVersion: "1"},
 		Consent: models.Consent{AcknowledgedAt: &now, DisclosureText: &text},
 		Event:   models.LeadEvent{Kind: models.EventDelivered, Detail: `{"request_id": "rq_1"}`},
 	}

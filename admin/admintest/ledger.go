@@ -108,7 +108,6 @@ func (h *Console) DeliverLead(t *testing.T, by Payee, earned money.Amount) uuid.
 		Lead: models.Lead{
 			ID:             id.New(now),
 			AttemptID:      uuid.New(),
-			Transaction:    id.New(now),
 			TransactionID:  "=tx",
 			PartnerID:      by.ID,
 			AccountID:      by.Account.ID,
@@ -125,14 +124,12 @@ func (h *Console) DeliverLead(t *testing.T, by Payee, earned money.Amount) uuid.
 			Country:        "GB",
 			Postcode:       "SW1A 1AA",
 			EmailDigest:    []byte("email"),
-			BodyDigest:     []byte("body"),
 			Ciphertext:     []byte("ciphertext"),
 			IV:             bytes.Repeat([]byte{1}, 12),
 			AuthTag:        bytes.Repeat([]byte{2}, 16),
-			Salt:           bytes.Repeat([]byte{3}, 16),
-			WrappedKey:     []byte("local:1:x"),
-			KeyWrapper:     "local",
-			KeyVersion:     "1",
+		},
+		Key: models.LeadKey{
+			Salt: bytes.Repeat([]byte{3}, 16), WrappedKey: []byte("local:1:x"), KeyWrapper: "local", KeyVersion: "1", BodyDigest: []byte("body"),
 		},
 		Event: models.LeadEvent{Kind: models.EventDelivered, Detail: `{}`},
 	}

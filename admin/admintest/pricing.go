@@ -122,9 +122,9 @@ func (h *Console) AddRecordedTraffic(t testing.TB) {
 	term := h.Options.Prices.Taxonomy().At(index).TermID
 	for n := range 60 { // the oldest 10 leads have twice the price
 		at := h.Time.Now().Add(-time.Duration(n) * time.Hour)
-		h.Exec(t, `INSERT INTO leads (id, transaction, transaction_id, partner_id, account_id, hmac_verified, sandbox, price_minor, currency, industry, term_id, urgency,
-				card_version, quoted_country, quoted_postcode, quoted_at, received_at, country, postcode, phone_flagged, state, key_wrapper, key_version)
-			VALUES ($1::uuid, $1::uuid, '', $2, $2, false, false, $4, 'GBP', 'plumber', $5, 'standard', 1, 'GB', '', $3, $3, 'GB', '', false, 'erased', '', '')`,
+		h.Exec(t, `INSERT INTO leads (id, attempt_id, transaction_id, partner_id, account_id, hmac_verified, sandbox, price_minor, currency, industry, term_id, urgency,
+				card_version, quoted_country, quoted_postcode, quoted_at, received_at, country, postcode, phone_flagged, state)
+			VALUES ($1::uuid, $1::uuid, '', $2, $2, false, false, $4, 'GBP', 'plumber', $5, 'standard', 1, 'GB', '', $3, $3, 'GB', '', false, 'erased')`,
 			id.New(at), p.ID, at, 4560*(1+n/50), term)
 	}
 	h.Exec(t, `SELECT create_partitions('{pings}', 'day', $1::timestamptz - interval '31 days', $1::timestamptz + interval '2 days')`, h.Time.Now())

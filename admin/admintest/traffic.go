@@ -11,7 +11,6 @@ import (
 func (h *Console) AddMonthOfTraffic(t *testing.T) {
 	t.Helper()
 	// The ledger entries have no leads, because the overview does not need them.
-	h.Exec(t, `ALTER TABLE ledger_entries DROP CONSTRAINT ledger_entries_lead_fkey`)
 	h.Exec(t, `INSERT INTO traffic_minutes
 		SELECT hour, gen_random_uuid(), gen_random_uuid(), gen_random_uuid(), kind[1], kind[2], (kind[3]::float * (1.2 + sin(extract(hour FROM hour) / 4 - 2)) * (1 + 0.1 * sin(extract(day FROM hour))))::bigint, '{}'
 		FROM generate_series($1::timestamptz - interval '30 days', $1, interval '1 hour') AS hour,

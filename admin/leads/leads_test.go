@@ -171,7 +171,7 @@ func TestLeadPageShowsReturnsAndErasure(t *testing.T) {
 	}
 	expect(lead, returned, `data-event="returned" data-reason="fraud"`, "−45.60", "!"+returnForm)
 	s.Exec(t,
-		`UPDATE leads SET state = 'erased', salt = NULL, wrapped_key = NULL, email_digest = NULL, phone_digest = NULL WHERE id = $1`,
+		`WITH gone AS (DELETE FROM lead_keys WHERE lead_id = $1) UPDATE leads SET state = 'erased', ciphertext = NULL, iv = NULL, auth_tag = NULL, email_digest = NULL, phone_digest = NULL WHERE id = $1`,
 		lead.ID)
 	expect(lead, `data-contact="erased"`, `data-state="erased"`, `data-bytes="0"`, "I agree to be called about my request.")
 	late := s.AddLead(t, s.Harbour, admintest.SamContact, nil)

@@ -59,7 +59,7 @@ func (h *Handlers) leadsList(k *web.Request) error {
 			ClearURL: "/leads",
 		},
 		ScannedTo: found.ScannedTo,
-		Pager:     web.CursorPager("/leads", q, leadCursor(found.Newer), leadCursor(found.Older)),
+		Pager:     web.CursorPager("/leads", q, found.Newer.String(), found.Older.String()),
 	}
 	v.Shell.Notices = append(v.Shell.Notices, mistakes...)
 	if k.May(web.FindLeads) {
@@ -67,13 +67,6 @@ func (h *Handlers) leadsList(k *web.Request) error {
 		v.Find = &form
 	}
 	return k.Show(http.StatusOK, view.List(v))
-}
-
-func leadCursor(at uuid.UUID) string {
-	if at == uuid.Nil {
-		return ""
-	}
-	return id.Format(id.Lead, at)
 }
 
 // leadQuery reads the filters. mistakes reports invalid dates, and partners and accounts that do not
@@ -85,8 +78,8 @@ func (h *Handlers) leadQuery(k *web.Request, q url.Values) (query leads.Query, m
 		State:    web.SearchText(q, "state"),
 		Size:     LeadsPage,
 	}
-	query.Before, _ = id.Parse(id.Lead, q.Get("before")) // an invalid cursor means the first page
-	query.After, _ = id.Parse(id.Lead, q.Get("after"))
+	query.Before, _ = leads.ParseCursor(q.Get("before")) // an invalid cursor means the first page
+	query.After, _ = leads.ParseCursor(q.Get("after"))
 	report := func(code, text string) {
 		mistakes = append(mistakes, web.Notice{Kind: "warn", Code: code, Text: text})
 	}

@@ -30,13 +30,14 @@ const (
 	partnerBatch = 500
 	leadBatch    = 10_000
 	pingBatch    = 250_000
-	// span is the period before Filler.Now over which leads and pings are spread evenly. One call to
+	// span is the period before Filler.Now over which pings are spread evenly. One call to
 	// create_partitions creates the partitions of at most 62 days.
 	span = 30 * 24 * time.Hour
 )
 
-// Plan states how many rows of each kind the database will contain in total.
-type Plan struct{ Partners, Leads, Pings int }
+// Plan states how many rows of each kind the database will contain in total. Leads are spread evenly
+// over the given number of months, so that each month's partition contains some. Months 0 is 1.
+type Plan struct{ Partners, Leads, Pings, Months int }
 
 // Filler fills one database.
 type Filler struct {
@@ -55,7 +56,7 @@ func (f *Filler) Fill(ctx context.Context, p Plan) error {
 	if err := f.partners(ctx, p.Partners); err != nil {
 		return fmt.Errorf("partners: %w", err)
 	}
-	if err := f.leads(ctx, p.Leads); err != nil {
+	if err := f.leads(ctx, p.Leads, max(1, p.Months)); err != nil {
 		return fmt.Errorf("leads: %w", err)
 	}
 	if err := f.pings(ctx, p.Pings); err != nil {
@@ -145,7 +146,7 @@ func (f *Filler) sellers(ctx context.Context) (all []seller, err error) {
 	return all, postgres.Translate(rows.Err())
 }
 
-func (f *Filler) leads(ctx context.Context, want int) error {
+func (f *Filler) leads(ctx context.Context, want, months int) error {
 	var there int
 	if err := f.DB.Pool.QueryRow(ctx, `SELECT count(*) FROM leads`).Scan(&there); err != nil || there >= want {
 		return postgres.Translate(err)
@@ -166,16 +167,22 @@ func (f *Filler) leads(ctx context.Context, want int) error {
 	if err != nil {
 		return err
 	}
-	first := f.Now.Add(-span)
+	first := f.Now.AddDate(0, -months, 0)
+	for at := first; !at.After(f.Now); at = at.AddDate(0, 0, 28) {
+		if err := f.DB.EnsurePartitions(ctx, at, postgres.Monthly); err != nil {
+			return err
+		}
+	}
+	period := f.Now.Sub(first)
 	for missing := want - there; there < want; {
 		n := min(leadBatch, want-there)
 		b := newLeadBatch(n)
 		for range n {
-			at := first.Add(time.Duration(float64(span) * float64(there-(want-missing)) / float64(missing)))
+			at := first.Add(time.Duration(float64(period) * float64(there-(want-missing)) / float64(missing)))
 			b.add(all[rand.IntN(len(all))], f.Taxonomy.At(rand.IntN(f.Taxonomy.Len())), at)
 			there++
 		}
-		if _, err := f.DB.Pool.Exec(ctx, leadsSQL, b.ids, b.transactions, b.partners, b.accounts, b.secrets, b.industries, b.terms, b.prices,
+		if _, err := f.DB.Pool.Exec(ctx, leadsSQL, b.ids, b.partners, b.accounts, b.secrets, b.industries, b.terms, b.prices,
 			b.times, b.references, b.noise, key.Wrapped, wrapper, version, f.digestPrefix(), f.Now.Add(-24*time.Hour)); err != nil {
 			return postgres.Translate(err)
 		}
@@ -192,34 +199,32 @@ func (f *Filler) digestPrefix() []byte {
 
 // leads is a batch of leads, with one slice for each column.
 type leads struct {
-	ids, transactions, partners, accounts, secrets []uuid.UUID
-	industries, references                         []string
-	terms, prices                                  []int64
-	times                                          []time.Time
-	noise                                          [][]byte
+	ids, partners, accounts, secrets []uuid.UUID
+	industries, references           []string
+	terms, prices                    []int64
+	times                            []time.Time
+	noise                            [][]byte
 }
 
 func newLeadBatch(n int) *leads {
 	return &leads{
-		ids:          make([]uuid.UUID, 0, n),
-		transactions: make([]uuid.UUID, 0, n),
-		partners:     make([]uuid.UUID, 0, n),
-		accounts:     make([]uuid.UUID, 0, n),
-		secrets:      make([]uuid.UUID, 0, n),
-		industries:   make([]string, 0, n),
-		references:   make([]string, 0, n),
-		terms:        make([]int64, 0, n),
-		prices:       make([]int64, 0, n),
-		times:        make([]time.Time, 0, n),
-		noise:        make([][]byte, 0, n),
+		ids:        make([]uuid.UUID, 0, n),
+		partners:   make([]uuid.UUID, 0, n),
+		accounts:   make([]uuid.UUID, 0, n),
+		secrets:    make([]uuid.UUID, 0, n),
+		industries: make([]string, 0, n),
+		references: make([]string, 0, n),
+		terms:      make([]int64, 0, n),
+		prices:     make([]int64, 0, n),
+		times:      make([]time.Time, 0, n),
+		noise:      make([][]byte, 0, n),
 	}
 }
 
 func (b *leads) add(s seller, industry pricingrules.Industry, at time.Time) {
-	lead := id.New(at)
+	lead := id.New(at.Add(-time.Minute)) // the ping was a minute earlier
 	price := 500 + rand.Int64N(9500)
-	b.ids, b.transactions = append(b.ids, lead), append(b.transactions, id.New(at.Add(-time.Minute)))
-	b.partners, b.accounts, b.secrets = append(b.partners, s.partner), append(b.accounts, s.account), append(b.secrets, s.secret)
+	b.ids, b.partners, b.accounts, b.secrets = append(b.ids, lead), append(b.partners, s.partner), append(b.accounts, s.account), append(b.secrets, s.secret)
 	b.industries, b.terms = append(b.industries, industry.Slug), append(b.terms, int64(industry.TermID))
 	b.prices, b.times = append(b.prices, price), append(b.times, at)
 	b.references = append(b.references, ledger.Accrual(&models.Lead{ID: lead}).Reference)
@@ -236,26 +241,30 @@ func noise(n int) []byte {
 
 // leadsSQL stores leads and their related rows.
 const leadsSQL = `WITH lead AS (
-	INSERT INTO leads (id, transaction, transaction_id, partner_id, account_id, secret_id, hmac_verified, sandbox, price_minor, currency, industry, term_id,
+	INSERT INTO leads (id, attempt_id, transaction_id, partner_id, account_id, secret_id, hmac_verified, sandbox, price_minor, currency, industry, term_id,
 		urgency, card_version, quoted_partner, quoted_country, quoted_postcode, quoted_at, received_at, country, postcode, phone_flagged,
-		email_digest, phone_digest, body_digest, ciphertext, iv, auth_tag, salt, wrapped_key, key_wrapper, key_version)
-	SELECT id, transaction, 'tx_' || encode(substr(noise, 1, 72), 'hex'), partner, account, secret, true, false, price, 'GBP', industry, term,
+		email_digest, phone_digest, ciphertext, iv, auth_tag)
+	SELECT id, gen_random_uuid(), 'tx_' || encode(substr(noise, 1, 72), 'hex'), partner, account, secret, true, false, price, 'GBP', industry, term,
 		'planned', 1, partner, 'GB', 'SW1A 1AA', at - interval '1 minute', at, 'GB', 'SW1A 1AA', false,
-		$15 || substr(noise, 1, 32), $15 || substr(noise, 33, 32), CASE WHEN at > $16 THEN $15 || substr(noise, 65, 32) END,
-		substr(noise, 1, 144), substr(noise, 145, 12), substr(noise, 157, 16), substr(noise, 173, 16), $12, $13, $14
-	FROM unnest($1::uuid[], $2::uuid[], $3::uuid[], $4::uuid[], $5::uuid[], $6::text[], $7::bigint[], $8::bigint[], $9::timestamptz[], $11::bytea[])
-		AS l (id, transaction, partner, account, secret, industry, term, price, at, noise)
+		$14 || substr(noise, 1, 32), $14 || substr(noise, 33, 32),
+		substr(noise, 1, 144), substr(noise, 145, 12), substr(noise, 157, 16)
+	FROM unnest($1::uuid[], $2::uuid[], $3::uuid[], $4::uuid[], $5::text[], $6::bigint[], $7::bigint[], $8::timestamptz[], $10::bytea[])
+		AS l (id, partner, account, secret, industry, term, price, at, noise)
+), key AS (
+	INSERT INTO lead_keys (lead_id, salt, wrapped_key, key_wrapper, key_version, body_digest)
+	SELECT id, substr(noise, 173, 16), $11, $12, $13, CASE WHEN at > $15 THEN $14 || substr(noise, 65, 32) END
+	FROM unnest($1::uuid[], $8::timestamptz[], $10::bytea[]) AS l (id, at, noise)
 ), consent AS (
 	INSERT INTO consents (lead_id, partner_id, acknowledged, disclosure_text, sandbox, received_at)
 	SELECT id, partner, true, 'I agree to be called about my request.', false, at
-	FROM unnest($1::uuid[], $3::uuid[], $9::timestamptz[]) AS l (id, partner, at)
+	FROM unnest($1::uuid[], $2::uuid[], $8::timestamptz[]) AS l (id, partner, at)
 ), event AS (
 	INSERT INTO lead_events (lead_id, kind, detail, at)
-	SELECT id, 'delivered', '{}', at FROM unnest($1::uuid[], $9::timestamptz[]) AS l (id, at)
+	SELECT id, 'delivered', '{}', at FROM unnest($1::uuid[], $8::timestamptz[]) AS l (id, at)
 )
 INSERT INTO ledger_entries (partner_id, account_id, lead_id, kind, reference, amount_minor, currency, occurred_at)
 SELECT partner, account, id, 'accrual', reference, price, 'GBP', at
-FROM unnest($1::uuid[], $3::uuid[], $4::uuid[], $8::bigint[], $9::timestamptz[], $10::text[]) AS l (id, partner, account, price, at, reference)`
+FROM unnest($1::uuid[], $2::uuid[], $3::uuid[], $7::bigint[], $8::timestamptz[], $9::text[]) AS l (id, partner, account, price, at, reference)`
 
 func (f *Filler) pings(ctx context.Context, want int) error {
 	var there int

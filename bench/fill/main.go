@@ -37,14 +37,15 @@ func run(ctx context.Context, args, environ []string, progress io.Writer) error 
 	flags.SetOutput(progress)
 	flags.IntVar(&plan.Partners, "partners", 10_000, "total number of synthetic partners")
 	flags.IntVar(&plan.Leads, "leads", 10_000_000, "total number of leads, about 2 KB each")
+	flags.IntVar(&plan.Months, "months", 1, "number of months over which the leads are spread, each with its own partition")
 	flags.IntVar(&plan.Pings, "pings", 100_000_000, "total number of recorded pings, about 150 bytes each")
 	database := flags.String("database", "", "confirm the `NAME` of the database to fill")
 	file := flags.String("config", "", "YAML `FILE` with settings")
 	if err := flags.Parse(args); err != nil {
 		return err
 	}
-	if plan.Partners < 0 || plan.Leads < 0 || plan.Pings < 0 {
-		return fmt.Errorf("totals must be zero or more")
+	if plan.Partners < 0 || plan.Leads < 0 || plan.Pings < 0 || plan.Months < 1 {
+		return fmt.Errorf("totals must be zero or more, and months at least 1")
 	}
 	cfg, err := config.Load(config.Source{
 		File: *file, Environ: environ, Defaults: config.Serve,

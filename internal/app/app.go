@@ -77,6 +77,8 @@ type App struct {
 	registry  *prometheus.Registry
 	readiness *readiness
 	snapshots *snapshots
+	// incomplete counts the leads that checkLeads found.
+	incomplete atomic.Int64
 
 	loaded          atomic.Bool // whether load has succeeded
 	api, admin, ops *httpserver.Server

@@ -4,6 +4,7 @@ import (
 	"context"
 	"time"
 
+	"github.com/pingpost/pingpost/internal/id"
 	"github.com/pingpost/pingpost/internal/postgres"
 )
 
@@ -12,7 +13,7 @@ const (
 	// stepTimeout is how long the node waits for a retention step. The server's statement timeout
 	// does not help if the network fails. The next hourly run continues an interrupted step. The
 	// limit is low enough for all steps to end within an hour.
-	stepTimeout = 6 * time.Minute
+	stepTimeout       = 6 * time.Minute
 	partitionsTimeout = 30 * time.Second
 )
 
@@ -21,7 +22,7 @@ const (
 func (a *App) ensurePartitions(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(ctx, partitionsTimeout)
 	defer cancel()
-	return a.db.EnsurePartitions(ctx, a.clock.Now())
+	return a.db.EnsurePartitions(ctx, a.clock.Now(), postgres.PartitionUnit(a.cfg.Database.LeadPartitions))
 }
 
 // step deletes one type of expired data. do returns the number of deleted rows or
@@ -69,6 +70,8 @@ func (a *App) maintainHourly(ctx context.Context) {
 		for _, s := range a.retention(a.clock.Now()) {
 			a.retain(ctx, s)
 		}
+		a.retain(ctx, step{"statistics of partitioned tables", a.db.AnalyzePartitions})
+		a.checkLeads(ctx)
 		a.noteAuditHead(ctx)
 		select {
 		case <-ctx.Done():
@@ -77,6 +80,25 @@ func (a *App) maintainHourly(ctx context.Context) {
 			if err := a.ensurePartitions(ctx); err != nil && ctx.Err() == nil {
 				a.log.Warn("creating partitions failed, retrying in an hour", "error", postgres.Translate(err))
 			}
+		}
+	}
+}
+
+// checkLeads logs leads that do not have all of their rows.
+func (a *App) checkLeads(ctx context.Context) {
+	for ctx.Err() == nil {
+		bounded, cancel := context.WithTimeout(ctx, stepTimeout)
+		found, checked, err := a.leads.CheckNext(bounded, a.clock.Now())
+		cancel()
+		if err != nil && ctx.Err() == nil {
+			a.log.Warn("checking leads for missing rows failed, retrying in an hour", "error", postgres.Translate(err))
+		}
+		if err != nil || !checked {
+			return
+		}
+		if len(found) > 0 {
+			a.incomplete.Add(int64(len(found)))
+			a.log.Error("leads have missing rows; compare them with a backup", "leads", len(found), "first", id.Format(id.Lead, found[0]))
 		}
 	}
 }

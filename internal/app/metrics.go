@@ -35,6 +35,8 @@ func (a *App) registerMetrics() {
 		stats(func(s intake.RecorderStats) int64 { return s.DroppedRejected }))
 	count(dropped, droppedHelp, prometheus.Labels{"reason": "shutdown"},
 		stats(func(s intake.RecorderStats) int64 { return s.DroppedClosed }))
+	count("pingpost_leads_incomplete_total", "Leads that this node found to have missing rows.", nil,
+		func() float64 { return float64(a.incomplete.Load()) })
 	gauge("pingpost_pings_queued", "Pings waiting to be recorded.", func() float64 { return float64(a.recorder.Stats().Queued) })
 	count("pingpost_traffic_dropped_total", "Traffic counts and rejections dropped because too many were waiting in memory.", nil,
 		func() float64 { return float64(a.traffic.Dropped()) })

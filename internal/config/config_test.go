@@ -23,6 +23,7 @@ database:
   max_connections: 20
   connect_timeout: 5s
   statement_timeout: 1h
+  lead_partitions: "month"
   snapshot_file: "/var/lib/pingpost/snapshot"
 keys:
   platform_keys: ["[redacted]", "[redacted]"]

@@ -27,6 +27,10 @@ type Database struct {
 	// a post is cancelled after at most 3 s, so that every post is answered within 5 s.
 	StatementTimeout time.Duration
 
+	// The period of each partition of the leads: `month` or `week`. Choose `week` above 500 leads a
+	// minute. A change applies to the partitions that are created after it.
+	LeadPartitions string
+
 	// The file from which the node answers pings if it starts while the database is unavailable
 	// (see docs/how-to/fail-over-the-database.md). Its folder is created if it is missing. Use a
 	// disk that keeps its data across a restart. Leave it empty to use no file.
@@ -34,7 +38,7 @@ type Database struct {
 }
 
 func defaultDatabase(p Profile) Database {
-	d := Database{MaxConnections: 20, ConnectTimeout: 5 * time.Second, StatementTimeout: 5 * time.Second}
+	d := Database{MaxConnections: 20, ConnectTimeout: 5 * time.Second, StatementTimeout: 5 * time.Second, LeadPartitions: "month"}
 	if p == Serve {
 		d.SnapshotFile = "/var/lib/pingpost/snapshot"
 	}
@@ -47,6 +51,7 @@ func (d *Database) fields() []field {
 		whole("max_connections", &d.MaxConnections),
 		duration("connect_timeout", &d.ConnectTimeout),
 		duration("statement_timeout", &d.StatementTimeout),
+		text("lead_partitions", &d.LeadPartitions),
 		text("snapshot_file", &d.SnapshotFile),
 	}
 }
@@ -65,6 +70,7 @@ func (d *Database) Validate() error {
 	between(&ps, "database.max_connections", d.MaxConnections, 2, 500)
 	between(&ps, "database.connect_timeout", d.ConnectTimeout, time.Millisecond, time.Minute)
 	between(&ps, "database.statement_timeout", d.StatementTimeout, time.Millisecond, time.Hour)
+	oneOf(&ps, "database.lead_partitions", d.LeadPartitions, "month", "week")
 	return ps.asError()
 }
 

@@ -104,17 +104,28 @@ func New(at time.Time) uuid.UUID {
 	return NewV7(at, random)
 }
 
+// First returns the smallest id for a time, as the bound of a range. All times before 1970 have the
+// same bound.
+func First(at time.Time) (u uuid.UUID) {
+	putTime(&u, at)
+	return u
+}
+
 // NewV7 returns a UUIDv7 that contains a time and 74 bits from random. It is for callers that
-// choose these bits, for example for quotes or for the bounds of a search.
+// choose these bits, for example for quotes.
 func NewV7(at time.Time, random [10]byte) uuid.UUID {
 	var u uuid.UUID
-	ms := uint64(at.UnixMilli())
-	u[0], u[1], u[2] = byte(ms>>40), byte(ms>>32), byte(ms>>24)
-	u[3], u[4], u[5] = byte(ms>>16), byte(ms>>8), byte(ms)
+	putTime(&u, at)
 	copy(u[6:], random[:])
 	u[6] = u[6]&0x0f | 0x70
 	u[8] = u[8]&0x3f | 0x80
 	return u
+}
+
+func putTime(u *uuid.UUID, at time.Time) {
+	ms := uint64(max(0, at.UnixMilli()))
+	u[0], u[1], u[2] = byte(ms>>40), byte(ms>>32), byte(ms>>24)
+	u[3], u[4], u[5] = byte(ms>>16), byte(ms>>8), byte(ms)
 }
 
 // Time returns the time of a UUIDv7, in milliseconds.

@@ -78,7 +78,7 @@ func identicalPosts(t *testing.T, n *node) {
 	if firsts != 1 {
 		t.Errorf("got %d first deliveries, want 1", firsts)
 	}
-	if lead := see[uuid.UUID](t, n, `SELECT id FROM leads WHERE transaction = $1`, answers[0].Quote.ID); lead != answers[0].LeadID {
+	if lead := see[uuid.UUID](t, n, `SELECT id FROM leads WHERE id = $1`, answers[0].Quote.ID); lead != answers[0].LeadID {
 		t.Errorf("got lead %s, stored %s", answers[0].LeadID, lead)
 	}
 }

@@ -21,6 +21,7 @@ func (in *Intake) newDelivery(p authenticated, key envelope.DataKey, industry st
 	if err != nil {
 		return nil, err
 	}
+	d.Key.BodyDigest = in.Keys.Digest(keyring.Body, p.Body)
 	detail, err := json.Marshal(map[string]any{
 		"request_id":    id.Format(id.Request, p.ID),
 		"hmac_verified": lead.HMACVerified,
@@ -33,13 +34,12 @@ func (in *Intake) newDelivery(p authenticated, key envelope.DataKey, industry st
 func (in *Intake) newLead(p authenticated, industry string) models.Lead {
 	account, q := p.owner.account, p.quote
 	lead := models.Lead{
-		ID: id.New(p.start), AttemptID: uuid.New(), Transaction: q.ID, TransactionID: p.payload.TransactionID,
+		ID: q.ID, AttemptID: uuid.New(), TransactionID: p.payload.TransactionID,
 		PartnerID: account.Partner.ID, AccountID: account.ID, Sandbox: account.Sandbox,
 		PriceMinor: q.Price.Minor, Currency: q.Price.Currency.String(), Industry: industry, TermID: q.TermID,
 		Urgency: pricingrules.Class(q.Urgency).String(), CardVersion: q.CardVersion,
 		QuotedCountry: string(q.Country[:]), QuotedPostcode: q.Postcode, QuotedAt: q.IssuedAt(), ReceivedAt: p.start,
 		Country: p.payload.Location.Country, Postcode: p.payload.Location.Postcode,
-		BodyDigest: in.Keys.Digest(keyring.Body, p.Body),
 	}
 	if partner := q.Partner; partner != uuid.Nil {
 		lead.QuotedPartner = &partner

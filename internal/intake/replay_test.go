@@ -81,7 +81,7 @@ func replayOfAnUnsignedPost(t *testing.T, n *node) {
 func replayAfterTheDigestIsDeleted(t *testing.T, n *node) {
 	b := body(n.quote(t, shared))
 	first := n.post(t, n.signed(n.Off, n.Off.Slug, b))
-	n.DB.Exec(t, `UPDATE leads SET body_digest = NULL`)
+	n.DB.Exec(t, `UPDATE lead_keys SET body_digest = NULL`)
 	n.stores(t, nothing, func() {
 		f := n.rejected(t, n.signed(n.Off, n.Off.Slug, b), delivered)
 		if f.LeadID != id.Format(id.Lead, first.LeadID) {

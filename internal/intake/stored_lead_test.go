@@ -27,15 +27,25 @@ func (n *node) storedLead(t testing.TB, lead uuid.UUID) models.Lead {
 	return row
 }
 
+// storedKey returns the row of a lead's keys.
+func (n *node) storedKey(t testing.TB, lead uuid.UUID) (row models.LeadKey) {
+	t.Helper()
+	if err := n.DB.Gorm.Take(&row, "lead_id = ?", lead).Error; err != nil {
+		t.Fatal(err)
+	}
+	return row
+}
+
 // contact decrypts the contact record of a stored lead.
 func (n *node) contact(t testing.TB, row models.Lead) (c leads.Contact) {
 	t.Helper()
-	key := n.Wrappers.Unwrap(t.Context(), [][]byte{row.WrappedKey})[0]
+	keys := n.storedKey(t, row.ID)
+	key := n.Wrappers.Unwrap(t.Context(), [][]byte{keys.WrappedKey})[0]
 	if key.Err != nil {
 		t.Fatal(key.Err)
 	}
 	plain, err := envelope.Open(envelope.Envelope{
-		Ciphertext: row.Ciphertext, IV: row.IV, AuthTag: row.AuthTag, Salt: row.Salt, Wrapped: row.WrappedKey,
+		Ciphertext: row.Ciphertext, IV: row.IV, AuthTag: row.AuthTag, Salt: keys.Salt, Wrapped: keys.WrappedKey,
 	}, key.Key, row.ID, row.PartnerID)
 	if err != nil {
 		t.Fatal(err)
@@ -62,7 +72,7 @@ type quotedColumns struct {
 
 func columnsOf(row models.Lead) quotedColumns {
 	c := quotedColumns{
-		transaction:   row.Transaction,
+		transaction:   row.ID,
 		transactionID: row.TransactionID,
 		industry:      row.Industry,
 		urgency:       row.Urgency,
@@ -170,7 +180,7 @@ func TestLookupDigestsUseNormalisedForms(t *testing.T) {
 func TestLeadRowContainsItsWrappingKey(t *testing.T) {
 	t.Parallel()
 	n := newNode(t)
-	row := n.storedLead(t, n.post(t, n.signed(n.Required, n.Required.Slug, body(n.quote(t, shared)))).LeadID)
+	row := n.storedKey(t, n.post(t, n.signed(n.Required, n.Required.Slug, body(n.quote(t, shared)))).LeadID)
 	wrapper, version, err := n.Wrappers.CurrentKeyVersion(t.Context())
 	if err != nil {
 		t.Fatal(err)

@@ -30,7 +30,7 @@ var attemptPairs = map[string]func(*testkit.Platform) [2]*attempt{
 // newAttempts returns two attempts on a new transaction. partner and body are those of the second.
 func newAttempts(p *testkit.Platform, partner testkit.Partner, body string) [2]*attempt {
 	first, second := &attempt{Delivery: delivery(p, p.Required), name: "first"}, &attempt{Delivery: delivery(p, partner), name: "second"}
-	first.Lead.BodyDigest, second.Lead.BodyDigest = []byte("a body"), []byte(body)
+	first.Key.BodyDigest, second.Key.BodyDigest = []byte("a body"), []byte(body)
 	transaction := id.New(p.Time.Now())
 	for _, a := range []*attempt{first, second} {
 		onTransaction(a.Delivery, transaction)
@@ -41,7 +41,7 @@ func newAttempts(p *testkit.Platform, partner testkit.Partner, body string) [2]*
 }
 
 // onTransaction changes the transaction of a delivery.
-func onTransaction(d *leads.Delivery, transaction uuid.UUID) { d.Lead.Transaction = transaction }
+func onTransaction(d *leads.Delivery, transaction uuid.UUID) { d.Lead.ID = transaction }
 
 // returned returns bytes that the database's response contains if it stored the attempt.
 func (a *attempt) returned() string { return string(a.Lead.AttemptID[:]) }
@@ -71,7 +71,7 @@ func expectOneStored(t *testing.T, p *testkit.Platform, attempts [2]*attempt) {
 	}
 	expectStored(t, p, winner)
 	for _, a := range attempts {
-		if a.receipt.PartnerID != winner.Lead.PartnerID || string(a.receipt.BodyDigest) != string(winner.Lead.BodyDigest) ||
+		if a.receipt.PartnerID != winner.Lead.PartnerID || string(a.receipt.BodyDigest) != string(winner.Key.BodyDigest) ||
 			a.receipt.LeadID != winner.receipt.LeadID {
 			t.Errorf("the %s attempt got receipt %+v, want the receipt of the %s attempt", a.name, a.receipt, winner.name)
 		}
@@ -81,12 +81,12 @@ func expectOneStored(t *testing.T, p *testkit.Platform, attempts [2]*attempt) {
 // expectStored checks that the rows on the attempt's transaction are exactly those of the attempt.
 func expectStored(t *testing.T, p *testkit.Platform, a *attempt) {
 	t.Helper()
-	got := testkit.Value[string](t, p.DB, `SELECT coalesce(string_agg(concat_ws(' ', l.partner_id, convert_from(l.body_digest, 'UTF8'),
+	got := testkit.Value[string](t, p.DB, `SELECT coalesce(string_agg(concat_ws(' ', l.partner_id, convert_from(k.body_digest, 'UTF8'),
 			c.partner_id, c.disclosure_text, e.detail ->> 'attempt', m.partner_id, m.account_id), '; '), '')
-		FROM leads l LEFT JOIN consents c ON c.lead_id = l.id LEFT JOIN lead_events e ON e.lead_id = l.id
+		FROM leads l LEFT JOIN lead_keys k ON k.lead_id = l.id LEFT JOIN consents c ON c.lead_id = l.id LEFT JOIN lead_events e ON e.lead_id = l.id
 			LEFT JOIN ledger_entries m ON m.lead_id = l.id
-		WHERE l.transaction = $1`, a.Lead.Transaction)
-	want := fmt.Sprintf("%[1]s %[2]s %[1]s %[3]s %[3]s %[1]s %[4]s", a.Lead.PartnerID, a.Lead.BodyDigest, a.name, a.Lead.AccountID)
+		WHERE l.id = $1`, a.Lead.ID)
+	want := fmt.Sprintf("%[1]s %[2]s %[1]s %[3]s %[3]s %[1]s %[4]s", a.Lead.PartnerID, a.Key.BodyDigest, a.name, a.Lead.AccountID)
 	if got != want {
 		t.Errorf("got rows %q, want %q", got, want)
 	}
@@ -189,7 +189,7 @@ func TestAttemptAfterUnknownOutcome(t *testing.T) {
 		proxy.Up()
 		second.deliver(t, p.Leads)
 		if second.err != nil || second.stored || second.receipt.PartnerID != first.Lead.PartnerID ||
-			string(second.receipt.BodyDigest) != string(first.Lead.BodyDigest) {
+			string(second.receipt.BodyDigest) != string(first.Key.BodyDigest) {
 			t.Errorf("the second attempt got %+v, stored %v and error %v, want the first attempt's receipt",
 				second.receipt, second.stored, second.err)
 		}

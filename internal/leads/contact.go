@@ -21,8 +21,8 @@ func NewDelivery(lead models.Lead, post payload.Post, keys *keyring.Keys, key en
 	}
 	lead.EmailDigest, lead.PhoneDigest = contact.Digests(keys)
 	lead.PhoneFlagged = c.PhoneFlagged
-	err := contact.seal(&lead, key)
-	return &Delivery{Lead: lead, Consent: consent(post.Consent)}, err
+	d := &Delivery{Lead: lead, Consent: consent(post.Consent)}
+	return d, contact.seal(d, key)
 }
 
 // Contact is the plaintext inside a lead's envelope. It contains all of the lead's personal data, and
@@ -50,18 +50,19 @@ func (c Contact) Digests(keys *keyring.Keys) (email, phone []byte) {
 	return email, phone
 }
 
-func (c Contact) seal(lead *models.Lead, key envelope.DataKey) error {
+func (c Contact) seal(d *Delivery, key envelope.DataKey) error {
 	plain, err := json.Marshal(c)
 	if err != nil {
 		return err
 	}
 	defer clear(plain)
-	e, err := envelope.Seal(key, lead.ID, lead.PartnerID, plain)
+	e, err := envelope.Seal(key, d.Lead.ID, d.Lead.PartnerID, plain)
 	if err != nil {
 		return err
 	}
-	lead.Ciphertext, lead.IV, lead.AuthTag, lead.Salt, lead.WrappedKey = e.Ciphertext, e.IV, e.AuthTag, e.Salt, e.Wrapped
-	lead.KeyWrapper, lead.KeyVersion, err = envelope.ParseWrapped(e.Wrapped)
+	d.Lead.Ciphertext, d.Lead.IV, d.Lead.AuthTag = e.Ciphertext, e.IV, e.AuthTag
+	d.Key.Salt, d.Key.WrappedKey = e.Salt, e.Wrapped
+	d.Key.KeyWrapper, d.Key.KeyVersion, err = envelope.ParseWrapped(e.Wrapped)
 	return err
 }
 

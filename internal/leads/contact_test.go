@@ -50,8 +50,8 @@ func TestNewDeliveryEncryptsContact(t *testing.T) {
 			Ciphertext: l.Ciphertext,
 			IV:         l.IV,
 			AuthTag:    l.AuthTag,
-			Salt:       l.Salt,
-			Wrapped:    l.WrappedKey,
+			Salt:       d.Key.Salt,
+			Wrapped:    d.Key.WrappedKey,
 		}, key.Plain, l.ID, l.PartnerID)
 		if err != nil {
 			t.Fatal(err)

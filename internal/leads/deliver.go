@@ -105,12 +105,12 @@ func (s *Store) answer(ctx context.Context, rows []*waitingDelivery, stored map[
 	var others []uuid.UUID
 	for _, w := range rows {
 		if !stored[w.delivery.Lead.AttemptID] {
-			others = append(others, w.delivery.Lead.Transaction)
+			others = append(others, w.delivery.Lead.ID)
 		}
 	}
 	found, err := s.findAll(ctx, others)
 	for _, w := range rows {
-		receipt, ok := found[w.delivery.Lead.Transaction]
+		receipt, ok := found[w.delivery.Lead.ID]
 		switch {
 		case stored[w.delivery.Lead.AttemptID]:
 			receipt, wrong := w.delivery.receipt()
@@ -129,18 +129,18 @@ func (s *Store) answer(ctx context.Context, rows []*waitingDelivery, stored map[
 // to check whether the leads were committed. A lead that is not found may still be committed later, so
 // its post gets an error. The partner gets the result by sending the post again (decision 21).
 func (s *Store) readBack(ctx context.Context, rows []*waitingDelivery, lost error) {
-	transactions := make([]uuid.UUID, len(rows))
+	ids := make([]uuid.UUID, len(rows))
 	for i, w := range rows {
-		transactions[i] = w.delivery.Lead.Transaction
+		ids[i] = w.delivery.Lead.ID
 	}
 	var found map[uuid.UUID]Receipt
 	conn, err := pgx.ConnectConfig(ctx, s.pool.Config().ConnConfig.Copy())
 	if err == nil {
 		defer conn.Close(ctx)
-		found, err = find(ctx, conn, transactions)
+		found, err = find(ctx, conn, ids)
 	}
 	for _, w := range rows {
-		receipt, ok := found[w.delivery.Lead.Transaction]
+		receipt, ok := found[w.delivery.Lead.ID]
 		if err != nil || !ok {
 			w.result = result{err: postgres.Translate(errors.Join(lost, err))}
 			continue

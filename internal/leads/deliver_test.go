@@ -29,7 +29,6 @@ func delivery(p *testkit.Platform, partner testkit.Partner) *leads.Delivery {
 		Lead: models.Lead{
 			ID:             id.New(now),
 			AttemptID:      uuid.New(),
-			Transaction:    id.New(now),
 			TransactionID:  "tx_test",
 			PartnerID:      partner.ID,
 			AccountID:      account.ID,
@@ -48,14 +47,16 @@ func delivery(p *testkit.Platform, partner testkit.Partner) *leads.Delivery {
 			Country:        "GB",
 			Postcode:       "SW1A 1AA",
 			EmailDigest:    []byte("email"),
-			BodyDigest:     []byte("body"),
 			Ciphertext:     []byte("ciphertext"),
 			IV:             bytes.Repeat([]byte{1}, 12),
 			AuthTag:        bytes.Repeat([]byte{2}, 16),
-			Salt:           bytes.Repeat([]byte{3}, 16),
-			WrappedKey:     []byte("local:1:x"),
-			KeyWrapper:     "local",
-			KeyVersion:     "1",
+		},
+		Key: models.LeadKey{
+			Salt:       bytes.Repeat([]byte{3}, 16),
+			WrappedKey: []byte("local:1:x"),
+			KeyWrapper: "local",
+			KeyVersion: "1",
+			BodyDigest: []byte("body"),
 		},
 		Event: models.LeadEvent{Kind: models.EventDelivered, Detail: `{"hmac_verified": true}`},
 	}
@@ -66,9 +67,13 @@ func platform(t *testing.T) *testkit.Platform {
 	return testkit.NewPlatform(t, testkit.NewDatabase(t))
 }
 
-// stored returns the numbers of leads, consents, ledger entries and events, such as "1/1/1/1".
+// stored returns the numbers of leads, consents, ledger entries and events, such as "1/1/1/1". It also
+// checks that each lead has its keys.
 func stored(t *testing.T, p *testkit.Platform) string {
 	t.Helper()
+	if n := testkit.Value[int](t, p.DB, `SELECT count(*) FROM leads l FULL JOIN lead_keys k ON k.lead_id = l.id WHERE l.id IS NULL OR k.lead_id IS NULL`); n != 0 {
+		t.Errorf("got %d leads without keys, or keys without a lead", n)
+	}
 	return testkit.Value[string](t, p.DB, `SELECT concat_ws('/', (SELECT count(*) FROM leads), (SELECT count(*) FROM consents),
 		(SELECT count(*) FROM ledger_entries), (SELECT count(*) FROM lead_events))`)
 }
@@ -82,7 +87,7 @@ func TestDeliverIsIdempotent(t *testing.T) {
 		t.Fatalf("got receipt %+v, stored %v and error %v", receipt, isNew, err)
 	}
 	again := delivery(p, p.Required)
-	again.Lead.Transaction = first.Lead.Transaction
+	again.Lead.ID = first.Lead.ID
 	second, isNew, err := p.Leads.Deliver(t.Context(), again)
 	if err != nil || isNew || fmt.Sprint(second) != fmt.Sprint(receipt) {
 		t.Fatalf("got receipts %+v and %+v (stored %v, error %v), want the same twice", receipt, second, isNew, err)
@@ -112,10 +117,11 @@ func TestEveryColumnIsStored(t *testing.T) {
 		t.Fatal(err)
 	}
 	var lead models.Lead
+	var key models.LeadKey
 	var consent models.Consent
 	var entry models.LedgerEntry
 	var event models.LeadEvent
-	for _, row := range []any{&lead, &consent, &entry, &event} {
+	for _, row := range []any{&lead, &key, &consent, &entry, &event} {
 		if err := p.DB.Gorm.Take(row).Error; err != nil {
 			t.Fatal(err)
 		}
@@ -125,6 +131,10 @@ func TestEveryColumnIsStored(t *testing.T) {
 	lead.QuotedAt, lead.ReceivedAt = lead.QuotedAt.UTC(), lead.ReceivedAt.UTC()
 	if fmt.Sprintf("%+v", deref(lead)) != fmt.Sprintf("%+v", deref(want)) {
 		t.Errorf("got lead\n%+v\nwant\n%+v", deref(lead), deref(want))
+	}
+	d.Key.LeadID = want.ID
+	if fmt.Sprint(key) != fmt.Sprint(d.Key) {
+		t.Errorf("got key %+v, want %+v", key, d.Key)
 	}
 	if consent.LeadID != want.ID || !consent.Acknowledged || !consent.AcknowledgedAt.Equal(at) ||
 		*consent.RecipientHash != hash ||
@@ -155,7 +165,7 @@ func TestConcurrentPostsStoreOneLead(t *testing.T) {
 	var fresh sync.Map
 	inParallel(t, posts, func(i int) error {
 		d := delivery(p, p.Required)
-		d.Lead.Transaction = transaction
+		d.Lead.ID = transaction
 		receipt, isNew, err := p.Leads.Deliver(t.Context(), d)
 		if receipts[i] = receipt; isNew {
 			fresh.Store(receipt.LeadID, true)
@@ -200,7 +210,7 @@ func TestGroupAnswersEachPost(t *testing.T) {
 			inactive.Store(i, true)
 			return nil
 		case i%20 == 11: // the same transaction for all of these
-			d.Lead.Transaction = shared
+			d.Lead.ID = shared
 			_, isNew, err := p.Leads.Deliver(t.Context(), d)
 			if isNew {
 				doubled.Store(i, true)
@@ -297,10 +307,10 @@ func TestFindChecksScope(t *testing.T) {
 		transaction uuid.UUID
 		found       bool
 	}{
-		"system":              {scope.System, d.Lead.Transaction, true},
-		"the lead's partner":  {scope.Partners(p.Required.ID), d.Lead.Transaction, true},
-		"another partner":     {scope.Partners(p.Off.ID), d.Lead.Transaction, false},
-		"empty scope":         {scope.Scope{}, d.Lead.Transaction, false},
+		"system":              {scope.System, d.Lead.ID, true},
+		"the lead's partner":  {scope.Partners(p.Required.ID), d.Lead.ID, true},
+		"another partner":     {scope.Partners(p.Off.ID), d.Lead.ID, false},
+		"empty scope":         {scope.Scope{}, d.Lead.ID, false},
 		"unknown transaction": {scope.System, uuid.New(), false},
 	} {
 		_, err := p.Leads.Find(t.Context(), c.scope, c.transaction)

@@ -23,6 +23,7 @@ const readBackTimeout = time.Second
 // entry.
 type Delivery struct {
 	Lead    models.Lead
+	Key     models.LeadKey
 	Consent models.Consent
 	Event   models.LeadEvent
 }
@@ -49,7 +50,7 @@ func (d *Delivery) receipt() (Receipt, error) {
 	l := &d.Lead
 	return Receipt{
 		LeadID: l.ID, attemptID: l.AttemptID, PartnerID: l.PartnerID, Payout: money.Amount{Minor: l.PriceMinor, Currency: currency},
-		ReceivedAt: l.ReceivedAt, BodyDigest: l.BodyDigest,
-		Envelope: envelope.Envelope{Ciphertext: l.Ciphertext, IV: l.IV, AuthTag: l.AuthTag, Wrapped: l.WrappedKey},
+		ReceivedAt: l.ReceivedAt, BodyDigest: d.Key.BodyDigest,
+		Envelope: envelope.Envelope{Ciphertext: l.Ciphertext, IV: l.IV, AuthTag: l.AuthTag, Wrapped: d.Key.WrappedKey},
 	}, err
 }

@@ -14,52 +14,51 @@ import (
 
 var errNotFound = apperr.New(apperr.NotFound, "lead", "Not Found")
 
-// Find returns the receipt of the lead that was delivered on a transaction, or a NotFound error if
-// there is no such lead in the scope.
-func (s *Store) Find(ctx context.Context, sc scope.Scope, transaction uuid.UUID) (Receipt, error) {
-	found, err := s.findAll(ctx, []uuid.UUID{transaction})
+// Find returns the receipt of a lead, or a NotFound error if there is no such lead in the scope. The
+// lead's id is the id of its transaction.
+func (s *Store) Find(ctx context.Context, sc scope.Scope, lead uuid.UUID) (Receipt, error) {
+	found, err := s.findAll(ctx, []uuid.UUID{lead})
 	if err != nil {
 		return Receipt{}, err
 	}
-	receipt, ok := found[transaction]
+	receipt, ok := found[lead]
 	if !ok || !sc.Allows(receipt.PartnerID) {
 		return Receipt{}, errNotFound
 	}
 	return receipt, nil
 }
 
-func (s *Store) findAll(ctx context.Context, transactions []uuid.UUID) (map[uuid.UUID]Receipt, error) {
-	if len(transactions) == 0 {
+func (s *Store) findAll(ctx context.Context, ids []uuid.UUID) (map[uuid.UUID]Receipt, error) {
+	if len(ids) == 0 {
 		return nil, nil
 	}
 	ctx, cancel := context.WithTimeout(ctx, DeliverTimeout)
 	defer cancel()
-	return find(ctx, s.pool, transactions)
+	return find(ctx, s.pool, ids)
 }
 
 type querier interface {
 	Query(ctx context.Context, sql string, args ...any) (pgx.Rows, error)
 }
 
-// findSQL finds leads by their transactions. A visible lead may not be durable yet. If the wait for
-// a synchronous standby was interrupted, the lead is committed only on the primary. The query
+// findSQL finds leads by their ids. A visible lead may not be durable yet. If the wait for a
+// synchronous standby was interrupted, the lead is committed only on the primary. The query
 // therefore also writes to the WAL, so that its own commit waits until the standby has the lead.
-const findSQL = `SELECT transaction, id, attempt_id, partner_id, price_minor, currency, received_at, body_digest, ciphertext, iv, auth_tag, coalesce(answered_key, wrapped_key),
+const findSQL = `SELECT l.id, attempt_id, partner_id, price_minor, currency, received_at, body_digest, ciphertext, iv, auth_tag, coalesce(answered_key, wrapped_key),
 		CASE WHEN current_setting('synchronous_standby_names') <> '' THEN pg_logical_emit_message(true, 'pingpost', '') END
-	FROM leads WHERE transaction = ANY ($1)`
+	FROM leads l LEFT JOIN lead_keys k ON k.lead_id = l.id AND k.lead_id = ANY ($1) WHERE l.id = ANY ($1)`
 
-func find(ctx context.Context, q querier, transactions []uuid.UUID) (map[uuid.UUID]Receipt, error) {
-	rows, err := q.Query(ctx, findSQL, transactions)
+func find(ctx context.Context, q querier, ids []uuid.UUID) (map[uuid.UUID]Receipt, error) {
+	rows, err := q.Query(ctx, findSQL, ids)
 	if err != nil {
 		return nil, postgres.Translate(err)
 	}
 	defer rows.Close()
-	found := make(map[uuid.UUID]Receipt, len(transactions))
+	found := make(map[uuid.UUID]Receipt, len(ids))
 	for rows.Next() {
 		var r Receipt
-		var transaction uuid.UUID
 		var currency string
-		if err := rows.Scan(&transaction, &r.LeadID, &r.attemptID, &r.PartnerID, &r.Payout.Minor, &currency, &r.ReceivedAt, &r.BodyDigest,
+		if err := rows.Scan(&r.LeadID, &r.attemptID, &r.PartnerID, &r.Payout.Minor, &currency, &r.ReceivedAt, &r.BodyDigest,
 			&r.Envelope.Ciphertext, &r.Envelope.IV, &r.Envelope.AuthTag, &r.Envelope.Wrapped, nil); err != nil {
 			return nil, postgres.Translate(err)
 		}
@@ -67,7 +66,7 @@ func find(ctx context.Context, q querier, transactions []uuid.UUID) (map[uuid.UU
 		if r.Payout.Currency, err = money.ParseCurrency(currency); err != nil {
 			return nil, err
 		}
-		found[transaction] = r
+		found[r.LeadID] = r
 	}
 	return found, postgres.Translate(rows.Err())
 }

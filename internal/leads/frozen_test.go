@@ -42,7 +42,7 @@ func TestFrozenConnectionTimesOut(t *testing.T) {
 		}
 		freeze(d.Lead.ID)
 		returnsInTime(t, func() {
-			_, err := p.Leads.Find(t.Context(), scope.System, d.Lead.Transaction)
+			_, err := p.Leads.Find(t.Context(), scope.System, d.Lead.ID)
 			expectDatabaseError(t, err)
 		})
 	})

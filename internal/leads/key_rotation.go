@@ -2,14 +2,15 @@ package leads
 
 import (
 	"context"
+	"slices"
 	"time"
 
 	"github.com/google/uuid"
 
 	"github.com/pingpost/pingpost/internal/clock"
 	"github.com/pingpost/pingpost/internal/envelope"
+	"github.com/pingpost/pingpost/internal/id"
 	"github.com/pingpost/pingpost/internal/keyring"
-	"github.com/pingpost/pingpost/internal/postgres"
 )
 
 const (
@@ -39,81 +40,91 @@ type KeyRotation struct {
 }
 
 // Rewrap encrypts all lead keys again, with the newest key version of the current wrapper. It does not
-// change the contact records.
+// change the contact records. While it runs, nodes may store leads with the previous version, so Rewrap
+// repeats until there are none.
 func (m *KeyRotation) Rewrap(ctx context.Context) (RotationProgress, error) {
 	var done RotationProgress
-	wrapper, version, err := m.Wrappers.CurrentKeyVersion(ctx)
-	if err != nil {
+	current := KeyUse{}
+	var err error
+	if current.Wrapper, current.Version, err = m.Wrappers.CurrentKeyVersion(ctx); err != nil {
 		return done, err
 	}
-	uses, err := m.Leads.Keys(ctx)
-	if err != nil {
-		return done, err
-	}
-	for _, use := range uses {
-		if use.Wrapper == wrapper && use.Version == version {
-			continue
+	for {
+		uses, err := m.Leads.Keys(ctx)
+		if err != nil || !slices.ContainsFunc(uses, func(u KeyUse) bool { return u != current }) {
+			return done, err
 		}
-		err := m.run(ctx, &done, func(after uuid.UUID) (*rotationBatch, error) {
-			return m.Leads.nextBatch(ctx, `key_wrapper = $3 AND key_version = $4`, after, use.Wrapper, use.Version)
-		}, m.rewrap)
-		if err != nil {
+		before := done.Leads
+		done.Failed = 0 // the leads that failed before are tried again
+		err = m.run(ctx, &done, func(ctx context.Context, ids idBatch) (uuid.UUID, RotationProgress, error) {
+			return m.rewrap(ctx, ids, current)
+		})
+		if err != nil || done.Leads == before {
 			return done, err
 		}
 	}
-	return done, nil
 }
 
-// Reseal replaces the lookup digests that were made with any other key than the first platform key. It decrypts the leads' contact records, because a digest cannot be converted from one key to
-// another.
+// Reseal replaces the lookup digests that were made with any other key than the first platform key. It
+// decrypts the leads' contact records, because a digest cannot be converted from one key to another.
 func (m *KeyRotation) Reseal(ctx context.Context, keys *keyring.Keys) (RotationProgress, error) {
 	var done RotationProgress
-	first := keys.IDs()[0]
-	err := m.run(ctx, &done, func(after uuid.UUID) (*rotationBatch, error) {
-		return m.Leads.nextBatch(ctx, `(substring(email_digest FOR 4) <> $3 OR substring(phone_digest FOR 4) <> $3)`,
-			after, first[:])
-	}, func(ctx context.Context, b *rotationBatch) (RotationProgress, error) { return m.reseal(ctx, b, keys) })
+	err := m.run(ctx, &done, func(ctx context.Context, ids idBatch) (uuid.UUID, RotationProgress, error) {
+		return m.reseal(ctx, ids, keys)
+	})
 	return done, err
 }
 
-// run gets batches from next, one by one, and changes the leads of each with move.
+// idBatch selects a batch: the first rotationBatchSize leads with ids greater than after and smaller
+// than end.
+type idBatch struct{ after, end uuid.UUID }
+
+// run changes leads in batches, partition by partition. change changes one batch and returns its last
+// id, or uuid.Nil if the batch is empty.
 func (m *KeyRotation) run(
-	ctx context.Context, done *RotationProgress,
-	next func(after uuid.UUID) (*rotationBatch, error), move func(context.Context, *rotationBatch) (RotationProgress, error),
+	ctx context.Context, done *RotationProgress, change func(context.Context, idBatch) (uuid.UUID, RotationProgress, error),
 ) error {
-	for after := uuid.Nil; ; {
-		start := m.Clock.Now()
-		b, err := next(after)
-		if err != nil || len(b.ids) == 0 {
-			return err
-		}
-		after = b.ids[len(b.ids)-1]
-		moved, err := m.withRetry(ctx, func() (RotationProgress, error) { return move(ctx, b) })
-		done.Leads += moved.Leads
-		done.Failed += moved.Failed
-		if moved.Cause != nil {
-			done.Cause = moved.Cause
-		}
-		if err != nil {
-			return err
-		}
-		m.OnProgress(*done)
-		if err := sleep(ctx, 2*m.Clock.Now().Sub(start)); err != nil {
-			return err
+	partitions, err := partitions(ctx, m.Leads.pool)
+	if err != nil {
+		return err
+	}
+	for _, p := range partitions {
+		for ids := (idBatch{id.First(p.from), id.First(p.until)}); ; {
+			start := m.Clock.Now()
+			last, changed, err := m.withRetry(ctx, func() (uuid.UUID, RotationProgress, error) { return change(ctx, ids) })
+			done.Leads += changed.Leads
+			done.Failed += changed.Failed
+			if changed.Cause != nil {
+				done.Cause = changed.Cause
+			}
+			if err != nil {
+				return err
+			}
+			if last == uuid.Nil {
+				break
+			}
+			ids.after = last
+			m.OnProgress(*done)
+			if err := sleep(ctx, 2*m.Clock.Now().Sub(start)); err != nil {
+				return err
+			}
 		}
 	}
+	return nil
 }
 
-// withRetry calls move again if the whole batch failed, for example because the wrapper or the
+// withRetry calls change again if the whole batch failed, for example because the wrapper or the
 // database was briefly unavailable.
-func (m *KeyRotation) withRetry(ctx context.Context, move func() (RotationProgress, error)) (RotationProgress, error) {
+func (m *KeyRotation) withRetry(
+	ctx context.Context, change func() (uuid.UUID, RotationProgress, error),
+) (last uuid.UUID, changed RotationProgress, err error) {
 	for tries := 1; ; tries++ {
-		moved, err := move()
+		last, changed, err = change()
 		if err == nil || tries == maxTries {
-			return moved, err
+			return last, changed, err
 		}
 		if err := sleep(ctx, retryWait); err != nil {
-			return moved, err
+			return last, changed, err
 		}
 	}
 }
@@ -125,39 +136,4 @@ func sleep(ctx context.Context, d time.Duration) error {
 	case <-time.After(d):
 		return nil
 	}
-}
-
-// rotationBatch is a batch of leads whose keys are being changed.
-type rotationBatch struct {
-	ids, partners []uuid.UUID
-	envelopes     []envelope.Envelope
-}
-
-func (b *rotationBatch) wrapped() [][]byte {
-	out := make([][]byte, len(b.envelopes))
-	for i := range b.envelopes {
-		out[i] = b.envelopes[i].Wrapped
-	}
-	return out
-}
-
-// nextBatch returns the next batch of leads that satisfy condition and have ids greater than after.
-func (s *Store) nextBatch(ctx context.Context, condition string, after uuid.UUID, args ...any) (*rotationBatch, error) {
-	rows, err := s.pool.Query(ctx, `SELECT id, partner_id, ciphertext, iv, auth_tag, salt, wrapped_key FROM leads
-		WHERE id > $1 AND wrapped_key IS NOT NULL AND `+condition+
-		` ORDER BY id LIMIT $2`, append([]any{after, rotationBatchSize}, args...)...)
-	if err != nil {
-		return nil, postgres.Translate(err)
-	}
-	defer rows.Close()
-	b := &rotationBatch{}
-	for rows.Next() {
-		var lead, partner uuid.UUID
-		var e envelope.Envelope
-		if err := rows.Scan(&lead, &partner, &e.Ciphertext, &e.IV, &e.AuthTag, &e.Salt, &e.Wrapped); err != nil {
-			return nil, postgres.Translate(err)
-		}
-		b.ids, b.partners, b.envelopes = append(b.ids, lead), append(b.partners, partner), append(b.envelopes, e)
-	}
-	return b, postgres.Translate(rows.Err())
 }

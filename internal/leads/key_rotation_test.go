@@ -36,7 +36,8 @@ func sealedLead(t testing.TB, p *testkit.Platform, w *envelope.Wrappers, n int) 
 	if err != nil {
 		t.Fatal(err)
 	}
-	d.Lead = sealed.Lead
+	d.Lead, d.Key = sealed.Lead, sealed.Key
+	d.Key.BodyDigest = []byte("body")
 	if _, _, err := p.Leads.Deliver(t.Context(), d); err != nil {
 		t.Fatal(err)
 	}
@@ -47,7 +48,7 @@ func sealedLead(t testing.TB, p *testkit.Platform, w *envelope.Wrappers, n int) 
 func readable(t testing.TB, p *testkit.Platform, w *envelope.Wrappers, d *leads.Delivery) {
 	t.Helper()
 	read := func(column string) []byte {
-		return testkit.Value[[]byte](t, p.DB, `SELECT `+column+` FROM leads WHERE id = $1`, d.Lead.ID)
+		return testkit.Value[[]byte](t, p.DB, `SELECT `+column+` FROM leads JOIN lead_keys ON lead_id = id WHERE id = $1`, d.Lead.ID)
 	}
 	e := envelope.Envelope{
 		Ciphertext: read("ciphertext"),
@@ -111,7 +112,7 @@ func TestRewrapBetweenKeyWrappers(t *testing.T) {
 	for i := range n {
 		all = append(all, sealedLead(t, p, onLocal, i))
 	}
-	first, err := p.Leads.Find(t.Context(), scope.System, all[0].Lead.Transaction)
+	first, err := p.Leads.Find(t.Context(), scope.System, all[0].Lead.ID)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -138,7 +139,7 @@ func TestRewrapBetweenKeyWrappers(t *testing.T) {
 		for _, i := range []int{0, 1, n / 2, n - 1} {
 			readable(t, p, step.with, all[i])
 		}
-		if again, err := p.Leads.Find(t.Context(), scope.System, all[0].Lead.Transaction); err != nil ||
+		if again, err := p.Leads.Find(t.Context(), scope.System, all[0].Lead.ID); err != nil ||
 			!bytes.Equal(again.Envelope.Wrapped, first.Envelope.Wrapped) {
 			t.Errorf("%s: a replay got a different lead key: %q, %v", step.name, again.Envelope.Wrapped, err)
 		}
@@ -147,7 +148,7 @@ func TestRewrapBetweenKeyWrappers(t *testing.T) {
 	if _, err := p.Leads.DeleteExpiredBodies(t.Context(), p.Time.Now()); err != nil {
 		t.Fatal(err)
 	}
-	if kept := testkit.Value[int64](t, p.DB, `SELECT count(*) FROM leads WHERE answered_key IS NOT NULL`); kept != 0 {
+	if kept := testkit.Value[int64](t, p.DB, `SELECT count(*) FROM lead_keys WHERE answered_key IS NOT NULL`); kept != 0 {
 		t.Errorf("got %d answered keys after KeepBodyDigest, want 0", kept)
 	}
 }
@@ -170,7 +171,7 @@ func TestKeyRotationStopsAndResumes(t *testing.T) {
 	for i := range n {
 		all = append(all, sealedLead(t, p, w, i))
 	}
-	p.DB.Exec(t, `UPDATE leads SET wrapped_key = 'vault:v1:bm9uZQ==' WHERE id = $1`, all[3].Lead.ID)
+	p.DB.Exec(t, `UPDATE lead_keys SET wrapped_key = 'vault:v1:bm9uZQ==' WHERE lead_id = $1`, all[3].Lead.ID)
 	rotate(t, v)
 	for range 2 {
 		ctx, stop := context.WithCancel(t.Context())

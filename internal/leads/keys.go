@@ -18,7 +18,7 @@ type KeyUse struct {
 // KeyUses counts the leads for each key version. It reads all leads.
 func (s *Store) KeyUses(ctx context.Context) ([]KeyUse, error) {
 	rows, err := s.pool.Query(ctx,
-		`SELECT key_wrapper, key_version, count(*) FROM leads WHERE wrapped_key IS NOT NULL GROUP BY 1, 2 ORDER BY 1, 2`)
+		`SELECT key_wrapper, key_version, count(*) FROM lead_keys GROUP BY 1, 2 ORDER BY 1, 2`)
 	if err != nil {
 		return nil, postgres.Translate(err)
 	}
@@ -30,10 +30,10 @@ func (s *Store) KeyUses(ctx context.Context) ([]KeyUse, error) {
 // because it skips from one version to the next in the index.
 func (s *Store) Keys(ctx context.Context) ([]KeyUse, error) {
 	rows, err := s.pool.Query(ctx, `WITH RECURSIVE used AS (
-			(SELECT key_wrapper, key_version FROM leads ORDER BY key_wrapper, key_version LIMIT 1)
+			(SELECT key_wrapper, key_version FROM lead_keys ORDER BY key_wrapper, key_version LIMIT 1)
 			UNION ALL
 			SELECT n.key_wrapper, n.key_version FROM used u, LATERAL (
-				SELECT key_wrapper, key_version FROM leads WHERE (key_wrapper, key_version) > (u.key_wrapper, u.key_version)
+				SELECT key_wrapper, key_version FROM lead_keys WHERE (key_wrapper, key_version) > (u.key_wrapper, u.key_version)
 				ORDER BY key_wrapper, key_version LIMIT 1) n)
 		SELECT key_wrapper, key_version, 0 FROM used`)
 	if err != nil {

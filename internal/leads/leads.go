@@ -2,7 +2,9 @@
 // ended.
 //
 // quoted_at is the time of the ping and received_at the time of the post, both from the service's
-// clock. A lead's id is a UUIDv7 that contains received_at.
+// clock. A lead's id is its transaction's UUIDv7, which contains quoted_at (decision 32). The tables
+// are partitioned by it (decision 48), so a query for a period of received_at also limits the id. See
+// quote.IDRange.
 package leads
 
 import "github.com/jackc/pgx/v5/pgxpool"

@@ -36,31 +36,33 @@ type SearchResult struct {
 // FindTransaction returns the id of the lead with a transactionId, which must be exactly as the
 // partner received it.
 func (o *Reader) FindTransaction(ctx context.Context, sc scope.Scope, token string) (lead uuid.UUID, err error) {
-	transaction, err := quote.Identity(token)
+	lead, err = quote.Identity(token)
 	if err != nil {
 		return uuid.Nil, errNotFound
 	}
 	var partner uuid.UUID
-	err = o.db.Pool.QueryRow(ctx, `SELECT id, partner_id FROM leads WHERE transaction = $1 AND transaction_id = $2`,
-		transaction, token).Scan(&lead, &partner)
+	err = o.db.Pool.QueryRow(ctx, `SELECT partner_id FROM leads WHERE id = $1 AND transaction_id = $2`, lead, token).Scan(&partner)
 	if errors.Is(err, pgx.ErrNoRows) || err == nil && !sc.Allows(partner) {
 		return uuid.Nil, errNotFound
 	}
 	return lead, postgres.Translate(err)
 }
 
-// requestWindow is the maximum difference between the time in a request's id and the time in its
-// lead's id. The request's body arrives between these two times.
+// requestWindow is the maximum difference between the time in a request's id and the time at which its
+// lead was received. The request's body arrives between these two times.
 const requestWindow = time.Minute
 
-// FindRequest returns the id of the lead that a request delivered. Both ids contain the time, so the
-// search reads a range of one minute in the primary key and needs no other index.
+// FindRequest returns the id of the lead that a request delivered. The request's id contains the time,
+// so the search reads one minute of leads and needs no index of its own.
 func (o *Reader) FindRequest(ctx context.Context, sc scope.Scope, request uuid.UUID) (lead uuid.UUID, err error) {
-	at := id.Time(request)
+	from := id.Time(request)
+	until := from.Add(requestWindow)
+	first, end := quote.IDRange(from, until)
 	var partner uuid.UUID
-	err = o.db.Pool.QueryRow(ctx, `SELECT l.id, l.partner_id FROM lead_events e JOIN leads l ON l.id = e.lead_id
-		WHERE e.lead_id >= $1 AND e.lead_id < $2 AND e.kind = 'delivered' AND e.detail ->> 'request_id' = $3`,
-		id.NewV7(at, [10]byte{}), id.NewV7(at.Add(requestWindow), [10]byte{}), id.Format(id.Request, request)).Scan(&lead, &partner)
+	err = o.db.Pool.QueryRow(ctx, `SELECT l.id, l.partner_id FROM leads l JOIN lead_events e ON e.lead_id = l.id
+		WHERE l.id >= $1 AND l.id < $2 AND e.lead_id >= $1 AND e.lead_id < $2 AND l.received_at >= $3 AND l.received_at < $4
+			AND e.kind = 'delivered' AND e.detail ->> 'request_id' = $5`,
+		first, end, from, until, id.Format(id.Request, request)).Scan(&lead, &partner)
 	if errors.Is(err, pgx.ErrNoRows) || err == nil && !sc.Allows(partner) {
 		return uuid.Nil, errNotFound
 	}
@@ -106,45 +108,30 @@ func invalidField(field, message string) error {
 	return apperr.AtField(apperr.Invalid, field, apperr.InvalidValue, field, message)
 }
 
-// findPersonSQL looks up every index key that a consumer's leads may have. For a year of leads, this
-// takes a few milliseconds. OFFSET 0 forces these lookups. Without it, Postgres might read all leads
-// if it has no statistics yet.
-const findPersonSQL = `SELECT l.id FROM (SELECT DISTINCT unnest($1::bytea[])) AS near (key) CROSS JOIN LATERAL (
-		SELECT d.id, d.partner_id FROM leads d WHERE substr(uuid_send(d.id), 1, 3) || substr(d.%[1]s_digest, 5, 4) = near.key
-			AND d.%[1]s_digest = ANY ($2) OFFSET 0) l
-	WHERE $3 OR l.partner_id = ANY ($4) ORDER BY l.id DESC LIMIT %[2]d`
+// findPersonSQL selects the newest of a consumer's leads in a period.
+const findPersonSQL = `SELECT l.id FROM leads l
+	WHERE l.%s_digest = ANY ($3) AND l.id >= $1 AND l.id < $2 AND l.received_at >= $4 AND l.received_at < $5
+		AND ($6 OR l.partner_id = ANY ($7)) ORDER BY l.received_at DESC, l.id DESC LIMIT $8`
 
 // personSQL fills in findPersonSQL for a search by "email" or "phone".
-func personSQL(by string) string { return fmt.Sprintf(findPersonSQL, by, MaxFound+1) }
-
-// nearKeys returns the index keys of all leads that have one of the digests and were received between
-// two times. An index key is the first three bytes of the lead's id, which cover 2^24 ms, followed by
-// the four bytes after the key id in the digest.
-func nearKeys(from, until time.Time, digests [][]byte) (keys [][]byte) {
-	for span := from.UnixMilli() >> 24; span <= until.UnixMilli()>>24; span++ {
-		for _, d := range digests {
-			keys = append(keys, append([]byte{byte(span >> 16), byte(span >> 8), byte(span)}, d[4:8]...)) //nolint:gosec // the last three bytes
-		}
-	}
-	return keys
-}
+func personSQL(by string) string { return fmt.Sprintf(findPersonSQL, by) }
 
 func (o *Reader) find(ctx context.Context, sc scope.Scope, by string, digests [][]byte) (f SearchResult, err error) {
-	var first uuid.UUID
-	err = o.db.Pool.QueryRow(ctx, `SELECT id FROM leads ORDER BY id LIMIT 1`).Scan(&first)
-	switch {
-	case errors.Is(err, pgx.ErrNoRows):
-	case err != nil:
-		return f, postgres.Translate(err)
-	default:
-		// Another node's clock may be ahead.
-		keys := nearKeys(id.Time(first), o.clock.Now().AddDate(0, 0, 1), digests)
-		if f.Rows, err = o.collect(ctx, fmt.Sprintf(rowsSQL, personSQL(by), "DESC"), keys, digests, sc.All(), sc.IDs()); err != nil {
+	parts, err := o.periods(ctx, earliest.ReceivedAt, latest.ReceivedAt, false)
+	if err != nil {
+		return f, err
+	}
+	for _, p := range parts {
+		first, end := quote.IDRange(p.from, p.until)
+		rows, err := o.collect(ctx, fmt.Sprintf(rowsSQL, personSQL(by), "DESC"), first, end, digests, p.from, p.until,
+			sc.All(), sc.IDs(), MaxFound+1-len(f.Rows))
+		if err != nil {
 			return f, err
 		}
-	}
-	if f.More = len(f.Rows) > MaxFound; f.More {
-		f.Rows = f.Rows[:MaxFound]
+		if f.Rows = append(f.Rows, rows...); len(f.Rows) > MaxFound {
+			f.Rows, f.More = f.Rows[:MaxFound], true
+			break
+		}
 	}
 	note := audit.Event{Action: "lead.find", Kind: "lead", After: map[string]any{"by": by, "found": len(f.Rows)}}
 	return f, audit.New(o.db, o.clock).LogDone(ctx, o.by, note)

@@ -7,7 +7,6 @@ import (
 
 	"github.com/google/uuid"
 
-	"github.com/pingpost/pingpost/internal/id"
 	"github.com/pingpost/pingpost/internal/scope"
 )
 
@@ -26,42 +25,58 @@ type Query struct {
 	Industry, Country string
 	State             string
 	From, To          time.Time // delivery time; To is exclusive
-	Before, After     uuid.UUID
+	Before, After     Cursor
 	Size              int
 }
 
 // Page is a page of the list, newest first. Newer and Older are the cursors of the adjacent pages, or
-// uuid.Nil at the ends of the list. ScannedTo is set if the search reached its limit before the page
-// was full. The next page continues from that time.
+// zero at the ends of the list. ScannedTo is set if the search reached its limit before the page was
+// full. The next page continues from that time.
 type Page struct {
 	Rows         []Row
-	Newer, Older uuid.UUID
+	Newer, Older Cursor
 	ScannedTo    time.Time
 }
 
-// List returns a page of the leads in the scope. Lead ids contain the time, so a page is a range in an
-// index. If a filter has no index, List examines only a limited number of leads.
+// List returns a page of the leads in the scope. It reads the partitions one after the other until the
+// page is full. If a filter has no index, List examines only a limited number of leads.
 func (o *Reader) List(ctx context.Context, sc scope.Scope, q Query) (page Page, err error) {
 	w := newWindow(sc, q)
 	if w.empty() {
 		return page, nil
 	}
-	var horizon uuid.UUID
-	if q.rare() {
-		if horizon, err = o.horizon(ctx, w, q.Size); err != nil {
+	parts, err := o.split(ctx, w)
+	if err != nil {
+		return page, err
+	}
+	var horizon Cursor // the last lead that List may examine
+	left := o.limit.allPartners
+	if !w.all {
+		left = o.limit.onePartner
+	}
+	for _, part := range parts {
+		if q.rare() {
+			var examined int
+			if examined, horizon, err = o.horizon(ctx, part, left, q.Size); err != nil {
+				return page, err
+			}
+			left -= examined
+			part.endAt(horizon)
+		}
+		rows, err := o.rows(ctx, part, q, q.Size+1-len(page.Rows))
+		if err != nil {
 			return page, err
 		}
-		w.endAt(horizon)
-	}
-	if page.Rows, err = o.rows(ctx, w, q); err != nil {
-		return page, err
+		if page.Rows = append(page.Rows, rows...); len(page.Rows) > q.Size || !horizon.IsZero() {
+			break
+		}
 	}
 	switch {
 	case len(page.Rows) > q.Size:
 		page.Rows = page.Rows[:q.Size]
-		horizon = page.Rows[q.Size-1].ID
-	case horizon != uuid.Nil && len(page.Rows) < q.Size:
-		page.ScannedTo = id.Time(horizon)
+		horizon = page.Rows[q.Size-1].cursor()
+	case !horizon.IsZero() && len(page.Rows) < q.Size:
+		page.ScannedTo = horizon.ReceivedAt
 	}
 	if !w.up {
 		page.Newer, page.Older = q.After, horizon
@@ -69,8 +84,8 @@ func (o *Reader) List(ctx context.Context, sc scope.Scope, q Query) (page Page, 
 	}
 	slices.Reverse(page.Rows)
 	page.Older = q.Before
-	if horizon != uuid.Nil {
-		page.Newer = next(horizon)
+	if !horizon.IsZero() {
+		page.Newer = horizon.next()
 	}
 	return page, nil
 }
@@ -80,10 +95,10 @@ func (q Query) rare() bool {
 	return q.Account != uuid.Nil || q.Industry != "" || q.Country != "" || q.State != ""
 }
 
-// window is the part of a query that an index can answer: the leads of all or some partners in a range
-// of ids, in ascending or descending order. The id from is inclusive, and to is exclusive.
+// window is the part of a query that an index can answer: the leads of all or some partners between two
+// positions, in ascending or descending order. from is inclusive, and to is exclusive.
 type window struct {
-	from, to uuid.UUID
+	from, to Cursor
 	up       bool
 	all      bool
 	partners []uuid.UUID
@@ -92,7 +107,7 @@ type window struct {
 // newWindow returns the window of a query. The cursor is inclusive for a page of newer leads, and
 // exclusive for a page of older leads.
 func newWindow(sc scope.Scope, q Query) window {
-	w := window{to: uuid.Max, up: q.Before != uuid.Nil, all: sc.All(), partners: sc.IDs()}
+	w := window{from: earliest, to: latest, up: !q.Before.IsZero(), all: sc.All(), partners: sc.IDs()}
 	if q.Partner != uuid.Nil {
 		w.all, w.partners = false, nil
 		if sc.Allows(q.Partner) {
@@ -100,42 +115,50 @@ func newWindow(sc scope.Scope, q Query) window {
 		}
 	}
 	if !q.From.IsZero() {
-		w.from = id.NewV7(q.From, [10]byte{})
+		w.from = Cursor{ReceivedAt: q.From}
 	}
 	if !q.To.IsZero() {
-		w.to = id.NewV7(q.To, [10]byte{})
+		w.to = Cursor{ReceivedAt: q.To}
 	}
 	if w.up {
-		w.from = slices.MaxFunc([]uuid.UUID{w.from, q.Before}, compare)
-	} else if q.After != uuid.Nil {
-		w.to = slices.MinFunc([]uuid.UUID{w.to, q.After}, compare)
+		w.from = slices.MaxFunc([]Cursor{w.from, q.Before}, Cursor.compare)
+	} else if !q.After.IsZero() {
+		w.to = slices.MinFunc([]Cursor{w.to, q.After}, Cursor.compare)
 	}
 	return w
 }
 
 func (w window) empty() bool {
-	return !w.all && len(w.partners) == 0 || compare(w.from, w.to) >= 0
+	return !w.all && len(w.partners) == 0 || w.from.compare(w.to) >= 0
 }
 
-// endAt makes last the last lead in the window. If last is uuid.Nil, the window does not change.
-func (w *window) endAt(last uuid.UUID) {
+// endAt makes last the last lead in the window. If last is zero, the window does not change.
+func (w *window) endAt(last Cursor) {
 	switch {
-	case last == uuid.Nil:
+	case last.IsZero():
 	case w.up:
-		w.to = next(last)
+		w.to = last.next()
 	default:
 		w.from = last
 	}
 }
 
-func compare(a, b uuid.UUID) int { return slices.Compare(a[:], b[:]) }
-
-// next returns the id that follows u.
-func next(u uuid.UUID) uuid.UUID {
-	for i := len(u) - 1; i >= 0; i-- {
-		if u[i]++; u[i] != 0 {
-			break
+// split divides a window into the parts that List reads one after the other.
+func (o *Reader) split(ctx context.Context, w window) (parts []window, err error) {
+	periods, err := o.periods(ctx, w.from.ReceivedAt, w.to.ReceivedAt, w.up)
+	for i, p := range periods {
+		part := w
+		first, last := i == 0, i == len(periods)-1
+		if w.up {
+			first, last = last, first
 		}
+		if !last {
+			part.from = Cursor{ReceivedAt: p.from}
+		}
+		if !first {
+			part.to = Cursor{ReceivedAt: p.until}
+		}
+		parts = append(parts, part)
 	}
-	return u
+	return parts, err
 }

@@ -55,7 +55,7 @@ func (o *leadReader) returned(t *testing.T, lead uuid.UUID, state string) {
 func (o *leadReader) erase(t *testing.T, lead uuid.UUID) {
 	t.Helper()
 	o.DB.Exec(t,
-		`UPDATE leads SET state = 'erased', salt = NULL, wrapped_key = NULL, email_digest = NULL, phone_digest = NULL WHERE id = $1`,
+		`WITH gone AS (DELETE FROM lead_keys WHERE lead_id = $1) UPDATE leads SET state = 'erased', ciphertext = NULL, iv = NULL, auth_tag = NULL, email_digest = NULL, phone_digest = NULL WHERE id = $1`,
 		lead)
 }
 
@@ -127,8 +127,8 @@ func TestListFilters(t *testing.T) {
 		"empty scope":                        {scope.Scope{}, leads.Query{}, ""},
 	} {
 		t.Run(name, func(t *testing.T) {
-			if page, got := o.list(t, o.Reader, c.sc, c.q); got != c.want || page.Newer != uuid.Nil ||
-				page.Older != uuid.Nil || !page.ScannedTo.IsZero() {
+			if page, got := o.list(t, o.Reader, c.sc, c.q); got != c.want || !page.Newer.IsZero() ||
+				!page.Older.IsZero() || !page.ScannedTo.IsZero() {
 				t.Errorf("got %q, want %q; page %+v", got, c.want, page)
 			}
 		})
@@ -198,14 +198,14 @@ func TestListPagesInBothDirections(t *testing.T) {
 					if !page.ScannedTo.IsZero() && len(names) >= q.Size {
 						t.Errorf("a full page has ScannedTo %s, want zero", page.ScannedTo)
 					}
-					if page.Older == uuid.Nil {
+					if page.Older.IsZero() {
 						break
 					}
 					q.After = page.Older
 				}
 				up, at := []string{}, last.Newer
-				for at != uuid.Nil {
-					q.After, q.Before = uuid.Nil, at
+				for !at.IsZero() {
+					q.After, q.Before = leads.Cursor{}, at
 					page, names := o.list(t, by, c.sc, q)
 					if up = append(up, names); len(up) > 100 {
 						t.Fatal("the pages do not reach the first one")
@@ -215,7 +215,7 @@ func TestListPagesInBothDirections(t *testing.T) {
 					}
 					at = page.Newer
 				}
-				_, bottom := o.list(t, by, c.sc, func() leads.Query { q.Before, q.After = uuid.Nil, last.Newer; return q }())
+				_, bottom := o.list(t, by, c.sc, func() leads.Query { q.Before, q.After = leads.Cursor{}, last.Newer; return q }())
 				slices.Reverse(up)
 				if got := strings.Join(up, "") + bottom; down != wanted || got != wanted {
 					t.Errorf("got %q to older pages and %q to newer pages, want %q", down, got, wanted)
@@ -238,7 +238,7 @@ func TestListStopsAtScanLimit(t *testing.T) {
 		"one partner":  scope.Partners(o.Required.ID),
 	} {
 		page, names := o.list(t, o.WithScanLimits(5, 5), sc, leads.Query{Industry: "zebra", Size: 2})
-		if names != "" || page.Older != ids[len(ids)-5] || !page.ScannedTo.Equal(id.Time(ids[len(ids)-5])) {
+		if names != "" || page.Older.ID != ids[len(ids)-5] || !page.ScannedTo.Equal(id.Time(ids[len(ids)-5])) {
 			t.Errorf("%s: got %q and page %+v", name, names, page)
 		}
 	}

@@ -17,7 +17,9 @@ import (
 // Details contains all data of a lead except personal data, the content of the envelope, and the
 // digests.
 type Details struct {
-	models.Lead // without digests and encrypted data
+	models.Lead        // without digests and encrypted data
+	KeyWrapper  string // of the data key; "" if the lead was erased
+	KeyVersion  string
 	PartnerName string
 	Identifier  string // of the account; sent as partnerId in a post
 	AccountName string
@@ -37,9 +39,11 @@ type Secret struct{ Label, Prefix, LastFour string }
 type Sizes struct{ Ciphertext, IV, AuthTag, Salt, WrappedKey int }
 
 const detailsSQL = `SELECT %s, l.state, l.email_digest IS NOT NULL, l.phone_digest IS NOT NULL,
-		coalesce(length(l.ciphertext), 0), coalesce(length(l.iv), 0), coalesce(length(l.auth_tag), 0), coalesce(length(l.salt), 0), coalesce(length(l.wrapped_key), 0),
+		coalesce(length(l.ciphertext), 0), coalesce(length(l.iv), 0), coalesce(length(l.auth_tag), 0), coalesce(length(k.salt), 0), coalesce(length(k.wrapped_key), 0),
+		coalesce(k.key_wrapper, ''), coalesce(k.key_version, ''),
 		p.name, a.identifier, a.name, coalesce(q.name, ''), coalesce(s.label, ''), coalesce(s.prefix, ''), coalesce(s.last_four, '')
-	FROM leads l JOIN partners p ON p.id = l.partner_id JOIN accounts a ON a.id = l.account_id
+	FROM leads l LEFT JOIN lead_keys k ON k.lead_id = l.id AND k.lead_id = $1
+		JOIN partners p ON p.id = l.partner_id JOIN accounts a ON a.id = l.account_id
 		LEFT JOIN partners q ON q.id = l.quoted_partner LEFT JOIN signing_secrets s ON s.id = l.secret_id
 	WHERE l.id = $1`
 
@@ -48,7 +52,7 @@ const detailsSQL = `SELECT %s, l.state, l.email_digest IS NOT NULL, l.phone_dige
 func (o *Reader) Get(ctx context.Context, sc scope.Scope, lead uuid.UUID) (f Details, err error) {
 	e, shown := &f.Envelope, readableColumns()
 	err = o.db.Pool.QueryRow(ctx, fmt.Sprintf(detailsSQL, names("l.", shown)), lead).Scan(append(fields(shown, &f.Lead), &f.State, &f.ByEmail, &f.ByPhone,
-		&e.Ciphertext, &e.IV, &e.AuthTag, &e.Salt, &e.WrappedKey,
+		&e.Ciphertext, &e.IV, &e.AuthTag, &e.Salt, &e.WrappedKey, &f.KeyWrapper, &f.KeyVersion,
 		&f.PartnerName, &f.Identifier, &f.AccountName, &f.QuotedFor, &f.Secret.Label, &f.Secret.Prefix, &f.Secret.LastFour)...)
 	if errors.Is(err, pgx.ErrNoRows) || err == nil && !sc.Allows(f.PartnerID) {
 		return Details{}, errNotFound

@@ -39,7 +39,7 @@ func TestGet(t *testing.T) {
 		f.Events[0].Kind != models.EventDelivered {
 		t.Errorf("got consent %+v and events %+v", f.Consent, f.Events)
 	}
-	if f.Ciphertext != nil || f.EmailDigest != nil || f.Salt != nil || f.WrappedKey != nil || f.BodyDigest != nil {
+	if f.Ciphertext != nil || f.EmailDigest != nil {
 		t.Error("Get read encrypted data or digests")
 	}
 	// The partner of the quote is left out if it is not in the scope.

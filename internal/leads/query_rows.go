@@ -2,7 +2,6 @@ package leads
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"strings"
 	"time"
@@ -12,6 +11,7 @@ import (
 
 	"github.com/pingpost/pingpost/internal/money"
 	"github.com/pingpost/pingpost/internal/postgres"
+	"github.com/pingpost/pingpost/internal/quote"
 	"github.com/pingpost/pingpost/models"
 )
 
@@ -29,17 +29,22 @@ type Row struct {
 	Returned          bool
 }
 
-// rowsSQL selects the columns of a Row for each lead that the subquery returns.
+func (r Row) cursor() Cursor { return Cursor{r.ReceivedAt, r.ID} }
+
+// rowsSQL selects the columns of a Row for each lead that the subquery returns. All leads have ids from
+// $1 until $2.
 const rowsSQL = `SELECT l.id, l.received_at, l.partner_id, p.name, a.identifier, l.industry, l.country, l.price_minor, l.currency, l.state, l.sandbox,
 		EXISTS (SELECT FROM returns r WHERE r.lead_id = l.id AND r.state = 'accepted')
-	FROM (%s) chosen JOIN leads l ON l.id = chosen.id JOIN partners p ON p.id = l.partner_id JOIN accounts a ON a.id = l.account_id ORDER BY l.id %s`
+	FROM (%s) chosen JOIN leads l ON l.id = chosen.id AND l.id >= $1 AND l.id < $2
+		JOIN partners p ON p.id = l.partner_id JOIN accounts a ON a.id = l.account_id
+	ORDER BY l.received_at %[2]s, l.id %[2]s`
 
-// rows returns the rows of a page in the order of the window, and one more row if there is another
-// page.
-func (o *Reader) rows(ctx context.Context, w window, q Query) ([]Row, error) {
+// rows returns up to most rows of a page, in the order of the window.
+func (o *Reader) rows(ctx context.Context, w window, q Query, most int) ([]Row, error) {
 	c := w.conditions()
 	c.filter(q)
-	chosen := w.each(c, fmt.Sprintf("LIMIT %d", q.Size+1)) + fmt.Sprintf(" ORDER BY one.id %s LIMIT %d", w.order(), q.Size+1)
+	chosen := fmt.Sprintf("%s ORDER BY one.received_at %[2]s, one.id %[2]s LIMIT %[3]d",
+		w.each(c, "SELECT one.id", "l.received_at, l.id", most), w.order(), most)
 	return o.collect(ctx, fmt.Sprintf(rowsSQL, chosen, w.order()), c.args...)
 }
 
@@ -62,20 +67,24 @@ func (o *Reader) collect(ctx context.Context, sql string, args ...any) ([]Row, e
 	return all, postgres.Translate(err)
 }
 
-// horizon returns the id of the last lead that List may examine for a page, or uuid.Nil if it may
-// examine all leads in the window. If the window has several partners, each gets an equal share of the
-// limit, and the horizon is where the first of them uses up its share.
-func (o *Reader) horizon(ctx context.Context, w window, size int) (last uuid.UUID, err error) {
-	c, each := w.conditions(), o.limit.allPartners
+// horizon returns the last lead that List may examine in a window, or zero if it may examine all of
+// them, and the number of leads up to there. left is the number of leads that List may still examine.
+// If the window has several partners, each gets an equal share of it, and the horizon is where the
+// first of them uses up its share.
+func (o *Reader) horizon(ctx context.Context, w window, left, size int) (examined int, last Cursor, err error) {
+	c, each := w.conditions(), left
 	if !w.all {
-		each = max(size+1, o.limit.onePartner/len(w.partners))
+		each = max(size+1, left/len(w.partners))
 	}
-	sql := w.each(c, fmt.Sprintf("OFFSET %d LIMIT 1", each-1)) + " ORDER BY one.id " + w.order() + " LIMIT 1"
-	err = o.db.Pool.QueryRow(ctx, sql, c.args...).Scan(&last)
-	if errors.Is(err, pgx.ErrNoRows) {
-		return uuid.Nil, nil
+	sql := fmt.Sprintf(`WITH examined AS MATERIALIZED (%s) SELECT (SELECT count(*) FROM examined), received_at, id
+			FROM (SELECT) one LEFT JOIN (SELECT received_at, id FROM examined WHERE n = %d ORDER BY received_at %[3]s, id %[3]s LIMIT 1) last ON true`,
+		w.each(c, "SELECT one.*", "l.received_at, l.id, row_number() OVER (ORDER BY l.received_at "+w.order()+", l.id "+w.order()+") AS n", each), each, w.order())
+	var at *time.Time
+	var lead *uuid.UUID
+	if err := o.db.Pool.QueryRow(ctx, sql, c.args...).Scan(&examined, &at, &lead); err != nil || at == nil {
+		return examined, last, postgres.Translate(err)
 	}
-	return last, postgres.Translate(err)
+	return examined, Cursor{at.UTC(), *lead}, nil
 }
 
 func (w window) order() string {
@@ -85,16 +94,19 @@ func (w window) order() string {
 	return "DESC"
 }
 
-// each returns a query for the ids of the leads in the window. The query reads the partners one by
-// one. If it read several at once, Postgres might read the leads of all partners instead.
-func (w window) each(c *conditions, limit string) string {
+// each returns a query for the first leads in the window, at most most for each partner. The query reads
+// the partners one by one. If it read several at once, Postgres might read the leads of all partners
+// instead.
+func (w window) each(c *conditions, sel, columns string, most int) string {
 	if w.all {
-		return fmt.Sprintf("SELECT one.id FROM (SELECT l.id FROM leads l WHERE %s ORDER BY l.id %s %s) one", c.text(),
-			w.order(), limit)
+		return fmt.Sprintf("%s FROM (%s) one", sel, w.first(c, columns, most))
 	}
 	c.and("l.partner_id = s.id")
-	return fmt.Sprintf("SELECT one.id FROM unnest(%s::uuid[]) s (id) CROSS JOIN LATERAL (SELECT l.id FROM leads l WHERE %s ORDER BY l.id %s %s) one",
-		c.arg(w.partners), c.text(), w.order(), limit)
+	return fmt.Sprintf("%s FROM unnest(%s::uuid[]) s (id) CROSS JOIN LATERAL (%s) one", sel, c.arg(w.partners), w.first(c, columns, most))
+}
+
+func (w window) first(c *conditions, columns string, most int) string {
+	return fmt.Sprintf("SELECT %s FROM leads l WHERE %s ORDER BY l.received_at %[3]s, l.id %[3]s LIMIT %[4]d", columns, c.text(), w.order(), most)
 }
 
 // conditions is a WHERE clause and its arguments. The clause calls the table of leads l.
@@ -103,11 +115,14 @@ type conditions struct {
 	args []any
 }
 
-// conditions returns the conditions of the window. $1 and $2 are its ends.
+// conditions returns the conditions of the window. $1 and $2 are the range of its ids.
 func (w window) conditions() *conditions {
 	c := &conditions{}
-	c.and("l.id >= %s", w.from)
-	c.and("l.id < %s", w.to)
+	first, end := quote.IDRange(w.from.ReceivedAt, w.to.ReceivedAt)
+	c.and("l.id >= %s", first)
+	c.and("l.id < %s", end)
+	c.and("(l.received_at, l.id) >= (%s, %s)", w.from.ReceivedAt, w.from.ID)
+	c.and("(l.received_at, l.id) < (%s, %s)", w.to.ReceivedAt, w.to.ID)
 	return c
 }
 
@@ -127,8 +142,8 @@ func (c *conditions) and(sql string, args ...any) {
 
 func (c *conditions) text() string { return strings.Join(c.sql, " AND ") }
 
-// returned is the condition that a return of lead l was accepted. It repeats the ends of the window,
-// so that Postgres does not read returns outside the window.
+// returned is the condition that a return of lead l was accepted. It repeats the range of ids, so that
+// Postgres does not read returns outside the window.
 const returned = "EXISTS (SELECT FROM returns r WHERE r.lead_id = l.id AND r.state = 'accepted' AND r.lead_id >= $1 AND r.lead_id < $2)"
 
 func (c *conditions) filter(q Query) {

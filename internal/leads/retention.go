@@ -4,8 +4,8 @@ import (
 	"context"
 	"time"
 
-	"github.com/pingpost/pingpost/internal/id"
 	"github.com/pingpost/pingpost/internal/postgres"
+	"github.com/pingpost/pingpost/internal/quote"
 )
 
 const (
@@ -16,14 +16,15 @@ const (
 	KeepSandbox = 7 * 24 * time.Hour
 )
 
-// DeleteExpiredBodies clears body_digest and answered_key in leads received more than KeepBodyDigest
-// before now. Only retries need these columns. It returns the number of leads changed. Lead ids
-// contain the time, so it can use the partial index on leads that still have a digest.
+// DeleteExpiredBodies clears body_digest and answered_key of leads received more than KeepBodyDigest
+// before now. Only retries need these columns. It returns the number of leads changed.
 func (s *Store) DeleteExpiredBodies(ctx context.Context, now time.Time) (int64, error) {
-	before := id.NewV7(now.Add(-KeepBodyDigest), [10]byte{})
+	before := now.Add(-KeepBodyDigest)
+	_, end := quote.IDRange(before, before)
 	return postgres.InBatches(ctx, s.pool, `WITH old AS (
-			SELECT id FROM leads WHERE id < $1 AND body_digest IS NOT NULL LIMIT $2 FOR UPDATE SKIP LOCKED)
-		UPDATE leads l SET body_digest = NULL, answered_key = NULL FROM old WHERE l.id = old.id`, before)
+			SELECT k.lead_id FROM lead_keys k JOIN leads l ON l.id = k.lead_id
+			WHERE k.lead_id < $1 AND l.id < $1 AND l.received_at < $2 AND k.body_digest IS NOT NULL LIMIT $3 FOR UPDATE OF k SKIP LOCKED)
+		UPDATE lead_keys k SET body_digest = NULL, answered_key = NULL FROM old WHERE k.lead_id = old.lead_id AND k.lead_id < $1`, end, before)
 }
 
 // DeleteSandbox deletes sandbox leads older than KeepSandbox and returns how many it deleted.

@@ -26,7 +26,7 @@ func TestDeleteExpiredBodies(t *testing.T) {
 			t.Errorf("%s later: got %d and error %v, want %d", c.later, n, err, c.want)
 		}
 	}
-	if left := testkit.Value[int64](t, p.DB, `SELECT count(*) FROM leads WHERE body_digest IS NOT NULL`); left != 0 {
+	if left := testkit.Value[int64](t, p.DB, `SELECT count(*) FROM lead_keys WHERE body_digest IS NOT NULL`); left != 0 {
 		t.Errorf("got %d digests, want 0", left)
 	}
 	if all := testkit.Value[int64](t, p.DB, `SELECT count(*) FROM leads WHERE ciphertext IS NOT NULL`); all != 2 {

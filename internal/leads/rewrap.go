@@ -5,8 +5,10 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"slices"
 
 	"github.com/google/uuid"
+	"github.com/jackc/pgx/v5"
 
 	"github.com/pingpost/pingpost/internal/envelope"
 	"github.com/pingpost/pingpost/internal/id"
@@ -14,17 +16,35 @@ import (
 	"github.com/pingpost/pingpost/internal/postgres"
 )
 
-// rewrapSQL changes a lead only if it still has the old key, so that an erased lead does not get a new
-// key. It saves the wrapped key that the partner received, so that replays return the same key.
-const rewrapSQL = `UPDATE leads l SET
-		wrapped_key = n.new, key_wrapper = n.wrapper, key_version = n.version,
-		answered_key = CASE WHEN l.body_digest IS NOT NULL THEN coalesce(l.answered_key, l.wrapped_key) END
-	FROM unnest($1::uuid[], $2::bytea[], $3::bytea[], $4::text[], $5::text[]) AS n(id, old, new, wrapper, version)
-	WHERE l.id = n.id AND l.wrapped_key = n.old`
+// oldKeysSQL selects a batch of keys that are not wrapped with the wrapper $3 and version $4.
+const oldKeysSQL = `SELECT lead_id, wrapped_key FROM lead_keys
+	WHERE lead_id > $1 AND lead_id < $2 AND (key_wrapper, key_version) <> ($3, $4) ORDER BY lead_id LIMIT $5`
 
-func (m *KeyRotation) rewrap(ctx context.Context, b *rotationBatch) (RotationProgress, error) {
-	var done RotationProgress
-	old := b.wrapped()
+// rewrapSQL changes a key only if it is still the old one, because the lead may have been erased or
+// rewrapped by another process. It saves the wrapped key that the partner received, so that replays
+// return the same key.
+const rewrapSQL = `UPDATE lead_keys k SET
+		wrapped_key = n.new, key_wrapper = n.wrapper, key_version = n.version,
+		answered_key = CASE WHEN k.body_digest IS NOT NULL THEN coalesce(k.answered_key, k.wrapped_key) END
+	FROM unnest($1::uuid[], $2::bytea[], $3::bytea[], $4::text[], $5::text[]) AS n(id, old, new, wrapper, version)
+	WHERE k.lead_id = n.id AND k.wrapped_key = n.old AND k.lead_id > $6 AND k.lead_id < $7`
+
+// rewrap rewraps a batch of keys.
+func (m *KeyRotation) rewrap(ctx context.Context, batch idBatch, current KeyUse) (last uuid.UUID, done RotationProgress, err error) {
+	rows, err := m.Leads.pool.Query(ctx, oldKeysSQL, batch.after, batch.end, current.Wrapper, current.Version, rotationBatchSize)
+	if err != nil {
+		return last, done, postgres.Translate(err)
+	}
+	var all []uuid.UUID
+	var old [][]byte
+	var lead uuid.UUID
+	var wrapped []byte
+	if _, err = pgx.ForEachRow(rows, []any{&lead, &wrapped}, func() error {
+		all, old = append(all, lead), append(old, slices.Clone(wrapped))
+		return nil
+	}); err != nil || len(all) == 0 {
+		return last, done, postgres.Translate(err)
+	}
 	var ids []uuid.UUID
 	var from, to [][]byte
 	var wrappers, versions []string
@@ -36,66 +56,94 @@ func (m *KeyRotation) rewrap(ctx context.Context, b *rotationBatch) (RotationPro
 		}
 		if err != nil {
 			if !errors.Is(err, envelope.ErrNotWrapped) {
-				return RotationProgress{}, err // the wrapper failed, not the lead
+				return last, RotationProgress{}, err // the wrapper failed, not the lead
 			}
-			done.fail(b.ids[i], err)
+			done.fail(all[i], err)
 			continue
 		}
-		ids, from, to = append(ids, b.ids[i]), append(from, old[i]), append(to, moved.Wrapped)
+		ids, from, to = append(ids, all[i]), append(from, old[i]), append(to, moved.Wrapped)
 		wrappers, versions = append(wrappers, wrapper), append(versions, version)
 	}
-	tag, err := m.Leads.pool.Exec(ctx, rewrapSQL, ids, from, to, wrappers, versions)
+	tag, err := m.Leads.pool.Exec(ctx, rewrapSQL, ids, from, to, wrappers, versions, batch.after, batch.end)
 	if err != nil {
-		return RotationProgress{}, postgres.Translate(err)
+		return last, RotationProgress{}, postgres.Translate(err)
 	}
 	done.Leads = tag.RowsAffected()
-	return done, nil
+	return all[len(all)-1], done, nil
 }
+
+// oldDigestsSQL selects a batch of leads whose digests were not made with the platform key $3.
+const oldDigestsSQL = `SELECT id, partner_id, ciphertext, iv, auth_tag, salt, wrapped_key
+	FROM leads JOIN lead_keys ON lead_id = id
+	WHERE id > $1 AND id < $2 AND lead_id > $1 AND lead_id < $2
+		AND (substring(email_digest FOR 4) <> $3 OR substring(phone_digest FOR 4) <> $3) ORDER BY id LIMIT $4`
 
 const resealSQL = `UPDATE leads l SET email_digest = n.email, phone_digest = n.phone
 	FROM unnest($1::uuid[], $2::bytea[], $3::bytea[]) AS n(id, email, phone)
-	WHERE l.id = n.id AND l.salt IS NOT NULL`
+	WHERE l.id = n.id AND l.state <> 'erased' AND l.id > $4 AND l.id < $5`
 
-func (m *KeyRotation) reseal(ctx context.Context, b *rotationBatch, keys *keyring.Keys) (RotationProgress, error) {
-	var done RotationProgress
+// encryptedContact is a lead's contact record as it is stored.
+type encryptedContact struct {
+	lead, partner uuid.UUID
+	envelope      envelope.Envelope
+}
+
+// reseal replaces the digests of a batch of leads.
+func (m *KeyRotation) reseal(ctx context.Context, batch idBatch, keys *keyring.Keys) (last uuid.UUID, done RotationProgress, err error) {
+	first := keys.IDs()[0]
+	rows, err := m.Leads.pool.Query(ctx, oldDigestsSQL, batch.after, batch.end, first[:], rotationBatchSize)
+	if err != nil {
+		return last, done, postgres.Translate(err)
+	}
+	all, err := pgx.CollectRows(rows, func(row pgx.CollectableRow) (c encryptedContact, err error) {
+		e := &c.envelope
+		return c, row.Scan(&c.lead, &c.partner, &e.Ciphertext, &e.IV, &e.AuthTag, &e.Salt, &e.Wrapped)
+	})
+	if err != nil || len(all) == 0 {
+		return last, done, postgres.Translate(err)
+	}
+	wrapped := make([][]byte, len(all))
+	for i := range all {
+		wrapped[i] = all[i].envelope.Wrapped
+	}
 	var ids []uuid.UUID
 	var emails, phones [][]byte
-	opened := m.Wrappers.Unwrap(ctx, b.wrapped())
+	opened := m.Wrappers.Unwrap(ctx, wrapped)
 	defer clear(opened)
 	for i, one := range opened {
 		err := one.Err
 		if err != nil && !errors.Is(err, envelope.ErrNotWrapped) {
-			return RotationProgress{}, err
+			return last, RotationProgress{}, err
 		}
 		var contact Contact
 		if err == nil {
-			contact, err = openContact(b.envelopes[i], one.Key, b.ids[i], b.partners[i])
+			contact, err = all[i].open(one.Key)
 		}
 		if err != nil {
-			done.fail(b.ids[i], err)
+			done.fail(all[i].lead, err)
 			continue
 		}
 		email, phone := contact.Digests(keys)
-		ids, emails, phones = append(ids, b.ids[i]), append(emails, email), append(phones, phone)
+		ids, emails, phones = append(ids, all[i].lead), append(emails, email), append(phones, phone)
 	}
-	tag, err := m.Leads.pool.Exec(ctx, resealSQL, ids, emails, phones)
+	tag, err := m.Leads.pool.Exec(ctx, resealSQL, ids, emails, phones, batch.after, batch.end)
 	if err != nil {
-		return RotationProgress{}, postgres.Translate(err)
+		return last, RotationProgress{}, postgres.Translate(err)
 	}
 	done.Leads = tag.RowsAffected()
-	return done, nil
+	return all[len(all)-1].lead, done, nil
 }
 
-func openContact(e envelope.Envelope, key [envelope.KeySize]byte, lead, partner uuid.UUID) (c Contact, err error) {
-	plain, err := envelope.Open(e, key, lead, partner)
+func (c encryptedContact) open(key [envelope.KeySize]byte) (contact Contact, err error) {
+	plain, err := envelope.Open(c.envelope, key, c.lead, c.partner)
 	if err != nil {
-		return c, err
+		return contact, err
 	}
 	defer clear(plain)
-	if json.Unmarshal(plain, &c) != nil {
-		return c, errors.New("invalid contact record") // the parser's error may quote personal data
+	if json.Unmarshal(plain, &contact) != nil {
+		return contact, errors.New("invalid contact record") // the parser's error may quote personal data
 	}
-	return c, nil
+	return contact, nil
 }
 
 func (m *RotationProgress) fail(lead uuid.UUID, err error) {

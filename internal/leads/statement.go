@@ -25,7 +25,6 @@ type column struct {
 func readableColumns() []column {
 	return []column{
 		leadUUID("id", func(l *models.Lead) *uuid.UUID { return &l.ID }),
-		leadUUID("transaction", func(l *models.Lead) *uuid.UUID { return &l.Transaction }),
 		leadUUID("partner_id", func(l *models.Lead) *uuid.UUID { return &l.PartnerID }),
 		leadUUID("account_id", func(l *models.Lead) *uuid.UUID { return &l.AccountID }),
 		optionalUUID("secret_id", func(l *models.Lead) **uuid.UUID { return &l.SecretID }),
@@ -46,8 +45,6 @@ func readableColumns() []column {
 		leadColumn("country", "text", func(l *models.Lead) *string { return &l.Country }),
 		leadColumn("postcode", "text", func(l *models.Lead) *string { return &l.Postcode }),
 		leadColumn("phone_flagged", "bool", func(l *models.Lead) *bool { return &l.PhoneFlagged }),
-		leadColumn("key_wrapper", "text", func(l *models.Lead) *string { return &l.KeyWrapper }),
-		leadColumn("key_version", "text", func(l *models.Lead) *string { return &l.KeyVersion }),
 	}
 }
 
@@ -58,12 +55,20 @@ func internalColumns() []column {
 		leadUUID("attempt_id", func(l *models.Lead) *uuid.UUID { return &l.AttemptID }),
 		leadColumn("email_digest", "bytea", func(l *models.Lead) *[]byte { return &l.EmailDigest }),
 		leadColumn("phone_digest", "bytea", func(l *models.Lead) *[]byte { return &l.PhoneDigest }),
-		leadColumn("body_digest", "bytea", func(l *models.Lead) *[]byte { return &l.BodyDigest }),
 		leadColumn("ciphertext", "bytea", func(l *models.Lead) *[]byte { return &l.Ciphertext }),
 		leadColumn("iv", "bytea", func(l *models.Lead) *[]byte { return &l.IV }),
 		leadColumn("auth_tag", "bytea", func(l *models.Lead) *[]byte { return &l.AuthTag }),
-		leadColumn("salt", "bytea", func(l *models.Lead) *[]byte { return &l.Salt }),
-		leadColumn("wrapped_key", "bytea", func(l *models.Lead) *[]byte { return &l.WrappedKey }),
+	}
+}
+
+// keyColumns returns the columns of lead_keys.
+func keyColumns() []column {
+	return []column{
+		newColumn("salt", "bytea", func(d *Delivery) []byte { return d.Key.Salt }),
+		newColumn("wrapped_key", "bytea", func(d *Delivery) []byte { return d.Key.WrappedKey }),
+		newColumn("key_wrapper", "text", func(d *Delivery) string { return d.Key.KeyWrapper }),
+		newColumn("key_version", "text", func(d *Delivery) string { return d.Key.KeyVersion }),
+		newColumn("body_digest", "bytea", func(d *Delivery) []byte { return d.Key.BodyDigest }),
 	}
 }
 
@@ -134,13 +139,13 @@ func accrual[T any](name, kind string, value func(models.LedgerEntry) T) column 
 	return newColumn(name, kind, func(d *Delivery) T { return value(ledger.Accrual(&d.Lead)) })
 }
 
-// deliverSQL stores a group of leads with their consents, ledger entries and events in one round
-// trip and one transaction. newStatement fills in the lists of columns.
+// deliverSQL stores a group of leads with their keys, consents, ledger entries and events in one
+// round trip and one transaction. newStatement fills in the lists of columns.
 //
-// The unique index on transaction makes deliveries idempotent (decision 3). If several posts on the
-// same transaction arrive at once, one inserts the lead and the others store nothing. Consents, ledger
-// entries and events are stored only for inserted leads. Leads are inserted in order of transaction,
-// so that two groups cannot deadlock.
+// A lead's id is its transaction's, so the primary key makes deliveries idempotent (decision 3). If
+// several posts on the same transaction arrive at once, one inserts the lead and the others store
+// nothing. The lead's other rows are stored only for the attempt that inserted it. Leads are inserted
+// in order of id, so that two groups cannot deadlock.
 //
 // The statement checks that the partner, account and secret are active, because the directory may be
 // out of date (decision 21). Each of them is looked up once per group, not once per post. The lookups
@@ -161,9 +166,12 @@ WITH post AS MATERIALIZED (
 	SELECT %[3]s
 	FROM post JOIN sender USING (account_id, partner_id) LEFT JOIN secret USING (secret_id, partner_id)
 	WHERE secret_id IS NULL OR (not_before <= received_at AND (expires_at IS NULL OR expires_at > received_at))
-	ORDER BY transaction
-	ON CONFLICT (transaction) DO NOTHING
+	ORDER BY id
+	ON CONFLICT (id) DO NOTHING
 	RETURNING attempt_id
+), key AS (
+	INSERT INTO lead_keys (lead_id, %[5]s)
+	SELECT id, %[5]s FROM post JOIN lead USING (attempt_id)
 ), consent AS (
 	INSERT INTO consents (lead_id, partner_id, acknowledged, sandbox, received_at, %[4]s)
 	SELECT id, partner_id, true, sandbox, received_at, %[4]s FROM post JOIN lead USING (attempt_id)
@@ -185,14 +193,14 @@ type statement struct {
 }
 
 func newStatement() statement {
-	leads, consents := append(readableColumns(), internalColumns()...), consentColumns()
-	all := slices.Concat(leads, consents, childColumns())
+	leads, keys, consents := append(readableColumns(), internalColumns()...), keyColumns(), consentColumns()
+	all := slices.Concat(leads, keys, consents, childColumns())
 	parameters := make([]string, len(all))
 	for i, c := range all {
 		parameters[i] = fmt.Sprintf("$%d::%s[]", i+1, c.kind)
 	}
 	return statement{
-		sql:     fmt.Sprintf(deliverSQL, strings.Join(parameters, ", "), names("", all), names("", leads), names("", consents)),
+		sql:     fmt.Sprintf(deliverSQL, strings.Join(parameters, ", "), names("", all), names("", leads), names("", consents), names("", keys)),
 		columns: all,
 	}
 }

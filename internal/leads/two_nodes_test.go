@@ -3,7 +3,6 @@ package leads_test
 import (
 	"slices"
 	"testing"
-	"time"
 
 	"github.com/google/uuid"
 
@@ -22,14 +21,14 @@ func TestTwoNodesDoNotDeadlock(t *testing.T) {
 	if _, _, err := p.Leads.Deliver(t.Context(), known); err != nil {
 		t.Fatal(err)
 	}
-	transactions := []uuid.UUID{id.New(p.Time.Now()), known.Lead.Transaction, id.New(p.Time.Now())}
+	transactions := []uuid.UUID{id.New(p.Time.Now()), known.Lead.ID, id.New(p.Time.Now())}
 	release := lockLead(t, p, known.Lead.ID)
 	ended := make(chan []leads.Result, len(nodes))
 	for _, node := range nodes {
 		group := make([]*leads.Delivery, len(transactions))
 		for i, transaction := range transactions {
 			d := delivery(p, p.Required)
-			d.Lead.ID, d.Lead.Transaction = id.New(p.Time.Now().Add(time.Duration(i)*time.Millisecond)), transaction // in the order of arrival
+			d.Lead.ID = transaction
 			group[i] = d
 		}
 		slices.Reverse(transactions)

@@ -77,7 +77,7 @@ func TestReadBackFindsLeadOfAnotherPost(t *testing.T) {
 	db, proxy := testkit.NewDatabaseBehind(t)
 	p := testkit.NewPlatform(t, db)
 	first, second := delivery(p, p.Required), delivery(p, p.Required)
-	second.Lead.Transaction = first.Lead.Transaction
+	second.Lead.ID = first.Lead.ID
 	want, _, err := p.Leads.Deliver(t.Context(), first)
 	if err != nil {
 		t.Fatal(err)
@@ -103,7 +103,7 @@ func TestLostAnswerWithFailedReadBack(t *testing.T) {
 	expectDatabaseError(t, err)
 	proxy.Up()
 	again := delivery(p, p.Required)
-	again.Lead.Transaction = d.Lead.Transaction
+	again.Lead.ID = d.Lead.ID
 	if receipt, isNew, err := p.Leads.Deliver(t.Context(), again); err != nil || isNew || receipt.LeadID != d.Lead.ID {
 		t.Errorf("the same post again: got receipt %+v, stored %v and error %v", receipt, isNew, err)
 	}

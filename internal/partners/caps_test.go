@@ -74,11 +74,11 @@ func (c *capsNode) reached(t *testing.T, p models.Partner) bool {
 func (c *capsNode) lead(t *testing.T, p models.Partner, at time.Time, sandbox bool) {
 	t.Helper()
 	c.db.Exec(t, `WITH lead AS (
-		INSERT INTO leads (id, transaction, transaction_id, partner_id, account_id, hmac_verified, sandbox,
+		INSERT INTO leads (id, attempt_id, transaction_id, partner_id, account_id, hmac_verified, sandbox,
 			price_minor, currency, industry, term_id, urgency, card_version, quoted_country, quoted_postcode, quoted_at, received_at,
-			country, postcode, phone_flagged, salt, wrapped_key, key_wrapper, key_version)
+			country, postcode, phone_flagged, ciphertext)
 		VALUES ($1, gen_random_uuid(), 'tx_', $2, $3, false, $4, 4560, 'GBP', 'plumber', 1072, 'standard', 1, 'GB', 'SW1A 1AA', $5, $5,
-			'GB', 'SW1A 1AA', false, decode(repeat('00', 16), 'hex'), '\x00', 'local', 'v1') RETURNING *)
+			'GB', 'SW1A 1AA', false, '\x00') RETURNING *)
 		INSERT INTO ledger_entries (partner_id, account_id, lead_id, kind, reference, amount_minor, currency, occurred_at)
 		SELECT partner_id, account_id, id, 'accrual', id::text, price_minor, currency, received_at FROM lead WHERE NOT sandbox`,
 		id.New(at.Add(-10*time.Minute)), p.ID, uuid.New(), sandbox, at)

@@ -37,7 +37,6 @@ const leadCap = 20
 func openNodes(t *testing.T, foldAt int) *nodes {
 	t.Helper()
 	db := testkit.NewDatabase(t)
-	db.Exec(t, `ALTER TABLE ledger_entries DROP CONSTRAINT ledger_entries_lead_fkey`)
 	n := &nodes{capsNode: openCaps(t, db)}
 	for _, slug := range []string{"harbour-leads", "meadow-media", "tinker-forms"} {
 		n.partners = append(n.partners, n.capped(t, slug, leadCap))

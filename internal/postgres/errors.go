@@ -49,11 +49,18 @@ func (e *Err) Error() string {
 	if e.Table != "" || e.Constraint != "" {
 		text += fmt.Sprintf(" (table %q, constraint %q)", e.Table, e.Constraint)
 	}
+	if e.SQLState == checkViolation && e.Constraint == "" {
+		text += ": the table has no partition for this time; compare the clocks of the nodes and of the database"
+	}
 	if hint, ok := operatorHints[e.SQLState]; ok {
 		text += ": " + hint
 	}
 	return text
 }
+
+// checkViolation is the SQLSTATE for a violated constraint. Without the name of a constraint, it means
+// that there is no partition for a row.
+const checkViolation = "23514"
 
 // operatorHints contains explanations for operators, by SQLSTATE.
 var operatorHints = map[string]string{

@@ -29,12 +29,19 @@ const (
 	Monthly PartitionUnit = "month"
 )
 
-// pingDaysAhead is the number of days for which partitions of pings are created in advance.
-const pingDaysAhead = 7
+// The numbers of days for which partitions are created in advance.
+const (
+	pingDaysAhead = 7
+	leadDaysAhead = 28
+)
 
 // EnsurePartitions creates the missing partitions of all tables. Each table gets partitions from the
-// day before now, for requests around midnight.
-func (db *DB) EnsurePartitions(ctx context.Context, now time.Time) error {
+// day before now, for requests around midnight. leads is the period of each partition of the leads'
+// tables.
+func (db *DB) EnsurePartitions(ctx context.Context, now time.Time, leads PartitionUnit) error {
+	if err := db.createPartitions(ctx, []string{"leads", "lead_keys", "consents", "lead_events"}, leads, now, leadDaysAhead); err != nil {
+		return err
+	}
 	return db.EnsurePingPartitions(ctx, now, pingDaysAhead)
 }
 
@@ -71,6 +78,38 @@ func (db *DB) DropPingPartitions(ctx context.Context, before time.Time) (dropped
 		dropped += n
 	}
 	return dropped, nil
+}
+
+// analyzeTimeout limits the time for the statistics of one partitioned table.
+const analyzeTimeout = "10min"
+
+// AnalyzePartitions collects statistics about partitioned tables that have none from the last day. It
+// returns the number of tables.
+func (db *DB) AnalyzePartitions(ctx context.Context) (analyzed int64, err error) {
+	rows, err := db.Pool.Query(ctx, `SELECT DISTINCT parent FROM partitions ORDER BY parent`)
+	if err != nil {
+		return 0, Translate(err)
+	}
+	tables, err := pgx.CollectRows(rows, pgx.RowTo[string])
+	if err != nil {
+		return 0, Translate(err)
+	}
+	for _, table := range tables {
+		var done bool
+		err := pgx.BeginFunc(ctx, db.Pool, func(tx pgx.Tx) error {
+			if _, err := tx.Exec(ctx, `SET LOCAL statement_timeout = '`+analyzeTimeout+`'`); err != nil {
+				return err
+			}
+			return tx.QueryRow(ctx, `SELECT analyze_partitions($1)`, table).Scan(&done)
+		})
+		if err != nil {
+			return analyzed, Translate(err)
+		}
+		if done {
+			analyzed++
+		}
+	}
+	return analyzed, nil
 }
 
 // changePartitions calls a database function that creates or drops partitions, and returns its

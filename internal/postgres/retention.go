@@ -12,12 +12,13 @@ import (
 const Batch = 5000
 
 // InBatches runs a statement until it changes fewer than Batch rows, and returns the total number
-// of rows changed. In the statement, $1 is the value of bound and $2 is Batch. Finished batches
-// stay committed if a later one fails or ctx ends.
-func InBatches(ctx context.Context, pool *pgxpool.Pool, sql string, bound any) (int64, error) {
+// of rows changed. The statement's last parameter is Batch, after args. Finished batches stay
+// committed if a later one fails or ctx ends.
+func InBatches(ctx context.Context, pool *pgxpool.Pool, sql string, args ...any) (int64, error) {
+	args = append(args, Batch)
 	var total int64
 	for {
-		tag, err := pool.Exec(ctx, sql, bound, Batch)
+		tag, err := pool.Exec(ctx, sql, args...)
 		if err != nil {
 			return total, Translate(err)
 		}

@@ -30,10 +30,9 @@ type recordedRow struct {
 const (
 	insertPing = `INSERT INTO pings (issued_at, partner_id, sandbox, term_id, country, postcode, urgency, job_type, budget, outcome, price_minor, currency, card_version, duration_us)
 		VALUES ($1, $2, $3, $4, $5, 'SW1A 1AA', $6, '', '', $7, $8, $9, 1, 100)`
-	insertLead = `INSERT INTO leads (id, transaction, transaction_id, partner_id, account_id, hmac_verified, sandbox, price_minor, currency, industry, term_id, urgency,
-			card_version, quoted_partner, quoted_country, quoted_postcode, quoted_at, received_at, country, postcode, phone_flagged, iv, auth_tag, salt, wrapped_key, key_wrapper, key_version)
-		VALUES ($1, gen_random_uuid(), 'tx_', $2, gen_random_uuid(), false, $3, $4, $5, 'plumber', $6, $7, 1, $8, $9, 'SW1A 1AA', $10, $10, 'US', 'SW1A 1AA', false,
-			decode(repeat('00', 12), 'hex'), decode(repeat('00', 16), 'hex'), decode(repeat('00', 16), 'hex'), '\x00', 'local', 'v1')`
+	insertLead = `INSERT INTO leads (id, attempt_id, transaction_id, partner_id, account_id, hmac_verified, sandbox, price_minor, currency, industry, term_id, urgency,
+			card_version, quoted_partner, quoted_country, quoted_postcode, quoted_at, received_at, country, postcode, phone_flagged, ciphertext)
+		VALUES ($1, gen_random_uuid(), 'tx_', $2, gen_random_uuid(), false, $3, $4, $5, 'plumber', $6, $7, 1, $8, $9, 'SW1A 1AA', $10, $10, 'US', 'SW1A 1AA', false, '\x00')`
 )
 
 // record inserts rows into the database.

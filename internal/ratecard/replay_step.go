@@ -10,8 +10,8 @@ import (
 	"github.com/google/uuid"
 	"github.com/jackc/pgx/v5"
 
-	"github.com/pingpost/pingpost/internal/id"
 	"github.com/pingpost/pingpost/internal/postgres"
+	"github.com/pingpost/pingpost/internal/quote"
 	pricingrules "github.com/pingpost/pingpost/pricing_rules"
 )
 
@@ -24,7 +24,7 @@ const (
 		FROM pings WHERE issued_at >= @from AND issued_at < @until AND NOT sandbox`
 	recordedLeads = `SELECT term_id, quoted_country AS country, urgency, partner_id AS seller,
 		CASE WHEN quoted_partner IS NULL THEN 'unnamed' ELSE 'priced' END AS outcome, currency, price_minor
-		FROM leads WHERE id >= @first AND id < @last AND NOT sandbox`
+		FROM leads WHERE received_at >= @from AND received_at < @until AND id >= @first AND id < @end AND NOT sandbox`
 
 	// byCell groups pings or leads by cell. Those from partners with partner pricing are also
 	// grouped by partner.
@@ -74,7 +74,7 @@ func (s *Service) replayStep(ctx context.Context, sum *tally, first time.Time, l
 	until := first.AddDate(0, 0, days)
 	args := maps.Clone(sum.args)
 	args["from"], args["until"] = first, until
-	args["first"], args["last"] = id.NewV7(first, [10]byte{}), id.NewV7(until, [10]byte{})
+	args["first"], args["end"] = quote.IDRange(first, until)
 	for _, leads := range []bool{false, true} {
 		source := recordedPings
 		if leads {

@@ -7,8 +7,8 @@ import (
 
 	"github.com/google/uuid"
 
-	"github.com/pingpost/pingpost/internal/id"
 	"github.com/pingpost/pingpost/internal/money"
+	"github.com/pingpost/pingpost/internal/quote"
 	"github.com/pingpost/pingpost/internal/scope"
 )
 
@@ -33,8 +33,9 @@ type ActivityItem struct {
 func (in *Reader) Activity(
 	ctx context.Context, sc scope.Scope, partner uuid.UUID, since time.Time, n int,
 ) ([]ActivityItem, error) {
+	first, _ := quote.IDRange(since, since)
 	leads, err := ofPartner[storedLead](ctx, in.db, sc, partner, `SELECT received_at, id, account_id, sandbox, coalesce(secret_id, $4), price_minor, currency, industry
-		FROM leads WHERE partner_id = $1 AND id >= $2 ORDER BY id DESC LIMIT $3`, id.NewV7(since, [10]byte{}), n, uuid.Nil)
+		FROM leads WHERE partner_id = $1 AND received_at >= $2 AND id >= $5 ORDER BY received_at DESC, id DESC LIMIT $3`, since, n, uuid.Nil, first)
 	if err != nil {
 		return nil, err
 	}

@@ -201,9 +201,9 @@ func (f *traffic) reject(t *testing.T, partner uuid.UUID, at time.Time, outcome 
 func (f *traffic) lead(t *testing.T, partner, account uuid.UUID, secret *uuid.UUID, at time.Time, minor int64) uuid.UUID {
 	t.Helper()
 	lead := id.New(at)
-	f.Exec(t, `INSERT INTO leads (id, transaction, transaction_id, partner_id, account_id, secret_id, hmac_verified, sandbox, price_minor, currency, industry, term_id, urgency,
-			card_version, quoted_country, quoted_postcode, quoted_at, received_at, country, postcode, phone_flagged, state, key_wrapper, key_version)
-		VALUES ($1::uuid, $1::uuid, '', $2, $3::uuid, $4::uuid, $4::uuid IS NOT NULL, $3::uuid = $7::uuid, $6, 'EUR', 'plumber', 1, '', 1, 'GB', '', $5, $5, 'GB', '', false, 'erased', '', '')`,
+	f.Exec(t, `INSERT INTO leads (id, attempt_id, transaction_id, partner_id, account_id, secret_id, hmac_verified, sandbox, price_minor, currency, industry, term_id, urgency,
+			card_version, quoted_country, quoted_postcode, quoted_at, received_at, country, postcode, phone_flagged, state)
+		VALUES ($1::uuid, $1::uuid, '', $2, $3::uuid, $4::uuid, $4::uuid IS NOT NULL, $3::uuid = $7::uuid, $6, 'EUR', 'plumber', 1, '', 1, 'GB', '', $5, $5, 'GB', '', false, 'erased')`,
 		lead, partner, account, secret, at, minor, f.sandbox)
 	return lead
 }

@@ -30,7 +30,6 @@ type ledgerRollup struct {
 func newLedgerRollup(t *testing.T) *ledgerRollup {
 	t.Helper()
 	b := &ledgerRollup{Database: testkit.NewDatabase(t), clock: clock.NewManual(testkit.StartTime())}
-	b.Exec(t, `ALTER TABLE ledger_entries DROP CONSTRAINT ledger_entries_lead_fkey`) // entries without leads
 	b.roll = b.node(b.DB)
 	return b
 }

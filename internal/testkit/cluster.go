@@ -150,6 +150,11 @@ func makeTemplate(ctx context.Context, server *devpg.Server) error {
 		return err
 	}
 	defer owner.Close()
-	_, err = migrations.Up(ctx, owner)
+	if _, err = migrations.Up(ctx, owner); err != nil {
+		return err
+	}
+	// Partitions for StartTime and the months before and after it.
+	_, err = owner.ExecContext(ctx, `SELECT create_partitions('{leads, lead_keys, consents, lead_events}', 'month', $1, $2)`,
+		StartTime().AddDate(0, -1, 0), StartTime().AddDate(0, 0, 30))
 	return err
 }

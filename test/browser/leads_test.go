@@ -26,7 +26,7 @@ func everyLeadPage(t *testing.T, chromium *browser.Browser) {
 		func(l *models.Lead) { l.AccountID, l.Sandbox = s.Harbour.Trial.ID, true })
 	erased := s.AddLead(t, s.Other, admintest.SamContact, func(l *models.Lead) { l.SecretID, l.HMACVerified = nil, false })
 	s.Exec(t,
-		`UPDATE leads SET state = 'erased', salt = NULL, wrapped_key = NULL, email_digest = NULL, phone_digest = NULL WHERE id = $1`,
+		`WITH gone AS (DELETE FROM lead_keys WHERE lead_id = $1) UPDATE leads SET state = 'erased', ciphertext = NULL, iv = NULL, auth_tag = NULL, email_digest = NULL, phone_digest = NULL WHERE id = $1`,
 		erased.ID)
 	r, err := s.Options.Payouts.RequestReturn(t.Context(), scope.Everywhere, first.ID, models.WrongContact,
 		"The number rings at a bakery.")

@@ -22,7 +22,7 @@ func checkKept(t *testing.T, n *node.Node, at time.Time) (k kept) {
 		EXISTS (SELECT FROM pings WHERE issued_at = $1),
 		EXISTS (SELECT FROM traffic_minutes WHERE minute = date_trunc('minute', $1::timestamptz)),
 		EXISTS (SELECT FROM leads l JOIN consents c ON c.lead_id = l.id JOIN ledger_entries e ON e.lead_id = l.id WHERE l.received_at = $1 AND NOT l.sandbox),
-		EXISTS (SELECT FROM leads WHERE received_at = $1 AND NOT sandbox AND body_digest IS NOT NULL),
+		EXISTS (SELECT FROM leads JOIN lead_keys ON lead_id = id WHERE received_at = $1 AND NOT sandbox AND body_digest IS NOT NULL),
 		EXISTS (SELECT FROM leads WHERE received_at = $1 AND sandbox)
 			OR EXISTS (SELECT FROM consents WHERE received_at = $1 AND sandbox)`, at,
 	).Scan(&k.pings, &k.traffic, &k.lead, &k.digest, &k.sandbox)

@@ -72,7 +72,7 @@ func TestRewrapUnderLoad(t *testing.T) {
 // checkReadable decrypts all stored leads.
 func (n *vaultNode) checkReadable(t *testing.T, w *envelope.Wrappers, want int64) {
 	t.Helper()
-	rows, err := n.Root.Query(t.Context(), `SELECT id, partner_id, ciphertext, iv, auth_tag, salt, wrapped_key FROM leads`)
+	rows, err := n.Root.Query(t.Context(), `SELECT id, partner_id, ciphertext, iv, auth_tag, salt, wrapped_key FROM leads JOIN lead_keys ON lead_id = id`)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -132,7 +132,7 @@ func (l *load) end(t *testing.T) {
 	n := l.n
 	var leads, complete int64
 	if err := n.Root.QueryRow(t.Context(), `SELECT count(*), count(*) FILTER (WHERE wrapped_key LIKE 'vault:v%' AND length(salt) = 16
-		AND EXISTS (SELECT FROM consents c WHERE c.lead_id = l.id) AND EXISTS (SELECT FROM ledger_entries e WHERE e.lead_id = l.id)) FROM leads l`).Scan(&leads, &complete); err != nil {
+		AND EXISTS (SELECT FROM consents c WHERE c.lead_id = l.id) AND EXISTS (SELECT FROM ledger_entries e WHERE e.lead_id = l.id)) FROM leads l JOIN lead_keys k ON k.lead_id = l.id`).Scan(&leads, &complete); err != nil {
 		t.Fatal(err)
 	}
 	if leads != l.stored.Load() || complete != leads {
@@ -245,7 +245,7 @@ func TestVaultKeyRotationUnderLoad(t *testing.T) {
 		}
 		testkit.Eventually(t, 30*time.Second, "leads use the new version", func() bool {
 			var count int64
-			err := n.Root.QueryRow(t.Context(), `SELECT count(*) FROM leads WHERE key_version = $1`,
+			err := n.Root.QueryRow(t.Context(), `SELECT count(*) FROM lead_keys WHERE key_version = $1`,
 				fmt.Sprintf("v%d", version)).Scan(&count)
 			return err == nil && count > 10
 		})
@@ -262,7 +262,7 @@ func TestNodeWithoutLeadKeyIsNotReady(t *testing.T) {
 	t.Parallel()
 	n := node.Start(t)
 	n.Deliver(t, n.Required, node.MinimalPost)
-	if _, err := n.Root.Exec(t.Context(), `UPDATE leads SET key_version = '00000000'`); err != nil {
+	if _, err := n.Root.Exec(t.Context(), `UPDATE lead_keys SET key_version = '00000000'`); err != nil {
 		t.Fatal(err)
 	}
 	awaitUnreadable := func(key string) {
@@ -274,7 +274,7 @@ func TestNodeWithoutLeadKeyIsNotReady(t *testing.T) {
 	}
 	awaitUnreadable("local 00000000")
 	n.CheckReadiness(t, "/readyz/ping")
-	if _, err := n.Root.Exec(t.Context(), `UPDATE leads SET key_wrapper = 'vault', key_version = 'v1'`); err != nil {
+	if _, err := n.Root.Exec(t.Context(), `UPDATE lead_keys SET key_wrapper = 'vault', key_version = 'v1'`); err != nil {
 		t.Fatal(err)
 	}
 	awaitUnreadable("vault v1")

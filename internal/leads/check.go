@@ -1,0 +1,99 @@
+package leads
+
+import (
+	"context"
+	"errors"
+	"time"
+
+	"github.com/google/uuid"
+	"github.com/jackc/pgx/v5"
+
+	"github.com/pingpost/pingpost/internal/id"
+	"github.com/pingpost/pingpost/internal/postgres"
+	"github.com/pingpost/pingpost/internal/quote"
+)
+
+const (
+	// checkPeriod is the period of leads that are checked at a time.
+	checkPeriod = time.Hour
+	// checkDelay is longer than a post can take to be stored.
+	checkDelay = time.Minute
+	// maxIncomplete is the maximum number of leads that a check returns.
+	maxIncomplete = 100
+	checkTimeout  = "2min"
+)
+
+// incompleteSQL selects leads without one of their rows, and rows without a lead. $1 and $2 are the
+// range of ids of the leads received from $3 until $4. $5 and $6 are the range of the ids of quotes
+// issued in the same period. Erased leads have no keys, and sandbox leads have no accrual.
+const incompleteSQL = `
+SELECT l.id FROM leads l
+	LEFT JOIN lead_keys k ON k.lead_id = l.id AND k.lead_id >= $1 AND k.lead_id < $2
+	LEFT JOIN consents c ON c.lead_id = l.id AND c.lead_id >= $1 AND c.lead_id < $2
+WHERE l.id >= $1 AND l.id < $2 AND l.received_at >= $3 AND l.received_at < $4 AND (
+	(k.lead_id IS NULL) <> (l.state = 'erased') OR c.lead_id IS NULL
+	OR NOT EXISTS (SELECT FROM lead_events e WHERE e.lead_id = l.id AND e.lead_id >= $1 AND e.lead_id < $2 AND e.kind = 'delivered')
+	OR l.sandbox = EXISTS (SELECT FROM ledger_entries e WHERE e.lead_id = l.id AND e.kind = 'accrual' AND e.occurred_at >= $3 AND e.occurred_at < $4))
+UNION
+SELECT other.lead_id FROM (
+	SELECT lead_id FROM lead_keys WHERE lead_id >= $5 AND lead_id < $6
+	UNION ALL SELECT lead_id FROM consents WHERE lead_id >= $5 AND lead_id < $6
+	UNION ALL SELECT lead_id FROM lead_events WHERE lead_id >= $5 AND lead_id < $6
+	UNION ALL SELECT lead_id FROM ledger_entries WHERE lead_id >= $5 AND lead_id < $6 AND kind = 'accrual' AND occurred_at >= $7 AND occurred_at < $8) other
+WHERE NOT EXISTS (SELECT FROM leads l WHERE l.id = other.lead_id AND l.id >= $5 AND l.id < $6)
+LIMIT $9`
+
+// Incomplete returns up to 100 leads from a period that do not have all of their rows, or that have
+// rows but are missing themselves. The tables have no foreign keys (decision 48).
+func (s *Store) Incomplete(ctx context.Context, from, until time.Time) (found []uuid.UUID, err error) {
+	err = pgx.BeginFunc(ctx, s.pool, func(tx pgx.Tx) error {
+		found, err = incomplete(ctx, tx, from, until)
+		return err
+	})
+	return found, postgres.Translate(err)
+}
+
+func incomplete(ctx context.Context, tx pgx.Tx, from, until time.Time) ([]uuid.UUID, error) {
+	first, end := quote.IDRange(from, until)
+	if _, err := tx.Exec(ctx, `SET LOCAL statement_timeout = '`+checkTimeout+`'`); err != nil {
+		return nil, err
+	}
+	rows, err := tx.Query(ctx, incompleteSQL, first, end, from, until, id.First(from), id.First(until),
+		from.Add(-quote.MaxAhead), until.Add(quote.Validity), maxIncomplete)
+	if err != nil {
+		return nil, err
+	}
+	return pgx.CollectRows(rows, pgx.RowTo[uuid.UUID])
+}
+
+// CheckNext checks the leads of the next hour that has ended and has not been checked yet. It reports
+// whether there was one. Only one node at a time does this.
+func (s *Store) CheckNext(ctx context.Context, now time.Time) (found []uuid.UUID, checked bool, err error) {
+	err = pgx.BeginFunc(ctx, s.pool, func(tx pgx.Tx) error {
+		var mine bool
+		if err := tx.QueryRow(ctx, `SELECT pg_try_advisory_xact_lock(hashtext('lead checks'))`).Scan(&mine); err != nil || !mine {
+			return err
+		}
+		var from time.Time
+		switch err := tx.QueryRow(ctx, `SELECT checked_until FROM lead_checks`).Scan(&from); {
+		case errors.Is(err, pgx.ErrNoRows):
+			from = now.Truncate(checkPeriod)
+			_, err = tx.Exec(ctx, `INSERT INTO lead_checks (checked_until) VALUES ($1)`, from)
+			return err
+		case err != nil:
+			return err
+		}
+		until := from.Add(checkPeriod)
+		// Rows of a quote from the last minutes of the period may still be stored.
+		if now.Before(until.Add(quote.Validity + checkDelay)) {
+			return nil
+		}
+		if found, err = incomplete(ctx, tx, from, until); err != nil {
+			return err
+		}
+		checked = true
+		_, err = tx.Exec(ctx, `UPDATE lead_checks SET checked_until = $1`, until)
+		return err
+	})
+	return found, checked, postgres.Translate(err)
+}
