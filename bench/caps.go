@@ -46,7 +46,6 @@ func (b *bench) caps(ctx context.Context) (err error) {
 		sql  string
 		args []any
 	}{
-		{`SET session_replication_role = replica`, nil}, // allows entries whose leads do not exist
 		{capsPartnersSQL, []any{cappedPartners}},
 		{capsEntriesSQL, []any{day, now.Now(), b.plan.CapLeads}},
 		{`VACUUM (ANALYZE)`, nil},

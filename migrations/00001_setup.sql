@@ -101,6 +101,7 @@ DECLARE
     by_id boolean;
     lower text;
     upper text;
+    definition text;
 BEGIN
     SELECT attname, atttypid = 'uuid'::regtype INTO STRICT key, by_id
     FROM pg_partitioned_table JOIN pg_attribute ON attrelid = partrelid AND attnum = partattrs[0]
@@ -111,6 +112,12 @@ BEGIN
         name, parent, key, lower, key, upper);
     -- A trigger on the table itself does not reject TRUNCATE on a partition.
     EXECUTE format('CREATE TRIGGER no_truncate BEFORE TRUNCATE ON public.%I FOR EACH STATEMENT EXECUTE FUNCTION reject_change()', name);
+    -- The same is true for other triggers on statements. Attaching the partition adds those on rows.
+    FOR definition IN SELECT pg_get_triggerdef(oid) FROM pg_trigger
+        WHERE tgrelid = ('public.' || quote_ident(parent))::regclass AND NOT tgisinternal AND tgtype & 33 = 0 -- neither ROW nor TRUNCATE
+    LOOP
+        EXECUTE replace(definition, format(' ON public.%I ', parent), format(' ON public.%I ', name));
+    END LOOP;
     EXECUTE format('ALTER TABLE public.%I ATTACH PARTITION public.%I FOR VALUES FROM (%L) TO (%L)', parent, name, lower, upper);
     EXECUTE format('ALTER TABLE public.%I DROP CONSTRAINT in_range', name);
 END

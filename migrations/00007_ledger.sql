@@ -1,8 +1,11 @@
 -- The ledger, and totals that are added up from it.
 
 -- +goose Up
+-- Each partition contains a UTC month. lead_id has no foreign key, because a reference to a partitioned
+-- table would be checked for each post. The accrual needs no unique index, because the statement that
+-- stores it also stores its lead, whose primary key allows only one.
 CREATE TABLE ledger_entries (
-    id           bigint      GENERATED ALWAYS AS IDENTITY CONSTRAINT ledger_entries_pkey PRIMARY KEY,
+    id           bigint      GENERATED ALWAYS AS IDENTITY,
     partner_id   uuid        NOT NULL,
     account_id   uuid        NOT NULL,
     lead_id      uuid,
@@ -11,29 +14,86 @@ CREATE TABLE ledger_entries (
     amount_minor bigint      NOT NULL,
     currency     char(3)     NOT NULL CONSTRAINT ledger_entries_currency_known CHECK (currency IN ('GBP', 'EUR', 'USD', 'CAD', 'AUD')),
     occurred_at  timestamptz NOT NULL,
-    note         text        NOT NULL DEFAULT '', -- the reason for an adjustment, or the bank's reference for a payment
     created_by   text        NOT NULL DEFAULT '', -- '' for the service
+    CONSTRAINT ledger_entries_pkey PRIMARY KEY (id, occurred_at),
     CONSTRAINT ledger_entries_sign CHECK (CASE kind
         WHEN 'accrual' THEN amount_minor > 0 AND lead_id IS NOT NULL
         WHEN 'return' THEN amount_minor < 0 AND lead_id IS NOT NULL
         WHEN 'payment' THEN amount_minor < 0
         ELSE amount_minor <> 0 END)
-);
-COMMENT ON TABLE ledger_entries IS 'The ledger: accruals, returns, adjustments and payments. Never changed.';
--- The reference of an accrual is its lead, which is unique in any case. So only the references of
--- other entries need this index.
-CREATE UNIQUE INDEX ledger_entries_reference_key ON ledger_entries (partner_id, kind, reference) WHERE kind <> 'accrual';
--- Allows one accrual for each lead, and finds all entries of a lead. No entry has the id 0.
-CREATE UNIQUE INDEX ledger_entries_by_lead_once ON ledger_entries (lead_id, (CASE WHEN kind = 'accrual' THEN 0 ELSE id END));
+) PARTITION BY RANGE (occurred_at);
+COMMENT ON TABLE ledger_entries IS 'The ledger: accruals, returns, adjustments and payments. Never changed. One partition for each month.';
+CREATE INDEX ledger_entries_by_lead ON ledger_entries (lead_id);
 CREATE INDEX ledger_entries_by_account ON ledger_entries (account_id, id);
 -- Entries other than accruals, which are a small part of the ledger.
 CREATE INDEX ledger_entries_others ON ledger_entries (id) WHERE kind <> 'accrual';
-CREATE INDEX ledger_entries_of_lead ON ledger_entries (lead_id) WHERE kind <> 'accrual' AND lead_id IS NOT NULL;
--- Entries are stored in chronological order, so a query for a month only reads that month's pages.
+-- Entries are stored in chronological order, so a query for a day only reads that day's pages.
 -- Pages are summarised as soon as they are full. Until then, every query has to read them.
 CREATE INDEX ledger_entries_by_time ON ledger_entries USING brin (occurred_at) WITH (autosummarize = on);
+
+-- A unique index on ledger_entries would have to contain occurred_at, so references are unique here.
+-- The table also finds an entry's partition by its reference or its lead.
+CREATE TABLE ledger_references (
+    partner_id  uuid        NOT NULL,
+    kind        text        NOT NULL CONSTRAINT ledger_references_kind_known CHECK (kind IN ('return', 'adjustment', 'payment')),
+    reference   text        NOT NULL,
+    lead_id     uuid,
+    entry_id    bigint      NOT NULL,
+    occurred_at timestamptz NOT NULL,
+    CONSTRAINT ledger_references_pkey PRIMARY KEY (partner_id, kind, reference)
+);
+COMMENT ON TABLE ledger_references IS 'The references of all ledger entries except accruals. Never changed.';
+CREATE INDEX ledger_references_by_lead ON ledger_references (lead_id) WHERE lead_id IS NOT NULL;
+
+-- add_ledger_reference runs as the owner, so that the service needs no privilege to write references.
+-- +goose StatementBegin
+CREATE FUNCTION add_ledger_reference() RETURNS trigger
+    LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, public, pg_temp AS $$
+BEGIN
+    INSERT INTO ledger_references (partner_id, kind, reference, lead_id, entry_id, occurred_at)
+    VALUES (NEW.partner_id, NEW.kind, NEW.reference, NEW.lead_id, NEW.id, NEW.occurred_at);
+    RETURN NULL;
+END
+$$;
+-- +goose StatementEnd
+CREATE TRIGGER ledger_entries_reference AFTER INSERT ON ledger_entries FOR EACH ROW WHEN (NEW.kind <> 'accrual')
+    EXECUTE FUNCTION add_ledger_reference();
 CREATE TRIGGER ledger_entries_append_only BEFORE UPDATE OR DELETE ON ledger_entries FOR EACH ROW EXECUTE FUNCTION reject_change();
 CREATE TRIGGER ledger_entries_no_truncate BEFORE TRUNCATE ON ledger_entries FOR EACH STATEMENT EXECUTE FUNCTION reject_change();
+CREATE TRIGGER ledger_references_append_only BEFORE UPDATE OR DELETE ON ledger_references FOR EACH ROW EXECUTE FUNCTION reject_change();
+CREATE TRIGGER ledger_references_no_truncate BEFORE TRUNCATE ON ledger_references FOR EACH STATEMENT EXECUTE FUNCTION reject_change();
+
+-- Notes can contain text about a person, which may have to be erased. So they are not in the ledger,
+-- and the owner can change them.
+CREATE TABLE ledger_notes (
+    entry_id    bigint      CONSTRAINT ledger_notes_pkey PRIMARY KEY,
+    occurred_at timestamptz NOT NULL, -- of the entry
+    note        text        NOT NULL CONSTRAINT ledger_notes_note_given CHECK (note <> '')
+);
+COMMENT ON TABLE ledger_notes IS 'Notes on ledger entries: the reason for a return or an adjustment, or the bank''s reference for a payment.';
+
+-- Totals of the entries up to ledger_totals_state.added_to.
+CREATE TABLE ledger_totals (
+    account_id     uuid    NOT NULL,
+    currency       char(3) NOT NULL,
+    month          date    NOT NULL, -- the first day of a UTC month
+    entries        bigint  NOT NULL,
+    accrued_minor  bigint  NOT NULL, -- signed, as in the ledger
+    returned_minor bigint  NOT NULL,
+    adjusted_minor bigint  NOT NULL,
+    paid_minor     bigint  NOT NULL,
+    CONSTRAINT ledger_totals_pkey PRIMARY KEY (account_id, currency, month)
+);
+COMMENT ON TABLE ledger_totals IS 'Totals by account, currency and month, calculated from the ledger.';
+CREATE INDEX ledger_totals_by_month ON ledger_totals (month);
+CREATE TABLE ledger_totals_state (
+    only_row    boolean     CONSTRAINT ledger_totals_state_pkey PRIMARY KEY DEFAULT true CONSTRAINT ledger_totals_state_one CHECK (only_row),
+    added_to    bigint      NOT NULL, -- ledger_entries.id
+    checked_at  timestamptz, -- when the totals were last compared with the ledger
+    differences bigint      NOT NULL DEFAULT 0 -- the number of totals that differed
+);
+COMMENT ON TABLE ledger_totals_state IS 'The last ledger entry that ledger_totals includes. One row.';
+INSERT INTO ledger_totals_state (added_to) VALUES (0);
 
 -- Delivered leads by partner and UTC day, for the partners' daily caps (decision 29).
 CREATE TABLE daily_lead_counts (
@@ -82,4 +142,6 @@ CREATE TABLE partner_figures_state (
 COMMENT ON TABLE partner_figures_state IS 'The times up to which partner_days is complete. One row.';
 
 -- +goose Down
-DROP TABLE partner_figures_state, partner_figures, partner_days, daily_lead_counts_state, daily_lead_counts, ledger_entries;
+DROP TABLE partner_figures_state, partner_figures, partner_days, daily_lead_counts_state, daily_lead_counts, ledger_totals_state, ledger_totals,
+    ledger_notes, ledger_references, ledger_entries;
+DROP FUNCTION add_ledger_reference();

@@ -3,7 +3,7 @@
 -- +goose Up
 CREATE TABLE returns (
     id            uuid        CONSTRAINT returns_pkey PRIMARY KEY,
-    lead_id       uuid        NOT NULL,
+    lead_id       uuid        NOT NULL, -- without a foreign key, as in ledger_entries
     partner_id    uuid        NOT NULL,
     account_id    uuid        NOT NULL,
     amount_minor  bigint      NOT NULL CONSTRAINT returns_amount_positive CHECK (amount_minor > 0), -- the amount that the lead earned
@@ -58,11 +58,16 @@ COMMENT ON TABLE payout_runs IS 'Payout runs, with their state and the users who
 CREATE UNIQUE INDEX payout_runs_one_open ON payout_runs (currency) WHERE state IN ('preparing', 'prepared', 'approved');
 CREATE INDEX payout_runs_by_time ON payout_runs (created_at, id);
 
+-- Partitioned like the ledger. The reference to ledger_entries is not a foreign key, because that
+-- would plan a query on all partitions for each row. A trigger checks all rows of a statement together.
+-- Entries cannot disappear, because the ledger is append-only.
 CREATE TABLE payout_run_entries (
-    entry_id bigint CONSTRAINT payout_run_entries_pkey PRIMARY KEY CONSTRAINT payout_run_entries_entry_fkey REFERENCES ledger_entries,
-    run_id   uuid   NOT NULL CONSTRAINT payout_run_entries_run_fkey REFERENCES payout_runs
-);
-COMMENT ON TABLE payout_run_entries IS 'The ledger entries in each payout run. An entry is in at most one run.';
+    entry_id    bigint      NOT NULL,
+    occurred_at timestamptz NOT NULL, -- of the entry
+    run_id      uuid        NOT NULL CONSTRAINT payout_run_entries_run_fkey REFERENCES payout_runs,
+    CONSTRAINT payout_run_entries_pkey PRIMARY KEY (entry_id, occurred_at)
+) PARTITION BY RANGE (occurred_at);
+COMMENT ON TABLE payout_run_entries IS 'The ledger entries in each payout run. An entry is in at most one run. One partition for each month.';
 CREATE INDEX payout_run_entries_by_run ON payout_run_entries (run_id, entry_id);
 
 -- If the account is paid, the sums are those of the entries that the run claimed. If the balance is
@@ -73,6 +78,7 @@ CREATE TABLE statements (
     account_id     uuid    NOT NULL,
     outcome        text    NOT NULL CONSTRAINT statements_outcome_known CHECK (outcome IN ('pays', 'below_minimum', 'negative', 'even')),
     entries        bigint  NOT NULL,
+    first_entry_at timestamptz, -- the earliest time of an entry, to find the partitions that contain the run's entries
     accrued_minor  bigint  NOT NULL,
     returned_minor bigint  NOT NULL,
     adjusted_minor bigint  NOT NULL,
@@ -108,13 +114,33 @@ BEGIN
     RETURN NEW;
 END
 $$;
--- Entries and statements can only be added while a run is being prepared. The transaction that marks
--- the run as paid can also add payments.
+-- Entries and statements can only be added while a run is being prepared. If the trigger has the
+-- argument approved, rows can also be added to an approved run: the transaction that marks the run as
+-- paid adds payments.
 CREATE FUNCTION reject_late_claim() RETURNS trigger LANGUAGE plpgsql SET search_path = pg_catalog, public, pg_temp AS $$
 BEGIN
     IF EXISTS (SELECT FROM payout_runs r WHERE r.id IN (SELECT run_id FROM added)
-        AND r.state <> 'preparing' AND NOT (r.state = 'approved' AND TG_TABLE_NAME = 'payout_run_entries')) THEN
+        AND r.state <> 'preparing' AND r.state IS DISTINCT FROM TG_ARGV[0]) THEN
         RAISE EXCEPTION 'nothing can be added to this payout run' USING ERRCODE = 'integrity_constraint_violation', CONSTRAINT = 'payout_runs_immutable';
+    END IF;
+    RETURN NULL;
+END
+$$;
+-- A claim must have the id and the time of an entry. Otherwise, the primary key would allow a second
+-- claim on the entry with another time. EXECUTE plans the query for the times of the claims, so it
+-- reads no other partitions. The settings make it look up each entry by its primary key.
+CREATE FUNCTION reject_unknown_claim() RETURNS trigger LANGUAGE plpgsql SET search_path = pg_catalog, public, pg_temp
+    SET enable_seqscan = off SET enable_hashjoin = off SET enable_mergejoin = off AS $$
+DECLARE
+    earliest timestamptz;
+    latest timestamptz;
+    unknown boolean;
+BEGIN
+    SELECT min(occurred_at), max(occurred_at) INTO earliest, latest FROM added;
+    EXECUTE 'SELECT EXISTS (SELECT FROM added a WHERE NOT EXISTS (SELECT FROM ledger_entries e
+        WHERE e.id = a.entry_id AND e.occurred_at = a.occurred_at AND e.occurred_at BETWEEN $1 AND $2))' INTO unknown USING earliest, latest;
+    IF unknown THEN
+        RAISE EXCEPTION 'the ledger has no entry with this id and time' USING ERRCODE = 'foreign_key_violation', CONSTRAINT = 'payout_run_entries_known';
     END IF;
     RETURN NULL;
 END
@@ -146,10 +172,13 @@ $$;
 -- +goose StatementEnd
 CREATE TRIGGER payout_runs_immutable BEFORE UPDATE ON payout_runs FOR EACH ROW EXECUTE FUNCTION reject_run_change();
 CREATE TRIGGER payout_run_entries_in_time AFTER INSERT ON payout_run_entries REFERENCING NEW TABLE AS added
-    FOR EACH STATEMENT EXECUTE FUNCTION reject_late_claim();
+    FOR EACH STATEMENT EXECUTE FUNCTION reject_late_claim('approved');
+CREATE TRIGGER payout_run_entries_known AFTER INSERT ON payout_run_entries REFERENCING NEW TABLE AS added
+    FOR EACH STATEMENT EXECUTE FUNCTION reject_unknown_claim();
 CREATE TRIGGER payout_run_entries_stay AFTER DELETE ON payout_run_entries REFERENCING OLD TABLE AS gone
     FOR EACH STATEMENT EXECUTE FUNCTION reject_late_release();
-CREATE TRIGGER payout_run_entries_unchanged BEFORE UPDATE OR TRUNCATE ON payout_run_entries FOR EACH STATEMENT EXECUTE FUNCTION reject_change();
+CREATE TRIGGER payout_run_entries_unchanged BEFORE UPDATE ON payout_run_entries FOR EACH ROW EXECUTE FUNCTION reject_change();
+CREATE TRIGGER payout_run_entries_no_truncate BEFORE TRUNCATE ON payout_run_entries FOR EACH STATEMENT EXECUTE FUNCTION reject_change();
 CREATE TRIGGER statements_in_time AFTER INSERT ON statements REFERENCING NEW TABLE AS added
     FOR EACH STATEMENT EXECUTE FUNCTION reject_late_claim();
 CREATE TRIGGER statements_stay BEFORE UPDATE OR DELETE ON statements FOR EACH ROW EXECUTE FUNCTION reject_change();
@@ -159,4 +188,4 @@ CREATE TRIGGER payees_no_truncate BEFORE TRUNCATE ON payees FOR EACH STATEMENT E
 
 -- +goose Down
 DROP TABLE payees, statements, payout_run_entries, payout_runs, returns;
-DROP FUNCTION release_payout_run(uuid), reject_run_change(), reject_late_claim(), reject_late_release();
+DROP FUNCTION release_payout_run(uuid), reject_run_change(), reject_late_claim(), reject_unknown_claim(), reject_late_release();

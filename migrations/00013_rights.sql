@@ -43,10 +43,16 @@ GRANT SELECT, INSERT, UPDATE (undone_at, undone_by) ON rate_card_edits TO pingpo
 GRANT SELECT, INSERT, DELETE, UPDATE (days_done, state, seen_at, ended_at, result) ON rate_card_replays TO pingpost_app;
 GRANT SELECT, INSERT, DELETE ON partner_price_proposals TO pingpost_app;
 
-GRANT SELECT, INSERT ON leads, lead_keys, consents, lead_events, ledger_entries TO pingpost_app;
-GRANT SELECT, INSERT, UPDATE ON lead_checks TO pingpost_app;
+GRANT SELECT, INSERT ON leads, lead_keys, consents, lead_events, ledger_notes TO pingpost_app;
 GRANT UPDATE (email_digest, phone_digest) ON leads TO pingpost_app;
 GRANT UPDATE (wrapped_key, key_wrapper, key_version, body_digest, answered_key) ON lead_keys TO pingpost_app;
+GRANT SELECT, INSERT, UPDATE ON lead_checks TO pingpost_app;
+-- The id is not granted, so that the identity column keeps it unique. The primary key also contains
+-- occurred_at.
+GRANT SELECT, INSERT (partner_id, account_id, lead_id, kind, reference, amount_minor, currency, occurred_at, created_by) ON ledger_entries TO pingpost_app;
+GRANT SELECT ON ledger_references TO pingpost_app;
+GRANT SELECT, INSERT, UPDATE ON ledger_totals TO pingpost_app;
+GRANT SELECT, UPDATE (added_to, checked_at, differences) ON ledger_totals_state TO pingpost_app;
 GRANT SELECT, INSERT, UPDATE, DELETE ON daily_lead_counts, partner_days, partner_figures TO pingpost_app;
 GRANT SELECT, UPDATE (counted_to, settling_to, writers) ON daily_lead_counts_state TO pingpost_app;
 GRANT SELECT, INSERT, UPDATE ON partner_figures_state TO pingpost_app;
@@ -69,7 +75,7 @@ GRANT SELECT, INSERT, UPDATE, DELETE ON traffic_minutes TO pingpost_app;
 GRANT SELECT, INSERT, DELETE ON rejections TO pingpost_app;
 
 -- These functions run as the owner.
-REVOKE ALL ON FUNCTION bump_snapshot(), delete_sandbox_leads(timestamptz, integer), release_payout_run(uuid),
+REVOKE ALL ON FUNCTION bump_snapshot(), add_ledger_reference(), delete_sandbox_leads(timestamptz, integer), release_payout_run(uuid),
     drop_reconciliation_lines(uuid, integer), drop_ping_partitions(date), add_partition(text, timestamptz, timestamptz),
     create_partitions(text[], text, timestamptz, timestamptz), analyze_partitions(text) FROM PUBLIC;
 GRANT EXECUTE ON FUNCTION delete_sandbox_leads(timestamptz, integer), release_payout_run(uuid),

@@ -9,6 +9,21 @@ import (
 	"github.com/pingpost/pingpost/internal/testkit"
 )
 
+// The owner can erase a note, which may contain personal data. The service cannot.
+func TestOnlyOwnerChangesNotes(t *testing.T) {
+	d := testkit.NewDatabaseURLs(t)
+	app, owner := testkit.Connect(t, d.AppURL), testkit.Connect(t, d.OwnerURL)
+	exec(t, app, `INSERT INTO ledger_notes (entry_id, occurred_at, note) VALUES (1, now(), 'the note'), (2, now(), 'the note')`)
+	rejects(t, app, checkViolation, "ledger_notes_note_given", `INSERT INTO ledger_notes (entry_id, occurred_at, note) VALUES (3, now(), '')`)
+	for _, sql := range []string{`UPDATE ledger_notes SET note = 'erased'`, `DELETE FROM ledger_notes WHERE entry_id = 2`} {
+		rejects(t, app, insufficientPrivilege, "", sql)
+		exec(t, owner, sql)
+	}
+	if got := value[string](t, app, `SELECT string_agg(note, ' ') FROM ledger_notes`); got != "erased" {
+		t.Errorf("got notes %q, want one that is erased", got)
+	}
+}
+
 // The grants restrict the service, and the triggers restrict all other roles.
 func TestOwnerCannotChangeAppendOnlyTables(t *testing.T) {
 	d := testkit.NewDatabaseURLs(t)
@@ -18,7 +33,9 @@ func TestOwnerCannotChangeAppendOnlyTables(t *testing.T) {
 			putLead(t, conn, uuid.New(), false, testkit.StartTime())
 			exec(t, conn, `INSERT INTO audit_events (at, actor, role, action, object_kind, object_id, partner_id, reason, address, request_id, outcome, prev_hash, hash)
 				VALUES (now(), 'ann', '', 'partner.approve', 'partner', '', NULL, '', '', '', 'done', sha256($1), sha256($1))`, []byte(name))
-			for _, table := range []string{"ledger_entries", "consents", "consents_20260101", "audit_events"} {
+			exec(t, conn, insertAnyEntry, nil, uuid.New(), "adjustment", 100)
+			partition := value[string](t, conn, `SELECT DISTINCT tableoid::regclass::text FROM ledger_entries`)
+			for _, table := range []string{"ledger_entries", partition, "ledger_references", "consents", "consents_20260101", "audit_events"} {
 				rejects(t, conn, insufficientPrivilege, "", `UPDATE `+table+` SET partner_id = gen_random_uuid()`)
 				rejects(t, conn, insufficientPrivilege, "", `DELETE FROM `+table)
 				rejects(t, conn, insufficientPrivilege, "", `TRUNCATE `+table+` CASCADE`) // CASCADE, because references would reject it first
@@ -29,8 +46,8 @@ func TestOwnerCannotChangeAppendOnlyTables(t *testing.T) {
 			rejects(t, conn, insufficientPrivilege, "", `DELETE FROM leads`)
 		})
 	}
-	if n := testkit.Value[int](t, d, `SELECT (SELECT count(*) FROM ledger_entries) + (SELECT count(*) FROM consents)`); n != 4 {
-		t.Errorf("got %d rows left, want 4", n)
+	if n := testkit.Value[int](t, d, `SELECT (SELECT count(*) FROM ledger_entries) + (SELECT count(*) FROM ledger_references) + (SELECT count(*) FROM consents)`); n != 8 {
+		t.Errorf("got %d rows left, want 8", n)
 	}
 }
 

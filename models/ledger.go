@@ -28,8 +28,26 @@ type LedgerEntry struct {
 	AmountMinor int64
 	Currency    string
 	OccurredAt  time.Time
-	Note        string
 	CreatedBy   string // "" if the service made the entry
+	Note        string `gorm:"-"` // stored as a LedgerNote
+}
+
+// LedgerNote is the note of a ledger entry. An entry without a note has none. Unlike the entry, the
+// note can be changed, because it can contain personal data.
+type LedgerNote struct {
+	EntryID    int64 `gorm:"primaryKey"`
+	OccurredAt time.Time
+	Note       string
+}
+
+// LedgerReference is the reference of an entry that is not an accrual. It finds the entry.
+type LedgerReference struct {
+	PartnerID  uuid.UUID `gorm:"primaryKey"`
+	Kind       EntryKind `gorm:"primaryKey"`
+	Reference  string    `gorm:"primaryKey"`
+	LeadID     *uuid.UUID
+	EntryID    int64
+	OccurredAt time.Time
 }
 
 // ReturnReason is the reason for a return.
@@ -129,8 +147,9 @@ type PayoutRun struct {
 
 // PayoutRunEntry records that a run claimed an entry. An entry is in at most one run.
 type PayoutRunEntry struct {
-	EntryID int64 `gorm:"primaryKey"`
-	RunID   uuid.UUID
+	EntryID    int64     `gorm:"primaryKey"`
+	OccurredAt time.Time `gorm:"primaryKey"` // of the entry
+	RunID      uuid.UUID
 }
 
 // StatementOutcome says whether an account is paid in a payout run, or why it is not.
@@ -151,6 +170,7 @@ type Statement struct {
 	PartnerID     uuid.UUID
 	Outcome       StatementOutcome
 	Entries       int64
+	FirstEntryAt  *time.Time // the earliest time of an entry
 	AccruedMinor  int64
 	ReturnedMinor int64
 	AdjustedMinor int64

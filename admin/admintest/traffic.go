@@ -10,7 +10,6 @@ import (
 // AddMonthOfTraffic adds a month of traffic and some ledger entries, which the overview shows.
 func (h *Console) AddMonthOfTraffic(t *testing.T) {
 	t.Helper()
-	// The ledger entries have no leads, because the overview does not need them.
 	h.Exec(t, `INSERT INTO traffic_minutes
 		SELECT hour, gen_random_uuid(), gen_random_uuid(), gen_random_uuid(), kind[1], kind[2], (kind[3]::float * (1.2 + sin(extract(hour FROM hour) / 4 - 2)) * (1 + 0.1 * sin(extract(day FROM hour))))::bigint, '{}'
 		FROM generate_series($1::timestamptz - interval '30 days', $1, interval '1 hour') AS hour,

@@ -80,7 +80,7 @@ func TestExportFailsBeforeFirstRow(t *testing.T) {
 	c.RunJobs(t)
 	run := c.PreparedRun(t, "")
 	c.SignInAnotherUser(t, "fay@example.com").Post(t, run+"/approve", url.Values{"version": {"2"}})
-	c.Exec(t, `ALTER TABLE ledger_entries RENAME COLUMN note TO nota`)
+	c.Exec(t, `ALTER TABLE ledger_notes RENAME COLUMN note TO nota`)
 	c.Exec(t, `ALTER TABLE statements RENAME COLUMN outcome TO result`)
 	for _, path := range []string{"/payouts/ledger.csv", run + "/payments.csv"} {
 		p := c.Get(t, path)
@@ -95,8 +95,10 @@ func TestExportFailsBeforeFirstRow(t *testing.T) {
 func TestInterruptedExportEndsWithError(t *testing.T) {
 	t.Parallel()
 	c := admintest.NewConsoleWithLedger(t)
-	c.Exec(t, `INSERT INTO ledger_entries (partner_id, account_id, kind, reference, amount_minor, currency, occurred_at, note)
-		SELECT $1, $2, 'adjustment', 'ad_' || n, 1, 'GBP', $3, repeat('x', 300) FROM generate_series(1, 60000) AS n`, c.Harbour.ID, c.Harbour.Account.ID, c.Time.Now())
+	c.Exec(t, `WITH e AS (
+			INSERT INTO ledger_entries (partner_id, account_id, kind, reference, amount_minor, currency, occurred_at)
+			SELECT $1, $2, 'adjustment', 'ad_' || n, 1, 'GBP', $3 FROM generate_series(1, 60000) AS n RETURNING id, occurred_at)
+		INSERT INTO ledger_notes SELECT id, occurred_at, repeat('x', 300) FROM e`, c.Harbour.ID, c.Harbour.Account.ID, c.Time.Now())
 	whole := c.Get(t, "/payouts/ledger.csv?kind=adjustment")
 	if got := strings.Count(whole.Body, "\n"); got != 60001 {
 		t.Fatalf("got %d lines, want 60001", got)

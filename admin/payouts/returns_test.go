@@ -140,8 +140,8 @@ func TestAdjustAgainAfterManyAdjustments(t *testing.T) {
 		"lead":     {admintest.LeadID(c.Leads[0])},
 	}
 	c.Post(t, "/payouts/adjust", form).ExpectRedirect(t, "/payouts?account="+account)
-	c.Exec(t, `INSERT INTO ledger_entries (partner_id, account_id, lead_id, kind, reference, amount_minor, currency, occurred_at, note)
-		SELECT $1, $2, $3, 'adjustment', 'ad_' || n, 1, 'GBP', $4, 'set-up fee' FROM generate_series(1, $5) n`,
+	c.Exec(t, `INSERT INTO ledger_entries (partner_id, account_id, lead_id, kind, reference, amount_minor, currency, occurred_at)
+		SELECT $1, $2, $3, 'adjustment', 'ad_' || n, 1, 'GBP', $4 FROM generate_series(1, $5) n`,
 		c.Harbour.ID, c.Harbour.Account.ID, c.Leads[0], c.Time.Now(), web.PageSize)
 	c.Post(t, "/payouts/adjust", form).ExpectRedirect(t, "/payouts?account="+account)
 	form.Set("lead", "")
@@ -167,8 +167,8 @@ func TestConcurrentAdjustments(t *testing.T) {
 	}
 	first, err := testkit.Connect(t, c.RootURL).Begin(t.Context())
 	if err == nil {
-		_, err = first.Exec(t.Context(), `INSERT INTO ledger_entries (partner_id, account_id, kind, reference, amount_minor, currency, occurred_at, note)
-			VALUES ($1, $2, 'adjustment', $3, 725, 'GBP', $4, 'set-up fee')`, c.Harbour.ID, c.Harbour.Account.ID, own, c.Time.Now())
+		_, err = first.Exec(t.Context(), `INSERT INTO ledger_entries (partner_id, account_id, kind, reference, amount_minor, currency, occurred_at)
+			VALUES ($1, $2, 'adjustment', $3, 725, 'GBP', $4)`, c.Harbour.ID, c.Harbour.Account.ID, own, c.Time.Now())
 	}
 	if err != nil {
 		t.Fatal(err)

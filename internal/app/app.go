@@ -67,6 +67,7 @@ type App struct {
 	audit     *audit.Log
 	watcher   *snapshot.Watcher
 	caps      *partners.Caps
+	rollup    *reporting.Rollup
 	leads     *leads.Store
 	recorder  *intake.Recorder
 	traffic   *intake.Traffic
@@ -160,6 +161,7 @@ func (a *App) build(ctx context.Context, o Options) (err error) {
 	a.access = snapshot.New("access", func(ctx context.Context) (*authz.Access, error) { return authz.Load(ctx, a.db) })
 	a.watcher = snapshot.NewWatcher(a.db.Pool, a.log, a.directory, a.card, a.access)
 	a.caps = partners.NewCaps(a.db, a.clock, a.log)
+	a.rollup = reporting.NewRollup(a.db, a.clock, a.log)
 	a.leads = leads.NewStore(a.db.Pool)
 	if o.SinglePosts {
 		a.leads = leads.NewUnbatchedStore(a.db.Pool)
@@ -297,7 +299,7 @@ func (a *App) run(ctx context.Context) {
 	start(a.followPrimaries, a.keys.Run, a.reportVaultRights, a.recorder.Run, a.traffic.Run, a.followReadiness, func(ctx context.Context) {
 		if a.awaitDatabase(ctx) {
 			start(a.watcher.Run, a.caps.Run, a.maintainHourly, a.keepSnapshot, a.publishDue, a.replay, a.queue.Run,
-				reporting.NewRollup(a.db, a.clock, a.log).Run)
+				a.rollup.Run)
 		}
 	})
 	for _, s := range []*httpserver.Server{a.api, a.admin, a.ops} {

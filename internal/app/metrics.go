@@ -50,6 +50,8 @@ func (a *App) registerMetrics() {
 	})
 	gauge("pingpost_caps_age_seconds", "Age of the lead counts that daily caps are compared with.",
 		func() float64 { return a.caps.Age().Seconds() })
+	gauge("pingpost_ledger_totals_differences", "Ledger totals that differed from the ledger at the last daily check.",
+		func() float64 { return float64(a.rollup.TotalsDifferences()) })
 	gauge("pingpost_directory_unreadable", "Signing secrets that cannot be decrypted, plus partners whose pricing cannot be read.", func() float64 {
 		if d := a.directory.Get(); d != nil {
 			return float64(len(d.UnreadableSecrets()) + len(d.UnreadablePrices()))

@@ -58,7 +58,7 @@ func incomplete(ctx context.Context, tx pgx.Tx, from, until time.Time) ([]uuid.U
 	if _, err := tx.Exec(ctx, `SET LOCAL statement_timeout = '`+checkTimeout+`'`); err != nil {
 		return nil, err
 	}
-	rows, err := tx.Query(ctx, incompleteSQL, first, end, from, until, id.First(from), id.First(until),
+	rows, err := tx.Query(ctx, incompleteSQL, postgres.PlanEachTime, first, end, from, until, id.First(from), id.First(until),
 		from.Add(-quote.MaxAhead), until.Add(quote.Validity), maxIncomplete)
 	if err != nil {
 		return nil, err

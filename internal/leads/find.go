@@ -49,7 +49,7 @@ const findSQL = `SELECT l.id, attempt_id, partner_id, price_minor, currency, rec
 	FROM leads l LEFT JOIN lead_keys k ON k.lead_id = l.id AND k.lead_id = ANY ($1) WHERE l.id = ANY ($1)`
 
 func find(ctx context.Context, q querier, ids []uuid.UUID) (map[uuid.UUID]Receipt, error) {
-	rows, err := q.Query(ctx, findSQL, ids)
+	rows, err := q.Query(ctx, findSQL, postgres.PlanEachTime, ids)
 	if err != nil {
 		return nil, postgres.Translate(err)
 	}

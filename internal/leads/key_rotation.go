@@ -11,6 +11,7 @@ import (
 	"github.com/pingpost/pingpost/internal/envelope"
 	"github.com/pingpost/pingpost/internal/id"
 	"github.com/pingpost/pingpost/internal/keyring"
+	"github.com/pingpost/pingpost/internal/postgres"
 )
 
 const (
@@ -84,12 +85,12 @@ type idBatch struct{ after, end uuid.UUID }
 func (m *KeyRotation) run(
 	ctx context.Context, done *RotationProgress, change func(context.Context, idBatch) (uuid.UUID, RotationProgress, error),
 ) error {
-	partitions, err := partitions(ctx, m.Leads.pool)
+	partitions, err := postgres.Partitions(ctx, m.Leads.pool, "lead_keys", postgres.Period{})
 	if err != nil {
-		return err
+		return postgres.Translate(err)
 	}
-	for _, p := range partitions {
-		for ids := (idBatch{id.First(p.from), id.First(p.until)}); ; {
+	for _, p := range slices.Backward(partitions) {
+		for ids := (idBatch{id.First(p.From), id.First(p.Until)}); ; {
 			start := m.Clock.Now()
 			last, changed, err := m.withRetry(ctx, func() (uuid.UUID, RotationProgress, error) { return change(ctx, ids) })
 			done.Leads += changed.Leads

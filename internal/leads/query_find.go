@@ -62,7 +62,7 @@ func (o *Reader) FindRequest(ctx context.Context, sc scope.Scope, request uuid.U
 	err = o.db.Pool.QueryRow(ctx, `SELECT l.id, l.partner_id FROM leads l JOIN lead_events e ON e.lead_id = l.id
 		WHERE l.id >= $1 AND l.id < $2 AND e.lead_id >= $1 AND e.lead_id < $2 AND l.received_at >= $3 AND l.received_at < $4
 			AND e.kind = 'delivered' AND e.detail ->> 'request_id' = $5`,
-		first, end, from, until, id.Format(id.Request, request)).Scan(&lead, &partner)
+		postgres.PlanEachTime, first, end, from, until, id.Format(id.Request, request)).Scan(&lead, &partner)
 	if errors.Is(err, pgx.ErrNoRows) || err == nil && !sc.Allows(partner) {
 		return uuid.Nil, errNotFound
 	}
@@ -122,8 +122,8 @@ func (o *Reader) find(ctx context.Context, sc scope.Scope, by string, digests []
 		return f, err
 	}
 	for _, p := range parts {
-		first, end := quote.IDRange(p.from, p.until)
-		rows, err := o.collect(ctx, fmt.Sprintf(rowsSQL, personSQL(by), "DESC"), first, end, digests, p.from, p.until,
+		first, end := quote.IDRange(p.From, p.Until)
+		rows, err := o.collect(ctx, fmt.Sprintf(rowsSQL, personSQL(by), "DESC"), first, end, digests, p.From, p.Until,
 			sc.All(), sc.IDs(), MaxFound+1-len(f.Rows))
 		if err != nil {
 			return f, err

@@ -146,17 +146,13 @@ func (w *window) endAt(last Cursor) {
 // split divides a window into the parts that List reads one after the other.
 func (o *Reader) split(ctx context.Context, w window) (parts []window, err error) {
 	periods, err := o.periods(ctx, w.from.ReceivedAt, w.to.ReceivedAt, w.up)
-	for i, p := range periods {
+	for _, p := range periods {
 		part := w
-		first, last := i == 0, i == len(periods)-1
-		if w.up {
-			first, last = last, first
+		if p.From.After(w.from.ReceivedAt) {
+			part.from = Cursor{ReceivedAt: p.From}
 		}
-		if !last {
-			part.from = Cursor{ReceivedAt: p.from}
-		}
-		if !first {
-			part.to = Cursor{ReceivedAt: p.until}
+		if p.Until.Before(w.to.ReceivedAt) {
+			part.to = Cursor{ReceivedAt: p.Until}
 		}
 		parts = append(parts, part)
 	}

@@ -49,7 +49,7 @@ func (o *Reader) rows(ctx context.Context, w window, q Query, most int) ([]Row, 
 }
 
 func (o *Reader) collect(ctx context.Context, sql string, args ...any) ([]Row, error) {
-	rows, err := o.db.Pool.Query(ctx, sql, args...)
+	rows, err := o.db.Pool.Query(ctx, sql, append([]any{postgres.PlanEachTime}, args...)...)
 	if err != nil {
 		return nil, postgres.Translate(err)
 	}
@@ -81,7 +81,7 @@ func (o *Reader) horizon(ctx context.Context, w window, left, size int) (examine
 		w.each(c, "SELECT one.*", "l.received_at, l.id, row_number() OVER (ORDER BY l.received_at "+w.order()+", l.id "+w.order()+") AS n", each), each, w.order())
 	var at *time.Time
 	var lead *uuid.UUID
-	if err := o.db.Pool.QueryRow(ctx, sql, c.args...).Scan(&examined, &at, &lead); err != nil || at == nil {
+	if err := o.db.Pool.QueryRow(ctx, sql, append([]any{postgres.PlanEachTime}, c.args...)...).Scan(&examined, &at, &lead); err != nil || at == nil {
 		return examined, last, postgres.Translate(err)
 	}
 	return examined, Cursor{at.UTC(), *lead}, nil

@@ -31,7 +31,7 @@ const rewrapSQL = `UPDATE lead_keys k SET
 
 // rewrap rewraps a batch of keys.
 func (m *KeyRotation) rewrap(ctx context.Context, batch idBatch, current KeyUse) (last uuid.UUID, done RotationProgress, err error) {
-	rows, err := m.Leads.pool.Query(ctx, oldKeysSQL, batch.after, batch.end, current.Wrapper, current.Version, rotationBatchSize)
+	rows, err := m.Leads.pool.Query(ctx, oldKeysSQL, postgres.PlanEachTime, batch.after, batch.end, current.Wrapper, current.Version, rotationBatchSize)
 	if err != nil {
 		return last, done, postgres.Translate(err)
 	}
@@ -64,7 +64,7 @@ func (m *KeyRotation) rewrap(ctx context.Context, batch idBatch, current KeyUse)
 		ids, from, to = append(ids, all[i]), append(from, old[i]), append(to, moved.Wrapped)
 		wrappers, versions = append(wrappers, wrapper), append(versions, version)
 	}
-	tag, err := m.Leads.pool.Exec(ctx, rewrapSQL, ids, from, to, wrappers, versions, batch.after, batch.end)
+	tag, err := m.Leads.pool.Exec(ctx, rewrapSQL, postgres.PlanEachTime, ids, from, to, wrappers, versions, batch.after, batch.end)
 	if err != nil {
 		return last, RotationProgress{}, postgres.Translate(err)
 	}
@@ -91,7 +91,7 @@ type encryptedContact struct {
 // reseal replaces the digests of a batch of leads.
 func (m *KeyRotation) reseal(ctx context.Context, batch idBatch, keys *keyring.Keys) (last uuid.UUID, done RotationProgress, err error) {
 	first := keys.IDs()[0]
-	rows, err := m.Leads.pool.Query(ctx, oldDigestsSQL, batch.after, batch.end, first[:], rotationBatchSize)
+	rows, err := m.Leads.pool.Query(ctx, oldDigestsSQL, postgres.PlanEachTime, batch.after, batch.end, first[:], rotationBatchSize)
 	if err != nil {
 		return last, done, postgres.Translate(err)
 	}
@@ -126,7 +126,7 @@ func (m *KeyRotation) reseal(ctx context.Context, batch idBatch, keys *keyring.K
 		email, phone := contact.Digests(keys)
 		ids, emails, phones = append(ids, all[i].lead), append(emails, email), append(phones, phone)
 	}
-	tag, err := m.Leads.pool.Exec(ctx, resealSQL, ids, emails, phones, batch.after, batch.end)
+	tag, err := m.Leads.pool.Exec(ctx, resealSQL, postgres.PlanEachTime, ids, emails, phones, batch.after, batch.end)
 	if err != nil {
 		return last, RotationProgress{}, postgres.Translate(err)
 	}

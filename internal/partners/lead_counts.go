@@ -28,23 +28,27 @@ const (
 // errFoldBehind means that a count would have to read more than rollUpLimit entries.
 var errFoldBehind = fmt.Errorf("more than %d ledger entries are not counted yet", rollUpLimit)
 
-// byIndex makes Postgres use indexes. Otherwise it could reuse a plan that it cached while the
-// tables were small, and scan whole tables.
-const byIndex = `SELECT set_config('enable_seqscan', 'off', true)`
+// byIndex makes Postgres use indexes, and plan each statement for its arguments. Otherwise it could
+// reuse a plan that it cached while the tables were small, and scan whole tables or lock all
+// partitions of the ledger.
+const byIndex = `SELECT set_config('enable_seqscan', 'off', true), set_config('plan_cache_mode', 'force_custom_plan', true)`
 
 // uncounted begins a statement with two subqueries. The first selects the ledger entries that are
 // not in daily_lead_counts yet. The second counts each partner's accruals among these entries for
-// the UTC day that begins at $1. Sandbox leads have no entries (decision 25). The rest of the
-// statement must itself read daily_lead_counts, so that entries and counts come from the same
-// snapshot.
+// the UTC day that begins at $1. Sandbox leads have no entries (decision 25). Entries before $3 are
+// left out, because their days are no longer in daily_lead_counts. The rest of the statement must
+// itself read daily_lead_counts, so that entries and counts come from the same snapshot.
 const uncounted = `
 WITH uncounted AS MATERIALIZED (
 	SELECT partner_id, kind, occurred_at FROM ledger_entries
-	WHERE id > (SELECT counted_to FROM daily_lead_counts_state WHERE only_row) ORDER BY id LIMIT $2
+	WHERE id > (SELECT counted_to FROM daily_lead_counts_state WHERE only_row) AND occurred_at >= $3 ORDER BY id LIMIT $2
 ), today AS (
 	SELECT partner_id, count(*) AS leads FROM uncounted
 	WHERE kind = 'accrual' AND occurred_at >= $1 AND occurred_at < $1 + interval '24 hours' GROUP BY partner_id
 )`
+
+// retainedSince returns the first day whose counts are retained.
+func retainedSince(today time.Time) time.Time { return today.AddDate(0, 0, -retentionDays) }
 
 // reachedSQL selects the partners that have reached their caps. It also counts the entries that are
 // not in daily_lead_counts yet.
@@ -61,7 +65,7 @@ SELECT ARRAY(
 func reachedCaps(ctx context.Context, pool *pgxpool.Pool, day time.Time, limit int) (reached []uuid.UUID, entries int, err error) {
 	batch := &pgx.Batch{}
 	batch.Queue(byIndex)
-	batch.Queue(reachedSQL, day, limit).QueryRow(func(row pgx.Row) error { return row.Scan(&reached, &entries) })
+	batch.Queue(reachedSQL, day, limit, retainedSince(day)).QueryRow(func(row pgx.Row) error { return row.Scan(&reached, &entries) })
 	return reached, entries, postgres.Translate(pool.SendBatch(ctx, batch).Close())
 }
 
@@ -69,11 +73,12 @@ func reachedCaps(ctx context.Context, pool *pgxpool.Pool, day time.Time, limit i
 // These leads count towards its daily cap. Sandbox leads are not included.
 func (s *Service) LeadsToday(ctx context.Context, p models.Partner) (leads int64, err error) {
 	const all = uncounted + `
-		SELECT coalesce((SELECT leads FROM daily_lead_counts WHERE day = ($1::timestamptz AT TIME ZONE 'UTC')::date AND partner_id = $3), 0)
-			+ coalesce((SELECT leads FROM today WHERE partner_id = $3), 0)`
+		SELECT coalesce((SELECT leads FROM daily_lead_counts WHERE day = ($1::timestamptz AT TIME ZONE 'UTC')::date AND partner_id = $4), 0)
+			+ coalesce((SELECT leads FROM today WHERE partner_id = $4), 0)`
 	batch := &pgx.Batch{}
 	batch.Queue(byIndex)
-	batch.Queue(all, dayOf(s.clock.Now()), nil, p.ID).QueryRow(func(row pgx.Row) error { return row.Scan(&leads) })
+	today := dayOf(s.clock.Now())
+	batch.Queue(all, today, nil, retainedSince(today), p.ID).QueryRow(func(row pgx.Row) error { return row.Scan(&leads) })
 	return leads, postgres.Translate(s.db.Pool.SendBatch(ctx, batch).Close())
 }
 
@@ -95,7 +100,7 @@ const (
 	foldForget  = `DELETE FROM daily_lead_counts WHERE day < ($1::timestamptz AT TIME ZONE 'UTC')::date`
 	foldCounted = `UPDATE daily_lead_counts_state SET counted_to = $1 WHERE only_row`
 
-	foldLatest = `SELECT coalesce(max(id), 0) FROM ledger_entries`
+	foldLatest = `SELECT coalesce(max(id), 0) FROM ledger_entries WHERE occurred_at >= $1`
 	foldSettle = `UPDATE daily_lead_counts_state SET settling_to = $1, writers = ARRAY(SELECT virtualtransaction ` + ledgerWriters + `) WHERE only_row`
 )
 
@@ -120,8 +125,8 @@ func foldLeadCounts(ctx context.Context, pool *pgxpool.Pool, today time.Time) (a
 		if err := cmp.Or(setting, tx.QueryRow(ctx, foldState).Scan(&counted, &settling, &writing)); err != nil || writing {
 			return err
 		}
+		since := retainedSince(today)
 		if to := min(settling, counted+rollUpLimit); to > counted {
-			since := today.AddDate(0, 0, -retentionDays)
 			batch := &pgx.Batch{}
 			batch.Queue(foldEntries, counted, to, since)
 			batch.Queue(foldForget, since)
@@ -135,7 +140,7 @@ func foldLeadCounts(ctx context.Context, pool *pgxpool.Pool, today time.Time) (a
 			return nil
 		}
 		var latest int64
-		if err := tx.QueryRow(ctx, foldLatest).Scan(&latest); err != nil || latest == settling {
+		if err := tx.QueryRow(ctx, foldLatest, since).Scan(&latest); err != nil || latest <= settling {
 			return err
 		}
 		_, err := tx.Exec(ctx, foldSettle, latest)

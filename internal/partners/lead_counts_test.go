@@ -359,7 +359,7 @@ func TestLeadCountsScanNoTable(t *testing.T) {
 	n.db.Exec(t, `VACUUM ANALYZE`)
 	scans := func() int {
 		return testkit.Value[int](t, n.db, `SELECT sum(seq_scan)::int FROM pg_stat_user_tables
-			WHERE relname IN ('ledger_entries', 'daily_lead_counts', 'daily_lead_counts_state', 'partner_prices')`)
+			WHERE relname LIKE 'ledger_entries%' OR relname IN ('daily_lead_counts', 'daily_lead_counts_state', 'partner_prices')`)
 	}
 	inserted := func() int {
 		return testkit.Value[int](t, n.db, `SELECT n_tup_ins::int FROM pg_stat_user_tables WHERE relname = 'daily_lead_counts'`)
@@ -394,5 +394,50 @@ func TestLeadCountsScanNoTable(t *testing.T) {
 	}
 	if got := scans() - before; got > 0 {
 		t.Errorf("60 counts made %d sequential scans, want 0", got)
+	}
+}
+
+// Counts use only the partitions of recent months. They do not even lock the others.
+func TestLeadCountsLeaveOldPartitionsAlone(t *testing.T) {
+	t.Parallel()
+	n := openNodes(t, 1)
+	p, node := n.partners[0], n.all[0]
+	n.db.Exec(t, addAccruals, p.ID, n.clock.Now().AddDate(0, 0, -10), 1)
+	n.clock.Advance(10 * midnight)
+	n.db.LockLedgerPartitions(t, testkit.StartTime().AddDate(0, 0, -10))
+	for i := range 10 { // more executions than Postgres plans for their arguments by default
+		if _, err := n.db.Pool.Exec(t.Context(), addAccruals, p.ID, n.clock.Now(), 2); err != nil {
+			t.Fatal(err)
+		}
+		if got, want := n.count(t, node)[0], 2*(i+1); got != want {
+			t.Fatalf("counted %d leads, want %d", got, want)
+		}
+	}
+	if folded := testkit.Value[int](t, n.db, `SELECT sum(leads)::int FROM daily_lead_counts`); folded == 0 {
+		t.Error("nothing was added to daily_lead_counts")
+	}
+}
+
+// After a pause that is longer than the retention period, counting continues with the new entries.
+func TestLeadCountsAfterPause(t *testing.T) {
+	t.Parallel()
+	n := openNodes(t, 1)
+	n.db.Exec(t, addAccruals, n.partners[0].ID, n.clock.Now(), 3)
+	n.fold(t)
+	counted := testkit.Value[int](t, n.db, `SELECT counted_to FROM daily_lead_counts_state`)
+	n.db.Exec(t, addAccruals, n.partners[0].ID, n.clock.Now(), 3)
+	n.clock.Advance(10 * midnight)
+	for range 3 {
+		if got := n.count(t, n.all[0])[0]; got != 0 {
+			t.Errorf("counted %d leads, want none today", got)
+		}
+	}
+	if got := testkit.Value[int](t, n.db, `SELECT counted_to FROM daily_lead_counts_state`); got < counted {
+		t.Errorf("counted_to went back from %d to %d", counted, got)
+	}
+	n.db.Exec(t, addAccruals, n.partners[0].ID, n.clock.Now(), 2)
+	n.fold(t)
+	if got := n.count(t, n.all[1])[0]; got != 2 {
+		t.Errorf("counted %d leads, want 2", got)
 	}
 }

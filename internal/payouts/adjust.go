@@ -62,9 +62,11 @@ func (s *Service) Adjust(ctx context.Context, sc scope.Scope, a NewAdjustment) (
 			return err
 		}
 		e = ledger.Adjustment(account.PartnerID, account.ID, lead, a.Amount, a.ID, a.Reason, s.by.Name, now)
-		if err := tx.Create(&e).Error; err != nil {
+		added := []models.LedgerEntry{e}
+		if err := addEntries(tx, added); err != nil {
 			return err
 		}
+		e = added[0]
 		return s.auditChange(tx, "ledger.adjust", "adjustment", e.Reference, e.PartnerID, map[string]any{
 			"amount":   e.AmountMinor,
 			"currency": e.Currency,
@@ -104,12 +106,18 @@ const noAdjustableLead = "No lead with this ID earned a payout in this account. 
 // HasAdjustment reports whether the adjustment is already in the ledger. An adjustment with the
 // same id but a different account, amount or lead does not count.
 func (s *Service) HasAdjustment(ctx context.Context, sc scope.Scope, a NewAdjustment) (bool, error) {
-	var e models.LedgerEntry
+	var r models.LedgerReference
 	q := s.db.Gorm.WithContext(ctx).
 		Where("partner_id = (SELECT partner_id FROM accounts WHERE id = ?) AND kind = ? AND reference = ?",
-			a.Account, models.EntryAdjustment, id.Format(id.Adjustment, a.ID)).Limit(1).Find(&e)
-	if q.Error != nil || q.RowsAffected == 0 || !sc.Allows(e.PartnerID) {
+			a.Account, models.EntryAdjustment, id.Format(id.Adjustment, a.ID)).Limit(1).Find(&r)
+	if q.Error != nil || q.RowsAffected == 0 || !sc.Allows(r.PartnerID) {
 		return false, postgres.Translate(q.Error)
+	}
+	var e models.LedgerEntry
+	err := s.db.Pool.QueryRow(ctx, `SELECT account_id, lead_id, amount_minor, currency FROM ledger_entries WHERE id = $1 AND occurred_at = $2`,
+		postgres.PlanEachTime, r.EntryID, r.OccurredAt).Scan(&e.AccountID, &e.LeadID, &e.AmountMinor, &e.Currency)
+	if err != nil {
+		return false, postgres.Translate(err)
 	}
 	lead := uuid.Nil
 	if e.LeadID != nil {

@@ -17,10 +17,10 @@ var (
 // constraints maps each database constraint to the error that is returned when it is violated.
 func constraints() postgres.Constraints {
 	return postgres.Constraints{
-		"returns_one_a_lead":           errReturned,
-		"payout_runs_one_open":         errOpenRun,
-		"payout_runs_immutable":        ErrStaleRun,
-		"payout_runs_two_people":       errSameUser,
-		"ledger_entries_reference_key": errEntryExists,
+		"returns_one_a_lead":     errReturned,
+		"payout_runs_one_open":   errOpenRun,
+		"payout_runs_immutable":  ErrStaleRun,
+		"payout_runs_two_people": errSameUser,
+		"ledger_references_pkey": errEntryExists,
 	}
 }

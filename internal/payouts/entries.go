@@ -1,13 +1,16 @@
 package payouts
 
 import (
+	"bytes"
 	"context"
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 
 	"github.com/google/uuid"
 	"github.com/jackc/pgx/v5"
+	"gorm.io/gorm"
 
 	"github.com/pingpost/pingpost/internal/money"
 	"github.com/pingpost/pingpost/internal/postgres"
@@ -45,20 +48,42 @@ func (e Entry) NoteText() string {
 	return text
 }
 
-// entriesSQL selects entries e with their claims c. Callers append a WHERE clause.
-const entriesSQL = `SELECT e.id, e.partner_id, e.account_id, e.lead_id, e.kind, e.reference, e.amount_minor, e.currency, e.occurred_at, e.note, e.created_by,
-		coalesce(l.transaction_id, ''), p.slug, p.name, a.identifier, coalesce(c.run_id, '00000000-0000-0000-0000-000000000000'), coalesce(r.state, '')
+// addEntries adds entries to the ledger, with their notes. It sets their ids.
+func addEntries(tx *gorm.DB, entries []models.LedgerEntry) error {
+	if err := tx.CreateInBatches(&entries, 1000).Error; err != nil {
+		return err
+	}
+	var notes []models.LedgerNote
+	for _, e := range entries {
+		if e.Note != "" {
+			notes = append(notes, models.LedgerNote{EntryID: e.ID, OccurredAt: e.OccurredAt, Note: e.Note})
+		}
+	}
+	if len(notes) == 0 {
+		return nil
+	}
+	return tx.CreateInBatches(&notes, 1000).Error
+}
+
+// entriesSQL selects entries e with their claims c. Callers append a WHERE clause. Like all queries
+// on the ledger, it gets the start and the end of a period as $1 and $2, so that Postgres plans and
+// locks only the partitions of this period.
+const entriesSQL = `SELECT e.id, e.partner_id, e.account_id, e.lead_id, e.kind, e.reference, e.amount_minor, e.currency, e.occurred_at, coalesce(n.note, ''), e.created_by,
+		p.slug, p.name, a.identifier, coalesce(c.run_id, '00000000-0000-0000-0000-000000000000'), coalesce(r.state, '')
 	FROM ledger_entries e
 		JOIN accounts a ON a.id = e.account_id
 		JOIN partners p ON p.id = e.partner_id
-		LEFT JOIN leads l ON l.id = e.lead_id
-		LEFT JOIN payout_run_entries c ON c.entry_id = e.id
+		LEFT JOIN ledger_notes n ON n.entry_id = e.id AND n.occurred_at = e.occurred_at` + withClaims + `
 		LEFT JOIN payout_runs r ON r.id = c.run_id`
+
+// withClaims joins the claims c of entries e.
+const withClaims = ` LEFT JOIN payout_run_entries c
+	ON c.entry_id = e.id AND c.occurred_at = e.occurred_at AND c.occurred_at >= $1 AND c.occurred_at < $2`
 
 func scanEntry(rows pgx.Rows, e *Entry) error {
 	err := rows.Scan(&e.ID, &e.PartnerID, &e.AccountID, &e.LeadID, &e.Kind, &e.Reference,
 		&e.AmountMinor, &e.Currency, &e.OccurredAt, &e.Note, &e.CreatedBy,
-		&e.TransactionID, &e.Partner, &e.PartnerName, &e.Identifier, &e.Run, &e.RunState)
+		&e.Partner, &e.PartnerName, &e.Identifier, &e.Run, &e.RunState)
 	e.OccurredAt = e.OccurredAt.UTC()
 	return err
 }
@@ -70,24 +95,59 @@ func collectEntries(rows pgx.Rows) ([]Entry, error) {
 	})
 }
 
-// Entries returns a page of the ledger, newest first.
+// setTransactionIDs sets the TransactionID of entries. It gets the range of the leads' ids, so that
+// Postgres reads only the partitions of leads that contain them.
+func setTransactionIDs(ctx context.Context, q postgres.Querier, entries []Entry) error {
+	var leads []uuid.UUID
+	for _, e := range entries {
+		if e.LeadID != nil {
+			leads = append(leads, *e.LeadID)
+		}
+	}
+	if len(leads) == 0 {
+		return nil
+	}
+	compare := func(a, b uuid.UUID) int { return bytes.Compare(a[:], b[:]) }
+	rows, err := q.Query(ctx, `SELECT id, transaction_id FROM leads WHERE id = ANY ($1) AND id >= $2 AND id <= $3`,
+		postgres.PlanEachTime, leads, slices.MinFunc(leads, compare), slices.MaxFunc(leads, compare))
+	if err != nil {
+		return err
+	}
+	transactions := make(map[uuid.UUID]string, len(leads))
+	var lead uuid.UUID
+	var transaction string
+	if _, err := pgx.ForEachRow(rows, []any{&lead, &transaction}, func() error {
+		transactions[lead] = transaction
+		return nil
+	}); err != nil {
+		return err
+	}
+	for i := range entries {
+		if lead := entries[i].LeadID; lead != nil {
+			entries[i].TransactionID = transactions[*lead]
+		}
+	}
+	return nil
+}
+
+// Entries returns a page of the ledger, newest first: by month, and within a month by id.
 func (s *Service) Entries(
 	ctx context.Context, sc scope.Scope, f Filter, p postgres.Page,
 ) (all []Entry, newer, older bool, err error) {
-	c, order := f.conditions(sc), "DESC"
-	switch {
-	case p.NewerThan > 0:
-		c.and("e.id > $%d", p.NewerThan)
-		order = "ASC"
-	case p.OlderThan > 0:
-		c.and("e.id < $%d", p.OlderThan)
-	}
-	rows, err := s.db.Pool.Query(ctx,
-		fmt.Sprintf("%s%s ORDER BY e.id %s LIMIT %d", entriesSQL, c.where(), order, p.Size+1), c.args...)
+	months, err := s.months(ctx, s.db.Pool, f)
 	if err != nil {
 		return nil, false, false, postgres.Translate(err)
 	}
-	if all, err = collectEntries(rows); err != nil {
+	q := entryQuery{filter: f, scope: sc, months: months, limit: p.Size + 1}
+	if at := max(p.NewerThan, p.OlderThan); at > 0 {
+		if q.month, err = s.monthOf(ctx, months, at); err != nil {
+			return nil, false, false, postgres.Translate(err)
+		}
+		if q.after, q.oldestFirst = at, p.NewerThan > 0; q.month < 0 {
+			q, p = entryQuery{filter: f, scope: sc, months: months, limit: p.Size + 1}, postgres.Page{Size: p.Size}
+		}
+	}
+	if all, err = s.find(ctx, q); err != nil {
 		return nil, false, false, postgres.Translate(err)
 	}
 	all, newer, older = postgres.SplitPage(p, all)
@@ -97,9 +157,19 @@ func (s *Service) Entries(
 // Count returns the number of entries that match the filter, but at most bound. more reports
 // whether more than bound entries match.
 func (s *Service) Count(ctx context.Context, sc scope.Scope, f Filter, bound int64) (n int64, more bool, err error) {
-	c := f.conditions(sc)
-	err = s.db.Pool.QueryRow(ctx, fmt.Sprintf(`SELECT count(*) FROM (SELECT FROM ledger_entries e LEFT JOIN payout_run_entries c ON c.entry_id = e.id%s LIMIT %d) AS bounded`,
-		c.where(), bound+1), c.args...).Scan(&n)
+	months, err := s.months(ctx, s.db.Pool, f)
+	if err != nil {
+		return 0, false, postgres.Translate(err)
+	}
+	for _, window := range postgres.Windows(months) {
+		c := f.conditions(sc, postgres.Span(window))
+		var found int64
+		err = s.db.Pool.QueryRow(ctx, fmt.Sprintf(`SELECT count(*) FROM (SELECT FROM ledger_entries e%s%s LIMIT %d) AS bounded`,
+			f.claims(), c.where(), bound+1-n), c.planned()...).Scan(&found)
+		if n += found; err != nil || n > bound {
+			break
+		}
+	}
 	if err != nil {
 		return 0, false, postgres.Translate(err)
 	}
@@ -120,24 +190,61 @@ const sumColumns = `count(*),
 	coalesce(sum(e.amount_minor) FILTER (WHERE e.kind = 'accrual'), 0), coalesce(sum(e.amount_minor) FILTER (WHERE e.kind = 'return'), 0),
 	coalesce(sum(e.amount_minor) FILTER (WHERE e.kind = 'adjustment'), 0), coalesce(sum(e.amount_minor) FILTER (WHERE e.kind = 'payment'), 0)`
 
-// Sums returns, for each currency, the totals of the entries that match the filter. Callers should
+// add adds the totals of other entries in the same currency.
+func (s *Sum) add(other Sum) {
+	s.Entries += other.Entries
+	s.Accrued += other.Accrued
+	s.Returned += other.Returned
+	s.Adjusted += other.Adjusted
+	s.Paid += other.Paid
+}
+
+func scanSum(row pgx.CollectableRow) (sum Sum, err error) {
+	var code string
+	if err := row.Scan(&code, &sum.Entries, &sum.Accrued, &sum.Returned, &sum.Adjusted, &sum.Paid); err != nil {
+		return sum, err
+	}
+	sum.Currency, err = money.ParseCurrency(code)
+	return sum, err
+}
+
+// Sums returns, for each currency, the totals of the entries that match the filter. If the filter
+// selects accounts and currencies only, it reads ledger_totals. For other filters, callers should
 // filter by partner, account or run, because adding up the whole ledger can take seconds.
 func (s *Service) Sums(ctx context.Context, sc scope.Scope, f Filter) ([]Sum, error) {
-	c := f.conditions(sc)
-	rows, err := s.db.Pool.Query(ctx, `SELECT e.currency, `+sumColumns+
-		` FROM ledger_entries e LEFT JOIN payout_run_entries c ON c.entry_id = e.id`+
-		c.where()+` GROUP BY e.currency`, c.args...)
-	if err != nil {
-		return nil, postgres.Translate(err)
+	var found []Sum
+	var err error
+	if f == (Filter{Partner: f.Partner, Account: f.Account, Currency: f.Currency}) {
+		found, err = s.accountTotals(ctx, sc, f)
+	} else {
+		found, err = s.addUp(ctx, sc, f)
 	}
-	all, err := pgx.CollectRows(rows, func(row pgx.CollectableRow) (sum Sum, err error) {
-		var code string
-		if err := row.Scan(&code, &sum.Entries, &sum.Accrued, &sum.Returned, &sum.Adjusted, &sum.Paid); err != nil {
-			return sum, err
+	totals := map[money.Currency]Sum{}
+	for _, sum := range found {
+		sum.add(totals[sum.Currency])
+		totals[sum.Currency] = sum
+	}
+	return slices.SortedFunc(maps.Values(totals), func(a, b Sum) int { return int(a.Currency) - int(b.Currency) }), postgres.Translate(err)
+}
+
+// addUp returns the totals of the entries that match the filter, for each window of months and each
+// currency.
+func (s *Service) addUp(ctx context.Context, sc scope.Scope, f Filter) (all []Sum, err error) {
+	months, err := s.months(ctx, s.db.Pool, f)
+	if err != nil {
+		return nil, err
+	}
+	for _, window := range postgres.Windows(months) {
+		c := f.conditions(sc, postgres.Span(window))
+		rows, err := s.db.Pool.Query(ctx, `SELECT e.currency, `+sumColumns+` FROM ledger_entries e`+f.claims()+c.where()+` GROUP BY e.currency`, c.planned()...)
+		if err != nil {
+			return nil, err
 		}
-		sum.Currency, err = money.ParseCurrency(code)
-		return sum, err
-	})
-	slices.SortFunc(all, func(a, b Sum) int { return int(a.Currency) - int(b.Currency) })
-	return all, postgres.Translate(err)
+		found, err := pgx.CollectRows(rows, scanSum)
+		if err != nil {
+			return nil, err
+		}
+		all = append(all, found...)
+	}
+	return all, nil
 }

@@ -1,5 +1,16 @@
 package payouts
 
+import (
+	"context"
+
+	"github.com/pingpost/pingpost/internal/postgres"
+)
+
+// Months returns the months that a search for entries reads.
+func (s *Service) Months(ctx context.Context, f Filter) ([]postgres.Period, error) {
+	return s.months(ctx, s.db.Pool, f)
+}
+
 // AccountsNext is accountsNext for tests.
 var AccountsNext = accountsNext
 

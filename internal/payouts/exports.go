@@ -7,6 +7,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
+	"slices"
 	"strconv"
 	"time"
 
@@ -42,30 +43,46 @@ func (s *Service) Stream(ctx context.Context, sc scope.Scope, f Filter, each fun
 		return postgres.Translate(err)
 	}
 	defer tx.Rollback(context.WithoutCancel(ctx))
-	c := f.conditions(sc)
 	// Prefer a plan that returns the first rows soon over one that sorts all rows first.
 	if _, err := tx.Exec(ctx, "SET LOCAL cursor_tuple_fraction = 0.001"); err != nil {
 		return postgres.Translate(err)
 	}
-	if _, err := tx.Exec(ctx, "DECLARE entries NO SCROLL CURSOR FOR "+entriesSQL+c.where()+" ORDER BY e.id", c.args...); err != nil {
+	months, err := s.months(ctx, tx, f)
+	if err != nil {
 		return postgres.Translate(err)
 	}
 	batch := make([]Entry, 0, exportBatchSize)
-	for {
-		// Read the whole batch before processing it, so that a slow client does not use up the
-		// statement timeout.
-		if batch, err = fetch(ctx, tx, batch[:0]); err != nil {
-			return postgres.Translate(err)
-		}
-		for i := range batch {
-			if err := each(&batch[i]); err != nil {
-				return err
-			}
-		}
-		if len(batch) < exportBatchSize {
-			return nil
+	for _, month := range slices.Backward(months) {
+		if err := streamMonth(ctx, tx, f.conditions(sc, month), batch, each); err != nil {
+			return err
 		}
 	}
+	return nil
+}
+
+// streamMonth calls the function each for the entries of one month, and then releases the locks on the
+// month's partitions.
+func streamMonth(ctx context.Context, tx pgx.Tx, c *conditions, batch []Entry, each func(*Entry) error) error {
+	return postgres.Releasing(ctx, tx, func(tx pgx.Tx) (err error) {
+		if _, err := tx.Exec(ctx, "DECLARE entries NO SCROLL CURSOR FOR "+entriesSQL+c.where()+" ORDER BY e.id", c.args...); err != nil {
+			return postgres.Translate(err)
+		}
+		for {
+			// Read the whole batch before processing it, so that a slow client does not use up the
+			// statement timeout.
+			if batch, err = fetch(ctx, tx, batch[:0]); err != nil {
+				return postgres.Translate(err)
+			}
+			for i := range batch {
+				if err := each(&batch[i]); err != nil {
+					return err
+				}
+			}
+			if len(batch) < exportBatchSize {
+				return nil
+			}
+		}
+	})
 }
 
 // fetch reads the next entries from the database cursor and appends them to batch.
@@ -81,7 +98,10 @@ func fetch(ctx context.Context, tx pgx.Tx, batch []Entry) ([]Entry, error) {
 			return batch, err
 		}
 	}
-	return batch, rows.Err()
+	if err := rows.Err(); err != nil {
+		return batch, err
+	}
+	return batch, setTransactionIDs(ctx, tx, batch)
 }
 
 // CSV writes a header row and the entries that match the filter, and returns the number of entries.

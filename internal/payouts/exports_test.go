@@ -133,8 +133,10 @@ func TestPreparedExport(t *testing.T) {
 func TestSlowReaders(t *testing.T) {
 	t.Parallel()
 	tr := newPaidLedger(t)
-	tr.DB.Exec(t, `INSERT INTO ledger_entries (partner_id, account_id, kind, reference, amount_minor, currency, occurred_at, note)
-		SELECT $1, $2, 'adjustment', 'ad_' || n, n, 'GBP', $3, repeat('x', 20000) FROM generate_series(1, 1000) n`, tr.Required.ID, tr.Required.Accounts[0].ID, testkit.StartTime())
+	tr.DB.Exec(t, `WITH e AS (
+			INSERT INTO ledger_entries (partner_id, account_id, kind, reference, amount_minor, currency, occurred_at)
+			SELECT $1, $2, 'adjustment', 'ad_' || n, n, 'GBP', $3 FROM generate_series(1, 1000) n RETURNING id, occurred_at)
+		INSERT INTO ledger_notes SELECT id, occurred_at, repeat('x', 20000) FROM e`, tr.Required.ID, tr.Required.Accounts[0].ID, testkit.StartTime())
 	err := tr.Stream(t.Context(), scope.Everywhere, payouts.Filter{}, func(*payouts.Entry) error {
 		testkit.Eventually(t, time.Minute, "no statement is running", func() bool {
 			return testkit.Value[bool](t, tr.DB,

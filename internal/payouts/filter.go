@@ -10,6 +10,7 @@ import (
 
 	"github.com/pingpost/pingpost/internal/id"
 	"github.com/pingpost/pingpost/internal/money"
+	"github.com/pingpost/pingpost/internal/postgres"
 	"github.com/pingpost/pingpost/internal/scope"
 	"github.com/pingpost/pingpost/models"
 )
@@ -47,10 +48,21 @@ func (c *conditions) where() string {
 	return " WHERE " + strings.Join(c.sql, " AND ")
 }
 
-// conditions returns the conditions that select the entries that match the filter and are in the
-// scope.
-func (f Filter) conditions(sc scope.Scope) *conditions {
-	c := &conditions{}
+// planned returns the arguments of a query on the ledger.
+func (c *conditions) planned() []any { return append([]any{postgres.PlanEachTime}, c.args...) }
+
+// claims returns the join of claims if the filter has a condition on them.
+func (f Filter) claims() string {
+	if f.Run == uuid.Nil && !f.Open {
+		return ""
+	}
+	return withClaims
+}
+
+// conditions returns the conditions that select the entries of a period that match the filter and
+// are in the scope. Its first arguments are the start and the end of the period.
+func (f Filter) conditions(sc scope.Scope, within postgres.Period) *conditions {
+	c := &conditions{sql: []string{"e.occurred_at >= $1", "e.occurred_at < $2"}, args: []any{within.From, within.Until}}
 	if !sc.All() {
 		c.and("e.partner_id = ANY ($%d)", sc.IDs())
 	}

@@ -76,12 +76,13 @@ func TestRunSurvivesKilledNodes(t *testing.T) {
 	}
 	root := testkit.Connect(t, tr.DB.RootURL)
 	for i := range kills {
-		// Lock an entry, so that the node blocks there in its transaction.
+		// Claim an account's entries, so that the node blocks there in its transaction.
 		lock, err := root.Begin(t.Context())
 		if err != nil {
 			t.Fatal(err)
 		}
-		if _, err := lock.Exec(t.Context(), `SELECT FROM ledger_entries WHERE account_id = (SELECT id FROM accounts WHERE NOT sandbox ORDER BY id OFFSET $1 LIMIT 1) FOR UPDATE`, 100*(i+1)); err != nil {
+		if _, err := lock.Exec(t.Context(), `INSERT INTO payout_run_entries (entry_id, occurred_at, run_id) SELECT id, occurred_at, $2 FROM ledger_entries
+			WHERE account_id = (SELECT id FROM accounts WHERE NOT sandbox ORDER BY id OFFSET $1 LIMIT 1)`, 100*(i+1), r.ID); err != nil {
 			t.Fatal(err)
 		}
 		node := exec.Command(os.Args[0])
@@ -90,7 +91,7 @@ func TestRunSurvivesKilledNodes(t *testing.T) {
 		if err := node.Start(); err != nil {
 			t.Fatal(err)
 		}
-		testkit.Eventually(t, time.Minute, "the node waits for the locked entry", blocked)
+		testkit.Eventually(t, time.Minute, "the node waits for the claims", blocked)
 		before := done()
 		if err := node.Process.Kill(); err != nil {
 			t.Fatal(err)

@@ -77,6 +77,7 @@ func TestMoneyAddsUp(t *testing.T) {
 			"restart node": d.restartNode,
 			"advance time": func(rt *rapid.T) {
 				d.Time.Advance(time.Duration(rapid.IntRange(1, 48*60).Draw(rt, "minutes")) * time.Minute)
+				d.DB.CreateLedgerPartitions(d.t, d.Time.Now(), d.Time.Now().AddDate(0, 0, 1))
 			},
 			"": d.checkTotals,
 		})

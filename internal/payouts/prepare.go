@@ -107,25 +107,25 @@ func accountsNext(accounts int, claimed int64) int {
 // does all of this, so that the sums exactly match the claimed entries.
 const claimSQL = `
 WITH open AS MATERIALIZED (
-	SELECT e.id, e.partner_id, e.account_id, e.kind, e.amount_minor FROM ledger_entries e
+	SELECT e.id, e.occurred_at, e.partner_id, e.account_id, e.kind, e.amount_minor FROM ledger_entries e
 	WHERE e.account_id IN @accounts AND e.currency = @currency AND e.occurred_at < @cutoff
-		AND NOT EXISTS (SELECT FROM payout_run_entries c WHERE c.entry_id = e.id)
+		AND NOT EXISTS (SELECT FROM payout_run_entries c WHERE c.entry_id = e.id AND c.occurred_at = e.occurred_at)
 ), sums AS MATERIALIZED (
-	SELECT partner_id, account_id, count(*) AS entries, sum(amount_minor) AS net,
+	SELECT partner_id, account_id, count(*) AS entries, min(occurred_at) AS first_entry_at, sum(amount_minor) AS net,
 		coalesce(sum(amount_minor) FILTER (WHERE kind = 'accrual'), 0) AS accrued,
 		coalesce(sum(amount_minor) FILTER (WHERE kind = 'return'), 0) AS returned,
 		coalesce(sum(amount_minor) FILTER (WHERE kind IN ('adjustment', 'payment')), 0) AS adjusted
 	FROM open GROUP BY partner_id, account_id
 ), made AS (
-	INSERT INTO statements (run_id, account_id, partner_id, outcome, entries, accrued_minor, returned_minor, adjusted_minor, net_minor)
+	INSERT INTO statements (run_id, account_id, partner_id, outcome, entries, first_entry_at, accrued_minor, returned_minor, adjusted_minor, net_minor)
 	SELECT CAST(@run AS uuid), account_id, partner_id,
 		CASE WHEN net < 0 THEN 'negative' WHEN net = 0 THEN 'even' WHEN net < @minimum THEN 'below_minimum' ELSE 'pays' END,
-		entries, accrued, returned, adjusted, net
+		entries, first_entry_at, accrued, returned, adjusted, net
 	FROM sums
 	RETURNING account_id, outcome
 )
-INSERT INTO payout_run_entries (entry_id, run_id)
-SELECT open.id, CAST(@run AS uuid) FROM open JOIN made USING (account_id) WHERE made.outcome IN ('pays', 'even')`
+INSERT INTO payout_run_entries (entry_id, occurred_at, run_id)
+SELECT open.id, open.occurred_at, CAST(@run AS uuid) FROM open JOIN made USING (account_id) WHERE made.outcome IN ('pays', 'even')`
 
 // prepare runs the job that claims a run's entries, several accounts at a time. If an attempt
 // fails, its claims remain, and the next attempt continues with the remaining accounts.

@@ -109,7 +109,10 @@ func earnedBy(tx *gorm.DB, sc scope.Scope, lead uuid.UUID) (l models.Lead, e mod
 	if l.Sandbox {
 		return l, e, errSandbox
 	}
-	err = tx.Where("lead_id = ? AND kind = 'accrual'", lead).Take(&e).Error
+	if err := tx.Exec(postgres.SetPlanEachTime).Error; err != nil {
+		return l, e, err
+	}
+	err = tx.Where("lead_id = ? AND kind = 'accrual' AND occurred_at = ?", lead, l.ReceivedAt).Take(&e).Error
 	return l, e, err
 }
 
@@ -122,8 +125,7 @@ func (s *Service) AcceptReturn(ctx context.Context, sc scope.Scope, ret uuid.UUI
 	}
 	return s.decide(ctx, sc, ret, models.ReturnAccepted, answer, func(tx *gorm.DB, r models.Return, now time.Time) error {
 		r.DecisionNote = answer
-		entry := ledger.Return(r, s.by.Name, now)
-		if err := tx.Create(&entry).Error; err != nil {
+		if err := addEntries(tx, []models.LedgerEntry{ledger.Return(r, s.by.Name, now)}); err != nil {
 			return err
 		}
 		detail, err := json.Marshal(map[string]string{"reason": string(r.Reason), "return": id.Format(id.Return, r.ID)})

@@ -12,6 +12,7 @@ import (
 
 	"github.com/pingpost/pingpost/internal/apperr"
 	"github.com/pingpost/pingpost/internal/ledger"
+	"github.com/pingpost/pingpost/internal/postgres"
 	"github.com/pingpost/pingpost/internal/scope"
 	"github.com/pingpost/pingpost/models"
 )
@@ -66,20 +67,31 @@ func (s *Service) pay(tx *gorm.DB, r models.PayoutRun, reference string, now tim
 	for i, one := range due {
 		payments[i] = ledger.Payment(r, one, reference, s.by.Name, now)
 	}
-	if err := tx.CreateInBatches(&payments, 1000).Error; err != nil {
+	if err := addEntries(tx, payments); err != nil {
 		return err
 	}
 	claims := make([]models.PayoutRunEntry, len(payments))
 	for i, p := range payments {
-		claims[i] = models.PayoutRunEntry{EntryID: p.ID, RunID: r.ID}
+		claims[i] = models.PayoutRunEntry{EntryID: p.ID, OccurredAt: p.OccurredAt, RunID: r.ID}
 	}
 	if err := tx.CreateInBatches(&claims, 5000).Error; err != nil {
 		return err
 	}
 	// Check that the payments match the approved amounts exactly.
+	var first *time.Time
+	if err := tx.Raw(`SELECT `+firstEntry+` FROM statements WHERE run_id = ?`, r.ID).Scan(&first).Error; err != nil {
+		return err
+	}
+	if first == nil {
+		first = &time.Time{}
+	}
+	if err := tx.Exec(postgres.SetPlanEachTime).Error; err != nil {
+		return err
+	}
 	var left int64
-	err := tx.Raw(`SELECT count(*) FROM (SELECT FROM payout_run_entries c JOIN ledger_entries e ON e.id = c.entry_id WHERE c.run_id = ?
-		GROUP BY e.account_id HAVING sum(e.amount_minor) <> 0) AS uneven`, r.ID).Scan(&left).Error
+	err := tx.Raw(`SELECT count(*) FROM (SELECT FROM payout_run_entries c JOIN ledger_entries e ON e.id = c.entry_id AND e.occurred_at = c.occurred_at
+		WHERE c.run_id = @run AND c.occurred_at >= @first AND e.occurred_at >= @first GROUP BY e.account_id HAVING sum(e.amount_minor) <> 0) AS uneven`,
+		map[string]any{"run": r.ID, "first": first}).Scan(&left).Error
 	if err == nil && left > 0 {
 		err = fmt.Errorf("paying run %s: entries do not sum to zero (accounts: %d)", RunID(r.ID), left)
 	}

@@ -144,13 +144,14 @@ func (s *Service) PartnerStatement(ctx context.Context, sc scope.Scope, run, par
 func (s *Service) Corrections(
 	ctx context.Context, sc scope.Scope, run, partner uuid.UUID, size int,
 ) (all []Entry, more bool, err error) {
-	c := Filter{Run: run, Partner: partner}.conditions(sc)
-	c.sql = append(c.sql, "e.kind IN ('return', 'adjustment')")
-	rows, err := s.db.Pool.Query(ctx, fmt.Sprintf("%s%s ORDER BY e.id LIMIT %d", entriesSQL, c.where(), size+1), c.args...)
-	if err != nil {
-		return nil, false, postgres.Translate(err)
+	f := Filter{Run: run, Partner: partner}
+	months, err := s.months(ctx, s.db.Pool, f)
+	if err == nil {
+		all, err = s.find(ctx, entryQuery{
+			filter: f, scope: sc, kinds: "e.kind IN ('return', 'adjustment')", months: months, oldestFirst: true, limit: size + 1,
+		})
 	}
-	if all, err = collectEntries(rows); err != nil {
+	if err != nil {
 		return nil, false, postgres.Translate(err)
 	}
 	return all[:min(len(all), size)], len(all) > size, nil

@@ -32,14 +32,17 @@ const (
 // The numbers of days for which partitions are created in advance.
 const (
 	pingDaysAhead = 7
-	leadDaysAhead = 28
+	daysAhead     = 28
 )
 
 // EnsurePartitions creates the missing partitions of all tables. Each table gets partitions from the
 // day before now, for requests around midnight. leads is the period of each partition of the leads'
 // tables.
 func (db *DB) EnsurePartitions(ctx context.Context, now time.Time, leads PartitionUnit) error {
-	if err := db.createPartitions(ctx, []string{"leads", "lead_keys", "consents", "lead_events"}, leads, now, leadDaysAhead); err != nil {
+	if err := db.createPartitions(ctx, []string{"leads", "lead_keys", "consents", "lead_events"}, leads, now, daysAhead); err != nil {
+		return err
+	}
+	if err := db.createPartitions(ctx, []string{"ledger_entries", "payout_run_entries"}, Monthly, now, daysAhead); err != nil {
 		return err
 	}
 	return db.EnsurePingPartitions(ctx, now, pingDaysAhead)

@@ -38,15 +38,16 @@ const listSQL = `CREATE TEMP TABLE list (line integer, file_row integer, lead_id
 // each reference to it reads only the leads in the file, or the partner's leads in the period.
 //
 // The occurred_at of an accrual is the time when the lead was received. Sandbox leads have no
-// accrual.
+// accrual. All accruals in question occurred from @first until @last, and the other entries of their
+// leads later, so only these partitions of the ledger are read.
 const compareSQL = `
 WITH others AS MATERIALIZED (
 	SELECT lead_id, currency, sum(amount_minor)::bigint AS minor FROM ledger_entries
-	WHERE kind <> 'accrual' AND lead_id IS NOT NULL AND partner_id = @partner GROUP BY lead_id, currency
+	WHERE kind <> 'accrual' AND lead_id IS NOT NULL AND partner_id = @partner AND occurred_at >= @first GROUP BY lead_id, currency
 ), ledger AS NOT MATERIALIZED (
 	SELECT a.lead_id, a.partner_id, a.account_id, a.currency, a.amount_minor + coalesce(o.minor, 0) AS minor, a.occurred_at AS received_at
 	FROM ledger_entries a LEFT JOIN others o ON o.lead_id = a.lead_id AND o.currency = a.currency
-	WHERE a.kind = 'accrual'
+	WHERE a.kind = 'accrual' AND a.occurred_at >= @first AND a.occurred_at < @last
 ), again AS (
 	SELECT lead_id, min(file_row) AS file_row FROM list WHERE problem = '' GROUP BY lead_id HAVING count(*) > 1
 ), judged AS (
@@ -91,6 +92,18 @@ FROM findings GROUP BY finding, currency, ledger_currency
 UNION ALL
 SELECT outcome, CASE outcome WHEN '` + problemOtherAccount + `' THEN account_id END, '', currency, count(*), 0, sum(minor)::bigint
 FROM unlisted GROUP BY 1, 2, 4`
+
+// accrualsSQL returns a period that contains the accruals of the leads in the file, and of the period's
+// leads. A lead is received within minutes of the time in its id. IDs with a time outside the ledger
+// are not IDs of leads.
+const accrualsSQL = `
+WITH whole AS MATERIALIZED (
+	SELECT min(starts_at) AS starts_at, max(ends_at) AS ends_at FROM partitions WHERE parent = 'ledger_entries'
+), listed AS MATERIALIZED (
+	SELECT lead_id FROM list, whole WHERE problem = '' AND lead_id >= first_id(starts_at - interval '1 day') AND lead_id < first_id(ends_at)
+)
+SELECT least(@from, (SELECT partition_time(lead_id::text) - interval '1 day' FROM listed ORDER BY lead_id LIMIT 1)),
+	greatest(@until, (SELECT partition_time(lead_id::text) + interval '1 day' FROM listed ORDER BY lead_id DESC LIMIT 1))`
 
 // compare handles a comparison job.
 func (s *Service) compare(ctx context.Context, w *jobs.Run) error {
@@ -176,11 +189,18 @@ func copyList(ctx context.Context, tx pgx.Tx, list *reader, r Reconciliation, re
 func (s *Service) classifyLines(ctx context.Context, tx pgx.Tx, r Reconciliation) (result Result, asOf time.Time, err error) {
 	asOf = s.clock.Now()
 	everything := r.Mapping.Coverage == FullCoverage
-	rows, err := tx.Query(ctx, compareSQL, pgx.NamedArgs{
+	from, until := *r.PeriodFrom, r.PeriodTo.AddDate(0, 0, 1)
+	var first, last time.Time
+	if err := tx.QueryRow(ctx, accrualsSQL, pgx.NamedArgs{"from": from, "until": until}).Scan(&first, &last); err != nil {
+		return result, asOf, postgres.Translate(err)
+	}
+	rows, err := tx.Query(ctx, compareSQL, postgres.PlanEachTime, pgx.NamedArgs{
 		"id":         r.ID,
 		"partner":    r.PartnerID,
-		"from":       *r.PeriodFrom,
-		"until":      r.PeriodTo.AddDate(0, 0, 1),
+		"from":       from,
+		"until":      until,
+		"first":      first,
+		"last":       last,
 		"rows":       r.Profile.Rows,
 		"everything": everything,
 	})

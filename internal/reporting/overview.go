@@ -127,7 +127,7 @@ func (f *Figures) readTraffic(ctx context.Context, db *postgres.DB, sc scope.Sco
 func (f *Figures) readPayouts(ctx context.Context, db *postgres.DB, sc scope.Scope, r Range) error {
 	rows, err := db.Pool.Query(ctx, `SELECT currency, sum(amount_minor)::bigint, count(*) FROM ledger_entries
 		WHERE kind = 'accrual' AND occurred_at >= $1 AND occurred_at < $2 AND ($3 OR partner_id = ANY ($4))
-		GROUP BY currency ORDER BY currency`, r.From, r.Until, sc.All(), ids(sc))
+		GROUP BY currency ORDER BY currency`, postgres.PlanEachTime, r.From, r.Until, sc.All(), ids(sc))
 	if err != nil {
 		return err
 	}

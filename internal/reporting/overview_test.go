@@ -43,7 +43,6 @@ func TestFigures(t *testing.T) {
 	entry := func(partner uuid.UUID, at time.Time, currency string, minor int64) {
 		t.Helper()
 		lead := uuid.New()
-		d.Exec(t, `SET session_replication_role = replica`) // entries without leads
 		d.Exec(t, `INSERT INTO ledger_entries (partner_id, account_id, lead_id, kind, reference, amount_minor, currency, occurred_at)
 			VALUES ($1, $2, $3, 'accrual', $4, $5, $6, $7)`, partner, account, lead, lead.String(), minor, currency, at)
 	}

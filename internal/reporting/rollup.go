@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"sync/atomic"
 	"time"
 
 	"github.com/jackc/pgx/v5"
@@ -33,13 +34,15 @@ const (
 	figureDays, retentionDays = 30, 40
 )
 
-// Rollup computes the figures in the list of partners. It sums the ledger by day and partner in
-// partner_days, and from that computes the 30-day totals in partner_figures. Sandbox leads have no
+// Rollup computes the figures in the list of partners, and the ledger's totals by month. It sums the
+// ledger by day and partner in partner_days, and from that computes the 30-day totals in
+// partner_figures. It sums the ledger by account and month in ledger_totals. Sandbox leads have no
 // ledger entries, so they are not included.
 type Rollup struct {
-	db    *postgres.DB
-	clock clock.Clock
-	log   *slog.Logger
+	db          *postgres.DB
+	clock       clock.Clock
+	log         *slog.Logger
+	differences atomic.Int64 // found by the last check of ledger_totals
 }
 
 // NewRollup returns a Rollup for db.
@@ -53,8 +56,13 @@ func (r *Rollup) Run(ctx context.Context) {
 	tick := time.NewTicker(rollEvery)
 	defer tick.Stop()
 	for {
-		if err := r.Update(ctx); err != nil && ctx.Err() == nil {
-			r.log.Warn("updating partner figures failed, retrying", "error", err)
+		for _, work := range []struct {
+			name string
+			do   func(context.Context) error
+		}{{"updating partner figures", r.Update}, {"updating ledger totals", r.UpdateTotals}, {"checking ledger totals", r.checkDaily}} {
+			if err := work.do(ctx); err != nil && ctx.Err() == nil {
+				r.log.Warn(work.name+" failed, retrying", "error", err)
+			}
 		}
 		select {
 		case <-ctx.Done():
@@ -205,6 +213,9 @@ type statement struct {
 // waits for them.
 func inOrder(ctx context.Context, tx pgx.Tx, all ...statement) error {
 	if _, err := tx.Exec(ctx, fmt.Sprintf(`SET LOCAL statement_timeout = %d`, rollUpTimeout.Milliseconds())); err != nil {
+		return err
+	}
+	if _, err := tx.Exec(ctx, postgres.SetPlanEachTime); err != nil {
 		return err
 	}
 	for _, s := range all {

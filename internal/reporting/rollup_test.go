@@ -105,6 +105,7 @@ func TestRollup(t *testing.T) {
 	t.Parallel()
 	b := newLedgerRollup(t)
 	now := testkit.StartTime()
+	b.CreateLedgerPartitions(t, now.AddDate(0, 0, -40))
 	mine, theirs := b.partner(t, "mine"), b.partner(t, "theirs")
 	b.partner(t, "new")
 	today := now.Truncate(24 * time.Hour)
@@ -174,6 +175,7 @@ func TestRollupCatchesUp(t *testing.T) {
 	mine := b.partner(t, "mine")
 	b.accrue(t, mine, testkit.StartTime().Add(-time.Hour), 1)
 	b.pass(t)
+	b.CreateLedgerPartitions(t, testkit.StartTime().AddDate(0, 0, 61))
 	for _, days := range []int{1, 50, 60, 61} {
 		b.accrue(t, mine, testkit.StartTime().AddDate(0, 0, days), int64(days))
 	}

@@ -68,7 +68,8 @@ func clusterKey() (string, error) {
 			return "", err
 		}
 	}
-	fmt.Fprintln(sum, os.Getenv("PINGPOST_POSTGRES_BIN"), runtime.GOOS, runtime.GOARCH)
+	// The template has the ledger's partitions for the current month.
+	fmt.Fprintln(sum, os.Getenv("PINGPOST_POSTGRES_BIN"), runtime.GOOS, runtime.GOARCH, time.Now().UTC().Format("2006-01"))
 	return hex.EncodeToString(sum.Sum(nil)[:12]), nil
 }
 
@@ -153,8 +154,12 @@ func makeTemplate(ctx context.Context, server *devpg.Server) error {
 	if _, err = migrations.Up(ctx, owner); err != nil {
 		return err
 	}
-	// Partitions for StartTime and the months before and after it.
-	_, err = owner.ExecContext(ctx, `SELECT create_partitions('{leads, lead_keys, consents, lead_events}', 'month', $1, $2)`,
-		StartTime().AddDate(0, -1, 0), StartTime().AddDate(0, 0, 30))
-	return err
+	// Partitions for the months around StartTime, and the ledger's for the current time.
+	for _, period := range []string{`'{leads, lead_keys, consents, lead_events}', 'month', '2025-12-01', '2026-02-01'`,
+		`'` + ledgerTables + `', 'month', '2025-12-01', '2026-02-01'`, `'` + ledgerTables + `', 'month', now() - interval '1 day', now() + interval '28 days'`} {
+		if _, err := owner.ExecContext(ctx, `SELECT create_partitions(`+period+`)`); err != nil {
+			return err
+		}
+	}
+	return nil
 }

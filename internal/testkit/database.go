@@ -216,3 +216,29 @@ func (d *Database) PingPartitions(t testing.TB) []string {
 	return Value[[]string](t, d, `SELECT array_agg(inhrelid::regclass::text ORDER BY inhrelid::regclass::text)
 		FROM pg_inherits WHERE inhparent = 'pings'::regclass`)
 }
+
+// ledgerTables are the ledger's tables that have a partition for each month, as an array in SQL.
+const ledgerTables = "{ledger_entries,payout_run_entries}"
+
+// CreateLedgerPartitions creates the ledger's partitions for some times. All databases have those
+// for December 2025 to February 2026 and for the current time.
+func (d *Database) CreateLedgerPartitions(t testing.TB, times ...time.Time) {
+	t.Helper()
+	for _, at := range times {
+		d.Exec(t, `SELECT create_partitions('`+ledgerTables+`', 'month', $1::timestamptz, $1)`, at)
+	}
+}
+
+// LockLedgerPartitions locks the ledger's partitions of a month until the test ends, so that no other
+// statement can plan a query on them.
+func (d *Database) LockLedgerPartitions(t testing.TB, month time.Time) {
+	t.Helper()
+	name := month.UTC().Format("_200601") + "01"
+	tx, err := Connect(t, d.RootURL).Begin(t.Context())
+	if err == nil {
+		_, err = tx.Exec(t.Context(), `LOCK TABLE ledger_entries`+name+`, payout_run_entries`+name+` IN ACCESS EXCLUSIVE MODE`)
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+}

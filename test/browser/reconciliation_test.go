@@ -199,7 +199,7 @@ func leaveReloadingPage(t *testing.T, chromium *browser.Browser) {
 		}
 	}
 	do(part, `BEGIN; LOCK TABLE reconciliations; UPDATE reconciliations SET state = 'uploaded' WHERE state = 'comparing'`)
-	do(next, `BEGIN; LOCK TABLE ledger_entries`)
+	do(next, `BEGIN; LOCK TABLE ONLY ledger_entries`)
 	b.AwaitLockOn(t, "reconciliations")
 	browser.Eval[bool](p, `(() => { document.querySelector("nav a[href='/payouts']").click(); return true })()`)
 	b.AwaitLockOn(t, "ledger_entries")
