@@ -42,10 +42,32 @@ func (p *platform) faults(t *testing.T, c *clients, random *rand.Rand) (all []fa
 			fault{"connections to Postgres are reset", func() { p.disturb(t, c, "reset_peer", `{"timeout":30}`) }},
 			fault{"answers from Postgres are cut off", func() { p.disturb(t, c, "limit_data", `{"bytes":3000}`) }},
 			fault{"all connections to Postgres are busy", func() { p.exhaust(t, c) }},
+			fault{"partitions are added and removed", func() { p.changePartitions(t, c) }},
 		)
 	}
 	random.Shuffle(len(all), func(i, j int) { all[i], all[j] = all[j], all[i] })
 	return all
+}
+
+// changePartitions adds the partitions of a later month, and detaches and drops them, as an operator who
+// archives old partitions does.
+func (p *platform) changePartitions(t *testing.T, c *clients) {
+	t.Helper()
+	root := p.root(t)
+	for _, sql := range []string{
+		`SELECT create_partitions('{leads, lead_keys, consents, lead_events, ledger_entries, payout_run_entries}', 'month', '2100-01-01', '2100-01-01')`,
+		`ALTER TABLE leads DETACH PARTITION leads_21000101 CONCURRENTLY`, `DROP TABLE leads_21000101`,
+		`ALTER TABLE lead_keys DETACH PARTITION lead_keys_21000101 CONCURRENTLY`, `DROP TABLE lead_keys_21000101`,
+		`ALTER TABLE consents DETACH PARTITION consents_21000101 CONCURRENTLY`, `DROP TABLE consents_21000101`,
+		`ALTER TABLE lead_events DETACH PARTITION lead_events_21000101 CONCURRENTLY`, `DROP TABLE lead_events_21000101`,
+		`ALTER TABLE ledger_entries DETACH PARTITION ledger_entries_21000101 CONCURRENTLY`, `DROP TABLE ledger_entries_21000101`,
+		`ALTER TABLE payout_run_entries DETACH PARTITION payout_run_entries_21000101 CONCURRENTLY`, `DROP TABLE payout_run_entries_21000101`,
+	} {
+		if _, err := root.Exec(t.Context(), sql); err != nil {
+			t.Fatal(err)
+		}
+	}
+	c.awaitAcknowledged(t, 20)
 }
 
 // awaitFailed waits until the given number of further posts has failed with a 503 or without a response.

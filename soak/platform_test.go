@@ -43,6 +43,12 @@ type platform struct {
 	secret   string
 }
 
+// The partitions that contain most of the leads of a test.
+const (
+	shortPartitions = 40
+	partitionLength = 4 * time.Second
+)
+
 // startPlatform starts a platform. Its Postgres has the same durability settings as in production.
 func startPlatform(t *testing.T) *platform {
 	t.Helper()
@@ -83,6 +89,7 @@ func startPlatformOn(t *testing.T, o devpg.Options) *platform {
 	if err != nil {
 		t.Fatal(err)
 	}
+	p.createShortPartitions(t)
 	p.createPartner(t)
 	for i := range p.nodes {
 		p.nodes[i] = &node{
@@ -95,6 +102,30 @@ func startPlatformOn(t *testing.T, o devpg.Options) *platform {
 		t.Cleanup(func() { p.nodes[i].kill(t) })
 	}
 	return p
+}
+
+// createShortPartitions creates partitions of partitionLength for the coming minutes, so that faults
+// occur while one month changes to the next, so to speak. The nodes create the partitions around them.
+func (p *platform) createShortPartitions(t *testing.T) {
+	t.Helper()
+	root := p.root(t)
+	for _, table := range []string{"leads", "lead_keys", "consents", "lead_events", "ledger_entries", "payout_run_entries"} {
+		bound := "%L::timestamptz"
+		if table != "ledger_entries" && table != "payout_run_entries" {
+			bound = "first_id(%L)"
+		}
+		at := time.Now().UTC().Truncate(time.Second)
+		for i := range shortPartitions {
+			from, until := at.Add(time.Duration(i)*partitionLength), at.Add(time.Duration(i+1)*partitionLength)
+			sql := fmt.Sprintf(`CREATE TABLE %[1]s_short_%[2]d PARTITION OF %[1]s FOR VALUES FROM (%[3]s) TO (%[3]s)`, table, i, bound)
+			for _, bound := range []time.Time{from, until} {
+				sql = strings.Replace(sql, "%L", "'"+bound.Format(time.RFC3339)+"'", 1)
+			}
+			if _, err := root.Exec(t.Context(), sql); err != nil {
+				t.Fatal(err)
+			}
+		}
+	}
 }
 
 func (p *platform) environment() []string {

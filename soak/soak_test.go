@@ -37,6 +37,10 @@ func TestFaultsUnderLoad(t *testing.T) {
 	c.awaitAcknowledged(t, 200)
 	c.end()
 	c.check(t)
+	var partitions int
+	if err := p.root(t).QueryRow(t.Context(), `SELECT count(DISTINCT tableoid) FROM leads`).Scan(&partitions); err != nil || partitions < 3 {
+		t.Errorf("got leads in %d partitions (%v), want at least 3", partitions, err)
+	}
 	t.Logf("%d faults: %d posts acknowledged, %d replayed, %d in conflict, %d unanswered or answered with 503; %d pings",
 		len(faults), c.acknowledged.Load(), c.replays.Load(), c.conflicts.Load(), c.unanswered.Load(), c.pings.Load())
 }
@@ -60,7 +64,7 @@ func (p *platform) leads(t *testing.T) map[string]lead {
 	defer cancel()
 	rows, err := p.root(t).Query(ctx, `SELECT l.id, l.transaction_id, c.third_party_lead_id, e.amount_minor,
 			(SELECT count(*) FROM consents x WHERE x.lead_id = l.id), (SELECT count(*) FROM ledger_entries x WHERE x.lead_id = l.id),
-			(SELECT count(*) FROM lead_events x WHERE x.lead_id = l.id)
+			(SELECT count(*) FROM lead_events x WHERE x.lead_id = l.id), (SELECT count(*) FROM lead_keys x WHERE x.lead_id = l.id)
 		FROM leads l LEFT JOIN consents c ON c.lead_id = l.id LEFT JOIN ledger_entries e ON e.lead_id = l.id`)
 	if err != nil {
 		t.Fatal(err)
@@ -72,13 +76,13 @@ func (p *platform) leads(t *testing.T) map[string]lead {
 		var tx string
 		var body *string
 		var amount *int64
-		var consents, entries, events int
-		if err := rows.Scan(&key, &tx, &body, &amount, &consents, &entries, &events); err != nil {
+		var consents, entries, events, keys int
+		if err := rows.Scan(&key, &tx, &body, &amount, &consents, &entries, &events, &keys); err != nil {
 			t.Fatal(err)
 		}
 		name := id.Format(id.Lead, key)
-		if consents != 1 || entries != 1 || events != 1 || body == nil || amount == nil {
-			t.Fatalf("%s has %d consents, %d ledger entries and %d events, want one of each", name, consents, entries, events)
+		if consents != 1 || entries != 1 || events != 1 || keys != 1 || body == nil || amount == nil {
+			t.Fatalf("%s has %d consents, %d ledger entries, %d events and %d keys, want one of each", name, consents, entries, events, keys)
 		}
 		if _, twice := all[tx]; twice {
 			t.Fatalf("%s is the second lead for its transaction", name)

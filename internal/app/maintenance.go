@@ -25,6 +25,14 @@ func (a *App) ensurePartitions(ctx context.Context) error {
 	return a.db.EnsurePartitions(ctx, a.clock.Now(), postgres.PartitionUnit(a.cfg.Database.LeadPartitions))
 }
 
+// ensurePingPartitions creates the partitions of pings for today and the coming days. The recorder calls
+// it if a partition is missing. Posts do not create partitions, because the node's clock may be wrong.
+func (a *App) ensurePingPartitions(ctx context.Context) error {
+	ctx, cancel := context.WithTimeout(ctx, partitionsTimeout)
+	defer cancel()
+	return a.db.EnsurePingPartitions(ctx, a.clock.Now(), postgres.PingDaysAhead)
+}
+
 // step deletes one type of expired data. do returns the number of deleted rows or
 // partitions.
 type step struct {

@@ -31,7 +31,7 @@ const (
 
 // The numbers of days for which partitions are created in advance.
 const (
-	pingDaysAhead = 7
+	PingDaysAhead = 7
 	daysAhead     = 28
 )
 
@@ -45,7 +45,7 @@ func (db *DB) EnsurePartitions(ctx context.Context, now time.Time, leads Partiti
 	if err := db.createPartitions(ctx, []string{"ledger_entries", "payout_run_entries"}, Monthly, now, daysAhead); err != nil {
 		return err
 	}
-	return db.EnsurePingPartitions(ctx, now, pingDaysAhead)
+	return db.EnsurePingPartitions(ctx, now, PingDaysAhead)
 }
 
 // EnsurePingPartitions creates the missing daily partitions of pings, from the day before now to
