@@ -120,7 +120,7 @@ func TestInterruptedExportEndsWithError(t *testing.T) {
 		t.Fatal(err)
 	}
 	c.Exec(t,
-		`SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE datname = current_database() AND query LIKE 'FETCH%' AND pid <> pg_backend_pid()`)
+		`SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE datname = current_database() AND usename = 'pingpost_app' AND xact_start IS NOT NULL`)
 	var rest bytes.Buffer
 	if n, err := rest.ReadFrom(resp.Body); err == nil {
 		t.Errorf("the download ended without an error after %d of %d bytes", n, len(whole.Body))

@@ -1,8 +1,9 @@
 // Package ledger creates ledger entries. It is the only package that sets their signs, kinds and
 // references. Entries are append-only, and a balance is the sum of its entries.
 //
-// A reference identifies the lead, adjustment or payment that an entry is for. It is unique among a
-// partner's entries of one kind, so the database rejects a second entry for the same object.
+// A reference identifies the lead, adjustment or payment that an entry is for. Except for accruals, the
+// database rejects a second entry with the same partner, kind and reference. A lead has one accrual,
+// because the statement that stores the accrual also stores the lead.
 package ledger
 
 import (
@@ -15,8 +16,8 @@ import (
 	"github.com/pingpost/pingpost/models"
 )
 
-// Accrual returns the entry for a delivered lead. Its reference is the leadId, so that a lead can
-// have only one accrual.
+// Accrual returns the entry for a delivered lead. Its reference is the leadId, and its time is the
+// time when the lead was received.
 func Accrual(lead *models.Lead) models.LedgerEntry {
 	return models.LedgerEntry{
 		PartnerID: lead.PartnerID, AccountID: lead.AccountID, LeadID: &lead.ID,

@@ -13,7 +13,7 @@
 //   - A run claims all unclaimed entries that occurred before its cutoff. Some of them can be older
 //     than the cutoff of an earlier run. The earlier run did not see them, because their
 //     transactions had not been committed yet.
-//   - Lists of entries are ordered by id, not by time.
+//   - Lists of entries are ordered by the UTC month of occurred_at, and within a month by id.
 //   - created_at is the time when the preparer started the run. prepared_at is the time when its job
 //     finished.
 //   - A return can be requested until Policy.ReturnWindow has passed since the lead's received_at.
