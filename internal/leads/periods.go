@@ -3,29 +3,57 @@ package leads
 import (
 	"context"
 	"slices"
+	"sync"
 	"time"
 
 	"github.com/pingpost/pingpost/internal/postgres"
 )
 
+// partitionsRefresh is how long a list of partitions is used. Reading it takes longer than most searches.
+const partitionsRefresh = time.Hour
+
+// partitions is a list of the periods of partitions, newest first. It may be out of date, because a
+// search reads all leads wherever it divides its period.
+type partitions struct {
+	mu     sync.Mutex
+	readAt time.Time
+	all    []postgres.Period
+}
+
+func (p *partitions) get(ctx context.Context, q postgres.Querier, now time.Time) (all []postgres.Period, err error) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if age := now.Sub(p.readAt); age >= 0 && age < partitionsRefresh {
+		return p.all, nil
+	}
+	if all, err = postgres.Partitions(ctx, q, "leads", postgres.Period{}); err != nil {
+		return nil, postgres.Translate(err)
+	}
+	p.all, p.readAt = all, now
+	return all, nil
+}
+
 // periods divides a period into the periods for which a search should read leads, one after the other,
 // until it has found enough. They are in descending order, or in ascending order if up is true. Each
 // contains a window of partitions.
 func (o *Reader) periods(ctx context.Context, from, until time.Time, up bool) (parts []postgres.Period, err error) {
-	// The partitions of the coming weeks are empty, so they are only read together with the newest one.
-	within := postgres.Period{From: from, Until: until}
-	if now := o.clock.Now(); now.Before(until) {
-		within.Until = now
-	}
-	partitions, err := postgres.Partitions(ctx, o.db.Pool, "leads", within)
+	now := o.clock.Now()
+	all, err := o.partitions.get(ctx, o.db.Pool, now)
 	if err != nil {
-		return nil, postgres.Translate(err)
+		return nil, err
+	}
+	var within []postgres.Period
+	for _, p := range all {
+		// The partitions of the coming weeks are empty, so they are only read together with the newest one.
+		if p.Until.After(from) && p.From.Before(until) && p.From.Before(now) {
+			within = append(within, p)
+		}
 	}
 	if up {
-		slices.Reverse(partitions)
+		slices.Reverse(within)
 	}
 	left := postgres.Period{From: from, Until: until}
-	windows := postgres.Windows(partitions)
+	windows := postgres.Windows(within)
 	for _, window := range windows[:max(0, len(windows)-1)] {
 		part, span := left, postgres.Span(window)
 		if up {

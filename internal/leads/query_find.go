@@ -108,10 +108,11 @@ func invalidField(field, message string) error {
 	return apperr.AtField(apperr.Invalid, field, apperr.InvalidValue, field, message)
 }
 
-// findPersonSQL selects the newest of a consumer's leads in a period.
-const findPersonSQL = `SELECT l.id FROM leads l
-	WHERE l.%s_digest = ANY ($3) AND l.id >= $1 AND l.id < $2 AND l.received_at >= $4 AND l.received_at < $5
-		AND ($6 OR l.partner_id = ANY ($7)) ORDER BY l.received_at DESC, l.id DESC LIMIT $8`
+// findPersonSQL selects the newest of a consumer's leads in a period. OFFSET 0 lets Postgres plan the
+// look-up by digest without the other conditions, which takes half the time if there are many partitions.
+const findPersonSQL = `SELECT received_at, id FROM (
+		SELECT received_at, id, partner_id FROM leads WHERE %s_digest = ANY ($3) AND id >= $1 AND id < $2 OFFSET 0) l
+	WHERE received_at >= $4 AND received_at < $5 AND ($6 OR partner_id = ANY ($7)) ORDER BY received_at DESC, id DESC LIMIT $8`
 
 // personSQL fills in findPersonSQL for a search by "email" or "phone".
 func personSQL(by string) string { return fmt.Sprintf(findPersonSQL, by) }
@@ -121,17 +122,20 @@ func (o *Reader) find(ctx context.Context, sc scope.Scope, by string, digests []
 	if err != nil {
 		return f, err
 	}
+	var chosen []Cursor
 	for _, p := range parts {
 		first, end := quote.IDRange(p.From, p.Until)
-		rows, err := o.collect(ctx, fmt.Sprintf(rowsSQL, personSQL(by), "DESC"), first, end, digests, p.From, p.Until,
-			sc.All(), sc.IDs(), MaxFound+1-len(f.Rows))
+		more, err := o.positions(ctx, personSQL(by), first, end, digests, p.From, p.Until, sc.All(), sc.IDs(), MaxFound+1-len(chosen))
 		if err != nil {
 			return f, err
 		}
-		if f.Rows = append(f.Rows, rows...); len(f.Rows) > MaxFound {
-			f.Rows, f.More = f.Rows[:MaxFound], true
+		if chosen = append(chosen, more...); len(chosen) > MaxFound {
+			chosen, f.More = chosen[:MaxFound], true
 			break
 		}
+	}
+	if f.Rows, err = o.rows(ctx, chosen); err != nil {
+		return f, err
 	}
 	note := audit.Event{Action: "lead.find", Kind: "lead", After: map[string]any{"by": by, "found": len(f.Rows)}}
 	return f, audit.New(o.db, o.clock).LogDone(ctx, o.by, note)

@@ -54,29 +54,36 @@ func (o *Reader) List(ctx context.Context, sc scope.Scope, q Query) (page Page, 
 	if !w.all {
 		left = o.limit.onePartner
 	}
+	var chosen []Cursor
 	for _, part := range parts {
 		if q.rare() {
 			var examined int
 			if examined, horizon, err = o.horizon(ctx, part, left, q.Size); err != nil {
 				return page, err
 			}
+			if examined == 0 {
+				continue
+			}
 			left -= examined
 			part.endAt(horizon)
 		}
-		rows, err := o.rows(ctx, part, q, q.Size+1-len(page.Rows))
+		more, err := o.chosen(ctx, part, q, q.Size+1-len(chosen))
 		if err != nil {
 			return page, err
 		}
-		if page.Rows = append(page.Rows, rows...); len(page.Rows) > q.Size || !horizon.IsZero() {
+		if chosen = append(chosen, more...); len(chosen) > q.Size || !horizon.IsZero() {
 			break
 		}
 	}
 	switch {
-	case len(page.Rows) > q.Size:
-		page.Rows = page.Rows[:q.Size]
-		horizon = page.Rows[q.Size-1].cursor()
-	case !horizon.IsZero() && len(page.Rows) < q.Size:
+	case len(chosen) > q.Size:
+		chosen = chosen[:q.Size]
+		horizon = chosen[q.Size-1]
+	case !horizon.IsZero() && len(chosen) < q.Size:
 		page.ScannedTo = horizon.ReceivedAt
+	}
+	if page.Rows, err = o.rows(ctx, chosen); err != nil {
+		return page, err
 	}
 	if !w.up {
 		page.Newer, page.Older = q.After, horizon

@@ -3,6 +3,7 @@ package leads
 import (
 	"context"
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 
@@ -29,27 +30,46 @@ type Row struct {
 	Returned          bool
 }
 
-func (r Row) cursor() Cursor { return Cursor{r.ReceivedAt, r.ID} }
-
-// rowsSQL selects the columns of a Row for each lead that the subquery returns. All leads have ids from
-// $1 until $2.
-const rowsSQL = `SELECT l.id, l.received_at, l.partner_id, p.name, a.identifier, l.industry, l.country, l.price_minor, l.currency, l.state, l.sandbox,
-		EXISTS (SELECT FROM returns r WHERE r.lead_id = l.id AND r.state = 'accepted')
-	FROM (%s) chosen JOIN leads l ON l.id = chosen.id AND l.id >= $1 AND l.id < $2
-		JOIN partners p ON p.id = l.partner_id JOIN accounts a ON a.id = l.account_id
-	ORDER BY l.received_at %[2]s, l.id %[2]s`
-
-// rows returns up to most rows of a page, in the order of the window.
-func (o *Reader) rows(ctx context.Context, w window, q Query, most int) ([]Row, error) {
+// chosen returns up to most leads of a page, in the order of the window.
+func (o *Reader) chosen(ctx context.Context, w window, q Query, most int) ([]Cursor, error) {
 	c := w.conditions()
 	c.filter(q)
-	chosen := fmt.Sprintf("%s ORDER BY one.received_at %[2]s, one.id %[2]s LIMIT %[3]d",
-		w.each(c, "SELECT one.id", "l.received_at, l.id", most), w.order(), most)
-	return o.collect(ctx, fmt.Sprintf(rowsSQL, chosen, w.order()), c.args...)
+	return o.positions(ctx, fmt.Sprintf("%s ORDER BY one.received_at %[2]s, one.id %[2]s LIMIT %[3]d",
+		w.each(c, "SELECT one.received_at, one.id", "l.received_at, l.id", most), w.order(), most), c.args...)
 }
 
-func (o *Reader) collect(ctx context.Context, sql string, args ...any) ([]Row, error) {
+// positions runs a query for the received_at and id of leads.
+func (o *Reader) positions(ctx context.Context, sql string, args ...any) ([]Cursor, error) {
 	rows, err := o.db.Pool.Query(ctx, sql, append([]any{postgres.PlanEachTime}, args...)...)
+	if err != nil {
+		return nil, postgres.Translate(err)
+	}
+	all, err := pgx.CollectRows(rows, func(row pgx.CollectableRow) (c Cursor, err error) {
+		err = row.Scan(&c.ReceivedAt, &c.ID)
+		c.ReceivedAt = c.ReceivedAt.UTC()
+		return c, err
+	})
+	return all, postgres.Translate(err)
+}
+
+// rowsSQL selects the rows of leads by their ids, which are between $2 and $3.
+const rowsSQL = `SELECT l.id, l.received_at, l.partner_id, p.name, a.identifier, l.industry, l.country, l.price_minor, l.currency, l.state, l.sandbox,
+		EXISTS (SELECT FROM returns r WHERE r.lead_id = l.id AND r.state = 'accepted')
+	FROM leads l JOIN partners p ON p.id = l.partner_id JOIN accounts a ON a.id = l.account_id
+	WHERE l.id = ANY ($1) AND l.id >= $2 AND l.id <= $3`
+
+// rows returns the rows of leads, in the same order. Choosing leads and reading their rows with one
+// query would take several times as long to plan if there are many partitions.
+func (o *Reader) rows(ctx context.Context, chosen []Cursor) ([]Row, error) {
+	if len(chosen) == 0 {
+		return nil, nil
+	}
+	ids, place := make([]uuid.UUID, len(chosen)), make(map[uuid.UUID]int, len(chosen))
+	for i, c := range chosen {
+		ids[i], place[c.ID] = c.ID, i
+	}
+	byID := func(a, b uuid.UUID) int { return slices.Compare(a[:], b[:]) }
+	rows, err := o.db.Pool.Query(ctx, rowsSQL, postgres.PlanEachTime, ids, slices.MinFunc(ids, byID), slices.MaxFunc(ids, byID))
 	if err != nil {
 		return nil, postgres.Translate(err)
 	}
@@ -64,6 +84,7 @@ func (o *Reader) collect(ctx context.Context, sql string, args ...any) ([]Row, e
 		r.Price.Currency, err = money.ParseCurrency(currency)
 		return r, err
 	})
+	slices.SortFunc(all, func(a, b Row) int { return place[a.ID] - place[b.ID] })
 	return all, postgres.Translate(err)
 }
 
@@ -98,7 +119,11 @@ func (w window) order() string {
 // the partners one by one. If it read several at once, Postgres might read the leads of all partners
 // instead.
 func (w window) each(c *conditions, sel, columns string, most int) string {
-	if w.all {
+	switch {
+	case w.all:
+		return fmt.Sprintf("%s FROM (%s) one", sel, w.first(c, columns, most))
+	case len(w.partners) == 1:
+		c.and("l.partner_id = %s", w.partners[0])
 		return fmt.Sprintf("%s FROM (%s) one", sel, w.first(c, columns, most))
 	}
 	c.and("l.partner_id = s.id")
@@ -121,8 +146,13 @@ func (w window) conditions() *conditions {
 	first, end := quote.IDRange(w.from.ReceivedAt, w.to.ReceivedAt)
 	c.and("l.id >= %s", first)
 	c.and("l.id < %s", end)
-	c.and("(l.received_at, l.id) >= (%s, %s)", w.from.ReceivedAt, w.from.ID)
-	c.and("(l.received_at, l.id) < (%s, %s)", w.to.ReceivedAt, w.to.ID)
+	for compare, at := range map[string]Cursor{">=": w.from, "<": w.to} {
+		if at.ID == uuid.Nil {
+			c.and("l.received_at "+compare+" %s", at.ReceivedAt)
+		} else {
+			c.and("(l.received_at, l.id) "+compare+" (%s, %s)", at.ReceivedAt, at.ID)
+		}
+	}
 	return c
 }
 

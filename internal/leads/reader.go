@@ -14,6 +14,8 @@ type Reader struct {
 	clock clock.Clock
 	by    audit.Actor
 	limit scanLimits
+
+	partitions *partitions
 }
 
 // scanLimits contains the maximum numbers of leads that List examines for a page. The limit is lower
@@ -25,7 +27,7 @@ var defaultScanLimits = scanLimits{allPartners: 10_000, onePartner: 3_000}
 
 // NewReader returns a Reader. It uses keys to compute the digests for searches.
 func NewReader(db *postgres.DB, keys *keyring.Keys, c clock.Clock) *Reader {
-	return &Reader{db: db, keys: keys, clock: c, by: audit.Service, limit: defaultScanLimits}
+	return &Reader{db: db, keys: keys, clock: c, by: audit.Service, limit: defaultScanLimits, partitions: &partitions{}}
 }
 
 // By returns a Reader whose searches are recorded in the audit log as searches by who.
