@@ -93,7 +93,9 @@ func TestOrdinaryLeadsCannotBecomeDeletable(t *testing.T) {
 	app, owner := testkit.Connect(t, d.AppURL), testkit.Connect(t, d.OwnerURL)
 	putLead(t, app, uuid.New(), false, testkit.StartTime())
 	exec(t, owner, `UPDATE leads SET sandbox = true`)
-	rejects(t, app, insufficientPrivilege, "", `SELECT delete_sandbox_leads(now() + interval '100 years', 10)`)
+	if n := value[int](t, app, `SELECT delete_sandbox_leads(now() + interval '100 years', 10)`); n != 0 {
+		t.Errorf("deleted %d leads, want 0", n)
+	}
 	if n := value[int](t, app, `SELECT count(*) FROM leads`); n != 1 {
 		t.Errorf("got %d leads left, want 1", n)
 	}

@@ -105,7 +105,7 @@ const insertLead = `INSERT INTO leads (id, attempt_id, transaction_id, partner_i
 const insertKey = `INSERT INTO lead_keys (lead_id, salt, wrapped_key, key_wrapper, key_version)
 	VALUES ($1, decode(repeat('00', 16), 'hex'), '\x00', 'local', 'v1')`
 
-const insertConsent = `INSERT INTO consents (lead_id, partner_id, acknowledged, sandbox, received_at) VALUES ($1, $2, true, $3, now())`
+const insertConsent = `INSERT INTO consents (lead_id, partner_id, acknowledged, sandbox, received_at) VALUES ($1, $2, true, $3, $4)`
 
 const insertEvent = `INSERT INTO lead_events (lead_id, kind, at) VALUES ($1, 'delivered', now())`
 
@@ -118,7 +118,7 @@ func putLead(t *testing.T, conn *pgx.Conn, partner uuid.UUID, sandbox bool, rece
 	lead := id.New(received)
 	exec(t, conn, insertLead, lead, partner, sandbox, received)
 	exec(t, conn, insertKey, lead)
-	exec(t, conn, insertConsent, lead, partner, sandbox)
+	exec(t, conn, insertConsent, lead, partner, sandbox, received)
 	exec(t, conn, insertEvent, lead)
 	if !sandbox {
 		exec(t, conn, insertEntry, lead, partner)
