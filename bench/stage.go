@@ -100,7 +100,10 @@ func (s *stage) newDatabase(ctx context.Context, name string) (*database, error)
 	if d.root, err = pgx.Connect(ctx, d.rootURL); err != nil {
 		return nil, err
 	}
-	return d, d.createPartitions(ctx)
+	if err := d.createPartitions(ctx); err != nil {
+		return nil, err
+	}
+	return d, nil
 }
 
 // createPartitions creates the partitions of the last two months, which contain all data of the

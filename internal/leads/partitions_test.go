@@ -108,9 +108,10 @@ func TestSearchesReadAllPartitions(t *testing.T) {
 	q := leads.Query{Size: 1}
 	down, up := "", ""
 	var page leads.Page
-	for names := ""; ; down += names {
-		if page, names = o.list(t, o.Reader, scope.Everywhere, q); page.Older.IsZero() {
-			down += names
+	for {
+		var names string
+		page, names = o.list(t, o.Reader, scope.Everywhere, q)
+		if down += names; page.Older.IsZero() {
 			break
 		}
 		q.After = page.Older
