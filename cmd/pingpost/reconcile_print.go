@@ -220,7 +220,7 @@ func printComparison(ctx context.Context, w io.Writer, s *reconcile.Service, r r
 	} else {
 		leftOut += " (add --coverage all to compare them)"
 	}
-	fmt.Fprintf(w, "Compared: %s. Left out: %s.\n", compared, leftOut)
+	fmt.Fprintf(w, "Compared with the file: %s. Left out, because the file does not cover them: %s.\n", compared, leftOut)
 	if err := eachFinding(ctx, s, r, func(l lineView) error { return l.print(w) }); err != nil {
 		return err
 	}

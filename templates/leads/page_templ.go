@@ -967,7 +967,7 @@ func leadConsent(c Consent, now time.Time) templ.Component {
 		if templ_7745c5c3_Err != nil {
 			return templ_7745c5c3_Err
 		}
-		templ_7745c5c3_Err = evidence("Third-party leadId", c.ThirdParty).Render(ctx, templ_7745c5c3_Buffer)
+		templ_7745c5c3_Err = evidence("Third-party lead ID", c.ThirdParty).Render(ctx, templ_7745c5c3_Buffer)
 		if templ_7745c5c3_Err != nil {
 			return templ_7745c5c3_Err
 		}

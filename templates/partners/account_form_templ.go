@@ -281,12 +281,12 @@ func accountDefault(v AccountFormView) templ.Component {
 		}
 		ctx = templ.ClearChildren(ctx)
 		if v.Default {
-			templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 15, "<p class=\"hint\">This is the default account. It receives the pings and posts that are sent to the partner's base URL without a <code>partnerId</code>. To change this, make another account the default.</p>")
+			templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 15, "<p class=\"hint\">This is the default account. It receives all pings that are sent to the partner's base URL, and the posts without a <code>partnerId</code>. To change this, make another account the default.</p>")
 			if templ_7745c5c3_Err != nil {
 				return templ_7745c5c3_Err
 			}
 		} else if !v.New {
-			templ_7745c5c3_Err = ui.Checkboxes(ui.Field{Name: "default", Label: "Default account", Error: v.Errors.For("default"), Options: []ui.Option{{Value: "yes", Label: "Make this the default account", Hint: "The default account receives the pings and posts that are sent to the partner's base URL without a partnerId."}}}).Render(ctx, templ_7745c5c3_Buffer)
+			templ_7745c5c3_Err = ui.Checkboxes(ui.Field{Name: "default", Label: "Default account", Error: v.Errors.For("default"), Options: []ui.Option{{Value: "yes", Label: "Make this the default account", Hint: "The default account receives all pings that are sent to the partner's base URL, and the posts without a partnerId."}}}).Render(ctx, templ_7745c5c3_Buffer)
 			if templ_7745c5c3_Err != nil {
 				return templ_7745c5c3_Err
 			}
