@@ -8,9 +8,9 @@ import (
 	"github.com/pingpost/pingpost/internal/httpserver"
 )
 
-// countedByServer is the size, in bytes, of the largest response for which net/http sets
-// Content-Length itself, which is cheaper than setting it here. Without a Content-Length, net/http
-// sends longer responses in chunks.
+// countedByServer is the size in bytes up to which net/http sets a response's Content-Length
+// itself. Setting it here would take longer. net/http sends longer responses in chunks unless their
+// Content-Length is set.
 const countedByServer = 1 << 10
 
 // write sends rec.Answer with the status.

@@ -6,8 +6,9 @@ import (
 	"github.com/pingpost/pingpost/internal/money"
 )
 
-// index finds the rules for a selector in constant time. It has one slot for each possible selector: an
-// industry, a category or any, combined with a market or any, and with a class or any.
+// index finds the rules for a selector in constant time. It has one slot for each possible
+// selector, which combines an industry, a category or "any" with a market or "any" and a class or
+// "any".
 type index struct {
 	tax     *Taxonomy
 	markets *Markets

@@ -43,7 +43,7 @@ func (h *Handlers) job(k *web.Request) (w models.Job, err error) {
 	return w, web.OrNotFound(err)
 }
 
-// live renders a row of the list. Rows of open jobs reload themselves.
+// live renders one row of the list of jobs. The row of an open job reloads automatically.
 func (h *Handlers) live(k *web.Request) error {
 	w, err := h.job(k)
 	if err != nil {

@@ -137,7 +137,7 @@ func consentView(c models.Consent) view.Consent {
 	return v
 }
 
-// sent returns the text, or "" if none was sent.
+// sent returns *text, or "" if text is nil.
 func sent(text *string) string {
 	if text == nil {
 		return ""

@@ -85,7 +85,7 @@ func (h *Handlers) draftHead(k *web.Request, d ratecard.Draft, tab string) (view
 	return v, nil
 }
 
-// reloadDraft reloads a draft that another user changed.
+// reloadDraft returns a function that reads a draft again after a conflicting change.
 func (h *Handlers) reloadDraft(k *web.Request, d *ratecard.Draft) func() (int, *ui.Conflict, error) {
 	return func() (version int, conflict *ui.Conflict, err error) {
 		if *d, err = h.draft(k); err != nil {

@@ -9,8 +9,8 @@ import (
 	"github.com/pingpost/pingpost/templates/ui"
 )
 
-// confirmView returns the form that confirms a change to a user. version is the version that the
-// user had when the form was opened.
+// confirmView returns the form that confirms a change to a user. version is the user's row version
+// when the form was opened.
 type confirmView = func(k *web.Request, p staff.Member, version int, mistakes ui.Errors) *ui.ConfirmView
 
 func (h *Handlers) confirmPageOf(k *web.Request, confirm confirmView) error {

@@ -119,7 +119,7 @@ func AuditRejection(k *Request, f *apperr.Error) {
 }
 
 // signIn redirects to the next step of signing in. The query parameter "next" contains the page to
-// return to. After a submitted form, this is the page that restores the form's input.
+// return to. If the user submitted a form, this is the page that restores the form's values.
 func (k *Request) signIn() {
 	path, back := StepAfter(k.Session.Stage), k.R.URL.RequestURI()
 	if k.R.Method != http.MethodGet {

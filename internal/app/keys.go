@@ -128,8 +128,8 @@ const (
 	leadKeysTimeout = 500 * time.Millisecond
 )
 
-// leadKeys caches the result of leadKeysState, which rarely changes. While the table is locked, the
-// last result is used even if it has expired.
+// leadKeys caches the result of leadKeysState, which rarely changes. If the table of leads cannot
+// be read, for example while it is locked, the last result stays in use.
 type leadKeys struct {
 	mu    sync.Mutex
 	asked time.Time

@@ -143,7 +143,7 @@ func (p *Page) Emulate(look Emulation) {
 	}
 }
 
-// call sends a command without a result to the page's tab.
+// call sends the page's tab a command that returns no result.
 func call[P any](p *Page, command cdp.Command[P, cdp.Empty], params P) {
 	p.t.Helper()
 	if _, err := chromedp.Call(p.ctx, command, params); err != nil {

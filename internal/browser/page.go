@@ -28,7 +28,7 @@ type Page struct {
 	name       string // name of the current step, for messages
 }
 
-// At names the current step, for messages.
+// At names the current step of the test, for failure messages.
 func (p *Page) At(name string) {
 	p.mu.Lock()
 	defer p.mu.Unlock()

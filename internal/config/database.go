@@ -58,8 +58,8 @@ func (d *Database) fields() []field {
 
 // Validate checks the section and returns all problems as Problems.
 //
-// It does not use the driver's URL parser, because its errors repeat parts of the URL and it
-// also reads the PG… variables and password files.
+// It does not use the driver's URL parser, which also reads the PG… variables and password files,
+// and whose errors repeat parts of the URL.
 func (d *Database) Validate() error {
 	var ps Problems
 	ps.require("database.url", d.URL != "")

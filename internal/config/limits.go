@@ -43,10 +43,10 @@ type Limits struct {
 	// signing mode. Raise the limit for a partner that sends more unsigned leads from one server.
 	UnsignedPostsPerAddress int
 
-	// How many posts may be stored at the same time. They are stored in transactions of up to 128
-	// posts, two at a time. The default is just enough to fill two transactions. Four times as many
-	// posts may wait. Further posts get 503 immediately, before their body is parsed. Unsigned posts
-	// have separate slots, a quarter as many, so they never take the slot of a signed post.
+	// How many posts may be stored at the same time. They are stored in two concurrent transactions
+	// of up to 128 posts each. The default is just enough to fill both transactions. Four times as
+	// many posts may wait. Further posts get 503 immediately, before their body is parsed. Unsigned
+	// posts have separate slots, a quarter as many, so they never take the slot of a signed post.
 	PostConcurrency int
 
 	// How long a post waits for a slot in `post_concurrency` before it gets 503. The quote is not used

@@ -46,8 +46,9 @@ func command(j job, runAs *account) (*exec.Cmd, error) {
 	return cmd, nil
 }
 
-// notRunnable explains why the supervisor did not start. A permission error concerns the program,
-// because access to the data folder has already been checked.
+// notRunnable explains why the supervisor did not start. A permission error means that the user
+// runAs is not allowed to run this program, because access to the data folder has already been
+// checked.
 func notRunnable(err error, runAs *account) error {
 	if os.IsPermission(err) && runAs != nil {
 		return fmt.Errorf("user %s, which runs Postgres, is not allowed to run this program: make it executable for everyone (chmod 755, or build it with umask 022)",

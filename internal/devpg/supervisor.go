@@ -92,7 +92,7 @@ func (k *supervisor) launch() (<-chan report, error) {
 	return reports, nil
 }
 
-// watch reads the process's reports until the process ends. stop waits for watch.
+// watch reads the process's reports until the process ends. stop waits until watch returns.
 func (k *supervisor) watch(stdout io.Reader, stderr *tail, reports chan<- report) {
 	defer close(k.gone)
 	var failure error

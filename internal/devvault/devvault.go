@@ -97,8 +97,7 @@ func (s *Server) launch() error {
 	return <-launched
 }
 
-// listen waits for the keys that the server prints when it is ready, and then discards its
-// output.
+// listen waits for the keys that the server prints when it is ready, and discards all later output.
 func (s *Server) listen(out io.Reader) error {
 	in := bufio.NewScanner(out)
 	for in.Scan() {

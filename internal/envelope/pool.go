@@ -11,8 +11,8 @@ import (
 )
 
 const (
-	// PoolSize is the maximum number of ready data keys. They last a quarter of a second at full
-	// load. While the wrapper is unavailable, a node has no others.
+	// PoolSize is the maximum number of ready data keys. At full load, they are used up in a
+	// quarter of a second. While the wrapper is unavailable, the node gets no more keys.
 	PoolSize = 1024
 	// PoolAge is the maximum age at which a data key is used. After a rotation, a node uses
 	// the old key version for at most this long.
@@ -240,9 +240,9 @@ func (p *Pool) call(ctx context.Context, n int) error {
 	return err
 }
 
-// add adds keys to the pool. All ready keys have the same key version. If the new keys have another
-// version, add drops the keys that were requested earlier, whether those are the new or the ready
-// ones.
+// add adds keys that were requested at the time made. All keys in the pool have the same key
+// version. If the new keys have a different version, add keeps either the new keys or the keys in
+// the pool, whichever were requested later.
 func (p *Pool) add(keys []DataKey, made time.Time) error {
 	_, version, err := ParseWrapped(keys[0].Wrapped)
 	if err != nil {

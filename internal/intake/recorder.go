@@ -210,10 +210,10 @@ func (r *Recorder) write(ctx context.Context, batch []byte, rows int) error {
 	}
 }
 
-// attempt writes the batch once. If the database rejects it, the day's partition is most
-// likely missing, so attempt creates it and writes the batch again. If the partition
-// cannot be created because the database is unavailable, attempt returns that error, so that
-// the batch is retried.
+// attempt writes the batch once. If the database rejects it, the day's partition is most likely
+// missing, so attempt creates the partition and writes the batch again. If the partition cannot be
+// created because the database is unavailable, attempt returns that error, so that the batch is
+// retried.
 func (r *Recorder) attempt(ctx context.Context, batch []byte) error {
 	err := r.copy(ctx, batch)
 	if !isServerRejection(err) {

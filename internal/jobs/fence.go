@@ -25,8 +25,8 @@ import (
 //   - rescue locks the row. If the worker holds the advisory lock, rescue does nothing, because the
 //     worker is in a step and therefore still alive.
 
-// isOurs is the condition for the row of a Run's job. It is false if the Run has lost the job and
-// must not write. owner returns the arguments of the condition.
+// isOurs is the SQL condition that a Run still owns its job. If the condition is false, the Run
+// must not write. owner returns the condition's arguments.
 const isOurs = `id = @id AND river_job_id = @job AND state = 'running'`
 
 func (r *Run) owner() map[string]any { return map[string]any{"id": r.ID, "job": *r.RiverJobID} }

@@ -43,7 +43,7 @@ type Handler struct {
 	// Undo resets the job's object, so that the job can be requested again. It runs in the
 	// transaction that marks the job as cancelled or failed.
 	Undo func(tx *gorm.DB, w models.Job) error
-	// Constraints contains the error for each database constraint that a Run or Undo can violate.
+	// Constraints contains the error for each database constraint that Do or Undo can violate.
 	Constraints postgres.Constraints
 }
 

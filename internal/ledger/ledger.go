@@ -27,8 +27,8 @@ func Accrual(lead *models.Lead) models.LedgerEntry {
 }
 
 // Return returns the entry that reverses a lead's accrual. Its reference is the leadId, so that a
-// lead can be returned only once. The partner sees its note, which contains the reason and the
-// answer.
+// lead can be returned only once. Its note, which the partner sees, contains the return reason and
+// the reason for accepting the return.
 func Return(r models.Return, by string, at time.Time) models.LedgerEntry {
 	note := string(r.Reason)
 	if r.DecisionNote != "" {

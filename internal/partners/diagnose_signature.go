@@ -20,8 +20,8 @@ const maxTried = 100
 
 // DiagnoseSignature finds the secret that a signature was made with. If no secret matches, it looks
 // for the mistake in the signature. It tries the partner's newest secrets, including expired and
-// revoked ones. The post is not stored. body comes from a form, and browsers end every line in a
-// form with CR LF.
+// revoked ones. The post is not stored. body comes from a form, in which browsers end every line
+// with CR LF, so it is tried with LF as well.
 func (s *Service) DiagnoseSignature(
 	ctx context.Context, sc scope.Scope, partner models.Partner, timestamp, body, signature string,
 ) (diagnose.Diagnosis, error) {

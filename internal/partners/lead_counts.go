@@ -109,8 +109,8 @@ const (
 //
 // Entries are not committed in the order of their ids, so this takes two steps. The first step
 // records the latest id and the transactions that are currently writing to the ledger. When these
-// transactions have ended, no more entries can appear with an id up to the recorded one. The second
-// step then adds all entries up to that id. Counts read the later entries from the ledger itself.
+// transactions have ended, no more entries with this id or a lower one can appear. The second step
+// then adds all entries up to this id. Counts read the later entries from the ledger itself.
 //
 // Only one node at a time does this. Posts do not wait for it.
 func foldLeadCounts(ctx context.Context, pool *pgxpool.Pool, today time.Time) (added bool, err error) {

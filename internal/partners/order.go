@@ -15,7 +15,7 @@ import (
 	"github.com/pingpost/pingpost/models"
 )
 
-// order is the sort order of the list: by key, then by id.
+// order is a sort order for the list of partners: by key, then by id.
 type order struct {
 	name string // Query.Sort without the direction
 	key  string // an SQL expression that is never null
@@ -44,7 +44,8 @@ func orderOf(sort string) order {
 	return order{"", "p.id", true, func(text string) (any, error) { return uuid.Parse(text) }}
 }
 
-// position identifies a row in the list. A page either starts after that row or ends before it.
+// position identifies a row in the list of partners. A page either starts after that row or ends
+// before it.
 type position struct {
 	key any
 	id  uuid.UUID

@@ -17,7 +17,7 @@ import (
 	"github.com/pingpost/pingpost/models"
 )
 
-// Query selects the partners in a list. An empty field does not restrict the list.
+// Query selects partners for the list of partners. An empty field matches all partners.
 type Query struct {
 	// Search matches any part of a partner's name, legal name or slug, or of an account's
 	// identifier, ignoring case. It can also be the id of a partner or an account.
@@ -32,7 +32,7 @@ type Query struct {
 	Size          int
 }
 
-// Row is a partner in the list, with its figures for the last 30 days.
+// Row is a partner in the list of partners, with its figures for the last 30 days.
 type Row struct {
 	models.Partner
 	Leads       int64
@@ -40,8 +40,8 @@ type Row struct {
 	LastTraffic time.Time      // rounded down to the minute; zero if there was none
 }
 
-// Page is a page of the list. Newer is the cursor for the previous page, and Older is the cursor
-// for the next one.
+// Page is a page of the list of partners. Newer is the cursor for the previous page, and Older is
+// the cursor for the next one.
 type Page struct {
 	Rows         []Row
 	Newer, Older string    // "" if there is no such page
@@ -84,7 +84,7 @@ func (s *Service) Page(ctx context.Context, sc scope.Scope, q Query) (out Page, 
 	return out, err
 }
 
-// Managers returns the names of all account managers who have partners, for the list's filter.
+// Managers returns the names of all account managers who have partners, as options for a filter.
 func (s *Service) Managers(ctx context.Context, sc scope.Scope) (all []string, err error) {
 	err = restrict(s.db.Gorm.WithContext(ctx), sc, "id").Model(&models.Partner{}).Distinct("account_manager").
 		Where("account_manager <> '' AND id <> ?", models.PlatformIDs.Partner).Order("account_manager").Pluck("account_manager", &all).Error

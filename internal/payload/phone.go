@@ -2,10 +2,10 @@ package payload
 
 import "github.com/nyaruka/phonenumbers"
 
-// NormalisePhone converts a phone number that was sent in a field other than phoneE164. The
-// number is interpreted as dialled in country, which is the lead's country as two upper-case
-// letters. NormalisePhone sets Contact.PhoneE164 and clears Contact.PhoneFlagged. A number that
-// it cannot convert remains unchanged and flagged (decision 17).
+// NormalisePhone converts a phone number that was sent in a field other than phoneE164. It reads
+// the number as if it were dialled in country, which is the lead's country as two upper-case
+// letters. NormalisePhone sets Contact.PhoneE164 and clears Contact.PhoneFlagged. A number that it
+// cannot convert remains unchanged and flagged (decision 17).
 func (p *Post) NormalisePhone(country string) {
 	c := &p.Contact
 	if !c.PhoneFlagged {
@@ -16,9 +16,9 @@ func (p *Post) NormalisePhone(country string) {
 	}
 }
 
-// E164 returns a phone number in E.164 format, interpreted as dialled in country. The
-// number must have a possible length. It need not be in an assigned range, because the known
-// ranges can be out of date, and lookups only need a unique form.
+// E164 converts a phone number to E.164 format, reading it as if it were dialled in country. The
+// number must have a possible length. It need not be in an assigned range, because the known ranges
+// can be out of date, and lookups only need a unique form.
 func E164(phone, country string) (text string, ok bool) {
 	number, err := phonenumbers.Parse(phone, country)
 	if err != nil || phonenumbers.IsPossibleNumberWithReason(number) != phonenumbers.IS_POSSIBLE {

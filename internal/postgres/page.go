@@ -48,7 +48,7 @@ func SplitPage[T any](p Page, found []T) (rows []T, newer, older bool) {
 }
 
 // SplitPageAt is like SplitPage, but for a list that is ordered by another key. after and before
-// report which bound the query had.
+// report whether the page follows or precedes a given row.
 func SplitPageAt[T any](found []T, size int, after, before bool) (rows []T, newer, older bool) {
 	more := len(found) > size
 	if more {

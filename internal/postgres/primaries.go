@@ -50,7 +50,7 @@ type primaries struct {
 	open    map[*link]Timeline
 }
 
-// link is the network connection under a database connection.
+// link is the network connection that a database connection uses.
 type link struct {
 	net.Conn
 	primaries *primaries
@@ -64,8 +64,8 @@ func (l *link) Close() error {
 	return l.Conn.Close()
 }
 
-// guard makes the pool check each new connection. seen contains the timelines from before a
-// restart.
+// guard makes the pool check each new connection. seen contains the timelines that were known
+// before a restart.
 func guard(cfg *pgxpool.Config, seen []Timeline) *primaries {
 	p := &primaries{hosts: hostsOf(cfg.ConnConfig.Config), highest: map[int64]uint32{}, open: map[*link]Timeline{}}
 	for _, t := range seen {

@@ -20,19 +20,19 @@ import (
 	"github.com/pingpost/pingpost/models"
 )
 
-// listSQL creates a temporary table for the rows of the file. It is dropped at the end of the
-// transaction.
+// listSQL creates a temporary table for the rows of the file. The table is dropped at the end of
+// the transaction.
 const listSQL = `CREATE TEMP TABLE list (line integer, file_row integer, lead_id uuid, minor bigint, currency char(3), problem text) ON COMMIT DROP`
 
 // compareSQL writes a line for each row of the file, and for each of the period's leads that is not
 // in the file. It returns the totals. It is one statement, so that it sees one snapshot of the
 // ledger.
 //
-// A lead that is not in the file is missing if the file covers it, and left out otherwise. With
-// FullCoverage, the file covers all leads. Otherwise, it covers a lead if it covers both the lead's
-// currency and the lead's account. It covers the currencies in its readable rows, or all currencies
-// if it has no readable rows. It covers the accounts of the leads in these rows, or all accounts if
-// none of these leads belongs to the partner.
+// The finding for a lead that is not in the file is "missing" if the file covers the lead, and
+// "left_out" otherwise. With FullCoverage, the file covers all leads. Otherwise, it covers the
+// leads whose currency and account it covers. It covers the currencies in its readable rows, or all
+// currencies if it has no readable rows. It covers the accounts of the leads in these rows, or all
+// accounts if none of these leads belongs to the partner.
 //
 // "ledger" is not materialized, because it would then contain the leads of all partners. Instead,
 // each reference to it reads only the leads in the file, or the partner's leads in the period.
@@ -162,7 +162,7 @@ func (s *Service) runComparison(ctx context.Context, w *jobs.Run, progress func(
 	return w.CommitPgx(ctx, tx, func() error { return s.compared(ctx, tx, r, result, asOf, began) })
 }
 
-// copyList copies the rows of the file into the temporary table.
+// copyList copies the rows of the file into the table that listSQL creates.
 func copyList(ctx context.Context, tx pgx.Tx, list *reader, r Reconciliation, report func(phase string, done, total int64)) error {
 	for _, sql := range []string{
 		`SET LOCAL statement_timeout = '30min'`,

@@ -29,7 +29,7 @@ type Latency struct {
 	P50, P95, P99 time.Duration
 }
 
-// Beyond stands for a latency above the last bound.
+// Beyond stands for a latency above the last bound in models.LatencyBounds.
 const Beyond = time.Duration(-1)
 
 // PartnerFigures contains a partner's traffic in a range. It includes sandbox accounts, so that

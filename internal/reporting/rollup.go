@@ -160,9 +160,9 @@ func replaceDay(ctx context.Context, tx pgx.Tx, from, today time.Time, show bool
 	return inOrder(ctx, tx, all...)
 }
 
-// addLatest adds the entries in a time range and updates the figures of partners that had entries
-// or traffic. At intervals of refreshEvery, it updates the figures of all partners instead, because
-// their 30-day window moves at midnight.
+// addLatest adds the ledger entries in a time range to partner_days, and updates the figures of
+// partners that had entries or traffic. At intervals of refreshEvery, it updates the figures of all
+// partners instead, because their 30-day window moves at midnight.
 func addLatest(ctx context.Context, tx pgx.Tx, from, until, today time.Time) error {
 	show := statement{showTouched, []any{today.Add(-figureDays * day), from, until, from.Add(-entryDelay)}}
 	if !from.Truncate(refreshEvery).Equal(until.Truncate(refreshEvery)) {

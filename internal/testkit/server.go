@@ -122,7 +122,7 @@ func (s *Server) Set(t testing.TB, name, value string) {
 	statement(t, url, "SELECT pg_reload_conf()")
 }
 
-// statement runs a statement on a new connection. Settings are in the URL.
+// statement runs a statement on a new connection. The URL can contain settings for the connection.
 func statement(t testing.TB, url, sql string, args ...any) {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(context.Background(), 30*time.Second)

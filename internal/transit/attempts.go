@@ -74,9 +74,9 @@ func (a *Attempts) begin(ctx context.Context, login Login) (end func(context.Con
 	return func(ctx context.Context, result error) { a.end(ctx, credential, attempt, result) }, nil
 }
 
-// end records the result of an attempt. A success clears the credential's attempts. A rejection
-// makes all of the credential's attempts count until the end of the pause. An attempt that Vault
-// neither accepted nor rejected does not count.
+// end records the result of an attempt. A success deletes the credential's attempts. After a
+// rejection, all of them count towards maxAttempts until pauseLogins has passed. An attempt that
+// Vault neither accepted nor rejected is deleted.
 func (a *Attempts) end(ctx context.Context, credential []byte, attempt int64, result error) {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), recordTimeout)
 	defer cancel()

@@ -36,7 +36,8 @@ const (
 	// freshFor is the fraction of a token's lifetime after which it is renewed. The rest of the
 	// lifetime leaves time to retry failed attempts.
 	freshFor = 0.6
-	// retryLogin is the pause after a failed login, doubled up to retryLoginMax.
+	// retryLogin is the pause after the first failed login. The pause doubles with each further
+	// failure, up to retryLoginMax.
 	retryLogin    = 100 * time.Millisecond
 	retryLoginMax = 2 * time.Second
 	// retryRejected is the pause after an AppRole login that Vault rejected.

@@ -1,8 +1,8 @@
 // Package transit is the key wrapper for HashiCorp Vault's Transit engine (decision 23).
 //
-// Vault wraps and unwraps data keys, and the wrapping key never leaves Vault. The service's
-// identity is only allowed to encrypt and decrypt, and only with this key.
-// docs/how-to/prepare-vault.md contains the policies and the commands that create them.
+// Vault wraps and unwraps data keys, and the wrapping key never leaves Vault. A node's identity is
+// only allowed to encrypt, and only with this key. docs/how-to/prepare-vault.md contains the
+// policies and the commands that create them.
 //
 // The package does not use associated data, because Transit ignores it when it rewraps keys.
 // Instead, package envelope binds each data key to its lead.
@@ -178,8 +178,8 @@ func (w *Wrapper) Rewrap(ctx context.Context, wrapped [][]byte) ([]envelope.Rewr
 	return out, nil
 }
 
-// Rotate creates a new version of the key, which is used from then on. The service's identity
-// is not allowed to rotate, so Rotate needs a different identity.
+// Rotate creates a new version of the key, which is used from then on. A node's identity is not
+// allowed to do this, so Rotate needs a different identity.
 func (w *Wrapper) Rotate(ctx context.Context) error {
 	_, err := w.write(ctx, "rotate", w.mount+"/keys/"+w.key+"/rotate", nil)
 	return err
