@@ -109,7 +109,7 @@ func invalidField(field, message string) error {
 }
 
 // findPersonSQL selects the newest of a consumer's leads in a period. OFFSET 0 lets Postgres plan the
-// look-up by digest without the other conditions, which takes half the time if there are many partitions.
+// lookup by digest without the other conditions, which takes half the time if there are many partitions.
 const findPersonSQL = `SELECT received_at, id FROM (
 		SELECT received_at, id, partner_id FROM leads WHERE %s_digest = ANY ($3) AND id >= $1 AND id < $2 OFFSET 0) l
 	WHERE received_at >= $4 AND received_at < $5 AND ($6 OR partner_id = ANY ($7)) ORDER BY received_at DESC, id DESC LIMIT $8`
