@@ -185,7 +185,7 @@ func TestHowToGuides(t *testing.T) {
 	}
 	r.follow(t, "how-to/change-prices.md")
 	var health strings.Builder
-	health.WriteString(r.follow(t, "how-to/monitor.md", "OPS_URL="+p.OpsURL))
+	health.WriteString(r.follow(t, "how-to/monitor.md", "OPS_URL="+p.OpsURL, "OWNER_URL="+running.OwnerURL))
 	for _, part := range []string{`"lead_keys"`, "pingpost_ready", `pingpost_rate_card_version 4`} {
 		if !strings.Contains(health.String(), part) {
 			t.Errorf("monitor.md does not show %s", part)
