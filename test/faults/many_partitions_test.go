@@ -9,13 +9,15 @@ import (
 )
 
 // A database with 260 partitions of each table, which is 21 years, can be dumped and restored. The
-// restored database has the same partitions, rights and rows, and stores leads.
+// restored database has the same partitions, indexes, triggers and rights.
 func TestDumpOfManyPartitions(t *testing.T) {
 	t.Parallel()
 	const months = 260
 	d := testkit.NewDatabase(t)
-	d.Exec(t, `SELECT create_partitions((SELECT array_agg(DISTINCT parent) FROM partitions), 'month', at, at)
-		FROM generate_series($1::timestamptz - make_interval(months => $2), $1, interval '1 month') AS at`, testkit.StartTime(), months)
+	for back := range months {
+		d.Exec(t, `SELECT create_partitions(array_agg(DISTINCT parent), 'month', $1, $1) FROM partitions WHERE parent <> 'pings'`,
+			testkit.StartTime().AddDate(0, -back, 0))
+	}
 	const partitions = `SELECT count(*) FROM partitions WHERE parent = 'leads'`
 	if n := testkit.Value[int](t, d, partitions); n < months {
 		t.Fatalf("got %d partitions, want at least %d", n, months)
