@@ -1,6 +1,7 @@
 package leads
 
 import (
+	"cmp"
 	"fmt"
 	"net/http"
 	"slices"
@@ -65,7 +66,7 @@ func (h *Handlers) leadView(k *web.Request, l leads.Details, returns []models.Re
 			Country:      l.Country,
 			Postcode:     l.Postcode,
 		},
-		Envelope: view.Envelope{Wrapper: l.KeyWrapper, Version: l.KeyVersion, Sizes: l.Envelope},
+		Envelope: view.Envelope{Wrapper: cmp.Or(l.KeyWrapper, "erased"), Version: cmp.Or(l.KeyVersion, "erased"), Sizes: l.Envelope},
 	}
 	inTime := !k.Now.After(l.ReceivedAt.Add(h.Payouts.Policy().ReturnWindow))
 	if inTime && !l.Sandbox && !in(models.ReturnOpen, models.ReturnAccepted) && k.MayAt(web.WritePayouts, l.PartnerID) {
