@@ -66,7 +66,7 @@ $$;
 -- Partitions. Each partition of a table contains a range of time: by a timestamp, or by a UUIDv7,
 -- whose first 48 bits are the time in milliseconds.
 
--- first_id returns the smallest UUIDv7 of a time.
+-- first_id returns the smallest id of a time, as the bound of a partition or a search.
 -- +goose StatementBegin
 CREATE FUNCTION first_id(at timestamptz) RETURNS uuid LANGUAGE sql STABLE PARALLEL SAFE
 RETURN rpad(lpad(to_hex(floor(extract(epoch FROM at) * 1000)::bigint), 12, '0'), 32, '0')::uuid;

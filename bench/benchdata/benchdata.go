@@ -158,9 +158,6 @@ func (f *Filler) leads(ctx context.Context, want, months int) error {
 	if len(all) == 0 {
 		return fmt.Errorf("leads need partners: set -partners")
 	}
-	if _, err := f.DB.Pool.Exec(ctx, `SELECT create_partitions('{ledger_entries,payout_run_entries}', 'month', $1, $2)`, f.Now.Add(-span), f.Now); err != nil {
-		return postgres.Translate(err)
-	}
 	key, err := f.Wrappers.DataKey(ctx)
 	if err != nil {
 		return err

@@ -78,7 +78,7 @@ func (a *App) maintainHourly(ctx context.Context) {
 		for _, s := range a.retention(a.clock.Now()) {
 			a.retain(ctx, s)
 		}
-		a.retain(ctx, step{"statistics of partitioned tables", a.db.AnalyzePartitions})
+		a.analyzePartitions(ctx)
 		a.checkLeads(ctx)
 		a.noteAuditHead(ctx)
 		select {
@@ -89,6 +89,15 @@ func (a *App) maintainHourly(ctx context.Context) {
 				a.log.Warn("creating partitions failed, retrying in an hour", "error", postgres.Translate(err))
 			}
 		}
+	}
+}
+
+// analyzePartitions collects statistics about partitioned tables once a day.
+func (a *App) analyzePartitions(ctx context.Context) {
+	bounded, cancel := context.WithTimeout(ctx, stepTimeout)
+	defer cancel()
+	if _, err := a.db.AnalyzePartitions(bounded); err != nil && ctx.Err() == nil {
+		a.log.Warn("collecting statistics about partitioned tables failed, retrying in an hour", "error", postgres.Translate(err))
 	}
 }
 

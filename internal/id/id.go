@@ -3,6 +3,7 @@
 package id
 
 import (
+	"bytes"
 	"crypto/rand"
 	"encoding/binary"
 	"fmt"
@@ -103,6 +104,9 @@ func New(at time.Time) uuid.UUID {
 	rand.Read(random[:]) // crypto/rand never returns an error
 	return NewV7(at, random)
 }
+
+// Compare compares identifiers as Postgres does. UUIDv7s are in the order of their times.
+func Compare(a, b uuid.UUID) int { return bytes.Compare(a[:], b[:]) }
 
 // First returns the smallest id for a time, as the bound of a range. All times before 1970 have the
 // same bound.

@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"errors"
 	"fmt"
-	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -54,7 +53,7 @@ var (
 func (c Cursor) IsZero() bool { return c == Cursor{} }
 
 func (c Cursor) compare(d Cursor) int {
-	return cmp.Or(c.ReceivedAt.Compare(d.ReceivedAt), slices.Compare(c.ID[:], d.ID[:]))
+	return cmp.Or(c.ReceivedAt.Compare(d.ReceivedAt), id.Compare(c.ID, d.ID))
 }
 
 // next returns the position that follows c.

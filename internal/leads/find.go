@@ -4,7 +4,6 @@ import (
 	"context"
 
 	"github.com/google/uuid"
-	"github.com/jackc/pgx/v5"
 
 	"github.com/pingpost/pingpost/internal/apperr"
 	"github.com/pingpost/pingpost/internal/money"
@@ -37,10 +36,6 @@ func (s *Store) findAll(ctx context.Context, ids []uuid.UUID) (map[uuid.UUID]Rec
 	return find(ctx, s.pool, ids)
 }
 
-type querier interface {
-	Query(ctx context.Context, sql string, args ...any) (pgx.Rows, error)
-}
-
 // findSQL finds leads by their ids. A visible lead may not be durable yet. If the wait for a
 // synchronous standby was interrupted, the lead is committed only on the primary. The query
 // therefore also writes to the WAL, so that its own commit waits until the standby has the lead.
@@ -48,7 +43,7 @@ const findSQL = `SELECT l.id, attempt_id, partner_id, price_minor, currency, rec
 		CASE WHEN current_setting('synchronous_standby_names') <> '' THEN pg_logical_emit_message(true, 'pingpost', '') END
 	FROM leads l LEFT JOIN lead_keys k ON k.lead_id = l.id AND k.lead_id = ANY ($1) WHERE l.id = ANY ($1)`
 
-func find(ctx context.Context, q querier, ids []uuid.UUID) (map[uuid.UUID]Receipt, error) {
+func find(ctx context.Context, q postgres.Querier, ids []uuid.UUID) (map[uuid.UUID]Receipt, error) {
 	rows, err := q.Query(ctx, findSQL, postgres.PlanEachTime, ids)
 	if err != nil {
 		return nil, postgres.Translate(err)

@@ -10,6 +10,7 @@ import (
 	"github.com/google/uuid"
 	"github.com/jackc/pgx/v5"
 
+	"github.com/pingpost/pingpost/internal/id"
 	"github.com/pingpost/pingpost/internal/money"
 	"github.com/pingpost/pingpost/internal/postgres"
 	"github.com/pingpost/pingpost/internal/quote"
@@ -68,8 +69,7 @@ func (o *Reader) rows(ctx context.Context, chosen []Cursor) ([]Row, error) {
 	for i, c := range chosen {
 		ids[i], place[c.ID] = c.ID, i
 	}
-	byID := func(a, b uuid.UUID) int { return slices.Compare(a[:], b[:]) }
-	rows, err := o.db.Pool.Query(ctx, rowsSQL, postgres.PlanEachTime, ids, slices.MinFunc(ids, byID), slices.MaxFunc(ids, byID))
+	rows, err := o.db.Pool.Query(ctx, rowsSQL, postgres.PlanEachTime, ids, slices.MinFunc(ids, id.Compare), slices.MaxFunc(ids, id.Compare))
 	if err != nil {
 		return nil, postgres.Translate(err)
 	}
@@ -146,14 +146,18 @@ func (w window) conditions() *conditions {
 	first, end := quote.IDRange(w.from.ReceivedAt, w.to.ReceivedAt)
 	c.and("l.id >= %s", first)
 	c.and("l.id < %s", end)
-	for compare, at := range map[string]Cursor{">=": w.from, "<": w.to} {
-		if at.ID == uuid.Nil {
-			c.and("l.received_at "+compare+" %s", at.ReceivedAt)
-		} else {
-			c.and("(l.received_at, l.id) "+compare+" (%s, %s)", at.ReceivedAt, at.ID)
-		}
-	}
+	c.limit(">=", w.from)
+	c.limit("<", w.to)
 	return c
+}
+
+// limit limits the leads to those before or after a position.
+func (c *conditions) limit(compare string, at Cursor) {
+	if at.ID == uuid.Nil { // Postgres plans this faster
+		c.and("l.received_at "+compare+" %s", at.ReceivedAt)
+		return
+	}
+	c.and("(l.received_at, l.id) "+compare+" (%s, %s)", at.ReceivedAt, at.ID)
 }
 
 // arg adds an argument and returns its placeholder.

@@ -1,7 +1,6 @@
 package payouts
 
 import (
-	"bytes"
 	"context"
 	"fmt"
 	"maps"
@@ -12,6 +11,7 @@ import (
 	"github.com/jackc/pgx/v5"
 	"gorm.io/gorm"
 
+	"github.com/pingpost/pingpost/internal/id"
 	"github.com/pingpost/pingpost/internal/money"
 	"github.com/pingpost/pingpost/internal/postgres"
 	"github.com/pingpost/pingpost/internal/scope"
@@ -107,9 +107,8 @@ func setTransactionIDs(ctx context.Context, q postgres.Querier, entries []Entry)
 	if len(leads) == 0 {
 		return nil
 	}
-	compare := func(a, b uuid.UUID) int { return bytes.Compare(a[:], b[:]) }
 	rows, err := q.Query(ctx, `SELECT id, transaction_id FROM leads WHERE id = ANY ($1) AND id >= $2 AND id <= $3`,
-		postgres.PlanEachTime, leads, slices.MinFunc(leads, compare), slices.MaxFunc(leads, compare))
+		postgres.PlanEachTime, leads, slices.MinFunc(leads, id.Compare), slices.MaxFunc(leads, id.Compare))
 	if err != nil {
 		return err
 	}
