@@ -125,9 +125,9 @@ func TestArguments(t *testing.T) {
 		write bool
 		bad   bool
 	}{
-		{args: "", want: "ping,post,overload,growth,caps,memory,pricing,reconcile,export,micro", write: true},
-		{args: "-write=false", want: "ping,post,overload,growth,caps,memory,pricing,reconcile,export,micro"},
-		{args: "-quick", want: "ping,post,overload,growth,caps,memory,pricing,reconcile,export,micro"},
+		{args: "", want: "ping,post,partitions,overload,growth,caps,memory,pricing,reconcile,export,micro", write: true},
+		{args: "-write=false", want: "ping,post,partitions,overload,growth,caps,memory,pricing,reconcile,export,micro"},
+		{args: "-quick", want: "ping,post,partitions,overload,growth,caps,memory,pricing,reconcile,export,micro"},
 		{args: "-only micro,ping", want: "micro,ping"},
 		{args: "-only micro,", bad: true},
 		{args: "-only pings", bad: true},

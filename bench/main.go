@@ -118,7 +118,7 @@ func (b *bench) progress(format string, args ...any) { fmt.Fprintf(b.output, for
 
 // parts returns the parts of a run in order. -only accepts these names.
 func parts() []string {
-	return []string{"ping", "post", "overload", "growth", "caps", "memory", "pricing", "reconcile", "export", "micro"}
+	return []string{"ping", "post", "partitions", "overload", "growth", "caps", "memory", "pricing", "reconcile", "export", "micro"}
 }
 
 type choices struct {
@@ -210,16 +210,17 @@ func (b *bench) run(ctx context.Context, only []string) (m machine, err error) {
 
 func (b *bench) measure(ctx context.Context, only []string) error {
 	measures := map[string]func(context.Context) error{
-		"ping":      b.pings,
-		"post":      b.posts,
-		"overload":  b.overload,
-		"growth":    b.growth,
-		"caps":      b.caps,
-		"memory":    b.memory,
-		"pricing":   b.pricing,
-		"reconcile": b.reconciliations,
-		"export":    b.exports,
-		"micro":     b.micros,
+		"ping":       b.pings,
+		"post":       b.posts,
+		"partitions": b.partitions,
+		"overload":   b.overload,
+		"growth":     b.growth,
+		"caps":       b.caps,
+		"memory":     b.memory,
+		"pricing":    b.pricing,
+		"reconcile":  b.reconciliations,
+		"export":     b.exports,
+		"micro":      b.micros,
 	}
 	for _, part := range parts() {
 		if !slices.Contains(only, part) {

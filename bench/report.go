@@ -165,6 +165,25 @@ func (r *report) rewraps(alone, moving *subject, moved []float64) {
 	r.others(part, alone, moving)
 }
 
+func (r *report) partitions(unchanged, changed *subject, changes []float64) {
+	const part, p99 = "partitions", "99th percentile of posts"
+	r.add(
+		figure{
+			part:   part,
+			what:   p99 + ", during changes of partitions / without changes",
+			unit:   "×",
+			values: quotients(changed, unchanged, round.p99),
+			limit:  maxChangedToUnchanged,
+			atMost: true,
+		},
+		figure{part: part, what: p99 + ", during changes", unit: "µs", values: changed.series(round.p99)},
+		figure{part: part, what: p99 + ", without changes", unit: "µs", values: unchanged.series(round.p99)},
+		figure{part: part, what: "posts, during changes of partitions / without changes", unit: "×", values: ratios(changed, unchanged)},
+		figure{part: part, what: "partitions created and dropped", unit: "per second", values: changes},
+	)
+	r.others(part, unchanged, changed)
+}
+
 func (r *report) steadyPings(product, bare *subject) {
 	const part, at = "ping", "99th percentile of pings at 10,000 per second"
 	r.add(
