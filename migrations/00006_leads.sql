@@ -2,7 +2,7 @@
 --
 -- All four tables are partitioned by the lead's id, which is a UUIDv7 from the time of the ping. So the
 -- four rows of a lead are in partitions of the same period. They have no foreign keys: the statement
--- that stores a lead stores all of its rows, and a daily job checks them (decision 48).
+-- that stores a lead stores all of its rows, and an hourly job checks them (decision 48).
 
 -- +goose Up
 
