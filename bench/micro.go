@@ -179,7 +179,7 @@ func quoted() quote.Quote {
 	}
 }
 
-// moment returns the fixed time that the product's functions use as the current time.
+// moment returns the time that the measured functions use as the current time. It is always the same.
 func moment() time.Time { return time.Date(2026, 1, 2, 3, 4, 5, 678_000_000, time.UTC) }
 
 func sealQuote(b *testing.B, s *quote.Sealer) {

@@ -8,7 +8,7 @@
 //
 // For each effect, the most specific rule wins. A rule for an industry overrides a rule for its
 // category, and both override a rule for any industry. If rules are equally specific in this
-// respect, one that names a country wins. If that does not decide, one that names an urgency wins.
+// respect, one that names a country wins. If they are still equal, one that names an urgency wins.
 // A cell's price is calculated in this order:
 //
 //   - Exclusion: true excludes the cell (decision 4), and false overrides a broader exclusion.

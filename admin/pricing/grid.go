@@ -242,7 +242,7 @@ func bulkOperations(given []ui.Option, currency string) []ui.Option {
 		return given
 	}
 	return []ui.Option{
-		{Value: "percent", Label: "Raise or lower by percent"},
+		{Value: "percent", Label: "Raise or lower by a percentage"},
 		{Value: "set", Label: "Set to an amount in " + currency},
 	}
 }

@@ -115,7 +115,7 @@ var Findings = []finding{
 	{models.Unreadable, "Unreadable", "unreadable",
 		"Rows that cannot be read with the chosen columns and formats. Correct the file and upload it again."},
 	{models.LeftOut, "Left out", "left out",
-		"Leads received in the period in currencies or accounts that the file does not cover. They were not compared."},
+		"Leads received in the period that were not compared, because the file does not cover their currency or account."},
 }
 
 // findingOf returns the finding with the given name.

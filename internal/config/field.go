@@ -100,7 +100,7 @@ func flag(name string, at *bool) field {
 	}
 }
 
-// scalar returns a set function for a field with a single value.
+// scalar returns the function that sets a field with a single value.
 func scalar[T any](at *T, parse func(string) (T, error)) func(any) error {
 	return func(given any) error {
 		s, ok := given.(string)

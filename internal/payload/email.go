@@ -65,7 +65,7 @@ const (
 	maxLabel     = 63
 )
 
-// IsEmail reports whether text is one email address that a post may contain (decision 17).
+// IsEmail reports whether text is a single email address in a form that posts may use (decision 17).
 func IsEmail(text string) bool {
 	return utf8.ValidString(text) && utf8.RuneCountInString(text) <= maxEmail && isEmail([]byte(text))
 }

@@ -47,8 +47,8 @@ func optional(at time.Time) *time.Time {
 	return &at
 }
 
-// windowSizes are the numbers of partitions in the first windows. All others are as large as the
-// last one.
+// windowSizes are the numbers of partitions in the first four windows. Each later window is as large
+// as the fourth.
 var windowSizes = []int{1, 4, 16, 32}
 
 // Windows divides the periods of partitions into windows of 1, 4, 16, and then 32 partitions, in the

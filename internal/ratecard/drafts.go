@@ -255,7 +255,7 @@ func (s *Service) ExamineCard(ctx context.Context, card models.RateCard) (*Exami
 
 const maxLine = 200
 
-// checkLine trims a text and checks that it is one line of at most maxLine characters.
+// checkLine trims text and checks that it is a single line of at most maxLine characters.
 func checkLine(name, what, text string) (string, error) {
 	text = strings.TrimSpace(text)
 	if utf8.RuneCountInString(text) > maxLine {

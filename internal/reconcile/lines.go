@@ -55,8 +55,8 @@ func scanLine(row pgx.CollectableRow) (l Line, err error) {
 	return l, err
 }
 
-// Lines returns a page of lines in file order. newer and older report whether there is a previous
-// and a next page.
+// Lines returns a page of lines in file order. newer reports whether there is a previous page, and
+// older whether there is a next one.
 func (s *Service) Lines(ctx context.Context, sc scope.Scope, q LineQuery) (all []Line, newer, older bool, err error) {
 	r, err := s.Get(ctx, sc, q.Reconciliation)
 	if err != nil || r.Result == nil { // lines of a reconciliation without a result are about to be deleted

@@ -1030,7 +1030,7 @@ func StepUpField(prefix string, s StepUp, errors Errors, first bool) templ.Compo
 		}
 		ctx = templ.ClearChildren(ctx)
 		if s.Needed {
-			templ_7745c5c3_Err = FormField(Field{Name: "proof", Prefix: prefix, Label: StepUpLabel(s.Code), Type: "password", Autocomplete: "current-password", Autofocus: first, Error: errors.For("proof"), Hint: "Required to confirm your identity before a sensitive change."}).Render(ctx, templ_7745c5c3_Buffer)
+			templ_7745c5c3_Err = FormField(Field{Name: "proof", Prefix: prefix, Label: StepUpLabel(s.Code), Type: "password", Autocomplete: "current-password", Autofocus: first, Error: errors.For("proof"), Hint: "Required to confirm your identity before a sensitive action."}).Render(ctx, templ_7745c5c3_Buffer)
 			if templ_7745c5c3_Err != nil {
 				return templ_7745c5c3_Err
 			}

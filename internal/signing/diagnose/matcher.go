@@ -88,8 +88,8 @@ func unexplained(signed string) finding {
 	}
 	return finding{
 		"unexplained",
-		"None of the partner's secrets produces this signature for this timestamp and body, and no common mistake explains it.",
-		fmt.Sprintf("Compare the signed bytes. The service expects %d bytes, beginning with %s. If your program signs the same bytes, it uses a different secret. Compare the last characters of the secret, and check that it belongs to this partner.",
+		"The signature matches none of the partner's secrets. None of the common mistakes explains the difference.",
+		fmt.Sprintf("Compare the signed bytes. The service expects %d bytes, beginning with %s. If the partner's program signs these bytes, it uses a secret that is not one of those listed here. Compare the last characters of its secret with those of the partner's secrets.",
 			len(signed), begins),
 	}
 }
