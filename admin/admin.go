@@ -32,6 +32,7 @@ import (
 	"github.com/pingpost/pingpost/internal/leads"
 	"github.com/pingpost/pingpost/internal/partners"
 	"github.com/pingpost/pingpost/internal/payouts"
+	"github.com/pingpost/pingpost/internal/privacy"
 	"github.com/pingpost/pingpost/internal/ratecard"
 	"github.com/pingpost/pingpost/internal/reconcile"
 	"github.com/pingpost/pingpost/internal/reporting"
@@ -54,6 +55,7 @@ type Options struct {
 	Reporting            *reporting.Reader
 	Leads                *leads.Reader
 	Payouts              *payouts.Service
+	Privacy              *privacy.Service
 	Reconcile            *reconcile.Service
 	Jobs                 *jobs.Queue
 	PublicURL            string             // start of the partners' base URLs
@@ -80,7 +82,7 @@ func Routes(o Options) []web.Route {
 		PublicURL: o.PublicURL, RejectionsPerPartner: o.RejectionsPerPartner, Reporting: o.Reporting, Staff: o.Staff,
 	}
 	pricing := &pricingpages.Handlers{Audit: o.Audit, Partners: o.Partners, Prices: o.Prices}
-	lead := &leadpages.Handlers{Leads: o.Leads, Partners: o.Partners, Payouts: o.Payouts, Prices: o.Prices}
+	lead := &leadpages.Handlers{Leads: o.Leads, Partners: o.Partners, Payouts: o.Payouts, Prices: o.Prices, Privacy: o.Privacy}
 	payout := &payoutpages.Handlers{Audit: o.Audit, Jobs: o.Jobs, Partners: o.Partners, Payouts: o.Payouts}
 	reconciliation := &reconciliationpages.Handlers{Jobs: o.Jobs, Partners: o.Partners, Reconcile: o.Reconcile}
 	all := slices.Concat(

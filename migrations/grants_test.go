@@ -30,6 +30,7 @@ var granted = map[string]string{
 	"lead_checks":     "SELECT INSERT UPDATE",
 	"consents":        "SELECT INSERT",
 	"lead_events":     "SELECT INSERT",
+	"lead_reveals":    "SELECT INSERT",
 	"ledger_entries":  "SELECT", // and insertable, below
 	"pings":           "SELECT INSERT",
 	"traffic_minutes": "SELECT INSERT UPDATE DELETE",

@@ -31,6 +31,7 @@ import (
 	"github.com/pingpost/pingpost/internal/leads"
 	"github.com/pingpost/pingpost/internal/partners"
 	"github.com/pingpost/pingpost/internal/payouts"
+	"github.com/pingpost/pingpost/internal/privacy"
 	"github.com/pingpost/pingpost/internal/ratecard"
 	"github.com/pingpost/pingpost/internal/reconcile"
 	"github.com/pingpost/pingpost/internal/reporting"
@@ -61,6 +62,9 @@ type Setup struct {
 	Proxies      []netip.Prefix
 	Policy       ratecard.Policy
 }
+
+// RevealsPerDay is how many contact fields a user may reveal per day.
+const RevealsPerDay = 5
 
 // NewConsole starts a console.
 func NewConsole(t *testing.T, k Setup) *Console {
@@ -104,6 +108,7 @@ func NewConsole(t *testing.T, k Setup) *Console {
 		Leads:                leads.NewReader(h.DB, keys, h.Time),
 		Jobs:                 h.Jobs,
 		Payouts:              payouts.NewService(h.DB, h.Time, h.Jobs, files, payouts.Policy{ReturnWindow: 30 * 24 * time.Hour}),
+		Privacy:              privacy.NewService(h.DB, testkit.LocalWrappers(t), h.Time, privacy.Settings{RevealsPerDay: RevealsPerDay}),
 		Reconcile:            reconcile.NewService(h.DB, h.Time, h.Jobs, files),
 		Prices:               prices.WithPolicy(k.Policy),
 		Reporting:            reporting.NewReader(h.DB),

@@ -1,12 +1,14 @@
 package admintest
 
 import (
+	"encoding/json"
 	"strings"
 	"testing"
 	"time"
 
 	"github.com/google/uuid"
 
+	"github.com/pingpost/pingpost/internal/envelope"
 	"github.com/pingpost/pingpost/internal/id"
 	"github.com/pingpost/pingpost/internal/leads"
 	"github.com/pingpost/pingpost/internal/money"
@@ -117,18 +119,21 @@ func (s *ConsoleWithLeads) AddLead(t *testing.T, by Seller, c leads.Contact, cha
 		ReceivedAt:     now,
 		Country:        "GB",
 		Postcode:       "SW1A 1AA",
-		Ciphertext:     []byte("ciphertext"),
-		IV:             make([]byte, 12),
-		AuthTag:        make([]byte, 16),
 	}
 	l.EmailDigest, l.PhoneDigest = c.Digests(keys)
 	if change != nil {
 		change(&l)
 	}
+	e := sealContact(t, l, c)
+	l.Ciphertext, l.IV, l.AuthTag = e.Ciphertext, e.IV, e.AuthTag
+	wrapper, version, err := envelope.ParseWrapped(e.Wrapped)
+	if err != nil {
+		t.Fatal(err)
+	}
 	text := "I agree to be called about my request."
 	d := &leads.Delivery{
 		Lead:    l,
-		Key:     models.LeadKey{Salt: make([]byte, 16), WrappedKey: []byte("local:1:x"), KeyWrapper: "local", KeyVersion: "1"},
+		Key:     models.LeadKey{Salt: e.Salt, WrappedKey: e.Wrapped, KeyWrapper: wrapper, KeyVersion: version},
 		Consent: models.Consent{AcknowledgedAt: &now, DisclosureText: &text},
 		Event:   models.LeadEvent{Kind: models.EventDelivered, Detail: `{"request_id": "rq_1"}`},
 	}
@@ -136,6 +141,24 @@ func (s *ConsoleWithLeads) AddLead(t *testing.T, by Seller, c leads.Contact, cha
 		t.Fatal(isNew, err)
 	}
 	return l
+}
+
+// sealContact encrypts the contact record of a lead, as a post does.
+func sealContact(t *testing.T, l models.Lead, c leads.Contact) envelope.Envelope {
+	t.Helper()
+	plain, err := json.Marshal(c)
+	if err != nil {
+		t.Fatal(err)
+	}
+	key, err := testkit.LocalWrappers(t).DataKey(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	e, err := envelope.Seal(key, l.ID, l.PartnerID, plain)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return e
 }
 
 var (

@@ -234,6 +234,18 @@
     if (most) field.setCustomValidity(field.files[0]?.size > most ? field.dataset.tooLarge : "");
   });
 
+  // A revealed field disappears after its time. It also disappears when the user leaves the page, so that
+  // the browser's history does not contain it.
+  const revealed = document.querySelector("[data-revealed]");
+  if (revealed) {
+    const hide = () => revealed.replaceChildren();
+    addEventListener("pagehide", hide);
+    setTimeout(() => {
+      hide();
+      location.replace(revealed.dataset.hideTo);
+    }, 1000 * Number(revealed.dataset.hideAfter));
+  }
+
   // If a form has errors, focus the error summary.
   const attend = () => byId("error-summary")?.focus();
   attend();

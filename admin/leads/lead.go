@@ -11,6 +11,7 @@ import (
 	"github.com/pingpost/pingpost/internal/leads"
 	"github.com/pingpost/pingpost/internal/money"
 	"github.com/pingpost/pingpost/internal/payouts"
+	"github.com/pingpost/pingpost/internal/privacy"
 	"github.com/pingpost/pingpost/models"
 	view "github.com/pingpost/pingpost/templates/leads"
 	"github.com/pingpost/pingpost/templates/ui"
@@ -31,6 +32,9 @@ func (h *Handlers) leadPage(k *web.Request) error {
 	}
 	v := h.leadView(k, l, returns)
 	if v.Quote, err = h.leadQuote(k, l, v.Price); err != nil {
+		return err
+	}
+	if err := h.addReveals(k, l, &v); err != nil {
 		return err
 	}
 	if k.MayAt(web.ReadPayouts, l.PartnerID) {
@@ -108,6 +112,30 @@ func (h *Handlers) leadTimeline(k *web.Request, l leads.Details) []view.Step {
 		steps = append(steps, step)
 	}
 	return steps
+}
+
+// addReveals adds the reveals of the contact record to the timeline, and the links that reveal its
+// fields.
+func (h *Handlers) addReveals(k *web.Request, l leads.Details, v *view.DetailsView) error {
+	all, err := h.Privacy.RevealsOf(k.R.Context(), k.Scope, l.ID)
+	if err != nil {
+		return err
+	}
+	for _, r := range all {
+		step := view.Step{
+			At: r.At, Event: "revealed", What: "Revealed: " + privacy.FieldLabel(r.Field), Reason: string(r.Reason),
+			Detail: "By " + r.Actor + ", " + privacy.ReasonLabel(r.Reason),
+		}
+		if r.Note != "" && (k.MayAt(web.RevealLeads, l.PartnerID) || k.MayAt(web.VerifyAudit, l.PartnerID)) {
+			step.Detail += ". " + r.Note
+		}
+		v.Timeline = append(v.Timeline, step)
+	}
+	slices.SortStableFunc(v.Timeline, func(a, b view.Step) int { return a.At.Compare(b.At) })
+	if l.State != models.LeadErased && k.MayAt(web.RevealLeads, l.PartnerID) {
+		v.Contact.RevealURL = web.LeadURL(l.ID) + "/reveal?field="
+	}
+	return nil
 }
 
 func returnLink(name string) ui.Link {

@@ -110,7 +110,7 @@ func TestLeadPage(t *testing.T) {
 		`SELECT prefix || '…' || last_four FROM signing_secrets WHERE id = $1`, lead.SecretID)
 	always := []string{admintest.LeadIDOf(lead), lead.TransactionID, "harbour-leads-main", "45.60",
 		`data-event="posted"`, "“live”", secret, "rq_1", "I agree to be called about my request.", "local",
-		`data-bytes="10"`, `data-contact="sealed"`, `data-state="phone_flagged"`}
+		`data-bytes="16"`, `data-contact="sealed"`, `data-state="phone_flagged"`}
 	noSteps, entries, back := `data-steps="0"`, `id="money"`, "/payouts/returns/new?lead="+admintest.LeadIDOf(lead)
 	for role, c := range map[models.Role]struct{ has, lacks []string }{
 		models.Finance:        {[]string{entries, back, `data-run="none"`, noSteps}, nil},

@@ -8,6 +8,7 @@ import (
 	"github.com/pingpost/pingpost/internal/leads"
 	"github.com/pingpost/pingpost/internal/partners"
 	"github.com/pingpost/pingpost/internal/payouts"
+	"github.com/pingpost/pingpost/internal/privacy"
 	"github.com/pingpost/pingpost/internal/ratecard"
 )
 
@@ -17,6 +18,7 @@ type Handlers struct {
 	Partners *partners.Service
 	Payouts  *payouts.Service
 	Prices   *ratecard.Service
+	Privacy  *privacy.Service
 }
 
 // Routes returns the routes for leads.
@@ -25,5 +27,7 @@ func (h *Handlers) Routes() []web.Route {
 		{Method: http.MethodGet, Path: "/leads", Needs: web.ReadLeads, Handle: h.leadsList},
 		{Method: http.MethodPost, Path: "/leads/find", Needs: web.FindLeads, Handle: h.findLead},
 		{Method: http.MethodGet, Path: "/leads/{id}", Needs: web.ReadLeads, Handle: h.leadPage},
+		{Method: http.MethodGet, Path: "/leads/{id}/reveal", Needs: web.RevealLeads, Handle: h.revealPage},
+		{Method: http.MethodPost, Path: "/leads/{id}/reveal", Needs: web.RevealLeads, Handle: h.reveal},
 	}
 }

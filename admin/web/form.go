@@ -37,6 +37,7 @@ const (
 	NoStepUp       StepUpRule = iota
 	StepUpRequired            // always; the form has a field for the proof
 	StepUpOnSubmit            // the submitted values require it; the form is shown again with the field
+	StepUpAlways              // always, even if the user has just confirmed their identity
 )
 
 // StepUpWhen returns StepUpOnSubmit if the submitted values require a step-up, otherwise NoStepUp.
@@ -126,6 +127,9 @@ func applyStepUp(k *Request, p StepUpRule, r *Rejected) (ui.Errors, error) {
 		mistakes, err := checkStepUp(k)
 		r.StepUp = StepUp(k)
 		return mistakes, err
+	case StepUpAlways:
+		r.StepUp = StepUpAgain(k)
+		return confirm(k)
 	}
 	panic("unknown step-up rule")
 }

@@ -23,6 +23,7 @@ var (
 
 	ReadLeads      = authz.Permission{Object: "leads", Action: "read"}
 	FindLeads      = authz.Permission{Object: "leads", Action: "find"}
+	RevealLeads    = authz.Permission{Object: "leads", Action: "reveal"}
 	ReadPayouts    = authz.Permission{Object: "payouts", Action: "read"}
 	ExportPayouts  = authz.Permission{Object: "payouts", Action: "export"}
 	WritePayouts   = authz.Permission{Object: "payouts", Action: "write"}
@@ -52,6 +53,7 @@ var permissionLabels = map[string]string{
 	"secrets, write":        "create, rotate and revoke signing secrets",
 	"leads, read":           "view leads, without personal data",
 	"leads, find":           "find leads by email address or phone number",
+	"leads, reveal":         "reveal the contact data of leads, one field at a time",
 	"pricing, read":         "view prices",
 	"pricing, write":        "edit draft prices",
 	"pricing, publish":      "publish prices",

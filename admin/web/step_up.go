@@ -28,11 +28,24 @@ func StepUp(k *Request) ui.StepUp {
 	return ui.StepUp{Needed: !k.Session.Confirmed(k.Now), Code: len(k.Session.Staff.TOTPSealed) > 0}
 }
 
+// StepUpAgain is like StepUp, but requires the step-up even if the user has just confirmed their
+// identity.
+func StepUpAgain(k *Request) ui.StepUp {
+	s := StepUp(k)
+	s.Needed = true
+	return s
+}
+
 // checkStepUp checks the password or code in a form if a step-up is required.
 func checkStepUp(k *Request) (mistakes ui.Errors, err error) {
 	if !StepUp(k).Needed {
 		return nil, nil
 	}
+	return confirm(k)
+}
+
+// confirm checks the password or code in a form.
+func confirm(k *Request) (mistakes ui.Errors, err error) {
 	if err := k.console.Staff.Confirm(k.R.Context(), k.By, k.Session, k.R.PostForm.Get("proof")); err != nil {
 		_, message, other := formError(k, err)
 		if other != nil {

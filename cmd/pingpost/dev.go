@@ -206,6 +206,7 @@ func useVault(cfg *config.Config, v *devstack.Vault, role string) {
 	cfg.Vault.Address, cfg.Vault.Mount, cfg.Vault.Key = v.Address, devvault.Mount, devvault.Key
 	cfg.Vault.Auth, cfg.Vault.AuthMount = config.LoginAppRole, devvault.AuthMount
 	cfg.Vault.RoleID, cfg.Vault.SecretID = v.Roles[role].RoleID, config.Secret(v.Roles[role].SecretID)
+	cfg.Vault.ReadRoleID, cfg.Vault.ReadSecretID = v.Roles[devvault.Read].RoleID, config.Secret(v.Roles[devvault.Read].SecretID)
 }
 
 func dataDir(f devFlags) (string, error) {

@@ -48,7 +48,7 @@ var tested = []string{
 	"tutorials/first-lead.md", "tutorials/onboard-a-partner.md",
 	"how-to/deploy.md", "how-to/configure-a-node.md", "how-to/prepare-vault.md", "how-to/monitor.md",
 	"how-to/back-up-and-restore.md", "how-to/fill-a-test-database.md", "how-to/manage-staff.md",
-	"how-to/manage-partners.md", "how-to/change-prices.md", "how-to/reconcile-a-file.md",
+	"how-to/manage-partners.md", "how-to/change-prices.md", "how-to/reconcile-a-file.md", "how-to/reveal-contact-data.md",
 }
 
 func TestPagesWithCommandsAreTested(t *testing.T) {
@@ -136,6 +136,9 @@ func TestTutorials(t *testing.T) {
 	}
 	if delivered.LeadID == "" || replayed.LeadID != delivered.LeadID {
 		t.Errorf("delivered as %q, replayed as %q", delivered.LeadID, replayed.LeadID)
+	}
+	if out := r.follow(t, "how-to/reveal-contact-data.md", "LEAD="+delivered.LeadID); !strings.Contains(out, "@example.com\n") {
+		t.Errorf("reveal-contact-data.md printed %s", out)
 	}
 
 	r.follow(t, "tutorials/onboard-a-partner.md")

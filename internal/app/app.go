@@ -8,6 +8,7 @@ import (
 	"io"
 	"log/slog"
 	"net/netip"
+	"slices"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -29,6 +30,7 @@ import (
 	"github.com/pingpost/pingpost/internal/partners"
 	"github.com/pingpost/pingpost/internal/payouts"
 	"github.com/pingpost/pingpost/internal/postgres"
+	"github.com/pingpost/pingpost/internal/privacy"
 	"github.com/pingpost/pingpost/internal/quote"
 	"github.com/pingpost/pingpost/internal/ratecard"
 	"github.com/pingpost/pingpost/internal/reconcile"
@@ -89,7 +91,7 @@ type App struct {
 	failed          chan error // receives errors from the listeners and from awaitDatabase
 }
 
-// Start builds a node and returns when all three listeners are serving. Its errors are for
+// Start builds a node and returns when its listeners are serving. Its errors are for
 // operators and say what to do.
 func Start(ctx context.Context, o Options) (_ *App, err error) {
 	a := &App{cfg: o.Config, clock: o.Clock, registry: prometheus.NewRegistry(), failed: make(chan error, 4)}
@@ -148,7 +150,11 @@ func (a *App) build(ctx context.Context, o Options) (err error) {
 			a.db.Close()
 		}
 	}()
-	if a.keys, err = OpenKeys(a.cfg, transit.NewAttempts(a.db, keys), a.clock); err != nil {
+	openKeys := OpenKeys
+	if o.Listeners.API == nil {
+		openKeys = OpenKeysUnpooled // no posts need data keys
+	}
+	if a.keys, err = openKeys(a.cfg, transit.NewAttempts(a.db, keys), a.clock); err != nil {
 		return err
 	}
 	prices, err := ratecard.NewService(a.db, a.clock)
@@ -254,16 +260,19 @@ func (a *App) handlers(o Options, parts intake.Deps, prices *ratecard.Service, d
 		return err
 	}
 	console, err := admin.New(admin.Options{
-		Environment:          o.Environment,
-		Clock:                a.clock,
-		Log:                  a.log,
-		Access:               a.access,
-		Staff:                a.staff,
-		Audit:                a.audit,
-		Partners:             directory,
-		Prices:               prices,
-		Leads:                leads.NewReader(a.db, parts.Keys, a.clock),
-		Payouts:              a.payouts,
+		Environment: o.Environment,
+		Clock:       a.clock,
+		Log:         a.log,
+		Access:      a.access,
+		Staff:       a.staff,
+		Audit:       a.audit,
+		Partners:    directory,
+		Prices:      prices,
+		Leads:       leads.NewReader(a.db, parts.Keys, a.clock),
+		Payouts:     a.payouts,
+		Privacy: privacy.NewService(a.db, a.keys.Readers, a.clock, privacy.Settings{
+			RevealsPerDay: a.cfg.Privacy.RevealsPerDay,
+		}),
 		Reconcile:            a.reconcile,
 		Jobs:                 a.queue,
 		Reporting:            reporting.NewReader(a.db),
@@ -281,8 +290,12 @@ func (a *App) handlers(o Options, parts intake.Deps, prices *ratecard.Service, d
 	if err != nil {
 		return err
 	}
-	a.api = httpserver.NewServer("api", o.Listeners.API, a.closeWhileDraining(partnerAPI), a.cfg.HTTP, a.log)
-	a.admin = httpserver.NewServer("admin", o.Listeners.Admin, a.onceLoaded(console), a.cfg.HTTP, a.log)
+	if o.Listeners.API != nil {
+		a.api = httpserver.NewServer("api", o.Listeners.API, a.closeWhileDraining(partnerAPI), a.cfg.HTTP, a.log)
+	}
+	if o.Listeners.Admin != nil {
+		a.admin = httpserver.NewServer("admin", o.Listeners.Admin, a.onceLoaded(console), a.cfg.HTTP, a.log)
+	}
 	a.ops = httpserver.NewServer("ops", o.Listeners.Ops, ops, a.cfg.HTTP, a.log)
 	return nil
 }
@@ -302,7 +315,7 @@ func (a *App) run(ctx context.Context) {
 				a.rollup.Run)
 		}
 	})
-	for _, s := range []*httpserver.Server{a.api, a.admin, a.ops} {
+	for _, s := range append(a.public(), a.ops) {
 		a.background.Go(func() {
 			if err := s.Serve(); err != nil {
 				a.failed <- err
@@ -312,11 +325,23 @@ func (a *App) run(ctx context.Context) {
 	a.log.Info("started", "api", a.APIAddr(), "admin", a.AdminAddr(), "ops", a.OpsAddr(), "key_wrapper", a.keys.Wrappers.Writer())
 }
 
-// APIAddr returns the host and port of the partner API.
-func (a *App) APIAddr() string { return a.api.Addr() }
+// public returns the servers of the partner API and the console, as far as the node serves them.
+func (a *App) public() []*httpserver.Server {
+	return slices.DeleteFunc([]*httpserver.Server{a.api, a.admin}, func(s *httpserver.Server) bool { return s == nil })
+}
 
-// AdminAddr returns the host and port of the console.
-func (a *App) AdminAddr() string { return a.admin.Addr() }
+// APIAddr returns the host and port of the partner API, or "" if the node does not serve it.
+func (a *App) APIAddr() string { return addrOf(a.api) }
+
+// AdminAddr returns the host and port of the console, or "" if the node does not serve it.
+func (a *App) AdminAddr() string { return addrOf(a.admin) }
+
+func addrOf(s *httpserver.Server) string {
+	if s == nil {
+		return ""
+	}
+	return s.Addr()
+}
 
 // OpsAddr returns the host and port for health, metrics and profiles.
 func (a *App) OpsAddr() string { return a.ops.Addr() }
@@ -342,8 +367,10 @@ func (a *App) Stop(ctx context.Context) error {
 	}
 	grace, cancel := context.WithTimeout(ctx, a.cfg.HTTP.ShutdownGrace)
 	defer cancel()
-	err := errors.Join(a.api.Shutdown(grace), a.admin.Shutdown(grace))
-	err = errors.Join(err, a.ops.Shutdown(grace))
+	var err error
+	for _, s := range append(a.public(), a.ops) {
+		err = errors.Join(err, s.Shutdown(grace))
+	}
 	a.stopBackground()
 	a.background.Wait()
 	a.db.Close()

@@ -19,9 +19,12 @@ import (
 // and all can unwrap existing ones.
 type Keys struct {
 	Wrappers *envelope.Wrappers
-	Vault    *transit.Wrapper // nil if Vault is not configured
-	readers  []envelope.KeyWrapper
-	pool     *envelope.Pool // nil unless new leads are wrapped with Vault
+	// Readers decrypts contact records for the console. With Vault, it has its own identity, or cannot
+	// decrypt if there is none.
+	Readers *envelope.Wrappers
+	Vault   *transit.Wrapper // nil if Vault is not configured
+	readers []envelope.KeyWrapper
+	pool    *envelope.Pool // nil unless new leads are wrapped with Vault
 }
 
 // OpenKeys creates a node's key wrappers. It does not call Vault.
@@ -39,28 +42,38 @@ func OpenKeys(cfg *config.Config, attempts *transit.Attempts, c clock.Clock) (*K
 func OpenKeysUnpooled(cfg *config.Config, attempts *transit.Attempts, c clock.Clock) (*Keys, error) {
 	k := &Keys{}
 	var local *envelope.Local
+	var decrypting []envelope.KeyWrapper
 	if kek := cfg.Keys.LocalKEK(); kek != nil {
 		var err error
 		if local, err = envelope.NewLocal(kek); err != nil {
 			return nil, err
 		}
-		k.readers = append(k.readers, local)
+		k.readers, decrypting = append(k.readers, local), append(decrypting, local)
 	}
 	if v := cfg.Vault; v.Address != "" {
-		var err error
-		k.Vault, err = transit.New(transit.Options{
+		o := transit.Options{
 			Address: v.Address, Namespace: v.Namespace, CAFile: v.CAFile, Mount: v.Mount, Key: v.Key,
 			Timeout: v.Timeout, Attempts: attempts, Clock: c,
 			Login: transit.Login{
 				Method: string(v.Auth), Mount: v.LoginMount(), RoleID: v.RoleID, SecretID: v.SecretID.Reveal(),
 				Role: v.Role, JWTFile: v.JWTFile, Token: v.Token.Reveal(),
 			},
-		})
-		if err != nil {
+		}
+		var err error
+		if k.Vault, err = transit.New(o); err != nil {
 			return nil, err
 		}
 		k.readers = append(k.readers, k.Vault)
+		if v.Reads() {
+			o.Login.RoleID, o.Login.SecretID, o.Login.Role, o.Login.Token = v.ReadRoleID, v.ReadSecretID.Reveal(), v.ReadRole, v.ReadToken.Reveal()
+			reader, err := transit.New(o)
+			if err != nil {
+				return nil, err
+			}
+			decrypting = append(decrypting, reader)
+		}
 	}
+	k.Readers = envelope.NewWrappers(nil, decrypting...)
 	switch cfg.Wrapper() {
 	case config.WrapperLocal:
 		k.Wrappers = envelope.NewWrappers(local, k.readers...)

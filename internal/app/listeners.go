@@ -5,15 +5,16 @@ import (
 	"fmt"
 	"net"
 	"net/http"
+	"slices"
 	"syscall"
 
 	"github.com/pingpost/pingpost/internal/config"
 )
 
-// Listeners are a node's three open ports.
+// Listeners are a node's open ports. API or Admin is nil if the node does not serve it.
 type Listeners struct{ API, Admin, Ops net.Listener }
 
-// Listen opens all three ports, so that a port in use is reported before anything else
+// Listen opens all configured ports, so that a port in use is reported before anything else
 // starts. Its error lists all ports that cannot be opened.
 func Listen(c config.HTTP) (*Listeners, error) {
 	l := &Listeners{}
@@ -22,6 +23,9 @@ func Listen(c config.HTTP) (*Listeners, error) {
 		name, addr string
 		listener   *net.Listener
 	}{{"api", c.APIAddr, &l.API}, {"admin", c.AdminAddr, &l.Admin}, {"ops", c.OpsAddr, &l.Ops}} {
+		if port.addr == "" {
+			continue
+		}
 		opened, err := net.Listen("tcp", port.addr)
 		if err != nil {
 			failed = append(failed, listenError(port.name, port.addr, err))
@@ -63,12 +67,15 @@ func cause(err error) error {
 	return err
 }
 
+// all returns the listeners that are open.
+func (l *Listeners) all() []net.Listener {
+	return slices.DeleteFunc([]net.Listener{l.API, l.Admin, l.Ops}, func(one net.Listener) bool { return one == nil })
+}
+
 // Close closes the listeners that are open.
 func (l *Listeners) Close() {
-	for _, listener := range []net.Listener{l.API, l.Admin, l.Ops} {
-		if listener != nil {
-			listener.Close() //nolint:errcheck // nothing was accepted yet, or the server closed it
-		}
+	for _, listener := range l.all() {
+		listener.Close() //nolint:errcheck // nothing was accepted yet, or the server closed it
 	}
 }
 

@@ -143,6 +143,17 @@ func (p *Page) Emulate(look Emulation) {
 	}
 }
 
+// Advance moves the page's clock forward, so that timers that end within d fire at once. After that,
+// the page's clock stands still.
+func (p *Page) Advance(d time.Duration) {
+	p.t.Helper()
+	budget := float64(d.Milliseconds())
+	params := emulation.SetVirtualTimePolicyParams{Policy: emulation.VirtualTimePolicyAdvance, Budget: &budget}
+	if _, err := chromedp.Call(p.ctx, emulation.SetVirtualTimePolicy, params); err != nil {
+		p.t.Fatal(err)
+	}
+}
+
 // call sends the page's tab a command that returns no result.
 func call[P any](p *Page, command cdp.Command[P, cdp.Empty], params P) {
 	p.t.Helper()

@@ -37,6 +37,7 @@ const (
 	SectionConsole   Section = "console"
 	SectionPricing   Section = "pricing"
 	SectionPayouts   Section = "payouts"
+	SectionPrivacy   Section = "privacy"
 	SectionLog       Section = "log"
 )
 
@@ -52,6 +53,7 @@ type Config struct {
 	Console   Console
 	Pricing   Pricing
 	Payouts   Payouts
+	Privacy   Privacy
 	Log       Log
 
 	needed []Section // empty for all
@@ -69,6 +71,7 @@ func Defaults(p Profile) *Config {
 		Console:   defaultConsole(p),
 		Pricing:   defaultPricing(),
 		Payouts:   defaultPayouts(),
+		Privacy:   defaultPrivacy(),
 		Log:       defaultLog(p),
 	}
 }
@@ -96,6 +99,7 @@ func (c *Config) parts() []part {
 		{SectionConsole, &c.Console},
 		{SectionPricing, &c.Pricing},
 		{SectionPayouts, &c.Payouts},
+		{SectionPrivacy, &c.Privacy},
 		{SectionLog, &c.Log},
 	}
 }
@@ -119,6 +123,9 @@ func (c *Config) Validate() error {
 	}
 	if c.needs(SectionKeys) && c.needs(SectionVault) {
 		c.validateWriter(&ps)
+	}
+	if path := c.Vault.readingLogin(); path != "" && c.needs(SectionHTTP) && c.needs(SectionVault) && c.HTTP.AdminAddr == "" {
+		ps.add(path, "a node without the console must not be able to decrypt: remove this setting, or set http.admin_addr")
 	}
 	return ps.asError()
 }

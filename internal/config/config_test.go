@@ -42,6 +42,10 @@ vault:
   role: ""
   jwt_file: "/var/run/secrets/kubernetes.io/serviceaccount/token"
   token: ""
+  read_role_id: ""
+  read_secret_id: ""
+  read_role: ""
+  read_token: ""
   timeout: 2s
 signing:
   default_mode: "required"
@@ -69,6 +73,8 @@ pricing:
   require_approval: false
 payouts:
   return_days: 30
+privacy:
+  reveals_per_day: 50
 log:
   level: "info"
   format: "json"

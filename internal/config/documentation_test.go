@@ -40,7 +40,7 @@ func TestTheDocumentedExampleLoads(t *testing.T) {
 }
 
 func TestTheDocumentedProblemsAreReal(t *testing.T) {
-	environ := append(sufficient()[2:], "PINGPOST_HTTP_API_ADDR=:8080", "PINGPOST_LOG_LEVEL=loud")
+	environ := append(sufficient()[3:], "PINGPOST_HTTP_API_ADDR=:8080", "PINGPOST_HTTP_ADMIN_ADDR=:8081", "PINGPOST_LOG_LEVEL=loud")
 	_, err := loadText("http:\n  # misspelt\n  api_adr: x\n", environ...)
 	if err == nil {
 		t.Fatal("got no problems")

@@ -15,10 +15,12 @@ import (
 // changed (decision 22).
 type HTTP struct {
 	// The address of the partner API: `host:port`, or `:port` for all addresses. There is no default,
-	// so that a node only opens ports that you configured.
+	// so that a node only opens ports that you configured. If it is empty, the node serves only the
+	// console. One of the two addresses is required.
 	APIAddr string
 
-	// The address of the console. Use a network that only staff can reach.
+	// The address of the console. Use a network that only staff can reach. If it is empty, the node
+	// serves only the partner API.
 	AdminAddr string
 
 	// The address for health, metrics and profiles. Make sure that partners cannot reach it. Profiles
@@ -132,13 +134,17 @@ func (h *HTTP) Validate() error {
 
 func (h *HTTP) validateListeners(ps *Problems) {
 	type listener struct{ path, addr string }
+	ps.require("http.ops_addr", h.OpsAddr != "")
+	if h.APIAddr == "" && h.AdminAddr == "" {
+		ps.require("http.api_addr", false)
+		ps.require("http.admin_addr", false)
+	}
 	var earlier []listener
 	for _, l := range []listener{
 		{"http.api_addr", h.APIAddr},
 		{"http.admin_addr", h.AdminAddr},
 		{"http.ops_addr", h.OpsAddr},
 	} {
-		ps.require(l.path, l.addr != "")
 		if l.addr == "" {
 			continue
 		}

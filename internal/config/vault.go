@@ -64,6 +64,19 @@ type Vault struct {
 	// than in production.
 	Token Secret
 
+	// The RoleID of a second AppRole login, which may only decrypt. Set it on nodes that serve the
+	// console, where staff reveal contact data, and on no others. Without it, nothing can be revealed.
+	ReadRoleID string
+
+	// The SecretID of the second AppRole login.
+	ReadSecretID Secret
+
+	// The role of the second Kubernetes login, which may only decrypt.
+	ReadRole string
+
+	// A token that may only decrypt, for `auth: token`.
+	ReadToken Secret
+
 	// How long one call to Vault may take, up to `30s`. Posts do not normally wait for these calls,
 	// because data keys are wrapped in advance.
 	Timeout time.Duration
@@ -90,6 +103,10 @@ func (v *Vault) fields() []field {
 		text("role", &v.Role),
 		text("jwt_file", &v.JWTFile),
 		secret(text("token", &v.Token)),
+		text("read_role_id", &v.ReadRoleID),
+		secret(text("read_secret_id", &v.ReadSecretID)),
+		text("read_role", &v.ReadRole),
+		secret(text("read_token", &v.ReadToken)),
 		duration("timeout", &v.Timeout),
 	}
 }
@@ -117,6 +134,10 @@ func (v *Vault) Validate() error {
 			{"vault.secret_id", v.SecretID != ""},
 			{"vault.token", v.Token != ""},
 			{"vault.role", v.Role != ""},
+			{"vault.read_role_id", v.ReadRoleID != ""},
+			{"vault.read_secret_id", v.ReadSecretID != ""},
+			{"vault.read_role", v.ReadRole != ""},
+			{"vault.read_token", v.ReadToken != ""},
 		} {
 			if given.set {
 				ps.add(given.path, "has no effect without vault.address")
@@ -147,12 +168,32 @@ func (v *Vault) validateLogin(ps *Problems) {
 	case LoginAppRole:
 		ps.require("vault.role_id", v.RoleID != "")
 		ps.require("vault.secret_id", v.SecretID != "")
+		if v.ReadRoleID != "" || v.ReadSecretID != "" {
+			ps.require("vault.read_role_id", v.ReadRoleID != "")
+			ps.require("vault.read_secret_id", v.ReadSecretID != "")
+		}
 	case LoginKubernetes:
 		ps.require("vault.role", v.Role != "")
 		ps.require("vault.jwt_file", v.JWTFile != "")
 	case LoginToken:
 		ps.require("vault.token", v.Token != "")
 	}
+}
+
+// Reads reports whether there is a second login, which may decrypt.
+func (v *Vault) Reads() bool { return v.readingLogin() != "" }
+
+// readingLogin returns the path of the setting that configures the second login, or "" if there is none.
+func (v *Vault) readingLogin() string {
+	switch {
+	case v.Auth == LoginAppRole && v.ReadRoleID != "":
+		return "vault.read_role_id"
+	case v.Auth == LoginKubernetes && v.ReadRole != "":
+		return "vault.read_role"
+	case v.Auth == LoginToken && v.ReadToken != "":
+		return "vault.read_token"
+	}
+	return ""
 }
 
 // LoginMount returns the mount of the login method in Vault. The default is the method's

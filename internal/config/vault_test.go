@@ -33,6 +33,8 @@ func TestVaultValidate(t *testing.T) {
 		{"Kubernetes without a role", with(func(v *Vault) { v.Auth, v.JWTFile = LoginKubernetes, "" }), []string{
 			"vault.jwt_file PINGPOST_VAULT_JWT_FILE", "vault.role PINGPOST_VAULT_ROLE"}},
 		{"no token", with(func(v *Vault) { v.Auth = LoginToken }), []string{"vault.token PINGPOST_VAULT_TOKEN"}},
+		{"a second login", with(func(v *Vault) { v.ReadRoleID, v.ReadSecretID = "reader", "secret" }), nil},
+		{"half of a second login", with(func(v *Vault) { v.ReadSecretID = "secret" }), []string{"vault.read_role_id PINGPOST_VAULT_READ_ROLE_ID"}},
 		{"unsafe paths", with(func(v *Vault) { v.Mount, v.Key, v.AuthMount = "../sys", "a b", "/approle" }),
 			[]string{"vault.auth_mount", "vault.key", "vault.mount"}},
 		{"a login without an address", with(func(v *Vault) { v.Address = "" }), []string{

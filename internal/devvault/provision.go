@@ -14,9 +14,11 @@ const (
 	Mount     = "transit"
 	Key       = "pingpost-leads"
 	AuthMount = "approle"
-	// Serve is the role for nodes and may only encrypt. Rewrap is the role for the commands that
-	// decrypt leads, and may also decrypt and rewrap. Rotate may only create a new key version.
+	// Serve is the role for nodes and may only encrypt. Read is the second role for nodes that serve the
+	// console, and may only decrypt. Rewrap is the role for the commands that decrypt leads, and may
+	// also encrypt and rewrap. Rotate may only create a new key version.
 	Serve  = "pingpost-serve"
+	Read   = "pingpost-read"
 	Rewrap = "pingpost-rewrap"
 	Rotate = "pingpost-rotate"
 )
@@ -31,6 +33,7 @@ type Identity struct {
 func operations() map[string][]string {
 	return map[string][]string{
 		Serve:  {Mount + "/encrypt/" + Key},
+		Read:   {Mount + "/decrypt/" + Key},
 		Rewrap: {Mount + "/encrypt/" + Key, Mount + "/decrypt/" + Key, Mount + "/rewrap/" + Key},
 		Rotate: {Mount + "/keys/" + Key + "/rotate"},
 	}

@@ -2,9 +2,8 @@
 //
 // Each lead has a data key. A key wrapper (the local key, or Vault Transit) wraps it, and only
 // the wrapped key is stored and sent to the partner. The content key is HKDF-SHA256(data key,
-// salt). The salt is stored only in the lead's row. Erasing the salt makes every copy of the
-// envelope unreadable, including the partner's and those in backups, even if the wrapping key
-// still exists.
+// salt). The salt is stored only in the table lead_keys. Without it, the partner's copy of the
+// envelope is unreadable, even if the wrapping key still exists.
 package envelope
 
 import (
@@ -29,7 +28,7 @@ const (
 )
 
 // Envelope is an encrypted contact record with everything that is needed to decrypt it, except
-// the wrapping key. The salt is stored only in the lead's row.
+// the wrapping key. The salt is stored only in the table lead_keys.
 type Envelope struct {
 	Ciphertext []byte
 	IV         []byte // 12 bytes

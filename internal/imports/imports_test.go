@@ -54,6 +54,7 @@ var layers = map[string]int{
 	"internal/ratecard":         3,
 	"internal/staff":            3,
 	"internal/httpserver":       4,
+	"internal/privacy":          4,
 	"internal/reporting":        4,
 	"internal/payouts":          4,
 	"internal/reconcile":        4,

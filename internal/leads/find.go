@@ -11,7 +11,8 @@ import (
 	"github.com/pingpost/pingpost/internal/scope"
 )
 
-var errNotFound = apperr.New(apperr.NotFound, "lead", "Not Found")
+// ErrNotFound means that there is no such lead, or that the caller may not see it.
+var ErrNotFound = apperr.New(apperr.NotFound, "lead", "Not Found")
 
 // Find returns the receipt of a lead, or a NotFound error if there is no such lead in the scope. The
 // lead's id is the id of its transaction.
@@ -22,7 +23,7 @@ func (s *Store) Find(ctx context.Context, sc scope.Scope, lead uuid.UUID) (Recei
 	}
 	receipt, ok := found[lead]
 	if !ok || !sc.Allows(receipt.PartnerID) {
-		return Receipt{}, errNotFound
+		return Receipt{}, ErrNotFound
 	}
 	return receipt, nil
 }

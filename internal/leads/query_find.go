@@ -38,12 +38,12 @@ type SearchResult struct {
 func (o *Reader) FindTransaction(ctx context.Context, sc scope.Scope, token string) (lead uuid.UUID, err error) {
 	lead, err = quote.Identity(token)
 	if err != nil {
-		return uuid.Nil, errNotFound
+		return uuid.Nil, ErrNotFound
 	}
 	var partner uuid.UUID
 	err = o.db.Pool.QueryRow(ctx, `SELECT partner_id FROM leads WHERE id = $1 AND transaction_id = $2`, lead, token).Scan(&partner)
 	if errors.Is(err, pgx.ErrNoRows) || err == nil && !sc.Allows(partner) {
-		return uuid.Nil, errNotFound
+		return uuid.Nil, ErrNotFound
 	}
 	return lead, postgres.Translate(err)
 }
@@ -64,7 +64,7 @@ func (o *Reader) FindRequest(ctx context.Context, sc scope.Scope, request uuid.U
 			AND e.kind = 'delivered' AND e.detail ->> 'request_id' = $5`,
 		postgres.PlanEachTime, first, end, from, until, id.Format(id.Request, request)).Scan(&lead, &partner)
 	if errors.Is(err, pgx.ErrNoRows) || err == nil && !sc.Allows(partner) {
-		return uuid.Nil, errNotFound
+		return uuid.Nil, ErrNotFound
 	}
 	return lead, postgres.Translate(err)
 }

@@ -55,7 +55,7 @@ func (o *Reader) Get(ctx context.Context, sc scope.Scope, lead uuid.UUID) (f Det
 		&e.Ciphertext, &e.IV, &e.AuthTag, &e.Salt, &e.WrappedKey, &f.KeyWrapper, &f.KeyVersion,
 		&f.PartnerName, &f.Identifier, &f.AccountName, &f.QuotedFor, &f.Secret.Label, &f.Secret.Prefix, &f.Secret.LastFour)...)
 	if errors.Is(err, pgx.ErrNoRows) || err == nil && !sc.Allows(f.PartnerID) {
-		return Details{}, errNotFound
+		return Details{}, ErrNotFound
 	}
 	if err != nil {
 		return Details{}, postgres.Translate(err)

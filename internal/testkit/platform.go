@@ -80,12 +80,8 @@ func (p *Platform) build(t testing.TB) {
 	if p.Quotes, err = quote.NewSealer(p.Keys.QuoteKeys()); err != nil {
 		t.Fatal(err)
 	}
-	kek, err := envelope.NewLocal(bytes.Repeat([]byte{0xEE}, envelope.KeySize))
-	if err != nil {
-		t.Fatal(err)
-	}
 	log, lines := NewLog()
-	p.Log, p.Clock, p.Wrappers = lines, p.Time, envelope.NewWrappers(kek)
+	p.Log, p.Clock, p.Wrappers = lines, p.Time, LocalWrappers(t)
 	p.Directory = snapshot.New("directory", p.Partners.LoadDirectory)
 	p.Card = snapshot.New("rate_card", p.Cards.LoadCurrent)
 	p.Watcher = snapshot.NewWatcher(p.DB.Pool, log, p.Directory, p.Card)
@@ -95,6 +91,16 @@ func (p *Platform) build(t testing.TB) {
 		return p.DB.EnsurePingPartitions(ctx, p.Time.Now(), 1)
 	})
 	p.Traffic = intake.NewTraffic(p.DB.Pool, log, RejectionsPerPartner)
+}
+
+// LocalWrappers returns key wrappers with a local key, which is the same for all tests.
+func LocalWrappers(t testing.TB) *envelope.Wrappers {
+	t.Helper()
+	local, err := envelope.NewLocal(bytes.Repeat([]byte{0xEE}, envelope.KeySize))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return envelope.NewWrappers(local)
 }
 
 // PlatformKeys returns Keys with one platform key for each of the given bytes. Each key consists of

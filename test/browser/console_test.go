@@ -35,6 +35,7 @@ func TestInBrowser(t *testing.T) {
 		"every page of publishing prices": everyPublishingPage,
 		"every page of a lead":            everyLeadPage,
 		"lead lookup":                     findLeadsInBrowser,
+		"reveal":                          revealInBrowser,
 		"every page of reconciliation":    everyReconciliationPage,
 		"reconciliation without script":   reconcileWithoutScript,
 		"every page of payouts":           everyPayoutPage,

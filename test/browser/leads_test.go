@@ -3,6 +3,7 @@ package browser_test
 import (
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/pingpost/pingpost/admin/admintest"
 	"github.com/pingpost/pingpost/admin/web"
@@ -52,6 +53,17 @@ func everyLeadPage(t *testing.T, chromium *browser.Browser) {
 	p.Open(s.URL + "/leads")
 	p.Click(`details.panel summary`)
 	check(p, "leads-find")
+	p.Open(s.URL + web.LeadURL(first.ID))
+	p.Click(`a[href$="/reveal?field=email"]`)
+	check(p, "lead-reveal")
+	p.Click(`input[name="reason"][value="complaint"]`)
+	p.Type(`input[name="proof"]`, admintest.Password)
+	p.Submit(`form.form button[type="submit"]`)
+	if text := p.Text("[data-revealed]"); text != admintest.JoContact.Email {
+		t.Errorf("got %q, want the email address", text)
+	}
+	admintest.ExpectNoPersonalData(t, "the address", p.Address())
+	check(p, "lead-revealed")
 	expectOnlyStatusErrors(t, p)
 	auditor := chromium.Page(t, browser.Emulation{})
 	signIn(s.Console, auditor, "auditor@example.com")
@@ -117,4 +129,30 @@ func checkAs(p *browser.Page, look browser.Emulation, name string) {
 		return
 	}
 	check(p, name)
+}
+
+// revealInBrowser reveals a field. It disappears after 60 seconds and when the user leaves the page, and the
+// browser does not show it when the user goes back.
+func revealInBrowser(t *testing.T, chromium *browser.Browser) {
+	s := admintest.NewConsoleWithLeads(t)
+	lead := s.AddLead(t, s.Harbour, admintest.JoContact, nil)
+	p := chromium.Page(t, browser.Emulation{})
+	signIn(s.Console, p, "finance@example.com")
+	reveal := func() {
+		t.Helper()
+		p.Open(s.URL + web.LeadURL(lead.ID) + "/reveal?field=name")
+		p.Click(`input[name="reason"][value="return"]`)
+		p.Type(`input[name="proof"]`, admintest.Password)
+		p.Submit(`form.form button[type="submit"]`)
+		if text := p.Text("[data-revealed]"); text != admintest.JoContact.Name {
+			t.Fatalf("got %q, want the name", text)
+		}
+	}
+	reveal()
+	p.Submit(`a[href="` + web.LeadURL(lead.ID) + `"].button`)
+	p.Wait(`history.back() || true`)
+	p.Wait(`document.readyState === "complete" && !document.querySelector("[data-value]")`)
+	reveal()
+	p.Advance(61 * time.Second)
+	p.Wait(`location.pathname === "` + web.LeadURL(lead.ID) + `" && !document.querySelector("[data-revealed]")`)
 }

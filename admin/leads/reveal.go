@@ -1,0 +1,117 @@
+package leads
+
+import (
+	"bytes"
+	"encoding/json"
+	"net/http"
+	"strconv"
+	"time"
+
+	"github.com/google/uuid"
+
+	"github.com/pingpost/pingpost/admin/web"
+	"github.com/pingpost/pingpost/internal/apperr"
+	"github.com/pingpost/pingpost/internal/id"
+	"github.com/pingpost/pingpost/internal/leads"
+	"github.com/pingpost/pingpost/internal/privacy"
+	"github.com/pingpost/pingpost/models"
+	view "github.com/pingpost/pingpost/templates/leads"
+	"github.com/pingpost/pingpost/templates/ui"
+)
+
+// revealedFor is how long a revealed field is shown.
+const revealedFor = time.Minute
+
+// revealPage shows the form that reveals a field of a lead's contact record.
+func (h *Handlers) revealPage(k *web.Request) error {
+	lead, err := h.revealable(k)
+	if err != nil {
+		return err
+	}
+	return h.showReveal(k, http.StatusOK, lead, k.R.URL.Query().Get("field"), web.Rejected{StepUp: web.StepUpAgain(k)})
+}
+
+// reveal responds with one field of the contact record. It does not redirect, so that the value is never
+// in a URL. The page goes back to the lead after a minute.
+func (h *Handlers) reveal(k *web.Request) error {
+	lead, err := h.revealable(k)
+	if err != nil {
+		return err
+	}
+	f := k.R.PostForm
+	field := models.ContactField(f.Get("field"))
+	return web.Submit(k, web.Form{
+		StepUp: web.StepUpAlways,
+		Do: func() (string, error) {
+			value, err := h.Privacy.By(k.By).Reveal(k.R.Context(), k.Scope, privacy.Reveal{
+				Lead: lead, Field: field, Reason: models.RevealReason(f.Get("reason")), Note: f.Get("note"),
+			})
+			if err != nil {
+				return "", err
+			}
+			k.W.Header().Set("Refresh", strconv.Itoa(int(revealedFor.Seconds()))+"; url="+web.LeadURL(lead))
+			return "", k.ShowSecret(http.StatusOK, view.Revealed(view.RevealedView{
+				Shell: k.Shell(ui.Sentence(privacy.FieldLabel(field)), allLeads, leadLink(lead)),
+				Field: string(field),
+				Value: readable(field, value),
+				Until: k.Now.Add(revealedFor), Seconds: int(revealedFor.Seconds()),
+				Lead: leadLink(lead),
+			}))
+		},
+		Show: func(r web.Rejected) error { return h.showReveal(k, r.Status, lead, string(field), r) },
+	})
+}
+
+// revealable returns the id of the lead in the path, or a NotFound error if its contact record does not
+// exist, was erased, or may not be revealed by the user.
+func (h *Handlers) revealable(k *web.Request) (uuid.UUID, error) {
+	lead, err := web.PathID(k, "id", id.Lead)
+	if err != nil {
+		return lead, err
+	}
+	l, err := h.Leads.Get(k.R.Context(), k.Scope, lead)
+	if err != nil {
+		return lead, web.OrNotFound(err)
+	}
+	if l.State == models.LeadErased {
+		return lead, leads.ErrErased
+	}
+	return lead, nil
+}
+
+func (h *Handlers) showReveal(k *web.Request, status int, lead uuid.UUID, field string, r web.Rejected) error {
+	f := k.R.PostForm
+	v := view.RevealView{
+		Shell:  k.Shell("Reveal contact data", allLeads, leadLink(lead)),
+		Action: web.LeadURL(lead) + "/reveal",
+		Lead:   leadLink(lead),
+		Note:   f.Get("note"),
+		StepUp: r.StepUp,
+		Errors: r.Errors,
+	}
+	for _, one := range privacy.Fields {
+		v.Fields = append(v.Fields, ui.Option{Value: string(one.Field), Label: ui.Sentence(one.Label)})
+	}
+	v.Fields = web.SelectOption(v.Fields, field)
+	for _, one := range privacy.Reasons {
+		v.Reasons = append(v.Reasons, ui.Option{Value: string(one.Reason), Label: ui.Sentence(one.Label)})
+	}
+	v.Reasons = web.SelectOption(v.Reasons, f.Get("reason"))
+	if rejected := apperr.As(r.Err); rejected != nil && rejected.Code == apperr.TooMany {
+		status = http.StatusTooManyRequests
+	}
+	return k.Show(status, view.Reveal(v))
+}
+
+func leadLink(lead uuid.UUID) ui.Link {
+	return ui.Link{Label: id.Format(id.Lead, lead), URL: web.LeadURL(lead)}
+}
+
+// readable returns the value of a field. Form answers are indented JSON.
+func readable(field models.ContactField, value string) string {
+	var indented bytes.Buffer
+	if field == models.ContactAnswers && json.Indent(&indented, []byte(value), "", "  ") == nil {
+		return indented.String()
+	}
+	return value
+}

@@ -1,0 +1,202 @@
+package main
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"strings"
+	"time"
+
+	"github.com/google/uuid"
+	"github.com/spf13/cobra"
+
+	"github.com/pingpost/pingpost/internal/app"
+	"github.com/pingpost/pingpost/internal/apperr"
+	"github.com/pingpost/pingpost/internal/audit"
+	"github.com/pingpost/pingpost/internal/clock"
+	"github.com/pingpost/pingpost/internal/config"
+	"github.com/pingpost/pingpost/internal/devvault"
+	"github.com/pingpost/pingpost/internal/id"
+	"github.com/pingpost/pingpost/internal/keyring"
+	"github.com/pingpost/pingpost/internal/leads"
+	"github.com/pingpost/pingpost/internal/money"
+	"github.com/pingpost/pingpost/internal/postgres"
+	"github.com/pingpost/pingpost/internal/privacy"
+	"github.com/pingpost/pingpost/internal/scope"
+	"github.com/pingpost/pingpost/internal/transit"
+	"github.com/pingpost/pingpost/models"
+)
+
+func leadCommand() *cobra.Command {
+	return group("lead", "Show leads, and reveal their contact data", leadShow(), leadReveal())
+}
+
+// leadView is a lead in command output, without personal data.
+type leadView struct {
+	LeadID        string           `json:"leadId"`
+	TransactionID string           `json:"transactionId"`
+	State         models.LeadState `json:"state"`
+	Sandbox       bool             `json:"sandbox"`
+	Partner       string           `json:"partner"`
+	PartnerID     string           `json:"partnerId"` // the account's identifier, as in a post
+	Industry      string           `json:"industry"`
+	Country       string           `json:"country"`
+	Payout        string           `json:"payout"`
+	Currency      string           `json:"currency"`
+	ReceivedAt    time.Time        `json:"receivedAt"`
+	Key           string           `json:"key,omitempty"` // wrapper and version; absent if erased
+	Events        []leadEventView  `json:"events"`
+}
+
+type leadEventView struct {
+	At   time.Time            `json:"at"`
+	Kind models.LeadEventKind `json:"kind"`
+}
+
+func leadShow() *cobra.Command {
+	c := &cobra.Command{Use: "show LEAD", Short: "Show a lead, without personal data", Args: exactly(1, "the lead's ID, which starts with ld_")}
+	flags, asJSON := newDBFlags(c), jsonFlag(c)
+	c.RunE = func(c *cobra.Command, args []string) error {
+		lead, err := leadArg(args[0])
+		if err != nil {
+			return err
+		}
+		return flags.open(c.Context(), func(db *postgres.DB, keys *keyring.Keys) error {
+			l, err := leads.NewReader(db, keys, clock.System{}).Get(c.Context(), scope.System, lead)
+			if err != nil {
+				return noLead(err)
+			}
+			v, err := viewLead(l)
+			if err != nil {
+				return err
+			}
+			if *asJSON {
+				return printJSON(c.OutOrStdout(), v)
+			}
+			return v.print(c.OutOrStdout())
+		})
+	}
+	return c
+}
+
+func viewLead(l leads.Details) (v leadView, err error) {
+	currency, err := money.ParseCurrency(l.Currency)
+	if err != nil {
+		return v, err
+	}
+	v = leadView{
+		LeadID: id.Format(id.Lead, l.ID), TransactionID: l.TransactionID, State: l.State, Sandbox: l.Sandbox,
+		Partner: l.PartnerName, PartnerID: l.Identifier, Industry: l.Industry, Country: l.Country,
+		Payout: money.Amount{Minor: l.PriceMinor, Currency: currency}.Decimal(), Currency: l.Currency, ReceivedAt: l.ReceivedAt,
+	}
+	if l.KeyWrapper != "" {
+		v.Key = l.KeyWrapper + " " + l.KeyVersion
+	}
+	for _, e := range l.Events {
+		v.Events = append(v.Events, leadEventView{e.At.UTC(), e.Kind})
+	}
+	return v, nil
+}
+
+func (v leadView) print(w io.Writer) error {
+	state := string(v.State)
+	if v.Sandbox {
+		state += ", sandbox"
+	}
+	rows := [][]any{
+		{"transactionId", v.TransactionID}, {"state", state}, {"partner", v.Partner}, {"partnerId", v.PartnerID}, {"industry", v.Industry},
+		{"country", v.Country}, {"payout", v.Payout + " " + v.Currency}, {"received", v.ReceivedAt.Format(time.RFC3339)},
+		{"key", cmp.Or(v.Key, "erased")},
+	}
+	for _, e := range v.Events {
+		rows = append(rows, []any{e.Kind, e.At.Format(time.RFC3339)})
+	}
+	return printTable(w, "lead\t"+v.LeadID, rows)
+}
+
+func leadReveal() *cobra.Command {
+	c := &cobra.Command{
+		Use: "reveal LEAD", Short: "Print one field of a lead's contact record, and record why",
+		Args: exactly(1, "the lead's ID, which starts with ld_"),
+	}
+	flags := newDBFlags(c)
+	field := c.Flags().String("field", "", "the `FIELD` to print: "+list(privacy.Fields, func(f privacy.Field) models.ContactField { return f.Field }))
+	reason := c.Flags().String("reason", "", "the `REASON`: "+list(privacy.Reasons, func(r privacy.Reason) models.RevealReason { return r.Reason }))
+	note := c.Flags().String("note", "", "a note about the reason; required for the reason other")
+	c.RunE = func(c *cobra.Command, args []string) error {
+		lead, err := leadArg(args[0])
+		if err != nil {
+			return err
+		}
+		if *field == "" || *reason == "" {
+			return usageError{errors.New("--field and --reason are required")}
+		}
+		return flags.privacy(c.Context(), func(s *privacy.Service) error {
+			value, err := s.Reveal(c.Context(), scope.System, privacy.Reveal{
+				Lead: lead, Field: models.ContactField(*field), Reason: models.RevealReason(*reason), Note: *note,
+			})
+			if err != nil {
+				return noLead(err)
+			}
+			if value == "" {
+				fmt.Fprintln(c.ErrOrStderr(), "The partner did not send this field.")
+				return nil
+			}
+			fmt.Fprintln(c.OutOrStdout(), value)
+			return nil
+		})
+	}
+	return c
+}
+
+// list formats the codes of options, such as "email, name or phone".
+func list[T any, C ~string](all []T, code func(T) C) string {
+	var codes []string
+	for _, one := range all {
+		codes = append(codes, string(code(one)))
+	}
+	last := len(codes) - 1
+	return strings.Join(codes[:last], ", ") + " or " + codes[last]
+}
+
+func leadArg(text string) (uuid.UUID, error) {
+	lead, err := id.Parse(id.Lead, text)
+	if err != nil {
+		return lead, usageError{errors.New("not a lead ID: enter ld_ followed by 26 letters and digits")}
+	}
+	return lead, nil
+}
+
+// noLead gives a NotFound error a message that names the reason.
+func noLead(err error) error {
+	if f := apperr.As(err); f != nil && f.Code == apperr.NotFound {
+		return apperr.New(f.Code, f.Reason, "No lead has this ID.")
+	}
+	return err
+}
+
+// privacy opens the database and the keys for reading, and passes the privacy service to the given
+// function.
+func (r *dbFlags) privacy(ctx context.Context, use func(*privacy.Service) error) error {
+	cfg, running, err := r.load(config.SectionDatabase, config.SectionKeys, config.SectionVault, config.SectionPrivacy)
+	if err != nil {
+		return err
+	}
+	if running != nil {
+		cfg.Keys.Local = config.Secret(running.LeadVaultKEK)
+		useVault(cfg, running.Vault, devvault.Serve)
+	}
+	db, platform, err := open(ctx, cfg)
+	if err != nil {
+		return err
+	}
+	defer db.Close()
+	keys, err := app.OpenKeysUnpooled(cfg, transit.NewAttempts(db, platform), clock.System{})
+	if err != nil {
+		return err
+	}
+	settings := privacy.Settings{RevealsPerDay: cfg.Privacy.RevealsPerDay}
+	return use(privacy.NewService(db, keys.Readers, clock.System{}, settings).By(audit.Operator))
+}

@@ -1,0 +1,55 @@
+package leads
+
+import (
+	"context"
+	"errors"
+
+	"github.com/google/uuid"
+	"github.com/jackc/pgx/v5"
+
+	"github.com/pingpost/pingpost/internal/apperr"
+	"github.com/pingpost/pingpost/internal/envelope"
+	"github.com/pingpost/pingpost/internal/postgres"
+	"github.com/pingpost/pingpost/internal/scope"
+	"github.com/pingpost/pingpost/models"
+)
+
+var (
+	// ErrErased means that the lead's contact record was erased.
+	ErrErased = apperr.New(apperr.Conflict, "erased", "The contact record of this lead was erased.")
+	// errKeys means that the key wrapper did not respond, or that this node may not decrypt.
+	errKeys = apperr.New(apperr.Unavailable, "keys",
+		"The contact record cannot be decrypted at the moment. Try again in a minute. If the error remains, ask an operator to check that Vault responds and that this node is allowed to decrypt.")
+	errDamaged = apperr.New(apperr.Internal, "contact_record", "The contact record cannot be decrypted, because it is damaged. Tell an operator.")
+)
+
+const encryptedContactSQL = `SELECT l.partner_id, l.state, l.ciphertext, l.iv, l.auth_tag, k.salt, k.wrapped_key
+	FROM leads l LEFT JOIN lead_keys k ON k.lead_id = l.id AND k.lead_id = $1 WHERE l.id = $1`
+
+// Contact decrypts the contact record of a lead. The caller must have recorded why it is read. It
+// returns a NotFound error if there is no such lead in the scope, ErrErased, or an Unavailable error if
+// the keys cannot be used, or an Internal error if the record is damaged.
+func (s *Store) Contact(ctx context.Context, sc scope.Scope, lead uuid.UUID, keys *envelope.Wrappers) (Contact, error) {
+	c := encryptedContact{lead: lead}
+	e := &c.envelope
+	var state models.LeadState
+	err := s.pool.QueryRow(ctx, encryptedContactSQL, lead).Scan(&c.partner, &state, &e.Ciphertext, &e.IV, &e.AuthTag, &e.Salt, &e.Wrapped)
+	switch {
+	case errors.Is(err, pgx.ErrNoRows) || err == nil && !sc.Allows(c.partner):
+		return Contact{}, ErrNotFound
+	case err != nil:
+		return Contact{}, postgres.Translate(err)
+	case state == models.LeadErased:
+		return Contact{}, ErrErased
+	}
+	opened := keys.Unwrap(ctx, [][]byte{e.Wrapped})
+	defer clear(opened)
+	if err := opened[0].Err; err != nil {
+		return Contact{}, errKeys.WithCause(err)
+	}
+	contact, err := c.open(opened[0].Key)
+	if err != nil {
+		return Contact{}, errDamaged.WithCause(err)
+	}
+	return contact, nil
+}

@@ -1,0 +1,64 @@
+// Package privacy lets staff read consumers' personal data, with a recorded reason.
+//
+// Nothing else in the service decrypts contact records, except the commands that move leads to other
+// keys.
+package privacy
+
+import (
+	"fmt"
+	"strings"
+	"unicode/utf8"
+
+	"github.com/pingpost/pingpost/internal/apperr"
+	"github.com/pingpost/pingpost/internal/audit"
+	"github.com/pingpost/pingpost/internal/clock"
+	"github.com/pingpost/pingpost/internal/envelope"
+	"github.com/pingpost/pingpost/internal/leads"
+	"github.com/pingpost/pingpost/internal/postgres"
+)
+
+// Settings limits what staff may do.
+type Settings struct {
+	RevealsPerDay int // of each user
+}
+
+// Service reads personal data on behalf of a user.
+type Service struct {
+	db       *postgres.DB
+	leads    *leads.Store
+	keys     *envelope.Wrappers
+	clock    clock.Clock
+	settings Settings
+	by       audit.Actor
+}
+
+// NewService returns a service. It decrypts contact records with keys.
+func NewService(db *postgres.DB, keys *envelope.Wrappers, c clock.Clock, s Settings) *Service {
+	return &Service{db: db, leads: leads.NewStore(db.Pool), keys: keys, clock: c, settings: s, by: audit.Service}
+}
+
+// By returns a Service that acts for who.
+func (s *Service) By(who audit.Actor) *Service {
+	theirs := *s
+	theirs.by = who
+	return &theirs
+}
+
+// MaxNote is the maximum number of characters in a note.
+const MaxNote = 2000
+
+// plainNote trims and checks a note. It replaces CRLF line breaks, which browsers send, with LF.
+func plainNote(value string) (string, error) {
+	value = strings.TrimSpace(strings.ReplaceAll(value, "\r\n", "\n"))
+	switch {
+	case utf8.RuneCountInString(value) > MaxNote:
+		return "", invalid("note", apperr.TooLong, fmt.Sprintf("Enter at most %d characters.", MaxNote))
+	case !utf8.ValidString(value) || strings.ContainsFunc(value, func(r rune) bool { return (r < ' ' && r != '\n' && r != '\t') || r == 0x7f }):
+		return "", invalid("note", apperr.InvalidValue, "This text contains a control character. Type it again.")
+	}
+	return value, nil
+}
+
+func invalid(field string, kind apperr.FieldCode, message string) error {
+	return apperr.AtField(apperr.Invalid, field, kind, field, message)
+}

@@ -1,0 +1,219 @@
+package privacy
+
+import (
+	"context"
+	"errors"
+	"time"
+
+	"github.com/google/uuid"
+	"gorm.io/gorm"
+
+	"github.com/pingpost/pingpost/internal/apperr"
+	"github.com/pingpost/pingpost/internal/audit"
+	"github.com/pingpost/pingpost/internal/id"
+	"github.com/pingpost/pingpost/internal/leads"
+	"github.com/pingpost/pingpost/internal/postgres"
+	"github.com/pingpost/pingpost/internal/scope"
+	"github.com/pingpost/pingpost/models"
+)
+
+// Field is a field of a contact record with its label.
+type Field struct {
+	Field models.ContactField
+	Label string
+}
+
+// Fields lists the fields of a contact record.
+var Fields = []Field{
+	{models.ContactEmail, "email address"},
+	{models.ContactName, "name"},
+	{models.ContactPhone, "phone number"},
+	{models.ContactAddress, "street address"},
+	{models.ContactNotes, "notes"},
+	{models.ContactAnswers, "form answers"},
+}
+
+// FieldLabel returns the label of a field, or "" if there is no such field.
+func FieldLabel(f models.ContactField) string {
+	for _, one := range Fields {
+		if one.Field == f {
+			return one.Label
+		}
+	}
+	return ""
+}
+
+// Reason is a reason for a reveal with its label.
+type Reason struct {
+	Reason models.RevealReason
+	Label  string
+}
+
+// Reasons lists the reasons for a reveal.
+var Reasons = []Reason{
+	{models.RevealForReturn, "to decide a return"},
+	{models.RevealForComplaint, "to answer a complaint"},
+	{models.RevealForRequest, "at the consumer's request"},
+	{models.RevealForLegal, "for legal proceedings or an authority"},
+	{models.RevealForOther, "for another reason (describe it in the note)"},
+}
+
+// ReasonLabel returns the label of a reason, or "" if there is no such reason.
+func ReasonLabel(r models.RevealReason) string {
+	for _, one := range Reasons {
+		if one.Reason == r {
+			return one.Label
+		}
+	}
+	return ""
+}
+
+// Reveal is a request to view one field of a lead's contact record.
+type Reveal struct {
+	Lead   uuid.UUID
+	Field  models.ContactField
+	Reason models.RevealReason
+	Note   string // required if the reason is models.RevealForOther
+}
+
+var errTooManyReveals = apperr.New(apperr.TooMany, "reveals_per_day",
+	"You have viewed as many contact fields today as the setting privacy.reveals_per_day allows. You can continue tomorrow (UTC).")
+
+// warnAt is the percentage of the daily limit at which the audit log gets a warning.
+const warnAt = 80
+
+// Reveal returns a field of a lead's contact record, or "" if the partner did not send the field. It
+// commits the record of the reveal before it decrypts anything. A reveal counts even if decrypting
+// fails.
+//
+// Errors: Invalid if the reveal is not valid, NotFound if there is no such lead in the scope, Conflict
+// if the lead was erased, TooMany if the user has reached the daily limit, and Unavailable if the keys
+// cannot be used.
+func (s *Service) Reveal(ctx context.Context, sc scope.Scope, r Reveal) (string, error) {
+	var err error
+	if r.Note, err = plainNote(r.Note); err != nil {
+		return "", err
+	}
+	switch {
+	case FieldLabel(r.Field) == "":
+		return "", invalid("field", apperr.InvalidValue, "Choose one of the fields.")
+	case ReasonLabel(r.Reason) == "":
+		return "", invalid("reason", apperr.InvalidValue, "Choose one of the reasons.")
+	case r.Reason == models.RevealForOther && r.Note == "":
+		return "", invalid("note", apperr.Required, "Describe the reason.")
+	}
+	if err := s.recordReveal(ctx, sc, r); err != nil {
+		return "", err
+	}
+	contact, err := s.leads.Contact(ctx, sc, r.Lead, s.keys)
+	if err != nil {
+		return "", err
+	}
+	return fieldOf(contact, r.Field), nil
+}
+
+// recordReveal checks the daily limit, and records the reveal with its audit event.
+func (s *Service) recordReveal(ctx context.Context, sc scope.Scope, r Reveal) error {
+	now := s.clock.Now()
+	row := models.LeadReveal{ID: id.New(now), LeadID: r.Lead, Actor: s.by.Name, Field: r.Field, Reason: r.Reason, Note: r.Note, At: now}
+	if s.by.Staff != uuid.Nil {
+		row.StaffID = &s.by.Staff
+	}
+	event := audit.Event{
+		Action: "lead.reveal", Kind: "lead", Object: id.Format(id.Lead, r.Lead),
+		After: map[string]any{"field": r.Field, "reason": r.Reason},
+	}
+	err := s.db.Transaction(ctx, func(tx *gorm.DB) error {
+		var lead models.Lead
+		q := tx.Select("partner_id", "state").Where("id = ?", r.Lead).Limit(1).Find(&lead)
+		switch {
+		case q.Error != nil:
+			return q.Error
+		case q.RowsAffected == 0 || !sc.Allows(lead.PartnerID):
+			return leads.ErrNotFound
+		case lead.State == models.LeadErased:
+			return leads.ErrErased
+		}
+		row.PartnerID, event.Partner = lead.PartnerID, lead.PartnerID
+		today, err := s.countReveal(tx, row)
+		if err != nil {
+			return err
+		}
+		if warnAt*s.settings.RevealsPerDay <= 100*today && 100*(today-1) < warnAt*s.settings.RevealsPerDay {
+			if err := s.warnOfReveals(tx, now, today); err != nil {
+				return err
+			}
+		}
+		return audit.Write(tx, now, s.by, event)
+	})
+	if errors.Is(err, errTooManyReveals) {
+		event.Reason = errTooManyReveals.Reason
+		if err := audit.New(s.db, s.clock).LogRejected(ctx, s.by, event); err != nil {
+			return err
+		}
+	}
+	return err
+}
+
+// countReveal adds a reveal and returns the number of the user's reveals on its day (UTC). Other reveals
+// of the same user wait until the transaction ends, so that together they cannot exceed the limit.
+func (s *Service) countReveal(tx *gorm.DB, row models.LeadReveal) (today int, err error) {
+	if err := tx.Exec(`SELECT pg_advisory_xact_lock(hashtext('reveals'), hashtext(?))`, s.by.Staff.String()).Error; err != nil {
+		return 0, err
+	}
+	if err := tx.Create(&row).Error; err != nil {
+		return 0, err
+	}
+	count := tx.Model(&models.LeadReveal{}).Select("count(*)").Where("at >= ?", row.At.UTC().Truncate(24*time.Hour))
+	if row.StaffID == nil {
+		count = count.Where("staff_id IS NULL")
+	} else {
+		count = count.Where("staff_id = ?", *row.StaffID)
+	}
+	if err := count.Scan(&today).Error; err != nil {
+		return 0, err
+	}
+	if today > s.settings.RevealsPerDay {
+		return today, errTooManyReveals
+	}
+	return today, nil
+}
+
+// warnOfReveals adds the warning that the user has almost reached the daily limit to the audit log.
+func (s *Service) warnOfReveals(tx *gorm.DB, now time.Time, today int) error {
+	e := audit.Event{Action: "lead.reveal_warning", Kind: "staff", After: map[string]any{"reveals": today, "limit": s.settings.RevealsPerDay}}
+	if s.by.Staff != uuid.Nil {
+		e.Object = id.Format(id.Staff, s.by.Staff)
+	}
+	return audit.Write(tx, now, s.by, e)
+}
+
+// RevealsOf returns the reveals of a lead, oldest first.
+func (s *Service) RevealsOf(ctx context.Context, sc scope.Scope, lead uuid.UUID) (all []models.LeadReveal, err error) {
+	err = s.db.Gorm.WithContext(ctx).Where("lead_id = ?", lead).Order("at, id").Find(&all).Error
+	if err == nil && len(all) > 0 && !sc.Allows(all[0].PartnerID) {
+		return nil, nil
+	}
+	return all, postgres.Translate(err)
+}
+
+func fieldOf(c leads.Contact, f models.ContactField) string {
+	switch f {
+	case models.ContactEmail:
+		return c.Email
+	case models.ContactName:
+		return c.Name
+	case models.ContactPhone:
+		if c.Phone == "" {
+			return c.E164
+		}
+		return c.Phone
+	case models.ContactAddress:
+		return c.Address
+	case models.ContactNotes:
+		return c.Notes
+	case models.ContactAnswers:
+		return string(c.Answers)
+	}
+	return ""
+}
