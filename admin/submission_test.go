@@ -77,6 +77,12 @@ func creatingForms(
 			path:  "/staff/" + invited + "/invite",
 			count: `SELECT count(*) FROM audit_events WHERE action = 'staff.invite_again'`,
 		},
+		"/leads/{id}/reveal": {
+			role:   models.Finance,
+			path:   "/leads/" + admintest.LeadID(c.Leads[0]) + "/reveal",
+			values: url.Values{"field": {"name"}, "reason": {"legal"}, "proof": {admintest.Password}},
+			count:  `SELECT count(*) FROM lead_reveals`,
+		},
 		"/partners/new": {
 			role:   models.AccountManager,
 			values: url.Values{"slug": {"new-one"}, "name": {"New One"}, "signing": {"default"}},

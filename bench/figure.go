@@ -15,7 +15,8 @@ const (
 	unmeasured = "not measured"
 )
 
-// figure is a measured quantity, with one value for each round. A figure without a limit has no verdict.
+// figure is a measured quantity, with one value for each round. If limit is set, the verdict states
+// whether the value meets it.
 type figure struct {
 	part   string
 	what   string

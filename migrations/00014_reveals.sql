@@ -9,7 +9,7 @@ CREATE TABLE lead_reveals (
     actor      text        NOT NULL,
     field      text        NOT NULL CONSTRAINT lead_reveals_field_known CHECK (field IN ('email', 'name', 'phone', 'address', 'notes', 'answers')),
     reason     text        NOT NULL CONSTRAINT lead_reveals_reason_known CHECK (reason IN ('return', 'complaint', 'request', 'legal', 'other')),
-    note       text        NOT NULL, -- may describe the consumer, so it is not in the audit log, where it could not be erased
+    note       text        NOT NULL, -- may describe the consumer, so it is not in the audit log, which no one can change
     at         timestamptz NOT NULL,
     CONSTRAINT lead_reveals_other_explained CHECK (reason <> 'other' OR note <> '')
 );

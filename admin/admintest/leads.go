@@ -124,27 +124,21 @@ func (s *ConsoleWithLeads) AddLead(t *testing.T, by Seller, c leads.Contact, cha
 	if change != nil {
 		change(&l)
 	}
-	e := sealContact(t, l, c)
-	l.Ciphertext, l.IV, l.AuthTag = e.Ciphertext, e.IV, e.AuthTag
-	wrapper, version, err := envelope.ParseWrapped(e.Wrapped)
-	if err != nil {
-		t.Fatal(err)
-	}
 	text := "I agree to be called about my request."
 	d := &leads.Delivery{
 		Lead:    l,
-		Key:     models.LeadKey{Salt: e.Salt, WrappedKey: e.Wrapped, KeyWrapper: wrapper, KeyVersion: version},
 		Consent: models.Consent{AcknowledgedAt: &now, DisclosureText: &text},
 		Event:   models.LeadEvent{Kind: models.EventDelivered, Detail: `{"request_id": "rq_1"}`},
 	}
+	sealContact(t, d, c)
 	if _, isNew, err := s.store.Deliver(t.Context(), d); err != nil || !isNew {
 		t.Fatal(isNew, err)
 	}
-	return l
+	return d.Lead
 }
 
 // sealContact encrypts the contact record of a lead, as a post does.
-func sealContact(t *testing.T, l models.Lead, c leads.Contact) envelope.Envelope {
+func sealContact(t *testing.T, d *leads.Delivery, c leads.Contact) {
 	t.Helper()
 	plain, err := json.Marshal(c)
 	if err != nil {
@@ -154,11 +148,15 @@ func sealContact(t *testing.T, l models.Lead, c leads.Contact) envelope.Envelope
 	if err != nil {
 		t.Fatal(err)
 	}
-	e, err := envelope.Seal(key, l.ID, l.PartnerID, plain)
+	e, err := envelope.Seal(key, d.Lead.ID, d.Lead.PartnerID, plain)
 	if err != nil {
 		t.Fatal(err)
 	}
-	return e
+	d.Lead.Ciphertext, d.Lead.IV, d.Lead.AuthTag = e.Ciphertext, e.IV, e.AuthTag
+	d.Key.Salt, d.Key.WrappedKey = e.Salt, e.Wrapped
+	if d.Key.KeyWrapper, d.Key.KeyVersion, err = envelope.ParseWrapped(e.Wrapped); err != nil {
+		t.Fatal(err)
+	}
 }
 
 var (

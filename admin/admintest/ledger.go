@@ -1,7 +1,6 @@
 package admintest
 
 import (
-	"bytes"
 	"context"
 	"net/http"
 	"net/url"
@@ -124,15 +123,11 @@ func (h *Console) DeliverLead(t *testing.T, by Payee, earned money.Amount) uuid.
 			Country:        "GB",
 			Postcode:       "SW1A 1AA",
 			EmailDigest:    []byte("email"),
-			Ciphertext:     []byte("ciphertext"),
-			IV:             bytes.Repeat([]byte{1}, 12),
-			AuthTag:        bytes.Repeat([]byte{2}, 16),
 		},
-		Key: models.LeadKey{
-			Salt: bytes.Repeat([]byte{3}, 16), WrappedKey: []byte("local:1:x"), KeyWrapper: "local", KeyVersion: "1", BodyDigest: []byte("body"),
-		},
+		Key:   models.LeadKey{BodyDigest: []byte("body")},
 		Event: models.LeadEvent{Kind: models.EventDelivered, Detail: `{}`},
 	}
+	sealContact(t, d, SamContact)
 	if _, _, err := leads.NewStore(h.Pool).Deliver(t.Context(), d); err != nil {
 		t.Fatal(err)
 	}

@@ -132,7 +132,7 @@ func (h *Handlers) addReveals(k *web.Request, l leads.Details, v *view.DetailsVi
 		v.Timeline = append(v.Timeline, step)
 	}
 	slices.SortStableFunc(v.Timeline, func(a, b view.Step) int { return a.At.Compare(b.At) })
-	if l.State != models.LeadErased && k.MayAt(web.RevealLeads, l.PartnerID) {
+	if l.State != models.LeadErased && k.MayAt(web.RevealLeads, l.PartnerID) && h.Privacy.CanDecrypt(l.KeyWrapper, l.KeyVersion) {
 		v.Contact.RevealURL = web.LeadURL(l.ID) + "/reveal?field="
 	}
 	return nil

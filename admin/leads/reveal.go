@@ -11,8 +11,8 @@ import (
 
 	"github.com/pingpost/pingpost/admin/web"
 	"github.com/pingpost/pingpost/internal/apperr"
+	"github.com/pingpost/pingpost/internal/audit"
 	"github.com/pingpost/pingpost/internal/id"
-	"github.com/pingpost/pingpost/internal/leads"
 	"github.com/pingpost/pingpost/internal/privacy"
 	"github.com/pingpost/pingpost/models"
 	view "github.com/pingpost/pingpost/templates/leads"
@@ -39,31 +39,47 @@ func (h *Handlers) reveal(k *web.Request) error {
 		return err
 	}
 	f := k.R.PostForm
-	field := models.ContactField(f.Get("field"))
+	asked := privacy.Reveal{
+		Lead: lead, Field: models.ContactField(f.Get("field")), Reason: models.RevealReason(f.Get("reason")), Note: f.Get("note"),
+	}
+	show := func(r web.Rejected) error { return h.showReveal(k, r.Status, lead, string(asked.Field), r) }
+	var mistakes ui.Errors
+	if _, err := asked.Check(); err != nil {
+		rejected := apperr.As(err)
+		mistakes = ui.Errors{{Field: rejected.Reason, Message: rejected.Message, Code: rejected.Reason}}
+	}
 	return web.Submit(k, web.Form{
+		Errors: mistakes,
 		StepUp: web.StepUpAlways,
 		Do: func() (string, error) {
-			value, err := h.Privacy.By(k.By).Reveal(k.R.Context(), k.Scope, privacy.Reveal{
-				Lead: lead, Field: field, Reason: models.RevealReason(f.Get("reason")), Note: f.Get("note"),
-			})
+			value, err := h.Privacy.By(k.By).Reveal(k.R.Context(), k.Scope, asked)
+			if failed := apperr.As(err); failed != nil && (failed.Code == apperr.Unavailable || failed.Code == apperr.Internal) {
+				web.LogError(k, failed)
+				k.By.Form = audit.Submission{} // so that the form can be submitted again
+				return "", show(web.Rejected{
+					Status: web.Status(failed), StepUp: web.StepUpAgain(k),
+					Errors: ui.Errors{{Message: failed.Message, Code: failed.Reason}},
+				})
+			}
 			if err != nil {
 				return "", err
 			}
 			k.W.Header().Set("Refresh", strconv.Itoa(int(revealedFor.Seconds()))+"; url="+web.LeadURL(lead))
 			return "", k.ShowSecret(http.StatusOK, view.Revealed(view.RevealedView{
-				Shell: k.Shell(ui.Sentence(privacy.FieldLabel(field)), allLeads, leadLink(lead)),
-				Field: string(field),
-				Value: readable(field, value),
-				Until: k.Now.Add(revealedFor), Seconds: int(revealedFor.Seconds()),
-				Lead: leadLink(lead),
+				Shell:   k.Shell(ui.Sentence(privacy.FieldLabel(asked.Field)), allLeads, leadLink(lead)),
+				Field:   string(asked.Field),
+				Value:   readable(asked.Field, value),
+				Until:   k.Now.Add(revealedFor),
+				Seconds: int(revealedFor.Seconds()),
+				Lead:    leadLink(lead),
 			}))
 		},
-		Show: func(r web.Rejected) error { return h.showReveal(k, r.Status, lead, string(field), r) },
+		Show: show,
 	})
 }
 
-// revealable returns the id of the lead in the path, or a NotFound error if its contact record does not
-// exist, was erased, or may not be revealed by the user.
+// revealable returns the id of the lead in the path, or a NotFound error if the lead does not exist,
+// was erased, or may not be revealed by the user.
 func (h *Handlers) revealable(k *web.Request) (uuid.UUID, error) {
 	lead, err := web.PathID(k, "id", id.Lead)
 	if err != nil {
@@ -74,7 +90,7 @@ func (h *Handlers) revealable(k *web.Request) (uuid.UUID, error) {
 		return lead, web.OrNotFound(err)
 	}
 	if l.State == models.LeadErased {
-		return lead, leads.ErrErased
+		return lead, web.ErrNotFound
 	}
 	return lead, nil
 }
@@ -83,7 +99,7 @@ func (h *Handlers) showReveal(k *web.Request, status int, lead uuid.UUID, field 
 	f := k.R.PostForm
 	v := view.RevealView{
 		Shell:  k.Shell("Reveal contact data", allLeads, leadLink(lead)),
-		Action: web.LeadURL(lead) + "/reveal",
+		Action: web.LeadURL(lead) + "/reveal", Seconds: int(revealedFor.Seconds()),
 		Lead:   leadLink(lead),
 		Note:   f.Get("note"),
 		StepUp: r.StepUp,
@@ -94,12 +110,13 @@ func (h *Handlers) showReveal(k *web.Request, status int, lead uuid.UUID, field 
 	}
 	v.Fields = web.SelectOption(v.Fields, field)
 	for _, one := range privacy.Reasons {
-		v.Reasons = append(v.Reasons, ui.Option{Value: string(one.Reason), Label: ui.Sentence(one.Label)})
+		option := ui.Option{Value: string(one.Reason), Label: ui.Sentence(one.Label)}
+		if one.Reason == models.RevealForOther {
+			option.Hint = "Describe it in the note."
+		}
+		v.Reasons = append(v.Reasons, option)
 	}
 	v.Reasons = web.SelectOption(v.Reasons, f.Get("reason"))
-	if rejected := apperr.As(r.Err); rejected != nil && rejected.Code == apperr.TooMany {
-		status = http.StatusTooManyRequests
-	}
 	return k.Show(status, view.Reveal(v))
 }
 

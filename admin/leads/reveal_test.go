@@ -58,12 +58,18 @@ func TestRevealField(t *testing.T) {
 	if p := send(url.Values{"field": {"phone"}}); p.Status != http.StatusOK || !slices.Equal(p.Values("data-empty"), []string{"not_sent"}) {
 		t.Errorf("a field that was not sent: got %d: %s", p.Status, p.Text())
 	}
+	// Sending the same form again, as a browser does when it reloads the page, reveals nothing.
+	again := admintest.WithFormKey(url.Values{"field": {"email"}, "reason": {"complaint"}, "proof": {admintest.Password}})
+	b.Post(t, at, again).Expect(t, "a form", http.StatusOK, deliveredEmail)
+	if p := b.Post(t, at, again); p.Status != http.StatusSeeOther || strings.Contains(p.Body, deliveredEmail) || b.Count(t, "lead_reveals", "true") != 3 {
+		t.Errorf("the same form again: got %d and %d reveals: %s", p.Status, b.Count(t, "lead_reveals", "true"), p.Text())
+	}
 	page = b.Get(t, "/leads/"+lead)
 	if got := page.Values("data-reason"); !slices.Contains(got, "complaint") || !strings.Contains(page.Body, "case 7") || strings.Contains(page.Body, deliveredEmail) {
 		t.Errorf("the lead's page after the reveal: %s", page.Text())
 	}
 	events := testkit.Value[string](t, b.Database, `SELECT string_agg(e::text, ' ') FROM audit_events e WHERE action = 'lead.reveal'`)
-	if strings.Contains(events, deliveredEmail) || strings.Contains(events, "case 7") || strings.Count(events, lead) != 2 {
+	if strings.Contains(events, deliveredEmail) || strings.Contains(events, "case 7") || strings.Count(events, lead) != 3 {
 		t.Errorf("the audit log: %s", events)
 	}
 	b.CheckAuditLog(t)

@@ -28,6 +28,6 @@ func (h *Handlers) Routes() []web.Route {
 		{Method: http.MethodPost, Path: "/leads/find", Needs: web.FindLeads, Handle: h.findLead},
 		{Method: http.MethodGet, Path: "/leads/{id}", Needs: web.ReadLeads, Handle: h.leadPage},
 		{Method: http.MethodGet, Path: "/leads/{id}/reveal", Needs: web.RevealLeads, Handle: h.revealPage},
-		{Method: http.MethodPost, Path: "/leads/{id}/reveal", Needs: web.RevealLeads, Handle: h.reveal},
+		{Method: http.MethodPost, Path: "/leads/{id}/reveal", Needs: web.RevealLeads, Creates: "/leads/{id}", Handle: h.reveal},
 	}
 }

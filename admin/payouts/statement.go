@@ -80,7 +80,7 @@ func (h *Handlers) statementPage(k *web.Request) error {
 		v.CSV = ui.Download{
 			URL:   web.StatementURL(s.Run.ID, s.Partner.ID) + "/entries.csv",
 			Label: "Download CSV",
-			Holds: "This statement's entries (" + ui.Number(entries) + ") and, once paid, its payments. Contains no personal data.",
+			Holds: "The entries that this statement pays (" + ui.Number(entries) + "), and the payment once it is made. No personal data.",
 		}
 	}
 	if err := h.fillCorrections(k, &v, s); err != nil {

@@ -97,6 +97,14 @@ func (k *Request) fail(err error) {
 	_ = k.Show(status, ui.ErrorPage(v))
 }
 
+// LogError records an error in the access log, for pages that show it themselves.
+func LogError(k *Request, f *apperr.Error) {
+	k.logged.Outcome, k.logged.Cause = f.Reason, errors.Unwrap(f)
+}
+
+// Status returns the HTTP status of an error.
+func Status(f *apperr.Error) int { return statusOf(f) }
+
 // AuditRejection records in the audit log that a signed-in user's request was rejected.
 func AuditRejection(k *Request, f *apperr.Error) {
 	if !k.SignedIn() {

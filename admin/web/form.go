@@ -35,9 +35,9 @@ type StepUpRule int
 
 const (
 	NoStepUp       StepUpRule = iota
-	StepUpRequired            // always; the form has a field for the proof
+	StepUpRequired            // unless the user has recently confirmed their identity; the form has a field for the proof
 	StepUpOnSubmit            // the submitted values require it; the form is shown again with the field
-	StepUpAlways              // always, even if the user has just confirmed their identity
+	StepUpAlways              // always; the proof is checked only if the form has no errors, because a code works only once
 )
 
 // StepUpWhen returns StepUpOnSubmit if the submitted values require a step-up, otherwise NoStepUp.
@@ -129,6 +129,9 @@ func applyStepUp(k *Request, p StepUpRule, r *Rejected) (ui.Errors, error) {
 		return mistakes, err
 	case StepUpAlways:
 		r.StepUp = StepUpAgain(k)
+		if len(r.Errors) > 0 {
+			return nil, nil
+		}
 		return confirm(k)
 	}
 	panic("unknown step-up rule")

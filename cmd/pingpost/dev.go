@@ -149,6 +149,9 @@ func devConfig(f devFlags) (*config.Config, error) {
 			*addr.setting = *addr.flag
 		}
 	}
+	if cfg.HTTP.APIAddr == "" || cfg.HTTP.AdminAddr == "" {
+		return nil, errors.New("pingpost dev serves both the partner API and the console: set http.api_addr and http.admin_addr, or remove both settings")
+	}
 	return cfg, nil
 }
 

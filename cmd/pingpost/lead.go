@@ -1,13 +1,13 @@
 package main
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"fmt"
 	"io"
 	"strings"
 	"time"
+	"unicode"
 
 	"github.com/google/uuid"
 	"github.com/spf13/cobra"
@@ -46,7 +46,7 @@ type leadView struct {
 	Payout        string           `json:"payout"`
 	Currency      string           `json:"currency"`
 	ReceivedAt    time.Time        `json:"receivedAt"`
-	Key           string           `json:"key,omitempty"` // wrapper and version; absent if erased
+	Key           string           `json:"key,omitempty"` // wrapper and version; absent if the key was erased or is missing
 	Events        []leadEventView  `json:"events"`
 }
 
@@ -108,12 +108,22 @@ func (v leadView) print(w io.Writer) error {
 	rows := [][]any{
 		{"transactionId", v.TransactionID}, {"state", state}, {"partner", v.Partner}, {"partnerId", v.PartnerID}, {"industry", v.Industry},
 		{"country", v.Country}, {"payout", v.Payout + " " + v.Currency}, {"received", v.ReceivedAt.Format(time.RFC3339)},
-		{"key", cmp.Or(v.Key, "erased")},
+		{"key", v.keyText()},
 	}
 	for _, e := range v.Events {
 		rows = append(rows, []any{e.Kind, e.At.Format(time.RFC3339)})
 	}
 	return printTable(w, "lead\t"+v.LeadID, rows)
+}
+
+func (v leadView) keyText() string {
+	switch {
+	case v.Key != "":
+		return v.Key
+	case v.State == models.LeadErased:
+		return "erased"
+	}
+	return "missing"
 }
 
 func leadReveal() *cobra.Command {
@@ -144,11 +154,22 @@ func leadReveal() *cobra.Command {
 				fmt.Fprintln(c.ErrOrStderr(), "The partner did not send this field.")
 				return nil
 			}
-			fmt.Fprintln(c.OutOrStdout(), value)
+			fmt.Fprintln(c.OutOrStdout(), printable(value))
 			return nil
 		})
 	}
 	return c
+}
+
+// printable replaces control characters, because a partner chose the text, and a terminal would obey
+// them.
+func printable(text string) string {
+	return strings.Map(func(r rune) rune {
+		if unicode.IsControl(r) && r != '\n' && r != '\t' {
+			return unicode.ReplacementChar
+		}
+		return r
+	}, text)
 }
 
 // list formats the codes of options, such as "email, name or phone".

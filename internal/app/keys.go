@@ -98,7 +98,7 @@ const vaultRightsEvery = 10 * time.Second
 // reportVaultRights logs a warning if Vault allows the node to decrypt leads, because nodes only
 // need to encrypt. It retries until Vault responds.
 func (a *App) reportVaultRights(ctx context.Context) {
-	if a.keys.pool == nil {
+	if a.cfg.Wrapper() != config.WrapperVault {
 		return
 	}
 	for {

@@ -16,7 +16,7 @@ import (
 type HTTP struct {
 	// The address of the partner API: `host:port`, or `:port` for all addresses. There is no default,
 	// so that a node only opens ports that you configured. If it is empty, the node serves only the
-	// console. One of the two addresses is required.
+	// console. Either this address or `admin_addr` is required.
 	APIAddr string
 
 	// The address of the console. Use a network that only staff can reach. If it is empty, the node

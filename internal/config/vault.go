@@ -172,13 +172,38 @@ func (v *Vault) validateLogin(ps *Problems) {
 			ps.require("vault.read_role_id", v.ReadRoleID != "")
 			ps.require("vault.read_secret_id", v.ReadSecretID != "")
 		}
+		if v.ReadRoleID != "" && v.ReadRoleID == v.RoleID {
+			ps.add("vault.read_role_id", sameIdentity, "vault.role_id")
+		}
 	case LoginKubernetes:
 		ps.require("vault.role", v.Role != "")
 		ps.require("vault.jwt_file", v.JWTFile != "")
+		if v.ReadRole != "" && v.ReadRole == v.Role {
+			ps.add("vault.read_role", sameIdentity, "vault.role")
+		}
 	case LoginToken:
 		ps.require("vault.token", v.Token != "")
+		if v.ReadToken != "" && v.ReadToken == v.Token {
+			ps.add("vault.read_token", sameIdentity, "vault.token")
+		}
+	}
+	for _, reading := range []struct {
+		path  string
+		set   bool
+		login Login
+	}{
+		{"vault.read_role_id", v.ReadRoleID != "", LoginAppRole},
+		{"vault.read_secret_id", v.ReadSecretID != "", LoginAppRole},
+		{"vault.read_role", v.ReadRole != "", LoginKubernetes},
+		{"vault.read_token", v.ReadToken != "", LoginToken},
+	} {
+		if reading.set && v.Auth != reading.login {
+			ps.add(reading.path, "has no effect unless vault.auth is %s", reading.login)
+		}
 	}
 }
+
+const sameIdentity = "must be a different identity from %s, which may not decrypt"
 
 // Reads reports whether there is a second login, which may decrypt.
 func (v *Vault) Reads() bool { return v.readingLogin() != "" }

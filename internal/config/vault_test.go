@@ -35,6 +35,10 @@ func TestVaultValidate(t *testing.T) {
 		{"no token", with(func(v *Vault) { v.Auth = LoginToken }), []string{"vault.token PINGPOST_VAULT_TOKEN"}},
 		{"a second login", with(func(v *Vault) { v.ReadRoleID, v.ReadSecretID = "reader", "secret" }), nil},
 		{"half of a second login", with(func(v *Vault) { v.ReadSecretID = "secret" }), []string{"vault.read_role_id PINGPOST_VAULT_READ_ROLE_ID"}},
+		{"a second login for another method", with(func(v *Vault) { v.ReadRole, v.ReadToken = "reader", "hvs.y" }),
+			[]string{"vault.read_role vault.auth", "vault.read_token vault.auth"}},
+		{"the same login twice", with(func(v *Vault) { v.ReadRoleID, v.ReadSecretID = v.RoleID, v.SecretID }),
+			[]string{"vault.read_role_id vault.role_id"}},
 		{"unsafe paths", with(func(v *Vault) { v.Mount, v.Key, v.AuthMount = "../sys", "a b", "/approle" }),
 			[]string{"vault.auth_mount", "vault.key", "vault.mount"}},
 		{"a login without an address", with(func(v *Vault) { v.Address = "" }), []string{

@@ -20,7 +20,7 @@ func (c *Config) Warnings() Problems {
 	if c.needs(SectionDatabase) && !c.Database.encrypted() {
 		ps.add("database.url", "the connection may not be encrypted; add sslmode=verify-full (or require)")
 	}
-	if c.needs(SectionKeys) && c.needs(SectionVault) && c.Wrapper() == "" {
+	if c.needs(SectionKeys) && c.needs(SectionVault) && c.Wrapper() == "" && (c.HTTP.APIAddr != "" || !c.needs(SectionHTTP)) {
 		ps.add("keys.write_with", "no key wrapper is configured: pings are answered, but every post gets 503")
 	}
 	if c.needs(SectionSigning) && c.Signing.DefaultMode != SigningRequired {

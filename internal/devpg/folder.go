@@ -173,8 +173,8 @@ func (l layout) clearRun() error {
 	return os.MkdirAll(l.socket(), 0o700)
 }
 
-// keepLog renames Postgres's log. The library creates it with a random name and does not use it
-// after the start.
+// keepLog renames Postgres's log. The embedded-postgres library gives the log a random name, and no
+// longer uses it once Postgres has started.
 func (l layout) keepLog() error {
 	entries, err := os.ReadDir(l.run())
 	if err != nil {

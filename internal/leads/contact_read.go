@@ -17,18 +17,20 @@ import (
 var (
 	// ErrErased means that the lead's contact record was erased.
 	ErrErased = apperr.New(apperr.Conflict, "erased", "The contact record of this lead was erased.")
-	// errKeys means that the key wrapper did not respond, or that this node may not decrypt.
+	// errKeys means that the key wrapper did not respond, or does not allow this node to decrypt.
 	errKeys = apperr.New(apperr.Unavailable, "keys",
 		"The contact record cannot be decrypted at the moment. Try again in a minute. If the error remains, ask an operator to check that Vault responds and that this node is allowed to decrypt.")
-	errDamaged = apperr.New(apperr.Internal, "contact_record", "The contact record cannot be decrypted, because it is damaged. Tell an operator.")
+	// ErrDamaged means that the contact record or its key is missing or was changed.
+	ErrDamaged = apperr.New(apperr.Internal, "contact_record", "The contact record cannot be decrypted, because it is damaged. Tell an operator.")
 )
 
 const encryptedContactSQL = `SELECT l.partner_id, l.state, l.ciphertext, l.iv, l.auth_tag, k.salt, k.wrapped_key
 	FROM leads l LEFT JOIN lead_keys k ON k.lead_id = l.id AND k.lead_id = $1 WHERE l.id = $1`
 
-// Contact decrypts the contact record of a lead. The caller must have recorded why it is read. It
-// returns a NotFound error if there is no such lead in the scope, ErrErased, or an Unavailable error if
-// the keys cannot be used, or an Internal error if the record is damaged.
+// Contact decrypts the contact record of a lead. The caller must have recorded why it is read.
+//
+// Errors: NotFound if there is no such lead in the scope, ErrErased, Unavailable if the keys cannot be
+// used, and ErrDamaged.
 func (s *Store) Contact(ctx context.Context, sc scope.Scope, lead uuid.UUID, keys *envelope.Wrappers) (Contact, error) {
 	c := encryptedContact{lead: lead}
 	e := &c.envelope
@@ -41,15 +43,20 @@ func (s *Store) Contact(ctx context.Context, sc scope.Scope, lead uuid.UUID, key
 		return Contact{}, postgres.Translate(err)
 	case state == models.LeadErased:
 		return Contact{}, ErrErased
+	case e.Wrapped == nil:
+		return Contact{}, ErrDamaged
 	}
 	opened := keys.Unwrap(ctx, [][]byte{e.Wrapped})
 	defer clear(opened)
 	if err := opened[0].Err; err != nil {
+		if errors.Is(err, envelope.ErrNotWrapped) {
+			return Contact{}, ErrDamaged.WithCause(err)
+		}
 		return Contact{}, errKeys.WithCause(err)
 	}
 	contact, err := c.open(opened[0].Key)
 	if err != nil {
-		return Contact{}, errDamaged.WithCause(err)
+		return Contact{}, ErrDamaged.WithCause(err)
 	}
 	return contact, nil
 }

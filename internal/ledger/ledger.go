@@ -41,8 +41,8 @@ func Return(r models.Return, by string, at time.Time) models.LedgerEntry {
 	}
 }
 
-// Adjustment returns an entry that increases or reduces a balance. why is its note. own is the id
-// of the adjustment and becomes the entry's reference. The form contains this id, so that
+// Adjustment returns an entry that increases or reduces a balance. The parameter why becomes the
+// entry's note. own is the id of the adjustment and becomes the entry's reference. The form contains this id, so that
 // submitting the form twice adds only one adjustment. lead is nil if the adjustment is not for one
 // lead.
 func Adjustment(

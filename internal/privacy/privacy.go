@@ -1,7 +1,7 @@
 // Package privacy lets staff read consumers' personal data, with a recorded reason.
 //
-// Nothing else in the service decrypts contact records, except the commands that move leads to other
-// keys.
+// Nothing else decrypts contact records, except `pingpost keys reseal`, which computes lookup digests
+// again.
 package privacy
 
 import (

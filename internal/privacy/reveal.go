@@ -55,7 +55,7 @@ var Reasons = []Reason{
 	{models.RevealForComplaint, "to answer a complaint"},
 	{models.RevealForRequest, "at the consumer's request"},
 	{models.RevealForLegal, "for legal proceedings or an authority"},
-	{models.RevealForOther, "for another reason (describe it in the note)"},
+	{models.RevealForOther, "for another reason"},
 }
 
 // ReasonLabel returns the label of a reason, or "" if there is no such reason.
@@ -76,6 +76,10 @@ type Reveal struct {
 	Note   string // required if the reason is models.RevealForOther
 }
 
+// errCannotDecrypt means that this node has no identity that may decrypt the lead's key.
+var errCannotDecrypt = apperr.New(apperr.Unavailable, "cannot_decrypt",
+	"This node cannot decrypt this lead. Ask an operator to configure the key that encrypted it or, for Vault, the second identity (vault.read_role_id).")
+
 var errTooManyReveals = apperr.New(apperr.TooMany, "reveals_per_day",
 	"You have viewed as many contact fields today as the setting privacy.reveals_per_day allows. You can continue tomorrow (UTC).")
 
@@ -86,31 +90,47 @@ const warnAt = 80
 // commits the record of the reveal before it decrypts anything. A reveal counts even if decrypting
 // fails.
 //
-// Errors: Invalid if the reveal is not valid, NotFound if there is no such lead in the scope, Conflict
-// if the lead was erased, TooMany if the user has reached the daily limit, and Unavailable if the keys
-// cannot be used.
+// Errors: those of Check, NotFound if there is no such lead in the scope, Conflict if the lead was
+// erased, TooMany if the user has reached the daily limit, Unavailable if this node cannot use the keys,
+// and Internal if the record is damaged.
 func (s *Service) Reveal(ctx context.Context, sc scope.Scope, r Reveal) (string, error) {
-	var err error
-	if r.Note, err = plainNote(r.Note); err != nil {
+	r, err := r.Check()
+	if err != nil {
 		return "", err
-	}
-	switch {
-	case FieldLabel(r.Field) == "":
-		return "", invalid("field", apperr.InvalidValue, "Choose one of the fields.")
-	case ReasonLabel(r.Reason) == "":
-		return "", invalid("reason", apperr.InvalidValue, "Choose one of the reasons.")
-	case r.Reason == models.RevealForOther && r.Note == "":
-		return "", invalid("note", apperr.Required, "Describe the reason.")
 	}
 	if err := s.recordReveal(ctx, sc, r); err != nil {
 		return "", err
 	}
 	contact, err := s.leads.Contact(ctx, sc, r.Lead, s.keys)
+	if f := apperr.As(err); f != nil {
+		return "", apperr.Wrap(errors.Unwrap(f), f.Code, f.Reason, f.Message+" This reveal was counted.")
+	}
 	if err != nil {
 		return "", err
 	}
 	return fieldOf(contact, r.Field), nil
 }
+
+// Check returns the reveal with a trimmed note, or an Invalid error at the field that is not valid.
+func (r Reveal) Check() (Reveal, error) {
+	var err error
+	if r.Note, err = plainNote(r.Note); err != nil {
+		return r, err
+	}
+	switch {
+	case FieldLabel(r.Field) == "":
+		err = invalid("field", apperr.InvalidValue, "Choose one of the fields.")
+	case ReasonLabel(r.Reason) == "":
+		err = invalid("reason", apperr.InvalidValue, "Choose one of the reasons.")
+	case r.Reason == models.RevealForOther && r.Note == "":
+		err = invalid("note", apperr.Required, "Describe the reason.")
+	}
+	return r, err
+}
+
+// CanDecrypt reports whether this node is configured to decrypt leads whose keys were wrapped with the
+// given key version.
+func (s *Service) CanDecrypt(wrapper, version string) bool { return s.keys.Reads(wrapper, version) }
 
 // recordReveal checks the daily limit, and records the reveal with its audit event.
 func (s *Service) recordReveal(ctx context.Context, sc scope.Scope, r Reveal) error {
@@ -134,6 +154,9 @@ func (s *Service) recordReveal(ctx context.Context, sc scope.Scope, r Reveal) er
 		case lead.State == models.LeadErased:
 			return leads.ErrErased
 		}
+		if err := s.checkKey(tx, r.Lead); err != nil {
+			return err
+		}
 		row.PartnerID, event.Partner = lead.PartnerID, lead.PartnerID
 		today, err := s.countReveal(tx, row)
 		if err != nil {
@@ -153,6 +176,21 @@ func (s *Service) recordReveal(ctx context.Context, sc scope.Scope, r Reveal) er
 		}
 	}
 	return err
+}
+
+// checkKey returns an error if this node cannot decrypt the key of the lead.
+func (s *Service) checkKey(tx *gorm.DB, lead uuid.UUID) error {
+	var key models.LeadKey
+	q := tx.Select("key_wrapper", "key_version").Where("lead_id = ?", lead).Limit(1).Find(&key)
+	switch {
+	case q.Error != nil:
+		return q.Error
+	case q.RowsAffected == 0:
+		return leads.ErrDamaged
+	case !s.CanDecrypt(key.KeyWrapper, key.KeyVersion):
+		return errCannotDecrypt
+	}
+	return nil
 }
 
 // countReveal adds a reveal and returns the number of the user's reveals on its day (UTC). Other reveals

@@ -1,6 +1,7 @@
 package privacy_test
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"strings"
@@ -144,17 +145,47 @@ func TestRevealRejects(t *testing.T) {
 	}
 }
 
+// silent is a key wrapper that does not respond.
+type silent struct{ envelope.KeyWrapper }
+
+func (silent) Reads(string) bool { return true }
+
+func (silent) Unwrap(context.Context, [][]byte) ([]envelope.Unwrapped, error) {
+	return nil, errors.New("no response")
+}
+
 // A reveal is committed before anything is decrypted, so it counts even if decrypting fails.
 func TestRevealIsRecordedFirst(t *testing.T) {
 	r := newRig(t)
 	lead := r.deliver(t, contact)
-	s := privacy.NewService(r.DB.DB, envelope.NewWrappers(nil), r.Time, privacy.Settings{RevealsPerDay: perDay}).By(r.user)
+	local, err := envelope.NewLocal(make([]byte, envelope.KeySize))
+	if err != nil {
+		t.Fatal(err)
+	}
+	s := privacy.NewService(r.DB.DB, envelope.NewWrappers(silent{local}), r.Time, privacy.Settings{RevealsPerDay: perDay}).By(r.user)
 	got, err := s.Reveal(t.Context(), scope.System, privacy.Reveal{Lead: lead, Field: models.ContactName, Reason: models.RevealForLegal})
 	if got != "" || rejection(err) != "unavailable keys" || strings.Contains(err.Error(), "Ann") {
 		t.Errorf("got %q, %v", got, err)
 	}
 	if n := r.auditEvents(t, "lead.reveal", "done"); n != 1 || r.reveals(t) != 1 {
 		t.Errorf("got %d audit events and %d reveals, want one each", n, r.reveals(t))
+	}
+}
+
+// If a node can never decrypt a lead, or the lead's key is missing, nothing is counted.
+func TestRevealThatCannotSucceed(t *testing.T) {
+	r := newRig(t)
+	lead, name := r.deliver(t, contact), models.ContactName
+	s := privacy.NewService(r.DB.DB, envelope.NewWrappers(nil), r.Time, privacy.Settings{RevealsPerDay: perDay}).By(r.user)
+	if _, err := s.Reveal(t.Context(), scope.System, privacy.Reveal{Lead: lead, Field: name, Reason: models.RevealForLegal}); rejection(err) != "unavailable cannot_decrypt" {
+		t.Errorf("without keys: %v", err)
+	}
+	r.DB.Exec(t, `DELETE FROM lead_keys WHERE lead_id = $1`, lead)
+	if _, err := r.Reveal(t.Context(), scope.System, privacy.Reveal{Lead: lead, Field: name, Reason: models.RevealForLegal}); rejection(err) != "internal contact_record" {
+		t.Errorf("with a missing key: %v", err)
+	}
+	if n := r.auditEvents(t, "lead.reveal", "done"); n != 0 || r.reveals(t) != 0 {
+		t.Errorf("got %d audit events and %d reveals, want none", n, r.reveals(t))
 	}
 }
 
