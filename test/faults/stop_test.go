@@ -37,12 +37,12 @@ func TestStopLosesNothing(t *testing.T) {
 			}
 		})
 	}
+	testkit.Eventually(t, node.Patience, "leads are delivered", func() bool { return posts.Load() > 50 })
 	load.Go(func() {
 		for ready.Load() {
 			ready.Store(n.Readiness(t, "/readyz").Ready)
 		}
 	})
-	testkit.Eventually(t, node.Patience, "leads are delivered", func() bool { return posts.Load() > 50 })
 	stopped := make(chan error, 1)
 	go func() { stopped <- n.Stop(context.Background()) }()
 	load.Wait()
