@@ -1,14 +1,12 @@
 package admintest
 
 import (
-	"encoding/json"
 	"strings"
 	"testing"
 	"time"
 
 	"github.com/google/uuid"
 
-	"github.com/pingpost/pingpost/internal/envelope"
 	"github.com/pingpost/pingpost/internal/id"
 	"github.com/pingpost/pingpost/internal/leads"
 	"github.com/pingpost/pingpost/internal/money"
@@ -140,21 +138,11 @@ func (s *ConsoleWithLeads) AddLead(t *testing.T, by Seller, c leads.Contact, cha
 // sealContact encrypts the contact record of a lead, as a post does.
 func sealContact(t *testing.T, d *leads.Delivery, c leads.Contact) {
 	t.Helper()
-	plain, err := json.Marshal(c)
-	if err != nil {
-		t.Fatal(err)
-	}
 	key, err := testkit.LocalWrappers(t).DataKey(t.Context())
 	if err != nil {
 		t.Fatal(err)
 	}
-	e, err := envelope.Seal(key, d.Lead.ID, d.Lead.PartnerID, plain)
-	if err != nil {
-		t.Fatal(err)
-	}
-	d.Lead.Ciphertext, d.Lead.IV, d.Lead.AuthTag = e.Ciphertext, e.IV, e.AuthTag
-	d.Key.Salt, d.Key.WrappedKey = e.Salt, e.Wrapped
-	if d.Key.KeyWrapper, d.Key.KeyVersion, err = envelope.ParseWrapped(e.Wrapped); err != nil {
+	if err := c.Seal(d, key); err != nil {
 		t.Fatal(err)
 	}
 }

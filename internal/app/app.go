@@ -325,7 +325,7 @@ func (a *App) run(ctx context.Context) {
 	a.log.Info("started", "api", a.APIAddr(), "admin", a.AdminAddr(), "ops", a.OpsAddr(), "key_wrapper", a.keys.Wrappers.Writer())
 }
 
-// public returns the servers of the partner API and the console, as far as the node serves them.
+// public returns the servers for partners and staff that this node has.
 func (a *App) public() []*httpserver.Server {
 	return slices.DeleteFunc([]*httpserver.Server{a.api, a.admin}, func(s *httpserver.Server) bool { return s == nil })
 }

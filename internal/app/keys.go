@@ -19,8 +19,7 @@ import (
 // and all can unwrap existing ones.
 type Keys struct {
 	Wrappers *envelope.Wrappers
-	// Readers decrypts contact records for the console. With Vault, it has its own identity, or cannot
-	// decrypt if there is none.
+	// Readers decrypts contact records for the console. With Vault, it needs the second identity.
 	Readers *envelope.Wrappers
 	Vault   *transit.Wrapper // nil if Vault is not configured
 	readers []envelope.KeyWrapper

@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"net"
 	"net/http"
-	"slices"
 	"syscall"
 
 	"github.com/pingpost/pingpost/internal/config"
@@ -67,15 +66,12 @@ func cause(err error) error {
 	return err
 }
 
-// all returns the listeners that are open.
-func (l *Listeners) all() []net.Listener {
-	return slices.DeleteFunc([]net.Listener{l.API, l.Admin, l.Ops}, func(one net.Listener) bool { return one == nil })
-}
-
 // Close closes the listeners that are open.
 func (l *Listeners) Close() {
-	for _, listener := range l.all() {
-		listener.Close() //nolint:errcheck // nothing was accepted yet, or the server closed it
+	for _, listener := range []net.Listener{l.API, l.Admin, l.Ops} {
+		if listener != nil {
+			listener.Close() //nolint:errcheck // nothing was accepted yet, or the server closed it
+		}
 	}
 }
 

@@ -208,7 +208,7 @@ const sameIdentity = "must be a different identity from %s, which may not decryp
 // Reads reports whether there is a second login, which may decrypt.
 func (v *Vault) Reads() bool { return v.readingLogin() != "" }
 
-// readingLogin returns the path of the setting that configures the second login, or "" if there is none.
+// readingLogin returns the path of the setting for the second login, or "" if it is not set.
 func (v *Vault) readingLogin() string {
 	switch {
 	case v.Auth == LoginAppRole && v.ReadRoleID != "":

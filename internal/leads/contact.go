@@ -22,7 +22,7 @@ func NewDelivery(lead models.Lead, post payload.Post, keys *keyring.Keys, key en
 	lead.EmailDigest, lead.PhoneDigest = contact.Digests(keys)
 	lead.PhoneFlagged = c.PhoneFlagged
 	d := &Delivery{Lead: lead, Consent: consent(post.Consent)}
-	return d, contact.seal(d, key)
+	return d, contact.Seal(d, key)
 }
 
 // Contact is the plaintext inside a lead's envelope. It contains all of the lead's personal data, and
@@ -50,7 +50,8 @@ func (c Contact) Digests(keys *keyring.Keys) (email, phone []byte) {
 	return email, phone
 }
 
-func (c Contact) seal(d *Delivery, key envelope.DataKey) error {
+// Seal encrypts the contact record with key and adds it to the delivery.
+func (c Contact) Seal(d *Delivery, key envelope.DataKey) error {
 	plain, err := json.Marshal(c)
 	if err != nil {
 		return err

@@ -21,7 +21,7 @@ var (
 	errKeys = apperr.New(apperr.Unavailable, "keys",
 		"The contact record cannot be decrypted at the moment. Try again in a minute. If the error remains, ask an operator to check that Vault responds and that this node is allowed to decrypt.")
 	// ErrDamaged means that the contact record or its key is missing or was changed.
-	ErrDamaged = apperr.New(apperr.Internal, "contact_record", "The contact record cannot be decrypted, because it is damaged. Tell an operator.")
+	ErrDamaged = apperr.New(apperr.Internal, "contact_record", "The contact record is damaged and cannot be decrypted. Tell an operator.")
 )
 
 const encryptedContactSQL = `SELECT l.partner_id, l.state, l.ciphertext, l.iv, l.auth_tag, k.salt, k.wrapped_key
