@@ -17,7 +17,7 @@ import (
 const (
 	// rotationBatchSize is the number of leads that are changed with one call to the wrapper and one
 	// SQL statement.
-	rotationBatchSize = 256
+	rotationBatchSize = 1024
 	// A batch that fails is tried up to maxTries times in total, with a pause of retryWait in between.
 	retryWait = time.Second
 	maxTries  = 30
@@ -31,8 +31,8 @@ type RotationProgress struct {
 }
 
 // KeyRotation changes the keys of leads in batches. Each batch is atomic, so a rotation can be stopped
-// at any time and run again. After each batch, it pauses for twice as long as the batch took, so that
-// it does not slow down posts.
+// at any time and run again. After each batch, it pauses for as long as the batch took, so that it does
+// not slow down posts too much.
 type KeyRotation struct {
 	Leads      *Store
 	Wrappers   *envelope.Wrappers
@@ -106,7 +106,7 @@ func (m *KeyRotation) run(
 			}
 			ids.after = last
 			m.OnProgress(*done)
-			if err := sleep(ctx, 2*m.Clock.Now().Sub(start)); err != nil {
+			if err := sleep(ctx, m.Clock.Now().Sub(start)); err != nil {
 				return err
 			}
 		}

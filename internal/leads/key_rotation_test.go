@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"slices"
 	"testing"
+	"time"
 
 	"github.com/google/uuid"
 
@@ -100,14 +101,10 @@ func uses(t testing.TB, p *testkit.Platform) map[string]int64 {
 // key. They stay readable, and replays get the first response.
 func TestRewrapBetweenKeyWrappers(t *testing.T) {
 	t.Parallel()
-	p, v := platform(t), testkit.NewVault(t)
-	local, err := envelope.NewLocal(bytes.Repeat([]byte{7}, envelope.KeySize))
-	if err != nil {
-		t.Fatal(err)
-	}
+	p, v, local := platform(t), testkit.NewVault(t), localKey(t)
 	vault := v.Wrapper(t, devvault.Rewrap)
 	onLocal, onVault := envelope.NewWrappers(local, vault), envelope.NewWrappers(vault, local)
-	const n = 600 // more than two batches
+	const n = 2100 // more than two batches
 	var all []*leads.Delivery
 	for i := range n {
 		all = append(all, sealedLead(t, p, onLocal, i))
@@ -151,6 +148,44 @@ func TestRewrapBetweenKeyWrappers(t *testing.T) {
 	if kept := testkit.Value[int64](t, p.DB, `SELECT count(*) FROM lead_keys WHERE answered_key IS NOT NULL`); kept != 0 {
 		t.Errorf("got %d answered keys after KeepBodyDigest, want 0", kept)
 	}
+}
+
+// A new partition has no statistics until autovacuum analyzes it. Even then, a rewrap reads only the keys
+// of each batch.
+func TestRewrapReadsEachKeyOnlyAFewTimes(t *testing.T) {
+	t.Parallel()
+	p := platform(t)
+	local, vault := localKey(t), testkit.NewVault(t).Wrapper(t, devvault.Rewrap)
+	one := sealedLead(t, p, envelope.NewWrappers(local), 1)
+	const copies = 20_000
+	p.DB.Exec(t, `INSERT INTO lead_keys (lead_id, salt, wrapped_key, key_wrapper, key_version)
+		SELECT first_id($2::timestamptz + i * interval '1 ms'), salt, wrapped_key, key_wrapper, key_version
+		FROM lead_keys, generate_series(1, $3) AS i WHERE lead_id = $1`, one.Lead.ID, p.Time.Now(), copies)
+	own := testkit.Open(t, p.DB.AppURL)
+	rotation := newRotation(p, envelope.NewWrappers(vault, local))
+	rotation.Leads = leads.NewStore(own.Pool)
+	done, err := rotation.Rewrap(t.Context())
+	if err != nil || done.Leads != copies+1 {
+		t.Fatalf("got %+v and error %v, want %d leads", done, err, copies+1)
+	}
+	own.Close() // closing a connection flushes its statistics
+	updated := func() int {
+		return testkit.Value[int](t, p.DB, `SELECT sum(n_tup_upd)::int FROM pg_stat_user_tables WHERE relname ~ '^lead_keys_'`)
+	}
+	testkit.Eventually(t, 10*time.Second, "statistics include the rewrap", func() bool { return updated() > copies })
+	read := testkit.Value[int](t, p.DB, `SELECT sum(seq_tup_read + idx_tup_fetch)::int FROM pg_stat_user_tables WHERE relname ~ '^lead_keys_'`)
+	if read > 4*copies {
+		t.Errorf("the rewrap of %d keys read %d rows, want at most %d", copies+1, read, 4*copies)
+	}
+}
+
+func localKey(t testing.TB) envelope.KeyWrapper {
+	t.Helper()
+	w, err := envelope.NewLocal(bytes.Repeat([]byte{7}, envelope.KeySize))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return w
 }
 
 func rotate(t testing.TB, v *testkit.Vault) {

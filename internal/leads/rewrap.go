@@ -5,10 +5,10 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"slices"
 
 	"github.com/google/uuid"
 	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgxpool"
 
 	"github.com/pingpost/pingpost/internal/envelope"
 	"github.com/pingpost/pingpost/internal/id"
@@ -22,28 +22,47 @@ const oldKeysSQL = `SELECT lead_id, wrapped_key FROM lead_keys
 
 // rewrapSQL changes a key only if it is still the old one, because the lead may have been erased or
 // rewrapped by another process. It saves the wrapped key that the partner received, so that replays
-// return the same key.
+// return the same key. $6 and $7 are the first and last id of the batch. With a wider range, Postgres
+// reads all keys in it if the partition has no statistics yet.
 const rewrapSQL = `UPDATE lead_keys k SET
 		wrapped_key = n.new, key_wrapper = n.wrapper, key_version = n.version,
 		answered_key = CASE WHEN k.body_digest IS NOT NULL THEN coalesce(k.answered_key, k.wrapped_key) END
 	FROM unnest($1::uuid[], $2::bytea[], $3::bytea[], $4::text[], $5::text[]) AS n(id, old, new, wrapper, version)
-	WHERE k.lead_id = n.id AND k.wrapped_key = n.old AND k.lead_id > $6 AND k.lead_id < $7`
+	WHERE k.lead_id = n.id AND k.wrapped_key = n.old AND k.lead_id BETWEEN $6 AND $7`
+
+// readBatch runs a query that selects a batch in the order of the primary key. Without statistics,
+// Postgres expects few rows, so it would read and sort the rest of the partition for each batch.
+func readBatch[T any](ctx context.Context, pool *pgxpool.Pool, scan pgx.RowToFunc[T], sql string, args ...any) (all []T, err error) {
+	err = pgx.BeginFunc(ctx, pool, func(tx pgx.Tx) error {
+		if _, err := tx.Exec(ctx, `SET LOCAL enable_bitmapscan = off`); err != nil {
+			return err
+		}
+		rows, err := tx.Query(ctx, sql, append([]any{postgres.PlanEachTime}, args...)...)
+		if err != nil {
+			return err
+		}
+		all, err = pgx.CollectRows(rows, scan)
+		return err
+	})
+	return all, postgres.Translate(err)
+}
+
+// wrappedKey is a lead's wrapped key as it is stored.
+type wrappedKey struct {
+	Lead    uuid.UUID
+	Wrapped []byte
+}
 
 // rewrap rewraps a batch of keys.
 func (m *KeyRotation) rewrap(ctx context.Context, batch idBatch, current KeyUse) (last uuid.UUID, done RotationProgress, err error) {
-	rows, err := m.Leads.pool.Query(ctx, oldKeysSQL, postgres.PlanEachTime, batch.after, batch.end, current.Wrapper, current.Version, rotationBatchSize)
-	if err != nil {
-		return last, done, postgres.Translate(err)
+	all, err := readBatch(ctx, m.Leads.pool, pgx.RowToStructByPos[wrappedKey], oldKeysSQL,
+		batch.after, batch.end, current.Wrapper, current.Version, rotationBatchSize)
+	if err != nil || len(all) == 0 {
+		return last, done, err
 	}
-	var all []uuid.UUID
-	var old [][]byte
-	var lead uuid.UUID
-	var wrapped []byte
-	if _, err = pgx.ForEachRow(rows, []any{&lead, &wrapped}, func() error {
-		all, old = append(all, lead), append(old, slices.Clone(wrapped))
-		return nil
-	}); err != nil || len(all) == 0 {
-		return last, done, postgres.Translate(err)
+	old := make([][]byte, len(all))
+	for i := range all {
+		old[i] = all[i].Wrapped
 	}
 	var ids []uuid.UUID
 	var from, to [][]byte
@@ -58,18 +77,19 @@ func (m *KeyRotation) rewrap(ctx context.Context, batch idBatch, current KeyUse)
 			if !errors.Is(err, envelope.ErrNotWrapped) {
 				return last, RotationProgress{}, err // the wrapper failed, not the lead
 			}
-			done.fail(all[i], err)
+			done.fail(all[i].Lead, err)
 			continue
 		}
-		ids, from, to = append(ids, all[i]), append(from, old[i]), append(to, moved.Wrapped)
+		ids, from, to = append(ids, all[i].Lead), append(from, old[i]), append(to, moved.Wrapped)
 		wrappers, versions = append(wrappers, wrapper), append(versions, version)
 	}
-	tag, err := m.Leads.pool.Exec(ctx, rewrapSQL, postgres.PlanEachTime, ids, from, to, wrappers, versions, batch.after, batch.end)
+	last = all[len(all)-1].Lead
+	tag, err := m.Leads.pool.Exec(ctx, rewrapSQL, postgres.PlanEachTime, ids, from, to, wrappers, versions, all[0].Lead, last)
 	if err != nil {
 		return last, RotationProgress{}, postgres.Translate(err)
 	}
 	done.Leads = tag.RowsAffected()
-	return all[len(all)-1], done, nil
+	return last, done, nil
 }
 
 // oldDigestsSQL selects a batch of leads whose digests were not made with the platform key $3.
@@ -80,7 +100,7 @@ const oldDigestsSQL = `SELECT id, partner_id, ciphertext, iv, auth_tag, salt, wr
 
 const resealSQL = `UPDATE leads l SET email_digest = n.email, phone_digest = n.phone
 	FROM unnest($1::uuid[], $2::bytea[], $3::bytea[]) AS n(id, email, phone)
-	WHERE l.id = n.id AND l.state <> 'erased' AND l.id > $4 AND l.id < $5`
+	WHERE l.id = n.id AND l.state <> 'erased' AND l.id BETWEEN $4 AND $5`
 
 // encryptedContact is a lead's contact record as it is stored.
 type encryptedContact struct {
@@ -91,16 +111,12 @@ type encryptedContact struct {
 // reseal replaces the digests of a batch of leads.
 func (m *KeyRotation) reseal(ctx context.Context, batch idBatch, keys *keyring.Keys) (last uuid.UUID, done RotationProgress, err error) {
 	first := keys.IDs()[0]
-	rows, err := m.Leads.pool.Query(ctx, oldDigestsSQL, postgres.PlanEachTime, batch.after, batch.end, first[:], rotationBatchSize)
-	if err != nil {
-		return last, done, postgres.Translate(err)
-	}
-	all, err := pgx.CollectRows(rows, func(row pgx.CollectableRow) (c encryptedContact, err error) {
+	all, err := readBatch(ctx, m.Leads.pool, func(row pgx.CollectableRow) (c encryptedContact, err error) {
 		e := &c.envelope
 		return c, row.Scan(&c.lead, &c.partner, &e.Ciphertext, &e.IV, &e.AuthTag, &e.Salt, &e.Wrapped)
-	})
+	}, oldDigestsSQL, batch.after, batch.end, first[:], rotationBatchSize)
 	if err != nil || len(all) == 0 {
-		return last, done, postgres.Translate(err)
+		return last, done, err
 	}
 	wrapped := make([][]byte, len(all))
 	for i := range all {
@@ -126,12 +142,13 @@ func (m *KeyRotation) reseal(ctx context.Context, batch idBatch, keys *keyring.K
 		email, phone := contact.Digests(keys)
 		ids, emails, phones = append(ids, all[i].lead), append(emails, email), append(phones, phone)
 	}
-	tag, err := m.Leads.pool.Exec(ctx, resealSQL, postgres.PlanEachTime, ids, emails, phones, batch.after, batch.end)
+	last = all[len(all)-1].lead
+	tag, err := m.Leads.pool.Exec(ctx, resealSQL, postgres.PlanEachTime, ids, emails, phones, all[0].lead, last)
 	if err != nil {
 		return last, RotationProgress{}, postgres.Translate(err)
 	}
 	done.Leads = tag.RowsAffected()
-	return all[len(all)-1].lead, done, nil
+	return last, done, nil
 }
 
 func (c encryptedContact) open(key [envelope.KeySize]byte) (contact Contact, err error) {
