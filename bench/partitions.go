@@ -8,7 +8,12 @@ import (
 	"github.com/pingpost/pingpost/internal/clock"
 )
 
-const maxChangedToUnchanged = 1.25
+const (
+	maxChangedToUnchanged = 1.25
+	// changeInterval is the time from one change of partitions to the next. A platform changes them
+	// once a month or week.
+	changeInterval = time.Second
+)
 
 // partitionedTables are the tables to which each lead or payout adds rows.
 var partitionedTables = []string{"leads", "lead_keys", "consents", "lead_events", "ledger_entries", "payout_run_entries"}
@@ -38,25 +43,27 @@ func (b *bench) partitions(ctx context.Context) (err error) {
 	return nil
 }
 
-// deliverDuringChanges sends posts while partitions are created and dropped. perSecond is the number of
-// partitions that were created and dropped per second.
+// deliverDuringChanges sends posts while partitions are created and dropped, once in each
+// changeInterval. perSecond is the number of partitions that were created and dropped per second.
 func (p *product) deliverDuringChanges(ctx context.Context, length time.Duration) (r round, perSecond float64, err error) {
 	stop := make(chan struct{})
 	changed := make(chan error, 1)
 	start := clock.System{}.Now()
 	go func() {
+		next := time.NewTicker(changeInterval)
+		defer next.Stop()
 		for {
-			select {
-			case <-stop:
-				changed <- nil
-				return
-			default:
-			}
 			if err := p.changePartitions(ctx); err != nil {
 				changed <- err
 				return
 			}
 			perSecond += float64(len(partitionedTables))
+			select {
+			case <-stop:
+				changed <- nil
+				return
+			case <-next.C:
+			}
 		}
 	}()
 	r, err = p.deliver(ctx, length)
