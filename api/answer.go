@@ -8,12 +8,12 @@ import (
 	"github.com/pingpost/pingpost/internal/httpserver"
 )
 
-// countedByServer is the size in bytes up to which net/http sets a response's Content-Length
-// itself. Setting it here would take longer. net/http sends longer responses in chunks unless their
-// Content-Length is set.
+// countedByServer is the size, in bytes, up to which write lets net/http set a response's
+// Content-Length, because that is faster. For a larger response, write sets it, because net/http would
+// otherwise send the response in chunks.
 const countedByServer = 1 << 10
 
-// write sends rec.Answer with the status.
+// write sends rec.Answer with the given status.
 func write(c *gin.Context, rec *httpserver.Record, status int) {
 	h := c.Writer.Header()
 	h["Content-Type"] = contentJSON

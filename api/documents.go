@@ -57,10 +57,10 @@ func (d published) serve(c *gin.Context, rec *httpserver.Record) error {
 	return nil
 }
 
-// pagePolicy allows a page to load only stylesheets and scripts of the service.
+// pagePolicy allows a page to load only stylesheets and scripts that come from the service itself.
 const pagePolicy = "default-src 'none'; script-src 'self'; style-src 'self'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
 
-// writeDocument responds to GET, and to HEAD with the same headers.
+// writeDocument responds to GET with a document, and to HEAD with the same headers but no body.
 func writeDocument(c *gin.Context, contentType string, body []byte) {
 	h := c.Writer.Header()
 	h.Set("Content-Type", contentType)

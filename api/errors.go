@@ -84,7 +84,8 @@ func (s *server) writeError(c *gin.Context, rec *httpserver.Record, err error) {
 func (s *server) notFound(*gin.Context, *httpserver.Record) error { return errNotFound }
 
 func (s *server) methodNotAllowed(c *gin.Context, _ *httpserver.Record) error {
-	// The router has set Allow, except for the ping and post endpoints, which accept only POST.
+	// The router has set Allow, unless the request is for the ping or post endpoint. These accept only
+	// POST.
 	if c.Writer.Header().Get("Allow") == "" {
 		c.Writer.Header().Set("Allow", http.MethodPost)
 	}

@@ -37,7 +37,7 @@ func (s *server) setTimingHeaders(c *gin.Context, rec *httpserver.Record, q *quo
 	}
 }
 
-// oneMillisecond is the rounded duration of nearly all responses.
+// oneMillisecond is the X-Response-Time of nearly all responses. Durations are rounded up.
 var oneMillisecond = []string{"1ms"}
 
 // appendMillis appends a duration in milliseconds to three decimal places.

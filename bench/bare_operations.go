@@ -65,8 +65,8 @@ func (f *bareOperations) openQuote(b *testing.B) {
 	}
 }
 
-// hashPost performs the two hashes that HMAC needs for a post if the key is already prepared: one
-// of the timestamp, a dot and the body, and one of the resulting digest.
+// hashPost performs the two hashes that HMAC needs for a post once the key has been prepared: one of the
+// timestamp, a dot and the body, and one of the resulting digest.
 func (f *bareOperations) hashPost(b *testing.B) {
 	message := noise(stampSize + postSize)
 	defer timed(b)()
@@ -76,7 +76,7 @@ func (f *bareOperations) hashPost(b *testing.B) {
 	}
 }
 
-// hashPosts repeats hashPost's operations once for each candidate.
+// hashPosts performs the operations of hashPost once for each candidate partner.
 func (f *bareOperations) hashPosts(b *testing.B) {
 	message := noise(stampSize + postSize)
 	defer timed(b)()

@@ -86,7 +86,7 @@ func checkPings(ctx context.Context, d *database, ops string, answered int64) er
 	return d.holds(ctx, answered, "pings", "pings WHERE outcome = 'priced'")
 }
 
-// holds returns an error unless the number of rows is exactly want.
+// holds returns an error unless the number of rows is exactly the wanted number.
 func (d *database) holds(ctx context.Context, want int64, what, from string) error {
 	var got int64
 	if err := d.root.QueryRow(ctx, "SELECT count(*) FROM "+from).Scan(&got); err != nil {

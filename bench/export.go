@@ -18,8 +18,7 @@ import (
 	"github.com/pingpost/pingpost/internal/scope"
 )
 
-// maxExportResident limits how much more memory, in MB, a process may use during an export than when it
-// is idle.
+// maxExportResident limits the additional memory, in MB, that a process may use during an export.
 const maxExportResident = 64
 
 // exportJob is the database to export.
@@ -68,7 +67,7 @@ func export(ctx context.Context, k *filledLedger) (e exported, err error) {
 	return e, err
 }
 
-// counting counts the bytes that are written to it.
+// counting is a writer that counts the bytes that it receives.
 type counting int64
 
 func (c *counting) Write(p []byte) (int, error) {

@@ -27,8 +27,8 @@ type figure struct {
 	floors []float64 // the bare operation's values
 	flaw   string    // why the target is missed even if the value is within the limit
 
-	// fastest selects the fastest round as the value instead of the median. Use it for functions, because
-	// other programs can slow them down but never speed them up.
+	// If fastest is true, the value is that of the fastest round instead of the median. Set it for
+	// functions, because other programs can slow them down but never speed them up.
 	fastest bool
 }
 
@@ -86,8 +86,8 @@ func (f figure) target() string {
 	return "≥ " + f.format(f.limit)
 }
 
-// spread formats the value, followed by the minimum and the maximum. If the value is already the
-// minimum, the median and the maximum follow.
+// spread formats the value, followed by the minimum and the maximum in parentheses. If fastest is true,
+// the value is the minimum, so the parentheses contain the median and the maximum instead.
 func (f figure) spread() string {
 	if len(f.values) == 0 {
 		return "–"
@@ -102,7 +102,7 @@ func (f figure) spread() string {
 	return fmt.Sprintf("%s (%s – %s)", f.format(f.value()), number(low), number(quantile(f.values, 4)))
 }
 
-// beneath formats the floor and the ratio of the value to the floor.
+// beneath formats the value of the bare operation, followed by the ratio of the figure's value to it.
 func (f figure) beneath() string {
 	if len(f.floors) == 0 || len(f.values) == 0 {
 		return ""
@@ -138,11 +138,11 @@ func grouped(n int64) string {
 	return digits
 }
 
-// ratios returns the ratio of a's rate to b's in each round.
+// ratios returns, for each round, the rate of contender a divided by the rate of contender b.
 func ratios(a, b *subject) []float64 { return quotients(a, b, round.rate) }
 
-// quotients divides a's value by b's in each round. The values of a round are comparable because they
-// were measured in quick succession.
+// quotients returns, for each round, the value of contender a divided by the value of contender b. The
+// two values are comparable because they were measured in quick succession.
 func quotients(a, b *subject, of func(round) float64) []float64 {
 	out := make([]float64, min(len(a.rounds), len(b.rounds)))
 	for i := range out {

@@ -174,7 +174,7 @@ func spread(n int64) (random [10]byte) {
 	return random
 }
 
-// writeListRow adds the lead to the file, unless the file is to omit it.
+// writeListRow adds the lead to the file, unless it is one of the leads that the file omits.
 func (f *ledgerRows) writeListRow(n int64, lead uuid.UUID, price int64, at time.Time) {
 	row := func(lead uuid.UUID, price int64) {
 		fmt.Fprintf(f.list, "%s,%s,%s,GBP\n", id.Format(id.Lead, lead), at.Format(time.DateTime),

@@ -68,8 +68,8 @@ func (b *bench) growth(ctx context.Context) (err error) {
 	return nil
 }
 
-// searches searches for leads that do not exist, in all partitions, and returns each round's slowest
-// time.
+// searches looks in all partitions for leads that do not exist, and returns the time of the slowest
+// search in each round.
 func (b *bench) searches(ctx context.Context, reader *leads.Reader) (millis []float64, err error) {
 	now := clock.System{}.Now()
 	return b.slowest([]func() error{
@@ -85,7 +85,7 @@ func (b *bench) searches(ctx context.Context, reader *leads.Reader) (millis []fl
 	})
 }
 
-// slowest runs all functions in each round and returns each round's slowest time.
+// slowest runs all functions in each round, and returns the time of the slowest function in each round.
 func (b *bench) slowest(all []func() error) (millis []float64, err error) {
 	for range b.plan.FineRounds {
 		var slowest time.Duration
@@ -101,9 +101,9 @@ func (b *bench) slowest(all []func() error) (millis []float64, err error) {
 	return millis, nil
 }
 
-// lists loads a page of the console's list of leads with each filter and returns each round's
-// slowest time. If a filter matches nothing, the query examines the maximum number of leads for one
-// page.
+// lists loads a page of the console's list of leads with each filter, and returns the time of the
+// slowest filter in each round. If a filter matches nothing, the query stops after the maximum number of
+// leads that it may examine for one page.
 func (b *bench) lists(ctx context.Context, db *postgres.DB, reader *leads.Reader) (millis []float64, err error) {
 	var busiest uuid.UUID
 	if err := db.Pool.QueryRow(ctx, `SELECT partner_id FROM leads GROUP BY 1 ORDER BY count(*) DESC LIMIT 1`).Scan(&busiest); err != nil {

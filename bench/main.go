@@ -30,7 +30,7 @@ import (
 
 const documentPath = "docs/benchmarks.md"
 
-// longest limits the duration of a whole run. The time set by -patience is added to it.
+// longest limits the duration of a whole run. The time set by -patience is added to this limit.
 const longest = 60 * time.Minute
 
 // fillTime returns the time that a slow machine needs to fill the tables. It is added to the run's

@@ -41,7 +41,7 @@ func (b *bench) micros(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	app.TuneGC()   // same as in the service, because the figures include garbage collection
+	app.TuneGC()   // as in the service, because the figures include garbage collection
 	testing.Init() // defines the flag that is set below
 	if err := flag.Set("test.benchtime", b.plan.MicroTime.String()); err != nil {
 		return err
@@ -93,8 +93,8 @@ const cpuUnit = "cpu-ns/op"
 
 func perOperation(r testing.BenchmarkResult) float64 { return r.Extra[cpuUnit] }
 
-// timed starts measuring a benchmark's processor time. Other programs affect it less than the
-// wall-clock time. Defer the returned function, which reports the result.
+// timed starts measuring a benchmark's processor time. Other programs affect the processor time less
+// than the wall-clock time. Defer the returned function, which reports the result.
 func timed(b *testing.B) (report func()) {
 	before, err := child.ReadUsage()
 	if err != nil {

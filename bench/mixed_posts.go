@@ -55,8 +55,9 @@ func (b *bench) mixedPosts(ctx context.Context, p *product) error {
 	return nil
 }
 
-// steadyPosts compares the service with one that gives each post its own transaction, both at the
-// same fixed rate. It shows whether sharing transactions delays posts.
+// steadyPosts sends posts at the same fixed rate to the service, in which posts share transactions, and
+// to a service that gives each post its own transaction. The comparison shows whether sharing
+// transactions delays posts.
 func (b *bench) steadyPosts(ctx context.Context, p *product) (shared, single *subject, err error) {
 	other, err := b.stage.newProduct(ctx, "product_singles", productJob{SinglePosts: true})
 	if err != nil {

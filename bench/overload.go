@@ -11,7 +11,8 @@ import (
 )
 
 const (
-	// overloadFactor is the ratio of the rate of posts under overload to the highest rate.
+	// overloadFactor is the rate of posts under overload, divided by the highest rate at which the
+	// service can store them.
 	overloadFactor     = 10
 	minGoodput         = 0.8
 	maxRecoverySeconds = 10
@@ -98,9 +99,9 @@ func (b *bench) press(ctx context.Context, p overloadTest) error {
 	return nil
 }
 
-// recover sends posts at the normal rate, one second at a time, until their 99th percentile is at
-// most a quarter above normal. It returns how long that took. It gives up after twice the target
-// time.
+// recover sends posts at the normal rate, one second at a time, until the 99th percentile of their
+// response times is at most a quarter above normal. It returns how long that took. It gives up after
+// twice the target time.
 func (b *bench) recover(ctx context.Context, usual *subject, normal time.Duration) (time.Duration, error) {
 	start := clock.System{}.Now()
 	for {

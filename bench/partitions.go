@@ -10,8 +10,8 @@ import (
 
 const (
 	maxChangedToUnchanged = 1.25
-	// changeInterval is the time from one change of partitions to the next. A platform changes them
-	// once a month or week.
+	// changeInterval is the time from one change of partitions to the next. In production, partitions
+	// change only once a month or once a week.
 	changeInterval = time.Second
 )
 
@@ -44,7 +44,8 @@ func (b *bench) partitions(ctx context.Context) (err error) {
 }
 
 // deliverDuringChanges sends posts while partitions are created and dropped, once in each
-// changeInterval. perSecond is the number of partitions that were created and dropped per second.
+// changeInterval. The result perSecond is the number of partitions that were created and dropped per
+// second.
 func (p *product) deliverDuringChanges(ctx context.Context, length time.Duration) (r round, perSecond float64, err error) {
 	stop := make(chan struct{})
 	changed := make(chan error, 1)
@@ -73,7 +74,7 @@ func (p *product) deliverDuringChanges(ctx context.Context, length time.Duration
 }
 
 // changePartitions creates a partition of each table, as a node does once a month, and then detaches and
-// drops it, as an operator does who archives old leads.
+// drops it, as an operator who archives old leads does.
 func (p *product) changePartitions(ctx context.Context) error {
 	if _, err := p.root.Exec(ctx, `SELECT create_partitions($1, 'month', '2100-01-01', '2100-01-01')`, partitionedTables); err != nil {
 		return err

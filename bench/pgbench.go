@@ -23,28 +23,28 @@ import (
 //go:embed post.sql.tmpl
 var postScript string
 
-// pgbench opens its connections one after the other. Its time limit includes the time for this, but
-// its rate does not, so each round gets extra seconds for connecting. If a busy machine spends the
-// whole round connecting, the round is repeated with twice as many extra seconds.
+// pgbench opens its connections one after another. The time that this takes counts towards its time
+// limit but not towards its rate, so each round gets extra seconds for connecting. If a busy machine
+// spends the whole round connecting, the round is repeated with twice as many extra seconds.
 const (
 	connecting    = 1
 	maxConnecting = 32
 )
 
-// pgbench stores the same rows with Postgres's own tool, over the same number of connections as the load
-// generator uses.
+// pgbench returns a contender that uses Postgres's own benchmark tool to store the same rows as the
+// product. It opens as many connections as the load generator.
 func (b *bench) pgbench(ctx context.Context, d *database, rows rowSizes) (*subject, error) {
 	return b.pgbenchWith(ctx, d, rows, "pgbench", load.Connections)
 }
 
-// bestPgbench runs pgbench with the number of connections at which it is fastest.
+// bestPgbench returns pgbench as a contender, with the number of connections at which it is fastest.
 func (b *bench) bestPgbench(ctx context.Context, d *database, rows rowSizes) (*subject, error) {
 	return b.best(ctx, []int{4, 8, 16, 32, 64, 128}, func(clients int) (*subject, error) {
 		return b.pgbenchWith(ctx, d, rows, pgbenchAtBest, clients)
 	})
 }
 
-// best returns the contender with the number of connections at which it is fastest.
+// best tries the given numbers of connections and returns the fastest contender.
 func (b *bench) best(ctx context.Context, connections []int, with func(int) (*subject, error)) (best *subject, err error) {
 	var most float64
 	var acknowledged int64

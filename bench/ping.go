@@ -103,8 +103,8 @@ func (c *subject) serve(ctx context.Context, role string, job any) (err error) {
 	return err
 }
 
-// at returns a contender that sends pings to the same server at the given rate per second, or as fast as
-// possible if the rate is 0.
+// at returns a contender that sends pings to the server of c, at the given rate per second, or as fast
+// as possible if the rate is 0.
 func (c *subject) at(rate int) *subject {
 	return &subject{
 		name:    c.name,

@@ -112,12 +112,13 @@ func (p *product) deliverAs(job postsJob) func(context.Context, time.Duration) (
 	}
 }
 
-// gorm stores the same rows with GORM, over the same number of connections as the load generator uses.
+// gorm returns a contender that uses GORM to store the same rows as the product. It opens as many
+// connections as the load generator.
 func (b *bench) gorm(_ context.Context, d *database, rows rowSizes) (*subject, error) {
 	return gormWith(d, rows, "gorm", load.Connections), nil
 }
 
-// bestGorm runs GORM with the number of connections at which it is fastest.
+// bestGorm returns GORM as a contender, with the number of connections at which it is fastest.
 func (b *bench) bestGorm(ctx context.Context, d *database, rows rowSizes) (*subject, error) {
 	return b.best(ctx, []int{8, 16, 32, 64, 128}, func(connections int) (*subject, error) {
 		return gormWith(d, rows, gormAtBest, connections), nil

@@ -91,7 +91,7 @@ func parseProcess(text string) (s processStat, err error) {
 }
 
 // familyTime returns the total processor time of a process and its children, including children that
-// have ended. For Postgres, pass the postmaster.
+// have ended. For Postgres, pass the ID of the postmaster.
 func familyTime(pid int) (time.Duration, error) {
 	first, err := readProcess(pid)
 	if err != nil {

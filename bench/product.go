@@ -27,7 +27,7 @@ type product struct {
 	kek     []byte
 
 	fastestPosts int
-	answered     int64 // total pings
+	answered     int64 // pings answered in all turns
 }
 
 // partnerSlug is the slug of the partner that sends the pings and posts.

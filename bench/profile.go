@@ -51,7 +51,7 @@ type share struct {
 }
 
 // profile takes a processor profile and an allocation profile of the product during an extra turn. If
-// -profile is set, it saves both.
+// -profile is set, it saves both profiles.
 func (b *bench) profile(ctx context.Context, ops, part string, c *subject) error {
 	length := 2 * b.plan.PostRound
 	kinds := []string{"profile", "allocs"}

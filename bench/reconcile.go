@@ -27,11 +27,11 @@ const maxReconcileToPsql = 2
 //go:embed reconcile.sql
 var reconcileScript string
 
-// compared contains one time per round, in seconds, for each step.
+// compared contains the seconds that each step took in each round.
 type compared struct{ upload, product, psql []float64 }
 
-// reconciliations measures how long the product and psql take to compare a partner's file with the
-// ledger. They take turns.
+// reconciliations measures how long the product takes to compare a partner's file with the ledger, and
+// how long psql takes. The two take turns.
 func (b *bench) reconciliations(ctx context.Context) (err error) {
 	b.progress("reconcile: filling a ledger with %s leads", grouped(b.plan.FinanceRows*3/2))
 	k, err := b.stage.newFilledLedger(ctx, "reconcile", b.plan.FinanceRows)

@@ -20,7 +20,7 @@ type subject struct {
 	listening listening // the addresses of a baseline's server
 	run       func(context.Context, time.Duration) (round, error)
 
-	acknowledged int64 // total
+	acknowledged int64 // in all turns
 	rounds       []round
 }
 
@@ -43,7 +43,7 @@ func (r round) rate() float64 { return float64(r.Count) / r.Elapsed.Seconds() }
 // answered returns the number of requests per second that were acknowledged or rejected.
 func (r round) answered() float64 { return float64(r.Count+r.Rejected) / r.Elapsed.Seconds() }
 
-// each divides processor time by the number of acknowledged requests and returns the result in
+// each returns the given processor time, divided by the number of acknowledged requests, in
 // microseconds.
 func (r round) each(spent time.Duration) float64 {
 	return float64(spent.Nanoseconds()) / 1e3 / float64(r.Count)
@@ -106,7 +106,7 @@ func (b *bench) take(ctx context.Context, part string, number int, length time.D
 
 const (
 	// maxOtherLoad is the largest share of the machine's processor time that other programs may use. If
-	// they use more during a turn, the turn is repeated.
+	// they use more during a turn, the turn is repeated, unless the time set by -patience is used up.
 	maxOtherLoad = 0.2
 	// lookFor is how long awaitQuiet observes the machine to decide whether it is idle.
 	lookFor = 250 * time.Millisecond
@@ -173,7 +173,7 @@ type spent struct {
 	ours, postgres time.Duration
 }
 
-// since returns the share of processor time that other programs used between before and s.
+// since returns the share of processor time that other programs used between the earlier reading and s.
 func (s spent) since(before spent) float64 {
 	all := s.machine.all - before.machine.all
 	others := (s.machine.busy - before.machine.busy) - (s.ours - before.ours)
@@ -183,7 +183,7 @@ func (s spent) since(before spent) float64 {
 	return float64(others) / float64(all)
 }
 
-// idleSince returns the share of processor time that was idle between before and s.
+// idleSince returns the share of processor time that was idle between the earlier reading and s.
 func (s spent) idleSince(before spent) float64 {
 	all := s.machine.all - before.machine.all
 	if all <= 0 {

@@ -125,8 +125,8 @@ func (d *database) open(ctx context.Context) (*postgres.DB, error) {
 
 func (d *database) close() error { return d.root.Close(context.Background()) }
 
-// durable returns an error if Postgres could lose committed data in a crash. The figures would then be
-// meaningless.
+// durable returns an error if Postgres could lose committed data in a crash. Figures that are measured
+// with such a server would be meaningless.
 func (d *database) durable(ctx context.Context) error {
 	for _, setting := range []string{"fsync", "synchronous_commit", "full_page_writes"} {
 		var value string

@@ -153,8 +153,8 @@ func (b *bench) fill(ctx context.Context, v *vaulted) error {
 	}
 }
 
-// deliverBeside sends posts while leads are rewrapped. ended reports whether the rewrap finished before
-// all posts were sent.
+// deliverBeside sends posts while leads are rewrapped. The result ended reports whether the rewrap
+// finished before all posts were sent.
 func (v *vaulted) deliverBeside(
 	ctx context.Context, length time.Duration, move *leads.KeyRotation,
 ) (r round, done leads.RotationProgress, ended bool, err error) {

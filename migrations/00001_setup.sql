@@ -63,15 +63,16 @@ END
 $$;
 -- +goose StatementEnd
 
--- Partitions. Each partition of a table contains a range of time: by a timestamp, or by a UUIDv7,
--- whose first 48 bits are the time in milliseconds.
+-- Partitions. Each partition of a table contains the rows of one period. The time of a row is a
+-- timestamp, or the first 48 bits of a UUIDv7, which are the time in milliseconds.
 
--- first_id returns the smallest id of a time, as the bound of a partition or a search.
+-- first_id returns the smallest ID with the given time. This ID is the bound of a partition or a search.
 -- +goose StatementBegin
 CREATE FUNCTION first_id(at timestamptz) RETURNS uuid LANGUAGE sql STABLE PARALLEL SAFE
 RETURN rpad(lpad(to_hex(floor(extract(epoch FROM at) * 1000)::bigint), 12, '0'), 32, '0')::uuid;
 
--- partition_time returns the time of a partition's bound, which is the text of a timestamp or UUIDv7.
+-- partition_time returns the time of a partition's bound. The bound is the text of a timestamp or of a
+-- UUIDv7.
 CREATE FUNCTION partition_time(bound text) RETURNS timestamptz LANGUAGE sql STABLE AS $$
 SELECT CASE WHEN bound ~ '^[0-9a-f]{8}-'
     THEN to_timestamp(('x' || left(replace(bound, '-', ''), 12))::bit(48)::bigint / 1000.0)
@@ -112,7 +113,8 @@ BEGIN
         name, parent, key, lower, key, upper);
     -- A trigger on the table itself does not reject TRUNCATE on a partition.
     EXECUTE format('CREATE TRIGGER no_truncate BEFORE TRUNCATE ON public.%I FOR EACH STATEMENT EXECUTE FUNCTION reject_change()', name);
-    -- The same is true for other triggers on statements. Attaching the partition adds those on rows.
+    -- The same is true for other statement triggers. Row triggers are added when the partition is
+    -- attached.
     FOR definition IN SELECT pg_get_triggerdef(oid) FROM pg_trigger
         WHERE tgrelid = ('public.' || quote_ident(parent))::regclass AND NOT tgisinternal AND tgtype & 33 = 0 -- neither ROW nor TRUNCATE
     LOOP
@@ -158,8 +160,9 @@ BEGIN
 END
 $$;
 
--- analyze_partitions collects statistics about a partitioned table as a whole, unless they are less
--- than a day old. Autovacuum only does so for partitions. It returns whether it collected them.
+-- analyze_partitions collects statistics about a partitioned table as a whole, unless they are less than
+-- a day old. Autovacuum only does so for partitions. The function returns whether it collected
+-- statistics.
 CREATE FUNCTION analyze_partitions(parent text) RETURNS boolean
     LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, public, pg_temp AS $$
 BEGIN
@@ -174,8 +177,8 @@ END
 $$;
 -- +goose StatementEnd
 
--- After five failed logins, Vault locks an AppRole for all nodes. The nodes count their failures
--- together, to stop before that.
+-- After five failed logins, Vault locks an AppRole for all nodes. The nodes count their failed logins
+-- together, so that they stop before Vault locks the AppRole.
 CREATE TABLE vault_logins (
     id           bigint      GENERATED ALWAYS AS IDENTITY CONSTRAINT vault_logins_pkey PRIMARY KEY,
     credential   bytea       NOT NULL, -- a keyed digest

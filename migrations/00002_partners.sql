@@ -25,8 +25,8 @@ CREATE TABLE partners (
 );
 COMMENT ON TABLE partners IS 'Companies that sell leads, with their slug, state and signing mode.';
 CREATE INDEX partners_by_name ON partners (lower(name), id);
--- Finds slugs that are easily confused, such as acme-101 and acme-1o1. The console warns users before
--- they create one.
+-- This index finds slugs that are easily confused, such as acme-101 and acme-1o1. The console warns
+-- users before they create one.
 CREATE INDEX partners_slug_likeness ON partners (translate(slug, '01i', 'oll'));
 
 CREATE TABLE accounts (
@@ -46,8 +46,8 @@ CREATE TABLE accounts (
 COMMENT ON TABLE accounts IS 'Partners'' accounts. Each has the partnerId that the partner sends in posts.';
 CREATE UNIQUE INDEX accounts_one_default ON accounts (partner_id) WHERE is_default;
 CREATE INDEX accounts_by_partner ON accounts (partner_id);
--- Identifiers that differ only in case are not allowed. Others that are easily confused cause a
--- warning, as for slugs.
+-- Identifiers that differ only in case are not allowed. If identifiers are easily confused for another
+-- reason, the console shows a warning, as it does for slugs.
 CREATE UNIQUE INDEX accounts_identifier_folded ON accounts (lower(identifier));
 CREATE INDEX accounts_identifier_likeness ON accounts (translate(lower(identifier), '01i_.', 'oll--'));
 

@@ -102,7 +102,7 @@ CREATE TABLE saved_forms (
     sealed   bytea       NOT NULL CONSTRAINT saved_forms_size CHECK (length(sealed) <= 1048576), -- encrypted with a platform key
     saved_at timestamptz NOT NULL
 );
-COMMENT ON TABLE saved_forms IS 'Forms that were submitted after their session expired, encrypted.';
+COMMENT ON TABLE saved_forms IS 'Encrypted forms that users submitted after their session had expired.';
 
 -- +goose Down
 DROP TABLE saved_forms, form_submissions, login_attempts, staff_sessions, staff_recovery_codes, staff_invitations, staff_roles, staff;

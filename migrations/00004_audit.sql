@@ -21,7 +21,7 @@ CREATE TABLE audit_events (
     prev_hash   bytea       NOT NULL CONSTRAINT audit_events_prev_once UNIQUE CONSTRAINT audit_events_prev_length CHECK (length(prev_hash) = 32),
     hash        bytea       NOT NULL CONSTRAINT audit_events_hash_length CHECK (length(hash) = 32)
 );
-COMMENT ON TABLE audit_events IS 'The audit log. Each event contains the hash of the one before. Never changed.';
+COMMENT ON TABLE audit_events IS 'The audit log. Each event contains the hash of the one before. Events are never changed.';
 CREATE INDEX audit_events_by_object ON audit_events (object_kind, object_id, id);
 CREATE INDEX audit_events_by_partner ON audit_events (partner_id, id);
 CREATE INDEX audit_events_by_staff ON audit_events (staff_id, id);

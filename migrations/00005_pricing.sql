@@ -130,8 +130,8 @@ CREATE TABLE partner_prices (
     exclusions     jsonb       NOT NULL DEFAULT '[]' -- [{"industry"|"category": …, "country": …}]
                                CONSTRAINT partner_prices_exclusions_list CHECK (jsonb_typeof(exclusions) = 'array'),
     daily_lead_cap integer     CONSTRAINT partner_prices_cap_positive CHECK (daily_lead_cap > 0),
-    -- When a partner without pricing last got pricing. A quote that names no partner and was issued
-    -- before that time stays valid for its 15 minutes.
+    -- When the partner last got pricing after it had none. A quote that is not tied to a partner and was
+    -- issued before that time stays valid for its 15 minutes.
     agreed_at      timestamptz NOT NULL DEFAULT now(),
     row_version    integer     NOT NULL DEFAULT 1,
     updated_at     timestamptz NOT NULL

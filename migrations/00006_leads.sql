@@ -1,14 +1,15 @@
 -- Leads with their keys, consents and timelines.
 --
--- All four tables are partitioned by the lead's id, which is a UUIDv7 from the time of the ping. So the
--- four rows of a lead are in partitions of the same period. They have no foreign keys: the statement
--- that stores a lead stores all of its rows, and an hourly job checks them (decision 48).
+-- All four tables are partitioned by the lead's id, which is a UUIDv7 from the time of the ping. The
+-- four rows of a lead are therefore in partitions of the same period. The tables have no foreign keys,
+-- because the statement that stores a lead stores all of its rows, and an hourly job checks them
+-- (decision 48).
 
 -- +goose Up
 
--- partner_id, account_id and secret_id have no foreign keys, because every post would then lock
--- the same few rows in share mode. The rows exist in any case: the statement that stores a lead
--- reads all three, and the service has no privilege to delete them.
+-- partner_id, account_id and secret_id have no foreign keys, because every post would then lock the same
+-- few rows in share mode. The rows always exist, because the statement that stores a lead reads all
+-- three, and the service has no privilege to delete them.
 CREATE TABLE leads (
     id              uuid        CONSTRAINT leads_pkey PRIMARY KEY, -- the transaction's id (decision 32), so that a transaction has at most one lead (decision 3)
     attempt_id      uuid        NOT NULL, -- random; identifies the stored post among all posts for the transaction
@@ -50,8 +51,9 @@ CREATE INDEX leads_by_partner ON leads (partner_id, received_at, id);
 CREATE INDEX leads_by_email ON leads (email_digest);
 CREATE INDEX leads_by_phone ON leads (phone_digest);
 
--- A change rewrites its whole row. So columns that change are not in leads, whose rows are ten times
--- as large. Without its row in lead_keys, a lead cannot be decrypted.
+-- Postgres rewrites a whole row when one of its columns changes. Columns that change are therefore here,
+-- and not in leads, whose rows are ten times as large. Without its row in lead_keys, a lead cannot be
+-- decrypted.
 CREATE TABLE lead_keys (
     lead_id      uuid  CONSTRAINT lead_keys_pkey PRIMARY KEY,
     salt         bytea NOT NULL CONSTRAINT lead_keys_salt_size CHECK (length(salt) = 16),
@@ -64,7 +66,7 @@ CREATE TABLE lead_keys (
     -- with body_digest.
     answered_key bytea
 ) PARTITION BY RANGE (lead_id);
-COMMENT ON TABLE lead_keys IS 'The wrapped data key of each lead, and the digest of its body for one day.';
+COMMENT ON TABLE lead_keys IS 'The wrapped data key of each lead and, for one day, the digest of the post''s body.';
 CREATE INDEX lead_keys_by_version ON lead_keys (key_wrapper, key_version);
 CREATE INDEX lead_keys_with_body ON lead_keys (lead_id) WHERE body_digest IS NOT NULL; -- about one day of leads, until their digests are deleted
 
@@ -80,8 +82,8 @@ CREATE TABLE consents (
     sandbox             boolean     NOT NULL,
     received_at         timestamptz NOT NULL
 ) PARTITION BY RANGE (lead_id);
-COMMENT ON TABLE consents IS 'The consent of each lead. Never changed.';
--- Finds the leads to delete. On leads, the index would make every search slower to plan.
+COMMENT ON TABLE consents IS 'The consent of each lead. Rows are never changed.';
+-- This index finds the leads to delete. An index on leads would make every search slower to plan.
 CREATE INDEX consents_sandbox ON consents (received_at) WHERE sandbox;
 
 CREATE TABLE lead_events (
@@ -99,7 +101,7 @@ CREATE TABLE lead_checks (
     only_row      boolean     CONSTRAINT lead_checks_pkey PRIMARY KEY DEFAULT true CONSTRAINT lead_checks_one CHECK (only_row),
     checked_until timestamptz NOT NULL
 );
-COMMENT ON TABLE lead_checks IS 'The time up to which leads were checked for missing rows. One row.';
+COMMENT ON TABLE lead_checks IS 'The time up to which leads were checked for missing rows. The table has one row.';
 
 -- Sandbox leads are deleted after 7 days (decision 25). All other leads and consents are permanent.
 CREATE TRIGGER leads_stay BEFORE DELETE ON leads FOR EACH ROW WHEN (NOT OLD.sandbox) EXECUTE FUNCTION reject_change();

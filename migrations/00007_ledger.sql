@@ -22,7 +22,7 @@ CREATE TABLE ledger_entries (
         WHEN 'payment' THEN amount_minor < 0
         ELSE amount_minor <> 0 END)
 ) PARTITION BY RANGE (occurred_at);
-COMMENT ON TABLE ledger_entries IS 'The ledger: accruals, returns, adjustments and payments. Never changed. One partition for each month.';
+COMMENT ON TABLE ledger_entries IS 'The ledger: accruals, returns, adjustments and payments. Entries are never changed. There is one partition for each month.';
 CREATE INDEX ledger_entries_by_lead ON ledger_entries (lead_id);
 CREATE INDEX ledger_entries_by_account ON ledger_entries (account_id, id);
 -- Entries other than accruals, which are a small part of the ledger.
@@ -32,7 +32,7 @@ CREATE INDEX ledger_entries_others ON ledger_entries (id) WHERE kind <> 'accrual
 CREATE INDEX ledger_entries_by_time ON ledger_entries USING brin (occurred_at) WITH (autosummarize = on);
 
 -- A unique index on ledger_entries would have to contain occurred_at, so references are unique here.
--- The table also finds an entry's partition by its reference or its lead.
+-- Queries also use this table to find an entry's partition by the entry's reference or lead.
 CREATE TABLE ledger_references (
     partner_id  uuid        NOT NULL,
     kind        text        NOT NULL CONSTRAINT ledger_references_kind_known CHECK (kind IN ('return', 'adjustment', 'payment')),
@@ -42,7 +42,7 @@ CREATE TABLE ledger_references (
     occurred_at timestamptz NOT NULL,
     CONSTRAINT ledger_references_pkey PRIMARY KEY (partner_id, kind, reference)
 );
-COMMENT ON TABLE ledger_references IS 'The references of all ledger entries except accruals. Never changed.';
+COMMENT ON TABLE ledger_references IS 'The references of all ledger entries except accruals. Rows are never changed.';
 CREATE INDEX ledger_references_by_lead ON ledger_references (lead_id) WHERE lead_id IS NOT NULL;
 
 -- add_ledger_reference runs as the owner, so that the service needs no privilege to write references.
@@ -63,8 +63,8 @@ CREATE TRIGGER ledger_entries_no_truncate BEFORE TRUNCATE ON ledger_entries FOR 
 CREATE TRIGGER ledger_references_append_only BEFORE UPDATE OR DELETE ON ledger_references FOR EACH ROW EXECUTE FUNCTION reject_change();
 CREATE TRIGGER ledger_references_no_truncate BEFORE TRUNCATE ON ledger_references FOR EACH STATEMENT EXECUTE FUNCTION reject_change();
 
--- Notes can contain text about a person, which may have to be erased. So they are not in the ledger,
--- and the owner can change them.
+-- Notes can contain text about a person, which may have to be erased. Notes are therefore not in the
+-- ledger, and the owner can change them.
 CREATE TABLE ledger_notes (
     entry_id    bigint      CONSTRAINT ledger_notes_pkey PRIMARY KEY,
     occurred_at timestamptz NOT NULL, -- of the entry
@@ -92,7 +92,7 @@ CREATE TABLE ledger_totals_state (
     checked_at  timestamptz, -- when the totals were last compared with the ledger
     differences bigint      NOT NULL DEFAULT 0 -- the number of totals that differed
 );
-COMMENT ON TABLE ledger_totals_state IS 'The last ledger entry that ledger_totals includes. One row.';
+COMMENT ON TABLE ledger_totals_state IS 'The last ledger entry that ledger_totals includes. The table has one row.';
 INSERT INTO ledger_totals_state (added_to) VALUES (0);
 
 -- Delivered leads by partner and UTC day, for the partners' daily caps (decision 29).
@@ -102,7 +102,7 @@ CREATE TABLE daily_lead_counts (
     leads      bigint NOT NULL,
     CONSTRAINT daily_lead_counts_pkey PRIMARY KEY (day, partner_id)
 );
-COMMENT ON TABLE daily_lead_counts IS 'Leads by UTC day and partner, for daily caps.';
+COMMENT ON TABLE daily_lead_counts IS 'The number of leads by UTC day and partner, for daily caps.';
 -- How far the ledger has been counted. When settling_to was set, entries up to it may not have been
 -- committed yet. Their transactions are in writers, as virtual transaction ids from pg_locks.
 CREATE TABLE daily_lead_counts_state (
@@ -111,7 +111,7 @@ CREATE TABLE daily_lead_counts_state (
     settling_to bigint  NOT NULL,
     writers     text[]  NOT NULL
 );
-COMMENT ON TABLE daily_lead_counts_state IS 'The last ledger entry that daily_lead_counts includes. One row.';
+COMMENT ON TABLE daily_lead_counts_state IS 'The last ledger entry that daily_lead_counts includes. The table has one row.';
 INSERT INTO daily_lead_counts_state (counted_to, settling_to, writers) VALUES (0, 0, '{}');
 
 -- Leads and accruals by UTC day, so that the partner list does not have to add up a month of ledger
@@ -124,7 +124,7 @@ CREATE TABLE partner_days (
     payout_minor bigint  NOT NULL,
     CONSTRAINT partner_days_pkey PRIMARY KEY (day, partner_id, currency)
 );
-COMMENT ON TABLE partner_days IS 'Totals by day and partner, calculated from the ledger.';
+COMMENT ON TABLE partner_days IS 'Leads and payouts by day and partner, calculated from the ledger.';
 -- The partner list shows these totals and can be sorted by them.
 CREATE TABLE partner_figures (
     partner_id      uuid   CONSTRAINT partner_figures_pkey PRIMARY KEY CONSTRAINT partner_figures_partner_fkey REFERENCES partners,
@@ -132,14 +132,14 @@ CREATE TABLE partner_figures (
     payouts         jsonb  NOT NULL, -- [{"currency": "GBP", "minor": 4560}], by currency
     last_traffic_at timestamptz
 );
-COMMENT ON TABLE partner_figures IS 'Totals for the last 30 days, for the list of partners.';
+COMMENT ON TABLE partner_figures IS 'Each partner''s totals of the last 30 days, as shown in the list of partners.';
 -- Each day is added up again after it has ended.
 CREATE TABLE partner_figures_state (
     only_row     boolean     CONSTRAINT partner_figures_state_pkey PRIMARY KEY DEFAULT true CONSTRAINT partner_figures_state_one CHECK (only_row),
     added_until  timestamptz NOT NULL, -- earlier entries are in partner_days
     whole_before date        NOT NULL  -- earlier days have been added up again after they ended
 );
-COMMENT ON TABLE partner_figures_state IS 'The times up to which partner_days is complete. One row.';
+COMMENT ON TABLE partner_figures_state IS 'The times up to which partner_days is complete. The table has one row.';
 
 -- +goose Down
 DROP TABLE partner_figures_state, partner_figures, partner_days, daily_lead_counts_state, daily_lead_counts, ledger_totals_state, ledger_totals,

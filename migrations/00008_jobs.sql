@@ -25,7 +25,7 @@ CREATE TABLE jobs (
     ended_at     timestamptz,
     CONSTRAINT jobs_ended_when CHECK ((state IN ('done', 'failed', 'cancelled')) = (ended_at IS NOT NULL))
 );
-COMMENT ON TABLE jobs IS 'Background jobs: the state, progress and user that staff see.';
+COMMENT ON TABLE jobs IS 'Background jobs, with the state, progress and user that staff see.';
 CREATE INDEX jobs_open ON jobs (heartbeat_at) WHERE state IN ('waiting', 'running');
 CREATE INDEX jobs_by_object ON jobs (object_id, id);
 

@@ -21,7 +21,7 @@ CREATE TABLE returns (
     CONSTRAINT returns_decided_when CHECK ((state = 'open') = (decided_at IS NULL))
 );
 COMMENT ON TABLE returns IS 'Lead returns, with the reason, evidence and decision.';
--- At most one open or accepted return for each lead. After a rejection, a lead can be returned again.
+-- A lead can have at most one open or accepted return. After a rejection, a lead can be returned again.
 CREATE UNIQUE INDEX returns_one_a_lead ON returns (lead_id) WHERE state <> 'rejected';
 CREATE INDEX returns_by_partner ON returns (partner_id, id);
 CREATE INDEX returns_open ON returns (id) WHERE state = 'open';
@@ -58,16 +58,16 @@ COMMENT ON TABLE payout_runs IS 'Payout runs, with their state and the users who
 CREATE UNIQUE INDEX payout_runs_one_open ON payout_runs (currency) WHERE state IN ('preparing', 'prepared', 'approved');
 CREATE INDEX payout_runs_by_time ON payout_runs (created_at, id);
 
--- Partitioned like the ledger. The reference to ledger_entries is not a foreign key, because that
--- would plan a query on all partitions for each row. A trigger checks all rows of a statement together.
--- Entries cannot disappear, because the ledger is append-only.
+-- The table is partitioned like the ledger. The reference to ledger_entries is not a foreign key,
+-- because Postgres would then plan a query on all partitions for each row. A trigger checks all rows of
+-- a statement together. Entries cannot disappear, because the ledger is append-only.
 CREATE TABLE payout_run_entries (
     entry_id    bigint      NOT NULL,
     occurred_at timestamptz NOT NULL, -- of the entry
     run_id      uuid        NOT NULL CONSTRAINT payout_run_entries_run_fkey REFERENCES payout_runs,
     CONSTRAINT payout_run_entries_pkey PRIMARY KEY (entry_id, occurred_at)
 ) PARTITION BY RANGE (occurred_at);
-COMMENT ON TABLE payout_run_entries IS 'The ledger entries in each payout run. An entry is in at most one run. One partition for each month.';
+COMMENT ON TABLE payout_run_entries IS 'The ledger entries in each payout run. An entry is in at most one run. There is one partition for each month.';
 CREATE INDEX payout_run_entries_by_run ON payout_run_entries (run_id, entry_id);
 
 -- If the account is paid, the sums are those of the entries that the run claimed. If the balance is
@@ -100,10 +100,10 @@ CREATE TABLE payees (
     tax_id     text NOT NULL,
     CONSTRAINT payees_pkey PRIMARY KEY (run_id, partner_id)
 );
-COMMENT ON TABLE payees IS 'Legal names, addresses and tax IDs of partners, for payouts.';
+COMMENT ON TABLE payees IS 'The partners'' legal names, addresses and tax IDs as used in each payout run.';
 
 -- +goose StatementBegin
--- A paid or cancelled run cannot be changed, nor can the sums of a prepared run.
+-- A paid or cancelled run cannot be changed. The sums of a prepared run cannot be changed either.
 CREATE FUNCTION reject_run_change() RETURNS trigger LANGUAGE plpgsql AS $$
 BEGIN
     IF OLD.state IN ('paid', 'cancelled') OR (OLD.state <> 'preparing'
@@ -114,8 +114,8 @@ BEGIN
     RETURN NEW;
 END
 $$;
--- Entries and statements can only be added while a run is being prepared. If the trigger has the
--- argument approved, rows can also be added to an approved run: the transaction that marks the run as
+-- Entries and statements can only be added while a run is being prepared. If the trigger's argument is
+-- 'approved', rows can also be added to an approved run, because the transaction that marks the run as
 -- paid adds payments.
 CREATE FUNCTION reject_late_claim() RETURNS trigger LANGUAGE plpgsql SET search_path = pg_catalog, public, pg_temp AS $$
 BEGIN

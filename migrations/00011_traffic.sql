@@ -63,7 +63,7 @@ CREATE TABLE traffic_minutes (
 );
 COMMENT ON TABLE traffic_minutes IS 'Counts of pings and posts by minute, partner and outcome.';
 CREATE INDEX traffic_minutes_by_partner ON traffic_minutes (partner_id, minute);
--- Finds when a secret was last used. Pings and unsigned posts have no secret.
+-- This index finds when a secret was last used. Pings and unsigned posts have no secret.
 CREATE INDEX traffic_minutes_by_secret ON traffic_minutes (secret_id, minute) WHERE secret_id <> '00000000-0000-0000-0000-000000000000';
 
 -- The latest rejections of each partner, with the names of the fields but without their values
@@ -77,7 +77,7 @@ CREATE TABLE rejections (
     outcome    text        NOT NULL,
     fields     text[]      NOT NULL
 );
-COMMENT ON TABLE rejections IS 'Recent rejections of each partner, without values from the request.';
+COMMENT ON TABLE rejections IS 'Recent rejections of each partner''s requests, without values from those requests.';
 CREATE INDEX rejections_by_partner ON rejections (partner_id, id);
 CREATE INDEX rejections_by_request ON rejections (request_id);
 

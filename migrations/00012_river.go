@@ -15,14 +15,15 @@ const RiverSchema = "river"
 const (
 	riverStep = 12
 	riverName = "00012_river.go"
-	// riverVersion is the version of River's schema that this program needs. To move to a newer
-	// version, add a migration. Version 8 changes nothing in Postgres.
+	// riverVersion is the version of River's schema that this program needs. To move to a newer version,
+	// add a migration. Version 8 is not needed, because it changes nothing in Postgres.
 	riverVersion = 7
 )
 
-// riverTables returns the migration that creates the tables of River, the job queue, by running
-// River's own migrations. Each of those needs its own transaction, so this migration does not run
-// in one. If it was interrupted, it continues with the next River migration.
+// riverTables returns the migration that creates the tables of River, the job queue, by running River's
+// own migrations. Each of River's migrations needs its own transaction, so this migration does not run
+// in a transaction. If it is interrupted, the next attempt continues with the first missing River
+// migration.
 func riverTables() *goose.Migration {
 	up := func(ctx context.Context, db *sql.DB) error {
 		if _, err := db.ExecContext(ctx, `CREATE SCHEMA IF NOT EXISTS river; REVOKE ALL ON SCHEMA river FROM PUBLIC`); err != nil {

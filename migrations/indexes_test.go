@@ -9,7 +9,8 @@ import (
 	"github.com/pingpost/pingpost/internal/testkit"
 )
 
-// insertAnyEntry inserts an entry with a unique reference, insertSameEntry one with a fixed reference.
+// insertAnyEntry inserts an entry with a unique reference. insertSameEntry inserts an entry whose
+// reference is always the same.
 const (
 	insertAnyEntry  = insertEntryOf + `, gen_random_uuid()::text)`
 	insertSameEntry = insertEntryOf + `, 'once')`
@@ -18,7 +19,7 @@ const (
 		VALUES ($2, gen_random_uuid(), $1, $3, $4, 'GBP', now()`
 )
 
-// A lead can have any number of adjustments, with the same amount and time.
+// A lead can have any number of adjustments, even if their amounts and times are the same.
 func TestLeadHasSeveralEntries(t *testing.T) {
 	app := testkit.Connect(t, testkit.NewDatabaseURLs(t).AppURL)
 	partner := uuid.New()

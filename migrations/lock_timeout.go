@@ -12,11 +12,11 @@ import (
 	"github.com/pressly/goose/v3/lock"
 )
 
-// A statement that waits for a table lock blocks all later statements on the table. So a migration
-// that waits for a long transaction, such as a backup, would block posts. To avoid this, a
-// migration waits less than the two seconds that a post waits, but more than the one second after
-// which Postgres cancels an autovacuum that blocks it. Then it pauses, so that queued statements
-// can run, and retries.
+// A statement that waits for a table lock blocks all later statements on the table. So a migration that
+// waits for a long transaction, such as a backup, would block posts. To avoid this, a migration waits
+// for less time than a post, which waits for two seconds. It waits for more than one second, because
+// Postgres then cancels an autovacuum that blocks the migration. If the migration does not get the lock,
+// it pauses, so that queued statements can run, and then retries.
 const (
 	lockTimeout = "1500ms"
 	lockPause   = 3 * time.Second
@@ -25,8 +25,8 @@ const (
 	lockNotAvailable = "55P03"
 )
 
-// lockTimeoutSQL limits the time that statements on a connection wait for a table. A migration
-// that runs outside a transaction calls when_free for each change that may have to wait. when_free retries
+// lockTimeoutSQL limits how long statements on a connection wait for a lock on a table. A migration that
+// runs outside a transaction calls when_free for each change that may have to wait. when_free retries
 // only that change, because retrying the whole migration would rebuild its indexes.
 const lockTimeoutSQL = `
 SET lock_timeout = '%[1]s';

@@ -31,7 +31,8 @@ type Step struct {
 }
 
 // provider returns a goose provider for the SQL migrations in sources and the Go migration of River's
-// tables. If changes is false, the provider also works on a read-only standby.
+// tables. The parameter changes states whether migrations will be applied or undone. If it is false, the
+// provider also works on a read-only standby.
 func provider(db *sql.DB, sources fs.FS, changes bool) (*goose.Provider, error) {
 	// The locker makes concurrent migrations wait for each other.
 	locker, err := lock.NewPostgresSessionLocker()
@@ -49,8 +50,8 @@ func provider(db *sql.DB, sources fs.FS, changes bool) (*goose.Provider, error) 
 // script.
 const Encoding = "UTF8"
 
-// ErrEncoding means that the database does not have this encoding. It cannot be changed after the
-// database has been created.
+// ErrEncoding means that the encoding of the database is not UTF8. The encoding cannot be changed after
+// the database has been created.
 var ErrEncoding = errors.New("the encoding of the database must be UTF8: create a new database with CREATE DATABASE … ENCODING 'UTF8' TEMPLATE template0")
 
 // Up applies the pending migrations and returns their names.

@@ -125,8 +125,7 @@ func TestMissingServiceRole(t *testing.T) {
 	}
 }
 
-// A database with the schema from before these migrations is not changed, and the error says what to
-// do.
+// A database whose schema is older than these migrations is not changed, and the error says what to do.
 func TestEarlySchemaIsRejected(t *testing.T) {
 	d := testkit.NewEmptyDatabase(t)
 	owner := openOwner(t, d)

@@ -115,7 +115,8 @@ func TestConcurrentPartitionChanges(t *testing.T) {
 	}
 }
 
-// A table by UUIDv7 is partitioned by the ids' time. Weeks can follow months, and gaps are filled.
+// A table whose key is a UUIDv7 is partitioned by the time in the key. Weeks can follow months, and gaps
+// are filled.
 func TestPartitionsByID(t *testing.T) {
 	d := testkit.NewDatabaseURLs(t)
 	owner := testkit.Connect(t, d.OwnerURL)

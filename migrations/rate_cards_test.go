@@ -62,8 +62,8 @@ func TestPublishedRateCardsDoNotChange(t *testing.T) {
 	}
 }
 
-// waits runs a statement and reports whether it waits for a lock. done receives the statement's error,
-// at the latest when the test ends.
+// waits runs a statement and reports whether it waits for a lock. The channel done receives the
+// statement's error, at the latest when the test ends.
 func waits(t *testing.T, d *testkit.Database, conn *pgx.Conn, sql string, args ...any) (done <-chan error, blocked bool) {
 	t.Helper()
 	ended := make(chan error, 1)

@@ -24,7 +24,7 @@ type RevealReason string
 const (
 	RevealForReturn    RevealReason = "return"
 	RevealForComplaint RevealReason = "complaint"
-	RevealForRequest   RevealReason = "request" // the consumer's
+	RevealForRequest   RevealReason = "request" // the consumer requested it
 	RevealForLegal     RevealReason = "legal"
 	RevealForOther     RevealReason = "other" // explained in the note
 )

@@ -49,8 +49,8 @@ type Lead struct {
 	AuthTag    []byte
 }
 
-// LeadKey contains the columns of a lead that can change or be deleted. Without it, the lead cannot
-// be decrypted.
+// LeadKey contains those columns of a lead that can change or be deleted. A lead without a LeadKey
+// cannot be decrypted.
 type LeadKey struct {
 	LeadID     uuid.UUID `gorm:"primaryKey"`
 	Salt       []byte

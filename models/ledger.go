@@ -32,15 +32,15 @@ type LedgerEntry struct {
 	Note        string `gorm:"-"` // stored as a LedgerNote
 }
 
-// LedgerNote is the note of a ledger entry. An entry without a note has none. Unlike the entry, the
-// note can be changed, because it can contain personal data.
+// LedgerNote is the note of a ledger entry. An entry without a note has no LedgerNote. Unlike the entry,
+// the note can be changed, because it can contain personal data.
 type LedgerNote struct {
 	EntryID    int64 `gorm:"primaryKey"`
 	OccurredAt time.Time
 	Note       string
 }
 
-// LedgerReference is the reference of an entry that is not an accrual. It finds the entry.
+// LedgerReference is the reference of an entry that is not an accrual. It is used to find the entry.
 type LedgerReference struct {
 	PartnerID  uuid.UUID `gorm:"primaryKey"`
 	Kind       EntryKind `gorm:"primaryKey"`
@@ -119,7 +119,7 @@ const (
 	RunCancelled RunState = "cancelled"
 )
 
-// PayoutRun pays all unpaid entries before its cutoff in one currency.
+// PayoutRun pays all unpaid entries that are in one currency and dated before its cutoff.
 type PayoutRun struct {
 	ID           uuid.UUID `gorm:"primaryKey"`
 	Currency     string
@@ -170,7 +170,7 @@ type Statement struct {
 	PartnerID     uuid.UUID
 	Outcome       StatementOutcome
 	Entries       int64
-	FirstEntryAt  *time.Time // the earliest time of an entry
+	FirstEntryAt  *time.Time // the time of the earliest entry
 	AccruedMinor  int64
 	ReturnedMinor int64
 	AdjustedMinor int64

@@ -8,7 +8,7 @@ type Outcome string
 const (
 	OutcomePriced Outcome = "priced"
 
-	// The reasons why a valid ping gets no price (decision 4). The response contains them.
+	// The reasons why a valid ping gets no price (decision 4). The response contains the reason.
 	OutcomeExcluded Outcome = "excluded"
 	OutcomePaused   Outcome = "paused"
 	OutcomeCapped   Outcome = "capped"

@@ -29,14 +29,14 @@ type RateCard struct {
 	Submitter   string
 	Approver    string
 	Note        string
-	EffectiveAt *time.Time // when the card takes effect, or is meant to if it is only submitted
+	EffectiveAt *time.Time // when the card takes effect, or would take effect if it were approved
 	CreatedAt   time.Time  `gorm:"autoCreateTime:false"`
 	UpdatedAt   time.Time  `gorm:"autoUpdateTime:false"`
 	UpdatedBy   string
 	RowVersion  int `gorm:"default:1"`
 }
 
-// RateCardEdit is one edit of a draft. Patch contains the data to undo it.
+// RateCardEdit is one edit of a draft. Patch contains the data that is needed to undo the edit.
 type RateCardEdit struct {
 	ID         int64 `gorm:"primaryKey;autoIncrement"`
 	RateCardID uuid.UUID
@@ -96,7 +96,7 @@ type PricingRule struct {
 // PartnerPrice is a partner's own pricing (decisions 4, 5).
 type PartnerPrice struct {
 	PartnerID    uuid.UUID `gorm:"primaryKey"`
-	Adjustment   int       // added to the price, in ten-thousandths
+	Adjustment   int       // added to the price, in ten-thousandths of the price
 	Exclusions   string    `gorm:"type:jsonb;default:'[]'"`
 	DailyLeadCap *int
 	AgreedAt     time.Time // when the partner last got pricing after having none
@@ -109,7 +109,7 @@ type PartnerPrice struct {
 type PartnerPriceProposal struct {
 	PartnerID    uuid.UUID `gorm:"primaryKey"`
 	ID           uuid.UUID
-	Adjustment   int    // added to the price, in ten-thousandths
+	Adjustment   int    // added to the price, in ten-thousandths of the price
 	Exclusions   string `gorm:"type:jsonb"`
 	DailyLeadCap *int
 	BasedOn      int // row version of the PartnerPrice that it changes; 0 if there was none

@@ -64,7 +64,7 @@ type RecoveryCode struct {
 // TableName implements GORM's Tabler.
 func (RecoveryCode) TableName() string { return "staff_recovery_codes" }
 
-// Invitation is a token with which a user can choose a password once.
+// Invitation is a single-use token with which a user chooses a password.
 type Invitation struct {
 	TokenHash []byte `gorm:"primaryKey"`
 	StaffID   uuid.UUID

@@ -20,7 +20,7 @@ const Classes = 5
 var classNames = [Classes]string{"standard", "emergency", "immediate", "urgent", "flexible"}
 
 // ClassOf returns the class for an urgency that a partner sent. It ignores case and surrounding spaces.
-// If text does not name a class, it returns Standard (decision 8).
+// If the urgency is not the name of a class, it returns Standard (decision 8).
 func ClassOf(urgency string) Class {
 	switch strings.ToLower(strings.TrimSpace(urgency)) {
 	case "emergency":

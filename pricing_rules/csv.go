@@ -17,7 +17,7 @@ import (
 const MaxFile = 5 << 20
 
 // BaseLine is a line in a CSV file of base prices. It sets the base price of a target in one market. If
-// the column base is empty, Minor is 0 and the target inherits its base price.
+// the base column is empty, Minor is 0 and the target inherits its base price.
 type BaseLine struct {
 	Line   int
 	Target Target
@@ -41,7 +41,7 @@ var baseColumns = []string{
 	columnCategory, columnIndustry, columnCountry, columnUrgency, columnBase, columnCurrency, columnInherited, columnSource, columnPrice,
 }
 
-// anyWord in the column urgency means that the line applies to every urgency.
+// anyWord in the urgency column means that the line applies to every urgency.
 const anyWord = "any"
 
 // ParseBases parses a CSV file of base prices that FormatBases wrote or that a spreadsheet saved. The
@@ -261,7 +261,7 @@ type BaseRow struct {
 }
 
 // FormatBases writes rows as a CSV file that ParseBases can parse. A target's own base price is in the
-// column base. An inherited base price is in the column inherited.
+// base column. An inherited base price is in the inherited column.
 func FormatBases(to io.Writer, rows []BaseRow) error {
 	w := csv.NewWriter(to)
 	records := [][]string{baseColumns}

@@ -22,17 +22,17 @@ func (c Cell) orNone() string {
 }
 
 // Diff lists the cells that differ between two tables. Industries are matched by slug, and markets are
-// matched by code. The cells in new come first, in the order of new's taxonomy, markets and classes. The
-// cells that are only in old follow in old's order.
+// matched by code. The cells of the new table come first, in the order of its taxonomy, markets and
+// classes. The cells that only the old table contains follow, in the order of the old table.
 func Diff(old, new *Table) []Change {
 	changes := compare(new, old, func(mine, theirs Cell) (Cell, Cell, bool) { return theirs, mine, mine != theirs })
 	gone := compare(old, new, func(mine, theirs Cell) (Cell, Cell, bool) { return mine, theirs, theirs == Cell{} })
 	return append(changes, gone...)
 }
 
-// compare calls pick for every cell in table. mine is the cell in table, and theirs is the same cell in
-// other, or the zero Cell if other does not contain it. pick returns the old cell, the new cell, and
-// whether to report the change.
+// compare calls pick for every cell in table. The argument mine is the cell in table, and theirs is the
+// same cell in other, or the zero Cell if other does not contain the cell. The function pick returns the
+// old cell, the new cell, and whether to report the change.
 func compare(table, other *Table, pick func(mine, theirs Cell) (was, is Cell, report bool)) []Change {
 	var changes []Change
 	for i, industry := range table.index.tax.industries {

@@ -76,7 +76,7 @@ func TestGoldenCases(t *testing.T) {
 
 const fence = "```"
 
-// blocks returns the fenced blocks of a documentation page, each as its language and text.
+// blocks returns the language and the text of each fenced block of a documentation page.
 func blocks(t *testing.T, page string) (found [][2]string) {
 	t.Helper()
 	text, err := os.ReadFile("../docs/" + page)

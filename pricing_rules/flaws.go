@@ -18,8 +18,8 @@ const (
 	crossed          // the floor is above the ceiling
 )
 
-// flaw is a reason why a cell has no price. rule and other identify the rules to fix. Each is a rule's
-// index plus one, or 0 if there is no rule.
+// flaw is a reason why a cell has no price. The fields rule and other identify the rules to fix. Each is
+// a rule's index plus one, or 0 if there is no rule.
 type flaw struct {
 	kind        flawKind
 	currency    money.Currency
@@ -33,7 +33,7 @@ type cellIndex struct {
 }
 
 // flaws contains the cells without a price, grouped by reason. One missing base price can affect
-// thousands of cells, so they are reported together.
+// thousands of cells, so these cells are reported together.
 type flaws struct {
 	order []flaw
 	spots map[flaw][]cellIndex
@@ -78,8 +78,8 @@ func (t *Table) describe(f flaw) string {
 	}
 }
 
-// areas describes the given cells. Each text covers all industries whose cells have the same countries
-// and classes. spots must be ordered by industry.
+// areas describes the given cells. Industries whose cells have the same countries and classes share one
+// text. The cells must be ordered by industry.
 func (t *Table) areas(spots []cellIndex) []string {
 	var order []string
 	industries := map[string][]int{}
@@ -162,8 +162,8 @@ func (t *Table) industriesText(list []int) string {
 	return some(slugs, tax.Len(), "every industry")
 }
 
-// some lists the first few names and states how many more there are. all is the number of possible
-// names, and every is the result if names contains all of them.
+// some lists the first few names and states how many more there are. The parameter all is the number of
+// possible names. If there are that many names, the result is the text in every.
 func some(names []string, all int, every string) string {
 	const most = 5
 	switch {

@@ -48,8 +48,8 @@ func (ix *index) slot(s selector) int {
 // at returns the effects that are set by rules with exactly this selector.
 func (ix *index) at(s selector) *effects { return &ix.effects[ix.slots[ix.slot(s)]] }
 
-// selector converts a rule's selector to numbers. If any part of it is not valid, ok is false. found
-// contains only the problems that Rule.findings does not report.
+// selector converts a rule's selector to numbers. If any part of it is not valid, ok is false. The
+// result found contains only the problems that Rule.findings does not report.
 func (ix *index) selector(r Rule) (s selector, found []finding, ok bool) {
 	class, okUrgency := ParseClass(r.Urgency)
 	if okUrgency {

@@ -108,7 +108,7 @@ func (r *reader) number(node *yaml.Node, what string) string {
 	return node.Value
 }
 
-// kindName returns a node's kind of value, as messages describe it.
+// kindName returns the words with which messages describe the kind of value in a node.
 func kindName(node *yaml.Node) string {
 	switch node.Kind {
 	case yaml.MappingNode:

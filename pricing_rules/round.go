@@ -2,7 +2,7 @@ package pricingrules
 
 import "math/bits"
 
-// one is the factor by which the product of a base price and three multipliers is scaled.
+// one represents a factor of 1 in the product of three multipliers.
 const one = MultiplierOne * MultiplierOne * MultiplierOne
 
 // exact multiplies a base price by three multipliers. The product in minor units is whole + rest/one.

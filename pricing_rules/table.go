@@ -16,7 +16,7 @@ type Cell struct {
 	Excluded bool
 }
 
-// Gap reports whether the cell is neither priced nor excluded.
+// Gap reports whether the cell has no price although it is not excluded.
 func (c Cell) Gap() bool { return c.Minor == 0 && !c.Excluded }
 
 // String returns "45.60 GBP", "excluded" or "no price".
@@ -42,8 +42,8 @@ type Table struct {
 // excludedPrice marks an excluded cell in Table.prices.
 const excludedPrice = -1
 
-// Price returns a cell. industry and market are indexes into the table's taxonomy and markets. Price
-// panics if an index is out of range.
+// Price returns a cell. The parameters industry and market are indexes into the table's taxonomy and
+// markets. Price panics if an index is out of range.
 func (t *Table) Price(industry, market int, class Class) Cell {
 	cell := Cell{Currency: t.currencies[market]}
 	if minor := t.prices[industry*len(t.currencies)+market][class]; minor != excludedPrice {
@@ -100,8 +100,8 @@ func compile(src source, tax *Taxonomy, markets *Markets, whole bool) (*Table, P
 }
 
 // enter adds the rules to the index of a new table and reports problems with them. It does not calculate
-// prices. If withWrong is true, it adds rules even if they are not valid, so that conflicts with them
-// are reported.
+// prices. If withWrong is true, it also adds rules that are not valid, so that conflicts with them are
+// reported.
 func enter(src source, tax *Taxonomy, markets *Markets, withWrong bool) (*Table, Problems) {
 	var problems Problems
 	ix := newIndex(tax, markets)
@@ -131,7 +131,7 @@ func enter(src source, tax *Taxonomy, markets *Markets, withWrong bool) (*Table,
 	return t, problems
 }
 
-// fill calculates the price of every cell and reports the cells without one.
+// fill calculates the price of every cell and reports the cells that have no price.
 func (t *Table) fill() Problems {
 	var bad flaws
 	for industry := range t.index.tax.Len() {

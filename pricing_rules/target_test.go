@@ -54,7 +54,7 @@ func inherits(card Card, tax *Taxonomy, target Target, currency money.Currency) 
 	return best
 }
 
-// BaseOf must return the same as inherits, and the same base price as the cell's explanation.
+// BaseOf must return the same result as inherits, and the same base price as the cell's explanation.
 func TestBaseOfMatchesNaivePricing(t *testing.T) {
 	tax, markets := small(t)
 	own, inherited, none, steps := 0, 0, 0, 0

@@ -12,7 +12,7 @@ import (
 	"github.com/pingpost/pingpost/internal/testkit"
 )
 
-// fault is a failure that a test can cause. cause returns when the failure is over.
+// fault is a failure that a test can cause. The function cause returns when the failure is over.
 type fault struct {
 	name  string
 	cause func()

@@ -33,8 +33,8 @@ func TestTwoNodes(t *testing.T) {
 	t.Run("rolling restarts", func(t *testing.T) { rollingRestarts(t, p) })
 }
 
-// identicalPosts sends the same post to both nodes 1000 times at once and checks that this creates only
-// one lead.
+// identicalPosts sends the same post to both nodes 1000 times concurrently and checks that this creates
+// only one lead.
 func identicalPosts(t *testing.T, p *platform) {
 	c := p.client()
 	tx, err := c.ping(p.nodes[0])
@@ -113,7 +113,8 @@ func changesReachEveryNode(t *testing.T, p *platform) {
 	p.staffChangesReachEveryNode(t, within)
 }
 
-// publish publishes a copy of the current version in which plumbers are excluded or not, as given.
+// publish publishes a copy of the current version. The parameter exclude states whether plumbers are
+// excluded.
 func (p *platform) publish(t *testing.T, exclude string) {
 	t.Helper()
 	_, err := p.root(t).Exec(t.Context(), fmt.Sprintf(`DO $$

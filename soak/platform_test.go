@@ -105,7 +105,8 @@ func startPlatformOn(t *testing.T, o devpg.Options) *platform {
 }
 
 // createShortPartitions creates partitions of partitionLength for the coming minutes, so that faults
-// occur while one month changes to the next, so to speak. The nodes create the partitions around them.
+// also occur when one partition ends and the next begins, as at the end of a month. The nodes create the
+// partitions before and after these.
 func (p *platform) createShortPartitions(t *testing.T) {
 	t.Helper()
 	root := p.root(t)

@@ -106,8 +106,8 @@ func (p Response) Values(attribute string) (all []string) {
 	return all
 }
 
-// State returns the first state on the page, or "" if there is none. The first state is that of the
-// object that the page shows.
+// State returns the state of the object that the page shows, or "" if there is none. It is the first
+// state on the page.
 func (p Response) State() string {
 	if all := p.Values("data-state"); len(all) > 0 {
 		return all[0]
@@ -186,7 +186,7 @@ func WithFormKey(form url.Values) url.Values {
 	return all
 }
 
-// WithFormKeyBefore puts a new form key before an encoded form.
+// WithFormKeyBefore returns an encoded form with a new form key in front of its fields.
 func WithFormKeyBefore(body string) string { return WithFormKey(nil).Encode() + "&" + body }
 
 // Post submits a form, with a new form key if it has none.

@@ -125,7 +125,7 @@ func NewConsole(t *testing.T, k Setup) *Console {
 	server := httptest.NewServer(handler)
 	t.Cleanup(server.Close)
 	h.URL = server.URL
-	// Compression is slow with the race detector. Tests that need it call RequestCompressed.
+	// Compression is slow with the race detector. Tests that need compression call RequestCompressed.
 	h.transport = &http.Transport{DisableCompression: true}
 	t.Cleanup(h.transport.CloseIdleConnections)
 	return h

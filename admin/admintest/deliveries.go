@@ -47,9 +47,9 @@ func NewConsoleWithDeliveries(t *testing.T) ConsoleWithDeliveries {
 	return b
 }
 
-// EveryFinding returns the rows of a file that produces every kind of finding, and a lead that
-// belongs to another partner. The file is from Harbour. Two of Harbour's leads are missing from the
-// file: one within its coverage and one in another currency.
+// EveryFinding returns the rows of a file that produces every kind of finding, and a lead that belongs
+// to another partner. The file is from Harbour. Two of Harbour's leads are missing from the file: one
+// lead in the file's coverage, and one in another currency.
 func EveryFinding(b ConsoleWithDeliveries, t testing.TB) (rows []string, foreign string) {
 	t.Helper()
 	row := func(lead, amount string) string { return lead + "," + amount + ",GBP" }
@@ -148,8 +148,8 @@ func (b ConsoleWithDeliveries) UploadPartnerFile(t testing.TB, partner string, r
 	return b.Upload(t, partner, "march.csv", strings.Join(rows, "\n")+"\n").ExpectCreated(t, "/reconciliation/rn_")
 }
 
-// Version returns the version that the forms on a reconciliation's page contain. at is the URL of
-// the page.
+// Version returns the version that the forms on a reconciliation's page contain. The parameter at is the
+// URL of that page.
 func (b ConsoleWithDeliveries) Version(t testing.TB, at string) string {
 	t.Helper()
 	return fmt.Sprint(testkit.Value[int](t, b.Database, `SELECT row_version FROM reconciliations WHERE id = $1`, IDOf(t, at)))

@@ -160,8 +160,7 @@ var (
 // LeadIDOf returns a lead's leadId.
 func LeadIDOf(l models.Lead) string { return id.Format(id.Lead, l.ID) }
 
-// ExpectNoPersonalData fails the test if a text contains personal data from JoContact or
-// SamContact.
+// ExpectNoPersonalData fails the test if the text contains personal data from JoContact or SamContact.
 func ExpectNoPersonalData(t *testing.T, what, text string) {
 	t.Helper()
 	for _, secret := range []string{"bloggs", "7946 0018", "7946-0018", "79460018", "sam@", "jo@"} {

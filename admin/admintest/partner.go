@@ -146,7 +146,8 @@ func VersionAt(t testing.TB, p Response) string {
 	return m[1]
 }
 
-// SecretNamed returns the start of the URLs of the forms for the secret with the given label.
+// SecretNamed finds the secret with the given label and returns the path with which the URLs of its
+// forms start.
 func (o ConsoleWithPartner) SecretNamed(t testing.TB, label string) string {
 	t.Helper()
 	row := testkit.Value[string](t, o.Database, `SELECT id::text FROM signing_secrets WHERE label = $1`, label)

@@ -120,7 +120,7 @@ func (h *Console) AddRecordedTraffic(t testing.TB) {
 	}
 	index, _ := h.Options.Prices.Taxonomy().BySlug("plumber")
 	term := h.Options.Prices.Taxonomy().At(index).TermID
-	for n := range 60 { // the oldest 10 leads have twice the price
+	for n := range 60 { // the oldest 10 leads have twice the price of the others
 		at := h.Time.Now().Add(-time.Duration(n) * time.Hour)
 		h.Exec(t, `INSERT INTO leads (id, attempt_id, transaction_id, partner_id, account_id, hmac_verified, sandbox, price_minor, currency, industry, term_id, urgency,
 				card_version, quoted_country, quoted_postcode, quoted_at, received_at, country, postcode, phone_flagged, state)
@@ -205,8 +205,8 @@ func (d ConsoleWithPrices) State(t testing.TB, card models.RateCard) string {
 		`SELECT state || ' ' || coalesce(version, 0) FROM rate_cards WHERE id = $1`, card.ID)
 }
 
-// Rule returns the fields of a form that adds a rule for plumbers to the draft. more contains pairs
-// of names and values of fields to change or add.
+// Rule returns the fields of a form that adds a rule for plumbers to the draft. The parameter more
+// contains the names and values of fields to change or add, in pairs.
 func (d *ConsoleWithDraft) Rule(t testing.TB, more ...string) url.Values {
 	t.Helper()
 	f := url.Values{
@@ -258,8 +258,8 @@ func (d *ConsoleWithDraft) Base(t testing.TB, industry string) int64 {
 	return 0
 }
 
-// Cell submits the base price of one cell in the grid for GB. was is the price that the user saw.
-// more contains pairs of names and values of fields to change or add.
+// Cell submits the base price of one cell in the grid for GB. The parameter was is the price that the
+// user saw, and more contains the names and values of fields to change or add, in pairs.
 func (d *ConsoleWithDraft) Cell(t testing.TB, industry, was, base string, more ...string) Response {
 	t.Helper()
 	f := url.Values{"industry": {industry}, "was": {was}, "base": {base}}

@@ -20,7 +20,7 @@ func (h *Console) AddMonthOfTraffic(t *testing.T) {
 		FROM generate_series(1, 3000) AS n`, h.Time.Now())
 }
 
-// AddTraffic records n requests of an account, dated ten minutes before the current time.
+// AddTraffic records n requests from an account, dated ten minutes before the current time.
 func AddTraffic(h *Console, t *testing.T, partner, account uuid.UUID, endpoint, outcome string, n int) {
 	t.Helper()
 	h.Exec(t,

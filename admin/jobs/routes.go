@@ -13,8 +13,8 @@ type Handlers struct {
 	Jobs *jobs.Queue
 }
 
-// Routes returns the routes of this package. Users need the permission payouts.export to cancel
-// their own jobs. For other users' jobs, see [web.MayStopJob].
+// Routes returns the routes of this package. Users need the permission payouts.export to cancel their
+// own jobs. To cancel other users' jobs, they need further permissions; see [web.MayStopJob].
 func (h *Handlers) Routes() []web.Route {
 	return []web.Route{
 		{Method: http.MethodGet, Path: "/jobs", Needs: web.ReadPayouts, Handle: h.list},

@@ -11,7 +11,7 @@ import (
 	"github.com/pingpost/pingpost/templates/ui"
 )
 
-// The keys that leads can be searched by.
+// The ways to search for leads.
 const (
 	byID    = "id"
 	byEmail = "email"

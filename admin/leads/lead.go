@@ -114,8 +114,8 @@ func (h *Handlers) leadTimeline(k *web.Request, l leads.Details) []view.Step {
 	return steps
 }
 
-// addReveals adds the reveals of the contact record to the timeline, and the links that reveal its
-// fields.
+// addReveals adds past reveals of the contact record to the timeline. If the user may reveal fields of
+// the record, it also adds the URL for this.
 func (h *Handlers) addReveals(k *web.Request, l leads.Details, v *view.DetailsView) error {
 	all, err := h.Privacy.RevealsOf(k.R.Context(), k.Scope, l.ID)
 	if err != nil {
@@ -142,7 +142,8 @@ func returnLink(name string) ui.Link {
 	return ui.Link{Label: name, URL: "/payouts/returns/" + name}
 }
 
-// cardLink returns the name of a rate card version, linked if the user may see prices.
+// cardLink returns the name of a rate card version, with a link to the version if the user may see
+// prices.
 func (h *Handlers) cardLink(k *web.Request, version int) ui.Link {
 	link := ui.Link{Label: web.VersionName(version)}
 	if k.May(web.ReadPricing) {
@@ -166,7 +167,7 @@ func consentView(c models.Consent) view.Consent {
 	return v
 }
 
-// sent returns *text, or "" if text is nil.
+// sent returns the text that a partner sent, or "" if text is nil.
 func sent(text *string) string {
 	if text == nil {
 		return ""

@@ -78,8 +78,8 @@ func (h *Handlers) reveal(k *web.Request) error {
 	})
 }
 
-// revealable returns the id of the lead in the path, or a NotFound error if the lead does not exist,
-// was erased, or may not be revealed by the user.
+// revealable returns the id of the lead in the path, or a NotFound error if the lead does not exist, if
+// it was erased, or if the user may not reveal it.
 func (h *Handlers) revealable(k *web.Request) (uuid.UUID, error) {
 	lead, err := web.PathID(k, "id", id.Lead)
 	if err != nil {
@@ -124,7 +124,7 @@ func leadLink(lead uuid.UUID) ui.Link {
 	return ui.Link{Label: id.Format(id.Lead, lead), URL: web.LeadURL(lead)}
 }
 
-// readable returns the value of a field. Form answers are indented JSON.
+// readable formats the value of a field for reading. It indents the JSON of form answers.
 func readable(field models.ContactField, value string) string {
 	var indented bytes.Buffer
 	if field == models.ContactAnswers && json.Indent(&indented, []byte(value), "", "  ") == nil {

@@ -85,8 +85,8 @@ func partnersPager(q url.Values, found partners.Page) ui.Pager {
 	return p
 }
 
-// modes returns the signing modes as options. The first option inherits the mode. Its value is
-// first: SigningDefault for a partner, or SigningInherit for an account.
+// modes returns the signing modes as options. The first option is to inherit the mode. Its value is
+// passed in: SigningDefault for a partner, or SigningInherit for an account.
 func (h *Handlers) modes(k *web.Request, first models.SigningMode) []ui.Option {
 	all := []ui.Option{
 		{Value: string(models.SigningRequired), Label: "Required", Hint: "Unsigned posts are rejected."},

@@ -29,7 +29,7 @@ func (h *Handlers) reloadPartner(k *web.Request, p *models.Partner) func() (int,
 	}
 }
 
-// partnerTab is a tab of a partner's page. name is its ?tab= value.
+// partnerTab is a tab of a partner's page. Its name is the value of the query parameter tab.
 type partnerTab struct {
 	name, label string
 	show        func(*web.Request, models.Partner) error
@@ -62,7 +62,7 @@ func (h *Handlers) partnerPage(k *web.Request) error {
 	return h.accountsTab(k, p)
 }
 
-// head returns the header of a partner's pages. tab is the name of the current tab.
+// head returns the header of a partner's pages. The parameter tab is the name of the current tab.
 func (h *Handlers) head(k *web.Request, p models.Partner, tab string) (view.PartnerHead, error) {
 	v := view.PartnerHead{
 		Shell:     k.Shell(p.Name, allPartners),

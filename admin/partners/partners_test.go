@@ -21,7 +21,7 @@ import (
 	"github.com/pingpost/pingpost/templates/ui"
 )
 
-// The onboarding page leads from a new partner to its first post.
+// The onboarding page guides the user through every step from a new partner to its first post.
 func TestOnboarding(t *testing.T) {
 	t.Parallel()
 	h := admintest.NewConsole(t, admintest.Setup{})
@@ -40,7 +40,7 @@ func TestOnboarding(t *testing.T) {
 	}
 	path := created.Location()
 	partner := strings.TrimSuffix(path, "/onboarding")
-	step := func(want string) admintest.Response { // exactly one step is current, and it contains want
+	step := func(want string) admintest.Response { // exactly one step is current, and it contains the wanted text
 		t.Helper()
 		p := b.Get(t, path)
 		_, rest, _ := strings.Cut(p.Body, `aria-current="step"`)

@@ -45,7 +45,8 @@ func (h *Handlers) trafficTab(k *web.Request, p models.Partner) error {
 	return k.Show(http.StatusOK, view.PartnerTraffic(v))
 }
 
-// atMost formats a percentile, which is the upper bound of a bucket.
+// atMost formats a percentile as an upper bound, such as "≤ 10 ms", because only the bucket that
+// contains the percentile is known.
 func atMost(d time.Duration) string {
 	if d == reporting.Beyond {
 		return "> 1 s"

@@ -58,8 +58,8 @@ func currencyOptions(code string) []ui.Option {
 	return web.SelectOption(all, code)
 }
 
-// pagerBetween returns a pager for a page of n rows, with links to the newer and older pages. key
-// returns the cursor of a row.
+// pagerBetween returns a pager for a page of n rows, with links to the newer and older pages. The
+// function key returns the cursor of a row.
 func pagerBetween(path string, q url.Values, newer, older bool, n int, key func(int) string) ui.Pager {
 	before, after := "", ""
 	if newer && n > 0 {

@@ -35,8 +35,8 @@ var (
 	openOptions = []ui.Option{{Value: "1", Label: "Not in a run yet"}}
 )
 
-// ledgerSelection is a ledger filter with the partner that it selects. mistakes contains a notice
-// for each error that the page explains.
+// ledgerSelection is a ledger filter with the partner that it selects. The field mistakes contains a
+// notice for each error that the page explains.
 type ledgerSelection struct {
 	payouts.Filter
 	partner  models.Partner

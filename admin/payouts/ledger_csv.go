@@ -14,8 +14,8 @@ import (
 	"github.com/pingpost/pingpost/templates/ui"
 )
 
-// ledgerExport returns the export that the page offers for the filter q. The filter matches n
-// entries, or more than n if more is true.
+// ledgerExport returns the export that the page offers for the filter q. The filter matches n entries
+// or, if the parameter more is true, even more.
 func (h *Handlers) ledgerExport(k *web.Request, q url.Values, n int64, more bool) (e view.LedgerExport) {
 	if !k.May(web.ExportPayouts) || n == 0 {
 		return e

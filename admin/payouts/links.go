@@ -17,8 +17,8 @@ var (
 
 func returnURL(r uuid.UUID) string { return "/payouts/returns/" + id.Format(id.Return, r) }
 
-// ledgerURL returns the URL of a partner's ledger entries. For the platform account it filters by
-// account, because staff cannot find its partner.
+// ledgerURL returns the URL of a partner's ledger entries. For the platform account, the URL selects the
+// account, because staff cannot select its partner.
 func ledgerURL(partner uuid.UUID, name string, account uuid.UUID) string {
 	if partner == models.PlatformIDs.Partner {
 		return "/payouts?account=" + id.Format(id.Account, account)
@@ -26,7 +26,7 @@ func ledgerURL(partner uuid.UUID, name string, account uuid.UUID) string {
 	return "/payouts?partner=" + web.Escape(name)
 }
 
-// leadLink returns a lead's id, linked to its page if the user may see it.
+// leadLink returns a lead's id, with a link to the lead's page if the user may see that page.
 func (h *Handlers) leadLink(k *web.Request, lead *uuid.UUID, partner uuid.UUID) (l ui.Link) {
 	if lead == nil {
 		return l

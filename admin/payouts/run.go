@@ -189,8 +189,8 @@ func (h *Handlers) runStatements(k *web.Request, r models.PayoutRun, v *view.Run
 	return nil
 }
 
-// runConflict returns the last change to a run. Already is true if the same user has already
-// carried out the same action, for example because a form was submitted twice.
+// runConflict describes the last change to a run. If that change was the same action by the same user,
+// for example because a form was submitted twice, the field Already of the result is true.
 func (h *Handlers) runConflict(k *web.Request, r models.PayoutRun, action string) (*ui.Conflict, error) {
 	last, err := web.LastChange(k, audit.Filter{Kind: "payout_run", Object: payouts.RunID(r.ID)})
 	conflict := &ui.Conflict{Actor: last.Actor, At: last.At, Changes: web.Changes(last.Before, last.After)}

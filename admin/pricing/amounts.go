@@ -38,8 +38,8 @@ var (
 	commaGroups   = regexp.MustCompile(`^[0-9]{1,3}(,[0-9]{3})+(\.[0-9]{1,2})?$`)
 )
 
-// parseBase parses an amount typed into a grid cell for a market. Empty text means 0. If the amount
-// is valid, wrong has no message.
+// parseBase parses an amount typed into a grid cell for a market. An empty text means 0. If the amount
+// is valid, the result wrong has no message.
 func parseBase(text string, market pricingrules.Market) (minor int64, wrong ui.FieldError) {
 	text = strings.TrimSpace(text)
 	if text == "" {
@@ -80,8 +80,8 @@ func parseAmount(text, subject string, currency money.Currency) (minor int64, wr
 	return 0, ui.FieldError{Code: "range", Message: "The amount " + err.Error() + "."}
 }
 
-// withoutCurrency removes a currency's code or sign from an amount. If the currency is not own,
-// other is its code.
+// withoutCurrency removes a currency's code or sign from an amount. If the code or sign belongs to a
+// currency other than own, the result other is that currency's code.
 func withoutCurrency(text string, own money.Currency) (figures, other string) {
 	for sign, code := range currencySigns {
 		if rest := strings.TrimSpace(strings.Trim(text, sign)); rest != text && strings.Contains(text, sign) {

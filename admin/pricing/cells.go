@@ -13,7 +13,7 @@ import (
 	"github.com/pingpost/pingpost/templates/ui"
 )
 
-// market returns the market of a view.
+// market returns the market that a view of the grid shows.
 func (h *Handlers) market(k *web.Request, v ratecard.GridView) (pricingrules.Market, error) {
 	at, ok := h.Prices.Markets().ByCode(v.Country)
 	if !ok {

@@ -102,8 +102,8 @@ func (h *Handlers) categoryNames(k *web.Request) map[string]string {
 	return names
 }
 
-// compareTable returns the changes that match the filters in the URL. keep lists the other query
-// parameters, which the page's links and forms must retain.
+// compareTable returns the changes that match the filters in the URL. The parameter keep lists the other
+// query parameters, which the page's links and forms must retain.
 func (h *Handlers) compareTable(k *web.Request, path string, changes []pricingrules.Change, keep ...string) view.CompareTable {
 	q := k.R.URL.Query()
 	filters := []string{"q", "country", "urgency", "category", "only"}

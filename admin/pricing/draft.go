@@ -16,7 +16,7 @@ func (h *Handlers) draft(k *web.Request) (ratecard.Draft, error) {
 	return d, web.OrNotFound(err)
 }
 
-// draftTab is a tab of a draft. name is its value in the URL.
+// draftTab is a tab of a draft. Its name identifies it in the URL.
 type draftTab struct {
 	name, label string
 	show        func(*web.Request, ratecard.Draft) error

@@ -17,7 +17,7 @@ const firstMarket = "GB"
 
 var gridFilters = []string{"country", "urgency", "category", "q"}
 
-// gridView returns the part of a grid that the URL selects.
+// gridView returns the view that the URL selects. A view is a part of a grid.
 func (h *Handlers) gridView(k *web.Request) ratecard.GridView {
 	q := k.R.URL.Query()
 	v := ratecard.GridView{
@@ -32,7 +32,7 @@ func (h *Handlers) gridView(k *web.Request) ratecard.GridView {
 	return v
 }
 
-// viewQuery encodes a view as a query string. more contains additional names and values.
+// viewQuery encodes a view as a query string. The parameter more contains additional names and values.
 func viewQuery(v ratecard.GridView, more ...string) string {
 	q := url.Values{"country": {v.Country}}
 	for i := 0; i+1 < len(more); i += 2 {
@@ -201,7 +201,7 @@ func (h *Handlers) showGrid(k *web.Request, status int, d ratecard.Draft, e grid
 	return k.Show(status, view.DraftGrid(v))
 }
 
-// draftGrid returns the view of a draft's grid. e is the rejected input, if any.
+// draftGrid returns the view of a draft's grid. If input was rejected, e contains it.
 func (h *Handlers) draftGrid(
 	k *web.Request, d ratecard.Draft, selection ratecard.GridView, e gridInput,
 ) (v view.DraftGridView, err error) {
@@ -236,7 +236,8 @@ func (h *Handlers) draftGrid(
 	return v, err
 }
 
-// bulkOperations returns given or, if it is nil, the types of bulk change as options.
+// bulkOperations returns the given options or, if there are none, an option for each type of bulk
+// change.
 func bulkOperations(given []ui.Option, currency string) []ui.Option {
 	if given != nil {
 		return given

@@ -174,8 +174,9 @@ func badUpload(err error) error {
 	return web.ErrForm.WithCause(err)
 }
 
-// kindOf returns the file format that a name's extension stands for, or chosen for other names. The
-// extension takes precedence because the user may not have changed the form's default.
+// kindOf returns the file format that the extension of a name indicates. If the name has no such
+// extension, kindOf returns the format that the user chose. The extension takes precedence because the
+// user may not have changed the form's default.
 func kindOf(name, chosen string) string {
 	switch lower := strings.ToLower(name); {
 	case strings.HasSuffix(lower, ".csv"):

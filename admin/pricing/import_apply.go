@@ -13,8 +13,8 @@ import (
 	"github.com/pingpost/pingpost/templates/ui"
 )
 
-// dryRun previews the changes from a file, or shows its problems. theirs is another user's change
-// that prevented the file from being applied, if any.
+// dryRun previews the changes from a file, or shows its problems. If another user's change prevented the
+// file from being applied, theirs is that change.
 func (h *Handlers) dryRun(k *web.Request, status int, d ratecard.Draft, u upload, theirs *ui.Conflict) error {
 	i, err := h.read(k, d, u)
 	var problems pricingrules.Problems
@@ -70,7 +70,7 @@ func (i imported) submit() string {
 	return "Apply " + web.CountText(int64(len(i.changes)), false, "change", "changes")
 }
 
-// applyImport applies a file to the version of the draft that the preview was for.
+// applyImport applies a file to a draft, unless the draft has changed since the preview.
 func (h *Handlers) applyImport(k *web.Request, d ratecard.Draft, u upload) error {
 	version, err := strconv.Atoi(u.version)
 	if err != nil || version < 1 {

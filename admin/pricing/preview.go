@@ -11,8 +11,8 @@ import (
 	"github.com/pingpost/pingpost/templates/ui"
 )
 
-// previewLimit is the maximum length of the lists of problems and warnings. The counts beside the
-// lists include all of them.
+// previewLimit is the maximum length of the lists of problems and warnings. The counts next to the lists
+// include all problems and warnings.
 const previewLimit = 20
 
 // preview is the effect of publishing a draft. The draft is compared with the version that it is

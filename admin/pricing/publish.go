@@ -12,7 +12,7 @@ import (
 	"github.com/pingpost/pingpost/templates/ui"
 )
 
-// raceCells is the maximum number of price changes in a newer version that the page lists.
+// raceCells is the maximum number of a newer version's price changes that the page lists.
 const raceCells = 20
 
 // publishForm is the input in the publish form, with its errors.
@@ -59,8 +59,8 @@ func (h *Handlers) showPublish(k *web.Request, status int, d ratecard.Draft, f p
 	return k.Show(status, view.Publish(v))
 }
 
-// race returns the current version if it is newer than the one that the draft is based on,
-// otherwise nil.
+// race returns the current version if it is newer than the version that the draft is based on, and nil
+// otherwise.
 func (h *Handlers) race(k *web.Request, d ratecard.Draft) (*view.PublishRace, error) {
 	if d.State != models.RateCardDraft && d.State != models.RateCardSubmitted {
 		return nil, nil
@@ -123,7 +123,8 @@ func publishedURL(card models.RateCard) string {
 	return web.DraftURL(card.ID) + "?tab=publish"
 }
 
-// submitPublish submits a form of the Publish tab. A rejected form is shown with the current draft.
+// submitPublish submits a form of the Publish tab. If the form is rejected, it is shown again with the
+// current draft.
 func (h *Handlers) submitPublish(
 	k *web.Request, d ratecard.Draft, f publishForm, proof web.StepUpRule, do func() (string, error),
 ) error {

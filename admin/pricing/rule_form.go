@@ -15,7 +15,7 @@ import (
 	"github.com/pingpost/pingpost/templates/ui"
 )
 
-// amountNames lists the effects of a rule that are amounts. The names of their form fields start
+// amountNames lists the effects of a rule that are amounts. The names of an effect's form fields start
 // with Name.
 var amountNames = []view.AmountFields{
 	{Name: "base", Label: "Base price", Hint: "The price before multipliers, floor and ceiling."},
@@ -130,8 +130,8 @@ func (h *Handlers) rulePage(k *web.Request) error {
 	return h.showRule(k, http.StatusOK, d, position, ruleForm(sheet.Card.Rules[at]), view.RuleFormView{Version: d.RowVersion})
 }
 
-// showRule shows the form for the rule at a position, or for a new rule if position is 0. f
-// contains the values of the form's fields.
+// showRule shows the form for the rule at a position, or for a new rule if position is 0. The parameter
+// f contains the values of the form's fields.
 func (h *Handlers) showRule(k *web.Request, status int, d ratecard.Draft, position int, f url.Values, v view.RuleFormView) error {
 	address := web.DraftURL(d.ID)
 	v.Shell, v.Action, v.Submit = h.draftShell(k, d, "Add rule", "rules"), address+"/rules/new", "Add rule"
@@ -166,7 +166,8 @@ func (h *Handlers) showRule(k *web.Request, status int, d ratecard.Draft, positi
 	return k.Show(status, view.RuleForm(v))
 }
 
-// orAny returns options, preceded by an option that has an empty value and the label in any.
+// orAny returns the given options, preceded by an option with an empty value. The parameter any is the
+// label of that option.
 func orAny(any string, options []ui.Option, value string) []ui.Option {
 	return web.SelectOption(append([]ui.Option{{Label: any}}, options...), value)
 }

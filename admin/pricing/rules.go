@@ -42,7 +42,7 @@ func (h *Handlers) rulesTab(k *web.Request, d ratecard.Draft) error {
 	return k.Show(http.StatusOK, view.DraftRules(v))
 }
 
-// ruleRows returns the rules that contain word, with their problems.
+// ruleRows returns the rules that contain the given word, with their problems.
 func ruleRows(sheet *ratecard.ExaminedCard, head view.DraftHead, word string, onlyWrong bool) (rows []view.RuleRow) {
 	wrong := map[int][]string{}
 	for _, p := range sheet.Problems {

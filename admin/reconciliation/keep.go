@@ -4,7 +4,7 @@ import (
 	"github.com/pingpost/pingpost/admin/web"
 )
 
-// saveResult makes the dry run the final result.
+// saveResult saves the result of a comparison, which until then is only a dry run.
 func (h *Handlers) saveResult(k *web.Request) error {
 	r, err := h.reconciliation(k)
 	if err != nil {

@@ -72,8 +72,8 @@ func (h *Handlers) reconciliationsList(k *web.Request) error {
 	return k.Show(http.StatusOK, view.List(v))
 }
 
-// reconciliationQuery reads the filter. none is true if nothing can match it. An invalid cursor
-// selects the first page.
+// reconciliationQuery reads the filter. If nothing can match the filter, the result none is true. An
+// invalid cursor selects the first page.
 func (h *Handlers) reconciliationQuery(k *web.Request, q url.Values) (query reconcile.Query, none bool, err error) {
 	query.Size = ReconciliationPage
 	query.Before, _ = id.Parse(id.Reconciliation, q.Get("before"))

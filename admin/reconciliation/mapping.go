@@ -58,7 +58,7 @@ func readMapping(p reconcile.Profile, f url.Values) *mapping {
 	return m
 }
 
-// propose sets the period, unless from is zero.
+// propose sets the period. If no period is known, so that from is zero, it does nothing.
 func (m *mapping) propose(from, to time.Time) {
 	if !from.IsZero() {
 		m.from, m.to = from.Format(time.DateOnly), to.Format(time.DateOnly)
@@ -75,7 +75,7 @@ func openDates(p reconcile.Profile, column string) []reconcile.DateForm {
 	return openForms(c.Dates, reconcile.DateForms)
 }
 
-// openForms returns found, or all if found is empty.
+// openForms returns the formats that were found or, if none were found, all formats.
 func openForms[F ~string](found, all []F) []F {
 	if len(found) == 0 {
 		return all
@@ -158,8 +158,8 @@ var coverages = []ui.Option{
 	},
 }
 
-// currencyChoices returns the options for the currency: columns that contain currencies,
-// then one currency for every row, then all other columns.
+// currencyChoices returns the options for the currency: first the columns that contain currencies, then
+// each currency as the currency of every row, and then all other columns.
 func currencyChoices(p reconcile.Profile, m mapping) []ui.Option {
 	all := []ui.Option{{Label: "Choose a currency or a column"}}
 	var others []ui.Option

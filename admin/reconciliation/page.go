@@ -116,8 +116,8 @@ func (h *Handlers) fillSame(k *web.Request, v *view.DetailsView, r reconcile.Rec
 	return err
 }
 
-// lastFailure returns the reason why the last comparison failed or was cancelled. It returns "" if
-// there was no such comparison.
+// lastFailure returns the reason why the last comparison failed or was cancelled. It returns "" if the
+// last comparison succeeded, or if there was none.
 func (h *Handlers) lastFailure(k *web.Request, r reconcile.Reconciliation) (string, error) {
 	w, found, err := h.Jobs.Latest(k.R.Context(), r.ID)
 	if err != nil || !found || w.State != models.JobFailed && w.State != models.JobCancelled {

@@ -74,8 +74,9 @@ func keyPart() string {
 	return "--x\r\nContent-Disposition: form-data; name=\"" + ui.FormKeyField + "\"\r\n\r\n" + uuid.NewString() + "\r\n"
 }
 
-// endless is a generated file of left bytes. It counts the bytes read, because the response may
-// come before the client has sent everything.
+// endless generates a file. The field left is the number of bytes still to be read. The field read
+// counts the bytes that have been read, because the response may come before the client has sent
+// everything.
 type endless struct {
 	head, row string
 	left      int64

@@ -57,7 +57,7 @@ func (h *Handlers) reconciliationResult(k *web.Request, r reconcile.Reconciliati
 	return v, h.fillLines(k, v, r, f, q)
 }
 
-// fillLines adds a page of lines with a finding.
+// fillLines adds one page of the lines that have a finding.
 func (h *Handlers) fillLines(k *web.Request, v *view.Result, r reconcile.Reconciliation, f finding, q url.Values) error {
 	address := reconciliationURL(r.ID)
 	query := reconcile.LineQuery{Reconciliation: r.ID, Finding: f.Finding, Size: linesPage}
@@ -125,7 +125,7 @@ func linesFile(address string, f models.Finding, lines int64) ui.Download {
 	}
 }
 
-// firstFinding returns the first finding other than matched that has lines.
+// firstFinding returns the first finding that has lines. It skips the finding matched.
 func firstFinding(counts map[models.Finding]int64) finding {
 	for _, f := range Findings[1:] {
 		if counts[f.Finding] > 0 {

@@ -241,7 +241,8 @@ func TestAmbiguousDates(t *testing.T) {
 	b.Get(t, at).ExpectTexts(t, http.StatusOK, `data-from="2026-02-03" data-to="2026-03-04"`)
 }
 
-// A column with an unsupported currency can be used. Its row is unreadable.
+// A currency column can be used even if it contains an unsupported currency. The row with that currency
+// is unreadable.
 func TestUnsupportedCurrencyInRow(t *testing.T) {
 	t.Parallel()
 	b := admintest.NewConsoleWithDeliveries(t)

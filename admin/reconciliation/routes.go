@@ -81,8 +81,8 @@ func (h *Handlers) reconciliation(k *web.Request) (r reconcile.Reconciliation, e
 	return r, web.OrNotFound(err)
 }
 
-// partnerOptions returns options for the partners for which the user has a permission. Their values
-// are slugs.
+// partnerOptions returns an option for each partner for which the user has a permission. The value of an
+// option is the partner's slug.
 func (h *Handlers) partnerOptions(k *web.Request, needs authz.Permission) ([]ui.Option, error) {
 	sc, _ := k.ScopeOf(needs)
 	all, err := h.Partners.List(k.R.Context(), sc)

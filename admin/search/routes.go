@@ -16,7 +16,7 @@ type Handlers struct {
 	Find []Find // one for each area
 }
 
-// Routes returns the routes for jumping to an id.
+// Routes returns the routes for finding objects by their ids.
 func (h *Handlers) Routes() []web.Route {
 	const get = http.MethodGet
 	return []web.Route{

@@ -21,7 +21,7 @@ func (h *Handlers) jump(k *web.Request) error {
 		v.LeadsURL = "/leads"
 	}
 	if _, number := payload.E164(q, ""); number || strings.Contains(q, "@") {
-		// The query is personal data. It is already in the URL, but the page must not repeat it.
+		// The query contains personal data. It is already in the URL, but the page must not repeat it.
 		v.Personal, v.Query, v.Shell.Path, v.Shell.Title = true, "", "/", "Search by ID only"
 	}
 	return k.Show(http.StatusNotFound, ui.JumpNotFound(v))

@@ -119,7 +119,7 @@ func actionLabel(action string) string {
 		return label
 	}
 	object, verb, _ := strings.Cut(action, ".")
-	switch verb { // the permission that a rejected request needed
+	switch verb { // for a rejected request, the action is the permission that it needed
 	case "read":
 		verb = "view"
 	case "write":
@@ -148,7 +148,7 @@ func Changes(before, after *string) (all []ui.Change) {
 	return all
 }
 
-// Fields decodes the fields of an audit event from JSON. For nil it returns an empty map.
+// Fields decodes the fields of an audit event from JSON. For nil, it returns an empty map.
 func Fields(text *string) map[string]any {
 	var out map[string]any
 	if text != nil {

@@ -97,7 +97,7 @@ func (k *Request) fail(err error) {
 	_ = k.Show(status, ui.ErrorPage(v))
 }
 
-// LogError records an error in the access log, for pages that show it themselves.
+// LogError records an error in the access log, for pages that show the error themselves.
 func LogError(k *Request, f *apperr.Error) {
 	k.logged.Outcome, k.logged.Cause = f.Reason, errors.Unwrap(f)
 }
@@ -167,8 +167,8 @@ func badForm(err error) error {
 	return ErrForm.WithCause(err)
 }
 
-// formError returns the status and the message for an error that a form shows. If the user cannot
-// fix the error, it is returned as other.
+// formError returns the status and the message for an error that a form shows. If the user cannot fix
+// the error, formError returns it in the result other.
 func formError(k *Request, err error) (status int, message string, other error) {
 	f := apperr.As(err)
 	if f == nil || f.Code == apperr.Internal || f.Code == apperr.Unavailable && f.RetryAfter == 0 {
@@ -196,8 +196,8 @@ func objectURL(k *Request, object string) string {
 	return ""
 }
 
-// FormErrors returns the status and the field errors that a form shows for an error. If the user
-// cannot fix the error, it is returned as other.
+// FormErrors returns the status and the field errors that a form shows for an error. If the user cannot
+// fix the error, FormErrors returns it in the result other.
 func FormErrors(k *Request, err error) (status int, all ui.Errors, other error) {
 	status, message, other := formError(k, err)
 	if other != nil {
@@ -226,7 +226,7 @@ func fieldErrors(k *Request, err error, message string) (all ui.Errors) {
 	return all
 }
 
-// OrNotFound returns ErrNotFound if err has the code apperr.NotFound, otherwise err.
+// OrNotFound returns ErrNotFound if err has the code apperr.NotFound, and err otherwise.
 func OrNotFound(err error) error {
 	if f := apperr.As(err); f != nil && f.Code == apperr.NotFound {
 		return ErrNotFound

@@ -40,7 +40,7 @@ const (
 	StepUpAlways              // always; the proof is checked only if the form has no errors, because a code works only once
 )
 
-// StepUpWhen returns StepUpOnSubmit if the submitted values require a step-up, otherwise NoStepUp.
+// StepUpWhen returns StepUpOnSubmit if the submitted values require a step-up, and NoStepUp otherwise.
 func StepUpWhen(needed bool) StepUpRule {
 	if needed {
 		return StepUpOnSubmit

@@ -53,9 +53,9 @@ func (k *Request) submitted() error {
 	return ErrResponseWritten
 }
 
-// created returns the URL of the object that a form has already created, with a parameter that
-// selects a notice. In Route.Creates, {object} is a placeholder for the id of the object, and {id}
-// for the id in the path.
+// created returns the URL of the object that a form has already created, with a parameter that selects a
+// notice. In Route.Creates, {object} is a placeholder for the id of the object, and {id} is a
+// placeholder for the id in the path.
 func created(k *Request, object string) string {
 	path := strings.ReplaceAll(k.Route.Creates, "{object}", object)
 	path = strings.ReplaceAll(path, "{id}", k.R.PathValue("id"))

@@ -53,8 +53,8 @@ func FileNamePart(text string) string {
 	}, text)
 }
 
-// PublishTime parses a UTC time from a form. An empty string means now, and PublishTime then returns
-// the zero time. wrong is an error message, or "" if the text is valid.
+// PublishTime parses a UTC time from a form. An empty string means now, and PublishTime then returns the
+// zero time. The result wrong is an error message, or "" if the text is valid.
 func PublishTime(text string) (at time.Time, wrong string) {
 	text = strings.TrimSpace(text)
 	if text == "" {

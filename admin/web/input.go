@@ -61,8 +61,8 @@ func CheckTypedName(k *Request, name string) ui.Errors {
 	return nil
 }
 
-// SearchText returns the value of a filter. If the database would reject the value, SearchText
-// returns one that matches no rows instead.
+// SearchText returns the value of a filter. If the database would reject the value, SearchText returns a
+// value that matches no rows instead.
 func SearchText(q url.Values, name string) string {
 	text := strings.TrimSpace(q.Get(name))
 	if !ValidText(text) || len(text) > 300 {

@@ -17,9 +17,9 @@ func JobStatus(k *Request, w models.Job) ui.JobStatus {
 	return s
 }
 
-// MayStopJob reports whether the user may cancel a job. Users may cancel their own jobs and those of
-// partners for which they have the permission payouts.write. For a job without a partner, they need
-// this permission for all partners.
+// MayStopJob reports whether the user may cancel a job. Users may cancel their own jobs, and the jobs of
+// partners for which they have the permission payouts.write. For a job without a partner, they need this
+// permission for all partners.
 func MayStopJob(k *Request, w models.Job) bool {
 	switch {
 	case w.StaffID != nil && *w.StaffID == k.Session.Staff.ID:

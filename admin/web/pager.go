@@ -30,8 +30,8 @@ func AuditPager(path string, q url.Values, found audit.ListResult) (p ui.Pager) 
 	return p
 }
 
-// KeyPager links to the page of rows newer than first and to the page of rows older than last.
-// newer and older report whether these pages exist.
+// KeyPager links to the page of rows newer than first and to the page of rows older than last. The
+// parameters newer and older state whether these pages exist.
 func KeyPager(path string, q url.Values, newer, older bool, first, last int64) (p ui.Pager) {
 	with := func(name string, key int64) string {
 		next := maps.Clone(q)
@@ -65,8 +65,9 @@ func CursorPager(path string, q url.Values, before, after string) ui.Pager {
 	return ui.Pager{Newer: with("before", before), Older: with("after", after)}
 }
 
-// SortLink returns the link that sorts a list by a column, or reverses the order if the list is
-// already sorted by this column. first is true for the default column.
+// SortLink returns the link that sorts a list by a column, or reverses the order if the list is already
+// sorted by this column. The parameter first is true for the column by which the list is sorted by
+// default.
 func SortLink(path string, q url.Values, filters []string, column string, first bool) ui.Sort {
 	now, next := q.Get("sort"), make([]string, 0, len(filters)+1)
 	for _, name := range filters {

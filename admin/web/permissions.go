@@ -77,9 +77,9 @@ var partialPermissions = map[authz.Permission]struct{ some, rest string }{
 	ApprovePayouts: {"accept or reject returns", "approve payout runs and mark them as paid"},
 }
 
-// PermissionLabelsByScope returns two labels for a permission: what a user whose role is limited to
-// some partners may do, and what only users with the role for all partners may do. If there is
-// nothing of one kind, its label is "".
+// PermissionLabelsByScope returns two labels for a permission: what a user whose role is limited to some
+// partners may do, and what only users with the role for all partners may do. If one of these is
+// nothing, its label is "".
 func PermissionLabelsByScope(p authz.Permission) (some, rest string) {
 	if parts, ok := partialPermissions[p]; ok {
 		return parts.some, parts.rest

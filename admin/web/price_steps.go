@@ -7,8 +7,8 @@ import (
 	"github.com/pingpost/pingpost/templates/ui"
 )
 
-// ExplainSteps returns the steps in the calculation of a price. ruleURL returns the page where a
-// rule can be edited.
+// ExplainSteps returns the steps in the calculation of a price. The function ruleURL returns the URL of
+// the page where a rule can be edited.
 func ExplainSteps(e pricingrules.Explanation, ruleURL func(rule int) string) (steps []ui.ExplainStep) {
 	for _, s := range e.Steps {
 		step := ui.ExplainStep{

@@ -58,8 +58,8 @@ func ReasonLabel(outcome string) string {
 	return strings.ReplaceAll(outcome, "_", " ")
 }
 
-// OutcomeLabel returns the label of an outcome and the kind of its badge. rejected reports whether
-// the outcome is a rejection.
+// OutcomeLabel returns the label of an outcome and the kind of its badge. The result rejected reports
+// whether the outcome is a rejection.
 func OutcomeLabel(outcome string) (words, kind string, rejected bool) {
 	if known, ok := outcomes[models.Outcome(outcome)]; ok {
 		return known.words, known.kind, false

@@ -33,7 +33,7 @@ type Request struct {
 	Notices         []Notice
 	restored        *staff.SavedForm   // the saved values of the page's form, or nil
 	logged          *httpserver.Record // for the access log and the metrics
-	responseWritten bool               // redirected to the object that an earlier submission created
+	responseWritten bool               // the response redirects to the object that an earlier submission created
 }
 
 // MaxForm is the maximum size of a form, in bytes.

@@ -159,7 +159,7 @@ func fillIn(page []byte, f *staff.SavedForm) ([]byte, error) {
 	return out.Bytes(), err
 }
 
-// set sets the value of a control. next counts the values that have been used for each name.
+// set sets the value of a control. The map next counts the values that have been used for each name.
 func set(n *html.Node, values url.Values, next map[string]int) {
 	name := attribute(n, "name")
 	if name == "" || slices.Contains(unsavedFields, name) {

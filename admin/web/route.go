@@ -14,7 +14,7 @@ type Route struct {
 	Method, Path string
 	Needs        authz.Permission
 	Open         bool                // for everyone, signed in or not
-	Own          bool                // for all signed-in users, for their own account
+	Own          bool                // for all signed-in users, to manage their own account
 	Login        models.SessionStage // for sessions at this stage of signing in
 	Limit        int64               // maximum size of the request in bytes; 0 means MaxForm
 	Long         bool                // an upload or download, which may take longer than a page

@@ -8,7 +8,8 @@ import (
 	"github.com/pingpost/pingpost/templates/ui"
 )
 
-// SessionRow returns the table row for a session. base is the start of the URL for revoking it.
+// SessionRow returns the table row for a session. The parameter base is the start of the URL for
+// revoking the session.
 func SessionRow(s models.StaffSession, current bool, base string) ui.SessionRow {
 	row := ui.SessionRow{
 		Device:   deviceLabel(device(s.UserAgent)),

@@ -19,7 +19,8 @@ func Escape(value string) string { return url.QueryEscape(value) }
 
 func LeadURL(lead uuid.UUID) string { return "/leads/" + id.Format(id.Lead, lead) }
 
-// PartnerLink links to a partner's page if the user may see it. The platform account has no page.
+// PartnerLink returns a partner's name, with a link to the partner's page if the user may see that page.
+// The platform account has no page.
 func PartnerLink(k *Request, partner uuid.UUID, name string) ui.Link {
 	if partner == models.PlatformIDs.Partner || !k.MayAt(ReadPartners, partner) {
 		return ui.Link{Label: name}
@@ -40,8 +41,8 @@ func StatementURL(run, partner uuid.UUID) string {
 	return RunURL(run) + "/statements/" + id.Format(id.Partner, partner)
 }
 
-// RunLink returns the link from a ledger entry to its payout run. If the user cannot see the run,
-// it links to the partner's statement for the run.
+// RunLink returns the link from a ledger entry to its payout run. A user who cannot see the run gets a
+// link to the partner's statement for it, or no URL if the run is still being prepared.
 func RunLink(k *Request, e payouts.Entry) ui.Link {
 	link := ui.Link{Label: payouts.RunID(e.Run)}
 	switch {
@@ -75,7 +76,7 @@ func DraftName(card models.RateCard) string {
 
 func VersionName(n int) string { return fmt.Sprint("Version ", n) }
 
-// Local returns path if it is a path of this console, otherwise "/". It prevents open redirects
+// Local returns path if it is a path of this console, and "/" otherwise. It prevents open redirects
 // after signing in.
 func Local(path string) string {
 	if !strings.HasPrefix(path, "/") || strings.HasPrefix(path, "//") || strings.ContainsAny(path, "\\\r\n\t") {

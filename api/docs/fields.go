@@ -20,7 +20,7 @@ type shape struct {
 	Fields []fieldRow
 }
 
-// ID returns the part of the heading's id that names the shape.
+// ID converts the title for use in the id of its heading.
 func (s shape) ID() string { return idOf(s.Title) }
 
 // shapes lists the forms of a response.
@@ -83,8 +83,8 @@ func texts(list node) []string {
 	return all
 }
 
-// typeOf returns a field's JSON types, without null. The page explains once what null means,
-// because it means the same for every field.
+// typeOf returns a field's JSON types, without null. The page explains in one place what null means,
+// because the meaning is the same for all fields.
 func typeOf(schema node) string {
 	var types []string
 	add := func(s node) {
@@ -103,11 +103,11 @@ func typeOf(schema node) string {
 }
 
 // maxListed is the largest number of values that a table cell lists. There are more industries than
-// this, so they have their own section.
+// that, so the page lists them in a section of their own.
 const maxListed = 10
 
-// rules returns a field's description, followed by its allowed values, its maximum
-// length or number of keys, and its default. The description covers all other rules.
+// rules returns a field's description, followed by its allowed values, its maximum length or number of
+// keys, and its default. All other rules are part of the description.
 func rules(schema node) []span {
 	text := oneLine(schema.text("description"))
 	if values := texts(schema.get("enum")); len(values) > 1 && len(values) <= maxListed &&

@@ -9,7 +9,8 @@ import (
 	"go.yaml.in/yaml/v4"
 )
 
-// mediaJSON is the media type of JSON bodies, and their key in the document.
+// mediaJSON is the media type of JSON bodies. In the document, it is also the key of their schemas and
+// examples.
 const mediaJSON = "application/json"
 
 // node is an element of the OpenAPI document. If the element is a reference, node is the element
@@ -18,13 +19,13 @@ type node struct {
 	at   *yaml.Node // after following the reference
 	root *yaml.Node
 
-	// beside is the object that held the reference. Its keys take precedence, because OpenAPI 3.1
+	// beside is the object that contained the reference. Its keys take precedence, because OpenAPI 3.1
 	// allows a description next to a $ref.
 	beside *yaml.Node
 }
 
-// follow resolves a reference within the document. If its target is also a reference, follow
-// resolves that as well. TestReferences ensures that every reference has a target.
+// follow resolves a reference within the document. If the target is also a reference, follow resolves it
+// as well. TestReferences ensures that every reference has a target.
 func (n node) follow() node {
 	for target, ok := child(n.at, "$ref"); ok; target, ok = child(n.at, "$ref") {
 		place := n.root

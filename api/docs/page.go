@@ -89,8 +89,8 @@ type industryGroup struct {
 	Slugs    []string
 }
 
-// Link returns the endpoint's path relative to the page. It is relative because a proxy may add a
-// prefix to the paths of both.
+// Link returns the endpoint's path relative to the page. It is relative because a proxy may add a prefix
+// to the paths of the endpoint and the page.
 func (e endpointDoc) Link() string { return strings.TrimPrefix(e.Path, "/") }
 
 // ownBase is the path prefix of a partner's own base URL (decision 13).
@@ -157,8 +157,8 @@ func operations(paths node) iter.Seq[operation] {
 	}
 }
 
-// endpoints lists the operations. An operation on a partner's own base URL is merged
-// into the same operation on the shared one.
+// endpoints lists the operations. An operation on a partner's own base URL is merged into the same
+// operation on the shared base URL.
 func endpoints(paths node) []endpointDoc {
 	var list []endpointDoc
 	for op := range operations(paths) {
@@ -200,7 +200,8 @@ func newEndpoint(op operation) endpointDoc {
 	return e
 }
 
-// addOwn adds the path, description and responses of the same operation on a partner's own base URL.
+// addOwn adds the path, description and responses of op, which is the same operation on a partner's own
+// base URL.
 func (e *endpointDoc) addOwn(op operation) {
 	e.OwnPath, e.OwnBlocks = op.path, blocks(op.text("description"))
 	for status, response := range op.get("responses").entries() {

@@ -68,8 +68,8 @@ func TestDocsPageIsSoundHTML(t *testing.T) {
 	isSoundHTML(t, renderedDocs(t), "openapi.yaml", "api/industries", "docs", "docs.css", "docs.js")
 }
 
-// isSoundHTML checks the HTML of a page. leaves lists the allowed targets of links to other pages
-// and files.
+// isSoundHTML checks the HTML of a page. The parameter leaves lists the allowed targets of links to
+// other pages and files.
 func isSoundHTML(t *testing.T, page string, leaves ...string) {
 	t.Helper()
 	ids, links := map[string]int{}, []string{}

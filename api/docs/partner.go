@@ -10,7 +10,7 @@ import (
 	pricingrules "github.com/pingpost/pingpost/pricing_rules"
 )
 
-// industryTerms is a category with its industries: their slugs and term ids.
+// industryTerms is a category with the slug and the taxonomyTermId of each of its industries.
 type industryTerms struct {
 	ID, Name   string
 	Industries []pricingrules.Industry
@@ -108,7 +108,7 @@ func (p *Pages) example(partnerID string) (signedExample, error) {
 func wordsOf(mode models.SigningMode) signingWords {
 	switch mode {
 	case models.SigningOff:
-		return signingWords{mode, "Not required", "Unsigned posts are accepted. Sign posts if you can. A signature that is sent is always verified."}
+		return signingWords{mode, "Not required", "Unsigned posts are accepted. Sign posts if you can. If a post has a signature, the signature is always verified."}
 	case models.SigningReportOnly:
 		return signingWords{mode, "Not required yet", "Unsigned posts are still accepted, but will be rejected when signing becomes required. Sign every post."}
 	default:

@@ -17,8 +17,8 @@ import (
 //go:embed samples/*.tmpl
 var samplesFS embed.FS
 
-// language is a programming language with a code sample. Run is the command that runs
-// the sample saved as File.
+// language is a programming language with a code sample. Run is the command that runs the sample after
+// it has been saved as File.
 type language struct{ ID, Name, File, Needs, Run string }
 
 func languages() []language {
@@ -54,8 +54,8 @@ type postExample struct {
 }
 
 // newPostExample returns a post for one of the partner's accounts, or for the default account if
-// partnerID is "". The name contains a non-ASCII character, to show that the bytes of the body are
-// signed.
+// partnerID is "". The name contains a non-ASCII character, to show that the signature is computed from
+// the bytes of the body.
 func newPostExample(partnerID string) postExample {
 	p := postExample{PartnerID: partnerID}
 	p.Contact.Email, p.Contact.Name, p.Consent.Acknowledged = "zoe.example@example.org", "Zoë Example", true
@@ -107,9 +107,9 @@ func compactJSON(value any) (string, error) {
 	return strings.TrimSuffix(out.String(), "\n"), err
 }
 
-// afterTransaction returns the rest of a post, starting after the value of transactionId. object
-// contains the fields that follow. Samples in languages without a JSON library use it to build the
-// body.
+// afterTransaction returns the rest of a post, starting after the value of transactionId. The parameter
+// object is a JSON object with the fields that follow. Samples in languages without a JSON library use
+// it to build the body.
 func afterTransaction(object string) string { return `",` + strings.TrimPrefix(object, "{") }
 
 func shellLiteral(text string) string {

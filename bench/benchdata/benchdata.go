@@ -36,7 +36,8 @@ const (
 )
 
 // Plan states how many rows of each kind the database will contain in total. Leads are spread evenly
-// over the given number of months, so that each month's partition contains some. Months 0 is 1.
+// over the given number of months, so that each month's partition contains some. If Months is 0, all
+// leads are in one month.
 type Plan struct{ Partners, Leads, Pings, Months int }
 
 // Filler fills one database.
@@ -239,7 +240,7 @@ func noise(n int) []byte {
 	return out
 }
 
-// createMonths creates the partitions for the months of two times.
+// createMonths creates the partitions for all months that overlap a period.
 const createMonths = `SELECT create_partitions('{leads, lead_keys, consents, lead_events, ledger_entries, payout_run_entries}', 'month', $1, $2)`
 
 // leadsSQL stores leads and their related rows.

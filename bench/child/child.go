@@ -18,7 +18,7 @@ import (
 	"time"
 )
 
-// roleVariable is the environment variable with the role that a copy of this program runs.
+// roleVariable is the environment variable that tells a copy of this program which role to run.
 const roleVariable = "PINGPOST_BENCH_ROLE"
 
 // stopTimeout is longer than any role needs to stop.
@@ -27,8 +27,8 @@ const stopTimeout = 45 * time.Second
 // Role is the function that a child runs. Its context is cancelled when the parent closes the link.
 type Role func(ctx context.Context, l *Link) error
 
-// RunIfChild runs the role and exits if this process is a child. In the parent, it does nothing. Call it
-// at the start of main.
+// RunIfChild does nothing in the parent. In a child, it runs the child's role and then exits the
+// process. Call it at the start of main.
 func RunIfChild(roles map[string]Role) {
 	name, ok := os.LookupEnv(roleVariable)
 	if !ok {
@@ -94,8 +94,8 @@ type Process struct {
 	said *json.Decoder
 }
 
-// Start starts a child with a role and sends it the job. The child runs until Stop is called or ctx is
-// done.
+// Start starts a child with the given role and sends the job to it. The child runs until Stop is called
+// or ctx is done.
 func Start(ctx context.Context, role string, job any) (*Process, error) {
 	program, err := os.Executable()
 	if err != nil {

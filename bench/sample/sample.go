@@ -1,7 +1,7 @@
 // Package sample creates the requests for benchmarks: pings and signed posts like those that partners
-// send. The requests vary, but every run gets the same ones, apart from times, identifiers and
-// signatures. The people in them are fictional, and their domains and phone numbers are reserved for
-// examples.
+// send. The requests differ from one another. Every run gets the same requests, apart from times,
+// identifiers and signatures. The people in them are fictional, and their domains and phone numbers are
+// reserved for examples.
 package sample
 
 import (
@@ -60,8 +60,8 @@ func postcode(random *rand.Rand) string {
 	return fmt.Sprintf("%c%c%d %d%c%c", letter(), letter(), 1+random.IntN(20), random.IntN(10), letter(), letter())
 }
 
-// request returns a complete HTTP/1.1 request. headers contains complete lines, each with its line
-// ending.
+// request returns a complete HTTP/1.1 request. The parameter headers contains complete lines, each with
+// its line ending.
 func request(address, path, headers string, body []byte) []byte {
 	head := fmt.Sprintf("POST %s HTTP/1.1\r\nHost: %s\r\nContent-Type: application/json\r\n%sContent-Length: %d\r\n\r\n",
 		path, address, headers, len(body))

@@ -27,7 +27,7 @@ type auditView struct {
 
 func auditVerify() *cobra.Command {
 	c := &cobra.Command{
-		Use: "verify", Short: "Check the audit log; exits with 1 if an event was changed or removed", Args: noArgs,
+		Use: "verify", Short: "Check the audit log, and exit with 1 if an event was changed or removed", Args: noArgs,
 	}
 	flags, asJSON := newDBFlags(c), jsonFlag(c)
 	head := c.Flags().String("head", "",
@@ -37,7 +37,7 @@ func auditVerify() *cobra.Command {
 		if err != nil {
 			return err
 		}
-		// No statement timeout, because reading the whole log can take minutes.
+		// Set no statement timeout, because reading the whole log can take minutes.
 		db, err := postgres.Open(c.Context(), postgres.Options{
 			URL: cfg.Database.URL.Reveal(), MaxConnections: 2, ConnectTimeout: cfg.Database.ConnectTimeout,
 		})

@@ -43,7 +43,7 @@ func devCommand(unhook func()) *cobra.Command {
 		"store the data in the folder `DIR` (default $PINGPOST_DATA_DIR, or .pingpost)")
 	flags.BoolVar(&f.ephemeral, "ephemeral", false, "use a temporary folder and delete it on exit")
 	flags.BoolVar(&f.vault, "vault", false,
-		"wrap lead keys with a private HashiCorp Vault: $PINGPOST_VAULT_BIN, vault on PATH, or a build from the repository")
+		"wrap lead keys with a private HashiCorp Vault; the program is $PINGPOST_VAULT_BIN, vault on PATH, or built from the repository")
 	flags.StringVar(&f.api, "api-addr", "", "`HOST:PORT` of the partner API (default 127.0.0.1:8080; port 0 picks a free one)")
 	flags.StringVar(&f.admin, "admin-addr", "", "`HOST:PORT` of the console (default 127.0.0.1:8081)")
 	flags.StringVar(&f.ops, "ops-addr", "", "`HOST:PORT` of health and metrics (default 127.0.0.1:8082)")
@@ -99,8 +99,8 @@ func dev(ctx context.Context, unhook func(), f devFlags) (err error) {
 		return err
 	}
 	service := clock.System{Offset: f.ahead}
-	// Create the demo data with a clock that does not run ahead. Otherwise, after a restart without
-	// the offset, the dates in the data would be in the future.
+	// Create the demo data with a clock that is not ahead of the machine's clock. Otherwise, the dates
+	// in the data would be in the future if dev were restarted without --clock-offset.
 	demo, err := createDemo(ctx, cfg, stack, clock.System{Offset: min(f.ahead, 0)})
 	if err != nil {
 		return err
@@ -175,8 +175,8 @@ func readyFileWritable(path string) error {
 	return errors.Join(probe.Close(), os.Remove(probe.Name()))
 }
 
-// origin returns the URL at which a listener can be reached from this machine. If the listener is
-// on all addresses, the host in the URL is localhost.
+// origin returns the URL at which a listener can be reached from this machine. If the listener accepts
+// connections on all addresses, the host in the URL is localhost.
 func origin(addr string) string {
 	host, port, _ := net.SplitHostPort(addr)
 	if ip, err := netip.ParseAddr(host); err == nil && ip.IsUnspecified() {
@@ -197,8 +197,8 @@ func fill(cfg *config.Config, s *devstack.Stack, origin string) {
 	}
 }
 
-// useVault makes Vault the key wrapper for new leads, with the login of the given role. If v is
-// nil, it uses the local key instead.
+// useVault makes Vault the key wrapper for new leads, and sets the credentials of the given role. If v
+// is nil, it makes the local key the key wrapper instead.
 func useVault(cfg *config.Config, v *devstack.Vault, role string) {
 	cfg.Keys.WriteWith = config.WrapperLocal
 	if v == nil {

@@ -315,8 +315,8 @@ func (k *keyServices) mayDecrypt(ctx context.Context) error {
 	return errors.New("this command's Vault identity is not allowed to decrypt leads: set vault.role_id and vault.secret_id to an identity with the policy pingpost-rewrap (see docs/how-to/prepare-vault.md)")
 }
 
-// auditAction records a key change in the audit log. It writes the event after the change rather
-// than in the same transaction, because the change takes many transactions or happens in Vault.
+// auditAction records a key change in the audit log. It writes the event after the change rather than in
+// the same transaction, because the change either takes many transactions or happens in Vault.
 func (k *keyServices) auditAction(ctx context.Context, action string, result map[string]any) error {
 	ctx = context.WithoutCancel(ctx) // record the change even if it was interrupted
 	return audit.New(k.db, clock.System{}).LogDone(ctx, audit.Operator, audit.Event{Action: action, Kind: "keys", After: result})
@@ -350,7 +350,8 @@ func onceASecond() func() bool {
 	}
 }
 
-// report prints the result of a move. It returns an error if any lead could not be moved.
+// report prints the result of a rewrap or a reseal. It returns an error if any lead could not be moved
+// to the new key.
 func report(w io.Writer, done leads.RotationProgress, err error, result string) error {
 	fmt.Fprintln(w, result)
 	if done.Failed > 0 {

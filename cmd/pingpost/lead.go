@@ -134,7 +134,7 @@ func leadReveal() *cobra.Command {
 	flags := newDBFlags(c)
 	field := c.Flags().String("field", "", "the `FIELD` to print: "+list(privacy.Fields, func(f privacy.Field) models.ContactField { return f.Field }))
 	reason := c.Flags().String("reason", "", "the `REASON`: "+list(privacy.Reasons, func(r privacy.Reason) models.RevealReason { return r.Reason }))
-	note := c.Flags().String("note", "", "a note about the reason; required for the reason other")
+	note := c.Flags().String("note", "", "a note about the reason; required if the reason is \"other\"")
 	c.RunE = func(c *cobra.Command, args []string) error {
 		lead, err := leadArg(args[0])
 		if err != nil {
@@ -161,8 +161,8 @@ func leadReveal() *cobra.Command {
 	return c
 }
 
-// printable replaces control characters, because a partner chose the text, and a terminal would obey
-// them.
+// printable replaces control characters. A terminal would interpret them, and the text comes from a
+// partner.
 func printable(text string) string {
 	return strings.Map(func(r rune) rune {
 		if unicode.IsControl(r) && r != '\n' && r != '\t' {
@@ -172,7 +172,7 @@ func printable(text string) string {
 	}, text)
 }
 
-// list formats the codes of options, such as "email, name or phone".
+// list formats the codes of the given options, such as "email, name or phone".
 func list[T any, C ~string](all []T, code func(T) C) string {
 	var codes []string
 	for _, one := range all {

@@ -56,7 +56,7 @@ type cardFlags struct {
 func cardVar(c *cobra.Command) *cardFlags {
 	f := &cardFlags{}
 	c.Flags().IntVar(&f.version, "version", 0, "the version `N` (default: the current version)")
-	c.Flags().StringVar(&f.draft, "draft", "", "the draft `rc_…`, instead of a version")
+	c.Flags().StringVar(&f.draft, "draft", "", "use the draft `rc_…` instead of a version")
 	return f
 }
 

@@ -44,7 +44,7 @@ func draftFlag(c *cobra.Command) *string {
 func pricingSet() *cobra.Command {
 	c := &cobra.Command{
 		Use:   "set",
-		Short: "Set an industry's base price in a country, in a draft or with immediate effect",
+		Short: "Set an industry's base price in one market, either in a draft or with immediate effect",
 		Args:  noArgs,
 	}
 	flags, cell := newDBFlags(c), cellVar(c)
@@ -89,8 +89,8 @@ func pricingSet() *cobra.Command {
 	return c
 }
 
-// changeText describes a change for the draft's history. If the country has no market, the change
-// is rejected, so the text does not matter.
+// changeText describes a change for the draft's history. If the country has no market, the text does not
+// matter, because the change is rejected later.
 func changeText(s *ratecard.Service, change ratecard.BaseChange) string {
 	market, _ := s.Markets().ByCode(change.Target.Country)
 	return fmt.Sprintf("%s: base %s", change.Target, money.Amount{

@@ -29,7 +29,7 @@ import (
 	"github.com/pingpost/pingpost/models"
 )
 
-// reconcileFlags select the file, and set columns and formats that cannot be detected.
+// reconcileFlags select the file and set the columns and formats that cannot be detected.
 type reconcileFlags struct {
 	partner, file                string
 	lead, amount, currency, date string
@@ -255,8 +255,8 @@ func (f *reconcileFlags) missingFlags(err error, r reconcile.Reconciliation) err
 	return usageError{errors.New(b.String())}
 }
 
-// progressOn returns a function that prints the introduction first, and then the progress of each
-// phase, after every tenth of the rows.
+// progressOn returns a function that prints the progress of each phase after every tenth of the rows. On
+// the first call, the function prints the introduction first.
 func progressOn(w io.Writer, introduction string) func(phase string, done, total int64) {
 	last, tenths := "", int64(-1)
 	return func(phase string, done, total int64) {

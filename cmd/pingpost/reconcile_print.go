@@ -45,8 +45,8 @@ type comparedView struct {
 	Currencies []string `json:"currencies,omitempty"` // empty for all
 }
 
-// leftOutView counts the period's leads that were not compared. resultView.Tallies contains their
-// counts by currency.
+// leftOutView counts the period's leads that were not compared. resultView.Tallies contains the counts
+// for each currency.
 type leftOutView struct {
 	Leads        int64    `json:"leads"`
 	Accounts     int      `json:"accounts,omitempty"`      // accounts left out in compared currencies

@@ -88,11 +88,11 @@ func TestErrorReference(t *testing.T) {
 		{"invalid", "Invalid", "400 or 422", "The input is not valid. Correct it."},
 		{"unauthorized", "Unauthorized", "401", "The login is missing or wrong."},
 		{"forbidden", "Forbidden", "403", "The user is not allowed to do this."},
-		{"not_found", "NotFound", "404", "It does not exist, or it is outside the user's scope."},
-		{"conflict", "Conflict", "409", "The current state does not allow it. Reload the page, or look at the current state."},
+		{"not_found", "NotFound", "404", "The object does not exist, or it is outside the user's scope."},
+		{"conflict", "Conflict", "409", "The object's current state does not allow this action. Reload the page, or check the current state."},
 		{"too_large", "TooLarge", "413", "The input is too large."},
 		{"too_many", "TooMany", "429", "Wait, and try again."},
-		{"internal", "Internal", "500", "An unexpected error. The log has the cause under the request ID."},
+		{"internal", "Internal", "500", "An unexpected error occurred. Search the log for the request ID to find the cause."},
 		{"unavailable", "Unavailable", "503", "The database, Vault or another part is unavailable. Try again."},
 	}
 	var page strings.Builder

@@ -16,9 +16,9 @@ import (
 	"github.com/pingpost/pingpost/internal/apperr"
 )
 
-// run executes the command line and returns the exit code: 0 for success, 1 for a
-// failure, 2 for a usage error. unhook restores the default handling of signals, so
-// that a second Ctrl-C ends a shutdown that hangs.
+// run executes the command line and returns the exit code: 0 for success, 1 for a failure, 2 for a usage
+// error. The function unhook restores the default handling of signals, so that a second Ctrl-C ends a
+// shutdown that hangs.
 func run(ctx context.Context, unhook func(), args []string) int {
 	root := newRoot(unhook)
 	root.SetArgs(args)
@@ -55,8 +55,8 @@ func (o *output) Write(p []byte) (int, error) {
 	return n, err
 }
 
-// plain replaces the text of each apperr.Error in the error with its public message, because the
-// causes are only for logs. It keeps text that other errors add around these messages.
+// plain replaces the text of each apperr.Error in err with its public message, because causes belong
+// only in logs. It keeps the text that other errors add around these messages.
 func plain(err error) error {
 	text := err.Error()
 	for _, e := range publicErrors(err) {
@@ -108,7 +108,8 @@ func newRoot(unhook func()) *cobra.Command {
 	root.Flags().Bool("version", false, "print the version")
 	root.SetVersionTemplate("{{.Version}}")
 	root.SetFlagErrorFunc(func(c *cobra.Command, err error) error {
-		// A group has no flags, so the argument before the flag is an unknown command.
+		// A group of commands has no flags of its own, so an argument before the flag is an unknown
+		// command.
 		if args := c.Flags().Args(); c.HasSubCommands() && len(args) > 0 {
 			return unknownCommand(c, args[0])
 		}

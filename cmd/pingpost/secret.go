@@ -18,8 +18,8 @@ import (
 	"github.com/pingpost/pingpost/models"
 )
 
-// secretView is a signing secret in command output. The field Secret is only set if the secret has
-// just been created.
+// secretView is a signing secret in command output. The field Secret is set only if the secret has just
+// been created.
 type secretView struct {
 	ID        string     `json:"id"`
 	Partner   string     `json:"partner"`

@@ -32,7 +32,7 @@ func configFlag(c *cobra.Command) *string {
 }
 
 func configVar(c *cobra.Command, file *string) {
-	c.Flags().StringVar(file, "config", "", "the YAML `FILE` with settings (default $PINGPOST_CONFIG, or no file)")
+	c.Flags().StringVar(file, "config", "", "the YAML `FILE` that contains the settings (default $PINGPOST_CONFIG, or no file)")
 }
 
 func serveCommand(unhook func()) *cobra.Command {
@@ -71,7 +71,7 @@ func serveCommand(unhook func()) *cobra.Command {
 	return c
 }
 
-// loggedError is an error that has been logged, so run does not print it.
+// loggedError is an error that has already been logged, so run does not print it.
 type loggedError struct{ error }
 
 // logProblems logs each problem in the configuration on its own line.

@@ -22,12 +22,13 @@ func signCommand() *cobra.Command {
 		Use:   "sign",
 		Short: "Sign a post's body; with --url, also send the post",
 		Long: "Read a post's body from standard input, sign its exact bytes, and print the two signature headers.\n" +
-			"With --url, send the post and print the response instead, with the status and the request ID on\n" +
-			"standard error. The secret is read from PINGPOST_SECRET, so that it is not in the process list.",
+			"With --url, send the signed post and print the response instead. The response's status and request\n" +
+			"ID are printed to standard error. The secret is read from PINGPOST_SECRET, so that it does not\n" +
+			"appear in the process list.",
 		Args: noArgs,
 	}
 	url := c.Flags().String("url", "", "send the signed post to this URL")
-	timestamp := c.Flags().Int64("timestamp", 0, "Unix seconds to sign with (default now)")
+	timestamp := c.Flags().Int64("timestamp", 0, "the timestamp to sign with, in Unix seconds (default: now)")
 	ahead := c.Flags().Duration("clock-offset", 0, "the `DURATION` by which the service's clock runs ahead of this machine's")
 	c.RunE = func(c *cobra.Command, _ []string) error {
 		secret := os.Getenv("PINGPOST_SECRET")

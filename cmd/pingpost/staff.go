@@ -146,7 +146,7 @@ func readLine(in io.Reader) (string, error) {
 	return line, nil
 }
 
-// roles parses ROLE and ROLE@SLUG.
+// roles parses roles in the form ROLE or ROLE@SLUG.
 func (p staffServices) roles(ctx context.Context, texts []string) (out []models.StaffRole, slugs map[uuid.UUID]string, err error) {
 	slugs = map[uuid.UUID]string{}
 	for _, text := range texts {

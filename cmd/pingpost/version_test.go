@@ -48,7 +48,7 @@ func TestDescribe(t *testing.T) {
 	}
 }
 
-// TestVersion checks that `version` and --version print the same.
+// TestVersion checks that `version` and --version print the same text.
 func TestVersion(t *testing.T) {
 	t.Parallel()
 	out := pingpost(t, "version").ok(t)

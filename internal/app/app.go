@@ -48,7 +48,7 @@ type Options struct {
 	Clock       clock.Clock // the service's clock
 	Log         io.Writer
 	Listeners   *Listeners // nil to open the configured addresses
-	SinglePosts bool       // store each post in its own transaction; for benchmarks
+	SinglePosts bool       // store each post in its own database transaction; for benchmarks
 }
 
 // App is a running node.
@@ -80,7 +80,7 @@ type App struct {
 	registry  *prometheus.Registry
 	readiness *readiness
 	snapshots *snapshots
-	// incomplete counts the leads that checkLeads found.
+	// incomplete is the number of leads with missing rows that checkLeads has found.
 	incomplete atomic.Int64
 
 	loaded          atomic.Bool // whether load has succeeded
@@ -91,8 +91,7 @@ type App struct {
 	failed          chan error // receives errors from the listeners and from awaitDatabase
 }
 
-// Start builds a node and returns when its listeners are serving. Its errors are for
-// operators and say what to do.
+// Start builds a node and returns when its listeners are serving. Its errors tell operators what to do.
 func Start(ctx context.Context, o Options) (_ *App, err error) {
 	a := &App{cfg: o.Config, clock: o.Clock, registry: prometheus.NewRegistry(), failed: make(chan error, 4)}
 	a.log, a.lines = newLogger(o.Config.Log, o.Log)
@@ -201,8 +200,8 @@ func staffSettings(c config.Console) staff.Settings {
 	return s
 }
 
-// warnUnreadable wraps load so that it also logs which secrets and which partners' pricing cannot
-// be read. Each of these two lists is logged again only when it changes.
+// warnUnreadable returns a function that calls load and then logs which secrets and which partners'
+// pricing cannot be read. It logs each of these two lists again only if the list has changed.
 func (a *App) warnUnreadable(
 	load func(context.Context) (*partners.Directory, error),
 ) func(context.Context) (*partners.Directory, error) {
@@ -325,7 +324,8 @@ func (a *App) run(ctx context.Context) {
 	a.log.Info("started", "api", a.APIAddr(), "admin", a.AdminAddr(), "ops", a.OpsAddr(), "key_wrapper", a.keys.Wrappers.Writer())
 }
 
-// public returns the servers for partners and staff that this node has.
+// public returns this node's servers for the partner API and the console. If the node does not run one
+// of them, it is omitted.
 func (a *App) public() []*httpserver.Server {
 	return slices.DeleteFunc([]*httpserver.Server{a.api, a.admin}, func(s *httpserver.Server) bool { return s == nil })
 }
@@ -356,8 +356,8 @@ func (a *App) Wait(ctx context.Context) error {
 	}
 }
 
-// Stop reports "not ready", waits for the drain delay, gives requests in progress the
-// shutdown grace to finish, writes queued records, and closes the database.
+// Stop reports "not ready" and waits for the drain delay. Then it waits for requests in progress, but no
+// longer than the shutdown grace. Finally, it writes queued records and closes the database.
 func (a *App) Stop(ctx context.Context) error {
 	a.draining.Store(true)
 	a.log.Info("stopping")

@@ -19,11 +19,12 @@ import (
 // and all can unwrap existing ones.
 type Keys struct {
 	Wrappers *envelope.Wrappers
-	// Readers decrypts contact records for the console. With Vault, it needs the second identity.
+	// Readers decrypts contact records for the console. With Vault, this requires the second login,
+	// which may decrypt.
 	Readers *envelope.Wrappers
 	Vault   *transit.Wrapper // nil if Vault is not configured
 	readers []envelope.KeyWrapper
-	pool    *envelope.Pool // nil unless new leads are wrapped with Vault
+	pool    *envelope.Pool // nil unless Vault wraps the data keys of new leads
 }
 
 // OpenKeys creates a node's key wrappers. It does not call Vault.
@@ -94,8 +95,8 @@ func (k *Keys) Run(ctx context.Context) {
 // vaultRightsEvery is the time between attempts to read the node's permissions in Vault.
 const vaultRightsEvery = 10 * time.Second
 
-// reportVaultRights logs a warning if Vault allows the node to decrypt leads, because nodes only
-// need to encrypt. It retries until Vault responds.
+// reportVaultRights logs a warning if Vault allows the node to decrypt leads. A node only needs to
+// encrypt them. reportVaultRights retries until Vault responds.
 func (a *App) reportVaultRights(ctx context.Context) {
 	if a.cfg.Wrapper() != config.WrapperVault {
 		return

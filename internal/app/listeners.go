@@ -39,7 +39,7 @@ func Listen(c config.HTTP) (*Listeners, error) {
 	return l, nil
 }
 
-// listenError says why an address cannot be used, and what to do.
+// listenError returns an error that says why an address cannot be used, and what to do.
 func listenError(name, addr string, err error) error {
 	setting := fmt.Sprintf("http.%s_addr (dev: --%s-addr)", name, name)
 	fix := "set " + setting + " to host:port or :port, with a host name or address of this machine"

@@ -30,7 +30,7 @@ type lineBuffer struct {
 	out     io.Writer
 	wake    chan struct{}
 	dropped atomic.Int64      // lines that were not written
-	report  func(lines int64) // called with the number of newly dropped lines when writing works again
+	report  func(lines int64) // called when writing works again, with the number of newly dropped lines
 
 	mu  sync.Mutex // never held while writing to out, which may block
 	buf []byte

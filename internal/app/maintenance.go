@@ -10,9 +10,9 @@ import (
 
 const (
 	maintainEvery = time.Hour
-	// stepTimeout is how long the node waits for a retention step. The server's statement timeout
-	// does not help if the network fails. The next hourly run continues an interrupted step. The
-	// limit is low enough for all steps to end within an hour.
+	// stepTimeout limits how long one retention step may take, because the server's statement timeout
+	// has no effect if the network fails. The next hourly run continues an interrupted step. The limit
+	// is low enough that all steps end within an hour.
 	stepTimeout       = 6 * time.Minute
 	partitionsTimeout = 30 * time.Second
 )
@@ -33,8 +33,8 @@ func (a *App) ensurePingPartitions(ctx context.Context) error {
 	return a.db.EnsurePingPartitions(ctx, a.clock.Now(), postgres.PingDaysAhead)
 }
 
-// step deletes one type of expired data. do returns the number of deleted rows or
-// partitions.
+// step deletes one type of expired data. Its function do deletes the data, and returns the number of
+// deleted rows or partitions.
 type step struct {
 	name string
 	do   func(context.Context) (int64, error)
@@ -120,8 +120,8 @@ func (a *App) checkLeads(ctx context.Context) {
 	}
 }
 
-// noteAuditHead logs the hash of the newest audit event. With a hash from the service's log,
-// `pingpost audit verify --head` can detect that the newest events were removed.
+// noteAuditHead logs the hash of the newest audit event. If `pingpost audit verify --head` is given a
+// hash from this log, it can detect that the newest events were removed.
 func (a *App) noteAuditHead(ctx context.Context) {
 	bounded, cancel := context.WithTimeout(ctx, stepTimeout)
 	defer cancel()

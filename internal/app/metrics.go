@@ -60,7 +60,7 @@ func (a *App) registerMetrics() {
 	})
 	count("pingpost_snapshot_write_failures_total", "Failed attempts to write the snapshot file.", nil,
 		func() float64 { return float64(a.snapshots.failures.Load()) })
-	gauge("pingpost_snapshot_timestamp_seconds", "Unix time at which the snapshot file was last current; 0 before this node wrote one.",
+	gauge("pingpost_snapshot_timestamp_seconds", "Unix time at which the snapshot file was last current; 0 until this node has written one.",
 		func() float64 { return float64(a.snapshots.written.Load()) })
 	gauge("pingpost_database_connections", "Open database connections in the pool.",
 		func() float64 { return float64(a.db.Pool.Stat().TotalConns()) })

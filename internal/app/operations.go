@@ -57,8 +57,8 @@ func (a *App) operations() (http.Handler, error) {
 	engine.NoRoute(l.Endpoint("none", func(*gin.Context, *httpserver.Record) error { return errNoPage }))
 	get("/healthz", func(w http.ResponseWriter, _ *http.Request) { w.Write([]byte("ok\n")) }) //nolint:errcheck // the client is gone
 	get("/readyz", func(w http.ResponseWriter, r *http.Request) { a.ready(w, r, a.checks(r.Context())) })
-	// Pings need neither the database nor a key wrapper, so load balancers must not stop sending
-	// pings to a node if either is unavailable.
+	// Pings need neither the database nor a key wrapper, so load balancers must keep sending pings to a
+	// node while either is unavailable.
 	get("/readyz/ping", func(w http.ResponseWriter, r *http.Request) { a.ready(w, r, a.pingChecks()) })
 	get("/metrics", promhttp.HandlerFor(a.registry, promhttp.HandlerOpts{}).ServeHTTP)
 	get("/debug/pprof/*profile", profile)
@@ -85,9 +85,9 @@ func profile(w http.ResponseWriter, r *http.Request) {
 
 const stateOK = "ok"
 
-// pingChecks returns the result of each check for pings, by the name of the check. A result is "ok"
-// or a description of the problem. No check covers the data of individual partners, because a
-// problem with one partner must not affect the others.
+// pingChecks runs the checks for pings and returns a map from the name of each check to its result. A
+// result is "ok" or a description of the problem. No check covers the data of individual partners,
+// because a problem with one partner must not affect the others.
 func (a *App) pingChecks() map[string]string {
 	states := map[string]string{"rate_card": stateOK, "directory": stateOK}
 	if a.card.Get() == nil {
@@ -99,7 +99,7 @@ func (a *App) pingChecks() map[string]string {
 	return states
 }
 
-// checks returns the results of the checks for pings and posts, like pingChecks.
+// checks is like pingChecks, but also runs the checks for posts.
 func (a *App) checks(ctx context.Context) map[string]string {
 	states := a.pingChecks()
 	states["platform_keys"] = a.platformKeys()
@@ -161,7 +161,7 @@ func (a *App) ready(w http.ResponseWriter, _ *http.Request, states map[string]st
 	}{ready, states})
 }
 
-// firstFew lists the first three names and says how many more there are.
+// firstFew returns a text with the first three names and the number of further names.
 func firstFew(names []string) string {
 	const shown = 3
 	if len(names) <= shown {

@@ -9,8 +9,7 @@ import (
 	"github.com/pingpost/pingpost/internal/postgres"
 )
 
-// Both intervals are short, because rate cards are scheduled to the second, and because users wait
-// for replays.
+// Both intervals are short: rate cards are scheduled to the second, and users wait for replays.
 const (
 	publishEvery = time.Second
 	replayEvery  = time.Second
@@ -34,8 +33,8 @@ func (a *App) replay(ctx context.Context) {
 	})
 }
 
-// every calls do until ctx ends. It pauses after a call that fails or reports that no work
-// is left. It logs only the first of several consecutive failures.
+// every repeats the function do until ctx ends. It pauses after each call that fails or that returns
+// false, which means that no work is left. It logs only the first of several consecutive failures.
 func (a *App) every(ctx context.Context, pause time.Duration, what string, do func(context.Context) (bool, error)) {
 	tick := time.NewTicker(pause)
 	defer tick.Stop()

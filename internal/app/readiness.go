@@ -11,14 +11,15 @@ import (
 
 const (
 	readinessEvery = 2 * time.Second
-	// commitTimeout limits a trial commit. Posts wait no longer than this for their own commits.
+	// commitTimeout limits how long a trial commit may take. Posts wait no longer than this for their
+	// own commits.
 	commitTimeout = 3 * time.Second
 
 	stateUnknown = "unknown"
 )
 
-// readiness contains the state of the checks that followReadiness runs in the background, so
-// that changes are logged even if no load balancer requests /readyz.
+// readiness contains the state of the readiness checks. followReadiness runs these checks in the
+// background, so that changes are logged even if no load balancer requests /readyz.
 type readiness struct {
 	commits atomic.Pointer[string]
 	gauge   *prometheus.GaugeVec
@@ -29,7 +30,7 @@ func newReadiness(registry *prometheus.Registry) *readiness {
 	r := &readiness{
 		gauge: prometheus.NewGaugeVec(prometheus.GaugeOpts{
 			Name: "pingpost_ready",
-			Help: "Whether a check of /readyz passes: 1 or 0.",
+			Help: "1 if the check of /readyz passes, otherwise 0.",
 		}, []string{"check"}),
 		failing: map[string]bool{},
 	}
@@ -54,7 +55,7 @@ func (a *App) tryCommit(ctx context.Context) {
 	a.readiness.commits.Store(&state)
 }
 
-// followReadiness tries a commit and evaluates the checks until ctx ends.
+// followReadiness regularly tries a commit and runs the checks, until ctx ends.
 func (a *App) followReadiness(ctx context.Context) {
 	tick := time.NewTicker(readinessEvery)
 	defer tick.Stop()
@@ -71,8 +72,8 @@ func (a *App) followReadiness(ctx context.Context) {
 	}
 }
 
-// noteChanges logs each check that starts to fail or passes again. An unknown state does not
-// count as a change.
+// noteChanges logs each check that has started to fail or to pass again. An unknown state does not count
+// as a change.
 func (a *App) noteChanges(states map[string]string) {
 	r := a.readiness
 	for check, state := range states {

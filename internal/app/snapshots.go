@@ -18,17 +18,17 @@ import (
 )
 
 const (
-	// snapshotLife is the maximum age of a snapshot that a node answers pings from.
+	// snapshotLife is the maximum age of a snapshot that a node uses to answer pings.
 	snapshotLife  = 24 * time.Hour
 	snapshotEvery = time.Second
-	// refreshAfter is the time after which a snapshot is written again even if it has not changed.
+	// refreshAfter is the time after which the snapshot is written again even if it has not changed.
 	refreshAfter = 10 * time.Minute
 	// retryAfter is the time between a failure and the next attempt.
 	retryAfter = 10 * time.Second
 )
 
-// pingState is the content of the snapshot file: the data for answering pings and for
-// recognising an old primary.
+// pingState is the content of the snapshot file: the data that a node needs to answer pings and to
+// recognise an old primary.
 type pingState struct {
 	AsOf        time.Time // when the data was current
 	Timelines   []postgres.Timeline
@@ -43,8 +43,8 @@ type snapshots struct {
 	found    pingState // read when the node starts
 	foundErr error
 
-	restored time.Time    // AsOf of the restored snapshot; zero for none
-	written  atomic.Int64 // AsOf of the last snapshot written, as Unix time
+	restored time.Time    // AsOf of the restored snapshot; zero if none was restored
+	written  atomic.Int64 // AsOf of the last written snapshot, as Unix time
 	failures atomic.Int64
 }
 
@@ -55,7 +55,7 @@ func newSnapshots(path string, keys *keyring.Keys) *snapshots {
 	return &snapshots{file: &snapshot.File{Path: path, Sealer: keys.For(keyring.Snapshot)}}
 }
 
-// readSnapshot reads the snapshot file and returns its timelines, which are valid
+// readSnapshot reads the snapshot file and returns the Postgres timelines in it. They are valid
 // regardless of the snapshot's age.
 func (a *App) readSnapshot() []postgres.Timeline {
 	s := a.snapshots
@@ -125,9 +125,9 @@ func (a *App) expireSnapshot() {
 	a.log.Error("waiting for the database; the snapshot is now too old, so pings are no longer served")
 }
 
-// keepSnapshot writes the snapshot when its content changes, and otherwise every 10 minutes while
-// the data is current. It returns when ctx ends. A failure to write only matters if the node
-// restarts while the database is unavailable.
+// keepSnapshot writes the snapshot whenever its content changes and at least every 10 minutes, but only
+// while the data is current. It returns when ctx ends. A failed write only matters if the node restarts
+// while the database is unavailable.
 func (a *App) keepSnapshot(ctx context.Context) {
 	s := a.snapshots
 	if s.file == nil {

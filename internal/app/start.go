@@ -12,18 +12,18 @@ import (
 )
 
 const (
-	// pingTimeout limits the wait for the database when a node starts. After this time, the
-	// node answers pings from the snapshot.
+	// pingTimeout limits how long a starting node waits for the database before it answers pings from
+	// the snapshot.
 	pingTimeout = 5 * time.Second
 	loadEvery   = time.Second
-	// firstCountTimeout limits the first count of leads for daily caps. The count usually takes
-	// milliseconds. Without the count, a restarted node would quote prices to partners that have
-	// reached their cap.
+	// firstCountTimeout limits how long a starting node may take to count today's leads for the caps.
+	// The count usually takes milliseconds. Without the count, a restarted node would quote prices to
+	// partners that have reached their cap.
 	firstCountTimeout = time.Second
 )
 
-// load checks the database and loads the data that pings and posts need. It can be called
-// again after an error.
+// load checks the database and loads the data that pings and posts need. After an error, load can be
+// called again.
 func (a *App) load(ctx context.Context) error {
 	if err := a.inspect(ctx); err != nil {
 		return err
@@ -54,7 +54,8 @@ func (a *App) load(ctx context.Context) error {
 	return nil
 }
 
-// inspect returns an error if the node cannot use the database, or must not use it with this role.
+// inspect returns an error if the node cannot use the database, or must not use it with its database
+// role.
 func (a *App) inspect(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(ctx, pingTimeout)
 	defer cancel()
@@ -75,8 +76,8 @@ func (a *App) inspect(ctx context.Context) error {
 	return nil
 }
 
-// isRetryable reports whether load may succeed later after this error. After a configuration
-// error, it cannot.
+// isRetryable reports whether load may succeed if it is called again after the error err. After a
+// configuration error, it cannot succeed.
 func isRetryable(err error) bool {
 	return postgres.Temporary(err) || errors.Is(err, snapshot.ErrVersions)
 }

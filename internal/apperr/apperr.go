@@ -1,8 +1,8 @@
 // Package apperr defines the errors that partners and users can see.
 //
-// An Error has a code, which api and admin map to an HTTP status, and a public message,
-// which is the specification's text if there is one. Further details are in the cause,
-// which is logged but never shown.
+// An Error has a code, which api and admin map to an HTTP status, and a public message. If the
+// specification contains a text for the error, the message is that text. Further details are in the
+// cause, which is logged but never shown.
 package apperr
 
 import (
@@ -28,8 +28,7 @@ const (
 	Internal     Code = "internal"
 )
 
-// FieldCode classifies the problem with a field. The constants below are the only ones (decision
-// 19).
+// FieldCode classifies the problem with a field. The constants below are the only codes (decision 19).
 type FieldCode string
 
 const (
@@ -60,8 +59,9 @@ type Error struct {
 	Fields     []Field
 	RetryAfter time.Duration
 
-	// LeadID and DeliveredAt identify the delivered lead, in case the partner did not receive
-	// the response (decision 3). They are set only for the partner that delivered the lead.
+	// LeadID and DeliveredAt identify the lead that was already delivered, in case the partner did not
+	// receive the first response (decision 3). They are set only for the partner that delivered the
+	// lead.
 	LeadID      string
 	DeliveredAt time.Time
 
@@ -95,28 +95,28 @@ func (e *Error) Error() string {
 
 func (e *Error) Unwrap() error { return e.cause }
 
-// Is reports whether target has the same code and reason, so that errors.Is also finds copies of
-// a package's declared errors.
+// Is reports whether target is an Error with the same code and reason as e. With this method, errors.Is
+// also finds copies of a package's declared errors.
 func (e *Error) Is(target error) bool {
 	t, ok := target.(*Error)
 	return ok && t.Code == e.Code && t.Reason == e.Reason
 }
 
-// WithFields returns a copy with the fields that have problems.
+// WithFields returns a copy of e with the given list of field problems.
 func (e *Error) WithFields(fields ...Field) *Error {
 	c := *e
 	c.Fields = fields
 	return &c
 }
 
-// WithCause returns a copy with a cause for the log.
+// WithCause returns a copy of e with a cause for the log.
 func (e *Error) WithCause(cause error) *Error {
 	c := *e
 	c.cause = cause
 	return &c
 }
 
-// Retry returns a copy that asks the caller to retry after d.
+// Retry returns a copy of e that tells the client to send the request again after d.
 func (e *Error) Retry(d time.Duration) *Error {
 	c := *e
 	c.RetryAfter = d

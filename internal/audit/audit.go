@@ -31,7 +31,7 @@ type Actor struct {
 	Role      string    // the role that permits the action
 	Address   string
 	RequestID string
-	Form      Submission // the console form that was submitted, if it creates an object
+	Form      Submission // the submitted console form, if the action creates an object
 }
 
 var (
@@ -39,7 +39,7 @@ var (
 	Service = Actor{Name: "the service"}
 	// Operator is the actor of changes on the command line.
 	Operator = Actor{Name: "the command line"}
-	// Anonymous is the actor if the user is unknown, as in some rejected logins.
+	// Anonymous is the actor if the user is unknown, for example in some rejected logins.
 	Anonymous = Actor{Name: "unknown"}
 )
 
@@ -50,7 +50,7 @@ type Event struct {
 	Kind, Object  string // such as "partner", and the object's prefixed id
 	Partner       uuid.UUID
 	Before, After map[string]any
-	Reason        string // the reason that the user entered, or the reason for a rejection
+	Reason        string // the reason that the user entered, or why the action was rejected
 }
 
 // Log writes and reads events.
@@ -62,8 +62,8 @@ type Log struct {
 // New returns the audit log of a database.
 func New(db *postgres.DB, c clock.Clock) *Log { return &Log{db, c} }
 
-// Write appends an event in the caller's transaction. It must be the last statement before the
-// commit, because it locks the hash chain, and all other changes wait for this lock.
+// Write appends an event in the caller's transaction. It must be the last statement before the commit,
+// because it locks the hash chain, and every other change waits for this lock.
 func Write(tx *gorm.DB, at time.Time, by Actor, e Event) error {
 	return write(tx, at, by, e, models.AuditDone)
 }

@@ -20,9 +20,9 @@ type Submission struct {
 
 var errSubmitted = apperr.New(apperr.Conflict, "submitted", "You already submitted this form. Nothing new was created.")
 
-// claim records the submission in the transaction that creates the object. If other open
-// transactions have claimed the same submission, it waits for them, and fails if one of them is
-// committed.
+// claim records the submission in the transaction that creates the object. It fails if a committed
+// transaction has already claimed the same submission. If a transaction that is still open has claimed
+// it, claim first waits for that transaction to end.
 func (s Submission) claim(tx *gorm.DB, at time.Time, by Actor, e Event) error {
 	if s.Key == uuid.Nil {
 		return nil

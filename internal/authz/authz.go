@@ -29,7 +29,8 @@ var (
 	policyText string
 )
 
-// everywhere is the domain of a role that applies to all partners.
+// everywhere is the domain of a role for all partners. The domain of a role for one partner is that
+// partner's id.
 const everywhere = "*"
 
 // Permission is an action on a kind of object, such as {"secrets", "write"}.
@@ -96,7 +97,7 @@ func Load(ctx context.Context, db *postgres.DB) (*Access, error) {
 	return New(rows)
 }
 
-// New returns the access that results from a set of roles.
+// New returns an Access with the embedded policy and the given roles.
 func New(rows []models.StaffRole) (*Access, error) {
 	policy, err := Policy()
 	if err != nil {
@@ -161,8 +162,8 @@ func (a *Access) decide(staff uuid.UUID, p Permission) scope.Scope {
 	return scope.Partners(partners...)
 }
 
-// allows reports whether a user has a permission in a domain. If the enforcer fails, it returns
-// false.
+// allows reports whether a user has a permission in a domain, which is everywhere or a partner's id. If
+// the enforcer fails, it returns false.
 func (a *Access) allows(staff uuid.UUID, dom string, p Permission) bool {
 	ok, err := a.enforcer.Enforce(staff.String(), dom, p.Object, p.Action)
 	return err == nil && ok

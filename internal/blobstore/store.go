@@ -55,7 +55,7 @@ type Writer struct {
 	failed error
 }
 
-// Create creates a file and returns its writer. until is the time when the file expires.
+// Create creates a file that expires at the time until, and returns its writer.
 func (c *Store) Create(ctx context.Context, until time.Time) (*Writer, error) {
 	now := c.clock.Now()
 	w := &Writer{ID: id.New(now), ctx: ctx, blobs: c, sum: sha256.New(), buf: make([]byte, 0, partSize)}

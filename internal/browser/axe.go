@@ -9,7 +9,7 @@ import (
 	"github.com/chromedp/chromedp"
 )
 
-// axeFile is where npm installs axe-core, relative to the root of the repository.
+// axeFile is the path at which npm installs axe-core, relative to the root of the repository.
 const axeFile = "admin/assets/node_modules/axe-core/axe.min.js"
 
 var axeSource = sync.OnceValues(func() (string, error) {
@@ -35,14 +35,14 @@ type violation struct {
 
 const allTags = `["wcag2a", "wcag2aa", "wcag21a", "wcag21aa", "wcag22aa", "best-practice"]`
 
-// Axe runs all accessibility checks and fails the test for each finding. axe-core is injected
-// with the debugger, so that the page's Content-Security-Policy stays in effect.
+// Axe runs all accessibility checks and fails the test for each finding. It injects axe-core through the
+// debugger, so that the page's Content-Security-Policy stays in effect.
 func (p *Page) Axe() {
 	p.t.Helper()
 	p.axe(`{runOnly: ` + allTags + `}`)
 }
 
-// colourRules are the rules about colours. They take more than half of the total time.
+// colourRules are the rules about colours. Checking them takes more than half of the total time.
 const colourRules = `["color-contrast", "link-in-text-block"]`
 
 // AxeColours runs only the rules about colours. Use it for a page that Axe has checked in the

@@ -27,8 +27,8 @@ type Browser struct {
 	ctx context.Context
 }
 
-// headlessShell is Chromium without a user interface. Chromium itself runs its user interface even
-// in headless mode, and needs twice the processor time.
+// headlessShell is Chromium without a user interface. Chromium itself runs its user interface even in
+// headless mode, and therefore needs twice the processor time.
 const headlessShell = "chromium-headless-shell"
 
 // Start runs Chromium until the test ends. It uses the program that CHROMIUM names or, if CHROMIUM
@@ -108,7 +108,7 @@ func (b *Browser) Page(t testing.TB, look Emulation) *Page {
 	}
 	call(p, log.Enable, cdp.Empty{})
 	call(p, runtime.Enable, cdp.Empty{})
-	call(p, emulation.SetFocusEmulationEnabled, emulation.SetFocusEmulationEnabledParams{Enabled: true}) // as if each page had the focus
+	call(p, emulation.SetFocusEmulationEnabled, emulation.SetFocusEmulationEnabledParams{Enabled: true}) // so that each page behaves as if it had the focus
 	p.Emulate(look)
 	return p
 }

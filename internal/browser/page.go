@@ -28,14 +28,14 @@ type Page struct {
 	name       string // name of the current step, for messages
 }
 
-// At names the current step of the test, for failure messages.
+// At sets the name of the current step of the test. Failure messages contain this name.
 func (p *Page) At(name string) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.name = name
 }
 
-// do runs an action with a timeout and returns its value.
+// do runs an action with a timeout and returns the action's value.
 func do[T any](p *Page, action chromedp.Action[T]) T {
 	p.t.Helper()
 	ctx, cancel := context.WithTimeout(p.ctx, patience)
@@ -47,8 +47,8 @@ func do[T any](p *Page, action chromedp.Action[T]) T {
 	return value
 }
 
-// listen records errors that the browser reports. Content-Security-Policy violations are log
-// entries.
+// listen records errors that the browser reports. The browser reports violations of the
+// Content-Security-Policy as log entries.
 func (p *Page) listen(event any) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -150,8 +150,8 @@ func (p *Page) Type(selector, text string) {
 func (p *Page) Press(key string, modifiers ...chromedp.Modifier) {
 	p.t.Helper()
 	for _, r := range key {
-		// The text is sent with the key press, as from a keyboard. If the page handles the key
-		// press, it gets no text.
+		// Send the text together with the key press, as a keyboard does, so that it is not entered if
+		// the page handles the key press.
 		events := kb.Encode(r)
 		for _, e := range events {
 			chromedp.KeyModifiers(modifiers...)(e)

@@ -12,7 +12,7 @@ import (
 	"strings"
 )
 
-// Profile selects the defaults.
+// Profile selects the default settings.
 type Profile int
 
 const (
@@ -56,7 +56,7 @@ type Config struct {
 	Privacy   Privacy
 	Log       Log
 
-	needed []Section // empty for all
+	needed []Section // if empty, all sections are needed
 }
 
 // Defaults returns the default configuration of a profile.
@@ -130,8 +130,8 @@ func (c *Config) Validate() error {
 	return ps.asError()
 }
 
-// validateWriter checks that keys.write_with is set if there are two key wrappers, and
-// that the key wrapper it names is configured.
+// validateWriter checks that keys.write_with is set if there are two key wrappers, and that it names a
+// key wrapper that is configured.
 func (c *Config) validateWriter(ps *Problems) {
 	const path = "keys.write_with"
 	vault := c.Vault.Address != ""
@@ -147,8 +147,8 @@ func (c *Config) validateWriter(ps *Problems) {
 	}
 }
 
-// Wrapper returns the key wrapper for new data keys: the one in write_with, otherwise the
-// only configured one, otherwise "". Without a key wrapper, posts get 503 (decision 21).
+// Wrapper returns the key wrapper for new data keys: the one in write_with, or else the only configured
+// one. It returns "" if there is none. Without a key wrapper, posts get 503 (decision 21).
 func (c *Config) Wrapper() Wrapper {
 	switch {
 	case c.Keys.WriteWith != "":

@@ -5,13 +5,13 @@ import (
 	"time"
 )
 
-// consoleRoles are the names of all roles. A test compares them with package models.
+// consoleRoles are the names of all roles. A test compares them with those in package models.
 var consoleRoles = []string{"administrator", "account_manager", "pricing_manager", "finance", "auditor"}
 
 // Console holds the settings of the section `console`.
 type Console struct {
-	// Roles that require a second factor. Until users with these roles have set up a second factor,
-	// they can do nothing else. For other roles, it is optional.
+	// Roles that require a second factor. Until users with these roles have set up a second factor, they
+	// can do nothing else. For users with other roles only, a second factor is optional.
 	SecondFactorRoles []string
 
 	// How long a session can be idle before it ends, `1m` to `24h`.

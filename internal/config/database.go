@@ -8,10 +8,11 @@ import (
 
 // Database holds the settings of the section `database`.
 type Database struct {
-	// `postgres://user:password@host:5432/name`, with special characters percent-encoded. List several
-	// hosts separated by commas, with `target_session_attrs=read-write`, so that a promoted standby is
-	// found (see docs/how-to/fail-over-the-database.md). Use `sslmode=verify-full` for a database on
-	// another machine. The node logs a warning for anything weaker than `require`.
+	// `postgres://user:password@host:5432/name`, with special characters percent-encoded. If there are
+	// standbys, list all hosts, separated by commas, and add `target_session_attrs=read-write`, so that
+	// nodes find a promoted standby (see docs/how-to/fail-over-the-database.md). Use
+	// `sslmode=verify-full` for a database on another machine. The node logs a warning for anything
+	// weaker than `require`.
 	URL Secret
 
 	// The maximum number of connections from this node, 2 to 500. A node also opens one connection for
@@ -22,18 +23,19 @@ type Database struct {
 	// How long one attempt to connect may take, up to `1m`.
 	ConnectTimeout time.Duration
 
-	// How long one statement may take, enforced by Postgres, up to `1h`. It cannot be disabled,
-	// because a stuck statement would hold its connection and its locks. The statement that stores
-	// a post is cancelled after at most 3 s, so that every post is answered within 5 s.
+	// How long one statement may take, up to `1h`. Postgres enforces this limit. It cannot be disabled,
+	// because a stuck statement would hold its connection and its locks. The statement that stores a
+	// post is cancelled after at most 3 s, so that every post is answered within 5 s.
 	StatementTimeout time.Duration
 
-	// The period of each partition of the leads: `month` or `week`. Choose `week` above 500 leads a
-	// minute. A change applies to the partitions that are created after it.
+	// The period that one partition of the lead tables covers: `month` or `week`. Choose `week` if you
+	// receive more than 500 leads a minute. A change applies only to partitions that are created after
+	// the change.
 	LeadPartitions string
 
-	// The file from which the node answers pings if it starts while the database is unavailable
-	// (see docs/how-to/fail-over-the-database.md). Its folder is created if it is missing. Use a
-	// disk that keeps its data across a restart. Leave it empty to use no file.
+	// The file with the data that the node uses to answer pings if it starts while the database is
+	// unavailable (see docs/how-to/fail-over-the-database.md). Its folder is created if it is missing.
+	// Use a disk that keeps its data across a restart. If this setting is empty, no file is used.
 	SnapshotFile string
 }
 
@@ -58,8 +60,8 @@ func (d *Database) fields() []field {
 
 // Validate checks the section and returns all problems as Problems.
 //
-// It does not use the driver's URL parser, which also reads the PG… variables and password files,
-// and whose errors repeat parts of the URL.
+// It does not use the driver's URL parser, because that parser also reads the PG… variables and password
+// files, and its errors repeat parts of the URL.
 func (d *Database) Validate() error {
 	var ps Problems
 	ps.require("database.url", d.URL != "")
@@ -74,8 +76,8 @@ func (d *Database) Validate() error {
 	return ps.asError()
 }
 
-// encrypted reports whether the URL requires TLS without a fallback, or all hosts are on this
-// machine.
+// encrypted reports whether connections are safe: either the URL requires TLS without a fallback, or all
+// hosts are on this machine.
 func (d *Database) encrypted() bool {
 	rest, _ := postgresURL(d.URL)
 	rest, query, _ := strings.Cut(rest, "?")
@@ -109,7 +111,8 @@ func onThisMachine(host string) bool {
 	return loopback(strings.Trim(host, "[]"))
 }
 
-// postgresURL returns the URL without its scheme, and whether the scheme is Postgres's.
+// postgresURL returns the URL without its scheme. ok reports whether the scheme is postgres or
+// postgresql.
 func postgresURL(u Secret) (rest string, ok bool) {
 	scheme, rest, ok := strings.Cut(u.Reveal(), "://")
 	return rest, ok && (scheme == "postgres" || scheme == "postgresql")

@@ -12,8 +12,8 @@ const (
 	fileSuffix     = "_file" // suffix of the key that contains the path of a secret's file
 )
 
-// shortVariable returns the shorter variable that the documentation gives for some keys, or "" for
-// all other keys.
+// shortVariable returns the name of a key's shorter variable, which the documentation uses, or "" if the
+// key has no shorter variable.
 func shortVariable(path string) string {
 	switch path {
 	case "keys.platform_keys":
@@ -61,7 +61,7 @@ func variables(parts []part) map[string]string {
 // variable counts as not set, because compose files and charts contain `${NAME:-}`.
 func (r *reader) readEnviron(environ, allow []string) {
 	names := variables(r.parts)
-	given := make(map[string]string) // path → the variable that sets it
+	given := make(map[string]string) // maps each path to the variable that sets it
 	layer := make(map[string]any)
 	for _, entry := range environ {
 		name, value, _ := strings.Cut(entry, "=")
@@ -72,8 +72,8 @@ func (r *reader) readEnviron(environ, allow []string) {
 		if !known || strings.TrimSpace(value) == "" {
 			continue
 		}
-		// Up to four variables can set the same key. The secret has a long and a short variable, and so
-		// does its file.
+		// Up to four variables can set the same secret: a long and a short one for the secret itself,
+		// and a long and a short one for the path of its file.
 		key := strings.TrimSuffix(path, fileSuffix)
 		if other := given[key]; other != "" && other != name {
 			r.report(key, name, fmt.Sprintf("conflicts with %s; unset one of them", other))
@@ -83,8 +83,8 @@ func (r *reader) readEnviron(environ, allow []string) {
 		layer[path] = value
 	}
 	for path := range given {
-		// A variable overrides the key in the YAML file and, for a secret, the key that ends in
-		// _file. The origins of list items in the YAML file then no longer apply.
+		// A variable overrides the key in the YAML file and, for a secret, the key that ends in _file.
+		// Remove the origins of the list items in the YAML file, too, because they no longer apply.
 		delete(r.given, path)
 		delete(r.given, path+fileSuffix)
 		maps.DeleteFunc(r.origins, func(p, _ string) bool { return strings.HasPrefix(p, path+"[") })

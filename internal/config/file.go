@@ -65,7 +65,7 @@ func (f *file) readRoot(root *yaml.Node) {
 }
 
 func (f *file) readSection(p part, section *yaml.Node) {
-	firstForm := make(map[string]string) // path → the key that set it
+	firstForm := make(map[string]string) // maps each path to the key that set it
 	for key, content := range f.pairs(string(p.name), section) {
 		i := slices.IndexFunc(p.fields(), func(c field) bool {
 			return key.Value == c.name || c.secret && key.Value == c.name+fileSuffix
@@ -90,8 +90,8 @@ func (f *file) readSection(p part, section *yaml.Node) {
 	}
 }
 
-// readValue reads scalars as text, because a value's type depends on the key and not on YAML's
-// rules. Problems contain the setting's path, even if the key ends in _file.
+// readValue reads scalars as text, because a value's type depends on the key and not on YAML's rules.
+// Problems contain the path of the setting, even if the key in the YAML file ends in _file.
 func (f *file) readValue(given, path string, content *yaml.Node) {
 	switch content.Kind {
 	case yaml.ScalarNode:

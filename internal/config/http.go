@@ -27,32 +27,33 @@ type HTTP struct {
 	// show internals of the process, so the node logs a warning if the address is not loopback.
 	OpsAddr string
 
-	// The origin of partners' base URLs, which is the part before `/api/lead/…`: scheme, host and
-	// an optional port, nothing else. It must be `https`, because posts contain personal data;
-	// `http` is only allowed for localhost.
+	// The origin of all base URLs, such as `https://leads.example.com`. It consists of the scheme, the
+	// host and an optional port, without a path. It must be `https`, because posts contain personal
+	// data; `http` is only allowed for localhost.
 	PublicURL string
 
 	// Where partners get help: an email address or an `https` URL. It is shown in `/docs` and in
 	// partners' own documentation. If it is empty, both refer partners to their account manager.
 	SupportContact string
 
-	// Networks, such as `10.0.0.0/8`, whose `X-Forwarded-For` is trusted. If the list is empty, a
-	// client's address is the one that it connects from. Add your load balancer. Otherwise all
-	// partners appear to have its address and share one set of limits.
+	// Networks, such as `10.0.0.0/8`, whose `X-Forwarded-For` header is trusted. If the list is empty, a
+	// client's address is the one that it connects from. Add the network of your load balancer.
+	// Otherwise all partners appear to have the load balancer's address and share one set of limits.
 	TrustedProxies []string
 
-	// How long a client may take to send its headers. Like the other times in this section, it can be
-	// at most `1h` and cannot be disabled, because a slow client could then hold a connection forever.
+	// How long a client may take to send its headers. Like the other times in this section, it can be at
+	// most `1h`. It cannot be disabled, because without a limit, a slow client could hold a connection
+	// forever.
 	ReadHeaderTimeout time.Duration
 
-	// How long a client may take to send headers and body. It must be at least `read_header_timeout`.
-	// A request that has not arrived completely by then gets 408. The partners' documentation states
-	// the default of 10 seconds.
+	// How long a client may take to send headers and body. It must be at least `read_header_timeout`. A
+	// request that takes longer to arrive gets 408. The partners' documentation states the default of 10
+	// seconds.
 	ReadTimeout time.Duration
 
-	// The time from the end of the headers to the end of the response. It should be at least 5 s more
-	// than `read_timeout`, because a post may take 5 s after its body has been read. The node logs a
-	// warning if it is less.
+	// How long a request may take from the end of its headers to the end of the response. It should be
+	// at least 5 s more than `read_timeout`, because a post may take 5 s after its body has been read.
+	// The node logs a warning if it is less.
 	WriteTimeout time.Duration
 
 	// How long a connection stays open between requests. It must be longer than the idle time of the
@@ -60,8 +61,8 @@ type HTTP struct {
 	// a request on a closing connection.
 	IdleTimeout time.Duration
 
-	// When a node stops, the time from reporting "not ready" to closing the listeners. It must be
-	// at least as long as the load balancer needs to notice.
+	// How long a stopping node reports "not ready" before it closes the listeners. It must be at least
+	// as long as the load balancer needs to notice that the node is not ready.
 	DrainDelay time.Duration
 
 	// How long a node waits for requests in progress after it has closed the listeners. It should be
@@ -81,7 +82,7 @@ func defaultHTTP(p Profile) HTTP {
 	}
 	if p == Dev {
 		h.APIAddr, h.AdminAddr, h.OpsAddr = "127.0.0.1:8080", "127.0.0.1:8081", "127.0.0.1:8082"
-		h.DrainDelay = 0 // there is no load balancer
+		h.DrainDelay = 0 // dev has no load balancer
 	}
 	return h
 }

@@ -18,10 +18,10 @@ const (
 // protect. Back them up separately from the database (decision 23).
 type Keys struct {
 	// One or more different keys. The first one encrypts, and all of them can decrypt. They encrypt
-	// transaction IDs, signing secrets and second factors. To rotate, add the new key in second place
-	// on every node, then move it to first place on every node (see docs/how-to/rotate-keys.md). After
-	// an old key is removed, data that is sealed only with that key cannot be read. Transaction IDs
-	// expire within 20 minutes.
+	// transaction IDs, signing secrets and second factors. To rotate the keys, add the new key in second
+	// place on every node, then move it to first place on every node (see docs/how-to/rotate-keys.md).
+	// After an old key is removed, data that is sealed only with that key cannot be read. The
+	// transaction IDs that it encrypted expire within 20 minutes.
 	Platform []Secret
 
 	// The local key wrapper's key, which wraps the data keys of leads. It must not be one of the
@@ -29,8 +29,8 @@ type Keys struct {
 	Local Secret
 
 	// The key wrapper for new leads: `local` (needs `local_kek`) or `vault` (needs `vault.address`).
-	// Every configured key wrapper can unwrap existing keys. Required if both are configured;
-	// otherwise the configured one is used.
+	// Every configured key wrapper can unwrap existing keys. This setting is required if both are
+	// configured. If only one is configured, that one is used.
 	WriteWith Wrapper
 }
 

@@ -8,9 +8,9 @@ import "time"
 // `0s`, requests beyond the limit are rejected at once. The partners' documentation states the
 // defaults of the limits on pings, posts and wrong signatures.
 type Limits struct {
-	// How many posts may be matched to a partner at the same time. A post is matched by trying the
+	// How many posts may be matched to a partner at the same time. A node matches a post by trying the
 	// partners' secrets. Matching only uses processor time, so a value above the number of cores slows
-	// down all other requests. One more slot is reserved for addresses from which a post matched in
+	// down all other requests. One more slot is reserved for addresses from which a post was matched in
 	// the last 12 hours.
 	MatchConcurrency int
 
@@ -18,12 +18,12 @@ type Limits struct {
 	MatchWait time.Duration
 
 	// How many failed matches one client address may have per minute before it gets 429. An IPv6 /48
-	// network may have four times as many. A genuine partner has only a few failures, during setup. A
-	// client with more failures is probably guessing.
+	// network may have four times as many. A genuine partner has only a few failures, usually during
+	// setup. A client with more failures is probably guessing.
 	MatchFailuresPerMinute int
 
-	// How many wrong signatures one client address may send per minute before its signed posts get
-	// 429, whichever partner they are for.
+	// How many wrong signatures one client address may send per minute before all of its signed posts
+	// get 429, even those for other partners.
 	SignatureFailuresPerMinute int
 
 	// How many pings one client address may send per second to partners' base URLs before it gets
@@ -40,13 +40,14 @@ type Limits struct {
 	PostsPerPartner int
 
 	// How many unsigned posts one client address may send per second before it gets 429, in every
-	// signing mode. Raise the limit for a partner that sends more unsigned leads from one server.
+	// signing mode. Raise the limit if a partner sends more unsigned leads from one server.
 	UnsignedPostsPerAddress int
 
-	// How many posts may be stored at the same time. They are stored in two concurrent transactions
-	// of up to 128 posts each. The default is just enough to fill both transactions. Four times as
-	// many posts may wait. Further posts get 503 immediately, before their body is parsed. Unsigned
-	// posts have separate slots, a quarter as many, so they never take the slot of a signed post.
+	// How many posts may be stored at the same time. They are stored in two concurrent database
+	// transactions of up to 128 posts each. The default is just enough to fill both. Four times as many
+	// posts may wait for a slot. Further posts get 503 immediately, before their body is parsed.
+	// Unsigned posts have slots of their own, a quarter of this number, so they never take the slot of a
+	// signed post.
 	PostConcurrency int
 
 	// How long a post waits for a slot in `post_concurrency` before it gets 503. The quote is not used
@@ -54,8 +55,8 @@ type Limits struct {
 	// little effect.
 	PostWait time.Duration
 
-	// The maximum size, in MiB, of the rows that one node adds to the ping log in a UTC day; 4096
-	// is about 25 million pings. Beyond that, pings are still answered and counted, but not
+	// The maximum size, in MiB, of the rows that one node adds to the ping log in a UTC day; 4096 is
+	// about 25 million pings. When the maximum is reached, pings are still answered and counted, but not
 	// recorded. A restart resets the count.
 	PingLogMiBPerDay int
 }

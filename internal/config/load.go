@@ -8,19 +8,19 @@ import (
 	"strings"
 )
 
-// Source lists everything that Load reads from.
+// Source says what Load reads.
 type Source struct {
-	File     string   // path of the YAML file; empty for none
+	File     string   // path of the YAML file; empty if there is none
 	Environ  []string // in the form of os.Environ
 	Defaults Profile
 
-	// Allow lists PINGPOST_ variables that are not settings, such as
-	// PINGPOST_CONFIG. Other unknown variables are errors.
+	// Allow contains the names of PINGPOST_ variables that are not settings, such as PINGPOST_CONFIG.
+	// All other unknown PINGPOST_ variables are errors.
 	Allow []string
 
-	// Need lists the sections to read and validate; empty for all. Other sections keep their
-	// defaults, and their secret files are not read. For example, `migrate` does not need the
-	// keys. Misspelt settings are errors in every section.
+	// Need contains the sections to read and validate. If it is empty, all sections are read. Sections
+	// that are not needed keep their defaults, and their secret files are not read. For example,
+	// `migrate` does not need the keys. Misspelt settings are errors in every section.
 	Need []Section
 }
 
@@ -40,7 +40,7 @@ func load(src Source, read func(string) ([]byte, error)) (*Config, error) {
 	readable := r.readFile(src.File)
 	r.readEnviron(src.Environ, src.Allow)
 	if !readable {
-		// Otherwise everything in the file would be reported as missing.
+		// Stop here, because otherwise all settings in the file would be reported as missing.
 		return nil, r.problems.asError()
 	}
 
@@ -92,7 +92,7 @@ func (r *reader) originOf(path string) string {
 	return r.origins[keyOf(path)]
 }
 
-// assign sets a field if it has a value and no problem.
+// assign sets a field if a value is given for it and no problem was reported.
 func (r *reader) assign(path string, f field) {
 	if r.problems.mentions(path) {
 		return

@@ -8,7 +8,7 @@ type Log struct {
 	// are not logged at any level.
 	Level string
 
-	// `json` for machines that collect logs, `text` for people at a terminal.
+	// The format of the log: `json` for machines that collect logs, or `text` for people at a terminal.
 	Format string
 
 	// Whether each request to the partner API and the console is logged: `true` or `false`. Requests

@@ -2,9 +2,9 @@ package config
 
 // Pricing holds the settings of the section `pricing`.
 type Pricing struct {
-	// Whether a second user must approve a draft before it is published, and a change to partner
-	// pricing before it takes effect: `true` or `false`. With this setting, `pingpost pricing publish`
-	// only submits the draft. Prices cannot be approved on the command line.
+	// Whether a second user must approve a draft before it is published, and a change to partner pricing
+	// before it takes effect: `true` or `false`. If it is `true`, `pingpost pricing publish` only
+	// submits the draft for approval. Prices cannot be approved on the command line.
 	RequireApproval bool
 }
 

@@ -3,8 +3,9 @@ package config
 // Privacy holds the settings of the section `privacy`. These settings determine how staff handle
 // consumers' personal data.
 type Privacy struct {
-	// How many fields of contact records each user may view per day (UTC), `1` to `10000`. All
-	// commands, on all nodes, count together as one user. When a user reaches 80%, the audit log contains a warning.
+	// How many fields of contact records each user may view per day (UTC), `1` to `10000`. All uses of
+	// `pingpost lead reveal`, on any machine, together count as one user. When a user reaches 80% of the
+	// limit, a warning is added to the audit log.
 	RevealsPerDay int
 }
 

@@ -16,11 +16,11 @@ type Problem struct {
 	Origin string // "pingpost.yaml:12" or the variable's name; empty for a missing value
 	Text   string // what is wrong and how to fix it
 
-	// missing marks a missing value, which `dev` may generate after loading.
+	// Whether a required value is missing. `dev` may generate such a value after loading.
 	missing bool
 
-	// because is the path of another setting that causes this problem, if any. If that setting has
-	// a problem of its own, only that problem is reported.
+	// The path of another setting that causes this problem, or "". If that setting has a problem of its
+	// own, only that problem is reported.
 	because string
 }
 
@@ -39,7 +39,7 @@ func (p Problem) String() string {
 // sorted by path.
 type Problems []Problem
 
-// Error lists the problems, one per line.
+// Error returns the problems, one on each line.
 func (ps Problems) Error() string {
 	if len(ps) == 1 {
 		return ps[0].String()
@@ -126,7 +126,7 @@ func durationText(d time.Duration) string {
 	return s
 }
 
-// oneOf reports a value that is not one of words.
+// oneOf reports a value that is not one of the given words.
 func oneOf[T ~string](ps *Problems, path string, v T, words ...T) {
 	if !slices.Contains(words, v) {
 		names := make([]string, len(words))

@@ -3,15 +3,15 @@ package config
 // Retention holds the settings of the section `retention`. These settings determine how long
 // records about traffic are stored. Leads, consents and the ledger are not affected.
 type Retention struct {
-	// How many days pings are stored, 1 to 3650. Pings are the largest table. A replay of a draft can
-	// only go back this far.
+	// For how many days pings are stored, 1 to 3650. The table of pings is the largest table. A replay
+	// of a draft can only go back this far.
 	PingsDays int
 
 	// How many recent rejections are stored for each partner, 1 to 10000. The console shows them.
 	RejectionsPerPartner int
 
-	// How many days per-minute counters are stored, 1 to 3650. With the default, a month can be
-	// compared with the same month of the previous year.
+	// For how many days the traffic counters by minute are stored, 1 to 3650. With the default, a month
+	// can be compared with the same month of the previous year.
 	TrafficDays int
 }
 

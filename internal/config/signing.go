@@ -11,10 +11,10 @@ const (
 
 // Signing holds the settings of the section `signing`.
 type Signing struct {
-	// What happens to unsigned posts, unless the partner or account has its own mode: `required`
-	// rejects them, `report_only` accepts and counts them, `off` accepts them. This setting also
-	// applies to unsigned posts that name no partner, which belong to the platform account. The node
-	// logs a warning for any mode other than `required`.
+	// What happens to unsigned posts, unless the partner or account has its own mode: `required` rejects
+	// them, `report_only` accepts and reports them, and `off` accepts them. This setting also applies to
+	// unsigned posts that do not identify a partner; these belong to the platform account. The node logs
+	// a warning for any mode other than `required`.
 	DefaultMode SigningMode
 }
 

@@ -35,7 +35,8 @@ func distance(a, b string) int {
 	return row[len(b)]
 }
 
-// meant returns a suggestion to append to a message about an unknown name.
+// meant returns a question that suggests name, such as "did you mean url?". It is appended to a message
+// about an unknown name.
 func meant(name string) string {
 	if name == "" {
 		return ""

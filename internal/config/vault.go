@@ -36,20 +36,20 @@ type Vault struct {
 	// it to create keys. A misspelt name is therefore an error.
 	Key string
 
-	// How a node logs in: `approle`, `kubernetes` or `token`. With the first two, the node logs in
-	// again when its token expires or is revoked. With `token`, it can only renew the token for as
+	// How a node logs in: `approle`, `kubernetes` or `token`. With the first two, the node logs in again
+	// when its token expires or is revoked. With `token`, it can only renew the token, and only for as
 	// long as Vault allows.
 	Auth Login
 
-	// The mount path of the login method. By default, the method's name.
+	// The mount path of the login method. The default is the method's name.
 	AuthMount string
 
 	// The RoleID for the AppRole login. It is not secret. Each node needs its own role (see
 	// docs/how-to/prepare-vault.md).
 	RoleID string
 
-	// The SecretID for the AppRole login. It is read at start and used for each login, so it must not
-	// have a limited number of uses.
+	// The SecretID for the AppRole login. The node reads it when it starts and uses it for each login,
+	// so its number of uses must not be limited.
 	SecretID Secret
 
 	// The role for the Kubernetes login. In Vault, the role lists the service accounts that may use
@@ -64,8 +64,8 @@ type Vault struct {
 	// than in production.
 	Token Secret
 
-	// The RoleID of a second AppRole login, which may only decrypt. Set it on nodes that serve the
-	// console, where staff reveal contact data, and on no others. Without it, nothing can be revealed.
+	// The RoleID of a second AppRole login, which may only decrypt. Set it only on nodes that serve the
+	// console, where staff reveal contact data. Without it, nothing can be revealed.
 	ReadRoleID string
 
 	// The SecretID of the second AppRole login.

@@ -11,7 +11,7 @@ import (
 	"syscall"
 )
 
-// account is the user that runs Postgres if this program runs as root. If it is nil, Postgres
+// account is the user that runs Postgres if this program runs as root. A nil account means that Postgres
 // runs as the same user as this program.
 type account struct {
 	name     string

@@ -30,7 +30,7 @@ type search struct {
 	Folders    []string // glob patterns
 	Path       string
 	Cache      string // folder for downloads
-	Repository string // URL for downloads; empty for the library's default
+	Repository string // URL for downloads; if empty, the default of the embedded-postgres library
 }
 
 func systemSearch() search {
@@ -127,8 +127,8 @@ func (s search) candidates() []string {
 
 var versionText = regexp.MustCompile(`\(PostgreSQL\) (\d+)`)
 
-// majorVersion returns the major version of the Postgres installation in a folder. It returns an error if
-// one of the programs is missing, as in a client installation.
+// majorVersion returns the major version of the Postgres installation in a folder. It returns an error
+// if one of the programs is missing, for example because only the client is installed.
 func majorVersion(folder string) (int, error) {
 	if !filepath.IsAbs(folder) {
 		return 0, fmt.Errorf("%s is not an absolute path", folder)
@@ -160,8 +160,8 @@ func mismatch(want int, found []binaries) error {
 
 const newestDownload = 18
 
-// downloads returns the version that the library downloads for a major version. ok is false if
-// there is none.
+// downloads returns the version that the embedded-postgres library downloads for a major version. ok is
+// false if there is none.
 func downloads(major int) (v embeddedpostgres.PostgresVersion, ok bool) {
 	v, ok = map[int]embeddedpostgres.PostgresVersion{
 		15: embeddedpostgres.V15, 16: embeddedpostgres.V16,
@@ -170,7 +170,7 @@ func downloads(major int) (v embeddedpostgres.PostgresVersion, ok bool) {
 	return v, ok
 }
 
-// use configures the library with the installation or the download.
+// use configures the embedded-postgres library to use the installation or to download Postgres.
 func (b binaries) use(config embeddedpostgres.Config, l layout, j job, say func(report)) (embeddedpostgres.Config, error) {
 	if !b.download {
 		// The library requires a folder that contains bin, so make bin a link to the programs'
@@ -182,7 +182,7 @@ func (b binaries) use(config embeddedpostgres.Config, l layout, j job, say func(
 		if err := os.Symlink(b.folder, filepath.Join(root, "bin")); err != nil {
 			return config, err
 		}
-		// The library only compares the major version with the cluster's.
+		// The library only compares this major version with that of the cluster.
 		return config.BinariesPath(root).Version(embeddedpostgres.PostgresVersion(fmt.Sprintf("%d.0", b.major))), nil
 	}
 	if err := ownFolder(j.Search.Cache); err != nil {

@@ -27,8 +27,8 @@ type job struct {
 	Proxy  []string // the caller's proxy settings, for downloads
 }
 
-// report is one line that a supervisor prints, as JSON. A supervisor prints at most maxReports
-// reports, followed by its failure if there is one.
+// report is the content of one line that a supervisor prints, as JSON. A supervisor prints at most
+// maxReports reports, followed by its failure if there is one.
 type report struct {
 	Downloading bool   `json:",omitzero"`
 	Ready       bool   `json:",omitzero"`
@@ -77,7 +77,7 @@ func runSupervisor(in io.Reader, out io.Writer) (code int) {
 		return fail(fmt.Errorf("reading the supervisor's job: %w", err))
 	}
 	leave := make(chan struct{})
-	go func() { // ends with the process
+	go func() { // runs until the process ends
 		_, _ = io.Copy(io.Discard, in)
 		close(leave)
 	}()
@@ -87,7 +87,7 @@ func runSupervisor(in io.Reader, out io.Writer) (code int) {
 	return 0
 }
 
-// run runs Postgres until leave is closed or Postgres exits.
+// run runs Postgres until the channel leave is closed or Postgres exits.
 func (j job) run(leave <-chan struct{}, say func(report)) error {
 	l := layout(j.DataDir)
 	lock, err := l.lock(j.Parent, j.StartTimeout/2)
@@ -121,8 +121,8 @@ func (j job) run(leave <-chan struct{}, say func(report)) error {
 	}
 }
 
-// start starts Postgres with the library. It first checks that the cluster is complete or does
-// not exist, because the library empties a folder that it does not recognise.
+// start starts Postgres with the embedded-postgres library. It first checks that the cluster is complete
+// or does not exist, because the library empties a folder that it does not recognise.
 func (j job) start(l layout, leave <-chan struct{}, say func(report)) (string, error) {
 	major, err := l.inspect()
 	if err != nil {
@@ -159,7 +159,7 @@ func (j job) start(l layout, leave <-chan struct{}, say func(report)) (string, e
 			// The download is not finished, so Postgres is not running.
 			return "", errors.New("downloading Postgres was cancelled")
 		}
-		err = <-started // bounded by pg_ctl's timeout
+		err = <-started // waits no longer than pg_ctl's timeout
 	}
 	if logErr := l.keepLog(); err == nil {
 		err = logErr

@@ -1,9 +1,9 @@
 // Package devpg runs a private Postgres for `pingpost dev` and for tests.
 //
-// Postgres detaches from the process that starts it. So the program starts a copy of itself,
-// the supervisor, which locks the data folder, starts Postgres, and stops it when the
-// supervisor's standard input is closed. The kernel closes the input when the program ends for
-// any reason, so Postgres does not outlive the program.
+// Postgres detaches from the process that starts it. So the program starts a copy of itself as a
+// supervisor. The supervisor locks the data folder, starts Postgres, and stops Postgres when the
+// supervisor's standard input is closed. The kernel closes this input whenever the program ends, for any
+// reason, so Postgres does not outlive the program.
 //
 // Postgres refuses to run as root. If the program runs as root, the supervisor and Postgres
 // run as an unprivileged user.
@@ -38,9 +38,9 @@ type Options struct {
 	// postgres.log.old from the previous run). It is created if it is missing, and the next start
 	// reuses its data.
 	DataDir string
-	// Port is the port on 127.0.0.1; 0 picks a free one.
+	// Port is the port on 127.0.0.1. If it is 0, a free port is chosen.
 	Port int
-	// Prefer is the port to use if Port is 0 and this port is free; 0 for any.
+	// Prefer is the port to try first if Port is 0. If Prefer is also 0, any free port is chosen.
 	Prefer int
 	// Durable makes commits survive a crash of the machine. Without it, Postgres is several times
 	// faster, which is useful for tests.
@@ -50,8 +50,8 @@ type Options struct {
 	Temporary bool
 	// ExtraSettings are Postgres settings that override this package's settings.
 	ExtraSettings map[string]string
-	// StartTimeout limits the time that a start may take, not including a download of Postgres; 0
-	// means a minute.
+	// StartTimeout limits how long a start may take, not including a download of Postgres. 0 means one
+	// minute.
 	StartTimeout time.Duration
 }
 
@@ -62,16 +62,16 @@ type Server struct {
 	password   string
 }
 
-// Start starts Postgres and returns when it accepts connections. ctx is only used for the
-// start. Errors are for the user at the terminal and say what to do.
+// Start starts Postgres and returns when it accepts connections. ctx is only used for the start. Its
+// errors tell the user at the terminal what to do.
 func Start(ctx context.Context, o Options) (*Server, error) {
 	return start(ctx, o, systemSearch())
 }
 
 func start(ctx context.Context, o Options, where search) (*Server, error) {
 	if os.Getenv(marker) != "" {
-		// A copy of a program that does not call RunIfChild would start another copy of
-		// itself, endlessly.
+		// This process is a copy of a program that does not call RunIfChild. Without this error, it
+		// would start another copy, and so on without end.
 		return nil, errors.New("this program starts Postgres without calling devpg.RunIfChild first in main (in a test: in TestMain)")
 	}
 	if o.StartTimeout <= 0 {
@@ -123,15 +123,15 @@ func (s *Server) SuperuserURL(database string) string {
 	return s.URL(superuser, s.password, database)
 }
 
-// Stop stops Postgres and waits until it has exited. It can be called more than once, and after
+// Stop stops Postgres and waits until it has exited. It can be called more than once, even after
 // Postgres has exited unexpectedly.
 func (s *Server) Stop() error { return s.supervisor.stop() }
 
-// Done returns a channel that is closed if Postgres or its supervisor exits before Stop is
-// called. Err then returns the reason.
+// Done returns a channel that is closed if Postgres or its supervisor exits before Stop is called. After
+// that, Err returns the reason.
 func (s *Server) Done() <-chan struct{} { return s.supervisor.lost }
 
-// Err returns the reason why Done was closed, or nil before that.
+// Err returns the reason why the channel of Done was closed, or nil if it has not been closed.
 func (s *Server) Err() error { return s.supervisor.lostErr() }
 
 // unsafeInShell contains the characters that pg_ctl cannot pass to Postgres, because it starts

@@ -34,7 +34,7 @@ func (l layout) explain(err error, j job, found binaries) error {
 		return fmt.Errorf("found no Postgres %d or newer on this machine, and downloading it failed (%w): %s",
 			oldest, err, installHint)
 	}
-	text, _ := os.ReadFile(l.log()) // contains only the log of this start
+	text, _ := os.ReadFile(l.log()) // the file contains only the log of this start
 	words := l.logTail()
 	switch {
 	case strings.Contains(err.Error(), "already listening"), bytes.Contains(text, []byte("could not bind")):

@@ -17,9 +17,9 @@ import (
 //	cluster/          Postgres's data folder
 //	password          the superuser's password, 0600
 //	lock              locked by the supervisor; contains the process id of its caller
-//	initialising      exists while the cluster is being created; a start that finds it deletes the cluster
-//	postgres.log      log of this run; postgres.log.old is the log of the previous run
-//	run/              files of one start; the next start deletes them
+//	initialising      exists while the cluster is being created; if a start finds this file, it deletes the cluster
+//	postgres.log      log of the current run; postgres.log.old is the log of the previous run
+//	run/              temporary files of the current run; the next start deletes them
 type layout string
 
 func (l layout) at(name string) string  { return filepath.Join(string(l), name) }
@@ -89,9 +89,9 @@ func chownTo(dir string, runAs *account) error {
 	return os.Chmod(dir, 0o700)
 }
 
-// inspect returns the major version of the existing cluster, or 0 if a cluster must be created.
-// It returns an error for a damaged cluster, because the library would empty a folder that it
-// does not recognise.
+// inspect returns the major version of the existing cluster, or 0 if a cluster must be created. It
+// returns an error for a damaged cluster, because the embedded-postgres library would empty a folder
+// that it does not recognise.
 func (l layout) inspect() (major int, err error) {
 	if exists(l.initialising()) || !exists(l.cluster()) {
 		return 0, nil
@@ -134,9 +134,9 @@ func (l layout) begin() (password string, err error) {
 	return password, nil
 }
 
-// complete finishes the creation of a cluster. It syncs the changes to disk before Postgres is
-// used. Otherwise a power failure could restore the marker or lose the password, and the data
-// would be lost.
+// complete finishes the creation of a cluster. It syncs the changes to disk before Postgres is used.
+// Otherwise a power failure could restore the file initialising or lose the password, and the data would
+// be lost.
 func (l layout) complete() error {
 	if err := os.Remove(l.initialising()); err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return err
@@ -153,7 +153,7 @@ func flush(path string) error {
 	return f.Sync()
 }
 
-// passwordFor returns the superuser's password. If major is 0, it begins a new cluster.
+// passwordFor returns the superuser's password. If major is 0, it begins the creation of a cluster.
 func (l layout) passwordFor(major int) (string, error) {
 	if major == 0 {
 		return l.begin()

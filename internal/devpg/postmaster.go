@@ -19,10 +19,10 @@ const (
 	pollEvery  = 20 * time.Millisecond
 )
 
-// lock locks the data folder on behalf of the process with the id parent. The lock ends when the
-// returned file is closed. If the folder is locked on behalf of another process that is still
-// running, lock returns an error immediately. If that process has ended, its supervisor is still
-// cleaning up, and lock waits until it has finished.
+// lock locks the data folder for the process with the id parent. The lock is released when the returned
+// file is closed. If the folder is locked for another process that is still running, lock returns an
+// error immediately. If that process has ended, its supervisor is still cleaning up, and lock waits
+// until it has finished.
 func (l layout) lock(parent int, patience time.Duration) (*os.File, error) {
 	f, err := os.OpenFile(l.lockFile(), os.O_RDWR|os.O_CREATE, 0o600)
 	if err != nil {
@@ -57,8 +57,8 @@ func (l layout) lock(parent int, patience time.Duration) (*os.File, error) {
 // postmaster returns the process id in Postgres's pid file, or 0.
 func (l layout) postmaster() int { return firstNumber(l.postmasterFile()) }
 
-// stopOrphan stops a Postgres in this folder whose supervisor is dead. The caller must have
-// locked the folder, so that no other supervisor is running in it.
+// stopOrphan stops Postgres if it is running in this folder after its supervisor has died. The caller
+// must have locked the folder, which ensures that no other supervisor is using it.
 func (l layout) stopOrphan() error {
 	pid := l.postmaster()
 	if pid <= 0 || syscall.Kill(pid, 0) != nil {

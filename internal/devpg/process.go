@@ -10,9 +10,9 @@ import (
 	"time"
 )
 
-// command returns the command for a supervisor, which is a copy of this program. From the
-// environment, it passes on only PATH, because Postgres inherits the environment and other
-// variables may contain secrets.
+// command returns the command for a supervisor, which is a copy of this program. Of the environment
+// variables, it passes on only PATH, because Postgres inherits them and other variables may contain
+// secrets.
 func command(j job, runAs *account) (*exec.Cmd, error) {
 	program := "/proc/self/exe"
 	if runtime.GOOS != "linux" {

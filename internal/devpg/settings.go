@@ -10,11 +10,12 @@ import (
 	embeddedpostgres "github.com/fergusstrange/embedded-postgres"
 )
 
-// longestSocketPath is the longest socket path that all supported systems allow. Linux allows 107.
+// longestSocketPath is the maximum length of a socket path on the system with the lowest limit. Linux
+// allows 107.
 const longestSocketPath = 103
 
-// connectTimeout limits the time that Postgres may take to accept connections after pg_ctl has
-// reported that it is ready. It is short because the library polls without a pause.
+// connectTimeout limits the time that Postgres may take to accept connections after pg_ctl has reported
+// that it is ready. It is short because the embedded-postgres library polls without a pause.
 const connectTimeout = 5 * time.Second
 
 func (j job) config(l layout, password string) embeddedpostgres.Config {
@@ -29,7 +30,7 @@ func (j job) config(l layout, password string) embeddedpostgres.Config {
 		Encoding("UTF8").
 		StartParameters(j.settings(l)).
 		StartTimeout(connectTimeout).
-		Logger(nil) // the log stays in its file
+		Logger(nil) // write the log only to its file
 }
 
 // settings returns the settings that Postgres is started with. They make Postgres listen only on
@@ -59,8 +60,8 @@ func (j job) settings(l layout) map[string]string {
 	return s
 }
 
-// socketSetting returns the folder for the Unix socket. It returns "", for no socket, if the
-// path is too long or would be parsed as a list.
+// socketSetting returns the folder for the Unix socket. If the path is too long or would be parsed as a
+// list, it returns "", and Postgres creates no socket.
 func (l layout) socketSetting() string {
 	longest := fmt.Sprintf("%s/.s.PGSQL.%d", l.socket(), 65535)
 	if len(longest) > longestSocketPath || strings.ContainsAny(l.socket(), ",'") {
@@ -69,8 +70,9 @@ func (l layout) socketSetting() string {
 	return l.socket()
 }
 
-// locale returns a locale that sorts by code point. On Linux, it also converts the case of
-// non-ASCII letters, like a production database. Not every version of macOS has C.UTF-8.
+// locale returns a locale that sorts by code point. On Linux, this is C.UTF-8, which also converts the
+// case of non-ASCII letters, as in a production database. On other systems, it is C, because not every
+// version of macOS has C.UTF-8.
 func locale() string {
 	if runtime.GOOS == "linux" {
 		return "C.UTF-8"

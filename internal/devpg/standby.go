@@ -11,8 +11,8 @@ import (
 	"syscall"
 )
 
-// Standby copies the cluster to o.DataDir and starts it there as a standby of s. The wal_level of s
-// must be "replica". pg_promote() makes the standby a primary.
+// Standby copies the cluster to o.DataDir and starts the copy as a standby of s. The wal_level of s must
+// be "replica". pg_promote() makes the standby a primary.
 func (s *Server) Standby(ctx context.Context, o Options) (*Server, error) {
 	runAs, err := unprivileged()
 	if err != nil {

@@ -117,7 +117,7 @@ func (k *supervisor) watch(stdout io.Reader, stderr *tail, reports chan<- report
 		default: // more than maxReports, so not from a supervisor
 		}
 	}
-	_, _ = io.Copy(io.Discard, stdout) // drain it before Wait
+	_, _ = io.Copy(io.Discard, stdout) // read the rest before calling Wait
 	if err := k.cmd.Wait(); err != nil && failure == nil {
 		// The supervisor was killed or crashed, so stop its Postgres.
 		failure = errors.Join(fmt.Errorf("the supervisor of Postgres ended: %w%s", err, stderr), k.sweep())
@@ -163,9 +163,9 @@ func (k *supervisor) lostErr() error {
 	}
 }
 
-// sweep stops a Postgres whose supervisor has ended. To do this, it starts another supervisor as
-// the same unprivileged user. root must not send the signals itself, because that user can write
-// any process id to the pid file.
+// sweep stops Postgres if its supervisor has ended without stopping it. To do this, it starts another
+// supervisor as the same unprivileged user. A process that runs as root must not send the signals
+// itself, because the unprivileged user can write any process id to the pid file.
 func (k *supervisor) sweep() error {
 	j := k.job
 	j.Sweep = true
@@ -189,7 +189,7 @@ func (k *supervisor) sweep() error {
 	return fmt.Errorf("a Postgres may still be running in %s: %w", j.DataDir, err)
 }
 
-// tail keeps the last part of a process's standard error, to be quoted in messages.
+// tail keeps the last part of what a process writes to standard error, so that messages can quote it.
 type tail struct{ text []byte }
 
 func (t *tail) Write(p []byte) (int, error) {

@@ -16,7 +16,7 @@ import (
 	"github.com/pingpost/pingpost/models"
 )
 
-// Partner is a demo partner, as it appears in the ready file.
+// Partner is a demo partner, as it appears in the file that `pingpost dev --ready-file` writes.
 type Partner struct {
 	Slug     string             `json:"slug"`
 	Name     string             `json:"name"`
@@ -24,7 +24,7 @@ type Partner struct {
 	Secret   string             `json:"secret"`
 	Accounts []Account          `json:"accounts"`
 
-	// Status is only printed; it is not in the ready file.
+	// Status is only printed; it is not in the file.
 	Status models.PartnerStatus `json:"-"`
 }
 
@@ -96,7 +96,7 @@ func (s *Stack) seedPartner(ctx context.Context, service *partners.Service, keys
 		}
 	}
 	p.Status = row.Status
-	if row.Status == models.PartnerPending { // new; a suspended partner stays suspended
+	if row.Status == models.PartnerPending { // the partner is new; a suspended partner stays suspended
 		p.Status = models.PartnerApproved
 		return service.SetStatus(ctx, scope.System, row.ID, p.Status)
 	}
@@ -104,7 +104,7 @@ func (s *Stack) seedPartner(ctx context.Context, service *partners.Service, keys
 }
 
 // checkKey returns an error if the platform key cannot decrypt the partner's secrets. Without this
-// check, the node would return an error about a setting that dev does not use.
+// check, the node would report an error about a setting that `pingpost dev` does not use.
 func (s *Stack) checkKey(keys *keyring.Keys, secrets []models.SigningSecret) error {
 	for _, secret := range secrets {
 		if secret.State != models.SecretActive {
@@ -118,8 +118,8 @@ func (s *Stack) checkKey(keys *keyring.Keys, secrets []models.SigningSecret) err
 	return nil
 }
 
-// isDisplayable reports whether the saved secret can be printed: the row must contain that secret,
-// be active and have no expiry, so that the printed secret works until the next start.
+// isDisplayable reports whether the saved secret can be printed. The row must be for that secret, be
+// active and have no expiry, so that the printed secret works until the next start.
 func isDisplayable(row models.SigningSecret, saved string) bool {
 	return row.State == models.SecretActive && row.ExpiresAt == nil && saved != "" &&
 		strings.HasPrefix(saved, row.Prefix) && strings.HasSuffix(saved, row.LastFour)

@@ -1,5 +1,5 @@
-// Package devstack starts the private Postgres of `pingpost dev`, and generates its keys, demo
-// partners and demo users. All data is in one folder, which the next start uses again.
+// Package devstack starts the private Postgres of `pingpost dev`, and generates its keys, demo partners
+// and demo users. It stores all data in one folder, which the next start uses again.
 package devstack
 
 import (
@@ -29,8 +29,8 @@ const (
 	connectTimeout = 10 * time.Second
 )
 
-// Keys contains the keys and passwords of a data folder. They are generated when the folder is
-// created and are stored in it, which is only acceptable for development.
+// Keys contains the keys and passwords of a data folder. They are generated when the folder is created,
+// and stored in it. This is acceptable only for development.
 type Keys struct {
 	PlatformKey   string            `json:"platform_key"`
 	LeadVaultKEK  string            `json:"lead_vault_kek"`
@@ -53,7 +53,7 @@ type Running struct {
 // Stack is a running private Postgres with its keys.
 type Stack struct {
 	Keys        Keys
-	DatabaseURL string // as pingpost_app
+	DatabaseURL string // for the role pingpost_app
 	Postgres    *devpg.Server
 	Vault       *Vault // nil unless Options.Vault is set
 	dir         string
@@ -79,8 +79,8 @@ func DefaultDataDir() (string, error) {
 	return filepath.Join("/var/lib/pingpost", "dev-"+nameOf(dir)), nil
 }
 
-// Start creates the data folder if it is missing, starts Postgres in it, and migrates the
-// schema. Errors are for the user at the terminal.
+// Start creates the data folder if it is missing, starts Postgres in it, and migrates the schema. Its
+// errors are meant for the user at the terminal.
 func Start(ctx context.Context, o Options) (_ *Stack, err error) {
 	// Postgres may run as another user, so other users may access subfolders but not list the
 	// folder. Only the owner can read the files in it.
@@ -145,8 +145,8 @@ func readPort(dir string) int {
 	return port
 }
 
-// Stop stops Vault and Postgres, waits until they have exited, and removes an ephemeral folder. ctx
-// must not have ended yet.
+// Stop stops Vault and Postgres, waits until they have exited, and removes an ephemeral folder. The
+// context ctx must not have ended yet.
 func (s *Stack) Stop(ctx context.Context) error {
 	err := s.Postgres.Stop()
 	if s.Vault != nil {

@@ -12,15 +12,15 @@ import (
 	"github.com/pingpost/pingpost/models"
 )
 
-// User is a demo user, as it appears in the ready file.
+// User is a demo user, as it appears in the file that `pingpost dev --ready-file` writes.
 type User struct {
 	Email    string `json:"email"`
 	Password string `json:"password"`
 	Role     string `json:"role"`
 }
 
-// demoStaff returns a demo user for each role, and two for finance, because the user who
-// prepares a payout run cannot approve it.
+// demoStaff returns a demo user for each role. It returns two for finance, because the user who prepares
+// a payout run cannot approve it.
 func demoStaff() []User {
 	var all []User
 	for _, role := range models.Roles {

@@ -1,5 +1,5 @@
-// Package devvault runs a Vault server for development and tests. The server is unsealed, stores
-// its data in memory and, on Linux, ends with the process that started it.
+// Package devvault runs a Vault server for development and tests. The server is unsealed and stores its
+// data in memory. On Linux, it ends when the process that started it ends.
 package devvault
 
 import (
@@ -19,7 +19,8 @@ import (
 const (
 	startTimeout = 30 * time.Second
 	stopTimeout  = 10 * time.Second
-	// starts is the number of attempts to start. Another process may take the port first.
+	// starts is the number of attempts to start Vault. An attempt fails if another process takes the
+	// port first.
 	starts = 3
 )
 
@@ -31,7 +32,7 @@ type Server struct {
 
 	cmd   *exec.Cmd
 	ended chan struct{}
-	err   error // error that the process ended with; set before ended is closed
+	err   error // the error with which the process ended; set before the channel ended is closed
 }
 
 // Start runs a Vault program, as returned by Find, on a free port of the loopback
@@ -109,7 +110,7 @@ func (s *Server) listen(out io.Reader) error {
 			s.RootToken = strings.TrimSpace(value)
 		}
 		if s.UnsealKey != "" && s.RootToken != "" {
-			go io.Copy(io.Discard, out) //nolint:errcheck // until the process ends
+			go io.Copy(io.Discard, out) //nolint:errcheck // runs until the process ends
 			return nil
 		}
 	}

@@ -18,7 +18,7 @@ import (
 const (
 	// BinaryVariable is the environment variable with the path of a Vault program.
 	BinaryVariable = "PINGPOST_VAULT_BIN"
-	// module is the folder in the repository that contains the source from which Vault is built.
+	// module is the folder with the source of the Vault program, relative to the root of the repository.
 	module = "tools/vaultdev"
 )
 

@@ -23,7 +23,7 @@ const (
 	Rotate = "pingpost-rotate"
 )
 
-// Identity is the AppRole login of a role.
+// Identity contains the RoleID and SecretID with which a role logs in.
 type Identity struct {
 	RoleID   string `json:"role_id"`
 	SecretID string `json:"secret_id"`

@@ -53,13 +53,13 @@ func (k *DataKey) Zero() { clear(k.Plain[:]) }
 type KeyWrapper interface {
 	// Name returns the prefix of all keys that the wrapper wraps: "local" or "vault".
 	Name() string
-	// Reads reports whether the wrapper can unwrap keys that were wrapped with the given key
-	// version, as far as it knows without I/O.
+	// Reads reports whether the wrapper can unwrap keys that were wrapped with the given key version. It
+	// does no I/O, so it may return true for a key that cannot be unwrapped.
 	Reads(version string) bool
 	// Wrap encrypts data keys, either all or none.
 	Wrap(ctx context.Context, keys [][KeySize]byte) ([][]byte, error)
-	// Unwrap decrypts keys that Wrap returned, with any key version that still exists. Each
-	// key has its own result, because an invalid key must not affect the others.
+	// Unwrap decrypts keys that Wrap returned, with any key version that still exists. Each key has a
+	// result of its own, because an invalid key must not affect the others.
 	Unwrap(ctx context.Context, wrapped [][]byte) ([]Unwrapped, error)
 }
 

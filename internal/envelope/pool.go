@@ -11,11 +11,11 @@ import (
 )
 
 const (
-	// PoolSize is the maximum number of ready data keys. At full load, they are used up in a
-	// quarter of a second. While the wrapper is unavailable, the node gets no more keys.
+	// PoolSize is the maximum number of ready data keys. At full load, posts use up this number in a
+	// quarter of a second. While the wrapper is unavailable, the node gets no new keys.
 	PoolSize = 1024
-	// PoolAge is the maximum age at which a data key is used. After a rotation, a node uses
-	// the old key version for at most this long.
+	// PoolAge is the maximum age of a data key when it is used. After a rotation, a node uses the old
+	// key version for at most this long.
 	PoolAge = 60 * time.Second
 
 	poolBatch   = 64 // data keys per call
@@ -63,7 +63,7 @@ func NewPool(writer KeyWrapper, c clock.Clock) *Pool {
 // PoolStats contains the pool's state and its counts since the node started.
 type PoolStats struct {
 	Ready   int
-	Version string // of the ready keys; "" before the first
+	Version string // of the ready keys; "" before the first key arrives
 	Failure error  // of the last call to the wrapper; nil after a success
 	// Taken is the number of keys that posts have used, and Waited the number of posts that had
 	// to wait for one. Expired is the number of unused keys that were too old or were replaced,
@@ -100,7 +100,7 @@ func (p *Pool) Take(ctx context.Context) (DataKey, error) {
 	}
 }
 
-// take returns a ready key, an error, or a channel to wait on.
+// take returns a ready key, an error, or a channel that is closed when new keys arrive or a call fails.
 func (p *Pool) take(waiting bool) (key DataKey, arrived <-chan struct{}, err error) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -203,7 +203,7 @@ func (p *Pool) Fill(ctx context.Context) error {
 	}
 }
 
-// probe replaces a few keys if the pool has made no call for a while. This detects an
+// probe gets a few new keys if the pool has not called the wrapper for a while. This detects an
 // unavailable wrapper or a new key version before a post needs a key.
 func (p *Pool) probe(ctx context.Context) error {
 	p.mu.Lock()
@@ -240,9 +240,9 @@ func (p *Pool) call(ctx context.Context, n int) error {
 	return err
 }
 
-// add adds keys that were requested at the time made. All keys in the pool have the same key
-// version. If the new keys have a different version, add keeps either the new keys or the keys in
-// the pool, whichever were requested later.
+// add adds keys to the pool. The parameter made is the time at which they were requested. All keys in
+// the pool have the same key version. If the new keys have a different version, add keeps either the new
+// keys or the keys in the pool, whichever were requested later.
 func (p *Pool) add(keys []DataKey, made time.Time) error {
 	_, version, err := ParseWrapped(keys[0].Wrapped)
 	if err != nil {

@@ -7,8 +7,8 @@ import (
 	"fmt"
 )
 
-// ParseWrapped returns the wrapper and the key version of a wrapped data key: "local" and
-// "5f1c09aa" for local:5f1c09aa:…, "vault" and "v3" for vault:v3:….
+// ParseWrapped returns the wrapper and the key version of a wrapped data key. For local:5f1c09aa:…, it
+// returns "local" and "5f1c09aa". For vault:v3:…, it returns "vault" and "v3".
 func ParseWrapped(wrapped []byte) (wrapper, version string, err error) {
 	parts := bytes.SplitN(wrapped, []byte(":"), 3)
 	if len(parts) != 3 || len(parts[0]) == 0 || len(parts[1]) == 0 {
@@ -40,8 +40,8 @@ func NewWrappers(writer KeyWrapper, others ...KeyWrapper) *Wrappers {
 	return w
 }
 
-// NewPooledWrappers returns Wrappers that take new data keys from a pool. The writer is the
-// pool's.
+// NewPooledWrappers returns Wrappers that take new data keys from a pool. The writer is the pool's
+// writer.
 func NewPooledWrappers(pool *Pool, others ...KeyWrapper) *Wrappers {
 	w := NewWrappers(pool.writer, others...)
 	w.pool = pool
@@ -60,8 +60,8 @@ func (w *Wrappers) Writer() string {
 	return w.writer.Name()
 }
 
-// Reads reports whether data keys that were wrapped with the given key version can be unwrapped. It
-// does not try to unwrap any.
+// Reads reports whether data keys that were wrapped with the given key version can be unwrapped. It does
+// not try to unwrap a key.
 func (w *Wrappers) Reads(wrapper, version string) bool {
 	one, ok := w.all[wrapper]
 	return ok && one.Reads(version)
@@ -110,9 +110,8 @@ func (w *Wrappers) Unwrap(ctx context.Context, wrapped [][]byte) []Unwrapped {
 	return out
 }
 
-// Rewrap wraps data keys with the newest key version of the writer. If the writer wrapped a key
-// and is a Rewrapper, it rewraps the key itself. Otherwise the key is unwrapped and wrapped
-// again.
+// Rewrap wraps data keys with the newest key version of the writer. If the writer is a Rewrapper and
+// wrapped the key, it rewraps the key directly. Otherwise Rewrap unwraps the key and wraps it again.
 func (w *Wrappers) Rewrap(ctx context.Context, wrapped [][]byte) []Rewrapped {
 	out := make([]Rewrapped, len(wrapped))
 	if w.writer == nil {
@@ -161,9 +160,10 @@ func (w *Wrappers) move(ctx context.Context, from KeyWrapper, wrapped [][]byte) 
 	return out, nil
 }
 
-// each groups wrapped keys by wrapper and calls do for each group, in which theirs[j] is
-// wrapped[at[j]]. It calls fail for keys without a configured wrapper, and for all keys in a group
-// if do fails.
+// each is the loop of Unwrap and Rewrap. It groups the wrapped keys by wrapper and calls the function do
+// for every group, with the wrapper and its keys. The key theirs[j] is the same as wrapped[at[j]]. If do
+// fails, the function fail is called for every key in the group. The function fail is also called for
+// every key that cannot be parsed or whose wrapper is not configured.
 func (w *Wrappers) each(wrapped [][]byte, fail func(i int, err error), do func(one KeyWrapper, theirs [][]byte, at []int) error) {
 	places := map[string][]int{}
 	for i, text := range wrapped {

@@ -13,9 +13,9 @@ import (
 	"github.com/pingpost/pingpost/internal/id"
 )
 
-// AccessLog writes a line for each request that does not end with a 5xx status. It writes slog's
-// format without using slog, which would account for a tenth of a ping's time. All strings come
-// from fixed sets, so they need no escaping.
+// AccessLog writes a line for each request that does not end with a 5xx status. It writes the same
+// format as slog, but does not use slog, because slog would take up a tenth of the time of a ping. All
+// strings come from fixed sets, so they need no escaping.
 type AccessLog struct {
 	out    io.Writer
 	format lineFormat

@@ -9,7 +9,7 @@ import (
 	"github.com/gin-gonic/gin"
 )
 
-// NewEngine returns a router that does not redirect, and that treats an encoded slash as part of a
+// NewEngine returns a router that does not redirect requests and treats an encoded slash as part of a
 // path segment. If a trusted proxy sent the request, the router takes the client's address from
 // X-Forwarded-For and from no other header. Otherwise it uses the connection's address.
 func NewEngine(trustedProxies []netip.Prefix) (*gin.Engine, error) {

@@ -8,15 +8,16 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 )
 
-// Metrics counts and times requests by route. The label is the pattern of the route and not the
-// path, because clients can request any path.
+// Metrics counts requests and measures their times by route. The label is the pattern of the route and
+// not the path, because clients can request any path.
 type Metrics struct {
 	requests *prometheus.CounterVec
 	duration *prometheus.HistogramVec
 }
 
-// NewMetrics registers the metrics <prefix>_requests_total and <prefix>_request_duration_seconds of
-// a listener. The help text starts with "Requests to", followed by the parameter to.
+// NewMetrics registers the metrics <prefix>_requests_total and <prefix>_request_duration_seconds of a
+// listener. The help text contains "Requests to", followed by the third parameter, such as "the partner
+// API".
 func NewMetrics(reg prometheus.Registerer, prefix, to string) *Metrics {
 	m := &Metrics{
 		requests: prometheus.NewCounterVec(prometheus.CounterOpts{
@@ -31,7 +32,8 @@ func NewMetrics(reg prometheus.Registerer, prefix, to string) *Metrics {
 	return m
 }
 
-// of returns the metrics of a route. It is called once per route, to avoid a lookup per request.
+// of returns the metrics of a route. It is called only once for each route, so that requests need no
+// lookup.
 func (m *Metrics) of(route string) *routeMetrics {
 	return &routeMetrics{
 		requests: m.requests.MustCurryWith(prometheus.Labels{"route": route}),
@@ -46,7 +48,7 @@ type routeMetrics struct {
 	answers  sync.Map // maps an answer to its prometheus.Counter, which is faster than a lookup by labels
 }
 
-// answer is the result of a request. There is only a limited number of different answers.
+// answer is the result of a request. The number of different answers is limited.
 type answer struct {
 	status  int
 	outcome string

@@ -56,8 +56,8 @@ var records = sync.Pool{New: func() any {
 // Endpoint returns the gin handler of a route. It sets the request id, calls handle, turns a panic
 // into ErrPanic, and records the request in the log and the metrics.
 //
-// If handle panics with http.ErrAbortHandler, the connection is closed, as in net/http. The client
-// then does not mistake the incomplete response for a complete one.
+// If handle panics with http.ErrAbortHandler, the connection is closed, as in net/http, so that the
+// client does not mistake the incomplete response for a complete one.
 func (l *Listener) Endpoint(route string, handle Handler) gin.HandlerFunc {
 	counted := l.Metrics.of(route)
 	return func(c *gin.Context) {

@@ -1,5 +1,5 @@
-// Package id formats UUIDv7 identifiers as a prefix for their kind and 26 digits of Crockford
-// base32, such as ld_01JD3Z…. It formats them in upper case and parses them in either case.
+// Package id formats UUIDv7 identifiers as a prefix for their kind and 26 digits of Crockford base32,
+// such as ld_01JD3Z…. It writes the digits in upper case and reads them in either case.
 package id
 
 import (
@@ -105,11 +105,11 @@ func New(at time.Time) uuid.UUID {
 	return NewV7(at, random)
 }
 
-// Compare compares identifiers as Postgres does. UUIDv7s are in the order of their times.
+// Compare compares identifiers as Postgres does. In this order, UUIDv7s are sorted by time.
 func Compare(a, b uuid.UUID) int { return bytes.Compare(a[:], b[:]) }
 
-// First returns the smallest id for a time, as the bound of a range. All times before 1970 have the
-// same bound.
+// First returns the smallest id for a time, for use as a bound of a range of ids. It returns the same
+// bound for all times before 1970.
 func First(at time.Time) (u uuid.UUID) {
 	putTime(&u, at)
 	return u

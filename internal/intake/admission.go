@@ -6,8 +6,8 @@ import (
 )
 
 // admission limits the number of concurrent requests. Further requests wait in a queue of limited
-// length, for a limited time. If the queue is full, requests are rejected immediately, because
-// under overload a longer queue would only delay all of them.
+// length, for a limited time. If the queue is full, requests are rejected immediately, because a longer
+// queue would only delay all requests when the node is overloaded.
 type admission struct {
 	slots chan struct{} // nil if unlimited
 	queue chan struct{}

@@ -5,8 +5,8 @@ import (
 	"github.com/pingpost/pingpost/internal/signing"
 )
 
-// checkSignature returns the secret that signed the post, and enforces the partner's rate limit.
-// If findOwner found the partner by its secret, the signature is not checked again.
+// checkSignature returns the secret that was used to sign the post, and enforces the partner's rate
+// limit. If findOwner found the partner by its secret, the signature is not checked again.
 func (in *Intake) checkSignature(p post, who owner) (*partners.Secret, error) {
 	partner, secret := who.account.Partner, who.secret
 	if ok, wait := in.posts.left(partner.ID, p.start); !ok {
@@ -22,7 +22,8 @@ func (in *Intake) checkSignature(p post, who owner) (*partners.Secret, error) {
 	return secret, nil
 }
 
-// verify returns the partner's secret that signed the post, or nil.
+// verify returns the secret that the partner used to sign the post, or nil if the signature is not
+// valid.
 func (in *Intake) verify(p post, partner *partners.Partner) *partners.Secret {
 	if !partner.CanSign(p.start) {
 		in.verifyDummy(p)

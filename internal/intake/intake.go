@@ -86,15 +86,15 @@ type Intake struct {
 
 	match           *admission
 	matchReserved   *admission      // only for addresses in matched
-	matched         recentAddresses // addresses that matched recently
+	matched         recentAddresses // addresses whose posts were matched recently
 	storing         *admission
-	storingUnsigned *admission // separate, so that unsigned posts cannot fill storing
+	storingUnsigned *admission // for unsigned posts, so that they cannot take the slots of signed posts
 
 	pings           *rateLimiter[netip.Addr] // on partners' base URLs
 	posts           *rateLimiter[uuid.UUID]  // by partner; counts verified signed posts only (decision 28)
 	unsigned        *rateLimiter[netip.Addr]
-	unmatched       *rateLimiter[netip.Addr] // signatures that matched no partner
-	wrongSignatures *rateLimiter[netip.Addr] // all invalid signatures
+	unmatched       *rateLimiter[netip.Addr] // counts signatures that matched no partner
+	wrongSignatures *rateLimiter[netip.Addr] // counts all invalid signatures
 
 	sharedPings    *rateLimiter[netip.Addr]
 	unmatchedSites *rateLimiter[netip.Addr] // like unmatched, but by IPv6 /48
@@ -104,7 +104,7 @@ const (
 	// matchQueue is the maximum number of posts that wait to be matched by secret. A match
 	// takes well under a millisecond, so all of them can be matched within MatchWait.
 	matchQueue = 64
-	// siteFailures is the limit on failed matches for each IPv6 /48, as a multiple of
+	// siteFailures is the maximum number of failed matches for each IPv6 /48, as a multiple of
 	// MatchFailures.
 	siteFailures = 4
 	// postQueue is the maximum number of waiting posts, as a multiple of PostConcurrency. The
@@ -137,7 +137,7 @@ func New(p Deps, s Settings) *Intake {
 	return in
 }
 
-// admission returns the admission that a post enters before it uses the database.
+// admission returns the admission that a post must enter before it uses the database.
 func (in *Intake) admission(claim signing.Claim) *admission {
 	if claim.Signed {
 		return in.storing

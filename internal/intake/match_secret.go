@@ -10,10 +10,10 @@ import (
 // maxMatchBody is the maximum size of a body that is matched by secret, in bytes.
 const maxMatchBody = 16 << 10
 
-// matchSecret finds the partner whose secret signed the post. It computes the HMAC of the body with
-// every candidate's secrets. To limit this work, it rejects large bodies, limits concurrent
-// matches, and returns a 429 to an address or IPv6 /48 with too many failures. Addresses whose
-// posts were matched recently share a reserved slot and are exempt from the limit for their /48.
+// matchSecret finds the partner whose secret signed the post. It computes the HMAC of the body with the
+// secrets of every candidate, one after the other. To limit this work, it rejects large bodies, limits
+// concurrent matches, and returns a 429 to an address or IPv6 /48 with too many failures. Addresses
+// whose posts were matched recently share a reserved slot and are exempt from the limit for their /48.
 func (in *Intake) matchSecret(ctx context.Context, p post) (owner, error) {
 	if len(p.Body) > maxMatchBody {
 		return owner{}, errMatchTooLarge

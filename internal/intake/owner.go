@@ -13,7 +13,7 @@ type owner struct {
 	inactive bool              // the account, its partner or its secret is inactive; shown to staff only
 }
 
-// key returns the key by which the post is counted. The key has an outcome only if the owner is
+// key returns the key under which the post is counted. The key contains an outcome only if the owner is
 // inactive.
 func (o owner) key() TrafficKey {
 	k := TrafficKey{Endpoint: EndpointPost}

@@ -33,7 +33,7 @@ type PingRequest struct {
 type PingResult struct {
 	Accepted      bool
 	Reason        string      // set if not accepted
-	Quote         quote.Quote // if not accepted, its ID and its price are zero
+	Quote         quote.Quote // its ID and its price are zero if not accepted
 	TransactionID []byte
 	Industry      string
 	Timing        Timing

@@ -21,9 +21,9 @@ type PingRecord struct {
 	Took     time.Duration
 }
 
-// copyPings uses the binary format: a header, the rows and a trailer. A row is the number of
-// columns, followed by the length (-1 for null) and the bytes of each column. See the
-// PostgreSQL documentation, COPY, "Binary Format".
+// copyPings uses the binary format: a header, the rows and a trailer. A row consists of the number of
+// columns, followed by the length (-1 for null) and the bytes of each column. See the PostgreSQL
+// documentation, COPY, "Binary Format".
 const copyPings = `COPY pings (transaction, issued_at, partner_id, sandbox, term_id, country, postcode, urgency, job_type, budget,
 	outcome, price_minor, currency, card_version, duration_us) FROM STDIN (FORMAT binary)`
 

@@ -5,8 +5,8 @@ import (
 	"time"
 )
 
-// maxLimiterKeys limits the memory of a rateLimiter. If there are more keys, all counts are
-// reset. An attacker with that many addresses would not be stopped by a limit per address anyway.
+// maxLimiterKeys limits the memory of a rateLimiter. If there are more keys, all counts are reset. A
+// limit per address would not stop an attacker with that many addresses anyway.
 const maxLimiterKeys = 100_000
 
 // rateLimiter limits the number of requests in a time window for each key, such as an address
@@ -24,8 +24,8 @@ func newRateLimiter[K comparable](most int, window time.Duration) *rateLimiter[K
 	return &rateLimiter[K]{most: most, window: window, spent: map[K]int{}}
 }
 
-// left reports whether a key is below its limit, and if not, the time until the next window.
-// Concurrent requests can exceed the limit, because each of them calls left first and spend
+// left reports whether a key is below its limit. If it is not, left also returns the time until the next
+// window. Concurrent requests can exceed the limit, because each request calls left first and spend
 // later.
 func (b *rateLimiter[K]) left(who K, now time.Time) (bool, time.Duration) {
 	return b.ask(who, now, false)

@@ -7,8 +7,8 @@ import (
 )
 
 const (
-	// recentWindow is the length of a window. An address is remembered for one to two windows, or
-	// for a shorter time if a window is full.
+	// recentWindow is the length of a window. An address is remembered for one to two windows, or for a
+	// shorter time if a window becomes full.
 	recentWindow = 12 * time.Hour
 	// maxRecentAddresses limits the number of addresses in each of the two windows.
 	maxRecentAddresses = 10_000

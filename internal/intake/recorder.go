@@ -16,8 +16,8 @@ import (
 )
 
 const (
-	// recorderBatch is the number of queued rows at which the writer is woken. Fewer rows wait
-	// for the next tick.
+	// recorderBatch is the number of queued rows at which the writer starts immediately. If fewer rows
+	// are queued, they wait for the next tick.
 	recorderBatch = 8192
 	// recorderQueue and recorderBytes limit the number of queued rows and their total size. A row
 	// is usually about 200 bytes, and never more than 600. If the queue is full, pings are
@@ -75,7 +75,7 @@ func (r *Recorder) Stats() RecorderStats {
 		r.dropClosed.Load(), queued}
 }
 
-// Offer queues a ping, or counts it as dropped. It does no I/O.
+// Offer adds a ping to the queue, or counts it as dropped. It does no I/O.
 func (r *Recorder) Offer(p PingRecord) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -248,7 +248,7 @@ func (r *Recorder) copy(ctx context.Context, batch []byte) error {
 	return postgres.Translate(err)
 }
 
-// pause yields the processors to pings, unless the recorder is behind or stopping.
+// pause leaves the processors to pings for a moment, unless the recorder is behind or stopping.
 func (r *Recorder) pause() {
 	if !r.hurried() {
 		time.Sleep(copyPause)
@@ -262,8 +262,7 @@ func (r *Recorder) hurried() bool {
 	return r.closed || r.rows >= recorderBatch
 }
 
-// pacedReader reads a batch in parts. It calls the function between before each part except the
-// first.
+// pacedReader reads a batch in parts. Before each part except the first, it calls its function between.
 type pacedReader struct {
 	of      *bytes.Reader
 	between func()

@@ -29,7 +29,8 @@ func newRejectionQueue(keep int) *rejectionQueue {
 	return &rejectionQueue{keep: keep, of: map[uuid.UUID][]rejection{}}
 }
 
-// add queues a rejection, and returns the number of rejections dropped because the queue was full.
+// add adds a rejection to the queue. It returns how many rejections were dropped because the queue was
+// full.
 func (q *rejectionQueue) add(r rejection) (lost int64) {
 	switch mine := len(q.of[r.Partner]); {
 	case mine >= q.keep:
@@ -43,9 +44,10 @@ func (q *rejectionQueue) add(r rejection) (lost int64) {
 	return lost
 }
 
-// longest returns the partner with the most rejections in the queue. adding is the partner whose
-// rejection is about to be added. If that partner already has at least an equal share of the queue,
-// longest returns it without a search, so that a flood of rejections for one partner costs little.
+// longest returns the partner with the most rejections in the queue. The parameter adding is the partner
+// whose rejection is about to be added. If that partner already has at least an equal share of the
+// queue, longest returns it without a search, so that a flood of rejections for one partner costs
+// little.
 func (q *rejectionQueue) longest(adding uuid.UUID) uuid.UUID {
 	if mine := len(q.of[adding]); mine > 0 && mine >= maxQueuedRejections/len(q.of) {
 		return adding

@@ -48,7 +48,7 @@ type tally struct {
 type Traffic struct {
 	pool    *pgxpool.Pool
 	log     *slog.Logger
-	keep    int // rejections kept for each partner
+	keep    int // number of recent rejections stored for each partner
 	dropped atomic.Int64
 
 	mu         sync.Mutex
@@ -64,7 +64,7 @@ func NewTraffic(pool *pgxpool.Pool, log *slog.Logger, keep int) *Traffic {
 // Dropped returns the number of requests and rejections that were lost.
 func (t *Traffic) Dropped() int64 { return t.dropped.Load() }
 
-// Count adds one request.
+// Count adds one request to the counters.
 func (t *Traffic) Count(k TrafficKey, at time.Time, took time.Duration) {
 	key := minuteKey{at.Unix() / 60, k}
 	t.mu.Lock()
@@ -91,7 +91,7 @@ func bucket(took time.Duration) int {
 	return len(models.LatencyBounds)
 }
 
-// recordRejection queues a rejection if its partner is known.
+// recordRejection adds a rejection to the queue if its partner is known.
 func (t *Traffic) recordRejection(r rejection) {
 	if r.Partner == uuid.Nil {
 		return
@@ -130,8 +130,8 @@ func (t *Traffic) Flush(ctx context.Context) {
 		func() { t.putBackRejections(rejections) })
 }
 
-// settle handles the error from a write. Data that may have been committed is not written again, so
-// that it is never counted twice.
+// settle handles the error from a write. Data that may already have been committed is not written again,
+// so that nothing is counted twice.
 func (t *Traffic) settle(what string, err error, lose, putBack func()) {
 	switch {
 	case err == nil:

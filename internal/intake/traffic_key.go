@@ -8,7 +8,7 @@ const (
 	EndpointPost = "post"
 )
 
-// TrafficKey is the key by which requests are counted. uuid.Nil means unknown.
+// TrafficKey is the key under which requests are counted. uuid.Nil means unknown.
 type TrafficKey struct {
 	Partner, Account, Secret uuid.UUID
 	Endpoint, Outcome        string

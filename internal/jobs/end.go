@@ -12,7 +12,8 @@ import (
 
 var errEnded = apperr.New(apperr.Conflict, "job_ended", "This job has already ended. Reload the page.")
 
-// change updates a job, no matter which worker runs it. It returns errEnded if the job has ended.
+// change updates a job's row, whether or not a worker runs the job. It returns errEnded if the job has
+// ended.
 func (q *Queue) change(tx *gorm.DB, w models.Job, columns map[string]any) error {
 	result := tx.Model(&models.Job{}).Where("id = ? AND state IN ?", w.ID,
 		[]models.JobState{models.JobWaiting, models.JobRunning}).Updates(columns)

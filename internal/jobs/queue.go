@@ -1,11 +1,11 @@
-// Package jobs runs background jobs, which take too long for a request: payout runs,
-// reconciliations and large exports. Each job has a row in the table work, which contains the
-// state, progress and outcome that users see. The states are those of models.JobState. For each
-// row, there is also a River job. River assigns it to a node, retries it and cancels it.
+// Package jobs runs background jobs, which take too long for a request: payout runs, reconciliations and
+// large exports. Each job has a row in the table jobs, which contains the state, progress and outcome
+// that users see. The states are those of models.JobState. For each row, there is also a job of the
+// queue library River, called the River job. River assigns it to a node, retries it and cancels it.
 //
-// Only one River job at a time may write for a row. Its id is in the row's river_job_id. Run.Step and
-// Run.Commit check the id in each transaction, so a worker whose job was cancelled or given to
-// another worker can no longer write. fence.go documents the protocol.
+// Only one River job at a time may write on behalf of a row. Its id is in the row's column river_job_id.
+// Run.Step and Run.Commit check the id in each transaction, so a worker whose job was cancelled or given
+// to another worker can no longer write. fence.go documents the protocol.
 //
 // enqueued_at, started_at, heartbeat_at and ended_at come from the service's clock. started_at is
 // the time when the first attempt began, and heartbeat_at is the time of the last progress report.

@@ -11,9 +11,10 @@ import (
 	"github.com/pingpost/pingpost/models"
 )
 
-// stranded selects jobs that no worker is running. These are running jobs without a recent progress
-// report, and waiting jobs that River will not run again. River does not run a job again if its
-// node died before recording the outcome, or if the River job has no attempts left.
+// stranded selects jobs that probably no worker is processing. These are jobs in the state running
+// without a recent progress report, and jobs in the state waiting that River will not run again. River
+// does not run a job again if its node died before recording the outcome, or if the River job has no
+// attempts left.
 const stranded = `coalesce(heartbeat_at, enqueued_at) < ? AND (state = 'running' OR (state = 'waiting'
 	AND NOT EXISTS (SELECT FROM river.river_job j WHERE j.id = jobs.river_job_id AND j.state IN ('available', 'pending', 'retryable', 'scheduled'))))`
 
@@ -29,7 +30,7 @@ func (q *Queue) rescueLoop(ctx context.Context) {
 		if err != nil && ctx.Err() == nil {
 			q.log.Warn("searching for stranded jobs failed", "error", postgres.Translate(err))
 		}
-		for _, work := range found { // one transaction each, so that a failure does not affect other jobs
+		for _, work := range found { // each in its own transaction, so that a failure does not affect other jobs
 			if err := q.rescue(ctx, work); err != nil && ctx.Err() == nil {
 				q.log.Warn("rescuing a job failed", "job", work, "error", err)
 			}

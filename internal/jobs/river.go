@@ -20,7 +20,7 @@ import (
 
 // job contains the arguments of a River job.
 type job struct {
-	Work int64 `json:"work"` // id of the job's row in the table work
+	Work int64 `json:"work"` // id of the job's row in the table jobs
 }
 
 // Kind returns the kind of the River job.
@@ -38,7 +38,7 @@ func (q *Queue) newRiver() *river.Client[*sql.Tx] {
 		ReindexerSchedule: river.NeverSchedule(), // reindexing would fail, because the service does not own the tables
 	})
 	if err != nil {
-		panic("jobs: " + err.Error()) // happens only if the settings above are invalid
+		panic("jobs: " + err.Error()) // this happens only if the settings above are invalid
 	}
 	return client
 }
@@ -48,8 +48,8 @@ func (q *Queue) newRiver() *river.Client[*sql.Tx] {
 func attemptOf(j *rivertype.JobRow) int { return maxAttempts - j.MaxAttempts + j.Attempt }
 
 // retryPolicy waits one second after the first attempt, and one second longer after each further
-// attempt. It uses the system's clock, because River ignores retry times that are in the past by
-// that clock.
+// attempt. It uses the system's clock, because River ignores a retry time that is in the past according
+// to that clock.
 type retryPolicy struct{}
 
 func (retryPolicy) NextRetry(j *rivertype.JobRow) time.Time {

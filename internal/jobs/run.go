@@ -45,9 +45,9 @@ func (r *Run) progress() map[string]any {
 	return map[string]any{"phase": r.phase, "done": r.done, "total": r.total, "heartbeat_at": r.clock.Now()}
 }
 
-// Step runs fn in a transaction. If the job fails later, the writes of its steps are kept, so that
-// the next attempt need not repeat them. A step can take minutes. It does not lock the job's row,
-// so progress can be saved and the job can be cancelled during the step.
+// Step runs fn in a transaction. If the job fails later, what its steps have written is kept, so that
+// the next attempt does not have to repeat them. A step can take minutes. It does not lock the job's
+// row, so progress can be saved and the job can be cancelled during the step.
 func (r *Run) Step(ctx context.Context, fn func(tx *gorm.DB) error) error {
 	return r.db.Transaction(ctx, func(tx *gorm.DB) error {
 		if err := r.hold(tx); err != nil {
@@ -69,9 +69,9 @@ func (r *Run) Commit(ctx context.Context, fn func(tx *gorm.DB) error) error {
 	})
 }
 
-// CommitPgx is like Commit, but commits tx, a pgx transaction in which the job has already written.
-// It updates the job's row before it calls last, because Cancel locks rows in the same order. Rows
-// that Undo changes must be written only in last.
+// CommitPgx is like Commit, but commits tx, a pgx transaction in which the job has already written data.
+// It updates the job's row before it calls the function last, because Cancel locks rows in the same
+// order. Rows that Undo changes may be written only by the function last.
 func (r *Run) CommitPgx(ctx context.Context, tx pgx.Tx, last func() error) error {
 	if r.RiverJobID != nil {
 		args := pgx.NamedArgs(r.progress())

@@ -45,7 +45,7 @@ const (
 	// endTimeout is the maximum time for recording the result of an attempt. It is shorter than
 	// stopTimeout, so that workers can still record results while their node stops.
 	endTimeout = 5 * time.Second
-	// stopTimeout is how long a node that stops waits for its workers.
+	// stopTimeout is how long a stopping node waits for its workers.
 	stopTimeout = 20 * time.Second
 )
 
@@ -105,9 +105,9 @@ func (q *Queue) attempt(ctx context.Context, r *Run) (err error) {
 	return q.handlers[r.Kind].Do(ctx, r)
 }
 
-// claim starts an attempt. It returns ErrSuperseded if the job has ended or belongs to another
-// River job. It also returns ErrSuperseded if River gave the same River job to two workers and the
-// other one is still alive.
+// claim starts an attempt. It returns ErrSuperseded if the job has ended or belongs to another River
+// job. It also returns ErrSuperseded if River gave the same River job to two workers and the other
+// worker is still alive.
 func (q *Queue) claim(ctx context.Context, j *river.Job[job]) (*Run, error) {
 	now := q.clock.Now()
 	var w models.Job

@@ -22,7 +22,7 @@ import (
 // KeySize is the length of a platform key in bytes.
 const KeySize = 32
 
-// Purpose is what a derived key is used for. A value sealed for one purpose cannot be opened for
+// Purpose says what a derived key is used for. A value sealed for one purpose cannot be opened for
 // another.
 type Purpose string
 
@@ -61,7 +61,8 @@ type KeyID [4]byte
 
 func (k KeyID) String() string { return fmt.Sprintf("%x", k[:]) }
 
-// Keys are the configured platform keys. Keys is immutable and safe for concurrent use.
+// Keys contains the keys derived from the configured platform keys. It is immutable and safe for
+// concurrent use.
 type Keys struct{ all []derived }
 
 type derived struct {
@@ -147,9 +148,9 @@ func KeyOf(value []byte) (key KeyID, ok bool) {
 	return KeyID(value[1 : 1+len(key)]), true
 }
 
-// Seal encrypts a value for storage. The result is version (1) | key id (4) | nonce (24) |
-// ciphertext | tag (16). owner is authenticated as additional data, so that a value copied to
-// another row cannot be opened there.
+// Seal encrypts a value for storage. The result consists of these parts, with their lengths in bytes:
+// version (1) | key id (4) | nonce (24) | ciphertext | tag (16). owner is authenticated as additional
+// data, so that a value copied to another row cannot be opened there.
 func (k *Keys) Seal(purpose Purpose, owner, plain []byte) []byte {
 	d := k.all[0]
 	out := make([]byte, 0, 5+chacha20poly1305.NonceSizeX+len(plain)+chacha20poly1305.Overhead)
@@ -160,8 +161,8 @@ func (k *Keys) Seal(purpose Purpose, owner, plain []byte) []byte {
 	return d.seal[purpose].Seal(out, out[head:], plain, append(out[:head:head], owner...))
 }
 
-// ErrNotOpened means that a value was changed, or was sealed with a key that is not
-// configured, or for another owner or purpose.
+// ErrNotOpened means that a value was changed, that it was sealed for another owner or purpose, or that
+// the key that sealed it is not configured.
 var ErrNotOpened = errors.New("cannot open a sealed value: it was changed, or its platform key is not in PINGPOST_PLATFORM_KEYS")
 
 // Open decrypts a value that Seal returned for the same purpose and owner.

@@ -15,8 +15,9 @@ const (
 	// writers is the maximum number of groups that are stored at the same time. Posts that arrive
 	// while all writers are busy form the next groups. A post never waits for a group to fill.
 	writers = 2
-	// commitTimeout is the time reserved for the statement and the read-back. A post that has less
-	// time left is removed from the queue.
+	// commitTimeout is the time reserved for storing a group and, if the database's response is lost,
+	// for checking whether the group was committed. A post that has less time left is removed from the
+	// queue and gets an error.
 	commitTimeout = readBackTimeout + 500*time.Millisecond
 )
 
@@ -46,9 +47,9 @@ type result struct {
 	err     error
 }
 
-// batcher lets concurrent posts share a database transaction. It has no goroutine of its own.
-// When a slot is free, the goroutine of a waiting post stores a group of waiting posts, which may
-// or may not include its own. A post that arrives alone is stored immediately.
+// batcher lets concurrent posts share a database transaction. It has no goroutine of its own. When a
+// writer is free, the goroutine of a waiting post stores a group of waiting posts, which may or may not
+// include its own. A post that arrives alone is stored immediately.
 type batcher struct {
 	commit func(context.Context, []*waitingDelivery)
 	size   int
@@ -62,9 +63,9 @@ func newBatcher(size, writers int, commit func(context.Context, []*waitingDelive
 	return &batcher{commit: commit, size: size, slots: make(chan struct{}, writers)}
 }
 
-// deliver stores a post, or returns an error no later than ctx's deadline. ctx must have a
-// deadline. It must not be cancelled when the client disconnects, because deliver may also use it
-// to store other posts.
+// deliver stores a post. It returns by ctx's deadline, with an error if the time was too short. ctx must
+// have a deadline. It must not be cancelled when the client disconnects, because deliver may also use
+// this context to store other posts.
 func (b *batcher) deliver(ctx context.Context, d *Delivery) result {
 	deadline, _ := ctx.Deadline()
 	queued, cancel := context.WithDeadline(ctx, deadline.Add(-commitTimeout))

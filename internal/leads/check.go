@@ -14,7 +14,7 @@ import (
 )
 
 const (
-	// checkPeriod is the period of leads that are checked at a time.
+	// checkPeriod is the length of the period whose leads are checked at a time.
 	checkPeriod = time.Hour
 	// checkDelay is longer than a post can take to be stored.
 	checkDelay = time.Minute
@@ -23,9 +23,10 @@ const (
 	checkTimeout  = "2min"
 )
 
-// incompleteSQL selects leads without one of their rows, and rows without a lead. $1 and $2 are the
-// range of ids of the leads received from $3 until $4. $5 and $6 are the range of the ids of quotes
-// issued in the same period. Erased leads have no keys, and sandbox leads have no accrual.
+// incompleteSQL selects the ids of leads that lack a row in another table, and of rows in other tables
+// whose lead is missing. $1 and $2 are the start and the end of the range of ids that leads received
+// from $3 until $4 can have. $5 and $6 are the range of the ids of quotes issued in the same period.
+// Erased leads have no keys, and sandbox leads have no accrual.
 const incompleteSQL = `
 SELECT l.id FROM leads l
 	LEFT JOIN lead_keys k ON k.lead_id = l.id AND k.lead_id >= $1 AND k.lead_id < $2
@@ -43,8 +44,9 @@ SELECT other.lead_id FROM (
 WHERE NOT EXISTS (SELECT FROM leads l WHERE l.id = other.lead_id AND l.id >= $5 AND l.id < $6)
 LIMIT $9`
 
-// Incomplete returns up to 100 leads from a period that do not have all of their rows, or that have
-// rows but are missing themselves. The tables have no foreign keys (decision 48).
+// Incomplete checks the leads of a period. It returns the ids of up to 100 leads that lack a row in
+// another table, or that have rows in other tables but no row in leads. The database does not prevent
+// this, because the tables have no foreign keys (decision 48).
 func (s *Store) Incomplete(ctx context.Context, from, until time.Time) (found []uuid.UUID, err error) {
 	err = pgx.BeginFunc(ctx, s.pool, func(tx pgx.Tx) error {
 		found, err = incomplete(ctx, tx, from, until)
@@ -66,8 +68,9 @@ func incomplete(ctx context.Context, tx pgx.Tx, from, until time.Time) ([]uuid.U
 	return pgx.CollectRows(rows, pgx.RowTo[uuid.UUID])
 }
 
-// CheckNext checks the leads of the next hour that has ended and has not been checked yet. It reports
-// whether there was one. Only one node at a time does this.
+// CheckNext checks the leads of the earliest hour that has not been checked yet. It does nothing if more
+// leads may still be stored for this hour, or if another node is checking. In these cases, checked is
+// false.
 func (s *Store) CheckNext(ctx context.Context, now time.Time) (found []uuid.UUID, checked bool, err error) {
 	err = pgx.BeginFunc(ctx, s.pool, func(tx pgx.Tx) error {
 		var mine bool
@@ -84,7 +87,7 @@ func (s *Store) CheckNext(ctx context.Context, now time.Time) (found []uuid.UUID
 			return err
 		}
 		until := from.Add(checkPeriod)
-		// Rows of a quote from the last minutes of the period may still be stored.
+		// Posts can still use quotes from the last minutes of the period.
 		if now.Before(until.Add(quote.Validity + checkDelay)) {
 			return nil
 		}

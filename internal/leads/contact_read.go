@@ -27,7 +27,7 @@ var (
 const encryptedContactSQL = `SELECT l.partner_id, l.state, l.ciphertext, l.iv, l.auth_tag, k.salt, k.wrapped_key
 	FROM leads l LEFT JOIN lead_keys k ON k.lead_id = l.id AND k.lead_id = $1 WHERE l.id = $1`
 
-// Contact decrypts the contact record of a lead. The caller must have recorded why it is read.
+// Contact decrypts the contact record of a lead. The caller must first record the reason for reading it.
 //
 // Errors: NotFound if there is no such lead in the scope, ErrErased, Unavailable if the keys cannot be
 // used, and ErrDamaged.

@@ -61,17 +61,16 @@ func (s *Store) commit(ctx context.Context, rows []*waitingDelivery) {
 	}
 }
 
-// keepPlan makes Postgres use a generic plan for the statement until the end of the transaction.
-// Otherwise Postgres would plan the statement again each time, to suit the length of the arrays. For a
-// single post, planning would take longer than everything else.
+// keepPlan makes Postgres use a generic plan for deliverSQL until the end of the transaction. Otherwise,
+// Postgres would plan the statement again for each group, to suit the length of its arrays. For a group
+// of one post, planning would take longer than everything else.
 //
-// Postgres may choose this plan, and the plans for the foreign key checks, while the tables are tiny,
-// and keep them as the tables grow. Sequential scans are disabled, because they would be fast at first
-// but slow later. Every condition can use an index.
+// Postgres may make this plan while the tables are tiny, and keep it as they grow. Sequential scans are
+// disabled, because they would be fast at first but slow later. Every condition can use an index.
 const keepPlan = `SELECT set_config('plan_cache_mode', 'force_generic_plan', true), set_config('enable_seqscan', 'off', true)`
 
-// insert runs the statement and returns the attempts that it stored. Its timeout leaves time
-// for a read-back before ctx's deadline. Postgres's own timeout is not enough, because it has no
+// insert runs deliverSQL and returns the attempt IDs of the leads that it stored. Its timeout leaves
+// time for readBack before ctx's deadline. Postgres's own timeout is not enough, because it has no
 // effect when the network is down.
 func (s *Store) insert(ctx context.Context, rows []*waitingDelivery) (stored map[uuid.UUID]bool, err error) {
 	deadline, _ := ctx.Deadline()
@@ -125,9 +124,9 @@ func (s *Store) answer(ctx context.Context, rows []*waitingDelivery, stored map[
 	}
 }
 
-// readBack sets the results of a group if the database's response was lost. It uses a new connection
-// to check whether the leads were committed. A lead that is not found may still be committed later, so
-// its post gets an error. The partner gets the result by sending the post again (decision 21).
+// readBack sets the results of a group for which the database's response was lost. It uses a new
+// connection to check whether the leads were committed. A lead that is not found may still be committed
+// later, so its post gets an error. The partner gets the result by sending the post again (decision 21).
 func (s *Store) readBack(ctx context.Context, rows []*waitingDelivery, lost error) {
 	ids := make([]uuid.UUID, len(rows))
 	for i, w := range rows {

@@ -37,9 +37,9 @@ func (s *Store) findAll(ctx context.Context, ids []uuid.UUID) (map[uuid.UUID]Rec
 	return find(ctx, s.pool, ids)
 }
 
-// findSQL finds leads by their ids. A visible lead may not be durable yet. If the wait for a
-// synchronous standby was interrupted, the lead is committed only on the primary. The query
-// therefore also writes to the WAL, so that its own commit waits until the standby has the lead.
+// findSQL finds leads by their ids. A lead can be visible before it is durable. If the wait for a
+// synchronous standby was interrupted, the lead is committed only on the primary. The query therefore
+// also writes to the WAL, so that its own commit waits until the standby has the lead.
 const findSQL = `SELECT l.id, attempt_id, partner_id, price_minor, currency, received_at, body_digest, ciphertext, iv, auth_tag, coalesce(answered_key, wrapped_key),
 		CASE WHEN current_setting('synchronous_standby_names') <> '' THEN pg_logical_emit_message(true, 'pingpost', '') END
 	FROM leads l LEFT JOIN lead_keys k ON k.lead_id = l.id AND k.lead_id = ANY ($1) WHERE l.id = ANY ($1)`

@@ -1,10 +1,10 @@
 // Package leads stores leads exactly once, finds them, and deletes data whose retention period has
 // ended.
 //
-// quoted_at is the time of the ping and received_at the time of the post, both from the service's
-// clock. A lead's id is its transaction's UUIDv7, which contains quoted_at (decision 32). The tables
-// are partitioned by it (decision 48), so a query for a period of received_at also limits the id. See
-// quote.IDRange.
+// quoted_at is the time of the ping, and received_at is the time of the post. Both come from the
+// service's clock. A lead's id is its transaction's UUIDv7, which contains quoted_at (decision 32). The
+// tables are partitioned by this id (decision 48), so a query that limits received_at to a period also
+// limits the id (see quote.IDRange).
 package leads
 
 import "github.com/jackc/pgx/v5/pgxpool"

@@ -9,11 +9,12 @@ import (
 	"github.com/pingpost/pingpost/internal/postgres"
 )
 
-// partitionsRefresh is how long a list of partitions is used. Reading it takes longer than most searches.
+// partitionsRefresh is how long a list of partitions is used before it is read again. Reading it takes
+// longer than most searches.
 const partitionsRefresh = time.Hour
 
-// partitions is a list of the periods of partitions, newest first. It may be out of date, because a
-// search reads all leads wherever it divides its period.
+// partitions is a list of the periods of partitions, newest first. It may be out of date, because it
+// only decides where a search divides its period into parts. The parts always cover the whole period.
 type partitions struct {
 	mu     sync.Mutex
 	readAt time.Time
@@ -33,9 +34,9 @@ func (p *partitions) get(ctx context.Context, q postgres.Querier, now time.Time)
 	return all, nil
 }
 
-// periods divides a period into the periods for which a search should read leads, one after the other,
-// until it has found enough. They are in descending order, or in ascending order if up is true. Each
-// contains a window of partitions.
+// periods divides a period into parts. A search reads the leads of one part after the other until it has
+// found enough. The parts are in descending order, or in ascending order if up is true. Each part covers
+// one window of partitions (see postgres.Windows).
 func (o *Reader) periods(ctx context.Context, from, until time.Time, up bool) (parts []postgres.Period, err error) {
 	now := o.clock.Now()
 	all, err := o.partitions.get(ctx, o.db.Pool, now)
@@ -44,7 +45,8 @@ func (o *Reader) periods(ctx context.Context, from, until time.Time, up bool) (p
 	}
 	var within []postgres.Period
 	for _, p := range all {
-		// The partitions of the coming weeks are empty, so they are only read together with the newest one.
+		// The partitions of the coming weeks are empty. They are left out here, so the newest part
+		// covers them.
 		if p.Until.After(from) && p.From.Before(until) && p.From.Before(now) {
 			within = append(within, p)
 		}

@@ -33,7 +33,7 @@ type SearchResult struct {
 	More bool
 }
 
-// FindTransaction returns the id of the lead with a transactionId, which must be exactly as the
+// FindTransaction returns the id of the lead with the given transactionId, which must be exactly as the
 // partner received it.
 func (o *Reader) FindTransaction(ctx context.Context, sc scope.Scope, token string) (lead uuid.UUID, err error) {
 	lead, err = quote.Identity(token)
@@ -52,8 +52,9 @@ func (o *Reader) FindTransaction(ctx context.Context, sc scope.Scope, token stri
 // lead was received. The request's body arrives between these two times.
 const requestWindow = time.Minute
 
-// FindRequest returns the id of the lead that a request delivered. The request's id contains the time,
-// so the search reads one minute of leads and needs no index of its own.
+// FindRequest returns the id of the lead that a request delivered. The request's id contains its time,
+// so the search reads only the leads received in the minute after that time. It needs no index of its
+// own.
 func (o *Reader) FindRequest(ctx context.Context, sc scope.Scope, request uuid.UUID) (lead uuid.UUID, err error) {
 	from := id.Time(request)
 	until := from.Add(requestWindow)
@@ -108,8 +109,9 @@ func invalidField(field, message string) error {
 	return apperr.AtField(apperr.Invalid, field, apperr.InvalidValue, field, message)
 }
 
-// findPersonSQL selects the newest of a consumer's leads in a period. OFFSET 0 lets Postgres plan the
-// lookup by digest without the other conditions, which takes half the time if there are many partitions.
+// findPersonSQL selects the newest of a consumer's leads in a period. OFFSET 0 makes Postgres plan the
+// lookup by digest separately from the other conditions. If there are many partitions, this halves the
+// time of the search.
 const findPersonSQL = `SELECT received_at, id FROM (
 		SELECT received_at, id, partner_id FROM leads WHERE %s_digest = ANY ($3) AND id >= $1 AND id < $2 OFFSET 0) l
 	WHERE received_at >= $4 AND received_at < $5 AND ($6 OR partner_id = ANY ($7)) ORDER BY received_at DESC, id DESC LIMIT $8`

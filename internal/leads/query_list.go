@@ -139,7 +139,8 @@ func (w window) empty() bool {
 	return !w.all && len(w.partners) == 0 || w.from.compare(w.to) >= 0
 }
 
-// endAt makes last the last lead in the window. If last is zero, the window does not change.
+// endAt shortens the window so that the given lead is its last one. If last is zero, the window does not
+// change.
 func (w *window) endAt(last Cursor) {
 	switch {
 	case last.IsZero():

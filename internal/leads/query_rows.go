@@ -31,7 +31,8 @@ type Row struct {
 	Returned          bool
 }
 
-// chosen returns up to most leads of a page, in the order of the window.
+// chosen returns the positions of the first leads in the window that match the query, in the order of
+// the window. The parameter most is the maximum number of leads.
 func (o *Reader) chosen(ctx context.Context, w window, q Query, most int) ([]Cursor, error) {
 	c := w.conditions()
 	c.filter(q)
@@ -39,7 +40,7 @@ func (o *Reader) chosen(ctx context.Context, w window, q Query, most int) ([]Cur
 		w.each(c, "SELECT one.received_at, one.id", "l.received_at, l.id", most), w.order(), most), c.args...)
 }
 
-// positions runs a query for the received_at and id of leads.
+// positions runs a query that returns the received_at and the id of each lead.
 func (o *Reader) positions(ctx context.Context, sql string, args ...any) ([]Cursor, error) {
 	rows, err := o.db.Pool.Query(ctx, sql, append([]any{postgres.PlanEachTime}, args...)...)
 	if err != nil {
@@ -59,8 +60,9 @@ const rowsSQL = `SELECT l.id, l.received_at, l.partner_id, p.name, a.identifier,
 	FROM leads l JOIN partners p ON p.id = l.partner_id JOIN accounts a ON a.id = l.account_id
 	WHERE l.id = ANY ($1) AND l.id >= $2 AND l.id <= $3`
 
-// rows returns the rows of leads, in the same order. Choosing leads and reading their rows with one
-// query would take several times as long to plan if there are many partitions.
+// rows reads the row of each chosen lead, and returns the rows in the order in which the leads were
+// passed. If there are many partitions, planning a single query that chooses the leads and reads their
+// rows would take several times as long.
 func (o *Reader) rows(ctx context.Context, chosen []Cursor) ([]Row, error) {
 	if len(chosen) == 0 {
 		return nil, nil
@@ -88,10 +90,11 @@ func (o *Reader) rows(ctx context.Context, chosen []Cursor) ([]Row, error) {
 	return all, postgres.Translate(err)
 }
 
-// horizon returns the last lead that List may examine in a window, or zero if it may examine all of
-// them, and the number of leads up to there. left is the number of leads that List may still examine.
-// If the window has several partners, each gets an equal share of it, and the horizon is where the
-// first of them uses up its share.
+// horizon determines how many of a window's leads List may examine. examined is the number of leads that
+// count towards the limit. last is the last lead that List may examine, or zero if it may examine the
+// whole window. left is the number of leads that List may still examine. If the window has several
+// partners, each partner gets an equal share of left. The window ends where the first partner has used
+// up its share.
 func (o *Reader) horizon(ctx context.Context, w window, left, size int) (examined int, last Cursor, err error) {
 	c, each := w.conditions(), left
 	if !w.all {
@@ -115,9 +118,10 @@ func (w window) order() string {
 	return "DESC"
 }
 
-// each returns a query for the first leads in the window, at most most for each partner. The query reads
-// the partners one by one. If it read several at once, Postgres might read the leads of all partners
-// instead.
+// each returns a query for the first leads in the window. The parameter most is the maximum number of
+// leads for each partner, or in total if the window includes all partners. The query reads the leads of
+// one partner at a time. If it read the leads of several partners at once, Postgres might read those of
+// all partners.
 func (w window) each(c *conditions, sel, columns string, most int) string {
 	switch {
 	case w.all:
@@ -134,13 +138,14 @@ func (w window) first(c *conditions, columns string, most int) string {
 	return fmt.Sprintf("SELECT %s FROM leads l WHERE %s ORDER BY l.received_at %[3]s, l.id %[3]s LIMIT %[4]d", columns, c.text(), w.order(), most)
 }
 
-// conditions is a WHERE clause and its arguments. The clause calls the table of leads l.
+// conditions contains a WHERE clause and its arguments. In the clause, l is the table of leads.
 type conditions struct {
 	sql  []string
 	args []any
 }
 
-// conditions returns the conditions of the window. $1 and $2 are the range of its ids.
+// conditions returns the conditions for the window's leads. $1 and $2 are the start and the end of the
+// range of their ids.
 func (w window) conditions() *conditions {
 	c := &conditions{}
 	first, end := quote.IDRange(w.from.ReceivedAt, w.to.ReceivedAt)
@@ -151,7 +156,7 @@ func (w window) conditions() *conditions {
 	return c
 }
 
-// limit limits the leads to those before or after a position.
+// limit adds the condition that leads are before or after a position.
 func (c *conditions) limit(compare string, at Cursor) {
 	if at.ID == uuid.Nil { // Postgres plans this faster
 		c.and("l.received_at "+compare+" %s", at.ReceivedAt)
@@ -166,7 +171,7 @@ func (c *conditions) arg(value any) string {
 	return fmt.Sprintf("$%d", len(c.args))
 }
 
-// and adds a condition. Each %s in sql becomes the placeholder of an argument.
+// and adds a condition with AND. Each %s in sql is replaced by the placeholder of an argument.
 func (c *conditions) and(sql string, args ...any) {
 	for i := range args {
 		args[i] = c.arg(args[i])
@@ -176,8 +181,8 @@ func (c *conditions) and(sql string, args ...any) {
 
 func (c *conditions) text() string { return strings.Join(c.sql, " AND ") }
 
-// returned is the condition that a return of lead l was accepted. It repeats the range of ids, so that
-// Postgres does not read returns outside the window.
+// returned is the SQL condition for leads l whose return was accepted. It repeats the range of the
+// leads' ids, so that Postgres reads only the returns of leads in this range.
 const returned = "EXISTS (SELECT FROM returns r WHERE r.lead_id = l.id AND r.state = 'accepted' AND r.lead_id >= $1 AND r.lead_id < $2)"
 
 func (c *conditions) filter(q Query) {

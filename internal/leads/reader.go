@@ -30,7 +30,7 @@ func NewReader(db *postgres.DB, keys *keyring.Keys, c clock.Clock) *Reader {
 	return &Reader{db: db, keys: keys, clock: c, by: audit.Service, limit: defaultScanLimits, partitions: &partitions{}}
 }
 
-// By returns a Reader whose searches are recorded in the audit log as searches by who.
+// By returns a Reader whose searches are recorded in the audit log under the given actor.
 func (o *Reader) By(who audit.Actor) *Reader {
 	mine := *o
 	mine.by = who

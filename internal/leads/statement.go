@@ -142,10 +142,10 @@ func accrual[T any](name, kind string, value func(models.LedgerEntry) T) column 
 // deliverSQL stores a group of leads with their keys, consents, ledger entries and events in one
 // round trip and one transaction. newStatement fills in the lists of columns.
 //
-// A lead's id is its transaction's, so the primary key makes deliveries idempotent (decision 3). If
+// A lead has the id of its transaction, so the primary key makes deliveries idempotent (decision 3). If
 // several posts on the same transaction arrive at once, one inserts the lead and the others store
-// nothing. The lead's other rows are stored only for the attempt that inserted it. Leads are inserted
-// in order of id, so that two groups cannot deadlock.
+// nothing. The lead's other rows are stored only for the attempt that inserted the lead. Leads are
+// inserted in order of id, so that two groups cannot deadlock.
 //
 // The statement checks that the partner, account and secret are active, because the directory may be
 // out of date (decision 21). Each of them is looked up once per group, not once per post. The lookups
@@ -185,8 +185,8 @@ WITH post AS MATERIALIZED (
 )
 SELECT attempt_id FROM lead`
 
-// statement is deliverSQL with its lists of columns filled in. Its parameters are columns, in the same
-// order.
+// statement is deliverSQL with its lists of columns filled in. The field columns contains its parameters
+// in order.
 type statement struct {
 	sql     string
 	columns []column
@@ -214,7 +214,7 @@ func (s statement) arguments(rows []*waitingDelivery) []any {
 	return args
 }
 
-// names returns the names of columns, each with a prefix.
+// names returns a comma-separated list of the columns' names, each with a prefix.
 func names(prefix string, columns []column) string {
 	list := make([]string, len(columns))
 	for i, c := range columns {
@@ -223,7 +223,8 @@ func names(prefix string, columns []column) string {
 	return strings.Join(list, ", ")
 }
 
-// fields returns, for each column, a pointer to the field of into that receives its value.
+// fields returns one pointer for each column. It points to the field of the given lead that receives the
+// column's value.
 func fields(columns []column, into *models.Lead) []any {
 	list := make([]any, len(columns))
 	for i, c := range columns {

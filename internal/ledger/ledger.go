@@ -1,9 +1,9 @@
 // Package ledger creates ledger entries. It is the only package that sets their signs, kinds and
 // references. Entries are append-only, and a balance is the sum of its entries.
 //
-// A reference identifies the lead, adjustment or payment that an entry is for. Except for accruals, the
-// database rejects a second entry with the same partner, kind and reference. A lead has one accrual,
-// because the statement that stores the accrual also stores the lead.
+// A reference identifies the lead, adjustment or payment that an entry is for. For all kinds except
+// accruals, the database rejects a second entry with the same partner, kind and reference. A lead has
+// only one accrual, because the same SQL statement stores the lead and its accrual.
 package ledger
 
 import (
@@ -26,9 +26,9 @@ func Accrual(lead *models.Lead) models.LedgerEntry {
 	}
 }
 
-// Return returns the entry that reverses a lead's accrual. Its reference is the leadId, so that a
-// lead can be returned only once. Its note, which the partner sees, contains the return reason and
-// the reason for accepting the return.
+// Return returns the entry that reverses a lead's accrual. Its reference is the leadId, so that a lead
+// can be returned only once. Its note, which the partner sees, contains the reason for the return and,
+// if there is one, the note of the user who accepted it.
 func Return(r models.Return, by string, at time.Time) models.LedgerEntry {
 	note := string(r.Reason)
 	if r.DecisionNote != "" {
@@ -41,10 +41,10 @@ func Return(r models.Return, by string, at time.Time) models.LedgerEntry {
 	}
 }
 
-// Adjustment returns an entry that increases or reduces a balance. The parameter why becomes the
-// entry's note. own is the id of the adjustment and becomes the entry's reference. The form contains this id, so that
-// submitting the form twice adds only one adjustment. lead is nil if the adjustment is not for one
-// lead.
+// Adjustment returns an entry that increases or reduces a balance. The parameter why becomes the entry's
+// note. The parameter own is the id of the adjustment, which becomes the entry's reference. The form
+// contains this id, so that submitting the form twice adds only one adjustment. lead is nil if the
+// adjustment is not for one lead.
 func Adjustment(
 	partner, account uuid.UUID, lead *uuid.UUID, amount money.Amount, own uuid.UUID, why, by string, at time.Time,
 ) models.LedgerEntry {

@@ -119,9 +119,9 @@ func orNoAccount(err error) error {
 	return err
 }
 
-// moveDefault makes the account the default if MakeDefault is set. Like CreateAccount, it also does
-// so if the account is a standard account that becomes active while a sandbox account is the
-// default, so that the partner is paid for new leads (decision 25). It returns the previous default
+// moveDefault makes the account the default if MakeDefault is set. Like CreateAccount, it also makes a
+// standard account the default if that account becomes active while a sandbox account is the default.
+// The partner is then paid for new leads (decision 25). moveDefault returns the previous default
 // account, or nil if there was none or the default does not change.
 func (c AccountChange) moveDefault(e *edit, had models.Account, all []models.Account) (last *models.Account, err error) {
 	hasStandard := false

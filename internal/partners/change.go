@@ -39,8 +39,8 @@ func (e *edit) record(column string, value any, field string, before, after any)
 	e.columns[column], e.before[field], e.after[field] = value, before, after
 }
 
-// change locks a partner's row, calls do, and writes the returned edit. It fails if version is
-// neither anyVersion nor the row's version.
+// change locks a partner's row, calls the function do, and writes the edit that it returns. It fails if
+// version is neither anyVersion nor the row's version.
 func (s *Service) change(
 	ctx context.Context, sc scope.Scope, partner uuid.UUID, version int, action string,
 	do func(*gorm.DB, models.Partner) (edit, error),

@@ -66,7 +66,7 @@ var (
 	errNoAccountName = invalid("name", apperr.Required, "name", "Enter a name for the account.")
 )
 
-// checkName checks a name. If the name is empty, it returns the given error.
+// checkName checks a name. If the name is empty, checkName returns the given error.
 func checkName(name string, missing *apperr.Error) *apperr.Error {
 	if name == "" {
 		return missing
@@ -74,13 +74,14 @@ func checkName(name string, missing *apperr.Error) *apperr.Error {
 	return checkLine("name", "name", name)
 }
 
-// checkLine rejects text that is too long, or that would break the layout of a list or terminal.
+// checkLine rejects text that is too long, or that contains control characters, which could break the
+// layout of a list or terminal.
 func checkLine(field, what, text string) *apperr.Error {
 	return checkText(field, text, maxLine, unicode.IsControl,
 		fmt.Sprintf("The %s can have at most %d characters and cannot contain control characters.", what, maxLine))
 }
 
-// checkLines is like checkLine, but for text with several lines.
+// checkLines is like checkLine, but for text that can have several lines.
 func checkLines(field, what, text string) *apperr.Error {
 	return checkText(field, text, maxLines, func(r rune) bool { return r != '\n' && unicode.IsControl(r) },
 		fmt.Sprintf("The %s can have at most %d characters and cannot contain control characters except line breaks.", what, maxLines))

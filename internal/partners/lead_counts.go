@@ -33,11 +33,11 @@ var errFoldBehind = fmt.Errorf("more than %d ledger entries are not counted yet"
 // partitions of the ledger.
 const byIndex = `SELECT set_config('enable_seqscan', 'off', true), set_config('plan_cache_mode', 'force_custom_plan', true)`
 
-// uncounted begins a statement with two subqueries. The first selects the ledger entries that are
-// not in daily_lead_counts yet. The second counts each partner's accruals among these entries for
-// the UTC day that begins at $1. Sandbox leads have no entries (decision 25). Entries before $3 are
-// left out, because their days are no longer in daily_lead_counts. The rest of the statement must
-// itself read daily_lead_counts, so that entries and counts come from the same snapshot.
+// uncounted begins a statement with two subqueries. The first selects the ledger entries that are not in
+// daily_lead_counts yet. The second counts each partner's accruals among these entries for the UTC day
+// that begins at $1. Sandbox leads have no entries (decision 25). Entries before $3 are left out,
+// because their days are no longer in daily_lead_counts. The rest of the statement must itself read
+// daily_lead_counts, so that entries and counts come from the same point in time.
 const uncounted = `
 WITH uncounted AS MATERIALIZED (
 	SELECT partner_id, kind, occurred_at FROM ledger_entries
@@ -82,7 +82,8 @@ func (s *Service) LeadsToday(ctx context.Context, p models.Partner) (leads int64
 	return leads, postgres.Translate(s.db.Pool.SendBatch(ctx, batch).Close())
 }
 
-// foldLeadCounts runs these statements. Each of them needs its own snapshot.
+// foldLeadCounts runs these statements. Each of them must see everything that was committed before it
+// starts.
 const (
 	foldLock = `SELECT pg_try_advisory_xact_lock(hashtext('daily lead counts'))`
 

@@ -60,8 +60,8 @@ func (s *Service) PriceProposal(ctx context.Context, p models.Partner) (*PricePr
 	return priceProposal(s.db.Gorm.WithContext(ctx), p.ID)
 }
 
-// PriceProposals returns up to the given number of partners that have a proposal by a user other
-// than except.
+// PriceProposals returns up to size partners that have a proposal. The parameter except is the id of a
+// user whose own proposals are omitted.
 func (s *Service) PriceProposals(
 	ctx context.Context, sc scope.Scope, except uuid.UUID, size int,
 ) (all []models.Partner, err error) {
@@ -158,8 +158,8 @@ func (s *Service) WithdrawPrice(ctx context.Context, sc scope.Scope, partner, pr
 	})
 }
 
-// decide removes the proposal and calls do in the same transaction. It fails if the proposal that
-// the user saw no longer exists.
+// decide removes the proposal and calls the function do in the same transaction. It fails if the
+// proposal that the user saw no longer exists.
 func (s *Service) decide(
 	ctx context.Context, sc scope.Scope, partner, proposal uuid.UUID, do func(*gorm.DB, PriceProposal) error,
 ) error {

@@ -17,8 +17,8 @@ import (
 // The states of a secret that StateOf returns.
 const (
 	StateActive   = "active"
-	StateExpiring = "expiring" // valid until it expires
-	StateExpired  = "expired"  // expired
+	StateExpiring = "expiring" // valid, but has an expiry
+	StateExpired  = "expired"  // the expiry has passed
 	StateRevoked  = "revoked"
 )
 

@@ -8,9 +8,9 @@ import (
 	"github.com/pingpost/pingpost/internal/apperr"
 )
 
-// answers reads the answers to the questions in the partner's own form. The answers are an object
-// whose values can be anything. They are returned as sent. Each kind of problem is reported once,
-// with the path answers, because a longer path would reveal the keys that were sent.
+// answers reads the answers to the questions in the partner's own form. The answers are an object whose
+// values can be anything. They are returned as sent. Each kind of problem is reported once, with
+// "answers" as its path, because a longer path would reveal the keys that were sent.
 func (p *problems) answers(f field) []byte {
 	object, ok := p.object(f)
 	if !ok {

@@ -69,8 +69,8 @@ func (p *problems) add(f field, code apperr.FieldCode, message string) {
 	*p = append(*p, apperr.Field{Code: code, Path: f.path(), Message: message})
 }
 
-// text reads a string of at most limit code points without U+0000, which Postgres cannot
-// store. The result may alias the body. It returns false if the field is absent or was
+// text reads a string. The string can have at most limit code points. It cannot contain U+0000, which
+// Postgres cannot store. The result may alias the body. It returns false if the field is absent or was
 // rejected.
 func (p *problems) text(f field, limit int) ([]byte, bool) {
 	if f.raw == nil {

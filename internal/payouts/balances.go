@@ -33,9 +33,9 @@ type BalancePage struct {
 // balancesTimeout is the statement timeout of the queries for balances.
 const balancesTimeout = "20s"
 
-// Balances returns the current balances of up to limit partners that have ledger entries. If after
-// is set, it returns the partners that follow this slug. If before is set, it returns those that
-// precede it.
+// Balances returns the current balances of partners that have ledger entries, for at most limit
+// partners. If after is set, it returns the partners whose slugs follow this slug. If before is set, it
+// returns the partners whose slugs precede this slug.
 func (s *Service) Balances(
 	ctx context.Context, sc scope.Scope, after, before string, limit int,
 ) (page BalancePage, err error) {
@@ -60,8 +60,8 @@ func (s *Service) Balances(
 	return page, err
 }
 
-// withTotals calls read in a transaction with one snapshot, with the totals of the entries that
-// ledger_totals does not include yet.
+// withTotals calls the function read in a transaction whose queries all see the same data. The parameter
+// later contains the totals of the entries that ledger_totals does not include yet.
 func (s *Service) withTotals(ctx context.Context, read func(tx pgx.Tx, later accountSums) error) error {
 	err := pgx.BeginTxFunc(ctx, s.db.Pool, pgx.TxOptions{IsoLevel: pgx.RepeatableRead, AccessMode: pgx.ReadOnly}, func(tx pgx.Tx) error {
 		if _, err := tx.Exec(ctx, `SET LOCAL statement_timeout = '`+balancesTimeout+`'`); err != nil {
@@ -76,7 +76,8 @@ func (s *Service) withTotals(ctx context.Context, read func(tx pgx.Tx, later acc
 	return postgres.Translate(err)
 }
 
-// accountSums contains the totals of accounts in a currency, with one slice for each column.
+// accountSums contains the totals of accounts by currency. Values with the same index in the slices
+// belong to the same account and currency.
 type accountSums struct {
 	accounts                                   []uuid.UUID
 	currencies                                 []string
@@ -111,7 +112,7 @@ func laterSums(ctx context.Context, tx pgx.Tx) (all accountSums, err error) {
 	return all, nil
 }
 
-// collect appends the sums in rows.
+// collect reads totals from rows and appends them.
 func (all *accountSums) collect(rows pgx.Rows) error {
 	var account uuid.UUID
 	var currency string
@@ -126,19 +127,20 @@ func (all *accountSums) collect(rows pgx.Rows) error {
 	return err
 }
 
-// args returns the arguments of totalsSQL, followed by others.
+// args returns the arguments of totalsSQL, and then the given arguments.
 func (all accountSums) args(others ...any) []any {
 	return append([]any{all.accounts, all.currencies, all.entries, all.accrued, all.returned, all.adjusted, all.paid}, others...)
 }
 
-// totalsSQL is a table of the totals of all entries. An account and currency can have several rows.
+// totalsSQL is a table of the totals of all entries. It can contain several rows for the same account
+// and currency.
 const totalsSQL = `(SELECT account_id, currency, entries, accrued_minor AS accrued, returned_minor AS returned, adjusted_minor AS adjusted, paid_minor AS paid FROM ledger_totals
 	UNION ALL SELECT * FROM unnest($1::uuid[], $2::char(3)[], $3::bigint[], $4::bigint[], $5::bigint[], $6::bigint[], $7::bigint[])) AS t`
 
 const totalColumns = `sum(entries)::bigint, sum(accrued)::bigint, sum(returned)::bigint, sum(adjusted)::bigint, sum(paid)::bigint`
 
-// accountTotals returns, for each currency, the totals of all entries of the accounts that the filter
-// selects.
+// accountTotals adds up all entries of the accounts that the filter selects. It returns one Sum for each
+// currency.
 func (s *Service) accountTotals(ctx context.Context, sc scope.Scope, f Filter) (all []Sum, err error) {
 	err = s.withTotals(ctx, func(tx pgx.Tx, later accountSums) error {
 		c := &conditions{args: later.args()}

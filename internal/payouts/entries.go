@@ -65,8 +65,8 @@ func addEntries(tx *gorm.DB, entries []models.LedgerEntry) error {
 	return tx.CreateInBatches(&notes, 1000).Error
 }
 
-// entriesSQL selects entries e with their claims c. Callers append a WHERE clause. Like all queries
-// on the ledger, it gets the start and the end of a period as $1 and $2, so that Postgres plans and
+// entriesSQL selects ledger entries (e) with their claims (c). Callers append a WHERE clause. As in all
+// queries on the ledger, $1 and $2 are the start and the end of a period, so that Postgres plans and
 // locks only the partitions of this period.
 const entriesSQL = `SELECT e.id, e.partner_id, e.account_id, e.lead_id, e.kind, e.reference, e.amount_minor, e.currency, e.occurred_at, coalesce(n.note, ''), e.created_by,
 		p.slug, p.name, a.identifier, coalesce(c.run_id, '00000000-0000-0000-0000-000000000000'), coalesce(r.state, '')
@@ -76,7 +76,7 @@ const entriesSQL = `SELECT e.id, e.partner_id, e.account_id, e.lead_id, e.kind, 
 		LEFT JOIN ledger_notes n ON n.entry_id = e.id AND n.occurred_at = e.occurred_at` + withClaims + `
 		LEFT JOIN payout_runs r ON r.id = c.run_id`
 
-// withClaims joins the claims c of entries e.
+// withClaims is the SQL that joins the claims (c) of entries (e).
 const withClaims = ` LEFT JOIN payout_run_entries c
 	ON c.entry_id = e.id AND c.occurred_at = e.occurred_at AND c.occurred_at >= $1 AND c.occurred_at < $2`
 
@@ -95,8 +95,8 @@ func collectEntries(rows pgx.Rows) ([]Entry, error) {
 	})
 }
 
-// setTransactionIDs sets the TransactionID of entries. It gets the range of the leads' ids, so that
-// Postgres reads only the partitions of leads that contain them.
+// setTransactionIDs sets the TransactionID of entries. Its query contains the range of the leads' ids,
+// so that Postgres reads only the partitions that contain these leads.
 func setTransactionIDs(ctx context.Context, q postgres.Querier, entries []Entry) error {
 	var leads []uuid.UUID
 	for _, e := range entries {
@@ -208,8 +208,8 @@ func scanSum(row pgx.CollectableRow) (sum Sum, err error) {
 }
 
 // Sums returns, for each currency, the totals of the entries that match the filter. If the filter
-// selects accounts and currencies only, it reads ledger_totals. For other filters, callers should
-// filter by partner, account or run, because adding up the whole ledger can take seconds.
+// contains nothing but a partner, an account or a currency, Sums reads ledger_totals. Any other filter
+// should contain a partner, an account or a run, because adding up the whole ledger can take seconds.
 func (s *Service) Sums(ctx context.Context, sc scope.Scope, f Filter) ([]Sum, error) {
 	var found []Sum
 	var err error
@@ -226,8 +226,8 @@ func (s *Service) Sums(ctx context.Context, sc scope.Scope, f Filter) ([]Sum, er
 	return slices.SortedFunc(maps.Values(totals), func(a, b Sum) int { return int(a.Currency) - int(b.Currency) }), postgres.Translate(err)
 }
 
-// addUp returns the totals of the entries that match the filter, for each window of months and each
-// currency.
+// addUp returns the totals of the entries that match the filter, separately for each window of months
+// and each currency.
 func (s *Service) addUp(ctx context.Context, sc scope.Scope, f Filter) (all []Sum, err error) {
 	months, err := s.months(ctx, s.db.Pool, f)
 	if err != nil {

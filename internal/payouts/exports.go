@@ -143,7 +143,7 @@ func (s *Service) writeCSV(
 	return rows, err
 }
 
-// record returns the entry as a row of the CSV file. It reuses the slice into.
+// record returns the entry as a row of the CSV file. It reuses the memory of the given slice.
 func (e *Entry) record(into []string) []string {
 	lead, run := "", ""
 	if e.LeadID != nil {
@@ -178,7 +178,7 @@ func (w exportRequest) scope() scope.Scope {
 	return scope.Partners(w.Partners...)
 }
 
-// RequestExport enqueues a job that writes the entries to a file.
+// RequestExport enqueues a job that writes the entries that match the filter to a file.
 func (s *Service) RequestExport(ctx context.Context, sc scope.Scope, f Filter) (e models.Export, err error) {
 	if s.by.Staff == uuid.Nil {
 		return e, errExportNeedsUser

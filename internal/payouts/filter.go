@@ -35,7 +35,7 @@ type conditions struct {
 	args []any
 }
 
-// and adds a condition. sql contains the verb %d once, for the number of the argument.
+// and adds a condition with AND. sql contains %d once, in place of the argument's number.
 func (c *conditions) and(sql string, arg any) {
 	c.args = append(c.args, arg)
 	c.sql = append(c.sql, fmt.Sprintf(sql, len(c.args)))
@@ -48,10 +48,10 @@ func (c *conditions) where() string {
 	return " WHERE " + strings.Join(c.sql, " AND ")
 }
 
-// planned returns the arguments of a query on the ledger.
+// planned returns the arguments of a query on the ledger, beginning with postgres.PlanEachTime.
 func (c *conditions) planned() []any { return append([]any{postgres.PlanEachTime}, c.args...) }
 
-// claims returns the join of claims if the filter has a condition on them.
+// claims returns the SQL that joins the claims, or "" if the filter has no condition on claims.
 func (f Filter) claims() string {
 	if f.Run == uuid.Nil && !f.Open {
 		return ""
@@ -59,8 +59,8 @@ func (f Filter) claims() string {
 	return withClaims
 }
 
-// conditions returns the conditions that select the entries of a period that match the filter and
-// are in the scope. Its first arguments are the start and the end of the period.
+// conditions returns the conditions for entries that occurred in the period, match the filter and are in
+// the scope. Its first arguments are the start and the end of the period.
 func (f Filter) conditions(sc scope.Scope, within postgres.Period) *conditions {
 	c := &conditions{sql: []string{"e.occurred_at >= $1", "e.occurred_at < $2"}, args: []any{within.From, within.Until}}
 	if !sc.All() {

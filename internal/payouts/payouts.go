@@ -10,8 +10,8 @@
 //   - occurred_at is the lead's received_at for an accrual, the time of the decision for a return,
 //     and the time of creation for an adjustment. For a payment, it is the time when a user marks
 //     the run as paid, which can differ from the day when the bank pays.
-//   - A run claims all unclaimed entries that occurred before its cutoff. Some of them can be older
-//     than the cutoff of an earlier run. The earlier run did not see them, because their
+//   - A run claims all unclaimed entries that occurred before its cutoff. Some of them can be older than
+//     the cutoff of an earlier run. The earlier run did not see them, because their database
 //     transactions had not been committed yet.
 //   - Lists of entries are ordered by the UTC month of occurred_at, and within a month by id.
 //   - created_at is the time when the preparer started the run. prepared_at is the time when its job

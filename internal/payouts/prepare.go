@@ -71,7 +71,7 @@ func (s *Service) BeginRun(ctx context.Context, sc scope.Scope, n NewRun) (r mod
 	return r, err
 }
 
-// blocked returns a copy of the error rejected that names the open run in the currency.
+// blocked returns a copy of the given error. The copy names the open run in the currency.
 func (s *Service) blocked(ctx context.Context, currency string, rejected *apperr.Error) error {
 	var open models.PayoutRun
 	q := s.db.Gorm.WithContext(ctx).Where("currency = ? AND state IN ('preparing', 'prepared', 'approved')", currency).Limit(1).Find(&open)
@@ -101,10 +101,10 @@ func accountsNext(accounts int, claimed int64) int {
 	return max(1, int(min(int64(accounts)*entryBatchSize/max(claimed, 1), 2*int64(accounts))))
 }
 
-// claimSQL creates the statements of some accounts for a run. A statement covers the account's
-// unclaimed entries before the cutoff. If the account is paid or its net is zero, claimSQL claims
-// these entries. If the account is held, it leaves them for the next run. A single SQL statement
-// does all of this, so that the sums exactly match the claimed entries.
+// claimSQL creates the statements of the given accounts in a run. A statement covers the account's
+// unclaimed entries before the cutoff. If the account is paid or its net is zero, claimSQL claims these
+// entries. If the account is held, it leaves them for the next run. A single SQL statement does all of
+// this, so that the sums exactly match the claimed entries.
 const claimSQL = `
 WITH open AS MATERIALIZED (
 	SELECT e.id, e.occurred_at, e.partner_id, e.account_id, e.kind, e.amount_minor FROM ledger_entries e
@@ -167,7 +167,7 @@ func (s *Service) accountsLeft(ctx context.Context, r models.PayoutRun) (all []u
 	return all, err
 }
 
-// claim claims the entries of some accounts for a run and returns the number of claimed entries.
+// claim claims the entries of the given accounts for a run and returns the number of claimed entries.
 func claim(tx *gorm.DB, r models.PayoutRun, accounts []uuid.UUID) (int64, error) {
 	if err := extendStatementTimeout(tx); err != nil {
 		return 0, err

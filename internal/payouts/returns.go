@@ -193,7 +193,7 @@ func (s *Service) decide(
 	})
 }
 
-// Return returns the return with the given id, or errNoReturn if it is not in the scope.
+// Return finds a return by its id. The error is errNoReturn if the return is not in the scope.
 func (s *Service) Return(ctx context.Context, sc scope.Scope, ret uuid.UUID) (r models.Return, err error) {
 	q := s.db.Gorm.WithContext(ctx).Where("id = ?", ret).Limit(1).Find(&r)
 	if q.Error == nil && (q.RowsAffected == 0 || !sc.Allows(r.PartnerID)) {
@@ -202,7 +202,7 @@ func (s *Service) Return(ctx context.Context, sc scope.Scope, ret uuid.UUID) (r 
 	return r, postgres.Translate(q.Error)
 }
 
-// ReturnsOf returns those of a lead's returns that are in the scope, newest first.
+// ReturnsOf lists the returns of a lead that are in the scope, newest first.
 func (s *Service) ReturnsOf(ctx context.Context, sc scope.Scope, lead uuid.UUID) (all []models.Return, err error) {
 	q := s.db.Gorm.WithContext(ctx).Where("lead_id = ?", lead)
 	if !sc.All() {
@@ -220,7 +220,7 @@ type ReturnQuery struct {
 	Size          int
 }
 
-// Returns returns a page of returns, newest first.
+// Returns lists a page of returns, newest first.
 func (s *Service) Returns(
 	ctx context.Context, sc scope.Scope, f ReturnQuery,
 ) (all []models.Return, newer, older bool, err error) {
@@ -244,7 +244,7 @@ func (s *Service) Returns(
 	return all, newer, older, nil
 }
 
-// OpenReturns returns the number of returns that are waiting for a decision.
+// OpenReturns counts the returns that are waiting for a decision.
 func (s *Service) OpenReturns(ctx context.Context, sc scope.Scope) (n int64, err error) {
 	q := s.db.Gorm.WithContext(ctx).Model(&models.Return{}).Where("state = 'open'")
 	if !sc.All() {

@@ -98,8 +98,7 @@ func (s *Service) pay(tx *gorm.DB, r models.PayoutRun, reference string, now tim
 	return err
 }
 
-// CheckPayments returns an error that states why r has no payments file. It returns nil if r has a
-// payments file.
+// CheckPayments returns the reason why r has no payments file, or nil if it has one.
 func CheckPayments(r models.PayoutRun) error {
 	if r.State != models.RunApproved && r.State != models.RunPaid {
 		return errNotApproved

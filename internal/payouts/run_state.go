@@ -35,8 +35,8 @@ type transition struct {
 	columns map[string]any // columns to write in addition to state and row_version
 }
 
-// change locks a run and calls do, which checks whether the transition is allowed and returns it.
-// Then it writes the transition and its audit event. All of this happens in one transaction. change
+// change locks a run and calls the function do, which returns the transition or the reason why it is not
+// allowed. In the same database transaction, change writes the transition and its audit event. change
 // returns ErrStaleRun if the run no longer has the given version.
 func (s *Service) change(
 	ctx context.Context, sc scope.Scope, run uuid.UUID, version int,

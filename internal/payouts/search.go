@@ -41,8 +41,8 @@ func (s *Service) months(ctx context.Context, q postgres.Querier, f Filter) ([]p
 	}), err
 }
 
-// runPeriod returns a period that contains the entries of a run. From is zero if it is unknown. The
-// result is an empty period if the run does not exist.
+// runPeriod returns a period that contains the entries of a run. From is zero if the time of the first
+// entry is unknown. If the run does not exist, the period is empty.
 func runPeriod(ctx context.Context, q postgres.Querier, run uuid.UUID) (p postgres.Period, err error) {
 	// An entry of the run occurred before the cutoff, or is a payment that occurred at paid_at.
 	var from *time.Time
@@ -58,11 +58,12 @@ func runPeriod(ctx context.Context, q postgres.Querier, run uuid.UUID) (p postgr
 	return p, err
 }
 
-// firstEntry is the time of the first entry in some statements, or NULL if it is unknown.
+// firstEntry is the SQL expression for the time of the earliest entry in a group of statements. It is
+// NULL if one of them does not contain this time.
 const firstEntry = `CASE WHEN count(*) = count(first_entry_at) THEN min(first_entry_at) END`
 
-// entryTimes returns the times of a lead's entries. The accrual has the time when the lead was
-// received.
+// entryTimes returns the times of a lead's entries. The time of the accrual is the time when the lead
+// was received.
 func entryTimes(ctx context.Context, q postgres.Querier, lead uuid.UUID) ([]time.Time, error) {
 	rows, err := q.Query(ctx, `SELECT received_at FROM leads WHERE id = $1 UNION ALL SELECT occurred_at FROM ledger_references WHERE lead_id = $1`,
 		postgres.PlanEachTime, lead)
@@ -72,7 +73,7 @@ func entryTimes(ctx context.Context, q postgres.Querier, lead uuid.UUID) ([]time
 	return pgx.CollectRows(rows, pgx.RowTo[time.Time])
 }
 
-// monthOf returns the index of the month that contains an entry, or -1 if there is none.
+// monthOf returns the index of the month that contains an entry, or -1 if no month contains it.
 func (s *Service) monthOf(ctx context.Context, months []postgres.Period, entry int64) (int, error) {
 	for _, window := range postgres.Windows(months) {
 		span := postgres.Span(window)
@@ -98,8 +99,9 @@ type entryQuery struct {
 	limit       int
 }
 
-// find returns the entries that a query selects. It reads one window of months after the other until
-// it has enough entries. Within a window, it reads each month by id and at most to the limit.
+// find returns the entries that a query selects. It reads one window of months at a time until it has
+// enough entries. Within a window, it reads each month in the order of the ids, and stops reading the
+// month at the limit.
 func (s *Service) find(ctx context.Context, q entryQuery) (all []Entry, err error) {
 	months, order, compare, bound := q.months, "DESC", "<", int64(math.MaxInt64)
 	if q.after > 0 {

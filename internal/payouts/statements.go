@@ -44,8 +44,8 @@ const statementsSQL = `SELECT s.run_id, s.account_id, s.partner_id, s.outcome, s
 	payeeOf + `), a.identifier
 	FROM statements s JOIN partners p ON p.id = s.partner_id JOIN accounts a ON a.id = s.account_id`
 
-// wasPrepared is a condition for statements s. It is true for runs whose preparation has finished.
-// In other runs, some accounts may not have a statement yet.
+// wasPrepared is an SQL condition on statements (s). It is true if the preparation of the statement's
+// run has finished. In other runs, some accounts may not have a statement yet.
 const wasPrepared = "EXISTS (SELECT FROM payout_runs r WHERE r.id = s.run_id AND r.prepared_at IS NOT NULL)"
 
 func scanStatement(row pgx.CollectableRow) (s AccountStatement, err error) {
@@ -138,9 +138,8 @@ func (s *Service) PartnerStatement(ctx context.Context, sc scope.Scope, run, par
 	return v, postgres.Translate(err)
 }
 
-// Corrections returns a partner's returns and adjustments that a run has claimed, oldest first,
-// with the notes for the partner. It returns up to size entries. more reports whether there are
-// others.
+// Corrections returns a partner's returns and adjustments that a run has claimed, oldest first, with the
+// notes for the partner. It returns up to size entries. more reports whether there are further ones.
 func (s *Service) Corrections(
 	ctx context.Context, sc scope.Scope, run, partner uuid.UUID, size int,
 ) (all []Entry, more bool, err error) {

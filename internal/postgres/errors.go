@@ -90,14 +90,14 @@ func (e *Err) Temporary() bool {
 	return false
 }
 
-// Temporary reports whether err wraps a temporary Err, which no longer occurs once the database is
-// available again.
+// Temporary reports whether err wraps an Err that is temporary. Such an error no longer occurs once the
+// database is available again.
 func Temporary(err error) bool {
 	var safe *Err
 	return errors.As(err, &safe) && safe.Temporary()
 }
 
-// Is matches context errors in the cause, without exposing the rest of the chain.
+// Is lets errors.Is find a context error in the cause, but no other error.
 func (e *Err) Is(target error) bool {
 	return (target == context.Canceled || target == context.DeadlineExceeded) && errors.Is(e.cause, target)
 }

@@ -47,8 +47,8 @@ func SplitPage[T any](p Page, found []T) (rows []T, newer, older bool) {
 	return SplitPageAt(found, p.Size, p.OlderThan > 0, p.NewerThan > 0)
 }
 
-// SplitPageAt is like SplitPage, but for a list that is ordered by another key. after and before
-// report whether the page follows or precedes a given row.
+// SplitPageAt is like SplitPage, but for a list that is ordered by another key. after is true if the
+// page follows a given row, and before is true if it precedes one.
 func SplitPageAt[T any](found []T, size int, after, before bool) (rows []T, newer, older bool) {
 	more := len(found) > size
 	if more {

@@ -9,9 +9,9 @@ import (
 )
 
 const (
-	// partitionLockTimeout limits how long a change of partitions waits for its lock, because the
-	// recorder's COPY has to queue behind the change. A backup or a long report can lock the table
-	// for longer, so the change is retried.
+	// partitionLockTimeout limits how long a change of partitions waits for its lock. While it waits,
+	// the COPY that records pings has to wait, too. A backup or a long report can lock the table for
+	// longer, so the change is retried.
 	partitionLockTimeout = "200ms"
 	partitionPause       = time.Second // between attempts, so that COPY can proceed
 	partitionTries       = 20
@@ -29,15 +29,15 @@ const (
 	Monthly PartitionUnit = "month"
 )
 
-// The numbers of days for which partitions are created in advance.
+// How many days in advance partitions are created.
 const (
 	PingDaysAhead = 7
 	daysAhead     = 28
 )
 
-// EnsurePartitions creates the missing partitions of all tables. Each table gets partitions from the
-// day before now, for requests around midnight. leads is the period of each partition of the leads'
-// tables.
+// EnsurePartitions creates the missing partitions of all tables. The partitions begin with the one that
+// contains the day before now, so that requests around midnight find their partition. The parameter
+// leads is the period of each partition of the leads' tables.
 func (db *DB) EnsurePartitions(ctx context.Context, now time.Time, leads PartitionUnit) error {
 	if err := db.createPartitions(ctx, []string{"leads", "lead_keys", "consents", "lead_events"}, leads, now, daysAhead); err != nil {
 		return err
@@ -83,11 +83,11 @@ func (db *DB) DropPingPartitions(ctx context.Context, before time.Time) (dropped
 	return dropped, nil
 }
 
-// analyzeTimeout limits the time for the statistics of one partitioned table.
+// analyzeTimeout limits how long collecting the statistics of one table may take.
 const analyzeTimeout = "10min"
 
-// AnalyzePartitions collects statistics about partitioned tables that have none from the last day. It
-// returns the number of tables.
+// AnalyzePartitions collects statistics about each partitioned table, unless this was already done
+// within the last day. It returns the number of tables for which it collected statistics.
 func (db *DB) AnalyzePartitions(ctx context.Context) (analyzed int64, err error) {
 	rows, err := db.Pool.Query(ctx, `SELECT DISTINCT parent FROM partitions ORDER BY parent`)
 	if err != nil {
@@ -115,8 +115,8 @@ func (db *DB) AnalyzePartitions(ctx context.Context) (analyzed int64, err error)
 	return analyzed, nil
 }
 
-// changePartitions calls a database function that creates or drops partitions, and returns its
-// result. It waits briefly for locks and retries while other transactions use the tables.
+// changePartitions calls a database function that creates or drops partitions, and returns its result.
+// It waits for locks only briefly. If other transactions are using the tables, it tries again.
 func (db *DB) changePartitions(ctx context.Context, sql string, args ...any) (n int64, err error) {
 	for try := 1; ; try++ {
 		err = pgx.BeginFunc(ctx, db.Pool, func(tx pgx.Tx) error {

@@ -9,7 +9,7 @@ import (
 )
 
 // PlanEachTime is the first argument of a query on a partitioned table. It makes Postgres plan the query
-// for its arguments each time. Otherwise, Postgres could cache a plan for all arguments, and such a
+// for its arguments each time. Otherwise, Postgres could cache one plan for all arguments, and such a
 // plan locks all partitions.
 const PlanEachTime = pgx.QueryExecModeCacheDescribe
 
@@ -25,8 +25,8 @@ type Querier interface {
 	QueryRow(ctx context.Context, sql string, args ...any) pgx.Row
 }
 
-// Partitions returns the periods of a table's partitions that overlap the given period, newest
-// first. A zero time in the period means that it has no limit there.
+// Partitions returns the periods of a table's partitions that overlap the given period, newest first. If
+// From or Until is zero, the period has no limit on that side.
 func Partitions(ctx context.Context, q Querier, table string, within Period) ([]Period, error) {
 	rows, err := q.Query(ctx, `SELECT starts_at, ends_at FROM partitions
 		WHERE parent = $1 AND ($2::timestamptz IS NULL OR ends_at > $2) AND ($3::timestamptz IS NULL OR starts_at < $3) ORDER BY starts_at DESC`,
@@ -51,9 +51,9 @@ func optional(at time.Time) *time.Time {
 // as the fourth.
 var windowSizes = []int{1, 4, 16, 32}
 
-// Windows divides the periods of partitions into windows of 1, 4, 16, and then 32 partitions, in the
-// same order. A search that reads window by window usually ends in the first one. If it does not,
-// it needs few statements, and none of them plans or locks more than 32 partitions.
+// Windows divides a list of partitions into windows of 1, 4, 16, and then 32 partitions each, without
+// changing their order. A search that reads window by window usually ends in the first one. If it does
+// not, it needs few statements, and none of them plans or locks more than 32 partitions.
 func Windows(partitions []Period) (windows [][]Period) {
 	for len(partitions) > 0 {
 		n := min(windowSizes[min(len(windows), len(windowSizes)-1)], len(partitions))
@@ -71,7 +71,7 @@ func Span(all []Period) Period {
 }
 
 // Releasing runs fn in a savepoint of tx and then rolls the savepoint back, which releases the locks
-// that fn took. fn must only read.
+// that fn took. fn must not change any data, because the changes would be lost.
 func Releasing(ctx context.Context, tx pgx.Tx, fn func(pgx.Tx) error) error {
 	savepoint, err := tx.Begin(ctx)
 	if err != nil {

@@ -91,7 +91,7 @@ func Open(ctx context.Context, o Options) (*DB, error) {
 	}, nil
 }
 
-// Close closes all connections and waits for those in use.
+// Close closes all connections. It waits until connections that are in use are released.
 func (db *DB) Close() {
 	db.SQL.Close() //nolint:errcheck // there is nothing to write, and the pool is closed next
 	db.Pool.Close()
@@ -104,7 +104,7 @@ func (db *DB) Transaction(ctx context.Context, fn func(tx *gorm.DB) error) error
 
 // State is the state of the database. `serve` checks it at the start, and /readyz checks it later.
 type State struct {
-	Clock      time.Time // the database's
+	Clock      time.Time // time of the database's clock
 	Schema     int64     // the newest migration applied
 	Role       string
 	OwnsTables bool // whether the role can bypass its grants
@@ -127,8 +127,8 @@ func (db *DB) Inspect(ctx context.Context) (State, error) {
 	return s, err
 }
 
-// Commit commits a transaction that changes no rows. If there is a synchronous standby, Commit
-// waits until the standby has confirmed the transaction, as when a lead is stored.
+// Commit commits a transaction that changes no rows. If there is a synchronous standby, Commit waits
+// until the standby has confirmed the transaction, as it does when a lead is stored.
 func (db *DB) Commit(ctx context.Context) error {
 	_, err := db.Pool.Exec(ctx, `SELECT pg_logical_emit_message(true, 'pingpost', '')`)
 	return Translate(err)

@@ -35,8 +35,8 @@ type Timeline struct {
 // place.
 var errReplaced = errors.New("replaced by a newer primary")
 
-// primaries keeps the pool connected to the newest primary. An old primary that comes back also
-// accepts writes, but they would be lost.
+// primaries keeps the pool connected to the newest primary. An old primary that comes back also accepts
+// writes, but these writes would be lost.
 type primaries struct {
 	hosts []pgconn.Config // in the order of the URL
 	pool  atomic.Pointer[pgxpool.Pool]
@@ -64,8 +64,8 @@ func (l *link) Close() error {
 	return l.Conn.Close()
 }
 
-// guard makes the pool check each new connection. seen contains the timelines that were known
-// before a restart.
+// guard makes the pool check each new connection. The parameter seen contains the timelines that were
+// known before a restart.
 func guard(cfg *pgxpool.Config, seen []Timeline) *primaries {
 	p := &primaries{hosts: hostsOf(cfg.ConnConfig.Config), highest: map[int64]uint32{}, open: map[*link]Timeline{}}
 	for _, t := range seen {
@@ -293,9 +293,9 @@ func (s *hostProbe) close(ctx context.Context) {
 	}
 }
 
-// FollowPrimaries checks every second whether another host in the URL was promoted, and moves the
-// pool to it, until ctx ends. Without it, the pool would notice a promotion only when it opens its
-// next connection.
+// FollowPrimaries checks every second whether another host in the URL was promoted. If so, it moves the
+// pool to that host. It runs until ctx ends. Without FollowPrimaries, the pool would notice a promotion
+// only when it opens its next connection.
 func (db *DB) FollowPrimaries(ctx context.Context, log *slog.Logger) {
 	if len(db.primaries.hosts) == 1 {
 		return

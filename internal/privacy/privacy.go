@@ -19,7 +19,7 @@ import (
 
 // Settings limits what staff may do.
 type Settings struct {
-	RevealsPerDay int // of each user
+	RevealsPerDay int // limit for each user
 }
 
 // Service reads personal data on behalf of a user.
@@ -37,7 +37,7 @@ func NewService(db *postgres.DB, keys *envelope.Wrappers, c clock.Clock, s Setti
 	return &Service{db: db, leads: leads.NewStore(db.Pool), keys: keys, clock: c, settings: s, by: audit.Service}
 }
 
-// By returns a Service that acts for who.
+// By returns a Service that acts on behalf of the given actor.
 func (s *Service) By(who audit.Actor) *Service {
 	theirs := *s
 	theirs.by = who

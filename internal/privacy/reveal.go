@@ -78,7 +78,7 @@ type Reveal struct {
 
 // errCannotDecrypt means that this node has no identity that may decrypt the lead's key.
 var errCannotDecrypt = apperr.New(apperr.Unavailable, "cannot_decrypt",
-	"This node cannot decrypt this lead. Ask an operator to configure the key that encrypted it or, for Vault, the second identity (vault.read_role_id).")
+	"This node cannot decrypt this lead. Ask an operator to configure the key that encrypted it or, if that key is in Vault, a second identity that can decrypt (vault.read_role_id).")
 
 var errTooManyReveals = apperr.New(apperr.TooMany, "reveals_per_day",
 	"You have viewed as many contact fields today as the setting privacy.reveals_per_day allows. You can continue tomorrow (UTC).")
@@ -111,7 +111,8 @@ func (s *Service) Reveal(ctx context.Context, sc scope.Scope, r Reveal) (string,
 	return fieldOf(contact, r.Field), nil
 }
 
-// Check returns the reveal with a trimmed note, or an Invalid error at the field that is not valid.
+// Check returns the reveal with a trimmed note, or an Invalid error for the first field that is not
+// valid.
 func (r Reveal) Check() (Reveal, error) {
 	var err error
 	if r.Note, err = plainNote(r.Note); err != nil {
@@ -193,8 +194,9 @@ func (s *Service) checkKey(tx *gorm.DB, lead uuid.UUID) error {
 	return nil
 }
 
-// countReveal adds a reveal and returns the number of the user's reveals on its day (UTC). Other reveals
-// of the same user wait until the transaction ends, so that together they cannot exceed the limit.
+// countReveal adds a reveal. It returns how many reveals the user has made on that UTC day, including
+// this one. Other reveals by the same user wait until the database transaction ends, so that together
+// they cannot exceed the limit.
 func (s *Service) countReveal(tx *gorm.DB, row models.LeadReveal) (today int, err error) {
 	if err := tx.Exec(`SELECT pg_advisory_xact_lock(hashtext('reveals'), hashtext(?))`, s.by.Staff.String()).Error; err != nil {
 		return 0, err
@@ -217,7 +219,7 @@ func (s *Service) countReveal(tx *gorm.DB, row models.LeadReveal) (today int, er
 	return today, nil
 }
 
-// warnOfReveals adds the warning that the user has almost reached the daily limit to the audit log.
+// warnOfReveals records a warning in the audit log that the user has almost reached the daily limit.
 func (s *Service) warnOfReveals(tx *gorm.DB, now time.Time, today int) error {
 	e := audit.Event{Action: "lead.reveal_warning", Kind: "staff", After: map[string]any{"reveals": today, "limit": s.settings.RevealsPerDay}}
 	if s.by.Staff != uuid.Nil {

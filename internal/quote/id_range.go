@@ -8,9 +8,10 @@ import (
 	"github.com/pingpost/pingpost/internal/id"
 )
 
-// IDRange returns the range of the ids of all quotes on which a lead can be received from one time
-// until another. The end is exclusive. An id contains the time of the ping, which is at most Validity
-// before the post. If the clocks of two nodes differ, it may be up to MaxAhead after the post.
+// IDRange returns the range of ids that the leads received from one time until another can have. The end
+// is exclusive. A lead's id contains the time of the ping, which is at most Validity before the time of
+// the post. If the clocks of two nodes differ, the ping's time may also be up to MaxAhead after the
+// post's.
 func IDRange(from, until time.Time) (first, end uuid.UUID) {
 	return id.First(from.Add(-Validity)), id.First(until.Add(MaxAhead))
 }

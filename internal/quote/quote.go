@@ -105,9 +105,9 @@ func NewSealer(keys [][]byte) (*Sealer, error) {
 	return s, nil
 }
 
-// idOf returns a one-byte id of a key: the first byte of the tag of an empty message with a zero
-// nonce. A quote never has a zero nonce, because the version bits of a UUIDv7 are not zero. If
-// two keys have the same id, Open tries both.
+// idOf returns the one-byte id of a key. It is the first byte of the tag that the key produces for an
+// empty message and a zero nonce. A quote never has a zero nonce, because the version bits of a UUIDv7
+// are not zero. If two keys have the same id, Open tries both.
 func idOf(aead cipher.AEAD) byte {
 	return aead.Seal(nil, make([]byte, chacha20poly1305.NonceSizeX), nil, nil)[0]
 }

@@ -146,8 +146,9 @@ func (s *Service) Discard(ctx context.Context, card uuid.UUID, version int) erro
 	})
 }
 
-// change locks a rate card and calls do. It returns an error if the card is not in one of the given
-// states, or if version is neither the card's row version nor anyVersion.
+// change locks a rate card and calls the function do in the same database transaction. It returns an
+// error if the card is not in one of the given states, or if version is neither the card's row version
+// nor anyVersion.
 func (s *Service) change(
 	ctx context.Context, card uuid.UUID, version int, in []models.RateCardState,
 	do func(*gorm.DB, models.RateCard) error,

@@ -17,8 +17,8 @@ import (
 	pricingrules "github.com/pingpost/pingpost/pricing_rules"
 )
 
-// edit runs do on a copy of a draft's rules and saves the changes as an edit that can be undone. It
-// returns the number of changed rules.
+// edit calls the function do with a copy of a draft's rules, and saves the changes as an edit that can
+// be undone. It returns the number of changed rules.
 func (s *Service) edit(
 	ctx context.Context, card uuid.UUID, version int, what string, do func(models.RateCard, *draftRules) error,
 ) (rules int, err error) {
@@ -42,7 +42,8 @@ func (s *Service) editLocked(
 	return len(p), s.auditEdit(tx, had, what, p)
 }
 
-// patchBy runs do on a copy of a draft's rules, checks the result and returns the changes.
+// patchBy calls the function do with a copy of a draft's rules, checks the result and returns the
+// changes.
 func (s *Service) patchBy(tx *gorm.DB, had models.RateCard, do func(models.RateCard, *draftRules) error) (patch, error) {
 	rows, err := rowsOf(tx, had.ID)
 	if err != nil {
@@ -287,8 +288,8 @@ func lastEdit(db *gorm.DB, card uuid.UUID, into *models.RateCardEdit) *gorm.DB {
 	return db.Where("rate_card_id = ? AND undone_at IS NULL", card).Order("id DESC").Limit(1).Find(into)
 }
 
-// Undo undoes the latest edit to a draft that has not already been undone. edit is the ID of the edit
-// that the user wants to undo. If it is not the latest, Undo returns a conflict.
+// Undo undoes a draft's latest edit, not counting edits that have already been undone. edit is the ID of
+// the edit that the user wants to undo. If it is not the latest, Undo returns a conflict.
 func (s *Service) Undo(ctx context.Context, card uuid.UUID, edit int64) error {
 	return s.change(ctx, card, anyVersion, []models.RateCardState{models.RateCardDraft}, func(tx *gorm.DB, had models.RateCard) error {
 		var last models.RateCardEdit

@@ -22,7 +22,7 @@ import (
 // MaxAhead limits how far in advance a draft can be scheduled.
 const MaxAhead = 90 * 24 * time.Hour
 
-// Publish publishes a draft immediately if at is zero. Otherwise it schedules the draft for that
+// Publish publishes a draft immediately if the given time is zero, and otherwise schedules it for that
 // time. If Policy.RequireApproval is set, Publish submits the draft for approval instead.
 func (s *Service) Publish(ctx context.Context, card uuid.UUID, version int, note string, at time.Time) (models.RateCard, error) {
 	note, err := checkNote(note)
@@ -89,8 +89,8 @@ func reopenDraft() map[string]any {
 	return map[string]any{"state": models.RateCardDraft, "effective_at": nil, "submitter": "", "approver": ""}
 }
 
-// release locks a rate card, checks that it is in the given state and can be published (see
-// mayPublish), and then calls do.
+// release locks a rate card, checks that it is in the given state and can be published (see mayPublish),
+// and then calls the function do.
 func (s *Service) release(
 	ctx context.Context, card uuid.UUID, version int, in models.RateCardState, do func(*gorm.DB, models.RateCard) error,
 ) (now models.RateCard, err error) {

@@ -15,10 +15,10 @@ import (
 	pricingrules "github.com/pingpost/pingpost/pricing_rules"
 )
 
-// recordedPings and recordedLeads return the same columns. outcome is the recorded outcome of the
-// ping. For a lead, it is the outcome of the ping that led to its quote. Sandbox accounts are not
-// included. Evaluating an expression costs as much as reading the row, so the queries contain only
-// a few expressions.
+// recordedPings and recordedLeads return the same columns. outcome is the recorded outcome of the ping.
+// For a lead, it is the outcome of the ping that led to its quote. Sandbox accounts are not included.
+// The queries contain only a few expressions, because evaluating an expression for a row costs as much
+// as reading the row.
 const (
 	recordedPings = `SELECT term_id, country, urgency, partner_id AS seller, outcome, currency, price_minor
 		FROM pings WHERE issued_at >= @from AND issued_at < @until AND NOT sandbox`
@@ -52,8 +52,9 @@ const (
 // steps would report progress too rarely.
 const stepPages = 128 << 20 / (8 << 10)
 
-// replayStep runs one step of a replay. It adds the days in the step to sum and returns the number
-// of days. left is the number of days that remain, and first is the earliest of them.
+// replayStep runs one step of a replay. It adds the pings and leads of the step's days to sum, and
+// returns the number of these days. left is the number of days that remain, and first is the earliest of
+// them.
 func (s *Service) replayStep(ctx context.Context, sum *tally, first time.Time, left int) (days int, err error) {
 	ctx, cancel := context.WithTimeout(ctx, replayStepTimeout)
 	defer cancel()

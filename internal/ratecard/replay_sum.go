@@ -12,8 +12,8 @@ import (
 	pricingrules "github.com/pingpost/pingpost/pricing_rules"
 )
 
-// maxPartnerLines is the maximum number of lines by partner. The lines with the largest changes in
-// payout are included.
+// maxPartnerLines is the maximum number of lines about partners in a result. The result contains the
+// lines with the largest changes in payout.
 const maxPartnerLines = 100
 
 // ReplayResult compares recorded prices with the draft's prices. Each line is in one currency, and no

@@ -97,9 +97,9 @@ func (s *Service) begin(
 
 func day(t time.Time) time.Time { return t.UTC().Truncate(24 * time.Hour) }
 
-// change calls do and updates a reconciliation with the returned columns. It returns an error if
-// the reconciliation has been saved or discarded, is being compared, or no longer has the given row
-// version.
+// change calls the function do, which returns new values of columns, and updates the reconciliation with
+// them. It returns an error if the reconciliation has been saved or discarded, is being compared, or no
+// longer has the given row version.
 func (s *Service) change(
 	ctx context.Context, sc scope.Scope, reconciliation uuid.UUID, version int, action string, after map[string]any,
 	do func(tx *gorm.DB, r models.Reconciliation) (columns map[string]any, err error),
@@ -149,8 +149,8 @@ func (s *Service) busy(ctx context.Context, reconciliation uuid.UUID) (bool, err
 	return !free, postgres.Translate(err)
 }
 
-// lockOf is the SQL expression for the key of the advisory lock that a command holds while it
-// compares the reconciliation $1. Postgres releases the lock if the command crashes.
+// lockOf is the SQL expression for the key of the advisory lock that a command holds while it compares
+// the reconciliation with the id $1. Postgres releases the lock if the command crashes.
 const lockOf = `hashtextextended('reconciliation ' || $1::uuid, 0)`
 
 // GetLive is like Get, but also detects a comparison that crashed on the command line. In that

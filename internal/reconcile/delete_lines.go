@@ -32,8 +32,8 @@ func (s *Service) DeleteLines(ctx context.Context, reconciliation uuid.UUID) err
 	return s.deleteLines(ctx, reconciliation, func(drop func(*gorm.DB) error) error { return s.db.Transaction(ctx, drop) })
 }
 
-// deleteLines deletes lines in batches. For each batch, it calls step, which must call drop in a
-// transaction.
+// deleteLines deletes lines in batches. For each batch, it calls the function step, which must call drop
+// in a database transaction.
 func (s *Service) deleteLines(ctx context.Context, reconciliation uuid.UUID, step func(drop func(*gorm.DB) error) error) error {
 	for {
 		has, err := s.hasLines(ctx, reconciliation)

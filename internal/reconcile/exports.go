@@ -69,8 +69,8 @@ func (s *Service) CSV(
 	return rows, err
 }
 
-// each calls do for every line that matches the query, in file order. It reads all lines from one
-// snapshot of the database.
+// each calls the function do for every line that matches the query, in file order. All lines are as they
+// were when the first one was read.
 func (s *Service) each(ctx context.Context, sc scope.Scope, q LineQuery, do func(*Line) error) error {
 	tx, err := s.db.Pool.BeginTx(ctx, pgx.TxOptions{IsoLevel: pgx.RepeatableRead, AccessMode: pgx.ReadOnly})
 	if err != nil {
@@ -94,7 +94,7 @@ func (s *Service) each(ctx context.Context, sc scope.Scope, q LineQuery, do func
 	}
 }
 
-// record returns the cells of a line in the order of Columns. It reuses the memory of into.
+// record returns the cells of a line in the order of Columns. It reuses the memory of the given slice.
 func (l *Line) record(into []string) []string {
 	row, problem, lead, received, resolved := "", l.Problem, "", "", ""
 	if l.FileRow != nil {

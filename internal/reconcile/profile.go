@@ -162,8 +162,8 @@ func (l *columnStats) column(name string) Column {
 	}
 	numbers := l.forms(l.numbers[:])
 	if len(numbers) == 1 && l.numbers[numbers[0]].reads < l.numbers[1-numbers[0]].reads {
-		// The other format can read more values, so a value that matches only this format may be a
-		// typo.
+		// More values can be read in the other format, so a value that matches only this format may be a
+		// typo. Let the user choose.
 		numbers = []int{0, 1}
 	}
 	for _, i := range numbers {
@@ -179,9 +179,9 @@ func (l *columnStats) column(name string) Column {
 // mostly reports whether n is at least 95% of the number of values that are not empty.
 func (l *columnStats) mostly(n int) bool { return n > 0 && (l.filled-n)*20 <= l.filled }
 
-// forms returns the indexes of the formats that match the largest number of values in the column.
-// It returns more than one only if these formats read some value differently and no value shows
-// which of them is right.
+// forms returns the indexes of the formats that match at least 95% of the values in the column. It
+// returns more than one only if a value has different meanings in these formats and the values do not
+// show which format is right.
 func (l *columnStats) forms(all []tally) (fit []int) {
 	for i, t := range all {
 		if l.mostly(t.fits) {

@@ -83,8 +83,8 @@ const (
 // DateForms lists all date formats.
 var DateForms = []DateForm{YearFirst, DayFirst, MonthFirst}
 
-// ChooseForm returns the only possible format if there is just one. Otherwise, it returns chosen,
-// or "" if chosen is not possible.
+// ChooseForm returns the only possible format if there is just one. Otherwise, it returns the chosen
+// format, or "" if that format is not possible.
 func ChooseForm[F ~string](possible []F, chosen F) (none F) {
 	switch {
 	case len(possible) == 1:
@@ -101,7 +101,7 @@ type Column struct {
 	Filled     int          `json:"filled"`               // number of rows with a value
 	LeadIDs    int          `json:"lead_ids,omitempty"`   // number of rows with a leadId
 	Currencies []string     `json:"currencies,omitempty"` // the currencies, if most values are currency codes
-	Numbers    []NumberForm `json:"numbers,omitempty"`    // formats in which most values are amounts; the user must choose if there are two
+	Numbers    []NumberForm `json:"numbers,omitempty"`    // formats in which most values are amounts; if there are two, the user must choose one
 	Dates      []DateForm   `json:"dates,omitempty"`      // formats in which most values are dates
 	Days       []Days       `json:"days,omitempty"`       // the first and the last day, for each format in Dates
 }

@@ -24,22 +24,22 @@ import (
 // the transaction.
 const listSQL = `CREATE TEMP TABLE list (line integer, file_row integer, lead_id uuid, minor bigint, currency char(3), problem text) ON COMMIT DROP`
 
-// compareSQL writes a line for each row of the file, and for each of the period's leads that is not
-// in the file. It returns the totals. It is one statement, so that it sees one snapshot of the
-// ledger.
+// compareSQL writes a line for each row of the file, and for each of the period's leads that is not in
+// the file. It returns the totals. A single SQL statement does all of this, so that it sees the ledger
+// at one point in time.
 //
 // The finding for a lead that is not in the file is "missing" if the file covers the lead, and
-// "left_out" otherwise. With FullCoverage, the file covers all leads. Otherwise, it covers the
-// leads whose currency and account it covers. It covers the currencies in its readable rows, or all
-// currencies if it has no readable rows. It covers the accounts of the leads in these rows, or all
-// accounts if none of these leads belongs to the partner.
+// "left_out" otherwise. With FullCoverage, the file covers all leads. Otherwise, it covers a lead if it
+// covers both the lead's currency and the lead's account. A file covers the currencies in its readable
+// rows, or all currencies if it has no readable rows. It covers the accounts of the leads in these rows,
+// or all accounts if none of these leads belongs to the partner.
 //
-// "ledger" is not materialized, because it would then contain the leads of all partners. Instead,
-// each reference to it reads only the leads in the file, or the partner's leads in the period.
+// "ledger" is not materialized, because that would read the leads of all partners. Instead, each
+// reference to "ledger" reads only the leads in the file, or the partner's leads in the period.
 //
-// The occurred_at of an accrual is the time when the lead was received. Sandbox leads have no
-// accrual. All accruals in question occurred from @first until @last, and the other entries of their
-// leads later, so only these partitions of the ledger are read.
+// The occurred_at of an accrual is the time when the lead was received. Sandbox leads have no accrual.
+// All the accruals that are needed occurred from @first until @last, and the other entries of these
+// leads occurred after @first. Only the partitions of the ledger for these times are read.
 const compareSQL = `
 WITH others AS MATERIALIZED (
 	SELECT lead_id, currency, sum(amount_minor)::bigint AS minor FROM ledger_entries
@@ -93,9 +93,9 @@ UNION ALL
 SELECT outcome, CASE outcome WHEN '` + problemOtherAccount + `' THEN account_id END, '', currency, count(*), 0, sum(minor)::bigint
 FROM unlisted GROUP BY 1, 2, 4`
 
-// accrualsSQL returns a period that contains the accruals of the leads in the file, and of the period's
-// leads. A lead is received within minutes of the time in its id. IDs with a time outside the ledger
-// are not IDs of leads.
+// accrualsSQL returns a period that contains the accruals of all leads in the file and of all leads
+// received in the compared period. A lead is received within minutes of the time in its id. An id whose
+// time is not in any partition of the ledger is not the id of a lead.
 const accrualsSQL = `
 WITH whole AS MATERIALIZED (
 	SELECT min(starts_at) AS starts_at, max(ends_at) AS ends_at FROM partitions WHERE parent = 'ledger_entries'

@@ -18,7 +18,7 @@ func (s *Service) Suggest(ctx context.Context, r Reconciliation) (Suggestion, er
 	return s.SuggestWith(ctx, r, Mapping{})
 }
 
-// SuggestWith is like Suggest, but uses the fields that are set in given.
+// SuggestWith is like Suggest, but uses the fields that are set in the given mapping.
 func (s *Service) SuggestWith(ctx context.Context, r Reconciliation, given Mapping) (Suggestion, error) {
 	last, err := find(s.visible(ctx, scope.Partners(r.PartnerID)).
 		Where("r.id <> ? AND r.state IN ('compared', 'saved')", r.ID).Order("r.id DESC").Limit(remembered))
@@ -68,8 +68,8 @@ func (s *Suggestion) take(m Mapping) {
 	}
 }
 
-// fit sets the formats to those that the file allows, and then sets the period. It keeps a
-// suggested format if the file allows it, and always uses the formats in given.
+// fit sets the formats to those that the file allows, and then sets the period. It keeps a suggested
+// format if the file allows it. A format that is set in the given mapping is always used.
 func (s *Suggestion) fit(p Profile, given Mapping) {
 	if c, ok := p.Column(s.Amount); ok {
 		s.Numbers = ChooseForm(c.Numbers, s.Numbers)

@@ -76,7 +76,7 @@ func openTable(list io.Reader) (*table, error) {
 	if line, rest, _ := bytes.Cut(sample, []byte("\n")); len(line) > 4 && bytes.EqualFold(line[:4], []byte("sep=")) {
 		if mark := bytes.TrimRight(line[4:], "\r"); len(mark) == 1 && strings.ContainsRune(delimiters, rune(mark[0])) {
 			t.delimiter = rune(mark[0])
-			// A spreadsheet does not count this line as a row.
+			// Skip this line, which a spreadsheet does not count as a row.
 			in.Discard(len(sample) - len(rest)) //nolint:errcheck // these bytes are in the buffer
 			sample = rest
 		}
@@ -298,7 +298,8 @@ func blank(cells []string) bool {
 	return true
 }
 
-// rowLimitReader limits the length of a row and rejects NUL bytes. Its errors are sticky.
+// rowLimitReader limits the length of a row and rejects NUL bytes. After an error other than io.EOF,
+// each further read returns the same error.
 type rowLimitReader struct {
 	from   io.Reader
 	left   int // number of bytes left for the current row

@@ -18,14 +18,16 @@ const (
 	checkEvery    = day
 )
 
-// totalColumns are the totals of a group of entries, in the order of the columns of ledger_totals.
+// totalColumns contains the SQL expressions for the totals of a group of entries, in the column order of
+// ledger_totals.
 const totalColumns = `count(*), coalesce(sum(amount_minor) FILTER (WHERE kind = 'accrual'), 0), coalesce(sum(amount_minor) FILTER (WHERE kind = 'return'), 0),
 	coalesce(sum(amount_minor) FILTER (WHERE kind = 'adjustment'), 0), coalesce(sum(amount_minor) FILTER (WHERE kind = 'payment'), 0)`
 
 const (
 	totalsLock = `SELECT pg_try_advisory_xact_lock(hashtext('ledger totals'))`
 
-	// Entries up to daily_lead_counts_state.counted_to are committed, and no others can appear.
+	// All entries with ids up to daily_lead_counts_state.counted_to are committed. No further entries
+	// with such ids can appear.
 	totalsState = `SELECT added_to, counted_to FROM ledger_totals_state t, daily_lead_counts_state c`
 
 	totalsFind = `SELECT EXISTS (SELECT FROM ledger_entries WHERE id > $1 AND id <= $2 AND occurred_at >= $3 AND occurred_at < $4)`
@@ -40,8 +42,8 @@ const (
 	totalsAdded = `UPDATE ledger_totals_state SET added_to = $1`
 )
 
-// UpdateTotals adds ledger entries to ledger_totals, each of them exactly once. It adds the entries
-// that daily_lead_counts includes, because all entries up to them are committed. Readers of
+// UpdateTotals adds ledger entries to ledger_totals, each of them exactly once. It adds only entries
+// that daily_lead_counts already includes, because no more entries with lower ids can appear. Readers of
 // ledger_totals add the later entries themselves. Only one node at a time does this, in steps of
 // totalsLimit entries.
 func (r *Rollup) UpdateTotals(ctx context.Context) error {
@@ -74,7 +76,7 @@ func addTotals(ctx context.Context, tx pgx.Tx) (more bool, err error) {
 	if err != nil {
 		return false, err
 	}
-	// Postgres looks up entries by id, even if a table was small when its statistics were collected.
+	// Make Postgres look up entries by id, even if a table was small when its statistics were collected.
 	if err := inOrder(ctx, tx, statement{`SET LOCAL enable_seqscan = off`, nil}); err != nil {
 		return false, err
 	}
@@ -102,7 +104,7 @@ func addTotals(ctx context.Context, tx pgx.Tx) (more bool, err error) {
 // TotalsDifference is a month in which ledger_totals differs from the ledger.
 type TotalsDifference struct {
 	Month  time.Time
-	Totals int // the number of accounts and currencies whose totals differ
+	Totals int // number of totals that differ, each for one account and currency
 }
 
 // CheckTotals compares ledger_totals with the ledger in the recent months, and returns the months in

@@ -22,7 +22,7 @@ type Range struct {
 	Step        time.Duration
 }
 
-// LastSteps returns a range that ends at time now. Its last step can be incomplete.
+// LastSteps returns a range that ends at the given time. Its last step can be incomplete.
 func LastSteps(now time.Time, step time.Duration, steps int) Range {
 	first := now.UTC().Truncate(step).Add(-time.Duration(steps-1) * step)
 	return Range{From: first, Until: now, Step: step}

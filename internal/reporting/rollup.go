@@ -72,9 +72,9 @@ func (r *Rollup) Run(ctx context.Context) {
 	}
 }
 
-// Update brings the figures up to date. It sums completed days first, each in its own transaction.
-// That way, if the first pass has many entries to sum and is interrupted, it does not have to start
-// again.
+// Update brings the figures up to date. It sums completed days first, each in its own transaction. If
+// the first pass has many entries to sum and is interrupted, the next pass therefore continues where it
+// stopped.
 func (r *Rollup) Update(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(ctx, rollUpTimeout)
 	defer cancel()
@@ -185,8 +185,9 @@ const (
 	)` + show
 )
 
-// show updates the figures of the partners selected by the subquery shown. It writes only the rows
-// that changed. last_traffic_at keeps its value when old rows of traffic_minutes are deleted.
+// show is the end of an SQL statement. It updates the figures of the partners that the statement's
+// subquery "shown" selects. It writes only the rows that changed. last_traffic_at keeps its value when
+// old rows of traffic_minutes are deleted.
 const show = `, by_currency AS (
 		SELECT partner_id, currency, sum(leads)::bigint AS leads, sum(payout_minor)::bigint AS minor
 		FROM partner_days WHERE day > $1 AND partner_id IN (SELECT id FROM shown) GROUP BY partner_id, currency

@@ -1,7 +1,7 @@
 // Package scope represents the partners that a caller may see.
 //
-// Functions that query partners' data take a Scope as the parameter after ctx, so that every call states
-// whose data it may read.
+// Functions that query partners' data take a Scope as their first parameter after ctx, so that every
+// call states whose data it may read.
 package scope
 
 import (

@@ -1,6 +1,6 @@
-// Package signing checks the signature of a post: HMAC-SHA256 in hex, over the text of
-// the X-Timestamp header, a dot, and the exact bytes of the body (specification:
-// Authentication; decisions 12, 15).
+// Package signing checks the signature of a post. The signature is the HMAC-SHA256, in hex, of the text
+// of the X-Timestamp header, a dot, and the exact bytes of the body (specification: Authentication;
+// decisions 12, 15).
 //
 // The package does no I/O. Callers pass the headers, the time and the secrets.
 package signing
@@ -43,8 +43,8 @@ type Claim struct {
 	mac       [sha256.Size]byte
 }
 
-// Check checks the form of the headers, and that the timestamp is within [Tolerance] of now,
-// in the order of decision 12. An unsigned post needs no timestamp, but if it has one, the
+// Check checks the form of the headers, and that the timestamp is within [Tolerance] of now. The order
+// of these checks is that of decision 12. An unsigned post needs no timestamp, but if it has one, the
 // timestamp is checked.
 func Check(h Headers, now time.Time) (Claim, error) {
 	claim := Claim{Signed: len(h.Signature)+len(h.Alias) > 0}

@@ -60,8 +60,8 @@ const restored = -1
 // Name returns the snapshot's name in snapshot_versions.
 func (h *Holder[T]) Name() string { return h.name }
 
-// refresh loads the value if the version has changed. The caller reads the version before the data,
-// so the next poll detects a change that was made in between.
+// refresh loads the value if the version has changed. The caller has read the version before refresh
+// reads the data, so the next poll detects a change that was made in between.
 func (h *Holder[T]) refresh(ctx context.Context, version int64) (bool, error) {
 	if version == h.version && h.current.Load() != nil {
 		return false, nil

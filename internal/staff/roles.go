@@ -21,7 +21,7 @@ var (
 	errOwnRole = apperr.New(apperr.Forbidden, "own_role",
 		"You cannot assign roles to yourself. Ask another administrator.")
 	errSelf            = apperr.New(apperr.Forbidden, "self", "You cannot deactivate or reactivate yourself. Ask another administrator.")
-	errAdministratorAt = apperr.New(apperr.Invalid, "role", "Administrators cannot be limited to some partners.")
+	errAdministratorAt = apperr.New(apperr.Invalid, "role", "The administrator role cannot be limited to specific partners.")
 )
 
 // rolesOf validates roles and returns them without duplicates, assigned to the user.

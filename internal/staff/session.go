@@ -189,8 +189,8 @@ func (s *Service) checkCodeOf(ctx context.Context, by audit.Actor, session Sessi
 	})
 }
 
-// verifyAndAudit calls check, subject to the limits, and records a failed attempt by a signed-in
-// user in the audit log.
+// verifyAndAudit calls the function check, unless a limit has been reached. If the attempt fails, it
+// records this in the audit log. It is for signed-in users.
 func (s *Service) verifyAndAudit(
 	ctx context.Context, by audit.Actor, session Session, limits []attemptLimit, check func() (bool, error),
 ) error {

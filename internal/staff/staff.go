@@ -77,7 +77,7 @@ var (
 		"Choose at least one role: administrator, account_manager, pricing_manager, finance or auditor.")
 	errInvited = apperr.New(apperr.Conflict, "accepted", "The user has already accepted the invitation.")
 	errStale   = apperr.New(apperr.Conflict, "changed",
-		"This user has changed since you opened the page. Review the change, then try again.")
+		"This user's details have changed since you opened the page. Review the change, then try again.")
 )
 
 // InvitationLife is how long an invitation is valid.
@@ -216,7 +216,7 @@ func (s *Service) newInvitation(user uuid.UUID, now time.Time) (token string, ro
 	return token, models.Invitation{TokenHash: hash, StaffID: user, ExpiresAt: now.Add(InvitationLife)}
 }
 
-// change locks the user's row and calls do in the same transaction.
+// change locks the user's row and calls the function do in the same transaction.
 func (s *Service) change(ctx context.Context, user uuid.UUID, do func(tx *gorm.DB, p *models.Staff) error) error {
 	return s.db.Transaction(ctx, func(tx *gorm.DB) error {
 		p, err := locked(tx, user)

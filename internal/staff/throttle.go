@@ -33,8 +33,8 @@ const (
 type attemptLimit struct {
 	digest       []byte // identifies the counter in the database
 	free         int    // number of failures before the first wait
-	cleared      bool   // a successful attempt resets the counter; if false, it leaves the counter unchanged
-	untilSuccess bool   // the counter is not reset after forgetAfter
+	cleared      bool   // whether a successful attempt resets the counter
+	untilSuccess bool   // whether the counter is kept after forgetAfter
 }
 
 func (s *Service) limitDigest(parts ...string) []byte {
@@ -63,9 +63,9 @@ func (s *Service) passwordLimits(ctx context.Context, user models.Staff, email, 
 	return all, nil
 }
 
-// codeLimits returns the limit for wrong codes. It applies to all sessions of the user. If the user
-// has logged in from this address before, there is a separate limit for this address. The first
-// wait is imposed after the 20th wrong code. Only a correct code resets the count.
+// codeLimits returns the limit for a user's wrong codes in all sessions. All unknown addresses share one
+// limit. Each address from which the user has logged in before has a limit of its own. The first wait is
+// imposed after the 20th wrong code. Only a correct code resets the count.
 func (s *Service) codeLimits(ctx context.Context, user models.Staff, address string) ([]attemptLimit, error) {
 	address = clientaddr.Group(address).String()
 	known, err := s.knownAddress(ctx, user, address)

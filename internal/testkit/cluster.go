@@ -49,7 +49,7 @@ func copyPreparedCluster(ctx context.Context, to string) error {
 	return copyFolder(prepared, to)
 }
 
-// clusterKey is the digest of the sources.
+// clusterKey returns the digest of the sources.
 func clusterKey() (string, error) {
 	_, here, _, _ := runtime.Caller(0)
 	sum := sha256.New()
@@ -68,7 +68,7 @@ func clusterKey() (string, error) {
 			return "", err
 		}
 	}
-	// The template has the ledger's partitions for the current month.
+	// Include the month, because the template has the ledger's partitions for the current time.
 	fmt.Fprintln(sum, os.Getenv("PINGPOST_POSTGRES_BIN"), runtime.GOOS, runtime.GOARCH, time.Now().UTC().Format("2006-01"))
 	return hex.EncodeToString(sum.Sum(nil)[:12]), nil
 }
@@ -154,7 +154,8 @@ func makeTemplate(ctx context.Context, server *devpg.Server) error {
 	if _, err = migrations.Up(ctx, owner); err != nil {
 		return err
 	}
-	// Partitions for the months around StartTime, and the ledger's for the current time.
+	// Create partitions for the months around StartTime, and the ledger's partitions for the current
+	// time.
 	for _, period := range []string{`'{leads, lead_keys, consents, lead_events}', 'month', '2025-12-01', '2026-02-01'`,
 		`'` + ledgerTables + `', 'month', '2025-12-01', '2026-02-01'`, `'` + ledgerTables + `', 'month', now() - interval '1 day', now() + interval '28 days'`} {
 		if _, err := owner.ExecContext(ctx, `SELECT create_partitions(`+period+`)`); err != nil {

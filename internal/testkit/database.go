@@ -220,8 +220,8 @@ func (d *Database) PingPartitions(t testing.TB) []string {
 // ledgerTables are the ledger's tables that have a partition for each month, as an array in SQL.
 const ledgerTables = "{ledger_entries,payout_run_entries}"
 
-// CreateLedgerPartitions creates the ledger's partitions for some times. All databases have those
-// for December 2025 to February 2026 and for the current time.
+// CreateLedgerPartitions creates the ledger's partitions for the given times. Every database already has
+// those for December 2025 to February 2026 and for the current time.
 func (d *Database) CreateLedgerPartitions(t testing.TB, times ...time.Time) {
 	t.Helper()
 	for _, at := range times {

@@ -31,9 +31,9 @@ const RejectionsPerPartner = 5
 // notice code that drops them.
 func StartTime() time.Time { return time.Date(2026, 1, 2, 3, 4, 5, 678_000_000, time.UTC) }
 
-// Platform contains everything that intake needs, on a test's own database. It has a manual clock,
-// the published default rate card, and a partner for each signing mode. Nothing runs in the
-// background, so the test calls Reload after a change.
+// Platform contains everything that intake needs, on a test's own database. It has a manual clock, the
+// published default rate card, and a partner for each signing mode. Nothing runs in the background, so
+// the test must call Reload after a change.
 type Platform struct {
 	intake.Deps
 	DB       *Database

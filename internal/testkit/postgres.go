@@ -33,7 +33,7 @@ func (p *sharedPostgres) statement(t testing.TB, sql string) {
 	p.root.exec(t, p.server.SuperuserURL("postgres"), sql)
 }
 
-// Main is the TestMain of packages whose tests use Postgres. It stops the tests' Postgres and
+// Main is the TestMain of packages whose tests use Postgres. It runs the tests, stops their Postgres and
 // exits with their result.
 func Main(m *testing.M) {
 	devpg.RunIfChild()
@@ -93,8 +93,9 @@ const memoryFolder = "/dev/shm"
 // memoryNeeded is how many bytes must be free in memoryFolder. A full run uses less than 3 GiB.
 const memoryNeeded = 6 << 30
 
-// serverParent returns the parent of Postgres's data folders: memoryFolder if it has room and
-// TMPDIR is not set, otherwise "" for the default temporary folder.
+// serverParent returns the folder in which Postgres's data folders are created. This is memoryFolder if
+// it has enough space and TMPDIR is not set. Otherwise, it is "", which stands for the default temporary
+// folder.
 func serverParent() string {
 	var s syscall.Statfs_t
 	if os.Getenv("TMPDIR") != "" || syscall.Statfs(memoryFolder, &s) != nil || s.Bavail*uint64(s.Bsize) < memoryNeeded {

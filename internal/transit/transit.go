@@ -86,8 +86,8 @@ func newClient(o Options) (*api.Client, error) {
 		return nil, fmt.Errorf("vault.address: %w", err)
 	}
 	// The client reads a token and a namespace from VAULT_… variables, which are meant for Vault's
-	// command line. Its retries pause longer than a post can wait. Its timeout would cancel a
-	// request before the body of a raw response is read, so write sets its own.
+	// command line. Its retries pause longer than a post can wait. Its timeout would cancel a request
+	// before the body of a raw response is read, so write sets a timeout of its own.
 	client.ClearToken()
 	client.ClearNamespace()
 	client.SetMaxRetries(0)

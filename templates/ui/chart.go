@@ -12,8 +12,8 @@ func (s Series) at(i int) int64 {
 	return 0
 }
 
-// top returns the upper end of the y axis. It is a round number that no value exceeds. It is
-// also even, because the middle of the axis is labelled with half of it.
+// top returns the upper end of the y axis. It is a round number that no value exceeds. It is also even,
+// because half of it is the label at the middle of the axis.
 func (c Chart) top() int64 {
 	var most int64
 	for _, s := range c.Series {
@@ -77,7 +77,7 @@ func (c Chart) ticks() []tick {
 	return ticks
 }
 
-// share returns the length of a bar as a percentage of the longest one.
+// share returns the length of a bar as a percentage of the longest bar.
 func share(count int64, bars []Bar) string {
 	var most int64 = 1
 	for _, b := range bars {

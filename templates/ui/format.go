@@ -39,8 +39,8 @@ func UTC(at time.Time) string { return at.UTC().Format("2006-01-02 15:04:05 UTC"
 
 func RFC3339(at time.Time) string { return at.UTC().Format(time.RFC3339) }
 
-// Ago formats the time since at or, if at is in the future, the time until at: "just now", "4 min
-// ago", "in 23 h".
+// Ago describes how long ago a time was or, if it is in the future, how far away it is: "just now", "4
+// min ago", "in 23 h".
 func Ago(at, now time.Time) string {
 	d := now.Sub(at)
 	switch {

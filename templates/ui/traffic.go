@@ -10,8 +10,9 @@ type TrafficStep struct {
 	Pings, Posts int64
 }
 
-// TrafficChart returns a chart of pings and posts. head is the heading of the column with the time
-// steps in its data table. words is the end of its summary, such as "in the last hour".
+// TrafficChart returns a chart of pings and posts. The parameter head is the heading of the time column
+// in the chart's data table. The parameter words is the end of the chart's summary, such as "in the last
+// hour".
 func TrafficChart(steps []TrafficStep, head, words string) Chart {
 	c := Chart{ID: "traffic", Title: "Pings and posts", Steps: head, Series: []Series{{Name: "Pings"}, {Name: "Posts"}}}
 	var pings, posts int64

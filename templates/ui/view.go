@@ -80,7 +80,7 @@ type Sort struct {
 	URL, Direction string
 }
 
-// Pager contains the URLs of the previous and the next page, or "" if the page does not exist.
+// Pager contains the URLs of the previous and the next page. If a page does not exist, its URL is "".
 type Pager struct {
 	Newer, Older string
 	Count        string // "more than 10,000 events"

@@ -14,9 +14,9 @@ import (
 	"github.com/pingpost/pingpost/test/spec"
 )
 
-// TestAgreementHonoursQuotesInFlight requests quotes on the shared base URL from two nodes whose
-// clocks differ, and then sets a price, an exclusion or a cap for a partner. The partner can use
-// those quotes until they expire. It cannot use quotes that are issued there later (decision 5).
+// TestAgreementHonoursQuotesInFlight requests quotes on the shared base URL from two nodes whose clocks
+// differ, and then sets a price, an exclusion or a cap for a partner. The partner can use those quotes
+// until they expire. It cannot use quotes that the shared base URL issues later (decision 5).
 func TestAgreementHonoursQuotesInFlight(t *testing.T) {
 	t.Parallel()
 	n := node.Start(t)

@@ -23,7 +23,7 @@ import (
 	"github.com/pingpost/pingpost/test/spec"
 )
 
-// partnerLink creates a link to a partner's integration page and returns its path.
+// partnerLink creates a link to a partner's documentation page and returns the link's path.
 func partnerLink(t testing.TB, n *node.Node, p node.Partner) string {
 	t.Helper()
 	link, err := n.Partners.NewLink(t.Context(), scope.System, p.Partner)
@@ -122,7 +122,7 @@ func workedExample(t *testing.T, page string) {
 	}
 }
 
-// TestPartnerPage requests integration pages with valid and with invalid links.
+// TestPartnerPage requests documentation pages with valid and with invalid links.
 func TestPartnerPage(t *testing.T) {
 	t.Parallel()
 	n := node.Start(t)

@@ -38,8 +38,8 @@ func TestClockBeyondLastPartition(t *testing.T) {
 	})
 }
 
-// TestPartitionChangesFailNoPost adds partitions, and detaches and drops them as an operator does who
-// archives old ones, while posts are delivered. Every post must be delivered.
+// TestPartitionChangesFailNoPost adds partitions, and detaches and drops them as an operator who
+// archives old ones does, while posts are delivered. Every post must be delivered.
 func TestPartitionChangesFailNoPost(t *testing.T) {
 	t.Parallel()
 	n := node.Start(t)

@@ -12,8 +12,8 @@ import (
 	"github.com/pingpost/pingpost/test/node"
 )
 
-// kept states which data still exists from a time when a live lead and a sandbox lead were
-// delivered.
+// kept states which data still exists. The data is from a single time, at which a live lead and a
+// sandbox lead were delivered.
 type kept struct{ pings, traffic, lead, digest, sandbox bool }
 
 func checkKept(t *testing.T, n *node.Node, at time.Time) (k kept) {

@@ -27,7 +27,7 @@ var PricedBody = regexp.MustCompile(`^\{"accepted":true,"bidPrice":((?:0|[1-9][0
 	`"transactionId":"tx_[A-Za-z0-9_-]{60,197}","expiresAt":"[0-9-]{10}T[0-9:]{8}\.[0-9]{3}Z"\}$`)
 
 // AwaitPartner waits until the node knows a partner and its secret. It posts an invalid payload until
-// the status is 400. Before that, the status is 401 or 404.
+// the status is 400. Until then, the status is 401 or 404.
 func (n *Node) AwaitPartner(t *testing.T, p Partner) {
 	t.Helper()
 	testkit.Eventually(t, 10*time.Second, "the node knows the new partner or secret", func() bool {
@@ -132,9 +132,9 @@ func (n *Node) PricedPings() int {
 	return n.seen.priced
 }
 
-// checkAnswer checks what is required of every response. The response must match the OpenAPI
-// document and must not be a redirect. An accepted request must match the document as well. The
-// response to a rejected request must not repeat anything from it.
+// checkAnswer checks what is required of every response. The response must match the OpenAPI document
+// and must not be a redirect. An accepted request must match the document as well. The response to a
+// rejected request must not repeat anything from the request.
 func (n *Node) checkAnswer(t testing.TB, req *http.Request, body string, a Answer) {
 	t.Helper()
 	asDocumented(t, req, body, a, a.Status == http.StatusOK)
@@ -182,7 +182,8 @@ func Decode[T any](t testing.TB, a Answer) T {
 // MinimalPing is the body of a ping with only the required fields.
 const MinimalPing = `{"industry":"plumber","postcode":"SW1A 1AA"}`
 
-// Ping sends a ping, which must be accepted. base is a partner's Base, or "" for the shared base URL.
+// Ping sends a ping, which must be accepted. The parameter base is a partner's Base, or "" for the
+// shared base URL.
 func (n *Node) Ping(t testing.TB, base, body string) Quoted {
 	t.Helper()
 	return Decode[Quoted](t, n.Do(t, Request{Path: base + "/api/lead/ping", Body: body}))

@@ -46,8 +46,8 @@ func asDocumented(t testing.TB, req *http.Request, body string, a Answer, valid 
 // detect code that drops them.
 var StartTime = time.Date(2026, 1, 2, 3, 4, 5, 678_000_000, time.UTC)
 
-// Node is a complete service that listens on free ports. Nodes have a database of their own unless
-// StartPeer started them.
+// Node is a complete service that listens on free ports. A node has its own database, unless StartPeer
+// started it.
 type Node struct {
 	*app.App
 	Config   *config.Config
@@ -194,8 +194,8 @@ func (n *Node) prepare(t *testing.T) {
 	}
 }
 
-// NewPartner creates an approved partner with a secret and the given accounts. The default is two
-// accounts. If the node is running, NewPartner waits until the node knows the partner.
+// NewPartner creates an approved partner with a secret and the given accounts. If no accounts are given,
+// it creates two. If the node is running, NewPartner waits until the node knows the partner.
 func (n *Node) NewPartner(t *testing.T, slug string, mode models.SigningMode, accounts ...partners.NewAccount) Partner {
 	t.Helper()
 	ctx := t.Context()
@@ -259,7 +259,7 @@ func (n *Node) CheckStopped(t *testing.T) {
 		t.Errorf("the node panicked:\n%s", log)
 	}
 	count := "SELECT count(*) FROM pings"
-	if n.LosesAnswers { // a batch is written twice if the response to it is lost, as pings have no key (decision 2)
+	if n.LosesAnswers { // a batch is written twice if the response to it is lost, because pings have no key (decision 2)
 		count = "SELECT count(DISTINCT transaction) FROM pings"
 	}
 	var recorded int

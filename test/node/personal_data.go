@@ -15,7 +15,7 @@ import (
 
 // Marker is a word that tests put in every text that the service does not interpret, such as names,
 // notes, unknown fields and invalid values. If it appears in a rejection, the log, the metrics, or a
-// column that is not listed in clear, data has leaked.
+// column that the variable clear does not list, data has leaked.
 const Marker = "quillfeather"
 
 // The contact details of the consumer in test leads.

@@ -5,7 +5,7 @@ import (
 	"testing"
 )
 
-// Stored is the number of rows in each table that posts are stored in.
+// Stored is the number of rows in each of the tables in which posts are stored.
 type Stored struct{ Leads, Consents, Entries, Events int }
 
 // Nothing is the number of rows that a rejected request stores, and OneLead is the number that a
@@ -27,8 +27,8 @@ func (n *Node) Stored(t testing.TB) Stored {
 	return s
 }
 
-// Stores calls a function and fails the test unless it adds exactly the wanted number of rows to
-// each table.
+// Stores calls a function and fails the test unless the function adds exactly the wanted number of rows
+// to each table.
 func (n *Node) Stores(t testing.TB, want Stored, do func()) {
 	t.Helper()
 	before := n.Stored(t)

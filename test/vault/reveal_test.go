@@ -90,7 +90,7 @@ func leadOf(t *testing.T, text string) uuid.UUID {
 	return lead
 }
 
-// loggedIn returns a client of Vault with the first login of a node.
+// loggedIn returns a Vault client that is logged in with a node's RoleID and SecretID.
 func loggedIn(t *testing.T, v *testkit.Vault, c config.Vault) *api.Client {
 	t.Helper()
 	client, err := v.Server.Root()

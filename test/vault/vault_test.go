@@ -199,7 +199,7 @@ func TestRevokedAndExpiredTokens(t *testing.T) {
 		}
 	})
 	// In the first case, the token reaches the role's maximum TTL several times under full load. In the
-	// second, the TTL is longer and is reached only once, so that the node can renew the token before
+	// second, the TTL is longer and is reached only once, so the node has time to renew the token before
 	// that.
 	for _, c := range []struct {
 		ttl, watched, pause time.Duration

@@ -2,14 +2,13 @@ package diagnose
 
 import "bytes"
 
-// variant is a message that the partner may have signed by mistake, and a description of the
-// mistake.
+// variant is a message that the partner may have signed by mistake, with a description of the mistake.
 type variant struct {
 	bytes            []byte
 	cause, what, fix string
 }
 
-// and returns the finding for a signature with both mistakes.
+// and returns a finding that combines two mistakes, for a signature with both of them.
 func (v variant) and(other variant) finding {
 	if other.what == "" {
 		return finding{v.cause, v.what, v.fix}

@@ -18,7 +18,7 @@ const MaxDiagnosed = 64 << 10
 // The states of a CandidateKey.
 const (
 	KeyActive  = "active"
-	KeyExpired = "expired" // expired
+	KeyExpired = "expired" // the expiry has passed
 	KeyRevoked = "revoked"
 )
 
