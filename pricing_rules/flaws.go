@@ -72,9 +72,9 @@ func (t *Table) describe(f flaw) string {
 	case tooMuch:
 		return fmt.Sprintf("the price is above %s %s; lower it or add a ceiling", decimal(MaxAmount), f.currency)
 	default: // crossed
-		return fmt.Sprintf("the floor of %s %s is above the ceiling of %s (%s)",
+		return fmt.Sprintf("the floor of %s %s is above the ceiling of %s %s from %s",
 			decimal(t.rule(f.rule).Floor[f.currency]), f.currency,
-			decimal(t.rule(f.other).Ceiling[f.currency]), t.card.place(int(f.other)-1))
+			decimal(t.rule(f.other).Ceiling[f.currency]), f.currency, t.card.place(int(f.other)-1))
 	}
 }
 
@@ -96,7 +96,7 @@ func (t *Table) areas(spots []cellIndex) []string {
 		spots = spots[n:]
 	}
 	for i, shape := range order {
-		order[i] = t.industriesText(industries[shape]) + " × " + shape
+		order[i] = t.industriesText(industries[shape]) + " in " + shape
 	}
 	return order
 }
@@ -125,7 +125,7 @@ func (t *Table) shape(spots []cellIndex) string {
 				codes = append(codes, t.index.markets.list[other].Code)
 			}
 		}
-		parts = append(parts, some(codes, t.index.markets.Len(), "every country")+" × "+classesText(mask))
+		parts = append(parts, some(codes, t.index.markets.Len(), "every country")+" ("+classesText(mask)+")")
 	}
 	return strings.Join(parts, " and ")
 }

@@ -59,7 +59,7 @@ func ParseExclusion(text string, tax *Taxonomy) (e PartnerExclusion, err error) 
 func (e *PartnerExclusion) set(what, name string, tax *Taxonomy) error {
 	into := map[string]*string{"industry": &e.Industry, "category": &e.Category, "country": &e.Country}[what]
 	if into == nil {
-		return fmt.Errorf("write industry, category or country instead of %s", quoted(what))
+		return fmt.Errorf("%s must be industry, category or country", quoted(what))
 	}
 	if *into != "" {
 		return fmt.Errorf("%s occurs twice; write two exclusions instead", what)

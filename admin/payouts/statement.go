@@ -80,7 +80,7 @@ func (h *Handlers) statementPage(k *web.Request) error {
 		v.CSV = ui.Download{
 			URL:   web.StatementURL(s.Run.ID, s.Partner.ID) + "/entries.csv",
 			Label: "Download CSV",
-			Holds: "The entries that this statement pays (" + ui.Number(entries) + "), and the payment once it is made. No personal data.",
+			Holds: "Contains the entries that this statement pays (" + ui.Number(entries) + ") and, after the payout run is paid, the payment. Contains no personal data.",
 		}
 	}
 	if err := h.fillCorrections(k, &v, s); err != nil {

@@ -56,6 +56,13 @@ func (h *Handlers) showPublish(k *web.Request, status int, d ratecard.Draft, f p
 		Percent:  outlierPercent,
 	}
 	v.Inversions, v.Problems = len(p.inversions), len(p.draft.Problems)
+	switch v.Problems {
+	case 0:
+	case 1:
+		v.FirstProblem = ui.Sentence(p.draft.Problems[0].Message) + "."
+	default:
+		v.FirstProblem = "The first one: " + p.draft.Problems[0].Message + "."
+	}
 	return k.Show(status, view.Publish(v))
 }
 

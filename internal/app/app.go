@@ -216,7 +216,7 @@ func (a *App) warnUnreadable(
 			a.log.Error("cannot decrypt with the configured platform keys", "what", secrets)
 		}
 		if prices != "" && prices != loggedPrices {
-			a.log.Error("cannot read partner pricing, so these partners get no prices: save it again on the partner's Pricing page",
+			a.log.Error("cannot read partner pricing, so these partners get no prices: save it again on the partner's Pricing tab",
 				"what", prices)
 		}
 		loggedSecrets, loggedPrices = secrets, prices

@@ -103,7 +103,7 @@ func (s *Service) Reveal(ctx context.Context, sc scope.Scope, r Reveal) (string,
 	}
 	contact, err := s.leads.Contact(ctx, sc, r.Lead, s.keys)
 	if f := apperr.As(err); f != nil {
-		return "", apperr.Wrap(errors.Unwrap(f), f.Code, f.Reason, f.Message+" This reveal was counted.")
+		return "", apperr.Wrap(errors.Unwrap(f), f.Code, f.Reason, f.Message+" This reveal counts towards your daily limit.")
 	}
 	if err != nil {
 		return "", err

@@ -166,7 +166,7 @@ func (f Forecast) words() string {
 	case f.Unsigned == 0:
 		return "All posts in the last 24 hours were signed (" + ui.Number(f.Posts) + "), so none would have been rejected."
 	default:
-		return fmt.Sprintf("%s of %s posts in the last 24 hours were unsigned and would have been rejected.", ui.Number(f.Unsigned), ui.Number(f.Posts))
+		return fmt.Sprintf("If signatures had been required, %s of %s posts in the last 24 hours would have been rejected.", ui.Number(f.Unsigned), ui.Number(f.Posts))
 	}
 }
 

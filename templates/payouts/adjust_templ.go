@@ -190,7 +190,7 @@ func adjustForm(v AdjustView) templ.Component {
 		if templ_7745c5c3_Err != nil {
 			return templ_7745c5c3_Err
 		}
-		templ_7745c5c3_Err = ui.FormField(ui.Field{Name: "amount", Label: "Amount", Value: v.Amount, Autocomplete: "off", Hint: "Enter 12.50 to increase the balance, or -12.50 to reduce it.", Error: v.Errors.For("amount")}).Render(ctx, templ_7745c5c3_Buffer)
+		templ_7745c5c3_Err = ui.FormField(ui.Field{Name: "amount", Label: "Amount", Value: v.Amount, Autocomplete: "off", Hint: "Enter an amount such as 12.50 to increase the balance, or -12.50 to reduce it.", Error: v.Errors.For("amount")}).Render(ctx, templ_7745c5c3_Buffer)
 		if templ_7745c5c3_Err != nil {
 			return templ_7745c5c3_Err
 		}

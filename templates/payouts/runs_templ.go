@@ -620,7 +620,7 @@ func RunNew(v RunNewView) templ.Component {
 			if templ_7745c5c3_Err != nil {
 				return templ_7745c5c3_Err
 			}
-			templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 17, " <p class=\"hint mb-4 max-w-3xl\">A payout run includes all entries in one currency that are dated before the cutoff and not in another run. Balances that are negative or below the minimum payout are carried forward. Another user must approve the run before it is paid.</p><form class=\"form\" action=\"/payouts/runs/new\" method=\"post\">")
+			templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 17, " <p class=\"hint mb-4 max-w-3xl\">A payout run includes all entries in one currency that are dated before the cutoff and are not in another run. Balances that are negative or below the minimum payout are carried forward. Another user must approve the run before it is paid.</p><form class=\"form\" action=\"/payouts/runs/new\" method=\"post\">")
 			if templ_7745c5c3_Err != nil {
 				return templ_7745c5c3_Err
 			}

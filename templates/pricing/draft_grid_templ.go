@@ -175,7 +175,7 @@ func DraftGrid(v DraftGridView) templ.Component {
 				return templ_7745c5c3_Err
 			}
 			if v.Head.CanWrite {
-				templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 9, "<p class=\"hint mt-2 needs-js\">Press Enter to save and move down, Esc to restore the saved value, or the arrow keys to move up and down. To fill several rows, paste a spreadsheet column into the first one.</p><form id=\"paste\" action=\"")
+				templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 9, "<p class=\"hint mt-2 needs-js\">Press Enter to save and move down, Esc to restore the saved value, or the arrow keys to move up and down. To fill several rows, paste a spreadsheet column into the first of them.</p><form id=\"paste\" action=\"")
 				if templ_7745c5c3_Err != nil {
 					return templ_7745c5c3_Err
 				}

@@ -617,7 +617,7 @@ func draftRow(d DraftRow, now time.Time) templ.Component {
 	})
 }
 
-const precedenceText = "The most specific rule wins. A rule for an industry overrides a rule for its category, and both override a rule for all industries. If two rules are equally specific in this respect, the one for a specific country wins. If they are still equal, the one for a specific urgency wins."
+const precedenceText = "The most specific rule wins. A rule for an industry overrides a rule for its category, and both override a rule for all industries. If that does not decide, a rule for a specific country wins. If that does not decide either, a rule for a specific urgency wins."
 
 // precedence explains which rule wins.
 func precedence() templ.Component {

@@ -340,9 +340,9 @@ func previewInversions(all []pricingrules.Inversion, more int) templ.Component {
 					return templ_7745c5c3_Err
 				}
 				var templ_7745c5c3_Var15 string
-				templ_7745c5c3_Var15, templ_7745c5c3_Err = templ.JoinStringErrs(ui.Plural(len(all)+more, "price is unusual for its urgency", "prices are unusual for their urgency"))
+				templ_7745c5c3_Var15, templ_7745c5c3_Err = templ.JoinStringErrs(ui.Plural(len(all)+more, "price is too high or too low for its urgency", "prices are too high or too low for their urgency"))
 				if templ_7745c5c3_Err != nil {
-					return templ.Error{Err: templ_7745c5c3_Err, FileName: `pricing/preview.templ`, Line: 75, Col: 167}
+					return templ.Error{Err: templ_7745c5c3_Err, FileName: `pricing/preview.templ`, Line: 75, Col: 191}
 				}
 				_, templ_7745c5c3_Err = templ_7745c5c3_Buffer.WriteString(templ.EscapeString(templ_7745c5c3_Var15))
 				if templ_7745c5c3_Err != nil {

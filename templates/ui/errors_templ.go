@@ -104,7 +104,7 @@ func (v ErrorView) titled() Shell {
 	}
 	titles := map[int]string{
 		400: "The request is not valid",
-		403: "You don't have access",
+		403: "You do not have access",
 		404: "Page not found",
 		405: "This action is not available",
 		413: "The request is too large",

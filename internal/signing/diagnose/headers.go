@@ -52,7 +52,7 @@ func readSignature(text string) readSig {
 		}
 	}
 	return readSig{wrong: finding{"signature_form", fmt.Sprintf(
-		"The signature is not 64 hex digits. It has %d characters, which are not a hash in hex or base64.",
+		"The signature is not 64 hex digits. It has %d characters and is not a hash in hex or base64.",
 		len([]rune(text))), digitsAlone}}
 }
 
