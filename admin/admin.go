@@ -75,6 +75,16 @@ func New(o Options) (http.Handler, error) {
 	}, Routes(o))
 }
 
+// unlessErased rejects requests while the database may contain data that has been erased.
+func unlessErased(p *privacy.Service, handle func(*web.Request) error) func(*web.Request) error {
+	return func(k *web.Request) error {
+		if err := p.CheckJournal(k.R.Context()); err != nil {
+			return err
+		}
+		return handle(k)
+	}
+}
+
 // Routes returns the routes of all areas.
 func Routes(o Options) []web.Route {
 	partner := &partnerpages.Handlers{
@@ -101,6 +111,11 @@ func Routes(o Options) []web.Route {
 		(&jobpages.Handlers{Jobs: o.Jobs}).Routes(),
 		[]web.Route{{Method: http.MethodPost, Path: "/theme", Open: true, Handle: web.SetTheme}},
 	)
+	for i, r := range all {
+		if r.Erasable {
+			all[i].Handle = unlessErased(o.Privacy, r.Handle)
+		}
+	}
 	if o.Environment != "production" {
 		all = append(all, web.Route{Method: http.MethodGet, Path: "/design", Open: true, Handle: design})
 	}

@@ -31,6 +31,8 @@ var granted = map[string]string{
 	"consents":        "SELECT INSERT",
 	"lead_events":     "SELECT INSERT",
 	"lead_reveals":    "SELECT INSERT",
+	"erasures":        "SELECT INSERT",
+	"erasure_entries": "SELECT", // and insertable, below
 	"ledger_entries":  "SELECT", // and insertable, below
 	"pings":           "SELECT INSERT",
 	"traffic_minutes": "SELECT INSERT UPDATE DELETE",
@@ -110,6 +112,8 @@ var updatable = map[string]string{
 // insert the whole row. It cannot choose the id of an audit event or a ledger entry.
 var insertable = map[string]string{
 	"ledger_entries": "partner_id account_id lead_id kind reference amount_minor currency occurred_at created_by",
+
+	"erasure_entries": "sequence hash body reason actor staff_id requested_at",
 
 	"audit_events": "at staff_id actor role action object_kind object_id partner_id before after reason address request_id outcome prev_hash hash",
 }
@@ -279,7 +283,7 @@ func TestOwnerFunctions(t *testing.T) {
 		t.Fatal(err)
 	}
 	slices.Sort(callable)
-	if want := []string{"analyze_partitions", "create_partitions", "delete_sandbox_leads", "drop_ping_partitions", "drop_reconciliation_lines", "release_payout_run"}; !slices.Equal(callable, want) {
+	if want := []string{"analyze_partitions", "create_partitions", "delete_sandbox_leads", "drop_ping_partitions", "drop_reconciliation_lines", "erase_leads", "release_payout_run"}; !slices.Equal(callable, want) {
 		t.Errorf("the service may call functions %v, want %v", callable, want)
 	}
 }

@@ -14,11 +14,12 @@ const (
 	AccountManager Role = "account_manager"
 	PricingManager Role = "pricing_manager"
 	Finance        Role = "finance"
+	Privacy        Role = "privacy"
 	Auditor        Role = "auditor"
 )
 
 // Roles lists all roles in a fixed order.
-var Roles = [...]Role{Administrator, AccountManager, PricingManager, Finance, Auditor}
+var Roles = [...]Role{Administrator, AccountManager, PricingManager, Finance, Privacy, Auditor}
 
 // StaffStatus is the status of a user.
 type StaffStatus string

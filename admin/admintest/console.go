@@ -28,6 +28,7 @@ import (
 	"github.com/pingpost/pingpost/internal/httpserver"
 	"github.com/pingpost/pingpost/internal/id"
 	"github.com/pingpost/pingpost/internal/jobs"
+	"github.com/pingpost/pingpost/internal/journal"
 	"github.com/pingpost/pingpost/internal/leads"
 	"github.com/pingpost/pingpost/internal/partners"
 	"github.com/pingpost/pingpost/internal/payouts"
@@ -53,6 +54,7 @@ type Console struct {
 	People        map[models.Role]models.Staff
 	Options       admin.Options
 	SamplePartner uuid.UUID // the partner whose ID is in the paths that a test requests
+	Erasures      string    // the path of the erasure journal's folder
 }
 
 // Setup contains the settings that tests can change. The zero value of a field selects its default.
@@ -97,6 +99,7 @@ func NewConsole(t *testing.T, k Setup) *Console {
 	}
 	h.Jobs = jobs.NewQueue(h.DB, h.Time, slog.New(slog.DiscardHandler))
 	files := blobstore.NewStore(h.DB, keys, h.Time)
+	h.Erasures = t.TempDir()
 	h.Options = admin.Options{
 		Environment:          k.Environment,
 		Clock:                h.Time,
@@ -108,7 +111,7 @@ func NewConsole(t *testing.T, k Setup) *Console {
 		Leads:                leads.NewReader(h.DB, keys, h.Time),
 		Jobs:                 h.Jobs,
 		Payouts:              payouts.NewService(h.DB, h.Time, h.Jobs, files, payouts.Policy{ReturnWindow: 30 * 24 * time.Hour}),
-		Privacy:              privacy.NewService(h.DB, testkit.LocalWrappers(t), h.Time, privacy.Settings{RevealsPerDay: RevealsPerDay}),
+		Privacy:              privacy.NewService(h.DB, testkit.LocalWrappers(t), journal.Open(h.Erasures), h.Time, privacy.Settings{RevealsPerDay: RevealsPerDay}),
 		Reconcile:            reconcile.NewService(h.DB, h.Time, h.Jobs, files),
 		Prices:               prices.WithPolicy(k.Policy),
 		Reporting:            reporting.NewReader(h.DB),
@@ -179,6 +182,7 @@ func nameOf(email string) string {
 		models.AccountManager: "Ben Okafor",
 		models.PricingManager: "Chloé Lindqvist",
 		models.Finance:        "Dmitri Sand",
+		models.Privacy:        "Priya Nair",
 		models.Auditor:        "Eve Tanaka",
 	}
 	role, _, _ := strings.Cut(email, "@")
@@ -245,7 +249,7 @@ func (h *Console) SignedInEverywhere(t *testing.T) *Client {
 	t.Helper()
 	h.AddStaff(t, "everywhere@example.com", models.StaffRole{Role: models.Administrator},
 		models.StaffRole{Role: models.AccountManager}, models.StaffRole{Role: models.PricingManager},
-		models.StaffRole{Role: models.Finance})
+		models.StaffRole{Role: models.Finance}, models.StaffRole{Role: models.Privacy})
 	h.Reload(t)
 	b := h.NewClient(t)
 	b.SignIn(t, "everywhere@example.com")

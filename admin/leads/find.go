@@ -49,11 +49,16 @@ func (h *Handlers) findLead(k *web.Request) error {
 	reader, what := h.Leads.By(k.By), "email address"
 	switch {
 	case value == "" || !web.ValidText(value):
-	case by == byEmail:
-		found, err = reader.FindEmail(k.R.Context(), k.Scope, value)
-	case by == byPhone:
-		what = "phone number"
-		found, err = reader.FindPhone(k.R.Context(), k.Scope, value, country)
+	case by == byEmail || by == byPhone:
+		if err = h.Privacy.CheckJournal(k.R.Context()); err != nil {
+			break
+		}
+		if by == byEmail {
+			found, err = reader.FindEmail(k.R.Context(), k.Scope, value)
+		} else {
+			what = "phone number"
+			found, err = reader.FindPhone(k.R.Context(), k.Scope, value, country)
+		}
 	default:
 		if to := h.URLForID(k, value); to != "" {
 			return k.Redirect(to)

@@ -6,6 +6,8 @@ import (
 	"net/http"
 	"slices"
 
+	"github.com/google/uuid"
+
 	"github.com/pingpost/pingpost/admin/web"
 	"github.com/pingpost/pingpost/internal/id"
 	"github.com/pingpost/pingpost/internal/leads"
@@ -37,6 +39,9 @@ func (h *Handlers) leadPage(k *web.Request) error {
 	if err := h.addReveals(k, l, &v); err != nil {
 		return err
 	}
+	if err := h.addErasure(k, l.PartnerID, l.ID, &v); err != nil {
+		return err
+	}
 	if k.MayAt(web.ReadPayouts, l.PartnerID) {
 		if err = h.leadMoney(k, l, returns, &v); err != nil {
 			return err
@@ -56,12 +61,13 @@ func (h *Handlers) leadView(k *web.Request, l leads.Details, returns []models.Re
 		ID:            id.Format(id.Lead, l.ID),
 		TransactionID: l.TransactionID,
 		States:        stateLabels(erased, l.Sandbox, in(models.ReturnAccepted)),
+		ShowPrice:     mayReadPrice(k, l.PartnerID),
 		Price:         money.Amount{Minor: l.PriceMinor, Currency: currency},
 		Received:      l.ReceivedAt,
 		Partner:       web.PartnerLink(k, l.PartnerID, l.PartnerName),
 		Account:       l.Identifier,
 		Timeline:      h.leadTimeline(k, l),
-		Consent:       consentView(l.Consent),
+		Consent:       consentView(l.Consent, erased),
 		Contact: view.Contact{
 			Erased:       erased,
 			ByEmail:      l.ByEmail,
@@ -77,6 +83,11 @@ func (h *Handlers) leadView(k *web.Request, l leads.Details, returns []models.Re
 		v.ReturnURL = "/payouts/returns/new?lead=" + v.ID
 	}
 	return v
+}
+
+// mayReadPrice reports whether the user may see the prices of a partner's leads.
+func mayReadPrice(k *web.Request, partner uuid.UUID) bool {
+	return k.May(web.ReadPricing) || k.MayAt(web.ReadPayouts, partner)
 }
 
 // leadTimeline returns the events in a lead's history, oldest first.
@@ -152,7 +163,7 @@ func (h *Handlers) cardLink(k *web.Request, version int) ui.Link {
 	return link
 }
 
-func consentView(c models.Consent) view.Consent {
+func consentView(c models.Consent, erased bool) view.Consent {
 	v := view.Consent{
 		Acknowledged: c.Acknowledged,
 		Received:     c.ReceivedAt,
@@ -160,6 +171,10 @@ func consentView(c models.Consent) view.Consent {
 		Recipient:    sent(c.RecipientHash),
 		Certificate:  sent(c.FormCertURL),
 		ThirdParty:   sent(c.ThirdPartyLeadID),
+		Missing:      "not sent",
+	}
+	if erased {
+		v.Missing = "erased"
 	}
 	if c.AcknowledgedAt != nil {
 		v.At = *c.AcknowledgedAt

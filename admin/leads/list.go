@@ -118,6 +118,7 @@ func (h *Handlers) leadRows(k *web.Request, found []leads.Row) (rows []view.Row)
 			Industry: l.Industry,
 			Country:  l.Country,
 			Price:    l.Price,
+			Hidden:   !mayReadPrice(k, l.PartnerID),
 			States:   stateLabels(l.State == models.LeadErased, l.Sandbox, l.Returned),
 		})
 	}

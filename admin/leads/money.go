@@ -86,13 +86,19 @@ func (h *Handlers) leadPaid(k *web.Request, sc scope.Scope, earned payouts.Entry
 // leadQuote returns a lead's quote. It includes the price calculation if the user may see prices.
 func (h *Handlers) leadQuote(k *web.Request, l leads.Details, price money.Amount) (q view.Quote, err error) {
 	q = view.Quote{
-		Industry: l.Industry,
-		Country:  l.QuotedCountry,
-		Postcode: l.QuotedPostcode,
-		Urgency:  l.Urgency,
-		For:      l.QuotedFor,
-		Card:     h.cardLink(k, l.CardVersion),
-		Price:    price,
+		Industry:   l.Industry,
+		Country:    l.QuotedCountry,
+		Postcode:   l.QuotedPostcode,
+		NoPostcode: "none",
+		Urgency:    l.Urgency,
+		For:        l.QuotedFor,
+		Card:       h.cardLink(k, l.CardVersion),
+		Price:      price,
+	}
+	if l.State == models.LeadErased {
+		q.NoPostcode = "erased"
+		q.Why = "The price calculation cannot be shown, because the postcode was erased."
+		return q, nil
 	}
 	if !k.May(web.ReadPricing) {
 		return q, nil

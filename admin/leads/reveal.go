@@ -24,7 +24,7 @@ const revealedFor = time.Minute
 
 // revealPage shows the form that reveals a field of a lead's contact record.
 func (h *Handlers) revealPage(k *web.Request) error {
-	lead, err := h.revealable(k)
+	lead, err := h.notErased(k)
 	if err != nil {
 		return err
 	}
@@ -34,7 +34,7 @@ func (h *Handlers) revealPage(k *web.Request) error {
 // reveal responds with one field of the contact record. It does not redirect, so that the value is never
 // in a URL. The page goes back to the lead after a minute.
 func (h *Handlers) reveal(k *web.Request) error {
-	lead, err := h.revealable(k)
+	lead, err := h.notErased(k)
 	if err != nil {
 		return err
 	}
@@ -43,23 +43,14 @@ func (h *Handlers) reveal(k *web.Request) error {
 		Lead: lead, Field: models.ContactField(f.Get("field")), Reason: models.RevealReason(f.Get("reason")), Note: f.Get("note"),
 	}
 	show := func(r web.Rejected) error { return h.showReveal(k, r.Status, lead, string(asked.Field), r) }
-	var mistakes ui.Errors
-	if _, err := asked.Check(); err != nil {
-		rejected := apperr.As(err)
-		mistakes = ui.Errors{{Field: rejected.Reason, Message: rejected.Message, Code: rejected.Reason}}
-	}
+	_, err = asked.Check()
 	return web.Submit(k, web.Form{
-		Errors: mistakes,
+		Errors: mistakes(err),
 		StepUp: web.StepUpAlways,
 		Do: func() (string, error) {
 			value, err := h.Privacy.By(k.By).Reveal(k.R.Context(), k.Scope, asked)
-			if failed := apperr.As(err); failed != nil && (failed.Code == apperr.Unavailable || failed.Code == apperr.Internal) {
-				web.LogError(k, failed)
-				k.By.Form = audit.Submission{} // so that the form can be submitted again
-				return "", show(web.Rejected{
-					Status: web.Status(failed), StepUp: web.StepUpAgain(k),
-					Errors: ui.Errors{{Message: failed.Message, Code: failed.Reason}},
-				})
+			if failed := failure(err); failed != nil {
+				return "", showFailure(k, failed, show)
 			}
 			if err != nil {
 				return "", err
@@ -78,9 +69,34 @@ func (h *Handlers) reveal(k *web.Request) error {
 	})
 }
 
-// revealable returns the id of the lead in the path, or a NotFound error if the lead does not exist, if
-// it was erased, or if the user may not reveal it.
-func (h *Handlers) revealable(k *web.Request) (uuid.UUID, error) {
+// mistakes returns the error of a form that was not filled in correctly, or nothing if err is nil.
+func mistakes(err error) ui.Errors {
+	if rejected := apperr.As(err); rejected != nil {
+		return ui.Errors{{Field: rejected.Reason, Message: rejected.Message, Code: rejected.Reason}}
+	}
+	return nil
+}
+
+// failure returns err if the platform cannot do what the user requested, and the user did nothing wrong.
+func failure(err error) *apperr.Error {
+	if f := apperr.As(err); f != nil && (f.Code == apperr.Unavailable || f.Code == apperr.Internal) {
+		return f
+	}
+	return nil
+}
+
+// showFailure logs a failure and shows it in the form.
+func showFailure(k *web.Request, f *apperr.Error, show func(web.Rejected) error) error {
+	web.LogError(k, f)
+	k.By.Form = audit.Submission{} // so that the form can be submitted again
+	return show(web.Rejected{
+		Status: web.Status(f), StepUp: web.StepUpAgain(k), Errors: ui.Errors{{Message: f.Message, Code: f.Reason}},
+	})
+}
+
+// notErased returns the id of the lead in the path, or a NotFound error if the lead does not exist, if the
+// user may not do this with the lead, or if it was erased.
+func (h *Handlers) notErased(k *web.Request) (uuid.UUID, error) {
 	lead, err := web.PathID(k, "id", id.Lead)
 	if err != nil {
 		return lead, err
@@ -110,14 +126,19 @@ func (h *Handlers) showReveal(k *web.Request, status int, lead uuid.UUID, field 
 	}
 	v.Fields = web.SelectOption(v.Fields, field)
 	for _, one := range privacy.Reasons {
-		option := ui.Option{Value: string(one.Reason), Label: ui.Sentence(one.Label)}
-		if one.Reason == models.RevealForOther {
-			option.Hint = "Describe it in the note."
-		}
-		v.Reasons = append(v.Reasons, option)
+		v.Reasons = append(v.Reasons, reasonOption(string(one.Reason), one.Label))
 	}
 	v.Reasons = web.SelectOption(v.Reasons, f.Get("reason"))
 	return k.Show(status, view.Reveal(v))
+}
+
+// reasonOption returns an option for a reason. The code of a reason without a name of its own is "other".
+func reasonOption(code, label string) ui.Option {
+	option := ui.Option{Value: code, Label: ui.Sentence(label)}
+	if code == "other" {
+		option.Hint = "Describe it in the note."
+	}
+	return option
 }
 
 func leadLink(lead uuid.UUID) ui.Link {

@@ -29,5 +29,7 @@ func (h *Handlers) Routes() []web.Route {
 		{Method: http.MethodGet, Path: "/leads/{id}", Needs: web.ReadLeads, Handle: h.leadPage},
 		{Method: http.MethodGet, Path: "/leads/{id}/reveal", Needs: web.RevealLeads, Handle: h.revealPage},
 		{Method: http.MethodPost, Path: "/leads/{id}/reveal", Needs: web.RevealLeads, Creates: "/leads/{id}", Handle: h.reveal},
+		{Method: http.MethodGet, Path: "/leads/{id}/erase", Needs: web.EraseLeads, Handle: h.erasePage},
+		{Method: http.MethodPost, Path: "/leads/{id}/erase", Needs: web.EraseLeads, Handle: h.erase},
 	}
 }

@@ -1,6 +1,7 @@
 package payouts
 
 import (
+	"cmp"
 	"fmt"
 	"net/http"
 
@@ -48,7 +49,7 @@ func (h *Handlers) showReturn(k *web.Request, status int, r models.Return, mista
 		State:       string(r.State),
 		Lead:        lead,
 		Reason:      ui.Sentence(payouts.ReturnReasonLabel(r.Reason)),
-		Evidence:    r.Evidence,
+		Evidence:    cmp.Or(r.Evidence, "erased"),
 		RequestedBy: r.RequestedBy,
 		RequestedAt: r.RequestedAt,
 		DecidedBy:   r.DecidedBy,

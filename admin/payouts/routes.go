@@ -25,11 +25,11 @@ func (h *Handlers) Routes() []web.Route {
 	const get, post = http.MethodGet, http.MethodPost
 	return []web.Route{
 		{Method: get, Path: "/payouts", Needs: web.ReadPayouts, Handle: h.ledgerPage},
-		{Method: get, Path: "/payouts/ledger.csv", Needs: web.ExportPayouts, Long: true, Handle: h.ledgerCSV},
-		{Method: post, Path: "/payouts/exports", Needs: web.ExportPayouts, Creates: "/payouts/exports/{object}", Handle: h.prepareExport},
+		{Method: get, Path: "/payouts/ledger.csv", Needs: web.ExportPayouts, Long: true, Erasable: true, Handle: h.ledgerCSV},
+		{Method: post, Path: "/payouts/exports", Needs: web.ExportPayouts, Creates: "/payouts/exports/{object}", Erasable: true, Handle: h.prepareExport},
 		{Method: get, Path: "/payouts/exports/{id}", Needs: web.ExportPayouts, Handle: h.exportPage},
 		{Method: get, Path: "/payouts/exports/{id}/live", Needs: web.ExportPayouts, Handle: h.exportLive},
-		{Method: get, Path: "/payouts/exports/{id}/file", Needs: web.ExportPayouts, Long: true, Handle: h.exportFile},
+		{Method: get, Path: "/payouts/exports/{id}/file", Needs: web.ExportPayouts, Long: true, Erasable: true, Handle: h.exportFile},
 		{Method: get, Path: "/payouts/balances", Needs: web.ReadPayouts, Handle: h.balancesPage},
 		{Method: get, Path: "/payouts/adjust", Needs: web.WritePayouts, Handle: h.adjustPage},
 		{
@@ -71,7 +71,7 @@ func (h *Handlers) Routes() []web.Route {
 		{Method: post, Path: "/payouts/runs/{id}/cancel", Needs: web.WritePayouts, Form: "/payouts/runs/{id}/cancel", Handle: h.cancelRun},
 		{Method: get, Path: "/payouts/runs/{id}/payments.csv", Needs: web.ExportPayouts, Long: true, Handle: h.paymentsCSV},
 		{Method: get, Path: "/payouts/runs/{id}/statements/{partner}", Needs: web.ReadPayouts, Handle: h.statementPage},
-		{Method: get, Path: "/payouts/runs/{id}/statements/{partner}/entries.csv", Needs: web.ExportPayouts, Long: true, Handle: h.statementCSV},
+		{Method: get, Path: "/payouts/runs/{id}/statements/{partner}/entries.csv", Needs: web.ExportPayouts, Long: true, Erasable: true, Handle: h.statementCSV},
 	}
 }
 

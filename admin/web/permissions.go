@@ -24,6 +24,7 @@ var (
 	ReadLeads      = authz.Permission{Object: "leads", Action: "read"}
 	FindLeads      = authz.Permission{Object: "leads", Action: "find"}
 	RevealLeads    = authz.Permission{Object: "leads", Action: "reveal"}
+	EraseLeads     = authz.Permission{Object: "leads", Action: "erase"}
 	ReadPayouts    = authz.Permission{Object: "payouts", Action: "read"}
 	ExportPayouts  = authz.Permission{Object: "payouts", Action: "export"}
 	WritePayouts   = authz.Permission{Object: "payouts", Action: "write"}
@@ -54,6 +55,7 @@ var permissionLabels = map[string]string{
 	"leads, read":           "view leads, without personal data",
 	"leads, find":           "find leads by email address or phone number",
 	"leads, reveal":         "reveal the contact data of leads, one field at a time",
+	"leads, erase":          "erase the personal data of leads",
 	"pricing, read":         "view prices",
 	"pricing, write":        "edit draft prices",
 	"pricing, publish":      "publish prices",

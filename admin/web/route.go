@@ -21,6 +21,7 @@ type Route struct {
 	Creates      string              // page of the object that the form creates; see [created]
 	Form         string              // page that can restore the form; see [saveForm]
 	ShownOnce    bool                // the response shows a secret that cannot be shown again
+	Erasable     bool                // an export that may contain erased data if the database is older than the erasure journal
 	Handle       func(*Request) error
 }
 

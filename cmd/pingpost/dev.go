@@ -191,6 +191,7 @@ func fill(cfg *config.Config, s *devstack.Stack, origin string) {
 	cfg.Database.URL = config.Secret(s.DatabaseURL)
 	cfg.Keys.Platform = []config.Secret{config.Secret(s.Keys.PlatformKey)}
 	cfg.Keys.Local = config.Secret(s.Keys.LeadVaultKEK)
+	cfg.Privacy.ErasureJournal = s.ErasureJournal
 	useVault(cfg, s.Vault, devvault.Serve)
 	if cfg.HTTP.PublicURL == "" {
 		cfg.HTTP.PublicURL = origin

@@ -48,7 +48,7 @@ var tested = []string{
 	"tutorials/first-lead.md", "tutorials/onboard-a-partner.md",
 	"how-to/deploy.md", "how-to/configure-a-node.md", "how-to/prepare-vault.md", "how-to/monitor.md",
 	"how-to/back-up-and-restore.md", "how-to/fill-a-test-database.md", "how-to/manage-staff.md",
-	"how-to/manage-partners.md", "how-to/change-prices.md", "how-to/reconcile-a-file.md", "how-to/reveal-contact-data.md",
+	"how-to/manage-partners.md", "how-to/change-prices.md", "how-to/reconcile-a-file.md", "how-to/reveal-contact-data.md", "how-to/erase-contact-data.md",
 }
 
 func TestPagesWithCommandsAreTested(t *testing.T) {
@@ -139,6 +139,11 @@ func TestTutorials(t *testing.T) {
 	}
 	if out := r.follow(t, "how-to/reveal-contact-data.md", "LEAD="+delivered.LeadID); !strings.Contains(out, "@example.com\n") {
 		t.Errorf("reveal-contact-data.md printed %s", out)
+	}
+
+	if out := r.follow(t, "how-to/erase-contact-data.md", "LEAD="+delivered.LeadID); !strings.Contains(out, "Erased "+delivered.LeadID) ||
+		!strings.Contains(out, "Entries: 1") || !strings.Contains(out, "Entries replayed: 0") {
+		t.Errorf("erase-contact-data.md printed %s", out)
 	}
 
 	r.follow(t, "tutorials/onboard-a-partner.md")

@@ -254,7 +254,7 @@ func TestKeysMoveAsThePageSays(t *testing.T) {
 		{"Replace the platform key", "On every node, add the new key as the second entry", func(t *testing.T, _ rotationStep) {
 			f.everywhere(t, map[string]string{"PINGPOST_PLATFORM_KEYS": oldKey + "," + newKey})
 		}},
-		{"Replace the platform key", "On every node, make it the first entry", func(t *testing.T, _ rotationStep) {
+		{"Replace the platform key", "On every node, make the new key the first entry", func(t *testing.T, _ rotationStep) {
 			f.everywhere(t, map[string]string{"PINGPOST_PLATFORM_KEYS": newKey + "," + oldKey})
 		}},
 		{"Replace the platform key", "Run `pingpost keys reseal`. It moves", func(t *testing.T, step rotationStep) {
@@ -272,7 +272,7 @@ func TestKeysMoveAsThePageSays(t *testing.T) {
 			tr.forgetQuotes()
 			f.everywhere(t, map[string]string{"PINGPOST_PLATFORM_KEYS": newKey})
 		}},
-		{"Move from the local key to Vault", "Configure Vault on every node, with `keys.write_with: local`", func(t *testing.T, _ rotationStep) {
+		{"Move from the local key to Vault", "Configure Vault on every node, but set `keys.write_with: local`", func(t *testing.T, _ rotationStep) {
 			f.everywhere(t, toVault)
 		}},
 		{"Move from the local key to Vault", "Set `keys.write_with: vault` on every node", func(t *testing.T, _ rotationStep) {

@@ -18,10 +18,12 @@ import (
 	"github.com/pingpost/pingpost/internal/clock"
 	"github.com/pingpost/pingpost/internal/config"
 	"github.com/pingpost/pingpost/internal/devvault"
+	"github.com/pingpost/pingpost/internal/journal"
 	"github.com/pingpost/pingpost/internal/keyring"
 	"github.com/pingpost/pingpost/internal/leads"
 	"github.com/pingpost/pingpost/internal/partners"
 	"github.com/pingpost/pingpost/internal/postgres"
+	"github.com/pingpost/pingpost/internal/privacy"
 	"github.com/pingpost/pingpost/internal/staff"
 	"github.com/pingpost/pingpost/internal/transit"
 )
@@ -45,7 +47,7 @@ type keyServices struct {
 // withKeys opens the database and the configured keys and passes them to the given function. With
 // --data-dir, it uses dev's keys and logs in to dev's Vault with the given role.
 func withKeys(c *cobra.Command, r *dbFlags, role string, use func(*keyServices) error) error {
-	cfg, running, err := r.load(config.SectionDatabase, config.SectionKeys, config.SectionVault)
+	cfg, running, err := r.load(config.SectionDatabase, config.SectionKeys, config.SectionVault, config.SectionPrivacy)
 	if err != nil {
 		return err
 	}
@@ -68,6 +70,13 @@ func withKeys(c *cobra.Command, r *dbFlags, role string, use func(*keyServices) 
 		cfg, running != nil, db, platform, wrappers, leads.NewStore(db.Pool),
 		partners.NewService(db, platform, clock.System{}), staff.NewService(db, platform, clock.System{}, staff.Settings{}),
 	})
+}
+
+// checkErasures returns an error if the database may contain leads that have been erased. Their keys must
+// not be changed until they have been erased again.
+func (k *keyServices) checkErasures(ctx context.Context) error {
+	j := journal.Open(k.cfg.Privacy.ErasureJournal)
+	return privacy.NewService(k.db, k.wrappers.Readers, j, clock.System{}, privacy.Settings{}).CheckJournal(ctx)
 }
 
 // keyView is a version of a wrapping key and the number of leads that use it.
@@ -220,6 +229,9 @@ works in batches and can run under full load. You can stop it at any time and ru
 	flags := newDBFlags(c)
 	c.RunE = func(c *cobra.Command, _ []string) error {
 		return withKeys(c, flags, devvault.Rewrap, func(k *keyServices) error {
+			if err := k.checkErasures(c.Context()); err != nil {
+				return err
+			}
 			if err := k.mayDecrypt(c.Context()); err != nil {
 				return err
 			}
@@ -250,6 +262,9 @@ remove older keys. You can stop the command at any time and run it again.`,
 	flags := newDBFlags(c)
 	c.RunE = func(c *cobra.Command, _ []string) error {
 		return withKeys(c, flags, devvault.Rewrap, func(k *keyServices) error {
+			if err := k.checkErasures(c.Context()); err != nil {
+				return err
+			}
 			if err := k.mayDecrypt(c.Context()); err != nil {
 				return err
 			}

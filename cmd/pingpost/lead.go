@@ -19,6 +19,7 @@ import (
 	"github.com/pingpost/pingpost/internal/config"
 	"github.com/pingpost/pingpost/internal/devvault"
 	"github.com/pingpost/pingpost/internal/id"
+	"github.com/pingpost/pingpost/internal/journal"
 	"github.com/pingpost/pingpost/internal/keyring"
 	"github.com/pingpost/pingpost/internal/leads"
 	"github.com/pingpost/pingpost/internal/money"
@@ -30,7 +31,7 @@ import (
 )
 
 func leadCommand() *cobra.Command {
-	return group("lead", "Show leads, and reveal their contact data", leadShow(), leadReveal())
+	return group("lead", "Show leads, and reveal or erase their contact data", leadShow(), leadReveal(), leadErase())
 }
 
 // leadView is a lead in command output, without personal data.
@@ -161,6 +162,59 @@ func leadReveal() *cobra.Command {
 	return c
 }
 
+// receiptView is the receipt for an erased lead in command output.
+type receiptView struct {
+	LeadID   string               `json:"leadId"`
+	Receipt  string               `json:"receipt"` // the hash of the journal's entry, in hexadecimal
+	Entry    int64                `json:"entry"`   // of the journal
+	Reason   models.ErasureReason `json:"reason"`
+	By       string               `json:"by"`
+	ErasedAt *time.Time           `json:"erasedAt"` // null while the erasure is pending
+}
+
+func viewReceipt(r privacy.Receipt) receiptView {
+	v := receiptView{LeadID: id.Format(id.Lead, r.Lead), Receipt: r.Hash.String(), Entry: r.Sequence, Reason: r.Reason, By: r.By}
+	if !r.ErasedAt.IsZero() {
+		v.ErasedAt = &r.ErasedAt
+	}
+	return v
+}
+
+func leadErase() *cobra.Command {
+	c := &cobra.Command{
+		Use: "erase LEAD", Short: "Permanently erase the personal data of a lead",
+		Long: `Permanently erase the personal data of a lead: its contact record, key, lookup digests, postcodes,
+consent details, ping and notes. The lead's ID, price, ledger entries, and the fact and time of consent
+stay. This cannot be undone.`,
+		Args: exactly(1, "the lead's ID, which starts with ld_"),
+	}
+	flags, asJSON := newDBFlags(c), jsonFlag(c)
+	reason := c.Flags().String("reason", "", "the `REASON`: "+list(privacy.ErasureReasons, func(r privacy.ErasureReason) models.ErasureReason { return r.Reason }))
+	note := c.Flags().String("note", "", "a note about the reason, which must not identify the consumer; required for the reason other")
+	c.RunE = func(c *cobra.Command, args []string) error {
+		lead, err := leadArg(args[0])
+		if err != nil {
+			return err
+		}
+		if *reason == "" {
+			return usageError{errors.New("--reason is required")}
+		}
+		return flags.privacy(c.Context(), func(s *privacy.Service) error {
+			r, err := s.Erase(c.Context(), scope.System, privacy.Erasure{Lead: lead, Reason: models.ErasureReason(*reason), Note: *note})
+			if err != nil {
+				return noLead(err)
+			}
+			v := viewReceipt(r)
+			if *asJSON {
+				return printJSON(c.OutOrStdout(), v)
+			}
+			fmt.Fprintf(c.OutOrStdout(), "Erased %s at %s. Receipt: %s\n", v.LeadID, v.ErasedAt.Format(time.RFC3339), v.Receipt)
+			return nil
+		})
+	}
+	return c
+}
+
 // printable replaces control characters. A terminal would interpret them, and the text comes from a
 // partner.
 func printable(text string) string {
@@ -219,5 +273,5 @@ func (r *dbFlags) privacy(ctx context.Context, use func(*privacy.Service) error)
 		return err
 	}
 	settings := privacy.Settings{RevealsPerDay: cfg.Privacy.RevealsPerDay}
-	return use(privacy.NewService(db, keys.Readers, clock.System{}, settings).By(audit.Operator))
+	return use(privacy.NewService(db, keys.Readers, journal.Open(cfg.Privacy.ErasureJournal), clock.System{}, settings).By(audit.Operator))
 }

@@ -52,8 +52,8 @@ func staffCommands(t *testing.T, p *platform) {
 	if err := json.Unmarshal(text, &running); err != nil {
 		t.Fatal(err)
 	}
-	if len(running.Staff) != 6 {
-		t.Errorf("the ready file has %d users, want 6", len(running.Staff))
+	if len(running.Staff) != 7 {
+		t.Errorf("the ready file has %d users, want 7", len(running.Staff))
 	}
 	for _, one := range running.Staff {
 		if status, at, body := postForm(t, console(t), running.AdminURL+"/login", url.Values{"email": {one.Email}, "password": {one.Password}}); status != http.StatusOK || at != "/" {
@@ -92,8 +92,8 @@ func staffCommands(t *testing.T, p *platform) {
 		!strings.Contains(out, "auditor finance@harbour-leads") {
 		t.Errorf("printed %s", out)
 	}
-	if list := printed[[]staffView](t, p.on(t, "staff", "list", "--json")); len(list) != 8 {
-		t.Errorf("got %d users, want 8", len(list))
+	if list := printed[[]staffView](t, p.on(t, "staff", "list", "--json")); len(list) != 9 {
+		t.Errorf("got %d users, want 9", len(list))
 	}
 	for want, args := range map[string][]string{
 		"conflict/email_taken": {"staff", "create", "ADA@example.com", "--role", "auditor"},

@@ -77,6 +77,8 @@ type App struct {
 	files     *blobstore.Store
 	payouts   *payouts.Service
 	reconcile *reconcile.Service
+	privacy   *privacy.Service
+	erasures  *erasures
 	registry  *prometheus.Registry
 	readiness *readiness
 	snapshots *snapshots
@@ -176,6 +178,7 @@ func (a *App) build(ctx context.Context, o Options) (err error) {
 	a.recorder = intake.NewRecorder(a.db.Pool, a.log, int64(a.cfg.Limits.PingLogMiBPerDay)<<20, a.ensurePingPartitions)
 	a.traffic = intake.NewTraffic(a.db.Pool, a.log, a.cfg.Retention.RejectionsPerPartner)
 	a.newJobServices(keys)
+	a.newPrivacy()
 	a.registerMetrics()
 	a.readiness = newReadiness(a.registry)
 	return a.handlers(o, intake.Deps{
@@ -259,19 +262,17 @@ func (a *App) handlers(o Options, parts intake.Deps, prices *ratecard.Service, d
 		return err
 	}
 	console, err := admin.New(admin.Options{
-		Environment: o.Environment,
-		Clock:       a.clock,
-		Log:         a.log,
-		Access:      a.access,
-		Staff:       a.staff,
-		Audit:       a.audit,
-		Partners:    directory,
-		Prices:      prices,
-		Leads:       leads.NewReader(a.db, parts.Keys, a.clock),
-		Payouts:     a.payouts,
-		Privacy: privacy.NewService(a.db, a.keys.Readers, a.clock, privacy.Settings{
-			RevealsPerDay: a.cfg.Privacy.RevealsPerDay,
-		}),
+		Environment:          o.Environment,
+		Clock:                a.clock,
+		Log:                  a.log,
+		Access:               a.access,
+		Staff:                a.staff,
+		Audit:                a.audit,
+		Partners:             directory,
+		Prices:               prices,
+		Leads:                leads.NewReader(a.db, parts.Keys, a.clock),
+		Payouts:              a.payouts,
+		Privacy:              a.privacy,
 		Reconcile:            a.reconcile,
 		Jobs:                 a.queue,
 		Reporting:            reporting.NewReader(a.db),
@@ -311,7 +312,7 @@ func (a *App) run(ctx context.Context) {
 	start(a.followPrimaries, a.keys.Run, a.reportVaultRights, a.recorder.Run, a.traffic.Run, a.followReadiness, func(ctx context.Context) {
 		if a.awaitDatabase(ctx) {
 			start(a.watcher.Run, a.caps.Run, a.maintainHourly, a.keepSnapshot, a.publishDue, a.replay, a.queue.Run,
-				a.rollup.Run)
+				a.rollup.Run, a.finishErasures)
 		}
 	})
 	for _, s := range append(a.public(), a.ops) {

@@ -156,9 +156,18 @@ func (a *App) ready(w http.ResponseWriter, _ *http.Request, states map[string]st
 		w.WriteHeader(http.StatusServiceUnavailable)
 	}
 	json.NewEncoder(w).Encode(struct { //nolint:errcheck // the client is gone
-		Ready  bool              `json:"ready"`
-		Checks map[string]string `json:"checks"`
-	}{ready, states})
+		Ready    bool              `json:"ready"`
+		Checks   map[string]string `json:"checks"`
+		Warnings map[string]string `json:"warnings,omitempty"` // the node is ready in spite of them
+	}{ready, states, a.warnings()})
+}
+
+// warnings returns problems that do not affect pings and posts.
+func (a *App) warnings() map[string]string {
+	if state := *a.erasures.state.Load(); state != stateOK && state != stateUnknown {
+		return map[string]string{"erasure_journal": state}
+	}
+	return nil
 }
 
 // firstFew returns a text with the first three names and the number of further names.

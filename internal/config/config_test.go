@@ -66,7 +66,7 @@ retention:
   rejections_per_partner: 200
   traffic_days: 400
 console:
-  second_factor_roles: ["administrator", "account_manager", "pricing_manager", "finance", "auditor"]
+  second_factor_roles: ["administrator", "account_manager", "pricing_manager", "finance", "privacy", "auditor"]
   session_idle: 30m
   session_lifetime: 12h
 pricing:
@@ -75,6 +75,7 @@ payouts:
   return_days: 30
 privacy:
   reveals_per_day: 50
+  erasure_journal: ""
 log:
   level: "info"
   format: "json"

@@ -6,7 +6,7 @@ import (
 )
 
 // consoleRoles are the names of all roles. A test compares them with those in package models.
-var consoleRoles = []string{"administrator", "account_manager", "pricing_manager", "finance", "auditor"}
+var consoleRoles = []string{"administrator", "account_manager", "pricing_manager", "finance", "privacy", "auditor"}
 
 // Console holds the settings of the section `console`.
 type Console struct {

@@ -8,6 +8,12 @@ func TestPrivacyValidate(t *testing.T) {
 	}
 }
 
+func TestErasureJournalIsAbsolute(t *testing.T) {
+	for path, want := range map[string][]string{"": nil, "/srv/erasures": nil, "erasures": {"privacy.erasure_journal"}, "./erasures": {"privacy.erasure_journal"}} {
+		checkProblems(t, (&Privacy{RevealsPerDay: 1, ErasureJournal: path}).Validate(), want...)
+	}
+}
+
 // A node that serves only the partner API cannot be configured to decrypt with Vault.
 func TestNodeWithoutConsoleMayNotDecrypt(t *testing.T) {
 	c := Defaults(Dev)

@@ -25,6 +25,7 @@ const (
 	databaseName   = "pingpost"
 	keysFile       = "keys.json"
 	runningFile    = "running.json"
+	journalFolder  = "erasures"
 	portFile       = "port" // Postgres's port at the last start
 	connectTimeout = 10 * time.Second
 )
@@ -46,18 +47,20 @@ type Running struct {
 	OwnerURL        string `json:"owner_url"`
 	PlatformKeys    string `json:"platform_keys"`
 	LeadVaultKEK    string `json:"lead_vault_kek"`
+	ErasureJournal  string `json:"erasure_journal"`  // the path of its folder
 	RequireApproval bool   `json:"require_approval"` // a second user must approve prices
 	Vault           *Vault `json:"vault,omitempty"`
 }
 
 // Stack is a running private Postgres with its keys.
 type Stack struct {
-	Keys        Keys
-	DatabaseURL string // for the role pingpost_app
-	Postgres    *devpg.Server
-	Vault       *Vault // nil unless Options.Vault is set
-	dir         string
-	ephemeral   bool
+	Keys           Keys
+	DatabaseURL    string // for the role pingpost_app
+	ErasureJournal string // the path of its folder
+	Postgres       *devpg.Server
+	Vault          *Vault // nil unless Options.Vault is set
+	dir            string
+	ephemeral      bool
 }
 
 // Options configures Start.
@@ -97,7 +100,14 @@ func Start(ctx context.Context, o Options) (_ *Stack, err error) {
 	if err != nil {
 		return nil, err
 	}
-	s := &Stack{Keys: keys, dir: o.DataDir, ephemeral: o.Ephemeral}
+	erasures, err := filepath.Abs(filepath.Join(o.DataDir, journalFolder))
+	if err != nil {
+		return nil, err
+	}
+	s := &Stack{Keys: keys, ErasureJournal: erasures, dir: o.DataDir, ephemeral: o.Ephemeral}
+	if err := os.MkdirAll(s.ErasureJournal, 0o700); err != nil {
+		return nil, fmt.Errorf("cannot create the folder %s: %w", s.ErasureJournal, cause(err))
+	}
 	s.Postgres, err = devpg.Start(ctx, devpg.Options{
 		DataDir: cluster, Durable: true, Temporary: o.Ephemeral, Prefer: readPort(o.DataDir),
 	})
@@ -133,7 +143,7 @@ func Start(ctx context.Context, o Options) (_ *Stack, err error) {
 	}
 	return s, writeJSON(filepath.Join(s.dir, runningFile), Running{
 		DatabaseURL: s.DatabaseURL, OwnerURL: ownerURL,
-		PlatformKeys: keys.PlatformKey, LeadVaultKEK: keys.LeadVaultKEK,
+		PlatformKeys: keys.PlatformKey, LeadVaultKEK: keys.LeadVaultKEK, ErasureJournal: s.ErasureJournal,
 		RequireApproval: o.RequireApproval, Vault: s.Vault,
 	})
 }

@@ -26,6 +26,7 @@ var layers = map[string]int{
 	"internal/money":            0,
 	"internal/clock":            0,
 	"internal/scope":            0,
+	"internal/journal":          0,
 	"internal/clientaddr":       0,
 	"internal/csvcell":          0,
 	"internal/yamldoc":          0,

@@ -16,7 +16,7 @@ import (
 
 var (
 	// ErrErased means that the lead's contact record was erased.
-	ErrErased = apperr.New(apperr.Conflict, "erased", "The contact record of this lead was erased.")
+	ErrErased = apperr.New(apperr.Conflict, "erased", "The contact record of this lead was erased, or is being erased.")
 	// errKeys means that the key wrapper did not respond, or does not allow this node to decrypt.
 	errKeys = apperr.New(apperr.Unavailable, "keys",
 		"The contact record cannot be decrypted at the moment. Try again in a minute. If the error remains, ask an operator to check that Vault responds and that this node is allowed to decrypt.")

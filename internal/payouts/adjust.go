@@ -71,7 +71,7 @@ func (s *Service) Adjust(ctx context.Context, sc scope.Scope, a NewAdjustment) (
 			"amount":   e.AmountMinor,
 			"currency": e.Currency,
 			"account":  account.Identifier,
-		}, a.Reason)
+		}, "")
 	})
 	if errors.Is(err, errEntryExists) {
 		err = ErrAdjusted

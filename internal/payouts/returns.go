@@ -51,7 +51,8 @@ var (
 )
 
 // RequestReturn requests the return of a lead. The ledger does not change until the return is
-// accepted.
+// accepted. The audit event does not contain the evidence, because it may describe the consumer, and nothing
+// can be erased from the audit log.
 func (s *Service) RequestReturn(
 	ctx context.Context, sc scope.Scope, lead uuid.UUID, reason models.ReturnReason, evidence string,
 ) (r models.Return, err error) {
@@ -92,7 +93,7 @@ func (s *Service) RequestReturn(
 		return s.auditChange(tx, "return.request", "return", id.Format(id.Return, r.ID), r.PartnerID, map[string]any{
 			"lead":   id.Format(id.Lead, l.ID),
 			"reason": string(reason),
-		}, evidence)
+		}, "")
 	})
 	return r, err
 }
@@ -189,7 +190,7 @@ func (s *Service) decide(
 				"lead":     id.Format(id.Lead, r.LeadID),
 				"amount":   r.AmountMinor,
 				"currency": r.Currency,
-			}, answer)
+			}, "")
 	})
 }
 

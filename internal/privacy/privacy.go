@@ -1,4 +1,4 @@
-// Package privacy lets staff read consumers' personal data, with a recorded reason.
+// Package privacy lets staff read and erase consumers' personal data, with a recorded reason.
 //
 // Nothing else decrypts contact records, except `pingpost keys reseal`, which computes lookup digests
 // again.
@@ -13,6 +13,7 @@ import (
 	"github.com/pingpost/pingpost/internal/audit"
 	"github.com/pingpost/pingpost/internal/clock"
 	"github.com/pingpost/pingpost/internal/envelope"
+	"github.com/pingpost/pingpost/internal/journal"
 	"github.com/pingpost/pingpost/internal/leads"
 	"github.com/pingpost/pingpost/internal/postgres"
 )
@@ -22,19 +23,21 @@ type Settings struct {
 	RevealsPerDay int // limit for each user
 }
 
-// Service reads personal data on behalf of a user.
+// Service reads and erases personal data on behalf of a user.
 type Service struct {
 	db       *postgres.DB
 	leads    *leads.Store
 	keys     *envelope.Wrappers
+	journal  journal.Store
 	clock    clock.Clock
 	settings Settings
 	by       audit.Actor
 }
 
-// NewService returns a service. It decrypts contact records with keys.
-func NewService(db *postgres.DB, keys *envelope.Wrappers, c clock.Clock, s Settings) *Service {
-	return &Service{db: db, leads: leads.NewStore(db.Pool), keys: keys, clock: c, settings: s, by: audit.Service}
+// NewService returns a service. It decrypts contact records with keys, and records erasures in j. If j is
+// nil, it erases nothing.
+func NewService(db *postgres.DB, keys *envelope.Wrappers, j journal.Store, c clock.Clock, s Settings) *Service {
+	return &Service{db: db, leads: leads.NewStore(db.Pool), keys: keys, journal: j, clock: c, settings: s, by: audit.Service}
 }
 
 // By returns a Service that acts on behalf of the given actor.

@@ -92,10 +92,13 @@ const warnAt = 80
 //
 // Errors: those of Check, NotFound if there is no such lead in the scope, Conflict if the lead was
 // erased, TooMany if the user has reached the daily limit, Unavailable if this node cannot use the keys,
-// and Internal if the record is damaged.
+// Internal if the record is damaged, and those of CheckJournal.
 func (s *Service) Reveal(ctx context.Context, sc scope.Scope, r Reveal) (string, error) {
 	r, err := r.Check()
 	if err != nil {
+		return "", err
+	}
+	if err := s.CheckJournal(ctx); err != nil {
 		return "", err
 	}
 	if err := s.recordReveal(ctx, sc, r); err != nil {
@@ -154,6 +157,9 @@ func (s *Service) recordReveal(ctx context.Context, sc scope.Scope, r Reveal) er
 			return leads.ErrNotFound
 		case lead.State == models.LeadErased:
 			return leads.ErrErased
+		}
+		if err := checkNotErased(tx, r.Lead); err != nil {
+			return err
 		}
 		if err := s.checkKey(tx, r.Lead); err != nil {
 			return err

@@ -16,6 +16,7 @@ import (
 	"github.com/pingpost/pingpost/internal/clientaddr"
 	"github.com/pingpost/pingpost/internal/envelope"
 	"github.com/pingpost/pingpost/internal/intake"
+	"github.com/pingpost/pingpost/internal/journal"
 	"github.com/pingpost/pingpost/internal/privacy"
 	"github.com/pingpost/pingpost/internal/scope"
 	"github.com/pingpost/pingpost/internal/testkit"
@@ -29,14 +30,20 @@ const perDay = 5
 type rig struct {
 	*testkit.Platform
 	*privacy.Service
-	user audit.Actor
+	user    audit.Actor
+	journal *brokenJournal
 }
 
 func newRig(t *testing.T) rig {
 	t.Helper()
 	p := testkit.NewPlatform(t, testkit.NewDatabase(t))
 	user := testkit.Actor(t, p.DB, "fay@example.com")
-	return rig{p, privacy.NewService(p.DB.DB, p.Wrappers, p.Time, privacy.Settings{RevealsPerDay: perDay}).By(user), user}
+	j := &brokenJournal{Store: journal.Open(t.TempDir())}
+	return rig{p, newService(p.DB, p, j).By(user), user, j}
+}
+
+func newService(d *testkit.Database, p *testkit.Platform, j journal.Store) *privacy.Service {
+	return privacy.NewService(d.DB, p.Wrappers, j, p.Time, privacy.Settings{RevealsPerDay: perDay})
 }
 
 // contact is the personal data of the lead that deliver delivers.
@@ -45,20 +52,30 @@ const contact = `"contact":{"email":"Ann.Example@example.com","name":"Ann Exampl
 
 func (r rig) deliver(t *testing.T, body string) uuid.UUID {
 	t.Helper()
+	lead, _ := r.post(t, body)
+	return lead
+}
+
+// post delivers a lead, and returns a function that sends the same post again.
+func (r rig) post(t *testing.T, body string) (uuid.UUID, func() (intake.PostResult, error)) {
+	t.Helper()
 	r.Reload(t)
 	in := r.Intake(intake.Settings{DefaultMode: models.SigningRequired})
 	q, err := in.Ping(intake.PingRequest{ID: uuid.New(), Body: []byte(`{"industry":"plumber","postcode":"SW1A 1AA","country":"GB"}`)})
 	if err != nil || !q.Accepted {
 		t.Fatalf("ping: got %+v, %v", q, err)
 	}
-	post := fmt.Appendf(nil, `{"transactionId":%q,"partnerId":%q,%s,"consent":{"acknowledged":true}}`, q.TransactionID, r.Required.Accounts[0].Identifier, body)
-	lead, err := in.Post(t.Context(), intake.PostRequest{
-		ID: uuid.New(), Address: clientaddr.Group("192.0.2.1"), Body: post, Headers: r.Required.Sign(r.Time.Now(), post),
-	})
+	post := fmt.Appendf(nil, `{"transactionId":%q,"partnerId":%q,%s,"consent":{"acknowledged":true,"disclosureText":"Ann Example agrees","recipientHash":"abababababababababababababababababababababababababababababababab","thirdPartyFormCertUrl":"https://cert.example.com/canary","thirdPartyLeadId":"canary-third-party"}}`, q.TransactionID, r.Required.Accounts[0].Identifier, body)
+	send := func() (intake.PostResult, error) {
+		return in.Post(t.Context(), intake.PostRequest{
+			ID: uuid.New(), Address: clientaddr.Group("192.0.2.1"), Body: post, Headers: r.Required.Sign(r.Time.Now(), post),
+		})
+	}
+	lead, err := send()
 	if err != nil {
 		t.Fatal(err)
 	}
-	return lead.LeadID
+	return lead.LeadID, send
 }
 
 // auditEvents counts the user's audit events with an action and an outcome.
@@ -162,7 +179,7 @@ func TestRevealIsRecordedFirst(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	s := privacy.NewService(r.DB.DB, envelope.NewWrappers(silent{local}), r.Time, privacy.Settings{RevealsPerDay: perDay}).By(r.user)
+	s := privacy.NewService(r.DB.DB, envelope.NewWrappers(silent{local}), nil, r.Time, privacy.Settings{RevealsPerDay: perDay}).By(r.user)
 	got, err := s.Reveal(t.Context(), scope.System, privacy.Reveal{Lead: lead, Field: models.ContactName, Reason: models.RevealForLegal})
 	if got != "" || rejection(err) != "unavailable keys" || strings.Contains(err.Error(), "Ann") {
 		t.Errorf("got %q, %v", got, err)
@@ -176,7 +193,7 @@ func TestRevealIsRecordedFirst(t *testing.T) {
 func TestRevealThatCannotSucceed(t *testing.T) {
 	r := newRig(t)
 	lead, name := r.deliver(t, contact), models.ContactName
-	s := privacy.NewService(r.DB.DB, envelope.NewWrappers(nil), r.Time, privacy.Settings{RevealsPerDay: perDay}).By(r.user)
+	s := privacy.NewService(r.DB.DB, envelope.NewWrappers(nil), nil, r.Time, privacy.Settings{RevealsPerDay: perDay}).By(r.user)
 	if _, err := s.Reveal(t.Context(), scope.System, privacy.Reveal{Lead: lead, Field: name, Reason: models.RevealForLegal}); rejection(err) != "unavailable cannot_decrypt" {
 		t.Errorf("without keys: %v", err)
 	}

@@ -12,7 +12,7 @@ import (
 	"go.yaml.in/yaml/v4"
 )
 
-// Error reports that a text is not a valid YAML document. Message never quotes the text, in case someone
+// Error reports that the input is not a valid YAML document. Message never quotes the input, in case someone
 // pasted a secret in the wrong place.
 type Error struct {
 	Line    int // counted from 1

@@ -1,0 +1,83 @@
+package leads
+
+import (
+	"net/http"
+
+	"github.com/google/uuid"
+
+	"github.com/pingpost/pingpost/admin/web"
+	"github.com/pingpost/pingpost/internal/privacy"
+	"github.com/pingpost/pingpost/models"
+	view "github.com/pingpost/pingpost/templates/leads"
+	"github.com/pingpost/pingpost/templates/ui"
+)
+
+// erasePage shows the form that erases a lead's personal data.
+func (h *Handlers) erasePage(k *web.Request) error {
+	lead, err := h.notErased(k)
+	if err != nil {
+		return err
+	}
+	return h.showErase(k, http.StatusOK, lead, web.Rejected{StepUp: web.StepUpAgain(k)})
+}
+
+// erase erases a lead's personal data and goes back to the lead.
+func (h *Handlers) erase(k *web.Request) error {
+	lead, err := h.notErased(k)
+	if err != nil {
+		return err
+	}
+	f := k.R.PostForm
+	asked := privacy.Erasure{Lead: lead, Reason: models.ErasureReason(f.Get("reason")), Note: f.Get("note")}
+	show := func(r web.Rejected) error { return h.showErase(k, r.Status, lead, r) }
+	_, err = asked.Check()
+	return web.Submit(k, web.Form{
+		Errors: mistakes(err),
+		StepUp: web.StepUpAlways,
+		Do: func() (string, error) {
+			_, err := h.Privacy.By(k.By).Erase(k.R.Context(), k.Scope, asked)
+			if failed := failure(err); failed != nil {
+				return "", showFailure(k, failed, show)
+			}
+			return web.LeadURL(lead), err
+		},
+		Show: show,
+	})
+}
+
+func (h *Handlers) showErase(k *web.Request, status int, lead uuid.UUID, r web.Rejected) error {
+	f := k.R.PostForm
+	v := view.EraseView{
+		Shell:  k.Shell("Erase personal data", allLeads, leadLink(lead)),
+		Action: web.LeadURL(lead) + "/erase",
+		Lead:   leadLink(lead),
+		Note:   f.Get("note"),
+		StepUp: r.StepUp,
+		Errors: r.Errors,
+	}
+	for _, one := range privacy.ErasureReasons {
+		v.Reasons = append(v.Reasons, reasonOption(string(one.Reason), one.Label))
+	}
+	v.Reasons = web.SelectOption(v.Reasons, f.Get("reason"))
+	return k.Show(status, view.Erase(v))
+}
+
+// addErasure adds the receipt of an erased lead to its page, or the link that erases the lead.
+func (h *Handlers) addErasure(k *web.Request, partner, lead uuid.UUID, v *view.DetailsView) error {
+	receipt, found, err := h.Privacy.ReceiptOf(k.R.Context(), lead)
+	if err != nil {
+		return err
+	}
+	if !found {
+		if k.MayAt(web.EraseLeads, partner) {
+			v.EraseURL = web.LeadURL(lead) + "/erase"
+		}
+		return nil
+	}
+	v.Erasure = &view.Erasure{
+		At: receipt.ErasedAt, By: receipt.By, Reason: ui.Sentence(privacy.ErasureReasonLabel(receipt.Reason)), Note: receipt.Note,
+		Entry: receipt.Sequence, Hash: receipt.Hash.String(),
+	}
+	v.Contact.RevealURL = ""
+	return nil
+}

@@ -1,0 +1,97 @@
+package leads_test
+
+import (
+	"net/http"
+	"net/url"
+	"os"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/pingpost/pingpost/admin/admintest"
+	"github.com/pingpost/pingpost/internal/testkit"
+	"github.com/pingpost/pingpost/models"
+)
+
+func TestEraseLead(t *testing.T) {
+	t.Parallel()
+	b := admintest.NewConsoleWithDeliveries(t)
+	lead, _ := b.Deliver(t, b.Harbour())
+	at := "/leads/" + lead + "/erase"
+	b.Get(t, at).Expect(t, "finance opens the form", http.StatusForbidden)
+	b.Client = b.SignedInAs(t, models.Privacy)
+	page := b.Get(t, "/leads/"+lead)
+	if page.Status != http.StatusOK || !strings.Contains(page.Body, `href="`+at+`"`) || strings.Contains(page.Body, `id="price"`) {
+		t.Fatalf("the lead's page: got %d: %s", page.Status, page.Text())
+	}
+	if list := b.Get(t, "/leads"); list.Status != http.StatusOK || !strings.Contains(list.Body, lead) || !strings.Contains(list.Body, ">hidden<") {
+		t.Errorf("the list: got %d: %s", list.Status, list.Text())
+	}
+	b.Get(t, at).Expect(t, "the form", http.StatusOK, `name="reason"`, `name="proof"`)
+	send := func(more url.Values) admintest.Response {
+		t.Helper()
+		f := url.Values{"reason": {"request"}, "note": {"case 7"}, "proof": {admintest.Password}}
+		for name, value := range more {
+			f[name] = value
+		}
+		return b.Post(t, at, f)
+	}
+	for name, wrong := range map[string]url.Values{
+		"no password": {"proof": {""}}, "wrong password": {"proof": {"not the password"}}, "no reason": {"reason": {""}},
+		"other without a note": {"reason": {"other"}, "note": {" "}},
+	} {
+		if p := send(wrong); p.Status != http.StatusUnprocessableEntity && p.Status != http.StatusUnauthorized || !strings.Contains(p.Body, `name="proof"`) {
+			t.Errorf("%s: got %d: %s", name, p.Status, p.Text())
+		}
+	}
+	if n := b.Count(t, "erasures", "true"); n != 0 {
+		t.Fatalf("got %d erasures after rejected forms, want 0", n)
+	}
+	if p := send(nil); p.Status != http.StatusSeeOther || p.Header.Get("Location") != "/leads/"+lead {
+		t.Fatalf("got %d, %v: %s", p.Status, p.Header, p.Text())
+	}
+	page = b.Get(t, "/leads/"+lead)
+	receipt := testkit.Value[string](t, b.Database, `SELECT encode(hash, 'hex') FROM erasure_entries`)
+	if !slices.Equal(page.Values("data-erasure"), []string{"done"}) || !slices.Equal(page.Values("data-contact"), []string{"erased"}) ||
+		!strings.Contains(page.Body, receipt) || !strings.Contains(page.Body, "case 7") || strings.Contains(page.Body, at) || strings.Contains(page.Body, "/reveal?") {
+		t.Errorf("the lead's page after the erasure: %s", page.Text())
+	}
+	b.Get(t, at).Expect(t, "the form of an erased lead", http.StatusNotFound)
+	if p := send(nil); p.Status != http.StatusNotFound {
+		t.Errorf("a second erasure: got %d", p.Status)
+	}
+	b.CheckAuditLog(t)
+}
+
+// If the erasure journal is not usable, staff cannot reveal, search for, export or erase personal data.
+func TestUnusableErasureJournal(t *testing.T) {
+	t.Parallel()
+	b := admintest.NewConsoleWithDeliveries(t)
+	lead, _ := b.Deliver(t, b.Harbour())
+	finance := b.Client
+	b.Client = b.SignedInAs(t, models.Privacy)
+	if err := os.RemoveAll(b.Erasures); err != nil {
+		t.Fatal(err)
+	}
+	proof := url.Values{"proof": {admintest.Password}, "reason": {"legal"}, "field": {"email"}}
+	if p := b.Post(t, "/leads/"+lead+"/erase", proof); p.Status != http.StatusServiceUnavailable || !slices.Equal(p.Codes(), []string{"journal_unavailable"}) {
+		t.Errorf("erase: got %d, %v: %s", p.Status, p.Codes(), p.Text())
+	}
+	if p := b.Post(t, "/leads/"+lead+"/reveal", proof); p.Status != http.StatusServiceUnavailable || !slices.Equal(p.Codes(), []string{"journal_unavailable"}) {
+		t.Errorf("reveal: got %d, %v: %s", p.Status, p.Codes(), p.Text())
+	}
+	for by, value := range map[string]string{"email": deliveredEmail, "phone": "+442079460018"} {
+		if p := b.Post(t, "/leads/find", url.Values{"by": {by}, "value": {value}}); p.Status != http.StatusServiceUnavailable {
+			t.Errorf("search by %s: got %d: %s", by, p.Status, p.Text())
+		}
+	}
+	if p := finance.Get(t, "/payouts/ledger.csv"); p.Status != http.StatusServiceUnavailable {
+		t.Errorf("export: got %d: %s", p.Status, p.Text())
+	}
+	if p := finance.Post(t, "/payouts/exports", url.Values{}); p.Status != http.StatusServiceUnavailable {
+		t.Errorf("export as a job: got %d: %s", p.Status, p.Text())
+	}
+	if p := b.Get(t, "/leads/"+lead); p.Status != http.StatusOK {
+		t.Errorf("the lead's page: got %d: %s", p.Status, p.Text())
+	}
+}

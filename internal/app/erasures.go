@@ -1,0 +1,91 @@
+package app
+
+import (
+	"context"
+	"errors"
+	"sync/atomic"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+
+	"github.com/pingpost/pingpost/internal/apperr"
+	"github.com/pingpost/pingpost/internal/journal"
+	"github.com/pingpost/pingpost/internal/postgres"
+	"github.com/pingpost/pingpost/internal/privacy"
+)
+
+const (
+	erasuresEvery   = time.Minute
+	erasuresTimeout = 50 * time.Second
+)
+
+// erasures is the state of the erasure journal. If it is not "ok", staff cannot read personal data. Pings
+// and posts continue, so the node stays ready.
+type erasures struct {
+	state atomic.Pointer[string]
+	gauge prometheus.Gauge
+}
+
+func newErasures(registry *prometheus.Registry) *erasures {
+	e := &erasures{gauge: prometheus.NewGauge(prometheus.GaugeOpts{
+		Name: "pingpost_erasure_journal_ok",
+		Help: "Whether the erasure journal can be read and matches the database: 1 or 0. If 0, personal data cannot be read.",
+	})}
+	registry.MustRegister(e.gauge)
+	e.set(stateUnknown)
+	return e
+}
+
+func (e *erasures) set(state string) {
+	e.state.Store(&state)
+	value := 0.0
+	if state == stateOK {
+		value = 1
+	}
+	e.gauge.Set(value)
+}
+
+// finishErasures carries out pending erasures and compares the erasure journal with the database, once a
+// minute.
+func (a *App) finishErasures(ctx context.Context) {
+	tick := time.NewTicker(erasuresEvery)
+	defer tick.Stop()
+	for {
+		if state := a.checkErasures(ctx); ctx.Err() == nil {
+			before := *a.erasures.state.Load()
+			a.erasures.set(state)
+			switch {
+			case state == before:
+			case state != stateOK:
+				a.log.Error("the erasure journal is not usable", "why", state)
+			case before != stateUnknown:
+				a.log.Info("the erasure journal is usable again")
+			}
+		}
+		select {
+		case <-ctx.Done():
+			return
+		case <-tick.C:
+		}
+	}
+}
+
+// checkErasures returns "ok", or a message about the problem.
+func (a *App) checkErasures(ctx context.Context) string {
+	ctx, cancel := context.WithTimeout(ctx, erasuresTimeout)
+	defer cancel()
+	err := errors.Join(a.privacy.FinishErasures(ctx), a.privacy.CheckJournal(ctx))
+	if err == nil {
+		return stateOK
+	}
+	if f := apperr.As(err); f != nil {
+		return f.Message
+	}
+	return postgres.Translate(err).Error()
+}
+
+func (a *App) newPrivacy() {
+	a.erasures = newErasures(a.registry)
+	p := a.cfg.Privacy
+	a.privacy = privacy.NewService(a.db, a.keys.Readers, journal.Open(p.ErasureJournal), a.clock, privacy.Settings{RevealsPerDay: p.RevealsPerDay})
+}

@@ -1,0 +1,187 @@
+package privacy
+
+import (
+	"context"
+	"time"
+
+	"github.com/google/uuid"
+	"gorm.io/gorm"
+	"gorm.io/gorm/clause"
+
+	"github.com/pingpost/pingpost/internal/apperr"
+	"github.com/pingpost/pingpost/internal/audit"
+	"github.com/pingpost/pingpost/internal/id"
+	"github.com/pingpost/pingpost/internal/journal"
+	"github.com/pingpost/pingpost/internal/leads"
+	"github.com/pingpost/pingpost/internal/postgres"
+	"github.com/pingpost/pingpost/internal/scope"
+	"github.com/pingpost/pingpost/models"
+)
+
+// ErasureReasons lists the reasons for an erasure.
+var ErasureReasons = []ErasureReason{
+	{models.EraseForRequest, "at the consumer's request"},
+	{models.EraseForComplaint, "after a complaint"},
+	{models.EraseForNoConsent, "the consumer did not consent"},
+	{models.EraseForLegal, "a court or an authority ordered it"},
+	{models.EraseForOther, "for another reason"},
+}
+
+// ErasureReason is a reason for an erasure with its label.
+type ErasureReason struct {
+	Reason models.ErasureReason
+	Label  string
+}
+
+// ErasureReasonLabel returns the label of a reason, or "" if there is no such reason.
+func ErasureReasonLabel(r models.ErasureReason) string {
+	for _, one := range ErasureReasons {
+		if one.Reason == r {
+			return one.Label
+		}
+	}
+	return ""
+}
+
+// Erasure is a request to erase a lead's personal data.
+type Erasure struct {
+	Lead   uuid.UUID
+	Reason models.ErasureReason
+	Note   string // must not identify the consumer; required if the reason is models.EraseForOther
+}
+
+// Receipt proves that a lead was erased. Receipt.Hash is the hash of an entry of the erasure journal,
+// which contains the lead's id.
+type Receipt struct {
+	Lead     uuid.UUID
+	Sequence int64 // of the journal entry
+	Hash     journal.Hash
+	Reason   models.ErasureReason
+	Note     string
+	By       string
+	ErasedAt time.Time // zero while the erasure is pending
+}
+
+// Check returns the erasure with a trimmed note, or an Invalid error at the field that is not valid.
+func (e Erasure) Check() (Erasure, error) {
+	var err error
+	if e.Note, err = plainNote(e.Note); err != nil {
+		return e, err
+	}
+	switch {
+	case ErasureReasonLabel(e.Reason) == "":
+		err = invalid("reason", apperr.InvalidValue, "Choose one of the reasons.")
+	case e.Reason == models.EraseForOther && e.Note == "":
+		err = invalid("note", apperr.Required, "Describe the reason.")
+	}
+	return e, err
+}
+
+// Erase deletes the personal data of a lead: its contact record and key, lookup digests, postcodes, the
+// details of its consent, the ping, and the notes about it. The ledger does not change. First it commits
+// the erasure as pending, with its audit event. Then it writes the erasure journal. Then it erases.
+//
+// Errors: those of Check, NotFound if there is no such lead in the scope, leads.ErrErased if it was
+// erased before or is being erased, Unavailable with the reason journal_write if the journal cannot be
+// written (the erasure is then carried out later), and those of CheckJournal.
+func (s *Service) Erase(ctx context.Context, sc scope.Scope, e Erasure) (r Receipt, err error) {
+	if e, err = e.Check(); err != nil {
+		return r, err
+	}
+	if s.journal == nil {
+		return r, errNoJournal
+	}
+	if err := s.CheckJournal(ctx); err != nil {
+		return r, err
+	}
+	err = s.db.Transaction(ctx, func(tx *gorm.DB) error {
+		var lead models.Lead
+		q := tx.Clauses(clause.Locking{Strength: "UPDATE"}).Select("partner_id", "state").Where("id = ?", e.Lead).Limit(1).Find(&lead)
+		switch {
+		case q.Error != nil:
+			return q.Error
+		case q.RowsAffected == 0 || !sc.Allows(lead.PartnerID):
+			return leads.ErrNotFound
+		}
+		if err := checkNotErased(tx, e.Lead); err != nil {
+			return err
+		}
+		if _, err := s.addEntry(tx, e.Reason, e.Note, []uuid.UUID{e.Lead}); err != nil {
+			return err
+		}
+		return audit.Write(tx, s.clock.Now(), s.by, audit.Event{
+			Action: "lead.erase", Kind: "lead", Object: id.Format(id.Lead, e.Lead), Partner: lead.PartnerID,
+			After: map[string]any{"reason": e.Reason},
+		})
+	})
+	if err != nil {
+		return r, err
+	}
+	if err := s.FinishErasures(ctx); err != nil {
+		return r, err
+	}
+	r, _, err = s.ReceiptOf(ctx, e.Lead)
+	return r, err
+}
+
+// checkNotErased returns leads.ErrErased if the lead was erased or its erasure is pending.
+func checkNotErased(tx *gorm.DB, lead uuid.UUID) error {
+	var known int64
+	if err := tx.Model(&models.Erasure{}).Where("lead_id = ?", lead).Count(&known).Error; err != nil {
+		return err
+	}
+	if known > 0 {
+		return leads.ErrErased
+	}
+	return nil
+}
+
+// ReceiptOf returns the receipt for the erasure of a lead. found is false if the lead was not erased.
+func (s *Service) ReceiptOf(ctx context.Context, lead uuid.UUID) (r Receipt, found bool, err error) {
+	var e models.Erasure
+	q := s.db.Gorm.WithContext(ctx).Where("lead_id = ?", lead).Limit(1).Find(&e)
+	if q.Error != nil || q.RowsAffected == 0 {
+		return r, false, postgres.Translate(q.Error)
+	}
+	var entry models.ErasureEntry
+	if err := s.db.Gorm.WithContext(ctx).Omit("body").Where("sequence = ?", e.Sequence).Take(&entry).Error; err != nil {
+		return r, false, postgres.Translate(err)
+	}
+	return receipt(e, entry), true, nil
+}
+
+func receipt(e models.Erasure, entry models.ErasureEntry) Receipt {
+	r := Receipt{
+		Lead: e.LeadID, Sequence: entry.Sequence, Hash: journal.Hash(entry.Hash), Reason: entry.Reason, Note: e.Note, By: entry.Actor,
+	}
+	if entry.ErasedAt != nil {
+		r.ErasedAt = entry.ErasedAt.UTC()
+	}
+	return r
+}
+
+// Erasures returns up to size erasures, newest first, of leads with entries before the one with the
+// sequence number before, or of the newest entries if before is 0.
+func (s *Service) Erasures(ctx context.Context, before int64, size int) (all []Receipt, err error) {
+	q := s.db.Gorm.WithContext(ctx).Order("sequence DESC, lead_id").Limit(size)
+	if before > 0 {
+		q = q.Where("sequence < ?", before)
+	}
+	var rows []models.Erasure
+	if err := q.Find(&rows).Error; err != nil || len(rows) == 0 {
+		return nil, postgres.Translate(err)
+	}
+	var entries []models.ErasureEntry
+	err = s.db.Gorm.WithContext(ctx).Omit("body").Where("sequence BETWEEN ? AND ?", rows[len(rows)-1].Sequence, rows[0].Sequence).Find(&entries).Error
+	if err != nil {
+		return nil, postgres.Translate(err)
+	}
+	bySequence := map[int64]models.ErasureEntry{}
+	for _, e := range entries {
+		bySequence[e.Sequence] = e
+	}
+	for _, e := range rows {
+		all = append(all, receipt(e, bySequence[e.Sequence]))
+	}
+	return all, nil
+}
