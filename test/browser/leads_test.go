@@ -5,6 +5,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/google/uuid"
+
 	"github.com/pingpost/pingpost/admin/admintest"
 	"github.com/pingpost/pingpost/admin/web"
 	"github.com/pingpost/pingpost/internal/browser"
@@ -26,9 +28,7 @@ func everyLeadPage(t *testing.T, chromium *browser.Browser) {
 	trial := s.AddLead(t, s.Harbour, admintest.SamContact,
 		func(l *models.Lead) { l.AccountID, l.Sandbox = s.Harbour.Trial.ID, true })
 	erased := s.AddLead(t, s.Other, admintest.SamContact, func(l *models.Lead) { l.SecretID, l.HMACVerified = nil, false })
-	s.Exec(t,
-		`WITH gone AS (DELETE FROM lead_keys WHERE lead_id = $1) UPDATE leads SET state = 'erased', ciphertext = NULL, iv = NULL, auth_tag = NULL, email_digest = NULL, phone_digest = NULL WHERE id = $1`,
-		erased.ID)
+	eraseInBrowser(t, s.Console, chromium.Page(t, browser.Emulation{}), erased.ID)
 	r, err := s.Options.Payouts.RequestReturn(t.Context(), scope.Everywhere, first.ID, models.WrongContact,
 		"The number rings at a bakery.")
 	if err == nil {
@@ -71,6 +71,26 @@ func everyLeadPage(t *testing.T, chromium *browser.Browser) {
 	check(auditor, "lead-explained")
 	expectOnlyStatusErrors(t, auditor)
 	checkLongNames(t, s.Console, p, pages)
+	expectOnlyStatusErrors(t, p)
+}
+
+// eraseInBrowser erases a lead. The user has the role privacy, so no prices are shown.
+func eraseInBrowser(t *testing.T, s *admintest.Console, p *browser.Page, lead uuid.UUID) {
+	t.Helper()
+	signIn(s, p, "privacy@example.com")
+	p.Open(s.URL + "/leads")
+	check(p, "leads-without-prices")
+	p.Open(s.URL + web.LeadURL(lead))
+	check(p, "lead-erasable")
+	p.Click(`a[href$="/erase"]`)
+	check(p, "lead-erase")
+	p.Click(`input[name="reason"][value="request"]`)
+	p.Type(`textarea[name="note"]`, "Case 2041")
+	p.Type(`input[name="proof"]`, admintest.Password)
+	p.Submit(`form.form button[type="submit"]`)
+	if p.Address() != s.URL+web.LeadURL(lead) || p.Text(`[data-erasure="done"] h2`) == "" {
+		t.Errorf("after the erasure: the address is %s, want the lead's page with a receipt", p.Address())
+	}
 	expectOnlyStatusErrors(t, p)
 }
 
