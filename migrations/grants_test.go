@@ -33,6 +33,7 @@ var granted = map[string]string{
 	"lead_reveals":    "SELECT INSERT",
 	"erasures":        "SELECT INSERT",
 	"erasure_entries": "SELECT", // and insertable, below
+	"erasure_journal": "SELECT",
 	"ledger_entries":  "SELECT", // and insertable, below
 	"pings":           "SELECT INSERT",
 	"traffic_minutes": "SELECT INSERT UPDATE DELETE",

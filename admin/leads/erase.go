@@ -75,8 +75,10 @@ func (h *Handlers) addErasure(k *web.Request, partner, lead uuid.UUID, v *view.D
 		return nil
 	}
 	v.Erasure = &view.Erasure{
-		At: receipt.ErasedAt, By: receipt.By, Reason: ui.Sentence(privacy.ErasureReasonLabel(receipt.Reason)), Note: receipt.Note,
-		Entry: receipt.Sequence, Hash: receipt.Hash.String(),
+		At: receipt.ErasedAt, By: receipt.By, Reason: ui.Sentence(privacy.ErasureReasonLabel(receipt.Reason)), Entry: receipt.Sequence, Hash: receipt.Hash.String(),
+	}
+	if k.MayAt(web.EraseLeads, partner) || k.MayAt(web.VerifyAudit, partner) {
+		v.Erasure.Note = receipt.Note
 	}
 	v.Contact.RevealURL = ""
 	return nil

@@ -95,3 +95,20 @@ func TestUnusableErasureJournal(t *testing.T) {
 		t.Errorf("the lead's page: got %d: %s", p.Status, p.Text())
 	}
 }
+
+func TestPrivacySeesNoMoney(t *testing.T) {
+	t.Parallel()
+	b := admintest.NewConsoleWithDeliveries(t)
+	lead, _ := b.Deliver(t, b.Harbour())
+	b.Client = b.SignedInAs(t, models.Privacy)
+	for _, path := range []string{"/", "/leads", "/leads/" + lead} {
+		if p := b.Get(t, path); p.Status != http.StatusOK || strings.Contains(p.Body, `class="money"`) || strings.Contains(p.Body, `id="payouts"`) {
+			t.Errorf("%s: got %d: %s", path, p.Status, p.Text())
+		}
+	}
+	for _, path := range []string{"/partners", "/payouts", "/payouts/balances", "/payouts/runs", "/pricing", "/reconciliation", "/audit", "/staff"} {
+		if p := b.Get(t, path); p.Status != http.StatusForbidden {
+			t.Errorf("%s: got %d, want 403", path, p.Status)
+		}
+	}
+}

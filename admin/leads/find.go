@@ -64,7 +64,7 @@ func (h *Handlers) findLead(k *web.Request) error {
 			return k.Redirect(to)
 		}
 		err = apperr.New(apperr.Invalid, "no_lead",
-			"No lead that you can see has this ID. A leadId starts with ld_, a transactionId with tx_, and a request ID with rq_. A request ID finds the lead that the request delivered.")
+			"There is no lead with this ID, or you do not have access to it. A leadId starts with ld_, a transactionId with tx_, and a request ID with rq_. A request ID finds the lead that the request delivered.")
 	}
 	if err != nil {
 		return web.Reject(k, err, web.Form{

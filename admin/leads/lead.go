@@ -79,7 +79,7 @@ func (h *Handlers) leadView(k *web.Request, l leads.Details, returns []models.Re
 		Envelope: view.Envelope{Wrapper: cmp.Or(l.KeyWrapper, "erased"), Version: cmp.Or(l.KeyVersion, "erased"), Sizes: l.Envelope},
 	}
 	inTime := !k.Now.After(l.ReceivedAt.Add(h.Payouts.Policy().ReturnWindow))
-	if inTime && !l.Sandbox && !in(models.ReturnOpen, models.ReturnAccepted) && k.MayAt(web.WritePayouts, l.PartnerID) {
+	if inTime && !l.Sandbox && !erased && !in(models.ReturnOpen, models.ReturnAccepted) && k.MayAt(web.WritePayouts, l.PartnerID) {
 		v.ReturnURL = "/payouts/returns/new?lead=" + v.ID
 	}
 	return v

@@ -88,7 +88,7 @@ func (h *Handlers) leadQuery(k *web.Request, q url.Values) (query leads.Query, m
 		p, err := h.Partners.Find(k.R.Context(), k.Scope, ref)
 		switch f := apperr.As(err); {
 		case f != nil && f.Code == apperr.NotFound:
-			report("no_partner", "No partner that you can see has this slug or ID.")
+			report("no_partner", "There is no partner with this slug or ID, or you do not have access to it.")
 		case err != nil:
 			return query, nil, err
 		}
@@ -98,7 +98,7 @@ func (h *Handlers) leadQuery(k *web.Request, q url.Values) (query leads.Query, m
 		account, err := h.Leads.Account(k.R.Context(), k.Scope, name)
 		switch f := apperr.As(err); {
 		case f != nil && f.Code == apperr.NotFound, err == nil && query.Partner != uuid.Nil && query.Partner != account.PartnerID:
-			report("no_account", "No account that you can see has this partnerId. Enter the partnerId exactly as the partner sends it.")
+			report("no_account", "There is no account with this partnerId, or you do not have access to it. Enter the partnerId exactly as the partner sends it.")
 		case err != nil:
 			return query, nil, err
 		}

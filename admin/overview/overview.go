@@ -26,7 +26,10 @@ func (h *Handlers) overview(k *web.Request) error {
 	for _, s := range f.Steps {
 		v.Traffic = append(v.Traffic, ui.TrafficStep{Label: s.At.Format(r.Layout), Pings: s.Pings, Posts: s.Posts})
 	}
-	v.Tiles, v.Payouts = tiles(f), f.Payouts
+	if v.ShowPayouts = k.May(web.ReadPricing) || k.May(web.ReadPayouts) || k.May(web.ReadStaff); v.ShowPayouts {
+		v.Payouts = f.Payouts
+	}
+	v.Tiles = tiles(f, v.ShowPayouts)
 	for _, one := range f.Rejections {
 		v.Rejections = append(v.Rejections, ui.Bar{Label: web.RejectionLabel(one), Count: one.Count})
 	}
@@ -171,13 +174,17 @@ func (h *Handlers) partnerAttention(k *web.Request) (all []ui.AttentionItem, err
 	return all, nil
 }
 
-func tiles(f reporting.Figures) []ui.StatTile {
+func tiles(f reporting.Figures, showPayouts bool) []ui.StatTile {
 	rejected := map[string]int64{}
 	for _, r := range f.Rejections {
 		rejected[r.Endpoint] += r.Count
 	}
+	delivered := ui.StatTile{Name: "leads", Label: "Leads", Value: ui.Number(f.Delivered)}
+	if showPayouts {
+		delivered.URL = "#payouts"
+	}
 	return []ui.StatTile{
 		web.PingsTile(f.Pings, rejected["ping"]), web.AcceptedTile(f.Priced, f.Pings, "#traffic"), web.PostsTile(f.Posts, f.Replayed, rejected["post"]),
-		{Name: "leads", Label: "Leads", Value: ui.Number(f.Delivered), URL: "#payouts"},
+		delivered,
 	}
 }

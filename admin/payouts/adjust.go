@@ -45,7 +45,7 @@ func (h *Handlers) showAdjust(k *web.Request, status int, f url.Values, mistakes
 	case p.ID == uuid.Max:
 		status, v.Errors = http.StatusUnprocessableEntity, ui.Errors{{
 			Field:   "partner",
-			Message: "No partner that you can see has this slug or ID.",
+			Message: "There is no partner with this slug or ID, or you do not have access to it.",
 		}}
 	case p.ID != uuid.Nil:
 		v.Name = p.Name

@@ -108,7 +108,7 @@ func (h *Handlers) explainOwn(k *web.Request, v *view.ExplainView) (own pricingr
 	if f := apperr.As(err); f != nil && f.Code == apperr.NotFound {
 		v.Errors = append(v.Errors, ui.FieldError{
 			Field:   "partner",
-			Message: "No partner that you can see has this slug or ID.",
+			Message: "There is no partner with this slug or ID, or you do not have access to it.",
 		})
 		return own, nil
 	}

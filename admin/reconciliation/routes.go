@@ -59,7 +59,7 @@ func (h *Handlers) Routes() []web.Route {
 			Form:   "/reconciliation/{id}/lines/{line}/resolve",
 			Handle: h.resolve,
 		},
-		{Method: get, Path: "/reconciliation/{id}/lines.csv", Needs: web.ReadReconciliation, Long: true, Handle: h.linesCSV},
+		{Method: get, Path: "/reconciliation/{id}/lines.csv", Needs: web.ReadReconciliation, Long: true, Erasable: true, Handle: h.linesCSV},
 	}
 }
 

@@ -51,15 +51,15 @@ func (a *App) finishErasures(ctx context.Context) {
 	tick := time.NewTicker(erasuresEvery)
 	defer tick.Stop()
 	for {
-		if state := a.checkErasures(ctx); ctx.Err() == nil {
+		if state, known := a.checkErasures(ctx); known && ctx.Err() == nil {
 			before := *a.erasures.state.Load()
 			a.erasures.set(state)
 			switch {
 			case state == before:
 			case state != stateOK:
-				a.log.Error("the erasure journal is not usable", "why", state)
+				a.log.Error("erasure journal unusable", "why", state)
 			case before != stateUnknown:
-				a.log.Info("the erasure journal is usable again")
+				a.log.Info("erasure journal usable again")
 			}
 		}
 		select {
@@ -70,18 +70,24 @@ func (a *App) finishErasures(ctx context.Context) {
 	}
 }
 
-// checkErasures returns "ok", or a message about the problem.
-func (a *App) checkErasures(ctx context.Context) string {
+// checkErasures returns "ok", or a message about the problem. known is false if the database does not
+// respond, which other checks report.
+func (a *App) checkErasures(ctx context.Context) (state string, known bool) {
 	ctx, cancel := context.WithTimeout(ctx, erasuresTimeout)
 	defer cancel()
 	err := errors.Join(a.privacy.FinishErasures(ctx), a.privacy.CheckJournal(ctx))
 	if err == nil {
-		return stateOK
+		return stateOK, true
 	}
-	if f := apperr.As(err); f != nil {
-		return f.Message
+	f := apperr.As(err)
+	if f == nil {
+		a.log.Error("checking the erasure journal failed, retrying", "error", postgres.Translate(err))
+		return "", false
 	}
-	return postgres.Translate(err).Error()
+	if cause := f.Unwrap(); cause != nil {
+		return f.Message + " (" + cause.Error() + ")", true
+	}
+	return f.Message, true
 }
 
 func (a *App) newPrivacy() {

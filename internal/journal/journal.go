@@ -14,6 +14,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io"
 	"io/fs"
 	"os"
 	"time"
@@ -39,8 +40,9 @@ func (h Hash) String() string { return hex.EncodeToString(h[:]) }
 
 // Entry records that leads are erased.
 type Entry struct {
+	Platform string    `json:"platform"` // the random id of the platform's database
 	Sequence int64     `json:"sequence"`
-	Previous Hash      `json:"previous"` // of the entry before; zeros in the first entry
+	Previous Hash      `json:"previous"` // of the previous entry; zeros in the first entry
 	At       time.Time `json:"at"`
 	By       string    `json:"by"` // the user's id (us_…), or "operator"
 	Reason   string    `json:"reason"`
@@ -53,9 +55,9 @@ func (e Entry) Text() ([]byte, error) { return json.Marshal(e) }
 // HashOf returns the hash of an entry's text.
 func HashOf(text []byte) Hash { return sha256.Sum256(text) }
 
-// Parse reads the text of an entry with the given sequence number, which must follow an entry with the
-// given hash.
-func Parse(text []byte, sequence int64, previous Hash) (e Entry, err error) {
+// Parse reads the text of a platform's entry with the given sequence number, which must follow an entry
+// with the given hash.
+func Parse(text []byte, platform string, sequence int64, previous Hash) (e Entry, err error) {
 	d := json.NewDecoder(bytes.NewReader(text))
 	d.DisallowUnknownFields()
 	if err := d.Decode(&e); err != nil {
@@ -64,8 +66,11 @@ func Parse(text []byte, sequence int64, previous Hash) (e Entry, err error) {
 	if again, err := e.Text(); err != nil || !bytes.Equal(again, text) {
 		return e, fmt.Errorf("entry %d of the erasure journal was not written by pingpost", sequence)
 	}
+	if e.Platform != platform {
+		return e, fmt.Errorf("entry %d of the erasure journal is from another platform", sequence)
+	}
 	if e.Sequence != sequence || e.Previous != previous {
-		return e, fmt.Errorf("entry %d of the erasure journal does not follow the entry before it", sequence)
+		return e, fmt.Errorf("entry %d of the erasure journal does not follow the previous entry", sequence)
 	}
 	return e, nil
 }
@@ -84,6 +89,8 @@ type Store interface {
 	// Write stores an entry durably. If the same entry exists already, Write succeeds. If there is a
 	// different one, Write returns ErrConflict.
 	Write(sequence int64, text []byte) error
+	// Last returns the highest sequence number of an entry, or 0 if there are no entries.
+	Last() (int64, error)
 }
 
 // Open returns the journal in the folder with the given path, or nil if the path is empty. It does not
@@ -123,25 +130,27 @@ func read(root *os.Root, sequence int64) ([]byte, error) {
 		return nil, cause(err)
 	}
 	defer file.Close()
-	var text bytes.Buffer
-	if n, err := text.ReadFrom(&limited{file, maxEntry}); err != nil || n == 0 {
-		return nil, fmt.Errorf("entry %d of the erasure journal cannot be read", sequence)
+	text, err := io.ReadAll(io.LimitReader(file, maxEntry+1))
+	if err == nil && len(text) > maxEntry {
+		err = fmt.Errorf("entry %d of the erasure journal is too long", sequence)
 	}
-	return text.Bytes(), nil
+	return text, cause(err)
 }
 
-// limited reads from a file, and fails if it is longer than left.
-type limited struct {
-	file *os.File
-	left int
-}
-
-func (l *limited) Read(p []byte) (int, error) {
-	n, err := l.file.Read(p)
-	if l.left -= n; l.left < 0 {
-		return n, errors.New("too long")
+// Last implements Store.
+func (f *folder) Last() (int64, error) {
+	names, err := os.ReadDir(f.path)
+	if err != nil {
+		return 0, cause(err)
 	}
-	return n, err
+	var last int64
+	for _, n := range names {
+		var sequence int64
+		if _, err := fmt.Sscanf(n.Name(), "%d.json", &sequence); err == nil && n.Name() == name(sequence) {
+			last = max(last, sequence)
+		}
+	}
+	return last, nil
 }
 
 // Write implements Store. It never overwrites an entry, even if several nodes write at once.
@@ -152,10 +161,10 @@ func (f *folder) Write(sequence int64, text []byte) (err error) {
 	}
 	defer root.Close()
 	temporary := name(sequence) + "." + rand.Text() + ".tmp"
+	defer root.Remove(temporary) //nolint:errcheck // a file that is left behind does no harm
 	if err := writeFile(root, temporary, text); err != nil {
-		return errors.Join(cause(err), root.Remove(temporary))
+		return cause(err)
 	}
-	defer func() { err = errors.Join(err, cause(root.Remove(temporary))) }()
 	// A link, unlike a rename, never replaces an existing file.
 	if err := root.Link(temporary, name(sequence)); err != nil && !errors.Is(err, fs.ErrExist) {
 		return cause(err)
@@ -171,7 +180,7 @@ func (f *folder) Write(sequence int64, text []byte) (err error) {
 }
 
 func writeFile(root *os.Root, name string, text []byte) (err error) {
-	file, err := root.OpenFile(name, os.O_WRONLY|os.O_CREATE|os.O_TRUNC, 0o640)
+	file, err := root.OpenFile(name, os.O_WRONLY|os.O_CREATE|os.O_TRUNC, 0o644) // commands may run as another user than the nodes
 	if err != nil {
 		return err
 	}

@@ -14,10 +14,12 @@ import (
 	"github.com/pingpost/pingpost/internal/journal"
 )
 
+const platform = "6ba7b810-9dad-11d1-80b4-00c04fd430c8"
+
 func entry(t testing.TB, sequence int64, previous journal.Hash, leads ...string) []byte {
 	t.Helper()
 	text, err := journal.Entry{
-		Sequence: sequence, Previous: previous, At: time.Date(2026, 1, 2, 3, 4, 5, 678_000_000, time.UTC), By: "operator", Reason: "request", Leads: leads,
+		Platform: platform, Sequence: sequence, Previous: previous, At: time.Date(2026, 1, 2, 3, 4, 5, 678_000_000, time.UTC), By: "operator", Reason: "request", Leads: leads,
 	}.Text()
 	if err != nil {
 		t.Fatal(err)
@@ -45,6 +47,15 @@ func TestWriteAndRead(t *testing.T) {
 	}
 	if got, err := s.Read(1); err != nil || !bytes.Equal(got, first) {
 		t.Errorf("after the conflict: got %s, %v", got, err)
+	}
+	if err := os.WriteFile(filepath.Join(folder, "9.json"), nil, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if last, err := s.Last(); err != nil || last != 1 {
+		t.Errorf("got last entry %d, %v, want 1", last, err)
+	}
+	if err := os.Remove(filepath.Join(folder, "9.json")); err != nil {
+		t.Fatal(err)
 	}
 	files, err := os.ReadDir(folder)
 	if err != nil || len(files) != 1 || files[0].Name() != "000000000001.json" {
@@ -76,6 +87,9 @@ func TestUnreadableFolder(t *testing.T) {
 	}
 	if err := s.Write(1, entry(t, 1, journal.Hash{})); err == nil || bytes.Contains([]byte(err.Error()), []byte(folder)) {
 		t.Errorf("write: got %v", err)
+	}
+	if last, err := s.Last(); err == nil {
+		t.Errorf("last: got %d", last)
 	}
 	if _, err := os.Stat(folder); !errors.Is(err, os.ErrNotExist) {
 		t.Errorf("the folder was created: %v", err)
@@ -112,7 +126,7 @@ func TestConcurrentWriters(t *testing.T) {
 func TestParseRejects(t *testing.T) {
 	first := entry(t, 1, journal.Hash{}, "ld_1")
 	second := entry(t, 2, journal.HashOf(first), "ld_2")
-	if _, err := journal.Parse(second, 2, journal.HashOf(first)); err != nil {
+	if _, err := journal.Parse(second, platform, 2, journal.HashOf(first)); err != nil {
 		t.Fatal(err)
 	}
 	for name, tt := range map[string]struct {
@@ -127,9 +141,12 @@ func TestParseRejects(t *testing.T) {
 		"unknown field":  {bytes.Replace(second, []byte(`"by"`), []byte(`"x":1,"by"`), 1), 2, journal.HashOf(first)},
 		"short hash":     {bytes.Replace(second, []byte(`"previous":"`), []byte(`"previous":"00`), 1), 2, journal.HashOf(first)},
 	} {
-		if e, err := journal.Parse(tt.text, tt.sequence, tt.previous); err == nil {
+		if e, err := journal.Parse(tt.text, platform, tt.sequence, tt.previous); err == nil {
 			t.Errorf("%s: got %+v", name, e)
 		}
+	}
+	if e, err := journal.Parse(second, "other", 2, journal.HashOf(first)); err == nil {
+		t.Errorf("other platform: got %+v", e)
 	}
 }
 
@@ -138,7 +155,7 @@ func FuzzParse(f *testing.F) {
 	f.Add(first)
 	f.Add([]byte(`{"sequence":1}`))
 	f.Fuzz(func(t *testing.T, text []byte) {
-		e, err := journal.Parse(text, 1, journal.Hash{})
+		e, err := journal.Parse(text, platform, 1, journal.Hash{})
 		if err != nil {
 			return
 		}

@@ -133,8 +133,8 @@ func optionalUUID(name string, field func(*models.Lead) **uuid.UUID) column {
 	})
 }
 
-// accrual returns a column of a lead's ledger entry. deliverSQL stores no entry for a sandbox lead
-// (decision 25).
+// accrual returns a column of a lead's ledger entry. The column is not used for sandbox leads, because
+// deliverSQL stores no entry for them (decision 25).
 func accrual[T any](name, kind string, value func(models.LedgerEntry) T) column {
 	return newColumn(name, kind, func(d *Delivery) T { return value(ledger.Accrual(&d.Lead)) })
 }

@@ -61,8 +61,8 @@ type Service struct {
 	policy PricePolicy
 }
 
-// NewService returns a Service that seals secrets with keys. The audit log attributes its changes
-// to audit.Service, unless By sets another actor.
+// NewService returns a Service that seals secrets with keys. In the audit log, audit.Service is the actor
+// of its changes, unless By sets another actor.
 func NewService(db *postgres.DB, keys *keyring.Keys, c clock.Clock) *Service {
 	return &Service{db: db.WithConstraints(constraints()), keys: keys, clock: c, by: audit.Service}
 }

@@ -60,7 +60,7 @@ func (s *Service) PriceProposal(ctx context.Context, p models.Partner) (*PricePr
 	return priceProposal(s.db.Gorm.WithContext(ctx), p.ID)
 }
 
-// PriceProposals returns up to size partners that have a proposal. The parameter except is the id of a
+// PriceProposals returns partners that have a proposal, at most as many as size says. The parameter except is the id of a
 // user whose own proposals are omitted.
 func (s *Service) PriceProposals(
 	ctx context.Context, sc scope.Scope, except uuid.UUID, size int,

@@ -46,6 +46,7 @@ func ReturnReasonLabel(r models.ReturnReason) string {
 var (
 	errNoLead   = apperr.New(apperr.NotFound, "lead", "Not Found")
 	errNoReturn = apperr.New(apperr.NotFound, "return", "Not Found")
+	errErased   = apperr.New(apperr.Conflict, "erased", "The personal data of this lead was erased, so the lead can no longer be returned.")
 	errSandbox  = apperr.New(apperr.Conflict, "sandbox", "This is a sandbox lead. It earned nothing and cannot be returned.")
 	errDecided  = apperr.New(apperr.Conflict, "decided", "This return has already been decided. Reload the page.")
 )
@@ -67,6 +68,9 @@ func (s *Service) RequestReturn(
 		l, earned, err := earnedBy(tx, sc, lead)
 		if err != nil {
 			return err
+		}
+		if l.State == models.LeadErased {
+			return errErased
 		}
 		if ends := l.ReceivedAt.Add(s.policy.ReturnWindow); now.After(ends) {
 			return apperr.New(apperr.Conflict, "window",
@@ -98,9 +102,13 @@ func (s *Service) RequestReturn(
 	return r, err
 }
 
+// notErasedMeanwhile locks a lead so that it is not erased until the transaction ends. Otherwise a text that the
+// transaction stores would not be erased.
+var notErasedMeanwhile = clause.Locking{Strength: "SHARE"}
+
 // earnedBy returns a lead and its accrual. It returns errNoLead if the lead is not in the scope.
 func earnedBy(tx *gorm.DB, sc scope.Scope, lead uuid.UUID) (l models.Lead, e models.LedgerEntry, err error) {
-	q := tx.Select("id", "partner_id", "account_id", "sandbox", "received_at").Where("id = ?", lead).Limit(1).Find(&l)
+	q := tx.Clauses(notErasedMeanwhile).Select("id", "partner_id", "account_id", "sandbox", "state", "received_at").Where("id = ?", lead).Limit(1).Find(&l)
 	if q.Error != nil {
 		return l, e, q.Error
 	}
@@ -125,7 +133,6 @@ func (s *Service) AcceptReturn(ctx context.Context, sc scope.Scope, ret uuid.UUI
 		return err
 	}
 	return s.decide(ctx, sc, ret, models.ReturnAccepted, answer, func(tx *gorm.DB, r models.Return, now time.Time) error {
-		r.DecisionNote = answer
 		if err := addEntries(tx, []models.LedgerEntry{ledger.Return(r, s.by.Name, now)}); err != nil {
 			return err
 		}
@@ -168,6 +175,14 @@ func (s *Service) decide(
 		if r.State != models.ReturnOpen {
 			return errDecided
 		}
+		var lead models.Lead
+		if err := tx.Clauses(notErasedMeanwhile).Select("state").Where("id = ?", r.LeadID).Limit(1).Find(&lead).Error; err != nil {
+			return err
+		}
+		if lead.State == models.LeadErased {
+			answer = "" // it may describe the consumer
+		}
+		r.DecisionNote = answer
 		if err := do(tx, r, now); err != nil {
 			return err
 		}

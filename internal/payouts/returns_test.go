@@ -9,8 +9,10 @@ import (
 	"github.com/google/uuid"
 
 	"github.com/pingpost/pingpost/internal/apperr"
+	"github.com/pingpost/pingpost/internal/journal"
 	"github.com/pingpost/pingpost/internal/money"
 	"github.com/pingpost/pingpost/internal/payouts"
+	"github.com/pingpost/pingpost/internal/privacy"
 	"github.com/pingpost/pingpost/internal/scope"
 	"github.com/pingpost/pingpost/internal/testkit"
 	"github.com/pingpost/pingpost/models"
@@ -180,5 +182,34 @@ func TestReturnsPages(t *testing.T) {
 				t.Errorf("%s: got %v, want %v", name, got, c.want)
 			}
 		}
+	}
+}
+
+// Texts about a lead that are entered after its erasure could not be erased.
+func TestReturnsOfErasedLeads(t *testing.T) {
+	t.Parallel()
+	tr := newPaidLedger(t)
+	ctx, open, other := t.Context(), tr.deliver(t, tr.Required, "GB"), tr.deliver(t, tr.Required, "GB")
+	r, err := tr.RequestReturn(ctx, scope.Everywhere, open.lead, models.WrongContact, "Ann does not answer")
+	if err != nil {
+		t.Fatal(err)
+	}
+	eraser := privacy.NewService(tr.DB.DB, tr.Wrappers, journal.Open(t.TempDir()), tr.Time, privacy.Settings{})
+	for _, lead := range []uuid.UUID{open.lead, other.lead} {
+		if _, err := eraser.Erase(ctx, scope.System, privacy.Erasure{Lead: lead, Reason: models.EraseForRequest}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	_, err = tr.RequestReturn(ctx, scope.Everywhere, other.lead, models.WrongContact, "Ann does not answer")
+	rejected(t, "return of an erased lead", err, apperr.Conflict, "erased")
+	if err := tr.fay.AcceptReturn(ctx, scope.Everywhere, r.ID, "Ann called"); err != nil {
+		t.Fatal(err)
+	}
+	got, err := tr.Return(ctx, scope.Everywhere, r.ID)
+	if err != nil || got.State != models.ReturnAccepted || got.Evidence != "" || got.DecisionNote != "" {
+		t.Errorf("got return %+v and error %v", got, err)
+	}
+	if n := testkit.Value[int](t, tr.DB, `SELECT count(*) FROM ledger_notes WHERE note LIKE '%Ann%'`) + testkit.Value[int](t, tr.DB, `SELECT count(*) FROM audit_events e WHERE e::text LIKE '%Ann%'`); n != 0 {
+		t.Errorf("got %d notes and audit events with the text, want 0", n)
 	}
 }

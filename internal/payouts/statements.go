@@ -139,7 +139,7 @@ func (s *Service) PartnerStatement(ctx context.Context, sc scope.Scope, run, par
 }
 
 // Corrections returns a partner's returns and adjustments that a run has claimed, oldest first, with the
-// notes for the partner. It returns up to size entries. more reports whether there are further ones.
+// notes for the partner. It returns at most as many entries as size says. more reports whether there are further ones.
 func (s *Service) Corrections(
 	ctx context.Context, sc scope.Scope, run, partner uuid.UUID, size int,
 ) (all []Entry, more bool, err error) {

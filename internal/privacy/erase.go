@@ -82,7 +82,7 @@ func (e Erasure) Check() (Erasure, error) {
 // the erasure as pending, with its audit event. Then it writes the erasure journal. Then it erases.
 //
 // Errors: those of Check, NotFound if there is no such lead in the scope, leads.ErrErased if it was
-// erased before or is being erased, Unavailable with the reason journal_write if the journal cannot be
+// erased before or is being erased, Unavailable with the reason erasure_pending if the journal cannot be
 // written (the erasure is then carried out later), and those of CheckJournal.
 func (s *Service) Erase(ctx context.Context, sc scope.Scope, e Erasure) (r Receipt, err error) {
 	if e, err = e.Check(); err != nil {
@@ -106,7 +106,7 @@ func (s *Service) Erase(ctx context.Context, sc scope.Scope, e Erasure) (r Recei
 		if err := checkNotErased(tx, e.Lead); err != nil {
 			return err
 		}
-		if _, err := s.addEntry(tx, e.Reason, e.Note, []uuid.UUID{e.Lead}); err != nil {
+		if err := s.addEntry(tx, e.Reason, e.Note, []uuid.UUID{e.Lead}); err != nil {
 			return err
 		}
 		return audit.Write(tx, s.clock.Now(), s.by, audit.Event{
@@ -117,11 +117,11 @@ func (s *Service) Erase(ctx context.Context, sc scope.Scope, e Erasure) (r Recei
 	if err != nil {
 		return r, err
 	}
-	if err := s.FinishErasures(ctx); err != nil {
+	unfinished := s.FinishErasures(ctx) // may be about another lead
+	if r, _, err = s.ReceiptOf(ctx, e.Lead); err != nil || !r.ErasedAt.IsZero() {
 		return r, err
 	}
-	r, _, err = s.ReceiptOf(ctx, e.Lead)
-	return r, err
+	return r, unfinished
 }
 
 // checkNotErased returns leads.ErrErased if the lead was erased or its erasure is pending.
@@ -160,8 +160,8 @@ func receipt(e models.Erasure, entry models.ErasureEntry) Receipt {
 	return r
 }
 
-// Erasures returns up to size erasures, newest first, of leads with entries before the one with the
-// sequence number before, or of the newest entries if before is 0.
+// Erasures returns receipts of erasures, newest first, at most as many as size says. If before is not 0, it
+// returns only those whose journal entry has a lower sequence number.
 func (s *Service) Erasures(ctx context.Context, before int64, size int) (all []Receipt, err error) {
 	q := s.db.Gorm.WithContext(ctx).Order("sequence DESC, lead_id").Limit(size)
 	if before > 0 {

@@ -212,7 +212,7 @@ func TestErasureIsFinishedLater(t *testing.T) {
 			r := newRig(t)
 			lead := r.deliver(t, contact)
 			fault(r.journal, true)
-			if _, err := r.erase(t, lead); rejection(err) != "unavailable journal_write" {
+			if _, err := r.erase(t, lead); rejection(err) != "unavailable erasure_pending" {
 				t.Fatalf("got %s", rejection(err))
 			}
 			if n := testkit.Value[int](t, r.DB, `SELECT count(*) FROM lead_keys WHERE lead_id = $1`, lead); n != 1 {
@@ -342,6 +342,50 @@ func TestRestoredBackupIsClosedUntilReplay(t *testing.T) {
 	}
 }
 
+// A journal of another platform erases nothing.
+func TestJournalOfAnotherPlatform(t *testing.T) {
+	r := newRig(t)
+	lead := r.deliver(t, contact)
+	text, err := journal.Entry{
+		Platform: uuid.NewString(), Sequence: 1, At: r.Time.Now(), By: "operator", Reason: "legal", Leads: []string{id.Format(id.Lead, lead)},
+	}.Text()
+	if err == nil {
+		err = r.journal.Write(1, text)
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := r.ReplayErasures(t.Context()); rejection(err) != "unavailable journal_differs" {
+		t.Errorf("replay: got %s", rejection(err))
+	}
+	if n := testkit.Value[int](t, r.DB, `SELECT count(*) FROM lead_keys`); n != 1 {
+		t.Errorf("got %d keys, want 1", n)
+	}
+}
+
+// If only some tables were restored from a backup, the entries match, but the leads are back.
+func TestReplayErasesRestoredTables(t *testing.T) {
+	r := newRig(t)
+	lead := r.deliver(t, contact)
+	r.DB.Exec(t, `CREATE TABLE saved AS SELECT * FROM lead_keys`)
+	if _, err := r.erase(t, lead); err != nil {
+		t.Fatal(err)
+	}
+	r.DB.Exec(t, `INSERT INTO lead_keys SELECT * FROM saved`)
+	if _, err := r.VerifyErasures(t.Context()); rejection(err) != "unavailable not_erased" {
+		t.Errorf("verify: got %s", rejection(err))
+	}
+	if done, err := r.ReplayErasures(t.Context()); err != nil || done.Entries != 1 || done.Leads != 1 {
+		t.Errorf("replay: got %+v, %v", done, err)
+	}
+	if v, err := r.VerifyErasures(t.Context()); err != nil || v.Entries != 1 {
+		t.Errorf("verify after the replay: got %+v, %v", v, err)
+	}
+	if n := r.auditEvents(t, "erasures.replay", "done"); n != 1 {
+		t.Errorf("got %d audit events of replays, want 1", n)
+	}
+}
+
 // backUpAndRestore dumps the database and restores it as a new one.
 func (r rig) backUpAndRestore(t *testing.T) *testkit.Database {
 	t.Helper()
@@ -370,6 +414,12 @@ func TestUnusableJournalClosesReveals(t *testing.T) {
 			must(t, os.RemoveAll(folder))
 			must(t, os.Mkdir(folder, 0o700))
 		}, "unavailable journal_differs"},
+		"missing entry": {func(t *testing.T, folder string) {
+			must(t, os.Rename(filepath.Join(folder, "000000000001.json"), filepath.Join(folder, "000000000003.json")))
+		}, "unavailable journal_differs"},
+		"further entry": {func(t *testing.T, folder string) {
+			must(t, os.WriteFile(filepath.Join(folder, "000000000003.json"), []byte(`{}`), 0o600))
+		}, "unavailable journal_ahead"},
 		"changed entry": {func(t *testing.T, folder string) {
 			must(t, os.WriteFile(filepath.Join(folder, "000000000001.json"), []byte(`{}`), 0o600))
 		}, "unavailable journal_differs"},
@@ -412,14 +462,22 @@ func TestServiceErasesOnlyThroughEntries(t *testing.T) {
 			t.Errorf("%s succeeded", sql)
 		}
 	}
-	var did bool
-	if err := app.QueryRow(t.Context(), `SELECT erase_leads(1, now())`).Scan(&did); err != nil || did {
-		t.Errorf("erase_leads without an entry: got %t, %v", did, err)
+	for _, call := range []string{`SELECT erase_leads(1, now())`, `SELECT erase_leads(1, NULL)`} {
+		if _, err := app.Exec(t.Context(), call); err == nil {
+			t.Errorf("%s without an entry succeeded", call)
+		}
 	}
 	if _, err := r.erase(t, lead); err != nil {
 		t.Fatal(err)
 	}
+	if _, err := app.Exec(t.Context(), `INSERT INTO erasures VALUES (gen_random_uuid(), 1, '')`); err == nil {
+		t.Error("a lead was added to an entry that was carried out")
+	}
+	other := r.deliver(t, contact)
 	root := testkit.Connect(t, r.DB.RootURL)
+	if _, err := root.Exec(t.Context(), `UPDATE consents SET disclosure_text = NULL, recipient_hash = NULL, form_cert_url = NULL, third_party_lead_id = NULL WHERE lead_id = $1`, other); err == nil {
+		t.Error("the owner erased a consent without an entry")
+	}
 	for _, sql := range []string{
 		`UPDATE erasure_entries SET reason = 'legal'`, `UPDATE erasure_entries SET erased_at = NULL`, `DELETE FROM erasures`, `UPDATE erasures SET note = ''`, `TRUNCATE erasure_entries CASCADE`,
 		`UPDATE consents SET acknowledged_at = now()`, `UPDATE consents SET disclosure_text = 'other'`,

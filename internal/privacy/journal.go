@@ -10,6 +10,7 @@ import (
 	"gorm.io/gorm"
 
 	"github.com/pingpost/pingpost/internal/apperr"
+	"github.com/pingpost/pingpost/internal/audit"
 	"github.com/pingpost/pingpost/internal/id"
 	"github.com/pingpost/pingpost/internal/journal"
 	"github.com/pingpost/pingpost/internal/postgres"
@@ -25,9 +26,17 @@ var (
 		"The erasure journal contains erasures that this database does not. An older backup was probably restored. Ask an operator to run `pingpost erasures replay`.")
 	errJournalDiffers = apperr.New(apperr.Unavailable, "journal_differs",
 		"The erasure journal does not belong to this database, or was changed. Ask an operator to check privacy.erasure_journal.")
-	errPending = apperr.New(apperr.Unavailable, "journal_write",
+	errPending = apperr.New(apperr.Unavailable, "erasure_pending",
 		"Nothing has been erased yet, because the erasure journal cannot be written. The erasure is recorded, and is carried out as soon as the journal can be written. Ask an operator to check its disk.")
+	errNotErased = apperr.New(apperr.Unavailable, "not_erased",
+		"Leads that are in the erasure journal are not erased in this database. A part of it was probably restored from a backup. Ask an operator to run `pingpost erasures replay`.")
 )
+
+// entryHead identifies an entry in the database, without its text.
+type entryHead struct {
+	Sequence int64
+	Hash     []byte
+}
 
 // CheckJournal compares the last entry of the erasure journal with the database. If they differ, no
 // personal data may be read, because it may have been erased.
@@ -35,18 +44,18 @@ var (
 // Errors: Unavailable with the reason journal_unavailable, journal_ahead (an older backup of the
 // database was restored) or journal_differs.
 func (s *Service) CheckJournal(ctx context.Context) error {
-	last, found, err := s.lastEntry(s.db.Gorm.WithContext(ctx), "")
+	last, err := s.lastEntry(s.db.Gorm.WithContext(ctx))
 	if err != nil {
 		return err
 	}
 	if s.journal == nil {
-		if found {
-			return errJournalUnavailable
+		if last.Sequence > 0 {
+			return errJournalUnavailable.WithCause(errors.New("privacy.erasure_journal is not set"))
 		}
 		return nil
 	}
-	// Entries that are pending may not have been written yet. The last one that is not must be there.
-	written, _, err := s.lastEntry(s.db.Gorm.WithContext(ctx), "erased_at IS NOT NULL")
+	// Pending entries may not have been written yet. The last entry that is not pending must be there.
+	written, err := s.lastEntry(s.db.Gorm.WithContext(ctx).Where("erased_at IS NOT NULL"))
 	if err != nil {
 		return err
 	}
@@ -58,17 +67,23 @@ func (s *Service) CheckJournal(ctx context.Context) error {
 			return err
 		}
 	}
-	switch _, err := s.journal.Read(last.Sequence + 1); {
-	case err == nil:
-		return errJournalAhead
-	case !errors.Is(err, journal.ErrNotFound):
+	end, err := s.journal.Last()
+	if err != nil {
 		return errJournalUnavailable.WithCause(err)
 	}
-	return nil
+	if end <= last.Sequence {
+		return nil
+	}
+	// Another node may have added entries since the database was read.
+	if last, err = s.lastEntry(s.db.Gorm.WithContext(ctx)); err != nil || end <= last.Sequence {
+		return err
+	}
+	return errJournalAhead
 }
 
-// compare compares an entry with the journal. If it must exist, it may not be missing there.
-func (s *Service) compare(e models.ErasureEntry, mustExist bool) error {
+// compare compares an entry in the database with the journal. It returns an error if the entry is missing
+// in the journal and must exist there.
+func (s *Service) compare(e entryHead, mustExist bool) error {
 	if e.Sequence == 0 {
 		return nil
 	}
@@ -81,36 +96,40 @@ func (s *Service) compare(e models.ErasureEntry, mustExist bool) error {
 	case err != nil:
 		return errJournalUnavailable.WithCause(err)
 	case journal.HashOf(text) != journal.Hash(e.Hash):
-		return errJournalDiffers
+		return errJournalDiffers.WithCause(fmt.Errorf("entry %d has another hash", e.Sequence))
 	}
 	return nil
 }
 
-// lastEntry returns the last entry in the database that meets a condition. found is false if there is
+// lastEntry returns the last entry in the database that tx selects. Its sequence number is 0 if there is
 // none.
-func (s *Service) lastEntry(tx *gorm.DB, condition string) (e models.ErasureEntry, found bool, err error) {
-	q := tx.Order("sequence DESC").Limit(1)
-	if condition != "" {
-		q = q.Where(condition)
-	}
-	q = q.Find(&e)
-	return e, q.RowsAffected > 0, postgres.Translate(q.Error)
+func (s *Service) lastEntry(tx *gorm.DB) (e entryHead, err error) {
+	err = tx.Model(&models.ErasureEntry{}).Select("sequence", "hash").Order("sequence DESC").Limit(1).Find(&e).Error
+	return e, postgres.Translate(err)
+}
+
+// platform returns the random id that identifies this platform in its journal.
+func platform(tx *gorm.DB) (p string, err error) {
+	err = tx.Raw(`SELECT platform FROM erasure_journal`).Scan(&p).Error
+	return p, err
 }
 
 // addEntry adds a pending entry for leads to the database. Other transactions that add entries wait
 // until tx ends.
-func (s *Service) addEntry(tx *gorm.DB, reason models.ErasureReason, note string, leads []uuid.UUID) (e models.ErasureEntry, err error) {
+func (s *Service) addEntry(tx *gorm.DB, reason models.ErasureReason, note string, leads []uuid.UUID) error {
 	if err := tx.Exec(`SELECT pg_advisory_xact_lock(hashtext('erasure journal'))`).Error; err != nil {
-		return e, err
+		return err
 	}
-	last, found, err := s.lastEntry(tx, "")
+	ours, err := platform(tx)
 	if err != nil {
-		return e, err
+		return err
 	}
-	entry := journal.Entry{Sequence: last.Sequence + 1, At: s.clock.Now().UTC(), By: "operator", Reason: string(reason)}
-	if found {
-		entry.Previous = journal.Hash(last.Hash)
+	last, err := s.lastEntry(tx)
+	if err != nil {
+		return err
 	}
+	entry := journal.Entry{Platform: ours, Sequence: last.Sequence + 1, At: s.clock.Now().UTC(), By: "operator", Reason: string(reason)}
+	copy(entry.Previous[:], last.Hash)
 	if s.by.Staff != uuid.Nil {
 		entry.By = id.Format(id.Staff, s.by.Staff)
 	}
@@ -119,23 +138,23 @@ func (s *Service) addEntry(tx *gorm.DB, reason models.ErasureReason, note string
 	}
 	text, err := entry.Text()
 	if err != nil {
-		return e, err
+		return err
 	}
-	e = storedEntry(entry, text)
+	e := newEntry(entry, text)
 	e.Actor = s.by.Name
 	if s.by.Staff != uuid.Nil {
 		e.StaffID = &s.by.Staff
 	}
-	return e, store(tx, e, note, leads)
+	return store(tx, e, note, leads)
 }
 
-// storedEntry returns the row for an entry.
-func storedEntry(e journal.Entry, text []byte) models.ErasureEntry {
+// newEntry returns the row for an entry.
+func newEntry(e journal.Entry, text []byte) models.ErasureEntry {
 	hash := journal.HashOf(text)
 	return models.ErasureEntry{Sequence: e.Sequence, Hash: hash[:], Body: text, Reason: models.ErasureReason(e.Reason), RequestedAt: e.At}
 }
 
-// store inserts an entry and its erasures.
+// store inserts a pending entry and its erasures.
 func store(tx *gorm.DB, e models.ErasureEntry, note string, leads []uuid.UUID) error {
 	if err := tx.Omit("erased_at").Create(&e).Error; err != nil {
 		return err
@@ -149,41 +168,43 @@ func store(tx *gorm.DB, e models.ErasureEntry, note string, leads []uuid.UUID) e
 
 // FinishErasures carries out the pending erasures, in order: it writes each entry to the journal, and
 // then erases its leads. It is called after an entry was added, and repeatedly by each node, so that an
-// erasure is finished even if the node that began it was killed. Several nodes may call it at once.
+// erasure is finished even if the node that began it was killed. Several nodes may call it at once. If the
+// leads of an entry cannot be erased, it continues with the next entry.
 func (s *Service) FinishErasures(ctx context.Context) error {
 	if s.journal == nil {
 		return nil
 	}
-	for {
+	var failed error
+	for after := int64(0); ; {
 		var next models.ErasureEntry
-		q := s.db.Gorm.WithContext(ctx).Where("erased_at IS NULL").Order("sequence").Limit(1).Find(&next)
+		q := s.db.Gorm.WithContext(ctx).Where("erased_at IS NULL AND sequence > ?", after).Order("sequence").Limit(1).Find(&next)
 		if q.Error != nil || q.RowsAffected == 0 {
-			return postgres.Translate(q.Error)
+			return errors.Join(failed, postgres.Translate(q.Error))
 		}
 		switch err := s.journal.Write(next.Sequence, next.Body); {
 		case errors.Is(err, journal.ErrConflict):
-			return errJournalAhead.WithCause(err)
+			return errJournalDiffers.WithCause(err)
 		case err != nil:
 			return errPending.WithCause(err)
 		}
-		if err := s.eraseLeads(ctx, next.Sequence, s.clock.Now()); err != nil {
-			return err
-		}
+		failed = errors.Join(failed, s.eraseLeads(ctx, next.Sequence))
+		after = next.Sequence
 	}
 }
 
-func (s *Service) eraseLeads(ctx context.Context, sequence int64, at time.Time) error {
-	return postgres.Translate(s.db.Gorm.WithContext(ctx).Exec(`SELECT erase_leads(?, ?)`, sequence, at).Error)
+func (s *Service) eraseLeads(ctx context.Context, sequence int64) error {
+	return postgres.Translate(s.db.Gorm.WithContext(ctx).Exec(`SELECT erase_leads(?, ?)`, sequence, s.clock.Now()).Error)
 }
 
 // Replayed is the result of ReplayErasures.
 type Replayed struct {
-	Entries int   `json:"entries"` // that the database did not have
+	Entries int   `json:"entries"` // that the database did not have, or whose leads were not erased
 	Leads   int64 `json:"leads"`   // in these entries
 }
 
-// ReplayErasures erases the leads that are in the journal and not in the database. This is necessary
-// after an older backup of the database was restored. It can be interrupted and called again.
+// ReplayErasures erases the leads that are in the journal but are not erased in the database. This is
+// necessary after an older backup of the database, or of some of its tables, was restored. It can be
+// interrupted and called again.
 func (s *Service) ReplayErasures(ctx context.Context) (done Replayed, err error) {
 	if s.journal == nil {
 		return done, errNoJournal
@@ -192,7 +213,7 @@ func (s *Service) ReplayErasures(ctx context.Context) (done Replayed, err error)
 		return done, err
 	}
 	for {
-		last, _, err := s.lastEntry(s.db.Gorm.WithContext(ctx), "")
+		last, err := s.lastEntry(s.db.Gorm.WithContext(ctx))
 		if err != nil {
 			return done, err
 		}
@@ -201,7 +222,10 @@ func (s *Service) ReplayErasures(ctx context.Context) (done Replayed, err error)
 		}
 		leads, err := s.replay(ctx, last)
 		if errors.Is(err, journal.ErrNotFound) {
-			return done, nil
+			if err := s.checkEnd(last.Sequence); err != nil {
+				return done, err
+			}
+			break
 		}
 		if err != nil {
 			return done, err
@@ -209,11 +233,32 @@ func (s *Service) ReplayErasures(ctx context.Context) (done Replayed, err error)
 		done.Entries++
 		done.Leads += int64(leads)
 	}
+	again, err := s.eraseAgain(ctx)
+	done.Entries += again.Entries
+	done.Leads += again.Leads
+	if err != nil || done.Entries == 0 {
+		return done, err
+	}
+	return done, audit.New(s.db, s.clock).LogDone(ctx, s.by, audit.Event{
+		Action: "erasures.replay", Kind: "platform", After: map[string]any{"entries": done.Entries, "leads": done.Leads},
+	})
+}
+
+// checkEnd returns an error if the journal has an entry after the given sequence number. Then an entry in
+// between is missing.
+func (s *Service) checkEnd(sequence int64) error {
+	switch last, err := s.journal.Last(); {
+	case err != nil:
+		return errJournalUnavailable.WithCause(err)
+	case last > sequence:
+		return errJournalDiffers.WithCause(fmt.Errorf("entry %d is missing, and the last one is %d", sequence+1, last))
+	}
+	return nil
 }
 
 // replay adds the journal's entry after last to the database and erases its leads.
-func (s *Service) replay(ctx context.Context, last models.ErasureEntry) (leads int, err error) {
-	entry, text, err := s.readNext(last.Sequence, last.Hash)
+func (s *Service) replay(ctx context.Context, last entryHead) (leads int, err error) {
+	entry, text, err := s.readNext(ctx, last)
 	if err != nil {
 		return 0, err
 	}
@@ -222,7 +267,7 @@ func (s *Service) replay(ctx context.Context, last models.ErasureEntry) (leads i
 		return 0, err
 	}
 	err = s.db.Transaction(ctx, func(tx *gorm.DB) error {
-		e := storedEntry(entry, text)
+		e := newEntry(entry, text)
 		e.Actor = entry.By
 		if staff, err := id.Parse(id.Staff, entry.By); err == nil {
 			var known int64
@@ -238,13 +283,16 @@ func (s *Service) replay(ctx context.Context, last models.ErasureEntry) (leads i
 	if err != nil {
 		return 0, postgres.Translate(err)
 	}
-	return len(ids), s.eraseLeads(ctx, entry.Sequence, entry.At)
+	return len(ids), s.eraseLeads(ctx, entry.Sequence)
 }
 
-// readNext returns the entry of the journal that follows the entry with the given sequence number and
-// hash.
-func (s *Service) readNext(sequence int64, hash []byte) (e journal.Entry, text []byte, err error) {
-	text, err = s.journal.Read(sequence + 1)
+// readNext returns the journal's entry that follows an entry.
+func (s *Service) readNext(ctx context.Context, last entryHead) (e journal.Entry, text []byte, err error) {
+	ours, err := platform(s.db.Gorm.WithContext(ctx))
+	if err != nil {
+		return e, nil, postgres.Translate(err)
+	}
+	text, err = s.journal.Read(last.Sequence + 1)
 	if errors.Is(err, journal.ErrNotFound) {
 		return e, nil, err
 	}
@@ -252,8 +300,8 @@ func (s *Service) readNext(sequence int64, hash []byte) (e journal.Entry, text [
 		return e, nil, errJournalUnavailable.WithCause(err)
 	}
 	var previous journal.Hash
-	copy(previous[:], hash)
-	e, err = journal.Parse(text, sequence+1, previous)
+	copy(previous[:], last.Hash)
+	e, err = journal.Parse(text, ours, last.Sequence+1, previous)
 	if err != nil {
 		return e, nil, errJournalDiffers.WithCause(err)
 	}
@@ -271,40 +319,89 @@ func parseLeads(e journal.Entry) ([]uuid.UUID, error) {
 	return ids, nil
 }
 
+// notErasedSQL selects the entries with leads that have been added again since they were erased, for example
+// because their tables were restored from a backup.
+const notErasedSQL = `SELECT DISTINCT e.sequence, (SELECT count(*) FROM erasures o WHERE o.sequence = e.sequence) AS leads
+	FROM erasures e JOIN erasure_entries n USING (sequence) LEFT JOIN leads l ON l.id = e.lead_id LEFT JOIN lead_keys k ON k.lead_id = e.lead_id
+	WHERE n.erased_at IS NOT NULL AND (l.state <> 'erased' OR k.lead_id IS NOT NULL) ORDER BY 1`
+
+// eraseAgain erases the leads that are in an entry but are not erased.
+func (s *Service) eraseAgain(ctx context.Context) (done Replayed, err error) {
+	var all []struct{ Sequence, Leads int64 }
+	if err := s.db.Gorm.WithContext(ctx).Raw(notErasedSQL).Scan(&all).Error; err != nil {
+		return done, postgres.Translate(err)
+	}
+	for _, e := range all {
+		if err := s.eraseLeads(ctx, e.Sequence); err != nil {
+			return done, err
+		}
+		done.Entries++
+		done.Leads += e.Leads
+	}
+	return done, nil
+}
+
 // Verified is the result of VerifyErasures.
 type Verified struct {
 	Entries int64  `json:"entries"`
 	Head    string `json:"head"` // the hash of the last entry, in hexadecimal; "" if there is none
 }
 
-// VerifyErasures reads the whole journal and checks that each entry follows the one before, and that it
-// is the same in the database.
+// VerifyErasures reads the whole journal. It checks that each entry follows the previous one and is the
+// same in the database, that no entry is missing, and that the leads of all entries are erased.
+//
+// Errors: Unavailable with the reason journal_unavailable, journal_ahead, journal_differs, erasure_pending
+// or not_erased.
 func (s *Service) VerifyErasures(ctx context.Context) (v Verified, err error) {
 	if s.journal == nil {
 		return v, errNoJournal
 	}
-	var hash []byte
-	for {
-		_, text, err := s.readNext(v.Entries, hash)
+	last, err := s.lastEntry(s.db.Gorm.WithContext(ctx))
+	if err != nil {
+		return v, err
+	}
+	for head := (entryHead{}); head.Sequence < last.Sequence; v.Entries++ {
+		_, text, err := s.readNext(ctx, head)
 		if errors.Is(err, journal.ErrNotFound) {
-			break
+			return v, s.missing(ctx, head.Sequence+1)
 		}
 		if err != nil {
 			return v, err
 		}
-		h := journal.HashOf(text)
-		hash = h[:]
-		v.Entries++
-		v.Head = h.String()
+		hash := journal.HashOf(text)
+		head = entryHead{head.Sequence + 1, hash[:]}
+		v.Head = hash.String()
 		var same int64
 		err = s.db.Gorm.WithContext(ctx).Model(&models.ErasureEntry{}).
-			Where("sequence = ? AND hash = ? AND body = ? AND erased_at IS NOT NULL", v.Entries, hash, text).Count(&same).Error
+			Where("sequence = ? AND hash = ? AND body = ?", head.Sequence, head.Hash, text).Count(&same).Error
 		if err != nil {
 			return v, postgres.Translate(err)
 		}
 		if same == 0 {
-			return v, errJournalAhead.WithCause(fmt.Errorf("entry %d is not in the database", v.Entries))
+			return v, errJournalDiffers.WithCause(fmt.Errorf("entry %d is different in the database", head.Sequence))
 		}
 	}
-	return v, s.CheckJournal(ctx)
+	if err := s.CheckJournal(ctx); err != nil {
+		return v, err
+	}
+	var notErased []struct{ Sequence, Leads int64 }
+	if err := s.db.Gorm.WithContext(ctx).Raw(notErasedSQL).Scan(&notErased).Error; err != nil {
+		return v, postgres.Translate(err)
+	}
+	if len(notErased) > 0 {
+		return v, errNotErased.WithCause(fmt.Errorf("%d entries, the first is %d", len(notErased), notErased[0].Sequence))
+	}
+	return v, nil
+}
+
+// missing returns the error for an entry that is in the database but not in the journal.
+func (s *Service) missing(ctx context.Context, sequence int64) error {
+	var erasedAt *time.Time
+	if err := s.db.Gorm.WithContext(ctx).Model(&models.ErasureEntry{}).Select("erased_at").Where("sequence = ?", sequence).Scan(&erasedAt).Error; err != nil {
+		return postgres.Translate(err)
+	}
+	if erasedAt == nil {
+		return errPending
+	}
+	return errJournalDiffers.WithCause(fmt.Errorf("entry %d is missing", sequence))
 }

@@ -7,6 +7,7 @@ import (
 
 	"github.com/google/uuid"
 	"gorm.io/gorm"
+	"gorm.io/gorm/clause"
 
 	"github.com/pingpost/pingpost/internal/apperr"
 	"github.com/pingpost/pingpost/internal/audit"
@@ -149,7 +150,8 @@ func (s *Service) recordReveal(ctx context.Context, sc scope.Scope, r Reveal) er
 	}
 	err := s.db.Transaction(ctx, func(tx *gorm.DB) error {
 		var lead models.Lead
-		q := tx.Select("partner_id", "state").Where("id = ?", r.Lead).Limit(1).Find(&lead)
+		// While the lead is locked, it is not erased, so its erasure also erases the note.
+		q := tx.Clauses(clause.Locking{Strength: "SHARE"}).Select("partner_id", "state").Where("id = ?", r.Lead).Limit(1).Find(&lead)
 		switch {
 		case q.Error != nil:
 			return q.Error

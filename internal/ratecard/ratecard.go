@@ -45,8 +45,8 @@ type Policy struct {
 	RequireApproval bool
 }
 
-// NewService returns a service that uses the shipped taxonomy, markets and rate card. The audit log
-// attributes changes to the service itself, unless By sets another actor.
+// NewService returns a service that uses the shipped taxonomy, markets and rate card. In the audit log,
+// audit.Service is the actor of its changes, unless By sets another actor.
 func NewService(db *postgres.DB, c clock.Clock) (*Service, error) {
 	taxonomy, markets, card, err := pricingrules.Shipped()
 	if err != nil {

@@ -17,17 +17,18 @@ import (
 
 // View is the overview: items that need attention, and statistics about traffic and payouts.
 type View struct {
-	Shell      ui.Shell
-	Ranges     []ui.Tab // 1 h, 24 h, 7 d, 30 d
-	RangeWords string   // completes sentences: "in the last 24 hours"
-	Attention  []ui.AttentionItem
-	Tiles      []ui.StatTile // pings, accepted share, posts, leads
-	StepHead   string        // heading for the time steps of the chart: "Hour (UTC)"
-	Traffic    []ui.TrafficStep
-	Rejections []ui.Bar // by reason, most frequent first
-	Payouts    []reporting.Payout
-	Failed     string // error message if the statistics could not be read, or ""
-	RetryURL   string
+	Shell       ui.Shell
+	Ranges      []ui.Tab // 1 h, 24 h, 7 d, 30 d
+	RangeWords  string   // completes sentences: "in the last 24 hours"
+	Attention   []ui.AttentionItem
+	Tiles       []ui.StatTile // pings, accepted share, posts, leads
+	StepHead    string        // heading for the time steps of the chart: "Hour (UTC)"
+	Traffic     []ui.TrafficStep
+	Rejections  []ui.Bar // by reason, most frequent first
+	ShowPayouts bool
+	Payouts     []reporting.Payout
+	Failed      string // error message if the statistics could not be read, or ""
+	RetryURL    string
 }
 
 // Page renders the overview.
@@ -98,15 +99,25 @@ func Page(v View) templ.Component {
 				if templ_7745c5c3_Err != nil {
 					return templ_7745c5c3_Err
 				}
-				templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 4, "</div><div class=\"panel\">")
+				templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 4, "</div>")
 				if templ_7745c5c3_Err != nil {
 					return templ_7745c5c3_Err
 				}
-				templ_7745c5c3_Err = ui.BarChart("payouts", "Payout by currency", v.payouts(), "Currency", "Leads", v.payoutBars()).Render(ctx, templ_7745c5c3_Buffer)
-				if templ_7745c5c3_Err != nil {
-					return templ_7745c5c3_Err
+				if v.ShowPayouts {
+					templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 5, "<div class=\"panel\">")
+					if templ_7745c5c3_Err != nil {
+						return templ_7745c5c3_Err
+					}
+					templ_7745c5c3_Err = ui.BarChart("payouts", "Payout by currency", v.payouts(), "Currency", "Leads", v.payoutBars()).Render(ctx, templ_7745c5c3_Buffer)
+					if templ_7745c5c3_Err != nil {
+						return templ_7745c5c3_Err
+					}
+					templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 6, "</div>")
+					if templ_7745c5c3_Err != nil {
+						return templ_7745c5c3_Err
+					}
 				}
-				templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 5, "</div></div>")
+				templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 7, "</div>")
 				if templ_7745c5c3_Err != nil {
 					return templ_7745c5c3_Err
 				}

@@ -25,10 +25,13 @@ func TestRewrapUnderLoad(t *testing.T) {
 	t.Parallel()
 	n := startWithVault(t)
 	l := n.load(t)
-	testkit.Eventually(t, 30*time.Second, "there are leads to rewrap", func() bool { return l.stored.Load() > 600 })
+	testkit.Eventually(t, 30*time.Second, "there are leads for more than two batches", func() bool { return l.stored.Load() > 2500 })
 	if err := n.vault.Wrapper(t, devvault.Rotate).Rotate(t.Context()); err != nil {
 		t.Fatal(err)
 	}
+	testkit.Eventually(t, 90*time.Second, "the node uses the new version", func() bool {
+		return testkit.Value[bool](t, n.DB, `SELECT EXISTS (SELECT FROM lead_keys WHERE key_version = 'v2')`)
+	})
 	wrappers := envelope.NewWrappers(n.vault.Wrapper(t, devvault.Rewrap))
 	store := leads.NewStore(n.DB.DB.Pool)
 	rewrap := func(ctx context.Context, onProgress func(leads.RotationProgress)) error {
