@@ -192,8 +192,8 @@ func (s spent) idleSince(before spent) float64 {
 	return 1 - float64(s.machine.busy-before.machine.busy)/float64(all)
 }
 
-// spending reads the processor times of the machine, of Postgres, and of the measurement. The
-// measurement includes Postgres, this process and its ended children, and the contender's processes.
+// spending reads how much processor time was used by the machine, by Postgres, and by all processes of the
+// benchmark: Postgres, this process with its children that have ended, and the contender.
 func (s *stage) spending(c *subject) (now spent, known bool) {
 	var err error
 	if now.machine, err = readProcessors(); err != nil {

@@ -6,7 +6,7 @@ type Target struct{ Industry, Category, Country, Urgency string }
 // Target returns the rule's target.
 func (r Rule) Target() Target { return Target{r.Industry, r.Category, r.Country, r.Urgency} }
 
-// For returns a copy of the rule with another target.
+// For returns a copy of the rule with the given target.
 func (r Rule) For(t Target) Rule {
 	r.Industry, r.Category, r.Country, r.Urgency = t.Industry, t.Category, t.Country, t.Urgency
 	return r

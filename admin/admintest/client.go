@@ -24,7 +24,7 @@ type Client struct {
 	Console *Console
 }
 
-// Response is a response with its whole body.
+// Response is an HTTP response whose body has been read.
 type Response struct {
 	Status int
 	Header http.Header

@@ -56,7 +56,7 @@ func (h *Handlers) showImport(k *web.Request, status int, d ratecard.Draft, u up
 		{
 			Value: kindCSV,
 			Label: "Base prices (CSV)",
-			Hint:  "Use UTF-8 and the same columns as the grid's CSV export. Base prices that are not in the file stay the same. If the base column is empty, the base price is inherited from a broader rule.",
+			Hint:  "Use UTF-8 and the same columns as the grid's CSV export. Base prices that are not in the file stay the same. In a row without a base price, the price is inherited from a broader rule.",
 		},
 		{Value: kindYAML, Label: "Complete rate card (YAML)", Hint: "Replaces all rules in the draft."},
 	}, u.kind)

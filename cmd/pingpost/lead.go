@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -107,7 +108,7 @@ func (v leadView) print(w io.Writer) error {
 		state += ", sandbox"
 	}
 	rows := [][]any{
-		{"transactionId", v.TransactionID}, {"state", state}, {"partner", v.Partner}, {"partnerId", v.PartnerID}, {"industry", v.Industry},
+		{"transactionId", cmp.Or(v.TransactionID, "erased")}, {"state", state}, {"partner", v.Partner}, {"partnerId", v.PartnerID}, {"industry", v.Industry},
 		{"country", v.Country}, {"payout", v.Payout + " " + v.Currency}, {"received", v.ReceivedAt.Format(time.RFC3339)},
 		{"key", v.keyText()},
 	}

@@ -16,9 +16,9 @@ type rejection struct {
 	fields  []string
 }
 
-// rejectionQueue contains the newest rejections of each partner, oldest first, until they are
-// written. If it is full, the oldest rejection of the partner with the most rejections is
-// dropped.
+// rejectionQueue holds the most recent rejections of each partner until they are written. They are
+// ordered from oldest to newest. If the queue is full, the oldest rejection of the partner with the most
+// rejections is dropped.
 type rejectionQueue struct {
 	keep int // maximum per partner, both here and in the database
 	size int

@@ -13,7 +13,8 @@ import (
 )
 
 const (
-	// countEvery is short enough that a new count finishes before the previous one is a second old.
+	// countEvery is the interval between counts. It is short enough that a new count finishes before the
+	// previous one is a second old.
 	countEvery = 500 * time.Millisecond
 	// countTimeout is the client-side time limit for a count. The server's timeout does not help if
 	// the network fails.

@@ -30,7 +30,7 @@ const linesSQL = `SELECT l.reconciliation_id, l.line, l.file_row, l.finding, l.p
 			WHERE s.reconciliation_id = l.reconciliation_id AND s.line = l.line ORDER BY s.id DESC LIMIT 1) s ON true
 	ORDER BY l.line %s`
 
-// unresolved is the condition for lines without a resolution. It excludes left-out leads, which
+// unresolved is the condition for lines without a resolution. It excludes leads that the comparison left out, which
 // cannot be resolved.
 const unresolved = ` AND l.finding <> 'left_out' AND NOT EXISTS (SELECT FROM reconciliation_resolutions s WHERE s.reconciliation_id = l.reconciliation_id AND s.line = l.line)`
 

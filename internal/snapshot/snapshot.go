@@ -90,7 +90,7 @@ type Watcher struct {
 	current   atomic.Bool
 }
 
-// NewWatcher returns a watcher for the given followers.
+// NewWatcher returns a Watcher that keeps the given snapshots up to date.
 func NewWatcher(pool *pgxpool.Pool, log *slog.Logger, followers ...Follower) *Watcher {
 	return &Watcher{pool: pool, log: log, followers: followers, nudge: make(chan struct{}, 1)}
 }

@@ -24,7 +24,7 @@ var (
 	errAdministratorAt = apperr.New(apperr.Invalid, "role", "The administrator role cannot be limited to specific partners.")
 )
 
-// rolesOf validates roles and returns them without duplicates, assigned to the user.
+// rolesOf validates roles and returns them, without duplicates, as roles of the given user.
 func rolesOf(user uuid.UUID, roles []models.StaffRole) (out []models.StaffRole, err error) {
 	for _, r := range roles {
 		if !slices.Contains(models.Roles[:], r.Role) {

@@ -96,7 +96,7 @@ func Explain(v ExplainView) templ.Component {
 			if templ_7745c5c3_Err != nil {
 				return templ_7745c5c3_Err
 			}
-			templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 4, "</p><p class=\"text-sm mt-2 max-w-3xl\">The calculation starts with the base price. It applies the multipliers for industry, country and urgency, then the floor and the ceiling, then the partner's adjustment. Only the result is rounded (half to even).</p><p class=\"hint mt-2 max-w-3xl\">This page ignores suspensions and daily caps. A partner that is suspended or has reached its cap gets no price.</p></section>")
+			templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 4, "</p><p class=\"text-sm mt-2 max-w-3xl\">The calculation starts with the base price. It applies the multipliers for industry, country and urgency, then the floor and the ceiling, then the partner's adjustment. Only the result is rounded (half to even).</p><p class=\"hint mt-2 max-w-3xl\">This page shows a price even if the partner is suspended or has reached its daily cap. Pings from such a partner get no price.</p></section>")
 			if templ_7745c5c3_Err != nil {
 				return templ_7745c5c3_Err
 			}

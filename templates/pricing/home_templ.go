@@ -617,7 +617,7 @@ func draftRow(d DraftRow, now time.Time) templ.Component {
 	})
 }
 
-const precedenceText = "The most specific rule wins. A rule for an industry overrides a rule for its category, and both override a rule for all industries. If that does not decide, a rule for a specific country wins. If that does not decide either, a rule for a specific urgency wins."
+const precedenceText = "The most specific rule wins. A rule for an industry overrides a rule for its category, and both override a rule for all industries. If two rules are still tied, one for a specific country wins. If they are still tied then, one for a specific urgency wins."
 
 // precedence explains which rule wins.
 func precedence() templ.Component {
@@ -654,7 +654,7 @@ func precedence() templ.Component {
 		if templ_7745c5c3_Err != nil {
 			return templ_7745c5c3_Err
 		}
-		templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 24, " Inherited base prices are grey and show their source. A draft can be published only if every combination of industry, country and urgency has a base price or is excluded.</p>")
+		templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 24, " In the grid, inherited base prices are grey and show their source. A draft can be published only if every combination of industry, country and urgency has a base price or is excluded.</p>")
 		if templ_7745c5c3_Err != nil {
 			return templ_7745c5c3_Err
 		}

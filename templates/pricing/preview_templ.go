@@ -348,7 +348,7 @@ func previewInversions(all []pricingrules.Inversion, more int) templ.Component {
 				if templ_7745c5c3_Err != nil {
 					return templ_7745c5c3_Err
 				}
-				templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 20, "</h2><p>Emergency, immediate and urgent leads should cost more than standard ones, and flexible leads should cost less. The prices below do not follow this order. You can still publish the draft.</p><ul class=\"mt-1\">")
+				templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 20, "</h2><p>Emergency, immediate and urgent leads should cost more than standard ones, and flexible leads should cost less. The prices below do not follow this order. This does not prevent publishing.</p><ul class=\"mt-1\">")
 				if templ_7745c5c3_Err != nil {
 					return templ_7745c5c3_Err
 				}
