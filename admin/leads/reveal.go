@@ -69,7 +69,7 @@ func (h *Handlers) reveal(k *web.Request) error {
 	})
 }
 
-// mistakes returns the error of a form that was not filled in correctly, or nothing if err is nil.
+// mistakes converts the error of a check of the form's values. It returns nil if err is nil.
 func mistakes(err error) ui.Errors {
 	if rejected := apperr.As(err); rejected != nil {
 		return ui.Errors{{Field: rejected.Reason, Message: rejected.Message, Code: rejected.Reason}}
@@ -77,7 +77,7 @@ func mistakes(err error) ui.Errors {
 	return nil
 }
 
-// failure returns err if the platform cannot do what the user requested, and the user did nothing wrong.
+// failure returns err if it is a failure of the platform. It returns nil if the user made a mistake.
 func failure(err error) *apperr.Error {
 	if f := apperr.As(err); f != nil && (f.Code == apperr.Unavailable || f.Code == apperr.Internal) {
 		return f
@@ -132,7 +132,7 @@ func (h *Handlers) showReveal(k *web.Request, status int, lead uuid.UUID, field 
 	return k.Show(status, view.Reveal(v))
 }
 
-// reasonOption returns an option for a reason. The code of a reason without a name of its own is "other".
+// reasonOption returns the option for a reason. The reason "other" must be described in the note.
 func reasonOption(code, label string) ui.Option {
 	option := ui.Option{Value: code, Label: ui.Sentence(label)}
 	if code == "other" {

@@ -105,11 +105,8 @@ func Open(path string) Store {
 // folder is a journal in a folder, which all nodes must be able to read and write.
 type folder struct{ path string }
 
-// maxEntry is the maximum size of an entry in bytes. An entry with MaxLeads leads is smaller.
+// maxEntry is the maximum size of an entry in bytes, which is enough for 1,000 leads.
 const maxEntry = 64 << 10
-
-// MaxLeads is the maximum number of leads in an entry.
-const MaxLeads = 1000
 
 // Read implements Store. If the folder is missing, Read does not return ErrNotFound.
 func (f *folder) Read(sequence int64) ([]byte, error) {

@@ -52,8 +52,8 @@ var (
 )
 
 // RequestReturn requests the return of a lead. The ledger does not change until the return is
-// accepted. The audit event does not contain the evidence, because it may describe the consumer, and nothing
-// can be erased from the audit log.
+// accepted. The evidence may describe the consumer, so the audit event does not contain it: nothing can be
+// erased from the audit log.
 func (s *Service) RequestReturn(
 	ctx context.Context, sc scope.Scope, lead uuid.UUID, reason models.ReturnReason, evidence string,
 ) (r models.Return, err error) {
@@ -102,13 +102,14 @@ func (s *Service) RequestReturn(
 	return r, err
 }
 
-// notErasedMeanwhile locks a lead so that it is not erased until the transaction ends. Otherwise a text that the
-// transaction stores would not be erased.
-var notErasedMeanwhile = clause.Locking{Strength: "SHARE"}
+// delayErasure locks a lead, so that it is not erased until the transaction ends. Otherwise, a text that the
+// transaction adds could remain after the erasure. An erasure locks the lead first and then its returns, so
+// the lead must be locked before a return.
+var delayErasure = clause.Locking{Strength: "SHARE"}
 
 // earnedBy returns a lead and its accrual. It returns errNoLead if the lead is not in the scope.
 func earnedBy(tx *gorm.DB, sc scope.Scope, lead uuid.UUID) (l models.Lead, e models.LedgerEntry, err error) {
-	q := tx.Clauses(notErasedMeanwhile).Select("id", "partner_id", "account_id", "sandbox", "state", "received_at").Where("id = ?", lead).Limit(1).Find(&l)
+	q := tx.Clauses(delayErasure).Select("id", "partner_id", "account_id", "sandbox", "state", "received_at").Where("id = ?", lead).Limit(1).Find(&l)
 	if q.Error != nil {
 		return l, e, q.Error
 	}
@@ -165,19 +166,22 @@ func (s *Service) decide(
 	now := s.clock.Now()
 	return s.db.Transaction(ctx, func(tx *gorm.DB) error {
 		var r models.Return
-		q := tx.Clauses(clause.Locking{Strength: "UPDATE"}).Where("id = ?", ret).Limit(1).Find(&r)
+		q := tx.Where("id = ?", ret).Limit(1).Find(&r)
 		if q.Error != nil {
 			return q.Error
 		}
 		if q.RowsAffected == 0 || !sc.Allows(r.PartnerID) {
 			return errNoReturn
 		}
+		var lead models.Lead
+		if err := tx.Clauses(delayErasure).Select("state").Where("id = ?", r.LeadID).Limit(1).Find(&lead).Error; err != nil {
+			return err
+		}
+		if err := tx.Clauses(clause.Locking{Strength: "UPDATE"}).Where("id = ?", ret).Take(&r).Error; err != nil {
+			return err
+		}
 		if r.State != models.ReturnOpen {
 			return errDecided
-		}
-		var lead models.Lead
-		if err := tx.Clauses(notErasedMeanwhile).Select("state").Where("id = ?", r.LeadID).Limit(1).Find(&lead).Error; err != nil {
-			return err
 		}
 		if lead.State == models.LeadErased {
 			answer = "" // it may describe the consumer
